@@ -1,0 +1,484 @@
+/*-------------------------------------------------------------------------
+ *
+ * api_hilo.c
+ *	  The SQL functions of HiLo ids: draw, reserve, give back, seed, drop.
+ *
+ * Each function unpacks and checks its arguments, calls the module that does
+ * the work, and builds the result.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "common/int.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "nodes/primnodes.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+#include "cache.h"
+#include "catalog.h"
+#include "compat.h"
+#include "document_id.h"
+#include "settings.h"
+
+PG_FUNCTION_INFO_V1(hilo_next);
+PG_FUNCTION_INFO_V1(hilo_next_tagged);
+PG_FUNCTION_INFO_V1(hilo_nextval);
+PG_FUNCTION_INFO_V1(hilo_currval);
+PG_FUNCTION_INFO_V1(hilo_reserve);
+PG_FUNCTION_INFO_V1(hilo_next_range);
+PG_FUNCTION_INFO_V1(hilo_return_range);
+PG_FUNCTION_INFO_V1(hilo_next_hi);
+PG_FUNCTION_INFO_V1(hilo_release);
+PG_FUNCTION_INFO_V1(hilo_seed);
+PG_FUNCTION_INFO_V1(hilo_drop);
+PG_FUNCTION_INFO_V1(hilo_number);
+PG_FUNCTION_INFO_V1(hilo_format);
+PG_FUNCTION_INFO_V1(hilo_format_tagged);
+PG_FUNCTION_INFO_V1(hilo_cached_ranges);
+
+/*
+ * What a place in a query remembers of its last call, in fn_extra: the
+ * collection's cache entry.  Only a constant is known to be the same in the
+ * next call; the variables of a procedural language look stable, too, but
+ * change their values under the same FmgrInfo.
+ */
+typedef struct CallSite
+{
+	HiloCacheEntry *entry;
+	bool		constant;
+} CallSite;
+
+static void
+reject_null(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	if (PG_ARGISNULL(arg))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("%s must not be null", name)));
+}
+
+/* What sequences refuse is refused here, too. */
+static inline void
+prevent_unless_may_write(const char *function)
+{
+	if (unlikely(XactReadOnly))
+		PreventCommandIfReadOnly(function);
+	PreventCommandIfParallelMode(function);
+}
+
+/* Argument number arg, which must be positive and at most max_range_size. */
+static int64
+checked_count(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	int64		count;
+
+	reject_null(fcinfo, arg, name);
+	count = PG_GETARG_INT64(arg);
+	if (count < 1 || count > hilo_max_range_size)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must be between 1 and %d", name,
+						hilo_max_range_size),
+				 errhint("The upper bound is the setting \"hilo.max_range_size\".")));
+	return count;
+}
+
+/* Argument number arg, which must not be negative. */
+static int64
+checked_number(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	int64		number;
+
+	reject_null(fcinfo, arg, name);
+	number = PG_GETARG_INT64(arg);
+	if (number < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must not be negative", name)));
+	return number;
+}
+
+/* Find, or make, the call's site and its entry.  Not the common way. */
+static HiloCacheEntry *
+find_entry(FunctionCallInfo fcinfo)
+{
+	FmgrInfo   *flinfo = fcinfo->flinfo;
+	HiloCacheEntry *entry;
+	text	   *name;
+
+	reject_null(fcinfo, 0, "collection");
+	name = PG_GETARG_TEXT_PP(0);
+	hilo_check_collection(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name),
+						  hilo_identity_parts_separator);
+	entry = hilo_cache_entry(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
+
+	if (flinfo != NULL)
+	{
+		CallSite   *site = flinfo->fn_extra;
+
+		if (site == NULL)
+		{
+			Node	   *expr = flinfo->fn_expr;
+
+			site = MemoryContextAllocZero(flinfo->fn_mcxt, sizeof(CallSite));
+			site->constant = expr != NULL && IsA(expr, FuncExpr) &&
+				IsA(linitial(((FuncExpr *) expr)->args), Const);
+			flinfo->fn_extra = site;
+		}
+		site->entry = entry;
+	}
+	return entry;
+}
+
+/* The cache entry of the collection named by the first argument. */
+static inline HiloCacheEntry *
+collection_entry(FunctionCallInfo fcinfo)
+{
+	CallSite   *site = fcinfo->flinfo ? fcinfo->flinfo->fn_extra : NULL;
+
+	if (likely(site != NULL))
+	{
+		if (likely(site->constant))
+			return site->entry;
+
+		if (!PG_ARGISNULL(0))
+		{
+			text	   *name = PG_GETARG_TEXT_PP(0);
+			HiloName	last = site->entry->name;
+
+			if (VARSIZE_ANY_EXHDR(name) == (Size) last.len &&
+				memcmp(VARDATA_ANY(name), last.data, last.len) == 0)
+				return site->entry;
+		}
+	}
+	return find_entry(fcinfo);
+}
+
+/* The id of a number, ending in suffix: a hyphen and a tag, or nothing. */
+static inline text *
+id_of(HiloCacheEntry *entry, int64 number, const char *suffix, int suffix_len)
+{
+	if (unlikely(entry->id_start_generation != hilo_settings_generation))
+		hilo_cache_make_id_start(entry);
+	return hilo_document_id(entry->id_start, entry->id_start_len, number,
+							suffix, suffix_len);
+}
+
+/* Write the suffix of the tag in argument number arg; returns its length. */
+static int
+tag_suffix(FunctionCallInfo fcinfo, int arg, char *suffix)
+{
+	text	   *tag;
+	int			len;
+
+	reject_null(fcinfo, arg, "node_tag");
+	tag = PG_GETARG_TEXT_PP(arg);
+	len = VARSIZE_ANY_EXHDR(tag);
+	hilo_check_node_tag(VARDATA_ANY(tag), len);
+	if (len == 0)
+		return 0;
+
+	suffix[0] = '-';
+	memcpy(suffix + 1, VARDATA_ANY(tag), len);
+	return len + 1;
+}
+
+/* Build the result of a function with several OUT arguments. */
+static Datum
+row_result(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
+{
+	TupleDesc	desc;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
+											 values, nulls));
+}
+
+Datum
+hilo_next(PG_FUNCTION_ARGS)
+{
+	HiloCacheEntry *entry;
+
+	prevent_unless_may_write("hilo_next()");
+	entry = collection_entry(fcinfo);
+	PG_RETURN_TEXT_P(id_of(entry, hilo_cache_take(entry),
+						   hilo_id_suffix, hilo_id_suffix_len));
+}
+
+Datum
+hilo_next_tagged(PG_FUNCTION_ARGS)
+{
+	HiloCacheEntry *entry;
+	char		suffix[1 + HILO_MAX_TAG_LEN];
+	int			suffix_len;
+
+	prevent_unless_may_write("hilo_next()");
+	suffix_len = tag_suffix(fcinfo, 1, suffix);
+	entry = collection_entry(fcinfo);
+	PG_RETURN_TEXT_P(id_of(entry, hilo_cache_take(entry),
+						   suffix, suffix_len));
+}
+
+Datum
+hilo_nextval(PG_FUNCTION_ARGS)
+{
+	prevent_unless_may_write("hilo_nextval()");
+	PG_RETURN_INT64(hilo_cache_take(collection_entry(fcinfo)));
+}
+
+Datum
+hilo_currval(PG_FUNCTION_ARGS)
+{
+	HiloCacheEntry *entry = collection_entry(fcinfo);
+	bool		drawn = false;
+
+	/* What was drawn from an extension dropped since does not count. */
+	if (entry->last > 0)
+	{
+		Relation	rel = hilo_catalog_open(AccessShareLock);
+
+		drawn = RelationGetRelid(rel) == entry->claim.table;
+		table_close(rel, AccessShareLock);
+	}
+
+	if (!drawn)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("no number of collection \"%.*s\" has been drawn in this session",
+						entry->name.len, entry->name.data)));
+	PG_RETURN_INT64(entry->last);
+}
+
+Datum
+hilo_reserve(PG_FUNCTION_ARGS)
+{
+	HiloRangeRequest request = {.exact = true, .alignment = 1};
+	HiloClaim	claim;
+	Datum		values[2];
+	bool		nulls[2] = {0};
+
+	prevent_unless_may_write("hilo_reserve()");
+	request.size = checked_count(fcinfo, 1, "count");
+	hilo_counter_claim(&collection_entry(fcinfo)->counter, &request, false,
+					   &claim);
+
+	values[0] = Int64GetDatum(claim.range.low);
+	values[1] = Int64GetDatum(claim.range.high);
+	return row_result(fcinfo, values, nulls);
+}
+
+/* Raise 42501 if last_max would raise a counter its caller may not seed. */
+static void
+check_may_raise(HiloCacheEntry *entry, int64 last_max)
+{
+	if (last_max > hilo_counter_max(&entry->counter) &&
+		!hilo_catalog_may_seed())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to raise collection \"%.*s\" to " INT64_FORMAT,
+						entry->name.len, entry->name.data,
+						last_max),
+				 errdetail("A last_max above the stored max needs the privilege to execute hilo_seed().")));
+}
+
+Datum
+hilo_next_range(PG_FUNCTION_ARGS)
+{
+	HiloRangeRequest request = {.exact = false, .alignment = 1};
+	HiloCacheEntry *entry;
+	HiloClaim	claim;
+	int64		last_size;
+	int64		age = 0;
+	TimestampTz now = GetCurrentTimestamp();
+	Datum		values[7];
+	bool		nulls[7] = {0};
+
+	prevent_unless_may_write("hilo_next_range()");
+	last_size = checked_number(fcinfo, 1, "last_batch_size");
+	request.floor = checked_number(fcinfo, 3, "last_max");
+	entry = collection_entry(fcinfo);
+
+	/* Without a time, the size last asked for is taken as it is. */
+	age = hilo_client_range_duration * INT64CONST(1000);
+	if (!PG_ARGISNULL(2) &&
+		pg_sub_s64_overflow(now, PG_GETARG_TIMESTAMPTZ(2), &age))
+		age = PG_INT64_MAX;
+	request.size = hilo_range_size(last_size, age,
+								   hilo_client_range_duration * INT64CONST(1000),
+								   hilo_min_range_size, hilo_max_range_size);
+	if (request.floor > 0)
+		check_may_raise(entry, request.floor);
+	hilo_counter_claim(&entry->counter, &request, true, &claim);
+
+	hilo_cache_make_id_start(entry);
+	values[0] = PointerGetDatum(cstring_to_text_with_len(entry->id_start,
+														 entry->id_start_len));
+	values[1] = Int64GetDatum(claim.range.low);
+	values[2] = Int64GetDatum(claim.range.high);
+	values[3] = Int64GetDatum(claim.range.high - claim.range.low + 1);
+	values[4] = CStringGetTextDatum(hilo_node_tag);
+	values[5] = TimestampTzGetDatum(now);
+	values[6] = Int64GetDatum(claim.number);
+	return row_result(fcinfo, values, nulls);
+}
+
+Datum
+hilo_return_range(PG_FUNCTION_ARGS)
+{
+	HiloCacheEntry *entry;
+	int64		last;
+	int64		high;
+	int64		number = 0;
+
+	prevent_unless_may_write("hilo_return_range()");
+	last = checked_number(fcinfo, 1, "last");
+	high = checked_number(fcinfo, 2, "high");
+	if (last > high)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("last must not be greater than high")));
+	entry = collection_entry(fcinfo);
+
+	/* 0 is the number of no claim, and must not pass for one left out. */
+	if (!PG_ARGISNULL(3))
+	{
+		number = PG_GETARG_INT64(3);
+		if (number <= 0)
+			PG_RETURN_BOOL(false);
+	}
+	PG_RETURN_BOOL(hilo_counter_return(&entry->counter, last, high, number));
+}
+
+Datum
+hilo_next_hi(PG_FUNCTION_ARGS)
+{
+	HiloRangeRequest request = {.exact = true};
+	HiloClaim	claim;
+
+	prevent_unless_may_write("hilo_next_hi()");
+	request.size = checked_count(fcinfo, 1, "capacity");
+	request.alignment = request.size;
+	hilo_counter_claim(&collection_entry(fcinfo)->counter, &request, false,
+					   &claim);
+	PG_RETURN_INT64(claim.range.high / request.size);
+}
+
+Datum
+hilo_release(PG_FUNCTION_ARGS)
+{
+	prevent_unless_may_write("hilo_release()");
+	if (PG_ARGISNULL(0))
+		PG_RETURN_INT64(hilo_cache_release_all());
+	PG_RETURN_INT64(hilo_cache_release(collection_entry(fcinfo)));
+}
+
+Datum
+hilo_seed(PG_FUNCTION_ARGS)
+{
+	HiloCacheEntry *entry;
+	int64		value;
+	int64		max;
+
+	prevent_unless_may_write("hilo_seed()");
+	value = checked_number(fcinfo, 1, "value");
+	reject_null(fcinfo, 2, "force");
+	entry = collection_entry(fcinfo);
+
+	max = hilo_counter_seed(&entry->counter, value, PG_GETARG_BOOL(2));
+	hilo_cache_forget(entry);
+	PG_RETURN_INT64(max);
+}
+
+Datum
+hilo_drop(PG_FUNCTION_ARGS)
+{
+	HiloCacheEntry *entry;
+	bool		dropped;
+
+	prevent_unless_may_write("hilo_drop()");
+	entry = collection_entry(fcinfo);
+
+	dropped = hilo_counter_drop(&entry->counter);
+	hilo_cache_forget(entry);
+	PG_RETURN_BOOL(dropped);
+}
+
+Datum
+hilo_number(PG_FUNCTION_ARGS)
+{
+	text	   *id = PG_GETARG_TEXT_PP(0);
+	int64		number;
+
+	if (!hilo_document_id_number(VARDATA_ANY(id), VARSIZE_ANY_EXHDR(id),
+								 &number))
+		PG_RETURN_NULL();
+	PG_RETURN_INT64(number);
+}
+
+/* The number to format: one that can be drawn. */
+static int64
+checked_id_number(FunctionCallInfo fcinfo)
+{
+	int64		number;
+
+	reject_null(fcinfo, 1, "number");
+	number = PG_GETARG_INT64(1);
+	if (number < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("number must be at least 1")));
+	return number;
+}
+
+Datum
+hilo_format(PG_FUNCTION_ARGS)
+{
+	int64		number = checked_id_number(fcinfo);
+
+	PG_RETURN_TEXT_P(id_of(collection_entry(fcinfo), number,
+						   hilo_id_suffix, hilo_id_suffix_len));
+}
+
+Datum
+hilo_format_tagged(PG_FUNCTION_ARGS)
+{
+	int64		number = checked_id_number(fcinfo);
+	char		suffix[1 + HILO_MAX_TAG_LEN];
+	int			suffix_len = tag_suffix(fcinfo, 2, suffix);
+
+	PG_RETURN_TEXT_P(id_of(collection_entry(fcinfo), number,
+						   suffix, suffix_len));
+}
+
+static void
+put_range(HiloCacheEntry *entry, void *arg)
+{
+	ReturnSetInfo *rsinfo = arg;
+	HiloClaim  *claim = &entry->claim;
+	Datum		values[5];
+	bool		nulls[5] = {0};
+
+	values[0] = PointerGetDatum(cstring_to_text_with_len(entry->name.data,
+														 entry->name.len));
+	values[1] = Int64GetDatum(claim->range.low);
+	values[2] = Int64GetDatum(claim->range.high);
+	values[3] = Int64GetDatum(entry->last + 1);
+	values[4] = Int64GetDatum(claim->range.high - claim->range.low + 1);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+Datum
+hilo_cached_ranges(PG_FUNCTION_ARGS)
+{
+	hilo_init_materialized(fcinfo);
+	hilo_cache_visit(put_range, fcinfo->resultinfo);
+	return (Datum) 0;
+}

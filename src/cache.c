@@ -1,0 +1,280 @@
+/*-------------------------------------------------------------------------
+ *
+ * cache.c
+ *	  The ranges that this backend holds, one a collection.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "replication/walsender.h"
+#include "storage/ipc.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "cache.h"
+#include "catalog.h"
+#include "settings.h"
+
+/* Everything of this module lies here, and stays. */
+static MemoryContext cache_context;
+
+/* HiloCacheEntry by the HiloName it starts with; elements never move. */
+static HTAB *cache_entries;
+
+/* The entries with high > 0: those a relcache callback has to mark. */
+static dlist_head ranges_in_use = DLIST_STATIC_INIT(ranges_in_use);
+
+/*
+ * Something about the table changed: make each range look used up, so that the
+ * next draw asks whether it is still good.  Called at any time.
+ */
+static void
+mark_all_stale(void)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &ranges_in_use)
+	{
+		HiloCacheEntry *entry = dlist_container(HiloCacheEntry, node, iter.cur);
+
+		entry->stale = entry->last < entry->high;
+		entry->high = 0;
+		dlist_delete(iter.cur);
+	}
+}
+
+void
+hilo_cache_init(void)
+{
+	hilo_catalog_init(mark_all_stale);
+}
+
+/* Start using the numbers after last, up to the end of the claim. */
+static void
+use_range(HiloCacheEntry *entry, int64 last)
+{
+	if (entry->high > 0)
+		dlist_delete(&entry->node);
+	entry->last = last;
+	entry->high = entry->claim.range.high;
+	entry->stale = false;
+	dlist_push_head(&ranges_in_use, &entry->node);
+}
+
+/* Last number that can still be drawn, by now or once that is asserted. */
+static inline int64
+end_of_range(const HiloCacheEntry *entry)
+{
+	return entry->stale ? entry->claim.range.high : entry->high;
+}
+
+void
+hilo_cache_forget(HiloCacheEntry *entry)
+{
+	if (entry->high > 0)
+		dlist_delete(&entry->node);
+	entry->high = 0;
+	entry->stale = false;
+	entry->size = 0;
+}
+
+int64
+hilo_cache_release(HiloCacheEntry *entry)
+{
+	int64		unused = end_of_range(entry) - entry->last;
+	bool		went_back = false;
+
+	/*
+	 * Forget first: should giving back fail half-way, nobody may draw what
+	 * others may claim.
+	 */
+	hilo_cache_forget(entry);
+	if (unused > 0)
+		went_back = hilo_counter_give_back(&entry->counter, &entry->claim,
+										   entry->last, proc_exit_inprogress);
+	return went_back ? unused : 0;
+}
+
+void
+hilo_cache_visit(void (*visit) (HiloCacheEntry *entry, void *arg), void *arg)
+{
+	HASH_SEQ_STATUS status;
+	HiloCacheEntry *entry;
+
+	if (cache_entries == NULL)
+		return;
+	hash_seq_init(&status, cache_entries);
+	while ((entry = hash_seq_search(&status)) != NULL)
+	{
+		if (entry->last < end_of_range(entry))
+			visit(entry, arg);
+	}
+}
+
+static void
+release_and_count(HiloCacheEntry *entry, void *arg)
+{
+	*(int64 *) arg += hilo_cache_release(entry);
+}
+
+int64
+hilo_cache_release_all(void)
+{
+	int64		count = 0;
+
+	hilo_cache_visit(release_and_count, &count);
+	return count;
+}
+
+static void
+note_any(HiloCacheEntry *entry, void *arg)
+{
+	*(bool *) arg = true;
+}
+
+/*
+ * Exit callback: give everything back, but wait for nobody.  The connection
+ * may end at any point, so first get into a state in which tables can be
+ * opened.  No transaction id is assigned, and nothing flushed.
+ */
+static void
+release_at_exit(int code, Datum arg)
+{
+	bool		any = false;
+
+	hilo_cache_visit(note_any, &any);
+	if (!any)
+		return;
+
+	AbortOutOfAnyTransaction();
+	StartTransactionCommand();
+	(void) hilo_cache_release_all();
+	CommitTransactionCommand();
+}
+
+static uint32
+hash_name(const void *key, Size keysize)
+{
+	const HiloName *name = key;
+
+	return hash_bytes((const unsigned char *) name->data, name->len);
+}
+
+static int
+compare_names(const void *key1, const void *key2, Size keysize)
+{
+	const HiloName *a = key1;
+	const HiloName *b = key2;
+
+	return a->len == b->len ? memcmp(a->data, b->data, a->len) : 1;
+}
+
+/*
+ * Make room for entries, and see that ranges go back at exit; but not from a
+ * walsender, which outlives the shutdown checkpoint, after which nothing may
+ * be logged.
+ */
+static void
+create_cache(void)
+{
+	HASHCTL		ctl = {0};
+
+	cache_context = AllocSetContextCreate(TopMemoryContext, "hilo cache",
+										  ALLOCSET_DEFAULT_SIZES);
+	ctl.keysize = sizeof(HiloName);
+	ctl.entrysize = sizeof(HiloCacheEntry);
+	ctl.hash = hash_name;
+	ctl.match = compare_names;
+	ctl.hcxt = cache_context;
+	cache_entries = hash_create("hilo collections", 64, &ctl,
+								HASH_ELEM | HASH_FUNCTION | HASH_COMPARE |
+								HASH_CONTEXT);
+	if (!am_walsender)
+		before_shmem_exit(release_at_exit, (Datum) 0);
+}
+
+HiloCacheEntry *
+hilo_cache_entry(const char *data, int len)
+{
+	HiloName	name = {data, len};
+	HiloCacheEntry *entry;
+	char	   *copy;
+
+	if (cache_entries == NULL)
+		create_cache();
+
+	entry = hash_search(cache_entries, &name, HASH_FIND, NULL);
+	if (entry != NULL)
+		return entry;
+
+	copy = MemoryContextAlloc(cache_context, len);
+	memcpy(copy, data, len);
+	name.data = copy;
+	entry = hash_search(cache_entries, &name, HASH_ENTER, NULL);
+	memset((char *) entry + sizeof(HiloName), 0,
+		   sizeof(HiloCacheEntry) - sizeof(HiloName));
+	hilo_counter_init(&entry->counter, name);
+	return entry;
+}
+
+void
+hilo_cache_make_id_start(HiloCacheEntry *entry)
+{
+	const char *separator = hilo_identity_parts_separator;
+	int			separator_len = strlen(separator);
+	int			prefix_len = strlen(hilo_server_prefix);
+	int			len = entry->name.len + separator_len + prefix_len;
+	char	   *start = MemoryContextAlloc(cache_context, len);
+	char	   *p = start;
+
+	memcpy(p, entry->name.data, entry->name.len);
+	p += entry->name.len;
+	memcpy(p, separator, separator_len);
+	p += separator_len;
+	memcpy(p, hilo_server_prefix, prefix_len);
+
+	if (entry->id_start != NULL)
+		pfree(entry->id_start);
+	entry->id_start = start;
+	entry->id_start_len = len;
+	entry->id_start_generation = hilo_settings_generation;
+}
+
+void
+hilo_cache_refill(HiloCacheEntry *entry)
+{
+	TimestampTz now;
+	HiloRangeRequest request;
+	HiloClaim	claim;
+
+	if (entry->stale)
+	{
+		int64		last = entry->last;
+
+		if (hilo_counter_holds(&entry->counter, &entry->claim))
+		{
+			use_range(entry, last);
+			return;
+		}
+		hilo_cache_forget(entry);
+	}
+
+	now = GetCurrentTimestamp();
+	request.size = hilo_range_size(entry->size, now - entry->claimed_at,
+								   hilo_range_duration * INT64CONST(1000),
+								   hilo_min_range_size, hilo_max_range_size);
+	request.exact = false;
+	request.alignment = 1;
+	request.floor = 0;
+	hilo_counter_claim(&entry->counter, &request, false, &claim);
+
+	entry->claim = claim;
+	entry->size = claim.range.high - claim.range.low + 1;
+	entry->claimed_at = now;
+	use_range(entry, claim.range.low - 1);
+}

@@ -1,0 +1,89 @@
+/*-------------------------------------------------------------------------
+ *
+ * cache.h
+ *	  The ranges that this backend holds, one a collection.
+ *
+ * They belong to the connection: transactions, DISCARD ALL and SET ROLE leave
+ * them alone, the unused numbers go back when the backend exits.  Entries are
+ * never freed, so a pointer to one is good for the life of the backend.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_CACHE_H
+#define HILO_CACHE_H
+
+#include "datatype/timestamp.h"
+#include "lib/ilist.h"
+
+#include "counter.h"
+
+typedef struct HiloCacheEntry
+{
+	HiloName	name;			/* hash key, must be first */
+
+	/*
+	 * The next number is last + 1, as long as last < high.  Nothing else is
+	 * looked at on the way: a range that is stale, or given back, has high 0.
+	 * last stays what it is then: the last number drawn, 0 for none.
+	 */
+	int64		last;
+	int64		high;
+
+	/* What an id of this collection starts with; see hilo_cache_id_start(). */
+	char	   *id_start;
+	int			id_start_len;
+	uint32		id_start_generation;
+
+	HiloCounter counter;		/* where its row is */
+
+	HiloClaim	claim;			/* where last .. high come from */
+	bool		stale;			/* high is in claim.range only, until it is
+								 * known that the claim still holds */
+	int64		size;			/* of the last range; 0: none, or given back */
+	TimestampTz claimed_at;
+	dlist_node	node;			/* in the list of ranges in use, if high > 0 */
+} HiloCacheEntry;
+
+extern void hilo_cache_init(void);
+
+/* The entry of a collection; an empty one if it is new to this backend. */
+extern HiloCacheEntry *hilo_cache_entry(const char *data, int len);
+
+/*
+ * Claim a new range for an entry that has no number left, or find that the one
+ * it has is good in spite of being stale.  Then last < high.
+ */
+extern void hilo_cache_refill(HiloCacheEntry *entry);
+
+/* Draw the next number. */
+static inline int64
+hilo_cache_take(HiloCacheEntry *entry)
+{
+	if (unlikely(entry->last >= entry->high))
+		hilo_cache_refill(entry);
+	return ++entry->last;
+}
+
+/*
+ * Make entry->id_start what ids of the collection start with under the present
+ * settings: collection, separator, server prefix.
+ */
+extern void hilo_cache_make_id_start(HiloCacheEntry *entry);
+
+/*
+ * Give the unused numbers of an entry back, and forget its range.  Returns how
+ * many numbers went back.
+ */
+extern int64 hilo_cache_release(HiloCacheEntry *entry);
+
+/* The same for all entries. */
+extern int64 hilo_cache_release_all(void);
+
+/* Forget the range of an entry; its unused numbers become a gap. */
+extern void hilo_cache_forget(HiloCacheEntry *entry);
+
+/* Call visit for each entry that has unused numbers. */
+extern void hilo_cache_visit(void (*visit) (HiloCacheEntry *entry, void *arg),
+							 void *arg);
+
+#endif							/* HILO_CACHE_H */

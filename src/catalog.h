@@ -1,0 +1,56 @@
+/*-------------------------------------------------------------------------
+ *
+ * catalog.h
+ *	  Which tables and functions are ours, and when that may have changed.
+ *
+ * Our objects are found through the extension, never through the search_path.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_CATALOG_H
+#define HILO_CATALOG_H
+
+#include "storage/lockdefs.h"
+#include "utils/relcache.h"
+
+/*
+ * Number of times that something about our tables may have changed: dropped,
+ * created, rewritten, or a counter seeded or dropped (by any session).  What
+ * was read from a table under an older number must be read again.  Moves only
+ * when invalidation messages are accepted, in taking a lock at the latest.
+ */
+extern uint64 hilo_catalog_generation;
+
+/* Must be called once; changed() is called whenever the generation moves. */
+extern void hilo_catalog_init(void (*changed) (void));
+
+/*
+ * Open and lock the table hilo.  Raises an error when the extension is not
+ * there, the table is not as the extension made it, or the current
+ * transaction has rewritten it.  To be closed with table_close().
+ */
+extern Relation hilo_catalog_open(LOCKMODE lockmode);
+
+/*
+ * The same for a backend that is about to exit: table is what
+ * hilo_catalog_open() opened before.  NULL where it would have to wait, or
+ * raise an error.
+ */
+extern Relation hilo_catalog_open_at_exit(Oid table, LOCKMODE lockmode);
+
+/*
+ * OID of the unique index on the name column, the last of table's columns.
+ * table must be locked.  Raises an error when there is none.
+ */
+extern Oid	hilo_catalog_name_index(Relation table);
+
+/* May the current user seed counters? */
+extern bool hilo_catalog_may_seed(void);
+
+/*
+ * Tell all sessions, at once and whatever becomes of the current transaction,
+ * that a counter in table was seeded or dropped.
+ */
+extern void hilo_catalog_announce(Oid table);
+
+#endif							/* HILO_CATALOG_H */

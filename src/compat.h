@@ -1,0 +1,110 @@
+/*-------------------------------------------------------------------------
+ *
+ * compat.h
+ *	  What differs between the server versions that hilo builds on.
+ *
+ * The only file that asks for PG_VERSION_NUM.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_COMPAT_H
+#define HILO_COMPAT_H
+
+#include "access/tableam.h"
+#include "catalog/pg_proc.h"
+#include "executor/executor.h"
+#include "funcapi.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "replication/syncrep.h"
+#include "replication/walsender.h"
+#include "replication/walsender_private.h"
+#include "utils/acl.h"
+#include "utils/guc.h"
+#include "utils/rel.h"
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
+#if PG_VERSION_NUM < 140000
+#error "hilo needs PostgreSQL 14 or later"
+#endif
+
+/* The same thing under its older name. */
+#if PG_VERSION_NUM < 150000
+#define MarkGUCPrefixReserved(prefix)	EmitWarningsOnPlaceholders(prefix)
+#endif
+
+/* Was the storage of rel made anew in the current transaction? */
+static inline bool
+hilo_storage_is_new(Relation rel)
+{
+#if PG_VERSION_NUM >= 160000
+	return rel->rd_firstRelfilelocatorSubid != InvalidSubTransactionId;
+#else
+	return rel->rd_firstRelfilenodeSubid != InvalidSubTransactionId;
+#endif
+}
+
+/* May role execute function? */
+static inline bool
+hilo_may_execute(Oid function, Oid role)
+{
+#if PG_VERSION_NUM >= 160000
+	return object_aclcheck(ProcedureRelationId, function, role,
+						   ACL_EXECUTE) == ACLCHECK_OK;
+#else
+	return pg_proc_aclcheck(function, role, ACL_EXECUTE) == ACLCHECK_OK;
+#endif
+}
+
+/* Enter the tuple in slot into all indexes of result_rel that are ready. */
+static inline void
+hilo_insert_index_entries(ResultRelInfo *result_rel, TupleTableSlot *slot,
+						  EState *estate)
+{
+#if PG_VERSION_NUM >= 190000
+	ExecInsertIndexTuples(result_rel, estate, 0, slot, NIL, NULL);
+#elif PG_VERSION_NUM >= 160000
+	ExecInsertIndexTuples(result_rel, slot, estate, false, false, NULL, NIL,
+						  false);
+#else
+	ExecInsertIndexTuples(result_rel, slot, estate, false, false, NULL, NIL);
+#endif
+}
+
+/*
+ * Does the server as a whole ask for synchronous standbys?  Minor releases of
+ * May 2025 put a set of bits in the place of a boolean.
+ */
+static inline bool
+hilo_sync_standbys_defined(void)
+{
+#ifdef SYNC_STANDBY_DEFINED
+	return (WalSndCtl->sync_standbys_status & SYNC_STANDBY_DEFINED) != 0;
+#else
+	return WalSndCtl->sync_standbys_defined;
+#endif
+}
+
+/* Make fcinfo return rows through a tuplestore. */
+static inline void
+hilo_init_materialized(FunctionCallInfo fcinfo)
+{
+#if PG_VERSION_NUM >= 150000
+	InitMaterializedSRF(fcinfo, 0);
+#else
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	MemoryContext old = MemoryContextSwitchTo(rsinfo->econtext->ecxt_per_query_memory);
+	TupleDesc	desc;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	rsinfo->returnMode = SFRM_Materialize;
+	rsinfo->setResult = tuplestore_begin_heap(true, false, work_mem);
+	rsinfo->setDesc = desc;
+	MemoryContextSwitchTo(old);
+#endif
+}
+
+#endif							/* HILO_COMPAT_H */

@@ -1,0 +1,685 @@
+/*-------------------------------------------------------------------------
+ *
+ * counter.c
+ *	  The counters: rows of the table hilo.
+ *
+ * A change takes these steps: lock the table against being rewritten; find the
+ * row; lock its page; work out the new contents; log and apply them by a
+ * generic WAL record; let everything go; flush.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/generic_xlog.h"
+#include "access/genam.h"
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "postmaster/interrupt.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "storage/lwlock.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/snapmgr.h"
+
+#include "catalog.h"
+#include "compat.h"
+#include "counter.h"
+
+/*
+ * A row with its page locked, between find_for_change() and finish_change()
+ * or abandon_change().  No error may be raised in between that is not worth an
+ * abort, and nothing be done that takes long.
+ */
+typedef struct RowChange
+{
+	Relation	rel;
+	Buffer		buffer;
+	OffsetNumber offset;
+	bool		created;		/* inserted by us, not yet there for others */
+	HiloCounterRow row;			/* contents now; to be changed */
+} RowChange;
+
+/* Attempts to find a row that is changed by other means under our eyes. */
+#define MAX_FIND_ATTEMPTS	10
+
+void
+hilo_counter_init(HiloCounter *counter, HiloName name)
+{
+	counter->name = name;
+	counter->table = InvalidOid;
+	ItemPointerSetInvalid(&counter->tid);
+	counter->generation = 0;
+}
+
+/*
+ * A random number above 0.  pg_strong_random() rather than a cheaper source:
+ * who guesses a claim's number could give back somebody else's range.
+ */
+static int64
+random_number(void)
+{
+	uint64		result;
+
+	do
+	{
+		if (!pg_strong_random(&result, sizeof(result)))
+			ereport(ERROR,
+					(errcode(ERRCODE_INTERNAL_ERROR),
+					 errmsg("could not generate a random number")));
+		result &= PG_INT64_MAX;
+	} while (result == 0);
+
+	return (int64) result;
+}
+
+/*
+ * Is it the counter's tuple?  The name is the last column, and the others are
+ * never NULL, so it stands at the same place in every tuple.
+ */
+static bool
+tuple_is_of(HeapTuple tuple, const HiloCounter *counter)
+{
+	char	   *data = GETSTRUCT(tuple);
+	text	   *name;
+
+	if (HeapTupleHeaderGetNatts(tuple->t_data) < HILO_ANUM_NAME ||
+		HeapTupleHasNulls(tuple))
+		return false;
+
+	name = (text *) (data + att_align_pointer(HILO_COUNTER_ROW_SIZE,
+											  TYPALIGN_INT, -1,
+											  data + HILO_COUNTER_ROW_SIZE));
+	if (VARATT_IS_EXTENDED(name) && !VARATT_IS_SHORT(name))
+		return false;
+	return VARSIZE_ANY_EXHDR(name) == (Size) counter->name.len &&
+		memcmp(VARDATA_ANY(name), counter->name.data, counter->name.len) == 0;
+}
+
+/*
+ * May the tuple be changed in place?  Somebody's lock on it is no obstacle:
+ * what it guards, columns and visibility, stays as it is.
+ */
+static bool
+tuple_is_live(HeapTuple tuple, Buffer buffer)
+{
+	HeapTupleHeader header = tuple->t_data;
+
+	/* All rows but those just made by other means look like this. */
+	if (HeapTupleHeaderXminFrozen(header) &&
+		(header->t_infomask & HEAP_XMAX_INVALID))
+		return true;
+
+	switch (HeapTupleSatisfiesUpdate(tuple, GetCurrentCommandId(false), buffer))
+	{
+		case TM_Ok:
+			return true;
+		case TM_BeingModified:
+			return HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask);
+		default:
+			return false;
+	}
+}
+
+/*
+ * Lock the page that counter->tid names, exclusively, and read the row.
+ * Returns false, with nothing locked, when the live row is not there.
+ */
+static bool
+lock_row(RowChange *change, const HiloCounter *counter)
+{
+	OffsetNumber offset = ItemPointerGetOffsetNumber(&counter->tid);
+	HeapTupleData tuple;
+	ItemId		item;
+	Page		page;
+
+	change->buffer = ReadBuffer(change->rel,
+								ItemPointerGetBlockNumber(&counter->tid));
+	LockBuffer(change->buffer, BUFFER_LOCK_EXCLUSIVE);
+	page = BufferGetPage(change->buffer);
+
+	if (offset > PageGetMaxOffsetNumber(page))
+		goto not_there;
+	item = PageGetItemId(page, offset);
+	if (!ItemIdIsNormal(item))
+		goto not_there;
+
+	tuple.t_data = (HeapTupleHeader) PageGetItem(page, item);
+	tuple.t_len = ItemIdGetLength(item);
+	tuple.t_self = counter->tid;
+	tuple.t_tableOid = RelationGetRelid(change->rel);
+	if (!tuple_is_of(&tuple, counter))
+		goto not_there;
+	if (!change->created && !tuple_is_live(&tuple, change->buffer))
+		goto not_there;
+
+	change->offset = offset;
+	memcpy(&change->row, GETSTRUCT(&tuple), HILO_COUNTER_ROW_SIZE);
+	return true;
+
+not_there:
+	UnlockReleaseBuffer(change->buffer);
+	change->buffer = InvalidBuffer;
+	return false;
+}
+
+/*
+ * Look the row up in the index and remember its TID.  The snapshot sees what
+ * is committed now, and leaves no trace for serializable transactions.
+ */
+static bool
+find_row(Relation rel, HiloCounter *counter)
+{
+	Datum		name = PointerGetDatum(cstring_to_text_with_len(counter->name.data,
+																counter->name.len));
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyEntryInitialize(&key, 0, HILO_ANUM_NAME, BTEqualStrategyNumber,
+						   InvalidOid, C_COLLATION_OID, F_TEXTEQ, name);
+	scan = systable_beginscan(rel, hilo_catalog_name_index(rel), true,
+							  SnapshotSelf, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		/* The lock on the table keeps the row there until we let go of it. */
+		counter->table = RelationGetRelid(rel);
+		counter->tid = tuple->t_self;
+		counter->generation = hilo_catalog_generation;
+	}
+	else
+		counter->table = InvalidOid;
+	systable_endscan(scan);
+
+	return OidIsValid(counter->table);
+}
+
+/* Is what counter remembers of its row's place still true? */
+static inline bool
+place_is_known(Relation rel, const HiloCounter *counter)
+{
+	return counter->generation == hilo_catalog_generation &&
+		counter->table == RelationGetRelid(rel);
+}
+
+/*
+ * Find the row in the locked table change->rel and lock its page.  Returns
+ * false when there is no row.
+ */
+static bool
+find_and_lock_row(RowChange *change, HiloCounter *counter)
+{
+	if (place_is_known(change->rel, counter) && lock_row(change, counter))
+		return true;
+
+	for (int i = 0; i < MAX_FIND_ATTEMPTS; i++)
+	{
+		if (!find_row(change->rel, counter))
+			return false;
+		if (lock_row(change, counter))
+			return true;
+		CHECK_FOR_INTERRUPTS();
+	}
+
+	/* Our own code never updates or deletes: the guards were switched off. */
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_IN_USE),
+			 errmsg("row \"%.*s\" of table \"%s\" is being changed by hand",
+					counter->name.len, counter->name.data,
+					RelationGetRelationName(change->rel)),
+			 errhint("Enable the table's triggers again.")));
+	return false;				/* keep compiler quiet */
+}
+
+/* Raise an error if a rollback would take index entries made now away. */
+static void
+check_indexes_stay(const ResultRelInfo *result_rel)
+{
+	for (int i = 0; i < result_rel->ri_NumIndices; i++)
+	{
+		Relation	index = result_rel->ri_IndexRelationDescs[i];
+
+		if (hilo_storage_is_new(index))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("cannot create a counter in a transaction that has rebuilt index \"%s\"",
+							RelationGetRelationName(index)),
+					 errhint("Commit first.")));
+	}
+}
+
+/*
+ * Insert a row for the counter, with its index entries, and remember its TID.
+ *
+ * The tuple is an ordinary one of the current transaction, and dead if that
+ * ends before finish_change() has frozen it.  It is kept out of logical
+ * decoding: each node counts for itself.
+ */
+static void
+insert_row(Relation rel, HiloCounter *counter)
+{
+	Datum		values[HILO_ANUM_NAME] = {0};
+	bool		nulls[HILO_ANUM_NAME] = {0};
+	EState	   *estate = CreateExecutorState();
+	ResultRelInfo *result_rel = makeNode(ResultRelInfo);
+	TupleTableSlot *slot;
+	HeapTuple	tuple;
+
+	InitResultRelInfo(result_rel, rel, 0, NULL, 0);
+	ExecOpenIndices(result_rel, false);
+	check_indexes_stay(result_rel);
+
+	values[HILO_ANUM_NAME - 1] =
+		PointerGetDatum(cstring_to_text_with_len(counter->name.data,
+												 counter->name.len));
+	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);
+	heap_insert(rel, tuple, GetCurrentCommandId(true), HEAP_INSERT_NO_LOGICAL,
+				NULL);
+
+	slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple);
+	ExecStoreHeapTuple(tuple, slot, false);
+	hilo_insert_index_entries(result_rel, slot, estate);
+
+	counter->table = RelationGetRelid(rel);
+	counter->tid = tuple->t_self;
+	counter->generation = hilo_catalog_generation;
+
+	ExecCloseIndices(result_rel);
+	ExecDropSingleTupleTableSlot(slot);
+	FreeExecutorState(estate);
+	heap_freetuple(tuple);
+}
+
+/*
+ * Create the row and lock its page; or, if another session was faster, lock
+ * the row that it has made.
+ *
+ * A lock on page 0, which nothing else takes of a heap, lets one session
+ * create at a time.  It is held until the row is there for everybody; a lock
+ * on the table in its place would wait for ANALYZE, and deadlock with REINDEX
+ * CONCURRENTLY.
+ */
+static void
+create_and_lock_row(RowChange *change, HiloCounter *counter)
+{
+	LockPage(change->rel, 0, ExclusiveLock);
+
+	if (find_and_lock_row(change, counter))
+	{
+		UnlockPage(change->rel, 0, ExclusiveLock);
+		return;
+	}
+
+	insert_row(change->rel, counter);
+
+	change->created = true;
+	if (!lock_row(change, counter))
+		elog(ERROR, "new row of table \"%s\" is not where it was put",
+			 RelationGetRelationName(change->rel));
+
+	change->row.incarnation = random_number();
+	change->row.max_value = PG_INT64_MAX;
+}
+
+/*
+ * Lock the row of the counter for a change.  Returns false, holding nothing,
+ * when there is none (with create: never).
+ */
+static bool
+find_for_change(RowChange *change, HiloCounter *counter, bool create)
+{
+	memset(change, 0, sizeof(*change));
+	change->rel = hilo_catalog_open(RowExclusiveLock);
+
+	if (find_and_lock_row(change, counter))
+		return true;
+	if (create)
+	{
+		create_and_lock_row(change, counter);
+		return true;
+	}
+	table_close(change->rel, RowExclusiveLock);
+	return false;
+}
+
+static void
+release_locks(RowChange *change)
+{
+	UnlockReleaseBuffer(change->buffer);
+	if (change->created)
+		UnlockPage(change->rel, 0, ExclusiveLock);
+	table_close(change->rel, RowExclusiveLock);
+}
+
+/* Let the row go as it is.  Not for one that was just created. */
+static void
+abandon_change(RowChange *change)
+{
+	Assert(!change->created);
+	release_locks(change);
+}
+
+/*
+ * Log and apply change->row, and let it go.  Returns what to flush.
+ *
+ * A row just created becomes visible to everybody, and independent of the
+ * current transaction, by the same WAL record.
+ */
+static XLogRecPtr
+finish_change(RowChange *change)
+{
+	GenericXLogState *state = GenericXLogStart(change->rel);
+	Page		page = GenericXLogRegisterBuffer(state, change->buffer, 0);
+	HeapTupleHeader header = (HeapTupleHeader)
+		PageGetItem(page, PageGetItemId(page, change->offset));
+	XLogRecPtr	lsn;
+
+	change->row.changes++;
+	memcpy((char *) header + header->t_hoff, &change->row,
+		   HILO_COUNTER_ROW_SIZE);
+	if (change->created)
+		header->t_infomask |= HEAP_XMIN_FROZEN;
+
+	lsn = GenericXLogFinish(state);
+	release_locks(change);
+	return lsn;
+}
+
+/*
+ * Do the server's settings ask for synchronous standbys?  While a reload is
+ * pending this backend has an old idea of that, and all waits may just have
+ * been ended because none are asked for any more.
+ */
+static bool
+standbys_are_asked_for(void)
+{
+	if (!ConfigReloadPending && SyncRepStandbyNames != NULL &&
+		SyncRepStandbyNames[0] != '\0')
+		return true;
+	return hilo_sync_standbys_defined();
+}
+
+/*
+ * Wait until a change is on disk and, following synchronous_commit, on the
+ * synchronous standbys.
+ *
+ * A wait for standbys that is cancelled ends with no more than a warning; what
+ * depends on the change must then not be shown.
+ */
+static void
+flush_change(XLogRecPtr lsn)
+{
+	int			mode = synchronous_commit == SYNCHRONOUS_COMMIT_REMOTE_WRITE ?
+		SYNC_REP_WAIT_WRITE : SYNC_REP_WAIT_FLUSH;
+	bool		reached;
+
+	/* Storage made in this transaction under wal_level = minimal. */
+	if (XLogRecPtrIsInvalid(lsn))
+		return;
+
+	XLogFlush(lsn);
+
+	HOLD_INTERRUPTS();
+	SyncRepWaitForLSN(lsn, false);
+	RESUME_INTERRUPTS();
+
+	if (!SyncRepRequested() || !standbys_are_asked_for())
+		return;
+
+	LWLockAcquire(SyncRepLock, LW_SHARED);
+	reached = lsn <= WalSndCtl->lsn[mode];
+	LWLockRelease(SyncRepLock);
+
+	if (!reached)
+	{
+		CHECK_FOR_INTERRUPTS();
+		ereport(ERROR,
+				(errcode(ERRCODE_QUERY_CANCELED),
+				 errmsg("canceled the wait for a synchronous standby"),
+				 errdetail("The numbers claimed are not used, as the standby may not know of them.")));
+	}
+}
+
+void
+hilo_counter_claim(HiloCounter *counter, const HiloRangeRequest *request,
+				   bool for_client, HiloClaim *claim)
+{
+	int64		number = for_client ? random_number() : 0;
+	RowChange	change;
+	HiloCounterRow *row = &change.row;
+	XLogRecPtr	lsn;
+
+	find_for_change(&change, counter, true);
+
+	if (!hilo_range_cut(request, row->max, row->max_value, &claim->range))
+	{
+		int64		max = row->max;
+		int64		limit = row->max_value;
+
+		/* Nothing has happened, but a row just created has to be finished. */
+		if (change.created)
+			flush_change(finish_change(&change));
+		else
+			abandon_change(&change);
+		ereport(ERROR,
+				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+				 max >= limit ?
+				 errmsg("collection \"%.*s\" has no numbers left",
+						counter->name.len, counter->name.data) :
+				 errmsg("collection \"%.*s\" has not enough numbers left",
+						counter->name.len, counter->name.data),
+				 errdetail("Numbers up to " INT64_FORMAT " have been claimed, the limit is " INT64_FORMAT ".",
+						   max, limit)));
+	}
+
+	row->max = claim->range.high;
+	row->claim_low = claim->range.low;
+	row->claim_number = number;
+	row->claim_end_new = row->max > row->max_ever;
+	row->max_ever = Max(row->max_ever, row->max);
+	row->dropped = false;
+
+	claim->table = counter->table;
+	claim->incarnation = row->incarnation;
+	claim->changes = row->changes + 1;
+	claim->number = number;
+	lsn = finish_change(&change);
+
+	/*
+	 * Only now may the range be used: a number that somebody saw must be
+	 * behind max on disk, or a crash would hand it out again.
+	 */
+	flush_change(lsn);
+}
+
+int64
+hilo_counter_max(HiloCounter *counter)
+{
+	RowChange	change;
+
+	if (!find_for_change(&change, counter, false))
+		return 0;
+	abandon_change(&change);
+	return change.row.max;
+}
+
+bool
+hilo_counter_holds(HiloCounter *counter, const HiloClaim *claim)
+{
+	RowChange	change;
+
+	if (!find_for_change(&change, counter, false))
+		return false;
+	abandon_change(&change);
+	return counter->table == claim->table &&
+		change.row.incarnation == claim->incarnation;
+}
+
+/* Take the numbers above last out of the newest claim. */
+static void
+lower_max(HiloCounterRow *row, int64 last)
+{
+	row->max = last;
+	row->claim_number = 0;
+	row->claim_end_new = false;
+}
+
+bool
+hilo_counter_give_back(HiloCounter *counter, const HiloClaim *claim,
+					   int64 last, bool at_exit)
+{
+	RowChange	change;
+	HiloCounterRow *row = &change.row;
+
+	if (at_exit)
+	{
+		memset(&change, 0, sizeof(change));
+		change.rel = hilo_catalog_open_at_exit(claim->table, RowExclusiveLock);
+		if (change.rel == NULL)
+			return false;
+		if (!find_and_lock_row(&change, counter))
+		{
+			table_close(change.rel, RowExclusiveLock);
+			return false;
+		}
+	}
+	else if (!find_for_change(&change, counter, false))
+		return false;
+
+	if (counter->table != claim->table ||
+		row->incarnation != claim->incarnation ||
+		row->changes != claim->changes || row->max != claim->range.high)
+	{
+		abandon_change(&change);
+		return false;
+	}
+
+	lower_max(row, last);
+	finish_change(&change);
+	return true;
+}
+
+bool
+hilo_counter_return(HiloCounter *counter, int64 last, int64 high,
+					int64 number)
+{
+	RowChange	change;
+	HiloCounterRow *row = &change.row;
+
+	if (!find_for_change(&change, counter, false))
+		return false;
+
+	if (row->dropped || row->claim_number == 0 || row->max != high ||
+		last < row->claim_low - 1 || last > high ||
+		(number == 0 ? !row->claim_end_new : number != row->claim_number))
+	{
+		abandon_change(&change);
+		return false;
+	}
+
+	lower_max(row, last);
+	finish_change(&change);
+	return true;
+}
+
+/*
+ * Log and apply a change after which no range claimed before may be used, and
+ * tell everybody.  incarnation is a fresh random number, made before the page
+ * was locked.
+ */
+static void
+finish_new_incarnation(RowChange *change, int64 incarnation)
+{
+	Oid			table = RelationGetRelid(change->rel);
+	XLogRecPtr	lsn;
+
+	change->row.incarnation = incarnation;
+	change->row.claim_number = 0;
+	change->row.claim_end_new = false;
+	lsn = finish_change(change);
+
+	hilo_catalog_announce(table);
+	flush_change(lsn);
+}
+
+int64
+hilo_counter_seed(HiloCounter *counter, int64 value, bool force)
+{
+	int64		incarnation = random_number();
+	RowChange	change;
+	HiloCounterRow *row = &change.row;
+	int64		max;
+
+	find_for_change(&change, counter, true);
+
+	if (value > row->max_value)
+	{
+		int64		limit = row->max_value;
+
+		abandon_change(&change);
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("seed " INT64_FORMAT " is above the limit of collection \"%.*s\"",
+						value, counter->name.len, counter->name.data),
+				 errdetail("The limit is " INT64_FORMAT ".", limit)));
+	}
+
+	max = force ? value : Max(row->max, value);
+	row->max = max;
+	row->max_ever = Max(row->max_ever, max);
+	row->dropped = false;
+	finish_new_incarnation(&change, incarnation);
+	return max;
+}
+
+void
+hilo_counter_merge(HiloCounter *counter, const HiloCounterRow *other)
+{
+	int64		incarnation = random_number();
+	RowChange	change;
+	HiloCounterRow *row = &change.row;
+
+	find_for_change(&change, counter, true);
+
+	if (change.created)
+	{
+		row->max_value = other->max_value;
+		row->dropped = other->dropped;
+	}
+	else if (!other->dropped)
+		row->dropped = false;
+	if (!other->dropped)
+		row->max = Max(row->max, other->max);
+	row->max_ever = Max(Max(row->max_ever, row->max), other->max_ever);
+	finish_new_incarnation(&change, incarnation);
+}
+
+bool
+hilo_counter_drop(HiloCounter *counter)
+{
+	int64		incarnation = random_number();
+	RowChange	change;
+	HiloCounterRow *row = &change.row;
+
+	if (!find_for_change(&change, counter, false))
+		return false;
+	if (row->dropped)
+	{
+		abandon_change(&change);
+		return false;
+	}
+
+	row->max = 0;
+	row->max_value = PG_INT64_MAX;
+	row->dropped = true;
+	finish_new_incarnation(&change, incarnation);
+	return true;
+}

@@ -1,0 +1,220 @@
+/*-------------------------------------------------------------------------
+ *
+ * document_id.c
+ *	  The text form of a document id: build, check, split.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/int.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+
+#include "compat.h"
+#include "document_id.h"
+
+/* Decimal digits of 2^63-1. */
+#define MAX_NUMBER_LEN		19
+
+/*
+ * ASCII only, whatever the locale says; the bytes of other characters are
+ * above 0x7f in every server encoding.
+ */
+#define IS_DIGIT(c)			((c) >= '0' && (c) <= '9')
+#define IS_LETTER(c)		(((c) >= 'a' && (c) <= 'z') || \
+							 ((c) >= 'A' && (c) <= 'Z'))
+#define IS_HEX(c)			(IS_DIGIT(c) || ((c) >= 'a' && (c) <= 'f') || \
+							 ((c) >= 'A' && (c) <= 'F'))
+#define IS_CONTROL(c)		((unsigned char) (c) < 0x20 || (c) == 0x7f)
+
+static bool
+ends_with(const char *string, int len, const char *end)
+{
+	int			end_len = strlen(end);
+
+	return len >= end_len &&
+		memcmp(string + len - end_len, end, end_len) == 0;
+}
+
+void
+hilo_check_collection(const char *name, int len, const char *separator)
+{
+	if (len == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("collection name must not be empty")));
+	if (len > HILO_MAX_NAME_LEN)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("collection name is too long"),
+				 errdetail("It has %d bytes, the limit is %d.",
+						   len, HILO_MAX_NAME_LEN)));
+
+	for (int i = 0; i < len; i++)
+	{
+		if (name[i] == '|')
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("collection name \"%.*s\" must not contain \"|\"",
+							len, name)));
+		if (IS_CONTROL(name[i]))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("collection name must not contain a control character"),
+					 errdetail("Byte %d is 0x%02x.",
+							   i + 1, (unsigned char) name[i])));
+	}
+
+	if (ends_with(name, len, separator))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("collection name \"%.*s\" must not end in the separator \"%s\"",
+						len, name, separator),
+				 errhint("Leave the separator out: hilo puts it between the collection and the number.")));
+}
+
+bool
+hilo_is_node_tag(const char *tag, int len)
+{
+	if (len > HILO_MAX_TAG_LEN)
+		return false;
+	for (int i = 0; i < len; i++)
+	{
+		if (!IS_LETTER(tag[i]) && !IS_DIGIT(tag[i]) && tag[i] != '_')
+			return false;
+	}
+	return true;
+}
+
+void
+hilo_check_node_tag(const char *tag, int len)
+{
+	if (!hilo_is_node_tag(tag, len))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid node tag \"%.*s\"",
+						pg_mbcliplen(tag, len, NAMEDATALEN), tag),
+				 errdetail("A node tag consists of letters, digits and underscores, at most %d.",
+						   HILO_MAX_TAG_LEN)));
+}
+
+bool
+hilo_is_separator(const char *separator)
+{
+	int			encoding;
+
+	if (separator[0] == '\0' || separator[0] == '|' ||
+		IS_LETTER(separator[0]) || IS_DIGIT(separator[0]) ||
+		IS_CONTROL(separator[0]))
+		return false;
+
+	/*
+	 * Before there is a database there is no database encoding: a value in
+	 * postgresql.conf of a preloading server is judged as UTF-8.
+	 */
+	encoding = OidIsValid(MyDatabaseId) ? GetDatabaseEncoding() : PG_UTF8;
+	return strlen(separator) == (size_t) pg_encoding_mblen(encoding, separator);
+}
+
+/*
+ * A prefix that ends in a digit would make the ids of different numbers
+ * alike (N1 + 0 and N + 10); after a letter nobody could find the number.
+ */
+bool
+hilo_is_server_prefix(const char *prefix)
+{
+	int			len = strlen(prefix);
+
+	if (len > HILO_MAX_PREFIX_LEN)
+		return false;
+	for (int i = 0; i < len; i++)
+	{
+		if (prefix[i] == '|' || IS_CONTROL(prefix[i]))
+			return false;
+	}
+	return len == 0 ||
+		!(IS_DIGIT(prefix[len - 1]) || IS_LETTER(prefix[len - 1]));
+}
+
+text *
+hilo_document_id(const char *before, int before_len, int64 number,
+				 const char *after, int after_len)
+{
+	text	   *id = (text *) palloc(VARHDRSZ + before_len + MAX_NUMBER_LEN +
+									 after_len);
+	char	   *p = VARDATA(id);
+
+	memcpy(p, before, before_len);
+	p += before_len;
+	p += pg_ulltoa_n((uint64) number, p);
+	memcpy(p, after, after_len);
+	p += after_len;
+
+	SET_VARSIZE(id, p - (char *) id);
+	return id;
+}
+
+/* xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx? */
+static bool
+is_guid(const char *id, int len)
+{
+	if (len != 36)
+		return false;
+	for (int i = 0; i < len; i++)
+	{
+		bool		hyphen = i == 8 || i == 13 || i == 18 || i == 23;
+
+		if (hyphen ? id[i] != '-' : !IS_HEX(id[i]))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Read the digits that end id; anything but a letter, a digit or a byte of a
+ * non-ASCII letter may stand before them.
+ */
+static bool
+trailing_number(const char *id, int len, int64 *number)
+{
+	int			start = len;
+	int64		result = 0;
+
+	while (start > 0 && IS_DIGIT(id[start - 1]))
+		start--;
+	if (start == len)
+		return false;
+	if (start > 0 && IS_LETTER(id[start - 1]))
+		return false;
+
+	for (int i = start; i < len; i++)
+	{
+		if (pg_mul_s64_overflow(result, 10, &result) ||
+			pg_add_s64_overflow(result, id[i] - '0', &result))
+			return false;
+	}
+	*number = result;
+	return true;
+}
+
+bool
+hilo_document_id_number(const char *id, int len, int64 *number)
+{
+	int			hyphen = len - 1;
+
+	if (is_guid(id, len))
+		return false;
+
+	/* orders/10-A: what follows the last hyphen is the tag ... */
+	while (hyphen >= 0 && id[hyphen] != '-')
+		hyphen--;
+	if (hyphen >= 0 && hyphen < len - 1 &&
+		hilo_is_node_tag(id + hyphen + 1, len - hyphen - 1) &&
+		trailing_number(id, hyphen, number))
+		return true;
+
+	/* ... unless there is none, as in orders/10, or orders-10 */
+	return trailing_number(id, len, number);
+}

@@ -1,0 +1,51 @@
+/*-------------------------------------------------------------------------
+ *
+ * document_id.h
+ *	  The text form of a document id: build, check, split.
+ *
+ * collection, separator, server prefix, number, '-', node tag:
+ * orders/NorthServer/10-A.  No catalog access, no settings: the caller says
+ * which separator, prefix and tag are meant.  Strings are in the database's
+ * encoding and come with their length in bytes; they need no terminator.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_DOCUMENT_ID_H
+#define HILO_DOCUMENT_ID_H
+
+/* Longest collection name, node tag and server prefix, in bytes. */
+#define HILO_MAX_NAME_LEN		255
+#define HILO_MAX_TAG_LEN		32
+#define HILO_MAX_PREFIX_LEN		128
+
+/* Raise 22023 unless name may name a collection. */
+extern void hilo_check_collection(const char *name, int len,
+								  const char *separator);
+
+/* Raise 22023 unless tag is a node tag (the empty one is, too). */
+extern void hilo_check_node_tag(const char *tag, int len);
+
+/* Is it: letters, digits and underscores, at most HILO_MAX_TAG_LEN of them? */
+extern bool hilo_is_node_tag(const char *tag, int len);
+
+/* May ids be built with this separator: one character, not '|', a letter or a digit? */
+extern bool hilo_is_separator(const char *separator);
+
+/* May numbers be put behind this server prefix? */
+extern bool hilo_is_server_prefix(const char *prefix);
+
+/*
+ * The id of number: the bytes before it, its digits, the bytes after it.
+ * Palloc'd in the current memory context.
+ */
+extern text *hilo_document_id(const char *before, int before_len,
+							  int64 number,
+							  const char *after, int after_len);
+
+/*
+ * Find the number in an id.  Returns false when there is none: a semantic id,
+ * a GUID, digits beyond 2^63-1.
+ */
+extern bool hilo_document_id_number(const char *id, int len, int64 *number);
+
+#endif							/* HILO_DOCUMENT_ID_H */

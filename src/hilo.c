@@ -1,0 +1,24 @@
+/*-------------------------------------------------------------------------
+ *
+ * hilo.c
+ *	  Entry point of the library.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+
+#include "cache.h"
+#include "settings.h"
+
+PG_MODULE_MAGIC;
+
+void		_PG_init(void);
+
+void
+_PG_init(void)
+{
+	hilo_settings_init();
+	hilo_cache_init();
+}

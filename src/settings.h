@@ -1,0 +1,33 @@
+/*-------------------------------------------------------------------------
+ *
+ * settings.h
+ *	  The settings of hilo, all named hilo.*.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_SETTINGS_H
+#define HILO_SETTINGS_H
+
+#include "document_id.h"
+
+extern char *hilo_node_tag;
+extern char *hilo_server_prefix;
+extern char *hilo_identity_parts_separator;
+extern int	hilo_min_range_size;	/* hilo.range_size */
+extern int	hilo_max_range_size;
+extern int	hilo_range_duration;	/* milliseconds */
+extern int	hilo_client_range_duration; /* milliseconds */
+
+/*
+ * Changes whenever a setting changes that the bytes of an id depend on, so
+ * that who keeps such bytes knows when to make them anew.
+ */
+extern uint32 hilo_settings_generation;
+
+/* What stands behind a number with hilo.node_tag: "-A", or nothing. */
+extern char hilo_id_suffix[1 + HILO_MAX_TAG_LEN];
+extern int	hilo_id_suffix_len;
+
+extern void hilo_settings_init(void);
+
+#endif							/* HILO_SETTINGS_H */

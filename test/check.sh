@@ -1,0 +1,116 @@
+#!/bin/sh
+# check.sh: install what is missing, build, and run all tests on private servers.
+#
+#   sh test/check.sh [--no-install] [FILE...]
+#
+# FILE is a test (test/sql/*.sql, test/specs/*.spec, test/t/*.pl); without one,
+# all are run.  PG_CONFIG names the server to test with.
+set -u
+top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+install=yes
+if [ "${1:-}" = --no-install ]; then
+    install=no
+    shift
+fi
+. "$top/test/lib.sh"
+
+# Names of the tests of one kind among the files given: folder, ending.
+chosen() {
+    if [ $# -eq 2 ]; then
+        ls "$top/test/$1"/*."$2" 2>/dev/null
+        return
+    fi
+    folder=$1 ending=$2
+    shift 2
+    for file in "$@"; do
+        case $file in
+            */"$folder"/*."$ending") say "$file" ;;
+        esac
+    done
+}
+
+names() { sed 's,.*/,,; s,\.[a-z]*$,,' | tr '\n' ' '; }
+
+passed=0
+failed=0
+skipped=
+
+# Add up what pg_regress said: "test x ... ok", from version 16 on "ok 1 - x".
+count_regress() {
+    p=$(grep -cE '^(ok +[0-9]+ +[-+] |(test )?.* \.\.\. ok )' "$1")
+    f=$(grep -cE '^(not ok +[0-9]+ +[-+] |(test )?.* \.\.\. (FAILED|failed))' "$1")
+    add_up "$p" "$f" "$2"
+}
+
+# Add up the lines of TAP at the left margin (those of subtests are indented).
+count_tap() {
+    p=$(grep -E '^ok [0-9]+' "$1" | grep -civE '# skip')
+    f=$(grep -E '^not ok [0-9]+' "$1" | grep -civE '# todo')
+    add_up "$p" "$f" "$2"
+    skipped="$skipped$(grep -iE '^(ok [0-9]+.*|1\.\.0) # skip' "$1" | sed "s,^,  $3: ,")"
+}
+
+# A runner that failed without a failed test has failed all the same.
+add_up() {
+    [ "$3" -eq 0 ] || [ "$2" -gt 0 ] || set -- "$1" 1 "$3"
+    passed=$((passed + $1))
+    failed=$((failed + $2))
+}
+
+# Run make installcheck for one kind of test; the exit code is in $status.
+run() {
+    log=$1
+    shift
+    { as_user make -s -C "$work/src" installcheck PG_CONFIG="$pg_config" \
+        with_llvm=no "$@" 2>&1; echo $? >"$work/status"; } | tee "$log"
+    status=$(cat "$work/status")
+}
+
+require_packages check
+make_work_folder
+say "== building with $("$pg_config" --version)"
+warnings="-Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -Wshadow -Wstrict-prototypes -Werror"
+build PROFILE="$warnings"
+
+sql=$(chosen sql sql "$@" | names)
+specs=$(chosen specs spec "$@" | names)
+tap=$(chosen t pl "$@" | sed 's,.*/,,')
+
+if [ -n "$sql$specs" ]; then
+    start_server <<SETTINGS
+fsync = off
+max_connections = 100
+max_prepared_transactions = 10
+SETTINGS
+    if [ -n "$sql" ]; then
+        say "== SQL tests"
+        run "$work/sql.log" REGRESS="$sql" ISOLATION= TAP_TESTS=
+        count_regress "$work/sql.log" "$status"
+        [ "$status" -eq 0 ] || cat "$work/src/regression.diffs"
+    fi
+    if [ -n "$specs" ]; then
+        say "== isolation tests"
+        run "$work/specs.log" REGRESS= ISOLATION="$specs" TAP_TESTS=
+        count_regress "$work/specs.log" "$status"
+        [ "$status" -eq 0 ] || cat "$work/src/regression.diffs" "$work/src/output_iso/regression.diffs" 2>/dev/null
+    fi
+    as_user "$bindir/pg_ctl" -D "$work/server/data" -w -s -m fast stop
+fi
+
+for file in $tap; do
+    say "== $file"
+    run "$work/tap.log" REGRESS= ISOLATION= PROVE_TESTS="test/t/$file" \
+        PROVE_FLAGS=-v TEMP_CONFIG="$work/hilo.conf"
+    count_tap "$work/tap.log" "$status" "$file"
+    if [ "$status" -ne 0 ]; then
+        for log in "$work/src/tmp_check/log"/*; do
+            say "-- $log"
+            tail -n 40 "$log"
+        done
+    fi
+done
+
+[ -z "$skipped" ] || say "skipped:
+$skipped"
+say "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

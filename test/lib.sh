@@ -1,0 +1,216 @@
+# lib.sh: what demo.sh and check.sh share.  To be sourced by a POSIX shell,
+# with $top the folder of the checkout and $install "yes" or "no".
+#
+# Nothing of the system is touched beyond installing packages: the build, the
+# servers and their sockets live in a folder of their own, $work, which is gone
+# at the end.  A server finds the extension there by its settings.
+
+say() { printf '%s\n' "$*"; }
+die() { printf '%s\n' "$*" >&2; exit 1; }
+
+#
+# Packages
+#
+
+# The newest PostgreSQL that has a server and the files to build against it;
+# PG_CONFIG names another one.
+find_postgres() {
+    if [ -n "${PG_CONFIG:-}" ]; then
+        candidates=$(command -v "$PG_CONFIG") || die "PG_CONFIG: there is no $PG_CONFIG"
+    else
+        candidates="$(ls -d /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -t/ -k5 -rn) $(command -v pg_config)"
+    fi
+    for candidate in $candidates; do
+        bindir=$("$candidate" --bindir) || continue
+        if [ -x "$bindir/postgres" ] && [ -x "$bindir/initdb" ] &&
+            [ -f "$("$candidate" --includedir-server)/postgres.h" ] &&
+            [ -f "$("$candidate" --pgxs)" ]; then
+            pg_config=$candidate
+            return 0
+        fi
+    done
+    return 1
+}
+
+has_perl_module() { perl -e "require $1" 2>/dev/null; }
+
+# What is missing, as Debian packages; $1 is "check" if tests are to be run.
+missing_packages() {
+    missing=
+    command -v make >/dev/null || missing="$missing make"
+    command -v gcc >/dev/null || command -v cc >/dev/null || missing="$missing gcc libc6-dev"
+    if ! find_postgres; then
+        version=$(apt-cache depends postgresql 2>/dev/null | sed -n 's/.*Depends: postgresql-\([0-9][0-9]*\)$/\1/p' | head -n 1)
+        missing="$missing postgresql-${version:-VERSION} postgresql-server-dev-${version:-VERSION}"
+    fi
+    if [ "$1" = check ]; then
+        has_perl_module IPC::Run || missing="$missing libipc-run-perl"
+        command -v strace >/dev/null || missing="$missing strace"
+        command -v pg_bsd_indent >/dev/null || missing="$missing pg-bsd-indent"
+        command -v clang >/dev/null || missing="$missing clang"
+    fi
+    missing=${missing# }
+}
+
+# Run a command as root, having printed it.
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        say "+ $*"
+        "$@"
+    else
+        say "+ sudo $*"
+        sudo "$@"
+    fi
+}
+
+# Install what is missing, or say so and stop.
+require_packages() {
+    missing_packages "$1"
+    [ -n "$missing" ] || return 0
+
+    if ! command -v apt-get >/dev/null; then
+        say "Missing, by the names that Debian gives to the packages: $missing"
+        die "Install them with this system's package manager, and start again."
+    fi
+    if [ "$install" = no ]; then
+        say "Missing packages: $missing"
+        die "Install them with: apt-get install --no-install-recommends $missing"
+    fi
+    if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+        die "Missing packages: $missing (to install them, start this as root)"
+    fi
+
+    as_root apt-get update -q
+    missing_packages "$1"
+    # A fresh server package would start a cluster on port 5432.
+    no_cluster=/etc/postgresql-common/createcluster.d/hilo-no-main-cluster.conf
+    say "No cluster is to be made by the packages:"
+    as_root mkdir -p "${no_cluster%/*}"
+    as_root sh -c "echo 'create_main_cluster = false' > $no_cluster"
+    as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -q -y --no-install-recommends $missing
+    status=$?
+    as_root rm -f "$no_cluster"
+    [ "$status" -eq 0 ] || die "The packages could not be installed."
+
+    missing_packages "$1"
+    [ -z "$missing" ] || die "Still missing: $missing"
+}
+
+#
+# The folder for everything, and the user whom it belongs to
+#
+
+# postgres refuses to run as root.
+choose_user() {
+    run_as=
+    if [ "$(id -u)" -eq 0 ]; then
+        for run_as in postgres nobody; do
+            id "$run_as" >/dev/null 2>&1 && return 0
+        done
+        die "There is no ordinary user to run a server as."
+    fi
+}
+
+# Run a command as the user who owns the servers, in $work.
+as_user() {
+    if [ -n "$run_as" ]; then
+        (cd "$work" && exec runuser -u "$run_as" -- env HOME="$work" TMPDIR="$work/tmp" "$@")
+    else
+        (cd "$work" && exec env HOME="$work" TMPDIR="$work/tmp" "$@")
+    fi
+}
+
+# End what was started below $work, and remove it.
+clean_up() {
+    status=$?
+    trap - EXIT
+    trap '' HUP INT TERM
+    if [ -n "${work:-}" ] && [ -d "$work" ]; then
+        find "$work" -name postmaster.pid 2>/dev/null | while read -r file; do
+            pid=$(head -n 1 "$file")
+            case $(readlink "/proc/$pid/cwd") in
+                "$work"/*) kill -QUIT "$pid" 2>/dev/null ;;
+            esac
+        done
+        for _ in 1 2 3 4 5 6 7 8 9 10; do
+            rm -rf "$work" 2>/dev/null && break
+            sleep 0.2
+        done
+    fi
+    exit "$status"
+}
+
+make_work_folder() {
+    choose_user
+    umask 022
+    work=$(mktemp -d /tmp/hilo.XXXXXX) || die "No folder could be made in /tmp."
+    trap clean_up EXIT
+    trap 'exit 129' HUP
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+    chmod 755 "$work"
+    mkdir "$work/src" "$work/dest" "$work/tmp"
+    [ -z "$run_as" ] || chown -R "$run_as" "$work"
+}
+
+#
+# Build and run
+#
+
+# Does the server look for extensions elsewhere when told so?  Servers that are
+# built from source do so from version 18 on, Debian's earlier ones, too.
+server_has_setting() {
+    as_user "$bindir/postgres" --describe-config | grep "^$1	" >/dev/null
+}
+
+# Build a copy of the checkout, and write the settings by which a server finds
+# it to $work/hilo.conf.  Arguments go to make.
+build() {
+    (cd "$top" && tar -cf - --exclude='*.o' --exclude='*.bc' --exclude='*.so' \
+        Makefile hilo.control sql src expected test) |
+        as_user tar -xf - -C "$work/src" || die "The checkout could not be copied."
+    as_user make -s -C "$work/src" PG_CONFIG="$pg_config" with_llvm=no "$@" ||
+        die "The build failed."
+    libdir=$("$pg_config" --pkglibdir)
+    sharedir=$("$pg_config" --sharedir)
+    destdir=$work/dest
+    if server_has_setting extension_destdir; then
+        setting="extension_destdir = '$destdir'"
+    elif server_has_setting extension_control_path; then
+        setting="extension_control_path = '$destdir$sharedir:\$system'"
+    else
+        [ -w "$libdir" ] || die "This server finds extensions in $libdir only, and that may not be written to."
+        destdir=
+        setting=
+    fi
+    {
+        say "$setting"
+        [ -z "$destdir" ] || say "dynamic_library_path = '$destdir$libdir:\$libdir'"
+    } | as_user sh -c 'cat > hilo.conf'
+    as_user make -s -C "$work/src" install DESTDIR="$destdir" PG_CONFIG="$pg_config" with_llvm=no ||
+        die "The extension could not be installed."
+}
+
+# Make and start a server of its own in $work/server, with its socket there.
+# Standard input has settings.
+start_server() {
+    as_user mkdir "$work/server"
+    as_user "$bindir/initdb" -D "$work/server/data" -U postgres -A trust \
+        -E UTF8 --locale=C -N >"$work/tmp/initdb.log" 2>&1 ||
+        { cat "$work/tmp/initdb.log"; die "initdb failed."; }
+    {
+        cat "$work/hilo.conf"
+        say "listen_addresses = ''"
+        say "unix_socket_directories = '$work/server'"
+        cat
+    } | as_user sh -c 'cat >> server/data/postgresql.conf'
+    PGHOST=$work/server PGPORT=5432 PGUSER=postgres PGDATABASE=postgres
+    export PGHOST PGPORT PGUSER PGDATABASE
+    run_server
+}
+
+run_server() {
+    as_user "$bindir/pg_ctl" -D "$work/server/data" -l "$work/server/log" -w -s start ||
+        { tail -n 20 "$work/server/log"; die "The server did not start."; }
+}
