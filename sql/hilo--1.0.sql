@@ -13,6 +13,9 @@
 -- in use follow changes by these means, would miss those in place, and so
 -- refuse this table.
 --
+-- A page holds few rows on purpose: a claim compares the used part of its page,
+-- and locks it for that long.
+--
 CREATE TABLE @extschema@.hilo (
     max bigint NOT NULL DEFAULT 0,
     max_ever bigint NOT NULL DEFAULT 0,
@@ -28,7 +31,7 @@ CREATE TABLE @extschema@.hilo (
     claim_end_new boolean NOT NULL DEFAULT false,
     dropped boolean NOT NULL DEFAULT false,
     collection text COLLATE "C" CONSTRAINT hilo_collection_check CHECK (collection IS NOT NULL)
-) USING heap;
+) USING heap WITH (fillfactor = 10);
 CREATE UNIQUE INDEX hilo_collection_idx ON @extschema@.hilo USING btree (collection);
 ALTER TABLE @extschema@.hilo REPLICA IDENTITY NOTHING;
 

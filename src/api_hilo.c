@@ -44,15 +44,14 @@ PG_FUNCTION_INFO_V1(hilo_format_tagged);
 PG_FUNCTION_INFO_V1(hilo_cached_ranges);
 
 /*
- * What a place in a query remembers of its last call, in fn_extra: the
- * collection's cache entry.  Only a constant is known to be the same in the
- * next call; the variables of a procedural language look stable, too, but
- * change their values under the same FmgrInfo.
+ * What a place in a query remembers of its last call, in fn_extra: the cache
+ * entry of its collection, and the row type of its result.
  */
 typedef struct CallSite
 {
-	HiloCacheEntry *entry;
-	bool		constant;
+	HiloCacheEntry *entry;		/* NULL: none yet */
+	bool		constant;		/* will all calls have the same collection? */
+	TupleDesc	result_desc;	/* NULL: not asked for yet */
 } CallSite;
 
 static void
@@ -105,60 +104,70 @@ checked_number(FunctionCallInfo fcinfo, int arg, const char *name)
 	return number;
 }
 
-/* Find, or make, the call's site and its entry.  Not the common way. */
+/*
+ * The site of a call, made at the first one.
+ *
+ * Only a constant collection is known to be the same in the next call: the
+ * variables of a procedural language look stable, too, but change their values
+ * under the same FmgrInfo.
+ */
+static CallSite *
+call_site(FmgrInfo *flinfo)
+{
+	CallSite   *site = flinfo->fn_extra;
+
+	if (site == NULL)
+	{
+		Node	   *expr = flinfo->fn_expr;
+
+		site = MemoryContextAllocZero(flinfo->fn_mcxt, sizeof(CallSite));
+		site->constant = expr != NULL && IsA(expr, FuncExpr) &&
+			IsA(linitial(((FuncExpr *) expr)->args), Const);
+		flinfo->fn_extra = site;
+	}
+	return site;
+}
+
+/* Is this the collection of the site's last call? */
+static inline bool
+is_same_collection(FunctionCallInfo fcinfo, const HiloCacheEntry *entry)
+{
+	text	   *name;
+
+	if (PG_ARGISNULL(0))
+		return false;
+	name = PG_GETARG_TEXT_PP(0);
+	return VARSIZE_ANY_EXHDR(name) == (Size) entry->name.len &&
+		memcmp(VARDATA_ANY(name), entry->name.data, entry->name.len) == 0;
+}
+
+/* Check the collection's name, and look its cache entry up. */
 static HiloCacheEntry *
 find_entry(FunctionCallInfo fcinfo)
 {
-	FmgrInfo   *flinfo = fcinfo->flinfo;
-	HiloCacheEntry *entry;
 	text	   *name;
 
 	reject_null(fcinfo, 0, "collection");
 	name = PG_GETARG_TEXT_PP(0);
 	hilo_check_collection(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name),
 						  hilo_identity_parts_separator);
-	entry = hilo_cache_entry(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
-
-	if (flinfo != NULL)
-	{
-		CallSite   *site = flinfo->fn_extra;
-
-		if (site == NULL)
-		{
-			Node	   *expr = flinfo->fn_expr;
-
-			site = MemoryContextAllocZero(flinfo->fn_mcxt, sizeof(CallSite));
-			site->constant = expr != NULL && IsA(expr, FuncExpr) &&
-				IsA(linitial(((FuncExpr *) expr)->args), Const);
-			flinfo->fn_extra = site;
-		}
-		site->entry = entry;
-	}
-	return entry;
+	return hilo_cache_entry(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
 }
 
 /* The cache entry of the collection named by the first argument. */
 static inline HiloCacheEntry *
 collection_entry(FunctionCallInfo fcinfo)
 {
-	CallSite   *site = fcinfo->flinfo ? fcinfo->flinfo->fn_extra : NULL;
+	CallSite   *site;
 
-	if (likely(site != NULL))
-	{
-		if (likely(site->constant))
-			return site->entry;
+	if (unlikely(fcinfo->flinfo == NULL))
+		return find_entry(fcinfo);
 
-		if (!PG_ARGISNULL(0))
-		{
-			text	   *name = PG_GETARG_TEXT_PP(0);
-			HiloName	last = site->entry->name;
-
-			if (VARSIZE_ANY_EXHDR(name) == (Size) last.len &&
-				memcmp(VARDATA_ANY(name), last.data, last.len) == 0)
-				return site->entry;
-		}
-	}
-	return find_entry(fcinfo);
+	site = call_site(fcinfo->flinfo);
+	if (unlikely(site->entry == NULL) ||
+		(!site->constant && !is_same_collection(fcinfo, site->entry)))
+		site->entry = find_entry(fcinfo);
+	return site->entry;
 }
 
 /* The id of a number, ending in suffix: a hyphen and a tag, or nothing. */
@@ -194,11 +203,19 @@ tag_suffix(FunctionCallInfo fcinfo, int arg, char *suffix)
 static Datum
 row_result(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 {
-	TupleDesc	desc;
+	CallSite   *site = call_site(fcinfo->flinfo);
 
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
+	if (site->result_desc == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+
+		if (get_call_result_type(fcinfo, NULL,
+								 &site->result_desc) != TYPEFUNC_COMPOSITE)
+			elog(ERROR, "return type must be a row type");
+		site->result_desc = BlessTupleDesc(site->result_desc);
+		MemoryContextSwitchTo(old);
+	}
+	return HeapTupleGetDatum(heap_form_tuple(site->result_desc,
 											 values, nulls));
 }
 

@@ -153,34 +153,47 @@ check_counter_table(Relation rel)
 				 errhint("Commit first.")));
 }
 
+/* Look the table up and open it; NULL if it was dropped meanwhile. */
+static Relation
+look_up_and_open(LOCKMODE lockmode)
+{
+	Oid			table = get_relname_relid(COUNTER_TABLE_NAME,
+										  extension_schema());
+	Relation	rel;
+
+	if (!OidIsValid(table))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("table \"%s\" of extension \"%s\" does not exist",
+						COUNTER_TABLE_NAME, EXTENSION_NAME)));
+
+	rel = try_table_open(table, lockmode);
+	if (rel != NULL)
+	{
+		counter_table = table;
+		counter_table_is_current = true;
+	}
+	return rel;
+}
+
 Relation
 hilo_catalog_open(LOCKMODE lockmode)
 {
-	Relation	rel;
+	Relation	rel = NULL;
 
-	for (;;)
+	/* What is still current once it is locked needs no look into catalogs. */
+	if (counter_table_is_current)
 	{
-		Oid			table = counter_table;
+		LockRelationOid(counter_table, lockmode);
+		if (counter_table_is_current)
+			rel = table_open(counter_table, NoLock);
+		else
+			UnlockRelationOid(counter_table, lockmode);
+	}
 
-		if (!counter_table_is_current)
-		{
-			table = get_relname_relid(COUNTER_TABLE_NAME, extension_schema());
-			if (!OidIsValid(table))
-				ereport(ERROR,
-						(errcode(ERRCODE_UNDEFINED_TABLE),
-						 errmsg("table \"%s\" of extension \"%s\" does not exist",
-								COUNTER_TABLE_NAME, EXTENSION_NAME)));
-		}
-
-		/* Gone, if it was dropped while we waited for the lock. */
-		rel = try_table_open(table, lockmode);
-		if (rel != NULL)
-		{
-			counter_table = table;
-			counter_table_is_current = true;
-			break;
-		}
-		counter_table_is_current = false;
+	while (rel == NULL)
+	{
+		rel = look_up_and_open(lockmode);
 		CHECK_FOR_INTERRUPTS();
 	}
 

@@ -21,6 +21,7 @@
 #include "replication/walsender_private.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
@@ -84,6 +85,21 @@ hilo_sync_standbys_defined(void)
 	return (WalSndCtl->sync_standbys_status & SYNC_STANDBY_DEFINED) != 0;
 #else
 	return WalSndCtl->sync_standbys_defined;
+#endif
+}
+
+/*
+ * A memory context that keeps its first block, of a size in which a chunk of
+ * 64 kB is an ordinary one (in version 14 it is not, and costs a malloc()).
+ */
+static inline MemoryContext
+hilo_keeping_context(MemoryContext parent, const char *name)
+{
+#if PG_VERSION_NUM >= 150000
+	return GenerationContextCreate(parent, name, 0, 2 * 1024 * 1024,
+								   2 * 1024 * 1024);
+#else
+	return GenerationContextCreate(parent, name, 2 * 1024 * 1024);
 #endif
 }
 

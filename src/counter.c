@@ -27,6 +27,7 @@
 #include "storage/lwlock.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 #include "catalog.h"
@@ -368,6 +369,29 @@ abandon_change(RowChange *change)
 }
 
 /*
+ * GenericXLogStart() allocates over 64 kB.  Freed by malloc() each time, that
+ * memory goes back to the operating system and is asked for again, which costs
+ * more than all the rest of a claim; a generation context keeps its block.
+ */
+static GenericXLogState *
+start_log_record(Relation rel)
+{
+	static MemoryContext context = NULL;
+	MemoryContext old;
+	GenericXLogState *state;
+
+	if (context == NULL)
+		context = hilo_keeping_context(TopMemoryContext, "hilo log record");
+	else
+		MemoryContextReset(context);	/* an error may have left something */
+
+	old = MemoryContextSwitchTo(context);
+	state = GenericXLogStart(rel);
+	MemoryContextSwitchTo(old);
+	return state;
+}
+
+/*
  * Log and apply change->row, and let it go.  Returns what to flush.
  *
  * A row just created becomes visible to everybody, and independent of the
@@ -376,7 +400,7 @@ abandon_change(RowChange *change)
 static XLogRecPtr
 finish_change(RowChange *change)
 {
-	GenericXLogState *state = GenericXLogStart(change->rel);
+	GenericXLogState *state = start_log_record(change->rel);
 	Page		page = GenericXLogRegisterBuffer(state, change->buffer, 0);
 	HeapTupleHeader header = (HeapTupleHeader)
 		PageGetItem(page, PageGetItemId(page, change->offset));
