@@ -20,7 +20,6 @@
 
 #include "counter.h"
 #include "document_id.h"
-#include "settings.h"
 
 PG_FUNCTION_INFO_V1(hilo_guard_rows);
 PG_FUNCTION_INFO_V1(hilo_guard_table);
@@ -68,7 +67,8 @@ hilo_guard_rows(PG_FUNCTION_ARGS)
 	collection = DatumGetTextPP(required_column(trigdata, HILO_ANUM_NAME));
 	name.data = VARDATA_ANY(collection);
 	name.len = VARSIZE_ANY_EXHDR(collection);
-	hilo_check_collection(name.data, name.len, hilo_identity_parts_separator);
+	/* The row may come from a server with another separator. */
+	hilo_check_collection(name.data, name.len, NULL);
 
 	other.max = DatumGetInt64(required_column(trigdata, HILO_ANUM_MAX));
 	other.max_ever = DatumGetInt64(required_column(trigdata, HILO_ANUM_MAX_EVER));

@@ -11,7 +11,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/table.h"
 #include "access/xact.h"
 #include "common/int.h"
 #include "fmgr.h"
@@ -141,9 +140,9 @@ is_same_collection(FunctionCallInfo fcinfo, const HiloCacheEntry *entry)
 		memcmp(VARDATA_ANY(name), entry->name.data, entry->name.len) == 0;
 }
 
-/* Check the collection's name, and look its cache entry up. */
-static HiloCacheEntry *
-find_entry(FunctionCallInfo fcinfo)
+/* The first argument, checked to be a collection's name. */
+static text *
+collection_name(FunctionCallInfo fcinfo)
 {
 	text	   *name;
 
@@ -151,6 +150,14 @@ find_entry(FunctionCallInfo fcinfo)
 	name = PG_GETARG_TEXT_PP(0);
 	hilo_check_collection(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name),
 						  hilo_identity_parts_separator);
+	return name;
+}
+
+static HiloCacheEntry *
+find_entry(FunctionCallInfo fcinfo)
+{
+	text	   *name = collection_name(fcinfo);
+
 	return hilo_cache_entry(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
 }
 
@@ -255,18 +262,9 @@ Datum
 hilo_currval(PG_FUNCTION_ARGS)
 {
 	HiloCacheEntry *entry = collection_entry(fcinfo);
-	bool		drawn = false;
 
 	/* What was drawn from an extension dropped since does not count. */
-	if (entry->last > 0)
-	{
-		Relation	rel = hilo_catalog_open(AccessShareLock);
-
-		drawn = RelationGetRelid(rel) == entry->claim.table;
-		table_close(rel, AccessShareLock);
-	}
-
-	if (!drawn)
+	if (entry->last == 0 || entry->claim.table != hilo_catalog_table())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("no number of collection \"%.*s\" has been drawn in this session",
@@ -312,8 +310,10 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	HiloRangeRequest request = {.exact = false, .alignment = 1};
 	HiloCacheEntry *entry;
 	HiloClaim	claim;
+	char		start[HILO_MAX_START_LEN];
+	int			start_len;
 	int64		last_size;
-	int64		age = 0;
+	int64		age;
 	TimestampTz now = GetCurrentTimestamp();
 	Datum		values[7];
 	bool		nulls[7] = {0};
@@ -335,9 +335,10 @@ hilo_next_range(PG_FUNCTION_ARGS)
 		check_may_raise(entry, request.floor);
 	hilo_counter_claim(&entry->counter, &request, true, &claim);
 
-	hilo_cache_make_id_start(entry);
-	values[0] = PointerGetDatum(cstring_to_text_with_len(entry->id_start,
-														 entry->id_start_len));
+	start_len = hilo_document_id_start(start, entry->name.data, entry->name.len,
+									   hilo_identity_parts_separator,
+									   hilo_server_prefix);
+	values[0] = PointerGetDatum(cstring_to_text_with_len(start, start_len));
 	values[1] = Int64GetDatum(claim.range.low);
 	values[2] = Int64GetDatum(claim.range.high);
 	values[3] = Int64GetDatum(claim.range.high - claim.range.low + 1);
@@ -440,10 +441,13 @@ hilo_number(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(number);
 }
 
-/* The number to format: one that can be drawn. */
-static int64
-checked_id_number(FunctionCallInfo fcinfo)
+/* Build an id from the first two arguments, without remembering any of it. */
+static text *
+format_id(FunctionCallInfo fcinfo, const char *suffix, int suffix_len)
 {
+	char		start[HILO_MAX_START_LEN];
+	int			start_len;
+	text	   *collection = collection_name(fcinfo);
 	int64		number;
 
 	reject_null(fcinfo, 1, "number");
@@ -452,27 +456,27 @@ checked_id_number(FunctionCallInfo fcinfo)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("number must be at least 1")));
-	return number;
+
+	start_len = hilo_document_id_start(start, VARDATA_ANY(collection),
+									   VARSIZE_ANY_EXHDR(collection),
+									   hilo_identity_parts_separator,
+									   hilo_server_prefix);
+	return hilo_document_id(start, start_len, number, suffix, suffix_len);
 }
 
 Datum
 hilo_format(PG_FUNCTION_ARGS)
 {
-	int64		number = checked_id_number(fcinfo);
-
-	PG_RETURN_TEXT_P(id_of(collection_entry(fcinfo), number,
-						   hilo_id_suffix, hilo_id_suffix_len));
+	PG_RETURN_TEXT_P(format_id(fcinfo, hilo_id_suffix, hilo_id_suffix_len));
 }
 
 Datum
 hilo_format_tagged(PG_FUNCTION_ARGS)
 {
-	int64		number = checked_id_number(fcinfo);
 	char		suffix[1 + HILO_MAX_TAG_LEN];
 	int			suffix_len = tag_suffix(fcinfo, 2, suffix);
 
-	PG_RETURN_TEXT_P(id_of(collection_entry(fcinfo), number,
-						   suffix, suffix_len));
+	PG_RETURN_TEXT_P(format_id(fcinfo, suffix, suffix_len));
 }
 
 static void
@@ -496,6 +500,7 @@ Datum
 hilo_cached_ranges(PG_FUNCTION_ARGS)
 {
 	hilo_init_materialized(fcinfo);
+	hilo_cache_revalidate_all();
 	hilo_cache_visit(put_range, fcinfo->resultinfo);
 	return (Datum) 0;
 }

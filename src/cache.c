@@ -100,6 +100,18 @@ hilo_cache_release(HiloCacheEntry *entry)
 	return went_back ? unused : 0;
 }
 
+/*
+ * Ask whether a stale range is still good, and use or forget it accordingly.
+ */
+static void
+revalidate(HiloCacheEntry *entry)
+{
+	if (hilo_counter_holds(&entry->counter, &entry->claim))
+		use_range(entry, entry->last);
+	else
+		hilo_cache_forget(entry);
+}
+
 void
 hilo_cache_visit(void (*visit) (HiloCacheEntry *entry, void *arg), void *arg)
 {
@@ -114,6 +126,19 @@ hilo_cache_visit(void (*visit) (HiloCacheEntry *entry, void *arg), void *arg)
 		if (entry->last < end_of_range(entry))
 			visit(entry, arg);
 	}
+}
+
+static void
+revalidate_if_stale(HiloCacheEntry *entry, void *arg)
+{
+	if (entry->stale)
+		revalidate(entry);
+}
+
+void
+hilo_cache_revalidate_all(void)
+{
+	hilo_cache_visit(revalidate_if_stale, NULL);
 }
 
 static void
@@ -225,22 +250,17 @@ hilo_cache_entry(const char *data, int len)
 void
 hilo_cache_make_id_start(HiloCacheEntry *entry)
 {
-	const char *separator = hilo_identity_parts_separator;
-	int			separator_len = strlen(separator);
-	int			prefix_len = strlen(hilo_server_prefix);
-	int			len = entry->name.len + separator_len + prefix_len;
-	char	   *start = MemoryContextAlloc(cache_context, len);
-	char	   *p = start;
+	char		start[HILO_MAX_START_LEN];
+	int			len = hilo_document_id_start(start,
+											 entry->name.data, entry->name.len,
+											 hilo_identity_parts_separator,
+											 hilo_server_prefix);
+	char	   *copy = MemoryContextAlloc(cache_context, len);
 
-	memcpy(p, entry->name.data, entry->name.len);
-	p += entry->name.len;
-	memcpy(p, separator, separator_len);
-	p += separator_len;
-	memcpy(p, hilo_server_prefix, prefix_len);
-
+	memcpy(copy, start, len);
 	if (entry->id_start != NULL)
 		pfree(entry->id_start);
-	entry->id_start = start;
+	entry->id_start = copy;
 	entry->id_start_len = len;
 	entry->id_start_generation = hilo_settings_generation;
 }
@@ -254,14 +274,9 @@ hilo_cache_refill(HiloCacheEntry *entry)
 
 	if (entry->stale)
 	{
-		int64		last = entry->last;
-
-		if (hilo_counter_holds(&entry->counter, &entry->claim))
-		{
-			use_range(entry, last);
+		revalidate(entry);
+		if (entry->last < entry->high)
 			return;
-		}
-		hilo_cache_forget(entry);
 	}
 
 	now = GetCurrentTimestamp();

@@ -29,7 +29,7 @@ typedef struct HiloCacheEntry
 	int64		last;
 	int64		high;
 
-	/* What an id of this collection starts with; see hilo_cache_id_start(). */
+	/* What ids start with, once hilo_cache_make_id_start() has made it. */
 	char	   *id_start;
 	int			id_start_len;
 	uint32		id_start_generation;
@@ -82,7 +82,10 @@ extern int64 hilo_cache_release_all(void);
 /* Forget the range of an entry; its unused numbers become a gap. */
 extern void hilo_cache_forget(HiloCacheEntry *entry);
 
-/* Call visit for each entry that has unused numbers. */
+/* Ask of all stale ranges whether they are still good, and forget the others. */
+extern void hilo_cache_revalidate_all(void);
+
+/* Call visit for each entry that has unused numbers, stale ones, too. */
 extern void hilo_cache_visit(void (*visit) (HiloCacheEntry *entry, void *arg),
 							 void *arg);
 

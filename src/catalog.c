@@ -148,26 +148,35 @@ check_counter_table(Relation rel)
 	if (hilo_storage_is_new(rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot draw numbers in a transaction that has rewritten table \"%s\"",
+				 errmsg("cannot change counters in a transaction that has rewritten table \"%s\"",
 						RelationGetRelationName(rel)),
 				 errhint("Commit first.")));
+}
+
+Oid
+hilo_catalog_table(void)
+{
+	Oid			table;
+
+	if (counter_table_is_current)
+		return counter_table;
+
+	table = get_relname_relid(COUNTER_TABLE_NAME, extension_schema());
+	if (!OidIsValid(table))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("table \"%s\" of extension \"%s\" does not exist",
+						COUNTER_TABLE_NAME, EXTENSION_NAME)));
+	return table;
 }
 
 /* Look the table up and open it; NULL if it was dropped meanwhile. */
 static Relation
 look_up_and_open(LOCKMODE lockmode)
 {
-	Oid			table = get_relname_relid(COUNTER_TABLE_NAME,
-										  extension_schema());
-	Relation	rel;
+	Oid			table = hilo_catalog_table();
+	Relation	rel = try_table_open(table, lockmode);
 
-	if (!OidIsValid(table))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("table \"%s\" of extension \"%s\" does not exist",
-						COUNTER_TABLE_NAME, EXTENSION_NAME)));
-
-	rel = try_table_open(table, lockmode);
 	if (rel != NULL)
 	{
 		counter_table = table;
@@ -280,4 +289,7 @@ hilo_catalog_announce(Oid table)
 	message.rc.dbId = MyDatabaseId;
 	message.rc.relId = table;
 	SendSharedInvalidMessages(&message, 1);
+
+	/* Our own copy of the message comes later. */
+	relation_changed((Datum) 0, table);
 }

@@ -24,6 +24,9 @@ extern uint64 hilo_catalog_generation;
 /* Must be called once; changed() is called whenever the generation moves. */
 extern void hilo_catalog_init(void (*changed) (void));
 
+/* OID of the table hilo.  Raises an error when there is none. */
+extern Oid	hilo_catalog_table(void);
+
 /*
  * Open and lock the table hilo.  Raises an error when the extension is not
  * there, the table is not as the extension made it, or the current
@@ -48,8 +51,8 @@ extern Oid	hilo_catalog_name_index(Relation table);
 extern bool hilo_catalog_may_seed(void);
 
 /*
- * Tell all sessions, at once and whatever becomes of the current transaction,
- * that a counter in table was seeded or dropped.
+ * Tell all sessions, this one included, at once and whatever becomes of the
+ * current transaction, that a counter in table was seeded or dropped.
  */
 extern void hilo_catalog_announce(Oid table);
 

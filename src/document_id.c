@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "common/int.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
@@ -67,7 +66,7 @@ hilo_check_collection(const char *name, int len, const char *separator)
 							   i + 1, (unsigned char) name[i])));
 	}
 
-	if (ends_with(name, len, separator))
+	if (separator != NULL && ends_with(name, len, separator))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("collection name \"%.*s\" must not end in the separator \"%s\"",
@@ -136,6 +135,23 @@ hilo_is_server_prefix(const char *prefix)
 	}
 	return len == 0 ||
 		!(IS_DIGIT(prefix[len - 1]) || IS_LETTER(prefix[len - 1]));
+}
+
+int
+hilo_document_id_start(char *start, const char *name, int len,
+					   const char *separator, const char *prefix)
+{
+	char	   *p = start;
+
+	memcpy(p, name, len);
+	p += len;
+	len = strlen(separator);
+	memcpy(p, separator, len);
+	p += len;
+	len = strlen(prefix);
+	memcpy(p, prefix, len);
+	p += len;
+	return p - start;
 }
 
 text *

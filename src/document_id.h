@@ -13,12 +13,21 @@
 #ifndef HILO_DOCUMENT_ID_H
 #define HILO_DOCUMENT_ID_H
 
+#include "mb/pg_wchar.h"
+
 /* Longest collection name, node tag and server prefix, in bytes. */
 #define HILO_MAX_NAME_LEN		255
 #define HILO_MAX_TAG_LEN		32
 #define HILO_MAX_PREFIX_LEN		128
 
-/* Raise 22023 unless name may name a collection. */
+/* Longest start of an id: collection, separator, server prefix. */
+#define HILO_MAX_START_LEN \
+	(HILO_MAX_NAME_LEN + MAX_MULTIBYTE_CHAR_LEN + HILO_MAX_PREFIX_LEN)
+
+/*
+ * Raise 22023 unless name may name a collection.  With a NULL separator, names
+ * that end in any are good.
+ */
 extern void hilo_check_collection(const char *name, int len,
 								  const char *separator);
 
@@ -33,6 +42,13 @@ extern bool hilo_is_separator(const char *separator);
 
 /* May numbers be put behind this server prefix? */
 extern bool hilo_is_server_prefix(const char *prefix);
+
+/*
+ * Write what the ids of a collection start with into start, which has room for
+ * HILO_MAX_START_LEN bytes.  Returns the length.
+ */
+extern int	hilo_document_id_start(char *start, const char *name, int len,
+								   const char *separator, const char *prefix);
 
 /*
  * The id of number: the bytes before it, its digits, the bytes after it.

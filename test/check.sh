@@ -61,16 +61,40 @@ add_up() {
 run() {
     log=$1
     shift
-    { as_user make -s -C "$work/src" installcheck PG_CONFIG="$pg_config" \
-        with_llvm=no "$@" 2>&1; echo $? >"$work/status"; } | tee "$log"
+    { make_copy installcheck "$@" 2>&1; echo $? >"$work/status"; } | tee "$log"
     status=$(cat "$work/status")
+}
+
+# Report a test that is a command of its own: name, command.
+single() {
+    name=$1
+    shift
+    if "$@" >"$work/single.log" 2>&1; then
+        say "ok      $name"
+        passed=$((passed + 1))
+    else
+        say "FAILED  $name"
+        cat "$work/single.log"
+        failed=$((failed + 1))
+    fi
+}
+
+# Build without a warning, and leave nothing behind.
+strict_build() {
+    make_copy CC="$1" PROFILE="-Wall -Wextra -Wno-unused-parameter \
+        -Wno-missing-field-initializers -Wshadow -Wstrict-prototypes -Werror" &&
+        make_copy clean
 }
 
 require_packages check
 make_work_folder
-say "== building with $("$pg_config" --version)"
-warnings="-Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -Wshadow -Wstrict-prototypes -Werror"
-build PROFILE="$warnings"
+copy_checkout
+if [ $# -eq 0 ]; then
+    say "== builds for $("$pg_config" --version), warnings are errors"
+    single "gcc" strict_build gcc
+    single "$(find_clang)" strict_build "$(find_clang)"
+fi
+build
 
 sql=$(chosen sql sql "$@" | names)
 specs=$(chosen specs spec "$@" | names)
@@ -109,6 +133,11 @@ for file in $tap; do
         done
     fi
 done
+
+if [ $# -eq 0 ]; then
+    say "== demo.sh"
+    single "demo" sh "$top/test/demo.sh" --no-install
+fi
 
 [ -z "$skipped" ] || say "skipped:
 $skipped"

@@ -32,13 +32,21 @@ find_postgres() {
     return 1
 }
 
+# clang, under whatever name the server's packages have brought it.
+find_clang() {
+    for candidate in clang /usr/bin/clang-[0-9]*; do
+        command -v "$candidate" && return
+    done
+    return 1
+}
+
 has_perl_module() { perl -e "require $1" 2>/dev/null; }
 
 # What is missing, as Debian packages; $1 is "check" if tests are to be run.
 missing_packages() {
     missing=
     command -v make >/dev/null || missing="$missing make"
-    command -v gcc >/dev/null || command -v cc >/dev/null || missing="$missing gcc libc6-dev"
+    command -v gcc >/dev/null || missing="$missing gcc libc6-dev"
     if ! find_postgres; then
         version=$(apt-cache depends postgresql 2>/dev/null | sed -n 's/.*Depends: postgresql-\([0-9][0-9]*\)$/\1/p' | head -n 1)
         missing="$missing postgresql-${version:-VERSION} postgresql-server-dev-${version:-VERSION}"
@@ -46,8 +54,7 @@ missing_packages() {
     if [ "$1" = check ]; then
         has_perl_module IPC::Run || missing="$missing libipc-run-perl"
         command -v strace >/dev/null || missing="$missing strace"
-        command -v pg_bsd_indent >/dev/null || missing="$missing pg-bsd-indent"
-        command -v clang >/dev/null || missing="$missing clang"
+        find_clang >/dev/null || missing="$missing clang"
     fi
     missing=${missing# }
 }
@@ -164,14 +171,19 @@ server_has_setting() {
     as_user "$bindir/postgres" --describe-config | grep "^$1	" >/dev/null
 }
 
-# Build a copy of the checkout, and write the settings by which a server finds
-# it to $work/hilo.conf.  Arguments go to make.
-build() {
+# Run make in the copy of the checkout.
+make_copy() { as_user make -s -C "$work/src" PG_CONFIG="$pg_config" with_llvm=no "$@"; }
+
+copy_checkout() {
     (cd "$top" && tar -cf - --exclude='*.o' --exclude='*.bc' --exclude='*.so' \
         Makefile hilo.control sql src expected test) |
         as_user tar -xf - -C "$work/src" || die "The checkout could not be copied."
-    as_user make -s -C "$work/src" PG_CONFIG="$pg_config" with_llvm=no "$@" ||
-        die "The build failed."
+}
+
+# Build and install the copy, and write the settings by which a server finds it
+# to $work/hilo.conf.
+build() {
+    make_copy || die "The build failed."
     libdir=$("$pg_config" --pkglibdir)
     sharedir=$("$pg_config" --sharedir)
     destdir=$work/dest
@@ -188,7 +200,7 @@ build() {
         say "$setting"
         [ -z "$destdir" ] || say "dynamic_library_path = '$destdir$libdir:\$libdir'"
     } | as_user sh -c 'cat > hilo.conf'
-    as_user make -s -C "$work/src" install DESTDIR="$destdir" PG_CONFIG="$pg_config" with_llvm=no ||
+    make_copy install DESTDIR="$destdir" ||
         die "The extension could not be installed."
 }
 

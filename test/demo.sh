@@ -1,0 +1,192 @@
+#!/bin/sh
+# demo.sh: install what is missing, build, start a private server, and show what
+# hilo does.
+#
+#   sh test/demo.sh [--no-install] [psql]
+#
+# With "psql" it ends in a psql on that server; leaving it removes everything.
+set -u
+top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+install=yes
+end=tour
+for argument in "$@"; do
+    case $argument in
+        --no-install) install=no ;;
+        psql) end=psql ;;
+        *) echo "usage: sh test/demo.sh [--no-install] [psql]" >&2; exit 2 ;;
+    esac
+done
+. "$top/test/lib.sh"
+
+chapter() { printf '\n== %s\n' "$*"; }
+
+# Show SQL, and run it in a session of its own.
+run_sql() {
+    printf '%s\n' "$1" | sed 's/^/   /'
+    printf '%s\n' "$1" | psql_as_user -q || die "The demo failed."
+}
+
+psql_as_user() { as_user "$bindir/psql" -X -v ON_ERROR_STOP=1 "$@"; }
+value() { psql_as_user -Atq -c "$1"; }
+
+# Open a session that stays: $1 names it.
+open_session() {
+    mkfifo "$work/tmp/$1"
+    chmod 666 "$work/tmp/$1"
+    psql_as_user -Atq <"$work/tmp/$1" >"$work/tmp/$1.out" 2>"$work/tmp/$1.err" &
+    case $1 in
+        one) exec 3>"$work/tmp/one" ;;
+        two) exec 4>"$work/tmp/two" ;;
+    esac
+    rm "$work/tmp/$1"
+}
+
+# Give SQL to an open session, wait until it has answered, show the answer.
+answers=0
+in_session() {
+    printf '   session %s: %s\n' "$1" "$2"
+    answers=$((answers + 1))
+    case $1 in
+        one) printf '\\echo question %s\n%s\n\\echo answer %s\n' "$answers" "$2" "$answers" >&3 ;;
+        two) printf '\\echo question %s\n%s\n\\echo answer %s\n' "$answers" "$2" "$answers" >&4 ;;
+    esac
+    until grep "^answer $answers\$" "$work/tmp/$1.out" >/dev/null; do
+        [ ! -s "$work/tmp/$1.err" ] || { cat "$work/tmp/$1.err"; die "The demo failed."; }
+        sleep 0.02
+    done
+    sed -n "/^question $answers\$/,/^answer $answers\$/p" "$work/tmp/$1.out" |
+        sed '1d; $d; s/^/              /'
+}
+
+close_sessions() {
+    exec 3>&- 4>&-
+    until [ "$(value "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'")" = 1 ]; do
+        sleep 0.02
+    done
+}
+
+# Processes of the server: the postmaster and its children.
+server_processes() {
+    postmaster=$(head -n 1 "$work/server/data/postmaster.pid")
+    say "$postmaster"
+    grep -l "^PPid:	$postmaster\$" /proc/[0-9]*/status 2>/dev/null |
+        sed 's,^/proc/,,; s,/status$,,'
+}
+
+is_running() {
+    [ -e "/proc/$1" ] && ! grep '^State:	Z' "/proc/$1/status" >/dev/null 2>&1
+}
+
+kill_server() {
+    processes=$(server_processes)
+    kill -9 $processes
+    for process in $processes; do
+        while is_running "$process"; do
+            sleep 0.02
+        done
+    done
+    rm -f "$work/server/data/postmaster.pid" "$work/server"/.s.PGSQL.*
+}
+
+require_packages demo
+make_work_folder
+chapter "Building with $("$pg_config" --version), starting a private server"
+copy_checkout
+build
+# The last line makes the crash below the worst one possible, always: nobody
+# but the transactions themselves writes WAL.
+start_server <<SETTINGS
+wal_writer_delay = 10s
+SETTINGS
+say "It lives in $work, listens on a socket there, and is gone at the end."
+
+chapter "A table whose ids are drawn by DEFAULT"
+run_sql "CREATE EXTENSION hilo;
+CREATE TABLE orders (id text COLLATE \"C\" PRIMARY KEY DEFAULT hilo_next('orders'), item text);"
+open_session one
+open_session two
+in_session one "INSERT INTO orders (item) VALUES ('tea'), ('milk') RETURNING id;"
+in_session two "INSERT INTO orders (item) VALUES ('bread') RETURNING id;"
+in_session one "INSERT INTO orders (item) VALUES ('jam') RETURNING id;"
+say "Each session draws from a range of its own, and asks nobody in between:"
+in_session one "SELECT * FROM hilo_cached_ranges;"
+in_session two "SELECT * FROM hilo_cached_ranges;"
+close_sessions
+
+chapter "A stored procedure that draws"
+run_sql "CREATE PROCEDURE add_order(item text, INOUT id text DEFAULT NULL) LANGUAGE plpgsql AS \$\$
+BEGIN
+    id := hilo_next('orders');
+    INSERT INTO orders VALUES (id, item);
+END \$\$;
+CALL add_order('honey');"
+
+chapter "INSERT ... SELECT of 100,000 rows; a second session watches"
+run_sql "CREATE TABLE lines (id bigint DEFAULT hilo_nextval('lines'), what text);"
+open_session one
+in_session one "BEGIN;"
+printf '%s\n' "DO \$\$
+DECLARE m bigint; seen bigint := 0;
+BEGIN
+    LOOP
+        SELECT max INTO m FROM hilo WHERE collection = 'lines';
+        IF m > seen THEN
+            RAISE INFO 'max is %, and % rows are committed', m, (SELECT count(*) FROM lines);
+            seen := m;
+        END IF;
+        EXIT WHEN m >= 100000;
+    END LOOP;
+END \$\$;" | psql_as_user -q >"$work/tmp/watch" 2>&1 &
+watcher=$!
+until [ "$(value "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'DO%'")" = 1 ]; do
+    sleep 0.02
+done
+in_session one "INSERT INTO lines (what) SELECT 'line ' || n FROM generate_series(1, 100000) n;"
+wait "$watcher"
+sed 's/^INFO: /   session two:/' "$work/tmp/watch"
+in_session one "ROLLBACK;"
+in_session one "SELECT hilo_nextval('lines');"
+say "Rolled back, and yet no number comes back."
+close_sessions
+
+chapter "What a session has not used goes back when it ends"
+run_sql "SELECT hilo_next('employees', 'A');"
+until [ "$(value "SELECT max FROM hilo WHERE collection = 'employees'")" = 1 ]; do
+    sleep 0.02
+done
+run_sql "SELECT max FROM hilo WHERE collection = 'employees';
+SELECT hilo_next('employees', 'A');
+SELECT low, high, next FROM hilo_cached_ranges;"
+
+chapter "Numbers shown, then kill -9"
+run_sql "CREATE SEQUENCE plain;
+CHECKPOINT;"
+open_session one
+in_session one "BEGIN;"
+in_session one "SELECT 'hilo ' || hilo_nextval('invoices') || ', sequence ' || nextval('plain') FROM generate_series(1, 3);"
+say "   (the transaction is open)"
+say "   kill -9 of the whole server, and restart"
+kill_server
+exec 3>&-
+wait
+run_server
+say "   and next:"
+hilo_next=$(value "SELECT hilo_nextval('invoices')")
+plain_next=$(value "SELECT nextval('plain')")
+say ""
+printf '   %-22s %-12s %s\n' "" "hilo_nextval" "nextval" \
+    "shown before the crash" "1, 2, 3" "1, 2, 3" \
+    "shown after it" "$hilo_next" "$plain_next"
+if [ "${hilo_next:-0}" -le 3 ]; then
+    die "hilo_nextval has repeated a number: that must never happen."
+elif [ "${plain_next:-0}" -le 3 ]; then
+    say "
+   The sequence shows numbers again that a user has seen. hilo leaves a gap."
+fi
+
+if [ "$end" = psql ]; then
+    chapter "psql on the demo server; \\q removes it"
+    as_user "$bindir/psql" -X
+fi
+say ""
+say "That was it; the server and its folder are removed."
