@@ -210,6 +210,25 @@ hilo_catalog_open(LOCKMODE lockmode)
 	return rel;
 }
 
+/*
+ * Lock the table's indexes until the end of the transaction, so that opening
+ * one does not have to wait.
+ */
+static bool
+lock_indexes_at_exit(Relation rel)
+{
+	List	   *indexes = RelationGetIndexList(rel);
+	ListCell   *lc;
+
+	foreach(lc, indexes)
+	{
+		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
+			return false;
+	}
+	list_free(indexes);
+	return true;
+}
+
 Relation
 hilo_catalog_open_at_exit(Oid table, LOCKMODE lockmode)
 {
@@ -223,7 +242,7 @@ hilo_catalog_open_at_exit(Oid table, LOCKMODE lockmode)
 		UnlockRelationOid(table, lockmode);
 		return NULL;
 	}
-	if (!has_counter_layout(rel) || hilo_storage_is_new(rel))
+	if (!has_counter_layout(rel) || !lock_indexes_at_exit(rel))
 	{
 		relation_close(rel, lockmode);
 		return NULL;

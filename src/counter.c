@@ -261,8 +261,9 @@ check_indexes_stay(const ResultRelInfo *result_rel)
  * Insert a row for the counter, with its index entries, and remember its TID.
  *
  * The tuple is an ordinary one of the current transaction, and dead if that
- * ends before finish_change() has frozen it.  It is kept out of logical
- * decoding: each node counts for itself.
+ * ends before finish_change() has frozen it.  Its command id is the one that
+ * redo gives to tuples, so that the page is the same on a standby.  The row is
+ * kept out of logical decoding: each node counts for itself.
  */
 static void
 insert_row(Relation rel, HiloCounter *counter)
@@ -282,8 +283,7 @@ insert_row(Relation rel, HiloCounter *counter)
 		PointerGetDatum(cstring_to_text_with_len(counter->name.data,
 												 counter->name.len));
 	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);
-	heap_insert(rel, tuple, GetCurrentCommandId(true), HEAP_INSERT_NO_LOGICAL,
-				NULL);
+	heap_insert(rel, tuple, FirstCommandId, HEAP_INSERT_NO_LOGICAL, NULL);
 
 	slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple);
 	ExecStoreHeapTuple(tuple, slot, false);
