@@ -48,8 +48,10 @@ PG_FUNCTION_INFO_V1(hilo_cached_ranges);
  */
 typedef struct CallSite
 {
-	HiloCacheEntry *entry;		/* NULL: none yet */
+	HiloCacheEntry *entry;
 	bool		constant;		/* will all calls have the same collection? */
+	uint32		generation;		/* of the settings under which the entry was
+								 * found; 0: none yet */
 	TupleDesc	result_desc;	/* NULL: not asked for yet */
 } CallSite;
 
@@ -171,9 +173,12 @@ collection_entry(FunctionCallInfo fcinfo)
 		return find_entry(fcinfo);
 
 	site = call_site(fcinfo->flinfo);
-	if (unlikely(site->entry == NULL) ||
+	if (unlikely(site->generation != hilo_settings_generation) ||
 		(!site->constant && !is_same_collection(fcinfo, site->entry)))
+	{
 		site->entry = find_entry(fcinfo);
+		site->generation = hilo_settings_generation;
+	}
 	return site->entry;
 }
 

@@ -89,14 +89,11 @@ hilo_cache_release(HiloCacheEntry *entry)
 	int64		unused = end_of_range(entry) - entry->last;
 	bool		went_back = false;
 
-	/*
-	 * Forget first: should giving back fail half-way, nobody may draw what
-	 * others may claim.
-	 */
-	hilo_cache_forget(entry);
+	/* Either this raises an error and has done nothing, or it is done. */
 	if (unused > 0)
 		went_back = hilo_counter_give_back(&entry->counter, &entry->claim,
 										   entry->last, proc_exit_inprogress);
+	hilo_cache_forget(entry);
 	return went_back ? unused : 0;
 }
 

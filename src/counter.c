@@ -673,13 +673,11 @@ hilo_counter_merge(HiloCounter *counter, const HiloCounterRow *other)
 
 	find_for_change(&change, counter, true);
 
-	if (change.created)
+	if (change.created || row->dropped)
 	{
 		row->max_value = other->max_value;
 		row->dropped = other->dropped;
 	}
-	else if (!other->dropped)
-		row->dropped = false;
 	if (!other->dropped)
 		row->max = Max(row->max, other->max);
 	row->max_ever = Max(Max(row->max_ever, row->max), other->max_ever);

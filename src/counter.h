@@ -72,9 +72,9 @@ extern bool hilo_counter_holds(HiloCounter *counter, const HiloClaim *claim);
 
 /*
  * Put the numbers above last, the last one used of the claim, back into the
- * counter, if this claim is still the newest.  Returns whether it was.  Not
- * flushed: losing this costs a gap.  At exit it waits for no lock and raises
- * no error that it can foresee.
+ * counter, if this claim is still the newest.  Returns whether it was; after
+ * an error nothing has happened.  Not flushed: losing this costs a gap.  At
+ * exit it waits for no lock and raises no error that it can foresee.
  */
 extern bool hilo_counter_give_back(HiloCounter *counter,
 								   const HiloClaim *claim, int64 last,

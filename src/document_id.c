@@ -188,37 +188,28 @@ is_guid(const char *id, int len)
 	return true;
 }
 
-/*
- * Read the digits that end id; anything but a letter, a digit or a byte of a
- * non-ASCII letter may stand before them.
- */
-static bool
-trailing_number(const char *id, int len, int64 *number)
+/* Where the digits that end id start; len if there are none. */
+static int
+trailing_digits(const char *id, int len)
 {
 	int			start = len;
-	int64		result = 0;
 
 	while (start > 0 && IS_DIGIT(id[start - 1]))
 		start--;
-	if (start == len)
-		return false;
-	if (start > 0 && IS_LETTER(id[start - 1]))
-		return false;
 
-	for (int i = start; i < len; i++)
-	{
-		if (pg_mul_s64_overflow(result, 10, &result) ||
-			pg_add_s64_overflow(result, id[i] - '0', &result))
-			return false;
-	}
-	*number = result;
-	return true;
+	/* iphone10 has no number. */
+	if (start > 0 && IS_LETTER(id[start - 1]))
+		return len;
+	return start;
 }
 
 bool
 hilo_document_id_number(const char *id, int len, int64 *number)
 {
 	int			hyphen = len - 1;
+	int			start = len;
+	int			end = len;
+	int64		result = 0;
 
 	if (is_guid(id, len))
 		return false;
@@ -227,10 +218,27 @@ hilo_document_id_number(const char *id, int len, int64 *number)
 	while (hyphen >= 0 && id[hyphen] != '-')
 		hyphen--;
 	if (hyphen >= 0 && hyphen < len - 1 &&
-		hilo_is_node_tag(id + hyphen + 1, len - hyphen - 1) &&
-		trailing_number(id, hyphen, number))
-		return true;
+		hilo_is_node_tag(id + hyphen + 1, len - hyphen - 1))
+	{
+		end = hyphen;
+		start = trailing_digits(id, end);
+	}
 
-	/* ... unless there is none, as in orders/10, or orders-10 */
-	return trailing_number(id, len, number);
+	/* ... unless there is no number before it, as in orders/10 or orders-10 */
+	if (start == end)
+	{
+		end = len;
+		start = trailing_digits(id, end);
+	}
+	if (start == end)
+		return false;
+
+	for (int i = start; i < end; i++)
+	{
+		if (pg_mul_s64_overflow(result, 10, &result) ||
+			pg_add_s64_overflow(result, id[i] - '0', &result))
+			return false;
+	}
+	*number = result;
+	return true;
 }

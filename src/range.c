@@ -18,15 +18,15 @@ int64
 hilo_range_size(int64 last_size, int64 age_us, int64 duration_us,
 				int64 min_size, int64 max_size)
 {
-	int64		size = Min(last_size, max_size);
+	int64		size = last_size;
 
 	if (last_size > 0)
 	{
 		/* A clock that was set back makes age_us negative: still young. */
 		if (age_us < duration_us)
-			size = size > max_size / 2 ? max_size : size * 2;
+			size = last_size > max_size / 2 ? max_size : last_size * 2;
 		else if (age_us - duration_us > duration_us)
-			size = size / 2;
+			size = last_size / 2;
 	}
 
 	return Min(Max(size, min_size), max_size);

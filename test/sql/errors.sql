@@ -1,0 +1,288 @@
+-- Section 4 of the design: what bad input gets, and that the next valid call works as if nothing had happened.
+
+-- Run a statement; answers the state it ends with, and the next number of a collection, which must be the next one.
+CREATE FUNCTION try(statement text, OUT state text, OUT next bigint) LANGUAGE plpgsql AS $$
+BEGIN
+	BEGIN
+		EXECUTE statement;
+		state := 'fine';
+	EXCEPTION WHEN OTHERS THEN
+		state := SQLSTATE;
+	END;
+	next := hilo_nextval('errors');
+END $$;
+
+-- NULL: 22004.
+SELECT statement, t.* FROM unnest(ARRAY[
+	'hilo_next(NULL)', 'hilo_next(NULL, ''B'')', 'hilo_next(''errors'', NULL)', 'hilo_nextval(NULL)', 'hilo_currval(NULL)',
+	'hilo_reserve(NULL, 1)', 'hilo_reserve(''errors'', NULL)',
+	'hilo_next_range(NULL)', 'hilo_next_range(''errors'', NULL)', 'hilo_next_range(''errors'', last_max => NULL)',
+	'hilo_return_range(NULL, 0, 1)', 'hilo_return_range(''errors'', NULL, 1)', 'hilo_return_range(''errors'', 0, NULL)',
+	'hilo_next_hi(NULL, 1)', 'hilo_next_hi(''errors'', NULL)',
+	'hilo_seed(NULL, 1)', 'hilo_seed(''errors'', NULL)', 'hilo_seed(''errors'', 1, NULL)', 'hilo_drop(NULL)',
+	'hilo_format(NULL, 1)', 'hilo_format(''errors'', NULL)', 'hilo_format(NULL, 1, ''B'')', 'hilo_format(''errors'', NULL, ''B'')',
+	'hilo_format(''errors'', 1, NULL)']) WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
+-- These may be NULL.
+SELECT statement, t.* FROM unnest(ARRAY['hilo_number(NULL)', 'hilo_release(NULL)', 'hilo_next_range(''null'', 0, NULL)',
+	'hilo_return_range(''null'', 0, 32, NULL)']) WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
+
+-- Names: 22023, from every function that takes one.
+SELECT left(name, 8) AS name, t.* FROM unnest(ARRAY['', '|', 'a|b', 'a|', E'a\tb', E'a\n', E'\x01', E'\x7f', E'x\x1f', 'errors/', '/', 'é/', repeat('x', 256),
+	repeat('é', 128)]) WITH ORDINALITY n(name, i), try(format('SELECT hilo_nextval(%L)', name)) t ORDER BY i;
+SELECT call, t.* FROM unnest(ARRAY['hilo_next(%L)', 'hilo_next(%L, ''B'')', 'hilo_nextval(%L)', 'hilo_currval(%L)', 'hilo_reserve(%L, 1)',
+	'hilo_next_range(%L)', 'hilo_return_range(%L, 0, 1)', 'hilo_next_hi(%L, 1)', 'hilo_release(%L)', 'hilo_seed(%L, 1)', 'hilo_drop(%L)',
+	'hilo_format(%L, 1)', 'hilo_format(%L, 1, ''B'')']) WITH ORDINALITY u(call, i), try('SELECT ' || format(call, 'a|b')) t ORDER BY i;
+-- Names that are fine.
+SELECT left(name, 10), octet_length(name), t.state FROM unnest(ARRAY['a', ' ', 'a b', 'a/b', '/a', 'A', '-', '%s', '"', '''', '\', '日本語', E'\u00e9t\u00e9', repeat('x', 255),
+	repeat('é', 127), 'x' || repeat('é', 127)]) WITH ORDINALITY n(name, i), try(format('SELECT hilo_nextval(%L)', name)) t ORDER BY i;
+SELECT count(*) FROM hilo WHERE octet_length(collection) = 255;
+SELECT hilo_next('日本語'), hilo_next(' '), hilo_next('%s'), length(hilo_next(repeat('x', 255)));
+
+-- Tags: 22023.
+SELECT left(tag, 8) AS tag, t.* FROM unnest(ARRAY['-', 'a-b', 'a b', 'é', '/', '|', E'\n', repeat('x', 33), repeat('é', 2000)]) WITH ORDINALITY n(tag, i),
+	try(format('SELECT hilo_next(''errors'', %L)', tag)) t ORDER BY i;
+SELECT state, count(*) FROM unnest(ARRAY['-', 'a-b', 'a b', 'é', '/', '|', E'\n', repeat('x', 33), repeat('é', 2000)]) tag,
+	try(format('SELECT hilo_format(''errors'', 1, %L)', tag)) GROUP BY 1;
+SELECT hilo_next('tags', repeat('x', 32)), hilo_next('tags', '_'), hilo_next('tags', '007');
+
+-- Counts, capacities, bounds: 22023.
+SELECT statement, t.* FROM unnest(ARRAY[
+	'hilo_reserve(''errors'', 0)', 'hilo_reserve(''errors'', -1)', 'hilo_reserve(''errors'', 1048577)', 'hilo_reserve(''errors'', 9223372036854775807)',
+	'hilo_reserve(''errors'', -9223372036854775808)',
+	'hilo_next_hi(''errors'', 0)', 'hilo_next_hi(''errors'', -1)', 'hilo_next_hi(''errors'', 1048577)', 'hilo_next_hi(''errors'', 9223372036854775807)',
+	'hilo_next_range(''errors'', -1)', 'hilo_next_range(''errors'', last_max => -1)',
+	'hilo_return_range(''errors'', 2, 1)', 'hilo_return_range(''errors'', 2, 1, 5)',
+	'hilo_seed(''errors'', -1)', 'hilo_seed(''errors'', -1, true)', 'hilo_seed(''errors'', -9223372036854775808, true)',
+	'hilo_format(''errors'', 0)', 'hilo_format(''errors'', -1, ''B'')', 'hilo_format(''errors'', -9223372036854775808)'])
+	WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
+SET hilo.max_range_size = 5;
+SELECT statement, t.* FROM unnest(ARRAY['hilo_reserve(''five'', 6)', 'hilo_reserve(''five'', 5)', 'hilo_next_hi(''five'', 6)', 'hilo_next_hi(''five'', 5)'])
+	WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
+RESET hilo.max_range_size;
+-- Before a draw: 55000, also where others have drawn, and after reserving.
+SELECT statement, t.* FROM unnest(ARRAY['hilo_currval(''never'')', 'hilo_reserve(''never'', 2)', 'hilo_currval(''never'')', 'hilo_next_range(''never'')',
+	'hilo_currval(''never'')', 'hilo_nextval(''never'')', 'hilo_currval(''never'')']) WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
+-- By hand: 42809.
+SELECT statement, t.* FROM unnest(ARRAY['UPDATE hilo SET max = 5', 'DELETE FROM hilo', 'TRUNCATE hilo',
+	'MERGE INTO hilo USING (VALUES (1)) v ON collection = ''errors'' WHEN MATCHED THEN UPDATE SET max = 0',
+	'MERGE INTO hilo USING (VALUES (1)) v ON collection = ''errors'' WHEN MATCHED THEN DELETE',
+	'INSERT INTO hilo (collection) VALUES (''errors'') ON CONFLICT (collection) DO UPDATE SET max = 0'])
+	WITH ORDINALITY u(statement, i), try(statement) t ORDER BY i;
+-- The end: 2200H.
+SELECT hilo_seed('end', 9223372036854775807);
+SELECT statement, t.* FROM unnest(ARRAY['hilo_next(''end'')', 'hilo_next(''end'', '''')', 'hilo_nextval(''end'')', 'hilo_reserve(''end'', 1)',
+	'hilo_next_hi(''end'', 1)', 'hilo_next_range(''end'')']) WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
+-- Messages: the thing, what is wrong with it, what to do.
+SELECT hilo_next(NULL);
+SELECT hilo_next('');
+SELECT hilo_next('a|b');
+SELECT hilo_next(E'tab\there');
+SELECT hilo_next('orders/');
+SELECT hilo_next(repeat('x', 256));
+SELECT hilo_next('errors', 'a-b');
+SELECT hilo_reserve('errors', 0);
+SELECT hilo_next_hi('errors', 2000000);
+SELECT hilo_return_range('errors', 2, 1);
+SELECT hilo_seed('errors', -1);
+SELECT hilo_currval('never_drawn');
+SELECT hilo_next('end');
+UPDATE hilo SET max = 0;
+DELETE FROM hilo;
+TRUNCATE hilo;
+\set VERBOSITY sqlstate
+
+-- A read-only transaction: 25006, with numbers in the session's range or without.
+SELECT hilo_nextval('read_only');
+BEGIN READ ONLY;
+SAVEPOINT s;
+SELECT hilo_next('read_only');
+ROLLBACK TO s;
+SELECT hilo_next('read_only', 'B');
+ROLLBACK TO s;
+SELECT hilo_nextval('read_only');
+ROLLBACK TO s;
+SELECT hilo_nextval('read_only_new');
+ROLLBACK TO s;
+SELECT hilo_reserve('read_only', 1);
+ROLLBACK TO s;
+SELECT hilo_next_range('read_only');
+ROLLBACK TO s;
+SELECT hilo_return_range('read_only', 0, 32);
+ROLLBACK TO s;
+SELECT hilo_next_hi('read_only', 1);
+ROLLBACK TO s;
+SELECT hilo_release('read_only');
+ROLLBACK TO s;
+SELECT hilo_release();
+ROLLBACK TO s;
+SELECT hilo_seed('read_only', 50);
+ROLLBACK TO s;
+SELECT hilo_drop('read_only');
+ROLLBACK TO s;
+INSERT INTO hilo (collection, max) VALUES ('read_only', 50);
+ROLLBACK TO s;
+SELECT hilo_currval('read_only'), hilo_number('read_only/7-A'), hilo_format('read_only', 7);
+SELECT collection, low, high, next FROM hilo_cached_ranges WHERE collection LIKE 'read_only%';
+COMMIT;
+SELECT hilo_nextval('read_only');
+
+-- In parallel mode: 25000.  The functions are marked so that no plan calls them there; these are marked wrongly.
+CREATE FUNCTION parallel_next(text) RETURNS text PARALLEL SAFE LANGUAGE plpgsql AS $$ BEGIN RETURN hilo_next($1); END $$;
+CREATE FUNCTION parallel_call(call text) RETURNS text PARALLEL SAFE LANGUAGE plpgsql AS $$
+DECLARE
+	result text;
+BEGIN
+	EXECUTE 'SELECT ' || call INTO result;
+	RETURN result;
+END $$;
+SELECT hilo_nextval('parallel');
+SELECT count(set_config(name, 'on', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
+SELECT parallel_next('parallel');
+SELECT parallel_call('hilo_next(''parallel'', ''B'')');
+SELECT parallel_call('hilo_nextval(''parallel'')');
+SELECT parallel_call('hilo_reserve(''parallel'', 1)');
+SELECT parallel_call('hilo_next_range(''parallel'')');
+SELECT parallel_call('hilo_return_range(''parallel'', 0, 32)');
+SELECT parallel_call('hilo_next_hi(''parallel'', 1)');
+SELECT parallel_call('hilo_release(''parallel'')');
+SELECT parallel_call('hilo_seed(''parallel'', 100)');
+SELECT parallel_call('hilo_drop(''parallel'')');
+SELECT parallel_call('hilo_number(''parallel/7'')'), parallel_call('hilo_format(''parallel'', 7)');
+-- Marked as they are, they run in the leader.
+SELECT hilo_next('parallel'), hilo_nextval('parallel');
+SELECT count(set_config(name, 'off', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
+SELECT hilo_nextval('parallel');
+-- The leader of a parallel plan, whose workers scan.
+CREATE TABLE parallel_scan AS SELECT i FROM generate_series(1, 1000) i;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT count(parallel_next('parallel')) FROM parallel_scan;
+SELECT count(DISTINCT hilo_nextval('parallel')) FROM parallel_scan;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+SELECT hilo_nextval('parallel');
+DROP TABLE parallel_scan;
+DROP FUNCTION parallel_next, parallel_call;
+
+-- A transaction that has itself rewritten the table: 55000; what it had cached, and what others have, is as good as before.
+SELECT hilo_nextval('rewritten');
+BEGIN;
+CLUSTER hilo USING hilo_collection_idx;
+SAVEPOINT s;
+SELECT hilo_nextval('rewritten');
+ROLLBACK TO s;
+SELECT hilo_nextval('rewritten_new');
+ROLLBACK TO s;
+SELECT hilo_reserve('rewritten', 1);
+ROLLBACK TO s;
+SELECT hilo_next_range('rewritten');
+ROLLBACK TO s;
+SELECT hilo_next_hi('rewritten', 1);
+ROLLBACK TO s;
+SELECT hilo_return_range('rewritten', 0, 32);
+ROLLBACK TO s;
+SELECT hilo_seed('rewritten', 100);
+ROLLBACK TO s;
+SELECT hilo_drop('rewritten');
+ROLLBACK TO s;
+INSERT INTO hilo (collection, max) VALUES ('rewritten', 100);
+ROLLBACK TO s;
+SELECT hilo_format('rewritten', 7);
+ROLLBACK;
+SELECT hilo_nextval('rewritten');
+BEGIN;
+CLUSTER hilo USING hilo_collection_idx;
+COMMIT;
+SELECT hilo_nextval('rewritten');
+BEGIN;
+SAVEPOINT s;
+CLUSTER hilo USING hilo_collection_idx;
+ROLLBACK TO s;
+SELECT hilo_nextval('rewritten'), hilo_nextval('rewritten_new');
+COMMIT;
+-- Giving back does not work there either, and loses nothing.
+BEGIN;
+CLUSTER hilo USING hilo_collection_idx;
+SELECT hilo_release('rewritten');
+ROLLBACK;
+SELECT hilo_nextval('rewritten');
+SELECT count(*) AS ranges FROM hilo_cached_ranges \gset
+BEGIN;
+CLUSTER hilo USING hilo_collection_idx;
+SELECT hilo_release();
+ROLLBACK;
+SELECT count(*) - :ranges AS fewer FROM hilo_cached_ranges;
+SELECT hilo_nextval('rewritten'), hilo_nextval('rewritten_new');
+-- Rebuilt indexes would forget a new row, but not one that is there.
+BEGIN;
+REINDEX TABLE hilo;
+SELECT hilo_nextval('rewritten'), hilo_seed('rewritten', 100), hilo_nextval('rewritten');
+SAVEPOINT s;
+SELECT hilo_nextval('reindexed_new');
+ROLLBACK TO s;
+SELECT hilo_seed('reindexed_new', 5);
+ROLLBACK TO s;
+DO $$
+BEGIN
+	PERFORM hilo_nextval('reindexed_new');
+EXCEPTION WHEN object_not_in_prerequisite_state THEN
+	PERFORM hilo_nextval('rewritten');
+END $$;
+ROLLBACK;
+SELECT hilo_nextval('rewritten'), hilo_nextval('reindexed_new');
+-- A table that would not survive a crash, or is not ours any more.
+BEGIN;
+ALTER TABLE hilo SET UNLOGGED;
+SELECT hilo_nextval('rewritten');
+ROLLBACK;
+BEGIN;
+ALTER TABLE hilo ADD COLUMN extra int;
+SELECT hilo_nextval('rewritten');
+ROLLBACK;
+BEGIN;
+ALTER TABLE hilo RENAME TO other;
+SELECT hilo_nextval('rewritten');
+ROLLBACK;
+SELECT hilo_nextval('rewritten');
+\set VERBOSITY default
+BEGIN;
+CLUSTER hilo USING hilo_collection_idx;
+SELECT hilo_nextval('rewritten');
+ROLLBACK;
+BEGIN;
+REINDEX TABLE hilo;
+SELECT hilo_nextval('reindexed_newer');
+ROLLBACK;
+ALTER TABLE hilo SET WITHOUT CLUSTER;
+
+-- Settings: 22023; the value before stays.
+SET hilo.node_tag = 'a-b';
+SET hilo.server_prefix = 'a|';
+SET hilo.identity_parts_separator = '|';
+\set VERBOSITY sqlstate
+SET hilo.node_tag = 'é';
+SET hilo.node_tag = 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx';
+SET hilo.server_prefix = E'a\n';
+SET hilo.identity_parts_separator = '';
+SET hilo.identity_parts_separator = '//';
+SET hilo.identity_parts_separator = 'é/';
+SET hilo.identity_parts_separator = E'\t';
+SET hilo.range_size = 0;
+SET hilo.range_size = -1;
+SET hilo.max_range_size = 0;
+SET hilo.range_duration = -1;
+SET hilo.client_range_duration = '-1s';
+SET hilo.range_duration = '1 parsec';
+-- The prefix is reserved.
+SET hilo.no_such_setting = 1;
+SELECT hilo_next('settings');
+SELECT current_setting('hilo.node_tag'), current_setting('hilo.server_prefix'), current_setting('hilo.identity_parts_separator'),
+	current_setting('hilo.range_size'), current_setting('hilo.max_range_size'), current_setting('hilo.range_duration'),
+	current_setting('hilo.client_range_duration');
+SET hilo.node_tag = 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx';
+SELECT hilo_next('settings');
+RESET hilo.node_tag;
+
+DROP FUNCTION try;

@@ -1,0 +1,23 @@
+-- Promises 1 and 4: a prepared transaction neither keeps nor takes back what was drawn, claimed, seeded or dropped in it.
+-- (The second expected output is that of a server with max_prepared_transactions = 0.)
+
+-- A draw that waits for the prepared transaction would wait for ever.
+SET statement_timeout = '1min';
+SELECT hilo_next('prepared'), hilo_seed('prepared_seed', 10);
+BEGIN;
+SELECT hilo_next('prepared'), hilo_next('prepared_first');
+SELECT low, high FROM hilo_reserve('prepared_reserve', 10);
+SELECT hilo_seed('prepared_seed', 100);
+PREPARE TRANSACTION 'regress_hilo';
+SELECT hilo_next('prepared'), hilo_next('prepared_first'), hilo_next('prepared_seed');
+SELECT low, high FROM hilo_reserve('prepared_reserve', 10);
+ROLLBACK PREPARED 'regress_hilo';
+SELECT hilo_next('prepared'), hilo_next('prepared_first'), hilo_next('prepared_seed');
+SELECT low, high FROM hilo_reserve('prepared_reserve', 10);
+BEGIN;
+SELECT hilo_next('prepared'), hilo_next('prepared_second'), hilo_drop('prepared_seed');
+PREPARE TRANSACTION 'regress_hilo';
+SELECT hilo_next('prepared'), hilo_next('prepared_second'), hilo_next('prepared_seed');
+COMMIT PREPARED 'regress_hilo';
+SELECT hilo_next('prepared'), hilo_next('prepared_second'), hilo_next('prepared_seed');
+SELECT collection, max FROM hilo WHERE collection LIKE 'prepared%' ORDER BY 1;

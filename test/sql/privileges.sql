@@ -1,0 +1,131 @@
+-- From the first version on: every object says what it is for, PUBLIC may draw and nothing else, and every function's
+-- marks are as designed.  Whoever adds a function has to show it here.
+
+SELECT p.oid::regprocedure AS function, has_function_privilege('public', p.oid, 'execute') AS public,
+	p.provolatile AS volatile, p.proisstrict AS strict, p.proparallel AS parallel, p.prosecdef AS definer
+FROM pg_depend d JOIN pg_proc p ON p.oid = d.objid
+WHERE d.classid = 'pg_proc'::regclass AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
+	AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'hilo')
+ORDER BY p.oid::regprocedure::text COLLATE "C";
+-- Relations, and what PUBLIC may do with them.
+SELECT c.relname, c.relkind, c.relpersistence, (SELECT amname FROM pg_am WHERE oid = c.relam) AS method, a.privilege_type AS public
+FROM pg_depend d JOIN pg_class c ON c.oid = d.objid LEFT JOIN LATERAL aclexplode(c.relacl) a ON a.grantee = 0
+WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
+	AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'hilo')
+ORDER BY 1, 5;
+
+-- Every object of the extension, and what belongs to its tables and views: none may be without a comment.
+CREATE VIEW regress_objects AS
+WITH member AS (
+	SELECT classid, objid FROM pg_depend
+	WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'hilo')
+), object AS (
+	SELECT classid, objid, 0 AS objsubid FROM member
+	UNION SELECT 'pg_extension'::regclass, oid, 0 FROM pg_extension WHERE extname = 'hilo'
+	UNION SELECT m.classid, m.objid, a.attnum FROM member m JOIN pg_attribute a ON m.classid = 'pg_class'::regclass AND a.attrelid = m.objid
+		AND a.attnum > 0 AND NOT a.attisdropped
+	UNION SELECT 'pg_class'::regclass, i.indexrelid, 0 FROM member m JOIN pg_index i ON m.classid = 'pg_class'::regclass AND i.indrelid = m.objid
+	UNION SELECT 'pg_trigger'::regclass, t.oid, 0 FROM member m JOIN pg_trigger t ON m.classid = 'pg_class'::regclass AND t.tgrelid = m.objid AND NOT t.tgisinternal
+	UNION SELECT 'pg_constraint'::regclass, c.oid, 0 FROM member m JOIN pg_constraint c ON m.classid = 'pg_class'::regclass AND c.conrelid = m.objid AND c.contype <> 'n'
+)
+SELECT i.type, i.identity, CASE o.objsubid WHEN 0 THEN obj_description(o.objid, o.classid::regclass::name) ELSE col_description(o.objid, o.objsubid) END AS comment
+FROM object o, pg_identify_object(o.classid, o.objid, o.objsubid) i;
+SELECT type, count(*), count(comment) AS commented FROM regress_objects GROUP BY 1 ORDER BY 1;
+SELECT type, identity FROM regress_objects WHERE coalesce(comment, '') = '' ORDER BY 1, 2;
+DROP VIEW regress_objects;
+-- Settings.
+SELECT hilo_number('loads/1') AS library;
+SELECT name, context, boot_val, min_val, max_val, unit, short_desc <> '' AS described FROM pg_settings WHERE name LIKE 'hilo.%' ORDER BY 1;
+
+-- An ordinary role.
+CREATE ROLE regress_hilo_user;
+CREATE ROLE regress_hilo_clerk;
+CREATE TABLE regress_orders (id text DEFAULT hilo_next('orders_of_user'));
+GRANT INSERT, SELECT ON regress_orders TO regress_hilo_user;
+SELECT low, high, claim FROM hilo_next_range('own') \gset
+SET SESSION AUTHORIZATION regress_hilo_user;
+-- It draws, also the first number ever.
+INSERT INTO regress_orders DEFAULT VALUES RETURNING id;
+SELECT hilo_next('own'), hilo_next('own', 'B'), hilo_nextval('own'), hilo_currval('own');
+SELECT low, high FROM hilo_reserve('own', 4);
+SELECT hilo_next_hi('own', 10);
+SELECT collection, low, high, next, size FROM hilo_cached_ranges WHERE collection = 'own';
+SELECT hilo_release('own'), hilo_number('own/3-A'), hilo_format('own', 3), hilo_format('own', 3, 'B');
+SELECT prefix, low, high FROM hilo_next_range('own');
+-- It cannot move counters, nor read or write the table.
+\set VERBOSITY sqlstate
+SELECT hilo_seed('own', 1000);
+SELECT hilo_seed('own', 1, true);
+SELECT hilo_drop('own');
+SELECT hilo_return_range('own', :low, :high, :claim);
+SELECT max FROM hilo;
+INSERT INTO hilo (collection, max) VALUES ('own', 1);
+UPDATE hilo SET max = 0;
+DELETE FROM hilo;
+TRUNCATE hilo;
+COPY hilo TO stdout;
+BEGIN;
+LOCK TABLE hilo IN ROW EXCLUSIVE MODE;
+ROLLBACK;
+CLUSTER hilo USING hilo_collection_idx;
+ALTER TABLE hilo DISABLE TRIGGER ALL;
+SELECT hilo_guard_rows();
+\set VERBOSITY default
+-- Nor lift one by pretending to have seen more; up to the max, it may.
+SELECT hilo_next_range('own', last_max => 113);
+SELECT low FROM hilo_next_range('own', last_max => 112);
+SELECT hilo_next_range('own_new', last_max => 1);
+SELECT low FROM hilo_next_range('own_new', last_max => 0);
+-- It may change the settings of its own session's ranges, not those that all ids depend on.
+SET hilo.node_tag = 'B';
+SET hilo.server_prefix = 'x/';
+SET hilo.identity_parts_separator = ':';
+SET hilo.max_range_size = 5000000;
+SET hilo.range_size = 64;
+SET hilo.range_duration = '2s';
+SET hilo.client_range_duration = '1min';
+SELECT low, last_size FROM hilo_next_range('own');
+RESET hilo.range_size;
+RESET SESSION AUTHORIZATION;
+
+-- Not even before the library is loaded.
+\c -
+SET SESSION AUTHORIZATION regress_hilo_user;
+SET hilo.node_tag = 'B';
+SET hilo.max_range_size = 5000000;
+SET hilo.range_size = 40;
+SELECT hilo_next('own');
+SHOW hilo.max_range_size;
+SHOW hilo.range_size;
+RESET SESSION AUTHORIZATION;
+
+-- Once granted, it works.
+GRANT EXECUTE ON FUNCTION hilo_seed(text, bigint, boolean), hilo_drop(text), hilo_return_range(text, bigint, bigint, bigint) TO regress_hilo_clerk;
+GRANT regress_hilo_clerk TO regress_hilo_user;
+GRANT SELECT ON hilo TO regress_hilo_user;
+SET SESSION AUTHORIZATION regress_hilo_user;
+SELECT hilo_seed('own', 1000), hilo_nextval('own');
+SELECT low, high, claim FROM hilo_next_range('own', last_max => 2000) \gset
+SELECT :low, :high, hilo_return_range('own', 2001, :high, :claim);
+SELECT max FROM hilo WHERE collection = 'own';
+SELECT hilo_drop('own');
+RESET SESSION AUTHORIZATION;
+REVOKE ALL ON hilo FROM regress_hilo_user;
+-- A view's owner, or a SECURITY DEFINER function, lends the right; what counts is who executes.
+CREATE FUNCTION seed_for_users(value bigint) RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = public AS $$ SELECT hilo_seed('own', value) $$;
+REVOKE regress_hilo_clerk FROM regress_hilo_user;
+SET SESSION AUTHORIZATION regress_hilo_user;
+SELECT seed_for_users(300);
+SELECT hilo_next_range('own', last_max => 301);
+RESET SESSION AUTHORIZATION;
+-- Drawing can be taken from PUBLIC, too.
+REVOKE EXECUTE ON FUNCTION hilo_nextval(text) FROM PUBLIC;
+SET SESSION AUTHORIZATION regress_hilo_user;
+SELECT hilo_nextval('own');
+SELECT hilo_next('own');
+RESET SESSION AUTHORIZATION;
+GRANT EXECUTE ON FUNCTION hilo_nextval(text) TO PUBLIC;
+DROP FUNCTION seed_for_users;
+DROP TABLE regress_orders;
+REVOKE ALL ON FUNCTION hilo_seed(text, bigint, boolean), hilo_drop(text), hilo_return_range(text, bigint, bigint, bigint) FROM regress_hilo_clerk;
+DROP ROLE regress_hilo_user, regress_hilo_clerk;

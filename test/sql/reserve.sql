@@ -1,0 +1,54 @@
+-- Promise 1: reserved blocks are exact and contiguous, classic hi/lo blocks are aligned, and no two of them overlap,
+-- whatever sizes are mixed.
+
+SELECT * FROM hilo_reserve('blocks', 10);
+SELECT * FROM hilo_reserve('blocks', 1);
+-- Reserved numbers are the caller's, not the session's: not cached, not the last number drawn.
+SELECT hilo_currval('blocks');
+SELECT count(*) FROM hilo_cached_ranges WHERE collection = 'blocks';
+SELECT hilo_nextval('blocks');
+SELECT * FROM hilo_reserve('blocks', 5);
+SELECT hilo_nextval('blocks'), hilo_currval('blocks');
+-- Rolled back, and yet spent.
+BEGIN;
+SELECT * FROM hilo_reserve('blocks', 3);
+ROLLBACK;
+SELECT * FROM hilo_reserve('blocks', 3);
+-- Neither the size rule nor the session's setting has a say in it, up to the largest size.
+SET hilo.range_size = 1000;
+SELECT high - low + 1 AS size FROM hilo_reserve('blocks', 2);
+RESET hilo.range_size;
+SELECT high - low + 1 AS size FROM hilo_reserve('blocks', 1048576);
+SELECT low, high, hilo_format('formatted', low) AS first_id FROM hilo_reserve('formatted', 3);
+
+-- Classic hi/lo: hi 1 and 2 of capacity 3 stand for 1 to 6.
+SELECT hilo_next_hi('hi', 3), hilo_next_hi('hi', 3);
+SELECT max FROM hilo WHERE collection = 'hi';
+-- Another capacity starts at its own next multiple: 3 of 5 is 11 to 15, then 4 of 4 is 13 to 16, which would overlap.
+SELECT hilo_next_hi('hi', 5);
+SELECT hilo_next_hi('hi', 4);
+SELECT hilo_next_hi('hi', 1);
+SELECT max FROM hilo WHERE collection = 'hi';
+SELECT hilo_next_hi('hi', 1048576);
+SELECT hilo_currval('hi');
+
+-- Mixed capacities, reserves, draws and clients' ranges never overlap.
+CREATE TABLE blocks (low bigint, high bigint);
+DO $$
+DECLARE
+	hi bigint;
+BEGIN
+	FOR i IN 1..300 LOOP
+		hi := hilo_next_hi('mixed', 1 + i * 7 % 23);
+		INSERT INTO blocks VALUES ((hi - 1) * (1 + i * 7 % 23) + 1, hi * (1 + i * 7 % 23));
+		INSERT INTO blocks SELECT n, n FROM hilo_nextval('mixed') n;
+		INSERT INTO blocks SELECT * FROM hilo_reserve('mixed', 1 + i % 5);
+		INSERT INTO blocks SELECT low, high FROM hilo_next_range('mixed', 1 + i % 40);
+	END LOOP;
+END $$;
+SELECT count(*), count(*) FILTER (WHERE low > high) AS empty, min(low) FROM blocks;
+SELECT count(*) AS overlapping
+FROM (SELECT low, max(high) OVER (ORDER BY low, high ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM blocks) s
+WHERE low <= before;
+SELECT max >= (SELECT max(high) FROM blocks) FROM hilo WHERE collection = 'mixed';
+DROP TABLE blocks;

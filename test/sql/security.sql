@@ -1,0 +1,60 @@
+-- The extension's own table and functions are used, whatever schemas and temporary objects the caller puts in front of them.
+
+SELECT hilo_nextval('safe'), hilo_release();
+CREATE ROLE regress_hilo_trojan;
+CREATE SCHEMA regress_trojan AUTHORIZATION regress_hilo_trojan;
+SET SESSION AUTHORIZATION regress_hilo_trojan;
+CREATE TABLE regress_trojan.hilo (max bigint, collection text);
+INSERT INTO regress_trojan.hilo VALUES (5000, 'safe'), (6000, 'safe_too');
+CREATE FUNCTION regress_trojan.fake(anyelement, anyelement) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'fooled'; END $$;
+CREATE FUNCTION regress_trojan.fake(text, text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'fooled'; END $$;
+CREATE FUNCTION regress_trojan.fake(bigint, bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'fooled'; END $$;
+CREATE OPERATOR regress_trojan.= (FUNCTION = regress_trojan.fake, LEFTARG = text, RIGHTARG = text);
+CREATE OPERATOR regress_trojan.= (FUNCTION = regress_trojan.fake, LEFTARG = bigint, RIGHTARG = bigint);
+CREATE OPERATOR regress_trojan.<= (FUNCTION = regress_trojan.fake, LEFTARG = bigint, RIGHTARG = bigint);
+CREATE OPERATOR regress_trojan.> (FUNCTION = regress_trojan.fake, LEFTARG = bigint, RIGHTARG = bigint);
+CREATE FUNCTION regress_trojan.hilo_cached_ranges(OUT collection text, OUT low bigint, OUT high bigint, OUT next bigint, OUT size bigint)
+	RETURNS SETOF record LANGUAGE plpgsql AS $$ BEGIN RAISE 'fooled'; END $$;
+CREATE FUNCTION regress_trojan.hilo_seed(collection text, value bigint, force boolean DEFAULT false) RETURNS bigint
+	LANGUAGE plpgsql AS $$ BEGIN RAISE 'fooled'; END $$;
+GRANT USAGE ON SCHEMA regress_trojan TO PUBLIC;
+GRANT SELECT ON regress_trojan.hilo TO PUBLIC;
+
+-- A fresh connection, the trojan schema first, even before the system's.
+\c -
+SET search_path = regress_trojan, pg_catalog, public;
+SELECT public.hilo_next('safe'), public.hilo_nextval('safe_too'), public.hilo_currval('safe');
+SELECT collection, low, high FROM public.hilo_cached_ranges ORDER BY collection COLLATE "C";
+SELECT low, high FROM public.hilo_reserve('safe', 3);
+SELECT low, high, claim FROM public.hilo_next_range('safe_too', last_max => 70) \gset
+SELECT :low, :high, public.hilo_return_range('safe_too', 80, :high, :claim), public.hilo_release();
+SELECT public.hilo_seed('safe', 200), public.hilo_drop('safe_too'), public.hilo_next_hi('safe', 10);
+INSERT INTO public.hilo (collection, max) VALUES ('safe', 300);
+SELECT public.hilo_number('safe/10-A'), public.hilo_format('safe', 10);
+-- The right to seed is asked of the extension's own function.
+SET SESSION AUTHORIZATION regress_hilo_trojan;
+SELECT low FROM public.hilo_next_range('safe', last_max => 10000);
+RESET SESSION AUTHORIZATION;
+SELECT collection, max FROM regress_trojan.hilo ORDER BY max USING OPERATOR(pg_catalog.<);
+RESET search_path;
+SELECT collection, max FROM hilo WHERE collection LIKE 'safe%' ORDER BY 1;
+
+-- A temporary table is found before all others, except by us.
+\c -
+SET SESSION AUTHORIZATION regress_hilo_trojan;
+CREATE TEMPORARY TABLE hilo (max bigint, collection text);
+INSERT INTO hilo VALUES (5000, 'safe');
+SELECT hilo_nextval('safe');
+SELECT max FROM hilo;
+-- As long as the extension is there, nobody but the owner of its objects can take their place.
+ALTER FUNCTION public.hilo_next(text) RENAME TO hilo_other;
+DROP TABLE public.hilo;
+RESET SESSION AUTHORIZATION;
+DROP TABLE public.hilo;
+DROP FUNCTION hilo_next(text);
+DROP TABLE pg_temp.hilo;
+\set VERBOSITY terse
+SET client_min_messages = warning;
+DROP SCHEMA regress_trojan CASCADE;
+DROP OWNED BY regress_hilo_trojan;
+DROP ROLE regress_hilo_trojan;
