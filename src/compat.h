@@ -75,13 +75,16 @@ hilo_insert_index_entries(ResultRelInfo *result_rel, TupleTableSlot *slot,
 }
 
 /*
- * Does the server as a whole ask for synchronous standbys?  Minor releases of
- * May 2025 put a set of bits in the place of a boolean.
+ * Does the server as a whole ask for synchronous standbys?  The caller holds
+ * SyncRepLock.  Minor releases of May 2025 put a set of bits in the place of a
+ * boolean; until the checkpointer has set them, the setting itself counts.
  */
 static inline bool
 hilo_sync_standbys_defined(void)
 {
 #ifdef SYNC_STANDBY_DEFINED
+	if ((WalSndCtl->sync_standbys_status & SYNC_STANDBY_INIT) == 0)
+		return SyncRepStandbyNames != NULL && SyncRepStandbyNames[0] != '\0';
 	return (WalSndCtl->sync_standbys_status & SYNC_STANDBY_DEFINED) != 0;
 #else
 	return WalSndCtl->sync_standbys_defined;

@@ -21,7 +21,6 @@
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
-#include "postmaster/interrupt.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/lwlock.h"
@@ -418,20 +417,6 @@ finish_change(RowChange *change)
 }
 
 /*
- * Do the server's settings ask for synchronous standbys?  While a reload is
- * pending this backend has an old idea of that, and all waits may just have
- * been ended because none are asked for any more.
- */
-static bool
-standbys_are_asked_for(void)
-{
-	if (!ConfigReloadPending && SyncRepStandbyNames != NULL &&
-		SyncRepStandbyNames[0] != '\0')
-		return true;
-	return hilo_sync_standbys_defined();
-}
-
-/*
  * Wait until a change is on disk and, following synchronous_commit, on the
  * synchronous standbys.
  *
@@ -455,11 +440,12 @@ flush_change(XLogRecPtr lsn)
 	SyncRepWaitForLSN(lsn, false);
 	RESUME_INTERRUPTS();
 
-	if (!SyncRepRequested() || !standbys_are_asked_for())
+	if (!SyncRepRequested())
 		return;
 
+	/* Under the lock: who ends all waits clears the setting with them. */
 	LWLockAcquire(SyncRepLock, LW_SHARED);
-	reached = lsn <= WalSndCtl->lsn[mode];
+	reached = lsn <= WalSndCtl->lsn[mode] || !hilo_sync_standbys_defined();
 	LWLockRelease(SyncRepLock);
 
 	if (!reached)

@@ -1,0 +1,265 @@
+# Shown is spent: no number comes back after kill -9 of the whole server, whatever became of its transaction.
+use strict;
+use warnings;
+
+use File::Basename qw(dirname);
+use lib dirname(__FILE__);
+use HiloCrash;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $CLIENTS = 8;
+my $ROUNDS = 10;
+my $STATEMENTS = 30_000;    # more than a client gets to in a round
+my $LEAST = 150;            # lines that each client logs before the kill
+my $dir = PostgreSQL::Test::Utils::tempdir;
+
+# Everything that would bring WAL to disk by the way is off, so that what is
+# not flushed on purpose is lost.  Small ranges make claims frequent.
+my $hostile = <<'SETTINGS';
+wal_level = replica
+synchronous_commit = off
+wal_buffers = 64MB
+wal_writer_delay = 10s
+wal_writer_flush_after = 1GB
+shared_buffers = 64MB
+bgwriter_lru_maxpages = 0
+checkpoint_timeout = 1h
+autovacuum = off
+max_connections = 30
+log_statement = none
+hilo.range_size = 3
+hilo.range_duration = 0
+hilo.client_range_duration = 0
+SETTINGS
+
+# What clients do, a line of psql's script each.  All of it logs lines of the
+# forms "collection/number-tag" and "collection|low[|high]".
+my @draws_of_hilo = (
+	"SELECT 'orders', hilo_nextval('orders');",
+	"SELECT hilo_next('users');",
+	"SELECT 'orders', low, high FROM hilo_reserve('orders', 2);",
+	"SELECT 'users', low, high FROM hilo_next_range('users');",
+	"SELECT hilo_next('orders');",
+	"SELECT 'users', hilo_nextval('users');",
+	"SELECT low, high, claim FROM hilo_next_range('orders') \\gset\n"
+	  . "\\echo orders|:low\n"
+	  . "SELECT hilo_return_range('orders', :low, :high, :claim) \\g /dev/null",
+	"SELECT hilo_release() \\g /dev/null\nSELECT hilo_next('orders');",
+	# The first draw of a collection, of which all clients do the same ones.
+	"SELECT n, hilo_nextval(n) FROM (VALUES ('new_' || :round || '_%d')) v(n);",
+);
+my @draws_of_nextval = (
+	"SELECT 'orders', nextval('orders');",
+	"SELECT 'users', nextval('users');",
+);
+
+# One client's script.  A third of the clients commit, and connect again now
+# and then; a third roll back; a third never end their transaction.
+sub write_script
+{
+	my ($name, $client, @draws) = @_;
+	my $file = "$dir/$name.$client.sql";
+	my ($begin, $end) = (
+		[ 'BEGIN;', 'COMMIT;' ],
+		[ "BEGIN;\nSAVEPOINT s;", "ROLLBACK TO s;\nROLLBACK;" ],
+		[ '', '' ])[ $client % 3 ]->@*;
+	my $script = $client % 3 == 2 ? "BEGIN;\n" : '';
+
+	for my $i (0 .. $STATEMENTS - 1)
+	{
+		my $n = $i % 5;
+		$script .= "$begin\n" if $n == 0;
+		my $draw = $draws[($i + $client) % @draws];
+		my $nth = int($i / @draws);
+		$script .= $draw =~ s/%d/$nth/r . "\n";
+		$script .= "$end\n" if $n == 4;
+		$script .= "\\c -\n" if $client % 3 == 0 && $i % 50 == 49;
+	}
+	append_to_file($file, $script);
+	return $file;
+}
+
+sub lines_of
+{
+	my ($file) = @_;
+
+	return -e $file ? split(/\n/, slurp_file($file)) : ();
+}
+
+# Start the server, let the clients draw, and kill it.  The clients are
+# processes of their own and keep their logs in files.  Returns all lines.
+sub crash_round
+{
+	my ($node, $name, $round) = @_;
+	my (@clients, @logs);
+
+	$node->start;
+	for my $client (0 .. $CLIENTS - 1)
+	{
+		my $log = "$dir/$name.$client.$round";
+		push @logs, $log;
+		push @clients, IPC::Run::start(
+			[
+				$node->installed_command('psql'), '-XAtq',
+				'-v', 'ON_ERROR_STOP=1', '-v', "round=$round",
+				'-d', $node->connstr('postgres'),
+				'-f', "$dir/$name.$client.sql"
+			],
+			'<', '/dev/null', '>', "$log.out", '2>', "$log.err");
+	}
+	wait_until("every client has drawn", sub {
+		!grep { lines_of("$_.out") < $LEAST } @logs
+	});
+	kill_server($node);
+	$_->finish for @clients;
+
+	# All of them were cut off: none had reached its end, or an error.
+	my $cut_off = grep {
+		slurp_file("$_.err") =~ /connection/ && slurp_file("$_.err") !~ /ERROR/
+	} @logs;
+	if ($cut_off < $CLIENTS)
+	{
+		fail("round $round of $name: only the kill ends a client");
+		diag(slurp_file("$_.err")) for @logs;
+	}
+	return map { lines_of("$_.out") } @logs;
+}
+
+# Add the numbers in the lines to %$seen; returns those that were there before.
+sub repeats
+{
+	my ($seen, @lines) = @_;
+	my @repeats;
+
+	for my $line (@lines)
+	{
+		my ($collection, $low, $high) =
+		  $line =~ m,^(\w+)/(\d+)-A$, || $line =~ /^(\w+)\|(\d+)(?:\|(\d+))?$/
+		  ? ($1, $2, $3 // $2)
+		  : die "unexpected line in a client's log: $line";
+		for my $number ($low .. $high)
+		{
+			push @repeats, "$collection $number"
+			  if $seen->{$collection}{$number}++;
+		}
+	}
+	return @repeats;
+}
+
+# Rounds over one data folder, until numbers repeat or all are done.
+sub rounds
+{
+	my ($node, $name, @draws) = @_;
+	my (%seen, @repeats);
+
+	write_script($name, $_, @draws) for 0 .. $CLIENTS - 1;
+	for my $round (1 .. $ROUNDS)
+	{
+		@repeats = repeats(\%seen, crash_round($node, $name, $round));
+		last if @repeats;
+	}
+	return (\%seen, \@repeats);
+}
+
+# A server with the hostile settings; $sql sets it up, and is on disk then.
+sub new_server
+{
+	my ($name, $settings, $sql) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+
+	$node->init;
+	$node->append_conf('postgresql.conf', $hostile . $settings);
+	$node->start;
+	$node->safe_psql('postgres', "$sql; CHECKPOINT;");
+	$node->stop;
+	return $node;
+}
+
+# Build the extension without the flush of a claim; returns the folder with
+# the library.
+sub build_without_flush
+{
+	my $top = dirname(__FILE__) . '/../..';
+	my $tree = "$dir/mutant";
+	my @make = ('make', '-s', 'with_llvm=no');
+
+	mkdir $_ for $tree, map { "$tree/$_" } qw(src sql);
+	for my $file (map { glob "$top/$_" }
+		qw(Makefile hilo.control src/*.c src/*.h sql/*.sql))
+	{
+		append_to_file($tree . substr($file, length $top), slurp_file($file));
+	}
+
+	my $code = slurp_file("$tree/src/counter.c");
+	my $flushes = $code =~ s/^\tXLogFlush\(lsn\);\n//mg;
+	is($flushes, 1, 'one line of the code flushes claims');
+	unlink "$tree/src/counter.c";
+	append_to_file("$tree/src/counter.c", $code);
+
+	# make must not take the outer one for its parent.
+	delete local @ENV{qw(MAKEFLAGS MAKELEVEL MFLAGS)};
+	my ($pg_config) = grep { -x } map { "$_/pg_config" } split /:/, $ENV{PATH};
+	system_or_bail(@make, '-C', $tree, "PG_CONFIG=$pg_config");
+	system_or_bail(@make, '-C', $tree, "PG_CONFIG=$pg_config", 'install',
+		"DESTDIR=$dir/dest");
+	chomp(my $libdir = `'$pg_config' --pkglibdir`);
+	return "$dir/dest$libdir";
+}
+
+#
+# The extension as it is
+#
+my $node = new_server('hilo', '', 'CREATE EXTENSION hilo');
+my ($seen, $repeats) = rounds($node, 'hilo', @draws_of_hilo);
+is("@$repeats", '', "$ROUNDS times kill -9: no number came twice");
+cmp_ok(scalar(keys %{ $seen->{orders} }), '>=', $ROUNDS * $CLIENTS * $LEAST / 4,
+	'many numbers were drawn');
+note("$_: " . keys(%{ $seen->{$_} }) . ' numbers') for qw(orders users);
+
+# What is stored agrees with what was shown, and nothing is broken.
+$node->start;
+my %max = map { split /\|/ }
+  split /\n/, $node->safe_psql('postgres', 'SELECT collection, max FROM hilo');
+my @behind = grep {
+	my $collection = $_;
+	grep { $_ > ($max{$collection} // 0) } keys %{ $seen->{$collection} };
+} keys %$seen;
+is("@behind", '', 'max is not behind any number shown');
+is( $node->safe_psql('postgres', <<'SQL'), '', 'table and index are whole');
+CREATE EXTENSION amcheck;
+SELECT * FROM verify_heapam('hilo');
+SELECT 'index' FROM bt_index_check('hilo_collection_idx', true) c WHERE c IS NULL;
+SQL
+is( $node->safe_psql(
+		'postgres',
+		'SET enable_indexscan = off; SET enable_bitmapscan = off;
+		 SELECT collection FROM hilo GROUP BY collection HAVING count(*) > 1'),
+	'',
+	'each collection has one row');
+$node->stop;
+
+#
+# The same must be caught where numbers do come twice
+#
+$node = new_server('sequence', '', 'CREATE SEQUENCE orders; CREATE SEQUENCE users');
+(undef, $repeats) = rounds($node, 'sequence', @draws_of_nextval);
+cmp_ok(scalar @$repeats, '>', 0, 'the same with sequences: numbers come twice');
+note(scalar(@$repeats) . ' repeats');
+
+my $libdir = build_without_flush();
+$node = new_server('no_flush', "dynamic_library_path = '$libdir:\$libdir'\n",
+	'CREATE EXTENSION hilo');
+$node->start;
+my $session = HiloCrash::Session->new($node);
+$session->query("SELECT hilo_nextval('loaded')");
+like(slurp_file('/proc/' . $session->pid . '/maps'),
+	qr,\Q$libdir\E/hilo\.so$,m, 'the library without the flush is loaded');
+$session->finish;
+$node->stop;
+(undef, $repeats) = rounds($node, 'no_flush', @draws_of_hilo);
+cmp_ok(scalar @$repeats, '>', 0, 'the same without the flush: numbers come twice');
+note(scalar(@$repeats) . ' repeats');
+
+done_testing();

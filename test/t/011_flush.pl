@@ -1,0 +1,141 @@
+# Shown is spent, even when the power fails: what a claim logged is synced to disk before its first number is sent.
+use strict;
+use warnings;
+
+use File::Basename qw(dirname);
+use lib dirname(__FILE__);
+use HiloCrash;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', <<'SETTINGS');
+fsync = on
+wal_sync_method = fdatasync
+wal_level = replica
+wal_writer_delay = 10s
+wal_writer_flush_after = 1GB
+bgwriter_lru_maxpages = 0
+checkpoint_timeout = 1h
+autovacuum = off
+max_connections = 20
+log_statement = none
+SETTINGS
+$node->start;
+$node->safe_psql('postgres',
+	"CREATE EXTENSION hilo; SELECT hilo_nextval(c) FROM unnest('{x,y,z}'::text[]) c");
+$node->stop;
+
+# strace is the server's parent, which it may trace on every system.  Each
+# process gets a file of its own, so a line ends before the next one begins.
+my $trace = PostgreSQL::Test::Utils::tempdir . '/trace';
+my $strace = IPC::Run::start(
+	[
+		'strace', '-ff', '-y', '-s', '4096', '-o', $trace,
+		'-e', 'trace=pwrite64,pwritev,write,fdatasync,fsync,sendto',
+		$node->installed_command('postgres'), '-D', $node->data_dir
+	],
+	'<', '/dev/null', '>>', $node->logfile, '2>&1');
+wait_until('the server is up', sub {
+	$strace->pumpable or die 'strace has ended, see ' . $node->logfile;
+	return eval { $node->psql('postgres', 'SELECT 1') == 0 };
+});
+$node->_update_pid(1);
+
+my $marks = 0;
+my %read;    # how far the file of a process was looked at
+
+# What the backend of a session did for a statement with the answer $answer:
+# W for a write of WAL, S for its sync, A for the answer.
+sub events
+{
+	my ($session, $sql, $answer) = @_;
+	my $file = "$trace." . $session->pid;
+	my $events = '';
+	my @lines;
+
+	$session->query($sql);
+
+	# strace may write the last line after the answer has arrived.
+	wait_until("strace shows the answer $answer", sub {
+		@lines = split /\n/, substr(slurp_file($file), $read{$file} // 0);
+		return grep { /^sendto\(.*\Q$answer\E/ } @lines;
+	});
+	for my $line (@lines)
+	{
+		$events .= 'W' if $line =~ m,^p?write\w*\(\d+<[^>]*/pg_wal/,;
+		$events .= 'S' if $line =~ m,^f(?:data)?sync\(\d+<[^>]*/pg_wal/.* = 0,;
+		$events .= 'A' if $line =~ /^sendto\(.*\Q$answer\E/;
+	}
+	$read{$file} += length join('', map { "$_\n" } @lines);
+	return $events;
+}
+
+# Run an expression and see its events; the answer carries a mark.
+sub events_of
+{
+	my ($session, $expression) = @_;
+	my $mark = 'answer-' . ++$marks . '.';
+
+	return events($session, "SELECT '$mark', $expression", $mark);
+}
+
+# In an open transaction, so that no commit flushes before the answer is sent.
+for my $synchronous_commit (qw(on local off))
+{
+	my $session =
+	  HiloCrash::Session->new($node, "synchronous_commit=$synchronous_commit");
+	my $new = "new_$synchronous_commit";
+	my @changes = (
+		[ "hilo_nextval('x')" => 'first draw of a session' ],
+		[ "hilo_next('y')" => 'first id of a session' ],
+		[ "hilo_reserve('x', 10)" => 'hilo_reserve()' ],
+		[ "hilo_next_range('x')" => 'hilo_next_range()' ],
+		[ "hilo_next_hi('x', 100)" => 'hilo_next_hi()' ],
+		[ "hilo_nextval('$new')" => 'first draw of a collection' ],
+		[ "hilo_seed('$new', 1000)" => 'hilo_seed()' ],
+		[ "hilo_nextval('$new')" => 'draw after hilo_seed()' ],
+		[ "hilo_drop('$new')" => 'hilo_drop()' ],
+		[ "hilo_nextval('$new')" => 'draw after hilo_drop()' ]);
+
+	# Look the catalogs up, which may log the pruning of a page.
+	$session->query("SELECT hilo_number('a/1'), hilo_nextval('z')");
+	$session->query('BEGIN');
+	events_of($session, "hilo_number('a/1')");
+	for (@changes)
+	{
+		my ($expression, $name) = @$_;
+		like(events_of($session, $expression), qr/^W+(?:W|S)*SA$/,
+			"$name, synchronous_commit = $synchronous_commit: write, sync, answer");
+	}
+
+	# And nothing of it as long as the range lasts, or a commit would wait.
+	events_of($session, "hilo_nextval('$_')") for qw(x y);
+	for ([ "hilo_nextval('x')", 'a number' ], [ "hilo_next('y')", 'an id' ])
+	{
+		my ($expression, $name) = @$_;
+		is(events_of($session, $expression), 'A',
+			"$name from memory, synchronous_commit = $synchronous_commit: no write, no sync");
+	}
+	$session->query('ROLLBACK');
+	is(events_of($session, "hilo_nextval('x')"), 'A',
+		"a transaction that draws from memory, synchronous_commit = $synchronous_commit: no write, no sync");
+	$session->finish;
+}
+
+# The statement's commit must not have to do it: the same checker sees that a
+# sequence is not flushed.
+my $session = HiloCrash::Session->new($node);
+$session->query('CREATE SEQUENCE s');
+$session->query('BEGIN');
+events_of($session, '1');
+is(events_of($session, "nextval('s')"), 'A',
+	'the same with a sequence: answer without a sync');
+$session->finish;
+
+$node->stop;
+$strace->finish;
+
+done_testing();

@@ -1,0 +1,170 @@
+# Once, across promotion: a standby draws nothing, and after its promotion only numbers that the old primary never showed.
+use strict;
+use warnings;
+
+use File::Basename qw(dirname);
+use lib dirname(__FILE__);
+use HiloCrash;
+use List::Util qw(max);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my @collections = qw(orders users);
+my %seen;       # collection → highest number shown by anybody
+my %shown;      # collection → number → how often
+
+# Remember numbers that were shown, one or a range.
+sub show
+{
+	my ($collection, $low, $high) = @_;
+
+	$shown{$collection}{$_}++ for $low .. $high // $low;
+	$seen{$collection} = max($seen{$collection} // 0, $high // $low);
+	return;
+}
+
+# Draw in each of the ways there are.
+sub draw_all
+{
+	my ($session, $collection) = @_;
+
+	show($collection, $session->query("SELECT hilo_nextval('$collection')"));
+	show($collection,
+		$session->query("SELECT hilo_number(hilo_next('$collection'))"));
+	show($collection, split /\|/,
+		$session->query("SELECT low, high FROM hilo_reserve('$collection', 7)"));
+	show($collection, split /\|/,
+		$session->query("SELECT low, high FROM hilo_next_range('$collection', 40)"));
+	my $hi = $session->query("SELECT hilo_next_hi('$collection', 10)");
+	show($collection, ($hi - 1) * 10 + 1, $hi * 10);
+	return;
+}
+
+sub repeats
+{
+	return join ' ', map {
+		my $collection = $_;
+		map { "$collection/$_" }
+		  grep { $shown{$collection}{$_} > 1 } keys %{ $shown{$collection} };
+	} keys %shown;
+}
+
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+$primary->init(allows_streaming => 1);
+$primary->append_conf('postgresql.conf', "max_connections = 30\n");
+$primary->start;
+$primary->safe_psql('postgres', 'CREATE EXTENSION hilo');
+$primary->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'base', has_streaming => 1);
+$standby->start;
+
+# Sessions of the primary hold ranges open, in committed, rolled-back and open
+# transactions.
+my @holders = map { HiloCrash::Session->new($primary, 'synchronous_commit=off') } 0 .. 5;
+for my $round (1 .. 3)
+{
+	for my $i (0 .. $#holders)
+	{
+		$holders[$i]->query('BEGIN');
+		draw_all($holders[$i], $_) for @collections;
+		$holders[$i]->query(('ROLLBACK', 'COMMIT')[$i % 2])
+		  unless $i == 0 && $round == 3;
+	}
+}
+# What is the newest claim goes back, by hand or when the session ends; what
+# other sessions have is held.
+for my $way (qw(release exit))
+{
+	my $brief = HiloCrash::Session->new($primary);
+	my $number = $brief->query("SELECT hilo_nextval('orders')");
+	show('orders', $number);
+	$brief->query('SELECT hilo_release()') if $way eq 'release';
+	$brief->finish;
+	wait_until('the session is gone', sub {
+		return !$primary->safe_psql('postgres',
+			'SELECT count(*) FROM pg_stat_activity WHERE pid = ' . $brief->pid);
+	});
+	is( $primary->safe_psql(
+			'postgres', "SELECT max FROM hilo WHERE collection = 'orders'"),
+		$number,
+		"the newest range went back by $way");
+}
+show('orders', $_->query("SELECT hilo_nextval('orders')")) for @holders;
+is($holders[0]->query('SELECT count(*) FROM hilo_cached_ranges'),
+	2, 'sessions of the primary hold ranges');
+
+#
+# On the standby
+#
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+is( $standby->safe_psql('postgres', 'SELECT * FROM hilo ORDER BY collection'),
+	$primary->safe_psql('postgres', 'SELECT * FROM hilo ORDER BY collection'),
+	'the standby has the rows as they are');
+
+my $session = HiloCrash::Session->new($standby);
+my $late = HiloCrash::Session->new($standby);
+for my $call (
+	"hilo_nextval('orders')", "hilo_next('orders')",
+	"hilo_next('orders', 'B')", "hilo_nextval('not there')",
+	"hilo_reserve('orders', 5)", "hilo_next_range('orders')",
+	"hilo_next_hi('orders', 5)", "hilo_return_range('orders', 1, 2)",
+	"hilo_release('orders')", "hilo_release()",
+	"hilo_seed('orders', 1000000)", "hilo_drop('orders')")
+{
+	is($session->error_of("SELECT $call"), '25006', "standby refuses $call");
+}
+is( $session->query("SELECT hilo_number('orders/7-A'), hilo_format('orders', 7), (SELECT count(*) FROM hilo_cached_ranges)"),
+	'7|orders/7-A|0',
+	'what does not draw works on the standby');
+
+# Open since before the promotion.
+$late->query('BEGIN');
+is($late->query('SELECT count(*) FROM hilo'), 2, 'a transaction is open on the standby');
+
+#
+# Promotion
+#
+# More draws whose WAL has reached the standby's disk at least.
+for my $holder (@holders)
+{
+	draw_all($holder, 'orders');
+	show('orders', $holder->query("SELECT hilo_nextval('orders')"));
+}
+$primary->wait_for_catchup($standby, 'flush', $primary->lsn('flush'));
+kill_server($primary);
+$standby->promote;
+
+is($late->error_of("SELECT hilo_nextval('orders')"),
+	'25006', 'a transaction from before the promotion stays read-only');
+$late->query('ROLLBACK');
+is($session->query('SELECT count(*) FROM hilo_cached_ranges'),
+	0, 'a session from before the promotion holds no ranges');
+
+my %before = %seen;
+for my $collection (@collections)
+{
+	for my $drawer ($session, $late, map { HiloCrash::Session->new($standby) } 1 .. 3)
+	{
+		my $number = $drawer->query("SELECT hilo_nextval('$collection')");
+		show($collection, $number);
+		cmp_ok($number, '>', $before{$collection},
+			"promoted server: $collection/$number is above all numbers seen");
+		draw_all($drawer, $collection);
+	}
+}
+is($session->query("SELECT hilo_nextval('new')"),
+	1, 'promoted server: a new collection starts');
+is(repeats(), '', 'no number came twice');
+
+# And the promoted server itself survives kill -9.
+kill_server($standby);
+$standby->start;
+$session = HiloCrash::Session->new($standby);
+draw_all($session, $_) for @collections;
+is(repeats(), '', 'nor after kill -9 of the promoted server');
+$session->finish;
+$standby->stop;
+
+done_testing();

@@ -1,0 +1,214 @@
+# A claim waits for a synchronous standby as synchronous_commit says, and a wait that is cut short gives an error, not a number.
+use strict;
+use warnings;
+
+use File::Basename qw(dirname);
+use lib dirname(__FILE__);
+use HiloCrash;
+use List::Util qw(max);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+$primary->init(allows_streaming => 1);
+$primary->append_conf('postgresql.conf', "max_connections = 30\n");
+$primary->start;
+$primary->safe_psql('postgres', "CREATE EXTENSION hilo; SELECT hilo_nextval('x')");
+$primary->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'base', has_streaming => 1);
+
+# This session never waits for the standby.
+my $admin = HiloCrash::Session->new($primary, 'synchronous_commit=local');
+
+sub ask_for_standbys
+{
+	my ($names) = @_;
+
+	$admin->query("ALTER SYSTEM SET synchronous_standby_names = '$names'");
+	$admin->query('SELECT pg_reload_conf()');
+	return;
+}
+
+# Sessions have to know, and the checkpointer, which sets what they wait by;
+# it looks at its settings before it starts a checkpoint.
+sub wait_for_names
+{
+	my ($names) = @_;
+
+	wait_until("sessions know synchronous_standby_names = '$names'", sub {
+		return $admin->query('SHOW synchronous_standby_names') eq $names;
+	});
+	$admin->query('CHECKPOINT');
+	return;
+}
+
+sub max_of_x
+{
+	return $admin->query("SELECT max FROM hilo WHERE collection = 'x'");
+}
+
+my $waits = 0;
+
+# Start a claim and see it wait.
+sub start_and_wait
+{
+	my ($session, $expression) = @_;
+	my $pid = $session->pid;
+	my $mark = 'wait-' . ++$waits . '.';
+
+	$session->start("SELECT /* $mark */ $expression");
+	my $what = wait_until("$expression waits", sub {
+		return $admin->query(<<SQL);
+SELECT CASE
+	WHEN wait_event = 'SyncRep' THEN 'waits'
+	WHEN state LIKE 'idle%' AND query LIKE '%$mark%' THEN 'is done'
+	END
+FROM pg_stat_activity WHERE pid = $pid
+SQL
+	});
+	die "$expression $what" unless $what eq 'waits';
+	return;
+}
+
+sub state_of
+{
+	my ($err) = @_;
+
+	return $err =~ /ERROR: +(\w{5}):/ ? $1 : 'no error';
+}
+
+# With the standby there, nothing waits for long.
+$standby->start;
+ask_for_standbys('standby');
+wait_until('the standby is synchronous', sub {
+	return $admin->query('SELECT sync_state FROM pg_stat_replication') eq 'sync';
+});
+for my $level (qw(remote_write on remote_apply))
+{
+	my $session = HiloCrash::Session->new($primary, "synchronous_commit=$level");
+	like($session->query("SELECT hilo_nextval('x')"), qr/^\d+$/,
+		"standby up, synchronous_commit = $level: a number");
+	$session->finish;
+}
+
+#
+# The standby is down
+#
+$standby->stop;
+my $session = HiloCrash::Session->new($primary);
+my ($out, $err, $before);
+
+for my $expression ("hilo_nextval('x')", "hilo_next('x')",
+	"hilo_reserve('x', 5)", "hilo_next_range('x')", "hilo_next_hi('x', 5)")
+{
+	$before = max_of_x();
+	start_and_wait($session, $expression);
+	is($admin->query('SELECT pg_cancel_backend(' . $session->pid . ')'),
+		't', "$expression waits, and is cancelled");
+	($out, $err) = $session->result;
+	is($out, '', 'no number is shown');
+	is(state_of($err), '57014', 'but an error');
+	like($err, qr/WARNING:.*canceling wait for synchronous replication/,
+		'after the warning of the server');
+	cmp_ok(max_of_x(), '>', $before, 'what was claimed is a gap');
+	is($session->query('SELECT count(*) FROM hilo_cached_ranges'),
+		0, 'the session does not hold it');
+	is($session->query('SELECT 42'), 42, 'the session works');
+}
+
+$session->query("SET statement_timeout = '200ms'");
+($out, $err) = $session->query("SELECT hilo_nextval('x')");
+is("$out " . state_of($err), ' 57014', 'statement_timeout ends the wait with an error');
+$session->query('SET statement_timeout = 0');
+
+# What moves a counter for everybody waits as well.
+start_and_wait($session, "hilo_seed('x', 1)");
+$admin->query('SELECT pg_cancel_backend(' . $session->pid . ')');
+($out, $err) = $session->result;
+is("$out " . state_of($err), ' 57014', 'hilo_seed() is cancelled with an error');
+
+# A session that is ended shows nothing and keeps nothing.
+my $ended = HiloCrash::Session->new($primary);
+start_and_wait($ended, "hilo_nextval('x')");
+$before = max_of_x();
+$admin->query('SELECT pg_terminate_backend(' . $ended->pid . ')');
+($out, $err) = $ended->finish;
+is($out, '', 'pg_terminate_backend(): no number is shown');
+like($err, qr/terminating|closed the connection|connection to server was lost/,
+	'the session has ended');
+wait_until('its process is gone', sub {
+	return $admin->query('SELECT count(*) FROM pg_stat_activity WHERE pid = '
+		  . $ended->pid) == 0;
+});
+is(max_of_x(), $before, 'and does not give back what it never had');
+
+# Levels that do not wait.
+for my $level (qw(local off))
+{
+	my $local = HiloCrash::Session->new($primary, "synchronous_commit=$level");
+	$before = max_of_x();
+	cmp_ok($local->query("SELECT hilo_nextval('x')"), '>', $before,
+		"synchronous_commit = $level: a number, without a wait");
+	$local->finish;
+}
+
+# The end of the wait because nobody asks for standbys any more is no error.
+# It took up to ten times for that to go wrong, when it could.
+my (%numbers, $not_above);
+my $errors = '';
+for my $attempt (1 .. 25)
+{
+	my @waiting = map { HiloCrash::Session->new($primary) } 1 .. 3;
+	$before = max_of_x();
+	start_and_wait($_, "hilo_nextval('x')") for @waiting;
+	ask_for_standbys('');
+	for (@waiting)
+	{
+		($out, $err) = $_->result;
+		$numbers{$out}++;
+		$errors .= $err;
+		$not_above .= "$out " unless $out =~ /^\d+$/ && $out > $before;
+		$_->finish;
+	}
+	wait_for_names('');
+	like($session->query("SELECT hilo_nextval('x')"), qr/^\d+$/,
+		"synchronous_standby_names = '': claims do not wait")
+	  if $attempt == 1;
+	ask_for_standbys('standby');
+	wait_for_names('standby');
+}
+is($errors, '', "synchronous_standby_names = '' while claims wait: no error");
+is($not_above, undef, 'but numbers that nobody had');
+is(scalar(keys %numbers), 25 * 3, 'all of them different');
+my $shown = max(keys %numbers);
+$session->query('SELECT hilo_release()');
+
+#
+# The standby comes back
+#
+$before = max_of_x();
+start_and_wait($session, "hilo_nextval('x')");
+$standby->start;
+($out, $err) = $session->result;
+is($err, '', 'the standby is back: no error');
+cmp_ok($out, '>', max($before, $shown), 'the claim that waited has its number');
+$shown = $out;
+
+# What was cut short is not known to the standby; what was shown is.
+$session->query('SELECT hilo_release()');
+$standby->stop;
+start_and_wait($session, "hilo_reserve('x', 1000)");
+$admin->query('SELECT pg_cancel_backend(' . $session->pid . ')');
+is(state_of(($session->result)[1]), '57014', 'a claim is cut short');
+kill_server($primary);
+$standby->start;
+$standby->append_conf('postgresql.conf', "synchronous_standby_names = ''\n");
+$standby->promote;
+my $number = $standby->safe_psql('postgres', "SELECT hilo_nextval('x')");
+cmp_ok($number, '>', $shown, 'promoted standby: above what was shown');
+cmp_ok($number, '<', $shown + 1000, 'but the claim cut short is not there');
+$standby->stop;
+
+done_testing();

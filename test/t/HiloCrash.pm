@@ -1,0 +1,167 @@
+# HiloCrash.pm: what the tests of crashes and standbys share.
+#
+#   kill_server($node)        kill -9 of a whole server, at once
+#   wait_until($what, $code)  poll a condition
+#   HiloCrash::Session        a psql that stays connected, also one that waits
+package HiloCrash;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use IPC::Run ();
+use Time::HiRes qw(sleep);
+
+our @EXPORT = qw(kill_server wait_until server_processes);
+
+my $TIMEOUT = 120;
+
+# Poll until $condition->() is true, and return what it says; die when it
+# takes too long.
+sub wait_until
+{
+	my ($what, $condition) = @_;
+
+	for (my $end = time + $TIMEOUT; time < $end; sleep 0.01)
+	{
+		my $result = $condition->();
+		return $result if $result;
+	}
+	die "timed out waiting until $what";
+}
+
+# State letter and parent of a process, as the kernel says; () if it is gone.
+sub process_stat
+{
+	my ($pid) = @_;
+
+	open my $stat, '<', "/proc/$pid/stat" or return;
+	my $line = <$stat> // return;
+	return $line =~ /\) (\S) (\d+) / ? ($1, $2) : ();
+}
+
+# The children of a process.
+sub server_processes
+{
+	my ($postmaster) = @_;
+
+	return grep { ((process_stat($_))[1] // 0) == $postmaster }
+	  map { m,(\d+)$, } glob '/proc/[0-9]*';
+}
+
+# kill -9 of the postmaster and all its children.  No process of the server
+# learns of the death of another one and does something about it: the
+# postmaster is stopped first, so it neither notices nor starts any more.
+sub kill_server
+{
+	my ($node) = @_;
+	my $postmaster = $node->{_pid} or die "the server is not running";
+
+	kill 'STOP', $postmaster or die "cannot stop the postmaster: $!";
+	wait_until('the postmaster is stopped',
+		sub { (process_stat($postmaster))[0] eq 'T' });
+
+	my @processes = server_processes($postmaster);
+	kill 'KILL', @processes;
+	$node->kill9;
+
+	# Dead is enough: where process 1 is slow to collect the dead, waiting for
+	# that takes seconds.  But the lock files name a process until then.
+	wait_until('all processes are dead',
+		sub {
+			!grep { ((process_stat($_))[0] // 'Z') ne 'Z' }
+			  $postmaster, @processes;
+		});
+	unlink $node->data_dir . '/postmaster.pid',
+	  $node->host . '/.s.PGSQL.' . $node->port . '.lock';
+	return;
+}
+
+package HiloCrash::Session;
+
+use strict;
+use warnings;
+
+my $marks = 0;
+
+# Connect to a server; more arguments are settings, like 'work_mem=1MB'.
+sub new
+{
+	my ($class, $node, @settings) = @_;
+	my $self = bless { in => '', out => '', err => '' }, $class;
+
+	local $ENV{PGOPTIONS} = join ' ', map { "-c $_" } @settings;
+	$self->{timer} = IPC::Run::timeout($TIMEOUT);
+	$self->{psql} = IPC::Run::start(
+		[
+			$node->installed_command('psql'), '-XAtq', '-v', 'VERBOSITY=verbose',
+			'-d', $node->connstr('postgres'), '-f', '-'
+		],
+		'<', \$self->{in}, '>', \$self->{out}, '2>', \$self->{err},
+		$self->{timer});
+	$self->{pid} = $self->query('SELECT pg_backend_pid()');
+	return $self;
+}
+
+sub pid { return $_[0]{pid}; }
+
+# Start a statement and do not wait.
+sub start
+{
+	my ($self, $sql) = @_;
+
+	$self->{mark} = 'mark-' . ++$marks;
+	$self->{in} .= "$sql\n;\n\\echo $self->{mark}\n\\warn $self->{mark}\n";
+	$self->{psql}->pump_nb;
+	return;
+}
+
+# Wait for what start() started: its output, in list context its errors, too.
+sub result
+{
+	my ($self) = @_;
+	my $mark = qr/^\Q$self->{mark}\E\n/m;
+
+	$self->{timer}->start($TIMEOUT);
+	until ($self->{out} =~ $mark && $self->{err} =~ $mark)
+	{
+		$self->{psql}->pumpable
+		  or die "the session is gone: $self->{out}$self->{err}";
+		$self->{psql}->pump;
+	}
+	my ($out, $err) = @$self{qw(out err)};
+	@$self{qw(out err)} = ('', '');
+	s/$mark.*//s for $out, $err;
+	chomp $out;
+	return wantarray ? ($out, $err) : $out;
+}
+
+# Run a statement.
+sub query
+{
+	my ($self, $sql) = @_;
+
+	$self->start($sql);
+	return $self->result;
+}
+
+# SQLSTATE of the error that a statement ends with; '' if there is none.
+sub error_of
+{
+	my ($self, $sql) = @_;
+
+	my (undef, $err) = $self->query($sql);
+	return $err =~ /(?:ERROR|FATAL): +(\w{5}):/ ? $1 : '';
+}
+
+# Wait until psql ends, of itself or because its input does; all its output.
+sub finish
+{
+	my ($self) = @_;
+
+	$self->{timer}->start($TIMEOUT);
+	$self->{psql}->finish;
+	return ($self->{out}, $self->{err});
+}
+
+1;
