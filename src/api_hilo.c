@@ -211,24 +211,26 @@ tag_suffix(FunctionCallInfo fcinfo, int arg, char *suffix)
 	return len + 1;
 }
 
-/* Build the result of a function with several OUT arguments. */
-static Datum
-row_result(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
+/*
+ * Row type of a function with several OUT arguments.  To be asked for before
+ * anything is claimed: it may fail if the function is dropped meanwhile.
+ */
+static TupleDesc
+result_desc(FunctionCallInfo fcinfo)
 {
 	CallSite   *site = call_site(fcinfo->flinfo);
 
 	if (site->result_desc == NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+		TupleDesc	desc;
 
-		if (get_call_result_type(fcinfo, NULL,
-								 &site->result_desc) != TYPEFUNC_COMPOSITE)
+		if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 			elog(ERROR, "return type must be a row type");
-		site->result_desc = BlessTupleDesc(site->result_desc);
+		site->result_desc = BlessTupleDesc(desc);
 		MemoryContextSwitchTo(old);
 	}
-	return HeapTupleGetDatum(heap_form_tuple(site->result_desc,
-											 values, nulls));
+	return site->result_desc;
 }
 
 Datum
@@ -281,6 +283,7 @@ Datum
 hilo_reserve(PG_FUNCTION_ARGS)
 {
 	HiloRangeRequest request = {.exact = true, .alignment = 1};
+	TupleDesc	desc = result_desc(fcinfo);
 	HiloClaim	claim;
 	Datum		values[2];
 	bool		nulls[2] = {0};
@@ -292,7 +295,7 @@ hilo_reserve(PG_FUNCTION_ARGS)
 
 	values[0] = Int64GetDatum(claim.range.low);
 	values[1] = Int64GetDatum(claim.range.high);
-	return row_result(fcinfo, values, nulls);
+	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
 }
 
 /* Raise 42501 if last_max would raise a counter its caller may not seed. */
@@ -313,6 +316,7 @@ Datum
 hilo_next_range(PG_FUNCTION_ARGS)
 {
 	HiloRangeRequest request = {.exact = false, .alignment = 1};
+	TupleDesc	desc = result_desc(fcinfo);
 	HiloCacheEntry *entry;
 	HiloClaim	claim;
 	char		start[HILO_MAX_START_LEN];
@@ -350,7 +354,7 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	values[4] = CStringGetTextDatum(hilo_node_tag);
 	values[5] = TimestampTzGetDatum(now);
 	values[6] = Int64GetDatum(claim.number);
-	return row_result(fcinfo, values, nulls);
+	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
 }
 
 Datum
