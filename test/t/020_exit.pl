@@ -1,0 +1,395 @@
+# Promises 4 and 6: the unused tail of a range goes back when its connection ends, however that ends, as long as the range is the newest claim; and the end waits for nobody.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $node = PostgreSQL::Test::Cluster->new('exit');
+$node->init(allows_streaming => 'logical');
+$node->append_conf(
+	'postgresql.conf', q{
+max_connections = 40
+max_prepared_transactions = 5
+autovacuum = off
+restart_after_crash = on
+});
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION hilo');
+
+sub sql
+{
+	my ($query) = @_;
+	return $node->safe_psql('postgres', $query);
+}
+
+# A connection, and the process that serves it.
+sub connection
+{
+	my (%params) = @_;
+	my $session = $node->background_psql('postgres', on_error_stop => 0, %params);
+	my $pid = $session->query_safe('SELECT pg_backend_pid()');
+	return ($session, $pid);
+}
+
+# A connection that has drawn $count numbers of a collection.
+sub drawer
+{
+	my ($collection, $count) = @_;
+	my ($session, $pid) = connection();
+	$session->query_safe(
+		"SELECT hilo_nextval('$collection') FROM generate_series(1, $count)");
+	return ($session, $pid);
+}
+
+# Wait until a process is gone, and has done what it does at its end.
+sub wait_gone
+{
+	my ($pid) = @_;
+	return $node->poll_query_until('postgres',
+		"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)");
+}
+
+# The same, within a time in which nobody lets go of a lock.
+sub gone_soon
+{
+	my ($pid) = @_;
+	for (1 .. 100)
+	{
+		return 1
+		  if sql("SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)") eq 't';
+		usleep(100_000);
+	}
+	return 0;
+}
+
+# Let go of psql, whatever has become of its connection.
+sub hang_up
+{
+	my ($session) = @_;
+	eval { $session->{run}->finish; };
+	return;
+}
+
+sub disconnect
+{
+	my ($session, $pid) = @_;
+	hang_up($session);
+	return wait_gone($pid);
+}
+
+sub terminate
+{
+	my ($session, $pid) = @_;
+	sql("SELECT pg_terminate_backend($pid)");
+	my $gone = wait_gone($pid);
+	hang_up($session);
+	return $gone;
+}
+
+sub max_of
+{
+	my ($collection) = @_;
+	return sql("SELECT max FROM hilo WHERE collection = '$collection'");
+}
+
+sub row_of
+{
+	my ($collection) = @_;
+	return sql("SELECT hilo FROM hilo WHERE collection = '$collection'");
+}
+
+my ($session, $pid, $other, $other_pid, $before);
+
+#
+# Ends of a connection
+#
+
+($session, $pid) = connection();
+is($session->query_safe("SELECT hilo_next('employees')"),
+	'employees/1-A', 'first id of a collection');
+is(max_of('employees'), 32, 'the whole range is claimed while it is in use');
+disconnect($session, $pid);
+is(max_of('employees'), 1, 'disconnected: the tail went back');
+
+($session, $pid) = connection();
+is($session->query_safe("SELECT hilo_next('employees')"),
+	'employees/2-A', 'the next connection goes on behind it');
+is( $session->query_safe(
+		"SELECT low, high, next FROM hilo_cached_ranges WHERE collection = 'employees'"),
+	'2|33|3',
+	'with the range 2..33');
+disconnect($session, $pid);
+
+sql("SELECT hilo_seed('raven', 32)");
+disconnect(drawer('raven', 2));
+is(max_of('raven'), 34, 'max 32, two drawn, closed: max is 34');
+
+disconnect(drawer('used_up', 32));
+is(max_of('used_up'), 32, 'nothing goes back of a range that was used up');
+
+($session, $pid) = drawer('vanished', 3);
+$session->{run}->signal('KILL');
+ok(wait_gone($pid), 'backend ends after its client was killed');
+hang_up($session);
+is(max_of('vanished'), 3, 'client killed: the tail went back');
+
+terminate(drawer('idle', 3));
+is(max_of('idle'), 3, 'terminated when idle');
+
+($session, $pid) = connection();
+$session->query_safe("BEGIN; SELECT hilo_nextval('in_transaction')");
+terminate($session, $pid);
+is(max_of('in_transaction'), 1, 'terminated when idle in transaction');
+
+($session, $pid) = connection();
+$session->query_safe(
+	"BEGIN; SELECT hilo_nextval('in_savepoint'); SAVEPOINT a; SELECT hilo_nextval('in_savepoint')");
+disconnect($session, $pid);
+is(max_of('in_savepoint'), 2, 'disconnected with a savepoint open');
+
+($session, $pid) = connection();
+$session->query("BEGIN; SELECT hilo_nextval('in_failed'); SELECT 1/0;");
+terminate($session, $pid);
+is(max_of('in_failed'), 1, 'terminated in a failed transaction');
+
+($session, $pid) = connection();
+$session->query("BEGIN; SELECT hilo_nextval('in_failed2'); SELECT 1/0;");
+disconnect($session, $pid);
+is(max_of('in_failed2'), 1, 'disconnected in a failed transaction');
+
+($session, $pid) = connection();
+$session->query_until(qr/sleeping/,
+	"\\echo sleeping\nSELECT hilo_nextval('running'), pg_sleep(3600);\n");
+ok( $node->poll_query_until(
+		'postgres',
+		"SELECT wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = $pid"),
+	'a statement is running');
+terminate($session, $pid);
+is(max_of('running'), 1, 'terminated inside a statement');
+
+($session, $pid) = connection();
+$session->query_safe(
+	"SET idle_in_transaction_session_timeout = 10; BEGIN; SELECT hilo_nextval('timed_out')");
+ok(wait_gone($pid), 'backend ends by a timeout');
+hang_up($session);
+is(max_of('timed_out'), 1, 'ended by a timeout');
+
+($session, $pid) = connection();
+$session->query_safe("BEGIN; SELECT hilo_nextval('prepared'); PREPARE TRANSACTION 'p'");
+disconnect($session, $pid);
+is(max_of('prepared'), 1, 'disconnected with a prepared transaction left behind');
+sql("ROLLBACK PREPARED 'p'");
+
+($session, $pid) = drawer('read_only', 1);
+$session->query_safe(
+	q{SET default_transaction_read_only = on;
+	  SET default_transaction_isolation = 'serializable';
+	  SET default_transaction_deferrable = on;});
+disconnect($session, $pid);
+is(max_of('read_only'), 1, 'disconnected with read-only transactions as the default');
+
+($session, $pid) = drawer('pooled', 1);
+$session->query_safe('DISCARD ALL');
+is($session->query_safe("SELECT hilo_nextval('pooled')"),
+	2, 'DISCARD ALL keeps the range');
+$session->query_safe('CREATE TEMP TABLE leftover (a int)');
+disconnect($session, $pid);
+is(max_of('pooled'), 2, 'disconnected after DISCARD ALL, with a temporary table');
+
+($session, $pid) = connection();
+is( $session->query_safe(
+		q{SELECT count(hilo_nextval('many' || i)) FROM generate_series(1, 1000) i}),
+	1000,
+	'a number of each of 1,000 collections');
+is(sql(q{SELECT count(*), sum(max) FROM hilo WHERE collection LIKE 'many%'}),
+	'1000|32000', '1,000 ranges are claimed');
+disconnect($session, $pid);
+is(sql(q{SELECT count(*), sum(max) FROM hilo WHERE collection LIKE 'many%'}),
+	'1000|1000', 'all of them went back');
+
+#
+# The row is found again, wherever it has gone
+#
+
+# Made in an order that CLUSTER changes.
+foreach my $command (
+	'VACUUM FULL hilo',
+	'CLUSTER hilo USING hilo_collection_idx',
+	'ANALYZE hilo',
+	'VACUUM (FREEZE, ANALYZE) hilo',
+	'REINDEX TABLE hilo',
+	'REINDEX TABLE CONCURRENTLY hilo',
+	"SELECT hilo_seed('something_else', 1)",
+	'CREATE TABLE unrelated (a int)')
+{
+	(my $name = $command) =~ s/\W+/_/g;
+	($session, $pid) = drawer("z$name", 5);
+	($other, $other_pid) = drawer("a$name", 7);
+	sql($command);
+	disconnect($session, $pid);
+	disconnect($other, $other_pid);
+	is( sql(qq{SELECT string_agg(collection || ' ' || max, ', ' ORDER BY collection)
+			FROM hilo WHERE collection IN ('a$name', 'z$name')}),
+		"a$name 7, z$name 5",
+		"both tails went back after $command");
+}
+is(sql(q{SELECT sum(max) FROM hilo WHERE collection LIKE 'many%'}),
+	1000, 'no other row was changed');
+
+#
+# What is not the newest claim stays a gap
+#
+
+($session, $pid) = drawer('two', 1);
+($other, $other_pid) = drawer('two', 1);
+disconnect($session, $pid);
+is(max_of('two'), 64, 'the older of two ranges stays a gap');
+disconnect($other, $other_pid);
+is(max_of('two'), 33, 'the newer one goes back');
+
+my %meanwhile = (
+	reserved => [ "SELECT hilo_reserve('reserved', 1)", 33 ],
+	aligned => [ "SELECT hilo_next_hi('aligned', 10)", 50 ],
+	raised => [ "SELECT hilo_seed('raised', 100)", 100 ],
+	seeded_alike => [ "SELECT hilo_seed('seeded_alike', 32)", 32 ],
+	forced => [ "SELECT hilo_seed('forced', 0, true)", 0 ],
+	dropped => [ "SELECT hilo_drop('dropped')", 0 ],
+	# claimed and returned: max is the same as before, the claim is not
+	returned => [
+		"SELECT hilo_return_range('returned', low - 1, high, claim) FROM hilo_next_range('returned')",
+		32
+	],
+	# merged by a restore
+	merged => [ "INSERT INTO hilo (collection, max) VALUES ('merged', 5)", 32 ],);
+foreach my $collection (sort keys %meanwhile)
+{
+	my ($command, $expected) = @{ $meanwhile{$collection} };
+	($session, $pid) = drawer($collection, 1);
+	sql($command);
+	$before = row_of($collection);
+	disconnect($session, $pid);
+	is(row_of($collection), $before, "$collection meanwhile: nothing went back");
+	is(max_of($collection), $expected, "$collection meanwhile: max");
+}
+
+foreach my $start_over ("hilo_drop('again')", "hilo_seed('again', 0, true)")
+{
+	($session, $pid) = drawer('again', 1);
+	sql("SELECT $start_over");
+	($other, $other_pid) = drawer('again', 1);
+	is(max_of('again'), 32, "somebody else has 1..32 after $start_over");
+	disconnect($session, $pid);
+	is(max_of('again'), 32, "nothing of it went back with the old 1..32");
+	disconnect($other, $other_pid);
+	is(max_of('again'), 1, "its holder gives it back");
+	sql("SELECT hilo_drop('again')");
+}
+
+#
+# Nothing goes back into an extension that was made anew, or is gone
+#
+
+my $offset = -s $node->logfile;
+sql('CREATE DATABASE anew');
+$node->safe_psql('anew', 'CREATE EXTENSION hilo');
+my @anew = map { $node->background_psql('anew', on_error_stop => 0) } 1 .. 3;
+my @anew_pids = map { $_->query_safe('SELECT pg_backend_pid()') } @anew;
+is($anew[0]->query_safe("SELECT hilo_nextval('orders')"), 1, 'drawn before');
+is($anew[1]->query_safe("SELECT hilo_nextval('other')"), 1, 'drawn before');
+$node->safe_psql('anew', 'DROP EXTENSION hilo');
+disconnect($anew[1], $anew_pids[1]);
+$node->safe_psql('anew', 'CREATE EXTENSION hilo');
+is($anew[2]->query_safe("SELECT hilo_nextval('orders')"),
+	1, 'a new extension, a new count');
+$before = $node->safe_psql('anew', 'SELECT hilo FROM hilo');
+disconnect($anew[0], $anew_pids[0]);
+is($node->safe_psql('anew', 'SELECT hilo FROM hilo'),
+	$before, 'nothing was given back to the extension made anew');
+disconnect($anew[2], $anew_pids[2]);
+is($node->safe_psql('anew', 'SELECT max FROM hilo'),
+	1, 'its own holder gives back');
+unlike(
+	substr(slurp_file($node->logfile), $offset),
+	qr/(ERROR|FATAL|PANIC|WARNING):/,
+	'connections ended in silence');
+
+#
+# Somebody holds a lock
+#
+
+($session, $pid) = drawer('locked', 1);
+($other, $other_pid) = drawer('locked2', 1);
+my ($locker, $locker_pid) = connection();
+$locker->query_safe('BEGIN; LOCK TABLE hilo IN ACCESS EXCLUSIVE MODE');
+hang_up($session);
+ok(gone_soon($pid), 'a connection ends while hilo is locked');
+sql("SELECT pg_terminate_backend($other_pid)");
+ok(gone_soon($other_pid), 'a backend is terminated while hilo is locked');
+hang_up($other);
+is( $locker->query_safe(
+		q{SELECT mode FROM pg_locks WHERE relation = 'hilo'::regclass AND granted AND pid = pg_backend_pid()}),
+	'AccessExclusiveLock',
+	'it is locked still');
+$locker->query_safe('COMMIT');
+wait_gone($_) foreach $pid, $other_pid;
+is(max_of('locked'), 32, 'the tail became a gap');
+is(max_of('locked2'), 32, 'the other one, too');
+is(sql("SELECT hilo_nextval('locked')"), 33, 'and draws go on behind it');
+
+# The same for the index alone, by one who has to look the row up again.
+($session, $pid) = drawer('index_locked', 1);
+sql('ANALYZE hilo');
+$locker->query_safe(
+	'BEGIN; ALTER INDEX hilo_collection_idx SET TABLESPACE pg_default');
+is( $locker->query_safe(
+		q{SELECT count(*) FROM pg_locks WHERE relation = 'hilo_collection_idx'::regclass AND mode = 'AccessExclusiveLock' AND granted}),
+	1,
+	'the index is locked');
+hang_up($session);
+ok(gone_soon($pid), 'a connection ends while the index of hilo is locked');
+$locker->query_safe('COMMIT');
+wait_gone($pid);
+disconnect($locker, $locker_pid);
+
+#
+# A walsender outlives the shutdown checkpoint: it never gives back
+#
+
+($session, $pid) = connection(replication => 'database');
+is($session->query_safe("SELECT hilo_nextval('walsender')"),
+	1, 'a walsender draws');
+disconnect($session, $pid);
+is(max_of('walsender'), 32, 'it gave nothing back');
+
+($session, $pid) = connection(replication => 'database');
+is($session->query_safe("SELECT hilo_nextval('walsender')"),
+	33, 'another walsender draws');
+$offset = -s $node->logfile;
+ok($node->stop('fast', fail_ok => 1), 'the server stops under it');
+hang_up($session);
+my $log = substr(slurp_file($node->logfile), $offset);
+like($log, qr/database system is shut down/, 'cleanly');
+unlike($log, qr/PANIC:|TRAP:|terminated by signal/, 'without an accident');
+$node->start;
+is(max_of('walsender'), 64, 'nothing went back');
+
+#
+# A backend that is killed leaves a gap
+#
+
+($session, $pid) = drawer('killed', 3);
+($other, $other_pid) = drawer('killed', 1);
+is(max_of('killed'), 64, 'two ranges are out');
+my $started = sql('SELECT pg_postmaster_start_time()');
+kill 'KILL', $pid;
+hang_up($session);
+hang_up($other);
+ok( $node->poll_query_until('postgres', "SELECT max = 64 FROM hilo WHERE collection = 'killed'"),
+	'the server comes back after kill -9, with max as it was');
+is(sql('SELECT pg_postmaster_start_time()'), $started, 'by itself');
+is(sql("SELECT hilo_nextval('killed')"), 65, 'a gap, but no number twice');
+
+$node->stop;
+done_testing();

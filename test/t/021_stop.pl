@@ -1,0 +1,164 @@
+# Promises 1, 4 and 6: a server that stops lets the sessions give their tails back, is not held up by them, and never repeats a number afterwards.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+$ENV{PGCTLTIMEOUT} = 60;
+
+my $node = PostgreSQL::Test::Cluster->new('stop');
+$node->init;
+$node->append_conf('postgresql.conf',
+	"autovacuum = off\nmax_prepared_transactions = 5");
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION hilo');
+
+my %seen;		# "collection number" => how often
+my @sessions;
+
+# Draw numbers, in a session of its own that stays, and remember them.
+sub draw
+{
+	my ($collection, $count, $session) = @_;
+	if (!defined $session)
+	{
+		$session = $node->background_psql('postgres', on_error_stop => 0);
+		push @sessions, $session;
+	}
+	my @numbers = split /\n/,
+	  $session->query_safe(
+		"SELECT hilo_nextval('$collection') FROM generate_series(1, $count)");
+	$seen{"$collection $_"}++ foreach @numbers;
+	return $session;
+}
+
+sub hang_up_all
+{
+	foreach my $session (@sessions)
+	{
+		eval { $session->{run}->finish; };
+	}
+	@sessions = ();
+	return;
+}
+
+sub repeated
+{
+	return join ', ', grep { $seen{$_} > 1 } sort keys %seen;
+}
+
+sub maxima
+{
+	return $node->safe_psql('postgres',
+		q{SELECT string_agg(collection || ' ' || max, ', ' ORDER BY collection) FROM hilo});
+}
+
+sub log_since
+{
+	my ($offset) = @_;
+	return substr(slurp_file($node->logfile), $offset);
+}
+
+# Sessions that hold ranges: a alone; b and c one after the other.
+sub hold_ranges
+{
+	draw('a', 3);
+	draw('b', 2);
+	draw('b', 5);
+	draw('c', 1);
+	draw('c', 1);
+	draw('c', 4);
+	return;
+}
+
+# Fast, with nothing in the way.
+hold_ranges();
+my $idle = draw('d', 1);
+$idle->query_safe('BEGIN');
+draw('d', 1, $idle);
+is(maxima(), 'a 32, b 64, c 96, d 32', 'ranges are held');
+my $offset = -s $node->logfile;
+ok($node->stop('fast', fail_ok => 1), 'fast stop');
+hang_up_all();
+unlike(log_since($offset), qr/(PANIC|ERROR|TRAP|WARNING):|terminated by signal/,
+	'without an accident');
+$node->start;
+is(maxima(), 'a 3, b 37, c 68, d 2',
+	'the last holders of ranges have given their tails back');
+hold_ranges();
+is(repeated(), '', 'no number was drawn twice');
+
+# Fast, while somebody holds a lock on the table.
+my $locker = $node->background_psql('postgres', on_error_stop => 0);
+push @sessions, $locker;
+$locker->query_safe('BEGIN; LOCK TABLE hilo IN ACCESS EXCLUSIVE MODE');
+my $waiter = $node->background_psql('postgres', on_error_stop => 0);
+push @sessions, $waiter;
+my $waiter_pid = $waiter->query_safe('SELECT pg_backend_pid()');
+$waiter->query_until(qr/waiting/,
+	"\\echo waiting\nSELECT hilo_nextval('e');\n");
+ok( $node->poll_query_until(
+		'postgres',
+		"SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $waiter_pid"),
+	'hilo is locked, and a draw waits for it');
+$offset = -s $node->logfile;
+ok($node->stop('fast', fail_ok => 1), 'fast stop while hilo is locked');
+hang_up_all();
+unlike(log_since($offset), qr/(PANIC|ERROR|TRAP|WARNING):|terminated by signal/,
+	'without an accident');
+like(log_since($offset), qr/database system is shut down/, 'and clean');
+$node->start;
+hold_ranges();
+is(repeated(), '', 'no number was drawn twice');
+
+# A prepared transaction keeps its lock while the server stops, and after.
+$node->safe_psql('postgres', q{
+	BEGIN;
+	LOCK TABLE hilo IN ACCESS EXCLUSIVE MODE;
+	PREPARE TRANSACTION 'locker';
+});
+$offset = -s $node->logfile;
+ok($node->stop('fast', fail_ok => 1),
+	'fast stop while a prepared transaction keeps hilo locked');
+hang_up_all();
+unlike(log_since($offset), qr/(PANIC|ERROR|TRAP|WARNING):|terminated by signal/,
+	'without an accident');
+$node->start;
+$node->safe_psql('postgres', q{ROLLBACK PREPARED 'locker'});
+hold_ranges();
+is(repeated(), '', 'no number was drawn twice');
+
+# Smart: waits for the sessions, which go on drawing until they leave.
+my $last = draw('smart', 1);
+$offset = -s $node->logfile;
+my ($out, $err) = ('', '');
+my $stop = IPC::Run::start(
+	[ 'pg_ctl', '-D', $node->data_dir, '-m', 'smart', 'stop' ],
+	'>', \$out, '2>', \$err);
+$node->wait_for_log(qr/received smart shutdown request/, $offset);
+draw('smart', 40, $last);
+hang_up_all();
+ok($stop->finish, 'smart stop, when the last session has left');
+$node->stop('fast', fail_ok => 1);	# the node object has to learn it
+unlike(log_since($offset), qr/(PANIC|ERROR|TRAP|WARNING):|terminated by signal/,
+	'without an accident');
+$node->start;
+is($node->safe_psql('postgres', "SELECT max FROM hilo WHERE collection = 'smart'"),
+	41, 'its tail has gone back');
+hold_ranges();
+is(repeated(), '', 'no number was drawn twice');
+
+# Immediate: nothing goes back, and nothing is forgotten.
+my $held = maxima();
+ok($node->stop('immediate', fail_ok => 1), 'immediate stop');
+hang_up_all();
+$node->start;
+is(maxima(), $held, 'all ranges that were held are gaps');
+hold_ranges();
+draw('smart', 50);
+is(repeated(), '', 'no number was drawn twice');
+hang_up_all();
+
+$node->stop;
+done_testing();

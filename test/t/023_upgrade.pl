@@ -1,0 +1,125 @@
+# Promise 1, across pg_upgrade (copied and linked): counters, guards, comments and privileges come along, and no number repeats.
+use strict;
+use warnings;
+use Cwd;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $start_dir = getcwd();
+my $old = PostgreSQL::Test::Cluster->new('old');
+$old->init;
+$old->start;
+my $bindir = $old->config_data('--bindir');
+
+my $schema = q{"His; Schema"};
+$old->safe_psql('postgres', 'CREATE ROLE reader');
+$old->safe_psql('postgres', 'CREATE DATABASE quoted');
+$old->safe_psql('postgres', q{
+	CREATE EXTENSION hilo;
+	GRANT SELECT ON hilo TO reader;
+	GRANT EXECUTE ON FUNCTION hilo_drop(text) TO reader;
+	REVOKE EXECUTE ON FUNCTION hilo_next(text) FROM PUBLIC;
+	CREATE TABLE orders (id text PRIMARY KEY DEFAULT hilo_next('orders'));
+	INSERT INTO orders SELECT FROM generate_series(1, 100);
+	SELECT hilo_seed('raised', 5000);
+	SELECT hilo_seed('dropped', 50);
+	SELECT hilo_drop('dropped');
+	INSERT INTO hilo (collection, max, max_value) VALUES ('limited', 40, 50);
+	SELECT count(hilo_nextval('many' || i)) FROM generate_series(1, 500) i;
+});
+# A row whose creation was rolled back; rows rewritten, and one after that.
+$old->safe_psql('postgres', q{BEGIN; SELECT hilo_nextval('rolled back'); ROLLBACK;});
+$old->safe_psql('postgres', 'VACUUM FULL hilo');
+$old->safe_psql('postgres', q{SELECT hilo_nextval('after rewriting')});
+$old->safe_psql('quoted', qq{
+	CREATE SCHEMA $schema;
+	CREATE EXTENSION hilo SCHEMA $schema;
+	SELECT $schema.hilo_seed('orders', 77);
+});
+
+# All that is to stay as it is.
+my %looks = (
+	'counters' => q{SELECT * FROM hilo ORDER BY collection},
+	'guards' => q{SELECT tgname, tgenabled, tgtype, tgfoid::regprocedure FROM pg_trigger WHERE tgrelid = 'hilo'::regclass ORDER BY 1},
+	'replica identity, persistence, access method' =>
+	  q{SELECT relreplident, relpersistence, amname FROM pg_class c JOIN pg_am a ON a.oid = relam WHERE c.oid = 'hilo'::regclass},
+	'constraints and indexes' =>
+	  q{SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'hilo'::regclass
+		UNION ALL SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'hilo'::regclass ORDER BY 1},
+	'comments' =>
+	  q{SELECT identity, d.description FROM pg_depend p
+		CROSS JOIN LATERAL pg_identify_object(p.classid, p.objid, 0)
+		JOIN pg_description d ON d.classoid = p.classid AND d.objoid = p.objid
+		WHERE p.refclassid = 'pg_extension'::regclass AND p.deptype = 'e'
+		AND p.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'hilo')
+		ORDER BY 1, d.objsubid},
+	'privileges' =>
+	  q{SELECT oid::regprocedure::text, proacl::text FROM pg_proc WHERE proname LIKE 'hilo%'
+		UNION ALL SELECT relname, relacl::text FROM pg_class WHERE relname LIKE 'hilo%' ORDER BY 1},
+	'tables to dump' =>
+	  q{SELECT extversion, extconfig::regclass[], extcondition FROM pg_extension WHERE extname = 'hilo'},);
+my %before = map { $_ => $old->safe_psql('postgres', $looks{$_}) } keys %looks;
+like($before{'guards'}, qr/hilo_guard_rows\|A\|.*\nhilo_guard_table\|A\|/, 'guards are always on');
+like($before{'replica identity, persistence, access method'}, qr/^n\|p\|heap$/, 'no replica identity');
+
+# What pg_dump says of a database, but for its random words.
+sub dump_of
+{
+	my ($node) = @_;
+	my ($dump, $err) = run_command(
+		[ 'pg_dump', '-h', $node->host, '-p', $node->port, 'postgres' ]);
+	is($err, '', 'pg_dump is content');
+	$dump =~ s/^\\(un)?restrict .*\n//mg;
+	return $dump;
+}
+
+# Its owner goes on drawing until the end; the tail goes back.
+is($old->safe_psql('postgres', q{SELECT hilo_nextval('limited')}), 41, 'drawn last');
+$old->poll_query_until('postgres', q{SELECT max = 41 FROM hilo WHERE collection = 'limited'});
+$before{'counters'} = $old->safe_psql('postgres', $looks{'counters'});
+my $dump = dump_of($old);
+$old->stop;
+
+# Leaves files where it is started.
+chdir ${PostgreSQL::Test::Utils::tmp_check};
+
+foreach my $mode ('copy', 'link')
+{
+	my $new = PostgreSQL::Test::Cluster->new("new_$mode");
+	$new->init;
+	command_ok(
+		[
+			'pg_upgrade', '--no-sync',
+			'-d', $old->data_dir, '-D', $new->data_dir,
+			'-b', $bindir, '-B', $bindir,
+			'-s', $new->host, '-p', $old->port, '-P', $new->port,
+			$mode eq 'link' ? '--link' : ()
+		],
+		"pg_upgrade, $mode");
+	$new->start;
+
+	is($new->safe_psql('postgres', $looks{$_}), $before{$_}, "$mode: $_")
+	  foreach sort keys %looks;
+	is(dump_of($new), $dump, "$mode: all that pg_dump shows");
+
+	is($new->safe_psql('postgres', q{INSERT INTO orders DEFAULT VALUES RETURNING id}),
+		'orders/101-A', "$mode: inserts go on");
+	is( $new->safe_psql('postgres',
+			q{SELECT hilo_nextval('raised'), hilo_nextval('dropped'), hilo_nextval('rolled back'), hilo_nextval('many500'), hilo_nextval('new')}),
+		'5001|1|2|2|1', "$mode: draws go on");
+	is( $new->safe_psql('postgres',
+			q{SELECT string_agg(hilo_nextval('limited')::text, ',') FROM generate_series(1, 9)}),
+		join(',', 42 .. 50), "$mode: up to the limit");
+	is($new->safe_psql('quoted', qq{SELECT $schema.hilo_nextval('orders')}),
+		78, "$mode: in a quoted schema, too");
+	my ($ret, $out, $err) = $new->psql('postgres',
+		q{SET session_replication_role = replica; DELETE FROM hilo});
+	like($err, qr/cannot delete from table "hilo" by hand/, "$mode: the table is guarded");
+	is( $new->safe_psql('postgres', q{VACUUM (FREEZE) hilo; SELECT count(*) FROM hilo}),
+		507, "$mode: no row was lost, or is there twice");
+	$new->stop;
+}
+
+chdir $start_dir;
+done_testing();

@@ -1,0 +1,147 @@
+# Promises 1 and 3 under load: many sessions that start at once on collections that nobody has drawn from get distinct numbers, and no error.
+use strict;
+use warnings;
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('load');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+max_connections = 130
+autovacuum = off
+log_statement = none
+});
+$node->start;
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION hilo;
+	CREATE UNLOGGED TABLE drawn (session int, collection text, number bigint, nth int);
+});
+
+# Run a statement in $count sessions that start it at the same moment: they
+# wait for a lock until all of them are there.
+# $session in it stands for the session's number.
+sub at_once
+{
+	my ($count, $statement, $options) = @_;
+	local $ENV{PGOPTIONS} = $options // '';
+	my $gate = $node->background_psql('postgres');
+	$gate->query_safe('SELECT pg_advisory_lock(1)');
+
+	my @runs;
+	foreach my $session (1 .. $count)
+	{
+		my %run = (in => '', out => '', err => '');
+		(my $mine = $statement) =~ s/\$session/$session/g;
+		$run{handle} = IPC::Run::start(
+			[
+				'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1',
+				'-d', $node->connstr('postgres'),
+				'-c', 'SELECT pg_advisory_lock_shared(1)', '-c', $mine
+			],
+			'<', \$run{in}, '>', \$run{out}, '2>', \$run{err});
+		push @runs, \%run;
+	}
+	$node->poll_query_until('postgres',
+		"SELECT count(*) = $count FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+	  or die 'not all sessions have come';
+	$gate->quit;
+
+	my @errors;
+	foreach my $run (@runs)
+	{
+		$run->{handle}->finish;
+		push @errors, $run->{err} if $run->{err} ne '';
+	}
+	$node->poll_query_until('postgres',
+		q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'client backend'})
+	  or die 'not all sessions have gone';
+	return join "\n", @errors;
+}
+
+# 32 sessions, 20,000 numbers each, one collection
+is( at_once(
+		32,
+		q{INSERT INTO drawn SELECT $session, 'c', hilo_nextval('c'), i FROM generate_series(1, 20000) i}),
+	'',
+	'32 sessions draw 20,000 numbers each of a new collection');
+is( $node->safe_psql('postgres',
+		q{SELECT count(*), count(DISTINCT number), min(number) FROM drawn}),
+	'640000|640000|1',
+	'all numbers are distinct');
+is( $node->safe_psql('postgres',
+		q{SELECT (SELECT max FROM hilo WHERE collection = 'c') >= max(number) FROM drawn}),
+	't',
+	'none is above max');
+is( $node->safe_psql('postgres',
+		q{SELECT count(*) FROM (SELECT number < lag(number) OVER (PARTITION BY session ORDER BY nth) AS down FROM drawn) d WHERE down}),
+	0,
+	'each session got its own in rising order');
+
+# Afterwards one alone
+is(at_once(1, q{INSERT INTO drawn SELECT 33, 'c', hilo_nextval('c') FROM generate_series(1, 5000)}),
+	'', 'one session draws alone');
+is( $node->safe_psql('postgres',
+		q{SELECT count(*), count(DISTINCT number),
+			(SELECT max FROM hilo WHERE collection = 'c') = max(number) FROM drawn}),
+	'645000|645000|t',
+	'its tail has gone back: max is the highest number drawn');
+
+# 100 sessions, the first draw of 20 new collections, in different orders
+$node->safe_psql('postgres', 'TRUNCATE drawn');
+is( at_once(
+		100,
+		q{INSERT INTO drawn SELECT $session, 'new' || i % 20, hilo_nextval('new' || i % 20)
+			FROM generate_series($session, $session + 19) i}),
+	'',
+	'100 sessions draw of 20 new collections');
+is( $node->safe_psql('postgres',
+		q{SELECT count(*), count(DISTINCT (collection, number)), count(DISTINCT collection), max(number) <= 3200 FROM drawn}),
+	'2000|2000|20|t',
+	'all numbers of each collection are distinct');
+is( $node->safe_psql('postgres',
+		q{SELECT count(*), count(DISTINCT collection) FROM hilo WHERE collection LIKE 'new%'}),
+	'20|20',
+	'each has one row');
+
+# The same in transactions of every isolation level, half of which roll back
+foreach my $level ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')
+{
+	$node->safe_psql('postgres', 'TRUNCATE drawn');
+	(my $name = lc $level) =~ s/ /_/;
+	# What is drawn goes to files, which a rollback leaves alone.
+	my $dir = PostgreSQL::Test::Utils::tempdir;
+	is( at_once(
+			40,
+			qq{BEGIN ISOLATION LEVEL $level;
+			   COPY (SELECT \$session, '$name' || i, hilo_nextval('$name' || i) FROM generate_series(1, 10) i CROSS JOIN generate_series(1, 5)) TO '$dir/\$session';
+			   SELECT CASE WHEN \$session % 2 = 0 THEN set_config('hilo.range_size', '1', true) END;
+			   COPY (SELECT \$session, '$name' || i, hilo_nextval('$name' || i) FROM generate_series(1, 10) i CROSS JOIN generate_series(1, 50)) TO '$dir/more\$session';
+			   ROLLBACK}),
+		'',
+		"40 sessions draw in transactions that are rolled back, $level");
+	$node->safe_psql('postgres',
+		join '', map { "COPY drawn (session, collection, number) FROM '$dir/$_';COPY drawn (session, collection, number) FROM '$dir/more$_';" } 1 .. 40);
+	is( $node->safe_psql('postgres',
+			q{SELECT count(*), count(DISTINCT (collection, number)) FROM drawn}),
+		'22000|22000',
+		"all numbers are distinct, $level");
+}
+
+# RavenDB's case, with ranges of one
+$node->safe_psql('postgres', 'TRUNCATE drawn');
+is( at_once(
+		100,
+		q{INSERT INTO drawn SELECT $session, 'one', hilo_nextval('one') FROM generate_series(1, 20)},
+		'-c hilo.max_range_size=1'),
+	'',
+	'100 sessions draw 20 numbers each, with max_range_size 1');
+is( $node->safe_psql('postgres',
+		q{SELECT count(*), count(DISTINCT number), min(number), max(number) FROM drawn}),
+	'2000|2000|1|2000',
+	'exactly 1..2000');
+
+$node->stop;
+done_testing();

@@ -1,0 +1,104 @@
+# Promises 1 and 2 under wal_level = minimal, where the storage of a table made in the same transaction is not logged.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('minimal');
+$node->init;
+$node->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0");
+$node->start;
+
+# The session is let go of while the server is down: a server started earlier
+# would inherit, and hold open, what psql reads from.
+sub crash
+{
+	my ($session) = @_;
+	$node->stop('immediate');
+	eval { $session->{run}->finish; };
+	$node->start;
+	return;
+}
+
+sub numbers
+{
+	my ($db, $query) = @_;
+	return join ',', split /\n/, $node->safe_psql($db, $query);
+}
+
+# Small tables are logged at commit, or written to disk, as this setting says.
+foreach my $threshold ('0', '2MB')
+{
+	my $db = "threshold_" . lc $threshold;
+	$node->safe_psql('postgres', "CREATE DATABASE $db");
+	$node->safe_psql('postgres',
+		"ALTER DATABASE $db SET wal_skip_threshold = '$threshold'");
+
+	# The session stays, so that it does not give anything back.
+	my $session = $node->background_psql($db, on_error_stop => 0);
+	$session->query_safe('BEGIN; CREATE EXTENSION hilo');
+	is( $session->query_safe(
+			"SELECT string_agg(hilo_nextval('orders')::text, ',') FROM generate_series(1, 40)"),
+		join(',', 1 .. 40),
+		"$threshold: draws in the transaction that made the extension");
+	$session->query_safe("SELECT hilo_reserve('reserved', 7)");
+	$session->query_safe('COMMIT');
+	is($session->query_safe("SELECT hilo_nextval('orders')"),
+		41, "$threshold: the range is good after commit");
+	my $shown = $node->safe_psql($db, 'SELECT * FROM hilo ORDER BY collection');
+	crash($session);
+	is($node->safe_psql($db, 'SELECT * FROM hilo ORDER BY collection'),
+		$shown, "$threshold: counters as they were, after a crash");
+	is($node->safe_psql($db, "SELECT hilo_nextval('orders')"),
+		97, "$threshold: no number twice");
+
+	# Made in a transaction long since over: claims are logged.
+	$session = $node->background_psql($db, on_error_stop => 0);
+	$session->query_safe(
+		"BEGIN; SELECT hilo_nextval('late'); SELECT hilo_nextval('orders'); ROLLBACK;");
+	$session->query_safe("BEGIN; SELECT hilo_nextval('open')");
+	crash($session);
+	is( numbers(
+			$db,
+			"SELECT hilo_nextval('late') UNION ALL SELECT hilo_nextval('open')"),
+		'33,33',
+		"$threshold: what a rolled back, and an unfinished, transaction drew is not drawn again");
+
+	# An extension that is rolled back takes its counters with it, and the
+	# ranges of the session.
+	$node->safe_psql($db, 'DROP EXTENSION hilo');
+	$session = $node->background_psql($db, on_error_stop => 0);
+	$session->query_safe(
+		"BEGIN; CREATE EXTENSION hilo; SELECT hilo_nextval('orders'); ROLLBACK;");
+	my ($out, $failed) = $session->query("SELECT 'still here'");
+	is($out, 'still here', "$threshold: extension rolled back");
+	$session->query_safe(
+		q{BEGIN;
+		  SAVEPOINT a;
+		  CREATE EXTENSION hilo;
+		  SELECT hilo_nextval('orders');
+		  ROLLBACK TO a;
+		  CREATE EXTENSION hilo;});
+	is($session->query_safe("SELECT hilo_nextval('orders')"),
+		1, "$threshold: made again, it counts from 1");
+	$session->query_safe(
+		q{SAVEPOINT b; SELECT hilo_nextval('orders'); SELECT hilo_nextval('inner'); ROLLBACK TO b;});
+	is( $session->query_safe(
+			"SELECT hilo_nextval('orders'), hilo_nextval('inner')"),
+		'3|2',
+		"$threshold: a savepoint takes no number back");
+	$session->query_safe('COMMIT');
+	$shown = $node->safe_psql($db, 'SELECT * FROM hilo ORDER BY collection');
+	crash($session);
+	is($node->safe_psql($db, 'SELECT * FROM hilo ORDER BY collection'),
+		$shown, "$threshold: counters as they were, after a crash");
+	is( numbers(
+			$db,
+			"SELECT hilo_nextval('orders') UNION ALL SELECT hilo_nextval('inner')"),
+		'33,33',
+		"$threshold: no number twice");
+}
+
+$node->stop;
+done_testing();
