@@ -132,7 +132,7 @@ as_user() {
 clean_up() {
     status=$?
     trap - EXIT
-    trap '' HUP INT TERM
+    trap '' HUP INT PIPE TERM
     if [ -n "${work:-}" ] && [ -d "$work" ]; then
         find "$work" -name postmaster.pid 2>/dev/null | while read -r file; do
             pid=$(head -n 1 "$file")
@@ -155,6 +155,7 @@ make_work_folder() {
     trap clean_up EXIT
     trap 'exit 129' HUP
     trap 'exit 130' INT
+    trap 'exit 141' PIPE
     trap 'exit 143' TERM
     chmod 755 "$work"
     mkdir "$work/src" "$work/dest" "$work/tmp"
