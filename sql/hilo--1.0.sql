@@ -67,20 +67,145 @@ CREATE FUNCTION hilo_guard_table() RETURNS trigger
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_guard_table() IS
-    'trigger: refuses UPDATE, DELETE and TRUNCATE of a counter table';
+    'trigger: refuses UPDATE, DELETE and TRUNCATE of a table of ours; its arguments name the functions to use';
 
 CREATE TRIGGER hilo_guard_rows BEFORE INSERT ON hilo
     FOR EACH ROW EXECUTE FUNCTION hilo_guard_rows();
 CREATE TRIGGER hilo_guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo
-    FOR EACH STATEMENT EXECUTE FUNCTION hilo_guard_table();
+    FOR EACH STATEMENT EXECUTE FUNCTION hilo_guard_table('hilo_seed', 'hilo_drop');
+CREATE TRIGGER hilo_guard_changes BEFORE UPDATE OR DELETE ON hilo
+    FOR EACH ROW EXECUTE FUNCTION hilo_guard_table('hilo_seed', 'hilo_drop');
 ALTER TABLE hilo ENABLE ALWAYS TRIGGER hilo_guard_rows;
 ALTER TABLE hilo ENABLE ALWAYS TRIGGER hilo_guard_table;
+ALTER TABLE hilo ENABLE ALWAYS TRIGGER hilo_guard_changes;
 COMMENT ON TRIGGER hilo_guard_rows ON hilo IS
     'INSERT and COPY raise counters, they never lower one';
 COMMENT ON TRIGGER hilo_guard_table ON hilo IS
     'counters are not changed by hand';
+COMMENT ON TRIGGER hilo_guard_changes ON hilo IS
+    'nor through a parent, or by an apply worker';
 
 SELECT pg_catalog.pg_extension_config_dump('hilo', '');
+
+--
+-- Identities: the same layout under names of their own
+--
+CREATE TABLE hilo_identity (
+    value bigint NOT NULL DEFAULT 0,
+    value_ever bigint NOT NULL DEFAULT 0,
+    claim_low bigint NOT NULL DEFAULT 0,
+    claim_number bigint NOT NULL DEFAULT 0,
+    changes bigint NOT NULL DEFAULT 0,
+    incarnation bigint NOT NULL DEFAULT 0,
+    max_value bigint NOT NULL DEFAULT 9223372036854775807,
+    spare1 bigint NOT NULL DEFAULT 0,
+    spare2 bigint NOT NULL DEFAULT 0,
+    spare3 bigint NOT NULL DEFAULT 0,
+    spare4 bigint NOT NULL DEFAULT 0,
+    claim_end_new boolean NOT NULL DEFAULT false,
+    dropped boolean NOT NULL DEFAULT false,
+    name text COLLATE "C" CONSTRAINT hilo_identity_check CHECK (name IS NOT NULL)
+) USING heap WITH (fillfactor = 10);
+CREATE UNIQUE INDEX hilo_identity_name_idx ON hilo_identity USING btree (name);
+ALTER TABLE hilo_identity REPLICA IDENTITY NOTHING;
+
+COMMENT ON TABLE hilo_identity IS
+    'identities, one row a name; changed in place and at once, so read it, but change it only through the functions of the extension';
+COMMENT ON COLUMN hilo_identity.value IS 'number drawn last, or seeded';
+COMMENT ON COLUMN hilo_identity.value_ever IS 'highest value that this row ever had';
+COMMENT ON COLUMN hilo_identity.claim_low IS 'number drawn last';
+COMMENT ON COLUMN hilo_identity.claim_number IS 'always 0: identities are not given back';
+COMMENT ON COLUMN hilo_identity.changes IS 'how often this row has changed';
+COMMENT ON COLUMN hilo_identity.incarnation IS 'random number, a new one with each seed';
+COMMENT ON COLUMN hilo_identity.max_value IS 'limit of value';
+COMMENT ON COLUMN hilo_identity.spare1 IS 'for later versions';
+COMMENT ON COLUMN hilo_identity.spare2 IS 'for later versions';
+COMMENT ON COLUMN hilo_identity.spare3 IS 'for later versions';
+COMMENT ON COLUMN hilo_identity.spare4 IS 'for later versions';
+COMMENT ON COLUMN hilo_identity.claim_end_new IS 'was value, when drawn, higher than ever before?';
+COMMENT ON COLUMN hilo_identity.dropped IS 'drop_identity() has forgotten the identity';
+COMMENT ON COLUMN hilo_identity.name IS 'name of the identity, without separator';
+COMMENT ON CONSTRAINT hilo_identity_check ON hilo_identity IS 'every identity has a name';
+COMMENT ON INDEX hilo_identity_name_idx IS 'finds the row of an identity';
+
+CREATE TRIGGER hilo_guard_rows BEFORE INSERT ON hilo_identity
+    FOR EACH ROW EXECUTE FUNCTION hilo_guard_rows();
+CREATE TRIGGER hilo_guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo_identity
+    FOR EACH STATEMENT EXECUTE FUNCTION hilo_guard_table('seed_identity_for', 'drop_identity');
+CREATE TRIGGER hilo_guard_changes BEFORE UPDATE OR DELETE ON hilo_identity
+    FOR EACH ROW EXECUTE FUNCTION hilo_guard_table('seed_identity_for', 'drop_identity');
+ALTER TABLE hilo_identity ENABLE ALWAYS TRIGGER hilo_guard_rows;
+ALTER TABLE hilo_identity ENABLE ALWAYS TRIGGER hilo_guard_table;
+ALTER TABLE hilo_identity ENABLE ALWAYS TRIGGER hilo_guard_changes;
+COMMENT ON TRIGGER hilo_guard_rows ON hilo_identity IS
+    'INSERT and COPY raise identities, they never lower one';
+COMMENT ON TRIGGER hilo_guard_table ON hilo_identity IS
+    'identities are not changed by hand';
+COMMENT ON TRIGGER hilo_guard_changes ON hilo_identity IS
+    'nor through a parent, or by an apply worker';
+
+SELECT pg_catalog.pg_extension_config_dump('hilo_identity', '');
+
+--
+-- Where documents are
+--
+CREATE TYPE hilo_column;
+CREATE FUNCTION hilo_column_in(cstring) RETURNS hilo_column
+    LANGUAGE C STABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME';
+CREATE FUNCTION hilo_column_out(hilo_column) RETURNS cstring
+    LANGUAGE C STABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME';
+CREATE TYPE hilo_column (
+    INPUT = hilo_column_in,
+    OUTPUT = hilo_column_out,
+    INTERNALLENGTH = 8,
+    ALIGNMENT = int4
+);
+COMMENT ON TYPE hilo_column IS
+    'a column, written schema.table.column; follows it through renames';
+COMMENT ON FUNCTION hilo_column_in(cstring) IS 'input of hilo_column';
+COMMENT ON FUNCTION hilo_column_out(hilo_column) IS 'output of hilo_column';
+
+CREATE TABLE hilo_binding (
+    collection text COLLATE "C" NOT NULL CONSTRAINT hilo_binding_pkey PRIMARY KEY,
+    id_column hilo_column,
+    taken text,
+    CONSTRAINT hilo_binding_check CHECK ((id_column IS NULL) <> (taken IS NULL))
+) USING heap;
+COMMENT ON TABLE hilo_binding IS
+    'where the documents of collections and identities are: written by hilo_bind() and hilo_unbind()';
+COMMENT ON COLUMN hilo_binding.collection IS 'name of the collection or identity';
+COMMENT ON COLUMN hilo_binding.id_column IS 'column with their ids, or numbers';
+COMMENT ON COLUMN hilo_binding.taken IS 'or the function to ask whether a number is taken';
+COMMENT ON CONSTRAINT hilo_binding_pkey ON hilo_binding IS 'a collection is bound once';
+COMMENT ON CONSTRAINT hilo_binding_check ON hilo_binding IS 'to a column or to a function';
+COMMENT ON INDEX hilo_binding_pkey IS 'finds the binding of a collection';
+ALTER TABLE hilo_binding REPLICA IDENTITY NOTHING;
+
+CREATE FUNCTION hilo_guard_bindings() RETURNS trigger
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_guard_bindings() IS
+    'trigger: turns a row inserted into hilo_binding into a binding, if there is none';
+
+CREATE TRIGGER hilo_guard_bindings BEFORE INSERT ON hilo_binding
+    FOR EACH ROW EXECUTE FUNCTION hilo_guard_bindings();
+CREATE TRIGGER hilo_guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo_binding
+    FOR EACH STATEMENT EXECUTE FUNCTION hilo_guard_table('hilo_bind', 'hilo_unbind');
+CREATE TRIGGER hilo_guard_changes BEFORE UPDATE OR DELETE ON hilo_binding
+    FOR EACH ROW EXECUTE FUNCTION hilo_guard_table('hilo_bind', 'hilo_unbind');
+ALTER TABLE hilo_binding ENABLE ALWAYS TRIGGER hilo_guard_bindings;
+ALTER TABLE hilo_binding ENABLE ALWAYS TRIGGER hilo_guard_table;
+ALTER TABLE hilo_binding ENABLE ALWAYS TRIGGER hilo_guard_changes;
+COMMENT ON TRIGGER hilo_guard_bindings ON hilo_binding IS
+    'INSERT and COPY keep the bindings that there are';
+COMMENT ON TRIGGER hilo_guard_table ON hilo_binding IS
+    'bindings are not changed by hand';
+COMMENT ON TRIGGER hilo_guard_changes ON hilo_binding IS
+    'nor through a parent, or by an apply worker';
+
+SELECT pg_catalog.pg_extension_config_dump('hilo_binding', '');
 
 --
 -- Draw
@@ -194,6 +319,84 @@ COMMENT ON FUNCTION hilo_drop(text) IS
     'forget a collection, at once and for good: its next draw starts at 1; false when there was none';
 
 --
+-- Identities and server-side ids
+--
+CREATE FUNCTION next_identity(name text) RETURNS text
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION next_identity(text) IS
+    'draw the next id of an identity: companies|, companies/ or companies give companies/1, companies/2 ...';
+
+CREATE FUNCTION next_identity_for(name text) RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION next_identity_for(text) IS
+    'draw the next number of an identity';
+
+CREATE FUNCTION seed_identity_for(name text, value bigint, force boolean DEFAULT false) RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION seed_identity_for(text, bigint, boolean) IS
+    'raise an identity to value, or with force set it, at once and for good; returns the value now stored, the next one is one more';
+
+CREATE FUNCTION drop_identity(name text) RETURNS boolean
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION drop_identity(text) IS
+    'forget an identity, at once and for good; false when there was none';
+
+CREATE FUNCTION next_identity_free(prefix text) RETURNS text
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION next_identity_free(text) IS
+    'draw the next id of an identity that no document has; see hilo_bind()';
+
+CREATE FUNCTION next_identity_free_for(prefix text, OUT value bigint, OUT tries integer) RETURNS record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION next_identity_free_for(text) IS
+    'draw the next number of an identity that no document has; tries: how many were looked up';
+
+CREATE FUNCTION next_server_side_id(prefix text) RETURNS text
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION next_server_side_id(text) IS
+    'draw a server-side id: companies/ gives companies/0000000000000000027-A; numbers increase on this server, whatever the prefix';
+
+CREATE FUNCTION hilo_bind(collection text, relation regclass, column_name name) RETURNS void
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'hilo_bind_column';
+COMMENT ON FUNCTION hilo_bind(text, regclass, name) IS
+    'say in which column of a table, led by a btree index, the ids or numbers of an identity are';
+
+CREATE FUNCTION hilo_bind(collection text, taken regprocedure) RETURNS void
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'hilo_bind_function';
+COMMENT ON FUNCTION hilo_bind(text, regprocedure) IS
+    'say which function, from bigint to boolean, knows whether a number of an identity is taken; it is run as its owner';
+
+CREATE FUNCTION hilo_unbind(collection text) RETURNS boolean
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_unbind(text) IS
+    'undo hilo_bind(); false when there was nothing to undo';
+
+--
+-- Id assignment
+--
+CREATE FUNCTION hilo_document_id(collection text, requested text DEFAULT NULL) RETURNS text
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_document_id(text, text) IS
+    'the id that a document gets: for null a HiLo id, for an empty text a GUID, for .../ a server-side id, for ...| an identity, else what is requested';
+
+CREATE FUNCTION hilo_assign_id() RETURNS trigger
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_assign_id() IS
+    'trigger before insert for each row: hilo_document_id() for the column named first; the collection is named second, or is the table''s name';
+
+--
 -- The text of ids
 --
 CREATE FUNCTION hilo_number(id text) RETURNS bigint
@@ -222,9 +425,17 @@ COMMENT ON FUNCTION hilo_format(text, bigint, text) IS
 -- table itself.
 --
 REVOKE ALL ON TABLE hilo FROM PUBLIC;
+REVOKE ALL ON TABLE hilo_identity FROM PUBLIC;
+REVOKE ALL ON TABLE hilo_binding FROM PUBLIC;
+REVOKE ALL ON FUNCTION seed_identity_for(text, bigint, boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION drop_identity(text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION hilo_bind(text, regclass, name) FROM PUBLIC;
+REVOKE ALL ON FUNCTION hilo_bind(text, regprocedure) FROM PUBLIC;
+REVOKE ALL ON FUNCTION hilo_unbind(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION hilo_seed(text, bigint, boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION hilo_drop(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION hilo_return_range(text, bigint, bigint, bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION hilo_guard_rows() FROM PUBLIC;
+REVOKE ALL ON FUNCTION hilo_guard_bindings() FROM PUBLIC;
 REVOKE ALL ON FUNCTION hilo_guard_table() FROM PUBLIC;
 GRANT SELECT ON hilo_cached_ranges TO PUBLIC;

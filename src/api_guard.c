@@ -12,16 +12,22 @@
  */
 #include "postgres.h"
 
+#include "access/table.h"
+#include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/rel.h"
 
+#include "binding.h"
+#include "catalog.h"
+#include "column_ref.h"
 #include "counter.h"
 #include "document_id.h"
 
 PG_FUNCTION_INFO_V1(hilo_guard_rows);
+PG_FUNCTION_INFO_V1(hilo_guard_bindings);
 PG_FUNCTION_INFO_V1(hilo_guard_table);
 
 /* Column attnum of the new row, which must not be NULL. */
@@ -42,6 +48,43 @@ required_column(TriggerData *trigdata, int attnum)
 	return value;
 }
 
+static void
+check_fired_by_insert(FunctionCallInfo fcinfo, const char *function)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) ||
+		!TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
+		!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) ||
+		!TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("%s() must be fired before insert for each row",
+						function)));
+}
+
+static void
+refuse_table(TriggerData *trigdata)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 errmsg("table \"%s\" is not one that this trigger can guard",
+					RelationGetRelationName(trigdata->tg_relation))));
+}
+
+/* Which of our tables of counters is it? */
+static HiloTable
+guarded_table(TriggerData *trigdata)
+{
+	for (int i = 0; i < HILO_TABLE_COUNT; i++)
+	{
+		if (RelationGetRelid(trigdata->tg_relation) == hilo_catalog_table(i))
+			return i;
+	}
+	refuse_table(trigdata);
+	return HILO_TABLE_COUNT;	/* keep compiler quiet */
+}
+
 /*
  * BEFORE INSERT, for each row: merge the row into the counter of its name, and
  * insert nothing.
@@ -52,23 +95,23 @@ hilo_guard_rows(PG_FUNCTION_ARGS)
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 	HiloCounterRow other = {0};
 	HiloCounter counter;
+	HiloTable	which;
 	text	   *collection;
 	HiloName	name;
 
-	if (!CALLED_AS_TRIGGER(fcinfo) ||
-		!TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
-		!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) ||
-		!TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("%s() must be fired before insert for each row",
-						"hilo_guard_rows")));
+	check_fired_by_insert(fcinfo, "hilo_guard_rows");
+	which = guarded_table(trigdata);
+
+	/* Raises an error if the columns are not those that are read here. */
+	table_close(hilo_catalog_open(which, RowExclusiveLock), RowExclusiveLock);
 
 	collection = DatumGetTextPP(required_column(trigdata, HILO_ANUM_NAME));
 	name.data = VARDATA_ANY(collection);
 	name.len = VARSIZE_ANY_EXHDR(collection);
 	/* The row may come from a server with another separator. */
-	hilo_check_collection(name.data, name.len, NULL);
+	if (which != HILO_TABLE_COLLECTIONS ||
+		name.len != 1 || memcmp(name.data, HILO_SERVER_SIDE_NAME, 1) != 0)
+		hilo_check_collection(name.data, name.len, NULL);
 
 	other.max = DatumGetInt64(required_column(trigdata, HILO_ANUM_MAX));
 	other.max_ever = DatumGetInt64(required_column(trigdata, HILO_ANUM_MAX_EVER));
@@ -79,22 +122,76 @@ hilo_guard_rows(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("max must be between 0 and max_value")));
 
-	hilo_counter_init(&counter, name);
+	hilo_counter_init(&counter, which, name);
 	hilo_counter_merge(&counter, &other);
 	return PointerGetDatum(NULL);
 }
 
-/* BEFORE UPDATE, DELETE or TRUNCATE, for each statement: refuse. */
+/*
+ * BEFORE INSERT on hilo_binding, for each row: bind if nothing is bound yet, so
+ * that a restore keeps what is there, and the row is made in the same way as by
+ * hilo_bind().
+ */
+Datum
+hilo_guard_bindings(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	TupleDesc	desc;
+	text	   *collection;
+	HiloName	name;
+	HiloColumn *column = NULL;
+	char	   *taken = NULL;
+	Datum		value;
+	bool		isnull;
+
+	check_fired_by_insert(fcinfo, "hilo_guard_bindings");
+	if (RelationGetRelid(trigdata->tg_relation) != hilo_catalog_binding_table())
+		refuse_table(trigdata);
+
+	desc = RelationGetDescr(trigdata->tg_relation);
+	if (desc->natts != HILO_BINDING_COLUMNS ||
+		TupleDescAttr(desc, HILO_ANUM_BINDING_NAME - 1)->atttypid != TEXTOID ||
+		TupleDescAttr(desc, HILO_ANUM_BINDING_COLUMN - 1)->attlen != sizeof(HiloColumn) ||
+		TupleDescAttr(desc, HILO_ANUM_BINDING_FUNCTION - 1)->atttypid != TEXTOID)
+		refuse_table(trigdata);
+
+	collection = DatumGetTextPP(required_column(trigdata,
+												HILO_ANUM_BINDING_NAME));
+	name.data = VARDATA_ANY(collection);
+	name.len = VARSIZE_ANY_EXHDR(collection);
+	value = heap_getattr(trigdata->tg_trigtuple, HILO_ANUM_BINDING_COLUMN,
+						 desc, &isnull);
+	if (!isnull)
+		column = DatumGetHiloColumn(value);
+	value = heap_getattr(trigdata->tg_trigtuple, HILO_ANUM_BINDING_FUNCTION,
+						 desc, &isnull);
+	if (!isnull)
+		taken = TextDatumGetCString(value);
+	if ((column == NULL) == (taken == NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a binding has either a column or a function")));
+
+	(void) hilo_binding_add(name, column, taken, NULL);
+	return PointerGetDatum(NULL);
+}
+
+/*
+ * BEFORE UPDATE, DELETE or TRUNCATE: refuse.  Once a statement, so that one that
+ * meets no row is refused, too; and for each row, as a statement on a parent, and
+ * an apply worker, fire only such triggers.  The trigger's
+ * arguments name the functions to use instead: to change, and to forget.
+ */
 Datum
 hilo_guard_table(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 	const char *table;
 
-	if (!CALLED_AS_TRIGGER(fcinfo))
+	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs != 2)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("%s() must be called as a trigger",
+				 errmsg("%s() must be called as a trigger with two arguments",
 						"hilo_guard_table")));
 	table = RelationGetRelationName(trigdata->tg_relation);
 
@@ -102,11 +199,11 @@ hilo_guard_table(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("cannot update table \"%s\" by hand", table),
-				 errhint("Use hilo_seed() to move a counter.")));
+				 errhint("Use %s() instead.", trigdata->tg_trigger->tgargs[0])));
 	ereport(ERROR,
 			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 			 TRIGGER_FIRED_BY_DELETE(trigdata->tg_event) ?
 			 errmsg("cannot delete from table \"%s\" by hand", table) :
 			 errmsg("cannot truncate table \"%s\"", table),
-			 errhint("Use hilo_drop() to forget a counter.")));
+			 errhint("Use %s() instead.", trigdata->tg_trigger->tgargs[1])));
 }

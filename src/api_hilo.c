@@ -11,20 +11,13 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/xact.h"
 #include "common/int.h"
-#include "fmgr.h"
 #include "funcapi.h"
-#include "miscadmin.h"
-#include "nodes/primnodes.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
-#include "cache.h"
-#include "catalog.h"
-#include "compat.h"
-#include "document_id.h"
-#include "settings.h"
+#include "api.h"
+#include "binding.h"
 
 PG_FUNCTION_INFO_V1(hilo_next);
 PG_FUNCTION_INFO_V1(hilo_next_tagged);
@@ -42,44 +35,13 @@ PG_FUNCTION_INFO_V1(hilo_format);
 PG_FUNCTION_INFO_V1(hilo_format_tagged);
 PG_FUNCTION_INFO_V1(hilo_cached_ranges);
 
-/*
- * What a place in a query remembers of its last call, in fn_extra: the cache
- * entry of its collection, and the row type of its result.
- */
-typedef struct CallSite
-{
-	HiloCacheEntry *entry;
-	bool		constant;		/* will all calls have the same collection? */
-	uint32		generation;		/* of the settings under which the entry was
-								 * found; 0: none yet */
-	TupleDesc	result_desc;	/* NULL: not asked for yet */
-} CallSite;
-
-static void
-reject_null(FunctionCallInfo fcinfo, int arg, const char *name)
-{
-	if (PG_ARGISNULL(arg))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("%s must not be null", name)));
-}
-
-/* What sequences refuse is refused here, too. */
-static inline void
-prevent_unless_may_write(const char *function)
-{
-	if (unlikely(XactReadOnly))
-		PreventCommandIfReadOnly(function);
-	PreventCommandIfParallelMode(function);
-}
-
 /* Argument number arg, which must be positive and at most max_range_size. */
 static int64
 checked_count(FunctionCallInfo fcinfo, int arg, const char *name)
 {
 	int64		count;
 
-	reject_null(fcinfo, arg, name);
+	hilo_api_reject_null(fcinfo, arg, name);
 	count = PG_GETARG_INT64(arg);
 	if (count < 1 || count > hilo_max_range_size)
 		ereport(ERROR,
@@ -90,108 +52,6 @@ checked_count(FunctionCallInfo fcinfo, int arg, const char *name)
 	return count;
 }
 
-/* Argument number arg, which must not be negative. */
-static int64
-checked_number(FunctionCallInfo fcinfo, int arg, const char *name)
-{
-	int64		number;
-
-	reject_null(fcinfo, arg, name);
-	number = PG_GETARG_INT64(arg);
-	if (number < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("%s must not be negative", name)));
-	return number;
-}
-
-/*
- * The site of a call, made at the first one.
- *
- * Only a constant collection is known to be the same in the next call: the
- * variables of a procedural language look stable, too, but change their values
- * under the same FmgrInfo.
- */
-static CallSite *
-call_site(FmgrInfo *flinfo)
-{
-	CallSite   *site = flinfo->fn_extra;
-
-	if (site == NULL)
-	{
-		Node	   *expr = flinfo->fn_expr;
-
-		site = MemoryContextAllocZero(flinfo->fn_mcxt, sizeof(CallSite));
-		site->constant = expr != NULL && IsA(expr, FuncExpr) &&
-			IsA(linitial(((FuncExpr *) expr)->args), Const);
-		flinfo->fn_extra = site;
-	}
-	return site;
-}
-
-/* Is this the collection of the site's last call? */
-static inline bool
-is_same_collection(FunctionCallInfo fcinfo, const HiloCacheEntry *entry)
-{
-	text	   *name;
-
-	if (PG_ARGISNULL(0))
-		return false;
-	name = PG_GETARG_TEXT_PP(0);
-	return VARSIZE_ANY_EXHDR(name) == (Size) entry->name.len &&
-		memcmp(VARDATA_ANY(name), entry->name.data, entry->name.len) == 0;
-}
-
-/* The first argument, checked to be a collection's name. */
-static text *
-collection_name(FunctionCallInfo fcinfo)
-{
-	text	   *name;
-
-	reject_null(fcinfo, 0, "collection");
-	name = PG_GETARG_TEXT_PP(0);
-	hilo_check_collection(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name),
-						  hilo_identity_parts_separator);
-	return name;
-}
-
-static HiloCacheEntry *
-find_entry(FunctionCallInfo fcinfo)
-{
-	text	   *name = collection_name(fcinfo);
-
-	return hilo_cache_entry(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
-}
-
-/* The cache entry of the collection named by the first argument. */
-static inline HiloCacheEntry *
-collection_entry(FunctionCallInfo fcinfo)
-{
-	CallSite   *site;
-
-	if (unlikely(fcinfo->flinfo == NULL))
-		return find_entry(fcinfo);
-
-	site = call_site(fcinfo->flinfo);
-	if (unlikely(site->generation != hilo_settings_generation) ||
-		(!site->constant && !is_same_collection(fcinfo, site->entry)))
-	{
-		site->entry = find_entry(fcinfo);
-		site->generation = hilo_settings_generation;
-	}
-	return site->entry;
-}
-
-/* The id of a number, ending in suffix: a hyphen and a tag, or nothing. */
-static inline text *
-id_of(HiloCacheEntry *entry, int64 number, const char *suffix, int suffix_len)
-{
-	if (unlikely(entry->id_start_generation != hilo_settings_generation))
-		hilo_cache_make_id_start(entry);
-	return hilo_document_id(entry->id_start, entry->id_start_len, number,
-							suffix, suffix_len);
-}
-
 /* Write the suffix of the tag in argument number arg; returns its length. */
 static int
 tag_suffix(FunctionCallInfo fcinfo, int arg, char *suffix)
@@ -199,7 +59,7 @@ tag_suffix(FunctionCallInfo fcinfo, int arg, char *suffix)
 	text	   *tag;
 	int			len;
 
-	reject_null(fcinfo, arg, "node_tag");
+	hilo_api_reject_null(fcinfo, arg, "node_tag");
 	tag = PG_GETARG_TEXT_PP(arg);
 	len = VARSIZE_ANY_EXHDR(tag);
 	hilo_check_node_tag(VARDATA_ANY(tag), len);
@@ -211,37 +71,15 @@ tag_suffix(FunctionCallInfo fcinfo, int arg, char *suffix)
 	return len + 1;
 }
 
-/*
- * Row type of a function with several OUT arguments.  To be asked for before
- * anything is claimed: it may fail if the function is dropped meanwhile.
- */
-static TupleDesc
-result_desc(FunctionCallInfo fcinfo)
-{
-	CallSite   *site = call_site(fcinfo->flinfo);
-
-	if (site->result_desc == NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
-		TupleDesc	desc;
-
-		if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-			elog(ERROR, "return type must be a row type");
-		site->result_desc = BlessTupleDesc(desc);
-		MemoryContextSwitchTo(old);
-	}
-	return site->result_desc;
-}
-
 Datum
 hilo_next(PG_FUNCTION_ARGS)
 {
 	HiloCacheEntry *entry;
 
-	prevent_unless_may_write("hilo_next()");
-	entry = collection_entry(fcinfo);
-	PG_RETURN_TEXT_P(id_of(entry, hilo_cache_take(entry),
-						   hilo_id_suffix, hilo_id_suffix_len));
+	hilo_api_prevent_unless_may_write("hilo_next()");
+	entry = hilo_api_entry(fcinfo);
+	PG_RETURN_TEXT_P(hilo_api_next_id(entry, hilo_id_suffix,
+									  hilo_id_suffix_len));
 }
 
 Datum
@@ -251,27 +89,27 @@ hilo_next_tagged(PG_FUNCTION_ARGS)
 	char		suffix[1 + HILO_MAX_TAG_LEN];
 	int			suffix_len;
 
-	prevent_unless_may_write("hilo_next()");
+	hilo_api_prevent_unless_may_write("hilo_next()");
 	suffix_len = tag_suffix(fcinfo, 1, suffix);
-	entry = collection_entry(fcinfo);
-	PG_RETURN_TEXT_P(id_of(entry, hilo_cache_take(entry),
-						   suffix, suffix_len));
+	entry = hilo_api_entry(fcinfo);
+	PG_RETURN_TEXT_P(hilo_api_next_id(entry, suffix, suffix_len));
 }
 
 Datum
 hilo_nextval(PG_FUNCTION_ARGS)
 {
-	prevent_unless_may_write("hilo_nextval()");
-	PG_RETURN_INT64(hilo_cache_take(collection_entry(fcinfo)));
+	hilo_api_prevent_unless_may_write("hilo_nextval()");
+	PG_RETURN_INT64(hilo_cache_take(hilo_api_entry(fcinfo)));
 }
 
 Datum
 hilo_currval(PG_FUNCTION_ARGS)
 {
-	HiloCacheEntry *entry = collection_entry(fcinfo);
+	HiloCacheEntry *entry = hilo_api_entry(fcinfo);
 
 	/* What was drawn from an extension dropped since does not count. */
-	if (entry->last == 0 || entry->claim.table != hilo_catalog_table())
+	if (entry->last == 0 ||
+		entry->claim.table != hilo_catalog_table(HILO_TABLE_COLLECTIONS))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("no number of collection \"%.*s\" has been drawn in this session",
@@ -283,15 +121,15 @@ Datum
 hilo_reserve(PG_FUNCTION_ARGS)
 {
 	HiloRangeRequest request = {.exact = true, .alignment = 1};
-	TupleDesc	desc = result_desc(fcinfo);
+	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	HiloClaim	claim;
 	Datum		values[2];
 	bool		nulls[2] = {0};
 
-	prevent_unless_may_write("hilo_reserve()");
+	hilo_api_prevent_unless_may_write("hilo_reserve()");
 	request.size = checked_count(fcinfo, 1, "count");
-	hilo_counter_claim(&collection_entry(fcinfo)->counter, &request, false,
-					   &claim);
+	hilo_counter_claim(&hilo_api_entry(fcinfo)->counter, &request,
+					   HILO_FOR_BACKEND, &claim);
 
 	values[0] = Int64GetDatum(claim.range.low);
 	values[1] = Int64GetDatum(claim.range.high);
@@ -316,7 +154,7 @@ Datum
 hilo_next_range(PG_FUNCTION_ARGS)
 {
 	HiloRangeRequest request = {.exact = false, .alignment = 1};
-	TupleDesc	desc = result_desc(fcinfo);
+	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	HiloCacheEntry *entry;
 	HiloClaim	claim;
 	char		start[HILO_MAX_START_LEN];
@@ -327,10 +165,10 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	Datum		values[7];
 	bool		nulls[7] = {0};
 
-	prevent_unless_may_write("hilo_next_range()");
-	last_size = checked_number(fcinfo, 1, "last_batch_size");
-	request.floor = checked_number(fcinfo, 3, "last_max");
-	entry = collection_entry(fcinfo);
+	hilo_api_prevent_unless_may_write("hilo_next_range()");
+	last_size = hilo_api_number(fcinfo, 1, "last_batch_size");
+	request.floor = hilo_api_number(fcinfo, 3, "last_max");
+	entry = hilo_api_entry(fcinfo);
 
 	/* Without a time, the size last asked for is taken as it is. */
 	age = hilo_client_range_duration * INT64CONST(1000);
@@ -342,7 +180,7 @@ hilo_next_range(PG_FUNCTION_ARGS)
 								   hilo_min_range_size, hilo_max_range_size);
 	if (request.floor > 0)
 		check_may_raise(entry, request.floor);
-	hilo_counter_claim(&entry->counter, &request, true, &claim);
+	hilo_counter_claim(&entry->counter, &request, HILO_FOR_CLIENT, &claim);
 
 	start_len = hilo_document_id_start(start, entry->name.data, entry->name.len,
 									   hilo_identity_parts_separator,
@@ -365,14 +203,14 @@ hilo_return_range(PG_FUNCTION_ARGS)
 	int64		high;
 	int64		number = 0;
 
-	prevent_unless_may_write("hilo_return_range()");
-	last = checked_number(fcinfo, 1, "last");
-	high = checked_number(fcinfo, 2, "high");
+	hilo_api_prevent_unless_may_write("hilo_return_range()");
+	last = hilo_api_number(fcinfo, 1, "last");
+	high = hilo_api_number(fcinfo, 2, "high");
 	if (last > high)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("last must not be greater than high")));
-	entry = collection_entry(fcinfo);
+	entry = hilo_api_entry(fcinfo);
 
 	/* 0 is the number of no claim, and must not pass for one left out. */
 	if (!PG_ARGISNULL(3))
@@ -390,21 +228,21 @@ hilo_next_hi(PG_FUNCTION_ARGS)
 	HiloRangeRequest request = {.exact = true};
 	HiloClaim	claim;
 
-	prevent_unless_may_write("hilo_next_hi()");
+	hilo_api_prevent_unless_may_write("hilo_next_hi()");
 	request.size = checked_count(fcinfo, 1, "capacity");
 	request.alignment = request.size;
-	hilo_counter_claim(&collection_entry(fcinfo)->counter, &request, false,
-					   &claim);
+	hilo_counter_claim(&hilo_api_entry(fcinfo)->counter, &request,
+					   HILO_FOR_BACKEND, &claim);
 	PG_RETURN_INT64(claim.range.high / request.size);
 }
 
 Datum
 hilo_release(PG_FUNCTION_ARGS)
 {
-	prevent_unless_may_write("hilo_release()");
+	hilo_api_prevent_unless_may_write("hilo_release()");
 	if (PG_ARGISNULL(0))
 		PG_RETURN_INT64(hilo_cache_release_all());
-	PG_RETURN_INT64(hilo_cache_release(collection_entry(fcinfo)));
+	PG_RETURN_INT64(hilo_cache_release(hilo_api_entry(fcinfo)));
 }
 
 Datum
@@ -414,10 +252,10 @@ hilo_seed(PG_FUNCTION_ARGS)
 	int64		value;
 	int64		max;
 
-	prevent_unless_may_write("hilo_seed()");
-	value = checked_number(fcinfo, 1, "value");
-	reject_null(fcinfo, 2, "force");
-	entry = collection_entry(fcinfo);
+	hilo_api_prevent_unless_may_write("hilo_seed()");
+	value = hilo_api_number(fcinfo, 1, "value");
+	hilo_api_reject_null(fcinfo, 2, "force");
+	entry = hilo_api_entry(fcinfo);
 
 	max = hilo_counter_seed(&entry->counter, value, PG_GETARG_BOOL(2));
 	hilo_cache_forget(entry);
@@ -430,8 +268,14 @@ hilo_drop(PG_FUNCTION_ARGS)
 	HiloCacheEntry *entry;
 	bool		dropped;
 
-	prevent_unless_may_write("hilo_drop()");
-	entry = collection_entry(fcinfo);
+	hilo_api_prevent_unless_may_write("hilo_drop()");
+	entry = hilo_api_entry(fcinfo);
+	if (hilo_is_bound(entry->name))
+		ereport(ERROR,
+				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+				 errmsg("collection \"%.*s\" is bound to documents",
+						entry->name.len, entry->name.data),
+				 errhint("Undo that with hilo_unbind() first.")));
 
 	dropped = hilo_counter_drop(&entry->counter);
 	hilo_cache_forget(entry);
@@ -456,10 +300,10 @@ format_id(FunctionCallInfo fcinfo, const char *suffix, int suffix_len)
 {
 	char		start[HILO_MAX_START_LEN];
 	int			start_len;
-	text	   *collection = collection_name(fcinfo);
+	text	   *collection = hilo_api_collection(fcinfo);
 	int64		number;
 
-	reject_null(fcinfo, 1, "number");
+	hilo_api_reject_null(fcinfo, 1, "number");
 	number = PG_GETARG_INT64(1);
 	if (number < 1)
 		ereport(ERROR,
@@ -470,7 +314,7 @@ format_id(FunctionCallInfo fcinfo, const char *suffix, int suffix_len)
 									   VARSIZE_ANY_EXHDR(collection),
 									   hilo_identity_parts_separator,
 									   hilo_server_prefix);
-	return hilo_document_id(start, start_len, number, suffix, suffix_len);
+	return hilo_build_id(start, start_len, number, suffix, suffix_len);
 }
 
 Datum

@@ -17,7 +17,6 @@
 #include "utils/timestamp.h"
 
 #include "cache.h"
-#include "catalog.h"
 #include "settings.h"
 
 /* Everything of this module lies here, and stays. */
@@ -160,8 +159,8 @@ note_any(HiloCacheEntry *entry, void *arg)
 }
 
 /*
- * Exit callback: give everything back, but wait for nobody.  The connection
- * may end at any point, so first get into a state in which tables can be
+ * Exit callback: give everything back, but wait for nobody who has locked the
+ * table.  The connection may end at any point, so first get into a state in which tables can be
  * opened.  No transaction id is assigned, and nothing flushed.
  */
 static void
@@ -240,7 +239,7 @@ hilo_cache_entry(const char *data, int len)
 	entry = hash_search(cache_entries, &name, HASH_ENTER, NULL);
 	memset((char *) entry + sizeof(HiloName), 0,
 		   sizeof(HiloCacheEntry) - sizeof(HiloName));
-	hilo_counter_init(&entry->counter, name);
+	hilo_counter_init(&entry->counter, HILO_TABLE_COLLECTIONS, name);
 	return entry;
 }
 
@@ -283,7 +282,7 @@ hilo_cache_refill(HiloCacheEntry *entry)
 	request.exact = false;
 	request.alignment = 1;
 	request.floor = 0;
-	hilo_counter_claim(&entry->counter, &request, false, &claim);
+	hilo_counter_claim(&entry->counter, &request, HILO_FOR_BACKEND, &claim);
 
 	entry->claim = claim;
 	entry->size = claim.range.high - claim.range.low + 1;

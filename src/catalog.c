@@ -11,7 +11,9 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
+#include "catalog/dependency.h"
 #include "catalog/indexing.h"
+#include "access/sysattr.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_extension.h"
@@ -20,6 +22,8 @@
 #include "commands/extension.h"
 #include "miscadmin.h"
 #include "nodes/value.h"
+#include "nodes/bitmapset.h"
+#include "optimizer/optimizer.h"
 #include "parser/parse_func.h"
 #include "storage/lmgr.h"
 #include "storage/sinval.h"
@@ -33,17 +37,25 @@
 #include "counter_row.h"
 
 #define EXTENSION_NAME		"hilo"
-#define COUNTER_TABLE_NAME	"hilo"
 
 uint64		hilo_catalog_generation = 1;
 
 /*
- * The table hilo as last opened, and whether it may be opened again without
- * looking it up.  The OID is kept when that is doubtful: messages about the
- * table must be heard as long as something read from it is in use.
+ * A table as last opened, and whether it may be opened again without looking
+ * it up.  The OID is kept when that is doubtful: messages about the table must
+ * be heard as long as something read from it is in use.
  */
-static Oid	counter_table = InvalidOid;
-static bool counter_table_is_current = false;
+typedef struct CounterTable
+{
+	const char *name;
+	Oid			oid;
+	bool		is_current;
+} CounterTable;
+
+static CounterTable tables[HILO_TABLE_COUNT] = {
+	[HILO_TABLE_COLLECTIONS] = {"hilo", InvalidOid, false},
+	[HILO_TABLE_IDENTITIES] = {"hilo_identity", InvalidOid, false}
+};
 
 static void (*notify_changed) (void);
 
@@ -53,12 +65,22 @@ static void (*notify_changed) (void);
 static void
 relation_changed(Datum arg, Oid relid)
 {
-	if (OidIsValid(relid) && relid != counter_table)
-		return;
+	bool		ours = false;
 
-	counter_table_is_current = false;
-	hilo_catalog_generation++;
-	notify_changed();
+	for (int i = 0; i < HILO_TABLE_COUNT; i++)
+	{
+		if (!OidIsValid(relid) || relid == tables[i].oid)
+		{
+			tables[i].is_current = false;
+			ours = true;
+		}
+	}
+
+	if (ours)
+	{
+		hilo_catalog_generation++;
+		notify_changed();
+	}
 }
 
 void
@@ -99,6 +121,19 @@ extension_schema(void)
 	return schema;
 }
 
+static Oid
+table_by_name(const char *name)
+{
+	Oid			oid = get_relname_relid(name, extension_schema());
+
+	if (!OidIsValid(oid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("table \"%s\" of extension \"%s\" does not exist",
+						name, EXTENSION_NAME)));
+	return oid;
+}
+
 /*
  * Does the table have the columns that HiloCounterRow describes, in a heap?
  */
@@ -132,7 +167,7 @@ check_counter_table(Relation rel)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" is not as the extension \"%s\" made it",
 						RelationGetRelationName(rel), EXTENSION_NAME),
-				 errhint("Run ALTER EXTENSION hilo UPDATE, or undo what was done to the table.")));
+				 errhint("Create the extension anew, with a dump of the table taken before and restored after.")));
 
 	if (rel->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
 		ereport(ERROR,
@@ -154,60 +189,135 @@ check_counter_table(Relation rel)
 }
 
 Oid
-hilo_catalog_table(void)
+hilo_catalog_table(HiloTable which)
 {
-	Oid			table;
+	CounterTable *table = &tables[which];
 
-	if (counter_table_is_current)
-		return counter_table;
+	if (table->is_current)
+		return table->oid;
 
-	table = get_relname_relid(COUNTER_TABLE_NAME, extension_schema());
-	if (!OidIsValid(table))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("table \"%s\" of extension \"%s\" does not exist",
-						COUNTER_TABLE_NAME, EXTENSION_NAME)));
-	return table;
+	return table_by_name(table->name);
 }
 
-/* Look the table up and open it; NULL if it was dropped meanwhile. */
-static Relation
-look_up_and_open(LOCKMODE lockmode)
+Oid
+hilo_catalog_binding_table(void)
 {
-	Oid			table = hilo_catalog_table();
-	Relation	rel = try_table_open(table, lockmode);
+	return table_by_name("hilo_binding");
+}
+
+/* Look a table up and open it; NULL if it was dropped meanwhile. */
+static Relation
+look_up_and_open(HiloTable which, LOCKMODE lockmode)
+{
+	Oid			oid = hilo_catalog_table(which);
+	Relation	rel = try_table_open(oid, lockmode);
 
 	if (rel != NULL)
 	{
-		counter_table = table;
-		counter_table_is_current = true;
+		tables[which].oid = oid;
+		tables[which].is_current = true;
 	}
 	return rel;
 }
 
 Relation
-hilo_catalog_open(LOCKMODE lockmode)
+hilo_catalog_open(HiloTable which, LOCKMODE lockmode)
 {
+	CounterTable *table = &tables[which];
 	Relation	rel = NULL;
 
 	/* What is still current once it is locked needs no look into catalogs. */
-	if (counter_table_is_current)
+	if (table->is_current)
 	{
-		LockRelationOid(counter_table, lockmode);
-		if (counter_table_is_current)
-			rel = table_open(counter_table, NoLock);
+		Oid			oid = table->oid;
+
+		LockRelationOid(oid, lockmode);
+		if (table->is_current)
+			rel = table_open(oid, NoLock);
 		else
-			UnlockRelationOid(counter_table, lockmode);
+			UnlockRelationOid(oid, lockmode);
 	}
 
 	while (rel == NULL)
 	{
-		rel = look_up_and_open(lockmode);
+		rel = look_up_and_open(which, lockmode);
 		CHECK_FOR_INTERRUPTS();
 	}
 
 	check_counter_table(rel);
 	return rel;
+}
+
+bool
+hilo_catalog_index_fits(Relation index, AttrNumber attnum)
+{
+	Form_pg_index form = index->rd_index;
+	Bitmapset  *columns = NULL;
+	Bitmapset  *name;
+
+	if (!form->indisunique || !form->indimmediate)
+		return false;
+
+	for (int i = 0; i < form->indnatts; i++)
+	{
+		if (form->indkey.values[i] != attnum &&
+			form->indkey.values[i] != InvalidAttrNumber)
+			return false;
+	}
+
+	pull_varattnos((Node *) RelationGetIndexExpressions(index), 1, &columns);
+	pull_varattnos((Node *) RelationGetIndexPredicate(index), 1, &columns);
+	name = bms_make_singleton(attnum - FirstLowInvalidHeapAttributeNumber);
+	return bms_is_subset(columns, name);
+}
+
+/* Is it a unique btree index on the column attnum, and on nothing else? */
+static bool
+is_name_index(Relation index, AttrNumber attnum)
+{
+	return hilo_catalog_index_fits(index, attnum) &&
+		index->rd_rel->relam == BTREE_AM_OID &&
+		index->rd_index->indnatts == 1 &&
+		index->rd_index->indkey.values[0] == attnum &&
+		index->rd_indcollation[0] == C_COLLATION_OID &&
+		RelationGetIndexPredicate(index) == NIL;
+}
+
+/* The first such index that is valid; InvalidOid: none. */
+static Oid
+find_name_index(Relation table, AttrNumber attnum)
+{
+	List	   *indexes = RelationGetIndexList(table);
+	ListCell   *lc;
+	Oid			found = InvalidOid;
+
+	foreach(lc, indexes)
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		if (index->rd_index->indisvalid && index->rd_index->indisready &&
+			is_name_index(index, attnum))
+			found = lfirst_oid(lc);
+		index_close(index, AccessShareLock);
+		if (OidIsValid(found))
+			break;
+	}
+	list_free(indexes);
+	return found;
+}
+
+Oid
+hilo_catalog_name_index(Relation table, AttrNumber attnum)
+{
+	Oid			index = find_name_index(table, attnum);
+
+	if (!OidIsValid(index))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("table \"%s\" has no valid unique index on its name column",
+						RelationGetRelationName(table)),
+				 errhint("Run REINDEX TABLE, or create the extension anew.")));
+	return index;
 }
 
 /*
@@ -242,7 +352,8 @@ hilo_catalog_open_at_exit(Oid table, LOCKMODE lockmode)
 		UnlockRelationOid(table, lockmode);
 		return NULL;
 	}
-	if (!has_counter_layout(rel) || !lock_indexes_at_exit(rel))
+	if (!has_counter_layout(rel) || !lock_indexes_at_exit(rel) ||
+		!OidIsValid(find_name_index(rel, HILO_ANUM_NAME)))
 	{
 		relation_close(rel, lockmode);
 		return NULL;
@@ -250,39 +361,21 @@ hilo_catalog_open_at_exit(Oid table, LOCKMODE lockmode)
 	return rel;
 }
 
-Oid
-hilo_catalog_name_index(Relation table)
+bool
+hilo_catalog_is_citext(Oid type)
 {
-	List	   *indexes = RelationGetIndexList(table);
-	ListCell   *lc;
-	Oid			found = InvalidOid;
+	Oid			extension = get_extension_oid("citext", true);
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+	bool		result;
 
-	foreach(lc, indexes)
-	{
-		Oid			oid = lfirst_oid(lc);
-		Relation	index = index_open(oid, AccessShareLock);
-		Form_pg_index form = index->rd_index;
-
-		if (form->indisunique && form->indisvalid && form->indisready &&
-			form->indimmediate && index->rd_rel->relam == BTREE_AM_OID &&
-			form->indnkeyatts == 1 &&
-			form->indkey.values[0] == HILO_ANUM_NAME &&
-			index->rd_indcollation[0] == C_COLLATION_OID &&
-			RelationGetIndexPredicate(index) == NIL)
-			found = oid;
-		index_close(index, AccessShareLock);
-		if (OidIsValid(found))
-			break;
-	}
-	list_free(indexes);
-
-	if (!OidIsValid(found))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("table \"%s\" has no valid unique index on its name column",
-						RelationGetRelationName(table)),
-				 errhint("Run REINDEX TABLE, or create the extension anew.")));
-	return found;
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = strcmp(NameStr(((Form_pg_type) GETSTRUCT(tuple))->typname),
+					"citext") == 0 &&
+		OidIsValid(extension) &&
+		getExtensionOfObject(TypeRelationId, type) == extension;
+	ReleaseSysCache(tuple);
+	return result;
 }
 
 bool

@@ -10,8 +10,18 @@
 #ifndef HILO_CATALOG_H
 #define HILO_CATALOG_H
 
+#include "access/attnum.h"
 #include "storage/lockdefs.h"
 #include "utils/relcache.h"
+
+/* Our tables of counters. */
+typedef enum HiloTable
+{
+	HILO_TABLE_COLLECTIONS,		/* hilo */
+	HILO_TABLE_IDENTITIES		/* hilo_identity */
+} HiloTable;
+
+#define HILO_TABLE_COUNT	(HILO_TABLE_IDENTITIES + 1)
 
 /*
  * Number of times that something about our tables may have changed: dropped,
@@ -24,28 +34,40 @@ extern uint64 hilo_catalog_generation;
 /* Must be called once; changed() is called whenever the generation moves. */
 extern void hilo_catalog_init(void (*changed) (void));
 
-/* OID of the table hilo.  Raises an error when there is none. */
-extern Oid	hilo_catalog_table(void);
+/* OID of a table.  Raises an error when there is none. */
+extern Oid	hilo_catalog_table(HiloTable which);
 
 /*
- * Open and lock the table hilo.  Raises an error when the extension is not
+ * Open and lock a table.  Raises an error when the extension is not
  * there, the table is not as the extension made it, or the current
  * transaction has rewritten it.  To be closed with table_close().
  */
-extern Relation hilo_catalog_open(LOCKMODE lockmode);
+extern Relation hilo_catalog_open(HiloTable which, LOCKMODE lockmode);
 
 /*
  * The same for a backend that is about to exit: table is what
- * hilo_catalog_open() opened before.  NULL where it would have to wait, or
- * raise an error.
+ * hilo_catalog_open() opened before.  NULL where it would have to wait for a
+ * lock on the table or an index of it, or the table is not what it was.
  */
 extern Relation hilo_catalog_open_at_exit(Oid table, LOCKMODE lockmode);
 
 /*
- * OID of the unique index on the name column, the last of table's columns.
- * table must be locked.  Raises an error when there is none.
+ * May a table of counters have this index: is it unique, and does it depend on
+ * the name column, attnum, only?
  */
-extern Oid	hilo_catalog_name_index(Relation table);
+extern bool hilo_catalog_index_fits(Relation index, AttrNumber attnum);
+
+/*
+ * OID of the valid unique index on a table's name column, attnum.  The table must be locked.
+ * Raises an error when there is none.
+ */
+extern Oid	hilo_catalog_name_index(Relation table, AttrNumber attnum);
+
+/* OID of the table hilo_binding. */
+extern Oid	hilo_catalog_binding_table(void);
+
+/* Is it the type citext, of the extension of that name? */
+extern bool hilo_catalog_is_citext(Oid type);
 
 /* May the current user seed counters? */
 extern bool hilo_catalog_may_seed(void);

@@ -10,7 +10,9 @@
 #ifndef HILO_COMPAT_H
 #define HILO_COMPAT_H
 
+#include "access/genam.h"
 #include "access/tableam.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_proc.h"
 #include "executor/executor.h"
 #include "funcapi.h"
@@ -22,6 +24,7 @@
 #include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
+#include "utils/regproc.h"
 #include "utils/rel.h"
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
@@ -56,6 +59,49 @@ hilo_may_execute(Oid function, Oid role)
 						   ACL_EXECUTE) == ACLCHECK_OK;
 #else
 	return pg_proc_aclcheck(function, role, ACL_EXECUTE) == ACLCHECK_OK;
+#endif
+}
+
+static inline bool
+hilo_owns_relation(Oid relation, Oid role)
+{
+#if PG_VERSION_NUM >= 160000
+	return object_ownercheck(RelationRelationId, relation, role);
+#else
+	return pg_class_ownercheck(relation, role);
+#endif
+}
+
+static inline bool
+hilo_owns_function(Oid function, Oid role)
+{
+#if PG_VERSION_NUM >= 160000
+	return object_ownercheck(ProcedureRelationId, function, role);
+#else
+	return pg_proc_ownercheck(function, role);
+#endif
+}
+
+/* Start to scan an index with some keys, and no ordering operators. */
+static inline IndexScanDesc
+hilo_index_beginscan(Relation heap, Relation index, Snapshot snapshot,
+					 int nkeys)
+{
+#if PG_VERSION_NUM >= 180000
+	return index_beginscan(heap, index, snapshot, NULL, nkeys, 0);
+#else
+	return index_beginscan(heap, index, snapshot, nkeys, 0);
+#endif
+}
+
+/* The parts of a qualified name, as a list of strings. */
+static inline List *
+hilo_qualified_name_list(const char *string)
+{
+#if PG_VERSION_NUM >= 160000
+	return stringToQualifiedNameList(string, NULL);
+#else
+	return stringToQualifiedNameList(string);
 #endif
 }
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * counter.c
- *	  The counters: rows of the table hilo.
+ *	  The counters: rows of the tables hilo and hilo_identity.
  *
  * A change takes these steps: lock the table against being rewritten; find the
  * row; lock its page; work out the new contents; log and apply them by a
@@ -29,9 +29,9 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#include "catalog.h"
 #include "compat.h"
 #include "counter.h"
+#include "tuple.h"
 
 /*
  * A row with its page locked, between find_for_change() and finish_change()
@@ -51,8 +51,9 @@ typedef struct RowChange
 #define MAX_FIND_ATTEMPTS	10
 
 void
-hilo_counter_init(HiloCounter *counter, HiloName name)
+hilo_counter_init(HiloCounter *counter, HiloTable which, HiloName name)
 {
+	counter->which = which;
 	counter->name = name;
 	counter->table = InvalidOid;
 	ItemPointerSetInvalid(&counter->tid);
@@ -61,7 +62,7 @@ hilo_counter_init(HiloCounter *counter, HiloName name)
 
 /*
  * A random number above 0.  pg_strong_random() rather than a cheaper source:
- * who guesses a claim's number could give back somebody else's range.
+ * the number of a claim is what tells its holder from others.
  */
 static int64
 random_number(void)
@@ -116,6 +117,13 @@ tuple_is_live(HeapTuple tuple, Buffer buffer)
 	if (HeapTupleHeaderXminFrozen(header) &&
 		(header->t_infomask & HEAP_XMAX_INVALID))
 		return true;
+
+	if (!HeapTupleHeaderXminFrozen(header) &&
+		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetRawXmin(header)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot change a counter whose row this transaction has inserted around the triggers"),
+				 errhint("Commit first.")));
 
 	switch (HeapTupleSatisfiesUpdate(tuple, GetCurrentCommandId(false), buffer))
 	{
@@ -185,7 +193,7 @@ find_row(Relation rel, HiloCounter *counter)
 
 	ScanKeyEntryInitialize(&key, 0, HILO_ANUM_NAME, BTEqualStrategyNumber,
 						   InvalidOid, C_COLLATION_OID, F_TEXTEQ, name);
-	scan = systable_beginscan(rel, hilo_catalog_name_index(rel), true,
+	scan = systable_beginscan(rel, hilo_catalog_name_index(rel, HILO_ANUM_NAME), true,
 							  SnapshotSelf, 1, &key);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
@@ -239,62 +247,73 @@ find_and_lock_row(RowChange *change, HiloCounter *counter)
 	return false;				/* keep compiler quiet */
 }
 
-/* Raise an error if a rollback would take index entries made now away. */
+/*
+ * Raise an error if entries made now could be missing from an index later.
+ *
+ * Who has rebuilt, made or dropped an index in this transaction has a strong
+ * lock on the table; a rollback would bring the index of before back, without
+ * an entry for the row, which stays.  An index on anything but the name would
+ * not follow changes in place; one that is not unique could get two entries
+ * for a row that is made, and frozen, while it is built concurrently.
+ */
 static void
-check_indexes_stay(const ResultRelInfo *result_rel)
+check_indexes(Relation rel)
 {
-	for (int i = 0; i < result_rel->ri_NumIndices; i++)
-	{
-		Relation	index = result_rel->ri_IndexRelationDescs[i];
+	List	   *indexes;
+	ListCell   *lc;
 
-		if (hilo_storage_is_new(index))
+	if (rel->rd_createSubid == InvalidSubTransactionId &&
+		CheckRelationLockedByMe(rel, ShareLock, true))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot create a counter in a transaction that has locked table \"%s\", or changed its indexes",
+						RelationGetRelationName(rel)),
+				 errhint("Commit first.")));
+
+	indexes = RelationGetIndexList(rel);
+	foreach(lc, indexes)
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		if (!hilo_catalog_index_fits(index, HILO_ANUM_NAME))
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("cannot create a counter in a transaction that has rebuilt index \"%s\"",
+					 errmsg("table \"%s\" must not have the index \"%s\"",
+							RelationGetRelationName(rel),
 							RelationGetRelationName(index)),
-					 errhint("Commit first.")));
+					 errdetail("Rows change in place: an index must be unique, and depend on the name only."),
+					 errhint("Drop it.")));
+		index_close(index, AccessShareLock);
 	}
+	list_free(indexes);
 }
 
 /*
- * Insert a row for the counter, with its index entries, and remember its TID.
+ * Insert a row for the counter and remember its TID.
  *
  * The tuple is an ordinary one of the current transaction, and dead if that
  * ends before finish_change() has frozen it.  Its command id is the one that
- * redo gives to tuples, so that the page is the same on a standby.  The row is
- * kept out of logical decoding: each node counts for itself.
+ * redo gives to tuples, so that the page is the same on a standby.
  */
 static void
 insert_row(Relation rel, HiloCounter *counter)
 {
 	Datum		values[HILO_ANUM_NAME] = {0};
 	bool		nulls[HILO_ANUM_NAME] = {0};
-	EState	   *estate = CreateExecutorState();
-	ResultRelInfo *result_rel = makeNode(ResultRelInfo);
-	TupleTableSlot *slot;
 	HeapTuple	tuple;
 
-	InitResultRelInfo(result_rel, rel, 0, NULL, 0);
-	ExecOpenIndices(result_rel, false);
-	check_indexes_stay(result_rel);
+	check_indexes(rel);
 
 	values[HILO_ANUM_NAME - 1] =
 		PointerGetDatum(cstring_to_text_with_len(counter->name.data,
 												 counter->name.len));
 	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);
-	heap_insert(rel, tuple, FirstCommandId, HEAP_INSERT_NO_LOGICAL, NULL);
+	hilo_tuple_insert(rel, tuple, FirstCommandId);
 
-	slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple);
-	ExecStoreHeapTuple(tuple, slot, false);
-	hilo_insert_index_entries(result_rel, slot, estate);
-
+	/* Good for lock_row() now; known to stay only when it is frozen. */
 	counter->table = RelationGetRelid(rel);
 	counter->tid = tuple->t_self;
-	counter->generation = hilo_catalog_generation;
-
-	ExecCloseIndices(result_rel);
-	ExecDropSingleTupleTableSlot(slot);
-	FreeExecutorState(estate);
+	counter->generation = 0;
 	heap_freetuple(tuple);
 }
 
@@ -337,7 +356,7 @@ static bool
 find_for_change(RowChange *change, HiloCounter *counter, bool create)
 {
 	memset(change, 0, sizeof(*change));
-	change->rel = hilo_catalog_open(RowExclusiveLock);
+	change->rel = hilo_catalog_open(counter->which, RowExclusiveLock);
 
 	if (find_and_lock_row(change, counter))
 		return true;
@@ -454,60 +473,110 @@ flush_change(XLogRecPtr lsn)
 		ereport(ERROR,
 				(errcode(ERRCODE_QUERY_CANCELED),
 				 errmsg("canceled the wait for a synchronous standby"),
-				 errdetail("The numbers claimed are not used, as the standby may not know of them.")));
+				 errdetail("The change has been made on this server, but the standby may not know of it. Numbers claimed are not handed out.")));
 	}
 }
 
-void
-hilo_counter_claim(HiloCounter *counter, const HiloRangeRequest *request,
-				   bool for_client, HiloClaim *claim)
+/*
+ * The same for a number that is a statement's own: like a commit it follows
+ * synchronous_commit = off, and is then written soon.
+ */
+static void
+flush_for_statement(XLogRecPtr lsn)
 {
-	int64		number = for_client ? random_number() : 0;
-	RowChange	change;
-	HiloCounterRow *row = &change.row;
-	XLogRecPtr	lsn;
+	if (synchronous_commit > SYNCHRONOUS_COMMIT_OFF)
+		flush_change(lsn);
+	else if (!XLogRecPtrIsInvalid(lsn))
+		XLogSetAsyncXactLSN(lsn);
+}
 
-	find_for_change(&change, counter, true);
+/* End a change in the error that the counter is at its end. */
+static void
+fail_at_limit(RowChange *change, const HiloCounter *counter)
+{
+	int64		max = change->row.max;
+	int64		limit = change->row.max_value;
+	bool		is_identity = counter->which == HILO_TABLE_IDENTITIES;
 
-	if (!hilo_range_cut(request, row->max, row->max_value, &claim->range))
-	{
-		int64		max = row->max;
-		int64		limit = row->max_value;
+	/* Nothing has happened, but a row just created has to be finished. */
+	if (change->created)
+		flush_change(finish_change(change));
+	else
+		abandon_change(change);
 
-		/* Nothing has happened, but a row just created has to be finished. */
-		if (change.created)
-			flush_change(finish_change(&change));
-		else
-			abandon_change(&change);
-		ereport(ERROR,
-				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
-				 max >= limit ?
-				 errmsg("collection \"%.*s\" has no numbers left",
-						counter->name.len, counter->name.data) :
-				 errmsg("collection \"%.*s\" has not enough numbers left",
-						counter->name.len, counter->name.data),
-				 errdetail("Numbers up to " INT64_FORMAT " have been claimed, the limit is " INT64_FORMAT ".",
-						   max, limit)));
-	}
+	ereport(ERROR,
+			(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+			 max < limit ?
+			 errmsg("%s \"%.*s\" has not enough numbers left",
+					is_identity ? "identity" : "collection",
+					counter->name.len, counter->name.data) :
+			 errmsg("%s \"%.*s\" has no numbers left",
+					is_identity ? "identity" : "collection",
+					counter->name.len, counter->name.data),
+			 errdetail("Numbers up to " INT64_FORMAT " have been claimed, the limit is " INT64_FORMAT ".",
+					   max, limit)));
+}
 
-	row->max = claim->range.high;
-	row->claim_low = claim->range.low;
+/* Put a claim into the row. */
+static void
+note_claim(HiloCounterRow *row, const HiloRange *range, int64 number)
+{
+	row->max = range->high;
+	row->claim_low = range->low;
 	row->claim_number = number;
 	row->claim_end_new = row->max > row->max_ever;
 	row->max_ever = Max(row->max_ever, row->max);
 	row->dropped = false;
+}
 
+void
+hilo_counter_claim(HiloCounter *counter, const HiloRangeRequest *request,
+				   HiloClaimant claimant, HiloClaim *claim)
+{
+	RowChange	change;
+	XLogRecPtr	lsn;
+
+	claim->number = claimant == HILO_FOR_CLIENT ? random_number() : 0;
+
+	find_for_change(&change, counter, true);
+	if (!hilo_range_cut(request, change.row.max, change.row.max_value,
+						&claim->range))
+		fail_at_limit(&change, counter);
+
+	note_claim(&change.row, &claim->range, claim->number);
 	claim->table = counter->table;
-	claim->incarnation = row->incarnation;
-	claim->changes = row->changes + 1;
-	claim->number = number;
+	claim->incarnation = change.row.incarnation;
+	claim->changes = change.row.changes + 1;
 	lsn = finish_change(&change);
 
 	/*
 	 * Only now may the range be used: a number that somebody saw must be
 	 * behind max on disk, or a crash would hand it out again.
 	 */
-	flush_change(lsn);
+	if (claimant == HILO_FOR_STATEMENT)
+		flush_for_statement(lsn);
+	else
+		flush_change(lsn);
+}
+
+bool
+hilo_counter_claim_number(HiloCounter *counter, int64 number)
+{
+	HiloRange	range = {number, number};
+	RowChange	change;
+
+	find_for_change(&change, counter, true);
+	if (number > change.row.max_value)
+		fail_at_limit(&change, counter);
+	if (number <= change.row.max)
+	{
+		abandon_change(&change);
+		return false;
+	}
+
+	note_claim(&change.row, &range, 0);
+	flush_for_statement(finish_change(&change));
+	return true;
 }
 
 int64
@@ -637,7 +706,7 @@ hilo_counter_seed(HiloCounter *counter, int64 value, bool force)
 		abandon_change(&change);
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("seed " INT64_FORMAT " is above the limit of collection \"%.*s\"",
+				 errmsg("seed " INT64_FORMAT " is above the limit of \"%.*s\"",
 						value, counter->name.len, counter->name.data),
 				 errdetail("The limit is " INT64_FORMAT ".", limit)));
 	}
@@ -667,6 +736,11 @@ hilo_counter_merge(HiloCounter *counter, const HiloCounterRow *other)
 	if (!other->dropped)
 		row->max = Max(row->max, other->max);
 	row->max_ever = Max(Max(row->max_ever, row->max), other->max_ever);
+
+	/*
+	 * Also when max stays: what is left of the ranges here may lie below the
+	 * other max, and have been used there.
+	 */
 	finish_new_incarnation(&change, incarnation);
 }
 

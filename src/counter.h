@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * counter.h
- *	  The counters: rows of the table hilo.
+ *	  The counters: rows of the tables hilo and hilo_identity.
  *
  * The only module that knows how a row changes.  A row is changed in place,
  * as a sequence changes its one tuple: at once for everybody, whatever becomes
@@ -20,6 +20,7 @@
 
 #include "storage/itemptr.h"
 
+#include "catalog.h"
 #include "counter_row.h"
 #include "range.h"
 
@@ -36,6 +37,7 @@ typedef struct HiloName
  */
 typedef struct HiloCounter
 {
+	HiloTable	which;			/* the table it is in */
 	HiloName	name;			/* the bytes are the caller's, and stay */
 	Oid			table;			/* InvalidOid: row not seen yet */
 	ItemPointerData tid;
@@ -52,17 +54,39 @@ typedef struct HiloClaim
 	int64		number;			/* of a client's claim, else 0 */
 } HiloClaim;
 
-/* Start with an unseen row. */
-extern void hilo_counter_init(HiloCounter *counter, HiloName name);
+/* Who claims. */
+typedef enum HiloClaimant
+{
+	/* A backend: what it does not use goes back by hilo_counter_give_back(). */
+	HILO_FOR_BACKEND,
 
-/*
- * Claim a range; the row is created if there is none.  A client's claim gets a
- * random number, with which it can be given back by anybody who knows it; any
- * other can go back only through hilo_counter_give_back().
- */
+	/*
+	 * A client program: the claim gets a random number, with which it can be
+	 * given back by anybody who knows it.
+	 */
+	HILO_FOR_CLIENT,
+
+	/*
+	 * A statement that shows a number of its own, which is on disk when it
+	 * returns unless synchronous_commit = off.
+	 */
+	HILO_FOR_STATEMENT
+} HiloClaimant;
+
+/* Start with an unseen row. */
+extern void hilo_counter_init(HiloCounter *counter, HiloTable which,
+							  HiloName name);
+
+/* Claim a range; the row is created if there is none. */
 extern void hilo_counter_claim(HiloCounter *counter,
 							   const HiloRangeRequest *request,
-							   bool for_client, HiloClaim *claim);
+							   HiloClaimant claimant, HiloClaim *claim);
+
+/*
+ * Claim number and all below it, for a statement, if nobody has claimed it
+ * yet.  Returns false, having changed nothing, if somebody has.
+ */
+extern bool hilo_counter_claim_number(HiloCounter *counter, int64 number);
 
 /* Highest number claimed; 0 when there is no such counter. */
 extern int64 hilo_counter_max(HiloCounter *counter);
@@ -74,7 +98,7 @@ extern bool hilo_counter_holds(HiloCounter *counter, const HiloClaim *claim);
  * Put the numbers above last, the last one used of the claim, back into the
  * counter, if this claim is still the newest.  Returns whether it was; after
  * an error nothing has happened.  Not flushed: losing this costs a gap.  At
- * exit it waits for no lock and raises no error that it can foresee.
+ * exit it does not wait for locks on the table and its indexes.
  */
 extern bool hilo_counter_give_back(HiloCounter *counter,
 								   const HiloClaim *claim, int64 last,

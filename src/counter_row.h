@@ -42,4 +42,7 @@ typedef struct HiloCounterRow
 #define HILO_ANUM_DROPPED		13
 #define HILO_ANUM_NAME			14	/* the last one */
 
+/* Name of the counter of server-side ids, in the table hilo. */
+#define HILO_SERVER_SIDE_NAME	"|"
+
 #endif							/* HILO_COUNTER_ROW_H */

@@ -28,26 +28,26 @@
 							 ((c) >= 'A' && (c) <= 'F'))
 #define IS_CONTROL(c)		((unsigned char) (c) < 0x20 || (c) == 0x7f)
 
-static bool
-ends_with(const char *string, int len, const char *end)
+bool
+hilo_ends_with(const char *id, int len, const char *end)
 {
 	int			end_len = strlen(end);
 
-	return len >= end_len &&
-		memcmp(string + len - end_len, end, end_len) == 0;
+	return len >= end_len && memcmp(id + len - end_len, end, end_len) == 0;
 }
 
-void
-hilo_check_collection(const char *name, int len, const char *separator)
+/* What the names of collections, identities and prefixes have in common. */
+static void
+check_name(const char *what, const char *name, int len)
 {
 	if (len == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("collection name must not be empty")));
+				 errmsg("%s name must not be empty", what)));
 	if (len > HILO_MAX_NAME_LEN)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("collection name is too long"),
+				 errmsg("%s name is too long", what),
 				 errdetail("It has %d bytes, the limit is %d.",
 						   len, HILO_MAX_NAME_LEN)));
 
@@ -56,22 +56,51 @@ hilo_check_collection(const char *name, int len, const char *separator)
 		if (name[i] == '|')
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("collection name \"%.*s\" must not contain \"|\"",
-							len, name)));
+					 errmsg("%s name \"%.*s\" must not contain \"|\"",
+							what, len, name)));
 		if (IS_CONTROL(name[i]))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("collection name must not contain a control character"),
+					 errmsg("%s name must not contain a control character",
+							what),
 					 errdetail("Byte %d is 0x%02x.",
 							   i + 1, (unsigned char) name[i])));
 	}
+}
 
-	if (separator != NULL && ends_with(name, len, separator))
+void
+hilo_check_collection(const char *name, int len, const char *separator)
+{
+	check_name("collection", name, len);
+	if (separator != NULL && hilo_ends_with(name, len, separator))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("collection name \"%.*s\" must not end in the separator \"%s\"",
 						len, name, separator),
 				 errhint("Leave the separator out: hilo puts it between the collection and the number.")));
+}
+
+int
+hilo_check_identity(const char *name, int len, const char *separator)
+{
+	if (hilo_ends_with(name, len, "|"))
+		len--;
+	else if (hilo_ends_with(name, len, separator))
+		len -= strlen(separator);
+	check_name("identity", name, len);
+	return len;
+}
+
+void
+hilo_check_server_side_prefix(const char *prefix, int len,
+							  const char *separator)
+{
+	if (!hilo_ends_with(prefix, len, separator))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("prefix of a server-side id must end in the separator \"%s\"",
+						separator)));
+	check_name("prefix", prefix, len - strlen(separator));
 }
 
 bool
@@ -99,22 +128,32 @@ hilo_check_node_tag(const char *tag, int len)
 						   HILO_MAX_TAG_LEN)));
 }
 
+/*
+ * Can the string be part of a text?  Before there is a database, as in a
+ * preloading server, nobody knows in which encoding: then it must be ASCII.
+ */
+static bool
+is_text(const char *string)
+{
+	if (OidIsValid(MyDatabaseId))
+		return pg_verify_mbstr(GetDatabaseEncoding(), string, strlen(string),
+							   true);
+	for (; *string != '\0'; string++)
+	{
+		if (IS_HIGHBIT_SET(*string))
+			return false;
+	}
+	return true;
+}
+
 bool
 hilo_is_separator(const char *separator)
 {
-	int			encoding;
-
 	if (separator[0] == '\0' || separator[0] == '|' ||
 		IS_LETTER(separator[0]) || IS_DIGIT(separator[0]) ||
-		IS_CONTROL(separator[0]))
+		IS_CONTROL(separator[0]) || !is_text(separator))
 		return false;
-
-	/*
-	 * Before there is a database there is no database encoding: a value in
-	 * postgresql.conf of a preloading server is judged as UTF-8.
-	 */
-	encoding = OidIsValid(MyDatabaseId) ? GetDatabaseEncoding() : PG_UTF8;
-	return strlen(separator) == (size_t) pg_encoding_mblen(encoding, separator);
+	return pg_mbstrlen(separator) == 1;
 }
 
 /*
@@ -126,7 +165,7 @@ hilo_is_server_prefix(const char *prefix)
 {
 	int			len = strlen(prefix);
 
-	if (len > HILO_MAX_PREFIX_LEN)
+	if (len > HILO_MAX_PREFIX_LEN || !is_text(prefix))
 		return false;
 	for (int i = 0; i < len; i++)
 	{
@@ -155,7 +194,7 @@ hilo_document_id_start(char *start, const char *name, int len,
 }
 
 text *
-hilo_document_id(const char *before, int before_len, int64 number,
+hilo_build_id(const char *before, int before_len, int64 number,
 				 const char *after, int after_len)
 {
 	text	   *id = (text *) palloc(VARHDRSZ + before_len + MAX_NUMBER_LEN +
@@ -170,6 +209,20 @@ hilo_document_id(const char *before, int before_len, int64 number,
 
 	SET_VARSIZE(id, p - (char *) id);
 	return id;
+}
+
+text *
+hilo_server_side_id(const char *prefix, int len, int64 number,
+					const char *after, int after_len)
+{
+	char		start[HILO_MAX_NAME_LEN + MAX_MULTIBYTE_CHAR_LEN +
+					  MAX_NUMBER_LEN];
+	char		digits[MAX_NUMBER_LEN + 1];
+	int			zeros = MAX_NUMBER_LEN - pg_ulltoa_n((uint64) number, digits);
+
+	memcpy(start, prefix, len);
+	memset(start + len, '0', zeros);
+	return hilo_build_id(start, len + zeros, number, after, after_len);
 }
 
 /* xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx? */

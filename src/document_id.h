@@ -15,10 +15,11 @@
 
 #include "mb/pg_wchar.h"
 
-/* Longest collection name, node tag and server prefix, in bytes. */
+/* Longest name of a collection or identity, node tag, server prefix, and id. */
 #define HILO_MAX_NAME_LEN		255
 #define HILO_MAX_TAG_LEN		32
 #define HILO_MAX_PREFIX_LEN		128
+#define HILO_MAX_ID_LEN			512
 
 /* Longest start of an id: collection, separator, server prefix. */
 #define HILO_MAX_START_LEN \
@@ -30,6 +31,20 @@
  */
 extern void hilo_check_collection(const char *name, int len,
 								  const char *separator);
+
+/*
+ * Length of an identity's name without the one '|' or separator that may end
+ * it; raises 22023 unless what is left may name an identity.
+ */
+extern int	hilo_check_identity(const char *name, int len,
+								const char *separator);
+
+/* Raise 22023 unless server-side ids can be made of prefix. */
+extern void hilo_check_server_side_prefix(const char *prefix, int len,
+										  const char *separator);
+
+/* Does id end in the string end? */
+extern bool hilo_ends_with(const char *id, int len, const char *end);
 
 /* Raise 22023 unless tag is a node tag (the empty one is, too). */
 extern void hilo_check_node_tag(const char *tag, int len);
@@ -54,9 +69,16 @@ extern int	hilo_document_id_start(char *start, const char *name, int len,
  * The id of number: the bytes before it, its digits, the bytes after it.
  * Palloc'd in the current memory context.
  */
-extern text *hilo_document_id(const char *before, int before_len,
+extern text *hilo_build_id(const char *before, int before_len,
 							  int64 number,
 							  const char *after, int after_len);
+
+/*
+ * A server-side id: prefix, the number with 19 digits, the bytes after it.
+ * Palloc'd in the current memory context.
+ */
+extern text *hilo_server_side_id(const char *prefix, int len, int64 number,
+								 const char *after, int after_len);
 
 /*
  * Find the number in an id.  Returns false when there is none: a semantic id,

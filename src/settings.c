@@ -47,7 +47,7 @@ check_server_prefix(char **newval, void **extra, GucSource source)
 {
 	if (hilo_is_server_prefix(*newval))
 		return true;
-	GUC_check_errdetail("A server prefix has at most %d bytes, contains no \"|\" and no control character, and does not end in a letter or digit.",
+	GUC_check_errdetail("A server prefix has at most %d bytes, contains no \"|\" and no control character, and does not end in a letter or digit; in a preloading server it is ASCII.",
 						HILO_MAX_PREFIX_LEN);
 	GUC_check_errhint("End it with a separator, like \"NorthServer/\".");
 	return false;
@@ -58,7 +58,7 @@ check_separator(char **newval, void **extra, GucSource source)
 {
 	if (hilo_is_separator(*newval))
 		return true;
-	GUC_check_errdetail("The separator is one character, but not \"|\", a letter, a digit or a control character.");
+	GUC_check_errdetail("The separator is one character, but not \"|\", a letter, a digit or a control character; in a preloading server it is ASCII.");
 	return false;
 }
 

@@ -95,7 +95,7 @@ SELECT max FROM hilo WHERE collection = 'restored';
 SELECT relreplident, (SELECT count(*) FROM pg_constraint WHERE conrelid = c.oid AND contype = 'p') AS primary_keys,
 	(SELECT attnotnull FROM pg_attribute WHERE attrelid = c.oid AND attname = 'collection') AS not_null FROM pg_class c WHERE oid = 'hilo'::regclass;
 SELECT tgname, tgenabled FROM pg_trigger WHERE tgrelid = 'hilo'::regclass AND NOT tgisinternal ORDER BY 1;
-SELECT extcondition FROM pg_extension WHERE extname = 'hilo' AND extconfig = ARRAY['hilo'::regclass]::oid[];
+SELECT c::regclass AS dumped, extcondition[i] AS condition FROM pg_extension, unnest(extconfig) WITH ORDINALITY u(c, i) WHERE extname = 'hilo' ORDER BY i;
 VACUUM FULL hilo;
 VACUUM (FREEZE) hilo;
 SELECT low, high FROM hilo_reserve('restored', 10);

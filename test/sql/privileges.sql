@@ -14,6 +14,13 @@ WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_extension'::regcla
 	AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'hilo')
 ORDER BY 1, 5;
 
+-- Types.
+SELECT t.typname, has_type_privilege('public', t.oid, 'usage') AS public, t.typlen, t.typbyval, t.typalign, t.typstorage, t.typcategory
+FROM pg_depend d JOIN pg_type t ON t.oid = d.objid
+WHERE d.classid = 'pg_type'::regclass AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e' AND t.typtype = 'b' AND t.typelem = 0
+	AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'hilo')
+ORDER BY 1;
+
 -- Every object of the extension, and what belongs to its tables and views: none may be without a comment.
 CREATE VIEW regress_objects AS
 WITH member AS (
@@ -52,12 +59,33 @@ SELECT hilo_next_hi('own', 10);
 SELECT collection, low, high, next, size FROM hilo_cached_ranges WHERE collection = 'own';
 SELECT hilo_release('own'), hilo_number('own/3-A'), hilo_format('own', 3), hilo_format('own', 3, 'B');
 SELECT prefix, low, high FROM hilo_next_range('own');
+SELECT next_identity('own|'), next_identity_for('own'), next_server_side_id('own/') ~ '^own/[0-9]{19}-A$' AS server_side, hilo_document_id('own', 'own|');
 -- It cannot move counters, nor read or write the table.
 \set VERBOSITY sqlstate
 SELECT hilo_seed('own', 1000);
 SELECT hilo_seed('own', 1, true);
 SELECT hilo_drop('own');
 SELECT hilo_return_range('own', :low, :high, :claim);
+SELECT seed_identity_for('own', 1000);
+SELECT seed_identity_for('own', 0, true);
+SELECT drop_identity('own');
+SELECT hilo_bind('own', 'regress_orders', 'id');
+SELECT hilo_bind('own', 'int8abs(bigint)');
+SELECT hilo_unbind('own');
+SELECT next_identity('own');
+SELECT value FROM hilo_identity;
+SELECT collection FROM hilo_binding;
+INSERT INTO hilo_identity (name, value) VALUES ('own', 1);
+INSERT INTO hilo_binding (collection, taken) VALUES ('own', 'int8abs(bigint)');
+UPDATE hilo_identity SET value = 0;
+UPDATE hilo_binding SET taken = NULL;
+DELETE FROM hilo_identity;
+DELETE FROM hilo_binding;
+TRUNCATE hilo_identity;
+TRUNCATE hilo_binding;
+COPY hilo_identity TO stdout;
+COPY hilo_binding TO stdout;
+ALTER TABLE hilo_identity DISABLE TRIGGER ALL;
 SELECT max FROM hilo;
 INSERT INTO hilo (collection, max) VALUES ('own', 1);
 UPDATE hilo SET max = 0;
@@ -111,6 +139,16 @@ SELECT max FROM hilo WHERE collection = 'own';
 SELECT hilo_drop('own');
 RESET SESSION AUTHORIZATION;
 REVOKE ALL ON hilo FROM regress_hilo_user;
+GRANT EXECUTE ON FUNCTION seed_identity_for(text, bigint, boolean), drop_identity(text) TO regress_hilo_clerk;
+GRANT SELECT ON hilo_identity, hilo_binding TO regress_hilo_user;
+SET SESSION AUTHORIZATION regress_hilo_user;
+SELECT seed_identity_for('own', 1000), next_identity('own'), seed_identity_for('own', 5, true), next_identity('own');
+SELECT value FROM hilo_identity WHERE name = 'own';
+SELECT count(*) FROM hilo_binding;
+SELECT drop_identity('own');
+RESET SESSION AUTHORIZATION;
+REVOKE ALL ON hilo_identity, hilo_binding FROM regress_hilo_user;
+REVOKE ALL ON FUNCTION seed_identity_for(text, bigint, boolean), drop_identity(text) FROM regress_hilo_clerk;
 -- A view's owner, or a SECURITY DEFINER function, lends the right; what counts is who executes.
 CREATE FUNCTION seed_for_users(value bigint) RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = public AS $$ SELECT hilo_seed('own', value) $$;
 REVOKE regress_hilo_clerk FROM regress_hilo_user;

@@ -32,7 +32,7 @@ sub guards
 		q{SELECT string_agg(tgname || ' ' || tgenabled::text, ', ' ORDER BY tgname) FROM pg_trigger WHERE tgrelid = 'hilo'::regclass});
 }
 
-my $always = 'hilo_guard_rows A, hilo_guard_table A';
+my $always = 'hilo_guard_changes A, hilo_guard_rows A, hilo_guard_table A';
 
 # The database that is dumped.  Its own session is in the middle of a range.
 sql('postgres', 'CREATE DATABASE source');

@@ -56,7 +56,7 @@ my %looks = (
 		ORDER BY 1, d.objsubid},
 	'privileges' =>
 	  q{SELECT oid::regprocedure::text, proacl::text FROM pg_proc WHERE proname LIKE 'hilo%'
-		UNION ALL SELECT relname, relacl::text FROM pg_class WHERE relname LIKE 'hilo%' ORDER BY 1},
+		UNION ALL SELECT relname, coalesce(relacl, acldefault('r', relowner))::text FROM pg_class WHERE relkind IN ('r', 'v') AND relname LIKE 'hilo%' ORDER BY 1},
 	'tables to dump' =>
 	  q{SELECT extversion, extconfig::regclass[], extcondition FROM pg_extension WHERE extname = 'hilo'},);
 my %before = map { $_ => $old->safe_psql('postgres', $looks{$_}) } keys %looks;

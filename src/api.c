@@ -1,0 +1,109 @@
+/*-------------------------------------------------------------------------
+ *
+ * api.c
+ *	  What the SQL-callable functions share: arguments, call sites, results.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "funcapi.h"
+#include "nodes/primnodes.h"
+
+#include "api.h"
+
+/*
+ * Only a constant collection is known to be the same in the next call: the
+ * variables of a procedural language look stable, too, but change their values
+ * under the same FmgrInfo.
+ */
+HiloCallSite *
+hilo_api_call_site(FmgrInfo *flinfo)
+{
+	HiloCallSite *site = flinfo->fn_extra;
+
+	if (site == NULL)
+	{
+		Node	   *expr = flinfo->fn_expr;
+
+		site = MemoryContextAllocZero(flinfo->fn_mcxt, sizeof(HiloCallSite));
+		site->constant = expr != NULL && IsA(expr, FuncExpr) &&
+			IsA(linitial(((FuncExpr *) expr)->args), Const);
+		flinfo->fn_extra = site;
+	}
+	return site;
+}
+
+void
+hilo_api_reject_null(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	if (PG_ARGISNULL(arg))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("%s must not be null", name)));
+}
+
+int64
+hilo_api_number(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	int64		number;
+
+	hilo_api_reject_null(fcinfo, arg, name);
+	number = PG_GETARG_INT64(arg);
+	if (number < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must not be negative", name)));
+	return number;
+}
+
+HiloName
+hilo_api_name(FunctionCallInfo fcinfo, int arg, const char *what)
+{
+	HiloName	name;
+	text	   *value;
+
+	hilo_api_reject_null(fcinfo, arg, what);
+	value = PG_GETARG_TEXT_PP(arg);
+	name.data = VARDATA_ANY(value);
+	name.len = VARSIZE_ANY_EXHDR(value);
+	return name;
+}
+
+text *
+hilo_api_collection(FunctionCallInfo fcinfo)
+{
+	text	   *name;
+
+	hilo_api_reject_null(fcinfo, 0, "collection");
+	name = PG_GETARG_TEXT_PP(0);
+	hilo_check_collection(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name),
+						  hilo_identity_parts_separator);
+	return name;
+}
+
+HiloCacheEntry *
+hilo_api_find_entry(FunctionCallInfo fcinfo)
+{
+	text	   *name = hilo_api_collection(fcinfo);
+
+	return hilo_cache_entry(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
+}
+
+TupleDesc
+hilo_api_result_desc(FunctionCallInfo fcinfo)
+{
+	HiloCallSite *site = hilo_api_call_site(fcinfo->flinfo);
+
+	if (site->result_desc == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+		TupleDesc	desc;
+
+		if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+			elog(ERROR, "return type must be a row type");
+		site->result_desc = BlessTupleDesc(desc);
+		MemoryContextSwitchTo(old);
+	}
+	return site->result_desc;
+}

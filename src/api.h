@@ -1,0 +1,115 @@
+/*-------------------------------------------------------------------------
+ *
+ * api.h
+ *	  What the SQL-callable functions share: arguments, call sites, results.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_API_H
+#define HILO_API_H
+
+#include "access/tupdesc.h"
+#include "access/xact.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+
+#include "cache.h"
+#include "compat.h"
+#include "document_id.h"
+#include "settings.h"
+
+/*
+ * What a place in a query remembers of its last call, in fn_extra: the cache
+ * entry of its collection, and the row type of its result.
+ */
+typedef struct HiloCallSite
+{
+	HiloCacheEntry *entry;
+	bool		constant;		/* will all calls have the same collection? */
+	uint32		generation;		/* of the settings under which the entry was
+								 * found; 0: none yet */
+	TupleDesc	result_desc;	/* NULL: not asked for yet */
+} HiloCallSite;
+
+/* The site of a call, made at the first one. */
+extern HiloCallSite *hilo_api_call_site(FmgrInfo *flinfo);
+
+/* Raise 22004 if argument number arg, called name, is NULL. */
+extern void hilo_api_reject_null(FunctionCallInfo fcinfo, int arg,
+								 const char *name);
+
+/* Argument number arg, which must be there and not negative. */
+extern int64 hilo_api_number(FunctionCallInfo fcinfo, int arg,
+							 const char *name);
+
+/* The bytes of text argument number arg, called what, which must be there. */
+extern HiloName hilo_api_name(FunctionCallInfo fcinfo, int arg,
+							  const char *what);
+
+/* The first argument, checked to be a collection's name. */
+extern text *hilo_api_collection(FunctionCallInfo fcinfo);
+
+/* The cache entry for it, the slow way. */
+extern HiloCacheEntry *hilo_api_find_entry(FunctionCallInfo fcinfo);
+
+/*
+ * Row type of a function with several OUT arguments.  To be asked for before
+ * anything is claimed: it may fail if the function is dropped meanwhile.
+ */
+extern TupleDesc hilo_api_result_desc(FunctionCallInfo fcinfo);
+
+/* What sequences refuse is refused here, too. */
+static inline void
+hilo_api_prevent_unless_may_write(const char *function)
+{
+	if (unlikely(XactReadOnly))
+		PreventCommandIfReadOnly(function);
+	PreventCommandIfParallelMode(function);
+}
+
+/* Is this the collection of the site's last call? */
+static inline bool
+hilo_api_is_same_collection(FunctionCallInfo fcinfo,
+							const HiloCacheEntry *entry)
+{
+	text	   *name;
+
+	if (PG_ARGISNULL(0))
+		return false;
+	name = PG_GETARG_TEXT_PP(0);
+	return VARSIZE_ANY_EXHDR(name) == (Size) entry->name.len &&
+		memcmp(VARDATA_ANY(name), entry->name.data, entry->name.len) == 0;
+}
+
+/* The cache entry of the collection named by the first argument. */
+static inline HiloCacheEntry *
+hilo_api_entry(FunctionCallInfo fcinfo)
+{
+	HiloCallSite *site;
+
+	if (unlikely(fcinfo->flinfo == NULL))
+		return hilo_api_find_entry(fcinfo);
+
+	site = fcinfo->flinfo->fn_extra;
+	if (unlikely(site == NULL))
+		site = hilo_api_call_site(fcinfo->flinfo);
+	if (unlikely(site->generation != hilo_settings_generation) ||
+		(!site->constant && !hilo_api_is_same_collection(fcinfo, site->entry)))
+	{
+		site->entry = hilo_api_find_entry(fcinfo);
+		site->generation = hilo_settings_generation;
+	}
+	return site->entry;
+}
+
+/* Draw an id, ending in suffix: a hyphen and a tag, or nothing. */
+static inline text *
+hilo_api_next_id(HiloCacheEntry *entry, const char *suffix, int suffix_len)
+{
+	if (unlikely(entry->id_start_generation != hilo_settings_generation))
+		hilo_cache_make_id_start(entry);
+	return hilo_build_id(entry->id_start, entry->id_start_len,
+							hilo_cache_take(entry), suffix, suffix_len);
+}
+
+#endif							/* HILO_API_H */

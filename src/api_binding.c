@@ -1,0 +1,169 @@
+/*-------------------------------------------------------------------------
+ *
+ * api_binding.c
+ *	  The SQL functions that say where documents are, and draw identities that
+ *	  no document has.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "utils/lsyscache.h"
+#include "utils/regproc.h"
+
+#include "api.h"
+#include "binding.h"
+#include "free_search.h"
+#include "identity.h"
+
+PG_FUNCTION_INFO_V1(hilo_bind_column);
+PG_FUNCTION_INFO_V1(hilo_bind_function);
+PG_FUNCTION_INFO_V1(hilo_unbind);
+PG_FUNCTION_INFO_V1(next_identity_free);
+PG_FUNCTION_INFO_V1(next_identity_free_for);
+
+static void
+add_binding(HiloName name, const HiloColumn *column, const char *taken)
+{
+	bool		same = true;
+
+	if (!hilo_binding_add(name, column, taken, &same) && !same)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("\"%.*s\" is already bound", name.len, name.data),
+				 errhint("Undo that with hilo_unbind() first.")));
+}
+
+/* Only an owner may have a table looked into, or a function called, for all. */
+Datum
+hilo_bind_column(PG_FUNCTION_ARGS)
+{
+	HiloCounter identity;
+	HiloColumn	column;
+	char	   *column_name;
+
+	hilo_api_prevent_unless_may_write("hilo_bind()");
+	hilo_identity_counter(&identity, hilo_api_name(fcinfo, 0, "collection"));
+	hilo_api_reject_null(fcinfo, 1, "relation");
+	hilo_api_reject_null(fcinfo, 2, "column_name");
+	column.relation = PG_GETARG_OID(1);
+	column_name = NameStr(*PG_GETARG_NAME(2));
+
+	if (get_rel_name(column.relation) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist",
+						column.relation)));
+	if (!hilo_owns_relation(column.relation, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE,
+					   get_rel_name(column.relation));
+	column.attnum = get_attnum(column.relation, column_name);
+	if (column.attnum <= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" of relation \"%s\" does not exist",
+						column_name, get_rel_name(column.relation))));
+
+	hilo_documents_close(hilo_documents_open_column(&identity, &column));
+	add_binding(identity.name, &column, NULL);
+	PG_RETURN_VOID();
+}
+
+Datum
+hilo_bind_function(PG_FUNCTION_ARGS)
+{
+	HiloCounter identity;
+	Oid			function;
+
+	hilo_api_prevent_unless_may_write("hilo_bind()");
+	hilo_identity_counter(&identity, hilo_api_name(fcinfo, 0, "collection"));
+	hilo_api_reject_null(fcinfo, 1, "taken");
+	function = PG_GETARG_OID(1);
+
+	hilo_check_taken_function(function);
+	if (!hilo_owns_function(function, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FUNCTION,
+					   get_func_name(function));
+
+	/* As text: pg_upgrade refuses columns of type regprocedure. */
+	add_binding(identity.name, NULL, format_procedure_qualified(function));
+	PG_RETURN_VOID();
+}
+
+Datum
+hilo_unbind(PG_FUNCTION_ARGS)
+{
+	HiloCounter identity;
+
+	hilo_api_prevent_unless_may_write("hilo_unbind()");
+	hilo_identity_counter(&identity, hilo_api_name(fcinfo, 0, "collection"));
+	PG_RETURN_BOOL(hilo_binding_remove(identity.name));
+}
+
+static bool
+is_taken(int64 number, void *arg)
+{
+	return hilo_documents_have(number, arg);
+}
+
+/*
+ * Draw the next number of an identity that no document has; *tries is how many
+ * were looked up.
+ *
+ * Nothing is claimed before a free number is found.  If another session has
+ * gone past it by then, the search starts again above that: two sessions never
+ * get the same number.
+ */
+static int64
+next_free(HiloCounter *identity, int *tries)
+{
+	HiloDocuments *documents = hilo_documents_open(identity);
+	int64		limit = hilo_documents_limit(documents);
+	int64		number;
+
+	*tries = 0;
+	do
+	{
+		int64		last = hilo_counter_max(identity);
+
+		if (!hilo_free_search(last, limit, is_taken, documents,
+							  &number, tries))
+			ereport(ERROR,
+					(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+					 errmsg("no free number is left for identity \"%.*s\"",
+							identity->name.len, identity->name.data),
+					 errdetail("Numbers above " INT64_FORMAT " were looked up, the limit is " INT64_FORMAT ".",
+							   last, limit)));
+	} while (!hilo_counter_claim_number(identity, number));
+
+	hilo_documents_close(documents);
+	return number;
+}
+
+Datum
+next_identity_free(PG_FUNCTION_ARGS)
+{
+	HiloCounter identity;
+	int			tries;
+
+	hilo_api_prevent_unless_may_write("next_identity_free()");
+	hilo_identity_counter(&identity, hilo_api_name(fcinfo, 0, "prefix"));
+	PG_RETURN_TEXT_P(hilo_identity_id(&identity, next_free(&identity, &tries)));
+}
+
+Datum
+next_identity_free_for(PG_FUNCTION_ARGS)
+{
+	TupleDesc	desc = hilo_api_result_desc(fcinfo);
+	HiloCounter identity;
+	int			tries;
+	Datum		values[2];
+	bool		nulls[2] = {0};
+
+	hilo_api_prevent_unless_may_write("next_identity_free_for()");
+	hilo_identity_counter(&identity, hilo_api_name(fcinfo, 0, "prefix"));
+	values[0] = Int64GetDatum(next_free(&identity, &tries));
+	values[1] = Int32GetDatum(tries);
+	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
+}

@@ -1,0 +1,62 @@
+/*-------------------------------------------------------------------------
+ *
+ * binding.h
+ *	  Where the documents of an identity are: is a number taken?
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_BINDING_H
+#define HILO_BINDING_H
+
+#include "column_ref.h"
+#include "counter.h"
+
+/* The documents of an identity, ready to be looked up. */
+typedef struct HiloDocuments HiloDocuments;
+
+/*
+ * Find the documents of an identity: where hilo_bind() said, else the table of
+ * that name.  Raises 42P01, 42703, 42704, 42804 or 42501 where that fails.
+ * Lives in the current memory context; to be closed, except after an error.
+ */
+extern HiloDocuments *hilo_documents_open(const HiloCounter *identity);
+
+/* The same, for a column that is not bound yet. */
+extern HiloDocuments *hilo_documents_open_column(const HiloCounter *identity,
+												 const HiloColumn *column);
+extern void hilo_documents_close(HiloDocuments *documents);
+
+/* Highest number that can be stored there. */
+extern int64 hilo_documents_limit(const HiloDocuments *documents);
+
+/*
+ * Is there a document with this number?  Rows of transactions still open count,
+ * whatever the isolation level and row security.
+ */
+extern bool hilo_documents_have(int64 number, HiloDocuments *documents);
+
+/* Raise 42804 unless the function is one from bigint to boolean. */
+extern void hilo_check_taken_function(Oid function);
+
+/* Columns of the table hilo_binding. */
+#define HILO_ANUM_BINDING_NAME		1
+#define HILO_ANUM_BINDING_COLUMN	2
+#define HILO_ANUM_BINDING_FUNCTION	3
+#define HILO_BINDING_COLUMNS		3
+
+/* Is the collection or identity bound? */
+extern bool hilo_is_bound(HiloName name);
+
+/*
+ * Bind a name to a column, or, where that is NULL, to the function that taken
+ * names.  Returns false if it is bound already, and says in *same, unless that
+ * is NULL, whether in this way.  To be called, like its counterpart, with
+ * names and rights checked; waits for others who do so.
+ */
+extern bool hilo_binding_add(HiloName name, const HiloColumn *column,
+							 const char *taken, bool *same);
+
+/* Undo that; false if it was not bound. */
+extern bool hilo_binding_remove(HiloName name);
+
+#endif							/* HILO_BINDING_H */

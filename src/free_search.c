@@ -1,0 +1,55 @@
+/*-------------------------------------------------------------------------
+ *
+ * free_search.c
+ *	  Find a free number in few look-ups.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "free_search.h"
+
+static bool
+look_up(int64 number, HiloTakenCallback is_taken, void *arg, int *tries)
+{
+	CHECK_FOR_INTERRUPTS();
+	(*tries)++;
+	return is_taken(number, arg);
+}
+
+bool
+hilo_free_search(int64 last, int64 limit, HiloTakenCallback is_taken,
+				 void *arg, int64 *result, int *tries)
+{
+	int64		taken = last;
+	int64		distance = 1;
+	int64		number;
+
+	/* n, then n + 1, n + 2, n + 4 ...; never past the limit */
+	if (last >= limit)
+		return false;
+	number = last + 1;
+	while (look_up(number, is_taken, arg, tries))
+	{
+		if (number >= limit)
+			return false;
+		taken = number;
+		number = distance < limit - last ? last + 1 + distance : limit;
+		distance = distance <= PG_INT64_MAX / 2 ? distance * 2 : PG_INT64_MAX;
+	}
+
+	while (number - taken > 1)
+	{
+		int64		middle = taken + (number - taken) / 2;
+
+		if (look_up(middle, is_taken, arg, tries))
+			taken = middle;
+		else
+			number = middle;
+	}
+
+	*result = number;
+	return true;
+}

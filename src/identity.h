@@ -1,0 +1,35 @@
+/*-------------------------------------------------------------------------
+ *
+ * identity.h
+ *	  Identities and server-side ids: numbers claimed one at a time.
+ *
+ * Not cached.  A number is on disk when a function returns, unless
+ * synchronous_commit = off.  To be called in a transaction that may write.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_IDENTITY_H
+#define HILO_IDENTITY_H
+
+#include "counter.h"
+
+/*
+ * The counter of the identity that name means: with or without one '|' or
+ * separator at its end.  Raises 22023 if it means none.  The counter points
+ * into the bytes of name.
+ */
+extern void hilo_identity_counter(HiloCounter *counter, HiloName name);
+
+/* Claim the next number; raises 2200H at the end. */
+extern int64 hilo_identity_next(HiloCounter *counter);
+
+/* The id of an identity's number: name, separator, number.  Palloc'd. */
+extern text *hilo_identity_id(const HiloCounter *counter, int64 number);
+
+/*
+ * The next server-side id that starts with prefix, which ends in the
+ * separator; raises 22023 if it does not.  Palloc'd.
+ */
+extern text *hilo_next_server_side_id(HiloName prefix);
+
+#endif							/* HILO_IDENTITY_H */

@@ -1,0 +1,35 @@
+/*-------------------------------------------------------------------------
+ *
+ * tuple.c
+ *	  Insert a tuple into a table of our own.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "executor/tuptable.h"
+
+#include "compat.h"
+#include "tuple.h"
+
+void
+hilo_tuple_insert(Relation rel, HeapTuple tuple, CommandId cid)
+{
+	EState	   *estate = CreateExecutorState();
+	ResultRelInfo *result_rel = makeNode(ResultRelInfo);
+	TupleTableSlot *slot;
+
+	InitResultRelInfo(result_rel, rel, 0, NULL, 0);
+	ExecOpenIndices(result_rel, false);
+
+	heap_insert(rel, tuple, cid, HEAP_INSERT_NO_LOGICAL, NULL);
+
+	slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple);
+	ExecStoreHeapTuple(tuple, slot, false);
+	hilo_insert_index_entries(result_rel, slot, estate);
+
+	ExecCloseIndices(result_rel);
+	ExecDropSingleTupleTableSlot(slot);
+	FreeExecutorState(estate);
+}

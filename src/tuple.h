@@ -1,0 +1,22 @@
+/*-------------------------------------------------------------------------
+ *
+ * tuple.h
+ *	  Insert a tuple into a table of our own.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_TUPLE_H
+#define HILO_TUPLE_H
+
+#include "access/htup.h"
+#include "utils/relcache.h"
+
+/*
+ * Insert a tuple, made by the given command of the current transaction, with
+ * its index entries; its place is then in tuple->t_self.  No trigger fires, no
+ * constraint but a unique index is checked.  Logical decoding does not see it:
+ * what is in our tables is this server's own.
+ */
+extern void hilo_tuple_insert(Relation rel, HeapTuple tuple, CommandId cid);
+
+#endif							/* HILO_TUPLE_H */

@@ -1,0 +1,774 @@
+-- next_identity_free(): the next identity that no document has, found in few look-ups, wherever the documents are.
+
+SET client_min_messages = warning;
+CREATE EXTENSION citext;
+RESET client_min_messages;
+
+-- Without a binding: the table of that name, by its primary key.
+CREATE TABLE docs (id text PRIMARY KEY);
+SELECT next_identity_free('docs|'), next_identity_free('docs/'), next_identity_free('docs'), next_identity('docs');
+INSERT INTO docs SELECT 'docs/' || i FROM generate_series(1, 1337) i;
+SELECT seed_identity_for('docs', 0, true);
+SELECT value, tries <= 24 AS few FROM next_identity_free_for('docs');
+SELECT value, tries FROM next_identity_free_for('docs|');
+SELECT value FROM hilo_identity WHERE name = 'docs';
+-- {1, 2, 4} are taken: 3, then 5.
+TRUNCATE docs;
+INSERT INTO docs VALUES ('docs/1'), ('docs/2'), ('docs/4');
+SELECT seed_identity_for('docs', 0, true);
+SELECT next_identity_free('docs'), next_identity_free('docs');
+-- The identity is at 100, 101 to 110 are taken; it never goes below what is stored.
+INSERT INTO docs SELECT 'docs/' || i FROM generate_series(101, 110) i;
+SELECT seed_identity_for('docs', 100), next_identity_free('docs'), next_identity('docs'), next_identity_free('docs');
+-- Every length of a contiguous block, from some starts: the smallest free number, in as many look-ups as promised.
+CREATE TABLE blocks (id bigint PRIMARY KEY);
+INSERT INTO blocks SELECT i FROM generate_series(1, 140) i;
+CREATE FUNCTION after_block(start bigint, size bigint, OUT value bigint, OUT tries int) LANGUAGE plpgsql AS $$
+BEGIN
+	DELETE FROM blocks;
+	INSERT INTO blocks SELECT start + i FROM generate_series(1, size) i;
+	PERFORM seed_identity_for('blocks', start, true);
+	SELECT f.* INTO value, tries FROM next_identity_free_for('blocks') f;
+END $$;
+SELECT start, count(*), count(*) FILTER (WHERE value <> start + size + 1) AS not_smallest,
+	count(*) FILTER (WHERE tries > 2 * ceil(log(2, size + 1)) + 2) AS too_many, min(tries)
+	FROM unnest(ARRAY[0, 7, 1000]) start, generate_series(0, 140) size, after_block(start, size) GROUP BY 1 ORDER BY 1;
+DROP FUNCTION after_block;
+-- Scattered ones: what it gives is free, and its predecessor is taken or drawn.
+DELETE FROM blocks;
+INSERT INTO blocks SELECT DISTINCT i * i % 997 FROM generate_series(1, 300) i WHERE i * i % 997 > 0;
+SELECT seed_identity_for('blocks', 0, true);
+CREATE TABLE drawn AS SELECT value FROM generate_series(1, 100) i, next_identity_free_for(concat('blocks', substr('||', i % 2 + 2)));
+SELECT count(DISTINCT value), count(*) FILTER (WHERE value IN (SELECT id FROM blocks)) AS taken,
+	count(*) FILTER (WHERE value - 1 NOT IN (SELECT id FROM blocks UNION ALL SELECT value FROM drawn UNION ALL SELECT 0)) AS stray FROM drawn;
+DROP TABLE blocks, drawn;
+
+-- Huge ones, known to a function.
+CREATE FUNCTION taken_billion(bigint) RETURNS boolean LANGUAGE sql RETURN $1 <= 1000000000;
+CREATE FUNCTION taken_quadrillion(bigint) RETURNS boolean LANGUAGE sql RETURN $1 <= 1000000000000000;
+CREATE FUNCTION taken_high(bigint) RETURNS boolean LANGUAGE sql RETURN $1 >= 4611686018427387904;
+CREATE FUNCTION taken_none(bigint) RETURNS boolean LANGUAGE sql RETURN false;
+CREATE FUNCTION taken_all(bigint) RETURNS boolean LANGUAGE sql RETURN true;
+CREATE FUNCTION taken_but_last(bigint) RETURNS boolean LANGUAGE sql RETURN $1 < 9223372036854775807;
+SELECT hilo_bind('billion', 'taken_billion(bigint)');
+SELECT hilo_bind('quadrillion', 'taken_quadrillion(bigint)');
+SELECT value, tries <= 62 AS few FROM next_identity_free_for('billion');
+SELECT value, tries FROM next_identity_free_for('billion');
+SELECT value, tries <= 102 AS few FROM next_identity_free_for('quadrillion');
+-- From 2^62 to the end all are taken: an error, nothing wrapped, nothing lost.
+SELECT hilo_bind('high', 'taken_high(bigint)');
+SELECT seed_identity_for('high', 4611686018427387902);
+SET statement_timeout = '5s';
+SELECT next_identity_free('high');
+\set VERBOSITY sqlstate
+SELECT next_identity_free('high');
+SELECT next_identity_free_for('high');
+SELECT value FROM hilo_identity WHERE name = 'high';
+SELECT hilo_unbind('high');
+SELECT hilo_bind('high', 'taken_none(bigint)');
+SELECT next_identity_free('high');
+SELECT hilo_unbind('high');
+SELECT hilo_bind('high', 'taken_all(bigint)');
+SELECT next_identity_free('high');
+SELECT seed_identity_for('high', 0, true);
+SELECT next_identity_free('high');
+SELECT value FROM hilo_identity WHERE name = 'high';
+-- A first draw that finds nothing leaves the identity as good as new.
+SELECT hilo_bind('never', 'taken_all(bigint)');
+SELECT next_identity_free('never');
+SELECT next_identity_for('never');
+-- The last one is free: it is found, and then there is none.
+SELECT hilo_unbind('high');
+SELECT hilo_bind('high', 'taken_but_last(bigint)');
+SELECT value, tries <= 128 AS few FROM next_identity_free_for('high');
+SELECT next_identity_free('high');
+SELECT next_identity('high');
+SELECT value FROM hilo_identity WHERE name = 'high';
+RESET statement_timeout;
+\set VERBOSITY default
+SELECT hilo_unbind(collection) FROM hilo_binding;
+
+-- Column types, and the ends of the smaller ones.
+CREATE DOMAIN doc_number AS integer CHECK (VALUE > 0);
+CREATE DOMAIN doc_id AS varchar(30);
+CREATE TABLE typed (t text, v varchar(40), c citext, s smallint, i integer, b bigint, dn doc_number, dt doc_id, tp text, td text COLLATE "C");
+CREATE INDEX ON typed (t);
+CREATE INDEX ON typed (v);
+CREATE INDEX ON typed (c);
+CREATE INDEX ON typed (s);
+CREATE INDEX ON typed (i);
+CREATE INDEX ON typed (b);
+CREATE INDEX ON typed (dn);
+CREATE INDEX ON typed (dt);
+CREATE INDEX ON typed (tp text_pattern_ops, i);
+CREATE INDEX ON typed (td DESC NULLS FIRST) INCLUDE (b);
+INSERT INTO typed SELECT 'typed/' || n, 'typed/' || n, 'TYPED/' || n, n, n, n, n, 'typed/' || n, 'typed/' || n, 'typed/' || n FROM generate_series(1, 5) n;
+CREATE FUNCTION free_in(tab regclass, col name, start bigint DEFAULT 0, OUT value bigint) LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM hilo_unbind('typed');
+	PERFORM hilo_bind('typed', tab, col);
+	PERFORM seed_identity_for('typed', start, true);
+	SELECT f.value INTO value FROM next_identity_free_for('typed') f;
+END $$;
+SELECT attname, atttypid::regtype, free_in('typed', attname) FROM pg_attribute WHERE attrelid = 'typed'::regclass AND attnum > 0 ORDER BY attnum;
+-- The whole id is compared, in text exactly, in citext whatever the case; in numbers only the number.
+TRUNCATE typed;
+INSERT INTO typed (t, c) VALUES ('Typed/1', 'tYpEd/1'), ('typed/01', 'typed/2-A'), ('typed/1-A', 'typed/03'), ('1', '1'), (NULL, NULL);
+SELECT free_in('typed', 't') AS text, free_in('typed', 'c') AS citext;
+INSERT INTO typed (s, i, b) VALUES (32767, 2147483647, 9223372036854775807), (1, 1, 1), (-1, -1, -1), (0, 0, 0), (NULL, NULL, NULL);
+SELECT free_in('typed', 's'), free_in('typed', 'i'), free_in('typed', 'b');
+SELECT free_in('typed', 's', 32765), free_in('typed', 'i', 2147483645), free_in('typed', 'b', 9223372036854775805);
+\set VERBOSITY sqlstate
+SELECT free_in('typed', 's', 32766);
+SELECT free_in('typed', 's', 32767);
+SELECT free_in('typed', 's', 9223372036854775807);
+SELECT free_in('typed', 'i', 2147483646);
+SELECT free_in('typed', 'i', 2147483648);
+SELECT free_in('typed', 'b', 9223372036854775806);
+SELECT free_in('typed', 'b', 9223372036854775807);
+DELETE FROM typed;
+SELECT free_in('typed', 's', 32766), free_in('typed', 'i', 2147483646), free_in('typed', 'b', 9223372036854775806);
+SELECT free_in('typed', 's', 32767);
+-- Past what is full: nothing is lost, the identity goes on as such.
+INSERT INTO typed (s) SELECT generate_series(1, 32767);
+SELECT free_in('typed', 's');
+SELECT hilo_unbind('typed');
+SELECT hilo_bind('typed', 'typed', 's');
+SELECT seed_identity_for('typed', 9, true);
+SELECT next_identity_free('typed');
+SELECT next_identity('typed');
+DELETE FROM typed WHERE s = 32767;
+SELECT value, tries <= 32 AS few FROM next_identity_free_for('typed');
+SELECT hilo_unbind('typed');
+DROP TABLE typed;
+DROP FUNCTION free_in;
+DROP DOMAIN doc_number, doc_id;
+-- Other types: 42804.
+CREATE TABLE untyped (u uuid, n numeric, d date, c char(20), x name, a text[], o oid);
+CREATE INDEX ON untyped (u);
+CREATE INDEX ON untyped (n);
+CREATE INDEX ON untyped (d);
+CREATE INDEX ON untyped (c);
+CREATE INDEX ON untyped (x);
+CREATE INDEX ON untyped (a);
+CREATE INDEX ON untyped (o);
+CREATE FUNCTION try(statement text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE statement;
+	RETURN 'fine';
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE;
+END $$;
+SELECT attname, try(format('SELECT hilo_bind(''untyped'', ''untyped'', %L)', attname)) FROM pg_attribute WHERE attrelid = 'untyped'::regclass AND attnum > 0 ORDER BY attnum;
+ALTER TABLE untyped ADD PRIMARY KEY (u);
+SELECT next_identity_free('untyped');
+DROP TABLE untyped;
+\set VERBOSITY default
+
+-- Indexes: one that the column leads, btree, valid, of all rows.
+CREATE TABLE indexed (id text, kind int, number bigint, valid boolean);
+SELECT hilo_bind('indexed', 'indexed', 'id');
+\set VERBOSITY sqlstate
+CREATE INDEX ON indexed USING hash (id);
+SELECT hilo_bind('indexed', 'indexed', 'id');
+CREATE INDEX ON indexed USING brin (id);
+SELECT hilo_bind('indexed', 'indexed', 'id');
+CREATE INDEX ON indexed (id) WHERE valid;
+SELECT hilo_bind('indexed', 'indexed', 'id');
+CREATE INDEX ON indexed (kind, id);
+SELECT hilo_bind('indexed', 'indexed', 'id');
+CREATE INDEX ON indexed (lower(id));
+SELECT hilo_bind('indexed', 'indexed', 'id');
+CREATE INDEX ON indexed ((id || ''));
+SELECT hilo_bind('indexed', 'indexed', 'id');
+CREATE INDEX ON indexed (number) INCLUDE (id);
+SELECT hilo_bind('indexed', 'indexed', 'id');
+INSERT INTO indexed (id, valid) VALUES ('indexed/1', false), ('indexed/1', false), ('indexed/2', true);
+CREATE UNIQUE INDEX CONCURRENTLY indexed_invalid ON indexed (id);
+SELECT indisvalid FROM pg_index WHERE indexrelid = 'indexed_invalid'::regclass;
+SELECT hilo_bind('indexed', 'indexed', 'id');
+SELECT count(*) FROM hilo_binding;
+-- Repaired, it is good; so is one of several columns.
+DELETE FROM indexed WHERE ctid = '(0,1)';
+REINDEX INDEX indexed_invalid;
+UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'indexed_invalid'::regclass;
+SELECT hilo_bind('indexed', 'indexed', 'id');
+UPDATE pg_index SET indisvalid = true WHERE indexrelid = 'indexed_invalid'::regclass;
+SELECT hilo_bind('indexed', 'indexed', 'id');
+SELECT next_identity_free('indexed');
+DROP INDEX indexed_invalid;
+SELECT next_identity_free('indexed');
+CREATE UNIQUE INDEX indexed_several ON indexed (id, kind) INCLUDE (number);
+SELECT next_identity_free('indexed'), seed_identity_for('indexed', 0, true), next_identity_free('indexed');
+\set VERBOSITY default
+DROP INDEX indexed_several;
+SELECT next_identity_free('indexed');
+SELECT hilo_unbind('indexed');
+-- Without a binding: a primary key of one column.
+SELECT next_identity_free('indexed');
+\set VERBOSITY sqlstate
+CREATE UNIQUE INDEX ON indexed (id);
+SELECT next_identity_free('indexed');
+UPDATE indexed SET kind = 1;
+ALTER TABLE indexed ADD PRIMARY KEY (id, kind);
+SELECT next_identity_free('indexed');
+ALTER TABLE indexed DROP CONSTRAINT indexed_pkey;
+ALTER TABLE indexed ADD PRIMARY KEY (id) INCLUDE (kind) DEFERRABLE;
+SELECT next_identity_free('indexed'), seed_identity_for('indexed', 0, true), next_identity_free('indexed');
+-- Read by its primary key even where another column is named id.
+CREATE TABLE keyed (id text UNIQUE, key text PRIMARY KEY);
+INSERT INTO keyed VALUES ('keyed/2', 'keyed/1');
+SELECT next_identity_free('keyed');
+DROP TABLE indexed, keyed;
+
+-- What is not there: 42P01, 42703; what is no table of documents.
+SELECT next_identity_free('nowhere');
+SELECT next_identity_free_for('nowhere/');
+SELECT next_identity_free(repeat('x', 100));
+SELECT next_identity_free('pg_class');
+SELECT value FROM hilo_identity WHERE name = 'nowhere';
+SELECT hilo_bind('nowhere', 'nowhere', 'id');
+SELECT hilo_bind('nowhere', 4000000000::oid::regclass, 'id');
+SELECT hilo_bind('nowhere', 'docs', 'nowhere');
+SELECT hilo_bind('nowhere', 'docs', 'ID');
+SELECT hilo_bind('nowhere', 'docs', 'ctid');
+SELECT hilo_bind('nowhere', 'docs', '');
+SELECT hilo_bind('nowhere', 'nowhere(bigint)');
+SELECT hilo_bind('nowhere', 4000000000::oid::regprocedure);
+CREATE VIEW docs_view AS SELECT id FROM docs;
+CREATE MATERIALIZED VIEW docs_matview AS SELECT id FROM docs;
+CREATE UNIQUE INDEX ON docs_matview (id);
+CREATE SEQUENCE docs_sequence;
+SELECT hilo_bind('nowhere', 'docs_view', 'id');
+SELECT hilo_bind('nowhere', 'docs_matview', 'id');
+SELECT hilo_bind('nowhere', 'docs_pkey', 'id');
+SELECT hilo_bind('nowhere', 'docs_sequence', 'last_value');
+SELECT next_identity_free('docs_view');
+SELECT next_identity_free('docs_matview');
+DROP VIEW docs_view;
+DROP MATERIALIZED VIEW docs_matview;
+DROP SEQUENCE docs_sequence;
+-- NULL, bad names, read-only transactions, parallel mode.
+SELECT call, try('SELECT ' || call) FROM unnest(ARRAY['hilo_bind(NULL, ''docs'', ''id'')', 'hilo_bind(''docs'', NULL, ''id'')', 'hilo_bind(''docs'', ''docs'', NULL)',
+	'hilo_bind(NULL, ''taken_none(bigint)'')', 'hilo_bind(''docs'', NULL)', 'hilo_unbind(NULL)']) call;
+SELECT name, try(format('SELECT hilo_bind(%L, ''docs'', ''id'')', name)) AS column, try(format('SELECT hilo_bind(%L, ''taken_none(bigint)'')', name)) AS function,
+	try(format('SELECT hilo_unbind(%L)', name)) AS unbind FROM unnest(ARRAY['', '|', '/', 'a|b', E'a\x01']) name;
+SELECT call, try('SET LOCAL transaction_read_only = on; SELECT ' || call) FROM unnest(ARRAY['hilo_bind(''docs'', ''docs'', ''id'')', 'hilo_bind(''docs'', ''taken_none(bigint)'')',
+	'hilo_unbind(''docs'')', 'next_identity_free(''docs'')', 'next_identity_free_for(''docs'')']) call;
+CREATE FUNCTION parallel_call(call text) RETURNS text PARALLEL SAFE LANGUAGE plpgsql AS $$
+DECLARE
+	result text;
+BEGIN
+	EXECUTE 'SELECT ' || call INTO result;
+	RETURN result;
+END $$;
+SELECT count(set_config(name, 'on', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
+SELECT parallel_call('hilo_bind(''docs'', ''docs'', ''id'')');
+SELECT parallel_call('hilo_bind(''docs'', ''taken_none(bigint)'')');
+SELECT parallel_call('hilo_unbind(''docs'')');
+SELECT parallel_call('next_identity_free(''docs'')');
+SELECT count(set_config(name, 'off', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
+DROP FUNCTION parallel_call;
+SELECT count(*) FROM hilo_binding;
+\set VERBOSITY default
+SELECT next_identity_free('nowhere');
+SELECT hilo_bind('nowhere', 'docs', 'nowhere');
+
+-- Bindings: said once, kept through renames, undone.
+CREATE TABLE others (id text PRIMARY KEY, key text UNIQUE, number int UNIQUE);
+INSERT INTO others VALUES ('bound/1', 'bound/2', 1), ('bound/2', 'bound/3', 2);
+SELECT hilo_bind('bound|', 'others', 'id');
+SELECT hilo_bind('bound/', 'others', 'id');
+SELECT hilo_bind('bound', 'others', 'id');
+SELECT collection, id_column, taken FROM hilo_binding;
+SELECT next_identity_free('bound');
+SELECT hilo_bind('bound', 'others', 'key');
+\set VERBOSITY sqlstate
+SELECT hilo_bind('bound', 'docs', 'id');
+SELECT hilo_bind('bound/', 'taken_none(bigint)');
+SELECT hilo_bind('bound_too', 'others', 'id');
+SELECT hilo_bind('Bound', 'others', 'number');
+SELECT hilo_unbind('bound|');
+SELECT hilo_unbind('bound');
+SELECT hilo_unbind('never/');
+SELECT hilo_unbind('bound_too');
+SELECT hilo_unbind('Bound');
+SELECT hilo_bind('bound', 'taken_none(bigint)');
+SELECT hilo_bind('bound/', 'taken_none(bigint)');
+SELECT hilo_bind('bound', 'taken_all(bigint)');
+SELECT hilo_bind('bound', 'others', 'id');
+SELECT collection, id_column, taken FROM hilo_binding;
+SELECT hilo_unbind('bound');
+-- What one call of a statement has done, the next one sees.
+SELECT hilo_bind('bound', 'others', 'key'), hilo_bind('bound', 'others', 'key');
+SELECT hilo_unbind('bound'), hilo_bind('bound', 'others', 'id');
+SELECT hilo_unbind('bound'), hilo_unbind('bound');
+SELECT count(*) FROM hilo_binding;
+SELECT hilo_unbind('bound');
+-- Transactional, unlike draws.
+BEGIN;
+SELECT hilo_bind('bound', 'others', 'key');
+SELECT seed_identity_for('bound', 0, true);
+SELECT next_identity_free('bound');
+SAVEPOINT s;
+SELECT hilo_unbind('bound');
+SELECT hilo_bind('bound', 'others', 'id');
+SELECT next_identity_free('bound');
+ROLLBACK TO s;
+SELECT collection, id_column, taken FROM hilo_binding;
+ROLLBACK;
+SELECT count(*) FROM hilo_binding;
+SELECT next_identity_free('bound');
+-- A binding goes before the table of that name.
+SELECT hilo_bind('docs', 'taken_billion(bigint)');
+SELECT next_identity_free('docs');
+SELECT hilo_unbind('docs');
+SELECT seed_identity_for('docs', 0, true);
+SELECT next_identity_free('docs');
+-- A bound collection is not dropped.
+SELECT hilo_bind('bound', 'others', 'id');
+SELECT hilo_nextval('bound');
+SELECT hilo_drop('bound');
+\set VERBOSITY default
+SELECT hilo_drop('bound');
+SELECT hilo_unbind('bound');
+SELECT hilo_drop('bound');
+-- Renamed table and column, another schema.
+CREATE SCHEMA "regress Schema";
+SELECT hilo_bind('bound', 'others', 'id');
+SELECT seed_identity_for('bound', 0, true);
+ALTER TABLE others RENAME TO "Other ones";
+ALTER TABLE "Other ones" RENAME COLUMN id TO "Id.";
+ALTER TABLE "Other ones" SET SCHEMA "regress Schema";
+SELECT collection, id_column, taken FROM hilo_binding;
+SELECT next_identity_free('bound');
+SELECT hilo_bind('bound', '"regress Schema"."Other ones"', 'Id.');
+-- Written out and read in, as by a restore; nothing else is a column.
+SELECT id_column::text::hilo_column FROM hilo_binding;
+INSERT INTO hilo_binding (collection, id_column) SELECT 'restored', id_column::text::hilo_column FROM hilo_binding;
+INSERT INTO hilo_binding (collection, taken) VALUES ('restored_too', 'public.taken_billion(bigint)');
+SELECT next_identity_free('restored');
+SELECT next_identity_free('restored_too');
+SELECT hilo_unbind('restored');
+SELECT hilo_unbind('restored_too');
+\set VERBOSITY sqlstate
+INSERT INTO hilo_binding VALUES ('bad', NULL, NULL);
+INSERT INTO hilo_binding VALUES ('bad', 'public.docs.id', 'taken_none(bigint)');
+INSERT INTO hilo_binding VALUES ('bound', 'public.docs.id');
+SELECT hilo_column 'public.docs.id', hilo_column 'public."docs".id';
+SELECT hilo_column 'docs.id';
+SELECT hilo_column 'a.b.c.d';
+SELECT hilo_column '';
+SELECT hilo_column 'public.nowhere.id';
+SELECT hilo_column 'public.docs.nowhere';
+\set VERBOSITY default
+SELECT hilo_column 'docs.id';
+-- A column, then a table, that is no more; one of the same name is not the same.
+ALTER TABLE "regress Schema"."Other ones" DROP COLUMN "Id.";
+SELECT next_identity_free('bound');
+SELECT collection, id_column, taken FROM hilo_binding;
+ALTER TABLE "regress Schema"."Other ones" ADD COLUMN "Id." text UNIQUE;
+\set VERBOSITY sqlstate
+SELECT next_identity_free('bound');
+\set VERBOSITY default
+DROP TABLE "regress Schema"."Other ones";
+SELECT next_identity_free('bound');
+SELECT collection, id_column, taken FROM hilo_binding;
+CREATE TABLE "regress Schema"."Other ones" ("Id." text PRIMARY KEY);
+\set VERBOSITY sqlstate
+SELECT next_identity_free('bound');
+\set VERBOSITY default
+SELECT hilo_unbind('bound');
+DROP SCHEMA "regress Schema" CASCADE;
+-- A column whose type changes, an index that goes.
+CREATE TABLE changing (id text PRIMARY KEY);
+INSERT INTO changing VALUES ('1'), ('changing/1');
+SELECT hilo_bind('changing', 'changing', 'id');
+SELECT next_identity_free('changing');
+DELETE FROM changing WHERE id <> '1';
+ALTER TABLE changing ALTER COLUMN id TYPE int USING id::int;
+SELECT seed_identity_for('changing', 0, true), next_identity_free('changing');
+\set VERBOSITY sqlstate
+ALTER TABLE changing ALTER COLUMN id TYPE numeric;
+SELECT next_identity_free('changing');
+ALTER TABLE changing ALTER COLUMN id TYPE text;
+SELECT next_identity_free('changing');
+ALTER TABLE changing DROP CONSTRAINT changing_pkey;
+SELECT next_identity_free('changing');
+\set VERBOSITY default
+SELECT hilo_unbind('changing');
+DROP TABLE changing;
+
+-- What counts as taken: rows as they are now, of this transaction, too; not deleted ones.
+TRUNCATE docs;
+SELECT seed_identity_for('docs', 0, true);
+BEGIN;
+INSERT INTO docs VALUES ('docs/1'), ('docs/2');
+SELECT next_identity_free('docs');
+DELETE FROM docs WHERE id = 'docs/2';
+SELECT seed_identity_for('docs', 0, true), next_identity_free('docs');
+UPDATE docs SET id = 'docs/2' WHERE id = 'docs/1';
+SELECT seed_identity_for('docs', 0, true), next_identity_free('docs'), next_identity_free('docs');
+SAVEPOINT s;
+INSERT INTO docs VALUES ('docs/4');
+ROLLBACK TO s;
+SELECT next_identity_free('docs');
+ROLLBACK;
+SELECT seed_identity_for('docs', 0, true), next_identity_free('docs');
+-- Within the statement that inserts them.
+INSERT INTO docs VALUES ('docs/3'), (next_identity_free('docs')), (next_identity_free('docs')) RETURNING id;
+INSERT INTO docs SELECT next_identity_free('docs') FROM generate_series(1, 3) RETURNING id;
+INSERT INTO docs VALUES ('docs/9'), ('docs/8');
+UPDATE docs SET id = id WHERE id = 'docs/8';
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT count(*) FROM docs;
+INSERT INTO docs VALUES ('docs/10');
+SELECT next_identity_free('docs');
+COMMIT;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT next_identity_free('docs'), next_identity_free('docs');
+ROLLBACK;
+SELECT next_identity_free('docs');
+VACUUM FULL docs;
+SELECT seed_identity_for('docs', 7, true), next_identity_free('docs');
+-- Truncated, and filled again, in this transaction.
+BEGIN;
+TRUNCATE docs;
+INSERT INTO docs VALUES ('docs/1');
+SELECT seed_identity_for('docs', 0, true), next_identity_free('docs');
+ROLLBACK;
+SELECT next_identity_free('docs');
+-- With another separator, it is part of the ids.
+SET hilo.identity_parts_separator = ':';
+INSERT INTO docs VALUES ('docs:1'), ('docs:2');
+SELECT seed_identity_for('docs', 0, true), next_identity_free('docs:');
+RESET hilo.identity_parts_separator;
+
+-- Partitioned tables: all partitions count, each needs the index.
+CREATE TABLE parts (id text PRIMARY KEY) PARTITION BY HASH (id);
+CREATE TABLE parts_0 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 1) PARTITION BY HASH (id);
+SELECT next_identity_free('parts');
+CREATE TABLE parts_10 PARTITION OF parts_1 FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE parts_11 PARTITION OF parts_1 FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+INSERT INTO parts SELECT 'parts/' || i FROM generate_series(1, 100) i;
+SELECT count(DISTINCT tableoid) > 1 AS several FROM parts;
+SELECT seed_identity_for('parts', 0, true), next_identity_free('parts'), next_identity_free('parts');
+CREATE TABLE wholes (kind int, name text, id bigint) PARTITION BY LIST (kind);
+CREATE TABLE wholes_1 PARTITION OF wholes FOR VALUES IN (1);
+CREATE TABLE wholes_2 (id bigint, gone int, kind int, name text);
+ALTER TABLE wholes_2 DROP COLUMN gone;
+ALTER TABLE wholes ATTACH PARTITION wholes_2 FOR VALUES IN (2);
+INSERT INTO wholes VALUES (1, 'a', 1), (2, 'b', 2), (1, 'c', 4), (2, 'd', 5);
+CREATE INDEX ON wholes_1 (id);
+\set VERBOSITY sqlstate
+SELECT hilo_bind('wholes', 'wholes', 'id');
+CREATE INDEX ON wholes_2 (id, kind);
+SELECT hilo_bind('wholes', 'wholes', 'id');
+SELECT next_identity_free('wholes');
+SELECT next_identity_free('wholes');
+ALTER TABLE wholes DETACH PARTITION wholes_2;
+SELECT seed_identity_for('wholes', 0, true), next_identity_free('wholes');
+CREATE TABLE wholes_3 PARTITION OF wholes FOR VALUES IN (3);
+SELECT next_identity_free('wholes');
+\set VERBOSITY default
+SELECT next_identity_free('wholes');
+CREATE INDEX ON wholes_3 (id);
+SELECT next_identity_free('wholes');
+SELECT hilo_unbind('wholes');
+-- A partition alone.
+SELECT hilo_bind('wholes', 'wholes_1', 'id');
+SELECT seed_identity_for('wholes', 0, true);
+SELECT next_identity_free('wholes');
+SELECT hilo_unbind('wholes');
+-- A foreign partition cannot be looked into.
+CREATE FOREIGN DATA WRAPPER regress_wrapper;
+CREATE SERVER regress_server FOREIGN DATA WRAPPER regress_wrapper;
+CREATE FOREIGN TABLE wholes_4 PARTITION OF wholes FOR VALUES IN (4) SERVER regress_server;
+\set VERBOSITY sqlstate
+SELECT hilo_bind('wholes', 'wholes', 'id');
+SELECT hilo_bind('wholes', 'wholes_4', 'id');
+\set VERBOSITY default
+SELECT hilo_bind('wholes', 'wholes', 'id');
+DROP FOREIGN TABLE wholes_4;
+DROP FOREIGN DATA WRAPPER regress_wrapper CASCADE;
+-- Children by inheritance.
+CREATE TABLE parents (id text PRIMARY KEY);
+CREATE TABLE children (more int) INHERITS (parents);
+INSERT INTO parents VALUES ('parents/1'), ('parents/3');
+INSERT INTO children VALUES ('parents/2');
+\set VERBOSITY sqlstate
+SELECT next_identity_free('parents');
+\set VERBOSITY default
+CREATE INDEX ON children (id);
+SELECT next_identity_free('parents');
+DROP TABLE parts, wholes, wholes_2, parents, children;
+
+-- Temporary tables are neither found nor bound, and fool nobody who wears the name of another.
+CREATE TEMPORARY TABLE only_temp (id text PRIMARY KEY);
+CREATE TEMPORARY TABLE docs (id text PRIMARY KEY);
+INSERT INTO docs SELECT 'docs/' || i FROM generate_series(1, 50) i;
+TRUNCATE public.docs;
+INSERT INTO public.docs VALUES ('docs/1');
+\set VERBOSITY sqlstate
+SELECT next_identity_free('only_temp');
+SELECT hilo_bind('only_temp', 'only_temp', 'id');
+\set VERBOSITY default
+SELECT seed_identity_for('docs', 0, true), next_identity_free('docs');
+SET search_path = pg_temp, public;
+SELECT next_identity_free('docs');
+RESET search_path;
+DROP TABLE pg_temp.docs, only_temp;
+
+-- The search_path says which table is meant, but nothing about how it is looked into.
+CREATE ROLE regress_hilo_trojan;
+CREATE SCHEMA regress_trojan AUTHORIZATION regress_hilo_trojan;
+CREATE SCHEMA regress_empty;
+CREATE VIEW regress_empty.docs AS SELECT 'docs/3' AS id;
+SET SESSION AUTHORIZATION regress_hilo_trojan;
+CREATE FUNCTION regress_trojan.fake(text, text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'fooled'; END $$;
+CREATE FUNCTION regress_trojan.fake(bigint, bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'fooled'; END $$;
+CREATE OPERATOR regress_trojan.= (FUNCTION = regress_trojan.fake, LEFTARG = text, RIGHTARG = text);
+CREATE OPERATOR regress_trojan.= (FUNCTION = regress_trojan.fake, LEFTARG = bigint, RIGHTARG = bigint);
+CREATE OPERATOR regress_trojan.<= (FUNCTION = regress_trojan.fake, LEFTARG = bigint, RIGHTARG = bigint);
+CREATE FUNCTION regress_trojan.taken_none(bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'fooled'; END $$;
+CREATE FUNCTION regress_trojan.texteq(text, text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'fooled'; END $$;
+CREATE TABLE regress_trojan.hilo_binding (collection text PRIMARY KEY, id_column text, taken text);
+INSERT INTO regress_trojan.hilo_binding VALUES ('docs', NULL, 'regress_trojan.fake(bigint)');
+CREATE TABLE regress_trojan.hilo_identity (value bigint, name text PRIMARY KEY);
+CREATE DOMAIN regress_trojan.bigint AS text;
+CREATE DOMAIN regress_trojan.citext AS text;
+GRANT ALL ON SCHEMA regress_trojan TO PUBLIC;
+GRANT SELECT ON ALL TABLES IN SCHEMA regress_trojan TO PUBLIC;
+RESET SESSION AUTHORIZATION;
+\c -
+SET search_path = regress_trojan, regress_empty, pg_catalog, public;
+SELECT seed_identity_for('docs', 0, true), next_identity_free('docs');
+SELECT public.hilo_bind('docs', 'public.docs', 'id');
+SELECT next_identity_free('docs');
+SELECT public.hilo_unbind('docs');
+SELECT public.hilo_bind('docs', 'public.taken_none(bigint)');
+SELECT next_identity_free('docs');
+SELECT collection, id_column, taken FROM public.hilo_binding;
+SELECT public.hilo_unbind('docs');
+CREATE TABLE regress_trojan.docs (id text PRIMARY KEY);
+INSERT INTO regress_trojan.docs SELECT 'docs/' || i FROM pg_catalog.generate_series(1, 9) i;
+SELECT seed_identity_for('docs', 0, true), next_identity_free('docs');
+RESET search_path;
+SELECT seed_identity_for('docs', 0, true), next_identity_free('docs');
+SET client_min_messages = warning;
+DROP SCHEMA regress_trojan, regress_empty CASCADE;
+DROP ROLE regress_hilo_trojan;
+RESET client_min_messages;
+
+-- Who may.
+CREATE ROLE regress_hilo_owner;
+CREATE ROLE regress_hilo_group;
+CREATE ROLE regress_hilo_user;
+GRANT regress_hilo_group TO regress_hilo_owner;
+CREATE SCHEMA regress_hilo AUTHORIZATION regress_hilo_owner;
+GRANT USAGE ON SCHEMA regress_hilo TO regress_hilo_user, regress_hilo_group;
+SET ROLE regress_hilo_owner;
+CREATE TABLE regress_hilo.papers (id text PRIMARY KEY, title text);
+INSERT INTO regress_hilo.papers VALUES ('papers/1'), ('papers/2');
+CREATE TABLE regress_hilo.files (id text PRIMARY KEY);
+INSERT INTO regress_hilo.files VALUES ('files/1'), ('files/2');
+CREATE FUNCTION regress_hilo.taken(n bigint) RETURNS boolean LANGUAGE sql BEGIN ATOMIC SELECT EXISTS (SELECT FROM regress_hilo.files WHERE id = 'files/' || n); END;
+\set VERBOSITY sqlstate
+-- Nobody binds or unbinds who was not allowed to; then, only an owner.
+SELECT hilo_bind('files', 'regress_hilo.files', 'id');
+SELECT hilo_bind('files', 'regress_hilo.taken(bigint)');
+SELECT hilo_unbind('files');
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION hilo_bind(text, regclass, name), hilo_bind(text, regprocedure), hilo_unbind(text) TO regress_hilo_owner, regress_hilo_user;
+SET ROLE regress_hilo_user;
+SELECT hilo_bind('files', 'regress_hilo.files', 'id');
+SELECT hilo_bind('files', 'regress_hilo.taken(bigint)');
+SELECT hilo_bind('files', 'pg_class', 'relname');
+RESET ROLE;
+GRANT ALL ON ALL TABLES IN SCHEMA regress_hilo TO regress_hilo_user;
+GRANT ALL ON FUNCTION regress_hilo.taken(bigint) TO regress_hilo_user;
+SET ROLE regress_hilo_user;
+SELECT hilo_bind('files', 'regress_hilo.files', 'id');
+SELECT hilo_bind('files', 'regress_hilo.taken(bigint)');
+RESET ROLE;
+REVOKE ALL ON ALL TABLES IN SCHEMA regress_hilo FROM regress_hilo_user;
+SELECT count(*) FROM hilo_binding;
+SET ROLE regress_hilo_owner;
+SELECT hilo_bind('files', 'regress_hilo.files', 'id');
+RESET ROLE;
+-- A role that can neither read nor write the table learns nothing of it: 42501, bound or not; no number is lost.
+SET ROLE regress_hilo_user;
+SET search_path = regress_hilo, public;
+SELECT next_identity_free('files');
+SELECT next_identity_free_for('files');
+SELECT next_identity_free('papers');
+SELECT next_identity('files'), next_identity('papers');
+RESET ROLE;
+GRANT UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER ON regress_hilo.papers TO regress_hilo_user;
+SET ROLE regress_hilo_user;
+SELECT next_identity_free('papers');
+RESET ROLE;
+-- A privilege on one column will do, of whatever column, to read or to insert.
+CREATE FUNCTION free_with(privilege text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	result text;
+BEGIN
+	PERFORM seed_identity_for('papers', 0, true);
+	EXECUTE format('GRANT %s ON regress_hilo.papers TO regress_hilo_user', privilege);
+	SET LOCAL ROLE regress_hilo_user;
+	BEGIN
+		result := next_identity_free('papers');
+	EXCEPTION WHEN insufficient_privilege THEN
+		result := 'refused';
+	END;
+	RESET ROLE;
+	EXECUTE format('REVOKE %s ON regress_hilo.papers FROM regress_hilo_user', privilege);
+	RETURN result;
+END $$;
+SELECT privilege, free_with(privilege) FROM unnest(ARRAY['SELECT', 'INSERT', 'SELECT (id)', 'INSERT (title)', 'SELECT (title)', 'UPDATE (id)', 'DELETE']) privilege;
+DROP FUNCTION free_with;
+-- Row security hides nothing.
+ALTER TABLE regress_hilo.papers ENABLE ROW LEVEL SECURITY;
+ALTER TABLE regress_hilo.papers FORCE ROW LEVEL SECURITY;
+CREATE POLICY nothing ON regress_hilo.papers USING (false);
+GRANT INSERT, SELECT ON regress_hilo.papers TO regress_hilo_user;
+SELECT seed_identity_for('papers', 0, true);
+SET ROLE regress_hilo_user;
+SELECT count(*) FROM regress_hilo.papers;
+SELECT next_identity_free('papers');
+SET row_security = off;
+SELECT next_identity_free('papers');
+RESET row_security;
+RESET ROLE;
+SET ROLE regress_hilo_owner;
+SELECT seed_identity_for('papers', 0, true);
+SELECT count(*) FROM regress_hilo.papers;
+SELECT next_identity_free('papers');
+SELECT hilo_unbind('files');
+SELECT hilo_bind('files', 'regress_hilo.taken(bigint)');
+-- A member of the owning role is an owner.
+RESET ROLE;
+ALTER TABLE regress_hilo.files OWNER TO regress_hilo_group;
+GRANT SELECT ON regress_hilo.files TO regress_hilo_owner;
+SET ROLE regress_hilo_owner;
+SELECT hilo_bind('of_group', 'regress_hilo.files', 'id');
+SELECT hilo_unbind('of_group');
+RESET ROLE;
+-- A function: EXECUTE for the caller, no more; it runs as its owner.
+SET ROLE regress_hilo_user;
+SELECT count(*) FROM regress_hilo.files;
+SELECT next_identity_free('files'), next_identity_free('files');
+RESET ROLE;
+REVOKE EXECUTE ON FUNCTION regress_hilo.taken(bigint) FROM PUBLIC, regress_hilo_user;
+SET ROLE regress_hilo_user;
+SELECT next_identity_free('files');
+SELECT next_identity_free_for('files');
+RESET ROLE;
+SELECT next_identity_free('files');
+SELECT hilo_unbind('files');
+\set VERBOSITY default
+CREATE FUNCTION regress_hilo.who(n bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE NOTICE 'asked about % as %, search_path %', n, current_user, regexp_replace(current_setting('search_path'), ', pg_temp$', '');
+	PERFORM set_config('search_path', 'regress_hilo', false);
+	RETURN false;
+END $$;
+ALTER FUNCTION regress_hilo.who(bigint) OWNER TO regress_hilo_owner;
+SELECT hilo_bind('who', 'regress_hilo.who(bigint)');
+SET ROLE regress_hilo_user;
+SELECT next_identity_free('who');
+SELECT current_user, current_setting('search_path');
+RESET ROLE;
+SELECT next_identity_free('who');
+-- In a context that keeps an owner's code from reaching the caller's session.
+CREATE FUNCTION regress_hilo.grabs(n bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE (ARRAY['SET ROLE postgres', 'SET SESSION AUTHORIZATION DEFAULT', 'CREATE TEMPORARY TABLE t ()', 'DECLARE c CURSOR WITH HOLD FOR SELECT 1', 'LISTEN channel', 'PREPARE p AS SELECT 1'])[n];
+	RETURN false;
+END $$;
+ALTER FUNCTION regress_hilo.grabs(bigint) OWNER TO regress_hilo_owner;
+SELECT hilo_bind('grabs', 'regress_hilo.grabs(bigint)');
+SELECT n, seed_identity_for('grabs', n - 1, true) AS before, try('SELECT next_identity_free(''grabs'')') FROM generate_series(1, 4) n;
+SELECT current_user = session_user AS same, seed_identity_for('grabs', 0, true);
+\set VERBOSITY sqlstate
+SELECT next_identity_free('grabs');
+SELECT current_user = session_user AS same, current_setting('search_path');
+-- An error of the function, a NULL, something that takes long: nothing is lost.
+CREATE FUNCTION regress_hilo.fails(n bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+	IF n = 1 THEN
+		RAISE division_by_zero;
+	ELSIF n = 3 THEN
+		RETURN NULL;
+	ELSIF n = 5 THEN
+		PERFORM pg_sleep(60);
+	END IF;
+	RETURN false;
+END $$;
+SELECT hilo_bind('fails', 'regress_hilo.fails(bigint)');
+SELECT next_identity_free('fails');
+SELECT next_identity('fails'), next_identity_free('fails');
+SELECT next_identity_free('fails');
+\set VERBOSITY default
+SELECT next_identity_free('fails');
+SELECT next_identity('fails'), next_identity_free('fails');
+SET statement_timeout = '100ms';
+SELECT next_identity_free('fails');
+RESET statement_timeout;
+SELECT next_identity('fails'), next_identity_free('fails');
+-- A search that goes on and on.
+CREATE FUNCTION regress_hilo.slow(n bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(1); RETURN true; END $$;
+SELECT hilo_bind('slow', 'regress_hilo.slow(bigint)');
+SET statement_timeout = '100ms';
+SELECT next_identity_free('slow');
+RESET statement_timeout;
+SELECT next_identity('slow');
+-- Strict, immutable, with settings and rights of its own.
+CREATE FUNCTION regress_hilo.own(n bigint) RETURNS boolean LANGUAGE plpgsql IMMUTABLE STRICT SECURITY DEFINER SET search_path = regress_hilo AS $$ BEGIN
+	RETURN EXISTS (SELECT FROM files WHERE id = 'files/' || n); END $$;
+SELECT hilo_bind('own', 'regress_hilo.own(bigint)');
+SELECT next_identity_free('own');
+-- What is no such function: 42804.
+CREATE FUNCTION regress_hilo.two(bigint, bigint) RETURNS boolean LANGUAGE sql RETURN true;
+CREATE FUNCTION regress_hilo.of_int(int) RETURNS boolean LANGUAGE sql RETURN true;
+CREATE FUNCTION regress_hilo.to_int(bigint) RETURNS int LANGUAGE sql RETURN 1;
+CREATE FUNCTION regress_hilo.to_set(bigint) RETURNS SETOF boolean LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION regress_hilo.no_argument() RETURNS boolean LANGUAGE sql RETURN true;
+CREATE PROCEDURE regress_hilo.proc(bigint) LANGUAGE sql AS '';
+CREATE FUNCTION regress_hilo.of_array(VARIADIC bigint[]) RETURNS boolean LANGUAGE sql RETURN true;
+SELECT p.oid::regprocedure, try(format('SELECT hilo_bind(''bad'', %L)', p.oid::regprocedure)) FROM pg_proc p
+	WHERE pronamespace = 'regress_hilo'::regnamespace AND proname IN ('two', 'of_int', 'to_int', 'to_set', 'no_argument', 'proc', 'of_array') ORDER BY proname;
+SELECT hilo_bind('bad', 'regress_hilo.to_int(bigint)');
+-- Dropped: a clear error; then made anew it is asked again, unless it is no such function any more.
+DROP FUNCTION regress_hilo.own(bigint);
+SELECT next_identity_free('own');
+\set VERBOSITY sqlstate
+CREATE FUNCTION regress_hilo.own(n bigint) RETURNS text LANGUAGE sql RETURN 'false';
+SET statement_timeout = '5s';
+SELECT next_identity_free('own');
+RESET statement_timeout;
+DROP FUNCTION regress_hilo.own(bigint);
+CREATE FUNCTION regress_hilo.own(n bigint) RETURNS SETOF boolean LANGUAGE sql AS 'SELECT false';
+SELECT next_identity_free('own');
+DROP FUNCTION regress_hilo.own(bigint);
+CREATE FUNCTION regress_hilo.own(n bigint) RETURNS boolean LANGUAGE sql RETURN n < 10;
+SELECT next_identity_free('own');
+-- Quoted names, and a function that has to be found without the search_path.
+CREATE FUNCTION regress_hilo."Taken, ""or"" not"("N" bigint) RETURNS boolean LANGUAGE sql RETURN "N" < 5;
+SET search_path = regress_hilo, public;
+SELECT hilo_bind('quoted', '"Taken, ""or"" not"(bigint)');
+RESET search_path;
+SELECT taken FROM hilo_binding WHERE collection = 'quoted';
+SELECT next_identity_free('quoted');
+\set VERBOSITY default
+SELECT count(hilo_unbind(collection)) > 0 AS unbound FROM hilo_binding;
+SET client_min_messages = warning;
+DROP SCHEMA regress_hilo CASCADE;
+RESET client_min_messages;
+REVOKE EXECUTE ON FUNCTION hilo_bind(text, regclass, name), hilo_bind(text, regprocedure), hilo_unbind(text) FROM regress_hilo_owner, regress_hilo_user;
+DROP ROLE regress_hilo_owner, regress_hilo_group, regress_hilo_user;
+DROP FUNCTION taken_billion, taken_quadrillion, taken_high, taken_none, taken_all, taken_but_last, try;
+DROP TABLE docs;
+DROP EXTENSION citext;
+SELECT count(drop_identity(name)) > 0 AS dropped FROM hilo_identity WHERE NOT dropped;

@@ -1,0 +1,291 @@
+-- Identities: one number at a time, by name; unique, never rolled back, at once for everybody.
+
+-- A trailing '|' or separator, one, is not part of the name.
+SELECT next_identity('companies|'), next_identity('companies/'), next_identity('companies'), next_identity_for('companies|'),
+	next_identity_for('companies/'), next_identity_for('companies');
+SELECT name, value FROM hilo_identity WHERE name LIKE 'compan%';
+SELECT next_identity('users/1/'), next_identity('users/1'), next_identity('users/1|'), next_identity('users//'), next_identity('users/|'), next_identity('users/');
+SELECT name, value FROM hilo_identity WHERE name LIKE 'user%' ORDER BY 1;
+-- Names are taken as they are written, whatever alphabet they are in.
+SELECT next_identity('Companies'), next_identity('COMPANIES'), next_identity('companies '), next_identity('%s'), next_identity('日本語|'),
+	next_identity('日本語'), next_identity(E'\u00e9t\u00e9/'), next_identity('a"b''c\'), next_identity('1');
+SELECT next_identity(repeat('x', 255)) = repeat('x', 255) || '/1' AS longest, next_identity(repeat('x', 255) || '|') = repeat('x', 255) || '/2' AS longest,
+	next_identity(repeat('é', 127) || 'x/') = repeat('é', 127) || 'x/1' AS longest;
+-- Neither tag, nor server prefix; the separator is the one set.
+SET hilo.node_tag = 'B';
+SET hilo.server_prefix = 'NorthServer/';
+SELECT next_identity('plain');
+SET hilo.identity_parts_separator = ':';
+SELECT next_identity('plain:'), next_identity('plain|'), next_identity('plain'), next_identity('plain/');
+SET hilo.identity_parts_separator = 'é';
+SELECT next_identity('plainé'), next_identity('plain:');
+RESET hilo.identity_parts_separator;
+RESET hilo.server_prefix;
+RESET hilo.node_tag;
+SELECT next_identity_for('plain');
+-- One more each time, without a cache; a counter of its own, apart from the collection of that name.
+SELECT count(DISTINCT n), min(n), max(n) FROM (SELECT next_identity_for('many') n FROM generate_series(1, 1000)) s;
+SELECT value FROM hilo_identity WHERE name = 'many';
+SELECT hilo_nextval('many'), next_identity_for('many'), hilo_nextval('many');
+SELECT count(*) AS ranges_of_identities FROM hilo_cached_ranges WHERE collection IN ('companies', 'plain');
+SELECT i, next_identity('name' || i % 3) FROM generate_series(1, 6) i;
+
+-- A failed transaction leaves a gap, never a number twice.
+CREATE TABLE regress_company (id text PRIMARY KEY, name text);
+INSERT INTO regress_company VALUES (next_identity('gaps|'), 'one'), (next_identity('gaps|'), 'two');
+BEGIN;
+INSERT INTO regress_company VALUES (next_identity('gaps|'), 'three') RETURNING id;
+ROLLBACK;
+INSERT INTO regress_company VALUES (next_identity('gaps|'), 'four') RETURNING id;
+INSERT INTO regress_company VALUES (next_identity('gaps|'), (next_identity_for('gaps|') / 0)::text);
+SELECT next_identity_for('gaps') > 4 AS goes_on;
+BEGIN;
+SAVEPOINT s;
+SELECT next_identity('gaps_first');
+ROLLBACK TO s;
+SELECT next_identity('gaps_first');
+ROLLBACK;
+SELECT next_identity('gaps_first');
+DO $$
+BEGIN
+	PERFORM next_identity('gaps_first');
+	RAISE division_by_zero;
+EXCEPTION WHEN division_by_zero THEN
+	RAISE NOTICE '%', next_identity('gaps_first');
+END $$;
+SELECT id, name FROM regress_company ORDER BY id COLLATE "C";
+DROP TABLE regress_company;
+-- Taken at once by everything that draws: DEFAULT, plpgsql, prepared statements.
+CREATE TABLE regress_company (id text DEFAULT next_identity('defaults'), number bigint DEFAULT next_identity_for('defaults'));
+INSERT INTO regress_company SELECT FROM generate_series(1, 2);
+INSERT INTO regress_company DEFAULT VALUES RETURNING id, number;
+DROP TABLE regress_company;
+DO $$
+DECLARE
+	name text;
+BEGIN
+	FOREACH name IN ARRAY ARRAY['loop_a', 'loop_b', 'loop_a'] LOOP
+		RAISE NOTICE '%', next_identity(name);
+	END LOOP;
+END $$;
+PREPARE draw(text) AS SELECT next_identity($1);
+EXECUTE draw('prepared');
+EXECUTE draw('prepared|');
+EXECUTE draw('prepared_other');
+DEALLOCATE draw;
+
+-- Seeds: raise to the value given, answer what is stored, the next one is one more.
+SELECT seed_identity_for('products', 1994), next_identity('products');
+SELECT next_identity_for('seeded');
+SELECT seed_identity_for('seeded|', 1990);
+SELECT next_identity_for('seeded');
+SELECT seed_identity_for('seeded/', 1975);
+SELECT value FROM hilo_identity WHERE name = 'seeded';
+SELECT seed_identity_for('seeded', 1991), seed_identity_for('seeded', 0), next_identity_for('seeded');
+-- Set, with force, down too.
+SELECT seed_identity_for('seeded', 1975, true), next_identity_for('seeded'), seed_identity_for('seeded', 2000, force => true), next_identity_for('seeded');
+SELECT seed_identity_for('seeded', 0, true), next_identity('seeded');
+SELECT seed_identity_for('seeded_new', 0), next_identity('seeded_new');
+-- At once and for good, like draws.
+BEGIN;
+SELECT seed_identity_for('seeded', 500), seed_identity_for('seeded_rolled_back', 60), next_identity_for('seeded');
+ROLLBACK;
+SELECT next_identity_for('seeded'), next_identity_for('seeded_rolled_back');
+
+-- Drops.
+SELECT drop_identity('seeded|'), drop_identity('seeded'), drop_identity('never_seen/'), next_identity('seeded');
+BEGIN;
+SELECT drop_identity('seeded');
+ROLLBACK;
+SELECT next_identity('seeded'), drop_identity('seeded'), seed_identity_for('seeded', 7), next_identity('seeded');
+-- Neither touches the collection of that name.
+SELECT hilo_nextval('both'), next_identity_for('both'), seed_identity_for('both', 50), hilo_nextval('both'), drop_identity('both'), hilo_nextval('both');
+SELECT next_identity_for('both'), hilo_drop('both'), next_identity_for('both'), hilo_seed('both', 90), next_identity_for('both');
+
+-- The end of bigint: the last number, then an error, again and again; never around.
+SELECT seed_identity_for('end', 9223372036854775805), next_identity_for('end'), next_identity('end');
+SELECT next_identity_for('end');
+SELECT next_identity('end|');
+\set VERBOSITY sqlstate
+SELECT next_identity_for('end');
+SELECT next_identity_free('end');
+\set VERBOSITY default
+SELECT value FROM hilo_identity WHERE name = 'end';
+SELECT seed_identity_for('end', 9223372036854775807), seed_identity_for('end', 41, true), next_identity('end');
+-- A limit of its own, as a restore brings it.
+INSERT INTO hilo_identity (name, value, max_value) VALUES ('limited', 8, 10);
+SELECT next_identity_for('limited'), next_identity_for('limited');
+SELECT next_identity_for('limited');
+
+-- What bad input gets; the next valid call works as if nothing had happened.
+CREATE FUNCTION try(statement text, OUT state text, OUT next bigint) LANGUAGE plpgsql AS $$
+BEGIN
+	BEGIN
+		EXECUTE statement;
+		state := 'fine';
+	EXCEPTION WHEN OTHERS THEN
+		state := SQLSTATE;
+	END;
+	next := next_identity_for('errors');
+END $$;
+SELECT call, t.* FROM unnest(ARRAY['next_identity(NULL)', 'next_identity_for(NULL)', 'next_identity_free(NULL)', 'next_identity_free_for(NULL)',
+	'seed_identity_for(NULL, 1)', 'seed_identity_for(''errors'', NULL)', 'seed_identity_for(''errors'', 1, NULL)', 'drop_identity(NULL)'])
+	WITH ORDINALITY u(call, i), try('SELECT ' || call) t ORDER BY i;
+SELECT call, t.* FROM unnest(ARRAY['seed_identity_for(''errors'', -1)', 'seed_identity_for(''errors'', -1, true)',
+	'seed_identity_for(''errors'', -9223372036854775808, true)']) WITH ORDINALITY u(call, i), try('SELECT ' || call) t ORDER BY i;
+SELECT left(name, 8) AS name, length(name), t.* FROM unnest(ARRAY['', '|', '/', '||', '|/', 'a|b', 'a||', 'a|/', E'a\tb', E'a\n', E'a\n|', E'\x01', E'\x7f',
+	repeat('x', 256), repeat('x', 256) || '|', repeat('é', 128)]) WITH ORDINALITY n(name, i), try(format('SELECT next_identity(%L)', name)) t ORDER BY i;
+SELECT call, t.* FROM unnest(ARRAY['next_identity(%L)', 'next_identity_for(%L)', 'next_identity_free(%L)', 'next_identity_free_for(%L)',
+	'seed_identity_for(%L, 1)', 'drop_identity(%L)']) WITH ORDINALITY u(call, i), try('SELECT ' || format(call, 'a|b')) t ORDER BY i;
+SELECT count(*) AS bad_names FROM hilo_identity WHERE name ~ '[|[:cntrl:]]' OR name IN ('', 'a|') OR octet_length(name) > 255;
+DROP FUNCTION try;
+SELECT next_identity(NULL);
+SELECT next_identity('');
+SELECT next_identity('a|b');
+SELECT seed_identity_for('errors', -1);
+-- Read-only transactions, and parallel mode.
+\set VERBOSITY sqlstate
+SELECT next_identity('read_only');
+BEGIN READ ONLY;
+SAVEPOINT s;
+SELECT next_identity('read_only');
+ROLLBACK TO s;
+SELECT next_identity_for('read_only');
+ROLLBACK TO s;
+SELECT next_identity_for('read_only_new');
+ROLLBACK TO s;
+SELECT next_identity_free('read_only');
+ROLLBACK TO s;
+SELECT next_identity_free_for('read_only');
+ROLLBACK TO s;
+SELECT seed_identity_for('read_only', 50);
+ROLLBACK TO s;
+SELECT drop_identity('read_only');
+ROLLBACK TO s;
+INSERT INTO hilo_identity (name, value) VALUES ('read_only', 50);
+ROLLBACK TO s;
+COMMIT;
+SELECT next_identity('read_only');
+CREATE FUNCTION parallel_call(call text) RETURNS text PARALLEL SAFE LANGUAGE plpgsql AS $$
+DECLARE
+	result text;
+BEGIN
+	EXECUTE 'SELECT ' || call INTO result;
+	RETURN result;
+END $$;
+SELECT count(set_config(name, 'on', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
+SELECT parallel_call('next_identity(''parallel'')');
+SELECT parallel_call('next_identity_for(''parallel'')');
+SELECT parallel_call('next_identity_free(''parallel'')');
+SELECT parallel_call('next_identity_free_for(''parallel'')');
+SELECT parallel_call('seed_identity_for(''parallel'', 100)');
+SELECT parallel_call('drop_identity(''parallel'')');
+SELECT next_identity('parallel');
+SELECT count(set_config(name, 'off', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
+DROP FUNCTION parallel_call;
+-- A transaction that has itself rewritten the table.
+SELECT next_identity('rewritten');
+BEGIN;
+CLUSTER hilo_identity USING hilo_identity_name_idx;
+SAVEPOINT s;
+SELECT next_identity('rewritten');
+ROLLBACK TO s;
+SELECT next_identity('rewritten_new');
+ROLLBACK TO s;
+SELECT seed_identity_for('rewritten', 50);
+ROLLBACK TO s;
+SELECT drop_identity('rewritten');
+ROLLBACK TO s;
+SELECT hilo_nextval('rewritten_not');
+ROLLBACK;
+SELECT next_identity('rewritten'), next_identity('rewritten_new');
+ALTER TABLE hilo_identity SET WITHOUT CLUSTER;
+\set VERBOSITY default
+
+-- The table is not changed by hand: a raise is what INSERT and COPY come to.
+SELECT seed_identity_for('guarded', 10);
+\set VERBOSITY sqlstate
+UPDATE hilo_identity SET value = 0;
+UPDATE hilo_identity SET value = 0 WHERE false;
+DELETE FROM hilo_identity WHERE name = 'guarded';
+TRUNCATE hilo_identity;
+MERGE INTO hilo_identity USING (VALUES ('guarded')) v(c) ON name = c WHEN MATCHED THEN UPDATE SET value = 0;
+MERGE INTO hilo_identity USING (VALUES ('guarded')) v(c) ON name = c WHEN MATCHED THEN DELETE;
+INSERT INTO hilo_identity (name, value) VALUES ('guarded', 5) ON CONFLICT (name) DO UPDATE SET value = 0;
+SET session_replication_role = replica;
+UPDATE hilo_identity SET value = 0;
+DELETE FROM hilo_identity;
+TRUNCATE hilo_identity;
+INSERT INTO hilo_identity (name, value) VALUES ('guarded', 5), ('replicated', 12);
+RESET session_replication_role;
+-- The hint names the function to use: those of identities.
+CREATE FUNCTION hint_names(statement text, function text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+	hint text;
+BEGIN
+	EXECUTE statement;
+	RETURN NULL;
+EXCEPTION WHEN wrong_object_type THEN
+	GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+	RETURN strpos(hint, function) > 0;
+END $$;
+SELECT hint_names('UPDATE hilo_identity SET value = 0', 'seed_identity_for()') AS update, hint_names('DELETE FROM hilo_identity', 'drop_identity()') AS delete,
+	hint_names('TRUNCATE hilo_identity', 'drop_identity()') AS truncate;
+SELECT hint_names('UPDATE hilo SET max = 0', 'hilo_seed()') AS update, hint_names('DELETE FROM hilo', 'hilo_drop()') AS delete,
+	hint_names('TRUNCATE hilo', 'hilo_drop()') AS truncate;
+DROP FUNCTION hint_names;
+SELECT next_identity('guarded'), next_identity('replicated');
+INSERT INTO hilo_identity (name, value) VALUES ('merged', 100), ('merged', 300), ('merged', 20);
+SELECT next_identity('merged');
+COPY hilo_identity (value, value_ever, claim_low, claim_number, changes, incarnation, max_value, claim_end_new, dropped, name) FROM stdin;
+40	96	33	0	9	77	9223372036854775807	f	f	restored
+0	50	1	0	3	79	9223372036854775807	f	t	restored_dropped
+1	1	1	0	3	80	9223372036854775807	f	f	merged
+\.
+SELECT next_identity('restored'), next_identity('restored_dropped'), next_identity('merged');
+BEGIN;
+INSERT INTO hilo_identity (name, value) VALUES ('merged', 400);
+ROLLBACK;
+SELECT next_identity('merged');
+-- Rows that no identity could have.
+INSERT INTO hilo_identity (name, value) VALUES ('bad', -1);
+INSERT INTO hilo_identity (name, value, max_value) VALUES ('bad', 8, 7);
+INSERT INTO hilo_identity (name, value) VALUES ('bad', NULL);
+INSERT INTO hilo_identity DEFAULT VALUES;
+INSERT INTO hilo_identity (name, value) VALUES ('bad|', 1);
+INSERT INTO hilo_identity (name, value) VALUES ('', 1);
+-- What names the counter of server-side ids in the table hilo names no identity.
+INSERT INTO hilo_identity (name, value) VALUES ('|', 1);
+SELECT count(*) FROM hilo_identity WHERE name LIKE 'bad%' OR name IN ('', '|');
+\set VERBOSITY default
+SELECT relreplident, (SELECT count(*) FROM pg_constraint WHERE conrelid = c.oid AND contype = 'p') AS primary_keys,
+	(SELECT attnotnull FROM pg_attribute WHERE attrelid = c.oid AND attname = 'name') AS not_null FROM pg_class c WHERE oid = 'hilo_identity'::regclass;
+SELECT tgname, tgenabled FROM pg_trigger WHERE tgrelid = 'hilo_identity'::regclass AND NOT tgisinternal ORDER BY 1;
+SELECT array_agg(c.relname ORDER BY c.relname) AS dumped FROM pg_extension e, unnest(extconfig) u(t), pg_class c
+	WHERE extname = 'hilo' AND c.oid = t AND extcondition[array_position(extconfig, t)] = '';
+-- A locked row is no obstacle; a vacuumed or rewritten table keeps its counts.
+BEGIN;
+SELECT value FROM hilo_identity WHERE name = 'merged' FOR UPDATE;
+SELECT next_identity('merged');
+COMMIT;
+VACUUM FULL hilo_identity;
+VACUUM (FREEZE) hilo_identity;
+SELECT next_identity('merged');
+SELECT count(*) = count(DISTINCT name) AS no_name_twice FROM hilo_identity;
+
+-- Without waiting for the disk, if that is asked for.
+SET synchronous_commit = off;
+SELECT next_identity('async'), next_identity('async'), next_identity_for('async'), seed_identity_for('async', 20), next_identity('async');
+BEGIN;
+SELECT next_identity('async'), next_identity('async_new');
+ROLLBACK;
+RESET synchronous_commit;
+SELECT next_identity('async'), next_identity('async_new');
+
+-- No number is in a session's hands.
+DISCARD ALL;
+SELECT next_identity('async');
+\c -
+SELECT next_identity('async');
+SELECT count(drop_identity(name)) > 0 AS dropped FROM hilo_identity WHERE NOT dropped AND name <> '|';
+SELECT hilo_drop('many'), hilo_drop('both'), hilo_drop('rewritten_not');

@@ -1,0 +1,208 @@
+# Promises 1 and 3 for identities, free identities and server-side ids: sixteen sessions at once, on names that nobody has drawn from, and against documents that come by hand.
+use strict;
+use warnings;
+
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $SESSIONS = 16;
+
+my $node = PostgreSQL::Test::Cluster->new('sessions');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+max_connections = 60
+autovacuum = off
+log_statement = none
+});
+$node->start;
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION hilo;
+	CREATE UNLOGGED TABLE drawn (session int, name text, number bigint, nth int);
+});
+
+# Run statements in $count sessions that start at the same moment: they wait
+# for a lock until all of them are there.  $statement->($session) is what a
+# session runs; returns the errors.
+sub at_once
+{
+	my ($count, $statement) = @_;
+	my $gate = $node->background_psql('postgres');
+	$gate->query_safe('SELECT pg_advisory_lock(1)');
+
+	my @runs;
+	foreach my $session (1 .. $count)
+	{
+		my %run = (in => $statement->($session), out => '', err => '');
+		$run{in} = "SELECT pg_advisory_lock_shared(1) \\g /dev/null\n$run{in}\n";
+		$run{handle} = IPC::Run::start(
+			[ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'), '-f', '-' ],
+			'<', \$run{in}, '>', \$run{out}, '2>', \$run{err});
+		push @runs, \%run;
+	}
+	$_->{handle}->pump_nb foreach @runs;
+	$node->poll_query_until('postgres',
+		"SELECT count(*) = $count FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+	  or die 'not all sessions have come';
+	$gate->quit;
+
+	my @errors;
+	foreach my $run (@runs)
+	{
+		$run->{handle}->finish;
+		push @errors, $run->{err} if $run->{err} ne '';
+	}
+	return join "\n", @errors;
+}
+
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
+#
+# An identity counts without gaps
+#
+
+# Half of the sessions in one statement, half in one transaction a draw.
+is( at_once($SESSIONS, sub {
+		my ($session) = @_;
+		my $insert = "INSERT INTO drawn SELECT $session, 'n', next_identity_for('n')";
+		return $session % 2
+		  ? "$insert, i FROM generate_series(1, 500) i;"
+		  : join "\n", map { "$insert, $_;" } 1 .. 500;
+	}),
+	'',
+	"$SESSIONS sessions draw 500 numbers each of an identity that nobody has drawn from");
+is( sql(q{SELECT count(*), count(DISTINCT number), min(number), max(number) FROM drawn WHERE name = 'n'}),
+	'8000|8000|1|8000', 'exactly 1..8000');
+is( sql(q{SELECT count(*) FROM (SELECT number < lag(number) OVER (PARTITION BY session ORDER BY nth) AS down FROM drawn WHERE name = 'n') d WHERE down}),
+	0, 'each session counts up');
+is( sql(q{SELECT count(*) > 100 FROM (SELECT session <> lag(session) OVER (ORDER BY number) AS other FROM drawn WHERE name = 'n') d WHERE other}),
+	't', 'they took turns');
+is(sql(q{SELECT value FROM hilo_identity WHERE name = 'n'}), 8000, 'the identity stands at 8000');
+
+# What is rolled back leaves gaps, and nobody waits for it or fails: in all
+# isolation levels.
+is( at_once($SESSIONS, sub {
+		my ($session) = @_;
+		my $level = ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')[ $session % 3 ];
+		my $end = $session % 2 ? 'COMMIT' : 'ROLLBACK';
+		return join "\n", map { qq{
+			BEGIN ISOLATION LEVEL $level;
+			INSERT INTO drawn SELECT $session, 'r', next_identity_for('r'), $_;
+			$end;} } 1 .. 100;
+	}),
+	'',
+	'the same in transactions of all levels, half of them rolled back: no error');
+is( sql(q{SELECT count(*), count(DISTINCT number), (SELECT value FROM hilo_identity WHERE name = 'r') FROM drawn WHERE name = 'r'}),
+	'800|800|1600', 'gaps, no duplicates');
+
+#
+# Free identities against documents that come by hand
+#
+
+# A drawer notes when it began to look; whoever inserts by hand, when the
+# document was there.  A number that is returned must not be that of a document
+# that was there before the look; it may be that of a later one, and only then
+# may its insert fail.
+sql(q{
+	CREATE TABLE users (id text COLLATE "C" PRIMARY KEY);
+	INSERT INTO users SELECT 'users/' || i FROM generate_series(1, 500) i;
+	CREATE UNLOGGED TABLE returned (session int, id text, began timestamptz, inserted boolean);
+	CREATE UNLOGGED TABLE by_hand (id text, was_there timestamptz);
+
+	CREATE PROCEDURE draw_free(session int, n int) LANGUAGE plpgsql AS $$
+	DECLARE
+		id text;
+		began timestamptz;
+	BEGIN
+		FOR i IN 1 .. n LOOP
+			began := clock_timestamp();
+			id := next_identity_free('users/');
+			BEGIN
+				INSERT INTO users VALUES (id);
+				INSERT INTO returned VALUES (session, id, began, true);
+			EXCEPTION WHEN unique_violation THEN
+				INSERT INTO returned VALUES (session, id, began, false);
+			END;
+			COMMIT;
+		END LOOP;
+	END $$;
+
+	CREATE PROCEDURE insert_by_hand(seed float, n int) LANGUAGE plpgsql AS $$
+	DECLARE
+		new_id text;
+		was_there timestamptz;
+	BEGIN
+		PERFORM setseed(seed);
+		FOR i IN 1 .. n LOOP
+			/* A little ahead of the others, who are to run into it. */
+			SELECT 'users/' || value + (random() * 40)::int INTO new_id
+				FROM hilo_identity WHERE name = 'users';
+			BEGIN
+				INSERT INTO users VALUES (new_id) RETURNING clock_timestamp() INTO was_there;
+				INSERT INTO by_hand VALUES (new_id, was_there);
+			EXCEPTION WHEN unique_violation THEN
+				NULL;
+			END;
+			COMMIT;
+		END LOOP;
+	END $$;
+	SELECT seed_identity_for('users', 0);
+});
+is( at_once($SESSIONS + 4, sub {
+		my ($session) = @_;
+		return $session <= $SESSIONS
+		  ? "CALL draw_free($session, 200);"
+		  : "CALL insert_by_hand($session / 100.0, 1500);";
+	}),
+	'',
+	"$SESSIONS sessions draw 200 free identities each, while 4 others insert by hand");
+is( sql(q{SELECT count(*), count(DISTINCT id), count(DISTINCT session) FROM returned}),
+	'3200|3200|16', 'none was returned twice');
+is( sql(q{SELECT count(*) FROM returned r JOIN by_hand h USING (id) WHERE h.was_there < r.began}),
+	0, 'none was that of a document that was there before');
+is( sql(q{SELECT count(*) FROM returned r WHERE NOT inserted AND NOT EXISTS (SELECT FROM by_hand h WHERE h.id = r.id)}),
+	0, 'each could be inserted, but for those that were taken by hand afterwards');
+is(sql(q{SELECT count(*) FROM returned WHERE hilo_number(id) <= 500}), 0, 'none is among the old ones');
+is( sql(q{SELECT count(*) > 100 FROM by_hand h
+			WHERE hilo_number(id) < (SELECT max(hilo_number(id)) FROM returned)
+			AND NOT EXISTS (SELECT FROM returned r WHERE r.id = h.id)}),
+	't', 'many documents by hand were stepped over');
+note(sql(q{SELECT 'by hand: ' || (SELECT count(*) FROM by_hand) || ', taken after they were returned: ' || (SELECT count(*) FROM returned WHERE NOT inserted)}));
+
+# A document of an open transaction counts as taken, and is not waited for.
+my $open = $node->background_psql('postgres');
+my $last = sql(q{SELECT value FROM hilo_identity WHERE name = 'users'});
+my ($one, $two) = map { 'users/' . ($last + $_ + 100) } 1, 2;
+sql(qq{SELECT seed_identity_for('users', $last + 100)});
+$open->query_safe(qq{BEGIN; INSERT INTO users VALUES ('$one') ON CONFLICT DO NOTHING;});
+is(sql(q{SET lock_timeout = '10s'; SELECT next_identity_free('users/')}),
+	$two, 'a document of an open transaction is stepped over, without waiting for it');
+is( sql(qq{BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) > 0 FROM users; SELECT next_identity_free('users/'); COMMIT;}),
+	"t\nusers/" . ($last + 103), 'in REPEATABLE READ, too');
+$open->query_safe('ROLLBACK');
+$open->quit;
+
+#
+# Server-side ids: one count for all prefixes
+#
+is( at_once($SESSIONS, sub {
+		my ($session) = @_;
+		return join "\n", map {
+			my $prefix = ('a/', 'b/', 'a/b/', 'companies/')[ ($_ + $session) % 4 ];
+			"INSERT INTO drawn SELECT $session, '$prefix', hilo_number(next_server_side_id('$prefix')), $_;"
+		} 1 .. 300;
+	}),
+	'',
+	"$SESSIONS sessions draw 300 server-side ids each of 4 prefixes");
+my $server_side = q{(SELECT * FROM drawn WHERE name LIKE '%/') s};
+is( sql("SELECT count(*), count(DISTINCT number), min(number), max(number), count(DISTINCT name) FROM $server_side"),
+	'4800|4800|1|4800|4', 'all numbers are distinct');
+is( sql("SELECT count(*) FROM (SELECT number < lag(number) OVER (PARTITION BY session ORDER BY nth) AS down FROM $server_side) d WHERE down"),
+	0, 'they increase in each session, whatever the prefix');
+is( sql("SELECT count(*) > 100 FROM (SELECT session <> lag(session) OVER (ORDER BY number) AS other FROM $server_side) d WHERE other"),
+	't', 'the sessions took turns');
+
+$node->stop;
+done_testing();
