@@ -70,24 +70,30 @@ hilo_api_name(FunctionCallInfo fcinfo, int arg, const char *what)
 	return name;
 }
 
-text *
+HiloName
 hilo_api_collection(FunctionCallInfo fcinfo)
 {
-	text	   *name;
+	HiloName	name = hilo_api_name(fcinfo, 0, "collection");
 
-	hilo_api_reject_null(fcinfo, 0, "collection");
-	name = PG_GETARG_TEXT_PP(0);
-	hilo_check_collection(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name),
-						  hilo_identity_parts_separator);
+	hilo_check_collection(name.data, name.len, hilo_identity_parts_separator);
 	return name;
 }
 
 HiloCacheEntry *
 hilo_api_find_entry(FunctionCallInfo fcinfo)
 {
-	text	   *name = hilo_api_collection(fcinfo);
+	HiloName	name = hilo_api_name(fcinfo, 0, "collection");
+	HiloCacheEntry *entry = hilo_cache_find(name);
 
-	return hilo_cache_entry(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
+	if (unlikely(entry == NULL ||
+				 entry->name_generation != hilo_settings_generation))
+	{
+		hilo_check_collection(name.data, name.len,
+							  hilo_identity_parts_separator);
+		entry = hilo_cache_entry(name);
+		entry->name_generation = hilo_settings_generation;
+	}
+	return entry;
 }
 
 TupleDesc

@@ -19,15 +19,14 @@
 #include "settings.h"
 
 /*
- * What a place in a query remembers of its last call, in fn_extra: the cache
- * entry of its collection, and the row type of its result.
+ * What a place in a query remembers between calls, in fn_extra.
  */
 typedef struct HiloCallSite
 {
-	HiloCacheEntry *entry;
 	bool		constant;		/* will all calls have the same collection? */
-	uint32		generation;		/* of the settings under which the entry was
-								 * found; 0: none yet */
+	HiloCacheEntry *entry;		/* if so: its cache entry, */
+	uint32		generation;		/* and that of the settings under which it was
+								 * found; 0: not yet */
 	TupleDesc	result_desc;	/* NULL: not asked for yet */
 } HiloCallSite;
 
@@ -47,7 +46,7 @@ extern HiloName hilo_api_name(FunctionCallInfo fcinfo, int arg,
 							  const char *what);
 
 /* The first argument, checked to be a collection's name. */
-extern text *hilo_api_collection(FunctionCallInfo fcinfo);
+extern HiloName hilo_api_collection(FunctionCallInfo fcinfo);
 
 /* The cache entry for it, the slow way. */
 extern HiloCacheEntry *hilo_api_find_entry(FunctionCallInfo fcinfo);
@@ -67,20 +66,6 @@ hilo_api_prevent_unless_may_write(const char *function)
 	PreventCommandIfParallelMode(function);
 }
 
-/* Is this the collection of the site's last call? */
-static inline bool
-hilo_api_is_same_collection(FunctionCallInfo fcinfo,
-							const HiloCacheEntry *entry)
-{
-	text	   *name;
-
-	if (PG_ARGISNULL(0))
-		return false;
-	name = PG_GETARG_TEXT_PP(0);
-	return VARSIZE_ANY_EXHDR(name) == (Size) entry->name.len &&
-		memcmp(VARDATA_ANY(name), entry->name.data, entry->name.len) == 0;
-}
-
 /* The cache entry of the collection named by the first argument. */
 static inline HiloCacheEntry *
 hilo_api_entry(FunctionCallInfo fcinfo)
@@ -93,8 +78,9 @@ hilo_api_entry(FunctionCallInfo fcinfo)
 	site = fcinfo->flinfo->fn_extra;
 	if (unlikely(site == NULL))
 		site = hilo_api_call_site(fcinfo->flinfo);
-	if (unlikely(site->generation != hilo_settings_generation) ||
-		(!site->constant && !hilo_api_is_same_collection(fcinfo, site->entry)))
+	if (unlikely(!site->constant))
+		return hilo_api_find_entry(fcinfo);
+	if (unlikely(site->generation != hilo_settings_generation))
 	{
 		site->entry = hilo_api_find_entry(fcinfo);
 		site->generation = hilo_settings_generation;

@@ -83,6 +83,15 @@ hilo_document_id(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(assign_id(hilo_api_entry(fcinfo), requested));
 }
 
+static HiloCacheEntry *
+checked_entry(const char *collection)
+{
+	HiloName	name = {collection, strlen(collection)};
+
+	hilo_check_collection(name.data, name.len, hilo_identity_parts_separator);
+	return hilo_cache_entry(name);
+}
+
 /* The entry of the collection that is named like rel, or its topmost parent. */
 static HiloCacheEntry *
 collection_of_table(Relation rel)
@@ -95,8 +104,7 @@ collection_of_table(Relation rel)
 
 		name = get_rel_name(llast_oid(ancestors));
 	}
-	hilo_check_collection(name, strlen(name), hilo_identity_parts_separator);
-	return hilo_cache_entry(name, strlen(name));
+	return checked_entry(name);
 }
 
 /* Find the id column of the trigger's table, and see that it can hold ids. */
@@ -140,13 +148,7 @@ make_trigger_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 
 	find_id_column(&site, trigdata->tg_relation, trigger->tgargs[0]);
 	if (trigger->tgnargs == 2)
-	{
-		const char *name = trigger->tgargs[1];
-
-		hilo_check_collection(name, strlen(name),
-							  hilo_identity_parts_separator);
-		site.entry = hilo_cache_entry(name, strlen(name));
-	}
+		site.entry = checked_entry(trigger->tgargs[1]);
 	else
 		site.entry = collection_of_table(trigdata->tg_relation);
 

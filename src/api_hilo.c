@@ -300,7 +300,7 @@ format_id(FunctionCallInfo fcinfo, const char *suffix, int suffix_len)
 {
 	char		start[HILO_MAX_START_LEN];
 	int			start_len;
-	text	   *collection = hilo_api_collection(fcinfo);
+	HiloName	collection = hilo_api_collection(fcinfo);
 	int64		number;
 
 	hilo_api_reject_null(fcinfo, 1, "number");
@@ -310,8 +310,7 @@ format_id(FunctionCallInfo fcinfo, const char *suffix, int suffix_len)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("number must be at least 1")));
 
-	start_len = hilo_document_id_start(start, VARDATA_ANY(collection),
-									   VARSIZE_ANY_EXHDR(collection),
+	start_len = hilo_document_id_start(start, collection.data, collection.len,
 									   hilo_identity_parts_separator,
 									   hilo_server_prefix);
 	return hilo_build_id(start, start_len, number, suffix, suffix_len);

@@ -29,6 +29,9 @@ typedef struct HiloCacheEntry
 	int64		last;
 	int64		high;
 
+	/* Generation of the settings under which the name was found good. */
+	uint32		name_generation;
+
 	/* What ids start with, once hilo_cache_make_id_start() has made it. */
 	char	   *id_start;
 	int			id_start_len;
@@ -46,8 +49,11 @@ typedef struct HiloCacheEntry
 
 extern void hilo_cache_init(void);
 
-/* The entry of a collection; an empty one if it is new to this backend. */
-extern HiloCacheEntry *hilo_cache_entry(const char *data, int len);
+/* The entry of a collection; NULL if it is new to this backend. */
+extern HiloCacheEntry *hilo_cache_find(HiloName name);
+
+/* The same, but makes an empty entry then.  The name must be a good one. */
+extern HiloCacheEntry *hilo_cache_entry(HiloName name);
 
 /*
  * Claim a new range for an entry that has no number left, or find that the one
