@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "commands/trigger.h"
 #include "funcapi.h"
 #include "nodes/primnodes.h"
 
@@ -32,6 +33,21 @@ hilo_api_call_site(FmgrInfo *flinfo)
 		flinfo->fn_extra = site;
 	}
 	return site;
+}
+
+void
+hilo_api_check_insert_trigger(FunctionCallInfo fcinfo, const char *function)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) ||
+		!TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
+		!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) ||
+		!TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("%s() must be fired before insert for each row",
+						function)));
 }
 
 void

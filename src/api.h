@@ -33,6 +33,10 @@ typedef struct HiloCallSite
 /* The site of a call, made at the first one. */
 extern HiloCallSite *hilo_api_call_site(FmgrInfo *flinfo);
 
+/* Raise 39P01 unless this is a trigger before insert, for each row. */
+extern void hilo_api_check_insert_trigger(FunctionCallInfo fcinfo,
+										  const char *function);
+
 /* Raise 22004 if argument number arg, called name, is NULL. */
 extern void hilo_api_reject_null(FunctionCallInfo fcinfo, int arg,
 								 const char *name);

@@ -188,15 +188,7 @@ hilo_assign_id(PG_FUNCTION_ARGS)
 	text	   *requested;
 	text	   *id;
 
-	if (!CALLED_AS_TRIGGER(fcinfo) ||
-		!TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
-		!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) ||
-		!TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("%s() must be fired before insert for each row",
-						"hilo_assign_id")));
-
+	hilo_api_check_insert_trigger(fcinfo, "hilo_assign_id");
 	hilo_api_prevent_unless_may_write("hilo_assign_id()");
 	site = fcinfo->flinfo->fn_extra;
 	if (site == NULL)

@@ -15,16 +15,14 @@
 #include "access/table.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
-#include "fmgr.h"
-#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/rel.h"
 
+#include "api.h"
 #include "binding.h"
 #include "catalog.h"
 #include "column_ref.h"
 #include "counter.h"
-#include "document_id.h"
 
 PG_FUNCTION_INFO_V1(hilo_guard_rows);
 PG_FUNCTION_INFO_V1(hilo_guard_bindings);
@@ -46,21 +44,6 @@ required_column(TriggerData *trigdata, int attnum)
 						NameStr(TupleDescAttr(desc, attnum - 1)->attname),
 						RelationGetRelationName(trigdata->tg_relation))));
 	return value;
-}
-
-static void
-check_fired_by_insert(FunctionCallInfo fcinfo, const char *function)
-{
-	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-
-	if (!CALLED_AS_TRIGGER(fcinfo) ||
-		!TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
-		!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) ||
-		!TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("%s() must be fired before insert for each row",
-						function)));
 }
 
 static void
@@ -99,7 +82,7 @@ hilo_guard_rows(PG_FUNCTION_ARGS)
 	text	   *collection;
 	HiloName	name;
 
-	check_fired_by_insert(fcinfo, "hilo_guard_rows");
+	hilo_api_check_insert_trigger(fcinfo, "hilo_guard_rows");
 	which = guarded_table(trigdata);
 
 	/* Raises an error if the columns are not those that are read here. */
@@ -144,7 +127,7 @@ hilo_guard_bindings(PG_FUNCTION_ARGS)
 	Datum		value;
 	bool		isnull;
 
-	check_fired_by_insert(fcinfo, "hilo_guard_bindings");
+	hilo_api_check_insert_trigger(fcinfo, "hilo_guard_bindings");
 	if (RelationGetRelid(trigdata->tg_relation) != hilo_catalog_binding_table())
 		refuse_table(trigdata);
 

@@ -55,78 +55,6 @@ my @draws_of_nextval = (
 	"SELECT 'users', nextval('users');",
 );
 
-# One client's script.  A third of the clients commit, and connect again now
-# and then; a third roll back; a third never end their transaction.
-sub write_script
-{
-	my ($name, $client, @draws) = @_;
-	my $file = "$dir/$name.$client.sql";
-	my ($begin, $end) = (
-		[ 'BEGIN;', 'COMMIT;' ],
-		[ "BEGIN;\nSAVEPOINT s;", "ROLLBACK TO s;\nROLLBACK;" ],
-		[ '', '' ])[ $client % 3 ]->@*;
-	my $script = $client % 3 == 2 ? "BEGIN;\n" : '';
-
-	for my $i (0 .. $STATEMENTS - 1)
-	{
-		my $n = $i % 5;
-		$script .= "$begin\n" if $n == 0;
-		my $draw = $draws[($i + $client) % @draws];
-		my $nth = int($i / @draws);
-		$script .= $draw =~ s/%d/$nth/r . "\n";
-		$script .= "$end\n" if $n == 4;
-		$script .= "\\c -\n" if $client % 3 == 0 && $i % 50 == 49;
-	}
-	append_to_file($file, $script);
-	return $file;
-}
-
-sub lines_of
-{
-	my ($file) = @_;
-
-	return -e $file ? split(/\n/, slurp_file($file)) : ();
-}
-
-# Start the server, let the clients draw, and kill it.  The clients are
-# processes of their own and keep their logs in files.  Returns all lines.
-sub crash_round
-{
-	my ($node, $name, $round) = @_;
-	my (@clients, @logs);
-
-	$node->start;
-	for my $client (0 .. $CLIENTS - 1)
-	{
-		my $log = "$dir/$name.$client.$round";
-		push @logs, $log;
-		push @clients, IPC::Run::start(
-			[
-				$node->installed_command('psql'), '-XAtq',
-				'-v', 'ON_ERROR_STOP=1', '-v', "round=$round",
-				'-d', $node->connstr('postgres'),
-				'-f', "$dir/$name.$client.sql"
-			],
-			'<', '/dev/null', '>', "$log.out", '2>', "$log.err");
-	}
-	wait_until("every client has drawn", sub {
-		!grep { lines_of("$_.out") < $LEAST } @logs
-	});
-	kill_server($node);
-	$_->finish for @clients;
-
-	# All of them were cut off: none had reached its end, or an error.
-	my $cut_off = grep {
-		slurp_file("$_.err") =~ /connection/ && slurp_file("$_.err") !~ /ERROR/
-	} @logs;
-	if ($cut_off < $CLIENTS)
-	{
-		fail("round $round of $name: only the kill ends a client");
-		diag(slurp_file("$_.err")) for @logs;
-	}
-	return map { lines_of("$_.out") } @logs;
-}
-
 # Add the numbers in the lines to %$seen; returns those that were there before.
 sub repeats
 {
@@ -154,10 +82,12 @@ sub rounds
 	my ($node, $name, @draws) = @_;
 	my (%seen, @repeats);
 
-	write_script($name, $_, @draws) for 0 .. $CLIENTS - 1;
+	my @scripts = map { client_script("$dir/$name.$_.sql", $_, $STATEMENTS, @draws) }
+	  0 .. $CLIENTS - 1;
 	for my $round (1 .. $ROUNDS)
 	{
-		@repeats = repeats(\%seen, crash_round($node, $name, $round));
+		@repeats = repeats(\%seen,
+			crash_round($node, $round, "$dir/$name", $LEAST, @scripts));
 		last if @repeats;
 	}
 	return (\%seen, \@repeats);

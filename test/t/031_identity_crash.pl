@@ -55,80 +55,6 @@ my @draws = (
 	"SELECT n, next_identity_for(n) FROM (VALUES ('new_' || :round || '_%d')) v(n);",
 );
 
-# One client's script.  A third of the clients commit, and connect again now
-# and then; a third roll back; a third never end their transaction.
-sub write_script
-{
-	my ($client) = @_;
-	my ($begin, $end) = (
-		[ 'BEGIN;', 'COMMIT;' ],
-		[ "BEGIN;\nSAVEPOINT s;", "ROLLBACK TO s;\nROLLBACK;" ],
-		[ '', '' ])[ $client % 3 ]->@*;
-	my $script = $client % 3 == 2 ? "BEGIN;\n" : '';
-
-	for my $i (0 .. $STATEMENTS - 1)
-	{
-		my $n = $i % 5;
-		$script .= "$begin\n" if $n == 0;
-		my $draw = $draws[($i + $client) % @draws];
-		my $nth = int($i / @draws);
-		$script .= $draw =~ s/%d/$nth/r . "\n";
-		$script .= "$end\n" if $n == 4;
-		$script .= "\\c -\n" if $client % 3 == 0 && $i % 50 == 49;
-	}
-	append_to_file("$dir/client.$client.sql", $script);
-	return;
-}
-
-# The lines that are whole, without empty ones.
-sub lines_of
-{
-	my ($file) = @_;
-
-	my @lines = -e $file ? slurp_file($file) =~ /^(.+)\n/mg : ();
-	return @lines;
-}
-
-# Start the server, let the clients draw, and kill it.  The clients are
-# processes of their own and keep their logs in files: what is there was
-# written before the client drew again.  Returns all lines.
-sub crash_round
-{
-	my ($node, $name, $round) = @_;
-	my (@clients, @logs);
-
-	$node->start;
-	for my $client (0 .. $CLIENTS - 1)
-	{
-		my $log = "$dir/$name.$client.$round";
-		push @logs, $log;
-		push @clients, IPC::Run::start(
-			[
-				$node->installed_command('psql'), '-XAtq',
-				'-v', 'ON_ERROR_STOP=1', '-v', "round=$round",
-				'-d', $node->connstr('postgres'),
-				'-f', "$dir/client.$client.sql"
-			],
-			'<', '/dev/null', '>', "$log.out", '2>', "$log.err");
-	}
-	wait_until('every client has drawn', sub {
-		!grep { lines_of("$_.out") < $LEAST } @logs
-	});
-	kill_server($node);
-	$_->finish for @clients;
-
-	# All of them were cut off: none had reached its end, or an error.
-	my $cut_off = grep {
-		slurp_file("$_.err") =~ /connection/ && slurp_file("$_.err") !~ /ERROR/
-	} @logs;
-	if ($cut_off < $CLIENTS)
-	{
-		fail("round $round of $name: only the kill ends a client");
-		diag(slurp_file("$_.err")) for @logs;
-	}
-	return map { lines_of("$_.out") } @logs;
-}
-
 # Add the numbers in the lines to %$seen; returns those that were there before,
 # and those that a search should not have given.
 sub repeats
@@ -162,7 +88,8 @@ sub new_server
 	return $node;
 }
 
-write_script($_) for 0 .. $CLIENTS - 1;
+my @scripts = map { client_script("$dir/client.$_.sql", $_, $STATEMENTS, @draws) }
+  0 .. $CLIENTS - 1;
 
 #
 # synchronous_commit = on
@@ -171,7 +98,8 @@ my $node = new_server('on', "synchronous_commit = on\n");
 my (%seen, @repeats);
 for my $round (1 .. $ROUNDS)
 {
-	@repeats = repeats(\%seen, crash_round($node, 'on', $round));
+	@repeats = repeats(\%seen,
+		crash_round($node, $round, "$dir/on", $LEAST, @scripts));
 	last if @repeats;
 }
 is("@repeats", '', "$ROUNDS times kill -9: no number came twice, none was a document's");
@@ -211,7 +139,7 @@ my %before;
 my (@within, $back);
 for my $round (1 .. $ROUNDS)
 {
-	my @lines = crash_round($node, 'off', $round);
+	my @lines = crash_round($node, $round, "$dir/off", $LEAST, @scripts);
 	push @within, repeats({}, @lines);
 	$back = repeats(\%before, @lines);
 	last if $back;

@@ -2,6 +2,9 @@
 #
 #   kill_server($node)        kill -9 of a whole server, at once
 #   wait_until($what, $code)  poll a condition
+#   client_script(...)        what a client of a crash test does
+#   crash_round(...)          clients draw, the server is killed
+#   lines_of($file)           the lines that a client has logged
 #   HiloCrash::Session        a psql that stays connected, also one that waits
 package HiloCrash;
 
@@ -10,9 +13,11 @@ use warnings;
 
 use Exporter 'import';
 use IPC::Run ();
+use PostgreSQL::Test::Utils;
+use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw(kill_server wait_until server_processes);
+our @EXPORT = qw(kill_server wait_until server_processes client_script crash_round lines_of);
 
 my $TIMEOUT = 120;
 
@@ -75,6 +80,81 @@ sub kill_server
 	unlink $node->data_dir . '/postmaster.pid',
 	  $node->host . '/.s.PGSQL.' . $node->port . '.lock';
 	return;
+}
+
+# Write a client's script of $count statements, in transactions of five.  A
+# third of the clients commit, and connect again now and then; a third roll
+# back; a third never end their transaction.  %d in a statement is how often it
+# has come before.
+sub client_script
+{
+	my ($file, $client, $count, @draws) = @_;
+	my ($begin, $end) = (
+		[ 'BEGIN;', 'COMMIT;' ],
+		[ "BEGIN;\nSAVEPOINT s;", "ROLLBACK TO s;\nROLLBACK;" ],
+		[ '', '' ])[ $client % 3 ]->@*;
+	my $script = $client % 3 == 2 ? "BEGIN;\n" : '';
+
+	for my $i (0 .. $count - 1)
+	{
+		my $n = $i % 5;
+		$script .= "$begin\n" if $n == 0;
+		my $draw = $draws[($i + $client) % @draws];
+		my $nth = int($i / @draws);
+		$script .= $draw =~ s/%d/$nth/r . "\n";
+		$script .= "$end\n" if $n == 4;
+		$script .= "\\c -\n" if $client % 3 == 0 && $i % 50 == 49;
+	}
+	append_to_file($file, $script);
+	return $file;
+}
+
+# The lines of a log that are whole, without empty ones.
+sub lines_of
+{
+	my ($file) = @_;
+
+	my @lines = -e $file ? slurp_file($file) =~ /^(.+)\n/mg : ();
+	return @lines;
+}
+
+# Start the server, let a client run each of the scripts, and kill it when all
+# have logged $least lines.  The clients are processes of their own and keep
+# their logs in files, named $log and what follows: what is there was written
+# before the client drew again.  Returns all lines.
+sub crash_round
+{
+	my ($node, $round, $log, $least, @scripts) = @_;
+	my (@clients, @logs);
+
+	$node->start;
+	for my $script (@scripts)
+	{
+		push @logs, "$log.$round." . @logs;
+		push @clients, IPC::Run::start(
+			[
+				$node->installed_command('psql'), '-XAtq',
+				'-v', 'ON_ERROR_STOP=1', '-v', "round=$round",
+				'-d', $node->connstr('postgres'), '-f', $script
+			],
+			'<', '/dev/null', '>', "$logs[-1].out", '2>', "$logs[-1].err");
+	}
+	wait_until('every client has drawn', sub {
+		!grep { lines_of("$_.out") < $least } @logs
+	});
+	kill_server($node);
+	$_->finish for @clients;
+
+	# All of them were cut off: none had reached its end, or an error.
+	my $cut_off = grep {
+		slurp_file("$_.err") =~ /connection/ && slurp_file("$_.err") !~ /ERROR/
+	} @logs;
+	if ($cut_off < @scripts)
+	{
+		fail("round $round of $log: only the kill ends a client");
+		diag(slurp_file("$_.err")) for @logs;
+	}
+	return map { lines_of("$_.out") } @logs;
 }
 
 package HiloCrash::Session;
