@@ -108,6 +108,23 @@ is_taken(int64 number, void *arg)
 }
 
 /*
+ * Everybody can make a table with the name of an unbound identity, and fill it
+ * such that the search leaps: that far ahead is for those who may seed.
+ */
+static void
+check_may_jump(const HiloCounter *identity, int64 last, int64 number)
+{
+	if (number - last > hilo_max_range_size &&
+		!hilo_catalog_may_seed(HILO_TABLE_IDENTITIES))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to raise identity \"%.*s\" from " INT64_FORMAT " to " INT64_FORMAT,
+						identity->name.len, identity->name.data, last, number),
+				 errdetail("Raising by more than hilo.max_range_size, because of a table that is not bound, needs the privilege to execute seed_identity_for()."),
+				 errhint("Have the table bound with hilo_bind().")));
+}
+
+/*
  * Draw the next number of an identity that no document has; *tries is how many
  * were looked up.
  *
@@ -131,10 +148,12 @@ next_free(HiloCounter *identity, int *tries)
 							  &number, tries))
 			ereport(ERROR,
 					(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
-					 errmsg("no free number is left for identity \"%.*s\"",
+					 errmsg("no free number was found for identity \"%.*s\"",
 							identity->name.len, identity->name.data),
-					 errdetail("Numbers above " INT64_FORMAT " were looked up, the limit is " INT64_FORMAT ".",
-							   last, limit)));
+					 errdetail("Numbers from " INT64_FORMAT " up to the limit " INT64_FORMAT " were looked up.",
+							   last + 1, limit)));
+		if (!hilo_documents_are_bound(documents))
+			check_may_jump(identity, last, number);
 	} while (!hilo_counter_claim_number(identity, number));
 
 	hilo_documents_close(documents);

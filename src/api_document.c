@@ -101,8 +101,13 @@ collection_of_table(Relation rel)
 	if (rel->rd_rel->relispartition)
 	{
 		List	   *ancestors = get_partition_ancestors(RelationGetRelid(rel));
+		char	   *root = NULL;
 
-		name = get_rel_name(llast_oid(ancestors));
+		/* A partition that is being detached concurrently has none. */
+		if (ancestors != NIL)
+			root = get_rel_name(llast_oid(ancestors));
+		if (root != NULL)
+			name = root;
 	}
 	return checked_entry(name);
 }

@@ -13,13 +13,13 @@
 #include "postgres.h"
 
 #include "access/table.h"
-#include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "utils/builtins.h"
 #include "utils/rel.h"
 
 #include "api.h"
 #include "binding.h"
+#include "binding_row.h"
 #include "catalog.h"
 #include "column_ref.h"
 #include "counter.h"
@@ -119,6 +119,7 @@ Datum
 hilo_guard_bindings(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	Relation	bindings;
 	TupleDesc	desc;
 	text	   *collection;
 	HiloName	name;
@@ -128,15 +129,13 @@ hilo_guard_bindings(PG_FUNCTION_ARGS)
 	bool		isnull;
 
 	hilo_api_check_insert_trigger(fcinfo, "hilo_guard_bindings");
-	if (RelationGetRelid(trigdata->tg_relation) != hilo_catalog_binding_table())
-		refuse_table(trigdata);
 
-	desc = RelationGetDescr(trigdata->tg_relation);
-	if (desc->natts != HILO_BINDING_COLUMNS ||
-		TupleDescAttr(desc, HILO_ANUM_BINDING_NAME - 1)->atttypid != TEXTOID ||
-		TupleDescAttr(desc, HILO_ANUM_BINDING_COLUMN - 1)->attlen != sizeof(HiloColumn) ||
-		TupleDescAttr(desc, HILO_ANUM_BINDING_FUNCTION - 1)->atttypid != TEXTOID)
+	/* Raises an error if the columns are not those that are read here. */
+	bindings = hilo_catalog_open_bindings(AccessShareLock);
+	if (RelationGetRelid(trigdata->tg_relation) != RelationGetRelid(bindings))
 		refuse_table(trigdata);
+	table_close(bindings, AccessShareLock);
+	desc = RelationGetDescr(trigdata->tg_relation);
 
 	collection = DatumGetTextPP(required_column(trigdata,
 												HILO_ANUM_BINDING_NAME));

@@ -141,7 +141,7 @@ static void
 check_may_raise(HiloCacheEntry *entry, int64 last_max)
 {
 	if (last_max > hilo_counter_max(&entry->counter) &&
-		!hilo_catalog_may_seed())
+		!hilo_catalog_may_seed(HILO_TABLE_COLLECTIONS))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied to raise collection \"%.*s\" to " INT64_FORMAT,

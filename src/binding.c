@@ -33,6 +33,7 @@
 #include "utils/syscache.h"
 
 #include "binding.h"
+#include "binding_row.h"
 #include "catalog.h"
 #include "compat.h"
 #include "document_id.h"
@@ -51,6 +52,7 @@ typedef struct Part
 struct HiloDocuments
 {
 	const HiloCounter *identity;
+	bool		bound;
 
 	/* If they are in a table. */
 	List	   *parts;			/* of Part * */
@@ -64,37 +66,120 @@ struct HiloDocuments
 };
 
 /*
+ * Index probes
+ */
+
+/* Rows that an index scan has met, dead ones. */
+typedef struct DeadRows
+{
+	ItemPointerData *tids;
+	int			count;
+	int			room;
+} DeadRows;
+
+static void
+note_dead(DeadRows *dead, ItemPointer tid)
+{
+	if (dead->count == dead->room)
+	{
+		dead->room = Max(8, dead->room * 2);
+		dead->tids = dead->tids == NULL ?
+			palloc(dead->room * sizeof(ItemPointerData)) :
+			repalloc(dead->tids, dead->room * sizeof(ItemPointerData));
+	}
+	dead->tids[dead->count++] = *tid;
+}
+
+/* Put a row with this key into slot; or, if all are dead, note their TIDs. */
+static bool
+probe_once(Relation heap, Relation index, ScanKey key, Snapshot snapshot,
+		   TupleTableSlot *slot, DeadRows *dead)
+{
+	IndexScanDesc scan = hilo_index_beginscan(heap, index, snapshot, 1);
+	bool		found = false;
+	ItemPointer tid;
+
+	dead->count = 0;
+	index_rescan(scan, key, 1, NULL, 0);
+	while (!found &&
+		   (tid = index_getnext_tid(scan, ForwardScanDirection)) != NULL)
+	{
+		ItemPointerData met = *tid;
+
+		found = index_fetch_heap(scan, slot);
+		if (!found)
+			note_dead(dead, &met);
+	}
+	index_endscan(scan);
+	return found;
+}
+
+/*
+ * Put a row with this key into slot; false if there is none.
+ *
+ * The snapshot is one that sees the present, SnapshotSelf or a dirty one, and
+ * leaves no trace for serializable transactions.  That has a price: a scan reads
+ * a page of the index first and the rows after, and if a row is updated in
+ * between, it finds the old version dead, and does not know the new one.  So
+ * dead rows are believed only when a second scan meets no others: a version
+ * that was alive when that one read the page would be among them.
+ */
+static bool
+probe_index(Relation heap, Relation index, ScanKey key, Snapshot snapshot,
+			TupleTableSlot *slot)
+{
+	DeadRows	dead = {0};
+	DeadRows	before = {0};
+
+	for (;;)
+	{
+		DeadRows	swap;
+
+		if (probe_once(heap, index, key, snapshot, slot, &dead))
+			return true;
+		if (dead.count == 0 ||
+			(dead.count == before.count &&
+			 memcmp(dead.tids, before.tids,
+					dead.count * sizeof(ItemPointerData)) == 0))
+			return false;
+
+		CHECK_FOR_INTERRUPTS();
+		swap = before;
+		before = dead;
+		dead = swap;
+	}
+}
+
+/*
  * The bindings
  */
 
-/*
- * Find the row of a name; NULL if there is none.  Palloc'd.  The snapshot sees
- * what is committed now, and leaves no trace for serializable transactions.
- */
+/* The row of a name; NULL if there is none.  Palloc'd. */
 static HeapTuple
 find_binding(Relation rel, HiloName name)
 {
+	Relation	index = index_open(hilo_catalog_name_index(rel, HILO_ANUM_BINDING_NAME),
+								   AccessShareLock);
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
 	Datum		value = PointerGetDatum(cstring_to_text_with_len(name.data,
 																 name.len));
+	HeapTuple	tuple = NULL;
 	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
 
-	ScanKeyEntryInitialize(&key, 0, HILO_ANUM_BINDING_NAME, BTEqualStrategyNumber,
-						   InvalidOid, C_COLLATION_OID, F_TEXTEQ, value);
-	scan = systable_beginscan(rel, hilo_catalog_name_index(rel, HILO_ANUM_BINDING_NAME),
-							  true, SnapshotSelf, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-		tuple = heap_copytuple(tuple);
-	systable_endscan(scan);
+	ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, InvalidOid,
+						   C_COLLATION_OID, F_TEXTEQ, value);
+	if (probe_index(rel, index, &key, SnapshotSelf, slot))
+		tuple = ExecCopySlotHeapTuple(slot);
+
+	ExecDropSingleTupleTableSlot(slot);
+	index_close(index, AccessShareLock);
 	return tuple;
 }
 
 bool
 hilo_is_bound(HiloName name)
 {
-	Relation	rel = table_open(hilo_catalog_binding_table(), AccessShareLock);
+	Relation	rel = hilo_catalog_open_bindings(AccessShareLock);
 	HeapTuple	tuple = find_binding(rel, name);
 
 	table_close(rel, AccessShareLock);
@@ -124,7 +209,7 @@ hilo_binding_add(HiloName name, const HiloColumn *column, const char *taken,
 		nulls[HILO_ANUM_BINDING_COLUMN - 1] = true;
 	}
 
-	rel = table_open(hilo_catalog_binding_table(), ShareRowExclusiveLock);
+	rel = hilo_catalog_open_bindings(ShareUpdateExclusiveLock);
 	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);
 	old = find_binding(rel, name);
 	if (!HeapTupleIsValid(old))
@@ -143,8 +228,7 @@ hilo_binding_add(HiloName name, const HiloColumn *column, const char *taken,
 bool
 hilo_binding_remove(HiloName name)
 {
-	Relation	rel = table_open(hilo_catalog_binding_table(),
-								 ShareRowExclusiveLock);
+	Relation	rel = hilo_catalog_open_bindings(ShareUpdateExclusiveLock);
 	HeapTuple	tuple = find_binding(rel, name);
 
 	if (HeapTupleIsValid(tuple))
@@ -229,6 +313,9 @@ check_may_look(Relation rel)
 	Oid			relid = RelationGetRelid(rel);
 	AclMode		mode = ACL_SELECT | ACL_INSERT;
 
+	if (!hilo_may_use_schema(RelationGetNamespace(rel), GetUserId()))
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SCHEMA,
+					   get_namespace_name(RelationGetNamespace(rel)));
 	if (pg_class_aclmask(relid, GetUserId(), mode, ACLMASK_ANY) == 0 &&
 		pg_attribute_aclcheck_all(relid, GetUserId(), mode,
 								  ACLMASK_ANY) != ACLCHECK_OK)
@@ -377,7 +464,6 @@ part_has(Part *part, Datum value)
 {
 	SnapshotData dirty;
 	ScanKeyData key;
-	IndexScanDesc scan;
 	bool		found;
 
 	InitDirtySnapshot(dirty);
@@ -385,10 +471,7 @@ part_has(Part *part, Datum value)
 								   part->index->rd_opcintype[0],
 								   part->index->rd_indcollation[0],
 								   &part->equal, value);
-	scan = hilo_index_beginscan(part->heap, part->index, &dirty, 1);
-	index_rescan(scan, &key, 1, NULL, 0);
-	found = index_getnext_slot(scan, ForwardScanDirection, part->slot);
-	index_endscan(scan);
+	found = probe_index(part->heap, part->index, &key, &dirty, part->slot);
 	ExecClearTuple(part->slot);
 	return found;
 }
@@ -546,14 +629,15 @@ HiloDocuments *
 hilo_documents_open(const HiloCounter *identity)
 {
 	HiloDocuments *documents = palloc0(sizeof(HiloDocuments));
-	Relation	rel = table_open(hilo_catalog_binding_table(), AccessShareLock);
+	Relation	rel = hilo_catalog_open_bindings(AccessShareLock);
 	HeapTuple	tuple = find_binding(rel, identity->name);
 	TupleDesc	desc = RelationGetDescr(rel);
 	bool		isnull;
 	Datum		value;
 
 	documents->identity = identity;
-	if (!HeapTupleIsValid(tuple))
+	documents->bound = HeapTupleIsValid(tuple);
+	if (!documents->bound)
 		open_table(documents, table_named_like(identity->name), NULL);
 	else
 	{
@@ -588,6 +672,12 @@ hilo_documents_close(HiloDocuments *documents)
 		table_close(part->heap, AccessShareLock);
 	}
 	pfree(documents);
+}
+
+bool
+hilo_documents_are_bound(const HiloDocuments *documents)
+{
+	return documents->bound;
 }
 
 int64

@@ -26,6 +26,9 @@ extern HiloDocuments *hilo_documents_open_column(const HiloCounter *identity,
 												 const HiloColumn *column);
 extern void hilo_documents_close(HiloDocuments *documents);
 
+/* Did hilo_bind() say so, or is it only a table of that name? */
+extern bool hilo_documents_are_bound(const HiloDocuments *documents);
+
 /* Highest number that can be stored there. */
 extern int64 hilo_documents_limit(const HiloDocuments *documents);
 
@@ -37,12 +40,6 @@ extern bool hilo_documents_have(int64 number, HiloDocuments *documents);
 
 /* Raise 42804 unless the function is one from bigint to boolean. */
 extern void hilo_check_taken_function(Oid function);
-
-/* Columns of the table hilo_binding. */
-#define HILO_ANUM_BINDING_NAME		1
-#define HILO_ANUM_BINDING_COLUMN	2
-#define HILO_ANUM_BINDING_FUNCTION	3
-#define HILO_BINDING_COLUMNS		3
 
 /* Is the collection or identity bound? */
 extern bool hilo_is_bound(HiloName name);

@@ -32,6 +32,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "binding_row.h"
 #include "catalog.h"
 #include "compat.h"
 #include "counter_row.h"
@@ -160,14 +161,20 @@ has_counter_layout(Relation rel)
 }
 
 static void
+report_wrong_layout(Relation rel)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("table \"%s\" is not as the extension \"%s\" made it",
+					RelationGetRelationName(rel), EXTENSION_NAME),
+			 errhint("Create the extension anew, with a dump of the table taken before and restored after.")));
+}
+
+static void
 check_counter_table(Relation rel)
 {
 	if (!has_counter_layout(rel))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s\" is not as the extension \"%s\" made it",
-						RelationGetRelationName(rel), EXTENSION_NAME),
-				 errhint("Create the extension anew, with a dump of the table taken before and restored after.")));
+		report_wrong_layout(rel);
 
 	if (rel->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
 		ereport(ERROR,
@@ -197,12 +204,6 @@ hilo_catalog_table(HiloTable which)
 		return table->oid;
 
 	return table_by_name(table->name);
-}
-
-Oid
-hilo_catalog_binding_table(void)
-{
-	return table_by_name("hilo_binding");
 }
 
 /* Look a table up and open it; NULL if it was dropped meanwhile. */
@@ -320,6 +321,29 @@ hilo_catalog_name_index(Relation table, AttrNumber attnum)
 	return index;
 }
 
+Relation
+hilo_catalog_open_bindings(LOCKMODE lockmode)
+{
+	Oid			types[HILO_BINDING_COLUMNS] = {TEXTOID, InvalidOid, TEXTOID};
+	Relation	rel = table_open(table_by_name("hilo_binding"), lockmode);
+	TupleDesc	desc = RelationGetDescr(rel);
+	bool		good = desc->natts == HILO_BINDING_COLUMNS;
+
+	for (int i = 0; good && i < HILO_BINDING_COLUMNS; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (OidIsValid(types[i]))
+			good = att->atttypid == types[i];
+		else
+			good = getExtensionOfObject(TypeRelationId, att->atttypid) ==
+				get_extension_oid(EXTENSION_NAME, true);
+	}
+	if (!good)
+		report_wrong_layout(rel);
+	return rel;
+}
+
 /*
  * Lock the table's indexes until the end of the transaction, so that opening
  * one does not have to wait.
@@ -379,14 +403,16 @@ hilo_catalog_is_citext(Oid type)
 }
 
 bool
-hilo_catalog_may_seed(void)
+hilo_catalog_may_seed(HiloTable which)
 {
 	Oid			args[3] = {TEXTOID, INT8OID, BOOLOID};
 	char	   *schema = get_namespace_name(extension_schema());
+	char	   *name = which == HILO_TABLE_IDENTITIES ?
+		"seed_identity_for" : "hilo_seed";
 	Oid			function;
 
 	function = LookupFuncName(list_make2(makeString(schema),
-										 makeString("hilo_seed")),
+										 makeString(name)),
 							  lengthof(args), args, false);
 	return hilo_may_execute(function, GetUserId());
 }

@@ -63,14 +63,17 @@ extern bool hilo_catalog_index_fits(Relation index, AttrNumber attnum);
  */
 extern Oid	hilo_catalog_name_index(Relation table, AttrNumber attnum);
 
-/* OID of the table hilo_binding. */
-extern Oid	hilo_catalog_binding_table(void);
+/*
+ * Open and lock the table hilo_binding.  Raises an error when it is not there,
+ * or not as the extension made it.
+ */
+extern Relation hilo_catalog_open_bindings(LOCKMODE lockmode);
 
 /* Is it the type citext, of the extension of that name? */
 extern bool hilo_catalog_is_citext(Oid type);
 
-/* May the current user seed counters? */
-extern bool hilo_catalog_may_seed(void);
+/* May the current user seed the counters of a table? */
+extern bool hilo_catalog_may_seed(HiloTable which);
 
 /*
  * Tell all sessions, this one included, at once and whatever becomes of the

@@ -30,9 +30,11 @@ PG_FUNCTION_INFO_V1(hilo_column_out);
 char *
 hilo_column_name(const HiloColumn *column)
 {
-	HeapTuple	tuple = SearchSysCacheAttNum(column->relation, column->attnum);
+	HeapTuple	tuple = NULL;
 	char	   *name;
 
+	if (column->attnum > 0)
+		tuple = SearchSysCacheAttNum(column->relation, column->attnum);
 	if (!HeapTupleIsValid(tuple))
 		return NULL;
 	name = pstrdup(NameStr(((Form_pg_attribute) GETSTRUCT(tuple))->attname));
@@ -66,13 +68,14 @@ hilo_column_in(PG_FUNCTION_ARGS)
 	table = makeRangeVar(strVal(linitial(names)), strVal(lsecond(names)), -1);
 	column->relation = RangeVarGetRelid(table, NoLock, true);
 	column->attnum = get_attnum(column->relation, strVal(lthird(names)));
-	if (column->attnum == InvalidAttrNumber)
+	if (column->attnum <= 0)
 	{
 		ereport(WARNING,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column %s does not exist", string),
 				 errhint("Say with hilo_unbind() and hilo_bind() where the ids are.")));
 		column->relation = InvalidOid;
+		column->attnum = InvalidAttrNumber;
 	}
 	PG_RETURN_POINTER(column);
 }
@@ -85,11 +88,12 @@ hilo_column_out(PG_FUNCTION_ARGS)
 	char	   *schema;
 	char	   *table;
 
-	if (name == NULL)
+	/* Each may be gone, even if the one before was there a moment ago. */
+	table = get_rel_name(column->relation);
+	schema = get_namespace_name(get_rel_namespace(column->relation));
+	if (name == NULL || table == NULL || schema == NULL)
 		PG_RETURN_CSTRING(pstrdup(NO_COLUMN));
 
-	schema = get_namespace_name(get_rel_namespace(column->relation));
-	table = get_rel_name(column->relation);
 	PG_RETURN_CSTRING(psprintf("%s.%s",
 							   quote_qualified_identifier(schema, table),
 							   quote_identifier(name)));

@@ -13,6 +13,7 @@
 #include "access/genam.h"
 #include "access/tableam.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "executor/executor.h"
 #include "funcapi.h"
@@ -59,6 +60,17 @@ hilo_may_execute(Oid function, Oid role)
 						   ACL_EXECUTE) == ACLCHECK_OK;
 #else
 	return pg_proc_aclcheck(function, role, ACL_EXECUTE) == ACLCHECK_OK;
+#endif
+}
+
+static inline bool
+hilo_may_use_schema(Oid schema, Oid role)
+{
+#if PG_VERSION_NUM >= 160000
+	return object_aclcheck(NamespaceRelationId, schema, role,
+						   ACL_USAGE) == ACLCHECK_OK;
+#else
+	return pg_namespace_aclcheck(schema, role, ACL_USAGE) == ACLCHECK_OK;
 #endif
 }
 

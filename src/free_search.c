@@ -19,6 +19,24 @@ look_up(int64 number, HiloTakenCallback is_taken, void *arg, int *tries)
 	return is_taken(number, arg);
 }
 
+/* Look for a free number below limit and above taken: limit - 1, - 2, - 4 ... */
+static bool
+gallop_down(int64 taken, int64 limit, HiloTakenCallback is_taken, void *arg,
+			int64 *result, int *tries)
+{
+	for (int64 distance = 1; distance < limit - taken; distance *= 2)
+	{
+		if (!look_up(limit - distance, is_taken, arg, tries))
+		{
+			*result = limit - distance;
+			return true;
+		}
+		if (distance > PG_INT64_MAX / 2)
+			break;
+	}
+	return false;
+}
+
 bool
 hilo_free_search(int64 last, int64 limit, HiloTakenCallback is_taken,
 				 void *arg, int64 *result, int *tries)
@@ -34,7 +52,11 @@ hilo_free_search(int64 last, int64 limit, HiloTakenCallback is_taken,
 	while (look_up(number, is_taken, arg, tries))
 	{
 		if (number >= limit)
-			return false;
+		{
+			if (!gallop_down(taken, limit, is_taken, arg, &number, tries))
+				return false;
+			break;
+		}
 		taken = number;
 		number = distance < limit - last ? last + 1 + distance : limit;
 		distance = distance <= PG_INT64_MAX / 2 ? distance * 2 : PG_INT64_MAX;

@@ -1,0 +1,59 @@
+-- Promise 5 and 42501 for the next free identity: it finds what is free below the limit, and nobody may make it leap.
+SET client_min_messages = warning;
+CREATE TABLE fl_small (id smallint PRIMARY KEY);
+INSERT INTO fl_small SELECT generate_series(1, 20000) UNION SELECT 32767;
+SELECT value, tries < 62 AS few FROM next_identity_free_for('fl_small');
+-- 33 documents at the places where galloping looks.
+CREATE TABLE fl_sparse (id int PRIMARY KEY);
+INSERT INTO fl_sparse SELECT 1 UNION SELECT least(1 + 2::bigint ^ i, 2147483647)::int FROM generate_series(0, 31) i;
+SELECT value, tries FROM next_identity_free_for('fl_sparse');
+-- All is taken.
+CREATE FUNCTION fl_taken(n bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT n > 7';
+SELECT hilo_bind('fl_full', 'fl_taken(bigint)'), seed_identity_for('fl_full', 7);
+SELECT next_identity_free('fl_full');
+SELECT value FROM hilo_identity WHERE name = 'fl_full';
+-- A table of an ordinary role, made such that the search leaps.
+CREATE ROLE regress_fl;
+CREATE SCHEMA regress_fl AUTHORIZATION regress_fl;
+SELECT seed_identity_for('fl_victim', 2);
+SET ROLE regress_fl;
+SET search_path = regress_fl, public;
+CREATE TABLE fl_victim (id text PRIMARY KEY);
+INSERT INTO fl_victim SELECT 'fl_victim/' || trunc(3::numeric + trunc(2::numeric ^ i)) FROM generate_series(0, 61) i;
+INSERT INTO fl_victim VALUES ('fl_victim/3');
+SELECT next_identity_free('fl_victim');
+SELECT next_identity('fl_victim');
+DELETE FROM fl_victim WHERE id > 'fl_victim/5';
+SELECT next_identity_free('fl_victim');
+-- A schema that a caller may not use hides its tables, too.
+RESET ROLE;
+RESET search_path;
+CREATE SCHEMA regress_fl_private;
+CREATE TABLE regress_fl_private.fl_hidden (id text PRIMARY KEY);
+GRANT SELECT ON regress_fl_private.fl_hidden TO regress_fl;
+SELECT hilo_bind('fl_hidden', 'regress_fl_private.fl_hidden', 'id');
+SET ROLE regress_fl;
+SELECT next_identity_free('fl_hidden');
+RESET ROLE;
+GRANT USAGE ON SCHEMA regress_fl_private TO regress_fl;
+SET ROLE regress_fl;
+SELECT next_identity_free('fl_hidden');
+RESET ROLE;
+-- Not a column of a user; and a table of bindings that is not what it was.
+INSERT INTO hilo_binding VALUES ('fl_system', 'public.fl_small.ctid', NULL);
+SELECT id_column FROM hilo_binding WHERE collection = 'fl_system';
+SELECT next_identity_free('fl_system');
+SELECT hilo_unbind('fl_system'), hilo_unbind('fl_full'), hilo_unbind('fl_hidden');
+BEGIN;
+ALTER TABLE hilo_binding ADD COLUMN note text;
+SAVEPOINT a;
+SELECT hilo_bind('fl_small', 'fl_small', 'id');
+ROLLBACK TO a;
+SELECT next_identity_free('fl_small');
+ROLLBACK;
+SELECT next_identity_free('fl_small');
+DROP SCHEMA regress_fl, regress_fl_private CASCADE;
+DROP ROLE regress_fl;
+DROP FUNCTION fl_taken;
+DROP TABLE fl_small, fl_sparse;
+SELECT drop_identity(name) FROM hilo_identity WHERE name LIKE 'fl_%' ORDER BY name;
