@@ -494,7 +494,7 @@ id_datum(const HiloDocuments *documents, int64 number)
 			len = hilo_document_id_start(start, documents->identity->name.data,
 										 documents->identity->name.len,
 										 hilo_identity_parts_separator, "");
-			return PointerGetDatum(hilo_build_id(start, len, number, "", 0));
+			return PointerGetDatum(hilo_build_id(start, len, number, start, 0));
 	}
 }
 

@@ -299,7 +299,8 @@ hilo_cache_make_id_start(HiloCacheEntry *entry)
 											 entry->name.data, entry->name.len,
 											 hilo_identity_parts_separator,
 											 hilo_server_prefix);
-	char	   *copy = MemoryContextAlloc(cache_context, len);
+	char	   *copy = MemoryContextAlloc(cache_context,
+										  Max(len, HILO_READABLE));
 
 	memcpy(copy, start, len);
 	if (entry->id_start != NULL)

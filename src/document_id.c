@@ -193,20 +193,27 @@ hilo_document_id_start(char *start, const char *name, int len,
 	return p - start;
 }
 
+/* Copy len bytes; up to HILO_READABLE of them without a call. */
+static inline char *
+append(char *p, const char *bytes, int len)
+{
+	if (likely(len <= HILO_READABLE))
+		memcpy(p, bytes, HILO_READABLE);
+	else
+		memcpy(p, bytes, len);
+	return p + len;
+}
+
 text *
 hilo_build_id(const char *before, int before_len, int64 number,
-				 const char *after, int after_len)
+			  const char *after, int after_len)
 {
 	text	   *id = (text *) palloc(VARHDRSZ + before_len + MAX_NUMBER_LEN +
-									 after_len);
-	char	   *p = VARDATA(id);
+									 after_len + HILO_READABLE);
+	char	   *p = append(VARDATA(id), before, before_len);
 
-	memcpy(p, before, before_len);
-	p += before_len;
 	p += pg_ulltoa_n((uint64) number, p);
-	memcpy(p, after, after_len);
-	p += after_len;
-
+	p = append(p, after, after_len);
 	SET_VARSIZE(id, p - (char *) id);
 	return id;
 }

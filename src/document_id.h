@@ -67,8 +67,12 @@ extern int	hilo_document_id_start(char *start, const char *name, int len,
 
 /*
  * The id of number: the bytes before it, its digits, the bytes after it.
- * Palloc'd in the current memory context.
+ * Palloc'd in the current memory context.  before and after must be readable
+ * for HILO_READABLE bytes, however short they are: copying so many, a fixed
+ * number, is faster than copying just what there is.
  */
+#define HILO_READABLE	16
+
 extern text *hilo_build_id(const char *before, int before_len,
 							  int64 number,
 							  const char *after, int after_len);

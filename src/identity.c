@@ -43,7 +43,7 @@ hilo_identity_id(const HiloCounter *counter, int64 number)
 											 counter->name.len,
 											 hilo_identity_parts_separator, "");
 
-	return hilo_build_id(start, len, number, "", 0);
+	return hilo_build_id(start, len, number, start, 0);
 }
 
 /*

@@ -135,8 +135,9 @@ for file in $tap; do
 done
 
 if [ $# -eq 0 ]; then
-    say "== demo.sh"
+    say "== demo.sh, and the benchmark in its short form"
     single "demo" sh "$top/test/demo.sh" --no-install
+    single "benchmark" sh "$top/test/bench/run.sh" --no-install --quick
 fi
 
 [ -z "$skipped" ] || say "skipped:

@@ -55,6 +55,7 @@ missing_packages() {
         has_perl_module IPC::Run || missing="$missing libipc-run-perl"
         command -v strace >/dev/null || missing="$missing strace"
         find_clang >/dev/null || missing="$missing clang"
+        command -v gnuplot >/dev/null || missing="$missing gnuplot-nox"
     fi
     missing=${missing# }
 }

@@ -1,0 +1,47 @@
+/*-------------------------------------------------------------------------
+ *
+ * limit.c
+ *	  What no function that draws ids can be faster than: one that only counts,
+ *	  and one that only builds a text.  Nobody but the benchmark uses them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "utils/builtins.h"
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
+PG_MODULE_MAGIC;
+
+PG_FUNCTION_INFO_V1(bench_count);
+PG_FUNCTION_INFO_V1(bench_text);
+
+static int64 last_number;
+
+/* bench_count(text) returns bigint: 1, 2, 3 ... */
+Datum
+bench_count(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(++last_number);
+}
+
+/* bench_text(text) returns text: orders/1-A, orders/2-A ... */
+Datum
+bench_text(PG_FUNCTION_ARGS)
+{
+	static const char before[] = {'o', 'r', 'd', 'e', 'r', 's', '/'};
+	static const char after[] = {'-', 'A'};
+	text	   *result = palloc(VARHDRSZ + sizeof(before) + 20 + sizeof(after));
+	char	   *end = VARDATA(result);
+
+	memcpy(end, before, sizeof(before));
+	end += sizeof(before);
+	end += pg_ulltoa_n(++last_number, end);
+	memcpy(end, after, sizeof(after));
+	end += sizeof(after);
+	SET_VARSIZE(result, end - (char *) result);
+	PG_RETURN_TEXT_P(result);
+}

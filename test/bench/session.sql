@@ -1,0 +1,78 @@
+-- session.sql: the cost of one draw in one session, :draws of them a round.
+\set QUIET on
+
+-- The empty loop three times, at both ends and in the middle.
+INSERT INTO bench.candidate (part, name, query, base, n)
+    SELECT 'session', name, format('SELECT count(%s) FROM generate_series(1, %s) x', expression, :draws),
+        CASE WHEN name <> 'empty loop' THEN 'empty loop' END, :draws
+    FROM (VALUES
+        (1, 'empty loop', 'x'),
+        (2, 'C function that only counts', $$bench_count('orders')$$),
+        (3, 'hilo_nextval', $$hilo_nextval('orders')$$),
+        (4, 'nextval CACHE 32768', $$nextval('seq_32768')$$),
+        (5, 'nextval CACHE 1000', $$nextval('seq_1000')$$),
+        (6, 'nextval CACHE 32', $$nextval('seq_32')$$),
+        (7, 'nextval CACHE 1', $$nextval('seq_1')$$),
+        (8, 'empty loop', 'x'),
+        (9, 'C function that only builds text', $$bench_text('orders')$$),
+        (10, 'hilo_next', $$hilo_next('orders')$$),
+        (11, 'hilo_next with tag', $$hilo_next('orders', 'B')$$),
+        (12, 'hilo_document_id', $$hilo_document_id('orders')$$),
+        (13, '''orders/''||nextval||''-A'', CACHE 32768', $$'orders/' || nextval('seq_32768') || '-A'$$),
+        (14, '''orders/''||nextval||''-A'', CACHE 1', $$'orders/' || nextval('seq_1') || '-A'$$),
+        (15, 'gen_random_uuid', $$gen_random_uuid()$$),
+        (16, 'empty loop', 'x')) AS c(pos, name, expression)
+    ORDER BY pos;
+
+-- In procedures; the empty loop assigns what is there already.
+DO $do$
+DECLARE
+    c record;
+BEGIN
+    FOR c IN SELECT * FROM (VALUES
+            ('loop_number', 'bigint', 'i'),
+            ('loop_text', 'text', $$'orders/1-A'$$),
+            ('loop_hilo_nextval', 'bigint', $$hilo_nextval('orders')$$),
+            ('loop_nextval', 'bigint', $$nextval('seq_1000')$$),
+            ('loop_hilo_next', 'text', $$hilo_next('orders')$$),
+            ('loop_nextval_text', 'text', $$'orders/' || nextval('seq_1000') || '-A'$$)) AS v(name, type, expression)
+    LOOP
+        EXECUTE format('CREATE PROCEDURE bench.%I(n bigint) LANGUAGE plpgsql AS '
+            '''DECLARE id %s; BEGIN FOR i IN 1 .. n LOOP id := %s; END LOOP; END''',
+            c.name, c.type, replace(c.expression, '''', ''''''));
+    END LOOP;
+END $do$;
+INSERT INTO bench.candidate (part, name, query, base, n)
+    SELECT 'procedure', name, format('CALL bench.%I(%s)', procedure, :draws), base, :draws
+    FROM (VALUES
+        ('empty loop, number', 'loop_number', NULL),
+        ('empty loop, text', 'loop_text', NULL),
+        ('hilo_nextval', 'loop_hilo_nextval', 'empty loop, number'),
+        ('nextval CACHE 1000', 'loop_nextval', 'empty loop, number'),
+        ('hilo_next', 'loop_hilo_next', 'empty loop, text'),
+        ('''orders/''||nextval||''-A'', CACHE 1000', 'loop_nextval_text', 'empty loop, text'))
+        AS c(name, procedure, base);
+
+-- The collection from a column with 1,000 names, in turn; the same loop over
+-- the table for all, its two columns counted in the empty one.
+CREATE TABLE names (n int, name text);
+INSERT INTO names SELECT i, 'collection' || i % 1000 FROM generate_series(1, :draws) i;
+VACUUM (FREEZE, ANALYZE) names;
+INSERT INTO bench.candidate (part, name, query, base, n)
+    SELECT 'names', name, format('SELECT count(name), count(%s) FROM names', expression),
+        CASE WHEN name <> 'empty loop' THEN 'empty loop' END, :draws
+    FROM (VALUES
+        ('empty loop', 'n'),
+        ('hilo_nextval, constant', $$hilo_nextval('orders')$$),
+        ('hilo_nextval, 1,000 names', 'hilo_nextval(name)'),
+        ('empty loop', 'n'),
+        ('hilo_next, constant', $$hilo_next('orders')$$),
+        ('hilo_next, 1,000 names', 'hilo_next(name)'),
+        ('C function that only counts', 'bench_count(name)')) AS c(name, expression);
+
+CALL bench.run('session', 0, :rounds);
+CALL bench.run('procedure', 0, :rounds);
+-- Large ranges from the start: no claims in what is counted.
+SET hilo.range_size = 1048576;
+CALL bench.run('names', 0, :rounds);
+DROP TABLE names;
