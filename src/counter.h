@@ -9,7 +9,7 @@
  * any more when a function returns.
  *
  * Unless said otherwise a function may be called in any transaction that may
- * write, raises errors as design and reference list them, and has its change
+ * write, raises errors as the reference lists them, and has its change
  * on disk (and, following synchronous_commit, on the synchronous standbys)
  * when it returns.
  *

@@ -100,9 +100,9 @@ SQL
 }
 
 #
-# CPU, by perf: each sample stands for 50 us
+# CPU, by perf: each sample stands for 500 us; more of them would be felt
 #
-sample_time=50
+sample_time=500
 
 # Start to record a process and its children: pid, file.
 start_perf() {

@@ -36,7 +36,7 @@ if [ -z "$quick" ]; then
     rows=1000000
     seconds=1               # of a run of pgbench
     claims=1000             # timed in a round
-    perf_claims=20000
+    perf_claims=50000
     connections=500
     sessions='1 2 4 8 16 32 64'
     insert_clients='1 2 8 32'
@@ -50,7 +50,7 @@ else
     rows=2000
     seconds=0
     claims=20
-    perf_claims=300
+    perf_claims=1000
     connections=20
     sessions='1 4'
     insert_clients='1 8'

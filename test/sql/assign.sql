@@ -4,7 +4,7 @@
 CREATE FUNCTION shape(id text) RETURNS text IMMUTABLE LANGUAGE sql
 	RETURN regexp_replace(regexp_replace(id, '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$', '(guid)'), '[0-9]{19}', '(19 digits)');
 
--- The table of the design.
+-- What is requested, and what it becomes.
 SELECT hilo_document_id('orders', NULL), hilo_document_id('orders'), shape(hilo_document_id('orders', '')), shape(hilo_document_id('orders', 'companies/')),
 	hilo_document_id('orders', 'companies|'), hilo_document_id('orders', 'products/ravendb');
 SELECT hilo_next('orders'), next_identity('companies');

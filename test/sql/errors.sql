@@ -1,4 +1,4 @@
--- Section 4 of the design: what bad input gets, and that the next valid call works as if nothing had happened.
+-- What bad input gets, and that the next valid call works as if nothing had happened.
 
 -- Run a statement; answers the state it ends with, and the next number of a collection, which must be the next one.
 CREATE FUNCTION try(statement text, OUT state text, OUT next bigint) LANGUAGE plpgsql AS $$

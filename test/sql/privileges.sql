@@ -1,5 +1,5 @@
 -- From the first version on: every object says what it is for, PUBLIC may draw and nothing else, and every function's
--- marks are as designed.  Whoever adds a function has to show it here.
+-- marks are as promised.  Whoever adds a function has to show it here.
 
 SELECT p.oid::regprocedure AS function, has_function_privilege('public', p.oid, 'execute') AS public,
 	p.provolatile AS volatile, p.proisstrict AS strict, p.proparallel AS parallel, p.prosecdef AS definer
