@@ -58,3 +58,12 @@ set key outside below center horizontal
 file = data . '/sessions.tsv'
 plot for [i = 0:3] file index i using 1:($2 / 1e6):($3 / 1e6):($4 / 1e6) pointtype 7 linewidth 2 title columnheader(1)
 set output
+
+set output results . '/collections.svg'
+set title 'Numbers of eight sessions, from so many collections (median, lowest, highest)'
+set xlabel 'collections'
+set logscale x 10
+set key off
+file = data . '/collections at once.tsv'
+plot file index 0 using 1:($2 / 1e6):($3 / 1e6):($4 / 1e6) pointtype 7 linewidth 2 title columnheader(1)
+set output

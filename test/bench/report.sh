@@ -115,6 +115,7 @@ fixed width they do not. All text columns are \`COLLATE \"C\"\`:"
         FROM bench.summary WHERE part = 'collections' GROUP BY name, unit ORDER BY name"
     say ""
     note "Eight sessions that draw, 100 numbers a statement, from any of so many collections; numbers a second:"
+    [ -z "$plots" ] || note "![many collections](collections.svg)"
     table_by_x "collections at once" "collections:"
     chapter "Many sessions"
     [ -z "$plots" ] || note "![many sessions](sessions.svg)"
@@ -137,7 +138,7 @@ write_plot_data() {
             WHERE part = 'session' AND name <> 'empty loop' ORDER BY median DESC" >"$1/session.tsv"
     psql_as_user -F '	' -c "SELECT name, max(median) FILTER (WHERE part LIKE '%heap%'), max(median) FILTER (WHERE part LIKE '%key')
             FROM bench.summary WHERE part LIKE 'insert %' GROUP BY name ORDER BY 3 DESC" >"$1/inserts.tsv"
-    for part in "one-row inserts, synchronous_commit on" "one-row inserts, synchronous_commit off" sessions; do
+    for part in "one-row inserts, synchronous_commit on" "one-row inserts, synchronous_commit off" sessions "collections at once"; do
         # A block a line of the plot, its name above it.
         sql "SELECT '\"' || name || E'\"\n' || string_agg(concat_ws(E'\t', x, median, lowest, highest), E'\n' ORDER BY x) || E'\n\n'
             FROM bench.summary WHERE part = '$part' GROUP BY name ORDER BY name" >"$1/$part.tsv"
