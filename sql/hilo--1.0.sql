@@ -27,10 +27,20 @@ CREATE TABLE hilo (
     changes bigint NOT NULL DEFAULT 0,
     incarnation bigint NOT NULL DEFAULT 0,
     max_value bigint NOT NULL DEFAULT 9223372036854775807,
+    range_size bigint NOT NULL DEFAULT 0,
+    max_range_size bigint NOT NULL DEFAULT 0,
+    claims bigint NOT NULL DEFAULT 0,
+    given_back bigint NOT NULL DEFAULT 0,
     spare1 bigint NOT NULL DEFAULT 0,
     spare2 bigint NOT NULL DEFAULT 0,
     spare3 bigint NOT NULL DEFAULT 0,
     spare4 bigint NOT NULL DEFAULT 0,
+    created_at timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    claimed_at timestamptz NOT NULL DEFAULT '-infinity',
+    claim_rate float8 NOT NULL DEFAULT 0,
+    node_tag name NOT NULL DEFAULT '',
+    has_node_tag boolean NOT NULL DEFAULT false,
+    may_be_bound boolean NOT NULL DEFAULT false,
     claim_end_new boolean NOT NULL DEFAULT false,
     dropped boolean NOT NULL DEFAULT false,
     collection text COLLATE "C" CONSTRAINT hilo_collection_check CHECK (collection IS NOT NULL)
@@ -47,10 +57,20 @@ COMMENT ON COLUMN hilo.claim_number IS 'random number of the newest claim if hil
 COMMENT ON COLUMN hilo.changes IS 'how often this row has changed';
 COMMENT ON COLUMN hilo.incarnation IS 'random number; a new one tells all sessions to forget their ranges';
 COMMENT ON COLUMN hilo.max_value IS 'limit of max';
+COMMENT ON COLUMN hilo.range_size IS 'own smallest range; 0: hilo.range_size counts';
+COMMENT ON COLUMN hilo.max_range_size IS 'own largest range; 0: hilo.max_range_size counts';
+COMMENT ON COLUMN hilo.claims IS 'how many ranges were claimed';
+COMMENT ON COLUMN hilo.given_back IS 'how many numbers of them went back';
 COMMENT ON COLUMN hilo.spare1 IS 'for later versions';
 COMMENT ON COLUMN hilo.spare2 IS 'for later versions';
 COMMENT ON COLUMN hilo.spare3 IS 'for later versions';
 COMMENT ON COLUMN hilo.spare4 IS 'for later versions';
+COMMENT ON COLUMN hilo.created_at IS 'when the row was made';
+COMMENT ON COLUMN hilo.claimed_at IS 'when the newest claim was made; -infinity: never';
+COMMENT ON COLUMN hilo.claim_rate IS 'how many numbers were claimed lately: older ones count less, by the e-th part an hour';
+COMMENT ON COLUMN hilo.node_tag IS 'own node tag, if has_node_tag';
+COMMENT ON COLUMN hilo.has_node_tag IS 'false: hilo.node_tag counts';
+COMMENT ON COLUMN hilo.may_be_bound IS 'may there be something about it in hilo_binding?';
 COMMENT ON COLUMN hilo.claim_end_new IS 'was max, when the newest claim set it, higher than ever before?';
 COMMENT ON COLUMN hilo.dropped IS 'hilo_drop() has forgotten the collection';
 COMMENT ON COLUMN hilo.collection IS 'name of the collection';
@@ -98,10 +118,20 @@ CREATE TABLE hilo_identity (
     changes bigint NOT NULL DEFAULT 0,
     incarnation bigint NOT NULL DEFAULT 0,
     max_value bigint NOT NULL DEFAULT 9223372036854775807,
+    range_size bigint NOT NULL DEFAULT 0,
+    max_range_size bigint NOT NULL DEFAULT 0,
+    claims bigint NOT NULL DEFAULT 0,
+    given_back bigint NOT NULL DEFAULT 0,
     spare1 bigint NOT NULL DEFAULT 0,
     spare2 bigint NOT NULL DEFAULT 0,
     spare3 bigint NOT NULL DEFAULT 0,
     spare4 bigint NOT NULL DEFAULT 0,
+    created_at timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    claimed_at timestamptz NOT NULL DEFAULT '-infinity',
+    claim_rate float8 NOT NULL DEFAULT 0,
+    node_tag name NOT NULL DEFAULT '',
+    has_node_tag boolean NOT NULL DEFAULT false,
+    may_be_bound boolean NOT NULL DEFAULT false,
     claim_end_new boolean NOT NULL DEFAULT false,
     dropped boolean NOT NULL DEFAULT false,
     name text COLLATE "C" CONSTRAINT hilo_identity_check CHECK (name IS NOT NULL)
@@ -118,10 +148,20 @@ COMMENT ON COLUMN hilo_identity.claim_number IS 'always 0: identities are not gi
 COMMENT ON COLUMN hilo_identity.changes IS 'how often this row has changed';
 COMMENT ON COLUMN hilo_identity.incarnation IS 'random number, a new one with each seed';
 COMMENT ON COLUMN hilo_identity.max_value IS 'limit of value';
+COMMENT ON COLUMN hilo_identity.range_size IS 'always 0: identities are claimed one by one';
+COMMENT ON COLUMN hilo_identity.max_range_size IS 'always 0';
+COMMENT ON COLUMN hilo_identity.claims IS 'how many numbers were drawn';
+COMMENT ON COLUMN hilo_identity.given_back IS 'always 0';
 COMMENT ON COLUMN hilo_identity.spare1 IS 'for later versions';
 COMMENT ON COLUMN hilo_identity.spare2 IS 'for later versions';
 COMMENT ON COLUMN hilo_identity.spare3 IS 'for later versions';
 COMMENT ON COLUMN hilo_identity.spare4 IS 'for later versions';
+COMMENT ON COLUMN hilo_identity.created_at IS 'when the row was made';
+COMMENT ON COLUMN hilo_identity.claimed_at IS 'when the last number was drawn; -infinity: never';
+COMMENT ON COLUMN hilo_identity.claim_rate IS 'how many numbers were claimed lately: older ones count less, by the e-th part an hour';
+COMMENT ON COLUMN hilo_identity.node_tag IS 'always empty';
+COMMENT ON COLUMN hilo_identity.has_node_tag IS 'always false';
+COMMENT ON COLUMN hilo_identity.may_be_bound IS 'always false';
 COMMENT ON COLUMN hilo_identity.claim_end_new IS 'was value, when drawn, higher than ever before?';
 COMMENT ON COLUMN hilo_identity.dropped IS 'drop_identity() has forgotten the identity';
 COMMENT ON COLUMN hilo_identity.name IS 'name of the identity, without separator';
@@ -167,27 +207,35 @@ COMMENT ON TYPE hilo_column IS
 COMMENT ON FUNCTION hilo_column_in(cstring) IS 'input of hilo_column';
 COMMENT ON FUNCTION hilo_column_out(hilo_column) IS 'output of hilo_column';
 
+-- Without a primary key for the same reason as the tables above: its rows are
+-- written by the library, past triggers and logical decoding.
 CREATE TABLE hilo_binding (
-    collection text COLLATE "C" NOT NULL CONSTRAINT hilo_binding_pkey PRIMARY KEY,
+    collection text COLLATE "C" NOT NULL,
     id_column hilo_column,
     taken text,
-    CONSTRAINT hilo_binding_check CHECK ((id_column IS NULL) <> (taken IS NULL))
+    granted_to text,
+    attached boolean NOT NULL DEFAULT false,
+    replaced text,
+    CONSTRAINT hilo_binding_check CHECK (num_nonnulls(id_column, taken, granted_to) = 1)
 ) USING heap;
+CREATE INDEX hilo_binding_collection_idx ON hilo_binding USING btree (collection);
 COMMENT ON TABLE hilo_binding IS
-    'where the documents of collections and identities are: written by hilo_bind() and hilo_unbind()';
+    'where the documents of collections and identities are, and who may draw: written by hilo_bind(), hilo_attach() and hilo_configure()';
 COMMENT ON COLUMN hilo_binding.collection IS 'name of the collection or identity';
 COMMENT ON COLUMN hilo_binding.id_column IS 'column with their ids, or numbers';
 COMMENT ON COLUMN hilo_binding.taken IS 'or the function to ask whether a number is taken';
-COMMENT ON CONSTRAINT hilo_binding_pkey ON hilo_binding IS 'a collection is bound once';
-COMMENT ON CONSTRAINT hilo_binding_check ON hilo_binding IS 'to a column or to a function';
-COMMENT ON INDEX hilo_binding_pkey IS 'finds the binding of a collection';
+COMMENT ON COLUMN hilo_binding.granted_to IS 'or the role, or "public", that may draw without the privilege to insert';
+COMMENT ON COLUMN hilo_binding.attached IS 'was the column attached by hilo_attach()?';
+COMMENT ON COLUMN hilo_binding.replaced IS 'what drew its numbers before: sequence, identity or identity always';
+COMMENT ON CONSTRAINT hilo_binding_check ON hilo_binding IS 'to a column, a function or a role';
+COMMENT ON INDEX hilo_binding_collection_idx IS 'finds the bindings of a collection';
 ALTER TABLE hilo_binding REPLICA IDENTITY NOTHING;
 
 CREATE FUNCTION hilo_guard_bindings() RETURNS trigger
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_guard_bindings() IS
-    'trigger: turns a row inserted into hilo_binding into a binding, if there is none';
+    'trigger: turns a row inserted into hilo_binding into a binding, if it fits those that there are';
 
 CREATE TRIGGER hilo_guard_bindings BEFORE INSERT ON hilo_binding
     FOR EACH ROW EXECUTE FUNCTION hilo_guard_bindings();
@@ -397,6 +445,85 @@ COMMENT ON FUNCTION hilo_assign_id() IS
     'trigger before insert for each row: hilo_document_id() for the column named first; the collection is named second, or is the table''s name';
 
 --
+-- Attach tables
+--
+CREATE FUNCTION hilo_floor() RETURNS trigger
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_floor() IS
+    'trigger of attached tables: raises the collection for ids that are not drawn';
+
+CREATE FUNCTION hilo_attach(relation regclass, column_name name DEFAULT 'id', collection text DEFAULT NULL) RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_attach(regclass, name, text) IS
+    'draw the ids of a table from a collection, by default the one named like it, in place of a sequence; returns the max, above all ids there';
+
+CREATE FUNCTION hilo_detach(relation regclass, column_name name DEFAULT 'id', back_to text DEFAULT NULL) RETURNS text
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_detach(regclass, name, text) IS
+    'undo hilo_attach(), and put back a "sequence", "identity", "identity always" or "nothing", by default what it has replaced; returns which';
+
+CREATE FUNCTION hilo_configure(
+    collection text,
+    range_size bigint DEFAULT NULL,
+    max_range_size bigint DEFAULT NULL,
+    max_value bigint DEFAULT NULL,
+    node_tag text DEFAULT NULL,
+    grant_to name DEFAULT NULL,
+    revoke_from name DEFAULT NULL,
+    reset boolean DEFAULT false) RETURNS void
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_configure(text, bigint, bigint, bigint, text, name, name, boolean) IS
+    'give a collection sizes of ranges, a limit and a node tag of its own (at once and for good; null leaves one as it is, reset forgets them first), and let a role or "public" draw from it, or not any more';
+
+--
+-- Watch
+--
+CREATE FUNCTION hilo_status(
+    OUT collection text,
+    OUT max bigint,
+    OUT max_value bigint,
+    OUT share_used float8,
+    OUT claims bigint,
+    OUT given_back bigint,
+    OUT last_claim timestamptz,
+    OUT numbers_per_hour float8,
+    OUT time_left interval,
+    OUT range_size bigint,
+    OUT max_range_size bigint,
+    OUT node_tag text,
+    OUT bound_to text[],
+    OUT hub text) RETURNS SETOF record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED
+    AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_status() IS
+    'how the collections are; read without locks that serializable transactions could fail by';
+
+CREATE VIEW hilo_status AS
+    SELECT collection, max, max_value, share_used, claims, given_back, last_claim,
+        numbers_per_hour, time_left, range_size, max_range_size, node_tag, bound_to, hub
+    FROM hilo_status();
+COMMENT ON VIEW hilo_status IS
+    'how the collections are; read without locks that serializable transactions could fail by';
+COMMENT ON COLUMN hilo_status.collection IS 'name of the collection; | counts the server-side ids';
+COMMENT ON COLUMN hilo_status.max IS 'highest number claimed by anybody';
+COMMENT ON COLUMN hilo_status.max_value IS 'limit of max';
+COMMENT ON COLUMN hilo_status.share_used IS 'max divided by max_value';
+COMMENT ON COLUMN hilo_status.claims IS 'how many ranges were claimed';
+COMMENT ON COLUMN hilo_status.given_back IS 'how many numbers of them went back';
+COMMENT ON COLUMN hilo_status.last_claim IS 'when the newest claim was made; null: there was none';
+COMMENT ON COLUMN hilo_status.numbers_per_hour IS 'how many numbers an hour are claimed, by the claims of the last hours';
+COMMENT ON COLUMN hilo_status.time_left IS 'how long the numbers will last at that pace; null: longer than 10,000 years';
+COMMENT ON COLUMN hilo_status.range_size IS 'own smallest range; null: hilo.range_size counts';
+COMMENT ON COLUMN hilo_status.max_range_size IS 'own largest range; null: hilo.max_range_size counts';
+COMMENT ON COLUMN hilo_status.node_tag IS 'own node tag; null: hilo.node_tag counts';
+COMMENT ON COLUMN hilo_status.bound_to IS 'columns, or the function, that the collection is bound to; null: none';
+COMMENT ON COLUMN hilo_status.hub IS 'server that numbers are leased from; null: none';
+
+--
 -- The text of ids
 --
 CREATE FUNCTION hilo_number(id text) RETURNS bigint
@@ -438,4 +565,10 @@ REVOKE ALL ON FUNCTION hilo_return_range(text, bigint, bigint, bigint) FROM PUBL
 REVOKE ALL ON FUNCTION hilo_guard_rows() FROM PUBLIC;
 REVOKE ALL ON FUNCTION hilo_guard_bindings() FROM PUBLIC;
 REVOKE ALL ON FUNCTION hilo_guard_table() FROM PUBLIC;
+REVOKE ALL ON FUNCTION hilo_attach(regclass, name, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION hilo_detach(regclass, name, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION hilo_configure(text, bigint, bigint, bigint, text, name, name, boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION hilo_status() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hilo_status() TO pg_monitor;
+GRANT SELECT ON hilo_status TO pg_monitor;
 GRANT SELECT ON hilo_cached_ranges TO PUBLIC;

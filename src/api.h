@@ -16,6 +16,7 @@
 #include "cache.h"
 #include "compat.h"
 #include "document_id.h"
+#include "draw_right.h"
 #include "settings.h"
 
 /*
@@ -92,14 +93,42 @@ hilo_api_entry(FunctionCallInfo fcinfo)
 	return site->entry;
 }
 
-/* Draw an id, ending in suffix: a hyphen and a tag, or nothing. */
-static inline text *
-hilo_api_next_id(HiloCacheEntry *entry, const char *suffix, int suffix_len)
+/* The same, if the current user may draw from it. */
+static inline HiloCacheEntry *
+hilo_api_entry_to_draw(FunctionCallInfo fcinfo)
 {
-	if (unlikely(entry->id_start_generation != hilo_settings_generation))
-		hilo_cache_make_id_start(entry);
-	return hilo_build_id(entry->id_start, entry->id_start_len,
-							hilo_cache_take(entry), suffix, suffix_len);
+	HiloCacheEntry *entry = hilo_api_entry(fcinfo);
+
+	hilo_draw_right_check(entry);
+	return entry;
+}
+
+/*
+ * Draw an id.  The number first: what is known of the collection, the node tag
+ * among it, comes with the range.
+ */
+static inline text *
+hilo_api_next_id(HiloCacheEntry *entry)
+{
+	int64		number = hilo_cache_take(entry);
+
+	if (unlikely(entry->id_text_generation != hilo_settings_generation))
+		hilo_cache_make_id_text(entry);
+	return hilo_build_id(entry->id_start, entry->id_start_len, number,
+						 entry->id_suffix, entry->id_suffix_len);
+}
+
+/* The same with another node tag: suffix is a hyphen and that, or nothing. */
+static inline text *
+hilo_api_next_id_tagged(HiloCacheEntry *entry, const char *suffix,
+						int suffix_len)
+{
+	int64		number = hilo_cache_take(entry);
+
+	if (unlikely(entry->id_text_generation != hilo_settings_generation))
+		hilo_cache_make_id_text(entry);
+	return hilo_build_id(entry->id_start, entry->id_start_len, number,
+						 suffix, suffix_len);
 }
 
 #endif							/* HILO_API_H */

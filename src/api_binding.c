@@ -14,6 +14,7 @@
 
 #include "api.h"
 #include "binding.h"
+#include "documents.h"
 #include "free_search.h"
 #include "identity.h"
 
@@ -23,16 +24,32 @@ PG_FUNCTION_INFO_V1(hilo_unbind);
 PG_FUNCTION_INFO_V1(next_identity_free);
 PG_FUNCTION_INFO_V1(next_identity_free_for);
 
+/*
+ * Bind a name, unless it is bound in this way already.  What it was bound to
+ * and is not there any more does not count.
+ */
 static void
-add_binding(HiloName name, const HiloColumn *column, const char *taken)
+bind(HiloName name, const HiloBinding *binding)
 {
-	bool		same = true;
+	ListCell   *lc;
 
-	if (!hilo_binding_add(name, column, taken, &same) && !same)
-		ereport(ERROR,
-				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 errmsg("\"%.*s\" is already bound", name.len, name.data),
-				 errhint("Undo that with hilo_unbind() first.")));
+	hilo_bindings_lock();
+	foreach(lc, hilo_bindings(name))
+	{
+		HiloBinding *other = lfirst(lc);
+
+		if (hilo_binding_equals(binding, other))
+			return;
+		if (other->column != NULL && !hilo_binding_has_column(other))
+			hilo_binding_remove(name, other);
+		else if (other->role == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_OBJECT),
+					 errmsg("\"%.*s\" is already bound", name.len, name.data),
+					 errhint("Undo that with %s() first.",
+							 other->attached ? "hilo_detach" : "hilo_unbind")));
+	}
+	hilo_binding_add(name, binding);
 }
 
 /* Only an owner may have a table looked into, or a function called, for all. */
@@ -41,6 +58,7 @@ hilo_bind_column(PG_FUNCTION_ARGS)
 {
 	HiloCounter identity;
 	HiloColumn	column;
+	HiloBinding binding = {.column = &column};
 	char	   *column_name;
 
 	hilo_api_prevent_unless_may_write("hilo_bind()");
@@ -66,7 +84,7 @@ hilo_bind_column(PG_FUNCTION_ARGS)
 						column_name, get_rel_name(column.relation))));
 
 	hilo_documents_close(hilo_documents_open_column(&identity, &column));
-	add_binding(identity.name, &column, NULL);
+	bind(identity.name, &binding);
 	PG_RETURN_VOID();
 }
 
@@ -74,6 +92,7 @@ Datum
 hilo_bind_function(PG_FUNCTION_ARGS)
 {
 	HiloCounter identity;
+	HiloBinding binding = {0};
 	Oid			function;
 
 	hilo_api_prevent_unless_may_write("hilo_bind()");
@@ -87,7 +106,8 @@ hilo_bind_function(PG_FUNCTION_ARGS)
 					   get_func_name(function));
 
 	/* As text: pg_upgrade refuses columns of type regprocedure. */
-	add_binding(identity.name, NULL, format_procedure_qualified(function));
+	binding.taken = format_procedure_qualified(function);
+	bind(identity.name, &binding);
 	PG_RETURN_VOID();
 }
 
@@ -95,10 +115,30 @@ Datum
 hilo_unbind(PG_FUNCTION_ARGS)
 {
 	HiloCounter identity;
+	bool		was_bound = false;
+	ListCell   *lc;
 
 	hilo_api_prevent_unless_may_write("hilo_unbind()");
 	hilo_identity_counter(&identity, hilo_api_name(fcinfo, 0, "collection"));
-	PG_RETURN_BOOL(hilo_binding_remove(identity.name));
+
+	hilo_bindings_lock();
+	foreach(lc, hilo_bindings(identity.name))
+	{
+		HiloBinding *binding = lfirst(lc);
+
+		if (binding->role != NULL)
+			continue;
+		if (binding->attached && hilo_binding_has_column(binding))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("\"%.*s\" is attached to table \"%s\"",
+							identity.name.len, identity.name.data,
+							get_rel_name(binding->column->relation)),
+					 errhint("Undo that with hilo_detach().")));
+		hilo_binding_remove(identity.name, binding);
+		was_bound = true;
+	}
+	PG_RETURN_BOOL(was_bound);
 }
 
 static bool

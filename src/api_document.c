@@ -17,7 +17,7 @@
 #include "utils/lsyscache.h"
 
 #include "api.h"
-#include "catalog.h"
+#include "id_type.h"
 #include "identity.h"
 
 PG_FUNCTION_INFO_V1(hilo_document_id);
@@ -51,7 +51,10 @@ assign_id(HiloCacheEntry *entry, text *requested)
 	HiloCounter counter;
 
 	if (requested == NULL)
-		return hilo_api_next_id(entry, hilo_id_suffix, hilo_id_suffix_len);
+	{
+		hilo_draw_right_check(entry);
+		return hilo_api_next_id(entry);
+	}
 
 	name.data = VARDATA_ANY(requested);
 	name.len = VARSIZE_ANY_EXHDR(requested);
@@ -129,8 +132,7 @@ find_id_column(TriggerSite *site, Relation rel, const char *column)
 	site->type = att->atttypid;
 	site->typmod = att->atttypmod;
 	site->base_type = getBaseTypeAndTypmod(site->type, &site->typmod);
-	if (site->base_type != TEXTOID && site->base_type != VARCHAROID &&
-		!hilo_catalog_is_citext(site->base_type))
+	if (!hilo_holds_ids(site->base_type))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("column \"%s\" of relation \"%s\" cannot hold document ids",

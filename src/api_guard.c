@@ -12,6 +12,9 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "commands/trigger.h"
 #include "utils/builtins.h"
@@ -21,7 +24,6 @@
 #include "binding.h"
 #include "binding_row.h"
 #include "catalog.h"
-#include "column_ref.h"
 #include "counter.h"
 
 PG_FUNCTION_INFO_V1(hilo_guard_rows);
@@ -59,13 +61,34 @@ refuse_table(TriggerData *trigdata)
 static HiloTable
 guarded_table(TriggerData *trigdata)
 {
-	for (int i = 0; i < HILO_TABLE_COUNT; i++)
+	for (int i = 0; i < HILO_COUNTER_TABLES; i++)
 	{
 		if (RelationGetRelid(trigdata->tg_relation) == hilo_catalog_table(i))
 			return i;
 	}
 	refuse_table(trigdata);
-	return HILO_TABLE_COUNT;	/* keep compiler quiet */
+	return HILO_COUNTER_TABLES;	/* keep compiler quiet */
+}
+
+/* Raise 22023 unless a counter could be like this. */
+static void
+check_counter_row(const HiloCounterRow *row)
+{
+	if (row->max < 0 || row->max_value < 1 || row->max > row->max_value)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("max must be between 0 and max_value")));
+	if (row->range_size < 0 || row->range_size > INT_MAX ||
+		row->max_range_size < 0 || row->max_range_size > INT_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("sizes of ranges must be between 0 and %d", INT_MAX)));
+	if (row->claims < 0 || row->given_back < 0 || !(row->claim_rate >= 0) ||
+		isinf(row->claim_rate))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("claims, given_back and claim_rate must not be negative")));
+	hilo_check_node_tag(NameStr(row->node_tag), strlen(NameStr(row->node_tag)));
 }
 
 /*
@@ -96,14 +119,10 @@ hilo_guard_rows(PG_FUNCTION_ARGS)
 		name.len != 1 || memcmp(name.data, HILO_SERVER_SIDE_NAME, 1) != 0)
 		hilo_check_collection(name.data, name.len, NULL);
 
-	other.max = DatumGetInt64(required_column(trigdata, HILO_ANUM_MAX));
-	other.max_ever = DatumGetInt64(required_column(trigdata, HILO_ANUM_MAX_EVER));
-	other.max_value = DatumGetInt64(required_column(trigdata, HILO_ANUM_MAX_VALUE));
-	other.dropped = DatumGetBool(required_column(trigdata, HILO_ANUM_DROPPED));
-	if (other.max < 0 || other.max_value < 1 || other.max > other.max_value)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("max must be between 0 and max_value")));
+	for (int i = 1; i < HILO_ANUM_NAME; i++)
+		(void) required_column(trigdata, i);
+	memcpy(&other, GETSTRUCT(trigdata->tg_trigtuple), HILO_COUNTER_ROW_SIZE);
+	check_counter_row(&other);
 
 	hilo_counter_init(&counter, which, name);
 	hilo_counter_merge(&counter, &other);
@@ -111,50 +130,66 @@ hilo_guard_rows(PG_FUNCTION_ARGS)
 }
 
 /*
- * BEFORE INSERT on hilo_binding, for each row: bind if nothing is bound yet, so
- * that a restore keeps what is there, and the row is made in the same way as by
- * hilo_bind().
+ * May a binding be added to those that there are?  A name is bound to one
+ * column or function; or attached to columns, of which there may be several.
+ */
+static bool
+fits_others(const HiloBinding *binding, List *others)
+{
+	ListCell   *lc;
+
+	foreach(lc, others)
+	{
+		HiloBinding *other = lfirst(lc);
+
+		if (hilo_binding_equals(binding, other))
+			return false;
+		if (binding->role == NULL && other->role == NULL &&
+			!(binding->attached && other->attached))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * BEFORE INSERT on hilo_binding, for each row: add the binding if it fits those
+ * that there are, so that a restore keeps them, and the row is made in the same
+ * way as by hilo_bind().
  */
 Datum
 hilo_guard_bindings(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 	Relation	bindings;
-	TupleDesc	desc;
 	text	   *collection;
 	HiloName	name;
-	HiloColumn *column = NULL;
-	char	   *taken = NULL;
-	Datum		value;
-	bool		isnull;
+	HiloBinding *binding;
 
 	hilo_api_check_insert_trigger(fcinfo, "hilo_guard_bindings");
 
 	/* Raises an error if the columns are not those that are read here. */
-	bindings = hilo_catalog_open_bindings(AccessShareLock);
+	bindings = hilo_catalog_open(HILO_TABLE_BINDINGS, AccessShareLock);
 	if (RelationGetRelid(trigdata->tg_relation) != RelationGetRelid(bindings))
 		refuse_table(trigdata);
 	table_close(bindings, AccessShareLock);
-	desc = RelationGetDescr(trigdata->tg_relation);
 
 	collection = DatumGetTextPP(required_column(trigdata,
 												HILO_ANUM_BINDING_NAME));
 	name.data = VARDATA_ANY(collection);
 	name.len = VARSIZE_ANY_EXHDR(collection);
-	value = heap_getattr(trigdata->tg_trigtuple, HILO_ANUM_BINDING_COLUMN,
-						 desc, &isnull);
-	if (!isnull)
-		column = DatumGetHiloColumn(value);
-	value = heap_getattr(trigdata->tg_trigtuple, HILO_ANUM_BINDING_FUNCTION,
-						 desc, &isnull);
-	if (!isnull)
-		taken = TextDatumGetCString(value);
-	if ((column == NULL) == (taken == NULL))
+	hilo_check_collection(name.data, name.len, NULL);
+	(void) required_column(trigdata, HILO_ANUM_BINDING_ATTACHED);
+	binding = hilo_binding_read(trigdata->tg_trigtuple,
+								RelationGetDescr(trigdata->tg_relation));
+	if ((binding->column != NULL) + (binding->taken != NULL) +
+		(binding->role != NULL) != 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a binding has either a column or a function")));
+				 errmsg("a binding has either a column, a function or a role")));
 
-	(void) hilo_binding_add(name, column, taken, NULL);
+	hilo_bindings_lock();
+	if (fits_others(binding, hilo_bindings(name)))
+		hilo_binding_add(name, binding);
 	return PointerGetDatum(NULL);
 }
 

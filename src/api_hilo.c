@@ -35,20 +35,26 @@ PG_FUNCTION_INFO_V1(hilo_format);
 PG_FUNCTION_INFO_V1(hilo_format_tagged);
 PG_FUNCTION_INFO_V1(hilo_cached_ranges);
 
-/* Argument number arg, which must be positive and at most max_range_size. */
+/*
+ * Argument number arg, which must be positive and at most what a range of the
+ * collection may have.
+ */
 static int64
-checked_count(FunctionCallInfo fcinfo, int arg, const char *name)
+checked_count(FunctionCallInfo fcinfo, HiloCacheEntry *entry, int arg,
+			  const char *name)
 {
 	int64		count;
+	int64		max;
 
 	hilo_api_reject_null(fcinfo, arg, name);
+	hilo_cache_read_row(entry);
 	count = PG_GETARG_INT64(arg);
-	if (count < 1 || count > hilo_max_range_size)
+	max = hilo_cache_max_range_size(entry);
+	if (count < 1 || count > max)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("%s must be between 1 and %d", name,
-						hilo_max_range_size),
-				 errhint("The upper bound is the setting \"hilo.max_range_size\".")));
+				 errmsg("%s must be between 1 and " INT64_FORMAT, name, max),
+				 errhint("The upper bound is the setting \"hilo.max_range_size\", or what hilo_configure() says.")));
 	return count;
 }
 
@@ -74,12 +80,8 @@ tag_suffix(FunctionCallInfo fcinfo, int arg, char *suffix)
 Datum
 hilo_next(PG_FUNCTION_ARGS)
 {
-	HiloCacheEntry *entry;
-
 	hilo_api_prevent_unless_may_write("hilo_next()");
-	entry = hilo_api_entry(fcinfo);
-	PG_RETURN_TEXT_P(hilo_api_next_id(entry, hilo_id_suffix,
-									  hilo_id_suffix_len));
+	PG_RETURN_TEXT_P(hilo_api_next_id(hilo_api_entry_to_draw(fcinfo)));
 }
 
 Datum
@@ -91,15 +93,15 @@ hilo_next_tagged(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("hilo_next()");
 	suffix_len = tag_suffix(fcinfo, 1, suffix);
-	entry = hilo_api_entry(fcinfo);
-	PG_RETURN_TEXT_P(hilo_api_next_id(entry, suffix, suffix_len));
+	entry = hilo_api_entry_to_draw(fcinfo);
+	PG_RETURN_TEXT_P(hilo_api_next_id_tagged(entry, suffix, suffix_len));
 }
 
 Datum
 hilo_nextval(PG_FUNCTION_ARGS)
 {
 	hilo_api_prevent_unless_may_write("hilo_nextval()");
-	PG_RETURN_INT64(hilo_cache_take(hilo_api_entry(fcinfo)));
+	PG_RETURN_INT64(hilo_cache_take(hilo_api_entry_to_draw(fcinfo)));
 }
 
 Datum
@@ -122,14 +124,15 @@ hilo_reserve(PG_FUNCTION_ARGS)
 {
 	HiloRangeRequest request = {.exact = true, .alignment = 1};
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
+	HiloCacheEntry *entry;
 	HiloClaim	claim;
 	Datum		values[2];
 	bool		nulls[2] = {0};
 
 	hilo_api_prevent_unless_may_write("hilo_reserve()");
-	request.size = checked_count(fcinfo, 1, "count");
-	hilo_counter_claim(&hilo_api_entry(fcinfo)->counter, &request,
-					   HILO_FOR_BACKEND, &claim);
+	entry = hilo_api_entry_to_draw(fcinfo);
+	request.size = checked_count(fcinfo, entry, 1, "count");
+	hilo_counter_claim(&entry->counter, &request, HILO_FOR_BACKEND, &claim);
 
 	values[0] = Int64GetDatum(claim.range.low);
 	values[1] = Int64GetDatum(claim.range.high);
@@ -159,6 +162,8 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	HiloClaim	claim;
 	char		start[HILO_MAX_START_LEN];
 	int			start_len;
+	const char *tag;
+	int			tag_len;
 	int64		last_size;
 	int64		age;
 	TimestampTz now = GetCurrentTimestamp();
@@ -168,7 +173,8 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	hilo_api_prevent_unless_may_write("hilo_next_range()");
 	last_size = hilo_api_number(fcinfo, 1, "last_batch_size");
 	request.floor = hilo_api_number(fcinfo, 3, "last_max");
-	entry = hilo_api_entry(fcinfo);
+	entry = hilo_api_entry_to_draw(fcinfo);
+	hilo_cache_read_row(entry);
 
 	/* Without a time, the size last asked for is taken as it is. */
 	age = hilo_client_range_duration * INT64CONST(1000);
@@ -177,7 +183,8 @@ hilo_next_range(PG_FUNCTION_ARGS)
 		age = PG_INT64_MAX;
 	request.size = hilo_range_size(last_size, age,
 								   hilo_client_range_duration * INT64CONST(1000),
-								   hilo_min_range_size, hilo_max_range_size);
+								   hilo_cache_range_size(entry),
+								   hilo_cache_max_range_size(entry));
 	if (request.floor > 0)
 		check_may_raise(entry, request.floor);
 	hilo_counter_claim(&entry->counter, &request, HILO_FOR_CLIENT, &claim);
@@ -189,7 +196,8 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	values[1] = Int64GetDatum(claim.range.low);
 	values[2] = Int64GetDatum(claim.range.high);
 	values[3] = Int64GetDatum(claim.range.high - claim.range.low + 1);
-	values[4] = CStringGetTextDatum(hilo_node_tag);
+	tag = hilo_cache_node_tag(entry, &tag_len);
+	values[4] = PointerGetDatum(cstring_to_text_with_len(tag, tag_len));
 	values[5] = TimestampTzGetDatum(now);
 	values[6] = Int64GetDatum(claim.number);
 	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
@@ -226,13 +234,14 @@ Datum
 hilo_next_hi(PG_FUNCTION_ARGS)
 {
 	HiloRangeRequest request = {.exact = true};
+	HiloCacheEntry *entry;
 	HiloClaim	claim;
 
 	hilo_api_prevent_unless_may_write("hilo_next_hi()");
-	request.size = checked_count(fcinfo, 1, "capacity");
+	entry = hilo_api_entry_to_draw(fcinfo);
+	request.size = checked_count(fcinfo, entry, 1, "capacity");
 	request.alignment = request.size;
-	hilo_counter_claim(&hilo_api_entry(fcinfo)->counter, &request,
-					   HILO_FOR_BACKEND, &claim);
+	hilo_counter_claim(&entry->counter, &request, HILO_FOR_BACKEND, &claim);
 	PG_RETURN_INT64(claim.range.high / request.size);
 }
 
@@ -294,21 +303,29 @@ hilo_number(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(number);
 }
 
-/* Build an id from the first two arguments, without remembering any of it. */
+/* Argument number arg, which must be one that a document can have. */
+static int64
+document_number(FunctionCallInfo fcinfo, int arg)
+{
+	int64		number;
+
+	hilo_api_reject_null(fcinfo, arg, "number");
+	number = PG_GETARG_INT64(arg);
+	if (number < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("number must be at least 1")));
+	return number;
+}
+
+/* Build the id of the first two arguments. */
 static text *
 format_id(FunctionCallInfo fcinfo, const char *suffix, int suffix_len)
 {
 	char		start[HILO_MAX_START_LEN];
 	int			start_len;
 	HiloName	collection = hilo_api_collection(fcinfo);
-	int64		number;
-
-	hilo_api_reject_null(fcinfo, 1, "number");
-	number = PG_GETARG_INT64(1);
-	if (number < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("number must be at least 1")));
+	int64		number = document_number(fcinfo, 1);
 
 	start_len = hilo_document_id_start(start, collection.data, collection.len,
 									   hilo_identity_parts_separator,
@@ -316,10 +333,27 @@ format_id(FunctionCallInfo fcinfo, const char *suffix, int suffix_len)
 	return hilo_build_id(start, start_len, number, suffix, suffix_len);
 }
 
+/* Names that are only formatted, perhaps many, are not remembered. */
 Datum
 hilo_format(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_TEXT_P(format_id(fcinfo, hilo_id_suffix, hilo_id_suffix_len));
+	HiloName	collection = hilo_api_collection(fcinfo);
+	HiloCacheEntry *entry = hilo_cache_find(collection);
+	HiloCacheEntry unknown = {{0}};
+	char		suffix[1 + HILO_MAX_TAG_LEN];
+	const char *tag;
+	int			len;
+
+	if (entry == NULL || entry->row_generation != hilo_catalog_generation)
+	{
+		entry = &unknown;
+		hilo_counter_init(&entry->counter, HILO_TABLE_COLLECTIONS, collection);
+		hilo_cache_read_row(entry);
+	}
+	tag = hilo_cache_node_tag(entry, &len);
+	suffix[0] = '-';
+	memcpy(suffix + 1, tag, len);
+	PG_RETURN_TEXT_P(format_id(fcinfo, suffix, len > 0 ? len + 1 : 0));
 }
 
 Datum

@@ -1,705 +1,194 @@
 /*-------------------------------------------------------------------------
  *
  * binding.c
- *	  Where the documents of an identity are: is a number taken?
- *
- * Either in a table, whose index is probed, or known to a function, which is
- * asked.  Bindings are rows of the table hilo_binding, transactional like any.
+ *	  What collections and identities are bound to: rows of hilo_binding.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/genam.h"
-#include "access/htup_details.h"
-#include "access/relscan.h"
-#include "access/table.h"
 #include "access/heapam.h"
-#include "access/tableam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
 #include "access/xact.h"
-#include "catalog/namespace.h"
-#include "catalog/pg_am.h"
 #include "catalog/pg_collation.h"
-#include "catalog/pg_inherits.h"
-#include "catalog/pg_type.h"
-#include "executor/tuptable.h"
-#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
-#include "utils/guc.h"
-#include "utils/lsyscache.h"
-#include "utils/regproc.h"
+#include "utils/inval.h"
 #include "utils/snapmgr.h"
-#include "utils/syscache.h"
 
 #include "binding.h"
 #include "binding_row.h"
 #include "catalog.h"
-#include "compat.h"
-#include "document_id.h"
-#include "settings.h"
+#include "index_probe.h"
 #include "tuple.h"
 
-/* A table, or one part of a partitioned one, with the index to probe. */
-typedef struct Part
+/* The rows of a name, as a list of HeapTuple, palloc'd. */
+static List *
+find_rows(Relation rel, HiloName name)
 {
-	Relation	heap;
-	Relation	index;
-	TupleTableSlot *slot;
-	FmgrInfo	equal;			/* of the index's operator family */
-} Part;
-
-struct HiloDocuments
-{
-	const HiloCounter *identity;
-	bool		bound;
-
-	/* If they are in a table. */
-	List	   *parts;			/* of Part * */
-	Oid			type;			/* of the column: a base type */
-	bool		is_text;
-
-	/* If a function is to be asked; else InvalidOid. */
-	Oid			function;
-	Oid			owner;
-	FmgrInfo	call;
-};
-
-/*
- * Index probes
- */
-
-/* Rows that an index scan has met, dead ones. */
-typedef struct DeadRows
-{
-	ItemPointerData *tids;
-	int			count;
-	int			room;
-} DeadRows;
-
-static void
-note_dead(DeadRows *dead, ItemPointer tid)
-{
-	if (dead->count == dead->room)
-	{
-		dead->room = Max(8, dead->room * 2);
-		dead->tids = dead->tids == NULL ?
-			palloc(dead->room * sizeof(ItemPointerData)) :
-			repalloc(dead->tids, dead->room * sizeof(ItemPointerData));
-	}
-	dead->tids[dead->count++] = *tid;
-}
-
-/* Put a row with this key into slot; or, if all are dead, note their TIDs. */
-static bool
-probe_once(Relation heap, Relation index, ScanKey key, Snapshot snapshot,
-		   TupleTableSlot *slot, DeadRows *dead)
-{
-	IndexScanDesc scan = hilo_index_beginscan(heap, index, snapshot, 1);
-	bool		found = false;
-	ItemPointer tid;
-
-	dead->count = 0;
-	index_rescan(scan, key, 1, NULL, 0);
-	while (!found &&
-		   (tid = index_getnext_tid(scan, ForwardScanDirection)) != NULL)
-	{
-		ItemPointerData met = *tid;
-
-		found = index_fetch_heap(scan, slot);
-		if (!found)
-			note_dead(dead, &met);
-	}
-	index_endscan(scan);
-	return found;
-}
-
-/*
- * Put a row with this key into slot; false if there is none.
- *
- * The snapshot is one that sees the present, SnapshotSelf or a dirty one, and
- * leaves no trace for serializable transactions.  That has a price: a scan reads
- * a page of the index first and the rows after, and if a row is updated in
- * between, it finds the old version dead, and does not know the new one.  So
- * dead rows are believed only when a second scan meets no others: a version
- * that was alive when that one read the page would be among them.
- */
-static bool
-probe_index(Relation heap, Relation index, ScanKey key, Snapshot snapshot,
-			TupleTableSlot *slot)
-{
-	DeadRows	dead = {0};
-	DeadRows	before = {0};
-
-	for (;;)
-	{
-		DeadRows	swap;
-
-		if (probe_once(heap, index, key, snapshot, slot, &dead))
-			return true;
-		if (dead.count == 0 ||
-			(dead.count == before.count &&
-			 memcmp(dead.tids, before.tids,
-					dead.count * sizeof(ItemPointerData)) == 0))
-			return false;
-
-		CHECK_FOR_INTERRUPTS();
-		swap = before;
-		before = dead;
-		dead = swap;
-	}
-}
-
-/*
- * The bindings
- */
-
-/* The row of a name; NULL if there is none.  Palloc'd. */
-static HeapTuple
-find_binding(Relation rel, HiloName name)
-{
-	Relation	index = index_open(hilo_catalog_name_index(rel, HILO_ANUM_BINDING_NAME),
+	Relation	index = index_open(hilo_catalog_name_index(HILO_TABLE_BINDINGS, rel,
+														   HILO_ANUM_BINDING_NAME),
 								   AccessShareLock);
-	TupleTableSlot *slot = table_slot_create(rel, NULL);
 	Datum		value = PointerGetDatum(cstring_to_text_with_len(name.data,
 																 name.len));
-	HeapTuple	tuple = NULL;
+	List	   *rows;
 	ScanKeyData key;
 
 	ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, InvalidOid,
 						   C_COLLATION_OID, F_TEXTEQ, value);
-	if (probe_index(rel, index, &key, SnapshotSelf, slot))
-		tuple = ExecCopySlotHeapTuple(slot);
-
-	ExecDropSingleTupleTableSlot(slot);
+	rows = hilo_index_rows(rel, index, &key, SnapshotSelf);
 	index_close(index, AccessShareLock);
-	return tuple;
+	return rows;
+}
+
+static char *
+text_column(HeapTuple tuple, int attnum, TupleDesc desc)
+{
+	bool		isnull;
+	Datum		value = heap_getattr(tuple, attnum, desc, &isnull);
+
+	return isnull ? NULL : TextDatumGetCString(value);
+}
+
+HiloBinding *
+hilo_binding_read(HeapTuple tuple, TupleDesc desc)
+{
+	HiloBinding *binding = palloc0(sizeof(HiloBinding));
+	bool		isnull;
+	Datum		value;
+
+	value = heap_getattr(tuple, HILO_ANUM_BINDING_COLUMN, desc, &isnull);
+	if (!isnull)
+	{
+		binding->column = palloc(sizeof(HiloColumn));
+		*binding->column = *DatumGetHiloColumn(value);
+	}
+	binding->taken = text_column(tuple, HILO_ANUM_BINDING_FUNCTION, desc);
+	binding->role = text_column(tuple, HILO_ANUM_BINDING_ROLE, desc);
+	binding->attached = DatumGetBool(heap_getattr(tuple,
+												  HILO_ANUM_BINDING_ATTACHED,
+												  desc, &isnull));
+	binding->replaced = text_column(tuple, HILO_ANUM_BINDING_REPLACED, desc);
+	return binding;
+}
+
+List *
+hilo_bindings(HiloName name)
+{
+	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, AccessShareLock);
+	List	   *rows = find_rows(rel, name);
+	List	   *bindings = NIL;
+	ListCell   *lc;
+
+	foreach(lc, rows)
+		bindings = lappend(bindings, hilo_binding_read(lfirst(lc), RelationGetDescr(rel)));
+	table_close(rel, AccessShareLock);
+	return bindings;
 }
 
 bool
 hilo_is_bound(HiloName name)
 {
-	Relation	rel = hilo_catalog_open_bindings(AccessShareLock);
-	HeapTuple	tuple = find_binding(rel, name);
-
-	table_close(rel, AccessShareLock);
-	return HeapTupleIsValid(tuple);
-}
-
-bool
-hilo_binding_add(HiloName name, const HiloColumn *column, const char *taken,
-				 bool *same)
-{
-	Datum		values[HILO_BINDING_COLUMNS] = {0};
-	bool		nulls[HILO_BINDING_COLUMNS] = {0};
-	Relation	rel;
-	HeapTuple	tuple;
-	HeapTuple	old;
-
-	values[HILO_ANUM_BINDING_NAME - 1] = PointerGetDatum(cstring_to_text_with_len(name.data,
-																	 name.len));
-	if (column != NULL)
-	{
-		values[HILO_ANUM_BINDING_COLUMN - 1] = PointerGetDatum(column);
-		nulls[HILO_ANUM_BINDING_FUNCTION - 1] = true;
-	}
-	else
-	{
-		values[HILO_ANUM_BINDING_FUNCTION - 1] = CStringGetTextDatum(taken);
-		nulls[HILO_ANUM_BINDING_COLUMN - 1] = true;
-	}
-
-	rel = hilo_catalog_open_bindings(ShareUpdateExclusiveLock);
-	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);
-	old = find_binding(rel, name);
-	if (!HeapTupleIsValid(old))
-	{
-		hilo_tuple_insert(rel, tuple, GetCurrentCommandId(true));
-		CommandCounterIncrement();
-	}
-	else if (same != NULL)
-		*same = old->t_len == tuple->t_len &&
-			memcmp(GETSTRUCT(old), GETSTRUCT(tuple),
-				   old->t_len - old->t_data->t_hoff) == 0;
-	table_close(rel, NoLock);
-	return !HeapTupleIsValid(old);
-}
-
-bool
-hilo_binding_remove(HiloName name)
-{
-	Relation	rel = hilo_catalog_open_bindings(ShareUpdateExclusiveLock);
-	HeapTuple	tuple = find_binding(rel, name);
-
-	if (HeapTupleIsValid(tuple))
-	{
-		simple_heap_delete(rel, &tuple->t_self);
-		CommandCounterIncrement();
-	}
-	table_close(rel, NoLock);
-	return HeapTupleIsValid(tuple);
-}
-
-/*
- * Documents in a table
- */
-
-/*
- * The table that is named like an identity, in the schemas that the user
- * searches; temporary tables do not count.
- */
-static Oid
-table_named_like(HiloName name)
-{
-	char	   *relname = pnstrdup(name.data, name.len);
-	List	   *schemas = fetch_search_path(false);
 	ListCell   *lc;
 
-	foreach(lc, schemas)
+	foreach(lc, hilo_bindings(name))
 	{
-		Oid			relid = InvalidOid;
+		HiloBinding *binding = lfirst(lc);
 
-		if (!isAnyTempNamespace(lfirst_oid(lc)) && name.len < NAMEDATALEN)
-			relid = get_relname_relid(relname, lfirst_oid(lc));
-		if (OidIsValid(relid) &&
-			(get_rel_relkind(relid) == RELKIND_RELATION ||
-			 get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE))
-			return relid;
-	}
-
-	ereport(ERROR,
-			(errcode(ERRCODE_UNDEFINED_TABLE),
-			 errmsg("there is no table \"%s\" to look documents up in",
-					relname),
-			 errhint("Say with hilo_bind() where the documents are.")));
-	return InvalidOid;			/* keep compiler quiet */
-}
-
-/* The only column of a table's primary key. */
-static AttrNumber
-primary_key_column(Relation rel)
-{
-	List	   *indexes = RelationGetIndexList(rel);
-	ListCell   *lc;
-	AttrNumber	attnum = InvalidAttrNumber;
-
-	foreach(lc, indexes)
-	{
-		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
-
-		if (index->rd_index->indisprimary &&
-			index->rd_index->indnkeyatts == 1)
-			attnum = index->rd_index->indkey.values[0];
-		index_close(index, AccessShareLock);
-	}
-	list_free(indexes);
-
-	if (attnum == InvalidAttrNumber)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("table \"%s\" has no primary key of one column",
-						RelationGetRelationName(rel)),
-				 errhint("Say with hilo_bind() in which column the ids are.")));
-	return attnum;
-}
-
-/*
- * Whoever may neither read nor write a table must not learn from look-ups what
- * is in it.
- */
-static void
-check_may_look(Relation rel)
-{
-	Oid			relid = RelationGetRelid(rel);
-	AclMode		mode = ACL_SELECT | ACL_INSERT;
-
-	if (!hilo_may_use_schema(RelationGetNamespace(rel), GetUserId()))
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SCHEMA,
-					   get_namespace_name(RelationGetNamespace(rel)));
-	if (pg_class_aclmask(relid, GetUserId(), mode, ACLMASK_ANY) == 0 &&
-		pg_attribute_aclcheck_all(relid, GetUserId(), mode,
-								  ACLMASK_ANY) != ACLCHECK_OK)
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE,
-					   RelationGetRelationName(rel));
-}
-
-/* Does the index find every row by its first column, attnum? */
-static bool
-leads_index(Relation index, AttrNumber attnum)
-{
-	return index->rd_rel->relam == BTREE_AM_OID &&
-		index->rd_index->indisvalid && index->rd_index->indisready &&
-		index->rd_index->indkey.values[0] == attnum &&
-		RelationGetIndexPredicate(index) == NIL;
-}
-
-/* Open the index of heap, a table of its own, that starts with a column. */
-static Part *
-make_part(Relation heap, const char *column)
-{
-	AttrNumber	attnum = get_attnum(RelationGetRelid(heap), column);
-	List	   *indexes = RelationGetIndexList(heap);
-	ListCell   *lc;
-	Part	   *part;
-	Relation	index = NULL;
-	Oid			equal;
-
-	foreach(lc, indexes)
-	{
-		index = index_open(lfirst_oid(lc), AccessShareLock);
-		if (leads_index(index, attnum))
-			break;
-		index_close(index, AccessShareLock);
-		index = NULL;
-	}
-	list_free(indexes);
-
-	if (index == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("there is no index to look ids up in table \"%s\"",
-						RelationGetRelationName(heap)),
-				 errhint("Create a btree index that starts with column \"%s\" and has no WHERE.",
-						 column)));
-
-	part = palloc(sizeof(Part));
-	part->heap = heap;
-	part->index = index;
-	part->slot = table_slot_create(heap, NULL);
-	equal = get_opfamily_member(index->rd_opfamily[0], index->rd_opcintype[0],
-								index->rd_opcintype[0], BTEqualStrategyNumber);
-	fmgr_info(get_opcode(equal), &part->equal);
-	return part;
-}
-
-static void
-check_id_type(HiloDocuments *documents, Relation rel, AttrNumber attnum)
-{
-	Oid			type = getBaseType(TupleDescAttr(RelationGetDescr(rel),
-												 attnum - 1)->atttypid);
-
-	documents->type = type;
-	documents->is_text = type == TEXTOID || type == VARCHAROID ||
-		hilo_catalog_is_citext(type);
-	if (!documents->is_text &&
-		type != INT2OID && type != INT4OID && type != INT8OID)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("ids cannot be looked up in a column of type %s",
-						format_type_be(type)),
-				 errdetail("The type should be text, varchar, citext, smallint, integer or bigint.")));
-}
-
-/*
- * Open a table, with its partitions and children, to look ids up in a column;
- * NULL: in that of its primary key.
- */
-static void
-open_table(HiloDocuments *documents, Oid relid, const HiloColumn *bound)
-{
-	Relation	rel = NULL;
-	HiloColumn	id_column = {relid, InvalidAttrNumber};
-	char	   *column;
-	List	   *relids;
-	ListCell   *lc;
-
-	if (OidIsValid(relid))
-		rel = try_table_open(relid, AccessShareLock);
-	if (rel == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("the table with the documents of \"%.*s\" does not exist any more",
-						documents->identity->name.len,
-						documents->identity->name.data),
-				 errhint("Say with hilo_unbind() and hilo_bind() where they are.")));
-
-	if ((rel->rd_rel->relkind != RELKIND_RELATION &&
-		 rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE) ||
-		rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not a table to look documents up in",
-						RelationGetRelationName(rel)),
-				 errhint("For everything but ordinary and partitioned tables, bind a function.")));
-	check_may_look(rel);
-
-	id_column.attnum = bound != NULL ? bound->attnum : primary_key_column(rel);
-	column = hilo_column_name(&id_column);
-	if (column == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("the column with the ids of \"%.*s\" does not exist any more",
-						documents->identity->name.len,
-						documents->identity->name.data),
-				 errhint("Say with hilo_unbind() and hilo_bind() where they are.")));
-	check_id_type(documents, rel, id_column.attnum);
-
-	/* This locks the children; the lock of the table itself is kept, too. */
-	relids = find_all_inheritors(relid, AccessShareLock, NULL);
-	table_close(rel, NoLock);
-	foreach(lc, relids)
-	{
-		rel = table_open(lfirst_oid(lc), NoLock);
-		if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ||
-			RELATION_IS_OTHER_TEMP(rel))
-			table_close(rel, AccessShareLock);
-		else if (rel->rd_rel->relkind == RELKIND_RELATION)
-			documents->parts = lappend(documents->parts,
-									   make_part(rel, column));
-		else
-			ereport(ERROR,
-					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-					 errmsg("documents cannot be looked up in foreign table \"%s\"",
-							RelationGetRelationName(rel)),
-					 errhint("Bind a function.")));
-	}
-}
-
-/*
- * Does the part have a row with this value?  A dirty snapshot sees the rows of
- * open transactions, too, and is not bound to a transaction's snapshot.
- */
-static bool
-part_has(Part *part, Datum value)
-{
-	SnapshotData dirty;
-	ScanKeyData key;
-	bool		found;
-
-	InitDirtySnapshot(dirty);
-	ScanKeyEntryInitializeWithInfo(&key, 0, 1, BTEqualStrategyNumber,
-								   part->index->rd_opcintype[0],
-								   part->index->rd_indcollation[0],
-								   &part->equal, value);
-	found = probe_index(part->heap, part->index, &key, &dirty, part->slot);
-	ExecClearTuple(part->slot);
-	return found;
-}
-
-static Datum
-id_datum(const HiloDocuments *documents, int64 number)
-{
-	char		start[HILO_MAX_START_LEN];
-	int			len;
-
-	switch (documents->type)
-	{
-		case INT2OID:
-			return Int16GetDatum((int16) number);
-		case INT4OID:
-			return Int32GetDatum((int32) number);
-		case INT8OID:
-			return Int64GetDatum(number);
-		default:
-			len = hilo_document_id_start(start, documents->identity->name.data,
-										 documents->identity->name.len,
-										 hilo_identity_parts_separator, "");
-			return PointerGetDatum(hilo_build_id(start, len, number, start, 0));
-	}
-}
-
-static bool
-tables_have(HiloDocuments *documents, int64 number)
-{
-	Datum		value = id_datum(documents, number);
-	ListCell   *lc;
-
-	foreach(lc, documents->parts)
-	{
-		if (part_has(lfirst(lc), value))
+		if (binding->column != NULL || binding->taken != NULL)
 			return true;
 	}
 	return false;
 }
 
-/*
- * Documents that a function knows
- */
-
-void
-hilo_check_taken_function(Oid function)
-{
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	Form_pg_proc proc;
-
-	if (!HeapTupleIsValid(tuple))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_FUNCTION),
-				 errmsg("function with OID %u does not exist", function)));
-	proc = (Form_pg_proc) GETSTRUCT(tuple);
-	if (proc->prokind != PROKIND_FUNCTION || proc->proretset ||
-		proc->prorettype != BOOLOID || proc->pronargs != 1 ||
-		proc->proargtypes.values[0] != INT8OID)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("function %s must take a bigint and return boolean",
-						NameStr(proc->proname))));
-	ReleaseSysCache(tuple);
-}
-
-static void
-open_function(HiloDocuments *documents, const char *signature)
-{
-	Oid			function = DatumGetObjectId(DirectFunctionCall1(regprocedurein,
-																CStringGetDatum(signature)));
-	HeapTuple	tuple;
-
-	/* It may not be the one any more that was bound. */
-	hilo_check_taken_function(function);
-	if (!hilo_may_execute(function, GetUserId()))
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FUNCTION,
-					   get_func_name(function));
-
-	/* It would look at what was there when the transaction began. */
-	if (IsolationUsesXactSnapshot() &&
-		func_volatile(function) == PROVOLATILE_VOLATILE)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("volatile function %s cannot be asked in a transaction of this isolation level",
-						get_func_name(function)),
-				 errhint("Mark it STABLE, or use READ COMMITTED.")));
-
-	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	if (!HeapTupleIsValid(tuple))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_FUNCTION),
-				 errmsg("function with OID %u does not exist", function)));
-	documents->function = function;
-	documents->owner = ((Form_pg_proc) GETSTRUCT(tuple))->proowner;
-	ReleaseSysCache(tuple);
-	fmgr_info(function, &documents->call);
-}
-
-/*
- * Ask the function, as its owner: the caller lends it no rights, and gains none
- * but the answer.  For the same reason it does not see the caller's
- * search_path.  It looks at what is committed now, in any isolation level, if
- * it is not marked volatile.
- */
 static bool
-function_says(HiloDocuments *documents, int64 number)
+same_text(const char *a, const char *b)
 {
-	LOCAL_FCINFO(fcinfo, 1);
-	Oid			user;
-	int			context;
-	int			level;
-	Datum		result;
-
-	GetUserIdAndSecContext(&user, &context);
-	SetUserIdAndSecContext(documents->owner,
-						   context | SECURITY_RESTRICTED_OPERATION);
-	level = NewGUCNestLevel();
-	(void) set_config_option("search_path", "pg_catalog, pg_temp",
-							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-							 true, 0, false);
-	PushActiveSnapshot(GetLatestSnapshot());
-
-	InitFunctionCallInfoData(*fcinfo, &documents->call, 1, InvalidOid, NULL,
-							 NULL);
-	fcinfo->args[0].value = Int64GetDatum(number);
-	fcinfo->args[0].isnull = false;
-	result = FunctionCallInvoke(fcinfo);
-
-	PopActiveSnapshot();
-	AtEOXact_GUC(false, level);
-	SetUserIdAndSecContext(user, context);
-
-	if (fcinfo->isnull)
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("function %s returned null for " INT64_FORMAT,
-						format_procedure(documents->function), number)));
-	return DatumGetBool(result);
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-/*
- * Both
- */
-
-HiloDocuments *
-hilo_documents_open_column(const HiloCounter *identity,
-						   const HiloColumn *column)
+bool
+hilo_binding_equals(const HiloBinding *a, const HiloBinding *b)
 {
-	HiloDocuments *documents = palloc0(sizeof(HiloDocuments));
-
-	documents->identity = identity;
-	open_table(documents, column->relation, column);
-	return documents;
+	if ((a->column == NULL) != (b->column == NULL) ||
+		a->attached != b->attached)
+		return false;
+	if (a->column != NULL)
+		return a->column->relation == b->column->relation &&
+			a->column->attnum == b->column->attnum;
+	return same_text(a->taken, b->taken) && same_text(a->role, b->role);
 }
 
-HiloDocuments *
-hilo_documents_open(const HiloCounter *identity)
+bool
+hilo_binding_has_column(const HiloBinding *binding)
 {
-	HiloDocuments *documents = palloc0(sizeof(HiloDocuments));
-	Relation	rel = hilo_catalog_open_bindings(AccessShareLock);
-	HeapTuple	tuple = find_binding(rel, identity->name);
-	TupleDesc	desc = RelationGetDescr(rel);
-	bool		isnull;
-	Datum		value;
-
-	documents->identity = identity;
-	documents->bound = HeapTupleIsValid(tuple);
-	if (!documents->bound)
-		open_table(documents, table_named_like(identity->name), NULL);
-	else
-	{
-		value = heap_getattr(tuple, HILO_ANUM_BINDING_COLUMN, desc, &isnull);
-		if (!isnull)
-		{
-			HiloColumn *column = DatumGetHiloColumn(value);
-
-			open_table(documents, column->relation, column);
-		}
-		else
-		{
-			value = heap_getattr(tuple, HILO_ANUM_BINDING_FUNCTION, desc, &isnull);
-			open_function(documents, TextDatumGetCString(value));
-		}
-	}
-	table_close(rel, AccessShareLock);
-	return documents;
+	return binding->column != NULL && hilo_column_name(binding->column) != NULL;
 }
 
 void
-hilo_documents_close(HiloDocuments *documents)
+hilo_bindings_lock(void)
 {
+	table_close(hilo_catalog_open(HILO_TABLE_BINDINGS, ShareUpdateExclusiveLock),
+				NoLock);
+}
+
+/* Sessions keep what they have read here until they are told. */
+static void
+finish_change(Relation rel)
+{
+	CacheInvalidateRelcache(rel);
+	CommandCounterIncrement();
+	table_close(rel, NoLock);
+}
+
+void
+hilo_binding_add(HiloName name, const HiloBinding *binding)
+{
+	Datum		values[HILO_BINDING_COLUMNS] = {0};
+	bool		nulls[HILO_BINDING_COLUMNS] = {0};
+	HiloCounter collection;
+	Relation	rel;
+
+	hilo_counter_init(&collection, HILO_TABLE_COLLECTIONS, name);
+	hilo_counter_note_binding(&collection);
+
+	values[HILO_ANUM_BINDING_NAME - 1] =
+		PointerGetDatum(cstring_to_text_with_len(name.data, name.len));
+	nulls[HILO_ANUM_BINDING_COLUMN - 1] = binding->column == NULL;
+	nulls[HILO_ANUM_BINDING_FUNCTION - 1] = binding->taken == NULL;
+	nulls[HILO_ANUM_BINDING_ROLE - 1] = binding->role == NULL;
+	nulls[HILO_ANUM_BINDING_REPLACED - 1] = binding->replaced == NULL;
+	values[HILO_ANUM_BINDING_ATTACHED - 1] = BoolGetDatum(binding->attached);
+	if (binding->column != NULL)
+		values[HILO_ANUM_BINDING_COLUMN - 1] = PointerGetDatum(binding->column);
+	if (binding->taken != NULL)
+		values[HILO_ANUM_BINDING_FUNCTION - 1] = CStringGetTextDatum(binding->taken);
+	if (binding->role != NULL)
+		values[HILO_ANUM_BINDING_ROLE - 1] = CStringGetTextDatum(binding->role);
+	if (binding->replaced != NULL)
+		values[HILO_ANUM_BINDING_REPLACED - 1] = CStringGetTextDatum(binding->replaced);
+
+	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, ShareUpdateExclusiveLock);
+	hilo_tuple_insert(rel, heap_form_tuple(RelationGetDescr(rel), values, nulls),
+					  GetCurrentCommandId(true));
+	finish_change(rel);
+}
+
+void
+hilo_binding_remove(HiloName name, const HiloBinding *binding)
+{
+	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS,
+										ShareUpdateExclusiveLock);
 	ListCell   *lc;
 
-	foreach(lc, documents->parts)
+	foreach(lc, find_rows(rel, name))
 	{
-		Part	   *part = lfirst(lc);
+		HeapTuple	tuple = lfirst(lc);
 
-		ExecDropSingleTupleTableSlot(part->slot);
-		index_close(part->index, AccessShareLock);
-		table_close(part->heap, AccessShareLock);
+		if (hilo_binding_equals(hilo_binding_read(tuple, RelationGetDescr(rel)), binding))
+			simple_heap_delete(rel, &tuple->t_self);
 	}
-	pfree(documents);
-}
-
-bool
-hilo_documents_are_bound(const HiloDocuments *documents)
-{
-	return documents->bound;
-}
-
-int64
-hilo_documents_limit(const HiloDocuments *documents)
-{
-	switch (documents->type)
-	{
-		case INT2OID:
-			return PG_INT16_MAX;
-		case INT4OID:
-			return PG_INT32_MAX;
-		default:
-			return PG_INT64_MAX;
-	}
-}
-
-bool
-hilo_documents_have(int64 number, HiloDocuments *documents)
-{
-	if (OidIsValid(documents->function))
-		return function_says(documents, number);
-	return tables_have(documents, number);
+	finish_change(rel);
 }

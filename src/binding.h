@@ -1,59 +1,58 @@
 /*-------------------------------------------------------------------------
  *
  * binding.h
- *	  Where the documents of an identity are: is a number taken?
+ *	  What collections and identities are bound to: rows of hilo_binding.
+ *
+ * Transactional, like those of any table.  Read as they are at present, so that
+ * no isolation level hides one, and no serializable transaction fails by it.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef HILO_BINDING_H
 #define HILO_BINDING_H
 
+#include "access/htup.h"
+#include "access/tupdesc.h"
+
 #include "column_ref.h"
 #include "counter.h"
 
-/* The documents of an identity, ready to be looked up. */
-typedef struct HiloDocuments HiloDocuments;
+/* What a name is bound to: one of the first three, the others are NULL. */
+typedef struct HiloBinding
+{
+	HiloColumn *column;			/* column with its ids; may be gone */
+	char	   *taken;			/* function that knows which are taken */
+	char	   *role;			/* role that may draw, or "public" */
 
-/*
- * Find the documents of an identity: where hilo_bind() said, else the table of
- * that name.  Raises 42P01, 42703, 42704, 42804 or 42501 where that fails.
- * Lives in the current memory context; to be closed, except after an error.
- */
-extern HiloDocuments *hilo_documents_open(const HiloCounter *identity);
+	bool		attached;		/* by hilo_attach(): ids are drawn for it */
+	char	   *replaced;		/* if so: what drew them before; NULL: none */
+} HiloBinding;
 
-/* The same, for a column that is not bound yet. */
-extern HiloDocuments *hilo_documents_open_column(const HiloCounter *identity,
-												 const HiloColumn *column);
-extern void hilo_documents_close(HiloDocuments *documents);
+/* What a row of hilo_binding says, palloc'd. */
+extern HiloBinding *hilo_binding_read(HeapTuple tuple, TupleDesc desc);
 
-/* Did hilo_bind() say so, or is it only a table of that name? */
-extern bool hilo_documents_are_bound(const HiloDocuments *documents);
+/* All bindings of a name, as a list of HiloBinding *, palloc'd. */
+extern List *hilo_bindings(HiloName name);
 
-/* Highest number that can be stored there. */
-extern int64 hilo_documents_limit(const HiloDocuments *documents);
-
-/*
- * Is there a document with this number?  Rows of transactions still open count,
- * whatever the isolation level and row security.
- */
-extern bool hilo_documents_have(int64 number, HiloDocuments *documents);
-
-/* Raise 42804 unless the function is one from bigint to boolean. */
-extern void hilo_check_taken_function(Oid function);
-
-/* Is the collection or identity bound? */
+/* Is the name bound to a column or function? */
 extern bool hilo_is_bound(HiloName name);
 
-/*
- * Bind a name to a column, or, where that is NULL, to the function that taken
- * names.  Returns false if it is bound already, and says in *same, unless that
- * is NULL, whether in this way.  To be called, like its counterpart, with
- * names and rights checked; waits for others who do so.
- */
-extern bool hilo_binding_add(HiloName name, const HiloColumn *column,
-							 const char *taken, bool *same);
+/* Do both say the same, but for what was replaced? */
+extern bool hilo_binding_equals(const HiloBinding *a, const HiloBinding *b);
 
-/* Undo that; false if it was not bound. */
-extern bool hilo_binding_remove(HiloName name);
+/* Is it a column that is there? */
+extern bool hilo_binding_has_column(const HiloBinding *binding);
+
+/*
+ * Let nobody else change bindings until the transaction ends; to be called
+ * before it is looked up what there is to change.
+ */
+extern void hilo_bindings_lock(void);
+
+/* Add a binding to those of a name. */
+extern void hilo_binding_add(HiloName name, const HiloBinding *binding);
+
+/* Remove one that hilo_bindings() has returned. */
+extern void hilo_binding_remove(HiloName name, const HiloBinding *binding);
 
 #endif							/* HILO_BINDING_H */

@@ -96,16 +96,75 @@ hilo_cache_release(HiloCacheEntry *entry)
 	return went_back ? unused : 0;
 }
 
+/* Remember the options in the row; NULL: there is no row. */
+static void
+note_options(HiloCacheEntry *entry, const HiloCounterRow *row)
+{
+	static const HiloCounterRow none = {0};
+
+	if (row == NULL)
+		row = &none;
+	entry->own_range_size = row->range_size;
+	entry->own_max_range_size = row->max_range_size;
+	entry->may_be_bound = row->may_be_bound;
+	entry->has_own_tag = row->has_node_tag;
+	entry->own_suffix[0] = '-';
+	memcpy(entry->own_suffix + 1, NameStr(row->node_tag), HILO_MAX_TAG_LEN);
+	entry->id_text_generation = 0;
+}
+
 /*
- * Ask whether a stale range is still good, and use or forget it accordingly.
+ * The generation is looked at before the row: if it moves meanwhile, what was
+ * read may be older than that.
  */
 static void
-revalidate(HiloCacheEntry *entry)
+read_row(HiloCacheEntry *entry)
 {
-	if (hilo_counter_holds(&entry->counter, &entry->claim))
-		use_range(entry, entry->last);
-	else
-		hilo_cache_forget(entry);
+	uint64		generation = hilo_catalog_generation;
+	HiloCounterRow row;
+	bool		exists = hilo_counter_read(&entry->counter, &row,
+											   entry->stale);
+
+	if (entry->stale)
+	{
+		if (exists && hilo_counter_holds(&entry->counter, &row, &entry->claim))
+			use_range(entry, entry->last);
+		else
+			hilo_cache_forget(entry);
+	}
+	note_options(entry, exists ? &row : NULL);
+	entry->row_generation = generation;
+}
+
+void
+hilo_cache_read_row(HiloCacheEntry *entry)
+{
+	if (entry->row_generation != hilo_catalog_generation)
+		read_row(entry);
+}
+
+int64
+hilo_cache_range_size(const HiloCacheEntry *entry)
+{
+	return entry->own_range_size > 0 ? entry->own_range_size :
+		hilo_min_range_size;
+}
+
+int64
+hilo_cache_max_range_size(const HiloCacheEntry *entry)
+{
+	return entry->own_max_range_size > 0 ? entry->own_max_range_size :
+		hilo_max_range_size;
+}
+
+const char *
+hilo_cache_node_tag(const HiloCacheEntry *entry, int *len)
+{
+	const char *tag = entry->has_own_tag ? entry->own_suffix + 1 :
+		hilo_node_tag;
+
+	*len = strnlen(tag, HILO_MAX_TAG_LEN);
+	return tag;
 }
 
 void
@@ -128,7 +187,7 @@ static void
 revalidate_if_stale(HiloCacheEntry *entry, void *arg)
 {
 	if (entry->stale)
-		revalidate(entry);
+		read_row(entry);
 }
 
 void
@@ -292,7 +351,7 @@ hilo_cache_entry(HiloName name)
 }
 
 void
-hilo_cache_make_id_start(HiloCacheEntry *entry)
+hilo_cache_make_id_text(HiloCacheEntry *entry)
 {
 	char		start[HILO_MAX_START_LEN];
 	int			len = hilo_document_id_start(start,
@@ -307,7 +366,12 @@ hilo_cache_make_id_start(HiloCacheEntry *entry)
 		pfree(entry->id_start);
 	entry->id_start = copy;
 	entry->id_start_len = len;
-	entry->id_start_generation = hilo_settings_generation;
+
+	(void) hilo_cache_node_tag(entry, &len);
+	entry->id_suffix = entry->has_own_tag ? entry->own_suffix : hilo_id_suffix;
+	entry->id_suffix_len = len > 0 ? len + 1 : 0;
+
+	entry->id_text_generation = hilo_settings_generation;
 }
 
 void
@@ -317,17 +381,15 @@ hilo_cache_refill(HiloCacheEntry *entry)
 	HiloRangeRequest request;
 	HiloClaim	claim;
 
-	if (entry->stale)
-	{
-		revalidate(entry);
-		if (entry->last < entry->high)
-			return;
-	}
+	hilo_cache_read_row(entry);
+	if (entry->last < entry->high)
+		return;
 
 	now = GetCurrentTimestamp();
 	request.size = hilo_range_size(entry->size, now - entry->claimed_at,
 								   hilo_range_duration * INT64CONST(1000),
-								   hilo_min_range_size, hilo_max_range_size);
+								   hilo_cache_range_size(entry),
+								   hilo_cache_max_range_size(entry));
 	request.exact = false;
 	request.alignment = 1;
 	request.floor = 0;

@@ -16,6 +16,7 @@
 #include "lib/ilist.h"
 
 #include "counter.h"
+#include "document_id.h"
 
 typedef struct HiloCacheEntry
 {
@@ -29,13 +30,42 @@ typedef struct HiloCacheEntry
 	int64		last;
 	int64		high;
 
+	/*
+	 * Who was found to have the right to draw, and when: the present value of
+	 * hilo_rights_generation.  Kept by draw_right.c, like the columns that the
+	 * collection is bound to.
+	 */
+	uint64		rights_generation;
+	Oid			may_draw;
+	struct HiloBoundColumn *bound;
+	int			bound_count;
+	uint64		bound_generation;	/* of the catalog; 0: not known */
+	Oid			attached_relation;	/* table last found attached */
+	uint64		attached_generation;
+
 	/* Generation of the settings under which the name was found good. */
 	uint32		name_generation;
 
-	/* What ids start with, once hilo_cache_make_id_start() has made it. */
+	/*
+	 * What ids start and end with, once hilo_cache_make_id_text() has found
+	 * out for this generation of the settings.
+	 */
+	uint32		id_text_generation;
 	char	   *id_start;
 	int			id_start_len;
-	uint32		id_start_generation;
+	const char *id_suffix;
+	int			id_suffix_len;
+
+	/*
+	 * What the row says, if hilo_cache_read_row() has read it in this
+	 * generation of the catalog.
+	 */
+	uint64		row_generation;
+	int64		own_range_size; /* each of these two: 0: the setting counts */
+	int64		own_max_range_size;
+	bool		has_own_tag;
+	char		own_suffix[1 + HILO_MAX_TAG_LEN];
+	bool		may_be_bound;
 
 	HiloCounter counter;		/* where its row is */
 
@@ -72,9 +102,24 @@ hilo_cache_take(HiloCacheEntry *entry)
 
 /*
  * Make entry->id_start what ids of the collection start with under the present
- * settings: collection, separator, server prefix.
+ * settings (collection, separator, server prefix), and entry->id_suffix what
+ * they end with: a hyphen and the node tag, or nothing.
  */
-extern void hilo_cache_make_id_start(HiloCacheEntry *entry);
+extern void hilo_cache_make_id_text(HiloCacheEntry *entry);
+
+/*
+ * Read the row, unless that was done in this generation of the catalog: options
+ * set for this collection, whether it may be bound, and whether a range that
+ * is stale is still good.
+ */
+extern void hilo_cache_read_row(HiloCacheEntry *entry);
+
+/* Smallest and largest size of ranges; the row must have been read. */
+extern int64 hilo_cache_range_size(const HiloCacheEntry *entry);
+extern int64 hilo_cache_max_range_size(const HiloCacheEntry *entry);
+
+/* The node tag, not terminated, with its length. */
+extern const char *hilo_cache_node_tag(const HiloCacheEntry *entry, int *len);
 
 /*
  * Give the unused numbers of an entry back, and forget its range.  Returns how

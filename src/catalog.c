@@ -40,22 +40,24 @@
 #define EXTENSION_NAME		"hilo"
 
 uint64		hilo_catalog_generation = 1;
+uint64		hilo_rights_generation = 1;
 
 /*
  * A table as last opened, and whether it may be opened again without looking
  * it up.  The OID is kept when that is doubtful: messages about the table must
  * be heard as long as something read from it is in use.
  */
-typedef struct CounterTable
+typedef struct OurTable
 {
 	const char *name;
 	Oid			oid;
 	bool		is_current;
-} CounterTable;
+} OurTable;
 
-static CounterTable tables[HILO_TABLE_COUNT] = {
+static OurTable tables[HILO_TABLES] = {
 	[HILO_TABLE_COLLECTIONS] = {"hilo", InvalidOid, false},
-	[HILO_TABLE_IDENTITIES] = {"hilo_identity", InvalidOid, false}
+	[HILO_TABLE_IDENTITIES] = {"hilo_identity", InvalidOid, false},
+	[HILO_TABLE_BINDINGS] = {"hilo_binding", InvalidOid, false}
 };
 
 static void (*notify_changed) (void);
@@ -68,7 +70,7 @@ relation_changed(Datum arg, Oid relid)
 {
 	bool		ours = false;
 
-	for (int i = 0; i < HILO_TABLE_COUNT; i++)
+	for (int i = 0; i < HILO_TABLES; i++)
 	{
 		if (!OidIsValid(relid) || relid == tables[i].oid)
 		{
@@ -80,8 +82,18 @@ relation_changed(Datum arg, Oid relid)
 	if (ours)
 	{
 		hilo_catalog_generation++;
+		hilo_rights_generation++;
 		notify_changed();
 	}
+}
+
+/*
+ * Syscache callback for what rights depend on: somebody's may have changed.
+ */
+static void
+rights_changed(Datum arg, int cacheid, uint32 hashvalue)
+{
+	hilo_rights_generation++;
 }
 
 void
@@ -89,14 +101,19 @@ hilo_catalog_init(void (*changed) (void))
 {
 	notify_changed = changed;
 	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+
+	CacheRegisterSyscacheCallback(RELOID, rights_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(ATTNUM, rights_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHOID, rights_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, rights_changed, (Datum) 0);
 }
 
 /*
- * Schema of the extension.  The server has a function for that, but only from
- * version 16 on for others to call.
+ * The server has a function for that, but only from version 16 on for others to
+ * call.
  */
-static Oid
-extension_schema(void)
+Oid
+hilo_catalog_schema(void)
 {
 	Oid			schema = InvalidOid;
 	Relation	rel;
@@ -125,7 +142,7 @@ extension_schema(void)
 static Oid
 table_by_name(const char *name)
 {
-	Oid			oid = get_relname_relid(name, extension_schema());
+	Oid			oid = get_relname_relid(name, hilo_catalog_schema());
 
 	if (!OidIsValid(oid))
 		ereport(ERROR,
@@ -141,20 +158,19 @@ table_by_name(const char *name)
 static bool
 has_counter_layout(Relation rel)
 {
+	static const Oid types[HILO_COUNTER_COLUMNS] = {HILO_COUNTER_TYPES};
 	TupleDesc	desc = RelationGetDescr(rel);
 
 	if (rel->rd_rel->relkind != RELKIND_RELATION ||
 		rel->rd_rel->relam != HEAP_TABLE_AM_OID ||
-		desc->natts != HILO_ANUM_NAME)
+		desc->natts != HILO_COUNTER_COLUMNS)
 		return false;
 
-	for (int i = 0; i < HILO_ANUM_NAME; i++)
+	for (int i = 0; i < HILO_COUNTER_COLUMNS; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
-		Oid			type = i < HILO_BIGINT_COLUMNS ? INT8OID :
-			i < HILO_ANUM_NAME - 1 ? BOOLOID : TEXTOID;
 
-		if (att->attisdropped || att->atttypid != type)
+		if (att->attisdropped || att->atttypid != types[i])
 			return false;
 	}
 	return true;
@@ -171,7 +187,7 @@ report_wrong_layout(Relation rel)
 }
 
 static void
-check_counter_table(Relation rel)
+check_counter_table(Relation rel, LOCKMODE lockmode)
 {
 	if (!has_counter_layout(rel))
 		report_wrong_layout(rel);
@@ -187,7 +203,7 @@ check_counter_table(Relation rel)
 	 * Rows changed in storage that a rollback throws away would be back to
 	 * what they were before.
 	 */
-	if (hilo_storage_is_new(rel))
+	if (lockmode >= RowExclusiveLock && hilo_storage_is_new(rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot change counters in a transaction that has rewritten table \"%s\"",
@@ -195,10 +211,31 @@ check_counter_table(Relation rel)
 				 errhint("Commit first.")));
 }
 
+static void
+check_bindings_table(Relation rel)
+{
+	static const Oid types[HILO_BINDING_COLUMNS] = {HILO_BINDING_TYPES};
+	TupleDesc	desc = RelationGetDescr(rel);
+	bool		good = desc->natts == HILO_BINDING_COLUMNS;
+
+	for (int i = 0; good && i < HILO_BINDING_COLUMNS; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (OidIsValid(types[i]))
+			good = att->atttypid == types[i];
+		else
+			good = getExtensionOfObject(TypeRelationId, att->atttypid) ==
+				get_extension_oid(EXTENSION_NAME, true);
+	}
+	if (!good)
+		report_wrong_layout(rel);
+}
+
 Oid
 hilo_catalog_table(HiloTable which)
 {
-	CounterTable *table = &tables[which];
+	OurTable   *table = &tables[which];
 
 	if (table->is_current)
 		return table->oid;
@@ -224,7 +261,7 @@ look_up_and_open(HiloTable which, LOCKMODE lockmode)
 Relation
 hilo_catalog_open(HiloTable which, LOCKMODE lockmode)
 {
-	CounterTable *table = &tables[which];
+	OurTable   *table = &tables[which];
 	Relation	rel = NULL;
 
 	/* What is still current once it is locked needs no look into catalogs. */
@@ -245,7 +282,10 @@ hilo_catalog_open(HiloTable which, LOCKMODE lockmode)
 		CHECK_FOR_INTERRUPTS();
 	}
 
-	check_counter_table(rel);
+	if (which == HILO_TABLE_BINDINGS)
+		check_bindings_table(rel);
+	else
+		check_counter_table(rel, lockmode);
 	return rel;
 }
 
@@ -272,12 +312,11 @@ hilo_catalog_index_fits(Relation index, AttrNumber attnum)
 	return bms_is_subset(columns, name);
 }
 
-/* Is it a unique btree index on the column attnum, and on nothing else? */
+/* Is it a btree index on the column attnum, and on nothing else? */
 static bool
 is_name_index(Relation index, AttrNumber attnum)
 {
-	return hilo_catalog_index_fits(index, attnum) &&
-		index->rd_rel->relam == BTREE_AM_OID &&
+	return index->rd_rel->relam == BTREE_AM_OID &&
 		index->rd_index->indnatts == 1 &&
 		index->rd_index->indkey.values[0] == attnum &&
 		index->rd_indcollation[0] == C_COLLATION_OID &&
@@ -286,7 +325,7 @@ is_name_index(Relation index, AttrNumber attnum)
 
 /* The first such index that is valid; InvalidOid: none. */
 static Oid
-find_name_index(Relation table, AttrNumber attnum)
+find_name_index(HiloTable which, Relation table, AttrNumber attnum)
 {
 	List	   *indexes = RelationGetIndexList(table);
 	ListCell   *lc;
@@ -297,7 +336,9 @@ find_name_index(Relation table, AttrNumber attnum)
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
 
 		if (index->rd_index->indisvalid && index->rd_index->indisready &&
-			is_name_index(index, attnum))
+			is_name_index(index, attnum) &&
+			(which == HILO_TABLE_BINDINGS ||
+			 hilo_catalog_index_fits(index, attnum)))
 			found = lfirst_oid(lc);
 		index_close(index, AccessShareLock);
 		if (OidIsValid(found))
@@ -308,40 +349,17 @@ find_name_index(Relation table, AttrNumber attnum)
 }
 
 Oid
-hilo_catalog_name_index(Relation table, AttrNumber attnum)
+hilo_catalog_name_index(HiloTable which, Relation table, AttrNumber attnum)
 {
-	Oid			index = find_name_index(table, attnum);
+	Oid			index = find_name_index(which, table, attnum);
 
 	if (!OidIsValid(index))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("table \"%s\" has no valid unique index on its name column",
+				 errmsg("table \"%s\" has no valid index on its name column",
 						RelationGetRelationName(table)),
 				 errhint("Run REINDEX TABLE, or create the extension anew.")));
 	return index;
-}
-
-Relation
-hilo_catalog_open_bindings(LOCKMODE lockmode)
-{
-	Oid			types[HILO_BINDING_COLUMNS] = {TEXTOID, InvalidOid, TEXTOID};
-	Relation	rel = table_open(table_by_name("hilo_binding"), lockmode);
-	TupleDesc	desc = RelationGetDescr(rel);
-	bool		good = desc->natts == HILO_BINDING_COLUMNS;
-
-	for (int i = 0; good && i < HILO_BINDING_COLUMNS; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-
-		if (OidIsValid(types[i]))
-			good = att->atttypid == types[i];
-		else
-			good = getExtensionOfObject(TypeRelationId, att->atttypid) ==
-				get_extension_oid(EXTENSION_NAME, true);
-	}
-	if (!good)
-		report_wrong_layout(rel);
-	return rel;
 }
 
 /*
@@ -377,7 +395,8 @@ hilo_catalog_open_at_exit(Oid table, LOCKMODE lockmode)
 		return NULL;
 	}
 	if (!has_counter_layout(rel) || !lock_indexes_at_exit(rel) ||
-		!OidIsValid(find_name_index(rel, HILO_ANUM_NAME)))
+		!OidIsValid(find_name_index(HILO_TABLE_COLLECTIONS, rel,
+									HILO_ANUM_NAME)))
 	{
 		relation_close(rel, lockmode);
 		return NULL;
@@ -386,27 +405,10 @@ hilo_catalog_open_at_exit(Oid table, LOCKMODE lockmode)
 }
 
 bool
-hilo_catalog_is_citext(Oid type)
-{
-	Oid			extension = get_extension_oid("citext", true);
-	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
-	bool		result;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	result = strcmp(NameStr(((Form_pg_type) GETSTRUCT(tuple))->typname),
-					"citext") == 0 &&
-		OidIsValid(extension) &&
-		getExtensionOfObject(TypeRelationId, type) == extension;
-	ReleaseSysCache(tuple);
-	return result;
-}
-
-bool
 hilo_catalog_may_seed(HiloTable which)
 {
 	Oid			args[3] = {TEXTOID, INT8OID, BOOLOID};
-	char	   *schema = get_namespace_name(extension_schema());
+	char	   *schema = get_namespace_name(hilo_catalog_schema());
 	char	   *name = which == HILO_TABLE_IDENTITIES ?
 		"seed_identity_for" : "hilo_seed";
 	Oid			function;

@@ -14,22 +14,30 @@
 #include "storage/lockdefs.h"
 #include "utils/relcache.h"
 
-/* Our tables of counters. */
+/* Our tables; first those of counters. */
 typedef enum HiloTable
 {
 	HILO_TABLE_COLLECTIONS,		/* hilo */
-	HILO_TABLE_IDENTITIES		/* hilo_identity */
+	HILO_TABLE_IDENTITIES,		/* hilo_identity */
+	HILO_TABLE_BINDINGS			/* hilo_binding */
 } HiloTable;
 
-#define HILO_TABLE_COUNT	(HILO_TABLE_IDENTITIES + 1)
+#define HILO_COUNTER_TABLES (HILO_TABLE_IDENTITIES + 1)
+#define HILO_TABLES			(HILO_TABLE_BINDINGS + 1)
 
 /*
  * Number of times that something about our tables may have changed: dropped,
- * created, rewritten, or a counter seeded or dropped (by any session).  What
- * was read from a table under an older number must be read again.  Moves only
- * when invalidation messages are accepted, in taking a lock at the latest.
+ * created, rewritten, a counter seeded, configured or dropped, a binding made
+ * or undone (by any session).  What was read from a table under an older number
+ * must be read again.  Moves only when invalidation messages are accepted, in
+ * taking a lock at the latest.
  */
 extern uint64 hilo_catalog_generation;
+
+/*
+ * Number of times that this, or somebody's rights on tables, may have changed.
+ */
+extern uint64 hilo_rights_generation;
 
 /* Must be called once; changed() is called whenever the generation moves. */
 extern void hilo_catalog_init(void (*changed) (void));
@@ -39,8 +47,9 @@ extern Oid	hilo_catalog_table(HiloTable which);
 
 /*
  * Open and lock a table.  Raises an error when the extension is not
- * there, the table is not as the extension made it, or the current
- * transaction has rewritten it.  To be closed with table_close().
+ * there, the table is not as the extension made it, or, with a lock that allows
+ * changes, the current transaction has rewritten it.  To be closed with
+ * table_close().
  */
 extern Relation hilo_catalog_open(HiloTable which, LOCKMODE lockmode);
 
@@ -58,26 +67,23 @@ extern Relation hilo_catalog_open_at_exit(Oid table, LOCKMODE lockmode);
 extern bool hilo_catalog_index_fits(Relation index, AttrNumber attnum);
 
 /*
- * OID of the valid unique index on a table's name column, attnum.  The table must be locked.
- * Raises an error when there is none.
+ * OID of the valid index on a table's name column, attnum; in a table of
+ * counters a unique one.  The table must be locked.  Raises an error when there
+ * is none.
  */
-extern Oid	hilo_catalog_name_index(Relation table, AttrNumber attnum);
+extern Oid	hilo_catalog_name_index(HiloTable which, Relation table,
+									AttrNumber attnum);
 
-/*
- * Open and lock the table hilo_binding.  Raises an error when it is not there,
- * or not as the extension made it.
- */
-extern Relation hilo_catalog_open_bindings(LOCKMODE lockmode);
-
-/* Is it the type citext, of the extension of that name? */
-extern bool hilo_catalog_is_citext(Oid type);
+/* Schema of the extension.  Raises an error when it is not installed. */
+extern Oid	hilo_catalog_schema(void);
 
 /* May the current user seed the counters of a table? */
 extern bool hilo_catalog_may_seed(HiloTable which);
 
 /*
  * Tell all sessions, this one included, at once and whatever becomes of the
- * current transaction, that a counter in table was seeded or dropped.
+ * current transaction, that a counter in table was seeded, configured or
+ * dropped.
  */
 extern void hilo_catalog_announce(Oid table);
 

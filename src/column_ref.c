@@ -80,10 +80,9 @@ hilo_column_in(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(column);
 }
 
-Datum
-hilo_column_out(PG_FUNCTION_ARGS)
+char *
+hilo_column_text(const HiloColumn *column)
 {
-	HiloColumn *column = DatumGetHiloColumn(PG_GETARG_DATUM(0));
 	char	   *name = hilo_column_name(column);
 	char	   *schema;
 	char	   *table;
@@ -92,9 +91,14 @@ hilo_column_out(PG_FUNCTION_ARGS)
 	table = get_rel_name(column->relation);
 	schema = get_namespace_name(get_rel_namespace(column->relation));
 	if (name == NULL || table == NULL || schema == NULL)
-		PG_RETURN_CSTRING(pstrdup(NO_COLUMN));
+		return pstrdup(NO_COLUMN);
 
-	PG_RETURN_CSTRING(psprintf("%s.%s",
-							   quote_qualified_identifier(schema, table),
-							   quote_identifier(name)));
+	return psprintf("%s.%s", quote_qualified_identifier(schema, table),
+					quote_identifier(name));
+}
+
+Datum
+hilo_column_out(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_CSTRING(hilo_column_text(DatumGetHiloColumn(PG_GETARG_DATUM(0))));
 }

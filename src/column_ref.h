@@ -25,4 +25,10 @@ typedef struct HiloColumn
 /* Name of the column, palloc'd; NULL if it, or its table, is not there. */
 extern char *hilo_column_name(const HiloColumn *column);
 
+/*
+ * Qualified name of the column, quoted where needed, palloc'd; "-" if it is not
+ * there.
+ */
+extern char *hilo_column_text(const HiloColumn *column);
+
 #endif							/* HILO_COLUMN_REF_H */

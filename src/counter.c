@@ -28,9 +28,12 @@
 #include "utils/fmgroids.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/timestamp.h"
 
 #include "compat.h"
 #include "counter.h"
+#include "rate.h"
+#include "settings.h"
 #include "tuple.h"
 
 /*
@@ -41,6 +44,7 @@
 typedef struct RowChange
 {
 	Relation	rel;
+	LOCKMODE	lockmode;		/* of the lock on it */
 	Buffer		buffer;
 	OffsetNumber offset;
 	bool		created;		/* inserted by us, not yet there for others */
@@ -193,7 +197,8 @@ find_row(Relation rel, HiloCounter *counter)
 
 	ScanKeyEntryInitialize(&key, 0, HILO_ANUM_NAME, BTEqualStrategyNumber,
 						   InvalidOid, C_COLLATION_OID, F_TEXTEQ, name);
-	scan = systable_beginscan(rel, hilo_catalog_name_index(rel, HILO_ANUM_NAME), true,
+	scan = systable_beginscan(rel, hilo_catalog_name_index(counter->which, rel,
+													   HILO_ANUM_NAME), true,
 							  SnapshotSelf, 1, &key);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
@@ -298,12 +303,14 @@ check_indexes(Relation rel)
 static void
 insert_row(Relation rel, HiloCounter *counter)
 {
-	Datum		values[HILO_ANUM_NAME] = {0};
-	bool		nulls[HILO_ANUM_NAME] = {0};
+	Datum		values[HILO_COUNTER_COLUMNS] = {0};
+	bool		nulls[HILO_COUNTER_COLUMNS] = {0};
+	NameData	no_tag = {{0}};
 	HeapTuple	tuple;
 
 	check_indexes(rel);
 
+	values[HILO_ANUM_NODE_TAG - 1] = NameGetDatum(&no_tag);
 	values[HILO_ANUM_NAME - 1] =
 		PointerGetDatum(cstring_to_text_with_len(counter->name.data,
 												 counter->name.len));
@@ -346,6 +353,27 @@ create_and_lock_row(RowChange *change, HiloCounter *counter)
 
 	change->row.incarnation = random_number();
 	change->row.max_value = PG_INT64_MAX;
+	change->row.created_at = GetCurrentTimestamp();
+	change->row.claimed_at = DT_NOBEGIN;
+}
+
+/* Find the row in a table opened with a lock, create it if that is asked for. */
+static bool
+find(RowChange *change, HiloCounter *counter, LOCKMODE lockmode, bool create)
+{
+	memset(change, 0, sizeof(*change));
+	change->rel = hilo_catalog_open(counter->which, lockmode);
+	change->lockmode = lockmode;
+
+	if (find_and_lock_row(change, counter))
+		return true;
+	if (create)
+	{
+		create_and_lock_row(change, counter);
+		return true;
+	}
+	table_close(change->rel, lockmode);
+	return false;
 }
 
 /*
@@ -355,18 +383,7 @@ create_and_lock_row(RowChange *change, HiloCounter *counter)
 static bool
 find_for_change(RowChange *change, HiloCounter *counter, bool create)
 {
-	memset(change, 0, sizeof(*change));
-	change->rel = hilo_catalog_open(counter->which, RowExclusiveLock);
-
-	if (find_and_lock_row(change, counter))
-		return true;
-	if (create)
-	{
-		create_and_lock_row(change, counter);
-		return true;
-	}
-	table_close(change->rel, RowExclusiveLock);
-	return false;
+	return find(change, counter, RowExclusiveLock, create);
 }
 
 static void
@@ -375,7 +392,7 @@ release_locks(RowChange *change)
 	UnlockReleaseBuffer(change->buffer);
 	if (change->created)
 		UnlockPage(change->rel, 0, ExclusiveLock);
-	table_close(change->rel, RowExclusiveLock);
+	table_close(change->rel, change->lockmode);
 }
 
 /* Let the row go as it is.  Not for one that was just created. */
@@ -490,13 +507,19 @@ flush_for_statement(XLogRecPtr lsn)
 		XLogSetAsyncXactLSN(lsn);
 }
 
+/* What counters of this table are called in messages. */
+static const char *
+kind_name(const HiloCounter *counter)
+{
+	return counter->which == HILO_TABLE_IDENTITIES ? "identity" : "collection";
+}
+
 /* End a change in the error that the counter is at its end. */
 static void
 fail_at_limit(RowChange *change, const HiloCounter *counter)
 {
 	int64		max = change->row.max;
 	int64		limit = change->row.max_value;
-	bool		is_identity = counter->which == HILO_TABLE_IDENTITIES;
 
 	/* Nothing has happened, but a row just created has to be finished. */
 	if (change->created)
@@ -508,25 +531,84 @@ fail_at_limit(RowChange *change, const HiloCounter *counter)
 			(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
 			 max < limit ?
 			 errmsg("%s \"%.*s\" has not enough numbers left",
-					is_identity ? "identity" : "collection",
+					kind_name(counter),
 					counter->name.len, counter->name.data) :
 			 errmsg("%s \"%.*s\" has no numbers left",
-					is_identity ? "identity" : "collection",
+					kind_name(counter),
 					counter->name.len, counter->name.data),
 			 errdetail("Numbers up to " INT64_FORMAT " have been claimed, the limit is " INT64_FORMAT ".",
-					   max, limit)));
+					   max, limit),
+			 counter->which == HILO_TABLE_COLLECTIONS && limit < PG_INT64_MAX ?
+			 errhint("Raise max_value with hilo_configure(), if the type of the column holds such numbers.") : 0));
+}
+
+/*
+ * Warn, once, that a counter nears its limit: when max passes nine tenths.
+ */
+static void
+warn_near_limit(const HiloCounter *counter, int64 old_max,
+				const HiloCounterRow *row)
+{
+	int64		threshold = row->max_value - row->max_value / 10;
+
+	if (likely(row->max < threshold) || old_max >= threshold)
+		return;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("%s \"%.*s\" has used nine tenths of its numbers",
+					kind_name(counter),
+					counter->name.len, counter->name.data),
+			 errdetail("Numbers up to " INT64_FORMAT " have been claimed, the limit is " INT64_FORMAT ".",
+					   row->max, row->max_value)));
+}
+
+/*
+ * Lock the row of the counter for a draw, which creates it if that is allowed.
+ * The one row of server-side ids is not one that users think up.
+ */
+static void
+find_for_draw(RowChange *change, HiloCounter *counter)
+{
+	bool		create = hilo_auto_create ||
+		(counter->name.len == strlen(HILO_SERVER_SIDE_NAME) &&
+		 memcmp(counter->name.data, HILO_SERVER_SIDE_NAME,
+				counter->name.len) == 0);
+
+	if (find_for_change(change, counter, create))
+	{
+		if (create || !change->row.dropped)
+			return;
+		abandon_change(change);
+	}
+
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg("%s \"%.*s\" does not exist", kind_name(counter),
+					counter->name.len, counter->name.data),
+			 errdetail("The setting \"hilo.auto_create\" is off, so that draws create none."),
+			 errhint("Create it with %s().",
+					 counter->which == HILO_TABLE_IDENTITIES ?
+					 "seed_identity_for" : "hilo_seed")));
 }
 
 /* Put a claim into the row. */
 static void
 note_claim(HiloCounterRow *row, const HiloRange *range, int64 number)
 {
+	TimestampTz now = GetCurrentTimestamp();
+
 	row->max = range->high;
 	row->claim_low = range->low;
 	row->claim_number = number;
 	row->claim_end_new = row->max > row->max_ever;
 	row->max_ever = Max(row->max_ever, row->max);
 	row->dropped = false;
+
+	row->claims++;
+	row->claim_rate = range->high - range->low + 1 +
+		(row->claimed_at == DT_NOBEGIN ? 0 :
+		 hilo_rate_decay(row->claim_rate, now - row->claimed_at));
+	row->claimed_at = now;
 }
 
 void
@@ -534,12 +616,14 @@ hilo_counter_claim(HiloCounter *counter, const HiloRangeRequest *request,
 				   HiloClaimant claimant, HiloClaim *claim)
 {
 	RowChange	change;
+	int64		old_max;
 	XLogRecPtr	lsn;
 
 	claim->number = claimant == HILO_FOR_CLIENT ? random_number() : 0;
 
-	find_for_change(&change, counter, true);
-	if (!hilo_range_cut(request, change.row.max, change.row.max_value,
+	find_for_draw(&change, counter);
+	old_max = change.row.max;
+	if (!hilo_range_cut(request, old_max, change.row.max_value,
 						&claim->range))
 		fail_at_limit(&change, counter);
 
@@ -557,6 +641,7 @@ hilo_counter_claim(HiloCounter *counter, const HiloRangeRequest *request,
 		flush_for_statement(lsn);
 	else
 		flush_change(lsn);
+	warn_near_limit(counter, old_max, &change.row);
 }
 
 bool
@@ -564,11 +649,13 @@ hilo_counter_claim_number(HiloCounter *counter, int64 number)
 {
 	HiloRange	range = {number, number};
 	RowChange	change;
+	int64		old_max;
 
-	find_for_change(&change, counter, true);
+	find_for_draw(&change, counter);
+	old_max = change.row.max;
 	if (number > change.row.max_value)
 		fail_at_limit(&change, counter);
-	if (number <= change.row.max)
+	if (number <= old_max)
 	{
 		abandon_change(&change);
 		return false;
@@ -576,39 +663,50 @@ hilo_counter_claim_number(HiloCounter *counter, int64 number)
 
 	note_claim(&change.row, &range, 0);
 	flush_for_statement(finish_change(&change));
+	warn_near_limit(counter, old_max, &change.row);
 	return true;
+}
+
+bool
+hilo_counter_read(HiloCounter *counter, HiloCounterRow *row, bool for_draw)
+{
+	RowChange	change;
+
+	if (!find(&change, counter, for_draw ? RowExclusiveLock : AccessShareLock,
+			  false))
+		return false;
+	abandon_change(&change);
+	*row = change.row;
+	return !row->dropped;
 }
 
 int64
 hilo_counter_max(HiloCounter *counter)
 {
-	RowChange	change;
+	HiloCounterRow row;
 
-	if (!find_for_change(&change, counter, false))
-		return 0;
-	abandon_change(&change);
-	return change.row.max;
+	return hilo_counter_read(counter, &row, false) ? row.max : 0;
 }
 
 bool
-hilo_counter_holds(HiloCounter *counter, const HiloClaim *claim)
+hilo_counter_holds(const HiloCounter *counter, const HiloCounterRow *row,
+				   const HiloClaim *claim)
 {
-	RowChange	change;
-
-	if (!find_for_change(&change, counter, false))
-		return false;
-	abandon_change(&change);
 	return counter->table == claim->table &&
-		change.row.incarnation == claim->incarnation;
+		row->incarnation == claim->incarnation;
 }
 
 /* Take the numbers above last out of the newest claim. */
 static void
 lower_max(HiloCounterRow *row, int64 last)
 {
+	int64		count = row->max - last;
+
 	row->max = last;
 	row->claim_number = 0;
 	row->claim_end_new = false;
+	row->given_back += count;
+	row->claim_rate = Max(row->claim_rate - count, 0);
 }
 
 bool
@@ -621,12 +719,13 @@ hilo_counter_give_back(HiloCounter *counter, const HiloClaim *claim,
 	if (at_exit)
 	{
 		memset(&change, 0, sizeof(change));
-		change.rel = hilo_catalog_open_at_exit(claim->table, RowExclusiveLock);
+		change.lockmode = RowExclusiveLock;
+		change.rel = hilo_catalog_open_at_exit(claim->table, change.lockmode);
 		if (change.rel == NULL)
 			return false;
 		if (!find_and_lock_row(&change, counter))
 		{
-			table_close(change.rel, RowExclusiveLock);
+			table_close(change.rel, change.lockmode);
 			return false;
 		}
 	}
@@ -681,12 +780,29 @@ finish_new_incarnation(RowChange *change, int64 incarnation)
 	XLogRecPtr	lsn;
 
 	change->row.incarnation = incarnation;
-	change->row.claim_number = 0;
-	change->row.claim_end_new = false;
 	lsn = finish_change(change);
 
 	hilo_catalog_announce(table);
 	flush_change(lsn);
+}
+
+/* Nothing of the claims made so far can go back. */
+static void
+end_claims(HiloCounterRow *row)
+{
+	row->claim_low = row->max + 1;
+	row->claim_number = 0;
+	row->claim_end_new = false;
+}
+
+/* Set max, up or down, to a value within the limit; the counter is alive. */
+static void
+set_max(HiloCounterRow *row, int64 max)
+{
+	row->max = max;
+	row->max_ever = Max(row->max_ever, max);
+	row->dropped = false;
+	end_claims(row);
 }
 
 int64
@@ -695,9 +811,10 @@ hilo_counter_seed(HiloCounter *counter, int64 value, bool force)
 	int64		incarnation = random_number();
 	RowChange	change;
 	HiloCounterRow *row = &change.row;
-	int64		max;
+	int64		old_max;
 
 	find_for_change(&change, counter, true);
+	old_max = row->max;
 
 	if (value > row->max_value)
 	{
@@ -711,12 +828,154 @@ hilo_counter_seed(HiloCounter *counter, int64 value, bool force)
 				 errdetail("The limit is " INT64_FORMAT ".", limit)));
 	}
 
-	max = force ? value : Max(row->max, value);
-	row->max = max;
-	row->max_ever = Max(row->max_ever, max);
-	row->dropped = false;
+	set_max(row, force ? value : Max(old_max, value));
 	finish_new_incarnation(&change, incarnation);
+	warn_near_limit(counter, old_max, row);
+	return row->max;
+}
+
+bool
+hilo_counter_raise(HiloCounter *counter, int64 number)
+{
+	RowChange	change;
+	HiloCounterRow *row = &change.row;
+	int64		old_max;
+	bool		changed;
+	bool		too_far = false;
+
+	find_for_change(&change, counter, true);
+	old_max = row->max;
+
+	if (number > row->max_value)
+		changed = false;		/* nobody can draw it */
+	else if (number > old_max)
+	{
+		changed = number - old_max <= (row->max_value - old_max) / 2;
+		too_far = !changed;
+		if (changed)
+			set_max(row, number);
+	}
+	else
+	{
+		/* If the newest claim went back, it would be drawn. */
+		changed = number >= row->claim_low && row->claim_low <= old_max;
+		if (changed)
+			end_claims(row);
+	}
+
+	if (changed || change.created)
+		(void) finish_change(&change);
+	else
+		abandon_change(&change);
+	warn_near_limit(counter, old_max, row);
+	return !too_far;
+}
+
+int64
+hilo_counter_adopt(HiloCounter *counter, int64 floor, int64 limit)
+{
+	int64		incarnation = random_number();
+	RowChange	change;
+	HiloCounterRow *row = &change.row;
+	int64		old_max;
+	int64		max;
+
+	find_for_change(&change, counter, true);
+	old_max = row->max;
+	max = Max(old_max, floor);
+	limit = Min(limit, row->max_value);
+
+	if (max >= limit)
+	{
+		if (change.created)
+			flush_change(finish_change(&change));
+		else
+			abandon_change(&change);
+		ereport(ERROR,
+				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+				 errmsg("collection \"%.*s\" would have no numbers left",
+						counter->name.len, counter->name.data),
+				 errdetail("Numbers up to " INT64_FORMAT " are in use, the limit is " INT64_FORMAT ".",
+						   max, limit),
+				 errhint("Move the column to a larger type, or change the row with the highest number.")));
+	}
+
+	set_max(row, max);
+	row->max_value = limit;
+	row->may_be_bound = true;
+	finish_new_incarnation(&change, incarnation);
+	warn_near_limit(counter, old_max, row);
 	return max;
+}
+
+/* Forget what hilo_counter_configure() has set. */
+static void
+reset_options(HiloCounterRow *row)
+{
+	row->range_size = 0;
+	row->max_range_size = 0;
+	row->max_value = PG_INT64_MAX;
+	row->has_node_tag = false;
+	memset(&row->node_tag, 0, sizeof(NameData));
+}
+
+void
+hilo_counter_configure(HiloCounter *counter, const HiloCounterOptions *options)
+{
+	RowChange	change;
+	HiloCounterRow *row = &change.row;
+	Oid			table;
+	XLogRecPtr	lsn;
+
+	find_for_change(&change, counter, true);
+
+	if (options->max_value > 0 && options->max_value < row->max)
+	{
+		int64		max = row->max;
+
+		abandon_change(&change);
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("max_value " INT64_FORMAT " is below the numbers of \"%.*s\"",
+						options->max_value,
+						counter->name.len, counter->name.data),
+				 errdetail("Numbers up to " INT64_FORMAT " have been claimed.", max)));
+	}
+
+	if (options->reset)
+		reset_options(row);
+	if (options->range_size > 0)
+		row->range_size = options->range_size;
+	if (options->max_range_size > 0)
+		row->max_range_size = options->max_range_size;
+	if (options->max_value > 0)
+		row->max_value = options->max_value;
+	if (options->node_tag != NULL)
+	{
+		row->has_node_tag = true;
+		namestrcpy(&row->node_tag, options->node_tag);
+	}
+	row->dropped = false;
+
+	table = RelationGetRelid(change.rel);
+	lsn = finish_change(&change);
+	hilo_catalog_announce(table);
+	flush_change(lsn);
+}
+
+void
+hilo_counter_note_binding(HiloCounter *counter)
+{
+	RowChange	change;
+
+	find_for_change(&change, counter, true);
+	if (change.row.may_be_bound && !change.created)
+	{
+		abandon_change(&change);
+		return;
+	}
+	change.row.may_be_bound = true;
+	flush_change(finish_change(&change));
 }
 
 void
@@ -730,12 +989,22 @@ hilo_counter_merge(HiloCounter *counter, const HiloCounterRow *other)
 
 	if (change.created || row->dropped)
 	{
-		row->max_value = other->max_value;
-		row->dropped = other->dropped;
+		HiloCounterRow before = *row;
+
+		*row = *other;
+		row->changes = before.changes;
+		row->max_ever = Max(before.max_ever, row->max_ever);
+		row->may_be_bound |= before.may_be_bound;
+		if (row->dropped)
+			row->max = before.max;
 	}
-	if (!other->dropped)
+	else if (!other->dropped)
+	{
 		row->max = Max(row->max, other->max);
+		row->may_be_bound |= other->may_be_bound;
+	}
 	row->max_ever = Max(Max(row->max_ever, row->max), other->max_ever);
+	end_claims(row);
 
 	/*
 	 * Also when max stays: what is left of the ranges here may lie below the
@@ -759,9 +1028,51 @@ hilo_counter_drop(HiloCounter *counter)
 		return false;
 	}
 
-	row->max = 0;
-	row->max_value = PG_INT64_MAX;
+	set_max(row, 0);
+	reset_options(row);
 	row->dropped = true;
+	row->claims = 0;
+	row->given_back = 0;
+	row->created_at = GetCurrentTimestamp();
+	row->claimed_at = DT_NOBEGIN;
+	row->claim_rate = 0;
 	finish_new_incarnation(&change, incarnation);
 	return true;
+}
+
+void
+hilo_counter_visit(HiloTable which,
+				   void (*visit) (HiloName name, const HiloCounterRow *row,
+								  void *arg),
+				   void *arg)
+{
+	Relation	rel = hilo_catalog_open(which, AccessShareLock);
+	TableScanDesc scan = table_beginscan(rel, SnapshotSelf, 0, NULL);
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		HiloCounterRow row;
+		HiloName	name;
+		Datum		value;
+		bool		isnull;
+		HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
+		Buffer		buffer = ((BufferHeapTupleTableSlot *) slot)->buffer;
+
+		/* Under the lock, or a change could be seen by half. */
+		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		memcpy(&row, GETSTRUCT(tuple), HILO_COUNTER_ROW_SIZE);
+		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+
+		value = slot_getattr(slot, HILO_ANUM_NAME, &isnull);
+		if (isnull || row.dropped)
+			continue;
+		name.data = VARDATA_ANY(DatumGetTextPP(value));
+		name.len = VARSIZE_ANY_EXHDR(DatumGetTextPP(value));
+		visit(name, &row, arg);
+	}
+
+	ExecDropSingleTupleTableSlot(slot);
+	table_endscan(scan);
+	table_close(rel, AccessShareLock);
 }

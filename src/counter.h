@@ -77,22 +77,39 @@ typedef enum HiloClaimant
 extern void hilo_counter_init(HiloCounter *counter, HiloTable which,
 							  HiloName name);
 
-/* Claim a range; the row is created if there is none. */
+/*
+ * Claim a range.  A row that is not there, or was dropped, is created, unless
+ * hilo.auto_create is off.
+ */
 extern void hilo_counter_claim(HiloCounter *counter,
 							   const HiloRangeRequest *request,
 							   HiloClaimant claimant, HiloClaim *claim);
 
 /*
  * Claim number and all below it, for a statement, if nobody has claimed it
- * yet.  Returns false, having changed nothing, if somebody has.
+ * yet.  Returns false, having changed nothing, if somebody has.  Creates a row
+ * as hilo_counter_claim() does.
  */
 extern bool hilo_counter_claim_number(HiloCounter *counter, int64 number);
+
+/*
+ * Copy the row; false when there is no such counter, or it was dropped.  With
+ * for_draw, raises the error that a claim would in a transaction that has
+ * rewritten the table.
+ */
+extern bool hilo_counter_read(HiloCounter *counter, HiloCounterRow *row,
+							  bool for_draw);
 
 /* Highest number claimed; 0 when there is no such counter. */
 extern int64 hilo_counter_max(HiloCounter *counter);
 
-/* May the rest of a claim still be used: same row, no seed, no drop since? */
-extern bool hilo_counter_holds(HiloCounter *counter, const HiloClaim *claim);
+/*
+ * May the rest of a claim still be used: same table, no seed, no drop since?
+ * row is what hilo_counter_read() has just read.
+ */
+extern bool hilo_counter_holds(const HiloCounter *counter,
+							   const HiloCounterRow *row,
+							   const HiloClaim *claim);
 
 /*
  * Put the numbers above last, the last one used of the claim, back into the
@@ -117,6 +134,56 @@ extern bool hilo_counter_return(HiloCounter *counter, int64 last, int64 high,
  * none.  Every session forgets its ranges.  Returns the max now stored.
  */
 extern int64 hilo_counter_seed(HiloCounter *counter, int64 value, bool force);
+
+/*
+ * Make sure that number, which somebody has chosen himself, will not be drawn
+ * later, other than out of a range claimed before.  Not flushed: a transaction
+ * that stores the number does that.
+ *
+ * Returns false, having changed nothing, if that would use up more than half of
+ * the numbers left.
+ */
+extern bool hilo_counter_raise(HiloCounter *counter, int64 number);
+
+/*
+ * Get a counter ready for a column that holds numbers up to floor, and can hold
+ * them up to limit: like a seed, and the limit is lowered to that.  Raises an
+ * error if no number would be left.  Returns the max now stored.
+ */
+extern int64 hilo_counter_adopt(HiloCounter *counter, int64 floor,
+								int64 limit);
+
+/* What can be set for a single counter. */
+typedef struct HiloCounterOptions
+{
+	bool		reset;			/* forget first what was set before */
+	int64		range_size;		/* each of these three: 0: leave it */
+	int64		max_range_size;
+	int64		max_value;
+	const char *node_tag;		/* NULL: leave it */
+} HiloCounterOptions;
+
+/*
+ * Set that, creating the row if there is none.  The ranges claimed stay good.
+ */
+extern void hilo_counter_configure(HiloCounter *counter,
+								   const HiloCounterOptions *options);
+
+/*
+ * Note that something about the counter is in hilo_binding; to be called before
+ * that can be seen there.  Creates the row if there is none.
+ */
+extern void hilo_counter_note_binding(HiloCounter *counter);
+
+/*
+ * Call visit with the name and a copy of the row of each counter of a table,
+ * without leaving a trace for serializable transactions.
+ */
+extern void hilo_counter_visit(HiloTable which,
+							   void (*visit) (HiloName name,
+											  const HiloCounterRow *row,
+											  void *arg),
+							   void *arg);
 
 /*
  * Merge a row of another database or of a backup: max and what belongs to it

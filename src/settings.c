@@ -17,6 +17,7 @@ int			hilo_min_range_size;
 int			hilo_max_range_size;
 int			hilo_range_duration;
 int			hilo_client_range_duration;
+bool		hilo_auto_create;
 
 uint32		hilo_settings_generation = 1;
 char		hilo_id_suffix[1 + HILO_MAX_TAG_LEN];
@@ -40,6 +41,7 @@ assign_node_tag(const char *newval, void *extra)
 	hilo_id_suffix_len = len > 0 ? len + 1 : 0;
 	hilo_id_suffix[0] = '-';
 	memcpy(hilo_id_suffix + 1, newval, len);
+	hilo_settings_generation++;
 }
 
 static bool
@@ -106,6 +108,11 @@ hilo_settings_init(void)
 							NULL,
 							&hilo_client_range_duration, 30000, 0, INT_MAX,
 							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomBoolVariable("hilo.auto_create",
+							 "May a draw create a collection or identity?",
+							 "If not, they are created by hilo_attach(), hilo_seed() and the like.",
+							 &hilo_auto_create, true, PGC_SUSET, 0,
+							 NULL, NULL, NULL);
 
 	MarkGUCPrefixReserved("hilo");
 }

@@ -17,6 +17,7 @@ extern int	hilo_min_range_size;	/* hilo.range_size */
 extern int	hilo_max_range_size;
 extern int	hilo_range_duration;	/* milliseconds */
 extern int	hilo_client_range_duration; /* milliseconds */
+extern bool hilo_auto_create;	/* may a draw create a counter? */
 
 /*
  * Changes whenever a setting changes that the bytes of an id depend on, so

@@ -1,0 +1,818 @@
+/*-------------------------------------------------------------------------
+ *
+ * attach.c
+ *	  Switches a column over to ids of a collection, and back.
+ *
+ * What belongs to the table (default, trigger, sequence) is changed by SQL, as
+ * its owner would do it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/catalog.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "commands/defrem.h"
+#include "commands/extension.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "nodes/value.h"
+#include "parser/parse_func.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+
+#include "attach.h"
+#include "binding.h"
+#include "catalog.h"
+#include "compat.h"
+#include "document_id.h"
+#include "id_type.h"
+#include "settings.h"
+
+/* Fires after triggers with ordinary names, which may set the id. */
+#define TRIGGER_NAME	"zzz_hilo_floor"
+
+/* A column while it is switched over; all strings are palloc'd. */
+typedef struct Switch
+{
+	HiloColumn	column;
+	Oid			type;			/* base type of the column */
+	char	   *schema;			/* of the table, */
+	char	   *table;			/* and its qualified name, quoted */
+	char	   *name;			/* of the column, */
+	char	   *quoted_name;	/* quoted */
+	char	   *hilo;			/* schema of the extension, quoted */
+	int			guc_level;
+} Switch;
+
+/*
+ * SQL
+ */
+
+static void
+pg_attribute_printf(1, 2)
+run(const char *format,...)
+{
+	StringInfoData sql;
+	int			result;
+
+	initStringInfo(&sql);
+	for (;;)
+	{
+		va_list		args;
+		int			needed;
+
+		va_start(args, format);
+		needed = appendStringInfoVA(&sql, format, args);
+		va_end(args);
+		if (needed == 0)
+			break;
+		enlargeStringInfo(&sql, needed);
+	}
+
+	result = SPI_execute(sql.data, false, 0);
+	if (result < 0)
+		elog(ERROR, "SPI_execute returned %s", SPI_result_code_string(result));
+	pfree(sql.data);
+}
+
+/*
+ * Run a query that gives one bigint, of what is committed now, whatever the
+ * isolation level; 0 for NULL.
+ */
+static int64
+query_number(const char *sql)
+{
+	bool		isnull;
+	Datum		value;
+
+	PushActiveSnapshot(GetLatestSnapshot());
+	if (SPI_execute(sql, true, 1) != SPI_OK_SELECT || SPI_processed != 1)
+		elog(ERROR, "query returned no number: %s", sql);
+	PopActiveSnapshot();
+	value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
+						  &isnull);
+	return isnull ? 0 : DatumGetInt64(value);
+}
+
+/*
+ * Get ready to run SQL: with the system's own functions and operators only, and
+ * an error where row security would hide rows.
+ */
+static Switch *
+begin_switch(const HiloColumn *column)
+{
+	Switch	   *change = palloc0(sizeof(Switch));
+
+	change->column = *column;
+	change->name = hilo_column_name(column);
+	change->quoted_name = pstrdup(quote_identifier(change->name));
+	change->type = getBaseType(get_atttype(column->relation, column->attnum));
+	change->schema = get_namespace_name(get_rel_namespace(column->relation));
+	change->table = pstrdup(quote_qualified_identifier(change->schema,
+													   get_rel_name(column->relation)));
+	change->hilo = pstrdup(quote_identifier(get_namespace_name(hilo_catalog_schema())));
+
+	SPI_connect();
+	change->guc_level = NewGUCNestLevel();
+	(void) set_config_option("search_path", "pg_catalog, pg_temp",
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+							 true, 0, false);
+	(void) set_config_option("row_security", "off",
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+							 true, 0, false);
+	return change;
+}
+
+static void
+end_switch(Switch *change)
+{
+	AtEOXact_GUC(false, change->guc_level);
+	SPI_finish();
+}
+
+/*
+ * Columns
+ */
+
+HiloColumn
+hilo_attachable_column(Oid relation, const char *column_name)
+{
+	HiloColumn	column = {relation, InvalidAttrNumber};
+	char	   *table = get_rel_name(relation);
+	char		kind = get_rel_relkind(relation);
+	Oid			type;
+
+	if (table == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relation)));
+	if (!hilo_owns_relation(relation, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, table);
+	if ((kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE) ||
+		get_rel_persistence(relation) == RELPERSISTENCE_TEMP ||
+		IsCatalogRelationOid(relation) ||
+		OidIsValid(getExtensionOfObject(RelationRelationId, relation)))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" cannot be attached to a collection", table),
+				 errdetail("It should be an ordinary or partitioned table, not a temporary one, a catalog, or a table of an extension.")));
+	if (get_rel_relispartition(relation))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("partition \"%s\" cannot be attached to a collection",
+						table),
+				 errhint("Attach the partitioned table.")));
+
+	column.attnum = get_attnum(relation, column_name);
+	if (column.attnum <= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" of relation \"%s\" does not exist",
+						column_name, table)));
+
+	type = getBaseType(get_atttype(relation, column.attnum));
+	if (!hilo_holds_ids(type) && !hilo_holds_numbers(type))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" of relation \"%s\" cannot hold ids of a collection",
+						column_name, table),
+				 errdetail("Its type is %s; it should be smallint, integer, bigint, text, varchar or citext.",
+						   format_type_be(type))));
+	return column;
+}
+
+/*
+ * Call visit for each floor trigger of a table that is for a column; its second
+ * argument is the collection.
+ */
+static void
+visit_triggers(Oid relation, const char *column,
+			   void (*visit) (Relation rel, Trigger *trigger, void *arg),
+			   void *arg)
+{
+	Relation	rel = table_open(relation, NoLock);
+	Oid			function = LookupFuncName(list_make2(makeString(get_namespace_name(hilo_catalog_schema())),
+													 makeString(HILO_FLOOR_FUNCTION)),
+										  0, NULL, false);
+
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		Trigger    *trigger = &rel->trigdesc->triggers[i];
+
+		if (trigger->tgfoid == function && trigger->tgnargs == 2 &&
+			strcmp(trigger->tgargs[0], column) == 0)
+			visit(rel, trigger, arg);
+	}
+	table_close(rel, NoLock);
+}
+
+static void
+note_collection(Relation rel, Trigger *trigger, void *arg)
+{
+	*(char **) arg = pstrdup(trigger->tgargs[1]);
+}
+
+char *
+hilo_attached_collection(const HiloColumn *column)
+{
+	char	   *collection = NULL;
+
+	visit_triggers(column->relation, hilo_column_name(column),
+				   note_collection, &collection);
+	return collection;
+}
+
+int64
+hilo_attached_limit(HiloName collection)
+{
+	int64		limit = PG_INT64_MAX;
+	ListCell   *lc;
+
+	foreach(lc, hilo_bindings(collection))
+	{
+		HiloBinding *binding = lfirst(lc);
+
+		if (binding->attached && hilo_binding_has_column(binding))
+			limit = Min(limit,
+						hilo_type_limit(getBaseType(get_atttype(binding->column->relation,
+																binding->column->attnum))));
+	}
+	return limit;
+}
+
+/*
+ * Sequences
+ */
+
+/* A sequence that draws the values of a column. */
+typedef struct Sequence
+{
+	Oid			oid;
+	bool		owned;			/* by the column, which can drop it */
+	char	   *name;			/* qualified and quoted */
+} Sequence;
+
+/* Those that the column owns, and those that its default draws from. */
+static List *
+find_sequences(const Switch *change)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	List	   *sequences = NIL;
+	char	   *sql;
+
+	sql = psprintf("SELECT s.oid, pg_catalog.bool_or(d.deptype IN ('a', 'i')), pg_catalog.format('%%I.%%I', n.nspname, s.relname)"
+				   " FROM pg_catalog.pg_depend d"
+				   " JOIN pg_catalog.pg_class s ON s.relkind = 'S' AND s.oid = CASE WHEN d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass THEN d.objid ELSE d.refobjid END"
+				   " JOIN pg_catalog.pg_namespace n ON n.oid = s.relnamespace"
+				   " LEFT JOIN pg_catalog.pg_attrdef def ON d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND def.oid = d.objid"
+				   " WHERE (d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid = %u AND d.refobjsubid = %d AND d.deptype IN ('a', 'i'))"
+				   " OR (d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND def.adrelid = %u AND def.adnum = %d)"
+				   " GROUP BY s.oid, n.nspname, s.relname",
+				   change->column.relation, change->column.attnum,
+				   change->column.relation, change->column.attnum);
+
+	PushActiveSnapshot(GetLatestSnapshot());
+	if (SPI_execute(sql, true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "sequences could not be looked up");
+	PopActiveSnapshot();
+
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		HeapTuple	tuple = SPI_tuptable->vals[i];
+		TupleDesc	desc = SPI_tuptable->tupdesc;
+		MemoryContext spi = MemoryContextSwitchTo(caller);
+		Sequence   *sequence = palloc(sizeof(Sequence));
+		bool		isnull;
+
+		sequence->oid = DatumGetObjectId(SPI_getbinval(tuple, desc, 1, &isnull));
+		sequence->owned = DatumGetBool(SPI_getbinval(tuple, desc, 2, &isnull));
+		sequence->name = SPI_getvalue(tuple, desc, 3);
+		sequences = lappend(sequences, sequence);
+		MemoryContextSwitchTo(spi);
+	}
+	return sequences;
+}
+
+/*
+ * Highest number that a sequence has drawn or put into a session's cache:
+ * last_value is beyond all of them.  One that descends began at its start.
+ */
+static int64
+sequence_floor(const Sequence *sequence)
+{
+	return query_number(psprintf("SELECT CASE WHEN seqincrement > 0 THEN pg_catalog.pg_sequence_last_value(seqrelid) ELSE seqstart END"
+								 " FROM pg_catalog.pg_sequence WHERE seqrelid = %u",
+								 sequence->oid));
+}
+
+/*
+ * Lock the table and the sequences that it owns, so that nobody draws or
+ * inserts until the transaction ends.
+ *
+ * Transactions that draw and insert in separate statements lock the sequence
+ * first; those whose default draws lock the table first.  To be in nobody's way
+ * we wait for one lock only while we hold no other.
+ */
+static List *
+lock_all(const Switch *change)
+{
+	for (;;)
+	{
+		List	   *sequences;
+		ListCell   *lc;
+		Oid			busy = InvalidOid;
+		List	   *locked = NIL;
+
+		LockRelationOid(change->column.relation, AccessExclusiveLock);
+		sequences = find_sequences(change);
+		foreach(lc, sequences)
+		{
+			Sequence   *sequence = lfirst(lc);
+
+			if (!sequence->owned)
+				continue;
+			if (!ConditionalLockRelationOid(sequence->oid, AccessExclusiveLock))
+			{
+				busy = sequence->oid;
+				break;
+			}
+			locked = lappend_oid(locked, sequence->oid);
+		}
+		if (!OidIsValid(busy))
+			return sequences;
+
+		foreach(lc, locked)
+			UnlockRelationOid(lfirst_oid(lc), AccessExclusiveLock);
+		UnlockRelationOid(change->column.relation, AccessExclusiveLock);
+		LockRelationOid(busy, AccessExclusiveLock);
+		UnlockRelationOid(busy, AccessExclusiveLock);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* Raise an error if the column is not any more what it was before the lock. */
+static void
+check_still_there(const Switch *change)
+{
+	HiloColumn	column = hilo_attachable_column(change->column.relation,
+												change->name);
+
+	if (column.attnum != change->column.attnum ||
+		getBaseType(get_atttype(column.relation, column.attnum)) != change->type ||
+		strcmp(change->table,
+			   quote_qualified_identifier(get_namespace_name(get_rel_namespace(column.relation)),
+										  get_rel_name(column.relation))) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("table %s was changed by somebody else", change->table)));
+}
+
+/* Is something but the column's default drawing from the sequence? */
+static bool
+is_used_elsewhere(const Sequence *sequence)
+{
+	return query_number(psprintf("SELECT pg_catalog.count(*) FROM pg_catalog.pg_depend"
+								 " WHERE refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND refobjid = %u AND deptype = 'n'",
+								 sequence->oid)) > 0;
+}
+
+/* The default is gone: drop a sequence that only served it. */
+static void
+retire_sequence(const Switch *change, const Sequence *sequence)
+{
+	if (get_rel_name(sequence->oid) == NULL)
+		return;					/* dropped with the identity */
+	if (!sequence->owned)
+		ereport(NOTICE,
+				(errmsg("sequence %s is kept: column \"%s\" does not own it",
+						sequence->name, change->name)));
+	else if (is_used_elsewhere(sequence))
+	{
+		run("ALTER SEQUENCE %s OWNED BY NONE", sequence->name);
+		ereport(NOTICE,
+				(errmsg("sequence %s is kept: it is used elsewhere",
+						sequence->name)));
+	}
+	else
+	{
+		run("DROP SEQUENCE %s", sequence->name);
+		ereport(NOTICE,
+				(errmsg("sequence %s was dropped", sequence->name)));
+	}
+}
+
+/*
+ * Attach
+ */
+
+/* Highest number in the column; 0 if there is none. */
+static int64
+column_floor(const Switch *change, HiloName collection)
+{
+	char		start[HILO_MAX_START_LEN];
+	int			len;
+	char	   *sql;
+
+	if (hilo_holds_numbers(change->type))
+		sql = psprintf("SELECT pg_catalog.max(%s)::pg_catalog.int8 FROM %s",
+					   change->quoted_name, change->table);
+	else
+	{
+		len = hilo_document_id_start(start, collection.data, collection.len,
+									 hilo_identity_parts_separator, "");
+		sql = psprintf("SELECT pg_catalog.max(%s.hilo_number(%s::pg_catalog.text)) FROM %s WHERE pg_catalog.starts_with(%s::pg_catalog.text, %s)",
+					   change->hilo, change->quoted_name, change->table,
+					   change->quoted_name,
+					   quote_literal_cstr(pnstrdup(start, len)));
+	}
+	return Max(query_number(sql), 0);
+}
+
+/* The default of the column as text; NULL: it has none. */
+static char *
+default_text(const Switch *change)
+{
+	char	   *result = NULL;
+
+	PushActiveSnapshot(GetLatestSnapshot());
+	if (SPI_execute(psprintf("SELECT pg_catalog.pg_get_expr(adbin, adrelid) FROM pg_catalog.pg_attrdef WHERE adrelid = %u AND adnum = %d",
+							 change->column.relation, change->column.attnum),
+					true, 1) != SPI_OK_SELECT)
+		elog(ERROR, "default could not be looked up");
+	PopActiveSnapshot();
+	if (SPI_processed == 1)
+		result = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	return result;
+}
+
+const char *
+hilo_source_of_values(const char *name)
+{
+	static const char *const sources[] = {
+		HILO_SOURCE_SEQUENCE, HILO_SOURCE_IDENTITY,
+		HILO_SOURCE_IDENTITY_ALWAYS, HILO_SOURCE_NOTHING
+	};
+
+	for (int i = 0; i < (int) lengthof(sources); i++)
+	{
+		if (strcmp(sources[i], name) == 0)
+			return sources[i];
+	}
+	return NULL;
+}
+
+/* What draws the values. */
+static const char *
+find_source(const Switch *change, List *sequences)
+{
+	Relation	rel = table_open(change->column.relation, NoLock);
+	char		identity = TupleDescAttr(RelationGetDescr(rel),
+										 change->column.attnum - 1)->attidentity;
+
+	table_close(rel, NoLock);
+	switch (identity)
+	{
+		case ATTRIBUTE_IDENTITY_ALWAYS:
+			return HILO_SOURCE_IDENTITY_ALWAYS;
+		case ATTRIBUTE_IDENTITY_BY_DEFAULT:
+			return HILO_SOURCE_IDENTITY;
+		default:
+			return sequences != NIL ? HILO_SOURCE_SEQUENCE : HILO_SOURCE_NOTHING;
+	}
+}
+
+static bool
+is_identity(const char *source)
+{
+	return strcmp(source, HILO_SOURCE_IDENTITY) == 0 ||
+		strcmp(source, HILO_SOURCE_IDENTITY_ALWAYS) == 0;
+}
+
+static void
+set_default(const Switch *change, HiloName collection, const char *replaced)
+{
+	char	   *before;
+	char	   *after;
+
+	if (is_identity(replaced))
+	{
+		run("ALTER TABLE %s ALTER COLUMN %s DROP IDENTITY",
+			change->table, change->quoted_name);
+		ereport(NOTICE,
+				(errmsg("column \"%s\" is no identity column any more",
+						change->name)));
+	}
+
+	before = default_text(change);
+	run("ALTER TABLE %s ALTER COLUMN %s SET DEFAULT %s.%s(%s)",
+		change->table, change->quoted_name, change->hilo,
+		hilo_holds_numbers(change->type) ? "hilo_nextval" : "hilo_next",
+		quote_literal_cstr(pnstrdup(collection.data, collection.len)));
+	after = default_text(change);
+
+	if (before == NULL)
+		ereport(NOTICE,
+				(errmsg("default of column \"%s\" is %s",
+						change->name, after)));
+	else if (strcmp(before, after) != 0)
+		ereport(NOTICE,
+				(errmsg("default of column \"%s\" was %s, is %s",
+						change->name, before, after)));
+}
+
+static void
+note_any(Relation rel, Trigger *trigger, void *arg)
+{
+	*(bool *) arg = true;
+}
+
+/* Raise the collection for ids that are not drawn, in the table and children. */
+static void
+create_triggers(const Switch *change, HiloName collection)
+{
+	List	   *tables = find_all_inheritors(change->column.relation, NoLock,
+											 NULL);
+	ListCell   *lc;
+
+	foreach(lc, tables)
+	{
+		Oid			table = lfirst_oid(lc);
+		bool		exists = false;
+
+		/* Triggers of a partitioned table come with it. */
+		if (get_rel_relispartition(table))
+			continue;
+		visit_triggers(table, change->name, note_any, &exists);
+		if (exists)
+			continue;
+
+		run("CREATE TRIGGER %s BEFORE INSERT OR UPDATE OF %s ON %s FOR EACH ROW EXECUTE FUNCTION %s.%s(%s, %s)",
+			quote_identifier(makeObjectName(TRIGGER_NAME, change->name, NULL)),
+			change->quoted_name,
+			quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
+									   get_rel_name(table)),
+			change->hilo, HILO_FLOOR_FUNCTION,
+			quote_literal_cstr(change->name),
+			quote_literal_cstr(pnstrdup(collection.data, collection.len)));
+		ereport(NOTICE,
+				(errmsg("table \"%s\" has a trigger that raises the collection for ids that are not drawn",
+						get_rel_name(table))));
+	}
+}
+
+/*
+ * Raise an error if the binding cannot be added to those of the collection.
+ * Returns what was there and is for the same column, and removes what is not
+ * there any more.
+ */
+static HiloBinding *
+check_bindings(const HiloColumn *column, HiloName collection, bool named)
+{
+	HiloBinding *same = NULL;
+	ListCell   *lc;
+
+	foreach(lc, hilo_bindings(collection))
+	{
+		HiloBinding *other = lfirst(lc);
+
+		if (other->role != NULL)
+			continue;
+		if (other->column != NULL && !hilo_binding_has_column(other))
+			hilo_binding_remove(collection, other);
+		else if (other->column != NULL &&
+				 other->column->relation == column->relation &&
+				 other->column->attnum == column->attnum)
+			same = other;
+		else if (!other->attached)
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_OBJECT),
+					 errmsg("\"%.*s\" is bound elsewhere",
+							collection.len, collection.data),
+					 errhint("Undo that with hilo_unbind() first.")));
+		else if (!named)
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_OBJECT),
+					 errmsg("collection \"%.*s\" is attached to table \"%s\"",
+							collection.len, collection.data,
+							get_rel_name(other->column->relation)),
+					 errhint("Name the collection in the call, to share this one or to use another.")));
+	}
+	return same;
+}
+
+int64
+hilo_attach_column(const HiloColumn *column, HiloName collection, bool named)
+{
+	Switch	   *change = begin_switch(column);
+	List	   *sequences = lock_all(change);
+	HiloBinding binding = {.column = &change->column,.attached = true};
+	HiloBinding *before;
+	HiloCounter counter;
+	char	   *attached;
+	const char *replaced;
+	int64		floor;
+	int64		old_max;
+	int64		max;
+	ListCell   *lc;
+
+	check_still_there(change);
+	attached = hilo_attached_collection(&change->column);
+	if (attached != NULL &&
+		(strlen(attached) != (Size) collection.len ||
+		 memcmp(attached, collection.data, collection.len) != 0))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("column \"%s\" of table %s is attached to collection \"%s\"",
+						change->name, change->table, attached),
+				 errhint("Undo that with hilo_detach() first.")));
+
+	hilo_bindings_lock();
+	before = check_bindings(&change->column, collection, named);
+	replaced = find_source(change, sequences);
+
+	floor = column_floor(change, collection);
+	foreach(lc, sequences)
+		floor = Max(floor, sequence_floor(lfirst(lc)));
+
+	set_default(change, collection, replaced);
+	foreach(lc, sequences)
+		retire_sequence(change, lfirst(lc));
+	create_triggers(change, collection);
+
+	if (before == NULL || !before->attached)
+	{
+		if (before != NULL)
+			hilo_binding_remove(collection, before);
+		binding.replaced = pstrdup(replaced);
+		hilo_binding_add(collection, &binding);
+		ereport(NOTICE,
+				(errmsg("column \"%s\" of table %s is attached to collection \"%.*s\"",
+						change->name, change->table,
+						collection.len, collection.data)));
+	}
+
+	hilo_counter_init(&counter, HILO_TABLE_COLLECTIONS, collection);
+	old_max = hilo_counter_max(&counter);
+	max = hilo_counter_adopt(&counter, floor, hilo_type_limit(change->type));
+	if (max > old_max)
+		ereport(NOTICE,
+				(errmsg("collection \"%.*s\" goes on above " INT64_FORMAT,
+						collection.len, collection.data, max)));
+	end_switch(change);
+	return max;
+}
+
+/*
+ * Detach
+ */
+
+static void
+drop_trigger(Relation rel, Trigger *trigger, void *arg)
+{
+	List	  **drops = arg;
+
+	*drops = lappend(*drops,
+					 psprintf("DROP TRIGGER %s ON %s",
+							  quote_identifier(trigger->tgname),
+							  quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+														 RelationGetRelationName(rel))));
+}
+
+static void
+drop_triggers(const Switch *change)
+{
+	List	   *tables = find_all_inheritors(change->column.relation, NoLock,
+											 NULL);
+	List	   *drops = NIL;
+	ListCell   *lc;
+
+	foreach(lc, tables)
+	{
+		if (!get_rel_relispartition(lfirst_oid(lc)))
+			visit_triggers(lfirst_oid(lc), change->name, drop_trigger, &drops);
+	}
+	foreach(lc, drops)
+		run("%s", (char *) lfirst(lc));
+}
+
+/* The name of an unused sequence for the column, qualified and quoted. */
+static char *
+new_sequence_name(const Switch *change)
+{
+	char	   *name = ChooseRelationName(get_rel_name(change->column.relation),
+										  change->name, "seq",
+										  get_rel_namespace(change->column.relation),
+										  false);
+
+	return quote_qualified_identifier(change->schema, name);
+}
+
+static void
+put_sequence_back(const Switch *change, const char *back_to)
+{
+	char	   *sequence;
+
+	if (!is_identity(back_to))
+	{
+		sequence = new_sequence_name(change);
+		run("CREATE SEQUENCE %s AS %s OWNED BY %s.%s", sequence,
+			format_type_be_qualified(change->type), change->table,
+			change->quoted_name);
+		run("ALTER TABLE %s ALTER COLUMN %s SET DEFAULT pg_catalog.nextval(%s)",
+			change->table, change->quoted_name, quote_literal_cstr(sequence));
+	}
+	else
+		run("ALTER TABLE %s ALTER COLUMN %s ADD GENERATED %s AS IDENTITY",
+			change->table, change->quoted_name,
+			strcmp(back_to, HILO_SOURCE_IDENTITY_ALWAYS) == 0 ? "ALWAYS" : "BY DEFAULT");
+}
+
+/* Let the sequence go on above what the collection has claimed. */
+static void
+position_sequence(const Switch *change, HiloName collection)
+{
+	HiloCounter counter;
+	int64		max;
+
+	hilo_counter_init(&counter, HILO_TABLE_COLLECTIONS, collection);
+	max = hilo_counter_max(&counter);
+	(void) query_number(psprintf("SELECT pg_catalog.setval(pg_catalog.pg_get_serial_sequence(%s, %s), " INT64_FORMAT ", %s)",
+								 quote_literal_cstr(change->table),
+								 quote_literal_cstr(change->name),
+								 Max(max, 1), max > 0 ? "true" : "false"));
+}
+
+/* Remove the binding; returns what it says was replaced. */
+static const char *
+remove_binding(const HiloColumn *column, HiloName collection)
+{
+	const char *replaced = NULL;
+	ListCell   *lc;
+
+	/* Restored without its binding, it has none. */
+	hilo_bindings_lock();
+	foreach(lc, hilo_bindings(collection))
+	{
+		HiloBinding *binding = lfirst(lc);
+
+		if (!binding->attached ||
+			binding->column->relation != column->relation ||
+			binding->column->attnum != column->attnum)
+			continue;
+		if (binding->replaced != NULL)
+			replaced = hilo_source_of_values(binding->replaced);
+		hilo_binding_remove(collection, binding);
+	}
+	return replaced == NULL ? HILO_SOURCE_NOTHING : replaced;
+}
+
+const char *
+hilo_detach_column(const HiloColumn *column, const char *back_to)
+{
+	Switch	   *change = begin_switch(column);
+	HiloName	collection;
+	const char *replaced;
+
+	LockRelationOid(column->relation, AccessExclusiveLock);
+	check_still_there(change);
+	collection.data = hilo_attached_collection(column);
+	if (collection.data == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("column \"%s\" of table %s is not attached to a collection",
+						change->name, change->table)));
+	collection.len = strlen(collection.data);
+
+	replaced = remove_binding(column, collection);
+	if (back_to == NULL)
+		back_to = replaced;
+	if (strcmp(back_to, HILO_SOURCE_NOTHING) != 0 && !hilo_holds_numbers(change->type))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" of table %s cannot be drawn from a sequence",
+						change->name, change->table),
+				 errdetail("Its type is %s.", format_type_be(change->type))));
+
+	drop_triggers(change);
+	run("ALTER TABLE %s ALTER COLUMN %s DROP DEFAULT",
+		change->table, change->quoted_name);
+	if (strcmp(back_to, HILO_SOURCE_NOTHING) != 0)
+	{
+		put_sequence_back(change, back_to);
+		position_sequence(change, collection);
+	}
+
+	end_switch(change);
+	return back_to;
+}

@@ -1,0 +1,525 @@
+/*-------------------------------------------------------------------------
+ *
+ * documents.c
+ *	  Where the documents of an identity are: is a number taken?
+ *
+ * Either in tables, whose indexes are probed, or known to a function, which is
+ * asked.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relscan.h"
+#include "access/table.h"
+#include "access/heapam.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/regproc.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "binding.h"
+#include "catalog.h"
+#include "compat.h"
+#include "document_id.h"
+#include "documents.h"
+#include "id_type.h"
+#include "index_probe.h"
+#include "settings.h"
+
+/* A table, or one part of a partitioned one, with the index to probe. */
+typedef struct Part
+{
+	Relation	heap;
+	Relation	index;
+	TupleTableSlot *slot;
+	FmgrInfo	equal;			/* of the index's operator family */
+	Oid			type;			/* of the column: a base type */
+} Part;
+
+struct HiloDocuments
+{
+	const HiloCounter *identity;
+	bool		bound;
+
+	/* If they are in tables. */
+	List	   *parts;			/* of Part * */
+	int64		limit;			/* what all their columns can hold */
+
+	/* If a function is to be asked; else InvalidOid. */
+	Oid			function;
+	Oid			owner;
+	FmgrInfo	call;
+};
+
+/*
+ * Documents in a table
+ */
+
+/*
+ * The table that is named like an identity, in the schemas that the user
+ * searches; temporary tables do not count.
+ */
+static Oid
+table_named_like(HiloName name)
+{
+	char	   *relname = pnstrdup(name.data, name.len);
+	List	   *schemas = fetch_search_path(false);
+	ListCell   *lc;
+
+	foreach(lc, schemas)
+	{
+		Oid			relid = InvalidOid;
+
+		if (!isAnyTempNamespace(lfirst_oid(lc)) && name.len < NAMEDATALEN)
+			relid = get_relname_relid(relname, lfirst_oid(lc));
+		if (OidIsValid(relid) &&
+			(get_rel_relkind(relid) == RELKIND_RELATION ||
+			 get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE))
+			return relid;
+	}
+
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_TABLE),
+			 errmsg("there is no table \"%s\" to look documents up in",
+					relname),
+			 errhint("Say with hilo_bind() where the documents are.")));
+	return InvalidOid;			/* keep compiler quiet */
+}
+
+/* The only column of a table's primary key. */
+static AttrNumber
+primary_key_column(Relation rel)
+{
+	List	   *indexes = RelationGetIndexList(rel);
+	ListCell   *lc;
+	AttrNumber	attnum = InvalidAttrNumber;
+
+	foreach(lc, indexes)
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		if (index->rd_index->indisprimary &&
+			index->rd_index->indnkeyatts == 1)
+			attnum = index->rd_index->indkey.values[0];
+		index_close(index, AccessShareLock);
+	}
+	list_free(indexes);
+
+	if (attnum == InvalidAttrNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("table \"%s\" has no primary key of one column",
+						RelationGetRelationName(rel)),
+				 errhint("Say with hilo_bind() in which column the ids are.")));
+	return attnum;
+}
+
+/*
+ * Whoever may neither read nor write a table must not learn from look-ups what
+ * is in it.
+ */
+static void
+check_may_look(Relation rel)
+{
+	Oid			relid = RelationGetRelid(rel);
+	AclMode		mode = ACL_SELECT | ACL_INSERT;
+
+	if (!hilo_may_use_schema(RelationGetNamespace(rel), GetUserId()))
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SCHEMA,
+					   get_namespace_name(RelationGetNamespace(rel)));
+	if (pg_class_aclmask(relid, GetUserId(), mode, ACLMASK_ANY) == 0 &&
+		pg_attribute_aclcheck_all(relid, GetUserId(), mode,
+								  ACLMASK_ANY) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE,
+					   RelationGetRelationName(rel));
+}
+
+/* Does the index find every row by its first column, attnum? */
+static bool
+leads_index(Relation index, AttrNumber attnum)
+{
+	return index->rd_rel->relam == BTREE_AM_OID &&
+		index->rd_index->indisvalid && index->rd_index->indisready &&
+		index->rd_index->indkey.values[0] == attnum &&
+		RelationGetIndexPredicate(index) == NIL;
+}
+
+/* Open the index of heap, a table of its own, that starts with a column. */
+static Part *
+make_part(Relation heap, const char *column, Oid type)
+{
+	AttrNumber	attnum = get_attnum(RelationGetRelid(heap), column);
+	List	   *indexes = RelationGetIndexList(heap);
+	ListCell   *lc;
+	Part	   *part;
+	Relation	index = NULL;
+	Oid			equal;
+
+	foreach(lc, indexes)
+	{
+		index = index_open(lfirst_oid(lc), AccessShareLock);
+		if (leads_index(index, attnum))
+			break;
+		index_close(index, AccessShareLock);
+		index = NULL;
+	}
+	list_free(indexes);
+
+	if (index == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("there is no index to look ids up in table \"%s\"",
+						RelationGetRelationName(heap)),
+				 errhint("Create a btree index that starts with column \"%s\" and has no WHERE.",
+						 column)));
+
+	part = palloc(sizeof(Part));
+	part->heap = heap;
+	part->index = index;
+	part->type = type;
+	part->slot = table_slot_create(heap, NULL);
+	equal = get_opfamily_member(index->rd_opfamily[0], index->rd_opcintype[0],
+								index->rd_opcintype[0], BTEqualStrategyNumber);
+	fmgr_info(get_opcode(equal), &part->equal);
+	return part;
+}
+
+/* The base type of a column, checked to be one that ids can be looked up in. */
+static Oid
+checked_id_type(Relation rel, AttrNumber attnum)
+{
+	Oid			type = getBaseType(TupleDescAttr(RelationGetDescr(rel),
+												 attnum - 1)->atttypid);
+
+	if (!hilo_holds_ids(type) && !hilo_holds_numbers(type))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("ids cannot be looked up in a column of type %s",
+						format_type_be(type)),
+				 errdetail("The type should be text, varchar, citext, smallint, integer or bigint.")));
+	return type;
+}
+
+/*
+ * Open a table, with its partitions and children, to look ids up in a column;
+ * NULL: in that of its primary key.
+ */
+static void
+open_table(HiloDocuments *documents, Oid relid, const HiloColumn *bound)
+{
+	Relation	rel = NULL;
+	HiloColumn	id_column = {relid, InvalidAttrNumber};
+	char	   *column;
+	Oid			type;
+	List	   *relids;
+	ListCell   *lc;
+
+	if (OidIsValid(relid))
+		rel = try_table_open(relid, AccessShareLock);
+	if (rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("the table with the documents of \"%.*s\" does not exist any more",
+						documents->identity->name.len,
+						documents->identity->name.data),
+				 errhint("Say with hilo_unbind() and hilo_bind() where they are.")));
+
+	if ((rel->rd_rel->relkind != RELKIND_RELATION &&
+		 rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE) ||
+		rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a table to look documents up in",
+						RelationGetRelationName(rel)),
+				 errhint("For everything but ordinary and partitioned tables, bind a function.")));
+	check_may_look(rel);
+
+	id_column.attnum = bound != NULL ? bound->attnum : primary_key_column(rel);
+	column = hilo_column_name(&id_column);
+	if (column == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("the column with the ids of \"%.*s\" does not exist any more",
+						documents->identity->name.len,
+						documents->identity->name.data),
+				 errhint("Say with hilo_unbind() and hilo_bind() where they are.")));
+	type = checked_id_type(rel, id_column.attnum);
+	documents->limit = Min(documents->limit, hilo_type_limit(type));
+
+	/* This locks the children; the lock of the table itself is kept, too. */
+	relids = find_all_inheritors(relid, AccessShareLock, NULL);
+	table_close(rel, NoLock);
+	foreach(lc, relids)
+	{
+		rel = table_open(lfirst_oid(lc), NoLock);
+		if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ||
+			RELATION_IS_OTHER_TEMP(rel))
+			table_close(rel, AccessShareLock);
+		else if (rel->rd_rel->relkind == RELKIND_RELATION)
+			documents->parts = lappend(documents->parts,
+									   make_part(rel, column, type));
+		else
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("documents cannot be looked up in foreign table \"%s\"",
+							RelationGetRelationName(rel)),
+					 errhint("Bind a function.")));
+	}
+}
+
+/*
+ * Does the part have a row with this value?  A dirty snapshot sees the rows of
+ * open transactions, too, and is not bound to a transaction's snapshot.
+ */
+static bool
+part_has(Part *part, Datum value)
+{
+	SnapshotData dirty;
+	ScanKeyData key;
+
+	InitDirtySnapshot(dirty);
+	ScanKeyEntryInitializeWithInfo(&key, 0, 1, BTEqualStrategyNumber,
+								   part->index->rd_opcintype[0],
+								   part->index->rd_indcollation[0],
+								   &part->equal, value);
+	return hilo_index_has(part->heap, part->index, &key, &dirty, part->slot);
+}
+
+static Datum
+id_datum(const HiloDocuments *documents, Oid type, int64 number)
+{
+	char		start[HILO_MAX_START_LEN];
+	int			len;
+
+	switch (type)
+	{
+		case INT2OID:
+			return Int16GetDatum((int16) number);
+		case INT4OID:
+			return Int32GetDatum((int32) number);
+		case INT8OID:
+			return Int64GetDatum(number);
+		default:
+			len = hilo_document_id_start(start, documents->identity->name.data,
+										 documents->identity->name.len,
+										 hilo_identity_parts_separator, "");
+			return PointerGetDatum(hilo_build_id(start, len, number, start, 0));
+	}
+}
+
+static bool
+tables_have(HiloDocuments *documents, int64 number)
+{
+	ListCell   *lc;
+
+	foreach(lc, documents->parts)
+	{
+		Part	   *part = lfirst(lc);
+
+		if (part_has(part, id_datum(documents, part->type, number)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Documents that a function knows
+ */
+
+void
+hilo_check_taken_function(Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Form_pg_proc proc;
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("function with OID %u does not exist", function)));
+	proc = (Form_pg_proc) GETSTRUCT(tuple);
+	if (proc->prokind != PROKIND_FUNCTION || proc->proretset ||
+		proc->prorettype != BOOLOID || proc->pronargs != 1 ||
+		proc->proargtypes.values[0] != INT8OID)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("function %s must take a bigint and return boolean",
+						NameStr(proc->proname))));
+	ReleaseSysCache(tuple);
+}
+
+static void
+open_function(HiloDocuments *documents, const char *signature)
+{
+	Oid			function = DatumGetObjectId(DirectFunctionCall1(regprocedurein,
+																CStringGetDatum(signature)));
+	HeapTuple	tuple;
+
+	/* It may not be the one any more that was bound. */
+	hilo_check_taken_function(function);
+	if (!hilo_may_execute(function, GetUserId()))
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FUNCTION,
+					   get_func_name(function));
+
+	/* It would look at what was there when the transaction began. */
+	if (IsolationUsesXactSnapshot() &&
+		func_volatile(function) == PROVOLATILE_VOLATILE)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("volatile function %s cannot be asked in a transaction of this isolation level",
+						get_func_name(function)),
+				 errhint("Mark it STABLE, or use READ COMMITTED.")));
+
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("function with OID %u does not exist", function)));
+	documents->function = function;
+	documents->owner = ((Form_pg_proc) GETSTRUCT(tuple))->proowner;
+	ReleaseSysCache(tuple);
+	fmgr_info(function, &documents->call);
+}
+
+/*
+ * Ask the function, as its owner: the caller lends it no rights, and gains none
+ * but the answer.  For the same reason it does not see the caller's
+ * search_path.  It looks at what is committed now, in any isolation level, if
+ * it is not marked volatile.
+ */
+static bool
+function_says(HiloDocuments *documents, int64 number)
+{
+	LOCAL_FCINFO(fcinfo, 1);
+	Oid			user;
+	int			context;
+	int			level;
+	Datum		result;
+
+	GetUserIdAndSecContext(&user, &context);
+	SetUserIdAndSecContext(documents->owner,
+						   context | SECURITY_RESTRICTED_OPERATION);
+	level = NewGUCNestLevel();
+	(void) set_config_option("search_path", "pg_catalog, pg_temp",
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+							 true, 0, false);
+	PushActiveSnapshot(GetLatestSnapshot());
+
+	InitFunctionCallInfoData(*fcinfo, &documents->call, 1, InvalidOid, NULL,
+							 NULL);
+	fcinfo->args[0].value = Int64GetDatum(number);
+	fcinfo->args[0].isnull = false;
+	result = FunctionCallInvoke(fcinfo);
+
+	PopActiveSnapshot();
+	AtEOXact_GUC(false, level);
+	SetUserIdAndSecContext(user, context);
+
+	if (fcinfo->isnull)
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("function %s returned null for " INT64_FORMAT,
+						format_procedure(documents->function), number)));
+	return DatumGetBool(result);
+}
+
+/*
+ * Both
+ */
+
+static HiloDocuments *
+make_documents(const HiloCounter *identity)
+{
+	HiloDocuments *documents = palloc0(sizeof(HiloDocuments));
+
+	documents->identity = identity;
+	documents->limit = PG_INT64_MAX;
+	return documents;
+}
+
+HiloDocuments *
+hilo_documents_open_column(const HiloCounter *identity,
+						   const HiloColumn *column)
+{
+	HiloDocuments *documents = make_documents(identity);
+
+	open_table(documents, column->relation, column);
+	return documents;
+}
+
+HiloDocuments *
+hilo_documents_open(const HiloCounter *identity)
+{
+	HiloDocuments *documents = make_documents(identity);
+	List	   *bindings = hilo_bindings(identity->name);
+	ListCell   *lc;
+
+	foreach(lc, bindings)
+	{
+		HiloBinding *binding = lfirst(lc);
+
+		/* One of several tables may be gone. */
+		if (binding->attached && !hilo_binding_has_column(binding))
+			continue;
+		if (binding->column != NULL)
+			open_table(documents, binding->column->relation, binding->column);
+		else if (binding->taken != NULL)
+			open_function(documents, binding->taken);
+		else
+			continue;
+		documents->bound = true;
+	}
+	if (!documents->bound)
+		open_table(documents, table_named_like(identity->name), NULL);
+	return documents;
+}
+
+void
+hilo_documents_close(HiloDocuments *documents)
+{
+	ListCell   *lc;
+
+	foreach(lc, documents->parts)
+	{
+		Part	   *part = lfirst(lc);
+
+		ExecDropSingleTupleTableSlot(part->slot);
+		index_close(part->index, AccessShareLock);
+		table_close(part->heap, AccessShareLock);
+	}
+	pfree(documents);
+}
+
+bool
+hilo_documents_are_bound(const HiloDocuments *documents)
+{
+	return documents->bound;
+}
+
+int64
+hilo_documents_limit(const HiloDocuments *documents)
+{
+	return documents->limit;
+}
+
+bool
+hilo_documents_have(int64 number, HiloDocuments *documents)
+{
+	if (OidIsValid(documents->function))
+		return function_says(documents, number);
+	return tables_have(documents, number);
+}

@@ -1,0 +1,44 @@
+/*-------------------------------------------------------------------------
+ *
+ * documents.h
+ *	  Where the documents of an identity are: is a number taken?
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_DOCUMENTS_H
+#define HILO_DOCUMENTS_H
+
+#include "column_ref.h"
+#include "counter.h"
+
+/* The documents of an identity, ready to be looked up. */
+typedef struct HiloDocuments HiloDocuments;
+
+/*
+ * Find the documents of an identity: where hilo_bind() said, else the table of
+ * that name.  Raises 42P01, 42703, 42704, 42804 or 42501 where that fails.
+ * Lives in the current memory context; to be closed, except after an error.
+ */
+extern HiloDocuments *hilo_documents_open(const HiloCounter *identity);
+
+/* The same, for a column that is not bound yet. */
+extern HiloDocuments *hilo_documents_open_column(const HiloCounter *identity,
+												 const HiloColumn *column);
+extern void hilo_documents_close(HiloDocuments *documents);
+
+/* Did hilo_bind() say so, or is it only a table of that name? */
+extern bool hilo_documents_are_bound(const HiloDocuments *documents);
+
+/* Highest number that can be stored there. */
+extern int64 hilo_documents_limit(const HiloDocuments *documents);
+
+/*
+ * Is there a document with this number?  Rows of transactions still open count,
+ * whatever the isolation level and row security.
+ */
+extern bool hilo_documents_have(int64 number, HiloDocuments *documents);
+
+/* Raise 42804 unless the function is one from bigint to boolean. */
+extern void hilo_check_taken_function(Oid function);
+
+#endif							/* HILO_DOCUMENTS_H */

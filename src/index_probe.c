@@ -1,0 +1,127 @@
+/*-------------------------------------------------------------------------
+ *
+ * index_probe.c
+ *	  Looks rows up in an index as they are at present.
+ *
+ * Seeing the present has a price: a scan reads a page of the index first and
+ * the rows after, and if a row is updated in between, it finds the old version
+ * dead, and does not know the new one.  So dead rows are believed only when a
+ * second scan meets no others: a version that was alive when that one read the
+ * page would be among them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/tableam.h"
+#include "miscadmin.h"
+
+#include "compat.h"
+#include "index_probe.h"
+
+/* Rows that an index scan has met, dead ones. */
+typedef struct DeadRows
+{
+	ItemPointerData *tids;
+	int			count;
+	int			room;
+} DeadRows;
+
+static void
+note_dead(DeadRows *dead, ItemPointer tid)
+{
+	if (dead->count == dead->room)
+	{
+		dead->room = Max(8, dead->room * 2);
+		dead->tids = dead->tids == NULL ?
+			palloc(dead->room * sizeof(ItemPointerData)) :
+			repalloc(dead->tids, dead->room * sizeof(ItemPointerData));
+	}
+	dead->tids[dead->count++] = *tid;
+}
+
+/*
+ * Scan once, noting dead rows.  With rows, appends copies of the live ones to
+ * it; without, ends at the first.  Returns whether there was any.
+ */
+static bool
+scan_once(Relation heap, Relation index, ScanKey key, Snapshot snapshot,
+		  TupleTableSlot *slot, DeadRows *dead, List **rows)
+{
+	IndexScanDesc scan = hilo_index_beginscan(heap, index, snapshot, 1);
+	bool		found = false;
+	ItemPointer tid;
+
+	dead->count = 0;
+	index_rescan(scan, key, 1, NULL, 0);
+	while ((!found || rows != NULL) &&
+		   (tid = index_getnext_tid(scan, ForwardScanDirection)) != NULL)
+	{
+		ItemPointerData met = *tid;
+
+		if (!index_fetch_heap(scan, slot))
+			note_dead(dead, &met);
+		else
+		{
+			found = true;
+			if (rows != NULL)
+				*rows = lappend(*rows, ExecCopySlotHeapTuple(slot));
+		}
+	}
+	index_endscan(scan);
+	ExecClearTuple(slot);
+	return found;
+}
+
+static bool
+same_rows(const DeadRows *a, const DeadRows *b)
+{
+	return a->count == b->count &&
+		memcmp(a->tids, b->tids, a->count * sizeof(ItemPointerData)) == 0;
+}
+
+/* Scan until the answer is certain. */
+static bool
+probe(Relation heap, Relation index, ScanKey key, Snapshot snapshot,
+	  TupleTableSlot *slot, List **rows)
+{
+	DeadRows	dead = {0};
+	DeadRows	before = {0};
+
+	for (;;)
+	{
+		DeadRows	swap;
+		bool		found;
+
+		if (rows != NULL)
+			*rows = NIL;
+		found = scan_once(heap, index, key, snapshot, slot, &dead, rows);
+		if ((found && rows == NULL) || dead.count == 0 ||
+			same_rows(&dead, &before))
+			return found;
+
+		CHECK_FOR_INTERRUPTS();
+		swap = before;
+		before = dead;
+		dead = swap;
+	}
+}
+
+bool
+hilo_index_has(Relation heap, Relation index, ScanKey key, Snapshot snapshot,
+			   TupleTableSlot *slot)
+{
+	return probe(heap, index, key, snapshot, slot, NULL);
+}
+
+List *
+hilo_index_rows(Relation heap, Relation index, ScanKey key, Snapshot snapshot)
+{
+	TupleTableSlot *slot = table_slot_create(heap, NULL);
+	List	   *rows;
+
+	(void) probe(heap, index, key, snapshot, slot, &rows);
+	ExecDropSingleTupleTableSlot(slot);
+	return rows;
+}

@@ -1,0 +1,30 @@
+/*-------------------------------------------------------------------------
+ *
+ * index_probe.h
+ *	  Looks rows up in an index as they are at present.
+ *
+ * With a snapshot that sees the present, SnapshotSelf or a dirty one: whatever
+ * the isolation level, and without a trace for serializable transactions.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_INDEX_PROBE_H
+#define HILO_INDEX_PROBE_H
+
+#include "access/skey.h"
+#include "executor/tuptable.h"
+#include "utils/relcache.h"
+#include "utils/snapshot.h"
+
+/*
+ * Is there a row with this key?  slot is one of heap's; it is left empty.  The
+ * caller has locked both relations.
+ */
+extern bool hilo_index_has(Relation heap, Relation index, ScanKey key,
+						   Snapshot snapshot, TupleTableSlot *slot);
+
+/* Copies of all rows with this key, as a list of HeapTuple, palloc'd. */
+extern List *hilo_index_rows(Relation heap, Relation index, ScanKey key,
+							 Snapshot snapshot);
+
+#endif							/* HILO_INDEX_PROBE_H */
