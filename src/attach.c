@@ -113,14 +113,19 @@ static Switch *
 begin_switch(const HiloColumn *column)
 {
 	Switch	   *change = palloc0(sizeof(Switch));
+	char	   *table = get_rel_name(column->relation);
 
 	change->column = *column;
 	change->name = hilo_column_name(column);
+	change->schema = get_namespace_name(get_rel_namespace(column->relation));
+	if (table == NULL || change->name == NULL || change->schema == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist",
+						column->relation)));
 	change->quoted_name = pstrdup(quote_identifier(change->name));
 	change->type = getBaseType(get_atttype(column->relation, column->attnum));
-	change->schema = get_namespace_name(get_rel_namespace(column->relation));
-	change->table = pstrdup(quote_qualified_identifier(change->schema,
-													   get_rel_name(column->relation)));
+	change->table = pstrdup(quote_qualified_identifier(change->schema, table));
 	change->hilo = pstrdup(quote_identifier(get_namespace_name(hilo_catalog_schema())));
 
 	SPI_connect();
@@ -201,7 +206,7 @@ visit_triggers(Oid relation, const char *column,
 			   void (*visit) (Relation rel, Trigger *trigger, void *arg),
 			   void *arg)
 {
-	Relation	rel = table_open(relation, NoLock);
+	Relation	rel = table_open(relation, AccessShareLock);
 	Oid			function = LookupFuncName(list_make2(makeString(get_namespace_name(hilo_catalog_schema())),
 													 makeString(HILO_FLOOR_FUNCTION)),
 										  0, NULL, false);
@@ -214,7 +219,7 @@ visit_triggers(Oid relation, const char *column,
 			strcmp(trigger->tgargs[0], column) == 0)
 			visit(rel, trigger, arg);
 	}
-	table_close(rel, NoLock);
+	table_close(rel, AccessShareLock);
 }
 
 static void

@@ -139,10 +139,28 @@ hilo_catalog_schema(void)
 	return schema;
 }
 
+/*
+ * The same, from a table that is known to be ours if there is one, which is
+ * cheaper: the extension cannot be moved to another schema.
+ */
+static Oid
+our_schema(void)
+{
+	for (int i = 0; i < HILO_TABLES; i++)
+	{
+		Oid			schema = tables[i].is_current ?
+			get_rel_namespace(tables[i].oid) : InvalidOid;
+
+		if (OidIsValid(schema))
+			return schema;
+	}
+	return hilo_catalog_schema();
+}
+
 static Oid
 table_by_name(const char *name)
 {
-	Oid			oid = get_relname_relid(name, hilo_catalog_schema());
+	Oid			oid = get_relname_relid(name, our_schema());
 
 	if (!OidIsValid(oid))
 		ereport(ERROR,

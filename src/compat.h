@@ -27,6 +27,7 @@
 #include "utils/memutils.h"
 #include "utils/regproc.h"
 #include "utils/rel.h"
+#include "utils/wait_event.h"
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
 #endif
@@ -181,6 +182,28 @@ hilo_init_materialized(FunctionCallInfo fcinfo)
 	rsinfo->setResult = tuplestore_begin_heap(true, false, work_mem);
 	rsinfo->setDesc = desc;
 	MemoryContextSwitchTo(old);
+#endif
+}
+
+/*
+ * Show in pg_stat_activity that this backend waits for what name says; *event
+ * is its number, 0 at first.  Older servers have no such events.
+ */
+static inline void
+hilo_report_wait_start(const char *name, uint32 *event)
+{
+#if PG_VERSION_NUM >= 170000
+	if (*event == 0)
+		*event = WaitEventExtensionNew(name);
+	pgstat_report_wait_start(*event);
+#endif
+}
+
+static inline void
+hilo_report_wait_end(void)
+{
+#if PG_VERSION_NUM >= 170000
+	pgstat_report_wait_end();
 #endif
 }
 

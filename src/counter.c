@@ -464,13 +464,17 @@ flush_change(XLogRecPtr lsn)
 {
 	int			mode = synchronous_commit == SYNCHRONOUS_COMMIT_REMOTE_WRITE ?
 		SYNC_REP_WAIT_WRITE : SYNC_REP_WAIT_FLUSH;
+	static uint32 wait_event = 0;
 	bool		reached;
 
 	/* Storage made in this transaction under wal_level = minimal. */
 	if (XLogRecPtrIsInvalid(lsn))
 		return;
 
+	/* Where the server itself says what it waits for, that is what shows. */
+	hilo_report_wait_start("HiloFlush", &wait_event);
 	XLogFlush(lsn);
+	hilo_report_wait_end();
 
 	HOLD_INTERRUPTS();
 	SyncRepWaitForLSN(lsn, false);
