@@ -585,6 +585,7 @@ static HiloBinding *
 check_bindings(const HiloColumn *column, HiloName collection, bool named)
 {
 	HiloBinding *same = NULL;
+	HiloBinding *elsewhere = NULL;
 	ListCell   *lc;
 
 	foreach(lc, hilo_bindings(collection))
@@ -605,14 +606,18 @@ check_bindings(const HiloColumn *column, HiloName collection, bool named)
 					 errmsg("\"%.*s\" is bound elsewhere",
 							collection.len, collection.data),
 					 errhint("Undo that with hilo_unbind() first.")));
-		else if (!named)
-			ereport(ERROR,
-					(errcode(ERRCODE_DUPLICATE_OBJECT),
-					 errmsg("collection \"%.*s\" is attached to table \"%s\"",
-							collection.len, collection.data,
-							get_rel_name(other->column->relation)),
-					 errhint("Name the collection in the call, to share this one or to use another.")));
+		else
+			elsewhere = other;
 	}
+
+	/* Who shares it already need not say so again. */
+	if (elsewhere != NULL && same == NULL && !named)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("collection \"%.*s\" is attached to table \"%s\"",
+						collection.len, collection.data,
+						get_rel_name(elsewhere->column->relation)),
+				 errhint("Name the collection in the call, to share this one or to use another.")));
 	return same;
 }
 
