@@ -257,6 +257,13 @@ number_of(const FloorSite *site, Datum value)
 	return number;
 }
 
+/* Has this session drawn the number, from the range that it has? */
+static inline bool
+is_drawn_here(const HiloCacheEntry *entry, int64 number)
+{
+	return number <= entry->last && entry->high > 0;
+}
+
 /*
  * BEFORE INSERT OR UPDATE, for each row: see that the id of the row will not be
  * drawn later.  Ids that this session has just drawn need nothing.
@@ -289,7 +296,7 @@ hilo_floor(PG_FUNCTION_ARGS)
 	value = heap_getattr(tuple, site->attnum,
 						 RelationGetDescr(trigdata->tg_relation), &isnull);
 	number = isnull ? 0 : number_of(site, value);
-	if (number > 0 && number > site->entry->high &&
+	if (number > 0 && !is_drawn_here(site->entry, number) &&
 		!hilo_counter_raise(&site->entry->counter, number) && !site->warned)
 	{
 		site->warned = true;
