@@ -135,6 +135,22 @@ is(events_of($session, "nextval('s')"), 'A',
 	'the same with a sequence: answer without a sync');
 $session->finish;
 
+# Servers that have wait events for extensions show the one of ours; and where nothing else has a name, it is seen.
+if ($node->pg_version >= 17)
+{
+	is($node->safe_psql('postgres', "SELECT type FROM pg_wait_events WHERE name = 'HiloFlush'"),
+		'Extension', 'the wait event of a flush is known');
+}
+if ($node->pg_version =~ /^17/)
+{
+	my $claims = $node->background_psql('postgres');
+	$claims->query_safe("SET commit_delay = 100000; SET commit_siblings = 0; SET hilo.max_range_size = 1");
+	$claims->query_until(qr/claiming/, "\\echo claiming\nSELECT count(hilo_nextval('x')) FROM generate_series(1, 50);\n");
+	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'HiloFlush'"),
+		'a session that waits before it flushes shows it');
+	$claims->quit;
+}
+
 $node->stop;
 $strace->finish;
 
