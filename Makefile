@@ -23,6 +23,6 @@ $(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
 # with an attribute (gnu_printf) that it does not know either.
 ifneq (,$(findstring clang,$(CC)))
 GCC_FLAGS = -fexcess-precision=% -Wimplicit-fallthrough=% -Wcast-function-type \
-	-Wno-format-truncation -Wno-stringop-truncation
+	-Wshadow=% -Wold-style-declaration -Wno-format-truncation -Wno-stringop-truncation
 override CFLAGS := $(filter-out $(GCC_FLAGS),$(CFLAGS)) -Wno-ignored-attributes
 endif

@@ -26,6 +26,8 @@ CREATE VIEW regress_objects AS
 WITH member AS (
 	SELECT classid, objid FROM pg_depend
 	WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'hilo')
+	-- Row types and arrays, which depend on the extension only from 17 on, are no objects of their own.
+	AND NOT (classid = 'pg_type'::regclass AND EXISTS (SELECT FROM pg_type t WHERE t.oid = objid AND (t.typrelid <> 0 OR t.typelem <> 0)))
 ), object AS (
 	SELECT classid, objid, 0 AS objsubid FROM member
 	UNION SELECT 'pg_extension'::regclass, oid, 0 FROM pg_extension WHERE extname = 'hilo'
