@@ -42,12 +42,19 @@ find_clang() {
 
 has_perl_module() { perl -e "require $1" 2>/dev/null; }
 
-# What is missing, as Debian packages; $1 is "check" if tests are to be run.
+# What is missing, as Debian packages; $1 is "check" if tests are to be run, and
+# "versions" if that is done elsewhere.
 missing_packages() {
     missing=
+    if [ "$1" = versions ]; then
+        command -v debootstrap >/dev/null || missing=debootstrap
+        return
+    fi
     command -v make >/dev/null || missing="$missing make"
     command -v gcc >/dev/null || missing="$missing gcc libc6-dev"
-    if ! find_postgres; then
+    if find_postgres; then
+        version=$(say "$bindir" | sed -n 's,^/usr/lib/postgresql/\([0-9]*\)/bin$,\1,p')
+    else
         version=$(apt-cache depends postgresql 2>/dev/null | sed -n 's/.*Depends: postgresql-\([0-9][0-9]*\)$/\1/p' | head -n 1)
         missing="$missing postgresql-${version:-VERSION} postgresql-server-dev-${version:-VERSION}"
     fi
@@ -56,6 +63,11 @@ missing_packages() {
         command -v strace >/dev/null || missing="$missing strace"
         find_clang >/dev/null || missing="$missing clang"
         command -v gnuplot >/dev/null || missing="$missing gnuplot-nox"
+        # Where Debian has them for this server.
+        for package in "postgresql-$version-repack" "postgresql-$version-squeeze"; do
+            dpkg -s "$package" >/dev/null 2>&1 || ! apt-cache show "$package" >/dev/null 2>&1 ||
+                missing="$missing $package"
+        done
     fi
     missing=${missing# }
 }
@@ -183,8 +195,8 @@ copy_checkout() {
         as_user chmod -R u+w "$work/src" || die "The checkout could not be copied."
 }
 
-# Build and install the copy, and write the settings by which a server finds it
-# to $work/hilo.conf.
+# Build and install the copy, and write the settings by which a server finds it,
+# and those in EXTRA_SETTINGS, to $work/hilo.conf.
 build() {
     make_copy || die "The build failed."
     libdir=$("$pg_config" --pkglibdir)
@@ -202,6 +214,7 @@ build() {
     {
         say "$setting"
         [ -z "$destdir" ] || say "dynamic_library_path = '$destdir$libdir:\$libdir'"
+        say "${EXTRA_SETTINGS:-}"
     } | as_user sh -c 'cat > hilo.conf'
     make_copy install DESTDIR="$destdir" ||
         die "The extension could not be installed."

@@ -1,0 +1,206 @@
+#!/bin/sh
+# versions.sh: run check.sh on PostgreSQL versions that other releases of Debian
+# carry.  Each gets a Debian of its own, made by debootstrap in a folder of 2 GB,
+# which is gone at the end.  As root, on Debian; 5 minutes a version.
+#
+#   sh test/versions.sh [--keep DIR] [VERSION...] [FILE...]
+#
+# VERSION is 17, 18 or 19; without one, all are tested.  FILE is a test, as for
+# check.sh.  With --keep the folders are DIR/17 and so on, they stay, and those
+# that are there are used again.
+set -u
+top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+install=yes
+PATH=$PATH:/usr/sbin:/sbin
+. "$top/test/lib.sh"
+
+usage() { die "usage: sh test/versions.sh [--keep DIR] [VERSION...] [FILE...]"; }
+
+# The suite of Debian that a version is to be found in; those of experimental
+# come on top of sid.
+suite_of() {
+    case $1 in
+        17) say trixie ;;
+        18) say sid ;;
+        19) say experimental ;;
+        *) return 1 ;;
+    esac
+}
+
+# The address that this machine has its Debian from.
+find_mirror() {
+    mirror=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL)' |
+        sed -n 's|^\(http.*[^/]\)/* Debian Debian$|\1|p' | head -n 1)
+    [ -n "$mirror" ]
+}
+
+#
+# A Debian in a folder, $root
+#
+
+inside() {
+    chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+        DEBIAN_FRONTEND=noninteractive ${http_proxy:+http_proxy="$http_proxy"} "$@"
+}
+
+# Where the index is older than it says that it is good for, its signature has
+# to be enough.
+update_index() {
+    inside apt-get -q update && return
+    say "Once more, whatever the age of the index:"
+    echo 'Acquire::Check-Valid-Until "false";' >"$root/etc/apt/apt.conf.d/hilo"
+    inside apt-get -q update
+}
+
+mount_system() {
+    mount -t proc proc "$root/proc" &&
+        mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm" ||
+        { reason="nothing can be mounted in $root"; return 1; }
+}
+
+# Make a Debian of a suite in $root, with the server of a version.
+make_root() {
+    version=$1 suite=$2
+    base=$suite
+    [ "$suite" != experimental ] || base=sid
+    say "+ debootstrap $base"
+    debootstrap --variant=minbase "$base" "$root" "$mirror" ||
+        { reason="there is no $base to be had from $mirror"; return 1; }
+    mount_system || return 1
+    if [ "$suite" != "$base" ]; then
+        echo "deb $mirror $suite main" >"$root/etc/apt/sources.list.d/$suite.list"
+        # Only the server; the packages that it depends on are at home in sid.
+        printf '%s\n' "Package: src:postgresql-$version" "Pin: release a=$suite" "Pin-Priority: 900" \
+            >"$root/etc/apt/preferences.d/hilo"
+    fi
+    update_index || { reason="the package index of $suite could not be read"; return 1; }
+    inside apt-cache show "postgresql-$version" >/dev/null 2>&1 ||
+        { reason="Debian's suite $suite has no postgresql-$version (any more, or yet)"; return 1; }
+    # Nothing is to be started there but by check.sh.
+    printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+    chmod 755 "$root/usr/sbin/policy-rc.d"
+    mkdir -p "$root/etc/postgresql-common/createcluster.d"
+    echo 'create_main_cluster = false' >"$root/etc/postgresql-common/createcluster.d/hilo.conf"
+    inside apt-get install -q -y --no-install-recommends \
+        "postgresql-$version" "postgresql-server-dev-$version" ||
+        { reason="the packages of PostgreSQL $version could not be installed"; return 1; }
+    touch "$root/hilo-complete"
+}
+
+# End what runs in $root, unmount what is mounted there, and remove it unless it
+# is to be kept.
+leave_root() {
+    [ -n "${root:-}" ] || return 0
+    for signal in TERM TERM KILL KILL KILL; do
+        found=
+        for process in /proc/[0-9]*; do
+            [ "$(readlink "$process/root")" != "$root" ] || found="$found ${process#/proc/}"
+        done
+        [ -n "$found" ] || break
+        kill -"$signal" $found 2>/dev/null
+        sleep 0.5
+    done
+    while grep " $root/" /proc/mounts >/dev/null; do
+        umount "$(sed -n "s,^[^ ]* \($root/[^ ]*\) .*,\1,p" /proc/mounts | tail -n 1)" || break
+    done
+    # Never into something that is mounted.
+    [ -n "$keep" ] && [ -e "$root/hilo-complete" ] || rm -rf --one-file-system "$root"
+    root=
+}
+
+clean_up_roots() {
+    status=$?
+    trap - EXIT
+    trap '' HUP INT PIPE TERM
+    leave_root
+    [ -n "$keep" ] || rmdir "$folder" 2>/dev/null
+    exit "$status"
+}
+
+# Run check.sh with a version; the counts are in $p and $f.
+check_version() {
+    version=$1
+    shift
+    root=$folder/$version
+    p=0 f=1 reason="check.sh did not come to its end"
+    if [ -e "$root/hilo-complete" ]; then
+        mount_system || return 1
+        cp /etc/resolv.conf "$root/etc/"
+    elif [ -e "$root" ]; then
+        reason="$root was not made by this script, or not to its end: remove it"
+        root=
+        return 1
+    else
+        make_root "$version" "$(suite_of "$version")" || return 1
+    fi
+    rm -rf "$root/root/hilo" && mkdir "$root/root/hilo" &&
+        (cd "$top" && tar -cf - --exclude=.git --exclude='*.o' --exclude='*.bc' --exclude='*.so' .) |
+        tar -xf - -C "$root/root/hilo" || { reason="the checkout could not be copied"; return 1; }
+    # In the background, so that a signal ends it at once.
+    inside PG_CONFIG="/usr/lib/postgresql/$version/bin/pg_config" \
+        sh /root/hilo/test/check.sh "$@" 2>&1 | tee "$root/root/log" &
+    wait "$!"
+    counts=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$root/root/log" | tail -n 1)
+    [ -n "$counts" ] || return 1
+    p=${counts% *} f=${counts#* }
+    reason=
+}
+
+keep=
+versions=
+while [ $# -gt 0 ]; do
+    case $1 in
+        --keep)
+            [ $# -ge 2 ] || usage
+            keep=$2
+            shift
+            ;;
+        -* | *[!0-9]*) break ;;
+        *)
+            suite_of "$1" >/dev/null || die "PostgreSQL $1: there is no suite of Debian to take it from."
+            versions="$versions $1"
+            ;;
+    esac
+    shift
+done
+case ${1:-} in
+    -*) usage ;;
+esac
+[ "$(id -u)" -eq 0 ] || die "debootstrap has to be run by root."
+require_packages versions
+find_mirror || { apt-get -q update && find_mirror; } ||
+    die "This machine does not have its packages from a mirror of Debian."
+eval "$(apt-config shell http_proxy Acquire::http::Proxy)"
+[ -z "${http_proxy:-}" ] || export http_proxy
+
+root=
+folder=
+trap clean_up_roots EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 141' PIPE
+trap 'exit 143' TERM
+if [ -n "$keep" ]; then
+    mkdir -p "$keep" && folder=$(cd "$keep" && pwd -P) || die "$keep cannot be used."
+else
+    folder=$(cd "$(mktemp -d /tmp/hilo-versions.XXXXXX)" && pwd -P) || die "No folder could be made in /tmp."
+fi
+chmod 755 "$folder"
+
+passed=0
+failed=0
+summary=
+for version in ${versions:-17 18 19}; do
+    say "=== PostgreSQL $version"
+    began=$(date +%s)
+    check_version "$version" "$@"
+    leave_root
+    summary="$summary
+PostgreSQL $version: ${reason:-$p passed, $f failed, $(($(date +%s) - began)) s}"
+    passed=$((passed + p))
+    failed=$((failed + f))
+done
+say "==="
+say "${summary#?}"
+say "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
