@@ -17,6 +17,7 @@
 #include "catalog/pg_proc.h"
 #include "executor/executor.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "replication/syncrep.h"
