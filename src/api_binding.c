@@ -29,7 +29,7 @@ PG_FUNCTION_INFO_V1(next_identity_free_for);
  * and is not there any more does not count.
  */
 static void
-bind(HiloName name, const HiloBinding *binding)
+bind_name(HiloName name, const HiloBinding *binding)
 {
 	ListCell   *lc;
 
@@ -84,7 +84,7 @@ hilo_bind_column(PG_FUNCTION_ARGS)
 						column_name, get_rel_name(column.relation))));
 
 	hilo_documents_close(hilo_documents_open_column(&identity, &column));
-	bind(identity.name, &binding);
+	bind_name(identity.name, &binding);
 	PG_RETURN_VOID();
 }
 
@@ -107,7 +107,7 @@ hilo_bind_function(PG_FUNCTION_ARGS)
 
 	/* As text: pg_upgrade refuses columns of type regprocedure. */
 	binding.taken = format_procedure_qualified(function);
-	bind(identity.name, &binding);
+	bind_name(identity.name, &binding);
 	PG_RETURN_VOID();
 }
 

@@ -96,6 +96,17 @@ hilo_owns_function(Oid function, Oid role)
 #endif
 }
 
+/* Start to scan all of a table. */
+static inline TableScanDesc
+hilo_table_beginscan(Relation rel, Snapshot snapshot)
+{
+#if PG_VERSION_NUM >= 190000
+	return table_beginscan(rel, snapshot, 0, NULL, SO_NONE);
+#else
+	return table_beginscan(rel, snapshot, 0, NULL);
+#endif
+}
+
 /* Start to scan an index with some keys, and no ordering operators. */
 static inline IndexScanDesc
 hilo_index_beginscan(Relation heap, Relation index, Snapshot snapshot,

@@ -1051,7 +1051,7 @@ hilo_counter_visit(HiloTable which,
 				   void *arg)
 {
 	Relation	rel = hilo_catalog_open(which, AccessShareLock);
-	TableScanDesc scan = table_beginscan(rel, SnapshotSelf, 0, NULL);
+	TableScanDesc scan = hilo_table_beginscan(rel, SnapshotSelf);
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
 
 	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))

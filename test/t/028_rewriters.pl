@@ -89,7 +89,7 @@ sub rewrite_in_use
 	is( value(q{
 			SELECT count(*) FROM (SELECT collection, max(number) AS last FROM drawn GROUP BY 1) d
 			LEFT JOIN hilo c USING (collection) LEFT JOIN hilo_identity i ON i.name = d.collection
-			WHERE coalesce(c.max, i.value, 0) < last}),
+			WHERE coalesce(greatest(c.max, i.value), 0) < last}),
 		0, "$tool: no counter is behind what was drawn");
 	return;
 }
