@@ -40,6 +40,9 @@ find_clang() {
     return 1
 }
 
+# pgbouncer, which an ordinary user's PATH may not have.
+find_pgbouncer() { command -v pgbouncer || command -v /usr/sbin/pgbouncer; }
+
 has_perl_module() { perl -e "require $1" 2>/dev/null; }
 
 # What is missing, as Debian packages; $1 is "check" if tests are to be run, and
@@ -67,6 +70,12 @@ missing_packages() {
         for package in "postgresql-$version-repack" "postgresql-$version-squeeze"; do
             dpkg -s "$package" >/dev/null 2>&1 || ! apt-cache show "$package" >/dev/null 2>&1 ||
                 missing="$missing $package"
+        done
+        find_pgbouncer >/dev/null || missing="$missing pgbouncer"
+        command -v node >/dev/null || missing="$missing nodejs"
+        command -v npm >/dev/null || missing="$missing npm"
+        for module in django sqlalchemy psycopg2; do
+            /usr/bin/python3 -c "import $module" 2>/dev/null || missing="$missing python3-$module"
         done
     fi
     missing=${missing# }
@@ -104,13 +113,21 @@ require_packages() {
     missing_packages "$1"
     # A fresh server package would start a cluster on port 5432.
     no_cluster=/etc/postgresql-common/createcluster.d/hilo-no-main-cluster.conf
-    say "No cluster is to be made by the packages:"
+    say "No cluster is to be made and no service started by the packages:"
     as_root mkdir -p "${no_cluster%/*}"
     as_root sh -c "echo 'create_main_cluster = false' > $no_cluster"
+    # A fresh pgbouncer would start its service.
+    no_service=/usr/sbin/policy-rc.d
+    if [ -e "$no_service" ]; then
+        no_service=
+    else
+        as_root sh -c "echo '#!/bin/sh
+case \$1 in pgbouncer*) exit 101 ;; esac' > $no_service && chmod 755 $no_service"
+    fi
     as_root env DEBIAN_FRONTEND=noninteractive \
         apt-get install -q -y --no-install-recommends $missing
     status=$?
-    as_root rm -f "$no_cluster"
+    as_root rm -f "$no_cluster" $no_service
     [ "$status" -eq 0 ] || die "The packages could not be installed."
 
     missing_packages "$1"
