@@ -14,6 +14,9 @@ if [ "${1:-}" = --no-install ]; then
 fi
 . "$top/test/lib.sh"
 
+# A test that fetches packages of its own may be skipped if it cannot.
+export HILO_INSTALL="$install"
+
 # Names of the tests of one kind among the files given: folder, ending.
 chosen() {
     if [ $# -eq 2 ]; then

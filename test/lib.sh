@@ -164,7 +164,7 @@ clean_up() {
     trap - EXIT
     trap '' HUP INT PIPE TERM
     if [ -n "${work:-}" ] && [ -d "$work" ]; then
-        find "$work" -name postmaster.pid 2>/dev/null | while read -r file; do
+        find "$work" '(' -name postmaster.pid -o -name pgbouncer.pid ')' 2>/dev/null | while read -r file; do
             pid=$(head -n 1 "$file")
             case $(readlink "/proc/$pid/cwd") in
                 "$work"/*) kill -QUIT "$pid" 2>/dev/null ;;

@@ -147,8 +147,8 @@ sub waste
 		$by_sequence, $by_sequence / $servers, $by_sequence / $drawn);
 	is("$drawn|$lines", "$SESSIONS|$SESSIONS",
 		"$table: ids are distinct, and those returned are those stored");
-	is($servers, $SERVERS, "$table: over all connections of the pool");
-	return ($by_hilo, $by_sequence);
+	cmp_ok($servers, '>', 1, "$table: over several connections");
+	return ($by_hilo, $by_sequence, $servers);
 }
 
 # The connections have ended: what is above the last number has gone back.
@@ -182,9 +182,9 @@ foreach my $mode (sort keys %modes)
 	create_table($mode);
 	start_pooler(@{ $modes{$mode}{settings} });
 	come_and_go($mode, '-M', $modes{$mode}{queries});
-	my ($by_hilo, $by_sequence) = waste($mode);
-	cmp_ok($by_hilo, '<=', $RANGE * $SERVERS,
-		"$mode: no more than a range of each connection is unused");
+	my ($by_hilo, $by_sequence, $servers) = waste($mode);
+	cmp_ok($by_hilo, '<', $RANGE * $servers,
+		"$mode: less than a range of each connection is unused");
 	if ($modes{$mode}{sequence_loses})
 	{
 		is($by_sequence, ($RANGE - 1) * $SESSIONS,
@@ -192,8 +192,8 @@ foreach my $mode (sort keys %modes)
 	}
 	else
 	{
-		cmp_ok($by_sequence, '<=', $RANGE * $SERVERS,
-			"$mode: nor is more than a cache of a sequence, without a reset");
+		cmp_ok($by_sequence, '<', $RANGE * $servers,
+			"$mode: and less than a cache of a sequence, without a reset");
 	}
 	stop_pooler();
 	is_given_back($mode);
@@ -228,8 +228,8 @@ sql('ALTER DATABASE postgres RESET hilo.max_range_size');
 create_table('growing');
 start_pooler('pool_mode = session');
 come_and_go('growing');
-my ($by_hilo, $by_sequence) = waste('growing');
-cmp_ok($by_hilo, '<=', $SESSIONS + $RANGE * $SERVERS,
+my ($by_hilo, $by_sequence, $servers) = waste('growing');
+cmp_ok($by_hilo, '<=', $SESSIONS + $RANGE * $servers,
 	'growing: not more is unused than was drawn, and a range of each connection');
 cmp_ok($by_hilo, '<', $by_sequence, 'growing: less than of a sequence');
 stop_pooler();
