@@ -59,8 +59,11 @@ sub run_client
 	local $ENV{PGDATABASE} = $client;
 	my $done = IPC::Run::run($clients{$client},
 		'<', '/dev/null', '>', \$out, '2>', \$err, IPC::Run::timeout($TIMEOUT));
-	ok($done, "$client: the program has come to its end") or diag($err);
-
+	unless (ok($done, "$client: the program has come to its end"))
+	{
+		diag($err);
+		return;
+	}
 	foreach my $table (sort keys %tables)
 	{
 		my @told = grep { s/^\Q$table\E\|// } split /\n/, $out;
