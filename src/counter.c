@@ -850,10 +850,9 @@ hilo_counter_raise(HiloCounter *counter, int64 number)
 	find_for_change(&change, counter, true);
 	old_max = row->max;
 
-	if (number > row->max_value)
-		changed = false;		/* nobody can draw it */
-	else if (number > old_max)
+	if (number > old_max)
 	{
+		/* Also one above the limit, which may be raised later. */
 		changed = number - old_max <= (row->max_value - old_max) / 2;
 		too_far = !changed;
 		if (changed)
