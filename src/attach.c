@@ -728,6 +728,16 @@ new_sequence_name(const Switch *change)
 	return quote_qualified_identifier(change->schema, name);
 }
 
+static char *
+table_owner(const Switch *change)
+{
+	Relation	rel = table_open(change->column.relation, NoLock);
+	Oid			owner = rel->rd_rel->relowner;
+
+	table_close(rel, NoLock);
+	return GetUserNameFromId(owner, false);
+}
+
 static void
 put_sequence_back(const Switch *change, const char *back_to)
 {
@@ -736,9 +746,12 @@ put_sequence_back(const Switch *change, const char *back_to)
 	if (!is_identity(back_to))
 	{
 		sequence = new_sequence_name(change);
-		run("CREATE SEQUENCE %s AS %s OWNED BY %s.%s", sequence,
-			format_type_be_qualified(change->type), change->table,
-			change->quoted_name);
+		run("CREATE SEQUENCE %s AS %s", sequence,
+			format_type_be_qualified(change->type));
+		run("ALTER SEQUENCE %s OWNER TO %s", sequence,
+			quote_identifier(table_owner(change)));
+		run("ALTER SEQUENCE %s OWNED BY %s.%s", sequence,
+			change->table, change->quoted_name);
 		run("ALTER TABLE %s ALTER COLUMN %s SET DEFAULT pg_catalog.nextval(%s)",
 			change->table, change->quoted_name, quote_literal_cstr(sequence));
 	}

@@ -1,0 +1,284 @@
+-- Who may draw: from a collection that is bound to a table, who may insert there, or was granted it; nobody else gets at, moves or exhausts the numbers.
+
+CREATE ROLE regress_hilo_owner;
+CREATE ROLE regress_hilo_inserter;
+CREATE ROLE regress_hilo_column;
+CREATE ROLE regress_hilo_member IN ROLE regress_hilo_inserter;
+CREATE ROLE regress_hilo_noinherit NOINHERIT IN ROLE regress_hilo_inserter;
+CREATE ROLE regress_hilo_reader;
+CREATE ROLE regress_hilo_clerk;
+CREATE ROLE regress_hilo_nobody;
+CREATE SCHEMA regress_rights;
+GRANT USAGE, CREATE ON SCHEMA regress_rights TO PUBLIC;
+SET search_path = regress_rights, public;
+SET hilo.range_duration = 0;
+
+CREATE TABLE orders (id bigserial PRIMARY KEY, item text);
+ALTER TABLE orders OWNER TO regress_hilo_owner;
+GRANT INSERT ON orders TO regress_hilo_inserter;
+GRANT INSERT (item) ON orders TO regress_hilo_column;
+GRANT SELECT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER ON orders TO regress_hilo_reader;
+GRANT UPDATE (id) ON orders TO regress_hilo_reader;
+
+-- SQLSTATE of a statement, as the role that runs it.
+CREATE FUNCTION state_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE statement;
+	RETURN 'fine';
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE;
+END $$;
+-- What each function that draws says to a role.
+CREATE TABLE assigned (id text);
+GRANT INSERT ON assigned TO PUBLIC;
+CREATE TRIGGER assign_id BEFORE INSERT ON assigned FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id', 'orders');
+CREATE FUNCTION draws(role text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	states text;
+BEGIN
+	PERFORM set_config('role', role, true);
+	SELECT string_agg(DISTINCT state_of(statement), ', ') INTO states FROM unnest(ARRAY[
+		$s$SELECT hilo_next('orders')$s$, $s$SELECT hilo_next('orders', 'B')$s$, $s$SELECT hilo_nextval('orders')$s$,
+		$s$SELECT hilo_reserve('orders', 2)$s$, $s$SELECT hilo_next_range('orders')$s$, $s$SELECT hilo_next_hi('orders', 10)$s$,
+		$s$SELECT hilo_document_id('orders')$s$, $s$INSERT INTO assigned VALUES (NULL)$s$]) statement;
+	PERFORM set_config('role', 'none', true);
+	RETURN states;
+END $$;
+CREATE VIEW rights AS SELECT role, draws('regress_hilo_' || role)
+	FROM unnest('{owner,inserter,column,member,noinherit,reader,clerk,nobody}'::text[]) WITH ORDINALITY r(role, i) ORDER BY i;
+
+-- As long as it is not bound: everybody who may call the functions.
+SELECT * FROM rights;
+\set VERBOSITY terse
+SELECT hilo_attach('orders') > 0 AS attached;
+SELECT * FROM rights;
+-- What is said, and that other kinds of ids are not meant.
+SET ROLE regress_hilo_nobody;
+\set VERBOSITY default
+SELECT hilo_nextval('orders');
+\set VERBOSITY terse
+SELECT hilo_document_id('orders', 'orders/tea'), length(hilo_document_id('orders', '')), hilo_document_id('orders', 'orders|'), length(hilo_document_id('orders', 'orders/'));
+SELECT next_identity('orders'), hilo_format('orders', 5), hilo_number('orders/5-A'), hilo_release('orders'), hilo_nextval('others');
+RESET ROLE;
+
+-- Grants by hilo_configure(): to a role, which may have members; to public; taken back.
+SELECT hilo_configure('orders', grant_to => 'regress_hilo_clerk');
+GRANT regress_hilo_clerk TO regress_hilo_reader;
+SELECT * FROM rights;
+SELECT hilo_configure('orders', revoke_from => 'regress_hilo_clerk', grant_to => 'public');
+SELECT * FROM rights;
+SELECT hilo_configure('orders', revoke_from => 'public');
+SELECT * FROM rights;
+REVOKE regress_hilo_clerk FROM regress_hilo_reader;
+-- In a transaction.
+BEGIN;
+SELECT hilo_configure('orders', grant_to => 'regress_hilo_nobody');
+SELECT draws('regress_hilo_nobody');
+ROLLBACK;
+SELECT draws('regress_hilo_nobody');
+-- A grant of a role that is gone is nobody's.
+CREATE ROLE regress_hilo_gone;
+SELECT hilo_configure('orders', grant_to => 'regress_hilo_gone');
+DROP ROLE regress_hilo_gone;
+SELECT * FROM rights WHERE role IN ('inserter', 'nobody');
+SELECT hilo_configure('orders', revoke_from => 'regress_hilo_gone');
+SELECT collection, id_column, granted_to FROM hilo_binding WHERE collection = 'orders';
+
+-- GRANT and REVOKE, on table or column, of roles, and ALTER ROLE; also on numbers that the session holds already.
+SELECT hilo_release('orders') IS NOT NULL AS released;
+SET ROLE regress_hilo_inserter;
+SELECT hilo_nextval('orders') IS NOT NULL AS drawn;
+SELECT count(*) AS held FROM hilo_cached_ranges WHERE collection = 'orders';
+RESET ROLE;
+REVOKE INSERT ON orders FROM regress_hilo_inserter;
+SELECT * FROM rights;
+GRANT INSERT (id) ON orders TO regress_hilo_inserter;
+REVOKE INSERT (item) ON orders FROM regress_hilo_column;
+SELECT * FROM rights;
+REVOKE INSERT (id) ON orders FROM regress_hilo_inserter;
+GRANT INSERT ON orders TO regress_hilo_inserter;
+GRANT INSERT (item) ON orders TO regress_hilo_column;
+REVOKE regress_hilo_inserter FROM regress_hilo_member;
+SELECT * FROM rights WHERE role = 'member';
+GRANT regress_hilo_inserter TO regress_hilo_member;
+GRANT INSERT ON orders TO PUBLIC;
+SELECT * FROM rights WHERE role IN ('member', 'nobody');
+REVOKE INSERT ON orders FROM PUBLIC;
+ALTER ROLE regress_hilo_nobody SUPERUSER;
+SELECT draws('regress_hilo_nobody');
+ALTER ROLE regress_hilo_nobody NOSUPERUSER;
+SELECT draws('regress_hilo_nobody');
+ALTER TABLE orders OWNER TO regress_hilo_nobody;
+SELECT * FROM rights WHERE role IN ('owner', 'nobody');
+ALTER TABLE orders OWNER TO regress_hilo_owner;
+-- Within a transaction, and when that is undone.
+BEGIN;
+REVOKE INSERT ON orders FROM regress_hilo_inserter;
+SELECT draws('regress_hilo_inserter');
+SAVEPOINT s;
+GRANT INSERT ON orders TO regress_hilo_nobody;
+SELECT draws('regress_hilo_nobody');
+ROLLBACK TO s;
+SELECT draws('regress_hilo_nobody');
+ROLLBACK;
+SELECT draws('regress_hilo_inserter');
+-- The user changes: SET ROLE, SET SESSION AUTHORIZATION, within a transaction; each time the range is there.
+BEGIN;
+SET ROLE regress_hilo_inserter;
+SELECT hilo_nextval('orders') > 0 AS drawn;
+SET ROLE regress_hilo_noinherit;
+SAVEPOINT s;
+SELECT hilo_nextval('orders');
+ROLLBACK TO s;
+SET ROLE regress_hilo_inserter;
+SELECT hilo_nextval('orders') > 0 AS drawn;
+COMMIT;
+SET ROLE regress_hilo_nobody;
+SELECT hilo_nextval('orders');
+RESET ROLE;
+SET SESSION AUTHORIZATION regress_hilo_nobody;
+SELECT hilo_nextval('orders');
+RESET SESSION AUTHORIZATION;
+-- A planned statement, which remembers the collection: each time for who runs it.
+PREPARE draw AS SELECT hilo_nextval('orders') > 0 AS drawn;
+EXECUTE draw;
+SET ROLE regress_hilo_nobody;
+EXECUTE draw;
+RESET ROLE;
+EXECUTE draw;
+DEALLOCATE draw;
+-- SECURITY DEFINER lends the right while the function runs, and takes none.
+CREATE FUNCTION lend() RETURNS boolean LANGUAGE sql SECURITY DEFINER AS $$ SELECT public.hilo_nextval('orders') > 0 $$;
+ALTER FUNCTION lend OWNER TO regress_hilo_owner;
+CREATE FUNCTION lend_nothing() RETURNS boolean LANGUAGE sql SECURITY DEFINER AS $$ SELECT public.hilo_nextval('orders') > 0 $$;
+ALTER FUNCTION lend_nothing OWNER TO regress_hilo_nobody;
+SELECT lend(), state_of('SELECT lend_nothing()'), lend();
+SET ROLE regress_hilo_nobody;
+SELECT lend();
+SELECT lend(), hilo_nextval('orders');
+SELECT state_of($$SELECT hilo_nextval('orders')$$), lend(), state_of($$SELECT hilo_nextval('orders')$$);
+RESET ROLE;
+
+-- The DEFAULT, of rows that are inserted through the table, a column's right, and a view.
+CREATE VIEW orders_view AS SELECT id, item FROM orders;
+GRANT INSERT ON orders_view TO regress_hilo_nobody;
+SET ROLE regress_hilo_inserter;
+INSERT INTO orders (item) VALUES ('tea');
+SET ROLE regress_hilo_column;
+INSERT INTO orders (item) VALUES ('milk');
+-- As with a serial column, the default is evaluated as the user: a grant is needed.
+SET ROLE regress_hilo_nobody;
+INSERT INTO orders_view (item) VALUES ('jam');
+INSERT INTO orders_view (id, item) VALUES (5000, 'jam');
+RESET ROLE;
+SELECT hilo_configure('orders', grant_to => 'regress_hilo_nobody');
+SET ROLE regress_hilo_nobody;
+INSERT INTO orders_view (item) VALUES ('jam');
+RESET ROLE;
+SELECT hilo_configure('orders', revoke_from => 'regress_hilo_nobody');
+SELECT count(*), count(DISTINCT id), max(id) = (SELECT max FROM hilo WHERE collection = 'orders') AS raised FROM orders;
+
+-- Several tables: the right to one of them is enough, as long as it is there.
+CREATE TABLE invoices (id bigint);
+GRANT INSERT ON invoices TO regress_hilo_nobody;
+SELECT hilo_attach('invoices', 'id', 'orders') > 0 AS attached;
+SELECT * FROM rights;
+DROP TABLE invoices;
+SELECT * FROM rights WHERE role IN ('inserter', 'nobody');
+-- Of a partitioned table its own rights count, not those of a partition.
+CREATE TABLE parts (id bigint, region text) PARTITION BY LIST (region);
+CREATE TABLE part_a PARTITION OF parts FOR VALUES IN ('a');
+SELECT hilo_attach('parts');
+GRANT INSERT ON part_a TO regress_hilo_nobody;
+GRANT INSERT ON parts TO regress_hilo_inserter;
+SET ROLE regress_hilo_nobody;
+SELECT state_of($$INSERT INTO part_a (region) VALUES ('a')$$), state_of($$INSERT INTO part_a VALUES (7, 'a')$$), state_of($$INSERT INTO parts (region) VALUES ('a')$$);
+SET ROLE regress_hilo_inserter;
+SELECT state_of($$INSERT INTO part_a (region) VALUES ('a')$$), state_of($$INSERT INTO parts (region) VALUES ('a')$$);
+RESET ROLE;
+DROP TABLE parts;
+-- hilo_bind() to a column is the same; to a function it says nothing about who draws.
+CREATE TABLE plain (id bigint PRIMARY KEY);
+SELECT hilo_bind('plain', 'plain', 'id');
+CREATE FUNCTION plain(bigint) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT false';
+SELECT hilo_bind('asked', 'plain(bigint)'::regprocedure);
+SET ROLE regress_hilo_nobody;
+SELECT state_of($$SELECT hilo_nextval('plain')$$), state_of($$SELECT hilo_nextval('asked')$$), state_of($$SELECT next_identity('plain')$$);
+RESET ROLE;
+SELECT hilo_unbind('plain'), hilo_unbind('asked');
+SET ROLE regress_hilo_nobody;
+SELECT state_of($$SELECT hilo_nextval('plain')$$);
+RESET ROLE;
+
+-- What an ordinary role may try.  Move, drop, give back, bind, attach, detach, configure: not at all.
+SELECT low, high, claim FROM hilo_next_range('orders') \gset
+CREATE FUNCTION attack(statement text, OUT state text, OUT moved boolean) LANGUAGE plpgsql AS $$
+DECLARE
+	before text;
+BEGIN
+	SELECT string_agg(collection || max || max_value, ',' ORDER BY collection) INTO before FROM hilo;
+	PERFORM set_config('role', 'regress_hilo_nobody', true);
+	state := state_of(statement);
+	PERFORM set_config('role', 'none', true);
+	moved := before IS DISTINCT FROM (SELECT string_agg(collection || max || max_value, ',' ORDER BY collection) FROM hilo);
+END $$;
+SET ROLE regress_hilo_nobody;
+CREATE TABLE mine (id bigserial);
+CREATE TABLE mine_too (id text);
+CREATE TRIGGER zzz_hilo_floor_id BEFORE INSERT ON mine FOR EACH ROW EXECUTE FUNCTION hilo_floor('id', 'orders');
+CREATE TRIGGER assign_id BEFORE INSERT ON mine_too FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id', 'orders');
+RESET ROLE;
+SELECT statement, a.* FROM unnest(ARRAY[
+	$$SELECT hilo_seed('orders', 9000000)$$, $$SELECT hilo_seed('orders', 0, true)$$, $$SELECT hilo_drop('orders')$$,
+	$$SELECT hilo_next_range('orders', last_max => 9000000)$$, $$SELECT hilo_next_range('orders', last_max => 1)$$,
+	$$SELECT hilo_return_range('orders', 1, 2)$$,
+	$$SELECT hilo_configure('orders', max_value => 9000000)$$, $$SELECT hilo_configure('orders', grant_to => 'regress_hilo_nobody')$$,
+	$$SELECT hilo_attach('mine', 'id', 'orders')$$, $$SELECT hilo_attach('orders')$$, $$SELECT hilo_detach('orders')$$,
+	$$SELECT hilo_bind('orders', 'mine', 'id')$$, $$SELECT hilo_unbind('orders')$$,
+	$$INSERT INTO mine VALUES (9000000)$$, $$INSERT INTO mine_too VALUES (NULL)$$,
+	$$INSERT INTO hilo_binding (collection, granted_to) VALUES ('orders', 'public')$$, $$INSERT INTO hilo (collection, max) VALUES ('orders', 9000000)$$,
+	$$SELECT * FROM hilo_status$$, $$SELECT * FROM hilo_status()$$, $$SELECT * FROM hilo$$, $$SELECT * FROM hilo_identity$$, $$SELECT * FROM hilo_binding$$,
+	$$CREATE TABLE heir () INHERITS (orders)$$, $$ALTER TABLE mine INHERIT orders$$,
+	$$CREATE TRIGGER zzz BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION hilo_floor('id', 'orders')$$,
+	$$SET hilo.auto_create = off$$, $$SET hilo.max_range_size = 5000000$$]) WITH ORDINALITY s(statement, i), attack(statement) a ORDER BY i;
+SELECT hilo_return_range('orders', :low, :high, :claim) AS still_good;
+-- Nor exhaust it.
+SET ROLE regress_hilo_nobody;
+SELECT state, count(*) FROM generate_series(1, 1000) i, state_of($$SELECT hilo_reserve('orders', 1000000)$$) state GROUP BY 1;
+RESET ROLE;
+-- Those who may insert may draw, but not seed.
+SET ROLE regress_hilo_inserter;
+SELECT state_of($$SELECT hilo_next_range('orders', last_max => 9000000)$$), state_of($$SELECT hilo_seed('orders', 9000000)$$), state_of($$SELECT * FROM hilo_status$$);
+RESET ROLE;
+-- Where draws create nothing, nobody fills the table with names of his own.
+SET hilo.auto_create = off;
+SET ROLE regress_hilo_nobody;
+SELECT state, count(*) FROM generate_series(1, 100) i, state_of(format('SELECT hilo_nextval(%L)', 'junk' || i)) state GROUP BY 1;
+RESET ROLE;
+RESET hilo.auto_create;
+SELECT count(*) AS junk FROM hilo WHERE collection LIKE 'junk%';
+-- Who may execute hilo_attach() is trusted with all collections: he can attach a table of his own, but nobody else's.
+GRANT EXECUTE ON FUNCTION hilo_attach(regclass, name, text), hilo_detach(regclass, name, text) TO regress_hilo_nobody;
+SET ROLE regress_hilo_nobody;
+DROP TRIGGER zzz_hilo_floor_id ON mine;
+SELECT hilo_attach('orders');
+SELECT hilo_detach('orders');
+SELECT hilo_attach('mine', 'id', 'orders') > 0 AS attached;
+SELECT hilo_nextval('orders') > 0 AS drawn;
+SELECT hilo_detach('mine');
+SELECT hilo_nextval('orders');
+RESET ROLE;
+-- Detached, and unbound: everybody again.  A sequence that is put back belongs to the table's owner, whoever calls.
+SELECT hilo_detach('orders');
+SELECT relname, relowner::regrole FROM pg_class WHERE oid = 'orders_id_seq'::regclass;
+SET ROLE regress_hilo_owner;
+INSERT INTO orders (item) VALUES ('last') RETURNING id > 5000 AS above;
+RESET ROLE;
+SELECT * FROM rights WHERE role IN ('inserter', 'nobody');
+
+RESET search_path;
+SET client_min_messages = warning;
+DROP SCHEMA regress_rights CASCADE;
+DROP OWNED BY regress_hilo_nobody, regress_hilo_owner;
+DROP ROLE regress_hilo_owner, regress_hilo_inserter, regress_hilo_column, regress_hilo_member, regress_hilo_noinherit, regress_hilo_reader, regress_hilo_clerk, regress_hilo_nobody;
+SELECT hilo_unbind('parts'), hilo_drop('parts'), hilo_drop('orders'), hilo_drop('others'), hilo_drop('plain'), hilo_drop('asked');
