@@ -282,3 +282,4 @@ DROP SCHEMA regress_rights CASCADE;
 DROP OWNED BY regress_hilo_nobody, regress_hilo_owner;
 DROP ROLE regress_hilo_owner, regress_hilo_inserter, regress_hilo_column, regress_hilo_member, regress_hilo_noinherit, regress_hilo_reader, regress_hilo_clerk, regress_hilo_nobody;
 SELECT hilo_unbind('parts'), hilo_drop('parts'), hilo_drop('orders'), hilo_drop('others'), hilo_drop('plain'), hilo_drop('asked');
+SELECT drop_identity('plain'), drop_identity('orders');

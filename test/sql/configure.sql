@@ -1,0 +1,218 @@
+-- Options of a collection: sizes, limit and tag of its own, at once and for good; and grants, which are transactional.
+
+SET hilo.range_duration = 0;
+CREATE VIEW regress_options AS SELECT collection, max, range_size, max_range_size, max_value, node_tag, has_node_tag FROM hilo;
+
+-- Nothing given: the collection is created, no more.
+SELECT hilo_configure('conf');
+SELECT * FROM regress_options WHERE collection = 'conf';
+
+-- Size of ranges: of the session's, of clients', and the bound of what is reserved.
+SELECT hilo_configure('conf', range_size => 5, max_range_size => 8);
+SELECT hilo_nextval('conf');
+SELECT low, high, size FROM hilo_cached_ranges WHERE collection = 'conf';
+SELECT low, high, last_size FROM hilo_next_range('conf');
+SELECT low, high, last_size FROM hilo_next_range('conf', 1000);
+SELECT * FROM hilo_reserve('conf', 8);
+SELECT * FROM hilo_reserve('conf', 9);
+SELECT hilo_next_hi('conf', 8), hilo_release('conf');
+SELECT hilo_next_hi('conf', 9);
+-- The larger one wins over the smaller, as in the settings; and own sizes over those.
+SELECT hilo_configure('conf', range_size => 20);
+SELECT last_size FROM hilo_next_range('conf');
+SET hilo.max_range_size = 3;
+SELECT last_size FROM hilo_next_range('conf');
+SELECT last_size FROM hilo_next_range('conf_other');
+RESET hilo.max_range_size;
+SET hilo.range_size = 2;
+SELECT last_size FROM hilo_next_range('conf');
+RESET hilo.range_size;
+-- One by one.
+SELECT hilo_configure('conf', range_size => 1, max_range_size => 1);
+SELECT hilo_nextval('conf') AS first \gset
+SELECT hilo_nextval('conf') - :first AS next, (SELECT max FROM hilo WHERE collection = 'conf') - :first AS claimed;
+-- A range that is held stays good, and keeps its size; the next one has the new.
+SELECT hilo_configure('conf_held', range_size => 4);
+SELECT hilo_nextval('conf_held');
+SELECT hilo_configure('conf_held', range_size => 6, node_tag => 'X');
+SELECT low, high, next, size FROM hilo_cached_ranges WHERE collection = 'conf_held';
+SELECT hilo_next('conf_held') FROM generate_series(1, 4);
+SELECT low, high, next, size FROM hilo_cached_ranges WHERE collection = 'conf_held';
+
+-- The tag: of all that is written, in each kind of call, also of what was numbered before.
+SELECT hilo_configure('conf_tag', node_tag => 'North_1');
+SELECT hilo_next('conf_tag'), hilo_next('conf_tag', 'B'), hilo_next('conf_tag', ''), hilo_document_id('conf_tag');
+SELECT prefix, server_tag FROM hilo_next_range('conf_tag');
+SELECT hilo_format('conf_tag', 7), hilo_format('conf_tag', 7, 'B'), hilo_format('conf_unknown', 7);
+SET hilo.node_tag = 'C';
+SELECT hilo_next('conf_tag'), hilo_next('conf_other'), hilo_format('conf_other', 7);
+RESET hilo.node_tag;
+-- None at all; the longest.
+SELECT hilo_configure('conf_tag', node_tag => '');
+SELECT hilo_next('conf_tag'), hilo_format('conf_tag', 7), server_tag = '' AS no_tag FROM hilo_next_range('conf_tag');
+SELECT hilo_configure('conf_tag', node_tag => repeat('x', 32));
+SELECT hilo_next('conf_tag'), hilo_format('conf_tag', 7);
+CREATE TABLE conf_tag (id text DEFAULT hilo_next('conf_tag'), other text);
+CREATE TRIGGER assign BEFORE INSERT ON conf_tag FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('other');
+INSERT INTO conf_tag VALUES (DEFAULT, NULL) RETURNING id ~ '-x{32}$' AS tagged, other ~ '-x{32}$' AS other_tagged;
+PREPARE draw AS SELECT hilo_next('conf_tag') ~ '-x{32}$' AS tagged;
+EXECUTE draw;
+SELECT hilo_configure('conf_tag', node_tag => 'Y');
+EXECUTE draw;
+DEALLOCATE draw;
+DROP TABLE conf_tag;
+-- In a parallel worker, too.
+SELECT count(set_config(name, 'on', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
+SELECT hilo_format('conf_tag', 7), hilo_format('conf_other', 7);
+SELECT count(set_config(name, 'off', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
+-- Server-side ids and identities have their own.
+SELECT next_server_side_id('conf_tag/') ~ '^conf_tag/[0-9]{19}-A$' AS server_side, next_identity('conf_tag');
+
+-- The limit: the last number, then an error; raised, it goes on.
+SELECT hilo_configure('conf_end', max_value => 3, range_size => 1);
+SELECT hilo_nextval('conf_end') FROM generate_series(1, 3);
+\set VERBOSITY default
+SELECT hilo_nextval('conf_end');
+\set VERBOSITY sqlstate
+SELECT hilo_next('conf_end');
+SELECT hilo_reserve('conf_end', 1);
+SELECT hilo_next_range('conf_end');
+SELECT hilo_seed('conf_end', 4);
+\set VERBOSITY default
+SELECT hilo_configure('conf_end', max_value => 2);
+SELECT hilo_configure('conf_end', max_value => 3), hilo_configure('conf_end', max_value => 5);
+SELECT hilo_nextval('conf_end') FROM generate_series(1, 2);
+SELECT hilo_nextval('conf_end');
+-- A warning at nine tenths, once; again when the limit is a new one.
+SELECT hilo_configure('conf_warn', max_value => 100, range_size => 1, max_range_size => 1);
+SELECT count(hilo_nextval('conf_warn')) FROM generate_series(1, 89);
+SELECT hilo_nextval('conf_warn');
+SELECT count(hilo_nextval('conf_warn')) FROM generate_series(1, 10);
+SELECT hilo_configure('conf_warn', max_value => 200), hilo_seed('conf_warn', 179);
+SELECT low, high FROM hilo_reserve('conf_warn', 1);
+SELECT low, high FROM hilo_next_range('conf_warn');
+SELECT hilo_configure('conf_warn', max_value => 1000), hilo_seed('conf_warn', 900), hilo_seed('conf_warn', 950);
+
+-- Bounds; what is wrong changes nothing.
+CREATE FUNCTION try(arguments text, OUT state text, OUT message text) LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE 'SELECT hilo_configure(' || arguments || ')';
+	state := 'fine';
+EXCEPTION WHEN OTHERS THEN
+	state := SQLSTATE;
+	message := SQLERRM;
+END $$;
+SELECT arguments, t.* FROM unnest(ARRAY[$$NULL$$, $$''$$, $$'a|b'$$, $$'a/'$$, $$'|'$$, $$'conf', reset => NULL$$,
+	$$'conf', range_size => 0$$, $$'conf', range_size => -1$$, $$'conf', range_size => 2147483648$$, $$'conf', range_size => 2147483647$$,
+	$$'conf', max_range_size => 0$$, $$'conf', max_range_size => 2147483648$$, $$'conf', max_range_size => 2147483647$$,
+	$$'conf', max_value => 0$$, $$'conf', max_value => -5$$, $$'conf', max_value => 9223372036854775807$$,
+	$$'conf', node_tag => 'a-b'$$, $$'conf', node_tag => 'é'$$, $$'conf', node_tag => repeat('x', 33)$$, $$'conf', range_size => 7, node_tag => '/'$$,
+	$$'conf', range_size => 7, max_value => 1$$, $$'conf', range_size => 7, grant_to => 'regress_hilo_none'$$, $$'conf_not', grant_to => 'regress_hilo_none'$$,
+	$$'conf', grant_to => ''$$]) WITH ORDINALITY a(arguments, i), try(arguments) t ORDER BY i;
+SELECT * FROM regress_options WHERE collection IN ('conf', 'conf_not');
+BEGIN READ ONLY;
+SELECT state FROM try($$'conf', range_size => 7$$);
+COMMIT;
+-- reset forgets all, then what is given counts.
+SELECT hilo_configure('conf', node_tag => 'B', max_value => 100000);
+SELECT hilo_configure('conf', reset => true);
+SELECT range_size, max_range_size, max_value, node_tag, has_node_tag FROM hilo WHERE collection = 'conf';
+SELECT hilo_configure('conf', node_tag => 'B', max_value => 100000);
+SELECT hilo_configure('conf', range_size => 9, reset => true);
+SELECT range_size, max_range_size, max_value, node_tag, has_node_tag FROM hilo WHERE collection = 'conf';
+SELECT hilo_next('conf') ~ '-A$' AS own_tag_gone;
+-- So does hilo_drop(); hilo_seed() leaves them.
+SELECT hilo_configure('conf', node_tag => 'B', max_value => 100000), hilo_seed('conf', 5, true);
+SELECT * FROM regress_options WHERE collection = 'conf';
+SELECT hilo_drop('conf'), hilo_next('conf');
+SELECT * FROM regress_options WHERE collection = 'conf';
+-- Of a collection that is dropped: it is there again.
+SELECT hilo_drop('conf'), hilo_configure('conf', range_size => 2), hilo_drop('conf');
+-- At once and for good: not undone by a rollback.
+BEGIN;
+SELECT hilo_configure('conf', range_size => 3), hilo_configure('conf_new', node_tag => 'B');
+ROLLBACK;
+SELECT * FROM regress_options WHERE collection IN ('conf', 'conf_new');
+SELECT hilo_next('conf_new');
+
+-- A table that is attached limits what its collection can have; a reset gives that limit.
+CREATE TABLE conf_small (id smallint);
+CREATE TABLE conf_int (id int);
+\set VERBOSITY terse
+SELECT hilo_attach('conf_int');
+SELECT state, message FROM try($$'conf_int', max_value => 2147483648$$);
+SELECT hilo_attach('conf_small', 'id', 'conf_int');
+SELECT state, message FROM try($$'conf_int', max_value => 32768$$);
+SELECT hilo_configure('conf_int', max_value => 1000);
+SELECT hilo_configure('conf_int', reset => true);
+SELECT max_value FROM hilo WHERE collection = 'conf_int';
+DROP TABLE conf_small;
+SELECT hilo_configure('conf_int', reset => true);
+SELECT max_value FROM hilo WHERE collection = 'conf_int';
+-- A limit of its own stays when a table is attached.
+SELECT hilo_configure('conf_own', max_value => 500);
+CREATE TABLE conf_own (id int);
+SELECT hilo_attach('conf_own');
+SELECT max_value FROM hilo WHERE collection = 'conf_own';
+INSERT INTO conf_own SELECT FROM generate_series(1, 500);
+INSERT INTO conf_own DEFAULT VALUES;
+\set VERBOSITY default
+DROP TABLE conf_own, conf_int;
+
+-- Grants are rows of hilo_binding; granting twice is once.
+CREATE ROLE "regress_hilo ""Role's";
+SELECT hilo_configure('conf_grant', grant_to => 'regress_hilo "Role''s'), hilo_configure('conf_grant', grant_to => 'regress_hilo "Role''s');
+SELECT hilo_configure('conf_grant', grant_to => 'public');
+SELECT collection, id_column, taken, granted_to, attached, replaced FROM hilo_binding WHERE collection = 'conf_grant' ORDER BY granted_to;
+BEGIN;
+SELECT hilo_configure('conf_grant', revoke_from => 'public');
+SELECT granted_to FROM hilo_binding WHERE collection = 'conf_grant' ORDER BY granted_to;
+ROLLBACK;
+SELECT hilo_configure('conf_grant', revoke_from => 'public', grant_to => 'public');
+SELECT hilo_configure('conf_grant', revoke_from => 'public');
+SELECT hilo_configure('conf_grant', revoke_from => 'regress_hilo "Role''s');
+SELECT count(*) FROM hilo_binding WHERE collection = 'conf_grant';
+-- They bind nothing.
+SELECT hilo_configure('conf_grant', grant_to => 'public'), hilo_unbind('conf_grant'), hilo_drop('conf_grant');
+SELECT granted_to FROM hilo_binding WHERE collection = 'conf_grant';
+SELECT hilo_configure('conf_grant', revoke_from => 'public'), hilo_drop('conf_grant');
+DROP ROLE "regress_hilo ""Role's";
+
+-- auto_create: off, only those who may say so make new collections and identities.
+SELECT next_identity('conf_identity'), hilo_nextval('conf_there');
+SELECT hilo_nextval('conf_dropped'), hilo_drop('conf_dropped'), next_identity('conf_dropped'), drop_identity('conf_dropped');
+SET hilo.auto_create = off;
+SELECT hilo_nextval('conf_missing');
+SELECT next_identity('conf_missing');
+CREATE TABLE conf_missing (id bigint PRIMARY KEY);
+CREATE FUNCTION state_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE 'SELECT ' || statement;
+	RETURN 'fine';
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE;
+END $$;
+SELECT name, call, state_of(format(call, name)) FROM unnest('{conf_missing,conf_dropped,conf_there}'::text[]) name, unnest(ARRAY['hilo_next(%L)', 'hilo_next(%L, ''B'')', 'hilo_nextval(%L)',
+	'hilo_reserve(%L, 2)', 'hilo_next_range(%L)', 'hilo_next_range(%L, last_max => 5)', 'hilo_next_hi(%L, 10)', 'hilo_document_id(%L)', 'hilo_document_id(%L, ''conf_missing|'')',
+	'hilo_release(%L)', 'hilo_return_range(%L, 1, 2)', 'hilo_drop(%L || ''x'')']) WITH ORDINALITY c(call, i) ORDER BY name, i;
+SELECT state_of($$next_identity('conf_dropped')$$), state_of($$next_identity_for('conf_missing')$$), state_of($$next_identity_free('conf_missing')$$), state_of($$next_identity('conf_identity')$$);
+SELECT count(*) AS created FROM hilo WHERE collection LIKE 'conf_missing%';
+SELECT count(*) AS created FROM hilo_identity WHERE name LIKE 'conf_missing%';
+-- Server-side ids go on, also the first one.
+SELECT next_server_side_id('conf_missing/') IS NOT NULL AS server_side, hilo_document_id('conf_there', 'conf_missing/') IS NOT NULL AS server_side_too;
+-- These create.
+SELECT hilo_seed('conf_seeded', 5), hilo_nextval('conf_seeded'), hilo_configure('conf_made'), hilo_nextval('conf_made');
+SELECT seed_identity_for('conf_seeded', 5), next_identity('conf_seeded'), hilo_bind('conf_bound', 'conf_missing', 'id'), hilo_nextval('conf_bound');
+SELECT hilo_seed('conf_dropped', 0), hilo_nextval('conf_dropped'), seed_identity_for('conf_dropped', 0), next_identity('conf_dropped');
+\set VERBOSITY terse
+SELECT hilo_attach('conf_missing', 'id', 'conf_attached'), hilo_nextval('conf_attached');
+RESET hilo.auto_create;
+SELECT hilo_detach('conf_missing', 'id', 'nothing'), hilo_unbind('conf_bound');
+DROP TABLE conf_missing;
+
+SELECT count(hilo_unbind(collection)) >= 0 AS unbound FROM hilo WHERE collection LIKE 'conf%';
+SELECT count(hilo_drop(collection)) > 0 AS dropped FROM hilo WHERE collection LIKE 'conf%';
+SELECT count(drop_identity(name)) > 0 AS dropped FROM hilo_identity WHERE name LIKE 'conf%';
+SELECT count(*) FROM hilo_binding WHERE collection LIKE 'conf%';
+DROP VIEW regress_options;
+DROP FUNCTION try, state_of;
