@@ -970,6 +970,8 @@ void
 hilo_counter_note_binding(HiloCounter *counter)
 {
 	RowChange	change;
+	Oid			table;
+	XLogRecPtr	lsn;
 
 	find_for_change(&change, counter, true);
 	if (change.row.may_be_bound && !change.created)
@@ -978,7 +980,12 @@ hilo_counter_note_binding(HiloCounter *counter)
 		return;
 	}
 	change.row.may_be_bound = true;
-	flush_change(finish_change(&change));
+
+	/* Who has never read the bindings does not hear of changes there. */
+	table = RelationGetRelid(change.rel);
+	lsn = finish_change(&change);
+	hilo_catalog_announce(table);
+	flush_change(lsn);
 }
 
 void
