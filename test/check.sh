@@ -50,7 +50,13 @@ count_tap() {
     p=$(grep -E '^ok [0-9]+' "$1" | grep -civE '# skip')
     f=$(grep -E '^not ok [0-9]+' "$1" | grep -civE '# todo')
     add_up "$p" "$f" "$2"
-    skipped="$skipped$(grep -iE '^(ok [0-9]+.*|1\.\.0) # skip' "$1" | sed "s,^,  $3: ,")"
+    note_skipped "$(grep -iE '^(ok [0-9]+.*|1\.\.0) # skip' "$1" | sed "s,^,  $3: ,")"
+}
+
+# Remember what is not run, and why: for the end.
+note_skipped() {
+    [ -z "$1" ] || skipped="$skipped
+$1"
 }
 
 # A runner that failed without a failed test has failed all the same.
@@ -89,7 +95,23 @@ strict_build() {
         make_copy clean
 }
 
-require_packages check
+# The package is made for the servers of the system.
+if [ $# -gt 0 ]; then
+    with_package=no
+elif [ -n "${PG_CONFIG:-}" ]; then
+    with_package=no
+    note_skipped '  package.sh: PG_CONFIG names a server'
+elif ! command -v apt-get >/dev/null || ! may_make_systems; then
+    with_package=no
+    note_skipped '  package.sh: takes Debian, root, and the right to make namespaces'
+else
+    with_package=yes
+fi
+
+case $with_package in
+    yes) require_packages all ;;
+    no) require_packages check ;;
+esac
 make_work_folder
 copy_checkout
 if [ $# -eq 0 ]; then
@@ -141,9 +163,10 @@ if [ $# -eq 0 ]; then
     say "== demo.sh, and the benchmark in its short form"
     single "demo" sh "$top/test/demo.sh" --no-install
     single "benchmark" sh "$top/test/bench/run.sh" --no-install --quick
+    say "== distributions"
+    [ "$with_package" = no ] || single "Debian package, on a fresh system" sh "$top/test/package.sh" --no-install
 fi
 
-[ -z "$skipped" ] || say "skipped:
-$skipped"
+[ -z "$skipped" ] || say "skipped:$skipped"
 say "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -45,8 +45,15 @@ find_pgbouncer() { command -v pgbouncer || command -v /usr/sbin/pgbouncer; }
 
 has_perl_module() { perl -e "require $1" 2>/dev/null; }
 
-# What is missing, as Debian packages; $1 is "check" if tests are to be run, and
-# "versions" if that is done elsewhere.
+# May this process make systems in folders, with mounts and processes that
+# nobody else sees?
+may_make_systems() {
+    [ "$(id -u)" -eq 0 ] && unshare --mount --pid --fork true 2>/dev/null
+}
+
+# What is missing, as Debian packages; $1 is "check" if tests are to be run,
+# "package" if the Debian package is to be built, "all" for both, and "versions"
+# if tests are run elsewhere.
 missing_packages() {
     missing=
     if [ "$1" = versions ]; then
@@ -61,7 +68,7 @@ missing_packages() {
         version=$(apt-cache depends postgresql 2>/dev/null | sed -n 's/.*Depends: postgresql-\([0-9][0-9]*\)$/\1/p' | head -n 1)
         missing="$missing postgresql-${version:-VERSION} postgresql-server-dev-${version:-VERSION}"
     fi
-    if [ "$1" = check ]; then
+    case $1 in check | all)
         has_perl_module IPC::Run || missing="$missing libipc-run-perl"
         command -v strace >/dev/null || missing="$missing strace"
         find_clang >/dev/null || missing="$missing clang"
@@ -77,7 +84,15 @@ missing_packages() {
         for module in django sqlalchemy psycopg2; do
             /usr/bin/python3 -c "import $module" 2>/dev/null || missing="$missing python3-$module"
         done
-    fi
+        command -v unzip >/dev/null || missing="$missing unzip"
+        [ ! -e "$top/.git" ] || command -v git >/dev/null || missing="$missing git"
+    esac
+    case $1 in package | all)
+        for package in debhelper debootstrap dpkg-dev postgresql-all; do
+            dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q ' installed$' ||
+                missing="$missing $package"
+        done
+    esac
     missing=${missing# }
 }
 
