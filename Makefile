@@ -19,6 +19,13 @@ include $(PGXS)
 # PGXS does not track headers.
 $(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
 
+# The last commit, as PGXN wants it.
+DISTNAME = $(EXTENSION)-$(shell sed -n '/"version"/ { s/.*: *"\(.*\)".*/\1/p; q; }' META.json)
+
+.PHONY: dist
+dist:
+	git archive --format=zip --prefix=$(DISTNAME)/ --output=$(DISTNAME).zip HEAD
+
 # A server built by gcc hands down flags that clang does not know, and headers
 # with an attribute (gnu_printf) that it does not know either.
 ifneq (,$(findstring clang,$(CC)))

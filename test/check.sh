@@ -95,6 +95,31 @@ strict_build() {
         make_copy clean
 }
 
+# Pack the last commit by make dist, in a clone as it leaves a file, and build,
+# install and uninstall what was packed.
+try_distribution() {
+    version=$(perl "$top/test/meta.pl" "$top") || return 1
+    # The checkout may belong to somebody else.
+    export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
+    git clone -q --no-hardlinks "$top" "$work/clone" &&
+        make -s -C "$work/clone" PG_CONFIG="$pg_config" dist &&
+        mkdir "$work/unpacked" && unzip -q "$work/clone/hilo-$version.zip" -d "$work/unpacked" || return 1
+    dist=$work/unpacked/hilo-$version
+    [ -z "$run_as" ] || chown -R "$run_as" "$work/unpacked"
+    perl "$top/test/meta.pl" "$dist" || return 1
+
+    for target in all install; do
+        as_user make -s -C "$dist" PG_CONFIG="$pg_config" DESTDIR="$work/unpacked/dest" $target || return 1
+    done
+    for file in "$("$pg_config" --pkglibdir)/hilo.so" "$("$pg_config" --sharedir)/extension/hilo.control" \
+        "$("$pg_config" --sharedir)/extension/hilo--1.0.sql"; do
+        [ -f "$work/unpacked/dest$file" ] || { say "$file is not installed"; return 1; }
+    done
+    as_user make -s -C "$dist" PG_CONFIG="$pg_config" DESTDIR="$work/unpacked/dest" uninstall || return 1
+    left=$(find "$work/unpacked/dest" -type f)
+    [ -z "$left" ] || { say "make uninstall has left $left"; return 1; }
+}
+
 # The package is made for the servers of the system.
 if [ $# -gt 0 ]; then
     with_package=no
@@ -164,6 +189,12 @@ if [ $# -eq 0 ]; then
     single "demo" sh "$top/test/demo.sh" --no-install
     single "benchmark" sh "$top/test/bench/run.sh" --no-install --quick
     say "== distributions"
+    single "META.json" perl "$top/test/meta.pl" "$top"
+    if [ -e "$top/.git" ]; then
+        single "make dist" try_distribution
+    else
+        note_skipped '  make dist: not in a clone of the repository'
+    fi
     [ "$with_package" = no ] || single "Debian package, on a fresh system" sh "$top/test/package.sh" --no-install
 fi
 
