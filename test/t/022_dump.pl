@@ -68,6 +68,7 @@ my $inserts = dump_source('inserts.sql', '--inserts');
 my $custom = dump_source('custom', '-Fc');
 my $data = dump_source('data.sql', '--data-only');
 my $table_data = dump_source('table_data.sql', '--data-only', '-t', 'hilo');
+my $orders = dump_source('orders.sql', '-t', 'orders');
 my $untriggered = dump_source('untriggered.sql', '--data-only', '--disable-triggers', '-t', 'hilo');
 
 # Numbers shown by the source after the dump do not count, but its range does.
@@ -212,6 +213,21 @@ $node->command_fails(
 	[ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '--single-transaction', '-d', 'used_failed', '-f', "$dir/failing.sql" ],
 	'a restore in one transaction fails');
 check_merged('used_failed', $session);
+
+#
+# A table alone: its counter is the one that is there
+#
+
+sql('postgres', 'CREATE DATABASE table_alone');
+sql('table_alone', 'CREATE EXTENSION hilo');
+restore_sql($orders, 'table_alone');
+my ($seed_ret, $seed_out, $seed_err) =
+  $node->psql('table_alone', 'INSERT INTO orders (v) VALUES (0)');
+like($seed_err, qr/Key \(id\)=\(orders\/1-A\) already exists/, 'a table restored alone draws from the counter that is there');
+is(sql('table_alone', q{SELECT hilo_seed('orders', max(hilo_number(id))) FROM orders}), 3,
+	'seeded from the ids in it');
+is(sql('table_alone', q{INSERT INTO orders (v) VALUES (0) RETURNING id}),
+	'orders/4-A', 'it goes on behind them');
 
 #
 # --disable-triggers, which switches the guards off for a while
