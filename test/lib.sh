@@ -88,7 +88,7 @@ missing_packages() {
         [ ! -e "$top/.git" ] || command -v git >/dev/null || missing="$missing git"
     esac
     case $1 in package | all)
-        for package in debhelper debootstrap dpkg-dev postgresql-all; do
+        for package in build-essential debhelper debootstrap postgresql-all; do
             dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q ' installed$' ||
                 missing="$missing $package"
         done
