@@ -49,12 +49,13 @@ build_package() {
 # sources.list.
 package_sources() {
     apt-get indextargets --format '$(REPO_URI) $(CODENAME) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
-        awk -v release="$1" '
-            {
-                for (i = 2; i <= 3; i++)
-                    if ($i == release || $i == release "-updates" || $i == release "-security")
-                        { print "deb", $1, $i, $4; next }
-            }' | sort -u
+        awk -v release="$1" '{
+            for (i = 2; i <= 3; i++)
+                if ($i == release || $i == release "-updates" || $i == release "-security") {
+                    print "deb", $1, $i, $4
+                    next
+                }
+        }' | sort -u
 }
 
 make_system() {
