@@ -2,8 +2,8 @@
 # cassert.sh: run check.sh on a server built with --enable-cassert from Debian's
 # source package, which finds mistakes that others let pass; then the SQL and the
 # isolation tests once more with debug_discard_caches = 1, where that server
-# forgets what it knows of the catalog whenever it might have to.  The second
-# part takes half an hour.
+# forgets what it knows of the catalog whenever it might have to.  That takes
+# more than half an hour; the other tests have waits that are too short for it.
 #
 #   sh test/cassert.sh [FILE...]
 #
