@@ -182,7 +182,12 @@ clean_up() {
         find "$work" '(' -name postmaster.pid -o -name pgbouncer.pid ')' 2>/dev/null | while read -r file; do
             pid=$(head -n 1 "$file")
             case $(readlink "/proc/$pid/cwd") in
-                "$work"/*) kill -QUIT "$pid" 2>/dev/null ;;
+                "$work"/*)
+                    # pgbouncer may have inherited that QUIT is ignored
+                    case $file in
+                        */pgbouncer.pid) kill -KILL "$pid" 2>/dev/null ;;
+                        *) kill -QUIT "$pid" 2>/dev/null ;;
+                    esac ;;
             esac
         done
         for _ in 1 2 3 4 5 6 7 8 9 10; do

@@ -31,7 +31,8 @@ chdir "$folder/clients" or die "$folder/clients: $!";
 my ($npm_out, $npm_err) = ('', '');
 my $npm = IPC::Run::start(
 	[
-		qw(npm install --no-save --no-package-lock --ignore-scripts --no-audit --no-fund)
+		qw(npm install --no-save --no-package-lock --ignore-scripts --no-audit --no-fund
+		  --fetch-retries=1 --fetch-timeout=60000)
 	],
 	'<', '/dev/null', '>', \$npm_out, '2>', \$npm_err,
 	IPC::Run::timeout($TIMEOUT));
@@ -86,7 +87,7 @@ sub run_client
 run_client($_) for qw(django sqlalchemy);
 
 # Who does without installing may be without a way to do so.
-my $installed = $npm->finish;
+my $installed = eval { $npm->finish };
 SKIP:
 {
 	skip 'npm does not get the packages: ' . ($npm_err =~ /^npm (?:ERR!|error) (.*)/m)[0], 1
