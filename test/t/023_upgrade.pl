@@ -27,6 +27,12 @@ $old->safe_psql('postgres', q{
 	SELECT hilo_drop('dropped');
 	INSERT INTO hilo (collection, max, max_value) VALUES ('limited', 40, 50);
 	SELECT count(hilo_nextval('many' || i)) FROM generate_series(1, 500) i;
+	CREATE TABLE gone (id int, number serial, item text);
+	ALTER TABLE gone DROP COLUMN id;
+	ALTER TABLE gone RENAME TO attached;
+	INSERT INTO attached DEFAULT VALUES;
+	SELECT hilo_attach('attached', 'number');
+	SELECT hilo_configure('attached', range_size => 4, node_tag => 'B', grant_to => 'reader');
 });
 # A row whose creation was rolled back; rows rewritten, and one after that.
 $old->safe_psql('postgres', q{BEGIN; SELECT hilo_nextval('rolled back'); ROLLBACK;});
@@ -41,6 +47,7 @@ $old->safe_psql('quoted', qq{
 # All that is to stay as it is.
 my %looks = (
 	'counters' => q{SELECT * FROM hilo ORDER BY collection},
+	'bindings' => q{SELECT collection, id_column, taken, granted_to, attached, replaced FROM hilo_binding ORDER BY 1, granted_to},
 	'guards' => q{SELECT tgname, tgenabled, tgtype, tgfoid::regprocedure FROM pg_trigger WHERE tgrelid = 'hilo'::regclass ORDER BY 1},
 	'replica identity, persistence, access method' =>
 	  q{SELECT relreplident, relpersistence, amname FROM pg_class c JOIN pg_am a ON a.oid = relam WHERE c.oid = 'hilo'::regclass},
@@ -60,6 +67,7 @@ my %looks = (
 	'tables to dump' =>
 	  q{SELECT extversion, extconfig::regclass[], extcondition FROM pg_extension WHERE extname = 'hilo'},);
 my %before = map { $_ => $old->safe_psql('postgres', $looks{$_}) } keys %looks;
+is($before{'bindings'}, "attached|||reader|f|\nattached|public.attached.number|||t|sequence", 'a table is attached');
 like($before{'guards'}, qr/hilo_guard_rows\|A\|.*\nhilo_guard_table\|A\|/, 'guards are always on');
 like($before{'replica identity, persistence, access method'}, qr/^n\|p\|heap$/, 'no replica identity');
 
@@ -108,6 +116,9 @@ foreach my $mode ('copy', 'link')
 	is( $new->safe_psql('postgres',
 			q{SELECT hilo_nextval('raised'), hilo_nextval('dropped'), hilo_nextval('rolled back'), hilo_nextval('many500'), hilo_nextval('new')}),
 		'5001|1|2|2|1', "$mode: draws go on");
+	is($new->safe_psql('postgres', q{INSERT INTO attached DEFAULT VALUES RETURNING number}), 2, "$mode: attached tables go on");
+	is( $new->safe_psql('postgres', q{INSERT INTO attached VALUES (90); SET ROLE reader; SELECT hilo_nextval('attached'), hilo_format('attached', 91)}),
+		'91|attached/91-B', "$mode: above explicit ids, with options and grants");
 	is( $new->safe_psql('postgres',
 			q{SELECT string_agg(hilo_nextval('limited')::text, ',') FROM generate_series(1, 9)}),
 		join(',', 42 .. 50), "$mode: up to the limit");
@@ -117,7 +128,7 @@ foreach my $mode ('copy', 'link')
 		q{SET session_replication_role = replica; DELETE FROM hilo});
 	like($err, qr/cannot delete from table "hilo" by hand/, "$mode: the table is guarded");
 	is( $new->safe_psql('postgres', q{VACUUM (FREEZE) hilo; SELECT count(*) FROM hilo}),
-		507, "$mode: no row was lost, or is there twice");
+		508, "$mode: no row was lost, or is there twice");
 	$new->stop;
 }
 
