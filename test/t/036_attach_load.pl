@@ -1,0 +1,209 @@
+# A table of a million rows with a serial column is attached while eight clients insert: all wait no longer than for the lock, none fails but by an id given by hand within a range that somebody holds, and no id comes twice.
+use strict;
+use warnings;
+
+use FindBin;
+use IPC::Run ();
+use lib $FindBin::RealBin;
+
+use HiloCrash;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $CLIENTS = 8;
+my $node = PostgreSQL::Test::Cluster->new('attach');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+autovacuum = off
+fsync = off
+max_wal_size = 2GB
+log_statement = none
+});
+$node->start;
+
+sub sql
+{
+	my ($query) = @_;
+	return $node->safe_psql('postgres', $query);
+}
+
+sql(q{
+	CREATE EXTENSION hilo;
+	CREATE TABLE orders (id bigserial PRIMARY KEY, client int, kind text);
+	INSERT INTO orders (client, kind) SELECT 0, 'old' FROM generate_series(1, 1000000);
+	CREATE TABLE done (round int, attached boolean, client int, kind text);
+	CREATE TABLE failed (round int, attached boolean, client int, kind text, state text, id bigint);
+	CREATE TABLE stop (round int);
+
+	CREATE FUNCTION is_attached() RETURNS boolean LANGUAGE sql AS
+		$$ SELECT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = 'orders'::regclass AND tgname = 'zzz_hilo_floor_id') $$;
+
+	-- The next number above a limit that is this client's own to give by hand.
+	CREATE FUNCTION own_above(client int, low bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS
+		$$ SELECT low + 1 + (client - low % 8 + 15) % 8 $$;
+
+	-- Insert in one of the ways, and note what becomes of it.
+	CREATE FUNCTION put(round int, client int, kind text) RETURNS void LANGUAGE plpgsql AS $$
+	DECLARE
+		attached boolean := is_attached();
+		high bigint := greatest((SELECT max(o.id) FROM orders o), (SELECT max FROM hilo WHERE collection = 'orders'));
+		id bigint;
+		conflict text;
+	BEGIN
+		BEGIN
+			CASE kind
+				WHEN 'default' THEN
+					INSERT INTO orders (client, kind) VALUES (client, kind);
+				WHEN 'many' THEN
+					INSERT INTO orders (client, kind) SELECT put.client, put.kind FROM generate_series(1, 20);
+				WHEN 'far' THEN
+					id := own_above(client, high + 1000000 + client * 100000);
+					INSERT INTO orders VALUES (id, client, kind);
+				WHEN 'above' THEN
+					id := own_above(client, high);
+					INSERT INTO orders VALUES (id, client, kind);
+				WHEN 'inside' THEN
+					id := own_above(client, high - 40);
+					INSERT INTO orders VALUES (id, client, kind);
+			END CASE;
+			INSERT INTO done VALUES (round, attached, client, kind);
+		EXCEPTION WHEN OTHERS THEN
+			GET STACKED DIAGNOSTICS conflict = PG_EXCEPTION_DETAIL;
+			INSERT INTO failed VALUES (round, attached, client, kind, SQLSTATE, substring(conflict FROM '\(id\)=\((\d+)\)')::bigint);
+		END;
+	END $$;
+
+	-- What a client does until it is told to stop.  Beside a sequence ids near its
+	-- own are not given by hand: it would meet them.
+	CREATE PROCEDURE client(round int, me int) LANGUAGE plpgsql AS $$
+	DECLARE
+		kinds text[];
+	BEGIN
+		WHILE NOT EXISTS (SELECT FROM stop s WHERE s.round = client.round) LOOP
+			kinds := CASE WHEN is_attached() THEN '{default,far,default,above,many,inside,default}'::text[] ELSE '{default,many,default,far}' END;
+			FOR i IN 1 .. array_length(kinds, 1) LOOP
+				PERFORM put(round, me, kinds[i]);
+				COMMIT;
+			END LOOP;
+		END LOOP;
+	END $$;
+});
+
+# Start clients, each a session that calls the procedure.
+sub start_clients
+{
+	my ($round) = @_;
+	my @clients;
+
+	foreach my $me (0 .. $CLIENTS - 1)
+	{
+		my %run = (out => '', err => '');
+		$run{handle} = IPC::Run::start(
+			[
+				$node->installed_command('psql'), '-XAtq', '-v', 'ON_ERROR_STOP=1',
+				'-d', $node->connstr('postgres'), '-c', "CALL client($round, $me)"
+			],
+			'<', '/dev/null', '>', \$run{out}, '2>', \$run{err});
+		push @clients, \%run;
+	}
+	return @clients;
+}
+
+# Wait until each client has got through inserts of each kind so often.
+sub wait_for_inserts
+{
+	my ($round, $attached, $least, @kinds) = @_;
+	my $list = join ', ', map { "'$_'" } @kinds;
+
+	wait_until("each client has inserted $list", sub {
+		sql(qq{SELECT count(*) = $CLIENTS * @{[ scalar @kinds ]} FROM (SELECT FROM done
+			WHERE round = $round AND attached = $attached AND kind IN ($list)
+			GROUP BY client, kind HAVING count(*) >= $least) d}) eq 't';
+	});
+	return;
+}
+
+sub stop_clients
+{
+	my ($round, @clients) = @_;
+
+	sql("INSERT INTO stop VALUES ($round)");
+	$_->{handle}->finish for @clients;
+	is(join('', map { $_->{err} } @clients), '', "round $round: no client ended in an error");
+	return;
+}
+
+#
+# Attach under load
+#
+my @clients = start_clients(1);
+wait_for_inserts(1, 'false', 10, qw(default many far));
+my $max = $node->safe_psql('postgres', q{SET client_min_messages = warning; SELECT hilo_attach('orders')});
+wait_for_inserts(1, 'true', 20, qw(default many far above inside));
+cmp_ok($max, '>', 1000000, 'attached, above all that was there');
+is(sql('SELECT is_attached()'), 't', 'with its trigger');
+stop_clients(1, @clients);
+
+sub check
+{
+	my ($round) = @_;
+
+	is(sql(q{SELECT count(*) = count(DISTINCT id) FROM orders}), 't', "round $round: ids are distinct");
+	is( sql(q{SELECT (SELECT count(*) FROM orders) = 1000000 + sum(CASE kind WHEN 'many' THEN 20 ELSE 1 END) FROM done}),
+		't', "round $round: each insert that was noted is there, and no other");
+	is( sql(q{SELECT (SELECT max FROM hilo WHERE collection = 'orders') >= (SELECT max(id) FROM orders)}),
+		't', "round $round: max is above all ids");
+
+	# Every failure is of one kind.
+	is( sql(q{SELECT string_agg(DISTINCT state, ',') FILTER (WHERE state <> '23505') FROM failed}),
+		'', "round $round: nothing failed but by an id that is there");
+	is(sql(q{SELECT count(*) FROM failed WHERE NOT attached}), 0, "round $round: none before it was attached");
+	is(sql(q{SELECT count(*) FROM failed WHERE kind = 'far'}), 0, "round $round: none with an id far above");
+	is( sql(q{SELECT count(*) FROM failed f WHERE NOT EXISTS (SELECT FROM orders o WHERE o.id = f.id)}),
+		0, "round $round: the id that it met is known");
+	is( sql(q{SELECT count(*) FROM failed f JOIN orders o USING (id) WHERE f.kind IN ('default', 'many') AND o.kind NOT IN ('inside', 'above')}),
+		0, "round $round: what was drawn met only ids given by hand within ranges");
+	note(sql(q{SELECT string_agg(format('%s of %s %s', failed, failed + done, kind), ', ' ORDER BY kind) FROM
+		(SELECT kind, count(*) AS done FROM done WHERE attached GROUP BY kind) d
+		JOIN (SELECT kind, count(*) AS failed FROM failed GROUP BY kind) f USING (kind)}) . ' failed');
+	return;
+}
+check(1);
+is(sql(q{SELECT count(*) FROM pg_class WHERE relkind = 'S' AND relname = 'orders_id_seq'}), 0, 'the sequence is gone');
+
+#
+# Afterwards eight new clients go on
+#
+@clients = start_clients(2);
+wait_for_inserts(2, 'true', 20, qw(default many far above inside));
+stop_clients(2, @clients);
+check(2);
+
+#
+# And without ids given by hand nothing fails, whatever was given before
+#
+sql(q{TRUNCATE failed});
+my @last = map { IPC::Run::start(
+		[
+			$node->installed_command('psql'), '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'),
+			'-c', "INSERT INTO orders (client, kind) SELECT $_, 'last' FROM generate_series(1, 5000)"
+		],
+		'<', '/dev/null') } 0 .. $CLIENTS - 1;
+my $good = grep { $_->finish } @last;
+is($good, $CLIENTS, 'draws of all clients go on');
+is(sql(q{SELECT count(*), count(DISTINCT id) FROM orders WHERE kind = 'last'}), '40000|40000', 'with ids of their own');
+
+#
+# The range of a connection that ends goes back, but not below an id given by hand meanwhile
+#
+my $holder = HiloCrash::Session->new($node);
+my $id = $holder->query(q{INSERT INTO orders VALUES (DEFAULT) RETURNING id});
+my $given = sql(qq{INSERT INTO orders VALUES ($id + 19) RETURNING id});
+$holder->finish;
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'client backend'});
+cmp_ok(sql(q{INSERT INTO orders VALUES (DEFAULT) RETURNING id}), '>', $given, 'an id within a range of a connection that has ended is not drawn');
+
+$node->stop;
+done_testing();
