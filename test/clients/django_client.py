@@ -56,6 +56,7 @@ class Line(models.Model):
     class Meta:
         app_label = "shop"
         db_table = "lines"
+        managed = False  # somebody else has made it
 
 
 class Document(models.Model):
@@ -77,17 +78,24 @@ def show(*rows):
         print(row._meta.db_table, row.id, row.item, sep="|")
 
 
-def migrate(*operations):
+def migrate(operation):
     with connection.schema_editor() as editor:
         migration = migrations.Migration("0001", "shop")
-        migration.operations = operations
+        migration.operations = [operation]
         migration.apply(ProjectState(), editor)
 
 
 def insert(model):
     table = model._meta.db_table
     fields = [(field.name, field.clone()) for field in model._meta.fields]
-    migrate(migrations.CreateModel(model.__name__, fields, {"db_table": table}))
+    if model._meta.managed:
+        migrate(migrations.CreateModel(model.__name__, fields, {"db_table": table}))
+    else:
+        migrate(
+            migrations.RunSQL(
+                f"CREATE TABLE {table} (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, item text)"
+            )
+        )
     first = {"id": "documents/1-A"} if model is Document else {}
     show(model.objects.create(item="before", **first))
     migrate(migrations.RunSQL([("SELECT hilo_attach(%s)", [table])]))
