@@ -257,16 +257,10 @@ number_of(const FloorSite *site, Datum value)
 	return number;
 }
 
-/* Has this session drawn the number, from the range that it has? */
-static inline bool
-is_drawn_here(const HiloCacheEntry *entry, int64 number)
-{
-	return number <= entry->last && entry->high > 0;
-}
-
 /*
  * BEFORE INSERT OR UPDATE, for each row: see that the id of the row will not be
- * drawn later.  Ids that this session has just drawn need nothing.
+ * drawn later.  Up to the end of this session's range that concerns nobody
+ * else.
  */
 Datum
 hilo_floor(PG_FUNCTION_ARGS)
@@ -296,7 +290,7 @@ hilo_floor(PG_FUNCTION_ARGS)
 	value = heap_getattr(tuple, site->attnum,
 						 RelationGetDescr(trigdata->tg_relation), &isnull);
 	number = isnull ? 0 : number_of(site, value);
-	if (number > 0 && !is_drawn_here(site->entry, number) &&
+	if (number > 0 && !hilo_cache_skip(site->entry, number) &&
 		!hilo_counter_raise(&site->entry->counter, number) && !site->warned)
 	{
 		site->warned = true;

@@ -111,13 +111,13 @@ hilo_currval(PG_FUNCTION_ARGS)
 	HiloCacheEntry *entry = hilo_api_entry(fcinfo);
 
 	/* What was drawn from an extension dropped since does not count. */
-	if (entry->last == 0 ||
+	if (hilo_cache_last_drawn(entry) == 0 ||
 		entry->claim.table != hilo_catalog_table(HILO_TABLE_COLLECTIONS))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("no number of collection \"%.*s\" has been drawn in this session",
 						entry->name.len, entry->name.data)));
-	PG_RETURN_INT64(entry->last);
+	PG_RETURN_INT64(hilo_cache_last_drawn(entry));
 }
 
 Datum

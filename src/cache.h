@@ -31,6 +31,12 @@ typedef struct HiloCacheEntry
 	int64		high;
 
 	/*
+	 * As long as last is skipped, the last number drawn is last_drawn.
+	 */
+	int64		skipped;
+	int64		last_drawn;
+
+	/*
 	 * Who was found to have the right to draw, and when: the present value of
 	 * hilo_rights_generation.  Kept by draw_right.c, like the columns that the
 	 * collection is bound to.
@@ -98,6 +104,31 @@ hilo_cache_take(HiloCacheEntry *entry)
 	if (unlikely(entry->last >= entry->high))
 		hilo_cache_refill(entry);
 	return ++entry->last;
+}
+
+/* The last number drawn; 0 for none. */
+static inline int64
+hilo_cache_last_drawn(const HiloCacheEntry *entry)
+{
+	return entry->last == entry->skipped ? entry->last_drawn : entry->last;
+}
+
+/*
+ * See that number will not be drawn by this session, if it lies below the end of
+ * the range in use; the numbers skipped become a gap.  Returns false if it lies
+ * above, or there is no such range.
+ */
+static inline bool
+hilo_cache_skip(HiloCacheEntry *entry, int64 number)
+{
+	if (number > entry->high)
+		return false;
+	if (number > entry->last)
+	{
+		entry->last_drawn = hilo_cache_last_drawn(entry);
+		entry->last = entry->skipped = number;
+	}
+	return true;
 }
 
 /*

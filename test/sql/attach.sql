@@ -397,7 +397,7 @@ SELECT hilo_attach('nullable');
 INSERT INTO nullable VALUES (NULL) RETURNING id;
 UPDATE nullable SET id = NULL;
 SELECT max_of('nullable');
--- Within the range that this session holds: the draw can meet it, as with a sequence, but the next session does not.
+-- Within the range that this session holds: what lies above goes back, and the next draw is above it.
 INSERT INTO given DEFAULT VALUES;
 SELECT next, high - next AS left, next + 1 AS inside FROM hilo_cached_ranges WHERE collection = 'given';
 SELECT next + 1 AS inside FROM hilo_cached_ranges WHERE collection = 'given' \gset
@@ -408,6 +408,18 @@ INSERT INTO given DEFAULT VALUES RETURNING id > :inside AS above;
 SELECT low, high, claim FROM hilo_next_range('given') \gset
 INSERT INTO given VALUES (:high - 1);
 SELECT hilo_return_range('given', :low, :high, :claim);
+-- Within the range of the session itself nothing collides: it goes on above.  What was drawn last is still known.
+CREATE TABLE own (id int PRIMARY KEY);
+SELECT hilo_attach('own');
+INSERT INTO own DEFAULT VALUES;
+INSERT INTO own VALUES (2), (3), (5), (4);
+SELECT hilo_currval('own');
+INSERT INTO own SELECT FROM generate_series(1, 2) RETURNING id;
+SELECT hilo_currval('own');
+SELECT high FROM hilo_cached_ranges WHERE collection = 'own' \gset
+INSERT INTO own VALUES (:high);
+INSERT INTO own DEFAULT VALUES RETURNING id, id > :high AS above;
+SELECT hilo_currval('own');
 -- Text ids: those of this collection only.
 CREATE TABLE texts (id text);
 SELECT hilo_attach('texts');
