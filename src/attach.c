@@ -621,23 +621,12 @@ check_bindings(const HiloColumn *column, HiloName collection, bool named)
 	return same;
 }
 
-int64
-hilo_attach_column(const HiloColumn *column, HiloName collection, bool named)
+/* Raise an error if the column is attached to another collection. */
+static void
+check_not_attached_elsewhere(const Switch *change, HiloName collection)
 {
-	Switch	   *change = begin_switch(column);
-	List	   *sequences = lock_all(change);
-	HiloBinding binding = {.column = &change->column,.attached = true};
-	HiloBinding *before;
-	HiloCounter counter;
-	char	   *attached;
-	const char *replaced;
-	int64		floor;
-	int64		old_max;
-	int64		max;
-	ListCell   *lc;
+	char	   *attached = hilo_attached_collection(&change->column);
 
-	check_still_there(change);
-	attached = hilo_attached_collection(&change->column);
 	if (attached != NULL &&
 		(strlen(attached) != (Size) collection.len ||
 		 memcmp(attached, collection.data, collection.len) != 0))
@@ -646,31 +635,35 @@ hilo_attach_column(const HiloColumn *column, HiloName collection, bool named)
 				 errmsg("column \"%s\" of table %s is attached to collection \"%s\"",
 						change->name, change->table, attached),
 				 errhint("Undo that with hilo_detach() first.")));
+}
 
-	hilo_bindings_lock();
-	before = check_bindings(&change->column, collection, named);
-	replaced = find_source(change, sequences);
+/* Bind the column, in the place of an earlier binding, which may be NULL. */
+static void
+bind_column(const Switch *change, HiloName collection,
+			const HiloBinding *before, const char *replaced)
+{
+	HiloColumn	column = change->column;
+	HiloBinding binding = {.column = &column,.attached = true};
 
-	floor = column_floor(change, collection);
-	foreach(lc, sequences)
-		floor = Max(floor, sequence_floor(lfirst(lc)));
+	if (before != NULL && before->attached)
+		return;
+	if (before != NULL)
+		hilo_binding_remove(collection, before);
+	binding.replaced = pstrdup(replaced);
+	hilo_binding_add(collection, &binding);
+	ereport(NOTICE,
+			(errmsg("column \"%s\" of table %s is attached to collection \"%.*s\"",
+					change->name, change->table,
+					collection.len, collection.data)));
+}
 
-	set_default(change, collection, replaced);
-	foreach(lc, sequences)
-		retire_sequence(change, lfirst(lc));
-	create_triggers(change, collection);
-
-	if (before == NULL || !before->attached)
-	{
-		if (before != NULL)
-			hilo_binding_remove(collection, before);
-		binding.replaced = pstrdup(replaced);
-		hilo_binding_add(collection, &binding);
-		ereport(NOTICE,
-				(errmsg("column \"%s\" of table %s is attached to collection \"%.*s\"",
-						change->name, change->table,
-						collection.len, collection.data)));
-	}
+/* Get the counter ready; returns its max. */
+static int64
+adopt_counter(const Switch *change, HiloName collection, int64 floor)
+{
+	HiloCounter counter;
+	int64		old_max;
+	int64		max;
 
 	hilo_counter_init(&counter, HILO_TABLE_COLLECTIONS, collection);
 	old_max = hilo_counter_max(&counter);
@@ -679,6 +672,38 @@ hilo_attach_column(const HiloColumn *column, HiloName collection, bool named)
 		ereport(NOTICE,
 				(errmsg("collection \"%.*s\" goes on above " INT64_FORMAT,
 						collection.len, collection.data, max)));
+	return max;
+}
+
+int64
+hilo_attach_column(const HiloColumn *column, HiloName collection, bool named)
+{
+	Switch	   *change = begin_switch(column);
+	List	   *sequences = lock_all(change);
+	HiloBinding *before;
+	const char *replaced;
+	int64		floor;
+	int64		max;
+	ListCell   *lc;
+
+	check_still_there(change);
+	check_not_attached_elsewhere(change, collection);
+	hilo_bindings_lock();
+	before = check_bindings(&change->column, collection, named);
+
+	floor = column_floor(change, collection);
+	foreach(lc, sequences)
+		floor = Max(floor, sequence_floor(lfirst(lc)));
+
+	replaced = find_source(change, sequences);
+	set_default(change, collection, replaced);
+	foreach(lc, sequences)
+		retire_sequence(change, lfirst(lc));
+	create_triggers(change, collection);
+
+	/* The counter last: it changes for good. */
+	bind_column(change, collection, before, replaced);
+	max = adopt_counter(change, collection, floor);
 	end_switch(change);
 	return max;
 }
