@@ -176,6 +176,7 @@ typedef struct FloorSite
 	int			attnum;			/* of the column */
 	Oid			type;			/* its base type */
 	HiloCacheEntry *entry;		/* of the collection */
+	bool		attached;		/* is the column attached to it? */
 	char		start[HILO_MAX_START_LEN];	/* of its ids */
 	int			start_len;
 	bool		warned;			/* that a number is too far ahead? */
@@ -185,46 +186,36 @@ static FloorSite *
 make_floor_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 {
 	Relation	rel = trigdata->tg_relation;
-	char	  **args = trigdata->tg_trigger->tgargs;
+	Trigger    *trigger = trigdata->tg_trigger;
 	FloorSite  *site;
+	Form_pg_attribute att;
 	HiloName	collection;
 
-	if (trigdata->tg_trigger->tgnargs != 2)
+	/* The list of columns follows a rename, an argument does not. */
+	if (trigger->tgnargs != 2 || trigger->tgnattr != 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("%s() takes the names of the column and the collection",
+				 errmsg("%s() must be fired by the update of one column, and takes the names of column and collection",
 						"hilo_floor")));
 
 	site = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(FloorSite));
-	site->attnum = get_attnum(RelationGetRelid(rel), args[0]);
-	if (site->attnum <= 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("column \"%s\" of relation \"%s\" does not exist",
-						args[0], RelationGetRelationName(rel)),
-				 errhint("Drop the trigger, and attach the column again.")));
-	site->type = getBaseType(get_atttype(RelationGetRelid(rel), site->attnum));
+	site->attnum = trigger->tgattr[0];
+	att = TupleDescAttr(RelationGetDescr(rel), site->attnum - 1);
+	site->type = getBaseType(att->atttypid);
 
-	collection.data = args[1];
-	collection.len = strlen(args[1]);
+	collection.data = trigger->tgargs[1];
+	collection.len = strlen(trigger->tgargs[1]);
 	hilo_check_collection(collection.data, collection.len, NULL);
 	site->entry = hilo_cache_entry(collection);
-	site->start_len = hilo_document_id_start(site->start, collection.data,
-											 collection.len,
-											 hilo_identity_parts_separator, "");
+	site->attached = hilo_is_attached(site->entry, RelationGetRelid(rel),
+									  NameStr(att->attname));
 
-	/*
-	 * Who may create a trigger must not be able to move any collection; and a
-	 * counter that has not seen the numbers of this table is not to be trusted.
-	 */
-	if (!hilo_is_attached(site->entry, RelationGetRelid(rel), args[0]))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("column \"%s\" of table \"%s\" is not attached to collection \"%s\" in this database",
-						args[0], RelationGetRelationName(rel), args[1]),
-				 errdetail("The table was restored without the contents of table hilo_binding, or the column was renamed."),
-				 errhint("Run hilo_attach() for the column.")));
-
+	/* Where case does not matter, ids of any collection count. */
+	if (!hilo_ignores_case(site->type))
+		site->start_len = hilo_document_id_start(site->start, collection.data,
+												 collection.len,
+												 hilo_identity_parts_separator,
+												 "");
 	fcinfo->flinfo->fn_extra = site;
 	return site;
 }
@@ -258,9 +249,53 @@ number_of(const FloorSite *site, Datum value)
 }
 
 /*
+ * The trigger of a column that is not attached, because the table was restored
+ * and hilo_binding was not, or not yet.  A counter that has not seen the numbers
+ * of this table is not to be trusted, so one that was drawn is refused.  Others
+ * pass, and move nothing: who may create a trigger must not be able to move any
+ * collection.
+ */
+static void
+check_unattached(const FloorSite *site, TriggerData *trigdata, int64 number)
+{
+	Relation	rel = trigdata->tg_relation;
+
+	if (!hilo_cache_has_drawn(site->entry, number))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("column \"%s\" of table \"%s\" is not attached to collection \"%.*s\" in this database",
+					NameStr(TupleDescAttr(RelationGetDescr(rel),
+										  site->attnum - 1)->attname),
+					RelationGetRelationName(rel),
+					site->entry->name.len, site->entry->name.data),
+			 errdetail("The table was restored without the contents of table hilo_binding."),
+			 errhint("Run hilo_attach() for the column.")));
+}
+
+/* See that the number will not be drawn later. */
+static void
+raise_collection(FloorSite *site, int64 number)
+{
+	HiloCacheEntry *entry = site->entry;
+
+	/* Up to the end of this session's range that concerns nobody else. */
+	if (hilo_cache_skip(entry, number) ||
+		hilo_counter_raise(&entry->counter, number) || site->warned)
+		return;
+
+	site->warned = true;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("collection \"%.*s\" is not raised to " INT64_FORMAT,
+					entry->name.len, entry->name.data, number),
+			 errdetail("The number is beyond half of those left."),
+			 errhint("If ids are to go on above it, use hilo_seed().")));
+}
+
+/*
  * BEFORE INSERT OR UPDATE, for each row: see that the id of the row will not be
- * drawn later.  Up to the end of this session's range that concerns nobody
- * else.
+ * drawn later.
  */
 Datum
 hilo_floor(PG_FUNCTION_ARGS)
@@ -290,16 +325,9 @@ hilo_floor(PG_FUNCTION_ARGS)
 	value = heap_getattr(tuple, site->attnum,
 						 RelationGetDescr(trigdata->tg_relation), &isnull);
 	number = isnull ? 0 : number_of(site, value);
-	if (number > 0 && !hilo_cache_skip(site->entry, number) &&
-		!hilo_counter_raise(&site->entry->counter, number) && !site->warned)
-	{
-		site->warned = true;
-		ereport(WARNING,
-				(errcode(ERRCODE_WARNING),
-				 errmsg("collection \"%.*s\" is not raised to " INT64_FORMAT,
-						site->entry->name.len, site->entry->name.data, number),
-				 errdetail("The number is beyond half of those left."),
-				 errhint("If ids are to go on above it, use hilo_seed().")));
-	}
+	if (number > 0 && site->attached)
+		raise_collection(site, number);
+	else if (number > 0)
+		check_unattached(site, trigdata, number);
 	return PointerGetDatum(tuple);
 }

@@ -276,16 +276,18 @@ Datum
 hilo_drop(PG_FUNCTION_ARGS)
 {
 	HiloCacheEntry *entry;
+	bool		attached;
 	bool		dropped;
 
 	hilo_api_prevent_unless_may_write("hilo_drop()");
 	entry = hilo_api_entry(fcinfo);
-	if (hilo_is_bound(entry->name))
+	if (hilo_is_bound(entry->name, &attached))
 		ereport(ERROR,
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 				 errmsg("collection \"%.*s\" is bound to documents",
 						entry->name.len, entry->name.data),
-				 errhint("Undo that with hilo_unbind() first.")));
+				 errhint("Undo that with %s() first.",
+						 attached ? "hilo_detach" : "hilo_unbind")));
 
 	dropped = hilo_counter_drop(&entry->counter);
 	hilo_cache_forget(entry);

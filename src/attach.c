@@ -199,7 +199,8 @@ hilo_attachable_column(Oid relation, const char *column_name)
 
 /*
  * Call visit for each floor trigger of a table that is for a column; its second
- * argument is the collection.
+ * argument is the collection.  The first one, the column, is as it was called
+ * once; the list of columns follows it through renames.
  */
 static void
 visit_triggers(Oid relation, const char *column,
@@ -207,6 +208,7 @@ visit_triggers(Oid relation, const char *column,
 			   void *arg)
 {
 	Relation	rel = table_open(relation, AccessShareLock);
+	AttrNumber	attnum = get_attnum(relation, column);
 	Oid			function = LookupFuncName(list_make2(makeString(get_namespace_name(hilo_catalog_schema())),
 													 makeString(HILO_FLOOR_FUNCTION)),
 										  0, NULL, false);
@@ -216,7 +218,7 @@ visit_triggers(Oid relation, const char *column,
 		Trigger    *trigger = &rel->trigdesc->triggers[i];
 
 		if (trigger->tgfoid == function && trigger->tgnargs == 2 &&
-			strcmp(trigger->tgargs[0], column) == 0)
+			trigger->tgnattr == 1 && trigger->tgattr[0] == attnum)
 			visit(rel, trigger, arg);
 	}
 	table_close(rel, AccessShareLock);
@@ -421,7 +423,10 @@ retire_sequence(const Switch *change, const Sequence *sequence)
  * Attach
  */
 
-/* Highest number in the column; 0 if there is none. */
+/*
+ * Highest number in the column; 0 if there is none.  Of a text column only ids
+ * of the collection count; where case does not matter, all do.
+ */
 static int64
 column_floor(const Switch *change, HiloName collection)
 {
@@ -432,6 +437,9 @@ column_floor(const Switch *change, HiloName collection)
 	if (hilo_holds_numbers(change->type))
 		sql = psprintf("SELECT pg_catalog.max(%s)::pg_catalog.int8 FROM %s",
 					   change->quoted_name, change->table);
+	else if (hilo_ignores_case(change->type))
+		sql = psprintf("SELECT pg_catalog.max(%s.hilo_number(%s::pg_catalog.text)) FROM %s",
+					   change->hilo, change->quoted_name, change->table);
 	else
 	{
 		len = hilo_document_id_start(start, collection.data, collection.len,
@@ -542,6 +550,17 @@ note_any(Relation rel, Trigger *trigger, void *arg)
 	*(bool *) arg = true;
 }
 
+/* A name for the trigger that the table does not have yet, palloc'd. */
+static char *
+new_trigger_name(const Switch *change, Oid table)
+{
+	char	   *name = makeObjectName(TRIGGER_NAME, change->name, NULL);
+
+	for (int i = 1; OidIsValid(get_trigger_oid(table, name, true)); i++)
+		name = makeObjectName(TRIGGER_NAME, change->name, psprintf("%d", i));
+	return name;
+}
+
 /* Raise the collection for ids that are not drawn, in the table and children. */
 static void
 create_triggers(const Switch *change, HiloName collection)
@@ -563,7 +582,7 @@ create_triggers(const Switch *change, HiloName collection)
 			continue;
 
 		run("CREATE TRIGGER %s BEFORE INSERT OR UPDATE OF %s ON %s FOR EACH ROW EXECUTE FUNCTION %s.%s(%s, %s)",
-			quote_identifier(makeObjectName(TRIGGER_NAME, change->name, NULL)),
+			quote_identifier(new_trigger_name(change, table)),
 			change->quoted_name,
 			quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
 									   get_rel_name(table)),
@@ -825,6 +844,22 @@ remove_binding(const HiloColumn *column, HiloName collection)
 	return replaced == NULL ? HILO_SOURCE_NOTHING : replaced;
 }
 
+/* Raise a limit that was there for the column's type only. */
+static void
+lift_limit(const Switch *change, HiloName collection)
+{
+	HiloCounterOptions options = {0};
+	HiloCounterRow row;
+	HiloCounter counter;
+
+	hilo_counter_init(&counter, HILO_TABLE_COLLECTIONS, collection);
+	options.max_value = hilo_attached_limit(collection);
+	if (hilo_counter_read(&counter, &row, false) &&
+		row.max_value == hilo_type_limit(change->type) &&
+		row.max_value < options.max_value)
+		hilo_counter_configure(&counter, &options);
+}
+
 const char *
 hilo_detach_column(const HiloColumn *column, const char *back_to)
 {
@@ -860,6 +895,7 @@ hilo_detach_column(const HiloColumn *column, const char *back_to)
 		put_sequence_back(change, back_to);
 		position_sequence(change, collection);
 	}
+	lift_limit(change, collection);
 
 	end_switch(change);
 	return back_to;

@@ -89,16 +89,20 @@ hilo_bindings(HiloName name)
 }
 
 bool
-hilo_is_bound(HiloName name)
+hilo_is_bound(HiloName name, bool *attached)
 {
 	ListCell   *lc;
 
+	*attached = false;
 	foreach(lc, hilo_bindings(name))
 	{
 		HiloBinding *binding = lfirst(lc);
 
 		if (binding->column != NULL || binding->taken != NULL)
+		{
+			*attached = binding->attached && hilo_binding_has_column(binding);
 			return true;
+		}
 	}
 	return false;
 }

@@ -34,8 +34,8 @@ extern HiloBinding *hilo_binding_read(HeapTuple tuple, TupleDesc desc);
 /* All bindings of a name, as a list of HiloBinding *, palloc'd. */
 extern List *hilo_bindings(HiloName name);
 
-/* Is the name bound to a column or function? */
-extern bool hilo_is_bound(HiloName name);
+/* Is the name bound to a column or function, and if so, attached? */
+extern bool hilo_is_bound(HiloName name, bool *attached);
 
 /* Do both say the same, but for what was replaced? */
 extern bool hilo_binding_equals(const HiloBinding *a, const HiloBinding *b);

@@ -113,6 +113,14 @@ hilo_cache_last_drawn(const HiloCacheEntry *entry)
 	return entry->last == entry->skipped ? entry->last_drawn : entry->last;
 }
 
+/* Was the number drawn from the range in use? */
+static inline bool
+hilo_cache_has_drawn(const HiloCacheEntry *entry, int64 number)
+{
+	return entry->high > 0 && number <= entry->last &&
+		number >= entry->claim.range.low;
+}
+
 /*
  * See that number will not be drawn by this session, if it lies below the end of
  * the range in use; the numbers skipped become a gap.  Returns false if it lies

@@ -16,8 +16,8 @@
 #include "id_type.h"
 
 /* Is it the type citext, of the extension of that name? */
-static bool
-is_citext(Oid type)
+bool
+hilo_ignores_case(Oid type)
 {
 	Oid			extension = get_extension_oid("citext", true);
 	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
@@ -36,7 +36,7 @@ is_citext(Oid type)
 bool
 hilo_holds_ids(Oid type)
 {
-	return type == TEXTOID || type == VARCHAROID || is_citext(type);
+	return type == TEXTOID || type == VARCHAROID || hilo_ignores_case(type);
 }
 
 bool

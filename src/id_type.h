@@ -13,6 +13,9 @@
 /* Does it hold ids: text, varchar or citext? */
 extern bool hilo_holds_ids(Oid type);
 
+/* Are ids in it equal that differ in case only: citext? */
+extern bool hilo_ignores_case(Oid type);
+
 /* Does it hold numbers: smallint, integer or bigint? */
 extern bool hilo_holds_numbers(Oid type);
 

@@ -460,9 +460,8 @@ SELECT max(id) FROM small;
 ALTER TABLE small ALTER id TYPE int;
 SELECT hilo_detach('small');
 ALTER TABLE small ALTER id TYPE int;
--- The limit stays until it is raised.
-SELECT state_of($$SELECT hilo_attach('small')$$);
-SELECT hilo_configure('small', max_value => 9223372036854775807);
+-- The limit goes with the column that it was there for.
+SELECT max_value FROM hilo WHERE collection = 'small';
 SELECT hilo_attach('small');
 SELECT max_value FROM hilo WHERE collection = 'small';
 INSERT INTO small DEFAULT VALUES RETURNING id;
@@ -487,7 +486,7 @@ SELECT hilo_attach('again');
 SELECT id_column FROM hilo_binding WHERE collection = 'again';
 DROP TABLE again;
 SELECT hilo_unbind('again'), hilo_drop('again');
--- Renamed: tables and schemas are followed; of a column the trigger says what to do.
+-- Renamed: tables, schemas and columns are followed.
 CREATE TABLE named (id serial);
 SELECT hilo_attach('named');
 ALTER TABLE named RENAME TO renamed;
@@ -496,27 +495,49 @@ INSERT INTO regress_attach_2.renamed DEFAULT VALUES RETURNING id;
 INSERT INTO regress_attach_2.renamed VALUES (30);
 SELECT hilo_attach('regress_attach_2.renamed');
 ALTER TABLE regress_attach_2.renamed RENAME id TO key;
-\set VERBOSITY default
-INSERT INTO regress_attach_2.renamed DEFAULT VALUES;
-\set VERBOSITY terse
-DROP TRIGGER zzz_hilo_floor_id ON regress_attach_2.renamed;
-SELECT hilo_attach('regress_attach_2.renamed', 'key', 'named');
 INSERT INTO regress_attach_2.renamed DEFAULT VALUES RETURNING key > 30 AS above;
+INSERT INTO regress_attach_2.renamed VALUES (3000);
+SELECT hilo_attach('regress_attach_2.renamed', 'key');
+INSERT INTO regress_attach_2.renamed DEFAULT VALUES RETURNING key;
 SELECT hilo_detach('regress_attach_2.renamed', 'key');
 DROP TABLE regress_attach_2.renamed;
 
+-- Two columns whose names begin alike.
+CREATE TABLE alike (a_name_as_long_as_names_can_be_in_postgresql_with_one_end_1234 int, a_name_as_long_as_names_can_be_in_postgresql_with_one_end_1235 int);
+SELECT hilo_attach('alike', 'a_name_as_long_as_names_can_be_in_postgresql_with_one_end_1234', 'alike');
+SELECT hilo_attach('alike', 'a_name_as_long_as_names_can_be_in_postgresql_with_one_end_1235', 'alike too');
+SELECT tgname FROM pg_trigger WHERE tgrelid = 'alike'::regclass ORDER BY 1;
+INSERT INTO alike DEFAULT VALUES RETURNING *;
+SELECT hilo_detach('alike', 'a_name_as_long_as_names_can_be_in_postgresql_with_one_end_1234');
+SELECT tgname FROM pg_trigger WHERE tgrelid = 'alike'::regclass ORDER BY 1;
+-- Where case does not matter, it does not matter here either.
+CREATE TABLE "any case" (id citext PRIMARY KEY);
+INSERT INTO "any case" VALUES ('ANY CASE/3-A');
+SELECT hilo_attach('"any case"');
+INSERT INTO "any case" VALUES ('Any Case/4-A');
+INSERT INTO "any case" DEFAULT VALUES RETURNING id;
+DROP TABLE alike, "any case";
+
 -- The trigger is for attached columns only.
 CREATE TABLE loose (id bigint, n bigint);
-CREATE TRIGGER floor BEFORE INSERT ON loose FOR EACH ROW EXECUTE FUNCTION hilo_floor('id', 'given');
+-- Ids by hand pass and move nothing, drawn ones are refused.
+CREATE TRIGGER floor BEFORE INSERT OR UPDATE OF id ON loose FOR EACH ROW EXECUTE FUNCTION hilo_floor('id', 'given');
+SELECT max_of('given') \gset
+INSERT INTO loose VALUES (500000);
+SELECT max_of('given') = :max_of AS unmoved;
 \set VERBOSITY default
-INSERT INTO loose VALUES (5000);
+INSERT INTO loose VALUES (hilo_nextval('given'));
+UPDATE loose SET id = hilo_nextval('given');
 \set VERBOSITY terse
 DROP TRIGGER floor ON loose;
 SELECT hilo_attach('loose');
-CREATE TRIGGER floor BEFORE INSERT ON loose FOR EACH ROW EXECUTE FUNCTION hilo_floor('n', 'loose');
-SELECT state_of('INSERT INTO loose VALUES (1, 1)');
+CREATE TRIGGER floor BEFORE INSERT OR UPDATE OF n ON loose FOR EACH ROW EXECUTE FUNCTION hilo_floor('n', 'loose');
+SELECT state_of($$INSERT INTO loose VALUES (1, hilo_nextval('loose'))$$);
 DROP TRIGGER floor ON loose;
 SELECT state_of('INSERT INTO loose VALUES (1, 1)');
+CREATE TRIGGER floor BEFORE INSERT ON loose FOR EACH ROW EXECUTE FUNCTION hilo_floor('id', 'loose');
+SELECT state_of('INSERT INTO loose VALUES (1, 1)');
+DROP TRIGGER floor ON loose;
 CREATE TRIGGER floor BEFORE INSERT ON loose FOR EACH ROW EXECUTE FUNCTION hilo_floor();
 SELECT state_of('INSERT INTO loose VALUES (1, 1)');
 DROP TRIGGER floor ON loose;

@@ -225,7 +225,7 @@ END $$;
 SET ROLE regress_hilo_nobody;
 CREATE TABLE mine (id bigserial);
 CREATE TABLE mine_too (id text);
-CREATE TRIGGER zzz_hilo_floor_id BEFORE INSERT ON mine FOR EACH ROW EXECUTE FUNCTION hilo_floor('id', 'orders');
+CREATE TRIGGER zzz_hilo_floor_id BEFORE INSERT OR UPDATE OF id ON mine FOR EACH ROW EXECUTE FUNCTION hilo_floor('id', 'orders');
 CREATE TRIGGER assign_id BEFORE INSERT ON mine_too FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id', 'orders');
 RESET ROLE;
 SELECT statement, a.* FROM unnest(ARRAY[
