@@ -289,7 +289,7 @@ raise_collection(FloorSite *site, int64 number)
 			(errcode(ERRCODE_WARNING),
 			 errmsg("collection \"%.*s\" is not raised to " INT64_FORMAT,
 					entry->name.len, entry->name.data, number),
-			 errdetail("The number is beyond half of those left."),
+			 errdetail("It is beyond half of the numbers left, or above the limit."),
 			 errhint("If ids are to go on above it, use hilo_seed().")));
 }
 
