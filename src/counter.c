@@ -988,6 +988,18 @@ hilo_counter_note_binding(HiloCounter *counter)
 	flush_change(lsn);
 }
 
+/*
+ * Has nothing happened to a row but that its collection was bound?  Restoring
+ * bindings before counters leaves such rows.
+ */
+static bool
+is_as_created(const HiloCounterRow *row)
+{
+	return row->max == 0 && row->max_ever == 0 && row->claims == 0 &&
+		row->range_size == 0 && row->max_range_size == 0 &&
+		row->max_value == PG_INT64_MAX && !row->has_node_tag;
+}
+
 void
 hilo_counter_merge(HiloCounter *counter, const HiloCounterRow *other)
 {
@@ -997,7 +1009,7 @@ hilo_counter_merge(HiloCounter *counter, const HiloCounterRow *other)
 
 	find_for_change(&change, counter, true);
 
-	if (change.created || row->dropped)
+	if (change.created || row->dropped || is_as_created(row))
 	{
 		HiloCounterRow before = *row;
 
