@@ -38,9 +38,11 @@ find_mirror() {
 # A Debian in a folder, $root
 #
 
+# Its programs trust those whom the programs of this machine trust.
 inside() {
     chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin \
-        DEBIAN_FRONTEND=noninteractive ${http_proxy:+http_proxy="$http_proxy"} "$@"
+        DEBIAN_FRONTEND=noninteractive ${http_proxy:+http_proxy="$http_proxy"} \
+        ${NODE_EXTRA_CA_CERTS:+NODE_EXTRA_CA_CERTS=/etc/hilo-ca.pem} "$@"
 }
 
 # Where the index is older than it says that it is good for, its signature has
@@ -136,6 +138,9 @@ check_version() {
     rm -rf "$root/root/hilo" && mkdir "$root/root/hilo" &&
         (cd "$top" && tar -cf - --exclude=.git --exclude='*.o' --exclude='*.bc' --exclude='*.so' .) |
         tar -xf - -C "$root/root/hilo" || { reason="the checkout could not be copied"; return 1; }
+    [ -z "${NODE_EXTRA_CA_CERTS:-}" ] ||
+        install -m 644 "$NODE_EXTRA_CA_CERTS" "$root/etc/hilo-ca.pem" ||
+        { reason="$NODE_EXTRA_CA_CERTS cannot be read"; return 1; }
     # In the background, so that a signal ends it at once.
     inside PG_CONFIG="/usr/lib/postgresql/$version/bin/pg_config" \
         sh /root/hilo/test/check.sh "$@" 2>&1 | tee "$root/root/log" &
