@@ -25,6 +25,7 @@
 #include "miscadmin.h"
 #include "nodes/value.h"
 #include "parser/parse_func.h"
+#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -41,6 +42,10 @@
 
 /* Fires after triggers with ordinary names, which may set the id. */
 #define TRIGGER_NAME	"zzz_hilo_floor"
+
+/* How often, and how long, hilo_attach() waits for a sequence's lock. */
+#define LOCK_ATTEMPTS	20
+#define LOCK_PAUSE_MS	1
 
 /* A column while it is switched over; all strings are palloc'd. */
 typedef struct Switch
@@ -324,12 +329,34 @@ sequence_floor(const Sequence *sequence)
 }
 
 /*
+ * Lock a sequence, if nobody has it for longer than a moment.  Who ends a
+ * transaction lets his locks go one after the other, the table's perhaps first.
+ */
+static bool
+lock_sequence(Oid sequence)
+{
+	static uint32 wait_event = 0;
+
+	for (int i = 0; !ConditionalLockRelationOid(sequence, AccessExclusiveLock); i++)
+	{
+		if (i == LOCK_ATTEMPTS)
+			return false;
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 LOCK_PAUSE_MS,
+						 hilo_wait_event("HiloAttach", &wait_event));
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+	return true;
+}
+
+/*
  * Lock the table and the sequences that it owns, so that nobody draws or
  * inserts until the transaction ends.
  *
  * Transactions that draw and insert in separate statements lock the sequence
  * first; those whose default draws lock the table first.  To be in nobody's way
- * we wait for one lock only while we hold no other.
+ * we wait for one lock, for more than a moment, only while we hold no other.
  */
 static List *
 lock_all(const Switch *change)
@@ -349,7 +376,7 @@ lock_all(const Switch *change)
 
 			if (!sequence->owned)
 				continue;
-			if (!ConditionalLockRelationOid(sequence->oid, AccessExclusiveLock))
+			if (!lock_sequence(sequence->oid))
 			{
 				busy = sequence->oid;
 				break;

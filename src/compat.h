@@ -200,24 +200,18 @@ hilo_init_materialized(FunctionCallInfo fcinfo)
 }
 
 /*
- * Show in pg_stat_activity that this backend waits for what name says; *event
- * is its number, 0 at first.  Older servers have no such events.
+ * The wait event that pg_stat_activity shows under a name; *event keeps its
+ * number, 0 at first.  Older servers have but one for all extensions.
  */
-static inline void
-hilo_report_wait_start(const char *name, uint32 *event)
+static inline uint32
+hilo_wait_event(const char *name, uint32 *event)
 {
 #if PG_VERSION_NUM >= 170000
 	if (*event == 0)
 		*event = WaitEventExtensionNew(name);
-	pgstat_report_wait_start(*event);
-#endif
-}
-
-static inline void
-hilo_report_wait_end(void)
-{
-#if PG_VERSION_NUM >= 170000
-	pgstat_report_wait_end();
+	return *event;
+#else
+	return PG_WAIT_EXTENSION;
 #endif
 }
 

@@ -472,9 +472,9 @@ flush_change(XLogRecPtr lsn)
 		return;
 
 	/* Where the server itself says what it waits for, that is what shows. */
-	hilo_report_wait_start("HiloFlush", &wait_event);
+	pgstat_report_wait_start(hilo_wait_event("HiloFlush", &wait_event));
 	XLogFlush(lsn);
-	hilo_report_wait_end();
+	pgstat_report_wait_end();
 
 	HOLD_INTERRUPTS();
 	SyncRepWaitForLSN(lsn, false);

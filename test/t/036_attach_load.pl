@@ -71,7 +71,8 @@ sql(q{
 			INSERT INTO done VALUES (round, attached, client, kind);
 		EXCEPTION WHEN OTHERS THEN
 			GET STACKED DIAGNOSTICS conflict = PG_EXCEPTION_DETAIL;
-			INSERT INTO failed VALUES (round, attached, client, kind, SQLSTATE, substring(conflict FROM '\(id\)=\((\d+)\)')::bigint);
+			-- It may have waited for just that.
+			INSERT INTO failed VALUES (round, attached OR is_attached(), client, kind, SQLSTATE, substring(conflict FROM '\(id\)=\((\d+)\)')::bigint);
 		END;
 	END $$;
 
