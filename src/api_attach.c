@@ -280,6 +280,8 @@ raise_collection(FloorSite *site, int64 number)
 	HiloCacheEntry *entry = site->entry;
 
 	/* Up to the end of this session's range that concerns nobody else. */
+	if (entry->stale)
+		hilo_cache_read_row(entry);
 	if (hilo_cache_skip(entry, number) ||
 		hilo_counter_raise(&entry->counter, number) || site->warned)
 		return;

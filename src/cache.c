@@ -96,14 +96,10 @@ hilo_cache_release(HiloCacheEntry *entry)
 	return went_back ? unused : 0;
 }
 
-/* Remember the options in the row; NULL: there is no row. */
+/* Remember the options in the row. */
 static void
 note_options(HiloCacheEntry *entry, const HiloCounterRow *row)
 {
-	static const HiloCounterRow none = {0};
-
-	if (row == NULL)
-		row = &none;
 	entry->own_range_size = row->range_size;
 	entry->own_max_range_size = row->max_range_size;
 	entry->may_be_bound = row->may_be_bound;
@@ -121,7 +117,7 @@ static void
 read_row(HiloCacheEntry *entry)
 {
 	uint64		generation = hilo_catalog_generation;
-	HiloCounterRow row;
+	HiloCounterRow row = {0};
 	bool		exists = hilo_counter_read(&entry->counter, &row,
 											   entry->stale);
 
@@ -132,7 +128,8 @@ read_row(HiloCacheEntry *entry)
 		else
 			hilo_cache_forget(entry);
 	}
-	note_options(entry, exists ? &row : NULL);
+	/* One that was dropped has no options, but may be bound. */
+	note_options(entry, &row);
 	entry->row_generation = generation;
 }
 
@@ -398,5 +395,6 @@ hilo_cache_refill(HiloCacheEntry *entry)
 	entry->claim = claim;
 	entry->size = claim.range.high - claim.range.low + 1;
 	entry->claimed_at = now;
+	entry->skipped = 0;
 	use_range(entry, claim.range.low - 1);
 }

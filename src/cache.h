@@ -113,12 +113,11 @@ hilo_cache_last_drawn(const HiloCacheEntry *entry)
 	return entry->last == entry->skipped ? entry->last_drawn : entry->last;
 }
 
-/* Was the number drawn from the range in use? */
+/* Was the number drawn from the range last claimed, in use or not? */
 static inline bool
 hilo_cache_has_drawn(const HiloCacheEntry *entry, int64 number)
 {
-	return entry->high > 0 && number <= entry->last &&
-		number >= entry->claim.range.low;
+	return number <= entry->last && number >= entry->claim.range.low;
 }
 
 /*

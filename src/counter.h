@@ -93,8 +93,8 @@ extern void hilo_counter_claim(HiloCounter *counter,
 extern bool hilo_counter_claim_number(HiloCounter *counter, int64 number);
 
 /*
- * Copy the row; false when there is no such counter, or it was dropped.  With
- * for_draw, raises the error that a claim would in a transaction that has
+ * Copy the row, if there is one; false when there is no such counter, or it was
+ * dropped.  With for_draw, raises the error that a claim would in a transaction that has
  * rewritten the table.
  */
 extern bool hilo_counter_read(HiloCounter *counter, HiloCounterRow *row,

@@ -276,6 +276,16 @@ INSERT INTO orders (item) VALUES ('last') RETURNING id > 5000 AS above;
 RESET ROLE;
 SELECT * FROM rights WHERE role IN ('inserter', 'nobody');
 
+-- A collection that was dropped before it was bound.
+CREATE TABLE dropped (id bigint PRIMARY KEY);
+SELECT hilo_seed('dropped', 5), hilo_drop('dropped');
+SELECT hilo_bind('dropped', 'dropped', 'id');
+SET ROLE regress_hilo_nobody;
+SELECT hilo_nextval('dropped');
+RESET ROLE;
+SELECT hilo_nextval('dropped');
+SELECT hilo_unbind('dropped'), hilo_drop('dropped');
+
 RESET search_path;
 SET client_min_messages = warning;
 DROP SCHEMA regress_rights CASCADE;
