@@ -1026,6 +1026,7 @@ hilo_counter_merge(HiloCounter *counter, const HiloCounterRow *other)
 		row->may_be_bound |= other->may_be_bound;
 	}
 	row->max_ever = Max(Max(row->max_ever, row->max), other->max_ever);
+	row->max_value = Max(row->max_value, row->max);
 	end_claims(row);
 
 	/*

@@ -216,3 +216,12 @@ SELECT count(drop_identity(name)) > 0 AS dropped FROM hilo_identity WHERE name L
 SELECT count(*) FROM hilo_binding WHERE collection LIKE 'conf%';
 DROP VIEW regress_options;
 DROP FUNCTION try, state_of;
+
+-- A row of another database with a max above the limit here: no numbers are
+-- left, and a dump can be restored.
+SELECT hilo_configure('conf_merged', max_value => 1000);
+INSERT INTO hilo (collection, max) VALUES ('conf_merged', 5000);
+SELECT max, max_value FROM hilo WHERE collection = 'conf_merged';
+INSERT INTO hilo SELECT * FROM hilo WHERE collection = 'conf_merged';
+SELECT hilo_nextval('conf_merged');
+SELECT hilo_drop('conf_merged');
