@@ -479,6 +479,14 @@ column_floor(const Switch *change, HiloName collection)
 	return Max(query_number(sql), 0);
 }
 
+/* The name of a table, qualified and quoted. */
+static char *
+qualified_name(Oid table)
+{
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
+									  get_rel_name(table));
+}
+
 /* The default of the column as text; NULL: it has none. */
 static char *
 default_text(const Switch *change)
@@ -571,12 +579,6 @@ set_default(const Switch *change, HiloName collection, const char *replaced)
 						change->name, before, after)));
 }
 
-static void
-note_any(Relation rel, Trigger *trigger, void *arg)
-{
-	*(bool *) arg = true;
-}
-
 /* A name for the trigger that the table does not have yet, palloc'd. */
 static char *
 new_trigger_name(const Switch *change, Oid table)
@@ -590,29 +592,26 @@ new_trigger_name(const Switch *change, Oid table)
 
 /* Raise the collection for ids that are not drawn, in the table and children. */
 static void
-create_triggers(const Switch *change, HiloName collection)
+create_triggers(const Switch *change, List *tables, HiloName collection)
 {
-	List	   *tables = find_all_inheritors(change->column.relation, NoLock,
-											 NULL);
 	ListCell   *lc;
 
 	foreach(lc, tables)
 	{
 		Oid			table = lfirst_oid(lc);
-		bool		exists = false;
+		char	   *attached = NULL;
 
 		/* Triggers of a partitioned table come with it. */
 		if (get_rel_relispartition(table))
 			continue;
-		visit_triggers(table, change->name, note_any, &exists);
-		if (exists)
+		visit_triggers(table, change->name, note_collection, &attached);
+		if (attached != NULL)
 			continue;
 
 		run("CREATE TRIGGER %s BEFORE INSERT OR UPDATE OF %s ON %s FOR EACH ROW EXECUTE FUNCTION %s.%s(%s, %s)",
 			quote_identifier(new_trigger_name(change, table)),
 			change->quoted_name,
-			quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
-									   get_rel_name(table)),
+			qualified_name(table),
 			change->hilo, HILO_FLOOR_FUNCTION,
 			quote_literal_cstr(change->name),
 			quote_literal_cstr(pnstrdup(collection.data, collection.len)));
@@ -667,20 +666,32 @@ check_bindings(const HiloColumn *column, HiloName collection, bool named)
 	return same;
 }
 
-/* Raise an error if the column is attached to another collection. */
+/*
+ * Raise an error if the column, or that of a child, is attached to another
+ * collection.
+ */
 static void
-check_not_attached_elsewhere(const Switch *change, HiloName collection)
+check_not_attached_elsewhere(const Switch *change, List *tables,
+							 HiloName collection)
 {
-	char	   *attached = hilo_attached_collection(&change->column);
+	ListCell   *lc;
 
-	if (attached != NULL &&
-		(strlen(attached) != (Size) collection.len ||
-		 memcmp(attached, collection.data, collection.len) != 0))
-		ereport(ERROR,
-				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 errmsg("column \"%s\" of table %s is attached to collection \"%s\"",
-						change->name, change->table, attached),
-				 errhint("Undo that with hilo_detach() first.")));
+	foreach(lc, tables)
+	{
+		char	   *attached = NULL;
+
+		visit_triggers(lfirst_oid(lc), change->name, note_collection,
+					   &attached);
+		if (attached != NULL &&
+			(strlen(attached) != (Size) collection.len ||
+			 memcmp(attached, collection.data, collection.len) != 0))
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_OBJECT),
+					 errmsg("column \"%s\" of table %s is attached to collection \"%s\"",
+							change->name, qualified_name(lfirst_oid(lc)),
+							attached),
+					 errhint("Undo that with hilo_detach() first.")));
+	}
 }
 
 /* Bind the column, in the place of an earlier binding, which may be NULL. */
@@ -726,6 +737,7 @@ hilo_attach_column(const HiloColumn *column, HiloName collection, bool named)
 {
 	Switch	   *change = begin_switch(column);
 	List	   *sequences = lock_all(change);
+	List	   *tables;
 	HiloBinding *before;
 	const char *replaced;
 	int64		floor;
@@ -733,7 +745,11 @@ hilo_attach_column(const HiloColumn *column, HiloName collection, bool named)
 	ListCell   *lc;
 
 	check_still_there(change);
-	check_not_attached_elsewhere(change, collection);
+
+	/* Rows can be inserted into children and partitions directly, too. */
+	tables = find_all_inheritors(change->column.relation, AccessExclusiveLock,
+								 NULL);
+	check_not_attached_elsewhere(change, tables, collection);
 	hilo_bindings_lock();
 	before = check_bindings(&change->column, collection, named);
 
@@ -745,7 +761,7 @@ hilo_attach_column(const HiloColumn *column, HiloName collection, bool named)
 	set_default(change, collection, replaced);
 	foreach(lc, sequences)
 		retire_sequence(change, lfirst(lc));
-	create_triggers(change, collection);
+	create_triggers(change, tables, collection);
 
 	/* The counter last: it changes for good. */
 	bind_column(change, collection, before, replaced);
