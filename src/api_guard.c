@@ -186,6 +186,10 @@ hilo_guard_bindings(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("a binding has either a column, a function or a role")));
+	if (binding->attached && binding->column == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("only columns can be attached")));
 
 	hilo_bindings_lock();
 	if (fits_others(binding, hilo_bindings(name)))
