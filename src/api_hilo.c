@@ -281,6 +281,9 @@ hilo_drop(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("hilo_drop()");
 	entry = hilo_api_entry(fcinfo);
+
+	/* Who is binding it at present could not take back what this does. */
+	hilo_bindings_lock();
 	if (hilo_is_bound(entry->name, &attached))
 		ereport(ERROR,
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
@@ -288,8 +291,17 @@ hilo_drop(PG_FUNCTION_ARGS)
 						entry->name.len, entry->name.data),
 				 errhint("Undo that with %s() first.",
 						 attached ? "hilo_detach" : "hilo_unbind")));
+	if ((IsTransactionBlock() || IsSubTransaction()) &&
+		hilo_unbound_here(entry->name))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot drop collection \"%.*s\" in the transaction that has unbound it",
+						entry->name.len, entry->name.data),
+				 errdetail("A rollback would bring the binding back, but not the counter."),
+				 errhint("Commit first.")));
 
 	dropped = hilo_counter_drop(&entry->counter);
+	hilo_bindings_unlock();
 	hilo_cache_forget(entry);
 	PG_RETURN_BOOL(dropped);
 }

@@ -13,6 +13,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/pg_collation.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
@@ -24,9 +25,9 @@
 #include "index_probe.h"
 #include "tuple.h"
 
-/* The rows of a name, as a list of HeapTuple, palloc'd. */
+/* The rows of a name that snapshot sees, as a list of HeapTuple, palloc'd. */
 static List *
-find_rows(Relation rel, HiloName name)
+find_rows(Relation rel, HiloName name, Snapshot snapshot)
 {
 	Relation	index = index_open(hilo_catalog_name_index(HILO_TABLE_BINDINGS, rel,
 														   HILO_ANUM_BINDING_NAME),
@@ -38,7 +39,7 @@ find_rows(Relation rel, HiloName name)
 
 	ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, InvalidOid,
 						   C_COLLATION_OID, F_TEXTEQ, value);
-	rows = hilo_index_rows(rel, index, &key, SnapshotSelf);
+	rows = hilo_index_rows(rel, index, &key, snapshot);
 	index_close(index, AccessShareLock);
 	return rows;
 }
@@ -78,7 +79,7 @@ List *
 hilo_bindings(HiloName name)
 {
 	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, AccessShareLock);
-	List	   *rows = find_rows(rel, name);
+	List	   *rows = find_rows(rel, name, SnapshotSelf);
 	List	   *bindings = NIL;
 	ListCell   *lc;
 
@@ -105,6 +106,28 @@ hilo_is_bound(HiloName name, bool *attached)
 		}
 	}
 	return false;
+}
+
+bool
+hilo_unbound_here(HiloName name)
+{
+	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, AccessShareLock);
+	bool		result = false;
+	ListCell   *lc;
+
+	foreach(lc, find_rows(rel, name, SnapshotAny))
+	{
+		HeapTupleHeader header = ((HeapTuple) lfirst(lc))->t_data;
+
+		if (!(header->t_infomask & HEAP_XMAX_INVALID) &&
+			!HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask) &&
+			TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(header)) &&
+			!TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(header)) &&
+			hilo_binding_read(lfirst(lc), RelationGetDescr(rel))->role == NULL)
+			result = true;
+	}
+	table_close(rel, AccessShareLock);
+	return result;
 }
 
 static bool
@@ -136,6 +159,13 @@ hilo_bindings_lock(void)
 {
 	table_close(hilo_catalog_open(HILO_TABLE_BINDINGS, ShareUpdateExclusiveLock),
 				NoLock);
+}
+
+void
+hilo_bindings_unlock(void)
+{
+	UnlockRelationOid(hilo_catalog_table(HILO_TABLE_BINDINGS),
+					  ShareUpdateExclusiveLock);
 }
 
 /* Sessions keep what they have read here until they are told. */
@@ -187,7 +217,7 @@ hilo_binding_remove(HiloName name, const HiloBinding *binding)
 										ShareUpdateExclusiveLock);
 	ListCell   *lc;
 
-	foreach(lc, find_rows(rel, name))
+	foreach(lc, find_rows(rel, name, SnapshotSelf))
 	{
 		HeapTuple	tuple = lfirst(lc);
 

@@ -37,6 +37,9 @@ extern List *hilo_bindings(HiloName name);
 /* Is the name bound to a column or function, and if so, attached? */
 extern bool hilo_is_bound(HiloName name, bool *attached);
 
+/* Would a rollback of this transaction bind it again? */
+extern bool hilo_unbound_here(HiloName name);
+
 /* Do both say the same, but for what was replaced? */
 extern bool hilo_binding_equals(const HiloBinding *a, const HiloBinding *b);
 
@@ -48,6 +51,9 @@ extern bool hilo_binding_has_column(const HiloBinding *binding);
  * before it is looked up what there is to change.
  */
 extern void hilo_bindings_lock(void);
+
+/* Undo that, having changed nothing. */
+extern void hilo_bindings_unlock(void);
 
 /* Add a binding to those of a name. */
 extern void hilo_binding_add(HiloName name, const HiloBinding *binding);

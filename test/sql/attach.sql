@@ -594,3 +594,56 @@ CREATE EXTENSION hilo;
 DROP EXTENSION citext;
 DROP OWNED BY regress_hilo_owner;
 DROP ROLE regress_hilo_owner;
+
+-- hilo_currval() after a number that was stepped over in an earlier count
+CREATE TABLE stepped (id bigint);
+SELECT hilo_attach('stepped');
+INSERT INTO stepped DEFAULT VALUES RETURNING id;
+INSERT INTO stepped VALUES (3);
+SELECT hilo_currval('stepped');
+SELECT hilo_seed('stepped', 0, true);
+SELECT hilo_nextval('stepped') FROM generate_series(1, 3);
+SELECT hilo_currval('stepped');
+
+-- A rollback would bind a collection again, but not bring back its counter.
+BEGIN;
+SELECT hilo_detach('stepped');
+SELECT hilo_drop('stepped');
+ROLLBACK;
+INSERT INTO stepped DEFAULT VALUES RETURNING id;
+SELECT hilo_detach('stepped');
+BEGIN;
+SELECT hilo_attach('stepped');
+SELECT hilo_detach('stepped');
+SELECT hilo_drop('stepped');
+COMMIT;
+
+-- A child that is attached to another collection
+CREATE TABLE stepped_child () INHERITS (stepped);
+SELECT hilo_attach('stepped_child');
+SELECT hilo_attach('stepped');
+SELECT hilo_detach('stepped_child');
+DROP TABLE stepped, stepped_child;
+SELECT hilo_drop('stepped_child');
+
+-- Rows that hilo_attach() has not made
+INSERT INTO hilo_binding (collection, taken, attached) VALUES ('stepped', 'pg_catalog.bool(bigint)', true);
+INSERT INTO hilo_binding (collection, granted_to, attached) VALUES ('stepped', 'public', true);
+
+-- A number of a range that a seed has made doubtful since the statement began
+CREATE TABLE doubtful (id bigint);
+SELECT hilo_attach('doubtful');
+INSERT INTO doubtful DEFAULT VALUES;
+CREATE FUNCTION seed_other() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM hilo_seed('seeded', 1);
+    RETURN new;
+END $$;
+CREATE TRIGGER zzzz BEFORE INSERT ON doubtful FOR EACH ROW WHEN (new.id = 1000) EXECUTE FUNCTION seed_other();
+INSERT INTO doubtful VALUES (1000), (3);
+INSERT INTO doubtful DEFAULT VALUES RETURNING id;
+INSERT INTO doubtful DEFAULT VALUES RETURNING id;
+SELECT hilo_detach('doubtful');
+DROP TABLE doubtful;
+DROP FUNCTION seed_other;
+SELECT hilo_drop('doubtful'), hilo_drop('seeded');
