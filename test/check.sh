@@ -185,6 +185,10 @@ for file in $tap; do
 done
 
 if [ $# -eq 0 ]; then
+    say "== hostile input"
+    no_install=--no-install
+    [ "$install" = no ] || no_install=
+    single "hostile input" sh "$top/test/fuzz/run.sh" $no_install 500000 1
     say "== demo.sh, and the benchmark in its short form"
     single "demo" sh "$top/test/demo.sh" --no-install
     single "benchmark" sh "$top/test/bench/run.sh" --no-install --quick

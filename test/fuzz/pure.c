@@ -1,0 +1,556 @@
+/*-------------------------------------------------------------------------
+ *
+ * pure.c
+ *	  Hostile input for the modules that need no server: range, rate,
+ *	  free_search, document_id.
+ *
+ * For libFuzzer, with the address and undefined behaviour sanitizers.  Each
+ * input is cut into the arguments of one function; what the headers promise
+ * about the result is checked, in arithmetic that cannot overflow.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <limits.h>
+#include <math.h>
+#include <setjmp.h>
+
+#include "datatype/timestamp.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/elog.h"
+
+#include "document_id.h"
+#include "free_search.h"
+#include "range.h"
+#include "rate.h"
+
+#undef vsnprintf
+
+extern int	vsnprintf(char *str, size_t size, const char *format, va_list args);
+int			LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/*
+ * What the modules need of the server
+ */
+
+static int	encoding = PG_UTF8;
+static sigjmp_buf on_error;
+
+Oid			MyDatabaseId = 1;
+volatile sig_atomic_t InterruptPending = false;
+
+void
+ProcessInterrupts(void)
+{
+}
+
+void *
+palloc(Size size)
+{
+	return malloc(size);
+}
+
+int
+pg_ulltoa_n(uint64 value, char *a)
+{
+	char		digits[32];
+	int			len = sprintf(digits, UINT64_FORMAT, value);
+
+	memcpy(a, digits, len);
+	return len;
+}
+
+int
+GetDatabaseEncoding(void)
+{
+	return encoding;
+}
+
+bool
+pg_verify_mbstr(int enc, const char *mbstr, int len, bool noError)
+{
+	return pg_encoding_verifymbstr(enc, mbstr, len) == len;
+}
+
+int
+pg_mbstrlen(const char *mbstr)
+{
+	int			count = 0;
+
+	for (; *mbstr != '\0'; mbstr += pg_encoding_mblen(encoding, mbstr))
+		count++;
+	return count;
+}
+
+int
+pg_mbcliplen(const char *mbstr, int len, int limit)
+{
+	int			clipped = 0;
+
+	while (clipped < len)
+	{
+		int			l = pg_encoding_mblen(encoding, mbstr + clipped);
+
+		if (clipped + l > Min(len, limit))
+			break;
+		clipped += l;
+	}
+	return clipped;
+}
+
+bool
+errstart(int elevel, const char *domain)
+{
+	return true;
+}
+
+bool
+errstart_cold(int elevel, const char *domain)
+{
+	return true;
+}
+
+int
+errcode(int sqlerrcode)
+{
+	return 0;
+}
+
+/* Format it, so that the sanitizers see what is read. */
+#define FORMAT_MESSAGE(format) \
+	do { \
+		char		message[2048]; \
+		va_list		args; \
+		va_start(args, format); \
+		vsnprintf(message, sizeof(message), format, args); \
+		va_end(args); \
+	} while (0)
+
+int
+errmsg(const char *format,...)
+{
+	FORMAT_MESSAGE(format);
+	return 0;
+}
+
+int
+errdetail(const char *format,...)
+{
+	FORMAT_MESSAGE(format);
+	return 0;
+}
+
+int
+errhint(const char *format,...)
+{
+	FORMAT_MESSAGE(format);
+	return 0;
+}
+
+void
+errfinish(const char *filename, int lineno, const char *funcname)
+{
+	siglongjmp(on_error, 1);
+}
+
+/*
+ * Arguments out of an input
+ */
+
+static const uint8_t *input;
+static size_t input_left;
+
+static void
+must_be(bool condition, const char *what)
+{
+	if (!condition)
+	{
+		fprintf(stderr, "not true: %s\n", what);
+		abort();
+	}
+}
+
+#define MUST(condition)		must_be(condition, #condition)
+
+static int
+take_byte(void)
+{
+	if (input_left == 0)
+		return 0;
+	input_left--;
+	return *input++;
+}
+
+/* Extremes and what is next to them more often than chance would have it. */
+static int64
+take_number(void)
+{
+	static const int64 centers[] = {
+		0, 1, 10, 64, INT_MAX, (int64) INT_MAX + 1, PG_INT64_MAX / 2,
+		PG_INT64_MAX / 10, PG_INT64_MAX
+	};
+	int			kind = take_byte();
+	uint64		bits = 0;
+
+	if (kind < 128)
+	{
+		int64		center = centers[kind % lengthof(centers)];
+		int			step = take_byte() % 9 - 4;
+
+		if (step > 0 && center > PG_INT64_MAX - step)
+			return center;
+		return center + step;
+	}
+	for (int i = 0; i < 8; i++)
+		bits = bits << 8 | take_byte();
+	return (int64) (bits >> take_byte() % 64);
+}
+
+static int64
+take_number_between(int64 low, int64 high)
+{
+	int64		number = take_number();
+
+	if (number < low)
+		return low;
+	return number > high ? high : number;
+}
+
+/*
+ * Bytes in memory of just their length (or readable, if that is longer), which
+ * end where the sanitizer notices one byte too many.
+ */
+static char *
+take_bytes(int max, int readable, int *len)
+{
+	int			repeat = take_byte();
+	int			wanted = take_byte();
+	char	   *bytes;
+
+	wanted = Min(wanted, (int) input_left);
+	*len = wanted * (repeat < 32 ? repeat + 1 : 1);
+	*len = Min(*len, max);
+	bytes = malloc(Max(Max(*len, readable), 1));
+	memset(bytes, 'x', Max(Max(*len, readable), 1));
+	for (int i = 0; i < *len; i++)
+		bytes[i] = input[i % wanted];
+	input += wanted;
+	input_left -= wanted;
+	return bytes;
+}
+
+/* The same as a C string. */
+static char *
+take_string(int max)
+{
+	int			len;
+	char	   *bytes = take_bytes(max, 0, &len);
+	char	   *string = strndup(bytes, len);
+
+	free(bytes);
+	return string;
+}
+
+/*
+ * range.h
+ */
+
+static void
+try_range_size(void)
+{
+	int64		last_size = take_number_between(0, PG_INT64_MAX);
+	int64		age = take_number();
+	int64		duration = take_number_between(0, INT_MAX * INT64CONST(1000));
+	int64		min_size = take_number_between(1, INT_MAX);
+	int64		max_size = take_number_between(1, INT_MAX);
+	int64		size;
+	__int128	wanted = last_size;
+
+	if (take_byte() & 1)
+		age = -age;
+	size = hilo_range_size(last_size, age, duration, min_size, max_size);
+	MUST(size >= 1);
+	MUST(size <= max_size);
+	MUST(size >= Min(min_size, max_size));
+
+	if (age < duration)
+		wanted *= 2;
+	else if ((__int128) age > (__int128) duration * 2)
+		wanted /= 2;
+	if (wanted < min_size)
+		wanted = min_size;
+	if (wanted > max_size)
+		wanted = max_size;
+	MUST(size == wanted);
+}
+
+static void
+try_range_cut(void)
+{
+	HiloRangeRequest request;
+	HiloRange	range = {-5, -7};
+	int64		limit = take_number_between(1, PG_INT64_MAX);
+	int64		max = take_number_between(0, limit);
+	__int128	below;
+	bool		cut;
+
+	request.size = take_number_between(1, INT_MAX);
+	request.exact = take_byte() & 1;
+	request.alignment = take_byte() & 1 ? request.size : take_number_between(1, INT_MAX);
+	request.floor = take_number_between(0, PG_INT64_MAX);
+
+	below = Max(max, request.floor);
+	below = (below + request.alignment - 1) / request.alignment * request.alignment;
+	cut = hilo_range_cut(&request, max, limit, &range);
+	MUST(cut == (below + (request.exact ? request.size : 1) <= limit));
+	if (!cut)
+	{
+		MUST(range.low == -5 && range.high == -7);
+		return;
+	}
+	MUST(range.low == below + 1);
+	MUST(range.low > max && range.low > request.floor);
+	MUST(range.high >= range.low && range.high <= limit);
+	if (request.exact)
+		MUST(range.high - range.low + 1 == request.size);
+	else
+	{
+		MUST(range.high - range.low < request.size);
+		MUST(range.high == range.low || range.high - range.low < (limit - below) / 64);
+	}
+}
+
+/*
+ * rate.h
+ */
+
+static void
+try_rate(void)
+{
+	double		value = (double) take_number_between(0, PG_INT64_MAX);
+	int64		elapsed = take_number();
+	double		decayed;
+
+	if (take_byte() & 1)
+		elapsed = -elapsed;
+	decayed = hilo_rate_decay(value, elapsed);
+	MUST(decayed >= 0 && decayed <= value);
+	MUST(elapsed > 0 || decayed == value);
+
+	decayed = hilo_rate_per_hour(value, elapsed);
+	MUST(isfinite(decayed) && decayed >= value);
+	MUST(decayed <= value * 61);
+}
+
+/*
+ * free_search.h
+ */
+
+typedef struct Documents
+{
+	int64		contiguous_to;	/* all up to that are taken, */
+	uint8_t		pattern[32];	/* and by the bits of this those that follow */
+	int64		last;
+	int64		limit;
+} Documents;
+
+static bool
+is_taken(int64 number, void *arg)
+{
+	Documents  *documents = arg;
+	uint64		behind;
+
+	MUST(number > documents->last && number <= documents->limit);
+	if (number <= documents->contiguous_to)
+		return true;
+	behind = (uint64) (number - documents->contiguous_to - 1);
+	if (behind >= sizeof(documents->pattern) * 8)
+		return false;
+	return documents->pattern[behind / 8] >> (behind % 8) & 1;
+}
+
+static void
+try_free_search(void)
+{
+	Documents	documents;
+	int64		result = -1;
+	int			tries = 0;
+	bool		scattered = false;
+
+	documents.limit = take_number_between(1, PG_INT64_MAX);
+	documents.last = take_number_between(0, documents.limit);
+	documents.contiguous_to = take_number_between(0, PG_INT64_MAX);
+	for (size_t i = 0; i < sizeof(documents.pattern); i++)
+	{
+		documents.pattern[i] = take_byte();
+		scattered |= documents.pattern[i] != 0;
+	}
+
+	if (hilo_free_search(documents.last, documents.limit, is_taken, &documents,
+						 &result, &tries))
+	{
+		MUST(result > documents.last && result <= documents.limit);
+		MUST(!is_taken(result, &documents));
+		MUST(result == documents.last + 1 || is_taken(result - 1, &documents));
+		if (!scattered)
+			MUST(result == Max(documents.last, documents.contiguous_to) + 1);
+	}
+	else if (!scattered)
+		MUST(documents.last >= documents.limit ||
+			 documents.contiguous_to >= documents.limit);
+	MUST(tries <= 3 * 64);
+}
+
+/*
+ * document_id.h
+ */
+
+/* Does the check accept it?  It may raise 22023. */
+#define IS_ACCEPTED(check) \
+	(sigsetjmp(on_error, 0) == 0 ? ((void) (check), true) : false)
+
+static void
+check_good_name(const char *name, int len)
+{
+	MUST(len > 0 && len <= HILO_MAX_NAME_LEN);
+	for (int i = 0; i < len; i++)
+		MUST((unsigned char) name[i] >= 0x20 && name[i] != 0x7f && name[i] != '|');
+}
+
+/* The number of any id, compared with a slower reading of the same rules. */
+static void
+try_any_id(void)
+{
+	int			len;
+	char	   *id = take_bytes(4096, 0, &len);
+	int64		number = -5;
+
+	if (hilo_document_id_number(id, len, &number))
+	{
+		char		digits[32];
+		int			digits_len = sprintf(digits, INT64_FORMAT, number);
+		bool		found = false;
+
+		/* It stands there, perhaps behind zeros, and not behind a letter. */
+		MUST(number >= 0);
+		for (int end = len; !found && end >= digits_len; end--)
+		{
+			int			start = end - digits_len;
+
+			if (memcmp(id + start, digits, digits_len) != 0)
+				continue;
+			while (start > 0 && id[start - 1] == '0')
+				start--;
+			found = (end == len || id[end] == '-') &&
+				(start == 0 || !isalnum((unsigned char) id[start - 1]));
+		}
+		MUST(found);
+	}
+	else
+		MUST(number == -5);
+	free(id);
+}
+
+static void
+try_built_id(void)
+{
+	int			len;
+	int			tag_len;
+	char	   *volatile name = take_bytes(2 * HILO_MAX_NAME_LEN, 0, &len);
+	char	   *volatile separator = take_string(8);
+	char	   *volatile prefix = take_string(2 * HILO_MAX_PREFIX_LEN);
+	char	   *volatile tag = take_bytes(2 * HILO_MAX_TAG_LEN, 0, &tag_len);
+	int64		number = take_number_between(1, PG_INT64_MAX);
+
+	if (hilo_is_separator(separator))
+	{
+		MUST(strlen(separator) <= MAX_MULTIBYTE_CHAR_LEN);
+		if (IS_ACCEPTED(hilo_check_identity(name, len, separator)))
+		{
+			int			rest = hilo_check_identity(name, len, separator);
+
+			MUST(rest == len || rest == len - 1 || rest == len - (int) strlen(separator));
+			check_good_name(name, rest);
+		}
+
+		if (IS_ACCEPTED(hilo_check_server_side_prefix(name, len, separator)))
+		{
+			char		after[HILO_READABLE] = "-A";
+			text	   *id;
+
+			check_good_name(name, len - strlen(separator));
+			id = hilo_server_side_id(name, len, number, after, 2);
+			MUST(VARSIZE_ANY_EXHDR(id) == (Size) len + 19 + 2);
+			free(id);
+		}
+
+		if (IS_ACCEPTED(hilo_check_collection(name, len, separator)) &&
+			IS_ACCEPTED(hilo_check_node_tag(tag, tag_len)) &&
+			hilo_is_server_prefix(prefix))
+		{
+			char		start[HILO_MAX_START_LEN];
+			char		suffix[1 + HILO_MAX_TAG_LEN] = "-";
+			int			start_len;
+			char	   *before;
+			text	   *id;
+			int64		again;
+
+			check_good_name(name, len);
+			MUST(tag_len <= HILO_MAX_TAG_LEN);
+			memcpy(suffix + 1, tag, tag_len);
+			start_len = hilo_document_id_start(start, name, len, separator, prefix);
+			MUST(start_len == len + (int) strlen(separator) + (int) strlen(prefix));
+			before = malloc(Max(start_len, HILO_READABLE));
+			memcpy(before, start, start_len);
+			if (start_len < HILO_READABLE)
+				memset(before + start_len, 'x', HILO_READABLE - start_len);
+			id = hilo_build_id(before, start_len, number, suffix, tag_len > 0 ? tag_len + 1 : 0);
+
+			/* Where hyphens separate, 5-10 is number 5 with the tag 10. */
+			if (before[start_len - 1] != '-')
+				MUST(hilo_document_id_number(VARDATA(id), VARSIZE(id) - VARHDRSZ, &again) &&
+					 again == number);
+			free(before);
+			free(id);
+		}
+	}
+	free(name);
+	free(separator);
+	free(prefix);
+	free(tag);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const int encodings[] = {
+		PG_UTF8, PG_SQL_ASCII, PG_LATIN1, PG_EUC_JP, PG_EUC_TW, PG_MULE_INTERNAL
+	};
+
+	input = data;
+	input_left = size;
+	encoding = encodings[take_byte() % lengthof(encodings)];
+	switch (take_byte() % 6)
+	{
+		case 0:
+			try_range_size();
+			break;
+		case 1:
+			try_range_cut();
+			break;
+		case 2:
+			try_rate();
+			break;
+		case 3:
+			try_free_search();
+			break;
+		case 4:
+			try_any_id();
+			break;
+		default:
+			try_built_id();
+	}
+	return 0;
+}

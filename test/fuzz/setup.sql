@@ -1,0 +1,454 @@
+-- setup.sql: what calls of all functions of the extension with hostile arguments need.
+--
+-- For each function in the catalog, so for new ones, too, two functions are made
+-- that call it and return the SQLSTATE: call_N as usual, evil_N with a schema in
+-- front of the search_path that has objects named like ours and like the
+-- system's; and one that does so in a parallel worker.  run_N chooses arguments
+-- and calls them.
+CREATE EXTENSION hilo;
+CREATE SCHEMA fuzz;
+GRANT ALL ON SCHEMA fuzz TO PUBLIC;
+SET search_path = fuzz, pg_catalog, public;
+SET client_min_messages = warning;
+SET check_function_bodies = off;
+
+--
+-- What arguments are made of
+--
+CREATE FUNCTION fragments() RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    result text[] := ARRAY['', 'orders', 'users', 'canary1x', 'a/', 'a|', '|', '/', '//', '-', '--', '-A', 'A-', '_',
+        '''', '"', '''; DROP SCHEMA fuzz; --', '$1', '%s%n%d', '\', E'\\x41', '.', 'fuzz.t_int', 'fuzz.t_text.id', '"Ta b"', 'NULL',
+        E'\t', E'\n', E'\x01', E'\x7f', E'\x1f', ' ', '0', '00', '1', '10', '007', 'orders/10-A', 'orders/10', 'orders-10',
+        '9223372036854775807', '9223372036854775808', '-9223372036854775808', '99999999999999999999999999',
+        '01234567-89ab-cdef-0123-456789abcdef', 'sequence', 'identity', 'identity always', 'nothing', 'public', 'postgres',
+        repeat('x', 31), repeat('x', 32), repeat('x', 33), repeat('y', 63), repeat('y', 64), repeat('z', 127),
+        repeat('z', 254), repeat('z', 255), repeat('z', 256), repeat('q', 512), repeat('q', 513), repeat('7', 300)];
+    -- In the encoding of the database: ordinary and odd characters, the longest
+    -- names; in SQL_ASCII, bytes that are no text anywhere.
+    bytes text[] := CASE getdatabaseencoding()
+        WHEN 'UTF8' THEN ARRAY['c3bc', 'e697a5e69cac', 'f09f9880', 'cc81', 'e280ae', 'efbbbf', 'c4b0',
+            repeat('e697a5', 85), repeat('e697a5', 86), repeat('c3bc', 16), repeat('f09f9880', 64)]
+        WHEN 'LATIN1' THEN ARRAY['fc', '80', 'a0ff', repeat('ff', 255), repeat('fc', 256)]
+        ELSE ARRAY['ff', 'c3', 'e697', 'f09f', '80', '61c3', repeat('e6', 255), repeat('ff', 300)]
+    END;
+BEGIN
+    FOR i IN 1 .. array_length(bytes, 1) LOOP
+        result := result || convert_from(decode(bytes[i], 'hex'), getdatabaseencoding());
+    END LOOP;
+    RETURN result;
+END $$;
+
+CREATE FUNCTION a_text() RETURNS text LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    f CONSTANT text[] := fuzz.fragments();
+    n CONSTANT int := array_length(f, 1);
+    r float8 := random();
+BEGIN
+    CASE
+        WHEN r < 0.02 THEN RETURN NULL;
+        WHEN r < 0.50 THEN RETURN f[1 + floor(random() * n)::int];
+        WHEN r < 0.65 THEN RETURN (ARRAY['orders', 'users', 'Ta b', 't_int', 't_text', 'free1', 'free2', 'other'])[1 + floor(random() * 8)::int];
+        WHEN r < 0.80 THEN RETURN 'c' || floor(random() * 300)::int;
+        WHEN r < 0.92 THEN RETURN f[1 + floor(random() * n)::int] || f[1 + floor(random() * n)::int];
+        WHEN r < 0.98 THEN RETURN f[1 + floor(random() * n)::int] || floor(random() * 100)::int || f[1 + floor(random() * n)::int];
+        WHEN r < 0.9995 THEN RETURN f[1 + floor(random() * n)::int] || '/' || floor(random() * 1000)::int || '-' || f[1 + floor(random() * n)::int];
+        ELSE RETURN repeat(f[2 + floor(random() * (n - 1))::int], 1048576 / 4);
+    END CASE;
+END $$;
+
+CREATE FUNCTION a_bigint() RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    n CONSTANT bigint[] := '{NULL,-9223372036854775808,-9223372036854775807,-2147483649,-1,0,1,2,3,10,31,32,33,64,100,1048576,1048577,
+        2147483646,2147483647,2147483648,4294967296,9007199254740993,4611686018427387904,9223372036854775806,9223372036854775807}';
+    r float8 := random();
+BEGIN
+    CASE
+        WHEN r < 0.6 THEN RETURN n[1 + floor(random() * array_length(n, 1))::int];
+        WHEN r < 0.9 THEN RETURN floor(random() * 100)::bigint;
+        ELSE RETURN floor(random() * 9e18)::bigint;
+    END CASE;
+END $$;
+
+CREATE FUNCTION a_boolean() RETURNS boolean LANGUAGE sql VOLATILE AS
+    $$ SELECT (ARRAY[NULL, true, false, false])[1 + floor(random() * 4)::int] $$;
+CREATE FUNCTION a_name() RETURNS name LANGUAGE sql VOLATILE AS
+    $$ SELECT (ARRAY[NULL, 'id', 'id', 'id', 'id', 'other', 'ctid', 'tableoid', '', 'public', 'fuzz_plain', 'postgres', 'none', 'pg_monitor',
+        'gone', 'a"b', '........pg.dropped.2........'])[1 + floor(random() * 17)::int]::name $$;
+CREATE FUNCTION a_time() RETURNS timestamptz LANGUAGE sql VOLATILE AS
+    $$ SELECT (ARRAY[NULL, 'infinity', '-infinity', '4714-11-24 00:00:00+00 BC', '294276-12-31 23:59:59.999999+00', '2000-01-01', 'now', 'tomorrow']
+        ::timestamptz[])[1 + floor(random() * 8)::int] $$;
+CREATE FUNCTION a_relation() RETURNS regclass LANGUAGE sql VOLATILE AS
+    $$ SELECT (ARRAY[NULL, '0', '1', '4294967295', 'fuzz.t_int', 'fuzz.t_int', 'fuzz.t_identity', 'fuzz.t_identity',
+        'fuzz.t_text', 'fuzz.t_text', 'fuzz."Ta b"', 'fuzz.t_part', 'fuzz.t_part_1',
+        'fuzz.t_small', 'fuzz.t_odd', 'fuzz.v', 'fuzz.t_int_pkey', 'pg_class', 'pg_authid',
+        'public.hilo', 'public.hilo_binding', 'fuzz.assigned']::regclass[])[1 + floor(random() * 22)::int] $$;
+CREATE FUNCTION a_function() RETURNS regprocedure LANGUAGE sql VOLATILE AS
+    $$ SELECT (ARRAY[NULL, '0', '4294967295', 'fuzz.taken_100(bigint)', 'fuzz.taken_always(bigint)',
+        'fuzz.taken_null(bigint)', 'fuzz.taken_error(bigint)', 'fuzz.taken_volatile(bigint)',
+        'fuzz.a_text()', 'abs(bigint)', 'public.hilo_nextval(text)']::regprocedure[])[1 + floor(random() * 11)::int] $$;
+
+-- An expression for an argument of a type; one that is not known is an error,
+-- so that a new one is added here.
+CREATE FUNCTION argument(type oid) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN CASE type::regtype
+        WHEN 'text'::regtype THEN 'fuzz.a_text()'
+        WHEN 'bigint'::regtype THEN 'fuzz.a_bigint()'
+        WHEN 'boolean'::regtype THEN 'fuzz.a_boolean()'
+        WHEN 'name'::regtype THEN 'fuzz.a_name()'
+        WHEN 'timestamptz'::regtype THEN 'fuzz.a_time()'
+        WHEN 'regclass'::regtype THEN 'fuzz.a_relation()'
+        WHEN 'regprocedure'::regtype THEN 'fuzz.a_function()'
+        WHEN 'public.hilo_column'::regtype THEN '''fuzz.t_int.id''::public.hilo_column'
+    END;
+END $$;
+
+--
+-- Tables, functions and roles that arguments name
+--
+CREATE TABLE t_int (id serial PRIMARY KEY, other text);
+CREATE TABLE t_identity (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, other text);
+CREATE TABLE t_text (id text COLLATE "C" PRIMARY KEY, other text);
+CREATE TABLE "Ta b" (id varchar(40) PRIMARY KEY, other bigint, gone int);
+ALTER TABLE "Ta b" DROP COLUMN gone;
+CREATE TABLE t_small (id smallint PRIMARY KEY);
+CREATE TABLE t_odd (id numeric PRIMARY KEY, other uuid);
+CREATE TABLE t_part (id bigint, other text) PARTITION BY RANGE (id);
+CREATE TABLE t_part_1 PARTITION OF t_part DEFAULT;
+CREATE VIEW v AS SELECT * FROM t_int;
+CREATE TABLE assigned (id text, other text DEFAULT public.hilo_next('canary_default'));
+CREATE TRIGGER assign BEFORE INSERT ON assigned FOR EACH ROW EXECUTE FUNCTION public.hilo_assign_id('id');
+INSERT INTO t_small VALUES (32000);
+INSERT INTO t_text VALUES ('t_text/7'), ('orders/1'), ('t_text/99999999999999999999'), ('');
+CREATE FUNCTION taken_100(bigint) RETURNS boolean STABLE LANGUAGE sql AS 'SELECT $1 < 100';
+CREATE FUNCTION taken_always(bigint) RETURNS boolean STABLE LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION taken_null(bigint) RETURNS boolean STABLE LANGUAGE sql AS 'SELECT NULL::boolean';
+CREATE FUNCTION taken_error(bigint) RETURNS boolean STABLE LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'taken_error'; END $$;
+CREATE FUNCTION taken_volatile(bigint) RETURNS boolean VOLATILE LANGUAGE sql AS 'SELECT public.hilo_nextval(''canary_taken'') < 0';
+GRANT ALL ON t_int, assigned TO PUBLIC;
+
+-- A schema of somebody who means no good.  What is called here says so.
+CREATE SCHEMA evil;
+GRANT ALL ON SCHEMA evil TO PUBLIC;
+DO $$
+DECLARE
+    trap text := 'LANGUAGE plpgsql AS $x$ BEGIN RAISE EXCEPTION USING ERRCODE = ''EVIL0'', MESSAGE = ''an object of another schema was used''; END $x$';
+    f record;
+BEGIN
+    CREATE TABLE evil.hilo (max bigint, collection text);
+    CREATE TABLE evil.hilo_identity (value bigint, name text);
+    CREATE TABLE evil.hilo_binding (collection text);
+    CREATE TABLE evil.pg_class (relname text);
+    CREATE TABLE evil.pg_extension (extname text);
+    CREATE DOMAIN evil.text AS pg_catalog.text CHECK (false);
+    CREATE DOMAIN evil.int8 AS pg_catalog.int8 CHECK (false);
+    FOR f IN
+        SELECT format('evil.%I(%s) RETURNS %s', proname,
+                (SELECT string_agg(format_type(t, NULL), ', ') FROM unnest(proargtypes) t),
+                CASE WHEN proretset THEN 'SETOF ' ELSE '' END || format_type(prorettype, NULL)) AS signature
+        FROM pg_proc
+        WHERE pronamespace = 'pg_catalog'::regnamespace AND prokind = 'f' AND NOT proargtypes::oid[] && ARRAY[2281, 2275, 2276]::oid[]
+          AND prorettype NOT IN (2281, 2275, 2249) AND proname IN ('nextval', 'setval', 'max', 'lower', 'upper', 'length', 'format', 'texteq', 'textcat',
+            'int8eq', 'int8lt', 'int8gt', 'int8pl', 'quote_ident', 'quote_literal', 'has_table_privilege', 'pg_get_serial_sequence', 'hashtext', 'starts_with',
+            'strpos', 'substr', 'replace', 'regexp_replace', 'abs', 'gen_random_uuid', 'pg_get_expr', 'format_type', 'to_regclass')
+    LOOP
+        EXECUTE 'CREATE FUNCTION ' || f.signature || ' ' || trap;
+    END LOOP;
+    EXECUTE 'CREATE FUNCTION evil.eq(pg_catalog.text, pg_catalog.text) RETURNS boolean ' || trap;
+    EXECUTE 'CREATE FUNCTION evil.cmp(bigint, bigint) RETURNS boolean ' || trap;
+    CREATE OPERATOR evil.= (FUNCTION = evil.eq, LEFTARG = pg_catalog.text, RIGHTARG = pg_catalog.text);
+    CREATE OPERATOR evil.~~ (FUNCTION = evil.eq, LEFTARG = pg_catalog.text, RIGHTARG = pg_catalog.text);
+    CREATE OPERATOR evil.= (FUNCTION = evil.cmp, LEFTARG = bigint, RIGHTARG = bigint);
+    CREATE OPERATOR evil.> (FUNCTION = evil.cmp, LEFTARG = bigint, RIGHTARG = bigint);
+    CREATE OPERATOR evil.< (FUNCTION = evil.cmp, LEFTARG = bigint, RIGHTARG = bigint);
+END $$;
+
+--
+-- Calls
+--
+CREATE TABLE functions AS
+    SELECT row_number() OVER (ORDER BY p.oid::regprocedure::text COLLATE "C")::int AS n, p.oid::regprocedure AS function,
+        p.oid::regprocedure::text ~ '(attach|detach|bind|configure|status|cached_ranges)\(' AS heavy
+    FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+        JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+    WHERE e.extname = 'hilo' AND p.prorettype <> 'trigger'::regtype
+        -- Input and output of the type are called with texts below.
+        AND NOT p.proname IN ('hilo_column_in', 'hilo_column_out');
+
+-- The errors that a call may end in: those of the reference, and P0001 (a
+-- function bound here) and 22P02 (no hilo_column).
+CREATE FUNCTION may_be(state text) RETURNS boolean LANGUAGE sql IMMUTABLE AS
+    $$ SELECT state IN ('22004', '22023', '2200H', '25000', '25006', '2BP01', '39P01', '40001', '42501', '42P01', '42703', '42704', '42883',
+        '42710', '42804', '42809', '55000', '55006', 'P0001', '22P02') $$;
+
+-- What is drawn from the collections named canary may come only once.  What is
+-- written here goes with the transaction, and so does what shown() has.
+CREATE TABLE shown (collection text, low bigint, high bigint);
+GRANT ALL ON shown TO PUBLIC;
+
+DO $$
+DECLARE
+    f record;
+    types oid[];
+    type oid;
+    params text;
+    vars text;
+    choice text;
+    list text;
+    texts text;
+    body text;
+BEGIN
+    FOR f IN SELECT * FROM fuzz.functions LOOP
+        SELECT proargtypes::oid[] INTO types FROM pg_proc WHERE oid = f.function;
+        params := ''; vars := ''; choice := ''; list := ''; texts := '''';
+        FOR i IN 1 .. coalesce(array_length(types, 1), 0) LOOP
+            type := types[i - 1 + array_lower(types, 1)];
+            IF fuzz.argument(type) IS NULL THEN
+                RAISE 'no arguments are known of type %', type::regtype;
+            END IF;
+            params := params || CASE WHEN i > 1 THEN ', ' ELSE '' END || format('a%s pg_catalog.%I', i, (SELECT typname FROM pg_type WHERE oid = type));
+            vars := vars || format('a%s %s; ', i, type::regtype);
+            choice := choice || format('a%s := %s; ', i, fuzz.argument(type));
+            list := list || CASE WHEN i > 1 THEN ', ' ELSE '' END || 'a' || i;
+            texts := texts || CASE WHEN i > 1 THEN ', ' ELSE '' END || '%';
+        END LOOP;
+        texts := texts || ''' ' || CASE WHEN list = '' THEN '' ELSE ', ' ||
+            (SELECT string_agg(format('left(quote_nullable(a%s), 300)', i), ', ') FROM generate_series(1, array_length(types, 1)) i) END;
+
+        body := format('BEGIN PERFORM public.%s(%s); RETURN NULL; EXCEPTION WHEN OTHERS THEN RETURN SQLSTATE; END', (SELECT proname FROM pg_proc WHERE oid = f.function), list);
+        EXECUTE format('CREATE FUNCTION fuzz.call_%s(%s) RETURNS pg_catalog.text LANGUAGE plpgsql AS %L', f.n, params, body);
+        EXECUTE format('CREATE FUNCTION fuzz.evil_%s(%s) RETURNS pg_catalog.text LANGUAGE plpgsql SET search_path = evil, pg_catalog AS %L', f.n, params, body);
+        -- It is not parallel safe at all: the workers must refuse by themselves.
+        EXECUTE format('CREATE FUNCTION fuzz.worker_%s(%s) RETURNS pg_catalog.text PARALLEL SAFE LANGUAGE plpgsql AS %L', f.n, params,
+            format('BEGIN PERFORM public.%s(%s); RETURN NULL; END', (SELECT proname FROM pg_proc WHERE oid = f.function), list));
+
+        EXECUTE format($run$
+            CREATE FUNCTION fuzz.run_%1$s(calls int, evil boolean) RETURNS int LANGUAGE plpgsql AS $x$
+            DECLARE
+                state text;
+                failed int := 0;
+                %2$s
+            BEGIN
+                FOR i IN 1 .. calls LOOP
+                    %3$s
+                    IF evil THEN
+                        state := fuzz.evil_%1$s(%4$s);
+                    ELSE
+                        state := fuzz.call_%1$s(%4$s);
+                    END IF;
+                    IF state IS NOT NULL THEN
+                        failed := failed + 1;
+                        IF NOT fuzz.may_be(state) THEN
+                            RAISE WARNING 'FINDING: %% of %5$s: %%', state, concat_ws(', ', 'evil ' || evil, %6$s);
+                        END IF;
+                    END IF;
+                END LOOP;
+                RETURN failed;
+            END $x$ $run$,
+            f.n, vars, choice, list, replace(f.function::text, '%', '%%'),
+            coalesce((SELECT string_agg(format('left(quote_nullable(a%s), 300)', i), ', ') FROM generate_series(1, array_length(types, 1)) i), ''''''));
+        EXECUTE format($run$
+            CREATE FUNCTION fuzz.in_worker_%1$s() RETURNS text LANGUAGE plpgsql AS $x$
+            DECLARE
+                result text;
+                %2$s
+            BEGIN
+                %3$s
+                EXECUTE 'SELECT max(fuzz.worker_%1$s(' || concat_ws(', ' %4$s) || ')) FROM fuzz.many WHERE n > 0' INTO result;
+                RETURN NULL;
+            EXCEPTION WHEN OTHERS THEN
+                IF NOT fuzz.may_be(SQLSTATE) THEN
+                    RAISE WARNING 'FINDING: %% in a worker: %5$s: %%', SQLSTATE, SQLERRM;
+                END IF;
+                RETURN SQLSTATE;
+            END $x$ $run$,
+            f.n, vars, choice,
+            coalesce((SELECT string_agg(format(', coalesce(quote_literal(a%1$s), ''NULL'') || ''::%2$s''', i, types[i - 1 + array_lower(types, 1)]::regtype), '') FROM generate_series(1, array_length(types, 1)) i), ''),
+            replace(f.function::text, '%', '%%'));
+    END LOOP;
+END $$;
+
+CREATE TABLE many AS SELECT generate_series(1, 100) AS n;
+GRANT SELECT ON many TO PUBLIC;
+ANALYZE many;
+
+--
+-- Between the calls
+--
+
+-- Other settings: extremes, mostly.
+CREATE FUNCTION change_settings() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    sizes CONSTANT text[] := '{1,2,32,1000,1048576,2147483647}';
+    times CONSTANT text[] := '{0,1,1000,2147483647}';
+    odd text := convert_from(CASE getdatabaseencoding() WHEN 'UTF8' THEN '\xc2b7'::bytea ELSE '\xb7' END, getdatabaseencoding());
+BEGIN
+    PERFORM set_config('hilo.range_size', sizes[1 + floor(random() * 6)::int], true),
+        set_config('hilo.max_range_size', sizes[1 + floor(random() * 6)::int], true),
+        set_config('hilo.range_duration', times[1 + floor(random() * 4)::int], true),
+        set_config('hilo.client_range_duration', times[1 + floor(random() * 4)::int], true),
+        set_config('hilo.auto_create', (random() < 0.8)::text, true),
+        set_config('hilo.node_tag', (ARRAY['A', '', '_', repeat('Z', 32)])[1 + floor(random() * 4)::int], true),
+        set_config('hilo.server_prefix', (ARRAY['', '', 'North/', repeat('x', 127) || '/', '-'])[1 + floor(random() * 5)::int], true),
+        set_config('hilo.identity_parts_separator', (ARRAY['/', '/', '/', '-', ' ', '''', odd])[1 + floor(random() * 7)::int], true),
+        set_config('synchronous_commit', (ARRAY['on', 'off', 'local'])[1 + floor(random() * 3)::int], true);
+END $$;
+
+-- Draw in all ways from the collections that nobody seeds or drops.
+CREATE FUNCTION draw_canaries() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    name text;
+    number bigint;
+    low bigint;
+    high bigint;
+BEGIN
+    FOR i IN 1 .. 20 LOOP
+        name := 'canary_' || floor(random() * 3)::int;
+        CASE floor(random() * 7)::int
+            WHEN 0 THEN number := public.hilo_number(public.hilo_next(name, 'A'));
+            WHEN 1 THEN number := public.hilo_number(public.hilo_document_id(name));
+            WHEN 2 THEN
+                SELECT r.low, r.high INTO low, high FROM public.hilo_reserve(name, 1) r;
+                INSERT INTO fuzz.shown VALUES (name, low, high);
+                CONTINUE;
+            WHEN 3 THEN
+                SELECT r.low, r.high INTO low, high FROM public.hilo_next_range(name, 7) r;
+                INSERT INTO fuzz.shown VALUES (name, low, high);
+                CONTINUE;
+            WHEN 4 THEN PERFORM public.hilo_release(name); CONTINUE;
+            WHEN 5 THEN number := public.hilo_next_hi(name, 1);
+            ELSE number := public.hilo_nextval(name);
+        END CASE;
+        INSERT INTO fuzz.shown VALUES (name, number, number);
+    END LOOP;
+END $$;
+
+-- What a counter was at the end of the last batch.
+CREATE TABLE counters_before AS SELECT 'hilo' AS kind, * FROM public.hilo LIMIT 0;
+
+-- Is all as it should be?
+CREATE PROCEDURE check_state() LANGUAGE plpgsql AS $$
+DECLARE
+    bad text;
+    number bigint;
+BEGIN
+    CREATE TEMP TABLE counters_now ON COMMIT DROP AS
+        SELECT 'hilo' AS kind, * FROM public.hilo UNION ALL SELECT 'identity', * FROM public.hilo_identity;
+    FOR bad IN
+        SELECT format('%s %s: max %s of %s, ever %s; before %s, ever %s', n.kind, quote_literal(left(n.collection, 60)), n.max, n.max_value, n.max_ever, b.max, b.max_ever)
+        FROM counters_now n LEFT JOIN fuzz.counters_before b USING (kind, collection)
+        WHERE n.max < 0 OR n.max > n.max_value OR n.max > n.max_ever OR n.max_ever < b.max_ever OR n.changes < b.changes
+           -- Only a seed or a drop lowers it, and they make a new incarnation.
+           OR n.incarnation = b.incarnation AND n.max::numeric + n.given_back < b.max::numeric + b.given_back
+        UNION ALL
+        SELECT format('%s %s is gone', b.kind, quote_literal(left(b.collection, 60)))
+        FROM fuzz.counters_before b LEFT JOIN counters_now n USING (kind, collection) WHERE n.kind IS NULL
+        UNION ALL
+        SELECT format('%s rows of %s %s', count(*), kind, collection) FROM counters_now GROUP BY kind, collection HAVING count(*) > 1
+        UNION ALL
+        SELECT format('%s shown twice: %s to %s, and %s', collection, low, high, before)
+        FROM (SELECT *, lag(high) OVER (PARTITION BY collection ORDER BY low, high) AS before FROM fuzz.shown) s WHERE low <= before
+        UNION ALL
+        SELECT format('%s shows %s, above %s', s.collection, s.high, n.max)
+        FROM (SELECT collection, max(high) AS high FROM fuzz.shown GROUP BY collection) s
+            LEFT JOIN counters_now n ON n.kind = 'hilo' AND n.collection = s.collection
+        WHERE n.max IS NULL OR n.max < s.high
+    LOOP
+        RAISE WARNING 'FINDING: %', bad;
+    END LOOP;
+    TRUNCATE fuzz.counters_before;
+    INSERT INTO fuzz.counters_before SELECT * FROM counters_now;
+    PERFORM public.hilo_nextval('canary_end'), public.next_identity('canary_end'), public.next_server_side_id('a/');
+    SELECT count(*) INTO number FROM public.hilo_status;
+    SELECT count(*) INTO number FROM public.hilo_cached_ranges;
+    COMMIT;
+END $$;
+
+-- Rows by hand, tables with our triggers, cursors, input of the type.
+CREATE FUNCTION statements(count int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+    names CONSTANT text[] := ARRAY['hilo', 'hilo_identity'];
+    statement text;
+    failed int := 0;
+    c refcursor;
+BEGIN
+    FOR i IN 1 .. count LOOP
+        statement := CASE floor(random() * 12)::int
+            WHEN 0 THEN format('INSERT INTO public.hilo (max, max_value, collection, claim_rate, created_at, claimed_at, given_back, dropped)
+                VALUES (coalesce(%L, 0), coalesce(%L, 1), %L, %L, coalesce(%L, now()), coalesce(%L, now()), coalesce(%L, 0), %L)',
+                fuzz.a_bigint(), fuzz.a_bigint(), fuzz.a_text(), (ARRAY['0', 'NaN', 'Infinity', '-1', '1e308', '5'])[1 + floor(random() * 6)::int],
+                fuzz.a_time(), fuzz.a_time(), fuzz.a_bigint(), random() < 0.1)
+            WHEN 1 THEN format('INSERT INTO public.hilo_identity (value, name, node_tag, range_size) VALUES (coalesce(%L, 0), %L, %L, coalesce(%L, 0))', fuzz.a_bigint(), fuzz.a_text(), fuzz.a_name(), fuzz.a_bigint())
+            WHEN 2 THEN format('INSERT INTO public.hilo_binding (collection, id_column, taken, granted_to, attached, replaced) VALUES (%L, %L, %L, %L, %L, %L)',
+                fuzz.a_text(), (ARRAY[NULL, 'fuzz.t_int.id', 'fuzz.t_text.id'])[1 + floor(random() * 3)::int], fuzz.a_text(), fuzz.a_name(), fuzz.a_boolean(), fuzz.a_text())
+            WHEN 3 THEN format('SELECT public.hilo_column_out(%L::public.hilo_column)', fuzz.a_text())
+            WHEN 4 THEN format('%s public.%s', (ARRAY['DELETE FROM', 'TRUNCATE', 'DELETE FROM ONLY'])[1 + floor(random() * 3)::int], names[1 + floor(random() * 2)::int])
+            WHEN 5 THEN format('UPDATE public.%s SET changes = 0 WHERE random() < 2', names[1 + floor(random() * 2)::int])
+            WHEN 6 THEN format('INSERT INTO fuzz.assigned (id) VALUES (%L)', fuzz.a_text())
+            WHEN 7 THEN format('INSERT INTO fuzz.t_identity (id) OVERRIDING SYSTEM VALUE VALUES (%L) ON CONFLICT DO NOTHING', fuzz.a_bigint())
+            WHEN 8 THEN format('INSERT INTO fuzz.t_text (id) VALUES (%L) ON CONFLICT DO NOTHING', 't_text/' || coalesce(fuzz.a_bigint(), 5))
+            WHEN 9 THEN format('UPDATE fuzz.t_int SET id = %s WHERE id IN (SELECT min(id) FROM fuzz.t_int)', floor(random() * 2147483647)::bigint)
+            WHEN 10 THEN 'INSERT INTO fuzz.t_int (other) SELECT ''x'' FROM generate_series(1, 5)'
+            ELSE NULL
+        END;
+        BEGIN
+            IF statement IS NULL THEN
+                OPEN c FOR SELECT public.hilo_next(x), public.hilo_nextval(x) FROM unnest(ARRAY['orders', 'users', fuzz.a_text()]) x;
+                MOVE 2 FROM c;
+                MOVE 2 FROM c;
+                CLOSE c;
+            ELSE
+                EXECUTE statement;
+            END IF;
+        EXCEPTION WHEN OTHERS THEN
+            failed := failed + 1;
+            -- Of the server: a text is too long for a column or an index, a value not unique, or NULL where a row needs one.
+            IF NOT fuzz.may_be(SQLSTATE) AND SQLSTATE NOT IN ('22001', '54000', '23505', '23502', '23514', '22003') THEN
+                RAISE WARNING 'FINDING: % (%) in: %', SQLSTATE, SQLERRM, left(statement, 400);
+            END IF;
+        END;
+    END LOOP;
+    RETURN failed;
+END $$;
+
+-- One batch: the functions in turn, as somebody, with some settings.
+CREATE FUNCTION batch(seed float8, calls int, may_write boolean) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    f record;
+    failed int := 0;
+    result int;
+    done int := 0;
+    count int;
+    role text;
+    state text;
+BEGIN
+    PERFORM setseed(seed);
+    FOR f IN SELECT * FROM fuzz.functions ORDER BY random() LOOP
+        IF random() < 0.3 THEN
+            PERFORM fuzz.change_settings();
+        END IF;
+        role := (ARRAY['none', 'none', 'none', 'none', 'fuzz_plain', 'fuzz_member'])[1 + floor(random() * 6)::int];
+        PERFORM set_config('role', role, true);
+        count := calls / CASE WHEN f.heavy THEN 30 ELSE 1 END;
+        EXECUTE format('SELECT fuzz.run_%s($1, random() < 0.3)', f.n) INTO result USING count;
+        failed := failed + result;
+        done := done + count;
+        IF random() < 0.05 THEN
+            EXECUTE format('SELECT fuzz.in_worker_%s()', f.n) INTO state;
+            failed := failed + (state IS NOT NULL)::int;
+            done := done + 1;
+        END IF;
+        PERFORM set_config('role', 'none', true);
+    END LOOP;
+    failed := failed + fuzz.statements(calls / 20);
+    done := done + calls / 20;
+    PERFORM set_config('hilo.identity_parts_separator', '/', true), set_config('hilo.server_prefix', '', true), set_config('hilo.auto_create', 'on', true),
+        set_config('hilo.max_range_size', '1048576', true);
+    IF may_write THEN
+        PERFORM fuzz.draw_canaries();
+    END IF;
+    RETURN format('calls %s failed %s', done, failed);
+END $$;
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA fuzz TO PUBLIC;
+CALL check_state();
