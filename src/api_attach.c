@@ -242,7 +242,8 @@ number_of(const FloorSite *site, Datum value)
 	id = DatumGetTextPP(value);
 	if (VARSIZE_ANY_EXHDR(id) <= (Size) site->start_len ||
 		memcmp(VARDATA_ANY(id), site->start, site->start_len) != 0 ||
-		!hilo_document_id_number(VARDATA_ANY(id), VARSIZE_ANY_EXHDR(id),
+		!hilo_document_id_number(VARDATA_ANY(id) + site->start_len,
+								 VARSIZE_ANY_EXHDR(id) - site->start_len,
 								 &number))
 		return 0;
 	return number;

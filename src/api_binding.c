@@ -15,6 +15,7 @@
 #include "api.h"
 #include "binding.h"
 #include "documents.h"
+#include "failure_point.h"
 #include "free_search.h"
 #include "identity.h"
 
@@ -194,6 +195,7 @@ next_free(HiloCounter *identity, int *tries)
 							   last + 1, limit)));
 		if (!hilo_documents_are_bound(documents))
 			check_may_jump(identity, last, number);
+		HILO_FAILURE_POINT("free number found");
 	} while (!hilo_counter_claim_number(identity, number));
 
 	hilo_documents_close(documents);

@@ -37,6 +37,7 @@
 #include "catalog.h"
 #include "compat.h"
 #include "document_id.h"
+#include "failure_point.h"
 #include "id_type.h"
 #include "settings.h"
 
@@ -471,8 +472,10 @@ column_floor(const Switch *change, HiloName collection)
 	{
 		len = hilo_document_id_start(start, collection.data, collection.len,
 									 hilo_identity_parts_separator, "");
-		sql = psprintf("SELECT pg_catalog.max(%s.hilo_number(%s::pg_catalog.text)) FROM %s WHERE pg_catalog.starts_with(%s::pg_catalog.text, %s)",
-					   change->hilo, change->quoted_name, change->table,
+		/* Behind the collection: that may look like a number itself. */
+		sql = psprintf("SELECT pg_catalog.max(%s.hilo_number(pg_catalog.substr(%s::pg_catalog.text, %d))) FROM %s WHERE pg_catalog.starts_with(%s::pg_catalog.text, %s)",
+					   change->hilo, change->quoted_name,
+					   pg_mbstrlen_with_len(start, len) + 1, change->table,
 					   change->quoted_name,
 					   quote_literal_cstr(pnstrdup(start, len)));
 	}
@@ -765,7 +768,9 @@ hilo_attach_column(const HiloColumn *column, HiloName collection, bool named)
 
 	/* The counter last: it changes for good. */
 	bind_column(change, collection, before, replaced);
+	HILO_FAILURE_POINT("column bound");
 	max = adopt_counter(change, collection, floor);
+	HILO_FAILURE_POINT("counter adopted");
 	end_switch(change);
 	return max;
 }

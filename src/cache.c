@@ -17,6 +17,7 @@
 #include "utils/timestamp.h"
 
 #include "cache.h"
+#include "failure_point.h"
 #include "settings.h"
 
 /* Everything of this module lies here, and stays. */
@@ -92,6 +93,7 @@ hilo_cache_release(HiloCacheEntry *entry)
 	if (unused > 0)
 		went_back = hilo_counter_give_back(&entry->counter, &entry->claim,
 										   entry->last, proc_exit_inprogress);
+	HILO_KILL_POINT("given back");
 	hilo_cache_forget(entry);
 	return went_back ? unused : 0;
 }
@@ -230,6 +232,7 @@ release_at_exit(int code, Datum arg)
 
 	AbortOutOfAnyTransaction();
 	StartTransactionCommand();
+	HILO_FAILURE_POINT("at exit");
 	(void) hilo_cache_release_all();
 	CommitTransactionCommand();
 }
@@ -391,6 +394,7 @@ hilo_cache_refill(HiloCacheEntry *entry)
 	request.alignment = 1;
 	request.floor = 0;
 	hilo_counter_claim(&entry->counter, &request, HILO_FOR_BACKEND, &claim);
+	HILO_FAILURE_POINT("claimed");
 
 	entry->claim = claim;
 	entry->size = claim.range.high - claim.range.low + 1;

@@ -32,6 +32,7 @@
 
 #include "compat.h"
 #include "counter.h"
+#include "failure_point.h"
 #include "rate.h"
 #include "settings.h"
 #include "tuple.h"
@@ -345,6 +346,7 @@ create_and_lock_row(RowChange *change, HiloCounter *counter)
 	}
 
 	insert_row(change->rel, counter);
+	HILO_FAILURE_POINT("row inserted");
 
 	change->created = true;
 	if (!lock_row(change, counter))
@@ -441,6 +443,7 @@ finish_change(RowChange *change)
 		PageGetItem(page, PageGetItemId(page, change->offset));
 	XLogRecPtr	lsn;
 
+	HILO_KILL_POINT("row locked");
 	change->row.changes++;
 	memcpy((char *) header + header->t_hoff, &change->row,
 		   HILO_COUNTER_ROW_SIZE);
@@ -448,6 +451,7 @@ finish_change(RowChange *change)
 		header->t_infomask |= HEAP_XMIN_FROZEN;
 
 	lsn = GenericXLogFinish(state);
+	HILO_KILL_POINT("row changed");
 	release_locks(change);
 	return lsn;
 }
@@ -471,10 +475,12 @@ flush_change(XLogRecPtr lsn)
 	if (XLogRecPtrIsInvalid(lsn))
 		return;
 
+	HILO_FAILURE_POINT("before flush");
 	/* Where the server itself says what it waits for, that is what shows. */
 	pgstat_report_wait_start(hilo_wait_event("HiloFlush", &wait_event));
 	XLogFlush(lsn);
 	pgstat_report_wait_end();
+	HILO_FAILURE_POINT("after flush");
 
 	HOLD_INTERRUPTS();
 	SyncRepWaitForLSN(lsn, false);
@@ -785,7 +791,7 @@ finish_new_incarnation(RowChange *change, int64 incarnation)
 
 	change->row.incarnation = incarnation;
 	lsn = finish_change(change);
-
+	HILO_KILL_POINT("before announcement");
 	hilo_catalog_announce(table);
 	flush_change(lsn);
 }

@@ -453,6 +453,17 @@ try_any_id(void)
 	free(id);
 }
 
+/*
+ * Can what an id starts with be read as number and hyphen?  Who does not know
+ * the tag takes 5-x_10 for number 5 with the tag x_10.
+ */
+static bool
+is_ambiguous(const char *start, int len, int tag_len)
+{
+	return tag_len > 0 ? hilo_ends_with(start, len, "-") :
+		memchr(start, '-', len) != NULL;
+}
+
 static void
 try_built_id(void)
 {
@@ -493,6 +504,7 @@ try_built_id(void)
 			char		start[HILO_MAX_START_LEN];
 			char		suffix[1 + HILO_MAX_TAG_LEN] = "-";
 			int			start_len;
+			int			rest_start;
 			char	   *before;
 			text	   *id;
 			int64		again;
@@ -508,10 +520,14 @@ try_built_id(void)
 				memset(before + start_len, 'x', HILO_READABLE - start_len);
 			id = hilo_build_id(before, start_len, number, suffix, tag_len > 0 ? tag_len + 1 : 0);
 
-			/* Where hyphens separate, 5-10 is number 5 with the tag 10. */
-			if (before[start_len - 1] != '-')
-				MUST(hilo_document_id_number(VARDATA(id), VARSIZE(id) - VARHDRSZ, &again) &&
-					 again == number);
+			rest_start = len + strlen(separator);
+			MUST(is_ambiguous(before, start_len, tag_len) ||
+				 (hilo_document_id_number(VARDATA(id), VARSIZE(id) - VARHDRSZ, &again) &&
+				  again == number));
+			MUST(is_ambiguous(prefix, strlen(prefix), tag_len) ||
+				 (hilo_document_id_number(VARDATA(id) + rest_start,
+										  VARSIZE(id) - VARHDRSZ - rest_start, &again) &&
+				  again == number));
 			free(before);
 			free(id);
 		}

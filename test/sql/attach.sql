@@ -430,6 +430,16 @@ INSERT INTO texts VALUES ('texts/North/30-B'), (hilo_next('texts', 'C')) RETURNI
 RESET hilo.server_prefix;
 INSERT INTO texts VALUES ('texts/9223372036854775807-A'), ('texts/9223372036854775808-A');
 SELECT max_of('texts') < 100 AS stays;
+-- A collection whose name could be read as number and hyphen.
+SET hilo.node_tag = '';
+SET hilo.identity_parts_separator = '_';
+CREATE TABLE texts_2024 (id text);
+INSERT INTO texts_2024 VALUES ('2024-texts_5000');
+SELECT hilo_attach('texts_2024', 'id', '2024-texts');
+INSERT INTO texts_2024 VALUES ('2024-texts_6000');
+INSERT INTO texts_2024 DEFAULT VALUES RETURNING id;
+RESET hilo.node_tag;
+RESET hilo.identity_parts_separator;
 
 -- Beyond half of the numbers left, which would be lost: not raised, and one warning a statement.
 CREATE TABLE small (id smallint);

@@ -107,35 +107,17 @@ sub new_server
 	return $node;
 }
 
-# Build the extension without the flush of a claim; returns the folder with
-# the library.
-sub build_without_flush
+# Take the flush of a claim out of the code.
+sub remove_flush
 {
-	my $top = dirname(__FILE__) . '/../..';
-	my $tree = "$dir/mutant";
-	my @make = ('make', '-s', 'with_llvm=no');
-
-	mkdir $_ for $tree, map { "$tree/$_" } qw(src sql);
-	for my $file (map { glob "$top/$_" }
-		qw(Makefile hilo.control src/*.c src/*.h sql/*.sql))
-	{
-		append_to_file($tree . substr($file, length $top), slurp_file($file));
-	}
+	my ($tree) = @_;
 
 	my $code = slurp_file("$tree/src/counter.c");
 	my $flushes = $code =~ s/^\tXLogFlush\(lsn\);\n//mg;
 	is($flushes, 1, 'one line of the code flushes claims');
 	unlink "$tree/src/counter.c";
 	append_to_file("$tree/src/counter.c", $code);
-
-	# make must not take the outer one for its parent.
-	delete local @ENV{qw(MAKEFLAGS MAKELEVEL MFLAGS)};
-	my ($pg_config) = grep { -x } map { "$_/pg_config" } split /:/, $ENV{PATH};
-	system_or_bail(@make, '-C', $tree, "PG_CONFIG=$pg_config");
-	system_or_bail(@make, '-C', $tree, "PG_CONFIG=$pg_config", 'install',
-		"DESTDIR=$dir/dest");
-	chomp(my $libdir = `'$pg_config' --pkglibdir`);
-	return "$dir/dest$libdir";
+	return;
 }
 
 #
@@ -178,7 +160,7 @@ $node = new_server('sequence', '', 'CREATE SEQUENCE orders; CREATE SEQUENCE user
 cmp_ok(scalar @$repeats, '>', 0, 'the same with sequences: numbers come twice');
 note(scalar(@$repeats) . ' repeats');
 
-my $libdir = build_without_flush();
+my $libdir = build_variant("$dir/mutant", \&remove_flush);
 $node = new_server('no_flush', "dynamic_library_path = '$libdir:\$libdir'\n",
 	'CREATE EXTENSION hilo');
 $node->start;

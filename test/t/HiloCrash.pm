@@ -5,6 +5,7 @@
 #   client_script(...)        what a client of a crash test does
 #   crash_round(...)          clients draw, the server is killed
 #   lines_of($file)           the lines that a client has logged
+#   build_variant($dir, ...)  build and install the extension in another way
 #   HiloCrash::Session        a psql that stays connected, also one that waits
 package HiloCrash;
 
@@ -12,12 +13,14 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use File::Basename qw(dirname);
 use IPC::Run ();
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw(kill_server wait_until server_processes client_script crash_round lines_of);
+our @EXPORT = qw(kill_server wait_until server_processes client_script crash_round lines_of
+  build_variant);
 
 my $TIMEOUT = 120;
 
@@ -155,6 +158,33 @@ sub crash_round
 		diag(slurp_file("$_.err")) for @logs;
 	}
 	return map { lines_of("$_.out") } @logs;
+}
+
+# Build a copy of the extension below $dir, after $edit->(its folder), with more
+# options for make; returns the folder with the library.
+sub build_variant
+{
+	my ($dir, $edit, @options) = @_;
+	my $top = dirname(__FILE__) . '/../..';
+	my $tree = "$dir/tree";
+
+	mkdir $_ for $dir, $tree, map { "$tree/$_" } qw(src sql);
+	for my $file (map { glob "$top/$_" }
+		qw(Makefile hilo.control src/*.c src/*.h sql/*.sql))
+	{
+		append_to_file($tree . substr($file, length $top), slurp_file($file));
+	}
+	$edit->($tree) if $edit;
+
+	# make must not take the outer one for its parent.
+	delete local @ENV{qw(MAKEFLAGS MAKELEVEL MFLAGS)};
+	my ($pg_config) = grep { -x } map { "$_/pg_config" } split /:/, $ENV{PATH};
+	my @make = ('make', '-s', '-C', $tree, 'with_llvm=no',
+		"PG_CONFIG=$pg_config", @options);
+	system_or_bail(@make);
+	system_or_bail(@make, 'install', "DESTDIR=$dir/dest");
+	chomp(my $libdir = `'$pg_config' --pkglibdir`);
+	return "$dir/dest$libdir";
 }
 
 package HiloCrash::Session;

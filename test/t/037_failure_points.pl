@@ -1,0 +1,303 @@
+# Fail anywhere: an error, a cancel or a kill -9 at each step of each change leaves at most a gap, and nobody waiting.
+use strict;
+use warnings;
+
+use File::Basename qw(dirname);
+use lib dirname(__FILE__);
+use HiloCrash;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $libdir = build_variant(PostgreSQL::Test::Utils::tempdir . '/points',
+	undef, 'PROFILE=-DHILO_FAILURE_POINTS');
+my $node = PostgreSQL::Test::Cluster->new('points');
+$node->init;
+$node->append_conf('postgresql.conf', <<"SETTINGS");
+dynamic_library_path = '$libdir:\$libdir'
+restart_after_crash = on
+# What is not flushed on purpose is lost.
+wal_writer_delay = 10s
+autovacuum = off
+checkpoint_timeout = 1h
+# Much room, so that each statement draws from a claim of its own.
+hilo.range_size = 4
+hilo.range_duration = 0
+SETTINGS
+$node->start;
+$node->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION hilo;
+CREATE EXTENSION amcheck;
+SELECT hilo_nextval('other');
+CREATE TABLE documents (id bigint PRIMARY KEY);
+INSERT INTO documents SELECT generate_series(1, 10);
+SQL
+
+# What fails, NAME being a counter of its own for each time: the statement and
+# what comes before it in the session; how numbers are drawn then; whether it
+# may bring shown numbers back; and the places at which it fails, and how.
+my @flush = (
+	'row changed' => 'kill', 'before flush' => 'error wait kill',
+	'after flush' => 'error wait kill');
+my @seed = (
+	'row locked' => 'kill', 'row changed' => 'kill',
+	'before announcement' => 'kill', 'before flush' => 'error kill',
+	'after flush' => 'error');
+my $bind = "SELECT hilo_bind('NAME', 'documents', 'id')";
+my $table = 'CREATE TABLE NAME (id serial PRIMARY KEY); INSERT INTO NAME DEFAULT VALUES';
+my @changes = (
+	{
+		what => 'first draw', sql => "SELECT hilo_nextval('NAME')",
+		at => [ 'row inserted' => 'error wait kill', 'row locked' => 'kill', @flush,
+			'claimed' => 'error wait kill' ],
+	},
+	{
+		what => 'draw', before => "SELECT hilo_seed('NAME', 7)",
+		sql => "SELECT hilo_next('NAME')",
+		at => [ 'row locked' => 'kill', @flush, 'claimed' => 'error wait kill' ],
+	},
+	{
+		what => 'reserve', before => "SELECT hilo_nextval('NAME')",
+		sql => "SELECT hilo_reserve('NAME', 3)",
+		at => [ 'before flush' => 'error kill', 'after flush' => 'error' ],
+	},
+	{
+		what => 'range of a client', before => "SELECT hilo_nextval('NAME')",
+		sql => "SELECT hilo_next_range('NAME')",
+		at => [ 'before flush' => 'error kill', 'after flush' => 'error' ],
+	},
+	{
+		what => 'identity', draw => "SELECT next_identity_for('NAME')",
+		before => "SELECT next_identity_for('NAME')",
+		sql => "SELECT next_identity('NAME')",
+		at => [ 'row locked' => 'kill', @flush ],
+	},
+	{
+		what => 'first identity', draw => "SELECT next_identity_for('NAME')",
+		sql => "SELECT next_identity('NAME')",
+		at => [ 'row inserted' => 'error wait kill', @flush ],
+	},
+	{
+		what => 'server-side id',
+		draw => "SELECT hilo_number(next_server_side_id('NAME/'))",
+		sql => "SELECT next_server_side_id('NAME/')",
+		at => [ 'row locked' => 'kill', @flush ],
+	},
+	{
+		what => 'free identity', before => $bind,
+		draw => "SELECT next_identity_free_for('NAME')", pattern => qr/(\d+),/,
+		sql => "SELECT next_identity_free('NAME')",
+		at => [ 'free number found' => 'error wait kill', 'row locked' => 'kill', @flush ],
+	},
+	{
+		what => 'give back', before => "SELECT hilo_nextval('NAME')",
+		sql => "SELECT hilo_release('NAME')",
+		at => [ 'row locked' => 'kill', 'row changed' => 'kill', 'given back' => 'kill' ],
+	},
+	{
+		what => 'return', before => "SELECT hilo_next_range('NAME', 8)",
+		sql => "SELECT hilo_return_range('NAME', 3, 8)",
+		at => [ 'row locked' => 'kill', 'row changed' => 'kill' ],
+	},
+	{
+		what => 'seed', before => "SELECT hilo_nextval('NAME')",
+		sql => "SELECT hilo_seed('NAME', 40)", at => \@seed,
+	},
+	{
+		what => 'forced seed', before => "SELECT hilo_nextval('NAME')",
+		sql => "SELECT hilo_seed('NAME', 0, true)", again => 1, at => \@seed,
+	},
+	{
+		what => 'drop', before => "SELECT hilo_nextval('NAME')",
+		sql => "SELECT hilo_drop('NAME')", again => 1, at => \@seed,
+	},
+	{
+		what => 'configure', before => "SELECT hilo_nextval('NAME')",
+		sql => "SELECT hilo_configure('NAME', range_size => 9, node_tag => 'T')",
+		at => [ 'row locked' => 'kill', 'row changed' => 'kill',
+			'before flush' => 'error wait kill', 'after flush' => 'error' ],
+	},
+	{
+		what => 'bind', before => "SELECT hilo_nextval('NAME')", sql => $bind,
+		at => [ 'row changed' => 'kill', 'before flush' => 'error wait kill' ],
+	},
+	{
+		what => 'attach', before => $table, sql => "SELECT hilo_attach('NAME')",
+		table => 1,
+		at => [ 'column bound' => 'error wait kill', 'row locked' => 'kill',
+			'before announcement' => 'kill', 'before flush' => 'error kill',
+			'counter adopted' => 'error wait kill' ],
+	},
+	{
+		what => 'id by hand', before => "$table; SELECT hilo_attach('NAME')",
+		sql => 'INSERT INTO NAME VALUES (30)', table => 1,
+		at => [ 'row locked' => 'kill', 'row changed' => 'kill' ],
+	},
+	{
+		what => 'exit', before => "SELECT hilo_nextval('NAME')", sql => '\q',
+		at => [ 'at exit' => 'error kill', 'row locked' => 'kill',
+			'row changed' => 'kill', 'given back' => 'kill' ],
+	});
+
+my $GAP = 60;    # more than all that a case claims
+my $times = 0;
+
+# The number in what a session says, which it must say.
+sub number
+{
+	my ($output, $pattern) = @_;
+
+	return $output =~ ($pattern // qr/(\d+)/) ? $1 : "none in '$output'";
+}
+
+# Draw in a session, which must neither fail nor wait.
+sub draw
+{
+	my ($session, $sql, $pattern) = @_;
+	my ($out, $err) = $session->query($sql);
+
+	return number($out || $err, $pattern);
+}
+
+# Let one thing fail at one place in one way; returns what is wrong then.
+sub wrong_after
+{
+	my ($change, $point, $way) = @_;
+	my $name = 't' . ++$times;
+	my ($before, $sql, $draw) = map { ($_ // '') =~ s/NAME/$name/gr } (
+		$change->{before}, $change->{sql},
+		$change->{draw} // "SELECT hilo_nextval('NAME')");
+	my $pattern = $change->{pattern};
+	my $insert = "INSERT INTO $name DEFAULT VALUES RETURNING id";
+	my (@wrong, @shown);
+	my $session = HiloCrash::Session->new($node);
+	my $other = HiloCrash::Session->new($node, 'statement_timeout=20s');
+
+	$other->query("SELECT hilo_nextval('other')");
+	if ($before)
+	{
+		my $out = $session->query($before);
+		push @shown, $out =~ /(\d+)\s*$/ ? $1 : () if $before =~ /next(val|_identity_for)\(/;
+		push @shown, 1 .. 3 if $before =~ /next_range/;
+		$session->query("SELECT hilo_nextval('$name')") if $before =~ /attach/;
+	}
+	$session->query("SET test.failure_point = '$point:$way'");
+
+	if ($way eq 'kill' || $sql eq '\q')
+	{
+		my $other_pid = $other->pid;
+
+		$session->start($sql);
+		eval { $session->result; };
+		push @wrong, "nothing happened at $point" unless $@;
+		$session->finish;
+		if ($way eq 'kill')
+		{
+			# The postmaster ends all others, and starts anew.
+			wait_until('the server starts anew', sub { !kill 0, $other_pid });
+			wait_until('the server is there', sub {
+				$node->psql('postgres', 'SELECT 1') == 0 });
+			eval { $other->finish };
+			$other = HiloCrash::Session->new($node, 'statement_timeout=20s');
+		}
+		else
+		{
+			wait_until('the session is gone', sub { !kill 0, $session->pid });
+		}
+	}
+	elsif ($way eq 'error')
+	{
+		my (undef, $err) = $session->query($sql);
+		push @wrong, "said $err" unless $err =~ /XX000: failure at \Q$point\E/;
+	}
+	else
+	{
+		# Nobody waits for one who stands still; who creates lets no other create.
+		my $pid = $session->pid;
+
+		$session->start($sql);
+		wait_until('the session has come there', sub {
+			$node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE pid = $pid AND state = 'active' AND query LIKE '%$name%'") });
+		for (1 .. 2)
+		{
+			my $number = draw($other, "SELECT hilo_release('other'), hilo_nextval('other')", qr/\|(\d+)/);
+			push @wrong, "other is $number" unless $number =~ /^\d+$/;
+			next if $point eq 'row inserted' || $change->{table};
+			push @shown, draw($other, $draw, $pattern);
+		}
+		$other->query("SELECT pg_cancel_backend($pid)");
+		my (undef, $err) = $session->result;
+		push @wrong, "said $err" unless $err =~ /57014/;
+	}
+
+	# All go on: the session itself, the other one and a new one.
+	my $new = HiloCrash::Session->new($node, 'statement_timeout=20s');
+	my @alive = ($other, $new);
+	unless ($way eq 'kill' || $sql eq '\q')
+	{
+		unshift @alive, $session;
+		$session->query('RESET test.failure_point; SET statement_timeout = 20000');
+	}
+	my @next;
+	for (1 .. 3)
+	{
+		push @next, draw($_, $draw, $pattern) for @alive;
+	}
+	if ($change->{table})
+	{
+		my @ids = map { draw($_, $insert) } @alive;
+		push @wrong, "inserts @ids" if grep { !/^\d+$/ } @ids;
+		my $attached = $new->query("SELECT count(*) FROM hilo_binding WHERE collection = '$name'");
+		my $trigger = $new->query("SELECT count(*) FROM pg_trigger WHERE tgrelid = '$name'::regclass");
+		push @wrong, 'half attached' unless $attached eq $trigger;
+		push @next, @ids if $attached;
+	}
+	push @wrong, "next @next" if grep { !/^\d+$/ } @next;
+	unless (@wrong)
+	{
+		my %seen;
+		my @all = $change->{again} ? @next : (@shown, @next);
+		my @twice = grep { $seen{$_}++ } @all;
+		push @wrong, "twice: @twice of @all" if @twice;
+		my ($highest) = sort { $b <=> $a } @next;
+		push @wrong, "a gap up to $highest"
+		  if $highest > $GAP && $change->{what} ne 'server-side id';
+		my ($kind, $column, $key) = $draw =~ /identity/ ? qw(hilo_identity value name)
+		  : qw(hilo max collection);
+		my $row = $draw =~ /server_side/ ? '|' : $name;
+		my $rows = $new->query("SET enable_indexscan = off; SET enable_bitmapscan = off;
+			SELECT count(*), max($column) >= $highest FROM $kind WHERE $key = '$row'");
+		push @wrong, "rows, and max is behind what is shown: $rows" unless $rows eq '1|t';
+	}
+	$_->finish for @alive;
+	return @wrong;
+}
+
+for my $change (@changes)
+{
+	my @at = @{ $change->{at} };
+	my @wrong;
+	my $count = 0;
+
+	while (my ($point, $ways) = splice @at, 0, 2)
+	{
+		for my $way (split / /, $ways)
+		{
+			push @wrong, map { "$point, $way: $_" } wrong_after($change, $point, $way);
+			$count++;
+		}
+	}
+	is(join("\n", @wrong), '', "$change->{what} fails in $count ways");
+}
+
+is($node->safe_psql('postgres', <<'SQL'), '', 'tables and indexes are whole');
+SELECT t, v FROM unnest('{hilo,hilo_identity,hilo_binding}'::text[]) t, verify_heapam(t) v;
+SELECT i FROM unnest('{hilo_collection_idx,hilo_identity_name_idx,hilo_binding_collection_idx}'::text[]) i, bt_index_check(i, true) c WHERE c IS NULL;
+SQL
+$node->stop;
+unlike(slurp_file($node->logfile),
+	qr/PANIC|TRAP|leak|still referenced|lock .* (?:already|not) held|own a lock/,
+	'nothing was left behind');
+note("$times failures");
+
+done_testing();
