@@ -1,0 +1,85 @@
+#!/bin/sh
+# run.sh: is an id that was shown once never shown again?  Many clients draw in
+# random transactions from a server that is stopped, killed, promoted and
+# recovered; each number is put on record outside of the database, before the
+# next statement is sent.
+#
+#   sh test/torture/run.sh [--no-install] [--break WHAT] [MINUTES] [SEED]
+#
+# --break builds the extension without something that it needs, to show that the
+# test finds that: "flush", the flush of a claim; "seed", the news of a forced
+# seed to other sessions.  The exit code is then 0 if the verdict is bad because
+# numbers came twice.
+set -u
+top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
+install=yes
+break=
+usage() { echo "usage: sh test/torture/run.sh [--no-install] [--break flush|seed] [MINUTES] [SEED]" >&2; exit 2; }
+while [ $# -gt 0 ]; do
+    case $1 in
+        --no-install) install=no ;;
+        --break) [ $# -ge 2 ] || usage; break=$2; shift ;;
+        -*) usage ;;
+        *) break ;;
+    esac
+    shift
+done
+case $break in '' | flush | seed) ;; *) usage ;; esac
+[ $# -le 2 ] || usage
+minutes=${1:-2}
+seed=${2:-$(date +%s)}
+. "$top/test/lib.sh"
+
+# Take one line out of the copy's counter.c.
+take_out() {
+    before=$(wc -l <"$work/src/src/counter.c")
+    as_user sed -i "$1" "$work/src/src/counter.c"
+    after=$(wc -l <"$work/src/src/counter.c")
+    [ $((before - after)) -eq 1 ] || die "The code to break is not where it was."
+}
+
+require_packages torture
+make_work_folder
+copy_checkout
+case $break in
+    flush) take_out '/^flush_change(/,/^}/ { /^\tXLogFlush(lsn);$/d }' ;;
+    seed) take_out '/^finish_new_incarnation(/,/^}/ { /^\thilo_catalog_announce(table);$/d }' ;;
+esac
+build
+as_user gcc -O1 -g -Wall -I "$("$pg_config" --includedir)" -o torture \
+    "$work"/src/test/torture/*.c -L "$("$pg_config" --libdir)" -lpq ||
+    die "The clients could not be built."
+
+# Everything that would bring WAL to disk by the way is off, so that what is not
+# flushed on purpose is lost in a crash.
+start_server <<'SETTINGS'
+wal_buffers = 64MB
+wal_writer_delay = 10s
+wal_writer_flush_after = 1GB
+wal_keep_size = 2GB
+bgwriter_lru_maxpages = 0
+checkpoint_timeout = 1h
+autovacuum = off
+shared_buffers = 64MB
+max_connections = 40
+max_prepared_transactions = 40
+deadlock_timeout = 100ms
+hilo.max_range_size = 256
+log_line_prefix = '%m [%p] %e '
+SETTINGS
+as_user "$bindir/pg_ctl" -D "$work/server/data" -w -s -m fast stop
+
+seconds=$(awk "BEGIN { print int($minutes * 60) }")
+say "== torture, seed $seed, $minutes minutes"
+if [ -z "$break" ]; then
+    as_user ./torture "$bindir" "$work/server" "$seconds" "$seed"
+    exit
+fi
+as_user ./torture "$bindir" "$work/server" "$seconds" "$seed" >"$work/tmp/broken.log"
+tail -n 40 "$work/tmp/broken.log"
+if grep '^FAILURE .* repeated: ' "$work/tmp/broken.log" >/dev/null &&
+    grep '^verdict: failed' "$work/tmp/broken.log" >/dev/null; then
+    say "Found: without \"$break\" numbers come twice."
+else
+    die "Not found: without \"$break\" the verdict should be bad."
+fi

@@ -1,0 +1,919 @@
+/*-------------------------------------------------------------------------
+ *
+ * torture.c
+ *	  The lives of a server, and how each of them ends.
+ *
+ *	  torture BINDIR FOLDER SECONDS SEED
+ *
+ * FOLDER/data is a data folder, the server not running; its socket and log are
+ * in FOLDER.  Run as the user whom it belongs to.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <libpq-fe.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "torture.h"
+
+#define CLIENTS			8
+#define PORT			5432
+#define STANDBY_PORT	5433
+
+Shared	   *shared;
+
+static const char *bindir;
+static const char *folder;
+static char data[512];			/* the data folder in use */
+static int	data_folders;
+static char conninfo[512];
+static uint64_t random_state;
+static PGconn *admin;
+static int64_t crashes;
+static int64_t backends_killed;
+static int64_t terminations;
+static int64_t cancels_sent;
+static int64_t resets_of_all;
+static int	endings[8];
+
+/* How a life ends. */
+enum
+{
+	END_FAST, END_IMMEDIATE, END_KILL, END_KILL_POSTMASTER,
+	END_PROMOTION, END_TIME_TRAVEL, END_EXTENSION
+};
+static const char *const ending_names[] = {
+	"fast stop", "immediate stop", "kill -9 of all processes",
+	"kill -9 of the postmaster", "kill -9 and promotion of the standby",
+	"recovery to a point in time", "extension created anew, fast stop"
+};
+
+int64_t
+now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * INT64_C(1000000) + t.tv_nsec / 1000;
+}
+
+/* splitmix64 */
+uint64_t
+next_random(uint64_t *state)
+{
+	uint64_t	x = (*state += UINT64_C(0x9E3779B97F4A7C15));
+
+	x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+	x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
+	return x ^ (x >> 31);
+}
+
+static int
+rnd(int n)
+{
+	return next_random(&random_state) % n;
+}
+
+void
+failure(const char *format,...)
+{
+	char		text[2048];
+	va_list		args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (__sync_add_and_fetch(&shared->failures, 1) <= 50)
+	{
+		printf("FAILURE in life %d: %s\n", shared->life, text);
+		fflush(stdout);
+	}
+}
+
+static void
+stop_now(const char *what)
+{
+	printf("cannot go on: %s\n", what);
+	printf("verdict: failed\n");
+	exit(2);
+}
+
+const char *
+collection_name(int c)
+{
+	static const char *const names[] = {
+		"plain0", "plain1", "plain2", "plain3", "plain4", "plain5",
+		"reset0", "reset1", "reset2", "limited", "ta", "tb", "tc", "docs", "|",
+		"identity0", "identity1", "docs", "frees", "identity_reset"
+	};
+	static char text[4][32];
+	static int	which;
+
+	if (c < C_OF_LIFE)
+		return names[c];
+	which = (which + 1) % 4;
+	snprintf(text[which], sizeof(text[which]), "new_%d_%d",
+			 (c - C_OF_LIFE) / 2, (c - C_OF_LIFE) % 2);
+	return text[which];
+}
+
+int
+collection_by_name(const char *name, bool identity)
+{
+	int			life,
+				i;
+
+	for (int c = 0; c < C_OF_LIFE; c++)
+	{
+		if (is_identity(c) == identity && strcmp(name, collection_name(c)) == 0)
+			return c;
+	}
+	if (!identity && sscanf(name, "new_%d_%d", &life, &i) == 2)
+		return C_OF_LIFE + 2 * life + i;
+	return -1;
+}
+
+/*
+ * The server
+ */
+static int
+shell(const char *format,...)
+{
+	char		line[4096];
+	va_list		args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	fflush(stdout);
+	return system(line);
+}
+
+static void
+start_server(void)
+{
+	/* Left behind by a kill, they name a process that may live again. */
+	shell("rm -f '%s/postmaster.pid' '%s/.s.PGSQL.%d.lock'", data, folder, PORT);
+	if (shell("'%s/pg_ctl' -D '%s' -l '%s/log' -w -t 120 -s start </dev/null",
+			  bindir, data, folder) != 0)
+	{
+		shell("tail -n 20 '%s/log'", folder);
+		stop_now("the server does not start");
+	}
+}
+
+static void
+stop_server(const char *mode)
+{
+	shell("'%s/pg_ctl' -D '%s' -w -t 120 -s -m %s stop", bindir, data, mode);
+}
+
+/* State letter and parent of a process; false if it is gone. */
+static bool
+process_stat(int pid, char *state, int *parent)
+{
+	char		path[64];
+	char		text[512];
+	FILE	   *file;
+	char	   *paren;
+	bool		ok = false;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "r");
+	if (file == NULL)
+		return false;
+	if (fgets(text, sizeof(text), file) != NULL &&
+		(paren = strrchr(text, ')')) != NULL)
+		ok = sscanf(paren + 1, " %c %d", state, parent) == 2;
+	fclose(file);
+	return ok;
+}
+
+static int
+postmaster_pid(void)
+{
+	char		path[600];
+	FILE	   *file;
+	int			pid = 0;
+
+	snprintf(path, sizeof(path), "%s/postmaster.pid", data);
+	file = fopen(path, "r");
+	if (file == NULL)
+		return 0;
+	if (fscanf(file, "%d", &pid) != 1)
+		pid = 0;
+	fclose(file);
+	return pid;
+}
+
+/* The postmaster's children. */
+static int
+children(int postmaster, int *pids, int room)
+{
+	DIR		   *proc = opendir("/proc");
+	struct dirent *entry;
+	int			used = 0;
+	char		state;
+	int			parent;
+
+	while (proc != NULL && (entry = readdir(proc)) != NULL)
+	{
+		int			pid = atoi(entry->d_name);
+
+		if (isdigit((unsigned char) entry->d_name[0]) && used < room &&
+			process_stat(pid, &state, &parent) && parent == postmaster)
+			pids[used++] = pid;
+	}
+	if (proc != NULL)
+		closedir(proc);
+	return used;
+}
+
+static bool
+is_dead(int pid)
+{
+	char		state;
+	int			parent;
+
+	return !process_stat(pid, &state, &parent) || state == 'Z' || state == 'X';
+}
+
+/*
+ * kill -9: of all processes at once, the postmaster being stopped first so that
+ * none learns of another one's death; or of the postmaster alone, whose
+ * children then end by themselves.
+ */
+static void
+kill_server(bool all)
+{
+	int			postmaster = postmaster_pid();
+	int			pids[256];
+	int			used;
+
+	if (postmaster == 0)
+		return;
+	kill(postmaster, SIGSTOP);
+	used = children(postmaster, pids, 256);
+	for (int i = 0; all && i < used; i++)
+		kill(pids[i], SIGKILL);
+	kill(postmaster, SIGKILL);
+	for (int i = 0; i < used; i++)
+	{
+		for (int j = 0; !is_dead(pids[i]); j++)
+		{
+			if (j == 30000)
+				stop_now("a process of the server does not end");
+			usleep(1000);
+		}
+	}
+	while (!is_dead(postmaster))
+		usleep(1000);
+}
+
+static bool
+connect_admin(void)
+{
+	for (int i = 0; i < 1000; i++)
+	{
+		if (admin != NULL && PQstatus(admin) == CONNECTION_OK)
+			return true;
+		PQfinish(admin);
+		admin = PQconnectdb(conninfo);
+		if (PQstatus(admin) == CONNECTION_OK)
+		{
+			PQclear(PQexec(admin, "SET client_min_messages = warning"));
+			return true;
+		}
+		usleep(20000);
+	}
+	stop_now("no connection to the server");
+	return false;
+}
+
+static void
+disconnect_admin(void)
+{
+	PQfinish(admin);
+	admin = NULL;
+}
+
+/* Run a statement that has to succeed. */
+static PGresult *
+query(const char *sql)
+{
+	PGresult   *result;
+
+	connect_admin();
+	result = PQexec(admin, sql);
+	if (PQresultStatus(result) != PGRES_TUPLES_OK &&
+		PQresultStatus(result) != PGRES_COMMAND_OK)
+		failure("%s: %s", sql, PQerrorMessage(admin));
+	return result;
+}
+
+static void
+command(const char *sql)
+{
+	PQclear(query(sql));
+}
+
+/*
+ * Contents of the database
+ */
+
+/* Remember max of every counter, as where its count begins, or ends. */
+static void
+read_counters(void (*note) (int c, uint32_t count, int64_t max))
+{
+	PGresult   *result = query("SELECT collection, max, 'c' FROM hilo WHERE NOT dropped "
+							   "UNION ALL SELECT name, value, 'i' FROM hilo_identity WHERE NOT dropped");
+
+	for (int i = 0; i < PQntuples(result); i++)
+	{
+		int			c = collection_by_name(PQgetvalue(result, i, 0),
+										   PQgetvalue(result, i, 2)[0] == 'i');
+
+		if (c >= 0 && !shared->collections[c].uncertain)
+			note(c, shared->collections[c].count,
+				 strtoll(PQgetvalue(result, i, 1), NULL, 10));
+	}
+	PQclear(result);
+}
+
+static void
+set_up_extension(void)
+{
+	command("CREATE EXTENSION hilo");
+	command("SELECT hilo_attach('ta'), hilo_attach('tb'), hilo_attach('tc')");
+	command("CREATE TRIGGER assign BEFORE INSERT ON docs FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id')");
+	command("SELECT hilo_bind('frees', 'frees', 'id')");
+	command("SELECT hilo_configure('limited', max_value => 5000)");
+	read_counters(ledger_base);
+}
+
+static void
+set_up(void)
+{
+	command("CREATE EXTENSION amcheck");
+	command("CREATE TABLE ta (id bigint PRIMARY KEY, batch int)");
+	command("CREATE TABLE tb (id text PRIMARY KEY, batch int)");
+	command("CREATE TABLE tc (id int GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY, batch int)");
+	command("CREATE TABLE docs (id text PRIMARY KEY, batch int)");
+	command("CREATE TABLE frees (id text COLLATE \"C\" PRIMARY KEY)");
+	command("CREATE FUNCTION torture_draw(name text, size int) RETURNS SETOF bigint LANGUAGE plpgsql AS $$\n"
+			"DECLARE n bigint;\n"
+			"BEGIN\n"
+			"  FOR i IN 1..size LOOP\n"
+			"    BEGIN\n"
+			"      n := hilo_nextval(name);\n"
+			"      IF i % 3 = 0 THEN PERFORM 1 / 0; END IF;\n"
+			"    EXCEPTION WHEN division_by_zero THEN NULL;\n"
+			"    END;\n"
+			"    RETURN NEXT n;\n"
+			"  END LOOP;\n"
+			"END $$");
+	set_up_extension();
+}
+
+static void
+new_count_of_all(void)
+{
+	for (int c = 0; c < COLLECTIONS; c++)
+	{
+		shared->collections[c].count++;
+		shared->collections[c].uncertain = 0;
+		shared->collections[c].writer = 0;
+	}
+	resets_of_all++;
+}
+
+static void
+end_prepared(void)
+{
+	PGresult   *result = query("SELECT gid FROM pg_prepared_xacts");
+
+	for (int i = 0; i < PQntuples(result); i++)
+	{
+		char		sql[256];
+
+		snprintf(sql, sizeof(sql), "%s PREPARED '%s'",
+				 rnd(2) ? "COMMIT" : "ROLLBACK", PQgetvalue(result, i, 0));
+		command(sql);
+	}
+	PQclear(result);
+}
+
+/* A counter must not be behind what was shown. */
+static void
+check_top(int c, uint32_t count, int64_t max)
+{
+	int64_t		top;
+
+	ledger_final(c, count, max);
+	if (ledger_top(c, count, &top) && top > max)
+		failure("max of %s is %" PRId64 ", behind %" PRId64 ", shown before this life",
+				collection_name(c), max, top);
+	for (int64_t before = ledger_shown_before(c, count, INT64_MAX); before > max;)
+	{
+		failure("max of %s is %" PRId64 ", behind %" PRId64 ", shown in this life",
+				collection_name(c), max, before);
+		break;
+	}
+}
+
+static void
+check_tables(void)
+{
+	static const char *const checks[] = {
+		"SELECT * FROM verify_heapam('hilo')",
+		"SELECT * FROM verify_heapam('hilo_identity')",
+		"SELECT * FROM verify_heapam('hilo_binding')",
+		"SELECT 1 FROM bt_index_check('hilo_collection_idx', true) c WHERE c IS NULL",
+		"SELECT 1 FROM bt_index_check('hilo_identity_name_idx', true) c WHERE c IS NULL",
+		"SELECT 1 FROM bt_index_check('hilo_binding_collection_idx', true) c WHERE c IS NULL",
+		"SELECT collection || '' FROM hilo GROUP BY 1 HAVING count(*) > 1",
+		"SELECT name || '' FROM hilo_identity GROUP BY 1 HAVING count(*) > 1"
+	};
+
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+	{
+		PGresult   *result = query(checks[i]);
+
+		if (PQntuples(result) > 0)
+			failure("%s: %d rows, %s", checks[i], PQntuples(result),
+					PQgetvalue(result, 0, 0));
+		PQclear(result);
+	}
+}
+
+/*
+ * Other data folders
+ */
+static void
+base_backup(char *copy, size_t size, const char *options)
+{
+	snprintf(copy, size, "%s/data%d", folder, ++data_folders);
+	if (shell("'%s/pg_basebackup' -d '%s' -D '%s' -c fast -X stream %s </dev/null",
+			  bindir, conninfo, copy, options) != 0)
+		stop_now("no base backup");
+}
+
+/* Go on in another data folder. */
+static void
+move_to(const char *copy)
+{
+	shell("rm -rf '%s'", data);
+	snprintf(data, sizeof(data), "%s", copy);
+}
+
+static void
+start_standby(const char *copy)
+{
+	if (shell("'%s/pg_ctl' -D '%s' -l '%s/standby.log' -w -t 120 -s -o '-p %d' start </dev/null",
+			  bindir, copy, folder, STANDBY_PORT) != 0)
+		stop_now("the standby does not start");
+	command("ALTER SYSTEM SET synchronous_standby_names = '*'");
+	command("SELECT pg_reload_conf()");
+	for (int i = 0;; i++)
+	{
+		PGresult   *result = query("SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'");
+		bool		there = PQntuples(result) > 0;
+
+		PQclear(result);
+		if (there)
+			break;
+		if (i == 1000)
+			stop_now("the standby does not connect");
+		usleep(20000);
+	}
+}
+
+static void
+promote(const char *copy)
+{
+	if (shell("'%s/pg_ctl' -D '%s' -w -t 120 -s promote && '%s/pg_ctl' -D '%s' -w -t 120 -s -m fast stop",
+			  bindir, copy, bindir, copy) != 0)
+		stop_now("the standby cannot be promoted");
+	move_to(copy);
+}
+
+/* Recover the copy up to the restore point, with the WAL of the data folder. */
+static void
+travel(const char *copy)
+{
+	char		old[512];
+	FILE	   *file;
+	char		path[600];
+
+	snprintf(path, sizeof(path), "%s/postgresql.auto.conf", copy);
+	file = fopen(path, "a");
+	if (file == NULL)
+		stop_now("no settings for the recovery");
+	fprintf(file, "restore_command = 'cp \"%s/pg_wal/%%f\" \"%%p\"'\n"
+			"recovery_target_name = 'torture%d'\n"
+			"recovery_target_action = 'promote'\n", data, shared->life);
+	fclose(file);
+	shell("touch '%s/recovery.signal'", copy);
+
+	snprintf(old, sizeof(old), "%s", data);
+	snprintf(data, sizeof(data), "%s", copy);
+	start_server();
+	for (int i = 0;; i++)
+	{
+		PGresult   *result = query("SELECT pg_is_in_recovery()");
+		bool		done = PQgetvalue(result, 0, 0)[0] == 'f';
+
+		PQclear(result);
+		if (done)
+			break;
+		if (i == 1000)
+			stop_now("the recovery does not end");
+		usleep(20000);
+	}
+	command("ALTER SYSTEM RESET ALL");
+	shell("rm -rf '%s'", old);
+}
+
+static int64_t travel_time;
+
+/* After a recovery to a point in time nothing shown before it is ahead. */
+static void
+check_travel(int c, uint32_t count, int64_t max)
+{
+	int64_t		shown = is_resettable(c) ? 0 :
+		ledger_shown_before(c, count, travel_time);
+
+	if (shown > max)
+		failure("max of %s is %" PRId64 " after a recovery, %" PRId64 " was shown before that point",
+				collection_name(c), max, shown);
+}
+
+/*
+ * A life
+ */
+
+/* Send a signal to a client's backend, if it is one. */
+static bool
+signal_backend(int client, int signal)
+{
+	int			pid = shared->pids[client];
+	char		state;
+	int			parent;
+
+	return pid > 0 && process_stat(pid, &state, &parent) &&
+		parent == postmaster_pid() && kill(pid, signal) == 0;
+}
+
+static bool
+pause_clients(void)
+{
+	shared->pause = 1;
+	for (int i = 0; i < 20000; i++)
+	{
+		if (shared->paused >= shared->alive)
+			return true;
+		usleep(1000);
+	}
+	shared->pause = 0;
+	failure("the clients do not pause");
+	return false;
+}
+
+static void
+create_extension_anew(void)
+{
+	if (!pause_clients())
+		return;
+	end_prepared();
+	read_counters(ledger_final);
+	command("DROP EXTENSION hilo CASCADE");
+	command("TRUNCATE docs, frees");
+	new_count_of_all();
+	set_up_extension();
+	shared->pause = 0;
+}
+
+/* Disturb the clients until the life is over; was there a crash? */
+static bool
+disturb(int64_t until, int ending, bool *restore_point)
+{
+	int64_t		half = now_us() + (until - now_us()) / 2;
+	int			kills = rnd(3) == 0 ? 1 + rnd(2) : 0;
+	int64_t		next_kill = now_us() + (until - now_us()) / (kills + 1);
+	bool		crashed = false;
+	bool		done = false;
+
+	*restore_point = false;
+	while (now_us() < until)
+	{
+		int			client = rnd(shared->clients);
+		int			what = rnd(100);
+
+		usleep(10000 + rnd(40000));
+		if (what < 40)
+			cancels_sent += signal_backend(client, SIGINT);
+		else if (what < 60 && client != 0)
+			terminations += signal_backend(client, SIGTERM);
+		if (kills > 0 && now_us() > next_kill && signal_backend(client, SIGKILL))
+		{
+			kills--;
+			backends_killed++;
+			crashes++;
+			crashed = true;
+			next_kill = now_us() + (until - now_us()) / (kills + 1);
+		}
+		if (!done && now_us() > half)
+		{
+			done = true;
+			if (ending == END_EXTENSION)
+				create_extension_anew();
+			else if (ending == END_TIME_TRAVEL)
+			{
+				char		sql[128];
+
+				travel_time = now_us();
+				snprintf(sql, sizeof(sql), "SELECT pg_create_restore_point('torture%d')",
+						 shared->life);
+				command(sql);
+				command("SELECT pg_switch_wal()");
+				*restore_point = true;
+			}
+		}
+	}
+	return crashed;
+}
+
+static int	workers[MAX_CLIENTS];
+
+static void
+log_name(char *log, size_t size, int client)
+{
+	snprintf(log, size, "%s/client.%d", folder, client);
+}
+
+static void
+start_clients(void)
+{
+	shared->ending = shared->pause = shared->paused = 0;
+	shared->alive = shared->clients + 1;
+	fflush(stdout);
+	for (int i = 0; i <= shared->clients; i++)
+	{
+		char		log[512];
+
+		log_name(log, sizeof(log), i);
+		shared->pids[i] = 0;
+		workers[i] = fork();
+		if (workers[i] == 0)
+		{
+			if (i < shared->clients)
+				run_client(i, conninfo, log);
+			else
+				run_maintenance(conninfo);
+			fflush(stdout);
+			_exit(0);
+		}
+	}
+}
+
+static void
+end_clients(void)
+{
+	int64_t		until = now_us() + 60000000;
+
+	shared->ending = 2;
+	for (int i = 0; i <= shared->clients; i++)
+	{
+		int			status;
+
+		while (waitpid(workers[i], &status, WNOHANG) == 0)
+		{
+			if (now_us() > until)
+			{
+				failure("client %d does not end", i);
+				kill(workers[i], SIGKILL);
+				until = now_us() + 60000000;
+			}
+			usleep(1000);
+		}
+		if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+			failure("client %d has ended with status %d", i, status);
+	}
+	for (int i = 0; i < shared->clients; i++)
+	{
+		char		log[512];
+
+		log_name(log, sizeof(log), i);
+		ledger_read(log);
+		unlink(log);
+	}
+	for (int c = 0; c < COLLECTIONS; c++)
+		shared->collections[c].readers = 0;
+}
+
+static void
+live(int64_t length, int ending)
+{
+	char		copy[512] = "";
+	bool		crashed;
+	bool		restore_point;
+
+	shared->all_async = ending != END_PROMOTION && rnd(100) < 40;
+	shared->all_sync = ending == END_PROMOTION;
+	if (ending == END_PROMOTION)
+	{
+		base_backup(copy, sizeof(copy), "-R");
+		start_standby(copy);
+	}
+	else if (ending == END_TIME_TRAVEL)
+		base_backup(copy, sizeof(copy), "");
+
+	start_clients();
+	crashed = disturb(now_us() + length, ending, &restore_point);
+	disconnect_admin();
+	endings[ending]++;
+	switch (ending)
+	{
+		case END_FAST:
+		case END_EXTENSION:
+			shared->ending = 1;
+			stop_server("fast");
+			break;
+		case END_IMMEDIATE:
+			shared->ending = 1;
+			stop_server("immediate");
+			crashed = true;
+			crashes++;
+			break;
+		default:
+			kill_server(ending != END_KILL_POSTMASTER);
+			shared->ending = 1;
+			crashed = true;
+			crashes++;
+			break;
+	}
+	end_clients();
+
+	if (ending == END_PROMOTION)
+		promote(copy);
+	if (ending == END_TIME_TRAVEL && restore_point)
+	{
+		travel(copy);
+		read_counters(check_travel);
+		end_prepared();
+		/* What was shown since is not to be compared with this past. */
+		ledger_end_life(true);
+		new_count_of_all();
+		command("TRUNCATE docs, frees");
+		read_counters(ledger_base);
+		command("SELECT hilo_configure('limited', max_value => 5000)");
+	}
+	else
+	{
+		if (ending == END_TIME_TRAVEL)
+			shell("rm -rf '%s'", copy);
+		start_server();
+		end_prepared();
+		read_counters(check_top);
+		ledger_end_life(crashed);
+	}
+	check_tables();
+	if (shared->life % 4 == 3)
+		command("TRUNCATE ta, tb, tc, docs");
+	disconnect_admin();
+}
+
+/*
+ * The server's log
+ */
+static void
+check_log(const char *name)
+{
+	static const char *const bad[] = {
+		"PANIC", "TRAP:", "leak", "still referenced", "don't own a lock",
+		"invalid page", "segfault", "] XX"
+	};
+	char		path[600];
+	char		line[4096];
+	FILE	   *file;
+	int64_t		killed = 0;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "r");
+	if (file == NULL)
+		return;
+	while (fgets(line, sizeof(line), file) != NULL)
+	{
+		const char *signal = strstr(line, "terminated by signal ");
+
+		if (signal != NULL)
+		{
+			if (strncmp(signal + 21, "9:", 2) == 0)
+				killed++;
+			else
+				failure("%s: %s", name, line);
+		}
+		for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		{
+			if (strstr(line, bad[i]) != NULL && strstr(line, "STATEMENT:") == NULL)
+				failure("%s: %s", name, line);
+		}
+	}
+	fclose(file);
+	if (killed > backends_killed)
+		failure("%s: %" PRId64 " processes were killed, not %" PRId64, name,
+				killed, backends_killed);
+}
+
+int
+main(int argc, char **argv)
+{
+	int64_t		start = now_us();
+	int64_t		end;
+	int			lives = 0;
+	int			minutes_tenths;
+	bool		good;
+
+	if (argc != 5)
+	{
+		fprintf(stderr, "usage: torture BINDIR FOLDER SECONDS SEED\n");
+		return 2;
+	}
+	bindir = argv[1];
+	folder = argv[2];
+	end = start + strtoll(argv[3], NULL, 10) * 1000000;
+	shared = mmap(NULL, sizeof(Shared), PROT_READ | PROT_WRITE,
+				  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED)
+		return 2;
+	shared->seed = strtoull(argv[4], NULL, 10);
+	shared->clients = CLIENTS;
+	random_state = shared->seed;
+	snprintf(data, sizeof(data), "%s/data", folder);
+	snprintf(conninfo, sizeof(conninfo), "host=%s port=%d user=postgres dbname=postgres",
+			 folder, PORT);
+
+	start_server();
+	set_up();
+	while (now_us() < end && C_OF_LIFE + 2 * lives + 2 < MAX_COLLECTIONS)
+	{
+		static const int first[] = {
+			END_KILL, END_EXTENSION, END_KILL, END_PROMOTION, END_KILL_POSTMASTER,
+			END_TIME_TRAVEL, END_IMMEDIATE, END_FAST
+		};
+		int			dice = rnd(20);
+		int			ending = lives < 8 ? first[lives] :
+			dice < 3 ? END_FAST : dice < 7 ? END_IMMEDIATE :
+			dice < 13 ? END_KILL : dice < 17 ? END_KILL_POSTMASTER :
+			dice == 17 ? END_PROMOTION : dice == 18 ? END_TIME_TRAVEL : END_EXTENSION;
+		int64_t		length = 1500000 + rnd(5000000);
+
+		/* The long session takes a life without an early end. */
+		if (lives % 8 == 7)
+			length *= 3;
+		shared->life = lives;
+		live(length, ending);
+		lives++;
+		printf("%5.1f s: life %d, %s: %" PRId64 " numbers shown, %" PRId64 " repeated, %" PRId64 " unexplained, %" PRId64 " failures\n",
+			   (now_us() - start) / 1e6, lives - 1, ending_names[ending], ledger_shown,
+			   ledger_repeated, ledger_unexplained, (int64_t) shared->failures);
+		fflush(stdout);
+		if (shared->failures > 200)
+			break;
+	}
+	stop_server("fast");
+	check_log("log");
+	check_log("standby.log");
+
+	minutes_tenths = (now_us() - start) / 6000000;
+	printf("seed %" PRIu64 ", %d.%d minutes, %d clients: %" PRId64 " statements in %" PRId64 " turns\n",
+		   shared->seed, minutes_tenths / 10, minutes_tenths % 10, shared->clients,
+		   (int64_t) shared->statements, (int64_t) shared->transactions);
+	printf("lives of the server: %d; crashes: %" PRId64 " (%" PRId64 " of them by kill -9 of a backend)\n",
+		   lives, crashes, backends_killed);
+	for (size_t i = 0; i < sizeof(ending_names) / sizeof(ending_names[0]); i++)
+		printf("  %5d  %s\n", endings[i], ending_names[i]);
+	printf("sessions terminated: %" PRId64 "; statements cancelled: %" PRId64 " (cancels sent: %" PRId64 "); connections lost: %" PRId64 "\n",
+		   terminations, (int64_t) shared->cancelled, cancels_sent, (int64_t) shared->lost_sessions);
+	printf("memory of a long session: %" PRId64 " bytes, after %" PRId64 " more transactions %" PRId64 "\n",
+		   (int64_t) shared->memory_first, (int64_t) shared->memory_transactions,
+		   (int64_t) shared->memory_last);
+	ledger_report();
+	good = shared->failures == 0 && ledger_repeated == 0 &&
+		ledger_unexplained == 0 && ledger_shown > 0 && lives > 0;
+	printf("verdict: %s: %" PRId64 " numbers shown, %" PRId64 " repeated, %" PRId64 " unexplained, %" PRId64 " crashes, %" PRId64 " sessions killed, %" PRId64 " statements cancelled, %" PRId64 " failures\n",
+		   good ? "good" : "failed", ledger_shown, ledger_repeated,
+		   ledger_unexplained, crashes, terminations + backends_killed,
+		   (int64_t) shared->cancelled, (int64_t) shared->failures);
+	return good ? 0 : 1;
+}

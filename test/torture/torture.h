@@ -1,0 +1,163 @@
+/*-------------------------------------------------------------------------
+ *
+ * torture.h
+ *	  What the parts of the torture test share.
+ *
+ *	  torture.c	 the lives of a server, and how each of them ends
+ *	  client.c	 a client: random draws in random transactions
+ *	  ledger.c	 the account of all numbers: shown, lost, or a mistake
+ *
+ * A count is the time between two resets of a collection: within it no number
+ * may be shown twice.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TORTURE_H
+#define TORTURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define MAX_CLIENTS		32
+#define MAX_COLLECTIONS	4096
+#define MAX_RANGE_SIZE	256		/* setting of the server */
+#define ANY_COLLECTION	0xffff
+
+/* Collections with a fixed place; those of one life follow. */
+enum
+{
+	C_PLAIN = 0,				/* 6 that nothing resets */
+	C_RESET = 6,				/* 3 that are seeded by force and dropped */
+	C_LIMITED = 9,				/* the same, with a limit */
+	C_BIGINT, C_TEXT, C_INT,	/* attached tables */
+	C_DOCS,						/* a table with the trigger hilo_assign_id() */
+	C_SERVER_SIDE,
+	C_IDENTITY,					/* 2 that nothing resets */
+	C_IDENTITY_DOCS = C_IDENTITY + 2,
+	C_IDENTITY_FREE,
+	C_IDENTITY_RESET,
+	C_OF_LIFE					/* 2 a life */
+};
+#define LIMIT			5000	/* of C_LIMITED */
+
+/* How many there are in this life. */
+#define COLLECTIONS		(C_OF_LIFE + 2 * shared->life + 2)
+
+static inline bool
+is_identity(int c)
+{
+	return c >= C_IDENTITY && c < C_OF_LIFE;
+}
+
+static inline bool
+is_resettable(int c)
+{
+	return (c >= C_RESET && c <= C_LIMITED) || c == C_IDENTITY_RESET;
+}
+
+extern const char *collection_name(int c);
+extern int	collection_by_name(const char *name, bool identity);
+
+/* An entry of a client's log, written before its next statement is sent. */
+typedef struct Entry
+{
+	char		kind;			/* KIND_... */
+	char		why;			/* WHY_... of a loss */
+	uint16_t	collection;
+	uint32_t	count;
+	int64_t		low;
+	int64_t		high;
+	int64_t		start;			/* microseconds: when the statement was sent */
+	int64_t		end;			/* and answered */
+} Entry;
+
+enum
+{
+	KIND_SHOWN = 'S',			/* low..high */
+	KIND_LOST = 'L',			/* low..high may be lost, for a known reason */
+	KIND_FORGOTTEN = 'W',		/* low..high was held, and has to be forgotten
+								 * because of an event since start */
+	KIND_UNSEEN = 'V',			/* up to low numbers of a range never seen
+								 * whole, the same */
+	KIND_UNANSWERED = 'A',		/* up to low numbers claimed by a statement
+								 * that was not answered */
+	KIND_EVENT = 'E',			/* sessions forget their ranges */
+	KIND_BASE = 'B',			/* max was low when the count began */
+	KIND_FINAL = 'M',			/* max was low when the count ended */
+	KIND_BY_HAND = 'P',			/* number low was inserted by hand */
+	KIND_COLLISION = 'U'		/* a drawn number met one by hand */
+};
+
+/* Why numbers are lost. */
+enum
+{
+	WHY_SESSION = 'e',			/* held by a session that ended */
+	WHY_FAILED = 'f',			/* drawn by a statement that failed */
+	WHY_RELEASED = 'r',			/* hilo_release() */
+	WHY_SEEDED = 's',			/* below a seed, or a last_max */
+	WHY_BY_HAND = 'p',			/* below a number inserted by hand */
+	WHY_ATTACHED = 'a',			/* raised by hilo_attach() */
+	WHY_ALIGNED = 'h',			/* below an aligned range */
+	WHY_CLIENT = 'c',			/* kept, or given back too late, by a program */
+	WHY_RETURNED = 'b',			/* given back, which a crash undid */
+	WHY_SEARCH = 'i',			/* stepped over by next_identity_free() */
+	WHY_COUNT = 'n'				/* held when the count ended */
+};
+
+typedef struct SharedCollection
+{
+	volatile uint32_t count;
+	volatile int readers;		/* transactions that may draw from it */
+	volatile int writer;		/* somebody resets it */
+	volatile int uncertain;		/* a reset has not been answered */
+} SharedCollection;
+
+/* In memory that all processes share. */
+typedef struct Shared
+{
+	uint64_t	seed;
+	int			life;
+	int			clients;
+	bool		all_async;		/* every session with synchronous_commit off */
+	bool		all_sync;
+	volatile int ending;		/* the server is being ended: do not come back */
+	volatile int pause;
+	volatile int paused;
+	volatile int alive;			/* clients that have not ended */
+	volatile int pids[MAX_CLIENTS];
+	volatile int64_t statements;
+	volatile int64_t transactions;
+	volatile int64_t lost_sessions;
+	volatile int64_t cancelled;
+	volatile int64_t failures;
+	volatile int64_t memory_first;	/* of the long session, in bytes */
+	volatile int64_t memory_last;
+	volatile int64_t memory_transactions;
+	SharedCollection collections[MAX_COLLECTIONS];
+} Shared;
+
+extern Shared *shared;
+
+/* torture.c */
+extern int64_t now_us(void);
+extern uint64_t next_random(uint64_t *state);
+extern void failure(const char *format,...) __attribute__((format(printf, 1, 2)));
+
+/* client.c */
+extern void run_client(int number, const char *conninfo, const char *log);
+extern void run_maintenance(const char *conninfo);
+
+/* ledger.c */
+extern void ledger_base(int c, uint32_t count, int64_t base);
+extern void ledger_read(const char *log);
+extern int64_t ledger_shown_before(int c, uint32_t count, int64_t time);
+extern bool ledger_top(int c, uint32_t count, int64_t *top);
+extern void ledger_final(int c, uint32_t count, int64_t max);
+extern void ledger_end_life(bool crashed);
+extern void ledger_report(void);
+extern int64_t ledger_shown,
+			ledger_repeated,
+			ledger_unexplained;
+
+#endif							/* TORTURE_H */
