@@ -169,7 +169,9 @@ run(const char *allowed, const char *format,...)
 	state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 	if (state == NULL)
 	{
-		if (PQstatus(conn) == CONNECTION_OK)
+		/* The end of a connection may be known before its status is. */
+		if (PQstatus(conn) == CONNECTION_OK &&
+			strstr(PQerrorMessage(conn), "server closed the connection") == NULL)
 			failure("%s: %s", sql, PQerrorMessage(conn));
 	}
 	else if (strcmp(state, "57014") == 0)
@@ -1451,19 +1453,19 @@ watch_memory(void)
 {
 	int64_t		bytes;
 
-	if (me != 0 || session_transactions % 500 != 499)
+	if (me != 0 || session_transactions % 100 != 99 || session_transactions < 199)
 		return;
 	bytes = number_of(0, "SELECT sum(used_bytes) FROM pg_backend_memory_contexts WHERE name ILIKE '%hilo%'");
 	if (bytes == 0)
 		return;
-	if (session_transactions == 499)
+	if (session_transactions == 199)
 		shared->memory_first = bytes;
 	else
 	{
 		shared->memory_last = bytes;
-		shared->memory_transactions = session_transactions - 499;
+		shared->memory_transactions = session_transactions - 199;
 		if (bytes > shared->memory_first + 1024)
-			failure("memory of a session: %" PRId64 " bytes after 499 transactions, %" PRId64 " after %" PRId64,
+			failure("memory of a session: %" PRId64 " bytes after 199 turns, %" PRId64 " after %" PRId64,
 					(int64_t) shared->memory_first, bytes, session_transactions);
 	}
 }

@@ -823,6 +823,9 @@ check_log(const char *name)
 			else
 				failure("%s: %s", name, line);
 		}
+		/* What a REINDEX CONCURRENTLY that was cut short has left. */
+		if (strstr(line, "WARNING:  cannot reindex invalid index") != NULL)
+			continue;
 		for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		{
 			if (strstr(line, bad[i]) != NULL && strstr(line, "STATEMENT:") == NULL)
@@ -878,9 +881,9 @@ main(int argc, char **argv)
 			dice == 17 ? END_PROMOTION : dice == 18 ? END_TIME_TRAVEL : END_EXTENSION;
 		int64_t		length = 1500000 + rnd(5000000);
 
-		/* The long session takes a life without an early end. */
+		/* The long session takes a long life. */
 		if (lives % 8 == 7)
-			length *= 3;
+			length += 10000000;
 		shared->life = lives;
 		live(length, ending);
 		lives++;
