@@ -328,9 +328,12 @@ look_up(void)
 {
 	PGresult   *result;
 	bool		there[MAX_COLLECTIONS] = {0};
+	static uint32_t before[MAX_COLLECTIONS];
 
 	if (failed)
 		return;
+	for (int c = 0; c < COLLECTIONS; c++)
+		before[c] = count_now(c);
 	result = run(NULL, "SELECT collection, low, high, next FROM hilo_cached_ranges");
 	if (result == NULL)
 		return;
@@ -342,7 +345,8 @@ look_up(void)
 		int64_t		next = strtoll(PQgetvalue(result, i, 3), NULL, 10);
 		Held	   *h = &held[c];
 
-		if (c < 0)
+		/* Of which count it is cannot be said when one has just begun. */
+		if (c < 0 || before[c] != count_now(c))
 			continue;
 		there[c] = true;
 		check_count(h, c);
@@ -370,7 +374,7 @@ look_up(void)
 	{
 		Held	   *h = &held[c];
 
-		if (there[c] || (!h->known && !h->dirty))
+		if (there[c] || (!h->known && !h->dirty) || before[c] != count_now(c))
 			continue;
 		check_count(h, c);
 		leave_rest(h, c);
@@ -986,7 +990,12 @@ do_insert_by_hand(void)
 			failure("%s: max %" PRId64 " is behind %" PRId64 ", inserted by hand",
 					collection_name(c), max, number);
 	}
-	/* Whether the own range was stepped over is for the session to say. */
+	/* Its own range the session has stepped over, to the end or not. */
+	if (h->known && h->looked_up && number == h->high)
+	{
+		lost(WHY_BY_HAND, c, h->count, h->next, h->high);
+		h->known = false;
+	}
 	if (result == NULL)
 		see_failure(c, 1, now_us());
 	PQclear(result);

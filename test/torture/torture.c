@@ -728,7 +728,9 @@ live(int64_t length, int ending)
 	bool		crashed;
 	bool		restore_point;
 
-	shared->all_async = ending != END_PROMOTION && rnd(100) < 40;
+	shared->all_async = rnd(100) < 40 || shared->life == 2;
+	if (ending == END_PROMOTION)
+		shared->all_async = false;
 	shared->all_sync = ending == END_PROMOTION;
 	if (ending == END_PROMOTION)
 	{
