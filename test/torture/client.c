@@ -229,6 +229,15 @@ number_in(const char *id)
  * Ranges held
  */
 
+/* Since when something may have been claimed that the account lacks. */
+static int64_t
+doubt_since(const Held *h)
+{
+	if (h->dirty && h->known && !h->looked_up && h->since < h->dirty_start)
+		return h->since;
+	return h->dirty ? h->dirty_start : h->since;
+}
+
 /* The rest of the range has to be forgotten, or was drawn unseen. */
 static void
 leave_rest(Held *h, int c)
@@ -252,7 +261,7 @@ check_count(Held *h, int c)
 	if (h->known && h->looked_up)
 		lost(WHY_COUNT, c, h->count, h->next, h->high);
 	if (h->known || h->dirty)
-		unanswered(c, h->count, h->dirty_size + MAX_RANGE_SIZE, h->since);
+		unanswered(c, h->count, h->dirty_size + MAX_RANGE_SIZE, doubt_since(h));
 	memset(h, 0, sizeof(*h));
 	h->count = count;
 }
@@ -268,8 +277,7 @@ end_session(void)
 		if (h->known && h->looked_up)
 			lost(WHY_SESSION, c, h->count, h->next, h->high);
 		if (h->dirty || (h->known && !h->looked_up))
-			unanswered(c, h->count, h->dirty_size + MAX_RANGE_SIZE,
-					   h->dirty ? h->dirty_start : h->since);
+			unanswered(c, h->count, h->dirty_size + MAX_RANGE_SIZE, doubt_since(h));
 		memset(h, 0, sizeof(*h));
 	}
 }
@@ -297,7 +305,9 @@ see_number(int c, int64_t number, int64_t start)
 	}
 
 	leave_rest(h, c);
-	if (h->known && !h->looked_up)
+	if (h->known && !h->looked_up && h->dirty)
+		unanswered(c, h->count, MAX_RANGE_SIZE, h->since);
+	else if (h->known && !h->looked_up)
 		put(KIND_UNSEEN, 0, c, h->count, MAX_RANGE_SIZE, 0, h->since, now_us());
 	h->known = true;
 	h->looked_up = false;
@@ -358,7 +368,7 @@ look_up(void)
 		if (h->dirty)
 		{
 			lost(WHY_FAILED, c, h->count, h->known ? h->next : low, next - 1);
-			unanswered(c, h->count, h->dirty_size + MAX_RANGE_SIZE, h->dirty_start);
+			unanswered(c, h->count, h->dirty_size + MAX_RANGE_SIZE, doubt_since(h));
 		}
 		if (!h->known)
 			h->since = now_us();
@@ -379,7 +389,7 @@ look_up(void)
 		check_count(h, c);
 		leave_rest(h, c);
 		if (h->dirty)
-			unanswered(c, h->count, h->dirty_size + MAX_RANGE_SIZE, h->dirty_start);
+			unanswered(c, h->count, h->dirty_size + MAX_RANGE_SIZE, doubt_since(h));
 		else if (h->known && !h->looked_up)
 			put(KIND_UNSEEN, 0, c, h->count, MAX_RANGE_SIZE, 0, h->since, now_us());
 		h->known = h->dirty = false;
@@ -434,12 +444,13 @@ show_column(PGresult *result, int column, int c, int64_t start, bool from_range)
 
 /*
  * Run a statement whose result's column has numbers of c.  from_range: drawn
- * from the session's range; else claimed by the statement itself.
+ * from the session's range; else claimed by the statement itself; not before
+ * start.
  */
 static PGresult *
-draw(int c, bool from_range, int64_t size, const char *allowed, const char *sql)
+draw_since(int64_t start, int c, bool from_range, int64_t size,
+		   const char *allowed, const char *sql)
 {
-	int64_t		start = now_us();
 	PGresult   *result = run(allowed, "%s", sql);
 
 	if (result != NULL && PQresultStatus(result) == PGRES_TUPLES_OK)
@@ -449,6 +460,12 @@ draw(int c, bool from_range, int64_t size, const char *allowed, const char *sql)
 	else if (result == NULL)
 		unanswered(c, count_now(c), size, start);
 	return result;
+}
+
+static PGresult *
+draw(int c, bool from_range, int64_t size, const char *allowed, const char *sql)
+{
+	return draw_since(now_us(), c, from_range, size, allowed, sql);
 }
 
 static void
@@ -935,7 +952,7 @@ do_copy(void)
 		if (table != 1)
 			snprintf(sql, sizeof(sql), "SELECT id FROM %s WHERE batch = %d ORDER BY id",
 					 tables[table], batch);
-		PQclear(draw(c, true, size, NULL, sql));
+		PQclear(draw_since(start, c, true, size, NULL, sql));
 		return;
 	}
 	if (in_transaction)

@@ -220,7 +220,6 @@ book_shown(int c, uint32_t number, Count *count)
 			high = span->high;
 	}
 	join(&count->shown);
-	count->fresh.used = 0;
 }
 
 void
@@ -308,6 +307,37 @@ may_explain(const Entry *entry, const Count *count, int64_t low)
 	return true;
 }
 
+/* Show what is on record near a gap. */
+static void
+show_record(int c, uint32_t number, const Count *count, int64_t low, int64_t high)
+{
+	const Entries *lists[] = {&losses, &claims, &events};
+
+	printf("  max %" PRId64 ", base %" PRId64 "\n", count->max, count->base);
+	for (size_t i = 0; i < count->fresh.used; i++)
+	{
+		const Span *span = &count->fresh.span[i];
+
+		if (span->high >= low - 40 && span->low <= high + 40)
+			printf("  shown %" PRId64 "..%" PRId64 " at %" PRId64 "..%" PRId64 "\n",
+				   span->low, span->high, span->start, span->end);
+	}
+	for (size_t i = 0; i < 3; i++)
+	{
+		for (size_t j = 0; j < lists[i]->used; j++)
+		{
+			const Entry *entry = &lists[i]->entry[j];
+
+			if (entry->collection != c || (i < 2 && entry->count != number) ||
+				(i == 0 && (entry->high < low - 40 || entry->low > high + 40)))
+				continue;
+			printf("  %c %c %" PRId64 "..%" PRId64 " at %" PRId64 "..%" PRId64 "\n",
+				   entry->kind, entry->why ? entry->why : ' ', entry->low,
+				   entry->high, entry->start, entry->end);
+		}
+	}
+}
+
 /* Find reasons for low..high, which is neither shown nor known to be lost. */
 static void
 explain_gap(int c, uint32_t number, Count *count, int64_t low, int64_t high)
@@ -332,6 +362,8 @@ explain_gap(int c, uint32_t number, Count *count, int64_t low, int64_t high)
 		ledger_unexplained += high - low + 1;
 		failure("unexplained gap: %s, count %u: %" PRId64 "..%" PRId64,
 				collection_name(c), number, low, high);
+		if (ledger_unexplained < 1000)
+			show_record(c, number, count, low, high);
 	}
 }
 
@@ -492,6 +524,7 @@ ledger_end_life(bool crashed)
 
 			join(&count->covered);
 			book_gaps(c, i, count);
+			count->fresh.used = 0;
 		}
 	}
 	check_collisions();
