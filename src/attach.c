@@ -324,9 +324,9 @@ find_sequences(const Switch *change)
 static int64
 sequence_floor(const Sequence *sequence)
 {
-	return query_number(psprintf("SELECT CASE WHEN seqincrement > 0 THEN pg_catalog.pg_sequence_last_value(seqrelid) ELSE seqstart END"
-								 " FROM pg_catalog.pg_sequence WHERE seqrelid = %u",
-								 sequence->oid));
+	return query_number(psprintf("SELECT CASE WHEN q.seqincrement < 0 THEN q.seqstart WHEN s.is_called THEN s.last_value END"
+								 " FROM %s s, pg_catalog.pg_sequence q WHERE q.seqrelid = %u",
+								 sequence->name, sequence->oid));
 }
 
 /*
