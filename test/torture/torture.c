@@ -159,10 +159,17 @@ shell(const char *format,...)
 	return system(line);
 }
 
+static int	postmaster_pid(void);
+static bool is_dead(int pid);
+
 static void
 start_server(void)
 {
-	/* Left behind by a kill, they name a process that may live again. */
+	int			postmaster = postmaster_pid();
+
+	/* Left behind by a kill, the lock files name a process until it is gone. */
+	if (postmaster > 0 && !is_dead(postmaster))
+		stop_now("the server has not ended");
 	shell("rm -f '%s/postmaster.pid' '%s/.s.PGSQL.%d.lock'", data, folder, PORT);
 	if (shell("'%s/pg_ctl' -D '%s' -l '%s/log' -w -t 120 -s start </dev/null",
 			  bindir, data, folder) != 0)
@@ -742,6 +749,12 @@ live(int64_t length, int ending)
 
 	start_clients();
 	crashed = disturb(now_us() + length, ending, &restore_point);
+
+	/*
+	 * A fast stop while the server recovers from the kill -9 of a backend can
+	 * take for ever.
+	 */
+	connect_admin();
 	disconnect_admin();
 	endings[ending]++;
 	switch (ending)
