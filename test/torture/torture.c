@@ -754,6 +754,7 @@ live(int64_t length, int ending)
 	 * A fast stop while the server recovers from the kill -9 of a backend can
 	 * take for ever.
 	 */
+	disconnect_admin();
 	connect_admin();
 	disconnect_admin();
 	endings[ending]++;
