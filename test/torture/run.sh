@@ -40,6 +40,9 @@ take_out() {
 
 require_packages torture
 make_work_folder
+# What is broken must not get into a server of the system.
+[ -z "$break" ] || server_has_setting extension_destdir || server_has_setting extension_control_path ||
+    die "--break takes a server that finds extensions outside of its own folder."
 copy_checkout
 case $break in
     flush) take_out '/^flush_change(/,/^}/ { /^\tXLogFlush(lsn);$/d }' ;;
