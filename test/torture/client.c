@@ -594,7 +594,7 @@ static void
 do_reserve(void)
 {
 	int			c = some_collection();
-	int			size = 1 + rnd(30);	/* the least that do_configure() allows */
+	int			size = 1 + rnd(30); /* the least that do_configure() allows */
 	int64_t		start = now_us();
 	PGresult   *result;
 

@@ -98,8 +98,10 @@ count_of(int c, uint32_t number)
 static void
 add_span(Spans *spans, int64_t low, int64_t high, int64_t start, int64_t end)
 {
+	Span		span = {low, high, start, end};
+
 	spans->span = grow(spans->span, spans->used, &spans->room, sizeof(Span));
-	spans->span[spans->used++] = (Span) {low, high, start, end};
+	spans->span[spans->used++] = span;
 }
 
 static void
@@ -233,7 +235,7 @@ ledger_read(const char *log)
 	while (fread(&entry, sizeof(entry), 1, file) == 1)
 	{
 		Count	   *count = entry.collection == ANY_COLLECTION ? NULL :
-			count_of(entry.collection, entry.count);
+		count_of(entry.collection, entry.count);
 
 		switch (entry.kind)
 		{

@@ -287,6 +287,13 @@ kill_server(bool all)
 		usleep(1000);
 }
 
+static void
+ignore_notice(void *arg, const char *message)
+{
+	(void) arg;
+	(void) message;
+}
+
 static bool
 connect_admin(void)
 {
@@ -298,7 +305,7 @@ connect_admin(void)
 		admin = PQconnectdb(conninfo);
 		if (PQstatus(admin) == CONNECTION_OK)
 		{
-			PQclear(PQexec(admin, "SET client_min_messages = warning"));
+			PQsetNoticeProcessor(admin, ignore_notice, NULL);
 			return true;
 		}
 		usleep(20000);
@@ -558,7 +565,7 @@ static void
 check_travel(int c, uint32_t count, int64_t max)
 {
 	int64_t		shown = is_resettable(c) ? 0 :
-		ledger_shown_before(c, count, travel_time);
+	ledger_shown_before(c, count, travel_time);
 
 	if (shown > max)
 		failure("max of %s is %" PRId64 " after a recovery, %" PRId64 " was shown before that point",
@@ -642,6 +649,8 @@ disturb(int64_t until, int ending, bool *restore_point)
 		if (!done && now_us() > half)
 		{
 			done = true;
+			/* A backend may have been killed since the last use. */
+			disconnect_admin();
 			if (ending == END_EXTENSION)
 				create_extension_anew();
 			else if (ending == END_TIME_TRAVEL)
@@ -892,9 +901,9 @@ main(int argc, char **argv)
 		};
 		int			dice = rnd(20);
 		int			ending = lives < 8 ? first[lives] :
-			dice < 3 ? END_FAST : dice < 7 ? END_IMMEDIATE :
-			dice < 13 ? END_KILL : dice < 17 ? END_KILL_POSTMASTER :
-			dice == 17 ? END_PROMOTION : dice == 18 ? END_TIME_TRAVEL : END_EXTENSION;
+		dice < 3 ? END_FAST : dice < 7 ? END_IMMEDIATE :
+		dice < 13 ? END_KILL : dice < 17 ? END_KILL_POSTMASTER :
+		dice == 17 ? END_PROMOTION : dice == 18 ? END_TIME_TRAVEL : END_EXTENSION;
 		int64_t		length = 1500000 + rnd(5000000);
 
 		/* The long session takes a long life. */
