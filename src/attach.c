@@ -571,6 +571,8 @@ set_default(const Switch *change, HiloName collection, const char *replaced)
 		hilo_holds_numbers(change->type) ? "hilo_nextval" : "hilo_next",
 		quote_literal_cstr(pnstrdup(collection.data, collection.len)));
 	after = default_text(change);
+	if (after == NULL)
+		elog(ERROR, "column \"%s\" has no default", change->name);
 
 	if (before == NULL)
 		ereport(NOTICE,
@@ -648,7 +650,7 @@ check_bindings(const HiloColumn *column, HiloName collection, bool named)
 				 other->column->relation == column->relation &&
 				 other->column->attnum == column->attnum)
 			same = other;
-		else if (!other->attached)
+		else if (other->column == NULL || !other->attached)
 			ereport(ERROR,
 					(errcode(ERRCODE_DUPLICATE_OBJECT),
 					 errmsg("\"%.*s\" is bound elsewhere",

@@ -52,8 +52,9 @@ may_make_systems() {
 }
 
 # What is missing, as Debian packages; $1 is "check" if tests are to be run,
-# "package" if the Debian package is to be built, "all" for both, and "versions"
-# if tests are run elsewhere.
+# "package" if the Debian package is to be built, "all" for both, "versions" if
+# tests are run elsewhere, "server" if a server is to be built, and "valgrind" or
+# "analyse" for what these parts of sanitize.sh need beyond that.
 missing_packages() {
     missing=
     if [ "$1" = versions ]; then
@@ -92,6 +93,20 @@ missing_packages() {
             dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q ' installed$' ||
                 missing="$missing $package"
         done
+    esac
+    case $1 in server)
+        command -v bison >/dev/null || missing="$missing bison"
+        command -v flex >/dev/null || missing="$missing flex"
+        command -v dpkg-source >/dev/null || missing="$missing dpkg-dev"
+        [ -f /usr/include/zlib.h ] || missing="$missing zlib1g-dev"
+    esac
+    case $1 in valgrind)
+        [ -f /usr/include/valgrind/memcheck.h ] || missing="$missing valgrind"
+    esac
+    case $1 in analyse)
+        find_clang >/dev/null || missing="$missing clang"
+        command -v scan-build >/dev/null || missing="$missing clang-tools"
+        command -v clang-tidy >/dev/null || missing="$missing clang-tidy"
     esac
     missing=${missing# }
 }
@@ -173,7 +188,8 @@ as_user() {
     fi
 }
 
-# End what was started below $work, and remove it.
+# End what was started below $work, and remove it; the copy of the checkout, with
+# what the tests made of it, goes to $HILO_KEEP_COPY if that is set.
 clean_up() {
     status=$?
     trap - EXIT
@@ -190,6 +206,7 @@ clean_up() {
                     esac ;;
             esac
         done
+        [ -z "${HILO_KEEP_COPY:-}" ] || cp -a "$work/src" "$HILO_KEEP_COPY"
         for _ in 1 2 3 4 5 6 7 8 9 10; do
             rm -rf "$work" 2>/dev/null && break
             sleep 0.2
