@@ -191,8 +191,11 @@ next_free(HiloCounter *identity, int *tries)
 					(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
 					 errmsg("no free number was found for identity \"%.*s\"",
 							identity->name.len, identity->name.data),
+					 last < limit ?
 					 errdetail("Numbers from " INT64_FORMAT " up to the limit " INT64_FORMAT " were looked up.",
-							   last + 1, limit)));
+							   last + 1, limit) :
+					 errdetail("Numbers up to " INT64_FORMAT " have been claimed, the limit is " INT64_FORMAT ".",
+							   last, limit)));
 		if (!hilo_documents_are_bound(documents))
 			check_may_jump(identity, last, number);
 		HILO_FAILURE_POINT("free number found");

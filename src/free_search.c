@@ -19,7 +19,10 @@ look_up(int64 number, HiloTakenCallback is_taken, void *arg, int *tries)
 	return is_taken(number, arg);
 }
 
-/* Look for a free number below limit and above taken: limit - 1, - 2, - 4 ... */
+/*
+ * Look for a free number below limit and above taken: limit - 1, - 2, - 4 ...
+ * What galloped up to taken was past the middle, so distance cannot overflow.
+ */
 static bool
 gallop_down(int64 taken, int64 limit, HiloTakenCallback is_taken, void *arg,
 			int64 *result, int *tries)
@@ -31,8 +34,6 @@ gallop_down(int64 taken, int64 limit, HiloTakenCallback is_taken, void *arg,
 			*result = limit - distance;
 			return true;
 		}
-		if (distance > PG_INT64_MAX / 2)
-			break;
 	}
 	return false;
 }

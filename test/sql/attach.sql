@@ -596,6 +596,22 @@ SELECT "Hi.lo".hilo_detach('trusting'), "Hi.lo".hilo_detach('trusting_text');
 INSERT INTO trusting DEFAULT VALUES RETURNING id;
 RESET search_path;
 SET client_min_messages = warning;
+-- Names so long, and so full of quotes, that statements with them take more than a kilobyte.
+DO $$
+DECLARE
+	quotes text := repeat('"', 63);
+	collection text := repeat('''', 255);
+	ids int[];
+BEGIN
+	EXECUTE format('CREATE TABLE %I (%1$I serial PRIMARY KEY)', quotes);
+	PERFORM "Hi.lo".hilo_attach(quote_ident(quotes)::regclass, quotes, collection);
+	EXECUTE format('INSERT INTO %I DEFAULT VALUES', quotes);
+	PERFORM "Hi.lo".hilo_detach(quote_ident(quotes)::regclass, quotes);
+	EXECUTE format('INSERT INTO %I DEFAULT VALUES', quotes);
+	EXECUTE format('SELECT array_agg(%I ORDER BY 1) FROM %1$I', quotes) INTO ids;
+	RAISE WARNING 'ids % of %', ids, (SELECT max FROM "Hi.lo".hilo h WHERE h.collection = repeat('''', 255));
+	EXECUTE format('DROP TABLE %I', quotes);
+END $$;
 DROP SCHEMA regress_trojan CASCADE;
 DROP TABLE trusting, trusting_text;
 DROP EXTENSION hilo;

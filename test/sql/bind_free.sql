@@ -354,6 +354,8 @@ SELECT hilo_unbind('restored_too');
 \set VERBOSITY sqlstate
 INSERT INTO hilo_binding VALUES ('bad', NULL, NULL);
 INSERT INTO hilo_binding VALUES ('bad', 'public.docs.id', 'taken_none(bigint)');
+INSERT INTO hilo_binding (collection, taken, attached) VALUES ('bad', 'taken_none(bigint)', true);
+INSERT INTO hilo_binding (collection, granted_to, attached) VALUES ('bad', 'public', true);
 INSERT INTO hilo_binding VALUES ('bound', 'public.docs.id');
 SELECT hilo_column 'public.docs.id', hilo_column 'public."docs".id';
 SELECT hilo_column 'docs.id';

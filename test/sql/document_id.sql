@@ -15,6 +15,9 @@ SELECT id FROM (VALUES
 	('orders/9223372036854775808'), ('orders/9223372036854775808-A'), ('orders/99999999999999999999999-A'),
 	('orders/18446744073709551617-A'), (repeat('9', 1000))) v(id) WHERE hilo_number(id) IS NOT NULL;
 SELECT hilo_number(NULL);
+-- As long as a GUID.
+SELECT hilo_number('orders/' || lpad('10-A', 29, '0'));
+SELECT set_config('hilo.server_prefix', repeat('N', 128) || '/', false);
 -- The tag of a number that is too large is not the number.
 SELECT hilo_number('orders/9223372036854775808-1');
 

@@ -12,6 +12,28 @@ CREATE FUNCTION fl_taken(n bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SE
 SELECT hilo_bind('fl_full', 'fl_taken(bigint)'), seed_identity_for('fl_full', 7);
 SELECT next_identity_free('fl_full');
 SELECT value FROM hilo_identity WHERE name = 'fl_full';
+SELECT seed_identity_for('fl_full', 9223372036854775807);
+SELECT next_identity_free('fl_full');
+-- The counter has a limit of its own.
+INSERT INTO hilo_identity (name, value, max_value) VALUES ('fl_limit', 5, 7);
+CREATE FUNCTION fl_below_9(n bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT n < 9';
+SELECT hilo_bind('fl_limit', 'fl_below_9(bigint)');
+SELECT next_identity_free('fl_limit');
+SELECT hilo_unbind('fl_limit');
+-- One of two tables is gone, and roles have no documents; what is gone can be bound anew.
+CREATE TABLE fl_here (id int PRIMARY KEY);
+CREATE TABLE fl_there (id int PRIMARY KEY);
+SELECT hilo_attach('fl_there', 'id', 'fl_shared'), hilo_attach('fl_here', 'id', 'fl_shared');
+SELECT hilo_configure('fl_shared', grant_to => 'public');
+INSERT INTO fl_here VALUES (1), (2);
+DROP TABLE fl_there;
+SELECT next_identity_free('fl_shared');
+DROP TABLE fl_here;
+CREATE TABLE fl_here (id int PRIMARY KEY);
+SELECT hilo_bind('fl_shared', 'fl_here', 'id');
+SELECT id_column, granted_to, attached FROM hilo_binding WHERE collection = 'fl_shared' ORDER BY id_column IS NULL;
+SELECT hilo_unbind('fl_shared');
+SELECT hilo_configure('fl_shared', revoke_from => 'public');
 -- A table of an ordinary role, made such that the search leaps.
 CREATE ROLE regress_fl;
 CREATE SCHEMA regress_fl AUTHORIZATION regress_fl;
@@ -54,6 +76,6 @@ ROLLBACK;
 SELECT next_identity_free('fl_small');
 DROP SCHEMA regress_fl, regress_fl_private CASCADE;
 DROP ROLE regress_fl;
-DROP FUNCTION fl_taken;
-DROP TABLE fl_small, fl_sparse;
+DROP FUNCTION fl_taken, fl_below_9;
+DROP TABLE fl_small, fl_sparse, fl_here;
 SELECT drop_identity(name) FROM hilo_identity WHERE name LIKE 'fl_%' ORDER BY name;

@@ -19,6 +19,8 @@ RESET session_replication_role;
 CREATE TABLE elsewhere (a int);
 CREATE TRIGGER t AFTER INSERT ON elsewhere FOR EACH ROW EXECUTE FUNCTION hilo_guard_rows();
 INSERT INTO elsewhere VALUES (1);
+CREATE TRIGGER t2 BEFORE UPDATE ON elsewhere FOR EACH STATEMENT EXECUTE FUNCTION hilo_guard_table('hilo_bind');
+UPDATE elsewhere SET a = 2;
 DROP TABLE elsewhere;
 SELECT collection, max FROM hilo WHERE collection IN ('guarded', 'guarded_too', 'replicated') ORDER BY 1;
 SELECT hilo_nextval('guarded_too'), hilo_nextval('replicated');
@@ -59,8 +61,21 @@ BEGIN;
 INSERT INTO hilo (collection, max) VALUES ('rolled_back', 300);
 ROLLBACK;
 SELECT hilo_nextval('rolled_back');
+-- A restore with several jobs may bind a counter before its row comes: that keeps its options, unless others were set here.
+INSERT INTO hilo_binding (collection, granted_to) VALUES ('bound_first', 'public'), ('set_first', 'public');
+SELECT hilo_configure('set_first', max_value => 500);
+INSERT INTO hilo (max, max_ever, range_size, max_range_size, max_value, has_node_tag, node_tag, collection)
+	SELECT 40, 64, 4, 8, 32767, true, 'N', unnest(ARRAY['bound_first', 'set_first']);
+SELECT collection, max, max_ever, range_size, max_range_size, max_value, has_node_tag, node_tag, may_be_bound
+	FROM hilo WHERE collection IN ('bound_first', 'set_first') ORDER BY 1;
+SELECT hilo_next('bound_first'), hilo_next('set_first');
+SELECT hilo_configure('bound_first', revoke_from => 'public'), hilo_configure('set_first', revoke_from => 'public');
 -- Rows that no counter could have.
 INSERT INTO hilo (collection, max) VALUES ('bad', -1);
+INSERT INTO hilo (collection, range_size) VALUES ('bad', -1);
+INSERT INTO hilo (collection, max_range_size) VALUES ('bad', 2147483648);
+INSERT INTO hilo (collection, claims) VALUES ('bad', -1);
+INSERT INTO hilo (collection, claim_rate) VALUES ('bad', 'NaN');
 INSERT INTO hilo (collection, max, max_value) VALUES ('bad', 8, 7);
 INSERT INTO hilo (collection, max, max_value) VALUES ('bad', 0, 0);
 INSERT INTO hilo (collection, max) VALUES ('bad', NULL);
