@@ -88,13 +88,13 @@ SELECT hilo_nextval('bad');
 
 -- A row that only a binding has made is filled like a new one: bindings may be restored first.
 CREATE TABLE regress_bound (id text PRIMARY KEY);
-SELECT hilo_bind('bound_first', 'regress_bound', 'id');
-INSERT INTO hilo (collection, max, max_value, range_size, max_range_size, node_tag, has_node_tag) VALUES ('bound_first', 5, 1000, 4, 64, 'North', true);
-SELECT max, max_value, range_size, max_range_size, node_tag, has_node_tag, may_be_bound FROM hilo WHERE collection = 'bound_first';
+SELECT hilo_bind('bound_before', 'regress_bound', 'id');
+INSERT INTO hilo (collection, max, max_value, range_size, max_range_size, node_tag, has_node_tag) VALUES ('bound_before', 5, 1000, 4, 64, 'North', true);
+SELECT max, max_value, range_size, max_range_size, node_tag, has_node_tag, may_be_bound FROM hilo WHERE collection = 'bound_before';
 -- Afterwards only its count is raised.
-INSERT INTO hilo (collection, max, max_value) VALUES ('bound_first', 7, 2000);
-SELECT max, max_value, range_size, may_be_bound FROM hilo WHERE collection = 'bound_first';
-SELECT hilo_unbind('bound_first');
+INSERT INTO hilo (collection, max, max_value) VALUES ('bound_before', 7, 2000);
+SELECT max, max_value, range_size, may_be_bound FROM hilo WHERE collection = 'bound_before';
+SELECT hilo_unbind('bound_before');
 DROP TABLE regress_bound;
 
 -- A name that only the separator set here forbids may come from a server that has another one.
