@@ -5,6 +5,7 @@ use warnings;
 use File::Basename qw(dirname);
 use lib dirname(__FILE__);
 use HiloCrash;
+use IPC::Run ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -153,6 +154,14 @@ sub number
 	return $output =~ ($pattern // qr/(\d+)/) ? $1 : "none in '$output'";
 }
 
+# Does the server let one in?
+sub is_there
+{
+	return IPC::Run::run(
+		[ $node->installed_command('psql'), '-XAtq', '-d', $node->connstr('postgres'), '-c', 'SELECT 1' ],
+		'<', '/dev/null', '>', '/dev/null', '2>', '/dev/null');
+}
+
 # Draw in a session, which must neither fail nor wait.
 sub draw
 {
@@ -198,8 +207,7 @@ sub wrong_after
 		{
 			# The postmaster ends all others, and starts anew.
 			wait_until('the server starts anew', sub { !kill 0, $other_pid });
-			wait_until('the server is there', sub {
-				$node->psql('postgres', 'SELECT 1') == 0 });
+			wait_until('the server is there', \&is_there);
 			eval { $other->finish };
 			$other = HiloCrash::Session->new($node, 'statement_timeout=20s');
 		}
