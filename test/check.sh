@@ -188,7 +188,7 @@ if [ $# -eq 0 ]; then
     say "== hostile input"
     no_install=--no-install
     [ "$install" = no ] || no_install=
-    single "hostile input" sh "$top/test/fuzz/run.sh" $no_install 500000 1
+    single "hostile input" sh "$top/test/fuzz/run.sh" $no_install 300000 1
     say "== demo.sh, and the benchmark in its short form"
     single "demo" sh "$top/test/demo.sh" --no-install
     single "benchmark" sh "$top/test/bench/run.sh" --no-install --quick

@@ -155,13 +155,18 @@ BEGIN
     LOOP
         EXECUTE 'CREATE FUNCTION ' || f.signature || ' ' || trap;
     END LOOP;
-    EXECUTE 'CREATE FUNCTION evil.eq(pg_catalog.text, pg_catalog.text) RETURNS boolean ' || trap;
-    EXECUTE 'CREATE FUNCTION evil.cmp(bigint, bigint) RETURNS boolean ' || trap;
-    CREATE OPERATOR evil.= (FUNCTION = evil.eq, LEFTARG = pg_catalog.text, RIGHTARG = pg_catalog.text);
-    CREATE OPERATOR evil.~~ (FUNCTION = evil.eq, LEFTARG = pg_catalog.text, RIGHTARG = pg_catalog.text);
-    CREATE OPERATOR evil.= (FUNCTION = evil.cmp, LEFTARG = bigint, RIGHTARG = bigint);
-    CREATE OPERATOR evil.> (FUNCTION = evil.cmp, LEFTARG = bigint, RIGHTARG = bigint);
-    CREATE OPERATOR evil.< (FUNCTION = evil.cmp, LEFTARG = bigint, RIGHTARG = bigint);
+    FOR f IN
+        SELECT o.oid, oprname, oprleft::regtype AS l, oprright::regtype AS r, oprresult::regtype AS result
+        FROM pg_operator o
+        WHERE oprnamespace = 'pg_catalog'::regnamespace AND oprname IN ('=', '<>', '<', '>', '<=', '>=', '+', '-', '~~', '||')
+          AND (oprleft::regtype::text || ' ' || oprright::regtype::text) ~ '^(text|name|bigint|integer|oid|"char"|boolean) (text|name|bigint|integer|oid|"char"|boolean)$'
+    LOOP
+        EXECUTE format('CREATE FUNCTION evil.op_%s(pg_catalog.%s, pg_catalog.%s) RETURNS pg_catalog.%s %s', f.oid,
+            (SELECT quote_ident(typname) FROM pg_type WHERE oid = f.l), (SELECT quote_ident(typname) FROM pg_type WHERE oid = f.r),
+            (SELECT quote_ident(typname) FROM pg_type WHERE oid = f.result), trap);
+        EXECUTE format('CREATE OPERATOR evil.%s (FUNCTION = evil.op_%s, LEFTARG = pg_catalog.%s, RIGHTARG = pg_catalog.%s)', f.oprname, f.oid,
+            (SELECT quote_ident(typname) FROM pg_type WHERE oid = f.l), (SELECT quote_ident(typname) FROM pg_type WHERE oid = f.r));
+    END LOOP;
 END $$;
 
 --
