@@ -1088,7 +1088,7 @@ do_bad_input(void)
 		{"22023", "SELECT next_server_side_id('a')"},
 		{"42809", "UPDATE hilo SET max = 0"},
 		{"42809", "DELETE FROM hilo_identity"},
-		{"42809", "TRUNCATE hilo"},
+		{"42809 40P01", "TRUNCATE hilo"},
 		{"55000", "SELECT hilo_currval('never drawn')"}
 	};
 	int			i = rnd(sizeof(calls) / sizeof(calls[0]));

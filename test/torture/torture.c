@@ -297,7 +297,7 @@ ignore_notice(void *arg, const char *message)
 static bool
 connect_admin(void)
 {
-	for (int i = 0; i < 1000; i++)
+	for (int i = 0; i < 6000; i++)
 	{
 		if (admin != NULL && PQstatus(admin) == CONNECTION_OK)
 			return true;
@@ -310,6 +310,8 @@ connect_admin(void)
 		}
 		usleep(20000);
 	}
+	printf("%s", PQerrorMessage(admin));
+	shell("tail -n 20 '%s/log'", folder);
 	stop_now("no connection to the server");
 	return false;
 }
