@@ -343,6 +343,20 @@ command(const char *sql)
 	PQclear(query(sql));
 }
 
+/* Run a statement that may be cut off by a crash. */
+static bool
+try_command(const char *sql)
+{
+	PGresult   *result;
+	bool		done;
+
+	connect_admin();
+	result = PQexec(admin, sql);
+	done = PQresultStatus(result) == PGRES_TUPLES_OK;
+	PQclear(result);
+	return done;
+}
+
 /*
  * Contents of the database
  */
@@ -546,8 +560,9 @@ travel(const char *copy)
 	start_server();
 	for (int i = 0;; i++)
 	{
-		PGresult   *result = query("SELECT pg_is_in_recovery()");
-		bool		done = PQgetvalue(result, 0, 0)[0] == 'f';
+		PGresult   *result = query("SELECT 1 WHERE pg_is_in_recovery()");
+		bool		done = PQresultStatus(result) == PGRES_TUPLES_OK &&
+		PQntuples(result) == 0;
 
 		PQclear(result);
 		if (done)
@@ -610,6 +625,9 @@ create_extension_anew(void)
 {
 	if (!pause_clients())
 		return;
+	/* A crash that has begun ends sessions some time later. */
+	usleep(200000);
+	disconnect_admin();
 	end_prepared();
 	read_counters(ledger_final);
 	command("DROP EXTENSION hilo CASCADE");
@@ -659,12 +677,15 @@ disturb(int64_t until, int ending, bool *restore_point)
 			{
 				char		sql[128];
 
+				/*
+				 * It takes both; a backend just killed may take ours along.
+				 * Then there is no such point on disk.
+				 */
 				travel_time = now_us();
 				snprintf(sql, sizeof(sql), "SELECT pg_create_restore_point('torture%d')",
 						 shared->life);
-				command(sql);
-				command("SELECT pg_switch_wal()");
-				*restore_point = true;
+				*restore_point = try_command(sql) &&
+					try_command("SELECT pg_switch_wal()");
 			}
 		}
 	}
