@@ -61,15 +61,6 @@ BEGIN;
 INSERT INTO hilo (collection, max) VALUES ('rolled_back', 300);
 ROLLBACK;
 SELECT hilo_nextval('rolled_back');
--- A restore with several jobs may bind a counter before its row comes: that keeps its options, unless others were set here.
-INSERT INTO hilo_binding (collection, granted_to) VALUES ('bound_first', 'public'), ('set_first', 'public');
-SELECT hilo_configure('set_first', max_value => 500);
-INSERT INTO hilo (max, max_ever, range_size, max_range_size, max_value, has_node_tag, node_tag, collection)
-	SELECT 40, 64, 4, 8, 32767, true, 'N', unnest(ARRAY['bound_first', 'set_first']);
-SELECT collection, max, max_ever, range_size, max_range_size, max_value, has_node_tag, node_tag, may_be_bound
-	FROM hilo WHERE collection IN ('bound_first', 'set_first') ORDER BY 1;
-SELECT hilo_next('bound_first'), hilo_next('set_first');
-SELECT hilo_configure('bound_first', revoke_from => 'public'), hilo_configure('set_first', revoke_from => 'public');
 -- Rows that no counter could have.
 INSERT INTO hilo (collection, max) VALUES ('bad', -1);
 INSERT INTO hilo (collection, range_size) VALUES ('bad', -1);
