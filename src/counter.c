@@ -800,7 +800,8 @@ finish_new_incarnation(RowChange *change, int64 incarnation)
 static void
 end_claims(HiloCounterRow *row)
 {
-	row->claim_low = row->max + 1;
+	/* Nothing is above the highest bigint; there claim_number has to do. */
+	row->claim_low = row->max < PG_INT64_MAX ? row->max + 1 : row->max;
 	row->claim_number = 0;
 	row->claim_end_new = false;
 }
