@@ -106,7 +106,7 @@ SCRIPT
     show_reports $(find "$reports" -type f -size +0) && [ "$good" -eq 0 ]
 }
 
-# Each tool tries them all, so that one does not hide what another finds.
+# All three, whatever the first finds.
 run_analyse() {
     require_packages analyse
     headers=$("$pg_config" --includedir-server)
@@ -123,7 +123,8 @@ run_analyse() {
 
     say "== clang-tidy"
     clang-tidy --quiet --warnings-as-errors='*' --config-file="$top/test/sanitize/clang-tidy" \
-        "$top"/src/*.c -- -I"$headers" $("$pg_config" --cppflags) || good=1
+        "$top"/src/*.c -- -I"$headers" $("$pg_config" --cppflags) >"$work/tidy.log" 2>&1 ||
+        { cat "$work/tidy.log"; good=1; }
     return "$good"
 }
 
