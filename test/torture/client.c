@@ -1431,6 +1431,7 @@ transaction(void)
 		operation();
 		if (!connected())
 			break;
+		failed = PQtransactionStatus(conn) == PQTRANS_INERROR;
 		if (saved && (failed || chance(15)))
 		{
 			const char *how = failed || chance(80) ? "ROLLBACK TO s" : "RELEASE s";
