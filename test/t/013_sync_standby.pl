@@ -202,6 +202,7 @@ $standby->stop;
 start_and_wait($session, "hilo_reserve('x', 1000)");
 $admin->query('SELECT pg_cancel_backend(' . $session->pid . ')');
 is(state_of(($session->result)[1]), '57014', 'a claim is cut short');
+$session->finish;
 kill_server($primary);
 $standby->start;
 $standby->append_conf('postgresql.conf', "synchronous_standby_names = ''\n");
