@@ -192,8 +192,6 @@ if [ $# -eq 0 ]; then
     say "== demo.sh, and the benchmark in its short form"
     single "demo" sh "$top/test/demo.sh" --no-install
     single "benchmark" sh "$top/test/bench/run.sh" --no-install --quick
-    say "== a minute of torture"
-    single "torture" sh "$top/test/torture/run.sh" --no-install 1 1
     say "== distributions"
     single "META.json" perl "$top/test/meta.pl" "$top"
     if [ -e "$top/.git" ]; then
