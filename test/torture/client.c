@@ -1428,7 +1428,8 @@ transaction(void)
 	{
 		if (!failed && !saved && chance(15))
 			saved = command("SAVEPOINT s");
-		operation();
+		if (!failed)
+			operation();
 		if (!connected())
 			break;
 		failed = PQtransactionStatus(conn) == PQTRANS_INERROR;
