@@ -3,10 +3,8 @@
  * counter.h
  *	  The counters: rows of the tables hilo and hilo_identity.
  *
- * The only module that knows how a row changes.  A row is changed in place,
- * as a sequence changes its one tuple: at once for everybody, whatever becomes
- * of the transaction, without waiting for another one's end.  No lock is held
- * any more when a function returns.
+ * They change in place (see row_change.h).  No lock is held any more when a
+ * function returns.
  *
  * Unless said otherwise a function may be called in any transaction that may
  * write, raises errors as the reference lists them, and has its change
@@ -18,31 +16,8 @@
 #ifndef HILO_COUNTER_H
 #define HILO_COUNTER_H
 
-#include "storage/itemptr.h"
-
-#include "catalog.h"
-#include "counter_row.h"
 #include "range.h"
-
-/* The name of a counter: len bytes, not terminated. */
-typedef struct HiloName
-{
-	const char *data;
-	int			len;
-} HiloName;
-
-/*
- * A counter, and where its row was last seen.  The caller keeps it as long as
- * he likes; what it remembers is checked before it is used.
- */
-typedef struct HiloCounter
-{
-	HiloTable	which;			/* the table it is in */
-	HiloName	name;			/* the bytes are the caller's, and stay */
-	Oid			table;			/* InvalidOid: row not seen yet */
-	ItemPointerData tid;
-	uint64		generation;		/* of the catalog, when the row was seen */
-} HiloCounter;
+#include "row_change.h"
 
 /* A claim: what was got, and what to show to give it back or keep it. */
 typedef struct HiloClaim
@@ -72,10 +47,6 @@ typedef enum HiloClaimant
 	 */
 	HILO_FOR_STATEMENT
 } HiloClaimant;
-
-/* Start with an unseen row. */
-extern void hilo_counter_init(HiloCounter *counter, HiloTable which,
-							  HiloName name);
 
 /*
  * Claim a range.  A row that is not there, or was dropped, is created, unless
