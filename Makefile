@@ -3,6 +3,8 @@ EXTENSION = hilo
 MODULE_big = hilo
 OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c)))
 DATA = $(wildcard sql/hilo--*.sql)
+PG_CPPFLAGS = -I$(libpq_srcdir)
+SHLIB_LINK_INTERNAL = $(libpq)
 PGFILEDESC = "hilo - HiLo ids out of a crash-safe row"
 
 REGRESS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))

@@ -31,6 +31,8 @@ CREATE TABLE hilo (
     max_range_size bigint NOT NULL DEFAULT 0,
     claims bigint NOT NULL DEFAULT 0,
     given_back bigint NOT NULL DEFAULT 0,
+    lease_size bigint NOT NULL DEFAULT 0,
+    lease_timeline bigint NOT NULL DEFAULT 0,
     spare1 bigint NOT NULL DEFAULT 0,
     spare2 bigint NOT NULL DEFAULT 0,
     spare3 bigint NOT NULL DEFAULT 0,
@@ -39,7 +41,10 @@ CREATE TABLE hilo (
     claimed_at timestamptz NOT NULL DEFAULT '-infinity',
     claim_rate float8 NOT NULL DEFAULT 0,
     node_tag name NOT NULL DEFAULT '',
+    hub name NOT NULL DEFAULT '',
+    hub_role name NOT NULL DEFAULT '',
     has_node_tag boolean NOT NULL DEFAULT false,
+    leased boolean NOT NULL DEFAULT false,
     may_be_bound boolean NOT NULL DEFAULT false,
     claim_end_new boolean NOT NULL DEFAULT false,
     dropped boolean NOT NULL DEFAULT false,
@@ -61,6 +66,8 @@ COMMENT ON COLUMN hilo.range_size IS 'own smallest range; 0: hilo.range_size cou
 COMMENT ON COLUMN hilo.max_range_size IS 'own largest range; 0: hilo.max_range_size counts';
 COMMENT ON COLUMN hilo.claims IS 'how many ranges were claimed';
 COMMENT ON COLUMN hilo.given_back IS 'how many numbers of them went back';
+COMMENT ON COLUMN hilo.lease_size IS 'own smallest lease; 0: hilo.lease_size counts';
+COMMENT ON COLUMN hilo.lease_timeline IS 'timeline of the newest lease given to another server; 0: none; -1: given by the server that this row was restored from';
 COMMENT ON COLUMN hilo.spare1 IS 'for later versions';
 COMMENT ON COLUMN hilo.spare2 IS 'for later versions';
 COMMENT ON COLUMN hilo.spare3 IS 'for later versions';
@@ -69,7 +76,10 @@ COMMENT ON COLUMN hilo.created_at IS 'when the row was made';
 COMMENT ON COLUMN hilo.claimed_at IS 'when the newest claim was made; -infinity: never';
 COMMENT ON COLUMN hilo.claim_rate IS 'how many numbers were claimed lately: older ones count less, by the e-th part an hour';
 COMMENT ON COLUMN hilo.node_tag IS 'own node tag, if has_node_tag';
+COMMENT ON COLUMN hilo.hub IS 'if leased: server that leases come from; empty: none any more';
+COMMENT ON COLUMN hilo.hub_role IS 'role whose user mapping is used; empty: owner of the extension';
 COMMENT ON COLUMN hilo.has_node_tag IS 'false: hilo.node_tag counts';
+COMMENT ON COLUMN hilo.leased IS 'numbers come from leases; max is then the highest number leased';
 COMMENT ON COLUMN hilo.may_be_bound IS 'may there be something about it in hilo_binding?';
 COMMENT ON COLUMN hilo.claim_end_new IS 'was max, when the newest claim set it, higher than ever before?';
 COMMENT ON COLUMN hilo.dropped IS 'hilo_drop() has forgotten the collection';
@@ -122,6 +132,8 @@ CREATE TABLE hilo_identity (
     max_range_size bigint NOT NULL DEFAULT 0,
     claims bigint NOT NULL DEFAULT 0,
     given_back bigint NOT NULL DEFAULT 0,
+    lease_size bigint NOT NULL DEFAULT 0,
+    lease_timeline bigint NOT NULL DEFAULT 0,
     spare1 bigint NOT NULL DEFAULT 0,
     spare2 bigint NOT NULL DEFAULT 0,
     spare3 bigint NOT NULL DEFAULT 0,
@@ -130,7 +142,10 @@ CREATE TABLE hilo_identity (
     claimed_at timestamptz NOT NULL DEFAULT '-infinity',
     claim_rate float8 NOT NULL DEFAULT 0,
     node_tag name NOT NULL DEFAULT '',
+    hub name NOT NULL DEFAULT '',
+    hub_role name NOT NULL DEFAULT '',
     has_node_tag boolean NOT NULL DEFAULT false,
+    leased boolean NOT NULL DEFAULT false,
     may_be_bound boolean NOT NULL DEFAULT false,
     claim_end_new boolean NOT NULL DEFAULT false,
     dropped boolean NOT NULL DEFAULT false,
@@ -152,6 +167,8 @@ COMMENT ON COLUMN hilo_identity.range_size IS 'always 0: identities are claimed 
 COMMENT ON COLUMN hilo_identity.max_range_size IS 'always 0';
 COMMENT ON COLUMN hilo_identity.claims IS 'how many numbers were drawn';
 COMMENT ON COLUMN hilo_identity.given_back IS 'always 0';
+COMMENT ON COLUMN hilo_identity.lease_size IS 'always 0';
+COMMENT ON COLUMN hilo_identity.lease_timeline IS 'timeline of the last number given to another server; 0: none; -1: given by the server that this row was restored from';
 COMMENT ON COLUMN hilo_identity.spare1 IS 'for later versions';
 COMMENT ON COLUMN hilo_identity.spare2 IS 'for later versions';
 COMMENT ON COLUMN hilo_identity.spare3 IS 'for later versions';
@@ -160,7 +177,10 @@ COMMENT ON COLUMN hilo_identity.created_at IS 'when the row was made';
 COMMENT ON COLUMN hilo_identity.claimed_at IS 'when the last number was drawn; -infinity: never';
 COMMENT ON COLUMN hilo_identity.claim_rate IS 'how many numbers were claimed lately: older ones count less, by the e-th part an hour';
 COMMENT ON COLUMN hilo_identity.node_tag IS 'always empty';
+COMMENT ON COLUMN hilo_identity.hub IS 'if leased: server that draws the numbers; empty: none any more';
+COMMENT ON COLUMN hilo_identity.hub_role IS 'role whose user mapping is used; empty: owner of the extension';
 COMMENT ON COLUMN hilo_identity.has_node_tag IS 'always false';
+COMMENT ON COLUMN hilo_identity.leased IS 'numbers are drawn on another server; value is the highest that this one got';
 COMMENT ON COLUMN hilo_identity.may_be_bound IS 'always false';
 COMMENT ON COLUMN hilo_identity.claim_end_new IS 'was value, when drawn, higher than ever before?';
 COMMENT ON COLUMN hilo_identity.dropped IS 'drop_identity() has forgotten the identity';
@@ -185,6 +205,117 @@ COMMENT ON TRIGGER hilo_guard_changes ON hilo_identity IS
     'nor through a parent, or by an apply worker';
 
 SELECT pg_catalog.pg_extension_config_dump('hilo_identity', '');
+
+--
+-- Leases: what this server may hand out of the counters of another one
+--
+-- The first columns are those of a counter, which counts the current lease, from
+-- max to max_value.  Not dumped: a lease belongs to one server, and a copy of it
+-- must get its own.
+--
+CREATE TABLE hilo_lease (
+    max bigint NOT NULL DEFAULT 0,
+    max_ever bigint NOT NULL DEFAULT 0,
+    claim_low bigint NOT NULL DEFAULT 0,
+    claim_number bigint NOT NULL DEFAULT 0,
+    changes bigint NOT NULL DEFAULT 0,
+    incarnation bigint NOT NULL DEFAULT 0,
+    max_value bigint NOT NULL DEFAULT 0,
+    range_size bigint NOT NULL DEFAULT 0,
+    max_range_size bigint NOT NULL DEFAULT 0,
+    claims bigint NOT NULL DEFAULT 0,
+    given_back bigint NOT NULL DEFAULT 0,
+    lease_size bigint NOT NULL DEFAULT 0,
+    lease_timeline bigint NOT NULL DEFAULT 0,
+    spare1 bigint NOT NULL DEFAULT 0,
+    spare2 bigint NOT NULL DEFAULT 0,
+    spare3 bigint NOT NULL DEFAULT 0,
+    spare4 bigint NOT NULL DEFAULT 0,
+    created_at timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    claimed_at timestamptz NOT NULL DEFAULT '-infinity',
+    claim_rate float8 NOT NULL DEFAULT 0,
+    node_tag name NOT NULL DEFAULT '',
+    hub name NOT NULL DEFAULT '',
+    hub_role name NOT NULL DEFAULT '',
+    has_node_tag boolean NOT NULL DEFAULT false,
+    leased boolean NOT NULL DEFAULT false,
+    may_be_bound boolean NOT NULL DEFAULT false,
+    claim_end_new boolean NOT NULL DEFAULT false,
+    dropped boolean NOT NULL DEFAULT false,
+    low bigint NOT NULL DEFAULT 0,
+    next_low bigint NOT NULL DEFAULT 0,
+    next_high bigint NOT NULL DEFAULT 0,
+    last_size bigint NOT NULL DEFAULT 0,
+    leased_at timestamptz NOT NULL DEFAULT '-infinity',
+    asked_at timestamptz NOT NULL DEFAULT '-infinity',
+    failed_at timestamptz NOT NULL DEFAULT '-infinity',
+    failing_since timestamptz NOT NULL DEFAULT '-infinity',
+    error_code bigint NOT NULL DEFAULT 0,
+    collection text COLLATE "C" CONSTRAINT hilo_lease_check CHECK (collection IS NOT NULL),
+    error text COLLATE "C"
+) USING heap WITH (fillfactor = 10);
+CREATE UNIQUE INDEX hilo_lease_collection_idx ON hilo_lease USING btree (collection);
+ALTER TABLE hilo_lease REPLICA IDENTITY NOTHING;
+
+COMMENT ON TABLE hilo_lease IS
+    'numbers leased from hubs, one row a collection; see the view hilo_leases';
+COMMENT ON COLUMN hilo_lease.max IS 'highest number of the current lease claimed by anybody';
+COMMENT ON COLUMN hilo_lease.max_ever IS 'highest max that this row ever had';
+COMMENT ON COLUMN hilo_lease.claim_low IS 'lowest number of the newest claim';
+COMMENT ON COLUMN hilo_lease.claim_number IS 'random number of the newest claim if hilo_next_range() made it and nothing has happened since, else 0';
+COMMENT ON COLUMN hilo_lease.changes IS 'how often this row has changed';
+COMMENT ON COLUMN hilo_lease.incarnation IS 'random number; a new one tells all sessions to forget their ranges';
+COMMENT ON COLUMN hilo_lease.max_value IS 'end of the current lease';
+COMMENT ON COLUMN hilo_lease.range_size IS 'always 0';
+COMMENT ON COLUMN hilo_lease.max_range_size IS 'always 0';
+COMMENT ON COLUMN hilo_lease.claims IS 'how many ranges were claimed';
+COMMENT ON COLUMN hilo_lease.given_back IS 'how many numbers of them went back';
+COMMENT ON COLUMN hilo_lease.lease_size IS 'always 0';
+COMMENT ON COLUMN hilo_lease.lease_timeline IS 'timeline of this server when it got its leases';
+COMMENT ON COLUMN hilo_lease.spare1 IS 'for later versions';
+COMMENT ON COLUMN hilo_lease.spare2 IS 'for later versions';
+COMMENT ON COLUMN hilo_lease.spare3 IS 'for later versions';
+COMMENT ON COLUMN hilo_lease.spare4 IS 'for later versions';
+COMMENT ON COLUMN hilo_lease.created_at IS 'when the row was made';
+COMMENT ON COLUMN hilo_lease.claimed_at IS 'when the newest claim was made; -infinity: never';
+COMMENT ON COLUMN hilo_lease.claim_rate IS 'how many numbers were claimed lately: older ones count less, by the e-th part a minute';
+COMMENT ON COLUMN hilo_lease.node_tag IS 'always empty';
+COMMENT ON COLUMN hilo_lease.hub IS 'always empty';
+COMMENT ON COLUMN hilo_lease.hub_role IS 'always empty';
+COMMENT ON COLUMN hilo_lease.has_node_tag IS 'always false';
+COMMENT ON COLUMN hilo_lease.leased IS 'always false';
+COMMENT ON COLUMN hilo_lease.may_be_bound IS 'always false';
+COMMENT ON COLUMN hilo_lease.claim_end_new IS 'was max, when the newest claim set it, higher than ever before?';
+COMMENT ON COLUMN hilo_lease.dropped IS 'always false';
+COMMENT ON COLUMN hilo_lease.low IS 'first number of the current lease';
+COMMENT ON COLUMN hilo_lease.next_low IS 'first number of the next lease';
+COMMENT ON COLUMN hilo_lease.next_high IS 'last number of the next lease; 0: there is none';
+COMMENT ON COLUMN hilo_lease.last_size IS 'size of the lease that was got last';
+COMMENT ON COLUMN hilo_lease.leased_at IS 'when it was got; -infinity: never';
+COMMENT ON COLUMN hilo_lease.asked_at IS 'when a worker was last sent for the next lease; -infinity: never';
+COMMENT ON COLUMN hilo_lease.failed_at IS 'when the hub last gave none, if it has not given one since; else -infinity';
+COMMENT ON COLUMN hilo_lease.failing_since IS 'since when it has given none; -infinity: it has';
+COMMENT ON COLUMN hilo_lease.error_code IS 'SQLSTATE of that, in the server''s own form';
+COMMENT ON COLUMN hilo_lease.collection IS 'name of the collection; |: when this database could become a hub';
+COMMENT ON COLUMN hilo_lease.error IS 'what the hub said, filled up with blanks';
+COMMENT ON CONSTRAINT hilo_lease_check ON hilo_lease IS 'every lease is of a collection';
+COMMENT ON INDEX hilo_lease_collection_idx IS 'finds the leases of a collection';
+
+CREATE TRIGGER hilo_guard_rows BEFORE INSERT ON hilo_lease
+    FOR EACH ROW EXECUTE FUNCTION hilo_guard_rows();
+CREATE TRIGGER hilo_guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo_lease
+    FOR EACH STATEMENT EXECUTE FUNCTION hilo_guard_table('hilo_seed', 'hilo_drop');
+CREATE TRIGGER hilo_guard_changes BEFORE UPDATE OR DELETE ON hilo_lease
+    FOR EACH ROW EXECUTE FUNCTION hilo_guard_table('hilo_seed', 'hilo_drop');
+ALTER TABLE hilo_lease ENABLE ALWAYS TRIGGER hilo_guard_rows;
+ALTER TABLE hilo_lease ENABLE ALWAYS TRIGGER hilo_guard_table;
+ALTER TABLE hilo_lease ENABLE ALWAYS TRIGGER hilo_guard_changes;
+COMMENT ON TRIGGER hilo_guard_rows ON hilo_lease IS
+    'INSERT and COPY do nothing: leases of another server are not for this one';
+COMMENT ON TRIGGER hilo_guard_table ON hilo_lease IS
+    'leases are not changed by hand';
+COMMENT ON TRIGGER hilo_guard_changes ON hilo_lease IS
+    'nor through a parent, or by an apply worker';
 
 --
 -- Where documents are
@@ -480,6 +611,90 @@ COMMENT ON FUNCTION hilo_configure(text, bigint, bigint, bigint, text, name, nam
     'give a collection sizes of ranges, a limit and a node tag of its own (at once and for good; null leaves one as it is, reset forgets them first), and let a role or "public" draw from it, or not any more';
 
 --
+-- Leases
+--
+CREATE FUNCTION hilo_lease_from(collection text, server text, lease_size bigint DEFAULT NULL, OUT low bigint, OUT high bigint) RETURNS record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_lease_from(text, text, bigint) IS
+    'from now on lease the numbers of a collection from a foreign server, the hub, at least lease_size at a time; returns the first lease; an empty server: lease no more';
+
+CREATE FUNCTION identity_from(name text, server text) RETURNS void
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION identity_from(text, text) IS
+    'from now on draw the numbers of an identity on a foreign server, the hub; an empty server: no more';
+
+CREATE FUNCTION hilo_lease(collection text, size bigint, floor bigint DEFAULT 0, OUT low bigint, OUT high bigint) RETURNS record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_lease(text, bigint, bigint) IS
+    'on a hub: claim a lease of up to size numbers above floor, the highest that the caller has ever had, for another server';
+
+CREATE FUNCTION identity_lease(name text, floor bigint DEFAULT 0) RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION identity_lease(text, bigint) IS
+    'on a hub: draw the next number of an identity above floor, the highest that the caller has ever had, for another server';
+
+CREATE FUNCTION hilo_hub_resume(collection text, floor bigint) RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'hilo_hub_resume';
+COMMENT ON FUNCTION hilo_hub_resume(text, bigint) IS
+    'on a hub that was promoted or restored: lease numbers of a collection again, above floor, the highest that any member holds; returns the max now stored';
+
+CREATE FUNCTION hilo_hub_resume() RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'hilo_hub_resume_all';
+COMMENT ON FUNCTION hilo_hub_resume() IS
+    'on a hub that was promoted or restored, and has lost nothing of what was not resumed by name: lease numbers of all collections and identities again; returns of how many';
+
+CREATE FUNCTION identity_resume(name text, floor bigint) RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION identity_resume(text, bigint) IS
+    'on a hub that was promoted or restored: draw numbers of an identity for members again, above floor, the highest that any of them has; returns the value now stored';
+
+CREATE FUNCTION hilo_leases(
+    OUT collection text,
+    OUT server text,
+    OUT low bigint,
+    OUT high bigint,
+    OUT next_low bigint,
+    OUT next_high bigint,
+    OUT numbers_left bigint,
+    OUT seconds_left float8,
+    OUT highest bigint,
+    OUT leased_at timestamptz,
+    OUT last_error text,
+    OUT last_error_at timestamptz,
+    OUT failing_since timestamptz) RETURNS SETOF record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED
+    AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_leases() IS
+    'what this server has leased from hubs';
+
+CREATE VIEW hilo_leases AS
+    SELECT collection, server, low, high, next_low, next_high, numbers_left, seconds_left, highest,
+        leased_at, last_error, last_error_at, failing_since
+    FROM hilo_leases();
+COMMENT ON VIEW hilo_leases IS
+    'what this server has leased from hubs';
+COMMENT ON COLUMN hilo_leases.collection IS 'name of the collection';
+COMMENT ON COLUMN hilo_leases.server IS 'the hub; null: none any more';
+COMMENT ON COLUMN hilo_leases.low IS 'first number of the current lease; null: there is none';
+COMMENT ON COLUMN hilo_leases.high IS 'last number of the current lease';
+COMMENT ON COLUMN hilo_leases.next_low IS 'first number of the next lease; null: there is none yet';
+COMMENT ON COLUMN hilo_leases.next_high IS 'last number of the next lease';
+COMMENT ON COLUMN hilo_leases.numbers_left IS 'how many numbers of both no session has claimed';
+COMMENT ON COLUMN hilo_leases.seconds_left IS 'how long they last at the pace of the last minutes; null: none is claimed';
+COMMENT ON COLUMN hilo_leases.highest IS 'highest number ever leased, which the hub must stay above';
+COMMENT ON COLUMN hilo_leases.leased_at IS 'when the hub last gave a lease';
+COMMENT ON COLUMN hilo_leases.last_error IS 'why it gave none since; null: it did';
+COMMENT ON COLUMN hilo_leases.last_error_at IS 'when it was asked last in vain';
+COMMENT ON COLUMN hilo_leases.failing_since IS 'when it was first asked in vain since it gave one';
+
+--
 -- Watch
 --
 CREATE FUNCTION hilo_status(
@@ -553,6 +768,7 @@ COMMENT ON FUNCTION hilo_format(text, bigint, text) IS
 --
 REVOKE ALL ON TABLE hilo FROM PUBLIC;
 REVOKE ALL ON TABLE hilo_identity FROM PUBLIC;
+REVOKE ALL ON TABLE hilo_lease FROM PUBLIC;
 REVOKE ALL ON TABLE hilo_binding FROM PUBLIC;
 REVOKE ALL ON FUNCTION seed_identity_for(text, bigint, boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION drop_identity(text) FROM PUBLIC;
@@ -568,7 +784,20 @@ REVOKE ALL ON FUNCTION hilo_guard_table() FROM PUBLIC;
 REVOKE ALL ON FUNCTION hilo_attach(regclass, name, text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION hilo_detach(regclass, name, text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION hilo_configure(text, bigint, bigint, bigint, text, name, name, boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION hilo_lease_from(text, text, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION identity_from(text, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION hilo_lease(text, bigint, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION identity_lease(text, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION hilo_hub_resume(text, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION hilo_hub_resume() FROM PUBLIC;
+REVOKE ALL ON FUNCTION identity_resume(text, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION hilo_leases() FROM PUBLIC;
 REVOKE ALL ON FUNCTION hilo_status() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hilo_leases() TO pg_monitor;
+GRANT SELECT ON hilo_leases TO pg_monitor;
 GRANT EXECUTE ON FUNCTION hilo_status() TO pg_monitor;
 GRANT SELECT ON hilo_status TO pg_monitor;
 GRANT SELECT ON hilo_cached_ranges TO PUBLIC;
+
+-- From here on this database can be a hub, on the timeline that there is.
+SELECT hilo_hub_resume();

@@ -162,7 +162,7 @@ hilo_configure(PG_FUNCTION_ARGS)
 		change_grant(entry->name, &grant, true);
 	if (role_argument(fcinfo, 6, &revoke))
 		change_grant(entry->name, &revoke, false);
-	hilo_counter_configure(&entry->counter, &options);
+	hilo_counter_configure(&entry->source.rows.counter, &options);
 	PG_RETURN_VOID();
 }
 
@@ -284,7 +284,7 @@ raise_collection(FloorSite *site, int64 number)
 	if (entry->stale)
 		hilo_cache_read_row(entry);
 	if (hilo_cache_skip(entry, number) ||
-		hilo_counter_raise(&entry->counter, number) || site->warned)
+		hilo_source_raise(&entry->source, number) || site->warned)
 		return;
 
 	site->warned = true;

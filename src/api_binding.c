@@ -179,6 +179,7 @@ next_free(HiloCounter *identity, int *tries)
 	HiloDocuments *documents = hilo_documents_open(identity);
 	int64		limit = hilo_documents_limit(documents);
 	int64		number;
+	int64		claimed;
 
 	*tries = 0;
 	do
@@ -199,10 +200,15 @@ next_free(HiloCounter *identity, int *tries)
 		if (!hilo_documents_are_bound(documents))
 			check_may_jump(identity, last, number);
 		HILO_FAILURE_POINT("free number found");
-	} while (!hilo_counter_claim_number(identity, number));
+		claimed = hilo_identity_claim(identity, number);
+
+		/* One that the hub gave in its place may be free as well. */
+	} while (claimed == 0 ||
+			 (claimed != number &&
+			  (claimed > limit || (++*tries, is_taken(claimed, documents)))));
 
 	hilo_documents_close(documents);
-	return number;
+	return claimed;
 }
 
 Datum

@@ -88,12 +88,16 @@ check_counter_row(const HiloCounterRow *row)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("claims, given_back and claim_rate must not be negative")));
+	if (row->lease_size < 0 || row->lease_timeline < HILO_NOT_RESUMED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("lease_size and lease_timeline must not be negative")));
 	hilo_check_node_tag(NameStr(row->node_tag), strlen(NameStr(row->node_tag)));
 }
 
 /*
  * BEFORE INSERT, for each row: merge the row into the counter of its name, and
- * insert nothing.
+ * insert nothing.  Leases that come from another server are that server's.
  */
 Datum
 hilo_guard_rows(PG_FUNCTION_ARGS)
@@ -107,6 +111,8 @@ hilo_guard_rows(PG_FUNCTION_ARGS)
 
 	hilo_api_check_insert_trigger(fcinfo, "hilo_guard_rows");
 	which = guarded_table(trigdata);
+	if (which == HILO_TABLE_LEASES)
+		return PointerGetDatum(NULL);
 
 	/* Raises an error if the columns are not those that are read here. */
 	table_close(hilo_catalog_open(which, RowExclusiveLock), RowExclusiveLock);

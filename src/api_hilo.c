@@ -112,7 +112,7 @@ hilo_currval(PG_FUNCTION_ARGS)
 
 	/* What was drawn from an extension dropped since does not count. */
 	if (hilo_cache_last_drawn(entry) == 0 ||
-		entry->claim.table != hilo_catalog_table(HILO_TABLE_COLLECTIONS))
+		entry->claim.table != hilo_catalog_table(entry->claim.which))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("no number of collection \"%.*s\" has been drawn in this session",
@@ -133,7 +133,7 @@ hilo_reserve(PG_FUNCTION_ARGS)
 	hilo_api_prevent_unless_may_write("hilo_reserve()");
 	entry = hilo_api_entry_to_draw(fcinfo);
 	request.size = checked_count(fcinfo, entry, 1, "count");
-	hilo_counter_claim(&entry->counter, &request, HILO_FOR_BACKEND, &claim);
+	hilo_source_claim(&entry->source, &request, HILO_FOR_BACKEND, &claim);
 
 	values[0] = Int64GetDatum(claim.range.low);
 	values[1] = Int64GetDatum(claim.range.high);
@@ -144,7 +144,7 @@ hilo_reserve(PG_FUNCTION_ARGS)
 static void
 check_may_raise(HiloCacheEntry *entry, int64 last_max)
 {
-	if (last_max > hilo_counter_max(&entry->counter) &&
+	if (last_max > hilo_counter_max(&entry->source.rows.counter) &&
 		!hilo_catalog_may_seed(HILO_TABLE_COLLECTIONS))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
@@ -188,7 +188,7 @@ hilo_next_range(PG_FUNCTION_ARGS)
 								   hilo_cache_max_range_size(entry));
 	if (request.floor > 0)
 		check_may_raise(entry, request.floor);
-	hilo_counter_claim(&entry->counter, &request, HILO_FOR_CLIENT, &claim);
+	hilo_source_claim(&entry->source, &request, HILO_FOR_CLIENT, &claim);
 
 	start_len = hilo_document_id_start(start, entry->name.data, entry->name.len,
 									   hilo_identity_parts_separator,
@@ -228,7 +228,7 @@ hilo_return_range(PG_FUNCTION_ARGS)
 		if (number <= 0)
 			PG_RETURN_BOOL(false);
 	}
-	PG_RETURN_BOOL(hilo_counter_return(&entry->counter, last, high, number));
+	PG_RETURN_BOOL(hilo_source_return(&entry->source, last, high, number));
 }
 
 Datum
@@ -242,7 +242,7 @@ hilo_next_hi(PG_FUNCTION_ARGS)
 	entry = hilo_api_entry_to_draw(fcinfo);
 	request.size = checked_count(fcinfo, entry, 1, "capacity");
 	request.alignment = request.size;
-	hilo_counter_claim(&entry->counter, &request, HILO_FOR_BACKEND, &claim);
+	hilo_source_claim(&entry->source, &request, HILO_FOR_BACKEND, &claim);
 	PG_RETURN_INT64(claim.range.high / request.size);
 }
 
@@ -267,7 +267,7 @@ hilo_seed(PG_FUNCTION_ARGS)
 	hilo_api_reject_null(fcinfo, 2, "force");
 	entry = hilo_api_entry(fcinfo);
 
-	max = hilo_counter_seed(&entry->counter, value, PG_GETARG_BOOL(2));
+	max = hilo_source_seed(&entry->source, value, PG_GETARG_BOOL(2));
 	hilo_cache_forget(entry);
 	PG_RETURN_INT64(max);
 }
@@ -300,7 +300,7 @@ hilo_drop(PG_FUNCTION_ARGS)
 				 errdetail("A rollback would bring the binding back, but not the counter."),
 				 errhint("Commit first.")));
 
-	dropped = hilo_counter_drop(&entry->counter);
+	dropped = hilo_source_drop(&entry->source);
 	hilo_bindings_unlock();
 	hilo_cache_forget(entry);
 	PG_RETURN_BOOL(dropped);
@@ -362,7 +362,7 @@ hilo_format(PG_FUNCTION_ARGS)
 	if (entry == NULL || entry->row_generation != hilo_catalog_generation)
 	{
 		entry = &unknown;
-		hilo_counter_init(&entry->counter, HILO_TABLE_COLLECTIONS, collection);
+		hilo_source_init(&entry->source, collection);
 		hilo_cache_read_row(entry);
 	}
 	tag = hilo_cache_node_tag(entry, &len);

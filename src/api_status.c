@@ -67,7 +67,8 @@ bound_to(HiloName name, Datum *result)
 }
 
 static void
-put_collection(HiloName name, const HiloCounterRow *row, void *arg)
+put_collection(HiloName name, const HiloCounterRow *row,
+			   const HiloLease *lease, void *arg)
 {
 	ReturnSetInfo *rsinfo = arg;
 	TimestampTz now = GetCurrentTimestamp();
@@ -115,8 +116,8 @@ put_collection(HiloName name, const HiloCounterRow *row, void *arg)
 	nulls[STATUS_BOUND_TO] = !row->may_be_bound ||
 		!bound_to(name, &values[STATUS_BOUND_TO]);
 
-	/* Nothing leases numbers from another server. */
-	nulls[STATUS_HUB] = true;
+	values[STATUS_HUB] = CStringGetTextDatum(NameStr(row->hub));
+	nulls[STATUS_HUB] = !row->leased || NameStr(row->hub)[0] == '\0';
 
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
@@ -125,7 +126,6 @@ Datum
 hilo_status(PG_FUNCTION_ARGS)
 {
 	hilo_init_materialized(fcinfo);
-	hilo_counter_visit(HILO_TABLE_COLLECTIONS, put_collection,
-					   fcinfo->resultinfo);
+	hilo_row_visit(HILO_TABLE_COLLECTIONS, put_collection, fcinfo->resultinfo);
 	return (Datum) 0;
 }

@@ -723,13 +723,13 @@ bind_column(const Switch *change, HiloName collection,
 static int64
 adopt_counter(const Switch *change, HiloName collection, int64 floor)
 {
-	HiloCounter counter;
+	HiloSource	source;
 	int64		old_max;
 	int64		max;
 
-	hilo_counter_init(&counter, HILO_TABLE_COLLECTIONS, collection);
-	old_max = hilo_counter_max(&counter);
-	max = hilo_counter_adopt(&counter, floor, hilo_type_limit(change->type));
+	hilo_source_init(&source, collection);
+	old_max = hilo_counter_max(&source.rows.counter);
+	max = hilo_source_adopt(&source, floor, hilo_type_limit(change->type));
 	if (max > old_max)
 		ereport(NOTICE,
 				(errmsg("collection \"%.*s\" goes on above " INT64_FORMAT,

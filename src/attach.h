@@ -12,7 +12,7 @@
 #define HILO_ATTACH_H
 
 #include "column_ref.h"
-#include "counter.h"
+#include "source.h"
 
 /*
  * Raise an error unless the column is one that could be attached, and the

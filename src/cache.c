@@ -91,8 +91,8 @@ hilo_cache_release(HiloCacheEntry *entry)
 
 	/* Either this raises an error and has done nothing, or it is done. */
 	if (unused > 0)
-		went_back = hilo_counter_give_back(&entry->counter, &entry->claim,
-										   entry->last, proc_exit_inprogress);
+		went_back = hilo_source_give_back(&entry->source, &entry->claim,
+										  entry->last, proc_exit_inprogress);
 	HILO_KILL_POINT("given back");
 	hilo_cache_forget(entry);
 	return went_back ? unused : 0;
@@ -120,12 +120,11 @@ read_row(HiloCacheEntry *entry)
 {
 	uint64		generation = hilo_catalog_generation;
 	HiloCounterRow row = {0};
-	bool		exists = hilo_counter_read(&entry->counter, &row,
-											   entry->stale);
+	bool		exists = hilo_source_read(&entry->source, &row, entry->stale);
 
 	if (entry->stale)
 	{
-		if (exists && hilo_counter_holds(&entry->counter, &row, &entry->claim))
+		if (exists && hilo_source_holds(&entry->source, &row, &entry->claim))
 			use_range(entry, entry->last);
 		else
 			hilo_cache_forget(entry);
@@ -346,7 +345,7 @@ hilo_cache_entry(HiloName name)
 	entry = hash_search(cache_entries, &name, HASH_ENTER, NULL);
 	memset((char *) entry + sizeof(HiloName), 0,
 		   sizeof(HiloCacheEntry) - sizeof(HiloName));
-	hilo_counter_init(&entry->counter, HILO_TABLE_COLLECTIONS, name);
+	hilo_source_init(&entry->source, name);
 	return entry;
 }
 
@@ -393,7 +392,7 @@ hilo_cache_refill(HiloCacheEntry *entry)
 	request.exact = false;
 	request.alignment = 1;
 	request.floor = 0;
-	hilo_counter_claim(&entry->counter, &request, HILO_FOR_BACKEND, &claim);
+	hilo_source_claim(&entry->source, &request, HILO_FOR_BACKEND, &claim);
 	HILO_FAILURE_POINT("claimed");
 
 	entry->claim = claim;

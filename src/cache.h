@@ -15,8 +15,8 @@
 #include "datatype/timestamp.h"
 #include "lib/ilist.h"
 
-#include "counter.h"
 #include "document_id.h"
+#include "source.h"
 
 typedef struct HiloCacheEntry
 {
@@ -73,7 +73,7 @@ typedef struct HiloCacheEntry
 	char		own_suffix[1 + HILO_MAX_TAG_LEN];
 	bool		may_be_bound;
 
-	HiloCounter counter;		/* where its row is */
+	HiloSource	source;			/* where its numbers come from */
 
 	HiloClaim	claim;			/* where last .. high come from */
 	bool		stale;			/* high is in claim.range only, until it is

@@ -57,6 +57,7 @@ typedef struct OurTable
 static OurTable tables[HILO_TABLES] = {
 	[HILO_TABLE_COLLECTIONS] = {"hilo", InvalidOid, false},
 	[HILO_TABLE_IDENTITIES] = {"hilo_identity", InvalidOid, false},
+	[HILO_TABLE_LEASES] = {"hilo_lease", InvalidOid, false},
 	[HILO_TABLE_BINDINGS] = {"hilo_binding", InvalidOid, false}
 };
 
@@ -109,13 +110,12 @@ hilo_catalog_init(void (*changed) (void))
 }
 
 /*
- * The server has a function for that, but only from version 16 on for others to
- * call.
+ * Read schema and owner of the extension.  The server has a function for the
+ * first, but only from version 16 on for others to call.
  */
-Oid
-hilo_catalog_schema(void)
+static void
+look_up_extension(Oid *schema, Oid *owner)
 {
-	Oid			schema = InvalidOid;
 	Relation	rel;
 	SysScanDesc scan;
 	ScanKeyData key;
@@ -127,16 +127,38 @@ hilo_catalog_schema(void)
 	scan = systable_beginscan(rel, ExtensionNameIndexId, true, NULL, 1, &key);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
-		schema = ((Form_pg_extension) GETSTRUCT(tuple))->extnamespace;
+	{
+		*schema = ((Form_pg_extension) GETSTRUCT(tuple))->extnamespace;
+		*owner = ((Form_pg_extension) GETSTRUCT(tuple))->extowner;
+	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 
-	if (!OidIsValid(schema))
+	if (!HeapTupleIsValid(tuple))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("extension \"%s\" is not installed in this database",
 						EXTENSION_NAME)));
+}
+
+Oid
+hilo_catalog_schema(void)
+{
+	Oid			schema;
+	Oid			owner;
+
+	look_up_extension(&schema, &owner);
 	return schema;
+}
+
+Oid
+hilo_catalog_owner(void)
+{
+	Oid			schema;
+	Oid			owner;
+
+	look_up_extension(&schema, &owner);
+	return owner;
 }
 
 /*
@@ -171,20 +193,24 @@ table_by_name(const char *name)
 }
 
 /*
- * Does the table have the columns that HiloCounterRow describes, in a heap?
+ * Does the table have the columns that HiloCounterRow describes, in a heap;
+ * and hilo_lease those of HiloLease, too?
  */
 static bool
-has_counter_layout(Relation rel)
+has_counter_layout(HiloTable which, Relation rel)
 {
-	static const Oid types[HILO_COUNTER_COLUMNS] = {HILO_COUNTER_TYPES};
+	static const Oid counter_types[HILO_COUNTER_COLUMNS] = {HILO_COUNTER_TYPES};
+	static const Oid lease_types[HILO_LEASE_COLUMNS] = {HILO_LEASE_TYPES};
+	bool		is_lease = which == HILO_TABLE_LEASES;
+	const Oid  *types = is_lease ? lease_types : counter_types;
+	int			columns = is_lease ? HILO_LEASE_COLUMNS : HILO_COUNTER_COLUMNS;
 	TupleDesc	desc = RelationGetDescr(rel);
 
 	if (rel->rd_rel->relkind != RELKIND_RELATION ||
-		rel->rd_rel->relam != HEAP_TABLE_AM_OID ||
-		desc->natts != HILO_COUNTER_COLUMNS)
+		rel->rd_rel->relam != HEAP_TABLE_AM_OID || desc->natts != columns)
 		return false;
 
-	for (int i = 0; i < HILO_COUNTER_COLUMNS; i++)
+	for (int i = 0; i < columns; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
@@ -205,9 +231,9 @@ report_wrong_layout(Relation rel)
 }
 
 static void
-check_counter_table(Relation rel, LOCKMODE lockmode)
+check_counter_table(HiloTable which, Relation rel, LOCKMODE lockmode)
 {
-	if (!has_counter_layout(rel))
+	if (!has_counter_layout(which, rel))
 		report_wrong_layout(rel);
 
 	if (rel->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
@@ -303,7 +329,7 @@ hilo_catalog_open(HiloTable which, LOCKMODE lockmode)
 	if (which == HILO_TABLE_BINDINGS)
 		check_bindings_table(rel);
 	else
-		check_counter_table(rel, lockmode);
+		check_counter_table(which, rel, lockmode);
 	return rel;
 }
 
@@ -400,7 +426,7 @@ lock_indexes_at_exit(Relation rel)
 }
 
 Relation
-hilo_catalog_open_at_exit(Oid table, LOCKMODE lockmode)
+hilo_catalog_open_at_exit(HiloTable which, Oid table, LOCKMODE lockmode)
 {
 	Relation	rel;
 
@@ -412,9 +438,9 @@ hilo_catalog_open_at_exit(Oid table, LOCKMODE lockmode)
 		UnlockRelationOid(table, lockmode);
 		return NULL;
 	}
-	if (!has_counter_layout(rel) || !lock_indexes_at_exit(rel) ||
-		!OidIsValid(find_name_index(HILO_TABLE_COLLECTIONS, rel,
-									HILO_ANUM_NAME)))
+	if (!has_counter_layout(which, rel) || !lock_indexes_at_exit(rel) ||
+		!OidIsValid(find_name_index(which, rel,
+									hilo_catalog_name_attnum(which))))
 	{
 		relation_close(rel, lockmode);
 		return NULL;

@@ -14,15 +14,18 @@
 #include "storage/lockdefs.h"
 #include "utils/relcache.h"
 
-/* Our tables; first those of counters. */
+#include "counter_row.h"
+
+/* Our tables; first those with rows of counters, that change in place. */
 typedef enum HiloTable
 {
 	HILO_TABLE_COLLECTIONS,		/* hilo */
 	HILO_TABLE_IDENTITIES,		/* hilo_identity */
+	HILO_TABLE_LEASES,			/* hilo_lease */
 	HILO_TABLE_BINDINGS			/* hilo_binding */
 } HiloTable;
 
-#define HILO_COUNTER_TABLES (HILO_TABLE_IDENTITIES + 1)
+#define HILO_COUNTER_TABLES (HILO_TABLE_LEASES + 1)
 #define HILO_TABLES			(HILO_TABLE_BINDINGS + 1)
 
 /*
@@ -54,11 +57,19 @@ extern Oid	hilo_catalog_table(HiloTable which);
 extern Relation hilo_catalog_open(HiloTable which, LOCKMODE lockmode);
 
 /*
- * The same for a backend that is about to exit: table is what
- * hilo_catalog_open() opened before.  NULL where it would have to wait for a
- * lock on the table or an index of it, or the table is not what it was.
+ * The same for a table of counters and a backend that is about to exit: table
+ * is what hilo_catalog_open() opened before.  NULL where it would have to wait
+ * for a lock on the table or an index of it, or the table is not what it was.
  */
-extern Relation hilo_catalog_open_at_exit(Oid table, LOCKMODE lockmode);
+extern Relation hilo_catalog_open_at_exit(HiloTable which, Oid table,
+										  LOCKMODE lockmode);
+
+/* Number of the column with the name in a table of counters. */
+static inline AttrNumber
+hilo_catalog_name_attnum(HiloTable which)
+{
+	return which == HILO_TABLE_LEASES ? HILO_ANUM_LEASE_NAME : HILO_ANUM_NAME;
+}
 
 /*
  * May a table of counters have this index: is it unique, and does it depend on
@@ -76,6 +87,9 @@ extern Oid	hilo_catalog_name_index(HiloTable which, Relation table,
 
 /* Schema of the extension.  Raises an error when it is not installed. */
 extern Oid	hilo_catalog_schema(void);
+
+/* Owner of the extension.  Raises an error when it is not installed. */
+extern Oid	hilo_catalog_owner(void);
 
 /* May the current user seed the counters of a table? */
 extern bool hilo_catalog_may_seed(HiloTable which);

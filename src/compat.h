@@ -13,6 +13,7 @@
 #include "access/genam.h"
 #include "access/tableam.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_foreign_server.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "executor/executor.h"
@@ -73,6 +74,17 @@ hilo_may_use_schema(Oid schema, Oid role)
 						   ACL_USAGE) == ACLCHECK_OK;
 #else
 	return pg_namespace_aclcheck(schema, role, ACL_USAGE) == ACLCHECK_OK;
+#endif
+}
+
+static inline bool
+hilo_may_use_server(Oid server, Oid role)
+{
+#if PG_VERSION_NUM >= 160000
+	return object_aclcheck(ForeignServerRelationId, server, role,
+						   ACL_USAGE) == ACLCHECK_OK;
+#else
+	return pg_foreign_server_aclcheck(server, role, ACL_USAGE) == ACLCHECK_OK;
 #endif
 }
 
@@ -144,6 +156,17 @@ hilo_insert_index_entries(ResultRelInfo *result_rel, TupleTableSlot *slot,
 						  false);
 #else
 	ExecInsertIndexTuples(result_rel, slot, estate, false, false, NULL, NIL);
+#endif
+}
+
+/* The timeline that this server writes. */
+static inline int64
+hilo_timeline(void)
+{
+#if PG_VERSION_NUM >= 150000
+	return GetWALInsertionTimeLine();
+#else
+	return ThisTimeLineID;
 #endif
 }
 

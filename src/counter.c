@@ -29,6 +29,19 @@ kind_name(const HiloCounter *counter)
 	return counter->which == HILO_TABLE_IDENTITIES ? "identity" : "collection";
 }
 
+/*
+ * Let a row go in which nothing has happened; but one that was just created has
+ * to be finished.
+ */
+static void
+let_go(HiloRowChange *change)
+{
+	if (change->created)
+		hilo_row_flush(hilo_row_finish(change));
+	else
+		hilo_row_abandon(change);
+}
+
 /* End a change in the error that the counter is at its end. */
 static void
 fail_at_limit(HiloRowChange *change, const HiloCounter *counter)
@@ -36,12 +49,7 @@ fail_at_limit(HiloRowChange *change, const HiloCounter *counter)
 	int64		max = change->row.max;
 	int64		limit = change->row.max_value;
 
-	/* Nothing has happened, but a row just created has to be finished. */
-	if (change->created)
-		hilo_row_flush(hilo_row_finish(change));
-	else
-		hilo_row_abandon(change);
-
+	let_go(change);
 	ereport(ERROR,
 			(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
 			 max < limit ?
@@ -77,6 +85,14 @@ warn_near_limit(const HiloCounter *counter, int64 old_max,
 					   row->max, row->max_value)));
 }
 
+static bool
+is_server_side(const HiloCounter *counter)
+{
+	return counter->name.len == strlen(HILO_SERVER_SIDE_NAME) &&
+		memcmp(counter->name.data, HILO_SERVER_SIDE_NAME,
+			   counter->name.len) == 0;
+}
+
 /*
  * Lock the row of the counter for a draw, which creates it if that is allowed.
  * The one row of server-side ids is not one that users think up.
@@ -84,10 +100,7 @@ warn_near_limit(const HiloCounter *counter, int64 old_max,
 static void
 find_for_draw(HiloRowChange *change, HiloCounter *counter)
 {
-	bool		create = hilo_auto_create ||
-		(counter->name.len == strlen(HILO_SERVER_SIDE_NAME) &&
-		 memcmp(counter->name.data, HILO_SERVER_SIDE_NAME,
-				counter->name.len) == 0);
+	bool		create = hilo_auto_create || is_server_side(counter);
 
 	if (hilo_row_find_for_change(change, counter, create))
 	{
@@ -106,9 +119,9 @@ find_for_draw(HiloRowChange *change, HiloCounter *counter)
 					 "seed_identity_for" : "hilo_seed")));
 }
 
-/* Put a claim into the row. */
-static void
-note_claim(HiloCounterRow *row, const HiloRange *range, int64 number)
+void
+hilo_note_claim(HiloCounterRow *row, const HiloRange *range, int64 number,
+				int pace)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
@@ -122,27 +135,61 @@ note_claim(HiloCounterRow *row, const HiloRange *range, int64 number)
 	row->claims++;
 	row->claim_rate = range->high - range->low + 1 +
 		(row->claimed_at == DT_NOBEGIN ? 0 :
-		 hilo_rate_decay(row->claim_rate, now - row->claimed_at));
+		 hilo_rate_decay(row->claim_rate,
+						 (now - row->claimed_at) * pace));
 	row->claimed_at = now;
 }
 
-void
+/* Is the counter of a draw, locked, one that the setting hilo.hub is about? */
+static bool
+is_for_hub(const HiloRowChange *change, const HiloCounter *counter)
+{
+	return hilo_hub[0] != '\0' && counter->which == HILO_TABLE_COLLECTIONS &&
+		change->row.claims == 0 && !is_server_side(counter);
+}
+
+/* Note in the row that the numbers are leased.  Nothing can go back any more. */
+static void
+put_hub(HiloCounterRow *row, const char *hub, const char *role, int64 size)
+{
+	row->leased = true;
+	namestrcpy(&row->hub, hub);
+	namestrcpy(&row->hub_role, role);
+	row->lease_size = size;
+	row->dropped = false;
+	hilo_end_claims(row);
+}
+
+bool
 hilo_counter_claim(HiloCounter *counter, const HiloRangeRequest *request,
 				   HiloClaimant claimant, HiloClaim *claim)
 {
-	HiloRowChange	change;
+	HiloRowChange change;
 	int64		old_max;
 	XLogRecPtr	lsn;
 
 	claim->number = claimant == HILO_FOR_CLIENT ? hilo_random_number() : 0;
 
 	find_for_draw(&change, counter);
+	if (unlikely(change.row.leased))
+	{
+		hilo_row_abandon(&change);
+		return false;
+	}
+	if (unlikely(is_for_hub(&change, counter)))
+	{
+		put_hub(&change.row, hilo_hub, "", 0);
+		hilo_row_flush(hilo_row_finish(&change));
+		return false;
+	}
+
 	old_max = change.row.max;
 	if (!hilo_range_cut(request, old_max, change.row.max_value,
 						&claim->range))
 		fail_at_limit(&change, counter);
 
-	note_claim(&change.row, &claim->range, claim->number);
+	hilo_note_claim(&change.row, &claim->range, claim->number, 1);
+	claim->which = counter->which;
 	claim->table = counter->table;
 	claim->incarnation = change.row.incarnation;
 	claim->changes = change.row.changes + 1;
@@ -157,26 +204,27 @@ hilo_counter_claim(HiloCounter *counter, const HiloRangeRequest *request,
 	else
 		hilo_row_flush(lsn);
 	warn_near_limit(counter, old_max, &change.row);
+	return true;
 }
 
 bool
 hilo_counter_claim_number(HiloCounter *counter, int64 number)
 {
 	HiloRange	range = {number, number};
-	HiloRowChange	change;
+	HiloRowChange change;
 	int64		old_max;
 
 	find_for_draw(&change, counter);
 	old_max = change.row.max;
 	if (number > change.row.max_value)
 		fail_at_limit(&change, counter);
-	if (number <= old_max)
+	if (number <= old_max || change.row.leased)
 	{
 		hilo_row_abandon(&change);
 		return false;
 	}
 
-	note_claim(&change.row, &range, 0);
+	hilo_note_claim(&change.row, &range, 0, 1);
 	hilo_row_flush_for_statement(hilo_row_finish(&change));
 	warn_near_limit(counter, old_max, &change.row);
 	return true;
@@ -185,7 +233,7 @@ hilo_counter_claim_number(HiloCounter *counter, int64 number)
 bool
 hilo_counter_read(HiloCounter *counter, HiloCounterRow *row, bool for_draw)
 {
-	HiloRowChange	change;
+	HiloRowChange change;
 
 	if (!hilo_row_find(&change, counter,
 					   for_draw ? RowExclusiveLock : AccessShareLock, false))
@@ -228,7 +276,7 @@ bool
 hilo_counter_give_back(HiloCounter *counter, const HiloClaim *claim,
 					   int64 last, bool at_exit)
 {
-	HiloRowChange	change;
+	HiloRowChange change;
 	HiloCounterRow *row = &change.row;
 
 	if (!(at_exit ? hilo_row_find_at_exit(&change, counter, claim->table) :
@@ -252,7 +300,7 @@ bool
 hilo_counter_return(HiloCounter *counter, int64 last, int64 high,
 					int64 number)
 {
-	HiloRowChange	change;
+	HiloRowChange change;
 	HiloCounterRow *row = &change.row;
 
 	if (!hilo_row_find_for_change(&change, counter, false))
@@ -271,13 +319,8 @@ hilo_counter_return(HiloCounter *counter, int64 last, int64 high,
 	return true;
 }
 
-/*
- * Log and apply a change after which no range claimed before may be used, and
- * tell everybody.  incarnation is a fresh random number, made before the page
- * was locked.
- */
-static void
-finish_new_incarnation(HiloRowChange *change, int64 incarnation)
+void
+hilo_finish_new_incarnation(HiloRowChange *change, int64 incarnation)
 {
 	Oid			table = RelationGetRelid(change->rel);
 	XLogRecPtr	lsn;
@@ -289,9 +332,8 @@ finish_new_incarnation(HiloRowChange *change, int64 incarnation)
 	hilo_row_flush(lsn);
 }
 
-/* Nothing of the claims made so far can go back. */
-static void
-end_claims(HiloCounterRow *row)
+void
+hilo_end_claims(HiloCounterRow *row)
 {
 	/* Nothing is above the highest bigint; there claim_number has to do. */
 	row->claim_low = row->max < PG_INT64_MAX ? row->max + 1 : row->max;
@@ -306,20 +348,44 @@ set_max(HiloCounterRow *row, int64 max)
 	row->max = max;
 	row->max_ever = Max(row->max_ever, max);
 	row->dropped = false;
-	end_claims(row);
+	hilo_end_claims(row);
+}
+
+/* Raise 55000 if the counter has a hub, with the row let go. */
+static void
+refuse_leased(HiloRowChange *change, const HiloCounter *counter)
+{
+	NameData	hub = change->row.hub;
+
+	if (NameStr(hub)[0] == '\0')
+		return;
+	hilo_row_abandon(change);
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("%s \"%.*s\" is leased from server \"%s\"",
+					kind_name(counter), counter->name.len, counter->name.data,
+					NameStr(hub)),
+			 errhint("Leave the server first, with %s() and an empty server.",
+					 counter->which == HILO_TABLE_IDENTITIES ?
+					 "identity_from" : "hilo_lease_from")));
 }
 
 int64
 hilo_counter_seed(HiloCounter *counter, int64 value, bool force)
 {
 	int64		incarnation = hilo_random_number();
-	HiloRowChange	change;
+	HiloRowChange change;
 	HiloCounterRow *row = &change.row;
 	int64		old_max;
 
 	hilo_row_find_for_change(&change, counter, true);
 	old_max = row->max;
 
+	if (force && row->leased)
+	{
+		refuse_leased(&change, counter);
+		row->leased = false;
+	}
 	if (value > row->max_value)
 	{
 		int64		limit = row->max_value;
@@ -333,15 +399,15 @@ hilo_counter_seed(HiloCounter *counter, int64 value, bool force)
 	}
 
 	set_max(row, force ? value : Max(old_max, value));
-	finish_new_incarnation(&change, incarnation);
+	hilo_finish_new_incarnation(&change, incarnation);
 	warn_near_limit(counter, old_max, row);
 	return row->max;
 }
 
 bool
-hilo_counter_raise(HiloCounter *counter, int64 number)
+hilo_counter_raise(HiloCounter *counter, int64 number, bool *leased)
 {
-	HiloRowChange	change;
+	HiloRowChange change;
 	HiloCounterRow *row = &change.row;
 	int64		old_max;
 	bool		changed;
@@ -349,6 +415,7 @@ hilo_counter_raise(HiloCounter *counter, int64 number)
 
 	hilo_row_find_for_change(&change, counter, true);
 	old_max = row->max;
+	*leased = row->leased;
 
 	if (number > old_max)
 	{
@@ -363,7 +430,7 @@ hilo_counter_raise(HiloCounter *counter, int64 number)
 		/* If the newest claim went back, it would be drawn. */
 		changed = number >= row->claim_low && row->claim_low <= old_max;
 		if (changed)
-			end_claims(row);
+			hilo_end_claims(row);
 	}
 
 	if (changed || change.created)
@@ -378,7 +445,7 @@ int64
 hilo_counter_adopt(HiloCounter *counter, int64 floor, int64 limit)
 {
 	int64		incarnation = hilo_random_number();
-	HiloRowChange	change;
+	HiloRowChange change;
 	HiloCounterRow *row = &change.row;
 	int64		old_max;
 	int64		max;
@@ -390,10 +457,7 @@ hilo_counter_adopt(HiloCounter *counter, int64 floor, int64 limit)
 
 	if (max >= limit)
 	{
-		if (change.created)
-			hilo_row_flush(hilo_row_finish(&change));
-		else
-			hilo_row_abandon(&change);
+		let_go(&change);
 		ereport(ERROR,
 				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
 				 errmsg("collection \"%.*s\" would have no numbers left",
@@ -406,7 +470,7 @@ hilo_counter_adopt(HiloCounter *counter, int64 floor, int64 limit)
 	set_max(row, max);
 	row->max_value = limit;
 	row->may_be_bound = true;
-	finish_new_incarnation(&change, incarnation);
+	hilo_finish_new_incarnation(&change, incarnation);
 	warn_near_limit(counter, old_max, row);
 	return max;
 }
@@ -425,7 +489,7 @@ reset_options(HiloCounterRow *row)
 void
 hilo_counter_configure(HiloCounter *counter, const HiloCounterOptions *options)
 {
-	HiloRowChange	change;
+	HiloRowChange change;
 	HiloCounterRow *row = &change.row;
 	Oid			table;
 	XLogRecPtr	lsn;
@@ -469,7 +533,7 @@ hilo_counter_configure(HiloCounter *counter, const HiloCounterOptions *options)
 void
 hilo_counter_note_binding(HiloCounter *counter)
 {
-	HiloRowChange	change;
+	HiloRowChange change;
 	Oid			table;
 	XLogRecPtr	lsn;
 
@@ -497,14 +561,14 @@ is_as_created(const HiloCounterRow *row)
 {
 	return row->max == 0 && row->max_ever == 0 && row->claims == 0 &&
 		row->range_size == 0 && row->max_range_size == 0 &&
-		row->max_value == PG_INT64_MAX && !row->has_node_tag;
+		row->max_value == PG_INT64_MAX && !row->has_node_tag && !row->leased;
 }
 
 void
 hilo_counter_merge(HiloCounter *counter, const HiloCounterRow *other)
 {
 	int64		incarnation = hilo_random_number();
-	HiloRowChange	change;
+	HiloRowChange change;
 	HiloCounterRow *row = &change.row;
 
 	hilo_row_find_for_change(&change, counter, true);
@@ -515,6 +579,7 @@ hilo_counter_merge(HiloCounter *counter, const HiloCounterRow *other)
 
 		*row = *other;
 		row->changes = before.changes;
+		row->lease_timeline = before.lease_timeline;
 		row->max_ever = Max(before.max_ever, row->max_ever);
 		row->may_be_bound |= before.may_be_bound;
 		if (row->dropped)
@@ -525,22 +590,138 @@ hilo_counter_merge(HiloCounter *counter, const HiloCounterRow *other)
 		row->max = Max(row->max, other->max);
 		row->may_be_bound |= other->may_be_bound;
 	}
+	if (other->lease_timeline != 0)
+		row->lease_timeline = HILO_NOT_RESUMED;
 	row->max_ever = Max(Max(row->max_ever, row->max), other->max_ever);
 	row->max_value = Max(row->max_value, row->max);
-	end_claims(row);
+	hilo_end_claims(row);
 
 	/*
 	 * Also when max stays: what is left of the ranges here may lie below the
 	 * other max, and have been used there.
 	 */
-	finish_new_incarnation(&change, incarnation);
+	hilo_finish_new_incarnation(&change, incarnation);
+}
+
+HiloRange
+hilo_counter_lease(HiloCounter *counter, int64 size, int64 floor,
+				   int64 default_timeline)
+{
+	HiloRangeRequest request = {.size = size, .alignment = 1, .floor = floor};
+	int64		timeline = hilo_timeline();
+	HiloRowChange change;
+	HiloCounterRow *row = &change.row;
+	int64		leased_on;
+	int64		old_max;
+	HiloRange	range;
+
+	find_for_draw(&change, counter);
+	if (row->leased || is_for_hub(&change, counter))
+	{
+		let_go(&change);
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("%s \"%.*s\" is not counted on this server",
+						kind_name(counter),
+						counter->name.len, counter->name.data),
+				 errdetail("A server that leases numbers itself is no hub for them.")));
+	}
+
+	leased_on = row->lease_timeline != 0 ? row->lease_timeline :
+		default_timeline;
+	if ((leased_on == HILO_NOT_RESUMED || leased_on < timeline) &&
+		!hilo_hub_auto_resume)
+	{
+		let_go(&change);
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("%s \"%.*s\" gives no leases since this server was promoted or restored",
+						kind_name(counter),
+						counter->name.len, counter->name.data),
+				 errdetail("It may not know of the newest leases that were given before."),
+				 errhint("Call %s() on this server, with the highest number that any member holds.",
+						 counter->which == HILO_TABLE_IDENTITIES ?
+						 "identity_resume" : "hilo_hub_resume")));
+	}
+
+	old_max = row->max;
+	if (!hilo_range_cut(&request, old_max, row->max_value, &range))
+		fail_at_limit(&change, counter);
+	hilo_note_claim(row, &range, 0, 1);
+	row->lease_timeline = timeline;
+	hilo_row_flush(hilo_row_finish(&change));
+	warn_near_limit(counter, old_max, row);
+	return range;
+}
+
+int64
+hilo_counter_resume(HiloCounter *counter, int64 floor)
+{
+	int64		timeline = hilo_timeline();
+	int64		incarnation = hilo_random_number();
+	HiloRowChange change;
+	HiloCounterRow *row = &change.row;
+
+	hilo_row_find_for_change(&change, counter, true);
+	set_max(row, Max(row->max, floor));
+	row->max_value = Max(row->max_value, row->max);
+	row->lease_timeline = timeline;
+	hilo_finish_new_incarnation(&change, incarnation);
+	return row->max;
+}
+
+int64
+hilo_counter_set_hub(HiloCounter *counter, const char *hub, const char *role,
+					 int64 size, bool *was_leased)
+{
+	HiloRowChange change;
+	HiloCounterRow *row = &change.row;
+	Oid			table;
+	XLogRecPtr	lsn;
+
+	hilo_row_find_for_change(&change, counter, true);
+	*was_leased = row->leased;
+	put_hub(row, hub, role, size);
+	table = RelationGetRelid(change.rel);
+	lsn = hilo_row_finish(&change);
+	hilo_catalog_announce(table);
+	hilo_row_flush(lsn);
+	return row->max;
+}
+
+void
+hilo_counter_unset_hub(HiloCounter *counter)
+{
+	HiloRowChange change;
+
+	if (!hilo_row_find_for_change(&change, counter, false))
+		return;
+	change.row.leased = false;
+	hilo_row_flush(hilo_row_finish(&change));
+}
+
+void
+hilo_counter_note_leased(HiloCounter *counter, HiloRange range)
+{
+	HiloRowChange change;
+
+	if (!hilo_row_find_for_change(&change, counter, false))
+		return;
+	if (range.high > change.row.max)
+	{
+		hilo_note_claim(&change.row, &range, 0, 1);
+		hilo_end_claims(&change.row);
+		(void) hilo_row_finish(&change);
+	}
+	else
+		hilo_row_abandon(&change);
 }
 
 bool
 hilo_counter_drop(HiloCounter *counter)
 {
 	int64		incarnation = hilo_random_number();
-	HiloRowChange	change;
+	HiloRowChange change;
 	HiloCounterRow *row = &change.row;
 
 	if (!hilo_row_find_for_change(&change, counter, false))
@@ -550,8 +731,13 @@ hilo_counter_drop(HiloCounter *counter)
 		hilo_row_abandon(&change);
 		return false;
 	}
+	if (row->leased)
+		refuse_leased(&change, counter);
 
 	set_max(row, 0);
+	row->leased = false;
+	row->lease_size = 0;
+	row->lease_timeline = 0;
 	reset_options(row);
 	row->dropped = true;
 	row->claims = 0;
@@ -559,43 +745,6 @@ hilo_counter_drop(HiloCounter *counter)
 	row->created_at = GetCurrentTimestamp();
 	row->claimed_at = DT_NOBEGIN;
 	row->claim_rate = 0;
-	finish_new_incarnation(&change, incarnation);
+	hilo_finish_new_incarnation(&change, incarnation);
 	return true;
-}
-
-void
-hilo_counter_visit(HiloTable which,
-				   void (*visit) (HiloName name, const HiloCounterRow *row,
-								  void *arg),
-				   void *arg)
-{
-	Relation	rel = hilo_catalog_open(which, AccessShareLock);
-	TableScanDesc scan = hilo_table_beginscan(rel, SnapshotSelf);
-	TupleTableSlot *slot = table_slot_create(rel, NULL);
-
-	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
-	{
-		HiloCounterRow row;
-		HiloName	name;
-		Datum		value;
-		bool		isnull;
-		HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
-		Buffer		buffer = ((BufferHeapTupleTableSlot *) slot)->buffer;
-
-		/* Under the lock, or a change could be seen by half. */
-		LockBuffer(buffer, BUFFER_LOCK_SHARE);
-		memcpy(&row, GETSTRUCT(tuple), HILO_COUNTER_ROW_SIZE);
-		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-
-		value = slot_getattr(slot, HILO_ANUM_NAME, &isnull);
-		if (isnull || row.dropped)
-			continue;
-		name.data = VARDATA_ANY(DatumGetTextPP(value));
-		name.len = VARSIZE_ANY_EXHDR(DatumGetTextPP(value));
-		visit(name, &row, arg);
-	}
-
-	ExecDropSingleTupleTableSlot(slot);
-	table_endscan(scan);
-	table_close(rel, AccessShareLock);
 }

@@ -23,6 +23,7 @@
 typedef struct HiloClaim
 {
 	HiloRange	range;
+	HiloTable	which;			/* the table of the row it was cut from */
 	Oid			table;
 	int64		incarnation;
 	int64		changes;
@@ -50,16 +51,18 @@ typedef enum HiloClaimant
 
 /*
  * Claim a range.  A row that is not there, or was dropped, is created, unless
- * hilo.auto_create is off.
+ * hilo.auto_create is off.  Returns false, having claimed nothing, if the numbers
+ * are leased from a hub; so are those of a collection that nothing was ever
+ * claimed of, where the setting hilo.hub names one.
  */
-extern void hilo_counter_claim(HiloCounter *counter,
+extern bool hilo_counter_claim(HiloCounter *counter,
 							   const HiloRangeRequest *request,
 							   HiloClaimant claimant, HiloClaim *claim);
 
 /*
  * Claim number and all below it, for a statement, if nobody has claimed it
- * yet.  Returns false, having changed nothing, if somebody has.  Creates a row
- * as hilo_counter_claim() does.
+ * yet.  Returns false, having changed nothing, if somebody has, or the numbers
+ * are leased from a hub.  Creates a row as hilo_counter_claim() does.
  */
 extern bool hilo_counter_claim_number(HiloCounter *counter, int64 number);
 
@@ -102,7 +105,9 @@ extern bool hilo_counter_return(HiloCounter *counter, int64 last, int64 high,
 
 /*
  * Raise max to value (or, with force, set it), creating the row if there is
- * none.  Every session forgets its ranges.  Returns the max now stored.
+ * none.  Every session forgets its ranges.  Returns the max now stored.  With
+ * force, a counter that has left its hub counts by itself from then on; one that
+ * has not is refused.
  */
 extern int64 hilo_counter_seed(HiloCounter *counter, int64 value, bool force);
 
@@ -112,9 +117,10 @@ extern int64 hilo_counter_seed(HiloCounter *counter, int64 value, bool force);
  * that stores the number does that.
  *
  * Returns false, having changed nothing, if that would use up more than half of
- * the numbers left.
+ * the numbers left.  *leased says whether the numbers are leased.
  */
-extern bool hilo_counter_raise(HiloCounter *counter, int64 number);
+extern bool hilo_counter_raise(HiloCounter *counter, int64 number,
+							   bool *leased);
 
 /*
  * Get a counter ready for a column that holds numbers up to floor, and can hold
@@ -147,16 +153,6 @@ extern void hilo_counter_configure(HiloCounter *counter,
 extern void hilo_counter_note_binding(HiloCounter *counter);
 
 /*
- * Call visit with the name and a copy of the row of each counter of a table,
- * without leaving a trace for serializable transactions.
- */
-extern void hilo_counter_visit(HiloTable which,
-							   void (*visit) (HiloName name,
-											  const HiloCounterRow *row,
-											  void *arg),
-							   void *arg);
-
-/*
  * Merge a row of another database or of a backup: max and what belongs to it
  * are raised, never lowered; a counter that does not exist here is created as
  * it was there.
@@ -164,7 +160,55 @@ extern void hilo_counter_visit(HiloTable which,
 extern void hilo_counter_merge(HiloCounter *counter,
 							   const HiloCounterRow *other);
 
+/*
+ * Claim a lease of up to size numbers above floor for another server; or the
+ * next number of an identity, with size 1.
+ *
+ * Raises an error where leases might overlap with those that were given before:
+ * the server has been promoted since, or the row comes from a backup.  default_timeline
+ * is the timeline on which a counter that has given no lease may give one.
+ */
+extern HiloRange hilo_counter_lease(HiloCounter *counter, int64 size,
+									int64 floor, int64 default_timeline);
+
+/*
+ * Let the counter give leases again that the above refuses, above floor,
+ * creating the row if there is none.  Returns the max now stored.
+ */
+extern int64 hilo_counter_resume(HiloCounter *counter, int64 floor);
+
+/*
+ * Lease the numbers from now on, with the role's user mapping of the server
+ * hub; size: see lease_size.  With an empty hub no more.  Creates the row if there
+ * is none.  Returns max, which no number of a lease may lie at or below if the
+ * counter was not leased before (*was_leased).
+ */
+extern int64 hilo_counter_set_hub(HiloCounter *counter, const char *hub,
+								  const char *role, int64 size,
+								  bool *was_leased);
+
+/* Undo the first such call, before any lease was got: count again. */
+extern void hilo_counter_unset_hub(HiloCounter *counter);
+
+/*
+ * Note that the numbers of range were got from the hub, so that they are known
+ * to be used here.  Not flushed.
+ */
+extern void hilo_counter_note_leased(HiloCounter *counter, HiloRange range);
+
 /* Forget the counter.  Returns false when there was none. */
 extern bool hilo_counter_drop(HiloCounter *counter);
+
+/*
+ * For lease.c, whose rows count, too: put a claim into the row, with what it
+ * was got counted as of the last hour divided by pace; let nothing go back;
+ * make every session forget its ranges.  The last one takes a random number,
+ * made before the page was locked, and tells everybody.
+ */
+extern void hilo_note_claim(HiloCounterRow *row, const HiloRange *range,
+							int64 number, int pace);
+extern void hilo_end_claims(HiloCounterRow *row);
+extern void hilo_finish_new_incarnation(HiloRowChange *change,
+										int64 incarnation);
 
 #endif							/* HILO_COUNTER_H */

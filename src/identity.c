@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "document_id.h"
+#include "failure_point.h"
 #include "identity.h"
 #include "settings.h"
 
@@ -19,20 +20,64 @@ hilo_identity_counter(HiloCounter *counter, HiloName name)
 	hilo_counter_init(counter, HILO_TABLE_IDENTITIES, name);
 }
 
+/*
+ * Draw a number above floor, and above all that were got before, on the hub that
+ * the row of a leased identity names.
+ */
 static int64
-claim_one(HiloCounter *counter)
+next_on_hub(HiloCounter *counter, int64 floor)
 {
-	HiloRangeRequest request = {.size = 1, .exact = true, .alignment = 1};
-	HiloClaim	claim;
+	HiloCounterRow row;
+	HiloHub		hub;
+	HiloRange	number;
 
-	hilo_counter_claim(counter, &request, HILO_FOR_STATEMENT, &claim);
-	return claim.range.low;
+	if (!hilo_counter_read(counter, &row, true) || !row.leased ||
+		NameStr(row.hub)[0] == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("identity \"%.*s\" has no hub any more",
+						counter->name.len, counter->name.data),
+				 errhint("Name one with identity_from(), or let it count by seed_identity_for() with force, from where no other server does.")));
+	hub.server = row.hub;
+	hub.role = row.hub_role;
+	number.low = hilo_hub_next_identity(&hub, counter->name,
+										Max(floor, row.max));
+	number.high = number.low;
+	HILO_FAILURE_POINT("identity got");
+	hilo_counter_note_leased(counter, number);
+	return number.low;
 }
 
 int64
 hilo_identity_next(HiloCounter *counter)
 {
-	return claim_one(counter);
+	HiloRangeRequest request = {.size = 1, .exact = true, .alignment = 1};
+	HiloClaim	claim;
+
+	if (!hilo_counter_claim(counter, &request, HILO_FOR_STATEMENT, &claim))
+		return next_on_hub(counter, 0);
+	return claim.range.low;
+}
+
+int64
+hilo_identity_claim(HiloCounter *counter, int64 number)
+{
+	HiloCounterRow row;
+
+	if (hilo_counter_read(counter, &row, true) && row.leased)
+		return next_on_hub(counter, number - 1);
+	return hilo_counter_claim_number(counter, number) ? number : 0;
+}
+
+void
+hilo_identity_lease_from(HiloCounter *counter, const HiloHub *hub)
+{
+	bool		was_leased;
+
+	(void) hilo_hub_next_identity(hub, counter->name,
+								  hilo_counter_max(counter));
+	hilo_counter_set_hub(counter, NameStr(hub->server), NameStr(hub->role), 0,
+						 &was_leased);
 }
 
 text *
@@ -60,6 +105,6 @@ hilo_next_server_side_id(HiloName prefix)
 	hilo_check_server_side_prefix(prefix.data, prefix.len,
 								  hilo_identity_parts_separator);
 	hilo_counter_init(&counter, HILO_TABLE_COLLECTIONS, name);
-	return hilo_server_side_id(prefix.data, prefix.len, claim_one(&counter),
+	return hilo_server_side_id(prefix.data, prefix.len, hilo_identity_next(&counter),
 							   hilo_id_suffix, hilo_id_suffix_len);
 }

@@ -12,6 +12,7 @@
 #define HILO_IDENTITY_H
 
 #include "counter.h"
+#include "hub.h"
 
 /*
  * The counter of the identity that name means: with or without one '|' or
@@ -20,8 +21,25 @@
  */
 extern void hilo_identity_counter(HiloCounter *counter, HiloName name);
 
-/* Claim the next number; raises 2200H at the end. */
+/*
+ * Claim the next number; raises 2200H at the end.  Asks the hub, if the identity
+ * has one.
+ */
 extern int64 hilo_identity_next(HiloCounter *counter);
+
+/*
+ * Claim number, if nobody has claimed it or one above it.  If somebody has,
+ * returns 0; or, if the hub was asked, the number above it that was claimed
+ * then.
+ */
+extern int64 hilo_identity_claim(HiloCounter *counter, int64 number);
+
+/*
+ * Draw the numbers on the hub from now on.  One is drawn at once, to see that it
+ * can be; nobody gets it.
+ */
+extern void hilo_identity_lease_from(HiloCounter *counter,
+									 const HiloHub *hub);
 
 /* The id of an identity's number: name, separator, number.  Palloc'd. */
 extern text *hilo_identity_id(const HiloCounter *counter, int64 number);

@@ -67,26 +67,89 @@ hilo_random_number(void)
 }
 
 /*
- * Is it the counter's tuple?  The name is the last column, and the others are
- * never NULL, so it stands at the same place in every tuple.
+ * The name in a tuple.  The columns before it are never NULL and of fixed
+ * width, so it stands at the same place in every tuple.
  */
+static text *
+tuple_name(HiloTable which, char *data)
+{
+	Size		offset = which == HILO_TABLE_LEASES ?
+		HILO_LEASE_ROW_SIZE : HILO_COUNTER_ROW_SIZE;
+
+	return (text *) (data + att_align_pointer(offset, TYPALIGN_INT, -1,
+											  data + offset));
+}
+
+/* Is it the counter's tuple? */
 static bool
 tuple_is_of(HeapTuple tuple, const HiloCounter *counter)
 {
-	char	   *data = GETSTRUCT(tuple);
 	text	   *name;
 
-	if (HeapTupleHeaderGetNatts(tuple->t_data) < HILO_ANUM_NAME ||
+	if (HeapTupleHeaderGetNatts(tuple->t_data) <
+		hilo_catalog_name_attnum(counter->which) ||
 		HeapTupleHasNulls(tuple))
 		return false;
 
-	name = (text *) (data + att_align_pointer(HILO_COUNTER_ROW_SIZE,
-											  TYPALIGN_INT, -1,
-											  data + HILO_COUNTER_ROW_SIZE));
+	name = tuple_name(counter->which, (char *) GETSTRUCT(tuple));
 	if (VARATT_IS_EXTENDED(name) && !VARATT_IS_SHORT(name))
 		return false;
 	return VARSIZE_ANY_EXHDR(name) == (Size) counter->name.len &&
 		memcmp(VARDATA_ANY(name), counter->name.data, counter->name.len) == 0;
+}
+
+/*
+ * The message of an error in a tuple of hilo_lease, which is as long in every
+ * one; NULL if it is not, as no row of ours is.
+ */
+static char *
+tuple_error(HeapTupleHeader header)
+{
+	char	   *data = (char *) header + header->t_hoff;
+	char	   *end = (char *) tuple_name(HILO_TABLE_LEASES, data);
+	text	   *error;
+
+	end += VARSIZE_ANY(end);
+	error = (text *) (data + att_align_pointer(end - data, TYPALIGN_INT, -1,
+											   end));
+	return VARSIZE_ANY_EXHDR(error) == HILO_LEASE_ERROR_LEN ?
+		VARDATA_ANY(error) : NULL;
+}
+
+/* Copy the contents of a tuple of the table, lease only where it has one. */
+static void
+read_tuple(HiloTable which, HeapTuple tuple, HiloCounterRow *row,
+		   HiloLease *lease)
+{
+	char	   *data = (char *) GETSTRUCT(tuple);
+	char	   *error;
+
+	memcpy(row, data, HILO_COUNTER_ROW_SIZE);
+	if (which != HILO_TABLE_LEASES)
+		return;
+
+	memcpy(lease, data + HILO_LEASE_OFFSET, offsetof(HiloLease, error));
+	error = tuple_error(tuple->t_data);
+	if (error != NULL)
+		memcpy(lease->error, error, HILO_LEASE_ERROR_LEN);
+}
+
+/* The opposite of read_tuple(). */
+static void
+write_tuple(HiloTable which, HeapTupleHeader header, const HiloCounterRow *row,
+			const HiloLease *lease)
+{
+	char	   *data = (char *) header + header->t_hoff;
+	char	   *error;
+
+	memcpy(data, row, HILO_COUNTER_ROW_SIZE);
+	if (which != HILO_TABLE_LEASES)
+		return;
+
+	memcpy(data + HILO_LEASE_OFFSET, lease, offsetof(HiloLease, error));
+	error = tuple_error(header);
+	if (error != NULL)
+		memcpy(error, lease->error, HILO_LEASE_ERROR_LEN);
 }
 
 /*
@@ -154,7 +217,7 @@ lock_row(HiloRowChange *change, const HiloCounter *counter)
 		goto not_there;
 
 	change->offset = offset;
-	memcpy(&change->row, GETSTRUCT(&tuple), HILO_COUNTER_ROW_SIZE);
+	read_tuple(counter->which, &tuple, &change->row, &change->lease);
 	return true;
 
 not_there:
@@ -172,14 +235,15 @@ find_row(Relation rel, HiloCounter *counter)
 {
 	Datum		name = PointerGetDatum(cstring_to_text_with_len(counter->name.data,
 																counter->name.len));
+	AttrNumber	attnum = hilo_catalog_name_attnum(counter->which);
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	ScanKeyEntryInitialize(&key, 0, HILO_ANUM_NAME, BTEqualStrategyNumber,
+	ScanKeyEntryInitialize(&key, 0, attnum, BTEqualStrategyNumber,
 						   InvalidOid, C_COLLATION_OID, F_TEXTEQ, name);
 	scan = systable_beginscan(rel, hilo_catalog_name_index(counter->which, rel,
-													   HILO_ANUM_NAME), true,
+													   attnum), true,
 							  SnapshotSelf, 1, &key);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
@@ -243,7 +307,7 @@ find_and_lock_row(HiloRowChange *change, HiloCounter *counter)
  * for a row that is made, and frozen, while it is built concurrently.
  */
 static void
-check_indexes(Relation rel)
+check_indexes(HiloTable which, Relation rel)
 {
 	List	   *indexes;
 	ListCell   *lc;
@@ -261,7 +325,7 @@ check_indexes(Relation rel)
 	{
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
 
-		if (!hilo_catalog_index_fits(index, HILO_ANUM_NAME))
+		if (!hilo_catalog_index_fits(index, hilo_catalog_name_attnum(which)))
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("table \"%s\" must not have the index \"%s\"",
@@ -284,17 +348,23 @@ check_indexes(Relation rel)
 static void
 insert_row(Relation rel, HiloCounter *counter)
 {
-	Datum		values[HILO_COUNTER_COLUMNS] = {0};
-	bool		nulls[HILO_COUNTER_COLUMNS] = {0};
-	NameData	no_tag = {{0}};
+	AttrNumber	name_attnum = hilo_catalog_name_attnum(counter->which);
+	Datum		values[HILO_LEASE_COLUMNS] = {0};
+	bool		nulls[HILO_LEASE_COLUMNS] = {0};
+	NameData	no_name = {{0}};
+	char		no_error[HILO_LEASE_ERROR_LEN];
 	HeapTuple	tuple;
 
-	check_indexes(rel);
+	check_indexes(counter->which, rel);
 
-	values[HILO_ANUM_NODE_TAG - 1] = NameGetDatum(&no_tag);
-	values[HILO_ANUM_NAME - 1] =
+	for (int i = 0; i < 3; i++)
+		values[HILO_ANUM_NODE_TAG - 1 + i] = NameGetDatum(&no_name);
+	values[name_attnum - 1] =
 		PointerGetDatum(cstring_to_text_with_len(counter->name.data,
 												 counter->name.len));
+	memset(no_error, ' ', sizeof(no_error));
+	values[HILO_ANUM_LEASE_ERROR - 1] =
+		PointerGetDatum(cstring_to_text_with_len(no_error, sizeof(no_error)));
 	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);
 	hilo_tuple_insert(rel, tuple, FirstCommandId);
 
@@ -344,6 +414,7 @@ hilo_row_find(HiloRowChange *change, HiloCounter *counter, LOCKMODE lockmode,
 			  bool create)
 {
 	memset(change, 0, sizeof(*change));
+	change->which = counter->which;
 	change->rel = hilo_catalog_open(counter->which, lockmode);
 	change->lockmode = lockmode;
 
@@ -369,8 +440,10 @@ bool
 hilo_row_find_at_exit(HiloRowChange *change, HiloCounter *counter, Oid table)
 {
 	memset(change, 0, sizeof(*change));
+	change->which = counter->which;
 	change->lockmode = RowExclusiveLock;
-	change->rel = hilo_catalog_open_at_exit(table, change->lockmode);
+	change->rel = hilo_catalog_open_at_exit(counter->which, table,
+											change->lockmode);
 	if (change->rel == NULL)
 		return false;
 	if (find_and_lock_row(change, counter))
@@ -429,8 +502,7 @@ hilo_row_finish(HiloRowChange *change)
 
 	HILO_KILL_POINT("row locked");
 	change->row.changes++;
-	memcpy((char *) header + header->t_hoff, &change->row,
-		   HILO_COUNTER_ROW_SIZE);
+	write_tuple(change->which, header, &change->row, &change->lease);
 	if (change->created)
 		header->t_infomask |= HEAP_XMIN_FROZEN;
 
@@ -491,4 +563,40 @@ hilo_row_flush_for_statement(XLogRecPtr lsn)
 		hilo_row_flush(lsn);
 	else if (!XLogRecPtrIsInvalid(lsn))
 		XLogSetAsyncXactLSN(lsn);
+}
+
+void
+hilo_row_visit(HiloTable which, HiloRowVisitor visit, void *arg)
+{
+	AttrNumber	attnum = hilo_catalog_name_attnum(which);
+	Relation	rel = hilo_catalog_open(which, AccessShareLock);
+	TableScanDesc scan = hilo_table_beginscan(rel, SnapshotSelf);
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		HiloCounterRow row;
+		HiloLease	lease;
+		HiloName	name;
+		Datum		value;
+		bool		isnull;
+		HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
+		Buffer		buffer = ((BufferHeapTupleTableSlot *) slot)->buffer;
+
+		/* Under the lock, or a change could be seen by half. */
+		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		read_tuple(which, tuple, &row, &lease);
+		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+
+		value = slot_getattr(slot, attnum, &isnull);
+		if (isnull || row.dropped)
+			continue;
+		name.data = VARDATA_ANY(DatumGetTextPP(value));
+		name.len = VARSIZE_ANY_EXHDR(DatumGetTextPP(value));
+		visit(name, &row, which == HILO_TABLE_LEASES ? &lease : NULL, arg);
+	}
+
+	ExecDropSingleTupleTableSlot(slot);
+	table_endscan(scan);
+	table_close(rel, AccessShareLock);
 }

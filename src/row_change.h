@@ -49,12 +49,14 @@ typedef struct HiloCounter
  */
 typedef struct HiloRowChange
 {
+	HiloTable	which;
 	Relation	rel;
 	LOCKMODE	lockmode;		/* of the lock on it */
 	Buffer		buffer;
 	OffsetNumber offset;
 	bool		created;		/* inserted by us, not yet there for others */
 	HiloCounterRow row;			/* contents now; to be changed */
+	HiloLease	lease;			/* in hilo_lease: what follows */
 } HiloRowChange;
 
 /* Start with an unseen row. */
@@ -82,6 +84,14 @@ extern bool hilo_row_find_for_change(HiloRowChange *change,
  */
 extern bool hilo_row_find_at_exit(HiloRowChange *change, HiloCounter *counter,
 								  Oid table);
+
+/*
+ * Call visit with the name and a copy of each row of a table, without leaving
+ * a trace for serializable transactions.  lease is NULL but for hilo_lease.
+ */
+typedef void (*HiloRowVisitor) (HiloName name, const HiloCounterRow *row,
+								const HiloLease *lease, void *arg);
+extern void hilo_row_visit(HiloTable which, HiloRowVisitor visit, void *arg);
 
 /* Let the row go as it is.  Not for one that was just created. */
 extern void hilo_row_abandon(HiloRowChange *change);

@@ -18,6 +18,14 @@ int			hilo_max_range_size;
 int			hilo_range_duration;
 int			hilo_client_range_duration;
 bool		hilo_auto_create;
+char	   *hilo_hub;
+int			hilo_lease_duration;
+int			hilo_min_lease_size;
+int			hilo_max_lease_size;
+int			hilo_lease_ahead;
+int			hilo_lease_retry;
+int			hilo_lease_timeout;
+bool		hilo_hub_auto_resume;
 
 uint32		hilo_settings_generation = 1;
 char		hilo_id_suffix[1 + HILO_MAX_TAG_LEN];
@@ -61,6 +69,16 @@ check_separator(char **newval, void **extra, GucSource source)
 	if (hilo_is_separator(*newval))
 		return true;
 	GUC_check_errdetail("The separator is one character, but not \"|\", a letter, a digit or a control character; in a preloading server it is ASCII.");
+	return false;
+}
+
+static bool
+check_hub(char **newval, void **extra, GucSource source)
+{
+	if (strlen(*newval) < NAMEDATALEN)
+		return true;
+	GUC_check_errdetail("The name of a server has at most %d bytes.",
+						NAMEDATALEN - 1);
 	return false;
 }
 
@@ -112,6 +130,46 @@ hilo_settings_init(void)
 							 "May a draw create a collection or identity?",
 							 "If not, they are created by hilo_attach(), hilo_seed() and the like.",
 							 &hilo_auto_create, true, PGC_SUSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomStringVariable("hilo.hub",
+							   "Foreign server that new collections lease their numbers from.",
+							   "Empty for none. It counts for collections that nothing has been drawn from.",
+							   &hilo_hub, "", PGC_SUSET, 0,
+							   check_hub, NULL, NULL);
+	DefineCustomIntVariable("hilo.lease_duration",
+							"How long a lease should last.",
+							"The next lease doubles when the last one was used up sooner, and halves when it lasted more than twice as long.",
+							&hilo_lease_duration, 600000, 0, INT_MAX,
+							PGC_SUSET, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomIntVariable("hilo.lease_size",
+							"Smallest number of ids leased at a time.",
+							"hilo_lease_from() can set another one for a collection.",
+							&hilo_min_lease_size, 65536, 1, INT_MAX, PGC_SUSET, 0,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("hilo.max_lease_size",
+							"Largest number of ids leased at a time.",
+							"Of a hub: given at a time.",
+							&hilo_max_lease_size, 1073741824, 1, INT_MAX, PGC_SUSET, 0,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("hilo.lease_ahead",
+							"Percentage of a lease that is left when the next one is fetched.",
+							NULL,
+							&hilo_lease_ahead, 75, 0, 100, PGC_SUSET, 0,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("hilo.lease_retry",
+							"How long a hub that has failed is not asked again.",
+							NULL,
+							&hilo_lease_retry, 1000, 0, INT_MAX,
+							PGC_SUSET, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomIntVariable("hilo.lease_timeout",
+							"How long a hub may take to connect, and to answer.",
+							"An option connect_timeout of the server or user mapping counts for connecting.",
+							&hilo_lease_timeout, 10000, 1, INT_MAX,
+							PGC_SUSET, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomBoolVariable("hilo.hub_auto_resume",
+							 "Does this server give leases at once when it was promoted?",
+							 "To be set only where no promotion can lose a commit, because standbys are synchronous.",
+							 &hilo_hub_auto_resume, false, PGC_SUSET, 0,
 							 NULL, NULL, NULL);
 
 	MarkGUCPrefixReserved("hilo");

@@ -19,6 +19,16 @@ extern int	hilo_range_duration;	/* milliseconds */
 extern int	hilo_client_range_duration; /* milliseconds */
 extern bool hilo_auto_create;	/* may a draw create a counter? */
 
+/* Leases. */
+extern char *hilo_hub;			/* server to lease new collections from */
+extern int	hilo_lease_duration;	/* milliseconds */
+extern int	hilo_min_lease_size;	/* hilo.lease_size */
+extern int	hilo_max_lease_size;
+extern int	hilo_lease_ahead;	/* percent of the current lease */
+extern int	hilo_lease_retry;	/* milliseconds */
+extern int	hilo_lease_timeout; /* milliseconds */
+extern bool hilo_hub_auto_resume;
+
 /*
  * Changes whenever a setting changes that the bytes of an id depend on, so
  * that who keeps such bytes knows when to make them anew.

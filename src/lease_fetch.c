@@ -1,0 +1,432 @@
+/*-------------------------------------------------------------------------
+ *
+ * lease_fetch.c
+ *	  Gets leases from the hub, when they are needed or ahead of that.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "storage/ipc.h"
+#include "storage/lock.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "failure_point.h"
+#include "lease_fetch.h"
+#include "settings.h"
+
+void
+hilo_leased_init(HiloLeased *leased, HiloName collection)
+{
+	hilo_counter_init(&leased->counter, HILO_TABLE_COLLECTIONS, collection);
+	hilo_counter_init(&leased->lease, HILO_TABLE_LEASES, collection);
+}
+
+/*
+ * The lock of who asks for a collection, held to the end of the exchange: one on
+ * an object that does not exist, of the table as a class.  Names that have the
+ * same hash wait for each other.
+ */
+static void
+set_lock_tag(LOCKTAG *tag, HiloName name)
+{
+	SET_LOCKTAG_OBJECT(*tag, MyDatabaseId,
+					   hilo_catalog_table(HILO_TABLE_LEASES),
+					   hash_bytes((const unsigned char *) name.data, name.len),
+					   0);
+}
+
+static bool
+lock_fetch(HiloName name, bool wait)
+{
+	LOCKTAG		tag;
+
+	set_lock_tag(&tag, name);
+	return LockAcquire(&tag, ExclusiveLock, false, !wait) !=
+		LOCKACQUIRE_NOT_AVAIL;
+}
+
+static void
+unlock_fetch(HiloName name)
+{
+	LOCKTAG		tag;
+
+	set_lock_tag(&tag, name);
+	LockRelease(&tag, ExclusiveLock, false);
+}
+
+/* Has the hub failed so recently that it is not to be asked again yet? */
+static bool
+failed_lately(const HiloLeaseState *state)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	return state->failed_at != DT_NOBEGIN && state->failed_at <= now &&
+		now - state->failed_at < hilo_lease_retry * INT64CONST(1000);
+}
+
+static void
+report_failure(HiloName name, const HiloHub *hub, int code,
+			   TimestampTz since, const char *message, const char *hint)
+{
+	ereport(ERROR,
+			(errcode(code),
+			 errmsg("could not lease numbers of collection \"%.*s\" from server \"%s\"",
+					name.len, name.data, NameStr(hub->server)),
+			 errdetail("It has given none since %s: %s",
+					   timestamptz_to_str(since), message),
+			 hint == NULL ? 0 : errhint("%s", hint)));
+}
+
+static void
+report_no_hub(HiloName name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("collection \"%.*s\" has used up its leases, and has no hub any more",
+					name.len, name.data),
+			 errhint("Lease it again with hilo_lease_from(), or let it count by hilo_seed() with force, from where no other server does.")));
+}
+
+static void
+report_limit(HiloName name, int64 limit)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+			 errmsg("collection \"%.*s\" has not enough numbers left",
+					name.len, name.data),
+			 errdetail("The limit is " INT64_FORMAT ".", limit)));
+}
+
+static HiloHub
+hub_of(const HiloCounterRow *row)
+{
+	HiloHub		hub = {row->hub, row->hub_role};
+
+	return hub;
+}
+
+/*
+ * Ask the hub.  Returns NULL, or the error that the attempt ended in, in the
+ * caller's memory context; a cancel goes on up.  A subtransaction
+ * cleans up what the error leaves behind.
+ */
+static ErrorData *
+ask_hub(const HiloHub *hub, HiloName name, int64 size, int64 floor,
+		HiloRange *range)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	ErrorData  *volatile error = NULL;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		*range = hilo_hub_lease(hub, name, size, floor);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+
+	if (error != NULL && error->sqlerrcode == ERRCODE_QUERY_CANCELED)
+		ReThrowError(error);
+	return error;
+}
+
+/* How many numbers the next lease should have, at least least. */
+static int64
+lease_size(const HiloCounterRow *row, const HiloLeaseState *state,
+		   int64 least)
+{
+	int64		min = row->lease_size > 0 ? row->lease_size :
+		hilo_min_lease_size;
+	int64		size = hilo_range_size(state->last_size,
+									   GetCurrentTimestamp() - state->leased_at,
+									   hilo_lease_duration * INT64CONST(1000),
+									   min, Max(min, hilo_max_lease_size));
+
+	return Max(size, least);
+}
+
+/* The highest number that is known here to be used, or leased. */
+static int64
+highest_known(const HiloCounterRow *row, const HiloLeaseState *state)
+{
+	return Max(row->max, Max(state->current.high, state->next.high));
+}
+
+/* Put a lease where claims find it. */
+static void
+add_lease(HiloLeased *leased, HiloRange range)
+{
+	HILO_FAILURE_POINT("lease got");
+	hilo_counter_note_leased(&leased->counter, range);
+	HILO_FAILURE_POINT("lease noted");
+	hilo_lease_add(&leased->lease, range);
+	HILO_FAILURE_POINT("lease added");
+}
+
+/*
+ * Ask for a lease with so many numbers, all above floor, and add it.  The fetch
+ * is locked.  Returns the error that the hub gave; it is remembered.
+ */
+static ErrorData *
+fetch(HiloLeased *leased, const HiloCounterRow *row,
+	  const HiloLeaseState *state, int64 least, int64 floor)
+{
+	HiloName	name = leased->counter.name;
+	HiloHub		hub = hub_of(row);
+	HiloRange	range;
+	ErrorData  *error;
+
+	floor = Max(floor, highest_known(row, state));
+	if (floor >= row->max_value)
+		report_limit(name, row->max_value);
+
+	error = ask_hub(&hub, name, lease_size(row, state, least), floor, &range);
+	if (error != NULL)
+	{
+		hilo_lease_note_failure(&leased->lease, error->sqlerrcode,
+								error->message);
+		return error;
+	}
+	if (range.low > row->max_value)
+		report_limit(name, row->max_value);
+	range.high = Min(range.high, row->max_value);
+	add_lease(leased, range);
+	if (range.high - range.low + 1 < least)
+		report_limit(name, row->max_value);
+	return NULL;
+}
+
+bool
+hilo_lease_fetch(HiloLeased *leased, const HiloRangeRequest *request)
+{
+	HiloName	name = leased->counter.name;
+	HiloCounterRow row;
+	HiloLeaseState before;
+	HiloLeaseState state;
+	HiloHub		hub;
+	int64		least = request->exact ? request->size : 1;
+	ErrorData  *error;
+
+	/* Wherever a lease starts, a multiple of that is not far. */
+	if (request->alignment > 1)
+		least += request->alignment - 1;
+
+	hilo_lease_read(&leased->lease, &before);
+	if (!lock_fetch(name, before.failed_at == DT_NOBEGIN))
+	{
+		if (!hilo_counter_read(&leased->counter, &row, false))
+			return false;
+		hub = hub_of(&row);
+		report_failure(name, &hub, before.error_code, before.failing_since,
+					   before.error, NULL);
+	}
+
+	if (!hilo_counter_read(&leased->counter, &row, true) || !row.leased)
+	{
+		unlock_fetch(name);
+		return false;
+	}
+	hilo_lease_read(&leased->lease, &state);
+	if (state.leased_at != before.leased_at)
+	{
+		unlock_fetch(name);
+		return true;
+	}
+
+	hub = hub_of(&row);
+	if (NameStr(hub.server)[0] == '\0')
+		report_no_hub(name);
+	if (failed_lately(&state))
+		report_failure(name, &hub, state.error_code, state.failing_since,
+					   state.error, NULL);
+
+	error = fetch(leased, &row, &state, least, request->floor);
+	if (error != NULL)
+		report_failure(name, &hub, error->sqlerrcode,
+					   state.failing_since != DT_NOBEGIN ?
+					   state.failing_since : GetCurrentTimestamp(),
+					   error->message, error->hint);
+	unlock_fetch(name);
+	return true;
+}
+
+/*
+ * Get the next lease, if it is still needed, nobody is at it, and the hub has
+ * not failed lately.  Errors of the hub go to the log.
+ */
+static void
+fetch_if_low(HiloLeased *leased)
+{
+	HiloName	name = leased->counter.name;
+	HiloCounterRow row;
+	HiloLeaseState state;
+	ErrorData  *error;
+
+	if (!lock_fetch(name, false))
+		return;
+
+	hilo_lease_read(&leased->lease, &state);
+	if (hilo_lease_is_low(&state) && !failed_lately(&state) &&
+		hilo_counter_read(&leased->counter, &row, true) && row.leased &&
+		NameStr(row.hub)[0] != '\0' &&
+		highest_known(&row, &state) < row.max_value)
+	{
+		error = fetch(leased, &row, &state, 1, 0);
+		if (error != NULL)
+			ereport(LOG,
+					(errcode(error->sqlerrcode),
+					 errmsg("could not lease numbers of collection \"%.*s\" from server \"%s\" ahead: %s",
+							name.len, name.data, NameStr(row.hub),
+							error->message)));
+	}
+	unlock_fetch(name);
+}
+
+static bool
+start_worker(void)
+{
+	BackgroundWorker worker = {0};
+
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS |
+		BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker.bgw_restart_time = BGW_NEVER_RESTART;
+	worker.bgw_main_arg = ObjectIdGetDatum(MyDatabaseId);
+	snprintf(worker.bgw_name, BGW_MAXLEN, "hilo lease worker");
+	snprintf(worker.bgw_type, BGW_MAXLEN, "hilo lease worker");
+	snprintf(worker.bgw_library_name, BGW_MAXLEN, "hilo");
+	snprintf(worker.bgw_function_name, BGW_MAXLEN, "hilo_lease_worker");
+	return RegisterDynamicBackgroundWorker(&worker, NULL);
+}
+
+void
+hilo_lease_fetch_ahead(HiloLeased *leased)
+{
+	if (!start_worker())
+		fetch_if_low(leased);
+}
+
+HiloRange
+hilo_lease_begin(HiloLeased *leased, const HiloHub *hub, int64 size)
+{
+	HiloName	name = leased->counter.name;
+	HiloCounterRow row = {0};
+	HiloLeaseState state;
+	HiloRange	range;
+	ErrorData  *error;
+	bool		was_leased;
+	int64		max;
+
+	lock_fetch(name, true);
+	if (!hilo_counter_read(&leased->counter, &row, true))
+		row.max_value = PG_INT64_MAX;
+	row.lease_size = size;
+	hilo_lease_read(&leased->lease, &state);
+
+	/* First see whether the hub gives anything; so long, count on. */
+	error = ask_hub(hub, name, lease_size(&row, &state, 1),
+					highest_known(&row, &state), &range);
+	if (error != NULL)
+		ReThrowError(error);
+	HILO_FAILURE_POINT("first lease got");
+
+	max = hilo_counter_set_hub(&leased->counter, NameStr(hub->server),
+							   NameStr(hub->role), size, &was_leased);
+	if (!was_leased && max >= range.low)
+	{
+		/* What was counted meanwhile is above the lease. */
+		error = ask_hub(hub, name, lease_size(&row, &state, 1), max, &range);
+		if (error != NULL)
+		{
+			hilo_counter_unset_hub(&leased->counter);
+			ReThrowError(error);
+		}
+	}
+	if (range.low > row.max_value)
+	{
+		if (!was_leased)
+			hilo_counter_unset_hub(&leased->counter);
+		report_limit(name, row.max_value);
+	}
+	range.high = Min(range.high, row.max_value);
+	add_lease(leased, range);
+	unlock_fetch(name);
+	return range;
+}
+
+/* The names of the collections whose next lease should be fetched. */
+static void
+note_if_low(HiloName name, const HiloCounterRow *row, const HiloLease *lease,
+			void *arg)
+{
+	List	  **names = arg;
+	HiloName   *copy;
+
+	/* Whether it really is low, is looked at again when it is fetched. */
+	if (lease->next_high != 0)
+		return;
+	copy = palloc(sizeof(HiloName));
+	copy->data = pnstrdup(name.data, name.len);
+	copy->len = name.len;
+	*names = lappend(*names, copy);
+}
+
+/*
+ * Fetch what is low, once for each collection, and end.  It serves all of
+ * the database, as the name of one does not fit into what a worker is told.
+ */
+void
+hilo_lease_worker(Datum database)
+{
+	List	   *names = NIL;
+	ListCell   *lc;
+	MemoryContext context;
+
+	BackgroundWorkerUnblockSignals();
+	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(database),
+											  InvalidOid, 0);
+	context = AllocSetContextCreate(TopMemoryContext, "hilo lease worker",
+									ALLOCSET_DEFAULT_SIZES);
+	pgstat_report_activity(STATE_RUNNING, "fetching leases of hilo");
+
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	MemoryContextSwitchTo(context);
+	hilo_row_visit(HILO_TABLE_LEASES, note_if_low, &names);
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+
+	foreach(lc, names)
+	{
+		HiloName   *name = lfirst(lc);
+		HiloLeased	leased;
+
+		StartTransactionCommand();
+		PushActiveSnapshot(GetTransactionSnapshot());
+		hilo_leased_init(&leased, *name);
+		fetch_if_low(&leased);
+		PopActiveSnapshot();
+		CommitTransactionCommand();
+	}
+}

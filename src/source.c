@@ -1,0 +1,134 @@
+/*-------------------------------------------------------------------------
+ *
+ * source.c
+ *	  Where the numbers of a collection come from: counted here, or leased from a
+ *	  hub.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "source.h"
+
+void
+hilo_source_init(HiloSource *source, HiloName collection)
+{
+	hilo_leased_init(&source->rows, collection);
+	source->leased = false;
+}
+
+void
+hilo_source_claim(HiloSource *source, const HiloRangeRequest *request,
+				  HiloClaimant claimant, HiloClaim *claim)
+{
+	bool		ask;
+
+	for (;;)
+	{
+		if (!source->leased)
+		{
+			if (hilo_counter_claim(&source->rows.counter, request, claimant,
+								   claim))
+				return;
+			source->leased = true;
+		}
+
+		if (hilo_lease_claim(&source->rows.lease, request, claimant, claim,
+							 &ask))
+		{
+			if (ask)
+				hilo_lease_fetch_ahead(&source->rows);
+			return;
+		}
+		source->leased = hilo_lease_fetch(&source->rows, request);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+bool
+hilo_source_read(HiloSource *source, HiloCounterRow *row, bool for_draw)
+{
+	bool		exists = hilo_counter_read(&source->rows.counter, row, for_draw);
+
+	source->leased = exists && row->leased;
+	return exists;
+}
+
+bool
+hilo_source_holds(HiloSource *source, const HiloCounterRow *row,
+				  const HiloClaim *claim)
+{
+	HiloCounterRow lease;
+
+	if (claim->which == HILO_TABLE_COLLECTIONS)
+		return hilo_counter_holds(&source->rows.counter, row, claim);
+	return hilo_counter_read(&source->rows.lease, &lease, true) &&
+		hilo_counter_holds(&source->rows.lease, &lease, claim);
+}
+
+/* The row that a claim was cut from. */
+static HiloCounter *
+row_of(HiloSource *source, const HiloClaim *claim)
+{
+	return claim->which == HILO_TABLE_LEASES ? &source->rows.lease :
+		&source->rows.counter;
+}
+
+bool
+hilo_source_give_back(HiloSource *source, const HiloClaim *claim, int64 last,
+					  bool at_exit)
+{
+	return hilo_counter_give_back(row_of(source, claim), claim, last, at_exit);
+}
+
+bool
+hilo_source_return(HiloSource *source, int64 last, int64 high, int64 number)
+{
+	return hilo_counter_return(&source->rows.counter, last, high, number) ||
+		hilo_counter_return(&source->rows.lease, last, high, number);
+}
+
+/*
+ * With force the counter counts here again, so nothing of the leases may be drawn
+ * any more.  It refuses that as long as it has a hub.
+ */
+int64
+hilo_source_seed(HiloSource *source, int64 value, bool force)
+{
+	int64		max = hilo_counter_seed(&source->rows.counter, value, force);
+
+	hilo_lease_raise(&source->rows.lease, force ? PG_INT64_MAX : value, true);
+	return max;
+}
+
+bool
+hilo_source_raise(HiloSource *source, int64 number)
+{
+	bool		raised = hilo_counter_raise(&source->rows.counter, number,
+										&source->leased);
+
+	if (source->leased)
+		hilo_lease_skip(&source->rows.lease, number);
+	return raised;
+}
+
+int64
+hilo_source_adopt(HiloSource *source, int64 floor, int64 limit)
+{
+	int64		max = hilo_counter_adopt(&source->rows.counter, floor, limit);
+
+	hilo_lease_raise(&source->rows.lease, floor, true);
+	return max;
+}
+
+bool
+hilo_source_drop(HiloSource *source)
+{
+	bool		dropped = hilo_counter_drop(&source->rows.counter);
+
+	if (dropped)
+		hilo_lease_raise(&source->rows.lease, PG_INT64_MAX, true);
+	return dropped;
+}
