@@ -17,7 +17,7 @@
 #include "api.h"
 #include "attach.h"
 #include "binding.h"
-#include "id_type.h"
+#include "id_reader.h"
 
 PG_FUNCTION_INFO_V1(hilo_attach);
 PG_FUNCTION_INFO_V1(hilo_detach);
@@ -174,11 +174,9 @@ hilo_configure(PG_FUNCTION_ARGS)
 typedef struct FloorSite
 {
 	int			attnum;			/* of the column */
-	Oid			type;			/* its base type */
+	HiloIdReader reader;		/* of its ids */
 	HiloCacheEntry *entry;		/* of the collection */
 	bool		attached;		/* is the column attached to it? */
-	char		start[HILO_MAX_START_LEN];	/* of its ids */
-	int			start_len;
 	bool		warned;			/* that a number is too far ahead? */
 } FloorSite;
 
@@ -201,7 +199,6 @@ make_floor_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 	site = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(FloorSite));
 	site->attnum = trigger->tgattr[0];
 	att = TupleDescAttr(RelationGetDescr(rel), site->attnum - 1);
-	site->type = getBaseType(att->atttypid);
 
 	collection.data = trigger->tgargs[1];
 	collection.len = strlen(trigger->tgargs[1]);
@@ -209,44 +206,10 @@ make_floor_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 	site->entry = hilo_cache_entry(collection);
 	site->attached = hilo_is_attached(site->entry, RelationGetRelid(rel),
 									  NameStr(att->attname));
-
-	/* Where case does not matter, ids of any collection count. */
-	if (!hilo_ignores_case(site->type))
-		site->start_len = hilo_document_id_start(site->start, collection.data,
-												 collection.len,
-												 hilo_identity_parts_separator,
-												 "");
+	hilo_id_reader_init(&site->reader, getBaseType(att->atttypid),
+						collection.data, collection.len);
 	fcinfo->flinfo->fn_extra = site;
 	return site;
-}
-
-/* The number in a value of the column; 0 if it has none. */
-static int64
-number_of(const FloorSite *site, Datum value)
-{
-	int64		number = 0;
-	text	   *id;
-
-	switch (site->type)
-	{
-		case INT2OID:
-			return DatumGetInt16(value);
-		case INT4OID:
-			return DatumGetInt32(value);
-		case INT8OID:
-			return DatumGetInt64(value);
-	}
-
-	if (!hilo_holds_ids(site->type))
-		return 0;
-	id = DatumGetTextPP(value);
-	if (VARSIZE_ANY_EXHDR(id) <= (Size) site->start_len ||
-		memcmp(VARDATA_ANY(id), site->start, site->start_len) != 0 ||
-		!hilo_document_id_number(VARDATA_ANY(id) + site->start_len,
-								 VARSIZE_ANY_EXHDR(id) - site->start_len,
-								 &number))
-		return 0;
-	return number;
 }
 
 /*
@@ -327,7 +290,7 @@ hilo_floor(PG_FUNCTION_ARGS)
 		trigdata->tg_newtuple : trigdata->tg_trigtuple;
 	value = heap_getattr(tuple, site->attnum,
 						 RelationGetDescr(trigdata->tg_relation), &isnull);
-	number = isnull ? 0 : number_of(site, value);
+	number = isnull ? 0 : hilo_id_reader_number(&site->reader, value);
 	if (number > 0 && site->attached)
 		raise_collection(site, number);
 	else if (number > 0)

@@ -28,18 +28,19 @@
 #include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
 #include "attach.h"
 #include "binding.h"
 #include "catalog.h"
+#include "column_max.h"
 #include "compat.h"
 #include "document_id.h"
 #include "failure_point.h"
 #include "id_type.h"
 #include "settings.h"
+#include "sql.h"
 
 /* Fires after triggers with ordinary names, which may set the id. */
 #define TRIGGER_NAME	"zzz_hilo_floor"
@@ -58,7 +59,7 @@ typedef struct Switch
 	char	   *name;			/* of the column, */
 	char	   *quoted_name;	/* quoted */
 	char	   *hilo;			/* schema of the extension, quoted */
-	int			guc_level;
+	int			sql_level;
 } Switch;
 
 /*
@@ -92,29 +93,7 @@ run(const char *format,...)
 	pfree(sql.data);
 }
 
-/*
- * Run a query that gives one bigint, of what is committed now, whatever the
- * isolation level; 0 for NULL.
- */
-static int64
-query_number(const char *sql)
-{
-	bool		isnull;
-	Datum		value;
-
-	PushActiveSnapshot(GetLatestSnapshot());
-	if (SPI_execute(sql, true, 1) != SPI_OK_SELECT || SPI_processed != 1)
-		elog(ERROR, "query returned no number: %s", sql);
-	PopActiveSnapshot();
-	value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
-						  &isnull);
-	return isnull ? 0 : DatumGetInt64(value);
-}
-
-/*
- * Get ready to run SQL: with the system's own functions and operators only, and
- * an error where row security would hide rows.
- */
+/* Get ready to change the table by SQL. */
 static Switch *
 begin_switch(const HiloColumn *column)
 {
@@ -134,22 +113,14 @@ begin_switch(const HiloColumn *column)
 	change->table = pstrdup(quote_qualified_identifier(change->schema, table));
 	change->hilo = pstrdup(quote_identifier(get_namespace_name(hilo_catalog_schema())));
 
-	SPI_connect();
-	change->guc_level = NewGUCNestLevel();
-	(void) set_config_option("search_path", "pg_catalog, pg_temp",
-							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-							 true, 0, false);
-	(void) set_config_option("row_security", "off",
-							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-							 true, 0, false);
+	change->sql_level = hilo_sql_begin();
 	return change;
 }
 
 static void
 end_switch(Switch *change)
 {
-	AtEOXact_GUC(false, change->guc_level);
-	SPI_finish();
+	hilo_sql_end(change->sql_level);
 }
 
 /*
@@ -324,7 +295,7 @@ find_sequences(const Switch *change)
 static int64
 sequence_floor(const Sequence *sequence)
 {
-	return query_number(psprintf("SELECT CASE WHEN q.seqincrement < 0 THEN q.seqstart WHEN s.is_called THEN s.last_value END"
+	return hilo_sql_number(psprintf("SELECT CASE WHEN q.seqincrement < 0 THEN q.seqstart WHEN s.is_called THEN s.last_value END"
 								 " FROM %s s, pg_catalog.pg_sequence q WHERE q.seqrelid = %u",
 								 sequence->name, sequence->oid));
 }
@@ -417,7 +388,7 @@ check_still_there(const Switch *change)
 static bool
 is_used_elsewhere(const Sequence *sequence)
 {
-	return query_number(psprintf("SELECT pg_catalog.count(*) FROM pg_catalog.pg_depend"
+	return hilo_sql_number(psprintf("SELECT pg_catalog.count(*) FROM pg_catalog.pg_depend"
 								 " WHERE refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND refobjid = %u AND deptype = 'n'",
 								 sequence->oid)) > 0;
 }
@@ -450,45 +421,6 @@ retire_sequence(const Switch *change, const Sequence *sequence)
 /*
  * Attach
  */
-
-/*
- * Highest number in the column; 0 if there is none.  Of a text column only ids
- * of the collection count; where case does not matter, all do.
- */
-static int64
-column_floor(const Switch *change, HiloName collection)
-{
-	char		start[HILO_MAX_START_LEN];
-	int			len;
-	char	   *sql;
-
-	if (hilo_holds_numbers(change->type))
-		sql = psprintf("SELECT pg_catalog.max(%s)::pg_catalog.int8 FROM %s",
-					   change->quoted_name, change->table);
-	else if (hilo_ignores_case(change->type))
-		sql = psprintf("SELECT pg_catalog.max(%s.hilo_number(%s::pg_catalog.text)) FROM %s",
-					   change->hilo, change->quoted_name, change->table);
-	else
-	{
-		len = hilo_document_id_start(start, collection.data, collection.len,
-									 hilo_identity_parts_separator, "");
-		/* Behind the collection: that may look like a number itself. */
-		sql = psprintf("SELECT pg_catalog.max(%s.hilo_number(pg_catalog.substr(%s::pg_catalog.text, %d))) FROM %s WHERE pg_catalog.starts_with(%s::pg_catalog.text, %s)",
-					   change->hilo, change->quoted_name,
-					   pg_mbstrlen_with_len(start, len) + 1, change->table,
-					   change->quoted_name,
-					   quote_literal_cstr(pnstrdup(start, len)));
-	}
-	return Max(query_number(sql), 0);
-}
-
-/* The name of a table, qualified and quoted. */
-static char *
-qualified_name(Oid table)
-{
-	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
-									  get_rel_name(table));
-}
 
 /* The default of the column as text; NULL: it has none. */
 static char *
@@ -616,7 +548,7 @@ create_triggers(const Switch *change, List *tables, HiloName collection)
 		run("CREATE TRIGGER %s BEFORE INSERT OR UPDATE OF %s ON %s FOR EACH ROW EXECUTE FUNCTION %s.%s(%s, %s)",
 			quote_identifier(new_trigger_name(change, table)),
 			change->quoted_name,
-			qualified_name(table),
+			hilo_sql_table(table),
 			change->hilo, HILO_FLOOR_FUNCTION,
 			quote_literal_cstr(change->name),
 			quote_literal_cstr(pnstrdup(collection.data, collection.len)));
@@ -693,7 +625,7 @@ check_not_attached_elsewhere(const Switch *change, List *tables,
 			ereport(ERROR,
 					(errcode(ERRCODE_DUPLICATE_OBJECT),
 					 errmsg("column \"%s\" of table %s is attached to collection \"%s\"",
-							change->name, qualified_name(lfirst_oid(lc)),
+							change->name, hilo_sql_table(lfirst_oid(lc)),
 							attached),
 					 errhint("Undo that with hilo_detach() first.")));
 	}
@@ -758,7 +690,7 @@ hilo_attach_column(const HiloColumn *column, HiloName collection, bool named)
 	hilo_bindings_lock();
 	before = check_bindings(&change->column, collection, named);
 
-	floor = column_floor(change, collection);
+	floor = hilo_column_max(&change->column, collection, PG_INT64_MAX);
 	foreach(lc, sequences)
 		floor = Max(floor, sequence_floor(lfirst(lc)));
 
@@ -864,7 +796,7 @@ position_sequence(const Switch *change, HiloName collection)
 
 	hilo_counter_init(&counter, HILO_TABLE_COLLECTIONS, collection);
 	max = hilo_counter_max(&counter);
-	(void) query_number(psprintf("SELECT pg_catalog.setval(pg_catalog.pg_get_serial_sequence(%s, %s), " INT64_FORMAT ", %s)",
+	(void) hilo_sql_number(psprintf("SELECT pg_catalog.setval(pg_catalog.pg_get_serial_sequence(%s, %s), " INT64_FORMAT ", %s)",
 								 quote_literal_cstr(change->table),
 								 quote_literal_cstr(change->name),
 								 Max(max, 1), max > 0 ? "true" : "false"));

@@ -43,11 +43,12 @@ note_dead(DeadRows *dead, ItemPointer tid)
 
 /*
  * Scan once, noting dead rows.  With rows, appends copies of the live ones to
- * it; without, ends at the first.  Returns whether there was any.
+ * it; without, ends at the first, which it leaves in slot.  Returns whether
+ * there was any.
  */
 static bool
-scan_once(Relation heap, Relation index, ScanKey key, Snapshot snapshot,
-		  TupleTableSlot *slot, DeadRows *dead, List **rows)
+scan_once(Relation heap, Relation index, ScanKey key, ScanDirection direction,
+		  Snapshot snapshot, TupleTableSlot *slot, DeadRows *dead, List **rows)
 {
 	IndexScanDesc scan = hilo_index_beginscan(heap, index, snapshot, 1);
 	bool		found = false;
@@ -56,7 +57,7 @@ scan_once(Relation heap, Relation index, ScanKey key, Snapshot snapshot,
 	dead->count = 0;
 	index_rescan(scan, key, 1, NULL, 0);
 	while ((!found || rows != NULL) &&
-		   (tid = index_getnext_tid(scan, ForwardScanDirection)) != NULL)
+		   (tid = index_getnext_tid(scan, direction)) != NULL)
 	{
 		ItemPointerData met = *tid;
 
@@ -70,7 +71,6 @@ scan_once(Relation heap, Relation index, ScanKey key, Snapshot snapshot,
 		}
 	}
 	index_endscan(scan);
-	ExecClearTuple(slot);
 	return found;
 }
 
@@ -81,10 +81,10 @@ same_rows(const DeadRows *a, const DeadRows *b)
 		memcmp(a->tids, b->tids, a->count * sizeof(ItemPointerData)) == 0;
 }
 
-/* Scan until the answer is certain. */
+/* Scan until the answer is certain; with any, one row is enough. */
 static bool
-probe(Relation heap, Relation index, ScanKey key, Snapshot snapshot,
-	  TupleTableSlot *slot, List **rows)
+probe(Relation heap, Relation index, ScanKey key, ScanDirection direction,
+	  Snapshot snapshot, TupleTableSlot *slot, bool any, List **rows)
 {
 	DeadRows	dead = {0};
 	DeadRows	before = {0};
@@ -96,8 +96,9 @@ probe(Relation heap, Relation index, ScanKey key, Snapshot snapshot,
 
 		if (rows != NULL)
 			*rows = NIL;
-		found = scan_once(heap, index, key, snapshot, slot, &dead, rows);
-		if ((found && rows == NULL) || dead.count == 0 ||
+		found = scan_once(heap, index, key, direction, snapshot, slot, &dead,
+						  rows);
+		if ((found && any) || dead.count == 0 ||
 			same_rows(&dead, &before))
 			return found;
 
@@ -112,7 +113,19 @@ bool
 hilo_index_has(Relation heap, Relation index, ScanKey key, Snapshot snapshot,
 			   TupleTableSlot *slot)
 {
-	return probe(heap, index, key, snapshot, slot, NULL);
+	bool		found = probe(heap, index, key, ForwardScanDirection, snapshot,
+							  slot, true, NULL);
+
+	ExecClearTuple(slot);
+	return found;
+}
+
+bool
+hilo_index_first(Relation heap, Relation index, ScanKey key,
+				 ScanDirection direction, Snapshot snapshot,
+				 TupleTableSlot *slot)
+{
+	return probe(heap, index, key, direction, snapshot, slot, false, NULL);
 }
 
 List *
@@ -121,7 +134,8 @@ hilo_index_rows(Relation heap, Relation index, ScanKey key, Snapshot snapshot)
 	TupleTableSlot *slot = table_slot_create(heap, NULL);
 	List	   *rows;
 
-	(void) probe(heap, index, key, snapshot, slot, &rows);
+	(void) probe(heap, index, key, ForwardScanDirection, snapshot, slot, false,
+				 &rows);
 	ExecDropSingleTupleTableSlot(slot);
 	return rows;
 }

@@ -11,6 +11,7 @@
 #ifndef HILO_INDEX_PROBE_H
 #define HILO_INDEX_PROBE_H
 
+#include "access/sdir.h"
 #include "access/skey.h"
 #include "executor/tuptable.h"
 #include "utils/relcache.h"
@@ -22,6 +23,14 @@
  */
 extern bool hilo_index_has(Relation heap, Relation index, ScanKey key,
 						   Snapshot snapshot, TupleTableSlot *slot);
+
+/*
+ * Put the first row with this key, coming from the start of the index or from
+ * its end, into slot, which is one of heap's.  Returns whether there is any.
+ */
+extern bool hilo_index_first(Relation heap, Relation index, ScanKey key,
+							 ScanDirection direction, Snapshot snapshot,
+							 TupleTableSlot *slot);
 
 /* Copies of all rows with this key, as a list of HeapTuple, palloc'd. */
 extern List *hilo_index_rows(Relation heap, Relation index, ScanKey key,
