@@ -491,6 +491,18 @@ CREATE FUNCTION hilo_seed(collection text, value bigint, force boolean DEFAULT f
 COMMENT ON FUNCTION hilo_seed(text, bigint, boolean) IS
     'raise max of a collection to value, or with force set it, at once and for good; returns the max now stored';
 
+CREATE FUNCTION hilo_sync(collection text) RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'hilo_sync';
+COMMENT ON FUNCTION hilo_sync(text) IS
+    'raise max of a collection to the highest number in the columns it is bound to, at once and for good; returns the max now stored';
+
+CREATE FUNCTION hilo_sync(OUT collection text, OUT max bigint) RETURNS SETOF record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'hilo_sync_all';
+COMMENT ON FUNCTION hilo_sync() IS
+    'the same for all collections that are bound to columns';
+
 CREATE FUNCTION hilo_drop(collection text) RETURNS boolean
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME';
@@ -777,6 +789,8 @@ REVOKE ALL ON FUNCTION hilo_bind(text, regprocedure) FROM PUBLIC;
 REVOKE ALL ON FUNCTION hilo_unbind(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION hilo_seed(text, bigint, boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION hilo_drop(text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION hilo_sync(text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION hilo_sync() FROM PUBLIC;
 REVOKE ALL ON FUNCTION hilo_return_range(text, bigint, bigint, bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION hilo_guard_rows() FROM PUBLIC;
 REVOKE ALL ON FUNCTION hilo_guard_bindings() FROM PUBLIC;
