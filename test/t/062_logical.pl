@@ -1,0 +1,182 @@
+# Logical replication: after a switch-over hilo_sync() goes on above all rows that came, there and back; nodes that write at the same time, with tags or bands of their own, never collide.
+use strict;
+use warnings;
+
+use IPC::Run ();
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my %nodes = map { $_ => PostgreSQL::Test::Cluster->new("node_$_") } qw(A B);
+foreach my $tag (sort keys %nodes)
+{
+	$nodes{$tag}->init(allows_streaming => 'logical');
+	$nodes{$tag}->append_conf('postgresql.conf', "max_connections = 40\nautovacuum = off\nhilo.node_tag = '$tag'");
+	$nodes{$tag}->start;
+}
+my ($one, $other) = @nodes{qw(A B)};
+
+sub on_both { my ($sql) = @_; $_->safe_psql('postgres', $sql) foreach $one, $other; return; }
+
+# $to gets what is published on $from.
+sub subscribe
+{
+	my ($to, $from, $name, $options) = @_;
+
+	$to->safe_psql('postgres', "CREATE SUBSCRIPTION $name CONNECTION '"
+		  . $from->connstr . " dbname=postgres' PUBLICATION $name WITH ($options)");
+	$to->wait_for_subscription_sync($from, $name);
+	return;
+}
+
+sub errors_of
+{
+	my ($node, $offset) = @_;
+	return join("\n", grep { /ERROR|FATAL|PANIC/ } split(/\n/, substr(slurp_file($node->logfile), $offset)));
+}
+
+# Clients insert at the same time; returns what they write to stderr.
+sub insert_at_once
+{
+	my ($clients, $rows, @nodes_and_sql) = @_;
+	my @running;
+
+	while (my ($node, $sql) = splice(@nodes_and_sql, 0, 2))
+	{
+		foreach my $client (1 .. $clients)
+		{
+			my $script = "$sql\n" x $rows;
+			my $run = { err => '' };
+			$run->{psql} = IPC::Run::start(
+				[ $node->installed_command('psql'), '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres') ],
+				'<', \$script, '>', '/dev/null', '2>', \$run->{err});
+			push @running, $run;
+		}
+	}
+	$_->{psql}->finish foreach @running;
+	return join('', map { $_->{err} } @running);
+}
+
+#
+# Switch-over
+#
+on_both(q{
+	CREATE EXTENSION hilo;
+	CREATE TABLE orders (id text PRIMARY KEY, item text);
+	CREATE TABLE invoices (id bigint PRIMARY KEY, part int);
+	CREATE TABLE lines (id int, part int, PRIMARY KEY (id, part)) PARTITION BY LIST (part);
+	CREATE TABLE lines1 PARTITION OF lines FOR VALUES IN (1);
+	CREATE TABLE lines2 PARTITION OF lines FOR VALUES IN (2);
+	CREATE TABLE people (number int PRIMARY KEY);
+	SET client_min_messages = warning;
+	SELECT hilo_attach('orders'), hilo_attach('invoices'), hilo_attach('lines');
+	SELECT hilo_bind('people', 'people', 'number');
+});
+$one->safe_psql('postgres', q{INSERT INTO invoices SELECT hilo_nextval('invoices') FROM generate_series(1, 50)});
+$one->safe_psql('postgres', 'CREATE PUBLICATION there FOR ALL TABLES');
+subscribe($other, $one, 'there', 'copy_data = true');
+
+my $insert = q{
+	INSERT INTO orders SELECT hilo_next('orders') FROM generate_series(1, 400);
+	INSERT INTO invoices SELECT hilo_nextval('invoices') FROM generate_series(1, 300);
+	INSERT INTO lines SELECT hilo_nextval('lines'), 1 + n % 2 FROM generate_series(1, 200) n;
+	INSERT INTO people SELECT next_identity_for('people') FROM generate_series(1, 30);
+};
+$one->safe_psql('postgres', $insert);
+my $late = $other->background_psql('postgres');
+is($late->query_safe(q{SELECT hilo_nextval('invoices') > 0, hilo_nextval('lines')}), 't|1',
+	'a session of the subscriber has ranges among what arrives');
+
+# The clients of one server have stopped; the other has all their rows, and takes over.
+sub switch_over
+{
+	my ($from, $to, $name) = @_;
+	my $sql = q{SELECT (SELECT max(hilo_number(id)) FROM orders), (SELECT max(id) FROM invoices), (SELECT max(id) FROM lines), (SELECT max(number) FROM people)};
+
+	$from->wait_for_catchup($name);
+	$to->safe_psql('postgres', "DROP SUBSCRIPTION $name");
+	my @highest = split /\|/, $to->safe_psql('postgres', $sql);
+	my %max = map { split /\|/ } split /\n/, $to->safe_psql('postgres', 'SELECT collection, max FROM hilo_sync()');
+	my $offset = -s $to->logfile;
+	is(join(' ', sort keys %max), 'invoices lines orders people', "$name: all that is bound is brought up");
+	foreach my $collection (qw(orders invoices lines people))
+	{
+		cmp_ok($max{$collection}, '>=', shift @highest, "$name: $collection is at least where the rows are");
+	}
+	$to->safe_psql('postgres', $insert);
+	is(errors_of($to, $offset), '', "$name: inserts go on without an error");
+	return;
+}
+
+switch_over($one, $other, 'there');
+my ($number, $line) = split /\|/, $late->query_safe(q{SELECT hilo_nextval('invoices'), hilo_nextval('lines')});
+cmp_ok($line, '>', 200, 'the range of the session from before is forgotten');
+is($late->query_safe("INSERT INTO invoices VALUES ($number) RETURNING id"), $number, 'and its next number is free');
+$late->quit;
+
+# And back: the old publisher gets what it has missed.
+$other->safe_psql('postgres', 'CREATE PUBLICATION back FOR ALL TABLES');
+$one->safe_psql('postgres', 'DROP PUBLICATION there; TRUNCATE orders, invoices, lines, people');
+subscribe($one, $other, 'back', 'copy_data = true');
+switch_over($other, $one, 'back');
+is($one->safe_psql('postgres', q{SELECT (SELECT count(*) FROM orders), (SELECT count(*) FROM invoices), (SELECT count(*) FROM lines), (SELECT count(*) FROM people)}),
+	'1200|951|600|90', 'all rows of both are there');
+$other->safe_psql('postgres', 'DROP PUBLICATION back');
+
+#
+# Both write, one gets the other's rows: its own have its tag.
+#
+on_both(q{CREATE TABLE notes (id text PRIMARY KEY DEFAULT hilo_next('notes'), item text)});
+$one->safe_psql('postgres', 'CREATE PUBLICATION one_way FOR TABLE notes');
+my $offset = -s $other->logfile;
+subscribe($other, $one, 'one_way', 'copy_data = true');
+is(insert_at_once(2, 200, map { $_ => q{INSERT INTO notes (item) VALUES ('one way');} } $one, $other), '',
+	'one way: both sides insert');
+$one->wait_for_catchup('one_way');
+is($other->safe_psql('postgres', q{SELECT right(id, 1), count(*) FROM notes GROUP BY 1 ORDER BY 1}),
+	"A|400\nB|400", 'one way: all rows are there');
+is(errors_of($other, $offset), '', 'one way: without an error');
+$other->safe_psql('postgres', 'DROP SUBSCRIPTION one_way');
+$one->safe_psql('postgres', 'DROP PUBLICATION one_way');
+
+#
+# Both write, and get each other's rows.
+#
+SKIP:
+{
+	skip 'subscriptions with origin = none came with PostgreSQL 16', 6
+	  if $one->safe_psql('postgres', 'SHOW server_version_num') < 160000;
+
+	# Text with tags, and numbers in bands.
+	on_both(q{
+		CREATE TABLE letters (id text PRIMARY KEY, item text);
+		CREATE TABLE parcels (id bigint PRIMARY KEY, item text);
+		SET client_min_messages = warning;
+		SELECT hilo_attach('letters'), hilo_attach('parcels');
+	});
+	$one->safe_psql('postgres', q{SELECT hilo_configure('parcels', max_value => 1000000)});
+	$other->safe_psql('postgres', q{SELECT hilo_seed('parcels', 1000000), hilo_configure('parcels', max_value => 2000000)});
+	$_->safe_psql('postgres', 'CREATE PUBLICATION from_' . lc($_->name =~ s/node_//r) . ' FOR TABLE letters, parcels') foreach $one, $other;
+	subscribe($other, $one, 'from_a', 'origin = none, copy_data = false');
+	subscribe($one, $other, 'from_b', 'origin = none, copy_data = false');
+
+	my %offset = map { $_->name => -s $_->logfile } $one, $other;
+	is(insert_at_once(2, 300, map {
+			$_ => q{INSERT INTO letters (item) VALUES ('both ways'); INSERT INTO parcels (item) VALUES ('both ways');}
+		} $one, $other), '', 'both ways: both sides insert');
+	$one->wait_for_catchup('from_a');
+	$other->wait_for_catchup('from_b');
+	foreach my $node ($one, $other)
+	{
+		is($node->safe_psql('postgres', q{
+				SELECT string_agg(n::text, ' ') FROM (SELECT count(*) FROM letters GROUP BY right(id, 1)
+					UNION ALL SELECT count(*) FROM parcels GROUP BY id > 1000000) counts(n)}),
+			'600 600 600 600', $node->name . ': all rows of both are there');
+		is(errors_of($node, $offset{ $node->name }), '', $node->name . ': without an error');
+	}
+	is(join(' ', map { $_->safe_psql('postgres', q{SELECT hilo_sync('parcels') BETWEEN 600 AND 1000000, hilo_nextval('parcels') / 1000000}) } $one, $other),
+		't|0 f|1', 'the other\'s numbers do not move a node out of its band');
+}
+
+$_->stop foreach $one, $other;
+done_testing();
