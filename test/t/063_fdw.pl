@@ -1,0 +1,144 @@
+# A table whose partitions are on three other servers, by postgres_fdw: the default draws on the coordinator, whatever the statement, so that ids are unique over all; hilo_sync() looks into foreign partitions.
+use strict;
+use warnings;
+
+use IPC::Run ();
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my ($coordinator, @members) = map { PostgreSQL::Test::Cluster->new($_) } qw(coordinator member0 member1 member2);
+foreach my $node ($coordinator, @members)
+{
+	$node->init;
+	$node->append_conf('postgresql.conf', "max_connections = 30\nautovacuum = off\nlog_statement = all");
+	$node->start;
+}
+
+# The members have no extension: a default of theirs would show.
+$coordinator->safe_psql('postgres', q{
+	CREATE EXTENSION hilo;
+	CREATE EXTENSION postgres_fdw;
+	CREATE TABLE orders (id text DEFAULT hilo_next('orders'), way text) PARTITION BY HASH (id);
+	CREATE TABLE parts (id bigint DEFAULT hilo_nextval('parts'), way text) PARTITION BY HASH (id);
+});
+foreach my $i (0 .. $#members)
+{
+	my ($host, $port) = ($members[$i]->host, $members[$i]->port);
+
+	$members[$i]->safe_psql('postgres', q{
+		CREATE TABLE orders (id text PRIMARY KEY DEFAULT 'drawn by a member', way text);
+		CREATE TABLE parts (id bigint PRIMARY KEY DEFAULT -1, way text);
+	});
+	$coordinator->safe_psql('postgres', qq{
+		CREATE SERVER member$i FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$host', port '$port', dbname 'postgres');
+		CREATE USER MAPPING FOR CURRENT_USER SERVER member$i;
+		CREATE FOREIGN TABLE orders$i PARTITION OF orders FOR VALUES WITH (MODULUS 3, REMAINDER $i)
+			SERVER member$i OPTIONS (table_name 'orders');
+		CREATE FOREIGN TABLE parts$i PARTITION OF parts FOR VALUES WITH (MODULUS 3, REMAINDER $i)
+			SERVER member$i OPTIONS (table_name 'parts');
+	});
+}
+
+# All rows, from the members themselves: way, how many, how many ids.
+sub rows
+{
+	my ($table) = @_;
+	my (%count, %ids, %all);
+
+	foreach my $member (@members)
+	{
+		foreach my $row (split /\n/, $member->safe_psql('postgres', "SELECT way, id FROM $table"))
+		{
+			my ($way, $id) = split /\|/, $row;
+			$count{$way}++;
+			$ids{$way}++ unless $all{$id}++;
+		}
+	}
+	return join(', ', map { "$_ $count{$_} $ids{$_}" } sort keys %count);
+}
+
+my $copy = join('', map { "copy\n" } 1 .. 300) . "\\.\n";
+sub insert_all
+{
+	my ($table) = @_;
+	return "INSERT INTO $table (way) VALUES ('single');\n" x 30 .
+	  "INSERT INTO $table (way) VALUES " . join(', ', map { "('multi')" } 1 .. 60) . ";\n" .
+	  "INSERT INTO $table (way) SELECT 'select' FROM generate_series(1, 300);\n" .
+	  "COPY $table (way) FROM STDIN;\n$copy";
+}
+
+# Four clients at once.
+sub insert_by_clients
+{
+	my ($table) = @_;
+	my @running = map {
+		my $script = insert_all($table);
+		my $run = { err => '' };
+		$run->{psql} = IPC::Run::start(
+			[ $coordinator->installed_command('psql'), '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $coordinator->connstr('postgres') ],
+			'<', \$script, '>', '/dev/null', '2>', \$run->{err});
+		$run;
+	} 1 .. 4;
+
+	$_->{psql}->finish foreach @running;
+	return join('', map { $_->{err} } @running);
+}
+
+# The statements that a member got.
+sub inserts_at
+{
+	my ($member, $table) = @_;
+	return slurp_file($member->logfile) =~ /execute \S+: (INSERT INTO public\.$table.*)$/gm;
+}
+
+foreach my $table (qw(orders parts))
+{
+	foreach my $round (1 .. 2)
+	{
+		my $name = $table . ($round == 2 ? ', in batches' : '');
+		my $n = 4 * $round;
+
+		is(insert_by_clients($table), '', "$name: four clients insert");
+		is(rows($table), 'copy ' . 300 * $n . ' ' . 300 * $n . ', multi ' . 60 * $n . ' ' . 60 * $n .
+			  ', select ' . 300 * $n . ' ' . 300 * $n . ', single ' . 30 * $n . ' ' . 30 * $n,
+			"$name: all rows are there, with ids of their own");
+		my @inserts = map { inserts_at($_, $table) } @members;
+		cmp_ok(scalar(@inserts), '>', 0, "$name: the members got " . @inserts . ' statements');
+		is(scalar(grep { !/\(id, way\) VALUES \(\$1, \$2\)/ } @inserts), 0, "$name: each brings the id along");
+		is(scalar(grep { /\$4\)/ } @inserts) > 0 ? 'batches' : 'rows', $round == 2 ? 'batches' : 'rows',
+			"$name: members get what is expected");
+		$coordinator->safe_psql('postgres', join('', map { "ALTER FOREIGN TABLE $table$_ OPTIONS (ADD batch_size '50');" } 0 .. $#members))
+		  if $round == 1;
+	}
+}
+is(join(' ', map { $_->safe_psql('postgres', 'SELECT (SELECT count(*) FROM orders) > 0, (SELECT count(*) FROM parts) > 0') } @members),
+	't|t t|t t|t', 'each member has some of the rows');
+
+# Attached, and then restored without the counters.
+$coordinator->safe_psql('postgres', q{
+	SET client_min_messages = warning;
+	SELECT hilo_attach('orders'), hilo_attach('parts');
+});
+my $most = $coordinator->safe_psql('postgres', 'SELECT max(hilo_number(id)) FROM orders') . '|' .
+  $coordinator->safe_psql('postgres', 'SELECT max(id) FROM parts');
+$coordinator->safe_psql('postgres', q{SELECT hilo_seed('orders', 0, true), hilo_seed('parts', 0, true)});
+is($coordinator->safe_psql('postgres', q{SELECT hilo_sync('orders'), hilo_sync('parts')}), $most, 'hilo_sync() looks into foreign partitions');
+$coordinator->safe_psql('postgres', q{INSERT INTO parts VALUES (100000, 'by hand'); INSERT INTO orders VALUES ('orders/100000-B', 'by hand'), ('parts/200000-B', 'by hand')});
+is($coordinator->safe_psql('postgres', q{SELECT hilo_seed('orders', 0, true), hilo_seed('parts', 0, true), hilo_sync('orders'), hilo_sync('parts')}),
+	'0|0|100000|100000', 'of text only the ids of the collection count');
+is($coordinator->safe_psql('postgres', q{SELECT hilo_configure('parts', max_value => 200000); INSERT INTO parts VALUES (300000, 'by hand'); SELECT hilo_sync('parts')}),
+	"\n100000", 'and numbers up to the limit');
+is(insert_by_clients($_), '', "$_: four clients go on") foreach qw(orders parts);
+
+# Whoever may call it needs what a query of his needs there.
+my ($result, $out, $err) = $coordinator->psql('postgres', q{
+	CREATE ROLE clerk;
+	GRANT EXECUTE ON FUNCTION hilo_sync(text) TO clerk;
+	SET ROLE clerk;
+	SELECT hilo_sync('parts');
+});
+like($err, qr/permission denied for foreign table parts0/, 'a foreign table is read with the rights of the caller');
+
+$_->stop foreach $coordinator, @members;
+done_testing();
