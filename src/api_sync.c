@@ -50,7 +50,8 @@ hilo_sync(PG_FUNCTION_ARGS)
 
 /* Note the name of a collection that may be bound. */
 static void
-note_if_bound(HiloName name, const HiloCounterRow *row, void *arg)
+note_if_bound(HiloName name, const HiloCounterRow *row,
+			  const HiloLease *lease, void *arg)
 {
 	List	  **names = arg;
 	HiloName   *copy;
@@ -72,7 +73,7 @@ hilo_sync_all(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("hilo_sync()");
 	hilo_init_materialized(fcinfo);
-	hilo_counter_visit(HILO_TABLE_COLLECTIONS, note_if_bound, &names);
+	hilo_row_visit(HILO_TABLE_COLLECTIONS, note_if_bound, &names);
 	foreach(lc, names)
 	{
 		HiloName   *name = lfirst(lc);

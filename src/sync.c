@@ -41,7 +41,7 @@ limit_of(HiloCounter *counter)
 bool
 hilo_sync_collection(HiloName collection, int64 *max)
 {
-	HiloCounter counter;
+	HiloSource	source;
 	HiloCounter identity;
 	List	   *bindings = NIL;
 	bool		may_hold_identities = false;
@@ -62,10 +62,10 @@ hilo_sync_collection(HiloName collection, int64 *max)
 	if (bindings == NIL)
 		return false;
 
-	hilo_counter_init(&counter, HILO_TABLE_COLLECTIONS, collection);
-	limit = limit_of(&counter);
+	hilo_source_init(&source, collection);
+	limit = limit_of(&source.rows.counter);
 	highest = highest_in(bindings, collection, limit);
-	*max = hilo_counter_seed(&counter, highest, false);
+	*max = hilo_source_seed(&source, highest, false);
 
 	if (may_hold_identities)
 	{

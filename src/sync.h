@@ -8,7 +8,7 @@
 #ifndef HILO_SYNC_H
 #define HILO_SYNC_H
 
-#include "counter.h"
+#include "source.h"
 
 /*
  * Raise a collection to the highest number in the columns that it is bound to,
