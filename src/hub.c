@@ -407,6 +407,15 @@ call(const char *function, HiloName name, const int64 *args, int count,
 	PQclear(result);
 }
 
+/* Error context: what the hub is asked for. */
+static void
+tell_hub(void *arg)
+{
+	const HiloHub *hub = arg;
+
+	errcontext("asking server \"%s\" for numbers", NameStr(hub->server));
+}
+
 /*
  * A number that the hub can not have meant: it is not to be trusted with more.
  */
@@ -446,7 +455,11 @@ hilo_hub_lease(const HiloHub *hub, HiloName collection, int64 size,
 int64
 hilo_hub_next_identity(const HiloHub *hub, HiloName name, int64 floor)
 {
+	ErrorContextCallback context = {error_context_stack, tell_hub,
+	unconstify(HiloHub *, hub)};
 	int64		number;
+
+	error_context_stack = &context;
 
 	/* One that was lost since the last call is no reason to fail. */
 	if (connection.conn != NULL && !PQconsumeInput(connection.conn))
@@ -465,5 +478,6 @@ hilo_hub_next_identity(const HiloHub *hub, HiloName name, int64 floor)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	error_context_stack = context.previous;
 	return number;
 }
