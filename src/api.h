@@ -95,11 +95,11 @@ hilo_api_entry(FunctionCallInfo fcinfo)
 
 /* The same, if the current user may draw from it. */
 static inline HiloCacheEntry *
-hilo_api_entry_to_draw(FunctionCallInfo fcinfo)
+hilo_api_entry_to_draw(FunctionCallInfo fcinfo, HiloDrawn drawn)
 {
 	HiloCacheEntry *entry = hilo_api_entry(fcinfo);
 
-	hilo_draw_right_check(entry);
+	hilo_draw_right_check(entry, drawn);
 	return entry;
 }
 

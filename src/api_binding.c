@@ -176,11 +176,14 @@ check_may_jump(const HiloCounter *identity, int64 last, int64 number)
 static int64
 next_free(HiloCounter *identity, int *tries)
 {
-	HiloDocuments *documents = hilo_documents_open(identity);
-	int64		limit = hilo_documents_limit(documents);
+	HiloDocuments *documents;
+	int64		limit;
 	int64		number;
 	int64		claimed;
 
+	hilo_identity_check_worker(identity);
+	documents = hilo_documents_open(identity);
+	limit = hilo_documents_limit(documents);
 	*tries = 0;
 	do
 	{

@@ -52,7 +52,7 @@ assign_id(HiloCacheEntry *entry, text *requested)
 
 	if (requested == NULL)
 	{
-		hilo_draw_right_check(entry);
+		hilo_draw_right_check(entry, HILO_DRAW_ID);
 		return hilo_api_next_id(entry);
 	}
 

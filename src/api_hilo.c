@@ -82,7 +82,8 @@ Datum
 hilo_next(PG_FUNCTION_ARGS)
 {
 	hilo_api_prevent_unless_may_write("hilo_next()");
-	PG_RETURN_TEXT_P(hilo_api_next_id(hilo_api_entry_to_draw(fcinfo)));
+	PG_RETURN_TEXT_P(hilo_api_next_id(hilo_api_entry_to_draw(fcinfo,
+															 HILO_DRAW_ID)));
 }
 
 Datum
@@ -94,7 +95,7 @@ hilo_next_tagged(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("hilo_next()");
 	suffix_len = tag_suffix(fcinfo, 1, suffix);
-	entry = hilo_api_entry_to_draw(fcinfo);
+	entry = hilo_api_entry_to_draw(fcinfo, HILO_DRAW_NUMBER);
 	PG_RETURN_TEXT_P(hilo_api_next_id_tagged(entry, suffix, suffix_len));
 }
 
@@ -102,7 +103,8 @@ Datum
 hilo_nextval(PG_FUNCTION_ARGS)
 {
 	hilo_api_prevent_unless_may_write("hilo_nextval()");
-	PG_RETURN_INT64(hilo_cache_take(hilo_api_entry_to_draw(fcinfo)));
+	PG_RETURN_INT64(hilo_cache_take(hilo_api_entry_to_draw(fcinfo,
+														   HILO_DRAW_NUMBER)));
 }
 
 Datum
@@ -131,7 +133,7 @@ hilo_reserve(PG_FUNCTION_ARGS)
 	bool		nulls[2] = {0};
 
 	hilo_api_prevent_unless_may_write("hilo_reserve()");
-	entry = hilo_api_entry_to_draw(fcinfo);
+	entry = hilo_api_entry_to_draw(fcinfo, HILO_DRAW_NUMBER);
 	request.size = checked_count(fcinfo, entry, 1, "count");
 	hilo_source_claim(&entry->source, &request, HILO_FOR_BACKEND, &claim);
 
@@ -174,7 +176,7 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	hilo_api_prevent_unless_may_write("hilo_next_range()");
 	last_size = hilo_api_number(fcinfo, 1, "last_batch_size");
 	request.floor = hilo_api_number(fcinfo, 3, "last_max");
-	entry = hilo_api_entry_to_draw(fcinfo);
+	entry = hilo_api_entry_to_draw(fcinfo, HILO_DRAW_ID);
 	hilo_cache_read_row(entry);
 
 	/* Without a time, the size last asked for is taken as it is. */
@@ -239,7 +241,7 @@ hilo_next_hi(PG_FUNCTION_ARGS)
 	HiloClaim	claim;
 
 	hilo_api_prevent_unless_may_write("hilo_next_hi()");
-	entry = hilo_api_entry_to_draw(fcinfo);
+	entry = hilo_api_entry_to_draw(fcinfo, HILO_DRAW_NUMBER);
 	request.size = checked_count(fcinfo, entry, 1, "capacity");
 	request.alignment = request.size;
 	hilo_source_claim(&entry->source, &request, HILO_FOR_BACKEND, &claim);

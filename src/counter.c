@@ -140,12 +140,12 @@ hilo_note_claim(HiloCounterRow *row, const HiloRange *range, int64 number,
 	row->claimed_at = now;
 }
 
-/* Is the counter of a draw, locked, one that the setting hilo.hub is about? */
+/* Is the counter of a draw, with this row, one that hilo.hub is about? */
 static bool
-is_for_hub(const HiloRowChange *change, const HiloCounter *counter)
+is_for_hub(const HiloCounter *counter, const HiloCounterRow *row)
 {
 	return hilo_hub[0] != '\0' && counter->which == HILO_TABLE_COLLECTIONS &&
-		change->row.claims == 0 && !is_server_side(counter);
+		row->claims == 0 && !is_server_side(counter);
 }
 
 /* Note in the row that the numbers are leased.  Nothing can go back any more. */
@@ -176,7 +176,7 @@ hilo_counter_claim(HiloCounter *counter, const HiloRangeRequest *request,
 		hilo_row_abandon(&change);
 		return false;
 	}
-	if (unlikely(is_for_hub(&change, counter)))
+	if (unlikely(is_for_hub(counter, &change.row)))
 	{
 		put_hub(&change.row, hilo_hub, "", 0);
 		hilo_row_flush(hilo_row_finish(&change));
@@ -616,7 +616,7 @@ hilo_counter_lease(HiloCounter *counter, int64 size, int64 floor,
 	HiloRange	range;
 
 	find_for_draw(&change, counter);
-	if (row->leased || is_for_hub(&change, counter))
+	if (row->leased || is_for_hub(counter, &change.row))
 	{
 		let_go(&change);
 		ereport(ERROR,

@@ -18,6 +18,8 @@
 #include "binding.h"
 #include "catalog.h"
 #include "draw_right.h"
+#include "settings.h"
+#include "worker_guard.h"
 
 /* A column that a collection is bound to. */
 typedef struct HiloBoundColumn
@@ -98,8 +100,18 @@ is_granted(HiloName name, Oid user)
 	return false;
 }
 
+/* Do its ids have something that those of other nodes do not have? */
+static bool
+has_own_ids(const HiloCacheEntry *entry)
+{
+	int			len;
+	const char *tag = hilo_cache_node_tag(entry, &len);
+
+	return hilo_is_own_tag(tag, len) || hilo_server_prefix[0] != '\0';
+}
+
 void
-hilo_draw_right_verify(HiloCacheEntry *entry)
+hilo_draw_right_verify(HiloCacheEntry *entry, HiloDrawn drawn)
 {
 	uint64		generation = hilo_rights_generation;
 	Oid			user = GetUserId();
@@ -127,6 +139,15 @@ hilo_draw_right_verify(HiloCacheEntry *entry)
 						entry->name.len, entry->name.data),
 				 errdetail("It is bound to table \"%s\": drawing needs the privilege to insert there, or a grant by hilo_configure().",
 						   table == NULL ? "" : table)));
+
+	/* There the next draw may be of another kind; what is leased is unique. */
+	if (hilo_is_citus_worker() && !entry->source.leased)
+	{
+		hilo_worker_check("collection", entry->name.data, entry->name.len,
+						  (entry->source.undrawn && hilo_hub[0] != '\0') ||
+						  (drawn == HILO_DRAW_ID && has_own_ids(entry)));
+		return;
+	}
 
 	entry->may_draw = user;
 	entry->rights_generation = generation;

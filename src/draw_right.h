@@ -5,7 +5,7 @@
  *
  * From one that is bound to a column, who may insert into one of the tables, or
  * has been granted to draw by hilo_configure(); from any other, who may execute
- * the function.
+ * the function.  On a worker of a Citus cluster: what is unique there.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,19 +16,29 @@
 
 #include "cache.h"
 
-/* Raise 42501 unless the current user may draw; else remember that. */
-extern void hilo_draw_right_verify(HiloCacheEntry *entry);
+/* What is drawn. */
+typedef enum HiloDrawn
+{
+	HILO_DRAW_ID,				/* with the server prefix and node tag */
+	HILO_DRAW_NUMBER			/* alone, or with a tag that the caller names */
+} HiloDrawn;
+
+/*
+ * Raise 42501 unless the current user may draw, 55000 unless this node may; else
+ * remember that, if it holds for all that is drawn.
+ */
+extern void hilo_draw_right_verify(HiloCacheEntry *entry, HiloDrawn drawn);
 
 /*
  * The same, cheap: what was found once is good until the user changes, or
  * rights may have.
  */
 static inline void
-hilo_draw_right_check(HiloCacheEntry *entry)
+hilo_draw_right_check(HiloCacheEntry *entry, HiloDrawn drawn)
 {
 	if (unlikely(entry->rights_generation != hilo_rights_generation ||
 				 entry->may_draw != GetUserId()))
-		hilo_draw_right_verify(entry);
+		hilo_draw_right_verify(entry, drawn);
 }
 
 /*

@@ -11,6 +11,7 @@
 
 #include "cache.h"
 #include "settings.h"
+#include "worker_guard.h"
 
 PG_MODULE_MAGIC;
 
@@ -21,4 +22,5 @@ _PG_init(void)
 {
 	hilo_settings_init();
 	hilo_cache_init();
+	hilo_worker_guard_init();
 }

@@ -11,6 +11,7 @@
 #include "failure_point.h"
 #include "identity.h"
 #include "settings.h"
+#include "worker_guard.h"
 
 void
 hilo_identity_counter(HiloCounter *counter, HiloName name)
@@ -48,15 +49,37 @@ next_on_hub(HiloCounter *counter, int64 floor)
 	return number.low;
 }
 
-int64
-hilo_identity_next(HiloCounter *counter)
+/* Claim one number.  Returns false if they are leased. */
+static bool
+claim_one(HiloCounter *counter, int64 *number)
 {
 	HiloRangeRequest request = {.size = 1, .exact = true, .alignment = 1};
 	HiloClaim	claim;
 
 	if (!hilo_counter_claim(counter, &request, HILO_FOR_STATEMENT, &claim))
-		return next_on_hub(counter, 0);
-	return claim.range.low;
+		return false;
+	*number = claim.range.low;
+	return true;
+}
+
+void
+hilo_identity_check_worker(HiloCounter *counter)
+{
+	HiloCounterRow row;
+
+	if (hilo_is_citus_worker() &&
+		!(hilo_counter_read(counter, &row, true) && row.leased))
+		hilo_worker_check("identity", counter->name.data, counter->name.len,
+						  false);
+}
+
+int64
+hilo_identity_next(HiloCounter *counter)
+{
+	int64		number;
+
+	hilo_identity_check_worker(counter);
+	return claim_one(counter, &number) ? number : next_on_hub(counter, 0);
 }
 
 int64
@@ -101,10 +124,14 @@ hilo_next_server_side_id(HiloName prefix)
 {
 	HiloName	name = {HILO_SERVER_SIDE_NAME, strlen(HILO_SERVER_SIDE_NAME)};
 	HiloCounter counter;
+	int64		number = 0;
 
 	hilo_check_server_side_prefix(prefix.data, prefix.len,
 								  hilo_identity_parts_separator);
+	hilo_worker_check("server-side ids", prefix.data, prefix.len,
+					  hilo_is_own_tag(hilo_node_tag, strlen(hilo_node_tag)));
 	hilo_counter_init(&counter, HILO_TABLE_COLLECTIONS, name);
-	return hilo_server_side_id(prefix.data, prefix.len, hilo_identity_next(&counter),
+	(void) claim_one(&counter, &number);
+	return hilo_server_side_id(prefix.data, prefix.len, number,
 							   hilo_id_suffix, hilo_id_suffix_len);
 }

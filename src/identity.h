@@ -28,6 +28,11 @@ extern void hilo_identity_counter(HiloCounter *counter, HiloName name);
 extern int64 hilo_identity_next(HiloCounter *counter);
 
 /*
+ * Raise 55000 on a worker of a Citus cluster, unless the identity is leased.
+ */
+extern void hilo_identity_check_worker(HiloCounter *counter);
+
+/*
  * Claim number, if nobody has claimed it or one above it.  If somebody has,
  * returns 0; or, if the hub was asked, the number above it that was claimed
  * then.

@@ -26,6 +26,7 @@ int			hilo_lease_ahead;
 int			hilo_lease_retry;
 int			hilo_lease_timeout;
 bool		hilo_hub_auto_resume;
+bool		hilo_allow_worker_draws;
 
 uint32		hilo_settings_generation = 1;
 char		hilo_id_suffix[1 + HILO_MAX_TAG_LEN];
@@ -94,7 +95,7 @@ hilo_settings_init(void)
 	DefineCustomStringVariable("hilo.node_tag",
 							   "Name of this server, put behind the numbers of ids.",
 							   "Letters, digits and underscores; empty for none.",
-							   &hilo_node_tag, "A", PGC_SUSET, 0,
+							   &hilo_node_tag, HILO_DEFAULT_NODE_TAG, PGC_SUSET, 0,
 							   check_node_tag, assign_node_tag, NULL);
 	DefineCustomStringVariable("hilo.server_prefix",
 							   "Text put before the numbers of ids.",
@@ -170,6 +171,11 @@ hilo_settings_init(void)
 							 "Does this server give leases at once when it was promoted?",
 							 "To be set only where no promotion can lose a commit, because standbys are synchronous.",
 							 &hilo_hub_auto_resume, false, PGC_SUSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomBoolVariable("hilo.allow_worker_draws",
+							 "May a worker of a Citus cluster draw numbers that other nodes may draw, too?",
+							 "If not, it draws only what a node tag of its own makes unique.",
+							 &hilo_allow_worker_draws, false, PGC_SUSET, 0,
 							 NULL, NULL, NULL);
 
 	MarkGUCPrefixReserved("hilo");

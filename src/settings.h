@@ -18,6 +18,10 @@ extern int	hilo_max_range_size;
 extern int	hilo_range_duration;	/* milliseconds */
 extern int	hilo_client_range_duration; /* milliseconds */
 extern bool hilo_auto_create;	/* may a draw create a counter? */
+extern bool hilo_allow_worker_draws;	/* may a Citus worker draw as it likes? */
+
+/* What hilo.node_tag is where nobody has set it. */
+#define HILO_DEFAULT_NODE_TAG	"A"
 
 /* Leases. */
 extern char *hilo_hub;			/* server to lease new collections from */

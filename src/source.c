@@ -17,6 +17,7 @@ hilo_source_init(HiloSource *source, HiloName collection)
 {
 	hilo_leased_init(&source->rows, collection);
 	source->leased = false;
+	source->undrawn = false;
 }
 
 void
@@ -53,6 +54,7 @@ hilo_source_read(HiloSource *source, HiloCounterRow *row, bool for_draw)
 	bool		exists = hilo_counter_read(&source->rows.counter, row, for_draw);
 
 	source->leased = exists && row->leased;
+	source->undrawn = !exists || row->claims == 0;
 	return exists;
 }
 

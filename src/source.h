@@ -19,6 +19,7 @@ typedef struct HiloSource
 	HiloLeased	rows;
 	bool		leased;			/* when last seen; looked at again before
 								 * anything is claimed */
+	bool		undrawn;		/* has nobody claimed anything? */
 } HiloSource;
 
 extern void hilo_source_init(HiloSource *source, HiloName collection);
@@ -28,7 +29,10 @@ extern void hilo_source_claim(HiloSource *source,
 							  const HiloRangeRequest *request,
 							  HiloClaimant claimant, HiloClaim *claim);
 
-/* The row of the counter, as hilo_counter_read() gives it. */
+/*
+ * The row of the counter, which tells where its numbers come from, as hilo_counter_read()
+ * gives it.
+ */
 extern bool hilo_source_read(HiloSource *source, HiloCounterRow *row,
 							 bool for_draw);
 
