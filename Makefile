@@ -1,10 +1,10 @@
 # hilo: HiLo ids in PostgreSQL
 EXTENSION = hilo
 MODULE_big = hilo
-OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c)))
+MODULES = hilo_libpq
+OBJS = $(filter-out src/hilo_libpq.o,$(patsubst %.c,%.o,$(sort $(wildcard src/*.c))))
 DATA = $(wildcard sql/hilo--*.sql)
 PG_CPPFLAGS = -I$(libpq_srcdir)
-SHLIB_LINK_INTERNAL = $(libpq)
 PGFILEDESC = "hilo - HiLo ids out of a crash-safe row"
 
 REGRESS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
@@ -19,7 +19,11 @@ PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
 # PGXS does not track headers.
-$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
+$(OBJS) $(OBJS:.o=.bc) hilo_libpq.o hilo_libpq.bc: $(wildcard src/*.h)
+
+# The one library that needs libpq is loaded only where it is needed.
+vpath hilo_libpq.c src
+hilo_libpq$(DLSUFFIX): LDFLAGS_SL += $(libpq)
 
 # The last commit, as PGXN wants it.
 DISTNAME = $(EXTENSION)-$(shell sed -n '/"version"/ { s/.*: *"\(.*\)".*/\1/p; q; }' META.json)
