@@ -25,13 +25,14 @@ typedef struct Held
 	uint32_t	count;
 	bool		known;			/* low..high is the range */
 	bool		looked_up;		/* high is its end */
-	bool		dirty;			/* a statement has failed since */
-	int64_t		low;
+	bool		dirty;			/* statements have failed since */
+	int64_t		low;			/* of what is known of the range */
 	int64_t		high;
 	int64_t		next;
-	int64_t		since;			/* when the range was first seen */
-	int64_t		dirty_size;		/* numbers that statement could have drawn */
-	int64_t		dirty_start;
+	int64_t		since;			/* not later than the range was claimed */
+	int64_t		left_since;		/* the same of one whose end was not seen */
+	int64_t		dirty_size;		/* numbers they could have claimed and drawn */
+	int64_t		dirty_start;	/* not later than the first such claim */
 } Held;
 
 /* A range of hilo_next_range(). */
@@ -47,6 +48,9 @@ typedef struct ProgramRange
 	int64_t		size;
 } ProgramRange;
 
+/* Seconds after which something that should not wait is taken to hang. */
+#define PATIENCE		240
+
 #define PROGRAM_RANGES	8
 #define MAX_PREPARED	3
 
@@ -61,13 +65,16 @@ static bool async;				/* synchronous_commit is off */
 static bool in_transaction;
 static bool failed;				/* the transaction is */
 static bool serializable;
+static bool cut_short;			/* the last statement was, while it ran */
 static bool has_timeout;
+static int64_t turn_start;
 static int64_t session_transactions;
 static int	reading[4];			/* resettable collections of the transaction */
 static int	reading_count;
 static char prepared[MAX_PREPARED][64];
 static int	prepared_count;
 static int	gids;
+static int	batches;
 static int	by_hand_table;		/* table to insert a number by hand into */
 static int64_t by_hand_max;
 static int	holding;			/* collection that a cursor draws from, plus 1 */
@@ -110,6 +117,13 @@ lost(char why, int c, uint32_t count, int64_t low, int64_t high)
 		put(KIND_LOST, why, c, count, low, high, 0, now_us());
 }
 
+/* A statement sent at start may step over numbers up to high. */
+static void
+raised(char why, int c, int64_t high, int64_t start)
+{
+	put(KIND_RAISED, why, c, count_now(c), 0, high, start, now_us());
+}
+
 static void
 unanswered(int c, uint32_t count, int64_t size, int64_t start)
 {
@@ -132,6 +146,33 @@ listed(const char *state, const char *list)
 	return list != NULL && strstr(list, state) != NULL;
 }
 
+/* A statement has failed: may it have done so? */
+static void
+judge(const PGresult *result, const char *allowed, const char *sql)
+{
+	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+
+	if (in_transaction)
+		failed = true;
+	cut_short = state == NULL || listed(state, "57014 57P01 57P02 57P03");
+	if (state == NULL)
+	{
+		/* The connection has ended, even if its status does not say so yet. */
+		char	   *message = strdup(PQerrorMessage(conn));
+		PGresult   *again = PQexec(conn, "SELECT 1");
+
+		if (PQresultStatus(again) == PGRES_TUPLES_OK)
+			failure("%s: %s", sql, message);
+		PQclear(again);
+		free(message);
+	}
+	else if (strcmp(state, "57014") == 0)
+		__sync_fetch_and_add(&shared->cancelled, 1);
+	else if (!cut_short && !listed(state, allowed) &&
+			 !(serializable && listed(state, "40001")))
+		failure("SQLSTATE %s of %s: %s", state, sql, PQerrorMessage(conn));
+}
+
 /*
  * Send a statement; NULL if it failed.  allowed lists the errors that it may
  * end with, beyond a cancel, a timeout and the end of the session.
@@ -142,16 +183,16 @@ run(const char *allowed, const char *format,...)
 	char		sql[4096];
 	va_list		args;
 	PGresult   *result;
-	const char *state;
 
 	va_start(args, format);
 	vsnprintf(sql, sizeof(sql), format, args);
 	va_end(args);
 
+	cut_short = true;
 	if (!connected())
 		return NULL;
 	__sync_fetch_and_add(&shared->statements, 1);
-	alarm(120);
+	alarm(PATIENCE);
 	result = PQexec(conn, sql);
 	alarm(0);
 	switch (PQresultStatus(result))
@@ -159,28 +200,13 @@ run(const char *allowed, const char *format,...)
 		case PGRES_COMMAND_OK:
 		case PGRES_TUPLES_OK:
 		case PGRES_COPY_IN:
+			cut_short = false;
 			return result;
 		default:
-			break;
+			judge(result, allowed, sql);
+			PQclear(result);
+			return NULL;
 	}
-
-	if (in_transaction)
-		failed = true;
-	state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-	if (state == NULL)
-	{
-		/* The end of a connection may be known before its status is. */
-		if (PQstatus(conn) == CONNECTION_OK &&
-			strstr(PQerrorMessage(conn), "server closed the connection") == NULL)
-			failure("%s: %s", sql, PQerrorMessage(conn));
-	}
-	else if (strcmp(state, "57014") == 0)
-		__sync_fetch_and_add(&shared->cancelled, 1);
-	else if (!listed(state, "57P01 57P02 57P03") && !listed(state, allowed) &&
-			 !(serializable && listed(state, "40001")))
-		failure("SQLSTATE %s of %s: %s", state, sql, PQerrorMessage(conn));
-	PQclear(result);
-	return NULL;
 }
 
 static bool
@@ -192,19 +218,22 @@ command(const char *sql)
 	return result != NULL;
 }
 
-/* A single number; fallback if there is none. */
+/* A single number; -1 if the statement fails, none if there is no row. */
 static int64_t
-number_of(int64_t fallback, const char *sql)
+number_of(int64_t none, const char *sql)
 {
 	PGresult   *result = run(NULL, "%s", sql);
-	int64_t		number = fallback;
+	int64_t		number = none;
 
-	if (result != NULL && PQntuples(result) == 1 && !PQgetisnull(result, 0, 0))
+	if (result == NULL)
+		return -1;
+	if (PQntuples(result) == 1 && !PQgetisnull(result, 0, 0))
 		number = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
 	PQclear(result);
 	return number;
 }
 
+/* max; -1 if it cannot be said. */
 static int64_t
 stored_max(int c)
 {
@@ -227,27 +256,48 @@ number_in(const char *id)
 
 /*
  * Ranges held
+ *
+ * A range is known from its first number that is seen, and looked up once
+ * hilo_cached_ranges has told both of its ends.  Without a failure all that the
+ * session draws is seen, so that of a range looked up each number is accounted
+ * for.  A statement that fails may have drawn from the range, and from others
+ * claimed in the meantime: then the session is asked for what it holds, and
+ * what it may have claimed and drawn beside that is an upper bound, as each
+ * number that was claimed has been drawn, is held, or has been forgotten
+ * because of an event.
  */
 
-/* Since when something may have been claimed that the account lacks. */
-static int64_t
-doubt_since(const Held *h)
+/* The session does not hold the range any more. */
+static void
+leave_range(Held *h, int c)
 {
-	if (h->dirty && h->known && !h->looked_up && h->since < h->dirty_start)
-		return h->since;
-	return h->dirty ? h->dirty_start : h->since;
+	if (!h->known)
+		return;
+	if (!h->looked_up)
+	{
+		/* Drawn to its end, unless there was an event; once a statement. */
+		if (h->left_since != h->since)
+			unanswered(c, h->count, 0, h->since);
+		h->left_since = h->since;
+	}
+	else if (h->dirty)
+		lost(WHY_FAILED, c, h->count, h->next, h->high);
+	else if (h->next <= h->high)
+		put(KIND_FORGOTTEN, 0, c, h->count, h->next, h->high, h->since, now_us());
+	h->known = false;
 }
 
-/* The rest of the range has to be forgotten, or was drawn unseen. */
+/* All that the session held and claimed of a count is lost, for a reason. */
 static void
-leave_rest(Held *h, int c)
+write_off(Held *h, int c, char why)
 {
-	if (!h->known || h->next > h->high || !h->looked_up)
-		return;
+	if (h->known && h->looked_up)
+		lost(why, c, h->count, h->next, h->high);
+	else if (h->known && !h->dirty)
+		unanswered(c, h->count, MAX_RANGE_SIZE, h->since);
 	if (h->dirty)
-		lost(WHY_FAILED, c, h->count, h->next, h->high);
-	else
-		put(KIND_FORGOTTEN, 0, c, h->count, h->next, h->high, h->since, now_us());
+		unanswered(c, h->count, h->dirty_size + MAX_RANGE_SIZE, h->dirty_start);
+	memset(h, 0, sizeof(*h));
 }
 
 /* A new count has begun: what was held of the old one is void. */
@@ -258,11 +308,7 @@ check_count(Held *h, int c)
 
 	if (h->count == count)
 		return;
-	if (h->known && h->looked_up)
-		lost(WHY_COUNT, c, h->count, h->next, h->high);
-	if (h->known || h->dirty)
-		unanswered(c, h->count, h->dirty_size + MAX_RANGE_SIZE, doubt_since(h));
-	memset(h, 0, sizeof(*h));
+	write_off(h, c, WHY_COUNT);
 	h->count = count;
 }
 
@@ -271,15 +317,7 @@ static void
 end_session(void)
 {
 	for (int c = 0; c < COLLECTIONS; c++)
-	{
-		Held	   *h = &held[c];
-
-		if (h->known && h->looked_up)
-			lost(WHY_SESSION, c, h->count, h->next, h->high);
-		if (h->dirty || (h->known && !h->looked_up))
-			unanswered(c, h->count, h->dirty_size + MAX_RANGE_SIZE, doubt_since(h));
-		memset(h, 0, sizeof(*h));
-	}
+		write_off(&held[c], c, WHY_SESSION);
 }
 
 /* A number was drawn from the session's range. */
@@ -304,19 +342,19 @@ see_number(int c, int64_t number, int64_t start)
 		return;
 	}
 
-	leave_rest(h, c);
-	if (h->known && !h->looked_up && h->dirty)
-		unanswered(c, h->count, MAX_RANGE_SIZE, h->since);
-	else if (h->known && !h->looked_up)
-		put(KIND_UNSEEN, 0, c, h->count, MAX_RANGE_SIZE, 0, h->since, now_us());
+	leave_range(h, c);
 	h->known = true;
 	h->looked_up = false;
 	h->low = number;
 	h->next = number + 1;
-	h->since = start;
+	h->since = h->dirty ? h->dirty_start : start;
 }
 
-/* A statement that may have drawn size numbers has failed. */
+/*
+ * A statement that may have drawn size numbers has failed, or is going to be
+ * sent and will not say.  If it was cut short, it may also have claimed a range
+ * that the session did not get to hold.
+ */
 static void
 see_failure(int c, int64_t size, int64_t start)
 {
@@ -325,11 +363,37 @@ see_failure(int c, int64_t size, int64_t start)
 	check_count(h, c);
 	if (!h->dirty)
 	{
+		/* What it has drawn may come from a range that is not looked up. */
 		h->dirty = true;
-		h->dirty_start = start;
+		h->dirty_start = h->known && !h->looked_up && h->since < start ?
+			h->since : start;
 		h->dirty_size = 0;
 	}
-	h->dirty_size += size;
+	h->dirty_size += size + (cut_short ? MAX_RANGE_SIZE : 0);
+}
+
+/* The session holds low..high, of which next is the next to be drawn. */
+static void
+see_range(Held *h, int c, int64_t low, int64_t high, int64_t next)
+{
+	bool		same = h->known && h->looked_up && h->low == low && h->high == high;
+
+	/* Of what was known by some numbers only the ends are told now. */
+	if (!same && !(h->known && !h->looked_up && h->low >= low && h->next <= high + 1))
+		leave_range(h, c);
+	if (h->dirty)
+	{
+		lost(WHY_FAILED, c, h->count, same ? h->next : low, next - 1);
+		if (!same)
+			unanswered(c, h->count, h->dirty_size, h->dirty_start);
+	}
+	if (!h->known)
+		h->since = h->dirty ? h->dirty_start : turn_start;
+	h->known = h->looked_up = true;
+	h->dirty = false;
+	h->low = low;
+	h->high = high;
+	h->next = next;
 }
 
 /* Bring the account up to date with the session's ranges. */
@@ -353,30 +417,13 @@ look_up(void)
 		int64_t		low = strtoll(PQgetvalue(result, i, 1), NULL, 10);
 		int64_t		high = strtoll(PQgetvalue(result, i, 2), NULL, 10);
 		int64_t		next = strtoll(PQgetvalue(result, i, 3), NULL, 10);
-		Held	   *h = &held[c];
 
 		/* Of which count it is cannot be said when one has just begun. */
 		if (c < 0 || before[c] != count_now(c))
 			continue;
 		there[c] = true;
-		check_count(h, c);
-		if (h->known && h->looked_up && (h->low != low || h->high != high))
-		{
-			leave_rest(h, c);
-			h->known = false;
-		}
-		if (h->dirty)
-		{
-			lost(WHY_FAILED, c, h->count, h->known ? h->next : low, next - 1);
-			unanswered(c, h->count, h->dirty_size + MAX_RANGE_SIZE, doubt_since(h));
-		}
-		if (!h->known)
-			h->since = now_us();
-		h->known = h->looked_up = true;
-		h->dirty = false;
-		h->low = low;
-		h->high = high;
-		h->next = next;
+		check_count(&held[c], c);
+		see_range(&held[c], c, low, high, next);
 	}
 	PQclear(result);
 
@@ -387,12 +434,10 @@ look_up(void)
 		if (there[c] || (!h->known && !h->dirty) || before[c] != count_now(c))
 			continue;
 		check_count(h, c);
-		leave_rest(h, c);
 		if (h->dirty)
-			unanswered(c, h->count, h->dirty_size + MAX_RANGE_SIZE, doubt_since(h));
-		else if (h->known && !h->looked_up)
-			put(KIND_UNSEEN, 0, c, h->count, MAX_RANGE_SIZE, 0, h->since, now_us());
-		h->known = h->dirty = false;
+			unanswered(c, h->count, h->dirty_size, h->dirty_start);
+		leave_range(h, c);
+		h->dirty = false;
 	}
 }
 
@@ -501,6 +546,8 @@ some_collection(void)
 	}
 	if (kind == 3 && me != 0)
 		return C_OF_LIFE + 2 * shared->life + rnd(2);
+	if (kind == 4)
+		return C_OWN + me;
 	return C_PLAIN + rnd(6);
 }
 
@@ -541,9 +588,11 @@ do_draw(void)
 	if (result != NULL && form < 2 && chance(5) && !failed)
 	{
 		int64_t		last = number_in(PQgetvalue(result, size - 1, 0));
+		int64_t		last_drawn;
 
 		snprintf(sql, sizeof(sql), "SELECT hilo_currval('%s')", collection_name(c));
-		if (number_of(last, sql) != last)
+		last_drawn = number_of(-1, sql);
+		if (last_drawn >= 0 && last_drawn != last)
 			failure("hilo_currval is not the last number drawn");
 	}
 	PQclear(result);
@@ -670,12 +719,13 @@ do_next_range(void)
 	{
 		int64_t		max = stored_max(c);
 
-		if (!connected())
+		if (max < 0)
 			return;
 		last_max = c == C_LIMITED ? max : max + rnd(20);
-		lost(WHY_SEEDED, c, count_now(c), max + 1, last_max);
 	}
 	start = now_us();
+	if (last_max > 0)
+		raised(WHY_SEEDED, c, last_max, start);
 	if (range->size > 0 && chance(50))
 		result = run(draw_errors(c), "SELECT low, high, claim, last_size, range_at FROM "
 					 "hilo_next_range('%s', %" PRId64 ", '%s', %" PRId64 ")",
@@ -843,6 +893,13 @@ do_identity(void)
 	PQclear(draw(c, false, size, NULL, sql));
 }
 
+/*
+ * At most this many documents are ahead of the identity; with the next one, so
+ * many numbers can one search claim.
+ */
+#define DOCUMENTS_AHEAD	5
+#define FREE_STEPS		(DOCUMENTS_AHEAD + 1)
+
 static void
 do_identity_free(void)
 {
@@ -852,7 +909,7 @@ do_identity_free(void)
 							 collection_name(c));
 
 	if (result == NULL)
-		unanswered(c, count_now(c), 1 + (in_transaction ? 1024 : 64), start);
+		unanswered(c, count_now(c), FREE_STEPS, start);
 	else
 	{
 		int64_t		value = number_in(PQgetvalue(result, 0, 0));
@@ -860,14 +917,13 @@ do_identity_free(void)
 
 		show(c, value, value, start);
 		if (tries > 1)
-			lost(WHY_SEARCH, c, count_now(c),
-				 value - ((int64_t) 1 << (tries < 12 ? tries : 12)), value - 1);
+			raised(WHY_SEARCH, c, value - 1, start);
 		/* Documents ahead, for the next ones to step over. */
 		if (chance(30) && !in_transaction)
 		{
 			PQclear(result);
 			result = run("23505", "INSERT INTO frees SELECT 'frees/' || %" PRId64 " + g FROM generate_series(1, %d) g ON CONFLICT DO NOTHING",
-						 value, 1 + rnd(5));
+						 value, 1 + rnd(DOCUMENTS_AHEAD));
 		}
 	}
 	PQclear(result);
@@ -921,7 +977,7 @@ do_copy(void)
 	int			table = rnd(3);
 	int			c = C_BIGINT + table;
 	int			size = 1 + rnd(50);
-	int			batch = 1000000 + rnd(1000000000);
+	int64_t		batch = ((int64_t) shared->life << 32) + ((int64_t) (me + 1) << 24) + batches++;
 	int64_t		start = now_us();
 	bool		spoil = chance(10);
 	char		line[64];
@@ -934,12 +990,14 @@ do_copy(void)
 	PQclear(result);
 	for (int i = 0; i < size; i++)
 	{
-		int			len = snprintf(line, sizeof(line), "%d\n", batch);
+		int			len = snprintf(line, sizeof(line), "%" PRId64 "\n", batch);
 
 		PQputCopyData(conn, line, len);
 	}
-	PQputCopyEnd(conn, spoil ? "spoilt" : NULL);
-	alarm(120);
+	if (spoil)
+		PQputCopyData(conn, "spoilt\n", 7);
+	PQputCopyEnd(conn, NULL);
+	alarm(PATIENCE);
 	result = PQgetResult(conn);
 	state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 	if (PQresultStatus(result) == PGRES_COMMAND_OK)
@@ -947,24 +1005,18 @@ do_copy(void)
 		PQclear(result);
 		PQclear(PQgetResult(conn));
 		alarm(0);
-		snprintf(sql, sizeof(sql), "SELECT id FROM %s WHERE batch = %d ORDER BY hilo_number(id::text), id",
+		snprintf(sql, sizeof(sql), "SELECT id FROM %s WHERE batch = %" PRId64 " ORDER BY hilo_number(id::text), id",
 				 tables[table], batch);
 		if (table != 1)
-			snprintf(sql, sizeof(sql), "SELECT id FROM %s WHERE batch = %d ORDER BY id",
+			snprintf(sql, sizeof(sql), "SELECT id FROM %s WHERE batch = %" PRId64 " ORDER BY id",
 					 tables[table], batch);
 		PQclear(draw_since(start, c, true, size, NULL, sql));
 		return;
 	}
-	if (in_transaction)
-		failed = true;
+	judge(result, spoil ? "22P02 23505 55P03 40P01" : "23505 55P03 40P01", "COPY");
 	see_failure(c, size, start);
-	if (state != NULL && strcmp(state, "57014") == 0)
-		__sync_fetch_and_add(&shared->cancelled, spoil ? 0 : 1);
-	else if (state != NULL && strcmp(state, "23505") == 0)
+	if (state != NULL && strcmp(state, "23505") == 0)
 		note_collision(c, PQerrorMessage(conn));
-	else if (state != NULL && !listed(state, "57P01 57P02 57P03 55P03 40P01") &&
-			 !(serializable && listed(state, "40001")))
-		failure("SQLSTATE %s of COPY: %s", state, PQerrorMessage(conn));
 	PQclear(result);
 	while (connected() && (result = PQgetResult(conn)) != NULL)
 		PQclear(result);
@@ -979,19 +1031,25 @@ do_insert_by_hand(void)
 	int			c = by_hand_table;
 	Held	   *h = &held[c];
 	int64_t		number = by_hand_max + 1 + rnd(chance(90) ? 10 : 500);
+	int64_t		start;
 	PGresult   *result;
 
 	if (c == 0)
 		return;
 	by_hand_table = 0;
+
+	/* If it is in the session's own range, what lies below is skipped. */
+	if (has_unknown())
+		look_up();
+	if (failed || !connected() || has_unknown())
+		return;
 	check_count(h, c);
-	if (h->known && h->looked_up && h->next < h->high && chance(30))
-	{
-		number = h->next + rnd(h->high - h->next);
+	if (h->known && h->next < h->high && chance(30))
+		number = h->next + rnd(h->high - h->next + 1);
+	if (h->known && number >= h->next && number <= h->high)
 		lost(WHY_BY_HAND, c, h->count, h->next, number);
-	}
-	else
-		lost(WHY_BY_HAND, c, count_now(c), by_hand_max + 1, number);
+	start = now_us();
+	raised(WHY_BY_HAND, c, number, start);
 	put(KIND_BY_HAND, 0, c, count_now(c), number, number, 0, now_us());
 
 	if (c == C_TEXT)
@@ -1003,19 +1061,14 @@ do_insert_by_hand(void)
 	{
 		int64_t		max = stored_max(c);
 
-		if (connected() && max > 0 && max < number)
+		if (max > 0 && max < number)
 			failure("%s: max %" PRId64 " is behind %" PRId64 ", inserted by hand",
 					collection_name(c), max, number);
 	}
-	/* Its own range the session has stepped over, to the end or not. */
-	if (h->known && h->looked_up && number == h->high)
-	{
-		lost(WHY_BY_HAND, c, h->count, h->next, h->high);
-		h->known = false;
-	}
-	if (result == NULL)
-		see_failure(c, 1, now_us());
 	PQclear(result);
+	/* Stepped over to the end, or not if the statement was cancelled. */
+	if (h->known && number == h->high)
+		h->known = false;
 	if (!failed)
 		look_up();
 }
@@ -1045,6 +1098,8 @@ do_document(void)
 }
 
 /* Numbers fetched from a cursor. */
+#define CURSOR_ROWS		50
+
 static void
 do_cursor(void)
 {
@@ -1054,8 +1109,9 @@ do_cursor(void)
 
 	if (!in_transaction || failed)
 		return;
-	snprintf(sql, sizeof(sql), "DECLARE %s FOR SELECT hilo_nextval('%s') FROM generate_series(1, 50)",
-			 hold ? "held CURSOR WITH HOLD" : "torture CURSOR", collection_name(c));
+	snprintf(sql, sizeof(sql), "DECLARE %s FOR SELECT hilo_nextval('%s') FROM generate_series(1, %d)",
+			 hold ? "held CURSOR WITH HOLD" : "torture CURSOR", collection_name(c),
+			 CURSOR_ROWS);
 	if (!command(sql))
 		return;
 	for (int i = rnd(4); i >= 0 && !failed; i--)
@@ -1088,7 +1144,6 @@ do_bad_input(void)
 		{"22023", "SELECT next_server_side_id('a')"},
 		{"42809", "UPDATE hilo SET max = 0"},
 		{"42809", "DELETE FROM hilo_identity"},
-		{"42809 40P01", "TRUNCATE hilo"},
 		{"55000", "SELECT hilo_currval('never drawn')"}
 	};
 	int			i = rnd(sizeof(calls) / sizeof(calls[0]));
@@ -1118,14 +1173,14 @@ static void
 do_seed(void)
 {
 	int			c = chance(70) ? C_PLAIN + rnd(6) : C_BIGINT + rnd(3);
-	int64_t		start = now_us();
 	int64_t		max = stored_max(c);
 	int64_t		value = max + rnd(40) - 20;
+	int64_t		start = now_us();
 	PGresult   *result;
 
-	if (!connected() || value < 0)
+	if (max < 0 || value < 0)
 		return;
-	lost(WHY_SEEDED, c, count_now(c), max + 1, value);
+	raised(WHY_SEEDED, c, value, start);
 	result = run(NULL, "SELECT hilo_seed('%s', %" PRId64 ")", collection_name(c), value);
 	note_event(c, start);
 	if (result != NULL && number_in(PQgetvalue(result, 0, 0)) < value)
@@ -1134,30 +1189,50 @@ do_seed(void)
 	look_up();
 }
 
+/*
+ * Release the session's range of c.  Returns whether it went back: all of it,
+ * or nothing.
+ */
+static bool
+release(int c)
+{
+	Held	   *h = &held[c];
+	PGresult   *result;
+	int64_t		back = -1;
+	int64_t		unused;
+
+	check_count(h, c);
+	unused = h->known && h->looked_up && !h->dirty ? h->high - h->next + 1 : -1;
+	result = run(NULL, "SELECT hilo_release('%s')", collection_name(c));
+	if (result != NULL)
+		back = number_in(PQgetvalue(result, 0, 0));
+	PQclear(result);
+	if (unused >= 0 && back > 0 && back != unused)
+		failure("hilo_release gave %" PRId64 " numbers of %s back, %" PRId64 " were unused",
+				back, collection_name(c), unused);
+
+	if (unused < 0)
+		write_off(h, c, WHY_RELEASED);
+	else
+		lost(back > 0 ? WHY_RETURNED : WHY_RELEASED, c, h->count, h->next, h->high);
+	h->known = h->dirty = false;
+	return back > 0;
+}
+
 static void
 do_release(void)
 {
-	int			c = C_PLAIN + rnd(6);
-	bool		all = chance(30);
-
-	for (int i = 0; i < COLLECTIONS; i++)
-	{
-		Held	   *h = &held[i];
-
-		if ((i == c || all) && h->known)
-		{
-			check_count(h, i);
-			if (h->known && h->looked_up)
-				lost(WHY_RELEASED, i, h->count, h->next, h->high);
-			else
-				unanswered(i, h->count, MAX_RANGE_SIZE, h->since);
-			h->known = false;
-		}
-	}
-	if (all)
-		PQclear(run(NULL, "SELECT hilo_release()"));
+	if (chance(70))
+		release(chance(50) ? C_PLAIN + rnd(6) : C_OWN + me);
 	else
-		PQclear(run(NULL, "SELECT hilo_release('%s')", collection_name(c)));
+	{
+		for (int c = 0; c < COLLECTIONS; c++)
+		{
+			check_count(&held[c], c);
+			write_off(&held[c], c, WHY_RELEASED);
+		}
+		PQclear(run(NULL, "SELECT hilo_release()"));
+	}
 	look_up();
 }
 
@@ -1179,12 +1254,8 @@ do_attach(void)
 	int			table = rnd(3);
 	int			c = C_BIGINT + table;
 	int64_t		start = now_us();
-	int64_t		max = stored_max(c);
-	int64_t		attached;
 	PGresult   *result;
 
-	if (!connected())
-		return;
 	in_transaction = true;
 	if (command("BEGIN; SET LOCAL lock_timeout = '200ms'; SET LOCAL client_min_messages = warning"))
 	{
@@ -1195,12 +1266,7 @@ do_attach(void)
 			result = run("55P03 40P01 55006", "SELECT hilo_attach('%s', 'id', '%s')",
 						 tables[table], collection_name(c));
 			if (result != NULL)
-			{
-				attached = number_in(PQgetvalue(result, 0, 0));
-				lost(WHY_ATTACHED, c, count_now(c), max + 1, attached);
-			}
-			else
-				unanswered(c, count_now(c), 2 * MAX_RANGE_SIZE, start);
+				raised(WHY_ATTACHED, c, number_in(PQgetvalue(result, 0, 0)), start);
 			PQclear(result);
 		}
 	}
@@ -1234,7 +1300,7 @@ do_reset(void)
 {
 	int			c = chance(25) ? C_IDENTITY_RESET : C_RESET + rnd(4);
 	SharedCollection *collection = &shared->collections[c];
-	int64_t		start = now_us();
+	int64_t		start;
 	int64_t		max;
 	int64_t		base = chance(50) ? 0 : rnd(100);
 	PGresult   *result;
@@ -1243,11 +1309,12 @@ do_reset(void)
 		return;
 	check_count(&held[c], c);
 	max = stored_max(c);
-	if (!connected())
+	if (max < 0)
 	{
 		collection->writer = 0;
 		return;
 	}
+	start = now_us();
 	if (chance(50))
 		result = run(NULL, is_identity(c) ? "SELECT seed_identity_for('%s', %" PRId64 ", true)" :
 					 "SELECT hilo_seed('%s', %" PRId64 ", true)",
@@ -1255,7 +1322,8 @@ do_reset(void)
 	else
 	{
 		base = 0;
-		result = run(NULL, is_identity(c) ? "SELECT drop_identity('%s')" :
+		/* It locks hilo_binding as REINDEX CONCURRENTLY does. */
+		result = run("40P01", is_identity(c) ? "SELECT drop_identity('%s')" :
 					 "SELECT hilo_drop('%s')", collection_name(c));
 	}
 	note_event(c, start);
@@ -1420,7 +1488,6 @@ transaction(void)
 	};
 	int			which = rnd(4);
 	bool		saved = false;
-	int64_t		start = now_us();
 
 	serializable = which == 3;
 	in_transaction = command(begins[which]);
@@ -1449,14 +1516,15 @@ transaction(void)
 	}
 	if (connected() && in_transaction)
 	{
-		end_transaction();
+		/* What the end of the transaction draws is not fetched. */
 		if (holding > 0)
 		{
-			/* What the end of the transaction has drawn is not fetched. */
-			see_failure(holding - 1, 50, start);
-			if (connected())
-				command("CLOSE ALL");
+			cut_short = true;
+			see_failure(holding - 1, CURSOR_ROWS, now_us());
 		}
+		end_transaction();
+		if (holding > 0 && connected())
+			command("CLOSE ALL");
 	}
 	holding = 0;
 	in_transaction = failed = serializable = false;
@@ -1483,8 +1551,8 @@ watch_memory(void)
 
 	if (me != 0 || session_transactions % 100 != 99 || session_transactions < 199)
 		return;
-	bytes = number_of(0, "SELECT sum(used_bytes) FROM pg_backend_memory_contexts WHERE name ILIKE '%hilo%'");
-	if (bytes == 0)
+	bytes = number_of(-1, "SELECT sum(used_bytes) FROM pg_backend_memory_contexts WHERE name ILIKE '%hilo%'");
+	if (bytes < 0)
 		return;
 	if (session_transactions == 199)
 		shared->memory_first = bytes;
@@ -1496,6 +1564,74 @@ watch_memory(void)
 			failure("memory of a session: %" PRId64 " bytes after 199 turns, %" PRId64 " after %" PRId64,
 					(int64_t) shared->memory_first, bytes, session_transactions);
 	}
+}
+
+static void disconnect(void);
+static void connect_again(void);
+
+/*
+ * What is left of the newest range has to go back, when it is released and when
+ * the session ends, by itself or by another's hand; unless somebody has locked
+ * the table, or sessions are killed.
+ */
+static void
+check_give_back(void)
+{
+	int			c = C_OWN + me;
+	int			how = rnd(me == 0 ? 1 : 3);
+	int64_t		locks = shared->locks_begun;
+	int64_t		kills = shared->kills;
+	int			backend = PQbackendPID(conn);
+	char		proc[32];
+	char		sql[64];
+	Held		newest;
+	int64_t		max;
+
+	if (locks != shared->locks_ended || shared->ending || shared->pause)
+		return;
+
+	/* The newest claim is the session's own. */
+	(void) release(c);
+	if (cut_short)
+		return;
+	snprintf(sql, sizeof(sql), "SELECT hilo_nextval('%s')", collection_name(c));
+	PQclear(draw(c, true, 1, NULL, sql));
+	look_up();
+	newest = held[c];
+	if (!connected() || !newest.known || !newest.looked_up || newest.next > newest.high)
+		return;
+
+	if (how == 0)
+	{
+		if (!release(c) && !cut_short && locks == shared->locks_begun)
+			failure("hilo_release has not given back the newest range of %s, %" PRId64 "..%" PRId64,
+					collection_name(c), newest.next, newest.high);
+		return;
+	}
+	if (how == 2)
+	{
+		__sync_fetch_and_add(&shared->terminations, 1);
+		PQclear(run(NULL, "SELECT pg_terminate_backend(pg_backend_pid())"));
+	}
+	disconnect();
+	snprintf(proc, sizeof(proc), "/proc/%d", backend);
+	for (int i = 0; access(proc, F_OK) == 0; i++)
+	{
+		if (i == PATIENCE * 1000)
+		{
+			failure("backend %d does not end", backend);
+			return;
+		}
+		usleep(1000);
+	}
+	connect_again();
+	max = stored_max(c);
+	if (max < 0 || locks != shared->locks_begun || kills != shared->kills)
+		return;
+	if (max != newest.next - 1)
+		failure("max of %s is %" PRId64 ": the session that ended has not given back %" PRId64 "..%" PRId64,
+				collection_name(c), max, newest.next, newest.high);
+	__sync_fetch_and_add(&shared->give_backs_checked, 1);
 }
 
 static void
@@ -1515,6 +1651,8 @@ outside(void)
 		do_reset();
 	else if (what < 13)
 		command("DISCARD ALL");
+	else if (what < 15)
+		check_give_back();
 }
 
 static void
@@ -1544,9 +1682,9 @@ connect_again(void)
 	char		info[1024];
 
 	async = !shared->all_sync && (shared->all_async || chance(40));
-	snprintf(info, sizeof(info), "%s options='-c synchronous_commit=%s -c lock_timeout=5s -c hilo.range_size=%d -c hilo.range_duration=%d'",
+	snprintf(info, sizeof(info), "%s options='-c synchronous_commit=%s -c lock_timeout=60s -c hilo.range_size=%d -c hilo.range_duration=%d'",
 			 conninfo, async ? "off" : "on", 1 + rnd(20), chance(50) ? 0 : 1000);
-	alarm(120);
+	alarm(PATIENCE);
 	conn = PQconnectdb(info);
 	alarm(0);
 	if (!connected())
@@ -1580,6 +1718,7 @@ one_turn(void)
 {
 	bool		timeout = !has_timeout && chance(3);
 
+	turn_start = now_us();
 	repeat_resets();
 	if (timeout)
 		set_timeout();
@@ -1652,33 +1791,88 @@ run_client(int number, const char *info, const char *log)
 /*
  * Maintenance of our tables, also in transactions that are rolled back
  */
+enum
+{
+	VACUUM_FULL, VACUUM, VACUUM_FREEZE, REINDEX_CONCURRENTLY, TRUNCATE,
+	ANALYZE, REINDEX, CLUSTER,	/* these can be undone */
+	MAINTENANCE
+};
+
+/* Each REINDEX CONCURRENTLY that fails, or dies, leaves an index to be dropped. */
+static void
+drop_invalid_indexes(void)
+{
+	PGresult   *result;
+
+	__sync_fetch_and_add(&shared->locks_begun, 1);
+	result = run("55P03 40P01",
+							 "SELECT indexrelid::regclass FROM pg_index WHERE NOT indisvalid AND indrelid IN "
+							 "(SELECT oid FROM pg_class WHERE relname IN ('hilo', 'hilo_identity', 'hilo_binding'))");
+
+	for (int i = 0; result != NULL && i < PQntuples(result); i++)
+		PQclear(run("55P03 40P01", "DROP INDEX %s", PQgetvalue(result, i, 0)));
+	PQclear(result);
+	__sync_fetch_and_add(&shared->locks_ended, 1);
+}
+
+/* What a transaction has rewritten is thrown away: nothing may be drawn there. */
+static void
+draw_from_rewritten(void)
+{
+	PGresult   *result = run("55000", "SELECT hilo_nextval('plain0')");
+
+	if (result != NULL)
+		failure("drawn in a transaction that has rewritten hilo");
+	PQclear(result);
+}
+
+static void
+maintain(void)
+{
+	static const char *const statements[] = {
+		"VACUUM FULL %s", "VACUUM %s", "VACUUM (FREEZE) %s",
+		"REINDEX TABLE CONCURRENTLY %s", "TRUNCATE %s",
+		"ANALYZE %s", "REINDEX TABLE %s", "CLUSTER %s USING %s"
+	};
+	static const char *const tables[] = {"hilo", "hilo_identity", "hilo_binding"};
+	static const char *const indexes[] = {
+		"hilo_collection_idx", "hilo_identity_name_idx", "hilo_binding_collection_idx"
+	};
+	int			table = rnd(3);
+	int			what = rnd(MAINTENANCE);
+	bool		undone = what >= ANALYZE && chance(40);
+	char		sql[256];
+	PGresult   *result;
+
+	/* Refused, but only when the lock is there. */
+	if (what == TRUNCATE)
+		table = rnd(2);
+	snprintf(sql, sizeof(sql), statements[what], tables[table], indexes[table]);
+
+	__sync_fetch_and_add(&shared->locks_begun, 1);
+	in_transaction = undone && command("BEGIN");
+	result = run(what == TRUNCATE ? "42809 55P03 40P01" : "55P03 40P01", "%s", sql);
+	if (what == TRUNCATE && result != NULL)
+		failure("not refused: %s", sql);
+	if (in_transaction && result != NULL && table == 0 && what == CLUSTER)
+		draw_from_rewritten();
+	PQclear(result);
+	if (in_transaction && connected())
+		command("ROLLBACK");
+	in_transaction = failed = false;
+	if (what == REINDEX_CONCURRENTLY)
+		drop_invalid_indexes();
+	__sync_fetch_and_add(&shared->locks_ended, 1);
+}
+
 void
 run_maintenance(const char *info)
 {
-	static const char *const statements[] = {
-		"VACUUM FULL %s", "VACUUM %s", "VACUUM (FREEZE) %s", "ANALYZE %s",
-		"REINDEX TABLE %s", "REINDEX TABLE CONCURRENTLY %s", "CLUSTER %s"
-	};
-	static const struct
-	{
-		const char *table;
-		const char *index;
-	}			tables[] = {
-		{"hilo", "hilo_collection_idx"},
-		{"hilo_identity", "hilo_identity_name_idx"},
-		{"hilo_binding", "hilo_binding_collection_idx"}
-	};
-
 	conninfo = info;
 	me = MAX_CLIENTS - 1;
 	random_state = shared->seed + shared->life * 1000 + 999;
 	while (!shared->ending || connected())
 	{
-		int			table = rnd(3);
-		int			which = rnd(7);
-		bool		undone = which > 2 && which != 5 && chance(40);
-		char		sql[256];
-
 		pause_if_asked();
 		if (!connected())
 		{
@@ -1688,35 +1882,13 @@ run_maintenance(const char *info)
 			if (shared->ending)
 				break;
 			connect_again();
-			if (connected())
-				command("SET lock_timeout = '500ms'");
+			if (connected() && command("SET lock_timeout = '500ms'"))
+				drop_invalid_indexes();
 			continue;
 		}
 		if (shared->ending == 2)
 			break;
-		if (undone && !command("BEGIN"))
-			continue;
-		in_transaction = undone;
-		snprintf(sql, sizeof(sql), statements[which], tables[table].table);
-		if (which == 6)
-			snprintf(sql + strlen(sql), sizeof(sql) - strlen(sql), " USING %s",
-					 tables[table].index);
-		PQclear(run("55P03 40P01", "%s", sql));
-		if (undone)
-		{
-			/* In storage that the rollback throws away nothing may be drawn. */
-			if (!failed && connected() && table == 0 && which == 6)
-			{
-				PGresult   *result = run("55000", "SELECT hilo_nextval('plain0')");
-
-				if (result != NULL)
-					failure("drawn in a transaction that has rewritten hilo");
-				PQclear(result);
-			}
-			if (connected())
-				command("ROLLBACK");
-			in_transaction = failed = false;
-		}
+		maintain();
 		usleep(20000 + rnd(100000));
 	}
 	if (conn != NULL)

@@ -43,6 +43,7 @@ typedef struct Count
 	Spans		by_hand;
 	int64_t		base;			/* max when it began */
 	int64_t		max;			/* now, or when it ended; -1: not known */
+	int64_t		top;			/* highest shown before this life */
 } Count;
 
 static struct
@@ -60,7 +61,8 @@ typedef struct Entries
 } Entries;
 
 static Entries losses;
-static Entries claims;			/* unanswered and unseen */
+static Entries raises;
+static Entries claims;			/* unanswered */
 static Entries events;
 static Entries collisions;
 
@@ -124,28 +126,19 @@ ledger_final(int c, uint32_t number, int64_t max)
 	count_of(c, number)->max = max;
 }
 
-bool
-ledger_top(int c, uint32_t number, int64_t *top)
-{
-	Count	   *count = count_of(c, number);
-
-	if (count->shown.used == 0)
-		return false;
-	*top = count->shown.span[count->shown.used - 1].high;
-	return true;
-}
-
-/* The highest number that was shown in this life before a time. */
+/* The highest number that was shown before a time: max was not below it then. */
 int64_t
 ledger_shown_before(int c, uint32_t number, int64_t time)
 {
-	Spans	   *fresh = &count_of(c, number)->fresh;
-	int64_t		highest = 0;
+	Count	   *count = count_of(c, number);
+	int64_t		highest = count->top;
 
-	for (size_t i = 0; i < fresh->used; i++)
+	for (size_t i = 0; i < count->fresh.used; i++)
 	{
-		if (fresh->span[i].end < time && fresh->span[i].high > highest)
-			highest = fresh->span[i].high;
+		Span	   *span = &count->fresh.span[i];
+
+		if (span->end < time && span->high > highest)
+			highest = span->high;
 	}
 	return highest;
 }
@@ -234,8 +227,7 @@ ledger_read(const char *log)
 		return;
 	while (fread(&entry, sizeof(entry), 1, file) == 1)
 	{
-		Count	   *count = entry.collection == ANY_COLLECTION ? NULL :
-		count_of(entry.collection, entry.count);
+		Count	   *count = count_of(entry.collection, entry.count);
 
 		switch (entry.kind)
 		{
@@ -248,8 +240,10 @@ ledger_read(const char *log)
 			case KIND_FORGOTTEN:
 				add_entry(&losses, &entry);
 				break;
+			case KIND_RAISED:
+				add_entry(&raises, &entry);
+				break;
 			case KIND_UNANSWERED:
-			case KIND_UNSEEN:
 				add_entry(&claims, &entry);
 				break;
 			case KIND_EVENT:
@@ -275,38 +269,56 @@ ledger_read(const char *log)
 	fclose(file);
 }
 
-/* Was there something after entry->start by which ranges are forgotten? */
-static bool
-has_event(const Entry *entry)
+/* How many things happened in entry's time by which ranges are forgotten? */
+static int
+events_during(const Entry *entry)
 {
+	int			found = 0;
+
 	for (size_t i = 0; i < events.used; i++)
 	{
 		Entry	   *event = &events.entry[i];
 
-		if ((event->collection == ANY_COLLECTION ||
-			 event->collection == entry->collection) &&
-			event->end >= entry->start && event->start <= entry->end)
-			return true;
+		found += event->collection == entry->collection &&
+			event->end >= entry->start && event->start <= entry->end;
 	}
-	return false;
+	return found;
 }
 
 /*
- * May a number that nobody has seen, low, have been claimed by entry's
- * statement?  What lies above it was claimed later, so it was not shown before
- * the statement was sent.
+ * A raise may have stepped over what was not claimed when it was sent, which is
+ * above all that was shown before.
  */
-static bool
-may_explain(const Entry *entry, const Count *count, int64_t low)
+static void
+book_raises(void)
 {
-	for (size_t i = count->shown.used; i-- > 0;)
+	for (size_t i = 0; i < raises.used; i++)
 	{
-		if (count->shown.span[i].high < low)
-			return true;
-		if (count->shown.span[i].end < entry->start)
-			return false;
+		Entry	   *entry = &raises.entry[i];
+
+		entry->low = ledger_shown_before(entry->collection, entry->count,
+										 entry->start) + 1;
+		if (entry->low <= entry->high)
+			add_entry(&losses, entry);
 	}
-	return true;
+}
+
+/*
+ * How many numbers each claim that nobody has seen may explain (low), and above
+ * which number (high): what a statement claimed is above all that was shown
+ * before it was sent.
+ */
+static void
+weigh_claims(void)
+{
+	for (size_t i = 0; i < claims.used; i++)
+	{
+		Entry	   *entry = &claims.entry[i];
+
+		entry->low += (int64_t) events_during(entry) * MAX_RANGE_SIZE;
+		entry->high = ledger_shown_before(entry->collection, entry->count,
+										  entry->start);
+	}
 }
 
 /* Show what is on record near a gap. */
@@ -331,6 +343,7 @@ show_record(int c, uint32_t number, const Count *count, int64_t low, int64_t hig
 			const Entry *entry = &lists[i]->entry[j];
 
 			if (entry->collection != c || (i < 2 && entry->count != number) ||
+				(i == 1 && (entry->high >= high || entry->high < low - 500)) ||
 				(i == 0 && (entry->high < low - 40 || entry->low > high + 40)))
 				continue;
 			printf("  %c %c %" PRId64 "..%" PRId64 " at %" PRId64 "..%" PRId64 "\n",
@@ -340,7 +353,11 @@ show_record(int c, uint32_t number, const Count *count, int64_t low, int64_t hig
 	}
 }
 
-/* Find reasons for low..high, which is neither shown nor known to be lost. */
+/*
+ * Find reasons for low..high, which is neither shown nor known to be lost.
+ * What may explain a gap may explain all above it, and gaps come in order: so
+ * it does not matter which of the claims that fit is used up first.
+ */
 static void
 explain_gap(int c, uint32_t number, Count *count, int64_t low, int64_t high)
 {
@@ -350,8 +367,7 @@ explain_gap(int c, uint32_t number, Count *count, int64_t low, int64_t high)
 		int64_t		part = high - low + 1;
 
 		if (entry->collection != c || entry->count != number ||
-			entry->low <= 0 || !may_explain(entry, count, low) ||
-			(entry->kind == KIND_UNSEEN && !has_event(entry)))
+			entry->low <= 0 || entry->high >= low)
 			continue;
 		if (part > entry->low)
 			part = entry->low;
@@ -476,7 +492,7 @@ book_losses(bool crashed)
 
 			if (entry->why == WHY_RETURNED && !crashed)
 				continue;
-			if (entry->kind == KIND_FORGOTTEN && !has_event(entry))
+			if (entry->kind == KIND_FORGOTTEN && events_during(entry) == 0)
 				failure("%s, count %u: a session has forgotten %" PRId64 "..%" PRId64 " without a reason",
 						collection_name(first.collection), first.count,
 						entry->low, entry->high);
@@ -509,6 +525,8 @@ check_collisions(void)
 void
 ledger_end_life(bool crashed)
 {
+	book_raises();
+	weigh_claims();
 	for (int c = 0; c < MAX_COLLECTIONS; c++)
 	{
 		for (uint32_t i = 0; i < counts[c].room; i++)
@@ -527,10 +545,12 @@ ledger_end_life(bool crashed)
 			join(&count->covered);
 			book_gaps(c, i, count);
 			count->fresh.used = 0;
+			if (count->shown.used > 0)
+				count->top = count->shown.span[count->shown.used - 1].high;
 		}
 	}
 	check_collisions();
-	losses.used = claims.used = events.used = collisions.used = 0;
+	losses.used = raises.used = claims.used = events.used = collisions.used = 0;
 }
 
 void
@@ -544,10 +564,9 @@ ledger_report(void)
 		{WHY_SESSION, "held by a session that ended"},
 		{WHY_FAILED, "drawn by a statement that failed"},
 		{KIND_UNANSWERED, "claimed by a statement without an answer"},
-		{WHY_RELEASED, "released"},
+		{WHY_RELEASED, "released, but not the newest"},
 		{WHY_SEEDED, "below a seed"},
 		{0, "forgotten because of a seed"},
-		{KIND_UNSEEN, "forgotten because of a seed, unseen"},
 		{WHY_BY_HAND, "below a number inserted by hand"},
 		{WHY_ATTACHED, "raised by hilo_attach"},
 		{WHY_ALIGNED, "below an aligned range"},

@@ -6,15 +6,24 @@
 #
 #   sh test/torture/run.sh [--no-install] [--break WHAT] [MINUTES] [SEED]
 #
-# --break builds the extension without something that it needs, to show that the
-# test finds that: "flush", the flush of a claim; "seed", the news of a forced
-# seed to other sessions.  The exit code is then 0 if the verdict is bad because
-# numbers came twice.
+# --break builds the extension with a mistake, to show that the test finds it:
+#
+#   flush      claims are not flushed: numbers come twice
+#   seed       other sessions do not hear of a forced seed: the same
+#   leak       some ranges are claimed and never used: gaps without a reason
+#   forget     sessions forget their ranges without a reason
+#   give-back  what is left of a range does not go back when a session ends
+#   sqlstate   a bad count is refused with another SQLSTATE
+#
+# The exit code is then 0 if the verdict is bad for that reason.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 install=yes
 break=
-usage() { echo "usage: sh test/torture/run.sh [--no-install] [--break flush|seed] [MINUTES] [SEED]" >&2; exit 2; }
+usage() {
+    echo "usage: sh test/torture/run.sh [--no-install] [--break flush|seed|leak|forget|give-back|sqlstate] [MINUTES] [SEED]" >&2
+    exit 2
+}
 while [ $# -gt 0 ]; do
     case $1 in
         --no-install) install=no ;;
@@ -24,18 +33,18 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-case $break in '' | flush | seed) ;; *) usage ;; esac
+case $break in '' | flush | seed | leak | forget | give-back | sqlstate) ;; *) usage ;; esac
 [ $# -le 2 ] || usage
 minutes=${1:-2}
 seed=${2:-$(date +%s)}
 . "$top/test/lib.sh"
 
-# Take one line out of the copy's counter.c.
-take_out() {
-    before=$(wc -l <"$work/src/src/counter.c")
-    as_user sed -i "$1" "$work/src/src/counter.c"
-    after=$(wc -l <"$work/src/src/counter.c")
-    [ $((before - after)) -eq 1 ] || die "The code to break is not where it was."
+# Change one line of a source of the copy.
+spoil() {
+    as_user cp "$work/src/src/$1" "$work/tmp/unspoilt"
+    as_user sed -i "$2" "$work/src/src/$1"
+    [ "$(diff "$work/tmp/unspoilt" "$work/src/src/$1" | grep -c '^[0-9]')" -eq 1 ] ||
+        die "The code to break is not where it was."
 }
 
 require_packages torture
@@ -45,8 +54,12 @@ make_work_folder
     die "--break takes a server that finds extensions outside of its own folder."
 copy_checkout
 case $break in
-    flush) take_out '/^flush_change(/,/^}/ { /^\tXLogFlush(lsn);$/d }' ;;
-    seed) take_out '/^finish_new_incarnation(/,/^}/ { /^\thilo_catalog_announce(table);$/d }' ;;
+    flush) spoil counter.c '/^flush_change(/,/^}/ { /^\tXLogFlush(lsn);$/d }' ;;
+    seed) spoil counter.c '/^finish_new_incarnation(/,/^}/ { /^\thilo_catalog_announce(table);$/d }' ;;
+    leak) spoil cache.c '/^hilo_cache_refill(/,/^}/ s/^\thilo_counter_claim(.*);$/&\n\tif (claim.range.high % 64 == 0)\n\t&/' ;;
+    forget) spoil cache.c '/^read_row(/,/^}/ s/hilo_counter_holds(/random() % 2 \&\& &/' ;;
+    give-back) spoil cache.c '/^release_at_exit(/,/^}/ { /hilo_cache_release_all();$/d }' ;;
+    sqlstate) spoil api_hilo.c '/^checked_count(/,/^}/ s/ERRCODE_INVALID_PARAMETER_VALUE/ERRCODE_INVALID_NAME/' ;;
 esac
 build
 as_user gcc -O1 -g -Wall -I "$("$pg_config" --includedir)" -o torture \
@@ -80,9 +93,16 @@ if [ -z "$break" ]; then
 fi
 as_user ./torture "$bindir" "$work/server" "$seconds" "$seed" >"$work/tmp/broken.log"
 tail -n 40 "$work/tmp/broken.log"
-if grep '^FAILURE .* repeated: ' "$work/tmp/broken.log" >/dev/null &&
+case $break in
+    flush | seed) found='repeated: ' ;;
+    leak) found='unexplained gap: ' ;;
+    forget) found='has forgotten' ;;
+    give-back) found='has not given back' ;;
+    sqlstate) found='SQLSTATE 42602' ;;
+esac
+if grep "^FAILURE .*$found" "$work/tmp/broken.log" >/dev/null &&
     grep '^verdict: failed' "$work/tmp/broken.log" >/dev/null; then
-    say "Found: without \"$break\" numbers come twice."
+    say "Found: $break."
 else
-    die "Not found: without \"$break\" the verdict should be bad."
+    die "Not found: $break; the verdict should be bad because of it."
 fi

@@ -19,10 +19,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define CLIENTS			8
 #define MAX_CLIENTS		32
 #define MAX_COLLECTIONS	4096
 #define MAX_RANGE_SIZE	256		/* setting of the server */
-#define ANY_COLLECTION	0xffff
 
 /* Collections with a fixed place; those of one life follow. */
 enum
@@ -37,7 +37,8 @@ enum
 	C_IDENTITY_DOCS = C_IDENTITY + 2,
 	C_IDENTITY_FREE,
 	C_IDENTITY_RESET,
-	C_OF_LIFE					/* 2 a life */
+	C_OWN,						/* one a client, which nobody else touches */
+	C_OF_LIFE = C_OWN + CLIENTS /* 2 a life */
 };
 #define LIMIT			5000	/* of C_LIMITED */
 
@@ -47,7 +48,7 @@ enum
 static inline bool
 is_identity(int c)
 {
-	return c >= C_IDENTITY && c < C_OF_LIFE;
+	return c >= C_IDENTITY && c < C_OWN;
 }
 
 static inline bool
@@ -78,10 +79,13 @@ enum
 	KIND_LOST = 'L',			/* low..high may be lost, for a known reason */
 	KIND_FORGOTTEN = 'W',		/* low..high was held, and has to be forgotten
 								 * because of an event since start */
-	KIND_UNSEEN = 'V',			/* up to low numbers of a range never seen
-								 * whole, the same */
-	KIND_UNANSWERED = 'A',		/* up to low numbers claimed by a statement
-								 * that was not answered */
+	KIND_UNANSWERED = 'A',		/* up to low numbers claimed since start by
+								 * statements that have not said so; those of
+								 * ranges that an event made void in the
+								 * meantime come on top */
+	KIND_RAISED = 'R',			/* a statement sent at start may have stepped
+								 * over all numbers up to high that were not
+								 * claimed then */
 	KIND_EVENT = 'E',			/* sessions forget their ranges */
 	KIND_BASE = 'B',			/* max was low when the count began */
 	KIND_FINAL = 'M',			/* max was low when the count ended */
@@ -94,13 +98,14 @@ enum
 {
 	WHY_SESSION = 'e',			/* held by a session that ended */
 	WHY_FAILED = 'f',			/* drawn by a statement that failed */
-	WHY_RELEASED = 'r',			/* hilo_release() */
+	WHY_RELEASED = 'r',			/* hilo_release() that gave nothing back */
 	WHY_SEEDED = 's',			/* below a seed, or a last_max */
 	WHY_BY_HAND = 'p',			/* below a number inserted by hand */
 	WHY_ATTACHED = 'a',			/* raised by hilo_attach() */
 	WHY_ALIGNED = 'h',			/* below an aligned range */
 	WHY_CLIENT = 'c',			/* kept, or given back too late, by a program */
-	WHY_RETURNED = 'b',			/* given back, which a crash undid */
+	WHY_RETURNED = 'b',			/* given back: lost only if a crash undoes
+								 * that */
 	WHY_SEARCH = 'i',			/* stepped over by next_identity_free() */
 	WHY_COUNT = 'n'				/* held when the count ended */
 };
@@ -128,9 +133,14 @@ typedef struct Shared
 	volatile int pids[MAX_CLIENTS];
 	volatile int64_t statements;
 	volatile int64_t transactions;
+	volatile int64_t terminations;
 	volatile int64_t lost_sessions;
 	volatile int64_t cancelled;
 	volatile int64_t failures;
+	volatile int64_t kills;		/* begun; of backends, or of the server */
+	volatile int64_t locks_begun;	/* statements that lock our tables */
+	volatile int64_t locks_ended;
+	volatile int64_t give_backs_checked;
 	volatile int64_t memory_first;	/* of the long session, in bytes */
 	volatile int64_t memory_last;
 	volatile int64_t memory_transactions;
@@ -152,7 +162,6 @@ extern void run_maintenance(const char *conninfo);
 extern void ledger_base(int c, uint32_t count, int64_t base);
 extern void ledger_read(const char *log);
 extern int64_t ledger_shown_before(int c, uint32_t count, int64_t time);
-extern bool ledger_top(int c, uint32_t count, int64_t *top);
 extern void ledger_final(int c, uint32_t count, int64_t max);
 extern void ledger_end_life(bool crashed);
 extern void ledger_report(void);
