@@ -189,6 +189,8 @@ if [ $# -eq 0 ]; then
     no_install=--no-install
     [ "$install" = no ] || no_install=
     single "hostile input" sh "$top/test/fuzz/run.sh" $no_install 300000 1
+    say "== torture, two minutes"
+    single "torture" sh "$top/test/torture/run.sh" $no_install 2 1
     say "== demo.sh, and the benchmark in its short form"
     single "demo" sh "$top/test/demo.sh" --no-install
     single "benchmark" sh "$top/test/bench/run.sh" --no-install --quick

@@ -30,7 +30,8 @@ typedef struct Held
 	int64_t		high;
 	int64_t		next;
 	int64_t		since;			/* not later than the range was claimed */
-	int64_t		left_since;		/* the same of one whose end was not seen */
+	int64_t		left_in;		/* statement that has left one whose end was
+								 * not seen */
 	int64_t		dirty_size;		/* numbers they could have claimed and drawn */
 	int64_t		dirty_start;	/* not later than the first such claim */
 } Held;
@@ -68,6 +69,7 @@ static bool serializable;
 static bool cut_short;			/* the last statement was, while it ran */
 static bool has_timeout;
 static int64_t turn_start;
+static int64_t statement;		/* number of the last one */
 static int64_t session_transactions;
 static int	reading[4];			/* resettable collections of the transaction */
 static int	reading_count;
@@ -189,6 +191,7 @@ run(const char *allowed, const char *format,...)
 	va_end(args);
 
 	cut_short = true;
+	statement++;
 	if (!connected())
 		return NULL;
 	__sync_fetch_and_add(&shared->statements, 1);
@@ -276,9 +279,9 @@ leave_range(Held *h, int c)
 	if (!h->looked_up)
 	{
 		/* Drawn to its end, unless there was an event; once a statement. */
-		if (h->left_since != h->since)
+		if (h->left_in != statement)
 			unanswered(c, h->count, 0, h->since);
-		h->left_since = h->since;
+		h->left_in = statement;
 	}
 	else if (h->dirty)
 		lost(WHY_FAILED, c, h->count, h->next, h->high);
@@ -1806,8 +1809,8 @@ drop_invalid_indexes(void)
 
 	__sync_fetch_and_add(&shared->locks_begun, 1);
 	result = run("55P03 40P01",
-							 "SELECT indexrelid::regclass FROM pg_index WHERE NOT indisvalid AND indrelid IN "
-							 "(SELECT oid FROM pg_class WHERE relname IN ('hilo', 'hilo_identity', 'hilo_binding'))");
+				 "SELECT indexrelid::regclass FROM pg_index WHERE NOT indisvalid AND indrelid IN "
+				 "(SELECT oid FROM pg_class WHERE relname IN ('hilo', 'hilo_identity', 'hilo_binding'))");
 
 	for (int i = 0; result != NULL && i < PQntuples(result); i++)
 		PQclear(run("55P03 40P01", "DROP INDEX %s", PQgetvalue(result, i, 0)));

@@ -63,7 +63,7 @@ case $break in
 esac
 build
 as_user gcc -O1 -g -Wall -I "$("$pg_config" --includedir)" -o torture \
-    "$work"/src/test/torture/*.c -L "$("$pg_config" --libdir)" -lpq ||
+    "$work"/src/test/torture/*.c -L "$("$pg_config" --libdir)" -Wl,-rpath,"$("$pg_config" --libdir)" -lpq ||
     die "The clients could not be built."
 
 # Everything that would bring WAL to disk by the way is off, so that what is not
