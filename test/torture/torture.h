@@ -4,7 +4,7 @@
  *	  What the parts of the torture test share.
  *
  *	  torture.c	 the lives of a server, and how each of them ends
- *	  client.c	 a client: random draws in random transactions
+ *	  client.h	 what a client does meanwhile
  *	  ledger.c	 the account of all numbers: shown, lost, or a mistake
  *
  * A count is the time between two resets of a collection: within it no number
@@ -154,7 +154,7 @@ extern int64_t now_us(void);
 extern uint64_t next_random(uint64_t *state);
 extern void failure(const char *format,...) __attribute__((format(printf, 1, 2)));
 
-/* client.c */
+/* client.c, maintenance.c */
 extern void run_client(int number, const char *conninfo, const char *log);
 extern void run_maintenance(const char *conninfo);
 

@@ -1,0 +1,302 @@
+/*-------------------------------------------------------------------------
+ *
+ * moves.c
+ *	  The statements that move counters; outside a transaction.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "client.h"
+
+static void
+do_seed(void)
+{
+	int			c = chance(70) ? C_PLAIN + rnd(6) : C_BIGINT + rnd(3);
+	int64_t		max = stored_max(c);
+	int64_t		value = max + rnd(40) - 20;
+	int64_t		start = now_us();
+	PGresult   *result;
+
+	if (max < 0 || value < 0)
+		return;
+	raised(WHY_SEEDED, c, value, start);
+	result = run(NULL, "SELECT hilo_seed('%s', %" PRId64 ")", collection_name(c), value);
+	note_event(c, start);
+	if (result != NULL && number_in(PQgetvalue(result, 0, 0)) < value)
+		failure("hilo_seed gave less than the seed");
+	PQclear(result);
+	look_up();
+}
+
+/*
+ * Release the session's range of c.  Returns whether it went back: all of it,
+ * or nothing.
+ */
+static bool
+release(int c)
+{
+	Held	   *h = &held[c];
+	PGresult   *result;
+	int64_t		back = -1;
+	int64_t		unused;
+
+	check_count(h, c);
+	unused = h->known && h->looked_up && !h->dirty ? h->high - h->next + 1 : -1;
+	result = run(NULL, "SELECT hilo_release('%s')", collection_name(c));
+	if (result != NULL)
+		back = number_in(PQgetvalue(result, 0, 0));
+	PQclear(result);
+	if (unused >= 0 && back > 0 && back != unused)
+		failure("hilo_release gave %" PRId64 " numbers of %s back, %" PRId64 " were unused",
+				back, collection_name(c), unused);
+
+	if (unused < 0)
+		write_off(h, c, WHY_RELEASED);
+	else
+		lost(back > 0 ? WHY_RETURNED : WHY_RELEASED, c, h->count, h->next, h->high);
+	h->known = h->dirty = false;
+	return back > 0;
+}
+
+static void
+do_release(void)
+{
+	if (chance(70))
+		release(chance(50) ? C_PLAIN + rnd(6) : C_OWN + me);
+	else
+	{
+		for (int c = 0; c < COLLECTIONS; c++)
+		{
+			check_count(&held[c], c);
+			write_off(&held[c], c, WHY_RELEASED);
+		}
+		PQclear(run(NULL, "SELECT hilo_release()"));
+	}
+	look_up();
+}
+
+static void
+do_configure(void)
+{
+	int			c = C_PLAIN + rnd(6);
+
+	PQclear(run(NULL, "SELECT hilo_configure('%s', range_size => %d, max_range_size => %d, node_tag => '%s', reset => %s)",
+				collection_name(c), 1 + rnd(30), 30 + rnd(MAX_RANGE_SIZE - 30),
+				chance(50) ? "B" : "", chance(50) ? "true" : "false"));
+}
+
+/* Detach a table and attach it again, for good or not. */
+static void
+do_attach(void)
+{
+	static const char *const tables[] = {"ta", "tb", "tc"};
+	int			table = rnd(3);
+	int			c = C_BIGINT + table;
+	int64_t		start = now_us();
+	PGresult   *result;
+
+	in_transaction = true;
+	if (command("BEGIN; SET LOCAL lock_timeout = '200ms'; SET LOCAL client_min_messages = warning"))
+	{
+		result = run("55P03 40P01 55006", "SELECT hilo_detach('%s')", tables[table]);
+		PQclear(result);
+		if (result != NULL)
+		{
+			result = run("55P03 40P01 55006", "SELECT hilo_attach('%s', 'id', '%s')",
+						 tables[table], collection_name(c));
+			if (result != NULL)
+				raised(WHY_ATTACHED, c, number_in(PQgetvalue(result, 0, 0)), start);
+			PQclear(result);
+		}
+	}
+	command(failed || chance(30) ? "ROLLBACK" : "COMMIT");
+	note_event(c, start);
+	in_transaction = failed = false;
+	look_up();
+}
+
+/* Nobody's transaction may draw from c any more: then c is ours. */
+static bool
+lock_collection(int c)
+{
+	SharedCollection *collection = &shared->collections[c];
+
+	if (!__sync_bool_compare_and_swap(&collection->writer, 0, 1))
+		return false;
+	for (int i = 0; i < 300; i++)
+	{
+		if (collection->readers == 0)
+			return true;
+		usleep(1000);
+	}
+	collection->writer = 0;
+	return false;
+}
+
+/* Begin a new count. */
+static void
+do_reset(void)
+{
+	int			c = chance(25) ? C_IDENTITY_RESET : C_RESET + rnd(4);
+	SharedCollection *collection = &shared->collections[c];
+	int64_t		start;
+	int64_t		max;
+	int64_t		base = chance(50) ? 0 : rnd(100);
+	PGresult   *result;
+
+	if (!lock_collection(c))
+		return;
+	check_count(&held[c], c);
+	max = stored_max(c);
+	if (max < 0)
+	{
+		collection->writer = 0;
+		return;
+	}
+	start = now_us();
+	if (chance(50))
+		result = run(NULL, is_identity(c) ? "SELECT seed_identity_for('%s', %" PRId64 ", true)" :
+					 "SELECT hilo_seed('%s', %" PRId64 ", true)",
+					 collection_name(c), base);
+	else
+	{
+		base = 0;
+		/* It locks hilo_binding as REINDEX CONCURRENTLY does. */
+		result = run("40P01", is_identity(c) ? "SELECT drop_identity('%s')" :
+					 "SELECT hilo_drop('%s')", collection_name(c));
+	}
+	note_event(c, start);
+	if (result == NULL)
+	{
+		/* Whether it has happened will not matter once the next one has. */
+		collection->uncertain = 1;
+		return;
+	}
+	PQclear(result);
+	put(KIND_FINAL, 0, c, collection->count, max, 0, 0, 0);
+	collection->count++;
+	put(KIND_BASE, 0, c, collection->count, base, 0, 0, 0);
+	check_count(&held[c], c);
+	if (c == C_LIMITED)
+		PQclear(run(NULL, "SELECT hilo_configure('%s', max_value => %d)",
+					collection_name(c), LIMIT));
+	collection->writer = 0;
+}
+
+/* A reset without an answer is done again. */
+void
+repeat_resets(void)
+{
+	for (int c = C_RESET; c < C_OF_LIFE && connected(); c++)
+	{
+		SharedCollection *collection = &shared->collections[c];
+		PGresult   *result;
+
+		if (!__sync_bool_compare_and_swap(&collection->uncertain, 1, 0))
+			continue;
+		result = run(NULL, is_identity(c) ? "SELECT seed_identity_for('%s', 0, true)" :
+					 "SELECT hilo_seed('%s', 0, true)", collection_name(c));
+		if (result == NULL)
+			collection->uncertain = 1;
+		else
+		{
+			note_event(c, 0);
+			collection->count++;
+			put(KIND_BASE, 0, c, collection->count, 0, 0, 0, 0);
+			if (c == C_LIMITED)
+				PQclear(run(NULL, "SELECT hilo_configure('%s', max_value => %d)",
+							collection_name(c), LIMIT));
+			collection->writer = 0;
+		}
+		PQclear(result);
+	}
+}
+
+/*
+ * What is left of the newest range has to go back, when it is released and when
+ * the session ends, by itself or by another's hand; unless somebody has locked
+ * the table, or sessions are killed.
+ */
+static void
+check_give_back(void)
+{
+	int			c = C_OWN + me;
+	int			how = rnd(me == 0 ? 1 : 3);
+	int64_t		locks = shared->locks_begun;
+	int64_t		kills = shared->kills;
+	int			backend = PQbackendPID(conn);
+	char		proc[32];
+	char		sql[64];
+	Held		newest;
+	int64_t		max;
+
+	if (locks != shared->locks_ended || shared->ending || shared->pause)
+		return;
+
+	/* The newest claim is the session's own. */
+	(void) release(c);
+	if (cut_short)
+		return;
+	snprintf(sql, sizeof(sql), "SELECT hilo_nextval('%s')", collection_name(c));
+	PQclear(draw(c, true, 1, NULL, sql));
+	look_up();
+	newest = held[c];
+	if (!connected() || !newest.known || !newest.looked_up || newest.next > newest.high)
+		return;
+
+	if (how == 0)
+	{
+		if (!release(c) && !cut_short && locks == shared->locks_begun)
+			failure("hilo_release has not given back the newest range of %s, %" PRId64 "..%" PRId64,
+					collection_name(c), newest.next, newest.high);
+		return;
+	}
+	if (how == 2)
+	{
+		__sync_fetch_and_add(&shared->terminations, 1);
+		PQclear(run(NULL, "SELECT pg_terminate_backend(pg_backend_pid())"));
+	}
+	disconnect();
+	snprintf(proc, sizeof(proc), "/proc/%d", backend);
+	for (int i = 0; access(proc, F_OK) == 0; i++)
+	{
+		if (i == PATIENCE * 1000)
+		{
+			failure("backend %d does not end", backend);
+			return;
+		}
+		usleep(1000);
+	}
+	connect_again();
+	max = stored_max(c);
+	if (max < 0 || locks != shared->locks_begun || kills != shared->kills)
+		return;
+	if (max != newest.next - 1)
+		failure("max of %s is %" PRId64 ": the session that ended has not given back %" PRId64 "..%" PRId64,
+				collection_name(c), max, newest.next, newest.high);
+	__sync_fetch_and_add(&shared->give_backs_checked, 1);
+}
+
+void
+outside(void)
+{
+	int			what = rnd(100);
+
+	if (what < 2)
+		do_seed();
+	else if (what < 5)
+		do_release();
+	else if (what < 6)
+		do_configure();
+	else if (what < 7)
+		do_attach();
+	else if (what < 11 && me != 0)
+		do_reset();
+	else if (what < 13)
+		command("DISCARD ALL");
+	else if (what < 15)
+		check_give_back();
+}
