@@ -527,7 +527,7 @@ do_copy(void)
 		if (table != 1)
 			snprintf(sql, sizeof(sql), "SELECT id FROM %s WHERE batch = %" PRId64 " ORDER BY id",
 					 tables[table], batch);
-		PQclear(draw_since(start, c, true, size, NULL, sql));
+		PQclear(draw_since(start, c, true, size, "55P03 40P01", sql));
 		return;
 	}
 	judge(result, spoil ? "22P02 23505 55P03 40P01" : "23505 55P03 40P01", "COPY");
