@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/shm.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -744,6 +745,8 @@ log_name(char *log, size_t size, int client)
 static void
 start_clients(void)
 {
+	pid_t		parent = getpid();
+
 	shared->ending = shared->pause = shared->paused = 0;
 	shared->alive = shared->clients + 1;
 	fflush(stdout);
@@ -756,6 +759,10 @@ start_clients(void)
 		workers[i] = fork();
 		if (workers[i] == 0)
 		{
+			/* None outlives this process. */
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (getppid() != parent)
+				_exit(1);
 			if (i < shared->clients)
 				run_client(i, conninfo, log);
 			else
