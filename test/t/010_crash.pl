@@ -112,11 +112,11 @@ sub remove_flush
 {
 	my ($tree) = @_;
 
-	my $code = slurp_file("$tree/src/counter.c");
+	my $code = slurp_file("$tree/src/row_change.c");
 	my $flushes = $code =~ s/^\tXLogFlush\(lsn\);\n//mg;
 	is($flushes, 1, 'one line of the code flushes claims');
-	unlink "$tree/src/counter.c";
-	append_to_file("$tree/src/counter.c", $code);
+	unlink "$tree/src/row_change.c";
+	append_to_file("$tree/src/row_change.c", $code);
 	return;
 }
 

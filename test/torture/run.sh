@@ -54,10 +54,10 @@ make_work_folder
     die "--break takes a server that finds extensions outside of its own folder."
 copy_checkout
 case $break in
-    flush) spoil counter.c '/^flush_change(/,/^}/ { /^\tXLogFlush(lsn);$/d }' ;;
-    seed) spoil counter.c '/^finish_new_incarnation(/,/^}/ { /^\thilo_catalog_announce(table);$/d }' ;;
-    leak) spoil cache.c '/^hilo_cache_refill(/,/^}/ s/^\thilo_counter_claim(.*);$/&\n\tif (claim.range.high % 64 == 0)\n\t&/' ;;
-    forget) spoil cache.c '/^read_row(/,/^}/ s/hilo_counter_holds(/random() % 2 \&\& &/' ;;
+    flush) spoil row_change.c '/^hilo_row_flush(/,/^}/ { /^\tXLogFlush(lsn);$/d }' ;;
+    seed) spoil counter.c '/^hilo_finish_new_incarnation(/,/^}/ { /^\thilo_catalog_announce(table);$/d }' ;;
+    leak) spoil cache.c '/^hilo_cache_refill(/,/^}/ s/^\thilo_source_claim(.*);$/&\n\tif (claim.range.high % 64 == 0)\n\t&/' ;;
+    forget) spoil cache.c '/^read_row(/,/^}/ s/hilo_source_holds(/random() % 2 \&\& &/' ;;
     give-back) spoil cache.c '/^release_at_exit(/,/^}/ { /hilo_cache_release_all();$/d }' ;;
     sqlstate) spoil api_hilo.c '/^checked_count(/,/^}/ s/ERRCODE_INVALID_PARAMETER_VALUE/ERRCODE_INVALID_NAME/' ;;
 esac
