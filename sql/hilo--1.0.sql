@@ -750,6 +750,28 @@ COMMENT ON COLUMN hilo_status.node_tag IS 'own node tag; null: hilo.node_tag cou
 COMMENT ON COLUMN hilo_status.bound_to IS 'columns, or the function, that the collection is bound to; null: none';
 COMMENT ON COLUMN hilo_status.hub IS 'server that numbers are leased from; null: none';
 
+CREATE FUNCTION hilo_parked(
+    OUT collection text,
+    OUT low bigint,
+    OUT high bigint,
+    OUT size bigint,
+    OUT parked_at timestamptz) RETURNS SETOF record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED
+    AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_parked() IS
+    'unused numbers that connections have left in shared memory for the next one';
+
+CREATE VIEW hilo_parked AS
+    SELECT collection, low, high, size, parked_at
+    FROM hilo_parked();
+COMMENT ON VIEW hilo_parked IS
+    'unused numbers that connections have left in shared memory for the next one';
+COMMENT ON COLUMN hilo_parked.collection IS 'name of the collection';
+COMMENT ON COLUMN hilo_parked.low IS 'lowest number';
+COMMENT ON COLUMN hilo_parked.high IS 'highest number';
+COMMENT ON COLUMN hilo_parked.size IS 'how many numbers they are';
+COMMENT ON COLUMN hilo_parked.parked_at IS 'when a connection has left them';
+
 --
 -- The text of ids
 --
@@ -807,10 +829,9 @@ REVOKE ALL ON FUNCTION hilo_hub_resume() FROM PUBLIC;
 REVOKE ALL ON FUNCTION identity_resume(text, bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION hilo_leases() FROM PUBLIC;
 REVOKE ALL ON FUNCTION hilo_status() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hilo_leases() TO pg_monitor;
-GRANT SELECT ON hilo_leases TO pg_monitor;
-GRANT EXECUTE ON FUNCTION hilo_status() TO pg_monitor;
-GRANT SELECT ON hilo_status TO pg_monitor;
+REVOKE ALL ON FUNCTION hilo_parked() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hilo_status(), hilo_leases(), hilo_parked() TO pg_monitor;
+GRANT SELECT ON hilo_status, hilo_leases, hilo_parked TO pg_monitor;
 GRANT SELECT ON hilo_cached_ranges TO PUBLIC;
 
 -- From here on this database can be a hub, on the timeline that there is.

@@ -18,6 +18,7 @@
 #include "attach.h"
 #include "binding.h"
 #include "id_reader.h"
+#include "parking.h"
 
 PG_FUNCTION_INFO_V1(hilo_attach);
 PG_FUNCTION_INFO_V1(hilo_detach);
@@ -246,6 +247,8 @@ raise_collection(FloorSite *site, int64 number)
 	/* Up to the end of this session's range that concerns nobody else. */
 	if (entry->stale)
 		hilo_cache_read_row(entry);
+	if (number < entry->claim.range.low || number > entry->high)
+		hilo_parking_skip(entry->name, number);
 	if (hilo_cache_skip(entry, number) ||
 		hilo_source_raise(&entry->source, number) || site->warned)
 		return;

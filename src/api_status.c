@@ -17,9 +17,11 @@
 
 #include "api.h"
 #include "binding.h"
+#include "parking.h"
 #include "rate.h"
 
 PG_FUNCTION_INFO_V1(hilo_status);
+PG_FUNCTION_INFO_V1(hilo_parked);
 
 /* A time left that is longer is not worth a figure. */
 #define LONGEST_TIME_LEFT_HOURS		(10000 * 365.25 * 24)
@@ -127,5 +129,44 @@ hilo_status(PG_FUNCTION_ARGS)
 {
 	hilo_init_materialized(fcinfo);
 	hilo_row_visit(HILO_TABLE_COLLECTIONS, put_collection, fcinfo->resultinfo);
+	return (Datum) 0;
+}
+
+/* Would the tail be used, if the next one drew now? */
+static bool
+is_good(const HiloParked *parked)
+{
+	HiloSource	source;
+	HiloSourceState state;
+
+	hilo_source_init(&source, parked->name);
+	hilo_source_read(&source, false, &state);
+	return hilo_source_holds(&state, &parked->tail.claim);
+}
+
+Datum
+hilo_parked(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	ListCell   *lc;
+
+	hilo_init_materialized(fcinfo);
+	foreach(lc, hilo_parking_list())
+	{
+		HiloParked *parked = lfirst(lc);
+		const HiloRange *range = &parked->tail.claim.range;
+		Datum		values[5];
+		bool		nulls[5] = {0};
+
+		if (!is_good(parked))
+			continue;
+		values[0] = PointerGetDatum(cstring_to_text_with_len(parked->name.data,
+															 parked->name.len));
+		values[1] = Int64GetDatum(range->low);
+		values[2] = Int64GetDatum(range->high);
+		values[3] = Int64GetDatum(range->high - range->low + 1);
+		values[4] = TimestampTzGetDatum(parked->parked_at);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
 	return (Datum) 0;
 }

@@ -18,6 +18,7 @@
 
 #include "cache.h"
 #include "failure_point.h"
+#include "parking.h"
 #include "settings.h"
 
 /* Everything of this module lies here, and stays. */
@@ -66,6 +67,17 @@ use_range(HiloCacheEntry *entry, int64 last)
 	dlist_push_head(&ranges_in_use, &entry->node);
 }
 
+/* Start using the numbers of another claim. */
+static void
+use_claim(HiloCacheEntry *entry, const HiloClaim *claim)
+{
+	entry->drawn += entry->last - entry->below;
+	entry->below = claim->range.low - 1;
+	entry->claim = *claim;
+	entry->skipped = 0;
+	use_range(entry, entry->below);
+}
+
 /* Last number that can still be drawn, by now or once that is asserted. */
 static inline int64
 end_of_range(const HiloCacheEntry *entry)
@@ -83,17 +95,45 @@ hilo_cache_forget(HiloCacheEntry *entry)
 	entry->size = 0;
 }
 
+/*
+ * Park what this connection has not drawn, if there is room, and note what it
+ * has drawn; from then on it is a new one here.
+ */
+static bool
+park(HiloCacheEntry *entry, bool make_room)
+{
+	HiloTail	tail = {.claim = entry->claim,.synchronous = entry->synchronous};
+	int64		drawn = entry->drawn + entry->last - entry->below;
+
+	if (drawn == 0 && entry->last == end_of_range(entry))
+		return true;
+	tail.claim.range.low = entry->last + 1;
+	tail.claim.range.high = end_of_range(entry);
+	if (!hilo_parking_park(entry->name, &tail, drawn, make_room))
+		return false;
+	HILO_KILL_POINT("parked");
+	hilo_cache_forget(entry);
+	entry->drawn = 0;
+	entry->below = entry->last;
+	return true;
+}
+
 int64
 hilo_cache_release(HiloCacheEntry *entry)
 {
 	int64		unused = end_of_range(entry) - entry->last;
 	bool		went_back = false;
 
+	if (unused > 0 && hilo_release_to == HILO_RELEASE_TO_PARKING)
+		went_back = park(entry, false);
+
 	/* Either this raises an error and has done nothing, or it is done. */
-	if (unused > 0)
+	if (unused > 0 && !went_back)
 		went_back = hilo_source_give_back(&entry->source, &entry->claim,
 										  entry->last, proc_exit_inprogress);
 	HILO_KILL_POINT("given back");
+	if (unused > 0 && !went_back)
+		went_back = park(entry, true);
 	hilo_cache_forget(entry);
 	return went_back ? unused : 0;
 }
@@ -111,34 +151,42 @@ note_options(HiloCacheEntry *entry, const HiloCounterRow *row)
 	entry->id_text_generation = 0;
 }
 
+/* May numbers of a claim be used, as far as the rows that were read say? */
+static bool
+holds(const HiloClaim *claim, void *arg)
+{
+	return hilo_source_holds(arg, claim);
+}
+
 /*
  * The generation is looked at before the row: if it moves meanwhile, what was
  * read may be older than that.
  */
 static void
-read_row(HiloCacheEntry *entry)
+read_row(HiloCacheEntry *entry, bool for_draw, HiloSourceState *state)
 {
 	uint64		generation = hilo_catalog_generation;
-	HiloCounterRow row = {0};
-	bool		exists = hilo_source_read(&entry->source, &row, entry->stale);
 
+	hilo_source_read(&entry->source, for_draw, state);
 	if (entry->stale)
 	{
-		if (exists && hilo_source_holds(&entry->source, &row, &entry->claim))
+		if (hilo_source_holds(state, &entry->claim))
 			use_range(entry, entry->last);
 		else
 			hilo_cache_forget(entry);
 	}
 	/* One that was dropped has no options, but may be bound. */
-	note_options(entry, &row);
+	note_options(entry, &state->row);
 	entry->row_generation = generation;
 }
 
 void
 hilo_cache_read_row(HiloCacheEntry *entry)
 {
+	HiloSourceState state;
+
 	if (entry->row_generation != hilo_catalog_generation)
-		read_row(entry);
+		read_row(entry, entry->stale, &state);
 }
 
 int64
@@ -184,14 +232,30 @@ hilo_cache_visit(void (*visit) (HiloCacheEntry *entry, void *arg), void *arg)
 static void
 revalidate_if_stale(HiloCacheEntry *entry, void *arg)
 {
+	HiloSourceState state;
+
 	if (entry->stale)
-		read_row(entry);
+		read_row(entry, true, &state);
 }
 
 void
 hilo_cache_revalidate_all(void)
 {
 	hilo_cache_visit(revalidate_if_stale, NULL);
+}
+
+/* Leave everything, the used up ranges too, to the next connection. */
+static void
+park_all(void)
+{
+	HASH_SEQ_STATUS status;
+	HiloCacheEntry *entry;
+
+	if (cache_entries == NULL || hilo_parking_room() == 0)
+		return;
+	hash_seq_init(&status, cache_entries);
+	while ((entry = hash_seq_search(&status)) != NULL)
+		(void) park(entry, false);
 }
 
 static void
@@ -206,6 +270,8 @@ hilo_cache_release_all(void)
 	int64		count = 0;
 
 	hilo_cache_visit(release_and_count, &count);
+	if (hilo_release_to == HILO_RELEASE_TO_PARKING)
+		park_all();
 	return count;
 }
 
@@ -216,8 +282,9 @@ note_any(HiloCacheEntry *entry, void *arg)
 }
 
 /*
- * Exit callback: give everything back, but wait for nobody who has locked the
- * table.  The connection may end at any point, so first get into a state in which tables can be
+ * Exit callback: park everything, which takes no transaction, or give back what
+ * there is no room for; but wait for nobody who has locked the table.  The
+ * connection may end at any point, so first get into a state in which tables can be
  * opened.  No transaction id is assigned, and nothing flushed.
  */
 static void
@@ -225,6 +292,7 @@ release_at_exit(int code, Datum arg)
 {
 	bool		any = false;
 
+	park_all();
 	hilo_cache_visit(note_any, &any);
 	if (!any)
 		return;
@@ -373,31 +441,85 @@ hilo_cache_make_id_text(HiloCacheEntry *entry)
 	entry->id_text_generation = hilo_settings_generation;
 }
 
+/*
+ * Use numbers that are parked, at most count.  The row is read again, however
+ * lately that was done: a tail is no worse than a claim made now.
+ */
+static bool
+take_parked(HiloCacheEntry *entry, int64 count)
+{
+	HiloSourceState state;
+	HiloTail	tail;
+
+	read_row(entry, true, &state);
+	if (!hilo_parking_take(entry->name, count, holds, &state, &tail))
+		return false;
+	HILO_KILL_POINT("taken");
+	entry->synchronous = tail.synchronous;
+	use_claim(entry, &tail.claim);
+	return true;
+}
+
+/*
+ * Claim for others, too, who find parked what is behind the first count
+ * numbers.  Returns how many it was in all.
+ */
+static int64
+claim_and_park(HiloCacheEntry *entry, int64 size, int64 count)
+{
+	HiloRangeRequest request = {.size = size,.alignment = 1};
+	HiloTail	rest = {.synchronous = synchronous_commit};
+	HiloClaim	claim;
+
+	hilo_source_claim(&entry->source, &request, HILO_FOR_BACKEND, &claim);
+	HILO_FAILURE_POINT("claimed");
+
+	rest.claim = claim;
+	size = claim.range.high - claim.range.low + 1;
+	if (claim.range.high - claim.range.low >= count)
+	{
+		rest.claim.range.low += count;
+		if (hilo_parking_park(entry->name, &rest, 0, false))
+			claim.range.high = rest.claim.range.low - 1;
+	}
+	entry->synchronous = synchronous_commit;
+	use_claim(entry, &claim);
+	return size;
+}
+
+/*
+ * A connection that is new here takes as many numbers as such connections
+ * used, and claims no fewer; the rest of a claim is for the next one.  From
+ * then on sizes follow how fast it draws.
+ */
 void
 hilo_cache_refill(HiloCacheEntry *entry)
 {
 	TimestampTz now;
-	HiloRangeRequest request;
-	HiloClaim	claim;
+	int64		usual;
+	int64		size;
+	int64		count;
+	bool		any_parked;
 
 	hilo_cache_read_row(entry);
 	if (entry->last < entry->high)
 		return;
 
 	now = GetCurrentTimestamp();
-	request.size = hilo_range_size(entry->size, now - entry->claimed_at,
-								   hilo_range_duration * INT64CONST(1000),
-								   hilo_cache_range_size(entry),
-								   hilo_cache_max_range_size(entry));
-	request.exact = false;
-	request.alignment = 1;
-	request.floor = 0;
-	hilo_source_claim(&entry->source, &request, HILO_FOR_BACKEND, &claim);
-	HILO_FAILURE_POINT("claimed");
+	any_parked = hilo_parking_look(entry->name, &usual);
+	size = hilo_range_size(entry->size > 0 ? entry->size : usual,
+						   entry->size > 0 ? now - entry->claimed_at :
+						   hilo_range_duration * INT64CONST(1000),
+						   hilo_range_duration * INT64CONST(1000),
+						   hilo_cache_range_size(entry),
+						   hilo_cache_max_range_size(entry));
+	count = entry->size > 0 || usual == 0 ? size : Min(usual, size);
 
-	entry->claim = claim;
-	entry->size = claim.range.high - claim.range.low + 1;
+	if (!any_parked || !take_parked(entry, count))
+		size = claim_and_park(entry, size, count);
+	else if (entry->high - entry->last < count)
+		return;					/* how long that lasts says nothing */
+
+	entry->size = size;
 	entry->claimed_at = now;
-	entry->skipped = 0;
-	use_range(entry, claim.range.low - 1);
 }

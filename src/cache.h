@@ -76,10 +76,13 @@ typedef struct HiloCacheEntry
 	HiloSource	source;			/* where its numbers come from */
 
 	HiloClaim	claim;			/* where last .. high come from */
+	int			synchronous;	/* synchronous_commit when that was claimed */
 	bool		stale;			/* high is in claim.range only, until it is
 								 * known that the claim still holds */
 	int64		size;			/* of the last range; 0: none, or given back */
 	TimestampTz claimed_at;
+	int64		below;			/* what last was at the start of the range */
+	int64		drawn;			/* numbers drawn before, by this connection */
 	dlist_node	node;			/* in the list of ranges in use, if high > 0 */
 } HiloCacheEntry;
 
@@ -92,8 +95,9 @@ extern HiloCacheEntry *hilo_cache_find(HiloName name);
 extern HiloCacheEntry *hilo_cache_entry(HiloName name);
 
 /*
- * Claim a new range for an entry that has no number left, or find that the one
- * it has is good in spite of being stale.  Then last < high.
+ * Get a new range for an entry that has no number left, one that is parked or
+ * a claim; or find that the one it has is good in spite of being stale.  Then
+ * last < high.
  */
 extern void hilo_cache_refill(HiloCacheEntry *entry);
 
@@ -160,8 +164,9 @@ extern int64 hilo_cache_max_range_size(const HiloCacheEntry *entry);
 extern const char *hilo_cache_node_tag(const HiloCacheEntry *entry, int *len);
 
 /*
- * Give the unused numbers of an entry back, and forget its range.  Returns how
- * many numbers went back.
+ * Give the unused numbers of an entry back, into the row or, as hilo.release_to
+ * says, the parking place, and forget its range.  Returns how many of them
+ * others will get.
  */
 extern int64 hilo_cache_release(HiloCacheEntry *entry);
 

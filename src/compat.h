@@ -43,6 +43,28 @@
 #define MarkGUCPrefixReserved(prefix)	EmitWarningsOnPlaceholders(prefix)
 #endif
 
+#if PG_VERSION_NUM < 150000
+typedef void (*shmem_request_hook_type) (void);
+#endif
+
+/*
+ * Have request(), which asks for shared memory, called at the start of the
+ * server.  Returns what it has to call first, or NULL.
+ */
+static inline shmem_request_hook_type
+hilo_set_shmem_request_hook(shmem_request_hook_type request)
+{
+#if PG_VERSION_NUM >= 150000
+	shmem_request_hook_type next = shmem_request_hook;
+
+	shmem_request_hook = request;
+	return next;
+#else
+	request();
+	return NULL;
+#endif
+}
+
 /* Was the storage of rel made anew in the current transaction? */
 static inline bool
 hilo_storage_is_new(Relation rel)

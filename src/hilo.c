@@ -10,6 +10,7 @@
 #include "fmgr.h"
 
 #include "cache.h"
+#include "parking.h"
 #include "settings.h"
 #include "worker_guard.h"
 
@@ -23,4 +24,5 @@ _PG_init(void)
 	hilo_settings_init();
 	hilo_cache_init();
 	hilo_worker_guard_init();
+	hilo_parking_init();
 }

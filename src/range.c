@@ -32,6 +32,18 @@ hilo_range_size(int64 last_size, int64 age_us, int64 duration_us,
 	return Min(Max(size, min_size), max_size);
 }
 
+int64
+hilo_range_usual(int64 usual, int64 drawn)
+{
+	if (usual == 0)
+		return drawn;
+	if (drawn == 0)
+		return usual;
+	if (drawn > usual)
+		return drawn - usual > usual ? usual * 2 : drawn;
+	return Max(usual / 2, drawn);
+}
+
 bool
 hilo_range_cut(const HiloRangeRequest *request, int64 max, int64 limit,
 			   HiloRange *range)

@@ -39,6 +39,16 @@ extern int64 hilo_range_size(int64 last_size, int64 age_us, int64 duration_us,
 							 int64 min_size, int64 max_size);
 
 /*
+ * Number of ids that a connection usually draws, from what that was (0: not
+ * known) and what one connection has drawn.
+ *
+ * It follows by a factor of 2 at most, as sizes do.  What connections draw lies
+ * orders of magnitude apart: so it stays near what most of them draw, and the
+ * one among them that loads a million does not make the next ones claim as many.
+ */
+extern int64 hilo_range_usual(int64 usual, int64 drawn);
+
+/*
  * Cut the range that answers request out of the numbers above max.
  *
  * limit is the highest number there may be.  A request that is not exact gets

@@ -27,10 +27,21 @@ int			hilo_lease_retry;
 int			hilo_lease_timeout;
 bool		hilo_hub_auto_resume;
 bool		hilo_allow_worker_draws;
+int			hilo_parked_ranges;
+int			hilo_release_to;
 
 uint32		hilo_settings_generation = 1;
 char		hilo_id_suffix[1 + HILO_MAX_TAG_LEN];
 int			hilo_id_suffix_len;
+
+static const struct config_enum_entry release_to_values[] = {
+	{"row", HILO_RELEASE_TO_ROW, false},
+	{"parking", HILO_RELEASE_TO_PARKING, false},
+	{NULL, 0, false}
+};
+
+/* Was the library loaded when the server was started? */
+static bool is_preloaded;
 
 static bool
 check_node_tag(char **newval, void **extra, GucSource source)
@@ -89,9 +100,22 @@ assign_part_of_id(const char *newval, void *extra)
 	hilo_settings_generation++;
 }
 
+/* Without memory asked for at the start, there is no room. */
+static const char *
+show_parked_ranges(void)
+{
+	static char buffer[12];
+
+	snprintf(buffer, sizeof(buffer), "%d",
+			 is_preloaded ? hilo_parked_ranges : 0);
+	return buffer;
+}
+
 void
 hilo_settings_init(void)
 {
+	is_preloaded = process_shared_preload_libraries_in_progress;
+
 	DefineCustomStringVariable("hilo.node_tag",
 							   "Name of this server, put behind the numbers of ids.",
 							   "Letters, digits and underscores; empty for none.",
@@ -176,6 +200,18 @@ hilo_settings_init(void)
 							 "May a worker of a Citus cluster draw numbers that other nodes may draw, too?",
 							 "If not, it draws only what a node tag of its own makes unique.",
 							 &hilo_allow_worker_draws, false, PGC_SUSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomIntVariable("hilo.parked_ranges",
+							"How many unused ranges connections can leave behind for the next one.",
+							"Takes about 500 bytes of shared memory each, and the library in shared_preload_libraries.",
+							&hilo_parked_ranges, 1024, 0, 1000000,
+							is_preloaded ? PGC_POSTMASTER : PGC_SIGHUP, 0,
+							NULL, NULL, show_parked_ranges);
+	DefineCustomEnumVariable("hilo.release_to",
+							 "Where hilo_release() puts unused numbers.",
+							 "Into the row if they are of its newest claim, or where the next connection takes them from.",
+							 &hilo_release_to, HILO_RELEASE_TO_ROW,
+							 release_to_values, PGC_USERSET, 0,
 							 NULL, NULL, NULL);
 
 	MarkGUCPrefixReserved("hilo");

@@ -33,6 +33,17 @@ extern int	hilo_lease_retry;	/* milliseconds */
 extern int	hilo_lease_timeout; /* milliseconds */
 extern bool hilo_hub_auto_resume;
 
+/* Parked tails. */
+extern int	hilo_parked_ranges; /* as set; hilo_parking_room() tells */
+extern int	hilo_release_to;
+
+/* The values of hilo.release_to. */
+typedef enum HiloReleaseTo
+{
+	HILO_RELEASE_TO_ROW,
+	HILO_RELEASE_TO_PARKING
+} HiloReleaseTo;
+
 /*
  * Changes whenever a setting changes that the bytes of an id depend on, so
  * that who keeps such bytes knows when to make them anew.

@@ -48,26 +48,29 @@ hilo_source_claim(HiloSource *source, const HiloRangeRequest *request,
 	}
 }
 
-bool
-hilo_source_read(HiloSource *source, HiloCounterRow *row, bool for_draw)
+void
+hilo_source_read(HiloSource *source, bool for_draw, HiloSourceState *state)
 {
-	bool		exists = hilo_counter_read(&source->rows.counter, row, for_draw);
-
-	source->leased = exists && row->leased;
-	source->undrawn = !exists || row->claims == 0;
-	return exists;
+	memset(state, 0, sizeof(*state));
+	state->source = source;
+	state->exists = hilo_counter_read(&source->rows.counter, &state->row,
+									  for_draw);
+	source->leased = state->exists && state->row.leased;
+	source->undrawn = !state->exists || state->row.claims == 0;
+	if (source->leased)
+		state->has_leases = hilo_counter_read(&source->rows.lease,
+											  &state->lease, for_draw);
 }
 
 bool
-hilo_source_holds(HiloSource *source, const HiloCounterRow *row,
-				  const HiloClaim *claim)
+hilo_source_holds(const HiloSourceState *state, const HiloClaim *claim)
 {
-	HiloCounterRow lease;
-
-	if (claim->which == HILO_TABLE_COLLECTIONS)
-		return hilo_counter_holds(&source->rows.counter, row, claim);
-	return hilo_counter_read(&source->rows.lease, &lease, true) &&
-		hilo_counter_holds(&source->rows.lease, &lease, claim);
+	if (claim->which == HILO_TABLE_LEASES)
+		return state->has_leases &&
+			hilo_counter_holds(&state->source->rows.lease, &state->lease,
+							   claim);
+	return state->exists &&
+		hilo_counter_holds(&state->source->rows.counter, &state->row, claim);
 }
 
 /* The row that a claim was cut from. */

@@ -29,15 +29,25 @@ extern void hilo_source_claim(HiloSource *source,
 							  const HiloRangeRequest *request,
 							  HiloClaimant claimant, HiloClaim *claim);
 
-/*
- * The row of the counter, which tells where its numbers come from, as hilo_counter_read()
- * gives it.
- */
-extern bool hilo_source_read(HiloSource *source, HiloCounterRow *row,
-							 bool for_draw);
+/* What the rows of a collection say. */
+typedef struct HiloSourceState
+{
+	bool		exists;			/* if not, row is all 0 */
+	HiloCounterRow row;
+	bool		has_leases;
+	HiloCounterRow lease;
+	const HiloSource *source;
+} HiloSourceState;
 
-/* May the rest of a claim still be used, if the row read just now is this? */
-extern bool hilo_source_holds(HiloSource *source, const HiloCounterRow *row,
+/* Read the rows, as hilo_counter_read() does. */
+extern void hilo_source_read(HiloSource *source, bool for_draw,
+							 HiloSourceState *state);
+
+/*
+ * May the rest of a claim still be used, as far as the rows read just now say?
+ * Raises no error, and takes no lock.
+ */
+extern bool hilo_source_holds(const HiloSourceState *state,
 							  const HiloClaim *claim);
 
 extern bool hilo_source_give_back(HiloSource *source, const HiloClaim *claim,
