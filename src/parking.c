@@ -51,7 +51,14 @@ typedef struct ParkedTail
 	ParkedCollection *collection;
 	HiloTail	tail;
 	TimestampTz parked_at;
+	TimestampTz used_at;		/* since then left alone */
 } ParkedTail;
+
+/*
+ * A tail that nobody has taken of for so long makes room when there is none: it
+ * may be of a database or an extension that is gone, where nobody will.
+ */
+#define ABANDONED_AFTER_MS	(10 * 60 * 1000)
 
 /* In shared memory, followed by the collections and the tails. */
 typedef struct Parking
@@ -167,8 +174,30 @@ remove_tail(ParkedTail *parked)
 static void
 touch_tail(ParkedTail *parked)
 {
+	parked->used_at = GetCurrentTimestamp();
 	dlist_delete(&parked->age_node);
 	dlist_push_tail(&parking->tails_by_age, &parked->age_node);
+}
+
+/*
+ * Put what was cut out of one claim together again, if two neighbours in the
+ * list are that.
+ */
+static void
+merge_tails(dlist_node *lower, dlist_node *upper)
+{
+	HiloTail   *below = &dlist_container(ParkedTail, node, lower)->tail;
+	HiloTail   *above = &dlist_container(ParkedTail, node, upper)->tail;
+
+	if (below->claim.range.high == above->claim.range.low - 1 &&
+		below->claim.table == above->claim.table &&
+		below->claim.incarnation == above->claim.incarnation &&
+		below->claim.changes == above->claim.changes &&
+		below->synchronous == above->synchronous)
+	{
+		above->claim.range.low = below->claim.range.low;
+		remove_tail(dlist_container(ParkedTail, node, lower));
+	}
 }
 
 /* There must be a free one. */
@@ -186,7 +215,7 @@ add_tail(ParkedCollection *collection, const HiloTail *tail,
 
 	parked->collection = collection;
 	parked->tail = *tail;
-	parked->parked_at = parked_at;
+	parked->parked_at = parked->used_at = parked_at;
 
 	dlist_foreach(iter, &collection->tails)
 	{
@@ -198,6 +227,12 @@ add_tail(ParkedCollection *collection, const HiloTail *tail,
 	}
 	dlist_insert_after(before, &parked->node);
 	dlist_push_tail(&parking->tails_by_age, &parked->age_node);
+
+	if (dlist_has_next(&collection->tails, &parked->node))
+		merge_tails(&parked->node,
+					dlist_next_node(&collection->tails, &parked->node));
+	if (before != &collection->tails.head)
+		merge_tails(before, dlist_next_node(&collection->tails, before));
 }
 
 static int
@@ -211,12 +246,24 @@ tail_count(void)
 	return count;
 }
 
-static void
-make_room_for_one(void)
+/*
+ * Is there a free tail?  If not, the one left alone for longest makes room: if
+ * it was abandoned, or else with force.
+ */
+static bool
+make_room_for_one(TimestampTz now, bool force)
 {
-	if (dlist_is_empty(&parking->free_tails))
-		remove_tail(dlist_container(ParkedTail, age_node,
-									dlist_head_node(&parking->tails_by_age)));
+	ParkedTail *oldest;
+
+	if (!dlist_is_empty(&parking->free_tails))
+		return true;
+	oldest = dlist_container(ParkedTail, age_node,
+							 dlist_head_node(&parking->tails_by_age));
+	if (!force && !TimestampDifferenceExceeds(oldest->used_at, now,
+											  ABANDONED_AFTER_MS))
+		return false;
+	remove_tail(oldest);
+	return true;
 }
 
 /*
@@ -264,9 +311,7 @@ hilo_parking_park(HiloName name, const HiloTail *tail, int64 used,
 
 	now = GetCurrentTimestamp();
 	LWLockAcquire(parking->lock, LW_EXCLUSIVE);
-	if (make_room && !is_empty)
-		make_room_for_one();
-	has_room = is_empty || !dlist_is_empty(&parking->free_tails);
+	has_room = is_empty || make_room_for_one(now, make_room);
 	collection = has_room ? find_or_make_collection(MyDatabaseId, name) : NULL;
 	if (collection != NULL)
 	{
@@ -519,7 +564,7 @@ load_tails(void)
 		HiloName	name = {it->name, it->name_len};
 		ParkedCollection *collection;
 
-		make_room_for_one();
+		(void) make_room_for_one(0, true);
 		collection = find_or_make_collection(it->database, name);
 		collection->usual = it->usual;
 		add_tail(collection, &it->tail, it->parked_at);

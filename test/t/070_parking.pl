@@ -10,10 +10,10 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('parking');
-$node->init;
+$node->init(allows_streaming => 1);
 $node->append_conf('postgresql.conf', <<'CONF');
 shared_preload_libraries = 'hilo'
-hilo.parked_ranges = 8
+hilo.parked_ranges = 64
 autovacuum = off
 CONF
 $node->start;
@@ -21,14 +21,29 @@ $node->safe_psql('postgres', 'CREATE EXTENSION hilo');
 
 # Stays, and draws nothing.
 my $observer = HiloCrash::Session->new($node);
+my $connections = 1;
 
-# Wait until all other connections have left: then they have parked.
-sub alone
+# Wait until the connections that have ended have left: then they have parked.
+sub settle
 {
 	wait_until('the connections have left', sub {
 		$observer->query(q{SELECT count(*) FROM pg_stat_activity
-			WHERE backend_type = 'client backend'}) == 1;
+			WHERE backend_type = 'client backend'}) == $connections;
 	});
+	return;
+}
+
+sub enter
+{
+	$connections++;
+	return HiloCrash::Session->new($node, @_);
+}
+
+sub leave
+{
+	$_->finish for @_;
+	$connections -= @_;
+	settle();
 	return;
 }
 
@@ -37,8 +52,19 @@ sub once
 {
 	my ($sql, $database) = @_;
 	my $result = $node->safe_psql($database // 'postgres', $sql);
-	alone();
+	settle();
 	return $result;
+}
+
+# Stop the server at once, and start it with other settings: nothing is parked.
+sub begin_again
+{
+	$observer->finish;
+	$node->stop('immediate');
+	$node->append_conf('postgresql.conf', $_[0]);
+	$node->start;
+	$observer = HiloCrash::Session->new($node);
+	return;
 }
 
 sub parked
@@ -50,7 +76,7 @@ sub parked
 
 sub max_of { return $observer->query("SELECT max FROM hilo WHERE collection = '$_[0]'"); }
 
-is($observer->query('SHOW hilo.parked_ranges'), 8, 'there is room');
+is($observer->query('SHOW hilo.parked_ranges'), 64, 'there is room');
 
 # One claim for as many connections as it has numbers, each of which takes what it uses.
 is(once(q{SELECT hilo_nextval('a')}), 1, 'the first connection');
@@ -64,12 +90,11 @@ is(once(q{SELECT hilo_nextval('a')}), 33, 'the next claim');
 is(parked('a'), '34..64', 'is shared from the start');
 
 # Also what is not of the newest claim; the lowest first.
-my @held = map { HiloCrash::Session->new($node) } 1 .. 3;
+my @held = map { enter() } 1 .. 3;
 is($held[0]->query(q{SELECT hilo_nextval('b')}), 1, 'three connections at once');
 is($held[1]->query(q{SELECT hilo_nextval('b')}), 33, 'have each a range');
 is($held[2]->query(q{SELECT hilo_nextval('b')}), 65, 'of their own');
-$_->finish for @held;
-alone();
+leave(@held);
 is(parked('b'), '2..32 34..64 66..96', 'and leave them all');
 is(once(q{SELECT hilo_nextval('b')}), 2, 'the lowest number comes first');
 is(once(q{SELECT array_agg(hilo_nextval('b')) FROM generate_series(1, 64)}),
@@ -83,14 +108,13 @@ cmp_ok($observer->query(q{SELECT claims FROM hilo WHERE collection = 'b'}), '<='
 # What connections use is what the next one takes, and claims.
 once(q{SELECT hilo_nextval('c') FROM generate_series(1, 500)}) for 1 .. 3;
 once(q{SELECT hilo_drop('c')});
-my $big = HiloCrash::Session->new($node);
+my $big = enter();
 $big->query(q{SELECT hilo_nextval('c')});
 is(max_of('c'), 500, 'the claim of a connection is as large as what those before have used');
-$big->finish;
+leave($big);
 
 # The end of the session is not needed.
-alone();
-my $pooled = HiloCrash::Session->new($node);
+my $pooled = enter();
 $pooled->query(q{SELECT hilo_nextval('d')});
 is($pooled->query(q{SELECT hilo_release('d')}), 31, 'given back');
 is(max_of('d') . parked('d'), '1', 'into the row');
@@ -102,9 +126,8 @@ is($pooled->query(q{SELECT hilo_nextval('d'), hilo_currval('d')}), '5|5', 'or th
 # What cannot go back into the row is not lost.
 $pooled->query(q{RESET hilo.release_to; SELECT hilo_nextval('e')});
 once(q{SELECT hilo_reserve('e', 10)});
-is($pooled->query('SELECT hilo_release()') . ' ' . parked('e'), '31 2..32', 'not the newest claim');
-$pooled->finish;
-alone();
+is($pooled->query(q{SELECT hilo_release('e')}) . ' ' . parked('e'), '31 2..32', 'not the newest claim');
+leave($pooled);
 
 # Whatever starts a new count ends what was parked; nothing stale is drawn or shown.
 my %void = (
@@ -125,14 +148,13 @@ for my $what (sort keys %void)
 }
 
 # A session that goes on drawing in its open transaction, as with a range of its own.
-my $open = HiloCrash::Session->new($node);
+my $open = enter();
 once(q{SELECT hilo_nextval('f')});
 $open->query(q{BEGIN; SELECT hilo_currval('f')});
 $open->query(q{ROLLBACK; BEGIN; SELECT 1});
 once(q{SELECT hilo_seed('f', 1000, true)});
 is($open->query(q{SELECT hilo_nextval('f')}), 1001, 'a tail is not taken on the word of an old look at the row');
-$open->finish;
-alone();
+leave($open);
 
 # Options leave it alone.
 once(q{SELECT hilo_nextval('g')});
@@ -162,7 +184,7 @@ $node->safe_psql('one', 'CREATE EXTENSION hilo');
 once(q{SELECT hilo_nextval('x')}, 'one');
 is($node->safe_psql('one', q{SELECT low || '..' || high FROM hilo_parked}), '2..32', 'parked in another database');
 is(parked('x'), '4..32', 'is of that database');
-alone();
+settle();
 $node->safe_psql('postgres', 'CREATE DATABASE two TEMPLATE one');
 is(once(q{SELECT hilo_nextval('x')}, 'two'), 33, 'nothing is parked in a copy');
 is(once(q{SELECT hilo_nextval('x')}, 'one'), 2, 'but in the original');
@@ -172,19 +194,18 @@ is(once(q{SELECT hilo_nextval('x')}, 'one'), 65, 'nothing of a database dropped 
 
 # Bounded memory: nine tails do not fit into eight.
 once(q{DROP EXTENSION hilo; CREATE EXTENSION hilo});
+begin_again('hilo.parked_ranges = 8');
 once(q{SELECT hilo_nextval('full' || i) FROM generate_series(1, 8) i});
 is($observer->query('SELECT count(*) FROM hilo_parked'), 8, 'all room is used');
-my $ninth = HiloCrash::Session->new($node);
+my $ninth = enter();
 $ninth->query(q{SELECT hilo_nextval('full9')});
-$ninth->finish;
-alone();
+leave($ninth);
 is($observer->query(q{SELECT count(*) FROM hilo_parked}) . ' ' . max_of('full9'), '8 1',
 	'the ninth tail has gone back into the row');
-$ninth = HiloCrash::Session->new($node);
+$ninth = enter();
 $ninth->query(q{SELECT hilo_nextval('full9')});
 once(q{SELECT hilo_reserve('full9', 10)});
-$ninth->finish;
-alone();
+leave($ninth);
 is(parked('full9'), '3..33', 'if it cannot, it is parked all the same');
 is($observer->query(q{SELECT count(*) FROM hilo_parked}), 8, 'in the place of one');
 
@@ -199,11 +220,9 @@ once("SELECT hilo_nextval('${long}a')");
 is(once("SELECT hilo_nextval('${long}b')"), 1, 'a name of 255 bytes is another one');
 
 # A server that has standbys to wait for: what was claimed without waiting is not for those who wait.
-$node->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'\nsynchronous_commit = local");
-$node->reload;
-wait_until('the standby is asked for', sub { $observer->query('SHOW synchronous_standby_names') eq 'nobody' });
+begin_again("synchronous_standby_names = 'nobody'\nsynchronous_commit = local");
 once(q{SELECT hilo_nextval('local')});
-my $waiting = HiloCrash::Session->new($node, 'synchronous_commit=on');
+my $waiting = enter('synchronous_commit=on');
 $waiting->start(q{SELECT hilo_nextval('local')});
 wait_until('it waits', sub {
 	$observer->query('SELECT wait_event FROM pg_stat_activity WHERE pid = ' . $waiting->pid) eq 'SyncRep';
@@ -212,6 +231,6 @@ is(parked('local'), '2..32', 'who waits for standbys takes nothing that was clai
 $observer->query('SELECT pg_cancel_backend(' . $waiting->pid . ')');
 $waiting->result;
 is(once(q{SELECT hilo_nextval('local')}), 2, 'who does not, does');
-$waiting->finish;
+leave($waiting);
 
 done_testing();
