@@ -32,7 +32,7 @@ extern void hilo_source_claim(HiloSource *source,
 /* What the rows of a collection say. */
 typedef struct HiloSourceState
 {
-	bool		exists;			/* if not, row is all 0 */
+	bool		exists;			/* if not, row is a dropped one, or 0 */
 	HiloCounterRow row;
 	bool		has_leases;
 	HiloCounterRow lease;
