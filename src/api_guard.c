@@ -25,6 +25,7 @@
 #include "binding_row.h"
 #include "catalog.h"
 #include "counter.h"
+#include "lease.h"
 
 PG_FUNCTION_INFO_V1(hilo_guard_rows);
 PG_FUNCTION_INFO_V1(hilo_guard_bindings);
@@ -130,6 +131,9 @@ hilo_guard_rows(PG_FUNCTION_ARGS)
 	memcpy(&other, GETSTRUCT(trigdata->tg_trigtuple), HILO_COUNTER_ROW_SIZE);
 	check_counter_row(&other);
 
+	/* A hub was restored, which may have given more leases than it shows. */
+	if (other.lease_timeline != 0)
+		hilo_lease_set_hub_timeline(HILO_NOT_RESUMED);
 	hilo_counter_init(&counter, which, name);
 	hilo_counter_merge(&counter, &other);
 	return PointerGetDatum(NULL);

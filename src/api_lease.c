@@ -224,7 +224,7 @@ hilo_hub_resume_all(PG_FUNCTION_ARGS)
 			count++;
 		}
 	}
-	hilo_lease_set_hub_timeline();
+	hilo_lease_set_hub_timeline(hilo_timeline());
 	PG_RETURN_INT64(count);
 }
 

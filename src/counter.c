@@ -589,6 +589,15 @@ hilo_counter_merge(HiloCounter *counter, const HiloCounterRow *other)
 	{
 		row->max = Max(row->max, other->max);
 		row->may_be_bound |= other->may_be_bound;
+
+		/* What a hub may give to others is not to be counted on from here. */
+		if (other->leased && !row->leased)
+		{
+			row->leased = true;
+			row->hub = other->hub;
+			row->hub_role = other->hub_role;
+			row->lease_size = other->lease_size;
+		}
 	}
 	if (other->lease_timeline != 0)
 		row->lease_timeline = HILO_NOT_RESUMED;
@@ -629,8 +638,9 @@ hilo_counter_lease(HiloCounter *counter, int64 size, int64 floor,
 
 	leased_on = row->lease_timeline != 0 ? row->lease_timeline :
 		default_timeline;
-	if ((leased_on == HILO_NOT_RESUMED || leased_on < timeline) &&
-		!hilo_hub_auto_resume)
+	/* What the setting promises holds for promotions, not for dumps. */
+	if (leased_on == HILO_NOT_RESUMED ||
+		(leased_on != timeline && !hilo_hub_auto_resume))
 	{
 		let_go(&change);
 		ereport(ERROR,
@@ -701,9 +711,10 @@ hilo_counter_unset_hub(HiloCounter *counter)
 }
 
 void
-hilo_counter_note_leased(HiloCounter *counter, HiloRange range)
+hilo_counter_note_leased(HiloCounter *counter, HiloRange range, bool flush)
 {
 	HiloRowChange change;
+	XLogRecPtr	lsn;
 
 	if (!hilo_row_find_for_change(&change, counter, false))
 		return;
@@ -711,7 +722,9 @@ hilo_counter_note_leased(HiloCounter *counter, HiloRange range)
 	{
 		hilo_note_claim(&change.row, &range, 0, 1);
 		hilo_end_claims(&change.row);
-		(void) hilo_row_finish(&change);
+		lsn = hilo_row_finish(&change);
+		if (flush)
+			hilo_row_flush_for_statement(lsn);
 	}
 	else
 		hilo_row_abandon(&change);

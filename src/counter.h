@@ -192,9 +192,10 @@ extern void hilo_counter_unset_hub(HiloCounter *counter);
 
 /*
  * Note that the numbers of range were got from the hub, so that they are known
- * to be used here.  Not flushed.
+ * to be used here.  With flush, as a statement's own numbers are.
  */
-extern void hilo_counter_note_leased(HiloCounter *counter, HiloRange range);
+extern void hilo_counter_note_leased(HiloCounter *counter, HiloRange range,
+									 bool flush);
 
 /* Forget the counter.  Returns false when there was none. */
 extern bool hilo_counter_drop(HiloCounter *counter);

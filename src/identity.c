@@ -45,7 +45,7 @@ next_on_hub(HiloCounter *counter, int64 floor)
 										Max(floor, row.max));
 	number.high = number.low;
 	HILO_FAILURE_POINT("identity got");
-	hilo_counter_note_leased(counter, number);
+	hilo_counter_note_leased(counter, number, true);
 	return number.low;
 }
 

@@ -248,12 +248,12 @@ hilo_lease_note_failure(HiloCounter *counter, int code, const char *message)
 static void
 raise_next(HiloLease *lease, int64 number)
 {
-	if (lease->next_high != 0 && number >= lease->next_low)
-	{
+	if (lease->next_high == 0 || number < lease->next_low)
+		return;
+	if (number < lease->next_high)
 		lease->next_low = number + 1;
-		if (number >= lease->next_high)
-			lease->next_low = lease->next_high = 0;
-	}
+	else
+		lease->next_low = lease->next_high = 0;
 }
 
 void
@@ -302,13 +302,13 @@ hilo_lease_hub_timeline(void)
 }
 
 void
-hilo_lease_set_hub_timeline(void)
+hilo_lease_set_hub_timeline(int64 timeline)
 {
 	HiloCounter counter;
 	HiloRowChange change;
 
 	hilo_counter_init(&counter, HILO_TABLE_LEASES, hub_name);
 	find_or_create(&change, &counter);
-	change.row.lease_timeline = hilo_timeline();
+	change.row.lease_timeline = timeline;
 	hilo_row_flush(hilo_row_finish(&change));
 }

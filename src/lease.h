@@ -78,9 +78,10 @@ extern void hilo_lease_skip(HiloCounter *lease, int64 number);
 
 /*
  * The timeline on which this database could become a hub: where its extension
- * was created, or hilo_hub_resume() was called last.
+ * was created, or hilo_hub_resume() was called last; HILO_NOT_RESUMED if counters of
+ * a hub were restored into it since.
  */
 extern int64 hilo_lease_hub_timeline(void);
-extern void hilo_lease_set_hub_timeline(void);
+extern void hilo_lease_set_hub_timeline(int64 timeline);
 
 #endif							/* HILO_LEASE_H */

@@ -178,7 +178,7 @@ static void
 add_lease(HiloLeased *leased, HiloRange range)
 {
 	HILO_FAILURE_POINT("lease got");
-	hilo_counter_note_leased(&leased->counter, range);
+	hilo_counter_note_leased(&leased->counter, range, false);
 	HILO_FAILURE_POINT("lease noted");
 	hilo_lease_add(&leased->lease, range);
 	HILO_FAILURE_POINT("lease added");
