@@ -55,12 +55,18 @@ lock_fetch(HiloName name, bool wait)
 		LOCKACQUIRE_NOT_AVAIL;
 }
 
-static void
-unlock_fetch(HiloName name)
+void
+hilo_lease_lock_fetch(HiloName collection)
+{
+	(void) lock_fetch(collection, true);
+}
+
+void
+hilo_lease_unlock_fetch(HiloName collection)
 {
 	LOCKTAG		tag;
 
-	set_lock_tag(&tag, name);
+	set_lock_tag(&tag, collection);
 	LockRelease(&tag, ExclusiveLock, false);
 }
 
@@ -116,9 +122,9 @@ hub_of(const HiloCounterRow *row)
 }
 
 /*
- * Ask the hub.  Returns NULL, or the error that the attempt ended in, in the
- * caller's memory context; a cancel goes on up.  A subtransaction
- * cleans up what the error leaves behind.
+ * Ask the hub.  Returns NULL, or the error that the attempt ended in, which may be
+ * a cancel, in the caller's memory context.  A subtransaction cleans up what the
+ * error leaves behind.
  */
 static ErrorData *
 ask_hub(const HiloHub *hub, HiloName name, int64 size, int64 floor,
@@ -145,9 +151,6 @@ ask_hub(const HiloHub *hub, HiloName name, int64 size, int64 floor,
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);
 	CurrentResourceOwner = owner;
-
-	if (error != NULL && error->sqlerrcode == ERRCODE_QUERY_CANCELED)
-		ReThrowError(error);
 	return error;
 }
 
@@ -185,36 +188,65 @@ add_lease(HiloLeased *leased, HiloRange range)
 }
 
 /*
- * Ask for a lease with so many numbers, all above floor, and add it.  The fetch
- * is locked.  Returns the error that the hub gave; it is remembered.
+ * Ask for a lease with so many numbers, all above floor, and add what is got of
+ * it.  The fetch is locked.  Returns the error that the hub gave; it is
+ * remembered.
  */
 static ErrorData *
 fetch(HiloLeased *leased, const HiloCounterRow *row,
-	  const HiloLeaseState *state, int64 least, int64 floor)
+	  const HiloLeaseState *state, int64 least, int64 floor,
+	  HiloRange *range)
 {
-	HiloName	name = leased->counter.name;
 	HiloHub		hub = hub_of(row);
-	HiloRange	range;
-	ErrorData  *error;
+	ErrorData  *error = ask_hub(&hub, leased->counter.name,
+								lease_size(row, state, least), floor, range);
 
-	floor = Max(floor, highest_known(row, state));
-	if (floor >= row->max_value)
-		report_limit(name, row->max_value);
-
-	error = ask_hub(&hub, name, lease_size(row, state, least), floor, &range);
 	if (error != NULL)
 	{
+		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED)
+			ReThrowError(error);
 		hilo_lease_note_failure(&leased->lease, error->sqlerrcode,
 								error->message);
 		return error;
 	}
-	if (range.low > row->max_value)
-		report_limit(name, row->max_value);
-	range.high = Min(range.high, row->max_value);
-	add_lease(leased, range);
-	if (range.high - range.low + 1 < least)
-		report_limit(name, row->max_value);
+
+	range->high = Min(range->high, row->max_value);
+	if (range->low <= row->max_value)
+		add_lease(leased, *range);
+	else
+	{
+		/* It is past all that can be used: no need to ask it again. */
+		range->low = range->high;
+		hilo_counter_note_leased(&leased->counter, *range, false);
+	}
 	return NULL;
+}
+
+/*
+ * Raise an error if less was got than a claim needs.  The hub is not asked for
+ * more at once, as it would give another lease away.
+ */
+static void
+check_size(HiloLeased *leased, const HiloCounterRow *row,
+		   const HiloRange *range, int64 least)
+{
+	HiloName	name = leased->counter.name;
+	HiloHub		hub = hub_of(row);
+	int64		size = range->high - range->low + 1;
+	char	   *message;
+
+	if (size >= least)
+		return;
+	if (range->high == row->max_value)
+		report_limit(name, row->max_value);
+
+	message = psprintf("it was asked for " INT64_FORMAT " numbers in a row, and has given " INT64_FORMAT,
+					   least, size);
+	hilo_lease_note_failure(&leased->lease,
+							ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED,
+							message);
+	report_failure(name, &hub, ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED,
+				   GetCurrentTimestamp(), message, NULL);
 }
 
 bool
@@ -225,7 +257,9 @@ hilo_lease_fetch(HiloLeased *leased, const HiloRangeRequest *request)
 	HiloLeaseState before;
 	HiloLeaseState state;
 	HiloHub		hub;
+	HiloRange	range;
 	int64		least = request->exact ? request->size : 1;
+	int64		floor;
 	ErrorData  *error;
 
 	/* Wherever a lease starts, a multiple of that is not far. */
@@ -244,13 +278,13 @@ hilo_lease_fetch(HiloLeased *leased, const HiloRangeRequest *request)
 
 	if (!hilo_counter_read(&leased->counter, &row, true) || !row.leased)
 	{
-		unlock_fetch(name);
+		hilo_lease_unlock_fetch(name);
 		return false;
 	}
 	hilo_lease_read(&leased->lease, &state);
 	if (state.leased_at != before.leased_at)
 	{
-		unlock_fetch(name);
+		hilo_lease_unlock_fetch(name);
 		return true;
 	}
 
@@ -261,13 +295,18 @@ hilo_lease_fetch(HiloLeased *leased, const HiloRangeRequest *request)
 		report_failure(name, &hub, state.error_code, state.failing_since,
 					   state.error, NULL);
 
-	error = fetch(leased, &row, &state, least, request->floor);
+	floor = Max(request->floor, highest_known(&row, &state));
+	if (floor >= row.max_value)
+		report_limit(name, row.max_value);
+
+	error = fetch(leased, &row, &state, least, floor, &range);
 	if (error != NULL)
 		report_failure(name, &hub, error->sqlerrcode,
 					   state.failing_since != DT_NOBEGIN ?
 					   state.failing_since : GetCurrentTimestamp(),
 					   error->message, error->hint);
-	unlock_fetch(name);
+	check_size(leased, &row, &range, least);
+	hilo_lease_unlock_fetch(name);
 	return true;
 }
 
@@ -281,6 +320,7 @@ fetch_if_low(HiloLeased *leased)
 	HiloName	name = leased->counter.name;
 	HiloCounterRow row;
 	HiloLeaseState state;
+	HiloRange	range;
 	ErrorData  *error;
 
 	if (!lock_fetch(name, false))
@@ -292,7 +332,8 @@ fetch_if_low(HiloLeased *leased)
 		NameStr(row.hub)[0] != '\0' &&
 		highest_known(&row, &state) < row.max_value)
 	{
-		error = fetch(leased, &row, &state, 1, 0);
+		error = fetch(leased, &row, &state, 1, highest_known(&row, &state),
+					  &range);
 		if (error != NULL)
 			ereport(LOG,
 					(errcode(error->sqlerrcode),
@@ -300,7 +341,7 @@ fetch_if_low(HiloLeased *leased)
 							name.len, name.data, NameStr(row.hub),
 							error->message)));
 	}
-	unlock_fetch(name);
+	hilo_lease_unlock_fetch(name);
 }
 
 static bool
@@ -338,7 +379,7 @@ hilo_lease_begin(HiloLeased *leased, const HiloHub *hub, int64 size)
 	bool		was_leased;
 	int64		max;
 
-	lock_fetch(name, true);
+	hilo_lease_lock_fetch(name);
 	if (!hilo_counter_read(&leased->counter, &row, true))
 		row.max_value = PG_INT64_MAX;
 	row.lease_size = size;
@@ -349,7 +390,13 @@ hilo_lease_begin(HiloLeased *leased, const HiloHub *hub, int64 size)
 					highest_known(&row, &state), &range);
 	if (error != NULL)
 		ReThrowError(error);
+	if (range.low > row.max_value)
+		report_limit(name, row.max_value);
 	HILO_FAILURE_POINT("first lease got");
+
+	/* Leases of an earlier time may have been counted past. */
+	if (!row.leased)
+		hilo_lease_raise(&leased->lease, PG_INT64_MAX, true);
 
 	max = hilo_counter_set_hub(&leased->counter, NameStr(hub->server),
 							   NameStr(hub->role), size, &was_leased);
@@ -357,21 +404,16 @@ hilo_lease_begin(HiloLeased *leased, const HiloHub *hub, int64 size)
 	{
 		/* What was counted meanwhile is above the lease. */
 		error = ask_hub(hub, name, lease_size(&row, &state, 1), max, &range);
+		if (error != NULL || range.low > row.max_value)
+			hilo_counter_unset_hub(&leased->counter);
 		if (error != NULL)
-		{
-			hilo_counter_unset_hub(&leased->counter);
 			ReThrowError(error);
-		}
-	}
-	if (range.low > row.max_value)
-	{
-		if (!was_leased)
-			hilo_counter_unset_hub(&leased->counter);
-		report_limit(name, row.max_value);
+		if (range.low > row.max_value)
+			report_limit(name, row.max_value);
 	}
 	range.high = Min(range.high, row.max_value);
 	add_lease(leased, range);
-	unlock_fetch(name);
+	hilo_lease_unlock_fetch(name);
 	return range;
 }
 

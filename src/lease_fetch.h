@@ -28,6 +28,13 @@ typedef struct HiloLeased
 extern void hilo_leased_init(HiloLeased *leased, HiloName collection);
 
 /*
+ * See that no lease of a collection is on its way, until the other function, or
+ * the end of the transaction.
+ */
+extern void hilo_lease_lock_fetch(HiloName collection);
+extern void hilo_lease_unlock_fetch(HiloName collection);
+
+/*
  * Get a lease that can answer the request, unless another session just has.
  * Returns false if the collection is not leased.  Raises an error if the hub
  * gives none, or was asked in vain less than hilo.lease_retry ago.

@@ -102,9 +102,15 @@ hilo_source_return(HiloSource *source, int64 last, int64 high, int64 number)
 int64
 hilo_source_seed(HiloSource *source, int64 value, bool force)
 {
-	int64		max = hilo_counter_seed(&source->rows.counter, value, force);
+	HiloName	name = source->rows.counter.name;
+	int64		max;
 
+	if (force)
+		hilo_lease_lock_fetch(name);
+	max = hilo_counter_seed(&source->rows.counter, value, force);
 	hilo_lease_raise(&source->rows.lease, force ? PG_INT64_MAX : value, true);
+	if (force)
+		hilo_lease_unlock_fetch(name);
 	return max;
 }
 
@@ -131,9 +137,13 @@ hilo_source_adopt(HiloSource *source, int64 floor, int64 limit)
 bool
 hilo_source_drop(HiloSource *source)
 {
-	bool		dropped = hilo_counter_drop(&source->rows.counter);
+	HiloName	name = source->rows.counter.name;
+	bool		dropped;
 
+	hilo_lease_lock_fetch(name);
+	dropped = hilo_counter_drop(&source->rows.counter);
 	if (dropped)
 		hilo_lease_raise(&source->rows.lease, PG_INT64_MAX, true);
+	hilo_lease_unlock_fetch(name);
 	return dropped;
 }

@@ -4,7 +4,8 @@
 #   add_hub($member, $hub, ...)    make a server known to a member as its hub
 #   error_of(...), sql_in(...)     run SQL, for its SQLSTATE or result
 #   start_clients, stop_clients    clients that draw until told to stop
-#   repeats(@files)                numbers that were shown twice
+#   repeats(@clients)              numbers that were shown twice
+#   left_behind($node)             what its log says of things that must not be
 #   HiloHub::Proxy                 a proxy between a member and a hub
 package HiloHub;
 
@@ -20,7 +21,8 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw(new_node add_hub error_of message_of start_clients stop_clients shown_by repeats);
+our @EXPORT = qw(new_node add_hub error_of message_of start_clients stop_clients shown_by repeats
+  left_behind);
 
 sub new_node
 {
@@ -153,6 +155,15 @@ sub repeats
 		  if $ranges[$i][0] <= $ranges[ $i - 1 ][1];
 	}
 	return join ', ', splice @twice, 0, 20;
+}
+
+# Lines of a server's log about what no session may do; '' if there are none.
+sub left_behind
+{
+	my ($node) = @_;
+
+	return join '', slurp_file($node->logfile) =~
+	  /^.*(?:PANIC|TRAP|\bleak\b|still referenced|lock .* (?:already|not) held|own a lock).*\n/mg;
 }
 
 # A process of its own that passes on what comes to a port of this machine to
