@@ -65,6 +65,8 @@ some_collection(void)
 		return C_OF_LIFE + 2 * shared->life + rnd(2);
 	if (kind == 4)
 		return C_OWN + me;
+	if (kind == 5 && chance(50))
+		return C_LEASED + rnd(2);
 	return C_PLAIN + rnd(6);
 }
 
@@ -72,7 +74,8 @@ some_collection(void)
 static const char *
 draw_errors(int c)
 {
-	return c == C_LIMITED ? "2200H" : NULL;
+	/* The hub cannot be reached for a while after a session was killed. */
+	return c == C_LIMITED ? "2200H" : is_leased(c) ? "08000 08001 08006" : NULL;
 }
 
 static int
@@ -149,11 +152,14 @@ do_draw_and_fail(void)
 	char		sql[512];
 	int			c = some_collection();
 	int			size = 2 + rnd(20);
+	char		allowed[64];
 
+	snprintf(allowed, sizeof(allowed), "22012 %s",
+			 draw_errors(c) != NULL ? draw_errors(c) : "");
 	snprintf(sql, sizeof(sql),
 			 "SELECT hilo_nextval('%s'), 1 / (g - %d) FROM generate_series(1, %d) g",
 			 collection_name(c), size, size);
-	PQclear(draw(c, true, size, c == C_LIMITED ? "22012 2200H" : "22012", sql));
+	PQclear(draw(c, true, size, allowed, sql));
 }
 
 static void
@@ -232,7 +238,7 @@ do_next_range(void)
 		lost(WHY_CLIENT, range->c, range->count, range->last + 1, range->high);
 		range->high = 0;
 	}
-	if (!in_transaction && chance(5))
+	if (!in_transaction && !is_leased(c) && chance(5))
 	{
 		int64_t		max = stored_max(c);
 

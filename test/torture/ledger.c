@@ -120,10 +120,12 @@ ledger_base(int c, uint32_t number, int64_t base)
 	count_of(c, number)->base = base;
 }
 
+/* Of leased numbers only repetition is looked for. */
 void
 ledger_final(int c, uint32_t number, int64_t max)
 {
-	count_of(c, number)->max = max;
+	if (!is_leased(c))
+		count_of(c, number)->max = max;
 }
 
 /* The highest number that was shown before a time: max was not below it then. */

@@ -26,7 +26,7 @@ drop_invalid_indexes(void)
 	__sync_fetch_and_add(&shared->locks_begun, 1);
 	result = run("55P03 40P01",
 				 "SELECT indexrelid::regclass FROM pg_index WHERE NOT indisvalid AND indrelid IN "
-				 "(SELECT oid FROM pg_class WHERE relname IN ('hilo', 'hilo_identity', 'hilo_binding'))");
+				 "(SELECT oid FROM pg_class WHERE relname IN ('hilo', 'hilo_identity', 'hilo_binding', 'hilo_lease'))");
 
 	for (int i = 0; result != NULL && i < PQntuples(result); i++)
 		PQclear(run("55P03 40P01", "DROP INDEX %s", PQgetvalue(result, i, 0)));
@@ -53,11 +53,12 @@ maintain(void)
 		"REINDEX TABLE CONCURRENTLY %s", "TRUNCATE %s",
 		"ANALYZE %s", "REINDEX TABLE %s", "CLUSTER %s USING %s"
 	};
-	static const char *const tables[] = {"hilo", "hilo_identity", "hilo_binding"};
+	static const char *const tables[] = {"hilo", "hilo_identity", "hilo_binding", "hilo_lease"};
 	static const char *const indexes[] = {
-		"hilo_collection_idx", "hilo_identity_name_idx", "hilo_binding_collection_idx"
+		"hilo_collection_idx", "hilo_identity_name_idx", "hilo_binding_collection_idx",
+		"hilo_lease_collection_idx"
 	};
-	int			table = rnd(3);
+	int			table = rnd(4);
 	int			what = rnd(MAINTENANCE);
 	bool		undone = what >= ANALYZE && chance(40);
 	char		sql[256];

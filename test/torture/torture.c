@@ -115,7 +115,8 @@ collection_name(int c)
 		"plain0", "plain1", "plain2", "plain3", "plain4", "plain5",
 		"reset0", "reset1", "reset2", "limited", "ta", "tb", "tc", "docs", "|",
 		"identity0", "identity1", "docs", "frees", "identity_reset",
-		"own0", "own1", "own2", "own3", "own4", "own5", "own6", "own7"
+		"own0", "own1", "own2", "own3", "own4", "own5", "own6", "own7",
+		"leased0", "leased1"
 	};
 	static char text[4][32];
 	static int	which;
@@ -417,10 +418,20 @@ read_counters(void (*note) (int c, uint32_t count, int64_t max))
 	PQclear(result);
 }
 
+/* Run a statement in the database that numbers are leased from. */
+static void
+hub_command(const char *sql)
+{
+	if (shell("'%s/psql' -X -q -v ON_ERROR_STOP=1 -d '%s dbname=hub' -c '%s' >/dev/null </dev/null",
+			  bindir, conninfo, sql) != 0)
+		failure("in the hub: %s", sql);
+}
+
 static void
 set_up_extension(void)
 {
 	command("CREATE EXTENSION hilo");
+	command("SELECT hilo_lease_from('leased0', 'hub', 300), hilo_lease_from('leased1', 'hub', 3000)");
 	command("SELECT hilo_attach('ta'), hilo_attach('tb'), hilo_attach('tc')");
 	command("CREATE TRIGGER assign BEFORE INSERT ON docs FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id')");
 	command("SELECT hilo_bind('frees', 'frees', 'id')");
@@ -431,6 +442,15 @@ set_up_extension(void)
 static void
 set_up(void)
 {
+	char		sql[600];
+
+	command("CREATE DATABASE hub");
+	hub_command("CREATE EXTENSION hilo");
+	command("CREATE EXTENSION postgres_fdw");
+	snprintf(sql, sizeof(sql), "CREATE SERVER hub FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '%s', port '%d', dbname 'hub')",
+			 folder, PORT);
+	command(sql);
+	command("CREATE USER MAPPING FOR postgres SERVER hub OPTIONS (user 'postgres')");
 	command("CREATE EXTENSION amcheck");
 	command("CREATE TABLE ta (id bigint PRIMARY KEY, batch bigint)");
 	command("CREATE TABLE tb (id text PRIMARY KEY, batch bigint)");
@@ -499,9 +519,11 @@ check_tables(void)
 		"SELECT * FROM verify_heapam('hilo')",
 		"SELECT * FROM verify_heapam('hilo_identity')",
 		"SELECT * FROM verify_heapam('hilo_binding')",
+		"SELECT * FROM verify_heapam('hilo_lease')",
 		"SELECT 1 FROM bt_index_check('hilo_collection_idx', true) c WHERE c IS NULL",
 		"SELECT 1 FROM bt_index_check('hilo_identity_name_idx', true) c WHERE c IS NULL",
 		"SELECT 1 FROM bt_index_check('hilo_binding_collection_idx', true) c WHERE c IS NULL",
+		"SELECT 1 FROM bt_index_check('hilo_lease_collection_idx', true) c WHERE c IS NULL",
 		"SELECT collection || '' FROM hilo GROUP BY 1 HAVING count(*) > 1",
 		"SELECT name || '' FROM hilo_identity GROUP BY 1 HAVING count(*) > 1"
 	};
@@ -870,6 +892,7 @@ live(int64_t length, int ending, bool long_life)
 		travel(copy);
 		read_counters(check_travel);
 		end_prepared();
+		hub_command("SELECT hilo_hub_resume()");
 		/* What was shown since is not to be compared with this past. */
 		ledger_end_life(true);
 		new_count_of_all();
@@ -882,6 +905,8 @@ live(int64_t length, int ending, bool long_life)
 		if (ending == END_TIME_TRAVEL)
 			shell("rm -rf '%s'", copy);
 		start_server();
+		if (ending == END_PROMOTION)
+			hub_command("SELECT hilo_hub_resume()");
 		end_prepared();
 		read_counters(check_top);
 		ledger_end_life(crashed);

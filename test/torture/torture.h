@@ -38,7 +38,8 @@ enum
 	C_IDENTITY_FREE,
 	C_IDENTITY_RESET,
 	C_OWN,						/* one a client, which nobody else touches */
-	C_OF_LIFE = C_OWN + CLIENTS /* 2 a life */
+	C_LEASED = C_OWN + CLIENTS, /* 2 leased from another database */
+	C_OF_LIFE = C_LEASED + 2	/* 2 a life */
 };
 #define LIMIT			5000	/* of C_LIMITED */
 
@@ -49,6 +50,13 @@ static inline bool
 is_identity(int c)
 {
 	return c >= C_IDENTITY && c < C_OWN;
+}
+
+/* Of those only the hub could say whether a number is lost. */
+static inline bool
+is_leased(int c)
+{
+	return c >= C_LEASED && c < C_OF_LIFE;
 }
 
 static inline bool
