@@ -967,6 +967,9 @@ check_log(Log *log, bool orphaned)
 		/* What a REINDEX CONCURRENTLY that was cut short has left. */
 		if (strstr(line, "WARNING:  cannot reindex invalid index") != NULL)
 			continue;
+		/* Of one that is told to quit while it ends. */
+		if (strstr(line, "LOG:  could not send data to client: Bad file descriptor") != NULL)
+			continue;
 		if (orphaned && strstr(line, "PANIC:  cannot abort transaction") != NULL)
 			continue;
 		for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
