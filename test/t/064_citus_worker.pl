@@ -102,6 +102,7 @@ is($workers[0]->safe_psql('postgres', q{SELECT count(*) FROM hilo_lease_from('co
 	"1\nt", 'hilo_lease_from(): it goes on above');
 
 # The coordinator is away: what is leased can be drawn, nothing else.
+1 until $session->query_safe(q{SELECT hilo_nextval('orders') > 0, EXISTS (SELECT FROM hilo_cached_ranges WHERE collection = 'orders')}) eq 't|t';
 $coordinator->stop('fast');
 is($session->query_safe(q{SELECT hilo_nextval('orders') > 0}), 't', 'without the coordinator: out of the lease');
 like($state_of->($workers[0], q{SELECT hilo_nextval('never drawn')}), qr/^08/, 'without the coordinator: no new collection');
