@@ -159,6 +159,10 @@ read_options(Oid serverid, Oid role, int timeout, Options *options)
 	add_option(options, "fallback_application_name", "hilo");
 	add_options(options, server->options, known);
 	add_options(options, user->options, known);
+
+	/* Where nobody checks options, everybody can set them. */
+	if (!OidIsValid(GetForeignDataWrapper(server->fdwid)->fdwvalidator))
+		options->password_required = true;
 	add_option(options, "client_encoding", GetDatabaseEncodingName());
 	PQconninfoFree(known);
 	check_password(options->has_password, options, role);
@@ -394,8 +398,12 @@ hilo_libpq_call(Oid server, Oid role, int timeout, bool keep,
 				const char *function, const char *const *args, int count,
 				int64 *numbers, int number_count)
 {
-	/* One that was lost since the last call is no reason to fail. */
-	if (connection.conn != NULL && !PQconsumeInput(connection.conn))
+	/*
+	 * One that was lost since the last call is no reason to fail.  What the
+	 * server has said at its end comes first, and the end after it.
+	 */
+	if (connection.conn != NULL && !(PQconsumeInput(connection.conn) &&
+									 PQconsumeInput(connection.conn)))
 		disconnect();
 
 	PG_TRY();

@@ -86,7 +86,7 @@ is_over(TimestampTz start, int duration_ms)
 static bool
 is_low(int64 left, int64 low, int64 high)
 {
-	return left <= (double) (high - low + 1) * hilo_lease_ahead / 100;
+	return left < (double) (high - low + 1) * hilo_lease_ahead / 100;
 }
 
 bool

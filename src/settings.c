@@ -178,7 +178,7 @@ hilo_settings_init(void)
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("hilo.lease_ahead",
 							"Percentage of a lease that is left when the next one is fetched.",
-							NULL,
+							"0: it is fetched when it is needed, and no sooner.",
 							&hilo_lease_ahead, 75, 0, 100, PGC_SUSET, 0,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("hilo.lease_retry",
