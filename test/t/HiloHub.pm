@@ -288,7 +288,8 @@ sub _run
 	my @later;      # [when, socket, data or undef for the end]
 	my $end = sub {
 		my ($one) = @_;
-		for my $s ($one, $other{$one} // ())
+		my @both = ($one, $other{$one} // ());
+		for my $s (@both)
 		{
 			$select->remove($s);
 			close $s;

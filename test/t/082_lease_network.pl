@@ -1,0 +1,259 @@
+# Leases over a bad line: wherever an exchange is cut, slow or dead, it costs a gap at most, is asked again after hilo.lease_retry and no sooner, and can be cancelled.
+use strict;
+use warnings;
+
+use File::Basename qw(dirname);
+use lib dirname(__FILE__);
+use HiloCrash;
+use HiloHub;
+use List::Util qw(max);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time sleep);
+
+my $hub = new_node('hub');
+my $member = new_node('member', <<SETTINGS);
+hilo.lease_size = 100
+hilo.lease_duration = 0
+hilo.lease_ahead = 0
+hilo.lease_retry = 0
+hilo.range_size = 10
+hilo.max_range_size = 10
+SETTINGS
+my $proxy = HiloHub::Proxy->new($hub);
+add_hub($member, $hub, host => '127.0.0.1', port => $proxy->port);
+my %shown;
+
+sub sql { my ($node, $sql) = @_; return $node->safe_psql('postgres', $sql); }
+
+sub configure
+{
+	my (%settings) = @_;
+	$member->append_conf('postgresql.conf', join '', map { "$_ = '$settings{$_}'\n" } sort keys %settings);
+	$member->reload;
+	my ($name, $value) = %settings;
+	wait_until("$name is set", sub { sql($member, "SHOW $name") eq $value });
+	return;
+}
+
+# A number that was never shown before, or what was said in its place.
+sub draw
+{
+	my ($session) = @_;
+	my ($number, $err) = $session->query(q{SELECT hilo_nextval('orders')});
+
+	return $err if $err;
+	return $shown{$number}++ ? "$number again" : $number;
+}
+
+# Let a session use up the leases: the next draw asks the hub.
+sub use_up
+{
+	my ($session) = @_;
+
+	for (1 .. 400)
+	{
+		my $left = $session->query(q{SELECT numbers_left + (SELECT coalesce(sum(high - next + 1), 0) FROM hilo_cached_ranges WHERE collection = 'orders') FROM hilo_leases WHERE collection = 'orders'});
+		return if $left == 0;
+		my $number = draw($session);
+		die $number unless $number =~ /^\d+$/;
+	}
+	die 'there is no end of it';
+}
+
+my $session = HiloCrash::Session->new($member);
+is($session->query(q{SELECT * FROM hilo_lease_from('orders', 'ids_hub')}), '1|100', 'leased through a proxy');
+is(draw($session), 1, 'a number');
+
+#
+# Cut
+#
+for my $mode (qw(refuse request answer half))
+{
+	use_up($session);
+	my $max = sql($hub, q{SELECT max FROM hilo WHERE collection = 'orders'});
+	$proxy->mode($mode);
+	like(draw($session), qr/08\w{3}: could not lease numbers of collection "orders" from server "ids_hub"\nDETAIL:  It has given none since 2\d{3}-/,
+		"cut, $mode: an error of class 08");
+	$proxy->mode('pass');
+	like(draw($session), qr/^\d+$/, "cut, $mode: the next draw works");
+	my $leases = $mode =~ /answer|half/ ? 2 : 1;
+	is(sql($hub, q{SELECT max FROM hilo WHERE collection = 'orders'}), $max + 100 * $leases,
+		"cut, $mode: " . ($leases == 2 ? 'a lease is lost' : 'nothing is lost'));
+}
+
+# Also the very first exchange of a collection leaves things as they were.
+for my $mode (qw(request answer half))
+{
+	$session->query(q{SELECT hilo_nextval('counted')});
+	$proxy->mode($mode);
+	like($session->error_of(q{SELECT hilo_lease_from('counted', 'ids_hub')}), qr/^08/, "first exchange, $mode: an error");
+	$proxy->mode('pass');
+	is(sql($member, q{SELECT leased FROM hilo WHERE collection = 'counted'}), 'f', "first exchange, $mode: it counts on");
+	like($session->query(q{SELECT hilo_nextval('counted')}), qr/^\d+$/, "first exchange, $mode: and draws");
+}
+
+# Identities keep the connection; one that was lost meanwhile is made anew.
+$session->query(q{SELECT identity_from('invoices', 'ids_hub')});
+my @identities = scalar $session->query(q{SELECT next_identity_for('invoices')});
+my $connections = $proxy->connections;
+push @identities, scalar $session->query(q{SELECT next_identity_for('invoices')});
+is($proxy->connections, $connections, 'identities keep the connection');
+is(sql($hub, q{SELECT state FROM pg_stat_activity WHERE application_name = 'hilo'}), 'idle', 'with no transaction open');
+sql($hub, q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'hilo'});
+wait_until('the connection is gone', sub {
+	sql($hub, q{SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'hilo'}) eq 't' });
+sleep 0.1;
+push @identities, scalar $session->query(q{SELECT next_identity_for('invoices')});
+is($proxy->connections, $connections + 1, 'and make it anew');
+for my $mode (qw(refuse request answer half))
+{
+	sql($hub, q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'hilo'});
+	sleep 0.1;
+	$proxy->mode($mode);
+	like($session->error_of(q{SELECT next_identity_for('invoices')}), qr/^08/, "identity, $mode: an error of class 08");
+	$proxy->mode('pass');
+	push @identities, scalar $session->query(q{SELECT next_identity_for('invoices')});
+}
+my %identity;
+is(join(' ', grep { !/^\d+$/ || $identity{$_}++ } @identities), '', 'no identity came twice');
+is(scalar keys %identity, 7, 'and all came');
+
+#
+# Slow, and dead
+#
+use_up($session);
+$proxy->mode('hole');
+configure('hilo.lease_timeout' => '300ms');
+like(draw($session), qr/08\w{3}: .*DETAIL:  It has given none since .*has not answered in time/s, 'no answer: an error after hilo.lease_timeout');
+is($session->query(q{SELECT last_error ~ 'in time' AND failing_since <= last_error_at AND last_error_at <= now() FROM hilo_leases WHERE collection = 'orders'}),
+	't', 'and the view shows it');
+
+# With connect_timeout, that one counts for connecting.
+configure('hilo.lease_timeout' => '1h');
+sql($member, q{ALTER SERVER ids_hub OPTIONS (ADD connect_timeout '1')});
+my $start = time;
+like(draw($session), qr/08\w{3}: .*in time/s, 'no connection: an error after connect_timeout');
+cmp_ok(time - $start, '>=', 0.9, 'no sooner');
+sql($member, q{ALTER SERVER ids_hub OPTIONS (DROP connect_timeout)});
+
+# A cancel and a timeout while it waits for the connection, or for the answer.
+for my $mode ('hole', 'delay 100000')
+{
+	for my $way ('cancel', 'timeout', 'terminate')
+	{
+		my $waiting = HiloCrash::Session->new($member);
+		my $pid = $waiting->pid;
+
+		$waiting->query('SET statement_timeout = 300') if $way eq 'timeout';
+		my $before = $proxy->connections;
+		$waiting->start(q{SELECT hilo_nextval('orders')});
+		wait_until('it asks the hub', sub { $proxy->connections > $before });
+		sql($member, "SELECT pg_cancel_backend($pid)") if $way eq 'cancel';
+		sql($member, "SELECT pg_terminate_backend($pid)") if $way eq 'terminate';
+		my (undef, $err) = eval { $waiting->result };
+		$err = ($waiting->finish)[1] if $way eq 'terminate';
+		like($err, $way eq 'terminate' ? qr/57P01/ : qr/57014/, "$mode: $way");
+		is(sql($member, q{SELECT last_error ~ 'in time' FROM hilo_leases WHERE collection = 'orders'}), 't',
+			"$mode: $way: is no failure of the hub") if $way ne 'terminate';
+		$waiting->finish if $way ne 'terminate';
+	}
+}
+wait_until('nobody holds the fetch', sub {
+	sql($member, q{SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'object' AND classid = 'hilo_lease'::regclass}) eq 't' });
+$proxy->mode('pass');
+like(draw($session), qr/^\d+$/, 'afterwards draws work');
+wait_until('the hub has no session of it left', sub {
+	sql($hub, q{SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'hilo'}) eq 't' });
+pass('and nothing is open on the hub');
+
+#
+# The hub away
+#
+# Other draws fail at once while one is waiting.
+use_up($session);
+configure('hilo.lease_retry' => '1h');
+configure('hilo.lease_timeout' => '1h');
+$proxy->mode('refuse');
+like(draw($session), qr/08\w{3}:/, 'the hub is away');
+my $tries = $proxy->connections;
+my @others = map { HiloCrash::Session->new($member) } 1 .. 3;
+like(draw($_), qr/08\w{3}: could not lease.*DETAIL:  It has given none since 2/s, 'draws fail') for @others, $session, @others;
+is($proxy->connections, $tries, 'and do not ask again');
+configure('hilo.lease_retry' => '0');
+$proxy->mode('hole');
+$others[0]->start(q{SELECT hilo_nextval('orders')});
+wait_until('one asks again', sub { $proxy->connections > $tries });
+like(draw($_), qr/08\w{3}:/, 'others fail at once meanwhile') for @others[ 1, 2 ];
+is($proxy->connections, $tries + 1, 'without asking');
+sql($member, 'SELECT pg_cancel_backend(' . $others[0]->pid . ')');
+$others[0]->result;
+$proxy->mode('pass');
+like(draw($others[1]), qr/^\d+$/, 'back again, the next draw works');
+is($session->query(q{SELECT last_error IS NULL AND failing_since IS NULL FROM hilo_leases WHERE collection = 'orders'}),
+	't', 'and the error is forgotten');
+use_up($others[1]);
+
+# What was leased ahead is drawn to its end.  The worker asks, once a retry.
+configure('hilo.lease_ahead' => '100');
+configure('hilo.lease_retry' => '1h');
+draw($session);
+wait_until('the next lease is there', sub {
+	sql($member, q{SELECT next_high > 0 FROM hilo_leases WHERE collection = 'orders'}) eq 't' || (draw($session), 0)[1] });
+$proxy->mode('refuse');
+$hub->stop;
+$tries = $proxy->connections;
+my $left = sql($member, q{SELECT numbers_left FROM hilo_leases WHERE collection = 'orders'});
+my $got = 0;
+my $number;
+while (($number = draw($session)) =~ /^\d+$/)
+{
+	$got++;
+}
+cmp_ok($got, '>=', $left, 'both leases are drawn while the hub is down');
+like($number, qr/08\w{3}: could not lease/, 'then draws fail');
+cmp_ok($proxy->connections - $tries, '<=', 2, 'the hub was asked once ahead, and once in the end');
+like(slurp_file($member->logfile), qr/LOG: .*could not lease numbers of collection "orders" from server "ids_hub" ahead: /,
+	'the log tells of the first');
+$hub->start;
+$proxy->mode('pass');
+configure('hilo.lease_retry' => '10ms');
+like(draw($session), qr/^\d+$/, 'up again, the next draw works');
+
+#
+# 500 ms each way: who has a lease does not wait
+#
+$proxy->mode('delay 500');
+configure('hilo.lease_timeout' => '1min');
+sql($member, q{SELECT hilo_lease_from('slow', 'ids_hub', 2000)});
+my @slow = map { HiloCrash::Session->new($member) } 1, 2;
+my $longest = $slow[0]->query(<<'SQL');
+CREATE TEMP TABLE t (ms float8);
+DO $$
+DECLARE s timestamptz;
+BEGIN
+	FOR i IN 1 .. 1500 LOOP
+		s := clock_timestamp();
+		PERFORM hilo_nextval('slow');
+		INSERT INTO t VALUES (extract(epoch FROM clock_timestamp() - s) * 1000);
+	END LOOP;
+END $$;
+SELECT max(ms) FROM t;
+SQL
+cmp_ok($longest, '<', 1000, 'no draw waits for an exchange of three seconds');
+note("longest draw: $longest ms");
+wait_until('the next lease has come', sub {
+	sql($member, q{SELECT next_high > 0 FROM hilo_leases WHERE collection = 'slow'}) eq 't' });
+
+# A server that was started meanwhile may hold their input open.
+for ($session, @others, @slow)
+{
+	$_->start('\q');
+	$_->finish;
+}
+$proxy->stop;
+$member->stop;
+$hub->stop;
+is(left_behind($_), '', $_->name . ' has left nothing behind') for $member, $hub;
+done_testing();
