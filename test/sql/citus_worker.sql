@@ -120,4 +120,4 @@ SELECT count(*) AS fine FROM draws() WHERE result = 'fine';
 
 SELECT hilo_unbind('w_people'), drop_identity('w'), drop_identity('docs'), drop_identity('w_people');
 DROP SCHEMA regress_worker CASCADE;
-SELECT count(hilo_drop(collection)) FROM hilo_status WHERE collection LIKE 'w%';
+SELECT count(hilo_drop(collection)) FROM hilo_status WHERE collection ~ '^w(_|$)';
