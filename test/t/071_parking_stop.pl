@@ -247,12 +247,13 @@ $node->start;
 for my $point ('claimed:error', 'claimed:kill', 'taken:kill', 'parked:kill')
 {
 	draw(2);
+	my $seen = -s $node->logfile;
 	my $session = HiloCrash::Session->new($node);
 	$session->query("SET test.failure_point = '$point'");
 	$session->start(q{INSERT INTO drawn SELECT hilo_nextval('x') FROM generate_series(1, 200)});
 	if ($point =~ /error/)
 	{
-		$session->result;
+		like(($session->result)[1], qr/failure at claimed/, "$point: it has failed");
 		$session->finish;
 	}
 	else
@@ -260,6 +261,7 @@ for my $point ('claimed:error', 'claimed:kill', 'taken:kill', 'parked:kill')
 		eval { $session->result; $session->finish };
 		wait_until("$point: it is dead", sub { !kill 0, $session->pid });
 		$node->poll_query_until('postgres', 'SELECT true');
+		like(slurp_file($node->logfile, $seen), qr/terminated by signal 9/, "$point: it was killed there");
 	}
 	draw(200);
 	pass("$point: no number twice");
