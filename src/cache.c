@@ -442,7 +442,8 @@ hilo_cache_make_id_text(HiloCacheEntry *entry)
 }
 
 /*
- * Use numbers that are parked, at most count.  The row is read again, however
+ * Use numbers that are parked, at most count, and above those of before, as
+ * numbers grow within a session.  The row is read again, however
  * lately that was done: a tail is no worse than a claim made now.
  */
 static bool
@@ -452,7 +453,8 @@ take_parked(HiloCacheEntry *entry, int64 count)
 	HiloTail	tail;
 
 	read_row(entry, true, &state);
-	if (!hilo_parking_take(entry->name, count, holds, &state, &tail))
+	if (!hilo_parking_take(entry->name, entry->last, count, holds, &state,
+						   &tail))
 		return false;
 	HILO_KILL_POINT("taken");
 	entry->synchronous = tail.synchronous;

@@ -361,7 +361,7 @@ required_synchronous(void)
 }
 
 bool
-hilo_parking_take(HiloName name, int64 count,
+hilo_parking_take(HiloName name, int64 last, int64 count,
 				  bool (*holds) (const HiloClaim *claim, void *arg),
 				  void *arg, HiloTail *tail)
 {
@@ -384,7 +384,8 @@ hilo_parking_take(HiloName name, int64 count,
 
 			if (!holds(&parked->tail.claim, arg))
 				remove_tail(parked);
-			else if (parked->tail.synchronous >= synchronous)
+			else if (parked->tail.claim.range.low > last &&
+					 parked->tail.synchronous >= synchronous)
 			{
 				take_numbers(parked, count, tail);
 				found = true;

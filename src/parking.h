@@ -49,12 +49,13 @@ extern bool hilo_parking_park(HiloName name, const HiloTail *tail, int64 used,
 							  bool make_room);
 
 /*
- * Take numbers out of the lowest tail, at most count.  Of the tails that holds()
+ * Take numbers out of the lowest tail that lies above the number last, at most
+ * count.  Of the tails that holds()
  * says no to, none is taken, and all met are thrown away; holds() must not raise
  * an error or take a lock.  Nor is one taken whose claim has waited for less
  * than one of this session would.
  */
-extern bool hilo_parking_take(HiloName name, int64 count,
+extern bool hilo_parking_take(HiloName name, int64 last, int64 count,
 							  bool (*holds) (const HiloClaim *claim, void *arg),
 							  void *arg, HiloTail *tail);
 

@@ -101,6 +101,17 @@ is(once(q{SELECT array_agg(hilo_nextval('b')) FROM generate_series(1, 64)}),
 	'{' . join(',', 3 .. 32, 34 .. 64, 66 .. 68) . '}', 'one connection draws on from tail to tail');
 is(max_of('b'), 96, 'without a claim');
 
+# Within a session numbers grow, whatever others have left below.
+my ($early, $late) = map { enter() } 1 .. 2;
+is($early->query(q{SELECT hilo_nextval('grow')}), 1, 'the lower range');
+is($late->query(q{SELECT hilo_nextval('grow')}), 33, 'the upper one');
+leave($early);
+is(parked('grow'), '2..32', 'the lower one is parked');
+is($late->query(q{SELECT bool_and(n > 33), max(n) FROM (SELECT hilo_nextval('grow') n FROM generate_series(1, 40)) t}),
+	't|73', 'and not for who is above it');
+leave($late);
+is(once(q{SELECT hilo_nextval('grow')}), 2, 'but for the next one');
+
 # A connection that draws more than others goes on by the rule of sizes.
 is(once(q{SELECT count(DISTINCT hilo_nextval('b')) FROM generate_series(1, 1000)}), 1000, 'a large one');
 cmp_ok($observer->query(q{SELECT claims FROM hilo WHERE collection = 'b'}), '<=', 10, 'has a few claims');
