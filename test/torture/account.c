@@ -92,7 +92,10 @@ leave_range(Held *h, int c)
 void
 write_off(Held *h, int c, char why)
 {
-	if (h->known && h->looked_up)
+	if (h->known && h->looked_up && !h->dirty && why == WHY_SESSION &&
+		shared->parking == PARKING_ROOMY)
+		lost(WHY_PARKED, c, h->count, h->next, h->high);
+	else if (h->known && h->looked_up)
 		lost(why, c, h->count, h->next, h->high);
 	else if (h->known && !h->dirty)
 		unanswered(c, h->count, MAX_RANGE_SIZE, h->since);

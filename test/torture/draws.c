@@ -504,7 +504,7 @@ do_copy(void)
 	int64_t		start = now_us();
 	bool		spoil = chance(10);
 	char		line[64];
-	PGresult   *result = run("55P03 40P01", "COPY %s (batch) FROM STDIN", tables[table]);
+	PGresult   *result = run("55P03 40P01", "COPY %s (batch, line) FROM STDIN", tables[table]);
 	const char *state;
 	char		sql[512];
 
@@ -513,7 +513,7 @@ do_copy(void)
 	PQclear(result);
 	for (int i = 0; i < size; i++)
 	{
-		int			len = snprintf(line, sizeof(line), "%" PRId64 "\n", batch);
+		int			len = snprintf(line, sizeof(line), "%" PRId64 "\t%d\n", batch, i);
 
 		PQputCopyData(conn, line, len);
 	}
@@ -528,11 +528,8 @@ do_copy(void)
 		PQclear(result);
 		PQclear(PQgetResult(conn));
 		alarm(0);
-		snprintf(sql, sizeof(sql), "SELECT id FROM %s WHERE batch = %" PRId64 " ORDER BY hilo_number(id::text), id",
+		snprintf(sql, sizeof(sql), "SELECT id FROM %s WHERE batch = %" PRId64 " ORDER BY line",
 				 tables[table], batch);
-		if (table != 1)
-			snprintf(sql, sizeof(sql), "SELECT id FROM %s WHERE batch = %" PRId64 " ORDER BY id",
-					 tables[table], batch);
 		PQclear(draw_since(start, c, true, size, "55P03 40P01", sql));
 		return;
 	}
@@ -573,6 +570,7 @@ do_insert_by_hand(void)
 		lost(WHY_BY_HAND, c, h->count, h->next, number);
 	start = now_us();
 	raised(WHY_BY_HAND, c, number, start);
+	lost(WHY_BY_HAND, c, count_now(c), number, number);
 	put(KIND_BY_HAND, 0, c, count_now(c), number, number, 0, now_us());
 
 	if (c == C_TEXT)

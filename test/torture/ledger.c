@@ -66,6 +66,11 @@ static Entries claims;			/* unanswered */
 static Entries events;
 static Entries collisions;
 
+/* Of the life that is closed. */
+static bool life_crashed;
+static bool life_parking;		/* numbers were parked */
+static bool life_parked_known;	/* and those still there have been booked */
+
 /* How many numbers each reason explains. */
 static int64_t explained[256];
 
@@ -305,10 +310,31 @@ book_raises(void)
 	}
 }
 
+/* Low..high are parked: not lost, but not shown either. */
+void
+ledger_parked(int c, uint32_t number, int64_t low, int64_t high)
+{
+	Entry		entry = {KIND_LOST, WHY_STILL_PARKED, c, number, low, high, 0, 0};
+
+	add_entry(&losses, &entry);
+}
+
+/*
+ * If numbers were parked, can the gaps of a count be explained?  Only where
+ * nothing takes parked numbers unseen, as a crash does, or a seed.
+ */
+static bool
+is_explainable(int c, uint32_t number)
+{
+	return !life_parking ||
+		(life_parked_known && is_own(c) &&
+		 number == shared->collections[c].count);
+}
+
 /*
  * How many numbers each claim that nobody has seen may explain (low), and above
  * which number (high): what a statement claimed is above all that was shown
- * before it was sent.
+ * before it was sent; unless it was parked.
  */
 static void
 weigh_claims(void)
@@ -318,8 +344,8 @@ weigh_claims(void)
 		Entry	   *entry = &claims.entry[i];
 
 		entry->low += (int64_t) events_during(entry) * MAX_RANGE_SIZE;
-		entry->high = ledger_shown_before(entry->collection, entry->count,
-										  entry->start);
+		entry->high = life_parking ? 0 :
+			ledger_shown_before(entry->collection, entry->count, entry->start);
 	}
 }
 
@@ -377,7 +403,9 @@ explain_gap(int c, uint32_t number, Count *count, int64_t low, int64_t high)
 		explained[(unsigned char) entry->kind] += part;
 		low += part;
 	}
-	if (low <= high)
+	if (low <= high && !is_explainable(c, number))
+		explained[WHY_PARKED] += high - low + 1;
+	else if (low <= high)
 	{
 		ledger_unexplained += high - low + 1;
 		failure("unexplained gap: %s, count %u: %" PRId64 "..%" PRId64,
@@ -473,7 +501,7 @@ by_count(const void *a, const void *b)
 }
 
 static void
-book_losses(bool crashed)
+book_losses(void)
 {
 	size_t		i = 0;
 
@@ -492,7 +520,10 @@ book_losses(bool crashed)
 		{
 			Entry	   *entry = &losses.entry[i];
 
-			if (entry->why == WHY_RETURNED && !crashed)
+			if (entry->why == WHY_RETURNED && !life_crashed)
+				continue;
+			if (entry->why == WHY_PARKED && life_parking &&
+				is_explainable(entry->collection, entry->count))
 				continue;
 			if (entry->kind == KIND_FORGOTTEN && events_during(entry) == 0)
 				failure("%s, count %u: a session has forgotten %" PRId64 "..%" PRId64 " without a reason",
@@ -525,8 +556,11 @@ check_collisions(void)
 }
 
 void
-ledger_end_life(bool crashed)
+ledger_end_life(bool crashed, bool parking, bool parked_known)
 {
+	life_crashed = crashed;
+	life_parking = parking;
+	life_parked_known = parked_known;
 	book_raises();
 	weigh_claims();
 	for (int c = 0; c < MAX_COLLECTIONS; c++)
@@ -537,7 +571,7 @@ ledger_end_life(bool crashed)
 				book_shown(c, i, &counts[c].count[i]);
 		}
 	}
-	book_losses(crashed);
+	book_losses();
 	for (int c = 0; c < MAX_COLLECTIONS; c++)
 	{
 		for (uint32_t i = 0; i < counts[c].room; i++)
@@ -575,7 +609,9 @@ ledger_report(void)
 		{WHY_CLIENT, "kept by a program"},
 		{WHY_RETURNED, "given back, undone by a crash"},
 		{WHY_SEARCH, "stepped over by next_identity_free"},
-		{WHY_COUNT, "held when a count ended"}
+		{WHY_COUNT, "held when a count ended"},
+		{WHY_PARKED, "parked, and not known what became of them"},
+		{WHY_STILL_PARKED, "still parked when a life ended"}
 	};
 
 	printf("numbers lost, by the reason on record:\n");

@@ -271,6 +271,20 @@ check_give_back(void)
 		usleep(1000);
 	}
 	connect_again();
+	if (shared->parking == PARKING_TIGHT)
+		return;
+	if (shared->parking == PARKING_ROOMY)
+	{
+		/* The lowest that is parked comes first. */
+		PQclear(draw(c, true, 1, NULL, sql));
+		if (cut_short || kills != shared->kills)
+			return;
+		if (held[c].next - 1 > newest.next)
+			failure("%s has given %" PRId64 " first: the session before has not left %" PRId64 "..%" PRId64,
+					collection_name(c), held[c].next - 1, newest.next, newest.high);
+		__sync_fetch_and_add(&shared->give_backs_checked, 1);
+		return;
+	}
 	max = stored_max(c);
 	if (max < 0 || locks != shared->locks_begun || kills != shared->kills)
 		return;

@@ -56,7 +56,7 @@ copy_checkout
 case $break in
     flush) spoil row_change.c '/^hilo_row_flush(/,/^}/ { /^\tXLogFlush(lsn);$/d }' ;;
     seed) spoil counter.c '/^hilo_finish_new_incarnation(/,/^}/ { /^\thilo_catalog_announce(table);$/d }' ;;
-    leak) spoil cache.c '/^hilo_cache_refill(/,/^}/ s/^\thilo_source_claim(.*);$/&\n\tif (claim.range.high % 64 == 0)\n\t&/' ;;
+    leak) spoil cache.c '/^claim_and_park(/,/^}/ s/^\thilo_source_claim(.*);$/&\n\tif (claim.range.high % 64 == 0)\n\t&/' ;;
     forget) spoil cache.c '/^read_row(/,/^}/ s/hilo_source_holds(/random() % 2 \&\& &/' ;;
     give-back) spoil cache.c '/^release_at_exit(/,/^}/ { /hilo_cache_release_all();$/d }' ;;
     sqlstate) spoil api_hilo.c '/^checked_count(/,/^}/ s/ERRCODE_INVALID_PARAMETER_VALUE/ERRCODE_INVALID_NAME/' ;;

@@ -52,6 +52,12 @@ is_identity(int c)
 	return c >= C_IDENTITY && c < C_OWN;
 }
 
+static inline bool
+is_own(int c)
+{
+	return c >= C_OWN && c < C_LEASED;
+}
+
 /* Of those only the hub could say whether a number is lost. */
 static inline bool
 is_leased(int c)
@@ -115,7 +121,18 @@ enum
 	WHY_RETURNED = 'b',			/* given back: lost only if a crash undoes
 								 * that */
 	WHY_SEARCH = 'i',			/* stepped over by next_identity_free() */
-	WHY_COUNT = 'n'				/* held when the count ended */
+	WHY_COUNT = 'n',			/* held when the count ended */
+	WHY_PARKED = 'k',			/* left to the next session */
+	WHY_STILL_PARKED = 'l'
+};
+
+/*
+ * What sessions have not drawn goes back into the row, or is parked for the next
+ * one: then nobody has seen all that a crash, or a seed, can take.
+ */
+enum
+{
+	PARKING_OFF, PARKING_ROOMY, PARKING_TIGHT
 };
 
 typedef struct SharedCollection
@@ -134,6 +151,7 @@ typedef struct Shared
 	int			clients;
 	bool		all_async;		/* every session with synchronous_commit off */
 	bool		all_sync;
+	int			parking;		/* PARKING_... */
 	volatile int ending;		/* the server is being ended: do not come back */
 	volatile int pause;
 	volatile int paused;
@@ -171,7 +189,8 @@ extern void ledger_base(int c, uint32_t count, int64_t base);
 extern void ledger_read(const char *log);
 extern int64_t ledger_shown_before(int c, uint32_t count, int64_t time);
 extern void ledger_final(int c, uint32_t count, int64_t max);
-extern void ledger_end_life(bool crashed);
+extern void ledger_parked(int c, uint32_t count, int64_t low, int64_t high);
+extern void ledger_end_life(bool crashed, bool parking, bool parked_known);
 extern void ledger_report(void);
 extern int64_t ledger_shown,
 			ledger_repeated,
