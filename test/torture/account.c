@@ -6,6 +6,7 @@
  *
  *-------------------------------------------------------------------------
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +16,10 @@
 int			log_file;
 int64_t		turn_start;
 Held		held[MAX_COLLECTIONS];
+
+/* The last number that the session has drawn, and its count. */
+static int64_t last_seen[MAX_COLLECTIONS];
+static uint32_t last_seen_in[MAX_COLLECTIONS];
 
 /*
  * The log
@@ -114,6 +119,9 @@ check_count(Held *h, int c)
 		return;
 	write_off(h, c, WHY_COUNT);
 	h->count = count;
+	if (last_seen_in[c] != count)
+		last_seen[c] = 0;
+	last_seen_in[c] = count;
 }
 
 /* The session has ended. */
@@ -121,7 +129,10 @@ void
 end_session(void)
 {
 	for (int c = 0; c < COLLECTIONS; c++)
+	{
 		write_off(&held[c], c, WHY_SESSION);
+		last_seen[c] = 0;
+	}
 }
 
 /* A number was drawn from the session's range. */
@@ -131,6 +142,10 @@ see_number(int c, int64_t number, int64_t start)
 	Held	   *h = &held[c];
 
 	check_count(h, c);
+	if (number <= last_seen[c])
+		failure("%s has given %" PRId64 " to a session after %" PRId64,
+				collection_name(c), number, last_seen[c]);
+	last_seen[c] = number;
 	if (h->known && number == h->next && (!h->looked_up || number <= h->high))
 	{
 		h->next++;
