@@ -3,6 +3,8 @@
 CREATE SCHEMA regress_sync;
 SET search_path = regress_sync, public;
 SET client_min_messages = warning;
+-- Other tests may have drawn from it.
+DO $$ BEGIN PERFORM hilo_drop('orders'); END $$;
 -- How a table was read in this transaction.
 CREATE FUNCTION reads(relation regclass, OUT seq_scan bigint, OUT idx_scan bigint) LANGUAGE sql AS $$
 	SELECT seq_scan, idx_scan FROM pg_stat_xact_user_tables WHERE relid = relation
