@@ -1,0 +1,186 @@
+# Fail anywhere in an exchange with the hub: an error, a cancel or a kill -9 at each step leaves at most a gap, nobody waiting, and nothing open on the hub.
+use strict;
+use warnings;
+
+use File::Basename qw(dirname);
+use lib dirname(__FILE__);
+use HiloCrash;
+use HiloHub;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $libdir = build_variant(PostgreSQL::Test::Utils::tempdir . '/points',
+	undef, 'PROFILE=-DHILO_FAILURE_POINTS');
+my $hub = new_node('hub');
+my $member = new_node('member', <<SETTINGS);
+dynamic_library_path = '$libdir:\$libdir'
+# What is not flushed on purpose is lost.
+wal_writer_delay = 10s
+checkpoint_timeout = 1h
+hilo.lease_size = 20
+hilo.lease_duration = 0
+hilo.lease_ahead = 0
+hilo.lease_retry = 0
+hilo.range_size = 1
+hilo.max_range_size = 1
+SETTINGS
+add_hub($member, $hub);
+
+my $first = "SELECT low FROM hilo_lease_from('NAME', 'ids_hub')";
+my @exchange = ('hub connected' => 'error wait kill', 'hub asked' => 'error wait kill',
+	'hub answered' => 'error wait kill');
+my @lease = ('lease got' => 'error wait kill', 'lease noted' => 'error wait kill',
+	'lease added' => 'error wait kill');
+my @changes = (
+	{
+		what => 'a draw', shown => 20,
+		before => "$first; SELECT hilo_nextval('NAME') FROM generate_series(1, 20)",
+		sql => "SELECT hilo_nextval('NAME')", at => [ @exchange, @lease ],
+	},
+	{
+		what => 'the first lease', shown => 2,
+		before => "SELECT hilo_nextval('NAME') FROM generate_series(1, 2)",
+		sql => $first, at => [ @exchange, 'first lease got' => 'error wait kill', @lease ],
+	},
+	{
+		what => 'an identity', identity => 1, shown => 2,
+		before => "SELECT identity_from('NAME', 'ids_hub'); SELECT next_identity_for('NAME'), next_identity_for('NAME'); SELECT identity_from('other', 'ids_hub')",
+		sql => "SELECT next_identity_for('NAME')",
+		at => [ 'hub asked' => 'error wait kill', 'hub answered' => 'error wait kill', 'identity got' => 'error wait kill' ],
+	});
+
+my $times = 0;
+
+sub draw
+{
+	my ($session, $sql) = @_;
+	my ($out, $err) = $session->query($sql);
+
+	return $err || $out;
+}
+
+sub is_there
+{
+	return $member->psql('postgres', 'SELECT 1') == 0;
+}
+
+# Let one thing fail at one place in one way; returns what is wrong then.
+sub wrong_after
+{
+	my ($change, $point, $way) = @_;
+	my $name = 't' . ++$times;
+	my ($before, $sql) = map { s/NAME/$name/gr } @$change{qw(before sql)};
+	my $next = $change->{identity} ? "SELECT next_identity_for('$name')" : "SELECT hilo_nextval('$name')";
+	my @wrong;
+	my $session = HiloCrash::Session->new($member);
+	my $other = HiloCrash::Session->new($member, 'statement_timeout=20s');
+	my ($out, $err) = $session->query($before);
+	my @shown = ($out =~ /\d+/g)[ -$change->{shown} .. -1 ];
+
+	push @wrong, "before: $err" if $err =~ /ERROR/;
+	$session->query("SET test.failure_point = '$point:$way'");
+	if ($way eq 'kill')
+	{
+		my $pid = $other->pid;
+
+		$session->start($sql);
+		eval { $session->result };
+		push @wrong, 'nothing happened' unless $@;
+		$session->finish;
+		wait_until('the server starts anew', sub { !kill 0, $pid });
+		wait_until('the server is there', \&is_there);
+		eval { $other->finish };
+		$other = HiloCrash::Session->new($member, 'statement_timeout=20s');
+	}
+	elsif ($way eq 'error')
+	{
+		(undef, $err) = $session->query($sql);
+		push @wrong, "said $err" unless $err =~ /XX000: .*failure at \Q$point\E/s;
+	}
+	else
+	{
+		my $pid = $session->pid;
+
+		$session->start($sql);
+		wait_until('the session has come there', sub {
+			$member->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE pid = $pid AND state = 'active' AND query LIKE '%$name%'") });
+		$other->query("SELECT pg_cancel_backend($pid)");
+		(undef, $err) = $session->result;
+		push @wrong, "said $err" unless $err =~ /57014/;
+	}
+
+	# All go on, and what they get was never shown.
+	my @alive = ($other, HiloCrash::Session->new($member, 'statement_timeout=20s'));
+	unless ($way eq 'kill')
+	{
+		unshift @alive, $session;
+		$session->query('RESET test.failure_point; SET statement_timeout = 20000');
+	}
+	my @next = map { draw($_, $next) } @alive, @alive;
+	my %seen;
+	push @wrong, "next @next" if grep { !/^\d+$/ } @next;
+	push @wrong, "twice: $_" for grep { $seen{$_}++ } @shown, @next;
+	push @wrong, "a gap of more than some leases: @next" if grep { /^\d+$/ && $_ > 100 } @next;
+
+	# The hub is above all, and nobody is in a transaction there.
+	my $max = $change->{identity} ? "SELECT value FROM hilo_identity WHERE name = '$name'" : "SELECT max FROM hilo WHERE collection = '$name'";
+	my $leased = $change->{identity} ? 't' : $member->safe_psql('postgres', "SELECT leased FROM hilo WHERE collection = '$name'");
+	push @wrong, 'the hub is behind'
+	  if $leased eq 't' && grep { $_ > $hub->safe_psql('postgres', $max) } @next;
+	push @wrong, 'the lock is held'
+	  if $member->safe_psql('postgres', q{SELECT count(*) FROM pg_locks WHERE classid = 'hilo_lease'::regclass});
+	push @wrong, 'a transaction is open on the hub'
+	  if $hub->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hilo' AND (state <> 'idle' OR xact_start IS NOT NULL)});
+	$_->finish for @alive;
+	return @wrong;
+}
+
+for my $change (@changes)
+{
+	my @at = @{ $change->{at} };
+	my @wrong;
+	my $count = 0;
+
+	while (my ($point, $ways) = splice @at, 0, 2)
+	{
+		for my $way (split / /, $ways)
+		{
+			push @wrong, map { "$point, $way: $_" } wrong_after($change, $point, $way);
+			$count++;
+		}
+	}
+	is(join("\n", @wrong), '', "$change->{what} fails in $count ways");
+}
+
+# The worker, too.
+$member->append_conf('postgresql.conf', "hilo.lease_ahead = 75\nhilo.lease_retry = 10ms\n");
+$member->reload;
+my $s = HiloCrash::Session->new($member, 'statement_timeout=20s');
+$s->query($first =~ s/NAME/by_worker/r);
+my %seen;
+for my $point ('hub connected', 'hub asked', 'hub answered', 'lease got', 'lease noted', 'lease added')
+{
+	my $ahead = q{SELECT coalesce(max(next_high), 0) FROM hilo_leases WHERE collection = 'by_worker'};
+	$member->safe_psql('postgres', "ALTER DATABASE postgres SET test.failure_point = '$point:error'");
+	my $offset = -s $member->logfile;
+	wait_until("a worker fails at $point", sub {
+		$seen{ draw($s, "SELECT hilo_nextval('by_worker')") }++;
+		slurp_file($member->logfile, $offset) =~ /failure at $point/ });
+	$member->safe_psql('postgres', 'ALTER DATABASE postgres RESET test.failure_point');
+	wait_until('another one fetches', sub {
+		$seen{ draw($s, "SELECT hilo_nextval('by_worker')") }++;
+		$member->safe_psql('postgres', $ahead) > 0 });
+}
+is(join(' ', grep { !/^\d+$/ || $seen{$_} > 1 } keys %seen), '', 'workers fail at six places, and nobody notices');
+$s->finish;
+
+is($member->safe_psql('postgres', 'CREATE EXTENSION amcheck; ' . <<'SQL'), '', 'tables and indexes are whole');
+SELECT t, v FROM unnest('{hilo,hilo_identity,hilo_lease}'::text[]) t, verify_heapam(t) v;
+SELECT i FROM unnest('{hilo_collection_idx,hilo_identity_name_idx,hilo_lease_collection_idx}'::text[]) i, bt_index_check(i, true) c WHERE c IS NULL;
+SQL
+$member->stop;
+$hub->stop;
+is(left_behind($_), '', $_->name . ' has left nothing behind') for $member, $hub;
+note("$times failures");
+done_testing();
