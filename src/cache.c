@@ -109,7 +109,7 @@ park(HiloCacheEntry *entry, bool make_room)
 		return true;
 	tail.claim.range.low = entry->last + 1;
 	tail.claim.range.high = end_of_range(entry);
-	if (!hilo_parking_park(entry->name, &tail, drawn, make_room))
+	if (!hilo_parking_park(&entry->source.rows.counter, &tail, drawn, make_room))
 		return false;
 	HILO_KILL_POINT("parked");
 	hilo_cache_forget(entry);
@@ -414,6 +414,7 @@ hilo_cache_entry(HiloName name)
 	memset((char *) entry + sizeof(HiloName), 0,
 		   sizeof(HiloCacheEntry) - sizeof(HiloName));
 	hilo_source_init(&entry->source, name);
+	hilo_parking_remind(&entry->source.rows.counter);
 	return entry;
 }
 
@@ -481,7 +482,7 @@ claim_and_park(HiloCacheEntry *entry, int64 size, int64 count)
 	if (claim.range.high - claim.range.low >= count)
 	{
 		rest.claim.range.low += count;
-		if (hilo_parking_park(entry->name, &rest, 0, false))
+		if (hilo_parking_park(&entry->source.rows.counter, &rest, 0, false))
 			claim.range.high = rest.claim.range.low - 1;
 	}
 	entry->synchronous = synchronous_commit;

@@ -52,6 +52,7 @@ typedef struct OurTable
 	const char *name;
 	Oid			oid;
 	bool		is_current;
+	Oid			suggested;		/* where nothing is known */
 } OurTable;
 
 static OurTable tables[HILO_TABLES] = {
@@ -287,16 +288,44 @@ hilo_catalog_table(HiloTable which)
 	return table_by_name(table->name);
 }
 
+void
+hilo_catalog_suggest(HiloTable which, Oid table)
+{
+	tables[which].suggested = table;
+}
+
+/*
+ * Open the table suggested.  NULL if it is not there, or has lost its name, as
+ * one that an update of the extension has replaced.
+ */
+static Relation
+open_suggested(HiloTable which, LOCKMODE lockmode)
+{
+	Oid			oid = tables[which].suggested;
+	Relation	rel;
+
+	if (!OidIsValid(oid))
+		return NULL;
+	tables[which].suggested = InvalidOid;
+	rel = try_relation_open(oid, lockmode);
+	if (rel == NULL ||
+		strcmp(RelationGetRelationName(rel), tables[which].name) == 0)
+		return rel;
+	relation_close(rel, lockmode);
+	return NULL;
+}
+
 /* Look a table up and open it; NULL if it was dropped meanwhile. */
 static Relation
 look_up_and_open(HiloTable which, LOCKMODE lockmode)
 {
-	Oid			oid = hilo_catalog_table(which);
-	Relation	rel = try_table_open(oid, lockmode);
+	Relation	rel = open_suggested(which, lockmode);
 
+	if (rel == NULL)
+		rel = try_table_open(hilo_catalog_table(which), lockmode);
 	if (rel != NULL)
 	{
-		tables[which].oid = oid;
+		tables[which].oid = RelationGetRelid(rel);
 		tables[which].is_current = true;
 	}
 	return rel;

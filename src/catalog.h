@@ -49,6 +49,12 @@ extern void hilo_catalog_init(void (*changed) (void));
 extern Oid	hilo_catalog_table(HiloTable which);
 
 /*
+ * Say which OID a table may have, as somebody has opened it in this database
+ * some time: that is tried before it is looked up.
+ */
+extern void hilo_catalog_suggest(HiloTable which, Oid table);
+
+/*
  * Open and lock a table.  Raises an error when the extension is not
  * there, the table is not as the extension made it, or, with a lock that allows
  * changes, the current transaction has rewritten it.  To be closed with

@@ -40,6 +40,8 @@ typedef struct ParkedCollection
 	dlist_head	tails;			/* lowest first */
 	Oid			database;
 	int64		usual;			/* numbers that connections have drawn */
+	Oid			table;			/* where its row was last seen */
+	ItemPointerData tid;
 	int			name_len;
 	char		name[HILO_MAX_NAME_LEN];
 } ParkedCollection;
@@ -146,6 +148,7 @@ find_or_make_collection(Oid database, HiloName name)
 
 	collection->database = database;
 	collection->usual = 0;
+	collection->table = InvalidOid;
 	collection->name_len = name.len;
 	memcpy(collection->name, name.data, name.len);
 	dlist_init(&collection->tails);
@@ -276,6 +279,24 @@ hilo_parking_room(void)
 	return parking == NULL ? 0 : hilo_parked_ranges;
 }
 
+void
+hilo_parking_remind(HiloCounter *counter)
+{
+	ParkedCollection *collection;
+
+	if (parking == NULL)
+		return;
+
+	LWLockAcquire(parking->lock, LW_SHARED);
+	collection = find_collection(MyDatabaseId, counter->name);
+	if (collection != NULL)
+	{
+		counter->table = collection->table;
+		counter->tid = collection->tid;
+	}
+	LWLockRelease(parking->lock);
+}
+
 bool
 hilo_parking_look(HiloName name, int64 *usual)
 {
@@ -298,7 +319,7 @@ hilo_parking_look(HiloName name, int64 *usual)
 }
 
 bool
-hilo_parking_park(HiloName name, const HiloTail *tail, int64 used,
+hilo_parking_park(const HiloCounter *counter, const HiloTail *tail, int64 used,
 				  bool make_room)
 {
 	bool		is_empty = tail->claim.range.low > tail->claim.range.high;
@@ -312,10 +333,13 @@ hilo_parking_park(HiloName name, const HiloTail *tail, int64 used,
 	now = GetCurrentTimestamp();
 	LWLockAcquire(parking->lock, LW_EXCLUSIVE);
 	has_room = is_empty || make_room_for_one(now, make_room);
-	collection = has_room ? find_or_make_collection(MyDatabaseId, name) : NULL;
+	collection = has_room ? find_or_make_collection(MyDatabaseId, counter->name) :
+		NULL;
 	if (collection != NULL)
 	{
 		collection->usual = hilo_range_usual(collection->usual, used);
+		collection->table = counter->table;
+		collection->tid = counter->tid;
 		if (!is_empty)
 			add_tail(collection, tail, now);
 	}

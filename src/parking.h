@@ -34,6 +34,11 @@ extern void hilo_parking_init(void);
 extern int	hilo_parking_room(void);
 
 /*
+ * Fill in where the row of a collection is, if a connection has left word of it.
+ */
+extern void hilo_parking_remind(HiloCounter *counter);
+
+/*
  * Are there tails of a collection?  *usual is how many numbers a connection
  * has drawn of it of late, 0 where that is not known.
  */
@@ -45,8 +50,8 @@ extern bool hilo_parking_look(HiloName name, int64 *usual);
  * room; with make_room the tail that was left alone for longest, of whatever
  * collection, makes room, and is lost.  Raises no error.
  */
-extern bool hilo_parking_park(HiloName name, const HiloTail *tail, int64 used,
-							  bool make_room);
+extern bool hilo_parking_park(const HiloCounter *counter, const HiloTail *tail,
+							  int64 used, bool make_room);
 
 /*
  * Take numbers out of the lowest tail that lies above the number last, at most

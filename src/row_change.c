@@ -260,12 +260,16 @@ find_row(Relation rel, HiloCounter *counter)
 	return OidIsValid(counter->table);
 }
 
-/* Is what counter remembers of its row's place still true? */
+/*
+ * May the row be where counter remembers it?  Then lock_row() finds out, but not
+ * that there is no such page, as when the table has been rewritten.
+ */
 static inline bool
-place_is_known(Relation rel, const HiloCounter *counter)
+may_be_in_place(Relation rel, const HiloCounter *counter)
 {
-	return counter->generation == hilo_catalog_generation &&
-		counter->table == RelationGetRelid(rel);
+	return counter->table == RelationGetRelid(rel) &&
+		(counter->generation == hilo_catalog_generation ||
+		 ItemPointerGetBlockNumber(&counter->tid) < RelationGetNumberOfBlocks(rel));
 }
 
 /*
@@ -275,8 +279,11 @@ place_is_known(Relation rel, const HiloCounter *counter)
 static bool
 find_and_lock_row(HiloRowChange *change, HiloCounter *counter)
 {
-	if (place_is_known(change->rel, counter) && lock_row(change, counter))
+	if (may_be_in_place(change->rel, counter) && lock_row(change, counter))
+	{
+		counter->generation = hilo_catalog_generation;
 		return true;
+	}
 
 	for (int i = 0; i < MAX_FIND_ATTEMPTS; i++)
 	{
@@ -415,6 +422,7 @@ hilo_row_find(HiloRowChange *change, HiloCounter *counter, LOCKMODE lockmode,
 {
 	memset(change, 0, sizeof(*change));
 	change->which = counter->which;
+	hilo_catalog_suggest(counter->which, counter->table);
 	change->rel = hilo_catalog_open(counter->which, lockmode);
 	change->lockmode = lockmode;
 

@@ -40,6 +40,8 @@ typedef struct HiloCounter
 	Oid			table;			/* InvalidOid: row not seen yet */
 	ItemPointerData tid;
 	uint64		generation;		/* of the catalog, when the row was seen */
+	bool		is_hint;		/* the row was seen by somebody else, who may
+								 * have done so long ago */
 } HiloCounter;
 
 /*
@@ -59,7 +61,10 @@ typedef struct HiloRowChange
 	HiloLease	lease;			/* in hilo_lease: what follows */
 } HiloRowChange;
 
-/* Start with an unseen row. */
+/*
+ * Start with an unseen row.  Who has heard where it is may fill in table and tid
+ * as a hint: they are looked at before they are believed.
+ */
 extern void hilo_counter_init(HiloCounter *counter, HiloTable which,
 							  HiloName name);
 

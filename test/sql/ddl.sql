@@ -19,7 +19,7 @@ ROLLBACK TO a;
 SELECT hilo_nextval('made');
 COMMIT;
 SELECT hilo_nextval('made'), count(*) FROM hilo WHERE collection = 'made';
--- Without an index rows cannot be found; nothing is lost when it is there again.
+-- Without an index only who has seen a row knows where it is; nothing is lost when it is there again.
 DROP INDEX hilo_collection_idx;
 SELECT hilo_release('made');
 SELECT hilo_nextval('new');
