@@ -95,6 +95,13 @@ hilo_cache_forget(HiloCacheEntry *entry)
 	entry->size = 0;
 }
 
+/* How many numbers this connection has drawn since it was new here. */
+static inline int64
+drawn_here(const HiloCacheEntry *entry)
+{
+	return entry->drawn + entry->last - entry->below;
+}
+
 /*
  * Park what this connection has not drawn, if there is room, and note what it
  * has drawn; from then on it is a new one here.
@@ -103,7 +110,7 @@ static bool
 park(HiloCacheEntry *entry, bool make_room)
 {
 	HiloTail	tail = {.claim = entry->claim,.synchronous = entry->synchronous};
-	int64		drawn = entry->drawn + entry->last - entry->below;
+	int64		drawn = drawn_here(entry);
 
 	if (drawn == 0 && entry->last == end_of_range(entry))
 		return true;
@@ -444,18 +451,18 @@ hilo_cache_make_id_text(HiloCacheEntry *entry)
 
 /*
  * Use numbers that are parked, at most count, and above those of before, as
- * numbers grow within a session.  The row is read again, however
- * lately that was done: a tail is no worse than a claim made now.
+ * numbers grow within a session.  The row is read again, however lately that
+ * was done: a tail is no worse than a claim made now.
  */
 static bool
 take_parked(HiloCacheEntry *entry, int64 count)
 {
+	int64		last = drawn_here(entry) > 0 ? entry->last : 0;
 	HiloSourceState state;
 	HiloTail	tail;
 
 	read_row(entry, true, &state);
-	if (!hilo_parking_take(entry->name, entry->last, count, holds, &state,
-						   &tail))
+	if (!hilo_parking_take(entry->name, last, count, holds, &state, &tail))
 		return false;
 	HILO_KILL_POINT("taken");
 	entry->synchronous = tail.synchronous;

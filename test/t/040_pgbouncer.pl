@@ -235,5 +235,19 @@ cmp_ok($by_hilo, '<', $by_sequence, 'growing: less than of a sequence');
 stop_pooler();
 is_given_back('growing');
 
+# Preloaded, each client's tail is parked by the reset: the next one goes on with
+# it over whichever connection, and nothing is lost.
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'hilo'\nhilo.release_to = 'parking'");
+$node->restart;
+create_table('parked');
+# DISCARD ALL, in parts, as it has to be alone.
+start_pooler('pool_mode = session', 'server_reset_query = CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ALL; '
+	. 'DEALLOCATE ALL; UNLISTEN *; SELECT pg_advisory_unlock_all(); DISCARD PLANS; DISCARD TEMP; DISCARD SEQUENCES; SELECT hilo_release()');
+come_and_go('parked');
+($by_hilo, $by_sequence, $servers) = waste('parked');
+cmp_ok($by_hilo, '<=', 2 * $RANGE, 'parked: hardly more was claimed than drawn, over all connections');
+stop_pooler();
+is(sql(q{SELECT sum(size) FROM hilo_parked WHERE collection = 'parked'}), $by_hilo, 'parked: the rest is for the next one');
+
 $node->stop;
 done_testing();
