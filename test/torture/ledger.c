@@ -44,6 +44,8 @@ typedef struct Count
 	int64_t		base;			/* max when it began */
 	int64_t		max;			/* now, or when it ended; -1: not known */
 	int64_t		top;			/* highest shown before this life */
+	bool		told;			/* in this life, what max is */
+	int64_t		told_max;
 } Count;
 
 static struct
@@ -125,12 +127,16 @@ ledger_base(int c, uint32_t number, int64_t base)
 	count_of(c, number)->base = base;
 }
 
-/* Of leased numbers only repetition is looked for. */
+/* The gaps of leased numbers are not looked at. */
 void
 ledger_final(int c, uint32_t number, int64_t max)
 {
+	Count	   *count = count_of(c, number);
+
+	count->told = true;
+	count->told_max = max;
 	if (!is_leased(c))
-		count_of(c, number)->max = max;
+		count->max = max;
 }
 
 /* The highest number that was shown before a time: max was not below it then. */
@@ -260,7 +266,7 @@ ledger_read(const char *log)
 				count->base = entry.low;
 				break;
 			case KIND_FINAL:
-				count->max = entry.low;
+				ledger_final(entry.collection, entry.count, entry.low);
 				break;
 			case KIND_BY_HAND:
 				add_span(&count->by_hand, entry.low, entry.high, 0, 0);
@@ -583,6 +589,10 @@ ledger_end_life(bool crashed, bool parking, bool parked_known)
 			count->fresh.used = 0;
 			if (count->shown.used > 0)
 				count->top = count->shown.span[count->shown.used - 1].high;
+			if (count->told && count->top > count->told_max)
+				failure("beyond max: %s, count %u: %" PRId64 " was shown, max is %" PRId64,
+						collection_name(c), i, count->top, count->told_max);
+			count->told = false;
 		}
 	}
 	check_collisions();
