@@ -134,7 +134,7 @@ run_coverage() {
     check '--coverage -O0' $all_tests
     good=$?
     unset HILO_KEEP_COPY
-    (cd "$work/covered" && gcov --json-format -o src src/*.c >/dev/null) &&
+    (cd "$work/covered" && gcov --json-format src/*.gcno *.gcno >/dev/null) &&
         perl "$top/test/sanitize/coverage.pl" "$top/test/sanitize/unreached" "$work/covered" &&
         [ "$good" -eq 0 ]
 }
