@@ -291,7 +291,8 @@ hilo_catalog_table(HiloTable which)
 void
 hilo_catalog_suggest(HiloTable which, Oid table)
 {
-	tables[which].suggested = table;
+	if (!OidIsValid(tables[which].oid))
+		tables[which].suggested = table;
 }
 
 /*

@@ -49,8 +49,9 @@ extern void hilo_catalog_init(void (*changed) (void));
 extern Oid	hilo_catalog_table(HiloTable which);
 
 /*
- * Say which OID a table may have, as somebody has opened it in this database
- * some time: that is tried before it is looked up.
+ * Say which OID a table may have, as another session has opened it in this
+ * database some time: as long as nothing else is known, that is tried before it is
+ * looked up.
  */
 extern void hilo_catalog_suggest(HiloTable which, Oid table);
 

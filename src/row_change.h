@@ -40,8 +40,6 @@ typedef struct HiloCounter
 	Oid			table;			/* InvalidOid: row not seen yet */
 	ItemPointerData tid;
 	uint64		generation;		/* of the catalog, when the row was seen */
-	bool		is_hint;		/* the row was seen by somebody else, who may
-								 * have done so long ago */
 } HiloCounter;
 
 /*
