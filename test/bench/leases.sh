@@ -8,7 +8,7 @@
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 install=yes
-seconds=30 rounds=7 warm=120 away=60 steady=60
+seconds=30 rounds=25 warm=120 away=60 steady=60
 for option in "$@"; do
     case $option in
         --no-install) install=no ;;
@@ -117,7 +117,7 @@ done
 for round in $(seq "$rounds"); do
     if [ $((round % 2)) -eq 0 ]; then order='counted leased'; else order='leased counted'; fi
     for kind in $order; do
-        bench member1 "$kind" -c "$clients" -j 1 -T 4 2>/dev/null | tps >>"$work/tmp/$kind.tps"
+        bench member1 "$kind" -c "$clients" -j 1 -T 2 2>/dev/null | tps >>"$work/tmp/$kind.tps"
     done
 done
 for kind in counted leased; do
