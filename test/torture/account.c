@@ -109,6 +109,17 @@ write_off(Held *h, int c, char why)
 	memset(h, 0, sizeof(*h));
 }
 
+/*
+ * A session that has released its range draws like a new one where numbers are
+ * parked: from the lowest of them.
+ */
+void
+see_release(int c)
+{
+	if (shared->parking != PARKING_OFF)
+		last_seen[c] = 0;
+}
+
 /* A new count has begun: what was held of the old one is void. */
 void
 check_count(Held *h, int c)

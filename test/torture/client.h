@@ -81,6 +81,7 @@ extern void note_event(int c, int64_t start);
 extern void write_off(Held *h, int c, char why);
 extern void check_count(Held *h, int c);
 extern void end_session(void);
+extern void see_release(int c);
 extern void see_failure(int c, int64_t size, int64_t start);
 extern void look_up(void);
 extern bool has_unknown(void);

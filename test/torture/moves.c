@@ -58,6 +58,7 @@ release(int c)
 	else
 		lost(back > 0 ? WHY_RETURNED : WHY_RELEASED, c, h->count, h->next, h->high);
 	h->known = h->dirty = false;
+	see_release(c);
 	return back > 0;
 }
 
@@ -72,6 +73,7 @@ do_release(void)
 		{
 			check_count(&held[c], c);
 			write_off(&held[c], c, WHY_RELEASED);
+			see_release(c);
 		}
 		PQclear(run(NULL, "SELECT hilo_release()"));
 	}
