@@ -251,6 +251,7 @@ CREATE TABLE hilo_lease (
     failed_at timestamptz NOT NULL DEFAULT '-infinity',
     failing_since timestamptz NOT NULL DEFAULT '-infinity',
     error_code bigint NOT NULL DEFAULT 0,
+    database bigint NOT NULL DEFAULT 0,
     collection text COLLATE "C" CONSTRAINT hilo_lease_check CHECK (collection IS NOT NULL),
     error text COLLATE "C"
 ) USING heap WITH (fillfactor = 10);
@@ -296,6 +297,7 @@ COMMENT ON COLUMN hilo_lease.asked_at IS 'when a worker was last sent for the ne
 COMMENT ON COLUMN hilo_lease.failed_at IS 'when the hub last gave none, if it has not given one since; else -infinity';
 COMMENT ON COLUMN hilo_lease.failing_since IS 'since when it has given none; -infinity: it has';
 COMMENT ON COLUMN hilo_lease.error_code IS 'SQLSTATE of that, in the server''s own form';
+COMMENT ON COLUMN hilo_lease.database IS 'OID of the database that got the leases: a copy of it gets its own';
 COMMENT ON COLUMN hilo_lease.collection IS 'name of the collection; |: when this database could become a hub';
 COMMENT ON COLUMN hilo_lease.error IS 'what the hub said, filled up with blanks';
 COMMENT ON CONSTRAINT hilo_lease_check ON hilo_lease IS 'every lease is of a collection';

@@ -77,6 +77,7 @@ typedef struct HiloLease
 								 * followed; DT_NOBEGIN: none */
 	TimestampTz failing_since;	/* the first one in a row */
 	int64		error_code;		/* its SQLSTATE, as ereport() has it */
+	int64		database;		/* OID of the one that got the leases */
 
 	/* Its message, blanks at its end; in the row, behind the name. */
 #define HILO_LEASE_ERROR_LEN	240
@@ -99,12 +100,12 @@ typedef struct HiloLease
 #define HILO_LEASE_TYPES \
 	HILO_COUNTER_FIXED_TYPES, INT8OID, INT8OID, INT8OID, INT8OID, \
 	TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID, \
-	INT8OID, TEXTOID, TEXTOID
+	INT8OID, INT8OID, TEXTOID, TEXTOID
 
 #define HILO_ANUM_NODE_TAG		21	/* first of three of type name */
 #define HILO_ANUM_NAME			29	/* in tables of counters */
-#define HILO_ANUM_LEASE_NAME	38	/* in hilo_lease */
-#define HILO_ANUM_LEASE_ERROR	39
+#define HILO_ANUM_LEASE_NAME	39	/* in hilo_lease */
+#define HILO_ANUM_LEASE_ERROR	40
 #define HILO_COUNTER_COLUMNS	HILO_ANUM_NAME
 #define HILO_LEASE_COLUMNS		HILO_ANUM_LEASE_ERROR
 

@@ -4,10 +4,11 @@
  *	  Places at which a test makes a session fail.
  *
  * Nothing, unless built with -DHILO_FAILURE_POINTS.  Then the setting
- * test.failure_point, 'name:error', 'name:wait' or 'name:kill', says at which
- * place an error is raised, until when it waits (to be cancelled), or where the
- * process dies.  Where the real code must not fail, as between locking a page
- * and letting it go, HILO_KILL_POINT() only knows the last.
+ * test.failure_point, 'name:error', 'name:wait', 'name:kill' or 'name:term', says
+ * at which place an error is raised, until when it waits (to be cancelled), or
+ * where the process dies, or is told to end, in a critical section.  Where the real
+ * code must not fail, as between locking a page and letting it go,
+ * HILO_KILL_POINT() only knows the last two.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,6 +36,12 @@ hilo_failure_is_wanted(const char *name, const char *kind)
 static inline void
 hilo_kill_point(const char *name)
 {
+	if (hilo_failure_is_wanted(name, "term"))
+	{
+		START_CRIT_SECTION();
+		raise(SIGTERM);
+		END_CRIT_SECTION();
+	}
 	if (!hilo_failure_is_wanted(name, "kill"))
 		return;
 	kill(getpid(), SIGKILL);

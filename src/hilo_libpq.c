@@ -12,6 +12,7 @@
 
 #include "libpq-fe.h"
 
+#include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "foreign/foreign.h"
 #include "lib/stringinfo.h"
@@ -51,6 +52,7 @@ typedef struct Options
 typedef struct Connection
 {
 	PGconn	   *conn;			/* NULL: none */
+	PGresult   *result;			/* of the last statement; NULL: none */
 	Oid			server;
 	Oid			role;
 	bool		outdated;
@@ -61,8 +63,16 @@ typedef struct Connection
 static Connection connection;
 
 static void
+clear_result(void)
+{
+	PQclear(connection.result);
+	connection.result = NULL;
+}
+
+static void
 disconnect(void)
 {
+	clear_result();
 	if (connection.conn != NULL)
 	{
 		PQfinish(connection.conn);
@@ -224,17 +234,18 @@ deadline_in(int ms)
 }
 
 /*
- * Send a statement and wait for its one row; NULL for none.  The result belongs
- * to the caller, PQclear() it.
+ * Send a statement and wait for its one row.  The result is gone when the next
+ * one is sent, or the connection closed.
  */
 static PGresult *
-ask(const char *sql, int count, const char *const *params, int timeout)
+ask(const char *sql, int count, const Oid *types, const char *const *params,
+	int timeout)
 {
 	TimestampTz deadline = deadline_in(timeout);
-	PGresult   *result = NULL;
 	PGresult   *next;
 
-	if (!PQsendQueryParams(connection.conn, sql, count, NULL, params, NULL,
+	clear_result();
+	if (!PQsendQueryParams(connection.conn, sql, count, types, params, NULL,
 						   NULL, 0))
 		fail(ERRCODE_CONNECTION_FAILURE);
 	HILO_FAILURE_POINT("hub asked");
@@ -250,11 +261,11 @@ ask(const char *sql, int count, const char *const *params, int timeout)
 		next = PQgetResult(connection.conn);
 		if (next == NULL)
 			break;
-		PQclear(result);
-		result = next;
+		clear_result();
+		connection.result = next;
 	}
 	HILO_FAILURE_POINT("hub answered");
-	return result;
+	return connection.result;
 }
 
 /* Raise the error that the hub has raised. */
@@ -273,10 +284,6 @@ fail_as_hub(PGresult *result)
 	/* It ends, or was made to: that is not what the caller has done. */
 	if (strlen(state) == 5 && strncmp(state, "57", 2) != 0)
 		code = MAKE_SQLSTATE(state[0], state[1], state[2], state[3], state[4]);
-	message = pstrdup(message);
-	detail = detail == NULL ? NULL : pstrdup(detail);
-	hint = hint == NULL ? NULL : pstrdup(hint);
-	PQclear(result);
 	ereport(ERROR,
 			(errcode(code),
 			 errmsg("%s", message),
@@ -292,14 +299,13 @@ find_schema(int timeout)
 							 " FROM pg_catalog.pg_extension e"
 							 " JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace"
 							 " WHERE e.extname OPERATOR(pg_catalog.=) 'hilo'",
-							 0, NULL, timeout);
+							 0, NULL, NULL, timeout);
 
 	if (PQresultStatus(result) != PGRES_TUPLES_OK)
 		fail_as_hub(result);
 	if (PQntuples(result) == 1)
 		connection.schema = MemoryContextStrdup(TopMemoryContext,
 												PQgetvalue(result, 0, 0));
-	PQclear(result);
 	if (connection.schema == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
@@ -371,13 +377,20 @@ number_in(PGresult *result, int col)
 	return strtoi64(PQgetvalue(result, 0, col), NULL, 10);
 }
 
-/* Call the function by the connection that there is. */
+/*
+ * Call the function by the connection that there is.  With the types of the
+ * arguments left open, one of the same name that somebody else has made in that
+ * schema could be called in its place.
+ */
 static void
 call(const char *function, const char *const *args, int count, int timeout,
 	 int64 *numbers, int number_count)
 {
+	static const Oid types[] = {TEXTOID, INT8OID, INT8OID};
 	StringInfoData sql;
 	PGresult   *result;
+
+	Assert(count <= (int) lengthof(types));
 
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT * FROM %s.%s(", connection.schema, function);
@@ -385,12 +398,11 @@ call(const char *function, const char *const *args, int count, int timeout,
 		appendStringInfo(&sql, i == 1 ? "$%d" : ", $%d", i);
 	appendStringInfoChar(&sql, ')');
 
-	result = ask(sql.data, count, args, timeout);
+	result = ask(sql.data, count, types, args, timeout);
 	if (PQresultStatus(result) != PGRES_TUPLES_OK)
 		fail_as_hub(result);
 	for (int i = 0; i < number_count; i++)
 		numbers[i] = number_in(result, i);
-	PQclear(result);
 }
 
 void

@@ -22,8 +22,8 @@ typedef void (*HiloLibpqCheck) (Oid server, Oid role);
 extern PGDLLEXPORT void hilo_libpq_check(Oid server, Oid role);
 
 /*
- * Call a function of the extension there, with count arguments as texts in the
- * encoding of the database, and read the numbers of the one row that it gives; 0
+ * Call a function of the extension there, with count arguments, a text and then
+ * numbers, as texts in the encoding of the database, and read the numbers of the one row that it gives; 0
  * for what is not there.
  *
  * timeout is how long connecting (unless the options of server or mapping say

@@ -9,6 +9,7 @@
 
 #include "access/xlog.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "utils/timestamp.h"
 
 #include "compat.h"
@@ -23,13 +24,16 @@
 static const HiloName hub_name = {HILO_SERVER_SIDE_NAME, 1};
 
 /*
- * Are the leases those of a server that this one has followed?  A standby that
- * was promoted may have lost the newest claims, so it gets leases of its own.
+ * Are the leases those of a server that this one has followed, or of a database
+ * that this one was copied from?  A standby that was promoted may have lost the
+ * newest claims, and what CREATE DATABASE copies is still in use where it was: so
+ * they get leases of their own.
  */
 static bool
-is_outdated(const HiloCounterRow *row)
+is_outdated(const HiloCounterRow *row, const HiloLease *lease)
 {
-	return !RecoveryInProgress() && row->lease_timeline != hilo_timeline();
+	return lease->database != MyDatabaseId ||
+		(!RecoveryInProgress() && row->lease_timeline != hilo_timeline());
 }
 
 /* Have no numbers left. */
@@ -64,6 +68,7 @@ find_or_create(HiloRowChange *change, HiloCounter *lease)
 	{
 		change->row.max_value = 0;
 		change->row.lease_timeline = hilo_timeline();
+		change->lease.database = MyDatabaseId;
 		change->lease.leased_at = DT_NOBEGIN;
 		change->lease.asked_at = DT_NOBEGIN;
 		change->lease.failed_at = DT_NOBEGIN;
@@ -126,7 +131,7 @@ hilo_lease_claim(HiloCounter *counter, const HiloRangeRequest *request,
 
 	if (!hilo_row_find_for_change(&change, counter, false))
 		return false;
-	if (is_outdated(row))
+	if (is_outdated(row, lease))
 	{
 		hilo_row_abandon(&change);
 		return false;
@@ -185,7 +190,7 @@ hilo_lease_read(HiloCounter *counter, HiloLeaseState *state)
 		len--;
 	memcpy(state->error, lease->error, len);
 
-	if (is_outdated(row))
+	if (is_outdated(row, lease))
 		return;
 	state->current.low = lease->low;
 	state->current.high = row->max_value;
@@ -207,9 +212,10 @@ hilo_lease_add(HiloCounter *counter, HiloRange range)
 	HiloLease  *lease = &change.lease;
 
 	find_or_create(&change, counter);
-	if (is_outdated(row))
+	if (is_outdated(row, lease))
 		empty_leases(row, lease);
 	row->lease_timeline = hilo_timeline();
+	lease->database = MyDatabaseId;
 
 	if (lease->next_high != 0)
 		start_next(row, lease);

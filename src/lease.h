@@ -50,7 +50,7 @@ extern bool hilo_lease_is_low(const HiloLeaseState *state);
 
 /*
  * Read what there is.  All is empty if there is no row, or the leases were got
- * before this server was promoted.
+ * before this server was promoted, or in another database.
  */
 extern void hilo_lease_read(HiloCounter *lease, HiloLeaseState *state);
 

@@ -14,6 +14,7 @@
 #include "postmaster/bgworker.h"
 #include "storage/ipc.h"
 #include "storage/lock.h"
+#include "tcop/tcopprot.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
@@ -445,6 +446,8 @@ hilo_lease_worker(Datum database)
 	ListCell   *lc;
 	MemoryContext context;
 
+	/* The default ends it at once, be it in the middle of a change. */
+	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(database),
 											  InvalidOid, 0);

@@ -1,0 +1,79 @@
+# Leases: other people's functions on the hub, copied databases, a worker that is told to end.
+use strict;
+use warnings;
+
+use File::Basename qw(dirname);
+use lib dirname(__FILE__);
+use HiloCrash;
+use HiloHub;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $libdir = build_variant(PostgreSQL::Test::Utils::tempdir . '/points',
+	undef, 'PROFILE=-DHILO_FAILURE_POINTS');
+my $hub = new_node('hub');
+my $member = new_node('member', <<SETTINGS);
+dynamic_library_path = '$libdir:\$libdir'
+hilo.lease_size = 100
+hilo.lease_duration = 0
+hilo.lease_ahead = 0
+hilo.lease_retry = 0
+hilo.range_size = 1
+hilo.range_duration = 0
+SETTINGS
+
+sub hub { return $hub->safe_psql('postgres', $_[0]); }
+sub sql { return $member->safe_psql('postgres', $_[0]); }
+
+add_hub($member, $hub);
+
+#
+# A function that fits as well
+#
+hub(<<'SQL');
+CREATE ROLE someone;
+GRANT CREATE ON SCHEMA public TO someone;
+SET ROLE someone;
+CREATE FUNCTION hilo_lease(text, text, text, OUT low bigint, OUT high bigint) LANGUAGE plpgsql
+	AS $$BEGIN RAISE 'called by %', session_user; END$$;
+CREATE FUNCTION identity_lease(text, text) RETURNS bigint LANGUAGE plpgsql
+	AS $$BEGIN RAISE 'called by %', session_user; END$$;
+SQL
+is(sql("SELECT hilo_lease_from('a', 'ids_hub')"), '(1,100)', 'no other function of that name is called');
+is(sql("SELECT identity_from('a', 'ids_hub'); SELECT next_identity_for('a')"), "\n2", 'nor for identities');
+
+#
+# A copy of a member's database
+#
+sql("SELECT hilo_lease_from('c', 'ids_hub'); SELECT hilo_nextval('c')");
+$member->safe_psql('template1', 'CREATE DATABASE copy TEMPLATE postgres');
+my @numbers = split /\n/,
+  $member->safe_psql('copy', "SELECT hilo_nextval('c') FROM generate_series(1, 150)") . "\n"
+  . sql("SELECT hilo_nextval('c') FROM generate_series(1, 150)");
+my %seen;
+is(scalar(grep { $seen{$_}++ } @numbers), 0, 'a copy of a database has leases of its own');
+is(scalar(@numbers), 300, 'and so all numbers that it needs');
+is($member->safe_psql('copy', <<'SQL'), 't', 'which its row says');
+SELECT database = (SELECT oid FROM pg_database WHERE datname = current_database())::bigint FROM hilo_lease WHERE collection = 'c';
+SQL
+
+#
+# A worker that is told to end while it changes a row
+#
+my $session = HiloCrash::Session->new($member);
+$session->query("SELECT hilo_lease_from('w', 'ids_hub'); SET hilo.lease_ahead = 100");
+sql("ALTER DATABASE postgres SET hilo.lease_ahead = 100; ALTER DATABASE postgres SET test.failure_point = 'row changed:term'");
+like($session->query("SELECT hilo_nextval('w')"), qr/^\d+$/, 'a draw starts a worker');
+wait_until('the worker has ended',
+	sub { slurp_file($member->logfile) =~ /terminating background worker "hilo lease worker" due to administrator command|PANIC/ });
+unlike(slurp_file($member->logfile), qr/PANIC/, 'it ends when nothing is half done');
+$member->safe_psql('template1', 'ALTER DATABASE postgres RESET ALL');
+is(sql("SELECT count(DISTINCT hilo_nextval('w')) FROM generate_series(1, 150)"), 150, 'the collection goes on');
+
+$session->start('\q');
+$session->finish;
+$member->stop;
+$hub->stop;
+is(left_behind($_), '', $_->name . ' has left nothing behind') for $member, $hub;
+done_testing();
