@@ -23,8 +23,8 @@ extern PGDLLEXPORT void hilo_libpq_check(Oid server, Oid role);
 
 /*
  * Call a function of the extension there, with count arguments, a text and then
- * numbers, as texts in the encoding of the database, and read the numbers of the one row that it gives; 0
- * for what is not there.
+ * numbers, as texts in the encoding of the database, and read the numbers of the
+ * one row that it gives; 0 for what is not there.
  *
  * timeout is how long connecting (unless the options of server or mapping say
  * connect_timeout), and each answer, may take, in milliseconds.  With keep the

@@ -3,44 +3,44 @@
 --
 
 -- arguments
-SELECT hilo_lease_from(NULL, 'x');
-SELECT hilo_lease_from('x', NULL);
-SELECT hilo_lease_from('', 'x');
-SELECT hilo_lease_from('x', 'no such server');
-SELECT hilo_lease_from('x', repeat('s', 64));
-SELECT hilo_lease_from('x', 'no such server', 0);
-SELECT hilo_lease_from('x', 'no such server', -1);
-SELECT hilo_lease_from('x', 'no such server', 9223372036854775807);
-SELECT hilo_lease_from('x', '');
-SELECT identity_from(NULL, 'x');
-SELECT identity_from('x', NULL);
-SELECT identity_from('x', 'no such server');
-SELECT identity_from('x', '');
+SELECT hilo_lease_from(NULL, 'leased_x');
+SELECT hilo_lease_from('leased_x', NULL);
+SELECT hilo_lease_from('', 'leased_x');
+SELECT hilo_lease_from('leased_x', 'no such server');
+SELECT hilo_lease_from('leased_x', repeat('s', 64));
+SELECT hilo_lease_from('leased_x', 'no such server', 0);
+SELECT hilo_lease_from('leased_x', 'no such server', -1);
+SELECT hilo_lease_from('leased_x', 'no such server', 9223372036854775807);
+SELECT hilo_lease_from('leased_x', '');
+SELECT identity_from(NULL, 'leased_x');
+SELECT identity_from('leased_x', NULL);
+SELECT identity_from('leased_x', 'no such server');
+SELECT identity_from('leased_x', '');
 SELECT hilo_lease(NULL, 1);
-SELECT hilo_lease('x', NULL);
-SELECT hilo_lease('x', 0);
-SELECT hilo_lease('x', 1, NULL);
-SELECT hilo_lease('x', 1, -1);
+SELECT hilo_lease('leased_x', NULL);
+SELECT hilo_lease('leased_x', 0);
+SELECT hilo_lease('leased_x', 1, NULL);
+SELECT hilo_lease('leased_x', 1, -1);
 SELECT identity_lease(NULL);
-SELECT identity_lease('x', NULL);
-SELECT identity_lease('x', -1);
+SELECT identity_lease('leased_x', NULL);
+SELECT identity_lease('leased_x', -1);
 SELECT hilo_hub_resume(NULL, 1);
-SELECT hilo_hub_resume('x', NULL);
-SELECT hilo_hub_resume('x', -1);
-SELECT identity_resume('x', NULL);
-SELECT count(*) FROM hilo WHERE collection = 'x' AND leased;
+SELECT hilo_hub_resume('leased_x', NULL);
+SELECT hilo_hub_resume('leased_x', -1);
+SELECT identity_resume('leased_x', NULL);
+SELECT count(*) FROM hilo WHERE collection = 'leased_x' AND leased;
 
 -- servers that cannot be asked
 CREATE FOREIGN DATA WRAPPER leases_test;
 CREATE SERVER leases_test FOREIGN DATA WRAPPER leases_test OPTIONS (host '/nonexistent');
 \set VERBOSITY sqlstate
-SELECT hilo_lease_from('x', 'leases_test');
+SELECT hilo_lease_from('leased_x', 'leases_test');
 CREATE USER MAPPING FOR CURRENT_USER SERVER leases_test OPTIONS (user 'nobody', password 'secret');
-SELECT hilo_lease_from('x', 'leases_test');
-SELECT identity_from('x', 'leases_test');
+SELECT hilo_lease_from('leased_x', 'leases_test');
+SELECT identity_from('leased_x', 'leases_test');
 \set VERBOSITY default
-SELECT leased FROM hilo WHERE collection = 'x';
-SELECT leased FROM hilo_identity WHERE name = 'x';
+SELECT leased FROM hilo WHERE collection = 'leased_x';
+SELECT leased FROM hilo_identity WHERE name = 'leased_x';
 
 -- the rule of a node: what was never drawn is leased, what was is not
 SELECT hilo_nextval('counted here');
@@ -98,16 +98,16 @@ SELECT hilo_lease('given', 10);
 ROLLBACK;
 
 -- a row of a hub that is restored gives none, until it is told
-INSERT INTO hilo (collection, max, max_ever, lease_timeline, incarnation) VALUES ('restored', 50, 50, 1, 1);
-SELECT lease_timeline FROM hilo WHERE collection = 'restored';
-SELECT hilo_lease('restored', 10);
+INSERT INTO hilo (collection, max, max_ever, lease_timeline, incarnation) VALUES ('leased_restored', 50, 50, 1, 1);
+SELECT lease_timeline FROM hilo WHERE collection = 'leased_restored';
+SELECT hilo_lease('leased_restored', 10);
 SELECT hilo_lease('not restored', 10);
 SELECT * FROM hilo_lease('less', 5);
 SET hilo.hub_auto_resume = on;
-SELECT hilo_lease('restored', 10);
+SELECT hilo_lease('leased_restored', 10);
 RESET hilo.hub_auto_resume;
-SELECT hilo_hub_resume('restored', 60);
-SELECT * FROM hilo_lease('restored', 10);
+SELECT hilo_hub_resume('leased_restored', 60);
+SELECT * FROM hilo_lease('leased_restored', 10);
 SELECT hilo_lease('not restored', 10);
 SELECT hilo_hub_resume();
 SELECT * FROM hilo_lease('not restored', 10);
