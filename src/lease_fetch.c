@@ -311,21 +311,45 @@ hilo_lease_fetch(HiloLeased *leased, const HiloRangeRequest *request)
 	return true;
 }
 
+/* What asking a hub has ended in. */
+typedef struct HubError
+{
+	HiloHub		hub;
+	ErrorData  *error;
+} HubError;
+
+/* The error of a hub that was not to be reached; NULL: none. */
+static ErrorData *
+find_error(const List *errors, const HiloHub *hub)
+{
+	ListCell   *lc;
+
+	foreach(lc, errors)
+	{
+		const HubError *it = lfirst(lc);
+
+		if (memcmp(&it->hub, hub, sizeof(HiloHub)) == 0)
+			return it->error;
+	}
+	return NULL;
+}
+
 /*
  * Get the next lease, if it is still needed, nobody is at it, and the hub has
- * not failed lately.  Errors of the hub go to the log.
+ * not failed lately.  Errors of the hub go to the log.  Returns the one that says
+ * that it is not to be reached, with *hub; which may be known beforehand.
  */
-static void
-fetch_if_low(HiloLeased *leased)
+static ErrorData *
+fetch_if_low(HiloLeased *leased, const List *errors, HiloHub *hub)
 {
 	HiloName	name = leased->counter.name;
 	HiloCounterRow row;
 	HiloLeaseState state;
 	HiloRange	range;
-	ErrorData  *error;
+	ErrorData  *error = NULL;
 
 	if (!lock_fetch(name, false))
-		return;
+		return NULL;
 
 	hilo_lease_read(&leased->lease, &state);
 	if (hilo_lease_is_low(&state) && !failed_lately(&state) &&
@@ -333,8 +357,14 @@ fetch_if_low(HiloLeased *leased)
 		NameStr(row.hub)[0] != '\0' &&
 		highest_known(&row, &state) < row.max_value)
 	{
-		error = fetch(leased, &row, &state, 1, highest_known(&row, &state),
-					  &range);
+		*hub = hub_of(&row);
+		error = find_error(errors, hub);
+		if (error != NULL)
+			hilo_lease_note_failure(&leased->lease, error->sqlerrcode,
+									error->message);
+		else
+			error = fetch(leased, &row, &state, 1,
+						  highest_known(&row, &state), &range);
 		if (error != NULL)
 			ereport(LOG,
 					(errcode(error->sqlerrcode),
@@ -343,6 +373,9 @@ fetch_if_low(HiloLeased *leased)
 							error->message)));
 	}
 	hilo_lease_unlock_fetch(name);
+	return error != NULL &&
+		ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_CONNECTION_EXCEPTION ?
+		error : NULL;
 }
 
 static bool
@@ -365,8 +398,10 @@ start_worker(void)
 void
 hilo_lease_fetch_ahead(HiloLeased *leased)
 {
+	HiloHub		hub;
+
 	if (!start_worker())
-		fetch_if_low(leased);
+		(void) fetch_if_low(leased, NIL, &hub);
 }
 
 HiloRange
@@ -436,13 +471,31 @@ note_if_low(HiloName name, const HiloCounterRow *row, const HiloLease *lease,
 }
 
 /*
+ * Is this the only worker of the database, until the end of the transaction?  There
+ * is none for each collection, or they would take all of max_worker_processes
+ * when a hub does not answer.
+ */
+static bool
+lock_worker(void)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId,
+					   hilo_catalog_table(HILO_TABLE_LEASES), 0, 1);
+	return LockAcquire(&tag, ExclusiveLock, false, true) !=
+		LOCKACQUIRE_NOT_AVAIL;
+}
+
+/*
  * Fetch what is low, once for each collection, and end.  It serves all of
- * the database, as the name of one does not fit into what a worker is told.
+ * the database, as the name of one does not fit into what a worker is told.  A hub
+ * that is not to be reached is asked once.
  */
 void
 hilo_lease_worker(Datum database)
 {
 	List	   *names = NIL;
+	List	   *errors = NIL;
 	ListCell   *lc;
 	MemoryContext context;
 
@@ -458,20 +511,38 @@ hilo_lease_worker(Datum database)
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	MemoryContextSwitchTo(context);
-	hilo_row_visit(HILO_TABLE_LEASES, note_if_low, &names);
+	if (lock_worker())
+		hilo_row_visit(HILO_TABLE_LEASES, note_if_low, &names);
 	PopActiveSnapshot();
 	CommitTransactionCommand();
 
 	foreach(lc, names)
 	{
 		HiloName   *name = lfirst(lc);
+		HubError	failed;
 		HiloLeased	leased;
 
 		StartTransactionCommand();
 		PushActiveSnapshot(GetTransactionSnapshot());
-		hilo_leased_init(&leased, *name);
-		fetch_if_low(&leased);
+		if (!lock_worker())
+			names = NIL;		/* the other one goes through all of them */
+		else
+		{
+			MemoryContextSwitchTo(context);
+			hilo_leased_init(&leased, *name);
+			failed.error = fetch_if_low(&leased, errors, &failed.hub);
+			if (failed.error != NULL &&
+				find_error(errors, &failed.hub) == NULL)
+			{
+				HubError   *copy = palloc(sizeof(HubError));
+
+				*copy = failed;
+				errors = lappend(errors, copy);
+			}
+		}
 		PopActiveSnapshot();
 		CommitTransactionCommand();
+		if (names == NIL)
+			break;
 	}
 }

@@ -21,6 +21,7 @@ hilo.lease_ahead = 0
 hilo.lease_retry = 0
 hilo.range_size = 1
 hilo.range_duration = 0
+max_worker_processes = 20
 SETTINGS
 
 sub hub { return $hub->safe_psql('postgres', $_[0]); }
@@ -70,6 +71,33 @@ wait_until('the worker has ended',
 unlike(slurp_file($member->logfile), qr/PANIC/, 'it ends when nothing is half done');
 $member->safe_psql('template1', 'ALTER DATABASE postgres RESET ALL');
 is(sql("SELECT count(DISTINCT hilo_nextval('w')) FROM generate_series(1, 150)"), 150, 'the collection goes on');
+
+#
+# Many collections, and a hub that does not answer
+#
+my $proxy = HiloHub::Proxy->new($hub);
+add_hub($member, $hub, server => 'far', host => '127.0.0.1', port => $proxy->port);
+sql(<<'SQL');
+ALTER DATABASE postgres SET hilo.lease_timeout = '2s';
+ALTER DATABASE postgres SET hilo.lease_retry = '1s';
+SELECT hilo_lease_from('many' || n, 'far') FROM generate_series(1, 6) n;
+SQL
+$proxy->mode('hole');
+my $before = $proxy->connections;
+my $draws = "SELECT hilo_nextval('many' || n) FROM generate_series(1, 6) n";
+sql('ALTER DATABASE postgres SET hilo.lease_ahead = 100');
+$session->query("SET hilo.lease_ahead = 100; SET hilo.lease_retry = '1s'");
+$session->query($draws);
+wait_until('all of them know of the failure', sub {
+	sql(q{SELECT count(*) FROM hilo_leases WHERE collection LIKE 'many%' AND last_error LIKE '%in time%'}) == 6;
+});
+is($proxy->connections - $before, 1, 'one worker asks, once, for all of them');
+$proxy->mode('pass');
+wait_until('there are leases again', sub {
+	$session->query($draws);
+	sql(q{SELECT count(*) FROM hilo_leases WHERE collection LIKE 'many%' AND last_error IS NULL AND next_high > 0}) == 6;
+});
+$proxy->stop;
 
 $session->start('\q');
 $session->finish;
