@@ -92,13 +92,44 @@ hilo_identity_claim(HiloCounter *counter, int64 number)
 	return hilo_counter_claim_number(counter, number) ? number : 0;
 }
 
+/*
+ * The hub is asked to go above what was counted here.  A number counted here
+ * after that could be one that it has given to another member by then: so first
+ * nobody counts here any more, but asks the hub, too.
+ */
+static void
+begin_lease(HiloCounter *counter, const HiloHub *hub)
+{
+	MemoryContext context = CurrentMemoryContext;
+	bool		was_leased;
+	int64		max = hilo_counter_set_hub(counter, NameStr(hub->server),
+										   NameStr(hub->role), 0, &was_leased);
+
+	PG_TRY();
+	{
+		(void) hilo_hub_next_identity(hub, counter->name, max);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		hilo_counter_unset_hub(counter);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+}
+
 void
 hilo_identity_lease_from(HiloCounter *counter, const HiloHub *hub)
 {
+	HiloCounterRow row;
 	bool		was_leased;
 
-	(void) hilo_hub_next_identity(hub, counter->name,
-								  hilo_counter_max(counter));
+	if (!hilo_counter_read(counter, &row, true) || !row.leased)
+	{
+		begin_lease(counter, hub);
+		return;
+	}
+	(void) hilo_hub_next_identity(hub, counter->name, row.max);
 	hilo_counter_set_hub(counter, NameStr(hub->server), NameStr(hub->role), 0,
 						 &was_leased);
 }

@@ -41,7 +41,7 @@ extern int64 hilo_identity_claim(HiloCounter *counter, int64 number);
 
 /*
  * Draw the numbers on the hub from now on.  One is drawn at once, to see that it
- * can be; nobody gets it.
+ * can be; nobody gets it.  If that fails the identity is counted as before.
  */
 extern void hilo_identity_lease_from(HiloCounter *counter,
 									 const HiloHub *hub);

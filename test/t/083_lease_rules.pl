@@ -158,8 +158,8 @@ add_hub($member, $member, server => 'self');
 like(message_of($member, 'second', "SELECT hilo_lease_from('a', 'line')"), qr/55000: collection "a" is not counted on this server/, 'what a hub leases it does not give');
 like(message("SELECT hilo_lease_from('own', 'self')"), qr/55000: collection "own" is not counted on this server/, 'nobody is a hub of himself');
 is(sql("SELECT leased FROM hilo WHERE collection = 'own'"), 'f', 'and counts on');
-sql("SELECT identity_from('own', 'self')");
-like(message("SELECT next_identity('own')"), qr/55000: identity "own" is not counted on this server/, 'nor for identities');
+like(message("SELECT identity_from('own', 'self')"), qr/55000: identity "own" is not counted on this server/, 'nor for identities');
+is(sql("SELECT next_identity('own')"), 'own/1', 'which count on, too');
 
 #
 # Limits

@@ -1,4 +1,4 @@
-# Leases: other people's functions on the hub, copied databases, a worker that is told to end.
+# Leases: other people's functions on the hub, copied databases, workers that end or hang, an identity that is counted meanwhile.
 use strict;
 use warnings;
 
@@ -97,10 +97,30 @@ wait_until('there are leases again', sub {
 	$session->query($draws);
 	sql(q{SELECT count(*) FROM hilo_leases WHERE collection LIKE 'many%' AND last_error IS NULL AND next_high > 0}) == 6;
 });
+
+#
+# An identity that is counted while it becomes a leased one
+#
+my $waiting = HiloCrash::Session->new($member);
+$waiting->query("SELECT seed_identity_for('i', 10); SET hilo.lease_timeout = '100s'");
+$session->query("SET hilo.lease_timeout = '100ms'");
+$proxy->mode('hole');
+$before = $proxy->connections;
+$waiting->start("SELECT identity_from('i', 'far')");
+wait_until('the hub is asked', sub { $proxy->connections > $before });
+like($session->error_of("SELECT next_identity_for('i')"), qr/^08/, 'while the hub is asked to go above what was counted, nobody counts');
+sql('SELECT pg_cancel_backend(' . $waiting->pid . ')');
+like(($waiting->result)[1], qr/57014/, 'that is canceled');
+is($session->query("SELECT next_identity_for('i')"), 11, 'if it fails, all is as before');
+$proxy->mode('pass');
+is(sql("SELECT identity_from('i', 'far'); SELECT next_identity_for('i')"), "\n13", 'else the hub is above that');
 $proxy->stop;
 
-$session->start('\q');
-$session->finish;
+for my $s ($session, $waiting)
+{
+	$s->start('\q');
+	$s->finish;
+}
 $member->stop;
 $hub->stop;
 is(left_behind($_), '', $_->name . ' has left nothing behind') for $member, $hub;
