@@ -67,7 +67,6 @@ hilo_lease_from(PG_FUNCTION_ARGS)
 	HiloHub		hub;
 	HiloRange	range;
 	int64		size = 0;
-	bool		was_leased;
 
 	hilo_api_prevent_unless_may_write("hilo_lease_from()");
 	entry = hilo_api_entry(fcinfo);
@@ -93,7 +92,7 @@ hilo_lease_from(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("collection \"%.*s\" is not leased",
 						entry->name.len, entry->name.data)));
-	hilo_counter_set_hub(&entry->source.rows.counter, "", "", 0, &was_leased);
+	hilo_counter_set_hub(&entry->source.rows.counter, "", "", 0);
 	PG_RETURN_NULL();
 }
 
@@ -109,11 +108,7 @@ identity_from(PG_FUNCTION_ARGS)
 	if (hub_argument(fcinfo, &hub))
 		hilo_identity_lease_from(&identity, &hub);
 	else if (hilo_counter_read(&identity, &row, true) && row.leased)
-	{
-		bool		was_leased;
-
-		hilo_counter_set_hub(&identity, "", "", 0, &was_leased);
-	}
+		hilo_counter_set_hub(&identity, "", "", 0);
 	else
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

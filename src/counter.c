@@ -682,7 +682,7 @@ hilo_counter_resume(HiloCounter *counter, int64 floor)
 
 int64
 hilo_counter_set_hub(HiloCounter *counter, const char *hub, const char *role,
-					 int64 size, bool *was_leased)
+					 int64 size)
 {
 	HiloRowChange change;
 	HiloCounterRow *row = &change.row;
@@ -690,7 +690,6 @@ hilo_counter_set_hub(HiloCounter *counter, const char *hub, const char *role,
 	XLogRecPtr	lsn;
 
 	hilo_row_find_for_change(&change, counter, true);
-	*was_leased = row->leased;
 	put_hub(row, hub, role, size);
 	table = RelationGetRelid(change.rel);
 	lsn = hilo_row_finish(&change);

@@ -180,14 +180,12 @@ extern int64 hilo_counter_resume(HiloCounter *counter, int64 floor);
 /*
  * Lease the numbers from now on, with the role's user mapping of the server
  * hub; size: see lease_size.  With an empty hub no more.  Creates the row if there
- * is none.  Returns max, which no number of a lease may lie at or below if the
- * counter was not leased before (*was_leased).
+ * is none.  Returns max, which no number of a lease may lie at or below.
  */
 extern int64 hilo_counter_set_hub(HiloCounter *counter, const char *hub,
-								  const char *role, int64 size,
-								  bool *was_leased);
+								  const char *role, int64 size);
 
-/* Undo the first such call, before any lease was got: count again. */
+/* Undo that for one that was counted, before any lease was got: count again. */
 extern void hilo_counter_unset_hub(HiloCounter *counter);
 
 /*

@@ -279,7 +279,10 @@ fail_as_hub(PGresult *result)
 	int			code = ERRCODE_CONNECTION_FAILURE;
 
 	if (state == NULL || message == NULL)
+	{
 		fail(code);
+		return;					/* keep analyzers quiet */
+	}
 
 	/* It ends, or was made to: that is not what the caller has done. */
 	if (strlen(state) == 5 && strncmp(state, "57", 2) != 0)

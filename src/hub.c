@@ -7,8 +7,11 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "foreign/foreign.h"
 #include "utils/acl.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
 
 #include "catalog.h"
 #include "compat.h"
@@ -95,23 +98,6 @@ fail_at_answer(void)
 			 errmsg("the server has answered with numbers that it was not asked for")));
 }
 
-HiloRange
-hilo_hub_lease(const HiloHub *hub, HiloName collection, int64 size,
-			   int64 floor)
-{
-	int64		args[2] = {size, floor};
-	int64		numbers[2];
-	HiloRange	range;
-
-	call(hub, false, "hilo_lease", collection, args, 2, numbers, 2);
-	range.low = numbers[0];
-	range.high = numbers[1];
-	if (range.low <= floor || range.high < range.low ||
-		range.high - range.low >= size)
-		fail_at_answer();
-	return range;
-}
-
 int64
 hilo_hub_next_identity(const HiloHub *hub, HiloName name, int64 floor)
 {
@@ -121,4 +107,86 @@ hilo_hub_next_identity(const HiloHub *hub, HiloName name, int64 floor)
 	if (number <= floor)
 		fail_at_answer();
 	return number;
+}
+
+/* What is asked for, and got. */
+typedef struct Request
+{
+	const HiloHub *hub;
+	HiloName	name;
+	int64		size;			/* of a lease; 0: a number of an identity */
+	int64		floor;
+	HiloRange	range;
+} Request;
+
+static void
+ask(Request *request)
+{
+	int64		args[2] = {request->size, request->floor};
+	int64		numbers[2];
+
+	if (request->size == 0)
+	{
+		request->range.low = hilo_hub_next_identity(request->hub, request->name,
+													request->floor);
+		request->range.high = request->range.low;
+		return;
+	}
+
+	call(request->hub, false, "hilo_lease", request->name, args, 2, numbers, 2);
+	if (numbers[0] <= request->floor || numbers[1] < numbers[0] ||
+		numbers[1] - numbers[0] >= request->size)
+		fail_at_answer();
+	request->range.low = numbers[0];
+	request->range.high = numbers[1];
+}
+
+/* Ask in a subtransaction; returns the error that it ended in. */
+static ErrorData *
+try_to_ask(Request *request)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	ErrorData  *volatile error = NULL;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		ask(request);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return error;
+}
+
+ErrorData *
+hilo_hub_try_lease(const HiloHub *hub, HiloName collection, int64 size,
+				   int64 floor, HiloRange *range)
+{
+	Request		request = {hub, collection, size, floor, {0, -1}};
+	ErrorData  *error = try_to_ask(&request);
+
+	*range = request.range;
+	return error;
+}
+
+ErrorData *
+hilo_hub_try_next_identity(const HiloHub *hub, HiloName name, int64 floor,
+						   int64 *number)
+{
+	Request		request = {hub, name, 0, floor, {0, -1}};
+	ErrorData  *error = try_to_ask(&request);
+
+	*number = request.range.low;
+	return error;
 }

@@ -30,12 +30,16 @@ typedef struct HiloHub
 extern void hilo_hub_check(const HiloHub *hub);
 
 /*
- * Get a lease of up to size numbers of a collection, all above floor.  Raises an
- * error if the hub gives none: of class 08 when it cannot be reached or
- * does not answer, otherwise its own.  Then a lease may have been lost on the way.
+ * Get a lease of up to size numbers of a collection, all above floor.
+ *
+ * Returns NULL; or, with an empty *range, the error that the attempt ended in, a
+ * cancel among others, in the caller's memory context: of class 08 when the hub
+ * cannot be reached or does not answer, otherwise its own.  Then a lease may
+ * have been lost on the way.  What the error leaves behind is cleaned up.
  */
-extern HiloRange hilo_hub_lease(const HiloHub *hub, HiloName collection,
-								int64 size, int64 floor);
+extern ErrorData *hilo_hub_try_lease(const HiloHub *hub, HiloName collection,
+									 int64 size, int64 floor,
+									 HiloRange *range);
 
 /*
  * Draw the next number of an identity above floor.  The connection is kept for
@@ -43,5 +47,10 @@ extern HiloRange hilo_hub_lease(const HiloHub *hub, HiloName collection,
  */
 extern int64 hilo_hub_next_identity(const HiloHub *hub, HiloName name,
 									int64 floor);
+
+/* The same, but returns an error as above. */
+extern ErrorData *hilo_hub_try_next_identity(const HiloHub *hub,
+											 HiloName name, int64 floor,
+											 int64 *number);
 
 #endif							/* HILO_HUB_H */

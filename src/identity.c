@@ -100,29 +100,23 @@ hilo_identity_claim(HiloCounter *counter, int64 number)
 static void
 begin_lease(HiloCounter *counter, const HiloHub *hub)
 {
-	MemoryContext context = CurrentMemoryContext;
-	bool		was_leased;
 	int64		max = hilo_counter_set_hub(counter, NameStr(hub->server),
-										   NameStr(hub->role), 0, &was_leased);
+										   NameStr(hub->role), 0);
+	int64		number;
+	ErrorData  *error = hilo_hub_try_next_identity(hub, counter->name, max,
+												   &number);
 
-	PG_TRY();
+	if (error != NULL)
 	{
-		(void) hilo_hub_next_identity(hub, counter->name, max);
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(context);
 		hilo_counter_unset_hub(counter);
-		PG_RE_THROW();
+		ReThrowError(error);
 	}
-	PG_END_TRY();
 }
 
 void
 hilo_identity_lease_from(HiloCounter *counter, const HiloHub *hub)
 {
 	HiloCounterRow row;
-	bool		was_leased;
 
 	if (!hilo_counter_read(counter, &row, true) || !row.leased)
 	{
@@ -130,8 +124,7 @@ hilo_identity_lease_from(HiloCounter *counter, const HiloHub *hub)
 		return;
 	}
 	(void) hilo_hub_next_identity(hub, counter->name, row.max);
-	hilo_counter_set_hub(counter, NameStr(hub->server), NameStr(hub->role), 0,
-						 &was_leased);
+	hilo_counter_set_hub(counter, NameStr(hub->server), NameStr(hub->role), 0);
 }
 
 text *

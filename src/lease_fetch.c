@@ -122,39 +122,6 @@ hub_of(const HiloCounterRow *row)
 	return hub;
 }
 
-/*
- * Ask the hub.  Returns NULL, or the error that the attempt ended in, which may be
- * a cancel, in the caller's memory context.  A subtransaction cleans up what the
- * error leaves behind.
- */
-static ErrorData *
-ask_hub(const HiloHub *hub, HiloName name, int64 size, int64 floor,
-		HiloRange *range)
-{
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	ErrorData  *volatile error = NULL;
-
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		*range = hilo_hub_lease(hub, name, size, floor);
-		ReleaseCurrentSubTransaction();
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
-	return error;
-}
-
 /* How many numbers the next lease should have, at least least. */
 static int64
 lease_size(const HiloCounterRow *row, const HiloLeaseState *state,
@@ -162,8 +129,9 @@ lease_size(const HiloCounterRow *row, const HiloLeaseState *state,
 {
 	int64		min = row->lease_size > 0 ? row->lease_size :
 		hilo_min_lease_size;
-	int64		size = hilo_range_size(state->last_size,
-									   GetCurrentTimestamp() - state->leased_at,
+	int64		age = state->leased_at == DT_NOBEGIN ? 0 :
+		GetCurrentTimestamp() - state->leased_at;
+	int64		size = hilo_range_size(state->last_size, age,
 									   hilo_lease_duration * INT64CONST(1000),
 									   min, Max(min, hilo_max_lease_size));
 
@@ -199,7 +167,7 @@ fetch(HiloLeased *leased, const HiloCounterRow *row,
 	  HiloRange *range)
 {
 	HiloHub		hub = hub_of(row);
-	ErrorData  *error = ask_hub(&hub, leased->counter.name,
+	ErrorData  *error = hilo_hub_try_lease(&hub, leased->counter.name,
 								lease_size(row, state, least), floor, range);
 
 	if (error != NULL)
@@ -404,6 +372,13 @@ hilo_lease_fetch_ahead(HiloLeased *leased)
 		(void) fetch_if_low(leased, NIL, &hub);
 }
 
+static int64
+set_hub(HiloLeased *leased, const HiloHub *hub, int64 size)
+{
+	return hilo_counter_set_hub(&leased->counter, NameStr(hub->server),
+								NameStr(hub->role), size);
+}
+
 HiloRange
 hilo_lease_begin(HiloLeased *leased, const HiloHub *hub, int64 size)
 {
@@ -412,7 +387,6 @@ hilo_lease_begin(HiloLeased *leased, const HiloHub *hub, int64 size)
 	HiloLeaseState state;
 	HiloRange	range;
 	ErrorData  *error;
-	bool		was_leased;
 	int64		max;
 
 	hilo_lease_lock_fetch(name);
@@ -421,32 +395,32 @@ hilo_lease_begin(HiloLeased *leased, const HiloHub *hub, int64 size)
 	row.lease_size = size;
 	hilo_lease_read(&leased->lease, &state);
 
-	/* First see whether the hub gives anything; so long, count on. */
-	error = ask_hub(hub, name, lease_size(&row, &state, 1),
-					highest_known(&row, &state), &range);
-	if (error != NULL)
-		ReThrowError(error);
-	if (range.low > row.max_value)
-		report_limit(name, row.max_value);
-	HILO_FAILURE_POINT("first lease got");
+	max = highest_known(&row, &state);
 
-	/* Leases of an earlier time may have been counted past. */
+	/*
+	 * From here on nobody counts, but waits for us: what was counted while the
+	 * hub goes above it, others could have been given by then.  Leases of an
+	 * earlier time may have been counted past.
+	 */
 	if (!row.leased)
-		hilo_lease_raise(&leased->lease, PG_INT64_MAX, true);
-
-	max = hilo_counter_set_hub(&leased->counter, NameStr(hub->server),
-							   NameStr(hub->role), size, &was_leased);
-	if (!was_leased && max >= range.low)
 	{
-		/* What was counted meanwhile is above the lease. */
-		error = ask_hub(hub, name, lease_size(&row, &state, 1), max, &range);
-		if (error != NULL || range.low > row.max_value)
+		hilo_lease_raise(&leased->lease, PG_INT64_MAX, true);
+		max = Max(max, set_hub(leased, hub, size));
+		HILO_FAILURE_POINT("hub set");
+	}
+
+	error = hilo_hub_try_lease(hub, name, lease_size(&row, &state, 1), max,
+							   &range);
+	if (error != NULL || range.low > row.max_value)
+	{
+		if (!row.leased)
 			hilo_counter_unset_hub(&leased->counter);
 		if (error != NULL)
 			ReThrowError(error);
-		if (range.low > row.max_value)
-			report_limit(name, row.max_value);
+		report_limit(name, row.max_value);
 	}
+	if (row.leased)
+		(void) set_hub(leased, hub, size);
 	range.high = Min(range.high, row.max_value);
 	add_lease(leased, range);
 	hilo_lease_unlock_fetch(name);

@@ -591,6 +591,8 @@ load_tails(void)
 
 		(void) make_room_for_one(0, true);
 		collection = find_or_make_collection(it->database, name);
+		if (collection == NULL)
+			break;				/* there are as many as tails */
 		collection->usual = it->usual;
 		add_tail(collection, &it->tail, it->parked_at);
 	}

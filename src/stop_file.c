@@ -122,6 +122,14 @@ is_there(const char *path)
 	return stat(path, &st) == 0;
 }
 
+static bool
+is_same_stop(const StopPoint *a, const StopPoint *b)
+{
+	return a->system_identifier == b->system_identifier &&
+		a->checkpoint == b->checkpoint && a->time == b->time &&
+		a->timeline == b->timeline;
+}
+
 /* Read the data of the file, if it is whole and belongs to the last stop. */
 static void *
 read_file(FILE *file, uint64 format, uint32 *size)
@@ -134,7 +142,7 @@ read_file(FILE *file, uint64 format, uint32 *size)
 		header.format != format ||
 		!AllocSizeIsValid(header.size) ||
 		!read_stop_point(&stop) ||
-		memcmp(&stop, &header.stop, sizeof(stop)) != 0)
+		!is_same_stop(&stop, &header.stop))
 		return NULL;
 
 	data = palloc(header.size);

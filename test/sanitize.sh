@@ -123,7 +123,7 @@ run_analyse() {
 
     say "== clang-tidy"
     clang-tidy --quiet --warnings-as-errors='*' --config-file="$top/test/sanitize/clang-tidy" \
-        "$top"/src/*.c -- -I"$headers" $("$pg_config" --cppflags) >"$work/tidy.log" 2>&1 ||
+        "$top"/src/*.c -- -I"$headers" -I"$("$pg_config" --includedir)" $("$pg_config" --cppflags) >"$work/tidy.log" 2>&1 ||
         { cat "$work/tidy.log"; good=1; }
     return "$good"
 }

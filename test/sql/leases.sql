@@ -127,7 +127,6 @@ TRUNCATE hilo_lease;
 SET hilo.hub = 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx';
 SET hilo.lease_ahead = 101;
 SET hilo.lease_size = 0;
-SET hilo.lease_timeout = 0;
 
 SELECT hilo_lease_from('counted here', '');
 SELECT hilo_seed('counted here', 0, true);

@@ -41,7 +41,7 @@ my @changes = (
 	{
 		what => 'the first lease', shown => 2,
 		before => "SELECT hilo_nextval('NAME') FROM generate_series(1, 2)",
-		sql => $first, at => [ @exchange, 'first lease got' => 'error wait kill', @lease ],
+		sql => $first, at => [ @exchange, 'hub set' => 'error wait kill', @lease ],
 	},
 	{
 		what => 'an identity', identity => 1, shown => 2,
