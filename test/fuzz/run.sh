@@ -5,7 +5,8 @@
 #
 # First libFuzzer on the modules that need no server (pure.c), CALLS inputs; then
 # CALLS calls of all SQL functions (setup.sql) in a UTF8, a LATIN1 and a
-# SQL_ASCII database.
+# SQL_ASCII database, the last two with the library preloaded.  Leases come from
+# other databases of the same server.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 install=yes
@@ -58,7 +59,8 @@ copy_checkout
 build >"$work/build.log" 2>&1 || { cat "$work/build.log"; exit 1; }
 start_server <<SETTINGS
 fsync = off
-max_connections = 20
+max_connections = 50
+max_worker_processes = 20
 max_locks_per_transaction = 1000
 restart_after_crash = off
 log_min_messages = warning
@@ -90,14 +92,27 @@ batches() {
     done
 }
 
+# A hub, and one that answers at random.
+sql -c "CREATE DATABASE hub TEMPLATE template0 ENCODING SQL_ASCII LC_COLLATE 'C' LC_CTYPE 'C'" &&
+    sql -d hub -c "CREATE EXTENSION hilo" &&
+    sql -c "CREATE DATABASE liar TEMPLATE hub ENCODING SQL_ASCII LC_COLLATE 'C' LC_CTYPE 'C'" &&
+    sql -d liar -f "$work/src/test/fuzz/liar.sql" || exit 1
+
 failed=0
 total=0
 wrong=0
 functions=0
 for encoding in UTF8 LATIN1 SQL_ASCII; do
     database=fuzz_$(say "$encoding" | tr 'A-Z' 'a-z')
+    if [ "$encoding" = LATIN1 ]; then
+        say "shared_preload_libraries = 'hilo'
+hilo.parked_ranges = 32" | as_user sh -c 'cat >> server/data/postgresql.conf'
+        as_user "$bindir/pg_ctl" -D "$work/server/data" -w -s -m fast stop
+        run_server
+    fi
     sql -c "CREATE DATABASE $database TEMPLATE template0 ENCODING '$encoding' LC_COLLATE 'C' LC_CTYPE 'C'" || exit 1
-    sql -d "$database" -f "$work/src/test/fuzz/setup.sql" || die "setup.sql fails in $database."
+    sql -d "$database" -v hub=hub -v liar=liar -v host="$PGHOST" -v port="$PGPORT" \
+        -f "$work/src/test/fuzz/setup.sql" || die "setup.sql fails in $database."
     functions=$(sql -d "$database" -c "SELECT count(*) FROM fuzz.functions")
     light=$(sql -d "$database" -c "SELECT count(*) FROM fuzz.functions WHERE NOT heavy")
 
@@ -122,6 +137,11 @@ for encoding in UTF8 LATIN1 SQL_ASCII; do
         failed=1
         [ "$status" -eq 0 ] || tail -n 20 "$work/tmp/err.log"
         grep -a FINDING "$work/tmp/err.log" | cut -c 1-600 | awk '{ key = $0; gsub(/[0-9]+/, "", key); key = substr(key, 1, 100) } seen[key]++ < 3' | head -n 60
+    fi
+    # leases were fetched, and numbers parked where that can be
+    if [ "$(sql -d "$database" -c "SELECT count(*) > 2 FROM hilo WHERE collection IN ('canary_3', 'canary_4', 'leased') AND leased")" != t ]; then
+        say "$encoding: nothing is leased"
+        failed=1
     fi
     # ran to the end, and the canaries did sing
     [ "$(grep -c '^calls' "$work/tmp/out.log")" -eq "$count" ] || { say "$encoding: not all batches were run"; failed=1; }

@@ -5,7 +5,11 @@
 -- front of the search_path that has objects named like ours and like the
 -- system's; and one that does so in a parallel worker.  run_N chooses arguments
 -- and calls them.
+--
+-- :hub is the database that leases come from, :liar one that answers at random,
+-- :host and :port say where they are.
 CREATE EXTENSION hilo;
+CREATE EXTENSION postgres_fdw;
 CREATE SCHEMA fuzz;
 GRANT ALL ON SCHEMA fuzz TO PUBLIC;
 SET search_path = fuzz, pg_catalog, public;
@@ -17,7 +21,7 @@ SET check_function_bodies = off;
 --
 CREATE FUNCTION fragments() RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
-    result text[] := ARRAY['', 'orders', 'users', 'canary1x', 'a/', 'a|', '|', '/', '//', '-', '--', '-A', 'A-', '_',
+    result text[] := ARRAY['', 'works', 'dead', 'orders', 'users', 'canary1x', 'a/', 'a|', '|', '/', '//', '-', '--', '-A', 'A-', '_',
         '''', '"', '''; DROP SCHEMA fuzz; --', '$1', '%s%n%d', '\', E'\\x41', '.', 'fuzz.t_int', 'fuzz.t_text.id', '"Ta b"', 'NULL',
         E'\t', E'\n', E'\x01', E'\x7f', E'\x1f', ' ', '0', '00', '1', '10', '007', 'orders/10-A', 'orders/10', 'orders-10',
         '9223372036854775807', '9223372036854775808', '-9223372036854775808', '99999999999999999999999999',
@@ -48,7 +52,7 @@ BEGIN
     CASE
         WHEN r < 0.02 THEN RETURN NULL;
         WHEN r < 0.50 THEN RETURN f[1 + floor(random() * n)::int];
-        WHEN r < 0.65 THEN RETURN (ARRAY['orders', 'users', 'Ta b', 't_int', 't_text', 'free1', 'free2', 'other'])[1 + floor(random() * 8)::int];
+        WHEN r < 0.65 THEN RETURN (ARRAY['orders', 'users', 'Ta b', 't_int', 't_text', 'free1', 'free2', 'other', 'leased', 'lied'])[1 + floor(random() * 10)::int];
         WHEN r < 0.80 THEN RETURN 'c' || floor(random() * 300)::int;
         WHEN r < 0.92 THEN RETURN f[1 + floor(random() * n)::int] || f[1 + floor(random() * n)::int];
         WHEN r < 0.98 THEN RETURN f[1 + floor(random() * n)::int] || floor(random() * 100)::int || f[1 + floor(random() * n)::int];
@@ -56,6 +60,11 @@ BEGIN
         ELSE RETURN repeat(f[2 + floor(random() * (n - 1))::int], 1048576 / 4);
     END CASE;
 END $$;
+
+-- Mostly the name of one there is.
+CREATE FUNCTION a_server() RETURNS text LANGUAGE sql VOLATILE AS
+    $$ SELECT CASE WHEN random() < 0.2 THEN fuzz.a_text()
+        ELSE (ARRAY['', 'works', 'works', 'works', 'liar', 'dead', 'self', 'empty', 'unmapped', 'hopeless'])[1 + floor(random() * 10)::int] END $$;
 
 CREATE FUNCTION a_bigint() RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -90,8 +99,11 @@ CREATE FUNCTION a_function() RETURNS regprocedure LANGUAGE sql VOLATILE AS
 
 -- An expression for an argument of a type; one that is not known is an error,
 -- so that a new one is added here.
-CREATE FUNCTION argument(type oid) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION argument(type oid, name text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
+    IF name = 'server' THEN
+        RETURN 'fuzz.a_server()';
+    END IF;
     RETURN CASE type::regtype
         WHEN 'text'::regtype THEN 'fuzz.a_text()'
         WHEN 'bigint'::regtype THEN 'fuzz.a_bigint()'
@@ -127,6 +139,28 @@ CREATE FUNCTION taken_null(bigint) RETURNS boolean STABLE LANGUAGE sql AS 'SELEC
 CREATE FUNCTION taken_error(bigint) RETURNS boolean STABLE LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'taken_error'; END $$;
 CREATE FUNCTION taken_volatile(bigint) RETURNS boolean VOLATILE LANGUAGE sql AS 'SELECT public.hilo_nextval(''canary_taken'') < 0';
 GRANT ALL ON t_int, assigned TO PUBLIC;
+
+-- Servers: a hub, one that is none, one that has no extension, this database, and
+-- some that cannot be reached.
+CREATE SERVER works FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host :'host', port :'port', dbname :'hub');
+CREATE SERVER liar FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host :'host', port :'port', dbname :'liar');
+CREATE SERVER self FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host :'host', port :'port', dbname :'DBNAME');
+CREATE SERVER empty FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host :'host', port :'port', dbname 'postgres');
+CREATE SERVER dead FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '/nowhere', port :'port', dbname :'hub');
+CREATE SERVER unmapped FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host :'host', port :'port', dbname :'hub');
+CREATE SERVER hopeless FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host :'host', port '1', dbname 'a=b ''', options '%s');
+CREATE USER MAPPING FOR PUBLIC SERVER works OPTIONS (user 'postgres');
+CREATE USER MAPPING FOR PUBLIC SERVER liar OPTIONS (user 'postgres');
+CREATE USER MAPPING FOR PUBLIC SERVER self OPTIONS (user 'postgres');
+CREATE USER MAPPING FOR PUBLIC SERVER empty OPTIONS (user 'postgres');
+CREATE USER MAPPING FOR PUBLIC SERVER dead OPTIONS (user 'postgres', password 'x');
+CREATE USER MAPPING FOR PUBLIC SERVER hopeless OPTIONS (user '', password '''');
+GRANT USAGE ON FOREIGN SERVER works, dead TO fuzz_plain;
+DO $$
+BEGIN
+    PERFORM public.hilo_lease_from('leased', 'works'), public.hilo_lease_from('canary_3', 'works'), public.hilo_lease_from('canary_4', 'works', 10),
+        public.identity_from('leased', 'works');
+END $$;
 
 -- A schema of somebody who means no good.  What is called here says so.
 CREATE SCHEMA evil;
@@ -174,18 +208,19 @@ END $$;
 --
 CREATE TABLE functions AS
     SELECT row_number() OVER (ORDER BY p.oid::regprocedure::text COLLATE "C")::int AS n, p.oid::regprocedure AS function,
-        p.oid::regprocedure::text ~ '(attach|detach|bind|configure|status|cached_ranges)\(' AS heavy
+        p.oid::regprocedure::text ~ '(attach|detach|bind|configure|status|cached_ranges|parked|leases|sync|_from|hub_resume)\(' AS heavy
     FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
         JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
     WHERE e.extname = 'hilo' AND p.prorettype <> 'trigger'::regtype
         -- Input and output of the type are called with texts below.
         AND NOT p.proname IN ('hilo_column_in', 'hilo_column_out');
 
--- The errors that a call may end in: those of the reference, and P0001, which a
--- function bound here raises.
+-- The errors that a call may end in: those of the reference, without those of a
+-- system that has come to its end (53200, 58P01, XX000) and a cancel, and P0001,
+-- which a function bound here raises.
 CREATE FUNCTION may_be(state text) RETURNS boolean LANGUAGE sql IMMUTABLE AS
     $$ SELECT state IN ('22004', '22023', '2200H', '25000', '25006', '2BP01', '39P01', '40001', '42501', '42P01', '42703', '42704', '42883',
-        '42710', '42804', '42809', '55000', '55006', '22P02', '42602', 'P0001') $$;
+        '42710', '42804', '42809', '55000', '55006', '22P02', '42602', '08001', '08006', '08P01', '2F003', 'P0001') $$;
 
 -- What is drawn from the collections named canary may come only once.  What is
 -- written here goes with the transaction, and so does what shown() has.
@@ -196,6 +231,7 @@ DO $$
 DECLARE
     f record;
     types oid[];
+    names text[];
     type oid;
     params text;
     vars text;
@@ -205,16 +241,16 @@ DECLARE
     body text;
 BEGIN
     FOR f IN SELECT * FROM fuzz.functions LOOP
-        SELECT proargtypes::oid[] INTO types FROM pg_proc WHERE oid = f.function;
+        SELECT proargtypes::oid[], proargnames INTO types, names FROM pg_proc WHERE oid = f.function;
         params := ''; vars := ''; choice := ''; list := ''; texts := '''';
         FOR i IN 1 .. coalesce(array_length(types, 1), 0) LOOP
             type := types[i - 1 + array_lower(types, 1)];
-            IF fuzz.argument(type) IS NULL THEN
+            IF fuzz.argument(type, names[i]) IS NULL THEN
                 RAISE 'no arguments are known of type %', type::regtype;
             END IF;
             params := params || CASE WHEN i > 1 THEN ', ' ELSE '' END || format('a%s pg_catalog.%I', i, (SELECT typname FROM pg_type WHERE oid = type));
             vars := vars || format('a%s %s; ', i, type::regtype);
-            choice := choice || format('a%s := %s; ', i, fuzz.argument(type));
+            choice := choice || format('a%s := %s; ', i, fuzz.argument(type, names[i]));
             list := list || CASE WHEN i > 1 THEN ', ' ELSE '' END || 'a' || i;
             texts := texts || CASE WHEN i > 1 THEN ', ' ELSE '' END || '%';
         END LOOP;
@@ -287,7 +323,8 @@ CREATE FUNCTION change_settings() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     sizes CONSTANT text[] := '{1,2,32,1000,1048576,2147483647}';
     times CONSTANT text[] := '{0,1,1000,2147483647}';
-    odd text := convert_from(CASE getdatabaseencoding() WHEN 'UTF8' THEN '\xc2b7'::bytea ELSE '\xb7' END, getdatabaseencoding());
+    -- Where the library is loaded before there is an encoding, ASCII.
+    odd text := CASE current_setting('shared_preload_libraries') WHEN 'hilo' THEN '~' ELSE convert_from(CASE getdatabaseencoding() WHEN 'UTF8' THEN '\xc2b7'::bytea ELSE '\xb7' END, getdatabaseencoding()) END;
 BEGIN
     PERFORM set_config('hilo.range_size', sizes[1 + floor(random() * 6)::int], true),
         set_config('hilo.max_range_size', sizes[1 + floor(random() * 6)::int], true),
@@ -297,6 +334,16 @@ BEGIN
         set_config('hilo.node_tag', (ARRAY['A', '', '_', repeat('Z', 32)])[1 + floor(random() * 4)::int], true),
         set_config('hilo.server_prefix', (ARRAY['', '', 'North/', repeat('x', 127) || '/', '-'])[1 + floor(random() * 5)::int], true),
         set_config('hilo.identity_parts_separator', (ARRAY['/', '/', '/', '-', ' ', '''', odd])[1 + floor(random() * 7)::int], true),
+        set_config('hilo.hub', (ARRAY['', '', '', '', 'works', 'dead', 'liar', 'gone', repeat('h', 63)])[1 + floor(random() * 9)::int], true),
+        set_config('hilo.lease_size', sizes[1 + floor(random() * 6)::int], true),
+        set_config('hilo.max_lease_size', sizes[1 + floor(random() * 6)::int], true),
+        set_config('hilo.lease_duration', times[1 + floor(random() * 4)::int], true),
+        set_config('hilo.lease_ahead', (ARRAY['0', '0', '75', '100'])[1 + floor(random() * 4)::int], true),
+        set_config('hilo.lease_retry', (ARRAY['0', '1', '1000', '2147483647'])[1 + floor(random() * 4)::int], true),
+        set_config('hilo.lease_timeout', (ARRAY['100', '1000'])[1 + floor(random() * 2)::int], true),
+        set_config('hilo.hub_auto_resume', (random() < 0.5)::text, true),
+        set_config('hilo.allow_worker_draws', (random() < 0.5)::text, true),
+        set_config('hilo.release_to', (ARRAY['row', 'parking'])[1 + floor(random() * 2)::int], true),
         set_config('synchronous_commit', (ARRAY['on', 'off', 'local'])[1 + floor(random() * 3)::int], true);
 END $$;
 
@@ -309,7 +356,7 @@ DECLARE
     high bigint;
 BEGIN
     FOR i IN 1 .. 20 LOOP
-        name := 'canary_' || floor(random() * 3)::int;
+        name := 'canary_' || floor(random() * 5)::int;
         CASE floor(random() * 7)::int
             WHEN 0 THEN number := public.hilo_number(public.hilo_next(name, 'A'));
             WHEN 1 THEN number := public.hilo_number(public.hilo_document_id(name));
@@ -367,6 +414,8 @@ BEGIN
     PERFORM public.hilo_nextval('canary_end'), public.next_identity('canary_end'), public.next_server_side_id('a/');
     SELECT count(*) INTO number FROM public.hilo_status;
     SELECT count(*) INTO number FROM public.hilo_cached_ranges;
+    SELECT count(*) INTO number FROM public.hilo_parked;
+    SELECT count(*) INTO number FROM public.hilo_leases;
     COMMIT;
 END $$;
 
@@ -449,7 +498,7 @@ BEGIN
     failed := failed + fuzz.statements(calls / 20);
     done := done + calls / 20;
     PERFORM set_config('hilo.identity_parts_separator', '/', true), set_config('hilo.server_prefix', '', true), set_config('hilo.auto_create', 'on', true),
-        set_config('hilo.max_range_size', '1048576', true);
+        set_config('hilo.max_range_size', '1048576', true), set_config('hilo.hub', '', true), set_config('hilo.lease_retry', '0', true);
     IF may_write THEN
         PERFORM fuzz.draw_canaries();
     END IF;
