@@ -92,12 +92,6 @@ batches() {
     done
 }
 
-# A hub, and one that answers at random.
-sql -c "CREATE DATABASE hub TEMPLATE template0 ENCODING SQL_ASCII LC_COLLATE 'C' LC_CTYPE 'C'" &&
-    sql -d hub -c "CREATE EXTENSION hilo" &&
-    sql -c "CREATE DATABASE liar TEMPLATE hub ENCODING SQL_ASCII LC_COLLATE 'C' LC_CTYPE 'C'" &&
-    sql -d liar -f "$work/src/test/fuzz/liar.sql" || exit 1
-
 failed=0
 total=0
 wrong=0
@@ -111,7 +105,12 @@ hilo.parked_ranges = 32" | as_user sh -c 'cat >> server/data/postgresql.conf'
         run_server
     fi
     sql -c "CREATE DATABASE $database TEMPLATE template0 ENCODING '$encoding' LC_COLLATE 'C' LC_CTYPE 'C'" || exit 1
-    sql -d "$database" -v hub=hub -v liar=liar -v host="$PGHOST" -v port="$PGPORT" \
+    # A hub, and one that answers at random.
+    sql -c "CREATE DATABASE hub_$database TEMPLATE template0 ENCODING SQL_ASCII LC_COLLATE 'C' LC_CTYPE 'C'" &&
+        sql -d "hub_$database" -c "CREATE EXTENSION hilo" &&
+        sql -c "CREATE DATABASE liar_$database TEMPLATE hub_$database ENCODING SQL_ASCII LC_COLLATE 'C' LC_CTYPE 'C'" &&
+        sql -d "liar_$database" -f "$work/src/test/fuzz/liar.sql" || exit 1
+    sql -d "$database" -v hub="hub_$database" -v liar="liar_$database" -v host="$PGHOST" -v port="$PGPORT" \
         -f "$work/src/test/fuzz/setup.sql" || die "setup.sql fails in $database."
     functions=$(sql -d "$database" -c "SELECT count(*) FROM fuzz.functions")
     light=$(sql -d "$database" -c "SELECT count(*) FROM fuzz.functions WHERE NOT heavy")

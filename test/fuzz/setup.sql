@@ -156,6 +156,7 @@ CREATE USER MAPPING FOR PUBLIC SERVER empty OPTIONS (user 'postgres');
 CREATE USER MAPPING FOR PUBLIC SERVER dead OPTIONS (user 'postgres', password 'x');
 CREATE USER MAPPING FOR PUBLIC SERVER hopeless OPTIONS (user '', password '''');
 GRANT USAGE ON FOREIGN SERVER works, dead TO fuzz_plain;
+GRANT EXECUTE ON FUNCTION public.hilo_lease_from(text, text, bigint), public.identity_from(text, text) TO fuzz_plain;
 DO $$
 BEGIN
     PERFORM public.hilo_lease_from('leased', 'works'), public.hilo_lease_from('canary_3', 'works'), public.hilo_lease_from('canary_4', 'works', 10),
