@@ -1,0 +1,178 @@
+# Fail anywhere where numbers change hands between sessions: a kill -9, an error or a cancel leaves at most a gap, and no
+# number comes twice; a stop or start that fails where what is parked is kept brings none back either.
+use strict;
+use warnings;
+
+use File::Basename qw(dirname);
+use lib dirname(__FILE__);
+use HiloCrash;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $libdir = build_variant(PostgreSQL::Test::Utils::tempdir . '/points',
+	undef, 'PROFILE=-DHILO_FAILURE_POINTS');
+my $node = PostgreSQL::Test::Cluster->new('points');
+$node->init;
+$node->append_conf('postgresql.conf', <<"SETTINGS");
+shared_preload_libraries = 'hilo'
+dynamic_library_path = '$libdir:\$libdir'
+restart_after_crash = on
+# What is not flushed on purpose is lost.
+wal_writer_delay = 10s
+autovacuum = off
+checkpoint_timeout = 1h
+hilo.range_size = 8
+hilo.range_duration = 0
+SETTINGS
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION hilo');
+
+my $GAP = 60;    # more than all that a case claims
+my $times = 0;
+
+# Wait until a session is gone that was told to end: then it has parked.
+sub leave
+{
+	my ($session) = @_;
+	my $pid = $session->pid;
+
+	$session->finish;
+	wait_until('it has left', sub { !kill 0, $pid });
+	return;
+}
+
+sub is_there { return $node->psql('postgres', 'SELECT 1') == 0; }
+
+# A session that waits for nobody for long.
+sub enter { return HiloCrash::Session->new($node, 'statement_timeout=20s'); }
+
+sub draw
+{
+	my ($session, $name) = @_;
+	my ($out, $err) = $session->query("SELECT hilo_nextval('$name')");
+
+	return $err || $out;
+}
+
+# What changes hands: a session that parks, one that takes.
+my $parked = "SELECT hilo_nextval('NAME'); SET hilo.release_to = 'parking'; SELECT hilo_release('NAME')";
+my @cases = (
+	{
+		what => 'exit', before => "SELECT hilo_nextval('NAME')", sql => '\q',
+		at => [ 'parked' => 'kill' ],
+	},
+	{
+		what => 'release', before => "SELECT hilo_nextval('NAME'); SET hilo.release_to = 'parking'",
+		sql => "SELECT hilo_release('NAME')",
+		at => [ 'parked' => 'kill', 'given back' => 'kill' ],
+	},
+	{
+		what => 'release of all', before => "SELECT hilo_nextval('NAME'); SET hilo.release_to = 'parking'",
+		sql => 'SELECT hilo_release()', at => [ 'parked' => 'kill' ],
+	},
+	{
+		# Not of the newest claim, it cannot go back into the row.
+		what => 'release into the row', before => "SELECT hilo_nextval('NAME'); SELECT low FROM hilo_reserve('NAME', 2)",
+		sql => "SELECT hilo_release('NAME')",
+		at => [ 'given back' => 'kill', 'parked' => 'kill' ],
+	},
+	{
+		what => 'draw of a parked number', before => $parked,
+		sql => "SELECT hilo_nextval('NAME')", at => [ 'taken' => 'kill' ],
+	},
+	{
+		what => 'draw past a parked number', before => $parked,
+		sql => "SELECT hilo_nextval('NAME') FROM generate_series(1, 30)",
+		at => [ 'taken' => 'kill', 'claimed' => 'error wait kill' ],
+	});
+
+# Let one thing fail at one place in one way; returns what is wrong then.
+sub wrong_after
+{
+	my ($case, $point, $way) = @_;
+	my $name = 't' . ++$times;
+	my ($before, $sql) = map { s/NAME/$name/gr } @$case{qw(before sql)};
+	my $session = enter();
+	my $other = enter();
+	my @wrong;
+	my ($out, $err) = $session->query($before);
+	my @shown = ($out =~ /^(\d+)$/m)[0];
+
+	push @shown, $shown[0] + 8, $shown[0] + 9 if $before =~ /reserve/;
+	push @wrong, "before: $err" if $err;
+	$session->query("SET test.failure_point = '$point:$way'");
+	if ($way eq 'kill')
+	{
+		my $pid = $other->pid;
+
+		$session->start($sql);
+		eval { $session->result };
+		push @wrong, 'nothing happened' unless $@;
+		eval { $session->finish };
+		# The postmaster ends all others, and starts anew.
+		wait_until('the server starts anew', sub { !kill 0, $pid });
+		wait_until('the server is there', \&is_there);
+		eval { $other->finish };
+		$other = enter();
+		push @wrong, 'parked after a crash'
+		  if $other->query('SELECT count(*) FROM hilo_parked') ne '0';
+	}
+	else
+	{
+		my $pid = $session->pid;
+		my $state = $way eq 'error' ? 'XX000' : '57014';
+
+		$session->start($sql);
+		if ($way eq 'wait')
+		{
+			wait_until('the session has come there', sub {
+				$node->safe_psql('postgres', "SELECT max > 8 FROM hilo WHERE collection = '$name'") eq 't' });
+			push @shown, draw($other, $name);
+			$other->query("SELECT pg_cancel_backend($pid)");
+		}
+		(undef, $err) = $session->result;
+		push @wrong, "said $err" unless $err =~ /$state/;
+		$session->query('RESET test.failure_point; SET statement_timeout = 20000');
+		push @shown, draw($session, $name);
+		leave($session);
+	}
+
+	# All go on, one after the other and at once.
+	my @next;
+	for my $s ($other, enter(), enter())
+	{
+		push @next, map { draw($s, $name) } 1 .. 5;
+		leave($s);
+	}
+	my @at_once = (enter(), enter());
+	push @next, map { draw($_, $name) } (@at_once) x 12;
+	leave($_) for @at_once;
+
+	my %seen;
+	my @all = (@shown, @next);
+	push @wrong, "drawn: @all" if grep { !/^\d+$/ } @all;
+	push @wrong, "twice: $_ of @all" for grep { $seen{$_}++ == 1 } @all;
+	push @wrong, "a gap: @all" if grep { /^\d+$/ && $_ > $GAP + @all } @all;
+	push @wrong, 'max is behind' if grep { $_ > $node->safe_psql('postgres', "SELECT max FROM hilo WHERE collection = '$name'") } @all;
+	return @wrong;
+}
+
+for my $case (@cases)
+{
+	my @at = @{ $case->{at} };
+	my @wrong;
+	my $count = 0;
+
+	while (my ($point, $ways) = splice @at, 0, 2)
+	{
+		for my $way (split / /, $ways)
+		{
+			push @wrong, map { "$point, $way: $_" } wrong_after($case, $point, $way);
+			$count++;
+		}
+	}
+	is(join("\n", @wrong), '', "$case->{what} fails in $count ways");
+}
+
+done_testing();
