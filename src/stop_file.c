@@ -23,6 +23,7 @@
 #include "storage/fd.h"
 #include "utils/memutils.h"
 
+#include "failure_point.h"
 #include "stop_file.h"
 
 /* Relative to the data directory, in which a postmaster works. */
@@ -108,6 +109,7 @@ hilo_stop_file_write(uint64 format, const void *data, uint32 size)
 	if (file != NULL)
 		FreeFile(file);
 
+	HILO_KILL_POINT("stop file written");
 	if (!written)
 		unlink(STOP_FILE_TMP);
 	else
@@ -166,6 +168,7 @@ hilo_stop_file_read(uint64 format, uint32 *size)
 		return NULL;
 	data = read_file(file, format, size);
 	FreeFile(file);
+	HILO_KILL_POINT("stop file read");
 
 	/*
 	 * First it must be gone for good: if it came back after a crash, what was
@@ -173,6 +176,7 @@ hilo_stop_file_read(uint64 format, uint32 *size)
 	 */
 	if (durable_unlink(STOP_FILE, LOG) != 0)
 		return NULL;
+	HILO_KILL_POINT("stop file removed");
 
 	/*
 	 * A copy of a stopped server that becomes a standby will hear from the

@@ -175,4 +175,76 @@ for my $case (@cases)
 	is(join("\n", @wrong), '', "$case->{what} fails in $count ways");
 }
 
+# The postmaster keeps what is parked at a stop, and finds it at a start: let it be
+# killed there.  Returns what is parked at the next start.
+sub parked_after
+{
+	my ($point, $at_stop) = @_;
+	my $pid = $node->{_pid};
+
+	if ($at_stop)
+	{
+		$node->append_conf('postgresql.conf', "test.failure_point = '$point:kill'");
+		$node->reload;
+		wait_until('the postmaster has read it', sub {
+			$node->safe_psql('postgres', 'SHOW test.failure_point') eq "$point:kill" });
+		kill 'INT', $pid;
+		wait_until('the postmaster is dead', sub {
+			((HiloCrash::process_stat($pid))[0] // 'Z') eq 'Z' });
+		$node->kill9;
+	}
+	else
+	{
+		$node->stop;
+		$node->append_conf('postgresql.conf', "test.failure_point = '$point:kill'");
+		ok(!$node->start(fail_ok => 1), "a start fails at: $point");
+	}
+	# They may name a dead process that nobody has asked after.
+	unlink $node->data_dir . '/postmaster.pid',
+	  $node->host . '/.s.PGSQL.' . $node->port . '.lock';
+	$node->append_conf('postgresql.conf', "test.failure_point = ''");
+	$node->start;
+	return $node->safe_psql('postgres',
+		q{SELECT coalesce(string_agg(low || '..' || high, ' ' ORDER BY low), '') FROM hilo_parked WHERE collection = 'stop'});
+}
+
+my %seen;
+my $last = 0;
+
+# Draw in a session of its own, in which the number must be new.
+sub draw_once
+{
+	my $session = enter();
+	my $number = draw($session, 'stop');
+
+	leave($session);
+	return "twice: $number" if $number !~ /^\d+$/ || $seen{$number}++;
+	$last = $number;
+	return 'new';
+}
+
+for (
+	[ 'stop file written', 1, 0, 'is not kept, if the stop fails before the file has its name' ],
+	[ 'stop file read', 0, 1, 'is still there, if the start fails before anything has happened' ],
+	[ 'stop file removed', 0, 0, 'is lost, if the start fails after that' ])
+{
+	my ($point, $at_stop, $kept, $what) = @$_;
+
+	is(join(' ', map { draw_once() } 1 .. 3), 'new new new', "draws before: $point");
+	my $parked = parked_after($point, $at_stop);
+	like($parked, $kept ? qr/^\d+\.\.\d+$/ : qr/^$/, "what is parked $what");
+	is(draw_once(), 'new', 'a number is not shown twice');
+
+	# What the file had was used: a crash does not bring it back.
+	kill_server($node);
+	$node->start;
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM hilo_parked'), '0', 'nothing is parked after a crash');
+	is(join(' ', map { draw_once() } 1 .. 9), join(' ', ('new') x 9), 'numbers are new');
+}
+cmp_ok($last, '<', 150, 'with gaps only');
+
+$node->stop;
+unlike(slurp_file($node->logfile),
+	qr/PANIC|TRAP|leak|still referenced|lock .* (?:already|not) held|own a lock/,
+	'nothing was left behind');
 done_testing();
