@@ -186,6 +186,26 @@ hilo_libpq_check(Oid server, Oid role)
 	read_options(server, role, 0, &options);
 }
 
+/*
+ * A copy of what another server has said, which may be in any encoding: with
+ * question marks for what is not ASCII, if it is not in that of the database.
+ */
+static char *
+readable(const char *text, int len)
+{
+	char	   *copy = pnstrdup(text, len);
+
+	if (!pg_verifymbstr(copy, strlen(copy), true))
+	{
+		for (char *c = copy; *c != '\0'; c++)
+		{
+			if (IS_HIGHBIT_SET(*c))
+				*c = '?';
+		}
+	}
+	return copy;
+}
+
 /* Raise an error of class 08 with the first line of what libpq says. */
 static void
 fail(int code)
@@ -196,7 +216,7 @@ fail(int code)
 
 	ereport(ERROR,
 			(errcode(code),
-			 errmsg("%s", len > 0 ? pnstrdup(message, len) :
+			 errmsg("%s", len > 0 ? readable(message, len) :
 					"the connection was lost")));
 }
 
@@ -289,9 +309,10 @@ fail_as_hub(PGresult *result)
 		code = MAKE_SQLSTATE(state[0], state[1], state[2], state[3], state[4]);
 	ereport(ERROR,
 			(errcode(code),
-			 errmsg("%s", message),
-			 detail == NULL ? 0 : errdetail("%s", detail),
-			 hint == NULL ? 0 : errhint("%s", hint)));
+			 errmsg("%s", readable(message, strlen(message))),
+			 detail == NULL ? 0 :
+			 errdetail("%s", readable(detail, strlen(detail))),
+			 hint == NULL ? 0 : errhint("%s", readable(hint, strlen(hint)))));
 }
 
 /* Read the schema of the extension on the hub. */
@@ -314,6 +335,12 @@ find_schema(int timeout)
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("extension \"%s\" is not installed on the server",
 						"hilo")));
+}
+
+/* Notices and warnings of the hub are about nothing that is wanted. */
+static void
+ignore_notice(void *arg, const char *message)
+{
 }
 
 /* Connect, unless the connection that there is will do. */
@@ -353,6 +380,8 @@ connect_to(Oid server, Oid role, int timeout)
 		ReleaseExternalFD();
 		fail(ERRCODE_OUT_OF_MEMORY);
 	}
+
+	PQsetNoticeProcessor(connection.conn, ignore_notice, NULL);
 
 	deadline = deadline_in(options.connect_timeout);
 	while (PQstatus(connection.conn) != CONNECTION_BAD &&
