@@ -191,9 +191,9 @@ hilo_libpq_check(Oid server, Oid role)
  * question marks for what is not ASCII, if it is not in that of the database.
  */
 static char *
-readable(const char *text, int len)
+readable(const char *said, int len)
 {
-	char	   *copy = pnstrdup(text, len);
+	char	   *copy = pnstrdup(said, len);
 
 	if (!pg_verifymbstr(copy, strlen(copy), true))
 	{
