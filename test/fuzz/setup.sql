@@ -209,7 +209,7 @@ END $$;
 --
 CREATE TABLE functions AS
     SELECT row_number() OVER (ORDER BY p.oid::regprocedure::text COLLATE "C")::int AS n, p.oid::regprocedure AS function,
-        p.oid::regprocedure::text ~ '(attach|detach|bind|configure|status|cached_ranges|parked|leases|sync|_from|hub_resume)\(' AS heavy
+        p.oid::regprocedure::text ~ '(attach|detach|bind|configure|status|cached_ranges|parked|leases|sync|hub_resume)\(' AS heavy
     FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
         JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
     WHERE e.extname = 'hilo' AND p.prorettype <> 'trigger'::regtype
