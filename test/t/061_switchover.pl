@@ -129,6 +129,8 @@ sub fail_over
 	draw_until($from, $round, sub { kill_server($from) });
 	$to->promote;
 	wait_for_standbys($to, '');
+	# pg_rewind takes the timeline from the last checkpoint.
+	$to->safe_psql('postgres', 'CHECKPOINT');
 	wait_for_standbys($from, '');
 	$from->start;
 	$from->safe_psql('postgres', q{
