@@ -159,22 +159,7 @@ sub wrong_after
 	return @wrong;
 }
 
-for my $case (@cases)
-{
-	my @at = @{ $case->{at} };
-	my @wrong;
-	my $count = 0;
-
-	while (my ($point, $ways) = splice @at, 0, 2)
-	{
-		for my $way (split / /, $ways)
-		{
-			push @wrong, map { "$point, $way: $_" } wrong_after($case, $point, $way);
-			$count++;
-		}
-	}
-	is(join("\n", @wrong), '', "$case->{what} fails in $count ways");
-}
+test_failures(\&wrong_after, @cases);
 
 # The postmaster keeps what is parked at a stop, and finds it at a start: let it be
 # killed there.  Returns what is parked at the next start.

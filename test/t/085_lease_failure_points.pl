@@ -136,22 +136,7 @@ sub wrong_after
 	return @wrong;
 }
 
-for my $change (@changes)
-{
-	my @at = @{ $change->{at} };
-	my @wrong;
-	my $count = 0;
-
-	while (my ($point, $ways) = splice @at, 0, 2)
-	{
-		for my $way (split / /, $ways)
-		{
-			push @wrong, map { "$point, $way: $_" } wrong_after($change, $point, $way);
-			$count++;
-		}
-	}
-	is(join("\n", @wrong), '', "$change->{what} fails in $count ways");
-}
+test_failures(\&wrong_after, @changes);
 
 # The worker, too.
 $member->append_conf('postgresql.conf', "hilo.lease_ahead = 75\nhilo.lease_retry = 10ms\n");

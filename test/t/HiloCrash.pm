@@ -6,6 +6,7 @@
 #   crash_round(...)          clients draw, the server is killed
 #   lines_of($file)           the lines that a client has logged
 #   build_variant($dir, ...)  build and install the extension in another way
+#   test_failures(...)        a test for each of some changes that fail on purpose
 #   HiloCrash::Session        a psql that stays connected, also one that waits
 package HiloCrash;
 
@@ -20,9 +21,35 @@ use Test::More;
 use Time::HiRes qw(sleep);
 
 our @EXPORT = qw(kill_server wait_until server_processes client_script crash_round lines_of
-  build_variant);
+  build_variant test_failures);
 
 my $TIMEOUT = 120;
+
+# Each change has what it is called and, in "at", the places at which it fails, with
+# the ways in which it does there; $wrong_after->($change, $place, $way) makes it
+# fail there, and says what is wrong after that.
+sub test_failures
+{
+	my ($wrong_after, @changes) = @_;
+
+	for my $change (@changes)
+	{
+		my @at = @{ $change->{at} };
+		my @wrong;
+		my $count = 0;
+
+		while (my ($point, $ways) = splice @at, 0, 2)
+		{
+			for my $way (split / /, $ways)
+			{
+				push @wrong, map { "$point, $way: $_" } $wrong_after->($change, $point, $way);
+				$count++;
+			}
+		}
+		is(join("\n", @wrong), '', "$change->{what} fails in $count ways");
+	}
+	return;
+}
 
 # Poll until $condition->() is true, and return what it says; die when it
 # takes too long.
