@@ -1,10 +1,18 @@
 # hilo: HiLo ids in PostgreSQL
 EXTENSION = hilo
 MODULE_big = hilo
-MODULES = hilo_libpq
-OBJS = $(filter-out src/hilo_libpq.o,$(patsubst %.c,%.o,$(sort $(wildcard src/*.c))))
+MODULES = hilo_hub
+OBJS = $(filter-out src/hub.o,$(patsubst %.c,%.o,$(sort $(wildcard src/*.c))))
 DATA = $(wildcard sql/hilo--*.sql)
 PG_CPPFLAGS = -I$(libpq_srcdir)
+
+# Nothing is visible but what compat.h and the server's headers mark: fewer
+# symbols to look up when a session loads the library.
+PG_CFLAGS = -fvisibility=hidden
+
+# No bitcode: an expression that is compiled could not call what is hidden.
+override with_llvm = no
+
 PGFILEDESC = "hilo - HiLo ids out of a crash-safe row"
 
 REGRESS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
@@ -19,11 +27,17 @@ PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
 # PGXS does not track headers.
-$(OBJS) $(OBJS:.o=.bc) hilo_libpq.o hilo_libpq.bc: $(wildcard src/*.h)
+$(OBJS) hilo_hub.o: $(wildcard src/*.h)
+
+# What is visible need not be looked up from within.
+ifeq ($(PORTNAME),linux)
+hilo$(DLSUFFIX): SHLIB_LINK += -Wl,-Bsymbolic
+endif
 
 # The one library that needs libpq is loaded only where it is needed.
-vpath hilo_libpq.c src
-hilo_libpq$(DLSUFFIX): LDFLAGS_SL += $(libpq)
+hilo_hub.o: src/hub.c
+	$(COMPILE.c) $(OUTPUT_OPTION) $<
+hilo_hub$(DLSUFFIX): LDFLAGS_SL += $(libpq)
 
 # The last commit, as PGXN wants it.
 DISTNAME = $(EXTENSION)-$(shell sed -n '/"version"/ { s/.*: *"\(.*\)".*/\1/p; q; }' META.json)

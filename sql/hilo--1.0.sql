@@ -1,723 +1,400 @@
 /* sql/hilo--1.0.sql */
 
--- Names need no schema here: CREATE EXTENSION puts the extension's own first in
--- the search_path, behind pg_catalog only, and none of them may exist before.
+-- Functions need no schema here: CREATE EXTENSION puts theirs first in the
+-- search_path, behind pg_catalog only, and none of them may exist before.
 
 -- complain if script is sourced in psql, rather than via CREATE EXTENSION
 \echo Use "CREATE EXTENSION hilo" to load this file. \quit
 
 --
--- Counters
+-- The schema of tables and views
 --
--- Rows are changed in place by the library, which knows this layout (see
--- counter_row.h): a heap, fixed-width columns first and never null, the name
--- last.  The name has a unique index, but neither a primary key nor NOT NULL,
--- and the table no replica identity: programs that rewrite a table while it is
--- in use follow changes by these means, would miss those in place, and so
--- refuse this table.
+-- It may be there already: a schema dump, or a migration tool, creates it first.
 --
--- A page holds few rows on purpose: a claim compares the used part of its page,
--- and locks it for that long.
---
-CREATE TABLE hilo (
-    max bigint NOT NULL DEFAULT 0,
-    max_ever bigint NOT NULL DEFAULT 0,
-    claim_low bigint NOT NULL DEFAULT 0,
-    claim_number bigint NOT NULL DEFAULT 0,
-    changes bigint NOT NULL DEFAULT 0,
-    incarnation bigint NOT NULL DEFAULT 0,
-    max_value bigint NOT NULL DEFAULT 9223372036854775807,
-    range_size bigint NOT NULL DEFAULT 0,
-    max_range_size bigint NOT NULL DEFAULT 0,
-    claims bigint NOT NULL DEFAULT 0,
-    given_back bigint NOT NULL DEFAULT 0,
-    lease_size bigint NOT NULL DEFAULT 0,
-    lease_timeline bigint NOT NULL DEFAULT 0,
-    spare1 bigint NOT NULL DEFAULT 0,
-    spare2 bigint NOT NULL DEFAULT 0,
-    spare3 bigint NOT NULL DEFAULT 0,
-    spare4 bigint NOT NULL DEFAULT 0,
-    created_at timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    claimed_at timestamptz NOT NULL DEFAULT '-infinity',
-    claim_rate float8 NOT NULL DEFAULT 0,
-    node_tag name NOT NULL DEFAULT '',
-    hub name NOT NULL DEFAULT '',
-    hub_role name NOT NULL DEFAULT '',
-    has_node_tag boolean NOT NULL DEFAULT false,
-    leased boolean NOT NULL DEFAULT false,
-    may_be_bound boolean NOT NULL DEFAULT false,
-    claim_end_new boolean NOT NULL DEFAULT false,
-    dropped boolean NOT NULL DEFAULT false,
-    collection text COLLATE "C" CONSTRAINT hilo_collection_check CHECK (collection IS NOT NULL)
-) USING heap WITH (fillfactor = 10);
-CREATE UNIQUE INDEX hilo_collection_idx ON hilo USING btree (collection);
-ALTER TABLE hilo REPLICA IDENTITY NOTHING;
-
-COMMENT ON TABLE hilo IS
-    'counters, one row a collection; changed in place and at once, so read it, but change it only through the functions of the extension';
-COMMENT ON COLUMN hilo.max IS 'highest number claimed by anybody';
-COMMENT ON COLUMN hilo.max_ever IS 'highest max that this row ever had';
-COMMENT ON COLUMN hilo.claim_low IS 'lowest number of the newest claim';
-COMMENT ON COLUMN hilo.claim_number IS 'random number of the newest claim if hilo_next_range() made it and nothing has happened since, else 0';
-COMMENT ON COLUMN hilo.changes IS 'how often this row has changed';
-COMMENT ON COLUMN hilo.incarnation IS 'random number; a new one tells all sessions to forget their ranges';
-COMMENT ON COLUMN hilo.max_value IS 'limit of max';
-COMMENT ON COLUMN hilo.range_size IS 'own smallest range; 0: hilo.range_size counts';
-COMMENT ON COLUMN hilo.max_range_size IS 'own largest range; 0: hilo.max_range_size counts';
-COMMENT ON COLUMN hilo.claims IS 'how many ranges were claimed';
-COMMENT ON COLUMN hilo.given_back IS 'how many numbers of them went back';
-COMMENT ON COLUMN hilo.lease_size IS 'own smallest lease; 0: hilo.lease_size counts';
-COMMENT ON COLUMN hilo.lease_timeline IS 'timeline of the newest lease given to another server; 0: none; -1: given by the server that this row was restored from';
-COMMENT ON COLUMN hilo.spare1 IS 'for later versions';
-COMMENT ON COLUMN hilo.spare2 IS 'for later versions';
-COMMENT ON COLUMN hilo.spare3 IS 'for later versions';
-COMMENT ON COLUMN hilo.spare4 IS 'for later versions';
-COMMENT ON COLUMN hilo.created_at IS 'when the row was made';
-COMMENT ON COLUMN hilo.claimed_at IS 'when the newest claim was made; -infinity: never';
-COMMENT ON COLUMN hilo.claim_rate IS 'how many numbers were claimed lately: older ones count less, by the e-th part an hour';
-COMMENT ON COLUMN hilo.node_tag IS 'own node tag, if has_node_tag';
-COMMENT ON COLUMN hilo.hub IS 'if leased: server that leases come from; empty: none any more';
-COMMENT ON COLUMN hilo.hub_role IS 'role whose user mapping is used; empty: owner of the extension';
-COMMENT ON COLUMN hilo.has_node_tag IS 'false: hilo.node_tag counts';
-COMMENT ON COLUMN hilo.leased IS 'numbers come from leases; max is then the highest number leased';
-COMMENT ON COLUMN hilo.may_be_bound IS 'may there be something about it in hilo_binding?';
-COMMENT ON COLUMN hilo.claim_end_new IS 'was max, when the newest claim set it, higher than ever before?';
-COMMENT ON COLUMN hilo.dropped IS 'hilo_drop() has forgotten the collection';
-COMMENT ON COLUMN hilo.collection IS 'name of the collection';
-COMMENT ON CONSTRAINT hilo_collection_check ON hilo IS 'every counter has a name';
-COMMENT ON INDEX hilo_collection_idx IS 'finds the row of a collection';
-
-CREATE FUNCTION hilo_guard_rows() RETURNS trigger
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_guard_rows() IS
-    'trigger: turns a row inserted into a counter table into a raise of its counter';
-
-CREATE FUNCTION hilo_guard_table() RETURNS trigger
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_guard_table() IS
-    'trigger: refuses UPDATE, DELETE and TRUNCATE of a table of ours; its arguments name the functions to use';
-
-CREATE TRIGGER hilo_guard_rows BEFORE INSERT ON hilo
-    FOR EACH ROW EXECUTE FUNCTION hilo_guard_rows();
-CREATE TRIGGER hilo_guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo
-    FOR EACH STATEMENT EXECUTE FUNCTION hilo_guard_table('hilo_seed', 'hilo_drop');
-CREATE TRIGGER hilo_guard_changes BEFORE UPDATE OR DELETE ON hilo
-    FOR EACH ROW EXECUTE FUNCTION hilo_guard_table('hilo_seed', 'hilo_drop');
-ALTER TABLE hilo ENABLE ALWAYS TRIGGER hilo_guard_rows;
-ALTER TABLE hilo ENABLE ALWAYS TRIGGER hilo_guard_table;
-ALTER TABLE hilo ENABLE ALWAYS TRIGGER hilo_guard_changes;
-COMMENT ON TRIGGER hilo_guard_rows ON hilo IS
-    'INSERT and COPY raise counters, they never lower one';
-COMMENT ON TRIGGER hilo_guard_table ON hilo IS
-    'counters are not changed by hand';
-COMMENT ON TRIGGER hilo_guard_changes ON hilo IS
-    'nor through a parent, or by an apply worker';
-
-SELECT pg_catalog.pg_extension_config_dump('hilo', '');
+DO $$
+DECLARE
+    found oid := (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = 'hilo');
+BEGIN
+    IF found IS NULL THEN
+        CREATE SCHEMA hilo;
+    ELSIF pg_catalog.current_schema() = 'hilo' THEN
+        -- Its owner could put other tables in the place of these.
+        IF (SELECT nspowner FROM pg_catalog.pg_namespace WHERE oid = found) <> pg_catalog.quote_ident(CURRENT_USER)::pg_catalog.regrole THEN
+            RAISE EXCEPTION 'schema "hilo" belongs to another role'
+                USING ERRCODE = 'insufficient_privilege', HINT = 'The extension keeps its tables there. Drop the schema, or make it yours.';
+        END IF;
+    ELSIF EXISTS (SELECT FROM pg_catalog.pg_depend
+                  WHERE refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass AND refobjid = found) THEN
+        RAISE EXCEPTION 'schema "hilo" is not empty'
+            USING ERRCODE = 'duplicate_schema', HINT = 'The extension keeps its tables there. Rename or drop the schema.';
+    ELSIF EXISTS (SELECT FROM pg_catalog.pg_namespace n, pg_catalog.pg_database d, pg_catalog.pg_roles r
+                  WHERE n.oid = found AND d.datname = pg_catalog.current_database() AND r.rolname = CURRENT_USER
+                      AND (r.rolsuper OR n.nspowner IN (r.oid, d.datdba))) THEN
+        ALTER EXTENSION hilo ADD SCHEMA hilo;
+        ALTER SCHEMA hilo OWNER TO CURRENT_USER;
+    ELSE
+        RAISE EXCEPTION 'schema "hilo" belongs to another role'
+            USING ERRCODE = 'insufficient_privilege', HINT = 'The extension keeps its tables there. Drop the schema, or have a superuser create the extension.';
+    END IF;
+END
+$$;
+COMMENT ON SCHEMA hilo IS 'tables and views of the extension hilo';
 
 --
--- Identities: the same layout under names of their own
+-- Rows
 --
-CREATE TABLE hilo_identity (
-    value bigint NOT NULL DEFAULT 0,
-    value_ever bigint NOT NULL DEFAULT 0,
-    claim_low bigint NOT NULL DEFAULT 0,
-    claim_number bigint NOT NULL DEFAULT 0,
-    changes bigint NOT NULL DEFAULT 0,
-    incarnation bigint NOT NULL DEFAULT 0,
-    max_value bigint NOT NULL DEFAULT 9223372036854775807,
-    range_size bigint NOT NULL DEFAULT 0,
-    max_range_size bigint NOT NULL DEFAULT 0,
-    claims bigint NOT NULL DEFAULT 0,
-    given_back bigint NOT NULL DEFAULT 0,
-    lease_size bigint NOT NULL DEFAULT 0,
-    lease_timeline bigint NOT NULL DEFAULT 0,
-    spare1 bigint NOT NULL DEFAULT 0,
-    spare2 bigint NOT NULL DEFAULT 0,
-    spare3 bigint NOT NULL DEFAULT 0,
-    spare4 bigint NOT NULL DEFAULT 0,
-    created_at timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    claimed_at timestamptz NOT NULL DEFAULT '-infinity',
-    claim_rate float8 NOT NULL DEFAULT 0,
-    node_tag name NOT NULL DEFAULT '',
-    hub name NOT NULL DEFAULT '',
-    hub_role name NOT NULL DEFAULT '',
-    has_node_tag boolean NOT NULL DEFAULT false,
-    leased boolean NOT NULL DEFAULT false,
-    may_be_bound boolean NOT NULL DEFAULT false,
-    claim_end_new boolean NOT NULL DEFAULT false,
-    dropped boolean NOT NULL DEFAULT false,
-    name text COLLATE "C" CONSTRAINT hilo_identity_check CHECK (name IS NOT NULL)
-) USING heap WITH (fillfactor = 10);
-CREATE UNIQUE INDEX hilo_identity_name_idx ON hilo_identity USING btree (name);
-ALTER TABLE hilo_identity REPLICA IDENTITY NOTHING;
+-- Changed in place by the library, which knows this layout (see row.h): a heap,
+-- fixed-width columns first and never null, the name last.  The name has a
+-- unique index, but neither a primary key nor NOT NULL, and the table no replica
+-- identity: programs that rewrite a table while it is in use follow changes by
+-- these means, would miss those in place, and so refuse this table.
+--
+-- There are no defaults: the trigger fills in what an INSERT leaves out.  A page
+-- holds few rows on purpose: a claim compares the used part of its page, and
+-- locks it for that long.
+--
+CREATE TABLE hilo.hilo (
+    max bigint NOT NULL,
+    max_ever bigint NOT NULL,
+    claim_low bigint NOT NULL,
+    claim bigint NOT NULL,
+    changes bigint NOT NULL,
+    epoch bigint NOT NULL,
+    max_value bigint NOT NULL,
+    home bigint NOT NULL,
+    hub_epoch bigint NOT NULL,
+    timeline bigint NOT NULL,
+    spare1 bigint NOT NULL,
+    spare2 bigint NOT NULL,
+    created_at timestamptz NOT NULL,
+    claimed_at timestamptz NOT NULL,
+    claim_rate float8 NOT NULL,
+    range_size int NOT NULL,
+    max_range_size int NOT NULL,
+    lease_size int NOT NULL,
+    flags int NOT NULL,
+    node_tag name NOT NULL,
+    hub name NOT NULL,
+    collection text COLLATE "C"
+) USING heap WITH (fillfactor = 33);
+CREATE UNIQUE INDEX hilo_collection_idx ON hilo.hilo USING btree (collection);
+ALTER TABLE hilo.hilo REPLICA IDENTITY NOTHING;
+COMMENT ON TABLE hilo.hilo IS
+    'counters, one row a collection, identity (companies|), and for server-side ids (|); changed in place and at once, by the functions of the extension only';
+COMMENT ON COLUMN hilo.hilo.max IS 'highest number claimed, or on a member highest number leased or chosen by hand';
+COMMENT ON COLUMN hilo.hilo.max_ever IS 'highest max that this row ever had';
+COMMENT ON COLUMN hilo.hilo.claim_low IS 'lowest number of the newest claim; above max: nothing of it can go back';
+COMMENT ON COLUMN hilo.hilo.claim IS 'random number of the newest claim if hilo_next_range() made it and nothing has happened since, else 0';
+COMMENT ON COLUMN hilo.hilo.changes IS 'how often this row has changed';
+COMMENT ON COLUMN hilo.hilo.epoch IS 'random number; a new one makes every range and pooled number of before worthless';
+COMMENT ON COLUMN hilo.hilo.max_value IS 'limit of max';
+COMMENT ON COLUMN hilo.hilo.home IS 'table and database of the last change; in a copy or after a restore they differ';
+COMMENT ON COLUMN hilo.hilo.hub_epoch IS 'on a member: epoch of the counter on the hub; 0: no lease yet';
+COMMENT ON COLUMN hilo.hilo.timeline IS 'on a hub: timeline of the newest lease given; 0: none; -1: none may be given before hilo_hub_resume()';
+COMMENT ON COLUMN hilo.hilo.spare1 IS 'for later versions';
+COMMENT ON COLUMN hilo.hilo.spare2 IS 'for later versions';
+COMMENT ON COLUMN hilo.hilo.created_at IS 'start of what claim_rate counts';
+COMMENT ON COLUMN hilo.hilo.claimed_at IS 'when the newest claim was made; -infinity: never';
+COMMENT ON COLUMN hilo.hilo.claim_rate IS 'how many numbers were claimed lately: older ones count less, by the e-th part an hour';
+COMMENT ON COLUMN hilo.hilo.range_size IS 'own smallest range; 0: hilo.range_size counts';
+COMMENT ON COLUMN hilo.hilo.max_range_size IS 'own largest range; 0: hilo.max_range_size counts';
+COMMENT ON COLUMN hilo.hilo.lease_size IS 'own smallest lease; 0: hilo.lease_size counts';
+COMMENT ON COLUMN hilo.hilo.flags IS 'sum of: 1 dropped, 2 numbers come from a hub, 4 has a node tag of its own, 8 may be bound, 16 newest claim ended above max_ever';
+COMMENT ON COLUMN hilo.hilo.node_tag IS 'own node tag';
+COMMENT ON COLUMN hilo.hilo.hub IS 'foreign server that numbers are leased from; empty: none, or none any more';
+COMMENT ON COLUMN hilo.hilo.collection IS 'name';
+COMMENT ON INDEX hilo.hilo_collection_idx IS 'finds the row of a name';
 
-COMMENT ON TABLE hilo_identity IS
-    'identities, one row a name; changed in place and at once, so read it, but change it only through the functions of the extension';
-COMMENT ON COLUMN hilo_identity.value IS 'number drawn last, or seeded';
-COMMENT ON COLUMN hilo_identity.value_ever IS 'highest value that this row ever had';
-COMMENT ON COLUMN hilo_identity.claim_low IS 'number drawn last';
-COMMENT ON COLUMN hilo_identity.claim_number IS 'always 0: identities are not given back';
-COMMENT ON COLUMN hilo_identity.changes IS 'how often this row has changed';
-COMMENT ON COLUMN hilo_identity.incarnation IS 'random number, a new one with each seed';
-COMMENT ON COLUMN hilo_identity.max_value IS 'limit of value';
-COMMENT ON COLUMN hilo_identity.range_size IS 'always 0: identities are claimed one by one';
-COMMENT ON COLUMN hilo_identity.max_range_size IS 'always 0';
-COMMENT ON COLUMN hilo_identity.claims IS 'how many numbers were drawn';
-COMMENT ON COLUMN hilo_identity.given_back IS 'always 0';
-COMMENT ON COLUMN hilo_identity.lease_size IS 'always 0';
-COMMENT ON COLUMN hilo_identity.lease_timeline IS 'timeline of the last number given to another server; 0: none; -1: given by the server that this row was restored from';
-COMMENT ON COLUMN hilo_identity.spare1 IS 'for later versions';
-COMMENT ON COLUMN hilo_identity.spare2 IS 'for later versions';
-COMMENT ON COLUMN hilo_identity.spare3 IS 'for later versions';
-COMMENT ON COLUMN hilo_identity.spare4 IS 'for later versions';
-COMMENT ON COLUMN hilo_identity.created_at IS 'when the row was made';
-COMMENT ON COLUMN hilo_identity.claimed_at IS 'when the last number was drawn; -infinity: never';
-COMMENT ON COLUMN hilo_identity.claim_rate IS 'how many numbers were claimed lately: older ones count less, by the e-th part an hour';
-COMMENT ON COLUMN hilo_identity.node_tag IS 'always empty';
-COMMENT ON COLUMN hilo_identity.hub IS 'if leased: server that draws the numbers; empty: none any more';
-COMMENT ON COLUMN hilo_identity.hub_role IS 'role whose user mapping is used; empty: owner of the extension';
-COMMENT ON COLUMN hilo_identity.has_node_tag IS 'always false';
-COMMENT ON COLUMN hilo_identity.leased IS 'numbers are drawn on another server; value is the highest that this one got';
-COMMENT ON COLUMN hilo_identity.may_be_bound IS 'always false';
-COMMENT ON COLUMN hilo_identity.claim_end_new IS 'was value, when drawn, higher than ever before?';
-COMMENT ON COLUMN hilo_identity.dropped IS 'drop_identity() has forgotten the identity';
-COMMENT ON COLUMN hilo_identity.name IS 'name of the identity, without separator';
-COMMENT ON CONSTRAINT hilo_identity_check ON hilo_identity IS 'every identity has a name';
-COMMENT ON INDEX hilo_identity_name_idx IS 'finds the row of an identity';
-
-CREATE TRIGGER hilo_guard_rows BEFORE INSERT ON hilo_identity
-    FOR EACH ROW EXECUTE FUNCTION hilo_guard_rows();
-CREATE TRIGGER hilo_guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo_identity
-    FOR EACH STATEMENT EXECUTE FUNCTION hilo_guard_table('seed_identity_for', 'drop_identity');
-CREATE TRIGGER hilo_guard_changes BEFORE UPDATE OR DELETE ON hilo_identity
-    FOR EACH ROW EXECUTE FUNCTION hilo_guard_table('seed_identity_for', 'drop_identity');
-ALTER TABLE hilo_identity ENABLE ALWAYS TRIGGER hilo_guard_rows;
-ALTER TABLE hilo_identity ENABLE ALWAYS TRIGGER hilo_guard_table;
-ALTER TABLE hilo_identity ENABLE ALWAYS TRIGGER hilo_guard_changes;
-COMMENT ON TRIGGER hilo_guard_rows ON hilo_identity IS
-    'INSERT and COPY raise identities, they never lower one';
-COMMENT ON TRIGGER hilo_guard_table ON hilo_identity IS
-    'identities are not changed by hand';
-COMMENT ON TRIGGER hilo_guard_changes ON hilo_identity IS
-    'nor through a parent, or by an apply worker';
-
-SELECT pg_catalog.pg_extension_config_dump('hilo_identity', '');
+CREATE TABLE hilo.hub (
+    home bigint NOT NULL,
+    system_identifier bigint NOT NULL,
+    timeline bigint NOT NULL,
+    spare1 bigint NOT NULL,
+    spare2 bigint NOT NULL,
+    role name NOT NULL,
+    hub text COLLATE "C"
+) USING heap WITH (fillfactor = 33);
+CREATE UNIQUE INDEX hub_hub_idx ON hilo.hub USING btree (hub);
+ALTER TABLE hilo.hub REPLICA IDENTITY NOTHING;
+COMMENT ON TABLE hilo.hub IS
+    'what is known of each hub, and in row | of this server as one; changed in place and at once, by the functions of the extension only';
+COMMENT ON COLUMN hilo.hub.home IS 'table and database of the last change; in a copy or after a restore they differ';
+COMMENT ON COLUMN hilo.hub.system_identifier IS 'of the server, as it answered last; 0: it never did';
+COMMENT ON COLUMN hilo.hub.timeline IS 'highest timeline that it ever had; in row |: the one on which this server may give leases, -1: none';
+COMMENT ON COLUMN hilo.hub.spare1 IS 'for later versions';
+COMMENT ON COLUMN hilo.hub.spare2 IS 'for later versions';
+COMMENT ON COLUMN hilo.hub.role IS 'role whose user mapping is used; empty: the owner of the extension';
+COMMENT ON COLUMN hilo.hub.hub IS 'name of the foreign server; |: this server';
+COMMENT ON INDEX hilo.hub_hub_idx IS 'finds the row of a hub';
 
 --
--- Leases: what this server may hand out of the counters of another one
---
--- The first columns are those of a counter, which counts the current lease, from
--- max to max_value.  Not dumped: a lease belongs to one server, and a copy of it
--- must get its own.
---
-CREATE TABLE hilo_lease (
-    max bigint NOT NULL DEFAULT 0,
-    max_ever bigint NOT NULL DEFAULT 0,
-    claim_low bigint NOT NULL DEFAULT 0,
-    claim_number bigint NOT NULL DEFAULT 0,
-    changes bigint NOT NULL DEFAULT 0,
-    incarnation bigint NOT NULL DEFAULT 0,
-    max_value bigint NOT NULL DEFAULT 0,
-    range_size bigint NOT NULL DEFAULT 0,
-    max_range_size bigint NOT NULL DEFAULT 0,
-    claims bigint NOT NULL DEFAULT 0,
-    given_back bigint NOT NULL DEFAULT 0,
-    lease_size bigint NOT NULL DEFAULT 0,
-    lease_timeline bigint NOT NULL DEFAULT 0,
-    spare1 bigint NOT NULL DEFAULT 0,
-    spare2 bigint NOT NULL DEFAULT 0,
-    spare3 bigint NOT NULL DEFAULT 0,
-    spare4 bigint NOT NULL DEFAULT 0,
-    created_at timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    claimed_at timestamptz NOT NULL DEFAULT '-infinity',
-    claim_rate float8 NOT NULL DEFAULT 0,
-    node_tag name NOT NULL DEFAULT '',
-    hub name NOT NULL DEFAULT '',
-    hub_role name NOT NULL DEFAULT '',
-    has_node_tag boolean NOT NULL DEFAULT false,
-    leased boolean NOT NULL DEFAULT false,
-    may_be_bound boolean NOT NULL DEFAULT false,
-    claim_end_new boolean NOT NULL DEFAULT false,
-    dropped boolean NOT NULL DEFAULT false,
-    low bigint NOT NULL DEFAULT 0,
-    next_low bigint NOT NULL DEFAULT 0,
-    next_high bigint NOT NULL DEFAULT 0,
-    last_size bigint NOT NULL DEFAULT 0,
-    leased_at timestamptz NOT NULL DEFAULT '-infinity',
-    asked_at timestamptz NOT NULL DEFAULT '-infinity',
-    failed_at timestamptz NOT NULL DEFAULT '-infinity',
-    failing_since timestamptz NOT NULL DEFAULT '-infinity',
-    error_code bigint NOT NULL DEFAULT 0,
-    database bigint NOT NULL DEFAULT 0,
-    collection text COLLATE "C" CONSTRAINT hilo_lease_check CHECK (collection IS NOT NULL),
-    error text COLLATE "C"
-) USING heap WITH (fillfactor = 10);
-CREATE UNIQUE INDEX hilo_lease_collection_idx ON hilo_lease USING btree (collection);
-ALTER TABLE hilo_lease REPLICA IDENTITY NOTHING;
-
-COMMENT ON TABLE hilo_lease IS
-    'numbers leased from hubs, one row a collection; see the view hilo_leases';
-COMMENT ON COLUMN hilo_lease.max IS 'highest number of the current lease claimed by anybody';
-COMMENT ON COLUMN hilo_lease.max_ever IS 'highest max that this row ever had';
-COMMENT ON COLUMN hilo_lease.claim_low IS 'lowest number of the newest claim';
-COMMENT ON COLUMN hilo_lease.claim_number IS 'random number of the newest claim if hilo_next_range() made it and nothing has happened since, else 0';
-COMMENT ON COLUMN hilo_lease.changes IS 'how often this row has changed';
-COMMENT ON COLUMN hilo_lease.incarnation IS 'random number; a new one tells all sessions to forget their ranges';
-COMMENT ON COLUMN hilo_lease.max_value IS 'end of the current lease';
-COMMENT ON COLUMN hilo_lease.range_size IS 'always 0';
-COMMENT ON COLUMN hilo_lease.max_range_size IS 'always 0';
-COMMENT ON COLUMN hilo_lease.claims IS 'how many ranges were claimed';
-COMMENT ON COLUMN hilo_lease.given_back IS 'how many numbers of them went back';
-COMMENT ON COLUMN hilo_lease.lease_size IS 'always 0';
-COMMENT ON COLUMN hilo_lease.lease_timeline IS 'timeline of this server when it got its leases';
-COMMENT ON COLUMN hilo_lease.spare1 IS 'for later versions';
-COMMENT ON COLUMN hilo_lease.spare2 IS 'for later versions';
-COMMENT ON COLUMN hilo_lease.spare3 IS 'for later versions';
-COMMENT ON COLUMN hilo_lease.spare4 IS 'for later versions';
-COMMENT ON COLUMN hilo_lease.created_at IS 'when the row was made';
-COMMENT ON COLUMN hilo_lease.claimed_at IS 'when the newest claim was made; -infinity: never';
-COMMENT ON COLUMN hilo_lease.claim_rate IS 'how many numbers were claimed lately: older ones count less, by the e-th part a minute';
-COMMENT ON COLUMN hilo_lease.node_tag IS 'always empty';
-COMMENT ON COLUMN hilo_lease.hub IS 'always empty';
-COMMENT ON COLUMN hilo_lease.hub_role IS 'always empty';
-COMMENT ON COLUMN hilo_lease.has_node_tag IS 'always false';
-COMMENT ON COLUMN hilo_lease.leased IS 'always false';
-COMMENT ON COLUMN hilo_lease.may_be_bound IS 'always false';
-COMMENT ON COLUMN hilo_lease.claim_end_new IS 'was max, when the newest claim set it, higher than ever before?';
-COMMENT ON COLUMN hilo_lease.dropped IS 'always false';
-COMMENT ON COLUMN hilo_lease.low IS 'first number of the current lease';
-COMMENT ON COLUMN hilo_lease.next_low IS 'first number of the next lease';
-COMMENT ON COLUMN hilo_lease.next_high IS 'last number of the next lease; 0: there is none';
-COMMENT ON COLUMN hilo_lease.last_size IS 'size of the lease that was got last';
-COMMENT ON COLUMN hilo_lease.leased_at IS 'when it was got; -infinity: never';
-COMMENT ON COLUMN hilo_lease.asked_at IS 'when a worker was last sent for the next lease; -infinity: never';
-COMMENT ON COLUMN hilo_lease.failed_at IS 'when the hub last gave none, if it has not given one since; else -infinity';
-COMMENT ON COLUMN hilo_lease.failing_since IS 'since when it has given none; -infinity: it has';
-COMMENT ON COLUMN hilo_lease.error_code IS 'SQLSTATE of that, in the server''s own form';
-COMMENT ON COLUMN hilo_lease.database IS 'OID of the database that got the leases: a copy of it gets its own';
-COMMENT ON COLUMN hilo_lease.collection IS 'name of the collection; |: when this database could become a hub';
-COMMENT ON COLUMN hilo_lease.error IS 'what the hub said, filled up with blanks';
-COMMENT ON CONSTRAINT hilo_lease_check ON hilo_lease IS 'every lease is of a collection';
-COMMENT ON INDEX hilo_lease_collection_idx IS 'finds the leases of a collection';
-
-CREATE TRIGGER hilo_guard_rows BEFORE INSERT ON hilo_lease
-    FOR EACH ROW EXECUTE FUNCTION hilo_guard_rows();
-CREATE TRIGGER hilo_guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo_lease
-    FOR EACH STATEMENT EXECUTE FUNCTION hilo_guard_table('hilo_seed', 'hilo_drop');
-CREATE TRIGGER hilo_guard_changes BEFORE UPDATE OR DELETE ON hilo_lease
-    FOR EACH ROW EXECUTE FUNCTION hilo_guard_table('hilo_seed', 'hilo_drop');
-ALTER TABLE hilo_lease ENABLE ALWAYS TRIGGER hilo_guard_rows;
-ALTER TABLE hilo_lease ENABLE ALWAYS TRIGGER hilo_guard_table;
-ALTER TABLE hilo_lease ENABLE ALWAYS TRIGGER hilo_guard_changes;
-COMMENT ON TRIGGER hilo_guard_rows ON hilo_lease IS
-    'INSERT and COPY do nothing: leases of another server are not for this one';
-COMMENT ON TRIGGER hilo_guard_table ON hilo_lease IS
-    'leases are not changed by hand';
-COMMENT ON TRIGGER hilo_guard_changes ON hilo_lease IS
-    'nor through a parent, or by an apply worker';
-
---
--- Where documents are
+-- Bindings and grants: ordinary rows, written by the library
 --
 CREATE TYPE hilo_column;
 CREATE FUNCTION hilo_column_in(cstring) RETURNS hilo_column
-    LANGUAGE C STABLE STRICT PARALLEL SAFE
-    AS 'MODULE_PATHNAME';
+    LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_column_in(cstring) IS 'input of hilo_column';
 CREATE FUNCTION hilo_column_out(hilo_column) RETURNS cstring
-    LANGUAGE C STABLE STRICT PARALLEL SAFE
-    AS 'MODULE_PATHNAME';
+    LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_column_out(hilo_column) IS 'output of hilo_column';
 CREATE TYPE hilo_column (
     INPUT = hilo_column_in,
     OUTPUT = hilo_column_out,
     INTERNALLENGTH = 8,
     ALIGNMENT = int4
 );
-COMMENT ON TYPE hilo_column IS
-    'a column, written schema.table.column; follows it through renames';
-COMMENT ON FUNCTION hilo_column_in(cstring) IS 'input of hilo_column';
-COMMENT ON FUNCTION hilo_column_out(hilo_column) IS 'output of hilo_column';
+COMMENT ON TYPE hilo_column IS 'a column, written schema.table.column; follows it through renames';
 
--- Without a primary key for the same reason as the tables above: its rows are
--- written by the library, past triggers and logical decoding.
-CREATE TABLE hilo_binding (
+CREATE TABLE hilo.binding (
     collection text COLLATE "C" NOT NULL,
     id_column hilo_column,
     taken text,
     granted_to text,
     attached boolean NOT NULL DEFAULT false,
-    replaced text,
-    CONSTRAINT hilo_binding_check CHECK (num_nonnulls(id_column, taken, granted_to) = 1)
+    replaced text
 ) USING heap;
-CREATE INDEX hilo_binding_collection_idx ON hilo_binding USING btree (collection);
-COMMENT ON TABLE hilo_binding IS
+CREATE INDEX binding_collection_idx ON hilo.binding USING btree (collection);
+ALTER TABLE hilo.binding REPLICA IDENTITY NOTHING;
+COMMENT ON TABLE hilo.binding IS
     'where the documents of collections and identities are, and who may draw: written by hilo_bind(), hilo_attach() and hilo_configure()';
-COMMENT ON COLUMN hilo_binding.collection IS 'name of the collection or identity';
-COMMENT ON COLUMN hilo_binding.id_column IS 'column with their ids, or numbers';
-COMMENT ON COLUMN hilo_binding.taken IS 'or the function to ask whether a number is taken';
-COMMENT ON COLUMN hilo_binding.granted_to IS 'or the role, or "public", that may draw without the privilege to insert';
-COMMENT ON COLUMN hilo_binding.attached IS 'was the column attached by hilo_attach()?';
-COMMENT ON COLUMN hilo_binding.replaced IS 'what drew its numbers before: sequence, identity or identity always';
-COMMENT ON CONSTRAINT hilo_binding_check ON hilo_binding IS 'to a column, a function or a role';
-COMMENT ON INDEX hilo_binding_collection_idx IS 'finds the bindings of a collection';
-ALTER TABLE hilo_binding REPLICA IDENTITY NOTHING;
+COMMENT ON COLUMN hilo.binding.collection IS 'name of the collection or identity';
+COMMENT ON COLUMN hilo.binding.id_column IS 'column with their ids, or numbers';
+COMMENT ON COLUMN hilo.binding.taken IS 'or the function to ask whether a number is taken';
+COMMENT ON COLUMN hilo.binding.granted_to IS 'or the role, or "public", that may draw without the privilege to insert';
+COMMENT ON COLUMN hilo.binding.attached IS 'was the column attached by hilo_attach()?';
+COMMENT ON COLUMN hilo.binding.replaced IS 'what drew its numbers before: sequence, identity or identity always';
+COMMENT ON INDEX hilo.binding_collection_idx IS 'finds the bindings of a collection';
 
-CREATE FUNCTION hilo_guard_bindings() RETURNS trigger
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_guard_bindings() IS
-    'trigger: turns a row inserted into hilo_binding into a binding, if it fits those that there are';
+--
+-- Guards
+--
+CREATE FUNCTION hilo.guard() RETURNS trigger
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_guard';
+COMMENT ON FUNCTION hilo.guard() IS
+    'trigger of these tables: an INSERT advances the counter, or adds the binding; UPDATE, DELETE and TRUNCATE are refused';
 
-CREATE TRIGGER hilo_guard_bindings BEFORE INSERT ON hilo_binding
-    FOR EACH ROW EXECUTE FUNCTION hilo_guard_bindings();
-CREATE TRIGGER hilo_guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo_binding
-    FOR EACH STATEMENT EXECUTE FUNCTION hilo_guard_table('hilo_bind', 'hilo_unbind');
-CREATE TRIGGER hilo_guard_changes BEFORE UPDATE OR DELETE ON hilo_binding
-    FOR EACH ROW EXECUTE FUNCTION hilo_guard_table('hilo_bind', 'hilo_unbind');
-ALTER TABLE hilo_binding ENABLE ALWAYS TRIGGER hilo_guard_bindings;
-ALTER TABLE hilo_binding ENABLE ALWAYS TRIGGER hilo_guard_table;
-ALTER TABLE hilo_binding ENABLE ALWAYS TRIGGER hilo_guard_changes;
-COMMENT ON TRIGGER hilo_guard_bindings ON hilo_binding IS
-    'INSERT and COPY keep the bindings that there are';
-COMMENT ON TRIGGER hilo_guard_table ON hilo_binding IS
-    'bindings are not changed by hand';
-COMMENT ON TRIGGER hilo_guard_changes ON hilo_binding IS
-    'nor through a parent, or by an apply worker';
+CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.hilo
+    FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo_seed', 'hilo_drop');
+CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.hilo
+    FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo_seed', 'hilo_drop');
+ALTER TABLE hilo.hilo ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
+COMMENT ON TRIGGER guard_rows ON hilo.hilo IS 'an INSERT is merged with what is there; nothing is changed by hand';
+COMMENT ON TRIGGER guard_table ON hilo.hilo IS 'nor by a statement that meets no row';
+SELECT pg_catalog.pg_extension_config_dump('hilo.hilo', '');
 
-SELECT pg_catalog.pg_extension_config_dump('hilo_binding', '');
+CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.hub
+    FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo_lease_from', 'hilo_lease_from');
+CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.hub
+    FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo_lease_from', 'hilo_lease_from');
+ALTER TABLE hilo.hub ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
+COMMENT ON TRIGGER guard_rows ON hilo.hub IS 'an INSERT is merged with what is there; nothing is changed by hand';
+COMMENT ON TRIGGER guard_table ON hilo.hub IS 'nor by a statement that meets no row';
+SELECT pg_catalog.pg_extension_config_dump('hilo.hub', 'WHERE hub <> ''|''');
+
+CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.binding
+    FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo_bind', 'hilo_unbind');
+CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.binding
+    FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo_bind', 'hilo_unbind');
+ALTER TABLE hilo.binding ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
+COMMENT ON TRIGGER guard_rows ON hilo.binding IS 'an INSERT is merged with what is there; nothing is changed by hand';
+COMMENT ON TRIGGER guard_table ON hilo.binding IS 'nor by a statement that meets no row';
+SELECT pg_catalog.pg_extension_config_dump('hilo.binding', '');
 
 --
 -- Draw
 --
 CREATE FUNCTION hilo_next(collection text) RETURNS text
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_next';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_next';
 COMMENT ON FUNCTION hilo_next(text) IS
     'draw the next document id of a collection, with the node tag of this server: orders/1-A';
 
 CREATE FUNCTION hilo_next(collection text, node_tag text) RETURNS text
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_next_tagged';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_next_tagged';
 COMMENT ON FUNCTION hilo_next(text, text) IS
     'draw the next document id of a collection, with the node tag given; an empty tag gives orders/1';
 
-CREATE FUNCTION hilo_nextval(collection text) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_nextval(text) IS
+CREATE FUNCTION hilo_next_number(collection text) RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_next_number(text) IS
     'draw the next number of a collection: unique, never rolled back, never shown twice';
 
-CREATE FUNCTION hilo_currval(collection text) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_currval(text) IS
-    'the last number of a collection drawn in this session by hilo_next() or hilo_nextval()';
+CREATE FUNCTION hilo_last_number(collection text) RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_last_number(text) IS
+    'the last number of a collection drawn in this session by hilo_next() or hilo_next_number()';
 
 CREATE FUNCTION hilo_reserve(collection text, count bigint, OUT low bigint, OUT high bigint) RETURNS record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_reserve(text, bigint) IS
     'claim exactly count contiguous numbers of a collection, low to high, for the caller; at most hilo.max_range_size';
 
 CREATE FUNCTION hilo_next_hi(collection text, capacity bigint) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_next_hi(text, bigint) IS
     'classic hi/lo: claim (hi-1)*capacity+1 .. hi*capacity and return hi; capacity at most hilo.max_range_size';
 
---
--- Ranges of client programs
---
+CREATE FUNCTION hilo_release(collection text DEFAULT NULL) RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_release(text) IS
+    'give this session''s unused numbers of a collection, or of all, back now; returns how many went back';
+
 CREATE FUNCTION hilo_next_range(
-    collection text,
-    last_batch_size bigint DEFAULT 0,
-    last_range_at timestamptz DEFAULT NULL,
-    last_max bigint DEFAULT 0,
-    OUT prefix text,
-    OUT low bigint,
-    OUT high bigint,
-    OUT last_size bigint,
-    OUT server_tag text,
-    OUT range_at timestamptz,
-    OUT claim bigint) RETURNS record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
+    collection text, last_batch_size bigint DEFAULT 0, last_range_at timestamptz DEFAULT NULL, last_max bigint DEFAULT 0,
+    OUT prefix text, OUT low bigint, OUT high bigint, OUT last_size bigint,
+    OUT server_tag text, OUT range_at timestamptz, OUT claim bigint) RETURNS record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_next_range(text, bigint, timestamptz, bigint) IS
-    'claim a range for a client program that hands out the numbers itself; it passes the size and time of its last range and the highest number it has seen, and gets ids'' prefix and tag, low to high, and the number of the claim';
+    'claim a range for a client program that hands out the numbers itself; it passes the size and time of its last range and the highest number it has seen, and gets the start and tag of its ids, low to high, and the number of the claim';
 
 CREATE FUNCTION hilo_return_range(collection text, last bigint, high bigint, claim bigint DEFAULT NULL) RETURNS boolean
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_return_range(text, bigint, bigint, bigint) IS
     'give back what a client program has not used of a range of hilo_next_range() that ends in high: the numbers above last; true when they went back';
 
 --
--- This session's ranges
---
-CREATE FUNCTION hilo_release(collection text DEFAULT NULL) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_release(text) IS
-    'give up this session''s unused numbers of a collection, or of all; returns how many of them others will get';
-
-CREATE FUNCTION hilo_cached_ranges(
-    OUT collection text,
-    OUT low bigint,
-    OUT high bigint,
-    OUT next bigint,
-    OUT size bigint) RETURNS SETOF record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED
-    AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_cached_ranges() IS
-    'the ranges that this session holds unused numbers of';
-
-CREATE VIEW hilo_cached_ranges AS
-    SELECT collection, low, high, next, size
-    FROM hilo_cached_ranges();
-COMMENT ON VIEW hilo_cached_ranges IS
-    'the ranges that this session holds unused numbers of';
-COMMENT ON COLUMN hilo_cached_ranges.collection IS 'name of the collection';
-COMMENT ON COLUMN hilo_cached_ranges.low IS 'first number of the range';
-COMMENT ON COLUMN hilo_cached_ranges.high IS 'last number of the range';
-COMMENT ON COLUMN hilo_cached_ranges.next IS 'number that will be drawn next';
-COMMENT ON COLUMN hilo_cached_ranges.size IS 'how many numbers the range had';
-
---
--- Move counters
+-- Administer collections
 --
 CREATE FUNCTION hilo_seed(collection text, value bigint, force boolean DEFAULT false) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_seed(text, bigint, boolean) IS
-    'raise max of a collection to value, or with force set it, at once and for good; returns the max now stored';
+    'advance a collection to at least value, or with force set it, at once and for good; returns the max now stored';
 
 CREATE FUNCTION hilo_sync(collection text) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_sync';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_sync';
 COMMENT ON FUNCTION hilo_sync(text) IS
-    'raise max of a collection to the highest number in the columns it is bound to, at once and for good; returns the max now stored';
+    'advance a collection to at least the highest number in the columns it is bound to, at once and for good; returns the max now stored';
 
 CREATE FUNCTION hilo_sync(OUT collection text, OUT max bigint) RETURNS SETOF record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_sync_all';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_sync_all';
 COMMENT ON FUNCTION hilo_sync() IS
     'the same for all collections that are bound to columns';
 
-CREATE FUNCTION hilo_drop(collection text) RETURNS boolean
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_drop(text) IS
-    'forget a collection, at once and for good: its next draw starts at 1; false when there was none';
+CREATE FUNCTION hilo_drop(collection text, force boolean DEFAULT false) RETURNS boolean
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_drop(text, boolean) IS
+    'forget a collection, at once and for good: its next draw starts at 1; false when there was none; on a hub that has given leases of it only with force, when no member draws from them any more';
+
+CREATE FUNCTION hilo_configure(
+    collection text, range_size bigint DEFAULT NULL, max_range_size bigint DEFAULT NULL, max_value bigint DEFAULT NULL,
+    node_tag text DEFAULT NULL, grant_to name DEFAULT NULL, revoke_from name DEFAULT NULL, reset boolean DEFAULT false) RETURNS void
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_configure(text, bigint, bigint, bigint, text, name, name, boolean) IS
+    'give a collection sizes of ranges, a limit and a node tag of its own (at once and for good; null leaves one as it is, reset forgets them first), and let a role or "public" draw from it, or not any more';
 
 --
 -- Identities and server-side ids
 --
 CREATE FUNCTION next_identity(name text) RETURNS text
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION next_identity(text) IS
     'draw the next id of an identity: companies|, companies/ or companies give companies/1, companies/2 ...';
 
 CREATE FUNCTION next_identity_for(name text) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION next_identity_for(text) IS
     'draw the next number of an identity';
 
 CREATE FUNCTION seed_identity_for(name text, value bigint, force boolean DEFAULT false) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION seed_identity_for(text, bigint, boolean) IS
-    'raise an identity to value, or with force set it, at once and for good; returns the value now stored, the next one is one more';
+    'advance an identity to at least value, or with force set it, at once and for good; returns the value now stored, the next one is one more';
 
-CREATE FUNCTION drop_identity(name text) RETURNS boolean
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION drop_identity(text) IS
-    'forget an identity, at once and for good; false when there was none';
+CREATE FUNCTION drop_identity(name text, force boolean DEFAULT false) RETURNS boolean
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION drop_identity(text, boolean) IS
+    'forget an identity, at once and for good; false when there was none; force: see hilo_drop()';
 
 CREATE FUNCTION next_identity_free(prefix text) RETURNS text
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION next_identity_free(text) IS
     'draw the next id of an identity that no document has; see hilo_bind()';
 
 CREATE FUNCTION next_identity_free_for(prefix text, OUT value bigint, OUT tries integer) RETURNS record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION next_identity_free_for(text) IS
     'draw the next number of an identity that no document has; tries: how many were looked up';
 
 CREATE FUNCTION next_server_side_id(prefix text) RETURNS text
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION next_server_side_id(text) IS
     'draw a server-side id: companies/ gives companies/0000000000000000027-A; numbers increase on this server, whatever the prefix';
 
 CREATE FUNCTION hilo_bind(collection text, relation regclass, column_name name) RETURNS void
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_bind_column';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_bind_column';
 COMMENT ON FUNCTION hilo_bind(text, regclass, name) IS
     'say in which column of a table, led by a btree index, the ids or numbers of an identity are';
 
 CREATE FUNCTION hilo_bind(collection text, taken regprocedure) RETURNS void
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_bind_function';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_bind_function';
 COMMENT ON FUNCTION hilo_bind(text, regprocedure) IS
     'say which function, from bigint to boolean, knows whether a number of an identity is taken; it is run as its owner';
 
 CREATE FUNCTION hilo_unbind(collection text) RETURNS boolean
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_unbind(text) IS
     'undo hilo_bind(); false when there was nothing to undo';
 
 --
--- Id assignment
+-- Id assignment, and attached tables
 --
 CREATE FUNCTION hilo_document_id(collection text, requested text DEFAULT NULL) RETURNS text
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_document_id(text, text) IS
     'the id that a document gets: for null a HiLo id, for an empty text a GUID, for .../ a server-side id, for ...| an identity, else what is requested';
 
 CREATE FUNCTION hilo_assign_id() RETURNS trigger
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_assign_id() IS
     'trigger before insert for each row: hilo_document_id() for the column named first; the collection is named second, or is the table''s name';
 
---
--- Attach tables
---
-CREATE FUNCTION hilo_floor() RETURNS trigger
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_floor() IS
-    'trigger of attached tables: raises the collection for ids that are not drawn';
+CREATE FUNCTION hilo_advance() RETURNS trigger
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_advance() IS
+    'trigger of attached tables: advances the collection for ids chosen by hand';
 
 CREATE FUNCTION hilo_attach(relation regclass, column_name name DEFAULT 'id', collection text DEFAULT NULL) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_attach(regclass, name, text) IS
     'draw the ids of a table from a collection, by default the one named like it, in place of a sequence; returns the max, above all ids there';
 
 CREATE FUNCTION hilo_detach(relation regclass, column_name name DEFAULT 'id', back_to text DEFAULT NULL) RETURNS text
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_detach(regclass, name, text) IS
     'undo hilo_attach(), and put back a "sequence", "identity", "identity always" or "nothing", by default what it has replaced; returns which';
-
-CREATE FUNCTION hilo_configure(
-    collection text,
-    range_size bigint DEFAULT NULL,
-    max_range_size bigint DEFAULT NULL,
-    max_value bigint DEFAULT NULL,
-    node_tag text DEFAULT NULL,
-    grant_to name DEFAULT NULL,
-    revoke_from name DEFAULT NULL,
-    reset boolean DEFAULT false) RETURNS void
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_configure(text, bigint, bigint, bigint, text, name, name, boolean) IS
-    'give a collection sizes of ranges, a limit and a node tag of its own (at once and for good; null leaves one as it is, reset forgets them first), and let a role or "public" draw from it, or not any more';
 
 --
 -- Leases
 --
-CREATE FUNCTION hilo_lease_from(collection text, server text, lease_size bigint DEFAULT NULL, OUT low bigint, OUT high bigint) RETURNS record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
+CREATE FUNCTION hilo_lease_from(collection text, server text, lease_size bigint DEFAULT NULL) RETURNS void
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_lease_from(text, text, bigint) IS
-    'from now on lease the numbers of a collection from a foreign server, the hub, at least lease_size at a time; returns the first lease; an empty server: lease no more';
+    'from now on lease the numbers of a collection, or of an identity (companies|), from a foreign server, the hub, at least lease_size at a time; a null server: lease no more';
 
-CREATE FUNCTION identity_from(name text, server text) RETURNS void
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION identity_from(text, text) IS
-    'from now on draw the numbers of an identity on a foreign server, the hub; an empty server: no more';
+CREATE FUNCTION hilo_lease(
+    collection text, size bigint, at_least bigint DEFAULT 0, known_system bigint DEFAULT 0, known_timeline bigint DEFAULT 0,
+    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT system_identifier bigint, OUT timeline bigint) RETURNS record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint) IS
+    'on a hub, called by members: claim a lease of up to size numbers above at_least, the highest that the member has ever had; size 0 claims none; known_system and known_timeline are what the member knows of the hub';
 
-CREATE FUNCTION hilo_lease(collection text, size bigint, floor bigint DEFAULT 0, OUT low bigint, OUT high bigint) RETURNS record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_lease(text, bigint, bigint) IS
-    'on a hub: claim a lease of up to size numbers above floor, the highest that the caller has ever had, for another server';
-
-CREATE FUNCTION identity_lease(name text, floor bigint DEFAULT 0) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION identity_lease(text, bigint) IS
-    'on a hub: draw the next number of an identity above floor, the highest that the caller has ever had, for another server';
-
-CREATE FUNCTION hilo_hub_resume(collection text, floor bigint) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_hub_resume';
+CREATE FUNCTION hilo_hub_resume(collection text, at_least bigint) RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_hub_resume';
 COMMENT ON FUNCTION hilo_hub_resume(text, bigint) IS
-    'on a hub that was promoted or restored: lease numbers of a collection again, above floor, the highest that any member holds; returns the max now stored';
+    'on a hub that was promoted or restored: lease numbers of a collection or identity again, above at_least, the highest that any member holds; returns the max now stored';
 
 CREATE FUNCTION hilo_hub_resume() RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_hub_resume_all';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_hub_resume_all';
 COMMENT ON FUNCTION hilo_hub_resume() IS
     'on a hub that was promoted or restored, and has lost nothing of what was not resumed by name: lease numbers of all collections and identities again; returns of how many';
 
-CREATE FUNCTION identity_resume(name text, floor bigint) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION identity_resume(text, bigint) IS
-    'on a hub that was promoted or restored: draw numbers of an identity for members again, above floor, the highest that any of them has; returns the value now stored';
-
-CREATE FUNCTION hilo_leases(
-    OUT collection text,
-    OUT server text,
-    OUT low bigint,
-    OUT high bigint,
-    OUT next_low bigint,
-    OUT next_high bigint,
-    OUT numbers_left bigint,
-    OUT seconds_left float8,
-    OUT highest bigint,
-    OUT leased_at timestamptz,
-    OUT last_error text,
-    OUT last_error_at timestamptz,
-    OUT failing_since timestamptz) RETURNS SETOF record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED
-    AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_leases() IS
-    'what this server has leased from hubs';
-
-CREATE VIEW hilo_leases AS
-    SELECT collection, server, low, high, next_low, next_high, numbers_left, seconds_left, highest,
-        leased_at, last_error, last_error_at, failing_since
-    FROM hilo_leases();
-COMMENT ON VIEW hilo_leases IS
-    'what this server has leased from hubs';
-COMMENT ON COLUMN hilo_leases.collection IS 'name of the collection';
-COMMENT ON COLUMN hilo_leases.server IS 'the hub; null: none any more';
-COMMENT ON COLUMN hilo_leases.low IS 'first number of the current lease; null: there is none';
-COMMENT ON COLUMN hilo_leases.high IS 'last number of the current lease';
-COMMENT ON COLUMN hilo_leases.next_low IS 'first number of the next lease; null: there is none yet';
-COMMENT ON COLUMN hilo_leases.next_high IS 'last number of the next lease';
-COMMENT ON COLUMN hilo_leases.numbers_left IS 'how many numbers of both no session has claimed';
-COMMENT ON COLUMN hilo_leases.seconds_left IS 'how long they last at the pace of the last minutes; null: none is claimed';
-COMMENT ON COLUMN hilo_leases.highest IS 'highest number ever leased, which the hub must stay above';
-COMMENT ON COLUMN hilo_leases.leased_at IS 'when the hub last gave a lease';
-COMMENT ON COLUMN hilo_leases.last_error IS 'why it gave none since; null: it did';
-COMMENT ON COLUMN hilo_leases.last_error_at IS 'when it was asked last in vain';
-COMMENT ON COLUMN hilo_leases.failing_since IS 'when it was first asked in vain since it gave one';
-
 --
--- Watch
+-- Views
 --
-CREATE FUNCTION hilo_status(
+CREATE FUNCTION hilo.status(
     OUT collection text,
     OUT max bigint,
     OUT max_value bigint,
     OUT share_used float8,
-    OUT claims bigint,
-    OUT given_back bigint,
     OUT last_claim timestamptz,
     OUT numbers_per_hour float8,
     OUT time_left interval,
@@ -726,72 +403,104 @@ CREATE FUNCTION hilo_status(
     OUT node_tag text,
     OUT bound_to text[],
     OUT hub text) RETURNS SETOF record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED
-    AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_status() IS
-    'how the collections are; read without locks that serializable transactions could fail by';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_status';
+COMMENT ON FUNCTION hilo.status() IS 'each collection: how far it is, how fast, and its options';
+CREATE VIEW hilo.status AS SELECT * FROM hilo.status();
+COMMENT ON VIEW hilo.status IS 'each collection: how far it is, how fast, and its options';
+COMMENT ON COLUMN hilo.status.collection IS 'name of the collection; | counts the server-side ids';
+COMMENT ON COLUMN hilo.status.max IS 'highest number claimed, or leased';
+COMMENT ON COLUMN hilo.status.max_value IS 'limit of max';
+COMMENT ON COLUMN hilo.status.share_used IS 'max divided by max_value';
+COMMENT ON COLUMN hilo.status.last_claim IS 'when the newest claim was made; null: there was none';
+COMMENT ON COLUMN hilo.status.numbers_per_hour IS 'how many numbers an hour are claimed, by the claims of the last hours';
+COMMENT ON COLUMN hilo.status.time_left IS 'how long the numbers will last at that rate; null: longer than 10,000 years';
+COMMENT ON COLUMN hilo.status.range_size IS 'own smallest range; null: hilo.range_size counts';
+COMMENT ON COLUMN hilo.status.max_range_size IS 'own largest range; null: hilo.max_range_size counts';
+COMMENT ON COLUMN hilo.status.node_tag IS 'own node tag; null: hilo.node_tag counts';
+COMMENT ON COLUMN hilo.status.bound_to IS 'columns, or the function, that the collection is bound to; null: none';
+COMMENT ON COLUMN hilo.status.hub IS 'server that numbers are leased from; null: none';
 
-CREATE VIEW hilo_status AS
-    SELECT collection, max, max_value, share_used, claims, given_back, last_claim,
-        numbers_per_hour, time_left, range_size, max_range_size, node_tag, bound_to, hub
-    FROM hilo_status();
-COMMENT ON VIEW hilo_status IS
-    'how the collections are; read without locks that serializable transactions could fail by';
-COMMENT ON COLUMN hilo_status.collection IS 'name of the collection; | counts the server-side ids';
-COMMENT ON COLUMN hilo_status.max IS 'highest number claimed by anybody';
-COMMENT ON COLUMN hilo_status.max_value IS 'limit of max';
-COMMENT ON COLUMN hilo_status.share_used IS 'max divided by max_value';
-COMMENT ON COLUMN hilo_status.claims IS 'how many ranges were claimed';
-COMMENT ON COLUMN hilo_status.given_back IS 'how many numbers of them went back';
-COMMENT ON COLUMN hilo_status.last_claim IS 'when the newest claim was made; null: there was none';
-COMMENT ON COLUMN hilo_status.numbers_per_hour IS 'how many numbers an hour are claimed, by the claims of the last hours';
-COMMENT ON COLUMN hilo_status.time_left IS 'how long the numbers will last at that pace; null: longer than 10,000 years';
-COMMENT ON COLUMN hilo_status.range_size IS 'own smallest range; null: hilo.range_size counts';
-COMMENT ON COLUMN hilo_status.max_range_size IS 'own largest range; null: hilo.max_range_size counts';
-COMMENT ON COLUMN hilo_status.node_tag IS 'own node tag; null: hilo.node_tag counts';
-COMMENT ON COLUMN hilo_status.bound_to IS 'columns, or the function, that the collection is bound to; null: none';
-COMMENT ON COLUMN hilo_status.hub IS 'server that numbers are leased from; null: none';
+CREATE FUNCTION hilo.identities(
+    OUT name text,
+    OUT value bigint) RETURNS SETOF record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_identities';
+COMMENT ON FUNCTION hilo.identities() IS 'each identity and its value';
+CREATE VIEW hilo.identities AS SELECT * FROM hilo.identities();
+COMMENT ON VIEW hilo.identities IS 'each identity and its value';
+COMMENT ON COLUMN hilo.identities.name IS 'name of the identity';
+COMMENT ON COLUMN hilo.identities.value IS 'number drawn last, or seeded';
 
-CREATE FUNCTION hilo_parked(
+CREATE FUNCTION hilo.ranges(
+    OUT collection text,
+    OUT low bigint,
+    OUT high bigint,
+    OUT next bigint,
+    OUT size bigint) RETURNS SETOF record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_ranges';
+COMMENT ON FUNCTION hilo.ranges() IS 'the ranges that this session holds unused numbers of';
+CREATE VIEW hilo.ranges AS SELECT * FROM hilo.ranges();
+COMMENT ON VIEW hilo.ranges IS 'the ranges that this session holds unused numbers of';
+COMMENT ON COLUMN hilo.ranges.collection IS 'name of the collection';
+COMMENT ON COLUMN hilo.ranges.low IS 'first number of the range';
+COMMENT ON COLUMN hilo.ranges.high IS 'last number of the range';
+COMMENT ON COLUMN hilo.ranges.next IS 'number that will be drawn next';
+COMMENT ON COLUMN hilo.ranges.size IS 'how many numbers the range had';
+
+CREATE FUNCTION hilo.pool(
     OUT collection text,
     OUT low bigint,
     OUT high bigint,
     OUT size bigint,
-    OUT parked_at timestamptz) RETURNS SETOF record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED
-    AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_parked() IS
-    'unused numbers that connections have left in shared memory for the next one';
+    OUT leased boolean) RETURNS SETOF record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_pool';
+COMMENT ON FUNCTION hilo.pool() IS 'numbers in shared memory that no session holds';
+CREATE VIEW hilo.pool AS SELECT * FROM hilo.pool();
+COMMENT ON VIEW hilo.pool IS 'numbers in shared memory that no session holds';
+COMMENT ON COLUMN hilo.pool.collection IS 'name of the collection';
+COMMENT ON COLUMN hilo.pool.low IS 'lowest number';
+COMMENT ON COLUMN hilo.pool.high IS 'highest number';
+COMMENT ON COLUMN hilo.pool.size IS 'how many numbers they are';
+COMMENT ON COLUMN hilo.pool.leased IS 'were they leased from a hub?';
 
-CREATE VIEW hilo_parked AS
-    SELECT collection, low, high, size, parked_at
-    FROM hilo_parked();
-COMMENT ON VIEW hilo_parked IS
-    'unused numbers that connections have left in shared memory for the next one';
-COMMENT ON COLUMN hilo_parked.collection IS 'name of the collection';
-COMMENT ON COLUMN hilo_parked.low IS 'lowest number';
-COMMENT ON COLUMN hilo_parked.high IS 'highest number';
-COMMENT ON COLUMN hilo_parked.size IS 'how many numbers they are';
-COMMENT ON COLUMN hilo_parked.parked_at IS 'when a connection has left them';
+CREATE FUNCTION hilo.leases(
+    OUT collection text,
+    OUT hub text,
+    OUT numbers_left bigint,
+    OUT seconds_left float8,
+    OUT highest bigint,
+    OUT leased_at timestamptz,
+    OUT last_error text,
+    OUT last_error_at timestamptz,
+    OUT failing_since timestamptz) RETURNS SETOF record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_leases';
+COMMENT ON FUNCTION hilo.leases() IS 'what this server has leased from hubs';
+CREATE VIEW hilo.leases AS SELECT * FROM hilo.leases();
+COMMENT ON VIEW hilo.leases IS 'what this server has leased from hubs';
+COMMENT ON COLUMN hilo.leases.collection IS 'name of the collection';
+COMMENT ON COLUMN hilo.leases.hub IS 'server that leases come from; null: none any more';
+COMMENT ON COLUMN hilo.leases.numbers_left IS 'how many leased numbers no session has taken';
+COMMENT ON COLUMN hilo.leases.seconds_left IS 'how long they last at the rate of the last minutes; null: none is taken';
+COMMENT ON COLUMN hilo.leases.highest IS 'highest number ever leased or chosen by hand here, which the hub must stay above';
+COMMENT ON COLUMN hilo.leases.leased_at IS 'when the hub last gave a lease; null: not since this server was started';
+COMMENT ON COLUMN hilo.leases.last_error IS 'why it gave none since; null: it did';
+COMMENT ON COLUMN hilo.leases.last_error_at IS 'when it was last asked in vain';
+COMMENT ON COLUMN hilo.leases.failing_since IS 'when it was first asked in vain since it gave one';
 
 --
 -- The text of ids
 --
 CREATE FUNCTION hilo_number(id text) RETURNS bigint
-    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
-    AS 'MODULE_PATHNAME';
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_number(text) IS
     'the number in a document id: 10 from orders/10-A; null when there is none';
 
 CREATE FUNCTION hilo_format(collection text, number bigint) RETURNS text
-    LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL SAFE
-    AS 'MODULE_PATHNAME', 'hilo_format';
+    LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_format';
 COMMENT ON FUNCTION hilo_format(text, bigint) IS
     'the document id of a number, with the node tag of this server';
 
 CREATE FUNCTION hilo_format(collection text, number bigint, node_tag text) RETURNS text
-    LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL SAFE
-    AS 'MODULE_PATHNAME', 'hilo_format_tagged';
+    LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_format_tagged';
 COMMENT ON FUNCTION hilo_format(text, bigint, text) IS
     'the document id of a number, with the node tag given';
 
@@ -800,41 +509,23 @@ COMMENT ON FUNCTION hilo_format(text, bigint, text) IS
 --
 -- Drawing is for everybody who may call functions here; what moves other
 -- people's counters is not, and nobody writes, or reads unless granted, the
--- table itself.
+-- tables.
 --
-REVOKE ALL ON TABLE hilo FROM PUBLIC;
-REVOKE ALL ON TABLE hilo_identity FROM PUBLIC;
-REVOKE ALL ON TABLE hilo_lease FROM PUBLIC;
-REVOKE ALL ON TABLE hilo_binding FROM PUBLIC;
-REVOKE ALL ON FUNCTION seed_identity_for(text, bigint, boolean) FROM PUBLIC;
-REVOKE ALL ON FUNCTION drop_identity(text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION hilo_bind(text, regclass, name) FROM PUBLIC;
-REVOKE ALL ON FUNCTION hilo_bind(text, regprocedure) FROM PUBLIC;
-REVOKE ALL ON FUNCTION hilo_unbind(text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION hilo_seed(text, bigint, boolean) FROM PUBLIC;
-REVOKE ALL ON FUNCTION hilo_drop(text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION hilo_sync(text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION hilo_sync() FROM PUBLIC;
-REVOKE ALL ON FUNCTION hilo_return_range(text, bigint, bigint, bigint) FROM PUBLIC;
-REVOKE ALL ON FUNCTION hilo_guard_rows() FROM PUBLIC;
-REVOKE ALL ON FUNCTION hilo_guard_bindings() FROM PUBLIC;
-REVOKE ALL ON FUNCTION hilo_guard_table() FROM PUBLIC;
-REVOKE ALL ON FUNCTION hilo_attach(regclass, name, text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION hilo_detach(regclass, name, text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION hilo_configure(text, bigint, bigint, bigint, text, name, name, boolean) FROM PUBLIC;
-REVOKE ALL ON FUNCTION hilo_lease_from(text, text, bigint) FROM PUBLIC;
-REVOKE ALL ON FUNCTION identity_from(text, text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION hilo_lease(text, bigint, bigint) FROM PUBLIC;
-REVOKE ALL ON FUNCTION identity_lease(text, bigint) FROM PUBLIC;
-REVOKE ALL ON FUNCTION hilo_hub_resume(text, bigint) FROM PUBLIC;
-REVOKE ALL ON FUNCTION hilo_hub_resume() FROM PUBLIC;
-REVOKE ALL ON FUNCTION identity_resume(text, bigint) FROM PUBLIC;
-REVOKE ALL ON FUNCTION hilo_leases() FROM PUBLIC;
-REVOKE ALL ON FUNCTION hilo_status() FROM PUBLIC;
-REVOKE ALL ON FUNCTION hilo_parked() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hilo_status(), hilo_leases(), hilo_parked() TO pg_monitor;
-GRANT SELECT ON hilo_status, hilo_leases, hilo_parked TO pg_monitor;
-GRANT SELECT ON hilo_cached_ranges TO PUBLIC;
+GRANT USAGE ON SCHEMA hilo TO PUBLIC;
+REVOKE ALL ON ALL TABLES IN SCHEMA hilo FROM PUBLIC;
+REVOKE ALL ON FUNCTION
+    hilo_seed(text, bigint, boolean), hilo_drop(text, boolean), hilo_sync(text), hilo_sync(),
+    hilo_configure(text, bigint, bigint, bigint, text, name, name, boolean),
+    seed_identity_for(text, bigint, boolean), drop_identity(text, boolean),
+    hilo_return_range(text, bigint, bigint, bigint),
+    hilo_bind(text, regclass, name), hilo_bind(text, regprocedure), hilo_unbind(text),
+    hilo_attach(regclass, name, text), hilo_detach(regclass, name, text),
+    hilo_lease_from(text, text, bigint), hilo_lease(text, bigint, bigint, bigint, bigint),
+    hilo_hub_resume(text, bigint), hilo_hub_resume(),
+    hilo.guard(), hilo.status(), hilo.identities(), hilo.pool(), hilo.leases() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hilo.status(), hilo.identities(), hilo.pool(), hilo.leases() TO pg_monitor;
+GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases TO pg_monitor;
+GRANT SELECT ON hilo.ranges TO PUBLIC;
 
 -- From here on this database can be a hub, on the timeline that there is.
 SELECT hilo_hub_resume();

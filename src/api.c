@@ -7,7 +7,6 @@
  */
 #include "postgres.h"
 
-#include "commands/trigger.h"
 #include "funcapi.h"
 #include "nodes/primnodes.h"
 
@@ -35,19 +34,21 @@ hilo_api_call_site(FmgrInfo *flinfo)
 	return site;
 }
 
-void
-hilo_api_check_insert_trigger(FunctionCallInfo fcinfo, const char *function)
+TriggerData *
+hilo_api_trigger(FunctionCallInfo fcinfo, const char *function, bool or_update)
 {
-	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) ||
-		!TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
-		!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) ||
-		!TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+		!TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
+		!TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ||
+		!(TRIGGER_FIRED_BY_INSERT(trigger->tg_event) ||
+		  (or_update && TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))))
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("%s() must be fired before insert for each row",
-						function)));
+				 errmsg("%s() must be fired before insert%s for each row",
+						function, or_update ? " or update" : "")));
+	return trigger;
 }
 
 void
@@ -73,6 +74,13 @@ hilo_api_number(FunctionCallInfo fcinfo, int arg, const char *name)
 	return number;
 }
 
+bool
+hilo_api_bool(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	hilo_api_reject_null(fcinfo, arg, name);
+	return PG_GETARG_BOOL(arg);
+}
+
 HiloName
 hilo_api_name(FunctionCallInfo fcinfo, int arg, const char *what)
 {
@@ -95,21 +103,46 @@ hilo_api_collection(FunctionCallInfo fcinfo)
 	return name;
 }
 
-HiloCacheEntry *
-hilo_api_find_entry(FunctionCallInfo fcinfo)
+bool
+hilo_api_administered(FunctionCallInfo fcinfo, HiloCollection *collection)
 {
 	HiloName	name = hilo_api_name(fcinfo, 0, "collection");
-	HiloCacheEntry *entry = hilo_cache_find(name);
+	bool		is_identity = hilo_check_row_name(name.data, name.len,
+												  hilo_identity_parts_separator);
+
+	hilo_collection_init(collection, name);
+	return is_identity;
+}
+
+void
+hilo_api_forget_range(HiloName collection)
+{
+	HiloEntry  *entry = hilo_cache_find(collection);
+
+	if (entry != NULL)
+		hilo_cache_forget(entry);
+}
+
+HiloEntry *
+hilo_api_checked_entry(HiloName name)
+{
+	HiloEntry  *entry = hilo_cache_find(name);
 
 	if (unlikely(entry == NULL ||
-				 entry->name_generation != hilo_settings_generation))
+				 entry->text.name_generation != hilo_settings_generation))
 	{
 		hilo_check_collection(name.data, name.len,
 							  hilo_identity_parts_separator);
 		entry = hilo_cache_entry(name);
-		entry->name_generation = hilo_settings_generation;
+		entry->text.name_generation = hilo_settings_generation;
 	}
 	return entry;
+}
+
+HiloEntry *
+hilo_api_find_entry(FunctionCallInfo fcinfo)
+{
+	return hilo_api_checked_entry(hilo_api_name(fcinfo, 0, "collection"));
 }
 
 TupleDesc

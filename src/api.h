@@ -10,6 +10,7 @@
 
 #include "access/tupdesc.h"
 #include "access/xact.h"
+#include "commands/trigger.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 
@@ -25,7 +26,7 @@
 typedef struct HiloCallSite
 {
 	bool		constant;		/* will all calls have the same collection? */
-	HiloCacheEntry *entry;		/* if so: its cache entry, */
+	HiloEntry  *entry;			/* if so: its cache entry, */
 	uint32		generation;		/* and that of the settings under which it was
 								 * found; 0: not yet */
 	TupleDesc	result_desc;	/* NULL: not asked for yet */
@@ -34,9 +35,13 @@ typedef struct HiloCallSite
 /* The site of a call, made at the first one. */
 extern HiloCallSite *hilo_api_call_site(FmgrInfo *flinfo);
 
-/* Raise 39P01 unless this is a trigger before insert, for each row. */
-extern void hilo_api_check_insert_trigger(FunctionCallInfo fcinfo,
-										  const char *function);
+/*
+ * What the trigger was fired by.  Raises 39P01 unless the function was called as
+ * a trigger before insert, or with or_update before insert or update, for each
+ * row.
+ */
+extern TriggerData *hilo_api_trigger(FunctionCallInfo fcinfo,
+									 const char *function, bool or_update);
 
 /* Raise 22004 if argument number arg, called name, is NULL. */
 extern void hilo_api_reject_null(FunctionCallInfo fcinfo, int arg,
@@ -46,15 +51,35 @@ extern void hilo_api_reject_null(FunctionCallInfo fcinfo, int arg,
 extern int64 hilo_api_number(FunctionCallInfo fcinfo, int arg,
 							 const char *name);
 
+/* Argument number arg, which must be there. */
+extern bool hilo_api_bool(FunctionCallInfo fcinfo, int arg, const char *name);
+
 /* The bytes of text argument number arg, called what, which must be there. */
 extern HiloName hilo_api_name(FunctionCallInfo fcinfo, int arg,
 							  const char *what);
 
-/* The first argument, checked to be a collection's name. */
+/*
+ * The first argument, checked to be a collection's name.  With what follows: for
+ * functions that need no cache entry, so that no name is remembered of which
+ * this session draws nothing.
+ */
 extern HiloName hilo_api_collection(FunctionCallInfo fcinfo);
 
-/* The cache entry for it, the slow way. */
-extern HiloCacheEntry *hilo_api_find_entry(FunctionCallInfo fcinfo);
+/*
+ * The same for functions that administer: it may be the name of a collection,
+ * or, with a bar at its end, of an identity.  Returns whether it is an identity.
+ */
+extern bool hilo_api_administered(FunctionCallInfo fcinfo,
+								  HiloCollection *collection);
+
+/* Forget the range that this session holds of a collection, if it does. */
+extern void hilo_api_forget_range(HiloName collection);
+
+/* The cache entry of a collection's name, which is checked. */
+extern HiloEntry *hilo_api_checked_entry(HiloName name);
+
+/* The cache entry of the first argument, the slow way. */
+extern HiloEntry *hilo_api_find_entry(FunctionCallInfo fcinfo);
 
 /*
  * Row type of a function with several OUT arguments.  To be asked for before
@@ -72,7 +97,7 @@ hilo_api_prevent_unless_may_write(const char *function)
 }
 
 /* The cache entry of the collection named by the first argument. */
-static inline HiloCacheEntry *
+static inline HiloEntry *
 hilo_api_entry(FunctionCallInfo fcinfo)
 {
 	HiloCallSite *site;
@@ -94,41 +119,54 @@ hilo_api_entry(FunctionCallInfo fcinfo)
 }
 
 /* The same, if the current user may draw from it. */
-static inline HiloCacheEntry *
+static inline HiloEntry *
 hilo_api_entry_to_draw(FunctionCallInfo fcinfo, HiloDrawn drawn)
 {
-	HiloCacheEntry *entry = hilo_api_entry(fcinfo);
+	HiloEntry  *entry = hilo_api_entry(fcinfo);
 
 	hilo_draw_right_check(entry, drawn);
 	return entry;
 }
 
 /*
- * Draw an id.  The number first: what is known of the collection, the node tag
- * among it, comes with the range.
+ * Draw a number for an id.  The number first: what is known of the collection,
+ * the node tag among it, comes with the range.
  */
-static inline text *
-hilo_api_next_id(HiloCacheEntry *entry)
+static inline int64
+hilo_api_next_number_for_id(HiloEntry *entry)
 {
 	int64		number = hilo_cache_take(entry);
 
-	if (unlikely(entry->id_text_generation != hilo_settings_generation))
-		hilo_cache_make_id_text(entry);
-	return hilo_build_id(entry->id_start, entry->id_start_len, number,
-						 entry->id_suffix, entry->id_suffix_len);
+	if (unlikely(entry->text.generation != hilo_settings_generation ||
+				 entry->text.row_generation != entry->collection.generation))
+		hilo_cache_make_text(entry);
+	return number;
+}
+
+/* Draw an id. */
+static inline text *
+hilo_api_next_id(HiloEntry *entry)
+{
+	int64		number = hilo_api_next_number_for_id(entry);
+
+	return hilo_build_id(entry->text.start, entry->text.start_len, number,
+						 entry->text.suffix, entry->text.suffix_len);
 }
 
 /* The same with another node tag: suffix is a hyphen and that, or nothing. */
 static inline text *
-hilo_api_next_id_tagged(HiloCacheEntry *entry, const char *suffix,
-						int suffix_len)
+hilo_api_next_id_tagged(HiloEntry *entry, const char *suffix, int suffix_len)
 {
-	int64		number = hilo_cache_take(entry);
+	int64		number = hilo_api_next_number_for_id(entry);
 
-	if (unlikely(entry->id_text_generation != hilo_settings_generation))
-		hilo_cache_make_id_text(entry);
-	return hilo_build_id(entry->id_start, entry->id_start_len, number,
+	return hilo_build_id(entry->text.start, entry->text.start_len, number,
 						 suffix, suffix_len);
 }
+
+/*
+ * The id of a document of the collection: drawn, of the kind that requested
+ * asks for, or requested itself.
+ */
+extern text *hilo_api_document_id(HiloEntry *entry, text *requested);
 
 #endif							/* HILO_API_H */

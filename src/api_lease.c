@@ -8,297 +8,142 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/xlog.h"
 #include "funcapi.h"
 #include "utils/builtins.h"
-#include "utils/timestamp.h"
-#include "utils/tuplestore.h"
 
 #include "api.h"
-#include "identity.h"
+#include "lease.h"
 
 PG_FUNCTION_INFO_V1(hilo_lease_from);
-PG_FUNCTION_INFO_V1(identity_from);
 PG_FUNCTION_INFO_V1(hilo_lease);
-PG_FUNCTION_INFO_V1(identity_lease);
 PG_FUNCTION_INFO_V1(hilo_hub_resume);
 PG_FUNCTION_INFO_V1(hilo_hub_resume_all);
-PG_FUNCTION_INFO_V1(identity_resume);
-PG_FUNCTION_INFO_V1(hilo_leases);
 
 /*
- * The second argument as a hub with the current user's mapping.  Returns false if
- * it is empty.
+ * On a member
  */
-static bool
-hub_argument(FunctionCallInfo fcinfo, HiloHub *hub)
-{
-	HiloName	server = hilo_api_name(fcinfo, 1, "server");
 
-	memset(hub, 0, sizeof(*hub));
-	if (server.len == 0)
-		return false;
-	if (server.len >= NAMEDATALEN)
+/* The lease_size in argument 2; 0 if it is NULL. */
+static int32
+lease_size_argument(FunctionCallInfo fcinfo)
+{
+	int64		size;
+
+	if (PG_ARGISNULL(2))
+		return 0;
+	size = PG_GETARG_INT64(2);
+	if (size < 1 || size > hilo_max_lease_size)
 		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("server \"%.*s\" does not exist", server.len,
-						server.data)));
-	memcpy(NameStr(hub->server), server.data, server.len);
-	namestrcpy(&hub->role, GetUserNameFromId(GetUserId(), false));
-	hilo_hub_check(hub);
-	return true;
-}
-
-static Datum
-range_result(TupleDesc desc, const HiloRange *range)
-{
-	Datum		values[2];
-	bool		nulls[2] = {0};
-
-	values[0] = Int64GetDatum(range->low);
-	values[1] = Int64GetDatum(range->high);
-	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("lease_size must be between 1 and %d",
+						hilo_max_lease_size)));
+	return (int32) size;
 }
 
 Datum
 hilo_lease_from(PG_FUNCTION_ARGS)
 {
-	TupleDesc	desc = hilo_api_result_desc(fcinfo);
-	HiloCacheEntry *entry;
-	HiloHub		hub;
-	HiloRange	range;
-	int64		size = 0;
+	HiloCollection collection;
+	int32		size;
 
 	hilo_api_prevent_unless_may_write("hilo_lease_from()");
-	entry = hilo_api_entry(fcinfo);
-	if (!PG_ARGISNULL(2))
-	{
-		size = PG_GETARG_INT64(2);
-		if (size < 1 || size > hilo_max_lease_size)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("lease_size must be between 1 and %d",
-							hilo_max_lease_size)));
-	}
+	(void) hilo_api_administered(fcinfo, &collection);
+	size = lease_size_argument(fcinfo);
 
-	if (hub_argument(fcinfo, &hub))
-	{
-		range = hilo_lease_begin(&entry->source.rows, &hub, size);
-		PG_RETURN_DATUM(range_result(desc, &range));
-	}
-
-	hilo_cache_read_row(entry);
-	if (!entry->source.leased)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("collection \"%.*s\" is not leased",
-						entry->name.len, entry->name.data)));
-	hilo_counter_set_hub(&entry->source.rows.counter, "", "", 0);
-	PG_RETURN_NULL();
+	if (PG_ARGISNULL(1))
+		hilo_lease_end(&collection.ref);
+	else
+		hilo_lease_begin(&collection.ref,
+						 text_to_cstring(PG_GETARG_TEXT_PP(1)), GetUserId(),
+						 size);
+	PG_RETURN_VOID();
 }
 
-Datum
-identity_from(PG_FUNCTION_ARGS)
-{
-	HiloCounter identity;
-	HiloCounterRow row;
-	HiloHub		hub;
+/*
+ * On a hub
+ */
 
-	hilo_api_prevent_unless_may_write("identity_from()");
-	hilo_identity_counter(&identity, hilo_api_name(fcinfo, 0, "name"));
-	if (hub_argument(fcinfo, &hub))
-		hilo_identity_lease_from(&identity, &hub);
-	else if (hilo_counter_read(&identity, &row, true) && row.leased)
-		hilo_counter_set_hub(&identity, "", "", 0);
-	else
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("identity \"%.*s\" is not leased",
-						identity.name.len, identity.name.data)));
-	PG_RETURN_VOID();
+/* How many numbers the member asks for: it gets no more than this server gives. */
+static int64
+size_argument(FunctionCallInfo fcinfo)
+{
+	return Min(hilo_api_number(fcinfo, 1, "size"), hilo_max_lease_size);
 }
 
 Datum
 hilo_lease(PG_FUNCTION_ARGS)
 {
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
-	HiloName	collection;
-	HiloCounter counter;
-	HiloRange	range;
+	HiloCollection collection;
 	int64		size;
-	int64		floor;
+	int64		at_least;
+	int64		epoch;
+	HiloRange	range;
+	Datum		values[5];
+	bool		nulls[5] = {0};
 
 	hilo_api_prevent_unless_may_write("hilo_lease()");
-	collection = hilo_api_collection(fcinfo);
-	hilo_api_reject_null(fcinfo, 1, "size");
-	size = PG_GETARG_INT64(1);
-	if (size < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("size must be at least 1")));
-	floor = hilo_api_number(fcinfo, 2, "floor");
+	(void) hilo_api_administered(fcinfo, &collection);
+	size = size_argument(fcinfo);
+	at_least = hilo_api_number(fcinfo, 2, "at_least");
+	hilo_api_reject_null(fcinfo, 3, "known_system");
+	hilo_api_reject_null(fcinfo, 4, "known_timeline");
 
-	hilo_counter_init(&counter, HILO_TABLE_COLLECTIONS, collection);
-	range = hilo_counter_lease(&counter, Min(size, hilo_max_lease_size), floor,
-							   hilo_lease_hub_timeline());
-	PG_RETURN_DATUM(range_result(desc, &range));
+	hilo_hub_hear(PG_GETARG_INT64(3), PG_GETARG_INT64(4));
+	range = hilo_counter_lease(&collection.ref, size, at_least,
+							   hilo_hub_timeline(), &epoch);
+
+	values[0] = Int64GetDatum(range.low);
+	values[1] = Int64GetDatum(range.high);
+	nulls[0] = nulls[1] = size == 0;
+	values[2] = Int64GetDatum(epoch);
+	values[3] = Int64GetDatum((int64) GetSystemIdentifier());
+	values[4] = Int64GetDatum(hilo_timeline());
+	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
 }
 
-Datum
-identity_lease(PG_FUNCTION_ARGS)
+/* Let a counter give leases again; this session forgets its range at once. */
+static int64
+resume(HiloRowRef *ref, int64 at_least)
 {
-	HiloCounter identity;
-	int64		floor;
+	int64		max = hilo_counter_resume(ref, at_least);
 
-	hilo_api_prevent_unless_may_write("identity_lease()");
-	hilo_identity_counter(&identity, hilo_api_name(fcinfo, 0, "name"));
-	floor = hilo_api_number(fcinfo, 1, "floor");
-	PG_RETURN_INT64(hilo_counter_lease(&identity, 1, floor,
-									   hilo_lease_hub_timeline()).low);
+	hilo_api_forget_range(ref->name);
+	return max;
 }
 
 Datum
 hilo_hub_resume(PG_FUNCTION_ARGS)
 {
-	HiloCacheEntry *entry;
-	int64		max;
+	HiloCollection collection;
 
 	hilo_api_prevent_unless_may_write("hilo_hub_resume()");
-	entry = hilo_api_entry(fcinfo);
-	max = hilo_counter_resume(&entry->source.rows.counter,
-							  hilo_api_number(fcinfo, 1, "floor"));
-	hilo_cache_forget(entry);
-	PG_RETURN_INT64(max);
+	(void) hilo_api_administered(fcinfo, &collection);
+	PG_RETURN_INT64(resume(&collection.ref,
+						   hilo_api_number(fcinfo, 1, "at_least")));
 }
 
-Datum
-identity_resume(PG_FUNCTION_ARGS)
-{
-	HiloCounter identity;
-
-	hilo_api_prevent_unless_may_write("identity_resume()");
-	hilo_identity_counter(&identity, hilo_api_name(fcinfo, 0, "name"));
-	PG_RETURN_INT64(hilo_counter_resume(&identity,
-										hilo_api_number(fcinfo, 1, "floor")));
-}
-
-/* Collect the names of counters that gave leases before a promotion. */
-static void
-note_interrupted(HiloName name, const HiloCounterRow *row,
-				 const HiloLease *lease, void *arg)
-{
-	List	  **names = arg;
-	HiloName   *copy;
-
-	if (row->lease_timeline == 0 || row->lease_timeline == hilo_timeline())
-		return;
-	copy = palloc(sizeof(HiloName));
-	copy->data = pnstrdup(name.data, name.len);
-	copy->len = name.len;
-	*names = lappend(*names, copy);
-}
-
+/* All that have given leases, but on another timeline, or elsewhere. */
 Datum
 hilo_hub_resume_all(PG_FUNCTION_ARGS)
 {
-	static const HiloTable tables[] = {HILO_TABLE_COLLECTIONS, HILO_TABLE_IDENTITIES};
 	int64		count = 0;
+	ListCell   *lc;
 
 	hilo_api_prevent_unless_may_write("hilo_hub_resume()");
-	for (Size i = 0; i < lengthof(tables); i++)
+	foreach(lc, hilo_row_list())
 	{
-		List	   *names = NIL;
-		ListCell   *lc;
+		HiloNamedRow *row = lfirst(lc);
+		HiloRowRef	ref;
 
-		hilo_row_visit(tables[i], note_interrupted, &names);
-		foreach(lc, names)
-		{
-			HiloCounter counter;
-
-			hilo_counter_init(&counter, tables[i], *(HiloName *) lfirst(lc));
-			(void) hilo_counter_resume(&counter, 0);
-			count++;
-		}
+		if (row->row.timeline == 0 || (row->row.flags & HILO_ROW_LEASED) ||
+			(row->row.timeline == hilo_timeline() && row->row.epoch != 0))
+			continue;
+		hilo_row_ref_init(&ref, row->name);
+		(void) resume(&ref, 0);
+		count++;
 	}
-	hilo_lease_set_hub_timeline(hilo_timeline());
+	hilo_hub_set_timeline(hilo_timeline());
 	PG_RETURN_INT64(count);
-}
-
-enum LeaseColumn
-{
-	LEASE_COLLECTION,
-	LEASE_SERVER,
-	LEASE_LOW,
-	LEASE_HIGH,
-	LEASE_NEXT_LOW,
-	LEASE_NEXT_HIGH,
-	LEASE_NUMBERS_LEFT,
-	LEASE_SECONDS_LEFT,
-	LEASE_HIGHEST,
-	LEASE_LEASED_AT,
-	LEASE_LAST_ERROR,
-	LEASE_LAST_ERROR_AT,
-	LEASE_FAILING_SINCE,
-	LEASE_COLUMNS
-};
-
-static void
-put_time(Datum *value, bool *isnull, TimestampTz at)
-{
-	*value = TimestampTzGetDatum(at);
-	*isnull = at == DT_NOBEGIN;
-}
-
-static void
-put_leases(HiloName name, const HiloCounterRow *row, const HiloLease *lease,
-		   void *arg)
-{
-	ReturnSetInfo *rsinfo = arg;
-	HiloCounter counter;
-	HiloLeaseState state;
-	Datum		values[LEASE_COLUMNS] = {0};
-	bool		nulls[LEASE_COLUMNS] = {0};
-	int64		left;
-
-	if (!row->leased)
-		return;
-	hilo_counter_init(&counter, HILO_TABLE_LEASES, name);
-	hilo_lease_read(&counter, &state);
-	left = state.current.high - state.max;
-
-	values[LEASE_COLLECTION] =
-		PointerGetDatum(cstring_to_text_with_len(name.data, name.len));
-	values[LEASE_SERVER] = CStringGetTextDatum(NameStr(row->hub));
-	nulls[LEASE_SERVER] = NameStr(row->hub)[0] == '\0';
-	values[LEASE_LOW] = Int64GetDatum(state.current.low);
-	values[LEASE_HIGH] = Int64GetDatum(state.current.high);
-	nulls[LEASE_LOW] = nulls[LEASE_HIGH] = left == 0;
-	values[LEASE_NEXT_LOW] = Int64GetDatum(state.next.low);
-	values[LEASE_NEXT_HIGH] = Int64GetDatum(state.next.high);
-	nulls[LEASE_NEXT_LOW] = nulls[LEASE_NEXT_HIGH] = state.next.high == 0;
-	if (state.next.high != 0)
-		left += state.next.high - state.next.low + 1;
-	values[LEASE_NUMBERS_LEFT] = Int64GetDatum(left);
-	nulls[LEASE_SECONDS_LEFT] = state.per_minute < 1;
-	if (!nulls[LEASE_SECONDS_LEFT])
-		values[LEASE_SECONDS_LEFT] = Float8GetDatum(left / state.per_minute * SECS_PER_MINUTE);
-	values[LEASE_HIGHEST] = Int64GetDatum(row->max);
-	put_time(&values[LEASE_LEASED_AT], &nulls[LEASE_LEASED_AT],
-			 state.leased_at);
-	nulls[LEASE_LAST_ERROR] = state.failed_at == DT_NOBEGIN;
-	if (!nulls[LEASE_LAST_ERROR])
-		values[LEASE_LAST_ERROR] = CStringGetTextDatum(state.error);
-	put_time(&values[LEASE_LAST_ERROR_AT], &nulls[LEASE_LAST_ERROR_AT],
-			 state.failed_at);
-	put_time(&values[LEASE_FAILING_SINCE], &nulls[LEASE_FAILING_SINCE],
-			 state.failing_since);
-
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-}
-
-Datum
-hilo_leases(PG_FUNCTION_ARGS)
-{
-	hilo_init_materialized(fcinfo);
-	hilo_row_visit(HILO_TABLE_COLLECTIONS, put_leases, fcinfo->resultinfo);
-	return (Datum) 0;
 }

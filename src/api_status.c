@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * api_status.c
- *	  The SQL function that shows how the collections are.
+ *	  The SQL functions behind the views of collections, identities, the pool
+ *	  and leases.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,14 +18,41 @@
 
 #include "api.h"
 #include "binding.h"
-#include "parking.h"
-#include "rate.h"
+#include "pool.h"
 
 PG_FUNCTION_INFO_V1(hilo_status);
-PG_FUNCTION_INFO_V1(hilo_parked);
+PG_FUNCTION_INFO_V1(hilo_identities);
+PG_FUNCTION_INFO_V1(hilo_pool);
+PG_FUNCTION_INFO_V1(hilo_leases);
 
 /* A time left that is longer is not worth a figure. */
 #define LONGEST_TIME_LEFT_HOURS		(10000 * 365.25 * 24)
+
+static Datum
+name_datum(HiloName name)
+{
+	return PointerGetDatum(cstring_to_text_with_len(name.data, name.len));
+}
+
+static void
+put_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* A time; NULL for -infinity. */
+static void
+put_time(Datum *value, bool *isnull, TimestampTz at)
+{
+	*value = TimestampTzGetDatum(at);
+	*isnull = at == DT_NOBEGIN;
+}
+
+/*
+ * Collections
+ */
 
 enum StatusColumn
 {
@@ -32,8 +60,6 @@ enum StatusColumn
 	STATUS_MAX,
 	STATUS_MAX_VALUE,
 	STATUS_SHARE_USED,
-	STATUS_CLAIMS,
-	STATUS_GIVEN_BACK,
 	STATUS_LAST_CLAIM,
 	STATUS_NUMBERS_PER_HOUR,
 	STATUS_TIME_LEFT,
@@ -68,105 +94,212 @@ bound_to(HiloName name, Datum *result)
 	return count > 0;
 }
 
-static void
-put_collection(HiloName name, const HiloCounterRow *row,
-			   const HiloLease *lease, void *arg)
+static double
+numbers_per_hour(const HiloRow *row)
 {
-	ReturnSetInfo *rsinfo = arg;
 	TimestampTz now = GetCurrentTimestamp();
+
+	if (row->claimed_at == DT_NOBEGIN)
+		return 0;
+	return hilo_rate(hilo_rate_decay(row->claim_rate, now - row->claimed_at,
+									 USECS_PER_HOUR),
+					 now - row->created_at, USECS_PER_HOUR);
+}
+
+/* So many hours as an interval; false if they are too many to be of interest. */
+static bool
+put_interval(Datum *value, double hours)
+{
+	Interval   *interval;
+
+	if (hours >= LONGEST_TIME_LEFT_HOURS)
+		return false;
+	interval = palloc0(sizeof(Interval));
+	interval->day = (int32) (hours / HOURS_PER_DAY);
+	interval->time = (TimeOffset) rint((hours - interval->day * (double) HOURS_PER_DAY) *
+									   SECS_PER_HOUR) * USECS_PER_SEC;
+	*value = IntervalPGetDatum(interval);
+	return true;
+}
+
+static void
+put_collection(FunctionCallInfo fcinfo, HiloName name, const HiloRow *row)
+{
 	Datum		values[STATUS_COLUMNS] = {0};
 	bool		nulls[STATUS_COLUMNS] = {0};
-	double		per_hour = 0;
-	double		hours_left;
+	double		per_hour = numbers_per_hour(row);
 
-	if (row->claimed_at != DT_NOBEGIN)
-		per_hour = hilo_rate_per_hour(hilo_rate_decay(row->claim_rate,
-													  now - row->claimed_at),
-									  now - row->created_at);
-	hours_left = per_hour > 0 ? (row->max_value - row->max) / per_hour :
-		LONGEST_TIME_LEFT_HOURS;
-
-	values[STATUS_COLLECTION] =
-		PointerGetDatum(cstring_to_text_with_len(name.data, name.len));
+	values[STATUS_COLLECTION] = name_datum(name);
 	values[STATUS_MAX] = Int64GetDatum(row->max);
 	values[STATUS_MAX_VALUE] = Int64GetDatum(row->max_value);
 	values[STATUS_SHARE_USED] = Float8GetDatum((double) row->max / row->max_value);
-	values[STATUS_CLAIMS] = Int64GetDatum(row->claims);
-	values[STATUS_GIVEN_BACK] = Int64GetDatum(row->given_back);
-	values[STATUS_LAST_CLAIM] = TimestampTzGetDatum(row->claimed_at);
-	nulls[STATUS_LAST_CLAIM] = row->claimed_at == DT_NOBEGIN;
+	put_time(&values[STATUS_LAST_CLAIM], &nulls[STATUS_LAST_CLAIM],
+			 row->claimed_at);
 	values[STATUS_NUMBERS_PER_HOUR] = Float8GetDatum(rint(per_hour));
-
-	nulls[STATUS_TIME_LEFT] = hours_left >= LONGEST_TIME_LEFT_HOURS;
-	if (!nulls[STATUS_TIME_LEFT])
-	{
-		Interval   *left = palloc0(sizeof(Interval));
-
-		left->day = (int32) (hours_left / HOURS_PER_DAY);
-		left->time = (TimeOffset) rint((hours_left - left->day * (double) HOURS_PER_DAY) *
-									   SECS_PER_HOUR) * USECS_PER_SEC;
-		values[STATUS_TIME_LEFT] = IntervalPGetDatum(left);
-	}
-
+	nulls[STATUS_TIME_LEFT] = per_hour <= 0 ||
+		!put_interval(&values[STATUS_TIME_LEFT],
+					  (row->max_value - row->max) / per_hour);
 	values[STATUS_RANGE_SIZE] = Int64GetDatum(row->range_size);
 	nulls[STATUS_RANGE_SIZE] = row->range_size == 0;
 	values[STATUS_MAX_RANGE_SIZE] = Int64GetDatum(row->max_range_size);
 	nulls[STATUS_MAX_RANGE_SIZE] = row->max_range_size == 0;
 	values[STATUS_NODE_TAG] = CStringGetTextDatum(NameStr(row->node_tag));
-	nulls[STATUS_NODE_TAG] = !row->has_node_tag;
-
-	nulls[STATUS_BOUND_TO] = !row->may_be_bound ||
+	nulls[STATUS_NODE_TAG] = !(row->flags & HILO_ROW_HAS_TAG);
+	nulls[STATUS_BOUND_TO] = !(row->flags & HILO_ROW_BOUND) ||
 		!bound_to(name, &values[STATUS_BOUND_TO]);
-
 	values[STATUS_HUB] = CStringGetTextDatum(NameStr(row->hub));
-	nulls[STATUS_HUB] = !row->leased || NameStr(row->hub)[0] == '\0';
-
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	nulls[STATUS_HUB] = !(row->flags & HILO_ROW_LEASED) ||
+		NameStr(row->hub)[0] == '\0';
+	put_row(fcinfo, values, nulls);
 }
 
 Datum
 hilo_status(PG_FUNCTION_ARGS)
 {
-	hilo_init_materialized(fcinfo);
-	hilo_row_visit(HILO_TABLE_COLLECTIONS, put_collection, fcinfo->resultinfo);
-	return (Datum) 0;
-}
-
-/* Would the tail be used, if the next one drew now? */
-static bool
-is_good(const HiloParked *parked)
-{
-	HiloSource	source;
-	HiloSourceState state;
-
-	hilo_source_init(&source, parked->name);
-	hilo_source_read(&source, false, &state);
-	return hilo_source_holds(&state, &parked->tail.claim);
-}
-
-Datum
-hilo_parked(PG_FUNCTION_ARGS)
-{
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	ListCell   *lc;
 
 	hilo_init_materialized(fcinfo);
-	foreach(lc, hilo_parking_list())
+	foreach(lc, hilo_row_list())
 	{
-		HiloParked *parked = lfirst(lc);
-		const HiloRange *range = &parked->tail.claim.range;
+		HiloNamedRow *row = lfirst(lc);
+
+		if (!hilo_is_identity(row->name))
+			put_collection(fcinfo, row->name, &row->row);
+	}
+	return (Datum) 0;
+}
+
+/*
+ * Identities
+ */
+
+Datum
+hilo_identities(PG_FUNCTION_ARGS)
+{
+	ListCell   *lc;
+
+	hilo_init_materialized(fcinfo);
+	foreach(lc, hilo_row_list())
+	{
+		HiloNamedRow *row = lfirst(lc);
+		HiloName	name = row->name;
+		Datum		values[2];
+		bool		nulls[2] = {0};
+
+		if (!hilo_is_identity(name))
+			continue;
+		name.len--;				/* the bar */
+		values[0] = name_datum(name);
+		values[1] = Int64GetDatum(row->row.max);
+		put_row(fcinfo, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+/*
+ * The pool
+ */
+
+/* Would a draw get numbers of the piece? */
+static bool
+is_good(const HiloPooled *pooled)
+{
+	HiloRowRef	ref;
+	HiloRow		row;
+
+	hilo_row_ref_init(&ref, pooled->name);
+	return hilo_counter_read(&ref, &row) &&
+		hilo_counter_holds(&row, &pooled->piece);
+}
+
+Datum
+hilo_pool(PG_FUNCTION_ARGS)
+{
+	ListCell   *lc;
+
+	hilo_init_materialized(fcinfo);
+	foreach(lc, hilo_pool_list())
+	{
+		HiloPooled *pooled = lfirst(lc);
+		const HiloRange *range = &pooled->piece.range;
 		Datum		values[5];
 		bool		nulls[5] = {0};
 
-		if (!is_good(parked))
+		if (!is_good(pooled))
 			continue;
-		values[0] = PointerGetDatum(cstring_to_text_with_len(parked->name.data,
-															 parked->name.len));
+		values[0] = name_datum(pooled->name);
 		values[1] = Int64GetDatum(range->low);
 		values[2] = Int64GetDatum(range->high);
-		values[3] = Int64GetDatum(range->high - range->low + 1);
-		values[4] = TimestampTzGetDatum(parked->parked_at);
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+		values[3] = Int64GetDatum(hilo_range_count(range));
+		values[4] = BoolGetDatum(pooled->piece.leased);
+		put_row(fcinfo, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+/*
+ * Leases
+ */
+
+enum LeaseColumn
+{
+	LEASE_COLLECTION,
+	LEASE_HUB,
+	LEASE_NUMBERS_LEFT,
+	LEASE_SECONDS_LEFT,
+	LEASE_HIGHEST,
+	LEASE_LEASED_AT,
+	LEASE_LAST_ERROR,
+	LEASE_LAST_ERROR_AT,
+	LEASE_FAILING_SINCE,
+	LEASE_COLUMNS
+};
+
+static void
+put_lease(FunctionCallInfo fcinfo, HiloName name, const HiloRow *row)
+{
+	HiloPoolLease state = {
+		.leased_at = DT_NOBEGIN,
+		.failed_at = DT_NOBEGIN,
+		.failing_since = DT_NOBEGIN
+	};
+	Datum		values[LEASE_COLUMNS] = {0};
+	bool		nulls[LEASE_COLUMNS] = {0};
+
+	(void) hilo_pool_lease(name, &state);
+
+	values[LEASE_COLLECTION] = name_datum(name);
+	values[LEASE_HUB] = CStringGetTextDatum(NameStr(row->hub));
+	nulls[LEASE_HUB] = NameStr(row->hub)[0] == '\0';
+	values[LEASE_NUMBERS_LEFT] = Int64GetDatum(state.left);
+	nulls[LEASE_SECONDS_LEFT] = state.per_minute < 1;
+	if (!nulls[LEASE_SECONDS_LEFT])
+		values[LEASE_SECONDS_LEFT] = Float8GetDatum(state.left / state.per_minute * SECS_PER_MINUTE);
+	values[LEASE_HIGHEST] = Int64GetDatum(row->max);
+	put_time(&values[LEASE_LEASED_AT], &nulls[LEASE_LEASED_AT],
+			 state.leased_at);
+	nulls[LEASE_LAST_ERROR] = state.failed_at == DT_NOBEGIN;
+	if (!nulls[LEASE_LAST_ERROR])
+		values[LEASE_LAST_ERROR] = CStringGetTextDatum(state.error);
+	put_time(&values[LEASE_LAST_ERROR_AT], &nulls[LEASE_LAST_ERROR_AT],
+			 state.failed_at);
+	put_time(&values[LEASE_FAILING_SINCE], &nulls[LEASE_FAILING_SINCE],
+			 state.failing_since);
+	put_row(fcinfo, values, nulls);
+}
+
+Datum
+hilo_leases(PG_FUNCTION_ARGS)
+{
+	ListCell   *lc;
+
+	hilo_init_materialized(fcinfo);
+	foreach(lc, hilo_row_list())
+	{
+		HiloNamedRow *row = lfirst(lc);
+
+		if (row->row.flags & HILO_ROW_LEASED)
+			put_lease(fcinfo, row->name, &row->row);
 	}
 	return (Datum) 0;
 }

@@ -12,7 +12,6 @@
 
 #include "access/htup_details.h"
 #include "access/table.h"
-#include "access/xact.h"
 #include "catalog/catalog.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_class.h"
@@ -21,7 +20,6 @@
 #include "commands/extension.h"
 #include "commands/trigger.h"
 #include "executor/spi.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/value.h"
 #include "parser/parse_func.h"
@@ -29,21 +27,18 @@
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/snapmgr.h"
 
 #include "attach.h"
 #include "binding.h"
 #include "catalog.h"
-#include "column_max.h"
+#include "collection.h"
 #include "compat.h"
-#include "document_id.h"
 #include "failure_point.h"
-#include "id_type.h"
-#include "settings.h"
 #include "sql.h"
+#include "sync.h"
 
 /* Fires after triggers with ordinary names, which may set the id. */
-#define TRIGGER_NAME	"zzz_hilo_floor"
+#define TRIGGER_NAME	"zzz_hilo_advance"
 
 /* How often, and how long, hilo_attach() waits for a sequence's lock. */
 #define LOCK_ATTEMPTS	20
@@ -62,37 +57,6 @@ typedef struct Switch
 	int			sql_level;
 } Switch;
 
-/*
- * SQL
- */
-
-static void
-pg_attribute_printf(1, 2)
-run(const char *format,...)
-{
-	StringInfoData sql;
-	int			result;
-
-	initStringInfo(&sql);
-	for (;;)
-	{
-		va_list		args;
-		int			needed;
-
-		va_start(args, format);
-		needed = appendStringInfoVA(&sql, format, args);
-		va_end(args);
-		if (needed == 0)
-			break;
-		enlargeStringInfo(&sql, needed);
-	}
-
-	result = SPI_execute(sql.data, false, 0);
-	if (result < 0)
-		elog(ERROR, "SPI_execute returned %s", SPI_result_code_string(result));
-	pfree(sql.data);
-}
-
 /* Get ready to change the table by SQL. */
 static Switch *
 begin_switch(const HiloColumn *column)
@@ -109,7 +73,7 @@ begin_switch(const HiloColumn *column)
 				 errmsg("relation with OID %u does not exist",
 						column->relation)));
 	change->quoted_name = pstrdup(quote_identifier(change->name));
-	change->type = getBaseType(get_atttype(column->relation, column->attnum));
+	change->type = hilo_column_type(column);
 	change->table = pstrdup(quote_qualified_identifier(change->schema, table));
 	change->hilo = pstrdup(quote_identifier(get_namespace_name(hilo_catalog_schema())));
 
@@ -163,7 +127,7 @@ hilo_attachable_column(Oid relation, const char *column_name)
 				 errmsg("column \"%s\" of relation \"%s\" does not exist",
 						column_name, table)));
 
-	type = getBaseType(get_atttype(relation, column.attnum));
+	type = hilo_column_type(&column);
 	if (!hilo_holds_ids(type) && !hilo_holds_numbers(type))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
@@ -175,9 +139,8 @@ hilo_attachable_column(Oid relation, const char *column_name)
 }
 
 /*
- * Call visit for each floor trigger of a table that is for a column; its second
- * argument is the collection.  The first one, the column, is as it was called
- * once; the list of columns follows it through renames.
+ * Call visit for each trigger of a table that attaches a column.  Its list of
+ * columns says which one: that follows it through renames.
  */
 static void
 visit_triggers(Oid relation, const char *column,
@@ -187,7 +150,7 @@ visit_triggers(Oid relation, const char *column,
 	Relation	rel = table_open(relation, AccessShareLock);
 	AttrNumber	attnum = get_attnum(relation, column);
 	Oid			function = LookupFuncName(list_make2(makeString(get_namespace_name(hilo_catalog_schema())),
-													 makeString(HILO_FLOOR_FUNCTION)),
+													 makeString(HILO_ADVANCE_FUNCTION)),
 										  0, NULL, false);
 
 	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
@@ -207,14 +170,20 @@ note_collection(Relation rel, Trigger *trigger, void *arg)
 	*(char **) arg = pstrdup(trigger->tgargs[1]);
 }
 
-char *
-hilo_attached_collection(const HiloColumn *column)
+/* The collection that a column of a table is attached to; NULL: none. */
+static char *
+attached_collection(Oid relation, const char *column)
 {
 	char	   *collection = NULL;
 
-	visit_triggers(column->relation, hilo_column_name(column),
-				   note_collection, &collection);
+	visit_triggers(relation, column, note_collection, &collection);
 	return collection;
+}
+
+char *
+hilo_attached_collection(const HiloColumn *column)
+{
+	return attached_collection(column->relation, hilo_column_name(column));
 }
 
 int64
@@ -229,8 +198,7 @@ hilo_attached_limit(HiloName collection)
 
 		if (binding->attached && hilo_binding_has_column(binding))
 			limit = Min(limit,
-						hilo_type_limit(getBaseType(get_atttype(binding->column->relation,
-																binding->column->attnum))));
+						hilo_type_limit(hilo_column_type(binding->column)));
 	}
 	return limit;
 }
@@ -251,9 +219,9 @@ typedef struct Sequence
 static List *
 find_sequences(const Switch *change)
 {
-	MemoryContext caller = CurrentMemoryContext;
 	List	   *sequences = NIL;
 	char	   *sql;
+	uint64		count;
 
 	sql = psprintf("SELECT s.oid, pg_catalog.bool_or(d.deptype IN ('a', 'i')), pg_catalog.format('%%I.%%I', n.nspname, s.relname)"
 				   " FROM pg_catalog.pg_depend d"
@@ -266,16 +234,11 @@ find_sequences(const Switch *change)
 				   change->column.relation, change->column.attnum,
 				   change->column.relation, change->column.attnum);
 
-	PushActiveSnapshot(GetLatestSnapshot());
-	if (SPI_execute(sql, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "sequences could not be looked up");
-	PopActiveSnapshot();
-
-	for (uint64 i = 0; i < SPI_processed; i++)
+	count = hilo_sql_select(sql);
+	for (uint64 i = 0; i < count; i++)
 	{
 		HeapTuple	tuple = SPI_tuptable->vals[i];
 		TupleDesc	desc = SPI_tuptable->tupdesc;
-		MemoryContext spi = MemoryContextSwitchTo(caller);
 		Sequence   *sequence = palloc(sizeof(Sequence));
 		bool		isnull;
 
@@ -283,7 +246,6 @@ find_sequences(const Switch *change)
 		sequence->owned = DatumGetBool(SPI_getbinval(tuple, desc, 2, &isnull));
 		sequence->name = SPI_getvalue(tuple, desc, 3);
 		sequences = lappend(sequences, sequence);
-		MemoryContextSwitchTo(spi);
 	}
 	return sequences;
 }
@@ -293,16 +255,17 @@ find_sequences(const Switch *change)
  * last_value is beyond all of them.  One that descends began at its start.
  */
 static int64
-sequence_floor(const Sequence *sequence)
+highest_drawn(const Sequence *sequence)
 {
 	return hilo_sql_number(psprintf("SELECT CASE WHEN q.seqincrement < 0 THEN q.seqstart WHEN s.is_called THEN s.last_value END"
-								 " FROM %s s, pg_catalog.pg_sequence q WHERE q.seqrelid = %u",
-								 sequence->name, sequence->oid));
+									" FROM %s s, pg_catalog.pg_sequence q WHERE q.seqrelid = %u",
+									sequence->name, sequence->oid));
 }
 
 /*
- * Lock a sequence, if nobody has it for longer than a moment.  Who ends a
- * transaction lets his locks go one after the other, the table's perhaps first.
+ * Lock a sequence, unless another session has it locked for longer than a
+ * moment.  A transaction that ends lets its locks go one after the other, the
+ * table's perhaps first.
  */
 static bool
 lock_sequence(Oid sequence)
@@ -323,12 +286,13 @@ lock_sequence(Oid sequence)
 }
 
 /*
- * Lock the table and the sequences that it owns, so that nobody draws or
- * inserts until the transaction ends.
+ * Lock the table and the sequences that it owns, so that no other session draws
+ * or inserts until the transaction ends.
  *
  * Transactions that draw and insert in separate statements lock the sequence
- * first; those whose default draws lock the table first.  To be in nobody's way
- * we wait for one lock, for more than a moment, only while we hold no other.
+ * first; those whose default draws lock the table first.  To stay out of their
+ * way we wait for one lock, for more than a moment, only while we hold no
+ * other.
  */
 static List *
 lock_all(const Switch *change)
@@ -375,13 +339,11 @@ check_still_there(const Switch *change)
 												change->name);
 
 	if (column.attnum != change->column.attnum ||
-		getBaseType(get_atttype(column.relation, column.attnum)) != change->type ||
-		strcmp(change->table,
-			   quote_qualified_identifier(get_namespace_name(get_rel_namespace(column.relation)),
-										  get_rel_name(column.relation))) != 0)
+		hilo_column_type(&column) != change->type ||
+		strcmp(change->table, hilo_sql_table(column.relation)) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("table %s was changed by somebody else", change->table)));
+				 errmsg("table %s was changed by another session", change->table)));
 }
 
 /* Is something but the column's default drawing from the sequence? */
@@ -389,8 +351,8 @@ static bool
 is_used_elsewhere(const Sequence *sequence)
 {
 	return hilo_sql_number(psprintf("SELECT pg_catalog.count(*) FROM pg_catalog.pg_depend"
-								 " WHERE refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND refobjid = %u AND deptype = 'n'",
-								 sequence->oid)) > 0;
+									" WHERE refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND refobjid = %u AND deptype = 'n'",
+									sequence->oid)) > 0;
 }
 
 /* The default is gone: drop a sequence that only served it. */
@@ -405,14 +367,14 @@ retire_sequence(const Switch *change, const Sequence *sequence)
 						sequence->name, change->name)));
 	else if (is_used_elsewhere(sequence))
 	{
-		run("ALTER SEQUENCE %s OWNED BY NONE", sequence->name);
+		hilo_sql_run("ALTER SEQUENCE %s OWNED BY NONE", sequence->name);
 		ereport(NOTICE,
 				(errmsg("sequence %s is kept: it is used elsewhere",
 						sequence->name)));
 	}
 	else
 	{
-		run("DROP SEQUENCE %s", sequence->name);
+		hilo_sql_run("DROP SEQUENCE %s", sequence->name);
 		ereport(NOTICE,
 				(errmsg("sequence %s was dropped", sequence->name)));
 	}
@@ -426,38 +388,32 @@ retire_sequence(const Switch *change, const Sequence *sequence)
 static char *
 default_text(const Switch *change)
 {
-	char	   *result = NULL;
-
-	PushActiveSnapshot(GetLatestSnapshot());
-	if (SPI_execute(psprintf("SELECT pg_catalog.pg_get_expr(adbin, adrelid) FROM pg_catalog.pg_attrdef WHERE adrelid = %u AND adnum = %d",
-							 change->column.relation, change->column.attnum),
-					true, 1) != SPI_OK_SELECT)
-		elog(ERROR, "default could not be looked up");
-	PopActiveSnapshot();
-	if (SPI_processed == 1)
-		result = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
-	return result;
+	if (hilo_sql_select(psprintf("SELECT pg_catalog.pg_get_expr(adbin, adrelid) FROM pg_catalog.pg_attrdef WHERE adrelid = %u AND adnum = %d",
+								 change->column.relation,
+								 change->column.attnum)) == 0)
+		return NULL;
+	return SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 }
 
 const char *
-hilo_source_of_values(const char *name)
+hilo_drawn_by(const char *name)
 {
-	static const char *const sources[] = {
-		HILO_SOURCE_SEQUENCE, HILO_SOURCE_IDENTITY,
-		HILO_SOURCE_IDENTITY_ALWAYS, HILO_SOURCE_NOTHING
+	static const char *const known[] = {
+		HILO_DRAWN_BY_SEQUENCE, HILO_DRAWN_BY_IDENTITY,
+		HILO_DRAWN_BY_IDENTITY_ALWAYS, HILO_DRAWN_BY_NOTHING
 	};
 
-	for (int i = 0; i < (int) lengthof(sources); i++)
+	for (int i = 0; i < (int) lengthof(known); i++)
 	{
-		if (strcmp(sources[i], name) == 0)
-			return sources[i];
+		if (strcmp(known[i], name) == 0)
+			return known[i];
 	}
 	return NULL;
 }
 
-/* What draws the values. */
+/* What draws the values now. */
 static const char *
-find_source(const Switch *change, List *sequences)
+present_drawn_by(const Switch *change, List *sequences)
 {
 	Relation	rel = table_open(change->column.relation, NoLock);
 	char		identity = TupleDescAttr(RelationGetDescr(rel),
@@ -467,19 +423,19 @@ find_source(const Switch *change, List *sequences)
 	switch (identity)
 	{
 		case ATTRIBUTE_IDENTITY_ALWAYS:
-			return HILO_SOURCE_IDENTITY_ALWAYS;
+			return HILO_DRAWN_BY_IDENTITY_ALWAYS;
 		case ATTRIBUTE_IDENTITY_BY_DEFAULT:
-			return HILO_SOURCE_IDENTITY;
+			return HILO_DRAWN_BY_IDENTITY;
 		default:
-			return sequences != NIL ? HILO_SOURCE_SEQUENCE : HILO_SOURCE_NOTHING;
+			return sequences != NIL ? HILO_DRAWN_BY_SEQUENCE : HILO_DRAWN_BY_NOTHING;
 	}
 }
 
 static bool
-is_identity(const char *source)
+is_identity(const char *drawn_by)
 {
-	return strcmp(source, HILO_SOURCE_IDENTITY) == 0 ||
-		strcmp(source, HILO_SOURCE_IDENTITY_ALWAYS) == 0;
+	return strcmp(drawn_by, HILO_DRAWN_BY_IDENTITY) == 0 ||
+		strcmp(drawn_by, HILO_DRAWN_BY_IDENTITY_ALWAYS) == 0;
 }
 
 static void
@@ -490,18 +446,18 @@ set_default(const Switch *change, HiloName collection, const char *replaced)
 
 	if (is_identity(replaced))
 	{
-		run("ALTER TABLE %s ALTER COLUMN %s DROP IDENTITY",
-			change->table, change->quoted_name);
+		hilo_sql_run("ALTER TABLE %s ALTER COLUMN %s DROP IDENTITY",
+					 change->table, change->quoted_name);
 		ereport(NOTICE,
 				(errmsg("column \"%s\" is no identity column any more",
 						change->name)));
 	}
 
 	before = default_text(change);
-	run("ALTER TABLE %s ALTER COLUMN %s SET DEFAULT %s.%s(%s)",
-		change->table, change->quoted_name, change->hilo,
-		hilo_holds_numbers(change->type) ? "hilo_nextval" : "hilo_next",
-		quote_literal_cstr(pnstrdup(collection.data, collection.len)));
+	hilo_sql_run("ALTER TABLE %s ALTER COLUMN %s SET DEFAULT %s.%s(%s)",
+				 change->table, change->quoted_name, change->hilo,
+				 hilo_holds_numbers(change->type) ? "hilo_next_number" : "hilo_next",
+				 quote_literal_cstr(pnstrdup(collection.data, collection.len)));
 	after = default_text(change);
 	if (after == NULL)
 		elog(ERROR, "column \"%s\" has no default", change->name);
@@ -527,7 +483,7 @@ new_trigger_name(const Switch *change, Oid table)
 	return name;
 }
 
-/* Raise the collection for ids that are not drawn, in the table and children. */
+/* Advance the collection for ids that are not drawn, in the table and children. */
 static void
 create_triggers(const Switch *change, List *tables, HiloName collection)
 {
@@ -536,24 +492,21 @@ create_triggers(const Switch *change, List *tables, HiloName collection)
 	foreach(lc, tables)
 	{
 		Oid			table = lfirst_oid(lc);
-		char	   *attached = NULL;
 
 		/* Triggers of a partitioned table come with it. */
-		if (get_rel_relispartition(table))
-			continue;
-		visit_triggers(table, change->name, note_collection, &attached);
-		if (attached != NULL)
+		if (get_rel_relispartition(table) ||
+			attached_collection(table, change->name) != NULL)
 			continue;
 
-		run("CREATE TRIGGER %s BEFORE INSERT OR UPDATE OF %s ON %s FOR EACH ROW EXECUTE FUNCTION %s.%s(%s, %s)",
-			quote_identifier(new_trigger_name(change, table)),
-			change->quoted_name,
-			hilo_sql_table(table),
-			change->hilo, HILO_FLOOR_FUNCTION,
-			quote_literal_cstr(change->name),
-			quote_literal_cstr(pnstrdup(collection.data, collection.len)));
+		hilo_sql_run("CREATE TRIGGER %s BEFORE INSERT OR UPDATE OF %s ON %s FOR EACH ROW EXECUTE FUNCTION %s.%s(%s, %s)",
+					 quote_identifier(new_trigger_name(change, table)),
+					 change->quoted_name,
+					 hilo_sql_table(table),
+					 change->hilo, HILO_ADVANCE_FUNCTION,
+					 quote_literal_cstr(change->name),
+					 quote_literal_cstr(pnstrdup(collection.data, collection.len)));
 		ereport(NOTICE,
-				(errmsg("table \"%s\" has a trigger that raises the collection for ids that are not drawn",
+				(errmsg("table \"%s\" has a trigger that advances the collection for ids that are not drawn",
 						get_rel_name(table))));
 	}
 }
@@ -579,8 +532,7 @@ check_bindings(const HiloColumn *column, HiloName collection, bool named)
 		if (other->column != NULL && !hilo_binding_has_column(other))
 			hilo_binding_remove(collection, other);
 		else if (other->column != NULL &&
-				 other->column->relation == column->relation &&
-				 other->column->attnum == column->attnum)
+				 hilo_same_column(other->column, column))
 			same = other;
 		else if (other->column == NULL || !other->attached)
 			ereport(ERROR,
@@ -592,7 +544,7 @@ check_bindings(const HiloColumn *column, HiloName collection, bool named)
 			elsewhere = other;
 	}
 
-	/* Who shares it already need not say so again. */
+	/* A column that shares it already need not say so again. */
 	if (elsewhere != NULL && same == NULL && !named)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
@@ -615,10 +567,8 @@ check_not_attached_elsewhere(const Switch *change, List *tables,
 
 	foreach(lc, tables)
 	{
-		char	   *attached = NULL;
+		char	   *attached = attached_collection(lfirst_oid(lc), change->name);
 
-		visit_triggers(lfirst_oid(lc), change->name, note_collection,
-					   &attached);
 		if (attached != NULL &&
 			(strlen(attached) != (Size) collection.len ||
 			 memcmp(attached, collection.data, collection.len) != 0))
@@ -651,22 +601,49 @@ bind_column(const Switch *change, HiloName collection,
 					collection.len, collection.data)));
 }
 
+/* The max of a collection; 0: there is none. */
+static int64
+max_of(HiloRowRef *ref)
+{
+	HiloRow		row;
+
+	return hilo_counter_read(ref, &row) ? row.max : 0;
+}
+
 /* Get the counter ready; returns its max. */
 static int64
-adopt_counter(const Switch *change, HiloName collection, int64 floor)
+adopt_counter(const Switch *change, HiloName name, int64 highest)
 {
-	HiloSource	source;
+	HiloCollection collection;
 	int64		old_max;
 	int64		max;
 
-	hilo_source_init(&source, collection);
-	old_max = hilo_counter_max(&source.rows.counter);
-	max = hilo_source_adopt(&source, floor, hilo_type_limit(change->type));
+	hilo_collection_init(&collection, name);
+	old_max = max_of(&collection.ref);
+	max = hilo_collection_adopt(&collection, highest,
+								hilo_type_limit(change->type));
 	if (max > old_max)
 		ereport(NOTICE,
 				(errmsg("collection \"%.*s\" goes on above " INT64_FORMAT,
-						collection.len, collection.data, max)));
+						name.len, name.data, max)));
 	return max;
+}
+
+/* Highest number that the column has, or one of its sequences has drawn. */
+static int64
+highest_number(const Switch *change, HiloName collection, List *sequences)
+{
+	int64		highest = hilo_column_highest(&change->column, collection,
+											  PG_INT64_MAX);
+	ListCell   *lc;
+
+	foreach(lc, sequences)
+	{
+		int64		drawn = highest_drawn(lfirst(lc));
+
+		highest = Max(highest, drawn);
+	}
+	return highest;
 }
 
 int64
@@ -677,7 +654,7 @@ hilo_attach_column(const HiloColumn *column, HiloName collection, bool named)
 	List	   *tables;
 	HiloBinding *before;
 	const char *replaced;
-	int64		floor;
+	int64		highest;
 	int64		max;
 	ListCell   *lc;
 
@@ -689,12 +666,9 @@ hilo_attach_column(const HiloColumn *column, HiloName collection, bool named)
 	check_not_attached_elsewhere(change, tables, collection);
 	hilo_bindings_lock();
 	before = check_bindings(&change->column, collection, named);
+	highest = highest_number(change, collection, sequences);
 
-	floor = hilo_column_max(&change->column, collection, PG_INT64_MAX);
-	foreach(lc, sequences)
-		floor = Max(floor, sequence_floor(lfirst(lc)));
-
-	replaced = find_source(change, sequences);
+	replaced = present_drawn_by(change, sequences);
 	set_default(change, collection, replaced);
 	foreach(lc, sequences)
 		retire_sequence(change, lfirst(lc));
@@ -703,7 +677,7 @@ hilo_attach_column(const HiloColumn *column, HiloName collection, bool named)
 	/* The counter last: it changes for good. */
 	bind_column(change, collection, before, replaced);
 	HILO_FAILURE_POINT("column bound");
-	max = adopt_counter(change, collection, floor);
+	max = adopt_counter(change, collection, highest);
 	HILO_FAILURE_POINT("counter adopted");
 	end_switch(change);
 	return max;
@@ -721,8 +695,7 @@ drop_trigger(Relation rel, Trigger *trigger, void *arg)
 	*drops = lappend(*drops,
 					 psprintf("DROP TRIGGER %s ON %s",
 							  quote_identifier(trigger->tgname),
-							  quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
-														 RelationGetRelationName(rel))));
+							  hilo_sql_table(RelationGetRelid(rel))));
 }
 
 static void
@@ -739,7 +712,7 @@ drop_triggers(const Switch *change)
 			visit_triggers(lfirst_oid(lc), change->name, drop_trigger, &drops);
 	}
 	foreach(lc, drops)
-		run("%s", (char *) lfirst(lc));
+		hilo_sql_run("%s", (char *) lfirst(lc));
 }
 
 /* The name of an unused sequence for the column, qualified and quoted. */
@@ -772,34 +745,34 @@ put_sequence_back(const Switch *change, const char *back_to)
 	if (!is_identity(back_to))
 	{
 		sequence = new_sequence_name(change);
-		run("CREATE SEQUENCE %s AS %s", sequence,
-			format_type_be_qualified(change->type));
-		run("ALTER SEQUENCE %s OWNER TO %s", sequence,
-			quote_identifier(table_owner(change)));
-		run("ALTER SEQUENCE %s OWNED BY %s.%s", sequence,
-			change->table, change->quoted_name);
-		run("ALTER TABLE %s ALTER COLUMN %s SET DEFAULT pg_catalog.nextval(%s)",
-			change->table, change->quoted_name, quote_literal_cstr(sequence));
+		hilo_sql_run("CREATE SEQUENCE %s AS %s", sequence,
+					 format_type_be_qualified(change->type));
+		hilo_sql_run("ALTER SEQUENCE %s OWNER TO %s", sequence,
+					 quote_identifier(table_owner(change)));
+		hilo_sql_run("ALTER SEQUENCE %s OWNED BY %s.%s", sequence,
+					 change->table, change->quoted_name);
+		hilo_sql_run("ALTER TABLE %s ALTER COLUMN %s SET DEFAULT pg_catalog.nextval(%s)",
+					 change->table, change->quoted_name, quote_literal_cstr(sequence));
 	}
 	else
-		run("ALTER TABLE %s ALTER COLUMN %s ADD GENERATED %s AS IDENTITY",
-			change->table, change->quoted_name,
-			strcmp(back_to, HILO_SOURCE_IDENTITY_ALWAYS) == 0 ? "ALWAYS" : "BY DEFAULT");
+		hilo_sql_run("ALTER TABLE %s ALTER COLUMN %s ADD GENERATED %s AS IDENTITY",
+					 change->table, change->quoted_name,
+					 strcmp(back_to, HILO_DRAWN_BY_IDENTITY_ALWAYS) == 0 ? "ALWAYS" : "BY DEFAULT");
 }
 
 /* Let the sequence go on above what the collection has claimed. */
 static void
 position_sequence(const Switch *change, HiloName collection)
 {
-	HiloCounter counter;
+	HiloRowRef	ref;
 	int64		max;
 
-	hilo_counter_init(&counter, HILO_TABLE_COLLECTIONS, collection);
-	max = hilo_counter_max(&counter);
+	hilo_row_ref_init(&ref, collection);
+	max = max_of(&ref);
 	(void) hilo_sql_number(psprintf("SELECT pg_catalog.setval(pg_catalog.pg_get_serial_sequence(%s, %s), " INT64_FORMAT ", %s)",
-								 quote_literal_cstr(change->table),
-								 quote_literal_cstr(change->name),
-								 Max(max, 1), max > 0 ? "true" : "false"));
+									quote_literal_cstr(change->table),
+									quote_literal_cstr(change->name),
+									Max(max, 1), max > 0 ? "true" : "false"));
 }
 
 /* Remove the binding; returns what it says was replaced. */
@@ -816,30 +789,28 @@ remove_binding(const HiloColumn *column, HiloName collection)
 		HiloBinding *binding = lfirst(lc);
 
 		if (!binding->attached ||
-			binding->column->relation != column->relation ||
-			binding->column->attnum != column->attnum)
+			!hilo_same_column(binding->column, column))
 			continue;
 		if (binding->replaced != NULL)
-			replaced = hilo_source_of_values(binding->replaced);
+			replaced = hilo_drawn_by(binding->replaced);
 		hilo_binding_remove(collection, binding);
 	}
-	return replaced == NULL ? HILO_SOURCE_NOTHING : replaced;
+	return replaced == NULL ? HILO_DRAWN_BY_NOTHING : replaced;
 }
 
-/* Raise a limit that was there for the column's type only. */
+/* Lift a limit that was there for the column's type only. */
 static void
 lift_limit(const Switch *change, HiloName collection)
 {
-	HiloCounterOptions options = {0};
-	HiloCounterRow row;
-	HiloCounter counter;
+	HiloCounterOptions options = {.max_value = hilo_attached_limit(collection)};
+	HiloRow		row;
+	HiloRowRef	ref;
 
-	hilo_counter_init(&counter, HILO_TABLE_COLLECTIONS, collection);
-	options.max_value = hilo_attached_limit(collection);
-	if (hilo_counter_read(&counter, &row, false) &&
+	hilo_row_ref_init(&ref, collection);
+	if (hilo_counter_read(&ref, &row) &&
 		row.max_value == hilo_type_limit(change->type) &&
 		row.max_value < options.max_value)
-		hilo_counter_configure(&counter, &options);
+		hilo_counter_configure(&ref, &options);
 }
 
 const char *
@@ -862,7 +833,7 @@ hilo_detach_column(const HiloColumn *column, const char *back_to)
 	replaced = remove_binding(column, collection);
 	if (back_to == NULL)
 		back_to = replaced;
-	if (strcmp(back_to, HILO_SOURCE_NOTHING) != 0 && !hilo_holds_numbers(change->type))
+	if (strcmp(back_to, HILO_DRAWN_BY_NOTHING) != 0 && !hilo_holds_numbers(change->type))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("column \"%s\" of table %s cannot be drawn from a sequence",
@@ -870,9 +841,9 @@ hilo_detach_column(const HiloColumn *column, const char *back_to)
 				 errdetail("Its type is %s.", format_type_be(change->type))));
 
 	drop_triggers(change);
-	run("ALTER TABLE %s ALTER COLUMN %s DROP DEFAULT",
-		change->table, change->quoted_name);
-	if (strcmp(back_to, HILO_SOURCE_NOTHING) != 0)
+	hilo_sql_run("ALTER TABLE %s ALTER COLUMN %s DROP DEFAULT",
+				 change->table, change->quoted_name);
+	if (strcmp(back_to, HILO_DRAWN_BY_NOTHING) != 0)
 	{
 		put_sequence_back(change, back_to);
 		position_sequence(change, collection);

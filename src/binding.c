@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * binding.c
- *	  What collections and identities are bound to: rows of hilo_binding.
+ *	  What collections and identities are bound to: rows of hilo.binding.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,17 +20,21 @@
 #include "utils/snapmgr.h"
 
 #include "binding.h"
-#include "binding_row.h"
 #include "catalog.h"
+#include "counter.h"
 #include "index_probe.h"
 #include "tuple.h"
+
+/*
+ * Read
+ */
 
 /* The rows of a name that snapshot sees, as a list of HeapTuple, palloc'd. */
 static List *
 find_rows(Relation rel, HiloName name, Snapshot snapshot)
 {
-	Relation	index = index_open(hilo_catalog_name_index(HILO_TABLE_BINDINGS, rel,
-														   HILO_ANUM_BINDING_NAME),
+	Relation	index = index_open(hilo_catalog_name_index(HILO_TABLE_BINDINGS,
+														   rel),
 								   AccessShareLock);
 	Datum		value = PointerGetDatum(cstring_to_text_with_len(name.data,
 																 name.len));
@@ -79,12 +83,12 @@ List *
 hilo_bindings(HiloName name)
 {
 	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, AccessShareLock);
-	List	   *rows = find_rows(rel, name, SnapshotSelf);
 	List	   *bindings = NIL;
 	ListCell   *lc;
 
-	foreach(lc, rows)
-		bindings = lappend(bindings, hilo_binding_read(lfirst(lc), RelationGetDescr(rel)));
+	foreach(lc, find_rows(rel, name, SnapshotSelf))
+		bindings = lappend(bindings,
+						   hilo_binding_read(lfirst(lc), RelationGetDescr(rel)));
 	table_close(rel, AccessShareLock);
 	return bindings;
 }
@@ -108,6 +112,16 @@ hilo_is_bound(HiloName name, bool *attached)
 	return false;
 }
 
+/* Has this transaction deleted a row that others had made? */
+static bool
+is_deleted_here(HeapTupleHeader header)
+{
+	return !(header->t_infomask & HEAP_XMAX_INVALID) &&
+		!HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask) &&
+		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(header)) &&
+		!TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(header));
+}
+
 bool
 hilo_unbound_here(HiloName name)
 {
@@ -117,13 +131,10 @@ hilo_unbound_here(HiloName name)
 
 	foreach(lc, find_rows(rel, name, SnapshotAny))
 	{
-		HeapTupleHeader header = ((HeapTuple) lfirst(lc))->t_data;
+		HeapTuple	tuple = lfirst(lc);
 
-		if (!(header->t_infomask & HEAP_XMAX_INVALID) &&
-			!HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask) &&
-			TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(header)) &&
-			!TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(header)) &&
-			hilo_binding_read(lfirst(lc), RelationGetDescr(rel))->role == NULL)
+		if (is_deleted_here(tuple->t_data) &&
+			hilo_binding_read(tuple, RelationGetDescr(rel))->role == NULL)
 			result = true;
 	}
 	table_close(rel, AccessShareLock);
@@ -143,8 +154,7 @@ hilo_binding_equals(const HiloBinding *a, const HiloBinding *b)
 		a->attached != b->attached)
 		return false;
 	if (a->column != NULL)
-		return a->column->relation == b->column->relation &&
-			a->column->attnum == b->column->attnum;
+		return hilo_same_column(a->column, b->column);
 	return same_text(a->taken, b->taken) && same_text(a->role, b->role);
 }
 
@@ -153,6 +163,10 @@ hilo_binding_has_column(const HiloBinding *binding)
 {
 	return binding->column != NULL && hilo_column_name(binding->column) != NULL;
 }
+
+/*
+ * Change
+ */
 
 void
 hilo_bindings_lock(void)
@@ -177,35 +191,44 @@ finish_change(Relation rel)
 	table_close(rel, NoLock);
 }
 
-void
-hilo_binding_add(HiloName name, const HiloBinding *binding)
+/* A value for a column of type text, NULL if string is. */
+static void
+set_text(Datum *values, bool *nulls, int attnum, const char *string)
+{
+	nulls[attnum - 1] = string == NULL;
+	if (string != NULL)
+		values[attnum - 1] = CStringGetTextDatum(string);
+}
+
+/* The row of hilo.binding that says so. */
+static HeapTuple
+form_row(HiloName name, const HiloBinding *binding, TupleDesc desc)
 {
 	Datum		values[HILO_BINDING_COLUMNS] = {0};
 	bool		nulls[HILO_BINDING_COLUMNS] = {0};
-	HiloCounter collection;
-	Relation	rel;
-
-	hilo_counter_init(&collection, HILO_TABLE_COLLECTIONS, name);
-	hilo_counter_note_binding(&collection);
 
 	values[HILO_ANUM_BINDING_NAME - 1] =
 		PointerGetDatum(cstring_to_text_with_len(name.data, name.len));
+	values[HILO_ANUM_BINDING_COLUMN - 1] = PointerGetDatum(binding->column);
 	nulls[HILO_ANUM_BINDING_COLUMN - 1] = binding->column == NULL;
-	nulls[HILO_ANUM_BINDING_FUNCTION - 1] = binding->taken == NULL;
-	nulls[HILO_ANUM_BINDING_ROLE - 1] = binding->role == NULL;
-	nulls[HILO_ANUM_BINDING_REPLACED - 1] = binding->replaced == NULL;
+	set_text(values, nulls, HILO_ANUM_BINDING_FUNCTION, binding->taken);
+	set_text(values, nulls, HILO_ANUM_BINDING_ROLE, binding->role);
 	values[HILO_ANUM_BINDING_ATTACHED - 1] = BoolGetDatum(binding->attached);
-	if (binding->column != NULL)
-		values[HILO_ANUM_BINDING_COLUMN - 1] = PointerGetDatum(binding->column);
-	if (binding->taken != NULL)
-		values[HILO_ANUM_BINDING_FUNCTION - 1] = CStringGetTextDatum(binding->taken);
-	if (binding->role != NULL)
-		values[HILO_ANUM_BINDING_ROLE - 1] = CStringGetTextDatum(binding->role);
-	if (binding->replaced != NULL)
-		values[HILO_ANUM_BINDING_REPLACED - 1] = CStringGetTextDatum(binding->replaced);
+	set_text(values, nulls, HILO_ANUM_BINDING_REPLACED, binding->replaced);
+	return heap_form_tuple(desc, values, nulls);
+}
+
+void
+hilo_binding_add(HiloName name, const HiloBinding *binding)
+{
+	HiloRowRef	ref;
+	Relation	rel;
+
+	hilo_row_ref_init(&ref, name);
+	hilo_counter_note_binding(&ref);
 
 	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, ShareUpdateExclusiveLock);
-	hilo_tuple_insert(rel, heap_form_tuple(RelationGetDescr(rel), values, nulls),
+	hilo_tuple_insert(rel, form_row(name, binding, RelationGetDescr(rel)),
 					  GetCurrentCommandId(true));
 	finish_change(rel);
 }
@@ -221,7 +244,8 @@ hilo_binding_remove(HiloName name, const HiloBinding *binding)
 	{
 		HeapTuple	tuple = lfirst(lc);
 
-		if (hilo_binding_equals(hilo_binding_read(tuple, RelationGetDescr(rel)), binding))
+		if (hilo_binding_equals(hilo_binding_read(tuple, RelationGetDescr(rel)),
+								binding))
 			simple_heap_delete(rel, &tuple->t_self);
 	}
 	finish_change(rel);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * cache.c
- *	  The ranges that this backend holds, one a collection.
+ *	  The ranges that this session holds, one a collection.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,289 +18,226 @@
 
 #include "cache.h"
 #include "failure_point.h"
-#include "parking.h"
+#include "pool.h"
 #include "settings.h"
 
 /* Everything of this module lies here, and stays. */
 static MemoryContext cache_context;
 
-/* HiloCacheEntry by the HiloName it starts with; elements never move. */
+/* HiloEntry by the HiloName it starts with; elements never move. */
 static HTAB *cache_entries;
 
-/* The entries with high > 0: those a relcache callback has to mark. */
-static dlist_head ranges_in_use = DLIST_STATIC_INIT(ranges_in_use);
-
 /*
- * Something about the table changed: make each range look used up, so that the
- * next draw asks whether it is still good.  Called at any time.
+ * Ranges
  */
-static void
-mark_all_stale(void)
+
+static inline int64
+unused(const HiloEntry *entry)
 {
-	dlist_mutable_iter iter;
+	return entry->range.high - entry->range.last;
+}
 
-	dlist_foreach_modify(iter, &ranges_in_use)
-	{
-		HiloCacheEntry *entry = dlist_container(HiloCacheEntry, node, iter.cur);
-
-		entry->stale = entry->last < entry->high;
-		entry->high = 0;
-		dlist_delete(iter.cur);
-	}
+/* How many numbers this session has drawn of the range it was given last. */
+static inline int64
+drawn_of_range(const HiloEntry *entry)
+{
+	return entry->range.claim.epoch == 0 ? 0 :
+		entry->range.last - (entry->range.claim.range.low - 1);
 }
 
 void
-hilo_cache_init(void)
+hilo_cache_forget(HiloEntry *entry)
 {
-	hilo_catalog_init(mark_all_stale);
+	entry->range.high = entry->range.last;
+	entry->growth.size = 0;
 }
 
-/* Start using the numbers after last, up to the end of the claim. */
-static void
-use_range(HiloCacheEntry *entry, int64 last)
+bool
+hilo_cache_skip(HiloEntry *entry, int64 number)
 {
-	if (entry->high > 0)
-		dlist_delete(&entry->node);
-	entry->last = last;
-	entry->high = entry->claim.range.high;
-	entry->stale = false;
-	dlist_push_head(&ranges_in_use, &entry->node);
-}
-
-/* Start using the numbers of another claim. */
-static void
-use_claim(HiloCacheEntry *entry, const HiloClaim *claim)
-{
-	entry->drawn += entry->last - entry->below;
-	entry->below = claim->range.low - 1;
-	entry->claim = *claim;
-	entry->skipped = 0;
-	use_range(entry, entry->below);
-}
-
-/* Last number that can still be drawn, by now or once that is asserted. */
-static inline int64
-end_of_range(const HiloCacheEntry *entry)
-{
-	return entry->stale ? entry->claim.range.high : entry->high;
-}
-
-void
-hilo_cache_forget(HiloCacheEntry *entry)
-{
-	if (entry->high > 0)
-		dlist_delete(&entry->node);
-	entry->high = 0;
-	entry->stale = false;
-	entry->size = 0;
-}
-
-/* How many numbers this connection has drawn since it was new here. */
-static inline int64
-drawn_here(const HiloCacheEntry *entry)
-{
-	return entry->drawn + entry->last - entry->below;
-}
-
-/*
- * Park what this connection has not drawn, if there is room, and note what it
- * has drawn; from then on it is a new one here.
- */
-static bool
-park(HiloCacheEntry *entry, bool make_room)
-{
-	HiloTail	tail = {.claim = entry->claim,.synchronous = entry->synchronous};
-	int64		drawn = drawn_here(entry);
-
-	if (drawn == 0 && entry->last == end_of_range(entry))
-		return true;
-	tail.claim.range.low = entry->last + 1;
-	tail.claim.range.high = end_of_range(entry);
-	if (!hilo_parking_park(&entry->source.rows.counter, &tail, drawn, make_room))
+	if (number > entry->range.high)
 		return false;
-	HILO_KILL_POINT("parked");
-	hilo_cache_forget(entry);
-	entry->drawn = 0;
-	entry->below = entry->last;
+	entry->range.last = Max(entry->range.last, number);
 	return true;
 }
 
-int64
-hilo_cache_release(HiloCacheEntry *entry)
-{
-	int64		unused = end_of_range(entry) - entry->last;
-	bool		went_back = false;
-
-	if (unused > 0 && hilo_release_to == HILO_RELEASE_TO_PARKING)
-		went_back = park(entry, false);
-
-	/* Either this raises an error and has done nothing, or it is done. */
-	if (unused > 0 && !went_back)
-		went_back = hilo_source_give_back(&entry->source, &entry->claim,
-										  entry->last, proc_exit_inprogress);
-	HILO_KILL_POINT("given back");
-	if (unused > 0 && !went_back)
-		went_back = park(entry, true);
-	hilo_cache_forget(entry);
-	return went_back ? unused : 0;
-}
-
-/* Remember the options in the row. */
+/*
+ * Read the row, and keep the range if the row holds it; what was read is good
+ * for the generation from before that.
+ */
 static void
-note_options(HiloCacheEntry *entry, const HiloCounterRow *row)
+revalidate(HiloEntry *entry)
 {
-	entry->own_range_size = row->range_size;
-	entry->own_max_range_size = row->max_range_size;
-	entry->may_be_bound = row->may_be_bound;
-	entry->has_own_tag = row->has_node_tag;
-	entry->own_suffix[0] = '-';
-	memcpy(entry->own_suffix + 1, NameStr(row->node_tag), HILO_MAX_TAG_LEN);
-	entry->id_text_generation = 0;
+	HiloClaim  *claim = &entry->range.claim;
+	const HiloRow *row;
+
+	/* A copy of the row that is older than the range tells nothing of it. */
+	if (claim->epoch != 0)
+		entry->collection.generation = 0;
+	row = hilo_collection_row(&entry->collection);
+	if (claim->epoch != 0 && !hilo_counter_holds(row, claim))
+	{
+		entry->growth.drawn += drawn_of_range(entry);
+		hilo_cache_forget(entry);
+		claim->epoch = 0;
+	}
+	entry->range.generation = entry->collection.generation;
 }
 
-/* May numbers of a claim be used, as far as the rows that were read say? */
-static bool
-holds(const HiloClaim *claim, void *arg)
+/* Start using the numbers of a claim, made after the row was read. */
+static void
+use_claim(HiloEntry *entry, const HiloClaim *claim, uint64 generation)
 {
-	return hilo_source_holds(arg, claim);
+	entry->growth.drawn += drawn_of_range(entry);
+	entry->range.claim = *claim;
+	entry->range.last = claim->range.low - 1;
+	entry->range.high = claim->range.high;
+	entry->range.generation = generation;
 }
 
 /*
- * The generation is looked at before the row: if it moves meanwhile, what was
- * read may be older than that.
+ * What to ask for.  A session that is new here takes as many numbers as others
+ * usually draw, and claims no fewer than a range; the rest is for the next ones.
+ * From then on sizes follow how fast it draws.
  */
 static void
-read_row(HiloCacheEntry *entry, bool for_draw, HiloSourceState *state)
+size_request(HiloEntry *entry, TimestampTz now, HiloRangeRequest *request)
 {
-	uint64		generation = hilo_catalog_generation;
+	int64		duration = hilo_range_duration * INT64CONST(1000);
+	bool		is_new = entry->growth.size == 0;
+	int64		usual = is_new ? hilo_pool_usual(entry->collection.ref.name) : 0;
+	int64		size = hilo_range_size(is_new ? usual : entry->growth.size,
+									   is_new ? duration :
+									   now - entry->growth.claimed_at, duration,
+									   hilo_collection_range_size(&entry->collection),
+									   hilo_collection_max_range_size(&entry->collection));
 
-	hilo_source_read(&entry->source, for_draw, state);
-	if (entry->stale)
-	{
-		if (hilo_source_holds(state, &entry->claim))
-			use_range(entry, entry->last);
-		else
-			hilo_cache_forget(entry);
-	}
-	/* One that was dropped has no options, but may be bound. */
-	note_options(entry, &state->row);
-	entry->row_generation = generation;
+	memset(request, 0, sizeof(*request));
+	request->alignment = 1;
+	request->size = usual > 0 ? Min(usual, size) : size;
+	request->reserve = size - request->size;
+
+	/* Numbers grow within a session, where the pool has higher ones. */
+	request->above = is_new ? 0 : entry->range.drawn;
 }
 
 void
-hilo_cache_read_row(HiloCacheEntry *entry)
+hilo_cache_refill(HiloEntry *entry)
 {
-	HiloSourceState state;
+	TimestampTz now;
+	HiloRangeRequest request;
+	HiloClaim	claim;
+	uint64		generation = hilo_row_generation;
 
-	if (entry->row_generation != hilo_catalog_generation)
-		read_row(entry, entry->stale, &state);
+	if (unused(entry) > 0)
+		hilo_row_check_storage();
+	if (entry->range.generation != hilo_row_generation)
+		revalidate(entry);
+	if (unused(entry) > 0)
+		return;
+
+	now = GetCurrentTimestamp();
+	size_request(entry, now, &request);
+	hilo_collection_take(&entry->collection, &request, HILO_FOR_SESSION,
+						 &claim);
+	use_claim(entry, &claim, generation);
+
+	/* How long a smaller one lasts says nothing. */
+	if (entry->growth.size > 0 && hilo_range_count(&claim.range) < request.size)
+		return;
+	entry->growth.size = request.size + request.reserve;
+	entry->growth.claimed_at = now;
 }
+
+/*
+ * Give back
+ */
 
 int64
-hilo_cache_range_size(const HiloCacheEntry *entry)
+hilo_cache_release(HiloEntry *entry)
 {
-	return entry->own_range_size > 0 ? entry->own_range_size :
-		hilo_min_range_size;
-}
+	HiloName	name = entry->collection.ref.name;
+	int64		count = unused(entry);
+	int64		drawn = entry->growth.drawn + drawn_of_range(entry);
+	bool		went_back;
 
-int64
-hilo_cache_max_range_size(const HiloCacheEntry *entry)
-{
-	return entry->own_max_range_size > 0 ? entry->own_max_range_size :
-		hilo_max_range_size;
-}
+	if (drawn > 0)
+		hilo_pool_note_drawn(name, drawn);
+	entry->growth.drawn = -drawn_of_range(entry);	/* noted, each once */
 
-const char *
-hilo_cache_node_tag(const HiloCacheEntry *entry, int *len)
-{
-	const char *tag = entry->has_own_tag ? entry->own_suffix + 1 :
-		hilo_node_tag;
-
-	*len = strnlen(tag, HILO_MAX_TAG_LEN);
-	return tag;
-}
-
-void
-hilo_cache_visit(void (*visit) (HiloCacheEntry *entry, void *arg), void *arg)
-{
-	HASH_SEQ_STATUS status;
-	HiloCacheEntry *entry;
-
-	if (cache_entries == NULL)
-		return;
-	hash_seq_init(&status, cache_entries);
-	while ((entry = hash_seq_search(&status)) != NULL)
-	{
-		if (entry->last < end_of_range(entry))
-			visit(entry, arg);
-	}
-}
-
-static void
-revalidate_if_stale(HiloCacheEntry *entry, void *arg)
-{
-	HiloSourceState state;
-
-	if (entry->stale)
-		read_row(entry, true, &state);
-}
-
-void
-hilo_cache_revalidate_all(void)
-{
-	hilo_cache_visit(revalidate_if_stale, NULL);
-}
-
-/* Leave everything, the used up ranges too, to the next connection. */
-static void
-park_all(void)
-{
-	HASH_SEQ_STATUS status;
-	HiloCacheEntry *entry;
-
-	if (cache_entries == NULL || hilo_parking_room() == 0)
-		return;
-	hash_seq_init(&status, cache_entries);
-	while ((entry = hash_seq_search(&status)) != NULL)
-		(void) park(entry, false);
-}
-
-static void
-release_and_count(HiloCacheEntry *entry, void *arg)
-{
-	*(int64 *) arg += hilo_cache_release(entry);
+	/* Either this raises an error and has done nothing, or it is done. */
+	went_back = count > 0 &&
+		hilo_collection_give_back(&entry->collection, &entry->range.claim,
+								  entry->range.last, proc_exit_inprogress);
+	HILO_KILL_POINT("given back");
+	hilo_cache_forget(entry);
+	return went_back ? count : 0;
 }
 
 int64
 hilo_cache_release_all(void)
 {
+	HASH_SEQ_STATUS status;
+	HiloEntry  *entry;
 	int64		count = 0;
 
-	hilo_cache_visit(release_and_count, &count);
-	if (hilo_release_to == HILO_RELEASE_TO_PARKING)
-		park_all();
+	if (cache_entries == NULL)
+		return 0;
+	hash_seq_init(&status, cache_entries);
+	while ((entry = hash_seq_search(&status)) != NULL)
+		count += hilo_cache_release(entry);
 	return count;
 }
 
-static void
-note_any(HiloCacheEntry *entry, void *arg)
+List *
+hilo_cache_list(void)
 {
-	*(bool *) arg = true;
+	HASH_SEQ_STATUS status;
+	HiloEntry  *entry;
+	List	   *entries = NIL;
+	List	   *unused_entries = NIL;
+	ListCell   *lc;
+
+	if (cache_entries == NULL)
+		return NIL;
+	hash_seq_init(&status, cache_entries);
+	while ((entry = hash_seq_search(&status)) != NULL)
+	{
+		if (unused(entry) > 0)
+			entries = lappend(entries, entry);
+	}
+	foreach(lc, entries)
+	{
+		entry = lfirst(lc);
+		revalidate(entry);
+		if (unused(entry) > 0)
+			unused_entries = lappend(unused_entries, entry);
+	}
+	return unused_entries;
 }
 
 /*
- * Exit callback: park everything, which takes no transaction, or give back what
- * there is no room for; but wait for nobody who has locked the table.  The
- * connection may end at any point, so first get into a state in which tables can be
- * opened.  No transaction id is assigned, and nothing flushed.
+ * Exit callback: leave everything to the pool, which takes no transaction, or
+ * give back; but wait for no lock on the table.  The connection may end at any
+ * point, so first get into a state in which tables can be opened.  No transaction
+ * id is assigned, and nothing flushed.
  */
 static void
 release_at_exit(int code, Datum arg)
 {
+	HASH_SEQ_STATUS status;
+	HiloEntry  *entry;
 	bool		any = false;
 
-	park_all();
-	hilo_cache_visit(note_any, &any);
+	if (hilo_pool_exists())
+	{
+		(void) hilo_cache_release_all();
+		return;
+	}
+
+	hash_seq_init(&status, cache_entries);
+	while ((entry = hash_seq_search(&status)) != NULL)
+		any = any || unused(entry) > 0;
 	if (!any)
 		return;
 
@@ -310,6 +247,10 @@ release_at_exit(int code, Datum arg)
 	(void) hilo_cache_release_all();
 	CommitTransactionCommand();
 }
+
+/*
+ * Entries
+ */
 
 static uint32
 hash_name(const void *key, Size keysize)
@@ -341,7 +282,7 @@ create_cache(void)
 	cache_context = AllocSetContextCreate(TopMemoryContext, "hilo cache",
 										  ALLOCSET_DEFAULT_SIZES);
 	ctl.keysize = sizeof(HiloName);
-	ctl.entrysize = sizeof(HiloCacheEntry);
+	ctl.entrysize = sizeof(HiloEntry);
 	ctl.hash = hash_name;
 	ctl.match = compare_names;
 	ctl.hcxt = cache_context;
@@ -352,61 +293,17 @@ create_cache(void)
 		before_shmem_exit(release_at_exit, (Datum) 0);
 }
 
-/*
- * In front of the hash table: the entry last found for each of some places that
- * names are spread over.  Where a statement draws from many collections, this
- * saves most of the look-up.
- */
-#define RECENT_BITS		12
-
-static HiloCacheEntry *recent_entries[1 << RECENT_BITS];
-
-/*
- * The place of a name, by its first and last bytes, which are what names differ
- * in: a multiplication in the place of a good hash.
- */
-static inline HiloCacheEntry **
-recent_place(HiloName name)
-{
-	uint64		first = 0;
-	uint64		last = 0;
-
-	if (name.len >= (int) sizeof(uint64))
-	{
-		memcpy(&first, name.data, sizeof(uint64));
-		memcpy(&last, name.data + name.len - sizeof(uint64), sizeof(uint64));
-	}
-	else
-		memcpy(&last, name.data, name.len);
-
-	/* 2^64 divided by the golden ratio (Knuth, TAOCP volume 3, 6.4) */
-	first = (first ^ name.len) * UINT64CONST(0x9E3779B97F4A7C15);
-	last = (last ^ (first >> 32)) * UINT64CONST(0x9E3779B97F4A7C15);
-	return &recent_entries[last >> (64 - RECENT_BITS)];
-}
-
-HiloCacheEntry *
+HiloEntry *
 hilo_cache_find(HiloName name)
 {
-	HiloCacheEntry **place = recent_place(name);
-	HiloCacheEntry *entry = *place;
-
-	if (likely(entry != NULL && entry->name.len == name.len &&
-			   memcmp(entry->name.data, name.data, name.len) == 0))
-		return entry;
-
-	if (cache_entries == NULL)
-		return NULL;
-	entry = hash_search(cache_entries, &name, HASH_FIND, NULL);
-	if (entry != NULL)
-		*place = entry;
-	return entry;
+	return cache_entries == NULL ? NULL :
+		hash_search(cache_entries, &name, HASH_FIND, NULL);
 }
 
-HiloCacheEntry *
+HiloEntry *
 hilo_cache_entry(HiloName name)
 {
-	HiloCacheEntry *entry = hilo_cache_find(name);
+	HiloEntry  *entry = hilo_cache_find(name);
 	char	   *copy;
 
 	if (entry != NULL)
@@ -419,117 +316,33 @@ hilo_cache_entry(HiloName name)
 	name.data = copy;
 	entry = hash_search(cache_entries, &name, HASH_ENTER, NULL);
 	memset((char *) entry + sizeof(HiloName), 0,
-		   sizeof(HiloCacheEntry) - sizeof(HiloName));
-	hilo_source_init(&entry->source, name);
-	hilo_parking_remind(&entry->source.rows.counter);
+		   sizeof(HiloEntry) - sizeof(HiloName));
+	hilo_collection_init(&entry->collection, name);
 	return entry;
 }
 
 void
-hilo_cache_make_id_text(HiloCacheEntry *entry)
+hilo_cache_make_text(HiloEntry *entry)
 {
+	HiloName	name = entry->collection.ref.name;
 	char		start[HILO_MAX_START_LEN];
-	int			len = hilo_document_id_start(start,
-											 entry->name.data, entry->name.len,
+	int			len = hilo_document_id_start(start, name.data, name.len,
 											 hilo_identity_parts_separator,
 											 hilo_server_prefix);
-	char	   *copy = MemoryContextAlloc(cache_context,
-										  Max(len, HILO_READABLE));
+	char	   *copy = MemoryContextAlloc(cache_context, len);
+	const char *tag;
 
 	memcpy(copy, start, len);
-	if (entry->id_start != NULL)
-		pfree(entry->id_start);
-	entry->id_start = copy;
-	entry->id_start_len = len;
+	if (entry->text.start != NULL)
+		pfree(entry->text.start);
+	entry->text.start = copy;
+	entry->text.start_len = len;
 
-	(void) hilo_cache_node_tag(entry, &len);
-	entry->id_suffix = entry->has_own_tag ? entry->own_suffix : hilo_id_suffix;
-	entry->id_suffix_len = len > 0 ? len + 1 : 0;
+	tag = hilo_collection_node_tag(&entry->collection, &len);
+	entry->text.suffix[0] = '-';
+	memcpy(entry->text.suffix + 1, tag, len);
+	entry->text.suffix_len = len > 0 ? len + 1 : 0;
 
-	entry->id_text_generation = hilo_settings_generation;
-}
-
-/*
- * Use numbers that are parked, at most count, and above those of before, as
- * numbers grow within a session.  The row is read again, however lately that
- * was done: a tail is no worse than a claim made now.
- */
-static bool
-take_parked(HiloCacheEntry *entry, int64 count)
-{
-	int64		last = drawn_here(entry) > 0 ? entry->last : 0;
-	HiloSourceState state;
-	HiloTail	tail;
-
-	read_row(entry, true, &state);
-	if (!hilo_parking_take(entry->name, last, count, holds, &state, &tail))
-		return false;
-	HILO_KILL_POINT("taken");
-	entry->synchronous = tail.synchronous;
-	use_claim(entry, &tail.claim);
-	return true;
-}
-
-/*
- * Claim for others, too, who find parked what is behind the first count
- * numbers.  Returns how many it was in all.
- */
-static int64
-claim_and_park(HiloCacheEntry *entry, int64 size, int64 count)
-{
-	HiloRangeRequest request = {.size = size,.alignment = 1};
-	HiloTail	rest = {.synchronous = synchronous_commit};
-	HiloClaim	claim;
-
-	hilo_source_claim(&entry->source, &request, HILO_FOR_BACKEND, &claim);
-	HILO_FAILURE_POINT("claimed");
-
-	rest.claim = claim;
-	size = claim.range.high - claim.range.low + 1;
-	if (claim.range.high - claim.range.low >= count)
-	{
-		rest.claim.range.low += count;
-		if (hilo_parking_park(&entry->source.rows.counter, &rest, 0, false))
-			claim.range.high = rest.claim.range.low - 1;
-	}
-	entry->synchronous = synchronous_commit;
-	use_claim(entry, &claim);
-	return size;
-}
-
-/*
- * A connection that is new here takes as many numbers as such connections
- * used, and claims no fewer; the rest of a claim is for the next one.  From
- * then on sizes follow how fast it draws.
- */
-void
-hilo_cache_refill(HiloCacheEntry *entry)
-{
-	TimestampTz now;
-	int64		usual;
-	int64		size;
-	int64		count;
-	bool		any_parked;
-
-	hilo_cache_read_row(entry);
-	if (entry->last < entry->high)
-		return;
-
-	now = GetCurrentTimestamp();
-	any_parked = hilo_parking_look(entry->name, &usual);
-	size = hilo_range_size(entry->size > 0 ? entry->size : usual,
-						   entry->size > 0 ? now - entry->claimed_at :
-						   hilo_range_duration * INT64CONST(1000),
-						   hilo_range_duration * INT64CONST(1000),
-						   hilo_cache_range_size(entry),
-						   hilo_cache_max_range_size(entry));
-	count = entry->size > 0 || usual == 0 ? size : Min(usual, size);
-
-	if (!any_parked || !take_parked(entry, count))
-		size = claim_and_park(entry, size, count);
-	else if (entry->high - entry->last < count)
-		return;					/* how long that lasts says nothing */
-
-	entry->size = size;
-	entry->claimed_at = now;
+	entry->text.generation = hilo_settings_generation;
+	entry->text.row_generation = entry->collection.generation;
 }

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * cache.h
- *	  The ranges that this backend holds, one a collection.
+ *	  The ranges that this session holds, one a collection.
  *
  * They belong to the connection: transactions, DISCARD ALL and SET ROLE leave
- * them alone, the unused numbers go back when the backend exits.  Entries are
+ * them alone, the unused numbers go back when it ends.  Entries are
  * never freed, so a pointer to one is good for the life of the backend.
  *
  *-------------------------------------------------------------------------
@@ -12,175 +12,116 @@
 #ifndef HILO_CACHE_H
 #define HILO_CACHE_H
 
-#include "datatype/timestamp.h"
-#include "lib/ilist.h"
-
+#include "collection.h"
 #include "document_id.h"
-#include "source.h"
 
-typedef struct HiloCacheEntry
+typedef struct HiloEntry
 {
-	HiloName	name;			/* hash key, must be first */
+	HiloCollection collection;	/* its name, the hash key, comes first */
 
 	/*
-	 * The next number is last + 1, as long as last < high.  Nothing else is
-	 * looked at on the way: a range that is stale, or given back, has high 0.
-	 * last stays what it is then: the last number drawn, 0 for none.
+	 * The range: numbers above last, up to high, may be drawn as long as
+	 * generation is the present hilo_row_generation, or the row has been read
+	 * again.  Nothing else makes it usable or not.
 	 */
-	int64		last;
-	int64		high;
+	struct
+	{
+		int64		last;
+		int64		high;
+		uint64		generation;
+		int64		drawn;		/* the number drawn last; 0: none */
+		HiloClaim	claim;		/* where it comes from */
+	}			range;
 
-	/*
-	 * As long as last is skipped, the last number drawn is last_drawn.
-	 */
-	int64		skipped;
-	int64		last_drawn;
+	/* How large the next one should be. */
+	struct
+	{
+		int64		size;		/* of the last one; 0: none, or given back */
+		TimestampTz claimed_at;
+		int64		drawn;		/* numbers drawn of earlier ranges */
+	}			growth;
 
-	/*
-	 * Who was found to have the right to draw, and when: the present value of
-	 * hilo_rights_generation.  Kept by draw_right.c, like the columns that the
-	 * collection is bound to.
-	 */
-	uint64		rights_generation;
-	Oid			may_draw;
-	struct HiloBoundColumn *bound;
-	int			bound_count;
-	uint64		bound_generation;	/* of the catalog; 0: not known */
-	Oid			attached_relation;	/* table last found attached */
-	uint64		attached_generation;
+	/* Who was found to have the right to draw; kept by draw_right.c. */
+	struct
+	{
+		Oid			role;
+		uint64		generation; /* hilo_rights_generation */
+		struct HiloBoundColumns *bound; /* NULL: not known */
+	}			right;
 
-	/* Generation of the settings under which the name was found good. */
-	uint32		name_generation;
+	/* What ids start and end with, and when that was made out. */
+	struct
+	{
+		uint32		name_generation;	/* hilo_settings_generation in which
+										 * the name was found good, */
+		uint32		generation; /* and the text was made, */
+		uint64		row_generation; /* from this row */
+		char	   *start;
+		int			start_len;
+		char		suffix[1 + HILO_MAX_TAG_LEN];
+		int			suffix_len;
+	}			text;
+} HiloEntry;
 
-	/*
-	 * What ids start and end with, once hilo_cache_make_id_text() has found
-	 * out for this generation of the settings.
-	 */
-	uint32		id_text_generation;
-	char	   *id_start;
-	int			id_start_len;
-	const char *id_suffix;
-	int			id_suffix_len;
-
-	/*
-	 * What the row says, if hilo_cache_read_row() has read it in this
-	 * generation of the catalog.
-	 */
-	uint64		row_generation;
-	int64		own_range_size; /* each of these two: 0: the setting counts */
-	int64		own_max_range_size;
-	bool		has_own_tag;
-	char		own_suffix[1 + HILO_MAX_TAG_LEN];
-	bool		may_be_bound;
-
-	HiloSource	source;			/* where its numbers come from */
-
-	HiloClaim	claim;			/* where last .. high come from */
-	int			synchronous;	/* synchronous_commit when that was claimed */
-	bool		stale;			/* high is in claim.range only, until it is
-								 * known that the claim still holds */
-	int64		size;			/* of the last range; 0: none, or given back */
-	TimestampTz claimed_at;
-	int64		below;			/* what last was at the start of the range */
-	int64		drawn;			/* numbers drawn before, by this connection */
-	dlist_node	node;			/* in the list of ranges in use, if high > 0 */
-} HiloCacheEntry;
-
-extern void hilo_cache_init(void);
-
-/* The entry of a collection; NULL if it is new to this backend. */
-extern HiloCacheEntry *hilo_cache_find(HiloName name);
+/* The entry of a name; NULL if it is new to this backend. */
+extern HiloEntry *hilo_cache_find(HiloName name);
 
 /* The same, but makes an empty entry then.  The name must be a good one. */
-extern HiloCacheEntry *hilo_cache_entry(HiloName name);
+extern HiloEntry *hilo_cache_entry(HiloName name);
 
 /*
- * Get a new range for an entry that has no number left, one that is parked or
- * a claim; or find that the one it has is good in spite of being stale.  Then
- * last < high.
+ * Get a range for an entry that has no number left; or find that the one it has
+ * is good, though the generation has moved.  Then last < high.
  */
-extern void hilo_cache_refill(HiloCacheEntry *entry);
+extern void hilo_cache_refill(HiloEntry *entry);
 
 /* Draw the next number. */
 static inline int64
-hilo_cache_take(HiloCacheEntry *entry)
+hilo_cache_take(HiloEntry *entry)
 {
-	if (unlikely(entry->last >= entry->high))
+	if (unlikely(entry->range.last >= entry->range.high ||
+				 entry->range.generation != hilo_row_generation))
 		hilo_cache_refill(entry);
-	return ++entry->last;
+	return entry->range.drawn = ++entry->range.last;
 }
 
-/* The last number drawn; 0 for none. */
-static inline int64
-hilo_cache_last_drawn(const HiloCacheEntry *entry)
-{
-	return entry->last == entry->skipped ? entry->last_drawn : entry->last;
-}
-
-/* Was the number drawn from the range last claimed, in use or not? */
+/* Was the number drawn from the range last held? */
 static inline bool
-hilo_cache_has_drawn(const HiloCacheEntry *entry, int64 number)
+hilo_cache_has_drawn(const HiloEntry *entry, int64 number)
 {
-	return number <= entry->last && number >= entry->claim.range.low;
+	return entry->range.claim.epoch != 0 && number <= entry->range.last &&
+		number >= entry->range.claim.range.low;
 }
 
 /*
- * See that number will not be drawn by this session, if it lies below the end of
- * the range in use; the numbers skipped become a gap.  Returns false if it lies
- * above, or there is no such range.
+ * See that number will not be drawn by this session, if it is in the range that
+ * it holds; the numbers skipped become a gap.  Returns false if it is above, or
+ * there is no such range.
  */
-static inline bool
-hilo_cache_skip(HiloCacheEntry *entry, int64 number)
-{
-	if (number > entry->high)
-		return false;
-	if (number > entry->last)
-	{
-		entry->last_drawn = hilo_cache_last_drawn(entry);
-		entry->last = entry->skipped = number;
-	}
-	return true;
-}
+extern bool hilo_cache_skip(HiloEntry *entry, int64 number);
 
 /*
- * Make entry->id_start what ids of the collection start with under the present
- * settings (collection, separator, server prefix), and entry->id_suffix what
- * they end with: a hyphen and the node tag, or nothing.
+ * Make entry->text what ids of the collection start and end with, under the
+ * present settings and by the row as it was read last.
  */
-extern void hilo_cache_make_id_text(HiloCacheEntry *entry);
+extern void hilo_cache_make_text(HiloEntry *entry);
 
 /*
- * Read the row, unless that was done in this generation of the catalog: options
- * set for this collection, whether it may be bound, and whether a range that
- * is stale is still good.
+ * Give the unused numbers of an entry back, and forget its range.  Returns how
+ * many of them others will get.
  */
-extern void hilo_cache_read_row(HiloCacheEntry *entry);
-
-/* Smallest and largest size of ranges; the row must have been read. */
-extern int64 hilo_cache_range_size(const HiloCacheEntry *entry);
-extern int64 hilo_cache_max_range_size(const HiloCacheEntry *entry);
-
-/* The node tag, not terminated, with its length. */
-extern const char *hilo_cache_node_tag(const HiloCacheEntry *entry, int *len);
-
-/*
- * Give the unused numbers of an entry back, into the row or, as hilo.release_to
- * says, the parking place, and forget its range.  Returns how many of them
- * others will get.
- */
-extern int64 hilo_cache_release(HiloCacheEntry *entry);
+extern int64 hilo_cache_release(HiloEntry *entry);
 
 /* The same for all entries. */
 extern int64 hilo_cache_release_all(void);
 
 /* Forget the range of an entry; its unused numbers become a gap. */
-extern void hilo_cache_forget(HiloCacheEntry *entry);
+extern void hilo_cache_forget(HiloEntry *entry);
 
-/* Ask of all stale ranges whether they are still good, and forget the others. */
-extern void hilo_cache_revalidate_all(void);
-
-/* Call visit for each entry that has unused numbers, stale ones, too. */
-extern void hilo_cache_visit(void (*visit) (HiloCacheEntry *entry, void *arg),
-							 void *arg);
+/*
+ * The entries that have unused numbers, as a list of HiloEntry *, palloc'd;
+ * ranges that do not hold any more are forgotten first.
+ */
+extern List *hilo_cache_list(void);
 
 #endif							/* HILO_CACHE_H */

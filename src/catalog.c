@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * catalog.c
- *	  Which tables and functions are ours, and when that may have changed.
+ *	  Which tables are ours, and when they may have changed.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,88 +10,94 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/sysattr.h"
 #include "access/table.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
-#include "access/sysattr.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_extension.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
+#include "commands/trigger.h"
 #include "miscadmin.h"
-#include "nodes/value.h"
 #include "nodes/bitmapset.h"
+#include "nodes/value.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_func.h"
 #include "storage/lmgr.h"
 #include "storage/sinval.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "binding_row.h"
 #include "catalog.h"
 #include "compat.h"
-#include "counter_row.h"
 
 #define EXTENSION_NAME		"hilo"
 
-uint64		hilo_catalog_generation = 1;
+uint64		hilo_row_generation = 1;
+uint64		hilo_binding_generation = 1;
 uint64		hilo_rights_generation = 1;
 
+#define MAX_COLUMNS		22
+
 /*
- * A table as last opened, and whether it may be opened again without looking
- * it up.  The OID is kept when that is doubtful: messages about the table must
+ * One of our tables: what it must look like, and how it was last opened.  The
+ * OID is kept when it may be another one by now: messages about the table must
  * be heard as long as something read from it is in use.
  */
 typedef struct OurTable
 {
 	const char *name;
+	int			columns;
+	Oid			types[MAX_COLUMNS]; /* InvalidOid: one of our own types */
+	AttrNumber	name_attnum;
+	bool		in_place;		/* do rows change in place? */
+
 	Oid			oid;
-	bool		is_current;
-	Oid			suggested;		/* where nothing is known */
+	bool		is_current;		/* may be opened without being looked up */
+	bool		is_checked;		/* and its indexes fit */
 } OurTable;
 
 static OurTable tables[HILO_TABLES] = {
-	[HILO_TABLE_COLLECTIONS] = {"hilo", InvalidOid, false},
-	[HILO_TABLE_IDENTITIES] = {"hilo_identity", InvalidOid, false},
-	[HILO_TABLE_LEASES] = {"hilo_lease", InvalidOid, false},
-	[HILO_TABLE_BINDINGS] = {"hilo_binding", InvalidOid, false}
+	[HILO_TABLE_COUNTERS] = {"hilo", 22,
+		{INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID,
+			INT8OID, INT8OID, INT8OID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID,
+		FLOAT8OID, INT4OID, INT4OID, INT4OID, INT4OID, NAMEOID, NAMEOID, TEXTOID},
+	22, true},
+	[HILO_TABLE_HUBS] = {"hub", 7,
+		{INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, NAMEOID, TEXTOID},
+	7, true},
+	[HILO_TABLE_BINDINGS] = {"binding", 6,
+		{TEXTOID, InvalidOid, TEXTOID, TEXTOID, BOOLOID, TEXTOID},
+	1, false}
 };
 
-static void (*notify_changed) (void);
-
 /*
- * Relcache callback: may come at any time, so it only marks.
+ * Relcache callback: may come at any time, so it only counts.
  */
 static void
 relation_changed(Datum arg, Oid relid)
 {
-	bool		ours = false;
-
 	for (int i = 0; i < HILO_TABLES; i++)
 	{
-		if (!OidIsValid(relid) || relid == tables[i].oid)
-		{
-			tables[i].is_current = false;
-			ours = true;
-		}
-	}
-
-	if (ours)
-	{
-		hilo_catalog_generation++;
+		if (OidIsValid(relid) && relid != tables[i].oid)
+			continue;
+		tables[i].is_current = tables[i].is_checked = false;
+		if (i == HILO_TABLE_COUNTERS)
+			hilo_row_generation++;
+		if (i == HILO_TABLE_BINDINGS)
+			hilo_binding_generation++;
 		hilo_rights_generation++;
-		notify_changed();
 	}
 }
 
-/*
- * Syscache callback for what rights depend on: somebody's may have changed.
- */
+/* Syscache callback for what rights depend on. */
 static void
 rights_changed(Datum arg, int cacheid, uint32 hashvalue)
 {
@@ -99,56 +105,62 @@ rights_changed(Datum arg, int cacheid, uint32 hashvalue)
 }
 
 void
-hilo_catalog_init(void (*changed) (void))
+hilo_catalog_init(void)
 {
-	notify_changed = changed;
 	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
-
 	CacheRegisterSyscacheCallback(RELOID, rights_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(ATTNUM, rights_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHOID, rights_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, rights_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(DATABASEOID, rights_changed, (Datum) 0);
 }
 
 /*
- * Read schema and owner of the extension.  The server has a function for the
- * first, but only from version 16 on for others to call.
+ * The extension
  */
-static void
+
+/* Read its schema and owner; false when it is not installed. */
+static bool
 look_up_extension(Oid *schema, Oid *owner)
 {
-	Relation	rel;
-	SysScanDesc scan;
+	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
 	ScanKeyData key;
+	SysScanDesc scan;
 	HeapTuple	tuple;
+	bool		found;
 
-	rel = table_open(ExtensionRelationId, AccessShareLock);
 	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber,
 				F_NAMEEQ, CStringGetDatum(EXTENSION_NAME));
 	scan = systable_beginscan(rel, ExtensionNameIndexId, true, NULL, 1, &key);
 	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
+	found = HeapTupleIsValid(tuple);
+	if (found)
 	{
 		*schema = ((Form_pg_extension) GETSTRUCT(tuple))->extnamespace;
 		*owner = ((Form_pg_extension) GETSTRUCT(tuple))->extowner;
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
+	return found;
+}
 
-	if (!HeapTupleIsValid(tuple))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("extension \"%s\" is not installed in this database",
-						EXTENSION_NAME)));
+static void
+report_no_extension(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg("extension \"%s\" is not installed in this database",
+					EXTENSION_NAME)));
 }
 
 Oid
 hilo_catalog_schema(void)
 {
-	Oid			schema;
+	Oid			schema = InvalidOid;
 	Oid			owner;
 
-	look_up_extension(&schema, &owner);
+	if (!look_up_extension(&schema, &owner))
+		report_no_extension();
 	return schema;
 }
 
@@ -156,178 +168,204 @@ Oid
 hilo_catalog_owner(void)
 {
 	Oid			schema;
-	Oid			owner;
+	Oid			owner = InvalidOid;
 
-	look_up_extension(&schema, &owner);
+	(void) look_up_extension(&schema, &owner);
 	return owner;
 }
 
-/*
- * The same, from a table that is known to be ours if there is one, which is
- * cheaper: the extension cannot be moved to another schema.
- */
-static Oid
-our_schema(void)
+bool
+hilo_catalog_may_seed(bool identity)
 {
-	for (int i = 0; i < HILO_TABLES; i++)
-	{
-		Oid			schema = tables[i].is_current ?
-			get_rel_namespace(tables[i].oid) : InvalidOid;
+	Oid			args[3] = {TEXTOID, INT8OID, BOOLOID};
+	char	   *schema = get_namespace_name(hilo_catalog_schema());
+	char	   *name = identity ? "seed_identity_for" : "hilo_seed";
+	Oid			function;
 
-		if (OidIsValid(schema))
-			return schema;
-	}
-	return hilo_catalog_schema();
-}
-
-static Oid
-table_by_name(const char *name)
-{
-	Oid			oid = get_relname_relid(name, our_schema());
-
-	if (!OidIsValid(oid))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("table \"%s\" of extension \"%s\" does not exist",
-						name, EXTENSION_NAME)));
-	return oid;
+	function = LookupFuncName(list_make2(makeString(schema),
+										 makeString(name)),
+							  lengthof(args), args, false);
+	return hilo_may_execute(function, GetUserId());
 }
 
 /*
- * Does the table have the columns that HiloCounterRow describes, in a heap;
- * and hilo_lease those of HiloLease, too?
+ * Tables
  */
-static bool
-has_counter_layout(HiloTable which, Relation rel)
-{
-	static const Oid counter_types[HILO_COUNTER_COLUMNS] = {HILO_COUNTER_TYPES};
-	static const Oid lease_types[HILO_LEASE_COLUMNS] = {HILO_LEASE_TYPES};
-	bool		is_lease = which == HILO_TABLE_LEASES;
-	const Oid  *types = is_lease ? lease_types : counter_types;
-	int			columns = is_lease ? HILO_LEASE_COLUMNS : HILO_COUNTER_COLUMNS;
-	TupleDesc	desc = RelationGetDescr(rel);
-
-	if (rel->rd_rel->relkind != RELKIND_RELATION ||
-		rel->rd_rel->relam != HEAP_TABLE_AM_OID || desc->natts != columns)
-		return false;
-
-	for (int i = 0; i < columns; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-
-		if (att->attisdropped || att->atttypid != types[i])
-			return false;
-	}
-	return true;
-}
-
-static void
-report_wrong_layout(Relation rel)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("table \"%s\" is not as the extension \"%s\" made it",
-					RelationGetRelationName(rel), EXTENSION_NAME),
-			 errhint("Create the extension anew, with a dump of the table taken before and restored after.")));
-}
-
-static void
-check_counter_table(HiloTable which, Relation rel, LOCKMODE lockmode)
-{
-	if (!has_counter_layout(which, rel))
-		report_wrong_layout(rel);
-
-	if (rel->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s\" would lose its counters in a crash",
-						RelationGetRelationName(rel)),
-				 errhint("Make it permanent with ALTER TABLE ... SET LOGGED.")));
-
-	/*
-	 * Rows changed in storage that a rollback throws away would be back to
-	 * what they were before.
-	 */
-	if (lockmode >= RowExclusiveLock && hilo_storage_is_new(rel))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot change counters in a transaction that has rewritten table \"%s\"",
-						RelationGetRelationName(rel)),
-				 errhint("Commit first.")));
-}
-
-static void
-check_bindings_table(Relation rel)
-{
-	static const Oid types[HILO_BINDING_COLUMNS] = {HILO_BINDING_TYPES};
-	TupleDesc	desc = RelationGetDescr(rel);
-	bool		good = desc->natts == HILO_BINDING_COLUMNS;
-
-	for (int i = 0; good && i < HILO_BINDING_COLUMNS; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-
-		if (OidIsValid(types[i]))
-			good = att->atttypid == types[i];
-		else
-			good = getExtensionOfObject(TypeRelationId, att->atttypid) ==
-				get_extension_oid(EXTENSION_NAME, true);
-	}
-	if (!good)
-		report_wrong_layout(rel);
-}
 
 Oid
 hilo_catalog_table(HiloTable which)
 {
 	OurTable   *table = &tables[which];
+	Oid			oid;
 
 	if (table->is_current)
 		return table->oid;
 
-	return table_by_name(table->name);
+	oid = get_relname_relid(table->name, get_namespace_oid(HILO_SCHEMA, true));
+	if (!OidIsValid(oid))
+	{
+		Oid			schema;
+		Oid			owner;
+
+		if (!look_up_extension(&schema, &owner))
+			report_no_extension();
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("table \"%s.%s\" of extension \"%s\" does not exist",
+						HILO_SCHEMA, table->name, EXTENSION_NAME)));
+	}
+	return oid;
 }
 
-void
-hilo_catalog_suggest(HiloTable which, Oid table)
+/* Has it the columns that it should have, in a heap? */
+static bool
+has_layout(const OurTable *table, Relation rel)
 {
-	if (!OidIsValid(tables[which].oid))
-		tables[which].suggested = table;
+	TupleDesc	desc = RelationGetDescr(rel);
+
+	if (rel->rd_rel->relkind != RELKIND_RELATION ||
+		rel->rd_rel->relam != HEAP_TABLE_AM_OID ||
+		desc->natts != table->columns)
+		return false;
+
+	for (int i = 0; i < table->columns; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (att->attisdropped)
+			return false;
+		if (OidIsValid(table->types[i]) ? att->atttypid != table->types[i] :
+			getExtensionOfObject(TypeRelationId, att->atttypid) !=
+			get_extension_oid(EXTENSION_NAME, true))
+			return false;
+	}
+	return true;
+}
+
+/* Does an index depend on the column attnum only? */
+static bool
+depends_on_name_only(Relation index, AttrNumber attnum)
+{
+	Form_pg_index form = index->rd_index;
+	Bitmapset  *columns = NULL;
+	Bitmapset  *name;
+
+	for (int i = 0; i < form->indnatts; i++)
+	{
+		if (form->indkey.values[i] != attnum &&
+			form->indkey.values[i] != InvalidAttrNumber)
+			return false;
+	}
+
+	pull_varattnos((Node *) RelationGetIndexExpressions(index), 1, &columns);
+	pull_varattnos((Node *) RelationGetIndexPredicate(index), 1, &columns);
+	name = bms_make_singleton(attnum - FirstLowInvalidHeapAttributeNumber);
+	return bms_is_subset(columns, name);
 }
 
 /*
- * Open the table suggested.  NULL if it is not there, or has lost its name, as
- * one that an update of the extension has replaced.
+ * Raise an error if the table has an index that does not follow its rows: one
+ * on anything but the name misses changes in place; one that is not unique could
+ * get two entries for a row that is made, and frozen, while it is built
+ * concurrently.
  */
-static Relation
-open_suggested(HiloTable which, LOCKMODE lockmode)
+static void
+check_indexes(const OurTable *table, Relation rel)
 {
-	Oid			oid = tables[which].suggested;
-	Relation	rel;
+	List	   *indexes = RelationGetIndexList(rel);
+	ListCell   *lc;
 
-	if (!OidIsValid(oid))
-		return NULL;
-	tables[which].suggested = InvalidOid;
-	rel = try_relation_open(oid, lockmode);
-	if (rel == NULL ||
-		strcmp(RelationGetRelationName(rel), tables[which].name) == 0)
-		return rel;
-	relation_close(rel, lockmode);
-	return NULL;
+	foreach(lc, indexes)
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		if (!index->rd_index->indisunique || !index->rd_index->indimmediate ||
+			!depends_on_name_only(index, table->name_attnum))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("table \"%s.%s\" must not have the index \"%s\"",
+							HILO_SCHEMA, table->name,
+							RelationGetRelationName(index)),
+					 errdetail("Rows change in place: an index must be unique, and depend on the name only."),
+					 errhint("Drop it.")));
+		index_close(index, AccessShareLock);
+	}
+	list_free(indexes);
+}
+
+/*
+ * Say once a session that a guard was weakened, as by restoring with
+ * --disable-triggers.
+ */
+static void
+warn_if_weakened(const OurTable *table, Relation rel)
+{
+	static bool warned = false;
+	int			guards = 0;
+
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		if (rel->trigdesc->triggers[i].tgenabled == TRIGGER_FIRES_ALWAYS)
+			guards++;
+	}
+	if (guards >= 2 || warned)
+		return;
+	warned = true;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("the triggers that guard table \"%s.%s\" are not enabled always",
+					HILO_SCHEMA, table->name),
+			 errhint("Run ALTER TABLE %s.%s ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table.",
+					 HILO_SCHEMA, table->name)));
+}
+
+/*
+ * Is the table a member of the extension?  What superusers own in its place was
+ * not put there by others; all else is looked up.
+ */
+static bool
+is_member(Relation rel)
+{
+	return superuser_arg(rel->rd_rel->relowner) ||
+		getExtensionOfObject(RelationRelationId, RelationGetRelid(rel)) ==
+		get_extension_oid(EXTENSION_NAME, true);
+}
+
+/* Raise an error unless the locked table is as the extension made it. */
+static void
+check_table(OurTable *table, Relation rel)
+{
+	if (!is_member(rel) || !has_layout(table, rel))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s.%s\" is not as the extension \"%s\" made it",
+						HILO_SCHEMA, table->name, EXTENSION_NAME),
+				 errhint("Create the extension anew, with a dump of the table taken before and restored after.")));
+	if (table->in_place)
+	{
+		if (rel->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("table \"%s.%s\" would lose its counters in a crash",
+							HILO_SCHEMA, table->name),
+					 errhint("Make it permanent with ALTER TABLE ... SET LOGGED.")));
+		check_indexes(table, rel);
+	}
+	warn_if_weakened(table, rel);
+	table->is_checked = true;
 }
 
 /* Look a table up and open it; NULL if it was dropped meanwhile. */
 static Relation
 look_up_and_open(HiloTable which, LOCKMODE lockmode)
 {
-	Relation	rel = open_suggested(which, lockmode);
+	Relation	rel = try_table_open(hilo_catalog_table(which), lockmode);
 
-	if (rel == NULL)
-		rel = try_table_open(hilo_catalog_table(which), lockmode);
 	if (rel != NULL)
 	{
 		tables[which].oid = RelationGetRelid(rel);
 		tables[which].is_current = true;
+		tables[which].is_checked = false;
 	}
 	return rel;
 }
@@ -356,52 +394,28 @@ hilo_catalog_open(HiloTable which, LOCKMODE lockmode)
 		CHECK_FOR_INTERRUPTS();
 	}
 
-	if (which == HILO_TABLE_BINDINGS)
-		check_bindings_table(rel);
-	else
-		check_counter_table(which, rel, lockmode);
+	if (!table->is_checked)
+		check_table(table, rel);
 	return rel;
 }
 
-bool
-hilo_catalog_index_fits(Relation index, AttrNumber attnum)
-{
-	Form_pg_index form = index->rd_index;
-	Bitmapset  *columns = NULL;
-	Bitmapset  *name;
-
-	if (!form->indisunique || !form->indimmediate)
-		return false;
-
-	for (int i = 0; i < form->indnatts; i++)
-	{
-		if (form->indkey.values[i] != attnum &&
-			form->indkey.values[i] != InvalidAttrNumber)
-			return false;
-	}
-
-	pull_varattnos((Node *) RelationGetIndexExpressions(index), 1, &columns);
-	pull_varattnos((Node *) RelationGetIndexPredicate(index), 1, &columns);
-	name = bms_make_singleton(attnum - FirstLowInvalidHeapAttributeNumber);
-	return bms_is_subset(columns, name);
-}
-
-/* Is it a btree index on the column attnum, and on nothing else? */
+/* Is it a valid btree index on the name column, and on nothing else? */
 static bool
 is_name_index(Relation index, AttrNumber attnum)
 {
 	return index->rd_rel->relam == BTREE_AM_OID &&
+		index->rd_index->indisvalid && index->rd_index->indisready &&
 		index->rd_index->indnatts == 1 &&
 		index->rd_index->indkey.values[0] == attnum &&
 		index->rd_indcollation[0] == C_COLLATION_OID &&
 		RelationGetIndexPredicate(index) == NIL;
 }
 
-/* The first such index that is valid; InvalidOid: none. */
+/* The first such index; InvalidOid: none. */
 static Oid
-find_name_index(HiloTable which, Relation table, AttrNumber attnum)
+find_name_index(HiloTable which, Relation rel)
 {
-	List	   *indexes = RelationGetIndexList(table);
+	List	   *indexes = RelationGetIndexList(rel);
 	ListCell   *lc;
 	Oid			found = InvalidOid;
 
@@ -409,10 +423,8 @@ find_name_index(HiloTable which, Relation table, AttrNumber attnum)
 	{
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
 
-		if (index->rd_index->indisvalid && index->rd_index->indisready &&
-			is_name_index(index, attnum) &&
-			(which == HILO_TABLE_BINDINGS ||
-			 hilo_catalog_index_fits(index, attnum)))
+		if (is_name_index(index, tables[which].name_attnum) &&
+			(!tables[which].in_place || index->rd_index->indisunique))
 			found = lfirst_oid(lc);
 		index_close(index, AccessShareLock);
 		if (OidIsValid(found))
@@ -423,15 +435,15 @@ find_name_index(HiloTable which, Relation table, AttrNumber attnum)
 }
 
 Oid
-hilo_catalog_name_index(HiloTable which, Relation table, AttrNumber attnum)
+hilo_catalog_name_index(HiloTable which, Relation rel)
 {
-	Oid			index = find_name_index(which, table, attnum);
+	Oid			index = find_name_index(which, rel);
 
 	if (!OidIsValid(index))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("table \"%s\" has no valid index on its name column",
-						RelationGetRelationName(table)),
+				 errmsg("table \"%s.%s\" has no valid index on its name column",
+						HILO_SCHEMA, tables[which].name),
 				 errhint("Run REINDEX TABLE, or create the extension anew.")));
 	return index;
 }
@@ -456,41 +468,26 @@ lock_indexes_at_exit(Relation rel)
 }
 
 Relation
-hilo_catalog_open_at_exit(HiloTable which, Oid table, LOCKMODE lockmode)
+hilo_catalog_open_at_exit(Oid expected, LOCKMODE lockmode)
 {
 	Relation	rel;
 
-	if (!ConditionalLockRelationOid(table, lockmode))
+	if (!ConditionalLockRelationOid(expected, lockmode))
 		return NULL;
-	rel = try_relation_open(table, NoLock);
+	rel = try_relation_open(expected, NoLock);
 	if (rel == NULL)
 	{
-		UnlockRelationOid(table, lockmode);
+		UnlockRelationOid(expected, lockmode);
 		return NULL;
 	}
-	if (!has_counter_layout(which, rel) || !lock_indexes_at_exit(rel) ||
-		!OidIsValid(find_name_index(which, rel,
-									hilo_catalog_name_attnum(which))))
+	if (!has_layout(&tables[HILO_TABLE_COUNTERS], rel) ||
+		!lock_indexes_at_exit(rel) ||
+		!OidIsValid(find_name_index(HILO_TABLE_COUNTERS, rel)))
 	{
 		relation_close(rel, lockmode);
 		return NULL;
 	}
 	return rel;
-}
-
-bool
-hilo_catalog_may_seed(HiloTable which)
-{
-	Oid			args[3] = {TEXTOID, INT8OID, BOOLOID};
-	char	   *schema = get_namespace_name(hilo_catalog_schema());
-	char	   *name = which == HILO_TABLE_IDENTITIES ?
-		"seed_identity_for" : "hilo_seed";
-	Oid			function;
-
-	function = LookupFuncName(list_make2(makeString(schema),
-										 makeString(name)),
-							  lengthof(args), args, false);
-	return hilo_may_execute(function, GetUserId());
 }
 
 void

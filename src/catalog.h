@@ -1,110 +1,92 @@
 /*-------------------------------------------------------------------------
  *
  * catalog.h
- *	  Which tables and functions are ours, and when that may have changed.
- *
- * Our objects are found through the extension, never through the search_path.
+ *	  Which tables are ours, and when they may have changed.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef HILO_CATALOG_H
 #define HILO_CATALOG_H
 
-#include "access/attnum.h"
+#include "miscadmin.h"
 #include "storage/lockdefs.h"
 #include "utils/relcache.h"
 
-#include "counter_row.h"
+/* The schema of our tables, whatever that of the functions is. */
+#define HILO_SCHEMA		"hilo"
 
-/* Our tables; first those with rows of counters, that change in place. */
 typedef enum HiloTable
 {
-	HILO_TABLE_COLLECTIONS,		/* hilo */
-	HILO_TABLE_IDENTITIES,		/* hilo_identity */
-	HILO_TABLE_LEASES,			/* hilo_lease */
-	HILO_TABLE_BINDINGS			/* hilo_binding */
+	HILO_TABLE_COUNTERS,		/* hilo.hilo */
+	HILO_TABLE_HUBS,			/* hilo.hub */
+	HILO_TABLE_BINDINGS			/* hilo.binding */
 } HiloTable;
 
-#define HILO_COUNTER_TABLES (HILO_TABLE_LEASES + 1)
 #define HILO_TABLES			(HILO_TABLE_BINDINGS + 1)
 
 /*
- * Number of times that something about our tables may have changed: dropped,
- * created, rewritten, a counter seeded, configured or dropped, a binding made
- * or undone (by any session).  What was read from a table under an older number
- * must be read again.  Moves only when invalidation messages are accepted, in
- * taking a lock at the latest.
+ * Generations: numbers that move when what was read may have changed, by
+ * whatever session.  Note one before reading; what was read is good for as long
+ * as it is the present one.  They move only when invalidation messages are
+ * accepted: at the start of a transaction, or in taking a lock.
  */
-extern uint64 hilo_catalog_generation;
+extern uint64 hilo_row_generation;	/* a row: seeded, dropped, configured ...;
+									 * the table: rewritten, dropped */
+extern uint64 hilo_binding_generation;	/* a row of hilo.binding */
+extern uint64 hilo_rights_generation;	/* either, or somebody's rights: roles,
+										 * tables, columns, the database */
 
-/*
- * Number of times that this, or somebody's rights on tables, may have changed.
- */
-extern uint64 hilo_rights_generation;
-
-/* Must be called once; changed() is called whenever the generation moves. */
-extern void hilo_catalog_init(void (*changed) (void));
+/* Must be called once. */
+extern void hilo_catalog_init(void);
 
 /* OID of a table.  Raises an error when there is none. */
-extern Oid	hilo_catalog_table(HiloTable which);
+extern Oid	hilo_catalog_table(HiloTable table);
 
 /*
- * Say which OID a table may have, as another session has opened it in this
- * database some time: as long as nothing else is known, that is tried before it is
- * looked up.
+ * Open and lock a table.  Raises an error when the extension is not there, or the
+ * table is not as the extension made it.  To be closed with table_close().
  */
-extern void hilo_catalog_suggest(HiloTable which, Oid table);
+extern Relation hilo_catalog_open(HiloTable table, LOCKMODE lockmode);
 
 /*
- * Open and lock a table.  Raises an error when the extension is not
- * there, the table is not as the extension made it, or, with a lock that allows
- * changes, the current transaction has rewritten it.  To be closed with
- * table_close().
+ * The same for the counters and a backend that is about to exit: NULL where it
+ * would have to wait for a lock on the table or an index of it, or the table is
+ * not the one with the OID expected.
  */
-extern Relation hilo_catalog_open(HiloTable which, LOCKMODE lockmode);
+extern Relation hilo_catalog_open_at_exit(Oid expected, LOCKMODE lockmode);
 
 /*
- * The same for a table of counters and a backend that is about to exit: table
- * is what hilo_catalog_open() opened before.  NULL where it would have to wait
- * for a lock on the table or an index of it, or the table is not what it was.
+ * OID of the valid index on the table's name column, which in a table of rows
+ * that change in place is unique.  The table must be locked.  Raises an error
+ * when there is none.
  */
-extern Relation hilo_catalog_open_at_exit(HiloTable which, Oid table,
-										  LOCKMODE lockmode);
+extern Oid	hilo_catalog_name_index(HiloTable table, Relation rel);
 
-/* Number of the column with the name in a table of counters. */
-static inline AttrNumber
-hilo_catalog_name_attnum(HiloTable which)
+/*
+ * Where rows of a table live: database and table.  It is another place in a copy
+ * of the database, and after a restore.
+ */
+static inline int64
+hilo_catalog_home(Oid table)
 {
-	return which == HILO_TABLE_LEASES ? HILO_ANUM_LEASE_NAME : HILO_ANUM_NAME;
+	return (int64) (((uint64) MyDatabaseId << 32) | table);
 }
 
-/*
- * May a table of counters have this index: is it unique, and does it depend on
- * the name column, attnum, only?
- */
-extern bool hilo_catalog_index_fits(Relation index, AttrNumber attnum);
+/* The OID of the table in that. */
+#define HILO_HOME_TABLE(home)	((Oid) ((uint64) (home) & PG_UINT32_MAX))
 
-/*
- * OID of the valid index on a table's name column, attnum; in a table of
- * counters a unique one.  The table must be locked.  Raises an error when there
- * is none.
- */
-extern Oid	hilo_catalog_name_index(HiloTable which, Relation table,
-									AttrNumber attnum);
-
-/* Schema of the extension.  Raises an error when it is not installed. */
+/* Schema of the functions.  Raises an error when there is no extension. */
 extern Oid	hilo_catalog_schema(void);
 
-/* Owner of the extension.  Raises an error when it is not installed. */
+/* Owner of the extension; InvalidOid when there is none. */
 extern Oid	hilo_catalog_owner(void);
 
-/* May the current user seed the counters of a table? */
-extern bool hilo_catalog_may_seed(HiloTable which);
+/* May the current user execute hilo_seed(), or seed_identity_for()? */
+extern bool hilo_catalog_may_seed(bool identity);
 
 /*
  * Tell all sessions, this one included, at once and whatever becomes of the
- * current transaction, that a counter in table was seeded, configured or
- * dropped.
+ * current transaction, that rows of the counters' table must be read again.
  */
 extern void hilo_catalog_announce(Oid table);
 

@@ -11,6 +11,7 @@
 #define HILO_COMPAT_H
 
 #include "access/genam.h"
+#include "access/reloptions.h"
 #include "access/tableam.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_foreign_server.h"
@@ -29,6 +30,7 @@
 #include "utils/memutils.h"
 #include "utils/regproc.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 #include "utils/wait_event.h"
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
@@ -259,5 +261,44 @@ hilo_wait_event(const char *name, uint32 *event)
 	return PG_WAIT_EXTENSION;
 #endif
 }
+
+/*
+ * Has the view with this row of pg_class the option security_invoker, so that
+ * it lends no rights?
+ */
+static inline bool
+hilo_is_security_invoker(HeapTuple view)
+{
+#if PG_VERSION_NUM >= 150000
+	bool		isnull;
+	Datum		options = SysCacheGetAttr(RELOID, view,
+										  Anum_pg_class_reloptions, &isnull);
+
+	return !isnull &&
+		((ViewOptions *) view_reloptions(options, false))->security_invoker;
+#else
+	return false;
+#endif
+}
+
+/*
+ * The libraries show nothing but what is marked.  Older servers have the mark only
+ * where the linker needs it, and do not set it for what SQL calls.
+ */
+#if PG_VERSION_NUM < 160000 && defined(__GNUC__) && !defined(WIN32)
+#undef PGDLLEXPORT
+#define PGDLLEXPORT __attribute__((visibility("default")))
+#undef PG_FUNCTION_INFO_V1
+#define PG_FUNCTION_INFO_V1(funcname) \
+extern PGDLLEXPORT Datum funcname(PG_FUNCTION_ARGS); \
+extern PGDLLEXPORT const Pg_finfo_record *CppConcat(pg_finfo_,funcname)(void); \
+const Pg_finfo_record * \
+CppConcat(pg_finfo_,funcname) (void) \
+{ \
+	static const Pg_finfo_record my_finfo = {1}; \
+	return &my_finfo; \
+} \
+extern int no_such_variable
+#endif
 
 #endif							/* HILO_COMPAT_H */

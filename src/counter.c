@@ -1,33 +1,42 @@
 /*-------------------------------------------------------------------------
  *
  * counter.c
- *	  The counters: rows of the tables hilo and hilo_identity.
+ *	  The counters: what happens to a row of hilo.hilo.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "access/heapam.h"
-#include "access/htup_details.h"
-#include "access/table.h"
 #include "miscadmin.h"
-#include "storage/bufmgr.h"
 #include "utils/builtins.h"
-#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "compat.h"
 #include "counter.h"
 #include "failure_point.h"
-#include "rate.h"
 #include "settings.h"
 
-/* What counters of this table are called in messages. */
-static const char *
-kind_name(const HiloCounter *counter)
+bool
+hilo_is_own_name(HiloName name)
 {
-	return counter->which == HILO_TABLE_IDENTITIES ? "identity" : "collection";
+	return name.len == 1 && name.data[0] == HILO_OWN_NAME[0];
 }
+
+bool
+hilo_is_identity(HiloName name)
+{
+	return name.len > 1 && name.data[name.len - 1] == '|';
+}
+
+/*
+ * Messages
+ */
+
+/* For errmsg("%s \"%.*s\""): what is counted, and its name without a bar. */
+#define COUNTER_FORMAT	"%s \"%.*s\""
+#define COUNTER_ARGS(ref) \
+	(hilo_is_identity((ref)->name) ? "identity" : "collection"), \
+	(ref)->name.len - (hilo_is_identity((ref)->name) ? 1 : 0), (ref)->name.data
 
 /*
  * Let a row go in which nothing has happened; but one that was just created has
@@ -44,7 +53,7 @@ let_go(HiloRowChange *change)
 
 /* End a change in the error that the counter is at its end. */
 static void
-fail_at_limit(HiloRowChange *change, const HiloCounter *counter)
+fail_at_limit(HiloRowChange *change, const HiloRowRef *ref)
 {
 	int64		max = change->row.max;
 	int64		limit = change->row.max_value;
@@ -53,15 +62,12 @@ fail_at_limit(HiloRowChange *change, const HiloCounter *counter)
 	ereport(ERROR,
 			(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
 			 max < limit ?
-			 errmsg("%s \"%.*s\" has not enough numbers left",
-					kind_name(counter),
-					counter->name.len, counter->name.data) :
-			 errmsg("%s \"%.*s\" has no numbers left",
-					kind_name(counter),
-					counter->name.len, counter->name.data),
+			 errmsg(COUNTER_FORMAT " does not have enough numbers left",
+					COUNTER_ARGS(ref)) :
+			 errmsg(COUNTER_FORMAT " has no numbers left", COUNTER_ARGS(ref)),
 			 errdetail("Numbers up to " INT64_FORMAT " have been claimed, the limit is " INT64_FORMAT ".",
 					   max, limit),
-			 counter->which == HILO_TABLE_COLLECTIONS && limit < PG_INT64_MAX ?
+			 limit < PG_INT64_MAX ?
 			 errhint("Raise max_value with hilo_configure(), if the type of the column holds such numbers.") : 0));
 }
 
@@ -69,8 +75,7 @@ fail_at_limit(HiloRowChange *change, const HiloCounter *counter)
  * Warn, once, that a counter nears its limit: when max passes nine tenths.
  */
 static void
-warn_near_limit(const HiloCounter *counter, int64 old_max,
-				const HiloCounterRow *row)
+warn_near_limit(const HiloRowRef *ref, int64 old_max, const HiloRow *row)
 {
 	int64		threshold = row->max_value - row->max_value / 10;
 
@@ -78,19 +83,110 @@ warn_near_limit(const HiloCounter *counter, int64 old_max,
 		return;
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
-			 errmsg("%s \"%.*s\" has used nine tenths of its numbers",
-					kind_name(counter),
-					counter->name.len, counter->name.data),
+			 errmsg(COUNTER_FORMAT " has used nine tenths of its numbers",
+					COUNTER_ARGS(ref)),
 			 errdetail("Numbers up to " INT64_FORMAT " have been claimed, the limit is " INT64_FORMAT ".",
 					   row->max, row->max_value)));
 }
 
-static bool
-is_server_side(const HiloCounter *counter)
+/* End a change in the error that a limit is too low for a number. */
+static void
+fail_above_limit(HiloRowChange *change, const HiloRowRef *ref,
+				 const char *what, int64 number)
 {
-	return counter->name.len == strlen(HILO_SERVER_SIDE_NAME) &&
-		memcmp(counter->name.data, HILO_SERVER_SIDE_NAME,
-			   counter->name.len) == 0;
+	int64		limit = change->row.max_value;
+
+	let_go(change);
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("%s " INT64_FORMAT " is above the limit of " COUNTER_FORMAT,
+					what, number, COUNTER_ARGS(ref)),
+			 errdetail("The limit is " INT64_FORMAT ".", limit)));
+}
+
+/* Raise 55000 if the counter has a hub, with the row let go. */
+static void
+refuse_leased(HiloRowChange *change, const HiloRowRef *ref)
+{
+	NameData	hub = change->row.hub;
+
+	if (!(change->row.flags & HILO_ROW_LEASED) || NameStr(hub)[0] == '\0')
+		return;
+	let_go(change);
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg(COUNTER_FORMAT " is leased from server \"%s\"",
+					COUNTER_ARGS(ref), NameStr(hub)),
+			 errhint("Do this on that server, or leave it first, by hilo_lease_from() with a null server.")));
+}
+
+/* Raise 55000 if the counter has given leases, with the row let go. */
+static void
+refuse_lessor(HiloRowChange *change, const HiloRowRef *ref)
+{
+	if (change->row.timeline == 0)
+		return;
+	let_go(change);
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg(COUNTER_FORMAT " has given leases", COUNTER_ARGS(ref)),
+			 errdetail("Members may still draw from them."),
+			 errhint("When none does any more, forget the counter by %s with force.",
+					 hilo_is_identity(ref->name) ? "drop_identity()" : "hilo_drop()")));
+}
+
+/*
+ * Rows
+ */
+
+/* Nothing of the newest claim can go back any more. */
+static void
+end_claims(HiloRow *row)
+{
+	/* Nothing is above the highest bigint; there the token has to do. */
+	row->claim_low = row->max < PG_INT64_MAX ? row->max + 1 : row->max;
+	row->claim = 0;
+	row->flags &= ~HILO_ROW_NEW_END;
+}
+
+/* Set max, up or down, to a value within the limit; the counter is alive. */
+static void
+set_max(HiloRow *row, int64 max)
+{
+	row->max = max;
+	row->max_ever = Max(row->max_ever, max);
+	row->flags &= ~HILO_ROW_DROPPED;
+	end_claims(row);
+}
+
+/*
+ * A row that came from elsewhere (with a copy of the database, or around the
+ * triggers) starts anew: ranges and leases are those of where it was.
+ */
+static void
+settle_in(HiloRowChange *change)
+{
+	HiloRow    *row = &change->row;
+
+	if (change->created || row->home == change->home)
+		return;
+	row->epoch = hilo_random_number();
+	row->hub_epoch = 0;
+	if (row->timeline != 0)
+		row->timeline = HILO_NOT_RESUMED;
+	row->max_value = Max(row->max_value, Max(row->max, 1));
+	row->max_ever = Max(row->max_ever, row->max);
+	end_claims(row);
+}
+
+/* Lock the row for a change. */
+static bool
+find_row(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
+{
+	if (!hilo_row_find(change, HILO_TABLE_COUNTERS, ref, access))
+		return false;
+	settle_in(change);
+	return true;
 }
 
 /*
@@ -98,102 +194,132 @@ is_server_side(const HiloCounter *counter)
  * The one row of server-side ids is not one that users think up.
  */
 static void
-find_for_draw(HiloRowChange *change, HiloCounter *counter)
+find_for_draw(HiloRowChange *change, HiloRowRef *ref)
 {
-	bool		create = hilo_auto_create || is_server_side(counter);
+	bool		create = hilo_auto_create || hilo_is_own_name(ref->name);
 
-	if (hilo_row_find_for_change(change, counter, create))
+	if (find_row(change, ref, create ? HILO_ROW_CREATE : HILO_ROW_CHANGE))
 	{
-		if (create || !change->row.dropped)
+		if (create || !(change->row.flags & HILO_ROW_DROPPED))
 			return;
 		hilo_row_abandon(change);
 	}
 
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
-			 errmsg("%s \"%.*s\" does not exist", kind_name(counter),
-					counter->name.len, counter->name.data),
+			 errmsg(COUNTER_FORMAT " does not exist", COUNTER_ARGS(ref)),
 			 errdetail("The setting \"hilo.auto_create\" is off, so that draws create none."),
-			 errhint("Create it with %s().",
-					 counter->which == HILO_TABLE_IDENTITIES ?
-					 "seed_identity_for" : "hilo_seed")));
+			 errhint("Create it with %s.", hilo_is_identity(ref->name) ?
+					 "seed_identity_for()" : "hilo_seed()")));
 }
 
-void
-hilo_note_claim(HiloCounterRow *row, const HiloRange *range, int64 number,
-				int pace)
+/* Put a claim into the row. */
+static void
+note_claim(HiloRow *row, const HiloRange *range, int64 token)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
 	row->max = range->high;
 	row->claim_low = range->low;
-	row->claim_number = number;
-	row->claim_end_new = row->max > row->max_ever;
+	row->claim = token;
+	row->flags &= ~(HILO_ROW_DROPPED | HILO_ROW_NEW_END);
+	if (row->max > row->max_ever)
+		row->flags |= HILO_ROW_NEW_END;
 	row->max_ever = Max(row->max_ever, row->max);
-	row->dropped = false;
 
-	row->claims++;
-	row->claim_rate = range->high - range->low + 1 +
+	row->claim_rate = hilo_range_count(range) +
 		(row->claimed_at == DT_NOBEGIN ? 0 :
-		 hilo_rate_decay(row->claim_rate,
-						 (now - row->claimed_at) * pace));
+		 hilo_rate_decay(row->claim_rate, now - row->claimed_at,
+						 USECS_PER_HOUR));
 	row->claimed_at = now;
 }
 
-/* Is the counter of a draw, with this row, one that hilo.hub is about? */
-static bool
-is_for_hub(const HiloCounter *counter, const HiloCounterRow *row)
+/* Finish a change after which every session must read the row again. */
+static void
+finish_and_announce(HiloRowChange *change)
 {
-	return hilo_hub[0] != '\0' && counter->which == HILO_TABLE_COLLECTIONS &&
-		row->claims == 0 && !is_server_side(counter);
+	Oid			table = RelationGetRelid(change->rel);
+	XLogRecPtr	lsn = hilo_row_finish(change);
+
+	HILO_KILL_POINT("before announcement");
+	hilo_catalog_announce(table);
+	hilo_row_flush(lsn);
+}
+
+/*
+ * The same with a new epoch: a random number, made before the page was locked.
+ */
+static void
+finish_new_epoch(HiloRowChange *change, int64 epoch)
+{
+	change->row.epoch = epoch;
+	finish_and_announce(change);
+}
+
+/*
+ * Claim
+ */
+
+/* Is this a row that the setting hilo.hub is about? */
+static bool
+is_for_hub(const HiloRowRef *ref, const HiloRow *row)
+{
+	return hilo_hub[0] != '\0' && row->claimed_at == DT_NOBEGIN &&
+		!(row->flags & HILO_ROW_LEASED) && !hilo_is_own_name(ref->name);
 }
 
 /* Note in the row that the numbers are leased.  Nothing can go back any more. */
 static void
-put_hub(HiloCounterRow *row, const char *hub, const char *role, int64 size)
+put_hub(HiloRow *row, const char *hub, int32 size)
 {
-	row->leased = true;
+	row->flags |= HILO_ROW_LEASED;
+	row->flags &= ~HILO_ROW_DROPPED;
 	namestrcpy(&row->hub, hub);
-	namestrcpy(&row->hub_role, role);
 	row->lease_size = size;
-	row->dropped = false;
-	hilo_end_claims(row);
+	end_claims(row);
+}
+
+/* What a claim just finished left in the row. */
+static void
+fill_claim(HiloClaim *claim, const HiloRow *row, XLogRecPtr lsn)
+{
+	claim->home = row->home;
+	claim->epoch = row->epoch;
+	claim->changes = row->changes;
+	claim->token = row->claim;
+	claim->lsn = lsn;
+	claim->leased = false;
 }
 
 bool
-hilo_counter_claim(HiloCounter *counter, const HiloRangeRequest *request,
+hilo_counter_claim(HiloRowRef *ref, const HiloRangeRequest *request,
 				   HiloClaimant claimant, HiloClaim *claim)
 {
+	int64		token = claimant == HILO_FOR_CLIENT ? hilo_random_number() : 0;
 	HiloRowChange change;
 	int64		old_max;
 	XLogRecPtr	lsn;
 
-	claim->number = claimant == HILO_FOR_CLIENT ? hilo_random_number() : 0;
-
-	find_for_draw(&change, counter);
-	if (unlikely(change.row.leased))
+	find_for_draw(&change, ref);
+	if (unlikely(change.row.flags & HILO_ROW_LEASED))
 	{
 		hilo_row_abandon(&change);
 		return false;
 	}
-	if (unlikely(is_for_hub(counter, &change.row)))
+	if (unlikely(is_for_hub(ref, &change.row)))
 	{
-		put_hub(&change.row, hilo_hub, "", 0);
-		hilo_row_flush(hilo_row_finish(&change));
+		put_hub(&change.row, hilo_hub, 0);
+		finish_and_announce(&change);
 		return false;
 	}
 
 	old_max = change.row.max;
 	if (!hilo_range_cut(request, old_max, change.row.max_value,
 						&claim->range))
-		fail_at_limit(&change, counter);
-
-	hilo_note_claim(&change.row, &claim->range, claim->number, 1);
-	claim->which = counter->which;
-	claim->table = counter->table;
-	claim->incarnation = change.row.incarnation;
-	claim->changes = change.row.changes + 1;
+		fail_at_limit(&change, ref);
+	note_claim(&change.row, &claim->range, token);
 	lsn = hilo_row_finish(&change);
+	fill_claim(claim, &change.row, lsn);
 
 	/*
 	 * Only now may the range be used: a number that somebody saw must be
@@ -203,89 +329,98 @@ hilo_counter_claim(HiloCounter *counter, const HiloRangeRequest *request,
 		hilo_row_flush_for_statement(lsn);
 	else
 		hilo_row_flush(lsn);
-	warn_near_limit(counter, old_max, &change.row);
+	warn_near_limit(ref, old_max, &change.row);
 	return true;
 }
 
 bool
-hilo_counter_claim_number(HiloCounter *counter, int64 number)
+hilo_counter_claim_number(HiloRowRef *ref, int64 number)
 {
 	HiloRange	range = {number, number};
 	HiloRowChange change;
 	int64		old_max;
 
-	find_for_draw(&change, counter);
+	find_for_draw(&change, ref);
 	old_max = change.row.max;
 	if (number > change.row.max_value)
-		fail_at_limit(&change, counter);
-	if (number <= old_max || change.row.leased)
+		fail_at_limit(&change, ref);
+	if (number <= old_max || (change.row.flags & HILO_ROW_LEASED) ||
+		is_for_hub(ref, &change.row))
 	{
-		hilo_row_abandon(&change);
+		let_go(&change);
 		return false;
 	}
 
-	hilo_note_claim(&change.row, &range, 0, 1);
+	note_claim(&change.row, &range, 0);
 	hilo_row_flush_for_statement(hilo_row_finish(&change));
-	warn_near_limit(counter, old_max, &change.row);
+	warn_near_limit(ref, old_max, &change.row);
 	return true;
 }
 
+/*
+ * The epoch by which a claim made here can be good: in a row that came from
+ * elsewhere there is none.
+ */
+static int64
+epoch_here(const HiloRowChange *change)
+{
+	return change->row.home == change->home ? change->row.epoch : 0;
+}
+
 bool
-hilo_counter_read(HiloCounter *counter, HiloCounterRow *row, bool for_draw)
+hilo_counter_read(HiloRowRef *ref, HiloRow *row)
 {
 	HiloRowChange change;
 
-	if (!hilo_row_find(&change, counter,
-					   for_draw ? RowExclusiveLock : AccessShareLock, false))
+	if (!hilo_row_find(&change, HILO_TABLE_COUNTERS, ref, HILO_ROW_READ))
+	{
+		memset(row, 0, sizeof(*row));
+		row->flags = HILO_ROW_DROPPED;
+		row->max_value = PG_INT64_MAX;
+		row->claimed_at = DT_NOBEGIN;
 		return false;
+	}
 	hilo_row_abandon(&change);
 	*row = change.row;
-	return !row->dropped;
-}
-
-int64
-hilo_counter_max(HiloCounter *counter)
-{
-	HiloCounterRow row;
-
-	return hilo_counter_read(counter, &row, false) ? row.max : 0;
+	row->epoch = epoch_here(&change);
+	return !(row->flags & HILO_ROW_DROPPED);
 }
 
 bool
-hilo_counter_holds(const HiloCounter *counter, const HiloCounterRow *row,
-				   const HiloClaim *claim)
+hilo_counter_holds(const HiloRow *row, const HiloClaim *claim)
 {
-	return counter->table == claim->table &&
-		row->incarnation == claim->incarnation;
+	return row->epoch == claim->epoch && row->home == claim->home &&
+		claim->range.high <= row->max;
 }
+
+/*
+ * Give back
+ */
 
 /* Take the numbers above last out of the newest claim. */
 static void
-lower_max(HiloCounterRow *row, int64 last)
+lower_max(HiloRow *row, int64 last)
 {
-	int64		count = row->max - last;
-
+	row->claim_rate = Max(row->claim_rate - (row->max - last), 0);
 	row->max = last;
-	row->claim_number = 0;
-	row->claim_end_new = false;
-	row->given_back += count;
-	row->claim_rate = Max(row->claim_rate - count, 0);
+	row->claim = 0;
+	row->flags &= ~HILO_ROW_NEW_END;
 }
 
 bool
-hilo_counter_give_back(HiloCounter *counter, const HiloClaim *claim,
-					   int64 last, bool at_exit)
+hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *claim, int64 last,
+					   bool at_exit)
 {
 	HiloRowChange change;
-	HiloCounterRow *row = &change.row;
+	HiloRow    *row = &change.row;
 
-	if (!(at_exit ? hilo_row_find_at_exit(&change, counter, claim->table) :
-		  hilo_row_find_for_change(&change, counter, false)))
+	if (!(at_exit ? hilo_row_find_at_exit(&change, ref) :
+		  hilo_row_find(&change, HILO_TABLE_COUNTERS, ref, HILO_ROW_CHANGE)))
 		return false;
 
-	if (counter->table != claim->table ||
-		row->incarnation != claim->incarnation ||
-		row->changes != claim->changes || row->max != claim->range.high)
+	if (change.home != claim->home || row->home != claim->home ||
+		row->epoch != claim->epoch || row->changes != claim->changes ||
+		row->max != claim->range.high)
 	{
 		hilo_row_abandon(&change);
 		return false;
@@ -297,18 +432,17 @@ hilo_counter_give_back(HiloCounter *counter, const HiloClaim *claim,
 }
 
 bool
-hilo_counter_return(HiloCounter *counter, int64 last, int64 high,
-					int64 number)
+hilo_counter_return(HiloRowRef *ref, int64 last, int64 high, int64 token)
 {
 	HiloRowChange change;
-	HiloCounterRow *row = &change.row;
+	HiloRow    *row = &change.row;
 
-	if (!hilo_row_find_for_change(&change, counter, false))
+	if (!find_row(&change, ref, HILO_ROW_CHANGE))
 		return false;
 
-	if (row->dropped || row->claim_number == 0 || row->max != high ||
-		last < row->claim_low - 1 || last > high ||
-		(number == 0 ? !row->claim_end_new : number != row->claim_number))
+	if ((row->flags & HILO_ROW_DROPPED) || row->claim == 0 ||
+		row->max != high || last < row->claim_low - 1 || last > high ||
+		(token == 0 ? !(row->flags & HILO_ROW_NEW_END) : token != row->claim))
 	{
 		hilo_row_abandon(&change);
 		return false;
@@ -319,103 +453,46 @@ hilo_counter_return(HiloCounter *counter, int64 last, int64 high,
 	return true;
 }
 
-void
-hilo_finish_new_incarnation(HiloRowChange *change, int64 incarnation)
-{
-	Oid			table = RelationGetRelid(change->rel);
-	XLogRecPtr	lsn;
-
-	change->row.incarnation = incarnation;
-	lsn = hilo_row_finish(change);
-	HILO_KILL_POINT("before announcement");
-	hilo_catalog_announce(table);
-	hilo_row_flush(lsn);
-}
-
-void
-hilo_end_claims(HiloCounterRow *row)
-{
-	/* Nothing is above the highest bigint; there claim_number has to do. */
-	row->claim_low = row->max < PG_INT64_MAX ? row->max + 1 : row->max;
-	row->claim_number = 0;
-	row->claim_end_new = false;
-}
-
-/* Set max, up or down, to a value within the limit; the counter is alive. */
-static void
-set_max(HiloCounterRow *row, int64 max)
-{
-	row->max = max;
-	row->max_ever = Max(row->max_ever, max);
-	row->dropped = false;
-	hilo_end_claims(row);
-}
-
-/* Raise 55000 if the counter has a hub, with the row let go. */
-static void
-refuse_leased(HiloRowChange *change, const HiloCounter *counter)
-{
-	NameData	hub = change->row.hub;
-
-	if (NameStr(hub)[0] == '\0')
-		return;
-	hilo_row_abandon(change);
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("%s \"%.*s\" is leased from server \"%s\"",
-					kind_name(counter), counter->name.len, counter->name.data,
-					NameStr(hub)),
-			 errhint("Leave the server first, with %s() and an empty server.",
-					 counter->which == HILO_TABLE_IDENTITIES ?
-					 "identity_from" : "hilo_lease_from")));
-}
+/*
+ * At least
+ */
 
 int64
-hilo_counter_seed(HiloCounter *counter, int64 value, bool force)
+hilo_counter_seed(HiloRowRef *ref, int64 value, bool force)
 {
-	int64		incarnation = hilo_random_number();
+	int64		epoch = hilo_random_number();
 	HiloRowChange change;
-	HiloCounterRow *row = &change.row;
+	HiloRow    *row = &change.row;
 	int64		old_max;
 
-	hilo_row_find_for_change(&change, counter, true);
+	(void) find_row(&change, ref, HILO_ROW_CREATE);
 	old_max = row->max;
-
-	if (force && row->leased)
+	if (force)
 	{
-		refuse_leased(&change, counter);
-		row->leased = false;
+		refuse_leased(&change, ref);
+		refuse_lessor(&change, ref);
+		row->flags &= ~HILO_ROW_LEASED;
 	}
 	if (value > row->max_value)
-	{
-		int64		limit = row->max_value;
-
-		hilo_row_abandon(&change);
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("seed " INT64_FORMAT " is above the limit of \"%.*s\"",
-						value, counter->name.len, counter->name.data),
-				 errdetail("The limit is " INT64_FORMAT ".", limit)));
-	}
+		fail_above_limit(&change, ref, "seed", value);
 
 	set_max(row, force ? value : Max(old_max, value));
-	hilo_finish_new_incarnation(&change, incarnation);
-	warn_near_limit(counter, old_max, row);
+	finish_new_epoch(&change, epoch);
+	warn_near_limit(ref, old_max, row);
 	return row->max;
 }
 
 bool
-hilo_counter_raise(HiloCounter *counter, int64 number, bool *leased)
+hilo_counter_advance(HiloRowRef *ref, int64 number, HiloRow *result)
 {
 	HiloRowChange change;
-	HiloCounterRow *row = &change.row;
+	HiloRow    *row = &change.row;
 	int64		old_max;
 	bool		changed;
 	bool		too_far = false;
 
-	hilo_row_find_for_change(&change, counter, true);
+	(void) find_row(&change, ref, HILO_ROW_CREATE);
 	old_max = row->max;
-	*leased = row->leased;
 
 	if (number > old_max)
 	{
@@ -430,29 +507,30 @@ hilo_counter_raise(HiloCounter *counter, int64 number, bool *leased)
 		/* If the newest claim went back, it would be drawn. */
 		changed = number >= row->claim_low && row->claim_low <= old_max;
 		if (changed)
-			hilo_end_claims(row);
+			end_claims(row);
 	}
 
 	if (changed || change.created)
 		(void) hilo_row_finish(&change);
 	else
 		hilo_row_abandon(&change);
-	warn_near_limit(counter, old_max, row);
+	warn_near_limit(ref, old_max, row);
+	*result = *row;
 	return !too_far;
 }
 
 int64
-hilo_counter_adopt(HiloCounter *counter, int64 floor, int64 limit)
+hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit)
 {
-	int64		incarnation = hilo_random_number();
+	int64		epoch = hilo_random_number();
 	HiloRowChange change;
-	HiloCounterRow *row = &change.row;
+	HiloRow    *row = &change.row;
 	int64		old_max;
 	int64		max;
 
-	hilo_row_find_for_change(&change, counter, true);
+	(void) find_row(&change, ref, HILO_ROW_CREATE);
 	old_max = row->max;
-	max = Max(old_max, floor);
+	max = Max(old_max, highest);
 	limit = Min(limit, row->max_value);
 
 	if (max >= limit)
@@ -460,8 +538,8 @@ hilo_counter_adopt(HiloCounter *counter, int64 floor, int64 limit)
 		let_go(&change);
 		ereport(ERROR,
 				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
-				 errmsg("collection \"%.*s\" would have no numbers left",
-						counter->name.len, counter->name.data),
+				 errmsg(COUNTER_FORMAT " would have no numbers left",
+						COUNTER_ARGS(ref)),
 				 errdetail("Numbers up to " INT64_FORMAT " are in use, the limit is " INT64_FORMAT ".",
 						   max, limit),
 				 errhint("Move the column to a larger type, or change the row with the highest number.")));
@@ -469,43 +547,44 @@ hilo_counter_adopt(HiloCounter *counter, int64 floor, int64 limit)
 
 	set_max(row, max);
 	row->max_value = limit;
-	row->may_be_bound = true;
-	hilo_finish_new_incarnation(&change, incarnation);
-	warn_near_limit(counter, old_max, row);
+	row->flags |= HILO_ROW_BOUND;
+	finish_new_epoch(&change, epoch);
+	warn_near_limit(ref, old_max, row);
 	return max;
 }
 
+/*
+ * Options
+ */
+
 /* Forget what hilo_counter_configure() has set. */
 static void
-reset_options(HiloCounterRow *row)
+reset_options(HiloRow *row)
 {
 	row->range_size = 0;
 	row->max_range_size = 0;
 	row->max_value = PG_INT64_MAX;
-	row->has_node_tag = false;
+	row->flags &= ~HILO_ROW_HAS_TAG;
 	memset(&row->node_tag, 0, sizeof(NameData));
 }
 
 void
-hilo_counter_configure(HiloCounter *counter, const HiloCounterOptions *options)
+hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 {
 	HiloRowChange change;
-	HiloCounterRow *row = &change.row;
-	Oid			table;
-	XLogRecPtr	lsn;
+	HiloRow    *row = &change.row;
 
-	hilo_row_find_for_change(&change, counter, true);
+	(void) find_row(&change, ref, HILO_ROW_CREATE);
 
 	if (options->max_value > 0 && options->max_value < row->max)
 	{
 		int64		max = row->max;
 
-		hilo_row_abandon(&change);
+		let_go(&change);
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("max_value " INT64_FORMAT " is below the numbers of \"%.*s\"",
-						options->max_value,
-						counter->name.len, counter->name.data),
+				 errmsg("max_value " INT64_FORMAT " is below the numbers of " COUNTER_FORMAT,
+						options->max_value, COUNTER_ARGS(ref)),
 				 errdetail("Numbers up to " INT64_FORMAT " have been claimed.", max)));
 	}
 
@@ -519,125 +598,153 @@ hilo_counter_configure(HiloCounter *counter, const HiloCounterOptions *options)
 		row->max_value = options->max_value;
 	if (options->node_tag != NULL)
 	{
-		row->has_node_tag = true;
+		row->flags |= HILO_ROW_HAS_TAG;
 		namestrcpy(&row->node_tag, options->node_tag);
 	}
-	row->dropped = false;
-
-	table = RelationGetRelid(change.rel);
-	lsn = hilo_row_finish(&change);
-	hilo_catalog_announce(table);
-	hilo_row_flush(lsn);
+	row->flags &= ~HILO_ROW_DROPPED;
+	finish_and_announce(&change);
 }
 
 void
-hilo_counter_note_binding(HiloCounter *counter)
+hilo_counter_note_binding(HiloRowRef *ref)
 {
 	HiloRowChange change;
-	Oid			table;
-	XLogRecPtr	lsn;
 
-	hilo_row_find_for_change(&change, counter, true);
-	if (change.row.may_be_bound && !change.created)
+	(void) find_row(&change, ref, HILO_ROW_CREATE);
+	if ((change.row.flags & HILO_ROW_BOUND) && !change.created)
 	{
 		hilo_row_abandon(&change);
 		return;
 	}
-	change.row.may_be_bound = true;
 
-	/* Who has never read the bindings does not hear of changes there. */
-	table = RelationGetRelid(change.rel);
-	lsn = hilo_row_finish(&change);
-	hilo_catalog_announce(table);
-	hilo_row_flush(lsn);
+	/* A session that has never read the bindings hears of no changes there. */
+	change.row.flags |= HILO_ROW_BOUND;
+	finish_and_announce(&change);
 }
+
+/*
+ * Merge and drop
+ */
 
 /*
  * Has nothing happened to a row but that its collection was bound?  Restoring
  * bindings before counters leaves such rows.
  */
 static bool
-is_as_created(const HiloCounterRow *row)
+is_as_created(const HiloRow *row)
 {
-	return row->max == 0 && row->max_ever == 0 && row->claims == 0 &&
+	return row->max == 0 && row->max_ever == 0 &&
+		row->claimed_at == DT_NOBEGIN &&
 		row->range_size == 0 && row->max_range_size == 0 &&
-		row->max_value == PG_INT64_MAX && !row->has_node_tag && !row->leased;
+		row->max_value == PG_INT64_MAX &&
+		(row->flags & (HILO_ROW_HAS_TAG | HILO_ROW_LEASED)) == 0;
 }
 
 void
-hilo_counter_merge(HiloCounter *counter, const HiloCounterRow *other)
+hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 {
-	int64		incarnation = hilo_random_number();
+	int64		epoch = hilo_random_number();
 	HiloRowChange change;
-	HiloCounterRow *row = &change.row;
+	HiloRow    *row = &change.row;
 
-	hilo_row_find_for_change(&change, counter, true);
+	(void) find_row(&change, ref, HILO_ROW_CREATE);
 
-	if (change.created || row->dropped || is_as_created(row))
+	if (change.created || (row->flags & HILO_ROW_DROPPED) ||
+		is_as_created(row))
 	{
-		HiloCounterRow before = *row;
+		HiloRow		before = *row;
 
 		*row = *other;
 		row->changes = before.changes;
-		row->lease_timeline = before.lease_timeline;
+		row->timeline = before.timeline;
 		row->max_ever = Max(before.max_ever, row->max_ever);
-		row->may_be_bound |= before.may_be_bound;
-		if (row->dropped)
+		row->flags |= before.flags & HILO_ROW_BOUND;
+		if (row->flags & HILO_ROW_DROPPED)
 			row->max = before.max;
 	}
-	else if (!other->dropped)
+	else if (!(other->flags & HILO_ROW_DROPPED))
 	{
 		row->max = Max(row->max, other->max);
-		row->may_be_bound |= other->may_be_bound;
+		row->flags |= other->flags & HILO_ROW_BOUND;
 
 		/* What a hub may give to others is not to be counted on from here. */
-		if (other->leased && !row->leased)
-		{
-			row->leased = true;
-			row->hub = other->hub;
-			row->hub_role = other->hub_role;
-			row->lease_size = other->lease_size;
-		}
+		if (other->flags & ~row->flags & HILO_ROW_LEASED)
+			put_hub(row, NameStr(other->hub), other->lease_size);
 	}
-	if (other->lease_timeline != 0)
-		row->lease_timeline = HILO_NOT_RESUMED;
+	if (other->timeline != 0)
+		row->timeline = HILO_NOT_RESUMED;
+	row->hub_epoch = 0;
 	row->max_ever = Max(Max(row->max_ever, row->max), other->max_ever);
 	row->max_value = Max(row->max_value, row->max);
-	hilo_end_claims(row);
+	end_claims(row);
 
 	/*
 	 * Also when max stays: what is left of the ranges here may lie below the
 	 * other max, and have been used there.
 	 */
-	hilo_finish_new_incarnation(&change, incarnation);
+	finish_new_epoch(&change, epoch);
 }
 
-HiloRange
-hilo_counter_lease(HiloCounter *counter, int64 size, int64 floor,
-				   int64 default_timeline)
+bool
+hilo_counter_drop(HiloRowRef *ref, bool force)
 {
-	HiloRangeRequest request = {.size = size, .alignment = 1, .floor = floor};
+	int64		epoch = hilo_random_number();
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+
+	if (!find_row(&change, ref, HILO_ROW_CHANGE))
+		return false;
+	if (row->flags & HILO_ROW_DROPPED)
+	{
+		hilo_row_abandon(&change);
+		return false;
+	}
+	refuse_leased(&change, ref);
+	if (!force)
+		refuse_lessor(&change, ref);
+
+	set_max(row, 0);
+	reset_options(row);
+	row->flags &= ~HILO_ROW_LEASED;
+	row->flags |= HILO_ROW_DROPPED;
+	row->lease_size = 0;
+	row->hub_epoch = 0;
+	row->timeline = 0;
+	row->created_at = GetCurrentTimestamp();
+	row->claimed_at = DT_NOBEGIN;
+	row->claim_rate = 0;
+	finish_new_epoch(&change, epoch);
+	return true;
+}
+
+/*
+ * On a hub
+ */
+
+HiloRange
+hilo_counter_lease(HiloRowRef *ref, int64 size, int64 above,
+				   int64 default_timeline, int64 *epoch)
+{
+	HiloRangeRequest request = {.size = size,.alignment = 1,.above = above};
+	HiloRange	range = {0, -1};
 	int64		timeline = hilo_timeline();
 	HiloRowChange change;
-	HiloCounterRow *row = &change.row;
+	HiloRow    *row = &change.row;
 	int64		leased_on;
 	int64		old_max;
-	HiloRange	range;
 
-	find_for_draw(&change, counter);
-	if (row->leased || is_for_hub(counter, &change.row))
+	find_for_draw(&change, ref);
+	if ((row->flags & HILO_ROW_LEASED) || is_for_hub(ref, row))
 	{
 		let_go(&change);
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("%s \"%.*s\" is not counted on this server",
-						kind_name(counter),
-						counter->name.len, counter->name.data),
+				 errmsg(COUNTER_FORMAT " is not counted on this server",
+						COUNTER_ARGS(ref)),
 				 errdetail("A server that leases numbers itself is no hub for them.")));
 	}
 
-	leased_on = row->lease_timeline != 0 ? row->lease_timeline :
-		default_timeline;
+	leased_on = row->timeline != 0 ? row->timeline : default_timeline;
 	/* What the setting promises holds for promotions, not for dumps. */
 	if (leased_on == HILO_NOT_RESUMED ||
 		(leased_on != timeline && !hilo_hub_auto_resume))
@@ -645,118 +752,131 @@ hilo_counter_lease(HiloCounter *counter, int64 size, int64 floor,
 		let_go(&change);
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("%s \"%.*s\" gives no leases since this server was promoted or restored",
-						kind_name(counter),
-						counter->name.len, counter->name.data),
+				 errmsg(COUNTER_FORMAT " gives no leases since this server was promoted, copied or restored",
+						COUNTER_ARGS(ref)),
 				 errdetail("It may not know of the newest leases that were given before."),
-				 errhint("Call %s() on this server, with the highest number that any member holds.",
-						 counter->which == HILO_TABLE_IDENTITIES ?
-						 "identity_resume" : "hilo_hub_resume")));
+				 errhint("Call hilo_hub_resume() on this server, with the highest number that any member holds.")));
 	}
 
+	*epoch = row->epoch;
+	if (size == 0)
+	{
+		let_go(&change);
+		return range;
+	}
 	old_max = row->max;
 	if (!hilo_range_cut(&request, old_max, row->max_value, &range))
-		fail_at_limit(&change, counter);
-	hilo_note_claim(row, &range, 0, 1);
-	row->lease_timeline = timeline;
+		fail_at_limit(&change, ref);
+	note_claim(row, &range, 0);
+	row->timeline = timeline;
 	hilo_row_flush(hilo_row_finish(&change));
-	warn_near_limit(counter, old_max, row);
+	warn_near_limit(ref, old_max, row);
 	return range;
 }
 
 int64
-hilo_counter_resume(HiloCounter *counter, int64 floor)
+hilo_counter_resume(HiloRowRef *ref, int64 at_least)
 {
-	int64		timeline = hilo_timeline();
-	int64		incarnation = hilo_random_number();
+	int64		epoch = hilo_random_number();
 	HiloRowChange change;
-	HiloCounterRow *row = &change.row;
+	HiloRow    *row = &change.row;
 
-	hilo_row_find_for_change(&change, counter, true);
-	set_max(row, Max(row->max, floor));
+	(void) find_row(&change, ref, HILO_ROW_CREATE);
+	refuse_leased(&change, ref);
+	set_max(row, Max(row->max, at_least));
 	row->max_value = Max(row->max_value, row->max);
-	row->lease_timeline = timeline;
-	hilo_finish_new_incarnation(&change, incarnation);
-	return row->max;
-}
-
-int64
-hilo_counter_set_hub(HiloCounter *counter, const char *hub, const char *role,
-					 int64 size)
-{
-	HiloRowChange change;
-	HiloCounterRow *row = &change.row;
-	Oid			table;
-	XLogRecPtr	lsn;
-
-	hilo_row_find_for_change(&change, counter, true);
-	put_hub(row, hub, role, size);
-	table = RelationGetRelid(change.rel);
-	lsn = hilo_row_finish(&change);
-	hilo_catalog_announce(table);
-	hilo_row_flush(lsn);
+	row->timeline = hilo_timeline();
+	finish_new_epoch(&change, epoch);
 	return row->max;
 }
 
 void
-hilo_counter_unset_hub(HiloCounter *counter)
+hilo_counter_stop_leases(HiloRowRef *ref)
 {
 	HiloRowChange change;
 
-	if (!hilo_row_find_for_change(&change, counter, false))
+	if (!find_row(&change, ref, HILO_ROW_CHANGE))
 		return;
-	change.row.leased = false;
+	if (change.row.timeline == 0)
+	{
+		hilo_row_abandon(&change);
+		return;
+	}
+	change.row.timeline = HILO_NOT_RESUMED;
 	hilo_row_flush(hilo_row_finish(&change));
 }
 
-void
-hilo_counter_note_leased(HiloCounter *counter, HiloRange range, bool flush)
-{
-	HiloRowChange change;
-	XLogRecPtr	lsn;
+/*
+ * On a member
+ */
 
-	if (!hilo_row_find_for_change(&change, counter, false))
-		return;
-	if (range.high > change.row.max)
+void
+hilo_counter_set_hub(HiloRowRef *ref, const char *hub, int32 size)
+{
+	int64		epoch = hilo_random_number();
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+
+	(void) find_row(&change, ref, HILO_ROW_CREATE);
+
+	/* What is leased stays good, but not with another hub beside. */
+	if (hub[0] != '\0' && (!(row->flags & HILO_ROW_LEASED) ||
+						   strcmp(NameStr(row->hub), hub) != 0))
 	{
-		hilo_note_claim(&change.row, &range, 0, 1);
-		hilo_end_claims(&change.row);
-		lsn = hilo_row_finish(&change);
-		if (flush)
-			hilo_row_flush_for_statement(lsn);
+		row->epoch = epoch;
+		row->hub_epoch = 0;
 	}
-	else
-		hilo_row_abandon(&change);
+	put_hub(row, hub, size);
+	finish_and_announce(&change);
 }
 
 bool
-hilo_counter_drop(HiloCounter *counter)
+hilo_counter_take_in(HiloRowRef *ref, const HiloLeaseAnswer *answer,
+					 HiloClaim *claim)
 {
-	int64		incarnation = hilo_random_number();
+	int64		epoch = hilo_random_number();
+	HiloRange	range = answer->range;
 	HiloRowChange change;
-	HiloCounterRow *row = &change.row;
+	HiloRow    *row = &change.row;
+	bool		new_epoch;
+	Oid			table;
+	XLogRecPtr	lsn;
 
-	if (!hilo_row_find_for_change(&change, counter, false))
+	if (!hilo_row_find(&change, HILO_TABLE_COUNTERS, ref, HILO_ROW_CHANGE))
 		return false;
-	if (row->dropped)
+	if (epoch_here(&change) != answer->asked_epoch ||
+		!(row->flags & HILO_ROW_LEASED) ||
+		strcmp(NameStr(row->hub), NameStr(answer->asked_hub)) != 0)
 	{
 		hilo_row_abandon(&change);
 		return false;
 	}
-	if (row->leased)
-		refuse_leased(&change, counter);
+	settle_in(&change);
 
-	set_max(row, 0);
-	row->leased = false;
-	row->lease_size = 0;
-	row->lease_timeline = 0;
-	reset_options(row);
-	row->dropped = true;
-	row->claims = 0;
-	row->given_back = 0;
-	row->created_at = GetCurrentTimestamp();
-	row->claimed_at = DT_NOBEGIN;
-	row->claim_rate = 0;
-	hilo_finish_new_incarnation(&change, incarnation);
+	/* The hub was seeded or dropped: what it gave before is worthless. */
+	new_epoch = row->hub_epoch != 0 && row->hub_epoch != answer->hub_epoch;
+	if (new_epoch)
+		row->epoch = epoch;
+	row->hub_epoch = answer->hub_epoch;
+
+	range.high = Min(range.high, row->max_value);
+	if (range.low <= row->max)
+		range.low = row->max < range.high ? row->max + 1 : range.high + 1;
+	if (range.low > row->max_value)
+		set_max(row, row->max_value);	/* past all that can be used */
+	else if (range.low <= range.high)
+	{
+		note_claim(row, &range, 0);
+		end_claims(row);
+	}
+
+	claim->range = range;
+	table = RelationGetRelid(change.rel);
+	lsn = hilo_row_finish(&change);
+	if (new_epoch)
+		hilo_catalog_announce(table);
+	fill_claim(claim, row, lsn);
+	claim->leased = true;
+	hilo_row_flush(lsn);
 	return true;
 }

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * counter.h
- *	  The counters: rows of the tables hilo and hilo_identity.
+ *	  The counters: what happens to a row of hilo.hilo.
  *
- * They change in place (see row_change.h).  No lock is held any more when a
- * function returns.
+ * Rows change in place (see row.h).  No lock is held any more when a function
+ * returns.
  *
  * Unless said otherwise a function may be called in any transaction that may
  * write, raises errors as the reference lists them, and has its change
@@ -17,28 +17,29 @@
 #define HILO_COUNTER_H
 
 #include "range.h"
-#include "row_change.h"
+#include "row.h"
 
-/* A claim: what was got, and what to show to give it back or keep it. */
+/* Numbers that were claimed or leased, and what to show to use them. */
 typedef struct HiloClaim
 {
 	HiloRange	range;
-	HiloTable	which;			/* the table of the row it was cut from */
-	Oid			table;
-	int64		incarnation;
-	int64		changes;
-	int64		number;			/* of a client's claim, else 0 */
+	int64		home;			/* of the row they were cut from, */
+	int64		epoch;			/* as the claim left it */
+	int64		changes;		/* of that: how often it had changed */
+	int64		token;			/* random, of a client's claim; else 0 */
+	XLogRecPtr	lsn;			/* end of its WAL record */
+	bool		leased;			/* or counted? */
 } HiloClaim;
 
 /* Who claims. */
 typedef enum HiloClaimant
 {
-	/* A backend: what it does not use goes back by hilo_counter_give_back(). */
-	HILO_FOR_BACKEND,
+	/* A session: what it does not use goes back by hilo_counter_give_back(). */
+	HILO_FOR_SESSION,
 
 	/*
-	 * A client program: the claim gets a random number, with which it can be
-	 * given back by anybody who knows it.
+	 * A client program: the claim gets a token, with which it can be given back
+	 * by anybody who knows it.
 	 */
 	HILO_FOR_CLIENT,
 
@@ -49,13 +50,19 @@ typedef enum HiloClaimant
 	HILO_FOR_STATEMENT
 } HiloClaimant;
 
+/* Is it the name of an identity, which ends in a bar? */
+extern bool hilo_is_identity(HiloName name);
+
+/* Is it the row of server-side ids, or of this server as a hub? */
+extern bool hilo_is_own_name(HiloName name);
+
 /*
  * Claim a range.  A row that is not there, or was dropped, is created, unless
  * hilo.auto_create is off.  Returns false, having claimed nothing, if the numbers
  * are leased from a hub; so are those of a collection that nothing was ever
  * claimed of, where the setting hilo.hub names one.
  */
-extern bool hilo_counter_claim(HiloCounter *counter,
+extern bool hilo_counter_claim(HiloRowRef *ref,
 							   const HiloRangeRequest *request,
 							   HiloClaimant claimant, HiloClaim *claim);
 
@@ -64,26 +71,19 @@ extern bool hilo_counter_claim(HiloCounter *counter,
  * yet.  Returns false, having changed nothing, if somebody has, or the numbers
  * are leased from a hub.  Creates a row as hilo_counter_claim() does.
  */
-extern bool hilo_counter_claim_number(HiloCounter *counter, int64 number);
+extern bool hilo_counter_claim_number(HiloRowRef *ref, int64 number);
 
 /*
- * Copy the row, if there is one; false when there is no such counter, or it was
- * dropped.  With for_draw, raises the error that a claim would in a transaction that has
- * rewritten the table.
+ * Copy the row; its epoch is 0 if it came from elsewhere.  False when there is no such counter, or it was dropped; then
+ * *row is an empty one with HILO_ROW_DROPPED, or what was left of it.
  */
-extern bool hilo_counter_read(HiloCounter *counter, HiloCounterRow *row,
-							  bool for_draw);
-
-/* Highest number claimed; 0 when there is no such counter. */
-extern int64 hilo_counter_max(HiloCounter *counter);
+extern bool hilo_counter_read(HiloRowRef *ref, HiloRow *row);
 
 /*
- * May the rest of a claim still be used: same table, no seed, no drop since?
- * row is what hilo_counter_read() has just read.
+ * May numbers of a claim still be used, if this is what was read of the row:
+ * same table, same database, same epoch, and not above max?
  */
-extern bool hilo_counter_holds(const HiloCounter *counter,
-							   const HiloCounterRow *row,
-							   const HiloClaim *claim);
+extern bool hilo_counter_holds(const HiloRow *row, const HiloClaim *claim);
 
 /*
  * Put the numbers above last, the last one used of the claim, back into the
@@ -91,44 +91,40 @@ extern bool hilo_counter_holds(const HiloCounter *counter,
  * an error nothing has happened.  Not flushed: losing this costs a gap.  At
  * exit it does not wait for locks on the table and its indexes.
  */
-extern bool hilo_counter_give_back(HiloCounter *counter,
-								   const HiloClaim *claim, int64 last,
-								   bool at_exit);
+extern bool hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *claim,
+								   int64 last, bool at_exit);
 
 /*
  * The same for the range of a client that ends in high: it must be the newest
- * claim and have that number, or, with number 0, an end that was never handed
+ * claim and have that token, or, with token 0, an end that was never handed
  * out before.
  */
-extern bool hilo_counter_return(HiloCounter *counter, int64 last, int64 high,
-								int64 number);
+extern bool hilo_counter_return(HiloRowRef *ref, int64 last, int64 high,
+								int64 token);
 
 /*
- * Raise max to value (or, with force, set it), creating the row if there is
- * none.  Every session forgets its ranges.  Returns the max now stored.  With
- * force, a counter that has left its hub counts by itself from then on; one that
- * has not is refused.
+ * At least value: advance max to it (or, with force, set it), creating the row
+ * if there is none; a new epoch.  Returns the max now stored.  With force, a
+ * counter that has left its hub counts by itself from then on; one that has not,
+ * or that has given leases, is refused.
  */
-extern int64 hilo_counter_seed(HiloCounter *counter, int64 value, bool force);
+extern int64 hilo_counter_seed(HiloRowRef *ref, int64 value, bool force);
 
 /*
- * Make sure that number, which somebody has chosen himself, will not be drawn
- * later, other than out of a range claimed before.  Not flushed: a transaction
- * that stores the number does that.
+ * Advance max to number, which somebody has chosen by hand, so that it will not be
+ * claimed later.  Not flushed: a transaction that stores the number does that.
  *
  * Returns false, having changed nothing, if that would use up more than half of
- * the numbers left.  *leased says whether the numbers are leased.
+ * the numbers left.  *row is the row then.
  */
-extern bool hilo_counter_raise(HiloCounter *counter, int64 number,
-							   bool *leased);
+extern bool hilo_counter_advance(HiloRowRef *ref, int64 number, HiloRow *row);
 
 /*
- * Get a counter ready for a column that holds numbers up to floor, and can hold
- * them up to limit: like a seed, and the limit is lowered to that.  Raises an
- * error if no number would be left.  Returns the max now stored.
+ * Get a counter ready for a column that holds numbers up to highest, and can
+ * hold them up to limit: like a seed, and the limit is lowered to that.  Raises
+ * an error if no number would be left.  Returns the max now stored.
  */
-extern int64 hilo_counter_adopt(HiloCounter *counter, int64 floor,
-								int64 limit);
+extern int64 hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit);
 
 /* What can be set for a single counter. */
 typedef struct HiloCounterOptions
@@ -143,71 +139,79 @@ typedef struct HiloCounterOptions
 /*
  * Set that, creating the row if there is none.  The ranges claimed stay good.
  */
-extern void hilo_counter_configure(HiloCounter *counter,
+extern void hilo_counter_configure(HiloRowRef *ref,
 								   const HiloCounterOptions *options);
 
 /*
- * Note that something about the counter is in hilo_binding; to be called before
+ * Note that something about the counter is in hilo.binding; to be called before
  * that can be seen there.  Creates the row if there is none.
  */
-extern void hilo_counter_note_binding(HiloCounter *counter);
+extern void hilo_counter_note_binding(HiloRowRef *ref);
 
 /*
  * Merge a row of another database or of a backup: max and what belongs to it
- * are raised, never lowered; a counter that does not exist here is created as
+ * are advanced, never lowered; a counter that does not exist here is created as
  * it was there.
  */
-extern void hilo_counter_merge(HiloCounter *counter,
-							   const HiloCounterRow *other);
-
-/*
- * Claim a lease of up to size numbers above floor for another server; or the
- * next number of an identity, with size 1.
- *
- * Raises an error where leases might overlap with those that were given before:
- * the server has been promoted since, or the row comes from a backup.  default_timeline
- * is the timeline on which a counter that has given no lease may give one.
- */
-extern HiloRange hilo_counter_lease(HiloCounter *counter, int64 size,
-									int64 floor, int64 default_timeline);
-
-/*
- * Let the counter give leases again that the above refuses, above floor,
- * creating the row if there is none.  Returns the max now stored.
- */
-extern int64 hilo_counter_resume(HiloCounter *counter, int64 floor);
-
-/*
- * Lease the numbers from now on, with the role's user mapping of the server
- * hub; size: see lease_size.  With an empty hub no more.  Creates the row if there
- * is none.  Returns max, which no number of a lease may lie at or below.
- */
-extern int64 hilo_counter_set_hub(HiloCounter *counter, const char *hub,
-								  const char *role, int64 size);
-
-/* Undo that for one that was counted, before any lease was got: count again. */
-extern void hilo_counter_unset_hub(HiloCounter *counter);
-
-/*
- * Note that the numbers of range were got from the hub, so that they are known
- * to be used here.  With flush, as a statement's own numbers are.
- */
-extern void hilo_counter_note_leased(HiloCounter *counter, HiloRange range,
-									 bool flush);
+extern void hilo_counter_merge(HiloRowRef *ref, const HiloRow *other);
 
 /* Forget the counter.  Returns false when there was none. */
-extern bool hilo_counter_drop(HiloCounter *counter);
+extern bool hilo_counter_drop(HiloRowRef *ref, bool force);
 
 /*
- * For lease.c, whose rows count, too: put a claim into the row, with what it
- * was got counted as of the last hour divided by pace; let nothing go back;
- * make every session forget its ranges.  The last one takes a random number,
- * made before the page was locked, and tells everybody.
+ * On a hub
  */
-extern void hilo_note_claim(HiloCounterRow *row, const HiloRange *range,
-							int64 number, int pace);
-extern void hilo_end_claims(HiloCounterRow *row);
-extern void hilo_finish_new_incarnation(HiloRowChange *change,
-										int64 incarnation);
+
+/*
+ * Claim a lease of up to size numbers above a number for a member; with size 0
+ * only see that one would be given.  *epoch is the row's.
+ *
+ * Raises an error where leases might overlap with those that were given before:
+ * the server has been promoted since, or the row comes from elsewhere.
+ * default_timeline is the timeline on which a counter that has given no lease may
+ * give one.
+ */
+extern HiloRange hilo_counter_lease(HiloRowRef *ref, int64 size, int64 above,
+									int64 default_timeline, int64 *epoch);
+
+/*
+ * Let the counter give leases again that the above refuses, above at_least,
+ * creating the row if there is none.  Refused on a member.  Returns the max now
+ * stored.
+ */
+extern int64 hilo_counter_resume(HiloRowRef *ref, int64 at_least);
+
+/* Let the counter, if it has given leases, give none before that. */
+extern void hilo_counter_stop_leases(HiloRowRef *ref);
+
+/*
+ * On a member
+ */
+
+/*
+ * Lease the numbers from the hub from now on, at least size at a time (0: as the
+ * setting says); with an empty hub no more.  Creates the row if there is none.
+ */
+extern void hilo_counter_set_hub(HiloRowRef *ref, const char *hub,
+								 int32 size);
+
+/* What was asked, and what the hub has answered. */
+typedef struct HiloLeaseAnswer
+{
+	int64		asked_epoch;	/* of the row here, when the hub was asked, */
+	NameData	asked_hub;		/* and the hub */
+	HiloRange	range;
+	int64		hub_epoch;
+} HiloLeaseAnswer;
+
+/*
+ * Take a lease in: what of it lies above max, and not above the limit, is
+ * *claim; max is then its end.  Returns false, having changed nothing, if the row
+ * is not any more what it was when the hub was asked; *claim is empty if nothing
+ * of it is above max.
+ */
+extern bool hilo_counter_take_in(HiloRowRef *ref,
+								 const HiloLeaseAnswer *answer,
+								 HiloClaim *claim);
 
 #endif							/* HILO_COUNTER_H */

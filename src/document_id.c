@@ -80,6 +80,18 @@ hilo_check_collection(const char *name, int len, const char *separator)
 				 errhint("Leave the separator out: hilo puts it between the collection and the number.")));
 }
 
+bool
+hilo_check_row_name(const char *name, int len, const char *separator)
+{
+	bool		is_identity = hilo_ends_with(name, len, "|");
+
+	if (is_identity)
+		check_name("identity", name, len - 1);
+	else
+		hilo_check_collection(name, len, separator);
+	return is_identity;
+}
+
 int
 hilo_check_identity(const char *name, int len, const char *separator)
 {
@@ -130,7 +142,7 @@ hilo_check_node_tag(const char *tag, int len)
 
 /*
  * Can the string be part of a text?  Before there is a database, as in a
- * preloading server, nobody knows in which encoding: then it must be ASCII.
+ * preloading server, its encoding is not known: then it must be ASCII.
  */
 static bool
 is_text(const char *string)
@@ -158,7 +170,7 @@ hilo_is_separator(const char *separator)
 
 /*
  * A prefix that ends in a digit would make the ids of different numbers
- * alike (N1 + 0 and N + 10); after a letter nobody could find the number.
+ * alike (N1 + 0 and N + 10); after a letter the number could not be found.
  */
 bool
 hilo_is_server_prefix(const char *prefix)
@@ -176,32 +188,23 @@ hilo_is_server_prefix(const char *prefix)
 		!(IS_DIGIT(prefix[len - 1]) || IS_LETTER(prefix[len - 1]));
 }
 
+/* Put len bytes at p; returns where they end. */
+static inline char *
+append(char *p, const char *bytes, int len)
+{
+	memcpy(p, bytes, len);
+	return p + len;
+}
+
 int
 hilo_document_id_start(char *start, const char *name, int len,
 					   const char *separator, const char *prefix)
 {
-	char	   *p = start;
+	char	   *p = append(start, name, len);
 
-	memcpy(p, name, len);
-	p += len;
-	len = strlen(separator);
-	memcpy(p, separator, len);
-	p += len;
-	len = strlen(prefix);
-	memcpy(p, prefix, len);
-	p += len;
+	p = append(p, separator, strlen(separator));
+	p = append(p, prefix, strlen(prefix));
 	return p - start;
-}
-
-/* Copy len bytes; up to HILO_READABLE of them without a call. */
-static inline char *
-append(char *p, const char *bytes, int len)
-{
-	if (likely(len <= HILO_READABLE))
-		memcpy(p, bytes, HILO_READABLE);
-	else
-		memcpy(p, bytes, len);
-	return p + len;
 }
 
 text *
@@ -209,7 +212,7 @@ hilo_build_id(const char *before, int before_len, int64 number,
 			  const char *after, int after_len)
 {
 	text	   *id = (text *) palloc(VARHDRSZ + before_len + MAX_NUMBER_LEN +
-									 after_len + HILO_READABLE);
+									 after_len);
 	char	   *p = append(VARDATA(id), before, before_len);
 
 	p += pg_ulltoa_n((uint64) number, p);

@@ -33,6 +33,14 @@ extern void hilo_check_collection(const char *name, int len,
 								  const char *separator);
 
 /*
+ * The same for a function that administers: raise 22023 unless name may name a
+ * collection or, with one '|' behind it, an identity.  Returns whether it is an
+ * identity's.
+ */
+extern bool hilo_check_row_name(const char *name, int len,
+								const char *separator);
+
+/*
  * Length of an identity's name without the one '|' or separator that may end
  * it; raises 22023 unless what is left may name an identity.
  */
@@ -52,7 +60,10 @@ extern void hilo_check_node_tag(const char *tag, int len);
 /* Is it: letters, digits and underscores, at most HILO_MAX_TAG_LEN of them? */
 extern bool hilo_is_node_tag(const char *tag, int len);
 
-/* May ids be built with this separator: one character, not '|', a letter or a digit? */
+/*
+ * May ids be built with this separator: one character, not '|', a letter or a
+ * digit?
+ */
 extern bool hilo_is_separator(const char *separator);
 
 /* May numbers be put behind this server prefix? */
@@ -67,15 +78,10 @@ extern int	hilo_document_id_start(char *start, const char *name, int len,
 
 /*
  * The id of number: the bytes before it, its digits, the bytes after it.
- * Palloc'd in the current memory context.  before and after must be readable
- * for HILO_READABLE bytes, however short they are: copying so many, a fixed
- * number, is faster than copying just what there is.
+ * Palloc'd in the current memory context.
  */
-#define HILO_READABLE	16
-
-extern text *hilo_build_id(const char *before, int before_len,
-							  int64 number,
-							  const char *after, int after_len);
+extern text *hilo_build_id(const char *before, int before_len, int64 number,
+						   const char *after, int after_len);
 
 /*
  * A server-side id: prefix, the number with 19 digits, the bytes after it.

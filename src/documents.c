@@ -12,20 +12,15 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/relscan.h"
 #include "access/table.h"
-#include "access/heapam.h"
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_am.h"
-#include "catalog/pg_collation.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
@@ -33,13 +28,11 @@
 #include "utils/syscache.h"
 
 #include "binding.h"
-#include "catalog.h"
 #include "compat.h"
-#include "document_id.h"
 #include "documents.h"
-#include "id_type.h"
 #include "index_probe.h"
 #include "settings.h"
+#include "sql.h"
 
 /* A table, or one part of a partitioned one, with the index to probe. */
 typedef struct Part
@@ -53,7 +46,7 @@ typedef struct Part
 
 struct HiloDocuments
 {
-	const HiloCounter *identity;
+	HiloName	identity;
 	bool		bound;
 
 	/* If they are in tables. */
@@ -101,37 +94,33 @@ table_named_like(HiloName name)
 	return InvalidOid;			/* keep compiler quiet */
 }
 
+static bool
+is_primary_key_of_one_column(Relation index, void *arg)
+{
+	return index->rd_index->indisprimary && index->rd_index->indnkeyatts == 1;
+}
+
 /* The only column of a table's primary key. */
 static AttrNumber
 primary_key_column(Relation rel)
 {
-	List	   *indexes = RelationGetIndexList(rel);
-	ListCell   *lc;
-	AttrNumber	attnum = InvalidAttrNumber;
+	Relation	index = hilo_index_find(rel, is_primary_key_of_one_column, NULL);
+	AttrNumber	attnum;
 
-	foreach(lc, indexes)
-	{
-		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
-
-		if (index->rd_index->indisprimary &&
-			index->rd_index->indnkeyatts == 1)
-			attnum = index->rd_index->indkey.values[0];
-		index_close(index, AccessShareLock);
-	}
-	list_free(indexes);
-
-	if (attnum == InvalidAttrNumber)
+	if (index == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("table \"%s\" has no primary key of one column",
 						RelationGetRelationName(rel)),
 				 errhint("Say with hilo_bind() in which column the ids are.")));
+	attnum = index->rd_index->indkey.values[0];
+	index_close(index, AccessShareLock);
 	return attnum;
 }
 
 /*
- * Whoever may neither read nor write a table must not learn from look-ups what
- * is in it.
+ * A user that may neither read nor write a table must not learn from look-ups
+ * what is in it.
  */
 static void
 check_may_look(Relation rel)
@@ -149,14 +138,10 @@ check_may_look(Relation rel)
 					   RelationGetRelationName(rel));
 }
 
-/* Does the index find every row by its first column, attnum? */
 static bool
-leads_index(Relation index, AttrNumber attnum)
+leads_index(Relation index, void *attnum)
 {
-	return index->rd_rel->relam == BTREE_AM_OID &&
-		index->rd_index->indisvalid && index->rd_index->indisready &&
-		index->rd_index->indkey.values[0] == attnum &&
-		RelationGetIndexPredicate(index) == NIL;
+	return hilo_index_leads(index, *(AttrNumber *) attnum);
 }
 
 /* Open the index of heap, a table of its own, that starts with a column. */
@@ -164,21 +149,9 @@ static Part *
 make_part(Relation heap, const char *column, Oid type)
 {
 	AttrNumber	attnum = get_attnum(RelationGetRelid(heap), column);
-	List	   *indexes = RelationGetIndexList(heap);
-	ListCell   *lc;
+	Relation	index = hilo_index_find(heap, leads_index, &attnum);
 	Part	   *part;
-	Relation	index = NULL;
 	Oid			equal;
-
-	foreach(lc, indexes)
-	{
-		index = index_open(lfirst_oid(lc), AccessShareLock);
-		if (leads_index(index, attnum))
-			break;
-		index_close(index, AccessShareLock);
-		index = NULL;
-	}
-	list_free(indexes);
 
 	if (index == NULL)
 		ereport(ERROR,
@@ -199,35 +172,14 @@ make_part(Relation heap, const char *column, Oid type)
 	return part;
 }
 
-/* The base type of a column, checked to be one that ids can be looked up in. */
-static Oid
-checked_id_type(Relation rel, AttrNumber attnum)
-{
-	Oid			type = getBaseType(TupleDescAttr(RelationGetDescr(rel),
-												 attnum - 1)->atttypid);
-
-	if (!hilo_holds_ids(type) && !hilo_holds_numbers(type))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("ids cannot be looked up in a column of type %s",
-						format_type_be(type)),
-				 errdetail("The type should be text, varchar, citext, smallint, integer or bigint.")));
-	return type;
-}
-
 /*
- * Open a table, with its partitions and children, to look ids up in a column;
- * NULL: in that of its primary key.
+ * Open a table that documents can be looked up in, and that the user may look
+ * into.
  */
-static void
-open_table(HiloDocuments *documents, Oid relid, const HiloColumn *bound)
+static Relation
+open_table(HiloName identity, Oid relid)
 {
 	Relation	rel = NULL;
-	HiloColumn	id_column = {relid, InvalidAttrNumber};
-	char	   *column;
-	Oid			type;
-	List	   *relids;
-	ListCell   *lc;
 
 	if (OidIsValid(relid))
 		rel = try_table_open(relid, AccessShareLock);
@@ -235,8 +187,7 @@ open_table(HiloDocuments *documents, Oid relid, const HiloColumn *bound)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("the table with the documents of \"%.*s\" does not exist any more",
-						documents->identity->name.len,
-						documents->identity->name.data),
+						identity.len, identity.data),
 				 errhint("Say with hilo_unbind() and hilo_bind() where they are.")));
 
 	if ((rel->rd_rel->relkind != RELKIND_RELATION &&
@@ -248,31 +199,44 @@ open_table(HiloDocuments *documents, Oid relid, const HiloColumn *bound)
 						RelationGetRelationName(rel)),
 				 errhint("For everything but ordinary and partitioned tables, bind a function.")));
 	check_may_look(rel);
+	return rel;
+}
 
-	id_column.attnum = bound != NULL ? bound->attnum : primary_key_column(rel);
-	column = hilo_column_name(&id_column);
-	if (column == NULL)
+/* The type of a column, checked to be one that ids can be looked up in. */
+static Oid
+checked_id_type(const HiloColumn *column)
+{
+	Oid			type = hilo_column_type(column);
+
+	if (!hilo_holds_ids(type) && !hilo_holds_numbers(type))
 		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("the column with the ids of \"%.*s\" does not exist any more",
-						documents->identity->name.len,
-						documents->identity->name.data),
-				 errhint("Say with hilo_unbind() and hilo_bind() where they are.")));
-	type = checked_id_type(rel, id_column.attnum);
-	documents->limit = Min(documents->limit, hilo_type_limit(type));
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("ids cannot be looked up in a column of type %s",
+						format_type_be(type)),
+				 errdetail("The type should be text, varchar, citext, smallint, integer or bigint.")));
+	return type;
+}
 
-	/* This locks the children; the lock of the table itself is kept, too. */
-	relids = find_all_inheritors(relid, AccessShareLock, NULL);
-	table_close(rel, NoLock);
+/*
+ * Open the index of a table on the column called name, and those of all its
+ * partitions and children.  The table is locked, and stays so.
+ */
+static void
+open_parts(HiloDocuments *documents, Oid relid, const char *name, Oid type)
+{
+	List	   *relids = find_all_inheritors(relid, AccessShareLock, NULL);
+	ListCell   *lc;
+
 	foreach(lc, relids)
 	{
-		rel = table_open(lfirst_oid(lc), NoLock);
+		Relation	rel = table_open(lfirst_oid(lc), NoLock);
+
 		if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ||
 			RELATION_IS_OTHER_TEMP(rel))
 			table_close(rel, AccessShareLock);
 		else if (rel->rd_rel->relkind == RELKIND_RELATION)
 			documents->parts = lappend(documents->parts,
-									   make_part(rel, column, type));
+									   make_part(rel, name, type));
 		else
 			ereport(ERROR,
 					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
@@ -280,6 +244,33 @@ open_table(HiloDocuments *documents, Oid relid, const HiloColumn *bound)
 							RelationGetRelationName(rel)),
 					 errhint("Bind a function.")));
 	}
+}
+
+/*
+ * Get ready to look ids up in a column of a table; with an invalid attnum, in
+ * that of its primary key.
+ */
+static void
+open_column(HiloDocuments *documents, HiloColumn column)
+{
+	Relation	rel = open_table(documents->identity, column.relation);
+	char	   *name;
+	Oid			type;
+
+	if (column.attnum == InvalidAttrNumber)
+		column.attnum = primary_key_column(rel);
+	table_close(rel, NoLock);
+
+	name = hilo_column_name(&column);
+	if (name == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("the column with the ids of \"%.*s\" does not exist any more",
+						documents->identity.len, documents->identity.data),
+				 errhint("Say with hilo_unbind() and hilo_bind() where they are.")));
+	type = checked_id_type(&column);
+	documents->limit = Min(documents->limit, hilo_type_limit(type));
+	open_parts(documents, column.relation, name, type);
 }
 
 /*
@@ -315,8 +306,8 @@ id_datum(const HiloDocuments *documents, Oid type, int64 number)
 		case INT8OID:
 			return Int64GetDatum(number);
 		default:
-			len = hilo_document_id_start(start, documents->identity->name.data,
-										 documents->identity->name.len,
+			len = hilo_document_id_start(start, documents->identity.data,
+										 documents->identity.len,
 										 hilo_identity_parts_separator, "");
 			return PointerGetDatum(hilo_build_id(start, len, number, start, 0));
 	}
@@ -413,10 +404,7 @@ function_says(HiloDocuments *documents, int64 number)
 	GetUserIdAndSecContext(&user, &context);
 	SetUserIdAndSecContext(documents->owner,
 						   context | SECURITY_RESTRICTED_OPERATION);
-	level = NewGUCNestLevel();
-	(void) set_config_option("search_path", "pg_catalog, pg_temp",
-							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-							 true, 0, false);
+	level = hilo_sql_hide_search_path();
 	PushActiveSnapshot(GetLatestSnapshot());
 
 	InitFunctionCallInfoData(*fcinfo, &documents->call, 1, InvalidOid, NULL,
@@ -442,7 +430,7 @@ function_says(HiloDocuments *documents, int64 number)
  */
 
 static HiloDocuments *
-make_documents(const HiloCounter *identity)
+make_documents(HiloName identity)
 {
 	HiloDocuments *documents = palloc0(sizeof(HiloDocuments));
 
@@ -452,23 +440,21 @@ make_documents(const HiloCounter *identity)
 }
 
 HiloDocuments *
-hilo_documents_open_column(const HiloCounter *identity,
-						   const HiloColumn *column)
+hilo_documents_open_column(HiloName identity, const HiloColumn *column)
 {
 	HiloDocuments *documents = make_documents(identity);
 
-	open_table(documents, column->relation, column);
+	open_column(documents, *column);
 	return documents;
 }
 
 HiloDocuments *
-hilo_documents_open(const HiloCounter *identity)
+hilo_documents_open(HiloName identity)
 {
 	HiloDocuments *documents = make_documents(identity);
-	List	   *bindings = hilo_bindings(identity->name);
 	ListCell   *lc;
 
-	foreach(lc, bindings)
+	foreach(lc, hilo_bindings(identity))
 	{
 		HiloBinding *binding = lfirst(lc);
 
@@ -476,15 +462,20 @@ hilo_documents_open(const HiloCounter *identity)
 		if (binding->attached && !hilo_binding_has_column(binding))
 			continue;
 		if (binding->column != NULL)
-			open_table(documents, binding->column->relation, binding->column);
+			open_column(documents, *binding->column);
 		else if (binding->taken != NULL)
 			open_function(documents, binding->taken);
 		else
 			continue;
 		documents->bound = true;
 	}
+
 	if (!documents->bound)
-		open_table(documents, table_named_like(identity->name), NULL);
+	{
+		HiloColumn	key = {table_named_like(identity), InvalidAttrNumber};
+
+		open_column(documents, key);
+	}
 	return documents;
 }
 

@@ -8,21 +8,22 @@
 #ifndef HILO_DOCUMENTS_H
 #define HILO_DOCUMENTS_H
 
-#include "column_ref.h"
-#include "counter.h"
+#include "column.h"
+#include "row.h"
 
 /* The documents of an identity, ready to be looked up. */
 typedef struct HiloDocuments HiloDocuments;
 
 /*
- * Find the documents of an identity: where hilo_bind() said, else the table of
- * that name.  Raises 42P01, 42703, 42704, 42804 or 42501 where that fails.
- * Lives in the current memory context; to be closed, except after an error.
+ * Find the documents of an identity, named without a bar: where hilo_bind()
+ * said, else the table of that name.  Raises 42P01, 42703, 42704, 42804 or 42501
+ * where that fails.  Lives in the current memory context; to be closed, except
+ * after an error.  The bytes of the name stay until then.
  */
-extern HiloDocuments *hilo_documents_open(const HiloCounter *identity);
+extern HiloDocuments *hilo_documents_open(HiloName identity);
 
 /* The same, for a column that is not bound yet. */
-extern HiloDocuments *hilo_documents_open_column(const HiloCounter *identity,
+extern HiloDocuments *hilo_documents_open_column(HiloName identity,
 												 const HiloColumn *column);
 extern void hilo_documents_close(HiloDocuments *documents);
 

@@ -3,9 +3,10 @@
  * draw_right.h
  *	  Who may draw from a collection.
  *
- * From one that is bound to a column, who may insert into one of the tables, or
- * has been granted to draw by hilo_configure(); from any other, who may execute
- * the function.  On a worker of a Citus cluster: what is unique there.
+ * From one that is bound to a column, who may insert into one of the tables,
+ * directly or through views, or has been granted to draw by hilo_configure();
+ * from any other, who may execute the function.  On a Citus worker: what is
+ * unique there.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,17 +28,17 @@ typedef enum HiloDrawn
  * Raise 42501 unless the current user may draw, 55000 unless this node may; else
  * remember that, if it holds for all that is drawn.
  */
-extern void hilo_draw_right_verify(HiloCacheEntry *entry, HiloDrawn drawn);
+extern void hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn);
 
 /*
  * The same, cheap: what was found once is good until the user changes, or
  * rights may have.
  */
 static inline void
-hilo_draw_right_check(HiloCacheEntry *entry, HiloDrawn drawn)
+hilo_draw_right_check(HiloEntry *entry, HiloDrawn drawn)
 {
-	if (unlikely(entry->rights_generation != hilo_rights_generation ||
-				 entry->may_draw != GetUserId()))
+	if (unlikely(entry->right.generation != hilo_rights_generation ||
+				 entry->right.role != GetUserId()))
 		hilo_draw_right_verify(entry, drawn);
 }
 
@@ -45,7 +46,7 @@ hilo_draw_right_check(HiloCacheEntry *entry, HiloDrawn drawn)
  * Is the collection attached to a column of this name, in the table or in one
  * that it is a partition or child of?
  */
-extern bool hilo_is_attached(HiloCacheEntry *entry, Oid relation,
+extern bool hilo_is_attached(HiloEntry *entry, Oid relation,
 							 const char *column);
 
 #endif							/* HILO_DRAW_RIGHT_H */

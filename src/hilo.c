@@ -9,20 +9,21 @@
 
 #include "fmgr.h"
 
-#include "cache.h"
-#include "parking.h"
+#include "catalog.h"
+#include "citus.h"
+#include "compat.h"
+#include "pool.h"
 #include "settings.h"
-#include "worker_guard.h"
 
 PG_MODULE_MAGIC;
 
-void		_PG_init(void);
+extern PGDLLEXPORT void _PG_init(void);
 
 void
 _PG_init(void)
 {
 	hilo_settings_init();
-	hilo_cache_init();
-	hilo_worker_guard_init();
-	hilo_parking_init();
+	hilo_catalog_init();
+	hilo_citus_init();
+	hilo_pool_init();
 }

@@ -3,190 +3,748 @@
  * hub.c
  *	  Asks another server, the hub, for numbers of its counters.
  *
+ * A library of its own, as the server's libpqwalreceiver is: most sessions ask no
+ * hub, and need not load libpq.  It uses nothing of the other one.
+ *
+ * Functions that return a bool return false after an error, which they have
+ * noted in the answer.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "access/xact.h"
+#include "libpq-fe.h"
+
+#include "access/reloptions.h"
+#include "catalog/pg_type.h"
+#include "catalog/pg_user_mapping.h"
 #include "foreign/foreign.h"
+#include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "nodes/value.h"
+#include "storage/fd.h"
+#include "storage/latch.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/memutils.h"
-#include "utils/resowner.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
 
-#include "catalog.h"
 #include "compat.h"
-#include "hilo_libpq.h"
+#include "failure_point.h"
 #include "hub.h"
-#include "settings.h"
 
-/* The OIDs of a hub; checks that the role may use the server. */
-static void
-look_up(const HiloHub *hub, Oid *server, Oid *role)
-{
-	*server = get_foreign_server_oid(NameStr(hub->server), false);
-	*role = NameStr(hub->role)[0] == '\0' ? hilo_catalog_owner() :
-		get_role_oid(NameStr(hub->role), false);
-	if (!hilo_may_use_server(*server, *role))
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FOREIGN_SERVER,
-					   NameStr(hub->server));
-}
+PG_MODULE_MAGIC;
 
-/* A function of the other library, which is loaded if need be. */
-static void *
-libpq_function(const char *name)
+/* The options that say where a server is; each may be a list with commas. */
+enum
 {
-	return load_external_function(HILO_LIBPQ_LIBRARY, name, true, NULL);
-}
+	HOST,
+	HOSTADDR,
+	PORT,
+	PLACES
+};
+static const char *const place_keywords[PLACES] = {"host", "hostaddr", "port"};
 
-void
-hilo_hub_check(const HiloHub *hub)
+/* What server and user mapping say. */
+typedef struct Options
 {
-	static HiloLibpqCheck check = NULL;
+	Oid			server;
+	const char **keywords;		/* as libpq takes them, the places last */
+	const char **values;
+	int			count;			/* of those before the places */
+	const char *places[PLACES]; /* NULL: not given */
+	int			hosts;			/* how many they name; 1 if they cannot be
+								 * divided */
+	bool		has_password;
+	bool		password_required;
+	int			connect_timeout;	/* milliseconds, for each host */
+} Options;
+
+/*
+ * The one connection of this session, and what it was made for.  Others may be
+ * told at any time that it is no longer what the catalogs say.
+ */
+typedef struct Connection
+{
+	PGconn	   *conn;			/* NULL: none */
+	PGresult   *result;			/* of the last statement; NULL: none */
 	Oid			server;
 	Oid			role;
+	int			timeout;		/* that the hub knows of */
+	int			host;			/* which of several, from 0 */
+	int			good_host;		/* which to try first */
+	bool		outdated;
+	char	   *schema;			/* of the extension there, quoted; in
+								 * TopMemoryContext */
+} Connection;
 
-	if (check == NULL)
-		check = (HiloLibpqCheck) libpq_function("hilo_libpq_check");
-	look_up(hub, &server, &role);
-	check(server, role);
+static Connection connection;
+
+static void
+clear_result(void)
+{
+	PQclear(connection.result);
+	connection.result = NULL;
 }
 
-/* Error context: what the hub is asked for. */
 static void
-tell_hub(void *arg)
+disconnect(void)
 {
-	const HiloHub *hub = arg;
-
-	errcontext("asking server \"%s\" for numbers", NameStr(hub->server));
+	clear_result();
+	if (connection.conn != NULL)
+	{
+		PQfinish(connection.conn);
+		ReleaseExternalFD();
+	}
+	connection.conn = NULL;
+	if (connection.schema != NULL)
+		pfree(connection.schema);
+	connection.schema = NULL;
 }
 
-/* Call a function on the hub, whose first argument is a name. */
+/* Syscache callback: a server, wrapper, user mapping or role has changed. */
 static void
-call(const HiloHub *hub, bool keep, const char *function, HiloName name,
-	 const int64 *args, int count, int64 *numbers, int number_count)
+note_change(Datum arg, int cacheid, uint32 hashvalue)
 {
-	static HiloLibpqCall libpq_call = NULL;
-	ErrorContextCallback context = {error_context_stack, tell_hub,
-	unconstify(HiloHub *, hub)};
-	const char *texts[3];
-	Oid			server;
-	Oid			role;
+	connection.outdated = true;
+}
 
-	if (libpq_call == NULL)
-		libpq_call = (HiloLibpqCall) libpq_function("hilo_libpq_call");
+static void
+register_callbacks(void)
+{
+	static bool registered = false;
 
-	texts[0] = pnstrdup(name.data, name.len);
-	for (int i = 0; i < count; i++)
-		texts[i + 1] = psprintf(INT64_FORMAT, args[i]);
-
-	error_context_stack = &context;
-	look_up(hub, &server, &role);
-	libpq_call(server, role, hilo_lease_timeout, keep, function, texts,
-			   count + 1, numbers, number_count);
-	error_context_stack = context.previous;
+	if (registered)
+		return;
+	registered = true;
+	CacheRegisterSyscacheCallback(FOREIGNSERVEROID, note_change, (Datum) 0);
+	CacheRegisterSyscacheCallback(FOREIGNDATAWRAPPEROID, note_change, (Datum) 0);
+	CacheRegisterSyscacheCallback(USERMAPPINGOID, note_change, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHOID, note_change, (Datum) 0);
 }
 
 /*
- * Raise 08P01 about numbers that the hub cannot have meant: it is not to be
- * trusted with more.
+ * A copy of what another server has said, which may be in any encoding: with
+ * question marks for what is not ASCII, if it is not in that of the database.
+ */
+static char *
+readable(const char *said)
+{
+	char	   *copy = pstrdup(said);
+
+	if (!pg_verifymbstr(copy, strlen(copy), true))
+	{
+		for (char *c = copy; *c != '\0'; c++)
+		{
+			if (IS_HIGHBIT_SET(*c))
+				*c = '?';
+		}
+	}
+	return copy;
+}
+
+/* Note an error.  Always false. */
+static bool
+fail(HiloHubAnswer *answer, int sqlstate, const char *message, const char *hint)
+{
+	memset(answer, 0, sizeof(*answer));
+	answer->sqlstate = sqlstate;
+	answer->message = readable(message);
+	answer->hint = hint == NULL ? NULL : readable(hint);
+	return false;
+}
+
+/*
+ * Append what libpq says, in one line, without the lines in which it guesses at
+ * the reason.
  */
 static void
-fail_at_answer(void)
+append_said(StringInfo line, const char *said)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_PROTOCOL_VIOLATION),
-			 errmsg("the server has answered with numbers that it was not asked for")));
+	while (*said != '\0')
+	{
+		int			len = strcspn(said, "\n");
+
+		if (len > 0 && *said != '\t')
+			appendStringInfo(line, "%s%.*s", line->len > 0 ? "; " : "", len,
+							 said);
+		said += len;
+		said += strspn(said, "\n");
+	}
 }
 
-int64
-hilo_hub_next_identity(const HiloHub *hub, HiloName name, int64 floor)
+/* Note that the connection was lost, as libpq says it. */
+static bool
+fail_as_libpq(HiloHubAnswer *answer)
 {
-	int64		number;
+	StringInfoData said;
 
-	call(hub, true, "identity_lease", name, &floor, 1, &number, 1);
-	if (number <= floor)
-		fail_at_answer();
-	return number;
+	initStringInfo(&said);
+	append_said(&said, PQerrorMessage(connection.conn));
+	return fail(answer, ERRCODE_CONNECTION_FAILURE,
+				said.len > 0 ? said.data : "the connection was lost", NULL);
 }
 
-/* What is asked for, and got. */
-typedef struct Request
+/* Note the error that the hub has raised. */
+static bool
+fail_as_hub(HiloHubAnswer *answer)
 {
-	const HiloHub *hub;
-	HiloName	name;
-	int64		size;			/* of a lease; 0: a number of an identity */
-	int64		floor;
-	HiloRange	range;
-} Request;
+	const char *state = PQresultErrorField(connection.result, PG_DIAG_SQLSTATE);
+	const char *message = PQresultErrorField(connection.result,
+											 PG_DIAG_MESSAGE_PRIMARY);
+	const char *hint = PQresultErrorField(connection.result,
+										  PG_DIAG_MESSAGE_HINT);
+	int			code = ERRCODE_CONNECTION_FAILURE;
+
+	if (state == NULL || message == NULL)
+		return fail_as_libpq(answer);
+
+	/*
+	 * It ends, or was made to: that is not what the caller has done.  Nor may
+	 * it say that there was no error.
+	 */
+	if (strlen(state) == 5 &&
+		strspn(state, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 5 &&
+		strncmp(state, "57", 2) != 0 && strncmp(state, "03", 2) >= 0)
+		code = MAKE_SQLSTATE(state[0], state[1], state[2], state[3], state[4]);
+	return fail(answer, code, message, hint);
+}
+
+static bool
+is_libpq_option(const PQconninfoOption *known, const char *name)
+{
+	for (; known->keyword != NULL; known++)
+	{
+		if (strcmp(known->keyword, name) == 0)
+			return true;
+	}
+	return false;
+}
 
 static void
-ask(Request *request)
+add_option(Options *options, const char *keyword, const char *value)
 {
-	int64		args[2] = {request->size, request->floor};
-	int64		numbers[2];
-
-	if (request->size == 0)
+	for (int i = 0; i < PLACES; i++)
 	{
-		request->range.low = hilo_hub_next_identity(request->hub, request->name,
-													request->floor);
-		request->range.high = request->range.low;
-		return;
+		if (strcmp(keyword, place_keywords[i]) == 0)
+		{
+			/* libpq ignores what is empty. */
+			if (value[0] != '\0')
+				options->places[i] = value;
+			return;
+		}
 	}
-
-	call(request->hub, false, "hilo_lease", request->name, args, 2, numbers, 2);
-	if (numbers[0] <= request->floor || numbers[1] < numbers[0] ||
-		numbers[1] - numbers[0] >= request->size)
-		fail_at_answer();
-	request->range.low = numbers[0];
-	request->range.high = numbers[1];
+	options->keywords[options->count] = keyword;
+	options->values[options->count++] = value;
 }
 
-/* Ask in a subtransaction; returns the error that it ended in. */
-static ErrorData *
-try_to_ask(Request *request)
+/* Add those of a server's or user mapping's options that libpq knows. */
+static void
+add_options(Options *options, List *list, const PQconninfoOption *known)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	ErrorData  *volatile error = NULL;
+	ListCell   *lc;
 
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
+	foreach(lc, list)
+	{
+		DefElem    *def = lfirst(lc);
+		const char *value = def->arg == NULL ? "" : strVal(def->arg);
+		bool		required;
+
+		if (strcmp(def->defname, "password_required") == 0 &&
+			parse_bool(value, &required))
+			options->password_required = required;
+		if (!is_libpq_option(known, def->defname))
+			continue;
+		if (strcmp(def->defname, "password") == 0)
+			options->has_password = value[0] != '\0';
+		if (strcmp(def->defname, "connect_timeout") == 0)
+		{
+			long		seconds = strtol(value, NULL, 10);
+
+			if (seconds > 0)
+				options->connect_timeout = Min(seconds, INT_MAX / 1000) * 1000;
+		}
+		add_option(options, def->defname, value);
+	}
+}
+
+static int
+count_parts(const char *list)
+{
+	int			count = 1;
+
+	for (; *list != '\0'; list++)
+		count += *list == ',';
+	return count;
+}
+
+/*
+ * How many hosts do the places name, by the rules of libpq?  1 if they break
+ * them: taken as a whole, libpq says so.
+ */
+static int
+count_hosts(const char *const *places)
+{
+	const char *list = places[HOSTADDR] != NULL ? places[HOSTADDR] : places[HOST];
+	int			count = list == NULL ? 1 : count_parts(list);
+
+	if (places[HOST] != NULL && count_parts(places[HOST]) != count)
+		return 1;
+	if (places[PORT] != NULL && count_parts(places[PORT]) != 1 &&
+		count_parts(places[PORT]) != count)
+		return 1;
+	return count;
+}
+
+/* Part n of a list, from 0; of a list of one, that one. */
+static const char *
+part(const char *list, int n)
+{
+	if (list == NULL || strchr(list, ',') == NULL)
+		return list;
+	while (n-- > 0)
+		list = strchr(list, ',') + 1;
+	return pnstrdup(list, strcspn(list, ","));
+}
+
+/* Note 2F003 unless a role that is no superuser shows a password. */
+static bool
+check_password(bool shown, const Options *options, Oid role,
+			   HiloHubAnswer *answer)
+{
+	if (shown || !options->password_required || superuser_arg(role))
+		return true;
+	return fail(answer, ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED,
+				"password is required",
+				psprintf("Role \"%s\", which is no superuser, must have a password in its user mapping, and the hub must ask for it.",
+						 GetUserNameFromId(role, true)));
+}
+
+/* Options of the role's user mapping, or else of that for all roles. */
+static bool
+read_mapping(Oid role, Oid server, List **options)
+{
+	HeapTuple	tuple = SearchSysCache2(USERMAPPINGUSERSERVER,
+										ObjectIdGetDatum(role),
+										ObjectIdGetDatum(server));
+	Datum		datum;
+	bool		isnull;
+
+	if (!HeapTupleIsValid(tuple))
+		tuple = SearchSysCache2(USERMAPPINGUSERSERVER,
+								ObjectIdGetDatum(InvalidOid),
+								ObjectIdGetDatum(server));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+
+	datum = SysCacheGetAttr(USERMAPPINGUSERSERVER, tuple,
+							Anum_pg_user_mapping_umoptions, &isnull);
+	*options = isnull ? NIL : untransformRelOptions(datum);
+	ReleaseSysCache(tuple);
+	return true;
+}
+
+/*
+ * Find server and mapping, and check what the role may.  What is dropped meanwhile
+ * is missing, no error of the catalogs.
+ */
+static bool
+look_up(const HiloHubQuestion *question, ForeignServer **server,
+		List **mapping, HiloHubAnswer *answer)
+{
+	const char *role = GetUserNameFromId(question->role, true);
+	Oid			serverid = get_foreign_server_oid(question->server, true);
+
+	if (role == NULL)
+		return fail(answer, ERRCODE_UNDEFINED_OBJECT,
+					psprintf("role with OID %u does not exist", question->role),
+					NULL);
+
+	*server = OidIsValid(serverid) ?
+		GetForeignServerExtended(serverid, FSV_MISSING_OK) : NULL;
+	if (*server == NULL)
+		return fail(answer, ERRCODE_UNDEFINED_OBJECT,
+					psprintf("server \"%s\" does not exist", question->server),
+					NULL);
+	if (!hilo_may_use_server(serverid, question->role))
+		return fail(answer, ERRCODE_INSUFFICIENT_PRIVILEGE,
+					psprintf("permission denied for foreign server %s",
+							 question->server), NULL);
+	if (!read_mapping(question->role, serverid, mapping))
+		return fail(answer, ERRCODE_UNDEFINED_OBJECT,
+					psprintf("user mapping not found for user \"%s\", server \"%s\"",
+							 role, question->server), NULL);
+	return true;
+}
+
+/* Read what server and user mapping say, and check what can be without asking. */
+static bool
+read_options(const HiloHubQuestion *question, Options *options,
+			 HiloHubAnswer *answer)
+{
+	ForeignServer *server;
+	ForeignDataWrapper *wrapper;
+	List	   *mapping;
+	PQconninfoOption *known;
+	int			count;
+
+	if (!look_up(question, &server, &mapping, answer))
+		return false;
+	wrapper = GetForeignDataWrapperExtended(server->fdwid, FDW_MISSING_OK);
+	known = PQconndefaults();
+	if (known == NULL)
+		return fail(answer, ERRCODE_OUT_OF_MEMORY, "out of memory", NULL);
+
+	memset(options, 0, sizeof(*options));
+	count = list_length(server->options) + list_length(mapping) + 2;
+	options->server = server->serverid;
+	options->keywords = palloc0((count + PLACES + 1) * sizeof(char *));
+	options->values = palloc0((count + PLACES + 1) * sizeof(char *));
+	options->password_required = true;
+	options->connect_timeout = question->timeout;
+
+	/* Of several the last one counts. */
+	add_option(options, "fallback_application_name", "hilo");
+	add_options(options, server->options, known);
+	add_options(options, mapping, known);
+	add_option(options, "client_encoding", GetDatabaseEncodingName());
+	PQconninfoFree(known);
+	for (int i = 0; i < PLACES; i++)
+		options->keywords[options->count + i] = place_keywords[i];
+	options->hosts = count_hosts(options->places);
+
+	/* Where no validator checks options, all can set them. */
+	if (wrapper == NULL || !OidIsValid(wrapper->fdwvalidator))
+		options->password_required = true;
+	return check_password(options->has_password, options, question->role,
+						  answer);
+}
+
+static TimestampTz
+deadline_in(int ms)
+{
+	return TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ms);
+}
+
+/*
+ * Wait until one of the events happens on the connection's socket; false when the
+ * deadline has passed, with no error noted.  Can be cancelled.
+ */
+static bool
+wait_for_socket(int events, TimestampTz deadline)
+{
+	static uint32 wait_event = 0;
+
+	for (;;)
+	{
+		long		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
+														   deadline);
+		int			happened;
+
+		CHECK_FOR_INTERRUPTS();
+		if (left <= 0)
+			return false;
+		happened = WaitLatchOrSocket(MyLatch,
+									 WL_LATCH_SET | WL_EXIT_ON_PM_DEATH |
+									 WL_TIMEOUT | events,
+									 PQsocket(connection.conn), left,
+									 hilo_wait_event("HiloHub", &wait_event));
+		if (happened & WL_LATCH_SET)
+			ResetLatch(MyLatch);
+
+		/* libpq would block if told so too early. */
+		if (happened & events)
+			return true;
+	}
+}
+
+/*
+ * Send a statement and wait for its rows.  They are gone when the next one is
+ * sent, or the connection closed.
+ */
+static bool
+run(const HiloHubQuestion *question, const char *sql, int count,
+	const Oid *types, const char *const *params, HiloHubAnswer *answer)
+{
+	TimestampTz deadline = deadline_in(question->timeout);
+
+	clear_result();
+	if (!PQsendQueryParams(connection.conn, sql, count, types, params, NULL,
+						   NULL, 0))
+		return fail_as_libpq(answer);
+	HILO_FAILURE_POINT("hub asked");
+
+	for (;;)
+	{
+		PGresult   *next;
+
+		while (PQisBusy(connection.conn))
+		{
+			if (!wait_for_socket(WL_SOCKET_READABLE, deadline))
+				return fail(answer, ERRCODE_CONNECTION_FAILURE,
+							"the server has not answered in time", NULL);
+			/* Before the connection was lost it may have said why. */
+			if (!PQconsumeInput(connection.conn) && PQisBusy(connection.conn))
+				return fail_as_libpq(answer);
+		}
+		next = PQgetResult(connection.conn);
+		if (next == NULL)
+			break;
+		clear_result();
+		connection.result = next;
+
+		/* The first error counts; and one that begins to copy has no end. */
+		if (PQresultStatus(next) != PGRES_TUPLES_OK)
+			break;
+	}
+	HILO_FAILURE_POINT("hub answered");
+
+	if (PQresultStatus(connection.result) != PGRES_TUPLES_OK)
+		return fail_as_hub(answer);
+	return true;
+}
+
+/*
+ * Read the schema of the extension on the hub, and have the hub end what takes
+ * longer than this side waits for it.  What this side gives up sooner, by closing
+ * the connection, ends soon as well, where the hub can notice that.  A request to
+ * cancel, by another connection, would do no better, and libpq blocks to send it.
+ */
+static bool
+set_up(const HiloHubQuestion *question, HiloHubAnswer *answer)
+{
+	static const Oid types[] = {TEXTOID};
+	const char *params[] = {psprintf("%d", question->timeout)};
+
+	if (!run(question,
+			 "SELECT pg_catalog.quote_ident(n.nspname),"
+			 " pg_catalog.set_config('statement_timeout', $1, false),"
+			 " CASE WHEN pg_catalog.version() OPERATOR(pg_catalog.~) 'linux'"
+			 " THEN pg_catalog.set_config('client_connection_check_interval', '500', false) END"
+			 " FROM pg_catalog.pg_extension e"
+			 " JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace"
+			 " WHERE e.extname OPERATOR(pg_catalog.=) 'hilo'",
+			 1, types, params, answer))
+		return false;
+	if (PQntuples(connection.result) != 1)
+		return fail(answer, ERRCODE_UNDEFINED_OBJECT,
+					"extension \"hilo\" is not installed on the server", NULL);
+	connection.schema = MemoryContextStrdup(TopMemoryContext,
+											PQgetvalue(connection.result, 0, 0));
+	connection.timeout = question->timeout;
+	return true;
+}
+
+/* Notices and warnings of the hub are about nothing that is wanted. */
+static void
+ignore_notice(void *arg, const char *message)
+{
+}
+
+/* Connect to host n; false after an error, which is appended to errors. */
+static bool
+try_host(const Options *options, int n, StringInfo errors)
+{
+	TimestampTz deadline = deadline_in(options->connect_timeout);
+	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+
+	for (int i = 0; i < PLACES; i++)
+		options->values[options->count + i] = options->hosts == 1 ?
+			options->places[i] : part(options->places[i], n);
+
+	if (!AcquireExternalFD())
+	{
+		append_said(errors, "there are too many open files");
+		return false;
+	}
+	connection.conn = PQconnectStartParams(options->keywords, options->values,
+										   false);
+	if (connection.conn == NULL)
+	{
+		ReleaseExternalFD();
+		append_said(errors, "out of memory");
+		return false;
+	}
+	PQsetNoticeProcessor(connection.conn, ignore_notice, NULL);
+
+	while (PQstatus(connection.conn) != CONNECTION_BAD &&
+		   status != PGRES_POLLING_OK && status != PGRES_POLLING_FAILED)
+	{
+		if (!wait_for_socket(status == PGRES_POLLING_READING ?
+							 WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE, deadline))
+		{
+			append_said(errors,
+						psprintf("connection to server at \"%s\", port %s failed: it has not answered in time",
+								 PQhost(connection.conn),
+								 PQport(connection.conn)));
+			disconnect();
+			return false;
+		}
+		status = PQconnectPoll(connection.conn);
+	}
+	if (PQstatus(connection.conn) == CONNECTION_OK)
+		return true;
+	append_said(errors, PQerrorMessage(connection.conn));
+	disconnect();
+	return false;
+}
+
+/*
+ * Connect to one of the hosts, the one that answered last before the others: each
+ * has its time, which libpq leaves to who polls it.
+ */
+static bool
+connect_to_any(const Options *options, HiloHubAnswer *answer)
+{
+	StringInfoData errors;
+	int			good = connection.server == options->server ?
+	connection.good_host % options->hosts : 0;
+
+	initStringInfo(&errors);
+	connection.server = options->server;
+	connection.good_host = good;
+	for (int i = 0; i < options->hosts; i++)
+	{
+		connection.host = i == 0 ? good : i <= good ? i - 1 : i;
+		if (try_host(options, connection.host, &errors))
+			return true;
+	}
+	return fail(answer, ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION,
+				errors.data, NULL);
+}
+
+/* Connect, unless the connection that there is will do. */
+static bool
+connect_to_hub(const HiloHubQuestion *question, HiloHubAnswer *answer)
+{
+	Options		options;
+
+	/* What changes from here on is for the next question. */
+	register_callbacks();
+	if (connection.outdated)
+		disconnect();
+	connection.outdated = false;
+	if (!read_options(question, &options, answer))
+		return false;
+
+	/*
+	 * One that was lost since the last question is no reason to fail.  What
+	 * the server has said at its end comes first, and the end after it.
+	 */
+	if (connection.conn != NULL && !connection.outdated &&
+		connection.server == options.server &&
+		connection.role == question->role &&
+		connection.timeout == question->timeout &&
+		PQconsumeInput(connection.conn) && PQconsumeInput(connection.conn))
+		return true;
+
+	disconnect();
+	connection.role = question->role;
+	if (!connect_to_any(&options, answer) ||
+		!check_password(PQconnectionUsedPassword(connection.conn), &options,
+						question->role, answer))
+		return false;
+	HILO_FAILURE_POINT("hub connected");
+	return set_up(question, answer);
+}
+
+/* Read number col of the one row; 0 if it is null.  Notes no error. */
+static bool
+read_number(int col, int64 *number)
+{
+	const char *value = PQgetvalue(connection.result, 0, col);
+	char	   *end;
+
+	*number = 0;
+	if (PQgetisnull(connection.result, 0, col))
+		return true;
+	errno = 0;
+	*number = strtoll(value, &end, 10);
+	return errno == 0 && end != value && *end == '\0';
+}
+
+/* Read what the hub has answered; false if it cannot have meant it. */
+static bool
+read_answer(const HiloHubQuestion *question, HiloHubAnswer *answer)
+{
+	int64	   *const numbers[] = {&answer->low, &answer->high, &answer->epoch,
+	&answer->system_identifier, &answer->timeline};
+
+	if (PQntuples(connection.result) != 1 ||
+		PQnfields(connection.result) != lengthof(numbers))
+		return false;
+	for (int i = 0; i < (int) lengthof(numbers); i++)
+	{
+		if (!read_number(i, numbers[i]))
+			return false;
+	}
+
+	if (question->size == 0)
+	{
+		answer->low = answer->high = 0;
+		return true;
+	}
+	return answer->low > question->at_least && answer->high >= answer->low &&
+		(uint64) answer->high - (uint64) answer->low < (uint64) question->size &&
+		answer->epoch > 0 && answer->system_identifier != 0 &&
+		answer->timeline >= 1 && answer->timeline <= PG_UINT32_MAX;
+}
+
+/*
+ * Ask by the connection that there is.  With the types of the arguments left open,
+ * a function of the same name that another role has made in that schema could be
+ * called in its place.
+ */
+static bool
+ask(const HiloHubQuestion *question, HiloHubAnswer *answer)
+{
+	static const Oid types[] = {TEXTOID, INT8OID, INT8OID, INT8OID, INT8OID};
+	const char *const params[] = {
+		question->name,
+		psprintf(INT64_FORMAT, question->size),
+		psprintf(INT64_FORMAT, question->at_least),
+		psprintf(INT64_FORMAT, question->known_system),
+		psprintf(INT64_FORMAT, question->known_timeline)
+	};
+
+	if (!run(question,
+			 psprintf("SELECT * FROM %s.hilo_lease($1, $2, $3, $4, $5)",
+					  connection.schema),
+			 lengthof(types), types, params, answer))
+	{
+		/* Another host may be the hub by now. */
+		connection.good_host = 0;
+		return false;
+	}
+	connection.good_host = connection.host;
+	if (!read_answer(question, answer))
+		return fail(answer, ERRCODE_PROTOCOL_VIOLATION,
+					"the server has answered with numbers that it was not asked for",
+					NULL);
+	return true;
+}
+
+void
+hilo_hub_ask(const HiloHubQuestion *question, HiloHubAnswer *answer)
+{
+	bool		answered = false;
+
+	memset(answer, 0, sizeof(*answer));
 	PG_TRY();
 	{
-		ask(request);
-		ReleaseCurrentSubTransaction();
+		answered = connect_to_hub(question, answer) && ask(question, answer);
 	}
 	PG_CATCH();
 	{
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
+		disconnect();
+		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
-	return error;
-}
 
-ErrorData *
-hilo_hub_try_lease(const HiloHub *hub, HiloName collection, int64 size,
-				   int64 floor, HiloRange *range)
-{
-	Request		request = {hub, collection, size, floor, {0, -1}};
-	ErrorData  *error = try_to_ask(&request);
-
-	*range = request.range;
-	return error;
-}
-
-ErrorData *
-hilo_hub_try_next_identity(const HiloHub *hub, HiloName name, int64 floor,
-						   int64 *number)
-{
-	Request		request = {hub, name, 0, floor, {0, -1}};
-	ErrorData  *error = try_to_ask(&request);
-
-	*number = request.range.low;
-	return error;
+	clear_result();
+	if (!answered || !question->keep)
+		disconnect();
 }

@@ -3,54 +3,64 @@
  * hub.h
  *	  Asks another server, the hub, for numbers of its counters.
  *
- * The hub is a foreign server of a wrapper with the options of libpq, as
- * postgres_fdw is, and has the extension.  It is asked by one statement outside
- * a transaction block.
+ * The function of a library that is loaded when first needed, as most sessions
+ * ask no hub and need not load libpq: take its type for
+ * load_external_function().
  *
  *-------------------------------------------------------------------------
  */
 #ifndef HILO_HUB_H
 #define HILO_HUB_H
 
-#include "range.h"
-#include "row_change.h"
+#include "fmgr.h"
 
-/* A server, and the role whose user mapping is used. */
-typedef struct HiloHub
+#define HILO_HUB_LIBRARY	"hilo_hub"
+#define HILO_HUB_FUNCTION	"hilo_hub_ask"
+
+/*
+ * What a hub is asked.  It is a foreign server of a wrapper with the options of
+ * libpq, as postgres_fdw is, and has the extension.
+ */
+typedef struct HiloHubQuestion
 {
-	NameData	server;
-	NameData	role;			/* empty: the owner of the extension */
-} HiloHub;
+	const char *server;
+	Oid			role;			/* whose user mapping is used */
+	const char *name;			/* of the collection or identity */
+	int64		size;			/* see hilo_lease(); 0: would it give any? */
+	int64		at_least;
+	int64		known_system;
+	int64		known_timeline;
+	int			timeout;		/* milliseconds, for connecting (unless server
+								 * or mapping say connect_timeout) and for
+								 * each answer */
+	bool		keep;			/* keep the connection for the next question? */
+} HiloHubQuestion;
+
+/* What it says: the numbers of its one row, or an error. */
+typedef struct HiloHubAnswer
+{
+	int			sqlstate;		/* 0: no error */
+	char	   *message;		/* of the error; palloc'd */
+	char	   *hint;			/* NULL: none */
+	int64		low;			/* 0 with size 0 */
+	int64		high;
+	int64		epoch;
+	int64		system_identifier;
+	int64		timeline;
+} HiloHubAnswer;
 
 /*
- * Raise an error unless there is such a server, the role may use it and has a
- * user mapping, and, if it is no superuser, a password there: as for
- * postgres_fdw, it must not connect as the operating system's user.
+ * Ask, by one statement outside a transaction block, and wait for the answer on
+ * socket and latch.  Raises nothing but that the wait was cancelled or the session
+ * ended, opens no subtransaction, and takes no lock that outlives it.  All else
+ * that goes wrong is the answer's error: of class 08 where the hub cannot be reached
+ * or does not answer, 42xxx or 2F003 where server, mapping or right are missing
+ * (as with postgres_fdw, a role that is no superuser needs a password), else the
+ * hub's own.  Then a lease may have been lost on the way.
  */
-extern void hilo_hub_check(const HiloHub *hub);
-
-/*
- * Get a lease of up to size numbers of a collection, all above floor.
- *
- * Returns NULL; or, with an empty *range, the error that the attempt ended in, a
- * cancel among others, in the caller's memory context: of class 08 when the hub
- * cannot be reached or does not answer, otherwise its own.  Then a lease may
- * have been lost on the way.  What the error leaves behind is cleaned up.
- */
-extern ErrorData *hilo_hub_try_lease(const HiloHub *hub, HiloName collection,
-									 int64 size, int64 floor,
-									 HiloRange *range);
-
-/*
- * Draw the next number of an identity above floor.  The connection is kept for
- * the next call.
- */
-extern int64 hilo_hub_next_identity(const HiloHub *hub, HiloName name,
-									int64 floor);
-
-/* The same, but returns an error as above. */
-extern ErrorData *hilo_hub_try_next_identity(const HiloHub *hub,
-											 HiloName name, int64 floor,
-											 int64 *number);
+typedef void (*HiloHubAsk) (const HiloHubQuestion *question,
+							HiloHubAnswer *answer);
+extern PGDLLEXPORT void hilo_hub_ask(const HiloHubQuestion *question,
+									 HiloHubAnswer *answer);
 
 #endif							/* HILO_HUB_H */

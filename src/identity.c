@@ -1,161 +1,152 @@
 /*-------------------------------------------------------------------------
  *
  * identity.c
- *	  Identities and server-side ids: numbers claimed one at a time.
+ *	  Identities and server-side ids: numbers drawn one at a time, and shown
+ *	  without or with a tag.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "citus.h"
 #include "document_id.h"
+#include "documents.h"
 #include "failure_point.h"
+#include "free_search.h"
 #include "identity.h"
 #include "settings.h"
-#include "worker_guard.h"
 
 void
-hilo_identity_counter(HiloCounter *counter, HiloName name)
+hilo_identity_init(HiloIdentity *identity, HiloName name)
 {
 	name.len = hilo_check_identity(name.data, name.len,
 								   hilo_identity_parts_separator);
-	hilo_counter_init(counter, HILO_TABLE_IDENTITIES, name);
+	identity->name = name;
+	hilo_collection_init_identity(&identity->collection, name,
+								  identity->row_name);
+}
+
+int64
+hilo_identity_next(HiloIdentity *identity)
+{
+	hilo_citus_check(&identity->collection, false);
+	return hilo_collection_draw(&identity->collection);
 }
 
 /*
- * Draw a number above floor, and above all that were got before, on the hub that
- * the row of a leased identity names.
+ * The next free one
  */
-static int64
-next_on_hub(HiloCounter *counter, int64 floor)
-{
-	HiloCounterRow row;
-	HiloHub		hub;
-	HiloRange	number;
 
-	if (!hilo_counter_read(counter, &row, true) || !row.leased ||
-		NameStr(row.hub)[0] == '\0')
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("identity \"%.*s\" has no hub any more",
-						counter->name.len, counter->name.data),
-				 errhint("Name one with identity_from(), or let it count by seed_identity_for() with force, from where no other server does.")));
-	hub.server = row.hub;
-	hub.role = row.hub_role;
-	number.low = hilo_hub_next_identity(&hub, counter->name,
-										Max(floor, row.max));
-	number.high = number.low;
-	HILO_FAILURE_POINT("identity got");
-	hilo_counter_note_leased(counter, number, true);
-	return number.low;
-}
-
-/* Claim one number.  Returns false if they are leased. */
 static bool
-claim_one(HiloCounter *counter, int64 *number)
+is_taken(int64 number, void *arg)
 {
-	HiloRangeRequest request = {.size = 1, .exact = true, .alignment = 1};
-	HiloClaim	claim;
-
-	if (!hilo_counter_claim(counter, &request, HILO_FOR_STATEMENT, &claim))
-		return false;
-	*number = claim.range.low;
-	return true;
-}
-
-void
-hilo_identity_check_worker(HiloCounter *counter)
-{
-	HiloCounterRow row;
-
-	if (hilo_is_citus_worker() &&
-		!(hilo_counter_read(counter, &row, true) && row.leased))
-		hilo_worker_check("identity", counter->name.data, counter->name.len,
-						  false);
-}
-
-int64
-hilo_identity_next(HiloCounter *counter)
-{
-	int64		number;
-
-	hilo_identity_check_worker(counter);
-	return claim_one(counter, &number) ? number : next_on_hub(counter, 0);
-}
-
-int64
-hilo_identity_claim(HiloCounter *counter, int64 number)
-{
-	HiloCounterRow row;
-
-	if (hilo_counter_read(counter, &row, true) && row.leased)
-		return next_on_hub(counter, number - 1);
-	return hilo_counter_claim_number(counter, number) ? number : 0;
+	return hilo_documents_have(number, arg);
 }
 
 /*
- * The hub is asked to go above what was counted here.  A number counted here
- * after that could be one that it has given to another member by then: so first
- * nobody counts here any more, but asks the hub, too.
+ * Everybody can make a table with the name of an unbound identity, and fill it
+ * such that the search leaps: that far ahead is for those who may seed.
  */
 static void
-begin_lease(HiloCounter *counter, const HiloHub *hub)
+check_may_jump(HiloName name, int64 last, int64 number)
 {
-	int64		max = hilo_counter_set_hub(counter, NameStr(hub->server),
-										   NameStr(hub->role), 0);
+	if (number - last > hilo_max_range_size && !hilo_catalog_may_seed(true))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to advance identity \"%.*s\" from " INT64_FORMAT " to " INT64_FORMAT,
+						name.len, name.data, last, number),
+				 errdetail("To advance it by more than hilo.max_range_size, because of a table that is not bound, needs the privilege to execute seed_identity_for()."),
+				 errhint("Have the table bound with hilo_bind().")));
+}
+
+/* Find a number above last that no document has. */
+static int64
+search(HiloName name, int64 last, HiloDocuments *documents, int *tries)
+{
+	int64		limit = hilo_documents_limit(documents);
 	int64		number;
-	ErrorData  *error = hilo_hub_try_next_identity(hub, counter->name, max,
-												   &number);
 
-	if (error != NULL)
-	{
-		hilo_counter_unset_hub(counter);
-		ReThrowError(error);
-	}
+	if (!hilo_free_search(last, limit, is_taken, documents, &number, tries))
+		ereport(ERROR,
+				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+				 errmsg("no free number was found for identity \"%.*s\"",
+						name.len, name.data),
+				 last < limit ?
+				 errdetail("Numbers from " INT64_FORMAT " up to the limit " INT64_FORMAT " were looked up.",
+						   last + 1, limit) :
+				 errdetail("Numbers up to " INT64_FORMAT " have been claimed, the limit is " INT64_FORMAT ".",
+						   last, limit)));
+	if (!hilo_documents_are_bound(documents))
+		check_may_jump(name, last, number);
+	return number;
 }
 
-void
-hilo_identity_lease_from(HiloCounter *counter, const HiloHub *hub)
+/*
+ * Nothing is claimed before a free number is found.  If another session has
+ * gone past it by then, the search starts again above that: two sessions never
+ * get the same number.
+ */
+int64
+hilo_identity_next_free(HiloIdentity *identity, int *tries)
 {
-	HiloCounterRow row;
+	HiloCollection *collection = &identity->collection;
+	HiloDocuments *documents;
+	HiloRow		row;
+	int64		number;
+	int64		drawn;
 
-	if (!hilo_counter_read(counter, &row, true) || !row.leased)
+	hilo_citus_check(collection, false);
+	documents = hilo_documents_open(identity->name);
+	*tries = 0;
+	do
 	{
-		begin_lease(counter, hub);
-		return;
-	}
-	(void) hilo_hub_next_identity(hub, counter->name, row.max);
-	hilo_counter_set_hub(counter, NameStr(hub->server), NameStr(hub->role), 0);
+		(void) hilo_counter_read(&collection->ref, &row);
+		number = search(identity->name, row.max, documents, tries);
+		HILO_FAILURE_POINT("free number found");
+		drawn = hilo_collection_draw_number(collection, number);
+
+		/* One that the hub gave in its place may be free as well. */
+	} while (drawn == 0 ||
+			 (drawn != number &&
+			  (drawn > hilo_documents_limit(documents) ||
+			   (++*tries, is_taken(drawn, documents)))));
+
+	hilo_documents_close(documents);
+	return drawn;
 }
+
+/*
+ * Ids
+ */
 
 text *
-hilo_identity_id(const HiloCounter *counter, int64 number)
+hilo_identity_id(const HiloIdentity *identity, int64 number)
 {
 	char		start[HILO_MAX_START_LEN];
-	int			len = hilo_document_id_start(start, counter->name.data,
-											 counter->name.len,
+	int			len = hilo_document_id_start(start, identity->name.data,
+											 identity->name.len,
 											 hilo_identity_parts_separator, "");
 
-	return hilo_build_id(start, len, number, start, 0);
+	return hilo_build_id(start, len, number, "", 0);
 }
 
 /*
  * All server-side ids of a node have one counter, so that their numbers
- * increase whatever the prefix.  It is a row of the table hilo, with a name
- * that no collection can have.
+ * increase whatever the prefix.
  */
 text *
 hilo_next_server_side_id(HiloName prefix)
 {
-	HiloName	name = {HILO_SERVER_SIDE_NAME, strlen(HILO_SERVER_SIDE_NAME)};
-	HiloCounter counter;
-	int64		number = 0;
+	HiloName	name = {HILO_OWN_NAME, strlen(HILO_OWN_NAME)};
+	HiloCollection collection;
 
 	hilo_check_server_side_prefix(prefix.data, prefix.len,
 								  hilo_identity_parts_separator);
-	hilo_worker_check("server-side ids", prefix.data, prefix.len,
-					  hilo_is_own_tag(hilo_node_tag, strlen(hilo_node_tag)));
-	hilo_counter_init(&counter, HILO_TABLE_COLLECTIONS, name);
-	(void) claim_one(&counter, &number);
-	return hilo_server_side_id(prefix.data, prefix.len, number,
+	hilo_collection_init(&collection, name);
+	hilo_citus_check(&collection,
+					 hilo_citus_is_own_tag(hilo_node_tag,
+										   strlen(hilo_node_tag)));
+	return hilo_server_side_id(prefix.data, prefix.len,
+							   hilo_collection_draw(&collection),
 							   hilo_id_suffix, hilo_id_suffix_len);
 }

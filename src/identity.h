@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * identity.h
- *	  Identities and server-side ids: numbers claimed one at a time.
+ *	  Identities and server-side ids: numbers drawn one at a time, and shown
+ *	  without or with a tag.
  *
  * Not cached.  A number is on disk when a function returns, unless
  * synchronous_commit = off.  To be called in a transaction that may write.
@@ -11,43 +12,36 @@
 #ifndef HILO_IDENTITY_H
 #define HILO_IDENTITY_H
 
-#include "counter.h"
-#include "hub.h"
+#include "collection.h"
+
+typedef struct HiloIdentity
+{
+	HiloName	name;			/* without a bar */
+	HiloCollection collection;	/* its name, with one, is in row_name */
+	char		row_name[HILO_MAX_ROW_NAME_LEN];
+} HiloIdentity;
 
 /*
- * The counter of the identity that name means: with or without one '|' or
- * separator at its end.  Raises 22023 if it means none.  The counter points
- * into the bytes of name.
+ * Start with the identity that name means: with or without one '|' or separator
+ * at its end.  Raises 22023 if it means none.  The bytes stay, and so does
+ * *identity.
  */
-extern void hilo_identity_counter(HiloCounter *counter, HiloName name);
+extern void hilo_identity_init(HiloIdentity *identity, HiloName name);
 
 /*
- * Claim the next number; raises 2200H at the end.  Asks the hub, if the identity
- * has one.
+ * Draw the next number; raises 2200H at the end, and 55000 on a Citus worker
+ * unless the identity is leased.
  */
-extern int64 hilo_identity_next(HiloCounter *counter);
+extern int64 hilo_identity_next(HiloIdentity *identity);
 
 /*
- * Raise 55000 on a worker of a Citus cluster, unless the identity is leased.
+ * Draw the next number that no document has; *tries is how many were looked up.
+ * What documents.h says about where they are is raised, too.
  */
-extern void hilo_identity_check_worker(HiloCounter *counter);
-
-/*
- * Claim number, if nobody has claimed it or one above it.  If somebody has,
- * returns 0; or, if the hub was asked, the number above it that was claimed
- * then.
- */
-extern int64 hilo_identity_claim(HiloCounter *counter, int64 number);
-
-/*
- * Draw the numbers on the hub from now on.  One is drawn at once, to see that it
- * can be; nobody gets it.  If that fails the identity is counted as before.
- */
-extern void hilo_identity_lease_from(HiloCounter *counter,
-									 const HiloHub *hub);
+extern int64 hilo_identity_next_free(HiloIdentity *identity, int *tries);
 
 /* The id of an identity's number: name, separator, number.  Palloc'd. */
-extern text *hilo_identity_id(const HiloCounter *counter, int64 number);
+extern text *hilo_identity_id(const HiloIdentity *identity, int64 number);
 
 /*
  * The next server-side id that starts with prefix, which ends in the

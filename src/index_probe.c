@@ -15,12 +15,46 @@
 
 #include "access/genam.h"
 #include "access/tableam.h"
+#include "catalog/pg_am.h"
 #include "miscadmin.h"
 
 #include "compat.h"
 #include "index_probe.h"
 
-/* Rows that an index scan has met, dead ones. */
+Relation
+hilo_index_find(Relation heap, HiloIndexTest fits, void *arg)
+{
+	List	   *indexes = RelationGetIndexList(heap);
+	Relation	found = NULL;
+	ListCell   *lc;
+
+	foreach(lc, indexes)
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		if (fits(index, arg))
+		{
+			found = index;
+			break;
+		}
+		index_close(index, AccessShareLock);
+	}
+	list_free(indexes);
+	return found;
+}
+
+bool
+hilo_index_leads(Relation index, AttrNumber attnum)
+{
+	Form_pg_index form = index->rd_index;
+
+	return index->rd_rel->relam == BTREE_AM_OID &&
+		form->indisvalid && form->indisready &&
+		form->indkey.values[0] == attnum &&
+		RelationGetIndexPredicate(index) == NIL;
+}
+
+/* Dead rows that an index scan has met. */
 typedef struct DeadRows
 {
 	ItemPointerData *tids;

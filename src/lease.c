@@ -1,320 +1,650 @@
 /*-------------------------------------------------------------------------
  *
  * lease.c
- *	  Leases: rows of the table hilo_lease, of numbers got from a hub.
+ *	  Leases: asks the hub, takes the answer in, fetches the next one ahead.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "access/xlog.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "storage/ipc.h"
+#include "tcop/tcopprot.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 #include "compat.h"
+#include "failure_point.h"
+#include "hub.h"
 #include "lease.h"
-#include "rate.h"
+#include "pool.h"
 #include "settings.h"
 
-/* The pace of claims is that of the last minutes, see hilo_note_claim(). */
-#define PACE_PER_HOUR	60
-
-/* The row that stands for the database as a hub has this name. */
-static const HiloName hub_name = {HILO_SERVER_SIDE_NAME, 1};
+/* How often an answer may come too late for its question. */
+#define MAX_QUESTIONS	10
 
 /*
- * Are the leases those of a server that this one has followed, or of a database
- * that this one was copied from?  A standby that was promoted may have lost the
- * newest claims, and what CREATE DATABASE copies is still in use where it was: so
- * they get leases of their own.
+ * What is known of hubs: rows of hilo.hub
  */
+
+static const HiloName own_name = {HILO_OWN_NAME, 1};
+
+static HiloName
+name_of(const char *string)
+{
+	HiloName	name = {string, strlen(string)};
+
+	return name;
+}
+
+/* Read what is known of a hub; false, and all zero, if that is nothing. */
 static bool
-is_outdated(const HiloCounterRow *row, const HiloLease *lease)
+read_hub(HiloName name, HiloHubRow *hub)
 {
-	return lease->database != MyDatabaseId ||
-		(!RecoveryInProgress() && row->lease_timeline != hilo_timeline());
-}
-
-/* Have no numbers left. */
-static void
-empty_leases(HiloCounterRow *row, HiloLease *lease)
-{
-	row->max_value = row->max;
-	lease->low = row->max + 1;
-	lease->next_low = 0;
-	lease->next_high = 0;
-	hilo_end_claims(row);
-}
-
-/* Count the next lease from now on. */
-static void
-start_next(HiloCounterRow *row, HiloLease *lease)
-{
-	row->max = lease->next_low - 1;
-	row->max_value = lease->next_high;
-	lease->low = lease->next_low;
-	lease->next_low = 0;
-	lease->next_high = 0;
-	hilo_end_claims(row);
-}
-
-/* Lock the row for a change, which creates it if there is none. */
-static void
-find_or_create(HiloRowChange *change, HiloCounter *lease)
-{
-	hilo_row_find_for_change(change, lease, true);
-	if (change->created)
-	{
-		change->row.max_value = 0;
-		change->row.lease_timeline = hilo_timeline();
-		change->lease.database = MyDatabaseId;
-		change->lease.leased_at = DT_NOBEGIN;
-		change->lease.asked_at = DT_NOBEGIN;
-		change->lease.failed_at = DT_NOBEGIN;
-		change->lease.failing_since = DT_NOBEGIN;
-		memset(change->lease.error, ' ', HILO_LEASE_ERROR_LEN);
-	}
-}
-
-/* Is it so long ago?  Also if the clock was set back, or there was nothing. */
-static bool
-is_over(TimestampTz start, int duration_ms)
-{
-	TimestampTz now = GetCurrentTimestamp();
-
-	return start == DT_NOBEGIN || start > now ||
-		now - start >= duration_ms * INT64CONST(1000);
-}
-
-/* Are so few numbers left of a lease that the next one should be there? */
-static bool
-is_low(int64 left, int64 low, int64 high)
-{
-	return left < (double) (high - low + 1) * hilo_lease_ahead / 100;
-}
-
-bool
-hilo_lease_is_low(const HiloLeaseState *state)
-{
-	return state->next.high == 0 &&
-		is_low(state->current.high - state->max,
-			   state->current.low, state->current.high);
-}
-
-/*
- * Cut the range out of what is left of a lease.  A lease is used up to its end
- * by ranges of the size asked for: it is not the end of the numbers.
- */
-static bool
-cut(const HiloRangeRequest *request, int64 max, int64 high, HiloRange *range)
-{
-	HiloRangeRequest exact = *request;
-	int64		left = high - Max(max, request->floor);
-
-	if (!exact.exact)
-		exact.size = Min(exact.size, left);
-	exact.exact = true;
-	return left > 0 && hilo_range_cut(&exact, max, high, range);
-}
-
-bool
-hilo_lease_claim(HiloCounter *counter, const HiloRangeRequest *request,
-				 HiloClaimant claimant, HiloClaim *claim, bool *ask)
-{
+	HiloRowRef	ref;
 	HiloRowChange change;
-	HiloCounterRow *row = &change.row;
-	HiloLease  *lease = &change.lease;
 
-	claim->number = claimant == HILO_FOR_CLIENT ? hilo_random_number() : 0;
-	*ask = false;
-
-	if (!hilo_row_find_for_change(&change, counter, false))
+	memset(hub, 0, sizeof(*hub));
+	hilo_row_ref_init(&ref, name);
+	if (!hilo_row_find(&change, HILO_TABLE_HUBS, &ref, HILO_ROW_READ))
 		return false;
-	if (is_outdated(row, lease))
-	{
-		hilo_row_abandon(&change);
-		return false;
-	}
-
-	if (!cut(request, row->max, row->max_value, &claim->range))
-	{
-		if (lease->next_high == 0 ||
-			!cut(request, lease->next_low - 1, lease->next_high,
-				 &claim->range))
-		{
-			hilo_row_abandon(&change);
-			return false;
-		}
-		start_next(row, lease);
-	}
-
-	hilo_note_claim(row, &claim->range, claim->number, PACE_PER_HOUR);
-	if (lease->next_high == 0 &&
-		is_low(row->max_value - row->max, lease->low, row->max_value) &&
-		is_over(lease->asked_at, hilo_lease_retry))
-	{
-		lease->asked_at = GetCurrentTimestamp();
-		*ask = true;
-	}
-
-	claim->which = HILO_TABLE_LEASES;
-	claim->table = counter->table;
-	claim->incarnation = row->incarnation;
-	claim->changes = row->changes + 1;
-	hilo_row_flush(hilo_row_finish(&change));
+	hilo_row_abandon(&change);
+	*hub = change.hub;
+	if (hub->home != change.home && hilo_is_own_name(name))
+		hub->timeline = HILO_NOT_RESUMED;
 	return true;
 }
 
-void
-hilo_lease_read(HiloCounter *counter, HiloLeaseState *state)
-{
-	HiloRowChange change;
-	HiloCounterRow *row = &change.row;
-	HiloLease  *lease = &change.lease;
-	TimestampTz now = GetCurrentTimestamp();
-	int			len = HILO_LEASE_ERROR_LEN;
-
-	memset(state, 0, sizeof(*state));
-	state->leased_at = state->failed_at = state->failing_since = DT_NOBEGIN;
-	if (!hilo_row_find(&change, counter, AccessShareLock, false))
-		return;
-	hilo_row_abandon(&change);
-
-	state->last_size = lease->last_size;
-	state->leased_at = lease->leased_at;
-	state->failed_at = lease->failed_at;
-	state->failing_since = lease->failing_since;
-	state->error_code = lease->error_code;
-	while (len > 0 && lease->error[len - 1] == ' ')
-		len--;
-	memcpy(state->error, lease->error, len);
-
-	if (is_outdated(row, lease))
-		return;
-	state->current.low = lease->low;
-	state->current.high = row->max_value;
-	state->max = row->max;
-	state->next.low = lease->next_low;
-	state->next.high = lease->next_high;
-	if (row->claimed_at != DT_NOBEGIN)
-		state->per_minute =
-			hilo_rate_per_hour(hilo_rate_decay(row->claim_rate,
-											   (now - row->claimed_at) * PACE_PER_HOUR),
-							   (now - row->created_at) * PACE_PER_HOUR);
-}
-
-void
-hilo_lease_add(HiloCounter *counter, HiloRange range)
-{
-	HiloRowChange change;
-	HiloCounterRow *row = &change.row;
-	HiloLease  *lease = &change.lease;
-
-	find_or_create(&change, counter);
-	if (is_outdated(row, lease))
-		empty_leases(row, lease);
-	row->lease_timeline = hilo_timeline();
-	lease->database = MyDatabaseId;
-
-	if (lease->next_high != 0)
-		start_next(row, lease);
-	lease->next_low = range.low;
-	lease->next_high = range.high;
-	if (row->max >= row->max_value)
-		start_next(row, lease);
-
-	lease->last_size = range.high - range.low + 1;
-	lease->leased_at = GetCurrentTimestamp();
-	lease->asked_at = DT_NOBEGIN;
-	lease->failed_at = DT_NOBEGIN;
-	lease->failing_since = DT_NOBEGIN;
-	(void) hilo_row_finish(&change);
-}
-
-void
-hilo_lease_note_failure(HiloCounter *counter, int code, const char *message)
-{
-	HiloRowChange change;
-	HiloLease  *lease = &change.lease;
-	int			len = pg_mbcliplen(message, strlen(message),
-								   HILO_LEASE_ERROR_LEN);
-
-	find_or_create(&change, counter);
-	lease->failed_at = GetCurrentTimestamp();
-	if (lease->failing_since == DT_NOBEGIN)
-		lease->failing_since = lease->failed_at;
-	lease->error_code = code;
-	memset(lease->error, ' ', HILO_LEASE_ERROR_LEN);
-	memcpy(lease->error, message, len);
-	(void) hilo_row_finish(&change);
-}
-
-/* Drop the numbers up to this one from a lease that is not counted yet. */
+/* Write that. */
 static void
-raise_next(HiloLease *lease, int64 number)
+write_hub(HiloName name, int64 system_identifier, int64 timeline,
+		  const char *role)
 {
-	if (lease->next_high == 0 || number < lease->next_low)
-		return;
-	if (number < lease->next_high)
-		lease->next_low = number + 1;
-	else
-		lease->next_low = lease->next_high = 0;
-}
-
-void
-hilo_lease_raise(HiloCounter *counter, int64 number, bool forget)
-{
-	int64		incarnation = hilo_random_number();
+	HiloRowRef	ref;
 	HiloRowChange change;
-	HiloCounterRow *row = &change.row;
 
-	if (!hilo_row_find_for_change(&change, counter, false))
-		return;
-
-	if (number > row->max)
-		row->max = Min(number, row->max_value);
-	raise_next(&change.lease, number);
-	hilo_end_claims(row);
-	if (forget)
-		hilo_finish_new_incarnation(&change, incarnation);
-	else
-		(void) hilo_row_finish(&change);
-}
-
-void
-hilo_lease_skip(HiloCounter *counter, int64 number)
-{
-	HiloLeaseState state;
-
-	/* Most numbers that people choose are not those leased here. */
-	hilo_lease_read(counter, &state);
-	if ((number >= state.current.low && number <= state.current.high) ||
-		(number >= state.next.low && number <= state.next.high))
-		hilo_lease_raise(counter, number, false);
+	hilo_row_ref_init(&ref, name);
+	(void) hilo_row_find(&change, HILO_TABLE_HUBS, &ref, HILO_ROW_CREATE);
+	change.hub.system_identifier = system_identifier;
+	change.hub.timeline = timeline;
+	namestrcpy(&change.hub.role, role);
+	hilo_row_flush(hilo_row_finish(&change));
 }
 
 int64
-hilo_lease_hub_timeline(void)
+hilo_hub_timeline(void)
 {
-	HiloCounter counter;
-	HiloRowChange change;
+	HiloHubRow	own;
 
-	hilo_counter_init(&counter, HILO_TABLE_LEASES, hub_name);
-	if (!hilo_row_find(&change, &counter, AccessShareLock, false))
-		return HILO_NOT_RESUMED;
-	hilo_row_abandon(&change);
-	return change.row.lease_timeline;
+	return read_hub(own_name, &own) ? own.timeline : HILO_NOT_RESUMED;
 }
 
 void
-hilo_lease_set_hub_timeline(int64 timeline)
+hilo_hub_set_timeline(int64 timeline)
 {
-	HiloCounter counter;
-	HiloRowChange change;
+	write_hub(own_name, (int64) GetSystemIdentifier(), timeline, "");
+}
 
-	hilo_counter_init(&counter, HILO_TABLE_LEASES, hub_name);
-	find_or_create(&change, &counter);
-	change.row.lease_timeline = timeline;
-	hilo_row_flush(hilo_row_finish(&change));
+void
+hilo_hub_hear(int64 known_system, int64 known_timeline)
+{
+	ListCell   *lc;
+
+	if (known_system == 0)
+		return;
+	if (known_system != (int64) GetSystemIdentifier())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("this server is not the hub that the member knows"),
+				 errdetail("Its system identifier is " UINT64_FORMAT ", not " UINT64_FORMAT ".",
+						   GetSystemIdentifier(), (uint64) known_system),
+				 errhint("If it has taken over, call hilo_lease_from() on the member.")));
+	if (known_timeline <= hilo_timeline())
+		return;
+
+	hilo_hub_set_timeline(HILO_NOT_RESUMED);
+	foreach(lc, hilo_row_list())
+	{
+		HiloNamedRow *named = lfirst(lc);
+		HiloRowRef	ref;
+
+		hilo_row_ref_init(&ref, named->name);
+		if (named->row.timeline != 0)
+			hilo_counter_stop_leases(&ref);
+	}
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("a member knows timeline " INT64_FORMAT " of this server, which is on timeline " INT64_FORMAT,
+					known_timeline, hilo_timeline())));
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("this server is no hub any more: a later one has taken over"),
+			 errhint("Stop this server. If it is the right one, call hilo_hub_resume() here.")));
+}
+
+void
+hilo_hub_merge(HiloName name, const HiloHubRow *other)
+{
+	HiloHubRow	known;
+
+	if (!read_hub(name, &known))
+		write_hub(name, other->system_identifier, other->timeline,
+				  NameStr(other->role));
+	else if (known.system_identifier == other->system_identifier &&
+			 known.timeline < other->timeline)
+		write_hub(name, known.system_identifier, other->timeline,
+				  NameStr(known.role));
+}
+
+/*
+ * Errors
+ */
+
+static void
+report_failure(HiloName name, const char *hub, int sqlstate,
+			   TimestampTz since, const char *message, const char *hint)
+{
+	ereport(ERROR,
+			(errcode(sqlstate),
+			 errmsg("could not lease numbers of \"%.*s\" from server \"%s\"",
+					name.len, name.data, hub),
+			 since == DT_NOBEGIN ? errdetail("It says: %s", message) :
+			 errdetail("It has given none since %s: %s",
+					   timestamptz_to_str(since), message),
+			 hint == NULL ? 0 : errhint("%s", hint)));
+}
+
+static void
+report_no_hub(HiloName name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("\"%.*s\" has used up its leases, and has no hub any more",
+					name.len, name.data),
+			 errhint("Lease it again with hilo_lease_from(), or let it count by a forced seed, from where no other server does.")));
+}
+
+static void
+report_limit(HiloName name, int64 limit)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+			 errmsg("\"%.*s\" does not have enough numbers left",
+					name.len, name.data),
+			 errdetail("The limit is " INT64_FORMAT ".", limit)));
+}
+
+static void
+check_pool(HiloName name)
+{
+	if (!hilo_pool_exists())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot lease numbers of \"%.*s\" without a pool",
+						name.len, name.data),
+				 errhint("Add hilo to shared_preload_libraries, and leave hilo.pool_size above 0.")));
+}
+
+/*
+ * Ask
+ */
+
+/* An answer that is an error of ours. */
+static void
+put_error(HiloHubAnswer *answer, int sqlstate, char *message)
+{
+	answer->sqlstate = sqlstate;
+	answer->message = message;
+	answer->hint = NULL;
+}
+
+/* Make it one if the server is not the hub that is known by that name. */
+static void
+check_hub(const HiloHubRow *known, HiloHubAnswer *answer)
+{
+	if (answer->sqlstate != 0 || known->system_identifier == 0)
+		return;
+	if (answer->system_identifier != known->system_identifier)
+		put_error(answer, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+				  psprintf("it is another server, with system identifier " UINT64_FORMAT ", not " UINT64_FORMAT "; hilo_lease_from() accepts it",
+						   (uint64) answer->system_identifier,
+						   (uint64) known->system_identifier));
+	else if (answer->timeline < known->timeline)
+		put_error(answer, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+				  psprintf("it is on timeline " INT64_FORMAT ", but timeline " INT64_FORMAT " was seen before",
+						   answer->timeline, known->timeline));
+}
+
+/*
+ * Check an answer by what is known of the hub by now, as another session may
+ * have been answered meanwhile, and note what is new.
+ */
+static void
+hear_hub(HiloName name, HiloHubAnswer *answer)
+{
+	HiloRowRef	ref;
+	HiloRowChange change;
+	HiloHubRow	known;
+
+	hilo_row_ref_init(&ref, name);
+	(void) hilo_row_find(&change, HILO_TABLE_HUBS, &ref, HILO_ROW_CREATE);
+	known = change.hub;
+	if (change.created || known.system_identifier == 0 ||
+		(known.system_identifier == answer->system_identifier &&
+		 known.timeline < answer->timeline))
+	{
+		change.hub.system_identifier = answer->system_identifier;
+		change.hub.timeline = answer->timeline;
+		hilo_row_flush(hilo_row_finish(&change));
+		return;
+	}
+	hilo_row_abandon(&change);
+	check_hub(&known, answer);
+}
+
+/*
+ * Ask a hub, of which this is known, for size numbers above at_least; or, with
+ * size 0, whatever server that is.
+ */
+static void
+ask_hub(const char *server, const HiloHubRow *known, Oid role, HiloName name,
+		int64 size, int64 at_least, HiloHubAnswer *answer)
+{
+	static HiloHubAsk ask = NULL;
+	HiloHubQuestion question = {
+		.server = server,.role = role,
+		.name = pnstrdup(name.data, name.len),
+		.size = size,.at_least = at_least,
+		.known_system = size > 0 ? known->system_identifier : 0,
+		.known_timeline = size > 0 ? known->timeline : 0,
+		.timeout = hilo_lease_timeout,
+		.keep = IsBackgroundWorker || hilo_is_identity(name)
+	};
+
+	memset(answer, 0, sizeof(*answer));
+	if (!OidIsValid(role))
+	{
+		put_error(answer, ERRCODE_UNDEFINED_OBJECT,
+				  psprintf("the role \"%s\", whose user mapping is used, does not exist",
+						   NameStr(known->role)));
+		return;
+	}
+	if (ask == NULL)
+		ask = (HiloHubAsk) load_external_function(HILO_HUB_LIBRARY,
+												  HILO_HUB_FUNCTION, true,
+												  NULL);
+	ask(&question, answer);
+}
+
+/* The role whose user mapping is used. */
+static Oid
+role_of(const HiloHubRow *known)
+{
+	return NameStr(known->role)[0] == '\0' ? hilo_catalog_owner() :
+		get_role_oid(NameStr(known->role), true);
+}
+
+/* What is needed of a lease. */
+typedef struct Need
+{
+	int64		least;			/* so many numbers in a row, */
+	int64		more;			/* and better so many more, for those who wait */
+	int64		above;			/* all above this one */
+} Need;
+
+/* How many numbers the next lease should have. */
+static int64
+lease_size(HiloName name, const HiloRow *row, const HiloPoolLease *state,
+		   const Need *need)
+{
+	int64		min = row->lease_size > 0 ? row->lease_size :
+		hilo_min_lease_size;
+	int64		age = state->leased_at == DT_NOBEGIN ? 0 :
+		GetCurrentTimestamp() - state->leased_at;
+
+	/* Numbers of identities come in order: no more than are drawn now. */
+	if (hilo_is_identity(name))
+		return Max(need->least + need->more,
+				   Max(row->range_size, row->lease_size));
+	return Max(need->least,
+			   hilo_range_size(state->last_size, age,
+							   hilo_lease_duration * INT64CONST(1000),
+							   min, Max(min, hilo_max_lease_size)));
+}
+
+/*
+ * Ask for size numbers above a number, and put what comes into the pool.  The
+ * turn is ours.  Returns how many came; 0: ask again, or see answer->sqlstate.
+ */
+static int64
+ask_once(HiloRowRef *ref, const HiloRow *row, int64 size, int64 above,
+		 HiloHubAnswer *answer)
+{
+	HiloName	hub = name_of(NameStr(row->hub));
+	HiloLeaseAnswer lease = {.asked_epoch = row->epoch,.asked_hub = row->hub};
+	HiloHubRow	known;
+	HiloClaim	piece;
+
+	(void) read_hub(hub, &known);
+	ask_hub(hub.data, &known, role_of(&known), ref->name, size,
+			Max(above, row->max), answer);
+	if (answer->sqlstate != 0)
+		return 0;
+	HILO_FAILURE_POINT("lease got");
+	hear_hub(hub, answer);
+	if (answer->sqlstate != 0)
+		return 0;
+
+	lease.range.low = answer->low;
+	lease.range.high = answer->high;
+	lease.hub_epoch = answer->epoch;
+	if (!hilo_counter_take_in(ref, &lease, &piece) ||
+		piece.range.low > piece.range.high)
+		return 0;
+	HILO_FAILURE_POINT("lease taken in");
+	(void) hilo_pool_put(ref->name, &piece);
+	HILO_KILL_POINT("pooled");
+	return hilo_range_count(&piece.range);
+}
+
+/*
+ * The same, until numbers have come, or the error is *answer's; or 0 with no
+ * error if the row is not leased any more.
+ */
+static int64
+ask_for_lease(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
+			  HiloHubAnswer *answer)
+{
+	memset(answer, 0, sizeof(*answer));
+	for (int i = 0; i < MAX_QUESTIONS; i++)
+	{
+		HiloRow		row;
+		int64		size;
+
+		if (!hilo_counter_read(ref, &row) || !(row.flags & HILO_ROW_LEASED) ||
+			NameStr(row.hub)[0] == '\0')
+			return 0;
+		if (Max(need->above, row.max) >= row.max_value)
+			report_limit(ref->name, row.max_value);
+		size = ask_once(ref, &row, lease_size(ref->name, &row, state, need),
+						need->above, answer);
+		if (size > 0 || answer->sqlstate != 0)
+			return size;
+		CHECK_FOR_INTERRUPTS();
+	}
+	return 0;
+}
+
+/* Error clean-up: the turn is over, and nothing came of it. */
+static void
+give_up_turn(int code, Datum arg)
+{
+	hilo_pool_end_asking(((HiloRowRef *) DatumGetPointer(arg))->name, 0, 0,
+						 NULL);
+}
+
+/* Use the turn to ask for what is needed.  Returns how many numbers came. */
+static int64
+use_turn(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
+		 HiloHubAnswer *answer)
+{
+	int64		size;
+
+	PG_ENSURE_ERROR_CLEANUP(give_up_turn, PointerGetDatum(ref));
+	{
+		HILO_FAILURE_POINT("asking");
+		size = ask_for_lease(ref, state, need, answer);
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(give_up_turn, PointerGetDatum(ref));
+
+	/* The hub is not asked for more at once: it would give another lease away. */
+	if (size > 0 && size < need->least)
+		put_error(answer, ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED,
+				  psprintf("it was asked for " INT64_FORMAT " numbers in a row, and gave " INT64_FORMAT,
+						   need->least, size));
+	hilo_pool_end_asking(ref->name, answer->sqlstate == 0 ? size : 0,
+						 answer->sqlstate, answer->message);
+	return size;
+}
+
+void
+hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
+				 const HiloRangeRequest *request)
+{
+	HiloName	name = ref->name;
+	Need		need = {.least = request->exact ? request->size : 1,
+	.above = request->above};
+	HiloPoolLease state;
+	HiloHubAnswer answer;
+	int			waiting;
+
+	check_pool(name);
+	if (NameStr(row->hub)[0] == '\0')
+		report_no_hub(name);
+
+	switch (hilo_pool_wait_to_ask(name, true, &waiting, &state))
+	{
+		case HILO_POOL_ASKED:
+			return;
+		case HILO_POOL_FAILED:
+			report_failure(name, NameStr(row->hub), state.sqlstate,
+						   state.failing_since, state.error, NULL);
+		case HILO_POOL_ASK:
+			break;
+	}
+
+	/* Numbers that came before the turn did will do. */
+	if (state.left > 0 && need.least == 1 && need.above == 0)
+	{
+		hilo_pool_end_asking(name, 0, 0, NULL);
+		return;
+	}
+
+	/* Wherever a lease starts, a multiple of that is not far. */
+	if (request->alignment > 1)
+		need.least += request->alignment - 1;
+	need.more = waiting;
+	(void) use_turn(ref, &state, &need, &answer);
+	if (answer.sqlstate != 0)
+		report_failure(name, NameStr(row->hub), answer.sqlstate,
+					   state.failing_since, answer.message, answer.hint);
+}
+
+/*
+ * The lease worker
+ */
+
+void
+hilo_lease_fetch_ahead(void)
+{
+	BackgroundWorker worker = {0};
+
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS |
+		BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker.bgw_restart_time = BGW_NEVER_RESTART;
+	worker.bgw_main_arg = ObjectIdGetDatum(MyDatabaseId);
+	snprintf(worker.bgw_name, BGW_MAXLEN, "hilo lease worker");
+	snprintf(worker.bgw_type, BGW_MAXLEN, "hilo lease worker");
+	snprintf(worker.bgw_library_name, BGW_MAXLEN, "hilo");
+	snprintf(worker.bgw_function_name, BGW_MAXLEN, "hilo_lease_worker");
+	(void) RegisterDynamicBackgroundWorker(&worker, NULL);
+}
+
+/* A hub that cannot be reached, and what it said. */
+typedef struct LostHub
+{
+	NameData	hub;
+	HiloHubAnswer answer;
+} LostHub;
+
+/* That hub, if it is one of these; else NULL. */
+static const LostHub *
+find_lost(const List *lost, const NameData *hub)
+{
+	ListCell   *lc;
+
+	foreach(lc, lost)
+	{
+		const LostHub *it = lfirst(lc);
+
+		if (strcmp(NameStr(it->hub), NameStr(*hub)) == 0)
+			return it;
+	}
+	return NULL;
+}
+
+/*
+ * Fetch the next lease of a collection, unless its hub is lost.  Returns whether
+ * numbers came.  Errors of the hub go to the log, and into *lost if it cannot be
+ * reached.
+ */
+static bool
+fetch_one(HiloName name, List **lost)
+{
+	HiloRowRef	ref;
+	HiloRow		row;
+	HiloPoolLease state;
+	HiloHubAnswer answer;
+	const LostHub *known;
+	Need		need = {.least = 1};
+	int			waiting;
+	bool		got = false;
+
+	hilo_row_ref_init(&ref, name);
+	if (!hilo_counter_read(&ref, &row) || !(row.flags & HILO_ROW_LEASED) ||
+		NameStr(row.hub)[0] == '\0' || row.max >= row.max_value ||
+		hilo_pool_wait_to_ask(name, false, &waiting, &state) != HILO_POOL_ASK)
+		return false;
+
+	known = find_lost(*lost, &row.hub);
+	if (known != NULL)
+	{
+		answer = known->answer;
+		hilo_pool_end_asking(name, 0, answer.sqlstate, answer.message);
+	}
+	else
+		got = use_turn(&ref, &state, &need, &answer) > 0;
+
+	if (answer.sqlstate == 0)
+		return got;
+	ereport(LOG,
+			(errcode(answer.sqlstate),
+			 errmsg("could not lease numbers of \"%.*s\" from server \"%s\" ahead: %s",
+					name.len, name.data, NameStr(row.hub), answer.message)));
+	if (known == NULL &&
+		ERRCODE_TO_CATEGORY(answer.sqlstate) == ERRCODE_CONNECTION_EXCEPTION)
+	{
+		LostHub    *it = palloc(sizeof(LostHub));
+
+		it->hub = row.hub;
+		it->answer = answer;
+		*lost = lappend(*lost, it);
+	}
+	return got;
+}
+
+/* Exit callback. */
+static void
+end_worker(int code, Datum arg)
+{
+	hilo_pool_end_worker();
+}
+
+/*
+ * Fetch what is low, once or more for each collection, and end: it would be in
+ * the way of DROP DATABASE.  One serves all of a database, as the name of a
+ * collection does not fit into what a worker is told.
+ */
+void
+hilo_lease_worker(Datum database)
+{
+	MemoryContext context;
+	List	   *lost = NIL;
+	bool		got = true;
+
+	/* The default ends it at once, be it in the middle of a change. */
+	pqsignal(SIGTERM, die);
+	BackgroundWorkerUnblockSignals();
+	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(database),
+											  InvalidOid, 0);
+	if (!hilo_pool_exists() || !hilo_pool_begin_worker())
+		return;
+	before_shmem_exit(end_worker, (Datum) 0);
+	SetConfigOption("lock_timeout", psprintf("%dms", hilo_lease_timeout),
+					PGC_SUSET, PGC_S_OVERRIDE);
+	context = AllocSetContextCreate(TopMemoryContext, "hilo lease worker",
+									ALLOCSET_DEFAULT_SIZES);
+	pgstat_report_activity(STATE_RUNNING, "fetching leases of hilo");
+
+	while (got)
+	{
+		List	   *names;
+		ListCell   *lc;
+
+		got = false;
+		MemoryContextSwitchTo(context);
+		names = hilo_pool_low();
+		foreach(lc, names)
+		{
+			SetCurrentStatementStartTimestamp();
+			StartTransactionCommand();
+			MemoryContextSwitchTo(context);
+			if (fetch_one(*(HiloName *) lfirst(lc), &lost))
+				got = true;
+			CommitTransactionCommand();
+		}
+	}
+}
+
+/*
+ * Begin and end
+ */
+
+void
+hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
+{
+	HiloName	hub = name_of(server);
+	HiloHubRow	known;
+	HiloHubAnswer answer;
+
+	check_pool(ref->name);
+	if (hub.len >= NAMEDATALEN || hub.len == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("server \"%s\" does not exist", server)));
+
+	/* A server named now may be another one than that name once meant. */
+	(void) read_hub(hub, &known);
+	ask_hub(server, &known, role, ref->name, 0, 0, &answer);
+	if (answer.system_identifier == known.system_identifier)
+		check_hub(&known, &answer);
+	if (answer.sqlstate != 0)
+		report_failure(ref->name, server, answer.sqlstate, DT_NOBEGIN,
+					   answer.message, answer.hint);
+
+	write_hub(hub, answer.system_identifier, answer.timeline,
+			  GetUserNameFromId(role, false));
+	HILO_FAILURE_POINT("hub known");
+	hilo_counter_set_hub(ref, server, size);
+}
+
+void
+hilo_lease_end(HiloRowRef *ref)
+{
+	HiloRow		row;
+
+	if (!hilo_counter_read(ref, &row) || !(row.flags & HILO_ROW_LEASED))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("\"%.*s\" is not leased", ref->name.len,
+						ref->name.data)));
+	hilo_counter_set_hub(ref, "", 0);
 }

@@ -1,87 +1,72 @@
 /*-------------------------------------------------------------------------
  *
  * lease.h
- *	  Leases: rows of the table hilo_lease, of numbers got from a hub.
+ *	  Leases: asks the hub, takes the answer in, fetches the next one ahead.
  *
- * There are at most two leases of a collection: the current one, which a counter
- * of its own counts, and the next one.  Rows change in place (see row_change.h);
- * what was claimed can be given back, returned and kept as what is claimed from
- * any counter, by the functions of counter.h.
- *
- * Nothing but a claim is flushed when a function returns: what a crash takes
- * back are numbers that nobody has seen, a gap.
+ * The hub's row is the only durable truth.  A lease lies in the pool and nowhere
+ * else, so that no crash, copy or restore of this server can bring one back.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef HILO_LEASE_H
 #define HILO_LEASE_H
 
-#include "counter.h"
+#include "fmgr.h"
 
-/* What is known of the leases of a collection. */
-typedef struct HiloLeaseState
-{
-	HiloRange	current;		/* of which the numbers up to max are claimed */
-	HiloRange	next;
-	int64		max;
-	double		per_minute;		/* numbers claimed */
-	int64		last_size;		/* of the lease got last; 0: none yet */
-	TimestampTz leased_at;		/* and when */
-	TimestampTz failed_at;		/* last attempt, if it failed, else DT_NOBEGIN */
-	TimestampTz failing_since;
-	int			error_code;
-	char		error[HILO_LEASE_ERROR_LEN + 1];
-} HiloLeaseState;
+#include "collection.h"
 
 /*
- * Claim a range out of the leases.  Returns false if they have not so many
- * numbers, or none that fit.
+ * Get a lease into the pool that can answer the request, unless another session
+ * just has.  The row has been read and is leased.  Returns when it is worth to
+ * read it, and look into the pool, again.  Raises an error if the hub gives none,
+ * or was asked in vain less than hilo.lease_retry ago.
  *
- * *ask is set if the next lease should be fetched now, and nobody has been told
- * so within hilo.lease_retry.
+ * Opens no subtransaction and waits for no heavyweight lock of ours: the
+ * others sleep while one asks.
  */
-extern bool hilo_lease_claim(HiloCounter *lease,
-							 const HiloRangeRequest *request,
-							 HiloClaimant claimant, HiloClaim *claim,
-							 bool *ask);
-
-/* Should the next lease be fetched? */
-extern bool hilo_lease_is_low(const HiloLeaseState *state);
+extern void hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
+							 const HiloRangeRequest *request);
 
 /*
- * Read what there is.  All is empty if there is no row, or the leases were got
- * before this server was promoted, or in another database.
+ * See that the next lease is fetched soon, by a worker.  Where none can be
+ * started the next session that has no numbers left asks.  Raises no error.
  */
-extern void hilo_lease_read(HiloCounter *lease, HiloLeaseState *state);
+extern void hilo_lease_fetch_ahead(void);
 
 /*
- * Add a lease that was just got.  Where there are two already, the current one
- * is given up.
+ * Lease the numbers from this server from now on, with the user mapping of the
+ * role, at least size at a time (0: as the setting says).  Raises an error if the
+ * server would give none; then all is as it was.  Nothing is drawn.
  */
-extern void hilo_lease_add(HiloCounter *lease, HiloRange range);
+extern void hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role,
+							 int32 size);
 
-/* Remember that the hub gave none, and why. */
-extern void hilo_lease_note_failure(HiloCounter *lease, int code,
-									const char *message);
-
-/*
- * See that no number up to this one is drawn any more, other than out of a range
- * claimed before; with forget, not out of those either.
- */
-extern void hilo_lease_raise(HiloCounter *lease, int64 number, bool forget);
+/* Lease no more; what is leased is drawn to its end. */
+extern void hilo_lease_end(HiloRowRef *ref);
 
 /*
- * See that number, which somebody has chosen himself, is not drawn later, other
- * than out of a range claimed before.
+ * The timeline on which this server may give leases of a collection that it has
+ * given none of: where its extension was created, or hilo_hub_resume() was
+ * called last; HILO_NOT_RESUMED if it was copied or restored since, or a member
+ * has seen a later one.
  */
-extern void hilo_lease_skip(HiloCounter *lease, int64 number);
+extern int64 hilo_hub_timeline(void);
+extern void hilo_hub_set_timeline(int64 timeline);
 
 /*
- * The timeline on which this database could become a hub: where its extension
- * was created, or hilo_hub_resume() was called last; HILO_NOT_RESUMED if counters of
- * a hub were restored into it since.
+ * As a hub, hear what a member knows of it (system 0: nothing).  Raises 55000 if
+ * that is another server; or, and then no leases are given any more, a later
+ * timeline of this one.
  */
-extern int64 hilo_lease_hub_timeline(void);
-extern void hilo_lease_set_hub_timeline(int64 timeline);
+extern void hilo_hub_hear(int64 known_system, int64 known_timeline);
+
+/*
+ * Merge a row of hilo.hub that a dump has brought: of the same server, the
+ * highest timeline counts.
+ */
+extern void hilo_hub_merge(HiloName name, const HiloHubRow *other);
+
+/* Entry point of the worker. */
+extern PGDLLEXPORT void hilo_lease_worker(Datum database);
 
 #endif							/* HILO_LEASE_H */

@@ -1,11 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * range.c
- *	  Ranges of numbers: how large the next one should be, and where it lies.
+ *	  Ranges of numbers: how large the next one should be, where it lies, and
+ *	  how fast numbers are claimed.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
+
+#include <math.h>
 
 #include "common/int.h"
 
@@ -13,6 +16,9 @@
 
 /* A claim takes at most this part of what is left below the limit. */
 #define RANGE_SHARE_OF_REST		64
+
+/* A younger counter counts as this part of a unit old: a first claim says little. */
+#define RATE_MIN_AGE	(1.0 / 60)
 
 int64
 hilo_range_size(int64 last_size, int64 age_us, int64 duration_us,
@@ -44,32 +50,75 @@ hilo_range_usual(int64 usual, int64 drawn)
 	return Max(usual / 2, drawn);
 }
 
+/*
+ * The lowest number that may begin the range, less one.  Returns false when
+ * there is none up to limit; otherwise *left is how many there are from there.
+ */
+static bool
+find_start(const HiloRangeRequest *request, int64 max, int64 limit,
+		   int64 *below, int64 *left)
+{
+	*below = Max(max, request->above);
+	if (request->alignment > 1 && *below % request->alignment != 0)
+	{
+		int64		skip = request->alignment - *below % request->alignment;
+
+		if (pg_add_s64_overflow(*below, skip, below))
+			return false;
+	}
+	*left = limit - *below;
+	return *below < limit;
+}
+
 bool
 hilo_range_cut(const HiloRangeRequest *request, int64 max, int64 limit,
 			   HiloRange *range)
 {
-	int64		below = Max(max, request->floor);	/* low - 1 */
+	int64		share;
 	int64		size = request->size;
+	int64		below;
 	int64		left;
 
-	if (request->alignment > 1 && below % request->alignment != 0)
-	{
-		int64		skip = request->alignment - below % request->alignment;
-
-		if (pg_add_s64_overflow(below, skip, &below))
-			return false;
-	}
-
-	if (below >= limit)
+	if (!find_start(request, max, limit, &below, &left))
 		return false;
-	left = limit - below;
 
+	share = Max(left / RANGE_SHARE_OF_REST, 1);
 	if (!request->exact)
-		size = Min(size, Max(left / RANGE_SHARE_OF_REST, 1));
+		size = Min(size, share);
 	else if (size > left)
 		return false;
+	if (request->reserve > 0 && size < share)
+		size += Min(request->reserve, share - size);
 
 	range->low = below + 1;
 	range->high = below + size;
 	return true;
+}
+
+bool
+hilo_range_cut_piece(const HiloRangeRequest *request, const HiloRange *piece,
+					 HiloRange *range)
+{
+	int64		below;
+	int64		left;
+
+	if (!find_start(request, piece->low - 1, piece->high, &below, &left) ||
+		(request->exact && request->size > left))
+		return false;
+	range->low = below + 1;
+	range->high = below + Min(request->size, left);
+	return true;
+}
+
+double
+hilo_rate_decay(double value, int64 elapsed_us, int64 unit_us)
+{
+	/* A clock that was set back adds nothing. */
+	return value * exp(-(double) Max(elapsed_us, 0) / unit_us);
+}
+
+double
+hilo_rate(double value, int64 age_us, int64 unit_us)
+{
+	return value / (1 - exp(-Max((double) age_us / unit_us, RATE_MIN_AGE)));
 }

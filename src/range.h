@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * range.h
- *	  Ranges of numbers: how large the next one should be, and where it lies.
+ *	  Ranges of numbers: how large the next one should be, where it lies, and
+ *	  how fast numbers are claimed.
  *
  * Pure arithmetic: no backend state, no catalog access, no errors raised.
  *
@@ -23,8 +24,16 @@ typedef struct HiloRangeRequest
 	int64		size;			/* how many numbers, at least 1 */
 	bool		exact;			/* not fewer, even close to the limit? */
 	int64		alignment;		/* low - 1 must be a multiple of it; 1: any */
-	int64		floor;			/* low must be above it; 0: any */
+	int64		above;			/* low must be above it; 0: any */
+	int64		reserve;		/* numbers to claim beyond size for the pool, as
+								 * far as there are any; 0: none */
 } HiloRangeRequest;
+
+static inline int64
+hilo_range_count(const HiloRange *range)
+{
+	return range->high - range->low + 1;
+}
 
 /*
  * Number of ids the next range should hold, at least 1.
@@ -49,14 +58,36 @@ extern int64 hilo_range_size(int64 last_size, int64 age_us, int64 duration_us,
 extern int64 hilo_range_usual(int64 usual, int64 drawn);
 
 /*
- * Cut the range that answers request out of the numbers above max.
+ * Cut the range out of the numbers above max that answers the request, with
+ * as much of its reserve as there is.
  *
  * limit is the highest number there may be.  A request that is not exact gets
  * at most 1/64 of the numbers left, so that claims shrink towards the limit
- * instead of one claimant taking all the rest.  Returns false, leaving *range
- * alone, when no numbers (or, for an exact request, not enough) are left.
+ * instead of one claimant taking all the rest; a reserve never takes more.
+ * Returns false, leaving *range alone, when no numbers (or, for an exact
+ * request, not enough) are left.
  */
 extern bool hilo_range_cut(const HiloRangeRequest *request, int64 max,
 						   int64 limit, HiloRange *range);
+
+/*
+ * Cut the range out of the numbers low..high that answers the request, without
+ * its reserve: all that there is if it is not exact and there are fewer.
+ * Returns false when none fits.
+ */
+extern bool hilo_range_cut_piece(const HiloRangeRequest *request,
+								 const HiloRange *piece, HiloRange *range);
+
+/*
+ * How fast numbers are claimed, as one figure: the sum of all numbers ever
+ * claimed, each weighted by exp(-age), its age in units of time (exponential
+ * smoothing).  At a steady rate that is how many are claimed in a unit.
+ *
+ * The first function gives the figure, when it was value so long ago; the
+ * second, numbers a unit when the figure is value now and counting began so
+ * long ago: the average until then if that is less than some units.
+ */
+extern double hilo_rate_decay(double value, int64 elapsed_us, int64 unit_us);
+extern double hilo_rate(double value, int64 age_us, int64 unit_us);
 
 #endif							/* HILO_RANGE_H */

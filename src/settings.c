@@ -10,38 +10,30 @@
 #include "compat.h"
 #include "settings.h"
 
-char	   *hilo_node_tag;
-char	   *hilo_server_prefix;
-char	   *hilo_identity_parts_separator;
-int			hilo_min_range_size;
-int			hilo_max_range_size;
-int			hilo_range_duration;
-int			hilo_client_range_duration;
-bool		hilo_auto_create;
-char	   *hilo_hub;
-int			hilo_lease_duration;
-int			hilo_min_lease_size;
-int			hilo_max_lease_size;
-int			hilo_lease_ahead;
-int			hilo_lease_retry;
-int			hilo_lease_timeout;
-bool		hilo_hub_auto_resume;
-bool		hilo_allow_worker_draws;
-int			hilo_parked_ranges;
-int			hilo_release_to;
+/* The values here are the defaults. */
+char	   *hilo_node_tag = HILO_DEFAULT_NODE_TAG;
+char	   *hilo_server_prefix = "";
+char	   *hilo_identity_parts_separator = "/";
+int			hilo_min_range_size = 32;
+int			hilo_max_range_size = 1048576;
+int			hilo_range_duration = 1000;
+int			hilo_client_range_duration = 30000;
+bool		hilo_auto_create = true;
+
+int			hilo_pool_size = 4096;
+char	   *hilo_hub = "";
+int			hilo_min_lease_size = 65536;
+int			hilo_max_lease_size = 1073741824;
+int			hilo_lease_duration = 600000;
+int			hilo_lease_ahead = 75;
+int			hilo_lease_retry = 1000;
+int			hilo_lease_timeout = 10000;
+bool		hilo_hub_auto_resume = false;
+bool		hilo_allow_worker_draws = false;
 
 uint32		hilo_settings_generation = 1;
 char		hilo_id_suffix[1 + HILO_MAX_TAG_LEN];
 int			hilo_id_suffix_len;
-
-static const struct config_enum_entry release_to_values[] = {
-	{"row", HILO_RELEASE_TO_ROW, false},
-	{"parking", HILO_RELEASE_TO_PARKING, false},
-	{NULL, 0, false}
-};
-
-/* Was the library loaded when the server was started? */
-static bool is_preloaded;
 
 static bool
 check_node_tag(char **newval, void **extra, GucSource source)
@@ -100,119 +92,121 @@ assign_part_of_id(const char *newval, void *extra)
 	hilo_settings_generation++;
 }
 
-/* Without memory asked for at the start, there is no room. */
-static const char *
-show_parked_ranges(void)
+/* What there is everywhere. */
+static void
+define_settings(void)
 {
-	static char buffer[12];
+	DefineCustomStringVariable("hilo.node_tag",
+							   "Sets the name of this server that stands behind the numbers of ids.",
+							   "It consists of letters, digits and underscores. An empty one puts nothing there.",
+							   &hilo_node_tag, hilo_node_tag, PGC_SUSET, 0,
+							   check_node_tag, assign_node_tag, NULL);
+	DefineCustomStringVariable("hilo.server_prefix",
+							   "Sets the text that stands before the numbers of ids.",
+							   NULL,
+							   &hilo_server_prefix, hilo_server_prefix,
+							   PGC_SUSET, 0,
+							   check_server_prefix, assign_part_of_id, NULL);
+	DefineCustomStringVariable("hilo.identity_parts_separator",
+							   "Sets the character between collection and number.",
+							   NULL,
+							   &hilo_identity_parts_separator,
+							   hilo_identity_parts_separator, PGC_SUSET, 0,
+							   check_separator, assign_part_of_id, NULL);
+	DefineCustomIntVariable("hilo.range_size",
+							"Sets the smallest number of ids claimed at a time.",
+							"Where it is larger than hilo.max_range_size, that one counts.",
+							&hilo_min_range_size, hilo_min_range_size,
+							1, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("hilo.max_range_size",
+							"Sets the largest number of ids claimed at a time.",
+							NULL,
+							&hilo_max_range_size, hilo_max_range_size,
+							1, INT_MAX, PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("hilo.range_duration",
+							"Sets how long a session's range should last.",
+							"The next range doubles when the last one was used up sooner, and halves when it lasted more than twice as long.",
+							&hilo_range_duration, hilo_range_duration,
+							0, INT_MAX, PGC_USERSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("hilo.client_range_duration",
+							"Sets how long a range of hilo_next_range() should last.",
+							NULL,
+							&hilo_client_range_duration,
+							hilo_client_range_duration,
+							0, INT_MAX, PGC_USERSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+	DefineCustomBoolVariable("hilo.auto_create",
+							 "Lets draws create collections and identities.",
+							 "If off, hilo_attach(), hilo_seed() and the like create them.",
+							 &hilo_auto_create, hilo_auto_create, PGC_SUSET, 0,
+							 NULL, NULL, NULL);
+}
 
-	snprintf(buffer, sizeof(buffer), "%d",
-			 is_preloaded ? hilo_parked_ranges : 0);
-	return buffer;
+/* What means something only with shared memory of our own. */
+static void
+define_preloaded_settings(void)
+{
+	DefineCustomIntVariable("hilo.pool_size",
+							"Sets for how many collections unused numbers are kept in shared memory.",
+							"0 keeps none.",
+							&hilo_pool_size, hilo_pool_size,
+							0, 1000000, PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	DefineCustomStringVariable("hilo.hub",
+							   "Sets the foreign server that new collections lease their numbers from.",
+							   "It counts for collections that nothing was claimed of. Empty means none.",
+							   &hilo_hub, hilo_hub, PGC_SUSET, 0,
+							   check_hub, NULL, NULL);
+	DefineCustomIntVariable("hilo.lease_size",
+							"Sets the smallest number of ids leased at a time.",
+							"hilo_lease_from() can set another one for a collection.",
+							&hilo_min_lease_size, hilo_min_lease_size,
+							1, INT_MAX, PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("hilo.max_lease_size",
+							"Sets the largest number of ids leased, or given as a lease, at a time.",
+							NULL,
+							&hilo_max_lease_size, hilo_max_lease_size,
+							1, INT_MAX, PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("hilo.lease_duration",
+							"Sets how long a lease should last.",
+							"The next lease doubles when the last one was used up sooner, and halves when it lasted more than twice as long.",
+							&hilo_lease_duration, hilo_lease_duration,
+							0, INT_MAX, PGC_SUSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("hilo.lease_ahead",
+							"Sets the percentage of a lease that is left when the next one is fetched.",
+							"0 fetches it when it is needed, and no sooner.",
+							&hilo_lease_ahead, hilo_lease_ahead,
+							0, 100, PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("hilo.lease_retry",
+							"Sets how long a hub that has failed is not asked again.",
+							NULL,
+							&hilo_lease_retry, hilo_lease_retry,
+							0, INT_MAX, PGC_SUSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("hilo.lease_timeout",
+							"Sets how long a hub may take to connect, and to answer.",
+							"An option connect_timeout of the server or user mapping counts for connecting.",
+							&hilo_lease_timeout, hilo_lease_timeout,
+							1, INT_MAX, PGC_SUSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+	DefineCustomBoolVariable("hilo.hub_auto_resume",
+							 "Lets this server give leases at once when it was promoted.",
+							 "To be set only where no promotion can lose a commit, because standbys are synchronous.",
+							 &hilo_hub_auto_resume, hilo_hub_auto_resume,
+							 PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("hilo.allow_worker_draws",
+							 "Lets a Citus worker draw numbers that other nodes may draw, too.",
+							 "If off, it draws only what is leased, or made unique by a node tag or server prefix of its own.",
+							 &hilo_allow_worker_draws, hilo_allow_worker_draws,
+							 PGC_SUSET, 0, NULL, NULL, NULL);
 }
 
 void
 hilo_settings_init(void)
 {
-	is_preloaded = process_shared_preload_libraries_in_progress;
-
-	DefineCustomStringVariable("hilo.node_tag",
-							   "Name of this server, put behind the numbers of ids.",
-							   "Letters, digits and underscores; empty for none.",
-							   &hilo_node_tag, HILO_DEFAULT_NODE_TAG, PGC_SUSET, 0,
-							   check_node_tag, assign_node_tag, NULL);
-	DefineCustomStringVariable("hilo.server_prefix",
-							   "Text put before the numbers of ids.",
-							   NULL,
-							   &hilo_server_prefix, "", PGC_SUSET, 0,
-							   check_server_prefix, assign_part_of_id, NULL);
-	DefineCustomStringVariable("hilo.identity_parts_separator",
-							   "Character between collection and number.",
-							   NULL,
-							   &hilo_identity_parts_separator, "/", PGC_SUSET, 0,
-							   check_separator, assign_part_of_id, NULL);
-	DefineCustomIntVariable("hilo.range_size",
-							"Smallest number of ids claimed at a time.",
-							"Where it is larger than hilo.max_range_size, that one counts.",
-							&hilo_min_range_size, 32, 1, INT_MAX, PGC_USERSET, 0,
-							NULL, NULL, NULL);
-	DefineCustomIntVariable("hilo.max_range_size",
-							"Largest number of ids claimed at a time.",
-							NULL,
-							&hilo_max_range_size, 1048576, 1, INT_MAX, PGC_SUSET, 0,
-							NULL, NULL, NULL);
-	DefineCustomIntVariable("hilo.range_duration",
-							"How long a session's range should last.",
-							"The next range doubles when the last one was used up sooner, and halves when it lasted more than twice as long.",
-							&hilo_range_duration, 1000, 0, INT_MAX,
-							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
-	DefineCustomIntVariable("hilo.client_range_duration",
-							"How long a range of hilo_next_range() should last.",
-							NULL,
-							&hilo_client_range_duration, 30000, 0, INT_MAX,
-							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
-	DefineCustomBoolVariable("hilo.auto_create",
-							 "May a draw create a collection or identity?",
-							 "If not, they are created by hilo_attach(), hilo_seed() and the like.",
-							 &hilo_auto_create, true, PGC_SUSET, 0,
-							 NULL, NULL, NULL);
-	DefineCustomStringVariable("hilo.hub",
-							   "Foreign server that new collections lease their numbers from.",
-							   "Empty for none. It counts for collections that nothing has been drawn from.",
-							   &hilo_hub, "", PGC_SUSET, 0,
-							   check_hub, NULL, NULL);
-	DefineCustomIntVariable("hilo.lease_duration",
-							"How long a lease should last.",
-							"The next lease doubles when the last one was used up sooner, and halves when it lasted more than twice as long.",
-							&hilo_lease_duration, 600000, 0, INT_MAX,
-							PGC_SUSET, GUC_UNIT_MS, NULL, NULL, NULL);
-	DefineCustomIntVariable("hilo.lease_size",
-							"Smallest number of ids leased at a time.",
-							"hilo_lease_from() can set another one for a collection.",
-							&hilo_min_lease_size, 65536, 1, INT_MAX, PGC_SUSET, 0,
-							NULL, NULL, NULL);
-	DefineCustomIntVariable("hilo.max_lease_size",
-							"Largest number of ids leased at a time.",
-							"Of a hub: given at a time.",
-							&hilo_max_lease_size, 1073741824, 1, INT_MAX, PGC_SUSET, 0,
-							NULL, NULL, NULL);
-	DefineCustomIntVariable("hilo.lease_ahead",
-							"Percentage of a lease that is left when the next one is fetched.",
-							"0: it is fetched when it is needed, and no sooner.",
-							&hilo_lease_ahead, 75, 0, 100, PGC_SUSET, 0,
-							NULL, NULL, NULL);
-	DefineCustomIntVariable("hilo.lease_retry",
-							"How long a hub that has failed is not asked again.",
-							NULL,
-							&hilo_lease_retry, 1000, 0, INT_MAX,
-							PGC_SUSET, GUC_UNIT_MS, NULL, NULL, NULL);
-	DefineCustomIntVariable("hilo.lease_timeout",
-							"How long a hub may take to connect, and to answer.",
-							"An option connect_timeout of the server or user mapping counts for connecting.",
-							&hilo_lease_timeout, 10000, 1, INT_MAX,
-							PGC_SUSET, GUC_UNIT_MS, NULL, NULL, NULL);
-	DefineCustomBoolVariable("hilo.hub_auto_resume",
-							 "Does this server give leases at once when it was promoted?",
-							 "To be set only where no promotion can lose a commit, because standbys are synchronous.",
-							 &hilo_hub_auto_resume, false, PGC_SUSET, 0,
-							 NULL, NULL, NULL);
-	DefineCustomBoolVariable("hilo.allow_worker_draws",
-							 "May a worker of a Citus cluster draw numbers that other nodes may draw, too?",
-							 "If not, it draws only what a node tag of its own makes unique.",
-							 &hilo_allow_worker_draws, false, PGC_SUSET, 0,
-							 NULL, NULL, NULL);
-	DefineCustomIntVariable("hilo.parked_ranges",
-							"How many unused ranges connections can leave behind for the next one.",
-							"Takes about 500 bytes of shared memory each, and the library in shared_preload_libraries.",
-							&hilo_parked_ranges, 1024, 0, 1000000,
-							is_preloaded ? PGC_POSTMASTER : PGC_SIGHUP, 0,
-							NULL, NULL, show_parked_ranges);
-	DefineCustomEnumVariable("hilo.release_to",
-							 "Where hilo_release() puts unused numbers.",
-							 "Into the row if they are of its newest claim, or where the next connection takes them from.",
-							 &hilo_release_to, HILO_RELEASE_TO_ROW,
-							 release_to_values, PGC_USERSET, 0,
-							 NULL, NULL, NULL);
-
+	define_settings();
+	if (process_shared_preload_libraries_in_progress)
+		define_preloaded_settings();
 	MarkGUCPrefixReserved("hilo");
 }

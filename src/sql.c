@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "executor/spi.h"
+#include "lib/stringinfo.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -15,19 +16,30 @@
 
 #include "sql.h"
 
+static void
+set_locally(const char *setting, const char *value)
+{
+	(void) set_config_option(setting, value, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+}
+
+int
+hilo_sql_hide_search_path(void)
+{
+	int			level = NewGUCNestLevel();
+
+	set_locally("search_path", "pg_catalog, pg_temp");
+	return level;
+}
+
 int
 hilo_sql_begin(void)
 {
 	int			level;
 
 	SPI_connect();
-	level = NewGUCNestLevel();
-	(void) set_config_option("search_path", "pg_catalog, pg_temp",
-							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-							 true, 0, false);
-	(void) set_config_option("row_security", "off",
-							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-							 true, 0, false);
+	level = hilo_sql_hide_search_path();
+	set_locally("row_security", "off");
 	return level;
 }
 
@@ -38,16 +50,55 @@ hilo_sql_end(int level)
 	SPI_finish();
 }
 
+void
+hilo_sql_run(const char *format,...)
+{
+	StringInfoData sql;
+	int			result;
+
+	initStringInfo(&sql);
+	for (;;)
+	{
+		va_list		args;
+		int			needed;
+
+		va_start(args, format);
+		needed = appendStringInfoVA(&sql, format, args);
+		va_end(args);
+		if (needed == 0)
+			break;
+		enlargeStringInfo(&sql, needed);
+	}
+
+	result = SPI_execute(sql.data, false, 0);
+	if (result < 0)
+		elog(ERROR, "SPI_execute returned %s for: %s",
+			 SPI_result_code_string(result), sql.data);
+	pfree(sql.data);
+}
+
+uint64
+hilo_sql_select(const char *sql)
+{
+	int			result;
+
+	PushActiveSnapshot(GetLatestSnapshot());
+	result = SPI_execute(sql, true, 0);
+	PopActiveSnapshot();
+	if (result != SPI_OK_SELECT)
+		elog(ERROR, "SPI_execute returned %s for: %s",
+			 SPI_result_code_string(result), sql);
+	return SPI_processed;
+}
+
 int64
 hilo_sql_number(const char *sql)
 {
 	bool		isnull;
 	Datum		value;
 
-	PushActiveSnapshot(GetLatestSnapshot());
-	if (SPI_execute(sql, true, 1) != SPI_OK_SELECT || SPI_processed != 1)
+	if (hilo_sql_select(sql) != 1)
 		elog(ERROR, "query returned no number: %s", sql);
-	PopActiveSnapshot();
 	value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
 						  &isnull);
 	return isnull ? 0 : DatumGetInt64(value);

@@ -9,14 +9,30 @@
 #ifndef HILO_SQL_H
 #define HILO_SQL_H
 
-/* Connect to SPI and get ready; to be undone with the value returned. */
+/*
+ * Let unqualified names mean the system's own objects, whatever the user's
+ * search_path says, until AtEOXact_GUC(false, level) with the level returned, or
+ * an error.
+ */
+extern int	hilo_sql_hide_search_path(void);
+
+/*
+ * Connect to SPI and get ready; to be undone with the value returned.  What the
+ * functions below return lives until then.
+ */
 extern int	hilo_sql_begin(void);
 extern void hilo_sql_end(int level);
 
+/* Run a command, put together as by printf(). */
+extern void hilo_sql_run(const char *format,...) pg_attribute_printf(1, 2);
+
 /*
- * Run a query that gives one bigint, of what is committed now, whatever the
- * isolation level; 0 for NULL.
+ * Run a query, of what is committed now, whatever the isolation level.  Returns
+ * how many rows there are in SPI_tuptable.
  */
+extern uint64 hilo_sql_select(const char *sql);
+
+/* The same for one that gives one bigint; 0 for NULL. */
 extern int64 hilo_sql_number(const char *sql);
 
 /* The name of a table, qualified and quoted, palloc'd. */

@@ -1,21 +1,35 @@
 /*-------------------------------------------------------------------------
  *
  * sync.h
- *	  Brings counters up to what is in the tables.
+ *	  The highest number in a column, and counters at least as high.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef HILO_SYNC_H
 #define HILO_SYNC_H
 
-#include "source.h"
+#include "column.h"
+#include "row.h"
 
 /*
- * Raise a collection to the highest number in the columns that it is bound to,
- * as far as its limit goes: what lies above that will not be drawn.  Every
- * session forgets its ranges, as they may be in use in rows that came from
+ * Highest number, not above limit, that a table has in a column, with its
+ * partitions and children; 0 if there is none.  Of text the ids of the
+ * collection count; where case does not matter, all.
+ *
+ * What is committed counts, and what open and prepared transactions have
+ * inserted (except in foreign tables), whatever the isolation level or row
+ * security.  A number that is inserted, or committed, while this is looking may
+ * be missed.
+ */
+extern int64 hilo_column_highest(const HiloColumn *column, HiloName collection,
+								 int64 limit);
+
+/*
+ * Advance a collection to at least the highest number in the columns that it is
+ * bound to, as far as its limit goes: what lies above that will not be drawn.
+ * All ranges are void then, as they may be in use in rows that came from
  * elsewhere.  What was bound by hilo_bind() may hold identities, too, so that the
- * identity of the name is raised as well.
+ * identity of the name is advanced as well.
  *
  * Returns false, having changed nothing, if it is bound to no column; else *max
  * is that of the collection.

@@ -29,9 +29,9 @@ SELECT to_regclass('orders_id_seq');
 INSERT INTO orders (item) VALUES ('new'), ('new') RETURNING id;
 SELECT hilo_attach('orders'), hilo_attach('orders', 'id'), hilo_attach('orders', 'id', 'orders');
 SELECT * FROM looks('orders');
-SELECT collection, id_column, taken, granted_to, attached, replaced FROM hilo_binding;
-SELECT max, max_value, may_be_bound FROM hilo WHERE collection = 'orders';
--- Who attaches makes all sessions forget their ranges; the table goes on above.
+SELECT collection, id_column, taken, granted_to, attached, replaced FROM hilo.binding;
+SELECT max, max_value, flags & 8 AS bound FROM hilo.hilo WHERE collection = 'orders';
+-- To attach makes all sessions forget their ranges; the table goes on above.
 INSERT INTO orders DEFAULT VALUES RETURNING id > 5 AS above, id > (SELECT max(id) FROM orders) AS above_all;
 
 -- All sources and types: what the default becomes, where ids begin, what is left of the source.
@@ -60,7 +60,7 @@ INSERT INTO t_name VALUES ('t_name/41-A');
 \set VERBOSITY terse
 SELECT t, hilo_attach(t::regclass) FROM unnest('{t_small,t_big,t_default,t_always,t_plain,t_domain,t_text,t_varchar,t_citext,t_name}'::text[]) t;
 SELECT t, l.* FROM unnest('{t_small,t_big,t_default,t_always,t_plain,t_domain,t_text,t_varchar,t_citext,t_name}'::text[]) t, looks(t::regclass) l;
-SELECT collection, max_value, replaced FROM hilo JOIN hilo_binding USING (collection) WHERE collection LIKE 't\_%' ORDER BY 1;
+SELECT collection, max_value, replaced FROM hilo.hilo JOIN hilo.binding USING (collection) WHERE collection LIKE 't\_%' ORDER BY 1;
 INSERT INTO t_small DEFAULT VALUES RETURNING id;
 INSERT INTO t_big DEFAULT VALUES RETURNING id;
 INSERT INTO t_default DEFAULT VALUES RETURNING id;
@@ -76,12 +76,12 @@ INSERT INTO t_name DEFAULT VALUES RETURNING id;
 SELECT t, hilo_detach(t::regclass) FROM unnest('{t_small,t_big,t_default,t_always,t_plain,t_domain,t_text,t_varchar,t_citext,t_name}'::text[]) t;
 SELECT t, l.* FROM unnest('{t_small,t_big,t_default,t_always,t_plain,t_domain,t_text,t_varchar,t_citext,t_name}'::text[]) t, looks(t::regclass) l;
 SELECT sequencename, data_type, last_value FROM pg_sequences WHERE schemaname = 'regress_attach' ORDER BY 1;
-SELECT max FROM hilo WHERE collection = 't_always';
+SELECT max FROM hilo.hilo WHERE collection = 't_always';
 INSERT INTO t_small DEFAULT VALUES RETURNING id;
 INSERT INTO t_always DEFAULT VALUES RETURNING id;
 INSERT INTO t_always VALUES (1);
 INSERT INTO t_plain DEFAULT VALUES RETURNING id;
-SELECT count(*) FROM hilo_binding WHERE collection LIKE 't\_%';
+SELECT count(*) FROM hilo.binding WHERE collection LIKE 't\_%';
 -- Again, and to something else.
 SELECT hilo_attach('t_small'), hilo_detach('t_small', 'id', 'identity always'), (looks('t_small')).identity;
 SELECT hilo_attach('t_small'), hilo_detach('t_small', 'id', 'identity'), (looks('t_small')).identity;
@@ -94,7 +94,7 @@ CREATE TABLE t_new (id int);
 SELECT hilo_attach('t_new'), hilo_detach('t_new', back_to => 'sequence');
 INSERT INTO t_new DEFAULT VALUES RETURNING id;
 DROP TABLE t_small, t_big, t_default, t_always, t_plain, t_domain, t_text, t_varchar, t_citext, t_name, t_new;
-SELECT count(hilo_drop(collection)) FROM hilo WHERE collection LIKE 't\_%';
+SELECT count(hilo_drop(collection)) FROM hilo.hilo WHERE collection LIKE 't\_%';
 
 -- The sequence: what sessions have cached lies below; one that descends counts from its start.
 CREATE SEQUENCE cached CACHE 50;
@@ -137,8 +137,8 @@ INSERT INTO "Sch.e""m'a\"."Ta.b""l'e\ %s" VALUES (1), (2);
 SELECT hilo_attach('"Sch.e""m''a\"."Ta.b""l''e\ %s"', 'Co.l"u''m\n', 'Col"lec''tion\ %s.$$');
 INSERT INTO "Sch.e""m'a\"."Ta.b""l'e\ %s" VALUES (3) RETURNING *;
 INSERT INTO "Sch.e""m'a\"."Ta.b""l'e\ %s" VALUES (4, 50);
-SELECT max FROM hilo WHERE collection = 'Col"lec''tion\ %s.$$';
-SELECT id_column, replaced FROM hilo_binding WHERE collection = 'Col"lec''tion\ %s.$$';
+SELECT max FROM hilo.hilo WHERE collection = 'Col"lec''tion\ %s.$$';
+SELECT id_column, replaced FROM hilo.binding WHERE collection = 'Col"lec''tion\ %s.$$';
 SELECT hilo_attach('"Sch.e""m''a\"."Ta.b""l''e\ %s"', 'Co.l"u''m\n');
 SELECT hilo_detach('"Sch.e""m''a\"."Ta.b""l''e\ %s"', 'Co.l"u''m\n');
 INSERT INTO "Sch.e""m'a\"."Ta.b""l'e\ %s" VALUES (5) RETURNING *;
@@ -154,7 +154,7 @@ CREATE TABLE :"name" (:"name" serial);
 SELECT hilo_attach(:'name', :'name') AS attached, octet_length(:'name') \gset
 INSERT INTO :"name" DEFAULT VALUES;
 INSERT INTO :"name" VALUES (20);
-SELECT octet_length(tgname) <= 63 AS fits, max FROM pg_trigger, hilo WHERE tgrelid = :'name'::regclass AND collection = :'name';
+SELECT octet_length(tgname) <= 63 AS fits, max FROM pg_trigger, hilo.hilo WHERE tgrelid = :'name'::regclass AND collection = :'name';
 SELECT hilo_detach(:'name', :'name');
 INSERT INTO :"name" DEFAULT VALUES RETURNING *;
 DROP TABLE :"name";
@@ -178,10 +178,10 @@ INSERT INTO part_b VALUES ('b', 100);
 INSERT INTO part_c VALUES (110, 'c');
 INSERT INTO part_c_rest VALUES (120, 'c');
 INSERT INTO parts VALUES (130, 'a');
-SELECT max FROM hilo WHERE collection = 'parts';
+SELECT max FROM hilo.hilo WHERE collection = 'parts';
 -- A row that is moved to another partition keeps its id; one with a new id counts.
 UPDATE parts SET region = 'b', id = 140 WHERE id = 130;
-SELECT max FROM hilo WHERE collection = 'parts';
+SELECT max FROM hilo.hilo WHERE collection = 'parts';
 SELECT hilo_attach('part_a');
 ALTER TABLE parts DETACH PARTITION part_a;
 SELECT * FROM looks('part_a');
@@ -196,11 +196,11 @@ SELECT hilo_attach('parent');
 SELECT t, l.* FROM unnest('{parent,child}'::text[]) t, looks(t::regclass) l;
 INSERT INTO child DEFAULT VALUES RETURNING id;
 INSERT INTO child VALUES (60);
-SELECT max FROM hilo WHERE collection = 'parent';
+SELECT max FROM hilo.hilo WHERE collection = 'parent';
 CREATE TABLE child_too () INHERITS (parent);
 SELECT hilo_attach('parent');
 INSERT INTO child_too VALUES (70);
-SELECT max FROM hilo WHERE collection = 'parent';
+SELECT max FROM hilo.hilo WHERE collection = 'parent';
 SELECT hilo_detach('parent');
 SELECT t, l.* FROM unnest('{parent,child,child_too}'::text[]) t, looks(t::regclass) l;
 DROP TABLE parts, part_a, child, child_too, parent;
@@ -216,7 +216,7 @@ CREATE TABLE parted (id int) PARTITION BY LIST (id);
 CREATE TABLE parted_1 PARTITION OF parted DEFAULT;
 CREATE SEQUENCE seq;
 SELECT call, state_of('SELECT hilo_attach(' || call || ')') FROM unnest(ARRAY[$$'temporary'$$, $$'view'$$, $$'materialized'$$, $$'parted_1'$$, $$'seq', 'last_value'$$,
-	$$'pg_class', 'oid'$$, $$'hilo', 'max'$$, $$'hilo_identity', 'value'$$, $$0::regclass$$, $$'others', 'none'$$, $$'others', 'ctid'$$,
+	$$'pg_class', 'oid'$$, $$'hilo.hilo', 'max'$$, $$'hilo.hub', 'timeline'$$, $$0::regclass$$, $$'others', 'none'$$, $$'others', 'ctid'$$,
 	$$'types'$$, $$'types', 'n'$$, $$'types', 'c'$$, $$'types', 'd'$$, $$'types', 'ids'$$, $$'types', 'g'$$,
 	$$NULL$$, $$'others', NULL$$, $$'others', 'id', ''$$, $$'others', 'id', 'a|b'$$, $$'others', 'id', 'a/'$$, $$'others', 'id', repeat('x', 256)$$]) call;
 SELECT call, state_of('SELECT hilo_detach(' || call || ')') FROM unnest(ARRAY[$$'others'$$, $$'view'$$, $$NULL$$, $$'others', NULL$$, $$'orders', 'item'$$, $$'orders', 'id', 'serial'$$]) call;
@@ -271,7 +271,7 @@ SELECT hilo_attach('regress_attach_2.letters');
 \set VERBOSITY terse
 SELECT hilo_attach('regress_attach_2.letters', 'id', 'letters');
 SELECT hilo_attach('parcels', 'id', 'letters');
-SELECT max, max_value, bound_to FROM hilo_status WHERE collection = 'letters';
+SELECT max, max_value, bound_to FROM hilo.status WHERE collection = 'letters';
 -- Each of them again.
 SELECT hilo_attach('letters'), hilo_attach('parcels'), hilo_attach('regress_attach_2.letters'), hilo_attach('parcels', 'id', 'letters');
 INSERT INTO letters DEFAULT VALUES RETURNING id;
@@ -283,7 +283,7 @@ INSERT INTO letters DEFAULT VALUES RETURNING id;
 SELECT hilo_attach('parcels', 'id', 'parcels');
 SELECT hilo_detach('parcels'), hilo_attach('parcels');
 INSERT INTO parcels DEFAULT VALUES RETURNING id > 60 AS above;
-SELECT collection, id_column FROM hilo_binding WHERE collection IN ('letters', 'parcels') ORDER BY 1, 2::text COLLATE "C";
+SELECT collection, id_column FROM hilo.binding WHERE collection IN ('letters', 'parcels') ORDER BY 1, 2::text COLLATE "C";
 -- Case counts.
 SELECT hilo_attach('"Letters"');
 -- Two columns of a table.
@@ -291,7 +291,7 @@ CREATE TABLE two (id serial, number serial);
 SELECT hilo_attach('two'), hilo_attach('two', 'number', 'numbers');
 INSERT INTO two DEFAULT VALUES RETURNING id, number;
 INSERT INTO two VALUES (50, 500);
-SELECT collection, max FROM hilo WHERE collection IN ('two', 'numbers') ORDER BY 1;
+SELECT collection, max FROM hilo.hilo WHERE collection IN ('two', 'numbers') ORDER BY 1;
 SELECT hilo_detach('two', 'number'), (looks('two')).*;
 -- Bound or attached: not unbound, not dropped, not bound otherwise.
 SELECT state_of($$SELECT hilo_unbind('letters')$$), state_of($$SELECT hilo_drop('letters')$$);
@@ -301,7 +301,7 @@ SELECT hilo_bind('bound', 'bound', 'id');
 SELECT state_of($$SELECT hilo_attach('letters', 'id', 'bound')$$), state_of($$SELECT hilo_attach('two', 'number', 'bound')$$);
 -- What is bound becomes attached, and is unbound afterwards.
 SELECT hilo_attach('bound');
-SELECT id_column, attached, replaced FROM hilo_binding WHERE collection = 'bound';
+SELECT id_column, attached, replaced FROM hilo.binding WHERE collection = 'bound';
 SELECT hilo_detach('bound'), hilo_unbind('bound'), hilo_drop('bound');
 -- The next free identity is looked for in all tables of the collection.
 CREATE INDEX ON letters (id);
@@ -324,7 +324,7 @@ ROLLBACK TO s;
 INSERT INTO undone DEFAULT VALUES RETURNING id;
 ROLLBACK;
 SELECT * FROM looks('undone');
-SELECT count(*) FROM hilo_binding WHERE collection = 'undone';
+SELECT count(*) FROM hilo.binding WHERE collection = 'undone';
 INSERT INTO undone DEFAULT VALUES RETURNING id;
 SELECT hilo_drop('undone'), hilo_drop('undone');
 BEGIN;
@@ -340,7 +340,7 @@ DROP TABLE undone;
 -- Explicit ids: none that was given by hand is drawn later, however it got in.
 CREATE TABLE given (id bigint PRIMARY KEY, x int);
 SELECT hilo_attach('given');
-CREATE FUNCTION max_of(name text) RETURNS bigint LANGUAGE sql AS $$ SELECT max FROM public.hilo WHERE collection = name $$;
+CREATE FUNCTION max_of(name text) RETURNS bigint LANGUAGE sql AS $$ SELECT max FROM hilo.hilo WHERE collection = name $$;
 INSERT INTO given VALUES (0), (-1), (-9223372036854775808);
 SELECT max_of('given');
 INSERT INTO given VALUES (1);
@@ -375,7 +375,7 @@ EXECUTE put(1200);
 EXECUTE put(1300);
 DEALLOCATE put;
 SELECT max_of('given');
--- Raised at once: a rollback, and a row that is refused, change nothing about that.
+-- Advanced at once: a rollback, and a row that is refused, change nothing about that.
 BEGIN;
 INSERT INTO given VALUES (1400);
 ROLLBACK;
@@ -397,8 +397,8 @@ UPDATE nullable SET id = NULL;
 SELECT max_of('nullable');
 -- Within the range that this session holds: what lies above goes back, and the next draw is above it.
 INSERT INTO given DEFAULT VALUES;
-SELECT next, high - next AS left, next + 1 AS inside FROM hilo_cached_ranges WHERE collection = 'given';
-SELECT next + 1 AS inside FROM hilo_cached_ranges WHERE collection = 'given' \gset
+SELECT next, high - next AS left, next + 1 AS inside FROM hilo.ranges WHERE collection = 'given';
+SELECT next + 1 AS inside FROM hilo.ranges WHERE collection = 'given' \gset
 INSERT INTO given VALUES (:inside);
 SELECT hilo_release('given');
 INSERT INTO given DEFAULT VALUES RETURNING id > :inside AS above;
@@ -411,13 +411,13 @@ CREATE TABLE own (id int PRIMARY KEY);
 SELECT hilo_attach('own');
 INSERT INTO own DEFAULT VALUES;
 INSERT INTO own VALUES (2), (3), (5), (4);
-SELECT hilo_currval('own');
+SELECT hilo_last_number('own');
 INSERT INTO own SELECT FROM generate_series(1, 2) RETURNING id;
-SELECT hilo_currval('own');
-SELECT high FROM hilo_cached_ranges WHERE collection = 'own' \gset
+SELECT hilo_last_number('own');
+SELECT high FROM hilo.ranges WHERE collection = 'own' \gset
 INSERT INTO own VALUES (:high);
 INSERT INTO own DEFAULT VALUES RETURNING id, id > :high AS above;
-SELECT hilo_currval('own');
+SELECT hilo_last_number('own');
 -- Text ids: those of this collection only.
 CREATE TABLE texts (id text);
 SELECT hilo_attach('texts');
@@ -439,7 +439,7 @@ INSERT INTO texts_2024 DEFAULT VALUES RETURNING id;
 RESET hilo.node_tag;
 RESET hilo.identity_parts_separator;
 
--- Beyond half of the numbers left, which would be lost: not raised, and one warning a statement.
+-- Beyond half of the numbers left, which would be lost: not advanced, and one warning a statement.
 CREATE TABLE small (id smallint);
 SELECT hilo_attach('small');
 INSERT INTO small VALUES (16383);
@@ -469,9 +469,9 @@ ALTER TABLE small ALTER id TYPE int;
 SELECT hilo_detach('small');
 ALTER TABLE small ALTER id TYPE int;
 -- The limit goes with the column that it was there for.
-SELECT max_value FROM hilo WHERE collection = 'small';
+SELECT max_value FROM hilo.hilo WHERE collection = 'small';
 SELECT hilo_attach('small');
-SELECT max_value FROM hilo WHERE collection = 'small';
+SELECT max_value FROM hilo.hilo WHERE collection = 'small';
 INSERT INTO small DEFAULT VALUES RETURNING id;
 
 -- A table dropped, and another one of its name.
@@ -479,19 +479,19 @@ CREATE TABLE again (id serial);
 SELECT hilo_attach('again');
 INSERT INTO again DEFAULT VALUES RETURNING id;
 DROP TABLE again;
-SELECT hilo_nextval('again');
+SELECT hilo_next_number('again');
 SELECT state_of($$SELECT hilo_drop('again')$$);
 CREATE TABLE again (id serial);
 INSERT INTO again DEFAULT VALUES RETURNING id;
 SELECT hilo_attach('again');
 INSERT INTO again DEFAULT VALUES RETURNING id > 1 AS above;
-SELECT id_column FROM hilo_binding WHERE collection = 'again';
+SELECT id_column FROM hilo.binding WHERE collection = 'again';
 -- A column dropped, with the trigger.
 ALTER TABLE again DROP COLUMN id;
 ALTER TABLE again DROP COLUMN id CASCADE, ADD COLUMN id serial;
 SELECT * FROM looks('again');
 SELECT hilo_attach('again');
-SELECT id_column FROM hilo_binding WHERE collection = 'again';
+SELECT id_column FROM hilo.binding WHERE collection = 'again';
 DROP TABLE again;
 SELECT hilo_unbind('again'), hilo_drop('again');
 -- Renamed: tables, schemas and columns are followed.
@@ -529,33 +529,33 @@ DROP TABLE alike, "any case";
 -- The trigger is for attached columns only.
 CREATE TABLE loose (id bigint, n bigint);
 -- Ids by hand pass and move nothing, drawn ones are refused.
-CREATE TRIGGER floor BEFORE INSERT OR UPDATE OF id ON loose FOR EACH ROW EXECUTE FUNCTION hilo_floor('id', 'given');
+CREATE TRIGGER other BEFORE INSERT OR UPDATE OF id ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('id', 'given');
 SELECT max_of('given') \gset
 INSERT INTO loose VALUES (500000);
 SELECT max_of('given') = :max_of AS unmoved;
 \set VERBOSITY default
-INSERT INTO loose VALUES (hilo_nextval('given'));
-UPDATE loose SET id = hilo_nextval('given');
+INSERT INTO loose VALUES (hilo_next_number('given'));
+UPDATE loose SET id = hilo_next_number('given');
 \set VERBOSITY terse
-DROP TRIGGER floor ON loose;
+DROP TRIGGER other ON loose;
 SELECT hilo_attach('loose');
-CREATE TRIGGER floor BEFORE INSERT OR UPDATE OF n ON loose FOR EACH ROW EXECUTE FUNCTION hilo_floor('n', 'loose');
-SELECT state_of($$INSERT INTO loose VALUES (1, hilo_nextval('loose'))$$);
-DROP TRIGGER floor ON loose;
+CREATE TRIGGER other BEFORE INSERT OR UPDATE OF n ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('n', 'loose');
+SELECT state_of($$INSERT INTO loose VALUES (1, hilo_next_number('loose'))$$);
+DROP TRIGGER other ON loose;
 SELECT state_of('INSERT INTO loose VALUES (1, 1)');
-CREATE TRIGGER floor BEFORE INSERT ON loose FOR EACH ROW EXECUTE FUNCTION hilo_floor('id', 'loose');
+CREATE TRIGGER other BEFORE INSERT ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('id', 'loose');
 SELECT state_of('INSERT INTO loose VALUES (1, 1)');
-DROP TRIGGER floor ON loose;
-CREATE TRIGGER floor BEFORE INSERT ON loose FOR EACH ROW EXECUTE FUNCTION hilo_floor();
+DROP TRIGGER other ON loose;
+CREATE TRIGGER other BEFORE INSERT ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance();
 SELECT state_of('INSERT INTO loose VALUES (1, 1)');
-DROP TRIGGER floor ON loose;
-CREATE TRIGGER floor AFTER INSERT ON loose FOR EACH ROW EXECUTE FUNCTION hilo_floor('id', 'loose');
+DROP TRIGGER other ON loose;
+CREATE TRIGGER other AFTER INSERT ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('id', 'loose');
 SELECT state_of('INSERT INTO loose VALUES (1, 1)');
-DROP TRIGGER floor ON loose;
-CREATE TRIGGER floor BEFORE INSERT ON loose FOR EACH STATEMENT EXECUTE FUNCTION hilo_floor('id', 'loose');
+DROP TRIGGER other ON loose;
+CREATE TRIGGER other BEFORE INSERT ON loose FOR EACH STATEMENT EXECUTE FUNCTION hilo_advance('id', 'loose');
 SELECT state_of('INSERT INTO loose VALUES (1, 1)');
-DROP TRIGGER floor ON loose;
-SELECT state_of('SELECT hilo_floor()');
+DROP TRIGGER other ON loose;
+SELECT state_of('SELECT hilo_advance()');
 
 -- With the extension in a schema of its own, and a search_path full of other things.
 DROP SCHEMA regress_attach, regress_attach_2 CASCADE;
@@ -565,7 +565,7 @@ CREATE SCHEMA "Hi.lo";
 CREATE EXTENSION hilo SCHEMA "Hi.lo";
 CREATE SCHEMA regress_trojan;
 CREATE FUNCTION regress_trojan.fooled() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RAISE 'fooled'; END $$;
-CREATE FUNCTION regress_trojan.hilo_nextval(text) RETURNS bigint LANGUAGE sql AS 'SELECT regress_trojan.fooled()';
+CREATE FUNCTION regress_trojan.hilo_next_number(text) RETURNS bigint LANGUAGE sql AS 'SELECT regress_trojan.fooled()';
 CREATE FUNCTION regress_trojan.hilo_next(text) RETURNS text LANGUAGE sql AS 'SELECT regress_trojan.fooled()::text';
 CREATE FUNCTION regress_trojan.hilo_number(text) RETURNS bigint LANGUAGE sql AS 'SELECT regress_trojan.fooled()';
 CREATE FUNCTION regress_trojan.nextval(text) RETURNS bigint LANGUAGE sql AS 'SELECT regress_trojan.fooled()';
@@ -589,7 +589,7 @@ SHOW search_path;
 INSERT INTO trusting DEFAULT VALUES RETURNING id;
 INSERT INTO trusting_text DEFAULT VALUES RETURNING id;
 INSERT INTO trusting VALUES (9);
-SELECT collection, max FROM "Hi.lo".hilo ORDER BY collection COLLATE pg_catalog."C";
+SELECT collection, max FROM hilo.hilo ORDER BY collection COLLATE pg_catalog."C";
 SELECT "Hi.lo".hilo_detach('trusting'), "Hi.lo".hilo_detach('trusting_text');
 INSERT INTO trusting DEFAULT VALUES RETURNING id;
 RESET search_path;
@@ -607,7 +607,7 @@ BEGIN
 	PERFORM "Hi.lo".hilo_detach(quote_ident(quotes)::regclass, quotes);
 	EXECUTE format('INSERT INTO %I DEFAULT VALUES', quotes);
 	EXECUTE format('SELECT array_agg(%I ORDER BY 1) FROM %1$I', quotes) INTO ids;
-	RAISE WARNING 'ids % of %', ids, (SELECT max FROM "Hi.lo".hilo h WHERE h.collection = repeat('''', 255));
+	RAISE WARNING 'ids % of %', ids, (SELECT max FROM hilo.hilo h WHERE h.collection = repeat('''', 255));
 	EXECUTE format('DROP TABLE %I', quotes);
 END $$;
 DROP SCHEMA regress_trojan CASCADE;
@@ -619,15 +619,15 @@ DROP EXTENSION citext;
 DROP OWNED BY regress_hilo_owner;
 DROP ROLE regress_hilo_owner;
 
--- hilo_currval() after a number that was stepped over in an earlier count
+-- hilo_last_number() after a number that was stepped over in an earlier count
 CREATE TABLE stepped (id bigint);
 SELECT hilo_attach('stepped');
 INSERT INTO stepped DEFAULT VALUES RETURNING id;
 INSERT INTO stepped VALUES (3);
-SELECT hilo_currval('stepped');
+SELECT hilo_last_number('stepped');
 SELECT hilo_seed('stepped', 0, true);
-SELECT hilo_nextval('stepped') FROM generate_series(1, 3);
-SELECT hilo_currval('stepped');
+SELECT hilo_next_number('stepped') FROM generate_series(1, 3);
+SELECT hilo_last_number('stepped');
 
 -- A rollback would bind a collection again, but not bring back its counter.
 BEGIN;
@@ -651,8 +651,8 @@ DROP TABLE stepped, stepped_child;
 SELECT hilo_drop('stepped_child');
 
 -- Rows that hilo_attach() has not made
-INSERT INTO hilo_binding (collection, taken, attached) VALUES ('stepped', 'pg_catalog.bool(bigint)', true);
-INSERT INTO hilo_binding (collection, granted_to, attached) VALUES ('stepped', 'public', true);
+INSERT INTO hilo.binding (collection, taken, attached) VALUES ('stepped', 'pg_catalog.bool(bigint)', true);
+INSERT INTO hilo.binding (collection, granted_to, attached) VALUES ('stepped', 'public', true);
 
 -- A number of a range that a seed has made doubtful since the statement began
 CREATE TABLE doubtful (id bigint);

@@ -11,7 +11,7 @@ INSERT INTO docs SELECT 'docs/' || i FROM generate_series(1, 1337) i;
 SELECT seed_identity_for('docs', 0, true);
 SELECT value, tries <= 24 AS few FROM next_identity_free_for('docs');
 SELECT value, tries FROM next_identity_free_for('docs|');
-SELECT value FROM hilo_identity WHERE name = 'docs';
+SELECT value FROM hilo.identities WHERE name = 'docs';
 -- {1, 2, 4} are taken: 3, then 5.
 TRUNCATE docs;
 INSERT INTO docs VALUES ('docs/1'), ('docs/2'), ('docs/4');
@@ -63,7 +63,7 @@ SELECT next_identity_free('high');
 \set VERBOSITY sqlstate
 SELECT next_identity_free('high');
 SELECT next_identity_free_for('high');
-SELECT value FROM hilo_identity WHERE name = 'high';
+SELECT value FROM hilo.identities WHERE name = 'high';
 SELECT hilo_unbind('high');
 SELECT hilo_bind('high', 'taken_none(bigint)');
 SELECT next_identity_free('high');
@@ -72,7 +72,7 @@ SELECT hilo_bind('high', 'taken_all(bigint)');
 SELECT next_identity_free('high');
 SELECT seed_identity_for('high', 0, true);
 SELECT next_identity_free('high');
-SELECT value FROM hilo_identity WHERE name = 'high';
+SELECT value FROM hilo.identities WHERE name = 'high';
 -- A first draw that finds nothing leaves the identity as good as new.
 SELECT hilo_bind('never', 'taken_all(bigint)');
 SELECT next_identity_free('never');
@@ -83,10 +83,10 @@ SELECT hilo_bind('high', 'taken_but_last(bigint)');
 SELECT value, tries <= 128 AS few FROM next_identity_free_for('high');
 SELECT next_identity_free('high');
 SELECT next_identity('high');
-SELECT value FROM hilo_identity WHERE name = 'high';
+SELECT value FROM hilo.identities WHERE name = 'high';
 RESET statement_timeout;
 \set VERBOSITY default
-SELECT hilo_unbind(collection) FROM hilo_binding;
+SELECT hilo_unbind(collection) FROM hilo.binding;
 
 -- Column types, and the ends of the smaller ones.
 CREATE DOMAIN doc_number AS integer CHECK (VALUE > 0);
@@ -187,7 +187,7 @@ INSERT INTO indexed (id, valid) VALUES ('indexed/1', false), ('indexed/1', false
 CREATE UNIQUE INDEX CONCURRENTLY indexed_invalid ON indexed (id);
 SELECT indisvalid FROM pg_index WHERE indexrelid = 'indexed_invalid'::regclass;
 SELECT hilo_bind('indexed', 'indexed', 'id');
-SELECT count(*) FROM hilo_binding;
+SELECT count(*) FROM hilo.binding;
 -- Repaired, it is good; so is one of several columns.
 DELETE FROM indexed WHERE ctid = '(0,1)';
 REINDEX INDEX indexed_invalid;
@@ -226,7 +226,7 @@ SELECT next_identity_free('nowhere');
 SELECT next_identity_free_for('nowhere/');
 SELECT next_identity_free(repeat('x', 100));
 SELECT next_identity_free('pg_class');
-SELECT value FROM hilo_identity WHERE name = 'nowhere';
+SELECT value FROM hilo.identities WHERE name = 'nowhere';
 SELECT hilo_bind('nowhere', 'nowhere', 'id');
 SELECT hilo_bind('nowhere', 4000000000::oid::regclass, 'id');
 SELECT hilo_bind('nowhere', 'docs', 'nowhere');
@@ -269,7 +269,7 @@ SELECT parallel_call('hilo_unbind(''docs'')');
 SELECT parallel_call('next_identity_free(''docs'')');
 SELECT count(set_config(name, 'off', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 DROP FUNCTION parallel_call;
-SELECT count(*) FROM hilo_binding;
+SELECT count(*) FROM hilo.binding;
 \set VERBOSITY default
 SELECT next_identity_free('nowhere');
 SELECT hilo_bind('nowhere', 'docs', 'nowhere');
@@ -280,7 +280,7 @@ INSERT INTO others VALUES ('bound/1', 'bound/2', 1), ('bound/2', 'bound/3', 2);
 SELECT hilo_bind('bound|', 'others', 'id');
 SELECT hilo_bind('bound/', 'others', 'id');
 SELECT hilo_bind('bound', 'others', 'id');
-SELECT collection, id_column, taken FROM hilo_binding;
+SELECT collection, id_column, taken FROM hilo.binding;
 SELECT next_identity_free('bound');
 SELECT hilo_bind('bound', 'others', 'key');
 \set VERBOSITY sqlstate
@@ -297,13 +297,13 @@ SELECT hilo_bind('bound', 'taken_none(bigint)');
 SELECT hilo_bind('bound/', 'taken_none(bigint)');
 SELECT hilo_bind('bound', 'taken_all(bigint)');
 SELECT hilo_bind('bound', 'others', 'id');
-SELECT collection, id_column, taken FROM hilo_binding;
+SELECT collection, id_column, taken FROM hilo.binding;
 SELECT hilo_unbind('bound');
 -- What one call of a statement has done, the next one sees.
 SELECT hilo_bind('bound', 'others', 'key'), hilo_bind('bound', 'others', 'key');
 SELECT hilo_unbind('bound'), hilo_bind('bound', 'others', 'id');
 SELECT hilo_unbind('bound'), hilo_unbind('bound');
-SELECT count(*) FROM hilo_binding;
+SELECT count(*) FROM hilo.binding;
 SELECT hilo_unbind('bound');
 -- Transactional, unlike draws.
 BEGIN;
@@ -315,9 +315,9 @@ SELECT hilo_unbind('bound');
 SELECT hilo_bind('bound', 'others', 'id');
 SELECT next_identity_free('bound');
 ROLLBACK TO s;
-SELECT collection, id_column, taken FROM hilo_binding;
+SELECT collection, id_column, taken FROM hilo.binding;
 ROLLBACK;
-SELECT count(*) FROM hilo_binding;
+SELECT count(*) FROM hilo.binding;
 SELECT next_identity_free('bound');
 -- A binding goes before the table of that name.
 SELECT hilo_bind('docs', 'taken_billion(bigint)');
@@ -327,7 +327,7 @@ SELECT seed_identity_for('docs', 0, true);
 SELECT next_identity_free('docs');
 -- A bound collection is not dropped.
 SELECT hilo_bind('bound', 'others', 'id');
-SELECT hilo_nextval('bound');
+SELECT hilo_next_number('bound');
 SELECT hilo_drop('bound');
 \set VERBOSITY default
 SELECT hilo_drop('bound');
@@ -340,23 +340,23 @@ SELECT seed_identity_for('bound', 0, true);
 ALTER TABLE others RENAME TO "Other ones";
 ALTER TABLE "Other ones" RENAME COLUMN id TO "Id.";
 ALTER TABLE "Other ones" SET SCHEMA "regress Schema";
-SELECT collection, id_column, taken FROM hilo_binding;
+SELECT collection, id_column, taken FROM hilo.binding;
 SELECT next_identity_free('bound');
 SELECT hilo_bind('bound', '"regress Schema"."Other ones"', 'Id.');
 -- Written out and read in, as by a restore; nothing else is a column.
-SELECT id_column::text::hilo_column FROM hilo_binding;
-INSERT INTO hilo_binding (collection, id_column) SELECT 'restored', id_column::text::hilo_column FROM hilo_binding;
-INSERT INTO hilo_binding (collection, taken) VALUES ('restored_too', 'public.taken_billion(bigint)');
+SELECT id_column::text::hilo_column FROM hilo.binding;
+INSERT INTO hilo.binding (collection, id_column) SELECT 'restored', id_column::text::hilo_column FROM hilo.binding;
+INSERT INTO hilo.binding (collection, taken) VALUES ('restored_too', 'public.taken_billion(bigint)');
 SELECT next_identity_free('restored');
 SELECT next_identity_free('restored_too');
 SELECT hilo_unbind('restored');
 SELECT hilo_unbind('restored_too');
 \set VERBOSITY sqlstate
-INSERT INTO hilo_binding VALUES ('bad', NULL, NULL);
-INSERT INTO hilo_binding VALUES ('bad', 'public.docs.id', 'taken_none(bigint)');
-INSERT INTO hilo_binding (collection, taken, attached) VALUES ('bad', 'taken_none(bigint)', true);
-INSERT INTO hilo_binding (collection, granted_to, attached) VALUES ('bad', 'public', true);
-INSERT INTO hilo_binding VALUES ('bound', 'public.docs.id');
+INSERT INTO hilo.binding VALUES ('bad', NULL, NULL);
+INSERT INTO hilo.binding VALUES ('bad', 'public.docs.id', 'taken_none(bigint)');
+INSERT INTO hilo.binding (collection, taken, attached) VALUES ('bad', 'taken_none(bigint)', true);
+INSERT INTO hilo.binding (collection, granted_to, attached) VALUES ('bad', 'public', true);
+INSERT INTO hilo.binding VALUES ('bound', 'public.docs.id');
 SELECT hilo_column 'public.docs.id', hilo_column 'public."docs".id';
 SELECT hilo_column 'docs.id';
 SELECT hilo_column 'a.b.c.d';
@@ -368,14 +368,14 @@ SELECT hilo_column 'docs.id';
 -- A column, then a table, that is no more; one of the same name is not the same.
 ALTER TABLE "regress Schema"."Other ones" DROP COLUMN "Id.";
 SELECT next_identity_free('bound');
-SELECT collection, id_column, taken FROM hilo_binding;
+SELECT collection, id_column, taken FROM hilo.binding;
 ALTER TABLE "regress Schema"."Other ones" ADD COLUMN "Id." text UNIQUE;
 \set VERBOSITY sqlstate
 SELECT next_identity_free('bound');
 \set VERBOSITY default
 DROP TABLE "regress Schema"."Other ones";
 SELECT next_identity_free('bound');
-SELECT collection, id_column, taken FROM hilo_binding;
+SELECT collection, id_column, taken FROM hilo.binding;
 CREATE TABLE "regress Schema"."Other ones" ("Id." text PRIMARY KEY);
 \set VERBOSITY sqlstate
 SELECT next_identity_free('bound');
@@ -506,7 +506,7 @@ CREATE INDEX ON children (id);
 SELECT next_identity_free('parents');
 DROP TABLE parts, wholes, wholes_2, parents, children;
 
--- Temporary tables are neither found nor bound, and fool nobody who wears the name of another.
+-- Temporary tables are neither found nor bound, and change nothing for the table whose name they have.
 CREATE TEMPORARY TABLE only_temp (id text PRIMARY KEY);
 CREATE TEMPORARY TABLE docs (id text PRIMARY KEY);
 INSERT INTO docs SELECT 'docs/' || i FROM generate_series(1, 50) i;
@@ -535,9 +535,9 @@ CREATE OPERATOR regress_trojan.= (FUNCTION = regress_trojan.fake, LEFTARG = bigi
 CREATE OPERATOR regress_trojan.<= (FUNCTION = regress_trojan.fake, LEFTARG = bigint, RIGHTARG = bigint);
 CREATE FUNCTION regress_trojan.taken_none(bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'fooled'; END $$;
 CREATE FUNCTION regress_trojan.texteq(text, text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'fooled'; END $$;
-CREATE TABLE regress_trojan.hilo_binding (collection text PRIMARY KEY, id_column text, taken text);
-INSERT INTO regress_trojan.hilo_binding VALUES ('docs', NULL, 'regress_trojan.fake(bigint)');
-CREATE TABLE regress_trojan.hilo_identity (value bigint, name text PRIMARY KEY);
+CREATE TABLE regress_trojan.binding (collection text PRIMARY KEY, id_column text, taken text);
+INSERT INTO regress_trojan.binding VALUES ('docs', NULL, 'regress_trojan.fake(bigint)');
+CREATE TABLE regress_trojan.hilo (max bigint, collection text PRIMARY KEY);
 CREATE DOMAIN regress_trojan.bigint AS text;
 CREATE DOMAIN regress_trojan.citext AS text;
 GRANT ALL ON SCHEMA regress_trojan TO PUBLIC;
@@ -551,7 +551,7 @@ SELECT next_identity_free('docs');
 SELECT public.hilo_unbind('docs');
 SELECT public.hilo_bind('docs', 'public.taken_none(bigint)');
 SELECT next_identity_free('docs');
-SELECT collection, id_column, taken FROM public.hilo_binding;
+SELECT collection, id_column, taken FROM hilo.binding;
 SELECT public.hilo_unbind('docs');
 CREATE TABLE regress_trojan.docs (id text PRIMARY KEY);
 INSERT INTO regress_trojan.docs SELECT 'docs/' || i FROM pg_catalog.generate_series(1, 9) i;
@@ -563,7 +563,7 @@ DROP SCHEMA regress_trojan, regress_empty CASCADE;
 DROP ROLE regress_hilo_trojan;
 RESET client_min_messages;
 
--- Who may.
+-- Rights.
 CREATE ROLE regress_hilo_owner;
 CREATE ROLE regress_hilo_group;
 CREATE ROLE regress_hilo_user;
@@ -577,7 +577,7 @@ CREATE TABLE regress_hilo.files (id text PRIMARY KEY);
 INSERT INTO regress_hilo.files VALUES ('files/1'), ('files/2');
 CREATE FUNCTION regress_hilo.taken(n bigint) RETURNS boolean LANGUAGE sql BEGIN ATOMIC SELECT EXISTS (SELECT FROM regress_hilo.files WHERE id = 'files/' || n); END;
 \set VERBOSITY sqlstate
--- Nobody binds or unbinds who was not allowed to; then, only an owner.
+-- Only a role that was allowed to binds and unbinds, and then only what it owns.
 SELECT hilo_bind('files', 'regress_hilo.files', 'id');
 SELECT hilo_bind('files', 'regress_hilo.taken(bigint)');
 SELECT hilo_unbind('files');
@@ -595,7 +595,7 @@ SELECT hilo_bind('files', 'regress_hilo.files', 'id');
 SELECT hilo_bind('files', 'regress_hilo.taken(bigint)');
 RESET ROLE;
 REVOKE ALL ON ALL TABLES IN SCHEMA regress_hilo FROM regress_hilo_user;
-SELECT count(*) FROM hilo_binding;
+SELECT count(*) FROM hilo.binding;
 SET ROLE regress_hilo_owner;
 SELECT hilo_bind('files', 'regress_hilo.files', 'id');
 RESET ROLE;
@@ -761,10 +761,10 @@ CREATE FUNCTION regress_hilo."Taken, ""or"" not"("N" bigint) RETURNS boolean LAN
 SET search_path = regress_hilo, public;
 SELECT hilo_bind('quoted', '"Taken, ""or"" not"(bigint)');
 RESET search_path;
-SELECT taken FROM hilo_binding WHERE collection = 'quoted';
+SELECT taken FROM hilo.binding WHERE collection = 'quoted';
 SELECT next_identity_free('quoted');
 \set VERBOSITY default
-SELECT count(hilo_unbind(collection)) > 0 AS unbound FROM hilo_binding;
+SELECT count(hilo_unbind(collection)) > 0 AS unbound FROM hilo.binding;
 SET client_min_messages = warning;
 DROP SCHEMA regress_hilo CASCADE;
 RESET client_min_messages;
@@ -773,4 +773,4 @@ DROP ROLE regress_hilo_owner, regress_hilo_group, regress_hilo_user;
 DROP FUNCTION taken_billion, taken_quadrillion, taken_high, taken_none, taken_all, taken_but_last, try;
 DROP TABLE docs;
 DROP EXTENSION citext;
-SELECT count(drop_identity(name)) > 0 AS dropped FROM hilo_identity WHERE NOT dropped;
+SELECT count(drop_identity(name)) > 0 AS dropped FROM hilo.identities;

@@ -1,4 +1,4 @@
--- On a worker of a Citus cluster, imitated by the table in which Citus keeps a node's group, nothing is drawn that other nodes draw, too, unless that is wanted.
+-- On a Citus worker, imitated by the table in which Citus keeps a node's group, nothing is drawn that other nodes draw, too.
 
 CREATE SCHEMA regress_worker;
 SET search_path = regress_worker, public;
@@ -10,7 +10,7 @@ SELECT hilo_bind('w_people', 'people', 'number');
 CREATE FUNCTION draws(OUT what text, OUT result text) RETURNS SETOF record LANGUAGE plpgsql AS $$
 BEGIN
 	FOREACH what IN ARRAY ARRAY[
-		$q$hilo_nextval('w')$q$, $q$hilo_next('w')$q$, $q$hilo_next('w', 'W1')$q$, $q$hilo_next('w', '')$q$, $q$hilo_next('w_own')$q$, $q$hilo_nextval('w_own')$q$, $q$hilo_next('w_default')$q$,
+		$q$hilo_next_number('w')$q$, $q$hilo_next('w')$q$, $q$hilo_next('w', 'W1')$q$, $q$hilo_next('w', '')$q$, $q$hilo_next('w_own')$q$, $q$hilo_next_number('w_own')$q$, $q$hilo_next('w_default')$q$,
 		$q$hilo_reserve('w', 2)$q$, $q$hilo_next_hi('w', 2)$q$, $q$hilo_next_range('w')$q$,
 		$q$hilo_document_id('w')$q$, $q$hilo_document_id('w', 'w/')$q$, $q$hilo_document_id('w', 'w|')$q$, $q$hilo_document_id('w', '')$q$, $q$hilo_document_id('w', 'w/tea')$q$,
 		$q$next_identity('w')$q$, $q$next_identity_for('w')$q$, $q$next_identity_free('w_people')$q$, $q$next_identity_free_for('w_people')$q$, $q$next_server_side_id('w/')$q$]
@@ -42,11 +42,11 @@ SELECT count(*) AS fine FROM draws() WHERE result = 'fine';
 INSERT INTO pg_dist_local_group VALUES (0);
 SELECT count(*) AS fine FROM draws() WHERE result = 'fine';
 
--- A worker with the tag that every node has that was given none, and with ranges from before.
-SELECT hilo_nextval('w') IS NOT NULL AS range;
+-- A Citus worker with the tag that every node has that was given none, and with ranges from before.
+SELECT hilo_next_number('w') IS NOT NULL AS range;
 UPDATE pg_dist_local_group SET groupid = 3;
 SELECT * FROM draws();
-SELECT hilo_nextval('w');
+SELECT hilo_next_number('w');
 SELECT hilo_next('w');
 SELECT next_identity('w');
 SELECT next_server_side_id('w/');
@@ -55,14 +55,14 @@ INSERT INTO docs VALUES ('docs|', 'identity');
 INSERT INTO docs VALUES ('', 'GUID'), ('docs/tea', 'semantic');
 SELECT way FROM docs ORDER BY 1;
 -- Nothing is lost meanwhile; what does not draw works.
-SELECT hilo_currval('w') IS NOT NULL AS drawn, (SELECT count(*) FROM hilo_cached_ranges WHERE collection = 'w') AS ranges,
+SELECT hilo_last_number('w') IS NOT NULL AS drawn, (SELECT count(*) FROM hilo.ranges WHERE collection = 'w') AS ranges,
 	hilo_format('w', 3), hilo_seed('w_seeded', 5), hilo_sync('w_people'), seed_identity_for('w', 50);
 
 -- A tag of its own: ids are unique by it.  Numbers alone are not, though they come from the same range.
 SET hilo.node_tag = 'W1';
 SELECT * FROM draws() WHERE result <> 'fine';
 SELECT hilo_next('w') LIKE 'w/%-W1' AS id;
-SELECT hilo_nextval('w');
+SELECT hilo_next_number('w');
 SELECT hilo_next('w') LIKE 'w/%-W1' AS id;
 INSERT INTO docs VALUES (NULL, 'tagged');
 -- No tag is none, and so is 'A'.
@@ -74,44 +74,38 @@ SET hilo.server_prefix = 'West/';
 SELECT * FROM draws() WHERE result = 'fine';
 RESET hilo.server_prefix;
 
--- Everything, if that is wanted.
-SET hilo.allow_worker_draws = on;
-SELECT count(*) AS fine FROM draws() WHERE result = 'fine';
-RESET hilo.allow_worker_draws;
-SELECT count(*) AS fine FROM draws() WHERE result = 'fine';
-
 -- It follows the row, and the table: changed, rolled back, gone, of another kind.
 BEGIN;
 UPDATE pg_dist_local_group SET groupid = 0;
-SELECT hilo_nextval('w') IS NOT NULL AS drawn;
+SELECT hilo_next_number('w') IS NOT NULL AS drawn;
 ROLLBACK;
-SELECT hilo_nextval('w');
+SELECT hilo_next_number('w');
 UPDATE pg_dist_local_group SET groupid = 0;
-SELECT hilo_nextval('w') IS NOT NULL AS drawn;
+SELECT hilo_next_number('w') IS NOT NULL AS drawn;
 UPDATE pg_dist_local_group SET groupid = 3;
-SELECT hilo_nextval('w');
+SELECT hilo_next_number('w');
 DELETE FROM pg_dist_local_group;
-SELECT hilo_nextval('w') IS NOT NULL AS drawn;
+SELECT hilo_next_number('w') IS NOT NULL AS drawn;
 INSERT INTO pg_dist_local_group VALUES (3);
-SELECT hilo_nextval('w');
+SELECT hilo_next_number('w');
 TRUNCATE pg_dist_local_group;
-SELECT hilo_nextval('w') IS NOT NULL AS drawn;
+SELECT hilo_next_number('w') IS NOT NULL AS drawn;
 INSERT INTO pg_dist_local_group VALUES (3);
-SELECT hilo_nextval('w');
+SELECT hilo_next_number('w');
 SET allow_system_table_mods = on;
 ALTER TABLE pg_catalog.pg_dist_local_group RENAME TO pg_dist_former_group;
-SELECT hilo_nextval('w') IS NOT NULL AS drawn;
+SELECT hilo_next_number('w') IS NOT NULL AS drawn;
 ALTER TABLE pg_catalog.pg_dist_former_group RENAME TO pg_dist_local_group;
-SELECT hilo_nextval('w');
+SELECT hilo_next_number('w');
 ALTER TABLE pg_catalog.pg_dist_local_group RENAME groupid TO other;
-SELECT hilo_nextval('w') IS NOT NULL AS drawn;
+SELECT hilo_next_number('w') IS NOT NULL AS drawn;
 ALTER TABLE pg_catalog.pg_dist_local_group RENAME other TO groupid;
-SELECT hilo_nextval('w');
+SELECT hilo_next_number('w');
 ALTER TABLE pg_catalog.pg_dist_local_group ALTER groupid TYPE text;
-SELECT hilo_nextval('w') IS NOT NULL AS drawn;
+SELECT hilo_next_number('w') IS NOT NULL AS drawn;
 DROP TABLE pg_catalog.pg_dist_local_group;
 CREATE VIEW pg_catalog.pg_dist_local_group AS SELECT 3 AS groupid;
-SELECT hilo_nextval('w') IS NOT NULL AS drawn;
+SELECT hilo_next_number('w') IS NOT NULL AS drawn;
 DROP VIEW pg_catalog.pg_dist_local_group;
 RESET allow_system_table_mods;
 -- A table of that name elsewhere says nothing.
@@ -120,4 +114,4 @@ SELECT count(*) AS fine FROM draws() WHERE result = 'fine';
 
 SELECT hilo_unbind('w_people'), drop_identity('w'), drop_identity('docs'), drop_identity('w_people');
 DROP SCHEMA regress_worker CASCADE;
-SELECT count(hilo_drop(collection)) FROM hilo_status WHERE collection ~ '^w(_|$)';
+SELECT count(hilo_drop(collection)) FROM hilo.status WHERE collection ~ '^w(_|$)';

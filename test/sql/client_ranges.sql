@@ -1,11 +1,11 @@
 -- Promise 1 and the rule by which ranges go back: a client program gets a range sized by its last one, and can give the
--- unused tail back once, while it is the newest claim, and never anybody else's numbers.
+-- unused rest back once, while it is the newest claim, and never numbers of another one.
 
 SELECT prefix, low, high, last_size, server_tag, range_at BETWEEN now() AND clock_timestamp() AS is_now, claim > 0 AS has_claim
 FROM hilo_next_range('parts');
 -- The range is the client's: not cached, not drawn from.
-SELECT count(*) FROM hilo_cached_ranges WHERE collection = 'parts';
-SELECT hilo_nextval('parts');
+SELECT count(*) FROM hilo.ranges WHERE collection = 'parts';
+SELECT hilo_next_number('parts');
 SET hilo.node_tag = 'B';
 SET hilo.server_prefix = 'NorthServer/';
 SELECT prefix, low, high, last_size, server_tag FROM hilo_next_range('parts');
@@ -48,38 +48,38 @@ SELECT low, high FROM hilo_next_range('seen', last_max => 500);
 SELECT low, high FROM hilo_next_range('seen', last_max => 100);
 SELECT low, high FROM hilo_next_range('seen', last_max => 564);
 SELECT low, high FROM hilo_next_range('seen', last_max => 597);
-SELECT max FROM hilo WHERE collection = 'seen';
+SELECT max FROM hilo.hilo WHERE collection = 'seen';
 
 -- Given back with the number of the claim: once, and the rest comes next.
 SELECT low, high, claim FROM hilo_next_range('back') \gset
 SELECT :low, :high, hilo_return_range('back', 5, :high, :claim + 1) AS wrong_claim;
 SELECT hilo_return_range('back', 5, :high, 0) AS no_claim, hilo_return_range('back', 5, :high, -:claim) AS negative;
 SELECT hilo_return_range('back', 5, 31, :claim) AS wrong_end, hilo_return_range('elsewhere', 5, :high, :claim) AS unknown;
-SELECT max FROM hilo WHERE collection = 'back';
+SELECT max FROM hilo.hilo WHERE collection = 'back';
 SELECT hilo_return_range('back', 5, :high, :claim);
 SELECT hilo_return_range('back', 5, :high, :claim) AS again, hilo_return_range('back', 5, 5, :claim) AS at_new_max;
-SELECT max FROM hilo WHERE collection = 'back';
-SELECT hilo_nextval('back');
+SELECT max FROM hilo.hilo WHERE collection = 'back';
+SELECT hilo_next_number('back');
 SELECT hilo_release('back');
 -- All of it, none of it, and one more than all of it.
 SELECT low, high, claim FROM hilo_next_range('back') \gset
 SELECT :low, :high, hilo_return_range('back', :low - 2, :high, :claim) AS more, hilo_return_range('back', 0, :high, :claim) AS far_more;
 SELECT hilo_return_range('back', :low - 1, :high, :claim) AS all_of_it;
-SELECT max FROM hilo WHERE collection = 'back';
+SELECT max FROM hilo.hilo WHERE collection = 'back';
 SELECT low, high, claim FROM hilo_next_range('back') \gset
 SELECT :low, :high, hilo_return_range('back', :high, :high, :claim) AS none_of_it;
-SELECT max FROM hilo WHERE collection = 'back';
+SELECT max FROM hilo.hilo WHERE collection = 'back';
 -- A client that has rolled its transaction back has given back all the same.
 SELECT low, high, claim FROM hilo_next_range('back') \gset
 BEGIN;
 SELECT :low, :high, hilo_return_range('back', :low, :high, :claim);
 ROLLBACK;
-SELECT max FROM hilo WHERE collection = 'back';
+SELECT max FROM hilo.hilo WHERE collection = 'back';
 
 -- Without a number: only an end that was never handed out before.
 SELECT low, high FROM hilo_next_range('fresh');
 SELECT hilo_return_range('fresh', 0, 31) AS other_end, hilo_return_range('fresh', 10, 32), hilo_return_range('fresh', 10, 32) AS again;
-SELECT max FROM hilo WHERE collection = 'fresh';
+SELECT max FROM hilo.hilo WHERE collection = 'fresh';
 -- 32 is handed out again: a late return by the first client must not take it from the second.
 SET hilo.range_size = 22;
 SELECT low, high, claim FROM hilo_next_range('fresh') \gset
@@ -88,7 +88,7 @@ SELECT hilo_return_range('fresh', 30, 32, :claim) AS with_number;
 RESET hilo.range_size;
 SELECT low, high FROM hilo_next_range('fresh');
 SELECT hilo_return_range('fresh', 40, 62);
-SELECT max FROM hilo WHERE collection = 'fresh';
+SELECT max FROM hilo.hilo WHERE collection = 'fresh';
 
 -- Not after another claim, a seed, a drop, a forced seed down to the same end, even where the end is the same.
 SELECT claim FROM hilo_next_range('late') \gset
@@ -102,17 +102,17 @@ SELECT claim FROM hilo_next_range('late') \gset
 SELECT hilo_drop('late'), hilo_return_range('late', 100, 129, :claim), hilo_return_range('late', 0, 0, :claim);
 SELECT low, high FROM hilo_next_range('late');
 SELECT hilo_return_range('late', 10, 32) AS handed_out_before_the_drop;
-SELECT max FROM hilo WHERE collection = 'late';
+SELECT max FROM hilo.hilo WHERE collection = 'late';
 
 -- What a session or a caller holds cannot be given back by others, with or without a number.
-SELECT hilo_nextval('held');
+SELECT hilo_next_number('held');
 SELECT hilo_return_range('held', 0, 32), hilo_return_range('held', 0, 32, 1);
 SELECT low, high FROM hilo_reserve('held', 10);
 SELECT hilo_return_range('held', 32, 42), hilo_next_hi('held', 100), hilo_return_range('held', 100, 200);
-SELECT hilo_nextval('held'), max FROM hilo WHERE collection = 'held';
+SELECT hilo_next_number('held'), max FROM hilo.hilo WHERE collection = 'held';
 -- Nor can a session's range go back when a client has claimed since.
 SELECT low, high, claim FROM hilo_next_range('held') \gset
 SELECT :low, :high, hilo_release('held'), hilo_return_range('held', 210, :high, :claim);
-SELECT max FROM hilo WHERE collection = 'held';
+SELECT max FROM hilo.hilo WHERE collection = 'held';
 
 DROP FUNCTION size_for;

@@ -1,87 +1,176 @@
--- Promises 1 and 2 when an owner changes the table hilo itself: what would lose claims, or rows, is refused.
+-- Promises 1 and 2 when an owner changes our tables themselves: what would lose claims, or rows, is refused.
 SET client_min_messages = warning;
 CREATE SCHEMA regress_ddl;
 DROP EXTENSION hilo;
 CREATE EXTENSION hilo SCHEMA regress_ddl;
 SET search_path = regress_ddl, public;
-SELECT hilo_nextval('seen');
+SELECT hilo_next_number('seen');
 -- An index that a rollback brings back would know nothing of a row made meanwhile.
 BEGIN;
-DROP INDEX hilo_collection_idx;
-CREATE UNIQUE INDEX other ON hilo (collection COLLATE "C");
-SELECT hilo_nextval('seen');
-SELECT hilo_nextval('made');
+DROP INDEX hilo.hilo_collection_idx;
+CREATE UNIQUE INDEX other ON hilo.hilo (collection COLLATE "C");
+SELECT hilo_next_number('seen');
+SELECT hilo_next_number('made');
 ROLLBACK;
 BEGIN;
 SAVEPOINT a;
-DROP INDEX hilo_collection_idx;
+DROP INDEX hilo.hilo_collection_idx;
 ROLLBACK TO a;
-SELECT hilo_nextval('made');
+SELECT hilo_next_number('made');
 COMMIT;
-SELECT hilo_nextval('made'), count(*) FROM hilo WHERE collection = 'made';
--- Without an index only who has seen a row knows where it is; nothing is lost when it is there again.
-DROP INDEX hilo_collection_idx;
+SELECT hilo_next_number('made'), count(*) FROM hilo.hilo WHERE collection = 'made';
+-- Nor would one that was moved in this transaction, which locks the index only.
+SET allow_in_place_tablespaces = on;
+CREATE TABLESPACE regress_hilo_space LOCATION '';
+BEGIN;
+ALTER INDEX hilo.hilo_collection_idx SET TABLESPACE regress_hilo_space;
+SELECT hilo_next_number('seen');
+SAVEPOINT a;
+SELECT hilo_next_number('moved');
+ROLLBACK TO a;
+SELECT hilo_seed('moved', 5);
+ROLLBACK TO a;
+INSERT INTO hilo.hilo (collection, max) VALUES ('moved', 5);
+ROLLBACK;
+BEGIN;
+SAVEPOINT a;
+ALTER INDEX hilo.hilo_collection_idx SET TABLESPACE regress_hilo_space;
+RELEASE a;
+SELECT hilo_next_number('moved');
+ROLLBACK;
+BEGIN;
+SAVEPOINT a;
+ALTER INDEX hilo.hilo_collection_idx SET TABLESPACE regress_hilo_space;
+ROLLBACK TO a;
+SELECT hilo_next_number('moved');
+ROLLBACK;
+SELECT hilo_next_number('moved'), count(*) FROM hilo.hilo WHERE collection = 'moved';
+BEGIN;
+ALTER TABLE hilo.hilo SET TABLESPACE regress_hilo_space;
+SELECT hilo_reserve('seen', 1);
+ROLLBACK;
+ALTER INDEX hilo.hilo_collection_idx SET TABLESPACE regress_hilo_space;
+ALTER TABLE hilo.hilo SET TABLESPACE regress_hilo_space;
+SELECT hilo_next_number('moved'), hilo_next_number('moved_new');
+ALTER INDEX hilo.hilo_collection_idx SET TABLESPACE pg_default;
+ALTER TABLE hilo.hilo SET TABLESPACE pg_default;
+SELECT hilo_next_number('moved'), hilo_next_number('moved_new');
+DROP TABLESPACE regress_hilo_space;
+RESET allow_in_place_tablespaces;
+-- Without an index only a session that has seen a row knows where it is; nothing is lost when it is there again.
+DROP INDEX hilo.hilo_collection_idx;
 SELECT hilo_release('made');
-SELECT hilo_nextval('new');
-CREATE UNIQUE INDEX hilo_collection_idx ON hilo (collection);
-SELECT hilo_nextval('made'), hilo_nextval('new');
--- Indexes that changes in place would pass by, or that are not unique.
-CREATE INDEX by_max ON hilo (max);
-SELECT hilo_nextval('indexed');
-DROP INDEX by_max;
-CREATE UNIQUE INDEX including ON hilo (collection) INCLUDE (max);
-SELECT hilo_nextval('indexed');
-DROP INDEX including;
-CREATE UNIQUE INDEX partial ON hilo (collection) WHERE max > 5;
-SELECT hilo_nextval('indexed');
-DROP INDEX partial;
-CREATE INDEX plain ON hilo (collection);
-SELECT hilo_nextval('indexed');
-DROP INDEX plain;
-CREATE UNIQUE INDEX lower_name ON hilo (lower(collection));
-SELECT hilo_nextval('indexed');
-DROP INDEX lower_name;
+SELECT hilo_next_number('new');
+CREATE UNIQUE INDEX hilo_collection_idx ON hilo.hilo (collection);
+SELECT hilo_next_number('made'), hilo_next_number('new');
+-- Indexes that changes in place would pass by, or that are not unique: refused by the next draw of a collection that is there, too.
+SELECT hilo_release('seen') IS NOT NULL AS released;
+CREATE INDEX by_max ON hilo.hilo (max);
+SELECT hilo_next_number('indexed');
+SELECT hilo_next_number('seen');
+\set VERBOSITY sqlstate
+SELECT hilo_next_number('seen');
+SELECT hilo_reserve('seen', 1);
+SELECT hilo_seed('seen', 1);
+\set VERBOSITY default
+DROP INDEX hilo.by_max;
+CREATE UNIQUE INDEX including ON hilo.hilo (collection) INCLUDE (max);
+SELECT hilo_next_number('indexed');
+SELECT hilo_next_number('seen');
+DROP INDEX hilo.including;
+CREATE UNIQUE INDEX partial ON hilo.hilo (collection) WHERE max > 5;
+SELECT hilo_next_number('indexed');
+SELECT hilo_next_number('seen');
+DROP INDEX hilo.partial;
+CREATE INDEX expression ON hilo.hilo ((max + 1));
+SELECT hilo_next_number('seen');
+DROP INDEX hilo.expression;
+CREATE INDEX plain ON hilo.hilo (collection);
+SELECT hilo_next_number('indexed');
+SELECT hilo_next_number('seen');
+DROP INDEX hilo.plain;
+CREATE UNIQUE INDEX lower_name ON hilo.hilo (lower(collection));
+SELECT hilo_next_number('indexed');
+SELECT hilo_next_number('seen');
+DROP INDEX hilo.lower_name;
+SELECT hilo_next_number('seen') > 0 AS drawn;
 -- A statement on a parent does not get past the guards.
-CREATE TABLE parent (LIKE hilo INCLUDING DEFAULTS INCLUDING CONSTRAINTS);
-ALTER TABLE hilo INHERIT parent;
+CREATE TABLE parent (LIKE hilo.hilo INCLUDING DEFAULTS INCLUDING CONSTRAINTS);
+ALTER TABLE hilo.hilo INHERIT parent;
 UPDATE parent SET max = 0;
 DELETE FROM parent;
 TRUNCATE parent;
-ALTER TABLE hilo NO INHERIT parent;
-SELECT hilo_nextval('seen');
--- The guards do not read columns that are not what they were, nor guard other tables.
+ALTER TABLE hilo.hilo NO INHERIT parent;
+SELECT hilo_next_number('seen') > 0 AS drawn;
+-- The guard does not read columns that are not what they were, nor does it guard other tables.
 CREATE TABLE stranger (a int, b text);
-CREATE TRIGGER g BEFORE INSERT ON stranger FOR EACH ROW EXECUTE FUNCTION hilo_guard_rows();
+CREATE TRIGGER g BEFORE INSERT ON stranger FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo_seed', 'hilo_drop');
 INSERT INTO stranger VALUES (1, 'x');
 DROP TRIGGER g ON stranger;
-CREATE TRIGGER g BEFORE INSERT ON stranger FOR EACH ROW EXECUTE FUNCTION hilo_guard_bindings();
+CREATE TRIGGER g BEFORE INSERT ON stranger FOR EACH ROW EXECUTE FUNCTION hilo.guard();
 INSERT INTO stranger VALUES (1, 'x');
 DROP TABLE stranger;
 BEGIN;
-ALTER TABLE hilo DROP CONSTRAINT hilo_collection_check;
-DROP INDEX hilo_collection_idx;
-ALTER TABLE hilo ALTER collection TYPE int USING 1;
-INSERT INTO hilo (collection) VALUES (5);
+DROP INDEX hilo.hilo_collection_idx;
+ALTER TABLE hilo.hilo ALTER collection TYPE int USING 1;
+INSERT INTO hilo.hilo (collection) VALUES (5);
 ROLLBACK;
-SELECT hilo_nextval('seen');
--- A row put in around the guards is not changed before it is committed.
+SELECT hilo_next_number('seen') > 0 AS drawn;
+-- A row put in around the guards is not changed before it is committed; then the first claim makes it a good one, of this table and of a new epoch.
+CREATE FUNCTION put_in(name text, epoch bigint) RETURNS void LANGUAGE sql AS $$
+	INSERT INTO hilo.hilo VALUES (7, 7, 8, 0, 1, epoch, 9223372036854775807, 0, 0, 0, 0, 0, now(), '-infinity', 0, 0, 0, 0, 0, '', '', name)
+$$;
 BEGIN;
-ALTER TABLE hilo DISABLE TRIGGER ALL;
-INSERT INTO hilo (collection, max) VALUES ('around', 7);
+ALTER TABLE hilo.hilo DISABLE TRIGGER ALL;
+SELECT put_in('around', 5);
 SAVEPOINT a;
-SELECT hilo_nextval('around');
+SELECT hilo_next_number('around');
 ROLLBACK TO a;
-ALTER TABLE hilo ENABLE ALWAYS TRIGGER hilo_guard_rows, ENABLE ALWAYS TRIGGER hilo_guard_table, ENABLE ALWAYS TRIGGER hilo_guard_changes;
+ALTER TABLE hilo.hilo ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
 COMMIT;
-SELECT hilo_nextval('around');
+SELECT home, epoch FROM hilo.hilo WHERE collection = 'around';
+SELECT hilo_next_number('around');
+SELECT home = (SELECT home FROM hilo.hilo WHERE collection = 'seen') AS home, epoch <> 5 AS epoch, max FROM hilo.hilo WHERE collection = 'around';
+-- The same of a row that says that it is leased, or has given leases: neither counts for this one.
+BEGIN;
+ALTER TABLE hilo.hilo DISABLE TRIGGER ALL;
+SELECT put_in('around_reserved', 5), put_in('around_seeded', 5), put_in('around_dropped', 5);
+UPDATE hilo.hilo SET timeline = 1 WHERE collection LIKE 'around\_%';
+ALTER TABLE hilo.hilo ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
+COMMIT;
+SELECT low, high FROM hilo_reserve('around_reserved', 3);
+SELECT hilo_seed('around_seeded', 20), hilo_next_number('around_seeded');
+SELECT hilo_drop('around_dropped', true), hilo_next_number('around_dropped');
+SELECT collection, home = (SELECT home FROM hilo.hilo WHERE collection = 'seen') AS home, epoch <> 5 AS epoch, max FROM hilo.hilo WHERE collection LIKE 'around\_%' ORDER BY 1;
+DROP FUNCTION put_in;
+-- Guards that were switched off and on again are weaker than they were: the next session says so once, with what mends it.
+ALTER TABLE hilo.hilo DISABLE TRIGGER ALL;
+ALTER TABLE hilo.hilo ENABLE TRIGGER ALL;
+SELECT tgname, tgenabled FROM pg_trigger WHERE tgrelid = 'hilo.hilo'::regclass AND NOT tgisinternal ORDER BY 1;
+\c -
+SET search_path = regress_ddl, public;
+SELECT hilo_next_number('seen') > 0 AS drawn;
+SELECT hilo_next_number('seen') > 0 AS drawn, hilo_next_number('seen_too') > 0 AS drawn_too;
+-- Rows changed by hand meanwhile are found by other sessions, too.
+SELECT low, high FROM hilo_reserve('around_reserved', 3);
+SELECT hilo_next_number('around_seeded') > 20 AS above;
+SELECT count(*) = count(DISTINCT collection) AS no_name_twice FROM hilo.hilo;
+\c -
+SET search_path = regress_ddl, public;
+SELECT low > 0 AS reserved FROM hilo_reserve('seen', 2);
+ALTER TABLE hilo.hilo ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
+\c -
+SET search_path = regress_ddl, public;
+SELECT hilo_next_number('seen') > 0 AS drawn;
 -- Neither unlogged nor with other columns.
-ALTER TABLE hilo SET UNLOGGED;
-SELECT hilo_nextval('around');
-SELECT hilo_nextval('seen');
-ALTER TABLE hilo SET LOGGED;
-SELECT hilo_nextval('around');
-ALTER TABLE hilo ADD COLUMN note text;
-SELECT hilo_nextval('around');
+SET client_min_messages = warning;
+ALTER TABLE hilo.hilo SET UNLOGGED;
+SELECT hilo_next_number('around');
+SELECT hilo_next_number('seen');
+ALTER TABLE hilo.hilo SET LOGGED;
+SELECT hilo_next_number('around') > 0 AS drawn;
+ALTER TABLE hilo.hilo ADD COLUMN note text;
+SELECT hilo_next_number('around');
 DROP EXTENSION hilo;
 DROP TABLE parent;
 DROP SCHEMA regress_ddl;

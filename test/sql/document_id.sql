@@ -26,7 +26,7 @@ SELECT hilo_format('orders', 1), hilo_format('orders', 9223372036854775807), hil
 SELECT hilo_format('a/b c', 1), hilo_format('à la', 2, 'x_9'), length(hilo_format(repeat('é', 127) || 'x', 3));
 SELECT c, hilo_format(c, n), hilo_format(c, n, 'Z') FROM (VALUES (1, 'f', 5), (2, 'form', 6), (3, 'f', 7), (4, 'formed', 8)) v(i, c, n) ORDER BY i;
 -- It creates nothing.
-SELECT count(*) FROM hilo WHERE collection IN ('a/b c', 'à la', 'f', 'form', 'formed');
+SELECT count(*) FROM hilo.hilo WHERE collection IN ('a/b c', 'à la', 'f', 'form', 'formed');
 -- hilo_number reads what hilo_format and hilo_next write.
 SELECT bool_and(hilo_number(hilo_format('x', n)) = n AND hilo_number(hilo_format('x-1', n, '')) = n AND hilo_number(hilo_format('a/9-B', n, '_1')) = n)
 FROM (SELECT (2 ^ e)::numeric::bigint + d AS n FROM generate_series(1, 62) e, generate_series(-1, 1) d) s WHERE n > 0;

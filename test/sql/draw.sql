@@ -2,27 +2,27 @@
 -- drawn whatever becomes of the transaction; the range stays with the connection.
 
 -- The three forms draw from one range; names are told apart, and taken as they are written.
-SELECT hilo_next('orders'), hilo_next('orders', 'B'), hilo_next('orders', ''), hilo_nextval('orders');
+SELECT hilo_next('orders'), hilo_next('orders', 'B'), hilo_next('orders', ''), hilo_next_number('orders');
 SELECT hilo_next(node_tag => 'C_2', collection => 'orders'), hilo_next(collection => 'Orders'), hilo_next('orders/eu');
-SELECT hilo_currval('orders'), hilo_currval('Orders'), hilo_currval('orders/eu');
-SELECT * FROM hilo_cached_ranges ORDER BY collection COLLATE "C";
-SELECT collection, max FROM hilo WHERE collection IN ('orders', 'Orders', 'orders/eu') ORDER BY 1;
+SELECT hilo_last_number('orders'), hilo_last_number('Orders'), hilo_last_number('orders/eu');
+SELECT * FROM hilo.ranges ORDER BY collection COLLATE "C";
+SELECT collection, max FROM hilo.hilo WHERE collection IN ('orders', 'Orders', 'orders/eu') ORDER BY 1;
 
 -- A range is used up without a gap before the next one is claimed; many rows, one call site.
-SELECT min(n), max(n), count(DISTINCT n) FROM (SELECT hilo_nextval('batch') AS n FROM generate_series(1, 10000)) s;
+SELECT min(n), max(n), count(DISTINCT n) FROM (SELECT hilo_next_number('batch') AS n FROM generate_series(1, 10000)) s;
 SELECT hilo_next('batch');
 -- One call site, the collection changes from row to row.
-SELECT c, hilo_next(c), hilo_nextval('row_' || c), hilo_next(c, tag)
+SELECT c, hilo_next(c), hilo_next_number('row_' || c), hilo_next(c, tag)
 FROM (VALUES (1, 'x', 'T1'), (2, 'y', ''), (3, 'x', 'T2'), (4, 'xx', ''), (5, 'x', 'T1')) v(i, c, tag) ORDER BY i;
 
 -- DEFAULT expressions, both kinds of columns.
 CREATE TABLE sales (id text PRIMARY KEY DEFAULT hilo_next('sales'), note text);
-CREATE TABLE sale_lines (id bigint PRIMARY KEY DEFAULT hilo_nextval('sale_lines'), sale text);
+CREATE TABLE sale_lines (id bigint PRIMARY KEY DEFAULT hilo_next_number('sale_lines'), sale text);
 INSERT INTO sales (note) VALUES ('a'), ('b') RETURNING id;
 INSERT INTO sales VALUES ('sales/mine', 'a semantic id'), (DEFAULT, 'c') RETURNING id;
 INSERT INTO sale_lines (sale) SELECT s.id FROM sales s, generate_series(1, 25);
 SELECT count(*), min(id), max(id) FROM sale_lines;
-ALTER TABLE sales ADD COLUMN number bigint DEFAULT hilo_nextval('sales_number');
+ALTER TABLE sales ADD COLUMN number bigint DEFAULT hilo_next_number('sales_number');
 SELECT count(DISTINCT number), max(number) FROM sales;
 COPY sales (note) FROM stdin;
 d
@@ -76,7 +76,7 @@ SELECT hilo_next('spent_in_savepoint');
 ROLLBACK TO s;
 SELECT hilo_next('spent'), hilo_next('spent_in_savepoint');
 ROLLBACK;
-SELECT hilo_next('spent'), hilo_next('spent_in_savepoint'), hilo_currval('spent');
+SELECT hilo_next('spent'), hilo_next('spent_in_savepoint'), hilo_last_number('spent');
 DO $$
 BEGIN
 	PERFORM hilo_next('spent'), hilo_next('spent_in_block');
@@ -85,7 +85,7 @@ EXCEPTION WHEN raise_exception THEN
 	PERFORM hilo_next('spent');
 END $$;
 SELECT hilo_next('spent'), hilo_next('spent_in_block');
-SELECT collection, max FROM hilo WHERE collection LIKE 'spent%' ORDER BY 1;
+SELECT collection, max FROM hilo.hilo WHERE collection LIKE 'spent%' ORDER BY 1;
 -- At the strictest isolation level, too, with the row older or younger than the snapshot.
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT count(*) FROM sales;
@@ -100,28 +100,28 @@ DISCARD ALL;
 SELECT hilo_next('pooled');
 RESET ALL;
 SET ROLE regress_hilo_draw;
-SELECT hilo_next('pooled'), hilo_currval('pooled');
+SELECT hilo_next('pooled'), hilo_last_number('pooled');
 RESET ROLE;
 SET SESSION AUTHORIZATION regress_hilo_draw;
 SELECT hilo_next('pooled');
 RESET SESSION AUTHORIZATION;
 -- So does what invalidates all that is known about the table.
-ANALYZE hilo;
-GRANT SELECT ON hilo TO regress_hilo_draw;
-REVOKE SELECT ON hilo FROM regress_hilo_draw;
-REINDEX TABLE hilo;
+ANALYZE hilo.hilo;
+GRANT SELECT ON hilo.hilo TO regress_hilo_draw;
+REVOKE SELECT ON hilo.hilo FROM regress_hilo_draw;
+REINDEX TABLE hilo.hilo;
 SELECT hilo_next('pooled');
-CLUSTER hilo USING hilo_collection_idx;
-VACUUM FULL hilo;
+CLUSTER hilo.hilo USING hilo_collection_idx;
+VACUUM FULL hilo.hilo;
 SELECT hilo_next('pooled');
-ALTER TABLE hilo SET WITHOUT CLUSTER;
-SELECT low, high, next, size FROM hilo_cached_ranges WHERE collection = 'pooled';
-SELECT max FROM hilo WHERE collection = 'pooled';
+ALTER TABLE hilo.hilo SET WITHOUT CLUSTER;
+SELECT low, high, next, size FROM hilo.ranges WHERE collection = 'pooled';
+SELECT max FROM hilo.hilo WHERE collection = 'pooled';
 
 -- Given back by hand: the newest range goes back, one that is not newest does not.
 SELECT hilo_release('pooled'), hilo_release('pooled'), hilo_release('never_drawn');
-SELECT count(*) FROM hilo_cached_ranges WHERE collection = 'pooled';
-SELECT hilo_currval('pooled'), max FROM hilo WHERE collection = 'pooled';
+SELECT count(*) FROM hilo.ranges WHERE collection = 'pooled';
+SELECT hilo_last_number('pooled'), max FROM hilo.hilo WHERE collection = 'pooled';
 SELECT hilo_next('pooled');
 SELECT low, high FROM hilo_reserve('pooled', 10);
 SELECT hilo_release('pooled');
@@ -131,7 +131,13 @@ SELECT hilo_next('pooled'), hilo_release('pooled');
 ROLLBACK;
 SELECT hilo_next('pooled');
 SELECT hilo_release() > 0, hilo_release(), hilo_release(NULL);
-SELECT count(*) FROM hilo_cached_ranges;
+SELECT count(*) FROM hilo.ranges;
+
+-- Nor does a name of which nothing was drawn take memory of the session.
+SELECT count(hilo_release('none' || i)) FROM generate_series(1, 1000) i;
+SELECT sum(total_bytes) AS before FROM pg_backend_memory_contexts \gset
+SELECT count(hilo_release('none' || i)) FROM generate_series(1, 300000) i;
+SELECT sum(total_bytes) < :before + 1000000 AS no_more_memory FROM pg_backend_memory_contexts;
 
 DROP ROLE regress_hilo_draw;
 DROP PROCEDURE draw_three;

@@ -1,4 +1,4 @@
--- Who may draw: from a collection that is bound to a table, who may insert there, or was granted it; nobody else gets at, moves or exhausts the numbers.
+-- The right to draw: from a collection that is bound to a table, roles that may insert there, or were granted it; no other role gets at, moves or exhausts the numbers.
 
 CREATE ROLE regress_hilo_owner;
 CREATE ROLE regress_hilo_inserter;
@@ -38,7 +38,7 @@ DECLARE
 BEGIN
 	PERFORM set_config('role', role, true);
 	SELECT string_agg(DISTINCT state_of(statement), ', ') INTO states FROM unnest(ARRAY[
-		$s$SELECT hilo_next('orders')$s$, $s$SELECT hilo_next('orders', 'B')$s$, $s$SELECT hilo_nextval('orders')$s$,
+		$s$SELECT hilo_next('orders')$s$, $s$SELECT hilo_next('orders', 'B')$s$, $s$SELECT hilo_next_number('orders')$s$,
 		$s$SELECT hilo_reserve('orders', 2)$s$, $s$SELECT hilo_next_range('orders')$s$, $s$SELECT hilo_next_hi('orders', 10)$s$,
 		$s$SELECT hilo_document_id('orders')$s$, $s$INSERT INTO assigned VALUES (NULL)$s$]) statement;
 	PERFORM set_config('role', 'none', true);
@@ -47,7 +47,7 @@ END $$;
 CREATE VIEW rights AS SELECT role, draws('regress_hilo_' || role)
 	FROM unnest('{owner,inserter,column,member,noinherit,reader,clerk,nobody}'::text[]) WITH ORDINALITY r(role, i) ORDER BY i;
 
--- As long as it is not bound: everybody who may call the functions.
+-- As long as it is not bound: every role that may call the functions.
 SELECT * FROM rights;
 \set VERBOSITY terse
 SELECT hilo_attach('orders') > 0 AS attached;
@@ -55,10 +55,10 @@ SELECT * FROM rights;
 -- What is said, and that other kinds of ids are not meant.
 SET ROLE regress_hilo_nobody;
 \set VERBOSITY default
-SELECT hilo_nextval('orders');
+SELECT hilo_next_number('orders');
 \set VERBOSITY terse
 SELECT hilo_document_id('orders', 'orders/tea'), length(hilo_document_id('orders', '')), hilo_document_id('orders', 'orders|'), length(hilo_document_id('orders', 'orders/'));
-SELECT next_identity('orders'), hilo_format('orders', 5), hilo_number('orders/5-A'), hilo_release('orders'), hilo_nextval('others');
+SELECT next_identity('orders'), hilo_format('orders', 5), hilo_number('orders/5-A'), hilo_release('orders'), hilo_next_number('others');
 RESET ROLE;
 
 -- Grants by hilo_configure(): to a role, which may have members; to public; taken back.
@@ -76,19 +76,19 @@ SELECT hilo_configure('orders', grant_to => 'regress_hilo_nobody');
 SELECT draws('regress_hilo_nobody');
 ROLLBACK;
 SELECT draws('regress_hilo_nobody');
--- A grant of a role that is gone is nobody's.
+-- A grant of a role that is gone counts for no other one.
 CREATE ROLE regress_hilo_gone;
 SELECT hilo_configure('orders', grant_to => 'regress_hilo_gone');
 DROP ROLE regress_hilo_gone;
 SELECT * FROM rights WHERE role IN ('inserter', 'nobody');
 SELECT hilo_configure('orders', revoke_from => 'regress_hilo_gone');
-SELECT collection, id_column, granted_to FROM hilo_binding WHERE collection = 'orders';
+SELECT collection, id_column, granted_to FROM hilo.binding WHERE collection = 'orders';
 
 -- GRANT and REVOKE, on table or column, of roles, and ALTER ROLE; also on numbers that the session holds already.
 SELECT hilo_release('orders') IS NOT NULL AS released;
 SET ROLE regress_hilo_inserter;
-SELECT hilo_nextval('orders') IS NOT NULL AS drawn;
-SELECT count(*) AS held FROM hilo_cached_ranges WHERE collection = 'orders';
+SELECT hilo_next_number('orders') IS NOT NULL AS drawn;
+SELECT count(*) AS held FROM hilo.ranges WHERE collection = 'orders';
 RESET ROLE;
 REVOKE INSERT ON orders FROM regress_hilo_inserter;
 SELECT * FROM rights;
@@ -125,22 +125,22 @@ SELECT draws('regress_hilo_inserter');
 -- The user changes: SET ROLE, SET SESSION AUTHORIZATION, within a transaction; each time the range is there.
 BEGIN;
 SET ROLE regress_hilo_inserter;
-SELECT hilo_nextval('orders') > 0 AS drawn;
+SELECT hilo_next_number('orders') > 0 AS drawn;
 SET ROLE regress_hilo_noinherit;
 SAVEPOINT s;
-SELECT hilo_nextval('orders');
+SELECT hilo_next_number('orders');
 ROLLBACK TO s;
 SET ROLE regress_hilo_inserter;
-SELECT hilo_nextval('orders') > 0 AS drawn;
+SELECT hilo_next_number('orders') > 0 AS drawn;
 COMMIT;
 SET ROLE regress_hilo_nobody;
-SELECT hilo_nextval('orders');
+SELECT hilo_next_number('orders');
 RESET ROLE;
 SET SESSION AUTHORIZATION regress_hilo_nobody;
-SELECT hilo_nextval('orders');
+SELECT hilo_next_number('orders');
 RESET SESSION AUTHORIZATION;
--- A planned statement, which remembers the collection: each time for who runs it.
-PREPARE draw AS SELECT hilo_nextval('orders') > 0 AS drawn;
+-- A planned statement, which remembers the collection: each time for the role that runs it.
+PREPARE draw AS SELECT hilo_next_number('orders') > 0 AS drawn;
 EXECUTE draw;
 SET ROLE regress_hilo_nobody;
 EXECUTE draw;
@@ -148,35 +148,80 @@ RESET ROLE;
 EXECUTE draw;
 DEALLOCATE draw;
 -- SECURITY DEFINER lends the right while the function runs, and takes none.
-CREATE FUNCTION lend() RETURNS boolean LANGUAGE sql SECURITY DEFINER AS $$ SELECT public.hilo_nextval('orders') > 0 $$;
+CREATE FUNCTION lend() RETURNS boolean LANGUAGE sql SECURITY DEFINER AS $$ SELECT public.hilo_next_number('orders') > 0 $$;
 ALTER FUNCTION lend OWNER TO regress_hilo_owner;
-CREATE FUNCTION lend_nothing() RETURNS boolean LANGUAGE sql SECURITY DEFINER AS $$ SELECT public.hilo_nextval('orders') > 0 $$;
+CREATE FUNCTION lend_nothing() RETURNS boolean LANGUAGE sql SECURITY DEFINER AS $$ SELECT public.hilo_next_number('orders') > 0 $$;
 ALTER FUNCTION lend_nothing OWNER TO regress_hilo_nobody;
 SELECT lend(), state_of('SELECT lend_nothing()'), lend();
 SET ROLE regress_hilo_nobody;
 SELECT lend();
-SELECT lend(), hilo_nextval('orders');
-SELECT state_of($$SELECT hilo_nextval('orders')$$), lend(), state_of($$SELECT hilo_nextval('orders')$$);
+SELECT lend(), hilo_next_number('orders');
+SELECT state_of($$SELECT hilo_next_number('orders')$$), lend(), state_of($$SELECT hilo_next_number('orders')$$);
 RESET ROLE;
 
--- The DEFAULT, of rows that are inserted through the table, a column's right, and a view.
+-- The DEFAULT, of rows that are inserted through the table, a column's right, and a view, for which its owner's right to the table counts.
 CREATE VIEW orders_view AS SELECT id, item FROM orders;
-GRANT INSERT ON orders_view TO regress_hilo_nobody;
+CREATE VIEW orders_invoker WITH (security_invoker) AS SELECT id, item FROM orders;
+GRANT INSERT ON orders_view, orders_invoker TO regress_hilo_nobody;
 SET ROLE regress_hilo_inserter;
 INSERT INTO orders (item) VALUES ('tea');
 SET ROLE regress_hilo_column;
 INSERT INTO orders (item) VALUES ('milk');
--- As with a serial column, the default is evaluated as the user: a grant is needed.
 SET ROLE regress_hilo_nobody;
 INSERT INTO orders_view (item) VALUES ('jam');
 INSERT INTO orders_view (id, item) VALUES (5000, 'jam');
+INSERT INTO orders_invoker (item) VALUES ('jam');
+SELECT hilo_next_number('orders') > 0 AS drawn;
 RESET ROLE;
-SELECT hilo_configure('orders', grant_to => 'regress_hilo_nobody');
+REVOKE INSERT ON orders_view FROM regress_hilo_nobody;
 SET ROLE regress_hilo_nobody;
-INSERT INTO orders_view (item) VALUES ('jam');
+SELECT hilo_next_number('orders');
 RESET ROLE;
-SELECT hilo_configure('orders', revoke_from => 'regress_hilo_nobody');
-SELECT count(*), count(DISTINCT id), max(id) = (SELECT max FROM hilo WHERE collection = 'orders') AS raised FROM orders;
+SELECT count(*), count(DISTINCT id), max(id) <= (SELECT max FROM hilo.hilo WHERE collection = 'orders') AS advanced FROM orders;
+-- So no more is needed than for the identity column that an attached one was.
+CREATE TABLE bills (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, item text);
+ALTER TABLE bills OWNER TO regress_hilo_owner;
+SET ROLE regress_hilo_owner;
+CREATE VIEW bills_view AS SELECT id, item FROM bills;
+CREATE VIEW bills_view_2 AS SELECT item FROM bills_view;
+GRANT INSERT ON bills_view TO regress_hilo_inserter;
+GRANT INSERT (item) ON bills_view TO regress_hilo_column;
+GRANT INSERT ON bills_view_2 TO regress_hilo_clerk;
+GRANT SELECT, UPDATE, DELETE ON bills_view TO regress_hilo_reader;
+-- One that a role has made itself, without that right, gives none to itself or others.
+SET ROLE regress_hilo_nobody;
+CREATE VIEW bills_of_nobody AS SELECT id, item FROM bills;
+GRANT INSERT ON bills_of_nobody TO regress_hilo_reader;
+RESET ROLE;
+CREATE FUNCTION inserts(role text, OUT into_table text, OUT by_view text, OUT by_view_2 text, OUT by_own text, OUT draw text) LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM set_config('role', role, true);
+	into_table := state_of($s$INSERT INTO bills (item) VALUES ('a')$s$);
+	by_view := state_of($s$INSERT INTO bills_view (item) VALUES ('a')$s$);
+	by_view_2 := state_of($s$INSERT INTO bills_view_2 (item) VALUES ('a')$s$);
+	by_own := state_of($s$INSERT INTO bills_of_nobody (item) VALUES ('a')$s$);
+	draw := state_of($s$SELECT hilo_next_number('bills')$s$);
+	PERFORM set_config('role', 'none', true);
+END $$;
+CREATE VIEW bills_rights AS SELECT role, i.* FROM unnest('{owner,inserter,column,member,noinherit,reader,clerk,nobody}'::text[]) WITH ORDINALITY r(role, n),
+	inserts('regress_hilo_' || role) i ORDER BY n;
+SELECT role, into_table, by_view, by_view_2, by_own FROM bills_rights;
+SELECT hilo_drop('bills'), hilo_attach('bills') > 0 AS attached;
+SELECT * FROM bills_rights;
+-- Taken back, it is noticed at once.
+REVOKE INSERT ON bills_view FROM regress_hilo_inserter;
+SELECT (inserts('regress_hilo_inserter')).*;
+GRANT INSERT ON bills_view TO regress_hilo_inserter;
+SELECT (inserts('regress_hilo_inserter')).*;
+ALTER VIEW bills_view OWNER TO regress_hilo_nobody;
+SELECT (inserts('regress_hilo_inserter')).*;
+ALTER VIEW bills_view OWNER TO regress_hilo_owner;
+DROP VIEW bills_view CASCADE;
+SELECT (inserts('regress_hilo_column')).*;
+SELECT hilo_detach('bills');
+DROP TABLE bills CASCADE;
+DROP FUNCTION inserts CASCADE;
+SELECT hilo_drop('bills');
 
 -- Several tables: the right to one of them is enough, as long as it is there.
 CREATE TABLE invoices (id bigint);
@@ -197,17 +242,17 @@ SET ROLE regress_hilo_inserter;
 SELECT state_of($$INSERT INTO part_a (region) VALUES ('a')$$), state_of($$INSERT INTO parts (region) VALUES ('a')$$);
 RESET ROLE;
 DROP TABLE parts;
--- hilo_bind() to a column is the same; to a function it says nothing about who draws.
+-- hilo_bind() to a column is the same; to a function it says nothing about the right to draw.
 CREATE TABLE plain (id bigint PRIMARY KEY);
 SELECT hilo_bind('plain', 'plain', 'id');
 CREATE FUNCTION plain(bigint) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT false';
 SELECT hilo_bind('asked', 'plain(bigint)'::regprocedure);
 SET ROLE regress_hilo_nobody;
-SELECT state_of($$SELECT hilo_nextval('plain')$$), state_of($$SELECT hilo_nextval('asked')$$), state_of($$SELECT next_identity('plain')$$);
+SELECT state_of($$SELECT hilo_next_number('plain')$$), state_of($$SELECT hilo_next_number('asked')$$), state_of($$SELECT next_identity('plain')$$);
 RESET ROLE;
 SELECT hilo_unbind('plain'), hilo_unbind('asked');
 SET ROLE regress_hilo_nobody;
-SELECT state_of($$SELECT hilo_nextval('plain')$$);
+SELECT state_of($$SELECT hilo_next_number('plain')$$);
 RESET ROLE;
 
 -- What an ordinary role may try.  Move, drop, give back, bind, attach, detach, configure: not at all.
@@ -216,16 +261,16 @@ CREATE FUNCTION attack(statement text, OUT state text, OUT moved boolean) LANGUA
 DECLARE
 	before text;
 BEGIN
-	SELECT string_agg(collection || max || max_value, ',' ORDER BY collection) INTO before FROM hilo;
+	SELECT string_agg(collection || max || max_value, ',' ORDER BY collection) INTO before FROM hilo.hilo;
 	PERFORM set_config('role', 'regress_hilo_nobody', true);
 	state := state_of(statement);
 	PERFORM set_config('role', 'none', true);
-	moved := before IS DISTINCT FROM (SELECT string_agg(collection || max || max_value, ',' ORDER BY collection) FROM hilo);
+	moved := before IS DISTINCT FROM (SELECT string_agg(collection || max || max_value, ',' ORDER BY collection) FROM hilo.hilo);
 END $$;
 SET ROLE regress_hilo_nobody;
 CREATE TABLE mine (id bigserial);
 CREATE TABLE mine_too (id text);
-CREATE TRIGGER zzz_hilo_floor_id BEFORE INSERT OR UPDATE OF id ON mine FOR EACH ROW EXECUTE FUNCTION hilo_floor('id', 'orders');
+CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON mine FOR EACH ROW EXECUTE FUNCTION hilo_advance('id', 'orders');
 CREATE TRIGGER assign_id BEFORE INSERT ON mine_too FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id', 'orders');
 RESET ROLE;
 SELECT statement, a.* FROM unnest(ARRAY[
@@ -236,37 +281,37 @@ SELECT statement, a.* FROM unnest(ARRAY[
 	$$SELECT hilo_attach('mine', 'id', 'orders')$$, $$SELECT hilo_attach('orders')$$, $$SELECT hilo_detach('orders')$$,
 	$$SELECT hilo_bind('orders', 'mine', 'id')$$, $$SELECT hilo_unbind('orders')$$,
 	$$INSERT INTO mine VALUES (9000000)$$, $$INSERT INTO mine_too VALUES (NULL)$$,
-	$$INSERT INTO hilo_binding (collection, granted_to) VALUES ('orders', 'public')$$, $$INSERT INTO hilo (collection, max) VALUES ('orders', 9000000)$$,
-	$$SELECT * FROM hilo_status$$, $$SELECT * FROM hilo_status()$$, $$SELECT * FROM hilo$$, $$SELECT * FROM hilo_identity$$, $$SELECT * FROM hilo_binding$$,
+	$$INSERT INTO hilo.binding (collection, granted_to) VALUES ('orders', 'public')$$, $$INSERT INTO hilo.hilo (collection, max) VALUES ('orders', 9000000)$$,
+	$$SELECT * FROM hilo.status$$, $$SELECT * FROM hilo.status()$$, $$SELECT * FROM hilo.hilo$$, $$SELECT * FROM hilo.identities$$, $$SELECT * FROM hilo.binding$$, $$SELECT * FROM hilo.hub$$, $$SELECT hilo_seed('orders|', 9000000)$$, $$SELECT hilo_drop('orders|')$$,
 	$$CREATE TABLE heir () INHERITS (orders)$$, $$ALTER TABLE mine INHERIT orders$$,
-	$$CREATE TRIGGER zzz BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION hilo_floor('id', 'orders')$$,
+	$$CREATE TRIGGER zzz BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION hilo_advance('id', 'orders')$$,
 	$$SET hilo.auto_create = off$$, $$SET hilo.max_range_size = 5000000$$]) WITH ORDINALITY s(statement, i), attack(statement) a ORDER BY i;
 SELECT hilo_return_range('orders', :low, :high, :claim) AS still_good;
 -- Nor exhaust it.
 SET ROLE regress_hilo_nobody;
 SELECT state, count(*) FROM generate_series(1, 1000) i, state_of($$SELECT hilo_reserve('orders', 1000000)$$) state GROUP BY 1;
 RESET ROLE;
--- Those who may insert may draw, but not seed.
+-- Roles that may insert may draw, but not seed.
 SET ROLE regress_hilo_inserter;
-SELECT state_of($$SELECT hilo_next_range('orders', last_max => 9000000)$$), state_of($$SELECT hilo_seed('orders', 9000000)$$), state_of($$SELECT * FROM hilo_status$$);
+SELECT state_of($$SELECT hilo_next_range('orders', last_max => 9000000)$$), state_of($$SELECT hilo_seed('orders', 9000000)$$), state_of($$SELECT * FROM hilo.status$$);
 RESET ROLE;
--- Where draws create nothing, nobody fills the table with names of his own.
+-- Where draws create nothing, an ordinary role cannot fill the table with names of its own.
 SET hilo.auto_create = off;
 SET ROLE regress_hilo_nobody;
-SELECT state, count(*) FROM generate_series(1, 100) i, state_of(format('SELECT hilo_nextval(%L)', 'junk' || i)) state GROUP BY 1;
+SELECT state, count(*) FROM generate_series(1, 100) i, state_of(format('SELECT hilo_next_number(%L)', 'junk' || i)) state GROUP BY 1;
 RESET ROLE;
 RESET hilo.auto_create;
-SELECT count(*) AS junk FROM hilo WHERE collection LIKE 'junk%';
--- Who may execute hilo_attach() is trusted with all collections: he can attach a table of his own, but nobody else's.
+SELECT count(*) AS junk FROM hilo.hilo WHERE collection LIKE 'junk%';
+-- A role that may execute hilo_attach() is trusted with all collections: it can attach a table of its own, but no other one.
 GRANT EXECUTE ON FUNCTION hilo_attach(regclass, name, text), hilo_detach(regclass, name, text) TO regress_hilo_nobody;
 SET ROLE regress_hilo_nobody;
-DROP TRIGGER zzz_hilo_floor_id ON mine;
+DROP TRIGGER zzz_hilo_advance_id ON mine;
 SELECT hilo_attach('orders');
 SELECT hilo_detach('orders');
 SELECT hilo_attach('mine', 'id', 'orders') > 0 AS attached;
-SELECT hilo_nextval('orders') > 0 AS drawn;
+SELECT hilo_next_number('orders') > 0 AS drawn;
 SELECT hilo_detach('mine');
-SELECT hilo_nextval('orders');
+SELECT hilo_next_number('orders');
 RESET ROLE;
 -- Detached, and unbound: everybody again.  A sequence that is put back belongs to the table's owner, whoever calls.
 SELECT hilo_detach('orders');
@@ -281,9 +326,9 @@ CREATE TABLE dropped (id bigint PRIMARY KEY);
 SELECT hilo_seed('dropped', 5), hilo_drop('dropped');
 SELECT hilo_bind('dropped', 'dropped', 'id');
 SET ROLE regress_hilo_nobody;
-SELECT hilo_nextval('dropped');
+SELECT hilo_next_number('dropped');
 RESET ROLE;
-SELECT hilo_nextval('dropped');
+SELECT hilo_next_number('dropped');
 SELECT hilo_unbind('dropped'), hilo_drop('dropped');
 
 RESET search_path;

@@ -9,12 +9,12 @@ BEGIN
 	EXCEPTION WHEN OTHERS THEN
 		state := SQLSTATE;
 	END;
-	next := hilo_nextval('errors');
+	next := hilo_next_number('errors');
 END $$;
 
 -- NULL: 22004.
 SELECT statement, t.* FROM unnest(ARRAY[
-	'hilo_next(NULL)', 'hilo_next(NULL, ''B'')', 'hilo_next(''errors'', NULL)', 'hilo_nextval(NULL)', 'hilo_currval(NULL)',
+	'hilo_next(NULL)', 'hilo_next(NULL, ''B'')', 'hilo_next(''errors'', NULL)', 'hilo_next_number(NULL)', 'hilo_last_number(NULL)',
 	'hilo_reserve(NULL, 1)', 'hilo_reserve(''errors'', NULL)',
 	'hilo_next_range(NULL)', 'hilo_next_range(''errors'', NULL)', 'hilo_next_range(''errors'', last_max => NULL)',
 	'hilo_return_range(NULL, 0, 1)', 'hilo_return_range(''errors'', NULL, 1)', 'hilo_return_range(''errors'', 0, NULL)',
@@ -28,14 +28,14 @@ SELECT statement, t.* FROM unnest(ARRAY['hilo_number(NULL)', 'hilo_release(NULL)
 
 -- Names: 22023, from every function that takes one.
 SELECT left(name, 8) AS name, t.* FROM unnest(ARRAY['', '|', 'a|b', 'a|', E'a\tb', E'a\n', E'\x01', E'\x7f', E'x\x1f', 'errors/', '/', 'é/', repeat('x', 256),
-	repeat('é', 128)]) WITH ORDINALITY n(name, i), try(format('SELECT hilo_nextval(%L)', name)) t ORDER BY i;
-SELECT call, t.* FROM unnest(ARRAY['hilo_next(%L)', 'hilo_next(%L, ''B'')', 'hilo_nextval(%L)', 'hilo_currval(%L)', 'hilo_reserve(%L, 1)',
+	repeat('é', 128)]) WITH ORDINALITY n(name, i), try(format('SELECT hilo_next_number(%L)', name)) t ORDER BY i;
+SELECT call, t.* FROM unnest(ARRAY['hilo_next(%L)', 'hilo_next(%L, ''B'')', 'hilo_next_number(%L)', 'hilo_last_number(%L)', 'hilo_reserve(%L, 1)',
 	'hilo_next_range(%L)', 'hilo_return_range(%L, 0, 1)', 'hilo_next_hi(%L, 1)', 'hilo_release(%L)', 'hilo_seed(%L, 1)', 'hilo_drop(%L)',
 	'hilo_format(%L, 1)', 'hilo_format(%L, 1, ''B'')']) WITH ORDINALITY u(call, i), try('SELECT ' || format(call, 'a|b')) t ORDER BY i;
 -- Names that are fine.
 SELECT left(name, 10), octet_length(name), t.state FROM unnest(ARRAY['a', ' ', 'a b', 'a/b', '/a', 'A', '-', '%s', '"', '''', '\', '日本語', E'\u00e9t\u00e9', repeat('x', 255),
-	repeat('é', 127), 'x' || repeat('é', 127)]) WITH ORDINALITY n(name, i), try(format('SELECT hilo_nextval(%L)', name)) t ORDER BY i;
-SELECT count(*) FROM hilo WHERE octet_length(collection) = 255;
+	repeat('é', 127), 'x' || repeat('é', 127)]) WITH ORDINALITY n(name, i), try(format('SELECT hilo_next_number(%L)', name)) t ORDER BY i;
+SELECT count(*) FROM hilo.hilo WHERE octet_length(collection) = 255;
 SELECT hilo_next('日本語'), hilo_next(' '), hilo_next('%s'), length(hilo_next(repeat('x', 255)));
 
 -- Tags: 22023.
@@ -60,17 +60,17 @@ SELECT statement, t.* FROM unnest(ARRAY['hilo_reserve(''five'', 6)', 'hilo_reser
 	WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
 RESET hilo.max_range_size;
 -- Before a draw: 55000, also where others have drawn, and after reserving.
-SELECT statement, t.* FROM unnest(ARRAY['hilo_currval(''never'')', 'hilo_reserve(''never'', 2)', 'hilo_currval(''never'')', 'hilo_next_range(''never'')',
-	'hilo_currval(''never'')', 'hilo_nextval(''never'')', 'hilo_currval(''never'')']) WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
+SELECT statement, t.* FROM unnest(ARRAY['hilo_last_number(''never'')', 'hilo_reserve(''never'', 2)', 'hilo_last_number(''never'')', 'hilo_next_range(''never'')',
+	'hilo_last_number(''never'')', 'hilo_next_number(''never'')', 'hilo_last_number(''never'')']) WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
 -- By hand: 42809.
-SELECT statement, t.* FROM unnest(ARRAY['UPDATE hilo SET max = 5', 'DELETE FROM hilo', 'TRUNCATE hilo',
-	'MERGE INTO hilo USING (VALUES (1)) v ON collection = ''errors'' WHEN MATCHED THEN UPDATE SET max = 0',
-	'MERGE INTO hilo USING (VALUES (1)) v ON collection = ''errors'' WHEN MATCHED THEN DELETE',
-	'INSERT INTO hilo (collection) VALUES (''errors'') ON CONFLICT (collection) DO UPDATE SET max = 0'])
+SELECT statement, t.* FROM unnest(ARRAY['UPDATE hilo.hilo SET max = 5', 'DELETE FROM hilo.hilo', 'TRUNCATE hilo.hilo',
+	'MERGE INTO hilo.hilo USING (VALUES (1)) v ON collection = ''errors'' WHEN MATCHED THEN UPDATE SET max = 0',
+	'MERGE INTO hilo.hilo USING (VALUES (1)) v ON collection = ''errors'' WHEN MATCHED THEN DELETE',
+	'INSERT INTO hilo.hilo (collection) VALUES (''errors'') ON CONFLICT (collection) DO UPDATE SET max = 0'])
 	WITH ORDINALITY u(statement, i), try(statement) t ORDER BY i;
 -- The end: 2200H.
 SELECT hilo_seed('end', 9223372036854775807);
-SELECT statement, t.* FROM unnest(ARRAY['hilo_next(''end'')', 'hilo_next(''end'', '''')', 'hilo_nextval(''end'')', 'hilo_reserve(''end'', 1)',
+SELECT statement, t.* FROM unnest(ARRAY['hilo_next(''end'')', 'hilo_next(''end'', '''')', 'hilo_next_number(''end'')', 'hilo_reserve(''end'', 1)',
 	'hilo_next_hi(''end'', 1)', 'hilo_next_range(''end'')']) WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
 -- Messages: the thing, what is wrong with it, what to do.
 SELECT hilo_next(NULL);
@@ -84,24 +84,24 @@ SELECT hilo_reserve('errors', 0);
 SELECT hilo_next_hi('errors', 2000000);
 SELECT hilo_return_range('errors', 2, 1);
 SELECT hilo_seed('errors', -1);
-SELECT hilo_currval('never_drawn');
+SELECT hilo_last_number('never_drawn');
 SELECT hilo_next('end');
-UPDATE hilo SET max = 0;
-DELETE FROM hilo;
-TRUNCATE hilo;
+UPDATE hilo.hilo SET max = 0;
+DELETE FROM hilo.hilo;
+TRUNCATE hilo.hilo;
 \set VERBOSITY sqlstate
 
 -- A read-only transaction: 25006, with numbers in the session's range or without.
-SELECT hilo_nextval('read_only');
+SELECT hilo_next_number('read_only');
 BEGIN READ ONLY;
 SAVEPOINT s;
 SELECT hilo_next('read_only');
 ROLLBACK TO s;
 SELECT hilo_next('read_only', 'B');
 ROLLBACK TO s;
-SELECT hilo_nextval('read_only');
+SELECT hilo_next_number('read_only');
 ROLLBACK TO s;
-SELECT hilo_nextval('read_only_new');
+SELECT hilo_next_number('read_only_new');
 ROLLBACK TO s;
 SELECT hilo_reserve('read_only', 1);
 ROLLBACK TO s;
@@ -119,12 +119,12 @@ SELECT hilo_seed('read_only', 50);
 ROLLBACK TO s;
 SELECT hilo_drop('read_only');
 ROLLBACK TO s;
-INSERT INTO hilo (collection, max) VALUES ('read_only', 50);
+INSERT INTO hilo.hilo (collection, max) VALUES ('read_only', 50);
 ROLLBACK TO s;
-SELECT hilo_currval('read_only'), hilo_number('read_only/7-A'), hilo_format('read_only', 7);
-SELECT collection, low, high, next FROM hilo_cached_ranges WHERE collection LIKE 'read_only%';
+SELECT hilo_last_number('read_only'), hilo_number('read_only/7-A'), hilo_format('read_only', 7);
+SELECT collection, low, high, next FROM hilo.ranges WHERE collection LIKE 'read_only%';
 COMMIT;
-SELECT hilo_nextval('read_only');
+SELECT hilo_next_number('read_only');
 
 -- In parallel mode: 25000.  The functions are marked so that no plan calls them there; these are marked wrongly.
 CREATE FUNCTION parallel_next(text) RETURNS text PARALLEL SAFE LANGUAGE plpgsql AS $$ BEGIN RETURN hilo_next($1); END $$;
@@ -135,11 +135,11 @@ BEGIN
 	EXECUTE 'SELECT ' || call INTO result;
 	RETURN result;
 END $$;
-SELECT hilo_nextval('parallel');
+SELECT hilo_next_number('parallel');
 SELECT count(set_config(name, 'on', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 SELECT parallel_next('parallel');
 SELECT parallel_call('hilo_next(''parallel'', ''B'')');
-SELECT parallel_call('hilo_nextval(''parallel'')');
+SELECT parallel_call('hilo_next_number(''parallel'')');
 SELECT parallel_call('hilo_reserve(''parallel'', 1)');
 SELECT parallel_call('hilo_next_range(''parallel'')');
 SELECT parallel_call('hilo_return_range(''parallel'', 0, 32)');
@@ -149,31 +149,31 @@ SELECT parallel_call('hilo_seed(''parallel'', 100)');
 SELECT parallel_call('hilo_drop(''parallel'')');
 SELECT parallel_call('hilo_number(''parallel/7'')'), parallel_call('hilo_format(''parallel'', 7)');
 -- Marked as they are, they run in the leader.
-SELECT hilo_next('parallel'), hilo_nextval('parallel');
+SELECT hilo_next('parallel'), hilo_next_number('parallel');
 SELECT count(set_config(name, 'off', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
-SELECT hilo_nextval('parallel');
+SELECT hilo_next_number('parallel');
 -- The leader of a parallel plan, whose workers scan.
 CREATE TABLE parallel_scan AS SELECT i FROM generate_series(1, 1000) i;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SELECT count(parallel_next('parallel')) FROM parallel_scan;
-SELECT count(DISTINCT hilo_nextval('parallel')) FROM parallel_scan;
+SELECT count(DISTINCT hilo_next_number('parallel')) FROM parallel_scan;
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
-SELECT hilo_nextval('parallel');
+SELECT hilo_next_number('parallel');
 DROP TABLE parallel_scan;
 DROP FUNCTION parallel_next, parallel_call;
 
 -- A transaction that has itself rewritten the table: 55000; what it had cached, and what others have, is as good as before.
-SELECT hilo_nextval('rewritten');
+SELECT hilo_next_number('rewritten');
 BEGIN;
-CLUSTER hilo USING hilo_collection_idx;
+CLUSTER hilo.hilo USING hilo_collection_idx;
 SAVEPOINT s;
-SELECT hilo_nextval('rewritten');
+SELECT hilo_next_number('rewritten');
 ROLLBACK TO s;
-SELECT hilo_nextval('rewritten_new');
+SELECT hilo_next_number('rewritten_new');
 ROLLBACK TO s;
 SELECT hilo_reserve('rewritten', 1);
 ROLLBACK TO s;
@@ -187,75 +187,75 @@ SELECT hilo_seed('rewritten', 100);
 ROLLBACK TO s;
 SELECT hilo_drop('rewritten');
 ROLLBACK TO s;
-INSERT INTO hilo (collection, max) VALUES ('rewritten', 100);
+INSERT INTO hilo.hilo (collection, max) VALUES ('rewritten', 100);
 ROLLBACK TO s;
-SELECT hilo_format('rewritten', 7);
+SELECT hilo_format('rewritten', 7), (SELECT count(*) FROM hilo.ranges WHERE collection = 'rewritten') AS ranges;
 ROLLBACK;
-SELECT hilo_nextval('rewritten');
+SELECT hilo_next_number('rewritten');
 BEGIN;
-CLUSTER hilo USING hilo_collection_idx;
+CLUSTER hilo.hilo USING hilo_collection_idx;
 COMMIT;
-SELECT hilo_nextval('rewritten');
+SELECT hilo_next_number('rewritten');
 BEGIN;
 SAVEPOINT s;
-CLUSTER hilo USING hilo_collection_idx;
+CLUSTER hilo.hilo USING hilo_collection_idx;
 ROLLBACK TO s;
-SELECT hilo_nextval('rewritten'), hilo_nextval('rewritten_new');
+SELECT hilo_next_number('rewritten'), hilo_next_number('rewritten_new');
 COMMIT;
 -- Giving back does not work there either, and loses nothing.
 BEGIN;
-CLUSTER hilo USING hilo_collection_idx;
+CLUSTER hilo.hilo USING hilo_collection_idx;
 SELECT hilo_release('rewritten');
 ROLLBACK;
-SELECT hilo_nextval('rewritten');
-SELECT count(*) AS ranges FROM hilo_cached_ranges \gset
+SELECT hilo_next_number('rewritten');
+SELECT count(*) AS ranges FROM hilo.ranges \gset
 BEGIN;
-CLUSTER hilo USING hilo_collection_idx;
+CLUSTER hilo.hilo USING hilo_collection_idx;
 SELECT hilo_release();
 ROLLBACK;
-SELECT count(*) - :ranges AS fewer FROM hilo_cached_ranges;
-SELECT hilo_nextval('rewritten'), hilo_nextval('rewritten_new');
+SELECT count(*) - :ranges AS fewer FROM hilo.ranges;
+SELECT hilo_next_number('rewritten'), hilo_next_number('rewritten_new');
 -- Rebuilt indexes would forget a new row, but not one that is there.
 BEGIN;
-REINDEX TABLE hilo;
-SELECT hilo_nextval('rewritten'), hilo_seed('rewritten', 100), hilo_nextval('rewritten');
+REINDEX TABLE hilo.hilo;
+SELECT hilo_next_number('rewritten'), hilo_seed('rewritten', 100), hilo_next_number('rewritten');
 SAVEPOINT s;
-SELECT hilo_nextval('reindexed_new');
+SELECT hilo_next_number('reindexed_new');
 ROLLBACK TO s;
 SELECT hilo_seed('reindexed_new', 5);
 ROLLBACK TO s;
 DO $$
 BEGIN
-	PERFORM hilo_nextval('reindexed_new');
+	PERFORM hilo_next_number('reindexed_new');
 EXCEPTION WHEN object_not_in_prerequisite_state THEN
-	PERFORM hilo_nextval('rewritten');
+	PERFORM hilo_next_number('rewritten');
 END $$;
 ROLLBACK;
-SELECT hilo_nextval('rewritten'), hilo_nextval('reindexed_new');
+SELECT hilo_next_number('rewritten'), hilo_next_number('reindexed_new');
 -- A table that would not survive a crash, or is not ours any more.
 BEGIN;
-ALTER TABLE hilo SET UNLOGGED;
-SELECT hilo_nextval('rewritten');
+ALTER TABLE hilo.hilo SET UNLOGGED;
+SELECT hilo_next_number('rewritten');
 ROLLBACK;
 BEGIN;
-ALTER TABLE hilo ADD COLUMN extra int;
-SELECT hilo_nextval('rewritten');
+ALTER TABLE hilo.hilo ADD COLUMN extra int;
+SELECT hilo_next_number('rewritten');
 ROLLBACK;
 BEGIN;
-ALTER TABLE hilo RENAME TO other;
-SELECT hilo_nextval('rewritten');
+ALTER TABLE hilo.hilo RENAME TO other;
+SELECT hilo_next_number('rewritten');
 ROLLBACK;
-SELECT hilo_nextval('rewritten');
+SELECT hilo_next_number('rewritten');
 \set VERBOSITY default
 BEGIN;
-CLUSTER hilo USING hilo_collection_idx;
-SELECT hilo_nextval('rewritten');
+CLUSTER hilo.hilo USING hilo_collection_idx;
+SELECT hilo_next_number('rewritten');
 ROLLBACK;
 BEGIN;
-REINDEX TABLE hilo;
-SELECT hilo_nextval('reindexed_newer');
+REINDEX TABLE hilo.hilo;
+SELECT hilo_next_number('reindexed_newer');
 ROLLBACK;
-ALTER TABLE hilo SET WITHOUT CLUSTER;
+ALTER TABLE hilo.hilo SET WITHOUT CLUSTER;
 
 -- Settings: 22023; the value before stays.
 SET hilo.node_tag = 'a-b';

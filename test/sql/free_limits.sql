@@ -1,4 +1,4 @@
--- Promise 5 and 42501 for the next free identity: it finds what is free below the limit, and nobody may make it leap.
+-- Promise 5 and 42501 for the next free identity: it finds what is free below the limit, and an ordinary role cannot make it leap.
 SET client_min_messages = warning;
 CREATE TABLE fl_small (id smallint PRIMARY KEY);
 INSERT INTO fl_small SELECT generate_series(1, 20000) UNION SELECT 32767;
@@ -11,11 +11,11 @@ SELECT value, tries FROM next_identity_free_for('fl_sparse');
 CREATE FUNCTION fl_taken(n bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT n > 7';
 SELECT hilo_bind('fl_full', 'fl_taken(bigint)'), seed_identity_for('fl_full', 7);
 SELECT next_identity_free('fl_full');
-SELECT value FROM hilo_identity WHERE name = 'fl_full';
+SELECT value FROM hilo.identities WHERE name = 'fl_full';
 SELECT seed_identity_for('fl_full', 9223372036854775807);
 SELECT next_identity_free('fl_full');
 -- The counter has a limit of its own.
-INSERT INTO hilo_identity (name, value, max_value) VALUES ('fl_limit', 5, 7);
+INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('fl_limit|', 5, 7);
 CREATE FUNCTION fl_below_9(n bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT n < 9';
 SELECT hilo_bind('fl_limit', 'fl_below_9(bigint)');
 SELECT next_identity_free('fl_limit');
@@ -31,7 +31,7 @@ SELECT next_identity_free('fl_shared');
 DROP TABLE fl_here;
 CREATE TABLE fl_here (id int PRIMARY KEY);
 SELECT hilo_bind('fl_shared', 'fl_here', 'id');
-SELECT id_column, granted_to, attached FROM hilo_binding WHERE collection = 'fl_shared' ORDER BY id_column IS NULL;
+SELECT id_column, granted_to, attached FROM hilo.binding WHERE collection = 'fl_shared' ORDER BY id_column IS NULL;
 SELECT hilo_unbind('fl_shared');
 SELECT hilo_configure('fl_shared', revoke_from => 'public');
 -- A table of an ordinary role, made such that the search leaps.
@@ -62,12 +62,12 @@ SET ROLE regress_fl;
 SELECT next_identity_free('fl_hidden');
 RESET ROLE;
 -- Not a column of a user; and a table of bindings that is not what it was.
-INSERT INTO hilo_binding VALUES ('fl_system', 'public.fl_small.ctid', NULL);
-SELECT id_column FROM hilo_binding WHERE collection = 'fl_system';
+INSERT INTO hilo.binding VALUES ('fl_system', 'public.fl_small.ctid', NULL);
+SELECT id_column FROM hilo.binding WHERE collection = 'fl_system';
 SELECT next_identity_free('fl_system');
 SELECT hilo_unbind('fl_system'), hilo_unbind('fl_full'), hilo_unbind('fl_hidden');
 BEGIN;
-ALTER TABLE hilo_binding ADD COLUMN note text;
+ALTER TABLE hilo.binding ADD COLUMN note text;
 SAVEPOINT a;
 SELECT hilo_bind('fl_small', 'fl_small', 'id');
 ROLLBACK TO a;
@@ -78,4 +78,4 @@ DROP SCHEMA regress_fl, regress_fl_private CASCADE;
 DROP ROLE regress_fl;
 DROP FUNCTION fl_taken, fl_below_9;
 DROP TABLE fl_small, fl_sparse, fl_here;
-SELECT drop_identity(name) FROM hilo_identity WHERE name LIKE 'fl_%' ORDER BY name;
+SELECT drop_identity(name) FROM hilo.identities WHERE name LIKE 'fl_%' ORDER BY name;

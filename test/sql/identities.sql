@@ -3,9 +3,9 @@
 -- A trailing '|' or separator, one, is not part of the name.
 SELECT next_identity('companies|'), next_identity('companies/'), next_identity('companies'), next_identity_for('companies|'),
 	next_identity_for('companies/'), next_identity_for('companies');
-SELECT name, value FROM hilo_identity WHERE name LIKE 'compan%';
+SELECT name, value FROM hilo.identities WHERE name LIKE 'compan%';
 SELECT next_identity('users/1/'), next_identity('users/1'), next_identity('users/1|'), next_identity('users//'), next_identity('users/|'), next_identity('users/');
-SELECT name, value FROM hilo_identity WHERE name LIKE 'user%' ORDER BY 1;
+SELECT name, value FROM hilo.identities WHERE name LIKE 'user%' ORDER BY 1;
 -- Names are taken as they are written, whatever alphabet they are in.
 SELECT next_identity('Companies'), next_identity('COMPANIES'), next_identity('companies '), next_identity('%s'), next_identity('日本語|'),
 	next_identity('日本語'), next_identity(E'\u00e9t\u00e9/'), next_identity('a"b''c\'), next_identity('1');
@@ -25,9 +25,9 @@ RESET hilo.node_tag;
 SELECT next_identity_for('plain');
 -- One more each time, without a cache; a counter of its own, apart from the collection of that name.
 SELECT count(DISTINCT n), min(n), max(n) FROM (SELECT next_identity_for('many') n FROM generate_series(1, 1000)) s;
-SELECT value FROM hilo_identity WHERE name = 'many';
-SELECT hilo_nextval('many'), next_identity_for('many'), hilo_nextval('many');
-SELECT count(*) AS ranges_of_identities FROM hilo_cached_ranges WHERE collection IN ('companies', 'plain');
+SELECT value FROM hilo.identities WHERE name = 'many';
+SELECT hilo_next_number('many'), next_identity_for('many'), hilo_next_number('many');
+SELECT count(*) AS ranges_of_identities FROM hilo.ranges WHERE collection IN ('companies', 'plain');
 SELECT i, next_identity('name' || i % 3) FROM generate_series(1, 6) i;
 
 -- A failed transaction leaves a gap, never a number twice.
@@ -74,13 +74,13 @@ EXECUTE draw('prepared|');
 EXECUTE draw('prepared_other');
 DEALLOCATE draw;
 
--- Seeds: raise to the value given, answer what is stored, the next one is one more.
+-- Seeds: at least the value given; they answer what is stored, the next one is one more.
 SELECT seed_identity_for('products', 1994), next_identity('products');
 SELECT next_identity_for('seeded');
 SELECT seed_identity_for('seeded|', 1990);
 SELECT next_identity_for('seeded');
 SELECT seed_identity_for('seeded/', 1975);
-SELECT value FROM hilo_identity WHERE name = 'seeded';
+SELECT value FROM hilo.identities WHERE name = 'seeded';
 SELECT seed_identity_for('seeded', 1991), seed_identity_for('seeded', 0), next_identity_for('seeded');
 -- Set, with force, down too.
 SELECT seed_identity_for('seeded', 1975, true), next_identity_for('seeded'), seed_identity_for('seeded', 2000, force => true), next_identity_for('seeded');
@@ -99,7 +99,7 @@ SELECT drop_identity('seeded');
 ROLLBACK;
 SELECT next_identity('seeded'), drop_identity('seeded'), seed_identity_for('seeded', 7), next_identity('seeded');
 -- Neither touches the collection of that name.
-SELECT hilo_nextval('both'), next_identity_for('both'), seed_identity_for('both', 50), hilo_nextval('both'), drop_identity('both'), hilo_nextval('both');
+SELECT hilo_next_number('both'), next_identity_for('both'), seed_identity_for('both', 50), hilo_next_number('both'), drop_identity('both'), hilo_next_number('both');
 SELECT next_identity_for('both'), hilo_drop('both'), next_identity_for('both'), hilo_seed('both', 90), next_identity_for('both');
 
 -- The end of bigint: the last number, then an error, again and again; never around.
@@ -110,10 +110,10 @@ SELECT next_identity('end|');
 SELECT next_identity_for('end');
 SELECT next_identity_free('end');
 \set VERBOSITY default
-SELECT value FROM hilo_identity WHERE name = 'end';
+SELECT value FROM hilo.identities WHERE name = 'end';
 SELECT seed_identity_for('end', 9223372036854775807), seed_identity_for('end', 41, true), next_identity('end');
 -- A limit of its own, as a restore brings it.
-INSERT INTO hilo_identity (name, value, max_value) VALUES ('limited', 8, 10);
+INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('limited|', 8, 10);
 SELECT next_identity_for('limited'), next_identity_for('limited');
 SELECT next_identity_for('limited');
 
@@ -137,7 +137,7 @@ SELECT left(name, 8) AS name, length(name), t.* FROM unnest(ARRAY['', '|', '/', 
 	repeat('x', 256), repeat('x', 256) || '|', repeat('é', 128)]) WITH ORDINALITY n(name, i), try(format('SELECT next_identity(%L)', name)) t ORDER BY i;
 SELECT call, t.* FROM unnest(ARRAY['next_identity(%L)', 'next_identity_for(%L)', 'next_identity_free(%L)', 'next_identity_free_for(%L)',
 	'seed_identity_for(%L, 1)', 'drop_identity(%L)']) WITH ORDINALITY u(call, i), try('SELECT ' || format(call, 'a|b')) t ORDER BY i;
-SELECT count(*) AS bad_names FROM hilo_identity WHERE name ~ '[|[:cntrl:]]' OR name IN ('', 'a|') OR octet_length(name) > 255;
+SELECT count(*) AS bad_names FROM hilo.identities WHERE name ~ '[|[:cntrl:]]' OR name IN ('', 'a|') OR octet_length(name) > 255;
 DROP FUNCTION try;
 SELECT next_identity(NULL);
 SELECT next_identity('');
@@ -162,7 +162,7 @@ SELECT seed_identity_for('read_only', 50);
 ROLLBACK TO s;
 SELECT drop_identity('read_only');
 ROLLBACK TO s;
-INSERT INTO hilo_identity (name, value) VALUES ('read_only', 50);
+INSERT INTO hilo.hilo (collection, max) VALUES ('read_only|', 50);
 ROLLBACK TO s;
 COMMIT;
 SELECT next_identity('read_only');
@@ -186,7 +186,7 @@ DROP FUNCTION parallel_call;
 -- A transaction that has itself rewritten the table.
 SELECT next_identity('rewritten');
 BEGIN;
-CLUSTER hilo_identity USING hilo_identity_name_idx;
+CLUSTER hilo.hilo USING hilo_collection_idx;
 SAVEPOINT s;
 SELECT next_identity('rewritten');
 ROLLBACK TO s;
@@ -195,83 +195,84 @@ ROLLBACK TO s;
 SELECT seed_identity_for('rewritten', 50);
 ROLLBACK TO s;
 SELECT drop_identity('rewritten');
-ROLLBACK TO s;
-SELECT hilo_nextval('rewritten_not');
 ROLLBACK;
 SELECT next_identity('rewritten'), next_identity('rewritten_new');
-ALTER TABLE hilo_identity SET WITHOUT CLUSTER;
+ALTER TABLE hilo.hilo SET WITHOUT CLUSTER;
 \set VERBOSITY default
 
--- The table is not changed by hand: a raise is what INSERT and COPY come to.
+-- The table is not changed by hand: an INSERT, or COPY, advances an identity at most.
 SELECT seed_identity_for('guarded', 10);
 \set VERBOSITY sqlstate
-UPDATE hilo_identity SET value = 0;
-UPDATE hilo_identity SET value = 0 WHERE false;
-DELETE FROM hilo_identity WHERE name = 'guarded';
-TRUNCATE hilo_identity;
-MERGE INTO hilo_identity USING (VALUES ('guarded')) v(c) ON name = c WHEN MATCHED THEN UPDATE SET value = 0;
-MERGE INTO hilo_identity USING (VALUES ('guarded')) v(c) ON name = c WHEN MATCHED THEN DELETE;
-INSERT INTO hilo_identity (name, value) VALUES ('guarded', 5) ON CONFLICT (name) DO UPDATE SET value = 0;
+UPDATE hilo.hilo SET max = 0 WHERE collection = 'guarded|';
+DELETE FROM hilo.hilo WHERE collection = 'guarded|';
+INSERT INTO hilo.hilo (collection, max) VALUES ('guarded|', 5) ON CONFLICT (collection) DO UPDATE SET max = 0;
+UPDATE hilo.identities SET value = 0;
 SET session_replication_role = replica;
-UPDATE hilo_identity SET value = 0;
-DELETE FROM hilo_identity;
-TRUNCATE hilo_identity;
-INSERT INTO hilo_identity (name, value) VALUES ('guarded', 5), ('replicated', 12);
+DELETE FROM hilo.hilo WHERE collection = 'guarded|';
+INSERT INTO hilo.hilo (collection, max) VALUES ('guarded|', 5), ('replicated|', 12);
 RESET session_replication_role;
--- The hint names the function to use: those of identities.
-CREATE FUNCTION hint_names(statement text, function text) RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-	hint text;
-BEGIN
-	EXECUTE statement;
-	RETURN NULL;
-EXCEPTION WHEN wrong_object_type THEN
-	GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
-	RETURN strpos(hint, function) > 0;
-END $$;
-SELECT hint_names('UPDATE hilo_identity SET value = 0', 'seed_identity_for()') AS update, hint_names('DELETE FROM hilo_identity', 'drop_identity()') AS delete,
-	hint_names('TRUNCATE hilo_identity', 'drop_identity()') AS truncate;
-SELECT hint_names('UPDATE hilo SET max = 0', 'hilo_seed()') AS update, hint_names('DELETE FROM hilo', 'hilo_drop()') AS delete,
-	hint_names('TRUNCATE hilo', 'hilo_drop()') AS truncate;
-DROP FUNCTION hint_names;
 SELECT next_identity('guarded'), next_identity('replicated');
-INSERT INTO hilo_identity (name, value) VALUES ('merged', 100), ('merged', 300), ('merged', 20);
+INSERT INTO hilo.hilo (collection, max) VALUES ('merged|', 100), ('merged|', 300), ('merged|', 20);
 SELECT next_identity('merged');
-COPY hilo_identity (value, value_ever, claim_low, claim_number, changes, incarnation, max_value, claim_end_new, dropped, name) FROM stdin;
-40	96	33	0	9	77	9223372036854775807	f	f	restored
-0	50	1	0	3	79	9223372036854775807	f	t	restored_dropped
-1	1	1	0	3	80	9223372036854775807	f	f	merged
+COPY hilo.hilo (max, max_ever, claim_low, claim, changes, epoch, max_value, flags, collection) FROM stdin;
+40	96	33	0	9	77	9223372036854775807	0	restored|
+0	50	1	0	3	79	9223372036854775807	1	restored_dropped|
+1	1	1	0	3	80	9223372036854775807	0	merged|
 \.
 SELECT next_identity('restored'), next_identity('restored_dropped'), next_identity('merged');
 BEGIN;
-INSERT INTO hilo_identity (name, value) VALUES ('merged', 400);
+INSERT INTO hilo.hilo (collection, max) VALUES ('merged|', 400);
 ROLLBACK;
 SELECT next_identity('merged');
 -- Rows that no identity could have.
-INSERT INTO hilo_identity (name, value) VALUES ('bad', -1);
-INSERT INTO hilo_identity (name, value, max_value) VALUES ('bad', 8, 7);
-INSERT INTO hilo_identity (name, value) VALUES ('bad', NULL);
-INSERT INTO hilo_identity DEFAULT VALUES;
-INSERT INTO hilo_identity (name, value) VALUES ('bad|', 1);
-INSERT INTO hilo_identity (name, value) VALUES ('', 1);
--- What names the counter of server-side ids in the table hilo names no identity.
-INSERT INTO hilo_identity (name, value) VALUES ('|', 1);
-SELECT count(*) FROM hilo_identity WHERE name LIKE 'bad%' OR name IN ('', '|');
+INSERT INTO hilo.hilo (collection, max) VALUES ('bad|', -1);
+INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('bad|', 8, 7);
+INSERT INTO hilo.hilo (collection, max) VALUES ('bad||', 1);
+INSERT INTO hilo.hilo (collection, max) VALUES ('||', 1);
+SELECT count(*) FROM hilo.hilo WHERE collection LIKE 'bad%' OR collection = '||';
 \set VERBOSITY default
-SELECT relreplident, (SELECT count(*) FROM pg_constraint WHERE conrelid = c.oid AND contype = 'p') AS primary_keys,
-	(SELECT attnotnull FROM pg_attribute WHERE attrelid = c.oid AND attname = 'name') AS not_null FROM pg_class c WHERE oid = 'hilo_identity'::regclass;
-SELECT tgname, tgenabled FROM pg_trigger WHERE tgrelid = 'hilo_identity'::regclass AND NOT tgisinternal ORDER BY 1;
-SELECT array_agg(c.relname ORDER BY c.relname) AS dumped FROM pg_extension e, unnest(extconfig) u(t), pg_class c
-	WHERE extname = 'hilo' AND c.oid = t AND extcondition[array_position(extconfig, t)] = '';
 -- A locked row is no obstacle; a vacuumed or rewritten table keeps its counts.
 BEGIN;
-SELECT value FROM hilo_identity WHERE name = 'merged' FOR UPDATE;
+SELECT max FROM hilo.hilo WHERE collection = 'merged|' FOR UPDATE;
 SELECT next_identity('merged');
 COMMIT;
-VACUUM FULL hilo_identity;
-VACUUM (FREEZE) hilo_identity;
+VACUUM FULL hilo.hilo;
+VACUUM (FREEZE) hilo.hilo;
 SELECT next_identity('merged');
-SELECT count(*) = count(DISTINCT name) AS no_name_twice FROM hilo_identity;
+
+-- An identity is a row whose name ends in a bar.  What administers takes that name; a collection of the name without it is another one.
+SELECT next_identity('barred'), hilo_next_number('barred'), hilo_seed('barred|', 50), next_identity('barred');
+SELECT collection, max FROM hilo.hilo WHERE collection LIKE 'barred%' ORDER BY 1;
+SELECT name, value FROM hilo.identities WHERE name LIKE 'barred%';
+SELECT collection FROM hilo.status WHERE collection LIKE 'barred%';
+SELECT hilo_seed('barred|', 5, true), next_identity('barred|');
+SELECT hilo_configure('barred|', max_value => 8);
+SELECT hilo_configure('barred|', grant_to => 'public');
+SELECT next_identity_for('barred'), next_identity_for('barred');
+SELECT next_identity_for('barred');
+SELECT hilo_drop('barred|'), hilo_drop('barred|'), next_identity('barred'), hilo_next_number('barred');
+SELECT hilo_seed('barred_new|', 7), next_identity('barred_new'), drop_identity('barred_new');
+-- What draws does not; nor does anything take more of them, or what names the row of server-side ids.
+SELECT hilo_next_number('barred|');
+\set VERBOSITY sqlstate
+SELECT hilo_next('barred|');
+SELECT hilo_next('barred|', 'B');
+SELECT hilo_last_number('barred|');
+SELECT hilo_reserve('barred|', 1);
+SELECT hilo_next_range('barred|');
+SELECT hilo_return_range('barred|', 1, 1);
+SELECT hilo_next_hi('barred|', 1);
+SELECT hilo_document_id('barred|');
+SELECT hilo_format('barred|', 1);
+SELECT hilo_seed('barred||', 1);
+SELECT hilo_drop('barred||');
+SELECT hilo_configure('barred||', max_value => 8);
+SELECT hilo_seed('bar|red|', 1);
+SELECT hilo_seed('|', 1);
+SELECT hilo_drop('|');
+SELECT hilo_configure('|', max_value => 8);
+\set VERBOSITY default
+SELECT next_identity('barred'), hilo_next_number('barred'), drop_identity('barred'), hilo_drop('barred');
 
 -- Without waiting for the disk, if that is asked for.
 SET synchronous_commit = off;
@@ -287,5 +288,5 @@ DISCARD ALL;
 SELECT next_identity('async');
 \c -
 SELECT next_identity('async');
-SELECT count(drop_identity(name)) > 0 AS dropped FROM hilo_identity WHERE NOT dropped AND name <> '|';
-SELECT hilo_drop('many'), hilo_drop('both'), hilo_drop('rewritten_not');
+SELECT count(drop_identity(name)) > 0 AS dropped FROM hilo.identities;
+SELECT hilo_drop('many'), hilo_drop('both');

@@ -20,4 +20,4 @@ PREPARE TRANSACTION 'regress_hilo';
 SELECT hilo_next('prepared'), hilo_next('prepared_second'), hilo_next('prepared_seed');
 COMMIT PREPARED 'regress_hilo';
 SELECT hilo_next('prepared'), hilo_next('prepared_second'), hilo_next('prepared_seed');
-SELECT collection, max FROM hilo WHERE collection LIKE 'prepared%' ORDER BY 1;
+SELECT collection, max FROM hilo.hilo WHERE collection LIKE 'prepared%' AND collection NOT LIKE '%|' ORDER BY 1;

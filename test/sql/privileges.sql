@@ -8,11 +8,16 @@ WHERE d.classid = 'pg_proc'::regclass AND d.refclassid = 'pg_extension'::regclas
 	AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'hilo')
 ORDER BY p.oid::regprocedure::text COLLATE "C";
 -- Relations, and what PUBLIC may do with them.
-SELECT c.relname, c.relkind, c.relpersistence, (SELECT amname FROM pg_am WHERE oid = c.relam) AS method, a.privilege_type AS public
+SELECT c.oid::regclass AS relation, c.relkind, c.relpersistence, (SELECT amname FROM pg_am WHERE oid = c.relam) AS method, a.privilege_type AS public
 FROM pg_depend d JOIN pg_class c ON c.oid = d.objid LEFT JOIN LATERAL aclexplode(c.relacl) a ON a.grantee = 0
 WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
 	AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'hilo')
-ORDER BY 1, 5;
+ORDER BY c.oid::regclass::text COLLATE "C", 5;
+-- The schema they are in, and what else is there: indexes, and views' functions.
+SELECT n.nspname, has_schema_privilege('public', n.oid, 'usage') AS usage, has_schema_privilege('public', n.oid, 'create') AS create,
+	(SELECT count(*) FROM pg_depend d WHERE d.classid = 'pg_namespace'::regclass AND d.objid = n.oid AND d.deptype = 'e') AS members
+FROM pg_namespace n WHERE n.nspname = 'hilo';
+SELECT relname, relkind FROM pg_class WHERE relnamespace = 'hilo'::regnamespace ORDER BY 1;
 
 -- Types.
 SELECT t.typname, has_type_privilege('public', t.oid, 'usage') AS public, t.typlen, t.typbyval, t.typalign, t.typstorage, t.typcategory
@@ -55,10 +60,10 @@ SELECT low, high, claim FROM hilo_next_range('own') \gset
 SET SESSION AUTHORIZATION regress_hilo_user;
 -- It draws, also the first number ever.
 INSERT INTO regress_orders DEFAULT VALUES RETURNING id;
-SELECT hilo_next('own'), hilo_next('own', 'B'), hilo_nextval('own'), hilo_currval('own');
+SELECT hilo_next('own'), hilo_next('own', 'B'), hilo_next_number('own'), hilo_last_number('own');
 SELECT low, high FROM hilo_reserve('own', 4);
 SELECT hilo_next_hi('own', 10);
-SELECT collection, low, high, next, size FROM hilo_cached_ranges WHERE collection = 'own';
+SELECT collection, low, high, next, size FROM hilo.ranges WHERE collection = 'own';
 SELECT hilo_release('own'), hilo_number('own/3-A'), hilo_format('own', 3), hilo_format('own', 3, 'B');
 SELECT prefix, low, high FROM hilo_next_range('own');
 SELECT next_identity('own|'), next_identity_for('own'), next_server_side_id('own/') ~ '^own/[0-9]{19}-A$' AS server_side, hilo_document_id('own', 'own|');
@@ -75,33 +80,40 @@ SELECT hilo_bind('own', 'regress_orders', 'id');
 SELECT hilo_bind('own', 'int8abs(bigint)');
 SELECT hilo_unbind('own');
 SELECT next_identity('own');
-SELECT value FROM hilo_identity;
-SELECT collection FROM hilo_binding;
-INSERT INTO hilo_identity (name, value) VALUES ('own', 1);
-INSERT INTO hilo_binding (collection, taken) VALUES ('own', 'int8abs(bigint)');
-UPDATE hilo_identity SET value = 0;
-UPDATE hilo_binding SET taken = NULL;
-DELETE FROM hilo_identity;
-DELETE FROM hilo_binding;
-TRUNCATE hilo_identity;
-TRUNCATE hilo_binding;
-COPY hilo_identity TO stdout;
-COPY hilo_binding TO stdout;
-ALTER TABLE hilo_identity DISABLE TRIGGER ALL;
-SELECT max FROM hilo;
-INSERT INTO hilo (collection, max) VALUES ('own', 1);
-UPDATE hilo SET max = 0;
-DELETE FROM hilo;
-TRUNCATE hilo;
-COPY hilo TO stdout;
+SELECT value FROM hilo.identities;
+SELECT count(*) FROM hilo.identities();
+SELECT count(*) FROM hilo.pool;
+SELECT count(*) FROM hilo.pool();
+SELECT count(*) FROM hilo.leases;
+SELECT count(*) FROM hilo.leases();
+SELECT hub FROM hilo.hub;
+SELECT collection FROM hilo.binding;
+INSERT INTO hilo.hilo (collection, max) VALUES ('own|', 1);
+INSERT INTO hilo.hub (hub) VALUES ('own');
+INSERT INTO hilo.binding (collection, taken) VALUES ('own', 'int8abs(bigint)');
+UPDATE hilo.hub SET timeline = 0;
+UPDATE hilo.binding SET taken = NULL;
+DELETE FROM hilo.hub;
+DELETE FROM hilo.binding;
+TRUNCATE hilo.hub;
+TRUNCATE hilo.binding;
+COPY hilo.hub TO stdout;
+COPY hilo.binding TO stdout;
+ALTER TABLE hilo.hub DISABLE TRIGGER ALL;
+SELECT max FROM hilo.hilo;
+INSERT INTO hilo.hilo (collection, max) VALUES ('own', 1);
+UPDATE hilo.hilo SET max = 0;
+DELETE FROM hilo.hilo;
+TRUNCATE hilo.hilo;
+COPY hilo.hilo TO stdout;
 BEGIN;
-LOCK TABLE hilo IN ROW EXCLUSIVE MODE;
+LOCK TABLE hilo.hilo IN ROW EXCLUSIVE MODE;
 ROLLBACK;
-CLUSTER hilo USING hilo_collection_idx;
-ALTER TABLE hilo DISABLE TRIGGER ALL;
-SELECT hilo_guard_rows();
+CLUSTER hilo.hilo USING hilo_collection_idx;
+ALTER TABLE hilo.hilo DISABLE TRIGGER ALL;
+SELECT hilo.guard();
 \set VERBOSITY default
--- Nor lift one by pretending to have seen more; up to the max, it may.
+-- Nor advance one by pretending to have seen more; up to the max, it may.
 SELECT hilo_next_range('own', last_max => 113);
 SELECT low FROM hilo_next_range('own', last_max => 112);
 SELECT hilo_next_range('own_new', last_max => 1);
@@ -130,28 +142,28 @@ SHOW hilo.range_size;
 RESET SESSION AUTHORIZATION;
 
 -- Once granted, it works.
-GRANT EXECUTE ON FUNCTION hilo_seed(text, bigint, boolean), hilo_drop(text), hilo_return_range(text, bigint, bigint, bigint) TO regress_hilo_clerk;
+GRANT EXECUTE ON FUNCTION hilo_seed(text, bigint, boolean), hilo_drop(text, boolean), hilo_return_range(text, bigint, bigint, bigint) TO regress_hilo_clerk;
 GRANT regress_hilo_clerk TO regress_hilo_user;
-GRANT SELECT ON hilo TO regress_hilo_user;
+GRANT SELECT ON hilo.hilo TO regress_hilo_user;
 SET SESSION AUTHORIZATION regress_hilo_user;
-SELECT hilo_seed('own', 1000), hilo_nextval('own');
+SELECT hilo_seed('own', 1000), hilo_next_number('own');
 SELECT low, high, claim FROM hilo_next_range('own', last_max => 2000) \gset
 SELECT :low, :high, hilo_return_range('own', 2001, :high, :claim);
-SELECT max FROM hilo WHERE collection = 'own';
+SELECT max FROM hilo.hilo WHERE collection = 'own';
 SELECT hilo_drop('own');
 RESET SESSION AUTHORIZATION;
-REVOKE ALL ON hilo FROM regress_hilo_user;
-GRANT EXECUTE ON FUNCTION seed_identity_for(text, bigint, boolean), drop_identity(text) TO regress_hilo_clerk;
-GRANT SELECT ON hilo_identity, hilo_binding TO regress_hilo_user;
+REVOKE ALL ON hilo.hilo FROM regress_hilo_user;
+GRANT EXECUTE ON FUNCTION seed_identity_for(text, bigint, boolean), drop_identity(text, boolean), hilo.identities() TO regress_hilo_clerk;
+GRANT SELECT ON hilo.identities, hilo.binding TO regress_hilo_user;
 SET SESSION AUTHORIZATION regress_hilo_user;
 SELECT seed_identity_for('own', 1000), next_identity('own'), seed_identity_for('own', 5, true), next_identity('own');
-SELECT value FROM hilo_identity WHERE name = 'own';
-SELECT count(*) FROM hilo_binding;
+SELECT value FROM hilo.identities WHERE name = 'own';
+SELECT count(*) FROM hilo.binding;
 SELECT drop_identity('own');
 RESET SESSION AUTHORIZATION;
-REVOKE ALL ON hilo_identity, hilo_binding FROM regress_hilo_user;
-REVOKE ALL ON FUNCTION seed_identity_for(text, bigint, boolean), drop_identity(text) FROM regress_hilo_clerk;
--- A view's owner, or a SECURITY DEFINER function, lends the right; what counts is who executes.
+REVOKE ALL ON hilo.identities, hilo.binding FROM regress_hilo_user;
+REVOKE ALL ON FUNCTION seed_identity_for(text, bigint, boolean), drop_identity(text, boolean), hilo.identities() FROM regress_hilo_clerk;
+-- A view's owner, or a SECURITY DEFINER function, lends the right; what counts is the role that executes.
 CREATE FUNCTION seed_for_users(value bigint) RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = public AS $$ SELECT hilo_seed('own', value) $$;
 REVOKE regress_hilo_clerk FROM regress_hilo_user;
 SET SESSION AUTHORIZATION regress_hilo_user;
@@ -159,13 +171,13 @@ SELECT seed_for_users(300);
 SELECT hilo_next_range('own', last_max => 301);
 RESET SESSION AUTHORIZATION;
 -- Drawing can be taken from PUBLIC, too.
-REVOKE EXECUTE ON FUNCTION hilo_nextval(text) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION hilo_next_number(text) FROM PUBLIC;
 SET SESSION AUTHORIZATION regress_hilo_user;
-SELECT hilo_nextval('own');
+SELECT hilo_next_number('own');
 SELECT hilo_next('own');
 RESET SESSION AUTHORIZATION;
-GRANT EXECUTE ON FUNCTION hilo_nextval(text) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hilo_next_number(text) TO PUBLIC;
 DROP FUNCTION seed_for_users;
 DROP TABLE regress_orders;
-REVOKE ALL ON FUNCTION hilo_seed(text, bigint, boolean), hilo_drop(text), hilo_return_range(text, bigint, bigint, bigint) FROM regress_hilo_clerk;
+REVOKE ALL ON FUNCTION hilo_seed(text, bigint, boolean), hilo_drop(text, boolean), hilo_return_range(text, bigint, bigint, bigint) FROM regress_hilo_clerk;
 DROP ROLE regress_hilo_user, regress_hilo_clerk;

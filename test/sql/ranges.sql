@@ -1,13 +1,13 @@
 -- Promises 4 and 6, and the rule of range sizes: a range doubles while it is used up fast, halves when it lasts, stays
--- within range_size and max_range_size, and its unused tail goes back when the connection ends.
+-- within range_size and max_range_size, and its unused rest goes back when the connection ends.
 
--- Wait until a backend that was asked to exit has done so.
-CREATE PROCEDURE wait_for_exit(backend int) LANGUAGE plpgsql AS $$
+-- Wait until a session that was asked to end has done so.
+CREATE PROCEDURE wait_for_exit(session int) LANGUAGE plpgsql AS $$
 BEGIN
 	FOR i IN 1..6000 LOOP
 		PERFORM pg_stat_clear_snapshot();
-		EXIT WHEN NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = backend);
-		ASSERT i < 6000, 'the backend does not exit';
+		EXIT WHEN NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = session);
+		ASSERT i < 6000, 'the session does not end';
 		PERFORM pg_sleep(0.01);
 	END LOOP;
 END $$;
@@ -16,8 +16,8 @@ CREATE FUNCTION ranges_of(name text, numbers int) RETURNS TABLE (low bigint, hig
 LANGUAGE plpgsql AS $$
 BEGIN
 	FOR i IN 1..numbers LOOP
-		CONTINUE WHEN hilo_nextval(name) <= high;
-		SELECT claim_low, max, max - claim_low + 1 INTO low, high, size FROM hilo WHERE collection = name;
+		CONTINUE WHEN hilo_next_number(name) <= high;
+		SELECT claim_low, max, max - claim_low + 1 INTO low, high, size FROM hilo.hilo WHERE collection = name;
 		RETURN NEXT;
 	END LOOP;
 END $$;
@@ -31,9 +31,9 @@ SELECT * FROM ranges_of('regions', 1);
 -- Max 64, 32 drawn: Max 96; one more at once: Max 160.
 SELECT hilo_seed('orders_64', 64);
 SELECT * FROM ranges_of('orders_64', 32);
-SELECT max FROM hilo WHERE collection = 'orders_64';
-SELECT hilo_nextval('orders_64');
-SELECT max FROM hilo WHERE collection = 'orders_64';
+SELECT max FROM hilo.hilo WHERE collection = 'orders_64';
+SELECT hilo_next_number('orders_64');
+SELECT max FROM hilo.hilo WHERE collection = 'orders_64';
 
 -- Used up fast: doubled, from range_size to max_range_size.
 SELECT * FROM ranges_of('growing', 1000);
@@ -60,51 +60,51 @@ RESET hilo.max_range_size;
 -- Each collection has a size of its own.  What is given back by hand comes next.
 SELECT * FROM ranges_of('other', 1);
 SELECT hilo_release('small');
-SELECT hilo_nextval('small');
+SELECT hilo_next_number('small');
 -- A range seen in the view.
-SELECT hilo_nextval('viewed'), hilo_nextval('viewed');
-SELECT * FROM hilo_cached_ranges WHERE collection = 'viewed';
-SELECT count(hilo_nextval('viewed')) FROM generate_series(1, 30);
-SELECT * FROM hilo_cached_ranges WHERE collection = 'viewed';
+SELECT hilo_next_number('viewed'), hilo_next_number('viewed');
+SELECT * FROM hilo.ranges WHERE collection = 'viewed';
+SELECT count(hilo_next_number('viewed')) FROM generate_series(1, 30);
+SELECT * FROM hilo.ranges WHERE collection = 'viewed';
 
 -- What is unused goes back when the connection ends: 30 of 33 to 64, 31 of 1 to 32, all but one of a range that grew.
 SELECT hilo_seed('invoices', 32);
-SELECT hilo_nextval('invoices'), hilo_nextval('invoices'), hilo_next('employees');
+SELECT hilo_next_number('invoices'), hilo_next_number('invoices'), hilo_next('employees');
 SELECT * FROM ranges_of('grown', 33);
-SELECT collection, max FROM hilo WHERE collection IN ('invoices', 'employees', 'grown') ORDER BY 1;
-SELECT pg_backend_pid() AS backend \gset
+SELECT collection, max FROM hilo.hilo WHERE collection IN ('invoices', 'employees', 'grown') ORDER BY 1;
+SELECT pg_backend_pid() AS session \gset
 \c -
-CALL wait_for_exit(:backend);
-SELECT collection, max FROM hilo WHERE collection IN ('invoices', 'employees', 'grown') ORDER BY 1;
+CALL wait_for_exit(:session);
+SELECT collection, max FROM hilo.hilo WHERE collection IN ('invoices', 'employees', 'grown') ORDER BY 1;
 -- Nothing of the old connection's is known to the new one.
-SELECT hilo_currval('employees');
-SELECT count(*) FROM hilo_cached_ranges;
+SELECT hilo_last_number('employees');
+SELECT count(*) FROM hilo.ranges;
 SELECT * FROM ranges_of('employees', 1);
 SELECT * FROM ranges_of('grown', 1);
 -- Numbers of a range that is not the newest one do not go back.
-SELECT hilo_nextval('not_newest');
+SELECT hilo_next_number('not_newest');
 SELECT low, high FROM hilo_reserve('not_newest', 8);
 -- The connection ends in a failed transaction: the first draw ever in it, too.
-SELECT pg_backend_pid() AS backend \gset
+SELECT pg_backend_pid() AS session \gset
 BEGIN;
-SELECT hilo_nextval('left_open'), hilo_nextval('left_open'), hilo_nextval('employees');
+SELECT hilo_next_number('left_open'), hilo_next_number('left_open'), hilo_next_number('employees');
 SELECT 1 / 0;
 \c -
-CALL wait_for_exit(:backend);
-SELECT collection, max FROM hilo WHERE collection IN ('not_newest', 'left_open', 'employees') ORDER BY 1;
-SELECT hilo_nextval('not_newest'), hilo_nextval('left_open'), hilo_nextval('employees');
+CALL wait_for_exit(:session);
+SELECT collection, max FROM hilo.hilo WHERE collection IN ('not_newest', 'left_open', 'employees') ORDER BY 1;
+SELECT hilo_next_number('not_newest'), hilo_next_number('left_open'), hilo_next_number('employees');
 
 -- max_range_size = 1 makes numbers come out 1, 2, 3 over all connections, however they are drawn and with no give-back.
 SET hilo.max_range_size = 1;
-SELECT hilo_nextval('strict'), hilo_next('strict');
-SELECT count(*) FROM hilo_cached_ranges WHERE collection = 'strict';
+SELECT hilo_next_number('strict'), hilo_next('strict');
+SELECT count(*) FROM hilo.ranges WHERE collection = 'strict';
 \c -
 SET hilo.max_range_size = 1;
-SELECT hilo_nextval('strict'), low, high FROM hilo_next_range('strict', 1000, now());
+SELECT hilo_next_number('strict'), low, high FROM hilo_next_range('strict', 1000, now());
 \c -
 SET hilo.max_range_size = 1;
-SELECT hilo_nextval('strict') FROM generate_series(1, 3);
-SELECT max FROM hilo WHERE collection = 'strict';
+SELECT hilo_next_number('strict') FROM generate_series(1, 3);
+SELECT max FROM hilo.hilo WHERE collection = 'strict';
 
 DROP FUNCTION ranges_of;
 DROP PROCEDURE wait_for_exit;

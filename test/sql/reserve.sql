@@ -4,11 +4,11 @@
 SELECT * FROM hilo_reserve('blocks', 10);
 SELECT * FROM hilo_reserve('blocks', 1);
 -- Reserved numbers are the caller's, not the session's: not cached, not the last number drawn.
-SELECT hilo_currval('blocks');
-SELECT count(*) FROM hilo_cached_ranges WHERE collection = 'blocks';
-SELECT hilo_nextval('blocks');
+SELECT hilo_last_number('blocks');
+SELECT count(*) FROM hilo.ranges WHERE collection = 'blocks';
+SELECT hilo_next_number('blocks');
 SELECT * FROM hilo_reserve('blocks', 5);
-SELECT hilo_nextval('blocks'), hilo_currval('blocks');
+SELECT hilo_next_number('blocks'), hilo_last_number('blocks');
 -- Rolled back, and yet spent.
 BEGIN;
 SELECT * FROM hilo_reserve('blocks', 3);
@@ -23,14 +23,14 @@ SELECT low, high, hilo_format('formatted', low) AS first_id FROM hilo_reserve('f
 
 -- Classic hi/lo: hi 1 and 2 of capacity 3 stand for 1 to 6.
 SELECT hilo_next_hi('hi', 3), hilo_next_hi('hi', 3);
-SELECT max FROM hilo WHERE collection = 'hi';
+SELECT max FROM hilo.hilo WHERE collection = 'hi';
 -- Another capacity starts at its own next multiple: 3 of 5 is 11 to 15, then 4 of 4 is 13 to 16, which would overlap.
 SELECT hilo_next_hi('hi', 5);
 SELECT hilo_next_hi('hi', 4);
 SELECT hilo_next_hi('hi', 1);
-SELECT max FROM hilo WHERE collection = 'hi';
+SELECT max FROM hilo.hilo WHERE collection = 'hi';
 SELECT hilo_next_hi('hi', 1048576);
-SELECT hilo_currval('hi');
+SELECT hilo_last_number('hi');
 
 -- Mixed capacities, reserves, draws and clients' ranges never overlap.
 CREATE TABLE blocks (low bigint, high bigint);
@@ -41,7 +41,7 @@ BEGIN
 	FOR i IN 1..300 LOOP
 		hi := hilo_next_hi('mixed', 1 + i * 7 % 23);
 		INSERT INTO blocks VALUES ((hi - 1) * (1 + i * 7 % 23) + 1, hi * (1 + i * 7 % 23));
-		INSERT INTO blocks SELECT n, n FROM hilo_nextval('mixed') n;
+		INSERT INTO blocks SELECT n, n FROM hilo_next_number('mixed') n;
 		INSERT INTO blocks SELECT * FROM hilo_reserve('mixed', 1 + i % 5);
 		INSERT INTO blocks SELECT low, high FROM hilo_next_range('mixed', 1 + i % 40);
 	END LOOP;
@@ -50,5 +50,5 @@ SELECT count(*), count(*) FILTER (WHERE low > high) AS empty, min(low) FROM bloc
 SELECT count(*) AS overlapping
 FROM (SELECT low, max(high) OVER (ORDER BY low, high ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM blocks) s
 WHERE low <= before;
-SELECT max >= (SELECT max(high) FROM blocks) FROM hilo WHERE collection = 'mixed';
+SELECT max >= (SELECT max(high) FROM blocks) FROM hilo.hilo WHERE collection = 'mixed';
 DROP TABLE blocks;

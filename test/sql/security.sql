@@ -1,6 +1,6 @@
--- The extension's own table and functions are used, whatever schemas and temporary objects the caller puts in front of them.
+-- The extension's own tables and functions are used, whatever schemas and temporary objects the caller puts in front of them.
 
-SELECT hilo_nextval('safe'), hilo_release();
+SELECT hilo_next_number('safe'), hilo_release();
 CREATE ROLE regress_hilo_trojan;
 CREATE SCHEMA regress_trojan AUTHORIZATION regress_hilo_trojan;
 SET SESSION AUTHORIZATION regress_hilo_trojan;
@@ -13,7 +13,7 @@ CREATE OPERATOR regress_trojan.= (FUNCTION = regress_trojan.fake, LEFTARG = text
 CREATE OPERATOR regress_trojan.= (FUNCTION = regress_trojan.fake, LEFTARG = bigint, RIGHTARG = bigint);
 CREATE OPERATOR regress_trojan.<= (FUNCTION = regress_trojan.fake, LEFTARG = bigint, RIGHTARG = bigint);
 CREATE OPERATOR regress_trojan.> (FUNCTION = regress_trojan.fake, LEFTARG = bigint, RIGHTARG = bigint);
-CREATE FUNCTION regress_trojan.hilo_cached_ranges(OUT collection text, OUT low bigint, OUT high bigint, OUT next bigint, OUT size bigint)
+CREATE FUNCTION regress_trojan.ranges(OUT collection text, OUT low bigint, OUT high bigint, OUT next bigint, OUT size bigint)
 	RETURNS SETOF record LANGUAGE plpgsql AS $$ BEGIN RAISE 'fooled'; END $$;
 CREATE FUNCTION regress_trojan.hilo_seed(collection text, value bigint, force boolean DEFAULT false) RETURNS bigint
 	LANGUAGE plpgsql AS $$ BEGIN RAISE 'fooled'; END $$;
@@ -23,13 +23,13 @@ GRANT SELECT ON regress_trojan.hilo TO PUBLIC;
 -- A fresh connection, the trojan schema first, even before the system's.
 \c -
 SET search_path = regress_trojan, pg_catalog, public;
-SELECT public.hilo_next('safe'), public.hilo_nextval('safe_too'), public.hilo_currval('safe');
-SELECT collection, low, high FROM public.hilo_cached_ranges ORDER BY collection COLLATE "C";
+SELECT public.hilo_next('safe'), public.hilo_next_number('safe_too'), public.hilo_last_number('safe');
+SELECT collection, low, high FROM hilo.ranges ORDER BY collection COLLATE "C";
 SELECT low, high FROM public.hilo_reserve('safe', 3);
 SELECT low, high, claim FROM public.hilo_next_range('safe_too', last_max => 70) \gset
 SELECT :low, :high, public.hilo_return_range('safe_too', 80, :high, :claim), public.hilo_release();
 SELECT public.hilo_seed('safe', 200), public.hilo_drop('safe_too'), public.hilo_next_hi('safe', 10);
-INSERT INTO public.hilo (collection, max) VALUES ('safe', 300);
+INSERT INTO hilo.hilo (collection, max) VALUES ('safe', 300);
 SELECT public.hilo_number('safe/10-A'), public.hilo_format('safe', 10);
 -- The right to seed is asked of the extension's own function.
 SET SESSION AUTHORIZATION regress_hilo_trojan;
@@ -37,22 +37,28 @@ SELECT low FROM public.hilo_next_range('safe', last_max => 10000);
 RESET SESSION AUTHORIZATION;
 SELECT collection, max FROM regress_trojan.hilo ORDER BY max USING OPERATOR(pg_catalog.<);
 RESET search_path;
-SELECT collection, max FROM hilo WHERE collection LIKE 'safe%' ORDER BY 1;
+SELECT collection, max FROM hilo.hilo WHERE collection LIKE 'safe%' ORDER BY 1;
 
 -- A temporary table is found before all others, except by us.
 \c -
 SET SESSION AUTHORIZATION regress_hilo_trojan;
 CREATE TEMPORARY TABLE hilo (max bigint, collection text);
+CREATE TEMPORARY TABLE binding (collection text, granted_to text);
 INSERT INTO hilo VALUES (5000, 'safe');
-SELECT hilo_nextval('safe');
+SELECT hilo_next_number('safe');
 SELECT max FROM hilo;
--- As long as the extension is there, nobody but the owner of its objects can take their place.
+-- Nor can anything be put into the schema of its tables.
+CREATE TABLE hilo.mine (a int);
+CREATE FUNCTION hilo.hilo_seed(text, bigint, boolean) RETURNS bigint LANGUAGE sql AS 'SELECT 1';
+-- As long as the extension is there, only the owner of its objects can take their place.
 ALTER FUNCTION public.hilo_next(text) RENAME TO hilo_other;
-DROP TABLE public.hilo;
+DROP TABLE hilo.hilo;
+DROP SCHEMA hilo;
 RESET SESSION AUTHORIZATION;
-DROP TABLE public.hilo;
+DROP TABLE hilo.hilo;
+DROP SCHEMA hilo;
 DROP FUNCTION hilo_next(text);
-DROP TABLE pg_temp.hilo;
+DROP TABLE pg_temp.hilo, pg_temp.binding;
 \set VERBOSITY terse
 SET client_min_messages = warning;
 DROP SCHEMA regress_trojan CASCADE;

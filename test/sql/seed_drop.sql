@@ -1,65 +1,65 @@
--- Promises 1 and 4: a seed raises and never lowers unless forced, a drop starts a new count, both at once and for good;
--- whoever holds numbers from before forgets them.
+-- Promises 1 and 4: a seed advances and never lowers unless forced, a drop starts a new count, both at once and for good;
+-- sessions that hold numbers from before forget them.
 
--- Raise; never lower; the answer is the max now stored.
+-- At least the value; never lower; the answer is the max now stored.
 SELECT hilo_seed('seeded', 100);
-SELECT hilo_nextval('seeded');
-SELECT hilo_seed('seeded', 500), hilo_nextval('seeded');
+SELECT hilo_next_number('seeded');
+SELECT hilo_seed('seeded', 500), hilo_next_number('seeded');
 SELECT hilo_seed('seeded', 20), hilo_seed('seeded', 0, false);
-SELECT max FROM hilo WHERE collection = 'seeded';
-SELECT hilo_nextval('seeded');
+SELECT max FROM hilo.hilo WHERE collection = 'seeded';
+SELECT hilo_next_number('seeded');
 -- A seed at the max itself, or below it, makes the caller forget, too.
-SELECT hilo_nextval('seeded'), hilo_seed('seeded', 1), hilo_nextval('seeded'), hilo_seed('seeded', 596), hilo_nextval('seeded');
-SELECT low, high FROM hilo_cached_ranges WHERE collection = 'seeded';
+SELECT hilo_next_number('seeded'), hilo_seed('seeded', 1), hilo_next_number('seeded'), hilo_seed('seeded', 596), hilo_next_number('seeded');
+SELECT low, high FROM hilo.ranges WHERE collection = 'seeded';
 -- Force sets it, down and up.
-SELECT hilo_seed('seeded', 50, true), hilo_nextval('seeded'), hilo_seed('seeded', 70, force => true), hilo_nextval('seeded');
-SELECT hilo_seed('seeded', 0, true), hilo_nextval('seeded');
+SELECT hilo_seed('seeded', 50, true), hilo_next_number('seeded'), hilo_seed('seeded', 70, force => true), hilo_next_number('seeded');
+SELECT hilo_seed('seeded', 0, true), hilo_next_number('seeded');
 -- A first seed creates; a forced one to 0, too.
-SELECT hilo_seed('new', 0), hilo_nextval('new'), hilo_seed('forced', 0, true), hilo_nextval('forced');
+SELECT hilo_seed('new', 0), hilo_next_number('new'), hilo_seed('forced', 0, true), hilo_next_number('forced');
 -- max 32, one drawn, 12 set by hand, 128 drawn: all distinct.
-SELECT hilo_seed('by_hand', 32), hilo_nextval('by_hand');
-UPDATE hilo SET max = 12 WHERE collection = 'by_hand';
+SELECT hilo_seed('by_hand', 32), hilo_next_number('by_hand');
+UPDATE hilo.hilo SET max = 12 WHERE collection = 'by_hand';
 SELECT hilo_seed('by_hand', 12);
-SELECT count(DISTINCT hilo_nextval('by_hand')), min(hilo_currval('by_hand')) > 33 FROM generate_series(1, 128);
+SELECT count(DISTINCT hilo_next_number('by_hand')), min(hilo_last_number('by_hand')) > 33 FROM generate_series(1, 128);
 
 -- No transaction takes a seed or a drop back.
-SELECT hilo_nextval('lasting');
+SELECT hilo_next_number('lasting');
 BEGIN;
 SELECT hilo_seed('lasting', 1000), hilo_seed('lasting_new', 10);
 ROLLBACK;
-SELECT hilo_nextval('lasting'), hilo_nextval('lasting_new');
+SELECT hilo_next_number('lasting'), hilo_next_number('lasting_new');
 BEGIN;
 SAVEPOINT s;
 SELECT hilo_drop('lasting'), hilo_seed('lasting_new', 5, true);
 ROLLBACK TO s;
-SELECT hilo_nextval('lasting'), hilo_nextval('lasting_new');
+SELECT hilo_next_number('lasting'), hilo_next_number('lasting_new');
 ROLLBACK;
-SELECT hilo_nextval('lasting'), hilo_nextval('lasting_new');
-SELECT collection, max FROM hilo WHERE collection LIKE 'lasting%' ORDER BY 1;
+SELECT hilo_next_number('lasting'), hilo_next_number('lasting_new');
+SELECT collection, max FROM hilo.hilo WHERE collection LIKE 'lasting%' ORDER BY 1;
 
 -- A drop: the next draw starts at 1; the last number drawn stays known; a second drop, or one of an unknown name, does nothing.
-SELECT hilo_seed('dropped', 700), hilo_nextval('dropped');
+SELECT hilo_seed('dropped', 700), hilo_next_number('dropped');
 SELECT hilo_drop('dropped'), hilo_drop('dropped'), hilo_drop('never_seen');
-SELECT hilo_currval('dropped');
-SELECT count(*) FROM hilo_cached_ranges WHERE collection = 'dropped';
-SELECT max, dropped FROM hilo WHERE collection = 'dropped';
-SELECT count(*) FROM hilo WHERE collection = 'never_seen';
-SELECT hilo_nextval('dropped'), hilo_currval('dropped');
+SELECT hilo_last_number('dropped');
+SELECT count(*) FROM hilo.ranges WHERE collection = 'dropped';
+SELECT max, flags & 1 AS dropped FROM hilo.hilo WHERE collection = 'dropped';
+SELECT count(*) FROM hilo.hilo WHERE collection = 'never_seen';
+SELECT hilo_next_number('dropped'), hilo_last_number('dropped');
 SELECT hilo_drop('dropped');
 SELECT low, high FROM hilo_reserve('dropped', 3);
-SELECT hilo_nextval('dropped'), hilo_drop('dropped');
+SELECT hilo_next_number('dropped'), hilo_drop('dropped');
 -- Asking does not revive, drawing and seeding does.
 SELECT hilo_release('dropped'), hilo_return_range('dropped', 0, 0);
 SELECT hilo_drop('dropped') AS nothing_to_drop;
 SELECT hilo_seed('dropped', 0), hilo_drop('dropped');
 SELECT low, high FROM hilo_next_range('dropped');
 -- Dropped within a statement that goes on drawing.
-SELECT i, hilo_nextval('dropped'), CASE i WHEN 2 THEN hilo_drop('dropped') END FROM generate_series(1, 4) i;
+SELECT i, hilo_next_number('dropped'), CASE i WHEN 2 THEN hilo_drop('dropped') END FROM generate_series(1, 4) i;
 
--- The extension made anew: a new count, no stale range, from whatever call site.
+-- The extension made anew: a new count, no range from before, from whatever call site.
 CREATE FUNCTION draw_again(n int) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
-	RETURN concat_ws(' ', hilo_next('renewed'), hilo_nextval('renewed'));
+	RETURN concat_ws(' ', hilo_next('renewed'), hilo_next_number('renewed'));
 END $$;
 SELECT draw_again(1);
 DROP EXTENSION hilo;
@@ -67,10 +67,10 @@ DROP EXTENSION hilo;
 SELECT draw_again(2);
 \set VERBOSITY default
 CREATE EXTENSION hilo;
-SELECT hilo_currval('renewed');
-SELECT count(*) FROM hilo_cached_ranges;
+SELECT hilo_last_number('renewed');
+SELECT count(*) FROM hilo.ranges;
 SELECT draw_again(3);
-SELECT hilo_currval('renewed');
+SELECT hilo_last_number('renewed');
 -- The new one has claimed the same numbers before the old range is asked for.
 DROP EXTENSION hilo;
 CREATE EXTENSION hilo;
@@ -82,7 +82,7 @@ DROP EXTENSION hilo;
 CREATE EXTENSION hilo;
 SELECT draw_again(4);
 ROLLBACK;
-SELECT hilo_nextval('renewed') > 2 AS goes_on;
+SELECT hilo_next_number('renewed') > 2 AS goes_on;
 BEGIN;
 DROP EXTENSION hilo;
 CREATE EXTENSION hilo;
@@ -93,13 +93,13 @@ SELECT draw_again(6);
 DROP EXTENSION hilo;
 CREATE SCHEMA regress_hilo;
 CREATE EXTENSION hilo WITH SCHEMA regress_hilo;
-SELECT regress_hilo.hilo_next('renewed'), regress_hilo.hilo_currval('renewed');
-SELECT collection, low, high FROM regress_hilo.hilo_cached_ranges;
+SELECT regress_hilo.hilo_next('renewed'), regress_hilo.hilo_last_number('renewed');
+SELECT collection, low, high FROM hilo.ranges;
 SELECT regress_hilo.hilo_release();
-SELECT collection, max FROM regress_hilo.hilo;
+SELECT collection, max FROM hilo.hilo;
 SELECT regress_hilo.hilo_seed('renewed', 40);
 SELECT low FROM regress_hilo.hilo_next_range('renewed', last_max => 60);
-DELETE FROM regress_hilo.hilo;
+DELETE FROM hilo.hilo;
 DROP EXTENSION hilo;
 DROP SCHEMA regress_hilo;
 -- Also in one whose name has to be quoted.
@@ -107,14 +107,14 @@ CREATE SCHEMA "Ça ne; va %s pas";
 CREATE EXTENSION hilo WITH SCHEMA "Ça ne; va %s pas";
 SELECT "Ça ne; va %s pas".hilo_next('renewed');
 SELECT low, high FROM "Ça ne; va %s pas".hilo_next_range('renewed', last_max => 60);
-SELECT collection, max FROM "Ça ne; va %s pas".hilo;
+SELECT collection, max FROM hilo.hilo;
 DROP EXTENSION hilo;
 DROP SCHEMA "Ça ne; va %s pas";
 CREATE SCHEMA "He said ""hi""";
 CREATE EXTENSION hilo WITH SCHEMA "He said ""hi""";
 SELECT "He said ""hi""".hilo_next('renewed');
 SELECT low, high FROM "He said ""hi""".hilo_next_range('renewed', last_max => 60);
-SELECT collection, max FROM "He said ""hi""".hilo;
+SELECT collection, max FROM hilo.status;
 DROP EXTENSION hilo;
 DROP SCHEMA "He said ""hi""";
 

@@ -23,7 +23,7 @@ SELECT hilo_number(next_server_side_id('companies/')) - :before AS number;
 SELECT 1 / (hilo_number(next_server_side_id('companies/')) * 0);
 SELECT hilo_number(next_server_side_id('companies/')) - :before AS number;
 -- Identities and collections are others' counters, of whatever name.
-SELECT next_identity('server_side'), hilo_nextval('server_side'), hilo_number(next_server_side_id('server_side/')) - :before AS number;
+SELECT next_identity('server_side'), hilo_next_number('server_side'), hilo_number(next_server_side_id('server_side/')) - :before AS number;
 -- The name decides: neither an identity nor a HiLo id comes of it.
 SELECT hilo_number(next_server_side_id('server_side/')) - :before AS number, next_identity('server_side/');
 SELECT hilo_drop('server_side'), drop_identity('server_side');
@@ -70,22 +70,22 @@ SELECT parallel_call();
 SELECT count(set_config(name, 'off', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 DROP FUNCTION parallel_call;
 BEGIN;
-CLUSTER hilo USING hilo_collection_idx;
+CLUSTER hilo.hilo USING hilo_collection_idx;
 SELECT next_server_side_id('companies/');
 ROLLBACK;
-ALTER TABLE hilo SET WITHOUT CLUSTER;
+ALTER TABLE hilo.hilo SET WITHOUT CLUSTER;
 SELECT hilo_number(next_server_side_id('companies/')) - :before AS number;
 \set VERBOSITY default
 SELECT next_server_side_id(NULL);
 SELECT next_server_side_id('companies');
--- No collection can have the name of that counter, so nobody moves it but those who restore: they raise it.
+-- No collection can have the name of that counter, so nothing moves it but a restore, which advances it.
 \set VERBOSITY sqlstate
-SELECT hilo_nextval('|');
+SELECT hilo_next_number('|');
 SELECT hilo_drop('|');
 SELECT hilo_seed('|', 1);
 \set VERBOSITY default
 SELECT hilo_number(next_server_side_id('companies/')) AS before \gset
-INSERT INTO hilo (collection, max) VALUES ('|', :before + 100), ('|', 1);
+INSERT INTO hilo.hilo (collection, max) VALUES ('|', :before + 100), ('|', 1);
 SELECT hilo_number(next_server_side_id('companies/')) - :before AS number;
 
 -- Without waiting for the disk, if that is asked for; in another connection.
@@ -97,7 +97,7 @@ SELECT hilo_number(next_server_side_id('companies/')) - :before AS number;
 BEGIN;
 DROP EXTENSION hilo CASCADE;
 CREATE EXTENSION hilo;
-INSERT INTO hilo (collection, max) VALUES ('|', 9223372036854775806);
+INSERT INTO hilo.hilo (collection, max) VALUES ('|', 9223372036854775806);
 SELECT next_server_side_id('companies/');
 \set VERBOSITY sqlstate
 SAVEPOINT s;

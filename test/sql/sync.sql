@@ -18,7 +18,7 @@ INSERT INTO numbers DEFAULT VALUES RETURNING id;
 SET session_replication_role = replica;
 INSERT INTO numbers SELECT generate_series(2, 1000);
 RESET session_replication_role;
-SELECT max FROM hilo_status WHERE collection = 'numbers';
+SELECT max FROM hilo.status WHERE collection = 'numbers';
 :flush;
 BEGIN;
 SELECT hilo_sync('numbers');
@@ -26,12 +26,12 @@ SELECT * FROM reads('numbers');
 INSERT INTO numbers DEFAULT VALUES RETURNING id;
 ROLLBACK;
 -- For good, whatever becomes of the transaction.
-SELECT max FROM hilo_status WHERE collection = 'numbers';
+SELECT max FROM hilo.status WHERE collection = 'numbers';
 -- Again: what this session has left of its range is a gap, as others' ranges are; max is not lowered.
 SELECT hilo_sync('numbers');
 INSERT INTO numbers DEFAULT VALUES RETURNING id;
 DELETE FROM numbers WHERE id > 500;
-SELECT hilo_sync('numbers') = max FROM hilo_status WHERE collection = 'numbers';
+SELECT hilo_sync('numbers') = max FROM hilo.status WHERE collection = 'numbers';
 SELECT hilo_seed('numbers', 0, true), hilo_sync('numbers');
 
 -- What is not there does not count: deleted, rolled back.  What this transaction has inserted does.
@@ -91,7 +91,7 @@ SELECT * FROM reads('kinds');
 ROLLBACK;
 -- Nothing but nulls and numbers below 1, or nothing at all.
 DELETE FROM kinds WHERE id > 0;
-SELECT hilo_seed('kinds', 0, true), hilo_sync('kinds'), hilo_nextval('kinds');
+SELECT hilo_seed('kinds', 0, true), hilo_sync('kinds'), hilo_next_number('kinds');
 TRUNCATE kinds;
 SELECT hilo_seed('kinds', 0, true), hilo_sync('kinds');
 -- Numbers above the limit will not be drawn: those below it count.  By an index, and by a scan.
@@ -100,10 +100,10 @@ INSERT INTO kinds SELECT 0, n, n FROM generate_series(1, 3000) n;
 SELECT hilo_configure('kinds', max_value => 2000), hilo_configure('lows', max_value => 2000);
 DELETE FROM kinds WHERE id BETWEEN 1901 AND 2100;
 SELECT hilo_sync('kinds'), hilo_sync('lows');
-SELECT hilo_nextval('kinds'), hilo_nextval('lows');
+SELECT hilo_next_number('kinds'), hilo_next_number('lows');
 INSERT INTO kinds VALUES (0, 2000, 2000);
 SELECT hilo_sync('kinds'), hilo_sync('lows');
-SELECT hilo_nextval('kinds');
+SELECT hilo_next_number('kinds');
 DROP TABLE kinds;
 
 -- Text: ids of the collection, with any tag and prefix; read as text, not as numbers in order of text.
@@ -177,7 +177,7 @@ RESET session_replication_role;
 CREATE TABLE people (number int PRIMARY KEY);
 INSERT INTO people SELECT generate_series(1, 40);
 SELECT hilo_bind('persons', 'people', 'number');
-SELECT hilo_sync('persons'), next_identity_for('persons'), hilo_nextval('persons');
+SELECT hilo_sync('persons'), next_identity_for('persons'), hilo_next_number('persons');
 SELECT seed_identity_for('persons', 100), hilo_sync('persons'), next_identity_for('persons');
 -- Each as far as its own limit.
 SELECT hilo_seed('persons', 0, true), hilo_configure('persons', max_value => 30), seed_identity_for('persons', 0, true), hilo_sync('persons'), next_identity_for('persons');
@@ -187,10 +187,10 @@ CREATE FUNCTION taken(bigint) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT tru
 SELECT hilo_bind('asked', 'taken(bigint)'), hilo_seed('unbound', 5), hilo_configure('granted', grant_to => 'public');
 SELECT hilo_seed('numbers', 0, true);
 SELECT collection, max FROM hilo_sync() ORDER BY collection COLLATE "C";
-SELECT max FROM hilo_status WHERE collection = 'numbers';
-SELECT hilo_nextval('numbers');
+SELECT max FROM hilo.status WHERE collection = 'numbers';
+SELECT hilo_next_number('numbers');
 
--- Who may call it needs no right on the table, and no row is hidden from him.
+-- A role that may call it needs no right on the table, and no row is hidden from it.
 CREATE ROLE regress_sync_clerk;
 ALTER TABLE numbers ENABLE ROW LEVEL SECURITY;
 ALTER TABLE numbers FORCE ROW LEVEL SECURITY;
@@ -215,7 +215,7 @@ SELECT hilo_sync('unknown');
 SELECT hilo_sync('unbound');
 SELECT hilo_sync('asked');
 SELECT hilo_sync('granted');
-SELECT count(*) FROM hilo WHERE collection = 'unknown';
+SELECT count(*) FROM hilo.hilo WHERE collection = 'unknown';
 BEGIN READ ONLY;
 SELECT hilo_sync('numbers');
 ROLLBACK;
@@ -240,4 +240,4 @@ RESET hilo.auto_create;
 SELECT count(*) FROM (SELECT hilo_detach('numbers', back_to => 'nothing'), hilo_detach('orders'), hilo_detach('"Odd''ly"', 'i''D'), hilo_detach('parents')) d;
 SELECT hilo_unbind('persons'), hilo_unbind('asked'), hilo_unbind('kinds'), hilo_unbind('lows'), hilo_unbind('shared'), hilo_configure('granted', revoke_from => 'public');
 DROP SCHEMA regress_sync CASCADE;
-SELECT count(hilo_drop(collection)) FROM hilo_status WHERE collection IN ('numbers', 'kinds', 'lows', 'orders', 'Odd''ly', 'shared', 'persons', 'asked', 'unbound', 'granted');
+SELECT count(hilo_drop(collection)) FROM hilo.status WHERE collection IN ('numbers', 'kinds', 'lows', 'orders', 'Odd''ly', 'shared', 'persons', 'asked', 'unbound', 'granted');

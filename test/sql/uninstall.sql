@@ -1,7 +1,7 @@
 -- Tables that draw are not lost with the extension: it is dropped only by CASCADE, which takes their defaults and triggers.
 \set VERBOSITY terse
 CREATE TABLE uninstall_orders (id text COLLATE "C" PRIMARY KEY DEFAULT hilo_next('uninstall_orders'), item text);
-CREATE TABLE uninstall_lines (id bigint PRIMARY KEY DEFAULT hilo_nextval('uninstall_lines'), item text);
+CREATE TABLE uninstall_lines (id bigint PRIMARY KEY DEFAULT hilo_next_number('uninstall_lines'), item text);
 CREATE TABLE uninstall_users (id text COLLATE "C" PRIMARY KEY, name text);
 CREATE TRIGGER assign_id BEFORE INSERT ON uninstall_users FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
 CREATE VIEW uninstall_numbers AS SELECT hilo_number(id) FROM uninstall_orders;
@@ -14,7 +14,7 @@ INSERT INTO uninstall_orders (item) VALUES ('honey') RETURNING id;
 SELECT hilo_release('uninstall_orders') > 0;
 -- Nor do parts of it go.
 DROP FUNCTION hilo_next(text);
-DROP TABLE hilo;
+DROP TABLE hilo.hilo;
 -- With CASCADE the rows stay, and the tables take more; only they do not draw any more.
 DROP EXTENSION hilo CASCADE;
 SELECT * FROM uninstall_orders;

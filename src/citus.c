@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * worker_guard.c
- *	  Keeps workers of a Citus cluster from drawing what other nodes draw, too.
+ * citus.c
+ *	  What kind of node of a Citus cluster is this?
  *
  * Citus keeps in pg_dist_local_group, in one row, which group of the cluster a
  * node belongs to: 0 is the coordinator's.  When that changes it sends a
@@ -17,10 +17,12 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
+#include "utils/timestamp.h"
 
 #include "catalog.h"
+#include "citus.h"
 #include "compat.h"
-#include "worker_guard.h"
+#include "settings.h"
 
 #define GROUP_TABLE		"pg_dist_local_group"
 #define GROUP_COLUMN	"groupid"
@@ -41,7 +43,7 @@ group_changed(Datum arg, Oid relid)
 }
 
 void
-hilo_worker_guard_init(void)
+hilo_citus_init(void)
 {
 	CacheRegisterRelcacheCallback(group_changed, (Datum) 0);
 }
@@ -88,7 +90,7 @@ look_up(void)
 }
 
 bool
-hilo_is_citus_worker(void)
+hilo_citus_is_worker(void)
 {
 	uint64		generation = hilo_rights_generation;
 
@@ -100,16 +102,45 @@ hilo_is_citus_worker(void)
 	return is_worker;
 }
 
-void
-hilo_worker_check(const char *counter, const char *name, int len,
-				  bool unique_by_tag)
+bool
+hilo_citus_is_own_tag(const char *tag, int len)
 {
-	if (unique_by_tag || hilo_allow_worker_draws || !hilo_is_citus_worker())
+	return len > 0 && (len != strlen(HILO_DEFAULT_NODE_TAG) ||
+					   memcmp(tag, HILO_DEFAULT_NODE_TAG, len) != 0);
+}
+
+/* Do its numbers come from a hub, or will they? */
+static bool
+is_leased(HiloCollection *collection)
+{
+	const HiloRow *row = hilo_collection_row(collection);
+
+	if (row->flags & HILO_ROW_LEASED)
+		return true;
+	return hilo_hub[0] != '\0' && !hilo_is_own_name(collection->ref.name) &&
+		((row->flags & HILO_ROW_DROPPED) || row->claimed_at == DT_NOBEGIN);
+}
+
+void
+hilo_citus_check(HiloCollection *collection, bool unique_by_tag)
+{
+	HiloName	name = collection->ref.name;
+	bool		identity = hilo_is_identity(name);
+
+	if (unique_by_tag || hilo_allow_worker_draws || !hilo_citus_is_worker() ||
+		is_leased(collection))
 		return;
+
+	if (identity)
+		name.len--;				/* the bar */
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("cannot draw from %s \"%.*s\" on a worker of a Citus cluster",
-					counter, len, name),
+			 hilo_is_own_name(name) ?
+			 errmsg("cannot draw server-side ids on a Citus worker") :
+			 errmsg("cannot draw from %s \"%.*s\" on a Citus worker",
+					identity ? "identity" : "collection", name.len, name.data),
 			 errdetail("This node counts for itself, and other nodes would draw the same."),
-			 errhint("Lease the numbers from the coordinator with hilo_lease_from(), identity_from() or the setting hilo.hub, or draw ids with a tag that only this node has in hilo.node_tag; or set hilo.allow_worker_draws, if nobody else draws these numbers.")));
+			 hilo_is_own_name(name) ?
+			 errhint("Give hilo.node_tag a tag that only this node has; or set hilo.allow_worker_draws, if no other node draws these numbers.") :
+			 errhint("Lease the numbers from the coordinator with hilo_lease_from() or the setting hilo.hub, or draw ids with a tag in hilo.node_tag that only this node has; or set hilo.allow_worker_draws, if no other node draws these numbers.")));
 }

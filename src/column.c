@@ -1,0 +1,213 @@
+/*-------------------------------------------------------------------------
+ *
+ * column.c
+ *	  Columns that hold ids: the SQL type that names one, the types that one may
+ *	  have, the numbers in one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_attribute.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "nodes/makefuncs.h"
+#include "nodes/value.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "column.h"
+#include "compat.h"
+#include "settings.h"
+
+PG_FUNCTION_INFO_V1(hilo_column_in);
+PG_FUNCTION_INFO_V1(hilo_column_out);
+
+/* How a column that is not there is written. */
+#define NO_COLUMN	"-"
+
+/*
+ * A column
+ */
+
+char *
+hilo_column_name(const HiloColumn *column)
+{
+	HeapTuple	tuple = NULL;
+	char	   *name;
+
+	if (column->attnum > 0)
+		tuple = SearchSysCacheAttNum(column->relation, column->attnum);
+	if (!HeapTupleIsValid(tuple))
+		return NULL;
+	name = pstrdup(NameStr(((Form_pg_attribute) GETSTRUCT(tuple))->attname));
+	ReleaseSysCache(tuple);
+	return name;
+}
+
+char *
+hilo_column_text(const HiloColumn *column)
+{
+	char	   *name = hilo_column_name(column);
+	char	   *schema;
+	char	   *table;
+
+	/* Each may be gone, even if the one before was there a moment ago. */
+	table = get_rel_name(column->relation);
+	schema = get_namespace_name(get_rel_namespace(column->relation));
+	if (name == NULL || table == NULL || schema == NULL)
+		return pstrdup(NO_COLUMN);
+
+	return psprintf("%s.%s", quote_qualified_identifier(schema, table),
+					quote_identifier(name));
+}
+
+Oid
+hilo_column_type(const HiloColumn *column)
+{
+	Oid			type = get_atttype(column->relation, column->attnum);
+
+	return OidIsValid(type) ? getBaseType(type) : InvalidOid;
+}
+
+/*
+ * schema.table.column, quoted where needed.  A column that is not there is no
+ * error, so that one table left out does not spoil the restore of all bindings.
+ */
+Datum
+hilo_column_in(PG_FUNCTION_ARGS)
+{
+	char	   *string = PG_GETARG_CSTRING(0);
+	HiloColumn *column = palloc0(sizeof(HiloColumn));
+	List	   *names;
+	RangeVar   *table;
+
+	if (strcmp(string, NO_COLUMN) == 0)
+		PG_RETURN_POINTER(column);
+
+	names = hilo_qualified_name_list(string);
+	if (list_length(names) != 3)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+				 errmsg("invalid input syntax for type %s: \"%s\"",
+						"hilo_column", string),
+				 errdetail("It should be schema.table.column.")));
+
+	table = makeRangeVar(strVal(linitial(names)), strVal(lsecond(names)), -1);
+	column->relation = RangeVarGetRelid(table, NoLock, true);
+	column->attnum = get_attnum(column->relation, strVal(lthird(names)));
+	if (column->attnum <= 0)
+	{
+		ereport(WARNING,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column %s does not exist", string),
+				 errhint("Say with hilo_unbind() and hilo_bind() where the ids are.")));
+		column->relation = InvalidOid;
+		column->attnum = InvalidAttrNumber;
+	}
+	PG_RETURN_POINTER(column);
+}
+
+Datum
+hilo_column_out(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_CSTRING(hilo_column_text(DatumGetHiloColumn(PG_GETARG_DATUM(0))));
+}
+
+/*
+ * Types
+ */
+
+/* Is it the type citext, of the extension of that name? */
+bool
+hilo_ignores_case(Oid type)
+{
+	Oid			extension = get_extension_oid("citext", true);
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = strcmp(NameStr(((Form_pg_type) GETSTRUCT(tuple))->typname),
+					"citext") == 0 &&
+		OidIsValid(extension) &&
+		getExtensionOfObject(TypeRelationId, type) == extension;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+bool
+hilo_holds_ids(Oid type)
+{
+	return type == TEXTOID || type == VARCHAROID || hilo_ignores_case(type);
+}
+
+bool
+hilo_holds_numbers(Oid type)
+{
+	return type == INT2OID || type == INT4OID || type == INT8OID;
+}
+
+int64
+hilo_type_limit(Oid type)
+{
+	switch (type)
+	{
+		case INT2OID:
+			return PG_INT16_MAX;
+		case INT4OID:
+			return PG_INT32_MAX;
+		default:
+			return PG_INT64_MAX;
+	}
+}
+
+/*
+ * Numbers
+ */
+
+void
+hilo_id_reader_init(HiloIdReader *reader, Oid type, const char *name, int len)
+{
+	reader->type = type;
+	reader->holds_ids = hilo_holds_ids(type);
+	reader->start_len = hilo_ignores_case(type) ? 0 :
+		hilo_document_id_start(reader->start, name, len,
+							   hilo_identity_parts_separator, "");
+}
+
+/* The number in an id that starts as it should; 0 if it does not. */
+static int64
+number_in_id(const HiloIdReader *reader, text *id)
+{
+	int64		number = 0;
+
+	if (VARSIZE_ANY_EXHDR(id) <= (Size) reader->start_len ||
+		memcmp(VARDATA_ANY(id), reader->start, reader->start_len) != 0 ||
+		!hilo_document_id_number(VARDATA_ANY(id) + reader->start_len,
+								 VARSIZE_ANY_EXHDR(id) - reader->start_len,
+								 &number))
+		return 0;
+	return number;
+}
+
+int64
+hilo_id_reader_number(const HiloIdReader *reader, Datum value)
+{
+	switch (reader->type)
+	{
+		case INT2OID:
+			return DatumGetInt16(value);
+		case INT4OID:
+			return DatumGetInt32(value);
+		case INT8OID:
+			return DatumGetInt64(value);
+		default:
+			return reader->holds_ids ?
+				number_in_id(reader, DatumGetTextPP(value)) : 0;
+	}
+}

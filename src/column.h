@@ -1,0 +1,82 @@
+/*-------------------------------------------------------------------------
+ *
+ * column.h
+ *	  Columns that hold ids: the SQL type that names one, the types that one may
+ *	  have, the numbers in one.
+ *
+ * The type hilo_column is to a column what regclass is to a table: stored as
+ * numbers, so that it follows the column through renames; written and read as a
+ * qualified name, so that it finds the column again after a dump and restore.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_COLUMN_H
+#define HILO_COLUMN_H
+
+#include "fmgr.h"
+
+#include "document_id.h"
+
+/* A value of type hilo_column. */
+typedef struct HiloColumn
+{
+	Oid			relation;
+	int32		attnum;
+} HiloColumn;
+
+#define DatumGetHiloColumn(datum)	((HiloColumn *) DatumGetPointer(datum))
+
+static inline bool
+hilo_same_column(const HiloColumn *a, const HiloColumn *b)
+{
+	return a->relation == b->relation && a->attnum == b->attnum;
+}
+
+/* Name of the column, palloc'd; NULL if it, or its table, is not there. */
+extern char *hilo_column_name(const HiloColumn *column);
+
+/*
+ * Qualified name of the column, quoted where needed, palloc'd; "-" if it is not
+ * there.
+ */
+extern char *hilo_column_text(const HiloColumn *column);
+
+/* Its type, or the one below if that is a domain; InvalidOid: not there. */
+extern Oid	hilo_column_type(const HiloColumn *column);
+
+/*
+ * The types asked for here are base types: no domains.
+ */
+
+/* Does it hold ids: text, varchar or citext? */
+extern bool hilo_holds_ids(Oid type);
+
+/* Are ids in it equal that differ in case only: citext? */
+extern bool hilo_ignores_case(Oid type);
+
+/* Does it hold the numbers of ids alone: smallint, integer or bigint? */
+extern bool hilo_holds_numbers(Oid type);
+
+/* Highest number in an id or number that it holds. */
+extern int64 hilo_type_limit(Oid type);
+
+/* Reads the numbers in a column. */
+typedef struct HiloIdReader
+{
+	Oid			type;			/* of the column: a base type */
+	bool		holds_ids;		/* hilo_holds_ids() of it */
+	char		start[HILO_MAX_START_LEN];	/* of the ids that count */
+	int			start_len;
+} HiloIdReader;
+
+/*
+ * Get ready for the ids of a collection, or an identity, in a column.  Of text
+ * only those count that start with its name; where case does not matter, all.
+ */
+extern void hilo_id_reader_init(HiloIdReader *reader, Oid type,
+								const char *name, int len);
+
+/* The number in a value; 0 if it has none. */
+extern int64 hilo_id_reader_number(const HiloIdReader *reader, Datum value);
+
+#endif							/* HILO_COLUMN_H */

@@ -1,0 +1,327 @@
+/*-------------------------------------------------------------------------
+ *
+ * guard.c
+ *	  The trigger that guards our tables against changes by hand.
+ *
+ * A transactional UPDATE or DELETE would lose the claims made meanwhile, so it
+ * is refused.  INSERT and COPY, which restores and replication need, become a
+ * merge: all rows are then made in the one way that does not depend on
+ * transactions, and one that exists already is no conflict.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tupmacs.h"
+#include "utils/builtins.h"
+#include "utils/rel.h"
+#include "utils/timestamp.h"
+
+#include "api.h"
+#include "binding.h"
+#include "catalog.h"
+#include "lease.h"
+
+PG_FUNCTION_INFO_V1(hilo_guard);
+
+/* All HILO_ROW_... flags. */
+#define ALL_FLAGS \
+	(HILO_ROW_DROPPED | HILO_ROW_LEASED | HILO_ROW_HAS_TAG | HILO_ROW_BOUND | \
+	 HILO_ROW_NEW_END)
+
+/*
+ * The inserted row
+ */
+
+/* Column attnum of the new row, which must not be NULL. */
+static Datum
+required_column(TriggerData *trigdata, int attnum)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	bool		isnull;
+	Datum		value;
+
+	value = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &isnull);
+	if (isnull)
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("column \"%s\" of table \"hilo.%s\" must not be null",
+						NameStr(TupleDescAttr(desc, attnum - 1)->attname),
+						RelationGetRelationName(trigdata->tg_relation))));
+	return value;
+}
+
+/* The name in column attnum. */
+static HiloName
+name_column(TriggerData *trigdata, int attnum)
+{
+	text	   *value = DatumGetTextPP(required_column(trigdata, attnum));
+	HiloName	name = {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)};
+
+	return name;
+}
+
+/*
+ * Copy the columns before the last one, the name, into contents, which are a
+ * HiloRow or HiloHubRow: they lie there as in a tuple.  What is NULL was left out,
+ * and stays what contents has.
+ */
+static void
+read_columns(TriggerData *trigdata, void *contents)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	Size		offset = 0;
+
+	for (int i = 0; i < desc->natts - 1; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		char	   *place;
+		bool		isnull;
+		Datum		value = heap_getattr(trigdata->tg_trigtuple, i + 1, desc,
+										 &isnull);
+
+		offset = att_align_nominal(offset, att->attalign);
+		place = (char *) contents + offset;
+		offset += att->attlen;
+		if (isnull)
+			continue;
+		if (att->attbyval)
+			store_att_byval(place, value, att->attlen);
+		else
+			memcpy(place, DatumGetPointer(value), att->attlen);
+	}
+}
+
+/*
+ * Counters
+ */
+
+/* Raise 22023 unless a counter could be like this. */
+static void
+check_counter(const HiloRow *row)
+{
+	if (row->max < 0 || row->max_value < 1 || row->max > row->max_value)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("max must be between 0 and max_value")));
+	if (row->range_size < 0 || row->max_range_size < 0 || row->lease_size < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("sizes of ranges and leases must not be negative")));
+	if (!(row->claim_rate >= 0) || isinf(row->claim_rate))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("claim_rate must be a number that is not negative")));
+	if (row->timeline < HILO_NOT_RESUMED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("timeline must be at least %d", HILO_NOT_RESUMED)));
+	if ((row->flags & ~ALL_FLAGS) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("flags must be between 0 and %d", ALL_FLAGS)));
+	hilo_check_node_tag(NameStr(row->node_tag), strlen(NameStr(row->node_tag)));
+}
+
+/* Merge the row into the counter of its name. */
+static void
+merge_counter(TriggerData *trigdata)
+{
+	HiloName	name = name_column(trigdata,
+								   RelationGetDescr(trigdata->tg_relation)->natts);
+	HiloRow		other = {0};
+	HiloRowRef	ref;
+
+	/* The row may come from a server with another separator. */
+	if (!hilo_is_own_name(name))
+		(void) hilo_check_row_name(name.data, name.len, NULL);
+
+	other.max_value = PG_INT64_MAX;
+	other.created_at = GetCurrentTimestamp();
+	other.claimed_at = DT_NOBEGIN;
+	read_columns(trigdata, &other);
+	check_counter(&other);
+
+	/* A hub was restored, which may have given more leases than it shows. */
+	if (other.timeline != 0)
+		hilo_hub_set_timeline(HILO_NOT_RESUMED);
+	hilo_row_ref_init(&ref, name);
+	hilo_counter_merge(&ref, &other);
+}
+
+/*
+ * Hubs
+ */
+
+/* Merge the row into what is known of the hub; this server itself is another one. */
+static void
+merge_hub(TriggerData *trigdata)
+{
+	HiloName	name = name_column(trigdata,
+								   RelationGetDescr(trigdata->tg_relation)->natts);
+	HiloHubRow	other = {0};
+
+	if (hilo_is_own_name(name))
+		return;
+	if (name.len == 0 || name.len >= NAMEDATALEN)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("hub must be the name of a server")));
+	read_columns(trigdata, &other);
+	if (other.timeline < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("timeline must not be negative")));
+	hilo_hub_merge(name, &other);
+}
+
+/*
+ * Bindings
+ */
+
+/*
+ * May a binding be added to those that there are?  A name is bound to one
+ * column or function; or attached to columns, of which there may be several.
+ */
+static bool
+fits_others(const HiloBinding *binding, List *others)
+{
+	ListCell   *lc;
+
+	foreach(lc, others)
+	{
+		HiloBinding *other = lfirst(lc);
+
+		if (hilo_binding_equals(binding, other))
+			return false;
+		if (binding->role == NULL && other->role == NULL &&
+			!(binding->attached && other->attached))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Add the binding if it fits those that there are, so that a restore keeps them,
+ * and the row is made in the same way as by hilo_bind().
+ */
+static void
+merge_binding(TriggerData *trigdata)
+{
+	HiloName	name = name_column(trigdata, HILO_ANUM_BINDING_NAME);
+	HiloBinding *binding;
+
+	hilo_check_collection(name.data, name.len, NULL);
+	(void) required_column(trigdata, HILO_ANUM_BINDING_ATTACHED);
+	binding = hilo_binding_read(trigdata->tg_trigtuple,
+								RelationGetDescr(trigdata->tg_relation));
+	if ((binding->column != NULL) + (binding->taken != NULL) +
+		(binding->role != NULL) != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a binding has either a column, a function or a role")));
+	if (binding->attached && binding->column == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("only columns can be attached")));
+
+	hilo_bindings_lock();
+	if (fits_others(binding, hilo_bindings(name)))
+		hilo_binding_add(name, binding);
+}
+
+/*
+ * The trigger
+ */
+
+/* Which of our tables is it? */
+static HiloTable
+guarded_table(Relation rel)
+{
+	for (int i = 0; i < HILO_TABLES; i++)
+	{
+		if (RelationGetRelid(rel) == hilo_catalog_table(i))
+			return i;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 errmsg("table \"%s\" is not one that this trigger can guard",
+					RelationGetRelationName(rel))));
+	return HILO_TABLES;			/* keep compiler quiet */
+}
+
+/* Merge the row that is inserted with what is there. */
+static void
+merge(TriggerData *trigdata)
+{
+	HiloTable	table = guarded_table(trigdata->tg_relation);
+
+	/* Raises an error if the columns are not those that are read here. */
+	table_close(hilo_catalog_open(table, AccessShareLock), AccessShareLock);
+
+	switch (table)
+	{
+		case HILO_TABLE_COUNTERS:
+			merge_counter(trigdata);
+			break;
+		case HILO_TABLE_HUBS:
+			merge_hub(trigdata);
+			break;
+		case HILO_TABLE_BINDINGS:
+			merge_binding(trigdata);
+			break;
+	}
+}
+
+/*
+ * Refuse what is not an insert.  The trigger's arguments name the functions to
+ * use instead: to change, and to forget.
+ */
+static void
+refuse(TriggerData *trigdata)
+{
+	const char *table = RelationGetRelationName(trigdata->tg_relation);
+	char	  **functions = trigdata->tg_trigger->tgargs;
+
+	if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("cannot update table \"hilo.%s\" by hand", table),
+				 errhint("Use %s() instead.", functions[0])));
+	ereport(ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 TRIGGER_FIRED_BY_DELETE(trigdata->tg_event) ?
+			 errmsg("cannot delete from table \"hilo.%s\" by hand", table) :
+			 errmsg("cannot truncate table \"hilo.%s\"", table),
+			 errhint("Use %s() instead.", functions[1])));
+}
+
+/*
+ * BEFORE INSERT, for each row: merge, and insert nothing.
+ *
+ * BEFORE UPDATE, DELETE or TRUNCATE: refuse.  Once a statement, so that one that
+ * meets no row is refused, too; and for each row, as a statement on a parent, and
+ * an apply worker, fire only such triggers.
+ */
+Datum
+hilo_guard(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) ||
+		!TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
+		trigdata->tg_trigger->tgnargs != 2)
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("%s() must be called as a trigger before the event, with two arguments",
+						"hilo.guard")));
+
+	if (!TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+		refuse(trigdata);
+	merge(hilo_api_trigger(fcinfo, "hilo.guard", false));
+	return PointerGetDatum(NULL);
+}

@@ -1,0 +1,633 @@
+/*-------------------------------------------------------------------------
+ *
+ * row.c
+ *	  How rows of our tables lie on disk, and how they change: in place, as a
+ *	  sequence changes its one tuple.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/generic_xlog.h"
+#include "access/genam.h"
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_collation.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "storage/lwlock.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "failure_point.h"
+#include "row.h"
+#include "tuple.h"
+
+/* Attempts to find a row that is changed by other means under our eyes. */
+#define MAX_FIND_ATTEMPTS	10
+
+StaticAssertDecl(sizeof(HiloRow) == 15 * 8 + 4 * 4 + 2 * NAMEDATALEN,
+				 "HiloRow lies as the columns of hilo.hilo do");
+StaticAssertDecl(sizeof(HiloHubRow) == 5 * 8 + NAMEDATALEN,
+				 "HiloHubRow lies as the columns of hilo.hub do");
+
+/* Columns before the name, and their size. */
+static const struct
+{
+	AttrNumber	fixed_columns;
+	Size		size;
+}			layouts[] = {
+	[HILO_TABLE_COUNTERS] = {21, sizeof(HiloRow)},
+	[HILO_TABLE_HUBS] = {6, sizeof(HiloHubRow)}
+};
+
+void
+hilo_row_ref_init(HiloRowRef *ref, HiloName name)
+{
+	ref->name = name;
+	ref->table = InvalidOid;
+	ItemPointerSetInvalid(&ref->tid);
+	ref->generation = 0;
+}
+
+/*
+ * pg_strong_random() rather than a cheaper source: the token of a claim is
+ * what tells its holder from others.
+ */
+int64
+hilo_random_number(void)
+{
+	uint64		result;
+
+	do
+	{
+		if (!pg_strong_random(&result, sizeof(result)))
+			ereport(ERROR,
+					(errcode(ERRCODE_INTERNAL_ERROR),
+					 errmsg("could not generate a random number")));
+		result &= PG_INT64_MAX;
+	} while (result == 0);
+
+	return (int64) result;
+}
+
+/*
+ * Tuples
+ */
+
+/* The contents that belong to the table. */
+static void *
+contents(HiloRowChange *change)
+{
+	return change->table == HILO_TABLE_HUBS ? (void *) &change->hub :
+		(void *) &change->row;
+}
+
+/*
+ * Is it the tuple of that name?  The columns before it are never NULL and of
+ * fixed width, so it stands at the same place in every tuple.
+ */
+static bool
+tuple_is_of(HeapTuple tuple, HiloTable table, HiloName name)
+{
+	char	   *data = (char *) GETSTRUCT(tuple);
+	text	   *value;
+
+	if (HeapTupleHeaderGetNatts(tuple->t_data) <=
+		layouts[table].fixed_columns || HeapTupleHasNulls(tuple))
+		return false;
+
+	data += layouts[table].size;
+	value = (text *) (data + att_align_pointer(0, TYPALIGN_INT, -1, data));
+	if (VARATT_IS_EXTENDED(value) && !VARATT_IS_SHORT(value))
+		return false;
+	return VARSIZE_ANY_EXHDR(value) == (Size) name.len &&
+		memcmp(VARDATA_ANY(value), name.data, name.len) == 0;
+}
+
+/*
+ * May the tuple be changed in place?  A lock on it is no obstacle: what that
+ * guards, columns and visibility, stays as it is.
+ */
+static bool
+tuple_is_live(HeapTuple tuple, Buffer buffer)
+{
+	HeapTupleHeader header = tuple->t_data;
+
+	/* All rows but those just made by other means look like this. */
+	if (HeapTupleHeaderXminFrozen(header) &&
+		(header->t_infomask & HEAP_XMAX_INVALID))
+		return true;
+
+	if (!HeapTupleHeaderXminFrozen(header) &&
+		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetRawXmin(header)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot change a counter whose row this transaction has inserted around the triggers"),
+				 errhint("Commit first.")));
+
+	switch (HeapTupleSatisfiesUpdate(tuple, GetCurrentCommandId(false), buffer))
+	{
+		case TM_Ok:
+			return true;
+		case TM_BeingModified:
+			return HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask);
+		default:
+			return false;
+	}
+}
+
+/*
+ * Find
+ */
+
+/*
+ * Lock the page that ref->tid names, exclusively, and read the row.
+ * Returns false, with nothing locked, when the live row is not there.
+ */
+static bool
+lock_row(HiloRowChange *change, const HiloRowRef *ref)
+{
+	OffsetNumber offset = ItemPointerGetOffsetNumber(&ref->tid);
+	HeapTupleData tuple;
+	ItemId		item;
+	Page		page;
+
+	change->buffer = ReadBuffer(change->rel,
+								ItemPointerGetBlockNumber(&ref->tid));
+	LockBuffer(change->buffer, BUFFER_LOCK_EXCLUSIVE);
+	page = BufferGetPage(change->buffer);
+
+	if (offset > PageGetMaxOffsetNumber(page))
+		goto not_there;
+	item = PageGetItemId(page, offset);
+	if (!ItemIdIsNormal(item))
+		goto not_there;
+
+	tuple.t_data = (HeapTupleHeader) PageGetItem(page, item);
+	tuple.t_len = ItemIdGetLength(item);
+	tuple.t_self = ref->tid;
+	tuple.t_tableOid = RelationGetRelid(change->rel);
+	if (!tuple_is_of(&tuple, change->table, ref->name))
+		goto not_there;
+	if (!change->created && !tuple_is_live(&tuple, change->buffer))
+		goto not_there;
+
+	change->offset = offset;
+	memcpy(contents(change), GETSTRUCT(&tuple), layouts[change->table].size);
+	return true;
+
+not_there:
+	UnlockReleaseBuffer(change->buffer);
+	change->buffer = InvalidBuffer;
+	return false;
+}
+
+/*
+ * Look the row up in the index and remember its TID.  The snapshot sees what
+ * is committed now, and leaves no trace for serializable transactions.
+ */
+static bool
+look_up_row(HiloTable table, Relation rel, HiloRowRef *ref)
+{
+	Datum		name = PointerGetDatum(cstring_to_text_with_len(ref->name.data,
+																ref->name.len));
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyEntryInitialize(&key, 0, layouts[table].fixed_columns + 1,
+						   BTEqualStrategyNumber, InvalidOid, C_COLLATION_OID,
+						   F_TEXTEQ, name);
+	scan = systable_beginscan(rel, hilo_catalog_name_index(table, rel), true,
+							  SnapshotSelf, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		/* The lock on the table keeps the row there until we let go of it. */
+		ref->table = RelationGetRelid(rel);
+		ref->tid = tuple->t_self;
+		ref->generation = hilo_row_generation;
+	}
+	else
+		ref->table = InvalidOid;
+	systable_endscan(scan);
+
+	return OidIsValid(ref->table);
+}
+
+/*
+ * May the row be where ref remembers it?  Then lock_row() finds out, but not
+ * that there is no such page, as when the table has been rewritten.
+ */
+static inline bool
+may_be_in_place(Relation rel, const HiloRowRef *ref)
+{
+	return ref->table == RelationGetRelid(rel) &&
+		(ref->generation == hilo_row_generation ||
+		 ItemPointerGetBlockNumber(&ref->tid) < RelationGetNumberOfBlocks(rel));
+}
+
+/*
+ * Find the row in the locked table change->rel and lock its page.  Returns
+ * false when there is no row.
+ */
+static bool
+find_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
+{
+	if (may_be_in_place(change->rel, ref) && lock_row(change, ref))
+	{
+		ref->generation = hilo_row_generation;
+		return true;
+	}
+
+	for (int i = 0; i < MAX_FIND_ATTEMPTS; i++)
+	{
+		if (!look_up_row(change->table, change->rel, ref))
+			return false;
+		if (lock_row(change, ref))
+			return true;
+		CHECK_FOR_INTERRUPTS();
+	}
+
+	/* Our own code never updates or deletes: the guards were switched off. */
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_IN_USE),
+			 errmsg("row \"%.*s\" of table \"%s.%s\" is being changed by hand",
+					ref->name.len, ref->name.data,
+					HILO_SCHEMA, RelationGetRelationName(change->rel)),
+			 errhint("Enable the table's triggers again.")));
+	return false;				/* keep compiler quiet */
+}
+
+/*
+ * Create
+ */
+
+/*
+ * Open the indexes, with the lock that entries take.  Raises an error if entries
+ * made now could be missing later: a rollback would bring back the index of
+ * before, without an entry for the row, which stays.  To rebuild, make or drop
+ * an index takes a strong lock on the table; to move one gives it new storage,
+ * and locks the index only.
+ */
+static List *
+open_indexes(Relation rel)
+{
+	List	   *indexes = NIL;
+	List	   *oids = RelationGetIndexList(rel);
+	ListCell   *lc;
+	bool		changed = rel->rd_createSubid == InvalidSubTransactionId &&
+		CheckRelationLockedByMe(rel, ShareLock, true);
+
+	foreach(lc, oids)
+	{
+		Relation	index = index_open(lfirst_oid(lc), RowExclusiveLock);
+
+		changed = changed ||
+			(index->rd_createSubid == InvalidSubTransactionId &&
+			 hilo_storage_is_new(index));
+		indexes = lappend(indexes, index);
+	}
+	list_free(oids);
+
+	if (changed)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot create a counter in a transaction that has locked table \"%s.%s\", or changed its indexes",
+						HILO_SCHEMA, RelationGetRelationName(rel)),
+				 errhint("Commit first.")));
+	return indexes;
+}
+
+static void
+close_indexes(List *indexes)
+{
+	ListCell   *lc;
+
+	foreach(lc, indexes)
+		index_close(lfirst(lc), RowExclusiveLock);
+	list_free(indexes);
+}
+
+/* An empty value of a column's type. */
+static Datum
+empty_value(Form_pg_attribute att)
+{
+	static NameData no_name = {{0}};
+
+	return att->attbyval ? (Datum) 0 : NameGetDatum(&no_name);
+}
+
+/*
+ * Insert a row and remember its TID.
+ *
+ * The tuple is an ordinary one of the current transaction, and dead if that
+ * ends before hilo_row_finish() has frozen it.  Its command id is the one that
+ * redo gives to tuples, so that the page is the same on a standby.
+ */
+static void
+insert_row(HiloTable table, Relation rel, HiloRowRef *ref)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	int			fixed = layouts[table].fixed_columns;
+	Datum	   *values = palloc(desc->natts * sizeof(Datum));
+	bool	   *nulls = palloc0(desc->natts * sizeof(bool));
+	HeapTuple	tuple;
+
+	for (int i = 0; i < fixed; i++)
+		values[i] = empty_value(TupleDescAttr(desc, i));
+	values[fixed] = PointerGetDatum(cstring_to_text_with_len(ref->name.data,
+															 ref->name.len));
+
+	tuple = heap_form_tuple(desc, values, nulls);
+	hilo_tuple_insert(rel, tuple, FirstCommandId);
+	ref->table = RelationGetRelid(rel);
+	ref->tid = tuple->t_self;
+	ref->generation = hilo_row_generation;
+	heap_freetuple(tuple);
+}
+
+/*
+ * Create the row and lock its page, unless another session just has.  Under a
+ * lock of page 0, which no maintenance command takes: one of the table would
+ * deadlock with REINDEX CONCURRENTLY, and wait for ANALYZE.  What could wait is
+ * done before.
+ */
+static void
+create_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
+{
+	List	   *indexes = open_indexes(change->rel);
+
+	(void) GetCurrentTransactionId();
+
+	LockPage(change->rel, 0, ExclusiveLock);
+	if (find_and_lock_row(change, ref))
+	{
+		UnlockPage(change->rel, 0, ExclusiveLock);
+		close_indexes(indexes);
+		return;
+	}
+
+	insert_row(change->table, change->rel, ref);
+	close_indexes(indexes);
+	HILO_FAILURE_POINT("row inserted");
+
+	change->created = true;
+	if (!lock_row(change, ref))
+		elog(ERROR, "new row of table \"%s\" is not where it was put",
+			 RelationGetRelationName(change->rel));
+
+	change->row.epoch = hilo_random_number();
+	change->row.max_value = PG_INT64_MAX;
+	change->row.created_at = GetCurrentTimestamp();
+	change->row.claimed_at = DT_NOBEGIN;
+}
+
+/*
+ * Raise an error if this transaction has rewritten the table: rows changed in
+ * storage that a rollback throws away would be back to what they were before.
+ */
+static void
+check_storage(Relation rel)
+{
+	if (hilo_storage_is_new(rel))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot change counters in a transaction that has rewritten table \"%s.%s\"",
+						HILO_SCHEMA, RelationGetRelationName(rel)),
+				 errhint("Commit first.")));
+}
+
+void
+hilo_row_check_storage(void)
+{
+	Relation	rel = hilo_catalog_open(HILO_TABLE_COUNTERS, AccessShareLock);
+
+	check_storage(rel);
+	table_close(rel, AccessShareLock);
+}
+
+bool
+hilo_row_find(HiloRowChange *change, HiloTable table, HiloRowRef *ref,
+			  HiloRowAccess access)
+{
+	memset(change, 0, sizeof(*change));
+	change->table = table;
+	change->lockmode = access == HILO_ROW_READ ? AccessShareLock :
+		RowExclusiveLock;
+	change->rel = hilo_catalog_open(table, change->lockmode);
+	if (access != HILO_ROW_READ)
+		check_storage(change->rel);
+	change->home = hilo_catalog_home(RelationGetRelid(change->rel));
+
+	if (find_and_lock_row(change, ref))
+		return true;
+	if (access == HILO_ROW_CREATE)
+	{
+		create_and_lock_row(change, ref);
+		return true;
+	}
+	table_close(change->rel, change->lockmode);
+	return false;
+}
+
+bool
+hilo_row_find_at_exit(HiloRowChange *change, HiloRowRef *ref)
+{
+	memset(change, 0, sizeof(*change));
+	change->table = HILO_TABLE_COUNTERS;
+	change->lockmode = RowExclusiveLock;
+	change->rel = OidIsValid(ref->table) ?
+		hilo_catalog_open_at_exit(ref->table, change->lockmode) : NULL;
+	if (change->rel == NULL)
+		return false;
+	change->home = hilo_catalog_home(RelationGetRelid(change->rel));
+	if (find_and_lock_row(change, ref))
+		return true;
+	table_close(change->rel, change->lockmode);
+	return false;
+}
+
+/*
+ * Finish
+ */
+
+static void
+release_locks(HiloRowChange *change)
+{
+	UnlockReleaseBuffer(change->buffer);
+	if (change->created)
+		UnlockPage(change->rel, 0, ExclusiveLock);
+	table_close(change->rel, change->lockmode);
+}
+
+void
+hilo_row_abandon(HiloRowChange *change)
+{
+	Assert(!change->created);
+	release_locks(change);
+}
+
+/*
+ * GenericXLogStart() allocates over 64 kB.  Freed by malloc() each time, that
+ * memory goes back to the operating system and is asked for again, which costs
+ * more than all the rest of a claim; a generation context keeps its block.
+ */
+static GenericXLogState *
+start_log_record(Relation rel)
+{
+	static MemoryContext context = NULL;
+	MemoryContext old;
+	GenericXLogState *state;
+
+	if (context == NULL)
+		context = hilo_keeping_context(TopMemoryContext, "hilo log record");
+	else
+		MemoryContextReset(context);	/* an error may have left something */
+
+	old = MemoryContextSwitchTo(context);
+	state = GenericXLogStart(rel);
+	MemoryContextSwitchTo(old);
+	return state;
+}
+
+XLogRecPtr
+hilo_row_finish(HiloRowChange *change)
+{
+	GenericXLogState *state = start_log_record(change->rel);
+	Page		page = GenericXLogRegisterBuffer(state, change->buffer, 0);
+	HeapTupleHeader header = (HeapTupleHeader)
+		PageGetItem(page, PageGetItemId(page, change->offset));
+	XLogRecPtr	lsn;
+
+	HILO_KILL_POINT("row locked");
+	change->row.changes++;
+	change->row.home = change->hub.home = change->home;
+	memcpy((char *) header + header->t_hoff, contents(change),
+		   layouts[change->table].size);
+
+	/*
+	 * Also one that was inserted around the triggers; but one that was updated
+	 * so is found through the version before it, by its xmin.
+	 */
+	if (!HeapTupleHeaderIsHeapOnly(header))
+		header->t_infomask |= HEAP_XMIN_FROZEN;
+
+	lsn = GenericXLogFinish(state);
+	HILO_KILL_POINT("row changed");
+	release_locks(change);
+	return lsn;
+}
+
+/*
+ * A wait for standbys that is cancelled ends with no more than a warning.
+ */
+void
+hilo_row_flush(XLogRecPtr lsn)
+{
+	int			mode = synchronous_commit == SYNCHRONOUS_COMMIT_REMOTE_WRITE ?
+		SYNC_REP_WAIT_WRITE : SYNC_REP_WAIT_FLUSH;
+	static uint32 wait_event = 0;
+	bool		reached;
+
+	/* Storage made in this transaction under wal_level = minimal. */
+	if (XLogRecPtrIsInvalid(lsn))
+		return;
+
+	HILO_FAILURE_POINT("before flush");
+	/* Where the server itself says what it waits for, that is what shows. */
+	pgstat_report_wait_start(hilo_wait_event("HiloFlush", &wait_event));
+	XLogFlush(lsn);
+	pgstat_report_wait_end();
+	HILO_FAILURE_POINT("after flush");
+
+	HOLD_INTERRUPTS();
+	SyncRepWaitForLSN(lsn, false);
+	RESUME_INTERRUPTS();
+
+	if (!SyncRepRequested())
+		return;
+
+	/* Under the lock: who ends all waits clears the setting with them. */
+	LWLockAcquire(SyncRepLock, LW_SHARED);
+	reached = lsn <= WalSndCtl->lsn[mode] || !hilo_sync_standbys_defined();
+	LWLockRelease(SyncRepLock);
+
+	if (!reached)
+	{
+		CHECK_FOR_INTERRUPTS();
+		ereport(ERROR,
+				(errcode(ERRCODE_QUERY_CANCELED),
+				 errmsg("canceled the wait for a synchronous standby"),
+				 errdetail("The change has been made on this server, but the standby may not know of it. Numbers claimed are not handed out.")));
+	}
+}
+
+void
+hilo_row_flush_for_statement(XLogRecPtr lsn)
+{
+	if (synchronous_commit > SYNCHRONOUS_COMMIT_OFF)
+		hilo_row_flush(lsn);
+	else if (!XLogRecPtrIsInvalid(lsn))
+		XLogSetAsyncXactLSN(lsn);
+}
+
+/*
+ * List
+ */
+
+List *
+hilo_row_list(void)
+{
+	Relation	rel = hilo_catalog_open(HILO_TABLE_COUNTERS, AccessShareLock);
+	TableScanDesc scan = hilo_table_beginscan(rel, SnapshotSelf);
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+	int64		home = hilo_catalog_home(RelationGetRelid(rel));
+	List	   *rows = NIL;
+
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
+		Buffer		buffer = ((BufferHeapTupleTableSlot *) slot)->buffer;
+		HiloNamedRow *named;
+		Datum		value;
+		bool		isnull;
+
+		CHECK_FOR_INTERRUPTS();
+		value = slot_getattr(slot, layouts[HILO_TABLE_COUNTERS].fixed_columns + 1,
+							 &isnull);
+		if (isnull || HeapTupleHasNulls(tuple))
+			continue;
+		named = palloc(sizeof(HiloNamedRow));
+
+		/* Under the lock, or a change could be seen by half. */
+		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		memcpy(&named->row, GETSTRUCT(tuple), sizeof(HiloRow));
+		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+		if (named->row.flags & HILO_ROW_DROPPED)
+		{
+			pfree(named);
+			continue;
+		}
+
+		if (named->row.home != home)
+			named->row.epoch = 0;
+		named->name.len = VARSIZE_ANY_EXHDR(DatumGetTextPP(value));
+		named->name.data = pnstrdup(TextDatumGetCString(value), named->name.len);
+		rows = lappend(rows, named);
+	}
+
+	ExecDropSingleTupleTableSlot(slot);
+	table_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return rows;
+}

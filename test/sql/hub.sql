@@ -1,0 +1,188 @@
+-- What of leases needs no preloaded server: a hub gives them, each above all that was claimed, and none that could lie where others lie.
+
+-- Arguments.
+\set VERBOSITY sqlstate
+SELECT hilo_lease(NULL, 1);
+SELECT hilo_lease('hub_x', NULL);
+SELECT hilo_lease('hub_x', -1);
+SELECT hilo_lease('hub_x', 1, NULL);
+SELECT hilo_lease('hub_x', 1, -1);
+SELECT hilo_lease('hub_x', 1, 0, NULL);
+SELECT hilo_lease('hub_x', 1, 0, 0, NULL);
+SELECT hilo_lease('', 1);
+SELECT hilo_lease('hub|x', 1);
+SELECT hilo_lease('hub_x||', 1);
+SELECT hilo_lease('|', 1);
+SELECT hilo_hub_resume(NULL, 1);
+SELECT hilo_hub_resume('hub_x', NULL);
+SELECT hilo_hub_resume('hub_x', -1);
+SELECT hilo_hub_resume('|', 1);
+\set VERBOSITY default
+SELECT count(*) FROM hilo.hilo WHERE collection LIKE 'hub%';
+-- A member has to be preloaded, and the settings of leases are not there.
+SELECT hilo_lease_from('hub_x', 'nowhere');
+\set VERBOSITY sqlstate
+SELECT hilo_lease_from('hub_x', 'nowhere');
+SELECT hilo_lease_from('hub_x', 'nowhere', 10);
+SELECT hilo_lease_from('hub_x|', 'nowhere');
+SELECT hilo_lease_from('hub_x', NULL);
+\set VERBOSITY default
+SELECT name FROM pg_settings WHERE name LIKE 'hilo.%' ORDER BY name;
+SET hilo.hub = 'nowhere';
+SELECT count(*) FROM hilo.leases;
+SELECT count(*) FROM hilo.pool;
+
+-- One that asks for more gets what hilo.max_lease_size lets it.
+SELECT high - low + 1 AS size FROM hilo_lease('hub_large', 9223372036854775807);
+-- Leases lie above all that was claimed, above max and at_least; with the epoch of the row, and this server's own identity.
+CREATE FUNCTION lease(collection text, size bigint, at_least bigint DEFAULT 0, OUT low bigint, OUT high bigint, OUT epoch text, OUT system text, OUT timeline bigint) LANGUAGE sql AS $$
+	SELECT l.low, l.high, CASE WHEN l.epoch = (SELECT h.epoch FROM hilo.hilo h WHERE h.collection = lease.collection) THEN 'of the row' ELSE l.epoch::text END,
+		CASE WHEN l.system_identifier = (SELECT c.system_identifier FROM pg_control_system() c) THEN 'this' ELSE l.system_identifier::text END, l.timeline
+	FROM hilo_lease(collection, size, at_least) l $$;
+SELECT * FROM lease('hub_given', 10);
+SELECT hilo_next_number('hub_given');
+SELECT hilo_release('hub_given');
+SELECT * FROM lease('hub_given', 10);
+SELECT * FROM lease('hub_given', 10, 100);
+SELECT * FROM lease('hub_given', 10, 5);
+SELECT hilo_next_number('hub_given'), hilo_release('hub_given');
+-- An ordinary seed, and what advances: above it, of a new epoch, or of the same.
+SELECT epoch AS before FROM hilo.hilo WHERE collection = 'hub_given' \gset
+SELECT hilo_seed('hub_given', 1000);
+SELECT * FROM lease('hub_given', 1);
+SELECT epoch <> :before AS new_epoch, timeline, flags & 2 AS leased, max FROM hilo.hilo WHERE collection = 'hub_given';
+-- Size 0 claims nothing.
+SELECT max AS before FROM hilo.hilo WHERE collection = 'hub_given' \gset
+SELECT low, high, epoch > 0 AS epoch, system_identifier > 0 AS system, timeline FROM hilo_lease('hub_given', 0);
+SELECT low, high, epoch > 0 AS epoch, system_identifier > 0 AS system, timeline FROM hilo_lease('hub_given', 0, 5000);
+SELECT max = :before AS same FROM hilo.hilo WHERE collection = 'hub_given';
+SELECT low, high, system_identifier > 0 AS system, timeline FROM hilo_lease('hub_nothing', 0);
+SELECT max, timeline FROM hilo.hilo WHERE collection = 'hub_nothing';
+-- The limit: what is left, then an error.
+SELECT hilo_configure('hub_given', max_value => 1003);
+SELECT low, high FROM hilo_lease('hub_given', 10);
+SELECT low, high FROM hilo_lease('hub_given', 10);
+SELECT low, high FROM hilo_lease('hub_given', 10);
+SELECT low, high FROM hilo_lease('hub_given', 0);
+-- Identities.
+SELECT * FROM lease('hub_given|', 1);
+SELECT * FROM lease('hub_given|', 3, 7);
+SELECT next_identity('hub_given'), hilo_hub_resume('hub_given|', 20), next_identity('hub_given');
+SELECT low, high FROM hilo_lease('hub_given|', 1);
+-- A lease is a claim: not rolled back, refused where a claim is.
+BEGIN;
+SELECT low, high FROM hilo_lease('hub_more', 10);
+ROLLBACK;
+SELECT low, high FROM hilo_lease('hub_more', 10);
+BEGIN READ ONLY;
+SELECT hilo_lease('hub_more', 10);
+ROLLBACK;
+CREATE TABLE hub_bound (id bigint PRIMARY KEY);
+SELECT hilo_bind('hub_more', 'hub_bound', 'id');
+SELECT low, high FROM hilo_lease('hub_more', 10);
+SELECT hilo_unbind('hub_more');
+DROP TABLE hub_bound;
+SET hilo.auto_create = off;
+SELECT low, high FROM hilo_lease('hub_made', 10);
+RESET hilo.auto_create;
+
+-- Members hold numbers of it: neither dropped, but with force, nor set by force.
+SELECT hilo_drop('hub_more');
+\set VERBOSITY sqlstate
+SELECT hilo_drop('hub_more', false);
+SELECT hilo_seed('hub_more', 5, true);
+SELECT hilo_seed('hub_more', 500000, true);
+SELECT seed_identity_for('hub_given', 5, true);
+SELECT hilo_seed('hub_given|', 5, true);
+SELECT drop_identity('hub_given');
+SELECT hilo_drop('hub_given|');
+\set VERBOSITY default
+SELECT hilo_seed('hub_more', 5, true);
+SELECT drop_identity('hub_given');
+SELECT hilo_seed('hub_more', 50), hilo_next_number('hub_more');
+SELECT hilo_drop('hub_more', NULL);
+SELECT hilo_drop('hub_more', true), hilo_drop('hub_more', true), hilo_drop('hub_never', true), drop_identity('hub_given', true), drop_identity('hub_given', force => true);
+-- Dropped, it has given none.
+SELECT hilo_next_number('hub_more'), hilo_seed('hub_more', 5, true), next_identity('hub_given'), seed_identity_for('hub_given', 5, true);
+SELECT hilo_drop('hub_more'), drop_identity('hub_given');
+-- Nor has one that was only asked with size 0.
+SELECT hilo_next_number('hub_nothing'), hilo_drop('hub_nothing');
+
+-- A row that was restored: its leases were given elsewhere, or before, so none are given before that is resumed; nor of a collection of which none was given
+-- yet, as it could be one that did not get into the dump.  The others go on.
+SELECT low, high FROM hilo_lease('hub_goes_on', 10);
+INSERT INTO hilo.hilo (collection, max, max_ever, timeline, epoch) VALUES ('hub_restored', 50, 50, 1, 1);
+SELECT timeline FROM hilo.hilo WHERE collection = 'hub_restored';
+SELECT low, high FROM hilo_lease('hub_restored', 10);
+SELECT low, high FROM hilo_lease('hub_restored', 0);
+SELECT hilo_next_number('hub_restored');
+SELECT low, high FROM hilo_lease('hub_goes_on', 10);
+\set VERBOSITY sqlstate
+SELECT low, high FROM hilo_lease('hub_fresh', 10);
+\set VERBOSITY default
+SELECT hilo_hub_resume('hub_restored', 600);
+SELECT low, high FROM hilo_lease('hub_restored', 10);
+-- Merged into a row that has given leases on.
+INSERT INTO hilo.hilo (collection, max, max_ever, timeline, epoch) VALUES ('hub_restored', 700, 700, 3, 1);
+SELECT low, high FROM hilo_lease('hub_restored', 10);
+SELECT hilo_hub_resume() > 0 AS resumed;
+SELECT low > 700 AS above FROM hilo_lease('hub_restored', 10);
+
+-- A member that has seen a later timeline of this very server: it was left behind, and gives no leases of anything from then on.
+SELECT system_identifier AS system, (SELECT timeline_id FROM pg_control_checkpoint()) AS timeline FROM pg_control_system() \gset
+SELECT low, high FROM hilo_lease('hub_fresh', 10, 0, :system, :timeline);
+-- One that has seen an earlier one, or none, says nothing about it; nor one that knows another server, which gets none until it is told to ask this one.
+SELECT low, high FROM hilo_lease('hub_fresh', 10, 0, :system, 0);
+\set VERBOSITY sqlstate
+SELECT low, high FROM hilo_lease('hub_fresh', 10, 0, 12345, :timeline + 5);
+\set VERBOSITY default
+SELECT low, high FROM hilo_lease('hub_fresh', 10, 0, 0, :timeline + 5);
+SELECT low, high FROM hilo_lease('hub_fresh', 10, 0, :system, :timeline);
+SELECT hilo_lease('hub_fresh', 10, 0, :system, :timeline + 1);
+\set VERBOSITY sqlstate
+SELECT hilo_lease('hub_fresh', 10, 0, :system, :timeline);
+SELECT hilo_lease('hub_fresh', 10);
+SELECT hilo_lease('hub_fresh', 0);
+SELECT hilo_lease('hub_restored', 10);
+SELECT hilo_lease('hub_goes_on', 10);
+SELECT hilo_lease('hub_fresh|', 10);
+SELECT hilo_lease('hub_fresher', 10);
+\set VERBOSITY default
+SELECT timeline FROM hilo.hub WHERE hub = '|';
+-- What it counts for itself goes on.
+SELECT hilo_next_number('hub_fresh') > 0 AS drawn, hilo_next_number('hub_counted');
+-- Whatever becomes of the transaction that heard it.
+SELECT hilo_hub_resume() > 0 AS resumed;
+SELECT low > 0 AS given FROM hilo_lease('hub_fresh', 10);
+BEGIN;
+SELECT hilo_lease('hub_fresh', 0, 0, :system, :timeline + 1);
+ROLLBACK;
+\set VERBOSITY sqlstate
+SELECT hilo_lease('hub_fresh', 10);
+\set VERBOSITY default
+-- One by name, then all.
+SELECT hilo_hub_resume('hub_fresh', 5000);
+SELECT low > 5000 AS given FROM hilo_lease('hub_fresh', 10);
+SELECT hilo_hub_resume() >= 0 AS resumed;
+SELECT low > 0 AS given FROM hilo_lease('hub_fresher', 10);
+SELECT timeline = :timeline AS this FROM hilo.hub WHERE hub = '|';
+
+-- Rights: they have to be granted.
+CREATE ROLE regress_hilo_member;
+SET ROLE regress_hilo_member;
+\set VERBOSITY sqlstate
+SELECT hilo_lease('hub_fresh', 10);
+SELECT hilo_lease_from('hub_fresh', 'nowhere');
+SELECT hilo_hub_resume('hub_fresh', 10);
+SELECT hilo_hub_resume();
+\set VERBOSITY default
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint) TO regress_hilo_member;
+SET ROLE regress_hilo_member;
+SELECT low > 0 AS given FROM hilo_lease('hub_fresh', 10);
+RESET ROLE;
+REVOKE ALL ON FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint) FROM regress_hilo_member;
+DROP ROLE regress_hilo_member;
+
+SELECT count(hilo_drop(collection, true)) > 0 AS dropped FROM hilo.hilo WHERE collection LIKE 'hub%' AND flags & 1 = 0;
+DROP FUNCTION lease;
