@@ -93,6 +93,7 @@ take_pooled(HiloCollection *collection, const HiloRangeRequest *request,
 
 	if (!hilo_pool_has(name))
 		return false;
+	hilo_row_check_storage();
 	read_row(collection);
 	if (!hilo_pool_take(name, &collection->row, request, claimant, claim,
 						&low))

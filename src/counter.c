@@ -721,6 +721,26 @@ hilo_counter_drop(HiloRowRef *ref, bool force)
  * On a hub
  */
 
+/*
+ * Where a promoted server gives leases at once, no lease may be lost: raise an
+ * error unless each is on a synchronous standby first.
+ */
+static void
+check_auto_resume(void)
+{
+	bool		defined;
+
+	LWLockAcquire(SyncRepLock, LW_SHARED);
+	defined = hilo_sync_standbys_defined();
+	LWLockRelease(SyncRepLock);
+	if (!SyncRepRequested() || !defined)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("this server gives no lease that a synchronous standby does not have"),
+				 errdetail("The setting \"hilo.hub_auto_resume\" is on."),
+				 errhint("Set synchronous_standby_names, and synchronous_commit to \"on\" for the role of the members; or set hilo.hub_auto_resume to \"off\".")));
+}
+
 HiloRange
 hilo_counter_lease(HiloRowRef *ref, int64 size, int64 above,
 				   int64 default_timeline, int64 *epoch)
@@ -733,6 +753,8 @@ hilo_counter_lease(HiloRowRef *ref, int64 size, int64 above,
 	int64		leased_on;
 	int64		old_max;
 
+	if (hilo_hub_auto_resume)
+		check_auto_resume();
 	find_for_draw(&change, ref);
 	if ((row->flags & HILO_ROW_LEASED) || is_for_hub(ref, row))
 	{
@@ -771,6 +793,12 @@ hilo_counter_lease(HiloRowRef *ref, int64 size, int64 above,
 	row->timeline = timeline;
 	hilo_row_flush(hilo_row_finish(&change));
 	warn_near_limit(ref, old_max, row);
+	if (leased_on != timeline)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg(COUNTER_FORMAT " gives leases again, on timeline " INT64_FORMAT " after " INT64_FORMAT,
+						COUNTER_ARGS(ref), timeline, leased_on),
+				 errdetail("The setting \"hilo.hub_auto_resume\" is on.")));
 	return range;
 }
 
@@ -810,24 +838,27 @@ hilo_counter_stop_leases(HiloRowRef *ref)
  * On a member
  */
 
-void
+bool
 hilo_counter_set_hub(HiloRowRef *ref, const char *hub, int32 size)
 {
 	int64		epoch = hilo_random_number();
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
+	bool		new_epoch;
 
 	(void) find_row(&change, ref, HILO_ROW_CREATE);
 
 	/* What is leased stays good, but not with another hub beside. */
-	if (hub[0] != '\0' && (!(row->flags & HILO_ROW_LEASED) ||
-						   strcmp(NameStr(row->hub), hub) != 0))
+	new_epoch = hub[0] != '\0' && (!(row->flags & HILO_ROW_LEASED) ||
+								   strcmp(NameStr(row->hub), hub) != 0);
+	if (new_epoch)
 	{
 		row->epoch = epoch;
 		row->hub_epoch = 0;
 	}
 	put_hub(row, hub, size);
 	finish_and_announce(&change);
+	return new_epoch;
 }
 
 bool

@@ -191,8 +191,9 @@ extern void hilo_counter_stop_leases(HiloRowRef *ref);
 /*
  * Lease the numbers from the hub from now on, at least size at a time (0: as the
  * setting says); with an empty hub no more.  Creates the row if there is none.
+ * Returns whether what was claimed or leased before is worthless from then on.
  */
-extern void hilo_counter_set_hub(HiloRowRef *ref, const char *hub,
+extern bool hilo_counter_set_hub(HiloRowRef *ref, const char *hub,
 								 int32 size);
 
 /* What was asked, and what the hub has answered. */

@@ -265,7 +265,7 @@ ask_hub(const char *server, const HiloHubRow *known, Oid role, HiloName name,
 		.known_system = size > 0 ? known->system_identifier : 0,
 		.known_timeline = size > 0 ? known->timeline : 0,
 		.timeout = hilo_lease_timeout,
-		.keep = IsBackgroundWorker || hilo_is_identity(name)
+		.keep = MyBgworkerEntry != NULL || hilo_is_identity(name)
 	};
 
 	memset(answer, 0, sizeof(*answer));
@@ -349,6 +349,8 @@ ask_once(HiloRowRef *ref, const HiloRow *row, int64 size, int64 above,
 		piece.range.low > piece.range.high)
 		return 0;
 	HILO_FAILURE_POINT("lease taken in");
+	if (piece.epoch != row->epoch)
+		hilo_pool_forget(ref->name);
 	(void) hilo_pool_put(ref->name, &piece);
 	HILO_KILL_POINT("pooled");
 	return hilo_range_count(&piece.range);
@@ -633,7 +635,8 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 	write_hub(hub, answer.system_identifier, answer.timeline,
 			  GetUserNameFromId(role, false));
 	HILO_FAILURE_POINT("hub known");
-	hilo_counter_set_hub(ref, server, size);
+	if (hilo_counter_set_hub(ref, server, size))
+		hilo_pool_forget(ref->name);
 }
 
 void
@@ -646,5 +649,5 @@ hilo_lease_end(HiloRowRef *ref)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("\"%.*s\" is not leased", ref->name.len,
 						ref->name.data)));
-	hilo_counter_set_hub(ref, "", 0);
+	(void) hilo_counter_set_hub(ref, "", 0);
 }

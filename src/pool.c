@@ -759,6 +759,18 @@ sleep_through_turn(PoolCollection *it, uint64 turn, HiloName name)
 	}
 }
 
+/* The same, and count us no more, however it ends. */
+static void
+wait_for_turn(PoolCollection *it, uint64 turn, HiloName name)
+{
+	PG_ENSURE_ERROR_CLEANUP(stop_waiting, PointerGetDatum(it));
+	{
+		sleep_through_turn(it, turn, name);
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(stop_waiting, PointerGetDatum(it));
+	stop_waiting(0, PointerGetDatum(it));
+}
+
 /* The collection, with the lock held; an error where there is no room. */
 static PoolCollection *
 lock_collection(HiloName name)
@@ -816,12 +828,7 @@ hilo_pool_wait_to_ask(HiloName name, bool wait, int *waiting,
 		it->waiting++;
 		LWLockRelease(pool->lock);
 
-		PG_ENSURE_ERROR_CLEANUP(stop_waiting, PointerGetDatum(it));
-		{
-			sleep_through_turn(it, turn, name);
-		}
-		PG_END_ENSURE_ERROR_CLEANUP(stop_waiting, PointerGetDatum(it));
-		stop_waiting(0, PointerGetDatum(it));
+		wait_for_turn(it, turn, name);
 		waited = true;
 	}
 }

@@ -7,6 +7,7 @@
 #                    A statement that shows neither may give rows, but no notice, warning or error.
 #   <!-- sql         runs, too, unseen by the reader, and may give anything but errors: what a page needs beforehand.
 #   <!-- run -->     makes the ```sh block below it run; it must end with exit code 0, and give the ```text that follows.
+#   <!-- preload --> restarts the server with the library preloaded, until the end of the page.
 #
 # Blank lines and spaces at ends of lines do not count.  A ```text that follows none of these is a drawing; a ```sh that does
 # not run shows no output.
@@ -76,6 +77,10 @@ sub blocks_of
 		elsif ($line =~ /^<!-- run -->$/)
 		{
 			$run = 1;
+		}
+		elsif ($line =~ /^<!-- preload -->$/)
+		{
+			push @blocks, { kind => 'preload', line => $number, content => '' };
 		}
 		elsif ($line =~ /^\s*<!--/)
 		{
@@ -195,6 +200,15 @@ sub run_shell
 	return;
 }
 
+sub preload
+{
+	my ($value) = @_;
+
+	$node->safe_psql('postgres', "ALTER SYSTEM SET shared_preload_libraries = $value");
+	$node->restart;
+	return;
+}
+
 sub check_page
 {
 	my ($page) = @_;
@@ -211,9 +225,9 @@ sub check_page
 			push @session, $block;
 			next;
 		}
-		next unless $block->{run} || $block->{kind} eq 'end';
+		next unless $block->{run} || $block->{kind} =~ /^(preload|end)$/;
 
-		# Commands of the shell are in between: the session ends before them.
+		# Commands of the shell, or a restart, are in between: the session ends before them.
 		run_sql($db, @session) if @session;
 		check_sql($page, $_) foreach @session;
 		push @run, @session;
@@ -223,8 +237,10 @@ sub check_page
 			is($block->{kind}, 'sh', "$page, line $block->{line}: is of the shell");
 			run_shell($page, $db, $block);
 		}
+		preload("'hilo'") if $block->{kind} eq 'preload';
 	}
-	foreach my $block (grep { $_->{kind} !~ /^(sql|hidden)$/ && !$_->{run} } @blocks)
+	preload('DEFAULT') if grep { $_->{kind} eq 'preload' } @blocks;
+	foreach my $block (grep { $_->{kind} !~ /^(sql|hidden|preload)$/ && !$_->{run} } @blocks)
 	{
 		like($block->{kind}, qr/^(sh|text)$/, "$page, line $block->{line}: a block of a known kind");
 		ok(!defined $block->{text}, "$page, line $block->{line}: shows no output, as it does not run");
@@ -278,9 +294,10 @@ sub missing_in_reference
 	return join(' ', grep { $reference !~ /(?<![\w.])\Q$_\E(?!\w)/ } @_);
 }
 
+# What is in schema hilo is always called by that.
 foreach my $kind (
-	[ 'functions', 'SELECT DISTINCT proname FROM pg_proc p JOIN pg_depend d ON d.classid = $$pg_proc$$::regclass AND d.objid = p.oid' ],
-	[ 'tables and views', 'SELECT relname FROM pg_class c JOIN pg_depend d ON d.classid = $$pg_class$$::regclass AND d.objid = c.oid' ],
+	[ 'functions', 'SELECT DISTINCT CASE pronamespace WHEN $$hilo$$::regnamespace THEN $$hilo.$$ ELSE $$$$ END || proname FROM pg_proc p JOIN pg_depend d ON d.classid = $$pg_proc$$::regclass AND d.objid = p.oid' ],
+	[ 'tables and views', 'SELECT $$hilo.$$ || relname FROM pg_class c JOIN pg_depend d ON d.classid = $$pg_class$$::regclass AND d.objid = c.oid' ],
 	[ 'types', 'SELECT typname FROM pg_type t JOIN pg_depend d ON d.classid = $$pg_type$$::regclass AND d.objid = t.oid AND typtype = $$b$$ AND typcategory <> $$A$$' ])
 {
 	my ($name, $query) = @$kind;
@@ -292,11 +309,12 @@ foreach my $kind (
 
 my @columns = split /\n/, $node->safe_psql('postgres', q{
 	SELECT DISTINCT attname FROM pg_attribute
-	WHERE attrelid IN ('hilo'::regclass, 'hilo_binding'::regclass, 'hilo_status'::regclass, 'hilo_cached_ranges'::regclass)
+	WHERE attrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'hilo'::regnamespace AND relkind IN ('r', 'v'))
 	AND attnum > 0 AND attname !~ '^spare'});
 is(missing_in_reference(@columns), '', 'doc/reference.md names all columns');
 
-my @settings = split /\n/, $node->safe_psql('postgres', q{LOAD 'hilo'; SELECT name FROM pg_settings WHERE name LIKE 'hilo.%'});
+preload("'hilo'");
+my @settings = split /\n/, $node->safe_psql('postgres', q{SELECT name FROM pg_settings WHERE name LIKE 'hilo.%'});
 cmp_ok(scalar(@settings), '>', 0, 'there are settings');
 is(join(' ', grep { $reference !~ /^\| `\Q$_\E` \|/m } @settings), '', 'doc/reference.md has a line for each setting');
 
