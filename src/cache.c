@@ -157,10 +157,16 @@ int64
 hilo_cache_release(HiloEntry *entry)
 {
 	HiloName	name = entry->collection.ref.name;
-	int64		count = unused(entry);
-	int64		drawn = entry->growth.drawn + drawn_of_range(entry);
+	int64		count;
+	int64		drawn;
 	bool		went_back;
 
+	/* At exit the row cannot be read; what does not hold is thrown away later. */
+	if (!proc_exit_inprogress && unused(entry) > 0 &&
+		entry->range.generation != hilo_row_generation)
+		revalidate(entry);
+	count = unused(entry);
+	drawn = entry->growth.drawn + drawn_of_range(entry);
 	if (drawn > 0)
 		hilo_pool_note_drawn(name, drawn);
 	entry->growth.drawn = -drawn_of_range(entry);	/* noted, each once */

@@ -119,11 +119,9 @@ put_reserve(HiloName name, int64 size, HiloClaim *claim)
 		return;
 	HILO_FAILURE_POINT("claimed");
 	rest.range.low += size;
-	if (hilo_pool_put(name, &rest))
-	{
-		claim->range.high = rest.range.low - 1;
+	claim->range.high = rest.range.low - 1;
+	if (hilo_pool_put(name, &rest, false))
 		HILO_KILL_POINT("pooled");
-	}
 }
 
 void
@@ -152,7 +150,9 @@ hilo_collection_take(HiloCollection *collection,
 			if (any.above != request->above &&
 				take_pooled(collection, &any, claimant, claim))
 				return;
-			hilo_lease_fetch(&collection->ref, &collection->row, &any);
+			read_row(collection);
+			if (collection->row.flags & HILO_ROW_LEASED)
+				hilo_lease_fetch(&collection->ref, &collection->row, &any);
 		}
 		else if (hilo_counter_claim(&collection->ref, &any, claimant, claim))
 		{
@@ -199,7 +199,7 @@ hilo_collection_give_back(HiloCollection *collection, const HiloClaim *claim,
 
 	rest.range.low = last + 1;
 	if (hilo_pool_exists())
-		return hilo_pool_put(collection->ref.name, &rest);
+		return hilo_pool_put(collection->ref.name, &rest, false);
 	return hilo_counter_give_back(&collection->ref, claim, last, at_exit);
 }
 

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "storage/lwlock.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
@@ -471,6 +472,10 @@ hilo_counter_seed(HiloRowRef *ref, int64 value, bool force)
 	{
 		refuse_leased(&change, ref);
 		refuse_lessor(&change, ref);
+
+		/* It counts here from now on, whatever hilo.hub says. */
+		if (row->flags & HILO_ROW_LEASED)
+			row->claimed_at = GetCurrentTimestamp();
 		row->flags &= ~HILO_ROW_LEASED;
 	}
 	if (value > row->max_value)
@@ -741,6 +746,43 @@ check_auto_resume(void)
 				 errhint("Set synchronous_standby_names, and synchronous_commit to \"on\" for the role of the members; or set hilo.hub_auto_resume to \"off\".")));
 }
 
+/*
+ * The timeline of the last lease; raises 55000, with the row let go, if another
+ * lease could overlap with those given before.
+ */
+static int64
+last_timeline(HiloRowChange *change, const HiloRowRef *ref,
+			  int64 default_timeline)
+{
+	HiloRow    *row = &change->row;
+	int64		timeline = row->timeline != 0 ? row->timeline :
+		default_timeline;
+
+	if ((row->flags & HILO_ROW_LEASED) || is_for_hub(ref, row))
+	{
+		let_go(change);
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg(COUNTER_FORMAT " is not counted on this server",
+						COUNTER_ARGS(ref)),
+				 errdetail("A server that leases numbers itself is no hub for them.")));
+	}
+
+	/* What the setting promises holds for promotions, not for dumps. */
+	if (timeline == HILO_NOT_RESUMED ||
+		(timeline != hilo_timeline() && !hilo_hub_auto_resume))
+	{
+		let_go(change);
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg(COUNTER_FORMAT " gives no leases since this server was promoted, copied or restored",
+						COUNTER_ARGS(ref)),
+				 errdetail("It may not know of the newest leases that were given before."),
+				 errhint("Call hilo_hub_resume() on this server, with the highest number that any member holds.")));
+	}
+	return timeline;
+}
+
 HiloRange
 hilo_counter_lease(HiloRowRef *ref, int64 size, int64 above,
 				   int64 default_timeline, int64 *epoch)
@@ -756,29 +798,7 @@ hilo_counter_lease(HiloRowRef *ref, int64 size, int64 above,
 	if (hilo_hub_auto_resume)
 		check_auto_resume();
 	find_for_draw(&change, ref);
-	if ((row->flags & HILO_ROW_LEASED) || is_for_hub(ref, row))
-	{
-		let_go(&change);
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg(COUNTER_FORMAT " is not counted on this server",
-						COUNTER_ARGS(ref)),
-				 errdetail("A server that leases numbers itself is no hub for them.")));
-	}
-
-	leased_on = row->timeline != 0 ? row->timeline : default_timeline;
-	/* What the setting promises holds for promotions, not for dumps. */
-	if (leased_on == HILO_NOT_RESUMED ||
-		(leased_on != timeline && !hilo_hub_auto_resume))
-	{
-		let_go(&change);
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg(COUNTER_FORMAT " gives no leases since this server was promoted, copied or restored",
-						COUNTER_ARGS(ref)),
-				 errdetail("It may not know of the newest leases that were given before."),
-				 errhint("Call hilo_hub_resume() on this server, with the highest number that any member holds.")));
-	}
+	leased_on = last_timeline(&change, ref, default_timeline);
 
 	*epoch = row->epoch;
 	if (size == 0)
@@ -908,6 +928,5 @@ hilo_counter_take_in(HiloRowRef *ref, const HiloLeaseAnswer *answer,
 		hilo_catalog_announce(table);
 	fill_claim(claim, row, lsn);
 	claim->leased = true;
-	hilo_row_flush(lsn);
 	return true;
 }

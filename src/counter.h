@@ -209,7 +209,7 @@ typedef struct HiloLeaseAnswer
  * Take a lease in: what of it lies above max, and not above the limit, is
  * *claim; max is then its end.  Returns false, having changed nothing, if the row
  * is not any more what it was when the hub was asked; *claim is empty if nothing
- * of it is above max.
+ * of it is above max.  Not flushed: what draws from the claim does that.
  */
 extern bool hilo_counter_take_in(HiloRowRef *ref,
 								 const HiloLeaseAnswer *answer,

@@ -30,6 +30,9 @@
 /* How often an answer may come too late for its question. */
 #define MAX_QUESTIONS	10
 
+/* The lease worker takes no longer: DROP DATABASE waits for it for 5 s. */
+#define WORKER_TIMEOUT_MS	3000
+
 /*
  * What is known of hubs: rows of hilo.hub
  */
@@ -264,7 +267,8 @@ ask_hub(const char *server, const HiloHubRow *known, Oid role, HiloName name,
 		.size = size,.at_least = at_least,
 		.known_system = size > 0 ? known->system_identifier : 0,
 		.known_timeline = size > 0 ? known->timeline : 0,
-		.timeout = hilo_lease_timeout,
+		.timeout = MyBgworkerEntry == NULL ? hilo_lease_timeout :
+		Min(hilo_lease_timeout, WORKER_TIMEOUT_MS),
 		.keep = MyBgworkerEntry != NULL || hilo_is_identity(name)
 	};
 
@@ -351,7 +355,7 @@ ask_once(HiloRowRef *ref, const HiloRow *row, int64 size, int64 above,
 	HILO_FAILURE_POINT("lease taken in");
 	if (piece.epoch != row->epoch)
 		hilo_pool_forget(ref->name);
-	(void) hilo_pool_put(ref->name, &piece);
+	(void) hilo_pool_put(ref->name, &piece, true);
 	HILO_KILL_POINT("pooled");
 	return hilo_range_count(&piece.range);
 }
@@ -580,7 +584,7 @@ hilo_lease_worker(Datum database)
 	if (!hilo_pool_exists() || !hilo_pool_begin_worker())
 		return;
 	before_shmem_exit(end_worker, (Datum) 0);
-	SetConfigOption("lock_timeout", psprintf("%dms", hilo_lease_timeout),
+	SetConfigOption("lock_timeout", psprintf("%dms", Min(hilo_lease_timeout, WORKER_TIMEOUT_MS)),
 					PGC_SUSET, PGC_S_OVERRIDE);
 	context = AllocSetContextCreate(TopMemoryContext, "hilo lease worker",
 									ALLOCSET_DEFAULT_SIZES);

@@ -319,21 +319,24 @@ smallest_piece(const PoolCollection *it)
 	return smallest;
 }
 
-/* Add numbers; the smallest piece is lost where there are too many. */
-static void
-add_piece(PoolCollection *it, const HiloClaim *piece)
+/*
+ * Add numbers; the smallest piece is lost where there are too many, which may be
+ * the new one unless it is needed: then the result is false.
+ */
+static bool
+add_piece(PoolCollection *it, const HiloClaim *piece, bool needed)
 {
 	int			i = 0;
 
 	if (piece->range.low > piece->range.high)
-		return;
+		return true;
 	if (it->piece_count == MAX_PIECES)
 	{
 		int			smallest = smallest_piece(it);
 
-		if (hilo_range_count(&it->pieces[smallest].range) >
+		if (!needed && hilo_range_count(&it->pieces[smallest].range) >
 			hilo_range_count(&piece->range))
-			return;
+			return false;
 		remove_piece(it, smallest);
 	}
 
@@ -348,6 +351,7 @@ add_piece(PoolCollection *it, const HiloClaim *piece)
 	it->pieces[i].token = 0;
 	merge_with_previous(it, i + 1);
 	merge_with_previous(it, i);
+	return true;
 }
 
 /* Take a range out of piece i, which may leave one on either side. */
@@ -361,8 +365,8 @@ cut_out(PoolCollection *it, int i, const HiloRange *range)
 	above.range.low = range->high + 1;
 	remove_piece(it, i);
 	if (range->high < above.range.high) /* or range->high + 1 could overflow */
-		add_piece(it, &above);
-	add_piece(it, &below);
+		(void) add_piece(it, &above, false);
+	(void) add_piece(it, &below, false);
 }
 
 /* Take one number out of the pieces; one that does not hold may have it, too. */
@@ -388,22 +392,24 @@ skip(PoolCollection *it, int64 number)
 /*
  * Add numbers, but for those chosen by hand since they were claimed: these could
  * not be found in a piece that was on its way by then.  If they are not all known
- * any more, the piece is lost.
+ * any more, the piece is lost, and the result false.
  */
-static void
-add_unless_by_hand(PoolCollection *it, const HiloClaim *piece)
+static bool
+add_unless_by_hand(PoolCollection *it, const HiloClaim *piece, bool needed)
 {
 	bool		known = it->by_hand.home == piece->home;
 
 	if ((known && it->by_hand.forgotten >= piece->changes) ||
 		piece->lsn < it->lost)
-		return;
-	add_piece(it, piece);
+		return false;
+	if (!add_piece(it, piece, needed))
+		return false;
 	for (int i = 0; known && i < BY_HAND; i++)
 	{
 		if (it->by_hand.changes[i] >= piece->changes)
 			skip(it, it->by_hand.numbers[i]);
 	}
+	return true;
 }
 
 bool
@@ -422,20 +428,18 @@ hilo_pool_has(HiloName name)
 }
 
 bool
-hilo_pool_put(HiloName name, const HiloClaim *piece)
+hilo_pool_put(HiloName name, const HiloClaim *piece, bool needed)
 {
 	PoolCollection *it;
+	bool		put;
 
 	if (pool == NULL)
 		return false;
 	LWLockAcquire(pool->lock, LW_EXCLUSIVE);
 	it = find_or_make(name);
-	if (it != NULL)
-	{
-		add_unless_by_hand(it, piece);
-	}
+	put = it != NULL && add_unless_by_hand(it, piece, needed);
 	LWLockRelease(pool->lock);
-	return it != NULL;
+	return put;
 }
 
 int64
@@ -610,9 +614,7 @@ hilo_pool_return(HiloName name, const HiloRow *row, int64 last, int64 high,
 		rest = it->client;
 		rest.range.low = last + 1;
 		it->client.token = 0;
-		if (last < high)
-			add_unless_by_hand(it, &rest);
-		returned = true;
+		returned = last == high || add_unless_by_hand(it, &rest, false);
 	}
 	LWLockRelease(pool->lock);
 	return returned;

@@ -38,11 +38,14 @@ extern void hilo_pool_note_drawn(HiloName name, int64 drawn);
 
 /*
  * Put numbers in, but for those that were chosen by hand since they were claimed
- * or taken (piece->changes says when that was).  Where there is no room for another piece the smallest one is
- * lost, a gap; where there is none for another collection, one that has no leased
- * numbers makes room.  Returns false, having done nothing, if none has.
+ * or taken (piece->changes says when that was).  Returns whether they are there,
+ * and not a gap.
+ *
+ * Where there is no room for another piece the smallest one is lost, though not
+ * this one if it is needed; where there is none for another collection, one that
+ * has no leased numbers makes room.
  */
-extern bool hilo_pool_put(HiloName name, const HiloClaim *piece);
+extern bool hilo_pool_put(HiloName name, const HiloClaim *piece, bool needed);
 
 /*
  * Take numbers that answer the request out of the lowest piece that has them.

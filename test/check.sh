@@ -111,7 +111,7 @@ try_distribution() {
     for target in all install; do
         as_user make -s -C "$dist" PG_CONFIG="$pg_config" DESTDIR="$work/unpacked/dest" $target || return 1
     done
-    for file in "$("$pg_config" --pkglibdir)/hilo.so" "$("$pg_config" --pkglibdir)/hilo_libpq.so" "$("$pg_config" --sharedir)/extension/hilo.control" \
+    for file in "$("$pg_config" --pkglibdir)/hilo.so" "$("$pg_config" --pkglibdir)/hilo_hub.so" "$("$pg_config" --sharedir)/extension/hilo.control" \
         "$("$pg_config" --sharedir)/extension/hilo--1.0.sql"; do
         [ -f "$work/unpacked/dest$file" ] || { say "$file is not installed"; return 1; }
     done

@@ -109,8 +109,8 @@ in_session one "INSERT INTO orders (item) VALUES ('tea'), ('milk') RETURNING id;
 in_session two "INSERT INTO orders (item) VALUES ('bread') RETURNING id;"
 in_session one "INSERT INTO orders (item) VALUES ('jam') RETURNING id;"
 say "Each session draws from a range of its own, and asks nobody in between:"
-in_session one "SELECT * FROM hilo_cached_ranges;"
-in_session two "SELECT * FROM hilo_cached_ranges;"
+in_session one "SELECT * FROM hilo.ranges;"
+in_session two "SELECT * FROM hilo.ranges;"
 close_sessions
 
 chapter "A stored procedure that draws"
@@ -122,14 +122,14 @@ END \$\$;
 CALL add_order('honey');"
 
 chapter "INSERT ... SELECT of 100,000 rows; a second session watches"
-run_sql "CREATE TABLE lines (id bigint DEFAULT hilo_nextval('lines'), what text);"
+run_sql "CREATE TABLE lines (id bigint DEFAULT hilo_next_number('lines'), what text);"
 open_session one
 in_session one "BEGIN;"
 printf '%s\n' "DO \$\$
 DECLARE m bigint; seen bigint := 0;
 BEGIN
     LOOP
-        SELECT max INTO m FROM hilo WHERE collection = 'lines';
+        SELECT max INTO m FROM hilo.hilo WHERE collection = 'lines';
         IF m > seen THEN
             RAISE INFO 'max is %, and % rows are committed', m, (SELECT count(*) FROM lines);
             seen := m;
@@ -145,25 +145,25 @@ in_session one "INSERT INTO lines (what) SELECT 'line ' || n FROM generate_serie
 wait "$watcher"
 sed 's/^INFO: /   session two:/' "$work/tmp/watch"
 in_session one "ROLLBACK;"
-in_session one "SELECT hilo_nextval('lines');"
+in_session one "SELECT hilo_next_number('lines');"
 say "Rolled back, and yet no number comes back."
 close_sessions
 
 chapter "What a session has not used goes back when it ends"
 run_sql "SELECT hilo_next('employees', 'A');"
-until [ "$(value "SELECT max FROM hilo WHERE collection = 'employees'")" = 1 ]; do
+until [ "$(value "SELECT max FROM hilo.hilo WHERE collection = 'employees'")" = 1 ]; do
     sleep 0.02
 done
-run_sql "SELECT max FROM hilo WHERE collection = 'employees';
+run_sql "SELECT max FROM hilo.hilo WHERE collection = 'employees';
 SELECT hilo_next('employees', 'A');
-SELECT low, high, next FROM hilo_cached_ranges;"
+SELECT low, high, next FROM hilo.ranges;"
 
 chapter "Numbers shown, then kill -9"
 run_sql "CREATE SEQUENCE plain;
 CHECKPOINT;"
 open_session one
 in_session one "BEGIN;"
-in_session one "SELECT 'hilo ' || hilo_nextval('invoices') || ', sequence ' || nextval('plain') FROM generate_series(1, 3);"
+in_session one "SELECT 'hilo ' || hilo_next_number('invoices') || ', sequence ' || nextval('plain') FROM generate_series(1, 3);"
 say "   (the transaction is open)"
 say "   kill -9 of the whole server, and restart"
 kill_server
@@ -171,14 +171,14 @@ exec 3>&-
 wait
 run_server
 say "   and next:"
-hilo_next=$(value "SELECT hilo_nextval('invoices')")
+hilo_next=$(value "SELECT hilo_next_number('invoices')")
 plain_next=$(value "SELECT nextval('plain')")
 say ""
-printf '   %-22s %-12s %s\n' "" "hilo_nextval" "nextval" \
+printf '   %-22s %-18s %s\n' "" "hilo_next_number" "nextval" \
     "shown before the crash" "1, 2, 3" "1, 2, 3" \
     "shown after it" "$hilo_next" "$plain_next"
 if [ "${hilo_next:-0}" -le 3 ]; then
-    die "hilo_nextval has repeated a number: that must never happen."
+    die "hilo_next_number has repeated a number: that must never happen."
 elif [ "${plain_next:-0}" -le 3 ]; then
     say "
    The sequence shows numbers again that a user has seen. hilo leaves a gap."

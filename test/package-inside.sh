@@ -50,7 +50,7 @@ server_runs() {
 # Draw 40 numbers, and kill the server and the session in which they are shown.
 draw_and_kill() {
     as_postgres psql -XAtq 2>/dev/null <<SQL
-SELECT max(hilo_nextval('orders')) FROM generate_series(1, 40);
+SELECT max(hilo_next_number('orders')) FROM generate_series(1, 40);
 SELECT pg_backend_pid() AS backend \gset
 \setenv backend :backend
 \! kill -9 \$backend \$(head -n 1 $server/data/postmaster.pid)
@@ -72,7 +72,7 @@ apt-get update -q || die "apt-get update failed."
 install_package
 check "installed with the server, nothing to build with" \
     "hilo.so
-hilo_libpq.so" "$(cd "/usr/lib/postgresql/$version/lib" && ls hilo.so hilo_libpq.so; command -v gcc make)"
+hilo_hub.so" "$(cd "/usr/lib/postgresql/$version/lib" && ls hilo.so hilo_hub.so; command -v gcc make)"
 check "it starts no cluster" "" "$(ls "/etc/postgresql/$version" 2>/dev/null)"
 
 install -d -o postgres "$server"
@@ -93,36 +93,36 @@ shown=$(draw_and_kill)
 check "drawn before the server is killed" 41 "$shown"
 while server_runs; do sleep 0.1; done
 start
-check "after kill -9 the next number is above" t "$(value "SELECT hilo_nextval('orders') > $shown")"
+check "after kill -9 the next number is above" t "$(value "SELECT hilo_next_number('orders') > $shown")"
 check "its row is there" "orders/1-A|tea" "$(value 'SELECT * FROM orders')"
 
 #
 # Remove the package
 #
-before=$(value "SELECT max FROM hilo WHERE collection = 'orders'")
+before=$(value "SELECT max FROM hilo.hilo WHERE collection = 'orders'")
 dpkg -r "$package" || die "The package could not be removed."
 check "nothing of it is left" "" "$(find / -xdev -name '*hilo*' ! -path '/package/*' ! -path '/var/lib/dpkg/*')"
 restart
 missing='*ERROR:  58P01: could not access file "hilo": No such file or directory*'
-check "removed: the counters can be read" "$before" "$(value "SELECT max FROM hilo WHERE collection = 'orders'")"
+check "removed: the counters can be read" "$before" "$(value "SELECT max FROM hilo.hilo WHERE collection = 'orders'")"
 check "removed: so can a table that draws" "orders/1-A|tea" "$(value 'SELECT * FROM orders')"
 check "removed: it takes rows that have an id" "orders/mine" \
     "$(value "INSERT INTO orders VALUES ('orders/mine', 'milk') RETURNING id")"
 check "removed: and changes of them" "cream" \
     "$(value "UPDATE orders SET item = 'cream' WHERE id = 'orders/mine' RETURNING item")"
 check_like "removed: a DEFAULT that draws is an error" "$missing" "$(value "INSERT INTO orders (item) VALUES ('honey')")"
-check_like "removed: the counters are guarded still" "$missing" "$(value 'DELETE FROM hilo')"
-# The type of a column of hilo_binding is in the library, too.
-check_like "removed: pg_dump fails" "*table \"hilo_binding\" failed*could not access file \"hilo\"*" \
+check_like "removed: the counters are guarded still" "$missing" "$(value 'DELETE FROM hilo.hilo')"
+# The type of a column of hilo.binding is in the library, too.
+check_like "removed: pg_dump fails" "*table \"binding\" failed*could not access file \"hilo\"*" \
     "$(as_postgres pg_dump 2>&1 >/dev/null)"
-check_like "removed: but not without the data of hilo_binding" "*COPY public.hilo *orders/mine?cream*" \
-    "$(as_postgres pg_dump --exclude-table-data='*.hilo_binding' 2>&1)"
+check_like "removed: but not without the data of hilo.binding" "*COPY hilo.hilo *orders/mine?cream*" \
+    "$(as_postgres pg_dump --exclude-table-data=hilo.binding 2>&1)"
 
 #
 # Install it again
 #
 install_package
-check "installed again: draws go on above" "t" "$(value "SELECT hilo_nextval('orders') > $before")"
+check "installed again: draws go on above" "t" "$(value "SELECT hilo_next_number('orders') > $before")"
 check "installed again: the DEFAULT draws" "t" \
     "$(value "INSERT INTO orders (item) VALUES ('honey') RETURNING hilo_number(id) > $before")"
 check "installed again: no row was lost" 3 "$(value 'SELECT count(*) FROM orders')"

@@ -3,7 +3,7 @@
 // Numbers: an entity as it was, generated: 'increment' (@PrimaryGeneratedColumn()),
 // goes on working: inserts say DEFAULT, and RETURNING brings the id.  But
 // synchronize() would give the column a sequence again.  Where it is used:
-//     @PrimaryColumn({ type: 'int', default: () => "hilo_nextval('orders')" })
+//     @PrimaryColumn({ type: 'int', default: () => "hilo_next_number('orders')" })
 // which also lets save() take an id that is given; before, only insert() does.
 //
 // Texts:
@@ -35,8 +35,8 @@ const generated = [
 
 // What synchronize() understands.
 const attached = [
-	entity('orders', { type: 'int', default: () => "hilo_nextval('orders')" }),
-	entity('lines', { type: 'bigint', default: () => "hilo_nextval('lines')" }),
+	entity('orders', { type: 'int', default: () => "hilo_next_number('orders')" }),
+	entity('lines', { type: 'bigint', default: () => "hilo_next_number('lines')" }),
 	documents,
 ];
 

@@ -37,18 +37,18 @@ SETTINGS
 # What clients do, a line of psql's script each.  All of it logs lines of the
 # forms "collection/number-tag" and "collection|low[|high]".
 my @draws_of_hilo = (
-	"SELECT 'orders', hilo_nextval('orders');",
+	"SELECT 'orders', hilo_next_number('orders');",
 	"SELECT hilo_next('users');",
 	"SELECT 'orders', low, high FROM hilo_reserve('orders', 2);",
 	"SELECT 'users', low, high FROM hilo_next_range('users');",
 	"SELECT hilo_next('orders');",
-	"SELECT 'users', hilo_nextval('users');",
+	"SELECT 'users', hilo_next_number('users');",
 	"SELECT low, high, claim FROM hilo_next_range('orders') \\gset\n"
 	  . "\\echo orders|:low\n"
 	  . "SELECT hilo_return_range('orders', :low, :high, :claim) \\g /dev/null",
 	"SELECT hilo_release() \\g /dev/null\nSELECT hilo_next('orders');",
 	# The first draw of a collection, of which all clients do the same ones.
-	"SELECT n, hilo_nextval(n) FROM (VALUES ('new_' || :round || '_%d')) v(n);",
+	"SELECT n, hilo_next_number(n) FROM (VALUES ('new_' || :round || '_%d')) v(n);",
 );
 my @draws_of_nextval = (
 	"SELECT 'orders', nextval('orders');",
@@ -112,11 +112,11 @@ sub remove_flush
 {
 	my ($tree) = @_;
 
-	my $code = slurp_file("$tree/src/row_change.c");
+	my $code = slurp_file("$tree/src/row.c");
 	my $flushes = $code =~ s/^\tXLogFlush\(lsn\);\n//mg;
 	is($flushes, 1, 'one line of the code flushes claims');
-	unlink "$tree/src/row_change.c";
-	append_to_file("$tree/src/row_change.c", $code);
+	unlink "$tree/src/row.c";
+	append_to_file("$tree/src/row.c", $code);
 	return;
 }
 
@@ -133,7 +133,7 @@ note("$_: " . keys(%{ $seen->{$_} }) . ' numbers') for qw(orders users);
 # What is stored agrees with what was shown, and nothing is broken.
 $node->start;
 my %max = map { split /\|/ }
-  split /\n/, $node->safe_psql('postgres', 'SELECT collection, max FROM hilo');
+  split /\n/, $node->safe_psql('postgres', 'SELECT collection, max FROM hilo.hilo');
 my @behind = grep {
 	my $collection = $_;
 	grep { $_ > ($max{$collection} // 0) } keys %{ $seen->{$collection} };
@@ -141,13 +141,13 @@ my @behind = grep {
 is("@behind", '', 'max is not behind any number shown');
 is( $node->safe_psql('postgres', <<'SQL'), '', 'table and index are whole');
 CREATE EXTENSION amcheck;
-SELECT * FROM verify_heapam('hilo');
-SELECT 'index' FROM bt_index_check('hilo_collection_idx', true) c WHERE c IS NULL;
+SELECT * FROM verify_heapam('hilo.hilo');
+SELECT 'index' FROM bt_index_check('hilo.hilo_collection_idx', true) c WHERE c IS NULL;
 SQL
 is( $node->safe_psql(
 		'postgres',
 		'SET enable_indexscan = off; SET enable_bitmapscan = off;
-		 SELECT collection FROM hilo GROUP BY collection HAVING count(*) > 1'),
+		 SELECT collection FROM hilo.hilo GROUP BY collection HAVING count(*) > 1'),
 	'',
 	'each collection has one row');
 $node->stop;
@@ -165,7 +165,7 @@ $node = new_server('no_flush', "dynamic_library_path = '$libdir:\$libdir'\n",
 	'CREATE EXTENSION hilo');
 $node->start;
 my $session = HiloCrash::Session->new($node);
-$session->query("SELECT hilo_nextval('loaded')");
+$session->query("SELECT hilo_next_number('loaded')");
 like(slurp_file('/proc/' . $session->pid . '/maps'),
 	qr,\Q$libdir\E/hilo\.so$,m, 'the library without the flush is loaded');
 $session->finish;

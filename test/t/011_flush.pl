@@ -25,7 +25,7 @@ log_statement = none
 SETTINGS
 $node->start;
 $node->safe_psql('postgres',
-	"CREATE EXTENSION hilo; SELECT hilo_nextval(c) FROM unnest('{x,y,z}'::text[]) c");
+	"CREATE EXTENSION hilo; SELECT hilo_next_number(c) FROM unnest('{x,y,z}'::text[]) c");
 $node->stop;
 
 # strace is the server's parent, which it may trace on every system.  Each
@@ -89,19 +89,19 @@ for my $synchronous_commit (qw(on local off))
 	  HiloCrash::Session->new($node, "synchronous_commit=$synchronous_commit");
 	my $new = "new_$synchronous_commit";
 	my @changes = (
-		[ "hilo_nextval('x')" => 'first draw of a session' ],
+		[ "hilo_next_number('x')" => 'first draw of a session' ],
 		[ "hilo_next('y')" => 'first id of a session' ],
 		[ "hilo_reserve('x', 10)" => 'hilo_reserve()' ],
 		[ "hilo_next_range('x')" => 'hilo_next_range()' ],
 		[ "hilo_next_hi('x', 100)" => 'hilo_next_hi()' ],
-		[ "hilo_nextval('$new')" => 'first draw of a collection' ],
+		[ "hilo_next_number('$new')" => 'first draw of a collection' ],
 		[ "hilo_seed('$new', 1000)" => 'hilo_seed()' ],
-		[ "hilo_nextval('$new')" => 'draw after hilo_seed()' ],
+		[ "hilo_next_number('$new')" => 'draw after hilo_seed()' ],
 		[ "hilo_drop('$new')" => 'hilo_drop()' ],
-		[ "hilo_nextval('$new')" => 'draw after hilo_drop()' ]);
+		[ "hilo_next_number('$new')" => 'draw after hilo_drop()' ]);
 
 	# Look the catalogs up, which may log the pruning of a page.
-	$session->query("SELECT hilo_number('a/1'), hilo_nextval('z')");
+	$session->query("SELECT hilo_number('a/1'), hilo_next_number('z')");
 	$session->query('BEGIN');
 	events_of($session, "hilo_number('a/1')");
 	for (@changes)
@@ -112,15 +112,15 @@ for my $synchronous_commit (qw(on local off))
 	}
 
 	# And nothing of it as long as the range lasts, or a commit would wait.
-	events_of($session, "hilo_nextval('$_')") for qw(x y);
-	for ([ "hilo_nextval('x')", 'a number' ], [ "hilo_next('y')", 'an id' ])
+	events_of($session, "hilo_next_number('$_')") for qw(x y);
+	for ([ "hilo_next_number('x')", 'a number' ], [ "hilo_next('y')", 'an id' ])
 	{
 		my ($expression, $name) = @$_;
 		is(events_of($session, $expression), 'A',
 			"$name from memory, synchronous_commit = $synchronous_commit: no write, no sync");
 	}
 	$session->query('ROLLBACK');
-	is(events_of($session, "hilo_nextval('x')"), 'A',
+	is(events_of($session, "hilo_next_number('x')"), 'A',
 		"a transaction that draws from memory, synchronous_commit = $synchronous_commit: no write, no sync");
 	$session->finish;
 }
@@ -145,7 +145,7 @@ if ($node->pg_version =~ /^17/)
 {
 	my $claims = $node->background_psql('postgres');
 	$claims->query_safe("SET commit_delay = 100000; SET commit_siblings = 0; SET hilo.max_range_size = 1");
-	$claims->query_until(qr/claiming/, "\\echo claiming\nSELECT count(hilo_nextval('x')) FROM generate_series(1, 50);\n");
+	$claims->query_until(qr/claiming/, "\\echo claiming\nSELECT count(hilo_next_number('x')) FROM generate_series(1, 50);\n");
 	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'HiloFlush'"),
 		'a session that waits before it flushes shows it');
 	$claims->quit;

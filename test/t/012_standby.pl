@@ -29,7 +29,7 @@ sub draw_all
 {
 	my ($session, $collection) = @_;
 
-	show($collection, $session->query("SELECT hilo_nextval('$collection')"));
+	show($collection, $session->query("SELECT hilo_next_number('$collection')"));
 	show($collection,
 		$session->query("SELECT hilo_number(hilo_next('$collection'))"));
 	show($collection, split /\|/,
@@ -78,7 +78,7 @@ for my $round (1 .. 3)
 for my $way (qw(release exit))
 {
 	my $brief = HiloCrash::Session->new($primary);
-	my $number = $brief->query("SELECT hilo_nextval('orders')");
+	my $number = $brief->query("SELECT hilo_next_number('orders')");
 	show('orders', $number);
 	$brief->query('SELECT hilo_release()') if $way eq 'release';
 	$brief->finish;
@@ -87,27 +87,27 @@ for my $way (qw(release exit))
 			'SELECT count(*) FROM pg_stat_activity WHERE pid = ' . $brief->pid);
 	});
 	is( $primary->safe_psql(
-			'postgres', "SELECT max FROM hilo WHERE collection = 'orders'"),
+			'postgres', "SELECT max FROM hilo.hilo WHERE collection = 'orders'"),
 		$number,
 		"the newest range went back by $way");
 }
-show('orders', $_->query("SELECT hilo_nextval('orders')")) for @holders;
-is($holders[0]->query('SELECT count(*) FROM hilo_cached_ranges'),
+show('orders', $_->query("SELECT hilo_next_number('orders')")) for @holders;
+is($holders[0]->query('SELECT count(*) FROM hilo.ranges'),
 	2, 'sessions of the primary hold ranges');
 
 #
 # On the standby
 #
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
-is( $standby->safe_psql('postgres', 'SELECT * FROM hilo ORDER BY collection'),
-	$primary->safe_psql('postgres', 'SELECT * FROM hilo ORDER BY collection'),
+is( $standby->safe_psql('postgres', 'SELECT * FROM hilo.hilo ORDER BY collection'),
+	$primary->safe_psql('postgres', 'SELECT * FROM hilo.hilo ORDER BY collection'),
 	'the standby has the rows as they are');
 
 my $session = HiloCrash::Session->new($standby);
 my $late = HiloCrash::Session->new($standby);
 for my $call (
-	"hilo_nextval('orders')", "hilo_next('orders')",
-	"hilo_next('orders', 'B')", "hilo_nextval('not there')",
+	"hilo_next_number('orders')", "hilo_next('orders')",
+	"hilo_next('orders', 'B')", "hilo_next_number('not there')",
 	"hilo_reserve('orders', 5)", "hilo_next_range('orders')",
 	"hilo_next_hi('orders', 5)", "hilo_return_range('orders', 1, 2)",
 	"hilo_release('orders')", "hilo_release()",
@@ -115,13 +115,13 @@ for my $call (
 {
 	is($session->error_of("SELECT $call"), '25006', "standby refuses $call");
 }
-is( $session->query("SELECT hilo_number('orders/7-A'), hilo_format('orders', 7), (SELECT count(*) FROM hilo_cached_ranges)"),
+is( $session->query("SELECT hilo_number('orders/7-A'), hilo_format('orders', 7), (SELECT count(*) FROM hilo.ranges)"),
 	'7|orders/7-A|0',
 	'what does not draw works on the standby');
 
 # Open since before the promotion.
 $late->query('BEGIN');
-is($late->query('SELECT count(*) FROM hilo'), 2, 'a transaction is open on the standby');
+is($late->query('SELECT count(*) FROM hilo.hilo'), 2, 'a transaction is open on the standby');
 
 #
 # Promotion
@@ -130,16 +130,16 @@ is($late->query('SELECT count(*) FROM hilo'), 2, 'a transaction is open on the s
 for my $holder (@holders)
 {
 	draw_all($holder, 'orders');
-	show('orders', $holder->query("SELECT hilo_nextval('orders')"));
+	show('orders', $holder->query("SELECT hilo_next_number('orders')"));
 }
 $primary->wait_for_catchup($standby, 'flush', $primary->lsn('flush'));
 kill_server($primary);
 $standby->promote;
 
-is($late->error_of("SELECT hilo_nextval('orders')"),
+is($late->error_of("SELECT hilo_next_number('orders')"),
 	'25006', 'a transaction from before the promotion stays read-only');
 $late->query('ROLLBACK');
-is($session->query('SELECT count(*) FROM hilo_cached_ranges'),
+is($session->query('SELECT count(*) FROM hilo.ranges'),
 	0, 'a session from before the promotion holds no ranges');
 
 my %before = %seen;
@@ -147,14 +147,14 @@ for my $collection (@collections)
 {
 	for my $drawer ($session, $late, map { HiloCrash::Session->new($standby) } 1 .. 3)
 	{
-		my $number = $drawer->query("SELECT hilo_nextval('$collection')");
+		my $number = $drawer->query("SELECT hilo_next_number('$collection')");
 		show($collection, $number);
 		cmp_ok($number, '>', $before{$collection},
 			"promoted server: $collection/$number is above all numbers seen");
 		draw_all($drawer, $collection);
 	}
 }
-is($session->query("SELECT hilo_nextval('new')"),
+is($session->query("SELECT hilo_next_number('new')"),
 	1, 'promoted server: a new collection starts');
 is(repeats(), '', 'no number came twice');
 

@@ -14,7 +14,7 @@ my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
 $primary->append_conf('postgresql.conf', "max_connections = 30\n");
 $primary->start;
-$primary->safe_psql('postgres', "CREATE EXTENSION hilo; SELECT hilo_nextval('x')");
+$primary->safe_psql('postgres', "CREATE EXTENSION hilo; SELECT hilo_next_number('x')");
 $primary->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'base', has_streaming => 1);
@@ -46,7 +46,7 @@ sub wait_for_names
 
 sub max_of_x
 {
-	return $admin->query("SELECT max FROM hilo WHERE collection = 'x'");
+	return $admin->query("SELECT max FROM hilo.hilo WHERE collection = 'x'");
 }
 
 my $waits = 0;
@@ -88,7 +88,7 @@ wait_until('the standby is synchronous', sub {
 for my $level (qw(remote_write on remote_apply))
 {
 	my $session = HiloCrash::Session->new($primary, "synchronous_commit=$level");
-	like($session->query("SELECT hilo_nextval('x')"), qr/^\d+$/,
+	like($session->query("SELECT hilo_next_number('x')"), qr/^\d+$/,
 		"standby up, synchronous_commit = $level: a number");
 	$session->finish;
 }
@@ -100,7 +100,7 @@ $standby->stop;
 my $session = HiloCrash::Session->new($primary);
 my ($out, $err, $before);
 
-for my $expression ("hilo_nextval('x')", "hilo_next('x')",
+for my $expression ("hilo_next_number('x')", "hilo_next('x')",
 	"hilo_reserve('x', 5)", "hilo_next_range('x')", "hilo_next_hi('x', 5)")
 {
 	$before = max_of_x();
@@ -113,13 +113,13 @@ for my $expression ("hilo_nextval('x')", "hilo_next('x')",
 	like($err, qr/WARNING:.*canceling wait for synchronous replication/,
 		'after the warning of the server');
 	cmp_ok(max_of_x(), '>', $before, 'what was claimed is a gap');
-	is($session->query('SELECT count(*) FROM hilo_cached_ranges'),
+	is($session->query('SELECT count(*) FROM hilo.ranges'),
 		0, 'the session does not hold it');
 	is($session->query('SELECT 42'), 42, 'the session works');
 }
 
 $session->query("SET statement_timeout = '200ms'");
-($out, $err) = $session->query("SELECT hilo_nextval('x')");
+($out, $err) = $session->query("SELECT hilo_next_number('x')");
 is("$out " . state_of($err), ' 57014', 'statement_timeout ends the wait with an error');
 $session->query('SET statement_timeout = 0');
 
@@ -129,19 +129,28 @@ $admin->query('SELECT pg_cancel_backend(' . $session->pid . ')');
 ($out, $err) = $session->result;
 is("$out " . state_of($err), ' 57014', 'hilo_seed() is cancelled with an error');
 
+# The process of a session is gone, and has given back what it does.
+sub wait_until_gone
+{
+	my ($session) = @_;
+	my $pid = $session->pid;
+
+	wait_until('its process is gone', sub {
+		return $admin->query("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid") == 0;
+	});
+	return;
+}
+
 # A session that is ended shows nothing and keeps nothing.
 my $ended = HiloCrash::Session->new($primary);
-start_and_wait($ended, "hilo_nextval('x')");
+start_and_wait($ended, "hilo_next_number('x')");
 $before = max_of_x();
 $admin->query('SELECT pg_terminate_backend(' . $ended->pid . ')');
 ($out, $err) = $ended->finish;
 is($out, '', 'pg_terminate_backend(): no number is shown');
 like($err, qr/terminating|closed the connection|connection to server was lost/,
 	'the session has ended');
-wait_until('its process is gone', sub {
-	return $admin->query('SELECT count(*) FROM pg_stat_activity WHERE pid = '
-		  . $ended->pid) == 0;
-});
+wait_until_gone($ended);
 is(max_of_x(), $before, 'and does not give back what it never had');
 
 # Levels that do not wait.
@@ -149,9 +158,10 @@ for my $level (qw(local off))
 {
 	my $local = HiloCrash::Session->new($primary, "synchronous_commit=$level");
 	$before = max_of_x();
-	cmp_ok($local->query("SELECT hilo_nextval('x')"), '>', $before,
+	cmp_ok($local->query("SELECT hilo_next_number('x')"), '>', $before,
 		"synchronous_commit = $level: a number, without a wait");
 	$local->finish;
+	wait_until_gone($local);
 }
 
 # The end of the wait because nobody asks for standbys any more is no error.
@@ -162,7 +172,7 @@ for my $attempt (1 .. 25)
 {
 	my @waiting = map { HiloCrash::Session->new($primary) } 1 .. 3;
 	$before = max_of_x();
-	start_and_wait($_, "hilo_nextval('x')") for @waiting;
+	start_and_wait($_, "hilo_next_number('x')") for @waiting;
 	ask_for_standbys('');
 	for (@waiting)
 	{
@@ -172,8 +182,9 @@ for my $attempt (1 .. 25)
 		$not_above .= "$out " unless $out =~ /^\d+$/ && $out > $before;
 		$_->finish;
 	}
+	wait_until_gone($_) for @waiting;
 	wait_for_names('');
-	like($session->query("SELECT hilo_nextval('x')"), qr/^\d+$/,
+	like($session->query("SELECT hilo_next_number('x')"), qr/^\d+$/,
 		"synchronous_standby_names = '': claims do not wait")
 	  if $attempt == 1;
 	ask_for_standbys('standby');
@@ -189,7 +200,7 @@ $session->query('SELECT hilo_release()');
 # The standby comes back
 #
 $before = max_of_x();
-start_and_wait($session, "hilo_nextval('x')");
+start_and_wait($session, "hilo_next_number('x')");
 $standby->start;
 ($out, $err) = $session->result;
 is($err, '', 'the standby is back: no error');
@@ -207,7 +218,7 @@ kill_server($primary);
 $standby->start;
 $standby->append_conf('postgresql.conf', "synchronous_standby_names = ''\n");
 $standby->promote;
-my $number = $standby->safe_psql('postgres', "SELECT hilo_nextval('x')");
+my $number = $standby->safe_psql('postgres', "SELECT hilo_next_number('x')");
 cmp_ok($number, '>', $shown, 'promoted standby: above what was shown');
 cmp_ok($number, '<', $shown + 1000, 'but the claim cut short is not there');
 $standby->stop;

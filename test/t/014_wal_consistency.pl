@@ -14,7 +14,7 @@ my $dir = PostgreSQL::Test::Utils::tempdir;
 
 # The standby compares each page it changes with an image that comes along.
 # Hint bits count for generic records, and are not logged; rows that are
-# frozen, as those of hilo are from the start, have none that change.
+# frozen, as those of hilo.hilo are from the start, have none that change.
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
 $primary->append_conf('postgresql.conf', <<'SETTINGS');
@@ -48,7 +48,7 @@ sub table_of
 {
 	my ($node) = @_;
 
-	return $node->safe_psql('postgres', 'SELECT * FROM hilo ORDER BY collection');
+	return $node->safe_psql('postgres', 'SELECT * FROM hilo.hilo ORDER BY collection');
 }
 
 # Run a script of pgbench in several sessions at once.
@@ -73,11 +73,11 @@ sub check_whole
 
 	is( $primary->safe_psql(
 			'postgres',
-			"SELECT * FROM verify_heapam('hilo', check_toast => true)"),
+			"SELECT * FROM verify_heapam('hilo.hilo', check_toast => true)"),
 		'',
 		"$when: the heap is whole");
 	is( ($primary->psql(
-				'postgres', "SELECT bt_index_check('hilo_collection_idx', true)"))[0],
+				'postgres', "SELECT bt_index_check('hilo.hilo_collection_idx', true)"))[0],
 		0,
 		"$when: the index is whole and complete");
 	return;
@@ -92,7 +92,7 @@ load('create', <<"SCRIPT");
 \\set d random(1, $COLLECTIONS)
 \\set commit random(0, 1)
 BEGIN;
-SELECT hilo_nextval('collection ' || :c);
+SELECT hilo_next_number('collection ' || :c);
 SAVEPOINT s;
 SELECT hilo_next('collection ' || :d);
 ROLLBACK TO s;
@@ -105,18 +105,18 @@ SCRIPT
 # The first draw of the same name, by all of them at the same moment.
 load('race', <<'SCRIPT');
 BEGIN;
-SELECT hilo_nextval('race ' || floor(extract(epoch FROM clock_timestamp()) * 1000));
+SELECT hilo_next_number('race ' || floor(extract(epoch FROM clock_timestamp()) * 1000));
 ROLLBACK;
 SCRIPT
 $primary->safe_psql('postgres',
-	"BEGIN; SELECT hilo_nextval('collection ' || c) FROM generate_series(1, $COLLECTIONS) c; ROLLBACK");
+	"BEGIN; SELECT hilo_next_number('collection ' || c) FROM generate_series(1, $COLLECTIONS) c; ROLLBACK");
 is( $primary->safe_psql('postgres', <<'SQL'), "$COLLECTIONS|0", 'one row a collection, whatever was rolled back');
 SET enable_indexscan = off;
 SET enable_bitmapscan = off;
 SET enable_indexonlyscan = off;
 SELECT count(*) FILTER (WHERE collection LIKE 'collection %'),
 	count(*) - count(DISTINCT collection)
-FROM hilo;
+FROM hilo.hilo;
 SQL
 $primary->safe_psql('postgres', 'CREATE EXTENSION amcheck');
 check_whole('after creation');
@@ -127,25 +127,25 @@ load('change', <<"SCRIPT");
 \\set size random(1, 50)
 \\set seed random(1, 100000)
 BEGIN;
-SELECT hilo_nextval('collection ' || :c);
+SELECT hilo_next_number('collection ' || :c);
 SELECT hilo_reserve('collection ' || :c, :size);
 SELECT low AS low, high AS high, claim AS claim FROM hilo_next_range('collection ' || :c, :size) \\gset
 SELECT hilo_return_range('collection ' || :c, :low, :high, :claim);
 SELECT hilo_next_hi('collection ' || :c, :size);
 SELECT hilo_seed('collection ' || :c, :seed);
-SELECT hilo_nextval('collection ' || :c);
+SELECT hilo_next_number('collection ' || :c);
 SELECT hilo_release('collection ' || :c);
 SELECT hilo_drop('collection ' || :c);
-SELECT hilo_nextval('collection ' || :c);
+SELECT hilo_next_number('collection ' || :c);
 ROLLBACK;
 SCRIPT
 check_whole('after changes');
 
 # The table as it is after maintenance.
-$primary->safe_psql('postgres', 'VACUUM (FREEZE) hilo');
+$primary->safe_psql('postgres', 'VACUUM (FREEZE) hilo.hilo');
 load('vacuumed', <<"SCRIPT");
 \\set c random(1, 2 * $COLLECTIONS)
-SELECT hilo_nextval('collection ' || :c);
+SELECT hilo_next_number('collection ' || :c);
 SCRIPT
 check_whole('after VACUUM');
 
@@ -160,10 +160,10 @@ unless (is(replayed(), 'consistent', 'the standby found no inconsistent page'))
 is(table_of($standby), table_of($primary), 'it has the same rows');
 is( $standby->safe_psql('postgres', <<'SQL'), 't', 'its index finds them');
 SET enable_seqscan = off;
-SELECT bool_and(EXISTS (SELECT FROM hilo h WHERE h.collection = 'collection ' || c))
+SELECT bool_and(EXISTS (SELECT FROM hilo.hilo h WHERE h.collection = 'collection ' || c))
 FROM generate_series(1, 200) c;
 SQL
-cmp_ok($primary->safe_psql('postgres', 'SELECT sum(changes) FROM hilo'),
+cmp_ok($primary->safe_psql('postgres', 'SELECT sum(changes) FROM hilo.hilo'),
 	'>', 6 * 150 * 9, 'many changes were replayed');
 
 # Was anything compared at all?  The images are in the WAL.
@@ -176,7 +176,7 @@ is(scalar(() = $records =~ /for WAL verification/g),
 	20, 'each claim carries an image to compare with');
 
 $standby->promote;
-cmp_ok($standby->safe_psql('postgres', "SELECT hilo_nextval('collection 1')"),
+cmp_ok($standby->safe_psql('postgres', "SELECT hilo_next_number('collection 1')"),
 	'>', 0, 'the standby is fit for promotion');
 $standby->stop;
 $primary->stop;

@@ -1,5 +1,4 @@
-# With the library in shared_preload_libraries, settings are read before there is
-# a database, whose encoding would say what is text: then they have to be ASCII.
+# What the library does in shared_preload_libraries: the settings that are there only then; settings read before there is a database, whose encoding would say what is text, have to be ASCII; and a pool, which a restart loses.
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
@@ -8,20 +7,105 @@ use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
+$node->append_conf('postgresql.conf', 'autovacuum = off');
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION hilo');
+
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
+# A connection, and what it answers; afterwards it is gone, and has done what it does at its end.
+sub in_a_connection
+{
+	my $answer = sql($_[0]);
+
+	$node->poll_query_until('postgres',
+		q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'client backend'})
+	  or die 'the connection did not end';
+	return $answer;
+}
+
+#
+# Settings
+#
+
+# They are there when the library is.
+my $settings = q{LOAD 'hilo'; SELECT name || ' ' || context FROM pg_settings WHERE name LIKE 'hilo.%' ORDER BY name COLLATE "C"};
+my $always = 'hilo.auto_create superuser
+hilo.client_range_duration user
+hilo.identity_parts_separator superuser
+hilo.max_range_size superuser
+hilo.node_tag superuser
+hilo.range_duration user
+hilo.range_size user
+hilo.server_prefix superuser';
+my $preloaded = 'hilo.allow_worker_draws superuser
+hilo.hub superuser
+hilo.hub_auto_resume superuser
+hilo.lease_ahead superuser
+hilo.lease_duration superuser
+hilo.lease_retry superuser
+hilo.lease_size superuser
+hilo.lease_timeout superuser
+hilo.max_lease_size superuser
+hilo.pool_size postmaster';
+
+is(sql($settings), $always, 'not preloaded: those that draws need');
+SKIP:
+{
+	skip 'before version 15 prefixes are not reserved', 1 if $node->pg_version < 15;
+	my ($ret, $out, $err) = $node->psql('postgres', q{LOAD 'hilo'; SET hilo.lease_size = 5});
+	like($err, qr/invalid configuration parameter name "hilo\.lease_size"/, 'not preloaded: no other can be set');
+}
+
 $node->append_conf('postgresql.conf', <<'CONF');
 shared_preload_libraries = 'hilo'
 hilo.server_prefix = 'South/'
 hilo.identity_parts_separator = ':'
+hilo.lease_size = 5
 CONF
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION hilo');
-is($node->safe_psql('postgres', q{SELECT hilo_next('orders')}), 'orders:South/1-A', 'settings of a preloading server');
+my $seen = -s $node->logfile;
+$node->restart;
+is(sql($settings), join("\n", sort(split(/\n/, "$always\n$preloaded"))), 'preloaded: all');
+is(sql('SHOW hilo.lease_size'), 5, 'preloaded: they can be set');
+is(sql(q{SELECT hilo_next('orders')}), 'orders:South/1-A', 'settings of a preloading server');
+unlike(slurp_file($node->logfile, $seen), qr/(WARNING|ERROR|FATAL):/, 'without a word');
 $node->stop;
 
+my $conf = slurp_file($node->data_dir . '/postgresql.conf');
 $node->append_conf('postgresql.conf', "hilo.server_prefix = 'S\xc3\xbcd/'\nhilo.identity_parts_separator = '\xc2\xa7'");
-my $seen = -s $node->logfile;
+$seen = -s $node->logfile;
 $node->start;
 my $log = slurp_file($node->logfile, $seen);
 like($log, qr/invalid value for parameter "hilo\.$_"/, "$_: not ASCII") for qw(server_prefix identity_parts_separator);
-is($node->safe_psql('postgres', q{SELECT hilo_next('orders')}), 'orders/2-A', 'then the defaults count');
+is(sql(q{SELECT hilo_next('letters')}), 'letters/1-A', 'then the defaults count');
+
+# The file as it was before.
+unlink $node->data_dir . '/postgresql.conf';
+append_to_file($node->data_dir . '/postgresql.conf', $conf =~ s/^hilo\..*\n//mgr);
+
+#
+# The pool, and what a restart makes of it: a gap
+#
+
+my $pool = q{SELECT collection, low, high, size, leased FROM hilo.pool WHERE collection = 'parcels'};
+my $max = q{SELECT max FROM hilo.hilo WHERE collection = 'parcels'};
+$node->restart;
+is(in_a_connection(q{SELECT hilo_next_number('parcels')}), 1, 'a connection draws');
+is(sql($pool), 'parcels|2|32|31|f', 'its unused numbers are in the pool');
+is(sql($max), 32, 'and not in the row');
+is(in_a_connection(q{SELECT hilo_next_number('parcels')}), 2, 'the next connection goes on with them');
+is(sql(q{SELECT hilo_next_number('flowers'), hilo_release('flowers'), hilo_next_number('flowers')}), '1|31|2',
+	'and a session with what it has released');
+$node->restart;
+is(sql($pool), '', 'a restart loses them');
+is(in_a_connection(q{SELECT hilo_next_number('parcels')}), 33, 'which is a gap');
+
+# Without a pool, into the row.
+$node->append_conf('postgresql.conf', 'hilo.pool_size = 0');
+$node->restart;
+is(in_a_connection(q{SELECT hilo_next_number('parcels')}), 65, 'pool_size = 0: a connection draws');
+is(sql($pool), '', 'pool_size = 0: nothing is in the pool');
+is(sql($max), 65, 'pool_size = 0: its unused numbers went back into the row');
+
+$node->stop;
 done_testing();

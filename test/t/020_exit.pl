@@ -1,4 +1,4 @@
-# Promises 4 and 6: the unused tail of a range goes back when its connection ends, however that ends, as long as the range is the newest claim; and the end waits for nobody.
+# Promises 4 and 6: the unused rest of a range goes back when its connection ends, however that ends, as long as the range is the newest claim; and the end waits for nobody.
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
@@ -39,7 +39,7 @@ sub drawer
 	my ($collection, $count) = @_;
 	my ($session, $pid) = connection();
 	$session->query_safe(
-		"SELECT hilo_nextval('$collection') FROM generate_series(1, $count)");
+		"SELECT hilo_next_number('$collection') FROM generate_series(1, $count)");
 	return ($session, $pid);
 }
 
@@ -91,13 +91,13 @@ sub terminate
 sub max_of
 {
 	my ($collection) = @_;
-	return sql("SELECT max FROM hilo WHERE collection = '$collection'");
+	return sql("SELECT max FROM hilo.hilo WHERE collection = '$collection'");
 }
 
 sub row_of
 {
 	my ($collection) = @_;
-	return sql("SELECT hilo FROM hilo WHERE collection = '$collection'");
+	return sql("SELECT h FROM hilo.hilo h WHERE collection = '$collection'");
 }
 
 my ($session, $pid, $other, $other_pid, $before);
@@ -111,13 +111,13 @@ is($session->query_safe("SELECT hilo_next('employees')"),
 	'employees/1-A', 'first id of a collection');
 is(max_of('employees'), 32, 'the whole range is claimed while it is in use');
 disconnect($session, $pid);
-is(max_of('employees'), 1, 'disconnected: the tail went back');
+is(max_of('employees'), 1, 'disconnected: the rest went back');
 
 ($session, $pid) = connection();
 is($session->query_safe("SELECT hilo_next('employees')"),
 	'employees/2-A', 'the next connection goes on behind it');
 is( $session->query_safe(
-		"SELECT low, high, next FROM hilo_cached_ranges WHERE collection = 'employees'"),
+		"SELECT low, high, next FROM hilo.ranges WHERE collection = 'employees'"),
 	'2|33|3',
 	'with the range 2..33');
 disconnect($session, $pid);
@@ -133,35 +133,35 @@ is(max_of('used_up'), 32, 'nothing goes back of a range that was used up');
 $session->{run}->signal('KILL');
 ok(wait_gone($pid), 'backend ends after its client was killed');
 hang_up($session);
-is(max_of('vanished'), 3, 'client killed: the tail went back');
+is(max_of('vanished'), 3, 'client killed: the rest went back');
 
 terminate(drawer('idle', 3));
 is(max_of('idle'), 3, 'terminated when idle');
 
 ($session, $pid) = connection();
-$session->query_safe("BEGIN; SELECT hilo_nextval('in_transaction')");
+$session->query_safe("BEGIN; SELECT hilo_next_number('in_transaction')");
 terminate($session, $pid);
 is(max_of('in_transaction'), 1, 'terminated when idle in transaction');
 
 ($session, $pid) = connection();
 $session->query_safe(
-	"BEGIN; SELECT hilo_nextval('in_savepoint'); SAVEPOINT a; SELECT hilo_nextval('in_savepoint')");
+	"BEGIN; SELECT hilo_next_number('in_savepoint'); SAVEPOINT a; SELECT hilo_next_number('in_savepoint')");
 disconnect($session, $pid);
 is(max_of('in_savepoint'), 2, 'disconnected with a savepoint open');
 
 ($session, $pid) = connection();
-$session->query("BEGIN; SELECT hilo_nextval('in_failed'); SELECT 1/0;");
+$session->query("BEGIN; SELECT hilo_next_number('in_failed'); SELECT 1/0;");
 terminate($session, $pid);
 is(max_of('in_failed'), 1, 'terminated in a failed transaction');
 
 ($session, $pid) = connection();
-$session->query("BEGIN; SELECT hilo_nextval('in_failed2'); SELECT 1/0;");
+$session->query("BEGIN; SELECT hilo_next_number('in_failed2'); SELECT 1/0;");
 disconnect($session, $pid);
 is(max_of('in_failed2'), 1, 'disconnected in a failed transaction');
 
 ($session, $pid) = connection();
 $session->query_until(qr/sleeping/,
-	"\\echo sleeping\nSELECT hilo_nextval('running'), pg_sleep(3600);\n");
+	"\\echo sleeping\nSELECT hilo_next_number('running'), pg_sleep(3600);\n");
 ok( $node->poll_query_until(
 		'postgres',
 		"SELECT wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = $pid"),
@@ -171,13 +171,13 @@ is(max_of('running'), 1, 'terminated inside a statement');
 
 ($session, $pid) = connection();
 $session->query_safe(
-	"SET idle_in_transaction_session_timeout = 10; BEGIN; SELECT hilo_nextval('timed_out')");
+	"SET idle_in_transaction_session_timeout = 10; BEGIN; SELECT hilo_next_number('timed_out')");
 ok(wait_gone($pid), 'backend ends by a timeout');
 hang_up($session);
 is(max_of('timed_out'), 1, 'ended by a timeout');
 
 ($session, $pid) = connection();
-$session->query_safe("BEGIN; SELECT hilo_nextval('prepared'); PREPARE TRANSACTION 'p'");
+$session->query_safe("BEGIN; SELECT hilo_next_number('prepared'); PREPARE TRANSACTION 'p'");
 disconnect($session, $pid);
 is(max_of('prepared'), 1, 'disconnected with a prepared transaction left behind');
 sql("ROLLBACK PREPARED 'p'");
@@ -192,7 +192,7 @@ is(max_of('read_only'), 1, 'disconnected with read-only transactions as the defa
 
 ($session, $pid) = drawer('pooled', 1);
 $session->query_safe('DISCARD ALL');
-is($session->query_safe("SELECT hilo_nextval('pooled')"),
+is($session->query_safe("SELECT hilo_next_number('pooled')"),
 	2, 'DISCARD ALL keeps the range');
 $session->query_safe('CREATE TEMP TABLE leftover (a int)');
 disconnect($session, $pid);
@@ -200,13 +200,13 @@ is(max_of('pooled'), 2, 'disconnected after DISCARD ALL, with a temporary table'
 
 ($session, $pid) = connection();
 is( $session->query_safe(
-		q{SELECT count(hilo_nextval('many' || i)) FROM generate_series(1, 1000) i}),
+		q{SELECT count(hilo_next_number('many' || i)) FROM generate_series(1, 1000) i}),
 	1000,
 	'a number of each of 1,000 collections');
-is(sql(q{SELECT count(*), sum(max) FROM hilo WHERE collection LIKE 'many%'}),
+is(sql(q{SELECT count(*), sum(max) FROM hilo.hilo WHERE collection LIKE 'many%'}),
 	'1000|32000', '1,000 ranges are claimed');
 disconnect($session, $pid);
-is(sql(q{SELECT count(*), sum(max) FROM hilo WHERE collection LIKE 'many%'}),
+is(sql(q{SELECT count(*), sum(max) FROM hilo.hilo WHERE collection LIKE 'many%'}),
 	'1000|1000', 'all of them went back');
 
 #
@@ -215,12 +215,12 @@ is(sql(q{SELECT count(*), sum(max) FROM hilo WHERE collection LIKE 'many%'}),
 
 # Made in an order that CLUSTER changes.
 foreach my $command (
-	'VACUUM FULL hilo',
-	'CLUSTER hilo USING hilo_collection_idx',
-	'ANALYZE hilo',
-	'VACUUM (FREEZE, ANALYZE) hilo',
-	'REINDEX TABLE hilo',
-	'REINDEX TABLE CONCURRENTLY hilo',
+	'VACUUM FULL hilo.hilo',
+	'CLUSTER hilo.hilo USING hilo_collection_idx',
+	'ANALYZE hilo.hilo',
+	'VACUUM (FREEZE, ANALYZE) hilo.hilo',
+	'REINDEX TABLE hilo.hilo',
+	'REINDEX TABLE CONCURRENTLY hilo.hilo',
 	"SELECT hilo_seed('something_else', 1)",
 	'CREATE TABLE unrelated (a int)')
 {
@@ -231,11 +231,11 @@ foreach my $command (
 	disconnect($session, $pid);
 	disconnect($other, $other_pid);
 	is( sql(qq{SELECT string_agg(collection || ' ' || max, ', ' ORDER BY collection)
-			FROM hilo WHERE collection IN ('a$name', 'z$name')}),
+			FROM hilo.hilo WHERE collection IN ('a$name', 'z$name')}),
 		"a$name 7, z$name 5",
-		"both tails went back after $command");
+		"both rests went back after $command");
 }
-is(sql(q{SELECT sum(max) FROM hilo WHERE collection LIKE 'many%'}),
+is(sql(q{SELECT sum(max) FROM hilo.hilo WHERE collection LIKE 'many%'}),
 	1000, 'no other row was changed');
 
 #
@@ -252,7 +252,7 @@ is(max_of('two'), 33, 'the newer one goes back');
 my %meanwhile = (
 	reserved => [ "SELECT hilo_reserve('reserved', 1)", 33 ],
 	aligned => [ "SELECT hilo_next_hi('aligned', 10)", 50 ],
-	raised => [ "SELECT hilo_seed('raised', 100)", 100 ],
+	seeded => [ "SELECT hilo_seed('seeded', 100)", 100 ],
 	seeded_alike => [ "SELECT hilo_seed('seeded_alike', 32)", 32 ],
 	forced => [ "SELECT hilo_seed('forced', 0, true)", 0 ],
 	dropped => [ "SELECT hilo_drop('dropped')", 0 ],
@@ -262,7 +262,7 @@ my %meanwhile = (
 		32
 	],
 	# merged by a restore
-	merged => [ "INSERT INTO hilo (collection, max) VALUES ('merged', 5)", 32 ],);
+	merged => [ "INSERT INTO hilo.hilo (collection, max) VALUES ('merged', 5)", 32 ],);
 foreach my $collection (sort keys %meanwhile)
 {
 	my ($command, $expected) = @{ $meanwhile{$collection} };
@@ -296,19 +296,19 @@ sql('CREATE DATABASE anew');
 $node->safe_psql('anew', 'CREATE EXTENSION hilo');
 my @anew = map { $node->background_psql('anew', on_error_stop => 0) } 1 .. 3;
 my @anew_pids = map { $_->query_safe('SELECT pg_backend_pid()') } @anew;
-is($anew[0]->query_safe("SELECT hilo_nextval('orders')"), 1, 'drawn before');
-is($anew[1]->query_safe("SELECT hilo_nextval('other')"), 1, 'drawn before');
+is($anew[0]->query_safe("SELECT hilo_next_number('orders')"), 1, 'drawn before');
+is($anew[1]->query_safe("SELECT hilo_next_number('other')"), 1, 'drawn before');
 $node->safe_psql('anew', 'DROP EXTENSION hilo');
 disconnect($anew[1], $anew_pids[1]);
 $node->safe_psql('anew', 'CREATE EXTENSION hilo');
-is($anew[2]->query_safe("SELECT hilo_nextval('orders')"),
+is($anew[2]->query_safe("SELECT hilo_next_number('orders')"),
 	1, 'a new extension, a new count');
-$before = $node->safe_psql('anew', 'SELECT hilo FROM hilo');
+$before = $node->safe_psql('anew', 'SELECT h FROM hilo.hilo h');
 disconnect($anew[0], $anew_pids[0]);
-is($node->safe_psql('anew', 'SELECT hilo FROM hilo'),
+is($node->safe_psql('anew', 'SELECT h FROM hilo.hilo h'),
 	$before, 'nothing was given back to the extension made anew');
 disconnect($anew[2], $anew_pids[2]);
-is($node->safe_psql('anew', 'SELECT max FROM hilo'),
+is($node->safe_psql('anew', 'SELECT max FROM hilo.hilo'),
 	1, 'its own holder gives back');
 unlike(
 	substr(slurp_file($node->logfile), $offset),
@@ -322,33 +322,33 @@ unlike(
 ($session, $pid) = drawer('locked', 1);
 ($other, $other_pid) = drawer('locked2', 1);
 my ($locker, $locker_pid) = connection();
-$locker->query_safe('BEGIN; LOCK TABLE hilo IN ACCESS EXCLUSIVE MODE');
+$locker->query_safe('BEGIN; LOCK TABLE hilo.hilo IN ACCESS EXCLUSIVE MODE');
 hang_up($session);
-ok(gone_soon($pid), 'a connection ends while hilo is locked');
+ok(gone_soon($pid), 'a connection ends while hilo.hilo is locked');
 sql("SELECT pg_terminate_backend($other_pid)");
-ok(gone_soon($other_pid), 'a backend is terminated while hilo is locked');
+ok(gone_soon($other_pid), 'a backend is terminated while hilo.hilo is locked');
 hang_up($other);
 is( $locker->query_safe(
-		q{SELECT mode FROM pg_locks WHERE relation = 'hilo'::regclass AND granted AND pid = pg_backend_pid()}),
+		q{SELECT mode FROM pg_locks WHERE relation = 'hilo.hilo'::regclass AND granted AND pid = pg_backend_pid()}),
 	'AccessExclusiveLock',
 	'it is locked still');
 $locker->query_safe('COMMIT');
 wait_gone($_) foreach $pid, $other_pid;
-is(max_of('locked'), 32, 'the tail became a gap');
+is(max_of('locked'), 32, 'the rest became a gap');
 is(max_of('locked2'), 32, 'the other one, too');
-is(sql("SELECT hilo_nextval('locked')"), 33, 'and draws go on behind it');
+is(sql("SELECT hilo_next_number('locked')"), 33, 'and draws go on behind it');
 
 # The same for the index alone, by one who has to look the row up again.
 ($session, $pid) = drawer('index_locked', 1);
-sql('ANALYZE hilo');
+sql('ANALYZE hilo.hilo');
 $locker->query_safe(
-	'BEGIN; ALTER INDEX hilo_collection_idx SET TABLESPACE pg_default');
+	'BEGIN; ALTER INDEX hilo.hilo_collection_idx SET TABLESPACE pg_default');
 is( $locker->query_safe(
-		q{SELECT count(*) FROM pg_locks WHERE relation = 'hilo_collection_idx'::regclass AND mode = 'AccessExclusiveLock' AND granted}),
+		q{SELECT count(*) FROM pg_locks WHERE relation = 'hilo.hilo_collection_idx'::regclass AND mode = 'AccessExclusiveLock' AND granted}),
 	1,
 	'the index is locked');
 hang_up($session);
-ok(gone_soon($pid), 'a connection ends while the index of hilo is locked');
+ok(gone_soon($pid), 'a connection ends while the index of hilo.hilo is locked');
 $locker->query_safe('COMMIT');
 wait_gone($pid);
 disconnect($locker, $locker_pid);
@@ -358,13 +358,13 @@ disconnect($locker, $locker_pid);
 #
 
 ($session, $pid) = connection(replication => 'database');
-is($session->query_safe("SELECT hilo_nextval('walsender')"),
+is($session->query_safe("SELECT hilo_next_number('walsender')"),
 	1, 'a walsender draws');
 disconnect($session, $pid);
 is(max_of('walsender'), 32, 'it gave nothing back');
 
 ($session, $pid) = connection(replication => 'database');
-is($session->query_safe("SELECT hilo_nextval('walsender')"),
+is($session->query_safe("SELECT hilo_next_number('walsender')"),
 	33, 'another walsender draws');
 $offset = -s $node->logfile;
 ok($node->stop('fast', fail_ok => 1), 'the server stops under it');
@@ -391,7 +391,7 @@ hang_up($session);
 hang_up($other);
 is(max_of('killed'), 64, 'the server comes back after kill -9, with max as it was');
 is(sql('SELECT pg_postmaster_start_time()'), $started, 'by itself');
-is(sql("SELECT hilo_nextval('killed')"), 65, 'a gap, but no number twice');
+is(sql("SELECT hilo_next_number('killed')"), 65, 'a gap, but no number twice');
 
 $node->stop;
 done_testing();

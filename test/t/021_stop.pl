@@ -1,4 +1,4 @@
-# Promises 1, 4 and 6: a server that stops lets the sessions give their tails back, is not held up by them, and never repeats a number afterwards.
+# Promises 1, 4 and 6: a server that stops lets the sessions give their unused numbers back, is not held up by them, and never repeats a number afterwards.
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
@@ -28,7 +28,7 @@ sub draw
 	}
 	my @numbers = split /\n/,
 	  $session->query_safe(
-		"SELECT hilo_nextval('$collection') FROM generate_series(1, $count)");
+		"SELECT hilo_next_number('$collection') FROM generate_series(1, $count)");
 	$seen{"$collection $_"}++ foreach @numbers;
 	return $session;
 }
@@ -51,7 +51,7 @@ sub repeated
 sub maxima
 {
 	return $node->safe_psql('postgres',
-		q{SELECT string_agg(collection || ' ' || max, ', ' ORDER BY collection) FROM hilo});
+		q{SELECT string_agg(collection || ' ' || max, ', ' ORDER BY collection) FROM hilo.hilo});
 }
 
 sub log_since
@@ -85,25 +85,25 @@ unlike(log_since($offset), qr/(PANIC|ERROR|TRAP|WARNING):|terminated by signal/,
 	'without an accident');
 $node->start;
 is(maxima(), 'a 3, b 37, c 68, d 2',
-	'the last holders of ranges have given their tails back');
+	'the last holders of ranges have given their unused numbers back');
 hold_ranges();
 is(repeated(), '', 'no number was drawn twice');
 
 # Fast, while somebody holds a lock on the table.
 my $locker = $node->background_psql('postgres', on_error_stop => 0);
 push @sessions, $locker;
-$locker->query_safe('BEGIN; LOCK TABLE hilo IN ACCESS EXCLUSIVE MODE');
+$locker->query_safe('BEGIN; LOCK TABLE hilo.hilo IN ACCESS EXCLUSIVE MODE');
 my $waiter = $node->background_psql('postgres', on_error_stop => 0);
 push @sessions, $waiter;
 my $waiter_pid = $waiter->query_safe('SELECT pg_backend_pid()');
 $waiter->query_until(qr/waiting/,
-	"\\echo waiting\nSELECT hilo_nextval('e');\n");
+	"\\echo waiting\nSELECT hilo_next_number('e');\n");
 ok( $node->poll_query_until(
 		'postgres',
 		"SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $waiter_pid"),
-	'hilo is locked, and a draw waits for it');
+	'hilo.hilo is locked, and a draw waits for it');
 $offset = -s $node->logfile;
-ok($node->stop('fast', fail_ok => 1), 'fast stop while hilo is locked');
+ok($node->stop('fast', fail_ok => 1), 'fast stop while hilo.hilo is locked');
 hang_up_all();
 unlike(log_since($offset), qr/(PANIC|ERROR|TRAP|WARNING):|terminated by signal/,
 	'without an accident');
@@ -115,12 +115,12 @@ is(repeated(), '', 'no number was drawn twice');
 # A prepared transaction keeps its lock while the server stops, and after.
 $node->safe_psql('postgres', q{
 	BEGIN;
-	LOCK TABLE hilo IN ACCESS EXCLUSIVE MODE;
+	LOCK TABLE hilo.hilo IN ACCESS EXCLUSIVE MODE;
 	PREPARE TRANSACTION 'locker';
 });
 $offset = -s $node->logfile;
 ok($node->stop('fast', fail_ok => 1),
-	'fast stop while a prepared transaction keeps hilo locked');
+	'fast stop while a prepared transaction keeps hilo.hilo locked');
 hang_up_all();
 unlike(log_since($offset), qr/(PANIC|ERROR|TRAP|WARNING):|terminated by signal/,
 	'without an accident');
@@ -144,8 +144,8 @@ $node->stop('fast', fail_ok => 1);	# the node object has to learn it
 unlike(log_since($offset), qr/(PANIC|ERROR|TRAP|WARNING):|terminated by signal/,
 	'without an accident');
 $node->start;
-is($node->safe_psql('postgres', "SELECT max FROM hilo WHERE collection = 'smart'"),
-	41, 'its tail has gone back');
+is($node->safe_psql('postgres', "SELECT max FROM hilo.hilo WHERE collection = 'smart'"),
+	41, 'its rest has gone back');
 hold_ranges();
 is(repeated(), '', 'no number was drawn twice');
 

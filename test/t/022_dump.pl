@@ -19,27 +19,27 @@ sub sql
 # "x 5, y 7": the counters of a database, without those dropped.
 sub maxima
 {
-	my ($db, $schema) = @_;
-	my $table = defined $schema ? "$schema.hilo" : 'hilo';
+	my ($db) = @_;
 	return sql($db,
-		qq{SELECT string_agg(collection || ' ' || max, ', ' ORDER BY collection) FROM $table WHERE NOT dropped});
+		q{SELECT string_agg(collection || ' ' || max, ', ' ORDER BY collection) FROM hilo.hilo WHERE flags & 1 = 0});
 }
 
 sub guards
 {
 	my ($db) = @_;
-	return sql($db,
-		q{SELECT string_agg(tgname || ' ' || tgenabled::text, ', ' ORDER BY tgname) FROM pg_trigger WHERE tgrelid = 'hilo'::regclass});
+	return sql($db, q{
+		SELECT string_agg(relname || ' ' || tgname || ' ' || tgenabled::text, ', ' ORDER BY relname, tgname)
+		FROM pg_trigger JOIN pg_class c ON c.oid = tgrelid WHERE relnamespace = 'hilo'::regnamespace});
 }
 
-my $always = 'hilo_guard_changes A, hilo_guard_rows A, hilo_guard_table A';
+my $always = join(', ', map { ("$_ guard_rows A", "$_ guard_table A") } qw(binding hilo hub));
 
 # The database that is dumped.  Its own session is in the middle of a range.
 sql('postgres', 'CREATE DATABASE source');
 sql('postgres', 'CREATE ROLE reader');
 sql('source', q{
 	CREATE EXTENSION hilo;
-	GRANT SELECT ON hilo TO reader;
+	GRANT SELECT ON hilo.hilo TO reader;
 	GRANT EXECUTE ON FUNCTION hilo_seed(text, bigint, boolean) TO reader;
 	CREATE TABLE orders (id text PRIMARY KEY DEFAULT hilo_next('orders'), v int);
 	SELECT hilo_seed('higher', 1000);
@@ -48,7 +48,7 @@ sql('source', q{
 	SELECT hilo_seed('gone_here', 500);
 	SELECT hilo_drop('gone_here');
 	SELECT hilo_seed('gone_there', 33);
-	INSERT INTO hilo (collection, max, max_value) VALUES ('limited', 40, 50);
+	INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('limited', 40, 50);
 });
 my $holder = $node->background_psql('source');
 $holder->query_safe("INSERT INTO orders (v) SELECT generate_series(1, 3)");
@@ -67,9 +67,9 @@ my $plain = dump_source('plain.sql');
 my $inserts = dump_source('inserts.sql', '--inserts');
 my $custom = dump_source('custom', '-Fc');
 my $data = dump_source('data.sql', '--data-only');
-my $table_data = dump_source('table_data.sql', '--data-only', '-t', 'hilo');
+my $table_data = dump_source('table_data.sql', '--data-only', '-t', 'hilo.hilo');
 my $orders = dump_source('orders.sql', '-t', 'orders');
-my $untriggered = dump_source('untriggered.sql', '--data-only', '--disable-triggers', '-t', 'hilo');
+my $untriggered = dump_source('untriggered.sql', '--data-only', '--disable-triggers', '-t', 'hilo.hilo');
 
 # Numbers shown by the source after the dump do not count, but its range does.
 $holder->query_safe("INSERT INTO orders (v) SELECT generate_series(4, 6)");
@@ -92,20 +92,20 @@ sub check_restored
 	my ($db) = @_;
 
 	is(maxima($db), $source, "$db: all counters are there");
-	is( sql($db, q{SELECT dropped, max, max_ever FROM hilo WHERE collection = 'gone_here'}),
+	is( sql($db, q{SELECT flags & 1 = 1, max, max_ever FROM hilo.hilo WHERE collection = 'gone_here'}),
 		't|0|500', "$db: a dropped collection is remembered as such");
 	is(guards($db), $always, "$db: guarded");
-	is( sql($db, q{SELECT has_table_privilege('reader', 'hilo', 'SELECT'),
+	is( sql($db, q{SELECT has_table_privilege('reader', 'hilo.hilo', 'SELECT'),
 			has_function_privilege('reader', 'hilo_seed(text, bigint, boolean)', 'EXECUTE'),
-			has_function_privilege('reader', 'hilo_drop(text)', 'EXECUTE')}),
+			has_function_privilege('reader', 'hilo_drop(text, boolean)', 'EXECUTE')}),
 		't|t|f', "$db: privileges");
 	is( sql($db, q{INSERT INTO orders (v) VALUES (0) RETURNING id}),
 		'orders/33-A', "$db: inserts go on behind the range that was in use");
-	is( sql($db, q{SELECT hilo_nextval('higher'), hilo_nextval('lower'), hilo_nextval('gone_here')}),
+	is( sql($db, q{SELECT hilo_next_number('higher'), hilo_next_number('lower'), hilo_next_number('gone_here')}),
 		'1001|11|1', "$db: draws go on");
-	is( sql($db, q{SELECT string_agg(hilo_nextval('limited')::text, ',') FROM generate_series(1, 10)}),
+	is( sql($db, q{SELECT string_agg(hilo_next_number('limited')::text, ',') FROM generate_series(1, 10)}),
 		join(',', 41 .. 50), "$db: a limited collection counts to its limit");
-	my ($ret, $out, $err) = $node->psql($db, "\\set VERBOSITY verbose\nSELECT hilo_nextval('limited')");
+	my ($ret, $out, $err) = $node->psql($db, "\\set VERBOSITY verbose\nSELECT hilo_next_number('limited')");
 	like($err, qr/ERROR:\s+2200H/, "$db: and no further");
 	return;
 }
@@ -151,10 +151,10 @@ sub used_database
 		SELECT hilo_seed('gone_here', 20);
 		SELECT hilo_seed('gone_there', 44);
 		SELECT hilo_drop('gone_there');
-		INSERT INTO hilo (collection, max, max_value) VALUES ('limited', 5, 2000);
+		INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('limited', 5, 2000);
 	});
 	my $session = $node->background_psql($db);
-	is($session->query_safe("SELECT hilo_nextval('higher'), hilo_nextval('lower'), hilo_nextval('only_there')"),
+	is($session->query_safe("SELECT hilo_next_number('higher'), hilo_next_number('lower'), hilo_next_number('only_there')"),
 		'51|501|89', "$db: in use");
 	return $session;
 }
@@ -167,12 +167,12 @@ sub check_merged
 		'gone_here 20, gone_there 33, higher 1000, limited 40, lower 532, only_here 77, only_there 120, orders 32',
 		"$db: the higher max of each collection");
 	is(guards($db), $always, "$db: guarded");
-	is( $session->query_safe("SELECT hilo_nextval('higher'), hilo_nextval('lower'), hilo_nextval('only_there')"),
+	is( $session->query_safe("SELECT hilo_next_number('higher'), hilo_next_number('lower'), hilo_next_number('only_there')"),
 		'1001|533|90',
 		"$db: a session that was drawing goes on above both sides");
-	is( sql($db, q{SELECT hilo_nextval('gone_here'), hilo_nextval('gone_there'), hilo_nextval('only_here'), hilo_nextval('orders')}),
+	is( sql($db, q{SELECT hilo_next_number('gone_here'), hilo_next_number('gone_there'), hilo_next_number('only_here'), hilo_next_number('orders')}),
 		'21|34|78|33', "$db: draws go on above both sides");
-	is(sql($db, q{SELECT max_value FROM hilo WHERE collection = 'limited'}),
+	is(sql($db, q{SELECT max_value FROM hilo.hilo WHERE collection = 'limited'}),
 		2000, "$db: a limit that was there stays");
 	$session->quit;
 	return;
@@ -203,7 +203,7 @@ check_merged('used_custom', $session);
 sql('postgres', 'CREATE DATABASE was_dropped');
 sql('was_dropped', q{CREATE EXTENSION hilo; SELECT hilo_seed('limited', 5); SELECT hilo_drop('limited');});
 restore_sql($table_data, 'was_dropped');
-is(sql('was_dropped', q{SELECT max, max_value FROM hilo WHERE collection = 'limited'}),
+is(sql('was_dropped', q{SELECT max, max_value FROM hilo.hilo WHERE collection = 'limited'}),
 	'40|50', 'a collection dropped here gets the limit of the one restored');
 
 # A restore that fails at its end takes no number back.
@@ -237,18 +237,28 @@ sql('postgres', 'CREATE DATABASE untriggered_empty');
 sql('untriggered_empty', 'CREATE EXTENSION hilo');
 restore_sql($untriggered, 'untriggered_empty');
 is(maxima('untriggered_empty'), $source, 'restored with --disable-triggers: all counters');
-is( sql('untriggered_empty', q{SELECT hilo_nextval('higher'), hilo_nextval('lower'), hilo_nextval('orders')}),
+is( sql('untriggered_empty', q{SELECT hilo_next_number('higher'), hilo_next_number('lower'), hilo_next_number('orders')}),
 	'1001|11|33', 'draws go on');
-my ($ret, $out, $err) = $node->psql('untriggered_empty', 'UPDATE hilo SET max = 0');
-like($err, qr/cannot update table "hilo" by hand/, 'and the table is guarded');
-note('guards after --disable-triggers: ' . guards('untriggered_empty'));
+isnt(sql('untriggered_empty', q{SELECT epoch FROM hilo.hilo WHERE collection = 'higher'}),
+	sql('source', q{SELECT epoch FROM hilo.hilo WHERE collection = 'higher'}), 'in an epoch of their own');
+my ($ret, $out, $err) = $node->psql('untriggered_empty', 'UPDATE hilo.hilo SET max = 0');
+like($err, qr/cannot update table "hilo\.hilo" by hand/, 'and the table is guarded');
+
+# They are as on as ordinary triggers then: a session says so once, and what mends it.
+($ret, $out, $err) = $node->psql('untriggered_empty', q{SELECT hilo_next_number('higher'); SELECT hilo_next_number('new'); SELECT next_identity('new')});
+my @hints = $err =~ /^HINT: +Run (ALTER TABLE hilo\.hilo ENABLE ALWAYS TRIGGER .*)\.$/mg;
+is(scalar(@hints), 1, 'a session says once that the guards are weakened') or diag($err);
+sql('untriggered_empty', $hints[0]);
+is(guards('untriggered_empty'), $always, 'and how they are mended');
+($ret, $out, $err) = $node->psql('untriggered_empty', q{SELECT hilo_next_number('higher')});
+is($err, '', 'after which none says anything');
 
 $session = used_database('untriggered_used');
 ($ret, $out, $err) = $node->psql('untriggered_used', slurp_file($untriggered), on_error_stop => 0);
-is($session->query_safe("SELECT hilo_nextval('higher'), hilo_nextval('lower'), hilo_nextval('only_there')"),
-	'52|502|90', 'a restore with --disable-triggers onto counters in use does them no harm');
-note("it says: $err");
-note('guards after --disable-triggers: ' . guards('untriggered_used'));
+like($err, qr/duplicate key value/, 'a restore with --disable-triggers onto counters in use fails');
+is( ($session->query("SELECT hilo_next_number('higher'), hilo_next_number('lower'), hilo_next_number('only_there')"))[0],
+	'52|502|90', 'and does them no harm');
+$session->{stderr} = '';
 $session->quit;
 
 #
@@ -268,9 +278,56 @@ sql('quoted_source', qq{
 });
 $node->command_ok([ 'pg_dump', '-f', "$dir/quoted.sql", 'quoted_source' ], 'pg_dump with a quoted schema');
 restore_sql("$dir/quoted.sql", 'quoted_copy');
-is(maxima('quoted_copy', $schema), 'orders 100, orders; -- 7', 'quoted schema: all counters');
+is(maxima('quoted_copy'), 'orders 100, orders; -- 7', 'quoted schema: all counters');
 is(sql('quoted_copy', q{INSERT INTO orders DEFAULT VALUES RETURNING id}),
 	'orders/101-A', 'quoted schema: inserts go on');
+
+#
+# The schema of our tables
+#
+
+# It may be there before, as some tools make schemas first.
+sql('postgres', 'CREATE DATABASE schema_first');
+sql('schema_first', 'CREATE SCHEMA hilo');
+restore_sql($plain, 'schema_first', '--single-transaction');
+check_restored('schema_first');
+
+# The functions may be in it, too: then it is the user's, and is dumped.
+sql('postgres', 'CREATE DATABASE together');
+sql('together', q{
+	CREATE SCHEMA hilo;
+	CREATE EXTENSION hilo SCHEMA hilo;
+	CREATE TABLE orders (id text PRIMARY KEY DEFAULT hilo.hilo_next('orders'));
+	INSERT INTO orders DEFAULT VALUES;
+	SELECT hilo.hilo_seed('orders', 100);
+});
+$node->command_ok([ 'pg_dump', '-Fc', '-f', "$dir/together", 'together' ], 'pg_dump with the functions in schema hilo');
+sql('postgres', 'CREATE DATABASE together_copy');
+$node->command_ok(
+	[ 'pg_restore', '--exit-on-error', '--single-transaction', '-d', 'together_copy', "$dir/together" ],
+	'pg_restore with the functions in schema hilo');
+is(maxima('together_copy'), 'orders 100', 'together: all counters');
+is(sql('together_copy', q{INSERT INTO orders DEFAULT VALUES RETURNING id}), 'orders/101-A', 'together: inserts go on');
+
+# Where tables of a user are in it, nothing happens to them.
+sql('postgres', 'CREATE DATABASE schema_taken');
+sql('schema_taken', 'CREATE SCHEMA hilo; CREATE TABLE hilo.mine (a int)');
+($ret, $out, $err) = $node->psql('schema_taken', "\\set VERBOSITY verbose\nCREATE EXTENSION hilo");
+like($err, qr/ERROR:\s+42P06: schema "hilo" is not empty/, 'a schema with tables in it is not taken');
+
+# A dump of one schema has no counters in it: there a table has to be attached.
+$node->command_ok([ 'pg_dump', '-n', 'public', '-f', "$dir/public.sql", 'source' ], 'pg_dump -n public');
+unlike(slurp_file("$dir/public.sql"), qr/^(COPY|CREATE \w+|ALTER TABLE) (ONLY )?hilo\./m, 'it has nothing of schema hilo');
+sql('postgres', 'CREATE DATABASE one_schema');
+sql('one_schema', 'CREATE EXTENSION hilo');
+# The schema it was made of is there.
+append_to_file("$dir/one_schema.sql", slurp_file("$dir/public.sql") =~ s/^CREATE SCHEMA public;$//mr);
+restore_sql("$dir/one_schema.sql", 'one_schema');
+is(maxima('one_schema'), '', 'one schema: no counter has come along');
+is(sql('one_schema', q{SET client_min_messages = warning; SELECT hilo_attach('orders')}),
+	sql('one_schema', 'SELECT max(hilo_number(id)) FROM orders'), 'one schema: attached, it is above all ids');
+is(sql('one_schema', q{INSERT INTO orders (v) VALUES (0) RETURNING hilo_number(id) - 1 = (SELECT max(hilo_number(id)) FROM orders)}), 't',
+	'one schema: inserts go on');
 
 $holder->quit;
 $node->stop;

@@ -17,16 +17,16 @@ $old->safe_psql('postgres', 'CREATE ROLE reader');
 $old->safe_psql('postgres', 'CREATE DATABASE quoted');
 $old->safe_psql('postgres', q{
 	CREATE EXTENSION hilo;
-	GRANT SELECT ON hilo TO reader;
-	GRANT EXECUTE ON FUNCTION hilo_drop(text) TO reader;
+	GRANT SELECT ON hilo.hilo TO reader;
+	GRANT EXECUTE ON FUNCTION hilo_drop(text, boolean) TO reader;
 	REVOKE EXECUTE ON FUNCTION hilo_next(text) FROM PUBLIC;
 	CREATE TABLE orders (id text PRIMARY KEY DEFAULT hilo_next('orders'));
 	INSERT INTO orders SELECT FROM generate_series(1, 100);
-	SELECT hilo_seed('raised', 5000);
+	SELECT hilo_seed('advanced', 5000);
 	SELECT hilo_seed('dropped', 50);
 	SELECT hilo_drop('dropped');
-	INSERT INTO hilo (collection, max, max_value) VALUES ('limited', 40, 50);
-	SELECT count(hilo_nextval('many' || i)) FROM generate_series(1, 500) i;
+	INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('limited', 40, 50);
+	SELECT count(hilo_next_number('many' || i)) FROM generate_series(1, 500) i;
 	CREATE TABLE gone (id int, number serial, item text);
 	ALTER TABLE gone DROP COLUMN id;
 	ALTER TABLE gone RENAME TO attached;
@@ -35,9 +35,9 @@ $old->safe_psql('postgres', q{
 	SELECT hilo_configure('attached', range_size => 4, node_tag => 'B', grant_to => 'reader');
 });
 # A row whose creation was rolled back; rows rewritten, and one after that.
-$old->safe_psql('postgres', q{BEGIN; SELECT hilo_nextval('rolled back'); ROLLBACK;});
-$old->safe_psql('postgres', 'VACUUM FULL hilo');
-$old->safe_psql('postgres', q{SELECT hilo_nextval('after rewriting')});
+$old->safe_psql('postgres', q{BEGIN; SELECT hilo_next_number('rolled back'); ROLLBACK;});
+$old->safe_psql('postgres', 'VACUUM FULL hilo.hilo');
+$old->safe_psql('postgres', q{SELECT hilo_next_number('after rewriting')});
 $old->safe_psql('quoted', qq{
 	CREATE SCHEMA $schema;
 	CREATE EXTENSION hilo SCHEMA $schema;
@@ -46,14 +46,17 @@ $old->safe_psql('quoted', qq{
 
 # All that is to stay as it is.
 my %looks = (
-	'counters' => q{SELECT * FROM hilo ORDER BY collection},
-	'bindings' => q{SELECT collection, id_column, taken, granted_to, attached, replaced FROM hilo_binding ORDER BY 1, granted_to},
-	'guards' => q{SELECT tgname, tgenabled, tgtype, tgfoid::regprocedure FROM pg_trigger WHERE tgrelid = 'hilo'::regclass ORDER BY 1},
+	'counters' => q{SELECT * FROM hilo.hilo ORDER BY collection},
+	'bindings' => q{SELECT collection, id_column, taken, granted_to, attached, replaced FROM hilo.binding ORDER BY 1, granted_to},
+	'hubs' => q{SELECT * FROM hilo.hub ORDER BY hub},
+	'guards' => q{SELECT relname, tgname, tgenabled, tgtype, tgfoid::regprocedure FROM pg_trigger
+		JOIN pg_class c ON c.oid = tgrelid WHERE relnamespace = 'hilo'::regnamespace ORDER BY 1, 2},
 	'replica identity, persistence, access method' =>
-	  q{SELECT relreplident, relpersistence, amname FROM pg_class c JOIN pg_am a ON a.oid = relam WHERE c.oid = 'hilo'::regclass},
+	  q{SELECT relname, relreplident, relpersistence, amname FROM pg_class c JOIN pg_am a ON a.oid = relam
+		WHERE relnamespace = 'hilo'::regnamespace AND relkind = 'r' ORDER BY 1},
 	'constraints and indexes' =>
-	  q{SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'hilo'::regclass
-		UNION ALL SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'hilo'::regclass ORDER BY 1},
+	  q{SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE connamespace = 'hilo'::regnamespace
+		UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'hilo' ORDER BY 1},
 	'comments' =>
 	  q{SELECT identity, d.description FROM pg_depend p
 		CROSS JOIN LATERAL pg_identify_object(p.classid, p.objid, 0)
@@ -62,14 +65,19 @@ my %looks = (
 		AND p.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'hilo')
 		ORDER BY 1, d.objsubid},
 	'privileges' =>
-	  q{SELECT oid::regprocedure::text, proacl::text FROM pg_proc WHERE proname LIKE 'hilo%'
-		UNION ALL SELECT relname, coalesce(relacl, acldefault('r', relowner))::text FROM pg_class WHERE relkind IN ('r', 'v') AND relname LIKE 'hilo%' ORDER BY 1},
+	  q{SELECT p.oid::regprocedure::text, proacl::text FROM pg_proc p
+		JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+		WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'hilo')
+		UNION ALL SELECT relname, coalesce(relacl, acldefault('r', relowner))::text FROM pg_class
+		WHERE relkind IN ('r', 'v') AND relnamespace = 'hilo'::regnamespace
+		UNION ALL SELECT nspname, nspacl::text FROM pg_namespace WHERE nspname = 'hilo' ORDER BY 1, 2},
 	'tables to dump' =>
 	  q{SELECT extversion, extconfig::regclass[], extcondition FROM pg_extension WHERE extname = 'hilo'},);
 my %before = map { $_ => $old->safe_psql('postgres', $looks{$_}) } keys %looks;
 is($before{'bindings'}, "attached|||reader|f|\nattached|public.attached.number|||t|sequence", 'a table is attached');
-like($before{'guards'}, qr/hilo_guard_rows\|A\|.*\nhilo_guard_table\|A\|/, 'guards are always on');
-like($before{'replica identity, persistence, access method'}, qr/^n\|p\|heap$/, 'no replica identity');
+is(join(' ', $before{'guards'} =~ /^(\w+\|\w+\|A)\|/mg), join(' ', map { ("$_|guard_rows|A", "$_|guard_table|A") } qw(binding hilo hub)),
+	'guards are always on');
+is($before{'replica identity, persistence, access method'}, "binding|n|p|heap\nhilo|n|p|heap\nhub|n|p|heap", 'no replica identity');
 
 # What pg_dump says of a database, but for its random words.
 sub dump_of
@@ -82,9 +90,9 @@ sub dump_of
 	return $dump;
 }
 
-# Its owner goes on drawing until the end; the tail goes back.
-is($old->safe_psql('postgres', q{SELECT hilo_nextval('limited')}), 41, 'drawn last');
-$old->poll_query_until('postgres', q{SELECT max = 41 FROM hilo WHERE collection = 'limited'});
+# Its owner goes on drawing until the end; the rest goes back.
+is($old->safe_psql('postgres', q{SELECT hilo_next_number('limited')}), 41, 'drawn last');
+$old->poll_query_until('postgres', q{SELECT max = 41 FROM hilo.hilo WHERE collection = 'limited'});
 $before{'counters'} = $old->safe_psql('postgres', $looks{'counters'});
 my $dump = dump_of($old);
 $old->stop;
@@ -114,20 +122,20 @@ foreach my $mode ('copy', 'link')
 	is($new->safe_psql('postgres', q{INSERT INTO orders DEFAULT VALUES RETURNING id}),
 		'orders/101-A', "$mode: inserts go on");
 	is( $new->safe_psql('postgres',
-			q{SELECT hilo_nextval('raised'), hilo_nextval('dropped'), hilo_nextval('rolled back'), hilo_nextval('many500'), hilo_nextval('new')}),
+			q{SELECT hilo_next_number('advanced'), hilo_next_number('dropped'), hilo_next_number('rolled back'), hilo_next_number('many500'), hilo_next_number('new')}),
 		'5001|1|2|2|1', "$mode: draws go on");
 	is($new->safe_psql('postgres', q{INSERT INTO attached DEFAULT VALUES RETURNING number}), 2, "$mode: attached tables go on");
-	is( $new->safe_psql('postgres', q{INSERT INTO attached VALUES (90); SET ROLE reader; SELECT hilo_nextval('attached'), hilo_format('attached', 91)}),
+	is( $new->safe_psql('postgres', q{INSERT INTO attached VALUES (90); SET ROLE reader; SELECT hilo_next_number('attached'), hilo_format('attached', 91)}),
 		'91|attached/91-B', "$mode: above explicit ids, with options and grants");
 	is( $new->safe_psql('postgres',
-			q{SELECT string_agg(hilo_nextval('limited')::text, ',') FROM generate_series(1, 9)}),
+			q{SELECT string_agg(hilo_next_number('limited')::text, ',') FROM generate_series(1, 9)}),
 		join(',', 42 .. 50), "$mode: up to the limit");
-	is($new->safe_psql('quoted', qq{SELECT $schema.hilo_nextval('orders')}),
+	is($new->safe_psql('quoted', qq{SELECT $schema.hilo_next_number('orders')}),
 		78, "$mode: in a quoted schema, too");
 	my ($ret, $out, $err) = $new->psql('postgres',
-		q{SET session_replication_role = replica; DELETE FROM hilo});
-	like($err, qr/cannot delete from table "hilo" by hand/, "$mode: the table is guarded");
-	is( $new->safe_psql('postgres', q{VACUUM (FREEZE) hilo; SELECT count(*) FROM hilo}),
+		q{SET session_replication_role = replica; DELETE FROM hilo.hilo});
+	like($err, qr/cannot delete from table "hilo\.hilo" by hand/, "$mode: the table is guarded");
+	is( $new->safe_psql('postgres', q{VACUUM (FREEZE) hilo.hilo; SELECT count(*) FROM hilo.hilo}),
 		508, "$mode: no row was lost, or is there twice");
 	$new->stop;
 }

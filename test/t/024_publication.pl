@@ -22,7 +22,7 @@ sub maxima
 {
 	my ($node) = @_;
 	return $node->safe_psql('postgres',
-		q{SELECT string_agg(collection || ' ' || max, ', ' ORDER BY collection) FROM hilo WHERE NOT dropped});
+		q{SELECT string_agg(collection || ' ' || max, ', ' ORDER BY collection) FROM hilo.hilo WHERE flags & 1 = 0});
 }
 
 $publisher->safe_psql('postgres', q{
@@ -35,7 +35,7 @@ $publisher->safe_psql('postgres', q{
 	SELECT hilo_seed('ours_only', 5);
 	SELECT hilo_seed('dropped', 5);
 	SELECT hilo_drop('dropped');
-	INSERT INTO hilo (collection, max, max_value) VALUES ('limited', 3, 10);
+	INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('limited', 3, 10);
 });
 # The subscriber draws by itself, even in applying rows: its column "arrival".
 $subscriber->safe_psql('postgres', q{
@@ -56,6 +56,7 @@ is($local->query_safe("SELECT hilo_next('orders')"),
 # The initial copy
 #
 
+my $hubs = $subscriber->safe_psql('postgres', 'SELECT * FROM hilo.hub');
 my $offset = -s $subscriber->logfile;
 $publisher->safe_psql('postgres', 'CREATE PUBLICATION everything FOR ALL TABLES');
 $subscriber->safe_psql('postgres',
@@ -63,17 +64,18 @@ $subscriber->safe_psql('postgres',
 	  . $publisher->connstr . ' dbname=postgres'
 	  . "' PUBLICATION everything");
 ok( $subscriber->poll_query_until('postgres',
-		q{SELECT count(*) = 5 AND bool_and(srsubstate = 'r') FROM pg_subscription_rel}),
+		q{SELECT count(*) = 4 AND bool_and(srsubstate = 'r') FROM pg_subscription_rel}),
 	'all tables are ready');
 is( $subscriber->safe_psql('postgres',
 		q{SELECT string_agg(srrelid::regclass || ' ' || srsubstate::text, ', ' ORDER BY srrelid::regclass::text) FROM pg_subscription_rel}),
-	'hilo r, hilo_binding r, hilo_identity r, hilo_lease r, orders r',
+	'hilo.binding r, hilo.hilo r, hilo.hub r, orders r',
 	'our tables are among them');
 my $copied = q{dropped 8, limited 3, orders 100, ours_higher 200, ours_only 5, theirs_higher 300, theirs_only 7};
 (my $without_arrivals = maxima($subscriber)) =~ s/^arrivals \d+, //;
 is($without_arrivals, $copied, 'counters are merged by maximum');
-is( $subscriber->safe_psql('postgres', q{SELECT max_value FROM hilo WHERE collection = 'limited'}),
+is( $subscriber->safe_psql('postgres', q{SELECT max_value FROM hilo.hilo WHERE collection = 'limited'}),
 	10, 'with the limit of a new one');
+is($subscriber->safe_psql('postgres', 'SELECT * FROM hilo.hub'), $hubs, 'what the publisher is as a hub has not come along');
 unlike(substr(slurp_file($subscriber->logfile), $offset), qr/ERROR:/, 'without an error');
 is($local->query_safe("SELECT hilo_next('orders')"),
 	'orders/101-B', 'the session goes on above both sides');
@@ -91,7 +93,7 @@ is( $writer->query_safe(
 		q{BEGIN;
 		  SELECT hilo_next('fresh');
 		  INSERT INTO orders (v) VALUES (1000) RETURNING id;
-		  SELECT count(hilo_nextval('fresh' || i)) FROM generate_series(1, 100) i;
+		  SELECT count(hilo_next_number('fresh' || i)) FROM generate_series(1, 100) i;
 		  SAVEPOINT a;
 		  SELECT hilo_next('fresh in savepoint');
 		  INSERT INTO orders (v) VALUES (1001) RETURNING id;
@@ -105,8 +107,8 @@ $writer->query_safe(q{SELECT hilo_next('fresh alone')});
 $writer->query_safe(
 	q{SELECT hilo_seed('orders', 2000); SELECT hilo_seed('fresh seeded', 5); SELECT hilo_drop('fresh'); SELECT hilo_drop('ours_only');});
 $publisher->safe_psql('postgres',
-	q{INSERT INTO hilo (collection, max) VALUES ('fresh inserted', 5)});
-$publisher->safe_psql('postgres', 'VACUUM FULL hilo');
+	q{INSERT INTO hilo.hilo (collection, max) VALUES ('fresh inserted', 5)});
+$publisher->safe_psql('postgres', 'VACUUM FULL hilo.hilo');
 is($writer->query_safe(q{INSERT INTO orders (v) VALUES (1003) RETURNING id}),
 	'orders/2001-A', 'and goes on after a seed and a rewrite');
 $publisher->wait_for_catchup('everything');
@@ -129,18 +131,18 @@ is( $subscriber->safe_psql('postgres',
 is( $local->query_safe(q{INSERT INTO orders (v, arrival) VALUES (1, 'local') RETURNING id}),
 	'orders/102-B', 'and so has what its sessions draw');
 is( $subscriber->safe_psql('postgres',
-		q{SELECT max FROM hilo WHERE collection = 'arrivals'}),
+		q{SELECT max FROM hilo.hilo WHERE collection = 'arrivals'}),
 	72, 'the worker that copied has given back what it held above 40');
 
-# Workers are backends like others: when they end, their tails go back.
+# Workers are backends like others: when they end, their unused numbers go back.
 $local->quit;
 $subscriber->safe_psql('postgres', 'ALTER SUBSCRIPTION everything DISABLE');
 ok( $subscriber->poll_query_until('postgres',
 		qq{SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $worker)}),
 	'the apply worker ends');
 is( $subscriber->safe_psql('postgres',
-		q{SELECT max FROM hilo WHERE collection = 'arrivals'}),
-	42, 'its tail has gone back');
+		q{SELECT max FROM hilo.hilo WHERE collection = 'arrivals'}),
+	42, 'its rest has gone back');
 
 # A copy made once more still merges.
 $publisher->safe_psql('postgres', 'TRUNCATE orders');
@@ -150,10 +152,10 @@ $subscriber->safe_psql('postgres',
 	  . $publisher->connstr . ' dbname=postgres'
 	  . "' PUBLICATION everything");
 ok( $subscriber->poll_query_until('postgres',
-		q{SELECT count(*) = 5 AND bool_and(srsubstate = 'r') FROM pg_subscription_rel}),
+		q{SELECT count(*) = 4 AND bool_and(srsubstate = 'r') FROM pg_subscription_rel}),
 	'a second copy: all tables are ready');
 is( $subscriber->safe_psql('postgres',
-		q{SELECT string_agg(collection || ' ' || max, ', ' ORDER BY collection) FROM hilo
+		q{SELECT string_agg(collection || ' ' || max, ', ' ORDER BY collection) FROM hilo.hilo
 			WHERE collection IN ('orders', 'theirs_higher', 'ours_higher', 'ours_only', 'fresh inserted', 'fresh1')}),
 	'fresh inserted 5, fresh1 32, orders 2032, ours_higher 200, ours_only 5, theirs_higher 300',
 	'merged by maximum');

@@ -64,7 +64,7 @@ sub at_once
 # 32 sessions, 20,000 numbers each, one collection
 is( at_once(
 		32,
-		q{INSERT INTO drawn SELECT $session, 'c', hilo_nextval('c'), i FROM generate_series(1, 20000) i}),
+		q{INSERT INTO drawn SELECT $session, 'c', hilo_next_number('c'), i FROM generate_series(1, 20000) i}),
 	'',
 	'32 sessions draw 20,000 numbers each of a new collection');
 is( $node->safe_psql('postgres',
@@ -72,7 +72,7 @@ is( $node->safe_psql('postgres',
 	'640000|640000|1',
 	'all numbers are distinct');
 is( $node->safe_psql('postgres',
-		q{SELECT (SELECT max FROM hilo WHERE collection = 'c') >= max(number) FROM drawn}),
+		q{SELECT (SELECT max FROM hilo.hilo WHERE collection = 'c') >= max(number) FROM drawn}),
 	't',
 	'none is above max');
 is( $node->safe_psql('postgres',
@@ -81,19 +81,19 @@ is( $node->safe_psql('postgres',
 	'each session got its own in rising order');
 
 # Afterwards one alone
-is(at_once(1, q{INSERT INTO drawn SELECT 33, 'c', hilo_nextval('c') FROM generate_series(1, 5000)}),
+is(at_once(1, q{INSERT INTO drawn SELECT 33, 'c', hilo_next_number('c') FROM generate_series(1, 5000)}),
 	'', 'one session draws alone');
 is( $node->safe_psql('postgres',
 		q{SELECT count(*), count(DISTINCT number),
-			(SELECT max FROM hilo WHERE collection = 'c') = max(number) FROM drawn}),
+			(SELECT max FROM hilo.hilo WHERE collection = 'c') = max(number) FROM drawn}),
 	'645000|645000|t',
-	'its tail has gone back: max is the highest number drawn');
+	'its rest has gone back: max is the highest number drawn');
 
 # 100 sessions, the first draw of 20 new collections, in different orders
 $node->safe_psql('postgres', 'TRUNCATE drawn');
 is( at_once(
 		100,
-		q{INSERT INTO drawn SELECT $session, 'new' || i % 20, hilo_nextval('new' || i % 20)
+		q{INSERT INTO drawn SELECT $session, 'new' || i % 20, hilo_next_number('new' || i % 20)
 			FROM generate_series($session, $session + 19) i}),
 	'',
 	'100 sessions draw of 20 new collections');
@@ -102,7 +102,7 @@ is( $node->safe_psql('postgres',
 	'2000|2000|20|t',
 	'all numbers of each collection are distinct');
 is( $node->safe_psql('postgres',
-		q{SELECT count(*), count(DISTINCT collection) FROM hilo WHERE collection LIKE 'new%'}),
+		q{SELECT count(*), count(DISTINCT collection) FROM hilo.hilo WHERE collection LIKE 'new%'}),
 	'20|20',
 	'each has one row');
 
@@ -116,9 +116,9 @@ foreach my $level ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')
 	is( at_once(
 			40,
 			qq{BEGIN ISOLATION LEVEL $level;
-			   COPY (SELECT \$session, '$name' || i, hilo_nextval('$name' || i) FROM generate_series(1, 10) i CROSS JOIN generate_series(1, 5)) TO '$dir/\$session';
+			   COPY (SELECT \$session, '$name' || i, hilo_next_number('$name' || i) FROM generate_series(1, 10) i CROSS JOIN generate_series(1, 5)) TO '$dir/\$session';
 			   SELECT CASE WHEN \$session % 2 = 0 THEN set_config('hilo.range_size', '1', true) END;
-			   COPY (SELECT \$session, '$name' || i, hilo_nextval('$name' || i) FROM generate_series(1, 10) i CROSS JOIN generate_series(1, 50)) TO '$dir/more\$session';
+			   COPY (SELECT \$session, '$name' || i, hilo_next_number('$name' || i) FROM generate_series(1, 10) i CROSS JOIN generate_series(1, 50)) TO '$dir/more\$session';
 			   ROLLBACK}),
 		'',
 		"40 sessions draw in transactions that are rolled back, $level");
@@ -134,7 +134,7 @@ foreach my $level ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')
 $node->safe_psql('postgres', 'TRUNCATE drawn');
 is( at_once(
 		100,
-		q{INSERT INTO drawn SELECT $session, 'one', hilo_nextval('one') FROM generate_series(1, 20)},
+		q{INSERT INTO drawn SELECT $session, 'one', hilo_next_number('one') FROM generate_series(1, 20)},
 		'-c hilo.max_range_size=1'),
 	'',
 	'100 sessions draw 20 numbers each, with max_range_size 1');

@@ -17,7 +17,7 @@ $node->start;
 $node->safe_psql('postgres', q{
 	CREATE EXTENSION hilo;
 	-- what autovacuum does here is wanted
-	ALTER TABLE hilo SET (autovacuum_analyze_threshold = 1, autovacuum_analyze_scale_factor = 0,
+	ALTER TABLE hilo.hilo SET (autovacuum_analyze_threshold = 1, autovacuum_analyze_scale_factor = 0,
 		autovacuum_vacuum_insert_threshold = 1, autovacuum_vacuum_insert_scale_factor = 0);
 	CREATE UNLOGGED TABLE drawn (session int, collection text, number bigint);
 	CREATE UNLOGGED TABLE stop (now bool);
@@ -32,7 +32,7 @@ $node->safe_psql('postgres', q{
 		FOR pass IN 1..passes LOOP
 			FOR i IN 1..names LOOP
 				BEGIN
-					number := hilo_nextval(prefix || i);
+					number := hilo_next_number(prefix || i);
 					IF number % 3 = 0 THEN
 						RAISE division_by_zero;
 					END IF;
@@ -52,9 +52,9 @@ $node->safe_psql('postgres', q{
 	CREATE PROCEDURE draw_until_stop(me int, own text) LANGUAGE plpgsql AS $$
 	BEGIN
 		FOR round IN 1..1000000 LOOP
-			INSERT INTO drawn SELECT me, own, hilo_nextval(own) FROM generate_series(1, 20);
+			INSERT INTO drawn SELECT me, own, hilo_next_number(own) FROM generate_series(1, 20);
 			FOR i IN 1..10 LOOP
-				INSERT INTO drawn SELECT me, c, hilo_nextval(c)
+				INSERT INTO drawn SELECT me, c, hilo_next_number(c)
 				FROM (VALUES ('shared' || i), ('shared new' || round / 20), (own || i)) names (c);
 			END LOOP;
 			IF round % 5 = 0 THEN
@@ -121,21 +121,21 @@ foreach my $command (
 	"SELECT hilo_seed('seeded', 5)",
 	"SELECT hilo_drop('seeded')",
 	"SELECT hilo_seed('seeded', 0, true)",
-	"INSERT INTO hilo (collection, max) VALUES ('inserted', 5)",
-	"SELECT hilo_nextval('drawn by another')",
-	'ANALYZE hilo',
-	'VACUUM hilo',
-	'VACUUM FREEZE hilo',
-	'VACUUM FULL hilo',
-	'CLUSTER hilo USING hilo_collection_idx',
-	'REINDEX TABLE hilo',
-	'REINDEX TABLE CONCURRENTLY hilo',
+	"INSERT INTO hilo.hilo (collection, max) VALUES ('inserted', 5)",
+	"SELECT hilo_next_number('drawn by another')",
+	'ANALYZE hilo.hilo',
+	'VACUUM hilo.hilo',
+	'VACUUM FREEZE hilo.hilo',
+	'VACUUM FULL hilo.hilo',
+	'CLUSTER hilo.hilo USING hilo_collection_idx',
+	'REINDEX TABLE hilo.hilo',
+	'REINDEX TABLE CONCURRENTLY hilo.hilo',
 	'VACUUM FULL pg_class',
 	'REINDEX TABLE pg_class',
-	'ALTER TABLE hilo SET (fillfactor = 90)',
-	'CREATE UNIQUE INDEX CONCURRENTLY more ON hilo (collection)',
-	'DROP INDEX CONCURRENTLY more',
-	"COMMENT ON TABLE hilo IS 'x'",
+	'ALTER TABLE hilo.hilo SET (fillfactor = 90)',
+	'CREATE UNIQUE INDEX CONCURRENTLY more ON hilo.hilo (collection)',
+	'DROP INDEX CONCURRENTLY hilo.more',
+	"COMMENT ON TABLE hilo.hilo IS 'x'",
 	'CREATE TABLE unrelated (a int)',
 	'DROP TABLE unrelated')
 {
@@ -178,15 +178,15 @@ foreach my $round (1 .. 25)
 {
 	foreach my $command (
 		"SELECT hilo_seed('storm' || i, $round) FROM generate_series(1, 50) i",
-		'ANALYZE hilo',
+		'ANALYZE hilo.hilo',
 		"CREATE TABLE unrelated (a int)",
-		'REINDEX TABLE CONCURRENTLY hilo',
+		'REINDEX TABLE CONCURRENTLY hilo.hilo',
 		"SELECT hilo_drop('storm' || i) FROM generate_series(1, 10) i",
-		'VACUUM FULL hilo',
-		'CLUSTER hilo USING hilo_collection_idx',
-		'VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) hilo',
-		'BEGIN; REINDEX INDEX hilo_collection_idx; ROLLBACK',
-		'BEGIN; CLUSTER hilo; ROLLBACK',
+		'VACUUM FULL hilo.hilo',
+		'CLUSTER hilo.hilo USING hilo_collection_idx',
+		'VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) hilo.hilo',
+		'BEGIN; REINDEX INDEX hilo.hilo_collection_idx; ROLLBACK',
+		'BEGIN; CLUSTER hilo.hilo; ROLLBACK',
 		'DROP TABLE unrelated')
 	{
 		my ($out, $failed) = $storm->query($command);
@@ -199,7 +199,7 @@ foreach my $round (1 .. 25)
 		{
 			$reindex_failed++;
 			$storm->{stderr} = '';
-			$storm->query_safe('SET client_min_messages = warning; DROP INDEX hilo_collection_idx_ccnew; SELECT 1');
+			$storm->query_safe('SET client_min_messages = warning; DROP INDEX hilo.hilo_collection_idx_ccnew; SELECT 1');
 			my $toast = $storm->query_safe(
 				q{SELECT indexrelid::regclass FROM pg_index WHERE NOT indisvalid AND indexrelid::regclass::text LIKE '%ccnew'});
 			$storm->query_safe("DROP INDEX $toast") if $toast ne '';
@@ -215,7 +215,7 @@ note "REINDEX CONCURRENTLY failed $reindex_failed times";
 is($storm_errors, '', '25 rounds of a storm of invalidations');
 # The sessions that draw report their rows only at the end; these do at once.
 ok( $node->poll_query_until('postgres',
-		q{SELECT hilo_nextval('reported ' || random()) > 0 AND (autovacuum_count > 0 OR autoanalyze_count > 0)
+		q{SELECT hilo_next_number('reported ' || random()) > 0 AND (autovacuum_count > 0 OR autoanalyze_count > 0)
 			FROM pg_stat_user_tables WHERE relname = 'hilo'}),
 	'autovacuum has come by');
 $node->safe_psql('postgres', 'INSERT INTO stop VALUES (true)');
@@ -230,28 +230,79 @@ is( $node->safe_psql('postgres',
 	$rows,
 	'all are distinct');
 is( $node->safe_psql('postgres',
-		q{SELECT count(*) FROM drawn d LEFT JOIN hilo h USING (collection) WHERE h.max IS NULL OR h.max < d.number}),
+		q{SELECT count(*) FROM drawn d LEFT JOIN hilo.hilo h USING (collection) WHERE h.max IS NULL OR h.max < d.number}),
 	0,
 	'none is above the max of its collection');
 is( $node->safe_psql('postgres', q{
 	SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
-	CREATE TEMP TABLE names AS SELECT collection, ctid AS place FROM hilo;
+	CREATE TEMP TABLE names AS SELECT collection, ctid AS place FROM hilo.hilo;
 	SELECT count(*) = (SELECT count(*) FROM names)
-	FROM names n JOIN hilo h ON h.collection = n.collection AND h.ctid = n.place}),
+	FROM names n JOIN hilo.hilo h ON h.collection = n.collection AND h.ctid = n.place}),
 	't',
 	'the index finds every row');
 is( $node->safe_psql('postgres',
-		'SELECT count(*) - count(DISTINCT collection) FROM hilo'),
+		'SELECT count(*) - count(DISTINCT collection) FROM hilo.hilo'),
 	0,
 	'no collection has two rows');
 
 # Sessions alone lose nothing even in a storm, but what they rolled back.
 is( $node->safe_psql('postgres', q{
-	SELECT count(*) FROM hilo h
+	SELECT count(*) FROM hilo.hilo h
 	JOIN (SELECT collection, max(number), max(session) AS session FROM drawn WHERE collection LIKE 'own%' GROUP BY 1) d USING (collection)
 	WHERE h.max > d.max + 32 * 5 + 20}),
 	0,
 	'a collection with one session has next to no gaps');
+
+#
+# An index that is moved in the caller's own transaction, which a rollback brings
+# back without what was entered meanwhile
+#
+
+my $tablespace = PostgreSQL::Test::Utils::tempdir;
+$session->query_safe("CREATE TABLESPACE elsewhere LOCATION '$tablespace'");
+
+# What a statement is answered, in a transaction, with its SQLSTATE.
+sub answer_in
+{
+	my ($on, $query) = @_;
+	my ($out) = $on->query("\\set VERBOSITY sqlstate\n$query");
+	my $state = $on->{stderr} =~ /ERROR: +(\w{5})/ ? $1 : '';
+	$on->{stderr} = '';
+	return $state || $out;
+}
+
+my $moved_rows = q{SET enable_indexscan = off; SET enable_bitmapscan = off; SET enable_indexonlyscan = off;
+	SELECT count(*), count(DISTINCT collection) FROM hilo.hilo WHERE collection LIKE 'moved%'};
+my $mover = $node->background_psql('postgres', on_error_stop => 0);
+my $moved = 0;
+foreach my $move (
+	'ALTER INDEX hilo.hilo_collection_idx SET TABLESPACE elsewhere',
+	'ALTER TABLE hilo.hilo SET TABLESPACE elsewhere',
+	'REINDEX INDEX hilo.hilo_collection_idx',
+	'REINDEX (TABLESPACE elsewhere) INDEX hilo.hilo_collection_idx')
+{
+	my $name = 'moved ' . ++$moved;
+
+	foreach my $draw ("SELECT hilo_next_number('$name')", "SELECT next_identity('$name')", "SELECT hilo_seed('$name', 5)")
+	{
+		$mover->query_safe("BEGIN; $move");
+		is(answer_in($mover, $draw), '55000', "$move, and $draw in the same transaction");
+		$mover->query_safe('ROLLBACK');
+	}
+	$mover->query_safe("BEGIN; SAVEPOINT a; $move; ROLLBACK TO a");
+	is(answer_in($mover, "SELECT hilo_next_number('$name')"), 1, "$move: a draw after its savepoint was rolled back");
+	$mover->query_safe('ROLLBACK');
+	is(answer_in($mover, "SELECT hilo_next_number('$name')"), 2, "$move, rolled back: the collection is there");
+	is($node->safe_psql('postgres', "SELECT hilo_next_number('$name')") > 2 ? 'above' : 'again', 'above', "$move, rolled back: for others, too");
+	$mover->query_safe("BEGIN; $move; COMMIT");
+	is(answer_in($mover, "SELECT hilo_next_number('$name')"), 3, "$move, committed: the session goes on");
+	is(answer_in($mover, "SELECT hilo_next_number('$name after')"), 1, "$move, committed: collections are made");
+	is($node->safe_psql('postgres', $moved_rows), 2 * $moved . '|' . 2 * $moved, "$move: a row each");
+	is(answer_in($mover, 'REINDEX TABLE hilo.hilo'), '', "$move: the index can be built anew");
+}
+$mover->query_safe('ALTER TABLE hilo.hilo SET TABLESPACE pg_default; ALTER INDEX hilo.hilo_collection_idx SET TABLESPACE pg_default');
+$mover->quit;
+$session->query_safe('DROP TABLESPACE elsewhere');
 
 #
 # Where the server can, with all caches discarded at every chance
@@ -278,7 +329,7 @@ if ($session->{stderr} =~ /can/)
 	is_complete($session, 4, 8, 'debug_discard_caches: exactly 1..8 of each');
 	is($session->query_safe(q{
 		SET debug_discard_caches = 1;
-		SELECT count(*) FROM hilo_cached_ranges WHERE collection LIKE 'discarded%';}),
+		SELECT count(*) FROM hilo.ranges WHERE collection LIKE 'discarded%';}),
 		4, 'debug_discard_caches: one range each');
 }
 else

@@ -39,29 +39,29 @@ foreach my $threshold ('0', '2MB')
 	my $session = $node->background_psql($db, on_error_stop => 0);
 	$session->query_safe('BEGIN; CREATE EXTENSION hilo');
 	is( $session->query_safe(
-			"SELECT string_agg(hilo_nextval('orders')::text, ',') FROM generate_series(1, 40)"),
+			"SELECT string_agg(hilo_next_number('orders')::text, ',') FROM generate_series(1, 40)"),
 		join(',', 1 .. 40),
 		"$threshold: draws in the transaction that made the extension");
 	$session->query_safe("SELECT hilo_reserve('reserved', 7)");
 	$session->query_safe('COMMIT');
-	is($session->query_safe("SELECT hilo_nextval('orders')"),
+	is($session->query_safe("SELECT hilo_next_number('orders')"),
 		41, "$threshold: the range is good after commit");
-	my $shown = $node->safe_psql($db, 'SELECT * FROM hilo ORDER BY collection');
+	my $shown = $node->safe_psql($db, 'SELECT * FROM hilo.hilo ORDER BY collection');
 	crash($session);
-	is($node->safe_psql($db, 'SELECT * FROM hilo ORDER BY collection'),
+	is($node->safe_psql($db, 'SELECT * FROM hilo.hilo ORDER BY collection'),
 		$shown, "$threshold: counters as they were, after a crash");
-	is($node->safe_psql($db, "SELECT hilo_nextval('orders')"),
+	is($node->safe_psql($db, "SELECT hilo_next_number('orders')"),
 		97, "$threshold: no number twice");
 
 	# Made in a transaction long since over: claims are logged.
 	$session = $node->background_psql($db, on_error_stop => 0);
 	$session->query_safe(
-		"BEGIN; SELECT hilo_nextval('late'); SELECT hilo_nextval('orders'); ROLLBACK;");
-	$session->query_safe("BEGIN; SELECT hilo_nextval('open')");
+		"BEGIN; SELECT hilo_next_number('late'); SELECT hilo_next_number('orders'); ROLLBACK;");
+	$session->query_safe("BEGIN; SELECT hilo_next_number('open')");
 	crash($session);
 	is( numbers(
 			$db,
-			"SELECT hilo_nextval('late') UNION ALL SELECT hilo_nextval('open')"),
+			"SELECT hilo_next_number('late') UNION ALL SELECT hilo_next_number('open')"),
 		'33,33',
 		"$threshold: what a rolled back, and an unfinished, transaction drew is not drawn again");
 
@@ -70,32 +70,32 @@ foreach my $threshold ('0', '2MB')
 	$node->safe_psql($db, 'DROP EXTENSION hilo');
 	$session = $node->background_psql($db, on_error_stop => 0);
 	$session->query_safe(
-		"BEGIN; CREATE EXTENSION hilo; SELECT hilo_nextval('orders'); ROLLBACK;");
+		"BEGIN; CREATE EXTENSION hilo; SELECT hilo_next_number('orders'); ROLLBACK;");
 	my ($out, $failed) = $session->query("SELECT 'still here'");
 	is($out, 'still here', "$threshold: extension rolled back");
 	$session->query_safe(
 		q{BEGIN;
 		  SAVEPOINT a;
 		  CREATE EXTENSION hilo;
-		  SELECT hilo_nextval('orders');
+		  SELECT hilo_next_number('orders');
 		  ROLLBACK TO a;
 		  CREATE EXTENSION hilo;});
-	is($session->query_safe("SELECT hilo_nextval('orders')"),
+	is($session->query_safe("SELECT hilo_next_number('orders')"),
 		1, "$threshold: made again, it counts from 1");
 	$session->query_safe(
-		q{SAVEPOINT b; SELECT hilo_nextval('orders'); SELECT hilo_nextval('inner'); ROLLBACK TO b;});
+		q{SAVEPOINT b; SELECT hilo_next_number('orders'); SELECT hilo_next_number('inner'); ROLLBACK TO b;});
 	is( $session->query_safe(
-			"SELECT hilo_nextval('orders'), hilo_nextval('inner')"),
+			"SELECT hilo_next_number('orders'), hilo_next_number('inner')"),
 		'3|2',
 		"$threshold: a savepoint takes no number back");
 	$session->query_safe('COMMIT');
-	$shown = $node->safe_psql($db, 'SELECT * FROM hilo ORDER BY collection');
+	$shown = $node->safe_psql($db, 'SELECT * FROM hilo.hilo ORDER BY collection');
 	crash($session);
-	is($node->safe_psql($db, 'SELECT * FROM hilo ORDER BY collection'),
+	is($node->safe_psql($db, 'SELECT * FROM hilo.hilo ORDER BY collection'),
 		$shown, "$threshold: counters as they were, after a crash");
 	is( numbers(
 			$db,
-			"SELECT hilo_nextval('orders') UNION ALL SELECT hilo_nextval('inner')"),
+			"SELECT hilo_next_number('orders') UNION ALL SELECT hilo_next_number('inner')"),
 		'33,33',
 		"$threshold: no number twice");
 }

@@ -21,14 +21,14 @@ $node->append_conf('postgresql.conf', q{shared_preload_libraries = 'pg_squeeze'}
 $node->start;
 my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
 
-my @ours = ('hilo', 'hilo_identity', 'hilo_binding');
+my @ours = ('hilo.hilo', 'hilo.hub', 'hilo.binding');
 $node->safe_psql('postgres', q{
 	CREATE EXTENSION hilo;
 	CREATE TABLE users (id text PRIMARY KEY);
 	INSERT INTO users SELECT 'users/' || i FROM generate_series(1, 1000) i;
 	SELECT hilo_bind('users', 'users', 'id');
 	CREATE TABLE drawn (collection text, number bigint, PRIMARY KEY (collection, number));
-	INSERT INTO drawn SELECT 'c' || i % 50, hilo_nextval('c' || i % 50) FROM generate_series(1, 1000) i;
+	INSERT INTO drawn SELECT 'c' || i % 50, hilo_next_number('c' || i % 50) FROM generate_series(1, 1000) i;
 });
 
 #
@@ -40,10 +40,10 @@ append_to_file($script, q{
 \set c random(1, 60)
 SET hilo.range_size = 1;
 SET hilo.max_range_size = 1;
-INSERT INTO drawn VALUES ('c' || :c, hilo_nextval('c' || :c));
+INSERT INTO drawn VALUES ('c' || :c, hilo_next_number('c' || :c));
 INSERT INTO drawn VALUES ('i' || :c % 10, next_identity_for('i' || :c % 10));
 INSERT INTO drawn SELECT 'users', value FROM next_identity_free_for('users/');
-SELECT hilo_nextval('new ' || random());
+SELECT hilo_next_number('new ' || random());
 });
 
 sub value { return $node->safe_psql('postgres', $_[0]); }
@@ -75,8 +75,8 @@ sub rewrite_in_use
 	unlike($err, qr/ERROR|aborted/, "$tool: without an error");
 
 	# Whatever has come to lie somewhere else: it is found, and only once.
-	foreach my $table ([ 'hilo', 'collection' ], [ 'hilo_identity', 'name' ],
-		[ 'hilo_binding', 'collection' ])
+	foreach my $table ([ 'hilo.hilo', 'collection' ], [ 'hilo.hub', 'hub' ],
+		[ 'hilo.binding', 'collection' ])
 	{
 		my ($name, $column) = @$table;
 		my $rows = "SELECT string_agg($column, ',' ORDER BY $column) FROM $name WHERE $column >= ''";
@@ -88,8 +88,8 @@ sub rewrite_in_use
 	}
 	is( value(q{
 			SELECT count(*) FROM (SELECT collection, max(number) AS last FROM drawn GROUP BY 1) d
-			LEFT JOIN hilo c USING (collection) LEFT JOIN hilo_identity i ON i.name = d.collection
-			WHERE coalesce(greatest(c.max, i.value), 0) < last}),
+			LEFT JOIN hilo.hilo c USING (collection) LEFT JOIN hilo.hilo i ON i.collection = d.collection || '|'
+			WHERE coalesce(greatest(c.max, i.max), 0) < last}),
 		0, "$tool: no counter is behind what was drawn");
 	return;
 }
@@ -110,11 +110,11 @@ sub refuses
 	my ($tool, $message, $run) = @_;
 
 	rewrite_in_use($tool, sub {
-		foreach my $table ('users', @ours)
+		foreach my $table ('public.users', @ours)
 		{
 			my $before = storage($table);
 			my $said = $run->($table);
-			if ($table eq 'users')
+			if ($table eq 'public.users')
 			{
 				isnt(storage($table), $before, "$tool rewrites an ordinary table")
 				  or diag($said);
@@ -134,7 +134,7 @@ SKIP:
 	$node->safe_psql('postgres', 'CREATE EXTENSION pg_repack');
 	refuses('pg_repack', qr/must have a primary key or not-null unique keys/,
 		sub {
-			my ($out, $err) = run_command([ @pg_repack, '--no-order', '-t', "public.$_[0]" ]);
+			my ($out, $err) = run_command([ @pg_repack, '--no-order', '-t', $_[0] ]);
 			return $out . $err;
 		});
 
@@ -144,7 +144,7 @@ SKIP:
 		{
 			my $index = value("SELECT indexrelid::regclass FROM pg_index WHERE indrelid = '$table'::regclass");
 			my $before = storage($index);
-			my ($out, $err) = run_command([ @pg_repack, '--only-indexes', '-t', "public.$table" ]);
+			my ($out, $err) = run_command([ @pg_repack, '--only-indexes', '-t', $table ]);
 			ok(storage($index) ne $before || $err =~ /duplicate key value/,
 				"pg_repack rebuilds $index, or says why not")
 			  or diag($out . $err);
@@ -168,7 +168,7 @@ SKIP:
 	refuses('pg_squeeze', qr/has no identity index/,
 		sub {
 			my ($ret, $out, $err) = $node->psql('postgres',
-				"SELECT squeeze.squeeze_table('public', '$_[0]')");
+				"SELECT squeeze.squeeze_table('" . $_[0] =~ s/\./', '/r . "')");
 			return $out . $err;
 		});
 }

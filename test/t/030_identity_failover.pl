@@ -66,7 +66,7 @@ $second->safe_psql('postgres',
 $second->wait_for_subscription_sync($first, 'documents');
 insert_until(701, $N);
 is( $first->safe_psql('postgres',
-		q{SELECT string_agg(name || ' ' || value, ', ' ORDER BY name) FROM hilo_identity}),
+		q{SELECT string_agg(name || ' ' || value, ', ' ORDER BY name) FROM hilo.identities}),
 	"accounts $N, invoices $N, persons $N, users $N",
 	'the first server knows its identities');
 
@@ -88,7 +88,7 @@ $second->safe_psql('postgres', q{
 	DROP SUBSCRIPTION documents;
 });
 is($second->safe_psql('postgres', $documents), $expected, 'the second server has all documents');
-is($second->safe_psql('postgres', 'SELECT count(*) FROM hilo_identity'),
+is($second->safe_psql('postgres', 'SELECT count(*) FROM hilo.identities'),
 	0, 'and knows of no identity');
 
 my $session = HiloCrash::Session->new($second);
@@ -127,7 +127,7 @@ is($session->error_of(q{INSERT INTO invoices VALUES (next_identity('invoices/'),
 	'23505', 'and meets a document');
 $session->query(q{SELECT seed_identity_for('invoices', 500)});
 is($session->query(q{SELECT next_identity_free('invoices/')}),
-	"invoices/$NEXT", "behind a stale value: next_identity_free() gives invoices/$NEXT");
+	"invoices/$NEXT", "behind a value too low: next_identity_free() gives invoices/$NEXT");
 is($session->query(q{SELECT next_identity('invoices/')}),
 	'invoices/' . ($N + 2), 'after which no search is needed');
 

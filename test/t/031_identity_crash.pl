@@ -111,23 +111,21 @@ cmp_ok(scalar(grep { /^new_/ } keys %seen), '>=', $ROUNDS, 'and many first ones'
 # What is stored agrees with what was shown, and nothing is broken.
 $node->start;
 my %value = map { split /=/ } split /\n/, $node->safe_psql('postgres', q{
-	SELECT name || '=' || value FROM hilo_identity
-	UNION ALL SELECT 'server-side=' || max FROM hilo WHERE collection = '|'});
+	SELECT name || '=' || value FROM hilo.identities
+	UNION ALL SELECT 'server-side=' || max FROM hilo.hilo WHERE collection = '|'});
 my @behind = grep {
 	my $name = $_;
 	grep { $_ > ($value{$name} // 0) } keys %{ $seen{$name} };
 } keys %seen;
 is("@behind", '', 'no stored value is behind a number shown');
-is( $node->safe_psql('postgres', <<'SQL'), '', 'tables and indexes are whole');
+is( $node->safe_psql('postgres', <<'SQL'), '', 'table and index are whole');
 CREATE EXTENSION amcheck;
-SELECT * FROM verify_heapam('hilo');
-SELECT * FROM verify_heapam('hilo_identity');
-SELECT 'index' FROM bt_index_check('hilo_collection_idx', true) c WHERE c IS NULL;
-SELECT 'index' FROM bt_index_check('hilo_identity_name_idx', true) c WHERE c IS NULL;
+SELECT * FROM verify_heapam('hilo.hilo');
+SELECT 'index' FROM bt_index_check('hilo.hilo_collection_idx', true) c WHERE c IS NULL;
 SQL
 is( $node->safe_psql('postgres', q{
 		SET enable_indexscan = off; SET enable_bitmapscan = off;
-		SELECT name FROM hilo_identity GROUP BY name HAVING count(*) > 1}),
+		SELECT collection FROM hilo.hilo GROUP BY collection HAVING count(*) > 1}),
 	'', 'each identity has one row');
 $node->stop;
 

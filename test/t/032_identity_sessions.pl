@@ -79,7 +79,7 @@ is( sql(q{SELECT count(*) FROM (SELECT number < lag(number) OVER (PARTITION BY s
 	0, 'each session counts up');
 is( sql(q{SELECT count(*) > 100 FROM (SELECT session <> lag(session) OVER (ORDER BY number) AS other FROM drawn WHERE name = 'n') d WHERE other}),
 	't', 'they took turns');
-is(sql(q{SELECT value FROM hilo_identity WHERE name = 'n'}), 8000, 'the identity stands at 8000');
+is(sql(q{SELECT value FROM hilo.identities WHERE name = 'n'}), 8000, 'the identity stands at 8000');
 
 # What is rolled back leaves gaps, and nobody waits for it or fails: in all
 # isolation levels.
@@ -94,7 +94,7 @@ is( at_once($SESSIONS, sub {
 	}),
 	'',
 	'the same in transactions of all levels, half of them rolled back: no error');
-is( sql(q{SELECT count(*), count(DISTINCT number), (SELECT value FROM hilo_identity WHERE name = 'r') FROM drawn WHERE name = 'r'}),
+is( sql(q{SELECT count(*), count(DISTINCT number), (SELECT value FROM hilo.identities WHERE name = 'r') FROM drawn WHERE name = 'r'}),
 	'800|800|1600', 'gaps, no duplicates');
 
 #
@@ -138,7 +138,7 @@ sql(q{
 		FOR i IN 1 .. n LOOP
 			/* A little ahead of the others, who are to run into it. */
 			SELECT 'users/' || value + (random() * 40)::int INTO new_id
-				FROM hilo_identity WHERE name = 'users';
+				FROM hilo.identities WHERE name = 'users';
 			BEGIN
 				INSERT INTO users VALUES (new_id) RETURNING clock_timestamp() INTO was_there;
 				INSERT INTO by_hand VALUES (new_id, was_there);
@@ -173,7 +173,7 @@ note(sql(q{SELECT 'by hand: ' || (SELECT count(*) FROM by_hand) || ', taken afte
 
 # A document of an open transaction counts as taken, and is not waited for.
 my $open = $node->background_psql('postgres');
-my $last = sql(q{SELECT value FROM hilo_identity WHERE name = 'users'});
+my $last = sql(q{SELECT value FROM hilo.identities WHERE name = 'users'});
 my ($one, $two) = map { 'users/' . ($last + $_ + 100) } 1, 2;
 sql(qq{SELECT seed_identity_for('users', $last + 100)});
 $open->query_safe(qq{BEGIN; INSERT INTO users VALUES ('$one') ON CONFLICT DO NOTHING;});

@@ -59,15 +59,14 @@ copy($_, $folder) || die "$_: $!" foreach glob "$installed/extension/hilo--*.sql
 my $control = slurp_file("$installed/extension/hilo.control");
 like($control, qr/^default_version = '1\.0'$/m, 'the version that is updated is 1.0');
 
-# With spares that have got names, and functions, one of them in the library.
+# With a spare that has got a name, and functions, one of them in the library.
 append_to_file("$folder/hilo--1.0--1.1test.sql", q{
-ALTER TABLE hilo RENAME COLUMN spare1 TO first_named;
-ALTER TABLE hilo RENAME COLUMN spare4 TO last_named;
-COMMENT ON COLUMN hilo.first_named IS 'a column with a name';
+ALTER TABLE hilo.hilo RENAME COLUMN spare1 TO first_named;
+COMMENT ON COLUMN hilo.hilo.first_named IS 'a column with a name';
 CREATE FUNCTION hilo_added() RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT text 'added' $$;
 CREATE FUNCTION hilo_draw(collection text) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_nextval';
+    AS 'MODULE_PATHNAME', 'hilo_next_number';
 });
 
 # The same, but for an error at its end.
@@ -76,23 +75,20 @@ append_to_file("$folder/hilo--1.0--1.2test.sql",
 
 # With a new table in the place of the old one.
 append_to_file("$folder/hilo--1.1test--2.0test.sql", q{
-LOCK TABLE hilo IN ACCESS EXCLUSIVE MODE;
-ALTER EXTENSION hilo DROP TABLE hilo;
-ALTER TABLE hilo RENAME TO hilo_before;
-ALTER INDEX hilo_collection_idx RENAME TO hilo_before_idx;
-CREATE TABLE hilo (LIKE hilo_before INCLUDING ALL) USING heap WITH (fillfactor = 20);
-ALTER TABLE hilo REPLICA IDENTITY NOTHING;
-CREATE TRIGGER hilo_guard_rows BEFORE INSERT ON hilo
-    FOR EACH ROW EXECUTE FUNCTION hilo_guard_rows();
-CREATE TRIGGER hilo_guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo
-    FOR EACH STATEMENT EXECUTE FUNCTION hilo_guard_table('hilo_seed', 'hilo_drop');
-CREATE TRIGGER hilo_guard_changes BEFORE UPDATE OR DELETE ON hilo
-    FOR EACH ROW EXECUTE FUNCTION hilo_guard_table('hilo_seed', 'hilo_drop');
-ALTER TABLE hilo ENABLE ALWAYS TRIGGER hilo_guard_rows,
-    ENABLE ALWAYS TRIGGER hilo_guard_table, ENABLE ALWAYS TRIGGER hilo_guard_changes;
-INSERT INTO hilo SELECT * FROM hilo_before;
-DROP TABLE hilo_before;
-SELECT pg_catalog.pg_extension_config_dump('hilo', '');
+LOCK TABLE hilo.hilo IN ACCESS EXCLUSIVE MODE;
+ALTER EXTENSION hilo DROP TABLE hilo.hilo;
+ALTER TABLE hilo.hilo RENAME TO hilo_before;
+ALTER INDEX hilo.hilo_collection_idx RENAME TO hilo_before_idx;
+CREATE TABLE hilo.hilo (LIKE hilo.hilo_before INCLUDING ALL) USING heap WITH (fillfactor = 20);
+ALTER TABLE hilo.hilo REPLICA IDENTITY NOTHING;
+CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.hilo
+    FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo_seed', 'hilo_drop');
+CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.hilo
+    FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo_seed', 'hilo_drop');
+ALTER TABLE hilo.hilo ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
+INSERT INTO hilo.hilo SELECT * FROM hilo.hilo_before;
+DROP TABLE hilo.hilo_before;
+SELECT pg_catalog.pg_extension_config_dump('hilo.hilo', '');
 });
 (my $next_control = $control) =~ s/^default_version = .*/default_version = '1.1test'/m;
 append_to_file("$folder/hilo.control", $next_control);
@@ -108,11 +104,11 @@ sql(q{
 	CREATE TABLE orders (id text PRIMARY KEY DEFAULT hilo_next('orders'), v int);
 	INSERT INTO orders (v) VALUES (1), (2);
 	SELECT hilo_release();
-	SELECT hilo_seed('raised', 5000);
+	SELECT hilo_seed('advanced', 5000);
 	SELECT hilo_seed('in_vain', 0);
 	SELECT hilo_seed('gone', 500);
 	SELECT hilo_drop('gone');
-	INSERT INTO hilo (collection, max, max_value) VALUES ('limited', 40, 50);
+	INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('limited', 40, 50);
 	SELECT next_identity('companies'), next_server_side_id('companies/');
 	SELECT hilo_bind('people', 'orders', 'id');
 
@@ -122,7 +118,7 @@ sql(q{
 	CREATE PROCEDURE draw_until_stop() LANGUAGE plpgsql AS $$
 	BEGIN
 		WHILE NOT EXISTS (SELECT FROM stop) LOOP
-			INSERT INTO drawn SELECT 'drawing', hilo_nextval('shared') FROM generate_series(1, 10);
+			INSERT INTO drawn SELECT 'drawing', hilo_next_number('shared') FROM generate_series(1, 10);
 			COMMIT;
 		END LOOP;
 	END
@@ -144,21 +140,20 @@ sub holder_goes_on
 	my ($what) = @_;
 
 	$held++;
-	is($holder->query(q{INSERT INTO drawn VALUES ('holder', hilo_nextval('shared')) RETURNING number}),
+	is($holder->query(q{INSERT INTO drawn VALUES ('holder', hilo_next_number('shared')) RETURNING number}),
 		$held, "$what: a session goes on in its range");
 	return;
 }
 
-# What an update must not change: all but incarnation and changes, which
+# What an update must not change: all but epoch and changes, which
 # nothing outside depends on.
 sub counters
 {
 	my ($db) = @_;
 	return sql(q{
-		SELECT string_agg(concat_ws(' ', collection, max, max_ever, max_value, dropped), ', ' ORDER BY collection)
-		FROM hilo WHERE collection NOT IN ('shared', 'in_vain')
-		UNION ALL SELECT string_agg(name || ' ' || value, ', ' ORDER BY name) FROM hilo_identity
-		UNION ALL SELECT string_agg(b::text, ', ') FROM hilo_binding b}, $db);
+		SELECT string_agg(concat_ws(' ', collection, max, max_ever, max_value, flags & 1), ', ' ORDER BY collection)
+		FROM hilo.hilo WHERE collection NOT IN ('shared', 'in_vain')
+		UNION ALL SELECT string_agg(b::text, ', ') FROM hilo.binding b}, $db);
 }
 
 # The version, and what belongs to it.
@@ -168,20 +163,19 @@ sub version
 	return sql(q{
 		SELECT extversion, to_regproc('hilo_added') IS NOT NULL, to_regproc('hilo_draw') IS NOT NULL,
 			(SELECT string_agg(attname, ' ' ORDER BY attnum) FROM pg_attribute
-			 WHERE attrelid = 'hilo'::regclass AND attname ~ 'spare|named')
+			 WHERE attrelid = 'hilo.hilo'::regclass AND attname ~ 'spare|named')
 		FROM pg_extension WHERE extname = 'hilo'}, $db);
 }
 
-my $at_1_0 = '1.0|f|f|spare1 spare2 spare3 spare4';
-my $at_1_1 = '1.1test|t|t|first_named spare2 spare3 last_named';
+my $at_1_0 = '1.0|f|f|spare1 spare2';
+my $at_1_1 = '1.1test|t|t|first_named spare2';
 
 is(version(), $at_1_0, 'a database at 1.0');
 my $counters = counters();
-is( $counters, qq{gone 0 500 9223372036854775807 t, limited 40 40 50 f, orders 2 32 9223372036854775807 f, people 0 0 9223372036854775807 f, raised 5000 5000 9223372036854775807 f, | 1 1 9223372036854775807 f
-companies 1
+is( $counters, qq{advanced 5000 5000 9223372036854775807 0, companies| 1 1 9223372036854775807 0, gone 0 500 9223372036854775807 1, limited 40 40 50 0, orders 2 32 9223372036854775807 0, people 0 0 9223372036854775807 0, | 1 1 9223372036854775807 0
 (people,public.orders.id,,,f,)}, 'its counters, identities and bindings');
 holder_goes_on('at 1.0');
-is(sql(q{SELECT max FROM hilo WHERE collection = 'shared'}), 1000, 'of 1000 numbers');
+is(sql(q{SELECT max FROM hilo.hilo WHERE collection = 'shared'}), 1000, 'of 1000 numbers');
 $node->command_ok([ 'pg_dump', '-f', "$dir/at_1_0.sql", 'postgres' ], 'pg_dump at 1.0');
 
 #
@@ -196,7 +190,7 @@ holder_goes_on('failed');
 # While the transaction is open, who needs a new range waits.
 $updating->query('BEGIN');
 $updating->query(q{ALTER EXTENSION hilo UPDATE});
-is($updating->query(q{SELECT hilo_draw('in_vain'), hilo_nextval('in_vain'), hilo_added()}), '1|2|added',
+is($updating->query(q{SELECT hilo_draw('in_vain'), hilo_next_number('in_vain'), hilo_added()}), '1|2|added',
 	'the updating transaction has the new functions, and draws');
 $drawing->start('CALL draw_until_stop()');
 my $waits = q{SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = } . $drawing->pid;
@@ -205,7 +199,7 @@ holder_goes_on('open');
 $updating->query('ROLLBACK');
 is(version(), $at_1_0, 'rolled back: everything is at 1.0');
 holder_goes_on('rolled back');
-is(sql(q{SELECT hilo_nextval('in_vain') > 2}), 't', 'rolled back: what it has drawn is not drawn again');
+is(sql(q{SELECT hilo_next_number('in_vain') > 2}), 't', 'rolled back: what it has drawn is not drawn again');
 ok($node->poll_query_until('postgres', q{SELECT count(*) > 100 FROM drawn}), 'rolled back: others draw');
 
 #
@@ -222,12 +216,12 @@ is(version(), $at_1_1, 'updated');
 is(counters(), $counters, 'updated: no counter has changed');
 holder_goes_on('updated');
 ok($node->poll_query_until('postgres', "SELECT count(*) > $count + 100 FROM drawn"), 'updated: others draw');
-is( sql(q{SELECT hilo_draw('raised'), hilo_nextval('raised'), hilo_added(), hilo_nextval('limited'), hilo_nextval('gone'), hilo_nextval('new'),
+is( sql(q{SELECT hilo_draw('advanced'), hilo_next_number('advanced'), hilo_added(), hilo_next_number('limited'), hilo_next_number('gone'), hilo_next_number('new'),
 		next_identity_for('companies'), next_server_side_id('companies/')}),
 	'5001|5002|added|41|1|1|2|companies/0000000000000000002-A', 'updated: draws go on');
 is(sql(q{INSERT INTO orders (v) VALUES (3) RETURNING id}), 'orders/3-A', 'updated: inserts go on');
-is( sql(q{SELECT col_description('hilo'::regclass, attnum) FROM pg_attribute
-		WHERE attrelid = 'hilo'::regclass AND attname = 'first_named'}),
+is( sql(q{SELECT col_description('hilo.hilo'::regclass, attnum) FROM pg_attribute
+		WHERE attrelid = 'hilo.hilo'::regclass AND attname = 'first_named'}),
 	'a column with a name', 'updated: the column has its comment');
 sql('INSERT INTO stop VALUES (true)');
 $drawing->result;
@@ -237,13 +231,12 @@ is( sql(q{SELECT count(*), count(DISTINCT number), min(number), max(number) - mi
 
 # A library that knows nothing of the new column leaves it as it is.
 sql(q{
-	ALTER TABLE hilo DISABLE TRIGGER USER;
-	UPDATE hilo SET first_named = 7, last_named = 8 WHERE collection = 'shared';
-	ALTER TABLE hilo ENABLE ALWAYS TRIGGER hilo_guard_rows,
-		ENABLE ALWAYS TRIGGER hilo_guard_table, ENABLE ALWAYS TRIGGER hilo_guard_changes;
+	ALTER TABLE hilo.hilo DISABLE TRIGGER USER;
+	UPDATE hilo.hilo SET first_named = 7, spare2 = 8 WHERE collection = 'shared';
+	ALTER TABLE hilo.hilo ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
 });
-$drawing->query(q{INSERT INTO drawn VALUES ('drawing', hilo_nextval('shared'))});
-is(sql(q{SELECT first_named, last_named, changes > 100 FROM hilo WHERE collection = 'shared'}), '7|8|t',
+$drawing->query(q{INSERT INTO drawn VALUES ('drawing', hilo_next_number('shared'))});
+is(sql(q{SELECT first_named, spare2, changes > 100 FROM hilo.hilo WHERE collection = 'shared'}), '7|8|t',
 	'claims keep what is in the columns with a name');
 holder_goes_on('a row rewritten by hand');
 
@@ -264,7 +257,7 @@ sql('CREATE DATABASE copy');
 is((restore('at_1_1.sql', 'copy'))[1], '', 'it can be restored');
 is(version('copy'), $at_1_1, 'restored: the next version');
 is(counters('copy'), $counters, 'restored: all counters');
-is(sql(qq{SELECT hilo_nextval('shared') > $most, hilo_nextval('limited')}, 'copy'), 't|42', 'restored: draws go on');
+is(sql(qq{SELECT hilo_next_number('shared') > $most, hilo_next_number('limited')}, 'copy'), 't|42', 'restored: draws go on');
 
 # A dump names the columns: one of 1.0 wants the names of 1.0.
 sql('CREATE DATABASE other_names');
@@ -275,7 +268,7 @@ sql(q{CREATE EXTENSION hilo VERSION '1.0'}, 'same_names');
 is((restore('at_1_0.sql', 'same_names'))[1], '', 'a dump of 1.0 into a database at 1.0');
 sql('ALTER EXTENSION hilo UPDATE', 'same_names');
 is(version('same_names'), $at_1_1, 'restored at 1.0, and updated');
-is(sql(q{SELECT hilo_nextval('shared'), hilo_nextval('raised'), hilo_nextval('limited')}, 'same_names'),
+is(sql(q{SELECT hilo_next_number('shared'), hilo_next_number('advanced'), hilo_next_number('limited')}, 'same_names'),
 	'1001|5001|41', 'restored at 1.0, and updated: draws go on');
 
 #
@@ -299,14 +292,14 @@ $updating->query('COMMIT');
 is(version(), $at_1_1 =~ s/1\.1test/2.0test/r, 'new table: updated');
 is(counters(), $counters, 'new table: no counter has changed');
 ok($node->poll_query_until('postgres', "SELECT count(*) > $count + 100 FROM drawn"), 'new table: others draw');
-$holder->query(q{INSERT INTO drawn VALUES ('holder', hilo_nextval('shared'))});
+$holder->query(q{INSERT INTO drawn VALUES ('holder', hilo_next_number('shared'))});
 sql('INSERT INTO stop VALUES (true)');
 $drawing->result;
 is(sql(q{SELECT count(*) = count(DISTINCT number) FROM drawn}), 't', 'no number twice, of all that were drawn');
 is( sql(q{SELECT extconfig::regclass[]::text FROM pg_extension WHERE extname = 'hilo'}),
-	'{hilo_identity,hilo_binding,hilo}', 'new table: is dumped, the old one not');
-my ($ret, $out, $err) = $node->psql('postgres', 'DELETE FROM hilo');
-like($err, qr/cannot delete from table "hilo" by hand/, 'new table: is guarded');
+	'{hilo.hub,hilo.binding,hilo.hilo}', 'new table: is dumped, the old one not');
+my ($ret, $out, $err) = $node->psql('postgres', 'DELETE FROM hilo.hilo');
+like($err, qr/cannot delete from table "hilo\.hilo" by hand/, 'new table: is guarded');
 
 $holder->finish;
 $drawing->finish;

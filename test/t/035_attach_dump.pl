@@ -72,13 +72,13 @@ sql('source', qq{
 });
 
 my %looks = (
-	bindings => q{SELECT collection, id_column, taken, granted_to, attached, replaced FROM hilo_binding ORDER BY 1, 2::text COLLATE "C", 4},
-	options => q{SELECT collection, range_size, max_range_size, max_value, node_tag, has_node_tag, may_be_bound FROM hilo ORDER BY 1},
+	bindings => q{SELECT collection, id_column, taken, granted_to, attached, replaced FROM hilo.binding ORDER BY 1, 2::text COLLATE "C", 4},
+	options => q{SELECT collection, range_size, max_range_size, max_value, node_tag, flags & (2 + 4 + 8) FROM hilo.hilo ORDER BY 1},
 	defaults => q{SELECT adrelid::regclass, adnum, pg_get_expr(adbin, adrelid) FROM pg_attrdef
-		JOIN pg_class c ON c.oid = adrelid WHERE relkind IN ('r', 'p') AND relname NOT LIKE 'hilo%' ORDER BY adrelid::regclass::text COLLATE "C"},
+		JOIN pg_class c ON c.oid = adrelid WHERE relkind IN ('r', 'p') AND relnamespace <> 'hilo'::regnamespace ORDER BY adrelid::regclass::text COLLATE "C"},
 	triggers => q{SELECT tgrelid::regclass, pg_get_triggerdef(oid) FROM pg_trigger WHERE tgname LIKE 'zzz%' ORDER BY tgrelid::regclass::text COLLATE "C"},
 	sequences => q{SELECT count(*) FROM pg_sequences},
-	status => q{SELECT collection, max, max_value, bound_to FROM hilo_status ORDER BY 1},
+	status => q{SELECT collection, max, max_value, bound_to FROM hilo.status ORDER BY 1},
 	rights => q{SELECT has_function_privilege('nobody', 'hilo_attach(regclass, name, text)', 'EXECUTE')});
 my %before = map { $_ => sql('source', $looks{$_}) } keys %looks;
 is($before{triggers} =~ tr/\n//, 9, 'ten tables have a trigger');
@@ -88,7 +88,7 @@ like($before{bindings}, qr/^orders\|\|\|leaver\|f\|$/m, 'grants are there');
 sub may_draw
 {
 	my ($db, $role, $collection) = @_;
-	my ($state) = error_of($db, "SET ROLE $role; SELECT hilo_nextval('$collection')");
+	my ($state) = error_of($db, "SET ROLE $role; SELECT hilo_next_number('$collection')");
 	return $state;
 }
 
@@ -107,7 +107,7 @@ sub check
 	is(sql($db, qq{INSERT INTO $odd DEFAULT VALUES RETURNING "i'd"}), 8, "$what: with odd names");
 
 	sql($db, q{INSERT INTO orders VALUES (900); INSERT INTO parts VALUES (901, 'a'); INSERT INTO child VALUES (902); INSERT INTO parcels VALUES (903); INSERT INTO texts VALUES ('texts/904')});
-	is( sql($db, q{SELECT string_agg(collection || ' ' || max, ', ' ORDER BY max) FROM hilo WHERE max >= 900}),
+	is( sql($db, q{SELECT string_agg(collection || ' ' || max, ', ' ORDER BY max) FROM hilo.hilo WHERE max >= 900}),
 		'orders 900, parts 901, parent 902, post 903, texts 904', "$what: explicit ids are minded");
 	is( join(' ', map { "$_:" . may_draw($db, $_, 'orders') } qw(inserter clerk nobody)),
 		'inserter: clerk: nobody:42501', "$what: who may draw");

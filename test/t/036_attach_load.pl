@@ -38,7 +38,7 @@ sql(q{
 	CREATE TABLE stop (round int);
 
 	CREATE FUNCTION is_attached() RETURNS boolean LANGUAGE sql AS
-		$$ SELECT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = 'orders'::regclass AND tgname = 'zzz_hilo_floor_id') $$;
+		$$ SELECT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = 'orders'::regclass AND tgname = 'zzz_hilo_advance_id') $$;
 
 	-- The next number above a limit that is this client's own to give by hand.
 	CREATE FUNCTION own_above(client int, low bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS
@@ -48,7 +48,7 @@ sql(q{
 	CREATE FUNCTION put(round int, client int, kind text) RETURNS void LANGUAGE plpgsql AS $$
 	DECLARE
 		attached boolean := is_attached();
-		high bigint := greatest((SELECT max(o.id) FROM orders o), (SELECT max FROM hilo WHERE collection = 'orders'));
+		high bigint := greatest((SELECT max(o.id) FROM orders o), (SELECT max FROM hilo.hilo WHERE collection = 'orders'));
 		id bigint;
 		conflict text;
 	BEGIN
@@ -154,7 +154,7 @@ sub check
 	is(sql(q{SELECT count(*) = count(DISTINCT id) FROM orders}), 't', "round $round: ids are distinct");
 	is( sql(q{SELECT (SELECT count(*) FROM orders) = 1000000 + sum(CASE kind WHEN 'many' THEN 20 ELSE 1 END) FROM done}),
 		't', "round $round: each insert that was noted is there, and no other");
-	is( sql(q{SELECT (SELECT max FROM hilo WHERE collection = 'orders') >= (SELECT max(id) FROM orders)}),
+	is( sql(q{SELECT (SELECT max FROM hilo.hilo WHERE collection = 'orders') >= (SELECT max(id) FROM orders)}),
 		't', "round $round: max is above all ids");
 
 	# Every failure is of one kind.

@@ -29,7 +29,7 @@ $node->start;
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION hilo;
 CREATE EXTENSION amcheck;
-SELECT hilo_nextval('other');
+SELECT hilo_next_number('other');
 CREATE TABLE documents (id bigint PRIMARY KEY);
 INSERT INTO documents SELECT generate_series(1, 10);
 SQL
@@ -45,19 +45,19 @@ my @seed = (
 	'before announcement' => 'kill', 'before flush' => 'error kill',
 	'after flush' => 'error');
 # Claims of a row that was there before: only they themselves flush them.
-my $drawn = "SELECT hilo_nextval('NAME'); SELECT hilo_nextval('NAME') FROM generate_series(1, 11)";
+my $drawn = "SELECT hilo_next_number('NAME'); SELECT hilo_next_number('NAME') FROM generate_series(1, 11)";
 my $bind = "SELECT hilo_bind('NAME', 'documents', 'id')";
 my $table = 'CREATE TABLE NAME (id serial PRIMARY KEY); INSERT INTO NAME DEFAULT VALUES';
 my @changes = (
 	{
-		what => 'first draw', sql => "SELECT hilo_nextval('NAME')",
-		at => [ 'row inserted' => 'error wait kill', 'row locked' => 'kill', @flush,
-			'claimed' => 'error wait kill' ],
+		what => 'first draw', sql => "SELECT hilo_next_number('NAME')",
+		at => [ 'row read' => 'error wait kill', 'row inserted' => 'error wait kill',
+			'row locked' => 'kill', @flush ],
 	},
 	{
 		what => 'draw', before => $drawn,
 		sql => "SELECT hilo_next('NAME')",
-		at => [ 'row locked' => 'kill', @flush, 'claimed' => 'error wait kill' ],
+		at => [ 'row locked' => 'kill', @flush ],
 	},
 	{
 		what => 'reserve', before => $drawn,
@@ -94,7 +94,7 @@ my @changes = (
 		at => [ 'free number found' => 'error wait kill', 'row locked' => 'kill', @flush ],
 	},
 	{
-		what => 'give back', before => "SELECT hilo_nextval('NAME')",
+		what => 'give back', before => "SELECT hilo_next_number('NAME')",
 		sql => "SELECT hilo_release('NAME')",
 		at => [ 'row locked' => 'kill', 'row changed' => 'kill', 'given back' => 'kill' ],
 	},
@@ -104,25 +104,25 @@ my @changes = (
 		at => [ 'row locked' => 'kill', 'row changed' => 'kill' ],
 	},
 	{
-		what => 'seed', before => "SELECT hilo_nextval('NAME')",
+		what => 'seed', before => "SELECT hilo_next_number('NAME')",
 		sql => "SELECT hilo_seed('NAME', 40)", at => \@seed,
 	},
 	{
-		what => 'forced seed', before => "SELECT hilo_nextval('NAME')",
+		what => 'forced seed', before => "SELECT hilo_next_number('NAME')",
 		sql => "SELECT hilo_seed('NAME', 0, true)", again => 1, at => \@seed,
 	},
 	{
-		what => 'drop', before => "SELECT hilo_nextval('NAME')",
+		what => 'drop', before => "SELECT hilo_next_number('NAME')",
 		sql => "SELECT hilo_drop('NAME')", again => 1, at => \@seed,
 	},
 	{
-		what => 'configure', before => "SELECT hilo_nextval('NAME')",
+		what => 'configure', before => "SELECT hilo_next_number('NAME')",
 		sql => "SELECT hilo_configure('NAME', range_size => 9, node_tag => 'T')",
 		at => [ 'row locked' => 'kill', 'row changed' => 'kill',
 			'before flush' => 'error wait kill', 'after flush' => 'error' ],
 	},
 	{
-		what => 'bind', before => "SELECT hilo_nextval('NAME')", sql => $bind,
+		what => 'bind', before => "SELECT hilo_next_number('NAME')", sql => $bind,
 		at => [ 'row changed' => 'kill', 'before flush' => 'error wait kill' ],
 	},
 	{
@@ -138,7 +138,7 @@ my @changes = (
 		at => [ 'row locked' => 'kill', 'row changed' => 'kill' ],
 	},
 	{
-		what => 'exit', before => "SELECT hilo_nextval('NAME')", sql => '\q',
+		what => 'exit', before => "SELECT hilo_next_number('NAME')", sql => '\q',
 		at => [ 'at exit' => 'error kill', 'row locked' => 'kill',
 			'row changed' => 'kill', 'given back' => 'kill' ],
 	});
@@ -178,20 +178,20 @@ sub wrong_after
 	my $name = 't' . ++$times;
 	my ($before, $sql, $draw) = map { ($_ // '') =~ s/NAME/$name/gr } (
 		$change->{before}, $change->{sql},
-		$change->{draw} // "SELECT hilo_nextval('NAME')");
+		$change->{draw} // "SELECT hilo_next_number('NAME')");
 	my $pattern = $change->{pattern};
 	my $insert = "INSERT INTO $name DEFAULT VALUES RETURNING id";
 	my (@wrong, @shown);
 	my $session = HiloCrash::Session->new($node);
 	my $other = HiloCrash::Session->new($node, 'statement_timeout=20s');
 
-	$other->query("SELECT hilo_nextval('other')");
+	$other->query("SELECT hilo_next_number('other')");
 	if ($before)
 	{
 		my $out = $session->query($before);
-		push @shown, $out =~ /^(\d+)$/mg if $before =~ /^SELECT (?:hilo_nextval|next_identity_for|hilo_number)/;
+		push @shown, $out =~ /^(\d+)$/mg if $before =~ /^SELECT (?:hilo_next_number|next_identity_for|hilo_number)/;
 		push @shown, 1 .. 3 if $before =~ /next_range/;
-		$session->query("SELECT hilo_nextval('$name')") if $before =~ /attach/;
+		$session->query("SELECT hilo_next_number('$name')") if $before =~ /attach/;
 	}
 	$session->query("SET test.failure_point = '$point:$way'");
 
@@ -231,7 +231,7 @@ sub wrong_after
 			$node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE pid = $pid AND state = 'active' AND query LIKE '%$name%'") });
 		for (1 .. 2)
 		{
-			my $number = draw($other, "SELECT hilo_release('other'), hilo_nextval('other')", qr/\|(\d+)/);
+			my $number = draw($other, "SELECT hilo_release('other'), hilo_next_number('other')", qr/\|(\d+)/);
 			push @wrong, "other is $number" unless $number =~ /^\d+$/;
 			next if $point eq 'row inserted' || $change->{table};
 			push @shown, draw($other, $draw, $pattern);
@@ -258,7 +258,7 @@ sub wrong_after
 	{
 		my @ids = map { draw($_, $insert) } @alive;
 		push @wrong, "inserts @ids" if grep { !/^\d+$/ } @ids;
-		my $attached = $new->query("SELECT count(*) FROM hilo_binding WHERE collection = '$name'");
+		my $attached = $new->query("SELECT count(*) FROM hilo.binding WHERE collection = '$name'");
 		my $trigger = $new->query("SELECT count(*) FROM pg_trigger WHERE tgrelid = '$name'::regclass");
 		push @wrong, 'half attached' unless $attached eq $trigger;
 		push @next, @ids if $attached;
@@ -273,11 +273,9 @@ sub wrong_after
 		my ($highest) = sort { $b <=> $a } @next;
 		push @wrong, "a gap up to $highest"
 		  if $highest > $GAP && $change->{what} ne 'server-side id';
-		my ($kind, $column, $key) = $draw =~ /identity/ ? qw(hilo_identity value name)
-		  : qw(hilo max collection);
-		my $row = $draw =~ /server_side/ ? '|' : $name;
+		my $row = $draw =~ /server_side/ ? '|' : $draw =~ /identity/ ? "$name|" : $name;
 		my $rows = $new->query("SET enable_indexscan = off; SET enable_bitmapscan = off;
-			SELECT count(*), max($column) >= $highest FROM $kind WHERE $key = '$row'");
+			SELECT count(*), max(max) >= $highest FROM hilo.hilo WHERE collection = '$row'");
 		push @wrong, "rows, and max is behind what is shown: $rows" unless $rows eq '1|t';
 	}
 	$_->finish for @alive;
@@ -287,8 +285,8 @@ sub wrong_after
 test_failures(\&wrong_after, @changes);
 
 is($node->safe_psql('postgres', <<'SQL'), '', 'tables and indexes are whole');
-SELECT t, v FROM unnest('{hilo,hilo_identity,hilo_binding}'::text[]) t, verify_heapam(t) v;
-SELECT i FROM unnest('{hilo_collection_idx,hilo_identity_name_idx,hilo_binding_collection_idx}'::text[]) i, bt_index_check(i, true) c WHERE c IS NULL;
+SELECT t, v FROM unnest('{hilo.hilo,hilo.hub,hilo.binding}'::text[]) t, verify_heapam(t) v;
+SELECT i FROM unnest('{hilo.hilo_collection_idx,hilo.hub_hub_idx,hilo.binding_collection_idx}'::text[]) i, bt_index_check(i, true) c WHERE c IS NULL;
 SQL
 $node->stop;
 unlike(slurp_file($node->logfile),

@@ -95,7 +95,7 @@ sub create_table
 	sql(qq{
 		CREATE SEQUENCE ${table}_seq CACHE $RANGE;
 		CREATE TABLE $table (
-			by_hilo bigint PRIMARY KEY DEFAULT hilo_nextval('$table'),
+			by_hilo bigint PRIMARY KEY DEFAULT hilo_next_number('$table'),
 			by_sequence bigint UNIQUE DEFAULT nextval('${table}_seq'),
 			server int DEFAULT pg_backend_pid());
 		CREATE TABLE ${table}_lines (id bigint PRIMARY KEY REFERENCES $table)});
@@ -137,7 +137,7 @@ sub waste
 	my ($drawn, $lines, $servers, $by_hilo, $by_sequence) = split /\|/, sql(qq{
 		SELECT count(DISTINCT by_hilo), (SELECT count(*) FROM ${table}_lines),
 			count(DISTINCT server),
-			(SELECT max FROM hilo WHERE collection = '$table') - count(*),
+			(SELECT max FROM hilo.hilo WHERE collection = '$table') - count(*),
 			(SELECT last_value FROM ${table}_seq) - count(*)
 		FROM $table});
 	note(
@@ -155,7 +155,7 @@ sub waste
 sub is_given_back
 {
 	my ($table) = @_;
-	is( sql("SELECT max FROM hilo WHERE collection = '$table'"),
+	is( sql("SELECT max FROM hilo.hilo WHERE collection = '$table'"),
 		sql("SELECT max(by_hilo) FROM $table"),
 		"$table: unused numbers of the newest claim go back with their connection");
 	return;
@@ -235,19 +235,19 @@ cmp_ok($by_hilo, '<', $by_sequence, 'growing: less than of a sequence');
 stop_pooler();
 is_given_back('growing');
 
-# Preloaded, each client's tail is parked by the reset: the next one goes on with
-# it over whichever connection, and nothing is lost.
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'hilo'\nhilo.release_to = 'parking'");
+# Preloaded, each client's unused numbers go into the pool by the reset: the next
+# one goes on with them over whichever connection, and nothing is lost.
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'hilo'");
 $node->restart;
-create_table('parked');
+create_table('shared');
 # DISCARD ALL, in parts, as it has to be alone.
 start_pooler('pool_mode = session', 'server_reset_query = CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ALL; '
 	. 'DEALLOCATE ALL; UNLISTEN *; SELECT pg_advisory_unlock_all(); DISCARD PLANS; DISCARD TEMP; DISCARD SEQUENCES; SELECT hilo_release()');
-come_and_go('parked');
-($by_hilo, $by_sequence, $servers) = waste('parked');
-cmp_ok($by_hilo, '<=', 2 * $RANGE, 'parked: hardly more was claimed than drawn, over all connections');
+come_and_go('shared');
+($by_hilo, $by_sequence, $servers) = waste('shared');
+cmp_ok($by_hilo, '<=', 2 * $RANGE, 'shared: hardly more was claimed than drawn, over all connections');
 stop_pooler();
-is(sql(q{SELECT sum(size) FROM hilo_parked WHERE collection = 'parked'}), $by_hilo, 'parked: the rest is for the next one');
+is(sql(q{SELECT sum(size) FROM hilo.pool WHERE collection = 'shared'}), $by_hilo, 'shared: the rest is for the next one');
 
 $node->stop;
 done_testing();

@@ -15,8 +15,8 @@ my %clients = (
 	django => [ '/usr/bin/python3', '-B', 'django_client.py' ],
 	sqlalchemy => [ '/usr/bin/python3', '-B', 'sqlalchemy_client.py' ],);
 my %tables = (
-	orders => q{hilo_nextval('orders'::text)},
-	lines => q{hilo_nextval('lines'::text)},
+	orders => q{hilo_next_number('orders'::text)},
+	lines => q{hilo_next_number('lines'::text)},
 	documents => q{hilo_next('documents'::text)},);
 
 # What each of them inserts into each table.

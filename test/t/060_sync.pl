@@ -13,7 +13,7 @@ use Test::More;
 # A report for each block, so that one can be waited for.
 my $libdir = build_variant(PostgreSQL::Test::Utils::tempdir . '/talkative', sub {
 	my ($tree) = @_;
-	my $file = "$tree/src/column_max.c";
+	my ($file) = grep { slurp_file($_) =~ /^#define PROGRESS_INTERVAL_MS/m } glob "$tree/src/*.c";
 	my $source = slurp_file($file);
 	$source =~ s/^(#define PROGRESS_INTERVAL_MS\s+)\d+$/${1}0/m or die 'no interval';
 	unlink $file;
@@ -71,7 +71,7 @@ my $err = sync_and(sub { });
 my @reported = $err =~ /$report/g;
 is(join(' ', @reported), join(' ', 1 .. $blocks), 'each block is reported once');
 is($err =~ s/$report//gr =~ s/\s//gr, '', 'and nothing else');
-is($node->safe_psql('postgres', q{SELECT max FROM hilo}), $blocks, 'the collection is raised');
+is($node->safe_psql('postgres', q{SELECT max FROM hilo.hilo}), $blocks, 'the collection is advanced');
 
 foreach my $way (
 	[ 'cancelled', 'user request', sub {
@@ -93,7 +93,7 @@ foreach my $way (
 	@reported = $err =~ /$report/g;
 	like($err, qr/^ERROR:  canceling statement due to $reason$/m, "$name: it ends");
 	cmp_ok($reported[-1], '<', $blocks, "$name: before the last block, at $reported[-1]");
-	is($node->safe_psql('postgres', q{SELECT max FROM hilo}), 0, "$name: nothing is raised");
+	is($node->safe_psql('postgres', q{SELECT max FROM hilo.hilo}), 0, "$name: nothing is advanced");
 }
 
 # Numbers in an index: no block is reported.

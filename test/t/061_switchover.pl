@@ -18,7 +18,7 @@ my %shown;    # "counter number" → the rounds in which it was shown
 
 # What the clients do, over and over: each line that they write is a number that was shown.
 my @draws = (
-	q{SELECT 'orders ' || hilo_nextval('orders');},
+	q{SELECT 'orders ' || hilo_next_number('orders');},
 	q{SELECT 'orders ' || hilo_number(hilo_next('orders'));},
 	q{SELECT 'orders ' || n FROM hilo_reserve('orders', 3), generate_series(low, high) n;},
 	q{SELECT 'orders ' || n FROM hilo_next_range('orders'), generate_series(low, high) n;},
@@ -59,7 +59,7 @@ sub counters
 {
 	my ($node) = @_;
 	return $node->safe_psql('postgres',
-		'SELECT * FROM hilo ORDER BY collection; SELECT * FROM hilo_identity ORDER BY name');
+		'SELECT * FROM hilo.hilo ORDER BY collection; SELECT * FROM hilo.hub ORDER BY hub');
 }
 
 sub wait_for_standbys
@@ -134,8 +134,8 @@ sub fail_over
 	wait_for_standbys($from, '');
 	$from->start;
 	$from->safe_psql('postgres', q{
-		SELECT hilo_seed('orders', hilo_nextval('orders') + 100000);
-		SELECT hilo_nextval('of nobody');
+		SELECT hilo_seed('orders', hilo_next_number('orders') + 100000);
+		SELECT hilo_next_number('of nobody');
 		SELECT next_identity('companies');
 		SELECT hilo_configure('invoices', node_tag => 'lost');
 		CHECKPOINT;

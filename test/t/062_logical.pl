@@ -72,19 +72,19 @@ on_both(q{
 	SELECT hilo_attach('orders'), hilo_attach('invoices'), hilo_attach('lines');
 	SELECT hilo_bind('people', 'people', 'number');
 });
-$one->safe_psql('postgres', q{INSERT INTO invoices SELECT hilo_nextval('invoices') FROM generate_series(1, 50)});
+$one->safe_psql('postgres', q{INSERT INTO invoices SELECT hilo_next_number('invoices') FROM generate_series(1, 50)});
 $one->safe_psql('postgres', 'CREATE PUBLICATION there FOR ALL TABLES');
 subscribe($other, $one, 'there', 'copy_data = true');
 
 my $insert = q{
 	INSERT INTO orders SELECT hilo_next('orders') FROM generate_series(1, 400);
-	INSERT INTO invoices SELECT hilo_nextval('invoices') FROM generate_series(1, 300);
-	INSERT INTO lines SELECT hilo_nextval('lines'), 1 + n % 2 FROM generate_series(1, 200) n;
+	INSERT INTO invoices SELECT hilo_next_number('invoices') FROM generate_series(1, 300);
+	INSERT INTO lines SELECT hilo_next_number('lines'), 1 + n % 2 FROM generate_series(1, 200) n;
 	INSERT INTO people SELECT next_identity_for('people') FROM generate_series(1, 30);
 };
 $one->safe_psql('postgres', $insert);
 my $late = $other->background_psql('postgres');
-is($late->query_safe(q{SELECT hilo_nextval('invoices') > 0, hilo_nextval('lines')}), 't|1',
+is($late->query_safe(q{SELECT hilo_next_number('invoices') > 0, hilo_next_number('lines')}), 't|1',
 	'a session of the subscriber has ranges among what arrives');
 
 # The clients of one server have stopped; the other has all their rows, and takes over.
@@ -109,7 +109,7 @@ sub switch_over
 }
 
 switch_over($one, $other, 'there');
-my ($number, $line) = split /\|/, $late->query_safe(q{SELECT hilo_nextval('invoices'), hilo_nextval('lines')});
+my ($number, $line) = split /\|/, $late->query_safe(q{SELECT hilo_next_number('invoices'), hilo_next_number('lines')});
 cmp_ok($line, '>', 200, 'the range of the session from before is forgotten');
 is($late->query_safe("INSERT INTO invoices VALUES ($number) RETURNING id"), $number, 'and its next number is free');
 $late->quit;
@@ -174,7 +174,7 @@ SKIP:
 			'600 600 600 600', $node->name . ': all rows of both are there');
 		is(errors_of($node, $offset{ $node->name }), '', $node->name . ': without an error');
 	}
-	is(join(' ', map { $_->safe_psql('postgres', q{SELECT hilo_sync('parcels') BETWEEN 600 AND 1000000, hilo_nextval('parcels') / 1000000}) } $one, $other),
+	is(join(' ', map { $_->safe_psql('postgres', q{SELECT hilo_sync('parcels') BETWEEN 600 AND 1000000, hilo_next_number('parcels') / 1000000}) } $one, $other),
 		't|0 f|1', 'the other\'s numbers do not move a node out of its band');
 }
 

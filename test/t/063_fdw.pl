@@ -20,7 +20,7 @@ $coordinator->safe_psql('postgres', q{
 	CREATE EXTENSION hilo;
 	CREATE EXTENSION postgres_fdw;
 	CREATE TABLE orders (id text DEFAULT hilo_next('orders'), way text) PARTITION BY HASH (id);
-	CREATE TABLE parts (id bigint DEFAULT hilo_nextval('parts'), way text) PARTITION BY HASH (id);
+	CREATE TABLE parts (id bigint DEFAULT hilo_next_number('parts'), way text) PARTITION BY HASH (id);
 });
 foreach my $i (0 .. $#members)
 {

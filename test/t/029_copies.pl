@@ -1,0 +1,147 @@
+# Promises 1 and 9: a copy of a database counts by itself, in an epoch of its own, above what it was copied with; it gives no leases before it is told to; and nothing that changes a database brings a number back.
+use strict;
+use warnings;
+
+use File::Basename qw(dirname);
+use lib dirname(__FILE__);
+use HiloCrash;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('copies');
+$node->init;
+$node->append_conf('postgresql.conf', 'autovacuum = off');
+$node->start;
+
+sub sql
+{
+	my ($db, $query) = @_;
+	return $node->safe_psql($db, $query);
+}
+
+# SQLSTATE of the error that a query ends with.
+sub error_of
+{
+	my ($db, $query) = @_;
+	my (undef, undef, $err) = $node->psql($db, "\\set VERBOSITY verbose\n$query");
+	return $err =~ /ERROR: +(\w{5}):/ ? $1 : '';
+}
+
+# Nobody is connected, and what connections do at their end is done.
+sub nobody_is_in
+{
+	my ($db) = @_;
+	$node->poll_query_until('postgres', "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = '$db')")
+	  or die "somebody is in $db";
+	return;
+}
+
+sub row_of
+{
+	my ($db) = @_;
+	my %row;
+	@row{qw(max epoch home)} = split /\|/,
+	  sql($db, q{SELECT max, epoch, home FROM hilo.hilo WHERE collection = 'orders'});
+	return \%row;
+}
+
+# Ways to copy, and what the library does with unused numbers.
+my @strategies = sql('postgres', 'SHOW server_version_num') >= 150000 ?
+  (' STRATEGY wal_log', ' STRATEGY file_copy') : ('');
+my $count = 0;
+foreach my $preloaded (0, 1)
+{
+	my $how = $preloaded ? 'preloaded' : 'not preloaded';
+
+	if ($preloaded)
+	{
+		$node->append_conf('postgresql.conf', "shared_preload_libraries = 'hilo'");
+		$node->restart;
+	}
+	foreach my $strategy (@strategies)
+	{
+		my $what = "$how$strategy";
+		my ($first, $copy) = map { "$_" . ++$count } qw(first copy);
+
+		sql('postgres', "CREATE DATABASE $first");
+		sql($first, q{
+			CREATE EXTENSION hilo;
+			SELECT hilo_seed('orders', 100), hilo_next_number('orders'), next_identity('people'), next_server_side_id('a/');
+			SELECT * FROM hilo_lease('leased', 10);
+		});
+		nobody_is_in($first);
+		my $before = row_of($first);
+		is($before->{max}, $preloaded ? 132 : 101, "$what: max");
+
+		sql('postgres', "CREATE DATABASE $copy TEMPLATE $first$strategy");
+		is_deeply(row_of($copy), $before, "$what: the copy has the row as it was");
+		is(sql($copy, 'SELECT count(*) FROM hilo.pool'), 0, "$what: nothing is in its pool");
+		is(sql($copy, q{SELECT hilo_next_number('orders')}), $before->{max} + 1, "$what: the copy goes on above max");
+		my $after = row_of($copy);
+		isnt($after->{epoch}, $before->{epoch}, "$what: in a new epoch");
+		isnt($after->{home}, $before->{home}, "$what: with a home of its own");
+		is(sql($copy, q{SELECT hilo_next_number('orders') > 101, next_identity('people'), next_server_side_id('a/')}),
+			't|people/2|a/0000000000000000002-A', "$what: and so on, identities and server-side ids");
+		is(row_of($copy)->{epoch}, $after->{epoch}, "$what: which is no other one for the next connection");
+
+		# The one that was copied has not noticed.
+		is(sql($first, q{SELECT hilo_next_number('orders'), next_identity('people')}), '102|people/2', "$what: the first one goes on");
+		is(row_of($first)->{epoch}, $before->{epoch}, "$what: in its epoch");
+
+		# Members of the first one would get the same numbers from the copy.
+		is(error_of($copy, q{SELECT * FROM hilo_lease('leased', 10)}), '55000', "$what: the copy leases no numbers");
+		is(error_of($copy, q{SELECT * FROM hilo_lease('new', 10)}), '55000', "$what: nor those of a new collection");
+		is(sql($first, q{SELECT low > 10 FROM hilo_lease('leased', 10)}), 't', "$what: the first one does");
+		sql($copy, q{SELECT hilo_hub_resume('leased', 1000)});
+		is(sql($copy, q{SELECT low FROM hilo_lease('leased', 10)}), 1001, "$what: told to, the copy leases above");
+
+		# It takes the place of the first one.
+		nobody_is_in($_) foreach $first, $copy;
+		my $max = row_of($copy)->{max};
+		my $shown = sql($copy, q{SELECT hilo_next_number('orders')});
+		nobody_is_in($_) foreach $first, $copy;
+		sql('postgres', "DROP DATABASE $first");
+		sql('postgres', "ALTER DATABASE $copy RENAME TO $first");
+		cmp_ok(sql($first, q{SELECT hilo_next_number('orders')}), '>', $shown, "$what: renamed, it goes on above what was shown");
+	}
+}
+
+#
+# A database that changes under its sessions
+#
+my %shown;
+
+sub draw
+{
+	my ($session) = @_;
+	$shown{ $session->query(q{SELECT hilo_next_number('orders')}) }++;
+	return;
+}
+
+sql('postgres', 'CREATE ROLE someone; CREATE EXTENSION hilo');
+my @sessions = map { HiloCrash::Session->new($node, 'hilo.range_size=4', 'hilo.range_duration=0') } 1 .. 3;
+foreach my $command (
+	'ALTER DATABASE postgres CONNECTION LIMIT 50',
+	'ALTER DATABASE postgres OWNER TO someone',
+	'ALTER DATABASE postgres SET hilo.node_tag = \'B\'',
+	'COMMENT ON DATABASE postgres IS \'x\'',
+	'VACUUM FULL pg_database',
+	'VACUUM FREEZE pg_database')
+{
+	draw($_) foreach @sessions, @sessions;
+	sql('template1', $command);
+	foreach my $round (1 .. 6)
+	{
+		draw($_) foreach @sessions;
+	}
+	my $brief = HiloCrash::Session->new($node);
+	draw($brief);
+	$brief->finish;
+	is(join(' ', grep { $shown{$_} > 1 } sort keys %shown), '', "$command: no number comes twice");
+}
+$_->finish foreach @sessions;
+is(sql('postgres', 'SELECT count(*) FROM hilo.hilo'), 1, 'there is one row');
+
+$node->stop;
+done_testing();

@@ -1,0 +1,180 @@
+# Whatever a session knows is as old as the generation before it was read: no message is missed, and none makes it look at more than what may have changed.
+use strict;
+use warnings;
+
+use File::Basename qw(dirname);
+use lib dirname(__FILE__);
+use HiloCrash;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# At a failure point of the kind "wait" a session makes the file "here", and goes on
+# when the file "go" is there.  Of the kind "hear" it accepts messages before it goes on.
+my $dir = PostgreSQL::Test::Utils::tempdir;
+my $libdir = build_variant("$dir/points", sub {
+	my ($tree) = @_;
+	my $file = "$tree/src/failure_point.h";
+	my $source = slurp_file($file);
+
+	$source =~ s{^(\twhile \(hilo_failure_is_wanted\(name, "wait"\))\)$}{
+		"\tbool\t\thear = hilo_failure_is_wanted(name, \"hear\");\n\n"
+		. "\tif (hear || hilo_failure_is_wanted(name, \"wait\"))\n\t\tclose(open(\"$dir/here\", O_CREAT | O_WRONLY, 0600));\n"
+		. "\twhile ((hear || hilo_failure_is_wanted(name, \"wait\")) && access(\"$dir/go\", F_OK) != 0)"}me
+	  or die 'no wait in failure_point.h';
+	$source =~ s{(pg_usleep\(1000\);\n\t\}\n)}{$1\tif (hear)\n\t\tAcceptInvalidationMessages();\n} or die 'no end of it';
+	$source =~ s{^#include <signal.h>$}{#include <fcntl.h>\n#include <signal.h>}m or die 'no include';
+	$source =~ s{^#include "miscadmin.h"$}{#include "miscadmin.h"\n#include "utils/inval.h"}m or die 'no other include';
+	unlink $file;
+	append_to_file($file, $source);
+}, 'PROFILE=-DHILO_FAILURE_POINTS -Wno-declaration-after-statement');
+
+my $node = PostgreSQL::Test::Cluster->new('generations');
+$node->init;
+$node->append_conf('postgresql.conf', <<"SETTINGS");
+dynamic_library_path = '$libdir:\$libdir'
+autovacuum = off
+hilo.range_size = 4
+hilo.range_duration = 0
+SETTINGS
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION hilo');
+
+#
+# A count that begins anew while a session is getting a range
+#
+
+my $times = 0;
+
+# Draw in a session, so often.
+sub draw
+{
+	my ($session, $name, $times) = @_;
+	return map { scalar $session->query("SELECT hilo_next_number('$name')") } 1 .. $times;
+}
+
+# A session stops at a point, having begun its draw; the count begins anew, and
+# another session draws; the first one goes on.  Returns numbers that two transactions
+# have drawn that began after that.
+sub repeats_after
+{
+	my ($point, $kind, $begin) = @_;
+	my $name = 'c' . ++$times;
+	my $first = HiloCrash::Session->new($node);
+	my $second = HiloCrash::Session->new($node);
+
+	# Where there is a pool, it has something for the next session.
+	draw($second, $name, 6);
+	$second->query("SELECT hilo_release('$name')");
+
+	unlink "$dir/here", "$dir/go";
+	$first->query("SET test.failure_point = '$point:$kind'");
+	$first->start("SELECT hilo_next_number('$name')");
+	wait_until("a session is at \"$point\"", sub { -e "$dir/here" });
+	$second->query($begin =~ s/NAME/$name/r);
+	my @numbers = draw($second, $name, 8);
+	append_to_file("$dir/go", '');
+	my ($out, $err) = $first->result;
+	$first->query('RESET test.failure_point');
+	foreach (1 .. 8)
+	{
+		push @numbers, draw($first, $name, 1), draw($second, $name, 1);
+	}
+	my $third = HiloCrash::Session->new($node);
+	push @numbers, draw($third, $name, 4);
+	$_->finish foreach $first, $second, $third;
+
+	my %seen;
+	my @wrong = grep { !/^\d+$/ || $seen{$_}++ } @numbers;
+	push @wrong, "$out$err" if $out !~ /^\d+$/ || $err ne '';
+	return @wrong;
+}
+
+foreach my $preloaded (0, 1)
+{
+	if ($preloaded)
+	{
+		$node->append_conf('postgresql.conf', "shared_preload_libraries = 'hilo'");
+		$node->restart;
+	}
+	my $how = $preloaded ? 'with a pool' : 'without a pool';
+	foreach my $begin (q{SELECT hilo_seed('NAME', 0, true)}, q{SELECT hilo_drop('NAME')})
+	{
+		my ($function) = $begin =~ /(hilo_\w+)/;
+
+		foreach my $point ('row read', 'after flush')
+		{
+			foreach my $kind (qw(wait hear))
+			{
+				is(join(' ', repeats_after($point, $kind, $begin)), '',
+					"$how: $function() while a session is at \"$point\", and " .
+					  ($kind eq 'hear' ? 'hears of it there' : 'hears of it later') . ': no number comes twice');
+			}
+		}
+	}
+}
+
+#
+# A lock on the bindings concerns who has to read them
+#
+
+$node->safe_psql('postgres', q{
+	CREATE ROLE clerk;
+	CREATE TABLE letters (id bigint PRIMARY KEY);
+	GRANT INSERT ON letters TO clerk;
+	SET client_min_messages = warning;
+	SELECT hilo_attach('letters');
+	SELECT hilo_seed('other', 1);
+});
+my ($locker, $drawer, $seeder) = map { HiloCrash::Session->new($node, 'hilo.range_size=32') } 1 .. 3;
+$drawer->query('SET SESSION AUTHORIZATION clerk');
+# Fails where it would wait, however slow the machine is.
+$_->query("SET lock_timeout = '1s'") foreach $drawer, $seeder;
+is($drawer->query(q{SELECT hilo_next_number('letters')}), 1, 'a session has numbers of a bound collection');
+$locker->query('BEGIN; LOCK TABLE hilo.binding IN ACCESS EXCLUSIVE MODE');
+foreach my $change (
+	q{SELECT hilo_seed('other', 5)},
+	q{SELECT hilo_seed('one more', 5)},
+	q{SELECT hilo_seed('other', 0, true)})
+{
+	is(($seeder->query($change))[1], '', "$change: does not wait for a lock on the bindings");
+	my ($out, $err) = $drawer->query(q{SELECT hilo_next_number('letters')});
+	is($err, '', "$change: nor does the session that has numbers left, of another collection");
+	like($out, qr/^\d+$/, "$change: it draws the next one");
+}
+# Who has to read them waits.
+my $reader = HiloCrash::Session->new($node);
+$reader->query(q{SET SESSION AUTHORIZATION clerk; SET lock_timeout = '100ms'});
+is($reader->error_of(q{SELECT hilo_next_number('letters')}), '55P03', 'a session that is new to the bound collection waits');
+$locker->query('ROLLBACK');
+is($reader->error_of(q{SELECT hilo_next_number('letters')}), '', 'and not any more when the lock is gone');
+$_->finish foreach $locker, $drawer, $seeder, $reader;
+
+#
+# Who owns the database
+#
+
+$node->safe_psql('postgres', q{
+	CREATE ROLE old_owner;
+	CREATE ROLE new_owner;
+	ALTER DATABASE postgres OWNER TO old_owner;
+	CREATE TABLE parcels (id bigint PRIMARY KEY);
+	SET client_min_messages = warning;
+	SELECT hilo_attach('parcels');
+	SELECT hilo_configure('parcels', grant_to => 'pg_database_owner');
+});
+my ($old, $new) = map {
+	my $session = HiloCrash::Session->new($node, 'hilo.range_size=32');
+	$session->query("SET SESSION AUTHORIZATION $_");
+	$session;
+} qw(old_owner new_owner);
+my $draw = q{SELECT hilo_next_number('parcels')};
+is($old->error_of($draw), '', 'the owner of the database may draw, as granted');
+is($new->error_of($draw), '42501', 'another one may not');
+$node->safe_psql('template1', 'ALTER DATABASE postgres OWNER TO new_owner');
+is($old->error_of($draw), '42501', 'given to that one: the old owner may not draw any more');
+is($new->error_of($draw), '', 'and the new one may');
+$_->finish foreach $old, $new;
+
+$node->stop;
+done_testing();
