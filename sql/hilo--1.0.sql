@@ -507,9 +507,9 @@ COMMENT ON FUNCTION hilo_format(text, bigint, text) IS
 --
 -- Privileges
 --
--- Drawing is for everybody who may call functions here; what moves other
--- people's counters is not, and nobody writes, or reads unless granted, the
--- tables.
+-- Drawing is for all who may call functions here; what moves other people's
+-- counters is not.  The tables are written by the library only, and read by their
+-- owner and those granted to.
 --
 GRANT USAGE ON SCHEMA hilo TO PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA hilo FROM PUBLIC;

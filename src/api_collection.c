@@ -113,7 +113,7 @@ lock_unbound(HiloName collection)
 {
 	bool		attached;
 
-	/* Who is binding it at present could not take back what a drop does. */
+	/* A session that is binding it could not take back what a drop does. */
 	hilo_bindings_lock();
 	if (hilo_is_bound(collection, &attached))
 		ereport(ERROR,

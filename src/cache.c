@@ -161,7 +161,10 @@ hilo_cache_release(HiloEntry *entry)
 	int64		drawn;
 	bool		went_back;
 
-	/* At exit the row cannot be read; what does not hold is thrown away later. */
+	/*
+	 * At exit the row cannot be read; what does not hold is thrown away
+	 * later.
+	 */
 	if (!proc_exit_inprogress && unused(entry) > 0 &&
 		entry->range.generation != hilo_row_generation)
 		revalidate(entry);

@@ -41,7 +41,7 @@ typedef struct HiloEntry
 		int64		drawn;		/* numbers drawn of earlier ranges */
 	}			growth;
 
-	/* Who was found to have the right to draw; kept by draw_right.c. */
+	/* The role last found to have the right to draw; kept by draw_right.c. */
 	struct
 	{
 		Oid			role;

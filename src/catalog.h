@@ -33,8 +33,8 @@ typedef enum HiloTable
 extern uint64 hilo_row_generation;	/* a row: seeded, dropped, configured ...;
 									 * the table: rewritten, dropped */
 extern uint64 hilo_binding_generation;	/* a row of hilo.binding */
-extern uint64 hilo_rights_generation;	/* either, or somebody's rights: roles,
-										 * tables, columns, the database */
+extern uint64 hilo_rights_generation;	/* either, or rights: roles, tables,
+										 * columns, the database */
 
 /* Must be called once. */
 extern void hilo_catalog_init(void);

@@ -88,7 +88,7 @@ extern int64 hilo_collection_adopt(HiloCollection *collection, int64 highest,
 extern bool hilo_collection_drop(HiloCollection *collection, bool force);
 
 /*
- * See that number, which somebody has chosen by hand, is not claimed or taken
+ * See that number, which was chosen by hand, is not claimed or taken
  * from the pool later; see hilo_counter_advance().
  */
 extern bool hilo_collection_advance(HiloCollection *collection, int64 number);

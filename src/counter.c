@@ -323,8 +323,8 @@ hilo_counter_claim(HiloRowRef *ref, const HiloRangeRequest *request,
 	fill_claim(claim, &change.row, lsn);
 
 	/*
-	 * Only now may the range be used: a number that somebody saw must be
-	 * behind max on disk, or a crash would hand it out again.
+	 * Only now may the range be used: a number that was seen must be behind
+	 * max on disk, or a crash would hand it out again.
 	 */
 	if (claimant == HILO_FOR_STATEMENT)
 		hilo_row_flush_for_statement(lsn);

@@ -31,7 +31,7 @@ typedef struct HiloClaim
 	bool		leased;			/* or counted? */
 } HiloClaim;
 
-/* Who claims. */
+/* The claimant. */
 typedef enum HiloClaimant
 {
 	/* A session: what it does not use goes back by hilo_counter_give_back(). */
@@ -67,8 +67,8 @@ extern bool hilo_counter_claim(HiloRowRef *ref,
 							   HiloClaimant claimant, HiloClaim *claim);
 
 /*
- * Claim number and all below it, for a statement, if nobody has claimed it
- * yet.  Returns false, having changed nothing, if somebody has, or the numbers
+ * Claim number and all below it, for a statement, if it is not claimed
+ * yet.  Returns false, having changed nothing, if it is, or the numbers
  * are leased from a hub.  Creates a row as hilo_counter_claim() does.
  */
 extern bool hilo_counter_claim_number(HiloRowRef *ref, int64 number);
@@ -111,7 +111,7 @@ extern bool hilo_counter_return(HiloRowRef *ref, int64 last, int64 high,
 extern int64 hilo_counter_seed(HiloRowRef *ref, int64 value, bool force);
 
 /*
- * Advance max to number, which somebody has chosen by hand, so that it will not be
+ * Advance max to number, which was chosen by hand, so that it will not be
  * claimed later.  Not flushed: a transaction that stores the number does that.
  *
  * Returns false, having changed nothing, if that would use up more than half of

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * draw_right.h
- *	  Who may draw from a collection.
+ *	  The right to draw from a collection.
  *
  * From one that is bound to a column, who may insert into one of the tables,
  * directly or through views, or has been granted to draw by hilo_configure();

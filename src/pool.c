@@ -74,7 +74,7 @@ typedef struct PoolCollection
 	bool		client_new_end; /* it ended higher than any of before, */
 	int64		client_max;		/* the highest of which ended here */
 
-	/* Who asks the hub. */
+	/* The session that asks the hub, and those that wait for it. */
 	bool		asking;
 	int			waiting;		/* how many sleep on done */
 	uint64		turns;			/* ended so far, */

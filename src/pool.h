@@ -4,8 +4,8 @@
  *	  The pool: claimed and leased numbers in shared memory that no session holds.
  *
  * It is there where the library is in shared_preload_libraries.  For each of a
- * bounded number of collections it has a few pieces: numbers that belong to
- * nobody, and are on disk as claimed.  A piece is either there or held by one
+ * bounded number of collections it has a few pieces: numbers that no
+ * session holds, and that are on disk as claimed.  A piece is either there or held by one
  * session.  A restart of the server loses it, a gap.
  *
  * It is also where the sessions of a member agree on who asks the hub, and what
@@ -54,7 +54,7 @@ extern bool hilo_pool_put(HiloName name, const HiloClaim *piece, bool needed);
  * to wait for.  For a client it has a token, which the pool remembers.
  *
  * *low is set if so few leased numbers are left that the next lease should be
- * fetched now, and nobody was told so within hilo.lease_retry.
+ * fetched now, and that was not said within hilo.lease_retry.
  */
 extern bool hilo_pool_take(HiloName name, const HiloRow *row,
 						   const HiloRangeRequest *request,
@@ -104,14 +104,14 @@ typedef struct HiloPoolLease
 typedef enum HiloPoolTurn
 {
 	HILO_POOL_ASK,				/* ask, then call hilo_pool_end_asking() */
-	HILO_POOL_ASKED,			/* somebody else has asked: look again */
-	HILO_POOL_FAILED			/* he did in vain, or somebody a moment ago */
+	HILO_POOL_ASKED,			/* another session has: look again */
+	HILO_POOL_FAILED			/* another session has, a moment ago, in vain */
 } HiloPoolTurn;
 
 /*
  * Wait for one's turn to ask for a collection; without wait, HILO_POOL_ASKED at
- * once where somebody is at it.  Raises 53200 if there is no room for the
- * collection, and 55P03 if the one who asks does not come to an end.
+ * once where another session asks.  Raises 53200 if there is no room for the
+ * collection, and 55P03 if the session that asks does not come to an end.
  *
  * *waiting is how many others wait; *state what is known.
  */

@@ -140,7 +140,7 @@ typedef struct HiloNamedRow
 /* A reference to a row that was not seen yet. */
 extern void hilo_row_ref_init(HiloRowRef *ref, HiloName name);
 
-/* A random number above 0 that nobody can guess. */
+/* A random number above 0 that cannot be guessed. */
 extern int64 hilo_random_number(void);
 
 /*

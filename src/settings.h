@@ -19,7 +19,7 @@ extern int	hilo_range_duration;	/* milliseconds */
 extern int	hilo_client_range_duration; /* milliseconds */
 extern bool hilo_auto_create;	/* may a draw create a counter? */
 
-/* What hilo.node_tag is where nobody has set it. */
+/* What hilo.node_tag is where it is not set. */
 #define HILO_DEFAULT_NODE_TAG	"A"
 
 /*
