@@ -26,14 +26,14 @@ insert_name() {
     case $1 in
         given) say "number given" ;;
         nextval) say "nextval CACHE 1" ;;
-        hilo) say "hilo_nextval" ;;
+        hilo) say "hilo_next_number" ;;
     esac
 }
 
 measure_one_row_inserts() {
     sql "CREATE TABLE one_given (id bigint PRIMARY KEY, n int);
         CREATE TABLE one_nextval (id bigint PRIMARY KEY DEFAULT nextval('seq_1'), n int);
-        CREATE TABLE one_hilo (id bigint PRIMARY KEY DEFAULT hilo_nextval('one'), n int)"
+        CREATE TABLE one_hilo (id bigint PRIMARY KEY DEFAULT hilo_next_number('one'), n int)"
     script given <<'SQL'
 \set n :n + 1
 \set id :n * 64 + :client_id
@@ -77,13 +77,13 @@ measure_connections() {
     postmaster=$(head -n 1 "$work/server/data/postmaster.pid")
     echo "SELECT 1;" | script connect_nothing
     echo "SELECT nextval('seq_1');" | script connect_nextval
-    echo "SELECT hilo_nextval('connections');" | script connect_hilo
+    echo "SELECT hilo_next_number('connections');" | script connect_hilo
     for round in $(seq "$rounds"); do
         for kind in $(rotate "$round" nothing nextval hilo); do
             case $kind in
                 nothing) name='SELECT 1' ;;
                 nextval) name='nextval CACHE 1' ;;
-                hilo) name=hilo_nextval ;;
+                hilo) name=hilo_next_number ;;
             esac
             cpu_before=$(awk '{ print $16 + $17 }' "/proc/$postmaster/stat")
             wall_before=$(date +%s%N)
@@ -96,8 +96,8 @@ measure_connections() {
                 "$(awk "BEGIN { print $cpu * 10000 / $connections }")" us
         done
     done
-    spent=$(sql "SELECT max FROM hilo WHERE collection = 'connections'")
-    record "connections, max of the collection" hilo_nextval "$connections" "$rounds" "$spent" numbers
+    spent=$(sql "SELECT max FROM hilo.hilo WHERE collection = 'connections'")
+    record "connections, max of the collection" hilo_next_number "$connections" "$rounds" "$spent" numbers
     say "   connections: $rounds rounds"
 }
 
@@ -115,8 +115,8 @@ measure_sessions() {
     [ -z "$quick" ] || batch=100
     for kind in hot own seq_1 seq_32; do
         case $kind in
-            hot) draw="hilo_nextval('hot')" ;;
-            own) draw="hilo_nextval('own' || :client_id)" ;;
+            hot) draw="hilo_next_number('hot')" ;;
+            own) draw="hilo_next_number('own' || :client_id)" ;;
             *) draw="nextval('$kind')" ;;
         esac
         echo "SELECT count($draw) FROM generate_series(1, $batch);" | script "$kind"
@@ -125,8 +125,8 @@ measure_sessions() {
         for clients in $sessions; do
             for kind in $(rotate "$round" hot own seq_1 seq_32); do
                 case $kind in
-                    hot) name='hilo_nextval, one collection' ;;
-                    own) name='hilo_nextval, a collection each' ;;
+                    hot) name='hilo_next_number, one collection' ;;
+                    own) name='hilo_next_number, a collection each' ;;
                     seq_1) name='nextval CACHE 1' ;;
                     seq_32) name='nextval CACHE 32' ;;
                 esac
@@ -139,7 +139,7 @@ measure_sessions() {
 
     # The hot collection once more: is each number there once?
     sql "CREATE TABLE hot (id bigint PRIMARY KEY)"
-    echo "INSERT INTO hot SELECT hilo_nextval('hot') FROM generate_series(1, 100);" | script hot_check
+    echo "INSERT INTO hot SELECT hilo_next_number('hot') FROM generate_series(1, 100);" | script hot_check
     run_pgbench hot_check "$hot_sessions" -t 5
     [ "$(sql "SELECT count(*) FROM hot")" = $((hot_sessions * 500)) ] || die "A number of the hot collection is missing."
 }
@@ -164,12 +164,12 @@ measure_claiming_sessions() {
 measure_collections_at_once() {
     script any_collection <<'SQL'
 \set k random(1, :collections)
-SELECT count(hilo_nextval('any' || :k)) FROM generate_series(1, 100);
+SELECT count(hilo_next_number('any' || :k)) FROM generate_series(1, 100);
 SQL
     for round in $(seq "$rounds"); do
         for count in 1 10 100 1000 10000; do
             run_pgbench any_collection 8 -D collections="$count" $(how_long)
-            record "collections at once" "hilo_nextval, 8 sessions" "$count" "$round" "$(awk "BEGIN { print $rate * 100 }")" /s
+            record "collections at once" "hilo_next_number, 8 sessions" "$count" "$round" "$(awk "BEGIN { print $rate * 100 }")" /s
         done
     done
     say "   numbers by collections: $rounds rounds"

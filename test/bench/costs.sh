@@ -15,7 +15,7 @@ measure_cold_starts() {
         sql "CREATE SEQUENCE cold_1_$round CACHE 1; CREATE SEQUENCE cold_1000_$round CACHE 1000"
         for kind in $(rotate "$round" hilo next 1 1000); do
             case $kind in
-                hilo) name=hilo_nextval draw="hilo_nextval('cold$round')" ;;
+                hilo) name=hilo_next_number draw="hilo_next_number('cold$round')" ;;
                 next) name=hilo_next draw="hilo_next('cold_text$round')" ;;
                 *) name="nextval CACHE $kind" draw="nextval('cold_${kind}_$round')" ;;
             esac
@@ -34,7 +34,7 @@ INSERT INTO bench.candidate (part, name, query, n)
     SELECT 'flush', name, format('SELECT count(%s) FROM generate_series(1, %s) x', expression, :claims), :claims
     FROM (VALUES
         ('claim: hilo_reserve(…, 1)', $$hilo_reserve('claim', 1)$$),
-        ('claim and give-back: hilo_nextval, hilo_release', $$hilo_nextval('given') + hilo_release('given')$$),
+        ('claim and give-back: hilo_next_number, hilo_release', $$hilo_next_number('given') + hilo_release('given')$$),
         ('next_identity_for', $$next_identity_for('identity')$$),
         ('next_identity', $$next_identity('identity')$$),
         ('next_server_side_id', $$next_server_side_id('orders/')$$)) AS c(name, expression);
@@ -49,13 +49,13 @@ SQL
 
 # The first statement of new sessions, as the client sees it.
 measure_first_draws() {
-    sql "SELECT hilo_nextval('first'), nextval('seq_1')" >/dev/null
+    sql "SELECT hilo_next_number('first'), nextval('seq_1')" >/dev/null
     for round in $(seq $((rounds * 4))); do
         for kind in $(rotate "$round" nothing nextval hilo); do
             case $kind in
                 nothing) name='SELECT 1' draw='SELECT 1' ;;
                 nextval) name='nextval CACHE 1' draw="SELECT nextval('seq_1')" ;;
-                hilo) name=hilo_nextval draw="SELECT hilo_nextval('first')" ;;
+                hilo) name=hilo_next_number draw="SELECT hilo_next_number('first')" ;;
             esac
             took=$(printf '\\timing on\n%s;\n%s;\n' "$draw" "$draw" | psql_as_user) || exit 1
             set -- $(say "$took" | sed -n 's/^Time: \([0-9.]*\) ms.*/\1/p')
@@ -76,7 +76,7 @@ DECLARE
     lsn pg_lsn;
 BEGIN
     FOR round IN 0 .. rounds LOOP
-        FOR c IN SELECT * FROM (VALUES ('hilo_nextval', 'hilo_nextval(''wal'')'), ('nextval CACHE 1', 'nextval(''seq_1'')'),
+        FOR c IN SELECT * FROM (VALUES ('hilo_next_number', 'hilo_next_number(''wal'')'), ('nextval CACHE 1', 'nextval(''seq_1'')'),
                 ('nextval CACHE 32', 'nextval(''seq_32'')'), ('nextval CACHE 1000', 'nextval(''seq_1000'')')) AS v(name, draw) LOOP
             IF round = 1 THEN
                 -- Whole pages are logged in round 0 and not counted.
@@ -88,7 +88,7 @@ BEGIN
                 INSERT INTO bench.result VALUES ('WAL of a million numbers', c.name || CASE WHEN c.name LIKE 'hilo%' THEN ', grown range' ELSE '' END,
                     0, round, (pg_current_wal_insert_lsn() - lsn) * 1e6 / draws, 'bytes');
             ELSIF c.name LIKE 'hilo%' THEN
-                INSERT INTO bench.result VALUES ('WAL of a million numbers', 'hilo_nextval, cold start', 0, 1,
+                INSERT INTO bench.result VALUES ('WAL of a million numbers', 'hilo_next_number, cold start', 0, 1,
                     (pg_current_wal_insert_lsn() - lsn) * 1e6 / draws, 'bytes');
             END IF;
             COMMIT;
@@ -137,10 +137,10 @@ measure_cpu() {
     psql_as_user >"$work/tmp/claims.out" <<SQL &
 SELECT pg_backend_pid();
 \\o /dev/null
-SELECT hilo_nextval('perf'), hilo_release('perf'), hilo_reserve('perf', 1);
+SELECT hilo_next_number('perf'), hilo_release('perf'), hilo_reserve('perf', 1);
 SELECT pg_sleep(1);
 SELECT count(hilo_reserve('perf', 1)) FROM generate_series(1, $perf_claims);
-SELECT count(hilo_nextval('perf') + hilo_release('perf')) FROM generate_series(1, $perf_claims);
+SELECT count(hilo_next_number('perf') + hilo_release('perf')) FROM generate_series(1, $perf_claims);
 SQL
     session=$!
     until [ -s "$work/tmp/claims.out" ]; do sleep 0.02; done
@@ -154,18 +154,18 @@ SQL
     wait "$perf_pid"
     record_cpu "claim outside XLogFlush (hilo_reserve)" "$perf_claims" ' hilo_reserve' 'XLogFlush|SyncRep'
     record_cpu "claim within XLogFlush (hilo_reserve)" "$perf_claims" ' hilo_reserve' '' XLogFlush
-    record_cpu "claim of a range outside XLogFlush (hilo_nextval)" "$perf_claims" ' hilo_nextval' 'XLogFlush|SyncRep'
+    record_cpu "claim of a range outside XLogFlush (hilo_next_number)" "$perf_claims" ' hilo_next_number' 'XLogFlush|SyncRep'
     record_cpu "give-back (hilo_release)" "$perf_claims" ' hilo_release' 'XLogFlush'
 
     # Many connections that draw once: what of each is ours?
-    echo "SELECT hilo_nextval('perf');" | script perf_connect
+    echo "SELECT hilo_next_number('perf');" | script perf_connect
     if start_perf "$(head -n 1 "$work/server/data/postmaster.pid")" connect.perf; then
         run_pgbench perf_connect 1 -C -t "$connections"
         wait_for_silence
         kill -INT "$perf_pid"
         wait "$perf_pid"
         record_cpu "connection that draws once, all" "$connections" . ''
-        record_cpu "connection: first draw, outside XLogFlush" "$connections" ' hilo_nextval' 'XLogFlush'
+        record_cpu "connection: first draw, outside XLogFlush" "$connections" ' hilo_next_number' 'XLogFlush'
         record_cpu "connection: loading libraries" "$connections" load_external_function ''
         record_cpu "connection: give-back at exit" "$connections" ' release_at_exit' ''
     fi
@@ -179,14 +179,14 @@ measure_collections() {
         psql_as_user -v count="$count" -v draws="$collection_draws" -v claims="$claims" -v rounds="$rounds" <<'SQL'
 \set QUIET on
 SET hilo.range_size = 1048576;
-CREATE TEMP TABLE had AS SELECT count(*) AS rows FROM hilo;
+CREATE TEMP TABLE had AS SELECT count(*) AS rows FROM hilo.hilo;
 CREATE TEMP TABLE names AS SELECT format('many%s_%s', :count, i) AS name FROM generate_series(1, :count) i;
 SELECT clock_timestamp() AS began \gset
-SELECT count(hilo_nextval(name)) FROM names \g /dev/null
+SELECT count(hilo_next_number(name)) FROM names \g /dev/null
 INSERT INTO bench.result VALUES ('collections', 'first draw that creates a collection', :count, 1,
     extract(epoch FROM clock_timestamp() - :'began') * 1e6 / :count, 'us');
-INSERT INTO bench.result VALUES ('collections', 'rows in table hilo', :count, 1, (SELECT count(*) FROM hilo), 'rows');
-INSERT INTO bench.result VALUES ('collections', 'table hilo with index', :count, 1, pg_total_relation_size('hilo') / 1e6, 'MB');
+INSERT INTO bench.result VALUES ('collections', 'rows in table hilo.hilo', :count, 1, (SELECT count(*) FROM hilo.hilo), 'rows');
+INSERT INTO bench.result VALUES ('collections', 'table hilo.hilo with index', :count, 1, pg_total_relation_size('hilo.hilo') / 1e6, 'MB');
 INSERT INTO bench.result VALUES ('collections', 'memory of a cached collection', :count, 1,
     (SELECT sum(total_bytes) FROM pg_backend_memory_contexts WHERE name IN ('hilo cache', 'hilo collections')) / :count, 'bytes');
 -- In an order that no cache of the processor likes.
@@ -195,7 +195,7 @@ CREATE TEMP TABLE draws AS
 DELETE FROM bench.candidate WHERE part = 'collections';
 INSERT INTO bench.candidate (part, name, x, query, base, n) VALUES
     ('collections', 'empty loop', :count, 'SELECT count(name) FROM draws', NULL, :draws),
-    ('collections', 'warm hilo_nextval(name)', :count, 'SELECT count(hilo_nextval(name)) FROM draws', 'empty loop', :draws),
+    ('collections', 'warm hilo_next_number(name)', :count, 'SELECT count(hilo_next_number(name)) FROM draws', 'empty loop', :draws),
     ('collections', 'claim: hilo_reserve(name, 1)', :count, format('SELECT count(hilo_reserve(name, 1)) FROM (SELECT name FROM draws LIMIT %s) d', :claims), NULL, :claims);
 CALL bench.run('collections', 0, :rounds);
 SELECT clock_timestamp() AS began \gset

@@ -3,7 +3,7 @@
 CREATE TABLE bench.kind (pos int, name text, type text, id text, given bool, fixed bool);
 INSERT INTO bench.kind VALUES
     (1, 'number given', 'bigint', 'x', true, false),
-    (2, 'hilo_nextval', 'bigint', $$hilo_nextval('lines')$$, false, false),
+    (2, 'hilo_next_number', 'bigint', $$hilo_next_number('lines')$$, false, false),
     (3, 'nextval CACHE 1000', 'bigint', $$nextval('seq_1000')$$, false, false),
     (4, 'nextval CACHE 32', 'bigint', $$nextval('seq_32')$$, false, false),
     (5, 'nextval CACHE 1', 'bigint', $$nextval('seq_1')$$, false, false),
@@ -14,7 +14,7 @@ INSERT INTO bench.kind VALUES
     (10, '''orders/''||nextval||''-A'', CACHE 32768', 'text', $$'orders/' || nextval('seq_32768') || '-A'$$, false, false),
     (11, 'gen_random_uuid', 'uuid', 'gen_random_uuid()', false, false),
     (12, 'fixed width: text given', 'text', $$'orders/' || lpad(x::text, 12, '0') || '-A'$$, true, true),
-    (13, 'fixed width: hilo_nextval', 'text', $$'orders/' || lpad(hilo_nextval('lines')::text, 12, '0') || '-A'$$, false, true),
+    (13, 'fixed width: hilo_next_number', 'text', $$'orders/' || lpad(hilo_next_number('lines')::text, 12, '0') || '-A'$$, false, true),
     (14, 'fixed width: nextval CACHE 32768', 'text', $$'orders/' || lpad(nextval('seq_32768')::text, 12, '0') || '-A'$$, false, true);
 
 -- The width of numbers decides how text keys scatter: the same ones for all.

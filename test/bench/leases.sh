@@ -33,6 +33,7 @@ make_node() {
         >"$work/tmp/initdb.log" 2>&1 || die "initdb failed."
     {
         cat "$work/hilo.conf"
+        say "shared_preload_libraries = 'hilo'"
         say "listen_addresses = ''"
         say "unix_socket_directories = '$work/$1'"
         cat
@@ -88,7 +89,7 @@ INSERT INTO drawn DEFAULT VALUES;
 SQL
 pids=
 for member in $members; do
-    on "$member" "CREATE UNLOGGED TABLE drawn (id bigint NOT NULL DEFAULT hilo_nextval('drawn'));
+    on "$member" "CREATE UNLOGGED TABLE drawn (id bigint NOT NULL DEFAULT hilo_next_number('drawn'));
         SELECT hilo_lease_from('drawn', 'postgres')" >/dev/null
     bench "$member" insert -c "$clients" -j 1 -T "$seconds" >"$work/tmp/$member.out" 2>&1 &
     pids="$pids $!"
@@ -102,11 +103,11 @@ for member in $members; do
         as_user "$bindir/psql" -XAtq -h "$work/hub" -U postgres -d postgres -c 'COPY drawn FROM STDIN' || exit 1
 done
 say "numbers drawn, and how often one was drawn again: $(on hub 'SELECT count(*), count(*) - count(DISTINCT id) FROM drawn')"
-say "leases of all members: $(on hub "SELECT claims FROM hilo WHERE collection = 'drawn'")"
+say "leases of all members: $(on hub "SELECT changes FROM hilo.hilo WHERE collection = 'drawn'")"
 
 say "== one-row inserts, counted and leased, $rounds rounds"
-on member1 "CREATE TABLE counted (id bigint PRIMARY KEY DEFAULT hilo_nextval('counted'), v text);
-    CREATE TABLE leased (id bigint PRIMARY KEY DEFAULT hilo_nextval('leased'), v text);
+on member1 "CREATE TABLE counted (id bigint PRIMARY KEY DEFAULT hilo_next_number('counted'), v text);
+    CREATE TABLE leased (id bigint PRIMARY KEY DEFAULT hilo_next_number('leased'), v text);
     SELECT hilo_lease_from('leased', 'postgres')" >/dev/null
 for kind in counted leased; do
     script "$kind" <<SQL
@@ -126,7 +127,7 @@ done
 
 say "== 10,000 numbers a second on each member, $warm s, then the hub is away for $away s"
 script steady <<SQL
-SELECT count(hilo_nextval('steady')) FROM generate_series(1, 100);
+SELECT count(hilo_next_number('steady')) FROM generate_series(1, 100);
 SQL
 pids=
 for member in $members; do
@@ -135,8 +136,8 @@ for member in $members; do
     pids="$pids $!"
 done
 sleep "$warm"
-leases=$(on hub "SELECT claims FROM hilo WHERE collection = 'steady'")
-left=$(for member in $members; do on "$member" "SELECT numbers_left FROM hilo_leases WHERE collection = 'steady'"; done | sort -n | head -n 1)
+leases=$(on hub "SELECT changes FROM hilo.hilo WHERE collection = 'steady'")
+left=$(for member in $members; do on "$member" "SELECT numbers_left FROM hilo.leases WHERE collection = 'steady'"; done | sort -n | head -n 1)
 as_user "$bindir/pg_ctl" -D "$work/hub/data" -m immediate -w -s stop
 sleep "$away"
 start_node hub
@@ -153,26 +154,27 @@ say "== as many, leases of 5 s, $steady s"
 say "hilo.lease_duration = '5s'" | as_user sh -c 'cat >> member1/data/postgresql.conf'
 on member1 "SELECT pg_reload_conf(), hilo_lease_from('rate', 'postgres')" >/dev/null
 script rate <<SQL
-SELECT count(hilo_nextval('rate')) FROM generate_series(1, 100);
+SELECT count(hilo_next_number('rate')) FROM generate_series(1, 100);
 SQL
 bench member1 rate -c 4 -j 1 -R 100 -T "$steady" >/dev/null 2>&1 || die "A client has failed."
-say "leases in $steady s: $(on hub "SELECT claims FROM hilo WHERE collection = 'rate'")"
+say "leases in $steady s: $(on hub "SELECT changes FROM hilo.hilo WHERE collection = 'rate'")"
 
 say "== a hub that takes 500 ms to answer, $clients clients, 4,000 draws a second"
 on hub 'CREATE DATABASE slow'
 as_user "$bindir/psql" -XAtq -v ON_ERROR_STOP=1 -h "$work/hub" -U postgres -d slow <<'SQL' || die "The slow hub was not made."
 CREATE EXTENSION hilo;
-ALTER FUNCTION hilo_lease(text, bigint, bigint) RENAME TO hilo_lease_at_once;
-CREATE FUNCTION hilo_lease(text, bigint, bigint, OUT low bigint, OUT high bigint) LANGUAGE sql
-    AS 'SELECT pg_sleep(0.5); SELECT * FROM hilo_lease_at_once($1, $2, $3)';
+ALTER FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint) RENAME TO hilo_lease_at_once;
+CREATE FUNCTION hilo_lease(collection text, size bigint, at_least bigint, known_system bigint, known_timeline bigint,
+    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT system_identifier bigint, OUT timeline bigint) LANGUAGE sql
+    AS 'SELECT pg_sleep(0.5); SELECT * FROM hilo_lease_at_once($1, $2, $3, $4, $5)';
 SQL
 connect member2 slow
-on member2 "SELECT hilo_lease_from('slow', 'slow')" >/dev/null
+on member2 "SELECT hilo_lease_from('slow', 'slow'); SELECT hilo_next_number('slow')" >/dev/null
 script draw <<SQL
-SELECT hilo_nextval('slow');
+SELECT hilo_next_number('slow');
 SQL
 bench member2 draw -c "$clients" -j 1 -R 4000 -T "$seconds" -l --log-prefix="$work/tmp/latency" >/dev/null 2>&1 ||
     die "A client has failed."
 # Without the time by which it started late.
 awk '{ t = $3 - $7; if (t > max) max = t; n++ } END { printf "draws: %d, the slowest: %.1f ms\n", n, max / 1000 }' "$work"/tmp/latency*
-say "leases: $(as_user "$bindir/psql" -XAtq -h "$work/hub" -U postgres -d slow -c "SELECT claims FROM hilo WHERE collection = 'slow'")"
+say "leases: $(as_user "$bindir/psql" -XAtq -h "$work/hub" -U postgres -d slow -c "SELECT changes FROM hilo.hilo WHERE collection = 'slow'")"

@@ -33,13 +33,13 @@ $$;
 
 CREATE TABLE bench.target (pos int, measure text, target text, measured text, met bool);
 INSERT INTO bench.target
-    SELECT 1, '`hilo_nextval`, warm, net', 'at most 15 ns above the counting C function',
+    SELECT 1, '`hilo_next_number`, warm, net', 'at most 15 ns above the counting C function',
         bench.show(d) || ' ns above', d.median <= 15
-    FROM bench.excess('session', 'hilo_nextval', 'C function that only counts') d
+    FROM bench.excess('session', 'hilo_next_number', 'C function that only counts') d
 UNION ALL
-    SELECT 2, '`hilo_nextval`, warm, net', 'at most 1/3 of `nextval` CACHE 1000',
+    SELECT 2, '`hilo_next_number`, warm, net', 'at most 1/3 of `nextval` CACHE 1000',
         bench.show(r) || ' ×', r.median <= 1 / 3.0
-    FROM bench.ratio('session', 'hilo_nextval', 'nextval CACHE 1000') r
+    FROM bench.ratio('session', 'hilo_next_number', 'nextval CACHE 1000') r
 UNION ALL
     SELECT 3, '`hilo_next`, net', 'at most 1.25 × the text-building C function',
         bench.show(r) || ' ×', r.median <= 1.25
@@ -49,10 +49,10 @@ UNION ALL
         bench.show(r) || ' ×', r.median <= 0.5
     FROM bench.ratio('session', 'hilo_next', '''orders/''||nextval||''-A'', CACHE 32768') r
 UNION ALL
-    SELECT 5, 'collection from a column with 1,000 names, `hilo_nextval`, net', 'at most 2 × constant + 20 ns',
-        bench.show(bench.median('names', 'hilo_nextval, 1,000 names')) || ' ns, constant '
-            || bench.show(bench.median('names', 'hilo_nextval, constant')) || ' ns', d.median <= 20
-    FROM bench.excess('names', 'hilo_nextval, 1,000 names', 'hilo_nextval, constant', 2) d
+    SELECT 5, 'collection from a column with 1,000 names, `hilo_next_number`, net', 'at most 2 × constant + 20 ns',
+        bench.show(bench.median('names', 'hilo_next_number, 1,000 names')) || ' ns, constant '
+            || bench.show(bench.median('names', 'hilo_next_number, constant')) || ' ns', d.median <= 20
+    FROM bench.excess('names', 'hilo_next_number, 1,000 names', 'hilo_next_number, constant', 2) d
 UNION ALL
     SELECT 6, 'the same, `hilo_next`', 'at most 2 × constant + 20 ns',
         bench.show(bench.median('names', 'hilo_next, 1,000 names')) || ' ns, constant '
@@ -61,28 +61,28 @@ UNION ALL
 UNION ALL
     SELECT 7, 'draws from a cold start, claims and flushes included', 'faster than `nextval` CACHE 1000',
         bench.show(r) || ' × its time', r.median < 1
-    FROM bench.ratio('cold start', 'hilo_nextval', 'nextval CACHE 1000') r
+    FROM bench.ratio('cold start', 'hilo_next_number', 'nextval CACHE 1000') r
 UNION ALL
     SELECT 8, '`INSERT … SELECT`, heap only, bigint DEFAULT', 'within 5 % of the number given',
         bench.show(r) || ' × its time', r.median <= 1.05
-    FROM bench.ratio('insert heap only', 'hilo_nextval', 'number given') r
+    FROM bench.ratio('insert heap only', 'hilo_next_number', 'number given') r
 UNION ALL
     SELECT 9, 'pgbench one-row inserts, any client count', 'not slower than `nextval` CACHE 1 beyond the run''s spread: the median not below its lowest round',
         string_agg(format('%s: %s', label, bench.show(ratio.median)), ', ' ORDER BY pos) || ' × its rate',
         bool_and(h.median >= n.lowest)
     FROM (SELECT s.*, row_number() OVER (ORDER BY s.part DESC, s.x) AS pos,
             regexp_replace(s.part, '.*synchronous_commit ', '') || ' ' || s.x AS label
-          FROM bench.summary s WHERE s.part LIKE 'one-row inserts%' AND s.name = 'hilo_nextval') h
+          FROM bench.summary s WHERE s.part LIKE 'one-row inserts%' AND s.name = 'hilo_next_number') h
         JOIN bench.summary n ON (n.part, n.x, n.name) = (h.part, h.x, 'nextval CACHE 1'),
-        bench.ratio(h.part, 'hilo_nextval', 'nextval CACHE 1', h.x) ratio
+        bench.ratio(h.part, 'hilo_next_number', 'nextval CACHE 1', h.x) ratio
 UNION ALL
     SELECT 10, 'pgbench `-C`, reconnecting for each', 'reported beside `nextval`, with fdatasync',
         string_agg(format('%s: %s', label, bench.show(ratio.median)), ', ' ORDER BY pos) || ' × the rate of nextval CACHE 1; fdatasync '
             || bench.show(bench.median('disk', 'fdatasync')) || ' µs', NULL
     FROM (SELECT s.*, row_number() OVER (ORDER BY s.part DESC, s.x) AS pos,
             regexp_replace(s.part, '.*synchronous_commit ', '') || ' ' || s.x AS label
-          FROM bench.summary s WHERE s.part LIKE 'reconnecting%' AND s.name = 'hilo_nextval') h,
-        bench.ratio(h.part, 'hilo_nextval', 'nextval CACHE 1', h.x) ratio
+          FROM bench.summary s WHERE s.part LIKE 'reconnecting%' AND s.name = 'hilo_next_number') h,
+        bench.ratio(h.part, 'hilo_next_number', 'nextval CACHE 1', h.x) ratio
 UNION ALL
     SELECT 11, 'CPU of a claim outside XLogFlush, by perf', 'at most 1.5 µs',
         coalesce(bench.show(c) || ' µs', 'could not be measured'), c <= 1.5

@@ -8,7 +8,7 @@ INSERT INTO bench.candidate (part, name, query, base, n)
     FROM (VALUES
         (1, 'empty loop', 'x'),
         (2, 'C function that only counts', $$bench_count('orders')$$),
-        (3, 'hilo_nextval', $$hilo_nextval('orders')$$),
+        (3, 'hilo_next_number', $$hilo_next_number('orders')$$),
         (4, 'nextval CACHE 32768', $$nextval('seq_32768')$$),
         (5, 'nextval CACHE 1000', $$nextval('seq_1000')$$),
         (6, 'nextval CACHE 32', $$nextval('seq_32')$$),
@@ -32,7 +32,7 @@ BEGIN
     FOR c IN SELECT * FROM (VALUES
             ('loop_number', 'bigint', 'i'),
             ('loop_text', 'text', $$'orders/1-A'$$),
-            ('loop_hilo_nextval', 'bigint', $$hilo_nextval('orders')$$),
+            ('loop_hilo_next_number', 'bigint', $$hilo_next_number('orders')$$),
             ('loop_nextval', 'bigint', $$nextval('seq_1000')$$),
             ('loop_hilo_next', 'text', $$hilo_next('orders')$$),
             ('loop_nextval_text', 'text', $$'orders/' || nextval('seq_1000') || '-A'$$)) AS v(name, type, expression)
@@ -47,7 +47,7 @@ INSERT INTO bench.candidate (part, name, query, base, n)
     FROM (VALUES
         ('empty loop, number', 'loop_number', NULL),
         ('empty loop, text', 'loop_text', NULL),
-        ('hilo_nextval', 'loop_hilo_nextval', 'empty loop, number'),
+        ('hilo_next_number', 'loop_hilo_next_number', 'empty loop, number'),
         ('nextval CACHE 1000', 'loop_nextval', 'empty loop, number'),
         ('hilo_next', 'loop_hilo_next', 'empty loop, text'),
         ('''orders/''||nextval||''-A'', CACHE 1000', 'loop_nextval_text', 'empty loop, text'))
@@ -63,8 +63,8 @@ INSERT INTO bench.candidate (part, name, query, base, n)
         CASE WHEN name <> 'empty loop' THEN 'empty loop' END, :draws
     FROM (VALUES
         ('empty loop', 'n'),
-        ('hilo_nextval, constant', $$hilo_nextval('orders')$$),
-        ('hilo_nextval, 1,000 names', 'hilo_nextval(name)'),
+        ('hilo_next_number, constant', $$hilo_next_number('orders')$$),
+        ('hilo_next_number, 1,000 names', 'hilo_next_number(name)'),
         ('empty loop', 'n'),
         ('hilo_next, constant', $$hilo_next('orders')$$),
         ('hilo_next, 1,000 names', 'hilo_next(name)'),

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * pure.c
- *	  Hostile input for the modules that need no server: range, rate,
- *	  free_search, document_id.
+ *	  Hostile input for the modules that need no server: range, free_search,
+ *	  document_id.
  *
  * For libFuzzer, with the address and undefined behaviour sanitizers.  Each
  * input is cut into the arguments of one function; what the headers promise
@@ -20,11 +20,13 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/elog.h"
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
 
 #include "document_id.h"
 #include "free_search.h"
 #include "range.h"
-#include "rate.h"
 
 #undef vsnprintf
 
@@ -219,11 +221,11 @@ take_number_between(int64 low, int64 high)
 }
 
 /*
- * Bytes in memory of just their length (or readable, if that is longer), which
- * end where the sanitizer notices one byte too many.
+ * Bytes in memory of just their length, which end where the sanitizer notices one
+ * byte too many.
  */
 static char *
-take_bytes(int max, int readable, int *len)
+take_bytes(int max, int *len)
 {
 	int			repeat = take_byte();
 	int			wanted = take_byte();
@@ -232,8 +234,7 @@ take_bytes(int max, int readable, int *len)
 	wanted = Min(wanted, (int) input_left);
 	*len = wanted * (repeat < 32 ? repeat + 1 : 1);
 	*len = Min(*len, max);
-	bytes = malloc(Max(Max(*len, readable), 1));
-	memset(bytes, 'x', Max(Max(*len, readable), 1));
+	bytes = malloc(Max(*len, 1));
 	for (int i = 0; i < *len; i++)
 		bytes[i] = input[i % wanted];
 	input += wanted;
@@ -246,7 +247,7 @@ static char *
 take_string(int max)
 {
 	int			len;
-	char	   *bytes = take_bytes(max, 0, &len);
+	char	   *bytes = take_bytes(max, &len);
 	char	   *string = strndup(bytes, len);
 
 	free(bytes);
@@ -287,61 +288,110 @@ try_range_size(void)
 }
 
 static void
-try_range_cut(void)
+try_range_usual(void)
+{
+	int64		usual = take_number_between(0, PG_INT64_MAX);
+	int64		drawn = take_number_between(0, PG_INT64_MAX);
+	int64		next = hilo_range_usual(usual, drawn);
+
+	MUST(next >= 0);
+	if (usual > 0 && drawn > 0)
+	{
+		MUST(next >= usual / 2 && (__int128) next <= (__int128) usual * 2);
+		MUST(drawn >= usual || next <= usual);
+		MUST(drawn <= usual || next >= usual);
+	}
+}
+
+/* A request; sets *below to what its range must begin above, if there is one. */
+static HiloRangeRequest
+take_request(int64 max, __int128 *below)
 {
 	HiloRangeRequest request;
-	HiloRange	range = {-5, -7};
-	int64		limit = take_number_between(1, PG_INT64_MAX);
-	int64		max = take_number_between(0, limit);
-	__int128	below;
-	bool		cut;
 
 	request.size = take_number_between(1, INT_MAX);
 	request.exact = take_byte() & 1;
 	request.alignment = take_byte() & 1 ? request.size : take_number_between(1, INT_MAX);
-	request.floor = take_number_between(0, PG_INT64_MAX);
+	request.above = take_number_between(0, PG_INT64_MAX);
+	request.reserve = take_byte() & 1 ? 0 : take_number_between(0, PG_INT64_MAX);
 
-	below = Max(max, request.floor);
-	below = (below + request.alignment - 1) / request.alignment * request.alignment;
-	cut = hilo_range_cut(&request, max, limit, &range);
-	MUST(cut == (below + (request.exact ? request.size : 1) <= limit));
-	if (!cut)
+	*below = Max(max, request.above);
+	*below = (*below + request.alignment - 1) / request.alignment * request.alignment;
+	return request;
+}
+
+static void
+try_range_cut(void)
+{
+	HiloRange	range = {-5, -7};
+	int64		limit = take_number_between(1, PG_INT64_MAX);
+	int64		max = take_number_between(0, limit);
+	__int128	below;
+	HiloRangeRequest request = take_request(max, &below);
+	int64		size;
+
+	if (!hilo_range_cut(&request, max, limit, &range))
 	{
+		MUST(below + (request.exact ? request.size : 1) > limit);
 		MUST(range.low == -5 && range.high == -7);
 		return;
 	}
+	MUST(below + (request.exact ? request.size : 1) <= limit);
 	MUST(range.low == below + 1);
-	MUST(range.low > max && range.low > request.floor);
 	MUST(range.high >= range.low && range.high <= limit);
-	if (request.exact)
-		MUST(range.high - range.low + 1 == request.size);
-	else
-	{
-		MUST(range.high - range.low < request.size);
-		MUST(range.high == range.low || range.high - range.low < (limit - below) / 64);
-	}
+
+	size = hilo_range_count(&range);
+	MUST(request.exact ? size >= request.size : size >= 1);
+	MUST((__int128) size <= (__int128) request.size + request.reserve);
+	MUST((request.exact && size == request.size) ||
+		 size <= Max((limit - below) / 64, 1));
 }
 
-/*
- * rate.h
- */
+static void
+try_range_cut_piece(void)
+{
+	HiloRange	range = {-5, -7};
+	HiloRange	piece;
+	__int128	below;
+	HiloRangeRequest request;
+	bool		fits;
+
+	piece.low = take_number_between(1, PG_INT64_MAX);
+	piece.high = take_number_between(piece.low, PG_INT64_MAX);
+	request = take_request(piece.low - 1, &below);
+	fits = below + (request.exact ? request.size : 1) <= piece.high;
+
+	if (!hilo_range_cut_piece(&request, &piece, &range))
+	{
+		MUST(!fits);
+		MUST(range.low == -5 && range.high == -7);
+		return;
+	}
+	MUST(fits);
+	MUST(range.low == below + 1 && range.low >= piece.low);
+	MUST(range.high >= range.low && range.high <= piece.high);
+	MUST(hilo_range_count(&range) == request.size ||
+		 (!request.exact && hilo_range_count(&range) < request.size &&
+		  range.high == piece.high));
+}
 
 static void
 try_rate(void)
 {
 	double		value = (double) take_number_between(0, PG_INT64_MAX);
 	int64		elapsed = take_number();
-	double		decayed;
+	int64		unit = take_number_between(1, PG_INT64_MAX);
+	double		result;
 
 	if (take_byte() & 1)
 		elapsed = -elapsed;
-	decayed = hilo_rate_decay(value, elapsed);
-	MUST(decayed >= 0 && decayed <= value);
-	MUST(elapsed > 0 || decayed == value);
+	result = hilo_rate_decay(value, elapsed, unit);
+	MUST(result >= 0 && result <= value);
+	MUST(elapsed > 0 || result == value);
 
-	decayed = hilo_rate_per_hour(value, elapsed);
-	MUST(isfinite(decayed) && decayed >= value);
-	MUST(decayed <= value * 61);
+	result = hilo_rate(value, elapsed, unit);
+	MUST(isfinite(result) && result >= value);
+	MUST(result <= value * 61);
 }
 
 /*
@@ -424,7 +474,7 @@ static void
 try_any_id(void)
 {
 	int			len;
-	char	   *id = take_bytes(4096, 0, &len);
+	char	   *id = take_bytes(4096, &len);
 	int64		number = -5;
 
 	if (hilo_document_id_number(id, len, &number))
@@ -469,10 +519,10 @@ try_built_id(void)
 {
 	int			len;
 	int			tag_len;
-	char	   *volatile name = take_bytes(2 * HILO_MAX_NAME_LEN, 0, &len);
+	char	   *volatile name = take_bytes(2 * HILO_MAX_NAME_LEN, &len);
 	char	   *volatile separator = take_string(8);
 	char	   *volatile prefix = take_string(2 * HILO_MAX_PREFIX_LEN);
-	char	   *volatile tag = take_bytes(2 * HILO_MAX_TAG_LEN, 0, &tag_len);
+	char	   *volatile tag = take_bytes(2 * HILO_MAX_TAG_LEN, &tag_len);
 	int64		number = take_number_between(1, PG_INT64_MAX);
 
 	if (hilo_is_separator(separator))
@@ -486,9 +536,12 @@ try_built_id(void)
 			check_good_name(name, rest);
 		}
 
+		if (IS_ACCEPTED(hilo_check_row_name(name, len, separator)))
+			check_good_name(name, name[len - 1] == '|' ? len - 1 : len);
+
 		if (IS_ACCEPTED(hilo_check_server_side_prefix(name, len, separator)))
 		{
-			char		after[HILO_READABLE] = "-A";
+			char		after[] = {'-', 'A'};
 			text	   *id;
 
 			check_good_name(name, len - strlen(separator));
@@ -514,10 +567,9 @@ try_built_id(void)
 			memcpy(suffix + 1, tag, tag_len);
 			start_len = hilo_document_id_start(start, name, len, separator, prefix);
 			MUST(start_len == len + (int) strlen(separator) + (int) strlen(prefix));
-			before = malloc(Max(start_len, HILO_READABLE));
+			/* In memory of just their length. */
+			before = malloc(start_len);
 			memcpy(before, start, start_len);
-			if (start_len < HILO_READABLE)
-				memset(before + start_len, 'x', HILO_READABLE - start_len);
 			id = hilo_build_id(before, start_len, number, suffix, tag_len > 0 ? tag_len + 1 : 0);
 
 			rest_start = len + strlen(separator);
@@ -542,13 +594,16 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const int encodings[] = {
-		PG_UTF8, PG_SQL_ASCII, PG_LATIN1, PG_EUC_JP, PG_EUC_TW, PG_MULE_INTERNAL
+		PG_UTF8, PG_SQL_ASCII, PG_LATIN1, PG_EUC_JP, PG_EUC_TW,
+#if PG_VERSION_NUM < 190000
+		PG_MULE_INTERNAL
+#endif
 	};
 
 	input = data;
 	input_left = size;
 	encoding = encodings[take_byte() % lengthof(encodings)];
-	switch (take_byte() % 6)
+	switch (take_byte() % 8)
 	{
 		case 0:
 			try_range_size();
@@ -564,6 +619,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			break;
 		case 4:
 			try_any_id();
+			break;
+		case 5:
+			try_range_usual();
+			break;
+		case 6:
+			try_range_cut_piece();
 			break;
 		default:
 			try_built_id();

@@ -1,4 +1,4 @@
-# Leases over a bad line: wherever an exchange is cut, slow or dead, it costs a gap at most, is asked again after hilo.lease_retry and no sooner, and can be cancelled.
+# Promises 3 and 4 over a bad line: wherever an exchange is cut, slow or dead, it costs a gap at most, is asked again after hilo.lease_retry and no sooner, and can be cancelled.
 use strict;
 use warnings;
 
@@ -10,10 +10,10 @@ use List::Util qw(max);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(time sleep);
+use Time::HiRes qw(time);
 
 my $hub = new_node('hub');
-my $member = new_node('member', <<SETTINGS);
+my $member = new_member('member', <<SETTINGS);
 hilo.lease_size = 100
 hilo.lease_duration = 0
 hilo.lease_ahead = 0
@@ -41,7 +41,7 @@ sub configure
 sub draw
 {
 	my ($session) = @_;
-	my ($number, $err) = $session->query(q{SELECT hilo_nextval('orders')});
+	my ($number, $err) = $session->query(q{SELECT hilo_next_number('orders')});
 
 	return $err if $err;
 	return $shown{$number}++ ? "$number again" : $number;
@@ -54,7 +54,7 @@ sub use_up
 
 	for (1 .. 400)
 	{
-		my $left = $session->query(q{SELECT numbers_left + (SELECT coalesce(sum(high - next + 1), 0) FROM hilo_cached_ranges WHERE collection = 'orders') FROM hilo_leases WHERE collection = 'orders'});
+		my $left = $session->query(q{SELECT numbers_left + (SELECT coalesce(sum(high - next + 1), 0) FROM hilo.ranges WHERE collection = 'orders') FROM hilo.leases WHERE collection = 'orders'});
 		return if $left == 0;
 		my $number = draw($session);
 		die $number unless $number =~ /^\d+$/;
@@ -63,7 +63,7 @@ sub use_up
 }
 
 my $session = HiloCrash::Session->new($member);
-is($session->query(q{SELECT * FROM hilo_lease_from('orders', 'ids_hub')}), '1|100', 'leased through a proxy');
+is($session->query(q{SELECT hilo_lease_from('orders', 'ids_hub')}), '', 'leased through a proxy');
 is(draw($session), 1, 'a number');
 
 #
@@ -72,45 +72,50 @@ is(draw($session), 1, 'a number');
 for my $mode (qw(refuse request answer half))
 {
 	use_up($session);
-	my $max = sql($hub, q{SELECT max FROM hilo WHERE collection = 'orders'});
+	my $max = sql($hub, q{SELECT max FROM hilo.hilo WHERE collection = 'orders'});
 	$proxy->mode($mode);
-	like(draw($session), qr/08\w{3}: could not lease numbers of collection "orders" from server "ids_hub"\nDETAIL:  It has given none since 2\d{3}-/,
+	like(draw($session), qr/08\w{3}: could not lease numbers of "orders" from server "ids_hub"\nDETAIL:  It (?:says: |has given none since 2\d{3}-)/,
 		"cut, $mode: an error of class 08");
 	$proxy->mode('pass');
 	like(draw($session), qr/^\d+$/, "cut, $mode: the next draw works");
 	my $leases = $mode =~ /answer|half/ ? 2 : 1;
-	is(sql($hub, q{SELECT max FROM hilo WHERE collection = 'orders'}), $max + 100 * $leases,
+	is(sql($hub, q{SELECT max FROM hilo.hilo WHERE collection = 'orders'}), $max + 100 * $leases,
 		"cut, $mode: " . ($leases == 2 ? 'a lease is lost' : 'nothing is lost'));
 }
 
 # Also the very first exchange of a collection leaves things as they were.
 for my $mode (qw(request answer half))
 {
-	$session->query(q{SELECT hilo_nextval('counted')});
+	$session->query(q{SELECT hilo_next_number('counted')});
 	$proxy->mode($mode);
 	like($session->error_of(q{SELECT hilo_lease_from('counted', 'ids_hub')}), qr/^08/, "first exchange, $mode: an error");
 	$proxy->mode('pass');
-	is(sql($member, q{SELECT leased FROM hilo WHERE collection = 'counted'}), 'f', "first exchange, $mode: it counts on");
-	like($session->query(q{SELECT hilo_nextval('counted')}), qr/^\d+$/, "first exchange, $mode: and draws");
+	is(sql($member, q{SELECT flags & 2 FROM hilo.hilo WHERE collection = 'counted'}), 0, "first exchange, $mode: it counts on");
+	like($session->query(q{SELECT hilo_next_number('counted')}), qr/^\d+$/, "first exchange, $mode: and draws");
 }
 
 # Identities keep the connection; one that was lost meanwhile is made anew.
-$session->query(q{SELECT identity_from('invoices', 'ids_hub')});
+$session->query(q{SELECT hilo_lease_from('invoices|', 'ids_hub')});
 my @identities = scalar $session->query(q{SELECT next_identity_for('invoices')});
 my $connections = $proxy->connections;
 push @identities, scalar $session->query(q{SELECT next_identity_for('invoices')});
 is($proxy->connections, $connections, 'identities keep the connection');
 is(sql($hub, q{SELECT state FROM pg_stat_activity WHERE application_name = 'hilo'}), 'idle', 'with no transaction open');
-sql($hub, q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'hilo'});
-wait_until('the connection is gone', sub {
-	sql($hub, q{SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'hilo'}) eq 't' });
-sleep 0.1;
+
+# The hub ends the connection that is kept, and the member could know of it.
+sub end_connection
+{
+	my $ended = $proxy->ended;
+	sql($hub, q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'hilo'});
+	wait_until('the connection has ended', sub { $proxy->ended > $ended });
+	return;
+}
+end_connection();
 push @identities, scalar $session->query(q{SELECT next_identity_for('invoices')});
 is($proxy->connections, $connections + 1, 'and make it anew');
 for my $mode (qw(refuse request answer half))
 {
-	sql($hub, q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'hilo'});
-	sleep 0.1;
+	end_connection();
 	$proxy->mode($mode);
 	like($session->error_of(q{SELECT next_identity_for('invoices')}), qr/^08/, "identity, $mode: an error of class 08");
 	$proxy->mode('pass');
@@ -126,9 +131,20 @@ is(scalar keys %identity, 7, 'and all came');
 use_up($session);
 $proxy->mode('hole');
 configure('hilo.lease_timeout' => '300ms');
-like(draw($session), qr/08\w{3}: .*DETAIL:  It has given none since .*has not answered in time/s, 'no answer: an error after hilo.lease_timeout');
-is($session->query(q{SELECT last_error ~ 'in time' AND failing_since <= last_error_at AND last_error_at <= now() FROM hilo_leases WHERE collection = 'orders'}),
+like(draw($session), qr/08\w{3}: .*DETAIL:  It .*has not answered in time/s, 'no answer: an error after hilo.lease_timeout');
+is($session->query(q{SELECT last_error ~ 'in time' AND failing_since <= last_error_at AND last_error_at <= now() FROM hilo.leases WHERE collection = 'orders'}),
 	't', 'and the view shows it');
+
+# What is not waited for any more ends on the hub, too.
+$proxy->mode('pass');
+my $held = hold_hub($hub);
+like(draw($session), qr/08\w{3}: .*has not answered in time/s, 'a hub that works for too long');
+wait_until('the hub has ended it', sub {
+	!sql($hub, q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hilo'}) });
+pass('the hub ends what it does');
+$held->query('COMMIT');
+$held->finish;
+$proxy->mode('hole');
 
 # With connect_timeout, that one counts for connecting.
 configure('hilo.lease_timeout' => '1h');
@@ -148,20 +164,18 @@ for my $mode ('hole', 'delay 100000')
 
 		$waiting->query('SET statement_timeout = 300') if $way eq 'timeout';
 		my $before = $proxy->connections;
-		$waiting->start(q{SELECT hilo_nextval('orders')});
+		$waiting->start(q{SELECT hilo_next_number('orders')});
 		wait_until('it asks the hub', sub { $proxy->connections > $before });
 		sql($member, "SELECT pg_cancel_backend($pid)") if $way eq 'cancel';
 		sql($member, "SELECT pg_terminate_backend($pid)") if $way eq 'terminate';
 		my (undef, $err) = eval { $waiting->result };
 		$err = ($waiting->finish)[1] if $way eq 'terminate';
 		like($err, $way eq 'terminate' ? qr/57P01/ : qr/57014/, "$mode: $way");
-		is(sql($member, q{SELECT last_error ~ 'in time' FROM hilo_leases WHERE collection = 'orders'}), 't',
+		is(sql($member, q{SELECT last_error ~ 'in time' FROM hilo.leases WHERE collection = 'orders'}), 't',
 			"$mode: $way: is no failure of the hub") if $way ne 'terminate';
 		$waiting->finish if $way ne 'terminate';
 	}
 }
-wait_until('nobody holds the fetch', sub {
-	sql($member, q{SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'object' AND classid = 'hilo_lease'::regclass}) eq 't' });
 $proxy->mode('pass');
 like(draw($session), qr/^\d+$/, 'afterwards draws work');
 wait_until('the hub has no session of it left', sub {
@@ -183,43 +197,50 @@ like(draw($_), qr/08\w{3}: could not lease.*DETAIL:  It has given none since 2/s
 is($proxy->connections, $tries, 'and do not ask again');
 configure('hilo.lease_retry' => '0');
 $proxy->mode('hole');
-$others[0]->start(q{SELECT hilo_nextval('orders')});
+$others[0]->start(q{SELECT hilo_next_number('orders')});
 wait_until('one asks again', sub { $proxy->connections > $tries });
-like(draw($_), qr/08\w{3}:/, 'others fail at once meanwhile') for @others[ 1, 2 ];
-is($proxy->connections, $tries + 1, 'without asking');
+$_->start(q{SELECT hilo_next_number('orders')}) for @others[ 1, 2 ];
+wait_until_waiting($member, @others);
+is($proxy->connections, $tries + 1, 'others wait for its answer, and do not ask');
+$proxy->mode('pass');
+# What went into the hole is gone: the one that asks is told to end, the next one asks.
 sql($member, 'SELECT pg_cancel_backend(' . $others[0]->pid . ')');
 $others[0]->result;
-$proxy->mode('pass');
+for my $other (@others[ 1, 2 ])
+{
+	my ($number, $err) = $other->result;
+	like($err || ($shown{$number}++ ? "$number again" : $number), qr/^\d+$/, 'then another one asks, and draws');
+}
 like(draw($others[1]), qr/^\d+$/, 'back again, the next draw works');
-is($session->query(q{SELECT last_error IS NULL AND failing_since IS NULL FROM hilo_leases WHERE collection = 'orders'}),
+is($session->query(q{SELECT last_error IS NULL AND failing_since IS NULL FROM hilo.leases WHERE collection = 'orders'}),
 	't', 'and the error is forgotten');
 use_up($others[1]);
 
-# What was leased ahead is drawn to its end.  The worker asks, once a retry.
+# What is in the pool is drawn to its end.  The worker asks, once a retry.
 configure('hilo.lease_ahead' => '100');
 configure('hilo.lease_retry' => '1h');
 draw($session);
 wait_until('the next lease is there', sub {
-	sql($member, q{SELECT next_high > 0 FROM hilo_leases WHERE collection = 'orders'}) eq 't' || (draw($session), 0)[1] });
+	sql($member, q{SELECT numbers_left > 100 FROM hilo.leases WHERE collection = 'orders'}) eq 't' || (draw($session), 0)[1] });
+wait_until('the worker has gone', sub {
+	!sql($member, q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'hilo%'}) });
 $proxy->mode('refuse');
 $hub->stop;
 $tries = $proxy->connections;
-my $left = sql($member, q{SELECT numbers_left FROM hilo_leases WHERE collection = 'orders'});
+# The session may hold some, too.
+my $left = sql($member, q{SELECT numbers_left FROM hilo.leases WHERE collection = 'orders'});
 my $got = 0;
 my $number;
-while (sql($member, q{SELECT next_high > 0 FROM hilo_leases WHERE collection = 'orders'}) eq 't')
-{
-	$got += draw($session) =~ /^\d+$/;
-}
-wait_until('the worker has asked in vain', sub {
-	slurp_file($member->logfile) =~ /LOG: .*could not lease numbers of collection "orders" from server "ids_hub" ahead: / });
-pass('the log tells of what fails ahead');
+my $offset = -s $member->logfile;
 while (($number = draw($session)) =~ /^\d+$/)
 {
 	$got++;
 }
-cmp_ok($got, '>=', $left, 'both leases are drawn while the hub is down');
+cmp_ok($got, '>=', $left, 'no draw fails while the pool has numbers');
 like($number, qr/08\w{3}: could not lease/, 'then draws fail');
+wait_until('the worker has asked in vain', sub {
+	slurp_file($member->logfile, $offset) =~ /LOG: .*could not lease numbers of "orders" from server "ids_hub"/ });
+pass('the log tells of what fails ahead');
 is($proxy->connections - $tries, 1, 'the hub was asked once, ahead');
 $hub->start;
 $proxy->mode('pass');
@@ -227,11 +248,40 @@ configure('hilo.lease_retry' => '10ms');
 like(draw($session), qr/^\d+$/, 'up again, the next draw works');
 
 #
+# Several hosts
+#
+configure('hilo.lease_ahead' => '0');
+configure('hilo.lease_retry' => '0');
+configure('hilo.lease_timeout' => '1h');
+wait_until('no lease worker is left', sub {
+	!sql($member, q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'hilo%'}) });
+use_up($session);
+my $second = HiloHub::Proxy->new($hub);
+my ($one, $two) = map { $_->port } $proxy, $second;
+sql($member, "ALTER SERVER ids_hub OPTIONS (SET host '127.0.0.1,127.0.0.1', SET port '$one,$two', ADD connect_timeout '1')");
+$proxy->mode('hole');
+like(draw($session), qr/^\d+$/, 'where the first host swallows connections, the second one is asked');
+cmp_ok($second->requests, '>', 0, 'by its port');
+use_up($session);
+$tries = $proxy->connections;
+like(draw($session), qr/^\d+$/, 'the next time');
+is($proxy->connections, $tries, 'it comes first');
+use_up($session);
+$_->mode('refuse') for $proxy, $second;
+like(draw($session), qr/08001: .*port $one.*port $two|08001: .*port $two.*port $one/s, 'the error names all hosts');
+$proxy->mode('pass');
+like(draw($session), qr/^\d+$/, 'one of them is enough');
+sql($member, "ALTER SERVER ids_hub OPTIONS (SET host '127.0.0.1', SET port '$one', DROP connect_timeout)");
+$second->stop;
+configure('hilo.lease_ahead' => '100');
+configure('hilo.lease_retry' => '10ms');
+
+#
 # 500 ms each way: who has a lease does not wait
 #
 $proxy->mode('delay 500');
 configure('hilo.lease_timeout' => '1min');
-sql($member, q{SELECT hilo_lease_from('slow', 'ids_hub', 2000)});
+sql($member, q{SELECT hilo_lease_from('slow', 'ids_hub', 2000); SELECT hilo_next_number('slow')});
 my @slow = map { HiloCrash::Session->new($member) } 1, 2;
 my $longest = $slow[0]->query(<<'SQL');
 CREATE TEMP TABLE t (ms float8);
@@ -240,16 +290,16 @@ DECLARE s timestamptz;
 BEGIN
 	FOR i IN 1 .. 1500 LOOP
 		s := clock_timestamp();
-		PERFORM hilo_nextval('slow');
+		PERFORM hilo_next_number('slow');
 		INSERT INTO t VALUES (extract(epoch FROM clock_timestamp() - s) * 1000);
 	END LOOP;
 END $$;
 SELECT max(ms) FROM t;
 SQL
-cmp_ok($longest, '<', 1000, 'no draw waits for an exchange of three seconds');
+cmp_ok($longest, '<', 1000, 'no draw waits for an exchange of some seconds');
 note("longest draw: $longest ms");
 wait_until('the next lease has come', sub {
-	sql($member, q{SELECT next_high > 0 FROM hilo_leases WHERE collection = 'slow'}) eq 't' });
+	sql($member, q{SELECT numbers_left > 1500 FROM hilo.leases WHERE collection = 'slow'}) eq 't' });
 
 # A server that was started meanwhile may hold their input open.
 for ($session, @others, @slow)

@@ -1,4 +1,4 @@
-# Leases and what sessions are in the middle of: transactions of every kind, others that draw, tables rewritten, and no worker to be had.
+# Promise 3 on a member, whatever sessions are in the middle of: transactions of every kind, others that draw, tables rewritten, and no lease worker to be had.
 use strict;
 use warnings;
 
@@ -12,7 +12,7 @@ use Test::More;
 
 my $dir = PostgreSQL::Test::Utils::tempdir;
 my $hub = new_node('hub');
-my $member = new_node('member', <<SETTINGS);
+my $member = new_member('member', <<SETTINGS);
 hilo.lease_size = 50
 hilo.lease_duration = 0
 hilo.lease_ahead = 0
@@ -27,7 +27,7 @@ add_hub($member, $hub, host => '127.0.0.1', port => $proxy->port);
 sub sql { return $member->safe_psql('postgres', $_[0]); }
 sub hub { return $hub->safe_psql('postgres', $_[0]); }
 
-sub leased { return map { sql("SELECT low FROM hilo_lease_from('$_', 'ids_hub')") } @_; }
+sub leased { sql("SELECT hilo_lease_from('$_', 'ids_hub')") for @_; return; }
 
 #
 # Transactions
@@ -39,7 +39,7 @@ my $count = 0;
 sub draw
 {
 	my ($session, $times) = @_;
-	my ($out, $err) = $session->query("SELECT hilo_nextval('orders') FROM generate_series(1, $times)");
+	my ($out, $err) = $session->query("SELECT hilo_next_number('orders') FROM generate_series(1, $times)");
 
 	$shown{$_}++ for split /\n/, $out;
 	$count += $times;
@@ -51,7 +51,7 @@ for my $level ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')
 {
 	for my $end ('COMMIT', 'ROLLBACK', "PREPARE TRANSACTION 'p'")
 	{
-		$s->query("BEGIN ISOLATION LEVEL $level; SELECT count(*) FROM hilo");
+		$s->query("BEGIN ISOLATION LEVEL $level; SELECT count(*) FROM hilo.hilo");
 		is(draw($s, 120), '', "$level: leases are fetched");
 		$s->query('SAVEPOINT s');
 		is(draw($s, 120), '', "$level: in a savepoint");
@@ -69,15 +69,21 @@ $in_open->query('BEGIN ISOLATION LEVEL SERIALIZABLE');
 is(draw($in_open, 120), '', 'in a transaction that stays open');
 is(draw($s, 120), '', 'others fetch leases');
 is(hub(q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hilo'}), 0, 'nothing is open on the hub');
-is(hub(q{SELECT count(*) FROM pg_locks WHERE relation = 'hilo'::regclass}), 0, 'nor locked');
+is(hub(q{SELECT count(*) FROM pg_locks WHERE relation = 'hilo.hilo'::regclass}), 0, 'nor locked');
 $s->query("ROLLBACK PREPARED 'open'");
 $in_open->query('COMMIT');
+
+# What is switched stays so, whatever becomes of the transaction.
+$s->query(q{BEGIN; SELECT hilo_lease_from('rolled back', 'ids_hub'); SAVEPOINT s; SELECT hilo_lease_from('rolled back too', 'ids_hub'); ROLLBACK TO s; ROLLBACK});
+is(sql(q{SELECT count(*) FROM hilo.hilo WHERE collection LIKE 'rolled back%' AND flags & 2 <> 0 AND hub = 'ids_hub'}), 2, 'hilo_lease_from() is for good');
+is(sql(qq{SELECT hilo_next_number('$_')}), 1, "$_: leased") for 'rolled back', 'rolled back too';
+is(hub(q{SELECT count(*) FROM hilo.hilo WHERE collection LIKE 'rolled back%' AND max = 50}), 2, 'from the hub');
 
 # Errors inside PL/pgSQL, and functions that are called at the end of a transaction.
 $proxy->mode('refuse');
 is($s->query(<<'SQL'), 'told', 'an error of a fetch can be caught');
 CREATE FUNCTION draws() RETURNS text LANGUAGE plpgsql AS $$ BEGIN
-	FOR i IN 1 .. 200 LOOP PERFORM hilo_nextval('orders'); END LOOP;
+	FOR i IN 1 .. 200 LOOP PERFORM hilo_next_number('orders'); END LOOP;
 	RETURN 'none';
 EXCEPTION WHEN connection_exception THEN RETURN 'told'; END $$;
 SELECT draws();
@@ -91,7 +97,7 @@ CREATE FUNCTION at_end() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 CREATE CONSTRAINT TRIGGER t AFTER INSERT ON t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION at_end();
 SQL
 is($s->error_of('INSERT INTO t VALUES (1), (2)'), '', 'leases are fetched while a transaction commits');
-is($s->error_of("BEGIN READ ONLY; SELECT hilo_nextval('orders')"), '25006', 'a transaction that is read-only draws nothing');
+is($s->error_of("BEGIN READ ONLY; SELECT hilo_next_number('orders')"), '25006', 'a transaction that is read-only draws nothing');
 $s->query('ROLLBACK');
 is(join(' ', grep { $shown{$_} > 1 } keys %shown), '', 'no number was shown twice');
 is(scalar keys %shown, $count, 'and all were');
@@ -107,47 +113,48 @@ SQL
 # Two sessions, two collections, in opposite order, slowly
 #
 leased('one', 'two');
-sql("SELECT hilo_nextval('$_') FROM generate_series(1, 50)") for qw(one two);
+sql("SELECT hilo_next_number('$_') FROM generate_series(1, 50)") for qw(one two);
 $proxy->mode('delay 100');
-my @two = map { HiloCrash::Session->new($member) } 1, 2;
+my @two = map { HiloCrash::Session->new($member, 'hilo.max_range_size=10') } 1, 2;
 $_->query('BEGIN') for @two;
-$two[0]->start(q{SELECT hilo_nextval('one'), hilo_nextval('two')});
-$two[1]->start(q{SELECT hilo_nextval('two'), hilo_nextval('one')});
+my $changes = hub(q{SELECT changes FROM hilo.hilo WHERE collection = 'one'});
+$two[0]->start(q{SELECT hilo_next_number('one'), hilo_next_number('two')});
+$two[1]->start(q{SELECT hilo_next_number('two'), hilo_next_number('one')});
 my @got = map { my ($out, $err) = $_->result; "$out$err" } @two;
 like($got[$_], qr/^\d+\|\d+$/, 'session ' . ($_ + 1) . ' of two that fetch in opposite order') for 0, 1;
 $_->query('COMMIT') for @two;
-is(hub(q{SELECT claims FROM hilo WHERE collection = 'one'}), 2, 'one of them asked');
+is(hub(q{SELECT changes FROM hilo.hilo WHERE collection = 'one'}), $changes + 1, 'one of them asked');
 
 # Many that need the same lease: one asks, all draw.
-sql("SELECT hilo_nextval('one') FROM generate_series(1, greatest(1, (SELECT numbers_left FROM hilo_leases WHERE collection = 'one')))");
-my @many = map { HiloCrash::Session->new($member, 'hilo.range_size=1') } 1 .. 6;
-my $claims = hub(q{SELECT claims FROM hilo WHERE collection = 'one'});
-$_->start(q{SELECT hilo_nextval('one')}) for @many;
+sql("SELECT hilo_next_number('one') FROM generate_series(1, greatest(1, (SELECT numbers_left FROM hilo.leases WHERE collection = 'one')))");
+my @many = map { HiloCrash::Session->new($member, 'hilo.range_size=1', 'hilo.max_range_size=1') } 1 .. 6;
+my $claims = hub(q{SELECT changes FROM hilo.hilo WHERE collection = 'one'});
+$_->start(q{SELECT hilo_next_number('one')}) for @many;
 @got = map { scalar $_->result } @many;
 is(scalar(grep { /^\d+$/ } @got), 6, 'six sessions need a lease at once');
-cmp_ok(hub(q{SELECT claims FROM hilo WHERE collection = 'one'}) - $claims, '<=', 2, 'and do not all ask');
+cmp_ok(hub(q{SELECT changes FROM hilo.hilo WHERE collection = 'one'}) - $claims, '<=', 2, 'and do not all ask');
 $proxy->mode('pass');
 
 #
 # Tables rewritten
 #
-for my $how ('VACUUM FULL hilo_lease', 'CLUSTER hilo_lease USING hilo_lease_collection_idx',
-	'REINDEX TABLE hilo_lease', 'REINDEX TABLE CONCURRENTLY hilo_lease', 'VACUUM FULL hilo')
+for my $how ('VACUUM FULL hilo.hilo', 'CLUSTER hilo.hilo USING hilo_collection_idx',
+	'REINDEX TABLE hilo.hilo', 'REINDEX TABLE CONCURRENTLY hilo.hilo', 'VACUUM FULL hilo.hub', 'REINDEX TABLE hilo.hub')
 {
-	my ($before) = scalar $s->query(q{SELECT hilo_nextval('orders')});
+	$s->query(q{SELECT hilo_next_number('orders')});
 	sql($how);
 	is(draw($s, 70), '', "$how: draws go on");
-	is(sql(q{SELECT count(*) FROM hilo_lease WHERE collection = 'orders'}), 1, "$how: there is one row");
+	is(sql(q{SELECT count(*) FROM hilo.hub h JOIN hilo.hilo r ON h.hub = r.hub::text WHERE collection = 'orders'}), 1, "$how: there is one row");
 }
-is($s->error_of(q{BEGIN; LOCK hilo_lease; SELECT hilo_nextval('orders') FROM generate_series(1, 100)}), '', 'who has locked the table draws');
-$s->query('ROLLBACK');
-is($s->error_of(q{UPDATE hilo_lease SET max = 0}), '42809', 'no changes by hand');
-is($s->error_of(q{DELETE FROM hilo_lease}), '42809', 'nor deletes');
-is($s->error_of(q{TRUNCATE hilo_lease}), '42809', 'nor all at once');
+for my $table (qw(hilo.hilo hilo.hub))
+{
+	is($s->error_of("BEGIN; LOCK $table; SELECT hilo_next_number('orders') FROM generate_series(1, 100)"), '', "a session that has locked $table draws");
+	$s->query('ROLLBACK');
+}
 is(join(' ', grep { $shown{$_} > 1 } keys %shown), '', 'no number was shown twice');
 
 #
-# No worker to be had: the one that crosses the mark fetches ahead
+# No lease worker to be had: sessions that need numbers ask themselves
 #
 sub set_up_workers
 {
@@ -158,30 +165,29 @@ sub set_up_workers
 }
 set_up_workers(0);
 leased('alone');
-is(sql(q{SELECT count(DISTINCT hilo_nextval('alone')) FROM generate_series(1, 20)}), 20, 'draws');
-is(sql(q{SELECT next_high > 0 FROM hilo_leases WHERE collection = 'alone'}), 't', 'the next lease was fetched by who drew');
-sql(q{SELECT hilo_nextval('alone') FROM generate_series(1, (SELECT numbers_left FROM hilo_leases WHERE collection = 'alone') - 70)});
+is(sql(q{SELECT count(DISTINCT hilo_next_number('alone')) FROM generate_series(1, 220)}), 220, 'without lease workers sessions ask themselves');
 $proxy->mode('refuse');
-is(sql(q{SELECT count(*) FROM (SELECT hilo_nextval('alone') FROM generate_series(1, 60)) d}), 60, 'that it fails is no error as long as there are numbers');
-like(slurp_file($member->logfile), qr/LOG: .*could not lease numbers of collection "alone" from server "ids_hub" ahead: /, 'but logged');
+my $left = sql(q{SELECT numbers_left FROM hilo.leases WHERE collection = 'alone'});
+is(sql("SELECT count(*) FROM (SELECT hilo_next_number('alone') FROM generate_series(1, $left)) d"), $left, 'that none can fetch ahead is no error as long as there are numbers');
+is(error_of($member, 'postgres', q{SELECT hilo_next_number('alone')}), '08001', 'then it is') if $left;
 $proxy->mode('pass');
 
 # All slots are taken: by workers of the server itself.
 set_up_workers(1);
 leased('taken');
-sql(q{SELECT hilo_nextval('taken') FROM generate_series(1, 20)});
-is(sql(q{SELECT next_high > 0 FROM hilo_leases WHERE collection = 'taken'}), 't', 'the same where all workers are in use');
+is(sql(q{SELECT count(DISTINCT hilo_next_number('taken')) FROM generate_series(1, 220)}), 220, 'the same where all workers are in use');
 
-# With a worker, several collections.
+# With a lease worker, several collections.
 set_up_workers(8);
 my @some = map { "some$_" } 1 .. 5;
 leased(@some);
-sql("SELECT hilo_nextval('$_') FROM generate_series(1, 30)") for @some;
+sql("SELECT hilo_next_number('$_') FROM generate_series(1, 30)") for @some;
 wait_until('all next leases are there', sub {
-	sql("SELECT hilo_nextval('some1')");
-	sql(q{SELECT bool_and(next_high > 0) FROM hilo_leases WHERE collection LIKE 'some%'}) eq 't' });
-pass('a worker fetches for all');
-is(sql(q{SELECT count(*) FROM pg_locks WHERE classid = 'hilo_lease'::regclass}), 0, 'no lock stays');
+	sql("SELECT hilo_next_number('$_')") for @some;
+	sql(q{SELECT bool_and(numbers_left > 50) FROM hilo.leases WHERE collection LIKE 'some%'}) eq 't' });
+pass('a lease worker fetches for all');
+wait_until('it ends soon', sub { !sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'hilo%'}) });
+pass('and ends');
 
 #
 # Counted, then leased, while others draw; left and counted again
@@ -189,7 +195,7 @@ is(sql(q{SELECT count(*) FROM pg_locks WHERE classid = 'hilo_lease'::regclass}),
 $hub->safe_psql('postgres', q{SELECT hilo_seed('changing', 0)});
 my @changing = map {
 	my $n = $_;
-	append_to_file("$dir/changing$n.sql", "SELECT hilo_nextval('changing');\n" x 3000);
+	append_to_file("$dir/changing$n.sql", "SELECT hilo_next_number('changing');\n" x 3000);
 	IPC::Run::start([ 'psql', '-XAtq', '-d', $member->connstr('postgres'), '-f', "$dir/changing$n.sql" ],
 		'<', '/dev/null', '>', "$dir/changing$n.out", '2>', "$dir/changing$n.err");
 } 1 .. 4;
@@ -204,7 +210,7 @@ my %seen;
 is(join(' ', map { slurp_file("$dir/changing$_.err") } 1 .. 4) =~ s/\s+//r, '', 'sessions draw while their collection becomes leased');
 is(scalar(@numbers), 12000, 'none is told of it');
 is(join(' ', grep { $seen{$_}++ } @numbers), '', 'no number was shown twice');
-cmp_ok(hub(q{SELECT max FROM hilo WHERE collection = 'changing'}), '>=', (sort { $b <=> $a } @numbers)[0], 'the hub is above all of them');
+cmp_ok(hub(q{SELECT max FROM hilo.hilo WHERE collection = 'changing'}), '>=', (sort { $b <=> $a } @numbers)[0], 'the hub is above all of them');
 
 for ($s, $in_open, @two, @many)
 {

@@ -1,4 +1,4 @@
-# Leases: other people's functions on the hub, copied databases, workers that end or hang, an identity that is counted meanwhile.
+# Promises 1 and 3 on a member: other people's functions on the hub, copied databases, workers that end or hang, an identity that is counted meanwhile.
 use strict;
 use warnings;
 
@@ -6,6 +6,7 @@ use File::Basename qw(dirname);
 use lib dirname(__FILE__);
 use HiloCrash;
 use HiloHub;
+use IPC::Run ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -13,7 +14,7 @@ use Test::More;
 my $libdir = build_variant(PostgreSQL::Test::Utils::tempdir . '/points',
 	undef, 'PROFILE=-DHILO_FAILURE_POINTS');
 my $hub = new_node('hub');
-my $member = new_node('member', <<SETTINGS);
+my $member = new_member('member', <<SETTINGS);
 dynamic_library_path = '$libdir:\$libdir'
 hilo.lease_size = 100
 hilo.lease_duration = 0
@@ -38,39 +39,35 @@ GRANT CREATE ON SCHEMA public TO someone;
 SET ROLE someone;
 CREATE FUNCTION hilo_lease(text, text, text, OUT low bigint, OUT high bigint) LANGUAGE plpgsql
 	AS $$BEGIN RAISE 'called by %', session_user; END$$;
-CREATE FUNCTION identity_lease(text, text) RETURNS bigint LANGUAGE plpgsql
+CREATE FUNCTION hilo_lease(text, text, text, text, text, OUT low bigint, OUT high bigint) LANGUAGE plpgsql
 	AS $$BEGIN RAISE 'called by %', session_user; END$$;
 SQL
-is(sql("SELECT hilo_lease_from('a', 'ids_hub')"), '(1,100)', 'no other function of that name is called');
-is(sql("SELECT identity_from('a', 'ids_hub'); SELECT next_identity_for('a')"), "\n2", 'nor for identities');
+is(sql("SELECT hilo_lease_from('a', 'ids_hub'); SELECT hilo_next_number('a')"), "\n1", 'no other function of that name is called');
+is(sql("SELECT hilo_lease_from('a|', 'ids_hub'); SELECT next_identity_for('a')"), "\n1", 'nor for identities');
 
 #
 # A copy of a member's database
 #
-sql("SELECT hilo_lease_from('c', 'ids_hub'); SELECT hilo_nextval('c')");
+sql("SELECT hilo_lease_from('c', 'ids_hub'); SELECT hilo_next_number('c')");
 $member->safe_psql('template1', 'CREATE DATABASE copy TEMPLATE postgres');
 my @numbers = split /\n/,
-  $member->safe_psql('copy', "SELECT hilo_nextval('c') FROM generate_series(1, 150)") . "\n"
-  . sql("SELECT hilo_nextval('c') FROM generate_series(1, 150)");
+  $member->safe_psql('copy', "SELECT hilo_next_number('c') FROM generate_series(1, 150)") . "\n"
+  . sql("SELECT hilo_next_number('c') FROM generate_series(1, 150)");
 my %seen;
 is(scalar(grep { $seen{$_}++ } @numbers), 0, 'a copy of a database has leases of its own');
 is(scalar(@numbers), 300, 'and so all numbers that it needs');
-is($member->safe_psql('copy', <<'SQL'), 't', 'which its row says');
-SELECT database = (SELECT oid FROM pg_database WHERE datname = current_database())::bigint FROM hilo_lease WHERE collection = 'c';
-SQL
-
 #
-# A worker that is told to end while it changes a row
+# A lease worker that is told to end while it changes a row
 #
 my $session = HiloCrash::Session->new($member);
 $session->query("SELECT hilo_lease_from('w', 'ids_hub'); SET hilo.lease_ahead = 100");
 sql("ALTER DATABASE postgres SET hilo.lease_ahead = 100; ALTER DATABASE postgres SET test.failure_point = 'row changed:term'");
-like($session->query("SELECT hilo_nextval('w')"), qr/^\d+$/, 'a draw starts a worker');
+like($session->query("SELECT hilo_next_number('w')"), qr/^\d+$/, 'a draw starts a worker');
 wait_until('the worker has ended',
 	sub { slurp_file($member->logfile) =~ /terminating background worker "hilo lease worker" due to administrator command|PANIC/ });
 unlike(slurp_file($member->logfile), qr/PANIC/, 'it ends when nothing is half done');
 $member->safe_psql('template1', 'ALTER DATABASE postgres RESET ALL');
-is(sql("SELECT count(DISTINCT hilo_nextval('w')) FROM generate_series(1, 150)"), 150, 'the collection goes on');
+is(sql("SELECT count(DISTINCT hilo_next_number('w')) FROM generate_series(1, 150)"), 150, 'the collection goes on');
 
 #
 # Many collections, and a hub that does not answer
@@ -80,40 +77,61 @@ add_hub($member, $hub, server => 'far', host => '127.0.0.1', port => $proxy->por
 sql(<<'SQL');
 ALTER DATABASE postgres SET hilo.lease_timeout = '2s';
 ALTER DATABASE postgres SET hilo.lease_retry = '1s';
-SELECT hilo_lease_from('many' || n, 'far') FROM generate_series(1, 6) n;
+SELECT hilo_lease_from('many' || n, 'far'), hilo_next_number('many' || n) FROM generate_series(1, 6) n;
 SQL
 $proxy->mode('hole');
 my $before = $proxy->connections;
-my $draws = "SELECT hilo_nextval('many' || n) FROM generate_series(1, 6) n";
+my $draws = "SELECT hilo_next_number('many' || n) FROM generate_series(1, 6) n";
 sql('ALTER DATABASE postgres SET hilo.lease_ahead = 100');
 $session->query("SET hilo.lease_ahead = 100; SET hilo.lease_retry = '1s'");
 $session->query($draws);
 wait_until('all of them know of the failure', sub {
-	sql(q{SELECT count(*) FROM hilo_leases WHERE collection LIKE 'many%' AND last_error LIKE '%in time%'}) == 6;
+	sql(q{SELECT count(*) FROM hilo.leases WHERE collection LIKE 'many%' AND last_error LIKE '%in time%'}) == 6;
 });
 is($proxy->connections - $before, 1, 'one worker asks, once, for all of them');
 $proxy->mode('pass');
 wait_until('there are leases again', sub {
 	$session->query($draws);
-	sql(q{SELECT count(*) FROM hilo_leases WHERE collection LIKE 'many%' AND last_error IS NULL AND next_high > 0}) == 6;
+	sql(q{SELECT count(*) FROM hilo.leases WHERE collection LIKE 'many%' AND last_error IS NULL AND numbers_left > 100}) == 6;
 });
 
 #
-# An identity that is counted while it becomes a leased one
+# A counter that is counted while it becomes a leased one
 #
 my $waiting = HiloCrash::Session->new($member);
-$waiting->query("SELECT seed_identity_for('i', 10); SET hilo.lease_timeout = '100s'");
-$session->query("SET hilo.lease_timeout = '100ms'");
+$waiting->query("SELECT seed_identity_for('i', 10), hilo_next_number('i'); SET hilo.lease_timeout = '100s'");
 $proxy->mode('hole');
-$before = $proxy->connections;
-$waiting->start("SELECT identity_from('i', 'far')");
-wait_until('the hub is asked', sub { $proxy->connections > $before });
-like($session->error_of("SELECT next_identity_for('i')"), qr/^08/, 'while the hub is asked to go above what was counted, nobody counts');
-sql('SELECT pg_cancel_backend(' . $waiting->pid . ')');
-like(($waiting->result)[1], qr/57014/, 'that is canceled');
-is($session->query("SELECT next_identity_for('i')"), 11, 'if it fails, all is as before');
+for my $name ('i|', 'i')
+{
+	my $draw = $name eq 'i' ? "SELECT hilo_next_number('i')" : "SELECT next_identity_for('i')";
+	my $next = $name eq 'i' ? 2 : 11;
+
+	$before = $proxy->connections;
+	$waiting->start("SELECT hilo_lease_from('$name', 'far')");
+	wait_until('the hub is asked', sub { $proxy->connections > $before });
+	sql("SELECT hilo_release()");
+	like(sql($draw), qr/^\d+$/, 'until the hub has answered it is counted as before');
+	sql('SELECT pg_cancel_backend(' . $waiting->pid . ')');
+	like(($waiting->result)[1], qr/57014/, 'that is canceled');
+	like(sql($draw), qr/^\d+$/, 'then all is as before');
+}
 $proxy->mode('pass');
-is(sql("SELECT identity_from('i', 'far'); SELECT next_identity_for('i')"), "\n13", 'else the hub is above that');
+# While sessions draw without a pause.
+append_to_file("$libdir/draws.sql", "SELECT 'i', next_identity_for('i');\nSELECT 'c', hilo_next_number('i');\n" x 1000);
+my @clients = map {
+	my %client;
+	$client{psql} = IPC::Run::start([ 'psql', '-XAtq', '-d', $member->connstr('postgres'), '-f', "$libdir/draws.sql" ],
+		'<', '/dev/null', '>', \$client{out}, '2>', \$client{err});
+	\%client;
+} 1 .. 4;
+sql("SELECT hilo_lease_from('i|', 'far')");
+sql("SELECT hilo_lease_from('i', 'ids_hub')");
+sql("SELECT hilo_lease_from('i|', 'ids_hub')");
+$_->{psql}->finish for @clients;
+is(join('', map { $_->{err} } @clients), '', 'sessions draw while their counters become leased');
+my %drawn;
+is(scalar(grep { $drawn{$_}++ } map { split /\n/, $_->{out} } @clients), 0, 'no number comes twice');
+is(scalar(keys %drawn), 8000, 'and all come');
 $proxy->stop;
 
 for my $s ($session, $waiting)

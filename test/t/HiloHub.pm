@@ -1,7 +1,13 @@
 # HiloHub.pm: what the tests of leases share.
 #
 #   new_node($name, $conf)         a server with the extension, started
+#   new_member($name, $conf)       the same, which can lease
 #   add_hub($member, $hub, ...)    make a server known to a member as its hub
+#   database($node, $name)         a database that is a hub or member by itself
+#   hold_hub($hub, $db)            a session in which a hub gives no answer
+#   wait_until_asked(...)          until members wait for one
+#   wait_until_waiting(...)        until sessions of a member wait
+#   add_pause($tree), paused, go_on    a failure point that lets go again
 #   error_of(...), sql_in(...)     run SQL, for its SQLSTATE or result
 #   start_clients, stop_clients    clients that draw until told to stop
 #   repeats(@clients)              numbers that were shown twice
@@ -21,8 +27,9 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw(new_node add_hub error_of message_of start_clients stop_clients shown_by repeats
-  left_behind);
+our @EXPORT = qw(new_node new_member add_hub database hold_hub wait_until_asked
+  wait_until_waiting add_pause paused go_on error_of message_of start_clients stop_clients
+  shown_by repeats left_behind);
 
 sub new_node
 {
@@ -38,6 +45,12 @@ SETTINGS
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION hilo; CREATE EXTENSION postgres_fdw');
 	return $node;
+}
+
+sub new_member
+{
+	my ($name, $conf, %params) = @_;
+	return new_node($name, "shared_preload_libraries = 'hilo'\n" . ($conf // ''), %params);
 }
 
 # Tell a member of a hub; options: server, db (of the member), dbname (there),
@@ -61,6 +74,108 @@ SQL
 	return;
 }
 
+# A new database of a server, with the extension; $from: a copy of that one.
+sub database
+{
+	my ($node, $name, $from) = @_;
+	my $self = HiloHub::Database->new($node, $name);
+
+	$node->safe_psql($from ? 'template1' : 'postgres',
+		"CREATE DATABASE $name" . ($from ? " TEMPLATE $from" : ''));
+	$self->sql('CREATE EXTENSION hilo; CREATE EXTENSION postgres_fdw') unless $from;
+	return $self;
+}
+
+# Let a hub take questions and answer none, until query('COMMIT') in the session
+# returned.
+sub hold_hub
+{
+	my ($node, $db) = @_;
+	my $session = HiloCrash::Session->new(HiloHub::Database->new($node, $db // 'postgres'));
+
+	$session->query('BEGIN; LOCK TABLE hilo.hilo IN ACCESS EXCLUSIVE MODE');
+	return $session;
+}
+
+# Wait until so many questions of members wait in a hub that is held.
+sub wait_until_asked
+{
+	my ($node, $db, $count) = @_;
+	$db //= 'postgres';
+	$count //= 1;
+
+	wait_until("$count questions wait in the hub", sub {
+		$node->safe_psql('template1', <<SQL) == $count });
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = '$db' AND application_name = 'hilo' AND wait_event_type = 'Lock'
+SQL
+	return;
+}
+
+# Wait until each of these sessions waits for the hub, or for the one that asks it.
+# (Servers before version 17 have one name for all waits of extensions.)
+sub wait_until_waiting
+{
+	my ($node, @sessions) = @_;
+	my $pids = join ', ', map { $_->pid } @sessions;
+
+	wait_until('sessions of the member wait', sub {
+		$node->safe_psql('template1', <<SQL) == @sessions });
+SELECT count(*) FROM pg_stat_activity WHERE pid IN ($pids)
+AND wait_event_type = 'Extension' AND wait_event IN ('HiloHub', 'HiloLease', 'Extension')
+SQL
+	return;
+}
+
+#
+# A failure point that lets go again: for build_variant(), to which it adds the way
+# 'pause'.  A session that comes there leaves a file, and goes on when that is gone;
+# it hears of nothing meanwhile.
+#
+my $PAUSED = 'hilo_paused';
+
+sub add_pause
+{
+	my ($tree) = @_;
+	my $file = "$tree/src/failure_point.h";
+	my $source = slurp_file($file);
+
+	$source =~ s/(\tif \(hilo_failure_is_wanted\(name, "term"\)\))/<<CODE . $1/e or die 'no place for a pause';
+	if (hilo_failure_is_wanted(name, "pause"))
+	{
+		static bool has_paused = false;
+
+		if (!has_paused)
+			fclose(fopen("$PAUSED", "w"));
+		has_paused = true;
+		while (access("$PAUSED", F_OK) == 0)
+			pg_usleep(1000);
+	}
+CODE
+	$source =~ s/(#include <signal.h>\n)/$1#include <stdio.h>\n/ or die 'no place for an include';
+	unlink $file;
+	append_to_file($file, $source);
+	return;
+}
+
+# Wait until a session has come to its pause, of which there is one at a time.
+sub paused
+{
+	my ($node) = @_;
+
+	wait_until('a session has come to its pause', sub { -e $node->data_dir . "/$PAUSED" });
+	return;
+}
+
+# Let it go on.  A session pauses once.
+sub go_on
+{
+	my ($node) = @_;
+
+	unlink $node->data_dir . "/$PAUSED" or die 'no session pauses';
+	return;
+}
+
 # What psql says on standard error, with SQLSTATEs.
 sub message_of
 {
@@ -79,13 +194,13 @@ sub error_of
 
 # What a client does over and over; :x is a number below 100.
 my @DRAWS = (
-	"SELECT hilo_nextval('orders');",
+	"SELECT hilo_next_number('orders');",
 	"SELECT hilo_number(hilo_next('orders'));",
 	"SELECT low, high FROM hilo_reserve('orders', 7);",
 	"SELECT low, high FROM hilo_next_range('orders', 40);",
-	"BEGIN;\nSELECT hilo_nextval('orders');\nROLLBACK;",
-	"SELECT hilo_nextval('orders');",
-	"BEGIN ISOLATION LEVEL SERIALIZABLE;\nSELECT hilo_nextval('orders');\nCOMMIT;",
+	"BEGIN;\nSELECT hilo_next_number('orders');\nROLLBACK;",
+	"SELECT hilo_next_number('orders');",
+	"BEGIN ISOLATION LEVEL SERIALIZABLE;\nSELECT hilo_next_number('orders');\nCOMMIT;",
 	"SELECT 'hi', hilo_next_hi('orders', 20);");
 
 # Start $count clients of a server, that connect again whenever they have to,
@@ -166,6 +281,36 @@ sub left_behind
 	  /^.*(?:PANIC|TRAP|\bleak\b|still referenced|lock .* (?:already|not) held|own a lock).*\n/mg;
 }
 
+# A database that is a server of its own to others; HiloCrash::Session takes it
+# for a server, too.
+package HiloHub::Database;
+
+use strict;
+use warnings;
+
+sub new
+{
+	my ($class, $node, $name) = @_;
+	return bless { node => $node, name => $name }, $class;
+}
+
+sub node { return $_[0]{node}; }
+
+sub name { return $_[0]{name}; }
+
+sub connstr { return $_[0]{node}->connstr($_[0]{name}); }
+
+sub installed_command { my ($self, @args) = @_; return $self->{node}->installed_command(@args); }
+
+sub sql { return $_[0]{node}->safe_psql($_[0]{name}, $_[1]); }
+
+sub message { return HiloHub::message_of($_[0]{node}, $_[0]{name}, $_[1]); }
+
+sub error { return HiloHub::error_of($_[0]{node}, $_[0]{name}, $_[1]); }
+
+# A session that stays; arguments are settings.
+sub session { my ($self, @settings) = @_; return HiloCrash::Session->new($self, @settings); }
+
 # A process of its own that passes on what comes to a port of this machine to
 # the socket of a server, and does as it is told meanwhile:
 #   pass     nothing special
@@ -234,6 +379,13 @@ sub connections
 	return -s "$self->{dir}/connections" // 0;
 }
 
+# How many of them have ended.
+sub ended
+{
+	my ($self) = @_;
+	return -s "$self->{dir}/ended" // 0;
+}
+
 # How often a lease was asked for.
 sub requests
 {
@@ -289,6 +441,7 @@ sub _run
 	my $end = sub {
 		my ($one) = @_;
 		my @both = ($one, $other{$one} // ());
+		$self->_count('ended');
 		for my $s (@both)
 		{
 			$select->remove($s);
@@ -318,9 +471,9 @@ sub _run
 			{
 				my $client = $socket->accept or next;
 				$self->_count('connections');
-				if ($mode eq 'refuse') { close $client; next }
+				if ($mode eq 'refuse') { close $client; $self->_count('ended'); next }
 				my $hub = IO::Socket::UNIX->new(Peer => $self->{target});
-				if (!$hub) { close $client; next }
+				if (!$hub) { close $client; $self->_count('ended'); next }
 				@other{ $client, $hub } = ($hub, $client);
 				$is_hub{$hub} = 1;
 				$select->add($client, $hub);
@@ -336,7 +489,7 @@ sub _run
 				else { $end->($from) }
 				next;
 			}
-			my $is_request = $data =~ /hilo_lease|identity_lease/;
+			my $is_request = $data =~ /hilo_lease/;
 			if ($is_request)
 			{
 				$self->_count('requests');

@@ -49,9 +49,9 @@ lost(char why, int c, uint32_t count, int64_t low, int64_t high)
 
 /* A statement sent at start may step over numbers up to high. */
 void
-raised(char why, int c, int64_t high, int64_t start)
+advanced(char why, int c, int64_t high, int64_t start)
 {
-	put(KIND_RAISED, why, c, count_now(c), 0, high, start, now_us());
+	put(KIND_ADVANCED, why, c, count_now(c), 0, high, start, now_us());
 }
 
 void
@@ -64,7 +64,7 @@ unanswered(int c, uint32_t count, int64_t size, int64_t start)
  * Ranges held
  *
  * A range is known from its first number that is seen, and looked up once
- * hilo_cached_ranges has told both of its ends.  Without a failure all that the
+ * hilo.ranges has told both of its ends.  Without a failure all that the
  * session draws is seen, so that of a range looked up each number is accounted
  * for.  A statement that fails may have drawn from the range, and from others
  * claimed in the meantime: then the session is asked for what it holds, and
@@ -98,8 +98,8 @@ void
 write_off(Held *h, int c, char why)
 {
 	if (h->known && h->looked_up && !h->dirty && why == WHY_SESSION &&
-		shared->parking == PARKING_ROOMY)
-		lost(WHY_PARKED, c, h->count, h->next, h->high);
+		shared->pool != POOL_NONE)
+		lost(WHY_POOLED, c, h->count, h->next, h->high);
 	else if (h->known && h->looked_up)
 		lost(why, c, h->count, h->next, h->high);
 	else if (h->known && !h->dirty)
@@ -110,13 +110,13 @@ write_off(Held *h, int c, char why)
 }
 
 /*
- * A session that has released its range draws like a new one where numbers are
- * parked: from the lowest of them.
+ * A session that has released its range draws like a new one where there is a
+ * pool: from the lowest of its numbers.
  */
 void
 see_release(int c)
 {
-	if (shared->parking != PARKING_OFF)
+	if (shared->pool != POOL_NONE)
 		last_seen[c] = 0;
 }
 
@@ -153,7 +153,8 @@ see_number(int c, int64_t number, int64_t start)
 	Held	   *h = &held[c];
 
 	check_count(h, c);
-	if (number <= last_seen[c])
+	/* Of leased ones any that are there are better than asking the hub. */
+	if (number <= last_seen[c] && !is_leased(c))
 		failure("%s has given %" PRId64 " to a session after %" PRId64,
 				collection_name(c), number, last_seen[c]);
 	last_seen[c] = number;
@@ -238,7 +239,7 @@ look_up(void)
 		return;
 	for (int c = 0; c < COLLECTIONS; c++)
 		before[c] = count_now(c);
-	result = run(NULL, "SELECT collection, low, high, next FROM hilo_cached_ranges");
+	result = run(NULL, "SELECT collection, low, high, next FROM hilo.ranges");
 	if (result == NULL)
 		return;
 	for (int i = 0; i < PQntuples(result); i++)

@@ -57,7 +57,6 @@ set_timeout(void)
 static void
 end_transaction(void)
 {
-	const char *how = "ROLLBACK";
 	bool		prepare = !failed && prepared_count < MAX_PREPARED && chance(5);
 
 	if (prepare)
@@ -71,18 +70,11 @@ end_transaction(void)
 		if (result != NULL)
 			strcpy(prepared[prepared_count++], gid);
 		PQclear(result);
-		if (connected() && PQtransactionStatus(conn) != PQTRANS_IDLE)
-			command("ROLLBACK");
 	}
 	else
-	{
-		if (!failed && chance(60))
-			how = "COMMIT";
-		if (!command(how) && connected() &&
-			PQtransactionStatus(conn) != PQTRANS_IDLE)
-			command("ROLLBACK");
-	}
-	in_transaction = failed = serializable = false;
+		command(!failed && chance(60) ? "COMMIT" : "ROLLBACK");
+	roll_back();
+	serializable = false;
 }
 
 static void

@@ -43,6 +43,7 @@ extern bool listed(const char *state, const char *list);
 extern void judge(const PGresult *result, const char *allowed, const char *sql);
 extern PGresult *run(const char *allowed, const char *format,...) __attribute__((format(printf, 2, 3)));
 extern bool command(const char *sql);
+extern void roll_back(void);
 extern int64_t number_of(int64_t none, const char *sql);
 extern int64_t stored_max(int c);
 extern int64_t number_in(const char *id);
@@ -75,7 +76,7 @@ extern void put(char kind, char why, int c, uint32_t count, int64_t low,
 				int64_t high, int64_t start, int64_t end);
 extern uint32_t count_now(int c);
 extern void lost(char why, int c, uint32_t count, int64_t low, int64_t high);
-extern void raised(char why, int c, int64_t high, int64_t start);
+extern void advanced(char why, int c, int64_t high, int64_t start);
 extern void unanswered(int c, uint32_t count, int64_t size, int64_t start);
 extern void note_event(int c, int64_t start);
 extern void write_off(Held *h, int c, char why);

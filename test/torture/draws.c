@@ -65,17 +65,19 @@ some_collection(void)
 		return C_OF_LIFE + 2 * shared->life + rnd(2);
 	if (kind == 4)
 		return C_OWN + me;
-	if (kind == 5 && chance(50))
+	if (kind == 5 && shared->pool != POOL_NONE)
 		return C_LEASED + rnd(2);
 	return C_PLAIN + rnd(6);
 }
+
+/* The hub cannot be reached for a while after a session was killed. */
+#define HUB_ERRORS		"08000 08001 08006"
 
 /* Errors of a draw from c beyond those that are always there. */
 static const char *
 draw_errors(int c)
 {
-	/* The hub cannot be reached for a while after a session was killed. */
-	return c == C_LIMITED ? "2200H" : is_leased(c) ? "08000 08001 08006" : NULL;
+	return c == C_LIMITED ? "2200H" : is_leased(c) ? HUB_ERRORS : NULL;
 }
 
 static int
@@ -88,7 +90,7 @@ static void
 do_draw(void)
 {
 	static const char *const forms[] = {
-		"SELECT hilo_nextval('%s') FROM generate_series(1, %d)",
+		"SELECT hilo_next_number('%s') FROM generate_series(1, %d)",
 		"SELECT hilo_next('%s') FROM generate_series(1, %d)",
 		"SELECT hilo_next('%s', 'T1') FROM generate_series(1, %d)",
 		"SELECT hilo_next('%s', '') FROM generate_series(1, %d)",
@@ -110,10 +112,10 @@ do_draw(void)
 		int64_t		last = number_in(PQgetvalue(result, size - 1, 0));
 		int64_t		last_drawn;
 
-		snprintf(sql, sizeof(sql), "SELECT hilo_currval('%s')", collection_name(c));
+		snprintf(sql, sizeof(sql), "SELECT hilo_last_number('%s')", collection_name(c));
 		last_drawn = number_of(-1, sql);
 		if (last_drawn >= 0 && last_drawn != last)
-			failure("hilo_currval is not the last number drawn");
+			failure("hilo_last_number is not the last number drawn");
 	}
 	PQclear(result);
 }
@@ -130,7 +132,7 @@ do_draw_two(void)
 
 	if (c == d)
 		return;
-	result = run(NULL, "SELECT hilo_nextval('%s'), hilo_next('%s') FROM generate_series(1, %d)",
+	result = run(NULL, "SELECT hilo_next_number('%s'), hilo_next('%s') FROM generate_series(1, %d)",
 				 collection_name(c), collection_name(d), size);
 	if (result != NULL)
 	{
@@ -157,7 +159,7 @@ do_draw_and_fail(void)
 	snprintf(allowed, sizeof(allowed), "22012 %s",
 			 draw_errors(c) != NULL ? draw_errors(c) : "");
 	snprintf(sql, sizeof(sql),
-			 "SELECT hilo_nextval('%s'), 1 / (g - %d) FROM generate_series(1, %d) g",
+			 "SELECT hilo_next_number('%s'), 1 / (g - %d) FROM generate_series(1, %d) g",
 			 collection_name(c), size, size);
 	PQclear(draw(c, true, size, allowed, sql));
 }
@@ -248,7 +250,7 @@ do_next_range(void)
 	}
 	start = now_us();
 	if (last_max > 0)
-		raised(WHY_SEEDED, c, last_max, start);
+		advanced(WHY_SEEDED, c, last_max, start);
 	if (range->size > 0 && chance(50))
 		result = run(draw_errors(c), "SELECT low, high, claim, last_size, range_at FROM "
 					 "hilo_next_range('%s', %" PRId64 ", '%s', %" PRId64 ")",
@@ -440,7 +442,7 @@ do_identity_free(void)
 
 		show(c, value, value, start);
 		if (tries > 1)
-			raised(WHY_SEARCH, c, value - 1, start);
+			advanced(WHY_SEARCH, c, value - 1, start);
 		/* Documents ahead, for the next ones to step over. */
 		if (chance(30) && !in_transaction)
 		{
@@ -455,6 +457,21 @@ do_identity_free(void)
 /*
  * Tables
  */
+
+/* Those whose ids are numbers, and the collections that they are drawn from. */
+static const struct
+{
+	const char *name;
+	int			c;
+}			tables[] = {
+	{"ta", C_BIGINT}, {"tb", C_TEXT}, {"tc", C_INT}, {"tl", C_LEASED}
+};
+
+static int
+some_table(void)
+{
+	return rnd(shared->pool != POOL_NONE ? 4 : 3);
+}
 
 /* A drawn number met one that was inserted by hand. */
 static void
@@ -471,9 +488,8 @@ note_collision(int c, const char *message)
 static void
 do_insert(void)
 {
-	static const char *const tables[] = {"ta", "tb", "tc"};
-	int			table = rnd(3);
-	int			c = C_BIGINT + table;
+	int			table = some_table();
+	int			c = tables[table].c;
 	int			size = some_size();
 	char		sql[512];
 	PGresult   *result;
@@ -482,12 +498,12 @@ do_insert(void)
 	{
 		size = 1;
 		snprintf(sql, sizeof(sql), "INSERT INTO %s (batch) VALUES (%d) RETURNING id",
-				 tables[table], rnd(1000));
+				 tables[table].name, rnd(1000));
 	}
 	else
 		snprintf(sql, sizeof(sql), "INSERT INTO %s (batch) SELECT g FROM generate_series(1, %d) g RETURNING id",
-				 tables[table], size);
-	result = draw(c, true, size, "23505 55P03 40P01", sql);
+				 tables[table].name, size);
+	result = draw(c, true, size, "23505 55P03 40P01 " HUB_ERRORS, sql);
 	if (result == NULL && connected() && strstr(PQerrorMessage(conn), "23505"))
 		note_collision(c, PQerrorMessage(conn));
 	PQclear(result);
@@ -496,15 +512,14 @@ do_insert(void)
 static void
 do_copy(void)
 {
-	static const char *const tables[] = {"ta", "tb", "tc"};
-	int			table = rnd(3);
-	int			c = C_BIGINT + table;
+	int			table = some_table();
+	int			c = tables[table].c;
 	int			size = 1 + rnd(50);
 	int64_t		batch = ((int64_t) shared->life << 32) + ((int64_t) (me + 1) << 24) + batches++;
 	int64_t		start = now_us();
 	bool		spoil = chance(10);
 	char		line[64];
-	PGresult   *result = run("55P03 40P01", "COPY %s (batch, line) FROM STDIN", tables[table]);
+	PGresult   *result = run("55P03 40P01", "COPY %s (batch, line) FROM STDIN", tables[table].name);
 	const char *state;
 	char		sql[512];
 
@@ -529,11 +544,12 @@ do_copy(void)
 		PQclear(PQgetResult(conn));
 		alarm(0);
 		snprintf(sql, sizeof(sql), "SELECT id FROM %s WHERE batch = %" PRId64 " ORDER BY line",
-				 tables[table], batch);
+				 tables[table].name, batch);
 		PQclear(draw_since(start, c, true, size, "55P03 40P01", sql));
 		return;
 	}
-	judge(result, spoil ? "22P02 23505 55P03 40P01" : "23505 55P03 40P01", "COPY");
+	judge(result, spoil ? "22P02 23505 55P03 40P01 " HUB_ERRORS :
+		  "23505 55P03 40P01 " HUB_ERRORS, "COPY");
 	see_failure(c, size, start);
 	if (state != NULL && strcmp(state, "23505") == 0)
 		note_collision(c, PQerrorMessage(conn));
@@ -543,11 +559,36 @@ do_copy(void)
 	alarm(0);
 }
 
+/*
+ * A number by hand above what was leased, just then or when a lease is on its way:
+ * if the table says that it has moved max, nobody may draw it.
+ */
+static void
+do_insert_above_lease(void)
+{
+	int			c = C_LEASED;
+	int64_t		max = serializable ? -1 : stored_max(c);
+	int64_t		number = max + 1 + rnd(chance(50) ? 10 : 300);
+	PGresult   *result;
+
+	/* Both within a lease and beyond.  The row is read after the trigger. */
+	if (max < 0)
+		return;
+	put(KIND_BY_HAND, 0, c, count_now(c), number, number, 0, now_us());
+	result = run("23505 55P03 40P01", "INSERT INTO tl VALUES (%" PRId64 ", 0) RETURNING "
+				 "(SELECT max FROM hilo.hilo WHERE collection = '%s' AND tl.id > 0)",
+				 number, collection_name(c));
+	if (result != NULL && number_in(PQgetvalue(result, 0, 0)) == number)
+		put(KIND_ABOVE, 0, c, count_now(c), number, number, 0, now_us());
+	PQclear(result);
+	if (!failed)
+		look_up();
+}
+
 /* A number above max by hand, or one of the session's own range. */
 static void
 do_insert_by_hand(void)
 {
-	static const char *const tables[] = {"ta", "tb", "tc"};
 	int			c = by_hand_table;
 	Held	   *h = &held[c];
 	int64_t		number = by_hand_max + 1 + rnd(chance(90) ? 10 : 500);
@@ -569,7 +610,7 @@ do_insert_by_hand(void)
 	if (h->known && number >= h->next && number <= h->high)
 		lost(WHY_BY_HAND, c, h->count, h->next, number);
 	start = now_us();
-	raised(WHY_BY_HAND, c, number, start);
+	advanced(WHY_BY_HAND, c, number, start);
 	lost(WHY_BY_HAND, c, count_now(c), number, number);
 	put(KIND_BY_HAND, 0, c, count_now(c), number, number, 0, now_us());
 
@@ -577,7 +618,7 @@ do_insert_by_hand(void)
 		result = run("23505 55P03 40P01", "INSERT INTO tb VALUES ('tb/%" PRId64 "-A', 0)", number);
 	else
 		result = run("23505 55P03 40P01", "INSERT INTO %s VALUES (%" PRId64 ", 0)",
-					 tables[c - C_BIGINT], number);
+					 tables[c - C_BIGINT].name, number);
 	if (result != NULL && !in_transaction)
 	{
 		int64_t		max = stored_max(c);
@@ -628,7 +669,7 @@ do_cursor(void)
 
 	if (!in_transaction || failed)
 		return;
-	snprintf(sql, sizeof(sql), "DECLARE %s FOR SELECT hilo_nextval('%s') FROM generate_series(1, %d)",
+	snprintf(sql, sizeof(sql), "DECLARE %s FOR SELECT hilo_next_number('%s') FROM generate_series(1, %d)",
 			 hold ? "held CURSOR WITH HOLD" : "torture CURSOR", collection_name(c),
 			 CURSOR_ROWS);
 	if (!command(sql))
@@ -655,15 +696,16 @@ do_bad_input(void)
 		const char *state;
 		const char *sql;
 	}			calls[] = {
-		{"22004", "SELECT hilo_nextval(NULL)"},
+		{"22004", "SELECT hilo_next_number(NULL)"},
 		{"22023", "SELECT hilo_next('')"},
 		{"22023", "SELECT hilo_next('a|b')"},
+		{"22023", "SELECT hilo_next_number('identity0|')"},
 		{"22023", "SELECT hilo_reserve('plain0', 0)"},
 		{"22023", "SELECT hilo_return_range('plain0', 5, 4)"},
 		{"22023", "SELECT next_server_side_id('a')"},
-		{"42809", "UPDATE hilo SET max = 0"},
-		{"42809", "DELETE FROM hilo_identity"},
-		{"55000", "SELECT hilo_currval('never drawn')"}
+		{"42809", "UPDATE hilo.hilo SET max = 0"},
+		{"42809", "DELETE FROM hilo.hub"},
+		{"55000", "SELECT hilo_last_number('never drawn')"}
 	};
 	int			i = rnd(sizeof(calls) / sizeof(calls[0]));
 	PGresult   *result = run(calls[i].state, "%s", calls[i].sql);
@@ -709,6 +751,8 @@ operation(void)
 		do_cursor();
 	else if (what < 95)
 		do_bad_input();
+	else if (what < 97 && shared->pool != POOL_NONE)
+		do_insert_above_lease();
 	else
 		do_insert_by_hand();
 }

@@ -41,6 +41,7 @@ typedef struct Count
 	Spans		covered;		/* the same, with what is lost */
 	Spans		fresh;			/* shown in this life */
 	Spans		by_hand;
+	Spans		above;			/* those in this life that moved max */
 	int64_t		base;			/* max when it began */
 	int64_t		max;			/* now, or when it ended; -1: not known */
 	int64_t		top;			/* highest shown before this life */
@@ -63,15 +64,15 @@ typedef struct Entries
 } Entries;
 
 static Entries losses;
-static Entries raises;
+static Entries advances;
 static Entries claims;			/* unanswered */
 static Entries events;
 static Entries collisions;
 
 /* Of the life that is closed. */
 static bool life_crashed;
-static bool life_parking;		/* numbers were parked */
-static bool life_parked_known;	/* and those still there have been booked */
+static bool life_pool;			/* there was a pool, */
+static bool life_pool_known;	/* and what it had at the end has been booked */
 
 /* How many numbers each reason explains. */
 static int64_t explained[256];
@@ -253,8 +254,8 @@ ledger_read(const char *log)
 			case KIND_FORGOTTEN:
 				add_entry(&losses, &entry);
 				break;
-			case KIND_RAISED:
-				add_entry(&raises, &entry);
+			case KIND_ADVANCED:
+				add_entry(&advances, &entry);
 				break;
 			case KIND_UNANSWERED:
 				add_entry(&claims, &entry);
@@ -270,6 +271,9 @@ ledger_read(const char *log)
 				break;
 			case KIND_BY_HAND:
 				add_span(&count->by_hand, entry.low, entry.high, 0, 0);
+				break;
+			case KIND_ABOVE:
+				add_span(&count->above, entry.low, entry.high, 0, 0);
 				break;
 			case KIND_COLLISION:
 				add_entry(&collisions, &entry);
@@ -299,15 +303,15 @@ events_during(const Entry *entry)
 }
 
 /*
- * A raise may have stepped over what was not claimed when it was sent, which is
- * above all that was shown before.
+ * An advance may have stepped over what was not claimed when it was sent, which
+ * is above all that was shown before.
  */
 static void
-book_raises(void)
+book_advances(void)
 {
-	for (size_t i = 0; i < raises.used; i++)
+	for (size_t i = 0; i < advances.used; i++)
 	{
-		Entry	   *entry = &raises.entry[i];
+		Entry	   *entry = &advances.entry[i];
 
 		entry->low = ledger_shown_before(entry->collection, entry->count,
 										 entry->start) + 1;
@@ -316,31 +320,31 @@ book_raises(void)
 	}
 }
 
-/* Low..high are parked: not lost, but not shown either. */
+/* Low..high are in the pool when the server stops, which loses them. */
 void
-ledger_parked(int c, uint32_t number, int64_t low, int64_t high)
+ledger_pooled(int c, uint32_t number, int64_t low, int64_t high)
 {
-	Entry		entry = {KIND_LOST, WHY_STILL_PARKED, c, number, low, high, 0, 0};
+	Entry		entry = {KIND_LOST, WHY_STILL_POOLED, c, number, low, high, 0, 0};
 
 	add_entry(&losses, &entry);
 }
 
 /*
- * If numbers were parked, can the gaps of a count be explained?  Only where
- * nothing takes parked numbers unseen, as a crash does, or a seed.
+ * If there was a pool, can the gaps of a count be explained?  Only where nothing
+ * takes numbers out of it unseen, as a crash does, or a seed.
  */
 static bool
 is_explainable(int c, uint32_t number)
 {
-	return !life_parking ||
-		(life_parked_known && is_own(c) &&
+	return !life_pool ||
+		(life_pool_known && is_own(c) &&
 		 number == shared->collections[c].count);
 }
 
 /*
  * How many numbers each claim that nobody has seen may explain (low), and above
  * which number (high): what a statement claimed is above all that was shown
- * before it was sent; unless it was parked.
+ * before it was sent; unless it came from the pool.
  */
 static void
 weigh_claims(void)
@@ -350,7 +354,7 @@ weigh_claims(void)
 		Entry	   *entry = &claims.entry[i];
 
 		entry->low += (int64_t) events_during(entry) * MAX_RANGE_SIZE;
-		entry->high = life_parking ? 0 :
+		entry->high = life_pool ? 0 :
 			ledger_shown_before(entry->collection, entry->count, entry->start);
 	}
 }
@@ -410,7 +414,7 @@ explain_gap(int c, uint32_t number, Count *count, int64_t low, int64_t high)
 		low += part;
 	}
 	if (low <= high && !is_explainable(c, number))
-		explained[WHY_PARKED] += high - low + 1;
+		explained[WHY_POOLED] += high - low + 1;
 	else if (low <= high)
 	{
 		ledger_unexplained += high - low + 1;
@@ -528,7 +532,7 @@ book_losses(void)
 
 			if (entry->why == WHY_RETURNED && !life_crashed)
 				continue;
-			if (entry->why == WHY_PARKED && life_parking &&
+			if (entry->why == WHY_POOLED && life_pool &&
 				is_explainable(entry->collection, entry->count))
 				continue;
 			if (entry->kind == KIND_FORGOTTEN && events_during(entry) == 0)
@@ -543,31 +547,57 @@ book_losses(void)
 	}
 }
 
-/* Each collision is one with a number by hand. */
+static bool
+has_number(const Spans *spans, int64_t number)
+{
+	for (size_t i = 0; i < spans->used; i++)
+	{
+		if (spans->span[i].low <= number && spans->span[i].high >= number)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Each collision is one with a number by hand.  One that lay above max is not
+ * drawn any more, not even out of a lease that was on its way; unless a crash has
+ * lost it.
+ */
 static void
 check_collisions(void)
 {
 	for (size_t i = 0; i < collisions.used; i++)
 	{
 		Entry	   *entry = &collisions.entry[i];
-		Spans	   *by_hand = &count_of(entry->collection, entry->count)->by_hand;
-		bool		found = false;
+		Count	   *count = count_of(entry->collection, entry->count);
 
-		for (size_t j = 0; j < by_hand->used && !found; j++)
-			found = by_hand->span[j].low == entry->low;
-		if (!found)
+		if (!has_number(&count->by_hand, entry->low) ||
+			(!shared->killed && has_number(&count->above, entry->low)))
 			failure("%s: the number %" PRId64 ", drawn, was there already",
 					collection_name(entry->collection), entry->low);
 	}
 }
 
+/* The same for those that were shown. */
+static void
+check_above(int c, uint32_t number, Count *count)
+{
+	for (size_t i = 0; i < count->above.used; i++)
+	{
+		if (!shared->killed && has_number(&count->shown, count->above.span[i].low))
+			failure("%s, count %u: %" PRId64 " was drawn after it was chosen by hand, above max",
+					collection_name(c), number, count->above.span[i].low);
+	}
+	shared->above_max += count->above.used;
+}
+
 void
-ledger_end_life(bool crashed, bool parking, bool parked_known)
+ledger_end_life(bool crashed, bool pool_known)
 {
 	life_crashed = crashed;
-	life_parking = parking;
-	life_parked_known = parked_known;
-	book_raises();
+	life_pool = shared->pool != POOL_NONE;
+	life_pool_known = pool_known;
+	book_advances();
 	weigh_claims();
 	for (int c = 0; c < MAX_COLLECTIONS; c++)
 	{
@@ -586,6 +616,7 @@ ledger_end_life(bool crashed, bool parking, bool parked_known)
 
 			join(&count->covered);
 			book_gaps(c, i, count);
+			check_above(c, i, count);
 			count->fresh.used = 0;
 			if (count->shown.used > 0)
 				count->top = count->shown.span[count->shown.used - 1].high;
@@ -596,7 +627,12 @@ ledger_end_life(bool crashed, bool parking, bool parked_known)
 		}
 	}
 	check_collisions();
-	losses.used = raises.used = claims.used = events.used = collisions.used = 0;
+	for (int c = 0; c < MAX_COLLECTIONS; c++)
+	{
+		for (uint32_t i = 0; i < counts[c].room; i++)
+			counts[c].count[i].above.used = 0;
+	}
+	losses.used = advances.used = claims.used = events.used = collisions.used = 0;
 }
 
 void
@@ -614,14 +650,14 @@ ledger_report(void)
 		{WHY_SEEDED, "below a seed"},
 		{0, "forgotten because of a seed"},
 		{WHY_BY_HAND, "below a number inserted by hand"},
-		{WHY_ATTACHED, "raised by hilo_attach"},
+		{WHY_ATTACHED, "moved by hilo_attach"},
 		{WHY_ALIGNED, "below an aligned range"},
 		{WHY_CLIENT, "kept by a program"},
 		{WHY_RETURNED, "given back, undone by a crash"},
 		{WHY_SEARCH, "stepped over by next_identity_free"},
 		{WHY_COUNT, "held when a count ended"},
-		{WHY_PARKED, "parked, and not known what became of them"},
-		{WHY_STILL_PARKED, "still parked when a life ended"}
+		{WHY_POOLED, "pooled, and not known what became of them"},
+		{WHY_STILL_POOLED, "in the pool when a life ended"}
 	};
 
 	printf("numbers lost, by the reason on record:\n");

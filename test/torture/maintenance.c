@@ -26,7 +26,7 @@ drop_invalid_indexes(void)
 	__sync_fetch_and_add(&shared->locks_begun, 1);
 	result = run("55P03 40P01",
 				 "SELECT indexrelid::regclass FROM pg_index WHERE NOT indisvalid AND indrelid IN "
-				 "(SELECT oid FROM pg_class WHERE relname IN ('hilo', 'hilo_identity', 'hilo_binding', 'hilo_lease'))");
+				 "(SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = 'hilo')");
 
 	for (int i = 0; result != NULL && i < PQntuples(result); i++)
 		PQclear(run("55P03 40P01", "DROP INDEX %s", PQgetvalue(result, i, 0)));
@@ -38,10 +38,10 @@ drop_invalid_indexes(void)
 static void
 draw_from_rewritten(void)
 {
-	PGresult   *result = run("55000", "SELECT hilo_nextval('plain0')");
+	PGresult   *result = run("55000", "SELECT hilo_next_number('plain0')");
 
 	if (result != NULL)
-		failure("drawn in a transaction that has rewritten hilo");
+		failure("drawn in a transaction that has rewritten hilo.hilo");
 	PQclear(result);
 }
 
@@ -53,33 +53,28 @@ maintain(void)
 		"REINDEX TABLE CONCURRENTLY %s", "TRUNCATE %s",
 		"ANALYZE %s", "REINDEX TABLE %s", "CLUSTER %s USING %s"
 	};
-	static const char *const tables[] = {"hilo", "hilo_identity", "hilo_binding", "hilo_lease"};
+	static const char *const tables[] = {"hilo.hilo", "hilo.hub", "hilo.binding"};
 	static const char *const indexes[] = {
-		"hilo_collection_idx", "hilo_identity_name_idx", "hilo_binding_collection_idx",
-		"hilo_lease_collection_idx"
+		"hilo_collection_idx", "hub_hub_idx", "binding_collection_idx"
 	};
-	int			table = rnd(4);
+	int			table = rnd(3);
 	int			what = rnd(MAINTENANCE);
 	bool		undone = what >= ANALYZE && chance(40);
 	char		sql[256];
 	PGresult   *result;
 
-	/* Refused, but only when the lock is there. */
-	if (what == TRUNCATE)
-		table = rnd(2);
 	snprintf(sql, sizeof(sql), statements[what], tables[table], indexes[table]);
 
 	__sync_fetch_and_add(&shared->locks_begun, 1);
 	in_transaction = undone && command("BEGIN");
+	/* TRUNCATE is refused, but only when the lock is there. */
 	result = run(what == TRUNCATE ? "42809 55P03 40P01" : "55P03 40P01", "%s", sql);
 	if (what == TRUNCATE && result != NULL)
 		failure("not refused: %s", sql);
 	if (in_transaction && result != NULL && table == 0 && what == CLUSTER)
 		draw_from_rewritten();
 	PQclear(result);
-	if (in_transaction && connected())
-		command("ROLLBACK");
-	in_transaction = failed = false;
+	roll_back();
 	if (what == REINDEX_CONCURRENTLY)
 		drop_invalid_indexes();
 	__sync_fetch_and_add(&shared->locks_ended, 1);

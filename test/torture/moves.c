@@ -22,7 +22,7 @@ do_seed(void)
 
 	if (max < 0 || value < 0)
 		return;
-	raised(WHY_SEEDED, c, value, start);
+	advanced(WHY_SEEDED, c, value, start);
 	result = run(NULL, "SELECT hilo_seed('%s', %" PRId64 ")", collection_name(c), value);
 	note_event(c, start);
 	if (result != NULL && number_in(PQgetvalue(result, 0, 0)) < value)
@@ -110,13 +110,13 @@ do_attach(void)
 			result = run("55P03 40P01 55006", "SELECT hilo_attach('%s', 'id', '%s')",
 						 tables[table], collection_name(c));
 			if (result != NULL)
-				raised(WHY_ATTACHED, c, number_in(PQgetvalue(result, 0, 0)), start);
+				advanced(WHY_ATTACHED, c, number_in(PQgetvalue(result, 0, 0)), start);
 			PQclear(result);
 		}
 	}
 	command(failed || chance(30) ? "ROLLBACK" : "COMMIT");
+	roll_back();
 	note_event(c, start);
-	in_transaction = failed = false;
 	look_up();
 }
 
@@ -166,7 +166,7 @@ do_reset(void)
 	else
 	{
 		base = 0;
-		/* It locks hilo_binding as REINDEX CONCURRENTLY does. */
+		/* It locks hilo.binding as REINDEX CONCURRENTLY does. */
 		result = run("40P01", is_identity(c) ? "SELECT drop_identity('%s')" :
 					 "SELECT hilo_drop('%s')", collection_name(c));
 	}
@@ -242,7 +242,7 @@ check_give_back(void)
 	(void) release(c);
 	if (cut_short)
 		return;
-	snprintf(sql, sizeof(sql), "SELECT hilo_nextval('%s')", collection_name(c));
+	snprintf(sql, sizeof(sql), "SELECT hilo_next_number('%s')", collection_name(c));
 	PQclear(draw(c, true, 1, NULL, sql));
 	look_up();
 	newest = held[c];
@@ -273,11 +273,11 @@ check_give_back(void)
 		usleep(1000);
 	}
 	connect_again();
-	if (shared->parking == PARKING_TIGHT)
+	if (shared->pool == POOL_TIGHT)
 		return;
-	if (shared->parking == PARKING_ROOMY)
+	if (shared->pool == POOL_ROOMY)
 	{
-		/* The lowest that is parked comes first. */
+		/* The lowest of the pool comes first. */
 		PQclear(draw(c, true, 1, NULL, sql));
 		if (cut_short || kills != shared->kills)
 			return;
@@ -296,11 +296,55 @@ check_give_back(void)
 	__sync_fetch_and_add(&shared->give_backs_checked, 1);
 }
 
+/*
+ * After a forced seed has returned, no transaction that starts later draws a
+ * number of before it; though the sessions that draw are just reading the row.
+ */
+static void
+draw_and_seed(void)
+{
+	for (int i = 0; i < 50 && connected() && !shared->ending && !shared->pause; i++)
+	{
+		int64_t		seeded = shared->seeded;
+		int64_t		number;
+
+		if (chance(20) && __sync_bool_compare_and_swap(&shared->seeding, 0, 1))
+		{
+			int64_t		seed = (shared->seed_asked += SEED_STEP);
+			PGresult   *result = run(NULL, "SELECT hilo_seed('seeded', %" PRId64 ", true)", seed);
+
+			if (result != NULL)
+			{
+				shared->seeded = seed;
+				shared->seeds++;
+			}
+			PQclear(result);
+			shared->seeding = 0;
+			continue;
+		}
+		if (chance(30))
+			command("SELECT hilo_release('seeded')");
+		number = number_of(-1, "SELECT hilo_next_number('seeded')");
+		if (number >= 0 && number <= seeded)
+			failure("seeded has given %" PRId64 ", after the seed %" PRId64 " had returned",
+					number, seeded);
+		if (number >= 0)
+			__sync_fetch_and_add(&shared->seeded_draws, 1);
+	}
+}
+
 void
 outside(void)
 {
 	int			what = rnd(100);
 
+	if (now_us() < shared->seeding_until)
+		draw_and_seed();
+	else if (me != 0 && chance(1))
+	{
+		shared->seeding_until = now_us() + 200000;
+		draw_and_seed();
+	}
 	if (what < 2)
 		do_seed();
 	else if (what < 5)

@@ -127,6 +127,15 @@ command(const char *sql)
 	return result != NULL;
 }
 
+/* Roll back, however often that is cancelled. */
+void
+roll_back(void)
+{
+	while (connected() && PQtransactionStatus(conn) != PQTRANS_IDLE)
+		command("ROLLBACK");
+	in_transaction = failed = false;
+}
+
 /* A single number; -1 if the statement fails, none if there is no row. */
 int64_t
 number_of(int64_t none, const char *sql)
@@ -148,9 +157,8 @@ stored_max(int c)
 {
 	char		sql[512];
 
-	snprintf(sql, sizeof(sql), is_identity(c) ?
-			 "SELECT value FROM hilo_identity WHERE name = '%s'" :
-			 "SELECT max FROM hilo WHERE collection = '%s'", collection_name(c));
+	snprintf(sql, sizeof(sql), "SELECT max FROM hilo.hilo WHERE collection = '%s%s'",
+			 collection_name(c), is_identity(c) ? "|" : "");
 	return number_of(0, sql);
 }
 

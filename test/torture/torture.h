@@ -38,7 +38,8 @@ enum
 	C_IDENTITY_FREE,
 	C_IDENTITY_RESET,
 	C_OWN,						/* one a client, which nobody else touches */
-	C_LEASED = C_OWN + CLIENTS, /* 2 leased from another database */
+	C_LEASED = C_OWN + CLIENTS, /* 2 leased from another database; the first
+								 * one's column is attached */
 	C_OF_LIFE = C_LEASED + 2	/* 2 a life */
 };
 #define LIMIT			5000	/* of C_LIMITED */
@@ -97,13 +98,14 @@ enum
 								 * statements that have not said so; those of
 								 * ranges that an event made void in the
 								 * meantime come on top */
-	KIND_RAISED = 'R',			/* a statement sent at start may have stepped
+	KIND_ADVANCED = 'R',		/* a statement sent at start may have stepped
 								 * over all numbers up to high that were not
 								 * claimed then */
 	KIND_EVENT = 'E',			/* sessions forget their ranges */
 	KIND_BASE = 'B',			/* max was low when the count began */
 	KIND_FINAL = 'M',			/* max was low when the count ended */
 	KIND_BY_HAND = 'P',			/* number low was inserted by hand */
+	KIND_ABOVE = 'O',			/* and lay above max, which it has moved there */
 	KIND_COLLISION = 'U'		/* a drawn number met one by hand */
 };
 
@@ -115,25 +117,32 @@ enum
 	WHY_RELEASED = 'r',			/* hilo_release() that gave nothing back */
 	WHY_SEEDED = 's',			/* below a seed, or a last_max */
 	WHY_BY_HAND = 'p',			/* below a number inserted by hand */
-	WHY_ATTACHED = 'a',			/* raised by hilo_attach() */
+	WHY_ATTACHED = 'a',			/* moved by hilo_attach() */
 	WHY_ALIGNED = 'h',			/* below an aligned range */
 	WHY_CLIENT = 'c',			/* kept, or given back too late, by a program */
 	WHY_RETURNED = 'b',			/* given back: lost only if a crash undoes
 								 * that */
 	WHY_SEARCH = 'i',			/* stepped over by next_identity_free() */
 	WHY_COUNT = 'n',			/* held when the count ended */
-	WHY_PARKED = 'k',			/* left to the next session */
-	WHY_STILL_PARKED = 'l'
+	WHY_POOLED = 'k',			/* left to the next session */
+	WHY_STILL_POOLED = 'l'		/* when the server stopped */
 };
 
 /*
- * What sessions have not drawn goes back into the row, or is parked for the next
- * one: then nobody has seen all that a crash, or a seed, can take.
+ * What sessions have not drawn goes back into the row or, where the library is
+ * preloaded, into the pool for the next one: then nobody has seen all that a
+ * crash, or a seed, can take.  Only there are numbers leased.
  */
 enum
 {
-	PARKING_OFF, PARKING_ROOMY, PARKING_TIGHT
+	POOL_NONE, POOL_ROOMY, POOL_TIGHT
 };
+
+/*
+ * Forced seeds of a collection that all draw from meanwhile: each seed leads up
+ * by this much, so that a number shows after which one it was claimed.
+ */
+#define SEED_STEP		INT64_C(1000000)
 
 typedef struct SharedCollection
 {
@@ -151,7 +160,8 @@ typedef struct Shared
 	int			clients;
 	bool		all_async;		/* every session with synchronous_commit off */
 	bool		all_sync;
-	int			parking;		/* PARKING_... */
+	int			pool;			/* POOL_... */
+	bool		killed;			/* a backend, in this life */
 	volatile int ending;		/* the server is being ended: do not come back */
 	volatile int pause;
 	volatile int paused;
@@ -167,6 +177,13 @@ typedef struct Shared
 	volatile int64_t locks_begun;	/* statements that lock our tables */
 	volatile int64_t locks_ended;
 	volatile int64_t give_backs_checked;
+	volatile int64_t above_max; /* numbers by hand that moved a leased max */
+	volatile int64_t seeding_until; /* all draw from the collection seeded */
+	volatile int seeding;		/* somebody seeds it */
+	volatile int64_t seed_asked;	/* highest seed sent, */
+	volatile int64_t seeded;	/* and answered */
+	volatile int64_t seeds;
+	volatile int64_t seeded_draws;
 	volatile int64_t memory_first;	/* of the long session, in bytes */
 	volatile int64_t memory_last;
 	volatile int64_t memory_transactions;
@@ -189,8 +206,8 @@ extern void ledger_base(int c, uint32_t count, int64_t base);
 extern void ledger_read(const char *log);
 extern int64_t ledger_shown_before(int c, uint32_t count, int64_t time);
 extern void ledger_final(int c, uint32_t count, int64_t max);
-extern void ledger_parked(int c, uint32_t count, int64_t low, int64_t high);
-extern void ledger_end_life(bool crashed, bool parking, bool parked_known);
+extern void ledger_pooled(int c, uint32_t count, int64_t low, int64_t high);
+extern void ledger_end_life(bool crashed, bool pool_known);
 extern void ledger_report(void);
 extern int64_t ledger_shown,
 			ledger_repeated,

@@ -1,0 +1,338 @@
+# Promises 4 and 6: what a connection has not drawn goes into the pool, whoever has claimed since, and the next one takes
+# it: no number is lost or comes twice by connections that come and go, and a claim serves many of them.  What ends the
+# server ends the pool: a gap, and nothing comes back.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use File::Copy qw(move);
+use HiloCrash;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('pool');
+$node->init;
+$node->append_conf('postgresql.conf', <<'CONF');
+shared_preload_libraries = 'hilo'
+hilo.pool_size = 64
+autovacuum = off
+restart_after_crash = on
+CONF
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION hilo');
+
+# Stays, and draws nothing.
+my $observer = HiloCrash::Session->new($node);
+my $connections = 1;
+
+# Wait until the connections that have ended have left: then the pool has what they had.
+sub settle
+{
+	wait_until('the connections have left', sub {
+		$observer->query(q{SELECT count(*) FROM pg_stat_activity
+			WHERE backend_type = 'client backend'}) == $connections;
+	});
+	return;
+}
+
+sub enter
+{
+	$connections++;
+	return HiloCrash::Session->new($node, @_);
+}
+
+sub leave
+{
+	$_->finish for @_;
+	$connections -= @_;
+	settle();
+	return;
+}
+
+# Run a statement in a connection of its own.
+sub once
+{
+	my ($sql, $database) = @_;
+	my $result = $node->safe_psql($database // 'postgres', $sql);
+	settle();
+	return $result;
+}
+
+sub pooled
+{
+	my ($collection) = @_;
+	return $observer->query("SELECT coalesce(string_agg(low || '..' || high, ' ' ORDER BY low), '')
+		FROM hilo.pool WHERE collection = '$collection'");
+}
+
+sub max_of { return $observer->query("SELECT max FROM hilo.hilo WHERE collection = '$_[0]'"); }
+
+is($observer->query('SHOW hilo.pool_size'), 64, 'there is room');
+
+#
+# From connection to connection
+#
+# One claim for as many connections as it has numbers, each of which takes what it uses.
+is(once(q{SELECT hilo_next_number('a')}), 1, 'the first connection');
+is(pooled('a'), '2..32', 'what it has left');
+is($observer->query(q{SELECT * FROM hilo.pool}), 'a|2|32|31|f', 'as the view shows it');
+is(once(q{SELECT hilo_next_number('a')}), $_, "connection $_") for 2 .. 32;
+is(pooled('a'), '', 'nothing is left');
+is(max_of('a'), 32, 'all by one claim');
+is(once(q{SELECT hilo_next_number('a')}), 33, 'the next claim');
+is(pooled('a'), '34..64', 'is shared from the start');
+
+# Also what is not of the newest claim; the lowest first.
+my @held = map { enter() } 1 .. 3;
+is($held[0]->query(q{SELECT hilo_next_number('b')}), 1, 'three connections at once');
+is($held[1]->query(q{SELECT hilo_next_number('b')}), 33, 'have each a range');
+is($held[2]->query(q{SELECT hilo_next_number('b')}), 65, 'of their own');
+leave(@held);
+is(pooled('b'), '2..32 34..64 66..96', 'and leave them all');
+is(once(q{SELECT hilo_next_number('b')}), 2, 'the lowest number comes first');
+is(once(q{SELECT array_agg(hilo_next_number('b')) FROM generate_series(1, 64)}),
+	'{' . join(',', 3 .. 32, 34 .. 64, 66 .. 68) . '}', 'one connection draws on from piece to piece');
+is(max_of('b'), 96, 'without a claim');
+
+# Pieces that meet are one, so that few pieces are enough.
+@held = map { enter() } 1 .. 3;
+$_->query(q{SET hilo.range_size = 10; SELECT hilo_next_number('meet')}) for @held;
+leave($held[1]);
+leave($held[0]);
+leave($held[2]);
+is(pooled('meet'), '2..10 12..20 22..30', 'pieces with gaps between them');
+is(once(q{SELECT count(hilo_next_number('meet')) FROM generate_series(1, 27)}), 27, 'are all drawn');
+is(max_of('meet'), 30, 'without a claim');
+
+# Within a session numbers grow, whatever others have left below.
+my ($early, $late) = map { enter() } 1 .. 2;
+is($early->query(q{SELECT hilo_next_number('grow')}), 1, 'the lower range');
+is($late->query(q{SELECT hilo_next_number('grow')}), 33, 'the upper one');
+leave($early);
+is(pooled('grow'), '2..32', 'the lower one is in the pool');
+is($late->query(q{SELECT bool_and(n > 33), max(n) FROM (SELECT hilo_next_number('grow') n FROM generate_series(1, 40)) t}),
+	't|73', 'and not for a session that is above it');
+leave($late);
+is(once(q{SELECT hilo_next_number('grow')}), 2, 'but for the next one');
+
+# A connection that draws more than others goes on by the rule of sizes.
+is(once(q{SELECT count(DISTINCT hilo_next_number('b')) FROM generate_series(1, 1000)}), 1000, 'a large one');
+cmp_ok($observer->query(q{SELECT changes FROM hilo.hilo WHERE collection = 'b'}), '<=', 12, 'has a few claims');
+
+# What connections use is what the next one takes, and claims.
+once(q{SELECT hilo_next_number('c') FROM generate_series(1, 500)}) for 1 .. 3;
+once(q{SELECT hilo_drop('c')});
+my $big = enter();
+$big->query(q{SELECT hilo_next_number('c')});
+is(max_of('c'), 500, 'the claim of a connection is as large as what those before have used');
+leave($big);
+
+# A session that stays gives to the pool, too; whoever has claimed since.
+my $pooler = enter();
+$pooler->query(q{SELECT hilo_next_number('d')});
+is($pooler->query(q{SELECT hilo_release('d')}), 31, 'given back');
+is(max_of('d') . ' ' . pooled('d'), '32 2..32', 'into the pool, not into the row');
+is($pooler->query(q{SELECT hilo_next_number('d'), hilo_last_number('d')}), '2|2', 'for the next client of a pooler');
+$pooler->query(q{SELECT hilo_release('d')});
+is(once(q{SELECT hilo_next_number('d')}), 3, 'or the next connection');
+$pooler->query(q{SELECT hilo_next_number('e')});
+once(q{SELECT hilo_reserve('e', 10)});
+is($pooler->query(q{SELECT hilo_release('e')}) . ' ' . pooled('e'), '31 2..32', 'not the newest claim');
+$pooler->query(q{SELECT hilo_next_number('all' || i) FROM generate_series(1, 3) i});
+is($pooler->query('SELECT hilo_release()'), 93, 'all at once');
+is($pooler->query('SELECT count(*) FROM hilo.ranges'), 0, 'then the session has nothing');
+is($pooler->query('SELECT hilo_release()'), 0, 'nor anything to give');
+leave($pooler);
+
+# A pooler changes roles, and resets sessions: they keep what they have.
+my $role = enter();
+$role->query(q{CREATE ROLE client; SELECT hilo_next_number('roles')});
+for my $sql ('DISCARD ALL', 'RESET ALL', 'SET ROLE client')
+{
+	$role->query($sql);
+	is($role->query(q{SELECT count(*) FROM hilo.ranges WHERE collection = 'roles'}), 1, "$sql: the range is kept");
+}
+leave($role);
+is(pooled('roles'), '2..32', 'and goes into the pool in any role');
+
+#
+# What the pool must not keep
+#
+# What starts a new count ends it; nothing of before is drawn or shown.
+my %void = (
+	'a seed' => q{SELECT hilo_seed('%s', 100)},
+	'a seed below' => q{SELECT hilo_seed('%s', 20)},
+	'a forced seed' => q{SELECT hilo_seed('%s', 7, true)},
+	'a drop' => q{SELECT hilo_drop('%s')},
+	'a restored row' => q{INSERT INTO hilo.hilo (collection, max) VALUES ('%s', 40)},
+);
+my %next = ('a seed' => 101, 'a seed below' => 33, 'a forced seed' => 8, 'a drop' => 1, 'a restored row' => 41);
+for my $what (sort keys %void)
+{
+	my $name = $what =~ tr/ /_/r;
+	once("SELECT hilo_next_number('$name')");
+	is(pooled($name), '2..32', "before $what");
+	once(sprintf $void{$what}, $name);
+	is(pooled($name), '', "after $what");
+	is(once("SELECT hilo_next_number('$name')"), $next{$what}, 'the count is new');
+}
+
+# A session that goes on drawing in its open transaction, as with a range of its own.
+my $open = enter();
+once(q{SELECT hilo_next_number('f')});
+$open->query(q{BEGIN; SELECT hilo_last_number('f')});
+$open->query(q{ROLLBACK; BEGIN; SELECT 1});
+once(q{SELECT hilo_seed('f', 1000, true)});
+is($open->query(q{SELECT hilo_next_number('f')}), 1001, 'nothing is taken on the word of an old look at the row');
+leave($open);
+
+# Options leave it alone.
+once(q{SELECT hilo_next_number('g')});
+once(q{SELECT hilo_configure('g', range_size => 100)});
+is(once(q{SELECT hilo_next_number('g')}), 2, 'options do not end what is in the pool');
+
+# Tables are rewritten, and rows move.
+once(qq{SELECT hilo_next_number('moved$_')}) for reverse 1 .. 9;
+once(q{CLUSTER hilo.hilo USING hilo_collection_idx});
+is(join(' ', map { once(qq{SELECT hilo_next_number('moved$_')}) } 1 .. 9), join(' ', (2) x 9), 'each finds its row');
+
+# By hand: a number in the pool that somebody has chosen is not drawn any more.
+once(q{CREATE TABLE docs (id bigint PRIMARY KEY); SELECT hilo_attach('docs')});
+once(q{INSERT INTO docs DEFAULT VALUES});
+is(pooled('docs'), '2..32', 'numbers of an attached table');
+for my $ids ('(5)', '(2), (32), (4)', '(200)')
+{
+	once("INSERT INTO docs VALUES $ids");
+	is($observer->query(qq{SELECT count(*) FROM hilo.pool, (VALUES $ids) t (id)
+		WHERE collection = 'docs' AND id BETWEEN low AND high}), 0, "by hand: $ids is not in the pool");
+}
+is(once(q{INSERT INTO docs SELECT FROM generate_series(1, 300); SELECT count(*) FROM docs}), 306, 'no collision');
+
+# The extension, dropped and created again.
+once(q{SELECT hilo_next_number('x')});
+once(q{DROP TABLE docs; DROP EXTENSION hilo; CREATE EXTENSION hilo});
+is($observer->query('SELECT count(*) FROM hilo.pool'), 0, 'nothing of the old extension is shown');
+is(once(q{SELECT hilo_next_number('x'), hilo_next_number('x')}), '1|2', 'or drawn');
+is(once(q{SELECT hilo_next_number('x')}), 3, 'but what the new one leaves');
+
+# Databases: dropped, made again, copied, and renamed.
+$node->safe_psql('postgres', 'CREATE DATABASE one');
+$node->safe_psql('one', 'CREATE EXTENSION hilo');
+once(q{SELECT hilo_next_number('x')}, 'one');
+is($node->safe_psql('one', q{SELECT low || '..' || high FROM hilo.pool}), '2..32', 'the pool of another database');
+is(pooled('x'), '4..32', 'is its own');
+settle();
+$node->safe_psql('postgres', 'CREATE DATABASE two TEMPLATE one');
+cmp_ok(once(q{SELECT hilo_next_number('x')}, 'two'), '>', 32, 'a copy has nothing of it');
+is(once(q{SELECT hilo_next_number('x')}, 'one'), 2, 'but the original');
+$node->safe_psql('postgres', 'DROP DATABASE one');
+$node->safe_psql('postgres', 'CREATE DATABASE one TEMPLATE two');
+cmp_ok(once(q{SELECT hilo_next_number('x')}, 'one'), '>', 64, 'nothing of a database dropped is drawn in one made anew');
+$node->safe_psql('postgres', 'DROP DATABASE two; DROP DATABASE one');
+
+# Names are told apart by all their bytes.
+my $long = 'n' x 254;
+once("SELECT hilo_next_number('${long}a')");
+is(once("SELECT hilo_next_number('${long}b')"), 1, 'a name of 255 bytes is another one');
+
+#
+# The end of the server
+#
+# The server and its pool end in some way; numbers go on above what was claimed.
+my %shown;
+
+sub end_server
+{
+	my ($what, $end) = @_;
+
+	do { $shown{ once(q{SELECT hilo_next_number('end')}) }++ } for 1 .. 3;
+	isnt(pooled('end'), '', "$what: there is a pool");
+	my $max = max_of('end');
+	$observer->finish unless $what =~ /connection/;
+	$end->();
+	$observer = HiloCrash::Session->new($node);
+	is(pooled('end'), '', "$what: then it is empty");
+	is(max_of('end'), $max, "$what: nothing has gone back into the row");
+	my $number = once(q{SELECT hilo_next_number('end')});
+	$shown{$number}++;
+	is($number, $max + 1, "$what: numbers go on above");
+	return;
+}
+
+for my $mode (qw(fast smart immediate))
+{
+	end_server("a stop, $mode", sub { $node->stop($mode); $node->start });
+}
+end_server('kill -9', sub { kill_server($node); $node->start });
+end_server('kill -9 of one connection', sub {
+	kill 'KILL', $observer->pid;
+	eval { $observer->finish };
+	$node->poll_query_until('postgres', 'SELECT true') or die 'no restart';
+});
+end_server('a start that fails', sub {
+	my $hba = $node->data_dir . '/pg_hba.conf';
+	$node->stop;
+	move($hba, "$hba.good") or die $!;
+	append_to_file($hba, "nonsense\n");
+	ok(!$node->start(fail_ok => 1), 'the server does not start');
+	move("$hba.good", $hba) or die $!;
+	$node->start;
+});
+end_server('a start without the library', sub {
+	$node->append_conf('postgresql.conf', q{shared_preload_libraries = ''});
+	$node->restart;
+	my $number = $node->safe_psql('postgres', q{SELECT hilo_next_number('other')});
+	is($node->safe_psql('postgres', q{SELECT hilo_next_number('other'); SELECT count(*) FROM hilo.pool}),
+		$number + 1 . "\n0", 'there is no pool: what is left goes back into the row');
+	$node->append_conf('postgresql.conf', q{shared_preload_libraries = 'hilo'});
+	$node->restart;
+});
+is(join(' ', grep { $shown{$_} > 1 } keys %shown), '', 'no number came twice');
+ok(!glob($node->data_dir . '/pg_stat/*hilo*'), 'nothing is kept in files');
+
+#
+# Bounded memory
+#
+sub begin_again
+{
+	$observer->finish;
+	$node->append_conf('postgresql.conf', $_[0]);
+	$node->restart;
+	$observer = HiloCrash::Session->new($node);
+	return;
+}
+once(q{DROP EXTENSION hilo; CREATE EXTENSION hilo});
+begin_again('hilo.pool_size = 8');
+once(q{SELECT hilo_next_number('full' || i) FROM generate_series(1, 8) i});
+is($observer->query('SELECT count(DISTINCT collection) FROM hilo.pool'), 8, 'all room is used');
+once(q{SELECT hilo_next_number('full9')});
+is($observer->query('SELECT count(DISTINCT collection) FROM hilo.pool') . ' ' . pooled('full9'), '8 2..32',
+	'a ninth collection takes the room of another one');
+once(q{SELECT hilo_next_number('many' || i) FROM generate_series(1, 100) i, generate_series(1, 32)});
+is(once(q{SELECT count(hilo_next_number('many' || i)) FROM generate_series(1, 100) i}), 100, 'many collections');
+cmp_ok($observer->query(q{SELECT count(DISTINCT collection) FROM hilo.pool}), '<=', 8, 'never more');
+
+# Many pieces of one collection: there is a bound, and no number comes twice.
+@held = map { enter('hilo.range_size=10', 'hilo.range_duration=0') } 1 .. 30;
+my %seen;
+$seen{ $_->query(q{SELECT hilo_next_number('pieces')}) }++ for @held;
+leave(@held[ grep { $_ % 2 } 0 .. 29 ]);
+leave(@held[ grep { $_ % 2 == 0 } 0 .. 29 ]);
+my $left = $observer->query(q{SELECT sum(size) FROM hilo.pool WHERE collection = 'pieces'});
+cmp_ok($left, '>', 10, 'what there is room for is kept');
+my $before = max_of('pieces');
+my @drawn = split /\n/, once("SELECT hilo_next_number('pieces') FROM generate_series(1, $left)");
+is(max_of('pieces'), $before, 'and used');
+is(scalar(grep { $seen{$_}++ } @drawn), 0, 'no number came twice');
+
+begin_again('hilo.pool_size = 0');
+is(once(q{SELECT hilo_next_number('none')}), 1, 'without a pool');
+is(once(q{SELECT hilo_next_number('none')}), 2, 'the rest goes back into the row');
+is($observer->query(q{SELECT count(*) FROM hilo.pool}), 0, 'and nothing is in it');
+
+$observer->finish;
+$node->stop;
+unlike(slurp_file($node->logfile), qr/PANIC|TRAP|leak|still referenced|lock .* (?:already|not) held|own a lock/,
+	'nothing was left behind');
+done_testing();

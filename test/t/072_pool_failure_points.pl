@@ -1,0 +1,179 @@
+# Promises 1 and 4: fail anywhere where numbers change hands between sessions: a kill -9, an error or a cancel leaves at
+# most a gap, and no number comes twice.
+use strict;
+use warnings;
+
+use File::Basename qw(dirname);
+use lib dirname(__FILE__);
+use HiloCrash;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $libdir = build_variant(PostgreSQL::Test::Utils::tempdir . '/points',
+	undef, 'PROFILE=-DHILO_FAILURE_POINTS');
+my $node = PostgreSQL::Test::Cluster->new('points');
+$node->init;
+$node->append_conf('postgresql.conf', <<"SETTINGS");
+shared_preload_libraries = 'hilo'
+dynamic_library_path = '$libdir:\$libdir'
+restart_after_crash = on
+# What is not flushed on purpose is lost.
+wal_writer_delay = 10s
+autovacuum = off
+checkpoint_timeout = 1h
+hilo.range_size = 8
+hilo.range_duration = 0
+SETTINGS
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION hilo');
+
+my $GAP = 60;    # more than all that a case claims
+my $times = 0;
+
+# Wait until a session is gone that was told to end: then the pool has what it had.
+sub leave
+{
+	my ($session) = @_;
+	my $pid = $session->pid;
+
+	eval { $session->finish };
+	wait_until('it has left', sub { !kill 0, $pid });
+	return;
+}
+
+sub is_there { return $node->psql('postgres', 'SELECT 1') == 0; }
+
+# A session that waits for nobody for long.
+sub enter { return HiloCrash::Session->new($node, 'statement_timeout=60s'); }
+
+sub draw
+{
+	my ($session, $name) = @_;
+	my ($out, $err) = $session->query("SELECT hilo_next_number('$name')");
+
+	return $err || $out;
+}
+
+# What changes hands: a session that puts numbers into the pool, one that takes them.  What it shows comes
+# from a claim of a row that was there before: only that itself flushes it.
+my $drawn = "SELECT 'n=' || hilo_next_number('NAME'); SELECT 'n=' || hilo_next_number('NAME') FROM generate_series(1, 8)";
+my $pooled = "$drawn; SELECT hilo_release('NAME')";
+my @cases = (
+	{
+		what => 'exit', before => $drawn, sql => '\q',
+		at => [ 'given back' => 'kill' ],
+	},
+	{
+		what => 'release', before => $drawn, sql => "SELECT hilo_release('NAME')",
+		at => [ 'given back' => 'kill' ],
+	},
+	{
+		what => 'release of all', before => $drawn,
+		sql => 'SELECT hilo_release()', at => [ 'given back' => 'kill' ],
+	},
+	{
+		what => 'release of what is not the newest claim', before => "$drawn; SELECT 'n=' || low FROM hilo_reserve('NAME', 1)",
+		sql => "SELECT hilo_release('NAME')",
+		at => [ 'given back' => 'kill' ],
+	},
+	{
+		what => 'draw out of the pool', before => $pooled,
+		sql => "SELECT hilo_next_number('NAME')",
+		at => [ 'row read' => 'error wait kill', 'taken' => 'kill' ],
+	},
+	{
+		what => 'draw past the pool', before => $pooled,
+		sql => "SELECT hilo_next_number('NAME') FROM generate_series(1, 30)",
+		at => [ 'taken' => 'kill', 'row read' => 'error wait', 'before flush' => 'error wait kill',
+			'after flush' => 'error wait kill' ],
+	},
+	{
+		# Where sessions draw one, a claim of eight is for the next ones, too.
+		what => 'draw of a part of a claim',
+		first => "SELECT hilo_next_number('NAME'); SELECT hilo_release('NAME'); SELECT hilo_seed('NAME', 20)",
+		before => 'SELECT 1', sql => "SELECT hilo_next_number('NAME')",
+		at => [ 'claimed' => 'error wait kill', 'pooled' => 'kill' ],
+	});
+
+# Let one thing fail at one place in one way; returns what is wrong then.
+sub wrong_after
+{
+	my ($case, $point, $way) = @_;
+	my $name = 't' . ++$times;
+	my ($before, $sql) = map { s/NAME/$name/gr } @$case{qw(before sql)};
+	$node->safe_psql('postgres', $case->{first} =~ s/NAME/$name/gr) if $case->{first};
+	my $session = enter();
+	my $other = enter();
+	my @wrong;
+	my ($out, $err) = $session->query($before);
+	my @shown = $out =~ /^n=(\d+)$/mg;
+
+	push @wrong, "before: $err" if $err;
+	$session->query("SET test.failure_point = '$point:$way'");
+	if ($way eq 'kill')
+	{
+		my $pid = $other->pid;
+
+		$session->start($sql);
+		eval { $session->result };
+		push @wrong, 'nothing happened' unless $@;
+		eval { $session->finish };
+		# The postmaster ends all others, and starts anew.
+		wait_until('the server starts anew', sub { !kill 0, $pid });
+		wait_until('the server is there', \&is_there);
+		eval { $other->finish };
+		$other = enter();
+		push @wrong, 'something is in the pool after a crash'
+		  if $other->query('SELECT count(*) FROM hilo.pool') ne '0';
+	}
+	else
+	{
+		my $pid = $session->pid;
+		my $state = $way eq 'error' ? 'XX000' : '57014';
+
+		$session->start($sql);
+		if ($way eq 'wait')
+		{
+			# It stands there, and nobody waits for it.
+			wait_until('the session has come there', sub {
+				$node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE pid = $pid AND state = 'active' AND query LIKE '%$name%'") });
+			push @shown, draw($other, $name) for 1 .. 3;
+			$other->query("SELECT pg_cancel_backend($pid)");
+		}
+		($out, $err) = $session->result;
+		push @wrong, "said $err" unless $err =~ /$state/;
+		push @shown, grep { /^\d+$/ } split /\n/, $out if $case->{what} =~ /draw/;
+		$session->query('RESET test.failure_point; SET statement_timeout = 60000');
+		push @shown, draw($session, $name);
+		leave($session);
+	}
+
+	# All go on, one after the other and at once.
+	my @next;
+	for my $s ($other, enter(), enter())
+	{
+		push @next, map { draw($s, $name) } 1 .. 5;
+		leave($s);
+	}
+	my @at_once = (enter(), enter());
+	push @next, map { draw($_, $name) } (@at_once) x 12;
+	leave($_) for @at_once;
+
+	my %seen;
+	my @all = (@shown, @next);
+	push @wrong, "drawn: @all" if grep { !/^\d+$/ } @all;
+	push @wrong, "twice: $_ of @all" for grep { $seen{$_}++ == 1 } @all;
+	push @wrong, "a gap: @all" if grep { /^\d+$/ && $_ > $GAP + @all } @all;
+	push @wrong, 'max is behind' if grep { $_ > $node->safe_psql('postgres', "SELECT max FROM hilo.hilo WHERE collection = '$name'") } @all;
+	return @wrong;
+}
+
+test_failures(\&wrong_after, @cases);
+
+$node->stop;
+unlike(slurp_file($node->logfile),
+	qr/PANIC|TRAP|leak|still referenced|lock .* (?:already|not) held|own a lock/,
+	'nothing was left behind');
+note("$times failures");
+done_testing();

@@ -1,0 +1,185 @@
+# Promises 1 and 9: a hub does not forget which leases are out.  What makes it forget is refused: a drop, a forced seed, a
+# copy of its database in its place, a server that was left behind by a promotion, another server at its address.
+use strict;
+use warnings;
+
+use File::Basename qw(dirname);
+use lib dirname(__FILE__);
+use HiloCrash;
+use HiloHub;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_member('members', <<SETTINGS);
+hilo.lease_size = 100
+hilo.lease_duration = 0
+hilo.lease_ahead = 0
+hilo.lease_retry = 0
+hilo.range_size = 1
+hilo.max_range_size = 1
+SETTINGS
+# A hub need not preload the library.
+my $hub_node = new_node('hub', '', allows_streaming => 1);
+my $hub = database($hub_node, 'hub');
+my @members = map { database($node, "member$_") } 1, 2;
+add_hub($node, $hub_node, db => $_->name, dbname => 'hub', server => 'hub') for @members;
+my %shown;
+
+sub draw
+{
+	my ($member, $count, $collection) = @_;
+	my @numbers = split /\n/, $member->sql(
+		"SELECT hilo_next_number('" . ($collection // 'orders') . "') FROM generate_series(1, $count)");
+	unless ($collection) { $shown{$_}++ for @numbers }
+	return @numbers;
+}
+
+sub twice { return join ' ', grep { $shown{$_} > 1 } sort { $a <=> $b } keys %shown; }
+
+# Let the next draw ask the hub.
+sub use_up
+{
+	my ($member) = @_;
+	my $left = $member->sql(q{SELECT coalesce(sum(numbers_left), 0) FROM hilo.leases WHERE collection = 'orders'});
+	draw($member, $left) if $left > 0;
+	return;
+}
+
+my $refused = q{SELECT hilo_next_number('orders')};
+
+sub highest { return (sort { $b <=> $a } map { $_->sql(q{SELECT coalesce(max(highest), 0) FROM hilo.leases WHERE collection = 'orders'}) } @_)[0]; }
+
+#
+# A drop, and a forced seed
+#
+for my $member (@members)
+{
+	$member->sql(q{SELECT hilo_lease_from('orders', 'hub'), hilo_lease_from('companies|', 'hub')});
+}
+# Nothing was given by that.
+is($hub->error(q{SELECT hilo_drop('orders')}), '', 'a hub that was only asked whether it gives any may drop');
+draw($members[0], 10);
+draw($members[1], 10);
+is($members[0]->sql(q{SELECT next_identity_for('companies')}), 1, 'an identity, too');
+is($hub->error($_), '55000', "refused: $_")
+  for q{SELECT hilo_drop('orders')}, q{SELECT hilo_seed('orders', 0, true)}, q{SELECT hilo_seed('orders', 1000000, true)},
+  q{SELECT drop_identity('companies')}, q{SELECT hilo_drop('companies|')}, q{SELECT seed_identity_for('companies', 0, true)},
+  q{SELECT hilo_seed('companies|', 0, true)};
+is($hub->sql(q{SELECT hilo_seed('orders', 100)}), 200, 'a seed that forgets nothing is not');
+is($hub->sql(q{SELECT hilo_seed('orders', 300)}), 300, 'nor one that advances');
+draw($_, 150) for @members;
+is(twice(), '', 'no number was shown twice');
+is($members[1]->sql(q{SELECT next_identity_for('companies')}), 2, 'nor an identity');
+like($hub->message(q{SELECT hilo_drop('orders')}), qr/HINT:.*force/s, 'a hint says how');
+is($hub->sql(q{SELECT hilo_drop('once', true)}), 'f', 'force, where there is nothing');
+$members[0]->sql(q{SELECT hilo_lease_from('once', 'hub'); SELECT hilo_next_number('once')});
+is($hub->sql(q{SELECT hilo_drop('once', true)}), 't', 'and where leases are out');
+is($hub->sql(q{SELECT drop_identity('companies', true)}), 't', 'the same for an identity');
+is($hub->sql(q{SELECT hilo_next_number('once')}), 1, 'then the hub counts anew');
+
+#
+# A copy of its database, in its place
+#
+$hub_node->safe_psql('postgres', 'CREATE DATABASE copy TEMPLATE hub');
+my @late = (draw($members[0], 300), draw($members[0], 5, 'only there'));
+$hub_node->safe_psql('postgres', 'ALTER DATABASE hub RENAME TO former; ALTER DATABASE copy RENAME TO hub');
+for my $member (@members)
+{
+	use_up($member);
+	like($member->message($refused), qr/55000: could not lease.*hilo_hub_resume/s, 'a copy gives no lease');
+	is($member->error(q{SELECT hilo_lease_from('fresh', 'hub')}), '55000', 'of nothing');
+}
+is($hub->error(q{SELECT hilo_next_number('orders')}), '', 'it draws for itself');
+is($hub->error(q{SELECT hilo_lease('orders', 10)}), '55000', 'refused, whoever asks');
+$hub->sql('SELECT hilo_hub_resume(\'orders\', ' . highest(@members) . ')');
+draw($_, 250) for reverse @members;
+is(twice(), '', 'resumed above what members have, it gives no number again');
+is($members[1]->error(q{SELECT hilo_lease_from('fresh', 'hub')}), '55000', 'others it does not give');
+$hub->sql('SELECT hilo_hub_resume()');
+is($members[1]->error(q{SELECT hilo_lease_from('fresh', 'hub')}), '', 'until all are resumed');
+
+# Renamed, and nothing else: it may have been copied, and is resumed in the same way.
+$hub_node->safe_psql('postgres', 'ALTER DATABASE hub RENAME TO hub1; ALTER DATABASE hub1 RENAME TO hub');
+use_up($_) for @members;
+if ($members[0]->error($refused))
+{
+	cmp_ok($hub->sql('SELECT hilo_hub_resume()'), '>', 0, 'a hub that was renamed is resumed');
+	is($members[0]->error($refused), '', 'all at once') or $hub->sql('SELECT hilo_hub_resume(\'orders\', ' . highest(@members) . ')');
+}
+draw($_, 250) for @members;
+is(twice(), '', 'a hub that was renamed gives no number again');
+# A member that was: its leases are void, and it asks for new ones.
+$node->safe_psql('postgres', 'ALTER DATABASE member1 RENAME TO renamed; ALTER DATABASE renamed RENAME TO member1');
+draw($_, 250) for @members;
+is(twice(), '', 'nor does a member that was');
+
+#
+# A server that was left behind
+#
+$hub_node->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($hub_node, 'base', has_streaming => 1);
+$standby->start;
+sub move
+{
+	my ($to, @who) = @_;
+	$_->sql("ALTER SERVER hub OPTIONS (SET host '" . $to->host . "', SET port '" . $to->port . "')") for @who;
+	return;
+}
+draw($_, 150) for @members;
+$hub_node->wait_for_catchup($standby, 'replay', $hub_node->lsn('insert'));
+$standby->promote;
+$standby->safe_psql('hub', 'SELECT hilo_hub_resume()');
+# One member follows, the other one still asks the old server, which runs on: both think that they are the hub.
+move($standby, $members[0]);
+use_up($members[0]);
+draw($members[0], 150);
+is(twice(), '', 'a member follows the promoted server');
+# It remembers that over a restart.
+$node->restart;
+move($hub_node, $members[0]);
+use_up($members[0]);
+my $offset = -s $hub_node->logfile;
+like($members[0]->message($refused), qr/55000: could not lease/, 'the old server refuses a member that has seen the new one');
+like(slurp_file($hub_node->logfile, $offset), qr/WARNING:.*\b2\b/, 'and warns of it');
+use_up($members[1]);
+is($members[1]->error($refused), '55000', 'from then on it refuses all');
+is($members[1]->error(q{SELECT hilo_lease_from('quite new', 'hub')}), '55000', 'and everything');
+is($hub->error($refused), '', 'it draws for itself');
+move($standby, @members);
+draw($_, 150) for @members;
+is(twice(), '', 'both go on with the new server');
+$hub->sql('SELECT hilo_hub_resume()');
+is($hub->error(q{SELECT hilo_lease('by hand', 10)}), '', 'resumed, the old one gives leases again');
+
+#
+# Another server at its address
+#
+my $stranger = new_node('stranger');
+$stranger->safe_psql('postgres', 'CREATE DATABASE hub');
+$stranger->safe_psql('hub', 'CREATE EXTENSION hilo');
+move($stranger, @members);
+use_up($members[0]);
+is($members[0]->error($refused), '55000', 'another server is not the hub') for 1 .. 2;
+is($stranger->safe_psql('hub', q{SELECT coalesce(max(max), 0) FROM hilo.hilo WHERE collection = 'orders'}), 0, 'nothing was claimed there');
+like($members[0]->message(q{SELECT hilo_next_number('orders')}), qr/hilo_lease_from/, 'what to do is said');
+$stranger->safe_psql('hub', 'SELECT hilo_hub_resume(\'orders\', ' . highest(@members) . ')');
+$_->sql(q{SELECT hilo_lease_from('orders', 'hub')}) for @members;
+is($members[0]->error($refused), '', 'until the member is told that it has taken over');
+draw($_, 250) for @members;
+is(twice(), '', 'no number was shown twice');
+
+#
+# The exchange itself
+#
+is($stranger->safe_psql('hub', q{SELECT low, high, epoch = (SELECT epoch FROM hilo.hilo WHERE collection = 'given'),
+	system_identifier = (SELECT system_identifier FROM pg_control_system()), timeline
+	FROM hilo_lease('given', 10)}), '1|10|t|t|1', 'what a hub answers') or diag($stranger->safe_psql('hub', q{SELECT * FROM hilo_lease('given', 10)}));
+is($stranger->safe_psql('hub', q{SELECT low, high FROM hilo_lease('given', 10, 100)}), '101|110', 'above what a member knows');
+is($stranger->safe_psql('hub', q{SELECT max FROM hilo.hilo, hilo_lease('given', 0) WHERE collection = 'given'}), 110, 'size 0 claims nothing');
+is($stranger->safe_psql('hub', q{SELECT count(*) FROM hilo_lease('never', 0); SELECT count(*) FROM hilo.hilo WHERE collection = 'never' AND max > 0}), "1\n0", 'nor where there is nothing');
+
+$_->stop for $node, $hub_node, $standby, $stranger;
+is(left_behind($_), '', $_->name . ' has left nothing behind') for $node, $hub_node, $standby, $stranger;
+done_testing();

@@ -1,0 +1,137 @@
+# Promises 1, 4 and 5 on a member: every way to draw from a leased collection, what goes back, what a role may not burn, and
+# how large the pool may grow.
+use strict;
+use warnings;
+
+use File::Basename qw(dirname);
+use lib dirname(__FILE__);
+use HiloCrash;
+use HiloHub;
+use List::Util qw(max);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_member('server', <<SETTINGS);
+hilo.pool_size = 8
+hilo.lease_size = 1000
+hilo.lease_duration = 0
+hilo.lease_ahead = 0
+hilo.lease_retry = 0
+hilo.range_size = 1
+hilo.range_duration = 0
+SETTINGS
+my $hub = database($node, 'hub');
+my $member = database($node, 'member');
+add_hub($node, $node, db => 'member', dbname => 'hub', server => 'hub');
+
+sub lease { $member->sql("SELECT hilo_lease_from('$_[0]', 'hub', " . ($_[1] // 1000) . ')'); return; }
+
+sub hub_max { return $hub->sql("SELECT coalesce(max(max), 0) FROM hilo.hilo WHERE collection = '$_[0]'"); }
+
+sub left { return $member->sql("SELECT numbers_left FROM hilo.leases WHERE collection = '$_[0]'"); }
+
+#
+# To draw, and to give back
+#
+is($member->sql(q{SELECT pg_typeof(hilo_lease_from('ways', 'hub', 1000))}), 'void', 'hilo_lease_from() returns nothing');
+is(hub_max('ways'), 0, 'and draws nothing');
+is($member->sql(q{SELECT collection, hub, numbers_left, highest, leased_at IS NULL, last_error IS NULL FROM hilo.leases}), 'ways|hub|0|0|t|t', 'as the view shows');
+my $s = $member->session;
+is($s->query(q{SELECT hilo_next('ways')}), 'ways/1-A', 'hilo_next()');
+is(hub_max('ways'), 1000, 'takes a lease');
+is($member->sql(q{SELECT collection, hub, numbers_left, highest, leased_at IS NOT NULL, last_error IS NULL FROM hilo.leases}), 'ways|hub|999|1000|t|t', 'as the view shows');
+is($member->sql(q{SELECT * FROM hilo.pool}), 'ways|2|1000|999|t', 'and that of the pool');
+is($s->query(q{SELECT * FROM hilo_reserve('ways', 10)}), '2|11', 'hilo_reserve()');
+is($s->query(q{SELECT hilo_next_hi('ways', 100)}), 2, 'hilo_next_hi()');
+my ($low, $high, $claim) = split /\|/, $s->query(q{SELECT low, high, claim FROM hilo_next_range('ways', 50)});
+is("$low $high", '12 61', 'hilo_next_range() takes what lies lowest');
+is($s->query("SELECT hilo_return_range('ways', $low, $high, $claim + 1)"), 'f', 'hilo_return_range() with a wrong number');
+is($s->query("SELECT hilo_return_range('ways', $low, $high, $claim)"), 't', 'hilo_return_range()');
+is($s->query("SELECT hilo_return_range('ways', $low, $high, $claim)"), 'f', 'but once');
+is($s->query(q{SELECT hilo_next_number('ways')}), 13, 'what was returned is drawn again');
+$s->query('SET hilo.range_size = 20');
+is($s->query(q{SELECT hilo_next_number('ways')}), 14, 'a range of a session');
+is($s->query(q{SELECT hilo_release('ways')}), 19, 'hilo_release()');
+is($s->query(q{SELECT hilo_next_number('ways')}), 15, 'what was released is drawn again');
+is($s->query(q{SELECT hilo_last_number('ways')}), 15, 'hilo_last_number()');
+my %seen;
+my @all = split /\n/, $s->query(q{SELECT hilo_next_number('ways') FROM generate_series(1, 2000)});
+is(join(' ', grep { $seen{$_}++ || $_ <= 15 || ($_ > 100 && $_ <= 200) } @all), '', 'all others, once');
+is(scalar(grep { $_ <= 1000 } @all), 1000 - 100 - 15, 'as many as there are');
+
+# What needs more than is left in one piece leaves the rest to others.
+lease('pieces', 100);
+is($s->query(q{SET hilo.max_range_size = 1000; SELECT low, high FROM hilo_reserve('pieces', 60)}), '1|60', 'a reserve');
+my ($rlow, $rhigh) = split /\|/, $s->query(q{SELECT low, high FROM hilo_reserve('pieces', 60)});
+is($rhigh - $rlow, 59, 'another one, for which a lease is asked');
+cmp_ok($rlow, '>', 60, 'of other numbers');
+($rlow, $rhigh) = split /\|/, $s->query(q{SELECT low, high FROM hilo_reserve('pieces', 500)});
+is($rhigh - $rlow, 499, 'one larger than a lease');
+my $hi = $s->query(q{SELECT hilo_next_hi('pieces', 250)});
+cmp_ok(hub_max('pieces'), '>=', $hi * 250, 'a hi that needs a lease of its own');
+is($member->sql(q{SELECT count(*) FROM generate_series(1, 40), hilo_next_number('pieces')}), 40, 'the rest is drawn');
+
+# The end of a lease goes back as well, and outlives nothing.
+lease('back', 100);
+my $one = $member->session;
+$one->query(q{SET hilo.range_size = 30; SELECT hilo_next_number('back')});
+is(left('back'), 70, 'a session has 30 numbers');
+my $pid = $one->pid;
+$one->finish;
+wait_until('it has left', sub { !kill 0, $pid });
+is(left('back'), 99, 'and leaves 29');
+is($member->sql(q{SELECT hilo_next_number('back')}), 2, 'for the next one');
+
+#
+# What a role may not do that may only draw
+#
+$member->sql(q{CREATE ROLE drawer; CREATE TABLE docs (id bigint PRIMARY KEY); GRANT INSERT ON docs TO drawer; SELECT hilo_attach('docs')});
+lease('docs', 1000);
+$member->sql(q{SET ROLE drawer; INSERT INTO docs DEFAULT VALUES});
+is($member->sql('SELECT id FROM docs'), 1, 'it draws');
+my $highest = $member->sql(q{SELECT highest FROM hilo.leases WHERE collection = 'docs'});
+my $max = hub_max('docs');
+is($member->error("SET ROLE drawer; SELECT low FROM hilo_next_range('docs', 0, NULL, $highest)"), '42501', 'burning leases, time ' . $_) for 1 .. 8;
+is(hub_max('docs'), $max, 'the hub is not asked');
+is(left('docs'), 999, 'and nothing is lost');
+is($member->error("SET ROLE drawer; SELECT low FROM hilo_next_range('docs', 0, NULL, $highest + 1)"), '42501', 'nor above what is leased');
+like($member->sql(q{SET ROLE drawer; SELECT low FROM hilo_next_range('docs', 0, NULL, 1)}), qr/^\d+$/, 'it gets ranges like others');
+like($member->sql("SELECT low > $highest FROM hilo_next_range('docs', 0, NULL, $highest)"), qr/^t$/, 'a role that may seed passes over them');
+
+#
+# How large the pool may grow: eight collections
+#
+$member->sql(q{SELECT hilo_lease_from('room' || i, 'hub', 100), hilo_next_number('room' || i) FROM generate_series(1, 4) i});
+is($member->sql(q{SELECT count(DISTINCT collection) FROM hilo.pool WHERE leased}), 8, 'eight leased collections have room');
+$hub->sql(q{SELECT hilo_seed('fits not', 0)});
+my $message = $member->message(q{SELECT hilo_lease_from('fits not', 'hub'); SELECT hilo_next_number('fits not')});
+like($message, qr/ERROR:  53200: /, 'a ninth one does not');
+like($message, qr/hilo\.pool_size/, 'the message names the setting');
+is(hub_max('fits not'), 0, 'and no lease is lost');
+# Numbers that are counted here are drawn all the same, and push no lease out.
+my $before = $member->sql(q{SELECT sum(size) FROM hilo.pool WHERE leased});
+is($member->sql(q{SELECT count(hilo_next_number('counted' || i)) FROM generate_series(1, 20) i}), 20, 'others are counted');
+is($member->sql(q{SELECT sum(size) FROM hilo.pool WHERE leased}), $before, 'and leases stay');
+is($member->sql(q{SELECT count(*) FROM hilo.pool WHERE NOT leased}), 0, 'counted numbers have no room');
+# Room is made by what is left, and used up or dropped.
+$member->sql(q{SELECT hilo_lease_from('room1', NULL); SELECT hilo_next_number('room1') FROM generate_series(1, 99); SELECT hilo_drop('room1')});
+is($member->error(q{SELECT hilo_lease_from('fits now', 'hub'); SELECT hilo_next_number('fits now')}), '', 'one that is dropped makes room');
+
+# Without a pool there is no leasing.
+$s->finish;
+$node->append_conf('postgresql.conf', 'hilo.pool_size = 0');
+$node->restart;
+like($member->message(q{SELECT hilo_lease_from('no pool', 'hub'); SELECT hilo_next_number('no pool')}), qr/ERROR:  (?:55000|53200): /, 'no pool, no leases');
+like($member->message(q{SELECT hilo_next_number('ways')}), qr/ERROR:  (?:55000|53200): /, 'also of a collection that was leased before');
+is($member->sql(q{SELECT hilo_next_number('counted here')}), 1, 'others are counted');
+# Nor without the library.
+$node->append_conf('postgresql.conf', q{shared_preload_libraries = ''});
+$node->restart;
+like($member->message(q{SELECT hilo_lease_from('no library', 'hub')}), qr/ERROR:  55000: .*HINT:.*shared_preload_libraries/s, 'without the library in shared_preload_libraries: no leases');
+like($member->message(q{SELECT hilo_next_number('ways')}), qr/ERROR:  55000: .*HINT:.*shared_preload_libraries/s, 'also of a collection that was leased before');
+is($hub->sql(q{SELECT high - low FROM hilo_lease('a hub does not need it', 10)}), 9, 'a hub does not need it');
+
+$node->stop;
+is(left_behind($node), '', 'nothing was left behind');
+done_testing();

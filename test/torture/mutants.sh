@@ -1,0 +1,197 @@
+#!/bin/sh
+# mutants.sh: are mistakes found?  Builds the extension with one mistake after
+# the other, each in a copy, and runs what has to find it: torture, or a check
+# below.
+#
+#   sh test/torture/mutants.sh [--no-install] [--list] [NAME...]
+#
+# Without a name all, after a run without a mistake, which has to be good.  The
+# exit code is 0 if all were found.
+set -u
+top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
+install=yes
+list=
+usage() { echo "usage: sh test/torture/mutants.sh [--no-install] [--list] [NAME...]" >&2; exit 2; }
+while [ $# -gt 0 ]; do
+    case $1 in
+        --no-install) install=no ;;
+        --list) list=yes ;;
+        -*) usage ;;
+        *) break ;;
+    esac
+    shift
+done
+. "$top/test/lib.sh"
+
+# Run torture in the copy, for so many minutes: found if a failure has the text.
+torture() {
+    sh "$copy/test/torture/run.sh" --no-install "$1" 1 >"$work/tmp/log" 2>&1
+    if [ "$2" = good ]; then
+        grep '^verdict: good' "$work/tmp/log" >/dev/null
+    else
+        grep "^FAILURE .*\($2\)" "$work/tmp/log" >/dev/null && grep '^verdict: failed' "$work/tmp/log" >/dev/null
+    fi
+}
+
+# A number of a piece that another session claimed without waiting for the
+# synchronous standby, which does not answer: is it shown to one that waits?
+# Found, if the second argument is "shown", when it is.
+standby() (
+    top=$copy
+    server=$work/standby
+    as_user mkdir "$server" "$server/src" "$server/dest" "$server/tmp"
+    work=$server
+    copy_checkout
+    build >"$work/tmp/build.log" 2>&1
+    start_server <<SETTINGS
+shared_preload_libraries = 'hilo'
+SETTINGS
+    sql="as_user $bindir/psql -XAtq"
+    $sql -c "CREATE EXTENSION hilo" -c "ALTER SYSTEM SET synchronous_standby_names = 'silent'" -c "SELECT pg_reload_conf()" >/dev/null
+    sleep 1
+    $sql -c "SET synchronous_commit = local" -c "SELECT hilo_next_number('a')" >/dev/null
+    sleep 1
+    pooled=$($sql -c "SELECT count(*) FROM hilo.pool")
+    shown=$($sql -c "SET statement_timeout = '2s'" -c "SELECT hilo_next_number('a')" 2>>"$work/tmp/log")
+    as_user "$bindir/pg_ctl" -D "$work/server/data" -s -m immediate stop
+    echo "pooled pieces: $pooled; shown: ${shown:-nothing}" >>"$work/../tmp/log"
+    [ "$pooled" = 1 ] || exit 1
+    if [ "$1" = shown ]; then [ "$shown" = 2 ]; else [ -z "$shown" ]; fi
+)
+
+# In a file of src of the copy, put a text in the place of another, which has to
+# be there once.
+replace() {
+    perl -e '
+        my ($file, $old, $new) = @ARGV;
+        local $/;
+        open(my $in, "<", $file) or die "$file: $!\n";
+        my $text = <$in>;
+        my $found = () = $text =~ /\Q$old\E/g;
+        die "$file has this $found times, not once:\n$old\n" if $found != 1;
+        $text =~ s/\Q$old\E/$new/;
+        open(my $out, ">", $file) or die "$file: $!\n";
+        print $out $text;
+        close($out) or die "$file: $!\n";' "$copy/src/$1" "$2" "$3" ||
+        die "The code to break is not where it was."
+}
+
+#
+# Mistakes: what is broken, by replace; and what finds it, with what it says
+#
+names='none flush news epoch standby take-in generation home leak forget give-back leave sqlstate'
+mutant() {
+    case $1 in
+        none)
+            about="no mistake"
+            look() { torture 0.7 good && standby nothing; } ;;
+        flush)
+            about="claims are not flushed"
+            replace row.c '	XLogFlush(lsn);
+' ''
+            look() { torture 0.5 'repeated: '; } ;;
+        news)
+            about="other sessions do not hear of a forced seed"
+            replace catalog.c '	SendSharedInvalidMessages(&message, 1);
+' ''
+            look() { torture 0.4 'had returned'; } ;;
+        epoch)
+            about="ranges of another epoch are good"
+            replace counter.c 'row->epoch == claim->epoch && ' ''
+            look() { torture 0.4 'had returned'; } ;;
+        standby)
+            about="who takes a piece does not wait for the standby"
+            replace collection.c '	else
+		hilo_row_flush(claim->lsn);
+	return true;
+' '	return true;
+'
+            look() { standby shown; } ;;
+        take-in)
+            about="of an answer of the hub more than what is above max is taken in"
+            replace counter.c '	if (range.low <= row->max)
+		range.low = row->max < range.high ? row->max + 1 : range.high + 1;
+' ''
+            look() { torture 1 'chosen by hand, above max\|was there already\|beyond max'; } ;;
+        generation)
+            about="the generation is noted when the claim is made, and a message consumed before"
+            replace cache.c '	use_claim(entry, &claim, generation);
+' '	{
+		extern void AcceptInvalidationMessages(void);
+		AcceptInvalidationMessages();
+		(void) generation;
+	}
+	use_claim(entry, &claim, hilo_row_generation);
+'
+            look() { torture 0.5 'had returned'; } ;;
+        home)
+            about="pieces of another database are good"
+            replace counter.c 'change->row.home == change->home ? change->row.epoch : 0' 'change->row.epoch'
+            look() { torture 0.4 'the copy of it in its place'; } ;;
+        leak)
+            about="some ranges are claimed and not used"
+            replace collection.c '			put_reserve(collection->ref.name, request->size, claim);
+' '			if (claim->range.high % 64 == 0)
+				continue;
+			put_reserve(collection->ref.name, request->size, claim);
+'
+            look() { torture 0.5 'unexplained gap: '; } ;;
+        forget)
+            about="sessions forget ranges that are good"
+            replace cache.c '!hilo_counter_holds(row, claim)' '(random() % 2 || !hilo_counter_holds(row, claim))'
+            look() { torture 0.3 'has forgotten'; } ;;
+        give-back)
+            about="what a session has left does not go back into the row when it ends"
+            replace cache.c '	(void) hilo_cache_release_all();
+	CommitTransactionCommand();
+' '	CommitTransactionCommand();
+'
+            look() { torture 0.5 'has not given back'; } ;;
+        leave)
+            about="what a session has left does not go into the pool when it ends"
+            replace cache.c '		(void) hilo_cache_release_all();
+		return;
+' '		return;
+'
+            look() { torture 0.7 'has not left'; } ;;
+        sqlstate)
+            about="a bad count is refused with another SQLSTATE"
+            replace api_draw.c '(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must be between 1 and ' '(errcode(ERRCODE_INVALID_NAME),
+				 errmsg("%s must be between 1 and '
+            look() { torture 0.3 'SQLSTATE 42602'; } ;;
+        *)
+            usage ;;
+    esac
+}
+
+if [ -n "$list" ]; then
+    say "$names" | tr ' ' '\n'
+    exit
+fi
+require_packages torture
+make_work_folder
+# What is broken must not get into a server of the system.
+server_has_setting extension_destdir || server_has_setting extension_control_path ||
+    die "This takes a server that finds extensions outside of its own folder."
+copy=$work/src
+missed=0
+for name in ${*:-$names}; do
+    rm -rf "$work/src" "$work/standby"
+    as_user mkdir "$work/src"
+    : >"$work/tmp/log"
+    copy_checkout
+    mutant "$name"
+    began=$(date +%s)
+    if look; then
+        verdict="found    "
+        [ "$name" != none ] || verdict="good     "
+    else
+        verdict="NOT FOUND"
+        [ "$name" != none ] || verdict="NOT GOOD "
+        missed=$((missed + 1))
+        tail -n 20 "$work/tmp/log"
+    fi
+    printf '%s  %-10s %3d s  %s\n' "$verdict" "$name" $(($(date +%s) - began)) "$about"
+done
+[ "$missed" -eq 0 ]
