@@ -34,6 +34,9 @@
 /* Attempts to find a row that is changed by other means under our eyes. */
 #define MAX_FIND_ATTEMPTS	10
 
+/* A table of up to so many pages is small. */
+#define SPREAD_PAGES	256
+
 StaticAssertDecl(sizeof(HiloRow) == 15 * 8 + 4 * 4 + 2 * NAMEDATALEN,
 				 "HiloRow lies as the columns of hilo.hilo do");
 StaticAssertDecl(sizeof(HiloHubRow) == 5 * 8 + NAMEDATALEN,
@@ -327,6 +330,31 @@ empty_value(Form_pg_attribute att)
 	return att->attbyval ? (Datum) 0 : NameGetDatum(&no_name);
 }
 
+/* For this session, as long as it does not read the relation again. */
+static void
+set_fillfactor(Relation rel, int fillfactor)
+{
+	if (rel->rd_options != NULL)
+		((StdRdOptions *) rel->rd_options)->fillfactor = fillfactor;
+}
+
+/*
+ * Insert a tuple.  A claim compares the used part of its page, and locks it for
+ * that long: so as long as the table is small, its pages are left nearly empty;
+ * later they fill as far as its fillfactor says.
+ */
+static void
+insert_spread(Relation rel, HeapTuple tuple)
+{
+	int			fillfactor = RelationGetFillFactor(rel, HEAP_DEFAULT_FILLFACTOR);
+
+	/* An error leaves it as it is, until the relation is read again: no harm. */
+	if (RelationGetNumberOfBlocks(rel) < SPREAD_PAGES)
+		set_fillfactor(rel, HEAP_MIN_FILLFACTOR);
+	hilo_tuple_insert(rel, tuple, FirstCommandId);
+	set_fillfactor(rel, fillfactor);
+}
+
 /*
  * Insert a row and remember its TID.
  *
@@ -349,7 +377,7 @@ insert_row(HiloTable table, Relation rel, HiloRowRef *ref)
 															 ref->name.len));
 
 	tuple = heap_form_tuple(desc, values, nulls);
-	hilo_tuple_insert(rel, tuple, FirstCommandId);
+	insert_spread(rel, tuple);
 	ref->table = RelationGetRelid(rel);
 	ref->tid = tuple->t_self;
 	ref->generation = hilo_row_generation;
