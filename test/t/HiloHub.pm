@@ -8,10 +8,11 @@
 #   wait_until_asked(...)          until members wait for one
 #   wait_until_waiting(...)        until sessions of a member wait
 #   add_pause($tree), paused, go_on    a failure point that lets go again
-#   error_of(...), sql_in(...)     run SQL, for its SQLSTATE or result
+#   error_of(...), message_of(...) run SQL, for its SQLSTATE or what it says
 #   start_clients, stop_clients    clients that draw until told to stop
 #   repeats(@clients)              numbers that were shown twice
 #   left_behind($node)             what its log says of things that must not be
+#   HiloHub::Database              what database() makes
 #   HiloHub::Proxy                 a proxy between a member and a hub
 package HiloHub;
 
