@@ -172,7 +172,7 @@ my $strace = IPC::Run::start(
 	'<', '/dev/null', '>>', $node->logfile, '2>&1');
 wait_until('the server is up', sub {
 	$strace->pumpable or die 'strace has ended, see ' . $node->logfile;
-	return eval { $node->psql('postgres', 'SELECT 1') == 0 };
+	return answers($node);
 });
 $node->_update_pid(1);
 

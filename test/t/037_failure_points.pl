@@ -157,9 +157,7 @@ sub number
 # Does the server let one in?
 sub is_there
 {
-	return IPC::Run::run(
-		[ $node->installed_command('psql'), '-XAtq', '-d', $node->connstr('postgres'), '-c', 'SELECT 1' ],
-		'<', '/dev/null', '>', '/dev/null', '2>', '/dev/null');
+	return answers($node);
 }
 
 # Draw in a session, which must neither fail nor wait.

@@ -42,7 +42,7 @@ sub leave
 	return;
 }
 
-sub is_there { return $node->psql('postgres', 'SELECT 1') == 0; }
+sub is_there { return answers($node); }
 
 # A session that waits for nobody for long.
 sub enter { return HiloCrash::Session->new($node, 'statement_timeout=60s'); }

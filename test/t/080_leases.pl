@@ -68,8 +68,7 @@ sub of
 
 sub alive
 {
-	my ($node) = @_;
-	return $node->psql('postgres', 'SELECT 1') == 0;
+	return answers(@_);
 }
 
 let_draw('at first', 200, @clients);

@@ -75,7 +75,7 @@ sub draw
 
 sub is_there
 {
-	return $member->psql('postgres', 'SELECT 1') == 0;
+	return answers($member);
 }
 
 # Let one thing fail at one place in one way; returns what is wrong then.

@@ -21,9 +21,20 @@ use Test::More;
 use Time::HiRes qw(sleep);
 
 our @EXPORT = qw(kill_server wait_until server_processes client_script crash_round lines_of
-  build_variant test_failures);
+  build_variant test_failures answers);
 
 my $TIMEOUT = 120;
+
+# Does the server let one in?  A psql that is refused ends without reading its
+# input, so there is none.
+sub answers
+{
+	my ($node) = @_;
+
+	return IPC::Run::run(
+		[ $node->installed_command('psql'), '-XAtq', '-d', $node->connstr('postgres'), '-c', 'SELECT 1' ],
+		'<', '/dev/null', '>', '/dev/null', '2>', '/dev/null');
+}
 
 # Each change has what it is called and, in "at", the places at which it fails, with
 # the ways in which it does there; $wrong_after->($change, $place, $way) makes it
