@@ -125,8 +125,11 @@ mutant() {
 '
             look() { torture 0.5 'had returned'; } ;;
         home)
-            about="pieces of another database are good"
-            replace counter.c 'change->row.home == change->home ? change->row.epoch : 0' 'change->row.epoch'
+            about="pieces of a dropped database stay"
+            replace pool.c '			if (it->database == dropped_database)
+				evict(it);
+' '			(void) it;
+'
             look() { torture 0.4 'the copy of it in its place'; } ;;
         leak)
             about="some ranges are claimed and not used"
