@@ -576,7 +576,7 @@ do_insert_above_lease(void)
 		return;
 	put(KIND_BY_HAND, 0, c, count_now(c), number, number, 0, now_us());
 	result = run("23505 55P03 40P01", "INSERT INTO tl VALUES (%" PRId64 ", 0) RETURNING "
-				 "(SELECT max FROM hilo.hilo WHERE collection = '%s' AND tl.id > 0)",
+				 "(SELECT max FROM hilo.status WHERE collection = '%s' AND tl.id > 0)",
 				 number, collection_name(c));
 	if (result != NULL && number_in(PQgetvalue(result, 0, 0)) == number)
 		put(KIND_ABOVE, 0, c, count_now(c), number, number, 0, now_us());
