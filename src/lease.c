@@ -13,6 +13,7 @@
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "storage/ipc.h"
+#include "storage/latch.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -32,6 +33,10 @@
 
 /* The lease worker takes no longer: DROP DATABASE waits for it for 5 s. */
 #define WORKER_TIMEOUT_MS	3000
+
+/* How often, and with which pauses, it tries to take the place of another one. */
+#define BEGIN_ATTEMPTS	20
+#define BEGIN_PAUSE_MS	10
 
 /*
  * What is known of hubs: rows of hilo.hub
@@ -557,6 +562,25 @@ fetch_one(HiloName name, List **lost)
 	return got;
 }
 
+/*
+ * Become the lease worker of the database.  One that is there may be about to
+ * end, and not see any more what called for this one.
+ */
+static bool
+begin_worker(void)
+{
+	for (int i = 0; i < BEGIN_ATTEMPTS; i++)
+	{
+		if (hilo_pool_begin_worker())
+			return true;
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 BEGIN_PAUSE_MS, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+	return false;
+}
+
 /* Exit callback. */
 static void
 end_worker(int code, Datum arg)
@@ -581,7 +605,7 @@ hilo_lease_worker(Datum database)
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(database),
 											  InvalidOid, 0);
-	if (!hilo_pool_exists() || !hilo_pool_begin_worker())
+	if (!hilo_pool_exists() || !begin_worker())
 		return;
 	before_shmem_exit(end_worker, (Datum) 0);
 	SetConfigOption("lock_timeout", psprintf("%dms", Min(hilo_lease_timeout, WORKER_TIMEOUT_MS)),
