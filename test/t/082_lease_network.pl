@@ -232,14 +232,23 @@ my $left = sql($member, q{SELECT numbers_left FROM hilo.leases WHERE collection 
 my $got = 0;
 my $number;
 my $offset = -s $member->logfile;
+
+# With less than a lease left the worker is called for; it asks before the session
+# has to.
+do
+{
+	$number = draw($session);
+	$got++ if $number =~ /^\d+$/;
+} while $number =~ /^\d+$/
+	&& sql($member, q{SELECT numbers_left >= 100 FROM hilo.leases WHERE collection = 'orders'}) eq 't';
+wait_until('the worker has asked in vain', sub {
+	slurp_file($member->logfile, $offset) =~ /LOG: .*could not lease numbers of "orders" from server "ids_hub"/ });
 while (($number = draw($session)) =~ /^\d+$/)
 {
 	$got++;
 }
 cmp_ok($got, '>=', $left, 'no draw fails while the pool has numbers');
 like($number, qr/08\w{3}: could not lease/, 'then draws fail');
-wait_until('the worker has asked in vain', sub {
-	slurp_file($member->logfile, $offset) =~ /LOG: .*could not lease numbers of "orders" from server "ids_hub"/ });
 pass('the log tells of what fails ahead');
 is($proxy->connections - $tries, 1, 'the hub was asked once, ahead');
 $hub->start;
