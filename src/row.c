@@ -35,7 +35,7 @@
 #define MAX_FIND_ATTEMPTS	10
 
 /* A table of up to so many pages is small. */
-#define SPREAD_PAGES	256
+#define SPREAD_PAGES	1024
 
 StaticAssertDecl(sizeof(HiloRow) == 15 * 8 + 4 * 4 + 2 * NAMEDATALEN,
 				 "HiloRow lies as the columns of hilo.hilo do");
