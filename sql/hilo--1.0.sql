@@ -529,3 +529,15 @@ GRANT SELECT ON hilo.ranges TO PUBLIC;
 
 -- From here on this database can be a hub, on the timeline that there is.
 SELECT hilo_hub_resume();
+
+-- The tag keeps the ids of servers apart; each that was given none has the same.
+DO $$
+BEGIN
+    IF pg_catalog.current_setting('hilo.node_tag') = 'A' AND EXISTS (
+            SELECT FROM pg_catalog.pg_subscription s, pg_catalog.pg_database d
+            WHERE d.oid = s.subdbid AND d.datname = pg_catalog.current_database()) THEN
+        RAISE WARNING 'rows of another server arrive in this database, and hilo.node_tag is "A", the tag of every server that was given none'
+            USING HINT = 'Set hilo.node_tag to a tag that only this server has, in postgresql.conf or by ALTER DATABASE, before ids are drawn.';
+    END IF;
+END
+$$;

@@ -163,10 +163,4 @@ hilo_api_next_id_tagged(HiloEntry *entry, const char *suffix, int suffix_len)
 						 suffix, suffix_len);
 }
 
-/*
- * The id of a document of the collection: drawn, of the kind that requested
- * asks for, or requested itself.
- */
-extern text *hilo_api_document_id(HiloEntry *entry, text *requested);
-
 #endif							/* HILO_API_H */

@@ -180,7 +180,7 @@ check_may_pass(HiloCollection *collection, int64 last_max)
 		  hilo_pool_passes_over(name, &row, last_max)))
 		return;
 
-	if (!hilo_catalog_may_seed(false))
+	if (!hilo_catalog_may_seed(false, GetUserId()))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied to advance collection \"%.*s\" to " INT64_FORMAT,

@@ -2,7 +2,7 @@
  *
  * api_identity.c
  *	  The SQL functions of identities, server-side ids, and of where documents
- *	  are; and the one that gives a document the kind of id it requests.
+ *	  are; and the one that gives a document the kind of id that it requests.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,6 +15,7 @@
 #include "utils/regproc.h"
 
 #include "api.h"
+#include "assign.h"
 #include "binding.h"
 #include "documents.h"
 #include "identity.h"
@@ -259,58 +260,12 @@ hilo_unbind(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(was_bound);
 }
 
-/*
- * The id of a document
- */
-
-static text *
-random_guid(void)
-{
-	Datum		uuid = DirectFunctionCall1(gen_random_uuid, (Datum) 0);
-
-	return DatumGetTextPP(DirectFunctionCall1(textin,
-											  DirectFunctionCall1(uuid_out,
-																  uuid)));
-}
-
-text *
-hilo_api_document_id(HiloEntry *entry, text *requested)
-{
-	HiloName	name;
-	HiloIdentity identity;
-
-	if (requested == NULL)
-	{
-		hilo_draw_right_check(entry, HILO_DRAW_ID);
-		return hilo_api_next_id(entry);
-	}
-
-	name.data = VARDATA_ANY(requested);
-	name.len = VARSIZE_ANY_EXHDR(requested);
-	if (name.len == 0)
-		return random_guid();
-	if (hilo_ends_with(name.data, name.len, hilo_identity_parts_separator))
-		return hilo_next_server_side_id(name);
-	if (hilo_ends_with(name.data, name.len, "|"))
-	{
-		hilo_identity_init(&identity, name);
-		return hilo_identity_id(&identity, hilo_identity_next(&identity));
-	}
-
-	if (name.len > HILO_MAX_ID_LEN)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("document id is too long"),
-				 errdetail("It has %d bytes, the limit is %d.",
-						   name.len, HILO_MAX_ID_LEN)));
-	return requested;
-}
-
 Datum
 hilo_document_id(PG_FUNCTION_ARGS)
 {
 	text	   *requested = PG_ARGISNULL(1) ? NULL : PG_GETARG_TEXT_PP(1);
 
 	hilo_api_prevent_unless_may_write("hilo_document_id()");
-	PG_RETURN_TEXT_P(hilo_api_document_id(hilo_api_entry(fcinfo), requested));
+	PG_RETURN_TEXT_P(hilo_assign_document_id(hilo_api_entry(fcinfo),
+											 requested));
 }

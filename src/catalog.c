@@ -175,7 +175,7 @@ hilo_catalog_owner(void)
 }
 
 bool
-hilo_catalog_may_seed(bool identity)
+hilo_catalog_may_seed(bool identity, Oid role)
 {
 	Oid			args[3] = {TEXTOID, INT8OID, BOOLOID};
 	char	   *schema = get_namespace_name(hilo_catalog_schema());
@@ -185,7 +185,7 @@ hilo_catalog_may_seed(bool identity)
 	function = LookupFuncName(list_make2(makeString(schema),
 										 makeString(name)),
 							  lengthof(args), args, false);
-	return hilo_may_execute(function, GetUserId());
+	return hilo_may_execute(function, role);
 }
 
 /*

@@ -81,8 +81,8 @@ extern Oid	hilo_catalog_schema(void);
 /* Owner of the extension; InvalidOid when there is none. */
 extern Oid	hilo_catalog_owner(void);
 
-/* May the current user execute hilo_seed(), or seed_identity_for()? */
-extern bool hilo_catalog_may_seed(bool identity);
+/* May a role execute hilo_seed(), or seed_identity_for()? */
+extern bool hilo_catalog_may_seed(bool identity, Oid role);
 
 /*
  * Tell all sessions, this one included, at once and whatever becomes of the

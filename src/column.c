@@ -11,6 +11,7 @@
 #include "access/htup_details.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
+#include "catalog/partition.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
@@ -18,6 +19,7 @@
 #include "nodes/value.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/syscache.h"
 
 #include "column.h"
@@ -29,6 +31,17 @@ PG_FUNCTION_INFO_V1(hilo_column_out);
 
 /* How a column that is not there is written. */
 #define NO_COLUMN	"-"
+
+Oid
+hilo_topmost_table(Relation rel)
+{
+	Oid			relid = RelationGetRelid(rel);
+	List	   *ancestors = NIL;
+
+	if (rel->rd_rel->relispartition)
+		ancestors = get_partition_ancestors(relid);
+	return ancestors == NIL ? relid : llast_oid(ancestors);
+}
 
 /*
  * A column

@@ -14,6 +14,7 @@
 #define HILO_COLUMN_H
 
 #include "fmgr.h"
+#include "utils/relcache.h"
 
 #include "document_id.h"
 
@@ -31,6 +32,12 @@ hilo_same_column(const HiloColumn *a, const HiloColumn *b)
 {
 	return a->relation == b->relation && a->attnum == b->attnum;
 }
+
+/*
+ * The table that rel, a table, is a partition of, and so on upwards; itself if it
+ * is none.  A partition that is being detached may count as a table already.
+ */
+extern Oid	hilo_topmost_table(Relation rel);
 
 /* Name of the column, palloc'd; NULL if it, or its table, is not there. */
 extern char *hilo_column_name(const HiloColumn *column);

@@ -20,6 +20,7 @@
 #include "catalog/pg_type.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -47,7 +48,9 @@ typedef struct Part
 struct HiloDocuments
 {
 	HiloName	identity;
-	bool		bound;
+	bool		bound;			/* by hilo_bind(), or hilo_attach() */
+	Oid			own_table;		/* or of a trigger; else InvalidOid */
+	bool		only_indexed;	/* pass over what cannot be looked into? */
 
 	/* If they are in tables. */
 	List	   *parts;			/* of Part * */
@@ -144,15 +147,23 @@ leads_index(Relation index, void *attnum)
 	return hilo_index_leads(index, *(AttrNumber *) attnum);
 }
 
-/* Open the index of heap, a table of its own, that starts with a column. */
-static Part *
-make_part(Relation heap, const char *column, Oid type)
+/*
+ * Add heap, a table of its own, with its index that starts with a column.  If
+ * there is none, that is an error, or the table is closed.
+ */
+static void
+add_part(HiloDocuments *documents, Relation heap, const char *column, Oid type)
 {
 	AttrNumber	attnum = get_attnum(RelationGetRelid(heap), column);
 	Relation	index = hilo_index_find(heap, leads_index, &attnum);
 	Part	   *part;
 	Oid			equal;
 
+	if (index == NULL && documents->only_indexed)
+	{
+		table_close(heap, AccessShareLock);
+		return;
+	}
 	if (index == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
@@ -169,7 +180,7 @@ make_part(Relation heap, const char *column, Oid type)
 	equal = get_opfamily_member(index->rd_opfamily[0], index->rd_opcintype[0],
 								index->rd_opcintype[0], BTEqualStrategyNumber);
 	fmgr_info(get_opcode(equal), &part->equal);
-	return part;
+	documents->parts = lappend(documents->parts, part);
 }
 
 /*
@@ -231,12 +242,12 @@ open_parts(HiloDocuments *documents, Oid relid, const char *name, Oid type)
 	{
 		Relation	rel = table_open(lfirst_oid(lc), NoLock);
 
-		if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ||
-			RELATION_IS_OTHER_TEMP(rel))
+		if (rel->rd_rel->relkind == RELKIND_RELATION &&
+			!RELATION_IS_OTHER_TEMP(rel))
+			add_part(documents, rel, name, type);
+		else if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ||
+				 RELATION_IS_OTHER_TEMP(rel) || documents->only_indexed)
 			table_close(rel, AccessShareLock);
-		else if (rel->rd_rel->relkind == RELKIND_RELATION)
-			documents->parts = lappend(documents->parts,
-									   make_part(rel, name, type));
 		else
 			ereport(ERROR,
 					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
@@ -448,13 +459,13 @@ hilo_documents_open_column(HiloName identity, const HiloColumn *column)
 	return documents;
 }
 
-HiloDocuments *
-hilo_documents_open(HiloName identity)
+/* Open what the identity is bound to. */
+static void
+open_bound(HiloDocuments *documents)
 {
-	HiloDocuments *documents = make_documents(identity);
 	ListCell   *lc;
 
-	foreach(lc, hilo_bindings(identity))
+	foreach(lc, hilo_bindings(documents->identity))
 	{
 		HiloBinding *binding = lfirst(lc);
 
@@ -469,7 +480,14 @@ hilo_documents_open(HiloName identity)
 			continue;
 		documents->bound = true;
 	}
+}
 
+HiloDocuments *
+hilo_documents_open(HiloName identity)
+{
+	HiloDocuments *documents = make_documents(identity);
+
+	open_bound(documents);
 	if (!documents->bound)
 	{
 		HiloColumn	key = {table_named_like(identity), InvalidAttrNumber};
@@ -477,6 +495,48 @@ hilo_documents_open(HiloName identity)
 		open_column(documents, key);
 	}
 	return documents;
+}
+
+/* The documents, unless there is nothing to look them up in. */
+static HiloDocuments *
+unless_empty(HiloDocuments *documents)
+{
+	if (documents->parts != NIL || OidIsValid(documents->function))
+		return documents;
+	hilo_documents_close(documents);
+	return NULL;
+}
+
+HiloDocuments *
+hilo_documents_open_bound(HiloName identity)
+{
+	HiloDocuments *documents = make_documents(identity);
+
+	documents->only_indexed = true;
+	open_bound(documents);
+	return unless_empty(documents);
+}
+
+HiloDocuments *
+hilo_documents_open_own(HiloName identity, Relation rel, AttrNumber attnum)
+{
+	HiloDocuments *documents = make_documents(identity);
+	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), attnum - 1);
+	Oid			table = hilo_topmost_table(rel);
+
+	/* The partition is locked, the table need not be, and may be dropped. */
+	LockRelationOid(table, AccessShareLock);
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(table)))
+	{
+		table = RelationGetRelid(rel);
+		LockRelationOid(table, AccessShareLock);
+	}
+
+	documents->only_indexed = true;
+	documents->own_table = table;
+	open_parts(documents, table, NameStr(att->attname),
+			   getBaseType(att->atttypid));
+	return unless_empty(documents);
 }
 
 void
@@ -495,10 +555,37 @@ hilo_documents_close(HiloDocuments *documents)
 	pfree(documents);
 }
 
-bool
-hilo_documents_are_bound(const HiloDocuments *documents)
+/* Is the identity bound to a column of its own table? */
+static bool
+own_table_is_bound(const HiloDocuments *documents)
 {
-	return documents->bound;
+	ListCell   *lc;
+
+	foreach(lc, hilo_bindings(documents->identity))
+	{
+		HiloBinding *binding = lfirst(lc);
+
+		if (binding->column != NULL && !binding->attached &&
+			binding->column->relation == documents->own_table)
+			return true;
+	}
+	return false;
+}
+
+bool
+hilo_documents_may_lead(const HiloDocuments *documents)
+{
+	HeapTuple	tuple;
+	Oid			owner;
+
+	if (documents->bound || !OidIsValid(documents->own_table))
+		return documents->bound;
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(documents->own_table));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	return hilo_catalog_may_seed(true, owner) || own_table_is_bound(documents);
 }
 
 int64

@@ -8,6 +8,8 @@
 #ifndef HILO_DOCUMENTS_H
 #define HILO_DOCUMENTS_H
 
+#include "utils/relcache.h"
+
 #include "column.h"
 #include "row.h"
 
@@ -25,10 +27,29 @@ extern HiloDocuments *hilo_documents_open(HiloName identity);
 /* The same, for a column that is not bound yet. */
 extern HiloDocuments *hilo_documents_open_column(HiloName identity,
 												 const HiloColumn *column);
+
+/*
+ * The same, but NULL where hilo_documents_open() would look for a table of that
+ * name, or nothing has an index to look ids up in.  Tables without one have no
+ * unique ids, either; they are passed over.
+ */
+extern HiloDocuments *hilo_documents_open_bound(HiloName identity);
+
+/*
+ * The documents in column attnum, which holds ids, of a table that is being
+ * inserted into.  Of a partition those of the whole table count.  NULL, or
+ * passed over, as above.  The user's privileges are those to insert.
+ */
+extern HiloDocuments *hilo_documents_open_own(HiloName identity, Relation rel,
+											  AttrNumber attnum);
+
 extern void hilo_documents_close(HiloDocuments *documents);
 
-/* Did hilo_bind() say so, or is it only a table of that name? */
-extern bool hilo_documents_are_bound(const HiloDocuments *documents);
+/*
+ * May they move the identity as far as they like?  Where they are was said by
+ * hilo_bind(), or their table belongs to a role that may seed it.
+ */
+extern bool hilo_documents_may_lead(const HiloDocuments *documents);
 
 /* Highest number that can be stored there. */
 extern int64 hilo_documents_limit(const HiloDocuments *documents);

@@ -8,6 +8,8 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
+
 #include "citus.h"
 #include "document_id.h"
 #include "documents.h"
@@ -44,13 +46,15 @@ is_taken(int64 number, void *arg)
 }
 
 /*
- * Everybody can make a table with the name of an unbound identity, and fill it
- * such that the search leaps: that far ahead is for those who may seed.
+ * Everybody can make a table with the name of an unbound identity, or with a
+ * trigger that assigns, and fill it such that the search leaps: that far ahead is
+ * for those who may seed.
  */
 static void
 check_may_jump(HiloName name, int64 last, int64 number)
 {
-	if (number - last > hilo_max_range_size && !hilo_catalog_may_seed(true))
+	if (number - last > hilo_max_range_size &&
+		!hilo_catalog_may_seed(true, GetUserId()))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied to advance identity \"%.*s\" from " INT64_FORMAT " to " INT64_FORMAT,
@@ -76,7 +80,7 @@ search(HiloName name, int64 last, HiloDocuments *documents, int *tries)
 						   last + 1, limit) :
 				 errdetail("Numbers up to " INT64_FORMAT " have been claimed, the limit is " INT64_FORMAT ".",
 						   last, limit)));
-	if (!hilo_documents_are_bound(documents))
+	if (!hilo_documents_may_lead(documents))
 		check_may_jump(name, last, number);
 	return number;
 }
@@ -113,6 +117,33 @@ hilo_identity_next_free(HiloIdentity *identity, int *tries)
 
 	hilo_documents_close(documents);
 	return drawn;
+}
+
+/*
+ * The number is this session's before it is looked up, so that of several that
+ * search at once each ends with its own, and none is left out.
+ */
+int64
+hilo_identity_next_beside(HiloIdentity *identity, HiloDocuments *documents)
+{
+	HiloCollection *collection = &identity->collection;
+	int64		number = hilo_identity_next(identity);
+
+	while (documents != NULL && (number > hilo_documents_limit(documents) ||
+								 is_taken(number, documents)))
+	{
+		int			tries = 0;
+		int64		last = number;
+
+		number = search(identity->name, last, documents, &tries);
+		HILO_FAILURE_POINT("free number found");
+		number = hilo_collection_draw_number(collection, number);
+
+		/* What is above it may be free as well. */
+		if (number == 0)
+			number = hilo_collection_draw(collection);
+	}
+	return number;
 }
 
 /*

@@ -13,6 +13,7 @@
 #define HILO_IDENTITY_H
 
 #include "collection.h"
+#include "documents.h"
 
 typedef struct HiloIdentity
 {
@@ -39,6 +40,15 @@ extern int64 hilo_identity_next(HiloIdentity *identity);
  * What documents.h says about where they are is raised, too.
  */
 extern int64 hilo_identity_next_free(HiloIdentity *identity, int *tries);
+
+/*
+ * Draw the next number, and look it up; if a document has it, search for one
+ * that none has, and draw that.  A document that was there before the number was
+ * drawn does not have it.  With documents NULL, or where no others come in
+ * between, that is one look-up.
+ */
+extern int64 hilo_identity_next_beside(HiloIdentity *identity,
+									   HiloDocuments *documents);
 
 /* The id of an identity's number: name, separator, number.  Palloc'd. */
 extern text *hilo_identity_id(const HiloIdentity *identity, int64 number);

@@ -9,14 +9,13 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "catalog/partition.h"
-#include "catalog/pg_type.h"
 #include "parser/parse_relation.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 #include "api.h"
+#include "assign.h"
 #include "column.h"
 
 PG_FUNCTION_INFO_V1(hilo_assign_id);
@@ -37,10 +36,7 @@ name_of(const char *string)
 /* What the trigger remembers between the rows of a statement, in fn_extra. */
 typedef struct AssignSite
 {
-	int			attnum;			/* of the id column */
-	Oid			type;			/* its type, */
-	Oid			base_type;		/* the one below it if it is a domain, */
-	int32		typmod;			/* and that one's modifier */
+	HiloAssigned column;		/* with the ids */
 	HiloEntry  *entry;			/* of the collection */
 } AssignSite;
 
@@ -48,52 +44,31 @@ typedef struct AssignSite
 static HiloEntry *
 collection_of_table(Relation rel)
 {
-	const char *name = RelationGetRelationName(rel);
+	const char *name = get_rel_name(hilo_topmost_table(rel));
 
-	if (rel->rd_rel->relispartition)
-	{
-		List	   *ancestors = get_partition_ancestors(RelationGetRelid(rel));
-		char	   *root = NULL;
-
-		/* A partition that is being detached concurrently has none. */
-		if (ancestors != NIL)
-			root = get_rel_name(llast_oid(ancestors));
-		if (root != NULL)
-			name = root;
-	}
-	return hilo_api_checked_entry(name_of(name));
+	return hilo_api_checked_entry(name_of(name != NULL ? name :
+										  RelationGetRelationName(rel)));
 }
 
-/* Find the id column of the trigger's table, and see that it can hold ids. */
-static void
-find_id_column(AssignSite *site, Relation rel, const char *column)
+/* The number of the column that the trigger names. */
+static AttrNumber
+find_column(Relation rel, const char *name)
 {
-	Form_pg_attribute att;
+	int			attnum = attnameAttNum(rel, name, false);
 
-	site->attnum = attnameAttNum(rel, column, false);
-	if (site->attnum == InvalidAttrNumber)
+	if (attnum == InvalidAttrNumber)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column \"%s\" of relation \"%s\" does not exist",
-						column, RelationGetRelationName(rel))));
-
-	att = TupleDescAttr(RelationGetDescr(rel), site->attnum - 1);
-	site->type = att->atttypid;
-	site->typmod = att->atttypmod;
-	site->base_type = getBaseTypeAndTypmod(site->type, &site->typmod);
-	if (!hilo_holds_ids(site->base_type))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("column \"%s\" of relation \"%s\" cannot hold document ids",
-						column, RelationGetRelationName(rel)),
-				 errdetail("Its type is %s; it should be text, varchar or citext.",
-						   format_type_be(site->type))));
+						name, RelationGetRelationName(rel))));
+	return attnum;
 }
 
 static AssignSite *
 make_assign_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 {
 	Trigger    *trigger = trigdata->tg_trigger;
+	Relation	rel = trigdata->tg_relation;
 	AssignSite	site;
 
 	if (trigger->tgnargs < 1 || trigger->tgnargs > 2)
@@ -102,11 +77,12 @@ make_assign_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 				 errmsg("%s() takes the name of the id column, and that of the collection if it is not the table's",
 						"hilo_assign_id")));
 
-	find_id_column(&site, trigdata->tg_relation, trigger->tgargs[0]);
+	hilo_assigned_init(&site.column, rel,
+					   find_column(rel, trigger->tgargs[0]));
 	if (trigger->tgnargs == 2)
 		site.entry = hilo_api_checked_entry(name_of(trigger->tgargs[1]));
 	else
-		site.entry = collection_of_table(trigdata->tg_relation);
+		site.entry = collection_of_table(rel);
 
 	fcinfo->flinfo->fn_extra = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt,
 												  sizeof(site));
@@ -114,53 +90,20 @@ make_assign_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 	return fcinfo->flinfo->fn_extra;
 }
 
-/*
- * The id as a value of the column's type: the server checks nothing again after
- * a trigger.
- */
-static Datum
-column_value(const AssignSite *site, text *id)
-{
-	Datum		value = PointerGetDatum(id);
-
-	if (site->base_type == VARCHAROID && site->typmod >= 0)
-		value = DirectFunctionCall3(varchar, value,
-									Int32GetDatum(site->typmod),
-									BoolGetDatum(false));
-	if (site->type != site->base_type)
-		domain_check(value, false, site->type, NULL, NULL);
-	return value;
-}
-
 /* BEFORE INSERT, for each row: give the row the id that it requests. */
 Datum
 hilo_assign_id(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = hilo_api_trigger(fcinfo, "hilo_assign_id", false);
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
-	HeapTuple	tuple = trigdata->tg_trigtuple;
 	AssignSite *site;
-	Datum		value;
-	bool		isnull;
-	text	   *requested;
-	text	   *id;
 
 	hilo_api_prevent_unless_may_write("hilo_assign_id()");
 	site = fcinfo->flinfo->fn_extra;
 	if (site == NULL)
 		site = make_assign_site(fcinfo, trigdata);
-
-	value = heap_getattr(tuple, site->attnum, desc, &isnull);
-	requested = isnull ? NULL : DatumGetTextPP(value);
-	id = hilo_api_document_id(site->entry, requested);
-	if (id != requested)
-	{
-		value = column_value(site, id);
-		isnull = false;
-		tuple = heap_modify_tuple_by_cols(tuple, desc, 1, &site->attnum,
-										  &value, &isnull);
-	}
-	return PointerGetDatum(tuple);
+	return PointerGetDatum(hilo_assign_to_row(&site->column, site->entry,
+											  trigdata->tg_relation,
+											  trigdata->tg_trigtuple));
 }
 
 /*

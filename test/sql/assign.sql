@@ -109,6 +109,7 @@ SELECT n, id FROM books WHERE n >= 14 ORDER BY n;
 -- ON CONFLICT: a number is spent, a conflict is one of the id assigned.
 INSERT INTO books (n, id) VALUES (19, 'books/fiction'), (20, NULL) ON CONFLICT DO NOTHING RETURNING n, id;
 INSERT INTO books (n, id) VALUES (21, 'books/fiction'), (22, 'books|') ON CONFLICT (id) DO UPDATE SET copies = books.copies + 1 RETURNING n, id, copies;
+-- An identity that was assigned meets none.
 SELECT seed_identity_for('books', 0, true);
 INSERT INTO books (n, id) VALUES (23, 'books|') ON CONFLICT (id) DO UPDATE SET copies = books.copies + 10 RETURNING n, id, copies;
 -- MERGE.

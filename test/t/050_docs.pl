@@ -7,6 +7,8 @@
 #                    A statement that shows neither may give rows, but no notice, warning or error.
 #   <!-- sql         runs, too, unseen by the reader, and may give anything but errors: what a page needs beforehand.
 #   <!-- run -->     makes the ```sh block below it run; it must end with exit code 0, and give the ```text that follows.
+#   <!-- table -->   makes the rows of the table below it run: what the second cell has between backquotes, one statement
+#                    each, the last of which gives what stands between those of the third.
 #   <!-- preload --> restarts the server with the library preloaded, until the end of the page.
 #
 # Blank lines and spaces at ends of lines do not count.  A ```text that follows none of these is a drawing; a ```sh that does
@@ -33,12 +35,25 @@ sub essence
 	return join("\n", grep { /\S/ } map { s/\s+$//r } split(/\n/, $text));
 }
 
+# A row of a table that runs: its statements, the last with what it gives.
+sub row_statements
+{
+	my ($row) = @_;
+	my @cells = map { s/\\\|/|/gr } split /(?<!\\)\|/, $row;
+	my @statements = map { { sql => "$_;", shown => undef } } ($cells[2] // '') =~ /`([^`]+)`/g;
+	my ($gives) = ($cells[3] // '') =~ /^ `([^`]+)` $/;
+
+	return unless @statements && defined $gives && @cells == 4;
+	$statements[-1]{shown} = $gives;
+	return @statements;
+}
+
 # The blocks of a page: kind, line, content; "text" is attached to the block above it.
 sub blocks_of
 {
 	my ($page) = @_;
 	my (@blocks, $open, $run);
-	my $may_have_text = 0;
+	my ($may_have_text, $may_have_rows) = (0, 0);
 	my $number = 0;
 
 	foreach my $line (split /\n/, slurp_file($page))
@@ -65,6 +80,10 @@ sub blocks_of
 				$open->{content} .= "$line\n";
 			}
 		}
+		elsif ($may_have_rows && $line =~ /^\|/)
+		{
+			push @{ $blocks[-1]{rows} }, $line;
+		}
 		elsif ($line =~ /^\s*(?:```|~~~)\s*(.*?)\s*$/)
 		{
 			$open = { kind => $1, line => $number, end => qr/^\s*(?:```|~~~)\s*$/, content => '', run => $run };
@@ -78,6 +97,12 @@ sub blocks_of
 		{
 			$run = 1;
 		}
+		elsif ($line =~ /^<!-- table -->$/)
+		{
+			push @blocks, { kind => 'table', line => $number, content => '', rows => [] };
+			$may_have_rows = 1;
+			next;
+		}
 		elsif ($line =~ /^<!-- preload -->$/)
 		{
 			push @blocks, { kind => 'preload', line => $number, content => '' };
@@ -90,6 +115,7 @@ sub blocks_of
 		{
 			$may_have_text = 0;
 		}
+		$may_have_rows &&= $line =~ /^\|/;
 	}
 	is($open, undef, "$page: all blocks end") or diag("block of line $open->{line}");
 	return @blocks;
@@ -219,9 +245,13 @@ sub check_page
 	$node->safe_psql('postgres', "CREATE DATABASE $db");
 	foreach my $block (@blocks, { kind => 'end' })
 	{
-		if ($block->{kind} eq 'sql' || $block->{kind} eq 'hidden')
+		if ($block->{kind} =~ /^(sql|hidden|table)$/)
 		{
-			$block->{statements} = [ statements_of($block->{content}) ];
+			# The first two rows are the heading.
+			my @rows = map { [ row_statements($_) ] } @{ $block->{rows} // [] }[ 2 .. $#{ $block->{rows} // [] } ];
+
+			cmp_ok(scalar(grep { @$_ } @rows), '==', @rows, "$page, line $block->{line}: all rows can be run") if @rows;
+			$block->{statements} = [ $block->{kind} eq 'table' ? map { @$_ } @rows : statements_of($block->{content}) ];
 			push @session, $block;
 			next;
 		}
@@ -240,7 +270,7 @@ sub check_page
 		preload("'hilo'") if $block->{kind} eq 'preload';
 	}
 	preload('DEFAULT') if grep { $_->{kind} eq 'preload' } @blocks;
-	foreach my $block (grep { $_->{kind} !~ /^(sql|hidden|preload)$/ && !$_->{run} } @blocks)
+	foreach my $block (grep { $_->{kind} !~ /^(sql|hidden|table|preload)$/ && !$_->{run} } @blocks)
 	{
 		like($block->{kind}, qr/^(sh|text)$/, "$page, line $block->{line}: a block of a known kind");
 		ok(!defined $block->{text}, "$page, line $block->{line}: shows no output, as it does not run");

@@ -1,0 +1,96 @@
+// A bridge from RavenDB's protocol to a database with hilo: what its clients ask
+// of identifiers, and documents that are stored.  Each request is one statement.
+'use strict';
+
+const http = require('http');
+const { Pool, types } = require('pg');
+
+// The client counts in JavaScript's numbers, too.
+types.setTypeParser(types.builtins.INT8, Number);
+
+const STORE = `
+	INSERT INTO documents
+	SELECT "Id", "Document" FROM jsonb_to_recordset($1) AS c("Id" text, "Document" jsonb)
+	RETURNING 'PUT' AS "Type", id AS "@id", document->'@metadata'->>'@collection' AS "@collection",
+		'A:' || xmin AS "@change-vector", $2::text AS "@last-modified"`;
+
+const NEXT_RANGE = `
+	SELECT prefix AS "Prefix", low AS "Low", high AS "High", last_size AS "LastSize", server_tag AS "ServerTag",
+		to_char(range_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"0000Z"') AS "LastRangeAt"
+	FROM hilo_next_range($1, $2, $3, $4)`;
+
+// Method and path behind that of the database: statement, its parameters, the answer.
+const requests = {
+	'GET /hilo/next': [
+		NEXT_RANGE,
+		(q) => [q.get('tag'), q.get('lastBatchSize'), q.get('lastRangeAt'), q.get('lastMax')],
+		(rows) => rows[0],
+	],
+	'PUT /hilo/return': [
+		'SELECT hilo_return_range($1, $2, $3)',
+		(q) => [q.get('tag'), q.get('last'), q.get('end')],
+		() => null,
+	],
+	'POST /identity/next': [
+		'SELECT next_identity_for($1) AS "NewIdentityValue"',
+		(q) => [q.get('name')],
+		(rows) => rows[0],
+	],
+	'POST /identity/seed': [
+		'SELECT seed_identity_for($1, $2, $3) AS "NewSeedValue"',
+		(q) => [q.get('name'), q.get('value'), q.get('force') === 'true'],
+		(rows) => rows[0],
+	],
+	'GET /debug/identities': [
+		`SELECT coalesce(jsonb_object_agg(name || '|', value), '{}') AS all FROM hilo.identities`,
+		() => [],
+		(rows) => rows[0].all,
+	],
+	'POST /bulk_docs': [
+		STORE,
+		(q, body) => [JSON.stringify(JSON.parse(body).Commands), new Date().toISOString()],
+		(rows) => ({ Results: rows }),
+	],
+};
+
+async function answer(pool, request) {
+	const url = new URL(request.url, `http://${request.headers.host}`);
+	const [, , database, path] = url.pathname.match(/^(\/databases\/([^/]+))?(\/.*)$/);
+	if (path === '/topology') {
+		const node = { Url: url.origin, ClusterTag: 'A', Database: database ?? url.searchParams.get('name'), ServerRole: 'Member' };
+		return { Etag: 1, Nodes: [node] };
+	}
+
+	let body = '';
+	for await (const chunk of request) {
+		body += chunk;
+	}
+	const known = requests[`${request.method} ${path}`];
+	if (known === undefined) {
+		throw new Error(`unknown request: ${request.method} ${url.pathname}`);
+	}
+	const [sql, parameters, result] = known;
+	return result((await pool.query(sql, parameters(url.searchParams, body))).rows);
+}
+
+// Start a server; returns its URL and a function that stops it.
+exports.start = async function start() {
+	const pool = new Pool();
+	const server = http.createServer(async (request, response) => {
+		try {
+			const value = await answer(pool, request);
+			response.writeHead(value === null ? 204 : 200, { 'Content-Type': 'application/json' });
+			response.end(value === null ? undefined : JSON.stringify(value));
+		} catch (error) {
+			response.writeHead(500, { 'Content-Type': 'application/json' });
+			response.end(JSON.stringify({ Type: 'Error', Message: error.message, Error: error.stack }));
+		}
+	});
+	await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+	const stop = async () => {
+		server.closeAllConnections();
+		await new Promise((resolve) => server.close(resolve));
+		await pool.end();
+	};
+	return { url: `http://127.0.0.1:${server.address().port}`, stop };
+};

@@ -1,0 +1,110 @@
+// RavenDB's client, whose ids come from the bridge.  Prints a line for each step:
+// its name, and the ids or numbers that it gives.
+'use strict';
+
+const {
+	DocumentStore, GetIdentitiesOperation, NextIdentityForOperation, SeedIdentityForOperation,
+} = require('ravendb');
+const bridge = require('./bridge.js');
+
+class Order { constructor(n) { this.n = n; } }
+class User { constructor(n) { this.n = n; } }
+class Product { constructor(n) { this.n = n; } }
+class Company { constructor(n) { this.n = n; } }
+
+let url;
+
+function open() {
+	return new DocumentStore(url, 'shop').initialize();
+}
+
+function show(step, ...values) {
+	console.log([step, ...values].join('|'));
+}
+
+// Store documents in a session of their own; their ids, as the session knows them.
+async function save(store, documents, id) {
+	const session = store.openSession();
+	for (const document of documents) {
+		await (id === undefined ? session.store(document) : session.store(document, id));
+	}
+	await session.saveChanges();
+	return documents.map((document) => session.advanced.getDocumentId(document));
+}
+
+function some(type, count) {
+	return Array.from({ length: count }, (_, n) => new type(n + 1));
+}
+
+async function kinds(store) {
+	show('hilo', ...await save(store, some(Order, 3)));
+	show('server-side', ...await save(store, some(Company, 1), 'companies/'));
+	show('server-side, nested', ...await save(store, some(Company, 1), 'companies/1/'));
+	show('identity', ...await save(store, some(Company, 1), 'companies|'));
+	show('guid', ...await save(store, some(Company, 1), ''));
+	show('semantic', ...await save(store, some(Company, 1), 'companies/acme'));
+}
+
+async function identities(store) {
+	const { maintenance } = store;
+
+	show('next identity', await maintenance.send(new NextIdentityForOperation('companies|')));
+	show('after it', ...await save(store, some(Company, 1), 'companies|'));
+	show('seeded', await maintenance.send(new SeedIdentityForOperation('companies|', 23)));
+	show('after the seed', ...await save(store, some(Company, 1), 'companies|'));
+	show('seeded lower', await maintenance.send(new SeedIdentityForOperation('companies|', 10)));
+	show('forced', await maintenance.send(new SeedIdentityForOperation('companies|', 5, true)));
+	show('after the force', ...await save(store, some(Company, 1), 'companies|'));
+	show('without a bar', await maintenance.send(new NextIdentityForOperation('companies')));
+	show('all', JSON.stringify(await maintenance.send(new GetIdentitiesOperation())));
+}
+
+// Ten documents, a store that is closed, and a new one; then one that is lost.
+async function again() {
+	for (const step of ['first store', 'second store']) {
+		const store = open();
+		show(step, ...await save(store, some(User, 10)));
+		await new Promise((resolve) => {
+			store.once('afterDispose', (done) => { done(); resolve(); });
+			store.dispose();
+		});
+	}
+	const store = open();
+	show('third store', ...await save(store, some(User, 1)));
+}
+
+async function parallel(store) {
+	show('parallel', ...(await Promise.all(some(Product, 400).map((document) => save(store, [document])))).flat());
+}
+
+// Two stores, one of which stores a hundred documents for each of the other.
+async function speeds(fast, slow) {
+	const ids = { fast: [], slow: [] };
+
+	for (let round = 0; round < 5; round++) {
+		ids.slow.push(...await save(slow, some(Order, 1)));
+		ids.fast.push(...await save(fast, some(Order, 100)));
+	}
+	show('slow', ...ids.slow);
+	show('fast', ...ids.fast);
+}
+
+async function main() {
+	const server = await bridge.start();
+	url = server.url;
+
+	const store = open();
+	await kinds(store);
+	await identities(store);
+	await again();
+	await parallel(store);
+	await speeds(open(), open());
+	show('imported', ...await save(store, some(User, 1), 'members|'));
+	await server.stop();
+	process.exit(0);
+}
+
+main().catch((error) => {
+	console.error(error);
+	process.exit(1);
+});

@@ -1,0 +1,103 @@
+# RavenDB's own client, through the bridge of test/clients/ravendb, stores documents with ids of all kinds: they are those that RavenDB's manual prints.
+use strict;
+use warnings;
+
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $TIMEOUT = $PostgreSQL::Test::Utils::timeout_default;
+
+my $folder = PostgreSQL::Test::Utils::tempdir();
+PostgreSQL::Test::RecursiveCopy::copypath('test/clients/ravendb', "$folder/ravendb");
+chdir "$folder/ravendb" or die "$folder/ravendb: $!";
+my ($npm_out, $npm_err) = ('', '');
+my $installed = IPC::Run::run(
+	[
+		qw(npm install --no-save --no-package-lock --ignore-scripts --no-audit --no-fund
+		  --fetch-retries=1 --fetch-timeout=60000)
+	],
+	'<', '/dev/null', '>', \$npm_out, '2>', \$npm_err,
+	IPC::Run::timeout($TIMEOUT));
+plan skip_all => 'npm does not get the packages: ' . ($npm_err =~ /^npm (?:ERR!|error) (.*)/m)[0]
+  if !$installed && ($ENV{HILO_INSTALL} // '') eq 'no';
+ok($installed, 'npm installs packages') or BAIL_OUT($npm_err);
+
+my $node = PostgreSQL::Test::Cluster->new('ravendb');
+$node->init;
+$node->start;
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
+# One table, as ids are unique in a database of RavenDB, over all collections.
+sql(q{
+	CREATE EXTENSION hilo;
+	CREATE TABLE documents (id text COLLATE "C" PRIMARY KEY, document jsonb);
+	CREATE TRIGGER assign_id BEFORE INSERT ON documents FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+	INSERT INTO documents SELECT 'members/' || n FROM generate_series(1, 1000) n;
+});
+
+my ($out, $err) = ('', '');
+{
+	local $ENV{PGHOST} = $node->host;
+	local $ENV{PGPORT} = $node->port;
+	local $ENV{PGUSER} = 'postgres';
+	local $ENV{PGDATABASE} = 'postgres';
+	ok( IPC::Run::run([ 'node', 'client.js' ], '<', '/dev/null', '>', \$out, '2>', \$err, IPC::Run::timeout($TIMEOUT)),
+		'the client comes to its end') or diag($err);
+}
+my %ids = map { my ($step, @values) = split /\|/; ($step => \@values) } split /\n/, $out =~ s/^(all\|.*)\|/$1/mr;
+
+sub gives
+{
+	my ($step, $expected, $what) = @_;
+
+	is(join(' ', @{ $ids{$step} // [] }), $expected, $what // $step);
+	return;
+}
+
+# What RavenDB's manual prints for these.
+gives('hilo', 'orders/1-A orders/2-A orders/3-A');
+gives('server-side', 'companies/0000000000000000001-A');
+gives('server-side, nested', 'companies/1/0000000000000000002-A');
+gives('identity', 'companies/1');
+like("@{ $ids{guid} // [] }", qr/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, 'guid');
+gives('semantic', 'companies/acme');
+gives('next identity', 2);
+gives('after it', 'companies/3');
+gives('seeded', 23);
+gives('after the seed', 'companies/24');
+gives('seeded lower', 24);
+gives('forced', 5);
+gives('after the force', 'companies/6');
+gives('without a bar', 7);
+gives('all', '{"companies|":7}', 'all identities');
+gives('imported', 'members/1001', 'an identity finds the next opening');
+
+# A store that is closed gives the rest of its range back.
+gives('first store', join(' ', map { "users/$_-A" } 1 .. 10));
+gives('second store', join(' ', map { "users/$_-A" } 11 .. 20), 'a store goes on where the one before was closed');
+gives('third store', 'users/21-A', 'so does the next');
+
+sub numbers
+{
+	my ($step, $collection) = @_;
+	my @numbers = map { m{^\Q$collection\E/(\d+)-A$} ? $1 : -1 } @{ $ids{$step} // [] };
+
+	return sort { $a <=> $b } @numbers;
+}
+
+is(join(' ', numbers('parallel', 'products')), join(' ', 1 .. 400), '400 documents at once: exactly 1 to 400');
+is(sql(q{SELECT max FROM hilo.hilo WHERE collection = 'products'}), 32 + 64 + 128 + 256, 'in ranges of 32, 64, 128, 256');
+
+# The first store has 4 to 32 left, and keeps them.  Each has ranges of its own.
+is(join(' ', numbers('slow', 'orders')), join(' ', 33 .. 37), 'a slow store stays in its first range');
+is(join(' ', numbers('fast', 'orders')), join(' ', 65 .. 564), 'a fast one has ranges of its own');
+is(sql(q{SELECT max FROM hilo.hilo WHERE collection = 'orders'}), 64 + 32 + 64 + 128 + 256 + 512, 'which double');
+
+is(sql(q{SELECT count(*) FROM documents}), 1000 + 6 + 3 + 3 + 21 + 400 + 505 - 1, 'all documents are there');
+my @told = map { @{ $ids{$_} } } grep { /hilo|server|identity$|guid|semantic|after|store|parallel|slow|fast|imported/ && !/next/ } keys %ids;
+is(sql(q{SELECT count(*) FROM documents WHERE id IN (} . join(', ', map { "'$_'" } @told) . ')'), scalar @told, 'with the ids that the client knows');
+
+$node->stop;
+done_testing();

@@ -1,0 +1,166 @@
+# On a server whose documents came by replication, users| becomes the next opening at the first try, in few look-ups, with one look-up from then on; sixteen sessions at once, beside ids by hand, meet no error.
+use strict;
+use warnings;
+
+use File::Basename qw(dirname);
+use lib dirname(__FILE__);
+use HiloCrash;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $DOCUMENTS = 1_000_000;
+my $SESSIONS = 16;
+
+my $publisher = PostgreSQL::Test::Cluster->new('publisher');
+$publisher->init(allows_streaming => 'logical');
+my $replica = PostgreSQL::Test::Cluster->new('replica');
+$replica->init;
+foreach my $node ($publisher, $replica)
+{
+	$node->append_conf('postgresql.conf', "max_connections = 60\nautovacuum = off\n");
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE TABLE users (id text COLLATE "C" PRIMARY KEY, document jsonb)');
+}
+sub sql { return $replica->safe_psql('postgres', $_[0]); }
+
+#
+# A subscription is there before the extension is
+#
+sub said_at_creation
+{
+	my ($options) = @_;
+	my $said = '';
+
+	local $ENV{PGOPTIONS} = $options // '';
+	$replica->psql('postgres', 'CREATE EXTENSION hilo; DROP EXTENSION hilo', stderr => \$said);
+	return $said;
+}
+
+$publisher->safe_psql('postgres', "INSERT INTO users SELECT 'users/' || n FROM generate_series(1, $DOCUMENTS) n; CREATE PUBLICATION p FOR TABLE users");
+is(said_at_creation(), '', 'without a subscription: no warning');
+sql("CREATE SUBSCRIPTION s CONNECTION '" . $publisher->connstr('postgres') . "' PUBLICATION p");
+is(said_at_creation(), <<'WARNING' =~ s/\n$//r, 'with one, and tag A: a warning');
+psql:<stdin>:1: WARNING:  rows of another server arrive in this database, and hilo.node_tag is "A", the tag of every server that was given none
+HINT:  Set hilo.node_tag to a tag that only this server has, in postgresql.conf or by ALTER DATABASE, before ids are drawn.
+WARNING
+is(said_at_creation('-c hilo.node_tag=B'), '', 'with a tag of its own: no warning');
+$replica->safe_psql('postgres', 'CREATE DATABASE other');
+is(($replica->psql('other', 'CREATE EXTENSION hilo'))[2], '', 'a subscription of another database: no warning');
+
+$replica->append_conf('postgresql.conf', "hilo.node_tag = 'B'\n");
+$replica->reload;
+$replica->wait_for_subscription_sync($publisher, 's');
+sql(q{
+	CREATE EXTENSION hilo;
+	CREATE TRIGGER assign BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+});
+is(sql('SELECT count(*) FROM users'), $DOCUMENTS, "$DOCUMENTS documents have come");
+
+#
+# The next opening
+#
+
+# Store a document; its id, how often the index was looked into, and how long it
+# took, in ms.
+sub store
+{
+	my ($id) = @_;
+	my $scans = q{SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'users_pkey'};
+	my $before = sql($scans);
+	my ($stored, $ms) = split /\|/, sql(qq{
+		CREATE TEMP TABLE began AS SELECT clock_timestamp() AS at;
+		WITH i AS (INSERT INTO users VALUES ('$id') RETURNING id)
+		SELECT id, extract(epoch FROM clock_timestamp() - at) * 1000 FROM i, began});
+	sql('SELECT pg_stat_clear_snapshot()');
+	$replica->poll_query_until('postgres', qq{SELECT ($scans) > $before}) or die 'no look-up was counted';
+	return ($stored, sql($scans) - $before, $ms);
+}
+
+my ($id, $tries, $ms) = store('users|');
+is($id, 'users/' . ($DOCUMENTS + 1), 'users| is the next opening, at the first try');
+cmp_ok($tries, '<=', 44, "after few look-ups: $tries");
+cmp_ok($ms, '<', 1000, "and $ms ms");
+($id, $tries, $ms) = store('users|');
+is("$id $tries", 'users/' . ($DOCUMENTS + 2) . ' 1', "the next one takes one look-up: $ms ms");
+is(sql(q{SELECT value FROM hilo.identities WHERE name = 'users'}), $DOCUMENTS + 2, 'the identity has moved there');
+is(sql(q{INSERT INTO users VALUES ('users/'), (NULL) RETURNING id}), "users/0000000000000000001-B\nusers/1-B", 'other ids of this server have its tag');
+
+#
+# Many at once, beside ids by hand
+#
+
+# Who types ids by hand takes them back if the identity has come there meanwhile:
+# so none of them is older than a draw of its number.
+sql(q{
+	CREATE PROCEDURE type_ids(n int) LANGUAGE plpgsql AS $$
+	DECLARE
+		number bigint;
+	BEGIN
+		FOR i IN 1 .. n LOOP
+			SELECT value + 1 + (random() * 3000)::int INTO number FROM hilo.identities WHERE name = 'users';
+			INSERT INTO users VALUES ('users/' || number, '"by hand"') ON CONFLICT DO NOTHING;
+			IF (SELECT value FROM hilo.identities WHERE name = 'users') >= number THEN
+				ROLLBACK;
+			ELSE
+				COMMIT;
+			END IF;
+		END LOOP;
+	END $$;
+});
+
+# All start at the same moment; an identity that is far behind is as good.
+sub at_once
+{
+	my (@scripts) = @_;
+	my $gate = HiloCrash::Session->new($replica);
+	my @sessions = map { HiloCrash::Session->new($replica) } @scripts;
+
+	$gate->query('SELECT pg_advisory_lock(1)');
+	$sessions[$_]->start("SELECT FROM pg_advisory_lock_shared(1);\n$scripts[$_]") for keys @scripts;
+	wait_until('all wait at the gate', sub {
+		sql(q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == @scripts });
+	$gate->query('SELECT pg_advisory_unlock(1)');
+
+	my $errors = join '', map { ($_->result)[1] } @sessions;
+	$_->finish for @sessions, $gate;
+	return $errors;
+}
+
+# Rows a session: in one statement, one a transaction, or several in transactions of all levels.
+sub script
+{
+	my ($n, $rows) = @_;
+	my $insert = qq{INSERT INTO users SELECT 'users|', '"drawn $n"' FROM generate_series(1, %d);};
+
+	return sprintf($insert, $rows) if $n % 3 == 0;
+	return join "\n", (sprintf $insert, 1) x $rows if $n % 3 == 1;
+	return join "\n", map {
+		my $level = ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')[ $_ % 3 ];
+		"BEGIN ISOLATION LEVEL $level; SELECT FROM users LIMIT 1; " . sprintf($insert, 10) . ' COMMIT;'
+	} 1 .. $rows / 10;
+}
+
+sql(q{DELETE FROM users WHERE document IS NOT NULL; SELECT seed_identity_for('users', 0, true)});
+my $began = time;
+is(at_once((map { script($_, 200) } 1 .. $SESSIONS), ('CALL type_ids(100)') x 4), '',
+	"$SESSIONS sessions store 200 documents each, from an identity of 0, beside 4 that type ids: no error");
+note(sprintf '%.1f s', time - $began);
+is(sql(q{SELECT count(*), count(DISTINCT document) FROM users WHERE document::text LIKE '%drawn%'}), $SESSIONS * 200 . "|$SESSIONS", 'all have theirs');
+cmp_ok(sql(q{SELECT count(*) FROM users WHERE document::text LIKE '%hand%'}), '>', 100, 'others were typed');
+
+my $gap = sql(qq{
+	SELECT max(gap) FROM (
+		SELECT number - lag(number) OVER (ORDER BY number) - 1 AS gap FROM (
+			SELECT hilo_number(id) FROM users WHERE id LIKE 'users/%' AND hilo_number(id) >= $DOCUMENTS
+				AND hilo_number(id) <= (SELECT value FROM hilo.identities WHERE name = 'users')) n(number)) g});
+cmp_ok($gap, '<=', $SESSIONS, "no gap is larger than the number of sessions: $gap");
+
+# Without ids by hand there is no gap at all, also where all have to search.
+sql(q{DELETE FROM users WHERE document IS NOT NULL; SELECT seed_identity_for('users', 0, true)});
+is(at_once(map { script($_, 30) } 1 .. $SESSIONS), '', 'the same without ids by hand: no error');
+is(sql(q{SELECT count(*), max(hilo_number(id)) FROM users WHERE document IS NOT NULL}), $SESSIONS * 30 . '|' . ($DOCUMENTS + 2 + $SESSIONS * 30), 'and no gap');
+
+$_->stop foreach $replica, $publisher;
+done_testing();
