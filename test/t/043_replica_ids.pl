@@ -40,7 +40,7 @@ sub said_at_creation
 
 $publisher->safe_psql('postgres', "INSERT INTO users SELECT 'users/' || n FROM generate_series(1, $DOCUMENTS) n; CREATE PUBLICATION p FOR TABLE users");
 is(said_at_creation(), '', 'without a subscription: no warning');
-sql("CREATE SUBSCRIPTION s CONNECTION '" . $publisher->connstr('postgres') . "' PUBLICATION p");
+sql("CREATE SUBSCRIPTION s CONNECTION '" . $publisher->connstr . " dbname=postgres' PUBLICATION p");
 is(said_at_creation(), <<'WARNING' =~ s/\n$//r, 'with one, and tag A: a warning');
 psql:<stdin>:1: WARNING:  rows of another server arrive in this database, and hilo.node_tag is "A", the tag of every server that was given none
 HINT:  Set hilo.node_tag to a tag that only this server has, in postgresql.conf or by ALTER DATABASE, before ids are drawn.
@@ -138,7 +138,7 @@ sub script
 	return join "\n", (sprintf $insert, 1) x $rows if $n % 3 == 1;
 	return join "\n", map {
 		my $level = ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')[ $_ % 3 ];
-		"BEGIN ISOLATION LEVEL $level; SELECT FROM users LIMIT 1; " . sprintf($insert, 10) . ' COMMIT;'
+		"BEGIN ISOLATION LEVEL $level; SELECT FROM pg_class LIMIT 1; " . sprintf($insert, 10) . ' COMMIT;'
 	} 1 .. $rows / 10;
 }
 
