@@ -210,6 +210,8 @@ one_turn(void)
 	if (connected())
 		outside();
 	failed = false;
+	if (chance(20))
+		cluster_turn();
 	if (connected())
 		resolve_prepared();
 	if (connected())
@@ -246,6 +248,7 @@ run_client(int number, const char *info, const char *log)
 			disconnect();
 	}
 	disconnect();
+	cluster_disconnect();
 	keep_program_ranges();
 	close(log_file);
 	__sync_fetch_and_sub(&shared->alive, 1);

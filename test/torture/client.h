@@ -6,6 +6,7 @@
  *	  client.c		random transactions, one after the other
  *	  draws.c		the statements that draw, in a transaction
  *	  moves.c		those that move counters, outside of one
+ *	  cluster.c		draws on nodes of a Citus cluster, by another connection
  *	  maintenance.c	another client, which maintains the tables
  *	  account.c		what the session holds; the log
  *	  session.c		the connection
@@ -21,6 +22,9 @@
 
 /* Seconds after which something that should not wait is taken to hang. */
 #define PATIENCE		240
+
+/* The hub cannot be reached for a while after a session was killed. */
+#define HUB_ERRORS		"08000 08001 08006"
 
 /* session.c */
 extern PGconn *conn;
@@ -110,6 +114,10 @@ extern void keep_program_ranges(void);
 /* moves.c */
 extern void outside(void);
 extern void repeat_resets(void);
+
+/* cluster.c */
+extern void cluster_turn(void);
+extern void cluster_disconnect(void);
 
 /* client.c */
 extern void pause_if_asked(void);

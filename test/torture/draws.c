@@ -62,16 +62,13 @@ some_collection(void)
 			return c;
 	}
 	if (kind == 3 && me != 0)
-		return C_OF_LIFE + 2 * shared->life + rnd(2);
+		return C_NEW + rnd(2);
 	if (kind == 4)
 		return C_OWN + me;
 	if (kind == 5 && shared->pool != POOL_NONE)
 		return C_LEASED + rnd(2);
 	return C_PLAIN + rnd(6);
 }
-
-/* The hub cannot be reached for a while after a session was killed. */
-#define HUB_ERRORS		"08000 08001 08006"
 
 /* Errors of a draw from c beyond those that are always there. */
 static const char *

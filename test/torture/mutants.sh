@@ -79,7 +79,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush news epoch standby take-in generation home leak forget give-back leave sqlstate'
+names='none flush news epoch standby take-in generation home guard joined leak forget give-back leave sqlstate'
 mutant() {
     case $1 in
         none)
@@ -131,6 +131,20 @@ mutant() {
 ' '			(void) it;
 '
             look() { torture 0.4 'the copy of it in its place'; } ;;
+        guard)
+            about="a Citus worker draws what other nodes draw"
+            replace citus.c 'if (unique_by_tag || hilo_allow_worker_draws ||' 'if (true ||'
+            look() {
+                torture 0.4 'not refused on a Citus worker' &&
+                    grep '^verdict: .* [1-9][0-9]* repeated' "$work/tmp/log" >/dev/null
+            } ;;
+        joined)
+            about="sessions do not hear that their node has become a Citus worker"
+            replace citus.c '	if (OidIsValid(group_table) && relid == group_table)
+		hilo_rights_generation++;
+' '	(void) relid;
+'
+            look() { torture 0.4 'has become a Citus worker'; } ;;
         leak)
             about="some ranges are claimed and not used"
             replace collection.c '			put_reserve(collection->ref.name, request->size, claim);

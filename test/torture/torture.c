@@ -128,7 +128,7 @@ collection_name(int c)
 		"reset0", "reset1", "reset2", "limited", "ta", "tb", "tc", "docs", "|",
 		"identity0", "identity1", "docs", "frees", "identity_reset",
 		"own0", "own1", "own2", "own3", "own4", "own5", "own6", "own7",
-		"leased0", "leased1"
+		"leased0", "leased1", "joining"
 	};
 	static char text[4][32];
 	static int	which;
@@ -137,7 +137,7 @@ collection_name(int c)
 		return names[c];
 	which = (which + 1) % 4;
 	snprintf(text[which], sizeof(text[which]), "new_%d_%d",
-			 (c - C_OF_LIFE) / 2, (c - C_OF_LIFE) % 2);
+			 (c - C_OF_LIFE) / PER_LIFE, (c - C_OF_LIFE) % PER_LIFE);
 	return text[which];
 }
 
@@ -153,7 +153,7 @@ collection_by_name(const char *name, bool identity)
 			return c;
 	}
 	if (!identity && sscanf(name, "new_%d_%d", &life, &i) == 2)
-		return C_OF_LIFE + 2 * life + i;
+		return C_OF_LIFE + PER_LIFE * life + i;
 	return -1;
 }
 
@@ -430,13 +430,24 @@ read_counters(void (*note) (int c, uint32_t count, int64_t max))
 	PQclear(result);
 }
 
-/* Run a statement in the database that numbers are leased from. */
+/* Run statements that have to succeed in another database. */
 static void
-hub_command(const char *sql)
+command_in(const char *database, const char *sql)
 {
-	if (shell("'%s/psql' -X -q -v ON_ERROR_STOP=1 -d '%s dbname=hub' -c '%s' >/dev/null </dev/null",
-			  bindir, conninfo, sql) != 0)
-		failure("in the hub: %s", sql);
+	char		info[600];
+	PGconn	   *conn;
+	PGresult   *result;
+
+	connect_admin();
+	snprintf(info, sizeof(info), "%s dbname=%s", conninfo, database);
+	conn = PQconnectdb(info);
+	PQsetNoticeProcessor(conn, ignore_notice, NULL);
+	result = PQexec(conn, sql);
+	if (PQresultStatus(result) != PGRES_TUPLES_OK &&
+		PQresultStatus(result) != PGRES_COMMAND_OK)
+		failure("in %s: %s: %s", database, sql, PQerrorMessage(conn));
+	PQclear(result);
+	PQfinish(conn);
 }
 
 /* Where there is a pool, see that what is to be leased is. */
@@ -460,26 +471,59 @@ set_up_extension(void)
 	read_counters(ledger_base);
 }
 
+/* Tell a database of the hub. */
+static void
+know_hub(const char *database)
+{
+	char		sql[800];
+
+	snprintf(sql, sizeof(sql), "CREATE EXTENSION postgres_fdw; "
+			 "CREATE SERVER hub FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '%s', port '%d', dbname 'hub'); "
+			 "CREATE USER MAPPING FOR postgres SERVER hub OPTIONS (user 'postgres')",
+			 folder, PORT);
+	command_in(database, sql);
+}
+
+/*
+ * Nodes of a Citus cluster: the hub is the coordinator.  They are known by a table
+ * that Citus makes.
+ */
+static void
+set_up_cluster(void)
+{
+	static const char *const nodes[] = {"hub", "worker", "joining"};
+
+	command("CREATE DATABASE worker");
+	command("CREATE DATABASE joining");
+	command_in("worker", "CREATE EXTENSION hilo");
+	command_in("joining", "CREATE EXTENSION hilo");
+	know_hub("worker");
+	for (int i = 0; i < 3; i++)
+	{
+		char		sql[256];
+
+		snprintf(sql, sizeof(sql), "SET allow_system_table_mods = on; "
+				 "CREATE TABLE pg_catalog.pg_dist_local_group (groupid int NOT NULL PRIMARY KEY); "
+				 "INSERT INTO pg_catalog.pg_dist_local_group VALUES (%d)", i);
+		command_in(nodes[i], sql);
+	}
+}
+
 static void
 set_up(void)
 {
-	char		sql[600];
-
 	command("CREATE DATABASE hub");
-	hub_command("CREATE EXTENSION hilo");
+	command_in("hub", "CREATE EXTENSION hilo");
 
 	/* Its answers are long on their way, so that much can happen meanwhile. */
-	hub_command("ALTER FUNCTION hilo_lease RENAME TO hilo_lease_at_once");
-	hub_command("CREATE FUNCTION hilo_lease(collection text, size bigint, at_least bigint, known_system bigint, known_timeline bigint, "
+	command_in("hub", "ALTER FUNCTION hilo_lease RENAME TO hilo_lease_at_once");
+	command_in("hub", "CREATE FUNCTION hilo_lease(collection text, size bigint, at_least bigint, known_system bigint, known_timeline bigint, "
 				"OUT low bigint, OUT high bigint, OUT epoch bigint, OUT system_identifier bigint, OUT timeline bigint) "
 				"LANGUAGE plpgsql AS $f$ BEGIN "
 				"SELECT l.* FROM hilo_lease_at_once($1, $2, $3, $4, $5) l INTO low, high, epoch, system_identifier, timeline; "
 				"PERFORM pg_sleep(random() * 0.03); END $f$");
-	command("CREATE EXTENSION postgres_fdw");
-	snprintf(sql, sizeof(sql), "CREATE SERVER hub FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '%s', port '%d', dbname 'hub')",
-			 folder, PORT);
-	command(sql);
-	command("CREATE USER MAPPING FOR postgres SERVER hub OPTIONS (user 'postgres')");
+	know_hub("postgres");
+	set_up_cluster();
 	command("CREATE EXTENSION amcheck");
 	command("CREATE TABLE ta (id bigint PRIMARY KEY, batch bigint, line int)");
 	command("CREATE TABLE tb (id text PRIMARY KEY, batch bigint, line int)");
@@ -513,6 +557,7 @@ new_count_of_all(void)
 	}
 	shared->seeded = 0;
 	shared->seeding = 0;
+	shared->joined += 3 - shared->joined % 3;	/* not known */
 	resets_of_all++;
 }
 
@@ -968,6 +1013,7 @@ live(int64_t length, int ending, bool long_life)
 		base_backup(copy, sizeof(copy), "");
 
 	shared->killed = false;
+	shared->lease = LEASE_NONE;
 	start_clients();
 	crashed = disturb(now_us() + length, ending, long_life,
 					  &restore_point);
@@ -1016,7 +1062,7 @@ live(int64_t length, int ending, bool long_life)
 		travel(copy, next_pool);
 		read_counters(check_travel);
 		end_prepared();
-		hub_command("SELECT hilo_hub_resume()");
+		command_in("hub", "SELECT hilo_hub_resume()");
 		/* What was shown since is not to be compared with this past. */
 		ledger_end_life(true, false);
 		new_count_of_all();
@@ -1030,7 +1076,7 @@ live(int64_t length, int ending, bool long_life)
 			shell("rm -rf '%s'", copy);
 		start_server(next_pool);
 		if (ending == END_PROMOTION)
-			hub_command("SELECT hilo_hub_resume()");
+			command_in("hub", "SELECT hilo_hub_resume()");
 		end_prepared();
 		read_counters(ledger_final);
 		ledger_end_life(crashed, pool_known);
@@ -1144,7 +1190,7 @@ main(int argc, char **argv)
 
 	start_server(shared->pool);
 	set_up();
-	while (now_us() < end && C_OF_LIFE + 2 * lives + 2 < MAX_COLLECTIONS)
+	while (now_us() < end && C_OF_LIFE + PER_LIFE * (lives + 1) < MAX_COLLECTIONS)
 	{
 		static const int first[] = {
 			END_KILL, END_EXTENSION, END_KILL, END_PROMOTION, END_KILL_POSTMASTER,
@@ -1190,6 +1236,8 @@ main(int argc, char **argv)
 	printf("forced seeds under draws: %" PRId64 ", draws: %" PRId64 "; numbers by hand above a lease: %" PRId64 "; databases replaced: %" PRId64 "\n",
 		   (int64_t) shared->seeds, (int64_t) shared->seeded_draws,
 		   (int64_t) shared->above_max, databases_replaced);
+	printf("nodes of a Citus cluster: %" PRId64 " draws, %" PRId64 " refused\n",
+		   (int64_t) shared->cluster_draws, (int64_t) shared->cluster_refused);
 	printf("memory of a long session: %" PRId64 " bytes, after %" PRId64 " more transactions %" PRId64 "\n",
 		   (int64_t) shared->memory_first, (int64_t) shared->memory_transactions,
 		   (int64_t) shared->memory_last);

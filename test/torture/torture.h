@@ -40,12 +40,16 @@ enum
 	C_OWN,						/* one a client, which nobody else touches */
 	C_LEASED = C_OWN + CLIENTS, /* 2 leased from another database; the first
 								 * one's column is attached */
-	C_OF_LIFE = C_LEASED + 2	/* 2 a life */
+	C_JOINING = C_LEASED + 2,	/* of a node that is a Citus worker by turns */
+	C_OF_LIFE					/* 2 a life, and one of a Citus cluster */
 };
 #define LIMIT			5000	/* of C_LIMITED */
+#define PER_LIFE		3
 
-/* How many there are in this life. */
-#define COLLECTIONS		(C_OF_LIFE + 2 * shared->life + 2)
+/* Those of this life, and how many there are in it of all. */
+#define C_NEW			(C_OF_LIFE + PER_LIFE * shared->life)
+#define C_CLUSTER		(C_NEW + 2)
+#define COLLECTIONS		(C_NEW + PER_LIFE)
 
 static inline bool
 is_identity(int c)
@@ -63,7 +67,7 @@ is_own(int c)
 static inline bool
 is_leased(int c)
 {
-	return c >= C_LEASED && c < C_OF_LIFE;
+	return c >= C_LEASED && c < C_JOINING;
 }
 
 static inline bool
@@ -144,6 +148,14 @@ enum
  */
 #define SEED_STEP		INT64_C(1000000)
 
+/*
+ * Of the collection of a Citus cluster, on the Citus worker: may it be leased?
+ */
+enum
+{
+	LEASE_NONE, LEASE_ASKED, LEASED
+};
+
 typedef struct SharedCollection
 {
 	volatile uint32_t count;
@@ -184,6 +196,11 @@ typedef struct Shared
 	volatile int64_t seeded;	/* and answered */
 	volatile int64_t seeds;
 	volatile int64_t seeded_draws;
+	volatile int lease;			/* LEASE_... of C_CLUSTER */
+	volatile int joining;		/* somebody changes the next one */
+	volatile int64_t joined;	/* is C_JOINING's node a Citus worker? */
+	volatile int64_t cluster_refused;	/* draws by Citus workers */
+	volatile int64_t cluster_draws; /* and those let through */
 	volatile int64_t memory_first;	/* of the long session, in bytes */
 	volatile int64_t memory_last;
 	volatile int64_t memory_transactions;

@@ -1,0 +1,281 @@
+/*-------------------------------------------------------------------------
+ *
+ * cluster.c
+ *	  Draws on nodes of a Citus cluster, imitated, by another connection.
+ *
+ *	  hub		the coordinator counts, and leases
+ *	  worker	a Citus worker: draws nothing of C_CLUSTER before that is leased
+ *	  joining	a Citus worker by turns: then it draws no numbers of C_JOINING,
+ *				but ids, which have a tag of its own
+ *
+ * What coordinator and Citus worker draw of C_CLUSTER are numbers of one count.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client.h"
+
+enum
+{
+	COORDINATOR, WORKER, JOINING, NODES
+};
+
+static PGconn *node_conn;
+static int	node;
+static char state[6];			/* SQLSTATE of the last statement; '' if it had no
+								 * error, or no answer */
+
+/* The node that joins: 3 for each change, and one of these. */
+enum
+{
+	UNKNOWN, NO_WORKER, IS_WORKER, JOINED_STATES
+};
+
+void
+cluster_disconnect(void)
+{
+	PQfinish(node_conn);
+	node_conn = NULL;
+}
+
+static void
+ignore_notice(void *arg, const char *message)
+{
+	(void) arg;
+	(void) message;
+}
+
+/*
+ * Connect to one of the nodes.  What a node is, and that numbers are leased, is
+ * not to be lost in a crash.
+ */
+static void
+cluster_connect(void)
+{
+	static const char *const names[NODES] = {"hub", "worker", "joining"};
+	char		info[1024];
+
+	node = rnd(NODES);
+	snprintf(info, sizeof(info), "%s dbname=%s options='-c synchronous_commit=on -c hilo.range_size=%d %s'",
+			 conninfo, names[node], 1 + rnd(20),
+			 node == JOINING ? "-c hilo.node_tag=J" : "");
+	alarm(PATIENCE);
+	node_conn = PQconnectdb(info);
+	alarm(0);
+	if (PQstatus(node_conn) != CONNECTION_OK)
+	{
+		cluster_disconnect();
+		return;
+	}
+	PQsetErrorVerbosity(node_conn, PQERRORS_VERBOSE);
+	PQsetNoticeProcessor(node_conn, ignore_notice, NULL);
+}
+
+/*
+ * Send a statement; NULL if it failed.  allowed lists the errors that it may end
+ * with, beyond the end of the session.
+ */
+static PGresult *
+ask(const char *allowed, const char *sql)
+{
+	PGresult   *result;
+	const char *error;
+
+	__sync_fetch_and_add(&shared->statements, 1);
+	state[0] = '\0';
+	alarm(PATIENCE);
+	result = PQexec(node_conn, sql);
+	alarm(0);
+	if (PQresultStatus(result) == PGRES_COMMAND_OK ||
+		PQresultStatus(result) == PGRES_TUPLES_OK)
+		return result;
+
+	error = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+	if (error != NULL)
+	{
+		snprintf(state, sizeof(state), "%s", error);
+		if (!listed(state, allowed) && !listed(state, "57P01 57P02 57P03"))
+			failure("SQLSTATE %s of %s: %s", state, sql, PQerrorMessage(node_conn));
+	}
+	PQclear(result);
+	if (PQstatus(node_conn) != CONNECTION_OK)
+		cluster_disconnect();
+	return NULL;
+}
+
+enum
+{
+	DRAWN, REFUSED, FAILED
+};
+
+/* Draw from c; which of these came of it. */
+static int
+draw_there(int c, const char *allowed, const char *sql)
+{
+	int64_t		start = now_us();
+	PGresult   *result = ask(allowed, sql);
+
+	if (result == NULL)
+	{
+		if (strcmp(state, "55000") != 0)
+			return FAILED;
+		__sync_fetch_and_add(&shared->cluster_refused, 1);
+		return REFUSED;
+	}
+	show_column(result, 0, c, start, false);
+	PQclear(result);
+	__sync_fetch_and_add(&shared->cluster_draws, 1);
+	return DRAWN;
+}
+
+/*
+ * Coordinator and Citus worker
+ */
+
+static const char *const ways[] = {
+	"SELECT hilo_next_number('%s') FROM generate_series(1, %d)",
+	"SELECT hilo_next('%s') FROM generate_series(1, %d)",
+	"SELECT hilo_document_id('%s') FROM generate_series(1, %d)",
+	"SELECT generate_series(low, high) FROM hilo_reserve('%s', %d)"
+};
+
+/* These are counters of each node, whether the collection is leased or not. */
+static const char *const ways_of_nodes[] = {
+	"SELECT next_identity('%s') FROM generate_series(1, %d)",
+	"SELECT next_server_side_id('%s/') FROM generate_series(1, %d)"
+};
+
+static void
+draw_on_coordinator(void)
+{
+	char		sql[256];
+
+	snprintf(sql, sizeof(sql), ways[rnd(4)], collection_name(C_CLUSTER), 1 + rnd(20));
+	draw_there(C_CLUSTER, NULL, sql);
+}
+
+/* A lease is never given up in a life, so it may be asked for by many. */
+static void
+lease_on_worker(void)
+{
+	char		sql[256];
+	PGresult   *result;
+
+	if (shared->lease == LEASE_NONE)
+		shared->lease = LEASE_ASKED;
+	snprintf(sql, sizeof(sql), "SELECT hilo_lease_from('%s', 'hub', 100)",
+			 collection_name(C_CLUSTER));
+	result = ask(HUB_ERRORS, sql);
+	if (result != NULL)
+		shared->lease = LEASED;
+	PQclear(result);
+}
+
+static void
+draw_on_worker(void)
+{
+	bool		of_node = chance(15);
+	const char *way = of_node ? ways_of_nodes[rnd(2)] : ways[rnd(4)];
+	bool		leased = shared->lease == LEASED;
+	char		sql[256];
+
+	snprintf(sql, sizeof(sql), way, collection_name(C_CLUSTER), 1 + rnd(20));
+	switch (draw_there(C_CLUSTER, "55000 " HUB_ERRORS, sql))
+	{
+		case DRAWN:
+			if (of_node || shared->lease == LEASE_NONE)
+				failure("not refused on a Citus worker: %s", sql);
+			break;
+		case REFUSED:
+			if (leased && !of_node)
+				failure("refused, though leased: %s", sql);
+			break;
+		case FAILED:
+			break;
+	}
+}
+
+/*
+ * The node that joins
+ */
+
+static void
+change_group(void)
+{
+	bool		is_worker = chance(50);
+	int64_t		changes;
+	char		sql[512];
+	PGresult   *result;
+
+	if (!__sync_bool_compare_and_swap(&shared->joining, 0, 1))
+		return;
+	changes = (shared->joined / JOINED_STATES + 1) * JOINED_STATES;
+	shared->joined = changes + UNKNOWN;
+
+	/* What CREATE STATISTICS sends is the message that Citus sends. */
+	snprintf(sql, sizeof(sql), "UPDATE pg_dist_local_group SET groupid = %d; "
+			 "CREATE STATISTICS joins ON (groupid + 1) FROM pg_dist_local_group; "
+			 "DROP STATISTICS joins", is_worker ? 2 : 0);
+	result = ask(NULL, sql);
+	if (result != NULL)
+		shared->joined = changes + (is_worker ? IS_WORKER : NO_WORKER);
+	PQclear(result);
+	shared->joining = 0;
+}
+
+/* In a transaction that starts after the last change, and ends before the next. */
+static void
+draw_on_joining(void)
+{
+	bool		id = chance(50);
+	int64_t		joined = shared->joined;
+	char		sql[256];
+	int			came;
+
+	snprintf(sql, sizeof(sql), ways[id ? 1 : 0], collection_name(C_JOINING), 1 + rnd(20));
+	came = draw_there(C_JOINING, "55000", sql);
+	if (id && came == REFUSED)
+		failure("refused, though with a tag of its own: %s", sql);
+	if (id || joined != shared->joined)
+		return;
+	if (came == DRAWN && joined % JOINED_STATES == IS_WORKER)
+		failure("not refused on a node that has become a Citus worker: %s", sql);
+	if (came == REFUSED && joined % JOINED_STATES == NO_WORKER)
+		failure("refused on a node that is no Citus worker: %s", sql);
+}
+
+/* A few draws on one of the nodes. */
+void
+cluster_turn(void)
+{
+	if (shared->ending)
+		return;
+	if (node_conn == NULL)
+		cluster_connect();
+	for (int i = rnd(4); i >= 0 && node_conn != NULL; i--)
+	{
+		switch (node)
+		{
+			case COORDINATOR:
+				draw_on_coordinator();
+				break;
+			case WORKER:
+				if (shared->pool != POOL_NONE && chance(shared->lease == LEASED ? 2 : 10))
+					lease_on_worker();
+				else
+					draw_on_worker();
+				break;
+			default:
+				if (chance(15))
+					change_group();
+				else
+					draw_on_joining();
+				break;
+		}
+	}
+	if (chance(10))
+		cluster_disconnect();
+}
