@@ -37,6 +37,7 @@
 
 #include "catalog.h"
 #include "compat.h"
+#include "index_probe.h"
 
 #define EXTENSION_NAME		"hilo"
 
@@ -264,33 +265,33 @@ depends_on_name_only(Relation index, AttrNumber attnum)
 }
 
 /*
- * Raise an error if the table has an index that does not follow its rows: one
- * on anything but the name misses changes in place; one that is not unique could
- * get two entries for a row that is made, and frozen, while it is built
- * concurrently.
+ * Does an index not follow the rows of its table?  One on anything but the name
+ * misses changes in place; one that is not unique could get two entries for a row
+ * that is made, and frozen, while it is built concurrently.
  */
-static void
-check_indexes(const OurTable *table, Relation rel)
+static bool
+is_unfit(Relation index, void *arg)
 {
-	List	   *indexes = RelationGetIndexList(rel);
-	ListCell   *lc;
+	const OurTable *table = arg;
 
-	foreach(lc, indexes)
-	{
-		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+	return !index->rd_index->indisunique || !index->rd_index->indimmediate ||
+		!depends_on_name_only(index, table->name_attnum);
+}
 
-		if (!index->rd_index->indisunique || !index->rd_index->indimmediate ||
-			!depends_on_name_only(index, table->name_attnum))
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("table \"%s.%s\" must not have the index \"%s\"",
-							HILO_SCHEMA, table->name,
-							RelationGetRelationName(index)),
-					 errdetail("Rows change in place: an index must be unique, and depend on the name only."),
-					 errhint("Drop it.")));
-		index_close(index, AccessShareLock);
-	}
-	list_free(indexes);
+/* Raise an error if the table has such an index. */
+static void
+check_indexes(OurTable *table, Relation rel)
+{
+	Relation	index = hilo_index_find(rel, is_unfit, table);
+
+	if (index != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s.%s\" must not have the index \"%s\"",
+						HILO_SCHEMA, table->name,
+						RelationGetRelationName(index)),
+				 errdetail("Rows change in place: an index must be unique, and depend on the name only."),
+				 errhint("Drop it.")));
 }
 
 /*
@@ -401,43 +402,34 @@ hilo_catalog_open(HiloTable which, LOCKMODE lockmode)
 
 /* Is it a valid btree index on the name column, and on nothing else? */
 static bool
-is_name_index(Relation index, AttrNumber attnum)
+is_name_index(Relation index, void *arg)
 {
-	return index->rd_rel->relam == BTREE_AM_OID &&
-		index->rd_index->indisvalid && index->rd_index->indisready &&
+	const OurTable *table = arg;
+
+	return hilo_index_leads(index, table->name_attnum) &&
 		index->rd_index->indnatts == 1 &&
-		index->rd_index->indkey.values[0] == attnum &&
 		index->rd_indcollation[0] == C_COLLATION_OID &&
-		RelationGetIndexPredicate(index) == NIL;
+		(!table->in_place || index->rd_index->indisunique);
 }
 
 /* The first such index; InvalidOid: none. */
 static Oid
-find_name_index(HiloTable which, Relation rel)
+find_name_index(OurTable *table, Relation rel)
 {
-	List	   *indexes = RelationGetIndexList(rel);
-	ListCell   *lc;
-	Oid			found = InvalidOid;
+	Relation	index = hilo_index_find(rel, is_name_index, table);
+	Oid			oid;
 
-	foreach(lc, indexes)
-	{
-		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
-
-		if (is_name_index(index, tables[which].name_attnum) &&
-			(!tables[which].in_place || index->rd_index->indisunique))
-			found = lfirst_oid(lc);
-		index_close(index, AccessShareLock);
-		if (OidIsValid(found))
-			break;
-	}
-	list_free(indexes);
-	return found;
+	if (index == NULL)
+		return InvalidOid;
+	oid = RelationGetRelid(index);
+	index_close(index, AccessShareLock);
+	return oid;
 }
 
 Oid
 hilo_catalog_name_index(HiloTable which, Relation rel)
 {
-	Oid			index = find_name_index(which, rel);
+	Oid			index = find_name_index(&tables[which], rel);
 
 	if (!OidIsValid(index))
 		ereport(ERROR,
@@ -482,7 +474,7 @@ hilo_catalog_open_at_exit(Oid expected, LOCKMODE lockmode)
 	}
 	if (!has_layout(&tables[HILO_TABLE_COUNTERS], rel) ||
 		!lock_indexes_at_exit(rel) ||
-		!OidIsValid(find_name_index(HILO_TABLE_COUNTERS, rel)))
+		!OidIsValid(find_name_index(&tables[HILO_TABLE_COUNTERS], rel)))
 	{
 		relation_close(rel, lockmode);
 		return NULL;
