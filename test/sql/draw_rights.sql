@@ -331,6 +331,33 @@ RESET ROLE;
 SELECT hilo_next_number('dropped');
 SELECT hilo_unbind('dropped'), hilo_drop('dropped');
 
+-- Views over views are looked through eight deep, and no deeper.
+CREATE TABLE deep (id bigint PRIMARY KEY);
+SELECT hilo_attach('deep');
+DO $$
+BEGIN
+	FOR i IN 1 .. 9 LOOP
+		EXECUTE format('CREATE VIEW deep%s AS SELECT * FROM deep%s', i, nullif(i - 1, 0));
+	END LOOP;
+END $$;
+GRANT INSERT ON deep8 TO regress_hilo_nobody;
+SET ROLE regress_hilo_nobody;
+SELECT hilo_next_number('deep');
+RESET ROLE;
+REVOKE INSERT ON deep8 FROM regress_hilo_nobody;
+GRANT INSERT ON deep9 TO regress_hilo_nobody;
+SET ROLE regress_hilo_nobody;
+SELECT hilo_next_number('deep');
+RESET ROLE;
+SELECT hilo_detach('deep'), hilo_drop('deep');
+-- Granted before it is attached: ids by hand count.
+CREATE TABLE granted (id bigint PRIMARY KEY);
+SELECT hilo_configure('granted', grant_to => 'regress_hilo_nobody');
+SELECT hilo_attach('granted');
+INSERT INTO granted VALUES (100);
+SELECT hilo_next_number('granted');
+SELECT hilo_detach('granted'), hilo_drop('granted');
+
 RESET search_path;
 SET client_min_messages = warning;
 DROP SCHEMA regress_rights CASCADE;

@@ -107,5 +107,13 @@ is(in_a_connection(q{SELECT hilo_next_number('parcels')}), 65, 'pool_size = 0: a
 is(sql($pool), '', 'pool_size = 0: nothing is in the pool');
 is(sql($max), 65, 'pool_size = 0: its unused numbers went back into the row');
 
+# Behind another library that takes shared memory.
+$node->append_conf('postgresql.conf', "hilo.pool_size = 64\nshared_preload_libraries = 'pg_stat_statements, hilo'");
+$node->restart;
+sql('CREATE EXTENSION pg_stat_statements');
+is(in_a_connection(q{SELECT hilo_next_number('parcels')}), 66, 'behind another library: a connection draws');
+is(sql($pool), 'parcels|67|97|31|f', 'behind another library: the pool is there');
+is(sql('SELECT count(*) > 0 FROM pg_stat_statements'), 't', 'behind another library: and what that has');
+
 $node->stop;
 done_testing();

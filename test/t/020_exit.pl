@@ -354,6 +354,19 @@ wait_gone($pid);
 disconnect($locker, $locker_pid);
 
 #
+# A row that was deleted by hand
+#
+
+($session, $pid) = drawer('deleted', 1);
+$offset = -s $node->logfile;
+sql(q{ALTER TABLE hilo.hilo DISABLE TRIGGER ALL;
+	DELETE FROM hilo.hilo WHERE collection = 'deleted';
+	ALTER TABLE hilo.hilo ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table});
+disconnect($session, $pid);
+is(max_of('deleted'), '', 'a connection ends whose row was deleted');
+unlike(slurp_file($node->logfile, $offset), qr/WARNING|ERROR|FATAL|PANIC/, 'without a word');
+
+#
 # A walsender outlives the shutdown checkpoint: it never gives back
 #
 

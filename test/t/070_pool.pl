@@ -313,6 +313,29 @@ once(q{SELECT hilo_next_number('many' || i) FROM generate_series(1, 100) i, gene
 is(once(q{SELECT count(hilo_next_number('many' || i)) FROM generate_series(1, 100) i}), 100, 'many collections');
 cmp_ok($observer->query(q{SELECT count(DISTINCT collection) FROM hilo.pool}), '<=', 8, 'never more');
 
+# Ids by hand within the range of a session: what it leaves does not have them.
+once(qq{CREATE TABLE $_ (id bigint PRIMARY KEY); SELECT hilo_attach('$_')}) for qw(few_by_hand many_by_hand forgotten);
+my $holder = enter();
+my $insert = sub { $holder->query("INSERT INTO $_[0] DEFAULT VALUES RETURNING id") };
+is($insert->('few_by_hand'), 1, 'a session has numbers');
+once(q{INSERT INTO few_by_hand VALUES (5), (7)});
+leave($holder);
+is(pooled('few_by_hand'), '2..4 6..6 8..32', 'two of them chosen by hand: it leaves the others');
+# Of more than are remembered it leaves nothing.
+$holder = enter();
+$insert->('many_by_hand');
+once(q{INSERT INTO many_by_hand SELECT generate_series(11, 19)});
+leave($holder);
+is(pooled('many_by_hand'), '', 'nine of them: it leaves nothing');
+# Nor if they were forgotten with their collection.
+$holder = enter();
+$insert->('forgotten');
+once(q{INSERT INTO forgotten VALUES (5)});
+once(q{SELECT hilo_next_number('many' || i) FROM generate_series(1, 20) i});
+leave($holder);
+is(pooled('forgotten'), '', 'one of them, and then no room: it leaves nothing');
+is(once("INSERT INTO $_ SELECT FROM generate_series(1, 40); SELECT count(DISTINCT id) > 40 FROM $_"), 't', "no collision: $_") for qw(few_by_hand many_by_hand forgotten);
+
 # Many pieces of one collection: there is a bound, and no number comes twice.
 @held = map { enter('hilo.range_size=10', 'hilo.range_duration=0') } 1 .. 30;
 my %seen;

@@ -114,6 +114,17 @@ my $before = $member->sql(q{SELECT sum(size) FROM hilo.pool WHERE leased});
 is($member->sql(q{SELECT count(hilo_next_number('counted' || i)) FROM generate_series(1, 20) i}), 20, 'others are counted');
 is($member->sql(q{SELECT sum(size) FROM hilo.pool WHERE leased}), $before, 'and leases stay');
 is($member->sql(q{SELECT count(*) FROM hilo.pool WHERE NOT leased}), 0, 'counted numbers have no room');
+# Nor does an id by hand find room; then what a session leaves later has no place, either.
+$member->sql(q{CREATE TABLE by_hand (id bigint PRIMARY KEY); SELECT hilo_attach('by_hand')});
+my $holder = $member->session('hilo.range_size=20');
+is($holder->query('INSERT INTO by_hand DEFAULT VALUES RETURNING id'), 1, 'a session has numbers');
+$member->sql('INSERT INTO by_hand VALUES (5)');
+$member->sql(q{SELECT hilo_lease_from('room2', NULL); SELECT hilo_next_number('room2') FROM generate_series(1, 99); SELECT hilo_drop('room2')});
+$pid = $holder->pid;
+$holder->finish;
+wait_until('it has left', sub { !kill 0, $pid });
+is($member->sql(q{SELECT count(*) FROM hilo.pool WHERE collection = 'by_hand'}), 0, 'it leaves nothing, though now there is room');
+is($member->error('INSERT INTO by_hand SELECT FROM generate_series(1, 40)'), '', 'no collision');
 # Room is made by what is left, and used up or dropped.
 $member->sql(q{SELECT hilo_lease_from('room1', NULL); SELECT hilo_next_number('room1') FROM generate_series(1, 99); SELECT hilo_drop('room1')});
 is($member->error(q{SELECT hilo_lease_from('fits now', 'hub'); SELECT hilo_next_number('fits now')}), '', 'one that is dropped makes room');

@@ -118,6 +118,14 @@ $as_admin CREATE USER MAPPING FOR admin SERVER unchecked OPTIONS (user 'trusted'
 SQL
 like(message("$as_admin SELECT hilo_lease_from('a', 'unchecked')"), qr/2F003: .*password is required/s, 'but nobody says so himself');
 
+# A role that is dropped takes its user mapping along; another one can lease from there.
+sql(q{CREATE ROLE leaver SUPERUSER});
+add_hub($member, $hub, server => 'of_leaver', role => 'leaver');
+sql(q{SET ROLE leaver; SELECT hilo_lease_from('bequeathed', 'of_leaver'); RESET ROLE; DROP USER MAPPING FOR leaver SERVER of_leaver; DROP ROLE leaver});
+like(message("SELECT hilo_next_number('bequeathed')"), qr/42704: could not lease.*role "leaver", whose user mapping is used, does not exist/s, 'a role that was dropped');
+sql(q{CREATE USER MAPPING FOR CURRENT_USER SERVER of_leaver OPTIONS (user 'postgres'); SELECT hilo_lease_from('bequeathed', 'of_leaver')});
+is(sql("SELECT hilo_next_number('bequeathed')"), 1, 'until another one leases');
+
 #
 # Hubs that are none
 #
@@ -173,6 +181,17 @@ is(refused("SELECT hilo_next_number('r')"), '08P01', 'two rows');
 is(sql("SELECT max FROM hilo.hilo WHERE collection = 'r'"), 10, 'nothing of that counts');
 answer_with("('11', '110', '7', '$id', '1')");
 is(sql("SELECT hilo_next_number('r')"), 11, 'one that is right');
+# Nor is a server that the member does not take for its hub.
+sql("SELECT hilo_next_number('r') FROM generate_series(1, 99)");
+answer_with("('111', '210', '7', '12345', '1')");
+like(message("SELECT hilo_next_number('r')"), qr/55000: could not lease.*another server, with system identifier 12345, not $id/s, 'an answer of another server');
+answer_with("('111', '210', '7', '$id', '3')");
+is(sql("SELECT hilo_next_number('r')"), 111, 'one of a later timeline');
+sql("SELECT hilo_next_number('r') FROM generate_series(1, 99)");
+answer_with("('211', '310', '7', '$id', '2')");
+like(message("SELECT hilo_next_number('r')"), qr/55000: could not lease.*it is on timeline 2, but timeline 3 was seen before/s, 'one of an earlier timeline');
+answer_with("('211', '310', '7', '$id', '3')");
+is(sql("SELECT hilo_next_number('r')"), 211, 'nothing of these counts');
 $hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint) RETURNS SETOF answer LANGUAGE plpgsql
 	AS $$ BEGIN RAISE EXCEPTION USING errcode = 'ZZ123', message = 'strange', detail = repeat('d', 1000), hint = 'do %s'; END $$});
 sql("SELECT hilo_next_number('r') FROM generate_series(1, 99)");
@@ -296,6 +315,10 @@ is(hub("SELECT value FROM hilo.identities WHERE name = 'docs'"), 16, 'on the hub
 is(sql("SELECT seed_identity_for('docs', 20)"), 20, 'a seed');
 is(sql("SELECT next_identity('docs')"), 'docs/21', 'is for the hub, too');
 is(hub("SELECT next_identity_for('docs')"), 22, 'which goes on above it');
+# Where the hub is ahead, its number may be taken here.
+hub("SELECT seed_identity_for('taken', 10)");
+sql("CREATE TABLE taken (id bigint PRIMARY KEY); INSERT INTO taken VALUES (1), (2), (3), (11); SELECT hilo_lease_from('taken|', 'ids_hub')");
+is(sql("SELECT value FROM next_identity_free_for('taken')"), 12, 'next_identity_free_for() goes on where the hub gives one that is taken');
 sql("SELECT hilo_lease_from('docs|', NULL)");
 like(message("SELECT next_identity('docs')"), qr/55000: "docs\|" has used up its leases, and has no hub any more/, 'an identity that has left its hub');
 is(sql("SELECT seed_identity_for('docs', 100, true), next_identity('docs')"), '100|docs/101', 'counts again when told so');
