@@ -94,6 +94,12 @@ my @changes = (
 		at => [ 'free number found' => 'error wait kill', 'row locked' => 'kill', @flush ],
 	},
 	{
+		what => 'identity of a document', before => $bind,
+		draw => "SELECT next_identity_free_for('NAME')", pattern => qr/(\d+),/,
+		sql => "SELECT hilo_document_id('NAME', 'NAME|')",
+		at => [ 'row locked' => 'kill', @flush, 'free number found' => 'error wait kill' ],
+	},
+	{
 		what => 'give back', before => "SELECT hilo_next_number('NAME')",
 		sql => "SELECT hilo_release('NAME')",
 		at => [ 'row locked' => 'kill', 'row changed' => 'kill', 'given back' => 'kill' ],
