@@ -30,6 +30,7 @@
 
 #include "binding.h"
 #include "compat.h"
+#include "counter.h"
 #include "documents.h"
 #include "index_probe.h"
 #include "settings.h"
@@ -507,13 +508,26 @@ unless_empty(HiloDocuments *documents)
 	return NULL;
 }
 
+/* By the row: what is not bound needs no other table of ours. */
+static bool
+may_be_bound(HiloName identity)
+{
+	HiloRowRef	ref;
+	HiloRow		row;
+
+	hilo_row_ref_init(&ref, identity);
+	(void) hilo_counter_read(&ref, &row);
+	return (row.flags & HILO_ROW_BOUND) != 0;
+}
+
 HiloDocuments *
 hilo_documents_open_bound(HiloName identity)
 {
 	HiloDocuments *documents = make_documents(identity);
 
 	documents->only_indexed = true;
-	open_bound(documents);
+	if (may_be_bound(identity))
+		open_bound(documents);
 	return unless_empty(documents);
 }
 
