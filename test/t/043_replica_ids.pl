@@ -91,8 +91,8 @@ is(sql(q{INSERT INTO users VALUES ('users/'), (NULL) RETURNING id}), "users/0000
 # Many at once, beside ids by hand
 #
 
-# Who types ids by hand takes them back if the identity has come there meanwhile:
-# so none of them is older than a draw of its number.
+# Ids are typed by hand, and taken back if the identity has reached them meanwhile:
+# those that stay were there before their number was drawn.
 sql(q{
 	CREATE PROCEDURE type_ids(n int) LANGUAGE plpgsql AS $$
 	DECLARE
