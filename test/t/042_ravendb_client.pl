@@ -20,9 +20,18 @@ my $installed = IPC::Run::run(
 	],
 	'<', '/dev/null', '>', \$npm_out, '2>', \$npm_err,
 	IPC::Run::timeout($TIMEOUT));
-plan skip_all => 'npm does not get the packages: ' . ($npm_err =~ /^npm (?:ERR!|error) (.*)/m)[0]
-  if !$installed && ($ENV{HILO_INSTALL} // '') eq 'no';
-ok($installed, 'npm installs packages') or BAIL_OUT($npm_err);
+# Without installing there may be no way to do so.
+SKIP:
+{
+	skip 'npm does not get the packages: ' . ($npm_err =~ /^npm (?:ERR!|error) (.*)/m)[0], 1
+	  if !$installed && ($ENV{HILO_INSTALL} // '') eq 'no';
+	ok($installed, 'npm installs packages') or diag($npm_out, $npm_err);
+}
+unless ($installed)
+{
+	done_testing();
+	exit;
+}
 
 my $node = PostgreSQL::Test::Cluster->new('ravendb');
 $node->init;
