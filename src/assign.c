@@ -143,7 +143,7 @@ hilo_assign_to_row(const HiloAssigned *column, HiloEntry *entry, Relation rel,
 	Place		place = {rel, column->attnum};
 	int			attnum = column->attnum;
 	bool		isnull;
-	Datum		value = heap_getattr(tuple, attnum, desc, &isnull);
+	Datum		value = hilo_getattr(tuple, attnum, desc, &isnull);
 	text	   *requested = isnull ? NULL : DatumGetTextPP(value);
 	text	   *id = document_id(entry, requested, &place);
 

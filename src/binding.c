@@ -21,6 +21,7 @@
 
 #include "binding.h"
 #include "catalog.h"
+#include "compat.h"
 #include "counter.h"
 #include "index_probe.h"
 #include "tuple.h"
@@ -52,7 +53,7 @@ static char *
 text_column(HeapTuple tuple, int attnum, TupleDesc desc)
 {
 	bool		isnull;
-	Datum		value = heap_getattr(tuple, attnum, desc, &isnull);
+	Datum		value = hilo_getattr(tuple, attnum, desc, &isnull);
 
 	return isnull ? NULL : TextDatumGetCString(value);
 }
@@ -64,7 +65,7 @@ hilo_binding_read(HeapTuple tuple, TupleDesc desc)
 	bool		isnull;
 	Datum		value;
 
-	value = heap_getattr(tuple, HILO_ANUM_BINDING_COLUMN, desc, &isnull);
+	value = hilo_getattr(tuple, HILO_ANUM_BINDING_COLUMN, desc, &isnull);
 	if (!isnull)
 	{
 		binding->column = palloc(sizeof(HiloColumn));
@@ -72,7 +73,7 @@ hilo_binding_read(HeapTuple tuple, TupleDesc desc)
 	}
 	binding->taken = text_column(tuple, HILO_ANUM_BINDING_FUNCTION, desc);
 	binding->role = text_column(tuple, HILO_ANUM_BINDING_ROLE, desc);
-	binding->attached = DatumGetBool(heap_getattr(tuple,
+	binding->attached = DatumGetBool(hilo_getattr(tuple,
 												  HILO_ANUM_BINDING_ATTACHED,
 												  desc, &isnull));
 	binding->replaced = text_column(tuple, HILO_ANUM_BINDING_REPLACED, desc);

@@ -3,7 +3,10 @@
  * compat.h
  *	  What differs between the server versions that hilo builds on.
  *
- * The only file that asks for PG_VERSION_NUM.
+ * The only file that asks for PG_VERSION_NUM, or for the release that runs.
+ * A library that is built for one minor release runs on all others of that
+ * version: nothing is used that a minor release has brought (test/server-functions
+ * has all that may be), and nothing that they changed is left to the compiler.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,6 +21,7 @@
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "executor/executor.h"
+#include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "access/xact.h"
@@ -157,6 +161,16 @@ hilo_index_beginscan(Relation heap, Relation index, Snapshot snapshot,
 #endif
 }
 
+/*
+ * A column of a row.  heap_getattr() is inline: in the headers of some minor releases
+ * it calls a function, heap_datum_check(), that servers of before do not have.
+ */
+static inline Datum
+hilo_getattr(HeapTuple tuple, int attnum, TupleDesc desc, bool *isnull)
+{
+	return SPI_getbinval(tuple, desc, attnum, isnull);
+}
+
 /* The parts of a qualified name, as a list of strings. */
 static inline List *
 hilo_qualified_name_list(const char *string)
@@ -195,20 +209,63 @@ hilo_timeline(void)
 }
 
 /*
+ * The release of the server that runs, 150013 say.  A minor upgrade replaces the
+ * server under a library that stays, so PG_VERSION_NUM says no more than which
+ * major version it is.
+ */
+static inline int
+hilo_running_version(void)
+{
+	static int	version = 0;
+
+	if (version == 0)
+		version = atoi(GetConfigOption("server_version_num", false, false));
+	return version;
+}
+
+/* Has a server of this release bits that say which standbys are asked for? */
+static inline bool
+hilo_has_sync_standby_bits(int version)
+{
+	switch (version / 10000)
+	{
+		case 14:
+			return version >= 140018;
+		case 15:
+			return version >= 150013;
+		case 16:
+			return version >= 160009;
+		case 17:
+			return version >= 170005;
+		default:
+			return version >= 180000;
+	}
+}
+
+/*
  * Does the server as a whole ask for synchronous standbys?  The caller holds
- * SyncRepLock.  Minor releases of May 2025 put a set of bits in the place of a
- * boolean; until the checkpointer has set them, the setting itself counts.
+ * SyncRepLock.
+ *
+ * Minor releases of May 2025 put a set of bits, sync_standbys_status, in the place
+ * of a boolean, sync_standbys_defined.  The headers have one of them, the server
+ * that runs may have the other, and a 1 means "not asked for" in the one and "asked
+ * for" in the other.  So neither field is named here: it is the byte after lsn in
+ * all releases, and what it means depends on the one that runs.
  */
 static inline bool
 hilo_sync_standbys_defined(void)
 {
-#ifdef SYNC_STANDBY_DEFINED
-	if ((WalSndCtl->sync_standbys_status & SYNC_STANDBY_INIT) == 0)
+	uint8		status = *(volatile uint8 *) (WalSndCtl->lsn + NUM_SYNC_REP_WAIT_MODE);
+	const uint8 initialized = 1 << 0;
+	const uint8 defined = 1 << 1;
+
+	if (!hilo_has_sync_standby_bits(hilo_running_version()))
+		return status != 0;
+
+	/* Until the checkpointer has set the bits, the setting itself counts. */
+	if ((status & initialized) == 0)
 		return SyncRepStandbyNames != NULL && SyncRepStandbyNames[0] != '\0';
-	return (WalSndCtl->sync_standbys_status & SYNC_STANDBY_DEFINED) != 0;
-#else
-	return WalSndCtl->sync_standbys_defined;
-#endif
+	return (status & defined) != 0;
 }
 
 /*
@@ -226,11 +283,14 @@ hilo_keeping_context(MemoryContext parent, const char *name)
 #endif
 }
 
-/* Make fcinfo return rows through a tuplestore. */
+/*
+ * Make fcinfo return rows through a tuplestore.  Version 15 has a function for it
+ * from its second release on.
+ */
 static inline void
 hilo_init_materialized(FunctionCallInfo fcinfo)
 {
-#if PG_VERSION_NUM >= 150000
+#if PG_VERSION_NUM >= 160000
 	InitMaterializedSRF(fcinfo, 0);
 #else
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;

@@ -45,7 +45,7 @@ required_column(TriggerData *trigdata, int attnum)
 	bool		isnull;
 	Datum		value;
 
-	value = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &isnull);
+	value = hilo_getattr(trigdata->tg_trigtuple, attnum, desc, &isnull);
 	if (isnull)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -81,7 +81,7 @@ read_columns(TriggerData *trigdata, void *contents)
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 		char	   *place;
 		bool		isnull;
-		Datum		value = heap_getattr(trigdata->tg_trigtuple, i + 1, desc,
+		Datum		value = hilo_getattr(trigdata->tg_trigtuple, i + 1, desc,
 										 &isnull);
 
 		offset = att_align_nominal(offset, att->attalign);

@@ -226,7 +226,7 @@ hilo_advance(PG_FUNCTION_ARGS)
 
 	tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
 		trigdata->tg_newtuple : trigdata->tg_trigtuple;
-	value = heap_getattr(tuple, site->attnum,
+	value = hilo_getattr(tuple, site->attnum,
 						 RelationGetDescr(trigdata->tg_relation), &isnull);
 	number = isnull ? 0 : hilo_id_reader_number(&site->reader, value);
 	if (number > 0 && site->attached)
