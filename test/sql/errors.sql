@@ -64,8 +64,6 @@ SELECT statement, t.* FROM unnest(ARRAY['hilo_last_number(''never'')', 'hilo_res
 	'hilo_last_number(''never'')', 'hilo_next_number(''never'')', 'hilo_last_number(''never'')']) WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
 -- By hand: 42809.
 SELECT statement, t.* FROM unnest(ARRAY['UPDATE hilo.hilo SET max = 5', 'DELETE FROM hilo.hilo', 'TRUNCATE hilo.hilo',
-	'MERGE INTO hilo.hilo USING (VALUES (1)) v ON collection = ''errors'' WHEN MATCHED THEN UPDATE SET max = 0',
-	'MERGE INTO hilo.hilo USING (VALUES (1)) v ON collection = ''errors'' WHEN MATCHED THEN DELETE',
 	'INSERT INTO hilo.hilo (collection) VALUES (''errors'') ON CONFLICT (collection) DO UPDATE SET max = 0'])
 	WITH ORDINALITY u(statement, i), try(statement) t ORDER BY i;
 -- The end: 2200H.
@@ -275,8 +273,6 @@ SET hilo.max_range_size = 0;
 SET hilo.range_duration = -1;
 SET hilo.client_range_duration = '-1s';
 SET hilo.range_duration = '1 parsec';
--- The prefix is reserved.
-SET hilo.no_such_setting = 1;
 SELECT hilo_next('settings');
 SELECT current_setting('hilo.node_tag'), current_setting('hilo.server_prefix'), current_setting('hilo.identity_parts_separator'),
 	current_setting('hilo.range_size'), current_setting('hilo.max_range_size'), current_setting('hilo.range_duration'),

@@ -6,8 +6,6 @@ UPDATE hilo.hilo SET max = 0 WHERE false;
 DELETE FROM hilo.hilo WHERE collection = 'guarded';
 TRUNCATE hilo.hilo;
 INSERT INTO hilo.hilo (collection, max) VALUES ('guarded', 5) ON CONFLICT (collection) DO UPDATE SET max = 5;
-MERGE INTO hilo.hilo USING (VALUES ('guarded')) v(c) ON collection = c WHEN MATCHED THEN UPDATE SET max = 0;
-MERGE INTO hilo.hilo USING (VALUES ('guarded')) v(c) ON collection = c WHEN MATCHED THEN DELETE;
 -- In a subscription's apply worker, or a restore that disables triggers, as well.
 SET session_replication_role = replica;
 UPDATE hilo.hilo SET max = 0;

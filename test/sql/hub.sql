@@ -28,7 +28,6 @@ SELECT hilo_lease_from('hub_x|', 'nowhere');
 SELECT hilo_lease_from('hub_x', NULL);
 \set VERBOSITY default
 SELECT name FROM pg_settings WHERE name LIKE 'hilo.%' ORDER BY name;
-SET hilo.hub = 'nowhere';
 SELECT count(*) FROM hilo.leases;
 SELECT count(*) FROM hilo.pool;
 

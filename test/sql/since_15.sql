@@ -1,0 +1,66 @@
+-- What version 14 does not have: MERGE, views with the rights of the caller, and reserved prefixes of settings.
+SELECT current_setting('server_version_num')::int < 150000 AS is_14 \gset
+\if :is_14
+\quit
+\endif
+
+CREATE SCHEMA since_15;
+SET search_path = since_15, public;
+SET client_min_messages = warning;
+-- MERGE into a table whose trigger assigns ids, and into one that is attached.
+CREATE TABLE since_15_books (n int, id text PRIMARY KEY, copies int DEFAULT 1);
+CREATE TRIGGER assign BEFORE INSERT ON since_15_books FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+INSERT INTO since_15_books (n, id) VALUES (1, 'books/fiction');
+MERGE INTO since_15_books b USING (VALUES (2, 'books/fiction'), (3, 'books/merged'), (4, NULL)) v(n, id) ON b.id = v.id
+	WHEN MATCHED THEN UPDATE SET copies = 100 WHEN NOT MATCHED THEN INSERT (n, id) VALUES (v.n, v.id);
+SELECT n, id, copies FROM since_15_books ORDER BY n;
+MERGE INTO since_15_books b USING (VALUES (5, 'since_15_books|'), (6, 'since_15_books|')) v(n, id) ON b.id = v.id
+	WHEN NOT MATCHED THEN INSERT (n, id) VALUES (v.n, v.id);
+SELECT n, id FROM since_15_books WHERE n >= 5 ORDER BY n;
+CREATE TABLE since_15_given (id bigint PRIMARY KEY, x int);
+SELECT hilo_attach('since_15_given');
+INSERT INTO since_15_given VALUES (700);
+MERGE INTO since_15_given USING (VALUES (700), (1000)) v(n) ON id = n
+	WHEN MATCHED THEN UPDATE SET id = 900 WHEN NOT MATCHED THEN INSERT VALUES (n);
+SELECT id FROM since_15_given ORDER BY id;
+SELECT max FROM hilo.hilo WHERE collection = 'since_15_given';
+INSERT INTO since_15_given (x) VALUES (1) RETURNING id;
+
+-- Promise 1: our tables cannot be changed by it.
+SELECT hilo_next_number('since_15');
+MERGE INTO hilo.hilo USING (VALUES ('since_15')) v(c) ON collection = c WHEN MATCHED THEN UPDATE SET max = 0;
+MERGE INTO hilo.hilo USING (VALUES ('since_15')) v(c) ON collection = c WHEN MATCHED THEN DELETE;
+MERGE INTO hilo.hilo USING (VALUES ('since_15')) v(c) ON collection = c WHEN MATCHED THEN DO NOTHING;
+\set VERBOSITY sqlstate
+MERGE INTO hilo.hilo USING (VALUES (1)) v ON collection = 'since_15' WHEN MATCHED THEN UPDATE SET max = 0;
+MERGE INTO hilo.hilo USING (VALUES (1)) v ON collection = 'since_15' WHEN MATCHED THEN DELETE;
+\set VERBOSITY default
+SELECT max FROM hilo.hilo WHERE collection = 'since_15';
+
+-- A view of another role lends its rights, unless it has the caller's.
+CREATE ROLE regress_hilo_caller;
+GRANT USAGE ON SCHEMA since_15 TO regress_hilo_caller;
+CREATE TABLE orders (id bigint PRIMARY KEY, item text);
+SELECT hilo_attach('orders', collection => 'since_15_orders');
+CREATE VIEW orders_invoker WITH (security_invoker) AS SELECT id, item FROM orders;
+GRANT INSERT ON orders_invoker TO regress_hilo_caller;
+SET ROLE regress_hilo_caller;
+INSERT INTO orders_invoker (item) VALUES ('jam');
+SELECT hilo_next_number('since_15_orders');
+RESET ROLE;
+CREATE VIEW orders_view AS SELECT id, item FROM orders;
+GRANT INSERT ON orders_view TO regress_hilo_caller;
+SET ROLE regress_hilo_caller;
+INSERT INTO orders_view (item) VALUES ('jam');
+SELECT hilo_next_number('since_15_orders') > 0 AS drawn;
+RESET ROLE;
+
+-- The prefix of the settings is reserved; some of them are there only where the library is preloaded.
+SET hilo.no_such_setting = 1;
+SET hilo.hub = 'nowhere';
+
+RESET client_min_messages;
+DROP VIEW orders_view, orders_invoker;
+DROP TABLE since_15_books, since_15_given, orders;
+DROP SCHEMA since_15;
+DROP ROLE regress_hilo_caller;
