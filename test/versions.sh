@@ -1,13 +1,18 @@
 #!/bin/sh
-# versions.sh: run check.sh on PostgreSQL versions that other releases of Debian
-# carry.  Each gets a Debian of its own, made by debootstrap in a folder of 2 GB,
-# which is gone at the end.  As root, on Debian; 5 minutes a version.
+# versions.sh: run check.sh on more PostgreSQL versions than the machine's.
 #
 #   sh test/versions.sh [--keep DIR] [VERSION...] [FILE...]
 #
-# VERSION is 17, 18 or 19; without one, all are tested.  FILE is a test, as for
-# check.sh.  With --keep the folders are DIR/17 and so on, they stay, and those
-# that are there are used again.
+# VERSION is 17, 18 or 19, from other releases of Debian.  Each gets a Debian of its
+# own, made by debootstrap in a folder of 2 GB, which is gone at the end; with
+# --keep the folders are DIR/17 and so on, they stay, and those that are there are
+# used again.  As root, on Debian; 5 minutes a version, and the tests.
+#
+# PG_CONFIG names servers of this machine, with spaces between them, to be tested
+# as well: of any version, from a package or built.  Without a VERSION these are
+# all; without either, 17, 18 and 19 are tested.
+#
+# FILE is a test, as for check.sh.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 install=yes
@@ -26,6 +31,10 @@ suite_of() {
         *) return 1 ;;
     esac
 }
+
+# The version that the test of two versions upgrades from, and its suite.
+older=15
+older_suite=bookworm
 
 # The address that this machine has its Debian from.
 find_mirror() {
@@ -89,6 +98,18 @@ make_root() {
     touch "$root/hilo-complete"
 }
 
+# Add the older server to $root.  The files to build for it are unpacked without
+# what their package depends on: the compiler of another release.
+add_older() {
+    [ ! -e "$root/hilo-older" ] || return 0
+    echo "deb $mirror $older_suite main" >"$root/etc/apt/sources.list.d/$older_suite.list"
+    update_index &&
+        inside apt-get install -q -y --no-install-recommends "postgresql-$older" &&
+        inside sh -c 'cd /tmp && apt-get -q download "$1" && dpkg -x "$1"_*.deb / && rm "$1"_*.deb' \
+            sh "postgresql-server-dev-$older" &&
+        touch "$root/hilo-older"
+}
+
 # End what runs in $root, unmount what is mounted there, and remove it unless it
 # is to be kept.
 leave_root() {
@@ -119,7 +140,30 @@ clean_up_roots() {
     exit "$status"
 }
 
-# Run check.sh with a version; the counts are in $p and $f.
+# Run check.sh in the background, so that a signal ends it at once; the counts are
+# in $p and $f: folder for the log, and the command.
+run_check() {
+    log=$1/log
+    shift
+    "$@" 2>&1 | tee "$log" &
+    wait "$!"
+    counts=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$log" | tail -n 1)
+    [ -n "$counts" ] || return 1
+    p=${counts% *} f=${counts#* }
+    reason=
+}
+
+# Run check.sh with a server of this machine.
+check_server() {
+    server=$1
+    shift
+    p=0 f=1 reason="check.sh did not come to its end"
+    logs=$(mktemp -d /tmp/hilo-versions.XXXXXX) || return 1
+    run_check "$logs" env PG_CONFIG="$server" sh "$top/test/check.sh" "$@"
+    rm -rf "$logs"
+}
+
+# Run check.sh with a version of another release.
 check_version() {
     version=$1
     shift
@@ -141,14 +185,9 @@ check_version() {
     [ -z "${NODE_EXTRA_CA_CERTS:-}" ] ||
         install -m 644 "$NODE_EXTRA_CA_CERTS" "$root/etc/hilo-ca.pem" ||
         { reason="$NODE_EXTRA_CA_CERTS cannot be read"; return 1; }
-    # In the background, so that a signal ends it at once.
-    inside PG_CONFIG="/usr/lib/postgresql/$version/bin/pg_config" \
-        sh /root/hilo/test/check.sh "$@" 2>&1 | tee "$root/root/log" &
-    wait "$!"
-    counts=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$root/root/log" | tail -n 1)
-    [ -n "$counts" ] || return 1
-    p=${counts% *} f=${counts#* }
-    reason=
+    add_older || say "PostgreSQL $older could not be added: no test of two versions."
+    run_check "$root/root" inside PG_CONFIG="/usr/lib/postgresql/$version/bin/pg_config" \
+        sh /root/hilo/test/check.sh "$@"
 }
 
 keep=
@@ -171,39 +210,56 @@ done
 case ${1:-} in
     -*) usage ;;
 esac
-[ "$(id -u)" -eq 0 ] || die "debootstrap has to be run by root."
-require_packages versions
-find_mirror || { apt-get -q update && find_mirror; } ||
-    die "This machine does not have its packages from a mirror of Debian."
-eval "$(apt-config shell http_proxy Acquire::http::Proxy)"
-[ -z "${http_proxy:-}" ] || export http_proxy
+servers=${PG_CONFIG:-}
+unset PG_CONFIG
+[ -n "$versions$servers" ] || versions="17 18 19"
 
 root=
 folder=
-trap clean_up_roots EXIT
-trap 'exit 129' HUP
-trap 'exit 130' INT
-trap 'exit 141' PIPE
-trap 'exit 143' TERM
-if [ -n "$keep" ]; then
-    mkdir -p "$keep" && folder=$(cd "$keep" && pwd -P) || die "$keep cannot be used."
-else
-    folder=$(cd "$(mktemp -d /tmp/hilo-versions.XXXXXX)" && pwd -P) || die "No folder could be made in /tmp."
+if [ -n "$versions" ]; then
+    [ "$(id -u)" -eq 0 ] || die "debootstrap has to be run by root."
+    require_packages versions
+    find_mirror || { run_apt -q update && find_mirror; } ||
+        die "This machine does not have its packages from a mirror of Debian."
+    eval "$(apt-config shell http_proxy Acquire::http::Proxy)"
+    [ -z "${http_proxy:-}" ] || export http_proxy
+
+    trap clean_up_roots EXIT
+    trap 'exit 129' HUP
+    trap 'exit 130' INT
+    trap 'exit 141' PIPE
+    trap 'exit 143' TERM
+    if [ -n "$keep" ]; then
+        mkdir -p "$keep" && folder=$(cd "$keep" && pwd -P) || die "$keep cannot be used."
+    else
+        folder=$(cd "$(mktemp -d /tmp/hilo-versions.XXXXXX)" && pwd -P) || die "No folder could be made in /tmp."
+    fi
+    chmod 755 "$folder"
 fi
-chmod 755 "$folder"
 
 passed=0
 failed=0
 summary=
-for version in ${versions:-17 18 19}; do
-    say "=== PostgreSQL $version"
+
+# Name, and the command that checks it.
+check_one() {
+    name=$1
+    shift
+    say "=== $name"
     began=$(date +%s)
-    check_version "$version" "$@"
+    "$@"
     leave_root
     summary="$summary
-PostgreSQL $version: ${reason:-$p passed, $f failed, $(($(date +%s) - began)) s}"
+$name: ${reason:-$p passed, $f failed, $(($(date +%s) - began)) s}"
     passed=$((passed + p))
     failed=$((failed + f))
+}
+
+for server in $servers; do
+    check_one "$("$server" --version) of $server" check_server "$server" "$@"
+done
+for version in $versions; do
+    check_one "PostgreSQL $version" check_version "$version" "$@"
 done
 say "==="
 say "${summary#?}"
