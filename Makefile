@@ -39,12 +39,12 @@ hilo_hub.o: src/hub.c
 	$(COMPILE.c) $(OUTPUT_OPTION) $<
 hilo_hub$(DLSUFFIX): LDFLAGS_SL += $(libpq)
 
-# The last commit, as PGXN wants it.
+# The last commit, as PGXN wants it; the checkout may be another user's.
 DISTNAME = $(EXTENSION)-$(shell sed -n '/"version"/ { s/.*: *"\(.*\)".*/\1/p; q; }' META.json)
 
 .PHONY: dist
 dist:
-	git archive --format=zip --prefix=$(DISTNAME)/ --output=$(DISTNAME).zip HEAD
+	git -c safe.directory='$(CURDIR)' archive --format=zip --prefix=$(DISTNAME)/ --output=$(DISTNAME).zip HEAD
 
 # A server built by gcc hands down flags that clang does not know, and headers
 # with an attribute (gnu_printf) that it does not know either.

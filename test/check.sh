@@ -37,6 +37,8 @@ names() { sed 's,.*/,,; s,\.[a-z]*$,,' | tr '\n' ' '; }
 passed=0
 failed=0
 skipped=
+began=$(date +%s)
+summary=
 
 # Add up what pg_regress said: "test x ... ok", from version 16 on "ok 1 - x".
 count_regress() {
@@ -66,6 +68,14 @@ add_up() {
     failed=$((failed + $2))
 }
 
+# Add a line to the summary, which versions-page.sh reads: what was run, since
+# $passed and $failed were $2 and $3, and the clock $4.
+summarize() {
+    ran=$((passed + failed - $2 - $3))
+    summary="$summary
+  $1: $((passed - $2)) of $ran, $(($(date +%s) - $4)) s"
+}
+
 # Run make installcheck for one kind of test; the exit code is in $status.
 run() {
     log=$1
@@ -77,6 +87,7 @@ run() {
 # Report a test that is a command of its own: name, command.
 single() {
     name=$1
+    single_began=$(date +%s) passed_before=$passed failed_before=$failed
     shift
     if "$@" >"$work/single.log" 2>&1; then
         say "ok      $name"
@@ -86,23 +97,39 @@ single() {
         cat "$work/single.log"
         failed=$((failed + 1))
     fi
+    summarize "$name" "$passed_before" "$failed_before" "$single_began"
 }
 
-# Build without a warning, and leave nothing behind.
+# Build without a warning, and leave nothing behind.  By -O2 gcc knows enough not to
+# warn of what is in order; a server may have been built with less.
 strict_build() {
-    make_copy CC="$1" PROFILE="-Wall -Wextra -Wno-unused-parameter \
+    make_copy CC="$1" PROFILE="-O2 -Wall -Wextra -Wno-unused-parameter \
         -Wno-missing-field-initializers -Wshadow -Wstrict-prototypes -Werror" &&
         make_copy clean
+}
+
+# The libraries use no function or variable of the server but those that are known
+# to be in the first release of each version: a library built for one minor release
+# has to load on all others.
+known_functions() {
+    for library in hilo hilo_hub; do
+        nm -D --undefined-only "$work/src/$library.so" || return 1
+    done | awk '$2 !~ /@|^_|^PQ/ { print $2 }' | sort -u >"$work/tmp/used"
+    [ -s "$work/tmp/used" ] || { say "nothing is used"; return 1; }
+    sed '/^#/d' "$top/test/server-functions" | sort -u >"$work/tmp/known"
+    unknown=$(comm -23 "$work/tmp/used" "$work/tmp/known")
+    [ -z "$unknown" ] || { say "not in test/server-functions:" $unknown; return 1; }
 }
 
 # Pack the last commit by make dist, in a clone as it leaves a file, and build,
 # install and uninstall what was packed.
 try_distribution() {
     version=$(perl "$top/test/meta.pl" "$top") || return 1
-    # The checkout may belong to somebody else.
-    export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
-    git clone -q --no-hardlinks "$top" "$work/clone" &&
-        make -s -C "$work/clone" PG_CONFIG="$pg_config" dist &&
+    # This checkout may belong to another user, and the clone does if this is root.
+    GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*' \
+        git clone -q --no-hardlinks "$top" "$work/clone" || return 1
+    [ -z "$run_as" ] || chown -R "$run_as" "$work/clone"
+    env -u GIT_CONFIG_COUNT HOME="$work/tmp" make -s -C "$work/clone" PG_CONFIG="$pg_config" dist &&
         mkdir "$work/unpacked" && unzip -q "$work/clone/hilo-$version.zip" -d "$work/unpacked" || return 1
     dist=$work/unpacked/hilo-$version
     [ -z "$run_as" ] || chown -R "$run_as" "$work/unpacked"
@@ -119,6 +146,39 @@ try_distribution() {
     left=$(find "$work/unpacked/dest" -type f)
     [ -z "$left" ] || { say "make uninstall has left $left"; return 1; }
 }
+
+# Another process holds apt's lock: for a while; for too long.  Any other error is
+# not waited for.
+try_locked_apt() (
+    as_root() { "$@"; }
+    folder=$work/locked-apt
+    mkdir "$folder" || exit 1
+    cat >"$folder/apt-get" <<'FAKE'
+#!/bin/sh
+echo try >>"${0%/*}/tries"
+[ "$(wc -l <"${0%/*}/tries")" -le "$1" ] || exit 0
+echo "$2" >&2
+exit 100
+FAKE
+    printf '#!/bin/sh\necho "$1" >>"${0%%/*}/slept"\n' >"$folder/sleep"
+    chmod 755 "$folder/apt-get" "$folder/sleep"
+    PATH=$folder:$PATH
+
+    # How often is it locked, by which message; what is to come of it: the exit
+    # code, tries, lines that say so, seconds.
+    expect() {
+        : >"$folder/tries"
+        : >"$folder/slept"
+        run_apt "$1" "$2" >"$folder/out" 2>&1
+        result="$? $(wc -l <"$folder/tries") $(grep -c 'locked by another process' "$folder/out") $(awk '{ n += $1 } END { print n + 0 }' "$folder/slept")"
+        [ "$result" = "$3" ] || { say "locked $1 times, $2: $result, not $3"; exit 1; }
+    }
+    locked="E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 1 (apt-get)"
+    expect 0 "$locked" "0 1 0 0"
+    expect 3 "$locked" "0 4 3 15"
+    expect 1000 "$locked" "100 61 60 300"
+    expect 1000 "E: Unable to locate package" "100 1 0 0"
+)
 
 # The package is made for the servers of the system.
 if [ $# -gt 0 ]; then
@@ -142,14 +202,18 @@ copy_checkout
 if [ $# -eq 0 ]; then
     say "== builds for $("$pg_config" --version), warnings are errors"
     single "gcc" strict_build gcc
-    single "$(find_clang)" strict_build "$(find_clang)"
+    single "clang" strict_build "$(find_clang)"
 fi
 build
+[ $# -gt 0 ] || single "functions of the server" known_functions
 
 sql=$(chosen sql sql "$@" | names)
 specs=$(chosen specs spec "$@" | names)
 tap=$(chosen t pl "$@" | sed 's,.*/,,')
 
+case "$("$pg_config" --version) $sql" in
+    'PostgreSQL 14'*' since_15 '*) note_skipped '  since_15.sql: version 14 has nothing of it' ;;
+esac
 if [ -n "$sql$specs" ]; then
     start_server <<SETTINGS
 fsync = off
@@ -158,19 +222,24 @@ max_prepared_transactions = 10
 SETTINGS
     if [ -n "$sql" ]; then
         say "== SQL tests"
+        sql_began=$(date +%s) passed_before=$passed failed_before=$failed
         run "$work/sql.log" REGRESS="$sql" ISOLATION= TAP_TESTS=
         count_regress "$work/sql.log" "$status"
         [ "$status" -eq 0 ] || cat "$work/src/regression.diffs"
+        summarize "SQL" "$passed_before" "$failed_before" "$sql_began"
     fi
     if [ -n "$specs" ]; then
         say "== isolation tests"
+        specs_began=$(date +%s) passed_before=$passed failed_before=$failed
         run "$work/specs.log" REGRESS= ISOLATION="$specs" TAP_TESTS=
         count_regress "$work/specs.log" "$status"
         [ "$status" -eq 0 ] || cat "$work/src/regression.diffs" "$work/src/output_iso/regression.diffs" 2>/dev/null
+        summarize "isolation" "$passed_before" "$failed_before" "$specs_began"
     fi
     as_user "$bindir/pg_ctl" -D "$work/server/data" -w -s -m fast stop
 fi
 
+tap_began=$(date +%s) passed_before_tap=$passed failed_before_tap=$failed
 for file in $tap; do
     say "== $file"
     run "$work/tap.log" REGRESS= ISOLATION= PROVE_TESTS="test/t/$file" \
@@ -183,6 +252,7 @@ for file in $tap; do
         done
     fi
 done
+[ -z "$tap" ] || summarize "TAP" "$passed_before_tap" "$failed_before_tap" "$tap_began"
 
 if [ $# -eq 0 ]; then
     say "== hostile input"
@@ -194,6 +264,13 @@ if [ $# -eq 0 ]; then
     say "== demo.sh, and the benchmark in its short form"
     single "demo" sh "$top/test/demo.sh" --no-install
     single "benchmark" sh "$top/test/bench/run.sh" --no-install --quick
+    say "== what the tests stand on"
+    single "locked apt" try_locked_apt
+    if command -v yamllint >/dev/null && [ -d "$top/.github" ]; then
+        single "yamllint" yamllint -s -d '{extends: default, rules: {document-start: disable, truthy: disable, line-length: {max: 140}}}' "$top/.github"
+    else
+        note_skipped '  yamllint: not installed, or nothing there to read'
+    fi
     say "== distributions"
     single "META.json" perl "$top/test/meta.pl" "$top"
     if [ -e "$top/.git" ]; then
@@ -205,5 +282,6 @@ if [ $# -eq 0 ]; then
 fi
 
 [ -z "$skipped" ] || say "skipped:$skipped"
+say "ran on $(date -u +%F), $("$pg_config" --version), in $(($(date +%s) - began)) s:$summary"
 say "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

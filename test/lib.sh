@@ -89,6 +89,7 @@ missing_packages() {
         [ ! -e "$top/.git" ] || command -v git >/dev/null || missing="$missing git"
     esac
     case $1 in package | all)
+        command -v yamllint >/dev/null || missing="$missing yamllint"
         for package in build-essential debhelper debootstrap postgresql-all; do
             dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q ' installed$' ||
                 missing="$missing $package"
@@ -122,6 +123,25 @@ as_root() {
     fi
 }
 
+# Run apt-get as root.  While another one holds its locks, such as that of a
+# machine that updates itself, wait for five minutes at most.
+run_apt() {
+    apt_messages=$(mktemp) || die "No file could be made in /tmp."
+    apt_tries=60
+    while :; do
+        as_root env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get "$@" 2>"$apt_messages"
+        apt_status=$?
+        cat "$apt_messages" >&2
+        [ "$apt_status" -ne 0 ] && grep 'Could not get lock' "$apt_messages" >/dev/null || break
+        [ "$apt_tries" -gt 0 ] || { say "apt is still locked: giving up"; break; }
+        say "apt is locked by another process: trying again for $((apt_tries * 5)) s"
+        apt_tries=$((apt_tries - 1))
+        sleep 5
+    done
+    rm -f "$apt_messages"
+    return "$apt_status"
+}
+
 # Install what is missing, or say so and stop.
 require_packages() {
     missing_packages "$1"
@@ -139,7 +159,7 @@ require_packages() {
         die "Missing packages: $missing (to install them, start this as root)"
     fi
 
-    as_root apt-get update -q
+    run_apt update -q
     missing_packages "$1"
     # A fresh server package would start a cluster on port 5432.
     no_cluster=/etc/postgresql-common/createcluster.d/hilo-no-main-cluster.conf
@@ -154,8 +174,7 @@ require_packages() {
         as_root sh -c "echo '#!/bin/sh
 case \$1 in pgbouncer*) exit 101 ;; esac' > $no_service && chmod 755 $no_service"
     fi
-    as_root env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -q -y --no-install-recommends $missing
+    run_apt install -q -y --no-install-recommends $missing
     status=$?
     as_root rm -f "$no_cluster" $no_service
     [ "$status" -eq 0 ] || die "The packages could not be installed."

@@ -52,8 +52,8 @@ if ! has_fuzzer; then
     if [ "$install" = no ]; then
         die "Missing package, for libFuzzer and the sanitizers: $package"
     fi
-    as_root apt-get update -q
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$package" ||
+    run_apt update -q
+    run_apt install -q -y --no-install-recommends "$package" ||
         die "$package could not be installed."
     has_fuzzer || die "$clang has no libFuzzer."
 fi
