@@ -90,6 +90,7 @@ take_pooled(HiloCollection *collection, const HiloRangeRequest *request,
 {
 	HiloName	name = collection->ref.name;
 	bool		low;
+	XLogRecPtr	lsn;
 
 	if (!hilo_pool_has(name))
 		return false;
@@ -102,10 +103,11 @@ take_pooled(HiloCollection *collection, const HiloRangeRequest *request,
 
 	if (low)
 		hilo_lease_fetch_ahead();
+	lsn = hilo_row_own_lsn(claim->lsn);
 	if (claimant == HILO_FOR_STATEMENT)
-		hilo_row_flush_for_statement(claim->lsn);
+		hilo_row_flush_for_statement(lsn);
 	else
-		hilo_row_flush(claim->lsn);
+		hilo_row_flush(lsn);
 	return true;
 }
 

@@ -243,8 +243,8 @@ hilo_has_sync_standby_bits(int version)
 }
 
 /*
- * Does the server as a whole ask for synchronous standbys?  The caller holds
- * SyncRepLock.
+ * Does the server as a whole ask for synchronous standbys?  Without SyncRepLock
+ * the answer may just have changed.
  *
  * Minor releases of May 2025 put a set of bits, sync_standbys_status, in the place
  * of a boolean, sync_standbys_defined.  The headers have one of them, the server

@@ -15,7 +15,9 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "access/xloginsert.h"
 #include "catalog/pg_collation.h"
+#include "catalog/pg_control.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
@@ -557,15 +559,29 @@ hilo_row_finish(HiloRowChange *change)
 }
 
 /*
+ * Have synchronous standbys reached the LSN, or are there none?  Under the lock:
+ * who ends all waits clears the setting with them.
+ */
+static bool
+standbys_have(XLogRecPtr lsn)
+{
+	int			mode = synchronous_commit == SYNCHRONOUS_COMMIT_REMOTE_WRITE ?
+		SYNC_REP_WAIT_WRITE : SYNC_REP_WAIT_FLUSH;
+	bool		reached;
+
+	LWLockAcquire(SyncRepLock, LW_SHARED);
+	reached = lsn <= WalSndCtl->lsn[mode] || !hilo_sync_standbys_defined();
+	LWLockRelease(SyncRepLock);
+	return reached;
+}
+
+/*
  * A wait for standbys that is cancelled ends with no more than a warning.
  */
 void
 hilo_row_flush(XLogRecPtr lsn)
 {
-	int			mode = synchronous_commit == SYNCHRONOUS_COMMIT_REMOTE_WRITE ?
-		SYNC_REP_WAIT_WRITE : SYNC_REP_WAIT_FLUSH;
 	static uint32 wait_event = 0;
-	bool		reached;
 
 	/* Storage made in this transaction under wal_level = minimal. */
 	if (XLogRecPtrIsInvalid(lsn))
@@ -582,15 +598,7 @@ hilo_row_flush(XLogRecPtr lsn)
 	SyncRepWaitForLSN(lsn, false);
 	RESUME_INTERRUPTS();
 
-	if (!SyncRepRequested())
-		return;
-
-	/* Under the lock: who ends all waits clears the setting with them. */
-	LWLockAcquire(SyncRepLock, LW_SHARED);
-	reached = lsn <= WalSndCtl->lsn[mode] || !hilo_sync_standbys_defined();
-	LWLockRelease(SyncRepLock);
-
-	if (!reached)
+	if (SyncRepRequested() && !standbys_have(lsn))
 	{
 		CHECK_FOR_INTERRUPTS();
 		ereport(ERROR,
@@ -607,6 +615,20 @@ hilo_row_flush_for_statement(XLogRecPtr lsn)
 		hilo_row_flush(lsn);
 	else if (!XLogRecPtrIsInvalid(lsn))
 		XLogSetAsyncXactLSN(lsn);
+}
+
+XLogRecPtr
+hilo_row_own_lsn(XLogRecPtr lsn)
+{
+	char		nothing = 0;	/* a record must have something */
+
+	if (XLogRecPtrIsInvalid(lsn) || !SyncRepRequested() ||
+		!hilo_sync_standbys_defined() || standbys_have(lsn))
+		return lsn;
+	XLogBeginInsert();
+	XLogRegisterData(&nothing, sizeof(nothing));
+	XLogSetRecordFlags(XLOG_MARK_UNIMPORTANT);
+	return XLogInsert(RM_XLOG_ID, XLOG_NOOP);
 }
 
 /*

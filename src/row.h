@@ -187,6 +187,13 @@ extern void hilo_row_flush(XLogRecPtr lsn);
 extern void hilo_row_flush_for_statement(XLogRecPtr lsn);
 
 /*
+ * What to flush in the place of a change that other sessions may have to flush,
+ * too: the server wants no two to wait for standbys by the same LSN.  That is a
+ * record of our own, above it, where there is something to wait for.
+ */
+extern XLogRecPtr hilo_row_own_lsn(XLogRecPtr lsn);
+
+/*
  * Copies of all counters that are not dropped, as a list of HiloNamedRow *,
  * palloc'd; the epoch is 0 of what came from elsewhere.  Leaves no trace for serializable transactions.
  */
