@@ -349,6 +349,17 @@ my @drawn = split /\n/, once("SELECT hilo_next_number('pieces') FROM generate_se
 is(max_of('pieces'), $before, 'and used');
 is(scalar(grep { $seen{$_}++ } @drawn), 0, 'no number came twice');
 
+# The smallest one goes, or does not come in.
+my @sizes = (20, 20, 20, 10, 20, 20, 20, 20, 5, 30);
+@held = map { enter("hilo.range_size=$_", 'hilo.range_duration=0') } @sizes;
+$_->query(q{SELECT hilo_next_number('sizes')}) for @held;
+leave($_) for splice @held, 0, 8;
+like(pooled('sizes'), qr/^2\.\.20 22\.\.40 42\.\.60 62\.\.70 72\.\.90 (?:\d+\.\.\d+ ?){3}$/, 'eight pieces');
+leave(shift @held);
+unlike(pooled('sizes'), qr/155/, 'a smaller one finds no place');
+leave(shift @held);
+is(pooled('sizes'), '2..20 22..40 42..60 72..90 92..110 112..130 132..150 157..185', 'a larger one takes that of the smallest');
+
 begin_again('hilo.pool_size = 0');
 is(once(q{SELECT hilo_next_number('none')}), 1, 'without a pool');
 is(once(q{SELECT hilo_next_number('none')}), 2, 'the rest goes back into the row');

@@ -83,6 +83,23 @@ wait_until('it has left', sub { !kill 0, $pid });
 is(left('back'), 99, 'and leaves 29');
 is($member->sql(q{SELECT hilo_next_number('back')}), 2, 'for the next one');
 
+# A session goes on above what it has drawn, but rather below than it asks the hub.
+lease('below', 100);
+$one = $member->session('hilo.range_size=30');
+is($one->query(q{SELECT hilo_next_number('below')}), 1, 'one session has the lower numbers');
+my $two = $member->session('hilo.range_size=70');
+is($two->query(q{SELECT hilo_next_number('below')}), 31, 'another one the others');
+$pid = $one->pid;
+$one->finish;
+wait_until('the first one has left', sub { !kill 0, $pid });
+is($two->query(q{SELECT max(hilo_next_number('below')) FROM generate_series(1, 69)}), 100, 'the second one draws its own');
+is($two->query(q{SELECT hilo_next_number('below')}) . ' ' . hub_max('below'), '2 100', 'and then those that the first one has left');
+$pid = $two->pid;
+$two->finish;
+wait_until('the second one has left', sub { !kill 0, $pid });
+is(left('below'), 28, 'which leaves the rest');
+$member->sql(q{SELECT hilo_lease_from('below', NULL); SELECT hilo_next_number('below') FROM generate_series(1, 28); SELECT hilo_drop('below')});
+
 #
 # What a role may not do that may only draw
 #

@@ -102,7 +102,7 @@ mutant() {
         standby)
             about="who takes a piece does not wait for the standby"
             replace collection.c '	else
-		hilo_row_flush(claim->lsn);
+		hilo_row_flush(lsn);
 	return true;
 ' '	return true;
 '
