@@ -23,7 +23,8 @@ use Test::More;
 my $TIMEOUT = $PostgreSQL::Test::Utils::timeout_default;
 
 my $node = PostgreSQL::Test::Cluster->new('docs');
-$node->init(allows_streaming => 'logical');
+# Pages count characters, whatever the locale that this is run in.
+$node->init(allows_streaming => 'logical', extra => [ '--encoding=UTF8' ]);
 $node->append_conf('postgresql.conf', 'max_prepared_transactions = 10');
 $node->start;
 my $bindir = $node->config_data('--bindir');
