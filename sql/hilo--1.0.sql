@@ -150,19 +150,19 @@ CREATE TABLE hilo.binding (
     id_column hilo_column,
     taken text,
     granted_to text,
-    attached boolean NOT NULL DEFAULT false,
-    replaced text
+    trigger oid,
+    trigger_xid xid
 ) USING heap;
 CREATE INDEX binding_collection_idx ON hilo.binding USING btree (collection);
 ALTER TABLE hilo.binding REPLICA IDENTITY NOTHING;
 COMMENT ON TABLE hilo.binding IS
-    'where the documents of collections and identities are, and who may draw: written by hilo_bind(), hilo_attach() and hilo_configure()';
+    'where hilo_bind() says that documents are, which roles may draw, and which columns hilo_attach() was called for';
 COMMENT ON COLUMN hilo.binding.collection IS 'name of the collection or identity';
 COMMENT ON COLUMN hilo.binding.id_column IS 'column with their ids, or numbers';
 COMMENT ON COLUMN hilo.binding.taken IS 'or the function to ask whether a number is taken';
-COMMENT ON COLUMN hilo.binding.granted_to IS 'or the role, or "public", that may draw without the privilege to insert';
-COMMENT ON COLUMN hilo.binding.attached IS 'was the column attached by hilo_attach()?';
-COMMENT ON COLUMN hilo.binding.replaced IS 'what drew its numbers before: sequence, identity or identity always';
+COMMENT ON COLUMN hilo.binding.granted_to IS 'or the role that may draw without the privilege to insert, and attach its tables; or "public", that may draw';
+COMMENT ON COLUMN hilo.binding.trigger IS 'trigger of an attached column that the counter has been advanced for; 0: not yet';
+COMMENT ON COLUMN hilo.binding.trigger_xid IS 'transaction that had changed that trigger last';
 COMMENT ON INDEX hilo.binding_collection_idx IS 'finds the bindings of a collection';
 
 --
@@ -198,7 +198,7 @@ CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.binding
 ALTER TABLE hilo.binding ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
 COMMENT ON TRIGGER guard_rows ON hilo.binding IS 'an INSERT is merged with what is there; nothing is changed by hand';
 COMMENT ON TRIGGER guard_table ON hilo.binding IS 'nor by a statement that meets no row';
-SELECT pg_catalog.pg_extension_config_dump('hilo.binding', '');
+SELECT pg_catalog.pg_extension_config_dump('hilo.binding', 'WHERE (trigger IS NULL OR id_column IS NOT NULL) AND id_column::text IS DISTINCT FROM ''-''');
 
 --
 -- Draw
@@ -350,17 +350,124 @@ COMMENT ON FUNCTION hilo_assign_id() IS
 CREATE FUNCTION hilo_advance() RETURNS trigger
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_advance() IS
-    'trigger of attached tables: advances the collection for ids chosen by hand';
+    'trigger of attached tables: advances the collection named first for ids chosen by hand, and after a restore for those that are there';
 
-CREATE FUNCTION hilo_attach(relation regclass, column_name name DEFAULT 'id', collection text DEFAULT NULL) RETURNS bigint
+CREATE FUNCTION hilo_attach(relation regclass, column_name name DEFAULT NULL, collection text DEFAULT NULL, assign boolean DEFAULT NULL) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_attach(regclass, name, text) IS
-    'draw the ids of a table from a collection, by default the one named like it, in place of a sequence; returns the max, above all ids there';
+COMMENT ON FUNCTION hilo_attach(regclass, name, text, boolean) IS
+    'draw the values of a column, by default the primary key, from a collection, by default the one named like the table; with assign, rows get the kind of id that they request, as by hilo_assign_id(); returns the max, above all ids there';
 
-CREATE FUNCTION hilo_detach(relation regclass, column_name name DEFAULT 'id', back_to text DEFAULT NULL) RETURNS text
+CREATE PROCEDURE hilo_attach_online(relation regclass, column_name name DEFAULT NULL, collection text DEFAULT NULL, assign boolean DEFAULT NULL)
+    LANGUAGE C AS 'MODULE_PATHNAME';
+COMMENT ON PROCEDURE hilo_attach_online(regclass, name, text, boolean) IS
+    'the same as hilo_attach(), in steps that commit, so that no other session waits for long; may be called again after it was stopped';
+
+CREATE FUNCTION hilo.before_alter() RETURNS event_trigger
+    LANGUAGE C AS 'MODULE_PATHNAME', 'hilo_before_alter';
+COMMENT ON FUNCTION hilo.before_alter() IS
+    'lets ALTER TABLE change the type of an attached column, which would be refused because of its trigger';
+CREATE FUNCTION hilo.after_alter() RETURNS event_trigger
+    LANGUAGE C AS 'MODULE_PATHNAME', 'hilo_after_alter';
+COMMENT ON FUNCTION hilo.after_alter() IS
+    'puts back what hilo.before_alter() took away; the limit of the collection follows the type';
+CREATE EVENT TRIGGER hilo_before_alter ON ddl_command_start WHEN TAG IN ('ALTER TABLE')
+    EXECUTE FUNCTION hilo.before_alter();
+COMMENT ON EVENT TRIGGER hilo_before_alter IS 'lets the type of an attached column be changed';
+CREATE EVENT TRIGGER hilo_after_alter ON ddl_command_end WHEN TAG IN ('ALTER TABLE')
+    EXECUTE FUNCTION hilo.after_alter();
+COMMENT ON EVENT TRIGGER hilo_after_alter IS 'lets the type of an attached column be changed';
+CREATE FUNCTION hilo.after_drop() RETURNS event_trigger
+    LANGUAGE C AS 'MODULE_PATHNAME', 'hilo_after_drop';
+COMMENT ON FUNCTION hilo.after_drop() IS
+    'forgets what was noted about triggers that are dropped';
+CREATE EVENT TRIGGER hilo_after_drop ON sql_drop
+    WHEN TAG IN ('DROP TABLE', 'DROP TRIGGER', 'DROP SCHEMA', 'DROP OWNED', 'ALTER TABLE')
+    EXECUTE FUNCTION hilo.after_drop();
+COMMENT ON EVENT TRIGGER hilo_after_drop IS 'forgets what was noted about attached columns that are dropped';
+
+CREATE VIEW hilo.attachments AS
+    SELECT t.tgrelid::pg_catalog.regclass AS relation, a.attname AS column_name,
+        pg_catalog.convert_from(pg_catalog.substring(t.tgargs, 1, pg_catalog.position(t.tgargs, '\000'::pg_catalog.bytea) - 1), pg_catalog.getdatabaseencoding()) AS collection,
+        t.tgname AS trigger_name
+    FROM pg_catalog.pg_trigger t
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = t.tgrelid AND a.attnum = t.tgattr[0]
+    WHERE t.tgfoid = 'hilo_advance'::pg_catalog.regproc AND t.tgparentid = 0 AND t.tgnargs > 0 AND t.tgqual IS NULL;
+COMMENT ON VIEW hilo.attachments IS 'the attached columns, as their triggers say; a partition goes with its table';
+COMMENT ON COLUMN hilo.attachments.relation IS 'table';
+COMMENT ON COLUMN hilo.attachments.column_name IS 'column';
+COMMENT ON COLUMN hilo.attachments.collection IS 'collection that it draws from by default';
+COMMENT ON COLUMN hilo.attachments.trigger_name IS 'trigger that says so';
+
+CREATE FUNCTION hilo_attach_all(
+    schema regnamespace,
+    OUT relation regclass, OUT column_name name, OUT collection text, OUT max bigint, OUT result text) RETURNS SETOF record
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    functions name := (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'hilo');
+BEGIN
+    IF schema IS NULL THEN
+        RAISE EXCEPTION 'schema must not be null' USING ERRCODE = 'null_value_not_allowed';
+    END IF;
+    FOR relation, column_name IN
+        SELECT c.oid, a.attname FROM pg_class c
+            JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary AND i.indnkeyatts = 1
+            JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]
+        WHERE c.relnamespace = schema AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+            AND (a.attidentity <> '' OR EXISTS (
+                SELECT FROM pg_attrdef d
+                    JOIN pg_depend n ON n.classid = 'pg_attrdef'::regclass AND n.objid = d.oid AND n.refclassid = 'pg_class'::regclass
+                    JOIN pg_class s ON s.oid = n.refobjid AND s.relkind = 'S'
+                WHERE d.adrelid = c.oid AND d.adnum = a.attnum))
+        ORDER BY c.relname
+    LOOP
+        BEGIN
+            EXECUTE format('SELECT %I.hilo_attach($1, $2)', functions) INTO max USING relation, column_name;
+            collection := (SELECT a.collection FROM hilo.attachments a WHERE a.relation = hilo_attach_all.relation LIMIT 1);
+            result := 'attached';
+        EXCEPTION WHEN OTHERS THEN
+            max := NULL;
+            collection := NULL;
+            result := SQLERRM;
+        END;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION hilo_attach_all(regnamespace) IS
+    'hilo_attach() for each table of a schema whose primary key draws from a sequence; result: attached, or why not';
+
+CREATE FUNCTION hilo_detach_all(
+    schema regnamespace,
+    OUT relation regclass, OUT column_name name, OUT collection text, OUT result text) RETURNS SETOF record
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    functions name := (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'hilo');
+BEGIN
+    IF schema IS NULL THEN
+        RAISE EXCEPTION 'schema must not be null' USING ERRCODE = 'null_value_not_allowed';
+    END IF;
+    FOR relation, column_name, collection IN
+        SELECT a.relation, a.column_name, a.collection FROM hilo.attachments a JOIN pg_class c ON c.oid = a.relation
+        WHERE c.relnamespace = schema ORDER BY c.relname
+    LOOP
+        -- A child goes with its parent.
+        CONTINUE WHEN NOT EXISTS (SELECT FROM hilo.attachments a WHERE a.relation = hilo_detach_all.relation AND a.column_name = hilo_detach_all.column_name);
+        BEGIN
+            EXECUTE format('SELECT %I.hilo_detach($1, $2)', functions) INTO result USING relation, column_name;
+        EXCEPTION WHEN OTHERS THEN
+            result := SQLERRM;
+        END;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION hilo_detach_all(regnamespace) IS
+    'hilo_detach() for each attached table of a schema; result: what draws the values again, or why not';
+
+CREATE FUNCTION hilo_detach(relation regclass, column_name name DEFAULT NULL) RETURNS text
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_detach(regclass, name, text) IS
-    'undo hilo_attach(), and put back a "sequence", "identity", "identity always" or "nothing", by default what it has replaced; returns which';
+COMMENT ON FUNCTION hilo_detach(regclass, name) IS
+    'undo hilo_attach(): put back what it has replaced, and return which: "sequence", "identity", "identity always", "default" or "nothing"';
 
 --
 -- Leases
@@ -519,13 +626,12 @@ REVOKE ALL ON FUNCTION
     seed_identity_for(text, bigint, boolean), drop_identity(text, boolean),
     hilo_return_range(text, bigint, bigint, bigint),
     hilo_bind(text, regclass, name), hilo_bind(text, regprocedure), hilo_unbind(text),
-    hilo_attach(regclass, name, text), hilo_detach(regclass, name, text),
     hilo_lease_from(text, text, bigint), hilo_lease(text, bigint, bigint, bigint, bigint),
     hilo_hub_resume(text, bigint), hilo_hub_resume(),
     hilo.guard(), hilo.status(), hilo.identities(), hilo.pool(), hilo.leases() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hilo.status(), hilo.identities(), hilo.pool(), hilo.leases() TO pg_monitor;
 GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases TO pg_monitor;
-GRANT SELECT ON hilo.ranges TO PUBLIC;
+GRANT SELECT ON hilo.ranges, hilo.attachments TO PUBLIC;
 
 -- From here on this database can be a hub, on the timeline that there is.
 SELECT hilo_hub_resume();

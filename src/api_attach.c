@@ -7,64 +7,254 @@
  */
 #include "postgres.h"
 
+#include "executor/spi.h"
+#include "nodes/parsenodes.h"
+#include "storage/latch.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
 
 #include "api.h"
 #include "attach.h"
+#include "attachment.h"
+#include "catalog.h"
 
 PG_FUNCTION_INFO_V1(hilo_attach);
+PG_FUNCTION_INFO_V1(hilo_attach_online);
 PG_FUNCTION_INFO_V1(hilo_detach);
 
-/* The first two arguments: a table and the name of a column. */
-static HiloColumn
+/* The name of a column in argument 1; NULL: none is named. */
+static const char *
 column_argument(FunctionCallInfo fcinfo)
 {
+	return PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1));
+}
+
+/*
+ * The collection in argument 2; NULL: the one that the column is attached to, or
+ * that is called like the table.
+ */
+static HiloName
+collection_argument(FunctionCallInfo fcinfo, const HiloColumn *column)
+{
+	HiloAttachment *attachment;
+	HiloName	name;
+
+	/* It is used in later transactions, too, by hilo_attach_online(). */
+	if (!PG_ARGISNULL(2))
+		name.data = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	else if ((attachment = hilo_attachment_of_column(column)) != NULL)
+		name.data = attachment->collection.data;
+	else
+		name.data = get_rel_name(column->relation);
+	name.len = strlen(name.data);
+	hilo_check_collection(name.data, name.len, hilo_identity_parts_separator);
+	return name;
+}
+
+static bool
+may_attach(HiloName name, Oid relation)
+{
+	HiloCollection collection;
+
+	hilo_collection_init(&collection, name);
+	return hilo_draw_right_may_attach(&collection, relation);
+}
+
+/* The column and collection of a call, which the user may attach. */
+static HiloColumn
+attach_arguments(FunctionCallInfo fcinfo, HiloName *collection)
+{
+	HiloColumn	column;
+
+	hilo_api_prevent_unless_may_write("hilo_attach()");
 	hilo_api_reject_null(fcinfo, 0, "relation");
-	hilo_api_reject_null(fcinfo, 1, "column_name");
-	return hilo_attachable_column(PG_GETARG_OID(0),
-								  NameStr(*PG_GETARG_NAME(1)));
+	column = hilo_attachable_column(PG_GETARG_OID(0), column_argument(fcinfo));
+	*collection = collection_argument(fcinfo, &column);
+	if (!hilo_catalog_may_seed(false, GetUserId()) &&
+		!may_attach(*collection, column.relation))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to attach table \"%s\" to collection \"%.*s\"",
+						get_rel_name(column.relation), collection->len,
+						collection->data),
+				 errdetail("Others draw from the collection."),
+				 errhint("Name another collection in the call, or ask for a grant by hilo_configure().")));
+	if (PG_ARGISNULL(2))
+		hilo_attach_check_unshared(&column, *collection);
+	return column;
+}
+
+/* Argument 3; NULL: as it is. */
+static HiloAttachAssign
+assign_argument(FunctionCallInfo fcinfo, const HiloColumn *column)
+{
+	if (PG_ARGISNULL(3))
+		return HILO_ATTACH_AS_IS;
+	if (!PG_GETARG_BOOL(3))
+		return HILO_ATTACH_ADVANCE_ONLY;
+	if (!hilo_holds_ids(hilo_column_type(column)))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" of table \"%s\" cannot be assigned ids of the kind that is requested",
+						hilo_column_name(column),
+						get_rel_name(column->relation)),
+				 errdetail("Its type is %s; it should be text, varchar or citext.",
+						   format_type_be(hilo_column_type(column)))));
+	return HILO_ATTACH_ASSIGN;
 }
 
 Datum
 hilo_attach(PG_FUNCTION_ARGS)
 {
+	HiloName	collection;
+	HiloColumn	column = attach_arguments(fcinfo, &collection);
+
+	PG_RETURN_INT64(hilo_attach_column(&column, collection,
+									   assign_argument(fcinfo, &column)));
+}
+
+/*
+ * Online
+ */
+
+/* What is attached, in all steps. */
+typedef struct Online
+{
 	HiloColumn	column;
 	HiloName	collection;
-	bool		named = !PG_ARGISNULL(2);
+	HiloAttachAssign assign;
+} Online;
 
-	hilo_api_prevent_unless_may_write("hilo_attach()");
-	column = column_argument(fcinfo);
-	if (named)
-		collection = hilo_api_name(fcinfo, 2, "collection");
-	else
+/* How long a step waits for a lock, with others behind it, and then does not. */
+#define LOCK_TIMEOUT	"50ms"
+#define LOCK_PAUSE_MS	100
+
+/* How many attempts are made until it is said that a lock is waited for. */
+#define QUIET_ATTEMPTS	20
+
+typedef void (*AttachStep) (const Online *online);
+
+static void
+triggers_step(const Online *online)
+{
+	hilo_attach_triggers(&online->column, online->collection, online->assign);
+}
+
+static void
+room_step(const Online *online)
+{
+	hilo_attach_check_room(&online->column, online->collection);
+}
+
+static void
+counter_step(const Online *online)
+{
+	hilo_attach_counter(&online->column, online->collection);
+}
+
+static void
+defaults_step(const Online *online)
+{
+	(void) hilo_attach_defaults(&online->column, online->collection);
+}
+
+/* Run a step; false if a lock that it needs could not be had soon. */
+static bool
+try_step(AttachStep step, const Online *online)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool done = true;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
 	{
-		collection.data = hilo_attached_collection(&column);
-		if (collection.data == NULL)
-			collection.data = get_rel_name(column.relation);
-		collection.len = strlen(collection.data);
+		(void) set_config_option("lock_timeout", LOCK_TIMEOUT, PGC_USERSET,
+								 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0,
+								 false);
+		step(online);
+		ReleaseCurrentSubTransaction();
 	}
-	hilo_check_collection(collection.data, collection.len,
-						  hilo_identity_parts_separator);
-	PG_RETURN_INT64(hilo_attach_column(&column, collection, named));
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
+			ReThrowError(error);
+		done = false;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	PopActiveSnapshot();
+	return done;
+}
+
+/* Run a step in transactions of its own, until it is done. */
+static void
+run_step(AttachStep step, const Online *online)
+{
+	static uint32 wait_event = 0;
+
+	for (int attempts = 1; !try_step(step, online); attempts++)
+	{
+		SPI_commit();
+		if (attempts % QUIET_ATTEMPTS == 0)
+			ereport(NOTICE,
+					(errmsg("table \"%s\" is in use: still trying to lock it for a moment",
+							get_rel_name(online->column.relation))));
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 LOCK_PAUSE_MS,
+						 hilo_wait_event("HiloAttach", &wait_event));
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+	SPI_commit();
+}
+
+/*
+ * The steps are committed one by one: triggers first, so that what is inserted
+ * while the ids are read does advance the counter; defaults last.
+ */
+Datum
+hilo_attach_online(PG_FUNCTION_ARGS)
+{
+	CallContext *call = (CallContext *) fcinfo->context;
+	Online		online;
+
+	if (call == NULL || !IsA(call, CallContext) || call->atomic)
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("hilo_attach_online() cannot be called in a transaction block"),
+				 errhint("Use hilo_attach() there.")));
+	online.column = attach_arguments(fcinfo, &online.collection);
+	online.assign = assign_argument(fcinfo, &online.column);
+
+	SPI_connect_ext(SPI_OPT_NONATOMIC);
+	run_step(room_step, &online);
+	run_step(triggers_step, &online);
+	run_step(counter_step, &online);
+	run_step(defaults_step, &online);
+	SPI_finish();
+	PG_RETURN_VOID();
 }
 
 Datum
 hilo_detach(PG_FUNCTION_ARGS)
 {
 	HiloColumn	column;
-	const char *back_to = NULL;
 
 	hilo_api_prevent_unless_may_write("hilo_detach()");
-	column = column_argument(fcinfo);
-	if (!PG_ARGISNULL(2))
-	{
-		back_to = hilo_drawn_by(text_to_cstring(PG_GETARG_TEXT_PP(2)));
-		if (back_to == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("back_to must be \"sequence\", \"identity\", \"identity always\" or \"nothing\"")));
-	}
-	back_to = hilo_detach_column(&column, back_to);
-	PG_RETURN_TEXT_P(cstring_to_text(back_to));
+	hilo_api_reject_null(fcinfo, 0, "relation");
+	column = hilo_detachable_column(PG_GETARG_OID(0), column_argument(fcinfo));
+	PG_RETURN_TEXT_P(cstring_to_text(hilo_detach_column(&column)));
 }

@@ -15,6 +15,7 @@
 
 #include "api.h"
 #include "attach.h"
+#include "attachment.h"
 #include "binding.h"
 #include "sync.h"
 
@@ -111,25 +112,46 @@ hilo_sync_all(PG_FUNCTION_ARGS)
 static void
 lock_unbound(HiloName collection)
 {
-	bool		attached;
+	List	   *attachments;
 
 	/* A session that is binding it could not take back what a drop does. */
-	hilo_bindings_lock();
-	if (hilo_is_bound(collection, &attached))
+	hilo_bindings_lock(collection);
+	attachments = hilo_draw_right_attachments(collection);
+	if (attachments != NIL || hilo_is_bound(collection))
 		ereport(ERROR,
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 				 errmsg("collection \"%.*s\" is bound to documents",
 						collection.len, collection.data),
 				 errhint("Undo that with %s() first.",
-						 attached ? "hilo_detach" : "hilo_unbind")));
+						 attachments != NIL ? "hilo_detach" : "hilo_unbind")));
 	if ((IsTransactionBlock() || IsSubTransaction()) &&
-		hilo_unbound_here(collection))
+		(hilo_unbound_here(collection) ||
+		 hilo_attachment_dropped_here(collection)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot drop collection \"%.*s\" in the transaction that has unbound it",
 						collection.len, collection.data),
 				 errdetail("A rollback would bring the binding back, but not the counter."),
 				 errhint("Commit first.")));
+}
+
+/* Forget tables that were attached, which are gone; were there any? */
+static bool
+forget_tables(HiloName collection)
+{
+	bool		result = false;
+	ListCell   *lc;
+
+	foreach(lc, hilo_bindings(collection))
+	{
+		HiloBinding *binding = lfirst(lc);
+
+		if (!binding->attached && !OidIsValid(binding->trigger))
+			continue;
+		hilo_binding_remove(collection, binding);
+		result = true;
+	}
+	return result;
 }
 
 Datum
@@ -147,8 +169,8 @@ hilo_drop(PG_FUNCTION_ARGS)
 	if (!is_identity)
 		lock_unbound(collection.ref.name);
 	dropped = hilo_collection_drop(&collection, force);
-	if (!is_identity)
-		hilo_bindings_unlock();
+	if (!is_identity && !forget_tables(collection.ref.name))
+		hilo_bindings_unlock(collection.ref.name);
 	hilo_api_forget_range(collection.ref.name);
 	PG_RETURN_BOOL(dropped);
 }
@@ -208,7 +230,7 @@ change_grant(FunctionCallInfo fcinfo, int arg, HiloName collection, bool grant)
 	if (grant && strcmp(binding.role, "public") != 0)
 		(void) get_role_oid(binding.role, false);
 
-	hilo_bindings_lock();
+	hilo_bindings_lock(collection);
 	foreach(lc, hilo_bindings(collection))
 	{
 		if (!hilo_binding_equals(lfirst(lc), &binding))

@@ -16,6 +16,7 @@
 
 #include "api.h"
 #include "assign.h"
+#include "attachment.h"
 #include "binding.h"
 #include "documents.h"
 #include "identity.h"
@@ -132,6 +133,16 @@ next_server_side_id(PG_FUNCTION_ARGS)
  * Where documents are
  */
 
+/* Raise 42710; function undoes what is in the way. */
+static void
+report_bound(HiloName name, const char *function)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DUPLICATE_OBJECT),
+			 errmsg("\"%.*s\" is already bound", name.len, name.data),
+			 errhint("Undo that with %s() first.", function)));
+}
+
 /*
  * Bind a name, unless it is bound in this way already.  What it was bound to
  * and is not there any more does not count.
@@ -141,7 +152,7 @@ bind_name(HiloName name, const HiloBinding *binding)
 {
 	ListCell   *lc;
 
-	hilo_bindings_lock();
+	hilo_bindings_lock(name);
 	foreach(lc, hilo_bindings(name))
 	{
 		HiloBinding *other = lfirst(lc);
@@ -150,13 +161,12 @@ bind_name(HiloName name, const HiloBinding *binding)
 			return;
 		if (other->column != NULL && !hilo_binding_has_column(other))
 			hilo_binding_remove(name, other);
-		else if (other->role == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_DUPLICATE_OBJECT),
-					 errmsg("\"%.*s\" is already bound", name.len, name.data),
-					 errhint("Undo that with %s() first.",
-							 other->attached ? "hilo_detach" : "hilo_unbind")));
+		else if ((other->column != NULL && !other->attached) ||
+				 other->taken != NULL)
+			report_bound(name, "hilo_unbind");
 	}
+	if (hilo_draw_right_attachments(name) != NIL)
+		report_bound(name, "hilo_detach");
 	hilo_binding_add(name, binding);
 }
 
@@ -235,25 +245,32 @@ hilo_unbind(PG_FUNCTION_ARGS)
 {
 	HiloIdentity identity;
 	bool		was_bound = false;
+	List	   *attachments;
 	ListCell   *lc;
 
 	hilo_api_prevent_unless_may_write("hilo_unbind()");
 	identity_argument(fcinfo, "collection", &identity);
 
-	hilo_bindings_lock();
+	hilo_bindings_lock(identity.name);
+	attachments = hilo_draw_right_attachments(identity.name);
+	if (attachments != NIL)
+	{
+		HiloAttachment *attachment = linitial(attachments);
+
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("\"%.*s\" is attached to table \"%s\"",
+						identity.name.len, identity.name.data,
+						get_rel_name(attachment->column.relation)),
+				 errhint("Undo that with hilo_detach().")));
+	}
 	foreach(lc, hilo_bindings(identity.name))
 	{
 		HiloBinding *binding = lfirst(lc);
 
-		if (binding->role != NULL)
+		if ((binding->column == NULL || binding->attached) &&
+			binding->taken == NULL)
 			continue;
-		if (binding->attached && hilo_binding_has_column(binding))
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("\"%.*s\" is attached to table \"%s\"",
-							identity.name.len, identity.name.data,
-							get_rel_name(binding->column->relation)),
-					 errhint("Undo that with hilo_detach().")));
 		hilo_binding_remove(identity.name, binding);
 		was_bound = true;
 	}

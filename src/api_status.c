@@ -17,6 +17,7 @@
 #include "utils/tuplestore.h"
 
 #include "api.h"
+#include "attachment.h"
 #include "binding.h"
 #include "pool.h"
 
@@ -71,20 +72,33 @@ enum StatusColumn
 	STATUS_COLUMNS
 };
 
-/* What the collection is bound to, as text[]; false if it is not. */
+/*
+ * What the collection is bound to, as text[]; false if it is not.  attachments
+ * are those of all collections.
+ */
 static bool
-bound_to(HiloName name, Datum *result)
+bound_to(HiloName name, List *attachments, Datum *result)
 {
 	List	   *bindings = hilo_bindings(name);
-	Datum	   *texts = palloc((list_length(bindings) + 1) * sizeof(Datum));
+	Datum	   *texts = palloc((list_length(bindings) +
+								list_length(attachments) + 1) * sizeof(Datum));
 	int			count = 0;
 	ListCell   *lc;
+
+	foreach(lc, attachments)
+	{
+		HiloAttachment *attachment = lfirst(lc);
+
+		if (!attachment->is_clone && attachment->collection.len == name.len &&
+			memcmp(attachment->collection.data, name.data, name.len) == 0)
+			texts[count++] = CStringGetTextDatum(hilo_column_text(&attachment->column));
+	}
 
 	foreach(lc, bindings)
 	{
 		HiloBinding *binding = lfirst(lc);
 
-		if (binding->column != NULL)
+		if (binding->column != NULL && !binding->attached)
 			texts[count++] = CStringGetTextDatum(hilo_column_text(binding->column));
 		else if (binding->taken != NULL)
 			texts[count++] = CStringGetTextDatum(binding->taken);
@@ -123,7 +137,8 @@ put_interval(Datum *value, double hours)
 }
 
 static void
-put_collection(FunctionCallInfo fcinfo, HiloName name, const HiloRow *row)
+put_collection(FunctionCallInfo fcinfo, HiloName name, const HiloRow *row,
+			   List *attachments)
 {
 	Datum		values[STATUS_COLUMNS] = {0};
 	bool		nulls[STATUS_COLUMNS] = {0};
@@ -146,7 +161,7 @@ put_collection(FunctionCallInfo fcinfo, HiloName name, const HiloRow *row)
 	values[STATUS_NODE_TAG] = CStringGetTextDatum(NameStr(row->node_tag));
 	nulls[STATUS_NODE_TAG] = !(row->flags & HILO_ROW_HAS_TAG);
 	nulls[STATUS_BOUND_TO] = !(row->flags & HILO_ROW_BOUND) ||
-		!bound_to(name, &values[STATUS_BOUND_TO]);
+		!bound_to(name, attachments, &values[STATUS_BOUND_TO]);
 	values[STATUS_HUB] = CStringGetTextDatum(NameStr(row->hub));
 	nulls[STATUS_HUB] = !(row->flags & HILO_ROW_LEASED) ||
 		NameStr(row->hub)[0] == '\0';
@@ -156,6 +171,7 @@ put_collection(FunctionCallInfo fcinfo, HiloName name, const HiloRow *row)
 Datum
 hilo_status(PG_FUNCTION_ARGS)
 {
+	List	   *attachments = hilo_attachments(NULL);
 	ListCell   *lc;
 
 	hilo_init_materialized(fcinfo);
@@ -164,7 +180,7 @@ hilo_status(PG_FUNCTION_ARGS)
 		HiloNamedRow *row = lfirst(lc);
 
 		if (!hilo_is_identity(row->name))
-			put_collection(fcinfo, row->name, &row->row);
+			put_collection(fcinfo, row->name, &row->row, attachments);
 	}
 	return (Datum) 0;
 }

@@ -3,101 +3,50 @@
  * attach.c
  *	  Switches a column over to ids of a collection, and back.
  *
- * What belongs to the table (default, trigger, sequence) is changed by SQL, as
- * its owner would do it.
+ * What belongs to the table (default, trigger) is changed by SQL, as its owner
+ * would do it.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/table.h"
 #include "catalog/catalog.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_inherits.h"
 #include "commands/defrem.h"
 #include "commands/extension.h"
 #include "commands/trigger.h"
-#include "executor/spi.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
-#include "nodes/value.h"
-#include "parser/parse_func.h"
-#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "attach.h"
+#include "attachment.h"
 #include "binding.h"
 #include "catalog.h"
 #include "collection.h"
 #include "compat.h"
+#include "draw_right.h"
+#include "drawer.h"
 #include "failure_point.h"
 #include "sql.h"
 #include "sync.h"
-
-/* Fires after triggers with ordinary names, which may set the id. */
-#define TRIGGER_NAME	"zzz_hilo_advance"
-
-/* How often, and how long, hilo_attach() waits for a sequence's lock. */
-#define LOCK_ATTEMPTS	20
-#define LOCK_PAUSE_MS	1
-
-/* A column while it is switched over; all strings are palloc'd. */
-typedef struct Switch
-{
-	HiloColumn	column;
-	Oid			type;			/* base type of the column */
-	char	   *schema;			/* of the table, */
-	char	   *table;			/* and its qualified name, quoted */
-	char	   *name;			/* of the column, */
-	char	   *quoted_name;	/* quoted */
-	char	   *hilo;			/* schema of the extension, quoted */
-	int			sql_level;
-} Switch;
-
-/* Get ready to change the table by SQL. */
-static Switch *
-begin_switch(const HiloColumn *column)
-{
-	Switch	   *change = palloc0(sizeof(Switch));
-	char	   *table = get_rel_name(column->relation);
-
-	change->column = *column;
-	change->name = hilo_column_name(column);
-	change->schema = get_namespace_name(get_rel_namespace(column->relation));
-	if (table == NULL || change->name == NULL || change->schema == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist",
-						column->relation)));
-	change->quoted_name = pstrdup(quote_identifier(change->name));
-	change->type = hilo_column_type(column);
-	change->table = pstrdup(quote_qualified_identifier(change->schema, table));
-	change->hilo = pstrdup(quote_identifier(get_namespace_name(hilo_catalog_schema())));
-
-	change->sql_level = hilo_sql_begin();
-	return change;
-}
-
-static void
-end_switch(Switch *change)
-{
-	hilo_sql_end(change->sql_level);
-}
 
 /*
  * Columns
  */
 
-HiloColumn
-hilo_attachable_column(Oid relation, const char *column_name)
+/* Raise an error unless the current user owns the table. */
+static char *
+check_owned(Oid relation)
 {
-	HiloColumn	column = {relation, InvalidAttrNumber};
 	char	   *table = get_rel_name(relation);
-	char		kind = get_rel_relkind(relation);
-	Oid			type;
 
 	if (table == NULL)
 		ereport(ERROR,
@@ -105,6 +54,47 @@ hilo_attachable_column(Oid relation, const char *column_name)
 				 errmsg("relation with OID %u does not exist", relation)));
 	if (!hilo_owns_relation(relation, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, table);
+	return table;
+}
+
+/* The column of the primary key, which must be the only one. */
+static AttrNumber
+primary_key(Oid relation, const char *table)
+{
+	Oid			constraint;
+	Bitmapset  *columns = get_primary_key_attnos(relation, false, &constraint);
+	int			attnum;
+
+	if (!bms_get_singleton_member(columns, &attnum))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("table \"%s\" has no primary key of one column", table),
+				 errhint("Name the column in the call.")));
+	return attnum + FirstLowInvalidHeapAttributeNumber;
+}
+
+/* The column of that name. */
+static AttrNumber
+named_column(Oid relation, const char *table, const char *name)
+{
+	AttrNumber	attnum = get_attnum(relation, name);
+
+	if (attnum <= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" of relation \"%s\" does not exist",
+						name, table)));
+	return attnum;
+}
+
+HiloColumn
+hilo_attachable_column(Oid relation, const char *column_name)
+{
+	HiloColumn	column = {relation, InvalidAttrNumber};
+	char	   *table = check_owned(relation);
+	char		kind = get_rel_relkind(relation);
+	Oid			type;
+
 	if ((kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE) ||
 		get_rel_persistence(relation) == RELPERSISTENCE_TEMP ||
 		IsCatalogRelationOid(relation) ||
@@ -120,13 +110,9 @@ hilo_attachable_column(Oid relation, const char *column_name)
 						table),
 				 errhint("Attach the partitioned table.")));
 
-	column.attnum = get_attnum(relation, column_name);
-	if (column.attnum <= 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("column \"%s\" of relation \"%s\" does not exist",
-						column_name, table)));
-
+	column.attnum = column_name == NULL ? primary_key(relation, table) :
+		named_column(relation, table, column_name);
+	column_name = hilo_column_name(&column);
 	type = hilo_column_type(&column);
 	if (!hilo_holds_ids(type) && !hilo_holds_numbers(type))
 		ereport(ERROR,
@@ -135,55 +121,70 @@ hilo_attachable_column(Oid relation, const char *column_name)
 						column_name, table),
 				 errdetail("Its type is %s; it should be smallint, integer, bigint, text, varchar or citext.",
 						   format_type_be(type))));
+	if (get_attgenerated(relation, column.attnum) != '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("column \"%s\" of relation \"%s\" is a generated column",
+						column_name, table),
+				 errhint("Drop its expression with ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION.")));
 	return column;
 }
 
 /*
- * Call visit for each trigger of a table that attaches a column.  Its list of
- * columns says which one: that follows it through renames.
+ * Look again, now that the table is locked, whether the column is one that the
+ * current user may switch over.  Returns its name.
  */
-static void
-visit_triggers(Oid relation, const char *column,
-			   void (*visit) (Relation rel, Trigger *trigger, void *arg),
-			   void *arg)
+static const char *
+check_again(const HiloColumn *column)
 {
-	Relation	rel = table_open(relation, AccessShareLock);
-	AttrNumber	attnum = get_attnum(relation, column);
-	Oid			function = LookupFuncName(list_make2(makeString(get_namespace_name(hilo_catalog_schema())),
-													 makeString(HILO_ADVANCE_FUNCTION)),
-										  0, NULL, false);
+	char	   *name = hilo_column_name(column);
 
-	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	if (name == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("the column was dropped by another session")));
+	(void) hilo_attachable_column(column->relation, name);
+	return name;
+}
+
+/* The attachment that hilo_attach() has made of a column; NULL: none. */
+static HiloAttachment *
+own_attachment(const HiloColumn *column)
+{
+	ListCell   *lc;
+
+	foreach(lc, hilo_attachments_of_table(column->relation))
 	{
-		Trigger    *trigger = &rel->trigdesc->triggers[i];
+		HiloAttachment *attachment = lfirst(lc);
 
-		if (trigger->tgfoid == function && trigger->tgnargs == 2 &&
-			trigger->tgnattr == 1 && trigger->tgattr[0] == attnum)
-			visit(rel, trigger, arg);
+		if (!attachment->is_clone &&
+			hilo_same_column(&attachment->column, column))
+			return attachment;
 	}
-	table_close(rel, AccessShareLock);
+	return NULL;
 }
 
-static void
-note_collection(Relation rel, Trigger *trigger, void *arg)
+HiloColumn
+hilo_detachable_column(Oid relation, const char *column_name)
 {
-	*(char **) arg = pstrdup(trigger->tgargs[1]);
-}
+	HiloColumn	column = {relation, InvalidAttrNumber};
+	char	   *table = check_owned(relation);
+	List	   *attachments;
 
-/* The collection that a column of a table is attached to; NULL: none. */
-static char *
-attached_collection(Oid relation, const char *column)
-{
-	char	   *collection = NULL;
-
-	visit_triggers(relation, column, note_collection, &collection);
-	return collection;
-}
-
-char *
-hilo_attached_collection(const HiloColumn *column)
-{
-	return attached_collection(column->relation, hilo_column_name(column));
+	if (column_name != NULL)
+	{
+		column.attnum = named_column(relation, table, column_name);
+		return column;
+	}
+	attachments = hilo_attachments_of_table(relation);
+	if (list_length(attachments) != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 attachments == NIL ?
+				 errmsg("no column of table \"%s\" is attached to a collection", table) :
+				 errmsg("several columns of table \"%s\" are attached to collections", table),
+				 attachments == NIL ? 0 : errhint("Name the column in the call.")));
+	return ((HiloAttachment *) linitial(attachments))->column;
 }
 
 int64
@@ -192,664 +193,615 @@ hilo_attached_limit(HiloName collection)
 	int64		limit = PG_INT64_MAX;
 	ListCell   *lc;
 
-	foreach(lc, hilo_bindings(collection))
+	foreach(lc, hilo_draw_right_attachments(collection))
 	{
-		HiloBinding *binding = lfirst(lc);
+		HiloAttachment *attachment = lfirst(lc);
 
-		if (binding->attached && hilo_binding_has_column(binding))
-			limit = Min(limit,
-						hilo_type_limit(hilo_column_type(binding->column)));
+		limit = Min(limit,
+					hilo_type_limit(hilo_column_type(&attachment->column)));
 	}
 	return limit;
-}
-
-/*
- * Sequences
- */
-
-/* A sequence that draws the values of a column. */
-typedef struct Sequence
-{
-	Oid			oid;
-	bool		owned;			/* by the column, which can drop it */
-	char	   *name;			/* qualified and quoted */
-} Sequence;
-
-/* Those that the column owns, and those that its default draws from. */
-static List *
-find_sequences(const Switch *change)
-{
-	List	   *sequences = NIL;
-	char	   *sql;
-	uint64		count;
-
-	sql = psprintf("SELECT s.oid, pg_catalog.bool_or(d.deptype IN ('a', 'i')), pg_catalog.format('%%I.%%I', n.nspname, s.relname)"
-				   " FROM pg_catalog.pg_depend d"
-				   " JOIN pg_catalog.pg_class s ON s.relkind = 'S' AND s.oid = CASE WHEN d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass THEN d.objid ELSE d.refobjid END"
-				   " JOIN pg_catalog.pg_namespace n ON n.oid = s.relnamespace"
-				   " LEFT JOIN pg_catalog.pg_attrdef def ON d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND def.oid = d.objid"
-				   " WHERE (d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid = %u AND d.refobjsubid = %d AND d.deptype IN ('a', 'i'))"
-				   " OR (d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND def.adrelid = %u AND def.adnum = %d)"
-				   " GROUP BY s.oid, n.nspname, s.relname",
-				   change->column.relation, change->column.attnum,
-				   change->column.relation, change->column.attnum);
-
-	count = hilo_sql_select(sql);
-	for (uint64 i = 0; i < count; i++)
-	{
-		HeapTuple	tuple = SPI_tuptable->vals[i];
-		TupleDesc	desc = SPI_tuptable->tupdesc;
-		Sequence   *sequence = palloc(sizeof(Sequence));
-		bool		isnull;
-
-		sequence->oid = DatumGetObjectId(SPI_getbinval(tuple, desc, 1, &isnull));
-		sequence->owned = DatumGetBool(SPI_getbinval(tuple, desc, 2, &isnull));
-		sequence->name = SPI_getvalue(tuple, desc, 3);
-		sequences = lappend(sequences, sequence);
-	}
-	return sequences;
-}
-
-/*
- * Highest number that a sequence has drawn or put into a session's cache:
- * last_value is beyond all of them.  One that descends began at its start.
- */
-static int64
-highest_drawn(const Sequence *sequence)
-{
-	return hilo_sql_number(psprintf("SELECT CASE WHEN q.seqincrement < 0 THEN q.seqstart WHEN s.is_called THEN s.last_value END"
-									" FROM %s s, pg_catalog.pg_sequence q WHERE q.seqrelid = %u",
-									sequence->name, sequence->oid));
-}
-
-/*
- * Lock a sequence, unless another session has it locked for longer than a
- * moment.  A transaction that ends lets its locks go one after the other, the
- * table's perhaps first.
- */
-static bool
-lock_sequence(Oid sequence)
-{
-	static uint32 wait_event = 0;
-
-	for (int i = 0; !ConditionalLockRelationOid(sequence, AccessExclusiveLock); i++)
-	{
-		if (i == LOCK_ATTEMPTS)
-			return false;
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 LOCK_PAUSE_MS,
-						 hilo_wait_event("HiloAttach", &wait_event));
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
-	}
-	return true;
-}
-
-/*
- * Lock the table and the sequences that it owns, so that no other session draws
- * or inserts until the transaction ends.
- *
- * Transactions that draw and insert in separate statements lock the sequence
- * first; those whose default draws lock the table first.  To stay out of their
- * way we wait for one lock, for more than a moment, only while we hold no
- * other.
- */
-static List *
-lock_all(const Switch *change)
-{
-	for (;;)
-	{
-		List	   *sequences;
-		ListCell   *lc;
-		Oid			busy = InvalidOid;
-		List	   *locked = NIL;
-
-		LockRelationOid(change->column.relation, AccessExclusiveLock);
-		sequences = find_sequences(change);
-		foreach(lc, sequences)
-		{
-			Sequence   *sequence = lfirst(lc);
-
-			if (!sequence->owned)
-				continue;
-			if (!lock_sequence(sequence->oid))
-			{
-				busy = sequence->oid;
-				break;
-			}
-			locked = lappend_oid(locked, sequence->oid);
-		}
-		if (!OidIsValid(busy))
-			return sequences;
-
-		foreach(lc, locked)
-			UnlockRelationOid(lfirst_oid(lc), AccessExclusiveLock);
-		UnlockRelationOid(change->column.relation, AccessExclusiveLock);
-		LockRelationOid(busy, AccessExclusiveLock);
-		UnlockRelationOid(busy, AccessExclusiveLock);
-		CHECK_FOR_INTERRUPTS();
-	}
-}
-
-/* Raise an error if the column is not any more what it was before the lock. */
-static void
-check_still_there(const Switch *change)
-{
-	HiloColumn	column = hilo_attachable_column(change->column.relation,
-												change->name);
-
-	if (column.attnum != change->column.attnum ||
-		hilo_column_type(&column) != change->type ||
-		strcmp(change->table, hilo_sql_table(column.relation)) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("table %s was changed by another session", change->table)));
-}
-
-/* Is something but the column's default drawing from the sequence? */
-static bool
-is_used_elsewhere(const Sequence *sequence)
-{
-	return hilo_sql_number(psprintf("SELECT pg_catalog.count(*) FROM pg_catalog.pg_depend"
-									" WHERE refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND refobjid = %u AND deptype = 'n'",
-									sequence->oid)) > 0;
-}
-
-/* The default is gone: drop a sequence that only served it. */
-static void
-retire_sequence(const Switch *change, const Sequence *sequence)
-{
-	if (get_rel_name(sequence->oid) == NULL)
-		return;					/* dropped with the identity */
-	if (!sequence->owned)
-		ereport(NOTICE,
-				(errmsg("sequence %s is kept: column \"%s\" does not own it",
-						sequence->name, change->name)));
-	else if (is_used_elsewhere(sequence))
-	{
-		hilo_sql_run("ALTER SEQUENCE %s OWNED BY NONE", sequence->name);
-		ereport(NOTICE,
-				(errmsg("sequence %s is kept: it is used elsewhere",
-						sequence->name)));
-	}
-	else
-	{
-		hilo_sql_run("DROP SEQUENCE %s", sequence->name);
-		ereport(NOTICE,
-				(errmsg("sequence %s was dropped", sequence->name)));
-	}
 }
 
 /*
  * Attach
  */
 
-/* The default of the column as text; NULL: it has none. */
+/* What draws from the collection, as the default of the column shows it. */
 static char *
-default_text(const Switch *change)
+hilo_default(const HiloTableColumn *change, HiloName collection)
 {
-	if (hilo_sql_select(psprintf("SELECT pg_catalog.pg_get_expr(adbin, adrelid) FROM pg_catalog.pg_attrdef WHERE adrelid = %u AND adnum = %d",
-								 change->column.relation,
-								 change->column.attnum)) == 0)
-		return NULL;
-	return SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
-}
-
-const char *
-hilo_drawn_by(const char *name)
-{
-	static const char *const known[] = {
-		HILO_DRAWN_BY_SEQUENCE, HILO_DRAWN_BY_IDENTITY,
-		HILO_DRAWN_BY_IDENTITY_ALWAYS, HILO_DRAWN_BY_NOTHING
-	};
-
-	for (int i = 0; i < (int) lengthof(known); i++)
-	{
-		if (strcmp(known[i], name) == 0)
-			return known[i];
-	}
-	return NULL;
-}
-
-/* What draws the values now. */
-static const char *
-present_drawn_by(const Switch *change, List *sequences)
-{
-	Relation	rel = table_open(change->column.relation, NoLock);
-	char		identity = TupleDescAttr(RelationGetDescr(rel),
-										 change->column.attnum - 1)->attidentity;
-
-	table_close(rel, NoLock);
-	switch (identity)
-	{
-		case ATTRIBUTE_IDENTITY_ALWAYS:
-			return HILO_DRAWN_BY_IDENTITY_ALWAYS;
-		case ATTRIBUTE_IDENTITY_BY_DEFAULT:
-			return HILO_DRAWN_BY_IDENTITY;
-		default:
-			return sequences != NIL ? HILO_DRAWN_BY_SEQUENCE : HILO_DRAWN_BY_NOTHING;
-	}
-}
-
-static bool
-is_identity(const char *drawn_by)
-{
-	return strcmp(drawn_by, HILO_DRAWN_BY_IDENTITY) == 0 ||
-		strcmp(drawn_by, HILO_DRAWN_BY_IDENTITY_ALWAYS) == 0;
-}
-
-static void
-set_default(const Switch *change, HiloName collection, const char *replaced)
-{
-	char	   *before;
-	char	   *after;
-
-	if (is_identity(replaced))
-	{
-		hilo_sql_run("ALTER TABLE %s ALTER COLUMN %s DROP IDENTITY",
-					 change->table, change->quoted_name);
-		ereport(NOTICE,
-				(errmsg("column \"%s\" is no identity column any more",
-						change->name)));
-	}
-
-	before = default_text(change);
-	hilo_sql_run("ALTER TABLE %s ALTER COLUMN %s SET DEFAULT %s.%s(%s)",
-				 change->table, change->quoted_name, change->hilo,
-				 hilo_holds_numbers(change->type) ? "hilo_next_number" : "hilo_next",
-				 quote_literal_cstr(pnstrdup(collection.data, collection.len)));
-	after = default_text(change);
-	if (after == NULL)
-		elog(ERROR, "column \"%s\" has no default", change->name);
-
-	if (before == NULL)
-		ereport(NOTICE,
-				(errmsg("default of column \"%s\" is %s",
-						change->name, after)));
-	else if (strcmp(before, after) != 0)
-		ereport(NOTICE,
-				(errmsg("default of column \"%s\" was %s, is %s",
-						change->name, before, after)));
+	return psprintf("%s.%s(%s::text)",
+					quote_identifier(get_namespace_name(hilo_catalog_schema())),
+					hilo_holds_numbers(change->type) ? "hilo_next_number" : "hilo_next",
+					hilo_shown_literal(collection.data));
 }
 
 /* A name for the trigger that the table does not have yet, palloc'd. */
 static char *
-new_trigger_name(const Switch *change, Oid table)
+new_trigger_name(const HiloTableColumn *change)
 {
-	char	   *name = makeObjectName(TRIGGER_NAME, change->name, NULL);
+	char	   *name = makeObjectName(HILO_TRIGGER_NAME, change->name, NULL);
 
-	for (int i = 1; OidIsValid(get_trigger_oid(table, name, true)); i++)
-		name = makeObjectName(TRIGGER_NAME, change->name, psprintf("%d", i));
+	for (int i = 1; OidIsValid(get_trigger_oid(change->column.relation, name, true)); i++)
+		name = makeObjectName(HILO_TRIGGER_NAME, change->name, psprintf("%d", i));
 	return name;
 }
 
-/* Advance the collection for ids that are not drawn, in the table and children. */
+/* Let the trigger advance the collection, and keep what was replaced. */
 static void
-create_triggers(const Switch *change, List *tables, HiloName collection)
+create_trigger(const HiloTableColumn *change, HiloName collection,
+			   const HiloDrawer *replaced, bool assign)
+{
+	StringInfoData arguments;
+	bool		by_default = strcmp(replaced->kind, HILO_REPLACED_DEFAULT) == 0;
+
+	initStringInfo(&arguments);
+	appendStringInfo(&arguments, "%s, %s", quote_literal_cstr(collection.data),
+					 quote_literal_cstr(replaced->kind));
+	if (by_default || assign)
+		appendStringInfo(&arguments, ", %s",
+						 quote_literal_cstr(by_default ? replaced->default_text : ""));
+	if (assign)
+		appendStringInfo(&arguments, ", %s", quote_literal_cstr(HILO_ASSIGN));
+	hilo_sql_run("CREATE TRIGGER %s BEFORE INSERT OR UPDATE OF %s ON %s FOR EACH ROW EXECUTE FUNCTION %s.%s(%s)",
+				 quote_identifier(new_trigger_name(change)),
+				 change->quoted_name, change->table,
+				 quote_identifier(get_namespace_name(hilo_catalog_schema())),
+				 HILO_ADVANCE_FUNCTION, arguments.data);
+}
+
+/*
+ * The trigger of a column, if it is not what it should be, is made anew: with
+ * assign, or without.
+ */
+static void
+replace_trigger(const HiloTableColumn *change, const HiloAttachment *own, bool assign)
+{
+	HiloDrawer	drawer = {own->replaced, own->default_text};
+
+	if (own->assigns == assign)
+		return;
+	hilo_sql_run("DROP TRIGGER %s ON %s", quote_identifier(own->trigger_name),
+				 change->table);
+	create_trigger(change, own->collection, &drawer, assign);
+}
+
+/*
+ * Does a partition do without a trigger of its own?  That of its parent, which it
+ * has, says what was replaced in both if that is the same.  One without a default
+ * stays without.
+ */
+static bool
+follows_parent(const HiloTableColumn *change, const HiloDrawer *drawer,
+			   const HiloDrawer *of_parent)
+{
+	return change->is_partition &&
+		(hilo_same_drawer(drawer, of_parent) ||
+		 strcmp(drawer->kind, HILO_REPLACED_NOTHING) == 0);
+}
+
+/*
+ * What a child that was made when its parent was attached would have, whose
+ * default is the collection's.
+ */
+static HiloDrawer
+drawer_of_later_child(const HiloAttachment *parent)
+{
+	HiloDrawer	drawer = {HILO_REPLACED_NOTHING, NULL};
+	HiloSequence *sequence;
+
+	if (strcmp(parent->replaced, HILO_REPLACED_DEFAULT) == 0)
+		drawer.default_text = parent->default_text;
+	else if (strcmp(parent->replaced, HILO_REPLACED_SEQUENCE) == 0 &&
+			 (sequence = hilo_owned_sequence(&parent->column)) != NULL)
+		drawer.default_text = hilo_draw_from(sequence);
+	if (drawer.default_text != NULL)
+		drawer.kind = HILO_REPLACED_DEFAULT;
+	return drawer;
+}
+
+/* Let triggers advance the collection. */
+static void
+create_triggers(const char *column, List *tables, HiloName collection,
+				const HiloDrawer *of_parent, HiloAttachAssign assign)
+{
+	HiloTableColumn root = hilo_table_column(linitial_oid(tables), column);
+	const HiloAttachment *attachment = own_attachment(&root.column);
+	bool		assigns = assign == HILO_ATTACH_ASSIGN ||
+		(assign == HILO_ATTACH_AS_IS && attachment != NULL &&
+		 attachment->assigns);
+	ListCell   *lc;
+
+	foreach(lc, tables)
+	{
+		HiloTableColumn one = hilo_table_column(lfirst_oid(lc), column);
+		HiloDrawer	drawer = hilo_present_drawer(&one.column);
+		HiloAttachment *own = own_attachment(&one.column);
+
+		if (own != NULL)
+		{
+			if (assign != HILO_ATTACH_AS_IS)
+				replace_trigger(&one, own, assign == HILO_ATTACH_ASSIGN);
+			continue;
+		}
+		if (attachment != NULL &&
+			hilo_same_expression(drawer.default_text, hilo_default(&one, collection)))
+			drawer = drawer_of_later_child(attachment);
+		if (!follows_parent(&one, &drawer, of_parent))
+			create_trigger(&one, collection, &drawer, assigns);
+	}
+}
+
+/* Draw from the collection by default. */
+static void
+set_defaults(const char *column, List *tables, HiloName collection,
+			 const HiloDrawer *of_parent)
 {
 	ListCell   *lc;
 
 	foreach(lc, tables)
 	{
-		Oid			table = lfirst_oid(lc);
+		HiloTableColumn one = hilo_table_column(lfirst_oid(lc), column);
+		HiloDrawer	drawer = hilo_present_drawer(&one.column);
 
-		/* Triggers of a partitioned table come with it. */
-		if (get_rel_relispartition(table) ||
-			attached_collection(table, change->name) != NULL)
+		if (one.is_partition && !hilo_same_drawer(&drawer, of_parent) &&
+			strcmp(drawer.kind, HILO_REPLACED_NOTHING) == 0)
 			continue;
-
-		hilo_sql_run("CREATE TRIGGER %s BEFORE INSERT OR UPDATE OF %s ON %s FOR EACH ROW EXECUTE FUNCTION %s.%s(%s, %s)",
-					 quote_identifier(new_trigger_name(change, table)),
-					 change->quoted_name,
-					 hilo_sql_table(table),
-					 change->hilo, HILO_ADVANCE_FUNCTION,
-					 quote_literal_cstr(change->name),
-					 quote_literal_cstr(pnstrdup(collection.data, collection.len)));
-		ereport(NOTICE,
-				(errmsg("table \"%s\" has a trigger that advances the collection for ids that are not drawn",
-						get_rel_name(table))));
+		if (hilo_column_identity(&one.column) != '\0')
+			hilo_end_identity(&one);
+		hilo_set_default(&one, hilo_default(&one, collection));
 	}
 }
 
 /*
- * Raise an error if the binding cannot be added to those of the collection.
- * Returns what was there and is for the same column, and removes what is not
- * there any more.
+ * Raise an error if the column is attached to another collection, or the
+ * collection is bound to something else.
  */
-static HiloBinding *
-check_bindings(const HiloColumn *column, HiloName collection, bool named)
+static void
+check_not_elsewhere(const HiloTableColumn *change, List *tables, HiloName collection)
 {
-	HiloBinding *same = NULL;
-	HiloBinding *elsewhere = NULL;
 	ListCell   *lc;
 
+	foreach(lc, tables)
+	{
+		HiloTableColumn one = hilo_table_column(lfirst_oid(lc), change->name);
+		HiloAttachment *attachment = hilo_attachment_of_column(&one.column);
+
+		if (attachment != NULL &&
+			strcmp(attachment->collection.data, collection.data) != 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_OBJECT),
+					 errmsg("column \"%s\" of table %s is attached to collection \"%s\"",
+							change->name, one.table, attachment->collection.data),
+					 errhint("Undo that with hilo_detach() first.")));
+	}
+
+	if (hilo_is_bound(collection))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("\"%s\" is bound elsewhere", collection.data),
+				 errhint("Undo that with hilo_unbind() first.")));
+}
+
+void
+hilo_attach_check_unshared(const HiloColumn *column, HiloName collection)
+{
+	List	   *tables;
+	ListCell   *lc;
+
+	/* A column that shares it already need not say so again. */
+	if (hilo_attachment_of_column(column) != NULL)
+		return;
+	tables = find_all_inheritors(column->relation, NoLock, NULL);
+	foreach(lc, hilo_draw_right_attachments(collection))
+	{
+		HiloAttachment *attachment = lfirst(lc);
+
+		if (!list_member_oid(tables, attachment->column.relation))
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_OBJECT),
+					 errmsg("collection \"%s\" is attached to table \"%s\"",
+							collection.data,
+							get_rel_name(attachment->column.relation)),
+					 errhint("Name the collection in the call, to share this one or to use another.")));
+	}
+}
+
+/*
+ * Forget columns that are not there, and triggers that are not, or not as they
+ * were.  A column that was detached is remembered: it may be attached again.
+ */
+static void
+remove_outdated(HiloName collection)
+{
+	ListCell   *lc;
+
+	foreach(lc, hilo_bindings(collection))
+	{
+		HiloBinding *binding = lfirst(lc);
+		HiloAttachment *attachment;
+
+		if (binding->attached)
+		{
+			if (!hilo_binding_has_column(binding))
+				hilo_binding_remove(collection, binding);
+			continue;
+		}
+		if (!OidIsValid(binding->trigger))
+			continue;
+		attachment = hilo_attachment_of_trigger(binding->trigger);
+		if (attachment == NULL || attachment->xid != binding->trigger_xid)
+			hilo_binding_remove(collection, binding);
+	}
+}
+
+/*
+ * Note that the column is attached by right, and that the triggers of the tables
+ * were seen.
+ */
+static void
+note_attached(const HiloColumn *column, List *tables, HiloName collection)
+{
+	HiloColumn	copy = *column;
+	HiloBinding binding = {.column = &copy,.attached = true};
+	bool		noted = false;
+	ListCell   *lc;
+
+	remove_outdated(collection);
 	foreach(lc, hilo_bindings(collection))
 	{
 		HiloBinding *other = lfirst(lc);
 
-		if (other->role != NULL)
-			continue;
-		if (other->column != NULL && !hilo_binding_has_column(other))
-			hilo_binding_remove(collection, other);
-		else if (other->column != NULL &&
-				 hilo_same_column(other->column, column))
-			same = other;
-		else if (other->column == NULL || !other->attached)
-			ereport(ERROR,
-					(errcode(ERRCODE_DUPLICATE_OBJECT),
-					 errmsg("\"%.*s\" is bound elsewhere",
-							collection.len, collection.data),
-					 errhint("Undo that with hilo_unbind() first.")));
-		else
-			elsewhere = other;
+		noted = noted || (other->attached &&
+						  hilo_same_column(other->column, column));
 	}
+	if (!noted)
+		hilo_binding_add(collection, &binding);
 
-	/* A column that shares it already need not say so again. */
-	if (elsewhere != NULL && same == NULL && !named)
+	foreach(lc, hilo_attachments(&collection))
+	{
+		HiloAttachment *attachment = lfirst(lc);
+
+		if (list_member_oid(tables, attachment->column.relation) &&
+			!hilo_attachment_is_seen(attachment))
+			hilo_attachment_note_seen(attachment);
+	}
+}
+
+static void
+report_attached(const HiloTableColumn *change, HiloName collection,
+				const HiloDrawer *replaced, bool from_sequence, int64 max)
+{
+	ereport(NOTICE,
+			(errmsg("column \"%s\" of table %s is attached to collection \"%s\", which goes on above " INT64_FORMAT,
+					change->name, change->table, collection.data, max),
+			 hilo_identity_of_kind(replaced->kind) != '\0' ?
+			 errdetail("It is not an identity column while it is attached.") :
+			 replaced->default_text != NULL ?
+			 errdetail("Its default was %s.", replaced->default_text) : 0,
+			 !from_sequence ? 0 :
+			 errhint("lastval() and currval() do not see the numbers of a collection: use RETURNING, or hilo_last_number().")));
+}
+
+/* Raise an error unless the column is attached to the collection. */
+static const HiloAttachment *
+check_attached(const HiloTableColumn *change, HiloName collection)
+{
+	HiloAttachment *attachment = own_attachment(&change->column);
+
+	if (attachment == NULL ||
+		strcmp(attachment->collection.data, collection.data) != 0)
 		ereport(ERROR,
-				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 errmsg("collection \"%.*s\" is attached to table \"%s\"",
-						collection.len, collection.data,
-						get_rel_name(elsewhere->column->relation)),
-				 errhint("Name the collection in the call, to share this one or to use another.")));
-	return same;
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("column \"%s\" of table %s is not attached to collection \"%s\"",
+						change->name, change->table, collection.data)));
+	return attachment;
 }
 
 /*
- * Raise an error if the column, or that of a child, is attached to another
- * collection.
+ * Lock the table and its children, into which rows can be inserted directly, and
+ * raise an error unless the column may be attached.
  */
-static void
-check_not_attached_elsewhere(const Switch *change, List *tables,
-							 HiloName collection)
+static HiloTableColumn
+lock_to_attach(const HiloColumn *column, HiloName collection,
+			   LOCKMODE lockmode, List **tables)
 {
-	ListCell   *lc;
+	HiloTableColumn change;
 
-	foreach(lc, tables)
-	{
-		char	   *attached = attached_collection(lfirst_oid(lc), change->name);
-
-		if (attached != NULL &&
-			(strlen(attached) != (Size) collection.len ||
-			 memcmp(attached, collection.data, collection.len) != 0))
-			ereport(ERROR,
-					(errcode(ERRCODE_DUPLICATE_OBJECT),
-					 errmsg("column \"%s\" of table %s is attached to collection \"%s\"",
-							change->name, hilo_sql_table(lfirst_oid(lc)),
-							attached),
-					 errhint("Undo that with hilo_detach() first.")));
-	}
+	LockRelationOid(column->relation, lockmode);
+	*tables = find_all_inheritors(column->relation, lockmode, NULL);
+	change = hilo_table_column(column->relation, check_again(column));
+	hilo_bindings_lock(collection);
+	check_not_elsewhere(&change, *tables, collection);
+	return change;
 }
 
-/* Bind the column, in the place of an earlier binding, which may be NULL. */
-static void
-bind_column(const Switch *change, HiloName collection,
-			const HiloBinding *before, const char *replaced)
-{
-	HiloColumn	column = change->column;
-	HiloBinding binding = {.column = &column,.attached = true};
-
-	if (before != NULL && before->attached)
-		return;
-	if (before != NULL)
-		hilo_binding_remove(collection, before);
-	binding.replaced = pstrdup(replaced);
-	hilo_binding_add(collection, &binding);
-	ereport(NOTICE,
-			(errmsg("column \"%s\" of table %s is attached to collection \"%.*s\"",
-					change->name, change->table,
-					collection.len, collection.data)));
-}
-
-/* The max of a collection; 0: there is none. */
+/* The last part of all ways to attach: the counter changes for good. */
 static int64
-max_of(HiloRowRef *ref)
+adopt(const HiloTableColumn *change, HiloCollection *collection, int64 highest)
 {
-	HiloRow		row;
+	int64		max = hilo_collection_adopt(collection, highest,
+											hilo_type_limit(change->type), false);
 
-	return hilo_counter_read(ref, &row) ? row.max : 0;
-}
-
-/* Get the counter ready; returns its max. */
-static int64
-adopt_counter(const Switch *change, HiloName name, int64 highest)
-{
-	HiloCollection collection;
-	int64		old_max;
-	int64		max;
-
-	hilo_collection_init(&collection, name);
-	old_max = max_of(&collection.ref);
-	max = hilo_collection_adopt(&collection, highest,
-								hilo_type_limit(change->type));
-	if (max > old_max)
-		ereport(NOTICE,
-				(errmsg("collection \"%.*s\" goes on above " INT64_FORMAT,
-						name.len, name.data, max)));
+	HILO_FAILURE_POINT("counter adopted");
 	return max;
 }
 
-/* Highest number that the column has, or one of its sequences has drawn. */
 static int64
-highest_number(const Switch *change, HiloName collection, List *sequences)
+highest_id(const HiloTableColumn *change, HiloCollection *collection)
 {
-	int64		highest = hilo_column_highest(&change->column, collection,
-											  PG_INT64_MAX);
-	ListCell   *lc;
-
-	foreach(lc, sequences)
-	{
-		int64		drawn = highest_drawn(lfirst(lc));
-
-		highest = Max(highest, drawn);
-	}
-	return highest;
+	return hilo_column_highest(&change->column, collection->ref.name,
+							   hilo_counted_ids(collection),
+							   hilo_counter_limit(collection));
 }
 
 int64
-hilo_attach_column(const HiloColumn *column, HiloName collection, bool named)
+hilo_attach_column(const HiloColumn *column, HiloName name,
+				   HiloAttachAssign assign)
 {
-	Switch	   *change = begin_switch(column);
-	List	   *sequences = lock_all(change);
+	int			level = hilo_sql_begin();
 	List	   *tables;
-	HiloBinding *before;
-	const char *replaced;
+	HiloTableColumn change = lock_to_attach(column, name, AccessExclusiveLock,
+											&tables);
+	bool		was_attached = own_attachment(column) != NULL;
+	List	   *sequences = hilo_column_sequences(&change.column);
+	HiloDrawer	replaced = hilo_present_drawer(&change.column);
+	HiloCollection collection;
 	int64		highest;
 	int64		max;
-	ListCell   *lc;
 
-	check_still_there(change);
-
-	/* Rows can be inserted into children and partitions directly, too. */
-	tables = find_all_inheritors(change->column.relation, AccessExclusiveLock,
-								 NULL);
-	check_not_attached_elsewhere(change, tables, collection);
-	hilo_bindings_lock();
-	before = check_bindings(&change->column, collection, named);
-	highest = highest_number(change, collection, sequences);
-
-	replaced = present_drawn_by(change, sequences);
-	set_default(change, collection, replaced);
-	foreach(lc, sequences)
-		retire_sequence(change, lfirst(lc));
-	create_triggers(change, tables, collection);
-
-	/* The counter last: it changes for good. */
-	bind_column(change, collection, before, replaced);
+	hilo_collection_init(&collection, name);
+	highest = Max(highest_id(&change, &collection),
+				  hilo_highest_drawn(sequences));
+	create_triggers(change.name, tables, name, &replaced, assign);
+	set_defaults(change.name, tables, name, &replaced);
+	note_attached(column, tables, name);
 	HILO_FAILURE_POINT("column bound");
-	max = adopt_counter(change, collection, highest);
-	HILO_FAILURE_POINT("counter adopted");
-	end_switch(change);
+
+	max = adopt(&change, &collection, highest);
+	if (!was_attached)
+		report_attached(&change, name, &replaced, sequences != NIL, max);
+	hilo_sql_end(level);
 	return max;
 }
 
 /*
- * Detach
+ * The triggers are noted as seen before the ids are read: what is inserted from
+ * now on advances the counter, and nothing draws from it by default yet.
  */
-
-static void
-drop_trigger(Relation rel, Trigger *trigger, void *arg)
+void
+hilo_attach_triggers(const HiloColumn *column, HiloName name,
+					 HiloAttachAssign assign)
 {
-	List	  **drops = arg;
+	int			level = hilo_sql_begin();
+	List	   *tables;
+	HiloTableColumn change = lock_to_attach(column, name, ShareRowExclusiveLock,
+											&tables);
+	HiloDrawer	replaced = hilo_present_drawer(&change.column);
 
-	*drops = lappend(*drops,
-					 psprintf("DROP TRIGGER %s ON %s",
-							  quote_identifier(trigger->tgname),
-							  hilo_sql_table(RelationGetRelid(rel))));
+	create_triggers(change.name, tables, name, &replaced, assign);
+	note_attached(column, tables, name);
+	hilo_sql_end(level);
 }
 
-static void
-drop_triggers(const Switch *change)
+void
+hilo_attach_check_room(const HiloColumn *column, HiloName name)
 {
-	List	   *tables = find_all_inheritors(change->column.relation, NoLock,
-											 NULL);
-	List	   *drops = NIL;
-	ListCell   *lc;
+	int64		limit = hilo_type_limit(hilo_column_type(column));
+	HiloCollection collection;
+	int64		highest;
 
-	foreach(lc, tables)
-	{
-		if (!get_rel_relispartition(lfirst_oid(lc)))
-			visit_triggers(lfirst_oid(lc), change->name, drop_trigger, &drops);
-	}
-	foreach(lc, drops)
-		hilo_sql_run("%s", (char *) lfirst(lc));
+	if (limit == PG_INT64_MAX)
+		return;
+	hilo_collection_init(&collection, name);
+	highest = hilo_column_highest(column, name, hilo_counted_ids(&collection),
+								  hilo_counter_limit(&collection));
+	if (highest >= limit)
+		ereport(ERROR,
+				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+				 errmsg("column \"%s\" of table %s has its highest number, " INT64_FORMAT,
+						hilo_column_name(column),
+						hilo_sql_table(column->relation), highest),
+				 errhint("Move the column to a larger type, or change that row.")));
 }
 
-/* The name of an unused sequence for the column, qualified and quoted. */
-static char *
-new_sequence_name(const Switch *change)
+void
+hilo_attach_counter(const HiloColumn *column, HiloName name)
 {
-	char	   *name = ChooseRelationName(get_rel_name(change->column.relation),
-										  change->name, "seq",
-										  get_rel_namespace(change->column.relation),
-										  false);
+	HiloCollection collection;
+	HiloTableColumn change;
 
-	return quote_qualified_identifier(change->schema, name);
+	LockRelationOid(column->relation, AccessShareLock);
+	change = hilo_table_column(column->relation, check_again(column));
+	check_attached(&change, name);
+	hilo_collection_init(&collection, name);
+	(void) adopt(&change, &collection, highest_id(&change, &collection));
 }
 
-static char *
-table_owner(const Switch *change)
+int64
+hilo_attach_defaults(const HiloColumn *column, HiloName name)
 {
-	Relation	rel = table_open(change->column.relation, NoLock);
-	Oid			owner = rel->rd_rel->relowner;
-
-	table_close(rel, NoLock);
-	return GetUserNameFromId(owner, false);
-}
-
-static void
-put_sequence_back(const Switch *change, const char *back_to)
-{
-	char	   *sequence;
-
-	if (!is_identity(back_to))
-	{
-		sequence = new_sequence_name(change);
-		hilo_sql_run("CREATE SEQUENCE %s AS %s", sequence,
-					 format_type_be_qualified(change->type));
-		hilo_sql_run("ALTER SEQUENCE %s OWNER TO %s", sequence,
-					 quote_identifier(table_owner(change)));
-		hilo_sql_run("ALTER SEQUENCE %s OWNED BY %s.%s", sequence,
-					 change->table, change->quoted_name);
-		hilo_sql_run("ALTER TABLE %s ALTER COLUMN %s SET DEFAULT pg_catalog.nextval(%s)",
-					 change->table, change->quoted_name, quote_literal_cstr(sequence));
-	}
-	else
-		hilo_sql_run("ALTER TABLE %s ALTER COLUMN %s ADD GENERATED %s AS IDENTITY",
-					 change->table, change->quoted_name,
-					 strcmp(back_to, HILO_DRAWN_BY_IDENTITY_ALWAYS) == 0 ? "ALWAYS" : "BY DEFAULT");
-}
-
-/* Let the sequence go on above what the collection has claimed. */
-static void
-position_sequence(const Switch *change, HiloName collection)
-{
-	HiloRowRef	ref;
+	int			level = hilo_sql_begin();
+	List	   *tables;
+	HiloTableColumn change = lock_to_attach(column, name, AccessExclusiveLock,
+											&tables);
+	const HiloAttachment *attachment = check_attached(&change, name);
+	List	   *sequences = hilo_column_sequences(&change.column);
+	HiloDrawer	replaced = hilo_present_drawer(&change.column);
+	HiloCollection collection;
+	bool		is_first;
 	int64		max;
 
-	hilo_row_ref_init(&ref, collection);
-	max = max_of(&ref);
-	(void) hilo_sql_number(psprintf("SELECT pg_catalog.setval(pg_catalog.pg_get_serial_sequence(%s, %s), " INT64_FORMAT ", %s)",
-									quote_literal_cstr(change->table),
-									quote_literal_cstr(change->name),
-									Max(max, 1), max > 0 ? "true" : "false"));
-}
-
-/* Remove the binding; returns what it says was replaced. */
-static const char *
-remove_binding(const HiloColumn *column, HiloName collection)
-{
-	const char *replaced = NULL;
-	ListCell   *lc;
-
-	/* Restored without its binding, it has none. */
-	hilo_bindings_lock();
-	foreach(lc, hilo_bindings(collection))
+	/* A second call finds the default that the first one has left. */
+	is_first = !hilo_same_expression(replaced.default_text, hilo_default(&change, name));
+	if (is_first)
 	{
-		HiloBinding *binding = lfirst(lc);
-
-		if (!binding->attached ||
-			!hilo_same_column(binding->column, column))
-			continue;
-		if (binding->replaced != NULL)
-			replaced = hilo_drawn_by(binding->replaced);
-		hilo_binding_remove(collection, binding);
+		if (strcmp(attachment->replaced, replaced.kind) != 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_IN_USE),
+					 errmsg("the default of column \"%s\" of table %s was changed by another session",
+							change.name, change.table),
+					 errhint("Call hilo_detach(), and try again.")));
+		set_defaults(change.name, tables, name, &replaced);
 	}
-	return replaced == NULL ? HILO_DRAWN_BY_NOTHING : replaced;
+	note_attached(column, tables, name);
+	hilo_collection_init(&collection, name);
+	max = adopt(&change, &collection, hilo_highest_drawn(sequences));
+	if (is_first)
+		report_attached(&change, name, &replaced, sequences != NIL, max);
+	hilo_sql_end(level);
+	return max;
 }
 
-/* Lift a limit that was there for the column's type only. */
-static void
-lift_limit(const Switch *change, HiloName collection)
+/* Is it the highest number of a type, and so hardly chosen by anybody? */
+static bool
+is_limit_of_type(int64 limit)
+{
+	return limit == PG_INT16_MAX || limit == PG_INT32_MAX;
+}
+
+void
+hilo_attach_limit(HiloName collection)
 {
 	HiloCounterOptions options = {.max_value = hilo_attached_limit(collection)};
 	HiloRow		row;
 	HiloRowRef	ref;
 
 	hilo_row_ref_init(&ref, collection);
-	if (hilo_counter_read(&ref, &row) &&
-		row.max_value == hilo_type_limit(change->type) &&
-		row.max_value < options.max_value)
+	if (!hilo_counter_read(&ref, &row))
+		return;
+	if (row.max_value > options.max_value)
+		hilo_counter_note_binding(&ref, options.max_value);
+	else if (row.max_value < options.max_value && is_limit_of_type(row.max_value))
 		hilo_counter_configure(&ref, &options);
 }
 
-const char *
-hilo_detach_column(const HiloColumn *column, const char *back_to)
+/*
+ * Detach
+ */
+
+/*
+ * Put back what drew the values of one table: the default expression; NULL:
+ * none, and if identity is not '\0', an identity column.
+ */
+static void
+restore_drawer(const HiloTableColumn *change, const char *expression, char identity)
 {
-	Switch	   *change = begin_switch(column);
-	HiloName	collection;
-	const char *replaced;
+	if (expression != NULL)
+		hilo_set_default(change, expression);
+	else
+		hilo_drop_default(change);
+
+	/* Before version 17 partitions have no identity. */
+	if (identity != '\0' &&
+		(!change->is_partition || hilo_partitions_have_identity()))
+		hilo_begin_identity(change, identity);
+}
+
+/* The default that draws from the sequence that the column owns. */
+static char *
+owned_default(const HiloTableColumn *change)
+{
+	HiloSequence *sequence = hilo_owned_sequence(&change->column);
+
+	if (sequence == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("column \"%s\" of table %s does not own the one sequence that drew its values",
+						change->name, change->table),
+				 errhint("Drop the trigger that begins with %s, and give the column a default.",
+						 HILO_TRIGGER_NAME)));
+	return hilo_draw_from(sequence);
+}
+
+/*
+ * HiloTableColumn one table back.  replaced is what the trigger of the table says, or of
+ * a partition that has none of its own, that of the parent.
+ */
+static void
+detach_table(const HiloTableColumn *change, HiloName collection,
+			 const HiloAttachment *replaced, const char *sequence_default)
+{
+	char	   *present = hilo_column_default(&change->column);
+	char		identity = hilo_identity_of_kind(replaced->replaced);
+	const char *expression = replaced->default_text;
+
+	if (strcmp(replaced->replaced, HILO_REPLACED_SEQUENCE) == 0)
+		expression = sequence_default;
+	if (hilo_same_expression(present, hilo_default(change, collection)))
+		restore_drawer(change, expression, identity);
+	else if (!change->is_partition &&
+			 (identity != '\0' || !hilo_same_expression(present, expression)))
+		ereport(NOTICE,
+				(errmsg("column \"%s\" of table %s keeps the default that it was given since it was attached",
+						change->name, change->table)));
+}
+
+/* Let the sequences that draw again go on above the collection. */
+static void
+position_sequences(const HiloTableColumn *change, HiloName collection)
+{
+	HiloRowRef	ref;
+	HiloRow		row;
+	ListCell   *lc;
+
+	hilo_row_ref_init(&ref, collection);
+	if (!hilo_counter_read(&ref, &row))
+		return;
+	foreach(lc, hilo_column_sequences(&change->column))
+		hilo_position_sequence(lfirst(lc), row.max);
+}
+
+const char *
+hilo_detach_column(const HiloColumn *column)
+{
+	int			level = hilo_sql_begin();
+	List	   *tables;
+	HiloTableColumn change;
+	HiloAttachment *root;
+	char	   *sequence_default = NULL;
+	ListCell   *lc;
 
 	LockRelationOid(column->relation, AccessExclusiveLock);
-	check_still_there(change);
-	collection.data = hilo_attached_collection(column);
-	if (collection.data == NULL)
+	tables = find_all_inheritors(column->relation, AccessExclusiveLock, NULL);
+	change = hilo_table_column(column->relation, check_again(column));
+	root = own_attachment(column);
+	if (root == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("column \"%s\" of table %s is not attached to a collection",
-						change->name, change->table)));
-	collection.len = strlen(collection.data);
+						change.name, change.table)));
+	if (strcmp(root->replaced, HILO_REPLACED_SEQUENCE) == 0)
+		sequence_default = owned_default(&change);
 
-	replaced = remove_binding(column, collection);
-	if (back_to == NULL)
-		back_to = replaced;
-	if (strcmp(back_to, HILO_DRAWN_BY_NOTHING) != 0 && !hilo_holds_numbers(change->type))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("column \"%s\" of table %s cannot be drawn from a sequence",
-						change->name, change->table),
-				 errdetail("Its type is %s.", format_type_be(change->type))));
-
-	drop_triggers(change);
-	hilo_sql_run("ALTER TABLE %s ALTER COLUMN %s DROP DEFAULT",
-				 change->table, change->quoted_name);
-	if (strcmp(back_to, HILO_DRAWN_BY_NOTHING) != 0)
+	hilo_bindings_lock(root->collection);
+	foreach(lc, tables)
 	{
-		put_sequence_back(change, back_to);
-		position_sequence(change, collection);
-	}
-	lift_limit(change, collection);
+		HiloTableColumn one = hilo_table_column(lfirst_oid(lc), change.name);
+		HiloAttachment *own = own_attachment(&one.column);
 
-	end_switch(change);
-	return back_to;
+		if (own == NULL && !one.is_partition)
+			continue;
+		if (own != NULL)
+			hilo_sql_run("DROP TRIGGER %s ON %s",
+						 quote_identifier(own->trigger_name), one.table);
+		if (own != NULL && own->trigger != root->trigger &&
+			strcmp(own->replaced, HILO_REPLACED_SEQUENCE) == 0)
+			detach_table(&one, root->collection, own, owned_default(&one));
+		else
+			detach_table(&one, root->collection, own != NULL ? own : root,
+						 sequence_default);
+	}
+	foreach(lc, tables)
+	{
+		HiloTableColumn one = hilo_table_column(lfirst_oid(lc), change.name);
+
+		position_sequences(&one, root->collection);
+	}
+	remove_outdated(root->collection);
+	hilo_attach_limit(root->collection);
+
+	hilo_sql_end(level);
+	return root->replaced;
 }

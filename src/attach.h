@@ -14,50 +14,70 @@
 #include "column.h"
 #include "row.h"
 
-/*
- * Name of the trigger function that advances collections.  A trigger that
- * attaches a column has two arguments, the column as it was called once and the
- * collection, and is fired by updates of that column alone.
- */
-#define HILO_ADVANCE_FUNCTION	"hilo_advance"
+/* Does the trigger assign ids, of the kind that an inserted row requests? */
+typedef enum HiloAttachAssign
+{
+	HILO_ATTACH_AS_IS,			/* as it did; a new one does not */
+	HILO_ATTACH_ASSIGN,
+	HILO_ATTACH_ADVANCE_ONLY
+} HiloAttachAssign;
 
 /*
  * Raise an error unless the column is one that could be attached, and the
- * current user owns its table.  Returns it.
+ * current user owns its table.  Returns it.  column NULL: the primary key.
  */
 extern HiloColumn hilo_attachable_column(Oid relation, const char *column);
 
-/* The collection that a column is attached to, palloc'd; NULL if to none. */
-extern char *hilo_attached_collection(const HiloColumn *column);
+/*
+ * The same for one that is to be detached; column NULL: the attached one, of
+ * which there must be one.
+ */
+extern HiloColumn hilo_detachable_column(Oid relation, const char *column);
 
 /* Highest number that all columns attached to a collection can hold. */
 extern int64 hilo_attached_limit(HiloName collection);
 
 /*
+ * Make the limit of a collection that of its columns, unless a lower one was
+ * chosen by hand: a column was detached, or its type has changed.
+ */
+extern void hilo_attach_limit(HiloName collection);
+
+/*
+ * Raise an error if another table is attached to the collection: it was not named
+ * in the call.
+ */
+extern void hilo_attach_check_unshared(const HiloColumn *column,
+									   HiloName collection);
+
+/*
  * Draw the values of a column from a collection by default, above all that it
- * has and above the sequence that drew them before.  Reports what is done as
- * notices.  With named false, the collection must be new to bindings.  Returns
- * the max of the collection.
+ * has and above the sequence that drew them before.  What is done is reported in
+ * a notice.  The caller has checked that the table may be attached.  Returns the
+ * max of the collection.
  */
 extern int64 hilo_attach_column(const HiloColumn *column, HiloName collection,
-								bool named);
+								HiloAttachAssign assign);
 
 /*
- * What can draw the values of a column where hilo does not: whichever of these
- * equals name; NULL: none does.
+ * The same in steps, each a transaction: a check whether there are numbers left,
+ * which locks nothing; triggers, which let no other session
+ * insert for a moment; the counter, while others read and write; defaults, which
+ * lock the table for a moment.  Each may be called again.
  */
-extern const char *hilo_drawn_by(const char *name);
-
-#define HILO_DRAWN_BY_SEQUENCE			"sequence"
-#define HILO_DRAWN_BY_IDENTITY			"identity"
-#define HILO_DRAWN_BY_IDENTITY_ALWAYS	"identity always"
-#define HILO_DRAWN_BY_NOTHING			"nothing"
+extern void hilo_attach_check_room(const HiloColumn *column,
+								   HiloName collection);
+extern void hilo_attach_triggers(const HiloColumn *column,
+								 HiloName collection,
+								 HiloAttachAssign assign);
+extern void hilo_attach_counter(const HiloColumn *column, HiloName collection);
+extern int64 hilo_attach_defaults(const HiloColumn *column,
+								  HiloName collection);
 
 /*
- * Undo hilo_attach_column(), and put back what draws the values then; NULL: what
- * was replaced.  Returns which.
+ * Undo hilo_attach_column(), and put back what it has replaced.  Returns which:
+ * one of HILO_REPLACED_...
  */
-extern const char *hilo_detach_column(const HiloColumn *column,
-									  const char *back_to);
+extern const char *hilo_detach_column(const HiloColumn *column);
 
 #endif							/* HILO_ATTACH_H */

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * binding.c
- *	  What collections and identities are bound to: rows of hilo.binding.
+ *	  What collections and identities are bound to by hand, who may draw, and
+ *	  which triggers were seen: rows of hilo.binding.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,6 +14,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/pg_collation.h"
+#include "common/hashfn.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -73,10 +75,14 @@ hilo_binding_read(HeapTuple tuple, TupleDesc desc)
 	}
 	binding->taken = text_column(tuple, HILO_ANUM_BINDING_FUNCTION, desc);
 	binding->role = text_column(tuple, HILO_ANUM_BINDING_ROLE, desc);
-	binding->attached = DatumGetBool(hilo_getattr(tuple,
-												  HILO_ANUM_BINDING_ATTACHED,
-												  desc, &isnull));
-	binding->replaced = text_column(tuple, HILO_ANUM_BINDING_REPLACED, desc);
+	value = hilo_getattr(tuple, HILO_ANUM_BINDING_TRIGGER, desc, &isnull);
+	binding->trigger = isnull ? InvalidOid : DatumGetObjectId(value);
+	binding->attached = binding->column != NULL && !isnull;
+	value = hilo_getattr(tuple, HILO_ANUM_BINDING_XID, desc, &isnull);
+	binding->trigger_xid = isnull ? InvalidTransactionId :
+		DatumGetTransactionId(value);
+	binding->xmin = HeapTupleHeaderXminFrozen(tuple->t_data) ?
+		InvalidTransactionId : HeapTupleHeaderGetRawXmin(tuple->t_data);
 	return binding;
 }
 
@@ -95,32 +101,19 @@ hilo_bindings(HiloName name)
 }
 
 bool
-hilo_is_bound(HiloName name, bool *attached)
+hilo_is_bound(HiloName name)
 {
 	ListCell   *lc;
 
-	*attached = false;
 	foreach(lc, hilo_bindings(name))
 	{
 		HiloBinding *binding = lfirst(lc);
 
-		if (binding->column != NULL || binding->taken != NULL)
-		{
-			*attached = binding->attached && hilo_binding_has_column(binding);
+		if ((binding->column != NULL && !binding->attached) ||
+			binding->taken != NULL)
 			return true;
-		}
 	}
 	return false;
-}
-
-/* Has this transaction deleted a row that others had made? */
-static bool
-is_deleted_here(HeapTupleHeader header)
-{
-	return !(header->t_infomask & HEAP_XMAX_INVALID) &&
-		!HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask) &&
-		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(header)) &&
-		!TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(header));
 }
 
 bool
@@ -134,7 +127,7 @@ hilo_unbound_here(HiloName name)
 	{
 		HeapTuple	tuple = lfirst(lc);
 
-		if (is_deleted_here(tuple->t_data) &&
+		if (hilo_tuple_deleted_here(tuple->t_data) &&
 			hilo_binding_read(tuple, RelationGetDescr(rel))->role == NULL)
 			result = true;
 	}
@@ -152,7 +145,8 @@ bool
 hilo_binding_equals(const HiloBinding *a, const HiloBinding *b)
 {
 	if ((a->column == NULL) != (b->column == NULL) ||
-		a->attached != b->attached)
+		a->attached != b->attached ||
+		a->trigger != b->trigger || a->trigger_xid != b->trigger_xid)
 		return false;
 	if (a->column != NULL)
 		return hilo_same_column(a->column, b->column);
@@ -169,18 +163,25 @@ hilo_binding_has_column(const HiloBinding *binding)
  * Change
  */
 
-void
-hilo_bindings_lock(void)
+/* What stands for the name in a lock; another one may share it. */
+static uint32
+hash_of(HiloName name)
 {
-	table_close(hilo_catalog_open(HILO_TABLE_BINDINGS, ShareUpdateExclusiveLock),
-				NoLock);
+	return hash_bytes((const unsigned char *) name.data, name.len);
 }
 
 void
-hilo_bindings_unlock(void)
+hilo_bindings_lock(HiloName name)
 {
-	UnlockRelationOid(hilo_catalog_table(HILO_TABLE_BINDINGS),
-					  ShareUpdateExclusiveLock);
+	LockDatabaseObject(hilo_catalog_table(HILO_TABLE_BINDINGS), hash_of(name), 0,
+					   ExclusiveLock);
+}
+
+void
+hilo_bindings_unlock(HiloName name)
+{
+	UnlockDatabaseObject(hilo_catalog_table(HILO_TABLE_BINDINGS), hash_of(name),
+						 0, ExclusiveLock);
 }
 
 /* Sessions keep what they have read here until they are told. */
@@ -214,31 +215,44 @@ form_row(HiloName name, const HiloBinding *binding, TupleDesc desc)
 	nulls[HILO_ANUM_BINDING_COLUMN - 1] = binding->column == NULL;
 	set_text(values, nulls, HILO_ANUM_BINDING_FUNCTION, binding->taken);
 	set_text(values, nulls, HILO_ANUM_BINDING_ROLE, binding->role);
-	values[HILO_ANUM_BINDING_ATTACHED - 1] = BoolGetDatum(binding->attached);
-	set_text(values, nulls, HILO_ANUM_BINDING_REPLACED, binding->replaced);
+	values[HILO_ANUM_BINDING_TRIGGER - 1] = ObjectIdGetDatum(binding->trigger);
+	values[HILO_ANUM_BINDING_XID - 1] =
+		TransactionIdGetDatum(binding->trigger_xid);
+	nulls[HILO_ANUM_BINDING_TRIGGER - 1] = nulls[HILO_ANUM_BINDING_XID - 1] =
+		!binding->attached && !OidIsValid(binding->trigger);
 	return heap_form_tuple(desc, values, nulls);
 }
 
-void
-hilo_binding_add(HiloName name, const HiloBinding *binding)
+static void
+insert_row(HiloName name, const HiloBinding *binding)
 {
-	HiloRowRef	ref;
-	Relation	rel;
+	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
 
-	hilo_row_ref_init(&ref, name);
-	hilo_counter_note_binding(&ref);
-
-	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, ShareUpdateExclusiveLock);
 	hilo_tuple_insert(rel, form_row(name, binding, RelationGetDescr(rel)),
 					  GetCurrentCommandId(true));
 	finish_change(rel);
 }
 
 void
+hilo_binding_add(HiloName name, const HiloBinding *binding)
+{
+	HiloRowRef	ref;
+
+	hilo_row_ref_init(&ref, name);
+	hilo_counter_note_binding(&ref, PG_INT64_MAX);
+	insert_row(name, binding);
+}
+
+void
+hilo_binding_note(HiloName name, const HiloBinding *binding)
+{
+	insert_row(name, binding);
+}
+
+void
 hilo_binding_remove(HiloName name, const HiloBinding *binding)
 {
-	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS,
-										ShareUpdateExclusiveLock);
+	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
 	ListCell   *lc;
 
 	foreach(lc, find_rows(rel, name, SnapshotSelf))
@@ -250,4 +264,31 @@ hilo_binding_remove(HiloName name, const HiloBinding *binding)
 			simple_heap_delete(rel, &tuple->t_self);
 	}
 	finish_change(rel);
+}
+
+void
+hilo_bindings_remove_if(bool (*test) (const HiloBinding *binding, void *arg),
+						void *arg)
+{
+	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	TableScanDesc scan = hilo_table_beginscan(rel, snapshot);
+	List	   *obsolete = NIL;
+	HeapTuple	tuple;
+	ListCell   *lc;
+
+	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+	{
+		if (test(hilo_binding_read(tuple, RelationGetDescr(rel)), arg))
+			obsolete = lappend(obsolete, heap_copytuple(tuple));
+	}
+	table_endscan(scan);
+	UnregisterSnapshot(snapshot);
+
+	foreach(lc, obsolete)
+		simple_heap_delete(rel, &((HeapTuple) lfirst(lc))->t_self);
+	if (obsolete != NIL)
+		finish_change(rel);
+	else
+		table_close(rel, RowExclusiveLock);
 }

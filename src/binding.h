@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * binding.h
- *	  What collections and identities are bound to: rows of hilo.binding.
+ *	  What collections and identities are bound to by hand, who may draw, and
+ *	  which triggers were seen: rows of hilo.binding.
  *
  * A name here has no bar: what it is bound to is the place of the ids of the
  * collection and of the identity of that name alike.
@@ -24,29 +25,33 @@
 /* The columns of hilo.binding are those of CREATE TABLE in the install script. */
 #define HILO_ANUM_BINDING_NAME		1
 
-/* One of these three is not NULL. */
+/* One of the first three is not NULL, or the trigger alone. */
 #define HILO_ANUM_BINDING_COLUMN	2	/* of type hilo_column */
 #define HILO_ANUM_BINDING_FUNCTION	3
 #define HILO_ANUM_BINDING_ROLE		4
-
-#define HILO_ANUM_BINDING_ATTACHED	5	/* never NULL */
-#define HILO_ANUM_BINDING_REPLACED	6
+#define HILO_ANUM_BINDING_TRIGGER	5
+#define HILO_ANUM_BINDING_XID		6
 #define HILO_BINDING_COLUMNS		6
 
 /* Their types; that of hilo_column is not known before the extension is. */
 #define HILO_BINDING_TYPES \
-	TEXTOID, InvalidOid, TEXTOID, TEXTOID, BOOLOID, TEXTOID
+	TEXTOID, InvalidOid, TEXTOID, TEXTOID, OIDOID, XIDOID
 
-/* What a name is bound to: one of the first three, the others are NULL. */
+/*
+ * What is known of a name.  That a column is attached is no matter of this row,
+ * which only says that its owner had the right to do so.
+ */
 typedef struct HiloBinding
 {
 	HiloColumn *column;			/* column with its ids; may be gone */
+	bool		attached;		/* by hilo_attach(), not bound by hand? */
 	char	   *taken;			/* function that knows which are taken */
-	char	   *role;			/* role that may draw, or "public" */
-
-	bool		attached;		/* by hilo_attach(): ids are drawn for it */
-	char	   *replaced;		/* if so: what drew them before; NULL: not
-								 * known */
+	char	   *role;			/* role that may draw and attach, or "public",
+								 * which may draw */
+	Oid			trigger;		/* trigger of an attached column that was
+								 * seen; may be gone; InvalidOid: none */
+	TransactionId trigger_xid;	/* as this transaction had left it */
+	TransactionId xmin;			/* of the row read; invalid: long ago */
 } HiloBinding;
 
 /* What a row of hilo.binding says, palloc'd. */
@@ -55,32 +60,45 @@ extern HiloBinding *hilo_binding_read(HeapTuple tuple, TupleDesc desc);
 /* All bindings of a name, as a list of HiloBinding *, palloc'd. */
 extern List *hilo_bindings(HiloName name);
 
-/* Is the name bound to a column or function, and if so, attached? */
-extern bool hilo_is_bound(HiloName name, bool *attached);
+/* Is the name bound to a column or function by hand? */
+extern bool hilo_is_bound(HiloName name);
 
 /* Would a rollback of this transaction bind it again? */
 extern bool hilo_unbound_here(HiloName name);
 
-/* Do both say the same, but for what was replaced? */
+/* Do both say the same? */
 extern bool hilo_binding_equals(const HiloBinding *a, const HiloBinding *b);
 
 /* Is it a column that is there? */
 extern bool hilo_binding_has_column(const HiloBinding *binding);
 
 /*
- * Keep others from changing bindings until the transaction ends; to be called
- * before it is looked up what there is to change.
+ * Keep others from changing what a name is bound to until the transaction ends;
+ * to be called before it is looked up what there is to change.
  */
-extern void hilo_bindings_lock(void);
+extern void hilo_bindings_lock(HiloName name);
 
 /* Undo that, having changed nothing. */
-extern void hilo_bindings_unlock(void);
+extern void hilo_bindings_unlock(HiloName name);
 
 /*
  * Add a binding to those of a name.  That the name may be bound is noted in its
  * row, at once and for good.
  */
 extern void hilo_binding_add(HiloName name, const HiloBinding *binding);
+
+/*
+ * Add a trigger to those that were seen.  Waits for no other session that does
+ * so; the row of the name stays as it is.
+ */
+extern void hilo_binding_note(HiloName name, const HiloBinding *binding);
+
+/*
+ * Remove all rows for which test() returns true, of whatever names.  Waits for no
+ * other session that does so.
+ */
+extern void hilo_bindings_remove_if(bool (*test) (const HiloBinding *binding,
+												  void *arg), void *arg);
 
 /* Remove one that hilo_bindings() has returned. */
 extern void hilo_binding_remove(HiloName name, const HiloBinding *binding);

@@ -46,7 +46,7 @@ typedef struct HiloEntry
 	{
 		Oid			role;
 		uint64		generation; /* hilo_rights_generation */
-		struct HiloBoundColumns *bound; /* NULL: not known */
+		struct HiloBoundTables *bound; /* NULL: not known */
 	}			right;
 
 	/* What ids start and end with, and when that was made out. */

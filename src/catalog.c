@@ -75,7 +75,7 @@ static OurTable tables[HILO_TABLES] = {
 		{INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, NAMEOID, TEXTOID},
 	7, true},
 	[HILO_TABLE_BINDINGS] = {"binding", 6,
-		{TEXTOID, InvalidOid, TEXTOID, TEXTOID, BOOLOID, TEXTOID},
+		{TEXTOID, InvalidOid, TEXTOID, TEXTOID, OIDOID, XIDOID},
 	1, false}
 };
 
@@ -192,6 +192,13 @@ hilo_catalog_may_seed(bool identity, Oid role)
 /*
  * Tables
  */
+
+bool
+hilo_catalog_has(HiloTable which)
+{
+	return OidIsValid(get_relname_relid(tables[which].name,
+										get_namespace_oid(HILO_SCHEMA, true)));
+}
 
 Oid
 hilo_catalog_table(HiloTable which)

@@ -39,6 +39,9 @@ extern uint64 hilo_rights_generation;	/* either, or rights: roles, tables,
 /* Must be called once. */
 extern void hilo_catalog_init(void);
 
+/* Is there such a table?  Not while the extension is being dropped. */
+extern bool hilo_catalog_has(HiloTable table);
+
 /* OID of a table.  Raises an error when there is none. */
 extern Oid	hilo_catalog_table(HiloTable table);
 

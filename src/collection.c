@@ -226,9 +226,11 @@ hilo_collection_seed(HiloCollection *collection, int64 value, bool force)
 }
 
 int64
-hilo_collection_adopt(HiloCollection *collection, int64 highest, int64 limit)
+hilo_collection_adopt(HiloCollection *collection, int64 highest, int64 limit,
+					  bool lenient)
 {
-	int64		max = hilo_counter_adopt(&collection->ref, highest, limit);
+	int64		max = hilo_counter_adopt(&collection->ref, highest, limit,
+										 lenient);
 
 	hilo_pool_forget(collection->ref.name);
 	return max;

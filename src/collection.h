@@ -84,7 +84,7 @@ extern bool hilo_collection_return(HiloCollection *collection, int64 last,
 extern int64 hilo_collection_seed(HiloCollection *collection, int64 value,
 								  bool force);
 extern int64 hilo_collection_adopt(HiloCollection *collection, int64 highest,
-								   int64 limit);
+								   int64 limit, bool lenient);
 extern bool hilo_collection_drop(HiloCollection *collection, bool force);
 
 /*

@@ -184,8 +184,10 @@ hilo_type_limit(Oid type)
  */
 
 void
-hilo_id_reader_init(HiloIdReader *reader, Oid type, const char *name, int len)
+hilo_id_reader_init(HiloIdReader *reader, Oid type, const char *name, int len,
+					HiloCountedIds counted)
 {
+	reader->counted = counted;
 	reader->type = type;
 	reader->holds_ids = hilo_holds_ids(type);
 	reader->start_len = hilo_ignores_case(type) ? 0 :
@@ -193,19 +195,56 @@ hilo_id_reader_init(HiloIdReader *reader, Oid type, const char *name, int len)
 							   hilo_identity_parts_separator, "");
 }
 
+/* Is it an id that counts, with its digits from start to before end? */
+static bool
+is_counted(const HiloIdReader *reader, const char *id, int len, int start,
+		   int end)
+{
+	if (id[start] == '0')
+		return false;
+	switch (reader->counted)
+	{
+		case HILO_COUNT_TAGGED:
+			return end < len;
+		case HILO_COUNT_UNTAGGED:
+			return end == len;
+		default:
+			return true;
+	}
+}
+
 /* The number in an id that starts as it should; 0 if it does not. */
 static int64
 number_in_id(const HiloIdReader *reader, text *id)
 {
+	const char *rest = VARDATA_ANY(id) + reader->start_len;
+	int			len = (int) VARSIZE_ANY_EXHDR(id) - reader->start_len;
+	int			start;
+	int			end;
 	int64		number = 0;
 
-	if (VARSIZE_ANY_EXHDR(id) <= (Size) reader->start_len ||
+	if (len <= 0 ||
 		memcmp(VARDATA_ANY(id), reader->start, reader->start_len) != 0 ||
-		!hilo_document_id_number(VARDATA_ANY(id) + reader->start_len,
-								 VARSIZE_ANY_EXHDR(id) - reader->start_len,
-								 &number))
+		!hilo_document_id_digits(rest, len, &start, &end) ||
+		!is_counted(reader, rest, len, start, end) ||
+		!hilo_document_id_number(rest, len, &number))
 		return 0;
 	return number;
+}
+
+static text *
+replace_number(const HiloIdReader *reader, text *id, int64 number)
+{
+	const char *data = VARDATA_ANY(id);
+	int			len = VARSIZE_ANY_EXHDR(id);
+	int			start = len;
+	int			end = len;
+
+	(void) hilo_document_id_digits(data + reader->start_len,
+								   len - reader->start_len, &start, &end);
+	start += reader->start_len;
+	end += reader->start_len;
+	return hilo_build_id(data, start, number, data + end, len - end);
 }
 
 int64
@@ -222,5 +261,22 @@ hilo_id_reader_number(const HiloIdReader *reader, Datum value)
 		default:
 			return reader->holds_ids ?
 				number_in_id(reader, DatumGetTextPP(value)) : 0;
+	}
+}
+
+Datum
+hilo_id_reader_replace(const HiloIdReader *reader, Datum value, int64 number)
+{
+	switch (reader->type)
+	{
+		case INT2OID:
+			return Int16GetDatum((int16) number);
+		case INT4OID:
+			return Int32GetDatum((int32) number);
+		case INT8OID:
+			return Int64GetDatum(number);
+		default:
+			return PointerGetDatum(replace_number(reader, DatumGetTextPP(value),
+												  number));
 	}
 }

@@ -67,9 +67,21 @@ extern bool hilo_holds_numbers(Oid type);
 /* Highest number in an id or number that it holds. */
 extern int64 hilo_type_limit(Oid type);
 
+/*
+ * Ids that count.  Server-side ids never do, nor do others whose number has
+ * leading zeros: they are not drawn from a collection.
+ */
+typedef enum HiloCountedIds
+{
+	HILO_COUNT_ALL,				/* of a collection without a node tag */
+	HILO_COUNT_TAGGED,			/* of one that has a tag */
+	HILO_COUNT_UNTAGGED			/* of an identity */
+} HiloCountedIds;
+
 /* Reads the numbers in a column. */
 typedef struct HiloIdReader
 {
+	HiloCountedIds counted;
 	Oid			type;			/* of the column: a base type */
 	bool		holds_ids;		/* hilo_holds_ids() of it */
 	char		start[HILO_MAX_START_LEN];	/* of the ids that count */
@@ -78,12 +90,18 @@ typedef struct HiloIdReader
 
 /*
  * Get ready for the ids of a collection, or an identity, in a column.  Of text
- * only those count that start with its name; where case does not matter, all.
+ * only those count that start with its name; where case does not matter, with
+ * any.
  */
 extern void hilo_id_reader_init(HiloIdReader *reader, Oid type,
-								const char *name, int len);
+								const char *name, int len,
+								HiloCountedIds counted);
 
 /* The number in a value; 0 if it has none. */
 extern int64 hilo_id_reader_number(const HiloIdReader *reader, Datum value);
+
+/* A value that is the same but for the number, which it has; palloc'd. */
+extern Datum hilo_id_reader_replace(const HiloIdReader *reader, Datum value,
+									int64 number);
 
 #endif							/* HILO_COLUMN_H */

@@ -29,6 +29,7 @@
 #include "replication/syncrep.h"
 #include "replication/walsender.h"
 #include "replication/walsender_private.h"
+#include "parser/parser.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
@@ -114,6 +115,24 @@ hilo_may_use_server(Oid server, Oid role)
 #else
 	return pg_foreign_server_aclcheck(server, role, ACL_USAGE) == ACLCHECK_OK;
 #endif
+}
+
+/* Is a backslash in a literal without E special? */
+static inline bool
+hilo_backslash_escapes(void)
+{
+#if PG_VERSION_NUM >= 190000
+	return false;
+#else
+	return !standard_conforming_strings;
+#endif
+}
+
+/* Are partitions of a table with an identity column identity columns, too? */
+static inline bool
+hilo_partitions_have_identity(void)
+{
+	return PG_VERSION_NUM >= 170000;
 }
 
 static inline bool

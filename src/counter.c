@@ -525,7 +525,7 @@ hilo_counter_advance(HiloRowRef *ref, int64 number, HiloRow *result)
 }
 
 int64
-hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit)
+hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 {
 	int64		epoch = hilo_random_number();
 	HiloRowChange change;
@@ -538,7 +538,7 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit)
 	max = Max(old_max, highest);
 	limit = Min(limit, row->max_value);
 
-	if (max >= limit)
+	if (max >= limit && !lenient)
 	{
 		let_go(&change);
 		ereport(ERROR,
@@ -550,12 +550,13 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit)
 				 errhint("Move the column to a larger type, or change the row with the highest number.")));
 	}
 
+	max = Max(old_max, Min(highest, limit));
 	set_max(row, max);
-	row->max_value = limit;
+	row->max_value = Max(limit, max);
 	row->flags |= HILO_ROW_BOUND;
 	finish_new_epoch(&change, epoch);
 	warn_near_limit(ref, old_max, row);
-	return max;
+	return row->max;
 }
 
 /*
@@ -611,19 +612,23 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 }
 
 void
-hilo_counter_note_binding(HiloRowRef *ref)
+hilo_counter_note_binding(HiloRowRef *ref, int64 limit)
 {
 	HiloRowChange change;
+	HiloRow    *row = &change.row;
 
 	(void) find_row(&change, ref, HILO_ROW_CREATE);
-	if ((change.row.flags & HILO_ROW_BOUND) && !change.created)
+	limit = Max(Min(limit, row->max_value), row->max);
+	if ((row->flags & HILO_ROW_BOUND) && row->max_value == limit &&
+		!change.created)
 	{
 		hilo_row_abandon(&change);
 		return;
 	}
 
 	/* A session that has never read the bindings hears of no changes there. */
-	change.row.flags |= HILO_ROW_BOUND;
+	row->flags |= HILO_ROW_BOUND;
+	row->max_value = limit;
 	finish_and_announce(&change);
 }
 

@@ -122,9 +122,11 @@ extern bool hilo_counter_advance(HiloRowRef *ref, int64 number, HiloRow *row);
 /*
  * Get a counter ready for a column that holds numbers up to highest, and can
  * hold them up to limit: like a seed, and the limit is lowered to that.  Raises
- * an error if no number would be left.  Returns the max now stored.
+ * an error if no number would be left, unless lenient.  Returns the max now
+ * stored.
  */
-extern int64 hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit);
+extern int64 hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit,
+								bool lenient);
 
 /* What can be set for a single counter. */
 typedef struct HiloCounterOptions
@@ -144,9 +146,10 @@ extern void hilo_counter_configure(HiloRowRef *ref,
 
 /*
  * Note that something about the counter is in hilo.binding; to be called before
- * that can be seen there.  Creates the row if there is none.
+ * that can be seen there.  The limit is lowered to the one given, though not
+ * below max.  Creates the row if there is none.
  */
-extern void hilo_counter_note_binding(HiloRowRef *ref);
+extern void hilo_counter_note_binding(HiloRowRef *ref, int64 limit);
 
 /*
  * Merge a row of another database or of a backup: max and what belongs to it

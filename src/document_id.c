@@ -267,12 +267,11 @@ trailing_digits(const char *id, int len)
 }
 
 bool
-hilo_document_id_number(const char *id, int len, int64 *number)
+hilo_document_id_digits(const char *id, int len, int *first, int *behind)
 {
 	int			hyphen = len - 1;
 	int			start = len;
 	int			end = len;
-	int64		result = 0;
 
 	if (is_guid(id, len))
 		return false;
@@ -293,7 +292,19 @@ hilo_document_id_number(const char *id, int len, int64 *number)
 		end = len;
 		start = trailing_digits(id, end);
 	}
-	if (start == end)
+	*first = start;
+	*behind = end;
+	return start < end;
+}
+
+bool
+hilo_document_id_number(const char *id, int len, int64 *number)
+{
+	int			start;
+	int			end;
+	int64		result = 0;
+
+	if (!hilo_document_id_digits(id, len, &start, &end))
 		return false;
 
 	for (int i = start; i < end; i++)

@@ -91,6 +91,13 @@ extern text *hilo_server_side_id(const char *prefix, int len, int64 number,
 								 const char *after, int after_len);
 
 /*
+ * Find the digits of the number in an id: from first, which counts from 0, to
+ * before behind.  Returns false when there are none: a semantic id, a GUID.
+ */
+extern bool hilo_document_id_digits(const char *id, int len, int *first,
+									int *behind);
+
+/*
  * Find the number in an id.  Returns false when there is none: a semantic id,
  * a GUID, digits beyond 2^63-1.
  */

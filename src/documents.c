@@ -28,10 +28,12 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "attachment.h"
 #include "binding.h"
 #include "compat.h"
 #include "counter.h"
 #include "documents.h"
+#include "draw_right.h"
 #include "index_probe.h"
 #include "settings.h"
 #include "sql.h"
@@ -460,7 +462,7 @@ hilo_documents_open_column(HiloName identity, const HiloColumn *column)
 	return documents;
 }
 
-/* Open what the identity is bound to. */
+/* Open what the identity is bound, or attached, to. */
 static void
 open_bound(HiloDocuments *documents)
 {
@@ -470,8 +472,7 @@ open_bound(HiloDocuments *documents)
 	{
 		HiloBinding *binding = lfirst(lc);
 
-		/* One of several tables may be gone. */
-		if (binding->attached && !hilo_binding_has_column(binding))
+		if (binding->attached)
 			continue;
 		if (binding->column != NULL)
 			open_column(documents, *binding->column);
@@ -479,6 +480,15 @@ open_bound(HiloDocuments *documents)
 			open_function(documents, binding->taken);
 		else
 			continue;
+		documents->bound = true;
+	}
+	foreach(lc, hilo_draw_right_attachments(documents->identity))
+	{
+		HiloAttachment *attachment = lfirst(lc);
+
+		if (attachment->is_clone)
+			continue;
+		open_column(documents, attachment->column);
 		documents->bound = true;
 	}
 }

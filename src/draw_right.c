@@ -12,9 +12,7 @@
 #include "access/table.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_depend.h"
-#include "catalog/pg_inherits.h"
 #include "catalog/pg_rewrite.h"
-#include "parser/parse_coerce.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -22,6 +20,7 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
+#include "attachment.h"
 #include "binding.h"
 #include "catalog.h"
 #include "citus.h"
@@ -29,40 +28,51 @@
 #include "draw_right.h"
 #include "settings.h"
 
+/* A collection with no more numbers than this, claimed at once, is new. */
+#define MAX_NEW			1024
+
 /* Views over views that are looked through. */
 #define MAX_VIEW_DEPTH	8
 
-/* A column that a collection is bound to, or a role that may draw. */
+/* A table that a collection is bound to, or a role that may draw. */
 typedef struct Bound
 {
-	HiloColumn	column;			/* relation InvalidOid: it is a role */
-	bool		attached;
+	Oid			relation;		/* InvalidOid: it is a role */
 	NameData	role;			/* or "public" */
 } Bound;
 
 /* What hilo.binding says about a collection. */
-typedef struct HiloBoundColumns
+typedef struct HiloBoundTables
 {
 	uint64		generation;		/* hilo_binding_generation when it was read */
-	Oid			attached_relation;	/* table last found attached */
 	int			count;
 	Bound		bound[FLEXIBLE_ARRAY_MEMBER];
-} HiloBoundColumns;
+} HiloBoundTables;
 
 /*
  * Bindings
  */
 
-static Bound
-bound_from(const HiloBinding *binding)
+/* Returns false if it is neither a table that is there nor a role. */
+static bool
+bound_from(const HiloBinding *binding, Bound *bound)
 {
-	Bound		bound = {.attached = binding->attached};
+	HiloAttachment *attachment;
 
-	if (binding->column != NULL)
-		bound.column = *binding->column;
-	else
-		namestrcpy(&bound.role, binding->role);
-	return bound;
+	memset(bound, 0, sizeof(Bound));
+	if (binding->role != NULL)
+		namestrcpy(&bound->role, binding->role);
+	else if (binding->column != NULL)
+	{
+		/* What is detached again protects nothing. */
+		if (!binding->attached ||
+			hilo_attachment_of_column(binding->column) != NULL)
+			bound->relation = binding->column->relation;
+	}
+	else if (OidIsValid(binding->trigger) &&
+			 (attachment = hilo_attachment_of_trigger(binding->trigger)) != NULL)
+		bound->relation = attachment->column.relation;
+	return binding->role != NULL || OidIsValid(bound->relation);
 }
 
 /* Read what the collection is bound to, and keep it with the entry. */
@@ -71,32 +81,29 @@ read_bound(HiloEntry *entry)
 {
 	uint64		generation = hilo_binding_generation;
 	List	   *bindings = hilo_bindings(entry->collection.ref.name);
-	HiloBoundColumns *bound;
+	HiloBoundTables *bound;
 	ListCell   *lc;
 
 	bound = MemoryContextAllocZero(TopMemoryContext,
-								   offsetof(HiloBoundColumns, bound) +
+								   offsetof(HiloBoundTables, bound) +
 								   list_length(bindings) * sizeof(Bound));
 	bound->generation = generation;
 	foreach(lc, bindings)
 	{
-		const HiloBinding *binding = lfirst(lc);
-
-		if (binding->column != NULL || binding->role != NULL)
-			bound->bound[bound->count++] = bound_from(binding);
+		if (bound_from(lfirst(lc), &bound->bound[bound->count]))
+			bound->count++;
 	}
 
 	if (entry->right.bound != NULL)
 		pfree(entry->right.bound);
 	entry->right.bound = bound;
-	list_free_deep(bindings);
 }
 
 /*
  * What the collection is bound to; NULL: nothing.  The row says whether the
  * bindings need to be looked at, so that changes of other rows are no reason to.
  */
-static HiloBoundColumns *
+static HiloBoundTables *
 bound_to(HiloEntry *entry)
 {
 	if (!(hilo_collection_row(&entry->collection)->flags & HILO_ROW_BOUND))
@@ -217,51 +224,87 @@ may_insert(Oid relation, Oid user, int depth)
 	return allowed;
 }
 
-/* Has the user, or a role that he has the privileges of, been granted to draw? */
+/* Has the user, or a role that he has the privileges of, this grant? */
 static bool
-is_granted(const Bound *grant, Oid user)
+is_granted(const char *grant, Oid user)
 {
-	Oid			role;
+	Oid			role = get_role_oid(grant, true);
 
-	if (strcmp(NameStr(grant->role), "public") == 0)
-		return true;
-	role = get_role_oid(NameStr(grant->role), true);
 	return OidIsValid(role) && has_privs_of_role(user, role);
+}
+
+/* Is it a table that is there? */
+static bool
+is_table(Oid relation)
+{
+	return OidIsValid(relation) &&
+		SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation));
+}
+
+/* Do the user's own privileges, or a grant, let him draw? */
+static bool
+may_draw_directly(const HiloBoundTables *bound, Oid user)
+{
+	for (int i = 0; i < bound->count; i++)
+	{
+		const Bound *one = &bound->bound[i];
+		const char *role = NameStr(one->role);
+
+		if (role[0] != '\0' ? strcmp(role, "public") == 0 || is_granted(role, user) :
+			is_table(one->relation) && may_insert_directly(one->relation, user))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Do the privileges on tables that are attached by right, but not by
+ * hilo_attach() here, as they came with a restore?  Then *table is one of them if
+ * there is any.
+ */
+static bool
+may_insert_into_others(HiloEntry *entry, Oid user, Oid *table)
+{
+	ListCell   *lc;
+
+	foreach(lc, hilo_draw_right_attachments(entry->collection.ref.name))
+	{
+		const HiloAttachment *attachment = lfirst(lc);
+
+		if (attachment->is_clone)
+			continue;
+		*table = attachment->column.relation;
+		if (may_insert(*table, user, 0))
+			return true;
+	}
+	return false;
 }
 
 /*
  * Raise 42501 unless the user may draw from a collection that is bound.  First
- * his privileges are looked at, then, as that takes longer, those of views.
+ * his privileges are looked at; then, as that takes longer, those of views, and
+ * tables that came with a restore.
  */
 static void
-check_bound(HiloName name, const HiloBoundColumns *bound, Oid user)
+check_bound(HiloEntry *entry, const HiloBoundTables *bound, Oid user)
 {
+	HiloName	name = entry->collection.ref.name;
 	Oid			table = InvalidOid;
 
+	if (may_draw_directly(bound, user))
+		return;
 	for (int i = 0; i < bound->count; i++)
 	{
-		const Bound *one = &bound->bound[i];
-		Oid			relation = one->column.relation;
-
-		if (NameStr(one->role)[0] != '\0' ? is_granted(one, user) :
-			SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation)) &&
-			may_insert_directly(relation, user))
-			return;
-	}
-
-	for (int i = 0; i < bound->count; i++)
-	{
-		Oid			relation = bound->bound[i].column.relation;
-
 		/* A table that was dropped protects nothing. */
-		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation)))
+		if (!is_table(bound->bound[i].relation))
 			continue;
-		if (may_insert(relation, user, 0))
+		table = bound->bound[i].relation;
+		if (may_insert(table, user, 0))
 			return;
-		table = relation;
 	}
 
-	if (OidIsValid(table))
+	if (bound->count > 0 && !may_insert_into_others(entry, user, &table) &&
+		OidIsValid(table))
 	{
 		char	   *table_name = get_rel_name(table);
 
@@ -273,6 +316,125 @@ check_bound(HiloName name, const HiloBoundColumns *bound, Oid user)
 						   table_name == NULL ? "" : table_name)));
 	}
 }
+
+/*
+ * The right to attach
+ */
+
+/* Owner of a table; InvalidOid when it is gone. */
+static Oid
+owner_of(Oid relation)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	return owner;
+}
+
+/*
+ * Do the user's tables alone have triggers that name the collection, one of which
+ * was seen, or is the collection new?
+ */
+static bool
+is_alone(HiloCollection *collection, Oid user)
+{
+	HiloRow		row;
+	bool		seen = false;
+	ListCell   *lc;
+
+	foreach(lc, hilo_attachments(&collection->ref.name))
+	{
+		const HiloAttachment *attachment = lfirst(lc);
+		Oid			owner;
+
+		if (attachment->is_clone)
+			continue;
+		owner = owner_of(attachment->column.relation);
+		if (OidIsValid(owner) && !has_privs_of_role(user, owner))
+			return false;
+		seen = seen || hilo_attachment_is_seen(attachment);
+	}
+	if (seen)
+		return true;
+
+	/* A draw may have come first, as a default does. */
+	return !hilo_counter_read(&collection->ref, &row) ||
+		(row.claim_low == 1 && row.max <= MAX_NEW);
+}
+
+/*
+ * hilo.binding tells what hilo_attach() was called for, in this database or the
+ * one that it is a copy of, and who was granted.  Where it tells of no table that
+ * is there, and of no grant, as in a copy of the schema alone, a collection is
+ * for who is alone with it; if its tables are all gone, for anyone.
+ */
+bool
+hilo_draw_right_may_attach(HiloCollection *collection, Oid relation)
+{
+	Oid			owner = owner_of(relation);
+	bool		others = false;
+	bool		own = false;
+	bool		gone = false;
+	ListCell   *lc;
+
+	if (!OidIsValid(owner) || superuser_arg(owner) ||
+		hilo_catalog_may_seed(false, owner))
+		return true;
+	foreach(lc, hilo_bindings(collection->ref.name))
+	{
+		const HiloBinding *binding = lfirst(lc);
+		Oid			table_owner;
+
+		if (binding->role != NULL && strcmp(binding->role, "public") != 0)
+		{
+			if (is_granted(binding->role, owner))
+				return true;
+			others = others || OidIsValid(get_role_oid(binding->role, true));
+		}
+		others = others || binding->taken != NULL;
+		if (binding->column == NULL)
+			continue;
+		table_owner = owner_of(binding->column->relation);
+		if (binding->attached && binding->column->relation == relation)
+			return true;
+		if (!OidIsValid(table_owner))
+			gone = true;
+		else if (has_privs_of_role(owner, table_owner))
+			own = true;
+		else
+			others = true;
+	}
+	if (others || own)
+		return !others;
+	return gone || is_alone(collection, owner);
+}
+
+List *
+hilo_draw_right_attachments(HiloName name)
+{
+	HiloCollection collection;
+	List	   *by_right = NIL;
+	ListCell   *lc;
+
+	hilo_collection_init(&collection, name);
+	foreach(lc, hilo_attachments(&name))
+	{
+		HiloAttachment *attachment = lfirst(lc);
+
+		if (hilo_attachment_is_seen(attachment) ||
+			hilo_draw_right_may_attach(&collection, attachment->column.relation))
+			by_right = lappend(by_right, attachment);
+	}
+	return by_right;
+}
+
+/*
+ * The right to draw
+ */
 
 /* Do its ids have something that those of other nodes do not have? */
 static bool
@@ -292,10 +454,10 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn)
 	uint64		generation = hilo_rights_generation;
 	HiloCollection *collection = &entry->collection;
 	Oid			user = GetUserId();
-	HiloBoundColumns *bound = bound_to(entry);
+	HiloBoundTables *bound = bound_to(entry);
 
 	if (bound != NULL)
-		check_bound(collection->ref.name, bound, user);
+		check_bound(entry, bound, user);
 
 	/* There the next draw may be of another kind; what is leased is unique. */
 	if (hilo_citus_is_worker() &&
@@ -308,35 +470,4 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn)
 
 	entry->right.role = user;
 	entry->right.generation = generation;
-}
-
-bool
-hilo_is_attached(HiloEntry *entry, Oid relation, const char *column)
-{
-	HiloBoundColumns *bound = bound_to(entry);
-
-	if (bound == NULL)
-		return false;
-	if (bound->attached_relation == relation)
-		return true;
-
-	for (int i = 0; i < bound->count; i++)
-	{
-		const Bound *one = &bound->bound[i];
-		Oid			table = one->column.relation;
-		char	   *name;
-
-		if (!one->attached)
-			continue;
-		name = hilo_column_name(&one->column);
-		if (name == NULL || strcmp(name, column) != 0)
-			continue;
-		if (relation == table ||
-			typeInheritsFrom(get_rel_type_id(relation), get_rel_type_id(table)))
-		{
-			bound->attached_relation = relation;
-			return true;
-		}
-	}
-	return false;
 }

@@ -43,10 +43,18 @@ hilo_draw_right_check(HiloEntry *entry, HiloDrawn drawn)
 }
 
 /*
- * Is the collection attached to a column of this name, in the table or in one
- * that it is a partition or child of?
+ * May a table be attached to the collection, and so move its counter: is the
+ * collection new, or only for tables of the same owner, or the owner granted to
+ * draw, or one that may seed?
  */
-extern bool hilo_is_attached(HiloEntry *entry, Oid relation,
-							 const char *column);
+extern bool hilo_draw_right_may_attach(HiloCollection *collection,
+									   Oid relation);
+
+/*
+ * The attachments of the collection whose triggers were seen, or whose tables may
+ * be attached: anyone can make a trigger for a table of his own.  As a list of
+ * HiloAttachment *, palloc'd.
+ */
+extern List *hilo_draw_right_attachments(HiloName collection);
 
 #endif							/* HILO_DRAW_RIGHT_H */

@@ -185,7 +185,7 @@ merge_hub(TriggerData *trigdata)
 
 /*
  * May a binding be added to those that there are?  A name is bound to one
- * column or function; or attached to columns, of which there may be several.
+ * column or function.
  */
 static bool
 fits_others(const HiloBinding *binding, List *others)
@@ -199,6 +199,7 @@ fits_others(const HiloBinding *binding, List *others)
 		if (hilo_binding_equals(binding, other))
 			return false;
 		if (binding->role == NULL && other->role == NULL &&
+			(other->column != NULL || other->taken != NULL) &&
 			!(binding->attached && other->attached))
 			return false;
 	}
@@ -207,7 +208,8 @@ fits_others(const HiloBinding *binding, List *others)
 
 /*
  * Add the binding if it fits those that there are, so that a restore keeps them,
- * and the row is made in the same way as by hilo_bind().
+ * and the row is made in the same way as by hilo_bind().  Which triggers were
+ * seen is this database's own.
  */
 static void
 merge_binding(TriggerData *trigdata)
@@ -215,21 +217,24 @@ merge_binding(TriggerData *trigdata)
 	HiloName	name = name_column(trigdata, HILO_ANUM_BINDING_NAME);
 	HiloBinding *binding;
 
-	hilo_check_collection(name.data, name.len, NULL);
-	(void) required_column(trigdata, HILO_ANUM_BINDING_ATTACHED);
 	binding = hilo_binding_read(trigdata->tg_trigtuple,
 								RelationGetDescr(trigdata->tg_relation));
+	if (OidIsValid(binding->trigger) && binding->column == NULL &&
+		binding->taken == NULL && binding->role == NULL)
+		return;
+	hilo_check_collection(name.data, name.len, NULL);
 	if ((binding->column != NULL) + (binding->taken != NULL) +
-		(binding->role != NULL) != 1)
+		(binding->role != NULL) != 1 ||
+		(OidIsValid(binding->trigger) && binding->column == NULL))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("a binding has either a column, a function or a role")));
-	if (binding->attached && binding->column == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("only columns can be attached")));
+	if (binding->attached && !hilo_binding_has_column(binding))
+		return;
+	binding->trigger = InvalidOid;
+	binding->trigger_xid = InvalidTransactionId;
 
-	hilo_bindings_lock();
+	hilo_bindings_lock(name);
 	if (fits_others(binding, hilo_bindings(name)))
 		hilo_binding_add(name, binding);
 }

@@ -3,8 +3,8 @@
  * sync.c
  *	  The highest number in a column, and counters at least as high.
  *
- * Numbers in a btree index: its last row.  Else all rows are read, and progress
- * is reported to the client: the server's views of it are for its own commands.
+ * Numbers in a btree index, of the column or of hilo_number() of it: the last
+ * row.  Else all rows are read, and progress is reported to the client: the server's views of it are for its own commands.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,17 +16,24 @@
 #include "catalog/pg_opfamily.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
+#include "nodes/primnodes.h"
+#include "nodes/value.h"
+#include "parser/parse_func.h"
 #include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "attachment.h"
 #include "binding.h"
 #include "catalog.h"
 #include "collection.h"
 #include "compat.h"
+#include "draw_right.h"
 #include "index_probe.h"
 #include "sql.h"
 #include "sync.h"
@@ -91,6 +98,149 @@ highest_by_index(const Search *search, Relation rel, Relation index,
 	}
 	ExecDropSingleTupleTableSlot(slot);
 	return number;
+}
+
+/*
+ * By an index on hilo_number() of the column.  It has numbers of other ids, too,
+ * which are passed over.
+ */
+
+/* More of them than this, and a scan of the table is better. */
+#define MAX_PASSED_OVER	1000
+
+/* What an index should be on. */
+typedef struct NumberOf
+{
+	AttrNumber	attnum;
+	Oid			function;
+} NumberOf;
+
+/* Does the index have every row, in the order of hilo_number() of a column? */
+static bool
+is_by_number(Relation index, void *arg)
+{
+	const NumberOf *number_of = arg;
+	FuncExpr   *call;
+	Node	   *argument;
+
+	if (!hilo_index_leads(index, InvalidAttrNumber) ||
+		index->rd_opfamily[0] != INTEGER_BTREE_FAM_OID)
+		return false;
+	call = linitial(RelationGetIndexExpressions(index));
+	if (!IsA(call, FuncExpr) || call->funcid != number_of->function)
+		return false;
+	argument = linitial(call->args);
+	if (IsA(argument, RelabelType))
+		argument = (Node *) ((RelabelType *) argument)->arg;
+	return IsA(argument, Var) &&
+		((Var *) argument)->varattno == number_of->attnum;
+}
+
+/*
+ * Does hilo_number() find the number of an id of the collection?  A name can look
+ * like a number with a tag.
+ */
+static bool
+number_is_found(const HiloIdReader *reader)
+{
+	char		id[HILO_MAX_START_LEN + 3];
+	int64		number;
+
+	memcpy(id, reader->start, reader->start_len);
+	memcpy(id + reader->start_len, "7-A", 3);
+	return hilo_document_id_number(id, reader->start_len + 3, &number) &&
+		number == 7 &&
+		hilo_document_id_number(id, reader->start_len + 1, &number) &&
+		number == 7;
+}
+
+static Relation
+find_number_index(const Search *search, Relation rel, AttrNumber attnum)
+{
+	NumberOf	number_of = {attnum};
+	Oid			argument = TEXTOID;
+
+	if (!number_is_found(&search->reader))
+		return NULL;
+	number_of.function = LookupFuncName(list_make2(makeString(get_namespace_name(hilo_catalog_schema())),
+												   makeString("hilo_number")),
+										1, &argument, false);
+	return hilo_index_find(rel, is_by_number, &number_of);
+}
+
+/* Highest number not above limit that the index has; false: none. */
+static bool
+next_by_number(Relation rel, Relation index, int64 limit, TupleTableSlot *slot,
+			   AttrNumber attnum, int64 *number)
+{
+	ScanDirection direction = (index->rd_indoption[0] & INDOPTION_DESC) ?
+		ForwardScanDirection : BackwardScanDirection;
+	SnapshotData dirty;
+	ScanKeyData key;
+	bool		isnull;
+
+	ScanKeyEntryInitialize(&key, 0, 1, BTLessEqualStrategyNumber, INT8OID,
+						   InvalidOid, F_INT8LE, Int64GetDatum(limit));
+	InitDirtySnapshot(dirty);
+	if (!hilo_index_first(rel, index, &key, direction, &dirty, slot))
+		return false;
+	if (!hilo_document_id_number(VARDATA_ANY(DatumGetTextPP(slot_getattr(slot, attnum, &isnull))),
+								 VARSIZE_ANY_EXHDR(DatumGetTextPP(slot_getattr(slot, attnum, &isnull))),
+								 number))
+		elog(ERROR, "index \"%s\" has a row without a number",
+			 RelationGetRelationName(index));
+	return true;
+}
+
+/* Does an id that counts have the number? */
+static bool
+any_counts(const Search *search, Relation rel, Relation index,
+		   AttrNumber attnum, int64 number)
+{
+	SnapshotData dirty;
+	ScanKeyData key;
+	ListCell   *lc;
+
+	ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, INT8OID,
+						   InvalidOid, F_INT8EQ, Int64GetDatum(number));
+	InitDirtySnapshot(dirty);
+	foreach(lc, hilo_index_rows(rel, index, &key, &dirty))
+	{
+		HeapTuple	tuple = lfirst(lc);
+		bool		isnull;
+		Datum		value = hilo_getattr(tuple, attnum, RelationGetDescr(rel),
+										 &isnull);
+
+		if (hilo_id_reader_number(&search->reader, value) == number)
+			return true;
+	}
+	return false;
+}
+
+/* Returns false if too many other numbers are in the way. */
+static bool
+highest_by_number(const Search *search, Relation rel, Relation index,
+				  AttrNumber attnum, int64 *highest)
+{
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+	int64		limit = search->limit;
+	int			passed_over = 0;
+
+	*highest = 0;
+	while (limit > 0 && passed_over < MAX_PASSED_OVER &&
+		   next_by_number(rel, index, limit, slot, attnum, &limit) && limit > 0)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (any_counts(search, rel, index, attnum, limit))
+		{
+			*highest = limit;
+			break;
+		}
+		limit--;
+		passed_over++;
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	return passed_over < MAX_PASSED_OVER;
 }
 
 /*
@@ -197,6 +347,11 @@ highest_by_scan(const Search *search, Relation rel, AttrNumber attnum)
 static int64
 highest_by_query(const Search *search, Relation rel, const char *column)
 {
+	static const char *const patterns[] = {
+		[HILO_COUNT_ALL] = "[1-9][0-9]*(-[A-Za-z0-9_]+)?$",
+		[HILO_COUNT_TAGGED] = "[1-9][0-9]*-[A-Za-z0-9_]+$",
+		[HILO_COUNT_UNTAGGED] = "[1-9][0-9]*$"
+	};
 	const HiloIdReader *reader = &search->reader;
 	int			level = hilo_sql_begin();
 	const char *number = quote_identifier(column);
@@ -207,8 +362,9 @@ highest_by_query(const Search *search, Relation rel, const char *column)
 		char	   *start = pnstrdup(reader->start, reader->start_len);
 
 		/* Behind the collection: that may look like a number itself. */
-		number = psprintf("CASE WHEN pg_catalog.starts_with(%s::pg_catalog.text, %s) THEN %s.hilo_number(pg_catalog.substr(%s::pg_catalog.text, %d)) END",
+		number = psprintf("CASE WHEN pg_catalog.starts_with(%s::pg_catalog.text, %s) AND %s::pg_catalog.text ~ '(^|[^0-9])%s' THEN %s.hilo_number(pg_catalog.substr(%s::pg_catalog.text, %d)) END",
 						  number, quote_literal_cstr(start),
+						  number, patterns[reader->counted],
 						  quote_identifier(get_namespace_name(hilo_catalog_schema())),
 						  number, pg_mbstrlen(start) + 1);
 	}
@@ -234,20 +390,45 @@ highest_in_table(const Search *search, Relation rel, const char *column)
 	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ||
 		RELATION_IS_OTHER_TEMP(rel))
 		return 0;
+
+	/* A trigger can be made for any column. */
+	if (!search->reader.holds_ids && !hilo_holds_numbers(search->reader.type))
+		return 0;
 	if (rel->rd_rel->relam != HEAP_TABLE_AM_OID)
 		return highest_by_query(search, rel, column);
 
 	if (hilo_holds_numbers(search->reader.type))
+	{
 		index = hilo_index_find(rel, is_in_order, &attnum);
-	if (index == NULL)
-		return highest_by_scan(search, rel, attnum);
-	result = highest_by_index(search, rel, index, attnum);
+		if (index == NULL)
+			return highest_by_scan(search, rel, attnum);
+		result = highest_by_index(search, rel, index, attnum);
+	}
+	else
+	{
+		index = find_number_index(search, rel, attnum);
+		if (index == NULL ||
+			!highest_by_number(search, rel, index, attnum, &result))
+			result = highest_by_scan(search, rel, attnum);
+		if (index == NULL)
+			return result;
+	}
 	index_close(index, AccessShareLock);
 	return result;
 }
 
+static void
+init_search(Search *search, const HiloColumn *column, HiloName collection,
+			HiloCountedIds counted, int64 limit)
+{
+	search->limit = limit;
+	hilo_id_reader_init(&search->reader, hilo_column_type(column),
+						collection.data, collection.len, counted);
+}
+
 int64
-hilo_column_highest(const HiloColumn *column, HiloName collection, int64 limit)
+hilo_column_highest(const HiloColumn *column, HiloName collection,
+					HiloCountedIds counted, int64 limit)
 {
 	Relation	rel = try_table_open(column->relation, AccessShareLock);
 	char	   *name = hilo_column_name(column);
@@ -261,9 +442,7 @@ hilo_column_highest(const HiloColumn *column, HiloName collection, int64 limit)
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("the column with the ids of \"%.*s\" does not exist any more",
 						collection.len, collection.data)));
-	search.limit = limit;
-	hilo_id_reader_init(&search.reader, hilo_column_type(column),
-						collection.data, collection.len);
+	init_search(&search, column, collection, counted, limit);
 
 	/* This locks the children; the lock of the table itself is kept, too. */
 	tables = find_all_inheritors(column->relation, AccessShareLock, NULL);
@@ -284,88 +463,172 @@ hilo_column_highest(const HiloColumn *column, HiloName collection, int64 limit)
  * Counters
  */
 
-/*
- * The bindings of a collection to columns that are there: one of several tables
- * may be gone.
- */
-static List *
-bindings_to_columns(HiloName collection)
+HiloCountedIds
+hilo_counted_ids(HiloCollection *collection)
 {
-	List	   *bindings = NIL;
-	ListCell   *lc;
+	int			len;
 
-	foreach(lc, hilo_bindings(collection))
-	{
-		if (hilo_binding_has_column(lfirst(lc)))
-			bindings = lappend(bindings, lfirst(lc));
-	}
-	return bindings;
+	if (hilo_is_identity(collection->ref.name))
+		return HILO_COUNT_UNTAGGED;
+	(void) hilo_collection_row(collection);
+	(void) hilo_collection_node_tag(collection, &len);
+	return len > 0 ? HILO_COUNT_TAGGED : HILO_COUNT_ALL;
 }
 
-/* Are there ids of identities in the columns?  Not in those attached. */
-static bool
-may_hold_identities(List *bindings)
+/*
+ * The columns that a collection is bound or attached to, as a list of
+ * HiloColumn *: one of several tables may be gone.  Then *may_hold_identities
+ * says whether ids of the identity of that name may be there, too: not in
+ * attached columns.
+ */
+static List *
+columns_of(HiloCollection *counter, bool *may_hold_identities)
 {
+	List	   *columns = NIL;
 	ListCell   *lc;
 
-	foreach(lc, bindings)
+	*may_hold_identities = false;
+	foreach(lc, hilo_bindings(counter->ref.name))
 	{
-		if (!((HiloBinding *) lfirst(lc))->attached)
-			return true;
+		HiloBinding *binding = lfirst(lc);
+
+		if (binding->attached || !hilo_binding_has_column(binding))
+			continue;
+		columns = lappend(columns, binding->column);
+		*may_hold_identities = true;
 	}
-	return false;
+	foreach(lc, hilo_draw_right_attachments(counter->ref.name))
+	{
+		HiloAttachment *attachment = lfirst(lc);
+
+		if (!attachment->is_clone)
+			columns = lappend(columns, &attachment->column);
+	}
+	return columns;
 }
 
 /* Highest number in the columns, not above limit. */
 static int64
-highest_in(List *bindings, HiloName collection, int64 limit)
+highest_in(List *columns, HiloName collection, HiloCountedIds counted,
+		   int64 limit)
 {
 	int64		highest = 0;
 	ListCell   *lc;
 
-	foreach(lc, bindings)
+	foreach(lc, columns)
 	{
-		HiloBinding *binding = lfirst(lc);
-		int64		number = hilo_column_highest(binding->column, collection,
-												 limit);
+		int64		number = hilo_column_highest(lfirst(lc), collection,
+												 counted, limit);
 
 		highest = Max(highest, number);
 	}
 	return highest;
 }
 
-/* Limit of a counter, which need not exist. */
-static int64
-limit_of(HiloCollection *counter)
+int64
+hilo_counter_limit(HiloCollection *counter)
 {
 	HiloRow		row;
 
-	return hilo_counter_read(&counter->ref, &row) ? row.max_value : PG_INT64_MAX;
+	return hilo_counter_read(&counter->ref, &row) ? row.max_value :
+		PG_INT64_MAX;
+}
+
+/* Advance a counter, which need not exist, to what the columns have. */
+static int64
+sync_counter(HiloCollection *counter, List *columns, HiloName collection)
+{
+	return hilo_collection_seed(counter,
+								highest_in(columns, collection,
+										   hilo_counted_ids(counter),
+										   hilo_counter_limit(counter)),
+								false);
 }
 
 bool
 hilo_sync_collection(HiloName collection, int64 *max)
 {
-	List	   *bindings = bindings_to_columns(collection);
+	bool		may_hold_identities;
+	List	   *columns;
 	HiloCollection counter;
 	HiloCollection identity;
 	char		buffer[HILO_MAX_ROW_NAME_LEN];
-	int64		limit;
-	int64		highest;
-
-	if (bindings == NIL)
-		return false;
 
 	hilo_collection_init(&counter, collection);
-	limit = limit_of(&counter);
-	highest = highest_in(bindings, collection, limit);
-	*max = hilo_collection_seed(&counter, highest, false);
-	if (!may_hold_identities(bindings))
+	columns = columns_of(&counter, &may_hold_identities);
+	if (columns == NIL)
+		return false;
+
+	*max = sync_counter(&counter, columns, collection);
+	if (!may_hold_identities)
 		return true;
 
 	hilo_collection_init_identity(&identity, collection, buffer);
-	if (limit_of(&identity) != limit)
-		highest = highest_in(bindings, collection, limit_of(&identity));
-	(void) hilo_collection_seed(&identity, highest, false);
+	(void) sync_counter(&identity, columns, collection);
 	return true;
+}
+
+/*
+ * The highest number, not above a limit, in an attached column of one table,
+ * without its children, which have triggers of their own; -1: the table is locked.
+ */
+static int64
+highest_attached(const HiloAttachment *attachment, HiloCountedIds counted,
+				 int64 search_limit)
+{
+	char	   *name = hilo_column_name(&attachment->column);
+	Search		search;
+	Relation	rel;
+	int64		highest;
+
+	if (name == NULL ||
+		!ConditionalLockRelationOid(attachment->column.relation,
+									AccessShareLock))
+		return -1;
+	rel = try_table_open(attachment->column.relation, NoLock);
+	if (rel == NULL)
+	{
+		UnlockRelationOid(attachment->column.relation, AccessShareLock);
+		return -1;
+	}
+	init_search(&search, &attachment->column, attachment->collection, counted,
+				search_limit);
+	highest = highest_in_table(&search, rel, name);
+	table_close(rel, AccessShareLock);
+	return highest;
+}
+
+int64
+hilo_sync_unseen(HiloCollection *collection)
+{
+	HiloCountedIds counted = hilo_counted_ids(collection);
+	int64		search_limit = hilo_counter_limit(collection);
+	List	   *seen = NIL;
+	int64		limit = PG_INT64_MAX;
+	int64		highest = 0;
+	ListCell   *lc;
+
+	foreach(lc, hilo_draw_right_attachments(collection->ref.name))
+	{
+		HiloAttachment *attachment = lfirst(lc);
+		int64		number;
+
+		if (hilo_attachment_is_seen(attachment))
+			continue;
+		number = highest_attached(attachment, counted, search_limit);
+		if (number < 0)
+			continue;
+		highest = Max(highest, number);
+		limit = Min(limit, hilo_type_limit(hilo_column_type(&attachment->column)));
+		seen = lappend(seen, attachment);
+	}
+
+	/* Where there is nothing, ranges stay as they are. */
+	if (highest > 0)
+		(void) hilo_collection_adopt(collection, highest, limit, true);
+	else
+		hilo_counter_note_binding(&collection->ref, limit);
+	foreach(lc, seen)
+		hilo_attachment_note_seen(lfirst(lc));
+	return highest;
 }

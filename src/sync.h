@@ -8,8 +8,8 @@
 #ifndef HILO_SYNC_H
 #define HILO_SYNC_H
 
+#include "collection.h"
 #include "column.h"
-#include "row.h"
 
 /*
  * Highest number, not above limit, that a table has in a column, with its
@@ -22,11 +22,28 @@
  * be missed.
  */
 extern int64 hilo_column_highest(const HiloColumn *column, HiloName collection,
-								 int64 limit);
+								 HiloCountedIds counted, int64 limit);
+
+/*
+ * Limit of a counter, which need not exist: what lies above is not drawn, and does
+ * not count.
+ */
+extern int64 hilo_counter_limit(HiloCollection *counter);
+
+/* Which ids belong to a collection, or identity? */
+extern HiloCountedIds hilo_counted_ids(HiloCollection *collection);
+
+/*
+ * Advance a collection to at least the highest number in the columns attached to
+ * it whose triggers were not seen, note that they are, and return that number.
+ * Tables that others have locked are left for later.  The limit of the collection
+ * is lowered to what the columns hold.
+ */
+extern int64 hilo_sync_unseen(HiloCollection *collection);
 
 /*
  * Advance a collection to at least the highest number in the columns that it is
- * bound to, as far as its limit goes: what lies above that will not be drawn.
+ * bound or attached to, as far as its limit goes: what lies above that will not be drawn.
  * All ranges are void then, as they may be in use in rows that came from
  * elsewhere.  What was bound by hilo_bind() may hold identities, too, so that the
  * identity of the name is advanced as well.

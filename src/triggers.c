@@ -16,7 +16,9 @@
 
 #include "api.h"
 #include "assign.h"
+#include "attachment.h"
 #include "column.h"
+#include "sync.h"
 
 PG_FUNCTION_INFO_V1(hilo_assign_id);
 PG_FUNCTION_INFO_V1(hilo_advance);
@@ -116,9 +118,70 @@ typedef struct AdvanceSite
 	int			attnum;			/* of the column */
 	HiloIdReader reader;		/* of its ids */
 	HiloEntry  *entry;			/* of the collection */
-	bool		attached;		/* is the column attached to it? */
+	bool		assigns;		/* ids of the kind that is requested? */
+	HiloAssigned assigned;		/* if so */
+	HiloRange	outdated;		/* numbers drawn before this statement found
+								 * out which ones the column has */
 	bool		warned;			/* that a number is too far ahead? */
 } AdvanceSite;
+
+/* What this session has drawn of the range that it holds. */
+static HiloRange
+drawn_before(const HiloEntry *entry)
+{
+	HiloRange	drawn = {1, 0};
+
+	if (entry->range.claim.epoch != 0)
+	{
+		drawn.low = entry->range.claim.range.low;
+		drawn.high = entry->range.last;
+	}
+	return drawn;
+}
+
+/*
+ * The trigger came with a restore, or was disabled for a while: the counter may
+ * not have seen the ids that the column has, nor may those drawn by this session
+ * be above them.
+ */
+static void
+catch_up(AdvanceSite *site, TriggerData *trigdata)
+{
+	HiloEntry  *entry = site->entry;
+	HiloName	name = entry->collection.ref.name;
+	Relation	rel = trigdata->tg_relation;
+	HiloRange	drawn;
+	int64		highest;
+
+	if (!hilo_draw_right_may_attach(&entry->collection, RelationGetRelid(rel)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to attach table \"%s\" to collection \"%.*s\"",
+						RelationGetRelationName(rel), name.len, name.data),
+				 errdetail("Its trigger \"%s\" would advance a collection that others use.",
+						   trigdata->tg_trigger->tgname),
+				 errhint("Ask for a grant by hilo_configure(), or drop the trigger.")));
+
+	drawn = drawn_before(entry);
+	highest = hilo_sync_unseen(&entry->collection);
+	site->outdated.low = drawn.low;
+	site->outdated.high = Min(drawn.high, highest);
+}
+
+/*
+ * Another session has just seen the trigger, perhaps after this one drew: a range
+ * that does not hold any more may be below the ids that the column has.
+ */
+static void
+distrust_void_range(AdvanceSite *site)
+{
+	HiloEntry  *entry = site->entry;
+
+	if (entry->range.claim.epoch != 0 &&
+		!hilo_counter_holds(hilo_collection_row(&entry->collection),
+							&entry->range.claim))
+		site->outdated = drawn_before(entry);
+}
 
 static AdvanceSite *
 make_advance_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
@@ -128,13 +191,15 @@ make_advance_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 	AdvanceSite *site;
 	Form_pg_attribute att;
 	HiloName	collection;
+	bool		lately;
 
 	/* The list of columns follows a rename, an argument does not. */
-	if (trigger->tgnargs != 2 || trigger->tgnattr != 1)
+	if (trigger->tgnargs < 1 || trigger->tgnattr != 1 ||
+		trigger->tgqual != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("%s() must be fired by the update of one column, and takes the names of column and collection",
-						"hilo_advance")));
+				 errmsg("%s() must be fired by the update of one column, without a condition, and takes the name of the collection",
+						HILO_ADVANCE_FUNCTION)));
 
 	site = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt,
 								  sizeof(AdvanceSite));
@@ -142,40 +207,24 @@ make_advance_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 	att = TupleDescAttr(RelationGetDescr(rel), site->attnum - 1);
 
 	/* The table may come from a server with another separator. */
-	collection = name_of(trigger->tgargs[1]);
+	collection = name_of(trigger->tgargs[HILO_TRIGGER_COLLECTION]);
 	hilo_check_collection(collection.data, collection.len, NULL);
 	site->entry = hilo_cache_entry(collection);
-	site->attached = hilo_is_attached(site->entry, RelationGetRelid(rel),
-									  NameStr(att->attname));
+	site->outdated.low = 1;
+	if (!hilo_attachment_was_seen(RelationGetRelid(rel), trigger->tgoid,
+								  &lately))
+		catch_up(site, trigdata);
+	else if (lately)
+		distrust_void_range(site);
 	hilo_id_reader_init(&site->reader, getBaseType(att->atttypid),
-						collection.data, collection.len);
+						collection.data, collection.len,
+						hilo_counted_ids(&site->entry->collection));
+	site->assigns = trigger->tgnargs > HILO_TRIGGER_ASSIGN &&
+		strcmp(trigger->tgargs[HILO_TRIGGER_ASSIGN], HILO_ASSIGN) == 0;
+	if (site->assigns)
+		hilo_assigned_init(&site->assigned, rel, site->attnum);
 	fcinfo->flinfo->fn_extra = site;
 	return site;
-}
-
-/*
- * The trigger of a column that is not attached, because the table was restored
- * and hilo.binding was not, or not yet.  A counter that has not seen the numbers
- * of this table is not to be trusted, so one that was drawn is refused.  Others
- * pass, and move nothing: who may create a trigger must not be able to move any
- * collection.
- */
-static void
-check_unattached(const AdvanceSite *site, TriggerData *trigdata, int64 number)
-{
-	Relation	rel = trigdata->tg_relation;
-	HiloName	name = site->entry->collection.ref.name;
-
-	if (!hilo_cache_has_drawn(site->entry, number))
-		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("column \"%s\" of table \"%s\" is not attached to collection \"%.*s\" in this database",
-					NameStr(TupleDescAttr(RelationGetDescr(rel),
-										  site->attnum - 1)->attname),
-					RelationGetRelationName(rel), name.len, name.data),
-			 errdetail("The table was restored without the contents of table hilo.binding."),
-			 errhint("Run hilo_attach() for the column.")));
 }
 
 /* See that the number will not be drawn later. */
@@ -206,14 +255,31 @@ advance_collection(AdvanceSite *site, int64 number)
 			 errhint("If ids are to go on above it, use hilo_seed().")));
 }
 
+/* The row with an id that is drawn now in the place of the one that it has. */
+static HeapTuple
+draw_again(const AdvanceSite *site, TriggerData *trigdata, HeapTuple tuple,
+		   Datum value)
+{
+	int			attnum = site->attnum;
+	bool		isnull = false;
+
+	hilo_draw_right_check(site->entry, HILO_DRAW_ID);
+	value = hilo_id_reader_replace(&site->reader, value,
+								   hilo_cache_take(site->entry));
+	return heap_modify_tuple_by_cols(tuple,
+									 RelationGetDescr(trigdata->tg_relation),
+									 1, &attnum, &value, &isnull);
+}
+
 /*
- * BEFORE INSERT OR UPDATE, for each row: see that the id of the row will not be
- * drawn later.
+ * BEFORE INSERT OR UPDATE, for each row: see that the id of the row, which is
+ * assigned before if the trigger says so, will not be drawn later.
  */
 Datum
 hilo_advance(PG_FUNCTION_ARGS)
 {
-	TriggerData *trigdata = hilo_api_trigger(fcinfo, "hilo_advance", true);
+	TriggerData *trigdata = hilo_api_trigger(fcinfo, HILO_ADVANCE_FUNCTION,
+											 true);
 	AdvanceSite *site;
 	HeapTuple	tuple;
 	Datum		value;
@@ -226,12 +292,16 @@ hilo_advance(PG_FUNCTION_ARGS)
 
 	tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
 		trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	if (site->assigns && !TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
+		tuple = hilo_assign_to_row(&site->assigned, site->entry,
+								   trigdata->tg_relation, tuple);
 	value = hilo_getattr(tuple, site->attnum,
 						 RelationGetDescr(trigdata->tg_relation), &isnull);
 	number = isnull ? 0 : hilo_id_reader_number(&site->reader, value);
-	if (number > 0 && site->attached)
-		advance_collection(site, number);
-	else if (number > 0)
-		check_unattached(site, trigdata, number);
+	if (number <= 0)
+		return PointerGetDatum(tuple);
+	if (number >= site->outdated.low && number <= site->outdated.high)
+		return PointerGetDatum(draw_again(site, trigdata, tuple, value));
+	advance_collection(site, number);
 	return PointerGetDatum(tuple);
 }

@@ -1,13 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * tuple.c
- *	  Insert a tuple into a table of our own.
+ *	  Tuples of tables that this transaction changes.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/xact.h"
 #include "executor/tuptable.h"
 
 #include "compat.h"
@@ -32,4 +34,13 @@ hilo_tuple_insert(Relation rel, HeapTuple tuple, CommandId cid)
 	ExecCloseIndices(result_rel);
 	ExecDropSingleTupleTableSlot(slot);
 	FreeExecutorState(estate);
+}
+
+bool
+hilo_tuple_deleted_here(HeapTupleHeader header)
+{
+	return !(header->t_infomask & HEAP_XMAX_INVALID) &&
+		!HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask) &&
+		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(header)) &&
+		!TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(header));
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * tuple.h
- *	  Insert a tuple into a table of our own.
+ *	  Tuples of tables that this transaction changes.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,5 +18,8 @@
  * what is in our tables is this server's own.
  */
 extern void hilo_tuple_insert(Relation rel, HeapTuple tuple, CommandId cid);
+
+/* Has the current transaction deleted a tuple that others had made? */
+extern bool hilo_tuple_deleted_here(HeapTupleHeader header);
 
 #endif							/* HILO_TUPLE_H */

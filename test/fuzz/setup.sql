@@ -456,8 +456,8 @@ BEGIN
                 (fuzz.a_bigint() % 2147483648)::int, fuzz.a_server(), fuzz.a_bigint(), fuzz.a_bigint(), fuzz.a_bigint(), (ARRAY[NULL, 0, 1, 2, 4, 8, 16, 31, -1])[1 + floor(random() * 9)::int])
             WHEN 10 THEN format('INSERT INTO hilo.hub (hub, system_identifier, timeline, role, home) VALUES (%L, %L, %L, %L, %L)',
                 (ARRAY[NULL, '', '|', 'liar', 'dead', 'empty', 'gone'])[1 + floor(random() * 7)::int], fuzz.a_bigint(), fuzz.a_bigint(), fuzz.a_name(), fuzz.a_bigint())
-            WHEN 2 THEN format('INSERT INTO hilo.binding (collection, id_column, taken, granted_to, attached, replaced) VALUES (%L, %L, %L, %L, %L, %L)',
-                fuzz.a_text(), (ARRAY[NULL, 'fuzz.t_int.id', 'fuzz.t_text.id'])[1 + floor(random() * 3)::int], fuzz.a_text(), fuzz.a_name(), fuzz.a_boolean(), fuzz.a_text())
+            WHEN 2 THEN format('INSERT INTO hilo.binding (collection, id_column, taken, granted_to, trigger, trigger_xid) VALUES (%L, %L, %L, %L, %L, %L)',
+                fuzz.a_text(), (ARRAY[NULL, 'fuzz.t_int.id', 'fuzz.t_text.id'])[1 + floor(random() * 3)::int], fuzz.a_text(), fuzz.a_name(), (ARRAY[NULL, '0', '16384'])[1 + floor(random() * 3)::int], (ARRAY[NULL, '0', '740'])[1 + floor(random() * 3)::int])
             WHEN 3 THEN format('SELECT public.hilo_column_out(%L::public.hilo_column)', fuzz.a_text())
             WHEN 4 THEN format('%s hilo.%s', (ARRAY['DELETE FROM', 'TRUNCATE', 'DELETE FROM ONLY'])[1 + floor(random() * 3)::int], names[1 + floor(random() * 3)::int])
             WHEN 5 THEN format('UPDATE hilo.hilo SET changes = 0 WHERE random() < 2')

@@ -25,16 +25,17 @@ CREATE TABLE orders (id serial PRIMARY KEY, item text);
 INSERT INTO orders (item) SELECT 'old' FROM generate_series(1, 3);
 SELECT hilo_attach('orders');
 SELECT * FROM looks('orders');
-SELECT to_regclass('orders_id_seq');
+SELECT to_regclass('orders_id_seq') AS stays;
 INSERT INTO orders (item) VALUES ('new'), ('new') RETURNING id;
 SELECT hilo_attach('orders'), hilo_attach('orders', 'id'), hilo_attach('orders', 'id', 'orders');
 SELECT * FROM looks('orders');
-SELECT collection, id_column, taken, granted_to, attached, replaced FROM hilo.binding;
+-- It is noted that it was attached by right, and that its trigger was seen.
+SELECT collection, id_column, taken, granted_to, CASE trigger WHEN 0 THEN 'by right' WHEN (SELECT oid FROM pg_trigger WHERE tgrelid = 'orders'::regclass) THEN 'seen' END AS trigger FROM hilo.binding ORDER BY trigger;
 SELECT max, max_value, flags & 8 AS bound FROM hilo.hilo WHERE collection = 'orders';
 -- To attach makes all sessions forget their ranges; the table goes on above.
 INSERT INTO orders DEFAULT VALUES RETURNING id > 5 AS above, id > (SELECT max(id) FROM orders) AS above_all;
 
--- All sources and types: what the default becomes, where ids begin, what is left of the source.
+-- All sources and types: what the default becomes, where ids begin, what the trigger remembers.
 CREATE DOMAIN order_number AS bigint CHECK (VALUE > 0);
 CREATE DOMAIN order_name AS text;
 CREATE TABLE t_small (id smallserial);
@@ -58,9 +59,10 @@ INSERT INTO t_varchar VALUES ('t_varchar/21-A');
 INSERT INTO t_citext VALUES ('t_citext/31-A');
 INSERT INTO t_name VALUES ('t_name/41-A');
 \set VERBOSITY terse
-SELECT t, hilo_attach(t::regclass) FROM unnest('{t_small,t_big,t_default,t_always,t_plain,t_domain,t_text,t_varchar,t_citext,t_name}'::text[]) t;
+SELECT t, hilo_attach(t::regclass, 'id') FROM unnest('{t_small,t_big,t_default,t_always,t_plain,t_domain,t_text,t_varchar,t_citext,t_name}'::text[]) t;
 SELECT t, l.* FROM unnest('{t_small,t_big,t_default,t_always,t_plain,t_domain,t_text,t_varchar,t_citext,t_name}'::text[]) t, looks(t::regclass) l;
-SELECT collection, max_value, replaced FROM hilo.hilo JOIN hilo.binding USING (collection) WHERE collection LIKE 't\_%' ORDER BY 1;
+SELECT collection, max_value FROM hilo.hilo WHERE collection LIKE 't\_%' ORDER BY 1;
+SELECT tgrelid::regclass AS table, pg_get_triggerdef(oid) FROM pg_trigger WHERE tgrelid::regclass::text LIKE 't\_%' ORDER BY 1::text COLLATE "C";
 INSERT INTO t_small DEFAULT VALUES RETURNING id;
 INSERT INTO t_big DEFAULT VALUES RETURNING id;
 INSERT INTO t_default DEFAULT VALUES RETURNING id;
@@ -81,19 +83,11 @@ INSERT INTO t_small DEFAULT VALUES RETURNING id;
 INSERT INTO t_always DEFAULT VALUES RETURNING id;
 INSERT INTO t_always VALUES (1);
 INSERT INTO t_plain DEFAULT VALUES RETURNING id;
-SELECT count(*) FROM hilo.binding WHERE collection LIKE 't\_%';
--- Again, and to something else.
-SELECT hilo_attach('t_small'), hilo_detach('t_small', 'id', 'identity always'), (looks('t_small')).identity;
-SELECT hilo_attach('t_small'), hilo_detach('t_small', 'id', 'identity'), (looks('t_small')).identity;
-SELECT hilo_attach('t_small'), hilo_detach('t_small', back_to => 'sequence'), (looks('t_small')).sequences;
-SELECT hilo_attach('t_small'), hilo_detach('t_small', back_to => 'nothing'), looks('t_small');
-SELECT hilo_attach('t_plain'), hilo_detach('t_plain', back_to => 'sequence');
-INSERT INTO t_plain DEFAULT VALUES RETURNING id;
-SELECT hilo_attach('t_text'), state_of($$SELECT hilo_detach('t_text', back_to => 'sequence')$$), hilo_detach('t_text');
-CREATE TABLE t_new (id int);
-SELECT hilo_attach('t_new'), hilo_detach('t_new', back_to => 'sequence');
-INSERT INTO t_new DEFAULT VALUES RETURNING id;
-DROP TABLE t_small, t_big, t_default, t_always, t_plain, t_domain, t_text, t_varchar, t_citext, t_name, t_new;
+-- Again, and back again.
+SELECT hilo_attach('t_small', 'id'), hilo_detach('t_small'), looks('t_small');
+SELECT hilo_attach('t_always', 'id'), hilo_detach('t_always', 'id'), looks('t_always');
+SELECT count(*) FROM hilo.binding WHERE collection LIKE 't\_%' AND trigger <> 0;
+DROP TABLE t_small, t_big, t_default, t_always, t_plain, t_domain, t_text, t_varchar, t_citext, t_name;
 SELECT count(hilo_drop(collection)) FROM hilo.hilo WHERE collection LIKE 't\_%';
 
 -- The sequence: what sessions have cached lies below; one that descends counts from its start.
@@ -101,31 +95,31 @@ CREATE SEQUENCE cached CACHE 50;
 CREATE TABLE t_cached (id bigint DEFAULT nextval('cached'));
 ALTER SEQUENCE cached OWNED BY t_cached.id;
 SELECT nextval('cached');
-SELECT hilo_attach('t_cached');
+SELECT hilo_attach('t_cached', 'id');
 CREATE SEQUENCE down INCREMENT -1 START -1 MAXVALUE -1;
 CREATE TABLE t_down (id bigint DEFAULT nextval('down'));
 INSERT INTO t_down SELECT FROM generate_series(1, 3);
-SELECT hilo_attach('t_down');
+SELECT hilo_attach('t_down', 'id');
 CREATE SEQUENCE falling INCREMENT -1 START 900 MINVALUE 1 MAXVALUE 1000;
 CREATE TABLE t_falling (id bigint DEFAULT nextval('falling'));
 ALTER SEQUENCE falling OWNED BY t_falling.id;
 INSERT INTO t_falling SELECT FROM generate_series(1, 3);
 DELETE FROM t_falling WHERE id = 900;
-SELECT hilo_attach('t_falling');
--- A sequence that others draw from is kept, owned or not.
+SELECT hilo_attach('t_falling', 'id');
+-- A sequence that another table draws from, which is attached later.
 CREATE TABLE t_both (id serial);
 CREATE TABLE t_both_too (id int DEFAULT nextval('t_both_id_seq'));
 INSERT INTO t_both DEFAULT VALUES;
 INSERT INTO t_both_too DEFAULT VALUES;
-SELECT hilo_attach('t_both');
+SELECT hilo_attach('t_both', 'id');
 INSERT INTO t_both_too DEFAULT VALUES RETURNING id;
-SELECT hilo_attach('t_both_too');
+SELECT hilo_attach('t_both_too', 'id');
 SELECT sequencename FROM pg_sequences WHERE schemaname = 'regress_attach' ORDER BY 1;
 -- A sequence that was raised, and one never drawn from.
 CREATE TABLE t_raised (id serial);
 SELECT setval('t_raised_id_seq', 77);
 CREATE TABLE t_fresh (id serial);
-SELECT hilo_attach('t_raised'), hilo_attach('t_fresh');
+SELECT hilo_attach('t_raised', 'id'), hilo_attach('t_fresh', 'id');
 INSERT INTO t_fresh DEFAULT VALUES RETURNING id;
 DROP TABLE t_cached, t_down, t_falling, t_both, t_both_too, t_raised, t_fresh;
 
@@ -138,7 +132,7 @@ SELECT hilo_attach('"Sch.e""m''a\"."Ta.b""l''e\ %s"', 'Co.l"u''m\n', 'Col"lec''t
 INSERT INTO "Sch.e""m'a\"."Ta.b""l'e\ %s" VALUES (3) RETURNING *;
 INSERT INTO "Sch.e""m'a\"."Ta.b""l'e\ %s" VALUES (4, 50);
 SELECT max FROM hilo.hilo WHERE collection = 'Col"lec''tion\ %s.$$';
-SELECT id_column, replaced FROM hilo.binding WHERE collection = 'Col"lec''tion\ %s.$$';
+SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE tgrelid = '"Sch.e""m''a\"."Ta.b""l''e\ %s"'::regclass;
 SELECT hilo_attach('"Sch.e""m''a\"."Ta.b""l''e\ %s"', 'Co.l"u''m\n');
 SELECT hilo_detach('"Sch.e""m''a\"."Ta.b""l''e\ %s"', 'Co.l"u''m\n');
 INSERT INTO "Sch.e""m'a\"."Ta.b""l'e\ %s" VALUES (5) RETURNING *;
@@ -168,7 +162,7 @@ ALTER TABLE part_b DROP COLUMN z;
 ALTER TABLE parts ATTACH PARTITION part_b FOR VALUES IN ('b') ;
 INSERT INTO parts (region) VALUES ('a'), ('b');
 INSERT INTO part_b VALUES ('b', 30);
-SELECT hilo_attach('parts');
+SELECT hilo_attach('parts', 'id');
 SELECT t, l.* FROM unnest('{parts,part_a,part_b}'::text[]) t, looks(t::regclass) l;
 CREATE TABLE part_c PARTITION OF parts FOR VALUES IN ('c') PARTITION BY LIST (id);
 CREATE TABLE part_c_rest PARTITION OF part_c DEFAULT;
@@ -185,20 +179,20 @@ SELECT max FROM hilo.hilo WHERE collection = 'parts';
 SELECT hilo_attach('part_a');
 ALTER TABLE parts DETACH PARTITION part_a;
 SELECT * FROM looks('part_a');
-SELECT hilo_attach('parts'), hilo_detach('parts');
+SELECT hilo_attach('parts', 'id'), hilo_detach('parts');
 SELECT t, l.* FROM unnest('{parts,part_b,part_c_rest}'::text[]) t, looks(t::regclass) l;
 INSERT INTO parts (region) VALUES ('b') RETURNING id;
 -- Inheritance: children that there are when the table is attached.
 CREATE TABLE parent (id serial, x int);
 CREATE TABLE child () INHERITS (parent);
 INSERT INTO child (id) VALUES (40);
-SELECT hilo_attach('parent');
+SELECT hilo_attach('parent', 'id');
 SELECT t, l.* FROM unnest('{parent,child}'::text[]) t, looks(t::regclass) l;
 INSERT INTO child DEFAULT VALUES RETURNING id;
 INSERT INTO child VALUES (60);
 SELECT max FROM hilo.hilo WHERE collection = 'parent';
 CREATE TABLE child_too () INHERITS (parent);
-SELECT hilo_attach('parent');
+SELECT hilo_attach('parent', 'id');
 INSERT INTO child_too VALUES (70);
 SELECT max FROM hilo.hilo WHERE collection = 'parent';
 SELECT hilo_detach('parent');
@@ -217,26 +211,25 @@ CREATE TABLE parted_1 PARTITION OF parted DEFAULT;
 CREATE SEQUENCE seq;
 SELECT call, state_of('SELECT hilo_attach(' || call || ')') FROM unnest(ARRAY[$$'temporary'$$, $$'view'$$, $$'materialized'$$, $$'parted_1'$$, $$'seq', 'last_value'$$,
 	$$'pg_class', 'oid'$$, $$'hilo.hilo', 'max'$$, $$'hilo.hub', 'timeline'$$, $$0::regclass$$, $$'others', 'none'$$, $$'others', 'ctid'$$,
-	$$'types'$$, $$'types', 'n'$$, $$'types', 'c'$$, $$'types', 'd'$$, $$'types', 'ids'$$, $$'types', 'g'$$,
+	$$'types', 'id'$$, $$'types', 'n'$$, $$'types', 'c'$$, $$'types', 'd'$$, $$'types', 'ids'$$, $$'types', 'g'$$,
 	$$NULL$$, $$'others', NULL$$, $$'others', 'id', ''$$, $$'others', 'id', 'a|b'$$, $$'others', 'id', 'a/'$$, $$'others', 'id', repeat('x', 256)$$]) call;
-SELECT call, state_of('SELECT hilo_detach(' || call || ')') FROM unnest(ARRAY[$$'others'$$, $$'view'$$, $$NULL$$, $$'others', NULL$$, $$'orders', 'item'$$, $$'orders', 'id', 'serial'$$]) call;
+SELECT call, state_of('SELECT hilo_detach(' || call || ')') FROM unnest(ARRAY[$$'others'$$, $$'view'$$, $$NULL$$, $$'others', NULL$$, $$'orders', 'item'$$, $$'orders', 'none'$$, $$0::regclass$$]) call;
 GRANT USAGE ON SCHEMA regress_attach TO regress_hilo_owner;
-GRANT EXECUTE ON FUNCTION hilo_attach(regclass, name, text), hilo_detach(regclass, name, text) TO regress_hilo_owner;
 SET ROLE regress_hilo_owner;
-SELECT hilo_attach('others');
+SELECT hilo_attach('others', 'id');
 SELECT hilo_detach('orders');
 RESET ROLE;
 BEGIN READ ONLY;
-SELECT state_of($$SELECT hilo_attach('others')$$), state_of($$SELECT hilo_detach('orders')$$);
+SELECT state_of($$SELECT hilo_attach('others', 'id')$$), state_of($$SELECT hilo_detach('orders')$$);
 COMMIT;
 SELECT * FROM looks('others');
 DROP TABLE types, parted, temporary;
 -- No numbers left: at the end of the type, or of the collection's own limit.
 CREATE TABLE full_up (id smallint);
 INSERT INTO full_up VALUES (32767);
-SELECT hilo_attach('full_up');
+SELECT hilo_attach('full_up', 'id');
 UPDATE full_up SET id = 32766;
-SELECT hilo_attach('full_up');
+SELECT hilo_attach('full_up', 'id');
 INSERT INTO full_up DEFAULT VALUES RETURNING id;
 INSERT INTO full_up DEFAULT VALUES;
 INSERT INTO full_up DEFAULT VALUES;
@@ -250,7 +243,7 @@ ALTER TABLE secured ENABLE ROW LEVEL SECURITY;
 GRANT CREATE ON SCHEMA regress_attach TO regress_hilo_owner;
 SET ROLE regress_hilo_owner;
 ALTER TABLE secured FORCE ROW LEVEL SECURITY;
-SELECT hilo_attach('secured');
+SELECT hilo_attach('secured', 'id');
 SHOW row_security;
 RESET ROLE;
 DROP TABLE secured;
@@ -261,19 +254,19 @@ CREATE TABLE "Letters" (id smallserial);
 INSERT INTO letters VALUES (40);
 CREATE TABLE parcels (id bigserial);
 INSERT INTO parcels VALUES (30);
-SELECT hilo_attach('letters');
+SELECT hilo_attach('letters', 'id');
 CREATE SCHEMA regress_attach_2;
 CREATE TABLE regress_attach_2.letters (id int);
 \set VERBOSITY default
-SELECT hilo_attach('regress_attach_2.letters');
+SELECT hilo_attach('regress_attach_2.letters', 'id');
 \set VERBOSITY sqlstate
-SELECT hilo_attach('regress_attach_2.letters');
+SELECT hilo_attach('regress_attach_2.letters', 'id');
 \set VERBOSITY terse
 SELECT hilo_attach('regress_attach_2.letters', 'id', 'letters');
 SELECT hilo_attach('parcels', 'id', 'letters');
 SELECT max, max_value, bound_to FROM hilo.status WHERE collection = 'letters';
 -- Each of them again.
-SELECT hilo_attach('letters'), hilo_attach('parcels'), hilo_attach('regress_attach_2.letters'), hilo_attach('parcels', 'id', 'letters');
+SELECT hilo_attach('letters', 'id'), hilo_attach('parcels', 'id'), hilo_attach('regress_attach_2.letters', 'id'), hilo_attach('parcels', 'id', 'letters');
 INSERT INTO letters DEFAULT VALUES RETURNING id;
 INSERT INTO parcels DEFAULT VALUES RETURNING id;
 INSERT INTO regress_attach_2.letters DEFAULT VALUES RETURNING id;
@@ -281,14 +274,14 @@ INSERT INTO parcels VALUES (60);
 INSERT INTO letters DEFAULT VALUES RETURNING id;
 -- A column is attached to one collection only.
 SELECT hilo_attach('parcels', 'id', 'parcels');
-SELECT hilo_detach('parcels'), hilo_attach('parcels');
+SELECT hilo_detach('parcels'), hilo_attach('parcels', 'id');
 INSERT INTO parcels DEFAULT VALUES RETURNING id > 60 AS above;
-SELECT collection, id_column FROM hilo.binding WHERE collection IN ('letters', 'parcels') ORDER BY 1, 2::text COLLATE "C";
+SELECT collection, bound_to FROM hilo.status WHERE collection IN ('letters', 'parcels') ORDER BY 1;
 -- Case counts.
-SELECT hilo_attach('"Letters"');
+SELECT hilo_attach('"Letters"', 'id');
 -- Two columns of a table.
 CREATE TABLE two (id serial, number serial);
-SELECT hilo_attach('two'), hilo_attach('two', 'number', 'numbers');
+SELECT hilo_attach('two', 'id'), hilo_attach('two', 'number', 'numbers');
 INSERT INTO two DEFAULT VALUES RETURNING id, number;
 INSERT INTO two VALUES (50, 500);
 SELECT collection, max FROM hilo.hilo WHERE collection IN ('two', 'numbers') ORDER BY 1;
@@ -299,10 +292,9 @@ SELECT state_of($$SELECT hilo_bind('letters', 'orders', 'id')$$), state_of($$SEL
 CREATE TABLE bound (id bigint PRIMARY KEY);
 SELECT hilo_bind('bound', 'bound', 'id');
 SELECT state_of($$SELECT hilo_attach('letters', 'id', 'bound')$$), state_of($$SELECT hilo_attach('two', 'number', 'bound')$$);
--- What is bound becomes attached, and is unbound afterwards.
-SELECT hilo_attach('bound');
-SELECT id_column, attached, replaced FROM hilo.binding WHERE collection = 'bound';
-SELECT hilo_detach('bound'), hilo_unbind('bound'), hilo_drop('bound');
+-- What is bound is not attached before it is unbound.
+SELECT state_of($$SELECT hilo_attach('bound')$$);
+SELECT hilo_unbind('bound'), hilo_attach('bound'), hilo_detach('bound'), hilo_unbind('bound'), hilo_drop('bound');
 -- The next free identity is looked for in all tables of the collection.
 CREATE INDEX ON letters (id);
 CREATE INDEX ON regress_attach_2.letters (id);
@@ -315,7 +307,7 @@ DROP TABLE bound, two, "Letters", parcels;
 CREATE TABLE undone (id serial);
 INSERT INTO undone DEFAULT VALUES;
 BEGIN;
-SELECT hilo_attach('undone');
+SELECT hilo_attach('undone', 'id');
 INSERT INTO undone DEFAULT VALUES RETURNING id;
 SAVEPOINT s;
 SELECT hilo_detach('undone');
@@ -324,11 +316,11 @@ ROLLBACK TO s;
 INSERT INTO undone DEFAULT VALUES RETURNING id;
 ROLLBACK;
 SELECT * FROM looks('undone');
-SELECT count(*) FROM hilo.binding WHERE collection = 'undone';
+SELECT count(*) FROM hilo.binding WHERE collection = 'undone' AND trigger IS NOT NULL;
 INSERT INTO undone DEFAULT VALUES RETURNING id;
 SELECT hilo_drop('undone'), hilo_drop('undone');
 BEGIN;
-SELECT hilo_attach('undone');
+SELECT hilo_attach('undone', 'id');
 COMMIT;
 BEGIN;
 SELECT hilo_detach('undone');
@@ -392,7 +384,7 @@ SELECT max_of('given');
 -- NULL stays NULL.
 INSERT INTO given VALUES (NULL);
 CREATE TABLE nullable (id bigint);
-SELECT hilo_attach('nullable');
+SELECT hilo_attach('nullable', 'id');
 INSERT INTO nullable VALUES (NULL) RETURNING id;
 UPDATE nullable SET id = NULL;
 SELECT max_of('nullable');
@@ -421,7 +413,7 @@ INSERT INTO own DEFAULT VALUES RETURNING id, id > :high AS above;
 SELECT hilo_last_number('own');
 -- Text ids: those of this collection only.
 CREATE TABLE texts (id text);
-SELECT hilo_attach('texts');
+SELECT hilo_attach('texts', 'id');
 INSERT INTO texts VALUES ('texts/10-A'), ('texts/20'), ('other/99-A'), ('texts'), ('texts/'), ('texts/x'), ('texts/99-'), ('texts/99x'), (''), ('40'), ('textsx/99');
 SELECT max_of('texts');
 SET hilo.server_prefix = 'South/';
@@ -442,7 +434,7 @@ RESET hilo.identity_parts_separator;
 
 -- Beyond half of the numbers left, which would be lost: not advanced, and one warning a statement.
 CREATE TABLE small (id smallint);
-SELECT hilo_attach('small');
+SELECT hilo_attach('small', 'id');
 INSERT INTO small VALUES (16383);
 SELECT max_of('small');
 \set VERBOSITY default
@@ -465,50 +457,50 @@ SELECT hilo_configure('small', max_value => 32767);
 INSERT INTO small SELECT FROM generate_series(1, 2767);
 INSERT INTO small DEFAULT VALUES;
 SELECT max(id) FROM small;
--- To a larger type: the trigger depends on the column, so detach first.
+-- To a larger type: the limit goes with it, and with the column.
 ALTER TABLE small ALTER id TYPE int;
-SELECT hilo_detach('small');
-ALTER TABLE small ALTER id TYPE int;
--- The limit goes with the column that it was there for.
 SELECT max_value FROM hilo.hilo WHERE collection = 'small';
-SELECT hilo_attach('small');
+INSERT INTO small DEFAULT VALUES RETURNING id;
+SELECT hilo_detach('small');
+SELECT max_value FROM hilo.hilo WHERE collection = 'small';
+SELECT hilo_attach('small', 'id');
 SELECT max_value FROM hilo.hilo WHERE collection = 'small';
 INSERT INTO small DEFAULT VALUES RETURNING id;
 
 -- A table dropped, and another one of its name.
 CREATE TABLE again (id serial);
-SELECT hilo_attach('again');
+SELECT hilo_attach('again', 'id');
 INSERT INTO again DEFAULT VALUES RETURNING id;
 DROP TABLE again;
 SELECT hilo_next_number('again');
 SELECT state_of($$SELECT hilo_drop('again')$$);
 CREATE TABLE again (id serial);
 INSERT INTO again DEFAULT VALUES RETURNING id;
-SELECT hilo_attach('again');
+SELECT hilo_attach('again', 'id');
 INSERT INTO again DEFAULT VALUES RETURNING id > 1 AS above;
-SELECT id_column FROM hilo.binding WHERE collection = 'again';
+SELECT bound_to FROM hilo.status WHERE collection = 'again';
 -- A column dropped, with the trigger.
 ALTER TABLE again DROP COLUMN id;
 ALTER TABLE again DROP COLUMN id CASCADE, ADD COLUMN id serial;
 SELECT * FROM looks('again');
-SELECT hilo_attach('again');
-SELECT id_column FROM hilo.binding WHERE collection = 'again';
+SELECT hilo_attach('again', 'id');
+SELECT bound_to FROM hilo.status WHERE collection = 'again';
 DROP TABLE again;
-SELECT hilo_unbind('again'), hilo_drop('again');
+SELECT bound_to, hilo_drop('again') FROM hilo.status WHERE collection = 'again';
 -- Renamed: tables, schemas and columns are followed.
 CREATE TABLE named (id serial);
-SELECT hilo_attach('named');
+SELECT hilo_attach('named', 'id');
 ALTER TABLE named RENAME TO renamed;
 ALTER TABLE renamed SET SCHEMA regress_attach_2;
 INSERT INTO regress_attach_2.renamed DEFAULT VALUES RETURNING id;
 INSERT INTO regress_attach_2.renamed VALUES (30);
-SELECT hilo_attach('regress_attach_2.renamed');
+SELECT hilo_attach('regress_attach_2.renamed', 'id');
 ALTER TABLE regress_attach_2.renamed RENAME id TO key;
 INSERT INTO regress_attach_2.renamed DEFAULT VALUES RETURNING key > 30 AS above;
 INSERT INTO regress_attach_2.renamed VALUES (3000);
 SELECT hilo_attach('regress_attach_2.renamed', 'key');
 INSERT INTO regress_attach_2.renamed DEFAULT VALUES RETURNING key;
-SELECT hilo_detach('regress_attach_2.renamed', 'key');
+SELECT hilo_detach('regress_attach_2.renamed');
 DROP TABLE regress_attach_2.renamed;
 
 -- Two columns whose names begin alike.
@@ -527,36 +519,41 @@ INSERT INTO "any case" VALUES ('Any Case/4-A');
 INSERT INTO "any case" DEFAULT VALUES RETURNING id;
 DROP TABLE alike, "any case";
 
--- The trigger is for attached columns only.
+-- A trigger that hilo_attach() has not made: fired by one column, and with the name of a collection, it is as good.
 CREATE TABLE loose (id bigint, n bigint);
--- Ids by hand pass and move nothing, drawn ones are refused.
-CREATE TRIGGER other BEFORE INSERT OR UPDATE OF id ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('id', 'given');
-SELECT max_of('given') \gset
-INSERT INTO loose VALUES (500000);
-SELECT max_of('given') = :max_of AS unmoved;
-\set VERBOSITY default
-INSERT INTO loose VALUES (hilo_next_number('given'));
-UPDATE loose SET id = hilo_next_number('given');
-\set VERBOSITY terse
-DROP TRIGGER other ON loose;
-SELECT hilo_attach('loose');
-CREATE TRIGGER other BEFORE INSERT OR UPDATE OF n ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('n', 'loose');
-SELECT state_of($$INSERT INTO loose VALUES (1, hilo_next_number('loose'))$$);
-DROP TRIGGER other ON loose;
-SELECT state_of('INSERT INTO loose VALUES (1, 1)');
-CREATE TRIGGER other BEFORE INSERT ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('id', 'loose');
-SELECT state_of('INSERT INTO loose VALUES (1, 1)');
-DROP TRIGGER other ON loose;
-CREATE TRIGGER other BEFORE INSERT ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance();
-SELECT state_of('INSERT INTO loose VALUES (1, 1)');
-DROP TRIGGER other ON loose;
-CREATE TRIGGER other AFTER INSERT ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('id', 'loose');
-SELECT state_of('INSERT INTO loose VALUES (1, 1)');
-DROP TRIGGER other ON loose;
-CREATE TRIGGER other BEFORE INSERT ON loose FOR EACH STATEMENT EXECUTE FUNCTION hilo_advance('id', 'loose');
-SELECT state_of('INSERT INTO loose VALUES (1, 1)');
-DROP TRIGGER other ON loose;
+CREATE TRIGGER other BEFORE INSERT OR UPDATE OF id ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('loose');
+SELECT hilo_detach('loose');
+SELECT hilo_attach('loose', 'id');
+SELECT tgname FROM pg_trigger WHERE tgrelid = 'loose'::regclass;
+INSERT INTO loose VALUES (50);
+SELECT max_of('loose');
+-- What else it may be told, which attaches nothing.
+CREATE FUNCTION try_trigger(what text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	state text;
+BEGIN
+	EXECUTE format('CREATE TRIGGER other %s', what);
+	state := state_of('INSERT INTO loose VALUES (1, 1)');
+	DROP TRIGGER other ON loose;
+	RETURN state;
+END $$;
+SELECT what, try_trigger(what) FROM unnest(ARRAY[
+	$$BEFORE INSERT ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('loose')$$,
+	$$BEFORE INSERT OR UPDATE ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('loose')$$,
+	$$BEFORE INSERT OR UPDATE OF id, n ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('loose')$$,
+	$$BEFORE INSERT OR UPDATE OF id ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance()$$,
+	$$BEFORE INSERT OR UPDATE OF n ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('a|b')$$,
+	$$BEFORE INSERT OR UPDATE OF n ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('')$$,
+	$$BEFORE INSERT OR UPDATE OF n ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('loose', 'serial')$$,
+	$$BEFORE INSERT OR UPDATE OF n ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('loose', 'default')$$,
+	$$BEFORE INSERT OR UPDATE OF n ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('loose', 'default', '1', 'more')$$,
+	$$AFTER INSERT OR UPDATE OF id ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('loose')$$,
+	$$BEFORE INSERT OR UPDATE OF id ON loose FOR EACH STATEMENT EXECUTE FUNCTION hilo_advance('loose')$$]) what;
 SELECT state_of('SELECT hilo_advance()');
+-- A column that cannot hold ids of a collection
+CREATE TABLE loose_too (id uuid);
+CREATE TRIGGER other BEFORE INSERT OR UPDATE OF id ON loose_too FOR EACH ROW EXECUTE FUNCTION hilo_advance('loose');
+INSERT INTO loose_too VALUES (gen_random_uuid());
 
 -- With the extension in a schema of its own, and a search_path full of other things.
 DROP SCHEMA regress_attach, regress_attach_2 CASCADE;
@@ -622,7 +619,7 @@ DROP ROLE regress_hilo_owner;
 
 -- hilo_last_number() after a number that was stepped over in an earlier count
 CREATE TABLE stepped (id bigint);
-SELECT hilo_attach('stepped');
+SELECT hilo_attach('stepped', 'id');
 INSERT INTO stepped DEFAULT VALUES RETURNING id;
 INSERT INTO stepped VALUES (3);
 SELECT hilo_last_number('stepped');
@@ -638,26 +635,27 @@ ROLLBACK;
 INSERT INTO stepped DEFAULT VALUES RETURNING id;
 SELECT hilo_detach('stepped');
 BEGIN;
-SELECT hilo_attach('stepped');
+SELECT hilo_attach('stepped', 'id');
 SELECT hilo_detach('stepped');
 SELECT hilo_drop('stepped');
 COMMIT;
 
 -- A child that is attached to another collection
 CREATE TABLE stepped_child () INHERITS (stepped);
-SELECT hilo_attach('stepped_child');
-SELECT hilo_attach('stepped');
+SELECT hilo_attach('stepped_child', 'id');
+SELECT hilo_attach('stepped', 'id');
 SELECT hilo_detach('stepped_child');
 DROP TABLE stepped, stepped_child;
 SELECT hilo_drop('stepped_child');
 
 -- Rows that hilo_attach() has not made
-INSERT INTO hilo.binding (collection, taken, attached) VALUES ('stepped', 'pg_catalog.bool(bigint)', true);
-INSERT INTO hilo.binding (collection, granted_to, attached) VALUES ('stepped', 'public', true);
+INSERT INTO hilo.binding (collection, taken, trigger, trigger_xid) VALUES ('stepped', 'pg_catalog.bool(bigint)', 5, '5');
+INSERT INTO hilo.binding (collection, granted_to, trigger) VALUES ('stepped', 'public', 5);
+INSERT INTO hilo.binding (collection, trigger, trigger_xid) VALUES ('stepped', 5, '5');
 
 -- A number of a range that a seed has made doubtful since the statement began
 CREATE TABLE doubtful (id bigint);
-SELECT hilo_attach('doubtful');
+SELECT hilo_attach('doubtful', 'id');
 INSERT INTO doubtful DEFAULT VALUES;
 CREATE FUNCTION seed_other() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -354,8 +354,8 @@ SELECT hilo_unbind('restored_too');
 \set VERBOSITY sqlstate
 INSERT INTO hilo.binding VALUES ('bad', NULL, NULL);
 INSERT INTO hilo.binding VALUES ('bad', 'public.docs.id', 'taken_none(bigint)');
-INSERT INTO hilo.binding (collection, taken, attached) VALUES ('bad', 'taken_none(bigint)', true);
-INSERT INTO hilo.binding (collection, granted_to, attached) VALUES ('bad', 'public', true);
+INSERT INTO hilo.binding (collection, taken, trigger) VALUES ('bad', 'taken_none(bigint)', 5);
+INSERT INTO hilo.binding (collection, granted_to, trigger) VALUES ('bad', 'public', 5);
 INSERT INTO hilo.binding VALUES ('bound', 'public.docs.id');
 SELECT hilo_column 'public.docs.id', hilo_column 'public."docs".id';
 SELECT hilo_column 'docs.id';

@@ -139,7 +139,7 @@ SELECT hilo_next('conf_new');
 CREATE TABLE conf_small (id smallint);
 CREATE TABLE conf_int (id int);
 \set VERBOSITY terse
-SELECT hilo_attach('conf_int');
+SELECT hilo_attach('conf_int', 'id');
 SELECT state, message FROM try($$'conf_int', max_value => 2147483648$$);
 SELECT hilo_attach('conf_small', 'id', 'conf_int');
 SELECT state, message FROM try($$'conf_int', max_value => 32768$$);
@@ -152,7 +152,7 @@ SELECT max_value FROM hilo.hilo WHERE collection = 'conf_int';
 -- A limit of its own stays when a table is attached.
 SELECT hilo_configure('conf_own', max_value => 500);
 CREATE TABLE conf_own (id int);
-SELECT hilo_attach('conf_own');
+SELECT hilo_attach('conf_own', 'id');
 SELECT max_value FROM hilo.hilo WHERE collection = 'conf_own';
 INSERT INTO conf_own SELECT FROM generate_series(1, 500);
 INSERT INTO conf_own DEFAULT VALUES;
@@ -163,7 +163,7 @@ DROP TABLE conf_own, conf_int;
 CREATE ROLE "regress_hilo ""Role's";
 SELECT hilo_configure('conf_grant', grant_to => 'regress_hilo "Role''s'), hilo_configure('conf_grant', grant_to => 'regress_hilo "Role''s');
 SELECT hilo_configure('conf_grant', grant_to => 'public');
-SELECT collection, id_column, taken, granted_to, attached, replaced FROM hilo.binding WHERE collection = 'conf_grant' ORDER BY granted_to;
+SELECT collection, id_column, taken, granted_to, trigger, trigger_xid FROM hilo.binding WHERE collection = 'conf_grant' ORDER BY granted_to;
 BEGIN;
 SELECT hilo_configure('conf_grant', revoke_from => 'public');
 SELECT granted_to FROM hilo.binding WHERE collection = 'conf_grant' ORDER BY granted_to;
@@ -207,7 +207,7 @@ SELECT hilo_seed('conf_dropped', 0), hilo_next_number('conf_dropped'), seed_iden
 \set VERBOSITY terse
 SELECT hilo_attach('conf_missing', 'id', 'conf_attached'), hilo_next_number('conf_attached');
 RESET hilo.auto_create;
-SELECT hilo_detach('conf_missing', 'id', 'nothing'), hilo_unbind('conf_bound');
+SELECT hilo_detach('conf_missing'), hilo_unbind('conf_bound');
 DROP TABLE conf_missing;
 
 SELECT count(hilo_unbind(collection)) >= 0 AS unbound FROM hilo.hilo WHERE collection LIKE 'conf%' AND collection NOT LIKE '%|';

@@ -124,9 +124,10 @@ my %free = (
 	users => 11, renamed => 21, shifted => 31, moved => 41, $literal => 51,
 	parts => 61);
 
-my $bindings = q{SELECT collection, id_column, taken FROM hilo.binding ORDER BY collection};
+# What is gone is not dumped.
+my $bindings = q{SELECT collection, id_column, taken FROM hilo.binding WHERE id_column::text IS DISTINCT FROM '-' ORDER BY collection};
 my $before = sql('source', $bindings);
-like($before, qr/^gone\|-\|$/m, 'what is gone is written as such');
+is(sql('source', q{SELECT string_agg(collection, ' ' ORDER BY collection) FROM hilo.binding WHERE id_column::text = '-'}), 'gone less', 'what is gone is written as such');
 like($before, qr/^renamed\|public\."is named Otherwise"\.key\|$/m, 'a binding follows renames');
 like($before, qr/^moved\|archive\.moved\.id\|$/m, 'and SET SCHEMA');
 my $identities =
@@ -157,11 +158,11 @@ sub check
 	is( sql($db, q{SET search_path = archive; SELECT public.next_identity_free('asked, too')}, $on),
 		'asked, too/81', "$what: another one answers, whatever the search_path");
 
-	# A column that is gone may be written like a table that is.
+	# Only a function that is gone is known by its name; pg_upgrade takes all rows along.
 	like( join(' ', map { error_of($db, "SELECT next_identity_free('$_')", $on) } 'gone', 'less', 'not asked'),
-		qr/^42P01 (42703|42P01) 42883$/, "$what: what is gone is missed");
+		$what =~ /^pg_upgrade/ ? qr/^42P01 (42703|42P01) 42883$/ : qr/^42P01 42704 42883$/, "$what: what is gone is missed");
 	is( join(' ', map { sql($db, "SELECT hilo_unbind('$_')", $on) } 'gone', 'less', 'not asked', 'gone'),
-		't t t f', "$what: and can be unbound");
+		$what =~ /^pg_upgrade/ ? 't t t f' : 'f f t f', "$what: and can be unbound");
 
 	is( sql($db, q{SELECT next_identity('higher'), next_identity('lower'), next_identity('gone here'), next_identity('drawn')}, $on),
 		'higher/1001|lower/11|gone here/1|drawn/3', "$what: draws go on");

@@ -1,4 +1,4 @@
-# What is attached stays attached through dump and restore, with options and grants: inserts go on at once, above all ids; a table that is restored alone says what to do.
+# What is attached stays attached in every copy that pg_dump makes, whole or in part: the next insert is above all ids, without an error; and hilo_detach() leaves nothing in a dump.
 use strict;
 use warnings;
 
@@ -49,12 +49,12 @@ sql('source', qq{
 	CREATE TABLE part_a PARTITION OF parts FOR VALUES IN ('a');
 	CREATE TABLE part_b PARTITION OF parts FOR VALUES IN ('b');
 	INSERT INTO parts (region) VALUES ('a'), ('b'), ('a');
-	SELECT hilo_attach('parts');
+	SELECT hilo_attach('parts', 'id');
 
 	CREATE TABLE parent (id bigserial);
 	CREATE TABLE child () INHERITS (parent);
 	INSERT INTO child VALUES (30);
-	SELECT hilo_attach('parent');
+	SELECT hilo_attach('parent', 'id');
 
 	CREATE TABLE letters (id smallserial);
 	CREATE TABLE parcels (id smallint);
@@ -67,23 +67,26 @@ sql('source', qq{
 	SELECT hilo_attach(\$q\$$odd\$q\$, 'i''d', 'a "co''ll\\');
 	INSERT INTO $odd VALUES (7);
 
-	CREATE TABLE free (id bigint);
+	CREATE TABLE free (id bigint PRIMARY KEY);
 	SELECT hilo_attach('free'), hilo_detach('free');
+
+	CREATE TABLE own_default (id text PRIMARY KEY DEFAULT gen_random_uuid());
+	SELECT hilo_attach('own_default', collection => 'own');
+	INSERT INTO own_default SELECT FROM generate_series(1, 3);
 });
 
 my %looks = (
-	bindings => q{SELECT collection, id_column, taken, granted_to, attached, replaced FROM hilo.binding ORDER BY 1, 2::text COLLATE "C", 4},
+	bindings => q{SELECT collection, id_column, taken, granted_to FROM hilo.binding WHERE trigger IS NULL OR id_column IS NOT NULL ORDER BY 1, 2::text COLLATE "C", 4},
 	options => q{SELECT collection, range_size, max_range_size, max_value, node_tag, flags & (2 + 4 + 8) FROM hilo.hilo ORDER BY 1},
 	defaults => q{SELECT adrelid::regclass, adnum, pg_get_expr(adbin, adrelid) FROM pg_attrdef
 		JOIN pg_class c ON c.oid = adrelid WHERE relkind IN ('r', 'p') AND relnamespace <> 'hilo'::regnamespace ORDER BY adrelid::regclass::text COLLATE "C"},
 	triggers => q{SELECT tgrelid::regclass, pg_get_triggerdef(oid) FROM pg_trigger WHERE tgname LIKE 'zzz%' ORDER BY tgrelid::regclass::text COLLATE "C"},
-	sequences => q{SELECT count(*) FROM pg_sequences},
-	status => q{SELECT collection, max, max_value, bound_to FROM hilo.status ORDER BY 1},
-	rights => q{SELECT has_function_privilege('nobody', 'hilo_attach(regclass, name, text)', 'EXECUTE')});
+	sequences => q{SELECT schemaname, sequencename, data_type, start_value, increment_by, last_value FROM pg_sequences ORDER BY 1, 2},
+	status => q{SELECT collection, max, max_value, (SELECT string_agg(b, ', ' ORDER BY b COLLATE "C") FROM unnest(bound_to::text[]) b) FROM hilo.status ORDER BY 1});
 my %before = map { $_ => sql('source', $looks{$_}) } keys %looks;
-is($before{triggers} =~ tr/\n//, 9, 'ten tables have a trigger');
-is($before{sequences}, 0, 'no sequence is left');
-like($before{bindings}, qr/^orders\|\|\|leaver\|f\|$/m, 'grants are there');
+is($before{triggers} =~ tr/\n//, 10, 'eleven tables have a trigger');
+is($before{sequences} =~ tr/\n//, 4, 'five sequences are left');
+like($before{bindings}, qr/^orders\|\|\|leaver$/m, 'grants are there');
 
 sub may_draw
 {
@@ -98,23 +101,27 @@ sub check
 	my ($db, $what) = @_;
 
 	is(sql($db, $looks{$_}), $before{$_}, "$what: $_") foreach sort keys %looks;
-	is( sql($db, q{INSERT INTO orders (item) SELECT 'restored' FROM generate_series(1, 3) RETURNING id}),
-		"501\n502\n503", "$what: ids go on");
+	is( sql($db, q{WITH new AS (INSERT INTO orders (item) SELECT 'restored' FROM generate_series(1, 3) RETURNING id)
+			SELECT min(id), max(id) < 520, count(DISTINCT id) FROM new}),
+		'501|t|3', "$what: ids go on");
+	is(sql($db, q{INSERT INTO own_default DEFAULT VALUES RETURNING id}), 'own/4-A', "$what: in place of another default");
 	is(sql($db, q{INSERT INTO texts DEFAULT VALUES RETURNING id}), 'texts/71-North', "$what: text ids go on, with their tag");
-	is(sql($db, q{INSERT INTO parts (region) VALUES ('b'), ('a') RETURNING id}), "4\n5", "$what: in partitions");
+	is( sql($db, q{WITH new AS (INSERT INTO parts (region) VALUES ('b'), ('a') RETURNING id)
+			SELECT min(id), max(id) < 100, count(DISTINCT id) FROM new}),
+		'4|t|2', "$what: in partitions");
 	is(sql($db, q{INSERT INTO child DEFAULT VALUES RETURNING id}), 31, "$what: in children");
 	is(sql($db, q{INSERT INTO letters DEFAULT VALUES RETURNING id}), 41, "$what: in a shared collection");
 	is(sql($db, qq{INSERT INTO $odd DEFAULT VALUES RETURNING "i'd"}), 8, "$what: with odd names");
 
-	sql($db, q{INSERT INTO orders VALUES (900); INSERT INTO parts VALUES (901, 'a'); INSERT INTO child VALUES (902); INSERT INTO parcels VALUES (903); INSERT INTO texts VALUES ('texts/904')});
+	sql($db, q{INSERT INTO orders VALUES (900); INSERT INTO parts VALUES (901, 'a'); INSERT INTO child VALUES (902); INSERT INTO parcels VALUES (903); INSERT INTO texts VALUES ('texts/904-B')});
 	is( sql($db, q{SELECT string_agg(collection || ' ' || max, ', ' ORDER BY max) FROM hilo.hilo WHERE max >= 900}),
 		'orders 900, parts 901, parent 902, post 903, texts 904', "$what: explicit ids are minded");
 	is( join(' ', map { "$_:" . may_draw($db, $_, 'orders') } qw(inserter clerk nobody)),
 		'inserter: clerk: nobody:42501', "$what: who may draw");
 	is(may_draw($db, 'nobody', 'texts'), '', "$what: everybody by a grant to public");
-	is(sql($db, q{SELECT hilo_attach('orders') >= 900, hilo_attach('parts') >= 901}), 't|t', "$what: attaching again is fine");
-	is( sql($db, q{SELECT hilo_detach('orders'), hilo_detach('parts'), hilo_detach('texts'), hilo_detach('letters'), hilo_detach('parcels')}),
-		'sequence|identity always|nothing|sequence|nothing', "$what: what was replaced is known");
+	is(sql($db, q{SELECT hilo_attach('orders') >= 900, hilo_attach('parts', 'id') >= 901}), 't|t', "$what: attaching again is fine");
+	is( sql($db, q{SELECT hilo_detach('orders'), hilo_detach('parts'), hilo_detach('texts'), hilo_detach('letters'), hilo_detach('parcels'), hilo_detach('own_default')}),
+		'sequence|identity always|nothing|sequence|nothing|default', "$what: what was replaced is known");
 	is( sql($db, q{INSERT INTO orders DEFAULT VALUES RETURNING id > 900}), 't', "$what: the sequence goes on above");
 	return;
 }
@@ -161,35 +168,102 @@ $node->command_ok([ 'pg_restore', '--exit-on-error', "--section=$_", '-d', 'sect
   foreach qw(pre-data data post-data);
 check('sections', 'sections');
 
-# Schema and data one after the other: the triggers are there before the
-# bindings, so they have to be off meanwhile.
+# Schema and data one after the other, with triggers and without.
 $node->command_ok([ 'pg_dump', '-s', '-f', "$dir/schema.sql", 'source' ], 'pg_dump -s');
-$node->command_ok([ 'pg_dump', '-a', '--disable-triggers', '-f', "$dir/data.sql", 'source' ], 'pg_dump -a --disable-triggers');
-restore_sql("$dir/schema.sql", new_database('two_steps'));
-restore_sql("$dir/data.sql", 'two_steps');
-check('two_steps', 'two steps');
+$node->command_ok([ 'pg_dump', '-a', '-f', "$dir/data.sql", 'source' ], 'pg_dump -a');
+$node->command_ok([ 'pg_dump', '-a', '--disable-triggers', '-f', "$dir/quiet_data.sql", 'source' ], 'pg_dump -a --disable-triggers');
+foreach my $data ('data', 'quiet_data')
+{
+	restore_sql("$dir/schema.sql", new_database("steps_$data"));
+	restore_sql("$dir/$data.sql", "steps_$data");
+	check("steps_$data", "schema, then $data");
+}
+
+# Over a database that has gone on since, and into one in which a program has made schema hilo.
+new_database('over');
+$node->command_ok([ 'pg_restore', '--exit-on-error', '-d', 'over', "$dir/custom" ], 'pg_restore');
+sql('over', q{INSERT INTO orders SELECT generate_series(2000, 2100); INSERT INTO texts VALUES ('texts/3000-A')});
+$node->command_ok([ 'pg_restore', '--exit-on-error', '--clean', '--if-exists', '-d', 'over', "$dir/custom" ], 'pg_restore --clean');
+check('over', 'cleaned');
+new_database('made', 'CREATE SCHEMA hilo');
+restore_sql("$dir/plain.sql", 'made');
+check('made', 'schema hilo was there');
 
 #
-# A table alone
+# The schema without data, and parts of the database
 #
+
+# A statement gives what is expected, and no error or warning.
+sub gives
+{
+	my ($db, $query, $expected, $what) = @_;
+	my (undef, $out, $err) = $node->psql($db, $query);
+	is("$out$err", $expected, $what);
+	return;
+}
+
+# Inserts into each attached table that is there, many, in sessions that have
+# drawn before the trigger has seen what is there: no id twice, no error.
+sub inserts_go_on
+{
+	my ($db, $what, @tables) = @_;
+	foreach my $table (@tables)
+	{
+		my ($name, $column) = ref $table ? @$table : ($table, 'id');
+		my $values = "DEFAULT VALUES RETURNING $column";
+		my (undef, $out, $err) = $node->psql($db, qq{
+			SET hilo.range_size = 2;
+			BEGIN;
+			INSERT INTO $name $values;
+			INSERT INTO $name $values;
+			COMMIT;
+			BEGIN;
+			INSERT INTO $name $values;
+			ROLLBACK;
+			INSERT INTO $name $values;});
+		is($err, '', "$what: inserts into $name go on");
+		is( sql($db, "SELECT count(*) - count(DISTINCT $column) FROM $name"), 0, "$what: with no id twice");
+	}
+	return;
+}
+my @tables = ('orders', 'texts', 'child', 'parent', 'letters', 'parcels', 'own_default', [ $odd, q{"i'd"} ]);
+
+new_database('bare');
+restore_sql("$dir/schema.sql", 'bare');
+inserts_go_on('bare', 'schema only', @tables);
+gives('bare', q{INSERT INTO parts (region) VALUES ('a'), ('b') RETURNING id}, "1\n2", 'schema only: and partitions');
+gives('bare', q{SET ROLE inserter; INSERT INTO orders (item) VALUES ('x')}, '', 'schema only: as an ordinary role');
+gives('bare', q{SET ROLE nobody; SELECT hilo_next_number('orders')},
+	q{psql:<stdin>:1: ERROR:  permission denied for collection "orders"
+DETAIL:  It is bound to table "orders": drawing needs the privilege to insert there, or a grant by hilo_configure().}, 'schema only: others may not draw');
+
+# One schema, and tables out of an archive, into a database with the extension.
+$node->command_ok([ 'pg_dump', '-n', 'public', '-f', "$dir/public.sql", 'source' ], 'pg_dump -n public');
+$node->command_ok([ 'pg_dump', '-n', 'public', '-s', '-f', "$dir/public_schema.sql", 'source' ], 'pg_dump -n public -s');
+foreach my $file ('public', 'public_schema')
+{
+	new_database($file, 'CREATE EXTENSION hilo');
+	append_to_file("$dir/$file.here.sql", slurp_file("$dir/$file.sql") =~ s/^CREATE SCHEMA public;$//mr);
+	restore_sql("$dir/$file.here.sql", $file);
+	inserts_go_on($file, $file, grep { !ref } @tables);
+	is(sql($file, q{WITH new AS (INSERT INTO parts (region) VALUES ('b'), ('a') RETURNING id)
+		SELECT count(DISTINCT id) FROM new WHERE id NOT IN (SELECT id FROM parts)}), 2, "$file: partitions go on");
+	is(sql($file, $looks{triggers}) . "\n", $before{triggers} =~ s/^"My.*\n//mr . "\n", "$file: all are attached");
+}
+
+# In one session that has drawn before: its next number is taken.
+new_database('alone', 'CREATE EXTENSION hilo');
+my $session = $node->background_psql('alone');
+$session->query_safe('SET hilo.range_size = 100');
+is($session->query_safe(q{SELECT hilo_next_number('orders')}), 1, 'a session has drawn');
 $node->command_ok([ 'pg_dump', '-t', 'orders', '-f', "$dir/orders.sql", 'source' ], 'pg_dump -t orders');
 $node->command_ok([ 'pg_dump', '-t', 'parts', '-t', 'part_?', '-f', "$dir/parts.sql", 'source' ], 'pg_dump -t parts');
-new_database('alone', 'CREATE EXTENSION hilo');
 restore_sql("$dir/orders.sql", 'alone');
 restore_sql("$dir/parts.sql", 'alone');
-is(sql('alone', 'SELECT count(*) FROM orders'), 21, 'its rows are there');
-
-my $insert = q{INSERT INTO orders (item) VALUES ('first')};
-my ($state, $said) = error_of('alone', $insert);
-is($state, '55000', 'an insert is refused');
-like($said, qr/HINT: +Run hilo_attach\(\) for the column\./, 'and says what to do');
-($state) = error_of('alone', q{INSERT INTO orders VALUES (1000)});
-is($state, '', 'one with an id is not, as a restore of data alone does that');
-($state) = error_of('alone', q{INSERT INTO parts (region) VALUES ('a')});
-is($state, '55000', 'and one in a partition');
-($state) = error_of('alone', q{UPDATE orders SET item = 'x' WHERE id = 1});
-is($state, '', 'other columns can be changed');
-
+is($session->query_safe(q{INSERT INTO orders (item) VALUES ('first'), ('second') RETURNING id > 500}), "t\nt", 'its next ids are above those restored');
+$session->quit;
+inserts_go_on('alone', 'a table alone', 'orders');
+is(sql('alone', q{INSERT INTO parts (region) VALUES ('b') RETURNING id > 3}), 't', 'a partitioned one, too');
 my $describe = sub {
 	my ($db) = @_;
 	my ($out, $err) = run_command(
@@ -197,32 +271,142 @@ my $describe = sub {
 	return "$out$err";
 };
 is($describe->('alone'), $describe->('source'), 'it looks like the one it was made of');
-is(sql('alone', q{SELECT hilo_attach('orders'), hilo_attach('parts')}), '1000|3', 'it is attached, above all ids');
-is($describe->('alone'), $describe->('source'), 'nothing had to be changed for that');
-is(sql('alone', "$insert RETURNING id"), 1001, 'inserts go on');
-is(sql('alone', q{INSERT INTO parts (region) VALUES ('b') RETURNING id}), 4, 'in a partition, too');
+is(sql('alone', q{SELECT hilo_attach('orders') > 500, hilo_detach('orders')}), 't|sequence', 'it can be attached and detached');
 
-# Where the collection belongs to another table, it is not shared unasked.
+# pg_restore -t takes no trigger along, unless it is asked for.
+new_database('archive', 'CREATE EXTENSION hilo');
+$node->command_ok([ 'pg_restore', '--exit-on-error', '-t', 'orders', '-T', 'orders zzz_hilo_advance_id', '-d', 'archive', "$dir/custom" ], 'pg_restore -t orders -T');
+is(sql('archive', 'SELECT count(*) FROM orders'), 21, 'a table out of an archive: its rows are there');
+inserts_go_on('archive', 'a table out of an archive', 'orders');
+
+# The order in which tables come: the second of a shared collection counts, too.
+new_database('shared', 'CREATE EXTENSION hilo');
+$node->command_ok([ 'pg_dump', '-t', $_, '-f', "$dir/$_.sql", 'source' ], "pg_dump -t $_") foreach 'letters', 'parcels';
+restore_sql("$dir/letters.sql", 'shared');
+gives('shared', 'INSERT INTO letters DEFAULT VALUES RETURNING id > 1', 't', 'one of two tables alone');
+restore_sql("$dir/parcels.sql", 'shared');
+gives('shared', 'INSERT INTO letters DEFAULT VALUES RETURNING id > 2', 't', 'the other one has come: the first one goes on');
+gives('shared', 'INSERT INTO parcels DEFAULT VALUES RETURNING id > 40', 't', 'so does that, above its own');
+inserts_go_on('shared', 'shared', 'letters', 'parcels');
+
+# Where the collection belongs to another table, they share it.
 new_database('elsewhere', q{
 	CREATE EXTENSION hilo;
 	CREATE SCHEMA archive;
-	CREATE TABLE archive.orders (id bigint);
+	CREATE TABLE archive.orders (id bigint PRIMARY KEY);
 	SELECT hilo_attach('archive.orders');
 	SELECT hilo_seed('orders', 5000);
 });
 restore_sql("$dir/orders.sql", 'elsewhere');
-($state) = error_of('elsewhere', $insert);
-is($state, '55000', 'a collection of another table does not do, though it was drawn from');
-($state) = error_of('elsewhere', q{SELECT hilo_attach('orders')});
-is($state, '42710', 'attaching it asks for the name');
-is(sql('elsewhere', q{SELECT hilo_attach('orders', 'id', 'orders')}), 5001, 'with the name, they share it');
-is(sql('elsewhere', "$insert RETURNING id"), 5002, 'and inserts go on above both');
+gives('elsewhere', q{INSERT INTO orders (item) VALUES ('x') RETURNING id}, 5001, 'in a collection of another table');
 
-# Back to what there was, without ever having been attached here.
-new_database('detached', 'CREATE EXTENSION hilo');
-restore_sql("$dir/orders.sql", 'detached');
-is(sql('detached', q{SELECT hilo_detach('orders', back_to => 'sequence')}), 'sequence', 'it can be detached');
-is(sql('detached', q{SELECT count(*) FROM pg_trigger WHERE tgrelid = 'orders'::regclass AND NOT tgisinternal}), 0, 'without a trigger');
+# By its owner, who is no superuser.
+sql('postgres', 'CREATE ROLE boss LOGIN CREATEDB');
+new_database('bosses', q{
+	CREATE EXTENSION hilo;
+	GRANT ALL ON SCHEMA public TO boss;
+	SET SESSION AUTHORIZATION boss;
+	CREATE TABLE orders (id serial PRIMARY KEY, item text);
+	INSERT INTO orders (item) SELECT 'old' FROM generate_series(1, 10);
+	SELECT hilo_attach('orders');
+	INSERT INTO orders (item) SELECT 'new' FROM generate_series(1, 10);
+});
+$node->command_ok([ 'pg_dump', '-U', 'boss', '-n', 'public', '-f', "$dir/boss.sql", 'bosses' ], 'pg_dump by the owner of the tables');
+$node->command_ok([ 'pg_dump', '-n', 'public', '-f', "$dir/super.sql", 'bosses' ], 'pg_dump by a superuser');
+foreach my $case ([ 'boss', 'boss' ], [ 'boss', 'super' ], [ 'super', 'boss' ], [ 'super', 'super' ])
+{
+	my ($by, $to) = @$case;
+	my $db = new_database("bosses_${by}_$to", 'CREATE EXTENSION hilo; GRANT ALL ON SCHEMA public TO boss');
+	append_to_file("$dir/$db.sql", join '', grep { !/^(?:CREATE|ALTER|COMMENT ON) SCHEMA public|^(?:GRANT|REVOKE) .* SCHEMA public/ } map { "$_\n" } split /\n/, slurp_file("$dir/$by.sql"));
+	restore_sql("$dir/$db.sql", $db, $to eq 'boss' ? ('-U', 'boss') : ());
+	gives($db, q{SET SESSION AUTHORIZATION boss; INSERT INTO orders (item) VALUES ('x'), ('y') RETURNING id > 20}, "t\nt", "dumped by $by, restored by $to: inserts go on");
+	gives($db, q{SET SESSION AUTHORIZATION boss; SELECT hilo_attach('orders') > 20, hilo_detach('orders')}, 't|sequence', "dumped by $by, restored by $to: it is the owner's to attach");
+}
+
+# A table that only has the default: nothing tells what it has, so hilo_sync() or hilo_attach() has to.
+new_database('only_default', q{
+	CREATE EXTENSION hilo;
+	CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT hilo_next_number('orders'));
+	INSERT INTO orders SELECT FROM generate_series(1, 5);
+});
+$node->command_ok([ 'pg_dump', '-f', "$dir/only_default.sql", 'only_default' ], 'pg_dump');
+restore_sql("$dir/only_default.sql", new_database('only_default_copy'));
+gives('only_default_copy', 'INSERT INTO orders DEFAULT VALUES RETURNING id > 5', 't', 'a default alone goes on with its counter');
+$node->command_ok([ 'pg_dump', '-t', 'orders', '-f', "$dir/only_table.sql", 'only_default' ], 'pg_dump -t');
+restore_sql("$dir/only_table.sql", new_database('only_table', 'CREATE EXTENSION hilo'));
+my ($state) = error_of('only_table', 'INSERT INTO orders DEFAULT VALUES');
+is($state, '23505', 'without its counter, it does not');
+gives('only_table', q{SET client_min_messages = warning; SELECT hilo_attach('orders')}, 5, 'attached, it does');
+gives('only_table', 'INSERT INTO orders DEFAULT VALUES RETURNING id', 6, 'it goes on');
+
+#
+# The way back: a dump of the schema is the same, byte for byte
+#
+my $schema = q{
+	CREATE EXTENSION hilo;
+	CREATE ROLE keeper;
+	CREATE TABLE t_serial (id serial PRIMARY KEY, x int);
+	GRANT USAGE ON SEQUENCE t_serial_id_seq TO keeper;
+	COMMENT ON SEQUENCE t_serial_id_seq IS 'some numbers';
+	CREATE TABLE t_big (x int, id bigserial PRIMARY KEY);
+	ALTER SEQUENCE t_big_id_seq INCREMENT 10 START 7 MINVALUE 5 MAXVALUE 1000000 CACHE 3 CYCLE RESTART;
+	ALTER SEQUENCE t_big_id_seq RENAME TO "big's \\ Numbers";
+	CREATE TABLE t_small (id smallserial PRIMARY KEY);
+	CREATE TABLE t_always (id bigint GENERATED ALWAYS AS IDENTITY (START 100 INCREMENT 3 CACHE 5) PRIMARY KEY);
+	COMMENT ON SEQUENCE t_always_id_seq IS 'numbers of t_always';
+	GRANT SELECT ON SEQUENCE t_always_id_seq TO keeper;
+	CREATE TABLE t_default (id int GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY);
+	CREATE TABLE t_shares (id int PRIMARY KEY DEFAULT nextval('t_serial_id_seq'));
+	CREATE SEQUENCE free_numbers START 9;
+	CREATE TABLE t_free (id bigint PRIMARY KEY DEFAULT nextval('free_numbers') * 2);
+	CREATE TABLE t_guid (id text PRIMARY KEY DEFAULT 'it''s \\ ' || gen_random_uuid());
+	CREATE TABLE t_hilo (id text PRIMARY KEY DEFAULT hilo_next('t_hilo'));
+	CREATE TABLE t_plain (id text PRIMARY KEY);
+	CREATE TABLE t_parts (id bigserial, part int) PARTITION BY LIST (part);
+	CREATE TABLE t_part_same PARTITION OF t_parts FOR VALUES IN (1);
+	CREATE TABLE t_part_none PARTITION OF t_parts FOR VALUES IN (2);
+	ALTER TABLE t_part_none ALTER id DROP DEFAULT;
+	CREATE TABLE t_part_own PARTITION OF t_parts FOR VALUES IN (3);
+	ALTER TABLE t_part_own ALTER id SET DEFAULT nextval('free_numbers');
+	CREATE TABLE t_identity_parts (id bigint GENERATED ALWAYS AS IDENTITY, part int) PARTITION BY LIST (part);
+	CREATE TABLE t_identity_part PARTITION OF t_identity_parts DEFAULT;
+	CREATE TABLE t_parent (id serial);
+	CREATE TABLE t_child () INHERITS (t_parent);
+	CREATE TABLE t_child_own (id int DEFAULT 5) INHERITS (t_parent);
+};
+my @attached = ((map { "t_$_" } qw(serial big small always default shares free guid hilo plain)), (map { "t_$_', 'id" } qw(parts identity_parts parent)));
+
+# What pg_dump says, but for its random words.
+sub schema_of
+{
+	my ($db) = @_;
+	my ($dump, $err) = run_command([ 'pg_dump', '-s', '-h', $node->host, '-p', $node->port, $db ]);
+	is($err, '', 'pg_dump -s is content');
+	return $dump =~ s/^\\(un)?restrict .*\n//mgr;
+}
+new_database('back', $schema);
+my $was = schema_of('back');
+foreach my $round (1, 2)
+{
+	sql('back', "SET client_min_messages = warning; SELECT hilo_attach('$_')") foreach @attached;
+	isnt(schema_of('back'), $was, "round $round: attached, the schema is another one");
+	foreach my $table (@attached)
+	{
+		my ($name) = $table =~ /^(\w+)/;
+		sql('back', $name =~ /parts/ ? "INSERT INTO $name (part) VALUES (1)" : "INSERT INTO $name DEFAULT VALUES");
+	}
+	sql('back', "SELECT hilo_detach('$_')") foreach @attached;
+	is(schema_of('back'), $was, "round $round: detached, it is what it was");
+}
+# The same of a copy: what is put back is known there.
+sql('back', "SET client_min_messages = warning; SELECT hilo_attach('$_')") foreach @attached;
+$node->command_ok([ 'pg_dump', '-f', "$dir/back.sql", 'back' ], 'pg_dump of the attached tables');
+restore_sql("$dir/back.sql", new_database('back_copy'));
+sql('back_copy', "SELECT hilo_detach('$_')") foreach @attached;
+is(schema_of('back_copy'), $was, 'restored, and detached there: the same');
+is(sql('back_copy', q{SELECT count(*) FROM hilo.binding WHERE trigger <> 0 OR id_column IS NULL}), 0, 'no note of a trigger is left');
+sql('back_copy', 'SET client_min_messages = warning; DROP TABLE ' . join(', ', map { s/'.*//r } @attached) . ' CASCADE');
+is(sql('back_copy', q{SELECT count(*) FROM hilo.binding WHERE id_column::text <> '-'}), 0, 'and when the tables are dropped, nothing that is dumped');
 
 $node->stop;
 done_testing();

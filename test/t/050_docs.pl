@@ -153,6 +153,16 @@ sub statements_of
 	return @statements;
 }
 
+# A connection gives back what it has left when it ends, which \c does not wait for.
+my $WAIT_FOR_EXITS = <<'SQL';
+DO $$
+BEGIN
+	WHILE (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend') > 1 LOOP
+		PERFORM pg_sleep(0.01), pg_stat_clear_snapshot();
+	END LOOP;
+END $$;
+SQL
+
 # Run SQL blocks in one session, and note for each statement what psql has written.
 sub run_sql
 {
@@ -169,7 +179,9 @@ sub run_sql
 		foreach my $statement (@{ $block->{statements} })
 		{
 			push @statements, $statement;
-			$script .= "$statement->{sql}\n\\echo end of statement\n\\warn end of statement\n";
+			$script .= "$statement->{sql}\n";
+			$script .= $WAIT_FOR_EXITS if $statement->{sql} =~ /^\\c/;
+			$script .= "\\echo end of statement\n\\warn end of statement\n";
 		}
 	}
 	IPC::Run::run([ 'psql', '-X', '-q', '-P', 'fieldsep=, ', '-P', 'recordsep=, ', '-d', $node->connstr($db) ],

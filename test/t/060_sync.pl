@@ -34,7 +34,7 @@ $node->safe_psql('postgres', qq{
 	CREATE TABLE orders (id text, filler text) WITH (fillfactor = 10);
 	ALTER TABLE orders ALTER filler SET STORAGE PLAIN;
 	SET client_min_messages = warning;
-	SELECT hilo_attach('orders');
+	SELECT hilo_attach('orders', 'id');
 	SET session_replication_role = replica;
 	INSERT INTO orders SELECT 'orders/' || i || '-A', repeat('x', 900) FROM generate_series(1, $blocks) i;
 });

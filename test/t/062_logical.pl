@@ -69,7 +69,7 @@ on_both(q{
 	CREATE TABLE lines2 PARTITION OF lines FOR VALUES IN (2);
 	CREATE TABLE people (number int PRIMARY KEY);
 	SET client_min_messages = warning;
-	SELECT hilo_attach('orders'), hilo_attach('invoices'), hilo_attach('lines');
+	SELECT hilo_attach('orders'), hilo_attach('invoices'), hilo_attach('lines', 'id');
 	SELECT hilo_bind('people', 'people', 'number');
 });
 $one->safe_psql('postgres', q{INSERT INTO invoices SELECT hilo_next_number('invoices') FROM generate_series(1, 50)});

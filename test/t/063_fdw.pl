@@ -118,7 +118,7 @@ is(join(' ', map { $_->safe_psql('postgres', 'SELECT (SELECT count(*) FROM order
 # Attached, and then restored without the counters.
 $coordinator->safe_psql('postgres', q{
 	SET client_min_messages = warning;
-	SELECT hilo_attach('orders'), hilo_attach('parts');
+	SELECT hilo_attach('orders', 'id'), hilo_attach('parts', 'id');
 });
 my $most = $coordinator->safe_psql('postgres', 'SELECT max(hilo_number(id)) FROM orders') . '|' .
   $coordinator->safe_psql('postgres', 'SELECT max(id) FROM parts');

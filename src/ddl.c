@@ -1,0 +1,200 @@
+/*-------------------------------------------------------------------------
+ *
+ * ddl.c
+ *	  Event triggers: what commands of users do to attached columns.
+ *
+ * ALTER TABLE does not change the type of a column that fires a trigger, as the
+ * trigger's condition could depend on it.  Ours has no condition.  So the
+ * dependency of the trigger is taken away when the command begins, and put back
+ * when it ends, in the same transaction.
+ *
+ * Where a trigger is dropped, what was noted about it goes as well.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_trigger.h"
+#include "executor/spi.h"
+#include "commands/event_trigger.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "storage/lmgr.h"
+#include "utils/lsyscache.h"
+
+#include "attach.h"
+#include "attachment.h"
+#include "binding.h"
+#include "catalog.h"
+#include "compat.h"
+#include "sql.h"
+
+PG_FUNCTION_INFO_V1(hilo_before_alter);
+PG_FUNCTION_INFO_V1(hilo_after_alter);
+PG_FUNCTION_INFO_V1(hilo_after_drop);
+
+static void
+check_call(FunctionCallInfo fcinfo)
+{
+	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("not fired by event trigger manager")));
+}
+
+/*
+ * Types
+ */
+
+/* Does the command change the type of the column of that name? */
+static bool
+changes_type(const AlterTableStmt *statement, const char *column)
+{
+	ListCell   *lc;
+
+	foreach(lc, statement->cmds)
+	{
+		AlterTableCmd *command = lfirst_node(AlterTableCmd, lc);
+
+		if (command->subtype == AT_AlterColumnType &&
+			(column == NULL || strcmp(command->name, column) == 0))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The attachments of columns whose types the command changes, with those of
+ * children; the tables are locked as the command locks them.  It is the command
+ * that raises errors, about a table that is not there, or not the user's.
+ */
+static List *
+affected_attachments(FunctionCallInfo fcinfo)
+{
+	AlterTableStmt *statement;
+	Oid			relation;
+	List	   *affected = NIL;
+	ListCell   *lc;
+
+	check_call(fcinfo);
+	statement = (AlterTableStmt *) ((EventTriggerData *) fcinfo->context)->parsetree;
+	if (!IsA(statement, AlterTableStmt) || !changes_type(statement, NULL))
+		return NIL;
+	relation = RangeVarGetRelid(statement->relation, NoLock, true);
+	if (!OidIsValid(relation) ||
+		hilo_attachments_of_table(relation) == NIL ||
+		!hilo_owns_relation(relation, GetUserId()))
+		return NIL;
+
+	LockRelationOid(relation, AccessExclusiveLock);
+	foreach(lc, find_all_inheritors(relation, AccessExclusiveLock, NULL))
+	{
+		ListCell   *lc2;
+
+		foreach(lc2, hilo_attachments_of_table(lfirst_oid(lc)))
+		{
+			HiloAttachment *attachment = lfirst(lc2);
+
+			if (changes_type(statement, hilo_column_name(&attachment->column)))
+				affected = lappend(affected, attachment);
+		}
+	}
+	return affected;
+}
+
+/* ddl_command_start */
+Datum
+hilo_before_alter(PG_FUNCTION_ARGS)
+{
+	ListCell   *lc;
+
+	foreach(lc, affected_attachments(fcinfo))
+	{
+		HiloAttachment *attachment = lfirst(lc);
+
+		deleteDependencyRecordsForClass(TriggerRelationId, attachment->trigger,
+										RelationRelationId, DEPENDENCY_NORMAL);
+	}
+	CommandCounterIncrement();
+	return (Datum) 0;
+}
+
+/* ddl_command_end */
+Datum
+hilo_after_alter(PG_FUNCTION_ARGS)
+{
+	ListCell   *lc;
+
+	foreach(lc, affected_attachments(fcinfo))
+	{
+		HiloAttachment *attachment = lfirst(lc);
+		ObjectAddress trigger;
+		ObjectAddress column;
+
+		ObjectAddressSet(trigger, TriggerRelationId, attachment->trigger);
+		ObjectAddressSubSet(column, RelationRelationId,
+							attachment->column.relation,
+							attachment->column.attnum);
+		recordDependencyOn(&trigger, &column, DEPENDENCY_NORMAL);
+		hilo_attach_limit(attachment->collection);
+	}
+	return (Datum) 0;
+}
+
+/*
+ * Drops
+ */
+
+/*
+ * Has the command dropped triggers, which are put into a list that lives in
+ * context, or tables or columns?
+ */
+static bool
+find_dropped(MemoryContext context, List **triggers)
+{
+	int			level = hilo_sql_begin();
+	uint64		count;
+
+	*triggers = NIL;
+	count = hilo_sql_select("SELECT CASE WHEN classid = 'pg_catalog.pg_trigger'::pg_catalog.regclass THEN objid END"
+							" FROM pg_catalog.pg_event_trigger_dropped_objects()"
+							" WHERE NOT is_temporary AND object_type IN ('trigger', 'table', 'table column')");
+	for (uint64 i = 0; i < count; i++)
+	{
+		bool		isnull;
+		Datum		trigger = SPI_getbinval(SPI_tuptable->vals[i],
+											SPI_tuptable->tupdesc, 1, &isnull);
+		MemoryContext old = MemoryContextSwitchTo(context);
+
+		if (!isnull)
+			*triggers = lappend_oid(*triggers, DatumGetObjectId(trigger));
+		MemoryContextSwitchTo(old);
+	}
+	hilo_sql_end(level);
+	return count > 0;
+}
+
+/* Was the row about one of the triggers, or about a column that is gone? */
+static bool
+is_obsolete(const HiloBinding *binding, void *triggers)
+{
+	return list_member_oid(triggers, binding->trigger) ||
+		(binding->attached && !hilo_binding_has_column(binding));
+}
+
+/* sql_drop */
+Datum
+hilo_after_drop(PG_FUNCTION_ARGS)
+{
+	List	   *triggers;
+
+	check_call(fcinfo);
+	if (hilo_catalog_has(HILO_TABLE_BINDINGS) &&
+		find_dropped(CurrentMemoryContext, &triggers))
+		hilo_bindings_remove_if(is_obsolete, triggers);
+	return (Datum) 0;
+}

@@ -1,0 +1,202 @@
+-- A trigger that came with a restore, or was disabled for a while: when it first fires the counter is advanced above what the column has, and no id collides; which ids count.
+
+CREATE EXTENSION IF NOT EXISTS hilo;
+CREATE SCHEMA regress_seen;
+SET search_path = regress_seen, public;
+SET hilo.range_size = 4;
+SET hilo.range_duration = 0;
+SET client_min_messages = warning;
+CREATE FUNCTION max_of(name text) RETURNS bigint LANGUAGE sql AS $$ SELECT max FROM hilo.hilo WHERE collection = name $$;
+CREATE FUNCTION seen(relation regclass) RETURNS bigint LANGUAGE sql AS $$
+	SELECT count(*) FROM pg_trigger t JOIN hilo.binding b ON b.trigger = t.oid AND b.trigger_xid::text = t.xmin::text WHERE t.tgrelid = relation $$;
+
+-- Made by hand, as a restore does, on a table with rows; the session has drawn before.
+CREATE TABLE made (id bigint PRIMARY KEY DEFAULT hilo_next_number('made'), item text);
+SELECT hilo_next_number('made');
+INSERT INTO made SELECT generate_series(2, 10);
+CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON made FOR EACH ROW EXECUTE FUNCTION hilo_advance('made', 'nothing');
+SELECT seen('made');
+-- The default has drawn 2, which is there.
+INSERT INTO made (item) VALUES ('first'), ('second') RETURNING id;
+SELECT seen('made'), max_of('made');
+INSERT INTO made (item) SELECT 'more' FROM generate_series(1, 5) RETURNING id;
+-- Seen once: rows that come past the trigger are not looked for again.
+SET session_replication_role = replica;
+INSERT INTO made VALUES (1000);
+RESET session_replication_role;
+INSERT INTO made VALUES (50);
+SELECT max_of('made');
+
+-- Disabled, then enabled: while it was off, ids were inserted that the counter does not know.
+ALTER TABLE made DISABLE TRIGGER zzz_hilo_advance_id;
+INSERT INTO made VALUES (2000);
+SELECT max_of('made'), seen('made');
+ALTER TABLE made ENABLE TRIGGER zzz_hilo_advance_id;
+SELECT seen('made');
+INSERT INTO made (item) VALUES ('after') RETURNING id;
+SELECT max_of('made') > 2000 AS above, seen('made');
+ALTER TABLE made DISABLE TRIGGER USER;
+INSERT INTO made VALUES (3000);
+ALTER TABLE made ENABLE TRIGGER USER;
+INSERT INTO made VALUES (2999);
+SELECT max_of('made');
+ALTER TABLE made DISABLE TRIGGER USER;
+INSERT INTO made VALUES (4000);
+ALTER TABLE made ENABLE TRIGGER USER;
+UPDATE made SET id = 3999 WHERE id = 50;
+SELECT max_of('made');
+-- An update of another column does not fire it.
+ALTER TABLE made DISABLE TRIGGER USER;
+INSERT INTO made VALUES (5000);
+ALTER TABLE made ENABLE TRIGGER USER;
+UPDATE made SET item = 'other' WHERE id = 5000;
+SELECT max_of('made'), seen('made');
+-- The id drawn for the row that makes it look is replaced, also one that was drawn in another statement; one given by hand is not.
+SELECT hilo_seed('made', 0, true);
+SELECT hilo_next_number('made') AS drawn \gset
+INSERT INTO made VALUES (:drawn) RETURNING id;
+SELECT seen('made');
+ALTER TABLE made DISABLE TRIGGER USER;
+ALTER TABLE made ENABLE TRIGGER USER;
+SELECT hilo_next_number('made') AS drawn \gset
+INSERT INTO made VALUES (:drawn + 100), (40), (:drawn) RETURNING id IN (40, :drawn + 100) AS given, id = :drawn AS drawn_before, id > :drawn AS above;
+INSERT INTO made (item) VALUES ('next') RETURNING id > :drawn AS above;
+DELETE FROM made;
+ALTER TABLE made DISABLE TRIGGER USER;
+ALTER TABLE made ENABLE TRIGGER USER;
+-- In a transaction that rolls back: looked for once more, no number twice.
+BEGIN;
+INSERT INTO made (item) VALUES ('gone') RETURNING id > 5000 AS above;
+SELECT seen('made');
+ROLLBACK;
+SELECT seen('made');
+INSERT INTO made (item) VALUES ('stays') RETURNING id > 5000 AS above;
+SELECT seen('made');
+BEGIN;
+ALTER TABLE made DISABLE TRIGGER USER;
+INSERT INTO made VALUES (9000);
+ALTER TABLE made ENABLE TRIGGER USER;
+INSERT INTO made (item) VALUES ('above') RETURNING id > 9000 AS above;
+ROLLBACK;
+INSERT INTO made (item) VALUES ('above') RETURNING id > 9000 AS above;
+SELECT count(*), count(DISTINCT id) FROM made;
+DROP TABLE made;
+
+-- hilo_attach(), hilo_sync() see a trigger, too.
+CREATE TABLE synced (id int);
+INSERT INTO synced VALUES (70);
+CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON synced FOR EACH ROW EXECUTE FUNCTION hilo_advance('synced');
+SELECT hilo_sync('synced'), max_value FROM hilo.hilo WHERE collection = 'synced';
+SELECT hilo_attach('synced', 'id');
+SELECT seen('synced'), max_value FROM hilo.hilo WHERE collection = 'synced';
+INSERT INTO synced DEFAULT VALUES RETURNING id;
+DROP TABLE synced;
+
+-- The limit of the type comes with the trigger.
+CREATE TABLE little (id smallint DEFAULT hilo_next_number('little'));
+CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON little FOR EACH ROW EXECUTE FUNCTION hilo_advance('little');
+INSERT INTO little VALUES (32766);
+INSERT INTO little DEFAULT VALUES RETURNING id;
+SELECT max_of('little'), max_value FROM hilo.hilo WHERE collection = 'little';
+INSERT INTO little DEFAULT VALUES;
+DROP TABLE little;
+
+-- Text: an id that is replaced keeps its prefix and tag.
+SET hilo.server_prefix = 'South/';
+CREATE TABLE texts (id text PRIMARY KEY DEFAULT hilo_next('texts'));
+INSERT INTO texts VALUES ('texts/South/1-A'), ('texts/South/2-A'), ('texts/South/3-B');
+CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON texts FOR EACH ROW EXECUTE FUNCTION hilo_advance('texts');
+INSERT INTO texts DEFAULT VALUES RETURNING id;
+RESET hilo.server_prefix;
+DROP TABLE texts;
+CREATE TABLE tags (id text PRIMARY KEY DEFAULT hilo_next('tags', 'X'));
+INSERT INTO tags VALUES ('tags/1-A');
+CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON tags FOR EACH ROW EXECUTE FUNCTION hilo_advance('tags');
+INSERT INTO tags DEFAULT VALUES RETURNING id;
+INSERT INTO tags DEFAULT VALUES RETURNING id;
+DROP TABLE tags;
+
+-- Partitions: each has a trigger, each may have been away.
+CREATE TABLE parts (id bigint, part int) PARTITION BY LIST (part);
+CREATE TABLE part1 PARTITION OF parts FOR VALUES IN (1);
+CREATE TABLE part2 PARTITION OF parts FOR VALUES IN (2);
+SELECT hilo_attach('parts', 'id');
+INSERT INTO parts (part) VALUES (1), (2) RETURNING id;
+CREATE TABLE part3 (id bigint, part int);
+INSERT INTO part3 VALUES (800, 3);
+ALTER TABLE parts ATTACH PARTITION part3 FOR VALUES IN (3);
+INSERT INTO parts (part) VALUES (1) RETURNING id;
+INSERT INTO parts (part) VALUES (3) RETURNING id;
+INSERT INTO parts (part) VALUES (1) RETURNING id;
+ALTER TABLE part2 DISABLE TRIGGER USER;
+INSERT INTO part2 VALUES (900, 2);
+ALTER TABLE part2 ENABLE TRIGGER USER;
+INSERT INTO parts (part) VALUES (1), (2) RETURNING id;
+INSERT INTO parts (part) VALUES (1), (2) RETURNING id;
+SELECT count(*), count(DISTINCT id) FROM parts;
+SELECT hilo_detach('parts');
+DROP TABLE parts;
+
+-- Two tables on one collection: the first one that fires looks at both.
+CREATE TABLE one (id bigint PRIMARY KEY DEFAULT hilo_next_number('both'));
+CREATE TABLE two (id bigint PRIMARY KEY DEFAULT hilo_next_number('both'));
+INSERT INTO one VALUES (5);
+INSERT INTO two VALUES (15);
+CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON one FOR EACH ROW EXECUTE FUNCTION hilo_advance('both');
+CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON two FOR EACH ROW EXECUTE FUNCTION hilo_advance('both');
+INSERT INTO one DEFAULT VALUES RETURNING id;
+SELECT seen('one'), seen('two');
+INSERT INTO two DEFAULT VALUES RETURNING id;
+DROP TABLE one, two;
+
+-- Which text ids advance the collection: those that a draw could equal, and no others.  With the tag of the server,
+CREATE TABLE counted (id text);
+SELECT hilo_attach('counted', 'id');
+CREATE FUNCTION moves(given text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+	before bigint := max_of('counted');
+BEGIN
+	INSERT INTO counted VALUES (given);
+	RETURN max_of('counted') > before;
+END $$;
+SELECT given, moves(given) FROM unnest(ARRAY['counted/1-A', 'counted/2-B', 'counted/3', 'counted/4-', 'counted/05-A', 'counted/0000000000000000006-A', 'counted/0-A', 'counted/-7-A', 'counted/x/8-A', 'counted/x9-A', 'Counted/10-A', 'counted/11-a_1', 'counted/12-a-b', 'counted/13-ä', 'counted/14.5-A', 'counted/ 15-A', 'counted|16', 'counted/16-A']) given;
+-- a server-side id of this server,
+SELECT moves(next_server_side_id('counted/'));
+-- one without,
+SELECT hilo_detach('counted'), hilo_drop('counted');
+DELETE FROM counted;
+SET hilo.node_tag = '';
+SELECT hilo_attach('counted', 'id');
+SELECT given, moves(given) FROM unnest(ARRAY['counted/1', 'counted/2-B', 'counted/03', 'counted/4-', 'counted/x/5']) given;
+RESET hilo.node_tag;
+-- and one of the collection.
+SELECT hilo_configure('counted', node_tag => '');
+SELECT given, moves(given) FROM unnest(ARRAY['counted/100', 'counted/200-A']) given;
+SELECT hilo_configure('counted', node_tag => 'T');
+SELECT given, moves(given) FROM unnest(ARRAY['counted/300', 'counted/400-A', 'counted/500-T']) given;
+-- The same ids count when they are there already.
+SELECT hilo_detach('counted'), hilo_drop('counted');
+DELETE FROM counted;
+INSERT INTO counted VALUES ('counted/3-A'), ('counted/700'), ('counted/0000000000000000800-A'), ('counted/x/12-A');
+SELECT hilo_attach('counted', 'id');
+DROP TABLE counted;
+
+-- A column that cannot hold ids: nothing counts, nothing crashes.
+DO $$
+DECLARE
+	type text;
+BEGIN
+	FOREACH type IN ARRAY '{uuid,boolean,numeric,date,float8,"char",char(5),name,bytea,jsonb,bigint[],oid,interval,point}'::text[] LOOP
+		EXECUTE format('CREATE TABLE odd (id %s)', type);
+		EXECUTE 'INSERT INTO odd VALUES (' || CASE type WHEN 'boolean' THEN 'true' WHEN 'uuid' THEN 'gen_random_uuid()' WHEN 'date' THEN 'now()' WHEN 'bigint[]' THEN '''{1}''' WHEN 'jsonb' THEN '''{}''' WHEN 'interval' THEN '''1 day''' WHEN 'point' THEN '''(1,2)''' ELSE '''1''' END || ')';
+		CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON odd FOR EACH ROW EXECUTE FUNCTION hilo_advance('odd');
+		INSERT INTO odd SELECT * FROM odd;
+		PERFORM hilo_sync('odd');
+		DROP TABLE odd;
+	END LOOP;
+END $$;
+SELECT max_of('odd');
+
+DROP SCHEMA regress_seen CASCADE;
+SELECT count(*) FROM hilo.binding WHERE trigger IS NOT NULL;
+SELECT count(hilo_drop(collection)) FROM hilo.hilo WHERE collection IN ('made', 'synced', 'little', 'texts', 'tags', 'parts', 'both', 'counted', 'odd');
