@@ -140,10 +140,13 @@ wait_until('another one waits', sub {
 $admin->query('SELECT pg_cancel_backend(' . $cancelled->pid . ')');
 my ($out, $err) = $cancelled->result;
 is($out . ($err =~ /ERROR:  (\w+)/ ? $1 : ''), '57014', 'and, cancelled, shows none');
+my $cancelled_pid = $cancelled->pid;
+$cancelled->finish;
+wait_until('it has left', sub { !kill 0, $cancelled_pid });
 
 # The primary dies, and the standby is promoted as far as it has come.
 kill_server($node);
-eval { $_->finish } for $waiting, $admin, $cancelled;
+eval { $_->finish } for $waiting, $admin;
 my @shown = grep { /^\d+$/ } split /\n/, $waiting->{out};
 $sync->start;
 $sync->promote;
