@@ -16,6 +16,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_subscription.h"
 #include "commands/defrem.h"
 #include "commands/extension.h"
 #include "commands/trigger.h"
@@ -30,6 +31,7 @@
 #include "attachment.h"
 #include "binding.h"
 #include "catalog.h"
+#include "citus.h"
 #include "collection.h"
 #include "compat.h"
 #include "draw_right.h"
@@ -469,6 +471,30 @@ note_attached(const HiloColumn *column, List *tables, HiloName collection)
 	}
 }
 
+/*
+ * Say that ids of several servers meet here, and that only this one's tag could
+ * keep them apart.
+ */
+static void
+report_common_tag(const HiloTableColumn *change, HiloName name)
+{
+	HiloCollection collection;
+	const char *tag;
+	int			len;
+
+	if (!hilo_holds_ids(hilo_column_type(&change->column)) ||
+		CountDBSubscriptions(MyDatabaseId) == 0)
+		return;
+	hilo_collection_init(&collection, name);
+	(void) hilo_collection_row(&collection);
+	tag = hilo_collection_node_tag(&collection, &len);
+	if (len > 0 && !hilo_citus_is_own_tag(tag, len))
+		ereport(NOTICE,
+				(errmsg("rows of another server arrive in this database, and ids of collection \"%s\" have the tag \"%.*s\", as on every server that was given none",
+						name.data, len, tag),
+				 errhint("Set hilo.node_tag to a tag that only this server has.")));
+}
+
 static void
 report_attached(const HiloTableColumn *change, HiloName collection,
 				const HiloDrawer *replaced, bool from_sequence, int64 max)
@@ -482,6 +508,7 @@ report_attached(const HiloTableColumn *change, HiloName collection,
 			 errdetail("Its default was %s.", replaced->default_text) : 0,
 			 !from_sequence ? 0 :
 			 errhint("lastval() and currval() do not see the numbers of a collection: use RETURNING, or hilo_last_number().")));
+	report_common_tag(change, collection);
 }
 
 /* Raise an error unless the column is attached to the collection. */

@@ -46,6 +46,25 @@ psql:<stdin>:1: WARNING:  rows of another server arrive in this database, and hi
 HINT:  Set hilo.node_tag to a tag that only this server has, in postgresql.conf or by ALTER DATABASE, before ids are drawn.
 WARNING
 is(said_at_creation('-c hilo.node_tag=B'), '', 'with a tag of its own: no warning');
+
+# What hilo_attach() says of the tag then, for a column of that type.
+sub said_of_tag
+{
+	my ($type, $options, $before) = @_;
+	my $said = '';
+
+	local $ENV{PGOPTIONS} = $options // '';
+	$replica->psql('postgres', "CREATE EXTENSION hilo; CREATE TABLE here (id $type PRIMARY KEY);" . ($before // '') . q{
+		SELECT hilo_attach('here'); SELECT hilo_detach('here'); DROP TABLE here; DROP EXTENSION hilo}, stderr => \$said);
+	return join "\n", $said =~ /NOTICE:  (rows of another.*\nHINT:.*)$/mg;
+}
+is(said_of_tag('text'), <<'NOTICE' =~ s/\n$//r, 'a table is attached: a notice');
+rows of another server arrive in this database, and ids of collection "here" have the tag "A", as on every server that was given none
+HINT:  Set hilo.node_tag to a tag that only this server has.
+NOTICE
+is(said_of_tag('bigint'), '', 'of numbers: none');
+is(said_of_tag('text', '-c hilo.node_tag=B'), '', 'with a tag of the server: none');
+is(said_of_tag('text', '', q{SELECT hilo_configure('here', node_tag => 'C');}), '', 'with a tag of the collection: none');
 $replica->safe_psql('postgres', 'CREATE DATABASE other');
 is(($replica->psql('other', 'CREATE EXTENSION hilo'))[2], '', 'a subscription of another database: no warning');
 
