@@ -787,6 +787,7 @@ hilo_detach_column(const HiloColumn *column)
 	List	   *tables;
 	HiloTableColumn change;
 	HiloAttachment *root;
+	const char *replaced;
 	char	   *sequence_default = NULL;
 	ListCell   *lc;
 
@@ -829,6 +830,7 @@ hilo_detach_column(const HiloColumn *column)
 	remove_outdated(root->collection);
 	hilo_attach_limit(root->collection);
 
+	replaced = root->replaced;
 	hilo_sql_end(level);
-	return root->replaced;
+	return replaced;
 }
