@@ -176,10 +176,13 @@ static void
 distrust_void_range(AdvanceSite *site)
 {
 	HiloEntry  *entry = site->entry;
+	HiloRow		row;
 
-	if (entry->range.claim.epoch != 0 &&
-		!hilo_counter_holds(hilo_collection_row(&entry->collection),
-							&entry->range.claim))
+	/* A copy of the row that is older than the range tells nothing of it. */
+	if (entry->range.claim.epoch == 0)
+		return;
+	(void) hilo_counter_read(&entry->collection.ref, &row);
+	if (!hilo_counter_holds(&row, &entry->range.claim))
 		site->outdated = drawn_before(entry);
 }
 
