@@ -171,7 +171,7 @@ is(max_of('running'), 1, 'terminated inside a statement');
 
 ($session, $pid) = connection();
 $session->query_safe(
-	"SET idle_in_transaction_session_timeout = 10; BEGIN; SELECT hilo_next_number('timed_out')");
+	"SET idle_in_transaction_session_timeout = 10; BEGIN\\; SELECT hilo_next_number('timed_out')");
 ok(wait_gone($pid), 'backend ends by a timeout');
 hang_up($session);
 is(max_of('timed_out'), 1, 'ended by a timeout');
