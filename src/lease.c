@@ -386,7 +386,11 @@ ask_for_lease(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 			report_limit(ref->name, row.max_value);
 		size = ask_once(ref, &row, lease_size(ref->name, &row, state, need),
 						need->above, answer);
-		if (size > 0 || answer->sqlstate != 0)
+		if (answer->sqlstate != 0 || size >= need->least)
+			return size;
+
+		/* An id by hand that came in between may have cut what the hub gave. */
+		if (size > 0 && answer->high - answer->low + 1 < need->least)
 			return size;
 		CHECK_FOR_INTERRUPTS();
 	}
