@@ -130,6 +130,30 @@ for my $way (qw(cancel timeout terminate))
 	$_->finish for @waiting, $held;
 }
 
+# An id by hand cuts the lease that is on its way: too little is left for the numbers in a row that a session needs.
+{
+	my $session = $member->session;
+	my $other = $member->session;
+	$member->sql(q{CREATE TABLE cut (id bigint PRIMARY KEY); SELECT hilo_attach('cut'); SELECT hilo_lease_from('cut', 'hub')});
+	my $held = hold();
+
+	$session->start(q{SELECT low, high FROM hilo_reserve('cut', 60)});
+	asked();
+	$member->sql('INSERT INTO cut VALUES (80)');
+	$other->start(q{SELECT hilo_next_number('cut')});
+	wait_until_waiting($node, $other);
+	$held->query('COMMIT');
+	my ($out, $err) = $session->result;
+	like($err || $out, qr/^(\d+)\D(\d+)$/, 'a lease that is cut on its way: the hub is asked again');
+	my ($low, $high) = ($err || $out) =~ /(\d+)\D(\d+)/;
+	is(($high // 0) - ($low // 0), 59, 'numbers in a row');
+	cmp_ok($low // 0, '>', 80, 'above the id');
+	my $number = $other->result;
+	like($number, qr/^\d+$/, 'a session that waited draws');
+	ok($number > 80 && ($number < $low || $number > $high), 'another number, above the id');
+	$_->finish for $session, $other, $held;
+}
+
 #
 # "At least" while a lease is on its way
 #
