@@ -1,0 +1,64 @@
+-- Promise "what is stored decides which kind of id it gets": one trigger of an attached table assigns, and advances.
+
+CREATE SCHEMA regress_assign;
+SET search_path = regress_assign, public;
+SET client_min_messages = warning;
+SET hilo.range_size = 4;
+SET hilo.range_duration = 0;
+CREATE FUNCTION max_of(name text) RETURNS bigint LANGUAGE sql AS 'SELECT max FROM hilo.hilo WHERE collection = name';
+
+-- Each kind of id; one trigger alone.
+CREATE TABLE notes (id text COLLATE "C" PRIMARY KEY, body text);
+INSERT INTO notes VALUES ('notes/7-A'), ('notes/3');
+SELECT hilo_attach('notes', assign => true);
+SELECT tgname, pg_get_triggerdef(oid) ~ 'hilo_advance\(''notes'', ''nothing'', '''', ''assign''\)' AS assigns FROM pg_trigger WHERE tgrelid = 'notes'::regclass;
+INSERT INTO notes VALUES (NULL), ('notes/'), ('notes|'), ('of-ann') RETURNING id;
+INSERT INTO notes VALUES ('') RETURNING id ~ '^[0-9a-f]{8}-[0-9a-f-]{27}$' AS guid;
+INSERT INTO notes (body) VALUES ('by default') RETURNING id;
+-- An identity that a document has is passed over.
+INSERT INTO notes VALUES ('notes|'), ('notes|') RETURNING id;
+SELECT max_of('notes'), max_of('notes|'), max_of('|');
+-- Neither server-side ids nor identities advance the collection; ids with its tag do.
+INSERT INTO notes VALUES ('notes/5001'), ('notes/0000000000000006000-A');
+SELECT max_of('notes') < 5000 AS stays;
+INSERT INTO notes VALUES ('notes/100-A'), ('notes/200-B');
+SELECT max_of('notes');
+INSERT INTO notes VALUES (NULL) RETURNING id;
+-- An update assigns nothing.
+UPDATE notes SET id = 'notes/' WHERE id = 'of-ann' RETURNING id;
+UPDATE notes SET id = NULL WHERE id = 'notes/';
+
+-- Attached again it stays so, unless something else is said.
+SELECT hilo_attach('notes');
+INSERT INTO notes VALUES (NULL) RETURNING id ~ '^notes/\d+-A$' AS drawn;
+SELECT hilo_attach('notes', assign => false);
+INSERT INTO notes VALUES ('notes|') RETURNING id;
+INSERT INTO notes VALUES (NULL);
+SELECT hilo_attach('notes', assign => true);
+INSERT INTO notes VALUES (NULL) RETURNING id ~ '^notes/\d+-A$' AS drawn;
+SELECT hilo_detach('notes');
+SELECT count(*) FROM pg_trigger WHERE tgrelid = 'notes'::regclass;
+
+-- What was replaced is kept beside it.
+CREATE TABLE kept (id varchar(20) PRIMARY KEY DEFAULT 'it''s ' || 1);
+SELECT hilo_attach('kept', assign => true);
+INSERT INTO kept VALUES ('kept|') RETURNING id;
+INSERT INTO kept DEFAULT VALUES RETURNING id;
+INSERT INTO kept VALUES ('kept-with-a-name-too-long/');
+SELECT hilo_detach('kept');
+SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'kept'::regclass;
+
+-- Partitions
+CREATE TABLE parts (id text, part int, PRIMARY KEY (id, part)) PARTITION BY LIST (part);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES IN (1);
+SELECT hilo_attach('parts', 'id', assign => true);
+CREATE TABLE parts_2 PARTITION OF parts FOR VALUES IN (2);
+INSERT INTO parts VALUES ('parts|', 1), ('parts|', 2), (NULL, 2) RETURNING id, part;
+INSERT INTO parts_2 VALUES ('parts|', 2) RETURNING id;
+
+-- Numbers have no kinds.
+CREATE TABLE numbers (id bigserial PRIMARY KEY);
+SELECT hilo_attach('numbers', assign => true);
+DROP SCHEMA regress_assign CASCADE;
+SELECT count(hilo_drop(collection)) FROM hilo.hilo WHERE collection IN ('notes', 'kept', 'parts', 'numbers');
+SELECT count(drop_identity(name)) FROM hilo.identities WHERE name IN ('notes', 'kept', 'parts');
