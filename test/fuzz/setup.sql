@@ -92,6 +92,8 @@ CREATE FUNCTION a_relation() RETURNS regclass LANGUAGE sql VOLATILE AS
         'fuzz.t_text', 'fuzz.t_text', 'fuzz."Ta b"', 'fuzz.t_part', 'fuzz.t_part_1',
         'fuzz.t_small', 'fuzz.t_odd', 'fuzz.v', 'fuzz.t_int_pkey', 'pg_class', 'pg_authid',
         'hilo.hilo', 'hilo.hub', 'hilo.binding', 'fuzz.assigned']::regclass[])[1 + floor(random() * 23)::int] $$;
+CREATE FUNCTION a_schema() RETURNS regnamespace LANGUAGE sql VOLATILE AS
+    $$ SELECT (ARRAY[NULL, '0', '4294967295', 'fuzz', 'evil', 'hilo', 'pg_catalog']::regnamespace[])[1 + floor(random() * 7)::int] $$;
 CREATE FUNCTION a_function() RETURNS regprocedure LANGUAGE sql VOLATILE AS
     $$ SELECT (ARRAY[NULL, '0', '4294967295', 'fuzz.taken_100(bigint)', 'fuzz.taken_always(bigint)',
         'fuzz.taken_null(bigint)', 'fuzz.taken_error(bigint)', 'fuzz.taken_volatile(bigint)',
@@ -113,6 +115,7 @@ BEGIN
         WHEN 'name'::regtype THEN 'fuzz.a_name()'
         WHEN 'timestamptz'::regtype THEN 'fuzz.a_time()'
         WHEN 'regclass'::regtype THEN 'fuzz.a_relation()'
+        WHEN 'regnamespace'::regtype THEN 'fuzz.a_schema()'
         WHEN 'regprocedure'::regtype THEN 'fuzz.a_function()'
         WHEN 'public.hilo_column'::regtype THEN '''fuzz.t_int.id''::public.hilo_column'
     END;
@@ -229,7 +232,7 @@ CREATE TABLE functions AS
 -- system that has come to its end (58P01, XX000) and a cancel, and P0001, which a
 -- function bound here raises.
 CREATE FUNCTION may_be(state text) RETURNS boolean LANGUAGE sql IMMUTABLE AS
-    $$ SELECT state IN ('22004', '22023', '2200H', '25000', '25006', '2BP01', '39P01', '40001', '42501', '42P01', '42703', '42704', '42883',
+    $$ SELECT state IN ('22004', '22023', '2200H', '25000', '25006', '2BP01', '39P01', '39P03', '40001', '42501', '42P01', '42703', '42704', '42883',
         '42710', '42804', '42809', '55000', '55006', '22P02', '42602', '08000', '08001', '08006', '08P01', '2F003', 'P0001')
             OR state IN ('53200', '55P03') AND fuzz.preloaded() $$;
 
