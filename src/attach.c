@@ -698,9 +698,7 @@ hilo_attach_limit(HiloName collection)
 	hilo_row_ref_init(&ref, collection);
 	if (!hilo_counter_read(&ref, &row))
 		return;
-	if (row.max_value > options.max_value)
-		hilo_counter_note_binding(&ref, options.max_value);
-	else if (row.max_value < options.max_value && is_limit_of_type(row.max_value))
+	if (row.max_value < options.max_value && is_limit_of_type(row.max_value))
 		hilo_counter_configure(&ref, &options);
 }
 

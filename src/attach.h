@@ -38,8 +38,9 @@ extern HiloColumn hilo_detachable_column(Oid relation, const char *column);
 extern int64 hilo_attached_limit(HiloName collection);
 
 /*
- * Make the limit of a collection that of its columns, unless a lower one was
- * chosen by hand: a column was detached, or its type has changed.
+ * Lift the limit of a collection to that of its columns, unless it was chosen by
+ * hand: a column was detached, or its type has changed.  It is not lowered: that
+ * would stay if the change is rolled back.
  */
 extern void hilo_attach_limit(HiloName collection);
 

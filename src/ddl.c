@@ -21,6 +21,7 @@
 #include "catalog/pg_trigger.h"
 #include "executor/spi.h"
 #include "commands/event_trigger.h"
+#include "commands/tablecmds.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "storage/lmgr.h"
@@ -69,11 +70,11 @@ changes_type(const AlterTableStmt *statement, const char *column)
 
 /*
  * The attachments of columns whose types the command changes, with those of
- * children; the tables are locked as the command locks them.  It is the command
- * that raises errors, about a table that is not there, or not the user's.
+ * children; the tables are locked as the command locks them.  Before it, raises
+ * the error that it would if the table is not the user's.
  */
 static List *
-affected_attachments(FunctionCallInfo fcinfo)
+affected_attachments(FunctionCallInfo fcinfo, bool before)
 {
 	AlterTableStmt *statement;
 	Oid			relation;
@@ -84,13 +85,13 @@ affected_attachments(FunctionCallInfo fcinfo)
 	statement = (AlterTableStmt *) ((EventTriggerData *) fcinfo->context)->parsetree;
 	if (!IsA(statement, AlterTableStmt) || !changes_type(statement, NULL))
 		return NIL;
-	relation = RangeVarGetRelid(statement->relation, NoLock, true);
-	if (!OidIsValid(relation) ||
-		hilo_attachments_of_table(relation) == NIL ||
-		!hilo_owns_relation(relation, GetUserId()))
+	relation = RangeVarGetRelidExtended(statement->relation,
+										AccessExclusiveLock, RVR_MISSING_OK,
+										before ? RangeVarCallbackOwnsRelation : NULL,
+										NULL);
+	if (!OidIsValid(relation))
 		return NIL;
 
-	LockRelationOid(relation, AccessExclusiveLock);
 	foreach(lc, find_all_inheritors(relation, AccessExclusiveLock, NULL))
 	{
 		ListCell   *lc2;
@@ -112,7 +113,7 @@ hilo_before_alter(PG_FUNCTION_ARGS)
 {
 	ListCell   *lc;
 
-	foreach(lc, affected_attachments(fcinfo))
+	foreach(lc, affected_attachments(fcinfo, true))
 	{
 		HiloAttachment *attachment = lfirst(lc);
 
@@ -129,7 +130,7 @@ hilo_after_alter(PG_FUNCTION_ARGS)
 {
 	ListCell   *lc;
 
-	foreach(lc, affected_attachments(fcinfo))
+	foreach(lc, affected_attachments(fcinfo, false))
 	{
 		HiloAttachment *attachment = lfirst(lc);
 		ObjectAddress trigger;

@@ -125,17 +125,17 @@ typedef struct AdvanceSite
 	bool		warned;			/* that a number is too far ahead? */
 } AdvanceSite;
 
-/* What this session has drawn of the range that it holds. */
+/*
+ * The number that this session has drawn last, as the default of the first row
+ * does; earlier ones may have been chosen.
+ */
 static HiloRange
-drawn_before(const HiloEntry *entry)
+drawn_last(const HiloEntry *entry)
 {
 	HiloRange	drawn = {1, 0};
 
 	if (entry->range.claim.epoch != 0)
-	{
-		drawn.low = entry->range.claim.range.low;
-		drawn.high = entry->range.last;
-	}
+		drawn.low = drawn.high = entry->range.drawn;
 	return drawn;
 }
 
@@ -162,7 +162,7 @@ catch_up(AdvanceSite *site, TriggerData *trigdata)
 						   trigdata->tg_trigger->tgname),
 				 errhint("Ask for a grant by hilo_configure(), or drop the trigger.")));
 
-	drawn = drawn_before(entry);
+	drawn = drawn_last(entry);
 	highest = hilo_sync_unseen(&entry->collection);
 	site->outdated.low = drawn.low;
 	site->outdated.high = Min(drawn.high, highest);
@@ -183,7 +183,7 @@ distrust_void_range(AdvanceSite *site)
 		return;
 	(void) hilo_counter_read(&entry->collection.ref, &row);
 	if (!hilo_counter_holds(&row, &entry->range.claim))
-		site->outdated = drawn_before(entry);
+		site->outdated = drawn_last(entry);
 }
 
 static AdvanceSite *
@@ -303,7 +303,8 @@ hilo_advance(PG_FUNCTION_ARGS)
 	number = isnull ? 0 : hilo_id_reader_number(&site->reader, value);
 	if (number <= 0)
 		return PointerGetDatum(tuple);
-	if (number >= site->outdated.low && number <= site->outdated.high)
+	if (number >= site->outdated.low && number <= site->outdated.high &&
+		!TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
 		return PointerGetDatum(draw_again(site, trigdata, tuple, value));
 	advance_collection(site, number);
 	return PointerGetDatum(tuple);

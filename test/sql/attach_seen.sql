@@ -200,3 +200,22 @@ SELECT max_of('odd');
 DROP SCHEMA regress_seen CASCADE;
 SELECT count(*) FROM hilo.binding WHERE trigger IS NOT NULL;
 SELECT count(hilo_drop(collection)) FROM hilo.hilo WHERE collection IN ('made', 'synced', 'little', 'texts', 'tags', 'parts', 'both', 'counted', 'odd');
+
+-- An update changes no id but as it says, nor does an id that was chosen, drawn or not, whatever the trigger has yet to see.
+CREATE TABLE regress_kept (id bigserial PRIMARY KEY, item text);
+SELECT hilo_attach('regress_kept') AS attached \gset
+INSERT INTO regress_kept (item) VALUES ('a'), ('b');
+ALTER TABLE regress_kept DISABLE TRIGGER USER;
+ALTER TABLE regress_kept ENABLE TRIGGER USER;
+UPDATE regress_kept SET id = id, item = 'updated' WHERE id = 2;
+ALTER TABLE regress_kept DISABLE TRIGGER USER;
+ALTER TABLE regress_kept ENABLE TRIGGER USER;
+INSERT INTO regress_kept VALUES (1, 'chosen') ON CONFLICT (id) DO UPDATE SET item = excluded.item;
+SELECT * FROM regress_kept ORDER BY id;
+-- A change of type that is rolled back leaves the limit.
+BEGIN;
+ALTER TABLE regress_kept ALTER id TYPE smallint;
+ROLLBACK;
+SELECT max_value FROM hilo.hilo WHERE collection = 'regress_kept';
+DROP TABLE regress_kept;
+SELECT hilo_drop('regress_kept');
