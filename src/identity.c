@@ -86,6 +86,34 @@ search(HiloName name, int64 last, HiloDocuments *documents, int *tries)
 }
 
 /*
+ * The same beside others, who draw meanwhile: the documents of what they have
+ * drawn are no reason to leap over numbers that are free above it.  So a number
+ * is only good if none was drawn since the search began, or if another search
+ * ends there, too, as behind a block of documents.
+ */
+static int64
+search_beside_others(HiloIdentity *identity, int64 last,
+					 HiloDocuments *documents, int *tries)
+{
+	int64		before = 0;
+
+	for (;;)
+	{
+		int64		number = search(identity->name, last, documents, tries);
+		HiloRow		row;
+
+		if (number == last + 1 || number == before)
+			return number;
+		(void) hilo_counter_read(&identity->collection.ref, &row);
+		if (row.max <= last || row.max >= number ||
+			(row.flags & HILO_ROW_LEASED))
+			return number;
+		before = number;
+		last = row.max;
+	}
+}
+
+/*
  * Nothing is claimed before a free number is found.  If another session has
  * gone past it by then, the search starts again above that: two sessions never
  * get the same number.
@@ -105,7 +133,7 @@ hilo_identity_next_free(HiloIdentity *identity, int *tries)
 	do
 	{
 		(void) hilo_counter_read(&collection->ref, &row);
-		number = search(identity->name, row.max, documents, tries);
+		number = search_beside_others(identity, row.max, documents, tries);
 		HILO_FAILURE_POINT("free number found");
 		drawn = hilo_collection_draw_number(collection, number);
 
@@ -133,9 +161,8 @@ hilo_identity_next_beside(HiloIdentity *identity, HiloDocuments *documents)
 								 is_taken(number, documents)))
 	{
 		int			tries = 0;
-		int64		last = number;
 
-		number = search(identity->name, last, documents, &tries);
+		number = search_beside_others(identity, number, documents, &tries);
 		HILO_FAILURE_POINT("free number found");
 		number = hilo_collection_draw_number(collection, number);
 

@@ -169,6 +169,10 @@ note(sprintf '%.1f s', time - $began);
 is(sql(q{SELECT count(*), count(DISTINCT document) FROM users WHERE document::text LIKE '%drawn%'}), $SESSIONS * 200 . "|$SESSIONS", 'all have theirs');
 cmp_ok(sql(q{SELECT count(*) FROM users WHERE document::text LIKE '%hand%'}), '>', 100, 'others were typed');
 
+# What a session passes over while it searches are ids that were taken back, and
+# what lies between ids by hand; not what is above the numbers of other sessions,
+# however many they draw meanwhile (iso-free-leap).
+
 my $gap = sql(qq{
 	SELECT max(gap) FROM (
 		SELECT number - lag(number) OVER (ORDER BY number) - 1 AS gap FROM (
