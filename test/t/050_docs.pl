@@ -1,33 +1,45 @@
-# The pages say what is true: every SQL block in README.md and doc/*.md runs, and gives what the page shows.
+# The pages say what is true: whoever pastes the blocks of README.md and doc/*.md, page by page and in order, gets what the
+# page shows.
 #
-# A page is its own expected file.  Its blocks run in order, in one session on a database of its own:
+# Each page has a new server, and on it the empty database "shop".  Its visible text runs, and nothing else:
 #
-#   ```sql           runs.  What a statement gives is compared with the comment behind it (rows and columns separated by
-#                    ", "), or, where a ```text block follows, with that: notices, errors and tables as psql shows them.
-#                    A statement that shows neither may give rows, but no notice, warning or error.
-#   <!-- sql         runs, too, unseen by the reader, and may give anything but errors: what a page needs beforehand.
-#   <!-- run -->     makes the ```sh block below it run; it must end with exit code 0, and give the ```text that follows.
-#   <!-- table -->   makes the rows of the table below it run: what the second cell has between backquotes, one statement
-#                    each, the last of which gives what stands between those of the third.
-#   <!-- preload --> restarts the server with the library preloaded, until the end of the page.
+#   ```sql   is pasted into one psql that stays open.  What a statement gives is compared with the comment behind it (rows and
+#            columns separated by ", "), or, where a ```text block follows, with that: notices, errors and tables as psql shows
+#            them.  A statement that shows neither gives neither rows nor notices, warnings or errors.
+#   ```sh    is pasted into a shell beside that psql, with the programs of the server in PATH, PGDATA set, and one folder for
+#            the page.  It ends with exit code 0, and gives the ```text that follows, if one does.
+#   a table  that has the headings "run" and "gives": what the second cell has between backquotes runs, one statement each, and
+#            the last one gives what stands between those of the third.
 #
-# Blank lines and spaces at ends of lines do not count.  A ```text that follows none of these is a drawing; a ```sh that does
-# not run shows no output.
+# The first line of a block says, in a comment, where else it is run:
+#
+#   on the NAME            a psql of its own on the database of that name, which the page has created
+#   as root, in the source folder, with NAME (a program with a capital: Citus, Docker)
+#                          not here: the test has none of these; it lists the blocks
+#
+# Comments of HTML could hide something, so there are none.  Command tags ("INSERT 0 1"), blank lines, and spaces at ends of
+# lines do not count.  A ```text that follows none of these is a drawing, and blocks of other kinds are files.
+#
+# HILO_DOCS_PAUSE is for how many seconds the reader pauses before each block: ranges grow and shrink with time.
 use strict;
 use warnings;
 use File::Basename;
 use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::RecursiveCopy;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $TIMEOUT = $PostgreSQL::Test::Utils::timeout_default;
+my $PAUSE = $ENV{HILO_DOCS_PAUSE} // 0;
+my $FILES = qr/^(conf|yaml|json|csharp|xml|java|python|dockerfile)$/;
 
 my $node = PostgreSQL::Test::Cluster->new('docs');
 # Pages count characters, whatever the locale that this is run in.
 $node->init(allows_streaming => 'logical', extra => [ '--encoding=UTF8' ]);
-$node->append_conf('postgresql.conf', 'max_prepared_transactions = 10');
-$node->start;
+$node->append_conf('postgresql.conf', "max_prepared_transactions = 10\nlisten_addresses = 'localhost'");
 my $bindir = $node->config_data('--bindir');
+my $unused = PostgreSQL::Test::Utils::tempdir . '/unused';
+PostgreSQL::Test::RecursiveCopy::copypath($node->data_dir, $unused);
 
 # What a comparison looks at.
 sub essence
@@ -35,6 +47,10 @@ sub essence
 	my ($text) = @_;
 	return join("\n", grep { /\S/ } map { s/\s+$//r } split(/\n/, $text));
 }
+
+#
+# A page and its blocks
+#
 
 # A row of a table that runs: its statements, the last with what it gives.
 sub row_statements
@@ -45,81 +61,10 @@ sub row_statements
 	my ($gives) = ($cells[3] // '') =~ /^ `([^`]+)` $/;
 
 	return unless @statements && defined $gives && @cells == 4;
+	# Only what the last one gives has a place.
+	$_->{unseen} = 1 foreach @statements[ 0 .. $#statements - 1 ];
 	$statements[-1]{shown} = $gives;
 	return @statements;
-}
-
-# The blocks of a page: kind, line, content; "text" is attached to the block above it.
-sub blocks_of
-{
-	my ($page) = @_;
-	my (@blocks, $open, $run);
-	my ($may_have_text, $may_have_rows) = (0, 0);
-	my $number = 0;
-
-	foreach my $line (split /\n/, slurp_file($page))
-	{
-		$number++;
-		if ($open)
-		{
-			if ($line =~ $open->{end})
-			{
-				if ($open->{kind} eq 'text' && $may_have_text)
-				{
-					$blocks[-1]{text} = $open->{content};
-					$may_have_text = 0;
-				}
-				else
-				{
-					push @blocks, $open;
-					$may_have_text = $open->{kind} =~ /^(sql|sh)$/;
-				}
-				undef $open;
-			}
-			else
-			{
-				$open->{content} .= "$line\n";
-			}
-		}
-		elsif ($may_have_rows && $line =~ /^\|/)
-		{
-			push @{ $blocks[-1]{rows} }, $line;
-		}
-		elsif ($line =~ /^\s*(?:```|~~~)\s*(.*?)\s*$/)
-		{
-			$open = { kind => $1, line => $number, end => qr/^\s*(?:```|~~~)\s*$/, content => '', run => $run };
-			undef $run;
-		}
-		elsif ($line =~ /^<!-- sql$/)
-		{
-			$open = { kind => 'hidden', line => $number, end => qr/^-->$/, content => '' };
-		}
-		elsif ($line =~ /^<!-- run -->$/)
-		{
-			$run = 1;
-		}
-		elsif ($line =~ /^<!-- table -->$/)
-		{
-			push @blocks, { kind => 'table', line => $number, content => '', rows => [] };
-			$may_have_rows = 1;
-			next;
-		}
-		elsif ($line =~ /^<!-- preload -->$/)
-		{
-			push @blocks, { kind => 'preload', line => $number, content => '' };
-		}
-		elsif ($line =~ /^\s*<!--/)
-		{
-			fail("$page, line $number: a comment that means something");
-		}
-		elsif ($line =~ /\S/)
-		{
-			$may_have_text = 0;
-		}
-		$may_have_rows &&= $line =~ /^\|/;
-	}
-	is($open, undef, "$page: all blocks end") or diag("block of line $open->{line}");
-	return @blocks;
 }
 
 # The statements of a block, with the comment behind each.
@@ -134,7 +79,7 @@ sub statements_of
 		next if $text eq '' && $line =~ /^\s*(--|$)/;
 		if ($text eq '' && $line =~ /^\\/)
 		{
-			push @statements, { sql => $line };
+			push @statements, { sql => "$line\n" };
 			next;
 		}
 		$text .= "$line\n";
@@ -143,7 +88,7 @@ sub statements_of
 			if (!defined $quote) { $quote = $tag; }
 			elsif ($quote eq $tag) { undef $quote; }
 		}
-		if (!defined $quote && $line =~ /;\s*(?:--\s*(.*?)\s*)?$/)
+		if (!defined $quote && $line =~ /(?:;|\\g\w+)\s*(?:--\s*(.*?)\s*)?$/)
 		{
 			push @statements, { sql => $text, shown => $1 };
 			$text = '';
@@ -153,148 +98,237 @@ sub statements_of
 	return @statements;
 }
 
-# A connection gives back what it has left when it ends, which \c does not wait for.
-my $WAIT_FOR_EXITS = <<'SQL';
-DO $$
-BEGIN
-	WHILE (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend') > 1 LOOP
-		PERFORM pg_sleep(0.01), pg_stat_clear_snapshot();
-	END LOOP;
-END $$;
-SQL
-
-# Run SQL blocks in one session, and note for each statement what psql has written.
-sub run_sql
+# Where a block is run: a database; undef: not here.
+sub place_of
 {
-	my ($db, @blocks) = @_;
-	my ($out, $err) = ('', '');
-	my $script = '';
-	my @statements;
+	my ($content) = @_;
+	my ($place) = $content =~ /\A\s*(?:--|#) *(.*)/;
 
-	foreach my $block (@blocks)
+	return 'shop' if !defined $place;
+	return undef if $place =~ /^(as root|in the source folder|with [A-Z]\w+)\b/;
+	return $1 if $place =~ /^on the ([a-z]\w*)\b/;
+	return 'shop';
+}
+
+# The blocks of a page: kind, line, content, place; "text" is attached to the block above it.
+sub blocks_of
+{
+	my ($page) = @_;
+	my (@blocks, $open, $may_have_text, $table);
+	my $number = 0;
+
+	foreach my $line (split /\n/, slurp_file($page))
 	{
-		$script .= defined $block->{text} ?
-		  "\\pset format aligned\n\\pset tuples_only off\n" :
-		  "\\pset format unaligned\n\\pset tuples_only on\n";
-		foreach my $statement (@{ $block->{statements} })
+		$number++;
+		if ($open)
 		{
-			push @statements, $statement;
-			$script .= "$statement->{sql}\n";
-			$script .= $WAIT_FOR_EXITS if $statement->{sql} =~ /^\\c/;
-			$script .= "\\echo end of statement\n\\warn end of statement\n";
+			if ($line !~ /^\s*(?:```|~~~)\s*$/)
+			{
+				$open->{content} .= "$line\n";
+				next;
+			}
+			if ($open->{kind} eq 'text' && $may_have_text)
+			{
+				$blocks[-1]{text} = $open->{content};
+				$may_have_text = 0;
+			}
+			else
+			{
+				$open->{place} = place_of($open->{content});
+				push @blocks, $open;
+				$may_have_text = $open->{kind} =~ /^(sql|sh)$/;
+			}
+			undef $open;
 		}
+		elsif ($line =~ /^\s*(?:```|~~~)\s*(.*?)\s*$/)
+		{
+			$open = { kind => $1, line => $number, content => '' };
+		}
+		elsif ($line =~ /^\|/)
+		{
+			if (!$table)
+			{
+				$table = { kind => 'table', line => $number, place => 'shop', rows => [] };
+				push @blocks, $table if $line =~ /^\|[^|]*\| run \| gives \|$/;
+			}
+			push @{ $table->{rows} }, $line;
+		}
+		fail("$page, line $number: a comment that readers do not see") if !$open && $line =~ /<!--/;
+		undef $table if $line !~ /^\|/;
+		$may_have_text = 0 if !$open && $line =~ /\S/ && $line !~ /^\s*(```|~~~|<\/?(details|summary)\b)/;
 	}
-	IPC::Run::run([ 'psql', '-X', '-q', '-P', 'fieldsep=, ', '-P', 'recordsep=, ', '-d', $node->connstr($db) ],
-		'<', \$script, '>', \$out, '2>', \$err, IPC::Run::timeout($TIMEOUT));
-	my @out = split(/^end of statement\n/m, $out, -1);
-	my @err = split(/^end of statement\n/m, $err, -1);
-	is(scalar(@out), scalar(@statements) + 1, "$db: all statements ran") or diag($err);
-	foreach my $statement (@statements)
-	{
-		$statement->{out} = shift(@out) // '';
-		$statement->{err} = shift(@err) // '';
-	}
+	is($open, undef, "$page: all blocks end") or diag("block of line $open->{line}");
+	return @blocks;
+}
+
+#
+# A reader at work
+#
+
+my %session;
+
+# Wait until connections that were closed have ended, as a reader does without knowing: they give back what they have left.
+sub wait_for_exits
+{
+	my $open = grep { $_->{connected} } values %session;
+
+	$node->poll_query_until('postgres', "SELECT count(*) <= $open FROM pg_stat_activity
+		WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()") or die 'connections do not end';
 	return;
 }
 
-sub check_sql
+# The psql that is open in a database.
+sub session
+{
+	my ($db) = @_;
+
+	if (!$session{$db})
+	{
+		my $new = { in => '', out => '', err => '' };
+		$new->{psql} = IPC::Run::start(
+			[ 'psql', '-X', '-q', '-P', 'fieldsep=, ', '-P', 'recordsep=, ', '-d', $node->connstr($db) ],
+			'<', \$new->{in}, '>', \$new->{out}, '2>', \$new->{err}, IPC::Run::timeout($TIMEOUT));
+		$session{$db} = $new;
+	}
+	return $session{$db};
+}
+
+# Paste SQL, and return what psql writes: results, errors.
+sub paste
+{
+	my ($session, $sql) = @_;
+	my $end = 'end of statement';
+
+	$session->{in} .= "$sql\n\\echo $end\n\\warn $end\n";
+	eval {
+		$session->{psql}->pump while $session->{out} !~ /^$end\n/m || $session->{err} !~ /^$end\n/m;
+	};
+	my @answer = map { s/^$end\n//mr } @{$session}{qw(out err)};
+	@{$session}{qw(out err)} = ('', '');
+	$answer[1] .= "psql has ended: $@" if $@;
+	$session->{connected} = 1;
+	return @answer;
+}
+
+sub close_sessions
+{
+	foreach my $session (values %session)
+	{
+		$session->{in} .= "\\q\n";
+		eval { $session->{psql}->finish };
+	}
+	%session = ();
+	return;
+}
+
+my $differences = 0;
+
+sub run_sql
 {
 	my ($page, $block) = @_;
-	my $where = "$page, line $block->{line}";
+	my $session = session($block->{place});
+	my $all = '';
+	my @wrong;
 
-	if (defined $block->{text})
-	{
-		is(essence(join('', map { $_->{err} . $_->{out} } @{ $block->{statements} })),
-			essence($block->{text}), $where);
-		return;
-	}
-	my $good = 1;
+	paste($session, defined $block->{text} ? "\\pset format aligned\n\\pset tuples_only off" :
+		"\\pset format unaligned\n\\pset tuples_only on");
 	foreach my $statement (@{ $block->{statements} })
 	{
-		my $gives = $statement->{out} =~ s/\s+$//r =~ s/\n/, /gr;
-		my $errors = $block->{kind} eq 'hidden' ?
-		  join('', grep { /^(ERROR|FATAL)/ } split(/^/, $statement->{err})) : $statement->{err};
+		my ($out, $err) = paste($session, $statement->{sql});
+		my $gives = $out =~ s/\s+$//r =~ s/\n/, /gr;
 
-		next if $errors eq '' && $gives eq ($statement->{shown} // $gives);
-		$good = 0;
-		diag("$where: $statement->{sql} gives $gives\n$errors" .
-			  (defined $statement->{shown} ? "not $statement->{shown}" : ''));
+		wait_for_exits() if $statement->{sql} =~ /^\\c/;
+		$all .= $err . $out;
+		next if defined $block->{text} || ($err eq '' && ($statement->{unseen} || $gives eq ($statement->{shown} // '')));
+		push @wrong, "$statement->{sql}gives $gives\n$err" .
+		  (defined $statement->{shown} ? "not $statement->{shown}" : 'and shows nothing');
 	}
-	ok($good, $where);
+	if (defined $block->{text})
+	{
+		is(essence($all), essence($block->{text}), "$page, line $block->{line}") or $differences++;
+		return;
+	}
+	is(join("\n", @wrong), '', "$page, line $block->{line}");
+	$differences += @wrong;
 	return;
 }
 
 sub run_shell
 {
-	my ($page, $db, $block) = @_;
+	my ($page, $block, $folder) = @_;
 	my ($out, $err) = ('', '');
 
-	local %ENV = (%ENV, PGHOST => $node->host, PGPORT => $node->port, PGDATABASE => $db, PATH => "$bindir:$ENV{PATH}");
-	my $dir = PostgreSQL::Test::Utils::tempdir;
-	my $good = IPC::Run::run([ 'sh', '-euc', "cd $dir\n$block->{content}" ],
+	local %ENV = (%ENV, PGHOST => $node->host, PGPORT => $node->port, PGDATA => $node->data_dir,
+		PGDATABASE => $block->{place}, PATH => "$bindir:$ENV{PATH}");
+	# The server that a block may start does not keep our end of the pipe open.
+	my $good = IPC::Run::run([ 'sh', '-euc', "cd $folder\n$block->{content}" ],
 		'<', '/dev/null', '>', \$out, '2>', \$err, IPC::Run::timeout($TIMEOUT));
 	ok($good, "$page, line $block->{line}: the commands succeed") or diag($err);
-	is(essence($out . $err), essence($block->{text}), "$page, line $block->{line}")
-	  if defined $block->{text};
-	return;
-}
-
-sub preload
-{
-	my ($value) = @_;
-
-	$node->safe_psql('postgres', "ALTER SYSTEM SET shared_preload_libraries = $value");
-	$node->restart;
+	is(essence($out . $err), essence($block->{text} // ''), "$page, line $block->{line}") && $good or $differences++;
 	return;
 }
 
 sub check_page
 {
 	my ($page) = @_;
-	my $db = lc('page_' . (basename($page) =~ s/\.md$//r =~ s/\W/_/gr));
-	my @blocks = blocks_of($page);
-	my (@session, @run);
+	my $folder = PostgreSQL::Test::Utils::tempdir;
+	my (@elsewhere, %count);
 
-	$node->safe_psql('postgres', "CREATE DATABASE $db");
-	foreach my $block (@blocks, { kind => 'end' })
+	PostgreSQL::Test::RecursiveCopy::copypath($unused, $node->data_dir);
+	chmod 0700, $node->data_dir;
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE DATABASE shop');
+	foreach my $block (blocks_of($page))
 	{
-		if ($block->{kind} =~ /^(sql|hidden|table)$/)
-		{
-			# The first two rows are the heading.
-			my @rows = map { [ row_statements($_) ] } @{ $block->{rows} // [] }[ 2 .. $#{ $block->{rows} // [] } ];
+		my $where = "$page, line $block->{line}";
 
-			cmp_ok(scalar(grep { @$_ } @rows), '==', @rows, "$page, line $block->{line}: all rows can be run") if @rows;
-			$block->{statements} = [ $block->{kind} eq 'table' ? map { @$_ } @rows : statements_of($block->{content}) ];
-			push @session, $block;
+		if ($block->{kind} !~ /^(sql|sh|table)$/)
+		{
+			like($block->{kind}, qr/^text$|$FILES/, "$where: a block of a known kind");
 			next;
 		}
-		next unless $block->{run} || $block->{kind} =~ /^(preload|end)$/;
-
-		# Commands of the shell, or a restart, are in between: the session ends before them.
-		run_sql($db, @session) if @session;
-		check_sql($page, $_) foreach @session;
-		push @run, @session;
-		@session = ();
-		if ($block->{run})
+		if (!defined $block->{place})
 		{
-			is($block->{kind}, 'sh', "$page, line $block->{line}: is of the shell");
-			run_shell($page, $db, $block);
+			push @elsewhere, $block->{line};
+			next;
 		}
-		preload("'hilo'") if $block->{kind} eq 'preload';
+		sleep $PAUSE if $PAUSE;
+		$count{ $block->{kind} }++;
+		if ($block->{kind} eq 'sh')
+		{
+			run_shell($page, $block, $folder);
+			wait_for_exits();
+			next;
+		}
+		if ($block->{kind} eq 'table')
+		{
+			# The first two rows are the heading.
+			my @rows = map { [ row_statements($_) ] } @{ $block->{rows} }[ 2 .. $#{ $block->{rows} } ];
+
+			is(scalar(grep { !@$_ } @rows), 0, "$where: all rows can be run");
+			$block->{statements} = [ map { @$_ } @rows ];
+		}
+		else
+		{
+			$block->{statements} = [ statements_of($block->{content}) ];
+		}
+		run_sql($page, $block);
 	}
-	preload('DEFAULT') if grep { $_->{kind} eq 'preload' } @blocks;
-	foreach my $block (grep { $_->{kind} !~ /^(sql|hidden|table|preload)$/ && !$_->{run} } @blocks)
-	{
-		like($block->{kind}, qr/^(sh|text)$/, "$page, line $block->{line}: a block of a known kind");
-		ok(!defined $block->{text}, "$page, line $block->{line}: shows no output, as it does not run");
-	}
-	my $visible = () = slurp_file($page) =~ /^\s*(?:```|~~~)\s*(?:sql|pgsql|postgresql)\b/gim;
-	is(scalar(grep { $_->{kind} eq 'sql' } @run), $visible, "$page: all $visible SQL blocks ran");
+	close_sessions();
+	# A page may have restarted it.
+	$node->{_pid} = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
+	$node->stop;
+	File::Path::rmtree($node->data_dir);
+	note("$page: ran " . join(', ', map { "$count{$_} $_" } sort keys %count) .
+		  (@elsewhere ? "; to be run elsewhere: lines @elsewhere" : ''));
 	return;
 }
 
 my @pages = ('README.md', sort glob('doc/*.md'));
-check_page($_) foreach @pages;
+File::Path::rmtree($node->data_dir);
+# For a look at some of them.
+check_page($_) foreach $ENV{HILO_DOCS_PAGES} ? split(' ', $ENV{HILO_DOCS_PAGES}) : @pages;
+is($differences, 0, 'differences over all pages');
 
 #
 # Links
@@ -330,6 +364,10 @@ foreach my $page (@pages, 'src/README.md')
 #
 
 my $reference = slurp_file('doc/reference.md');
+PostgreSQL::Test::RecursiveCopy::copypath($unused, $node->data_dir);
+chmod 0700, $node->data_dir;
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'hilo'");
+$node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION hilo');
 
 sub missing_in_reference
@@ -356,7 +394,6 @@ my @columns = split /\n/, $node->safe_psql('postgres', q{
 	AND attnum > 0 AND attname !~ '^spare'});
 is(missing_in_reference(@columns), '', 'doc/reference.md names all columns');
 
-preload("'hilo'");
 my @settings = split /\n/, $node->safe_psql('postgres', q{SELECT name FROM pg_settings WHERE name LIKE 'hilo.%'});
 cmp_ok(scalar(@settings), '>', 0, 'there are settings');
 is(join(' ', grep { $reference !~ /^\| `\Q$_\E` \|/m } @settings), '', 'doc/reference.md has a line for each setting');
