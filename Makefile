@@ -39,6 +39,13 @@ hilo_hub.o: src/hub.c
 	$(COMPILE.c) $(OUTPUT_OPTION) $<
 hilo_hub$(DLSUFFIX): LDFLAGS_SL += $(libpq)
 
+# The layout of the C files.
+.PHONY: format check-format
+format:
+	sh test/format.sh
+check-format:
+	sh test/format.sh --check
+
 # The last commit, as PGXN wants it; the checkout may be another user's.
 DISTNAME = $(EXTENSION)-$(shell sed -n '/"version"/ { s/.*: *"\(.*\)".*/\1/p; q; }' META.json)
 

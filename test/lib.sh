@@ -263,7 +263,7 @@ make_copy() { as_user make -s -C "$work/src" PG_CONFIG="$pg_config" with_llvm=no
 
 copy_checkout() {
     (cd "$top" && tar -cf - --exclude='*.o' --exclude='*.bc' --exclude='*.so' \
-        Makefile hilo.control README.md CHANGELOG.md LICENSE doc sql src expected test) |
+        Makefile Dockerfile hilo.control README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE doc sql src expected test) |
         as_user tar -xf - -C "$work/src" &&
         as_user chmod -R u+w "$work/src" || die "The checkout could not be copied."
 }

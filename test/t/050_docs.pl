@@ -343,7 +343,7 @@ sub anchors_of
 	return map { lc($_) =~ s/[^\w\- ]//gr =~ s/ /-/gr } $text =~ /^#+ +(.*?)\s*$/gm;
 }
 
-foreach my $page (@pages, 'src/README.md')
+foreach my $page (@pages, 'src/README.md', 'test/README.md', 'CONTRIBUTING.md', 'SECURITY.md')
 {
 	my $text = slurp_file($page) =~ s/^```.*?^```$//gmsr;
 	my @broken;
@@ -370,29 +370,36 @@ $node->append_conf('postgresql.conf', "shared_preload_libraries = 'hilo'");
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION hilo');
 
-sub missing_in_reference
+sub missing
 {
-	return join(' ', grep { $reference !~ /(?<![\w.])\Q$_\E(?!\w)/ } @_);
+	my ($text, @names) = @_;
+	return join(' ', grep { $text !~ /(?<![\w.])\Q$_\E(?!\w)/ } @names);
 }
 
-# What is in schema hilo is always called by that.
-foreach my $kind (
-	[ 'functions', 'SELECT DISTINCT CASE pronamespace WHEN $$hilo$$::regnamespace THEN $$hilo.$$ ELSE $$$$ END || proname FROM pg_proc p JOIN pg_depend d ON d.classid = $$pg_proc$$::regclass AND d.objid = p.oid' ],
-	[ 'tables and views', 'SELECT $$hilo.$$ || relname FROM pg_class c JOIN pg_depend d ON d.classid = $$pg_class$$::regclass AND d.objid = c.oid' ],
-	[ 'types', 'SELECT typname FROM pg_type t JOIN pg_depend d ON d.classid = $$pg_type$$::regclass AND d.objid = t.oid AND typtype = $$b$$ AND typcategory <> $$A$$' ])
-{
-	my ($name, $query) = @$kind;
-	my @names = split /\n/, $node->safe_psql('postgres',
-		"$query AND d.deptype = 'e' AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'hilo')");
-	cmp_ok(scalar(@names), '>', 0, "there are $name");
-	is(missing_in_reference(@names), '', "doc/reference.md names all $name");
-}
+# Each function, table, view, type and setting that there is stands in the list, and nothing else.  What is in schema hilo is
+# called by that.
+my ($glance) = $reference =~ /^## At a glance$(.*?)^## /ms;
+my %listed = map { $_ => 1 } $glance =~ /`([^`]+)`/g;
+my %members = map { $_ => 1 } split /\n/, $node->safe_psql('postgres', q{
+	WITH member AS (
+		SELECT classid, objid FROM pg_depend
+		WHERE deptype = 'e' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'hilo'))
+	SELECT CASE WHEN pronamespace = 'hilo'::regnamespace THEN 'hilo.' ELSE '' END || proname
+	FROM pg_proc JOIN member ON classid = 'pg_proc'::regclass AND objid = oid
+	UNION SELECT 'hilo.' || relname FROM pg_class JOIN member ON classid = 'pg_class'::regclass AND objid = oid
+	UNION SELECT typname FROM pg_type JOIN member ON classid = 'pg_type'::regclass AND objid = oid
+	WHERE typtype = 'b' AND typcategory <> 'A'
+	UNION SELECT name FROM pg_settings WHERE name LIKE 'hilo.%'});
+cmp_ok(scalar(keys %members), '>', 50, 'the extension has members');
+is(join(' ', grep { !$listed{$_} } sort keys %members), '', 'doc/reference.md lists all of them');
+is(join(' ', grep { !$members{$_} } sort keys %listed), '', 'doc/reference.md lists nothing else');
+is(missing($reference =~ s/\Q$glance\E//r, sort keys %members), '', 'doc/reference.md describes all of them');
 
 my @columns = split /\n/, $node->safe_psql('postgres', q{
 	SELECT DISTINCT attname FROM pg_attribute
 	WHERE attrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'hilo'::regnamespace AND relkind IN ('r', 'v'))
 	AND attnum > 0 AND attname !~ '^spare'});
-is(missing_in_reference(@columns), '', 'doc/reference.md names all columns');
+is(missing($reference, @columns), '', 'doc/reference.md names all columns');
 
 my @settings = split /\n/, $node->safe_psql('postgres', q{SELECT name FROM pg_settings WHERE name LIKE 'hilo.%'});
 cmp_ok(scalar(@settings), '>', 0, 'there are settings');
@@ -405,7 +412,7 @@ my %sqlstate = slurp_file($node->config_data('--includedir-server') . '/utils/er
 # How a whole class is spoken of.
 delete @raised{qw(ERRCODE_TO_CATEGORY ERRCODE_CONNECTION_EXCEPTION)};
 cmp_ok(scalar(keys %raised), '>', 10, 'the code raises errors');
-is(missing_in_reference(sort map { ($sqlstate{$_} // $_) =~ s/[',]//gr } keys %raised),
+is(missing($reference, sort map { ($sqlstate{$_} // $_) =~ s/[',]//gr } keys %raised),
 	'', 'doc/reference.md names all SQLSTATEs');
 
 $node->stop;

@@ -1,0 +1,17 @@
+# The official PostgreSQL image, with hilo:
+#
+#   docker build --build-arg POSTGRES=17 -t postgres-hilo .
+#   docker run -e POSTGRES_PASSWORD=secret -p 5432:5432 postgres-hilo -c shared_preload_libraries=hilo
+#
+# The last option is for the pool and for leases; without it everything else works.
+ARG POSTGRES=17
+
+FROM postgres:${POSTGRES} AS build
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends make gcc libc6-dev postgresql-server-dev-$PG_MAJOR
+COPY . /hilo
+RUN make -C /hilo PG_CONFIG=/usr/lib/postgresql/$PG_MAJOR/bin/pg_config clean all \
+    && make -C /hilo PG_CONFIG=/usr/lib/postgresql/$PG_MAJOR/bin/pg_config DESTDIR=/installed install
+
+FROM postgres:${POSTGRES}
+COPY --from=build /installed /
