@@ -82,11 +82,22 @@ CREATE TABLE "regress Back\2"."t'Quo""te\d" (id bigserial PRIMARY KEY, "$1" int)
 ALTER SEQUENCE "regress Back\2"."t'Quo""te\d_id_seq" RENAME TO "it's\a ""seq""";
 GRANT USAGE ON SEQUENCE "regress Back\2"."it's\a ""seq""" TO regress_hilo_app;
 SELECT * FROM there_and_back('"regress Back\2"."t''Quo""te\d"');
-SET standard_conforming_strings = off;
-SET escape_string_warning = off;
-SELECT * FROM there_and_back('"regress Back\\2"."t''Quo""te\\d"');
-RESET standard_conforming_strings;
-RESET escape_string_warning;
+-- The same where backslashes escape in plain strings, which ends with version 18.
+DO $$
+BEGIN
+	IF current_setting('server_version_num')::int < 190000 THEN
+		SET standard_conforming_strings = off;
+		SET escape_string_warning = off;
+	END IF;
+END $$;
+SELECT * FROM there_and_back(E'"regress Back\\2"."t''Quo""te\\d"');
+DO $$
+BEGIN
+	IF current_setting('server_version_num')::int < 190000 THEN
+		RESET standard_conforming_strings;
+		RESET escape_string_warning;
+	END IF;
+END $$;
 -- The sequence is renamed meanwhile.
 CREATE TABLE t_renamed (id serial PRIMARY KEY);
 SELECT hilo_attach('t_renamed');
@@ -182,7 +193,9 @@ CREATE TABLE t_gone (id int PRIMARY KEY DEFAULT own_number(6));
 SELECT hilo_attach('t_gone');
 DROP TABLE t_function;
 DROP FUNCTION own_number;
+\set VERBOSITY terse
 SELECT hilo_detach('t_gone');
+\set VERBOSITY default
 SELECT what FROM looks('t_gone') WHERE what ~ '^(default|trigger)';
 SET client_min_messages = warning;
 

@@ -282,7 +282,8 @@ end_server('a start that fails', sub {
 end_server('a start without the library', sub {
 	$node->append_conf('postgresql.conf', q{shared_preload_libraries = ''});
 	$node->restart;
-	my $number = $node->safe_psql('postgres', q{SELECT hilo_next_number('other')});
+	my ($pid, $number) = split /\n/, $node->safe_psql('postgres', q{SELECT pg_backend_pid(); SELECT hilo_next_number('other')});
+	$node->poll_query_until('postgres', "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)") or die 'still there';
 	is($node->safe_psql('postgres', q{SELECT hilo_next_number('other'); SELECT count(*) FROM hilo.pool}),
 		$number + 1 . "\n0", 'there is no pool: what is left goes back into the row');
 	$node->append_conf('postgresql.conf', q{shared_preload_libraries = 'hilo'});
