@@ -172,6 +172,26 @@ CREATE TRIGGER assign BEFORE INSERT ON loud FOR EACH ROW EXECUTE FUNCTION hilo_a
 INSERT INTO loud VALUES ('LOUD/1'), ('Loud/2');
 INSERT INTO loud VALUES ('loud|') RETURNING id;
 DROP TABLE loud;
+-- A number that only a longer index has fails once, and is spent.
+CREATE TABLE tenants (tenant int, id text, PRIMARY KEY (tenant, id));
+CREATE TRIGGER assign BEFORE INSERT ON tenants FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+INSERT INTO tenants VALUES (1, 'tenants/1');
+INSERT INTO tenants VALUES (1, 'tenants|') RETURNING id;
+INSERT INTO tenants VALUES (1, 'tenants|') RETURNING id;
+-- With one of the column it is found.
+INSERT INTO tenants VALUES (1, 'tenants/3');
+CREATE INDEX ON tenants (id);
+INSERT INTO tenants VALUES (1, 'tenants|') RETURNING id;
+DROP TABLE tenants;
+-- Partitioned by the id itself: not by a trigger, but in the statement.
+CREATE TABLE by_id (id text PRIMARY KEY) PARTITION BY LIST (id);
+CREATE TABLE by_id_one PARTITION OF by_id FOR VALUES IN ('by_id|', 'by_id/1');
+CREATE TABLE by_id_rest PARTITION OF by_id DEFAULT;
+CREATE TRIGGER assign BEFORE INSERT ON by_id FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+INSERT INTO by_id VALUES ('by_id|') RETURNING id;
+INSERT INTO by_id VALUES ('by_id|') RETURNING id;
+INSERT INTO by_id VALUES (hilo_document_id('by_id', 'by_id|')) RETURNING id;
+DROP TABLE by_id;
 -- An index that is not valid.
 CREATE TABLE twice (id text);
 INSERT INTO twice VALUES ('twice/1'), ('twice/1');
