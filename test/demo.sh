@@ -58,6 +58,16 @@ in_session() {
         sed '1d; $d; s/^/              /'
 }
 
+# Draw the range that an open session holds: collection, low, high, next, size.
+draw_range() {
+    grep "^$2|" "$work/tmp/$1.out" | tail -n 1 | awk -F '|' -v session="$1" '{
+        drawn = $4 - $2
+        for (number = $2; number <= $3; number++)
+            bar = bar (number < $4 ? "#" : ".")
+        printf "   session %s   %3d |%s| %-3d  %d drawn, %d in memory\n", session, $2, bar, $3, drawn, $3 - $4 + 1
+    }'
+}
+
 close_sessions() {
     exec 3>&- 4>&-
     until [ "$(value "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'")" = 1 ]; do
@@ -108,9 +118,15 @@ open_session two
 in_session one "INSERT INTO orders (item) VALUES ('tea'), ('milk') RETURNING id;"
 in_session two "INSERT INTO orders (item) VALUES ('bread') RETURNING id;"
 in_session one "INSERT INTO orders (item) VALUES ('jam') RETURNING id;"
-say "Each session draws from a range of its own, and asks nobody in between:"
+say "Each session draws from a range of its own, without asking in between:"
 in_session one "SELECT * FROM hilo.ranges;"
 in_session two "SELECT * FROM hilo.ranges;"
+say ""
+draw_range one orders
+draw_range two orders
+max=$(value "SELECT max FROM hilo.hilo WHERE collection = 'orders'")
+say "   row \"orders\"  max = $max: the next range begins with $((max + 1))"
+say ""
 close_sessions
 
 chapter "A stored procedure that draws"
@@ -189,4 +205,10 @@ if [ "$end" = psql ]; then
     as_user "$bindir/psql" -X
 fi
 say ""
-say "That was it; the server and its folder are removed."
+say "That was it; the server and its folder are removed. What to read next:"
+say ""
+say "   doc/quick-start.md       install it, and use it for a table of yours"
+say "   doc/from-a-sequence.md   switch tables over that draw from sequences, and back"
+say "   doc/how-it-works.md      what happened above, with drawings"
+say "   doc/sharding.md          one count for many servers"
+say "   sh test/demo.sh psql     try it yourself, on a server like this one"

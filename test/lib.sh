@@ -271,7 +271,7 @@ copy_checkout() {
 # Build and install the copy, and write the settings by which a server finds it,
 # and those in EXTRA_SETTINGS, to $work/hilo.conf.
 build() {
-    make_copy || die "The build failed."
+    make_copy -j "$(nproc 2>/dev/null || echo 1)" || die "The build failed."
     libdir=$("$pg_config" --pkglibdir)
     sharedir=$("$pg_config" --sharedir)
     destdir=$work/dest
