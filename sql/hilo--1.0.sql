@@ -99,7 +99,7 @@ COMMENT ON COLUMN hilo.hilo.claim_rate IS 'how many numbers were claimed lately:
 COMMENT ON COLUMN hilo.hilo.range_size IS 'own smallest range; 0: hilo.range_size counts';
 COMMENT ON COLUMN hilo.hilo.max_range_size IS 'own largest range; 0: hilo.max_range_size counts';
 COMMENT ON COLUMN hilo.hilo.lease_size IS 'own smallest lease; 0: hilo.lease_size counts';
-COMMENT ON COLUMN hilo.hilo.flags IS 'sum of: 1 dropped, 2 numbers come from a hub, 4 has a node tag of its own, 8 may be bound, 16 newest claim ended above max_ever';
+COMMENT ON COLUMN hilo.hilo.flags IS 'sum of: 1 dropped, 2 numbers come from a hub, 4 has a node tag of its own, 8 may be bound, 16 newest claim ended above max_ever, 64 max_value was set by hand';
 COMMENT ON COLUMN hilo.hilo.node_tag IS 'own node tag';
 COMMENT ON COLUMN hilo.hilo.hub IS 'foreign server that numbers are leased from; empty: none, or none any more';
 COMMENT ON COLUMN hilo.hilo.collection IS 'name';

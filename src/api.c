@@ -114,6 +114,39 @@ hilo_api_administered(FunctionCallInfo fcinfo, HiloCollection *collection)
 	return is_identity;
 }
 
+int64
+hilo_api_seed(FunctionCallInfo fcinfo, HiloCollection *collection)
+{
+	HiloName	name = collection->ref.name;
+	int64		value = hilo_api_number(fcinfo, 1, "value");
+	bool		force = hilo_api_bool(fcinfo, 2, "force");
+	HiloRow		before;
+	bool		is_there = hilo_counter_read(&collection->ref, &before);
+	int64		max = hilo_collection_seed(collection, value, force);
+
+	if (is_there && !force && value <= before.max)
+		ereport(NOTICE,
+				(errmsg(HILO_COUNTER_FORMAT " is at " INT64_FORMAT " already",
+						HILO_COUNTER_ARGS(name), max),
+				 value == max ? 0 :
+				 errhint("To set it back to " INT64_FORMAT ", call the function with force; numbers above it will come a second time.",
+						 value)));
+	return max;
+}
+
+bool
+hilo_api_drop(FunctionCallInfo fcinfo, HiloCollection *collection)
+{
+	HiloName	name = collection->ref.name;
+	bool		force = hilo_api_bool(fcinfo, 1, "force");
+
+	if (hilo_collection_drop(collection, force))
+		return true;
+	ereport(NOTICE,
+			(errmsg(HILO_COUNTER_FORMAT " does not exist", HILO_COUNTER_ARGS(name))));
+	return false;
+}
+
 void
 hilo_api_forget_range(HiloName collection)
 {

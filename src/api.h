@@ -72,6 +72,18 @@ extern HiloName hilo_api_collection(FunctionCallInfo fcinfo);
 extern bool hilo_api_administered(FunctionCallInfo fcinfo,
 								  HiloCollection *collection);
 
+/*
+ * Seed with arguments 1 and 2, value and force.  Says in a notice if that
+ * advances nothing.  Returns the max now stored.
+ */
+extern int64 hilo_api_seed(FunctionCallInfo fcinfo, HiloCollection *collection);
+
+/*
+ * Forget it, as argument 1, force, says.  Says in a notice that there is none;
+ * else returns true.
+ */
+extern bool hilo_api_drop(FunctionCallInfo fcinfo, HiloCollection *collection);
+
 /* Forget the range that this session holds of a collection, if it does. */
 extern void hilo_api_forget_range(HiloName collection);
 

@@ -29,16 +29,11 @@ Datum
 hilo_seed(PG_FUNCTION_ARGS)
 {
 	HiloCollection collection;
-	int64		value;
 	int64		max;
-	bool		force;
 
 	hilo_api_prevent_unless_may_write("hilo_seed()");
-	value = hilo_api_number(fcinfo, 1, "value");
-	force = hilo_api_bool(fcinfo, 2, "force");
 	(void) hilo_api_administered(fcinfo, &collection);
-
-	max = hilo_collection_seed(&collection, value, force);
+	max = hilo_api_seed(fcinfo, &collection);
 	hilo_api_forget_range(collection.ref.name);
 	PG_RETURN_INT64(max);
 }
@@ -135,9 +130,9 @@ lock_unbound(HiloName collection)
 				 errhint("Commit first.")));
 }
 
-/* Forget tables that were attached, which are gone; were there any? */
+/* Forget grants, and tables that were attached, which are gone; were there any? */
 static bool
-forget_tables(HiloName collection)
+forget_bindings(HiloName collection)
 {
 	bool		result = false;
 	ListCell   *lc;
@@ -146,7 +141,8 @@ forget_tables(HiloName collection)
 	{
 		HiloBinding *binding = lfirst(lc);
 
-		if (!binding->attached && !OidIsValid(binding->trigger))
+		if (!binding->attached && !OidIsValid(binding->trigger) &&
+			binding->role == NULL)
 			continue;
 		hilo_binding_remove(collection, binding);
 		result = true;
@@ -159,17 +155,15 @@ hilo_drop(PG_FUNCTION_ARGS)
 {
 	HiloCollection collection;
 	bool		is_identity;
-	bool		force;
 	bool		dropped;
 
 	hilo_api_prevent_unless_may_write("hilo_drop()");
 	is_identity = hilo_api_administered(fcinfo, &collection);
-	force = hilo_api_bool(fcinfo, 1, "force");
 
 	if (!is_identity)
 		lock_unbound(collection.ref.name);
-	dropped = hilo_collection_drop(&collection, force);
-	if (!is_identity && !forget_tables(collection.ref.name))
+	dropped = hilo_api_drop(fcinfo, &collection);
+	if (!is_identity && !forget_bindings(collection.ref.name))
 		hilo_bindings_unlock(collection.ref.name);
 	hilo_api_forget_range(collection.ref.name);
 	PG_RETURN_BOOL(dropped);
@@ -207,6 +201,7 @@ options_arguments(FunctionCallInfo fcinfo, int64 limit)
 											 INT_MAX);
 	options.max_value = option_argument(fcinfo, 3, "max_value", limit);
 	options.reset = hilo_api_bool(fcinfo, 7, "reset");
+	options.own_limit = options.max_value > 0 && options.max_value < limit;
 	if (options.reset && options.max_value == 0)
 		options.max_value = limit;
 	if (!PG_ARGISNULL(4))
@@ -255,10 +250,13 @@ hilo_configure(PG_FUNCTION_ARGS)
 	HiloName	name;
 	HiloCounterOptions options;
 	bool		is_identity;
+	HiloRow		before;
+	bool		is_there;
 
 	hilo_api_prevent_unless_may_write("hilo_configure()");
 	is_identity = hilo_api_administered(fcinfo, &collection);
 	name = collection.ref.name;
+	is_there = hilo_counter_read(&collection.ref, &before);
 	options = options_arguments(fcinfo, is_identity ? PG_INT64_MAX :
 								hilo_attached_limit(name));
 
@@ -270,5 +268,11 @@ hilo_configure(PG_FUNCTION_ARGS)
 	change_grant(fcinfo, 5, name, true);
 	change_grant(fcinfo, 6, name, false);
 	hilo_counter_configure(&collection.ref, &options);
+	if (!is_there)
+		ereport(NOTICE,
+				(errmsg(HILO_COUNTER_FORMAT " did not exist, and was made",
+						HILO_COUNTER_ARGS(name)),
+				 errhint("If that was a mistake, undo it with %s().",
+						 is_identity ? "drop_identity" : "hilo_drop")));
 	PG_RETURN_VOID();
 }

@@ -95,7 +95,8 @@ hilo_last_number(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("no number of collection \"%.*s\" has been drawn in this session",
-						collection.len, collection.data)));
+						collection.len, collection.data),
+				 errhint("Draw one with hilo_next_number() or hilo_next(). Where a pooler gives each transaction another connection, use INSERT ... RETURNING.")));
 	PG_RETURN_INT64(entry->range.drawn);
 }
 

@@ -70,26 +70,20 @@ Datum
 seed_identity_for(PG_FUNCTION_ARGS)
 {
 	HiloIdentity identity;
-	int64		value;
-	bool		force;
 
 	hilo_api_prevent_unless_may_write("seed_identity_for()");
 	identity_argument(fcinfo, "name", &identity);
-	value = hilo_api_number(fcinfo, 1, "value");
-	force = hilo_api_bool(fcinfo, 2, "force");
-	PG_RETURN_INT64(hilo_collection_seed(&identity.collection, value, force));
+	PG_RETURN_INT64(hilo_api_seed(fcinfo, &identity.collection));
 }
 
 Datum
 drop_identity(PG_FUNCTION_ARGS)
 {
 	HiloIdentity identity;
-	bool		force;
 
 	hilo_api_prevent_unless_may_write("drop_identity()");
 	identity_argument(fcinfo, "name", &identity);
-	force = hilo_api_bool(fcinfo, 1, "force");
-	PG_RETURN_BOOL(hilo_collection_drop(&identity.collection, force));
+	PG_RETURN_BOOL(hilo_api_drop(fcinfo, &identity.collection));
 }
 
 Datum

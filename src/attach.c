@@ -40,6 +40,9 @@
 #include "sql.h"
 #include "sync.h"
 
+#define SEE_ATTACHMENTS \
+	"The view hilo.attachments shows which columns are attached."
+
 /*
  * Columns
  */
@@ -53,7 +56,8 @@ check_owned(Oid relation)
 	if (table == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relation)));
+				 errmsg("relation with OID %u does not exist", relation),
+				 errhint("If it was dropped, its trigger is gone as well. Forget its collection with hilo_drop().")));
 	if (!hilo_owns_relation(relation, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, table);
 	return table;
@@ -95,6 +99,7 @@ hilo_attachable_column(Oid relation, const char *column_name)
 	HiloColumn	column = {relation, InvalidAttrNumber};
 	char	   *table = check_owned(relation);
 	char		kind = get_rel_relkind(relation);
+	char		generated;
 	Oid			type;
 
 	if ((kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE) ||
@@ -123,12 +128,15 @@ hilo_attachable_column(Oid relation, const char *column_name)
 						column_name, table),
 				 errdetail("Its type is %s; it should be smallint, integer, bigint, text, varchar or citext.",
 						   format_type_be(type))));
-	if (get_attgenerated(relation, column.attnum) != '\0')
+	generated = get_attgenerated(relation, column.attnum);
+	if (generated != '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("column \"%s\" of relation \"%s\" is a generated column",
 						column_name, table),
-				 errhint("Drop its expression with ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION.")));
+				 generated == ATTRIBUTE_GENERATED_STORED ?
+				 errhint("Drop its expression with ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION.") :
+				 errhint("Attach a column that is stored.")));
 	return column;
 }
 
@@ -185,7 +193,8 @@ hilo_detachable_column(Oid relation, const char *column_name)
 				 attachments == NIL ?
 				 errmsg("no column of table \"%s\" is attached to a collection", table) :
 				 errmsg("several columns of table \"%s\" are attached to collections", table),
-				 attachments == NIL ? 0 : errhint("Name the column in the call.")));
+				 attachments == NIL ?
+				 errhint(SEE_ATTACHMENTS) : errhint("Name the column in the call.")));
 	return ((HiloAttachment *) linitial(attachments))->column;
 }
 
@@ -681,13 +690,6 @@ hilo_attach_defaults(const HiloColumn *column, HiloName name)
 	return max;
 }
 
-/* Is it the highest number of a type, and so hardly chosen by anybody? */
-static bool
-is_limit_of_type(int64 limit)
-{
-	return limit == PG_INT16_MAX || limit == PG_INT32_MAX;
-}
-
 void
 hilo_attach_limit(HiloName collection)
 {
@@ -698,13 +700,35 @@ hilo_attach_limit(HiloName collection)
 	hilo_row_ref_init(&ref, collection);
 	if (!hilo_counter_read(&ref, &row))
 		return;
-	if (row.max_value < options.max_value && is_limit_of_type(row.max_value))
+	if (row.max_value < options.max_value && !(row.flags & HILO_ROW_OWN_LIMIT))
 		hilo_counter_configure(&ref, &options);
 }
 
 /*
  * Detach
  */
+
+/* Error callback: what the default names may have another name by now. */
+static void
+hint_at_default(void *change)
+{
+	if (ERRCODE_TO_CATEGORY(geterrcode()) ==
+		ERRCODE_SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION)
+		errhint("The default comes from before the table was attached. Make what it names available again, or drop the trigger that begins with %s, and give column \"%s\" a default.",
+				HILO_TRIGGER_NAME, ((const HiloTableColumn *) change)->name);
+}
+
+/* Put back a default of before. */
+static void
+restore_default(const HiloTableColumn *change, const char *expression)
+{
+	ErrorContextCallback callback = {error_context_stack, hint_at_default,
+	(void *) change};
+
+	error_context_stack = &callback;
+	hilo_set_default(change, expression);
+	error_context_stack = callback.previous;
+}
 
 /*
  * Put back what drew the values of one table: the default expression; NULL:
@@ -714,7 +738,7 @@ static void
 restore_drawer(const HiloTableColumn *change, const char *expression, char identity)
 {
 	if (expression != NULL)
-		hilo_set_default(change, expression);
+		restore_default(change, expression);
 	else
 		hilo_drop_default(change);
 
@@ -797,7 +821,8 @@ hilo_detach_column(const HiloColumn *column)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("column \"%s\" of table %s is not attached to a collection",
-						change.name, change.table)));
+						change.name, change.table),
+				 errhint(SEE_ATTACHMENTS)));
 	if (strcmp(root->replaced, HILO_REPLACED_SEQUENCE) == 0)
 		sequence_default = owned_default(&change);
 

@@ -15,6 +15,7 @@
 #include "compat.h"
 #include "counter.h"
 #include "failure_point.h"
+#include "once.h"
 #include "settings.h"
 
 bool
@@ -33,12 +34,6 @@ hilo_is_identity(HiloName name)
  * Messages
  */
 
-/* For errmsg("%s \"%.*s\""): what is counted, and its name without a bar. */
-#define COUNTER_FORMAT	"%s \"%.*s\""
-#define COUNTER_ARGS(ref) \
-	(hilo_is_identity((ref)->name) ? "identity" : "collection"), \
-	(ref)->name.len - (hilo_is_identity((ref)->name) ? 1 : 0), (ref)->name.data
-
 /*
  * Let a row go in which nothing has happened; but one that was just created has
  * to be finished.
@@ -52,42 +47,55 @@ let_go(HiloRowChange *change)
 		hilo_row_abandon(change);
 }
 
+/* How the limit of a row can be lifted; for ereport(). */
+static int
+hint_at_limit(const HiloRow *row)
+{
+	if (row->flags & HILO_ROW_OWN_LIMIT)
+		return errhint("Raise max_value with hilo_configure(), if the type of the column holds such numbers.");
+	if (row->max_value < PG_INT64_MAX)
+		return errhint("Move the column to a larger type with ALTER TABLE ... ALTER COLUMN ... TYPE.");
+	return 0;
+}
+
 /* End a change in the error that the counter is at its end. */
 static void
 fail_at_limit(HiloRowChange *change, const HiloRowRef *ref)
 {
-	int64		max = change->row.max;
-	int64		limit = change->row.max_value;
+	HiloRow		row = change->row;
+	int64		max = row.max;
+	int64		limit = row.max_value;
 
 	let_go(change);
 	ereport(ERROR,
 			(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
 			 max < limit ?
-			 errmsg(COUNTER_FORMAT " does not have enough numbers left",
-					COUNTER_ARGS(ref)) :
-			 errmsg(COUNTER_FORMAT " has no numbers left", COUNTER_ARGS(ref)),
+			 errmsg(HILO_COUNTER_FORMAT " does not have enough numbers left",
+					HILO_COUNTER_ARGS(ref->name)) :
+			 errmsg(HILO_COUNTER_FORMAT " has no numbers left", HILO_COUNTER_ARGS(ref->name)),
 			 errdetail("Numbers up to " INT64_FORMAT " have been claimed, the limit is " INT64_FORMAT ".",
 					   max, limit),
-			 limit < PG_INT64_MAX ?
-			 errhint("Raise max_value with hilo_configure(), if the type of the column holds such numbers.") : 0));
+			 hint_at_limit(&row)));
 }
 
 /*
- * Warn, once, that a counter nears its limit: when max passes nine tenths.
+ * Warn, once a session, that a counter nears the end of its type: max has passed
+ * nine tenths.  A limit that was chosen is expected to be reached.
  */
 static void
-warn_near_limit(const HiloRowRef *ref, int64 old_max, const HiloRow *row)
+warn_near_limit(const HiloRowRef *ref, const HiloRow *row)
 {
-	int64		threshold = row->max_value - row->max_value / 10;
-
-	if (likely(row->max < threshold) || old_max >= threshold)
+	if (likely(row->max < row->max_value - row->max_value / 10) ||
+		(row->flags & HILO_ROW_OWN_LIMIT) ||
+		!hilo_once("near limit", ref->name))
 		return;
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
-			 errmsg(COUNTER_FORMAT " has used nine tenths of its numbers",
-					COUNTER_ARGS(ref)),
+			 errmsg(HILO_COUNTER_FORMAT " has used nine tenths of its numbers",
+					HILO_COUNTER_ARGS(ref->name)),
 			 errdetail("Numbers up to " INT64_FORMAT " have been claimed, the limit is " INT64_FORMAT ".",
-					   row->max, row->max_value)));
+					   row->max, row->max_value),
+			 hint_at_limit(row)));
 }
 
 /* End a change in the error that a limit is too low for a number. */
@@ -100,8 +108,8 @@ fail_above_limit(HiloRowChange *change, const HiloRowRef *ref,
 	let_go(change);
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("%s " INT64_FORMAT " is above the limit of " COUNTER_FORMAT,
-					what, number, COUNTER_ARGS(ref)),
+			 errmsg("%s " INT64_FORMAT " is above the limit of " HILO_COUNTER_FORMAT,
+					what, number, HILO_COUNTER_ARGS(ref->name)),
 			 errdetail("The limit is " INT64_FORMAT ".", limit)));
 }
 
@@ -116,8 +124,8 @@ refuse_leased(HiloRowChange *change, const HiloRowRef *ref)
 	let_go(change);
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg(COUNTER_FORMAT " is leased from server \"%s\"",
-					COUNTER_ARGS(ref), NameStr(hub)),
+			 errmsg(HILO_COUNTER_FORMAT " is leased from server \"%s\"",
+					HILO_COUNTER_ARGS(ref->name), NameStr(hub)),
 			 errhint("Do this on that server, or leave it first, by hilo_lease_from() with a null server.")));
 }
 
@@ -130,7 +138,7 @@ refuse_lessor(HiloRowChange *change, const HiloRowRef *ref)
 	let_go(change);
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg(COUNTER_FORMAT " has given leases", COUNTER_ARGS(ref)),
+			 errmsg(HILO_COUNTER_FORMAT " has given leases", HILO_COUNTER_ARGS(ref->name)),
 			 errdetail("Members may still draw from them."),
 			 errhint("When none does any more, forget the counter by %s with force.",
 					 hilo_is_identity(ref->name) ? "drop_identity()" : "hilo_drop()")));
@@ -139,6 +147,25 @@ refuse_lessor(HiloRowChange *change, const HiloRowRef *ref)
 /*
  * Rows
  */
+
+/* Set the limit: one that was chosen, or that of a type. */
+static void
+set_limit(HiloRow *row, int64 limit, bool own)
+{
+	row->max_value = limit;
+	if (own)
+		row->flags |= HILO_ROW_OWN_LIMIT;
+	else
+		row->flags &= ~HILO_ROW_OWN_LIMIT;
+}
+
+/* Lower the limit to that of a type, but not below max. */
+static void
+lower_limit(HiloRow *row, int64 limit)
+{
+	if (limit <= row->max_value)
+		set_limit(row, Max(limit, row->max), false);
+}
 
 /* Nothing of the newest claim can go back any more. */
 static void
@@ -208,7 +235,7 @@ find_for_draw(HiloRowChange *change, HiloRowRef *ref)
 
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
-			 errmsg(COUNTER_FORMAT " does not exist", COUNTER_ARGS(ref)),
+			 errmsg(HILO_COUNTER_FORMAT " does not exist", HILO_COUNTER_ARGS(ref->name)),
 			 errdetail("The setting \"hilo.auto_create\" is off, so that draws create none."),
 			 errhint("Create it with %s.", hilo_is_identity(ref->name) ?
 					 "seed_identity_for()" : "hilo_seed()")));
@@ -330,7 +357,7 @@ hilo_counter_claim(HiloRowRef *ref, const HiloRangeRequest *request,
 		hilo_row_flush_for_statement(lsn);
 	else
 		hilo_row_flush(lsn);
-	warn_near_limit(ref, old_max, &change.row);
+	warn_near_limit(ref, &change.row);
 	return true;
 }
 
@@ -354,7 +381,7 @@ hilo_counter_claim_number(HiloRowRef *ref, int64 number)
 
 	note_claim(&change.row, &range, 0);
 	hilo_row_flush_for_statement(hilo_row_finish(&change));
-	warn_near_limit(ref, old_max, &change.row);
+	warn_near_limit(ref, &change.row);
 	return true;
 }
 
@@ -483,7 +510,7 @@ hilo_counter_seed(HiloRowRef *ref, int64 value, bool force)
 
 	set_max(row, force ? value : Max(old_max, value));
 	finish_new_epoch(&change, epoch);
-	warn_near_limit(ref, old_max, row);
+	warn_near_limit(ref, row);
 	return row->max;
 }
 
@@ -519,7 +546,7 @@ hilo_counter_advance(HiloRowRef *ref, int64 number, HiloRow *result)
 		(void) hilo_row_finish(&change);
 	else
 		hilo_row_abandon(&change);
-	warn_near_limit(ref, old_max, row);
+	warn_near_limit(ref, row);
 	*result = *row;
 	return !too_far;
 }
@@ -531,31 +558,37 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 	int64		old_max;
+	int64		old_limit;
 	int64		max;
 
 	(void) find_row(&change, ref, HILO_ROW_CREATE);
 	old_max = row->max;
+	old_limit = row->max_value;
 	max = Max(old_max, highest);
-	limit = Min(limit, row->max_value);
 
-	if (max >= limit && !lenient)
+	if (max >= Min(limit, old_limit) && !lenient)
 	{
 		let_go(&change);
 		ereport(ERROR,
 				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
-				 errmsg(COUNTER_FORMAT " would have no numbers left",
-						COUNTER_ARGS(ref)),
+				 errmsg(HILO_COUNTER_FORMAT " would have no numbers left",
+						HILO_COUNTER_ARGS(ref->name)),
 				 errdetail("Numbers up to " INT64_FORMAT " are in use, the limit is " INT64_FORMAT ".",
-						   max, limit),
-				 errhint("Move the column to a larger type, or change the row with the highest number.")));
+						   max, Min(limit, old_limit)),
+				 old_limit < limit && (row->flags & HILO_ROW_OWN_LIMIT) ?
+				 errhint("Raise max_value with hilo_configure().") :
+				 old_max >= Min(limit, old_limit) ?
+				 errhint("Name another collection in the call, or move the column to a larger type.") :
+				 limit < PG_INT64_MAX ?
+				 errhint("Move the column to a larger type.") :
+				 errhint("Change the row with the highest number.")));
 	}
 
-	max = Max(old_max, Min(highest, limit));
-	set_max(row, max);
-	row->max_value = Max(limit, max);
+	set_max(row, Max(old_max, Min(highest, Min(limit, old_limit))));
+	lower_limit(row, limit);
 	row->flags |= HILO_ROW_BOUND;
 	finish_new_epoch(&change, epoch);
-	warn_near_limit(ref, old_max, row);
+	warn_near_limit(ref, row);
 	return row->max;
 }
 
@@ -570,7 +603,7 @@ reset_options(HiloRow *row)
 	row->range_size = 0;
 	row->max_range_size = 0;
 	row->max_value = PG_INT64_MAX;
-	row->flags &= ~HILO_ROW_HAS_TAG;
+	row->flags &= ~(HILO_ROW_HAS_TAG | HILO_ROW_OWN_LIMIT);
 	memset(&row->node_tag, 0, sizeof(NameData));
 }
 
@@ -589,8 +622,8 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 		let_go(&change);
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("max_value " INT64_FORMAT " is below the numbers of " COUNTER_FORMAT,
-						options->max_value, COUNTER_ARGS(ref)),
+				 errmsg("max_value " INT64_FORMAT " is below the numbers of " HILO_COUNTER_FORMAT,
+						options->max_value, HILO_COUNTER_ARGS(ref->name)),
 				 errdetail("Numbers up to " INT64_FORMAT " have been claimed.", max)));
 	}
 
@@ -601,7 +634,7 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 	if (options->max_range_size > 0)
 		row->max_range_size = options->max_range_size;
 	if (options->max_value > 0)
-		row->max_value = options->max_value;
+		set_limit(row, options->max_value, options->own_limit);
 	if (options->node_tag != NULL)
 	{
 		row->flags |= HILO_ROW_HAS_TAG;
@@ -618,9 +651,8 @@ hilo_counter_note_binding(HiloRowRef *ref, int64 limit)
 	HiloRow    *row = &change.row;
 
 	(void) find_row(&change, ref, HILO_ROW_CREATE);
-	limit = Max(Min(limit, row->max_value), row->max);
-	if ((row->flags & HILO_ROW_BOUND) && row->max_value == limit &&
-		!change.created)
+	if ((row->flags & HILO_ROW_BOUND) &&
+		row->max_value <= Max(limit, row->max) && !change.created)
 	{
 		hilo_row_abandon(&change);
 		return;
@@ -628,7 +660,7 @@ hilo_counter_note_binding(HiloRowRef *ref, int64 limit)
 
 	/* A session that has never read the bindings hears of no changes there. */
 	row->flags |= HILO_ROW_BOUND;
-	row->max_value = limit;
+	lower_limit(row, limit);
 	finish_and_announce(&change);
 }
 
@@ -768,8 +800,8 @@ last_timeline(HiloRowChange *change, const HiloRowRef *ref,
 		let_go(change);
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg(COUNTER_FORMAT " is not counted on this server",
-						COUNTER_ARGS(ref)),
+				 errmsg(HILO_COUNTER_FORMAT " is not counted on this server",
+						HILO_COUNTER_ARGS(ref->name)),
 				 errdetail("A server that leases numbers itself is no hub for them.")));
 	}
 
@@ -780,8 +812,8 @@ last_timeline(HiloRowChange *change, const HiloRowRef *ref,
 		let_go(change);
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg(COUNTER_FORMAT " gives no leases since this server was promoted, copied or restored",
-						COUNTER_ARGS(ref)),
+				 errmsg(HILO_COUNTER_FORMAT " gives no leases since this server was promoted, copied or restored",
+						HILO_COUNTER_ARGS(ref->name)),
 				 errdetail("It may not know of the newest leases that were given before."),
 				 errhint("Call hilo_hub_resume() on this server, with the highest number that any member holds.")));
 	}
@@ -817,12 +849,12 @@ hilo_counter_lease(HiloRowRef *ref, int64 size, int64 above,
 	note_claim(row, &range, 0);
 	row->timeline = timeline;
 	hilo_row_flush(hilo_row_finish(&change));
-	warn_near_limit(ref, old_max, row);
+	warn_near_limit(ref, row);
 	if (leased_on != timeline)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
-				 errmsg(COUNTER_FORMAT " gives leases again, on timeline " INT64_FORMAT " after " INT64_FORMAT,
-						COUNTER_ARGS(ref), timeline, leased_on),
+				 errmsg(HILO_COUNTER_FORMAT " gives leases again, on timeline " INT64_FORMAT " after " INT64_FORMAT,
+						HILO_COUNTER_ARGS(ref->name), timeline, leased_on),
 				 errdetail("The setting \"hilo.hub_auto_resume\" is on.")));
 	return range;
 }

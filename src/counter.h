@@ -53,6 +53,12 @@ typedef enum HiloClaimant
 /* Is it the name of an identity, which ends in a bar? */
 extern bool hilo_is_identity(HiloName name);
 
+/* For errmsg(): what is counted, and its name without a bar. */
+#define HILO_COUNTER_FORMAT	"%s \"%.*s\""
+#define HILO_COUNTER_ARGS(name) \
+	(hilo_is_identity(name) ? "identity" : "collection"), \
+	(name).len - (hilo_is_identity(name) ? 1 : 0), (name).data
+
 /* Is it the row of server-side ids, or of this server as a hub? */
 extern bool hilo_is_own_name(HiloName name);
 
@@ -135,6 +141,7 @@ typedef struct HiloCounterOptions
 	int64		range_size;		/* each of these three: 0: leave it */
 	int64		max_range_size;
 	int64		max_value;
+	bool		own_limit;		/* was it chosen, or is it that of a type? */
 	const char *node_tag;		/* NULL: leave it */
 } HiloCounterOptions;
 

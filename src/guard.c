@@ -31,7 +31,7 @@ PG_FUNCTION_INFO_V1(hilo_guard);
 /* All HILO_ROW_... flags. */
 #define ALL_FLAGS \
 	(HILO_ROW_DROPPED | HILO_ROW_LEASED | HILO_ROW_HAS_TAG | HILO_ROW_BOUND | \
-	 HILO_ROW_NEW_END)
+	 HILO_ROW_NEW_END | HILO_ROW_OWN_LIMIT)
 
 /*
  * The inserted row
@@ -143,7 +143,12 @@ merge_counter(TriggerData *trigdata)
 	other.max_value = PG_INT64_MAX;
 	other.created_at = GetCurrentTimestamp();
 	other.claimed_at = DT_NOBEGIN;
+
+	/* Where flags are not given, a limit that is was chosen. */
+	other.flags = HILO_ROW_OWN_LIMIT;
 	read_columns(trigdata, &other);
+	if (other.max_value == PG_INT64_MAX)
+		other.flags &= ~HILO_ROW_OWN_LIMIT;
 	check_counter(&other);
 
 	/* A hub was restored, which may have given more leases than it shows. */

@@ -18,6 +18,7 @@
 #include "assign.h"
 #include "attachment.h"
 #include "column.h"
+#include "once.h"
 #include "sync.h"
 
 PG_FUNCTION_INFO_V1(hilo_assign_id);
@@ -122,7 +123,6 @@ typedef struct AdvanceSite
 	HiloAssigned assigned;		/* if so */
 	HiloRange	outdated;		/* numbers drawn before this statement found
 								 * out which ones the column has */
-	bool		warned;			/* that a number is too far ahead? */
 } AdvanceSite;
 
 /*
@@ -230,12 +230,32 @@ make_advance_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 	return site;
 }
 
+/* Said once a session: a transition can have such a number in each row. */
+static void
+warn_not_advanced(HiloCollection *collection, int64 number)
+{
+	HiloName	name = collection->ref.name;
+	const HiloRow *row = hilo_collection_row(collection);
+	bool		is_above = number > row->max_value;
+
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("collection \"%.*s\" is not advanced to " INT64_FORMAT,
+					name.len, name.data, number),
+			 is_above ?
+			 errdetail("The limit is " INT64_FORMAT ".", row->max_value) :
+			 errdetail("That would use up more than half of the numbers left."),
+			 !is_above ?
+			 errhint("If ids are to go on above it, use hilo_seed().") :
+			 (row->flags & HILO_ROW_OWN_LIMIT) ?
+			 errhint("If ids are to go on above it, raise max_value with hilo_configure(), and use hilo_seed().") : 0));
+}
+
 /* See that the number will not be drawn later. */
 static void
 advance_collection(AdvanceSite *site, int64 number)
 {
 	HiloEntry  *entry = site->entry;
-	HiloName	name = entry->collection.ref.name;
 	bool		own = number >= entry->range.claim.range.low &&
 		hilo_cache_skip(entry, number);
 
@@ -246,16 +266,9 @@ advance_collection(AdvanceSite *site, int64 number)
 	 */
 	if (own && entry->range.generation == hilo_row_generation)
 		return;
-	if (hilo_collection_advance(&entry->collection, number) || site->warned)
-		return;
-
-	site->warned = true;
-	ereport(WARNING,
-			(errcode(ERRCODE_WARNING),
-			 errmsg("collection \"%.*s\" is not advanced to " INT64_FORMAT,
-					name.len, name.data, number),
-			 errdetail("It is beyond half of the numbers left, or above the limit."),
-			 errhint("If ids are to go on above it, use hilo_seed().")));
+	if (!hilo_collection_advance(&entry->collection, number) &&
+		hilo_once("not advanced", entry->collection.ref.name))
+		warn_not_advanced(&entry->collection, number);
 }
 
 /* The row with an id that is drawn now in the place of the one that it has. */

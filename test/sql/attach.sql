@@ -432,7 +432,7 @@ INSERT INTO texts_2024 DEFAULT VALUES RETURNING id;
 RESET hilo.node_tag;
 RESET hilo.identity_parts_separator;
 
--- Beyond half of the numbers left, which would be lost: not advanced, and one warning a statement.
+-- Beyond half of the numbers left, which would be lost: not advanced, and one warning a session.
 CREATE TABLE small (id smallint);
 SELECT hilo_attach('small', 'id');
 INSERT INTO small VALUES (16383);
@@ -449,7 +449,7 @@ SELECT max_of('given') < 10000 AS stays;
 -- Above the collection's own limit, which may be raised later: not silently, either.
 SELECT hilo_configure('small', max_value => 30000);
 INSERT INTO small VALUES (30001);
--- The warning at nine tenths comes once; at the end is an error, after the last number.
+-- At the end is an error, after the last number; no warning comes before a limit that was chosen.
 SELECT hilo_seed('small', 29999);
 INSERT INTO small DEFAULT VALUES RETURNING id;
 INSERT INTO small DEFAULT VALUES;
