@@ -168,10 +168,9 @@ SELECT hilo_configure('conf_grant', revoke_from => 'public', grant_to => 'public
 SELECT hilo_configure('conf_grant', revoke_from => 'public');
 SELECT hilo_configure('conf_grant', revoke_from => 'regress_hilo "Role''s');
 SELECT count(*) FROM hilo.binding WHERE collection = 'conf_grant';
--- They bind nothing.
+-- They bind nothing, and go with the collection.
 SELECT hilo_configure('conf_grant', grant_to => 'public'), hilo_unbind('conf_grant'), hilo_drop('conf_grant');
 SELECT granted_to FROM hilo.binding WHERE collection = 'conf_grant';
-SELECT hilo_configure('conf_grant', revoke_from => 'public'), hilo_drop('conf_grant');
 DROP ROLE "regress_hilo ""Role's";
 
 -- auto_create: off, draws make no new collections and identities; only functions that administer do.
