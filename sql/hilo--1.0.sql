@@ -479,10 +479,16 @@ COMMENT ON FUNCTION hilo_lease_from(text, text, bigint) IS
 
 CREATE FUNCTION hilo_lease(
     collection text, size bigint, at_least bigint DEFAULT 0, known_system bigint DEFAULT 0, known_timeline bigint DEFAULT 0,
-    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT system_identifier bigint, OUT timeline bigint) RETURNS record
+    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT system_identifier bigint, OUT timeline bigint,
+    OUT range_size integer, OUT max_range_size integer, OUT node_tag text) RETURNS record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint) IS
-    'on a hub, called by members: claim a lease of up to size numbers above at_least, the highest that the member has ever had; size 0 claims none; known_system and known_timeline are what the member knows of the hub';
+    'on a hub, called by members: claim a lease of up to size numbers above at_least, the highest that the member has ever had; size 0 claims none; known_system and known_timeline are what the member knows of the hub; the last three columns are options that hilo_configure() has set';
+
+CREATE FUNCTION hilo.hear_hub(collection text) RETURNS boolean
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_hear_hub';
+COMMENT ON FUNCTION hilo.hear_hub(text) IS
+    'on a member, called by hubs: ask the hub of a collection or identity whether it was seeded, dropped or configured there, and follow that; false: it is not leased here';
 
 CREATE FUNCTION hilo_hub_resume(collection text, at_least bigint) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_hub_resume';
@@ -626,7 +632,7 @@ REVOKE ALL ON FUNCTION
     seed_identity_for(text, bigint, boolean), drop_identity(text, boolean),
     hilo_return_range(text, bigint, bigint, bigint),
     hilo_bind(text, regclass, name), hilo_bind(text, regprocedure), hilo_unbind(text),
-    hilo_lease_from(text, text, bigint), hilo_lease(text, bigint, bigint, bigint, bigint),
+    hilo_lease_from(text, text, bigint), hilo_lease(text, bigint, bigint, bigint, bigint), hilo.hear_hub(text),
     hilo_hub_resume(text, bigint), hilo_hub_resume(),
     hilo.guard(), hilo.status(), hilo.identities(), hilo.pool(), hilo.leases() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hilo.status(), hilo.identities(), hilo.pool(), hilo.leases() TO pg_monitor;

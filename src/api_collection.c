@@ -267,7 +267,7 @@ hilo_configure(PG_FUNCTION_ARGS)
 				 errdetail("All roles that may execute next_identity() draw from all identities.")));
 	change_grant(fcinfo, 5, name, true);
 	change_grant(fcinfo, 6, name, false);
-	hilo_counter_configure(&collection.ref, &options);
+	hilo_collection_configure(&collection, &options);
 	if (!is_there)
 		ereport(NOTICE,
 				(errmsg(HILO_COUNTER_FORMAT " did not exist, and was made",

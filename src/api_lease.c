@@ -16,6 +16,7 @@
 #include "lease.h"
 
 PG_FUNCTION_INFO_V1(hilo_lease_from);
+PG_FUNCTION_INFO_V1(hilo_hear_hub);
 PG_FUNCTION_INFO_V1(hilo_lease);
 PG_FUNCTION_INFO_V1(hilo_hub_resume);
 PG_FUNCTION_INFO_V1(hilo_hub_resume_all);
@@ -60,6 +61,19 @@ hilo_lease_from(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+Datum
+hilo_hear_hub(PG_FUNCTION_ARGS)
+{
+	HiloCollection collection;
+	bool		heard;
+
+	hilo_api_prevent_unless_may_write("hilo.hear_hub()");
+	(void) hilo_api_administered(fcinfo, &collection);
+	heard = hilo_lease_hear(&collection.ref);
+	hilo_api_forget_range(collection.ref.name);
+	PG_RETURN_BOOL(heard);
+}
+
 /*
  * On a hub
  */
@@ -78,10 +92,11 @@ hilo_lease(PG_FUNCTION_ARGS)
 	HiloCollection collection;
 	int64		size;
 	int64		at_least;
-	int64		epoch;
+	HiloWantedHub wanted = hilo_lease_wanted();
+	HiloRow		row;
 	HiloRange	range;
-	Datum		values[5];
-	bool		nulls[5] = {0};
+	Datum		values[8];
+	bool		nulls[8] = {0};
 
 	hilo_api_prevent_unless_may_write("hilo_lease()");
 	(void) hilo_api_administered(fcinfo, &collection);
@@ -91,15 +106,19 @@ hilo_lease(PG_FUNCTION_ARGS)
 	hilo_api_reject_null(fcinfo, 4, "known_timeline");
 
 	hilo_hub_hear(PG_GETARG_INT64(3), PG_GETARG_INT64(4));
-	range = hilo_counter_lease(&collection.ref, size, at_least,
-							   hilo_hub_timeline(), &epoch);
+	range = hilo_counter_lease(&collection.ref, &wanted, size, at_least,
+							   hilo_hub_timeline(), &row);
 
 	values[0] = Int64GetDatum(range.low);
 	values[1] = Int64GetDatum(range.high);
 	nulls[0] = nulls[1] = size == 0;
-	values[2] = Int64GetDatum(epoch);
+	values[2] = Int64GetDatum(row.epoch);
 	values[3] = Int64GetDatum((int64) GetSystemIdentifier());
 	values[4] = Int64GetDatum(hilo_timeline());
+	values[5] = Int32GetDatum(row.range_size);
+	values[6] = Int32GetDatum(row.max_range_size);
+	values[7] = CStringGetTextDatum(NameStr(row.node_tag));
+	nulls[7] = (row.flags & HILO_ROW_HAS_TAG) == 0;
 	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
 }
 

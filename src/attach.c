@@ -37,6 +37,7 @@
 #include "draw_right.h"
 #include "drawer.h"
 #include "failure_point.h"
+#include "settings.h"
 #include "sql.h"
 #include "sync.h"
 
@@ -497,7 +498,7 @@ report_common_tag(const HiloTableColumn *change, HiloName name)
 	hilo_collection_init(&collection, name);
 	(void) hilo_collection_row(&collection);
 	tag = hilo_collection_node_tag(&collection, &len);
-	if (len > 0 && !hilo_citus_is_own_tag(tag, len))
+	if (hilo_is_default_tag(tag, len))
 		ereport(NOTICE,
 				(errmsg("rows of another server arrive in this database, and ids of collection \"%s\" have the tag \"%.*s\", as on every server that was given none",
 						name.data, len, tag),

@@ -1,28 +1,32 @@
 /*-------------------------------------------------------------------------
  *
  * citus.c
- *	  What kind of node of a Citus cluster is this?
+ *	  Citus: what kind of node is this, what kind of table, and how to connect
+ *	  to the coordinator.
  *
  * Citus keeps in pg_dist_local_group, in one row, which group of the cluster a
  * node belongs to: 0 is the coordinator's.  When that changes it sends a
- * relcache message for the table.
+ * relcache message for the table.  The nodes are in pg_dist_node, tables with
+ * shards in pg_dist_partition, on each node.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/table.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
-#include "utils/timestamp.h"
 
 #include "catalog.h"
 #include "citus.h"
 #include "compat.h"
-#include "settings.h"
 
 #define GROUP_TABLE		"pg_dist_local_group"
 #define GROUP_COLUMN	"groupid"
@@ -31,7 +35,13 @@
 static Oid	group_table = InvalidOid;
 
 /* What was found, and under which generation; 0: nothing yet. */
-static bool is_worker = false;
+typedef enum NodeKind
+{
+	NO_NODE,
+	COORDINATOR,
+	WORKER
+} NodeKind;
+static NodeKind node_kind = NO_NODE;
 static uint64 known_generation = 0;
 
 /* Whether the table is there is part of the generation already. */
@@ -47,6 +57,72 @@ hilo_citus_init(void)
 {
 	CacheRegisterRelcacheCallback(group_changed, (Datum) 0);
 }
+
+/*
+ * Catalogs
+ */
+
+/* Open a catalog of Citus; NULL: there is none. */
+static Relation
+open_catalog(const char *name)
+{
+	Oid			table = get_relname_relid(name, PG_CATALOG_NAMESPACE);
+
+	if (!OidIsValid(table) || get_rel_relkind(table) != RELKIND_RELATION)
+		return NULL;
+	return try_table_open(table, AccessShareLock);
+}
+
+/* A column of a row as text, palloc'd; "" if it is null, or not there. */
+static const char *
+column_text(HeapTuple tuple, TupleDesc desc, const char *name)
+{
+	int			attnum = SPI_fnumber(desc, name);
+	char	   *text = attnum <= 0 ? NULL : SPI_getvalue(tuple, desc, attnum);
+
+	return text == NULL ? "" : text;
+}
+
+/* Is that what these columns of the row hold?  The other one may be NULL. */
+static bool
+row_has(HeapTuple tuple, TupleDesc desc, const char *column, const char *value,
+		const char *other_column, const char *other_value)
+{
+	return strcmp(column_text(tuple, desc, column), value) == 0 &&
+		(other_column == NULL ||
+		 strcmp(column_text(tuple, desc, other_column), other_value) == 0);
+}
+
+/*
+ * The first row of a catalog with these values as it is now, a copy, and *desc; NULL: no
+ * catalog, or no row.
+ */
+static HeapTuple
+find_row(const char *catalog, const char *column, const char *value,
+		 const char *other_column, const char *other_value, TupleDesc *desc)
+{
+	Relation	rel = open_catalog(catalog);
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	HeapTuple	result = NULL;
+
+	if (rel == NULL)
+		return NULL;
+	*desc = CreateTupleDescCopy(RelationGetDescr(rel));
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	while (result == NULL && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		if (row_has(tuple, *desc, column, value, other_column, other_value))
+			result = heap_copytuple(tuple);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
+/*
+ * The node
+ */
 
 /* Is there a row with a group above 0? */
 static bool
@@ -68,79 +144,137 @@ has_group(Relation rel, AttrNumber attnum)
 	return found;
 }
 
-static bool
+static NodeKind
 look_up(void)
 {
-	Relation	rel = NULL;
+	Relation	rel = open_catalog(GROUP_TABLE);
 	AttrNumber	attnum;
-	bool		result = false;
+	NodeKind	result = NO_NODE;
 
-	group_table = get_relname_relid(GROUP_TABLE, PG_CATALOG_NAMESPACE);
-	if (OidIsValid(group_table) &&
-		get_rel_relkind(group_table) == RELKIND_RELATION)
-		rel = try_table_open(group_table, AccessShareLock);
+	group_table = rel == NULL ? InvalidOid : RelationGetRelid(rel);
 	if (rel == NULL)
-		return false;
-
+		return NO_NODE;
 	attnum = get_attnum(group_table, GROUP_COLUMN);
 	if (attnum > 0 && get_atttype(group_table, attnum) == INT4OID)
-		result = has_group(rel, attnum);
+		result = has_group(rel, attnum) ? WORKER : COORDINATOR;
 	table_close(rel, AccessShareLock);
 	return result;
 }
 
-bool
-hilo_citus_is_worker(void)
+static NodeKind
+present_kind(void)
 {
 	uint64		generation = hilo_rights_generation;
 
 	if (known_generation != generation)
 	{
-		is_worker = look_up();
+		node_kind = look_up();
 		known_generation = generation;
 	}
-	return is_worker;
+	return node_kind;
 }
 
 bool
-hilo_citus_is_own_tag(const char *tag, int len)
+hilo_citus_is_worker(void)
 {
-	return len > 0 && (len != strlen(HILO_DEFAULT_NODE_TAG) ||
-					   memcmp(tag, HILO_DEFAULT_NODE_TAG, len) != 0);
+	return present_kind() == WORKER;
 }
 
-/* Do its numbers come from a hub, or will they? */
-static bool
-is_leased(HiloCollection *collection)
+bool
+hilo_citus_is_coordinator(void)
 {
-	const HiloRow *row = hilo_collection_row(collection);
-
-	if (row->flags & HILO_ROW_LEASED)
-		return true;
-	return hilo_hub[0] != '\0' && !hilo_is_own_name(collection->ref.name) &&
-		((row->flags & HILO_ROW_DROPPED) || row->claimed_at == DT_NOBEGIN);
+	return present_kind() == COORDINATOR;
 }
 
-void
-hilo_citus_check(HiloCollection *collection, bool unique_by_tag)
+/*
+ * The coordinator
+ */
+
+/*
+ * What Citus says about how a role connects to a node: of the node, else of all
+ * nodes.
+ */
+static const char *
+authentication_of(const char *role, const char *node)
 {
-	HiloName	name = collection->ref.name;
-	bool		identity = hilo_is_identity(name);
+	TupleDesc	desc;
+	HeapTuple	tuple = find_row("pg_dist_authinfo", "rolename", role, "nodeid",
+								 node, &desc);
 
-	if (unique_by_tag || hilo_allow_worker_draws || !hilo_citus_is_worker() ||
-		is_leased(collection))
-		return;
+	if (tuple == NULL)
+		tuple = find_row("pg_dist_authinfo", "rolename", role, "nodeid", "0",
+						 &desc);
+	return tuple == NULL ? "" : column_text(tuple, desc, "authinfo");
+}
 
-	if (identity)
-		name.len--;				/* the bar */
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 hilo_is_own_name(name) ?
-			 errmsg("cannot draw server-side ids on a Citus worker") :
-			 errmsg("cannot draw from %s \"%.*s\" on a Citus worker",
-					identity ? "identity" : "collection", name.len, name.data),
-			 errdetail("This node counts for itself, and other nodes would draw the same."),
-			 hilo_is_own_name(name) ?
-			 errhint("Give hilo.node_tag a tag that only this node has; or set hilo.allow_worker_draws, if no other node draws these numbers.") :
-			 errhint("Lease the numbers from the coordinator with hilo_lease_from() or the setting hilo.hub, or draw ids with a tag in hilo.node_tag that only this node has; or set hilo.allow_worker_draws, if no other node draws these numbers.")));
+bool
+hilo_citus_find_coordinator(const char *role, HiloCitusConnection *connection)
+{
+	TupleDesc	desc;
+	HeapTuple	tuple = find_row("pg_dist_node", "groupid", "0", "noderole",
+								 "primary", &desc);
+	const char *common = GetConfigOption("citus.node_conninfo", true, false);
+	const char *node;
+
+	if (tuple == NULL)
+		return false;
+	node = column_text(tuple, desc, "nodeid");
+	connection->common = common == NULL ? "" : pstrdup(common);
+	connection->host = column_text(tuple, desc, "nodename");
+	connection->port = column_text(tuple, desc, "nodeport");
+	connection->authentication = authentication_of(role, node);
+	tuple = find_row("pg_dist_poolinfo", "nodeid", node, NULL, NULL, &desc);
+	connection->pool = tuple == NULL ? "" : column_text(tuple, desc, "poolinfo");
+	return true;
+}
+
+/*
+ * Tables
+ */
+
+/* The row of pg_dist_partition of a table, a copy; NULL: none. */
+static HeapTuple
+find_partition(Oid relation, TupleDesc *desc)
+{
+	Relation	rel = open_catalog("pg_dist_partition");
+	Oid			index;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (rel == NULL)
+		return NULL;
+	*desc = CreateTupleDescCopy(RelationGetDescr(rel));
+	index = get_relname_relid("pg_dist_partition_logical_relid_index",
+							  PG_CATALOG_NAMESPACE);
+	ScanKeyInit(&key, SPI_fnumber(*desc, "logicalrelid"), BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(relation));
+	scan = systable_beginscan(rel, index, OidIsValid(index), NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		tuple = heap_copytuple(tuple);
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return tuple;
+}
+
+bool
+hilo_citus_has_shards(Oid relation)
+{
+	TupleDesc	desc;
+
+	return find_partition(relation, &desc) != NULL;
+}
+
+bool
+hilo_citus_refuses_triggers(Oid relation)
+{
+	TupleDesc	desc;
+	HeapTuple	tuple = find_partition(relation, &desc);
+
+	/* Neither by a column nor by reference, and with no others. */
+	return tuple != NULL &&
+		!(strcmp(column_text(tuple, desc, "partmethod"), "n") == 0 &&
+		  strcmp(column_text(tuple, desc, "repmodel"), "s") == 0 &&
+		  strcmp(column_text(tuple, desc, "colocationid"), "0") == 0);
 }

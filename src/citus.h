@@ -1,18 +1,24 @@
 /*-------------------------------------------------------------------------
  *
  * citus.h
- *	  What kind of node of a Citus cluster is this?
+ *	  Citus: what kind of node is this, what kind of table, and how to connect
+ *	  to the coordinator.
  *
- * There a default is evaluated on the coordinator or on workers, as the planner
- * likes, and each node has counters of its own: a worker must not draw what
- * other nodes draw, too.
+ * Read from the catalogs of Citus, which need not be there; nothing of it is
+ * linked.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef HILO_CITUS_H
 #define HILO_CITUS_H
 
-#include "collection.h"
+#include "fmgr.h"
+
+/*
+ * The coordinator as a hub has this name in rows of ours.  No foreign server can
+ * be meant by it: hilo_lease_from() and hilo.hub take none with a bar.
+ */
+#define HILO_CITUS_COORDINATOR	"coordinator|"
 
 /* Must be called once. */
 extern void hilo_citus_init(void);
@@ -23,13 +29,34 @@ extern void hilo_citus_init(void);
  */
 extern bool hilo_citus_is_worker(void);
 
-/* Does the tag tell this node's ids from those of others? */
-extern bool hilo_citus_is_own_tag(const char *tag, int len);
+/*
+ * The coordinator of a Citus cluster: does Citus know this node as one?  Also true
+ * where no other node is known.
+ */
+extern bool hilo_citus_is_coordinator(void);
+
+/* How Citus connects to the coordinator.  All palloc'd. */
+typedef struct HiloCitusConnection
+{
+	const char *common;			/* citus.node_conninfo: for all nodes */
+	const char *host;
+	const char *port;
+	const char *pool;			/* of pg_dist_poolinfo, in place of these; "" */
+	const char *authentication; /* of pg_dist_authinfo; "" */
+} HiloCitusConnection;
+
+/* False if Citus does not know where it is. */
+extern bool hilo_citus_find_coordinator(const char *role,
+										HiloCitusConnection *connection);
 
 /*
- * Raise 55000 if a worker is about to draw from a counter of its own, unless
- * what it draws is unique by a tag.  What is leased is unique.
+ * Is that a table whose rows lie in shards, here or on other nodes: distributed, a
+ * reference table, or one that is local to the coordinator?  Such a table itself
+ * is empty on every node.
  */
-extern void hilo_citus_check(HiloCollection *collection, bool unique_by_tag);
+extern bool hilo_citus_has_shards(Oid relation);
+
+/* Does Citus refuse triggers on it?  Not on one that is local to the coordinator. */
+extern bool hilo_citus_refuses_triggers(Oid relation);
 
 #endif							/* HILO_CITUS_H */

@@ -13,6 +13,7 @@
 #include "collection.h"
 #include "failure_point.h"
 #include "lease.h"
+#include "tell.h"
 #include "pool.h"
 #include "settings.h"
 
@@ -126,6 +127,21 @@ put_reserve(HiloName name, int64 size, HiloClaim *claim)
 		HILO_KILL_POINT("pooled");
 }
 
+/*
+ * Do the numbers come from a hub, or should they?  Raises an error if it is not
+ * the one that it should be.
+ */
+static bool
+is_leased(HiloCollection *collection, const HiloWantedHub *wanted)
+{
+	const HiloRow *row = hilo_collection_row(collection);
+
+	if (!(row->flags & HILO_ROW_LEASED))
+		return hilo_counter_is_for_hub(&collection->ref, row, wanted);
+	hilo_lease_check_hub(&collection->ref, row);
+	return true;
+}
+
 void
 hilo_collection_take(HiloCollection *collection,
 					 const HiloRangeRequest *request, HiloClaimant claimant,
@@ -139,24 +155,32 @@ hilo_collection_take(HiloCollection *collection,
 
 	for (;;)
 	{
+		HiloWantedHub wanted = hilo_lease_wanted();
+
 		/* The claim of a statement finds out by itself, in one go. */
 		bool		leased = (claimant != HILO_FOR_STATEMENT ||
-							  collection->generation != 0) &&
-			(hilo_collection_row(collection)->flags & HILO_ROW_LEASED);
+							  collection->generation != 0 ||
+							  wanted.name != NULL) &&
+			is_leased(collection, &wanted);
 
-		if ((leased || claimant == HILO_FOR_SESSION) &&
-			take_pooled(collection, request, claimant, claim))
+		/* What was counted is no good once it is to be leased. */
+		bool		pooled = leased ?
+			(collection->row.flags & HILO_ROW_LEASED) != 0 :
+			claimant == HILO_FOR_SESSION;
+
+		if (pooled && take_pooled(collection, request, claimant, claim))
 			return;
 		if (leased)
 		{
-			if (any.above != request->above &&
+			if (pooled && any.above != request->above &&
 				take_pooled(collection, &any, claimant, claim))
 				return;
 			read_row(collection);
-			if (collection->row.flags & HILO_ROW_LEASED)
+			if (is_leased(collection, &wanted))
 				hilo_lease_fetch(&collection->ref, &collection->row, &any);
 		}
-		else if (hilo_counter_claim(&collection->ref, &any, claimant, claim))
+		else if (hilo_counter_claim(&collection->ref, &wanted, &any, claimant,
+									claim))
 		{
 			put_reserve(collection->ref.name, request->size, claim);
 			return;
@@ -181,9 +205,10 @@ hilo_collection_draw_number(HiloCollection *collection, int64 number)
 {
 	HiloRangeRequest request = {.size = 1,.exact = true,.alignment = 1,
 	.above = number - 1};
+	HiloWantedHub wanted = hilo_lease_wanted();
 	HiloClaim	claim;
 
-	if (hilo_counter_claim_number(&collection->ref, number))
+	if (hilo_counter_claim_number(&collection->ref, &wanted, number))
 		return number;
 	read_row(collection);
 	if (!(collection->row.flags & HILO_ROW_LEASED) &&
@@ -216,12 +241,21 @@ hilo_collection_return(HiloCollection *collection, int64 last, int64 high,
 	return hilo_counter_return(&collection->ref, last, high, token);
 }
 
+/* Others draw from it as well: have them hear of a change. */
+static void
+tell_members(HiloCollection *collection)
+{
+	if (hilo_tell_anybody(&collection->ref))
+		hilo_tell_members(&collection->ref);
+}
+
 int64
 hilo_collection_seed(HiloCollection *collection, int64 value, bool force)
 {
 	int64		max = hilo_counter_seed(&collection->ref, value, force);
 
 	hilo_pool_forget(collection->ref.name);
+	tell_members(collection);
 	return max;
 }
 
@@ -233,17 +267,29 @@ hilo_collection_adopt(HiloCollection *collection, int64 highest, int64 limit,
 										 lenient);
 
 	hilo_pool_forget(collection->ref.name);
+	tell_members(collection);
 	return max;
 }
 
 bool
 hilo_collection_drop(HiloCollection *collection, bool force)
 {
+	bool		has_members = hilo_tell_anybody(&collection->ref);
 	bool		dropped = hilo_counter_drop(&collection->ref, force);
 
 	if (dropped)
 		hilo_pool_forget(collection->ref.name);
+	if (dropped && has_members)
+		hilo_tell_members(&collection->ref);
 	return dropped;
+}
+
+void
+hilo_collection_configure(HiloCollection *collection,
+						  const HiloCounterOptions *options)
+{
+	hilo_counter_configure(&collection->ref, options);
+	tell_members(collection);
 }
 
 bool

@@ -79,13 +79,16 @@ extern bool hilo_collection_return(HiloCollection *collection, int64 last,
 								   int64 high, int64 token);
 
 /*
- * At least value, as hilo_counter_seed() says; nothing pooled is left.
+ * At least value, as hilo_counter_seed() says; nothing pooled is left.  Members of
+ * this hub hear of it, here and below, before the function returns.
  */
 extern int64 hilo_collection_seed(HiloCollection *collection, int64 value,
 								  bool force);
 extern int64 hilo_collection_adopt(HiloCollection *collection, int64 highest,
 								   int64 limit, bool lenient);
 extern bool hilo_collection_drop(HiloCollection *collection, bool force);
+extern void hilo_collection_configure(HiloCollection *collection,
+									  const HiloCounterOptions *options);
 
 /*
  * See that number, which was chosen by hand, is not claimed or taken

@@ -72,6 +72,17 @@ hilo_set_shmem_request_hook(shmem_request_hook_type request)
 #endif
 }
 
+/* Memory for what a check hook leaves; NULL: there is none. */
+static inline void *
+hilo_guc_malloc(size_t size)
+{
+#if PG_VERSION_NUM >= 160000
+	return guc_malloc(LOG, size);
+#else
+	return malloc(size);
+#endif
+}
+
 /* Was the storage of rel made anew in the current transaction? */
 static inline bool
 hilo_storage_is_new(Relation rel)

@@ -217,14 +217,38 @@ find_row(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
 	return true;
 }
 
-/*
- * Lock the row of the counter for a draw, which creates it if that is allowed.
- * The one row of server-side ids is not one that users think up.
- */
+static void
+report_missing(const HiloRowRef *ref)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg(HILO_COUNTER_FORMAT " does not exist", HILO_COUNTER_ARGS(ref->name)),
+			 errdetail("The setting \"hilo.auto_create\" is off, so that draws create none."),
+			 errhint("Create it with %s.", hilo_is_identity(ref->name) ?
+					 "seed_identity_for()" : "hilo_seed()")));
+}
+
+/* May a draw create it?  The one row of server-side ids nobody thinks up. */
+static bool
+may_create(const HiloRowRef *ref)
+{
+	return hilo_auto_create || hilo_is_own_name(ref->name);
+}
+
+void
+hilo_counter_check_may_create(HiloRowRef *ref)
+{
+	HiloRow		row;
+
+	if (!may_create(ref) && !hilo_counter_read(ref, &row))
+		report_missing(ref);
+}
+
+/* Lock the row of the counter for a draw, which creates it if that is allowed. */
 static void
 find_for_draw(HiloRowChange *change, HiloRowRef *ref)
 {
-	bool		create = hilo_auto_create || hilo_is_own_name(ref->name);
+	bool		create = may_create(ref);
 
 	if (find_row(change, ref, create ? HILO_ROW_CREATE : HILO_ROW_CHANGE))
 	{
@@ -232,13 +256,7 @@ find_for_draw(HiloRowChange *change, HiloRowRef *ref)
 			return;
 		hilo_row_abandon(change);
 	}
-
-	ereport(ERROR,
-			(errcode(ERRCODE_UNDEFINED_OBJECT),
-			 errmsg(HILO_COUNTER_FORMAT " does not exist", HILO_COUNTER_ARGS(ref->name)),
-			 errdetail("The setting \"hilo.auto_create\" is off, so that draws create none."),
-			 errhint("Create it with %s.", hilo_is_identity(ref->name) ?
-					 "seed_identity_for()" : "hilo_seed()")));
+	report_missing(ref);
 }
 
 /* Put a claim into the row. */
@@ -288,12 +306,13 @@ finish_new_epoch(HiloRowChange *change, int64 epoch)
  * Claim
  */
 
-/* Is this a row that the setting hilo.hub is about? */
-static bool
-is_for_hub(const HiloRowRef *ref, const HiloRow *row)
+bool
+hilo_counter_is_for_hub(const HiloRowRef *ref, const HiloRow *row,
+						const HiloWantedHub *wanted)
 {
-	return hilo_hub[0] != '\0' && row->claimed_at == DT_NOBEGIN &&
-		!(row->flags & HILO_ROW_LEASED) && !hilo_is_own_name(ref->name);
+	return wanted->name != NULL && !(row->flags & HILO_ROW_LEASED) &&
+		(wanted->even_counted || row->claimed_at == DT_NOBEGIN) &&
+		!hilo_is_own_name(ref->name);
 }
 
 /* Note in the row that the numbers are leased.  Nothing can go back any more. */
@@ -320,8 +339,9 @@ fill_claim(HiloClaim *claim, const HiloRow *row, XLogRecPtr lsn)
 }
 
 bool
-hilo_counter_claim(HiloRowRef *ref, const HiloRangeRequest *request,
-				   HiloClaimant claimant, HiloClaim *claim)
+hilo_counter_claim(HiloRowRef *ref, const HiloWantedHub *wanted,
+				   const HiloRangeRequest *request, HiloClaimant claimant,
+				   HiloClaim *claim)
 {
 	int64		token = claimant == HILO_FOR_CLIENT ? hilo_random_number() : 0;
 	HiloRowChange change;
@@ -329,15 +349,10 @@ hilo_counter_claim(HiloRowRef *ref, const HiloRangeRequest *request,
 	XLogRecPtr	lsn;
 
 	find_for_draw(&change, ref);
-	if (unlikely(change.row.flags & HILO_ROW_LEASED))
+	if (unlikely((change.row.flags & HILO_ROW_LEASED) ||
+				 hilo_counter_is_for_hub(ref, &change.row, wanted)))
 	{
-		hilo_row_abandon(&change);
-		return false;
-	}
-	if (unlikely(is_for_hub(ref, &change.row)))
-	{
-		put_hub(&change.row, hilo_hub, 0);
-		finish_and_announce(&change);
+		let_go(&change);
 		return false;
 	}
 
@@ -362,7 +377,8 @@ hilo_counter_claim(HiloRowRef *ref, const HiloRangeRequest *request,
 }
 
 bool
-hilo_counter_claim_number(HiloRowRef *ref, int64 number)
+hilo_counter_claim_number(HiloRowRef *ref, const HiloWantedHub *wanted,
+						  int64 number)
 {
 	HiloRange	range = {number, number};
 	HiloRowChange change;
@@ -373,7 +389,7 @@ hilo_counter_claim_number(HiloRowRef *ref, int64 number)
 	if (number > change.row.max_value)
 		fail_at_limit(&change, ref);
 	if (number <= old_max || (change.row.flags & HILO_ROW_LEASED) ||
-		is_for_hub(ref, &change.row))
+		hilo_counter_is_for_hub(ref, &change.row, wanted))
 	{
 		let_go(&change);
 		return false;
@@ -789,13 +805,14 @@ check_auto_resume(void)
  */
 static int64
 last_timeline(HiloRowChange *change, const HiloRowRef *ref,
-			  int64 default_timeline)
+			  const HiloWantedHub *wanted, int64 default_timeline)
 {
 	HiloRow    *row = &change->row;
 	int64		timeline = row->timeline != 0 ? row->timeline :
 		default_timeline;
 
-	if ((row->flags & HILO_ROW_LEASED) || is_for_hub(ref, row))
+	if ((row->flags & HILO_ROW_LEASED) ||
+		hilo_counter_is_for_hub(ref, row, wanted))
 	{
 		let_go(change);
 		ereport(ERROR,
@@ -821,8 +838,8 @@ last_timeline(HiloRowChange *change, const HiloRowRef *ref,
 }
 
 HiloRange
-hilo_counter_lease(HiloRowRef *ref, int64 size, int64 above,
-				   int64 default_timeline, int64 *epoch)
+hilo_counter_lease(HiloRowRef *ref, const HiloWantedHub *wanted, int64 size,
+				   int64 above, int64 default_timeline, HiloRow *result)
 {
 	HiloRangeRequest request = {.size = size,.alignment = 1,.above = above};
 	HiloRange	range = {0, -1};
@@ -835,9 +852,9 @@ hilo_counter_lease(HiloRowRef *ref, int64 size, int64 above,
 	if (hilo_hub_auto_resume)
 		check_auto_resume();
 	find_for_draw(&change, ref);
-	leased_on = last_timeline(&change, ref, default_timeline);
+	leased_on = last_timeline(&change, ref, wanted, default_timeline);
 
-	*epoch = row->epoch;
+	*result = *row;
 	if (size == 0)
 	{
 		let_go(&change);
@@ -918,6 +935,61 @@ hilo_counter_set_hub(HiloRowRef *ref, const char *hub, int32 size)
 	return new_epoch;
 }
 
+/*
+ * Take the options of the hub over: its tag, or that it has none, and the sizes
+ * that are set there.  Returns whether that changes anything.
+ */
+static bool
+note_options(HiloRow *row, const HiloLeaseAnswer *answer)
+{
+	HiloRow		before = *row;
+
+	row->flags &= ~HILO_ROW_HAS_TAG;
+	if (answer->has_tag)
+		row->flags |= HILO_ROW_HAS_TAG;
+	row->node_tag = answer->node_tag;
+	if (answer->range_size > 0)
+		row->range_size = answer->range_size;
+	if (answer->max_range_size > 0)
+		row->max_range_size = answer->max_range_size;
+	return memcmp(&before, row, sizeof(HiloRow)) != 0;
+}
+
+/*
+ * Note what the hub has answered; with a new epoch if what was counted or leased
+ * here is worthless by now: once the numbers are leased, and when the hub has been
+ * seeded or dropped.  Returns whether others have to read the row again.
+ */
+static bool
+note_hub(HiloRow *row, const HiloLeaseAnswer *answer, int64 epoch)
+{
+	bool		new_epoch = answer->is_first ||
+	(row->hub_epoch != 0 && row->hub_epoch != answer->hub_epoch);
+
+	if (new_epoch)
+		row->epoch = epoch;
+	if (answer->is_first)
+		put_hub(row, NameStr(answer->asked_hub), 0);
+	row->hub_epoch = answer->hub_epoch;
+	return note_options(row, answer) || new_epoch;
+}
+
+/* Is a row what it was when the hub was asked? */
+static bool
+is_as_asked(const HiloRowChange *change, const HiloLeaseAnswer *answer)
+{
+	const HiloRow *row = &change->row;
+
+	if (change->created)
+		return true;
+	if (epoch_here(change) != answer->asked_epoch)
+		return false;
+	if (answer->is_first)
+		return !(row->flags & HILO_ROW_LEASED);
+	return (row->flags & HILO_ROW_LEASED) &&
+		strcmp(NameStr(row->hub), NameStr(answer->asked_hub)) == 0;
+}
+
 bool
 hilo_counter_take_in(HiloRowRef *ref, const HiloLeaseAnswer *answer,
 					 HiloClaim *claim)
@@ -926,26 +998,21 @@ hilo_counter_take_in(HiloRowRef *ref, const HiloLeaseAnswer *answer,
 	HiloRange	range = answer->range;
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
-	bool		new_epoch;
+	bool		to_announce;
 	Oid			table;
 	XLogRecPtr	lsn;
 
-	if (!hilo_row_find(&change, HILO_TABLE_COUNTERS, ref, HILO_ROW_CHANGE))
+	if (!hilo_row_find(&change, HILO_TABLE_COUNTERS, ref,
+					   answer->is_first ? HILO_ROW_CREATE : HILO_ROW_CHANGE))
 		return false;
-	if (epoch_here(&change) != answer->asked_epoch ||
-		!(row->flags & HILO_ROW_LEASED) ||
-		strcmp(NameStr(row->hub), NameStr(answer->asked_hub)) != 0)
+	if (!is_as_asked(&change, answer))
 	{
 		hilo_row_abandon(&change);
 		return false;
 	}
 	settle_in(&change);
 
-	/* The hub was seeded or dropped: what it gave before is worthless. */
-	new_epoch = row->hub_epoch != 0 && row->hub_epoch != answer->hub_epoch;
-	if (new_epoch)
-		row->epoch = epoch;
-	row->hub_epoch = answer->hub_epoch;
+	to_announce = note_hub(row, answer, epoch);
 
 	range.high = Min(range.high, row->max_value);
 	if (range.low <= row->max)
@@ -961,9 +1028,32 @@ hilo_counter_take_in(HiloRowRef *ref, const HiloLeaseAnswer *answer,
 	claim->range = range;
 	table = RelationGetRelid(change.rel);
 	lsn = hilo_row_finish(&change);
-	if (new_epoch)
+	if (to_announce)
 		hilo_catalog_announce(table);
 	fill_claim(claim, row, lsn);
 	claim->leased = true;
+	return true;
+}
+
+bool
+hilo_counter_hear(HiloRowRef *ref, const HiloLeaseAnswer *answer,
+				  bool *worthless)
+{
+	int64		epoch = hilo_random_number();
+	HiloRowChange change;
+
+	if (!hilo_row_find(&change, HILO_TABLE_COUNTERS, ref, HILO_ROW_CHANGE))
+		return false;
+	if (!is_as_asked(&change, answer))
+	{
+		hilo_row_abandon(&change);
+		return false;
+	}
+	settle_in(&change);
+	if (note_hub(&change.row, answer, epoch))
+		finish_and_announce(&change);
+	else
+		hilo_row_abandon(&change);
+	*worthless = change.row.epoch == epoch;
 	return true;
 }

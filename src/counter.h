@@ -50,6 +50,13 @@ typedef enum HiloClaimant
 	HILO_FOR_STATEMENT
 } HiloClaimant;
 
+/* Where this server would have counters lease from that it has not leased yet. */
+typedef struct HiloWantedHub
+{
+	const char *name;			/* NULL: nowhere, it counts them itself */
+	bool		even_counted;	/* those as well that were counted here? */
+} HiloWantedHub;
+
 /* Is it the name of an identity, which ends in a bar? */
 extern bool hilo_is_identity(HiloName name);
 
@@ -64,20 +71,31 @@ extern bool hilo_is_own_name(HiloName name);
 
 /*
  * Claim a range.  A row that is not there, or was dropped, is created, unless
- * hilo.auto_create is off.  Returns false, having claimed nothing, if the numbers
- * are leased from a hub; so are those of a collection that nothing was ever
- * claimed of, where the setting hilo.hub names one.
+ * hilo.auto_create is off.  Returns false, having changed nothing, if the numbers
+ * are leased from a hub, or should be.
  */
-extern bool hilo_counter_claim(HiloRowRef *ref,
+extern bool hilo_counter_claim(HiloRowRef *ref, const HiloWantedHub *wanted,
 							   const HiloRangeRequest *request,
 							   HiloClaimant claimant, HiloClaim *claim);
 
 /*
  * Claim number and all below it, for a statement, if it is not claimed
  * yet.  Returns false, having changed nothing, if it is, or the numbers
- * are leased from a hub.  Creates a row as hilo_counter_claim() does.
+ * are leased from a hub, or should be.  Creates a row as hilo_counter_claim() does.
  */
-extern bool hilo_counter_claim_number(HiloRowRef *ref, int64 number);
+extern bool hilo_counter_claim_number(HiloRowRef *ref,
+									  const HiloWantedHub *wanted,
+									  int64 number);
+
+/*
+ * Should a counter whose row this is be leased, and is not yet?  The row of
+ * server-side ids never is.
+ */
+extern bool hilo_counter_is_for_hub(const HiloRowRef *ref, const HiloRow *row,
+									const HiloWantedHub *wanted);
+
+/* Raise the error that a claim would where it may not create the counter. */
+extern void hilo_counter_check_may_create(HiloRowRef *ref);
 
 /*
  * Copy the row; its epoch is 0 if it came from elsewhere.  False when there is no such counter, or it was dropped; then
@@ -174,15 +192,17 @@ extern bool hilo_counter_drop(HiloRowRef *ref, bool force);
 
 /*
  * Claim a lease of up to size numbers above a number for a member; with size 0
- * only see that one would be given.  *epoch is the row's.
+ * only see that one would be given.  *result is the row then.
  *
  * Raises an error where leases might overlap with those that were given before:
  * the server has been promoted since, or the row comes from elsewhere.
  * default_timeline is the timeline on which a counter that has given no lease may
  * give one.
  */
-extern HiloRange hilo_counter_lease(HiloRowRef *ref, int64 size, int64 above,
-									int64 default_timeline, int64 *epoch);
+extern HiloRange hilo_counter_lease(HiloRowRef *ref,
+									const HiloWantedHub *wanted, int64 size,
+									int64 above, int64 default_timeline,
+									HiloRow *result);
 
 /*
  * Let the counter give leases again that the above refuses, above at_least,
@@ -209,20 +229,35 @@ extern bool hilo_counter_set_hub(HiloRowRef *ref, const char *hub,
 /* What was asked, and what the hub has answered. */
 typedef struct HiloLeaseAnswer
 {
-	int64		asked_epoch;	/* of the row here, when the hub was asked, */
-	NameData	asked_hub;		/* and the hub */
+	int64		asked_epoch;	/* of the row here, when the hub was asked; 0:
+								 * there was none, or one from elsewhere */
+	NameData	asked_hub;		/* which hub that was */
+	bool		is_first;		/* was the counter not leased yet? */
 	HiloRange	range;
 	int64		hub_epoch;
+	int32		range_size;		/* the hub's options: 0: not set there */
+	int32		max_range_size;
+	bool		has_tag;
+	NameData	node_tag;
 } HiloLeaseAnswer;
 
 /*
  * Take a lease in: what of it lies above max, and not above the limit, is
- * *claim; max is then its end.  Returns false, having changed nothing, if the row
- * is not any more what it was when the hub was asked; *claim is empty if nothing
- * of it is above max.  Not flushed: what draws from the claim does that.
+ * *claim; max is then its end.  With the first one the counter becomes one that is
+ * leased; a row is created if there was none.  Returns false, having changed
+ * nothing, if the row is not any more what it was when the hub was asked; *claim is
+ * empty if nothing of it is above max.  Not flushed: what draws from the claim does
+ * that.
  */
 extern bool hilo_counter_take_in(HiloRowRef *ref,
 								 const HiloLeaseAnswer *answer,
 								 HiloClaim *claim);
+
+/*
+ * The same for an answer without numbers, about a counter that is leased: *worthless
+ * says whether what is leased is so by now.
+ */
+extern bool hilo_counter_hear(HiloRowRef *ref, const HiloLeaseAnswer *answer,
+							  bool *worthless);
 
 #endif							/* HILO_COUNTER_H */

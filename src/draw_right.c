@@ -26,6 +26,7 @@
 #include "citus.h"
 #include "compat.h"
 #include "draw_right.h"
+#include "pool.h"
 #include "settings.h"
 
 /* A collection with no more numbers than this, claimed at once, is new. */
@@ -436,16 +437,55 @@ hilo_draw_right_attachments(HiloName name)
  * The right to draw
  */
 
-/* Do its ids have something that those of other nodes do not have? */
+/*
+ * Do its ids have something that those of other nodes do not have?  A tag in the row
+ * is the same on all of them.
+ */
 static bool
 has_own_ids(HiloCollection *collection)
 {
-	int			len;
-	const char *tag;
+	return hilo_has_own_prefix() ||
+		(hilo_has_own_tag() &&
+		 !(hilo_collection_row(collection)->flags & HILO_ROW_HAS_TAG));
+}
 
-	(void) hilo_collection_row(collection);
-	tag = hilo_collection_node_tag(collection, &len);
-	return hilo_citus_is_own_tag(tag, len) || hilo_server_prefix[0] != '\0';
+/*
+ * Will they be leased, if they are not?  Server-side ids never are.  Where the
+ * library is preloaded a Citus worker leases all others.
+ */
+static bool
+can_be_leased(HiloCollection *collection)
+{
+	if (hilo_is_own_name(collection->ref.name))
+		return false;
+	return hilo_pool_exists() ||
+		(hilo_collection_row(collection)->flags & HILO_ROW_LEASED);
+}
+
+void
+hilo_draw_right_check_node(HiloCollection *collection, bool unique_by_tag)
+{
+	HiloName	name = collection->ref.name;
+	bool		identity = hilo_is_identity(name);
+
+	if (unique_by_tag || hilo_allow_worker_draws || !hilo_citus_is_worker() ||
+		can_be_leased(collection))
+		return;
+
+	if (identity)
+		name.len--;				/* the bar */
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 hilo_is_own_name(name) ?
+			 errmsg("cannot draw server-side ids on a Citus worker") :
+			 errmsg("cannot draw from %s \"%.*s\" on a Citus worker",
+					identity ? "identity" : "collection", name.len, name.data),
+			 errdetail("This node counts for itself, and other nodes would draw the same."),
+			 hilo_is_own_name(name) ?
+			 errhint("Set hilo.node_tag to a tag that only this node has, in its postgresql.conf.") :
+			 hilo_pool_size == 0 ?
+			 errhint("Leave hilo.pool_size above 0: then this node leases the numbers from the coordinator.") :
+			 errhint("Add hilo to shared_preload_libraries of this node: then it leases the numbers from the coordinator.")));
 }
 
 void
@@ -459,12 +499,17 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn)
 	if (bound != NULL)
 		check_bound(entry, bound, user);
 
-	/* There the next draw may be of another kind; what is leased is unique. */
+	/*
+	 * There the next draw may be of another kind; what is leased is unique.  A range
+	 * that was counted before is no good once it will be.
+	 */
 	if (hilo_citus_is_worker() &&
 		!(hilo_collection_row(collection)->flags & HILO_ROW_LEASED))
 	{
-		hilo_citus_check(collection,
-						 drawn == HILO_DRAW_ID && has_own_ids(collection));
+		hilo_draw_right_check_node(collection,
+								   drawn == HILO_DRAW_ID && has_own_ids(collection));
+		if (hilo_pool_exists() && !hilo_allow_worker_draws)
+			hilo_cache_forget(entry);
 		return;
 	}
 

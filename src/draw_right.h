@@ -43,6 +43,13 @@ hilo_draw_right_check(HiloEntry *entry, HiloDrawn drawn)
 }
 
 /*
+ * Raise 55000 if this node, a Citus worker, would draw from a counter of its own,
+ * unless what it draws is unique by a tag.  What is leased is unique.
+ */
+extern void hilo_draw_right_check_node(HiloCollection *collection,
+									   bool unique_by_tag);
+
+/*
  * May a table be attached to the collection, and so move its counter: is the
  * collection new, or only for tables of the same owner, or the owner granted to
  * draw, or one that may seed?

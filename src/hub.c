@@ -22,6 +22,7 @@
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "nodes/value.h"
 #include "storage/fd.h"
 #include "storage/latch.h"
@@ -51,7 +52,7 @@ static const char *const place_keywords[PLACES] = {"host", "hostaddr", "port"};
 /* What server and user mapping say. */
 typedef struct Options
 {
-	Oid			server;
+	Oid			server;			/* InvalidOid: it is no foreign server */
 	const char **keywords;		/* as libpq takes them, the places last */
 	const char **values;
 	int			count;			/* of those before the places */
@@ -79,6 +80,8 @@ typedef struct Connection
 	bool		outdated;
 	char	   *schema;			/* of the extension there, quoted; in
 								 * TopMemoryContext */
+	char	   *conninfo;		/* connection strings that it was made by, in
+								 * TopMemoryContext; NULL: by a server */
 } Connection;
 
 static Connection connection;
@@ -103,6 +106,9 @@ disconnect(void)
 	if (connection.schema != NULL)
 		pfree(connection.schema);
 	connection.schema = NULL;
+	if (connection.conninfo != NULL)
+		pfree(connection.conninfo);
+	connection.conninfo = NULL;
 }
 
 /* Syscache callback: a server, wrapper, user mapping or role has changed. */
@@ -380,6 +386,104 @@ look_up(const HiloHubQuestion *question, ForeignServer **server,
 	return true;
 }
 
+/* Turn options, of which the later ones count, into what libpq takes. */
+static bool
+set_options(const HiloHubQuestion *question, Options *options, List *list,
+			HiloHubAnswer *answer)
+{
+	PQconninfoOption *known = PQconndefaults();
+	int			count = list_length(list) + 2;
+
+	if (known == NULL)
+		return fail(answer, ERRCODE_OUT_OF_MEMORY, "out of memory", NULL);
+	memset(options, 0, sizeof(*options));
+	options->keywords = palloc0((count + PLACES + 1) * sizeof(char *));
+	options->values = palloc0((count + PLACES + 1) * sizeof(char *));
+	options->password_required = true;
+	options->connect_timeout = question->timeout;
+
+	add_option(options, "fallback_application_name", "hilo");
+	add_options(options, list, known);
+	add_option(options, "client_encoding", GetDatabaseEncodingName());
+	PQconninfoFree(known);
+	for (int i = 0; i < PLACES; i++)
+		options->keywords[options->count + i] = place_keywords[i];
+	options->hosts = count_hosts(options->places);
+	return true;
+}
+
+/*
+ * Append the options that a connection string sets; with host_keyword in the place
+ * of "host".
+ */
+static bool
+append_conninfo(const char *conninfo, const char *host_keyword, List **list,
+				HiloHubAnswer *answer)
+{
+	char	   *error = NULL;
+	PQconninfoOption *parsed = PQconninfoParse(conninfo, &error);
+
+	if (parsed == NULL)
+	{
+		char	   *message = pstrdup(error == NULL ? "out of memory" : error);
+
+		PQfreemem(error);
+		return fail(answer, ERRCODE_SYNTAX_ERROR, message, NULL);
+	}
+	for (PQconninfoOption *it = parsed; it->keyword != NULL; it++)
+	{
+		const char *keyword = strcmp(it->keyword, "host") == 0 ?
+			host_keyword : it->keyword;
+
+		if (it->val != NULL && it->val[0] != '\0')
+			*list = lappend(*list,
+							makeDefElem(pstrdup(keyword),
+										(Node *) makeString(pstrdup(it->val)),
+										-1));
+	}
+	PQconninfoFree(parsed);
+	return true;
+}
+
+static bool
+has_option(List *list, const char *keyword)
+{
+	ListCell   *lc;
+
+	foreach(lc, list)
+	{
+		if (strcmp(((DefElem *) lfirst(lc))->defname, keyword) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Read connection strings in the place of server and user mapping. */
+static bool
+read_conninfo(const HiloHubQuestion *question, Options *options,
+			  HiloHubAnswer *answer)
+{
+	const char *const *strings = question->conninfo;
+	const char *host_keyword = "host";
+	List	   *list = NIL;
+
+	/*
+	 * The first string is for all servers of a Citus cluster.  As there, a host in
+	 * it is the one in their certificates, and they are found by address.
+	 */
+	for (int i = 0; strings[i] != NULL; i++)
+	{
+		if (!append_conninfo(strings[i], host_keyword, &list, answer))
+			return false;
+		if (i == 0 && has_option(list, "host"))
+			host_keyword = "hostaddr";
+	}
+	if (!set_options(question, options, list, answer))
+		return false;
+	options->password_required = false;
+	return true;
+}
+
 /* Read what server and user mapping say, and check what can be without asking. */
 static bool
 read_options(const HiloHubQuestion *question, Options *options,
@@ -388,33 +492,16 @@ read_options(const HiloHubQuestion *question, Options *options,
 	ForeignServer *server;
 	ForeignDataWrapper *wrapper;
 	List	   *mapping;
-	PQconninfoOption *known;
-	int			count;
 
+	if (question->conninfo != NULL)
+		return read_conninfo(question, options, answer);
 	if (!look_up(question, &server, &mapping, answer))
 		return false;
 	wrapper = GetForeignDataWrapperExtended(server->fdwid, FDW_MISSING_OK);
-	known = PQconndefaults();
-	if (known == NULL)
-		return fail(answer, ERRCODE_OUT_OF_MEMORY, "out of memory", NULL);
-
-	memset(options, 0, sizeof(*options));
-	count = list_length(server->options) + list_length(mapping) + 2;
+	if (!set_options(question, options,
+					 list_concat_copy(server->options, mapping), answer))
+		return false;
 	options->server = server->serverid;
-	options->keywords = palloc0((count + PLACES + 1) * sizeof(char *));
-	options->values = palloc0((count + PLACES + 1) * sizeof(char *));
-	options->password_required = true;
-	options->connect_timeout = question->timeout;
-
-	/* Of several the last one counts. */
-	add_option(options, "fallback_application_name", "hilo");
-	add_options(options, server->options, known);
-	add_options(options, mapping, known);
-	add_option(options, "client_encoding", GetDatabaseEncodingName());
-	PQconninfoFree(known);
-	for (int i = 0; i < PLACES; i++)
-		options->keywords[options->count + i] = place_keywords[i];
-	options->hosts = count_hosts(options->places);
 
 	/* Where no validator checks options, all can set them. */
 	if (wrapper == NULL || !OidIsValid(wrapper->fdwvalidator))
@@ -616,6 +703,27 @@ connect_to_any(const Options *options, HiloHubAnswer *answer)
 				errors.data, NULL);
 }
 
+/* Connection strings as one, palloc'd. */
+static char *
+joined(const char *const *conninfo)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (int i = 0; conninfo[i] != NULL; i++)
+		appendStringInfo(&text, "%s\n", conninfo[i]);
+	return text.data;
+}
+
+/* Was the connection made by these strings, or, with NULL, by none? */
+static bool
+is_by_conninfo(const char *const *conninfo)
+{
+	if (conninfo == NULL || connection.conninfo == NULL)
+		return conninfo == NULL && connection.conninfo == NULL;
+	return strcmp(connection.conninfo, joined(conninfo)) == 0;
+}
+
 /* Connect, unless the connection that there is will do. */
 static bool
 connect_to_hub(const HiloHubQuestion *question, HiloHubAnswer *answer)
@@ -636,6 +744,7 @@ connect_to_hub(const HiloHubQuestion *question, HiloHubAnswer *answer)
 	 */
 	if (connection.conn != NULL && !connection.outdated &&
 		connection.server == options.server &&
+		is_by_conninfo(question->conninfo) &&
 		connection.role == question->role &&
 		connection.timeout == question->timeout &&
 		PQconsumeInput(connection.conn) && PQconsumeInput(connection.conn))
@@ -647,6 +756,9 @@ connect_to_hub(const HiloHubQuestion *question, HiloHubAnswer *answer)
 		!check_password(PQconnectionUsedPassword(connection.conn), &options,
 						question->role, answer))
 		return false;
+	if (question->conninfo != NULL)
+		connection.conninfo = MemoryContextStrdup(TopMemoryContext,
+												  joined(question->conninfo));
 	HILO_FAILURE_POINT("hub connected");
 	return set_up(question, answer);
 }
@@ -671,16 +783,23 @@ static bool
 read_answer(const HiloHubQuestion *question, HiloHubAnswer *answer)
 {
 	int64	   *const numbers[] = {&answer->low, &answer->high, &answer->epoch,
-	&answer->system_identifier, &answer->timeline};
+		&answer->system_identifier, &answer->timeline, &answer->range_size,
+	&answer->max_range_size};
+	const int	tag = lengthof(numbers);
 
 	if (PQntuples(connection.result) != 1 ||
-		PQnfields(connection.result) != lengthof(numbers))
+		PQnfields(connection.result) != tag + 1)
 		return false;
-	for (int i = 0; i < (int) lengthof(numbers); i++)
+	for (int i = 0; i < tag; i++)
 	{
 		if (!read_number(i, numbers[i]))
 			return false;
 	}
+	answer->has_tag = !PQgetisnull(connection.result, 0, tag);
+	namestrcpy(&answer->node_tag, PQgetvalue(connection.result, 0, tag));
+	if (answer->range_size < 0 || answer->range_size > INT_MAX ||
+		answer->max_range_size < 0 || answer->max_range_size > INT_MAX)
+		return false;
 
 	if (question->size == 0)
 	{

@@ -18,13 +18,16 @@
 #define HILO_HUB_FUNCTION	"hilo_hub_ask"
 
 /*
- * What a hub is asked.  It is a foreign server of a wrapper with the options of
- * libpq, as postgres_fdw is, and has the extension.
+ * What a hub is asked.  It has the extension, and is a foreign server of a wrapper with the
+ * options of libpq, as postgres_fdw is, or what connection strings say.
  */
 typedef struct HiloHubQuestion
 {
 	const char *server;
 	Oid			role;			/* whose user mapping is used */
+	const char *const *conninfo;	/* NULL, or connection strings in place of
+									 * server and mapping, of which the later
+									 * ones count; the last one is NULL */
 	const char *name;			/* of the collection or identity */
 	int64		size;			/* see hilo_lease(); 0: would it give any? */
 	int64		at_least;
@@ -47,6 +50,10 @@ typedef struct HiloHubAnswer
 	int64		epoch;
 	int64		system_identifier;
 	int64		timeline;
+	int64		range_size;		/* its options: 0: not set */
+	int64		max_range_size;
+	bool		has_tag;
+	NameData	node_tag;
 } HiloHubAnswer;
 
 /*

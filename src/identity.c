@@ -10,9 +10,9 @@
 
 #include "miscadmin.h"
 
-#include "citus.h"
 #include "document_id.h"
 #include "documents.h"
+#include "draw_right.h"
 #include "failure_point.h"
 #include "free_search.h"
 #include "identity.h"
@@ -31,7 +31,7 @@ hilo_identity_init(HiloIdentity *identity, HiloName name)
 int64
 hilo_identity_next(HiloIdentity *identity)
 {
-	hilo_citus_check(&identity->collection, false);
+	hilo_draw_right_check_node(&identity->collection, false);
 	return hilo_collection_draw(&identity->collection);
 }
 
@@ -127,7 +127,7 @@ hilo_identity_next_free(HiloIdentity *identity, int *tries)
 	int64		number;
 	int64		drawn;
 
-	hilo_citus_check(collection, false);
+	hilo_draw_right_check_node(collection, false);
 	documents = hilo_documents_open(identity->name);
 	*tries = 0;
 	do
@@ -201,9 +201,7 @@ hilo_next_server_side_id(HiloName prefix)
 	hilo_check_server_side_prefix(prefix.data, prefix.len,
 								  hilo_identity_parts_separator);
 	hilo_collection_init(&collection, name);
-	hilo_citus_check(&collection,
-					 hilo_citus_is_own_tag(hilo_node_tag,
-										   strlen(hilo_node_tag)));
+	hilo_draw_right_check_node(&collection, hilo_has_own_tag());
 	return hilo_server_side_id(prefix.data, prefix.len,
 							   hilo_collection_draw(&collection),
 							   hilo_id_suffix, hilo_id_suffix_len);

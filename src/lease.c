@@ -15,12 +15,14 @@
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "tcop/tcopprot.h"
+#include "commands/dbcommands.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+#include "citus.h"
 #include "compat.h"
 #include "failure_point.h"
 #include "hub.h"
@@ -152,6 +154,73 @@ hilo_hub_merge(HiloName name, const HiloHubRow *other)
 }
 
 /*
+ * Which hub
+ */
+
+static bool
+is_coordinator(const char *hub)
+{
+	return strcmp(hub, HILO_CITUS_COORDINATOR) == 0;
+}
+
+/* The hub as messages name it. */
+static const char *
+hub_text(const char *hub)
+{
+	return is_coordinator(hub) ? "the Citus coordinator" :
+		psprintf("server \"%s\"", hub);
+}
+
+HiloWantedHub
+hilo_lease_wanted(void)
+{
+	bool		on_worker = !hilo_allow_worker_draws && hilo_citus_is_worker();
+	HiloWantedHub wanted = {.even_counted = on_worker};
+
+	if (hilo_hub[0] != '\0')
+		wanted.name = hilo_hub;
+	else if (on_worker && hilo_pool_exists())
+		wanted.name = HILO_CITUS_COORDINATOR;
+	return wanted;
+}
+
+void
+hilo_lease_check_hub(const HiloRowRef *ref, const HiloRow *row)
+{
+	const char *hub = NameStr(row->hub);
+
+	if (hub[0] == '\0')
+		return;
+	if (hilo_hub[0] != '\0' && strcmp(hub, hilo_hub) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("\"%.*s\" is leased from %s, but the setting \"hilo.hub\" names server \"%s\"",
+						ref->name.len, ref->name.data, hub_text(hub), hilo_hub),
+				 errdetail("Where its numbers come from is in its row, and stays so."),
+				 errhint("Reset \"hilo.hub\", or lease from the other server with hilo_lease_from().")));
+	if (is_coordinator(hub) && !hilo_citus_is_worker())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("\"%.*s\" is leased from the Citus coordinator, but this node is not a Citus worker",
+						ref->name.len, ref->name.data),
+				 errhint("Lease it from a server with hilo_lease_from(); or leave the coordinator with a null server, and let it count here by a forced seed.")));
+}
+
+/* The hub to ask for numbers of a counter whose row was read; empty: none. */
+static NameData
+hub_to_ask(const HiloRowRef *ref, const HiloRow *row)
+{
+	HiloWantedHub wanted = hilo_lease_wanted();
+	NameData	hub = {0};
+
+	if (row->flags & HILO_ROW_LEASED)
+		hub = row->hub;
+	else if (hilo_counter_is_for_hub(ref, row, &wanted))
+		namestrcpy(&hub, wanted.name);
+	return hub;
+}
+
+/*
  * Errors
  */
 
@@ -159,10 +228,12 @@ static void
 report_failure(HiloName name, const char *hub, int sqlstate,
 			   TimestampTz since, const char *message, const char *hint)
 {
+	if (hint == NULL && strcmp(hub, hilo_hub) == 0)
+		hint = "The setting \"hilo.hub\" names that server.";
 	ereport(ERROR,
 			(errcode(sqlstate),
-			 errmsg("could not lease numbers of \"%.*s\" from server \"%s\"",
-					name.len, name.data, hub),
+			 errmsg("could not lease numbers of \"%.*s\" from %s",
+					name.len, name.data, hub_text(hub)),
 			 since == DT_NOBEGIN ? errdetail("It says: %s", message) :
 			 errdetail("It has given none since %s: %s",
 					   timestamptz_to_str(since), message),
@@ -211,6 +282,49 @@ put_error(HiloHubAnswer *answer, int sqlstate, char *message)
 	answer->sqlstate = sqlstate;
 	answer->message = message;
 	answer->hint = NULL;
+}
+
+/* A value as connection strings have it. */
+static const char *
+quoted(const char *value)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	appendStringInfoChar(&text, '\'');
+	for (; *value != '\0'; value++)
+	{
+		if (*value == '\'' || *value == '\\')
+			appendStringInfoChar(&text, '\\');
+		appendStringInfoChar(&text, *value);
+	}
+	appendStringInfoChar(&text, '\'');
+	return text.data;
+}
+
+/* How a role connects to the Citus coordinator; NULL, and the answer is an error. */
+static const char *const *
+coordinator_conninfo(Oid role, HiloHubAnswer *answer)
+{
+	const char **conninfo = palloc0(5 * sizeof(char *));
+	const char *user = GetUserNameFromId(role, false);
+	HiloCitusConnection connection;
+
+	if (!hilo_citus_find_coordinator(user, &connection))
+	{
+		put_error(answer, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+				  "the coordinator is not in pg_dist_node");
+		answer->hint = "Use SELECT citus_set_coordinator_host('<hostname>') on coordinator to configure the coordinator hostname";
+		return NULL;
+	}
+	conninfo[0] = connection.common;
+	conninfo[1] = psprintf("host=%s port=%s dbname=%s user=%s",
+						   quoted(connection.host), quoted(connection.port),
+						   quoted(get_database_name(MyDatabaseId)),
+						   quoted(user));
+	conninfo[2] = connection.pool;
+	conninfo[3] = connection.authentication;
+	return conninfo;
 }
 
 /* Make it one if the server is not the hub that is known by that name. */
@@ -285,6 +399,12 @@ ask_hub(const char *server, const HiloHubRow *known, Oid role, HiloName name,
 						   NameStr(known->role)));
 		return;
 	}
+	if (is_coordinator(server))
+	{
+		question.conninfo = coordinator_conninfo(role, answer);
+		if (question.conninfo == NULL)
+			return;
+	}
 	if (ask == NULL)
 		ask = (HiloHubAsk) load_external_function(HILO_HUB_LIBRARY,
 												  HILO_HUB_FUNCTION, true,
@@ -329,31 +449,54 @@ lease_size(HiloName name, const HiloRow *row, const HiloPoolLease *state,
 }
 
 /*
+ * Ask a hub for size numbers above a number of a counter whose row was read.
+ * *lease is the answer to be taken in, unless that is an error.
+ */
+static void
+question_hub(HiloRowRef *ref, const HiloRow *row, NameData hub, int64 size,
+			 int64 above, HiloHubAnswer *answer, HiloLeaseAnswer *lease)
+{
+	HiloName	name = name_of(NameStr(hub));
+	HiloHubRow	known;
+
+	(void) read_hub(name, &known);
+	ask_hub(name.data, &known, role_of(&known), ref->name, size, above, answer);
+	if (answer->sqlstate == 0 && !hilo_is_node_tag(NameStr(answer->node_tag),
+												   strlen(NameStr(answer->node_tag))))
+		put_error(answer, ERRCODE_PROTOCOL_VIOLATION,
+				  "it has answered with a node tag that is none");
+	if (answer->sqlstate != 0)
+		return;
+	HILO_FAILURE_POINT("lease got");
+	hear_hub(name, answer);
+
+	memset(lease, 0, sizeof(*lease));
+	lease->asked_epoch = row->epoch;
+	lease->asked_hub = hub;
+	lease->is_first = (row->flags & HILO_ROW_LEASED) == 0;
+	lease->range.low = answer->low;
+	lease->range.high = answer->high;
+	lease->hub_epoch = answer->epoch;
+	lease->range_size = answer->range_size;
+	lease->max_range_size = answer->max_range_size;
+	lease->has_tag = answer->has_tag;
+	lease->node_tag = answer->node_tag;
+}
+
+/*
  * Ask for size numbers above a number, and put what comes into the pool.  The
  * turn is ours.  Returns how many came; 0: ask again, or see answer->sqlstate.
  */
 static int64
-ask_once(HiloRowRef *ref, const HiloRow *row, int64 size, int64 above,
-		 HiloHubAnswer *answer)
+ask_once(HiloRowRef *ref, const HiloRow *row, NameData hub, int64 size,
+		 int64 above, HiloHubAnswer *answer)
 {
-	HiloName	hub = name_of(NameStr(row->hub));
-	HiloLeaseAnswer lease = {.asked_epoch = row->epoch,.asked_hub = row->hub};
-	HiloHubRow	known;
+	HiloLeaseAnswer lease;
 	HiloClaim	piece;
 
-	(void) read_hub(hub, &known);
-	ask_hub(hub.data, &known, role_of(&known), ref->name, size,
-			Max(above, row->max), answer);
+	question_hub(ref, row, hub, size, Max(above, row->max), answer, &lease);
 	if (answer->sqlstate != 0)
 		return 0;
-	HILO_FAILURE_POINT("lease got");
-	hear_hub(hub, answer);
-	if (answer->sqlstate != 0)
-		return 0;
-
-	lease.range.low = answer->low;
-	lease.range.high = answer->high;
-	lease.hub_epoch = answer->epoch;
 	if (!hilo_counter_take_in(ref, &lease, &piece) ||
 		piece.range.low > piece.range.high)
 		return 0;
@@ -377,15 +520,18 @@ ask_for_lease(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 	for (int i = 0; i < MAX_QUESTIONS; i++)
 	{
 		HiloRow		row;
+		NameData	hub;
 		int64		size;
 
-		if (!hilo_counter_read(ref, &row) || !(row.flags & HILO_ROW_LEASED) ||
-			NameStr(row.hub)[0] == '\0')
+		(void) hilo_counter_read(ref, &row);
+		hub = hub_to_ask(ref, &row);
+		if (NameStr(hub)[0] == '\0')
 			return 0;
 		if (Max(need->above, row.max) >= row.max_value)
 			report_limit(ref->name, row.max_value);
-		size = ask_once(ref, &row, lease_size(ref->name, &row, state, need),
-						need->above, answer);
+		size = ask_once(ref, &row, hub,
+						lease_size(ref->name, &row, state, need), need->above,
+						answer);
 		if (answer->sqlstate != 0 || size >= need->least)
 			return size;
 
@@ -436,12 +582,17 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 	HiloName	name = ref->name;
 	Need		need = {.least = request->exact ? request->size : 1,
 	.above = request->above};
+	NameData	hub = hub_to_ask(ref, row);
 	HiloPoolLease state;
 	HiloHubAnswer answer;
 	int			waiting;
 
+	if (row->flags & HILO_ROW_LEASED)
+		hilo_lease_check_hub(ref, row);
+	else
+		hilo_counter_check_may_create(ref);
 	check_pool(name);
-	if (NameStr(row->hub)[0] == '\0')
+	if (NameStr(hub)[0] == '\0')
 		report_no_hub(name);
 
 	switch (hilo_pool_wait_to_ask(name, true, &waiting, &state))
@@ -449,7 +600,7 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 		case HILO_POOL_ASKED:
 			return;
 		case HILO_POOL_FAILED:
-			report_failure(name, NameStr(row->hub), state.sqlstate,
+			report_failure(name, NameStr(hub), state.sqlstate,
 						   state.failing_since, state.error, NULL);
 		case HILO_POOL_ASK:
 			break;
@@ -468,8 +619,35 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 	need.more = waiting;
 	(void) use_turn(ref, &state, &need, &answer);
 	if (answer.sqlstate != 0)
-		report_failure(name, NameStr(row->hub), answer.sqlstate,
+		report_failure(name, NameStr(hub), answer.sqlstate,
 					   state.failing_since, answer.message, answer.hint);
+}
+
+bool
+hilo_lease_hear(HiloRowRef *ref)
+{
+	for (int i = 0; i < MAX_QUESTIONS; i++)
+	{
+		HiloRow		row;
+		HiloHubAnswer answer;
+		HiloLeaseAnswer lease;
+		bool		worthless;
+
+		if (!hilo_counter_read(ref, &row) || !(row.flags & HILO_ROW_LEASED) ||
+			NameStr(row.hub)[0] == '\0')
+			return false;
+		question_hub(ref, &row, row.hub, 0, 0, &answer, &lease);
+		if (answer.sqlstate != 0)
+			report_failure(ref->name, NameStr(row.hub), answer.sqlstate,
+						   DT_NOBEGIN, answer.message, answer.hint);
+		if (hilo_counter_hear(ref, &lease, &worthless))
+		{
+			if (worthless)
+				hilo_pool_forget(ref->name);
+			return true;
+		}
+	}
+	return true;
 }
 
 /*
@@ -654,6 +832,13 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("server \"%s\" does not exist", server)));
+	if (is_coordinator(server))
+		role = hilo_catalog_owner();
+	else if (strchr(server, '|') != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_RESERVED_NAME),
+				 errmsg("server \"%s\" cannot be a hub", server),
+				 errdetail("Names that contain \"|\" are reserved.")));
 
 	/* A server named now may be another one than that name once meant. */
 	(void) read_hub(hub, &known);
@@ -665,7 +850,7 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 					   answer.message, answer.hint);
 
 	write_hub(hub, answer.system_identifier, answer.timeline,
-			  GetUserNameFromId(role, false));
+			  is_coordinator(server) ? "" : GetUserNameFromId(role, false));
 	HILO_FAILURE_POINT("hub known");
 	if (hilo_counter_set_hub(ref, server, size))
 		hilo_pool_forget(ref->name);

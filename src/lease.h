@@ -16,9 +16,22 @@
 #include "collection.h"
 
 /*
+ * Where this server would have counters lease from: a foreign server that the
+ * setting hilo.hub names; on a Citus worker the coordinator.
+ */
+extern HiloWantedHub hilo_lease_wanted(void);
+
+/*
+ * Raise 55000 if the hub in the row of a leased counter is not the one that it
+ * should be: hilo.hub names another one, or this is no Citus worker any more.
+ */
+extern void hilo_lease_check_hub(const HiloRowRef *ref, const HiloRow *row);
+
+/*
  * Get a lease into the pool that can answer the request, unless another session
- * just has.  The row has been read and is leased.  Returns when it is worth to
- * read it, and look into the pool, again.  Raises an error if the hub gives none,
+ * just has.  The row has been read and is leased, or should be; it is so once a
+ * lease has come.  Returns when it is worth to read it, and look into the pool,
+ * again.  Raises an error if the hub gives none,
  * or was asked in vain less than hilo.lease_retry ago.
  *
  * Opens no subtransaction and waits for no heavyweight lock of ours: the
@@ -40,6 +53,14 @@ extern void hilo_lease_fetch_ahead(void);
  */
 extern void hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role,
 							 int32 size);
+
+/*
+ * Hear what the hub says of a counter by now, without drawing: if it was seeded,
+ * dropped or resumed there, what is leased here is worthless; its options count
+ * here.  Returns false if the counter is not leased; raises an error if the hub
+ * says nothing.
+ */
+extern bool hilo_lease_hear(HiloRowRef *ref);
 
 /* Lease no more; what is leased is drawn to its end. */
 extern void hilo_lease_end(HiloRowRef *ref);

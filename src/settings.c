@@ -35,11 +35,63 @@ uint32		hilo_settings_generation = 1;
 char		hilo_id_suffix[1 + HILO_MAX_TAG_LEN];
 int			hilo_id_suffix_len;
 
+/* Were the values that count now set on this server, and nowhere else? */
+static bool node_tag_is_own = false;
+static bool server_prefix_is_own = false;
+
+/* Leave the source of a value for the assign hook. */
+static bool
+note_source(void **extra, GucSource source)
+{
+	GucSource  *noted = hilo_guc_malloc(sizeof(GucSource));
+
+	if (noted == NULL)
+		return false;
+	*noted = source;
+	*extra = noted;
+	return true;
+}
+
+static bool
+is_own_source(const void *extra)
+{
+	switch (*(const GucSource *) extra)
+	{
+		case PGC_S_ENV_VAR:
+		case PGC_S_FILE:
+		case PGC_S_ARGV:
+			return true;
+		default:
+			return false;
+	}
+}
+
+bool
+hilo_is_default_tag(const char *tag, int len)
+{
+	return len == strlen(HILO_DEFAULT_NODE_TAG) &&
+		memcmp(tag, HILO_DEFAULT_NODE_TAG, len) == 0;
+}
+
+bool
+hilo_has_own_tag(void)
+{
+	int			len = strlen(hilo_node_tag);
+
+	return node_tag_is_own && len > 0 && !hilo_is_default_tag(hilo_node_tag, len);
+}
+
+bool
+hilo_has_own_prefix(void)
+{
+	return server_prefix_is_own && hilo_server_prefix[0] != '\0';
+}
+
 static bool
 check_node_tag(char **newval, void **extra, GucSource source)
 {
 	if (hilo_is_node_tag(*newval, strlen(*newval)))
-		return true;
+		return note_source(extra, source);
 	GUC_check_errdetail("A node tag consists of letters, digits and underscores, at most %d.",
 						HILO_MAX_TAG_LEN);
 	return false;
@@ -53,6 +105,7 @@ assign_node_tag(const char *newval, void *extra)
 	hilo_id_suffix_len = len > 0 ? len + 1 : 0;
 	hilo_id_suffix[0] = '-';
 	memcpy(hilo_id_suffix + 1, newval, len);
+	node_tag_is_own = is_own_source(extra);
 	hilo_settings_generation++;
 }
 
@@ -60,11 +113,18 @@ static bool
 check_server_prefix(char **newval, void **extra, GucSource source)
 {
 	if (hilo_is_server_prefix(*newval))
-		return true;
+		return note_source(extra, source);
 	GUC_check_errdetail("A server prefix has at most %d bytes, contains no \"|\" and no control character, and does not end in a letter or digit; in a preloading server it is ASCII.",
 						HILO_MAX_PREFIX_LEN);
 	GUC_check_errhint("End it with a separator, like \"NorthServer/\".");
 	return false;
+}
+
+static void
+assign_server_prefix(const char *newval, void *extra)
+{
+	server_prefix_is_own = is_own_source(extra);
+	hilo_settings_generation++;
 }
 
 static bool
@@ -79,9 +139,9 @@ check_separator(char **newval, void **extra, GucSource source)
 static bool
 check_hub(char **newval, void **extra, GucSource source)
 {
-	if (strlen(*newval) < NAMEDATALEN)
+	if (strlen(*newval) < NAMEDATALEN && strchr(*newval, '|') == NULL)
 		return true;
-	GUC_check_errdetail("The name of a server has at most %d bytes.",
+	GUC_check_errdetail("The name of a server has at most %d bytes, and no \"|\" in it.",
 						NAMEDATALEN - 1);
 	return false;
 }
@@ -106,7 +166,7 @@ define_settings(void)
 							   NULL,
 							   &hilo_server_prefix, hilo_server_prefix,
 							   PGC_SUSET, 0,
-							   check_server_prefix, assign_part_of_id, NULL);
+							   check_server_prefix, assign_server_prefix, NULL);
 	DefineCustomStringVariable("hilo.identity_parts_separator",
 							   "Sets the character between collection and number.",
 							   NULL,

@@ -22,6 +22,16 @@ extern bool hilo_auto_create;	/* may a draw create a counter? */
 /* What hilo.node_tag is where it is not set. */
 #define HILO_DEFAULT_NODE_TAG	"A"
 
+extern bool hilo_is_default_tag(const char *tag, int len);
+
+/*
+ * Does hilo.node_tag, or hilo.server_prefix, tell this server's ids from those of
+ * others?  Only if it was set in the files of this server, or on its command line:
+ * what is set for a database or role, or by a session, may be carried to others.
+ */
+extern bool hilo_has_own_tag(void);
+extern bool hilo_has_own_prefix(void);
+
 /*
  * Where the library is not in shared_preload_libraries there are no settings of
  * these, and they keep their defaults.

@@ -165,7 +165,8 @@ as_user "$bindir/psql" -XAtq -v ON_ERROR_STOP=1 -h "$work/hub" -U postgres -d sl
 CREATE EXTENSION hilo;
 ALTER FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint) RENAME TO hilo_lease_at_once;
 CREATE FUNCTION hilo_lease(collection text, size bigint, at_least bigint, known_system bigint, known_timeline bigint,
-    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT system_identifier bigint, OUT timeline bigint) LANGUAGE sql
+    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT system_identifier bigint, OUT timeline bigint,
+    OUT range_size int, OUT max_range_size int, OUT node_tag text) LANGUAGE sql
     AS 'SELECT pg_sleep(0.5); SELECT * FROM hilo_lease_at_once($1, $2, $3, $4, $5)';
 SQL
 connect member2 slow

@@ -17,8 +17,10 @@ CREATE FUNCTION public.mostly(truth bigint) RETURNS bigint LANGUAGE sql AS
     $$ SELECT CASE WHEN random() < 0.9 THEN truth ELSE public.answer() END $$;
 CREATE OR REPLACE FUNCTION public.hilo_lease(
     collection text, size bigint, at_least bigint DEFAULT 0, known_system bigint DEFAULT 0, known_timeline bigint DEFAULT 0,
-    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT system_identifier bigint, OUT timeline bigint) RETURNS record
+    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT system_identifier bigint, OUT timeline bigint,
+    OUT range_size bigint, OUT max_range_size bigint, OUT node_tag text) RETURNS record
     LANGUAGE sql AS $$
         SELECT public.answer(), public.answer(), public.mostly(7),
-            public.mostly((SELECT s.system_identifier FROM pg_control_system() s)), public.mostly((SELECT c.timeline_id FROM pg_control_checkpoint() c))
+            public.mostly((SELECT s.system_identifier FROM pg_control_system() s)), public.mostly((SELECT c.timeline_id FROM pg_control_checkpoint() c)),
+            public.mostly(0), public.mostly(0), (ARRAY[NULL, 'B', '', '%s-', repeat('t', 100)])[1 + floor(random() * 5)::int]
     $$;

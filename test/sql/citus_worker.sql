@@ -58,21 +58,21 @@ SELECT way FROM docs ORDER BY 1;
 SELECT hilo_last_number('w') IS NOT NULL AS drawn, (SELECT count(*) FROM hilo.ranges WHERE collection = 'w') AS ranges,
 	hilo_format('w', 3), hilo_seed('w_seeded', 5), hilo_sync('w_people'), seed_identity_for('w', 50);
 
--- A tag of its own: ids are unique by it.  Numbers alone are not, though they come from the same range.
+-- A tag or prefix of a session, role or database, which Citus may have carried here, makes nothing unique.
 SET hilo.node_tag = 'W1';
-SELECT * FROM draws() WHERE result <> 'fine';
-SELECT hilo_next('w') LIKE 'w/%-W1' AS id;
-SELECT hilo_next_number('w');
-SELECT hilo_next('w') LIKE 'w/%-W1' AS id;
-INSERT INTO docs VALUES (NULL, 'tagged');
--- No tag is none, and so is 'A'.
-SET hilo.node_tag = '';
-SELECT * FROM draws() WHERE result = 'fine';
-RESET hilo.node_tag;
--- The prefix does as well, for what has it.
 SET hilo.server_prefix = 'West/';
 SELECT * FROM draws() WHERE result = 'fine';
+RESET hilo.node_tag;
 RESET hilo.server_prefix;
+SELECT format('ALTER DATABASE %I SET hilo.node_tag = %L', current_database(), 'W1') AS by_database, format('ALTER DATABASE %I RESET hilo.node_tag', current_database()) AS not_any_more \gset
+:by_database;
+\c
+SET search_path = regress_worker, public;
+SHOW hilo.node_tag;
+SELECT * FROM draws() WHERE result = 'fine';
+:not_any_more;
+\c
+SET search_path = regress_worker, public;
 
 -- It follows the row, and the table: changed, rolled back, gone, of another kind.
 BEGIN;

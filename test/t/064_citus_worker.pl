@@ -1,4 +1,4 @@
-# Promise 9 for a Citus cluster, imitated: coordinator and Citus workers draw for the same table at the same time.  Citus workers refuse until they lease from the coordinator, by hilo.hub or collection by collection; then no number comes twice.
+# Promise 9 for a Citus cluster, imitated: coordinator and Citus workers draw for the same table at the same time.  With nothing set up the workers lease from the coordinator that pg_dist_node names; no number comes twice.
 use strict;
 use warnings;
 
@@ -7,23 +7,50 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+# The catalogs of Citus that say what a node is, where the coordinator is, and how Citus connects.
 my ($coordinator, @workers) = map { PostgreSQL::Test::Cluster->new($_) } qw(coordinator worker1 worker2);
 my $group = 0;
 foreach my $node ($coordinator, @workers)
 {
 	$node->init;
-	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'hilo'\nmax_connections = 30\nautovacuum = off\nhilo.lease_size = 300");
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'hilo'\nmax_connections = 30\nautovacuum = off\nhilo.lease_size = 300\nhilo.lease_retry = 0");
 	$node->start;
-	# As citus_add_node() leaves it.
 	$node->safe_psql('postgres', qq{
 		CREATE EXTENSION hilo;
-		CREATE EXTENSION postgres_fdw;
 		SET allow_system_table_mods = on;
 		CREATE TABLE pg_catalog.pg_dist_local_group (groupid int NOT NULL PRIMARY KEY);
 		INSERT INTO pg_catalog.pg_dist_local_group VALUES ($group);
+		CREATE TABLE pg_catalog.pg_dist_node (nodeid int, groupid int, nodename text, nodeport int, noderole text);
+		CREATE TABLE pg_catalog.pg_dist_authinfo (nodeid int, rolename name, authinfo text);
+		CREATE TABLE pg_catalog.pg_dist_poolinfo (nodeid int, poolinfo text);
 	});
 	$group++;
 }
+
+# Citus's function that runs a command on each worker, in sessions of their own.
+my @places = map { '{' . join(',', map { "\"$_\"" } $_->host, $_->port) . '}' } @workers;
+$coordinator->safe_psql('postgres', sprintf(q{
+	CREATE EXTENSION dblink;
+	SET allow_system_table_mods = on;
+	CREATE FUNCTION pg_catalog.run_command_on_workers(command text, parallel boolean DEFAULT true,
+		OUT nodename text, OUT nodeport int, OUT success boolean, OUT result text) RETURNS SETOF record LANGUAGE plpgsql AS $$
+	DECLARE
+		place text;
+	BEGIN
+		FOREACH place IN ARRAY '{%s}'::text[] LOOP
+			nodename := (place::text[])[1];
+			nodeport := (place::text[])[2];
+			BEGIN
+				SELECT t.r INTO result FROM public.dblink(format('host=%%s port=%%s dbname=postgres', nodename, nodeport), command) t(r text);
+				success := true;
+			EXCEPTION WHEN OTHERS THEN
+				success := false;
+				result := SQLERRM;
+			END;
+			RETURN NEXT;
+		END LOOP;
+	END $$;
+}, join(',', map { s/"/\\"/gr =~ s/(.*)/"$1"/r } @places)));
 
 # All nodes draw at the same time, two sessions each; the numbers, and what was written to stderr.
 sub draw_everywhere
@@ -50,67 +77,180 @@ sub distinct
 	return scalar(keys %seen);
 }
 
-my $draw = q{SELECT hilo_next_number('orders') FROM generate_series(1, 100)};
-my $identity = q{SELECT next_identity('companies')};
-
-my ($numbers, $errors) = draw_everywhere($draw);
-is(scalar(@$numbers), 2000, 'only the coordinator draws');
-is(scalar(() = $errors =~ /^ERROR:  cannot draw from collection "orders" on a Citus worker$/mg), 40, 'the Citus workers refuse');
-is(distinct(@$numbers), 2000, 'no number twice');
-
-# What the hint says.
-foreach my $worker (@workers)
+# The error of a statement with its SQLSTATE, or "fine".
+sub error_of
 {
-	my ($host, $port) = ($coordinator->host, $coordinator->port);
-
-	$worker->safe_psql('postgres', qq{
-		CREATE SERVER coordinator FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$host', port '$port', dbname 'postgres');
-		CREATE USER MAPPING FOR CURRENT_USER SERVER coordinator;
-	});
-	$worker->append_conf('postgresql.conf', "hilo.hub = 'coordinator'");
-	$worker->reload;
-	$worker->poll_query_until('postgres', q{SELECT hilo_number('loads/1'), current_setting('hilo.hub')}, '1|coordinator') or die 'not reloaded';
-}
-(my $more, $errors) = draw_everywhere($draw);
-is($errors, '', 'hilo.hub: all nodes draw');
-is(distinct(@$numbers, @$more), 2000 + 6000, 'hilo.hub: no number twice, the earlier ones included');
-is(join(' ', map { $_->safe_psql('postgres', q{SELECT flags & 2 FROM hilo.hilo WHERE collection = 'orders'}) eq '2' ? 'leased' : 'counted' } @workers),
-	'leased leased', 'hilo.hub: it is leased');
-
-# Leased, numbers alone are as good as ids.
-my $session = $workers[0]->background_psql('postgres');
-is($session->query_safe(q{SELECT hilo_number(hilo_next('orders')) < hilo_next_number('orders')}), 't', 'ids and numbers are drawn');
-
-my $state_of = sub {
 	my ($node, $sql) = @_;
-	my ($result, $out, $err) = $node->psql('postgres', "\\set VERBOSITY sqlstate\n$sql");
-	return $err =~ /ERROR:  (\w+)/ ? $1 : 'fine';
-};
-# Identities are counters like others; server-side ids are this node's alone.
-(my $ids, $errors) = draw_everywhere($identity);
-is($errors, '', 'hilo.hub: all nodes draw identities');
-is(distinct(@$ids), 60, 'hilo.hub: no identity twice');
-is($state_of->($workers[0], q{SELECT next_server_side_id('a/')}), '55000', 'server-side ids are not leased');
+	my ($result, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
+	return $err =~ /ERROR:  (.*)/s ? $1 : 'fine';
+}
 
-# What a Citus worker has counted before Citus knew it, or while that was allowed, it refuses even with hilo.hub, until it is leased.
-$workers[0]->safe_psql('postgres', q{SET hilo.hub = ''; SET hilo.allow_worker_draws = on; SELECT hilo_next_number('counted')});
-is($state_of->($workers[0], q{SELECT hilo_next_number('counted')}), '55000', 'what was counted on the Citus worker is refused');
-is($workers[0]->safe_psql('postgres', q{SELECT hilo_lease_from('counted', 'coordinator'); SELECT hilo_next_number('counted') > 1}),
-	"\nt", 'hilo_lease_from(): it goes on above');
+# What is known of the coordinator on a worker.
+sub on_workers
+{
+	my ($sql) = @_;
+	$_->safe_psql('postgres', $sql) foreach @workers;
+	return;
+}
 
-# All of it is allowed where somebody says so, who may.
-is($state_of->($workers[1], q{SET hilo.hub = ''; SET hilo.allow_worker_draws = on; SELECT hilo_next_number('allowed'), next_identity('allowed'), next_server_side_id('a/')}), 'fine',
-	'hilo.allow_worker_draws: the Citus worker counts');
-is($state_of->($workers[1], q{SET hilo.hub = ''; SELECT hilo_next_number('allowed')}), '55000', 'and then refuses again');
-$workers[1]->safe_psql('postgres', 'CREATE ROLE somebody');
-is($state_of->($workers[1], qq{SET ROLE somebody; SET hilo.$_}), '42501', "not everybody may say so: hilo.$_") foreach 'allow_worker_draws = on', "hub = ''";
+my $draw = q{SELECT hilo_next_number('orders') FROM generate_series(1, 100)};
+my ($worker, $other) = @workers;
 
-# The coordinator is away: what is leased can be drawn, nothing else.
+#
+# The coordinator is not known
+#
+like(error_of($worker, $draw), qr/^55000: .*the Citus coordinator.*the coordinator is not in pg_dist_node.*HINT:  Use SELECT citus_set_coordinator_host/s,
+	'no coordinator: refused, with the hint of Citus');
+is($worker->safe_psql('postgres', 'SELECT count(*) FROM hilo.hilo'), 0, 'and nothing has changed');
+
+#
+# It is
+#
+my ($host, $port) = ($coordinator->host, $coordinator->port);
+on_workers("INSERT INTO pg_dist_node VALUES (1, 0, '$host', $port, 'primary'), (7, 0, '$host', 1, 'secondary'), (2, 1, 'nowhere', 1, 'primary')");
+my ($numbers, $errors) = draw_everywhere($draw);
+is($errors, '', 'all nodes draw, with nothing set up');
+is(distinct(@$numbers), 6000, 'no number twice');
+is(join(' ', map { $_->safe_psql('postgres', q{SELECT flags & 2, hub FROM hilo.hilo WHERE collection = 'orders'}) } $coordinator, @workers),
+	'0| 2|coordinator| 2|coordinator|', 'the workers lease, the coordinator counts');
+(my $ids, $errors) = draw_everywhere(q{SELECT next_identity('companies')});
+is($errors, '', 'all nodes draw identities');
+is(distinct(@$ids), 60, 'no identity twice');
+($ids, $errors) = draw_everywhere(q{SELECT hilo_next('texts'), hilo_document_id('texts'), (hilo_next_range('texts')).low} =~ s/, \(.*//r);
+is($errors, '', 'all nodes draw ids');
+is(distinct(map { split /\|/ } @$ids), 120, 'no id twice');
+like(error_of($coordinator, q{SELECT hilo_lease_from('own', 'coordinator|')}), qr/^55000/, 'the coordinator leases nothing from itself');
+like(error_of($worker, q{SELECT hilo_lease('orders', 5)}), qr/^55000/, 'a worker is no hub');
+like(error_of($worker, q{SELECT hilo_lease('new', 5)}), qr/^55000/, 'of new ones, either');
+
+#
+# What happens on the coordinator counts for the workers
+#
+my $session = $worker->background_psql('postgres');
+$session->query_safe(q{SELECT hilo_next_number('orders')});
+$coordinator->safe_psql('postgres', q{SELECT hilo_seed('orders', 1000000)});
+is(join(' ', map { $_->safe_psql('postgres', q{SELECT hilo_next_number('orders') > 1000000}) } @workers), 't t', 'hilo_seed(): no worker draws at or below');
+is($session->query_safe(q{SELECT hilo_next_number('orders') > 1000000}), 't', 'nor a session that holds a range');
+$coordinator->safe_psql('postgres', q{BEGIN; SELECT hilo_seed('orders', 2000000); ROLLBACK});
+is($session->query_safe(q{SELECT hilo_next_number('orders') > 2000000}), 't', 'whatever becomes of the transaction');
+$coordinator->safe_psql('postgres', q{CREATE TABLE known (id bigint PRIMARY KEY); INSERT INTO known VALUES (3000000); SELECT hilo_bind('orders', 'known', 'id'), hilo_sync('orders'); SELECT hilo_unbind('orders')});
+is($session->query_safe(q{SELECT hilo_next_number('orders') > 3000000}), 't', 'hilo_sync() as well');
+$coordinator->safe_psql('postgres', q{SELECT hilo_configure('orders', node_tag => 'tg')});
+is(join(' ', map { $_->safe_psql('postgres', q{SELECT hilo_next('orders') LIKE 'orders/%-tg'}) } @workers), 't t', 'hilo_configure(): options are those of the coordinator');
+$coordinator->safe_psql('postgres', q{SELECT hilo_configure('orders', reset => true)});
+like($session->query_safe(q{SELECT hilo_next('orders')}), qr/-A$/, 'also when they are reset');
+is($worker->safe_psql('postgres', q{SELECT hilo.hear_hub('orders'), hilo.hear_hub('unknown')}), 't|f', 'what is not leased is not heard of');
+$session->quit;
+$other->stop;
+my ($result, $out, $warning) = $coordinator->psql('postgres', q{SELECT hilo_seed('orders', 4000000)});
+is($out, 4000000, 'a worker that is away: it is done');
+like($warning, qr/WARNING:  Citus worker \S+ was not told of the change of "orders"/, 'with a warning');
+is($worker->safe_psql('postgres', q{SELECT hilo_next_number('orders') > 4000000}), 't', 'the other one was told');
+$other->start;
+is($other->safe_psql('postgres', q{SELECT hilo_next_number('orders') > 4000000}), 't', 'so is that one, having lost its lease');
+
+#
+# As Citus connects
+#
+is($worker->safe_psql('postgres', q{SELECT role FROM hilo.hub WHERE hub = 'coordinator|'}), '', 'as the owner of the extension');
+my $owner = $worker->safe_psql('postgres', 'SELECT current_user');
+sub connects { my ($name) = @_; return error_of($worker, "SELECT hilo_next_number('$name')"); }
+is(connects('plain'), 'fine', 'it connects');
+on_workers("INSERT INTO pg_dist_poolinfo VALUES (1, 'port=1')");
+like(connects('pool'), qr/^08001: .*PGSQL\.1" failed/s, 'pg_dist_poolinfo: by the pooler');
+on_workers('TRUNCATE pg_dist_poolinfo');
+on_workers("INSERT INTO pg_dist_authinfo VALUES (0, '$owner', 'port=2')");
+like(connects('authentication'), qr/^08001: .*PGSQL\.2" failed/s, 'pg_dist_authinfo: for all nodes');
+on_workers("INSERT INTO pg_dist_authinfo VALUES (1, '$owner', 'port=$port')");
+is(connects('authentication'), 'fine', 'and for one');
+on_workers('TRUNCATE pg_dist_authinfo');
+$worker->append_conf('postgresql.conf', "citus.node_conninfo = 'options=-crole=unknown'");
+$worker->reload;
+$worker->poll_query_until('postgres', q{SELECT current_setting('citus.node_conninfo')}, 'options=-crole=unknown') or die 'not reloaded';
+like(connects('common'), qr/^08001: .*role "unknown" does not exist/s, 'citus.node_conninfo');
+$worker->append_conf('postgresql.conf', "citus.node_conninfo = 'host=certificate.example'");
+$worker->reload;
+$worker->poll_query_until('postgres', q{SELECT current_setting('citus.node_conninfo')}, 'host=certificate.example') or die 'not reloaded';
+on_workers("UPDATE pg_dist_node SET nodename = '192.0.2.300' WHERE nodeid = 1");
+like(connects('address'), qr/^08001: .*"?192\.0\.2\.300/s, 'with a host there, nodes are found by address');
+on_workers("UPDATE pg_dist_node SET nodename = '$host' WHERE nodeid = 1");
+$worker->adjust_conf('postgresql.conf', 'citus.node_conninfo', undef);
+$worker->reload;
+$worker->poll_query_until('postgres', q{SELECT current_setting('citus.node_conninfo', true)}, '') or die 'not reloaded';
+is($worker->safe_psql('postgres', q{SELECT count(*) FROM hilo.hilo WHERE collection IN ('pool', 'common', 'address')}), 0, 'a collection whose first lease failed is not there');
+
+#
+# The setting hilo.hub
+#
+$worker->safe_psql('postgres', qq{CREATE EXTENSION postgres_fdw; CREATE SERVER named FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$host', port '$port', dbname 'postgres'); CREATE USER MAPPING FOR CURRENT_USER SERVER named});
+is($worker->safe_psql('postgres', q{SET hilo.hub = 'named'; SELECT hilo_next_number('by setting') > 0; RESET hilo.hub; SELECT hub FROM hilo.hilo WHERE collection = 'by setting'}), "t\nnamed", 'comes before the coordinator');
+like(error_of($worker, q{SET hilo.hub = 'named'; SELECT hilo_next_number('orders')}), qr/^55000: "orders" is leased from the Citus coordinator, but the setting "hilo.hub" names server "named"/, 'another one than in the row: refused, naming both');
+is(error_of($worker, q{SELECT hilo_next_number('orders')}), 'fine', 'reset, it draws');
+like(error_of($worker, q{SET hilo.hub = 'nowhere'; SELECT hilo_next_number('fits')}), qr/^42704: .*server "nowhere".*HINT:  The setting "hilo.hub" names that server/s, 'a server that does not exist: refused, naming the setting');
+is(error_of($worker, q{SELECT hilo_next_number('fits')}), 'fine', 'reset, it is leased from the coordinator');
+like(error_of($coordinator, q{SET hilo.hub = 'nowhere'; SELECT hilo_next_number('counts')}), qr/^42704/, 'on the coordinator, too');
+is($coordinator->safe_psql('postgres', q{SELECT hilo_next_number('counts')}), 1, 'reset, it counts here');
+like(error_of($worker, q{SET hilo.hub = 'a|b'}), qr/^22023/, 'a name with a bar');
+like(error_of($worker, q{SELECT hilo_lease_from('orders', 'a|b')}), qr/^42939/, 'nor for hilo_lease_from()');
+
+#
+# Counted before the node was a worker
+#
+$worker->safe_psql('postgres', q{SET hilo.allow_worker_draws = on; SELECT hilo_next_number('counted') FROM generate_series(1, 500)});
+$session = $worker->background_psql('postgres');
+is($session->query_safe(q{SET hilo.allow_worker_draws = on; SELECT hilo_next_number('counted') > 500}), 't', 'hilo.allow_worker_draws: it counts');
+$session->query_safe('RESET hilo.allow_worker_draws');
+$coordinator->safe_psql('postgres', q{SELECT hilo_next_number('counted') FROM generate_series(1, 2000)});
+is($session->query_safe(q{SELECT hilo_next_number('counted') > 2000}), 't', 'then it leases, above both, whatever a session had left');
+$session->quit;
+
+#
+# Server-side ids, and a tag of this node
+#
+like(error_of($worker, q{SELECT next_server_side_id('a/')}), qr/^55000: .*postgresql\.conf/s, 'server-side ids are not leased');
+like(error_of($worker, q{SET hilo.node_tag = 'W1'; SELECT next_server_side_id('a/')}), qr/^55000/, 'a tag of the session does not do');
+$worker->safe_psql('postgres', q{ALTER DATABASE postgres SET hilo.node_tag = 'W1'});
+like(error_of($worker, q{SELECT next_server_side_id('a/')}), qr/^55000/, 'nor one of the database');
+$worker->safe_psql('postgres', q{ALTER DATABASE postgres RESET hilo.node_tag});
+$worker->append_conf('postgresql.conf', "hilo.node_tag = 'W1'");
+$worker->reload;
+$worker->poll_query_until('postgres', q{SELECT current_setting('hilo.node_tag')}, 'W1') or die 'not reloaded';
+like($worker->safe_psql('postgres', q{SELECT next_server_side_id('a/')}), qr/-W1$/, 'one in postgresql.conf does');
+like(error_of($worker, q{SET hilo.node_tag = 'W2'; SELECT next_server_side_id('a/')}), qr/^55000/, 'unless a session sets another one');
+$worker->adjust_conf('postgresql.conf', 'hilo.node_tag', "'A'");
+$worker->reload;
+$worker->poll_query_until('postgres', q{SELECT current_setting('hilo.node_tag')}, 'A') or die 'not reloaded';
+like(error_of($worker, q{SELECT next_server_side_id('a/')}), qr/^55000/, 'the tag of all does not');
+
+#
+# Privileges
+#
+$worker->safe_psql('postgres', 'CREATE ROLE somebody');
+like(error_of($worker, qq{SET ROLE somebody; SET hilo.$_}), qr/^42501/, "not everybody may say so: hilo.$_") foreach 'allow_worker_draws = on', "hub = ''";
+is(error_of($worker, q{SET ROLE somebody; SELECT hilo_next_number('somebody')}), 'fine', 'everybody draws');
+
+#
+# The coordinator is away, or this node is no worker any more
+#
+$session = $worker->background_psql('postgres');
 1 until $session->query_safe(q{SELECT hilo_next_number('orders') > 0, EXISTS (SELECT FROM hilo.ranges WHERE collection = 'orders')}) eq 't|t';
 $coordinator->stop('fast');
 is($session->query_safe(q{SELECT hilo_next_number('orders') > 0}), 't', 'without the coordinator: out of the lease');
-like($state_of->($workers[0], q{SELECT hilo_next_number('never drawn')}), qr/^08/, 'without the coordinator: no new collection');
+like(error_of($worker, q{SELECT hilo_next_number('never drawn')}), qr/^08/, 'without the coordinator: no new collection');
 $session->quit;
+$other->safe_psql('postgres', 'UPDATE pg_dist_local_group SET groupid = 0');
+is($other->safe_psql('postgres', q{SELECT hilo_next_number('never leased')}), 1, 'no worker: what was never leased counts here');
+like(error_of($other, q{SELECT hilo_next_number('orders')}), qr/^55000: .*not a Citus worker/, 'no worker: what was leased is refused');
+
+#
+# Not preloaded, or without a pool: one refusal, with the hint that fits
+#
+$worker->append_conf('postgresql.conf', 'hilo.pool_size = 0');
+$worker->restart;
+like(error_of($worker, q{SELECT hilo_next_number('new')}), qr/^55000: cannot draw from collection "new" on a Citus worker.*HINT:  Leave hilo\.pool_size above 0/s, 'without a pool');
+$worker->adjust_conf('postgresql.conf', 'shared_preload_libraries', "''");
+$worker->restart;
+like(error_of($worker, q{SELECT hilo_next_number('new')}), qr/^55000: cannot draw from collection "new" on a Citus worker.*HINT:  Add hilo to shared_preload_libraries/s, 'not preloaded');
 
 $_->stop foreach @workers;
 done_testing();

@@ -1,0 +1,70 @@
+/*-------------------------------------------------------------------------
+ *
+ * tell.c
+ *	  Tells members what has happened to a counter of this hub.
+ *
+ * Workers of a Citus cluster are reached by Citus's own function, as the owner of
+ * the extension: it knows them, connects by connections of their own, outside the
+ * transaction, and goes on when one fails.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+
+#include "citus.h"
+#include "counter.h"
+#include "tell.h"
+#include "sql.h"
+
+bool
+hilo_tell_anybody(HiloRowRef *ref)
+{
+	HiloRow		row;
+
+	return hilo_counter_read(ref, &row) && row.timeline != 0;
+}
+
+/* Report the nodes in the result of the query. */
+static void
+report_untold(const HiloRowRef *ref, uint64 count)
+{
+	for (uint64 i = 0; i < count; i++)
+	{
+		HeapTuple	tuple = SPI_tuptable->vals[i];
+		TupleDesc	desc = SPI_tuptable->tupdesc;
+
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("Citus worker %s was not told of the change of \"%.*s\"",
+						SPI_getvalue(tuple, desc, 1), ref->name.len,
+						ref->name.data),
+				 errdetail("It says: %s", SPI_getvalue(tuple, desc, 2)),
+				 errhint("Until it asks for its next lease it goes on with what it has.")));
+	}
+}
+
+void
+hilo_tell_members(const HiloRowRef *ref)
+{
+	char	   *name = quote_literal_cstr(pnstrdup(ref->name.data, ref->name.len));
+	Oid			user;
+	int			context;
+	int			level;
+
+	if (!hilo_citus_is_coordinator())
+		return;
+	GetUserIdAndSecContext(&user, &context);
+	SetUserIdAndSecContext(hilo_catalog_owner(),
+						   context | SECURITY_LOCAL_USERID_CHANGE);
+	level = hilo_sql_begin();
+	report_untold(ref,
+				  hilo_sql_select(psprintf("SELECT nodename || ':' || nodeport::pg_catalog.text, result FROM pg_catalog.run_command_on_workers(%s) WHERE NOT success",
+										   quote_literal_cstr(psprintf("SELECT " HILO_SCHEMA ".hear_hub(%s)",
+																	   name)))));
+	hilo_sql_end(level);
+	SetUserIdAndSecContext(user, context);
+}
