@@ -65,7 +65,7 @@ hilo_sync(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("collection \"%.*s\" is not bound to a column",
 						collection.len, collection.data),
-				 errhint("Say with hilo_attach() or hilo_bind() where its ids are, or use hilo_seed().")));
+				 errhint("Use hilo_attach() or hilo_bind() to name the column with its ids, or use hilo_seed().")));
 	PG_RETURN_INT64(max);
 }
 
@@ -270,7 +270,7 @@ hilo_configure(PG_FUNCTION_ARGS)
 	hilo_collection_configure(&collection, &options);
 	if (!is_there)
 		ereport(NOTICE,
-				(errmsg(HILO_COUNTER_FORMAT " did not exist, and was made",
+				(errmsg(HILO_COUNTER_FORMAT " did not exist and was created",
 						HILO_COUNTER_ARGS(name)),
 				 errhint("If that was a mistake, undo it with %s().",
 						 is_identity ? "drop_identity" : "hilo_drop")));

@@ -118,7 +118,7 @@ hilo_column_in(PG_FUNCTION_ARGS)
 		ereport(WARNING,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column %s does not exist", string),
-				 errhint("Say with hilo_unbind() and hilo_bind() where the ids are.")));
+				 errhint("Use hilo_unbind() and hilo_bind() to name another column.")));
 		column->relation = InvalidOid;
 		column->attnum = InvalidAttrNumber;
 	}

@@ -819,7 +819,7 @@ last_timeline(HiloRowChange *change, const HiloRowRef *ref,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg(HILO_COUNTER_FORMAT " is not counted on this server",
 						HILO_COUNTER_ARGS(ref->name)),
-				 errdetail("A server that leases numbers itself is no hub for them.")));
+				 errdetail("A server that leases numbers cannot be a hub for them.")));
 	}
 
 	/* What the setting promises holds for promotions, not for dumps. */

@@ -94,9 +94,9 @@ table_named_like(HiloName name)
 
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_TABLE),
-			 errmsg("there is no table \"%s\" to look documents up in",
+			 errmsg("table \"%s\" with the documents does not exist",
 					relname),
-			 errhint("Say with hilo_bind() where the documents are.")));
+			 errhint("Use hilo_bind() to name the column with the documents.")));
 	return InvalidOid;			/* keep compiler quiet */
 }
 
@@ -118,7 +118,7 @@ primary_key_column(Relation rel)
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("table \"%s\" has no primary key of one column",
 						RelationGetRelationName(rel)),
-				 errhint("Say with hilo_bind() in which column the ids are.")));
+				 errhint("Use hilo_bind() to name the column with the ids.")));
 	attnum = index->rd_index->indkey.values[0];
 	index_close(index, AccessShareLock);
 	return attnum;
@@ -170,7 +170,7 @@ add_part(HiloDocuments *documents, Relation heap, const char *column, Oid type)
 	if (index == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("there is no index to look ids up in table \"%s\"",
+				 errmsg("table \"%s\" has no index to look ids up in",
 						RelationGetRelationName(heap)),
 				 errhint("Create a btree index that starts with column \"%s\" and has no WHERE.",
 						 column)));
@@ -200,9 +200,9 @@ open_table(HiloName identity, Oid relid)
 	if (rel == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("the table with the documents of \"%.*s\" does not exist any more",
+				 errmsg("the table with the documents of \"%.*s\" no longer exists",
 						identity.len, identity.data),
-				 errhint("Say with hilo_unbind() and hilo_bind() where they are.")));
+				 errhint("Use hilo_unbind() and hilo_bind() to name another column.")));
 
 	if ((rel->rd_rel->relkind != RELKIND_RELATION &&
 		 rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE) ||
@@ -279,9 +279,9 @@ open_column(HiloDocuments *documents, HiloColumn column)
 	if (name == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("the column with the ids of \"%.*s\" does not exist any more",
+				 errmsg("the column with the ids of \"%.*s\" no longer exists",
 						documents->identity.len, documents->identity.data),
-				 errhint("Say with hilo_unbind() and hilo_bind() where they are.")));
+				 errhint("Use hilo_unbind() and hilo_bind() to name another column.")));
 	type = checked_id_type(&column);
 	documents->limit = Min(documents->limit, hilo_type_limit(type));
 	open_parts(documents, column.relation, name, type);

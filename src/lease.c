@@ -135,7 +135,7 @@ hilo_hub_hear(int64 known_system, int64 known_timeline)
 					known_timeline, hilo_timeline())));
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("this server is no hub any more: a later one has taken over"),
+			 errmsg("this server is no longer a hub: a later one has taken over"),
 			 errhint("Stop this server. If it is the right one, call hilo_hub_resume() here.")));
 }
 
@@ -245,7 +245,7 @@ report_no_hub(HiloName name)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("\"%.*s\" has used up its leases, and has no hub any more",
+			 errmsg("\"%.*s\" has used up its leases and no longer has a hub",
 					name.len, name.data),
 			 errhint("Lease it again with hilo_lease_from(), or let it count by a forced seed, from where no other server does.")));
 }

@@ -157,12 +157,12 @@ static void
 define_settings(void)
 {
 	DefineCustomStringVariable("hilo.node_tag",
-							   "Sets the name of this server that stands behind the numbers of ids.",
-							   "It consists of letters, digits and underscores. An empty one puts nothing there.",
+							   "Sets the tag of this server, which follows the number in an id.",
+							   "A tag consists of letters, digits and underscores. If it is empty, ids have no tag.",
 							   &hilo_node_tag, hilo_node_tag, PGC_SUSET, 0,
 							   check_node_tag, assign_node_tag, NULL);
 	DefineCustomStringVariable("hilo.server_prefix",
-							   "Sets the text that stands before the numbers of ids.",
+							   "Sets the text that precedes the number in an id.",
 							   NULL,
 							   &hilo_server_prefix, hilo_server_prefix,
 							   PGC_SUSET, 0,
@@ -175,7 +175,7 @@ define_settings(void)
 							   check_separator, assign_part_of_id, NULL);
 	DefineCustomIntVariable("hilo.range_size",
 							"Sets the smallest number of ids claimed at a time.",
-							"Where it is larger than hilo.max_range_size, that one counts.",
+							"If it exceeds hilo.max_range_size, that setting takes precedence.",
 							&hilo_min_range_size, hilo_min_range_size,
 							1, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("hilo.max_range_size",
@@ -208,18 +208,18 @@ static void
 define_preloaded_settings(void)
 {
 	DefineCustomIntVariable("hilo.pool_size",
-							"Sets for how many collections unused numbers are kept in shared memory.",
+							"Sets the number of collections whose unused numbers are kept in shared memory.",
 							"0 keeps none.",
 							&hilo_pool_size, hilo_pool_size,
 							0, 1000000, PGC_POSTMASTER, 0, NULL, NULL, NULL);
 	DefineCustomStringVariable("hilo.hub",
 							   "Sets the foreign server that new collections lease their numbers from.",
-							   "It counts for collections that nothing was claimed of. Empty means none.",
+							   "It applies to collections from which nothing has been claimed here. Empty means none.",
 							   &hilo_hub, hilo_hub, PGC_SUSET, 0,
 							   check_hub, NULL, NULL);
 	DefineCustomIntVariable("hilo.lease_size",
 							"Sets the smallest number of ids leased at a time.",
-							"hilo_lease_from() can set another one for a collection.",
+							"hilo_lease_from() can override it for a collection.",
 							&hilo_min_lease_size, hilo_min_lease_size,
 							1, INT_MAX, PGC_SUSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("hilo.max_lease_size",
@@ -239,24 +239,24 @@ define_preloaded_settings(void)
 							&hilo_lease_ahead, hilo_lease_ahead,
 							0, 100, PGC_SUSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("hilo.lease_retry",
-							"Sets how long a hub that has failed is not asked again.",
+							"Sets how long to wait before asking a hub that has failed again.",
 							NULL,
 							&hilo_lease_retry, hilo_lease_retry,
 							0, INT_MAX, PGC_SUSET, GUC_UNIT_MS,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("hilo.lease_timeout",
 							"Sets how long a hub may take to connect, and to answer.",
-							"An option connect_timeout of the server or user mapping counts for connecting.",
+							"The option connect_timeout of server or user mapping takes precedence for connecting.",
 							&hilo_lease_timeout, hilo_lease_timeout,
 							1, INT_MAX, PGC_SUSET, GUC_UNIT_MS,
 							NULL, NULL, NULL);
 	DefineCustomBoolVariable("hilo.hub_auto_resume",
-							 "Lets this server give leases at once when it was promoted.",
-							 "To be set only where no promotion can lose a commit, because standbys are synchronous.",
+							 "Lets this server give leases right after a promotion.",
+							 "Set it only where standbys are synchronous, so that no promotion can lose a commit.",
 							 &hilo_hub_auto_resume, hilo_hub_auto_resume,
 							 PGC_SUSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("hilo.allow_worker_draws",
-							 "Lets a Citus worker draw numbers that other nodes may draw, too.",
+							 "Lets a Citus worker draw numbers that other nodes may draw as well.",
 							 "If off, it draws only what is leased, or made unique by a node tag or server prefix of its own.",
 							 &hilo_allow_worker_draws, hilo_allow_worker_draws,
 							 PGC_SUSET, 0, NULL, NULL, NULL);

@@ -440,7 +440,7 @@ hilo_column_highest(const HiloColumn *column, HiloName collection,
 	if (rel == NULL || name == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("the column with the ids of \"%.*s\" does not exist any more",
+				 errmsg("the column with the ids of \"%.*s\" no longer exists",
 						collection.len, collection.data)));
 	init_search(&search, column, collection, counted, limit);
 
