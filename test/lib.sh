@@ -51,6 +51,22 @@ may_make_systems() {
     [ "$(id -u)" -eq 0 ] && unshare --mount --pid --fork true 2>/dev/null
 }
 
+# Not all releases of Debian have these, nor can they always be installed: the tests
+# that need them are skipped without.
+wished_packages="python3-alembic ruby-activerecord ruby-pg ruby-sequel
+    php-cli php-pgsql php-illuminate-database php-doctrine-orm"
+
+# Which of them apt would install.
+missing_wishes() {
+    wishes=
+    case $install,$1 in yes,check | yes,all) ;; *) return ;; esac
+    for package in $wished_packages; do
+        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q ' installed$' ||
+            ! apt-get install -s -q --no-install-recommends "$package" >/dev/null 2>&1 ||
+            wishes="$wishes $package"
+    done
+}
+
 # What is missing, as Debian packages; $1 is "check" if tests are to be run,
 # "package" if the Debian package is to be built, "all" for both, "versions" if
 # tests are run elsewhere, "server" if a server is to be built, and "valgrind" or
@@ -145,7 +161,10 @@ run_apt() {
 # Install what is missing, or say so and stop.
 require_packages() {
     missing_packages "$1"
-    [ -n "$missing" ] || return 0
+    missing_wishes "$1"
+    [ -n "$missing$wishes" ] || return 0
+    # Wishes are not worth a password, nor a failure.
+    [ -n "$missing" ] || [ "$(id -u)" -eq 0 ] || return 0
 
     if ! command -v apt-get >/dev/null; then
         say "Missing, by the names that Debian gives to the packages: $missing"
@@ -161,6 +180,7 @@ require_packages() {
 
     run_apt update -q
     missing_packages "$1"
+    missing_wishes "$1"
     # A fresh server package would start a cluster on port 5432.
     no_cluster=/etc/postgresql-common/createcluster.d/hilo-no-main-cluster.conf
     say "No cluster is to be made and no service started by the packages:"
@@ -174,8 +194,9 @@ require_packages() {
         as_root sh -c "echo '#!/bin/sh
 case \$1 in pgbouncer*) exit 101 ;; esac' > $no_service && chmod 755 $no_service"
     fi
-    run_apt install -q -y --no-install-recommends $missing
+    [ -z "$missing" ] || run_apt install -q -y --no-install-recommends $missing
     status=$?
+    [ -z "$wishes" ] || run_apt install -q -y --no-install-recommends $wishes
     as_root rm -f "$no_cluster" $no_service
     [ "$status" -eq 0 ] || die "The packages could not be installed."
 

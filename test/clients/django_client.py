@@ -9,11 +9,16 @@
 # database fills in: DocumentId, below.  (From Django 5 on, a TextField with
 # db_default will do.)
 import os
-import re
+import sys
+
 import django
 from django.conf import settings
+from django.core.management import call_command
+from django.core.management.color import no_style
 from django.db import connection, migrations, models
 from django.db.migrations.state import ProjectState
+
+import steps
 
 settings.configure(
     DATABASES={
@@ -56,7 +61,7 @@ class Line(models.Model):
     class Meta:
         app_label = "shop"
         db_table = "lines"
-        managed = False  # somebody else has made it
+        managed = False  # made by other means
 
 
 class Document(models.Model):
@@ -68,14 +73,7 @@ class Document(models.Model):
         db_table = "documents"
 
 
-def beyond(id):
-    """An id that nobody has claimed."""
-    return re.sub(r"\d+", lambda number: str(int(number.group()) + 100), str(id))
-
-
-def show(*rows):
-    for row in rows:
-        print(row._meta.db_table, row.id, row.item, sep="|")
+models_of = {model._meta.db_table: model for model in (Order, Line, Document)}
 
 
 def migrate(operation):
@@ -85,31 +83,57 @@ def migrate(operation):
         migration.apply(ProjectState(), editor)
 
 
-def insert(model):
-    table = model._meta.db_table
-    fields = [(field.name, field.clone()) for field in model._meta.fields]
-    if model._meta.managed:
-        migrate(migrations.CreateModel(model.__name__, fields, {"db_table": table}))
-    else:
-        migrate(
-            migrations.RunSQL(
-                f"CREATE TABLE {table} (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, item text)"
+def create():
+    for table, model in models_of.items():
+        fields = [(field.name, field.clone()) for field in model._meta.fields]
+        if model._meta.managed:
+            migrate(migrations.CreateModel(model.__name__, fields, {"db_table": table}))
+        else:
+            migrate(
+                migrations.RunSQL(
+                    f"CREATE TABLE {table} (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, item text)"
+                )
             )
-        )
-    first = {"id": "documents/1-A"} if model is Document else {}
-    show(model.objects.create(item="before", **first))
+
+
+def attach(table):
     migrate(migrations.RunSQL([("SELECT hilo_attach(%s)", [table])]))
 
-    show(model.objects.create(item="single"))
-    bulk = model.objects.bulk_create([model(item=f"bulk {n + 1}") for n in range(3)])
-    show(*bulk)
-    show(model.objects.create(id=beyond(bulk[-1].id), item="given"))
-    for _ in range(3):
-        show(*model.objects.bulk_create([model(item=f"bulk {n + 1}") for n in range(100)]))
+
+def add(table, items):
+    model = models_of[table]
+    if len(items) == 1:
+        steps.show(table, model.objects.create(item=items[0]))
+    else:
+        steps.show(table, *model.objects.bulk_create([model(item=item) for item in items]))
 
 
-for model in (Order, Line, Document):
-    insert(model)
-# Django does not compare its models with the database.
-for model in (Order, Line, Document):
-    show(model.objects.create(item="synchronized"))
+def give(table, id, item):
+    steps.show(table, models_of[table].objects.create(id=id, item=item))
+
+
+# As the command flush does, for all tables that Django sees, not those of its models only.
+def truncate():
+    connection.ops.execute_sql_flush(
+        connection.ops.sql_flush(
+            no_style(), connection.introspection.table_names(), reset_sequences=True, allow_cascade=True
+        )
+    )
+
+
+def dump(file):
+    with open(file, "w") as output:
+        call_command("inspectdb", include_views=True, stdout=output)
+
+
+def drop():
+    with connection.schema_editor() as editor:
+        for table in connection.introspection.table_names():
+            editor.execute(editor.sql_delete_table % {"table": editor.quote_name(table)})
+
+
+def load(file):
+    create()
+
+
+steps.serve(sys.modules[__name__])

@@ -10,17 +10,18 @@
 // A bigint comes back as a string, as pg does not trust numbers above 2^53.
 'use strict';
 
+const fs = require('node:fs');
 const { DataTypes, Sequelize } = require('sequelize');
+const { connection, serve } = require('./steps');
 
 const sequelize = new Sequelize({
+	...connection,
 	dialect: 'postgres',
-	host: process.env.PGHOST,
-	port: process.env.PGPORT,
-	database: process.env.PGDATABASE,
-	username: process.env.PGUSER,
+	username: connection.user,
 	logging: false,
 	define: { timestamps: false },
 });
+const queries = sequelize.getQueryInterface();
 
 const item = { type: DataTypes.TEXT, allowNull: false };
 const models = {
@@ -42,48 +43,24 @@ const models = {
 	}),
 };
 
-function show(...rows) {
-	for (const row of rows) {
-		console.log([row.constructor.name, row.id, row.item].join('|'));
-	}
-}
+serve({
+	create: () => sequelize.sync(),
+	attach: (table) => sequelize.query('SELECT hilo_attach(:table)', { replacements: { table } }),
+	add: async (table, rows) => rows.length > 1
+		? models[table].bulkCreate(rows) : [await models[table].create(rows[0])],
+	give: async (table, row) => [await models[table].create(row)],
+	synchronize: () => sequelize.sync({ alter: true }),
 
-// An id that nobody has claimed.
-function beyond(id) {
-	return String(id).replace(/\d+/, (number) => Number(number) + 100);
-}
-
-function rows(count) {
-	return Array.from({ length: count }, (_, n) => ({ item: `bulk ${n + 1}` }));
-}
-
-async function insert(model) {
-	show(await model.create({ item: 'before' }));
-	await sequelize.query('SELECT hilo_attach(:table)', {
-		replacements: { table: model.name },
-	});
-
-	show(await model.create({ item: 'single' }));
-	const bulk = await model.bulkCreate(rows(3));
-	show(...bulk);
-	show(await model.create({ id: beyond(bulk[2].id), item: 'given' }));
-
-	// over several connections of the pool
-	const bulks = await Promise.all(
-		[1, 2, 3].map(() => model.bulkCreate(rows(100))));
-	show(...bulks.flat());
-}
-
-async function main() {
-	await sequelize.sync();
-	for (const model of Object.values(models)) {
-		await insert(model);
-	}
-	await sequelize.sync({ alter: true });
-	for (const model of Object.values(models)) {
-		show(await model.create({ item: 'synchronized' }));
-	}
-	await sequelize.close();
-}
-
-main();
+	async truncate() {
+		const tables = await queries.showAllTables();
+		await sequelize.query(`TRUNCATE ${tables.join(', ')} RESTART IDENTITY CASCADE`);
+	},
+	async dump(file) {
+		for (const table of await queries.showAllTables()) {
+			fs.appendFileSync(file, table + JSON.stringify(await queries.describeTable(table)) + '\n');
+		}
+	},
+	drop: () => queries.dropAllTables(),
+	load: () => sequelize.sync({ force: true }),
+	close: () => sequelize.close(),
+});

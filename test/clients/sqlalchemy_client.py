@@ -8,10 +8,15 @@
 # RETURNING brings it; or server_default=text("hilo_next('documents')"), by which
 # create_all() makes it.
 #     id = Column(Text, FetchedValue(), primary_key=True)
-import re
+#
+# Reflected tables know the default, and work as the models do.
+import sys
 
-from sqlalchemy import BigInteger, Column, FetchedValue, Integer, Text, create_engine, text
+from sqlalchemy import BigInteger, Column, FetchedValue, Integer, MetaData, Text, create_engine, text
 from sqlalchemy.orm import Session, declarative_base
+from sqlalchemy.schema import CreateTable
+
+import steps
 
 Base = declarative_base()
 
@@ -34,43 +39,89 @@ class Document(Base):
     item = Column(Text)
 
 
-def show(*rows):
-    for row in rows:
-        print(row.__tablename__, row.id, row.item, sep="|")
+# All of the connection is in the environment, as for psql.
+engine = create_engine("postgresql+psycopg2://")
+models_of = {model.__tablename__: model for model in (Order, Line, Document)}
 
 
-def beyond(id):
-    """An id that nobody has claimed."""
-    return re.sub(r"\d+", lambda number: str(int(number.group()) + 100), str(id))
+def create():
+    Base.metadata.create_all(engine)
 
 
-def add(engine, *rows):
+def attach(table):
+    with engine.begin() as connection:
+        connection.execute(text("SELECT hilo_attach(:name)"), {"name": table})
+
+
+def save(table, *rows):
     with Session(engine, expire_on_commit=False) as session:
         session.add_all(rows)
         session.commit()
-    show(*rows)
+    steps.show(table, *rows)
 
 
-def insert(engine, model):
-    first = {"id": "documents/1-A"} if model is Document else {}
-    add(engine, model(item="before", **first))
+def add(table, items):
+    save(table, *[models_of[table](item=item) for item in items])
+
+
+def give(table, id, item):
+    save(table, models_of[table](id=int(id) if id.isdigit() else id, item=item))
+
+
+def reflected():
+    metadata = MetaData()
+    metadata.reflect(engine, views=True)
+    return metadata
+
+
+def synchronize():
+    create()
+
+
+# Insert by what reflection says: a default that is taken for a sequence would be asked by its name.
+def reflect():
+    metadata = reflected()
     with engine.begin() as connection:
-        connection.execute(text("SELECT hilo_attach(:name)"), {"name": model.__tablename__})
-
-    add(engine, model(item="single"))
-    bulk = [model(item=f"bulk {n + 1}") for n in range(3)]
-    add(engine, *bulk)
-    given = beyond(bulk[-1].id)
-    add(engine, model(id=given if model is Document else int(given), item="given"))
-    for _ in range(3):
-        add(engine, *[model(item=f"bulk {n + 1}") for n in range(100)])
+        for name in models_of:
+            table = metadata.tables[name]
+            row = connection.execute(table.insert().values(item="reflected").returning(table.c.id, table.c.item)).one()
+            steps.show(name, row)
+            result = connection.execute(table.insert().values(item="reflected, too"))
+            print(name, result.inserted_primary_key[0], "reflected, too", sep="|")
 
 
-# All of the connection is in the environment, as for psql.
-engine = create_engine("postgresql+psycopg2://")
-Base.metadata.create_all(engine)
-for model in (Order, Line, Document):
-    insert(engine, model)
-Base.metadata.create_all(engine)
-for model in (Order, Line, Document):
-    add(engine, model(item="synchronized"))
+# What Alembic would change: one line each.
+def alembic():
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
+    with engine.connect() as connection:
+        context = MigrationContext.configure(
+            connection, opts={"include_schemas": False, "compare_server_default": False, "compare_type": True}
+        )
+        for difference in compare_metadata(context, Base.metadata):
+            print(difference)
+
+
+def truncate():
+    tables = ", ".join(reflected().tables)
+    with engine.begin() as connection:
+        connection.execute(text(f"TRUNCATE {tables} RESTART IDENTITY CASCADE"))
+
+
+def dump(file):
+    with open(file, "w") as output:
+        for table in reflected().sorted_tables:
+            output.write(str(CreateTable(table).compile(engine)) + ";\n")
+
+
+def drop():
+    reflected().drop_all(engine)
+
+
+def load(file):
+    with engine.begin() as connection, open(file) as statements:
+        connection.exec_driver_sql(statements.read())
+
+
+steps.serve(sys.modules[__name__])

@@ -13,6 +13,7 @@
 'use strict';
 
 const { DataSource, EntitySchema } = require('typeorm');
+const { connection, serve } = require('./steps');
 
 function entity(name, id) {
 	return new EntitySchema({
@@ -40,65 +41,45 @@ const attached = [
 	documents,
 ];
 
+let source;
+
 async function connect(entities) {
-	const source = new DataSource({
+	await source?.destroy();
+	source = await new DataSource({
+		...connection,
 		type: 'postgres',
-		host: process.env.PGHOST,
-		port: process.env.PGPORT,
-		database: process.env.PGDATABASE,
-		username: process.env.PGUSER,
+		username: connection.user,
 		entities,
-	});
-	return source.initialize();
+	}).initialize();
 }
 
-function show(repository, ...rows) {
-	for (const row of rows) {
-		console.log([repository.metadata.name, row.id, row.item].join('|'));
-	}
-}
-
-// An id that nobody has claimed.
-function beyond(id) {
-	return String(id).replace(/\d+/, (number) => Number(number) + 100);
-}
-
-function rows(count) {
-	return Array.from({ length: count }, (_, n) => ({ item: `bulk ${n + 1}` }));
-}
-
-async function insert(repository) {
-	show(repository, await repository.save({ item: 'before' }));
-	await repository.query('SELECT hilo_attach($1)', [repository.metadata.name]);
-
-	show(repository, await repository.save({ item: 'single' }));
-	const bulk = await repository.save(rows(3));
-	show(repository, ...bulk);
-	const given = { id: beyond(bulk[2].id), item: 'given' };
-	await repository.insert(given);
-	show(repository, given);
-
-	// over several connections of the pool
-	const bulks = await Promise.all(
-		[1, 2, 3].map(() => repository.save(rows(100))));
-	show(repository, ...bulks.flat());
-}
-
-async function main() {
-	let source = await connect(generated);
+async function create() {
+	await connect(generated);
 	await source.synchronize();
-	for (const { options } of generated) {
-		await insert(source.getRepository(options.name));
-	}
-	await source.destroy();
-
-	source = await connect(attached);
-	await source.synchronize();
-	for (const { options } of attached) {
-		const repository = source.getRepository(options.name);
-		show(repository, await repository.save({ item: 'synchronized' }));
-	}
-	await source.destroy();
 }
 
-main();
+serve({
+	create,
+	attach: (table) => source.query('SELECT hilo_attach($1)', [table]),
+	add: (table, rows) => source.getRepository(table).save(rows),
+	async give(table, row) {
+		await source.getRepository(table).insert(row);
+		return [row];
+	},
+	async synchronize() {
+		await connect(attached);
+		await source.synchronize();
+	},
+	async truncate() {
+		await connect(attached);
+		for (const { options } of attached) {
+			await source.getRepository(options.name).clear();
+		}
+	},
+	async drop() {
+		await connect(attached);
+		await source.dropDatabase();
+	},
+	load: create,
+	close: () => source?.destroy(),
+});

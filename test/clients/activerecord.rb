@@ -1,0 +1,110 @@
+# ActiveRecord, of Rails: its tables, attached to collections, with the same models.
+#
+# Numbers: a model is as it was.  A migration attaches the table:
+#     execute "SELECT hilo_attach('orders')"
+# Inserts leave the column out, and RETURNING brings the id.
+#
+# Texts:
+#     create_table :documents, id: :text, default: -> { "hilo_next('documents'::text)" }
+#
+# structure.sql (config.active_record.schema_format = :sql) has the triggers, and so the
+# tables are attached when it is loaded.  schema.rb has none: attach after loading it.
+require 'active_record'
+require 'active_record/fixtures'
+require 'tmpdir'
+require_relative 'steps'
+
+ActiveRecord::Base.establish_connection(
+  adapter: 'postgresql', host: ENV['PGHOST'], port: ENV['PGPORT'],
+  username: ENV['PGUSER'], database: ENV['PGDATABASE'], min_messages: 'warning'
+)
+ActiveRecord::Migration.verbose = false
+
+class Order < ActiveRecord::Base; end
+class Line < ActiveRecord::Base; end
+class Document < ActiveRecord::Base; end
+
+MODELS = { 'orders' => Order, 'lines' => Line, 'documents' => Document }.freeze
+
+class Client
+  FORMAT = ARGV.fetch(0)
+
+  def connection
+    ActiveRecord::Base.connection
+  end
+
+  def create
+    ActiveRecord::Schema.define do
+      create_table(:orders, id: :serial) { |table| table.text :item }
+      create_table(:lines) { |table| table.text :item }
+      create_table(:documents, id: :text, default: -> { "hilo_next('documents'::text)" }) { |table| table.text :item }
+    end
+  end
+
+  def attach(table)
+    connection.execute("SELECT hilo_attach(#{connection.quote(table)})")
+    MODELS[table].reset_column_information
+  end
+
+  def add(table, items)
+    model = MODELS[table]
+    return [model.create!(item: items[0])] if items.size == 1
+
+    rows = model.insert_all!(items.map { |item| { item: item } }, returning: %i[id item]).to_a
+    rows.map(&:symbolize_keys)
+  end
+
+  def give(table, id, item)
+    MODELS[table].create!(id: id, item: item)
+  end
+
+  # What the tests of an application do first: ids that are made of labels, and the
+  # sequences set behind them, for tables that Rails knows the sequence of.
+  def fixtures
+    Dir.mktmpdir do |folder|
+      File.write("#{folder}/orders.yml", "ann:\n  item: fixture\nbob:\n  id: 5000\n  item: fixture\n")
+      File.write("#{folder}/documents.yml", "ann:\n  id: documents/ann\n  item: fixture\n")
+      ActiveRecord::FixtureSet.create_fixtures(folder, %w[orders documents])
+    end
+    [Order, Document].each { |model| show(model.table_name, model.where(item: 'fixture')) }
+    connection.reset_pk_sequence!('orders')
+    # The sequence that Rails sees: none.
+    puts "sequence #{Order.sequence_name}" if connection.pk_and_sequence_for('orders')&.last.to_s =~ /hilo/
+  end
+
+  def truncate
+    connection.truncate_tables(*connection.tables)
+  end
+
+  def tasks
+    configuration = ActiveRecord::DatabaseConfigurations::HashConfig.new(
+      'test', 'primary',
+      adapter: 'postgresql', host: ENV['PGHOST'], port: ENV['PGPORT'], username: ENV['PGUSER'], database: ENV['PGDATABASE']
+    )
+    ActiveRecord::Tasks::PostgreSQLDatabaseTasks.new(configuration)
+  end
+
+  def dump(file)
+    if FORMAT == 'sql'
+      # Only its owner may comment on an extension that is there already.
+      tasks.structure_dump(file, ['--no-comments'])
+    else
+      File.open(file, 'w') { |output| ActiveRecord::SchemaDumper.dump(connection, output) }
+    end
+  end
+
+  def drop
+    (connection.tables + connection.views).each { |table| connection.drop_table(table, force: :cascade) }
+  end
+
+  def load(file)
+    if FORMAT == 'sql'
+      tasks.structure_load(file, nil)
+    else
+      Kernel.load(file)
+    end
+    MODELS.each_value(&:reset_column_information)
+  end
+end
+
+serve(Client.new)

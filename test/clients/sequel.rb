@@ -1,0 +1,78 @@
+# Sequel: its tables, attached to collections.
+#
+# Numbers: as before; a migration attaches the table: run "SELECT hilo_attach('orders')".
+# Inserts leave the column out, and RETURNING brings the id: Sequel asks the catalogs for
+# the primary key, and does not take the default for a sequence.
+#
+# Texts: the same, with
+#     column :id, :text, primary_key: true, default: Sequel.lit("hilo_next('documents')")
+require 'sequel'
+require_relative 'steps'
+
+DB = Sequel.connect(
+  adapter: 'postgres', host: ENV['PGHOST'], port: ENV['PGPORT'],
+  user: ENV['PGUSER'], database: ENV['PGDATABASE']
+)
+DB.extension :schema_dumper
+Sequel.extension :migration
+
+class Client
+  def create
+    DB.create_table(:orders) do
+      primary_key :id, serial: true
+      column :item, :text
+    end
+    DB.create_table(:lines) do
+      primary_key :id, :bigserial, serial: true
+      column :item, :text
+    end
+    DB.create_table(:documents) do
+      column :id, :text, primary_key: true
+      column :item, :text
+    end
+  end
+
+  def attach(table)
+    DB.get(Sequel.function(:hilo_attach, table))
+  end
+
+  # import() gives no ids; multi_insert with return: does.
+  def add(table, items)
+    return [{ id: DB[table.to_sym].insert(item: items[0]), item: items[0] }] if items.size == 1
+
+    ids = DB[table.to_sym].import([:item], items.map { |item| [item] }, return: :primary_key)
+    ids.zip(items).map { |id, item| { id: id, item: item } }
+  end
+
+  def give(table, id, item)
+    { id: DB[table.to_sym].insert(id: id, item: item), item: item }
+  end
+
+  # The sequence that Sequel sees behind each primary key.
+  def sequences
+    %i[orders lines documents].each do |table|
+      sequence = DB.primary_key_sequence(table)
+      puts "#{table}: #{sequence}" if sequence.to_s =~ /hilo/
+      DB.reset_primary_key_sequence(table) if sequence
+    end
+  end
+
+  def truncate
+    DB.tables.each { |table| DB[table].truncate(cascade: true, restart: true) }
+  end
+
+  def dump(file)
+    File.write(file, DB.dump_schema_migration(same_db: true))
+  end
+
+  def drop
+    DB.drop_view(*DB.views, cascade: true) unless DB.views.empty?
+    DB.drop_table(*DB.tables, cascade: true)
+  end
+
+  def load(file)
+    eval(File.read(file)).apply(DB, :up)
+  end
+end
+
+serve(Client.new)

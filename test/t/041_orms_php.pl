@@ -1,0 +1,30 @@
+# Laravel's Eloquent and Doctrine insert into attached tables, and empty, dump and drop all tables that they find, beside an installed hilo; what PDO's lastInsertId() gives, and what to use in its place.
+use strict;
+use warnings;
+
+use File::Basename qw(dirname);
+use lib dirname(__FILE__);
+use HiloClients;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+clients_folder();
+my $has_pdo = available('PDO', qw(php -r), 'new ReflectionExtension("pdo_pgsql");');
+
+orm_ok('laravel', [qw(php laravel.php)], without => ['synchronize'])
+  if $has_pdo && available('Laravel', qw(php -r), 'require "Illuminate/Database/autoload.php";');
+orm_ok('doctrine', [qw(php doctrine.php)], without => ['synchronize'])
+  if $has_pdo && available('Doctrine', qw(php -r), 'require "Doctrine/ORM/autoload.php";');
+
+if ($has_pdo)
+{
+	is(orm_output('pdo', qw(php pdo.php)), <<'ANSWERS', 'PDO: what each question gives');
+lastInsertId, no sequence used: 55000
+lastInsertId, another table used its sequence: 4712
+lastInsertId of the sequence: 55000
+hilo_last_number: 3
+RETURNING: 4
+ANSWERS
+}
+
+done_testing();

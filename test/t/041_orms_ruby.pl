@@ -1,0 +1,21 @@
+# ActiveRecord of Rails (fixtures, schema.rb, structure.sql) and Sequel insert into attached tables, and empty, dump and drop all tables that they find, beside an installed hilo.
+use strict;
+use warnings;
+
+use File::Basename qw(dirname);
+use lib dirname(__FILE__);
+use HiloClients;
+use Test::More;
+
+clients_folder();
+
+if (available('ActiveRecord', qw(ruby -e), q{require 'pg'; require 'active_record'}))
+{
+	# pg_dump writes triggers; schema.rb has no way to say them.
+	orm_ok('rails_sql', [qw(ruby activerecord.rb sql)], without => ['synchronize'], also => [ fixtures => '' ], keeps_attached => 3);
+	orm_ok('rails_ruby', [qw(ruby activerecord.rb ruby)], without => ['synchronize']);
+}
+orm_ok('sequel', [qw(ruby sequel.rb)], without => ['synchronize'], also => [ sequences => '' ])
+  if available('Sequel', qw(ruby -e), q{require 'pg'; require 'sequel'});
+
+done_testing();
