@@ -54,7 +54,8 @@ may_make_systems() {
 # Not all releases of Debian have these, nor can they always be installed: the tests
 # that need them are skipped without.
 wished_packages="python3-alembic ruby-activerecord ruby-pg ruby-sequel
-    php-cli php-pgsql php-illuminate-database php-doctrine-orm"
+    php-cli php-pgsql php-illuminate-database php-doctrine-orm
+    libdbd-pg-perl libdbix-class-schema-loader-perl"
 
 # Which of them apt would install.
 missing_wishes() {

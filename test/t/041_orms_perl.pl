@@ -1,0 +1,14 @@
+# DBIx::Class, by classes that its Loader makes, inserts into attached tables, and empties, dumps and drops all tables that it finds, beside an installed hilo.
+use strict;
+use warnings;
+
+use File::Basename qw(dirname);
+use lib dirname(__FILE__);
+use HiloClients;
+use Test::More;
+
+clients_folder();
+orm_ok('dbix_class', [qw(/usr/bin/perl dbix_class.pl)], without => ['synchronize'], also => [ sequences => '' ])
+  if available('DBIx::Class', qw(/usr/bin/perl -e), 'require DBD::Pg; require DBIx::Class::Schema::Loader;');
+
+done_testing();
