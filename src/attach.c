@@ -94,6 +94,34 @@ named_column(Oid relation, const char *table, const char *name)
 	return attnum;
 }
 
+/* Say how a table does without a trigger. */
+static void
+refuse_citus_table(const HiloColumn *column)
+{
+	char	   *name = hilo_column_name(column);
+	char	   *table = get_rel_name(column->relation);
+	char	   *collection = quote_literal_cstr(table);
+	char	   *quoted = hilo_sql_table(column->relation);
+	char	   *alter = psprintf("ALTER TABLE %s ALTER COLUMN %s SET DEFAULT %s(%s);",
+								 quoted, quote_identifier(name),
+								 hilo_holds_numbers(hilo_column_type(column)) ?
+								 "hilo_next_number" : "hilo_next", collection);
+
+	/* Its default can be changed while the table is not distributed. */
+	if (hilo_citus_distribution_column(column->relation) == column->attnum)
+		alter = psprintf("SELECT undistribute_table(%s); %s SELECT create_distributed_table(%s, %s);",
+						 quote_literal_cstr(quoted), alter,
+						 quote_literal_cstr(quoted), quote_literal_cstr(name));
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("Citus table \"%s\" cannot be attached to a collection",
+					table),
+			 errdetail("Citus allows no triggers on distributed tables and reference tables."),
+			 errhint("Draw by default, and advance the collection by hand: %s SELECT hilo_bind(%s, %s, %s); SELECT hilo_sync(%s);",
+					 alter, collection, quote_literal_cstr(quoted),
+					 quote_literal_cstr(name), collection)));
+}
+
 HiloColumn
 hilo_attachable_column(Oid relation, const char *column_name)
 {
@@ -122,6 +150,8 @@ hilo_attachable_column(Oid relation, const char *column_name)
 		named_column(relation, table, column_name);
 	column_name = hilo_column_name(&column);
 	type = hilo_column_type(&column);
+	if (hilo_citus_refuses_triggers(relation))
+		refuse_citus_table(&column);
 	if (!hilo_holds_ids(type) && !hilo_holds_numbers(type))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),

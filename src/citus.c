@@ -15,6 +15,7 @@
 
 #include "access/genam.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -266,6 +267,18 @@ hilo_citus_has_shards(Oid relation)
 	return find_partition(relation, &desc) != NULL;
 }
 
+void
+hilo_citus_check_isolation(Oid relation)
+{
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("Citus table \"%s\" cannot be looked into in a transaction of this isolation level",
+						get_rel_name(relation)),
+				 errdetail("Its rows on other nodes are those of the start of the transaction."),
+				 errhint("Use READ COMMITTED.")));
+}
+
 bool
 hilo_citus_refuses_triggers(Oid relation)
 {
@@ -277,4 +290,17 @@ hilo_citus_refuses_triggers(Oid relation)
 		!(strcmp(column_text(tuple, desc, "partmethod"), "n") == 0 &&
 		  strcmp(column_text(tuple, desc, "repmodel"), "s") == 0 &&
 		  strcmp(column_text(tuple, desc, "colocationid"), "0") == 0);
+}
+
+AttrNumber
+hilo_citus_distribution_column(Oid relation)
+{
+	static const char field[] = ":varattno ";
+	TupleDesc	desc;
+	HeapTuple	tuple = find_partition(relation, &desc);
+	const char *column = tuple == NULL ? NULL :
+		strstr(column_text(tuple, desc, "partkey"), field);
+
+	return column == NULL ? InvalidAttrNumber :
+		(AttrNumber) atoi(column + strlen(field));
 }

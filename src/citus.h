@@ -12,7 +12,7 @@
 #ifndef HILO_CITUS_H
 #define HILO_CITUS_H
 
-#include "fmgr.h"
+#include "access/attnum.h"
 
 /*
  * The coordinator as a hub has this name in rows of ours.  No foreign server can
@@ -56,7 +56,19 @@ extern bool hilo_citus_find_coordinator(const char *role,
  */
 extern bool hilo_citus_has_shards(Oid relation);
 
+/*
+ * Raise 55000 if a query would not see the newest rows in shards: those on other
+ * nodes it sees as of the start of the transaction, or not much later.
+ */
+extern void hilo_citus_check_isolation(Oid relation);
+
 /* Does Citus refuse triggers on it?  Not on one that is local to the coordinator. */
 extern bool hilo_citus_refuses_triggers(Oid relation);
+
+/*
+ * The column that it is distributed by, whose default Citus does not let change;
+ * InvalidAttrNumber: none.
+ */
+extern AttrNumber hilo_citus_distribution_column(Oid relation);
 
 #endif							/* HILO_CITUS_H */

@@ -30,6 +30,7 @@
 
 #include "attachment.h"
 #include "binding.h"
+#include "citus.h"
 #include "compat.h"
 #include "counter.h"
 #include "documents.h"
@@ -46,6 +47,8 @@ typedef struct Part
 	TupleTableSlot *slot;
 	FmgrInfo	equal;			/* of the index's operator family */
 	Oid			type;			/* of the column: a base type */
+	const char *query;			/* of a table of Citus with shards, to which a
+								 * literal is to be added; else NULL */
 } Part;
 
 struct HiloDocuments
@@ -151,6 +154,22 @@ leads_index(Relation index, void *attnum)
 }
 
 /*
+ * Query of a table with shards: how many rows have a value?  Case matters as it
+ * does in the column, whose operators may not be in the search_path.
+ */
+static const char *
+shards_query(Relation heap, const char *column, Oid type)
+{
+	const char *name = quote_identifier(column);
+
+	hilo_citus_check_isolation(RelationGetRelid(heap));
+	if (hilo_ignores_case(type))
+		name = psprintf("pg_catalog.lower(%s::pg_catalog.text)", name);
+	return psprintf("SELECT pg_catalog.count(*) FROM %s WHERE %s = ",
+					hilo_sql_table(RelationGetRelid(heap)), name);
+}
+
+/*
  * Add heap, a table of its own, with its index that starts with a column.  If
  * there is none, that is an error, or the table is closed.
  */
@@ -179,6 +198,8 @@ add_part(HiloDocuments *documents, Relation heap, const char *column, Oid type)
 	part->heap = heap;
 	part->index = index;
 	part->type = type;
+	part->query = hilo_citus_has_shards(RelationGetRelid(heap)) ?
+		shards_query(heap, column, type) : NULL;
 	part->slot = table_slot_create(heap, NULL);
 	equal = get_opfamily_member(index->rd_opfamily[0], index->rd_opcintype[0],
 								index->rd_opcintype[0], BTEqualStrategyNumber);
@@ -327,6 +348,35 @@ id_datum(const HiloDocuments *documents, Oid type, int64 number)
 	}
 }
 
+/*
+ * Ask Citus, on all its nodes, as the owner of the table: he sees all rows.  Those
+ * of transactions that are open do not count there.
+ */
+static bool
+shards_have(const HiloDocuments *documents, Part *part, int64 number)
+{
+	Oid			user;
+	int			context;
+	int			level;
+	const char *literal;
+	int64		count;
+
+	GetUserIdAndSecContext(&user, &context);
+	SetUserIdAndSecContext(part->heap->rd_rel->relowner,
+						   context | SECURITY_LOCAL_USERID_CHANGE);
+	level = hilo_sql_begin();
+	literal = hilo_holds_numbers(part->type) ?
+		psprintf(INT64_FORMAT, number) :
+		quote_literal_cstr(TextDatumGetCString(id_datum(documents, part->type,
+														number)));
+	count = hilo_sql_number(psprintf(hilo_ignores_case(part->type) ?
+									 "%s pg_catalog.lower(%s)" : "%s %s",
+									 part->query, literal));
+	hilo_sql_end(level);
+	SetUserIdAndSecContext(user, context);
+	return count > 0;
+}
+
 static bool
 tables_have(HiloDocuments *documents, int64 number)
 {
@@ -336,7 +386,8 @@ tables_have(HiloDocuments *documents, int64 number)
 	{
 		Part	   *part = lfirst(lc);
 
-		if (part_has(part, id_datum(documents, part->type, number)))
+		if (part->query != NULL ? shards_have(documents, part, number) :
+			part_has(part, id_datum(documents, part->type, number)))
 			return true;
 	}
 	return false;

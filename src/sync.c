@@ -31,6 +31,7 @@
 #include "attachment.h"
 #include "binding.h"
 #include "catalog.h"
+#include "citus.h"
 #include "collection.h"
 #include "compat.h"
 #include "draw_right.h"
@@ -342,10 +343,11 @@ highest_by_scan(const Search *search, Relation rel, AttrNumber attnum)
 
 /*
  * By a query, where rows are not kept in a heap of ours: in a foreign table,
- * or by another access method.
+ * by another access method, or in shards of Citus, on all its nodes.
  */
 static int64
-highest_by_query(const Search *search, Relation rel, const char *column)
+highest_by_query(const Search *search, Relation rel, const char *column,
+				 bool in_shards)
 {
 	static const char *const patterns[] = {
 		[HILO_COUNT_ALL] = "[1-9][0-9]*(-[A-Za-z0-9_]+)?$",
@@ -368,8 +370,8 @@ highest_by_query(const Search *search, Relation rel, const char *column)
 						  quote_identifier(get_namespace_name(hilo_catalog_schema())),
 						  number, pg_mbstrlen(start) + 1);
 	}
-	result = hilo_sql_number(psprintf("SELECT pg_catalog.max(%s)::pg_catalog.int8 FROM ONLY %s WHERE %s <= " INT64_FORMAT,
-									  number,
+	result = hilo_sql_number(psprintf("SELECT pg_catalog.max(%s)::pg_catalog.int8 FROM %s %s WHERE %s <= " INT64_FORMAT,
+									  number, in_shards ? "" : "ONLY",
 									  hilo_sql_table(RelationGetRelid(rel)),
 									  number, search->limit));
 	hilo_sql_end(level);
@@ -395,7 +397,7 @@ highest_in_table(const Search *search, Relation rel, const char *column)
 	if (!search->reader.holds_ids && !hilo_holds_numbers(search->reader.type))
 		return 0;
 	if (rel->rd_rel->relam != HEAP_TABLE_AM_OID)
-		return highest_by_query(search, rel, column);
+		return highest_by_query(search, rel, column, false);
 
 	if (hilo_holds_numbers(search->reader.type))
 	{
@@ -443,6 +445,13 @@ hilo_column_highest(const HiloColumn *column, HiloName collection,
 				 errmsg("the column with the ids of \"%.*s\" no longer exists",
 						collection.len, collection.data)));
 	init_search(&search, column, collection, counted, limit);
+	if (hilo_citus_has_shards(column->relation))
+	{
+		hilo_citus_check_isolation(column->relation);
+		highest = highest_by_query(&search, rel, name, true);
+		table_close(rel, NoLock);
+		return highest;
+	}
 
 	/* This locks the children; the lock of the table itself is kept, too. */
 	tables = find_all_inheritors(column->relation, AccessShareLock, NULL);

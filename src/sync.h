@@ -17,8 +17,8 @@
  * collection count; where case does not matter, all.
  *
  * What is committed counts, and what open and prepared transactions have
- * inserted (except in foreign tables), whatever the isolation level or row
- * security.  A number that is inserted, or committed, while this is looking may
+ * inserted (except in foreign tables, and in shards of Citus), whatever the
+ * isolation level or row security; shards are looked into in READ COMMITTED only.  A number that is inserted, or committed, while this is looking may
  * be missed.
  */
 extern int64 hilo_column_highest(const HiloColumn *column, HiloName collection,

@@ -1,0 +1,79 @@
+-- A table that Citus knows, by its table pg_dist_partition, is looked into by queries, and not attached where Citus refuses triggers.
+
+CREATE SCHEMA regress_shards;
+SET search_path = regress_shards, public;
+CREATE TABLE parts (id bigint PRIMARY KEY, name text UNIQUE);
+INSERT INTO parts SELECT n, 'parts/' || n FROM generate_series(1, 40) n;
+CREATE TABLE plain (id bigint PRIMARY KEY);
+INSERT INTO plain SELECT generate_series(1, 40);
+-- Without Citus.
+SELECT hilo_bind('w_parts', 'parts', 'id'), hilo_sync('w_parts'), next_identity_free('w_parts');
+SELECT hilo_attach('parts', 'id', 'w_parts_2'), hilo_detach('parts');
+
+SET allow_system_table_mods = on;
+CREATE TABLE pg_catalog.pg_dist_partition (logicalrelid regclass NOT NULL, partmethod "char", partkey text, colocationid int, repmodel "char");
+RESET allow_system_table_mods;
+CREATE INDEX pg_dist_partition_logical_relid_index ON pg_catalog.pg_dist_partition (logicalrelid);
+CREATE FUNCTION becomes(method "char", key text, colocation int, replication "char") RETURNS void LANGUAGE sql AS $$
+	DELETE FROM pg_catalog.pg_dist_partition;
+	INSERT INTO pg_catalog.pg_dist_partition VALUES ('parts', $1, $2, $3, $4);
+$$;
+
+-- Distributed by another column; by that one; reference; single shard.
+SELECT becomes('h', '{VAR :varno 1 :varattno 2 :vartype 25}', 1, 's');
+SELECT hilo_attach('parts');
+SELECT hilo_attach('parts', 'name', 'w_named');
+SELECT becomes('h', '{VAR :varno 1 :varattno 1 :vartype 20}', 1, 's');
+SELECT hilo_attach('parts');
+CALL hilo_attach_online('parts');
+SELECT becomes('n', NULL, 2, 't');
+SELECT hilo_attach('parts');
+SELECT becomes('n', NULL, 2, 's');
+SELECT hilo_attach('parts');
+SELECT relation, result FROM hilo_attach_all('regress_shards');
+
+-- Counters follow by a query, in the isolation level that sees all.
+INSERT INTO parts VALUES (500, 'parts/500');
+SELECT hilo_sync('w_parts');
+SELECT hilo_bind('w_names', 'parts', 'name');
+UPDATE parts SET name = 'w_names/7-A' WHERE id = 1;
+UPDATE parts SET name = 'w_names/90' WHERE id = 2;
+SELECT hilo_sync('w_names');
+INSERT INTO parts SELECT 500 + n, 'w_names/' || 90 + n FROM generate_series(1, 5) n;
+SELECT value, tries FROM next_identity_free_for('w_names');
+SELECT next_identity_free('w_parts');
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT hilo_sync('w_parts');
+ROLLBACK;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT next_identity_free('w_parts');
+ROLLBACK;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT hilo_bind('w_plain', 'plain', 'id'), hilo_sync('w_plain') - (SELECT max FROM hilo.hilo WHERE collection = 'w_plain') AS plain;
+ROLLBACK;
+
+-- Whoever may insert looks as the owner does: row security hides nothing.
+CREATE ROLE regress_shards_user;
+GRANT USAGE ON SCHEMA regress_shards TO regress_shards_user;
+GRANT INSERT ON parts TO regress_shards_user;
+ALTER TABLE parts ENABLE ROW LEVEL SECURITY;
+INSERT INTO parts VALUES (600, 'w_names/97'), (601, 'w_names/98');
+SET ROLE regress_shards_user;
+SELECT next_identity_free('w_names');
+RESET ROLE;
+
+-- Local to the coordinator: Citus allows triggers, the highest id is found by a query.
+SELECT becomes('n', NULL, 0, 's');
+SELECT hilo_attach('parts', 'id', 'w_parts_3');
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT hilo_attach('parts', 'name', 'w_parts_4');
+ROLLBACK;
+
+SELECT hilo_detach('parts'), hilo_unbind('w_parts'), hilo_unbind('w_names');
+SET allow_system_table_mods = on;
+DROP TABLE pg_catalog.pg_dist_partition;
+RESET allow_system_table_mods;
+DROP SCHEMA regress_shards CASCADE;
+DROP ROLE regress_shards_user;
+SELECT count(hilo_drop(collection)) FROM hilo.status WHERE collection ~ '^w_';
+SELECT drop_identity('w_parts'), drop_identity('w_names');
