@@ -1,7 +1,12 @@
 /* sql/hilo--1.0.sql */
 
--- Functions need no schema here: CREATE EXTENSION puts theirs first in the
--- search_path, behind pg_catalog only, and none of them may exist before.
+-- A role that is no superuser may create the extension (it is trusted): the script
+-- is then run by the bootstrap superuser, with a schema in the search_path into which
+-- others may have put operators and functions.  pg_catalog comes first; so each
+-- operator here has one in pg_catalog that takes exactly its operands, without a
+-- coercion, and each function that is not of the extension is qualified.  Functions of
+-- the extension need no schema: CREATE EXTENSION puts theirs first, behind pg_catalog
+-- only, and none of them may exist before.
 
 -- complain if script is sourced in psql, rather than via CREATE EXTENSION
 \echo Use "CREATE EXTENSION hilo" to load this file. \quit
@@ -14,24 +19,31 @@
 DO $$
 DECLARE
     found oid := (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = 'hilo');
+    holder oid := (SELECT nspowner FROM pg_catalog.pg_namespace WHERE nspname = 'hilo');
+    creator oid := (SELECT extowner FROM pg_catalog.pg_extension WHERE extname = 'hilo');
+    grantee oid;
 BEGIN
     IF found IS NULL THEN
         CREATE SCHEMA hilo;
     ELSIF pg_catalog.current_schema() = 'hilo' THEN
         -- Its owner could put other tables in the place of these.
-        IF (SELECT nspowner FROM pg_catalog.pg_namespace WHERE oid = found) <> pg_catalog.quote_ident(CURRENT_USER)::pg_catalog.regrole THEN
+        IF holder <> (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = CURRENT_USER) THEN
             RAISE EXCEPTION 'schema "hilo" belongs to another role'
-                USING ERRCODE = 'insufficient_privilege', HINT = 'The extension keeps its tables there. Drop the schema, or make it yours.';
+                USING ERRCODE = 'insufficient_privilege', HINT = 'The extension keeps its tables there. Create it in another schema, or as a superuser that this one belongs to.';
         END IF;
     ELSIF EXISTS (SELECT FROM pg_catalog.pg_depend
-                  WHERE refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass AND refobjid = found) THEN
+                  WHERE refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass::pg_catalog.oid AND refobjid = found) THEN
         RAISE EXCEPTION 'schema "hilo" is not empty'
             USING ERRCODE = 'duplicate_schema', HINT = 'The extension keeps its tables there. Rename or drop the schema.';
-    ELSIF EXISTS (SELECT FROM pg_catalog.pg_namespace n, pg_catalog.pg_database d, pg_catalog.pg_roles r
-                  WHERE n.oid = found AND d.datname = pg_catalog.current_database() AND r.rolname = CURRENT_USER
-                      AND (r.rolsuper OR n.nspowner IN (r.oid, d.datdba))) THEN
+    ELSIF (SELECT rolsuper FROM pg_catalog.pg_roles WHERE oid = creator) OR holder = creator
+            OR holder = (SELECT datdba FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()) THEN
         ALTER EXTENSION hilo ADD SCHEMA hilo;
         ALTER SCHEMA hilo OWNER TO CURRENT_USER;
+        FOR grantee IN SELECT DISTINCT a.grantee FROM pg_catalog.pg_namespace n, pg_catalog.aclexplode(n.nspacl) a
+                       WHERE n.oid = found AND a.grantee <> n.nspowner LOOP
+            EXECUTE pg_catalog.format('REVOKE ALL ON SCHEMA hilo FROM %s CASCADE',
+                CASE WHEN grantee = '0'::pg_catalog.oid THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(grantee)) END);
+        END LOOP;
     ELSE
         RAISE EXCEPTION 'schema "hilo" belongs to another role'
             USING ERRCODE = 'insufficient_privilege', HINT = 'The extension keeps its tables there. Drop the schema, or have a superuser create the extension.';
@@ -99,7 +111,7 @@ COMMENT ON COLUMN hilo.hilo.claim_rate IS 'how many numbers were claimed lately:
 COMMENT ON COLUMN hilo.hilo.range_size IS 'own smallest range; 0: hilo.range_size counts';
 COMMENT ON COLUMN hilo.hilo.max_range_size IS 'own largest range; 0: hilo.max_range_size counts';
 COMMENT ON COLUMN hilo.hilo.lease_size IS 'own smallest lease; 0: hilo.lease_size counts';
-COMMENT ON COLUMN hilo.hilo.flags IS 'sum of: 1 dropped, 2 numbers come from a hub, 4 has a node tag of its own, 8 may be bound, 16 newest claim ended above max_ever, 64 max_value was set by hand';
+COMMENT ON COLUMN hilo.hilo.flags IS 'sum of: 1 dropped, 2 numbers come from a hub, 4 has a node tag of its own, 8 may be bound, 16 newest claim ended above max_ever, 64 max_value was set by hand, 128 its tables were dropped';
 COMMENT ON COLUMN hilo.hilo.node_tag IS 'own node tag';
 COMMENT ON COLUMN hilo.hilo.hub IS 'foreign server that numbers are leased from; empty: none, or none any more';
 COMMENT ON COLUMN hilo.hilo.collection IS 'name';
@@ -391,7 +403,7 @@ CREATE VIEW hilo.attachments AS
         t.tgname AS trigger_name
     FROM pg_catalog.pg_trigger t
         JOIN pg_catalog.pg_attribute a ON a.attrelid = t.tgrelid AND a.attnum = t.tgattr[0]
-    WHERE t.tgfoid = 'hilo_advance'::pg_catalog.regproc AND t.tgparentid = 0 AND t.tgnargs > 0 AND t.tgqual IS NULL;
+    WHERE t.tgfoid = 'hilo_advance()'::pg_catalog.regprocedure::pg_catalog.oid AND t.tgparentid = '0'::pg_catalog.oid AND t.tgnargs > 0 AND t.tgqual IS NULL;
 COMMENT ON VIEW hilo.attachments IS 'the attached columns, as their triggers say; a partition goes with its table';
 COMMENT ON COLUMN hilo.attachments.relation IS 'table';
 COMMENT ON COLUMN hilo.attachments.column_name IS 'column';
@@ -421,7 +433,7 @@ BEGIN
         ORDER BY c.relname
     LOOP
         BEGIN
-            EXECUTE format('SELECT %I.hilo_attach($1, $2)', functions) INTO max USING relation, column_name;
+            EXECUTE format('SELECT %I.hilo_attach($1, $2, NULL::text, NULL::boolean)', functions) INTO max USING relation, column_name;
             collection := (SELECT a.collection FROM hilo.attachments a WHERE a.relation = hilo_attach_all.relation LIMIT 1);
             result := 'attached';
         EXCEPTION WHEN OTHERS THEN
@@ -638,6 +650,29 @@ REVOKE ALL ON FUNCTION
 GRANT EXECUTE ON FUNCTION hilo.status(), hilo.identities(), hilo.pool(), hilo.leases() TO pg_monitor;
 GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases TO pg_monitor;
 GRANT SELECT ON hilo.ranges, hilo.attachments TO PUBLIC;
+
+-- A creator who is no superuser administers collections, and can dump and restore them
+-- (COPY takes the privileges on tables, whose triggers merge).  What connects to other
+-- servers is a superuser's: leases, hubs, settings.
+DO $$
+DECLARE
+    creator name := (SELECT r.rolname FROM pg_catalog.pg_extension e, pg_catalog.pg_roles r
+                     WHERE e.extname = 'hilo' AND r.oid = e.extowner AND NOT r.rolsuper);
+BEGIN
+    IF creator IS NOT NULL THEN
+        EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION
+                hilo_seed(text, bigint, boolean), hilo_drop(text, boolean), hilo_sync(text), hilo_sync(),
+                hilo_configure(text, bigint, bigint, bigint, text, name, name, boolean),
+                seed_identity_for(text, bigint, boolean), drop_identity(text, boolean),
+                hilo_return_range(text, bigint, bigint, bigint),
+                hilo_bind(text, regclass, name), hilo_bind(text, regprocedure), hilo_unbind(text),
+                hilo.status(), hilo.identities(), hilo.pool(), hilo.leases()
+            TO %1$I WITH GRANT OPTION;
+            GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases TO %1$I WITH GRANT OPTION;
+            GRANT SELECT, INSERT ON hilo.hilo, hilo.hub, hilo.binding TO %1$I WITH GRANT OPTION', creator);
+    END IF;
+END
+$$;
 
 -- From here on this database can be a hub, on the timeline that there is.
 SELECT hilo_hub_resume();

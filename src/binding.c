@@ -266,7 +266,7 @@ hilo_binding_remove(HiloName name, const HiloBinding *binding)
 	finish_change(rel);
 }
 
-void
+List *
 hilo_bindings_remove_if(bool (*test) (const HiloBinding *binding, void *arg),
 						void *arg)
 {
@@ -274,13 +274,17 @@ hilo_bindings_remove_if(bool (*test) (const HiloBinding *binding, void *arg),
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	TableScanDesc scan = hilo_table_beginscan(rel, snapshot);
 	List	   *obsolete = NIL;
+	List	   *names = NIL;
 	HeapTuple	tuple;
 	ListCell   *lc;
 
 	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
 	{
-		if (test(hilo_binding_read(tuple, RelationGetDescr(rel)), arg))
-			obsolete = lappend(obsolete, heap_copytuple(tuple));
+		if (!test(hilo_binding_read(tuple, RelationGetDescr(rel)), arg))
+			continue;
+		obsolete = lappend(obsolete, heap_copytuple(tuple));
+		names = lappend(names, text_column(tuple, HILO_ANUM_BINDING_NAME,
+										   RelationGetDescr(rel)));
 	}
 	table_endscan(scan);
 	UnregisterSnapshot(snapshot);
@@ -291,4 +295,5 @@ hilo_bindings_remove_if(bool (*test) (const HiloBinding *binding, void *arg),
 		finish_change(rel);
 	else
 		table_close(rel, RowExclusiveLock);
+	return names;
 }

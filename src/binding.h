@@ -94,10 +94,10 @@ extern void hilo_binding_add(HiloName name, const HiloBinding *binding);
 extern void hilo_binding_note(HiloName name, const HiloBinding *binding);
 
 /*
- * Remove all rows for which test() returns true, of whatever names.  Waits for no
- * other session that does so.
+ * Remove all rows for which test() returns true, of whatever names, which are
+ * returned, as a list of char *.  Waits for no other session that does so.
  */
-extern void hilo_bindings_remove_if(bool (*test) (const HiloBinding *binding,
+extern List *hilo_bindings_remove_if(bool (*test) (const HiloBinding *binding,
 												  void *arg), void *arg);
 
 /* Remove one that hilo_bindings() has returned. */

@@ -175,18 +175,33 @@ hilo_catalog_owner(void)
 	return owner;
 }
 
+/* May the role execute a function of the extension, which has three arguments? */
+static bool
+may_execute(char *name, const Oid *args, Oid role)
+{
+	char	   *schema = get_namespace_name(hilo_catalog_schema());
+
+	return hilo_may_execute(LookupFuncName(list_make2(makeString(schema),
+													  makeString(name)),
+										   3, args, false),
+							role);
+}
+
 bool
 hilo_catalog_may_seed(bool identity, Oid role)
 {
 	Oid			args[3] = {TEXTOID, INT8OID, BOOLOID};
-	char	   *schema = get_namespace_name(hilo_catalog_schema());
-	char	   *name = identity ? "seed_identity_for" : "hilo_seed";
-	Oid			function;
 
-	function = LookupFuncName(list_make2(makeString(schema),
-										 makeString(name)),
-							  lengthof(args), args, false);
-	return hilo_may_execute(function, role);
+	return may_execute(identity ? "seed_identity_for" : "hilo_seed", args,
+					   role);
+}
+
+bool
+hilo_catalog_may_lease(Oid role)
+{
+	Oid			args[3] = {TEXTOID, TEXTOID, INT8OID};
+
+	return may_execute("hilo_lease_from", args, role);
 }
 
 /*

@@ -87,6 +87,9 @@ extern Oid	hilo_catalog_owner(void);
 /* May a role execute hilo_seed(), or seed_identity_for()? */
 extern bool hilo_catalog_may_seed(bool identity, Oid role);
 
+/* May the role say which server numbers are leased from? */
+extern bool hilo_catalog_may_lease(Oid role);
+
 /*
  * Tell all sessions, this one included, at once and whatever becomes of the
  * current transaction, that rows of the counters' table must be read again.

@@ -167,6 +167,14 @@ lower_limit(HiloRow *row, int64 limit)
 		set_limit(row, Max(limit, row->max), false);
 }
 
+/* From now on something about it is in hilo.binding. */
+static void
+note_bound(HiloRow *row)
+{
+	row->flags |= HILO_ROW_BOUND;
+	row->flags &= ~HILO_ROW_DESERTED;
+}
+
 /* Nothing of the newest claim can go back any more. */
 static void
 end_claims(HiloRow *row)
@@ -602,7 +610,7 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 
 	set_max(row, Max(old_max, Min(highest, Min(limit, old_limit))));
 	lower_limit(row, limit);
-	row->flags |= HILO_ROW_BOUND;
+	note_bound(row);
 	finish_new_epoch(&change, epoch);
 	warn_near_limit(ref, row);
 	return row->max;
@@ -667,7 +675,7 @@ hilo_counter_note_binding(HiloRowRef *ref, int64 limit)
 	HiloRow    *row = &change.row;
 
 	(void) find_row(&change, ref, HILO_ROW_CREATE);
-	if ((row->flags & HILO_ROW_BOUND) &&
+	if ((row->flags & (HILO_ROW_BOUND | HILO_ROW_DESERTED)) == HILO_ROW_BOUND &&
 		row->max_value <= Max(limit, row->max) && !change.created)
 	{
 		hilo_row_abandon(&change);
@@ -675,8 +683,19 @@ hilo_counter_note_binding(HiloRowRef *ref, int64 limit)
 	}
 
 	/* A session that has never read the bindings hears of no changes there. */
-	row->flags |= HILO_ROW_BOUND;
+	note_bound(row);
 	lower_limit(row, limit);
+	finish_and_announce(&change);
+}
+
+void
+hilo_counter_note_deserted(HiloRowRef *ref)
+{
+	HiloRowChange change;
+
+	if (!find_row(&change, ref, HILO_ROW_CHANGE))
+		return;
+	change.row.flags |= HILO_ROW_DESERTED;
 	finish_and_announce(&change);
 }
 

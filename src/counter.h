@@ -177,6 +177,13 @@ extern void hilo_counter_configure(HiloRowRef *ref,
 extern void hilo_counter_note_binding(HiloRowRef *ref, int64 limit);
 
 /*
+ * Note that the last table of the counter is dropped, and nothing about it is in
+ * hilo.binding any more.  It stays noted if that is rolled back, and then means
+ * nothing.
+ */
+extern void hilo_counter_note_deserted(HiloRowRef *ref);
+
+/*
  * Merge a row of another database or of a backup: max and what belongs to it
  * are advanced, never lowered; a counter that does not exist here is created as
  * it was there.

@@ -32,6 +32,7 @@
 #include "binding.h"
 #include "catalog.h"
 #include "compat.h"
+#include "counter.h"
 #include "sql.h"
 
 PG_FUNCTION_INFO_V1(hilo_before_alter);
@@ -187,15 +188,38 @@ is_obsolete(const HiloBinding *binding, void *triggers)
 		(binding->attached && !hilo_binding_has_column(binding));
 }
 
+/* Note of which of the collections nothing is bound or granted any more. */
+static void
+note_deserted(List *collections)
+{
+	ListCell   *lc;
+
+	foreach(lc, collections)
+	{
+		HiloName	name = {lfirst(lc), strlen(lfirst(lc))};
+		HiloRowRef	ref;
+
+		hilo_row_ref_init(&ref, name);
+		if (hilo_bindings(name) == NIL)
+			hilo_counter_note_deserted(&ref);
+	}
+}
+
 /* sql_drop */
 Datum
 hilo_after_drop(PG_FUNCTION_ARGS)
 {
 	List	   *triggers;
+	List	   *collections;
 
 	check_call(fcinfo);
-	if (hilo_catalog_has(HILO_TABLE_BINDINGS) &&
-		find_dropped(CurrentMemoryContext, &triggers))
-		hilo_bindings_remove_if(is_obsolete, triggers);
+	if (!hilo_catalog_has(HILO_TABLE_BINDINGS) ||
+		!find_dropped(CurrentMemoryContext, &triggers))
+		return (Datum) 0;
+	collections = hilo_bindings_remove_if(is_obsolete, triggers);
+
+	/* Without its trigger a table is still there, and may have drawn numbers. */
+	if (((EventTriggerData *) fcinfo->context)->tag != CMDTAG_DROP_TRIGGER)
+		note_deserted(collections);
 	return (Datum) 0;
 }

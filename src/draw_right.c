@@ -364,6 +364,7 @@ is_alone(HiloCollection *collection, Oid user)
 
 	/* A draw may have come first, as a default does. */
 	return !hilo_counter_read(&collection->ref, &row) ||
+		(row.flags & HILO_ROW_DESERTED) ||
 		(row.claim_low == 1 && row.max <= MAX_NEW);
 }
 

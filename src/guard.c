@@ -18,20 +18,23 @@
 #include "access/table.h"
 #include "access/tupmacs.h"
 #include "utils/builtins.h"
+#include "utils/regproc.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
 #include "api.h"
 #include "binding.h"
 #include "catalog.h"
+#include "documents.h"
 #include "lease.h"
+#include "sql.h"
 
 PG_FUNCTION_INFO_V1(hilo_guard);
 
 /* All HILO_ROW_... flags. */
 #define ALL_FLAGS \
 	(HILO_ROW_DROPPED | HILO_ROW_LEASED | HILO_ROW_HAS_TAG | HILO_ROW_BOUND | \
-	 HILO_ROW_NEW_END | HILO_ROW_OWN_LIMIT)
+	 HILO_ROW_NEW_END | HILO_ROW_OWN_LIMIT | HILO_ROW_DESERTED)
 
 /*
  * The inserted row
@@ -127,6 +130,27 @@ check_counter(const HiloRow *row)
 	hilo_check_node_tag(NameStr(row->node_tag), strlen(NameStr(row->node_tag)));
 }
 
+/*
+ * Which server numbers are leased from is not for every role that may restore
+ * counters.  Without a hub they are those of a member that has left it: what is
+ * drawn is refused, until it is said where numbers come from.
+ */
+static void
+check_hub(HiloName name, HiloRow *row)
+{
+	if (NameStr(row->hub)[0] == '\0' || hilo_catalog_may_lease(GetUserId()))
+		return;
+	if (row->flags & HILO_ROW_LEASED)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg(HILO_COUNTER_FORMAT " is not leased from server \"%s\" any more",
+						HILO_COUNTER_ARGS(name), NameStr(row->hub)),
+				 errdetail("Role \"%s\" may not say which server numbers come from.",
+						   GetUserNameFromId(GetUserId(), false)),
+				 errhint("A superuser can do that, with hilo_lease_from().")));
+	memset(&row->hub, 0, sizeof(NameData));
+}
+
 /* Merge the row into the counter of its name. */
 static void
 merge_counter(TriggerData *trigdata)
@@ -150,6 +174,7 @@ merge_counter(TriggerData *trigdata)
 	if (other.max_value == PG_INT64_MAX)
 		other.flags &= ~HILO_ROW_OWN_LIMIT;
 	check_counter(&other);
+	check_hub(name, &other);
 
 	/* A hub was restored, which may have given more leases than it shows. */
 	if (other.timeline != 0)
@@ -170,7 +195,8 @@ merge_hub(TriggerData *trigdata)
 								   RelationGetDescr(trigdata->tg_relation)->natts);
 	HiloHubRow	other = {0};
 
-	if (hilo_is_own_name(name))
+	/* It would be asked with the user mapping of the role that the row names. */
+	if (hilo_is_own_name(name) || !hilo_catalog_may_lease(GetUserId()))
 		return;
 	if (name.len == 0 || name.len >= NAMEDATALEN)
 		ereport(ERROR,
@@ -212,6 +238,33 @@ fits_others(const HiloBinding *binding, List *others)
 }
 
 /*
+ * May the current user bind that: is the table or function his, as hilo_bind()
+ * wants it?  The function is then named in full, so that it stays this one.
+ */
+static bool
+may_bind(HiloBinding *binding)
+{
+	int			level;
+	Oid			function;
+
+	if (superuser() || binding->role != NULL || binding->attached)
+		return true;
+	if (binding->column != NULL)
+		return hilo_binding_has_column(binding) &&
+			hilo_owns_relation(binding->column->relation, GetUserId());
+
+	level = hilo_sql_begin();
+	function = hilo_sql_number(psprintf("SELECT pg_catalog.to_regprocedure(%s)::pg_catalog.oid::pg_catalog.int8",
+										quote_literal_cstr(binding->taken)));
+	hilo_sql_end(level);
+	if (!OidIsValid(function) || !hilo_owns_function(function, GetUserId()))
+		return false;
+	hilo_check_taken_function(function);
+	binding->taken = format_procedure_qualified(function);
+	return true;
+}
+
+/*
  * Add the binding if it fits those that there are, so that a restore keeps them,
  * and the row is made in the same way as by hilo_bind().  Which triggers were
  * seen is this database's own.
@@ -236,6 +289,16 @@ merge_binding(TriggerData *trigdata)
 				 errmsg("a binding has either a column, a function or a role")));
 	if (binding->attached && !hilo_binding_has_column(binding))
 		return;
+	if (!may_bind(binding))
+	{
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("\"%.*s\" is not bound to its documents", name.len, name.data),
+				 errdetail("Role \"%s\" does not own the table or function.",
+						   GetUserNameFromId(GetUserId(), false)),
+				 errhint("The owner can use hilo_bind().")));
+		return;
+	}
 	binding->trigger = InvalidOid;
 	binding->trigger_xid = InvalidTransactionId;
 

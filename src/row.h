@@ -78,6 +78,8 @@ typedef struct HiloRow
 #define HILO_ROW_NEW_END		16	/* max, when claimed, was above max_ever */
 #define HILO_ROW_OWN_LIMIT		64	/* max_value was chosen, and is not that
 									 * of a type */
+#define HILO_ROW_DESERTED		128 /* its last table was dropped, and nothing
+									 * was bound or granted since */
 
 /* A timeline of a row that another cluster, or backup, has made. */
 #define HILO_NOT_RESUMED		(-1)

@@ -127,6 +127,44 @@ SELECT (as_role('bob', $$SELECT hilo_next_number('copied')$$)).*;
 SELECT (as_role('ann', $$SELECT hilo_next_number('copied')$$)).*;
 DROP TABLE copied;
 
+-- Dropped, made and attached again, as the tests of a program do; a collection whose tables are all gone is for anyone.
+SELECT make('ann', 'remade'), make('ann', 'remade_2');
+SELECT statement, a.state FROM unnest(ARRAY[$$SELECT hilo_attach('remade'), hilo_attach('remade_2', 'id', 'remade')$$, $$INSERT INTO remade SELECT FROM generate_series(1, 2000)$$, $$DROP TABLE remade$$]) WITH ORDINALITY s(statement, i), as_role('ann', statement) a ORDER BY i;
+SELECT make('bob', 'remade');
+SELECT (as_role('bob', $$SELECT hilo_attach('remade')$$)).*;
+DROP TABLE remade;
+-- Rolled back, it is not gone; nor if only the trigger is dropped.
+BEGIN;
+DROP TABLE remade_2;
+ROLLBACK;
+SELECT make('bob', 'remade');
+SELECT (as_role('bob', $$SELECT hilo_attach('remade')$$)).*;
+DROP TABLE remade;
+DROP TRIGGER zzz_hilo_advance_id ON remade_2;
+SELECT make('bob', 'remade');
+SELECT (as_role('bob', $$SELECT hilo_attach('remade')$$)).*;
+DROP TABLE remade, remade_2;
+SELECT make('ann', 'remade');
+SELECT statement, a.state FROM unnest(ARRAY[$$SELECT hilo_attach('remade')$$, $$INSERT INTO remade DEFAULT VALUES$$, $$DROP TABLE remade$$]) WITH ORDINALITY s(statement, i), as_role('ann', statement) a ORDER BY i;
+SELECT make('bob', 'remade');
+SELECT statement, a.state FROM unnest(ARRAY[$$SELECT hilo_attach('remade')$$, $$INSERT INTO remade DEFAULT VALUES$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
+SELECT make('ann', 'remade_2');
+SELECT (as_role('ann', $$SELECT hilo_attach('remade_2', 'id', 'remade')$$)).*;
+DROP TABLE remade, remade_2;
+-- Not one that is granted, or was, or that was bound by hand.
+SELECT hilo_configure('remade', grant_to => 'regress_hilo_ann');
+SELECT make('bob', 'remade');
+SELECT (as_role('bob', $$SELECT hilo_attach('remade')$$)).*;
+SELECT hilo_configure('remade', revoke_from => 'regress_hilo_ann');
+SELECT (as_role('bob', $$SELECT hilo_attach('remade')$$)).*;
+DROP TABLE remade;
+-- A copy by its trigger alone.
+SELECT make('ann', 'copied', 'copied');
+SELECT statement, a.state FROM unnest(ARRAY[$$INSERT INTO copied VALUES (5000)$$, $$DROP TABLE copied$$]) WITH ORDINALITY s(statement, i), as_role('ann', statement) a ORDER BY i;
+SELECT make('ann', 'copied');
+SELECT (as_role('ann', $$SELECT hilo_attach('copied')$$)).*;
+DROP TABLE copied;
+
 -- A grant gives both, and is taken back: what is attached goes on.
 SELECT hilo_configure('orders', grant_to => 'regress_hilo_bob');
 SELECT make('bob', 'granted'), make('bob', 'granted_forged', 'orders'), make('bob', 'later', 'orders');
@@ -228,4 +266,4 @@ RESET search_path;
 DROP SCHEMA regress_attach_rights CASCADE;
 DROP OWNED BY regress_hilo_ann, regress_hilo_bob, regress_hilo_team;
 DROP ROLE regress_hilo_ann, regress_hilo_bob, regress_hilo_team;
-SELECT count(hilo_drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE collection IN ('orders', 'copied', 'bobs', 'loose', 'docs', 'set', 'shared', 'moved', 'supers', 'trap', 'invoices') OR collection ~ 'ALTER ROLE';
+SELECT count(hilo_drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE collection IN ('orders', 'copied', 'bobs', 'loose', 'docs', 'set', 'shared', 'moved', 'supers', 'trap', 'invoices', 'remade') OR collection ~ 'ALTER ROLE';

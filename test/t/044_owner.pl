@@ -1,0 +1,243 @@
+# The owner of a database, who is no superuser, creates the extension, and gets the rights to draw, attach, bind, configure and seed, and no others: whatever is put in the way of the script, which a superuser runs, and of its tables.
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('owner');
+$node->init;
+$node->start;
+
+sub sql
+{
+	my ($db, $query) = @_;
+	return $node->safe_psql($db, "SET client_min_messages = warning;\n$query");
+}
+
+# What a statement of a role gives: what it returns, or its SQLSTATE.
+sub gives
+{
+	my ($db, $role, $query) = @_;
+	my ($ret, $out, $err) = $node->psql($db, "\\set VERBOSITY verbose\nSET client_min_messages = error;\nSET SESSION AUTHORIZATION \"$role\";\n$query",
+		on_error_stop => 1);
+	note($err) if $err;
+	return $err =~ /(?:ERROR|FATAL): +(\w{5}):/ ? $1 : $out;
+}
+
+sub warning_of
+{
+	my ($db, $role, $query) = @_;
+	my (undef, undef, $err) = $node->psql($db, "SET SESSION AUTHORIZATION \"$role\";\n$query");
+	return $err =~ /WARNING: +(.*)/ ? $1 : $err;
+}
+
+my $super = sql('postgres', 'SELECT current_user');
+sql('postgres', 'CREATE ROLE boss LOGIN; CREATE ROLE mallory LOGIN; CREATE ROLE app LOGIN; CREATE DATABASE shop OWNER boss');
+
+#
+# What he gets
+#
+is(gives('shop', 'app', 'CREATE EXTENSION hilo'), '42501', 'a role that may not create in the database cannot create the extension');
+is(gives('shop', 'boss', 'CREATE EXTENSION hilo'), '', 'the owner of the database can');
+is(sql('shop', q{SELECT extowner::regrole FROM pg_extension WHERE extname = 'hilo'}), 'boss', 'it is his');
+
+# All that belongs to the extension is the superuser's.
+is(sql('shop', q{
+	SELECT string_agg(DISTINCT owner::text, ',') FROM (
+		SELECT refobjid, classid, objid FROM pg_depend WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e') d
+	JOIN pg_extension e ON e.oid = refobjid AND extname = 'hilo',
+	LATERAL (SELECT proowner::regrole AS owner FROM pg_proc WHERE classid = 'pg_proc'::regclass AND oid = objid
+		UNION ALL SELECT relowner::regrole FROM pg_class WHERE classid = 'pg_class'::regclass AND oid = objid
+		UNION ALL SELECT typowner::regrole FROM pg_type WHERE classid = 'pg_type'::regclass AND oid = objid
+		UNION ALL SELECT nspowner::regrole FROM pg_namespace WHERE classid = 'pg_namespace'::regclass AND oid = objid
+		UNION ALL SELECT evtowner::regrole FROM pg_event_trigger WHERE classid = 'pg_event_trigger'::regclass AND oid = objid) o}),
+	$super, 'all objects of it are the superuser\'s');
+
+# The functions that he may execute and PUBLIC may not; and what is left for superusers.
+my $functions = q{
+	SELECT string_agg(p.oid::regprocedure::text, ' ' ORDER BY p.oid::regprocedure::text COLLATE "C")
+	FROM pg_depend d JOIN pg_proc p ON p.oid = d.objid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
+	WHERE NOT has_function_privilege('public', p.oid, 'execute') AND };
+is(sql('shop', $functions . q{has_function_privilege('boss', p.oid, 'execute')}) =~ s/\(.*?\)//gr,
+	join(' ', qw(drop_identity hilo.identities hilo.leases hilo.pool hilo.status hilo_bind hilo_bind hilo_configure hilo_drop
+		  hilo_return_range hilo_seed hilo_sync hilo_sync hilo_unbind seed_identity_for)),
+	'he administers collections');
+unlike(sql('shop', $functions . q{has_function_privilege('boss', p.oid, 'execute')}), qr/hub|lease\(|lease_from|guard/, 'no function is among them that has to do with other servers');
+is( sql('shop', q{
+	SELECT string_agg(format('%s: %s', c.oid::regclass, privileges), ', ' ORDER BY c.oid::regclass::text COLLATE "C")
+	FROM pg_class c, LATERAL (SELECT string_agg(a.privilege_type, ' ' ORDER BY a.privilege_type) AS privileges FROM aclexplode(c.relacl) a WHERE a.grantee = 'boss'::regrole) a
+	WHERE c.relnamespace = 'hilo'::regnamespace AND privileges IS NOT NULL AND c.relkind = 'r' AND privileges <> 'INSERT SELECT'}),
+	'', 'he may read the tables and insert into them, no more');
+is( sql('shop', q{
+	SELECT string_agg(c.relname, ' ' ORDER BY c.relname COLLATE "C") FROM pg_class c
+	WHERE c.oid = ANY (SELECT unnest(extconfig) FROM pg_extension WHERE extname = 'hilo')
+	AND NOT (has_table_privilege('boss', c.oid, 'SELECT') AND has_table_privilege('boss', c.oid, 'INSERT'))}),
+	'', 'these are all tables that are dumped');
+
+my @may = (
+	[ q{SELECT hilo_seed('orders', 50), hilo_next('orders')}, '50|orders/51-A' ],
+	[ q{SELECT hilo_seed('orders', 10, true), hilo_drop('orders')}, '10|t' ],
+	[ q{SELECT seed_identity_for('ports', 5), next_identity('ports'), drop_identity('ports')}, '5|ports/6|t' ],
+	[ q{SELECT hilo_configure('orders', max_value => 1000, grant_to => 'app')}, '' ],
+	[ q{CREATE TABLE orders (id serial PRIMARY KEY, item text); SELECT hilo_attach('orders'); INSERT INTO orders (item) VALUES ('tea') RETURNING id}, "0\n1" ],
+	[ q{SELECT hilo_sync('orders') > 0}, 't' ],
+	[ q{CREATE TABLE docs (id text PRIMARY KEY); SELECT hilo_bind('docs', 'docs', 'id'), hilo_unbind('docs')}, '|t' ],
+	[ q{CREATE FUNCTION taken(bigint) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT $1 < 3'; SELECT hilo_bind('seen', 'taken(bigint)'), next_identity_free('seen')}, '|seen/3' ],
+	[ q{SELECT collection FROM hilo.status WHERE collection = 'orders'; SELECT count(*) >= 0 FROM hilo.pool; SELECT count(*) >= 0 FROM hilo.identities; SELECT count(*) >= 0 FROM hilo.leases}, "orders\nt\nt\nt" ],
+	[ q{GRANT EXECUTE ON FUNCTION hilo_seed(text, bigint, boolean) TO app; GRANT SELECT ON hilo.status TO app}, '' ]);
+is(gives('shop', 'boss', $_->[0]), $_->[1], "he may: $_->[0]") foreach @may;
+is(gives('shop', 'app', q{SELECT hilo_seed('orders', 500)}), 500, 'and let others seed');
+
+my @may_not = (
+	[ q{SELECT hilo_lease_from('orders', 'hub')}, '42501' ], [ q{SELECT hilo_hub_resume()}, '42501' ],
+	[ q{SELECT hilo_hub_resume('orders', 5)}, '42501' ], [ q{SELECT hilo_lease('orders', 5)}, '42501' ],
+	[ q{UPDATE hilo.hilo SET max = 0}, '42501' ], [ q{DELETE FROM hilo.hilo}, '42501' ], [ q{TRUNCATE hilo.hilo}, '42501' ],
+	[ q{UPDATE hilo.binding SET taken = 'x'}, '42501' ], [ q{DELETE FROM hilo.binding}, '42501' ], [ q{DELETE FROM hilo.hub}, '42501' ],
+	[ q{ALTER TABLE hilo.hilo DISABLE TRIGGER ALL}, '42501' ], [ q{ALTER TABLE hilo.binding ENABLE ROW LEVEL SECURITY}, '42501' ],
+	[ q{CREATE POLICY p ON hilo.binding USING (false)}, '42501' ], [ q{CREATE RULE r AS ON INSERT TO hilo.hilo DO INSTEAD NOTHING}, '42501' ],
+	[ q{CREATE TRIGGER t BEFORE INSERT ON hilo.hilo FOR EACH ROW EXECUTE FUNCTION hilo_advance('x')}, '42501' ],
+	[ q{CREATE INDEX ON hilo.hilo (max)}, '42501' ], [ q{CREATE TABLE child () INHERITS (hilo.hilo)}, '42501' ],
+	[ q{CREATE TABLE hilo.mine (a int)}, '42501' ], [ q{CREATE FUNCTION hilo.status(int) RETURNS int LANGUAGE sql AS 'SELECT 1'}, '42501' ],
+	[ q{ALTER SCHEMA hilo RENAME TO other}, '42501' ], [ q{DROP SCHEMA hilo CASCADE}, '42501' ], [ q{DROP TABLE hilo.hilo}, '42501' ],
+	[ q{ALTER FUNCTION hilo_seed(text, bigint, boolean) OWNER TO boss}, '42501' ], [ q{ALTER FUNCTION hilo_next(text) SECURITY DEFINER}, '42501' ],
+	[ q{CREATE OR REPLACE FUNCTION hilo_attach_all(schema regnamespace, OUT relation regclass, OUT column_name name, OUT collection text, OUT max bigint, OUT result text) RETURNS SETOF record LANGUAGE sql AS ''}, '42501' ],
+	[ q{ALTER EXTENSION hilo DROP TABLE hilo.hilo}, '42501' ], [ q{ALTER EXTENSION hilo DROP FUNCTION hilo_next(text)}, '42501' ],
+	[ q{ALTER EXTENSION hilo SET SCHEMA pg_temp}, '0A000' ], [ q{ALTER EVENT TRIGGER hilo_after_drop DISABLE}, '42501' ],
+	[ q{CREATE TABLE g (a int); CREATE TRIGGER t BEFORE INSERT ON g FOR EACH ROW EXECUTE FUNCTION hilo.guard('a', 'b')}, '42501' ],
+	[ q{CREATE FUNCTION c() RETURNS bigint LANGUAGE c AS 'hilo', 'hilo_next'}, '42501' ],
+	[ q{SET hilo.node_tag = 'B'}, '42501' ], [ q{SET hilo.server_prefix = 'x/'}, '42501' ], [ q{SET hilo.auto_create = off}, '42501' ],
+	[ q{ALTER DATABASE shop SET hilo.node_tag = 'B'}, '42501' ], [ q{SELECT hilo.after_drop()}, '39P03' ]);
+is(gives('shop', 'boss', "SELECT hilo_number('loads/1') \\g /dev/null\n$_->[0]"), $_->[1], "he may not: $_->[0]") foreach @may_not;
+is(gives('shop', 'app', $_), '42501', "nor another role: $_")
+  foreach q{SELECT hilo_drop('orders')}, q{SELECT hilo_configure('orders')}, q{SELECT max FROM hilo.hilo}, q{INSERT INTO hilo.hilo (collection, max) VALUES ('orders', 1)};
+
+#
+# What the tables take from him: what he could do by functions
+#
+sql('shop', q{
+	CREATE TABLE supers (id bigint PRIMARY KEY);
+	CREATE TABLE called (by name);
+	CREATE FUNCTION public.pry(bigint) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN INSERT INTO public.called VALUES (current_user); RETURN false; END'});
+my $hub = q{INSERT INTO hilo.hub (hub, home, system_identifier, timeline, spare1, spare2, role) VALUES ('far', 0, 1, 1, 0, 0, '} . $super . q{')};
+is(gives('shop', 'boss', "$hub; SELECT count(*) FROM hilo.hub WHERE hub = 'far'"), 0, 'a hub is not taken over, with a mapping of another role');
+like(warning_of('shop', 'boss', q{INSERT INTO hilo.hilo (collection, max, flags, hub) VALUES ('far', 7, 2, 'far')}),
+	qr/collection "far" is not leased from server "far" any more/, 'nor that numbers are leased from it');
+is(sql('shop', q{SELECT max, hub FROM hilo.hilo WHERE collection = 'far'}), '7|', 'the counter is there, with no hub');
+is(gives('shop', 'boss', q{SELECT hilo_next_number('far')}), '55000', 'and no number is drawn by luck');
+is(gives('shop', 'boss', q{SELECT hilo_seed('far', 100, true), hilo_next_number('far')}), '100|101', 'but what he seeds by force counts here');
+
+foreach my $taken ('public.pry(bigint)', 'pry(bigint)', 'none(bigint)', 'public.none(bigint)')
+{
+	like(warning_of('shop', 'boss', "SET search_path = public; INSERT INTO hilo.binding (collection, taken) VALUES ('spy', '$taken')"),
+		qr/"spy" is not bound/, "a function that is not his is not bound: $taken");
+}
+like(warning_of('shop', 'boss', q{INSERT INTO hilo.binding (collection, id_column) VALUES ('spy', 'public.supers.id')}), qr/"spy" is not bound/, 'nor is a table of another role');
+is(gives('shop', 'boss', q{SELECT count(*) FROM hilo.binding WHERE collection = 'spy'; SELECT next_identity_free('spy') IS NOT NULL}), '42P01', 'the name is bound to nothing');
+is(sql('shop', 'SELECT count(*) FROM called'), 0, 'and the function is not called');
+is( gives('shop', 'boss', q{INSERT INTO hilo.binding (collection, taken) VALUES ('mine', 'public.taken(bigint)'); SELECT taken FROM hilo.binding WHERE collection = 'mine'}),
+	'public.taken(bigint)', 'his own are bound, as in a restore');
+is( gives('shop', 'boss', q{INSERT INTO hilo.binding (collection, id_column) VALUES ('mine2', 'public.docs.id'), ('mine3', '-'); SELECT count(*) FROM hilo.binding WHERE collection LIKE 'mine_'}), 1,
+	'and his tables');
+
+#
+# What is put in the way of the script, and of what a superuser calls later
+#
+sql('postgres', 'CREATE DATABASE trap OWNER boss');
+sql('trap', 'CREATE SCHEMA hilo AUTHORIZATION boss; GRANT CREATE ON SCHEMA public TO mallory; CREATE TABLE t (id serial PRIMARY KEY); CREATE TABLE log (by name, what text); GRANT ALL ON log TO PUBLIC');
+my $traps = '';
+my @pairs = map { [ split /,/ ] } qw(oid,regclass regclass,oid oid,regrole oid,regproc oid,regprocedure oid,regnamespace oid,integer oid,bigint oid,text
+  name,text text,name name,regclass regclass,regclass regclass,text regrole,regrole regprocedure,regprocedure regproc,regproc smallint,oid integer,oid bigint,oid
+  regtype,oid oid,regtype boolean,text bytea,text anyelement,anyelement anyarray,anyarray anynonarray,anynonarray);
+foreach my $pair (@pairs)
+{
+	my ($left, $right) = @$pair;
+	(my $name = "spring_${left}_$right") =~ s/\W/_/g;
+	$traps .= qq{CREATE FUNCTION public.$name($left, $right) RETURNS boolean LANGUAGE plpgsql AS \$\$ BEGIN
+		INSERT INTO public.log VALUES (current_user, '$name');
+		IF current_setting('is_superuser') = 'on' OR (SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname OPERATOR(pg_catalog.=) current_user) THEN ALTER ROLE mallory SUPERUSER; END IF;
+		RETURN true; END \$\$;\n};
+	$traps .= "CREATE OPERATOR public.$_ (FUNCTION = public.$name, LEFTARG = $left, RIGHTARG = $right);\n" foreach '=', '<>', '>', '<', '<=';
+}
+# Functions by the names of those that are called, for the arguments that are not theirs; and for those, where a schema is left out.
+my $count = 0;
+foreach my $signature ('hilo_attach(regclass, name)', 'hilo_attach(regclass)', 'hilo_attach(text)', 'hilo_detach(regclass)', 'hilo_next(varchar)', 'hilo_next_number(varchar)', 'hilo_number(varchar)',
+	'hilo_advance(int)', 'hilo_seed(text, bigint)', 'hilo_column(text)',
+	'format(text, name)', 'format(text, text)', 'quote_ident(name)', 'current_schema(int DEFAULT 0)', 'current_database(int DEFAULT 0)', 'aclexplode(aclitem[], int DEFAULT 0)', 'position(bytea, text)', 'convert_from(bytea, text)')
+{
+	$count++;
+	$traps .= "CREATE FUNCTION public.$signature RETURNS bigint LANGUAGE plpgsql AS \$\$ BEGIN
+		INSERT INTO public.log VALUES (current_user, 'function $count');
+		IF (SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname OPERATOR(pg_catalog.=) current_user) THEN ALTER ROLE mallory SUPERUSER; END IF;
+		RETURN 0; END \$\$;\n";
+}
+is(gives('trap', 'mallory', $traps), '', 'operators and functions are in the schema');
+is(gives('trap', 'boss', 'SET search_path = public, pg_catalog; CREATE EXTENSION hilo'), '', 'the extension is created among them');
+is(sql('trap', 'SELECT string_agg(DISTINCT what, $$, $$) FROM log'), '', 'and none of them is called by the script');
+# As the superuser whose search_path has them in front of pg_catalog: only what is called by hand could be theirs.
+is( sql('trap', q{
+	SELECT result FROM hilo_attach_all('public');
+	SELECT relation, collection FROM hilo.attachments;
+	INSERT INTO t DEFAULT VALUES;
+	SELECT count(*) > 0 FROM hilo.status;
+	ALTER TABLE t ALTER id TYPE bigint;
+	SELECT count(*) FROM hilo_sync();
+	SELECT result FROM hilo_detach_all('public');
+	CREATE TABLE texts (id text PRIMARY KEY);
+	SELECT hilo_attach('texts'::regclass, 'id'::name, 'texts'::text, false);
+	DROP TABLE t, texts}), "attached\nt|t\nt\n1\nsequence\n0", 'a superuser works beside them');
+is(sql('trap', 'SELECT string_agg(DISTINCT by || $$ $$ || what, $$, $$) FROM log'), '', 'and calls none of them');
+is(sql('trap', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'}), 'f', 'nobody has become a superuser');
+
+# The schema of the tables, made before.
+sub create_in
+{
+	my ($db, $set_up, $extension) = @_;
+	sql('postgres', "CREATE DATABASE $db OWNER boss");
+	sql($db, $set_up);
+	return gives($db, 'boss', $extension // 'CREATE EXTENSION hilo');
+}
+is(create_in('rails', 'SET SESSION AUTHORIZATION boss; CREATE SCHEMA hilo'), '', 'an empty schema of his is taken over');
+is(sql('rails', q{SELECT nspowner::regrole FROM pg_namespace WHERE nspname = 'hilo'}), $super, 'it is not his any more');
+is( create_in('opened', q{SET SESSION AUTHORIZATION boss; CREATE SCHEMA hilo; GRANT ALL ON SCHEMA hilo TO mallory, PUBLIC WITH GRANT OPTION;} =~ s/, PUBLIC WITH GRANT OPTION/ WITH GRANT OPTION; GRANT ALL ON SCHEMA hilo TO PUBLIC; SET SESSION AUTHORIZATION mallory; GRANT CREATE ON SCHEMA hilo TO app/r),
+	'', 'one that others may write');
+is( sql('opened', q{SELECT string_agg(DISTINCT CASE grantee WHEN 0 THEN 'public' ELSE grantee::regrole::text END || ' ' || privilege_type, ', ') FROM pg_namespace, aclexplode(nspacl) WHERE nspname = 'hilo' AND grantee <> nspowner}),
+	'public USAGE', 'which they may not do afterwards');
+is(gives('opened', $_, 'CREATE FUNCTION hilo.status(int) RETURNS int LANGUAGE sql AS $$SELECT 1$$'), '42501', "$_ cannot put anything there") foreach qw(boss mallory app);
+is(create_in('foreign_schema', 'GRANT CREATE ON DATABASE foreign_schema TO mallory; SET SESSION AUTHORIZATION mallory; CREATE SCHEMA hilo'), '42501', 'a schema of another role is not taken');
+is(create_in("full_$_->[0]", "SET SESSION AUTHORIZATION boss; CREATE SCHEMA hilo; $_->[1]"), '42P06', "nor one that has a $_->[0]")
+  foreach [ table => 'CREATE TABLE hilo.hilo (a int)' ], [ function => q{CREATE FUNCTION hilo.guard() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'} ],
+  [ type => 'CREATE TYPE hilo.x AS (a int)' ], [ sequence => 'CREATE SEQUENCE hilo.s' ], [ privilege => 'ALTER DEFAULT PRIVILEGES IN SCHEMA hilo GRANT ALL ON TABLES TO mallory' ];
+is(create_in('together', 'SET SESSION AUTHORIZATION boss; CREATE SCHEMA hilo', 'CREATE EXTENSION hilo SCHEMA hilo'), '42501', 'his schema does not get the tables beside the functions');
+is(create_in('defaults', 'SET SESSION AUTHORIZATION boss; ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO mallory; ALTER DEFAULT PRIVILEGES GRANT ALL ON FUNCTIONS TO mallory'), '', 'default privileges of his');
+is( sql('defaults', q{SELECT count(*) FROM pg_class c WHERE relnamespace = 'hilo'::regnamespace AND c.relkind = 'r' AND has_table_privilege('mallory', c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE, SELECT')}),
+	0, 'give nothing away');
+is(gives('defaults', 'mallory', q{SELECT hilo_seed('x', 1)}), '42501', 'nor the functions');
+
+# Names that need quotes.
+my $role = q{o'w"n$$e\\r; ALTER ROLE mallory SUPERUSER; --};
+my $schema = q{s'c"h$$e\\ma; ALTER ROLE mallory SUPERUSER; --};
+(my $quoted_role = qq{"} . ($role =~ s/"/""/gr)) .= '"';
+(my $quoted_schema = qq{"} . ($schema =~ s/"/""/gr)) .= '"';
+sql('postgres', "CREATE ROLE $quoted_role LOGIN");
+sql('postgres', "CREATE DATABASE odd OWNER $quoted_role");
+is( gives('odd', $role =~ s/"/""/gr, qq{CREATE SCHEMA $quoted_schema; CREATE EXTENSION hilo SCHEMA $quoted_schema;
+	SELECT $quoted_schema.hilo_seed('x', 5), $quoted_schema.hilo_next('x'); SELECT count(*) FROM hilo.hilo}), "5|x/6-A\n1", 'odd names of role and schema');
+is(sql('odd', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'}), 'f', 'are names only');
+
+#
+# The way out
+#
+is(gives('shop', 'boss', 'DROP EXTENSION hilo CASCADE'), '', 'he drops it');
+is(sql('shop', q{SELECT count(*) FROM pg_namespace WHERE nspname = 'hilo'}), 0, 'with its schema');
+is(gives('shop', 'boss', q{CREATE EXTENSION hilo; SELECT hilo_seed('orders', 5)}), 5, 'and creates it anew');
+is(gives('shop', 'boss', q{ALTER EXTENSION hilo UPDATE; COMMENT ON EXTENSION hilo IS 'mine'}), '', 'updates, and describes it');
+
+# In a database of his, a superuser's extension gives him nothing.
+sql('postgres', 'CREATE DATABASE ours OWNER boss');
+sql('ours', 'CREATE EXTENSION hilo');
+is(gives('ours', 'boss', q{SELECT hilo_seed('orders', 5)}), '42501', 'what a superuser has created is not his');
+
+$node->stop;
+done_testing();
