@@ -101,7 +101,7 @@ COMMENT ON COLUMN hilo.hilo.changes IS 'how often this row has changed';
 COMMENT ON COLUMN hilo.hilo.epoch IS 'random number; a new one makes every range and pooled number of before worthless';
 COMMENT ON COLUMN hilo.hilo.max_value IS 'limit of max';
 COMMENT ON COLUMN hilo.hilo.home IS 'table and database of the last change; in a copy or after a restore they differ';
-COMMENT ON COLUMN hilo.hilo.hub_epoch IS 'on a member: epoch of the counter on the hub; 0: no lease yet';
+COMMENT ON COLUMN hilo.hilo.hub_epoch IS 'on a member: epoch of the counter on the hub; if ordered: timeline of the newest claim; 0: none yet';
 COMMENT ON COLUMN hilo.hilo.timeline IS 'on a hub: timeline of the newest lease given; 0: none; -1: none may be given before hilo_hub_resume()';
 COMMENT ON COLUMN hilo.hilo.spare1 IS 'for later versions';
 COMMENT ON COLUMN hilo.hilo.spare2 IS 'for later versions';
@@ -111,7 +111,7 @@ COMMENT ON COLUMN hilo.hilo.claim_rate IS 'how many numbers were claimed lately:
 COMMENT ON COLUMN hilo.hilo.range_size IS 'own smallest range; 0: hilo.range_size counts';
 COMMENT ON COLUMN hilo.hilo.max_range_size IS 'own largest range; 0: hilo.max_range_size counts';
 COMMENT ON COLUMN hilo.hilo.lease_size IS 'own smallest lease; 0: hilo.lease_size counts';
-COMMENT ON COLUMN hilo.hilo.flags IS 'sum of: 1 dropped, 2 numbers come from a hub, 4 has a node tag of its own, 8 may be bound, 16 newest claim ended above max_ever, 64 max_value was set by hand, 128 its tables were dropped';
+COMMENT ON COLUMN hilo.hilo.flags IS 'sum of: 1 dropped, 2 numbers come from a hub, 4 has a node tag of its own, 8 may be bound, 16 newest claim ended above max_ever, 32 ordered, 64 max_value was set by hand, 128 its tables were dropped, 256 ordered, and all transactions of before have ended';
 COMMENT ON COLUMN hilo.hilo.node_tag IS 'own node tag';
 COMMENT ON COLUMN hilo.hilo.hub IS 'foreign server that numbers are leased from; empty: none, or none any more';
 COMMENT ON COLUMN hilo.hilo.collection IS 'name';
@@ -288,10 +288,19 @@ COMMENT ON FUNCTION hilo_drop(text, boolean) IS
 
 CREATE FUNCTION hilo_configure(
     collection text, range_size bigint DEFAULT NULL, max_range_size bigint DEFAULT NULL, max_value bigint DEFAULT NULL,
-    node_tag text DEFAULT NULL, grant_to name DEFAULT NULL, revoke_from name DEFAULT NULL, reset boolean DEFAULT false) RETURNS void
+    node_tag text DEFAULT NULL, grant_to name DEFAULT NULL, revoke_from name DEFAULT NULL, reset boolean DEFAULT false,
+    ordered boolean DEFAULT NULL) RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_configure(text, bigint, bigint, bigint, text, name, name, boolean) IS
-    'give a collection sizes of ranges, a limit and a node tag of its own (at once and for good; null leaves one as it is, reset forgets them first), and let a role or "public" draw from it, or not any more';
+COMMENT ON FUNCTION hilo_configure(text, bigint, bigint, bigint, text, name, name, boolean, boolean) IS
+    'give a collection sizes of ranges, a limit and a node tag of its own, and make it ordered (at once and for good; null leaves one as it is, reset forgets them first), and let a role or "public" draw from it, or not any more';
+
+--
+-- Ordered collections
+--
+CREATE FUNCTION hilo_horizon(collection text, OUT horizon bigint, OUT epoch bigint, OUT lsn pg_lsn) RETURNS record
+    LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_horizon(text) IS
+    'of an ordered collection: the number up to which no row can appear any more that this statement does not see; another epoch than last time: begin anew; a standby that has replayed lsn shows these rows';
 
 --
 -- Identities and server-side ids
@@ -527,7 +536,10 @@ CREATE FUNCTION hilo.status(
     OUT max_range_size bigint,
     OUT node_tag text,
     OUT bound_to text[],
-    OUT hub text) RETURNS SETOF record
+    OUT hub text,
+    OUT ordered boolean,
+    OUT horizon_held_by integer,
+    OUT horizon_held_since timestamptz) RETURNS SETOF record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_status';
 COMMENT ON FUNCTION hilo.status() IS 'each collection: how far it is, how fast, and its options';
 CREATE VIEW hilo.status AS SELECT * FROM hilo.status();
@@ -544,6 +556,9 @@ COMMENT ON COLUMN hilo.status.max_range_size IS 'own largest range; null: hilo.m
 COMMENT ON COLUMN hilo.status.node_tag IS 'own node tag; null: hilo.node_tag counts';
 COMMENT ON COLUMN hilo.status.bound_to IS 'columns, or the function, that the collection is bound to; null: none';
 COMMENT ON COLUMN hilo.status.hub IS 'server that numbers are leased from; null: none';
+COMMENT ON COLUMN hilo.status.ordered IS 'are its numbers drawn one after the other, over all sessions?';
+COMMENT ON COLUMN hilo.status.horizon_held_by IS 'process of the transaction that holds the horizon back; null: none';
+COMMENT ON COLUMN hilo.status.horizon_held_since IS 'when that transaction began';
 
 CREATE FUNCTION hilo.identities(
     OUT name text,
@@ -640,7 +655,7 @@ GRANT USAGE ON SCHEMA hilo TO PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA hilo FROM PUBLIC;
 REVOKE ALL ON FUNCTION
     hilo_seed(text, bigint, boolean), hilo_drop(text, boolean), hilo_sync(text), hilo_sync(),
-    hilo_configure(text, bigint, bigint, bigint, text, name, name, boolean),
+    hilo_configure(text, bigint, bigint, bigint, text, name, name, boolean, boolean),
     seed_identity_for(text, bigint, boolean), drop_identity(text, boolean),
     hilo_return_range(text, bigint, bigint, bigint),
     hilo_bind(text, regclass, name), hilo_bind(text, regprocedure), hilo_unbind(text),

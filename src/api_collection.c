@@ -204,6 +204,8 @@ options_arguments(FunctionCallInfo fcinfo, int64 limit)
 	options.own_limit = options.max_value > 0 && options.max_value < limit;
 	if (options.reset && options.max_value == 0)
 		options.max_value = limit;
+	options.change_order = !PG_ARGISNULL(8);
+	options.ordered = options.change_order && PG_GETARG_BOOL(8);
 	if (!PG_ARGISNULL(4))
 	{
 		options.node_tag = text_to_cstring(PG_GETARG_TEXT_PP(4));
@@ -265,6 +267,11 @@ hilo_configure(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("identities have no grants"),
 				 errdetail("All roles that may execute next_identity() draw from all identities.")));
+	if (is_identity && options.ordered)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("identities cannot be ordered"),
+				 errdetail("Their numbers come in order anyway, but have no horizon.")));
 	change_grant(fcinfo, 5, name, true);
 	change_grant(fcinfo, 6, name, false);
 	hilo_collection_configure(&collection, &options);

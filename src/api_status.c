@@ -69,6 +69,9 @@ enum StatusColumn
 	STATUS_NODE_TAG,
 	STATUS_BOUND_TO,
 	STATUS_HUB,
+	STATUS_ORDERED,
+	STATUS_HELD_BY,
+	STATUS_HELD_SINCE,
 	STATUS_COLUMNS
 };
 
@@ -143,6 +146,7 @@ put_collection(FunctionCallInfo fcinfo, HiloName name, const HiloRow *row,
 	Datum		values[STATUS_COLUMNS] = {0};
 	bool		nulls[STATUS_COLUMNS] = {0};
 	double		per_hour = numbers_per_hour(row);
+	TimestampTz since = DT_NOBEGIN;
 
 	values[STATUS_COLLECTION] = name_datum(name);
 	values[STATUS_MAX] = Int64GetDatum(row->max);
@@ -165,6 +169,10 @@ put_collection(FunctionCallInfo fcinfo, HiloName name, const HiloRow *row,
 	values[STATUS_HUB] = CStringGetTextDatum(NameStr(row->hub));
 	nulls[STATUS_HUB] = !(row->flags & HILO_ROW_LEASED) ||
 		NameStr(row->hub)[0] == '\0';
+	values[STATUS_ORDERED] = BoolGetDatum((row->flags & HILO_ROW_ORDERED) != 0);
+	values[STATUS_HELD_BY] = Int32GetDatum(hilo_ordered_holder(name, &since));
+	nulls[STATUS_HELD_BY] = values[STATUS_HELD_BY] == 0;
+	put_time(&values[STATUS_HELD_SINCE], &nulls[STATUS_HELD_SINCE], since);
 	put_row(fcinfo, values, nulls);
 }
 
@@ -234,7 +242,7 @@ hilo_pool(PG_FUNCTION_ARGS)
 	ListCell   *lc;
 
 	hilo_init_materialized(fcinfo);
-	foreach(lc, hilo_pool_list())
+	foreach(lc, list_concat(hilo_pool_list(), hilo_ordered_list()))
 	{
 		HiloPooled *pooled = lfirst(lc);
 		const HiloRange *range = &pooled->piece.range;

@@ -121,6 +121,23 @@ size_request(HiloEntry *entry, TimestampTz now, HiloRangeRequest *request)
 	request->above = is_new ? 0 : entry->range.drawn;
 }
 
+/*
+ * Draw the next number of an ordered collection: a range of one.  Returns false if it
+ * is not ordered any more.
+ */
+static bool
+take_ordered(HiloEntry *entry, uint64 generation)
+{
+	HiloClaim  *claim = &entry->range.claim;
+
+	if (!hilo_collection_take_ordered(&entry->collection, 1, claim))
+		return false;
+	entry->range.last = claim->range.low - 1;
+	entry->range.high = claim->range.high;
+	entry->range.generation = generation;
+	return true;
+}
+
 void
 hilo_cache_refill(HiloEntry *entry)
 {
@@ -129,12 +146,22 @@ hilo_cache_refill(HiloEntry *entry)
 	HiloClaim	claim;
 	uint64		generation = hilo_row_generation;
 
+	if (entry->range.generation == generation &&
+		hilo_collection_is_ordered(&entry->collection) &&
+		take_ordered(entry, generation))
+		return;
 	if (unused(entry) > 0)
 		hilo_row_check_storage();
 	if (entry->range.generation != hilo_row_generation)
 		revalidate(entry);
 	if (unused(entry) > 0)
 		return;
+	if (hilo_collection_is_ordered(&entry->collection))
+	{
+		hilo_row_check_storage();
+		if (take_ordered(entry, generation))
+			return;
+	}
 
 	now = GetCurrentTimestamp();
 	size_request(entry, now, &request);

@@ -85,14 +85,6 @@ hilo_cache_take(HiloEntry *entry)
 	return entry->range.drawn = ++entry->range.last;
 }
 
-/* Was the number drawn from the range last held? */
-static inline bool
-hilo_cache_has_drawn(const HiloEntry *entry, int64 number)
-{
-	return entry->range.claim.epoch != 0 && number <= entry->range.last &&
-		number >= entry->range.claim.range.low;
-}
-
 /*
  * See that number will not be drawn by this session, if it is in the range that
  * it holds; the numbers skipped become a gap.  Returns false if it is above, or

@@ -8,7 +8,10 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "miscadmin.h"
+#include "storage/ipc.h"
+#include "utils/timestamp.h"
 
 #include "collection.h"
 #include "failure_point.h"
@@ -22,6 +25,7 @@ hilo_collection_init(HiloCollection *collection, HiloName name)
 {
 	hilo_row_ref_init(&collection->ref, name);
 	collection->generation = 0;
+	memset(&collection->order, 0, sizeof(collection->order));
 }
 
 void
@@ -142,6 +146,194 @@ is_leased(HiloCollection *collection, const HiloWantedHub *wanted)
 	return true;
 }
 
+/*
+ * Ordered collections
+ */
+
+static void
+check_memory(HiloName name)
+{
+	if (!hilo_pool_exists())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot use ordered collection \"%.*s\" without a pool",
+						name.len, name.data),
+				 errhint("Add hilo to shared_preload_libraries, and leave hilo.pool_size above 0.")));
+}
+
+/*
+ * Raise an error where the collection, if it were unordered, would be leased; if it
+ * is ordered already, only where even one that was counted would.
+ */
+static void
+check_is_counted_here(HiloCollection *collection)
+{
+	HiloName	name = collection->ref.name;
+	HiloWantedHub wanted = hilo_lease_wanted();
+	HiloRow		row = collection->row;
+
+	if (hilo_collection_is_ordered(collection))
+		row.claimed_at = GetCurrentTimestamp();
+	row.flags &= ~HILO_ROW_ORDERED;
+	if (hilo_counter_is_for_hub(&collection->ref, &row, &wanted))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("collection \"%.*s\" cannot be ordered on this server",
+						name.len, name.data),
+				 errdetail("Its numbers are to be leased from a hub.")));
+}
+
+/* Error clean-up: the turn is over. */
+static void
+give_up_turn(int code, Datum arg)
+{
+	hilo_ordered_end_turn((HiloOrder *) DatumGetPointer(arg));
+}
+
+/*
+ * In our turn: read the row, see that what is there belongs to it, and claim so that
+ * count numbers can be drawn; none if count is 0.
+ */
+static void
+use_turn(HiloCollection *collection, int64 count)
+{
+	HiloOrder  *order = &collection->order;
+	HiloRangeRequest request;
+	HiloClaim	claim;
+
+	HILO_FAILURE_POINT("turn begun");
+	read_row(collection);
+	if (!hilo_collection_is_ordered(collection))
+		return;
+	check_is_counted_here(collection);
+	hilo_ordered_make(order, &collection->row);
+	if (count == 0 || hilo_ordered_has(order, &collection->row, count))
+		return;
+	hilo_ordered_size(order, count, hilo_collection_range_size(collection),
+					  hilo_collection_max_range_size(collection), &request);
+	if (!hilo_counter_claim_ordered(&collection->ref, &request,
+									hilo_ordered_is_settled(order), &claim))
+		return;
+	HILO_FAILURE_POINT("claimed in order");
+	hilo_ordered_put(order, &claim);
+	HILO_KILL_POINT("put in order");
+}
+
+/*
+ * Get a turn for that, or wait until another session's is over.  The table is locked
+ * first, so that who has the turn waits for no transaction that waits for it.
+ */
+static void
+refill_ordered(HiloCollection *collection, int64 count)
+{
+	HiloOrder  *order = &collection->order;
+	Relation	rel;
+
+	check_memory(collection->ref.name);
+	rel = hilo_row_lock_table();
+	if (hilo_ordered_begin_turn(order, collection->ref.name))
+	{
+		PG_ENSURE_ERROR_CLEANUP(give_up_turn, PointerGetDatum(order));
+		{
+			use_turn(collection, count);
+		}
+		PG_END_ENSURE_ERROR_CLEANUP(give_up_turn, PointerGetDatum(order));
+		hilo_ordered_end_turn(order);
+	}
+	hilo_row_unlock_table(rel);
+}
+
+bool
+hilo_collection_take_ordered(HiloCollection *collection, int64 count,
+							 HiloClaim *claim)
+{
+	HiloOrder  *order = &collection->order;
+
+	while (!hilo_ordered_take(order, &collection->row, count, claim))
+	{
+		CHECK_FOR_INTERRUPTS();
+		refill_ordered(collection, count);
+		if (!hilo_collection_is_ordered(collection))
+			return false;
+	}
+	HILO_KILL_POINT("drawn in order");
+
+	/* As for each claim that a session draws from: once. */
+	if (order->waited_for != claim->lsn ||
+		order->waited_how != synchronous_commit)
+	{
+		hilo_row_flush(hilo_row_own_lsn(claim->lsn));
+		order->waited_for = claim->lsn;
+		order->waited_how = synchronous_commit;
+	}
+	return true;
+}
+
+/* Refuse what cannot be had of an ordered collection. */
+static void
+check_ordered_request(HiloName name, const HiloRangeRequest *request,
+					  HiloClaimant claimant)
+{
+	if (claimant == HILO_FOR_CLIENT || request->alignment > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("collection \"%.*s\" is ordered, and gives no ranges to client programs",
+						name.len, name.data),
+				 errhint("Draw by hilo_next() or hilo_next_number(), or a block by hilo_reserve().")));
+}
+
+static void
+report_unknown_horizon(HiloName name, HiloHorizonState state)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("the horizon of collection \"%.*s\" is not known yet",
+					name.len, name.data),
+			 state == HILO_HORIZON_TOO_OLD ?
+			 errdetail("The snapshot of this statement was taken before the last transactions ended that ran when the collection became ordered.") :
+			 state == HILO_HORIZON_PREPARED ?
+			 errdetail("A transaction is prepared that may have drawn before the collection became ordered.") :
+			 errdetail("A transaction that ran when the collection became ordered has not ended."),
+			 errhint("Try again in a new transaction.")));
+}
+
+void
+hilo_collection_horizon(HiloCollection *collection, Snapshot snapshot,
+						HiloHorizon *horizon, int64 *epoch)
+{
+	HiloName	name = collection->ref.name;
+
+	for (;;)
+	{
+		const HiloRow *row = hilo_collection_row(collection);
+		HiloHorizonState state;
+
+		/* A draw may have made it anew, without a word. */
+		if (row->flags & HILO_ROW_DROPPED)
+			read_row(collection);
+		if (row->flags & HILO_ROW_DROPPED)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_OBJECT),
+					 errmsg("collection \"%.*s\" does not exist",
+							name.len, name.data)));
+		if (!hilo_collection_is_ordered(collection))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("collection \"%.*s\" is not ordered",
+							name.len, name.data),
+					 errhint("Make it ordered by hilo_configure().")));
+		check_memory(name);
+		state = hilo_ordered_horizon(&collection->order, row, snapshot, horizon);
+		*epoch = row->epoch;
+		if (state == HILO_HORIZON_KNOWN)
+			return;
+		if (state != HILO_HORIZON_UNKNOWN)
+			report_unknown_horizon(name, state);
+		CHECK_FOR_INTERRUPTS();
+		refill_ordered(collection, 0);
+	}
+}
+
 void
 hilo_collection_take(HiloCollection *collection,
 					 const HiloRangeRequest *request, HiloClaimant claimant,
@@ -163,11 +355,19 @@ hilo_collection_take(HiloCollection *collection,
 							  wanted.name != NULL) &&
 			is_leased(collection, &wanted);
 
-		/* What was counted is no good once it is to be leased. */
-		bool		pooled = leased ?
-			(collection->row.flags & HILO_ROW_LEASED) != 0 :
-			claimant == HILO_FOR_SESSION;
+		bool		pooled;
 
+		if (hilo_collection_is_ordered(collection))
+		{
+			check_ordered_request(collection->ref.name, request, claimant);
+			if (hilo_collection_take_ordered(collection, request->size, claim))
+				return;
+			continue;
+		}
+
+		/* What was counted is no good once it is to be leased. */
+		pooled = leased ? (collection->row.flags & HILO_ROW_LEASED) != 0 :
+			claimant == HILO_FOR_SESSION;
 		if (pooled && take_pooled(collection, request, claimant, claim))
 			return;
 		if (leased)
@@ -249,12 +449,20 @@ tell_members(HiloCollection *collection)
 		hilo_tell_members(&collection->ref);
 }
 
+/* Nothing that is in shared memory is good any more. */
+static void
+forget_shared(HiloName name)
+{
+	hilo_pool_forget(name);
+	hilo_ordered_forget(name);
+}
+
 int64
 hilo_collection_seed(HiloCollection *collection, int64 value, bool force)
 {
 	int64		max = hilo_counter_seed(&collection->ref, value, force);
 
-	hilo_pool_forget(collection->ref.name);
+	forget_shared(collection->ref.name);
 	tell_members(collection);
 	return max;
 }
@@ -266,7 +474,7 @@ hilo_collection_adopt(HiloCollection *collection, int64 highest, int64 limit,
 	int64		max = hilo_counter_adopt(&collection->ref, highest, limit,
 										 lenient);
 
-	hilo_pool_forget(collection->ref.name);
+	forget_shared(collection->ref.name);
 	tell_members(collection);
 	return max;
 }
@@ -278,7 +486,7 @@ hilo_collection_drop(HiloCollection *collection, bool force)
 	bool		dropped = hilo_counter_drop(&collection->ref, force);
 
 	if (dropped)
-		hilo_pool_forget(collection->ref.name);
+		forget_shared(collection->ref.name);
 	if (dropped && has_members)
 		hilo_tell_members(&collection->ref);
 	return dropped;
@@ -288,16 +496,82 @@ void
 hilo_collection_configure(HiloCollection *collection,
 						  const HiloCounterOptions *options)
 {
-	hilo_counter_configure(&collection->ref, options);
+	HiloName	name = collection->ref.name;
+	bool		to_ordered = options->change_order && options->ordered;
+	bool		changed;
+
+	if (to_ordered)
+	{
+		check_memory(name);
+		read_row(collection);
+		check_is_counted_here(collection);
+		to_ordered = !hilo_collection_is_ordered(collection);
+	}
+	if (to_ordered)
+		hilo_ordered_prepare(name);
+	changed = hilo_counter_configure(&collection->ref, options);
 	tell_members(collection);
+	if (!changed)
+		return;
+	HILO_FAILURE_POINT("order changed");
+	forget_shared(name);
+	if (to_ordered)
+		hilo_ordered_unsettle(name);
+}
+
+/* The same for an ordered collection. */
+static bool
+advance_ordered(HiloCollection *collection, int64 number)
+{
+	HiloName	name = collection->ref.name;
+	HiloOrder  *order = &collection->order;
+	bool		advanced = true;
+	HiloByHand	result = HILO_BY_HAND_UNKNOWN;
+
+	if (hilo_ordered_has_noted(order, number))
+		return true;
+	for (;;)
+	{
+		int64		claimed = hilo_ordered_claimed(order, &collection->row);
+		HiloRow		row;
+
+		/* First in the row, so that what is claimed from now on is above it. */
+		if (claimed != 0 && number > claimed)
+			advanced = hilo_counter_advance(&collection->ref, number, &row);
+		result = hilo_ordered_by_hand(order, &collection->row, number,
+									  !advanced);
+		if (result != HILO_BY_HAND_UNKNOWN)
+			break;
+		CHECK_FOR_INTERRUPTS();
+		refill_ordered(collection, 0);
+		if (!hilo_collection_is_ordered(collection))
+			return hilo_collection_advance(collection, number);
+	}
+	if (result == HILO_BY_HAND_TOO_LOW)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("number " INT64_FORMAT " is at or below the horizon of ordered collection \"%.*s\"",
+						number, name.len, name.data),
+				 errdetail("Readers may have passed it, and would miss the row."),
+				 errhint("Draw the number in the transaction that inserts it.")));
+	return advanced;
 }
 
 bool
 hilo_collection_advance(HiloCollection *collection, int64 number)
 {
 	HiloRow		row;
-	bool		advanced = hilo_counter_advance(&collection->ref, number,
-												&row);
+	bool		advanced;
+
+	if (hilo_collection_is_ordered(collection) &&
+		(hilo_collection_row(collection)->flags & HILO_ROW_ORDERED))
+		return advance_ordered(collection, number);
+	advanced = hilo_counter_advance(&collection->ref, number, &row);
+	if (row.flags & HILO_ROW_ORDERED)
+	{
+		read_row(collection);
+		return advance_ordered(collection, number);
+	}
 
 	hilo_pool_skip(collection->ref.name, number, &row);
 	return advanced;

@@ -11,6 +11,7 @@
 
 #include "counter.h"
 #include "document_id.h"
+#include "ordered.h"
 
 typedef struct HiloCollection
 {
@@ -19,6 +20,8 @@ typedef struct HiloCollection
 	/* The row as it was read last, and in which generation; 0: not yet. */
 	uint64		generation;
 	HiloRow		row;
+
+	HiloOrder	order;			/* if it is ordered */
 } HiloCollection;
 
 /* Start with a row that was not read.  The bytes of the name stay. */
@@ -51,6 +54,30 @@ extern const char *hilo_collection_node_tag(const HiloCollection *collection,
 extern void hilo_collection_take(HiloCollection *collection,
 								 const HiloRangeRequest *request,
 								 HiloClaimant claimant, HiloClaim *claim);
+
+/*
+ * Draw the next count numbers of an ordered collection, for the present transaction.
+ * Returns false, having drawn nothing, if it is not ordered any more.
+ */
+extern bool hilo_collection_take_ordered(HiloCollection *collection,
+										 int64 count, HiloClaim *claim);
+
+/* Is it ordered, by the row as it was read last? */
+static inline bool
+hilo_collection_is_ordered(const HiloCollection *collection)
+{
+	return collection->generation != 0 &&
+		(collection->row.flags & HILO_ROW_ORDERED) != 0;
+}
+
+/*
+ * The horizon of an ordered collection for a snapshot, and the epoch that it belongs
+ * to.  Raises 42704 if there is no such collection, and 55000 if it is not ordered or
+ * the horizon is not known.
+ */
+extern void hilo_collection_horizon(HiloCollection *collection,
+									Snapshot snapshot, HiloHorizon *horizon,
+									int64 *epoch);
 
 /*
  * Draw one number for a statement, past the cache: of an identity, or of the
@@ -90,9 +117,14 @@ extern bool hilo_collection_drop(HiloCollection *collection, bool force);
 extern void hilo_collection_configure(HiloCollection *collection,
 									  const HiloCounterOptions *options);
 
+/* Set options, as hilo_counter_configure() does. */
+extern void hilo_collection_configure(HiloCollection *collection,
+									  const HiloCounterOptions *options);
+
 /*
  * See that number, which was chosen by hand, is not claimed or taken
- * from the pool later; see hilo_counter_advance().
+ * from the pool later; see hilo_counter_advance().  Raises 22023 if it is at or below
+ * the horizon of an ordered collection.
  */
 extern bool hilo_collection_advance(HiloCollection *collection, int64 number);
 

@@ -24,12 +24,16 @@
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "access/transam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "postmaster/autovacuum.h"
 #include "replication/syncrep.h"
 #include "replication/walsender.h"
 #include "replication/walsender_private.h"
 #include "parser/parser.h"
+#include "storage/lock.h"
+#include "storage/proc.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
@@ -80,6 +84,62 @@ hilo_guc_malloc(size_t size)
 	return guc_malloc(LOG, size);
 #else
 	return malloc(size);
+#endif
+}
+
+/*
+ * How many sessions there can be at a time, background workers among them; also when
+ * shared memory is asked for.
+ */
+static inline int
+hilo_max_backends(void)
+{
+#if PG_VERSION_NUM >= 150000
+	return MaxBackends;
+#else
+	return MaxConnections + autovacuum_max_workers + 1 + max_worker_processes +
+		max_wal_senders;
+#endif
+}
+
+/* The number of the session that runs a transaction, from 0. */
+static inline int
+hilo_vxid_index(VirtualTransactionId vxid)
+{
+#if PG_VERSION_NUM >= 170000
+	return vxid.procNumber;
+#else
+	return vxid.backendId - 1;
+#endif
+}
+
+/* The transaction of this session. */
+static inline VirtualTransactionId
+hilo_own_vxid(void)
+{
+	VirtualTransactionId vxid;
+
+#if PG_VERSION_NUM >= 170000
+	vxid.procNumber = MyProcNumber;
+	vxid.localTransactionId = MyProc->vxid.lxid;
+#else
+	vxid.backendId = MyBackendId;
+	vxid.localTransactionId = MyProc->lxid;
+#endif
+	return vxid;
+}
+
+/*
+ * The highest transaction id that has ended.  Read without a lock: one that ended
+ * before this call is not above it.
+ */
+static inline uint64
+hilo_latest_completed(void)
+{
+#if PG_VERSION_NUM >= 170000
+	return U64FromFullTransactionId(TransamVariables->latestCompletedXid);
+#else
+	return U64FromFullTransactionId(ShmemVariableCache->latestCompletedXid);
 #endif
 }
 

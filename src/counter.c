@@ -144,6 +144,20 @@ refuse_lessor(HiloRowChange *change, const HiloRowRef *ref)
 					 hilo_is_identity(ref->name) ? "drop_identity()" : "hilo_drop()")));
 }
 
+/* Raise 55000 if the collection is ordered, with the row let go. */
+static void
+refuse_ordered(HiloRowChange *change, const HiloRowRef *ref)
+{
+	if (!(change->row.flags & HILO_ROW_ORDERED))
+		return;
+	let_go(change);
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg(HILO_COUNTER_FORMAT " is ordered", HILO_COUNTER_ARGS(ref->name)),
+			 errdetail("Its numbers are drawn in their order on one server."),
+			 errhint("Make it unordered first, by hilo_configure().")));
+}
+
 /*
  * Rows
  */
@@ -208,6 +222,7 @@ settle_in(HiloRowChange *change)
 		return;
 	row->epoch = hilo_random_number();
 	row->hub_epoch = 0;
+	row->flags &= ~HILO_ROW_SETTLED;
 	if (row->timeline != 0)
 		row->timeline = HILO_NOT_RESUMED;
 	row->max_value = Max(row->max_value, Max(row->max, 1));
@@ -318,7 +333,8 @@ bool
 hilo_counter_is_for_hub(const HiloRowRef *ref, const HiloRow *row,
 						const HiloWantedHub *wanted)
 {
-	return wanted->name != NULL && !(row->flags & HILO_ROW_LEASED) &&
+	return wanted->name != NULL &&
+		!(row->flags & (HILO_ROW_LEASED | HILO_ROW_ORDERED)) &&
 		(wanted->even_counted || row->claimed_at == DT_NOBEGIN) &&
 		!hilo_is_own_name(ref->name);
 }
@@ -357,7 +373,7 @@ hilo_counter_claim(HiloRowRef *ref, const HiloWantedHub *wanted,
 	XLogRecPtr	lsn;
 
 	find_for_draw(&change, ref);
-	if (unlikely((change.row.flags & HILO_ROW_LEASED) ||
+	if (unlikely((change.row.flags & (HILO_ROW_LEASED | HILO_ROW_ORDERED)) ||
 				 hilo_counter_is_for_hub(ref, &change.row, wanted)))
 	{
 		let_go(&change);
@@ -381,6 +397,50 @@ hilo_counter_claim(HiloRowRef *ref, const HiloWantedHub *wanted,
 	else
 		hilo_row_flush(lsn);
 	warn_near_limit(ref, &change.row);
+	return true;
+}
+
+/*
+ * A server that was promoted, or restored to a point in time, may not know of the
+ * newest numbers that were drawn before, and horizons that were told.
+ */
+static void
+follow_timeline(HiloRow *row, int64 epoch)
+{
+	int64		timeline = hilo_timeline();
+
+	if (row->hub_epoch != 0 && row->hub_epoch != timeline)
+		row->epoch = epoch;
+	row->hub_epoch = timeline;
+}
+
+bool
+hilo_counter_claim_ordered(HiloRowRef *ref, const HiloRangeRequest *request,
+						   bool settled, HiloClaim *claim)
+{
+	int64		epoch = hilo_random_number();
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+	XLogRecPtr	lsn;
+
+	if (!find_row(&change, ref, HILO_ROW_CHANGE))
+		return false;
+	if (!(row->flags & HILO_ROW_ORDERED))
+	{
+		hilo_row_abandon(&change);
+		return false;
+	}
+
+	if (!hilo_range_cut(request, row->max, row->max_value, &claim->range))
+		fail_at_limit(&change, ref);
+	note_claim(row, &claim->range, 0);
+	follow_timeline(row, epoch);
+	if (settled)
+		row->flags |= HILO_ROW_SETTLED;
+	lsn = hilo_row_finish(&change);
+	fill_claim(claim, row, lsn);
+	hilo_row_flush_here(lsn);
+	warn_near_limit(ref, row);
 	return true;
 }
 
@@ -631,13 +691,48 @@ reset_options(HiloRow *row)
 	memset(&row->node_tag, 0, sizeof(NameData));
 }
 
-void
+/* Raise an error, with the row let go, if the collection cannot become ordered. */
+static void
+check_orderable(HiloRowChange *change, const HiloRowRef *ref)
+{
+	refuse_leased(change, ref);
+	refuse_lessor(change, ref);
+	if (!(change->row.flags & HILO_ROW_LEASED))
+		return;
+	let_go(change);
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg(HILO_COUNTER_FORMAT " still draws what was leased",
+					HILO_COUNTER_ARGS(ref->name)),
+			 errhint("Let it count by a forced seed, from where no other server does.")));
+}
+
+/* Make the collection ordered, or unordered. */
+static void
+set_order(HiloRow *row, bool ordered)
+{
+	row->flags &= ~(HILO_ROW_ORDERED | HILO_ROW_SETTLED);
+	if (ordered)
+		row->flags |= HILO_ROW_ORDERED;
+	row->hub_epoch = ordered ? hilo_timeline() : 0;
+	end_claims(row);
+}
+
+bool
 hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 {
+	int64		epoch = hilo_random_number();
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
+	bool		was_ordered;
+	bool		is_ordered;
 
 	(void) find_row(&change, ref, HILO_ROW_CREATE);
+	was_ordered = (row->flags & HILO_ROW_ORDERED) != 0;
+	is_ordered = options->change_order ? options->ordered :
+		was_ordered && !options->reset;
+	if (is_ordered && !was_ordered)
+		check_orderable(&change, ref);
 
 	if (options->max_value > 0 && options->max_value < row->max)
 	{
@@ -665,7 +760,13 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 		namestrcpy(&row->node_tag, options->node_tag);
 	}
 	row->flags &= ~HILO_ROW_DROPPED;
+	if (is_ordered != was_ordered)
+	{
+		row->epoch = epoch;
+		set_order(row, is_ordered);
+	}
 	finish_and_announce(&change);
+	return is_ordered != was_ordered;
 }
 
 void
@@ -714,7 +815,8 @@ is_as_created(const HiloRow *row)
 		row->claimed_at == DT_NOBEGIN &&
 		row->range_size == 0 && row->max_range_size == 0 &&
 		row->max_value == PG_INT64_MAX &&
-		(row->flags & (HILO_ROW_HAS_TAG | HILO_ROW_LEASED)) == 0;
+		(row->flags & (HILO_ROW_HAS_TAG | HILO_ROW_LEASED |
+					   HILO_ROW_ORDERED)) == 0;
 }
 
 void
@@ -751,6 +853,10 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 	if (other->timeline != 0)
 		row->timeline = HILO_NOT_RESUMED;
 	row->hub_epoch = 0;
+	row->flags &= ~HILO_ROW_SETTLED;
+	if ((row->flags & HILO_ROW_LEASED) || hilo_is_identity(ref->name) ||
+		hilo_is_own_name(ref->name))
+		row->flags &= ~HILO_ROW_ORDERED;
 	row->max_ever = Max(Max(row->max_ever, row->max), other->max_ever);
 	row->max_value = Max(row->max_value, row->max);
 	end_claims(row);
@@ -782,7 +888,7 @@ hilo_counter_drop(HiloRowRef *ref, bool force)
 
 	set_max(row, 0);
 	reset_options(row);
-	row->flags &= ~HILO_ROW_LEASED;
+	row->flags &= ~(HILO_ROW_LEASED | HILO_ROW_ORDERED | HILO_ROW_SETTLED);
 	row->flags |= HILO_ROW_DROPPED;
 	row->lease_size = 0;
 	row->hub_epoch = 0;
@@ -871,6 +977,7 @@ hilo_counter_lease(HiloRowRef *ref, const HiloWantedHub *wanted, int64 size,
 	if (hilo_hub_auto_resume)
 		check_auto_resume();
 	find_for_draw(&change, ref);
+	refuse_ordered(&change, ref);
 	leased_on = last_timeline(&change, ref, wanted, default_timeline);
 
 	*result = *row;
@@ -940,6 +1047,7 @@ hilo_counter_set_hub(HiloRowRef *ref, const char *hub, int32 size)
 	bool		new_epoch;
 
 	(void) find_row(&change, ref, HILO_ROW_CREATE);
+	refuse_ordered(&change, ref);
 
 	/* What is leased stays good, but not with another hub beside. */
 	new_epoch = hub[0] != '\0' && (!(row->flags & HILO_ROW_LEASED) ||

@@ -71,12 +71,23 @@ extern bool hilo_is_own_name(HiloName name);
 
 /*
  * Claim a range.  A row that is not there, or was dropped, is created, unless
- * hilo.auto_create is off.  Returns false, having changed nothing, if the numbers
- * are leased from a hub, or should be.
+ * hilo.auto_create is off.  Returns false, having changed nothing, if the collection
+ * is ordered, or the numbers are leased from a hub, or should be.
  */
 extern bool hilo_counter_claim(HiloRowRef *ref, const HiloWantedHub *wanted,
 							   const HiloRangeRequest *request,
 							   HiloClaimant claimant, HiloClaim *claim);
+
+/*
+ * Claim a range for all sessions that draw from an ordered collection; they wait for
+ * standbys themselves.  Returns false, having claimed nothing, if it is not ordered.
+ * settled says that this can be noted in the row: see HILO_ROW_SETTLED.  On another
+ * timeline than that of the last claim the row gets a new epoch, as the claims of
+ * before may not all be known here.
+ */
+extern bool hilo_counter_claim_ordered(HiloRowRef *ref,
+									   const HiloRangeRequest *request,
+									   bool settled, HiloClaim *claim);
 
 /*
  * Claim number and all below it, for a statement, if it is not claimed
@@ -161,12 +172,15 @@ typedef struct HiloCounterOptions
 	int64		max_value;
 	bool		own_limit;		/* was it chosen, or is it that of a type? */
 	const char *node_tag;		/* NULL: leave it */
+	bool		change_order;	/* to what follows? */
+	bool		ordered;
 } HiloCounterOptions;
 
 /*
- * Set that, creating the row if there is none.  The ranges claimed stay good.
+ * Set that, creating the row if there is none.  The ranges claimed stay good, but if
+ * the collection becomes ordered, or is so no more: then the result is true.
  */
-extern void hilo_counter_configure(HiloRowRef *ref,
+extern bool hilo_counter_configure(HiloRowRef *ref,
 								   const HiloCounterOptions *options);
 
 /*
@@ -229,6 +243,7 @@ extern void hilo_counter_stop_leases(HiloRowRef *ref);
  * Lease the numbers from the hub from now on, at least size at a time (0: as the
  * setting says); with an empty hub no more.  Creates the row if there is none.
  * Returns whether what was claimed or leased before is worthless from then on.
+ * Refused if the collection is ordered.
  */
 extern bool hilo_counter_set_hub(HiloRowRef *ref, const char *hub,
 								 int32 size);

@@ -12,6 +12,7 @@
 #include "catalog.h"
 #include "citus.h"
 #include "compat.h"
+#include "ordered.h"
 #include "pool.h"
 #include "settings.h"
 
@@ -26,4 +27,5 @@ _PG_init(void)
 	hilo_catalog_init();
 	hilo_citus_init();
 	hilo_pool_init();
+	hilo_ordered_init();
 }

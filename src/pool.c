@@ -18,7 +18,6 @@
 #include "lib/ilist.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "storage/condition_variable.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
@@ -26,8 +25,10 @@
 
 #include "collection.h"
 #include "compat.h"
+#include "ordered.h"
 #include "pool.h"
 #include "settings.h"
+#include "turn.h"
 
 #define TRANCHE_NAME	"hilo_pool"
 
@@ -39,9 +40,6 @@
 
 /* Databases that can have a lease worker at the same time. */
 #define MAX_WORKERS		64
-
-/* How often the session that asks may let the others wait for its timeout. */
-#define PATIENCE		5
 
 /* What is known of a collection. */
 typedef struct PoolCollection
@@ -75,11 +73,8 @@ typedef struct PoolCollection
 	int64		client_max;		/* the highest of which ended here */
 
 	/* The session that asks the hub, and those that wait for it. */
-	bool		asking;
-	int			waiting;		/* how many sleep on done */
-	uint64		turns;			/* ended so far, */
-	uint64		answers;		/* and those that got numbers */
-	ConditionVariable done;
+	HiloTurn	turn;
+	uint64		answers;		/* turns that got numbers */
 
 	/* What came of it. */
 	HiloPoolLease lease;
@@ -160,7 +155,7 @@ has_leased(const PoolCollection *it)
 static bool
 is_free_to_go(const PoolCollection *it)
 {
-	return !it->asking && it->waiting == 0 && !has_leased(it);
+	return !hilo_turn_is_used(&it->turn) && !has_leased(it);
 }
 
 static void
@@ -217,7 +212,7 @@ find_or_make(HiloName name)
 	it->lost = pool->by_hand_lost;
 	it->name_len = name.len;
 	memcpy(it->name, name.data, name.len);
-	ConditionVariableInit(&it->done);
+	hilo_turn_init(&it->turn);
 	it->lease.leased_at = it->lease.failed_at = it->lease.failing_since =
 		it->fetch_at = it->rate_at = it->rate_since = DT_NOBEGIN;
 	dlist_push_head(bucket_of(MyDatabaseId, name), &it->bucket_node);
@@ -253,6 +248,7 @@ forget_dropped_database(XactEvent event, void *arg)
 				evict(it);
 		}
 		LWLockRelease(pool->lock);
+		hilo_ordered_forget_database(dropped_database);
 	}
 	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT)
 		dropped_database = InvalidOid;
@@ -506,7 +502,7 @@ is_low(const PoolCollection *it, TimestampTz now)
 	return it->lease.last_size > 0 && it->name[it->name_len - 1] != '|' &&
 		leased_left(it) <
 		(double) it->lease.last_size * hilo_lease_ahead / 100 &&
-		!it->asking && is_over(it->lease.failed_at, now, hilo_lease_retry);
+		!it->turn.taken && is_over(it->lease.failed_at, now, hilo_lease_retry);
 }
 
 /* Note that leased numbers were taken. */
@@ -723,56 +719,6 @@ hilo_pool_lease(HiloName name, HiloPoolLease *state)
 	return it != NULL;
 }
 
-/* Error clean-up: sleep no more. */
-static void
-stop_waiting(int code, Datum arg)
-{
-	PoolCollection *it = (PoolCollection *) DatumGetPointer(arg);
-
-	/* Off its list first: it may be another collection's after that. */
-	ConditionVariableCancelSleep();
-	LWLockAcquire(pool->lock, LW_EXCLUSIVE);
-	it->waiting--;
-	LWLockRelease(pool->lock);
-}
-
-/* Sleep until a turn is over; it->waiting counts us. */
-static void
-sleep_through_turn(PoolCollection *it, uint64 turn, HiloName name)
-{
-	static uint32 wait_event = 0;
-	long		timeout = Min((int64) hilo_lease_timeout * PATIENCE, INT_MAX);
-	bool		over = false;
-
-	ConditionVariablePrepareToSleep(&it->done);
-	while (!over)
-	{
-		LWLockAcquire(pool->lock, LW_SHARED);
-		over = !it->asking || it->turns != turn;
-		LWLockRelease(pool->lock);
-		if (!over &&
-			ConditionVariableTimedSleep(&it->done, timeout,
-										hilo_wait_event("HiloLease", &wait_event)))
-			ereport(ERROR,
-					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-					 errmsg("another session has been asking for numbers of \"%.*s\" for too long",
-							name.len, name.data),
-					 errdetail("It may be waiting for a lock of this session.")));
-	}
-}
-
-/* The same, and count us no more, however it ends. */
-static void
-wait_for_turn(PoolCollection *it, uint64 turn, HiloName name)
-{
-	PG_ENSURE_ERROR_CLEANUP(stop_waiting, PointerGetDatum(it));
-	{
-		sleep_through_turn(it, turn, name);
-	}
-	PG_END_ENSURE_ERROR_CLEANUP(stop_waiting, PointerGetDatum(it));
-	stop_waiting(0, PointerGetDatum(it));
-}
-
 /* The collection, with the lock held; an error where there is no room. */
 static PoolCollection *
 lock_collection(HiloName name)
@@ -805,32 +751,29 @@ hilo_pool_wait_to_ask(HiloName name, bool wait, int *waiting,
 		TimestampTz now = GetCurrentTimestamp();
 		PoolCollection *it = lock_collection(name);
 		HiloPoolTurn result = HILO_POOL_ASKED;
-		uint64		turn = it->turns;
 
 		if (!waited)
 			answers = it->answers;
 		copy_lease(it, now, state);
-		*waiting = it->waiting;
+		*waiting = it->turn.waiting;
 
-		if (!it->asking && it->answers == answers)
+		if (!it->turn.taken && it->answers == answers)
 		{
 			bool		failed = it->lease.failed_at != DT_NOBEGIN &&
 				((waited && it->lease.failed_at >= start) ||
 				 !is_over(it->lease.failed_at, now, hilo_lease_retry));
 
 			result = failed ? HILO_POOL_FAILED : HILO_POOL_ASK;
-			it->asking = !failed;
+			it->turn.taken = !failed;
 		}
-		if (!it->asking || result == HILO_POOL_ASK || !wait ||
+		if (!it->turn.taken || result == HILO_POOL_ASK || !wait ||
 			it->answers != answers)
 		{
 			LWLockRelease(pool->lock);
 			return result;
 		}
-		it->waiting++;
-		LWLockRelease(pool->lock);
 
-		wait_for_turn(it, turn, name);
+		hilo_turn_wait(&it->turn, pool->lock, name);
 		waited = true;
 	}
 }
@@ -846,8 +789,6 @@ hilo_pool_end_asking(HiloName name, int64 size, int sqlstate,
 
 	LWLockAcquire(pool->lock, LW_EXCLUSIVE);
 	it = find(name);			/* it is there as long as it is asked for */
-	it->asking = false;
-	it->turns++;
 	if (size > 0)
 	{
 		it->answers++;
@@ -866,7 +807,7 @@ hilo_pool_end_asking(HiloName name, int64 size, int sqlstate,
 		memcpy(it->lease.error, error, len);
 		it->lease.error[len] = '\0';
 	}
-	ConditionVariableBroadcast(&it->done);
+	hilo_turn_end(&it->turn);
 	LWLockRelease(pool->lock);
 }
 

@@ -446,6 +446,21 @@ hilo_row_check_storage(void)
 	table_close(rel, AccessShareLock);
 }
 
+Relation
+hilo_row_lock_table(void)
+{
+	Relation	rel = hilo_catalog_open(HILO_TABLE_COUNTERS, RowExclusiveLock);
+
+	check_storage(rel);
+	return rel;
+}
+
+void
+hilo_row_unlock_table(Relation rel)
+{
+	table_close(rel, RowExclusiveLock);
+}
+
 bool
 hilo_row_find(HiloRowChange *change, HiloTable table, HiloRowRef *ref,
 			  HiloRowAccess access)
@@ -575,11 +590,8 @@ standbys_have(XLogRecPtr lsn)
 	return reached;
 }
 
-/*
- * A wait for standbys that is cancelled ends with no more than a warning.
- */
 void
-hilo_row_flush(XLogRecPtr lsn)
+hilo_row_flush_here(XLogRecPtr lsn)
 {
 	static uint32 wait_event = 0;
 
@@ -593,6 +605,17 @@ hilo_row_flush(XLogRecPtr lsn)
 	XLogFlush(lsn);
 	pgstat_report_wait_end();
 	HILO_FAILURE_POINT("after flush");
+}
+
+/*
+ * A wait for standbys that is cancelled ends with no more than a warning.
+ */
+void
+hilo_row_flush(XLogRecPtr lsn)
+{
+	if (XLogRecPtrIsInvalid(lsn))
+		return;
+	hilo_row_flush_here(lsn);
 
 	HOLD_INTERRUPTS();
 	SyncRepWaitForLSN(lsn, false);

@@ -52,8 +52,9 @@ typedef struct HiloRow
 								 * pooled number of before worthless */
 	int64		max_value;		/* limit of max */
 	int64		home;			/* hilo_catalog_home() at the last change */
-	int64		hub_epoch;		/* on a member: epoch on the hub; 0: no lease
-								 * yet */
+	int64		hub_epoch;		/* on a member: epoch on the hub; if
+								 * HILO_ROW_ORDERED: timeline of the newest
+								 * claim; 0: none yet */
 	int64		timeline;		/* on a hub: of the newest lease given; 0:
 								 * none; or HILO_NOT_RESUMED */
 	int64		spare[2];		/* for later versions; 0 */
@@ -76,10 +77,13 @@ typedef struct HiloRow
 #define HILO_ROW_BOUND			8	/* if not, nothing about it is in
 									 * hilo.binding */
 #define HILO_ROW_NEW_END		16	/* max, when claimed, was above max_ever */
+#define HILO_ROW_ORDERED		32	/* numbers are drawn one after the other */
 #define HILO_ROW_OWN_LIMIT		64	/* max_value was chosen, and is not that
 									 * of a type */
 #define HILO_ROW_DESERTED		128 /* its last table was dropped, and nothing
 									 * was bound or granted since */
+#define HILO_ROW_SETTLED		256 /* if ordered: all transactions of before
+									 * that have ended */
 
 /* A timeline of a row that another cluster, or backup, has made. */
 #define HILO_NOT_RESUMED		(-1)
@@ -160,6 +164,13 @@ extern bool hilo_row_find(HiloRowChange *change, HiloTable table,
 extern void hilo_row_check_storage(void);
 
 /*
+ * Lock the counters' table as a change does, for several, until it is closed with
+ * hilo_row_unlock_table().
+ */
+extern Relation hilo_row_lock_table(void);
+extern void hilo_row_unlock_table(Relation rel);
+
+/*
  * Find a row, for a change of a counter in a backend that is about to exit, which
  * waits for no locks on the table and its indexes: false, also if one of them is
  * taken, or the table is not the one in which the row was seen.
@@ -176,6 +187,9 @@ extern void hilo_row_abandon(HiloRowChange *change);
  * current transaction, by the same WAL record.
  */
 extern XLogRecPtr hilo_row_finish(HiloRowChange *change);
+
+/* Wait until a change is on disk here. */
+extern void hilo_row_flush_here(XLogRecPtr lsn);
 
 /*
  * Wait until a change is on disk and, following synchronous_commit, on the

@@ -256,7 +256,8 @@ static void
 advance_collection(AdvanceSite *site, int64 number)
 {
 	HiloEntry  *entry = site->entry;
-	bool		own = number >= entry->range.claim.range.low &&
+	bool		own = !hilo_collection_is_ordered(&entry->collection) &&
+		number >= entry->range.claim.range.low &&
 		hilo_cache_skip(entry, number);
 
 	/*

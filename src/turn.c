@@ -1,0 +1,86 @@
+/*-------------------------------------------------------------------------
+ *
+ * turn.c
+ *	  Turns in shared memory: one session does something, others wait until it has.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "storage/ipc.h"
+
+#include "compat.h"
+#include "settings.h"
+#include "turn.h"
+
+/* How often the session that has the turn may let the others wait for its timeout. */
+#define PATIENCE		5
+
+typedef struct Wait
+{
+	HiloTurn   *turn;
+	LWLock	   *lock;
+} Wait;
+
+/* Error clean-up: sleep no more. */
+static void
+stop_waiting(int code, Datum arg)
+{
+	Wait	   *wait = (Wait *) DatumGetPointer(arg);
+
+	/* Off its list first: it may be another collection's after that. */
+	ConditionVariableCancelSleep();
+	LWLockAcquire(wait->lock, LW_EXCLUSIVE);
+	wait->turn->waiting--;
+	LWLockRelease(wait->lock);
+}
+
+/* Sleep until a turn is over; turn->waiting counts us. */
+static void
+sleep_through(const Wait *wait, uint64 ended, HiloName name)
+{
+	static uint32 wait_event = 0;
+	HiloTurn   *turn = wait->turn;
+	long		timeout = Min((int64) hilo_lease_timeout * PATIENCE, INT_MAX);
+	bool		over = false;
+
+	ConditionVariablePrepareToSleep(&turn->done);
+	while (!over)
+	{
+		LWLockAcquire(wait->lock, LW_SHARED);
+		over = !turn->taken || turn->ended != ended;
+		LWLockRelease(wait->lock);
+		if (!over &&
+			ConditionVariableTimedSleep(&turn->done, timeout,
+										hilo_wait_event("HiloLease", &wait_event)))
+			ereport(ERROR,
+					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+					 errmsg("another session has been asking for numbers of \"%.*s\" for too long",
+							name.len, name.data),
+					 errdetail("It may be waiting for a lock of this session.")));
+	}
+}
+
+void
+hilo_turn_wait(HiloTurn *turn, LWLock *lock, HiloName name)
+{
+	Wait		wait = {turn, lock};
+	uint64		ended = turn->ended;
+
+	turn->waiting++;
+	LWLockRelease(lock);
+	PG_ENSURE_ERROR_CLEANUP(stop_waiting, PointerGetDatum(&wait));
+	{
+		sleep_through(&wait, ended, name);
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(stop_waiting, PointerGetDatum(&wait));
+	stop_waiting(0, PointerGetDatum(&wait));
+}
+
+void
+hilo_turn_end(HiloTurn *turn)
+{
+	turn->taken = false;
+	turn->ended++;
+	ConditionVariableBroadcast(&turn->done);
+}
