@@ -21,7 +21,7 @@
 #include "settings.h"
 
 /*
- * What a place in a query remembers between calls, in fn_extra.
+ * What a call site in a query remembers between calls, in fn_extra.
  */
 typedef struct HiloCallSite
 {
@@ -47,21 +47,21 @@ extern TriggerData *hilo_api_trigger(FunctionCallInfo fcinfo,
 extern void hilo_api_reject_null(FunctionCallInfo fcinfo, int arg,
 								 const char *name);
 
-/* Argument number arg, which must be there and not negative. */
+/* Argument number arg, which must not be NULL or negative. */
 extern int64 hilo_api_number(FunctionCallInfo fcinfo, int arg,
 							 const char *name);
 
-/* Argument number arg, which must be there. */
+/* Argument number arg, which must not be NULL. */
 extern bool hilo_api_bool(FunctionCallInfo fcinfo, int arg, const char *name);
 
-/* The bytes of text argument number arg, called what, which must be there. */
+/* The bytes of text argument number arg, called what; must not be NULL. */
 extern HiloName hilo_api_name(FunctionCallInfo fcinfo, int arg,
 							  const char *what);
 
 /*
- * The first argument, checked to be a collection's name.  With what follows: for
- * functions that need no cache entry, so that no name is remembered of which
- * this session draws nothing.
+ * The first argument, checked to be a collection's name.  This and the next
+ * are for functions that need no cache entry, so that no name is remembered
+ * from which this session draws nothing.
  */
 extern HiloName hilo_api_collection(FunctionCallInfo fcinfo);
 
@@ -79,8 +79,8 @@ extern bool hilo_api_administered(FunctionCallInfo fcinfo,
 extern int64 hilo_api_seed(FunctionCallInfo fcinfo, HiloCollection *collection);
 
 /*
- * Forget it, as argument 1, force, says.  Says in a notice that there is none;
- * else returns true.
+ * Drop it, with argument 1 as force.  Returns true, or false with a notice if
+ * it does not exist.
  */
 extern bool hilo_api_drop(FunctionCallInfo fcinfo, HiloCollection *collection);
 
@@ -94,12 +94,12 @@ extern HiloEntry *hilo_api_checked_entry(HiloName name);
 extern HiloEntry *hilo_api_find_entry(FunctionCallInfo fcinfo);
 
 /*
- * Row type of a function with several OUT arguments.  To be asked for before
- * anything is claimed: it may fail if the function is dropped meanwhile.
+ * Row type of a function with several OUT arguments.  Call it before anything
+ * is claimed: it may fail if the function is dropped meanwhile.
  */
 extern TupleDesc hilo_api_result_desc(FunctionCallInfo fcinfo);
 
-/* What sequences refuse is refused here, too. */
+/* Refuse what sequences refuse. */
 static inline void
 hilo_api_prevent_unless_may_write(const char *function)
 {

@@ -1,8 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * api_identity.c
- *	  The SQL functions of identities, server-side ids, and of where documents
- *	  are; and the one that gives a document the kind of id that it requests.
+ *	  The SQL functions for identities, server-side ids, and bindings to
+ *	  documents; and the one that gives a document the kind of id that it
+ *	  requests.
  *
  *-------------------------------------------------------------------------
  */
@@ -138,8 +139,8 @@ report_bound(HiloName name, const char *function)
 }
 
 /*
- * Bind a name, unless it is bound in this way already.  What it was bound to
- * and is not there any more does not count.
+ * Bind a name, unless it is already bound in this way.  What it was bound to
+ * does not count if that no longer exists.
  */
 static void
 bind_name(HiloName name, const HiloBinding *binding)
@@ -194,7 +195,10 @@ column_argument(FunctionCallInfo fcinfo)
 	return column;
 }
 
-/* Only an owner may have a table looked into, or a function called, for all. */
+/*
+ * Only the owner may open a table to look-ups, or a function to calls, by all
+ * roles.
+ */
 Datum
 hilo_bind_column(PG_FUNCTION_ARGS)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * assign.c
- *	  What id a document gets: one of the kind that it requests.
+ *	  The id that a document gets, of the kind that it requests.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * assign.h
- *	  What id a document gets: one of the kind that it requests.
+ *	  The id that a document gets, of the kind that it requests.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,9 +14,9 @@
 #include "cache.h"
 
 /*
- * The id of a document of the collection: drawn, or requested itself.  An
- * identity is one that no document has, where hilo_bind() or hilo_attach() has
- * said where they are.  To be called in a transaction that may write.
+ * The id of a document of the collection: drawn, or requested itself.  If
+ * hilo_bind() or hilo_attach() has said where the documents are, an identity
+ * is one that no document has.  To be called in a transaction that may write.
  */
 extern text *hilo_assign_document_id(HiloEntry *entry, text *requested);
 
@@ -34,8 +34,8 @@ extern void hilo_assigned_init(HiloAssigned *column, Relation rel,
 							   AttrNumber attnum);
 
 /*
- * A row that is about to be inserted into rel, with the id that it requests by
- * the value of the column.  An identity is one that no row of the table has, by
+ * A row that is about to be inserted into rel, with the id that the value of
+ * the column requests.  An identity is one that no row of the table has, by
  * its index.  Palloc'd, or the row itself if it needs no other id.
  */
 extern HeapTuple hilo_assign_to_row(const HiloAssigned *column,

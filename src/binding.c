@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * binding.c
- *	  What collections and identities are bound to by hand, who may draw, and
- *	  which triggers were seen: rows of hilo.binding.
+ *	  Manual bindings of collections and identities, grants, and the triggers
+ *	  that were seen: rows of hilo.binding.
  *
  *-------------------------------------------------------------------------
  */

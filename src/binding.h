@@ -1,15 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * binding.h
- *	  What collections and identities are bound to by hand, who may draw, and
- *	  which triggers were seen: rows of hilo.binding.
+ *	  Manual bindings of collections and identities, grants, and the triggers
+ *	  that were seen: rows of hilo.binding.
  *
- * A name here has no bar: what it is bound to is the place of the ids of the
- * collection and of the identity of that name alike.
+ * A name here has no bar: a binding is for the collection and the identity of
+ * that name alike.
  *
- * Transactional, like the rows of any table.  Read as they are at present, so
- * that no isolation level hides one, and no serializable transaction fails by
- * it.
+ * Transactional, like the rows of any table.  They are read as they are at
+ * present, so that no isolation level hides one, and no serializable
+ * transaction fails because of it.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,8 +38,8 @@
 	TEXTOID, InvalidOid, TEXTOID, TEXTOID, OIDOID, XIDOID
 
 /*
- * What is known of a name.  That a column is attached is no matter of this row,
- * which only says that its owner had the right to do so.
+ * What is known of a name.  This row does not say that a column is attached,
+ * only that its owner had the right to attach it.
  */
 typedef struct HiloBinding
 {
@@ -73,8 +73,8 @@ extern bool hilo_binding_equals(const HiloBinding *a, const HiloBinding *b);
 extern bool hilo_binding_has_column(const HiloBinding *binding);
 
 /*
- * Keep others from changing what a name is bound to until the transaction ends;
- * to be called before it is looked up what there is to change.
+ * Keep other sessions from changing what a name is bound to until the
+ * transaction ends; call it before looking up what to change.
  */
 extern void hilo_bindings_lock(HiloName name);
 
@@ -88,14 +88,14 @@ extern void hilo_bindings_unlock(HiloName name);
 extern void hilo_binding_add(HiloName name, const HiloBinding *binding);
 
 /*
- * Add a trigger to those that were seen.  Waits for no other session that does
- * so; the row of the name stays as it is.
+ * Add a trigger to those that were seen.  Does not wait for other sessions
+ * that do so; the row of the name stays as it is.
  */
 extern void hilo_binding_note(HiloName name, const HiloBinding *binding);
 
 /*
- * Remove all rows for which test() returns true, of whatever names, which are
- * returned, as a list of char *.  Waits for no other session that does so.
+ * Remove all rows for which test() returns true, and return their names, as a
+ * list of char *.  Does not wait for other sessions that do so.
  */
 extern List *hilo_bindings_remove_if(bool (*test) (const HiloBinding *binding,
 												  void *arg), void *arg);

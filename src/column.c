@@ -29,7 +29,7 @@
 PG_FUNCTION_INFO_V1(hilo_column_in);
 PG_FUNCTION_INFO_V1(hilo_column_out);
 
-/* How a column that is not there is written. */
+/* How a column that does not exist is written. */
 #define NO_COLUMN	"-"
 
 Oid
@@ -69,7 +69,7 @@ hilo_column_text(const HiloColumn *column)
 	char	   *schema;
 	char	   *table;
 
-	/* Each may be gone, even if the one before was there a moment ago. */
+	/* Each may be gone, even if the one before existed a moment ago. */
 	table = get_rel_name(column->relation);
 	schema = get_namespace_name(get_rel_namespace(column->relation));
 	if (name == NULL || table == NULL || schema == NULL)
@@ -88,8 +88,8 @@ hilo_column_type(const HiloColumn *column)
 }
 
 /*
- * schema.table.column, quoted where needed.  A column that is not there is no
- * error, so that one table left out does not spoil the restore of all bindings.
+ * schema.table.column, quoted where needed.  A missing column is not an error,
+ * so that one table left out does not spoil the restore of all bindings.
  */
 Datum
 hilo_column_in(PG_FUNCTION_ARGS)
@@ -213,7 +213,7 @@ is_counted(const HiloIdReader *reader, const char *id, int len, int start,
 	}
 }
 
-/* The number in an id that starts as it should; 0 if it does not. */
+/* The number in an id with the right beginning; 0 if it has another. */
 static int64
 number_in_id(const HiloIdReader *reader, text *id)
 {

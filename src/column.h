@@ -39,7 +39,7 @@ hilo_same_column(const HiloColumn *a, const HiloColumn *b)
  */
 extern Oid	hilo_topmost_table(Relation rel);
 
-/* Name of the column, palloc'd; NULL if it, or its table, is not there. */
+/* Name of the column, palloc'd; NULL if it, or its table, is gone. */
 extern char *hilo_column_name(const HiloColumn *column);
 
 /*
@@ -58,7 +58,7 @@ extern Oid	hilo_column_type(const HiloColumn *column);
 /* Does it hold ids: text, varchar or citext? */
 extern bool hilo_holds_ids(Oid type);
 
-/* Are ids in it equal that differ in case only: citext? */
+/* Are ids equal that only differ in case: citext? */
 extern bool hilo_ignores_case(Oid type);
 
 /* Does it hold the numbers of ids alone: smallint, integer or bigint? */
@@ -89,9 +89,9 @@ typedef struct HiloIdReader
 } HiloIdReader;
 
 /*
- * Get ready for the ids of a collection, or an identity, in a column.  Of text
- * only those count that start with its name; where case does not matter, with
- * any.
+ * Prepare to read the ids of a collection or an identity in a column.  Text
+ * ids count only if they start with its name; where case does not matter, all
+ * do.
  */
 extern void hilo_id_reader_init(HiloIdReader *reader, Oid type,
 								const char *name, int len,

@@ -71,8 +71,8 @@ changes_type(const AlterTableStmt *statement, const char *column)
 
 /*
  * The attachments of columns whose types the command changes, with those of
- * children; the tables are locked as the command locks them.  Before it, raises
- * the error that it would if the table is not the user's.
+ * children; the tables are locked as the command locks them.  Before that,
+ * raises the command's own error if the user does not own the table.
  */
 static List *
 affected_attachments(FunctionCallInfo fcinfo, bool before)

@@ -21,7 +21,8 @@ look_up(int64 number, HiloTakenCallback is_taken, void *arg, int *tries)
 
 /*
  * Look for a free number below limit and above taken: limit - 1, - 2, - 4 ...
- * What galloped up to taken was past the middle, so distance cannot overflow.
+ * The search that galloped up to taken was past the middle, so distance cannot
+ * overflow.
  */
 static bool
 gallop_down(int64 taken, int64 limit, HiloTakenCallback is_taken, void *arg,

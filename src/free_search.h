@@ -3,7 +3,7 @@
  * free_search.h
  *	  Find a free number in few look-ups.
  *
- * Knows nothing of identities and documents: it asks a callback.
+ * Knows nothing about identities and documents: it calls back.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,14 +15,15 @@ typedef bool (*HiloTakenCallback) (int64 number, void *arg);
 
 /*
  * Find a free number above last, and at most limit.  It is last + 1, or its
- * predecessor is taken; if the taken numbers are contiguous, it is the smallest
- * free one.  Looks at n = last + 1, gallops (n + 1, + 2, + 4 ...) to a free
- * number, then bisects between the last taken and the first free one: at most
- * 2 * ceil(log2(result - last)) + 2 look-ups, added to *tries.  If it gets to
- * the limit, and that is taken, it gallops down from there.  (J. L. Bentley,
- * A. C. Yao: An almost optimal algorithm for unbounded searching, 1976.)
+ * predecessor is taken; if the taken numbers are contiguous, it is the
+ * smallest free one.  Looks at n = last + 1, gallops (n + 1, + 2, + 4 ...) to
+ * a free number, then bisects between the last taken and the first free one:
+ * at most 2 * ceil(log2(result - last)) + 2 look-ups, added to *tries.  If it
+ * reaches the limit and that is taken, it gallops down from there.  (J. L.
+ * Bentley, A. C. Yao: An almost optimal algorithm for unbounded searching,
+ * 1976.)
  *
- * Returns false if last is the limit, or no free number was met.
+ * Returns false if last is the limit, or no free number was found.
  */
 extern bool hilo_free_search(int64 last, int64 limit,
 							 HiloTakenCallback is_taken, void *arg,

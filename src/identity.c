@@ -46,9 +46,9 @@ is_taken(int64 number, void *arg)
 }
 
 /*
- * Everybody can make a table with the name of an unbound identity, or with a
- * trigger that assigns, and fill it such that the search leaps: that far ahead is
- * for those who may seed.
+ * Any role can make a table with the name of an unbound identity, or with a
+ * trigger that assigns, and fill it so that the search leaps: that far ahead
+ * needs the privilege to seed.
  */
 static void
 check_may_jump(HiloName name, int64 last, int64 number)
@@ -86,10 +86,10 @@ search(HiloName name, int64 last, HiloDocuments *documents, int *tries)
 }
 
 /*
- * The same beside others, who draw meanwhile: the documents of what they have
- * drawn are no reason to leap over numbers that are free above it.  So a number
- * is only good if none was drawn since the search began, or if another search
- * ends there, too, as behind a block of documents.
+ * The same while other sessions draw: the documents of numbers they have just
+ * drawn must not make the search leap over free numbers above them.  So a
+ * number is only good if none was drawn since the search began, or if another
+ * search ends there as well, as behind a block of documents.
  */
 static int64
 search_beside_others(HiloIdentity *identity, int64 last,
@@ -148,8 +148,9 @@ hilo_identity_next_free(HiloIdentity *identity, int *tries)
 }
 
 /*
- * The number is this session's before it is looked up, so that of several that
- * search at once each ends with its own, and none is left out.
+ * The number belongs to this session before it is looked up, so that sessions
+ * that search at the same time end with different numbers, and none is left
+ * out.
  */
 int64
 hilo_identity_next_beside(HiloIdentity *identity, HiloDocuments *documents)

@@ -23,9 +23,9 @@ typedef struct HiloIdentity
 } HiloIdentity;
 
 /*
- * Start with the identity that name means: with or without one '|' or separator
- * at its end.  Raises 22023 if it means none.  The bytes stay, and so does
- * *identity.
+ * Start with the identity called name, with or without one '|' or separator at
+ * its end.  Raises 22023 if the name is not valid.  The bytes must stay, and
+ * so must *identity.
  */
 extern void hilo_identity_init(HiloIdentity *identity, HiloName name);
 
@@ -36,16 +36,16 @@ extern void hilo_identity_init(HiloIdentity *identity, HiloName name);
 extern int64 hilo_identity_next(HiloIdentity *identity);
 
 /*
- * Draw the next number that no document has; *tries is how many were looked up.
- * What documents.h says about where they are is raised, too.
+ * Draw the next number that no document has; *tries is how many were looked
+ * up. Also raises the errors of documents.h.
  */
 extern int64 hilo_identity_next_free(HiloIdentity *identity, int *tries);
 
 /*
  * Draw the next number, and look it up; if a document has it, search for one
- * that none has, and draw that.  A document that was there before the number was
- * drawn does not have it.  With documents NULL, or where no others come in
- * between, that is one look-up.
+ * that none has, and draw that.  A document that was there before the number
+ * was drawn does not have it.  With documents NULL, or if no other session
+ * interferes, that is one look-up.
  */
 extern int64 hilo_identity_next_beside(HiloIdentity *identity,
 									   HiloDocuments *documents);

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * index_probe.c
- *	  Looks rows up in an index as they are at present.
+ *	  Looks up rows in an index as they are at present.
  *
  * Seeing the present has a price: a scan reads a page of the index first and
  * the rows after, and if a row is updated in between, it finds the old version
- * dead, and does not know the new one.  So dead rows are believed only when a
- * second scan meets no others: a version that was alive when that one read the
- * page would be among them.
+ * dead, and does not know the new one.  So dead rows are believed only if a
+ * second scan meets no others: a version that was alive when that scan read
+ * the page would be among them.
  *
  *-------------------------------------------------------------------------
  */
@@ -77,8 +77,8 @@ note_dead(DeadRows *dead, ItemPointer tid)
 
 /*
  * Scan once, noting dead rows.  With rows, appends copies of the live ones to
- * it; without, ends at the first, which it leaves in slot.  Returns whether
- * there was any.
+ * it; without, ends at the first, which it leaves in slot.  Returns whether it
+ * found any.
  */
 static bool
 scan_once(Relation heap, Relation index, ScanKey key, ScanDirection direction,

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * index_probe.h
- *	  Looks rows up in an index as they are at present.
+ *	  Looks up rows in an index as they are at present.
  *
  * With a snapshot that sees the present, SnapshotSelf or a dirty one: whatever
  * the isolation level, and without a trace for serializable transactions.
@@ -18,13 +18,12 @@
 #include "utils/relcache.h"
 #include "utils/snapshot.h"
 
-/* Is it the index that is looked for? */
+/* Is this the index wanted? */
 typedef bool (*HiloIndexTest) (Relation index, void *arg);
 
 /*
- * The first index of heap for which fits() returns true; NULL: there is none.
- * It is locked with AccessShareLock, and to be closed with index_close().  heap
- * must be locked.
+ * The first index of heap for which fits() returns true, or NULL. It is locked
+ * with AccessShareLock; close it with index_close().  heap must be locked.
  */
 extern Relation hilo_index_find(Relation heap, HiloIndexTest fits, void *arg);
 
@@ -35,15 +34,15 @@ extern Relation hilo_index_find(Relation heap, HiloIndexTest fits, void *arg);
 extern bool hilo_index_leads(Relation index, AttrNumber attnum);
 
 /*
- * Is there a row with this key?  slot is one of heap's; it is left empty.  The
- * caller has locked both relations.
+ * Does the index have a row with this key?  slot is one of heap's; it is left
+ * empty.  The caller has locked both relations.
  */
 extern bool hilo_index_has(Relation heap, Relation index, ScanKey key,
 						   Snapshot snapshot, TupleTableSlot *slot);
 
 /*
  * Put the first row with this key, coming from the start of the index or from
- * its end, into slot, which is one of heap's.  Returns whether there is any.
+ * its end, into slot, which is one of heap's.  Returns whether it found any.
  */
 extern bool hilo_index_first(Relation heap, Relation index, ScanKey key,
 							 ScanDirection direction, Snapshot snapshot,

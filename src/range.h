@@ -51,9 +51,10 @@ extern int64 hilo_range_size(int64 last_size, int64 age_us, int64 duration_us,
  * Number of ids that a connection usually draws, from what that was (0: not
  * known) and what one connection has drawn.
  *
- * It follows by a factor of 2 at most, as sizes do.  What connections draw lies
- * orders of magnitude apart: so it stays near what most of them draw, and the
- * one among them that loads a million does not make the next ones claim as many.
+ * It changes by a factor of 2 at most, as sizes do.  Connections draw numbers
+ * of very different orders of magnitude: this way the figure stays near what
+ * most of them draw, and one that loads a million does not make the next ones
+ * claim as many.
  */
 extern int64 hilo_range_usual(int64 usual, int64 drawn);
 
@@ -61,8 +62,8 @@ extern int64 hilo_range_usual(int64 usual, int64 drawn);
  * Cut the range out of the numbers above max that answers the request, with
  * as much of its reserve as there is.
  *
- * limit is the highest number there may be.  A request that is not exact gets
- * at most 1/64 of the numbers left, so that claims shrink towards the limit
+ * limit is the highest number allowed.  A request that is not exact gets at
+ * most 1/64 of the numbers left, so that claims shrink towards the limit
  * instead of one claimant taking all the rest; a reserve never takes more.
  * Returns false, leaving *range alone, when no numbers (or, for an exact
  * request, not enough) are left.
@@ -72,8 +73,8 @@ extern bool hilo_range_cut(const HiloRangeRequest *request, int64 max,
 
 /*
  * Cut the range out of the numbers low..high that answers the request, without
- * its reserve: all that there is if it is not exact and there are fewer.
- * Returns false when none fits.
+ * its reserve: all of them if it is not exact and they are fewer. Returns
+ * false when none fits.
  */
 extern bool hilo_range_cut_piece(const HiloRangeRequest *request,
 								 const HiloRange *piece, HiloRange *range);

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * sql.h
- *	  Runs SQL for others: with the system's own functions and operators only,
- *	  and an error where row security would hide rows.
+ *	  Runs SQL for other modules: only with the system's own functions and
+ *	  operators, and with an error where row security would hide rows.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,22 +17,22 @@
 extern int	hilo_sql_hide_search_path(void);
 
 /*
- * Connect to SPI and get ready; to be undone with the value returned.  What the
+ * Connect to SPI and prepare; undo this with the value returned.  What the
  * functions below return lives until then.
  */
 extern int	hilo_sql_begin(void);
 extern void hilo_sql_end(int level);
 
-/* Run a command, put together as by printf(). */
+/* Run a command, built as by printf(). */
 extern void hilo_sql_run(const char *format,...) pg_attribute_printf(1, 2);
 
 /*
- * Run a query, of what is committed now, whatever the isolation level.  Returns
- * how many rows there are in SPI_tuptable.
+ * Run a query that sees what is committed now, at any isolation level.
+ * Returns how many rows there are in SPI_tuptable.
  */
 extern uint64 hilo_sql_select(const char *sql);
 
-/* The same for one that gives one bigint; 0 for NULL. */
+/* The same for a query that returns one bigint; 0 for NULL. */
 extern int64 hilo_sql_number(const char *sql);
 
 /* The name of a table, qualified and quoted, palloc'd. */
