@@ -212,7 +212,14 @@ hilo_identities(PG_FUNCTION_ARGS)
 
 		if (!hilo_is_identity(name))
 			continue;
-		name.len--;				/* the bar */
+
+		/*
+		 * Without the bar, but where a function that is given the name would
+		 * take its end for the separator, and another identity for this one.
+		 */
+		if (!hilo_ends_with(name.data, name.len - 1,
+							hilo_identity_parts_separator))
+			name.len--;
 		values[0] = name_datum(name);
 		values[1] = Int64GetDatum(row->row.max);
 		put_row(fcinfo, values, nulls);
