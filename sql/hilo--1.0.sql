@@ -121,6 +121,10 @@ CREATE TABLE hilo.hub (
     home bigint NOT NULL,
     system_identifier bigint NOT NULL,
     timeline bigint NOT NULL,
+    raised bigint NOT NULL,
+    synchronous bigint NOT NULL,
+    host bigint NOT NULL,
+    reported_at timestamptz NOT NULL,
     spare1 bigint NOT NULL,
     spare2 bigint NOT NULL,
     role name NOT NULL,
@@ -132,12 +136,44 @@ COMMENT ON TABLE hilo.hub IS
     'what is known of each hub, and in row | of this server as one; changed in place and at once, by the functions of the extension only';
 COMMENT ON COLUMN hilo.hub.home IS 'table and database of the last change; in a copy or after a restore they differ';
 COMMENT ON COLUMN hilo.hub.system_identifier IS 'of the server, as it answered last; 0: it never did';
-COMMENT ON COLUMN hilo.hub.timeline IS 'highest timeline that it ever had; in row |: the one on which this server may give leases, -1: none';
+COMMENT ON COLUMN hilo.hub.timeline IS 'highest timeline that it ever told; in row |: the one on which this server may give leases, -1: none';
+COMMENT ON COLUMN hilo.hub.raised IS 'in row |: what members are told is so much above the timeline, after one knew a later one';
+COMMENT ON COLUMN hilo.hub.synchronous IS 'in row |: 1: a synchronous standby has all leases that were given; else 0';
+COMMENT ON COLUMN hilo.hub.host IS 'which of several hosts answered last, from 0';
+COMMENT ON COLUMN hilo.hub.reported_at IS 'when it was last told what is held here, after it gave no lease';
 COMMENT ON COLUMN hilo.hub.spare1 IS 'for later versions';
 COMMENT ON COLUMN hilo.hub.spare2 IS 'for later versions';
 COMMENT ON COLUMN hilo.hub.role IS 'role whose user mapping is used; empty: the owner of the extension';
 COMMENT ON COLUMN hilo.hub.hub IS 'name of the foreign server; |: this server';
 COMMENT ON INDEX hilo.hub_hub_idx IS 'finds the row of a hub';
+
+CREATE TABLE hilo.member (
+    home bigint NOT NULL,
+    highest bigint NOT NULL,
+    epoch bigint NOT NULL,
+    timeline bigint NOT NULL,
+    known_timeline bigint NOT NULL,
+    seen_at timestamptz NOT NULL,
+    spare1 bigint NOT NULL,
+    spare2 bigint NOT NULL,
+    address name NOT NULL,
+    member text COLLATE "C"
+) USING heap WITH (fillfactor = 33);
+CREATE UNIQUE INDEX member_member_idx ON hilo.member USING btree (member);
+ALTER TABLE hilo.member REPLICA IDENTITY NOTHING;
+COMMENT ON TABLE hilo.member IS
+    'on a hub: what each member has said of each collection; changed in place and at once, by the functions of the extension only';
+COMMENT ON COLUMN hilo.member.home IS 'table and database of the last change; in a copy or after a restore they differ';
+COMMENT ON COLUMN hilo.member.highest IS 'highest number that it ever had';
+COMMENT ON COLUMN hilo.member.epoch IS 'epoch of the counter at its last lease; 0: none';
+COMMENT ON COLUMN hilo.member.timeline IS 'what members were told as the timeline of this server when it said so; -1: it does not count';
+COMMENT ON COLUMN hilo.member.known_timeline IS 'highest timeline of this server that it had seen';
+COMMENT ON COLUMN hilo.member.seen_at IS 'when it last asked or said something';
+COMMENT ON COLUMN hilo.member.spare1 IS 'for later versions';
+COMMENT ON COLUMN hilo.member.spare2 IS 'for later versions';
+COMMENT ON COLUMN hilo.member.address IS 'of its connection; empty: a socket';
+COMMENT ON COLUMN hilo.member.member IS 'its name, a bar, the name of the collection or identity';
+COMMENT ON INDEX hilo.member_member_idx IS 'finds the row of a member and collection';
 
 --
 -- Bindings and grants: ordinary rows, written by the library
@@ -202,6 +238,15 @@ ALTER TABLE hilo.hub ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER gua
 COMMENT ON TRIGGER guard_rows ON hilo.hub IS 'an INSERT is merged with what is there; nothing is changed by hand';
 COMMENT ON TRIGGER guard_table ON hilo.hub IS 'nor by a statement that meets no row';
 SELECT pg_catalog.pg_extension_config_dump('hilo.hub', 'WHERE hub <> ''|''');
+
+CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.member
+    FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo_lease', 'hilo_hub_forget');
+CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.member
+    FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo_lease', 'hilo_hub_forget');
+ALTER TABLE hilo.member ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
+COMMENT ON TRIGGER guard_rows ON hilo.member IS 'an INSERT is merged with what is there; nothing is changed by hand';
+COMMENT ON TRIGGER guard_table ON hilo.member IS 'nor by a statement that meets no row';
+SELECT pg_catalog.pg_extension_config_dump('hilo.member', 'WHERE timeline >= 0');
 
 CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.binding
     FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo_bind', 'hilo_unbind');
@@ -500,26 +545,37 @@ COMMENT ON FUNCTION hilo_lease_from(text, text, bigint) IS
 
 CREATE FUNCTION hilo_lease(
     collection text, size bigint, at_least bigint DEFAULT 0, known_system bigint DEFAULT 0, known_timeline bigint DEFAULT 0,
+    member text DEFAULT '',
     OUT low bigint, OUT high bigint, OUT epoch bigint, OUT system_identifier bigint, OUT timeline bigint,
     OUT range_size integer, OUT max_range_size integer, OUT node_tag text) RETURNS record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET synchronous_commit = on AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint, text) IS
+    'on a hub, called by members: claim a lease of up to size numbers above at_least, the highest that the member has ever had; size 0 claims none; known_system and known_timeline are what the member of that name knows of the hub; the last three columns are options that hilo_configure() has set';
+
+CREATE FUNCTION hilo_lease_report() RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint) IS
-    'on a hub, called by members: claim a lease of up to size numbers above at_least, the highest that the member has ever had; size 0 claims none; known_system and known_timeline are what the member knows of the hub; the last three columns are options that hilo_configure() has set';
+COMMENT ON FUNCTION hilo_lease_report() IS
+    'on a member: tell each hub the highest number that was leased of each collection; returns of how many collections';
 
 CREATE FUNCTION hilo.hear_hub(collection text) RETURNS boolean
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_hear_hub';
 COMMENT ON FUNCTION hilo.hear_hub(text) IS
     'on a member, called by hubs: ask the hub of a collection or identity whether it was seeded, dropped or configured there, and follow that; false: it is not leased here';
 
-CREATE FUNCTION hilo_hub_resume(collection text, at_least bigint) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_hub_resume';
-COMMENT ON FUNCTION hilo_hub_resume(text, bigint) IS
-    'on a hub that was promoted or restored: lease numbers of a collection or identity again, above at_least, the highest that any member holds; returns the max now stored';
+CREATE FUNCTION hilo_hub_resume(collection text, at_least bigint, force boolean DEFAULT false) RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET synchronous_commit = on AS 'MODULE_PATHNAME', 'hilo_hub_resume';
+COMMENT ON FUNCTION hilo_hub_resume(text, bigint, boolean) IS
+    'on a hub that was promoted or restored: lease numbers of a collection or identity again, above at_least and what members hold; returns the max now stored; while one of them has not said what it holds only with force';
 
-CREATE FUNCTION hilo_hub_resume() RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_hub_resume_all';
-COMMENT ON FUNCTION hilo_hub_resume() IS
-    'on a hub that was promoted or restored, and has lost nothing of what was not resumed by name: lease numbers of all collections and identities again; returns of how many';
+CREATE FUNCTION hilo_hub_resume(force boolean DEFAULT false) RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET synchronous_commit = on AS 'MODULE_PATHNAME', 'hilo_hub_resume_all';
+COMMENT ON FUNCTION hilo_hub_resume(boolean) IS
+    'on a hub that was promoted or restored: lease numbers of all collections and identities again, above what members hold; returns of how many; while one of them has not said what it holds only with force';
+
+CREATE FUNCTION hilo_hub_forget(member text) RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_hub_forget(text) IS
+    'on a hub: forget a member that is gone for good, until it asks again; returns how many collections it had leased';
 
 --
 -- Views
@@ -626,6 +682,28 @@ COMMENT ON COLUMN hilo.leases.last_error IS 'why it gave none since; null: it di
 COMMENT ON COLUMN hilo.leases.last_error_at IS 'when it was last asked in vain';
 COMMENT ON COLUMN hilo.leases.failing_since IS 'when it was first asked in vain since it gave one';
 
+CREATE FUNCTION hilo.members(
+    OUT member text,
+    OUT address text,
+    OUT collection text,
+    OUT highest bigint,
+    OUT epoch bigint,
+    OUT timeline bigint,
+    OUT last_seen timestamptz,
+    OUT reported boolean) RETURNS SETOF record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_members_view';
+COMMENT ON FUNCTION hilo.members() IS 'the members of this hub, and what they lease from it';
+CREATE VIEW hilo.members AS SELECT * FROM hilo.members();
+COMMENT ON VIEW hilo.members IS 'the members of this hub, and what they lease from it';
+COMMENT ON COLUMN hilo.members.member IS 'name: database, cluster_name and system identifier of the member';
+COMMENT ON COLUMN hilo.members.address IS 'where it last asked from; null: by a socket';
+COMMENT ON COLUMN hilo.members.collection IS 'name of the collection, or of an identity with its bar';
+COMMENT ON COLUMN hilo.members.highest IS 'highest number that it said it ever had';
+COMMENT ON COLUMN hilo.members.epoch IS 'epoch of the collection at its last lease; null: none. If it is not the one in hilo.hilo it draws numbers of before a seed or drop';
+COMMENT ON COLUMN hilo.members.timeline IS 'highest timeline of this hub that it had seen';
+COMMENT ON COLUMN hilo.members.last_seen IS 'when it last asked or said something';
+COMMENT ON COLUMN hilo.members.reported IS 'has it said what it holds since this hub was promoted or restored?';
+
 --
 -- The text of ids
 --
@@ -659,11 +737,12 @@ REVOKE ALL ON FUNCTION
     seed_identity_for(text, bigint, boolean), drop_identity(text, boolean),
     hilo_return_range(text, bigint, bigint, bigint),
     hilo_bind(text, regclass, name), hilo_bind(text, regprocedure), hilo_unbind(text),
-    hilo_lease_from(text, text, bigint), hilo_lease(text, bigint, bigint, bigint, bigint), hilo.hear_hub(text),
-    hilo_hub_resume(text, bigint), hilo_hub_resume(),
-    hilo.guard(), hilo.status(), hilo.identities(), hilo.pool(), hilo.leases() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hilo.status(), hilo.identities(), hilo.pool(), hilo.leases() TO pg_monitor;
-GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases TO pg_monitor;
+    hilo_lease_from(text, text, bigint), hilo_lease(text, bigint, bigint, bigint, bigint, text),
+    hilo_lease_report(), hilo.hear_hub(text),
+    hilo_hub_resume(text, bigint, boolean), hilo_hub_resume(boolean), hilo_hub_forget(text),
+    hilo.guard(), hilo.status(), hilo.identities(), hilo.pool(), hilo.leases(), hilo.members() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hilo.status(), hilo.identities(), hilo.pool(), hilo.leases(), hilo.members() TO pg_monitor;
+GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases, hilo.members TO pg_monitor;
 GRANT SELECT ON hilo.ranges, hilo.attachments TO PUBLIC;
 
 -- A creator who is no superuser administers collections, and can dump and restore them

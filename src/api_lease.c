@@ -10,16 +10,24 @@
 #include "access/htup_details.h"
 #include "access/xlog.h"
 #include "funcapi.h"
+#include "lib/stringinfo.h"
 #include "utils/builtins.h"
+#include "utils/timestamp.h"
 
 #include "api.h"
 #include "lease.h"
+#include "members.h"
 
 PG_FUNCTION_INFO_V1(hilo_lease_from);
 PG_FUNCTION_INFO_V1(hilo_hear_hub);
 PG_FUNCTION_INFO_V1(hilo_lease);
 PG_FUNCTION_INFO_V1(hilo_hub_resume);
 PG_FUNCTION_INFO_V1(hilo_hub_resume_all);
+PG_FUNCTION_INFO_V1(hilo_hub_forget);
+PG_FUNCTION_INFO_V1(hilo_lease_report);
+
+/* Bytes of a member's name: with that of a counter it must fit into an index. */
+#define MAX_MEMBER_NAME	255
 
 /*
  * On a member
@@ -74,6 +82,13 @@ hilo_hear_hub(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(heard);
 }
 
+Datum
+hilo_lease_report(PG_FUNCTION_ARGS)
+{
+	hilo_api_prevent_unless_may_write("hilo_lease_report()");
+	PG_RETURN_INT64(hilo_lease_report_all());
+}
+
 /*
  * On a hub
  */
@@ -85,15 +100,60 @@ size_argument(FunctionCallInfo fcinfo)
 	return Min(hilo_api_number(fcinfo, 1, "size"), hilo_max_lease_size);
 }
 
+/* The name of the member in argument 5, which stands in a row before a bar. */
+static HiloName
+member_argument(FunctionCallInfo fcinfo)
+{
+	HiloName	name;
+
+	hilo_api_reject_null(fcinfo, 5, "member");
+	name.data = VARDATA_ANY(PG_GETARG_TEXT_PP(5));
+	name.len = VARSIZE_ANY_EXHDR(PG_GETARG_TEXT_PP(5));
+	if (name.len > MAX_MEMBER_NAME || memchr(name.data, '|', name.len) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("member must be a name of at most %d bytes without a bar",
+						MAX_MEMBER_NAME)));
+	return name;
+}
+
+/*
+ * Raise 22023 if numbers up to that one would use up more than half of those
+ * left, as for an id by hand: a member's mistake is not to end the counter.
+ */
+static void
+refuse_too_far(HiloRowRef *ref, int64 number)
+{
+	HiloRow		row;
+
+	(void) hilo_counter_read(ref, &row);
+	if (number > row.max && number - row.max > (row.max_value - row.max) / 2)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("numbers of \"%.*s\" up to " INT64_FORMAT " would use up more than half of those left",
+						ref->name.len, ref->name.data, number),
+				 errdetail("The hub has claimed numbers up to " INT64_FORMAT ", the limit is " INT64_FORMAT ".",
+						   row.max, row.max_value),
+				 errhint("If the member is right, advance the counter on the hub with %s().",
+						 hilo_is_identity(ref->name) ? "seed_identity_for" : "hilo_seed")));
+}
+
+/*
+ * What a member says that knows this hub is noted first: a hub that gives no
+ * leases hears it all the same.
+ */
 Datum
 hilo_lease(PG_FUNCTION_ARGS)
 {
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	HiloCollection collection;
+	HiloHubState state;
+	HiloName	member;
 	int64		size;
 	int64		at_least;
 	HiloWantedHub wanted = hilo_lease_wanted();
 	HiloRow		row;
+	int64		known_timeline;
 	HiloRange	range;
 	Datum		values[8];
 	bool		nulls[8] = {0};
@@ -104,17 +164,32 @@ hilo_lease(PG_FUNCTION_ARGS)
 	at_least = hilo_api_number(fcinfo, 2, "at_least");
 	hilo_api_reject_null(fcinfo, 3, "known_system");
 	hilo_api_reject_null(fcinfo, 4, "known_timeline");
+	member = member_argument(fcinfo);
 
-	hilo_hub_hear(PG_GETARG_INT64(3), PG_GETARG_INT64(4));
+	known_timeline = PG_GETARG_INT64(4);
+
+	hilo_hub_hear(member, PG_GETARG_INT64(3), known_timeline);
+	refuse_too_far(&collection.ref, at_least);
+	if (PG_GETARG_INT64(3) != 0)
+		hilo_member_note(member, collection.ref.name, at_least, known_timeline);
+	hilo_hub_note_mode();
+	hilo_hub_state(&state);
 	range = hilo_counter_lease(&collection.ref, &wanted, size, at_least,
-							   hilo_hub_timeline(), &row);
+							   &state, &row);
+	if (PG_GETARG_INT64(3) == 0)
+		hilo_member_note(member, collection.ref.name, at_least, known_timeline);
+	if (size > 0 || PG_GETARG_INT64(3) != 0)
+	{
+		hilo_hub_note_mode();
+		hilo_member_note_lease(member, collection.ref.name, row.epoch);
+	}
 
 	values[0] = Int64GetDatum(range.low);
 	values[1] = Int64GetDatum(range.high);
 	nulls[0] = nulls[1] = size == 0;
 	values[2] = Int64GetDatum(row.epoch);
 	values[3] = Int64GetDatum((int64) GetSystemIdentifier());
-	values[4] = Int64GetDatum(hilo_timeline());
+	values[4] = Int64GetDatum(state.told);
 	values[5] = Int32GetDatum(row.range_size);
 	values[6] = Int32GetDatum(row.max_range_size);
 	values[7] = CStringGetTextDatum(NameStr(row.node_tag));
@@ -122,7 +197,55 @@ hilo_lease(PG_FUNCTION_ARGS)
 	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
 }
 
-/* Let a counter give leases again; this session forgets its range at once. */
+/*
+ * To give leases again
+ */
+
+/*
+ * What the members have said that is of the counter, or of all of the list: the
+ * highest number, and who has not said anything.
+ */
+typedef struct Reports
+{
+	int64		highest;
+	int			members;		/* how many there are, */
+	int			missing;		/* and have not reported, */
+	StringInfoData names;		/* which are these */
+} Reports;
+
+static void
+add_report(Reports *reports, const HiloMember *member)
+{
+	reports->highest = Max(reports->highest, member->row.highest);
+	reports->members++;
+	if (!member->reported)
+		hilo_append_part(&reports->names, reports->missing++,
+					psprintf("\"%.*s\" of \"%.*s\" (seen last at %s%s%s)",
+							 member->name.len, member->name.data,
+							 member->counter.len, member->counter.data,
+							 timestamptz_to_str(member->row.seen_at),
+							 NameStr(member->row.address)[0] == '\0' ? "" : ", from ",
+							 NameStr(member->row.address)));
+}
+
+/* Raise 55000, with where the counters would go on, if reports are missing. */
+static void
+refuse_unreported(const Reports *reports, const char *where)
+{
+	if (reports->missing == 0)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("members of this hub have not said what they hold"),
+			 errdetail("Missing: %s. What is known: %s.", reports->names.data,
+					   where),
+			 errhint("A member says it when it asks for a lease, and by hilo_lease_report() there. hilo_hub_forget() forgets one that is gone for good; force, all that are missing.")));
+}
+
+/*
+ * Let a counter give leases again, above what is known; this session forgets its
+ * range at once.
+ */
 static int64
 resume(HiloRowRef *ref, int64 at_least)
 {
@@ -132,37 +255,195 @@ resume(HiloRowRef *ref, int64 at_least)
 	return max;
 }
 
+/* Where the counter would go on, as a part of a list. */
+static char *
+where_to(HiloName counter, int64 at_least)
+{
+	HiloRowRef	ref;
+	HiloRow		row;
+
+	hilo_row_ref_init(&ref, counter);
+	(void) hilo_counter_read(&ref, &row);
+	return psprintf("\"%.*s\" up to " INT64_FORMAT, counter.len, counter.data,
+					Max(at_least, row.max));
+}
+
 Datum
 hilo_hub_resume(PG_FUNCTION_ARGS)
 {
 	HiloCollection collection;
-
-	hilo_api_prevent_unless_may_write("hilo_hub_resume()");
-	(void) hilo_api_administered(fcinfo, &collection);
-	PG_RETURN_INT64(resume(&collection.ref,
-						   hilo_api_number(fcinfo, 1, "at_least")));
-}
-
-/* All that have given leases, but on another timeline, or elsewhere. */
-Datum
-hilo_hub_resume_all(PG_FUNCTION_ARGS)
-{
-	int64		count = 0;
+	Reports		reports = {0};
+	int64		at_least;
+	bool		force;
 	ListCell   *lc;
 
 	hilo_api_prevent_unless_may_write("hilo_hub_resume()");
+	(void) hilo_api_administered(fcinfo, &collection);
+	at_least = hilo_api_number(fcinfo, 1, "at_least");
+	force = hilo_api_bool(fcinfo, 2, "force");
+
+	initStringInfo(&reports.names);
+	foreach(lc, hilo_members())
+	{
+		HiloMember *member = lfirst(lc);
+
+		if (!hilo_name_equals(member->counter, collection.ref.name))
+			continue;
+		add_report(&reports, member);
+		if (force && !member->reported)
+			hilo_member_forget(member);
+	}
+	at_least = Max(at_least, reports.highest);
+	if (!force)
+	{
+		HiloRow		row;
+
+		if (!hilo_counter_read(&collection.ref, &row) && reports.members == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_OBJECT),
+					 errmsg("\"%.*s\" is not counted here, and no member has asked for it",
+							collection.ref.name.len, collection.ref.name.data),
+					 errhint("If the name is right, use force.")));
+		refuse_unreported(&reports, where_to(collection.ref.name, at_least));
+	}
+	PG_RETURN_INT64(resume(&collection.ref, at_least));
+}
+
+/* A counter that is to give leases again. */
+typedef struct Resumed
+{
+	HiloName	name;
+	int64		at_least;
+} Resumed;
+
+static Resumed *
+add_resumed(List **all, HiloName name)
+{
+	ListCell   *lc;
+	Resumed    *it;
+
+	foreach(lc, *all)
+	{
+		it = lfirst(lc);
+		if (hilo_name_equals(it->name, name))
+			return it;
+	}
+	it = palloc(sizeof(Resumed));
+	it->name = name;
+	it->at_least = 0;
+	*all = lappend(*all, it);
+	return it;
+}
+
+/* Must the counter of a row be resumed? */
+static bool
+is_stopped(const HiloRow *row)
+{
+	return row->timeline != 0 && !(row->flags & HILO_ROW_LEASED) &&
+		(row->timeline != hilo_timeline() || row->epoch == 0);
+}
+
+/*
+ * The counters that have given leases, but on another timeline, or elsewhere; and
+ * those that members have asked for, of which nothing is known here.
+ */
+static List *
+stopped_counters(List *members)
+{
+	List	   *all = NIL;
+	ListCell   *lc;
+
 	foreach(lc, hilo_row_list())
 	{
 		HiloNamedRow *row = lfirst(lc);
+
+		if (is_stopped(&row->row))
+			(void) add_resumed(&all, row->name);
+	}
+	foreach(lc, members)
+	{
+		HiloMember *member = lfirst(lc);
+		HiloRowRef	ref;
+		HiloRow		row;
+		Resumed    *it;
+
+		hilo_row_ref_init(&ref, member->counter);
+		if ((hilo_counter_read(&ref, &row) && !is_stopped(&row) &&
+			 row.max >= member->row.highest) || (row.flags & HILO_ROW_LEASED))
+			continue;
+		it = add_resumed(&all, member->counter);
+		it->at_least = Max(it->at_least, member->row.highest);
+	}
+	return all;
+}
+
+Datum
+hilo_hub_resume_all(PG_FUNCTION_ARGS)
+{
+	bool		force = hilo_api_bool(fcinfo, 0, "force");
+	Reports		reports = {0};
+	StringInfoData where;
+	List	   *members;
+	List	   *stopped;
+	ListCell   *lc;
+
+	hilo_api_prevent_unless_may_write("hilo_hub_resume()");
+	initStringInfo(&reports.names);
+	initStringInfo(&where);
+	members = hilo_members();
+	foreach(lc, members)
+	{
+		HiloMember *member = lfirst(lc);
+
+		add_report(&reports, member);
+		if (force && !member->reported)
+			hilo_member_forget(member);
+	}
+	stopped = stopped_counters(members);
+	foreach(lc, stopped)
+	{
+		Resumed    *it = lfirst(lc);
+
+		hilo_append_part(&where, foreach_current_index(lc),
+					where_to(it->name, it->at_least));
+	}
+	if (!force)
+		refuse_unreported(&reports, where.len > 0 ? where.data : "nothing");
+
+	foreach(lc, stopped)
+	{
+		Resumed    *it = lfirst(lc);
 		HiloRowRef	ref;
 
-		if (row->row.timeline == 0 || (row->row.flags & HILO_ROW_LEASED) ||
-			(row->row.timeline == hilo_timeline() && row->row.epoch != 0))
-			continue;
-		hilo_row_ref_init(&ref, row->name);
-		(void) resume(&ref, 0);
-		count++;
+		hilo_row_ref_init(&ref, it->name);
+		(void) resume(&ref, it->at_least);
 	}
 	hilo_hub_set_timeline(hilo_timeline());
+	PG_RETURN_INT64(list_length(stopped));
+}
+
+Datum
+hilo_hub_forget(PG_FUNCTION_ARGS)
+{
+	HiloName	name;
+	int64		count = 0;
+	ListCell   *lc;
+
+	hilo_api_prevent_unless_may_write("hilo_hub_forget()");
+	name = hilo_api_name(fcinfo, 0, "member");
+	foreach(lc, hilo_members())
+	{
+		HiloMember *member = lfirst(lc);
+
+		if (!hilo_name_equals(member->name, name))
+			continue;
+		hilo_member_forget(member);
+		count++;
+	}
+	if (count == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("this hub has no member \"%.*s\"", name.len, name.data),
+				 errhint("hilo.members shows them.")));
 	PG_RETURN_INT64(count);
 }

@@ -19,12 +19,14 @@
 #include "api.h"
 #include "attachment.h"
 #include "binding.h"
+#include "members.h"
 #include "pool.h"
 
 PG_FUNCTION_INFO_V1(hilo_status);
 PG_FUNCTION_INFO_V1(hilo_identities);
 PG_FUNCTION_INFO_V1(hilo_pool);
 PG_FUNCTION_INFO_V1(hilo_leases);
+PG_FUNCTION_INFO_V1(hilo_members_view);
 
 /* A time left that is longer is not worth a figure. */
 #define LONGEST_TIME_LEFT_HOURS		(10000 * 365.25 * 24)
@@ -331,6 +333,38 @@ hilo_leases(PG_FUNCTION_ARGS)
 
 		if (row->row.flags & HILO_ROW_LEASED)
 			put_lease(fcinfo, row->name, &row->row);
+	}
+	return (Datum) 0;
+}
+
+/*
+ * Members
+ */
+
+Datum
+hilo_members_view(PG_FUNCTION_ARGS)
+{
+	ListCell   *lc;
+
+	hilo_init_materialized(fcinfo);
+	foreach(lc, hilo_members())
+	{
+		const HiloMember *member = lfirst(lc);
+		const HiloMemberRow *row = &member->row;
+		Datum		values[8];
+		bool		nulls[8] = {0};
+
+		values[0] = name_datum(member->name);
+		values[1] = CStringGetTextDatum(NameStr(row->address));
+		nulls[1] = NameStr(row->address)[0] == '\0';
+		values[2] = name_datum(member->counter);
+		values[3] = Int64GetDatum(row->highest);
+		values[4] = Int64GetDatum(row->epoch);
+		nulls[4] = row->epoch == 0;
+		values[5] = Int64GetDatum(row->known_timeline);
+		put_time(&values[6], &nulls[6], row->seen_at);
+		values[7] = BoolGetDatum(member->reported);
+		put_row(fcinfo, values, nulls);
 	}
 	return (Datum) 0;
 }

@@ -19,6 +19,7 @@ typedef enum HiloTable
 {
 	HILO_TABLE_COUNTERS,		/* hilo.hilo */
 	HILO_TABLE_HUBS,			/* hilo.hub */
+	HILO_TABLE_MEMBERS,			/* hilo.member */
 	HILO_TABLE_BINDINGS			/* hilo.binding */
 } HiloTable;
 

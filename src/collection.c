@@ -16,9 +16,10 @@
 #include "collection.h"
 #include "failure_point.h"
 #include "lease.h"
-#include "tell.h"
+#include "members.h"
 #include "pool.h"
 #include "settings.h"
+#include "tell.h"
 
 void
 hilo_collection_init(HiloCollection *collection, HiloName name)
@@ -489,6 +490,8 @@ hilo_collection_drop(HiloCollection *collection, bool force)
 		forget_shared(collection->ref.name);
 	if (dropped && has_members)
 		hilo_tell_members(&collection->ref);
+	if (dropped && force)
+		hilo_members_forget_counter(collection->ref.name);
 	return dropped;
 }
 

@@ -905,66 +905,51 @@ hilo_counter_drop(HiloRowRef *ref, bool force)
  */
 
 /*
- * Where a promoted server gives leases at once, no lease may be lost: raise an
- * error unless each is on a synchronous standby first.
- */
-static void
-check_auto_resume(void)
-{
-	bool		defined;
-
-	LWLockAcquire(SyncRepLock, LW_SHARED);
-	defined = hilo_sync_standbys_defined();
-	LWLockRelease(SyncRepLock);
-	if (!SyncRepRequested() || !defined)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("this server gives no lease that a synchronous standby does not have"),
-				 errdetail("The setting \"hilo.hub_auto_resume\" is on."),
-				 errhint("Set synchronous_standby_names, and synchronous_commit to \"on\" for the role of the members; or set hilo.hub_auto_resume to \"off\".")));
-}
-
-/*
  * The timeline of the last lease; raises 55000, with the row let go, if another
  * lease could overlap with those given before.
  */
 static int64
 last_timeline(HiloRowChange *change, const HiloRowRef *ref,
-			  const HiloWantedHub *wanted, int64 default_timeline)
+			  const HiloWantedHub *wanted, const HiloHubState *state)
 {
 	HiloRow    *row = &change->row;
 	int64		timeline = row->timeline != 0 ? row->timeline :
-		default_timeline;
+		state->timeline;
 
 	if ((row->flags & HILO_ROW_LEASED) ||
 		hilo_counter_is_for_hub(ref, row, wanted))
 	{
+		const char *hub = row->flags & HILO_ROW_LEASED ?
+			pstrdup(NameStr(row->hub)) : wanted->name;
+
 		let_go(change);
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg(HILO_COUNTER_FORMAT " is not counted on this server",
 						HILO_COUNTER_ARGS(ref->name)),
-				 errdetail("A server that leases numbers cannot be a hub for them.")));
+				 errdetail("A server that leases numbers cannot be a hub for them."),
+				 hub[0] == '\0' ? 0 :
+				 errhint("Ask its hub, \"%.*s\".", (int) strcspn(hub, "|"), hub)));
 	}
 
 	/* What the setting promises holds for promotions, not for dumps. */
 	if (timeline == HILO_NOT_RESUMED ||
-		(timeline != hilo_timeline() && !hilo_hub_auto_resume))
+		(timeline != hilo_timeline() && !state->resumes))
 	{
 		let_go(change);
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg(HILO_COUNTER_FORMAT " gives no leases since this server was promoted, copied or restored",
+				 errmsg(HILO_COUNTER_FORMAT " gives no leases since this server was promoted, copied, restored or left behind",
 						HILO_COUNTER_ARGS(ref->name)),
 				 errdetail("It may not know of the newest leases that were given before."),
-				 errhint("Call hilo_hub_resume() on this server, with the highest number that any member holds.")));
+				 errhint("Call hilo_hub_resume() on the hub, when all that hilo.members shows there have reported.")));
 	}
 	return timeline;
 }
 
 HiloRange
 hilo_counter_lease(HiloRowRef *ref, const HiloWantedHub *wanted, int64 size,
-				   int64 above, int64 default_timeline, HiloRow *result)
+				   int64 above, const HiloHubState *state, HiloRow *result)
 {
 	HiloRangeRequest request = {.size = size,.alignment = 1,.above = above};
 	HiloRange	range = {0, -1};
@@ -972,13 +957,11 @@ hilo_counter_lease(HiloRowRef *ref, const HiloWantedHub *wanted, int64 size,
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 	int64		leased_on;
-	int64		old_max;
+	XLogRecPtr	lsn;
 
-	if (hilo_hub_auto_resume)
-		check_auto_resume();
 	find_for_draw(&change, ref);
 	refuse_ordered(&change, ref);
-	leased_on = last_timeline(&change, ref, wanted, default_timeline);
+	leased_on = last_timeline(&change, ref, wanted, state);
 
 	*result = *row;
 	if (size == 0)
@@ -986,12 +969,15 @@ hilo_counter_lease(HiloRowRef *ref, const HiloWantedHub *wanted, int64 size,
 		let_go(&change);
 		return range;
 	}
-	old_max = row->max;
-	if (!hilo_range_cut(&request, old_max, row->max_value, &range))
+	if (!hilo_range_cut(&request, row->max, row->max_value, &range))
 		fail_at_limit(&change, ref);
 	note_claim(row, &range, 0);
 	row->timeline = timeline;
-	hilo_row_flush(hilo_row_finish(&change));
+	lsn = hilo_row_finish(&change);
+	if (state->synchronous)
+		hilo_row_flush_to_standby(lsn);
+	else
+		hilo_row_flush(lsn);
 	warn_near_limit(ref, row);
 	if (leased_on != timeline)
 		ereport(WARNING,

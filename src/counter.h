@@ -211,18 +211,30 @@ extern bool hilo_counter_drop(HiloRowRef *ref, bool force);
  * On a hub
  */
 
+/* What this server is as a hub. */
+typedef struct HiloHubState
+{
+	int64		timeline;		/* on which a counter that has given no lease
+								 * may give one: where the extension was
+								 * created, or hilo_hub_resume() was called
+								 * last; HILO_NOT_RESUMED if it was copied or
+								 * restored since, or left behind */
+	int64		told;			/* timeline that members are told */
+	bool		synchronous;	/* must a synchronous standby have a lease? */
+	bool		resumes;		/* may counters go on by themselves on a new
+								 * timeline? */
+} HiloHubState;
+
 /*
  * Claim a lease of up to size numbers above a number for a member; with size 0
  * only see that one would be given.  *result is the row then.
  *
  * Raises an error where leases might overlap with those that were given before:
  * the server has been promoted since, or the row comes from elsewhere.
- * default_timeline is the timeline on which a counter that has given no lease may
- * give one.
  */
 extern HiloRange hilo_counter_lease(HiloRowRef *ref,
 									const HiloWantedHub *wanted, int64 size,
-									int64 above, int64 default_timeline,
+									int64 above, const HiloHubState *state,
 									HiloRow *result);
 
 /*

@@ -27,6 +27,7 @@
 #include "catalog.h"
 #include "documents.h"
 #include "lease.h"
+#include "members.h"
 #include "sql.h"
 
 PG_FUNCTION_INFO_V1(hilo_guard);
@@ -71,7 +72,7 @@ name_column(TriggerData *trigdata, int attnum)
 
 /*
  * Copy the columns before the last one, the name, into contents, which are a
- * HiloRow or HiloHubRow: they lie there as in a tuple.  What is NULL was left out,
+ * HiloRow, HiloHubRow or HiloMemberRow: they lie there as in a tuple.  What is NULL was left out,
  * and stays what contents has.
  */
 static void
@@ -212,6 +213,30 @@ merge_hub(TriggerData *trigdata)
 }
 
 /*
+ * Members
+ */
+
+/* Merge the row into what is known of the member. */
+static void
+merge_member(TriggerData *trigdata)
+{
+	HiloName	name = name_column(trigdata,
+								   RelationGetDescr(trigdata->tg_relation)->natts);
+	HiloMemberRow other = {0};
+
+	if (memchr(name.data, '|', name.len) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("member must be the names of a member and a collection, with a bar in between")));
+	read_columns(trigdata, &other);
+	if (other.highest < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("highest must not be negative")));
+	hilo_member_merge(name, &other);
+}
+
+/*
  * Bindings
  */
 
@@ -344,6 +369,9 @@ merge(TriggerData *trigdata)
 			break;
 		case HILO_TABLE_HUBS:
 			merge_hub(trigdata);
+			break;
+		case HILO_TABLE_MEMBERS:
+			merge_member(trigdata);
 			break;
 		case HILO_TABLE_BINDINGS:
 			merge_binding(trigdata);

@@ -76,7 +76,6 @@ typedef struct Connection
 	Oid			role;
 	int			timeout;		/* that the hub knows of */
 	int			host;			/* which of several, from 0 */
-	int			good_host;		/* which to try first */
 	bool		outdated;
 	char	   *schema;			/* of the extension there, quoted; in
 								 * TopMemoryContext */
@@ -157,6 +156,7 @@ static bool
 fail(HiloHubAnswer *answer, int sqlstate, const char *message, const char *hint)
 {
 	memset(answer, 0, sizeof(*answer));
+	answer->host = -1;
 	answer->sqlstate = sqlstate;
 	answer->message = readable(message);
 	answer->hint = hint == NULL ? NULL : readable(hint);
@@ -684,15 +684,13 @@ try_host(const Options *options, int n, StringInfo errors)
  * has its time, which libpq leaves to who polls it.
  */
 static bool
-connect_to_any(const Options *options, HiloHubAnswer *answer)
+connect_to_any(const Options *options, int first, HiloHubAnswer *answer)
 {
 	StringInfoData errors;
-	int			good = connection.server == options->server ?
-	connection.good_host % options->hosts : 0;
+	int			good = first % options->hosts;
 
 	initStringInfo(&errors);
 	connection.server = options->server;
-	connection.good_host = good;
 	for (int i = 0; i < options->hosts; i++)
 	{
 		connection.host = i == 0 ? good : i <= good ? i - 1 : i;
@@ -752,7 +750,7 @@ connect_to_hub(const HiloHubQuestion *question, HiloHubAnswer *answer)
 
 	disconnect();
 	connection.role = question->role;
-	if (!connect_to_any(&options, answer) ||
+	if (!connect_to_any(&options, question->host, answer) ||
 		!check_password(PQconnectionUsedPassword(connection.conn), &options,
 						question->role, answer))
 		return false;
@@ -809,7 +807,7 @@ read_answer(const HiloHubQuestion *question, HiloHubAnswer *answer)
 	return answer->low > question->at_least && answer->high >= answer->low &&
 		(uint64) answer->high - (uint64) answer->low < (uint64) question->size &&
 		answer->epoch > 0 && answer->system_identifier != 0 &&
-		answer->timeline >= 1 && answer->timeline <= PG_UINT32_MAX;
+		answer->timeline >= 1 && answer->timeline <= PG_INT64_MAX / 2;
 }
 
 /*
@@ -820,25 +818,27 @@ read_answer(const HiloHubQuestion *question, HiloHubAnswer *answer)
 static bool
 ask(const HiloHubQuestion *question, HiloHubAnswer *answer)
 {
-	static const Oid types[] = {TEXTOID, INT8OID, INT8OID, INT8OID, INT8OID};
+	static const Oid types[] = {TEXTOID, INT8OID, INT8OID, INT8OID, INT8OID,
+	TEXTOID};
 	const char *const params[] = {
 		question->name,
 		psprintf(INT64_FORMAT, question->size),
 		psprintf(INT64_FORMAT, question->at_least),
 		psprintf(INT64_FORMAT, question->known_system),
-		psprintf(INT64_FORMAT, question->known_timeline)
+		psprintf(INT64_FORMAT, question->known_timeline),
+		question->member
 	};
 
 	if (!run(question,
-			 psprintf("SELECT * FROM %s.hilo_lease($1, $2, $3, $4, $5)",
+			 psprintf("SELECT * FROM %s.hilo_lease($1, $2, $3, $4, $5, $6)",
 					  connection.schema),
 			 lengthof(types), types, params, answer))
 	{
 		/* Another host may be the hub by now. */
-		connection.good_host = 0;
+		answer->host = 0;
 		return false;
 	}
-	connection.good_host = connection.host;
+	answer->host = connection.host;
 	if (!read_answer(question, answer))
 		return fail(answer, ERRCODE_PROTOCOL_VIOLATION,
 					"the server has answered with numbers that it was not asked for",

@@ -33,6 +33,8 @@ typedef struct HiloHubQuestion
 	int64		at_least;
 	int64		known_system;
 	int64		known_timeline;
+	const char *member;			/* name of the one that asks */
+	int			host;			/* which of several to try first, from 0 */
 	int			timeout;		/* milliseconds, for connecting (unless server
 								 * or mapping say connect_timeout) and for
 								 * each answer */
@@ -54,6 +56,8 @@ typedef struct HiloHubAnswer
 	int64		max_range_size;
 	bool		has_tag;
 	NameData	node_tag;
+	int			host;			/* which to try first the next time; -1: as
+								 * before */
 } HiloHubAnswer;
 
 /*

@@ -9,7 +9,9 @@
 
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "commands/dbcommands.h"
 #include "miscadmin.h"
+#include "nodes/value.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "storage/ipc.h"
@@ -40,11 +42,12 @@
 #define BEGIN_ATTEMPTS	20
 #define BEGIN_PAUSE_MS	10
 
+/* A hub is told what is held here no more often than that. */
+#define REPORT_PAUSE_MS	5000
+
 /*
  * What is known of hubs: rows of hilo.hub
  */
-
-static const HiloName own_name = {HILO_OWN_NAME, 1};
 
 static HiloName
 name_of(const char *string)
@@ -67,8 +70,6 @@ read_hub(HiloName name, HiloHubRow *hub)
 		return false;
 	hilo_row_abandon(&change);
 	*hub = change.hub;
-	if (hub->home != change.home && hilo_is_own_name(name))
-		hub->timeline = HILO_NOT_RESUMED;
 	return true;
 }
 
@@ -86,57 +87,6 @@ write_hub(HiloName name, int64 system_identifier, int64 timeline,
 	change.hub.timeline = timeline;
 	namestrcpy(&change.hub.role, role);
 	hilo_row_flush(hilo_row_finish(&change));
-}
-
-int64
-hilo_hub_timeline(void)
-{
-	HiloHubRow	own;
-
-	return read_hub(own_name, &own) ? own.timeline : HILO_NOT_RESUMED;
-}
-
-void
-hilo_hub_set_timeline(int64 timeline)
-{
-	write_hub(own_name, (int64) GetSystemIdentifier(), timeline, "");
-}
-
-void
-hilo_hub_hear(int64 known_system, int64 known_timeline)
-{
-	ListCell   *lc;
-
-	if (known_system == 0)
-		return;
-	if (known_system != (int64) GetSystemIdentifier())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("this server is not the hub that the member knows"),
-				 errdetail("Its system identifier is " UINT64_FORMAT ", not " UINT64_FORMAT ".",
-						   GetSystemIdentifier(), (uint64) known_system),
-				 errhint("If it has taken over, call hilo_lease_from() on the member.")));
-	if (known_timeline <= hilo_timeline())
-		return;
-
-	hilo_hub_set_timeline(HILO_NOT_RESUMED);
-	foreach(lc, hilo_row_list())
-	{
-		HiloNamedRow *named = lfirst(lc);
-		HiloRowRef	ref;
-
-		hilo_row_ref_init(&ref, named->name);
-		if (named->row.timeline != 0)
-			hilo_counter_stop_leases(&ref);
-	}
-	ereport(WARNING,
-			(errcode(ERRCODE_WARNING),
-			 errmsg("a member knows timeline " INT64_FORMAT " of this server, which is on timeline " INT64_FORMAT,
-					known_timeline, hilo_timeline())));
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("this server is no longer a hub: a later one has taken over"),
-			 errhint("Stop this server. If it is the right one, call hilo_hub_resume() here.")));
 }
 
 void
@@ -372,23 +322,65 @@ hear_hub(HiloName name, HiloHubAnswer *answer)
 }
 
 /*
- * Ask a hub, of which this is known, for size numbers above at_least; or, with
- * size 0, whatever server that is.
+ * The name by which hubs know this member.  Two that were made of one copy differ
+ * by their cluster_name.
+ */
+static const char *
+member_name(void)
+{
+	char	   *name = psprintf("%s%s%s/" UINT64_FORMAT,
+								get_database_name(MyDatabaseId),
+								cluster_name[0] == '\0' ? "" : "/",
+								cluster_name, GetSystemIdentifier());
+
+	for (char *c = name; *c != '\0'; c++)
+	{
+		if (*c == '|' || (unsigned char) *c < ' ')
+			*c = '_';
+	}
+	return name;
+}
+
+/* Note which of several hosts to ask first the next time. */
+static void
+note_host(HiloName hub, int64 host)
+{
+	HiloRowRef	ref;
+	HiloRowChange change;
+
+	hilo_row_ref_init(&ref, hub);
+	if (!hilo_row_find(&change, HILO_TABLE_HUBS, &ref, HILO_ROW_CHANGE))
+		return;
+	if (change.hub.host == host)
+	{
+		hilo_row_abandon(&change);
+		return;
+	}
+	change.hub.host = host;
+	(void) hilo_row_finish(&change);
+}
+
+/*
+ * Ask a hub, of which this is known, for size numbers above at_least; size 0 asks
+ * for none.  With keep, another question follows.
  */
 static void
 ask_hub(const char *server, const HiloHubRow *known, Oid role, HiloName name,
-		int64 size, int64 at_least, HiloHubAnswer *answer)
+		int64 size, int64 at_least, bool keep, HiloHubAnswer *answer)
 {
 	static HiloHubAsk ask = NULL;
 	HiloHubQuestion question = {
 		.server = server,.role = role,
 		.name = pnstrdup(name.data, name.len),
 		.size = size,.at_least = at_least,
-		.known_system = size > 0 ? known->system_identifier : 0,
-		.known_timeline = size > 0 ? known->timeline : 0,
+		.known_system = known->system_identifier,
+		.known_timeline = known->timeline,
+		.member = member_name(),
+		.host = known->host,
 		.timeout = MyBgworkerEntry == NULL ? hilo_lease_timeout :
 		Min(hilo_lease_timeout, WORKER_TIMEOUT_MS),
-		.keep = MyBgworkerEntry != NULL || hilo_is_identity(name)
+		.keep = keep || MyBgworkerEntry != NULL ||
+		(hilo_is_identity(name) && size == 1)
 	};
 
 	memset(answer, 0, sizeof(*answer));
@@ -410,6 +402,8 @@ ask_hub(const char *server, const HiloHubRow *known, Oid role, HiloName name,
 												  HILO_HUB_FUNCTION, true,
 												  NULL);
 	ask(&question, answer);
+	if (answer->host >= 0 && answer->host != known->host)
+		note_host(name_of(server), answer->host);
 }
 
 /* The role whose user mapping is used. */
@@ -454,13 +448,15 @@ lease_size(HiloName name, const HiloRow *row, const HiloPoolLease *state,
  */
 static void
 question_hub(HiloRowRef *ref, const HiloRow *row, NameData hub, int64 size,
-			 int64 above, HiloHubAnswer *answer, HiloLeaseAnswer *lease)
+			 int64 above, bool keep, HiloHubAnswer *answer,
+			 HiloLeaseAnswer *lease)
 {
 	HiloName	name = name_of(NameStr(hub));
 	HiloHubRow	known;
 
 	(void) read_hub(name, &known);
-	ask_hub(name.data, &known, role_of(&known), ref->name, size, above, answer);
+	ask_hub(name.data, &known, role_of(&known), ref->name, size, above, keep,
+			answer);
 	if (answer->sqlstate == 0 && !hilo_is_node_tag(NameStr(answer->node_tag),
 												   strlen(NameStr(answer->node_tag))))
 		put_error(answer, ERRCODE_PROTOCOL_VIOLATION,
@@ -494,7 +490,8 @@ ask_once(HiloRowRef *ref, const HiloRow *row, NameData hub, int64 size,
 	HiloLeaseAnswer lease;
 	HiloClaim	piece;
 
-	question_hub(ref, row, hub, size, Max(above, row->max), answer, &lease);
+	question_hub(ref, row, hub, size, Max(above, row->max), false, answer,
+				 &lease);
 	if (answer->sqlstate != 0)
 		return 0;
 	if (!hilo_counter_take_in(ref, &lease, &piece) ||
@@ -548,7 +545,7 @@ static void
 give_up_turn(int code, Datum arg)
 {
 	hilo_pool_end_asking(((HiloRowRef *) DatumGetPointer(arg))->name, 0, 0,
-						 NULL);
+						 NULL, NULL);
 }
 
 /* Use the turn to ask for what is needed.  Returns how many numbers came. */
@@ -571,9 +568,143 @@ use_turn(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 				  psprintf("it was asked for " INT64_FORMAT " numbers in a row, and gave " INT64_FORMAT,
 						   need->least, size));
 	hilo_pool_end_asking(ref->name, answer->sqlstate == 0 ? size : 0,
-						 answer->sqlstate, answer->message);
+						 answer->sqlstate, answer->message, answer->hint);
 	return size;
 }
+
+/*
+ * Report
+ */
+
+/* The counters leased from a hub, as a list of HiloNamedRow *. */
+static List *
+leased_from(const NameData *hub)
+{
+	List	   *leased = NIL;
+	ListCell   *lc;
+
+	foreach(lc, hilo_row_list())
+	{
+		HiloNamedRow *named = lfirst(lc);
+
+		if ((named->row.flags & HILO_ROW_LEASED) &&
+			strcmp(NameStr(named->row.hub), NameStr(*hub)) == 0)
+			leased = lappend(leased, named);
+	}
+	return leased;
+}
+
+/*
+ * Tell the hub of a counter, whose row was read and is leased, what is held here,
+ * and hear what has become of it there.  False: do so again, or see
+ * answer->sqlstate.
+ */
+static bool
+hear_once(HiloRowRef *ref, const HiloRow *row, bool keep,
+		  HiloHubAnswer *answer)
+{
+	HiloLeaseAnswer lease;
+	bool		worthless;
+
+	question_hub(ref, row, row->hub, 0, row->max, keep, answer, &lease);
+	if (answer->sqlstate != 0 || !hilo_counter_hear(ref, &lease, &worthless))
+		return false;
+	if (worthless)
+		hilo_pool_forget(ref->name);
+	return true;
+}
+
+/* Was a hub reached?  One that gives no leases was. */
+static bool
+has_heard(const HiloHubAnswer *answer)
+{
+	return answer->sqlstate == 0 ||
+		answer->sqlstate == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
+}
+
+/*
+ * Tell a hub what is held here of each counter leased from it.  Returns of how
+ * many it has heard; with the last answer.
+ */
+static int64
+report_to(const NameData *hub, HiloHubAnswer *answer)
+{
+	List	   *leased = leased_from(hub);
+	ListCell   *lc;
+	int64		count = 0;
+
+	memset(answer, 0, sizeof(*answer));
+	foreach(lc, leased)
+	{
+		HiloNamedRow *named = lfirst(lc);
+		HiloRowRef	ref;
+
+		hilo_row_ref_init(&ref, named->name);
+		(void) hear_once(&ref, &named->row, lnext(leased, lc) != NULL, answer);
+		if (!has_heard(answer))
+			break;
+		count++;
+	}
+	return count;
+}
+
+/*
+ * A hub has refused: it may wait for what its members hold.  Tell it, unless it
+ * was told a moment ago.  Raises no error of the hub.
+ */
+static void
+report_if_due(const NameData *hub)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	HiloRowRef	ref;
+	HiloRowChange change;
+	HiloHubAnswer answer;
+
+	hilo_row_ref_init(&ref, name_of(NameStr(*hub)));
+	if (!hilo_row_find(&change, HILO_TABLE_HUBS, &ref, HILO_ROW_CHANGE))
+		return;
+	if (change.hub.reported_at <= now &&
+		!TimestampDifferenceExceeds(change.hub.reported_at, now,
+									REPORT_PAUSE_MS))
+	{
+		hilo_row_abandon(&change);
+		return;
+	}
+	change.hub.reported_at = now;
+	(void) hilo_row_finish(&change);
+	(void) report_to(hub, &answer);
+}
+
+int64
+hilo_lease_report_all(void)
+{
+	List	   *hubs = NIL;
+	ListCell   *lc;
+	int64		count = 0;
+
+	foreach(lc, hilo_row_list())
+	{
+		const HiloRow *row = &((HiloNamedRow *) lfirst(lc))->row;
+		HiloHubAnswer answer;
+		void	   *hub = makeString(pstrdup(NameStr(row->hub)));
+
+		if (!(row->flags & HILO_ROW_LEASED) || strVal(hub)[0] == '\0' ||
+			list_member(hubs, hub))
+			continue;
+		hubs = lappend(hubs, hub);
+		count += report_to(&row->hub, &answer);
+		if (!has_heard(&answer))
+			ereport(WARNING,
+					(errcode(answer.sqlstate),
+					 errmsg("could not tell server \"%s\" what is held here: %s",
+							strVal(hub), answer.message)));
+	}
+	return count;
+}
+
+/*
+ * Fetch
+ */
 
 void
 hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
@@ -601,7 +732,8 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 			return;
 		case HILO_POOL_FAILED:
 			report_failure(name, NameStr(hub), state.sqlstate,
-						   state.failing_since, state.error, NULL);
+						   state.failing_since, state.error,
+						   state.hint[0] != '\0' ? state.hint : NULL);
 		case HILO_POOL_ASK:
 			break;
 	}
@@ -609,7 +741,7 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 	/* Numbers that came before the turn did will do. */
 	if (state.left > 0 && need.least == 1 && need.above == 0)
 	{
-		hilo_pool_end_asking(name, 0, 0, NULL);
+		hilo_pool_end_asking(name, 0, 0, NULL, NULL);
 		return;
 	}
 
@@ -618,6 +750,8 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 		need.least += request->alignment - 1;
 	need.more = waiting;
 	(void) use_turn(ref, &state, &need, &answer);
+	if (answer.sqlstate == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE)
+		report_if_due(&hub);
 	if (answer.sqlstate != 0)
 		report_failure(name, NameStr(hub), answer.sqlstate,
 					   state.failing_since, answer.message, answer.hint);
@@ -630,22 +764,15 @@ hilo_lease_hear(HiloRowRef *ref)
 	{
 		HiloRow		row;
 		HiloHubAnswer answer;
-		HiloLeaseAnswer lease;
-		bool		worthless;
 
 		if (!hilo_counter_read(ref, &row) || !(row.flags & HILO_ROW_LEASED) ||
 			NameStr(row.hub)[0] == '\0')
 			return false;
-		question_hub(ref, &row, row.hub, 0, 0, &answer, &lease);
+		if (hear_once(ref, &row, false, &answer))
+			return true;
 		if (answer.sqlstate != 0)
 			report_failure(ref->name, NameStr(row.hub), answer.sqlstate,
 						   DT_NOBEGIN, answer.message, answer.hint);
-		if (hilo_counter_hear(ref, &lease, &worthless))
-		{
-			if (worthless)
-				hilo_pool_forget(ref->name);
-			return true;
-		}
 	}
 	return true;
 }
@@ -721,13 +848,16 @@ fetch_one(HiloName name, List **lost)
 	if (known != NULL)
 	{
 		answer = known->answer;
-		hilo_pool_end_asking(name, 0, answer.sqlstate, answer.message);
+		hilo_pool_end_asking(name, 0, answer.sqlstate, answer.message,
+							 answer.hint);
 	}
 	else
 		got = use_turn(&ref, &state, &need, &answer) > 0;
 
 	if (answer.sqlstate == 0)
 		return got;
+	if (answer.sqlstate == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE)
+		report_if_due(&row.hub);
 	ereport(LOG,
 			(errcode(answer.sqlstate),
 			 errmsg("could not lease numbers of \"%.*s\" from server \"%s\" ahead: %s",
@@ -825,6 +955,7 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 {
 	HiloName	hub = name_of(server);
 	HiloHubRow	known;
+	HiloHubRow	nothing = {0};
 	HiloHubAnswer answer;
 
 	check_pool(ref->name);
@@ -842,7 +973,7 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 
 	/* A server named now may be another one than that name once meant. */
 	(void) read_hub(hub, &known);
-	ask_hub(server, &known, role, ref->name, 0, 0, &answer);
+	ask_hub(server, &nothing, role, ref->name, 0, 0, false, &answer);
 	if (answer.system_identifier == known.system_identifier)
 		check_hub(&known, &answer);
 	if (answer.sqlstate != 0)

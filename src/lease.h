@@ -66,20 +66,10 @@ extern bool hilo_lease_hear(HiloRowRef *ref);
 extern void hilo_lease_end(HiloRowRef *ref);
 
 /*
- * The timeline on which this server may give leases of a collection that it has
- * given none of: where its extension was created, or hilo_hub_resume() was
- * called last; HILO_NOT_RESUMED if it was copied or restored since, or a member
- * has seen a later one.
+ * Tell the hubs what is held here of each collection leased from them.  Returns
+ * of how many they have heard; warns of each hub that could not be told.
  */
-extern int64 hilo_hub_timeline(void);
-extern void hilo_hub_set_timeline(int64 timeline);
-
-/*
- * As a hub, hear what a member knows of it (system 0: nothing).  Raises 55000 if
- * that is another server; or, and then no leases are given any more, a later
- * timeline of this one.
- */
-extern void hilo_hub_hear(int64 known_system, int64 known_timeline);
+extern int64 hilo_lease_report_all(void);
 
 /*
  * Merge a row of hilo.hub that a dump has brought: of the same server, the

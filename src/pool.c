@@ -778,14 +778,24 @@ hilo_pool_wait_to_ask(HiloName name, bool wait, int *waiting,
 	}
 }
 
+/* Put what fits of a text, which may be NULL, into a place of the pool. */
+static void
+put_text(char *place, const char *text)
+{
+	int			len = text == NULL ? 0 :
+		pg_mbcliplen(text, strlen(text), HILO_POOL_ERROR_LEN - 1);
+
+	if (len > 0)
+		memcpy(place, text, len);
+	place[len] = '\0';
+}
+
 void
 hilo_pool_end_asking(HiloName name, int64 size, int sqlstate,
-					 const char *error)
+					 const char *error, const char *hint)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	PoolCollection *it;
-	int			len = error == NULL ? 0 :
-		pg_mbcliplen(error, strlen(error), HILO_POOL_ERROR_LEN - 1);
 
 	LWLockAcquire(pool->lock, LW_EXCLUSIVE);
 	it = find(name);			/* it is there as long as it is asked for */
@@ -804,8 +814,8 @@ hilo_pool_end_asking(HiloName name, int64 size, int sqlstate,
 		if (it->lease.failing_since == DT_NOBEGIN)
 			it->lease.failing_since = now;
 		it->lease.sqlstate = sqlstate;
-		memcpy(it->lease.error, error, len);
-		it->lease.error[len] = '\0';
+		put_text(it->lease.error, error);
+		put_text(it->lease.hint, hint);
 	}
 	hilo_turn_end(&it->turn);
 	LWLockRelease(pool->lock);

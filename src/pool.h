@@ -99,6 +99,7 @@ typedef struct HiloPoolLease
 
 #define HILO_POOL_ERROR_LEN		512
 	char		error[HILO_POOL_ERROR_LEN];
+	char		hint[HILO_POOL_ERROR_LEN];	/* empty: none */
 } HiloPoolLease;
 
 typedef enum HiloPoolTurn
@@ -120,7 +121,7 @@ extern HiloPoolTurn hilo_pool_wait_to_ask(HiloName name, bool wait,
 
 /* The turn is over: with the size of a lease, an error, or neither. */
 extern void hilo_pool_end_asking(HiloName name, int64 size, int sqlstate,
-								 const char *error);
+								 const char *error, const char *hint);
 
 /* What is known of a collection; false: nothing. */
 extern bool hilo_pool_lease(HiloName name, HiloPoolLease *state);

@@ -41,8 +41,10 @@
 
 StaticAssertDecl(sizeof(HiloRow) == 15 * 8 + 4 * 4 + 2 * NAMEDATALEN,
 				 "HiloRow lies as the columns of hilo.hilo do");
-StaticAssertDecl(sizeof(HiloHubRow) == 5 * 8 + NAMEDATALEN,
+StaticAssertDecl(sizeof(HiloHubRow) == 9 * 8 + NAMEDATALEN,
 				 "HiloHubRow lies as the columns of hilo.hub do");
+StaticAssertDecl(sizeof(HiloMemberRow) == 8 * 8 + NAMEDATALEN,
+				 "HiloMemberRow lies as the columns of hilo.member do");
 
 /* Columns before the name, and their size. */
 static const struct
@@ -51,7 +53,8 @@ static const struct
 	Size		size;
 }			layouts[] = {
 	[HILO_TABLE_COUNTERS] = {21, sizeof(HiloRow)},
-	[HILO_TABLE_HUBS] = {6, sizeof(HiloHubRow)}
+	[HILO_TABLE_HUBS] = {10, sizeof(HiloHubRow)},
+	[HILO_TABLE_MEMBERS] = {9, sizeof(HiloMemberRow)}
 };
 
 void
@@ -92,8 +95,15 @@ hilo_random_number(void)
 static void *
 contents(HiloRowChange *change)
 {
-	return change->table == HILO_TABLE_HUBS ? (void *) &change->hub :
-		(void *) &change->row;
+	switch (change->table)
+	{
+		case HILO_TABLE_HUBS:
+			return &change->hub;
+		case HILO_TABLE_MEMBERS:
+			return &change->member;
+		default:
+			return &change->row;
+	}
 }
 
 /*
@@ -556,7 +566,7 @@ hilo_row_finish(HiloRowChange *change)
 
 	HILO_KILL_POINT("row locked");
 	change->row.changes++;
-	change->row.home = change->hub.home = change->home;
+	change->row.home = change->hub.home = change->member.home = change->home;
 	memcpy((char *) header + header->t_hoff, contents(change),
 		   layouts[change->table].size);
 
@@ -632,6 +642,21 @@ hilo_row_flush(XLogRecPtr lsn)
 }
 
 void
+hilo_row_flush_to_standby(XLogRecPtr lsn)
+{
+	bool		acknowledged;
+
+	hilo_row_flush(lsn);
+	LWLockAcquire(SyncRepLock, LW_SHARED);
+	acknowledged = lsn <= WalSndCtl->lsn[SYNC_REP_WAIT_FLUSH];
+	LWLockRelease(SyncRepLock);
+	if (!acknowledged)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("no synchronous standby has acknowledged the change")));
+}
+
+void
 hilo_row_flush_for_statement(XLogRecPtr lsn)
 {
 	if (synchronous_commit > SYNCHRONOUS_COMMIT_OFF)
@@ -658,10 +683,18 @@ hilo_row_own_lsn(XLogRecPtr lsn)
  * List
  */
 
-List *
-hilo_row_list(void)
+/* The contents of the row, of the table that lists are of. */
+static void *
+listed(HiloNamedRow *named, HiloTable table)
 {
-	Relation	rel = hilo_catalog_open(HILO_TABLE_COUNTERS, AccessShareLock);
+	return table == HILO_TABLE_MEMBERS ? (void *) &named->member :
+		(void *) &named->row;
+}
+
+static List *
+list_rows(HiloTable table)
+{
+	Relation	rel = hilo_catalog_open(table, AccessShareLock);
 	TableScanDesc scan = hilo_table_beginscan(rel, SnapshotSelf);
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
 	int64		home = hilo_catalog_home(RelationGetRelid(rel));
@@ -676,15 +709,15 @@ hilo_row_list(void)
 		bool		isnull;
 
 		CHECK_FOR_INTERRUPTS();
-		value = slot_getattr(slot, layouts[HILO_TABLE_COUNTERS].fixed_columns + 1,
+		value = slot_getattr(slot, layouts[table].fixed_columns + 1,
 							 &isnull);
 		if (isnull || HeapTupleHasNulls(tuple))
 			continue;
-		named = palloc(sizeof(HiloNamedRow));
+		named = palloc0(sizeof(HiloNamedRow));
 
 		/* Under the lock, or a change could be seen by half. */
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
-		memcpy(&named->row, GETSTRUCT(tuple), sizeof(HiloRow));
+		memcpy(listed(named, table), GETSTRUCT(tuple), layouts[table].size);
 		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
 		if (named->row.flags & HILO_ROW_DROPPED)
 		{
@@ -694,6 +727,8 @@ hilo_row_list(void)
 
 		if (named->row.home != home)
 			named->row.epoch = 0;
+		if (named->member.home != home)
+			named->member.timeline = Min(named->member.timeline, 0);
 		named->name.len = VARSIZE_ANY_EXHDR(DatumGetTextPP(value));
 		named->name.data = pnstrdup(TextDatumGetCString(value), named->name.len);
 		rows = lappend(rows, named);
@@ -703,4 +738,16 @@ hilo_row_list(void)
 	table_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return rows;
+}
+
+List *
+hilo_row_list(void)
+{
+	return list_rows(HILO_TABLE_COUNTERS);
+}
+
+List *
+hilo_row_list_members(void)
+{
+	return list_rows(HILO_TABLE_MEMBERS);
 }

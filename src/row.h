@@ -30,6 +30,12 @@ typedef struct HiloName
 	int			len;
 } HiloName;
 
+static inline bool
+hilo_name_equals(HiloName one, HiloName other)
+{
+	return one.len == other.len && memcmp(one.data, other.data, one.len) == 0;
+}
+
 /* The row of server-side ids, and of this server as a hub, has this name. */
 #define HILO_OWN_NAME	"|"
 
@@ -93,12 +99,38 @@ typedef struct HiloHubRow
 {
 	int64		home;
 	int64		system_identifier;	/* 0: it never answered */
-	int64		timeline;		/* highest one it ever had; in the own row,
+	int64		timeline;		/* highest one it ever told; in the own row,
 								 * the one on which this server may give
 								 * leases, or HILO_NOT_RESUMED */
+	int64		raised;			/* in the own row: what it tells is so much
+								 * above its timeline */
+	int64		synchronous;	/* in the own row: 1: a synchronous standby
+								 * has all leases */
+	int64		host;			/* which of several has answered last, from 0 */
+	TimestampTz reported_at;	/* when it was told what is held here */
 	int64		spare[2];
 	NameData	role;			/* whose user mapping; empty: the owner's */
 } HiloHubRow;
+
+/*
+ * A row of hilo.member up to its name, which is that of the member, a bar, and
+ * that of the counter.
+ */
+typedef struct HiloMemberRow
+{
+	int64		home;
+	int64		highest;		/* number that it said it ever had */
+	int64		epoch;			/* of the counter, at the last lease; 0: none */
+	int64		timeline;		/* of this hub, as it was told last when the
+								 * member said so; HILO_FORGOTTEN */
+	int64		known_timeline; /* highest one that the member has seen */
+	TimestampTz seen_at;
+	int64		spare[2];
+	NameData	address;		/* of its connection; empty: none */
+} HiloMemberRow;
+
+/* The timeline of a member that does not count. */
+#define HILO_FORGOTTEN		(-1)
 
 /*
  * A name, and where its row was last seen.  What it remembers is checked
@@ -136,13 +168,15 @@ typedef struct HiloRowChange
 	int64		home;			/* what the row's should be */
 	HiloRow		row;			/* contents now, to be changed: of hilo.hilo */
 	HiloHubRow	hub;			/* or of hilo.hub */
+	HiloMemberRow member;		/* or of hilo.member */
 } HiloRowChange;
 
 /* A row as it was read. */
 typedef struct HiloNamedRow
 {
 	HiloName	name;
-	HiloRow		row;			/* of hilo.hilo */
+	HiloRow		row;			/* of hilo.hilo, */
+	HiloMemberRow member;		/* or of hilo.member */
 } HiloNamedRow;
 
 /* A reference to a row that was not seen yet. */
@@ -199,6 +233,12 @@ extern void hilo_row_flush_here(XLogRecPtr lsn);
 extern void hilo_row_flush(XLogRecPtr lsn);
 
 /*
+ * The same, but raises 55000 as well if there is no synchronous standby that has
+ * said so, whatever has become of the settings.
+ */
+extern void hilo_row_flush_to_standby(XLogRecPtr lsn);
+
+/*
  * The same for a number that is a statement's own: like a commit it follows
  * synchronous_commit = off, and is then written soon.
  */
@@ -216,5 +256,8 @@ extern XLogRecPtr hilo_row_own_lsn(XLogRecPtr lsn);
  * palloc'd; the epoch is 0 of what came from elsewhere.  Leaves no trace for serializable transactions.
  */
 extern List *hilo_row_list(void);
+
+/* The same of hilo.member; the timeline is 0 of what came from elsewhere. */
+extern List *hilo_row_list_members(void);
 
 #endif							/* HILO_ROW_H */

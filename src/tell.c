@@ -17,6 +17,7 @@
 
 #include "citus.h"
 #include "counter.h"
+#include "members.h"
 #include "tell.h"
 #include "sql.h"
 
@@ -47,6 +48,17 @@ report_untold(const HiloRowRef *ref, uint64 count)
 	}
 }
 
+/* Warn of members that go on with what they have. */
+static void
+warn_of_others(const HiloRowRef *ref)
+{
+	HiloRowRef	own = *ref;
+	HiloRow		row;
+
+	if (hilo_counter_read(&own, &row))
+		hilo_members_warn(ref->name, row.epoch);
+}
+
 void
 hilo_tell_members(const HiloRowRef *ref)
 {
@@ -56,7 +68,10 @@ hilo_tell_members(const HiloRowRef *ref)
 	int			level;
 
 	if (!hilo_citus_is_coordinator())
+	{
+		warn_of_others(ref);
 		return;
+	}
 	GetUserIdAndSecContext(&user, &context);
 	SetUserIdAndSecContext(hilo_catalog_owner(),
 						   context | SECURITY_LOCAL_USERID_CHANGE);
@@ -67,4 +82,5 @@ hilo_tell_members(const HiloRowRef *ref)
 																	   name)))));
 	hilo_sql_end(level);
 	SetUserIdAndSecContext(user, context);
+	warn_of_others(ref);
 }

@@ -154,7 +154,7 @@ SELECT hilo_next_number('hub_fresh') > 0 AS drawn, hilo_next_number('hub_counted
 SELECT hilo_hub_resume() > 0 AS resumed;
 SELECT low > 0 AS given FROM hilo_lease('hub_fresh', 10);
 BEGIN;
-SELECT hilo_lease('hub_fresh', 0, 0, :system, :timeline + 1);
+SELECT hilo_lease('hub_fresh', 0, 0, :system, :timeline + 3, 'regress_member');
 ROLLBACK;
 \set VERBOSITY sqlstate
 SELECT hilo_lease('hub_fresh', 10);
@@ -166,6 +166,64 @@ SELECT hilo_hub_resume() >= 0 AS resumed;
 SELECT low > 0 AS given FROM hilo_lease('hub_fresher', 10);
 SELECT timeline = :timeline AS this FROM hilo.hub WHERE hub = '|';
 
+-- What members say is noted, also when they get nothing.  One that has not said it keeps the hub from going on.
+SELECT count(*) FROM hilo.members;
+SELECT low > 0 AS given FROM hilo_lease('hub_members', 10, 70, 0, 0, 'regress_one');
+SELECT low > 0 AS given FROM hilo_lease('hub_members', 10, 50, 0, 0, 'regress_two');
+SELECT member, address IS NULL AS by_socket, highest, m.epoch = h.epoch AS epoch, m.timeline, last_seen <= clock_timestamp() AS seen, reported FROM hilo.members m JOIN hilo.hilo h USING (collection) ORDER BY member;
+INSERT INTO hilo.hilo (collection, max, max_ever, timeline, epoch) VALUES ('hub_members', 80, 80, 1, 1);
+INSERT INTO hilo.member (member, highest, timeline, epoch) VALUES ('regress_two|hub_members', 90, 1, 1), ('regress_three|hub_lost', 40, 1, 1);
+SELECT member, collection, highest, reported FROM hilo.members ORDER BY 1, 2;
+\set SHOW_CONTEXT never
+DO $$ BEGIN
+	PERFORM hilo_hub_resume('hub_members', 0);
+EXCEPTION WHEN object_not_in_prerequisite_state THEN
+	RAISE NOTICE '%', SQLERRM;
+END $$;
+SELECT low, high FROM hilo_lease('hub_members', 0, 95, :system, 1, 'regress_two');
+SELECT low, high FROM hilo_lease('hub_members', 0, 75, :system, 1, 'regress_one');
+SELECT low, high FROM hilo_lease('hub_members', 0, 5000, 0, 0, 'regress_four');
+SELECT hilo_hub_resume('hub_members', 0);
+SELECT low, high FROM hilo_lease('hub_members', 10);
+DO $$ BEGIN
+	PERFORM hilo_hub_resume();
+EXCEPTION WHEN object_not_in_prerequisite_state THEN
+	RAISE NOTICE '%', SQLERRM;
+END $$;
+SELECT hilo_hub_forget('regress_nobody');
+SELECT hilo_hub_forget(NULL);
+SELECT hilo_hub_forget('regress_two');
+SELECT hilo_hub_resume(NULL);
+SELECT hilo_hub_resume(force => true) > 0 AS resumed;
+SELECT member FROM hilo.members ORDER BY 1;
+SELECT low, high FROM hilo_lease('hub_lost', 10);
+-- A seed reaches members with their next request; a drop by force forgets them.
+SELECT hilo_seed('hub_members', 500);
+SELECT low FROM hilo_lease('hub_members', 10, 0, :system, 1, 'regress_one');
+SELECT hilo_seed('hub_members', 600, false);
+SELECT hilo_drop('hub_members');
+SELECT hilo_drop('hub_members', true);
+SELECT count(*) FROM hilo.members WHERE collection = 'hub_members';
+-- A name that is not counted here.
+SELECT hilo_hub_resume('hub_mispelt', 10);
+SELECT hilo_hub_resume('hub_mispelt', 10, NULL);
+SELECT hilo_hub_resume('hub_mispelt', 10, true);
+-- Names of members.
+SELECT hilo_lease('hub_fresh', 1, member => NULL);
+SELECT hilo_lease('hub_fresh', 1, member => 'a|b');
+SELECT hilo_lease('hub_fresh', 1, member => repeat('m', 256));
+INSERT INTO hilo.member (member) VALUES ('regress_no_bar');
+INSERT INTO hilo.member (member, highest) VALUES ('regress_one|x', -1);
+UPDATE hilo.member SET highest = 0;
+DELETE FROM hilo.member;
+-- What a member says is no more than half of what is left.
+SELECT hilo_lease('hub_fresh', 1, 9000000000000000000, member => 'regress_liar');
+SELECT count(*) FROM hilo.members WHERE member = 'regress_liar';
+-- On a server that leases nothing.
+SELECT hilo_lease_report();
+-- It waits for synchronous standbys, whatever the role does.
+SELECT proname, pronargs, proconfig FROM pg_proc WHERE proconfig IS NOT NULL AND proname LIKE 'hilo%' ORDER BY 1, 2;
+
 -- Rights: they have to be granted.
 CREATE ROLE regress_hilo_member;
 SET ROLE regress_hilo_member;
@@ -176,11 +234,11 @@ SELECT hilo_hub_resume('hub_fresh', 10);
 SELECT hilo_hub_resume();
 \set VERBOSITY default
 RESET ROLE;
-GRANT EXECUTE ON FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint) TO regress_hilo_member;
+GRANT EXECUTE ON FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint, text) TO regress_hilo_member;
 SET ROLE regress_hilo_member;
 SELECT low > 0 AS given FROM hilo_lease('hub_fresh', 10);
 RESET ROLE;
-REVOKE ALL ON FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint) FROM regress_hilo_member;
+REVOKE ALL ON FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint, text) FROM regress_hilo_member;
 DROP ROLE regress_hilo_member;
 
 SELECT count(hilo_drop(collection, true)) > 0 AS dropped FROM hilo.hilo WHERE collection LIKE 'hub%' AND flags & 1 = 0;

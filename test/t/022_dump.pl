@@ -32,7 +32,7 @@ sub guards
 		FROM pg_trigger JOIN pg_class c ON c.oid = tgrelid WHERE relnamespace = 'hilo'::regnamespace});
 }
 
-my $always = join(', ', map { ("$_ guard_rows A", "$_ guard_table A") } qw(binding hilo hub));
+my $always = join(', ', map { ("$_ guard_rows A", "$_ guard_table A") } qw(binding hilo hub member));
 
 # The database that is dumped.  Its own session is in the middle of a range.
 sql('postgres', 'CREATE DATABASE source');

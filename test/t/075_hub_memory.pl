@@ -92,7 +92,10 @@ for my $member (@members)
 }
 is($hub->error(q{SELECT hilo_next_number('orders')}), '', 'it draws for itself');
 is($hub->error(q{SELECT hilo_lease('orders', 10)}), '55000', 'refused, whoever asks');
-$hub->sql('SELECT hilo_hub_resume(\'orders\', ' . highest(@members) . ')');
+is($_->sql(q{SELECT hilo_lease_report() = count(*) FROM hilo.leases WHERE hub IS NOT NULL}), 't', 'members say what they hold') for @members;
+is($hub->sql(q{SELECT bool_and(reported) FROM hilo.members WHERE collection = 'orders'}), 't', 'which the hub notes');
+is($hub->sql(q{SELECT max(highest) FROM hilo.members WHERE collection = 'orders'}), highest(@members), 'with the highest number');
+cmp_ok($hub->sql(q{SELECT hilo_hub_resume('orders', 0)}), '>=', highest(@members), 'it goes on above that');
 draw($_, 250) for reverse @members;
 is(twice(), '', 'resumed above what members have, it gives no number again');
 is($members[1]->error(q{SELECT hilo_lease_from('fresh', 'hub')}), '55000', 'others it does not give');
@@ -104,6 +107,7 @@ $hub_node->safe_psql('postgres', 'ALTER DATABASE hub RENAME TO hub1; ALTER DATAB
 use_up($_) for @members;
 if ($members[0]->error($refused))
 {
+	$_->sql('SELECT hilo_lease_report()') for @members;
 	cmp_ok($hub->sql('SELECT hilo_hub_resume()'), '>', 0, 'a hub that was renamed is resumed');
 	is($members[0]->error($refused), '', 'all at once') or $hub->sql('SELECT hilo_hub_resume(\'orders\', ' . highest(@members) . ')');
 }
@@ -130,7 +134,12 @@ sub move
 draw($_, 150) for @members;
 $hub_node->wait_for_catchup($standby, 'replay', $hub_node->lsn('insert'));
 $standby->promote;
-$standby->safe_psql('hub', 'SELECT hilo_hub_resume()');
+my $missing = message_of($standby, 'hub', 'SELECT hilo_hub_resume()');
+like($missing, qr/55000: members of this hub have not said what they hold\nDETAIL:  Missing: .*"member$_\/members\/\d+" of "orders" \(seen last at 2/, "a promoted server waits for member $_") for 1, 2;
+like($missing, qr/What is known: .*"orders" up to \d+/, 'and says where it would go on');
+is($standby->safe_psql('hub', q{SELECT count(*) FROM hilo.members WHERE reported}), 0, 'none of them has reported');
+$standby->safe_psql('hub', 'SELECT hilo_hub_resume(force => true)');
+is($standby->safe_psql('hub', q{SELECT count(*) FROM hilo.members}), 0, 'force forgets them, until they ask again');
 # One member follows, the other one still asks the old server, which runs on: both think that they are the hub.
 move($standby, $members[0]);
 use_up($members[0]);
@@ -150,8 +159,23 @@ is($hub->error($refused), '', 'it draws for itself');
 move($standby, @members);
 draw($_, 150) for @members;
 is(twice(), '', 'both go on with the new server');
-$hub->sql('SELECT hilo_hub_resume()');
+$hub->sql('SELECT hilo_hub_resume(force => true)');
 is($hub->error(q{SELECT hilo_lease('by hand', 10)}), '', 'resumed, the old one gives leases again');
+# To those as well that know the other one: no member stops it for good.
+move($hub_node, @members);
+my $draw = q{SELECT count(hilo_next_number('lies')) FROM generate_series(1, 250)};
+$members[0]->sql(q{SELECT hilo_lease_from('lies', 'hub')});
+is($members[0]->error($draw), '', 'also to a member that has followed another one');
+is($hub->error(q{SELECT hilo_lease('lies', 1, 0, (SELECT system_identifier FROM pg_control_system()), 1000000000000, 'liar')}), '22023', 'a timeline that there cannot have been stops nothing');
+is($hub->error(q{SELECT hilo_lease('lies', 1, 5000000000000000000, 0, 0, 'liar')}), '22023', 'nor does a number that is far ahead');
+is($hub->error(q{SELECT hilo_lease('lies', 1)}), '', 'it gives leases');
+is($hub->error(q{SELECT hilo_lease('lies', 1, 0, (SELECT system_identifier FROM pg_control_system()), 1000, 'liar')}), '55000', 'one that there may have been does, until');
+is($hub->error(q{SELECT hilo_lease('lies', 1)}), '55000', 'for all');
+$_->sql('SELECT hilo_lease_report()') for @members;
+$hub->sql('SELECT hilo_hub_resume()');
+is($hub->error(q{SELECT hilo_lease('lies', 1, 0, (SELECT system_identifier FROM pg_control_system()), 1000, 'liar')}), '', 'until it is resumed, the same lie has no effect');
+is($members[0]->error($draw), '', 'members go on');
+move($standby, @members);
 
 #
 # Another server at its address
@@ -164,7 +188,8 @@ use_up($members[0]);
 is($members[0]->error($refused), '55000', 'another server is not the hub') for 1 .. 2;
 is($stranger->safe_psql('hub', q{SELECT coalesce(max(max), 0) FROM hilo.hilo WHERE collection = 'orders'}), 0, 'nothing was claimed there');
 like($members[0]->message(q{SELECT hilo_next_number('orders')}), qr/hilo_lease_from/, 'what to do is said');
-$stranger->safe_psql('hub', 'SELECT hilo_hub_resume(\'orders\', ' . highest(@members) . ')');
+is(error_of($stranger, 'hub', q{SELECT hilo_hub_resume('orders', 100)}), '42704', 'nor told to go on by a name that it does not know');
+$stranger->safe_psql('hub', 'SELECT hilo_hub_resume(\'orders\', ' . highest(@members) . ', true)');
 $_->sql(q{SELECT hilo_lease_from('orders', 'hub')}) for @members;
 is($members[0]->error($refused), '', 'until the member is told that it has taken over');
 draw($_, 250) for @members;

@@ -100,6 +100,16 @@ wait_until('the second one has left', sub { !kill 0, $pid });
 is(left('below'), 28, 'which leaves the rest');
 $member->sql(q{SELECT hilo_lease_from('below', NULL); SELECT hilo_next_number('below') FROM generate_series(1, 28); SELECT hilo_drop('below')});
 
+# Identities have no buffer, unless they are told to: then one request is enough for as many.
+$member->sql(q{SELECT hilo_lease_from('buffered|', 'hub')});
+is($member->sql(q{SELECT next_identity_for('buffered') FROM generate_series(1, 2)}), "1\n2", 'an identity is leased one by one');
+is(hub_max('buffered|'), 2, 'and has no buffer');
+$member->sql(q{SELECT hilo_configure('buffered|', range_size => 50)});
+is($member->sql(q{SELECT next_identity_for('buffered')}), 3, 'with a range size');
+is(hub_max('buffered|') . ' ' . left('buffered|'), '52 49', 'it has one');
+is($member->sql(q{SELECT count(DISTINCT next_identity_for('buffered')) FROM generate_series(1, 49)}), 49, 'all of which are drawn');
+is(hub_max('buffered|'), 52, 'without the hub');
+
 #
 # What a role may not do that may only draw
 #

@@ -61,7 +61,7 @@ sub use_up
 	return;
 }
 
-my $error = qr/gives no leases since this server was promoted, copied or restored/;
+my $error = qr/gives no leases since this server was promoted, copied, restored or left behind/;
 
 #
 # A standby that has lost the tail
@@ -106,19 +106,26 @@ like(message_of($members[1], 'postgres', $_), qr/55000: .*$error/s, "refused: $_
   for q{SELECT next_identity_for('invoices')}, q{SELECT next_identity_for('late')}, q{SELECT hilo_lease_from('late|', 'ids_hub')};
 is(error_of($standby, 'postgres', q{SELECT hilo_next_number('orders')}), '', 'the hub itself draws what it is asked for');
 
+# The one that was refused has said what it holds; the hub waits for the other one.
+my $missing = message_of($standby, 'postgres', 'SELECT hilo_hub_resume()');
+like($missing, qr/55000: .*Missing: .*"postgres\/member1\/\d+" of "orders" \(seen last at /s, 'the hub waits for what the other member holds');
+unlike($missing, qr/"postgres\/member2/, 'but not for this one');
+is(error_of($standby, 'postgres', q{SELECT hilo_hub_resume('orders', 0)}), '55000', 'by name, too');
+is(sql($members[0], q{SELECT hilo_lease_report()}), sql($members[0], q{SELECT count(*) FROM hilo.leases}), 'it says so of all that it leases');
+
 # By name, above what the members hold.
 my ($floor) = sort { $b <=> $a } map { highest($_) } @members;
-cmp_ok(sql($standby, "SELECT hilo_hub_resume('orders', $floor)"), '>=', $floor, 'resumed');
+cmp_ok(sql($standby, "SELECT hilo_hub_resume('orders', 0)"), '>=', $floor, 'resumed');
 $shown{$_}++ for split /\n/, sql($standby, q{SELECT hilo_next_number('orders') FROM generate_series(1, 40)});
 draw($_, 250) for @members[ 1, 0 ];
 is(twice(), '', 'no number was shown twice');
 
 # All the others.
 is(error_of($members[1], 'postgres', q{SELECT hilo_next_number('late')}), '55000', 'others are refused as before');
-sql($standby, "SELECT hilo_hub_resume('late', " . sql($members[0], q{SELECT max(highest) FROM hilo.leases WHERE collection = 'late'}) . ')');
+sql($standby, q{SELECT hilo_hub_resume('late', 0)});
 my %late = map { $_ => 1 } @late;
 is((grep { $late{$_} } draw($members[1], 5, 'late')), 0, 'one whose first lease was lost goes on above it');
-sql($standby, q{SELECT hilo_hub_resume('invoices|', 3), hilo_hub_resume('late|', 2)});
+sql($standby, q{SELECT hilo_hub_resume('invoices|', 0), hilo_hub_resume('late|', 0)});
 is(sql($members[1], q{SELECT next_identity_for('invoices'), next_identity_for('late')}), '4|3', 'and identities');
 is(error_of($members[1], 'postgres', q{SELECT hilo_next_number('new')}), '55000', 'a new one may be one that was lost');
 cmp_ok(sql($standby, q{SELECT hilo_hub_resume()}), '>=', 0, 'all are resumed');
@@ -159,8 +166,8 @@ wait_until('a lease waits for the standby', sub {
 sql($standby, "SELECT pg_cancel_backend($pid)");
 my ($out, $err) = $waits->result;
 is($out . ($err =~ /ERROR:  (\w+)/ ? $1 : ''), '57014', 'and, cancelled, is not given');
-my ($state) = ($waits->query(q{SET synchronous_commit = local; SELECT hilo_lease('auto', 10)}))[1] =~ /ERROR:  (\w+)/;
-is($state, '55000', 'nor where it would not wait');
+my ($state) = ($waits->query(q{SET synchronous_commit = local; SET statement_timeout = '1s'; SELECT hilo_lease('auto', 10)}))[1] =~ /ERROR:  (\w+)/;
+is($state, '57014', 'nor to a role that would not wait');
 $waits->finish;
 $third->start;
 wait_until('the standby is synchronous', sub {
@@ -204,7 +211,9 @@ use_up($_) for @members;
 like(message_of($members[1], 'postgres', q{SELECT hilo_next_number('orders')}), qr/55000: .*$error/s,
 	'a hub that went back in time refuses');
 ($floor) = sort { $b <=> $a } map { highest($_) } @members;
-sql($past, "SELECT hilo_hub_resume('orders', $floor), hilo_hub_resume()");
+sql($_, 'SELECT hilo_lease_report()') for @members;
+cmp_ok(sql($past, 'SELECT hilo_hub_resume()'), '>', 0, 'once both have said what they hold it is resumed');
+cmp_ok(sql($past, q{SELECT max FROM hilo.hilo WHERE collection = 'orders'}), '>=', $floor, 'above that');
 draw($_, 120) for @members[ 1, 0 ];
 is(twice(), '', 'no number was shown twice');
 
@@ -226,7 +235,11 @@ is(error_of($members[1], 'postgres', q{SELECT hilo_next_number('first after the 
 is(error_of($past, 'restored', q{SET hilo.hub_auto_resume = on; SELECT hilo_lease('orders', 10)}),
 	'55000', 'also where promotions lose nothing');
 ($floor) = sort { $b <=> $a } map { highest($_) } @members;
-$past->safe_psql('restored', "SELECT hilo_hub_resume('orders', $floor)");
+is($past->safe_psql('restored', q{SELECT count(*) FROM hilo.members WHERE NOT reported AND collection = 'invoices|'}), 2, 'the dump knows the members');
+is(error_of($past, 'restored', q{SELECT hilo_hub_resume()}), '55000', 'which have to say what they hold');
+sql($_, 'SELECT hilo_lease_report()') for @members;
+$past->safe_psql('restored', "SELECT hilo_hub_resume('orders', 0)");
+is($past->safe_psql('restored', "SELECT max >= $floor FROM hilo.hilo WHERE collection = 'orders'"), 't', 'it goes on above that');
 draw($_, 120) for @members[ 1, 0 ];
 is(twice(), '', 'no number was shown twice');
 

@@ -51,7 +51,7 @@ add_hub($member, $hub);
 hub(<<SQL);
 CREATE ROLE drawer LOGIN PASSWORD '$SECRET';
 CREATE ROLE trusted LOGIN;
-GRANT EXECUTE ON FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint) TO drawer, trusted;
+GRANT EXECUTE ON FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint, text) TO drawer, trusted;
 CREATE ROLE stranger LOGIN PASSWORD '$SECRET';
 SQL
 my $hba = slurp_file($hub->data_dir . '/pg_hba.conf');
@@ -144,9 +144,9 @@ is(sql("SELECT next_identity_for('q')"), 1, 'also for identities');
 # What answers nonsense is not believed.
 $hub->safe_psql('rubbish', q{CREATE EXTENSION hilo; CREATE TABLE answer (low text, high text, epoch text, system_identifier text, timeline text, range_size text, max_range_size text, node_tag text)});
 $hub->safe_psql('rubbish', <<'SQL');
-ALTER EXTENSION hilo DROP FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint);
-DROP FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint);
-CREATE FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint) RETURNS SETOF answer LANGUAGE sql AS 'SELECT * FROM answer';
+ALTER EXTENSION hilo DROP FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint, text);
+DROP FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint, text);
+CREATE FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint, text) RETURNS SETOF answer LANGUAGE sql AS 'SELECT * FROM answer';
 SQL
 my $id = $hub->safe_psql('rubbish', 'SELECT system_identifier FROM pg_control_system()');
 sub answer_with
@@ -171,7 +171,7 @@ for my $numbers ("'5', '9'", "'10', '20'", "'12', '11'", "'11', '111'", "'11', '
 	is(refused("SELECT hilo_next_number('r')"), '08P01', "an answer of $numbers");
 }
 for my $rest ("NULL, '$id', '1'", "'0', '$id', '1'", "'-7', '$id', '1'", "'7', NULL, '1'", "'7', '0', '1'", "'7', '$id', NULL", "'7', '$id', '0'",
-	"'7', '$id', '-1'", "'7', '$id', '4294967296'")
+	"'7', '$id', '-1'", "'7', '$id', '4611686018427387904'")
 {
 	answer_with("('11', '20', $rest)");
 	is(refused("SELECT hilo_next_number('r')"), '08P01', "an answer with $rest");
@@ -192,16 +192,16 @@ answer_with("('211', '310', '7', '$id', '2')");
 like(message("SELECT hilo_next_number('r')"), qr/55000: could not lease.*it is on timeline 2, but timeline 3 was seen before/s, 'one of an earlier timeline');
 answer_with("('211', '310', '7', '$id', '3')");
 is(sql("SELECT hilo_next_number('r')"), 211, 'nothing of these counts');
-$hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint) RETURNS SETOF answer LANGUAGE plpgsql
+$hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint, text) RETURNS SETOF answer LANGUAGE plpgsql
 	AS $$ BEGIN RAISE EXCEPTION USING errcode = 'ZZ123', message = 'strange', detail = repeat('d', 1000), hint = 'do %s'; END $$});
 sql("SELECT hilo_next_number('r') FROM generate_series(1, 99)");
 like(message("SELECT hilo_next_number('r')"), qr/ZZ123: could not lease numbers of "r" from server "rubbish"\nDETAIL:  .*: strange\nHINT:  do %s/, 'an error of the hub is passed on');
-$hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint) RETURNS SETOF answer LANGUAGE plpgsql
+$hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint, text) RETURNS SETOF answer LANGUAGE plpgsql
 	AS $$ BEGIN RAISE EXCEPTION USING message = repeat('é%n', 300); END $$});
 like(message("SELECT hilo_next_number('r')"), qr/P0001: could not lease.*(?:é%n){300}/s, 'a long one, too');
 is(sql("SELECT length(last_error) > 100 AND last_error !~ '[^é%n]' FROM hilo.leases WHERE collection = 'r'"),
 	't', 'which the view has, too, at least its start, in whole characters');
-$hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint) RETURNS SETOF answer LANGUAGE plpgsql
+$hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint, text) RETURNS SETOF answer LANGUAGE plpgsql
 	AS $$ BEGIN RAISE EXCEPTION USING errcode = '57014', message = 'canceled there'; END $$});
 like(message("SELECT hilo_next_number('r')"), qr/08006: could not lease.*canceled there/s, 'what is canceled there was not canceled here');
 

@@ -517,11 +517,11 @@ set_up(void)
 
 	/* Its answers are long on their way, so that much can happen meanwhile. */
 	command_in("hub", "ALTER FUNCTION hilo_lease RENAME TO hilo_lease_at_once");
-	command_in("hub", "CREATE FUNCTION hilo_lease(collection text, size bigint, at_least bigint, known_system bigint, known_timeline bigint, "
+	command_in("hub", "CREATE FUNCTION hilo_lease(collection text, size bigint, at_least bigint, known_system bigint, known_timeline bigint, member text, "
 				"OUT low bigint, OUT high bigint, OUT epoch bigint, OUT system_identifier bigint, OUT timeline bigint, "
 				"OUT range_size int, OUT max_range_size int, OUT node_tag text) "
 				"LANGUAGE plpgsql AS $f$ BEGIN "
-				"SELECT l.* FROM hilo_lease_at_once($1, $2, $3, $4, $5) l INTO low, high, epoch, system_identifier, timeline, range_size, max_range_size, node_tag; "
+				"SELECT l.* FROM hilo_lease_at_once($1, $2, $3, $4, $5, $6) l INTO low, high, epoch, system_identifier, timeline, range_size, max_range_size, node_tag; "
 				"PERFORM pg_sleep(random() * 0.03); END $f$");
 	know_hub("postgres");
 	set_up_cluster();

@@ -1,0 +1,405 @@
+/*-------------------------------------------------------------------------
+ *
+ * members.c
+ *	  This server as a hub: on which timeline it gives leases, and its members.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "lib/stringinfo.h"
+#include "libpq/libpq-be.h"
+#include "miscadmin.h"
+#include "replication/syncrep.h"
+#include "storage/lwlock.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "members.h"
+#include "settings.h"
+
+/* So far above the own one a timeline is none that this server can have had. */
+#define MAX_AHEAD	INT64CONST(0x100000000)
+
+/*
+ * The own row of hilo.hub
+ */
+
+static const HiloName own_name = {HILO_OWN_NAME, 1};
+
+/* Lock it. */
+static void
+find_own(HiloRowChange *change)
+{
+	HiloRowRef	ref;
+
+	hilo_row_ref_init(&ref, own_name);
+	(void) hilo_row_find(change, HILO_TABLE_HUBS, &ref, HILO_ROW_CREATE);
+	if (change->created || change->hub.home != change->home)
+	{
+		change->hub.timeline = HILO_NOT_RESUMED;
+		change->hub.synchronous = 0;
+		change->hub.system_identifier = (int64) GetSystemIdentifier();
+	}
+}
+
+/* Let it go as it is. */
+static void
+let_go(HiloRowChange *change)
+{
+	if (change->created)
+		hilo_row_flush(hilo_row_finish(change));
+	else
+		hilo_row_abandon(change);
+}
+
+void
+hilo_hub_state(HiloHubState *state)
+{
+	HiloRowRef	ref;
+	HiloRowChange change;
+
+	state->timeline = HILO_NOT_RESUMED;
+	state->told = RecoveryInProgress() ? 0 : hilo_timeline();
+	state->synchronous = hilo_hub_auto_resume;
+	state->resumes = false;
+	hilo_row_ref_init(&ref, own_name);
+	if (!hilo_row_find(&change, HILO_TABLE_HUBS, &ref, HILO_ROW_READ))
+		return;
+	state->told += change.hub.raised;
+	if (change.hub.home == change.home)
+	{
+		state->timeline = change.hub.timeline;
+		state->resumes = state->synchronous && change.hub.synchronous != 0;
+	}
+	hilo_row_abandon(&change);
+}
+
+void
+hilo_hub_set_timeline(int64 timeline)
+{
+	HiloRowChange change;
+
+	find_own(&change);
+	change.hub.timeline = timeline;
+	hilo_row_flush(hilo_row_finish(&change));
+}
+
+/* Raise 55000 if there is no synchronous standby to wait for. */
+static void
+check_synchronous(void)
+{
+	bool		defined;
+
+	LWLockAcquire(SyncRepLock, LW_SHARED);
+	defined = hilo_sync_standbys_defined();
+	LWLockRelease(SyncRepLock);
+	if (!SyncRepRequested() || !defined)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("this server gives no lease that a synchronous standby does not have"),
+				 errdetail("The setting \"hilo.hub_auto_resume\" is on."),
+				 errhint("Set synchronous_standby_names; or set hilo.hub_auto_resume to \"off\".")));
+}
+
+/*
+ * On a new timeline, counters that give no leases yet may hide some that were lost:
+ * what is known of this mode is then what was known before the promotion.
+ */
+void
+hilo_hub_note_mode(void)
+{
+	bool		synchronous = hilo_hub_auto_resume;
+	int64		timeline = hilo_timeline();
+	HiloRowChange change;
+	HiloHubRow *own = &change.hub;
+
+	if (synchronous)
+		check_synchronous();
+	find_own(&change);
+	if (own->synchronous == 0 ? !synchronous || own->timeline != timeline :
+		synchronous && (own->timeline == timeline ||
+						own->timeline == HILO_NOT_RESUMED))
+	{
+		let_go(&change);
+		return;
+	}
+	own->synchronous = synchronous;
+	if (synchronous)
+	{
+		own->timeline = timeline;
+		hilo_row_flush_to_standby(hilo_row_finish(&change));
+	}
+	else
+		hilo_row_flush(hilo_row_finish(&change));
+}
+
+/*
+ * Give no leases any more, and tell members a timeline above the one that one of
+ * them knows, so that this is heard once.  False if it was heard already.
+ */
+static bool
+step_back(int64 known_timeline)
+{
+	HiloRowChange change;
+	ListCell   *lc;
+
+	find_own(&change);
+	if (known_timeline <= hilo_timeline() + change.hub.raised)
+	{
+		let_go(&change);
+		return false;
+	}
+	change.hub.timeline = HILO_NOT_RESUMED;
+	change.hub.raised = known_timeline + 1 - hilo_timeline();
+	hilo_row_flush(hilo_row_finish(&change));
+
+	foreach(lc, hilo_row_list())
+	{
+		HiloNamedRow *named = lfirst(lc);
+		HiloRowRef	ref;
+
+		hilo_row_ref_init(&ref, named->name);
+		if (named->row.timeline != 0)
+			hilo_counter_stop_leases(&ref);
+	}
+	return true;
+}
+
+/* Address of the connection; empty where it is no connection of the network. */
+static const char *
+client_address(void)
+{
+	return MyProcPort == NULL || MyProcPort->remote_host == NULL ||
+		strcmp(MyProcPort->remote_host, "[local]") == 0 ? "" :
+		MyProcPort->remote_host;
+}
+
+void
+hilo_hub_hear(HiloName member, int64 known_system, int64 known_timeline)
+{
+	HiloHubState state;
+
+	if (known_system == 0)
+		return;
+	if (known_system != (int64) GetSystemIdentifier())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("this server is not the hub that the member knows"),
+				 errdetail("Its system identifier is " UINT64_FORMAT ", not " UINT64_FORMAT ".",
+						   GetSystemIdentifier(), (uint64) known_system),
+				 errhint("If it has taken over, call hilo_lease_from() on the member.")));
+
+	hilo_hub_state(&state);
+	if (known_timeline <= state.told)
+		return;
+	if (known_timeline - state.told > MAX_AHEAD)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("this server has had no timeline " INT64_FORMAT,
+						known_timeline),
+				 errdetail("It is on timeline " INT64_FORMAT ".", state.told)));
+	if (!step_back(known_timeline))
+		return;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("a member knows timeline " INT64_FORMAT " of this server, which is on timeline " INT64_FORMAT,
+					known_timeline, state.told),
+			 errdetail("The member is \"%.*s\", its address \"%s\". No leases are given any more.",
+					   member.len, member.data, client_address())));
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("this server is no longer a hub: a later one has taken over"),
+			 errhint("Stop this server. If it is the right one, call hilo_hub_resume() here.")));
+}
+
+/*
+ * Members
+ */
+
+/* How many a list of words names. */
+#define MAX_NAMED	10
+
+void
+hilo_append_part(StringInfo list, int n, const char *part)
+{
+	if (n < MAX_NAMED)
+		appendStringInfo(list, "%s%s", n > 0 ? ", " : "", part);
+	else if (n == MAX_NAMED)
+		appendStringInfoString(list, ", ...");
+}
+
+/* The name of a row: that of the member, a bar, that of the counter. */
+static HiloName
+row_name(HiloName member, HiloName counter)
+{
+	char	   *both = psprintf("%.*s|%.*s", member.len, member.data,
+								counter.len, counter.data);
+	HiloName	name = {both, strlen(both)};
+
+	return name;
+}
+
+/* Lock the row; false if there is none, and none is to be made. */
+static bool
+find_member(HiloRowChange *change, HiloName name, HiloRowAccess access)
+{
+	HiloRowRef	ref;
+
+	hilo_row_ref_init(&ref, name);
+	if (!hilo_row_find(change, HILO_TABLE_MEMBERS, &ref, access))
+		return false;
+	if (change->member.home != change->home)
+		change->member.timeline = change->member.epoch = 0;
+	return true;
+}
+
+void
+hilo_member_note(HiloName member, HiloName counter, int64 highest,
+				 int64 known_timeline)
+{
+	HiloMemberRow *row;
+	HiloRowChange change;
+	HiloHubState state;
+	bool		is_new;
+	XLogRecPtr	lsn;
+
+	if (member.len == 0)
+		return;
+	hilo_hub_state(&state);
+	(void) find_member(&change, row_name(member, counter), HILO_ROW_CREATE);
+	row = &change.member;
+	is_new = row->timeline != state.told;
+	row->highest = Max(row->highest, highest);
+	row->timeline = state.told;
+	row->known_timeline = Max(row->known_timeline, known_timeline);
+	row->seen_at = GetCurrentTimestamp();
+	namestrcpy(&row->address, client_address());
+	lsn = hilo_row_finish(&change);
+
+	/* Otherwise the lease that follows does that. */
+	if (is_new)
+		hilo_row_flush(lsn);
+}
+
+void
+hilo_member_note_lease(HiloName member, HiloName counter, int64 epoch)
+{
+	HiloRowChange change;
+
+	if (member.len == 0)
+		return;
+	(void) find_member(&change, row_name(member, counter), HILO_ROW_CREATE);
+	if (change.member.epoch == epoch && !change.created)
+	{
+		hilo_row_abandon(&change);
+		return;
+	}
+	change.member.epoch = epoch;
+	(void) hilo_row_finish(&change);
+}
+
+List *
+hilo_members(void)
+{
+	List	   *members = NIL;
+	HiloHubState state;
+	ListCell   *lc;
+
+	hilo_hub_state(&state);
+	foreach(lc, hilo_row_list_members())
+	{
+		HiloNamedRow *named = lfirst(lc);
+		const char *bar = memchr(named->name.data, '|', named->name.len);
+		HiloMember *member;
+
+		if (named->member.timeline == HILO_FORGOTTEN || bar == NULL)
+			continue;
+		member = palloc(sizeof(HiloMember));
+		member->name.data = named->name.data;
+		member->name.len = bar - named->name.data;
+		member->counter.data = bar + 1;
+		member->counter.len = named->name.len - member->name.len - 1;
+		member->row = named->member;
+		member->reported = named->member.timeline == state.told;
+		members = lappend(members, member);
+	}
+	return members;
+}
+
+void
+hilo_member_forget(const HiloMember *member)
+{
+	HiloRowChange change;
+
+	if (!find_member(&change, row_name(member->name, member->counter),
+					 HILO_ROW_CHANGE))
+		return;
+	change.member.timeline = HILO_FORGOTTEN;
+	change.member.highest = change.member.epoch = 0;
+	hilo_row_flush(hilo_row_finish(&change));
+}
+
+void
+hilo_members_warn(HiloName counter, int64 epoch)
+{
+	StringInfoData names;
+	int			count = 0;
+	ListCell   *lc;
+
+	initStringInfo(&names);
+	foreach(lc, hilo_members())
+	{
+		const HiloMember *member = lfirst(lc);
+
+		if (!hilo_name_equals(member->counter, counter) ||
+			member->row.epoch == 0 || member->row.epoch == epoch)
+			continue;
+		hilo_append_part(&names, count++,
+						 psprintf("\"%.*s\"", member->name.len,
+								  member->name.data));
+	}
+	if (count > 0)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("members may draw from leases of before until they ask again: %s",
+						names.data),
+				 errdetail("The answer to their next request makes these worthless.")));
+	pfree(names.data);
+}
+
+void
+hilo_members_forget_counter(HiloName counter)
+{
+	ListCell   *lc;
+
+	foreach(lc, hilo_members())
+	{
+		const HiloMember *member = lfirst(lc);
+
+		if (hilo_name_equals(member->counter, counter))
+			hilo_member_forget(member);
+	}
+}
+
+void
+hilo_member_merge(HiloName name, const HiloMemberRow *other)
+{
+	HiloRowChange change;
+
+	if (find_member(&change, name, HILO_ROW_CREATE) && !change.created &&
+		change.member.timeline != HILO_FORGOTTEN)
+	{
+		change.member.highest = Max(change.member.highest, other->highest);
+		change.member.timeline = 0;
+	}
+	else
+	{
+		change.member = *other;
+		if (other->timeline != HILO_FORGOTTEN)
+			change.member.timeline = 0;
+	}
+	hilo_row_flush(hilo_row_finish(&change));
+}

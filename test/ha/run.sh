@@ -1,0 +1,65 @@
+#!/bin/sh
+# run.sh: a hub that fails over, in network namespaces of this machine, while members draw.
+#
+#   sh test/ha/run.sh [--no-install] [--short | --only EVENT,EVENT...] [RESULT]
+#
+# Three nodes with etcd, Patroni and PostgreSQL are the hub, three servers its members, one of which has a standby; one asks
+# through HAProxy.  Events come one after the other: first with synchronous replication and automatic resume, then with
+# asynchronous replication and a resume by hand.  All numbers are counted, beside those of an ordinary sequence on the hub.
+# It takes about 40 minutes; --short is one switch-over and one kill, in two or three.  The table of results goes to RESULT.
+# It has to be root, for the namespaces, on a machine for which Debian has the packages.  Exit code 77: it cannot run here.
+set -u
+top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
+install=yes
+only= result= rounds=2
+while [ $# -gt 0 ]; do
+    case $1 in
+        --no-install) install=no ;;
+        --short) only=switch-over,kill rounds=1 ;;
+        --only) shift; only=$1 ;;
+        *) result=$1 ;;
+    esac
+    shift
+done
+. "$top/test/lib.sh"
+
+cannot() { say "not run: $*"; exit 77; }
+
+[ "$(id -u)" -eq 0 ] || cannot "not root"
+missing=
+has() { command -v "$1" >/dev/null || missing="$missing $2"; }
+has etcd etcd-server
+has patroni patroni
+has haproxy haproxy
+has iptables iptables
+has ip iproute2
+for module in psycopg2 yaml; do
+    /usr/bin/python3 -c "import $module" 2>/dev/null || missing="$missing python3-$module"
+done
+if [ -n "$missing" ]; then
+    [ "$install" = yes ] || cannot "missing packages:$missing"
+    run_apt update -q
+    policy=/usr/sbin/policy-rc.d
+    if [ -e "$policy" ]; then policy=; else
+        printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod 755 "$policy"
+    fi
+    run_apt install -q -y --no-install-recommends $missing || cannot "missing packages:$missing"
+    [ -z "$policy" ] || rm -f "$policy"
+fi
+ip netns add "hilo-try$$" 2>/dev/null || cannot "no network namespaces"
+ip netns del "hilo-try$$"
+
+require_packages package >/dev/null 2>&1 || find_postgres || die "There is no server to build for."
+find_postgres || die "There is no server to build for."
+make_work_folder
+copy_checkout
+build
+cp "$top/test/ha/ha.py" "$work/ha.py"
+/usr/bin/python3 "$work/ha.py" --work "$work" --bindir "$bindir" --user "${run_as:-postgres}" --only "$only" --rounds "$rounds" --result "$work/result.md"
+status=$?
+cat "$work/result.md" 2>/dev/null
+[ -z "$result" ] || cp "$work/result.md" "$result"
+if [ -n "${HILO_KEEP_LOGS:-}" ]; then
+    mkdir -p "$HILO_KEEP_LOGS" && cp "$work"/*.log "$work"/*/*.log "$HILO_KEEP_LOGS" 2>/dev/null
+fi
+exit "$status"
