@@ -760,16 +760,16 @@ BEGIN
                 seed_identity_for(text, bigint, boolean), drop_identity(text, boolean),
                 hilo_return_range(text, bigint, bigint, bigint),
                 hilo_bind(text, regclass, name), hilo_bind(text, regprocedure), hilo_unbind(text),
-                hilo.status(), hilo.identities(), hilo.pool(), hilo.leases()
+                hilo.status(), hilo.identities(), hilo.pool(), hilo.leases(), hilo.members()
             TO %1$I WITH GRANT OPTION;
-            GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases TO %1$I WITH GRANT OPTION;
-            GRANT SELECT, INSERT ON hilo.hilo, hilo.hub, hilo.binding TO %1$I WITH GRANT OPTION', creator);
+            GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases, hilo.members TO %1$I WITH GRANT OPTION;
+            GRANT SELECT, INSERT ON hilo.hilo, hilo.hub, hilo.member, hilo.binding TO %1$I WITH GRANT OPTION', creator);
     END IF;
 END
 $$;
 
 -- From here on this database can be a hub, on the timeline that there is.
-SELECT hilo_hub_resume();
+SELECT hilo_hub_resume(false);
 
 -- The tag keeps the ids of servers apart; each that was given none has the same.
 DO $$
