@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * api_draw.c
- *	  The SQL functions that draw from collections, give back, and read and
+ *	  The SQL functions that draw from collections, return ranges, and read and
  *	  write ids.
  *
  * Each function unpacks and checks its arguments, calls the module that does
@@ -88,7 +88,7 @@ hilo_last_number(PG_FUNCTION_ARGS)
 	HiloName	collection = hilo_api_collection(fcinfo);
 	HiloEntry  *entry = hilo_cache_find(collection);
 
-	/* What was drawn from an extension dropped since does not count. */
+	/* Numbers drawn from an extension that was dropped since do not count. */
 	if (entry == NULL || entry->range.drawn == 0 ||
 		HILO_HOME_TABLE(entry->range.claim.home) !=
 		hilo_catalog_table(HILO_TABLE_COUNTERS))
@@ -174,7 +174,10 @@ check_may_pass(HiloCollection *collection, int64 last_max)
 	HiloName	name = collection->ref.name;
 	HiloRow		row;
 
-	/* max moves without notice, so what is known of the row is not enough. */
+	/*
+	 * max moves without notice, so what is known about the row may be
+	 * outdated.
+	 */
 	(void) hilo_counter_read(&collection->ref, &row);
 	if (last_max <= row.max &&
 		!((row.flags & HILO_ROW_LEASED) &&
@@ -257,7 +260,9 @@ hilo_return_range(PG_FUNCTION_ARGS)
 				 errmsg("last must not be greater than high")));
 	hilo_collection_init(&collection, hilo_api_collection(fcinfo));
 
-	/* 0 is the token of no claim, and must not pass for one left out. */
+	/*
+	 * No claim has the token 0, which must not pass for an omitted argument.
+	 */
 	if (!PG_ARGISNULL(3))
 	{
 		token = PG_GETARG_INT64(3);
@@ -325,7 +330,7 @@ hilo_number(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(number);
 }
 
-/* Argument number arg, which must be one that a document can have. */
+/* Argument number arg, which must be a number that a document can have. */
 static int64
 document_number(FunctionCallInfo fcinfo, int arg)
 {

@@ -28,7 +28,7 @@ PG_FUNCTION_INFO_V1(hilo_pool);
 PG_FUNCTION_INFO_V1(hilo_leases);
 PG_FUNCTION_INFO_V1(hilo_members_view);
 
-/* A time left that is longer is not worth a figure. */
+/* A longer time is not worth a figure. */
 #define LONGEST_TIME_LEFT_HOURS		(10000 * 365.25 * 24)
 
 static Datum
@@ -125,7 +125,7 @@ numbers_per_hour(const HiloRow *row)
 					 now - row->created_at, USECS_PER_HOUR);
 }
 
-/* So many hours as an interval; false if they are too many to be of interest. */
+/* The hours as an interval; false if they are too many to be of interest. */
 static bool
 put_interval(Datum *value, double hours)
 {

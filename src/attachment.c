@@ -87,7 +87,7 @@ read_trigger(Relation rel, HeapTuple tuple, Oid function)
 	HiloAttachment *attachment;
 	List	   *arguments;
 
-	/* One with a condition is refused when it fires. */
+	/* A trigger with a condition is refused when it fires. */
 	if (form->tgfoid != function || form->tgattr.dim1 != 1 ||
 		form->tgnargs < 1 ||
 		!heap_attisnull(tuple, Anum_pg_trigger_tgqual,
@@ -239,9 +239,9 @@ hilo_attachments(const HiloName *name)
 /*
  * Seen triggers
  *
- * Noted in hilo.binding: under the name of the collection those of tables, which
- * also say who may draw; under a name of its own, which no collection can have,
- * each clone, of which there may be very many.
+ * Noted in hilo.binding: triggers of tables under the collection's name, where
+ * they also determine the right to draw; each clone, of which there may be
+ * very many, under a name of its own that no collection can have.
  */
 
 /* A table whose trigger this session knows to be seen. */
@@ -253,7 +253,7 @@ typedef struct SeenTable
 
 static HTAB *seen_tables = NULL;
 
-/* Relcache callback: a change of the table's triggers comes with a message. */
+/* Relcache callback: every change of a table's triggers sends a message. */
 static void
 table_changed(Datum arg, Oid relation)
 {
@@ -339,7 +339,7 @@ hilo_attachment_was_seen(Oid relation, Oid trigger, bool *lately)
 	if (seen != NULL && seen->trigger == trigger)
 		return true;
 
-	/* A message that comes in meanwhile makes it unknown again. */
+	/* A message that arrives in the meantime makes it unknown again. */
 	remember_seen(relation, trigger);
 	attachment = hilo_attachment_of_trigger(trigger);
 	if (attachment != NULL)

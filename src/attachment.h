@@ -19,12 +19,15 @@
 /* The trigger function, in the schema of the extension. */
 #define HILO_ADVANCE_FUNCTION	"hilo_advance"
 
-/* Triggers fire after those with ordinary names, which may set the id. */
+/*
+ * The name makes the trigger fire after those with ordinary names, which may
+ * set the id.
+ */
 #define HILO_TRIGGER_NAME		"zzz_hilo_advance"
 
 /*
- * Arguments of the trigger.  All but the first may be left out: nothing was
- * replaced, nothing is assigned.
+ * Arguments of the trigger.  All but the first may be omitted: then nothing
+ * was replaced, and nothing is assigned.
  */
 #define HILO_TRIGGER_COLLECTION	0
 #define HILO_TRIGGER_REPLACED	1	/* one of those below */
@@ -63,21 +66,25 @@ extern List *hilo_attachments(const HiloName *name);
 /* Those of a table. */
 extern List *hilo_attachments_of_table(Oid relation);
 
-/* That of a column; NULL: it is not attached. */
+/* The attachment of a column; NULL: it is not attached. */
 extern HiloAttachment *hilo_attachment_of_column(const HiloColumn *column);
 
-/* That of a trigger; NULL: there is none, or it attaches nothing. */
+/*
+ * The attachment of a trigger; NULL: no such trigger, or it attaches nothing.
+ */
 extern HiloAttachment *hilo_attachment_of_trigger(Oid trigger);
 
 /*
  * Was the trigger seen, as it is now: has the counter been advanced above what
- * the column had before?  Not if it came with a restore, or was disabled and
- * enabled again.  *lately is true if that was noted after the statement that is
- * running began.  Cheap if this session has asked before.
+ * the column had before?  No if it came with a restore, or was disabled and
+ * enabled again.  *lately is true if that was noted after the statement that
+ * is running began.  Cheap if this session has called it before.
  */
 extern bool hilo_attachment_was_seen(Oid relation, Oid trigger, bool *lately);
 
-/* The same for one that was just read, whenever it was. */
+/*
+ * The same for an attachment that was just read, whenever the note was made.
+ */
 extern bool hilo_attachment_is_seen(const HiloAttachment *attachment);
 
 /* Note that it was seen, if the current transaction commits. */

@@ -40,10 +40,10 @@ extern uint64 hilo_rights_generation;	/* either, or rights: roles, tables,
 /* Must be called once. */
 extern void hilo_catalog_init(void);
 
-/* Is there such a table?  Not while the extension is being dropped. */
+/* Does the table exist? Not while the extension is being dropped. */
 extern bool hilo_catalog_has(HiloTable table);
 
-/* OID of a table.  Raises an error when there is none. */
+/* OID of a table.  Raises an error if it does not exist. */
 extern Oid	hilo_catalog_table(HiloTable table);
 
 /*
@@ -79,16 +79,18 @@ hilo_catalog_home(Oid table)
 /* The OID of the table in that. */
 #define HILO_HOME_TABLE(home)	((Oid) ((uint64) (home) & PG_UINT32_MAX))
 
-/* Schema of the functions.  Raises an error when there is no extension. */
+/*
+ * Schema of the functions.  Raises an error if the extension does not exist.
+ */
 extern Oid	hilo_catalog_schema(void);
 
-/* Owner of the extension; InvalidOid when there is none. */
+/* Owner of the extension; InvalidOid if it does not exist. */
 extern Oid	hilo_catalog_owner(void);
 
 /* May a role execute hilo_seed(), or seed_identity_for()? */
 extern bool hilo_catalog_may_seed(bool identity, Oid role);
 
-/* May the role say which server numbers are leased from? */
+/* May the role choose the server from which numbers are leased? */
 extern bool hilo_catalog_may_lease(Oid role);
 
 /*

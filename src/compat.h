@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * compat.h
- *	  What differs between the server versions that hilo builds on.
+ *	  Differences between the server versions that hilo builds on.
  *
  * The only file that asks for PG_VERSION_NUM, or for the release that runs.
  * A library that is built for one minor release runs on all others of that
@@ -76,7 +76,7 @@ hilo_set_shmem_request_hook(shmem_request_hook_type request)
 #endif
 }
 
-/* Memory for what a check hook leaves; NULL: there is none. */
+/* Memory for what a check hook leaves; NULL: out of memory. */
 static inline void *
 hilo_guc_malloc(size_t size)
 {
@@ -143,7 +143,7 @@ hilo_latest_completed(void)
 #endif
 }
 
-/* Was the storage of rel made anew in the current transaction? */
+/* Did the current transaction give rel new storage? */
 static inline bool
 hilo_storage_is_new(Relation rel)
 {
@@ -199,7 +199,7 @@ hilo_backslash_escapes(void)
 #endif
 }
 
-/* Are partitions of a table with an identity column identity columns, too? */
+/* Do partitions inherit the identity property of columns? */
 static inline bool
 hilo_partitions_have_identity(void)
 {
@@ -237,7 +237,7 @@ hilo_table_beginscan(Relation rel, Snapshot snapshot)
 #endif
 }
 
-/* Start to scan an index with some keys, and no ordering operators. */
+/* Begin an index scan with some keys, and without ordering operators. */
 static inline IndexScanDesc
 hilo_index_beginscan(Relation heap, Relation index, Snapshot snapshot,
 					 int nkeys)
@@ -313,7 +313,10 @@ hilo_running_version(void)
 	return version;
 }
 
-/* Has a server of this release bits that say which standbys are asked for? */
+/*
+ * Does a server of this release have bits that say which standbys are
+ * required?
+ */
 static inline bool
 hilo_has_sync_standby_bits(int version)
 {
@@ -333,8 +336,8 @@ hilo_has_sync_standby_bits(int version)
 }
 
 /*
- * Does the server as a whole ask for synchronous standbys?  Without SyncRepLock
- * the answer may just have changed.
+ * Does the server as a whole require synchronous standbys?  Without
+ * SyncRepLock the answer may just have changed.
  *
  * Minor releases of May 2025 put a set of bits, sync_standbys_status, in the place
  * of a boolean, sync_standbys_defined.  The headers have one of them, the server
@@ -398,7 +401,7 @@ hilo_init_materialized(FunctionCallInfo fcinfo)
 
 /*
  * The wait event that pg_stat_activity shows under a name; *event keeps its
- * number, 0 at first.  Older servers have but one for all extensions.
+ * number, 0 at first.  Older servers only have one for all extensions.
  */
 static inline uint32
 hilo_wait_event(const char *name, uint32 *event)
@@ -432,7 +435,7 @@ hilo_is_security_invoker(HeapTuple view)
 }
 
 /*
- * The libraries show nothing but what is marked.  Older servers have the mark only
+ * The libraries export only what is marked.  Older servers have the mark only
  * where the linker needs it, and do not set it for what SQL calls.
  */
 #if PG_VERSION_NUM < 160000 && defined(__GNUC__) && !defined(WIN32)

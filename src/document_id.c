@@ -141,8 +141,8 @@ hilo_check_node_tag(const char *tag, int len)
 }
 
 /*
- * Can the string be part of a text?  Before there is a database, as in a
- * preloading server, its encoding is not known: then it must be ASCII.
+ * Can the string be part of a text?  In a preloading server no database is
+ * open and its encoding is not known: then the string must be ASCII.
  */
 static bool
 is_text(const char *string)
@@ -169,8 +169,8 @@ hilo_is_separator(const char *separator)
 }
 
 /*
- * A prefix that ends in a digit would make the ids of different numbers
- * alike (N1 + 0 and N + 10); after a letter the number could not be found.
+ * A prefix that ends in a digit would give different numbers the same id (N1 +
+ * 0 and N + 10); after a letter the number could not be found.
  */
 bool
 hilo_is_server_prefix(const char *prefix)
@@ -188,7 +188,7 @@ hilo_is_server_prefix(const char *prefix)
 		!(IS_DIGIT(prefix[len - 1]) || IS_LETTER(prefix[len - 1]));
 }
 
-/* Put len bytes at p; returns where they end. */
+/* Put len bytes at p; returns the end. */
 static inline char *
 append(char *p, const char *bytes, int len)
 {
@@ -251,7 +251,7 @@ is_guid(const char *id, int len)
 	return true;
 }
 
-/* Where the digits that end id start; len if there are none. */
+/* Start of the digits that end id; len if it does not end in digits. */
 static int
 trailing_digits(const char *id, int len)
 {

@@ -34,8 +34,8 @@ extern void hilo_check_collection(const char *name, int len,
 
 /*
  * The same for a function that administers: raise 22023 unless name may name a
- * collection or, with one '|' behind it, an identity.  Returns whether it is an
- * identity's.
+ * collection or, with one '|' behind it, an identity.  Returns whether it is
+ * the name of an identity.
  */
 extern bool hilo_check_row_name(const char *name, int len,
 								const char *separator);
@@ -57,7 +57,10 @@ extern bool hilo_ends_with(const char *id, int len, const char *end);
 /* Raise 22023 unless tag is a node tag (the empty one is, too). */
 extern void hilo_check_node_tag(const char *tag, int len);
 
-/* Is it: letters, digits and underscores, at most HILO_MAX_TAG_LEN of them? */
+/*
+ * Does it consist of letters, digits and underscores, at most
+ * HILO_MAX_TAG_LEN?
+ */
 extern bool hilo_is_node_tag(const char *tag, int len);
 
 /*
@@ -70,7 +73,7 @@ extern bool hilo_is_separator(const char *separator);
 extern bool hilo_is_server_prefix(const char *prefix);
 
 /*
- * Write what the ids of a collection start with into start, which has room for
+ * Write the start of a collection's ids into start, which has room for
  * HILO_MAX_START_LEN bytes.  Returns the length.
  */
 extern int	hilo_document_id_start(char *start, const char *name, int len,

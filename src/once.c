@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * once.c
- *	  Messages that come once a session.
+ *	  Messages that are sent once per session.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,7 +13,7 @@
 
 #include "once.h"
 
-/* What was said: hashes, 64 bits wide, which practically never collide. */
+/* The messages sent: 64-bit hashes, which practically never collide. */
 static HTAB *said = NULL;
 
 static uint64

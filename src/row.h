@@ -2,12 +2,12 @@
  *
  * row.h
  *	  How rows of our tables lie on disk, and how they change: in place, as a
- *	  sequence changes its one tuple.
+ *	  sequence changes its only tuple.
  *
- * At once for everybody, whatever becomes of the transaction, without waiting
- * for another one's end.  The steps: lock the table against being rewritten;
- * find the row; lock its page; work out the new contents; log and apply them by
- * a generic WAL record; let everything go; flush.
+ * The change is visible to all at once, whatever becomes of the transaction,
+ * and waits for no other transaction.  The steps: lock the table against being
+ * rewritten; find the row; lock its page; work out the new contents; log and
+ * apply them by a generic WAL record; let everything go; flush.
  *
  *-------------------------------------------------------------------------
  */
@@ -154,8 +154,8 @@ typedef enum HiloRowAccess
 
 /*
  * A row with its page locked, between hilo_row_find() and hilo_row_finish() or
- * hilo_row_abandon().  No error may be raised in between that is not worth an
- * abort, and nothing be done that takes long.
+ * hilo_row_abandon().  In between, raise no error that is not worth an abort,
+ * and do nothing that takes long.
  */
 typedef struct HiloRowChange
 {
@@ -179,7 +179,7 @@ typedef struct HiloNamedRow
 	HiloMemberRow member;		/* or of hilo.member */
 } HiloNamedRow;
 
-/* A reference to a row that was not seen yet. */
+/* A reference to a row that has not been seen yet. */
 extern void hilo_row_ref_init(HiloRowRef *ref, HiloName name);
 
 /* A random number above 0 that cannot be guessed. */
@@ -245,9 +245,9 @@ extern void hilo_row_flush_to_standby(XLogRecPtr lsn);
 extern void hilo_row_flush_for_statement(XLogRecPtr lsn);
 
 /*
- * What to flush in the place of a change that other sessions may have to flush,
- * too: the server wants no two to wait for standbys by the same LSN.  That is a
- * record of our own, above it, where there is something to wait for.
+ * What to flush instead of a change that other sessions may have to flush as
+ * well: the server wants no two to wait for standbys by the same LSN.  This is
+ * a record of our own, above it, if there is something to wait for.
  */
 extern XLogRecPtr hilo_row_own_lsn(XLogRecPtr lsn);
 

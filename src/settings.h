@@ -19,7 +19,7 @@ extern int	hilo_range_duration;	/* milliseconds */
 extern int	hilo_client_range_duration; /* milliseconds */
 extern bool hilo_auto_create;	/* may a draw create a counter? */
 
-/* What hilo.node_tag is where it is not set. */
+/* The default of hilo.node_tag. */
 #define HILO_DEFAULT_NODE_TAG	"A"
 
 extern bool hilo_is_default_tag(const char *tag, int len);
@@ -33,8 +33,8 @@ extern bool hilo_has_own_tag(void);
 extern bool hilo_has_own_prefix(void);
 
 /*
- * Where the library is not in shared_preload_libraries there are no settings of
- * these, and they keep their defaults.
+ * If the library is not in shared_preload_libraries, these settings do not
+ * exist, and the variables keep their defaults.
  */
 extern int	hilo_pool_size;		/* collections */
 extern char *hilo_hub;			/* server to lease new collections from */
@@ -49,11 +49,11 @@ extern bool hilo_allow_worker_draws;	/* of what others may draw, too */
 
 /*
  * Changes whenever a setting changes that the bytes of an id depend on, so
- * that who keeps such bytes knows when to make them anew.
+ * that a module that keeps such bytes knows when to renew them.
  */
 extern uint32 hilo_settings_generation;
 
-/* What stands behind a number with hilo.node_tag: "-A", or nothing. */
+/* What follows a number with hilo.node_tag: "-A", or nothing. */
 extern char hilo_id_suffix[1 + HILO_MAX_TAG_LEN];
 extern int	hilo_id_suffix_len;
 
