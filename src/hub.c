@@ -428,7 +428,8 @@ append_conninfo(const char *conninfo, const char *host_keyword, List **list,
 		char	   *message = pstrdup(error == NULL ? "out of memory" : error);
 
 		PQfreemem(error);
-		return fail(answer, ERRCODE_SYNTAX_ERROR, message, NULL);
+		return fail(answer, ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION,
+					message, NULL);
 	}
 	for (PQconninfoOption *it = parsed; it->keyword != NULL; it++)
 	{

@@ -1,0 +1,286 @@
+# Promise 9 on a real Citus cluster, where Citus is installed: a coordinator and two workers, nothing set up; whatever statement draws, wherever it is sent, no number comes twice, and none fails.
+use strict;
+use warnings;
+
+use IPC::Run ();
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# So many collections are first drawn by INSERT ... SELECT on all nodes at once.
+my $FIRST = $ENV{HILO_CITUS_FIRST} // 20;
+
+my ($coordinator, @workers) = map { PostgreSQL::Test::Cluster->new($_) } qw(coordinator worker1 worker2);
+my $sharedir = $coordinator->config_data('--sharedir');
+plan skip_all => "there is no Citus in $sharedir/extension" unless -f "$sharedir/extension/citus.control";
+
+my @nodes = ($coordinator, @workers);
+foreach my $node (@nodes)
+{
+	# Both orders.
+	my $preload = $node == $workers[0] ? 'citus, hilo' : 'hilo, citus';
+
+	# Citus must come before what has hooks of the planner; the library has none.
+	$node->init;
+	$node->append_conf('postgresql.conf', <<"CONF");
+shared_preload_libraries = '$preload'
+listen_addresses = 'localhost'
+max_connections = 200
+max_prepared_transactions = 50
+wal_level = logical
+autovacuum = off
+citus.enable_statistics_collection = off
+citus.node_conninfo = 'sslmode=prefer'
+citus.shard_count = 4
+CONF
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION citus');
+}
+
+sub sql { my ($sql) = @_; return $coordinator->safe_psql('postgres', $sql); }
+
+sub on_worker { my ($sql) = @_; return $workers[0]->safe_psql('postgres', $sql); }
+
+# The error of a statement with its SQLSTATE, or "fine".
+sub error_of
+{
+	my ($node, $sql) = @_;
+	my ($result, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
+	return $err =~ /ERROR:  (.*)/s ? $1 : 'fine';
+}
+
+sql(sprintf q{SELECT citus_set_coordinator_host('localhost', %d)}, $coordinator->port);
+sql(sprintf q{SELECT citus_add_node('localhost', %d)}, $_->port) for @workers;
+sql('CREATE EXTENSION hilo');
+sql(q{
+	CREATE TABLE src (k bigint, v bigint);
+	SELECT create_distributed_table('src', 'k');
+	INSERT INTO src SELECT n, n FROM generate_series(1, 200) n;
+});
+
+#
+# Statements and tables
+#
+
+# The name of the table is that of its collection.
+my %tables = (
+	distributed => q{CREATE TABLE NAME (id bigint DEFAULT hilo_next_number('NAME'), k bigint, v bigint); SELECT create_distributed_table('NAME', 'k', colocate_with => 'src')},
+	integer => q{CREATE TABLE NAME (id int DEFAULT hilo_next_number('NAME'), k bigint, v bigint); SELECT create_distributed_table('NAME', 'k', colocate_with => 'src')},
+	smallint => q{CREATE TABLE NAME (id smallint DEFAULT hilo_next_number('NAME'), k bigint, v bigint); SELECT create_distributed_table('NAME', 'k', colocate_with => 'src');
+		SELECT hilo_configure('NAME', max_value => 32767)},
+	text => q{CREATE TABLE NAME (id text DEFAULT hilo_next('NAME'), k bigint, v bigint); SELECT create_distributed_table('NAME', 'k', colocate_with => 'src')},
+	identity => q{CREATE TABLE NAME (id text DEFAULT next_identity('NAME'), k bigint, v bigint); SELECT create_distributed_table('NAME', 'k', colocate_with => 'src')},
+	'by the id' => q{CREATE TABLE NAME (id bigint PRIMARY KEY DEFAULT hilo_next_number('NAME'), k bigint, v bigint); SELECT create_distributed_table('NAME', 'id')},
+	partitioned => q{CREATE TABLE NAME (id bigint DEFAULT hilo_next_number('NAME'), k bigint, v bigint) PARTITION BY RANGE (v);
+		CREATE TABLE NAME_1 PARTITION OF NAME FOR VALUES FROM (-10000) TO (100); CREATE TABLE NAME_2 PARTITION OF NAME FOR VALUES FROM (100) TO (10000);
+		SELECT create_distributed_table('NAME', 'k', colocate_with => 'src')},
+	'single shard' => q{CREATE TABLE NAME (id bigint DEFAULT hilo_next_number('NAME'), k bigint, v bigint); SELECT create_distributed_table('NAME', NULL)},
+	reference => q{CREATE TABLE NAME (id bigint DEFAULT hilo_next_number('NAME'), k bigint, v bigint); SELECT create_reference_table('NAME')},
+	local => q{CREATE TABLE NAME (id bigint DEFAULT hilo_next_number('NAME'), k bigint, v bigint); SELECT citus_add_local_table_to_metadata('NAME')},
+	attached => q{CREATE TABLE NAME (id bigserial PRIMARY KEY, k bigint, v bigint); SELECT citus_add_local_table_to_metadata('NAME'); SELECT hilo_attach('NAME')});
+
+# How many rows each inserts.
+my %statements = (
+	'one row' => [ 1, q{INSERT INTO NAME (k, v) VALUES (7, 7)} ],
+	rows => [ 3, q{INSERT INTO NAME (k, v) VALUES (1, 1), (2, 2), (3, 3)} ],
+	'rows, RETURNING' => [ 3, q{INSERT INTO NAME (k, v) VALUES (1, 1), (2, 2), (3, 3) RETURNING id} ],
+	series => [ 100, q{INSERT INTO NAME (k, v) SELECT n, n FROM generate_series(1, 100) n} ],
+	COPY => [ 5, "COPY NAME (k, v) FROM stdin;\n" . join('', map { "$_\t$_\n" } 1 .. 5) . "\\.\n" ],
+	'pushed down' => [ 200, q{INSERT INTO NAME (k, v) SELECT k, v FROM src} ],
+	repartitioned => [ 200, q{INSERT INTO NAME (k, v) SELECT v + 1, k FROM src} ],
+	pulled => [ 150, q{INSERT INTO NAME (k, v) SELECT k, v FROM src ORDER BY v LIMIT 150} ],
+	WITH => [ 200, q{WITH s AS MATERIALIZED (SELECT k, v FROM src OFFSET 0) INSERT INTO NAME (k, v) SELECT k, v FROM s} ],
+	prepared => [ 7, 'PREPARE i (bigint) AS INSERT INTO NAME (k, v) VALUES ($1, 1); ' . 'EXECUTE i (5);' x 7 ],
+	'transaction with savepoint' => [ 201, q{BEGIN; INSERT INTO NAME (k, v) SELECT k, v FROM src; SAVEPOINT s; INSERT INTO NAME (k, v) SELECT k, v FROM src; ROLLBACK TO s; INSERT INTO NAME (k, v) VALUES (1, 1); COMMIT} ],
+	'REPEATABLE READ' => [ 200, q{BEGIN ISOLATION LEVEL REPEATABLE READ; INSERT INTO NAME (k, v) SELECT k, v FROM src; COMMIT} ],
+	function => [ 4, join(' ', map { "SELECT f_NAME($_);" } 1 .. 4),
+		q{CREATE FUNCTION f_NAME(key bigint) RETURNS void LANGUAGE plpgsql AS $$ BEGIN INSERT INTO NAME (k, v) VALUES (key, 1); END $$;
+		SELECT create_distributed_function('f_NAME(bigint)', 'key', colocate_with => 'NAME')} ],
+	procedure => [ 4, join(' ', map { "CALL p_NAME($_);" } 1 .. 4),
+		q{CREATE PROCEDURE p_NAME(key bigint) LANGUAGE plpgsql AS $$ BEGIN INSERT INTO NAME (k, v) VALUES (key, 1); END $$;
+		SELECT create_distributed_function('p_NAME(bigint)', 'key', colocate_with => 'NAME')} ]);
+
+my @all = sort keys %statements;
+my @plain = grep { !/function|procedure/ } @all;
+my @some = ('one row', 'COPY', 'series', 'pushed down', 'repartitioned');
+my @cases = (
+	(map { [ 'distributed', $_ ] } @all), (map { [ 'reference', $_ ] } @plain),
+	(map { my $table = $_; map { [ $table, $_ ] } @some } 'integer', 'smallint', 'text', 'identity', 'by the id', 'partitioned', 'single shard', 'local', 'attached'));
+
+# Citus itself refuses these, for whatever function draws.
+my %refused = ();
+
+# Each once on the coordinator and once on a worker, with a new collection, and then again.
+my $number = 0;
+my ($rows, $twice, $failed) = (0, 0, 0);
+foreach my $case (@cases)
+{
+	my ($table, $statement) = @$case;
+	my ($count, $sql, $setup) = @{ $statements{$statement} };
+	$count = 5 if $table eq 'identity' && $count > 5;
+	$sql =~ s/FROM src\b/FROM src WHERE k <= 5/ if $table eq 'identity';
+	$sql =~ s/generate_series\(1, 100\)/generate_series(1, 5)/ if $table eq 'identity';
+
+	foreach my $node ($coordinator, $workers[0])
+	{
+		my $name = 't' . ++$number;
+		my $where = $node == $coordinator ? 'coordinator' : 'worker';
+		my @names = ("$statement, $table, $where");
+
+		sql($tables{$table} =~ s/NAME/$name/gr);
+		sql($setup =~ s/NAME/$name/gr) if defined $setup;
+		foreach my $time (1 .. 2)
+		{
+			my $error = error_of($node, $sql =~ s/NAME/$name/gr);
+			$failed++ if $error ne 'fine';
+			is($error, 'fine', "$names[0]: " . ($time == 1 ? 'first' : 'warm'));
+		}
+		my $got = sql("SELECT count(*), count(DISTINCT id), count(id) FROM $name");
+		my ($had, $distinct) = split /\|/, $got;
+		$rows += $had;
+		$twice += $had - $distinct;
+		is($got, join('|', (2 * $count) x 3), "$names[0]: rows, distinct ids");
+	}
+}
+note(scalar(@cases) * 2 . " cases, first and warm: $rows rows, $twice ids twice, $failed failed");
+is(sql(q{SELECT count(DISTINCT result) FROM run_command_on_all_nodes('SELECT md5(string_agg(t.*::text, '','' ORDER BY id)) FROM ' || (SELECT min(logicalrelid::text) FROM pg_dist_partition WHERE repmodel = 't') || ' t')}),
+	1, 'all replicas of a reference table are equal');
+is(on_worker(q{SELECT count(*) > 50 AND bool_and(hub = 'coordinator|') FROM hilo.leases}), 't', 'workers lease from the coordinator');
+is(sql(q{SELECT count(*) FROM hilo.leases}), 0, 'the coordinator leases nothing');
+
+#
+# First draws of many sessions at once, and leases that a session has to fetch itself
+#
+foreach my $setting ('', "ALTER SYSTEM SET hilo.lease_size = 3; ALTER SYSTEM SET hilo.lease_ahead = 0; ALTER SYSTEM SET hilo.max_lease_size = 3; SELECT pg_reload_conf();")
+{
+	if ($setting)
+	{
+		$_->safe_psql('postgres', $setting =~ s/; /;\n/gr) for @workers;
+		$_->poll_query_until('postgres', "SELECT hilo_number('x/1') = 1 AND current_setting('hilo.max_lease_size') = '3'") or die 'not reloaded' for @workers;
+	}
+	my $kind = $setting ? 'small leases, no worker' : 'as it is';
+	my @errors;
+	my $bad = 0;
+	foreach my $i (1 .. $FIRST)
+	{
+		my $name = 't' . ++$number;
+		my @running;
+		sql($tables{distributed} =~ s/NAME/$name/gr);
+		my @sql = ("INSERT INTO $name (k, v) SELECT k, v FROM src WHERE k <= 60", "INSERT INTO $name (k, v) SELECT v + 1, k FROM src WHERE k <= 60");
+		foreach my $node (@nodes)
+		{
+			my $run = { out => '', err => '' };
+			$run->{psql} = IPC::Run::start([ $node->installed_command('psql'), '-XAtq', '-d', $node->connstr('postgres'), '-c', $sql[0], '-c', $sql[1] ], '<', \undef, '>', \$run->{out}, '2>', \$run->{err});
+			push @running, $run;
+		}
+		$_->{psql}->finish foreach @running;
+		push @errors, grep { /\S/ } map { $_->{err} } @running;
+		$bad++ if sql("SELECT count(*), count(DISTINCT id) FROM $name") ne '360|360';
+	}
+	is(join('', @errors), '', "$FIRST first draws by INSERT ... SELECT on three nodes at once, $kind: none fails");
+	is($bad, 0, 'no number twice');
+}
+$_->safe_psql('postgres', "ALTER SYSTEM RESET ALL") for @workers;
+$_->reload for @workers;
+
+#
+# Seeds, syncs and options
+#
+my $d = 't' . ++$number;
+sql($tables{distributed} =~ s/NAME/$d/gr);
+sql("INSERT INTO $d (k, v) SELECT k, v FROM src; INSERT INTO $d (k, v) SELECT k, v FROM src");
+sql("SELECT hilo_seed('$d', 10000000)");
+sql("INSERT INTO $d (k, v) SELECT k, v FROM src");
+is(sql("SELECT count(*), count(*) FILTER (WHERE id > 10000000) FROM $d"), '600|200', 'hilo_seed(): workers draw above it');
+sql("INSERT INTO $d VALUES (20000000, 1, 1); CREATE INDEX ON $d (id); SELECT hilo_bind('$d', '$d', 'id')");
+is(sql("SELECT hilo_sync('$d')"), 20000000, 'hilo_sync(): looks into shards');
+sql("INSERT INTO $d (k, v) SELECT k, v FROM src");
+is(sql("SELECT count(*) FILTER (WHERE id > 20000000) FROM $d"), 200, 'and workers draw above that');
+is(sql("SELECT seed_identity_for('$d', 10000005, true), next_identity_free('$d'); SELECT seed_identity_for('$d', 30000000, true)"), "10000005|$d/10000201\n30000000", 'next_identity_free() looks into shards');
+sql("SELECT hilo_configure('$d', node_tag => 'tg')");
+is(sql("SELECT bool_and(result LIKE '$d/%-tg') FROM run_command_on_all_nodes(\$\$SELECT hilo_next('$d')\$\$)"), 't', 'hilo_configure(): on all nodes');
+is(sql("BEGIN; INSERT INTO $d (k, v) SELECT k, v FROM src; SELECT hilo_seed('$d', 30000000); INSERT INTO $d (k, v) SELECT k, v FROM src; COMMIT; SELECT count(*) - count(DISTINCT id) FROM $d"),
+	"30000000\n0", 'in a transaction that has written as well');
+
+#
+# Attach
+#
+sub hint_of { my ($table) = @_; my $error = error_of($coordinator, "SELECT hilo_attach('$table')"); return $error =~ /^0A000: .*by hand: (.*?)\n/s ? $1 : "no hint: $error"; }
+
+foreach my $how ("create_distributed_table('NAME', 'k')", "create_distributed_table('NAME', 'id')", "create_reference_table('NAME')")
+{
+	my $name = 't' . ++$number;
+	sql("CREATE TABLE $name (id bigserial PRIMARY KEY, k bigint NOT NULL)");
+	sql("ALTER TABLE $name DROP CONSTRAINT ${name}_pkey, ADD PRIMARY KEY (id, k)") if $how =~ /'k'/;
+	sql("INSERT INTO $name (id, k) SELECT n, n FROM generate_series(1, 70) n; SELECT " . ($how =~ s/NAME/$name/r));
+	my $hint = hint_of($name);
+	$hint = error_of($coordinator, "SELECT hilo_attach('$name', 'id')") =~ /by hand: (.*?)\n/s ? $1 : $hint if $how =~ /'k'/;
+	is(error_of($coordinator, $hint), 'fine', "$how: the hint works");
+	is(sql("INSERT INTO $name (k) VALUES (7) RETURNING id"), 71, 'and the numbers go on');
+	is(error_of($workers[1], "INSERT INTO $name (k) VALUES (8)"), 'fine', 'on a worker, too');
+	is(sql("SELECT count(*), count(DISTINCT id) FROM $name"), '72|72', 'no number twice');
+}
+
+# Before.
+my $before = 't' . ++$number;
+sql("CREATE TABLE $before (id bigserial PRIMARY KEY, k bigint); INSERT INTO $before (k) SELECT generate_series(1, 10); SELECT hilo_attach('$before')");
+like(error_of($coordinator, "SELECT create_distributed_table('$before', 'id')"), qr/because it has triggers.*HINT:  Consider dropping all the triggers/s, 'Citus refuses an attached table, with a hint');
+my $trigger = sql("SELECT trigger_name FROM hilo.attachments WHERE relation = '$before'::regclass");
+is(error_of($coordinator, "DROP TRIGGER $trigger ON $before; SELECT create_distributed_table('$before', 'id'); SELECT hilo_bind('$before', '$before', 'id'), hilo_sync('$before')"), 'fine', 'which works');
+is(sql("INSERT INTO $before (k) VALUES (1) RETURNING id > 10"), 't', 'the default draws on');
+is(error_of($coordinator, "SELECT undistribute_table('$before'); SELECT hilo_unbind('$before'); SELECT hilo_attach('$before'); SELECT hilo_detach('$before')"), 'fine', 'undistributed, attached and detached');
+
+# Local to the coordinator: before, after, and by a foreign key.
+my $reference = sql(q{SELECT min(logicalrelid::text) FROM pg_dist_partition WHERE repmodel = 't'});
+sql("CREATE TABLE ref (id int PRIMARY KEY); INSERT INTO ref VALUES (1); SELECT create_reference_table('ref')");
+foreach my $how ("SELECT hilo_attach('NAME'); SELECT citus_add_local_table_to_metadata('NAME')", "SELECT citus_add_local_table_to_metadata('NAME'); SELECT hilo_attach('NAME')",
+	"SELECT hilo_attach('NAME'); ALTER TABLE NAME ADD FOREIGN KEY (k) REFERENCES ref", "SELECT citus_add_local_table_to_metadata('NAME'); CALL hilo_attach_online('NAME')")
+{
+	my $name = 't' . ++$number;
+	sql("CREATE TABLE $name (id bigserial PRIMARY KEY, k int); INSERT INTO $name VALUES (300, 1)");
+	$coordinator->safe_psql('postgres', $how =~ s/NAME/$name/gr =~ s/; /;\n/gr);
+	is(sql("INSERT INTO $name (k) VALUES (1) RETURNING id"), 301, "$how: above the rows in the shard");
+	sql("INSERT INTO $name VALUES (5000, 1)");
+	is(sql("INSERT INTO $name (k) VALUES (1) RETURNING id"), 5001, 'ids by hand are passed over');
+	is(error_of($workers[0], "INSERT INTO $name (k) VALUES (1), (1)"), 'fine', 'a worker draws');
+	sql("INSERT INTO $name (k) SELECT 1 FROM generate_series(1, 100)");
+	is(sql("SELECT count(*), count(DISTINCT id) FROM $name"), '106|106', 'no number twice');
+	is(error_of($coordinator, $how =~ /FOREIGN/ ? "ALTER TABLE $name DROP CONSTRAINT ${name}_k_fkey" : "SELECT undistribute_table('$name')"), 'fine', 'it becomes an ordinary table');
+	sql("INSERT INTO $name (k) SELECT 1 FROM generate_series(1, 100)");
+	is(sql("SELECT count(*), count(DISTINCT id) FROM $name"), '206|206', 'no number twice');
+	is(sql("SELECT hilo_detach('$name')"), 'sequence', 'and detached');
+}
+
+#
+# Tags
+#
+sql("ALTER DATABASE postgres SET hilo.node_tag = 'T'");
+like(error_of($_, q{SELECT next_server_side_id('s/')}), qr/^55000/, 'a tag that Citus carries to all nodes tells none apart') for @workers;
+is(error_of($coordinator, q{SELECT next_server_side_id('s/')}), 'fine', 'the coordinator alone draws server-side ids');
+sql('ALTER DATABASE postgres RESET hilo.node_tag');
+
+#
+# Nodes that come and go
+#
+my $w = 't' . ++$number;
+sql($tables{distributed} =~ s/NAME/$w/gr);
+my $third = PostgreSQL::Test::Cluster->new('worker3');
+$third->init;
+$third->append_conf('postgresql.conf', "shared_preload_libraries = 'citus, hilo'\nlisten_addresses = 'localhost'\nmax_connections = 100\nmax_prepared_transactions = 50\nwal_level = logical\ncitus.node_conninfo = 'sslmode=prefer'\ncitus.enable_statistics_collection = off");
+$third->start;
+$third->safe_psql('postgres', 'CREATE EXTENSION citus');
+sql(sprintf q{SELECT citus_add_node('localhost', %d)}, $third->port);
+sql("SELECT rebalance_table_shards('src', shard_transfer_mode => 'block_writes')");
+sql("INSERT INTO $w (k, v) SELECT k, v FROM src") for 1 .. 3;
+is(error_of($third, "INSERT INTO $w (k, v) SELECT v + 1, k FROM src"), 'fine', 'a node added later draws with nothing set up');
+$workers[0]->stop('immediate');
+my ($ret, $out, $warning) = $coordinator->psql('postgres', "SELECT hilo_seed('$w', 1000000)");
+like($warning, qr/WARNING:  Citus worker \S+ was not told of the change of "$w"/, 'a worker that is away: a warning names it');
+$workers[0]->start;
+$coordinator->stop('immediate');
+$coordinator->start;
+sql("INSERT INTO $w (k, v) SELECT k, v FROM src") for 1 .. 2;
+is(sql("SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE id > 1000000) FROM $w"), '1200|1200|400', 'killed and started again: no number twice, all above the seed');
+
+$_->stop foreach $third, reverse @nodes;
+done_testing();
