@@ -92,28 +92,28 @@ CREATE TABLE hilo.hilo (
 CREATE UNIQUE INDEX hilo_collection_idx ON hilo.hilo USING btree (collection);
 ALTER TABLE hilo.hilo REPLICA IDENTITY NOTHING;
 COMMENT ON TABLE hilo.hilo IS
-    'counters, one row a collection, identity (companies|), and for server-side ids (|); changed in place and at once, by the functions of the extension only';
+    'counters: one row for each collection and identity (companies|), and one for server-side ids (|); only changed by the functions of the extension, in place and at once';
 COMMENT ON COLUMN hilo.hilo.max IS 'highest number claimed, or on a member highest number leased or chosen by hand';
 COMMENT ON COLUMN hilo.hilo.max_ever IS 'highest max that this row ever had';
-COMMENT ON COLUMN hilo.hilo.claim_low IS 'lowest number of the newest claim; above max: nothing of it can go back';
+COMMENT ON COLUMN hilo.hilo.claim_low IS 'lowest number of the newest claim; above max: none of it can go back';
 COMMENT ON COLUMN hilo.hilo.claim IS 'random number of the newest claim if hilo_next_range() made it and nothing has happened since, else 0';
 COMMENT ON COLUMN hilo.hilo.changes IS 'how often this row has changed';
-COMMENT ON COLUMN hilo.hilo.epoch IS 'random number; a new one makes every range and pooled number of before worthless';
+COMMENT ON COLUMN hilo.hilo.epoch IS 'random number; a new one invalidates all earlier ranges and pooled numbers';
 COMMENT ON COLUMN hilo.hilo.max_value IS 'limit of max';
-COMMENT ON COLUMN hilo.hilo.home IS 'table and database of the last change; in a copy or after a restore they differ';
+COMMENT ON COLUMN hilo.hilo.home IS 'table and database of the last change; different in a copy or after a restore';
 COMMENT ON COLUMN hilo.hilo.hub_epoch IS 'on a member: epoch of the counter on the hub; if ordered: timeline of the newest claim; 0: none yet';
 COMMENT ON COLUMN hilo.hilo.timeline IS 'on a hub: timeline of the newest lease given; 0: none; -1: none may be given before hilo_hub_resume()';
 COMMENT ON COLUMN hilo.hilo.spare1 IS 'for later versions';
 COMMENT ON COLUMN hilo.hilo.spare2 IS 'for later versions';
 COMMENT ON COLUMN hilo.hilo.created_at IS 'start of what claim_rate counts';
 COMMENT ON COLUMN hilo.hilo.claimed_at IS 'when the newest claim was made; -infinity: never';
-COMMENT ON COLUMN hilo.hilo.claim_rate IS 'how many numbers were claimed lately: older ones count less, by the e-th part an hour';
+COMMENT ON COLUMN hilo.hilo.claim_rate IS 'numbers claimed recently: their weight decreases by a factor of e per hour';
 COMMENT ON COLUMN hilo.hilo.range_size IS 'own smallest range; 0: hilo.range_size counts';
 COMMENT ON COLUMN hilo.hilo.max_range_size IS 'own largest range; 0: hilo.max_range_size counts';
 COMMENT ON COLUMN hilo.hilo.lease_size IS 'own smallest lease; 0: hilo.lease_size counts';
 COMMENT ON COLUMN hilo.hilo.flags IS 'sum of: 1 dropped, 2 numbers come from a hub, 4 has a node tag of its own, 8 may be bound, 16 newest claim ended above max_ever, 32 ordered, 64 max_value was set by hand, 128 its tables were dropped, 256 ordered, and all transactions of before have ended';
 COMMENT ON COLUMN hilo.hilo.node_tag IS 'own node tag';
-COMMENT ON COLUMN hilo.hilo.hub IS 'foreign server that numbers are leased from; empty: none, or none any more';
+COMMENT ON COLUMN hilo.hilo.hub IS 'foreign server that numbers are leased from; empty: none, or no longer any';
 COMMENT ON COLUMN hilo.hilo.collection IS 'name';
 COMMENT ON INDEX hilo.hilo_collection_idx IS 'finds the row of a name';
 
@@ -133,13 +133,13 @@ CREATE TABLE hilo.hub (
 CREATE UNIQUE INDEX hub_hub_idx ON hilo.hub USING btree (hub);
 ALTER TABLE hilo.hub REPLICA IDENTITY NOTHING;
 COMMENT ON TABLE hilo.hub IS
-    'what is known of each hub, and in row | of this server as one; changed in place and at once, by the functions of the extension only';
-COMMENT ON COLUMN hilo.hub.home IS 'table and database of the last change; in a copy or after a restore they differ';
-COMMENT ON COLUMN hilo.hub.system_identifier IS 'of the server, as it answered last; 0: it never did';
-COMMENT ON COLUMN hilo.hub.timeline IS 'highest timeline that it ever told; in row |: the one on which this server may give leases, -1: none';
+    'what is known about each hub, and in row | about this server as a hub; only changed by the functions of the extension, in place and at once';
+COMMENT ON COLUMN hilo.hub.home IS 'table and database of the last change; different in a copy or after a restore';
+COMMENT ON COLUMN hilo.hub.system_identifier IS 'system identifier of the server, as of its last answer; 0: it never answered';
+COMMENT ON COLUMN hilo.hub.timeline IS 'highest timeline it has ever reported; in row |: the one on which this server may give leases, -1: none';
 COMMENT ON COLUMN hilo.hub.raised IS 'in row |: what members are told is so much above the timeline, after one knew a later one';
 COMMENT ON COLUMN hilo.hub.synchronous IS 'in row |: 1: a synchronous standby has all leases that were given; else 0';
-COMMENT ON COLUMN hilo.hub.host IS 'which of several hosts answered last, from 0';
+COMMENT ON COLUMN hilo.hub.host IS 'which of several hosts answered last, counted from 0';
 COMMENT ON COLUMN hilo.hub.reported_at IS 'when it was last told what is held here, after it gave no lease';
 COMMENT ON COLUMN hilo.hub.spare1 IS 'for later versions';
 COMMENT ON COLUMN hilo.hub.spare2 IS 'for later versions';
@@ -162,17 +162,17 @@ CREATE TABLE hilo.member (
 CREATE UNIQUE INDEX member_member_idx ON hilo.member USING btree (member);
 ALTER TABLE hilo.member REPLICA IDENTITY NOTHING;
 COMMENT ON TABLE hilo.member IS
-    'on a hub: what each member has said of each collection; changed in place and at once, by the functions of the extension only';
-COMMENT ON COLUMN hilo.member.home IS 'table and database of the last change; in a copy or after a restore they differ';
-COMMENT ON COLUMN hilo.member.highest IS 'highest number that it ever had';
+    'on a hub: what each member has reported about each collection; only changed by the functions of the extension, in place and at once';
+COMMENT ON COLUMN hilo.member.home IS 'table and database of the last change; different in a copy or after a restore';
+COMMENT ON COLUMN hilo.member.highest IS 'highest number it has ever had';
 COMMENT ON COLUMN hilo.member.epoch IS 'epoch of the counter at its last lease; 0: none';
 COMMENT ON COLUMN hilo.member.timeline IS 'what members were told as the timeline of this server when it said so; -1: it does not count';
 COMMENT ON COLUMN hilo.member.known_timeline IS 'highest timeline of this server that it had seen';
-COMMENT ON COLUMN hilo.member.seen_at IS 'when it last asked or said something';
+COMMENT ON COLUMN hilo.member.seen_at IS 'when it last asked or reported';
 COMMENT ON COLUMN hilo.member.spare1 IS 'for later versions';
 COMMENT ON COLUMN hilo.member.spare2 IS 'for later versions';
 COMMENT ON COLUMN hilo.member.address IS 'of its connection; empty: a socket';
-COMMENT ON COLUMN hilo.member.member IS 'its name, a bar, the name of the collection or identity';
+COMMENT ON COLUMN hilo.member.member IS 'name of the member, a bar, name of the collection or identity';
 COMMENT ON INDEX hilo.member_member_idx IS 'finds the row of a member and collection';
 
 --
@@ -191,7 +191,7 @@ CREATE TYPE hilo_column (
     INTERNALLENGTH = 8,
     ALIGNMENT = int4
 );
-COMMENT ON TYPE hilo_column IS 'a column, written schema.table.column; follows it through renames';
+COMMENT ON TYPE hilo_column IS 'a column, written as schema.table.column and followed through renames';
 
 CREATE TABLE hilo.binding (
     collection text COLLATE "C" NOT NULL,
@@ -204,13 +204,13 @@ CREATE TABLE hilo.binding (
 CREATE INDEX binding_collection_idx ON hilo.binding USING btree (collection);
 ALTER TABLE hilo.binding REPLICA IDENTITY NOTHING;
 COMMENT ON TABLE hilo.binding IS
-    'where hilo_bind() says that documents are, which roles may draw, and which columns hilo_attach() was called for';
+    'bindings by hilo_bind(), roles that may draw, and columns for which hilo_attach() was called';
 COMMENT ON COLUMN hilo.binding.collection IS 'name of the collection or identity';
-COMMENT ON COLUMN hilo.binding.id_column IS 'column with their ids, or numbers';
-COMMENT ON COLUMN hilo.binding.taken IS 'or the function to ask whether a number is taken';
+COMMENT ON COLUMN hilo.binding.id_column IS 'column with the ids or numbers';
+COMMENT ON COLUMN hilo.binding.taken IS 'or the function that tells whether a number is taken';
 COMMENT ON COLUMN hilo.binding.granted_to IS 'or the role that may draw without the privilege to insert, and attach its tables; or "public", that may draw';
-COMMENT ON COLUMN hilo.binding.trigger IS 'trigger of an attached column that the counter has been advanced for; 0: not yet';
-COMMENT ON COLUMN hilo.binding.trigger_xid IS 'transaction that had changed that trigger last';
+COMMENT ON COLUMN hilo.binding.trigger IS 'trigger of an attached column for which the counter has been advanced; 0: not yet';
+COMMENT ON COLUMN hilo.binding.trigger_xid IS 'transaction that last changed the trigger';
 COMMENT ON INDEX hilo.binding_collection_idx IS 'finds the bindings of a collection';
 
 --
@@ -226,8 +226,8 @@ CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.hilo
 CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.hilo
     FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo_seed', 'hilo_drop');
 ALTER TABLE hilo.hilo ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
-COMMENT ON TRIGGER guard_rows ON hilo.hilo IS 'an INSERT is merged with what is there; nothing is changed by hand';
-COMMENT ON TRIGGER guard_table ON hilo.hilo IS 'nor by a statement that meets no row';
+COMMENT ON TRIGGER guard_rows ON hilo.hilo IS 'merges an INSERT into the existing rows; refuses changes by hand';
+COMMENT ON TRIGGER guard_table ON hilo.hilo IS 'refuses changes by hand, even if they affect no row';
 SELECT pg_catalog.pg_extension_config_dump('hilo.hilo', '');
 
 CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.hub
@@ -235,8 +235,8 @@ CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.hub
 CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.hub
     FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo_lease_from', 'hilo_lease_from');
 ALTER TABLE hilo.hub ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
-COMMENT ON TRIGGER guard_rows ON hilo.hub IS 'an INSERT is merged with what is there; nothing is changed by hand';
-COMMENT ON TRIGGER guard_table ON hilo.hub IS 'nor by a statement that meets no row';
+COMMENT ON TRIGGER guard_rows ON hilo.hub IS 'merges an INSERT into the existing rows; refuses changes by hand';
+COMMENT ON TRIGGER guard_table ON hilo.hub IS 'refuses changes by hand, even if they affect no row';
 SELECT pg_catalog.pg_extension_config_dump('hilo.hub', 'WHERE hub <> ''|''');
 
 CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.member
@@ -244,8 +244,8 @@ CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.member
 CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.member
     FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo_lease', 'hilo_hub_forget');
 ALTER TABLE hilo.member ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
-COMMENT ON TRIGGER guard_rows ON hilo.member IS 'an INSERT is merged with what is there; nothing is changed by hand';
-COMMENT ON TRIGGER guard_table ON hilo.member IS 'nor by a statement that meets no row';
+COMMENT ON TRIGGER guard_rows ON hilo.member IS 'merges an INSERT into the existing rows; refuses changes by hand';
+COMMENT ON TRIGGER guard_table ON hilo.member IS 'refuses changes by hand, even if they affect no row';
 SELECT pg_catalog.pg_extension_config_dump('hilo.member', 'WHERE timeline >= 0');
 
 CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.binding
@@ -253,8 +253,8 @@ CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.binding
 CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.binding
     FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo_bind', 'hilo_unbind');
 ALTER TABLE hilo.binding ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
-COMMENT ON TRIGGER guard_rows ON hilo.binding IS 'an INSERT is merged with what is there; nothing is changed by hand';
-COMMENT ON TRIGGER guard_table ON hilo.binding IS 'nor by a statement that meets no row';
+COMMENT ON TRIGGER guard_rows ON hilo.binding IS 'merges an INSERT into the existing rows; refuses changes by hand';
+COMMENT ON TRIGGER guard_table ON hilo.binding IS 'refuses changes by hand, even if they affect no row';
 SELECT pg_catalog.pg_extension_config_dump('hilo.binding', 'WHERE (trigger IS NULL OR id_column IS NOT NULL) AND id_column::text IS DISTINCT FROM ''-''');
 
 --
@@ -293,7 +293,7 @@ COMMENT ON FUNCTION hilo_next_hi(text, bigint) IS
 CREATE FUNCTION hilo_release(collection text DEFAULT NULL) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_release(text) IS
-    'give this session''s unused numbers of a collection, or of all, back now; returns how many went back';
+    'return this session''s unused numbers of a collection, or of all collections, now; returns how many went back';
 
 CREATE FUNCTION hilo_next_range(
     collection text, last_batch_size bigint DEFAULT 0, last_range_at timestamptz DEFAULT NULL, last_max bigint DEFAULT 0,
@@ -306,7 +306,7 @@ COMMENT ON FUNCTION hilo_next_range(text, bigint, timestamptz, bigint) IS
 CREATE FUNCTION hilo_return_range(collection text, last bigint, high bigint, claim bigint DEFAULT NULL) RETURNS boolean
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_return_range(text, bigint, bigint, bigint) IS
-    'give back what a client program has not used of a range of hilo_next_range() that ends in high: the numbers above last; true when they went back';
+    'return the unused numbers above last of a range that a client program got from hilo_next_range() and that ends in high; true if they went back';
 
 --
 -- Administer collections
@@ -314,7 +314,7 @@ COMMENT ON FUNCTION hilo_return_range(text, bigint, bigint, bigint) IS
 CREATE FUNCTION hilo_seed(collection text, value bigint, force boolean DEFAULT false) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_seed(text, bigint, boolean) IS
-    'advance a collection to at least value, or with force set it, at once and for good; returns the max now stored';
+    'advance a collection to at least value, or set it with force, at once and for good; returns the max now stored';
 
 CREATE FUNCTION hilo_sync(collection text) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_sync';
@@ -329,7 +329,7 @@ COMMENT ON FUNCTION hilo_sync() IS
 CREATE FUNCTION hilo_drop(collection text, force boolean DEFAULT false) RETURNS boolean
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_drop(text, boolean) IS
-    'forget a collection, at once and for good: its next draw starts at 1; false when there was none; on a hub that has given leases of it only with force, when no member draws from them any more';
+    'forget a collection, at once and for good: its next draw starts at 1; false if it did not exist; on a hub that has given leases of it only with force, once no member draws from them';
 
 CREATE FUNCTION hilo_configure(
     collection text, range_size bigint DEFAULT NULL, max_range_size bigint DEFAULT NULL, max_value bigint DEFAULT NULL,
@@ -337,7 +337,7 @@ CREATE FUNCTION hilo_configure(
     ordered boolean DEFAULT NULL) RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_configure(text, bigint, bigint, bigint, text, name, name, boolean, boolean) IS
-    'give a collection sizes of ranges, a limit and a node tag of its own, and make it ordered (at once and for good; null leaves one as it is, reset forgets them first), and let a role or "public" draw from it, or not any more';
+    'set a collection''s range sizes, limit and node tag, and make it ordered (at once and for good; null leaves an option as it is, reset first resets all), and grant or revoke the right to draw from it to a role or "public"';
 
 --
 -- Ordered collections
@@ -345,7 +345,7 @@ COMMENT ON FUNCTION hilo_configure(text, bigint, bigint, bigint, text, name, nam
 CREATE FUNCTION hilo_horizon(collection text, OUT horizon bigint, OUT epoch bigint, OUT lsn pg_lsn) RETURNS record
     LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_horizon(text) IS
-    'of an ordered collection: the number up to which no row can appear any more that this statement does not see; another epoch than last time: begin anew; a standby that has replayed lsn shows these rows';
+    'of an ordered collection: the number up to which no further row can appear that this statement does not see; if epoch differs from last time, begin anew; a standby that has replayed lsn shows these rows';
 
 --
 -- Identities and server-side ids
@@ -363,12 +363,12 @@ COMMENT ON FUNCTION next_identity_for(text) IS
 CREATE FUNCTION seed_identity_for(name text, value bigint, force boolean DEFAULT false) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION seed_identity_for(text, bigint, boolean) IS
-    'advance an identity to at least value, or with force set it, at once and for good; returns the value now stored, the next one is one more';
+    'advance an identity to at least value, or set it with force, at once and for good; returns the value now stored, the next draw gives one more';
 
 CREATE FUNCTION drop_identity(name text, force boolean DEFAULT false) RETURNS boolean
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION drop_identity(text, boolean) IS
-    'forget an identity, at once and for good; false when there was none; force: see hilo_drop()';
+    'forget an identity, at once and for good; false if it did not exist; force: see hilo_drop()';
 
 CREATE FUNCTION next_identity_free(prefix text) RETURNS text
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
@@ -388,17 +388,17 @@ COMMENT ON FUNCTION next_server_side_id(text) IS
 CREATE FUNCTION hilo_bind(collection text, relation regclass, column_name name) RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_bind_column';
 COMMENT ON FUNCTION hilo_bind(text, regclass, name) IS
-    'say in which column of a table, led by a btree index, the ids or numbers of an identity are';
+    'bind an identity to the column that holds its ids or numbers and leads a btree index';
 
 CREATE FUNCTION hilo_bind(collection text, taken regprocedure) RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_bind_function';
 COMMENT ON FUNCTION hilo_bind(text, regprocedure) IS
-    'say which function, from bigint to boolean, knows whether a number of an identity is taken; it is run as its owner';
+    'bind an identity to a function from bigint to boolean that tells whether a number is taken; it runs as its owner';
 
 CREATE FUNCTION hilo_unbind(collection text) RETURNS boolean
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_unbind(text) IS
-    'undo hilo_bind(); false when there was nothing to undo';
+    'undo hilo_bind(); false if there was nothing to undo';
 
 --
 -- Id assignment, and attached tables
@@ -406,7 +406,7 @@ COMMENT ON FUNCTION hilo_unbind(text) IS
 CREATE FUNCTION hilo_document_id(collection text, requested text DEFAULT NULL) RETURNS text
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_document_id(text, text) IS
-    'the id that a document gets: for null a HiLo id, for an empty text a GUID, for .../ a server-side id, for ...| an identity, else what is requested';
+    'the id of a document: for null a HiLo id, for an empty text a GUID, for .../ a server-side id, for ...| an identity, otherwise the requested id';
 
 CREATE FUNCTION hilo_assign_id() RETURNS trigger
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
@@ -416,7 +416,7 @@ COMMENT ON FUNCTION hilo_assign_id() IS
 CREATE FUNCTION hilo_advance() RETURNS trigger
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_advance() IS
-    'trigger of attached tables: advances the collection named first for ids chosen by hand, and after a restore for those that are there';
+    'trigger of attached tables: advances the collection named first for ids chosen by hand, and after a restore for existing ids';
 
 CREATE FUNCTION hilo_attach(relation regclass, column_name name DEFAULT NULL, collection text DEFAULT NULL, assign boolean DEFAULT NULL) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
@@ -426,7 +426,7 @@ COMMENT ON FUNCTION hilo_attach(regclass, name, text, boolean) IS
 CREATE PROCEDURE hilo_attach_online(relation regclass, column_name name DEFAULT NULL, collection text DEFAULT NULL, assign boolean DEFAULT NULL)
     LANGUAGE C AS 'MODULE_PATHNAME';
 COMMENT ON PROCEDURE hilo_attach_online(regclass, name, text, boolean) IS
-    'the same as hilo_attach(), in steps that commit, so that no other session waits for long; may be called again after it was stopped';
+    'the same as hilo_attach(), in steps that commit, so that no other session waits for long; may be called again after it was canceled';
 
 CREATE FUNCTION hilo.before_alter() RETURNS event_trigger
     LANGUAGE C AS 'MODULE_PATHNAME', 'hilo_before_alter';
@@ -435,7 +435,7 @@ COMMENT ON FUNCTION hilo.before_alter() IS
 CREATE FUNCTION hilo.after_alter() RETURNS event_trigger
     LANGUAGE C AS 'MODULE_PATHNAME', 'hilo_after_alter';
 COMMENT ON FUNCTION hilo.after_alter() IS
-    'puts back what hilo.before_alter() took away; the limit of the collection follows the type';
+    'restores what hilo.before_alter() removed; the limit of the collection follows the type';
 CREATE EVENT TRIGGER hilo_before_alter ON ddl_command_start WHEN TAG IN ('ALTER TABLE')
     EXECUTE FUNCTION hilo.before_alter();
 COMMENT ON EVENT TRIGGER hilo_before_alter IS 'lets the type of an attached column be changed';
@@ -445,11 +445,11 @@ COMMENT ON EVENT TRIGGER hilo_after_alter IS 'lets the type of an attached colum
 CREATE FUNCTION hilo.after_drop() RETURNS event_trigger
     LANGUAGE C AS 'MODULE_PATHNAME', 'hilo_after_drop';
 COMMENT ON FUNCTION hilo.after_drop() IS
-    'forgets what was noted about triggers that are dropped';
+    'forgets notes about dropped triggers';
 CREATE EVENT TRIGGER hilo_after_drop ON sql_drop
     WHEN TAG IN ('DROP TABLE', 'DROP TRIGGER', 'DROP SCHEMA', 'DROP OWNED', 'ALTER TABLE')
     EXECUTE FUNCTION hilo.after_drop();
-COMMENT ON EVENT TRIGGER hilo_after_drop IS 'forgets what was noted about attached columns that are dropped';
+COMMENT ON EVENT TRIGGER hilo_after_drop IS 'forgets notes about dropped columns that were attached';
 
 CREATE VIEW hilo.attachments AS
     SELECT t.tgrelid::pg_catalog.regclass AS relation, a.attname AS column_name,
@@ -458,11 +458,11 @@ CREATE VIEW hilo.attachments AS
     FROM pg_catalog.pg_trigger t
         JOIN pg_catalog.pg_attribute a ON a.attrelid = t.tgrelid AND a.attnum = t.tgattr[0]
     WHERE t.tgfoid = 'hilo_advance()'::pg_catalog.regprocedure::pg_catalog.oid AND t.tgparentid = '0'::pg_catalog.oid AND t.tgnargs > 0 AND t.tgqual IS NULL;
-COMMENT ON VIEW hilo.attachments IS 'the attached columns, as their triggers say; a partition goes with its table';
+COMMENT ON VIEW hilo.attachments IS 'the attached columns, read from their triggers; partitions are covered by their table';
 COMMENT ON COLUMN hilo.attachments.relation IS 'table';
 COMMENT ON COLUMN hilo.attachments.column_name IS 'column';
 COMMENT ON COLUMN hilo.attachments.collection IS 'collection that it draws from by default';
-COMMENT ON COLUMN hilo.attachments.trigger_name IS 'trigger that says so';
+COMMENT ON COLUMN hilo.attachments.trigger_name IS 'trigger that attaches the column';
 
 CREATE FUNCTION hilo_attach_all(
     schema regnamespace,
@@ -528,12 +528,12 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION hilo_detach_all(regnamespace) IS
-    'hilo_detach() for each attached table of a schema; result: what draws the values again, or why not';
+    'hilo_detach() for each attached table of a schema; result: what was restored, or why not';
 
 CREATE FUNCTION hilo_detach(relation regclass, column_name name DEFAULT NULL) RETURNS text
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_detach(regclass, name) IS
-    'undo hilo_attach(): put back what it has replaced, and return which: "sequence", "identity", "identity always", "default" or "nothing"';
+    'undo hilo_attach(): restore what it replaced, and return what that was: "sequence", "identity", "identity always", "default" or "nothing"';
 
 --
 -- Leases
@@ -612,7 +612,7 @@ COMMENT ON COLUMN hilo.status.max_range_size IS 'own largest range; null: hilo.m
 COMMENT ON COLUMN hilo.status.node_tag IS 'own node tag; null: hilo.node_tag counts';
 COMMENT ON COLUMN hilo.status.bound_to IS 'columns, or the function, that the collection is bound to; null: none';
 COMMENT ON COLUMN hilo.status.hub IS 'server that numbers are leased from; null: none';
-COMMENT ON COLUMN hilo.status.ordered IS 'are its numbers drawn one after the other, over all sessions?';
+COMMENT ON COLUMN hilo.status.ordered IS 'whether numbers follow the order of the draws, over all sessions';
 COMMENT ON COLUMN hilo.status.horizon_held_by IS 'process of the transaction that holds the horizon back; null: none';
 COMMENT ON COLUMN hilo.status.horizon_held_since IS 'when that transaction began';
 
@@ -633,9 +633,9 @@ CREATE FUNCTION hilo.ranges(
     OUT next bigint,
     OUT size bigint) RETURNS SETOF record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_ranges';
-COMMENT ON FUNCTION hilo.ranges() IS 'the ranges that this session holds unused numbers of';
+COMMENT ON FUNCTION hilo.ranges() IS 'the ranges of this session that have unused numbers';
 CREATE VIEW hilo.ranges AS SELECT * FROM hilo.ranges();
-COMMENT ON VIEW hilo.ranges IS 'the ranges that this session holds unused numbers of';
+COMMENT ON VIEW hilo.ranges IS 'the ranges of this session that have unused numbers';
 COMMENT ON COLUMN hilo.ranges.collection IS 'name of the collection';
 COMMENT ON COLUMN hilo.ranges.low IS 'first number of the range';
 COMMENT ON COLUMN hilo.ranges.high IS 'last number of the range';
@@ -655,8 +655,8 @@ COMMENT ON VIEW hilo.pool IS 'numbers in shared memory that no session holds';
 COMMENT ON COLUMN hilo.pool.collection IS 'name of the collection';
 COMMENT ON COLUMN hilo.pool.low IS 'lowest number';
 COMMENT ON COLUMN hilo.pool.high IS 'highest number';
-COMMENT ON COLUMN hilo.pool.size IS 'how many numbers they are';
-COMMENT ON COLUMN hilo.pool.leased IS 'were they leased from a hub?';
+COMMENT ON COLUMN hilo.pool.size IS 'how many numbers';
+COMMENT ON COLUMN hilo.pool.leased IS 'whether they were leased from a hub';
 
 CREATE FUNCTION hilo.leases(
     OUT collection text,
@@ -673,14 +673,14 @@ COMMENT ON FUNCTION hilo.leases() IS 'what this server has leased from hubs';
 CREATE VIEW hilo.leases AS SELECT * FROM hilo.leases();
 COMMENT ON VIEW hilo.leases IS 'what this server has leased from hubs';
 COMMENT ON COLUMN hilo.leases.collection IS 'name of the collection';
-COMMENT ON COLUMN hilo.leases.hub IS 'server that leases come from; null: none any more';
-COMMENT ON COLUMN hilo.leases.numbers_left IS 'how many leased numbers no session has taken';
+COMMENT ON COLUMN hilo.leases.hub IS 'server that leases come from; null: no longer any';
+COMMENT ON COLUMN hilo.leases.numbers_left IS 'leased numbers that no session has taken';
 COMMENT ON COLUMN hilo.leases.seconds_left IS 'how long they last at the rate of the last minutes; null: none is taken';
-COMMENT ON COLUMN hilo.leases.highest IS 'highest number ever leased or chosen by hand here, which the hub must stay above';
+COMMENT ON COLUMN hilo.leases.highest IS 'highest number ever leased or chosen by hand here; the hub must stay above it';
 COMMENT ON COLUMN hilo.leases.leased_at IS 'when the hub last gave a lease; null: not since this server was started';
-COMMENT ON COLUMN hilo.leases.last_error IS 'why it gave none since; null: it did';
-COMMENT ON COLUMN hilo.leases.last_error_at IS 'when it was last asked in vain';
-COMMENT ON COLUMN hilo.leases.failing_since IS 'when it was first asked in vain since it gave one';
+COMMENT ON COLUMN hilo.leases.last_error IS 'why the hub has given none since; null: it has';
+COMMENT ON COLUMN hilo.leases.last_error_at IS 'when the hub last failed to give a lease';
+COMMENT ON COLUMN hilo.leases.failing_since IS 'when it first failed since its last lease';
 
 CREATE FUNCTION hilo.members(
     OUT member text,
@@ -695,14 +695,14 @@ CREATE FUNCTION hilo.members(
 COMMENT ON FUNCTION hilo.members() IS 'the members of this hub, and what they lease from it';
 CREATE VIEW hilo.members AS SELECT * FROM hilo.members();
 COMMENT ON VIEW hilo.members IS 'the members of this hub, and what they lease from it';
-COMMENT ON COLUMN hilo.members.member IS 'name: database, cluster_name and system identifier of the member';
-COMMENT ON COLUMN hilo.members.address IS 'where it last asked from; null: by a socket';
+COMMENT ON COLUMN hilo.members.member IS 'name of the member: its database, cluster_name and system identifier';
+COMMENT ON COLUMN hilo.members.address IS 'address of its last request; null: a Unix socket';
 COMMENT ON COLUMN hilo.members.collection IS 'name of the collection, or of an identity with its bar';
 COMMENT ON COLUMN hilo.members.highest IS 'highest number that it said it ever had';
 COMMENT ON COLUMN hilo.members.epoch IS 'epoch of the collection at its last lease; null: none. If it is not the one in hilo.hilo it draws numbers of before a seed or drop';
 COMMENT ON COLUMN hilo.members.timeline IS 'highest timeline of this hub that it had seen';
-COMMENT ON COLUMN hilo.members.last_seen IS 'when it last asked or said something';
-COMMENT ON COLUMN hilo.members.reported IS 'has it said what it holds since this hub was promoted or restored?';
+COMMENT ON COLUMN hilo.members.last_seen IS 'when it last asked or reported';
+COMMENT ON COLUMN hilo.members.reported IS 'whether it has reported what it holds since this hub was promoted or restored';
 
 --
 -- The text of ids
@@ -710,7 +710,7 @@ COMMENT ON COLUMN hilo.members.reported IS 'has it said what it holds since this
 CREATE FUNCTION hilo_number(id text) RETURNS bigint
     LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_number(text) IS
-    'the number in a document id: 10 from orders/10-A; null when there is none';
+    'the number in a document id: 10 from orders/10-A; null if it has none';
 
 CREATE FUNCTION hilo_format(collection text, number bigint) RETURNS text
     LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_format';
