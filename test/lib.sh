@@ -55,7 +55,8 @@ may_make_systems() {
 # that need them are skipped without.
 wished_packages="python3-alembic ruby-activerecord ruby-pg ruby-sequel
     php-cli php-pgsql php-illuminate-database php-doctrine-orm
-    libdbd-pg-perl libdbix-class-schema-loader-perl"
+    libdbd-pg-perl libdbix-class-schema-loader-perl
+    default-jdk-headless libpostgresql-jdbc-java libhibernate3-java libjavassist-java libslf4j-java"
 
 # Which of them apt would install.
 missing_wishes() {

@@ -5,6 +5,8 @@
 #   available($what, @command)   can the command be run? if not, one line says that $what is skipped
 #   orm_ok($name, \@command, %how)   run the whole scenario with a program of test/clients
 #   orm_output($name, @command)      what a program writes, in a database of its own
+#   orm_database($name), start_client($database, $role, @command)   a database, and a program that
+#                            goes on: it does a command, and gives its lines
 #   orm_server()             the server
 #
 # A program of test/clients does what its standard input says, a line a command, and
@@ -32,7 +34,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-our @EXPORT = qw(clients_folder install_packages available orm_ok orm_output orm_server);
+our @EXPORT = qw(clients_folder install_packages available orm_database orm_ok orm_output orm_server start_client);
 
 my $TIMEOUT = $PostgreSQL::Test::Utils::timeout_default;
 
