@@ -86,8 +86,7 @@ class Client
 
   def dump(file)
     if FORMAT == 'sql'
-      # Only its owner may comment on an extension that is there already.
-      tasks.structure_dump(file, ['--no-comments'])
+      tasks.structure_dump(file, nil)
     else
       File.open(file, 'w') { |output| ActiveRecord::SchemaDumper.dump(connection, output) }
     end

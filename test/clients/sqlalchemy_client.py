@@ -97,7 +97,12 @@ def alembic():
 
     with engine.connect() as connection:
         context = MigrationContext.configure(
-            connection, opts={"include_schemas": False, "compare_server_default": False, "compare_type": True}
+            connection,
+            opts={
+                "compare_type": True,
+                "include_schemas": True,
+                "include_name": lambda name, kind, parents: not (kind == "schema" and name == "hilo"),
+            },
         )
         for difference in compare_metadata(context, Base.metadata):
             print(difference)

@@ -31,7 +31,7 @@ use Test::More;
 
 my $TIMEOUT = $PostgreSQL::Test::Utils::timeout_default;
 my $PAUSE = $ENV{HILO_DOCS_PAUSE} // 0;
-my $FILES = qr/^(conf|yaml|json|csharp|xml|java|python|dockerfile)$/;
+my $FILES = qr/^(conf|yaml|json|csharp|xml|java|javascript|perl|php|prisma|python|ruby|dockerfile)$/;
 
 my $node = PostgreSQL::Test::Cluster->new('docs');
 # Pages count characters, whatever the locale that this is run in.

@@ -104,14 +104,14 @@ sub available
 	return $there;
 }
 
-# A database, and the role of the same name that owns it.
+# A database, and the role of the same name that owns it, and the extension there.
 sub orm_database
 {
 	my ($name) = @_;
 
 	orm_server->safe_psql('postgres', "CREATE ROLE $name LOGIN");
 	orm_server->safe_psql('postgres', "CREATE DATABASE $name OWNER $name");
-	orm_server->safe_psql($name, 'CREATE EXTENSION hilo');
+	orm_server->safe_psql($name, "SET ROLE $name; CREATE EXTENSION hilo");
 	return;
 }
 
@@ -323,7 +323,6 @@ sub orm_ok
 			$does->($owner, "load $folder/dump");
 			is( orm_server->safe_psql($name, 'SELECT count(*) FROM hilo.attachments'),
 				$how{keeps_attached} // 0, "$name: tables that are attached as they are loaded");
-			orm_server->safe_psql($name, "SELECT hilo_configure('$_', grant_to => '$name')") foreach @tables;
 			$attach->();
 			$add->(2, 'again');
 			$stored_ok->('loaded');
