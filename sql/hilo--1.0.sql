@@ -756,7 +756,7 @@ BEGIN
     IF creator IS NOT NULL THEN
         EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION
                 hilo_seed(text, bigint, boolean), hilo_drop(text, boolean), hilo_sync(text), hilo_sync(),
-                hilo_configure(text, bigint, bigint, bigint, text, name, name, boolean),
+                hilo_configure(text, bigint, bigint, bigint, text, name, name, boolean, boolean),
                 seed_identity_for(text, bigint, boolean), drop_identity(text, boolean),
                 hilo_return_range(text, bigint, bigint, bigint),
                 hilo_bind(text, regclass, name), hilo_bind(text, regprocedure), hilo_unbind(text),
