@@ -178,7 +178,8 @@ sub ends
 {
 	my ($self) = @_;
 
-	IPC::Run::finish($self->{program});
+	# One that has failed has said so, and may not end.
+	eval { IPC::Run::finish($self->{program}); 1 } or $self->{program}->kill_kill;
 	return;
 }
 
