@@ -1,0 +1,176 @@
+# Promises 1 and 9 on a hub with a synchronous standby: it goes on by itself after a promotion only where that standby has all leases; it waits for the standby whatever a role says, and what waits does not pile up.
+use strict;
+use warnings;
+
+use File::Basename qw(dirname);
+use lib dirname(__FILE__);
+use HiloCrash;
+use HiloHub;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $hub = new_node('hub', "shared_preload_libraries = 'hilo'\n", allows_streaming => 1);
+my $member = new_member('member', <<SETTINGS);
+hilo.lease_size = 100
+hilo.lease_duration = 0
+hilo.lease_retry = 0
+hilo.lease_ahead = 0
+hilo.lease_timeout = 2s
+hilo.range_duration = 0
+SETTINGS
+my %shown;
+
+sub sql { my ($node, $sql) = @_; return $node->safe_psql('postgres', $sql); }
+
+sub configure
+{
+	my ($node, $name, $value) = @_;
+
+	$node->append_conf('postgresql.conf', "$name = '$value'");
+	$node->reload;
+	wait_until("$name is set", sub { sql($node, "SHOW $name") eq $value });
+	return;
+}
+
+# A standby that streams; with a name, under which it may be a synchronous one.
+sub standby_of
+{
+	my ($node, $name) = @_;
+	my $standby = PostgreSQL::Test::Cluster->new($name);
+
+	$node->backup("for_$name");
+	$standby->init_from_backup($node, "for_$name", has_streaming => 1);
+	$standby->append_conf('postgresql.conf', "synchronous_standby_names = ''\n");
+	$standby->start;
+	return $standby;
+}
+
+sub wait_until_sync
+{
+	my ($node) = @_;
+
+	wait_until('a synchronous standby', sub { sql($node, q{SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'}) });
+	return;
+}
+
+# Draw until the hub has been asked, or what was said in its place.
+sub draw
+{
+	my ($collection) = @_;
+	my ($out, $err);
+
+	$member->psql('postgres', "SELECT hilo_next_number('$collection') FROM generate_series(1, 120)",
+		stdout => \$out, stderr => \$err, extra_params => [ '-v', 'VERBOSITY=verbose' ], on_error_stop => 1);
+	$shown{$collection}{$_}++ for split /\n/, $out;
+	return $err ? $err : 'drawn';
+}
+
+sub twice { my ($collection) = @_; return join ' ', grep { $shown{$collection}{$_} > 1 } sort keys %{ $shown{$collection} }; }
+
+sub mark { my ($node) = @_; return sql($node, q{SELECT synchronous FROM hilo.hub WHERE hub = '|'}); }
+
+add_hub($member, $hub, options => "connect_timeout '2', target_session_attrs 'any'");
+sub move_hub { my ($to) = @_; sql($member, "ALTER SERVER ids_hub OPTIONS (SET host '" . $to->host . "', SET port '" . $to->port . "')"); return; }
+sql($member, "SELECT hilo_lease_from('$_', 'ids_hub')") for qw(orders others);
+
+#
+# Leases were given without a standby's word: a standby that is promoted waits for a hand
+#
+is(draw($_), 'drawn', "$_: a lease, with no standby") for qw(orders others);
+is(mark($hub), 0, 'no standby has it');
+my $standby = standby_of($hub, 'one');
+configure($hub, 'synchronous_standby_names', 'one');
+wait_until_sync($hub);
+is(draw('orders'), 'drawn', 'a lease that the standby has');
+is(mark($hub), 0, 'with the setting off that is not promised');
+$hub->wait_for_catchup($standby, 'replay', $hub->lsn('insert'));
+$standby->stop;
+# The tail is lost: it is given while the mode is as it was, to nobody's standby.
+configure($hub, 'synchronous_standby_names', '');
+is(draw('orders'), 'drawn', 'a lease that is lost');
+kill_server($hub);
+$standby->start;
+$standby->promote;
+configure($standby, 'hilo.hub_auto_resume', 'on');
+my $second = standby_of($standby, 'two');
+configure($standby, 'synchronous_standby_names', 'two');
+wait_until_sync($standby);
+move_hub($standby);
+like(draw('orders'), qr/55000: could not lease.*gives no leases since this server was promoted.*HINT:  Call hilo_hub_resume/s, 'turned on where leases may be lost, it waits for a hand');
+like(draw('others'), qr/55000: could not lease/, 'also for a collection that has lost none');
+is(mark($standby), 0, 'it is not taken for one whose standby has all');
+is(sql($standby, 'SELECT bool_and(reported) FROM hilo.members'), 't', 'the member that was refused has said what it holds');
+cmp_ok(sql($standby, 'SELECT hilo_hub_resume()'), '>=', 2, 'resumed');
+is(draw($_), 'drawn', "$_: then leases are given") for qw(orders others);
+is(twice('orders') . twice('others'), '', 'no number was shown twice');
+is(mark($standby), 1, 'which the standby has, all of them');
+
+#
+# From then on a synchronous standby goes on by itself
+#
+my $offset = -s $second->logfile;
+kill_server($standby);
+configure($second, 'hilo.hub_auto_resume', 'on');
+$second->promote;
+my $third = standby_of($second, 'three');
+configure($second, 'synchronous_standby_names', 'three');
+wait_until_sync($second);
+move_hub($second);
+is(draw('orders'), 'drawn', 'a synchronous standby that is promoted gives leases');
+like(slurp_file($second->logfile, $offset), qr/WARNING:.*"orders" gives leases again, on timeline 3 after 2/, 'and says so in its log');
+is(twice('orders'), '', 'no number was shown twice');
+is(sql($second, q{SELECT timeline FROM hilo.hub WHERE hub = '|'}), 3, 'it is at home on its timeline');
+
+# Where the mode is left, the next one waits for a hand, whatever it says then.
+configure($second, 'hilo.hub_auto_resume', 'off');
+is(draw('orders'), 'drawn', 'a lease outside of the mode');
+is(mark($second), 0, 'ends it');
+configure($second, 'hilo.hub_auto_resume', 'on');
+is(draw('orders'), 'drawn', 'a lease within');
+is(mark($second), 1, 'begins it again, as the standby has what was before');
+
+# Degraded: nothing to wait for.
+configure($second, 'synchronous_standby_names', '');
+like(draw('orders'), qr/55000: could not lease.*this server gives no lease that a synchronous standby does not have.*HINT:  Set synchronous_standby_names/s, 'without a synchronous standby no leases are given');
+
+#
+# A standby that is asked for, and away
+#
+configure($second, 'synchronous_standby_names', 'three');
+wait_until_sync($second);
+is(draw('orders'), 'drawn', 'with one they are');
+$third->stop;
+# Roles that would not wait.
+sql($second, q{SET synchronous_commit = local; CREATE ROLE hasty LOGIN SUPERUSER; ALTER ROLE hasty SET synchronous_commit = local});
+sql($member, q{ALTER USER MAPPING FOR CURRENT_USER SERVER ids_hub OPTIONS (SET user 'hasty')});
+for my $mode (qw(on off))
+{
+	$second->append_conf('postgresql.conf', "hilo.hub_auto_resume = $mode");
+	$second->reload;
+	my $most = 0;
+	for (1 .. 4)
+	{
+		like(draw('orders'), qr/08006: could not lease/, "hub_auto_resume $mode: no lease that the standby does not have, to a role with synchronous_commit = local");
+		my $count = $second->safe_psql('template1', q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hilo'});
+		$most = $count if $count > $most;
+	}
+	cmp_ok($most, '<=', 2, "hub_auto_resume $mode: what waits there ends");
+}
+$third->start;
+wait_until_sync($second);
+is(draw('orders'), 'drawn', 'when the standby is back');
+is(twice('orders'), '', 'no number was shown twice');
+
+#
+# On a member
+#
+like(message_of($member, 'postgres', $_), qr/55000: .*leased from server "ids_hub"/s, "refused, with the hub's name: $_")
+  for q{SELECT hilo_hub_resume('orders', 5)}, q{SELECT hilo_hub_resume('orders', 5, true)};
+like(message_of($member, 'postgres', q{SELECT hilo_lease('orders', 5)}), qr/55000: .*not counted on this server.*HINT:  Ask its hub, "ids_hub"/s, 'a lease as well');
+is(error_of($second, 'postgres', q{SELECT hilo_hub_resume('odrers', 5)}), '42704', 'a misspelt name');
+is(sql($second, q{SELECT count(*) FROM hilo.hilo WHERE collection = 'odrers'}), 0, 'leaves nothing behind');
+
+$_->stop for $member, $third, $second;
+is(left_behind($_), '', $_->name . ' has left nothing behind') for $member, $hub, $standby, $second, $third;
+done_testing();
