@@ -220,12 +220,12 @@ add_report(Reports *reports, const HiloMember *member)
 	reports->members++;
 	if (!member->reported)
 		hilo_append_part(&reports->names, reports->missing++,
-					psprintf("\"%.*s\" of \"%.*s\" (seen last at %s%s%s)",
-							 member->name.len, member->name.data,
-							 member->counter.len, member->counter.data,
-							 timestamptz_to_str(member->row.seen_at),
-							 NameStr(member->row.address)[0] == '\0' ? "" : ", from ",
-							 NameStr(member->row.address)));
+						 psprintf("\"%.*s\" of \"%.*s\" (seen last at %s%s%s)",
+								  member->name.len, member->name.data,
+								  member->counter.len, member->counter.data,
+								  timestamptz_to_str(member->row.seen_at),
+								  NameStr(member->row.address)[0] == '\0' ? "" : ", from ",
+								  NameStr(member->row.address)));
 }
 
 /* Raise 55000, with where the counters would go on, if reports are missing. */
@@ -405,7 +405,7 @@ hilo_hub_resume_all(PG_FUNCTION_ARGS)
 		Resumed    *it = lfirst(lc);
 
 		hilo_append_part(&where, foreach_current_index(lc),
-					where_to(it->name, it->at_least));
+						 where_to(it->name, it->at_least));
 	}
 	if (!force)
 		refuse_unreported(&reports, where.len > 0 ? where.data : "nothing");

@@ -38,8 +38,8 @@ typedef enum HiloClaimant
 	HILO_FOR_SESSION,
 
 	/*
-	 * A client program: the claim gets a token, with which it can be given back
-	 * by anybody who knows it.
+	 * A client program: the claim gets a token, with which it can be given
+	 * back by anybody who knows it.
 	 */
 	HILO_FOR_CLIENT,
 

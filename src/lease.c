@@ -562,7 +562,10 @@ use_turn(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(give_up_turn, PointerGetDatum(ref));
 
-	/* The hub is not asked for more at once: it would give another lease away. */
+	/*
+	 * The hub is not asked for more at once: it would give another lease
+	 * away.
+	 */
 	if (size > 0 && size < need->least)
 		put_error(answer, ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED,
 				  psprintf("it was asked for " INT64_FORMAT " numbers in a row, and gave " INT64_FORMAT,

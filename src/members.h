@@ -50,8 +50,8 @@ typedef struct HiloMember
 	HiloName	name;
 	HiloName	counter;
 	HiloMemberRow row;
-	bool		reported;		/* has it said what it has since this hub is on
-								 * its timeline? */
+	bool		reported;		/* has it said what it has since this hub is
+								 * on its timeline? */
 } HiloMember;
 
 /* Append part n, from 0, to a list in words, of which not too many are named. */

@@ -264,6 +264,14 @@ if [ $# -eq 0 ]; then
     say "== demo.sh, and the benchmark in its short form"
     single "demo" sh "$top/test/demo.sh" --no-install
     single "benchmark" sh "$top/test/bench/run.sh" --no-install --quick
+    say "== a hub that fails over"
+    sh "$top/test/ha/run.sh" --no-install --short >"$work/ha.log" 2>&1
+    ha_status=$?
+    if [ "$ha_status" -eq 77 ]; then
+        note_skipped "  ha/run.sh: $(sed -n 's/^not run: //p' "$work/ha.log")"
+    else
+        single "switch-over and kill of a hub" sh -c 'cat "$1"; exit "$2"' sh "$work/ha.log" "$ha_status"
+    fi
     say "== what the tests stand on"
     single "locked apt" try_locked_apt
     if command -v yamllint >/dev/null && [ -d "$top/.github" ]; then

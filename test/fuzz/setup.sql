@@ -91,7 +91,7 @@ CREATE FUNCTION a_relation() RETURNS regclass LANGUAGE sql VOLATILE AS
     $$ SELECT (ARRAY[NULL, '0', '1', '4294967295', 'fuzz.t_int', 'fuzz.t_int', 'fuzz.t_identity', 'fuzz.t_identity',
         'fuzz.t_text', 'fuzz.t_text', 'fuzz."Ta b"', 'fuzz.t_part', 'fuzz.t_part_1',
         'fuzz.t_small', 'fuzz.t_odd', 'fuzz.v', 'fuzz.t_int_pkey', 'pg_class', 'pg_authid',
-        'hilo.hilo', 'hilo.hub', 'hilo.binding', 'fuzz.assigned']::regclass[])[1 + floor(random() * 23)::int] $$;
+        'hilo.hilo', 'hilo.hub', 'hilo.member', 'hilo.binding', 'fuzz.assigned']::regclass[])[1 + floor(random() * 24)::int] $$;
 CREATE FUNCTION a_schema() RETURNS regnamespace LANGUAGE sql VOLATILE AS
     $$ SELECT (ARRAY[NULL, '0', '4294967295', 'fuzz', 'evil', 'hilo', 'pg_catalog']::regnamespace[])[1 + floor(random() * 7)::int] $$;
 CREATE FUNCTION a_function() RETURNS regprocedure LANGUAGE sql VOLATILE AS
