@@ -294,8 +294,8 @@ create_trigger(const HiloTableColumn *change, HiloName collection,
 }
 
 /*
- * The trigger of a column, if it is not what it should be, is made anew: with
- * assign, or without.
+ * Replace the trigger of a column if it is not what it should be: with assign,
+ * or without.
  */
 static void
 replace_trigger(const HiloTableColumn *change, const HiloAttachment *own, bool assign)
@@ -762,8 +762,8 @@ restore_default(const HiloTableColumn *change, const char *expression)
 }
 
 /*
- * Put back what drew the values of one table: the default expression; NULL:
- * none, and if identity is not '\0', an identity column.
+ * Restore what drew the values of one table: the default expression (NULL:
+ * none), or, if identity is not '\0', an identity column.
  */
 static void
 restore_drawer(const HiloTableColumn *change, const char *expression, char identity)
@@ -818,7 +818,7 @@ detach_table(const HiloTableColumn *change, HiloName collection,
 						change->name, change->table)));
 }
 
-/* Let the sequences that draw again go on above the collection. */
+/* Continue the sequences that draw again above the collection. */
 static void
 position_sequences(const HiloTableColumn *change, HiloName collection)
 {

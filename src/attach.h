@@ -76,8 +76,8 @@ extern int64 hilo_attach_defaults(const HiloColumn *column,
 								  HiloName collection);
 
 /*
- * Undo hilo_attach_column(), and put back what it has replaced.  Returns which:
- * one of HILO_REPLACED_...
+ * Undo hilo_attach_column(), and restore what it replaced.  Returns which: one
+ * of HILO_REPLACED_...
  */
 extern const char *hilo_detach_column(const HiloColumn *column);
 

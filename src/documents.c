@@ -349,8 +349,8 @@ id_datum(const HiloDocuments *documents, Oid type, int64 number)
 }
 
 /*
- * Ask Citus, on all its nodes, as the owner of the table: he sees all rows.  Those
- * of transactions that are open do not count there.
+ * Ask Citus, on all its nodes, as the owner of the table, who sees all rows.
+ * Rows of open transactions do not count there.
  */
 static bool
 shards_have(const HiloDocuments *documents, Part *part, int64 number)
@@ -425,13 +425,13 @@ open_function(HiloDocuments *documents, const char *signature)
 																CStringGetDatum(signature)));
 	HeapTuple	tuple;
 
-	/* It may not be the one any more that was bound. */
+	/* It may no longer be the one that was bound. */
 	hilo_check_taken_function(function);
 	if (!hilo_may_execute(function, GetUserId()))
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FUNCTION,
 					   get_func_name(function));
 
-	/* It would look at what was there when the transaction began. */
+	/* It would see what existed when the transaction began. */
 	if (IsolationUsesXactSnapshot() &&
 		func_volatile(function) == PROVOLATILE_VOLATILE)
 		ereport(ERROR,
@@ -559,7 +559,7 @@ hilo_documents_open(HiloName identity)
 	return documents;
 }
 
-/* The documents, unless there is nothing to look them up in. */
+/* The documents, or NULL if nothing exists to look them up in. */
 static HiloDocuments *
 unless_empty(HiloDocuments *documents)
 {

@@ -54,7 +54,7 @@ typedef struct HiloBoundTables
  * Bindings
  */
 
-/* Returns false if it is neither a table that is there nor a role. */
+/* Returns false if it is neither an existing table nor a role. */
 static bool
 bound_from(const HiloBinding *binding, Bound *bound)
 {
@@ -102,7 +102,7 @@ read_bound(HiloEntry *entry)
 
 /*
  * What the collection is bound to; NULL: nothing.  The row says whether the
- * bindings need to be looked at, so that changes of other rows are no reason to.
+ * bindings have to be read, so that changes of other rows do not require it.
  */
 static HiloBoundTables *
 bound_to(HiloEntry *entry)
@@ -195,8 +195,8 @@ lender(Oid view)
 }
 
 /*
- * May the user insert into the relation: by his own privileges, or through a
- * view with those of its owner?
+ * May the user insert into the relation, with privileges of the user's own, or
+ * through a view with those of its owner?
  */
 static bool
 may_insert(Oid relation, Oid user, int depth)
@@ -225,7 +225,7 @@ may_insert(Oid relation, Oid user, int depth)
 	return allowed;
 }
 
-/* Has the user, or a role that he has the privileges of, this grant? */
+/* Does the user, or a role whose privileges the user has, have this grant? */
 static bool
 is_granted(const char *grant, Oid user)
 {
@@ -282,9 +282,9 @@ may_insert_into_others(HiloEntry *entry, Oid user, Oid *table)
 }
 
 /*
- * Raise 42501 unless the user may draw from a collection that is bound.  First
- * his privileges are looked at; then, as that takes longer, those of views, and
- * tables that came with a restore.
+ * Raise 42501 unless the user may draw from a collection that is bound.  The
+ * user's own privileges are checked first; then, because it takes longer,
+ * those of views, and tables that came with a restore.
  */
 static void
 check_bound(HiloEntry *entry, const HiloBoundTables *bound, Oid user)
@@ -362,7 +362,7 @@ is_alone(HiloCollection *collection, Oid user)
 	if (seen)
 		return true;
 
-	/* A draw may have come first, as a default does. */
+	/* A draw may have come first, like that of a default. */
 	return !hilo_counter_read(&collection->ref, &row) ||
 		(row.flags & HILO_ROW_DESERTED) ||
 		(row.claim_low == 1 && row.max <= MAX_NEW);

@@ -3,10 +3,10 @@
  * draw_right.h
  *	  The right to draw from a collection.
  *
- * From one that is bound to a column, who may insert into one of the tables,
- * directly or through views, or has been granted to draw by hilo_configure();
- * from any other, who may execute the function.  On a Citus worker: what is
- * unique there.
+ * If the collection is bound to a column, a role may draw that may insert into
+ * one of the tables, directly or through views, or has a grant by
+ * hilo_configure(); otherwise any role that may execute the function.  On a
+ * Citus worker, only what is unique there.
  *
  *-------------------------------------------------------------------------
  */

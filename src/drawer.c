@@ -1,11 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * drawer.c
- *	  What draws the values of a column: sequences, identity, defaults.
+ *	  Changes what draws the values of a column: sequences, identity, defaults.
  *
- * Changed by SQL, as the table's owner would do it.  Only that a sequence belongs
- * to an identity column, or is owned by an ordinary one, is changed in the
- * catalogs: there is no SQL for it that would leave the sequence as it is.
+ * It does so by SQL, as the table's owner would.  Only the dependency that
+ * makes a sequence belong to an identity column, or to an ordinary one, is
+ * changed in the catalogs: no SQL command does that and leaves the sequence as
+ * it is.
  *
  *-------------------------------------------------------------------------
  */
@@ -177,9 +178,9 @@ hilo_highest_drawn(List *sequences)
 }
 
 /*
- * A program that hands out a block of numbers for each step of the sequence may
- * have those below the value or those above it: the next block is to be above max
- * either way.
+ * A program that hands out a block of numbers for each step of the sequence
+ * may use those below the value or those above it: the next block must be
+ * above max either way.
  */
 void
 hilo_position_sequence(const HiloSequence *sequence, int64 max)

@@ -57,8 +57,8 @@ extern HiloSequence *hilo_owned_sequence(const HiloColumn *column);
 extern int64 hilo_highest_drawn(List *sequences);
 
 /*
- * Let a sequence go on above max.  It keeps its steps, is never set back, and one
- * that descends stays as it is.
+ * Continue a sequence above max.  It keeps its increment and is never set
+ * back; a descending one stays as it is.
  */
 extern void hilo_position_sequence(const HiloSequence *sequence, int64 max);
 

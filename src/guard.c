@@ -5,8 +5,8 @@
  *
  * A transactional UPDATE or DELETE would lose the claims made meanwhile, so it
  * is refused.  INSERT and COPY, which restores and replication need, become a
- * merge: all rows are then made in the one way that does not depend on
- * transactions, and one that exists already is no conflict.
+ * merge: all rows are then created in the one way that does not depend on
+ * transactions, and an existing row is no conflict.
  *
  *-------------------------------------------------------------------------
  */
@@ -353,7 +353,7 @@ guarded_table(Relation rel)
 	return HILO_TABLES;			/* keep compiler quiet */
 }
 
-/* Merge the row that is inserted with what is there. */
+/* Merge the inserted row into the existing ones. */
 static void
 merge(TriggerData *trigdata)
 {

@@ -316,7 +316,7 @@ part(const char *list, int n)
 	return pnstrdup(list, strcspn(list, ","));
 }
 
-/* Note 2F003 unless a role that is no superuser shows a password. */
+/* Note 2F003 if a role that is not a superuser shows no password. */
 static bool
 check_password(bool shown, const Options *options, Oid role,
 			   HiloHubAnswer *answer)
@@ -681,8 +681,8 @@ try_host(const Options *options, int n, StringInfo errors)
 }
 
 /*
- * Connect to one of the hosts, the one that answered last before the others: each
- * has its time, which libpq leaves to who polls it.
+ * Connect to one of the hosts, first to the one that answered last.  Each has
+ * its own time limit, which libpq leaves to the caller that polls.
  */
 static bool
 connect_to_any(const Options *options, int first, HiloHubAnswer *answer)
@@ -723,7 +723,7 @@ is_by_conninfo(const char *const *conninfo)
 	return strcmp(connection.conninfo, joined(conninfo)) == 0;
 }
 
-/* Connect, unless the connection that there is will do. */
+/* Connect, unless the present connection will do. */
 static bool
 connect_to_hub(const HiloHubQuestion *question, HiloHubAnswer *answer)
 {
@@ -738,7 +738,7 @@ connect_to_hub(const HiloHubQuestion *question, HiloHubAnswer *answer)
 		return false;
 
 	/*
-	 * One that was lost since the last question is no reason to fail.  What
+	 * A connection lost since the last question is no reason to fail.  What
 	 * the server has said at its end comes first, and the end after it.
 	 */
 	if (connection.conn != NULL && !connection.outdated &&

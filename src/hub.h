@@ -41,7 +41,7 @@ typedef struct HiloHubQuestion
 	bool		keep;			/* keep the connection for the next question? */
 } HiloHubQuestion;
 
-/* What it says: the numbers of its one row, or an error. */
+/* Its answer: the numbers of its one row, or an error. */
 typedef struct HiloHubAnswer
 {
 	int			sqlstate;		/* 0: no error */
@@ -61,13 +61,14 @@ typedef struct HiloHubAnswer
 } HiloHubAnswer;
 
 /*
- * Ask, by one statement outside a transaction block, and wait for the answer on
- * socket and latch.  Raises nothing but that the wait was cancelled or the session
- * ended, opens no subtransaction, and takes no lock that outlives it.  All else
- * that goes wrong is the answer's error: of class 08 where the hub cannot be reached
- * or does not answer, 42xxx or 2F003 where server, mapping or right are missing
- * (as with postgres_fdw, a role that is no superuser needs a password), else the
- * hub's own.  Then a lease may have been lost on the way.
+ * Ask, by one statement outside a transaction block, and wait for the answer
+ * on socket and latch.  Raises nothing except that the wait was cancelled or
+ * the session ended, opens no subtransaction, and takes no lock that outlives
+ * it.  Every other failure is the answer's error: of class 08 where the hub
+ * cannot be reached or does not answer, 42xxx or 2F003 where server, mapping
+ * or right are missing (as with postgres_fdw, a role that is no superuser
+ * needs a password), else the hub's own.  Then a lease may have been lost on
+ * the way.
  */
 typedef void (*HiloHubAsk) (const HiloHubQuestion *question,
 							HiloHubAnswer *answer);

@@ -32,7 +32,7 @@
 #include "pool.h"
 #include "settings.h"
 
-/* How often an answer may come too late for its question. */
+/* How often an answer may arrive too late for its question. */
 #define MAX_QUESTIONS	10
 
 /* The lease worker takes no longer: DROP DATABASE waits for it for 5 s. */
@@ -432,7 +432,7 @@ lease_size(HiloName name, const HiloRow *row, const HiloPoolLease *state,
 	int64		age = state->leased_at == DT_NOBEGIN ? 0 :
 		GetCurrentTimestamp() - state->leased_at;
 
-	/* Numbers of identities come in order: no more than are drawn now. */
+	/* Numbers of identities are in order: lease no more than are drawn now. */
 	if (hilo_is_identity(name))
 		return Max(need->least + need->more,
 				   Max(row->range_size, row->lease_size));
@@ -878,8 +878,8 @@ fetch_one(HiloName name, List **lost)
 }
 
 /*
- * Become the lease worker of the database.  One that is there may be about to
- * end, and not see any more what called for this one.
+ * Become the lease worker of the database.  An existing worker may be about to
+ * end, and no longer see what this one was started for.
  */
 static bool
 begin_worker(void)

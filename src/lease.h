@@ -28,11 +28,11 @@ extern HiloWantedHub hilo_lease_wanted(void);
 extern void hilo_lease_check_hub(const HiloRowRef *ref, const HiloRow *row);
 
 /*
- * Get a lease into the pool that can answer the request, unless another session
- * just has.  The row has been read and is leased, or should be; it is so once a
- * lease has come.  Returns when it is worth to read it, and look into the pool,
- * again.  Raises an error if the hub gives none,
- * or was asked in vain less than hilo.lease_retry ago.
+ * Get a lease into the pool that can answer the request, unless another
+ * session just has.  The row has been read and is leased, or should be; it is
+ * so once a lease has come.  Returns when it is worth reading the row, and
+ * looking into the pool, again.  Raises an error if the hub gives none, or
+ * failed to less than hilo.lease_retry ago.
  *
  * Opens no subtransaction and waits for no heavyweight lock of ours: the
  * others sleep while one asks.

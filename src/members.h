@@ -27,17 +27,17 @@ extern void hilo_hub_set_timeline(int64 timeline);
 extern void hilo_hub_note_mode(void);
 
 /*
- * Hear what a member knows of this hub (system 0: nothing).  Raises 55000 if that
- * is another server, or a later timeline of this one; then no leases are given any
- * more before hilo_hub_resume().
+ * Take in what a member knows about this hub (system 0: nothing).  Raises
+ * 55000 if that is another server, or a later timeline of this one; then no
+ * leases are given before hilo_hub_resume().
  */
 extern void hilo_hub_hear(HiloName member, int64 known_system,
 						  int64 known_timeline);
 
 /*
- * Note that a member has said what it has of a counter: numbers up to highest.
- * With an epoch, the counter's, that it was given a lease.  Nothing is noted
- * of a member without a name.
+ * Note that a member has reported what it has of a counter: numbers up to
+ * highest.  With an epoch, the counter's, note that it was given a lease.
+ * Nothing is noted of a member without a name.
  */
 extern void hilo_member_note(HiloName member, HiloName counter, int64 highest,
 							 int64 known_timeline);

@@ -122,7 +122,7 @@ bucket_of(Oid database, HiloName name)
 	return &pool->buckets[hash_combine(hash, database) & pool->bucket_mask];
 }
 
-/* The one of this database with that name; NULL if there is none. */
+/* The collection of this database with that name, or NULL. */
 static PoolCollection *
 find(HiloName name)
 {
@@ -168,7 +168,7 @@ evict(PoolCollection *it)
 	dlist_push_head(&pool->free_collections, &it->bucket_node);
 }
 
-/* See that there is a free one, if one that is there can go. */
+/* Make one free, if an existing one can be removed. */
 static void
 make_room(void)
 {
@@ -189,7 +189,7 @@ make_room(void)
 	}
 }
 
-/* The same as find(), or a new one; NULL if there is no room. */
+/* The same as find(), or a new one; NULL if the pool is full. */
 static PoolCollection *
 find_or_make(HiloName name)
 {
@@ -223,8 +223,8 @@ find_or_make(HiloName name)
 /*
  * Dropped databases
  *
- * Another one may get the OID, so nothing of them is left: when DROP DATABASE
- * commits, no session can leave anything there any more.
+ * Another one may get the OID, so nothing of them is kept: when DROP DATABASE
+ * commits, no session can leave anything there.
  */
 
 static Oid	dropped_database = InvalidOid;
@@ -276,7 +276,7 @@ remove_piece(PoolCollection *it, int i)
 			(it->piece_count - i) * sizeof(HiloClaim));
 }
 
-/* Do they come from the same place, so that neighbours can be put together? */
+/* Do they come from the same place, so that neighbours can be merged? */
 static bool
 is_next_to(const HiloClaim *low, const HiloClaim *high)
 {
@@ -484,7 +484,7 @@ leased_left(const PoolCollection *it)
 	return left;
 }
 
-/* Is it so long ago?  Also if the clock was set back, or there was nothing. */
+/* Was it that long ago? Also true if the clock was set back, or for never. */
 static bool
 is_over(TimestampTz start, TimestampTz now, int duration_ms)
 {
@@ -862,10 +862,11 @@ hilo_pool_end_worker(void)
 /*
  * Lists
  *
- * Memory is allocated before the lock is taken, for what there was a moment ago.
+ * Memory is allocated before the lock is taken, for the number of a moment
+ * ago.
  */
 
-/* Names of this database's collections that are low, or all pieces there. */
+/* Names of this database's collections that are low, or all its pieces. */
 static int
 count_pieces(void)
 {

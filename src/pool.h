@@ -3,16 +3,17 @@
  * pool.h
  *	  The pool: claimed and leased numbers in shared memory that no session holds.
  *
- * It is there where the library is in shared_preload_libraries.  For each of a
- * bounded number of collections it has a few pieces: numbers that no
- * session holds, and that are on disk as claimed.  A piece is either there or held by one
- * session.  A restart of the server loses it, a gap.
+ * The pool exists if the library is in shared_preload_libraries.  For each of
+ * a limited number of collections it has a few pieces: numbers that no session
+ * holds, and that are on disk as claimed.  A piece is either in the pool or
+ * held by one session.  A restart of the server loses the pool, which leaves
+ * gaps.
  *
- * It is also where the sessions of a member agree on who asks the hub, and what
- * came of it.
+ * Through it, the sessions of a member also agree on which one asks the hub,
+ * and share the result.
  *
- * The pool does not know which pieces are still good: who takes one has read the
- * row, and shows it.
+ * The pool does not know which pieces are still valid: a session that takes
+ * one has read the row, and passes it.
  *
  *-------------------------------------------------------------------------
  */

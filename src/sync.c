@@ -632,7 +632,7 @@ hilo_sync_unseen(HiloCollection *collection)
 		seen = lappend(seen, attachment);
 	}
 
-	/* Where there is nothing, ranges stay as they are. */
+	/* If nothing was found, ranges stay as they are. */
 	if (highest > 0)
 		(void) hilo_collection_adopt(collection, highest, limit, true);
 	else

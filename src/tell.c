@@ -48,7 +48,7 @@ report_untold(const HiloRowRef *ref, uint64 count)
 	}
 }
 
-/* Warn of members that go on with what they have. */
+/* Warn of members that continue with what they have. */
 static void
 warn_of_others(const HiloRowRef *ref)
 {

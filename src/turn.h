@@ -3,8 +3,8 @@
  * turn.h
  *	  Turns in shared memory: one session does something, others wait until it has.
  *
- * A turn lies beside what it is about, and is guarded by the same lock.  Whoever
- * has it ends it, however the work ends.
+ * A turn is stored beside what it is about, and guarded by the same lock.  The
+ * session that has it ends it, however the work ends.
  *
  *-------------------------------------------------------------------------
  */
