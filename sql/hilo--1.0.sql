@@ -752,19 +752,23 @@ DO $$
 DECLARE
     creator name := (SELECT r.rolname FROM pg_catalog.pg_extension e, pg_catalog.pg_roles r
                      WHERE e.extname = 'hilo' AND r.oid = e.extowner AND NOT r.rolsuper);
+    function pg_catalog.regprocedure;
 BEGIN
-    IF creator IS NOT NULL THEN
-        EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION
-                hilo_seed(text, bigint, boolean), hilo_drop(text, boolean), hilo_sync(text), hilo_sync(),
-                hilo_configure(text, bigint, bigint, bigint, text, name, name, boolean, boolean),
-                seed_identity_for(text, bigint, boolean), drop_identity(text, boolean),
-                hilo_return_range(text, bigint, bigint, bigint),
-                hilo_bind(text, regclass, name), hilo_bind(text, regprocedure), hilo_unbind(text),
-                hilo.status(), hilo.identities(), hilo.pool(), hilo.leases(), hilo.members()
-            TO %1$I WITH GRANT OPTION;
-            GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases, hilo.members TO %1$I WITH GRANT OPTION;
-            GRANT SELECT, INSERT ON hilo.hilo, hilo.hub, hilo.member, hilo.binding TO %1$I WITH GRANT OPTION', creator);
+    IF creator IS NULL THEN
+        RETURN;
     END IF;
+    FOR function IN
+        SELECT p.oid FROM pg_catalog.pg_depend d, pg_catalog.pg_extension e, pg_catalog.pg_proc p
+        WHERE e.extname = 'hilo' AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass::pg_catalog.oid AND d.refobjid = e.oid
+            AND d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid AND p.oid = d.objid
+            AND p.proname IN ('hilo_seed', 'hilo_drop', 'hilo_sync', 'hilo_configure', 'seed_identity_for', 'drop_identity',
+                'hilo_return_range', 'hilo_bind', 'hilo_unbind', 'status', 'identities', 'pool', 'leases', 'members')
+    LOOP
+        EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %s TO %I WITH GRANT OPTION', function, creator);
+    END LOOP;
+    EXECUTE pg_catalog.format('
+        GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases, hilo.members TO %1$I WITH GRANT OPTION;
+        GRANT SELECT, INSERT ON hilo.hilo, hilo.hub, hilo.member, hilo.binding TO %1$I WITH GRANT OPTION', creator);
 END
 $$;
 

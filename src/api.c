@@ -175,7 +175,11 @@ hilo_api_checked_entry(HiloName name)
 HiloEntry *
 hilo_api_find_entry(FunctionCallInfo fcinfo)
 {
-	return hilo_api_checked_entry(hilo_api_name(fcinfo, 0, "collection"));
+	HiloEntry  *entry = hilo_api_checked_entry(hilo_api_name(fcinfo, 0,
+															 "collection"));
+
+	hilo_cache_note_query(entry);
+	return entry;
 }
 
 TupleDesc

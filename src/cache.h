@@ -12,6 +12,8 @@
 #ifndef HILO_CACHE_H
 #define HILO_CACHE_H
 
+#include "access/xact.h"
+
 #include "collection.h"
 #include "document_id.h"
 
@@ -32,6 +34,14 @@ typedef struct HiloEntry
 		int64		drawn;		/* the number drawn last; 0: none */
 		HiloClaim	claim;		/* where it comes from */
 	}			range;
+
+	/* Numbers drawn by a statement lie within low..high, and last ones of it. */
+	struct
+	{
+		TimestampTz statement;	/* when it began */
+		int64		low;
+		int64		high;
+	}			since;
 
 	/* How large the next one should be. */
 	struct
@@ -84,6 +94,27 @@ hilo_cache_take(HiloEntry *entry)
 		hilo_cache_refill(entry);
 	return entry->range.drawn = ++entry->range.last;
 }
+
+/* Note that a query may be about to draw its first number. */
+static inline void
+hilo_cache_note_query(HiloEntry *entry)
+{
+	TimestampTz now = GetCurrentStatementStartTimestamp();
+
+	if (entry->since.statement == now)
+		return;
+	entry->since.statement = now;
+	entry->since.low = entry->range.last < entry->range.high ?
+		entry->range.last + 1 : PG_INT64_MAX;
+	entry->since.high = 0;
+}
+
+/*
+ * What this session has drawn since the statement that is running began, and the
+ * number drawn last before; there may be others between those.  Empty if nothing
+ * is known.
+ */
+extern HiloRange hilo_cache_drawn(const HiloEntry *entry);
 
 /*
  * See that number will not be drawn by this session, if it is in the range that

@@ -126,20 +126,6 @@ typedef struct AdvanceSite
 } AdvanceSite;
 
 /*
- * The number that this session has drawn last, as the default of the first row
- * does; earlier ones may have been chosen.
- */
-static HiloRange
-drawn_last(const HiloEntry *entry)
-{
-	HiloRange	drawn = {1, 0};
-
-	if (entry->range.claim.epoch != 0)
-		drawn.low = drawn.high = entry->range.drawn;
-	return drawn;
-}
-
-/*
  * The trigger came with a restore, or was disabled for a while: the counter may
  * not have seen the ids that the column has, nor may those drawn by this session
  * be above them.
@@ -162,7 +148,7 @@ catch_up(AdvanceSite *site, TriggerData *trigdata)
 						   trigdata->tg_trigger->tgname),
 				 errhint("Ask for a grant by hilo_configure(), or drop the trigger.")));
 
-	drawn = drawn_last(entry);
+	drawn = hilo_cache_drawn(entry);
 	highest = hilo_sync_unseen(&entry->collection);
 	site->outdated.low = drawn.low;
 	site->outdated.high = Min(drawn.high, highest);
@@ -183,7 +169,7 @@ distrust_void_range(AdvanceSite *site)
 		return;
 	(void) hilo_counter_read(&entry->collection.ref, &row);
 	if (!hilo_counter_holds(&row, &entry->range.claim))
-		site->outdated = drawn_last(entry);
+		site->outdated = hilo_cache_drawn(entry);
 }
 
 static AdvanceSite *

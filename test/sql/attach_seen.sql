@@ -82,6 +82,48 @@ INSERT INTO made (item) VALUES ('above') RETURNING id > 9000 AS above;
 SELECT count(*), count(DISTINCT id) FROM made;
 DROP TABLE made;
 
+-- All that a statement has drawn before its first row, in a session that has drawn others before, out of several ranges: by a sort, a CTE, a function.
+CREATE FUNCTION restored(rows int) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	DROP TABLE IF EXISTS bulk;
+	CREATE TABLE bulk (id bigint PRIMARY KEY DEFAULT hilo_next_number('bulk'), item text);
+	INSERT INTO bulk SELECT n, 'restored' FROM generate_series(1, rows) n;
+	CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON bulk FOR EACH ROW EXECUTE FUNCTION hilo_advance('bulk');
+	PERFORM hilo_seed('bulk', 0, true), hilo_next_number('bulk');
+END $$;
+SELECT restored(50);
+INSERT INTO bulk SELECT hilo_next_number('bulk'), 'sorted' FROM generate_series(1, 20) n ORDER BY n DESC;
+SELECT count(*), min(id) > 50 AS above FROM bulk WHERE item = 'sorted';
+SELECT restored(10);
+WITH drawn AS MATERIALIZED (SELECT hilo_next_number('bulk') AS id FROM generate_series(1, 30)) INSERT INTO bulk SELECT id, 'cte' FROM drawn;
+SELECT count(*), min(id) > 10 AS above FROM bulk WHERE item = 'cte';
+SELECT restored(50);
+DO $$
+DECLARE
+	ids bigint[];
+BEGIN
+	FOR n IN 1..20 LOOP
+		ids := ids || hilo_next_number('bulk');
+	END LOOP;
+	INSERT INTO bulk SELECT id, 'function' FROM unnest(ids) id;
+END $$;
+SELECT count(*), min(id) > 50 AS above FROM bulk WHERE item = 'function';
+SELECT restored(50);
+COPY bulk (item) FROM stdin;
+copied
+copied
+\.
+SELECT count(*), min(id) > 50 AS above FROM bulk WHERE item = 'copied';
+-- Of an earlier statement only the last one; an id by hand is left as it is, also beside those that are drawn.
+SELECT restored(5);
+SELECT array_agg(hilo_next_number('bulk')) AS drawn FROM generate_series(1, 8) \gset
+INSERT INTO bulk SELECT id, 'earlier' FROM unnest(:'drawn'::bigint[]) id;
+SELECT restored(5);
+INSERT INTO bulk SELECT CASE WHEN n = 2 THEN 40 ELSE hilo_next_number('bulk') END, 'mixed' FROM generate_series(1, 3) n ORDER BY n;
+SELECT id = 40 AS by_hand, id > 5 AS above FROM bulk WHERE item = 'mixed' ORDER BY id;
+DROP TABLE bulk;
+DROP FUNCTION restored;
+
 -- hilo_attach(), hilo_sync() see a trigger, too.
 CREATE TABLE synced (id int);
 INSERT INTO synced VALUES (70);

@@ -50,7 +50,9 @@ CREATE VIEW rights AS SELECT role, draws('regress_hilo_' || role)
 -- As long as it is not bound: every role that may call the functions.
 SELECT * FROM rights;
 \set VERBOSITY terse
+SET client_min_messages = warning;
 SELECT hilo_attach('orders') > 0 AS attached;
+RESET client_min_messages;
 SELECT * FROM rights;
 -- What is said, and that other kinds of ids are not meant.
 SET ROLE regress_hilo_nobody;

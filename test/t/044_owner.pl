@@ -61,7 +61,7 @@ my $functions = q{
 	FROM pg_depend d JOIN pg_proc p ON p.oid = d.objid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
 	WHERE NOT has_function_privilege('public', p.oid, 'execute') AND };
 is(sql('shop', $functions . q{has_function_privilege('boss', p.oid, 'execute')}) =~ s/\(.*?\)//gr,
-	join(' ', qw(drop_identity hilo.identities hilo.leases hilo.pool hilo.status hilo_bind hilo_bind hilo_configure hilo_drop
+	join(' ', qw(drop_identity hilo.identities hilo.leases hilo.members hilo.pool hilo.status hilo_bind hilo_bind hilo_configure hilo_drop
 		  hilo_return_range hilo_seed hilo_sync hilo_sync hilo_unbind seed_identity_for)),
 	'he administers collections');
 unlike(sql('shop', $functions . q{has_function_privilege('boss', p.oid, 'execute')}), qr/hub|lease\(|lease_from|guard/, 'no function is among them that has to do with other servers');

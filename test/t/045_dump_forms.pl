@@ -1,0 +1,213 @@
+# Every form of dump and restore, by the owner of the database and by a superuser: the next insert into an attached table meets no id and gives no error; one into a table that only has the default does so where its counter comes along.
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('forms');
+$node->init;
+$node->start;
+my $dir = PostgreSQL::Test::Utils::tempdir;
+
+sub sql
+{
+	my ($db, $query) = @_;
+	return $node->safe_psql($db, "SET client_min_messages = warning;\n$query");
+}
+
+my $super = sql('postgres', 'SELECT current_user');
+sql('postgres', 'CREATE ROLE boss LOGIN; CREATE ROLE clerk; CREATE ROLE keeper; CREATE DATABASE source OWNER boss');
+sql('source', q{
+	SET SESSION AUTHORIZATION boss;
+	CREATE EXTENSION hilo;
+	CREATE TABLE orders (id serial PRIMARY KEY, item text);
+	INSERT INTO orders (item) SELECT 'old' FROM generate_series(1, 10);
+	SELECT hilo_attach('orders'), hilo_configure('orders', range_size => 4, max_value => 100000, grant_to => 'clerk');
+	INSERT INTO orders (item) SELECT 'new' FROM generate_series(1, 10);
+	INSERT INTO orders VALUES (500, 'by hand');
+	CREATE TABLE notes (id text PRIMARY KEY);
+	SELECT hilo_attach('notes'), hilo_configure('notes', node_tag => 'North');
+	INSERT INTO notes SELECT FROM generate_series(1, 5);
+	-- Without a primary key, whose constraints on partitions pg_dump --clean tries to drop in vain.
+	CREATE TABLE parts (id bigint GENERATED ALWAYS AS IDENTITY, region int) PARTITION BY LIST (region);
+	CREATE TABLE part_1 PARTITION OF parts FOR VALUES IN (1);
+	CREATE TABLE part_2 PARTITION OF parts FOR VALUES IN (2);
+	INSERT INTO parts (region) VALUES (1), (2), (1);
+	SELECT hilo_attach('parts', 'id');
+	CREATE TABLE plain (id bigint PRIMARY KEY DEFAULT hilo_next_number('plain'), x int);
+	INSERT INTO plain SELECT FROM generate_series(1, 5);
+	CREATE TABLE docs (id text PRIMARY KEY);
+	INSERT INTO docs VALUES ('docs/1'), ('docs/2');
+	SELECT hilo_bind('docs', 'docs', 'id'), seed_identity_for('ports', 70);
+	CREATE FUNCTION taken(bigint) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT $1 < 8';
+	SELECT hilo_bind('seen', 'taken(bigint)');
+});
+
+# As whom a program connects.
+sub as
+{
+	my ($role) = @_;
+	return ('-U', $role eq 'boss' ? 'boss' : $super);
+}
+
+# Dumps, of each kind once by each role: options.
+my %dumps = (
+	plain => [], inserts => ['--inserts'], custom => ['-Fc'], folder => [ '-Fd', '-j', '2' ], schema => ['-s'], data => ['-a'],
+	data_quiet => [ '-a', '--disable-triggers' ], clean => [ '--clean', '--if-exists' ], public => [ '-n', 'public' ], public_schema => [ '-n', 'public', '-s' ],
+	table => [ '-t', 'orders', '-t', 'notes', '-t', 'part*', '-t', 'plain', '-t', 'docs' ]);
+foreach my $by ('boss', 'super')
+{
+	foreach my $kind (sort keys %dumps)
+	{
+		$node->command_ok([ 'pg_dump', as($by), @{ $dumps{$kind} }, '-f', "$dir/$by.$kind", 'source' ], "pg_dump @{ $dumps{$kind} } by $by");
+		# What has to do with schema public, which is there.
+		next unless $kind =~ /^public/;
+		my $text = slurp_file("$dir/$by.$kind");
+		$text =~ s/^(?:(?:CREATE|ALTER|COMMENT ON) SCHEMA public|(?:GRANT|REVOKE) .* SCHEMA public).*\n//mg;
+		open my $file, '>', "$dir/$by.$kind" or die $!;
+		print $file $text;
+		close $file;
+	}
+}
+
+sub psql_step
+{
+	my ($kind, @options) = @_;
+	return sub { my ($by, $to, $db) = @_; return [ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', as($to), @options, '-d', $db, '-f', "$dir/$by.$kind" ]; };
+}
+
+sub restore_step
+{
+	my ($kind, @options) = @_;
+	return sub { my ($by, $to, $db) = @_; return [ 'pg_restore', '--exit-on-error', as($to), @options, '-d', $db, "$dir/$by.$kind" ]; };
+}
+
+# What is restored, with which steps, into what (an empty database of the owner, if nothing is said); and what comes of a table that
+# only has the default: its counter comes along, or nothing tells what it has.
+my @forms = (
+	{ name => 'plain', steps => [ psql_step('plain') ], plain => 'goes on' },
+	{ name => 'plain, one transaction', steps => [ psql_step('plain', '--single-transaction') ], plain => 'goes on' },
+	{ name => 'inserts', steps => [ psql_step('inserts') ], plain => 'goes on' },
+	{ name => 'custom', steps => [ restore_step('custom') ], plain => 'goes on' },
+	{ name => 'custom, one transaction', steps => [ restore_step('custom', '--single-transaction') ], plain => 'goes on' },
+	{ name => 'folder, two jobs', steps => [ restore_step('folder', '-j', '2') ], plain => 'goes on' },
+	{ name => 'schema, then data', steps => [ psql_step('schema'), psql_step('data') ], plain => 'goes on' },
+	{ name => 'schema, then data without triggers', steps => [ psql_step('schema'), psql_step('data_quiet') ], plain => 'goes on', superuser => 1 },
+	{ name => 'sections', steps => [ map { restore_step('custom', "--section=$_") } qw(pre-data data post-data) ], plain => 'goes on' },
+	{ name => 'custom without triggers', steps => [ restore_step('custom', '--section=pre-data'), restore_step('custom', '-a', '--disable-triggers'), restore_step('custom', '--section=post-data') ], plain => 'goes on', superuser => 1 },
+	{ name => 'schema hilo is there', into => 'CREATE SCHEMA hilo', steps => [ psql_step('plain') ], plain => 'goes on' },
+	{ name => 'clean, over what has gone on', over => 1, steps => [ psql_step('clean') ], plain => 'goes on' },
+	{ name => 'custom, cleaned, over what has gone on', over => 1, steps => [ restore_step('custom', '--clean', '--if-exists') ], plain => 'goes on' },
+	{ name => 'schema alone', steps => [ psql_step('schema') ], empty => 1, plain => 'goes on' },
+	{ name => 'one schema', into => 'CREATE EXTENSION hilo', steps => [ psql_step('public') ], plain => 'unknown' },
+	{ name => 'one schema without data', into => 'CREATE EXTENSION hilo', steps => [ psql_step('public_schema') ], empty => 1, plain => 'goes on' },
+	{ name => 'tables', into => 'CREATE EXTENSION hilo', steps => [ psql_step('table') ], plain => 'unknown' },
+	{ name => 'tables out of an archive, with their triggers', into => 'CREATE EXTENSION hilo',
+		steps => [ restore_step('custom', (map { ('-t', $_) } qw(orders notes plain)), map { ('-T', "$_ zzz_hilo_advance_id") } qw(orders notes)) ], plain => 'anew' },
+	{ name => 'tables out of an archive, without', into => 'CREATE EXTENSION hilo', steps => [ restore_step('custom', map { ('-t', $_) } qw(orders notes plain)) ], plain => 'anew', attach => 1 });
+
+# What a program that connects as the owner of the tables gets: what it selects, and what it is told.
+sub gives
+{
+	my ($db, $query) = @_;
+	my (undef, $out, $err) = $node->psql($db, "SET SESSION AUTHORIZATION boss;\n$query");
+	return join '/', grep { $_ ne '' } $out, $err;
+}
+
+# Two rows, in two ways, by a session that has drawn none.
+sub inserts_go_on
+{
+	my ($what, $db, $table, $column, $value) = @_;
+	my $before = sql($db, "SELECT coalesce(max(hilo_number($column\::text)), 0) FROM (SELECT CASE WHEN id::text ~ '^[0-9]' THEN 'x/' || id ELSE id::text END AS $column FROM $table) t");
+	my $inserted = gives($db, "INSERT INTO $table ($value->[0]) VALUES ($value->[1]), ($value->[1]); BEGIN; INSERT INTO $table ($value->[0]) VALUES ($value->[1]); COMMIT");
+	is($inserted, '', "$what: inserts into $table give no error");
+	is( sql($db, "SELECT count(*) - count(DISTINCT id), min(n) > $before OR $before = 0, count(n) FROM (SELECT id, hilo_number(CASE WHEN id::text ~ '^[0-9]' THEN 'x/' || id ELSE id::text END) n FROM $table ORDER BY 2 DESC LIMIT 3) t"),
+		'0|t|3', "$what: nor an id that was there");
+	return;
+}
+
+my $number = 0;
+foreach my $form (@forms)
+{
+	foreach my $by ('boss', 'super')
+	{
+		foreach my $to ('boss', 'super')
+		{
+			next if $form->{superuser} && $to ne 'super';
+			my $db = 'copy_' . ++$number;
+			my $what = "$form->{name}, dumped by $by, restored by $to";
+
+			sql('postgres', "CREATE DATABASE $db OWNER boss");
+			sql($db, ($to eq 'boss' ? 'SET SESSION AUTHORIZATION boss; ' : '') . $form->{into}) if $form->{into};
+			if ($form->{over})
+			{
+				$node->command_ok(psql_step('plain')->($by, $to, $db), "$what: it is there");
+				sql($db, q{INSERT INTO orders SELECT generate_series(2000, 2100); INSERT INTO plain SELECT FROM generate_series(1, 200)});
+			}
+			$node->command_ok($_->($by, $to, $db), $what) foreach @{ $form->{steps} };
+
+			if ($form->{superuser})
+			{
+				# The guards are as on as ordinary triggers then, which a session says, with the way out.
+				my @mend = gives($db, q{SELECT hilo_next_number('new')}) =~ /^HINT: +Run (ALTER TABLE .*)\.$/mg;
+				is(scalar(@mend), 1, "$what: a warning about the guards");
+				sql($db, join ';', map { $mend[0] =~ s/hilo\.\w+/hilo.$_/r } split /\n/, sql($db, q{SELECT relname FROM pg_class WHERE relnamespace = 'hilo'::regnamespace AND relkind = 'r'}));
+			}
+			if ($form->{attach})
+			{
+				is(sql($db, q{SELECT count(*) FROM hilo.attachments}), 0, "$what: without triggers they are not attached");
+				is(gives($db, q{SET client_min_messages = warning; SELECT hilo_attach('orders', 'id'), hilo_attach('notes', 'id')}), '500|5', "$what: their owner attaches them");
+			}
+			inserts_go_on($what, $db, 'orders', 'id', [ 'item', q{'x'} ]);
+			inserts_go_on($what, $db, 'notes', 'id', [ 'id', 'DEFAULT' ]);
+			inserts_go_on($what, $db, 'parts', 'id', [ 'region', '2' ]) unless $form->{plain} eq 'anew';
+			if ($form->{plain} eq 'goes on')
+			{
+				inserts_go_on($what, $db, 'plain', 'id', [ 'x', 1 ]);
+			}
+			elsif ($form->{plain} eq 'anew')
+			{
+				# Not even its primary key is there, which would tell.
+				is(gives($db, 'INSERT INTO plain DEFAULT VALUES RETURNING id'), 1, "$what: a default alone begins anew");
+			}
+			else
+			{
+				like(gives($db, 'INSERT INTO plain DEFAULT VALUES'), qr/duplicate key value/, "$what: a default alone begins anew");
+				gives($db, q{SELECT hilo_attach('plain')});
+				inserts_go_on("$what, attached", $db, 'plain', 'id', [ 'x', 1 ]);
+			}
+			next if $form->{into} && $form->{into} =~ /EXTENSION/;
+
+			# The counters of the database, and what belongs to them.
+			is( sql($db, q{SELECT range_size, max_value, flags & 8 FROM hilo.hilo WHERE collection = 'orders'}), '4|100000|8', "$what: options") unless $form->{empty};
+			is( sql($db, q{SELECT count(*) FROM hilo.binding WHERE collection = 'orders' AND granted_to = 'clerk'}), $form->{empty} ? 0 : 1, "$what: grants");
+			is( gives($db, q{SELECT next_identity('ports'), next_identity_free('docs'), next_identity_free('seen')}), 'ports/71|docs/3|seen/8', "$what: identities, and where their documents are") unless $form->{empty};
+			is( sql($db, q{SELECT extowner::regrole FROM pg_extension WHERE extname = 'hilo'}), $to eq 'boss' ? 'boss' : $super, "$what: whose it is");
+			is(gives($db, q{SELECT hilo_seed('new', 5)}) eq '5' ? 'he may' : 'he may not', $to eq 'boss' ? 'he may' : 'he may not', "$what: its owner seeds");
+		}
+	}
+}
+
+# What the owner has granted himself: where the extension is a superuser's, it is not his to grant.
+sql('source', q{SET SESSION AUTHORIZATION boss; GRANT EXECUTE ON FUNCTION hilo_seed(text, bigint, boolean) TO keeper});
+$node->command_ok([ 'pg_dump', as('boss'), '-f', "$dir/boss.granted", 'source' ], 'pg_dump with grants of the owner');
+sub keeper_seeds
+{
+	my ($db) = @_;
+	return sql($db, q{SELECT has_function_privilege('keeper', 'hilo_seed(text, bigint, boolean)', 'execute')});
+}
+sql('postgres', "CREATE DATABASE $_ OWNER boss") foreach qw(granted_boss granted_super granted_first);
+$node->command_ok(psql_step('granted')->('boss', 'boss', 'granted_boss'), 'grants restored by the owner');
+is(keeper_seeds('granted_boss'), 't', 'they are there');
+my ($out, $err) = run_command([ 'psql', '-X', '-q', '-h', $node->host, '-p', $node->port, as('super'), '-d', 'granted_super', '-f', "$dir/boss.granted" ]);
+is(join(' ', $err =~ /ERROR: +(.*)/g), 'permission denied for function hilo_seed', 'restored by a superuser: an error for each grant, and no other');
+inserts_go_on('after it', 'granted_super', 'orders', 'id', [ 'item', q{'x'} ]);
+sql('granted_first', 'SET SESSION AUTHORIZATION boss; CREATE EXTENSION hilo');
+$node->command_ok(psql_step('granted')->('boss', 'super', 'granted_first'), 'restored by a superuser, after the owner has created the extension');
+is(keeper_seeds('granted_first'), 't', 'all grants are there');
+inserts_go_on('all his', 'granted_first', 'orders', 'id', [ 'item', q{'x'} ]);
+
+$node->stop;
+done_testing();
