@@ -48,13 +48,13 @@ class Client
     { id: DB[table.to_sym].insert(id: id, item: item), item: item }
   end
 
-  # The sequence that Sequel sees behind each primary key.
+  # The sequences that Sequel sees behind primary keys.  A default that contains nextval would
+  # be taken for that of one.
   def sequences
-    %i[orders lines documents].each do |table|
-      sequence = DB.primary_key_sequence(table)
-      puts "#{table}: #{sequence}" if sequence.to_s =~ /hilo/
-      DB.reset_primary_key_sequence(table) if sequence
-    end
+    DB.run("CREATE TABLE parcels (id bigint PRIMARY KEY DEFAULT hilo_next_number('parcels'), item text)")
+    DB.tables.each { |table| DB.reset_primary_key_sequence(table) }
+    puts "parcels: #{DB.primary_key_sequence(:parcels).inspect}"
+    DB.drop_table(:parcels)
   end
 
   def truncate

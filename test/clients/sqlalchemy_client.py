@@ -78,16 +78,23 @@ def synchronize():
     create()
 
 
-# Insert by what reflection says: a default that is taken for a sequence would be asked by its name.
+# Insert by what reflection says.  A default that contains nextval would be taken for that
+# of a sequence, and be written anew.
 def reflect():
-    metadata = reflected()
     with engine.begin() as connection:
-        for name in models_of:
-            table = metadata.tables[name]
+        connection.execute(text("CREATE TABLE parcels (id bigint PRIMARY KEY DEFAULT hilo_next_number('parcels'), item text)"))
+    metadata = MetaData()
+    metadata.reflect(engine, schema="public")
+    with engine.begin() as connection:
+        for name in (*models_of, "parcels"):
+            table = metadata.tables[f"public.{name}"]
             row = connection.execute(table.insert().values(item="reflected").returning(table.c.id, table.c.item)).one()
             steps.show(name, row)
             result = connection.execute(table.insert().values(item="reflected, too"))
             print(name, result.inserted_primary_key[0], "reflected, too", sep="|")
+    print("parcels:", metadata.tables["public.parcels"].c.id.server_default.arg)
+    with engine.begin() as connection:
+        connection.execute(text("DROP TABLE parcels"))
 
 
 # What Alembic would change: one line each.

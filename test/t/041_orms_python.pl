@@ -17,7 +17,7 @@ if (available('SQLAlchemy', @python, '-c', 'import sqlalchemy, psycopg2'))
 {
 	my $alembic = available('Alembic', @python, '-c', 'import alembic');
 
-	orm_ok('sqlalchemy', [ @python, 'sqlalchemy_client.py' ], also => [ reflect => '', $alembic ? (alembic => '') : () ]);
+	orm_ok('sqlalchemy', [ @python, 'sqlalchemy_client.py' ], also => [ reflect => q{parcels: hilo_next_number('parcels'::text)}, $alembic ? (alembic => '') : () ]);
 }
 
 done_testing();
