@@ -11,8 +11,11 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "nodes/value.h"
+#include "parser/parse_func.h"
 #include "utils/builtins.h"
 
 #include "citus.h"
@@ -59,6 +62,17 @@ warn_of_others(const HiloRowRef *ref)
 		hilo_members_warn(ref->name, row.epoch);
 }
 
+/* Is Citus's function there? */
+static bool
+can_reach_workers(void)
+{
+	const Oid	arguments[] = {TEXTOID, BOOLOID};
+
+	return OidIsValid(LookupFuncName(list_make2(makeString("pg_catalog"),
+												makeString("run_command_on_workers")),
+									 lengthof(arguments), arguments, true));
+}
+
 void
 hilo_tell_members(const HiloRowRef *ref)
 {
@@ -67,7 +81,7 @@ hilo_tell_members(const HiloRowRef *ref)
 	int			context;
 	int			level;
 
-	if (!hilo_citus_is_coordinator())
+	if (!hilo_citus_is_coordinator() || !can_reach_workers())
 	{
 		warn_of_others(ref);
 		return;
