@@ -79,9 +79,9 @@ static const char *
 column_text(HeapTuple tuple, TupleDesc desc, const char *name)
 {
 	int			attnum = SPI_fnumber(desc, name);
-	char	   *text = attnum <= 0 ? NULL : SPI_getvalue(tuple, desc, attnum);
+	char	   *value = attnum <= 0 ? NULL : SPI_getvalue(tuple, desc, attnum);
 
-	return text == NULL ? "" : text;
+	return value == NULL ? "" : value;
 }
 
 /* Is that what these columns of the row hold?  The other one may be NULL. */

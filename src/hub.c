@@ -706,12 +706,12 @@ connect_to_any(const Options *options, int first, HiloHubAnswer *answer)
 static char *
 joined(const char *const *conninfo)
 {
-	StringInfoData text;
+	StringInfoData result;
 
-	initStringInfo(&text);
+	initStringInfo(&result);
 	for (int i = 0; conninfo[i] != NULL; i++)
-		appendStringInfo(&text, "%s\n", conninfo[i]);
-	return text.data;
+		appendStringInfo(&result, "%s\n", conninfo[i]);
+	return result.data;
 }
 
 /* Was the connection made by these strings, or, with NULL, by none? */

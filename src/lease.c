@@ -17,10 +17,10 @@
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "tcop/tcopprot.h"
-#include "commands/dbcommands.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
@@ -238,18 +238,18 @@ put_error(HiloHubAnswer *answer, int sqlstate, char *message)
 static const char *
 quoted(const char *value)
 {
-	StringInfoData text;
+	StringInfoData result;
 
-	initStringInfo(&text);
-	appendStringInfoChar(&text, '\'');
+	initStringInfo(&result);
+	appendStringInfoChar(&result, '\'');
 	for (; *value != '\0'; value++)
 	{
 		if (*value == '\'' || *value == '\\')
-			appendStringInfoChar(&text, '\\');
-		appendStringInfoChar(&text, *value);
+			appendStringInfoChar(&result, '\\');
+		appendStringInfoChar(&result, *value);
 	}
-	appendStringInfoChar(&text, '\'');
-	return text.data;
+	appendStringInfoChar(&result, '\'');
+	return result.data;
 }
 
 /* How a role connects to the Citus coordinator; NULL, and the answer is an error. */

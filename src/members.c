@@ -9,7 +9,6 @@
 
 #include "access/xlog.h"
 #include "lib/stringinfo.h"
-#include "libpq/libpq-be.h"
 #include "miscadmin.h"
 #include "replication/syncrep.h"
 #include "storage/lwlock.h"
@@ -168,13 +167,20 @@ step_back(int64 known_timeline)
 	return true;
 }
 
-/* Address of the connection; empty where it is no connection of the network. */
+/*
+ * Address of the connection, palloc'd; empty where it is no connection of the
+ * network.
+ */
 static const char *
 client_address(void)
 {
-	return MyProcPort == NULL || MyProcPort->remote_host == NULL ||
-		strcmp(MyProcPort->remote_host, "[local]") == 0 ? "" :
-		MyProcPort->remote_host;
+	LOCAL_FCINFO(fcinfo, 0);
+	Datum		address;
+
+	InitFunctionCallInfoData(*fcinfo, NULL, 0, InvalidOid, NULL, NULL);
+	address = inet_client_addr(fcinfo);
+	return fcinfo->isnull ? "" :
+		DatumGetCString(DirectFunctionCall1(inet_out, address));
 }
 
 void

@@ -778,15 +778,15 @@ hilo_pool_wait_to_ask(HiloName name, bool wait, int *waiting,
 	}
 }
 
-/* Put what fits of a text, which may be NULL, into a place of the pool. */
+/* Put what fits of a string, which may be NULL, into a place of the pool. */
 static void
-put_text(char *place, const char *text)
+put_text(char *place, const char *string)
 {
-	int			len = text == NULL ? 0 :
-		pg_mbcliplen(text, strlen(text), HILO_POOL_ERROR_LEN - 1);
+	int			len = string == NULL ? 0 :
+		pg_mbcliplen(string, strlen(string), HILO_POOL_ERROR_LEN - 1);
 
 	if (len > 0)
-		memcpy(place, text, len);
+		memcpy(place, string, len);
 	place[len] = '\0';
 }
 
