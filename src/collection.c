@@ -207,6 +207,11 @@ use_turn(HiloCollection *collection, int64 count)
 	if (!hilo_collection_is_ordered(collection))
 		return;
 	check_is_counted_here(collection);
+	if (collection->row.epoch == 0)
+	{
+		hilo_counter_settle_in(&collection->ref);
+		read_row(collection);
+	}
 	hilo_ordered_make(order, &collection->row);
 	if (count == 0 || hilo_ordered_has(order, &collection->row, count))
 		return;
@@ -360,8 +365,11 @@ hilo_collection_take(HiloCollection *collection,
 
 		if (hilo_collection_is_ordered(collection))
 		{
+			/* No session keeps numbers: later transactions would draw them. */
 			check_ordered_request(collection->ref.name, request, claimant);
-			if (hilo_collection_take_ordered(collection, request->size, claim))
+			if (hilo_collection_take_ordered(collection,
+											 request->exact ? request->size : 1,
+											 claim))
 				return;
 			continue;
 		}
@@ -531,7 +539,7 @@ advance_ordered(HiloCollection *collection, int64 number)
 	bool		advanced = true;
 	HiloByHand	result = HILO_BY_HAND_UNKNOWN;
 
-	if (hilo_ordered_has_noted(order, number))
+	if (hilo_ordered_has_noted(order, &collection->row, number))
 		return true;
 	for (;;)
 	{

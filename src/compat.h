@@ -34,6 +34,8 @@
 #include "parser/parser.h"
 #include "storage/lock.h"
 #include "storage/proc.h"
+#include "storage/procarray.h"
+#include "storage/sinvaladt.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
@@ -127,6 +129,24 @@ hilo_own_vxid(void)
 	vxid.localTransactionId = MyProc->lxid;
 #endif
 	return vxid;
+}
+
+/*
+ * Does a session run it?  Lists of transactions also name those that are prepared,
+ * by the session that did that, which runs another one by now, or by none.
+ */
+static inline bool
+hilo_vxid_runs(VirtualTransactionId vxid)
+{
+#if PG_VERSION_NUM >= 170000
+	PGPROC	   *proc = ProcNumberGetProc(vxid.procNumber);
+
+	return proc != NULL && proc->vxid.lxid == vxid.localTransactionId;
+#else
+	PGPROC	   *proc = BackendIdGetProc(vxid.backendId);
+
+	return proc != NULL && proc->lxid == vxid.localTransactionId;
+#endif
 }
 
 /*

@@ -790,6 +790,15 @@ hilo_counter_note_binding(HiloRowRef *ref, int64 limit)
 }
 
 void
+hilo_counter_settle_in(HiloRowRef *ref)
+{
+	HiloRowChange change;
+
+	if (find_row(&change, ref, HILO_ROW_CHANGE))
+		finish_and_announce(&change);
+}
+
+void
 hilo_counter_note_deserted(HiloRowRef *ref)
 {
 	HiloRowChange change;

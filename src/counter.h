@@ -190,6 +190,9 @@ extern bool hilo_counter_configure(HiloRowRef *ref,
  */
 extern void hilo_counter_note_binding(HiloRowRef *ref, int64 limit);
 
+/* See that a row that came from elsewhere has an epoch by which claims can be good. */
+extern void hilo_counter_settle_in(HiloRowRef *ref);
+
 /*
  * Note that the last table of the counter is dropped, and nothing about it is in
  * hilo.binding any more.  It stays noted if that is rolled back, and then means

@@ -488,16 +488,28 @@ end_transaction(XactEvent event, void *arg)
  * Draw
  */
 
+/*
+ * Has the present transaction a note that covers all that it will draw?  After a
+ * forced seed these are lower numbers than it has noted.
+ */
+static inline bool
+is_noted(const HiloOrder *order, const HiloRow *row)
+{
+	return order->noted_in == my_transaction &&
+		order->noted_epoch == row->epoch;
+}
+
 bool
 hilo_ordered_take(HiloOrder *order, const HiloRow *row, int64 count,
 				  HiloClaim *claim)
 {
 	OrderedCollection *it = order->shared;
+	bool		noted = is_noted(order, row);
 	bool		taken;
 
 	if (it == NULL)
 		return false;
-	if (order->noted_in != my_transaction)
+	if (!noted)
 		reserve_note(it);
 
 	LWLockAcquire(it->lock, LW_EXCLUSIVE);
@@ -507,15 +519,15 @@ hilo_ordered_take(HiloOrder *order, const HiloRow *row, int64 count,
 		claim->range.low = it->last + 1;
 		claim->range.high = it->last += count;
 		claim->lsn = it->lsn;
-		if (order->noted_in != my_transaction)
+		if (!noted)
 			note_number(it, claim->range.low);
 	}
 	LWLockRelease(it->lock);
 	if (!taken)
 		return false;
 
-	if (order->noted_in != my_transaction)
-		order->noted_in = my_transaction;
+	order->noted_in = my_transaction;
+	order->noted_epoch = row->epoch;
 	find_note(it)->highest = claim->range.high;
 	claim->home = row->home;
 	claim->epoch = row->epoch;
@@ -530,9 +542,9 @@ hilo_ordered_take(HiloOrder *order, const HiloRow *row, int64 count,
  */
 
 bool
-hilo_ordered_has_noted(const HiloOrder *order, int64 number)
+hilo_ordered_has_noted(const HiloOrder *order, const HiloRow *row, int64 number)
 {
-	const Note *note = order->shared == NULL ? NULL : find_note(order->shared);
+	const Note *note = is_noted(order, row) ? find_note(order->shared) : NULL;
 
 	return note != NULL && number >= note->lowest && number <= note->highest;
 }
@@ -793,16 +805,26 @@ hilo_ordered_put(HiloOrder *order, const HiloClaim *claim)
  * held.
  */
 
-/* The transactions that run in this database, with the present one. */
+/*
+ * The transactions that sessions run in this database, with the present one.  One
+ * that is prepared meanwhile is not missed if it is asked for later what is prepared.
+ */
 static VirtualTransactionId *
 running_transactions(int *count)
 {
+	int			other_count;
 	VirtualTransactionId *others = GetCurrentVirtualXIDs(InvalidTransactionId,
 														 false, false,
-														 PROC_IN_VACUUM, count);
-	VirtualTransactionId *all = palloc((*count + 1) * sizeof(*all));
+														 PROC_IN_VACUUM,
+														 &other_count);
+	VirtualTransactionId *all = palloc((other_count + 1) * sizeof(*all));
 
-	memcpy(all, others, *count * sizeof(*all));
+	*count = 0;
+	for (int i = 0; i < other_count; i++)
+	{
+		if (hilo_vxid_runs(others[i]))
+			all[(*count)++] = others[i];
+	}
 	all[(*count)++] = hilo_own_vxid();
 	return all;
 }

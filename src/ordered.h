@@ -26,7 +26,8 @@
 typedef struct HiloOrder
 {
 	struct OrderedCollection *shared;	/* where it was last */
-	uint64		noted_in;		/* our transaction that has a note of it */
+	uint64		noted_in;		/* our transaction that has a note of it, */
+	int64		noted_epoch;	/* and of which epoch */
 	XLogRecPtr	waited_for;		/* claim that was waited for, */
 	int			waited_how;		/* with this synchronous_commit */
 	struct
@@ -54,7 +55,8 @@ extern bool hilo_ordered_take(HiloOrder *order, const HiloRow *row,
  */
 
 /* Has the present transaction drawn it, or noted it with what it has drawn? */
-extern bool hilo_ordered_has_noted(const HiloOrder *order, int64 number);
+extern bool hilo_ordered_has_noted(const HiloOrder *order, const HiloRow *row,
+								   int64 number);
 
 typedef enum HiloByHand
 {

@@ -275,6 +275,24 @@ draw_again(const AdvanceSite *site, TriggerData *trigdata, HeapTuple tuple,
 }
 
 /*
+ * Is it an update that leaves the number as it was?  In an ordered collection it may
+ * be below the horizon: readers have passed that row, and do not miss it.
+ */
+static bool
+keeps_ordered(const AdvanceSite *site, TriggerData *trigdata, int64 number)
+{
+	Datum		value;
+	bool		isnull;
+
+	if (!TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ||
+		!(hilo_collection_row(&site->entry->collection)->flags & HILO_ROW_ORDERED))
+		return false;
+	value = hilo_getattr(trigdata->tg_trigtuple, site->attnum,
+						 RelationGetDescr(trigdata->tg_relation), &isnull);
+	return !isnull && hilo_id_reader_number(&site->reader, value) == number;
+}
+
+/*
  * BEFORE INSERT OR UPDATE, for each row: see that the id of the row, which is
  * assigned before if the trigger says so, will not be drawn later.
  */
@@ -301,7 +319,7 @@ hilo_advance(PG_FUNCTION_ARGS)
 	value = hilo_getattr(tuple, site->attnum,
 						 RelationGetDescr(trigdata->tg_relation), &isnull);
 	number = isnull ? 0 : hilo_id_reader_number(&site->reader, value);
-	if (number <= 0)
+	if (number <= 0 || keeps_ordered(site, trigdata, number))
 		return PointerGetDatum(tuple);
 	if (number >= site->outdated.low && number <= site->outdated.high &&
 		!TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
