@@ -126,7 +126,7 @@ checked_count(FunctionCallInfo fcinfo, HiloCollection *collection, int arg,
 Datum
 hilo_reserve(PG_FUNCTION_ARGS)
 {
-	HiloRangeRequest request = {.exact = true, .alignment = 1};
+	HiloRangeRequest request = {.exact = true,.alignment = 1};
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	HiloEntry  *entry;
 	HiloClaim	claim;
@@ -195,7 +195,7 @@ check_may_pass(HiloCollection *collection, int64 last_max)
 Datum
 hilo_next_range(PG_FUNCTION_ARGS)
 {
-	HiloRangeRequest request = {.exact = false, .alignment = 1};
+	HiloRangeRequest request = {.exact = false,.alignment = 1};
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	HiloCollection *collection;
 	HiloClaim	claim;

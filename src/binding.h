@@ -98,7 +98,7 @@ extern void hilo_binding_note(HiloName name, const HiloBinding *binding);
  * list of char *.  Does not wait for other sessions that do so.
  */
 extern List *hilo_bindings_remove_if(bool (*test) (const HiloBinding *binding,
-												  void *arg), void *arg);
+												   void *arg), void *arg);
 
 /* Remove one that hilo_bindings() has returned. */
 extern void hilo_binding_remove(HiloName name, const HiloBinding *binding);

@@ -56,7 +56,7 @@ typedef struct HiloEntry
 	{
 		Oid			role;
 		uint64		generation; /* hilo_rights_generation */
-		struct HiloBoundTables *bound; /* NULL: not known */
+		struct HiloBoundTables *bound;	/* NULL: not known */
 	}			right;
 
 	/* What ids start and end with, and when that was made out. */
@@ -70,7 +70,7 @@ typedef struct HiloEntry
 		int			start_len;
 		char		suffix[1 + HILO_MAX_TAG_LEN];
 		int			suffix_len;
-	}			text;
+	} text;
 } HiloEntry;
 
 /* The entry of a name; NULL if it is new to this backend. */

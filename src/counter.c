@@ -1086,7 +1086,7 @@ static bool
 note_hub(HiloRow *row, const HiloLeaseAnswer *answer, int64 epoch)
 {
 	bool		new_epoch = answer->is_first ||
-	(row->hub_epoch != 0 && row->hub_epoch != answer->hub_epoch);
+		(row->hub_epoch != 0 && row->hub_epoch != answer->hub_epoch);
 
 	if (new_epoch)
 		row->epoch = epoch;

@@ -469,8 +469,9 @@ read_conninfo(const HiloHubQuestion *question, Options *options,
 	List	   *list = NIL;
 
 	/*
-	 * The first string is for all servers of a Citus cluster.  As there, a host in
-	 * it is the one in their certificates, and they are found by address.
+	 * The first string is for all servers of a Citus cluster.  As there, a
+	 * host in it is the one in their certificates, and they are found by
+	 * address.
 	 */
 	for (int i = 0; strings[i] != NULL; i++)
 	{

@@ -101,13 +101,14 @@ struct OrderedCollection
 	TimestampTz claimed_at;
 
 	/*
-	 * Transactions of before it was ordered may have drawn what nothing here knows
-	 * of, and run: those up to running_at in running[], if that is not 0.
+	 * Transactions of before it was ordered may have drawn what nothing here
+	 * knows of, and run: those up to running_at in running[], if that is not
+	 * 0.
 	 */
 	bool		settled;
 	uint64		running_at;
-	uint64		prepared_below; /* or are prepared: with an id below that; 0: they
-								 * still run */
+	uint64		prepared_below; /* or are prepared: with an id below that; 0:
+								 * they still run */
 	Moment		known_from;		/* when that was over, */
 	uint64		known_stamp;	/* a snapshot above this was taken later */
 
@@ -784,7 +785,10 @@ hilo_ordered_put(HiloOrder *order, const HiloClaim *claim)
 		it->last = it->high = claim->range.low - 1;
 	}
 
-	/* Not below what was chosen by hand meanwhile; what does not follow is a gap. */
+	/*
+	 * Not below what was chosen by hand meanwhile; what does not follow is a
+	 * gap.
+	 */
 	if (claim->range.high > it->high)
 	{
 		if (claim->range.low > it->high + 1)

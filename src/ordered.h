@@ -117,8 +117,8 @@ typedef enum HiloHorizonState
 	HILO_HORIZON_UNKNOWN,		/* nothing is there that belongs to the row */
 	HILO_HORIZON_UNSETTLED,		/* a transaction of before still runs, */
 	HILO_HORIZON_PREPARED,		/* or is prepared */
-	HILO_HORIZON_TOO_OLD		/* the snapshot was taken before the last of them
-								 * ended */
+	HILO_HORIZON_TOO_OLD		/* the snapshot was taken before the last of
+								 * them ended */
 } HiloHorizonState;
 
 typedef struct HiloHorizon

@@ -54,8 +54,9 @@ typedef struct PoolCollection
 	HiloClaim	pieces[MAX_PIECES];
 
 	/*
-	 * The newest ids chosen by hand, and how often the row had changed by then,
-	 * in a ring; forgotten is how often when the newest was that left it.
+	 * The newest ids chosen by hand, and how often the row had changed by
+	 * then, in a ring; forgotten is how often when the newest was that left
+	 * it.
 	 */
 	XLogRecPtr	lost;			/* some before that may not be known */
 	struct

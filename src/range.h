@@ -25,8 +25,8 @@ typedef struct HiloRangeRequest
 	bool		exact;			/* not fewer, even close to the limit? */
 	int64		alignment;		/* low - 1 must be a multiple of it; 1: any */
 	int64		above;			/* low must be above it; 0: any */
-	int64		reserve;		/* numbers to claim beyond size for the pool, as
-								 * far as there are any; 0: none */
+	int64		reserve;		/* numbers to claim beyond size for the pool,
+								 * as far as there are any; 0: none */
 } HiloRangeRequest;
 
 static inline int64

@@ -571,8 +571,8 @@ hilo_row_finish(HiloRowChange *change)
 		   layouts[change->table].size);
 
 	/*
-	 * Also one that was inserted around the triggers; but one that was updated
-	 * so is found through the version before it, by its xmin.
+	 * Also one that was inserted around the triggers; but one that was
+	 * updated so is found through the version before it, by its xmin.
 	 */
 	if (!HeapTupleHeaderIsHeapOnly(header))
 		header->t_infomask |= HEAP_XMIN_FROZEN;
