@@ -501,8 +501,8 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn)
 		check_bound(entry, bound, user);
 
 	/*
-	 * There the next draw may be of another kind; what is leased is unique.
-	 * A range that was counted before is no good once it will be.
+	 * There the next draw may be of another kind; what is leased is unique. A
+	 * range that was counted before is no good once it will be.
 	 */
 	if (hilo_citus_is_worker() &&
 		!(hilo_collection_row(collection)->flags & HILO_ROW_LEASED))
