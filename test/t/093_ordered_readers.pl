@@ -18,6 +18,7 @@ use Time::HiRes qw(sleep);
 my $ROWS = $ENV{HILO_ORDERED_ROWS} // 20_000;
 my $KILLS = $ENV{HILO_ORDERED_KILLS} // 1;
 my $WRITERS = 16;
+my $TIMEOUT = 7200;
 my $SIZE = $ROWS > 1_000_000 ? 1000 : 60;    # of a transaction, at most
 
 my $node = PostgreSQL::Test::Cluster->new('readers');
@@ -153,9 +154,6 @@ BEGIN
 	WHILE NOT stopped LOOP
 		stopped := EXISTS (SELECT FROM stop);
 		COMMIT;
-		IF k = 'repeatable read' THEN
-			SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
-		END IF;
 		CALL read_once(k);
 		COMMIT;
 		PERFORM pg_sleep(random() * 0.02);
@@ -172,9 +170,10 @@ my $stopped = PostgreSQL::Test::Utils::tempdir . '/stopped';
 sub start_client
 {
 	my ($sql, $once) = @_;
-	my $loop = q{end=$(($(date +%s) + 7200)); while [ $(date +%s) -lt $end ] && { [ ! -e "$1" ] || [ -n "$4" ]; }; do "$2" -XAtq -d "$3" -v ON_ERROR_STOP=1 -c "$5" && [ -n "$4" ] && exit 0; sleep 0.02; done};
+	local $ENV{PGOPTIONS} = '-c default_transaction_isolation=repeatable\\ read' if $sql =~ /repeatable read/;
+	my $loop = q{end=$(($(date +%s) + $6)); while [ $(date +%s) -lt $end ] && { [ ! -e "$1" ] || [ -n "$4" ]; }; do "$2" -XAtq -d "$3" -v ON_ERROR_STOP=1 -c "$5" && [ -n "$4" ] && exit 0; sleep 0.02; done};
 
-	return IPC::Run::start([ 'sh', '-c', $loop, 'client', $stopped, $psql, $connection, $once ? 'once' : '', $sql ],
+	return IPC::Run::start([ 'sh', '-c', $loop, 'client', $stopped, $psql, $connection, $once ? 'once' : '', $sql, $TIMEOUT ],
 		'<', '/dev/null', '>', '/dev/null', '2>', '/dev/null');
 }
 
@@ -192,7 +191,7 @@ my @writers = map { start_client("CALL write($_, 50)") } 1 .. $WRITERS;
 my @readers = map { start_client("CALL read('$_')", 1) } 'two statements', 'one statement', 'repeatable read', 'cursor', 'sequence';
 for my $kill (1 .. $KILLS + 1)
 {
-	my $end = time + 7200;
+	my $end = time + $TIMEOUT;
 
 	# About a quarter of the numbers is rolled back.
 	while (progress() < $ROWS * 1.3 * $kill / ($KILLS + 1))
