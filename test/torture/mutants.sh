@@ -33,6 +33,12 @@ torture() {
     fi
 }
 
+# Run a test of test/t in the copy: found if one with that name fails.
+tap() {
+    sh "$copy/test/check.sh" --no-install "$copy/test/t/$1" >"$work/tmp/log" 2>&1
+    grep "^not ok .*\($2\)" "$work/tmp/log" >/dev/null
+}
+
 # A number of a piece that another session claimed without waiting for the
 # synchronous standby, which does not answer: is it shown to one that waits?
 # Found, if the second argument is "shown", when it is.
@@ -79,7 +85,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush news epoch standby take-in generation home guard joined leak forget give-back leave sqlstate'
+names='none flush news epoch standby take-in generation home guard joined leak forget give-back leave sqlstate note-late note-early ends turn by-hand'
 mutant() {
     case $1 in
         none)
@@ -177,6 +183,42 @@ mutant() {
 				 errmsg("%s must be between 1 and ' '(errcode(ERRCODE_INVALID_NAME),
 				 errmsg("%s must be between 1 and '
             look() { torture 0.3 'SQLSTATE 42602'; } ;;
+        note-late)
+            about="ordered: the number is noted after the draw"
+            replace ordered.c '		if (!noted)
+			note_number(it, claim->range.low);
+	}
+	LWLockRelease(it->lock);
+' '	}
+	LWLockRelease(it->lock);
+	pg_usleep(1000);
+	LWLockAcquire(it->lock, LW_EXCLUSIVE);
+	if (taken && !noted)
+		note_number(it, claim->range.low);
+	LWLockRelease(it->lock);
+'
+            look() { tap 093_ordered_readers.pl 'every row is read once'; } ;;
+        note-early)
+            about="ordered: the note is cleared before the commit is visible"
+            replace ordered.c '		case XACT_EVENT_COMMIT:
+' '		case XACT_EVENT_PRE_COMMIT:
+'
+            look() { tap 092_ordered.pl 'committed, but not visible yet'; } ;;
+        ends)
+            about="ordered: what committed after the snapshot was taken is ignored"
+            replace ordered.c 'below_unseen(it, snapshot, present_horizon(it))' 'present_horizon(it)'
+            look() { tap 092_ordered.pl 'what committed after the snapshot counts as open'; } ;;
+        turn)
+            about="ordered: sessions claim beside each other"
+            replace ordered.c '	if (it->turn.taken)
+	{' '	if (it->turn.taken && it->turn.ended == PG_UINT64_MAX)
+	{'
+            look() { tap 093_ordered_readers.pl 'and none is left out'; } ;;
+        by-hand)
+            about="ordered: ids by hand are not noted"
+            replace ordered.c '			note_number(it, number);
+' ''
+            look() { tap 092_ordered.pl 'it counts as drawn'; } ;;
         *)
             usage ;;
     esac
