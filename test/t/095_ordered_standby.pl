@@ -79,13 +79,7 @@ cmp_ok($too_early, '<', $count, 'but not without waiting for the lsn');
 ($horizon, $epoch, $lsn) = split /\|/, $asker->query(q{SELECT * FROM hilo_horizon('events')});
 is(read_up_to(0, $horizon, $lsn), $count, 'an idle primary');
 
-# At the start of a page of WAL the next record stands behind the page's header, which is never replayed alone.
-my $pages = 0;
-for my $try (1 .. 400)
-{
-	my $offset = $asker->query("SELECT pg_logical_emit_message(false, 'hilo', repeat('x', 10)) - '0/0' - (pg_logical_emit_message(false, 'hilo', repeat('x', 10)) - '0/0')");
-	last if $pages++ >= 5;
-}
+# At the start of a segment of WAL the next record stands behind a header, which is never replayed alone.
 $asker->query(q{SELECT pg_switch_wal(); SELECT hilo_configure('page', ordered => true)});
 ($horizon, undef, $lsn) = split /\|/, $asker->query(q{SELECT * FROM hilo_horizon('page')});
 is(read_up_to(0, 0, $lsn), 0, 'a new segment of WAL');
