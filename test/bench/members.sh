@@ -6,12 +6,13 @@
 # A member is simulated by what it sends: it connects, reads where the extension is, asks for a lease under a name of its own,
 # and, as the short-lived lease worker does, goes.  A thousand members with ten collections each take turns at random: over
 # connections that stay, with a connection for each request, the same through PgBouncer, and with a connection for all
-# collections that are due.  Prints leases a second, and how many pairs of member and collection that is with leases of ten
-# minutes.  All runs on this machine: the hub has it to itself but for the clients.  Takes two minutes.
+# collections that are due.  Prints leases a second, and the processor time that one costs the hub, from which follows what all
+# cores could do, however busy the machine is otherwise; and how many pairs of member and collection that is with leases of ten
+# minutes.  Takes two minutes.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 install=yes
-seconds=20 members=1000 collections=10
+seconds=10 members=1000 collections=10
 while [ $# -gt 0 ]; do
     case $1 in
         --no-install) install=no ;;
@@ -68,28 +69,37 @@ EOT
     as_user "$pgbouncer" -q -d "$work/tmp/pgbouncer.ini" || pgbouncer=
 }
 
-# Leases a second: script, leases in it, clients, where, options.
+# Processor time of the server's sessions, which end for that, in hundredths of a second.
+used() {
+    sql "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()" >/dev/null
+    while [ "$(sql "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'")" -gt 1 ]; do sleep 0.2; done
+    awk '{ print $16 + $17 }' "/proc/$(head -n 1 "$work/server/data/postmaster.pid")/stat"
+}
+
+# Leases a second, and milliseconds of processor time for one: script, leases in it, clients, where, options.
 rate() {
     file=$1 each=$2 clients=$3 host=$4 port=$5
     shift 5
+    before=$(used)
     tps=$(as_user "$bindir/pgbench" -n -h "$host" -p "$port" -U postgres -c "$clients" -j 2 -T "$seconds" -f "$work/tmp/$file.sql" "$@" postgres 2>"$work/tmp/pgbench.log" |
         sed -n 's/^tps = \([0-9.]*\).*/\1/p' | tail -n 1)
     [ -n "$tps" ] || { cat "$work/tmp/pgbench.log" >&2; die "pgbench failed."; }
-    say "$tps $each" | awk '{ printf "%.0f", $1 * $2 }'
+    say "$tps $each $(($(used) - before)) $seconds" | awk '{ printf "%.0f %.3f", $1 * $2, $3 * 10 / ($1 * $2 * $4) }'
 }
 
 line() {
-    say "$2" | awk -v what="$1" '{
-        n = $1 * 600
+    say "$2" | awk -v what="$1" -v cores="$(nproc)" '{
+        bound = cores * 1000 / $2
+        n = bound * 600
         if (n < 1e6) pairs = sprintf("%d,000", n / 1000); else pairs = sprintf("%.1f million", n / 1e6)
-        printf "| %s | %d | %s |\n", what, $1, pairs
+        printf "| %s | %d | %.2f ms | %d | %s |\n", what, $1, $2, bound, pairs
     }'
 }
 
 say "$members members, $collections collections, leases of ten minutes; $(nproc) cores, PostgreSQL $("$pg_config" --version | sed 's/^[^0-9]*//'), $(date +%F)"
 say
-say '| how members ask | leases a second | pairs of member and collection |'
-say '| --- | --- | --- |'
+say '| how members ask | leases a second, here and now | processor time of the hub for one | at most a second, by that | pairs of member and collection |'
+say '| --- | --- | --- | --- | --- |'
 for clients in 1 8 64; do
     line "over $clients connections that stay" "$(rate stay 1 "$clients" "$work/server" 5432 -M prepared)"
 done
