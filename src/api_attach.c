@@ -103,6 +103,14 @@ assign_argument(FunctionCallInfo fcinfo, const HiloColumn *column)
 						get_rel_name(column->relation)),
 				 errdetail("Its type is %s; it should be text, varchar or citext.",
 						   format_type_be(hilo_column_type(column)))));
+	if (hilo_is_partition_key(column))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("column \"%s\" of table \"%s\" cannot be assigned ids by a trigger",
+						hilo_column_name(column),
+						get_rel_name(column->relation)),
+				 errdetail("The table is partitioned by it, and a row is in its partition before a trigger sees it."),
+				 errhint("Attach it without assign: the default draws its ids.")));
 	return HILO_ATTACH_ASSIGN;
 }
 

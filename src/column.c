@@ -9,6 +9,8 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "access/table.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
@@ -46,6 +48,22 @@ hilo_topmost_table(Relation rel)
 /*
  * A column
  */
+
+bool
+hilo_is_partition_key(const HiloColumn *column)
+{
+	Relation	rel = try_table_open(column->relation, AccessShareLock);
+	Bitmapset  *columns = bms_make_singleton(column->attnum -
+											 FirstLowInvalidHeapAttributeNumber);
+	bool		in_expression;
+	bool		result;
+
+	if (rel == NULL)
+		return false;
+	result = has_partition_attrs(rel, columns, &in_expression);
+	table_close(rel, AccessShareLock);
+	return result;
+}
 
 char *
 hilo_column_name(const HiloColumn *column)

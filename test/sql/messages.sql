@@ -69,6 +69,12 @@ CREATE TABLE msg_generated (a bigint, id bigint GENERATED ALWAYS AS (a + 1) STOR
 SELECT hilo_attach('msg_generated');
 ALTER TABLE msg_generated ALTER COLUMN id DROP EXPRESSION;
 SELECT hilo_attach('msg_generated');
+-- The key of partitions, which a trigger cannot assign.
+CREATE TABLE msg_parts (id text PRIMARY KEY) PARTITION BY HASH (id);
+CREATE TABLE msg_part PARTITION OF msg_parts FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+SELECT hilo_attach('msg_parts', assign => true);
+SELECT hilo_attach('msg_parts');
+INSERT INTO msg_parts DEFAULT VALUES RETURNING id;
 -- Full: by its ids, its sequence, its collection, or the limit that this was given.
 CREATE TABLE msg_full (id smallserial PRIMARY KEY);
 INSERT INTO msg_full VALUES (32767);

@@ -93,5 +93,5 @@ RESET ROLE;
 DROP ROLE regress_hilo_monitor, regress_hilo_user;
 DROP TABLE stat_more;
 DROP FUNCTION stat_taken;
-SELECT count(hilo_drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE collection LIKE 'stat%' AND collection NOT LIKE '%|';
+SELECT count(hilo_drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE collection LIKE 'stat\_%' AND collection NOT LIKE '%|';
 SELECT drop_identity('stat_identity');
