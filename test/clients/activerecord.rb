@@ -91,7 +91,9 @@ class Client
     if FORMAT == 'sql'
       tasks.structure_dump(file, nil)
     else
-      File.open(file, 'w') { |output| ActiveRecord::SchemaDumper.dump(connection, output) }
+      # From Rails 7.2 on the connections are asked for.
+      from = ActiveRecord.version < Gem::Version.new('7.2') ? connection : ActiveRecord::Base.connection_pool
+      File.open(file, 'w') { |output| ActiveRecord::SchemaDumper.dump(from, output) }
     end
   end
 
@@ -103,6 +105,9 @@ class Client
     if FORMAT == 'sql'
       tasks.structure_load(file, nil)
     else
+      # From Rails 7.2 on it makes the schema, too, which CREATE EXTENSION takes over.  Rails
+      # loads it into an empty database; here the extension is there.
+      File.write(file, File.read(file).sub(/^ *create_schema "hilo"$/, ''))
       Kernel.load(file)
     end
     MODELS.each_value(&:reset_column_information)
