@@ -132,7 +132,7 @@ like($before, qr/^renamed\|public\."is named Otherwise"\.key\|$/m, 'a binding fo
 like($before, qr/^moved\|archive\.moved\.id\|$/m, 'and SET SCHEMA');
 my $identities =
   q{SELECT string_agg(name || ' ' || value, ', ' ORDER BY name) FROM hilo.identities};
-my $all = qq{$name 5, drawn 2, ends in a separator/ 6, higher 1000, lower 10, only here 77};
+my $all = qq{$name 5, drawn 2, ends in a separator/| 6, higher 1000, lower 10, only here 77};
 is(sql('source', $identities), $all, 'identities of the source');
 
 sub check
@@ -240,7 +240,7 @@ my $in_use = q{
 	SELECT seed_identity_for('gone here', 20);
 	SELECT count(next_server_side_id('a/')) FROM generate_series(1, %d);
 };
-my $merged = qq{$name 5, drawn 2, ends in a separator/ 6, gone here 20, higher 1000, lower 500, only here 77, only there 88};
+my $merged = qq{$name 5, drawn 2, ends in a separator/| 6, gone here 20, higher 1000, lower 500, only here 77, only there 88};
 
 foreach my $server_side (5, 100)
 {

@@ -297,7 +297,7 @@ sql('INSERT INTO stop VALUES (true)');
 $drawing->result;
 is(sql(q{SELECT count(*) = count(DISTINCT number) FROM drawn}), 't', 'no number twice, of all that were drawn');
 is( sql(q{SELECT extconfig::regclass[]::text FROM pg_extension WHERE extname = 'hilo'}),
-	'{hilo.hub,hilo.binding,hilo.hilo}', 'new table: is dumped, the old one not');
+	'{hilo.hub,hilo.member,hilo.binding,hilo.hilo}', 'new table: is dumped, the old one not');
 my ($ret, $out, $err) = $node->psql('postgres', 'DELETE FROM hilo.hilo');
 like($err, qr/cannot delete from table "hilo\.hilo" by hand/, 'new table: is guarded');
 
