@@ -547,7 +547,7 @@ advance_ordered(HiloCollection *collection, int64 number)
 		HiloRow		row;
 
 		/* First in the row, so that what is claimed from now on is above it. */
-		if (claimed != 0 && number > claimed)
+		if (claimed >= 0 && number > claimed)
 			advanced = hilo_counter_advance(&collection->ref, number, &row);
 		result = hilo_ordered_by_hand(order, &collection->row, number,
 									  !advanced);

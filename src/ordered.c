@@ -97,6 +97,8 @@ struct OrderedCollection
 	int64		last;			/* the number drawn last, or passed over */
 	int64		high;			/* those up to this one can be drawn */
 	XLogRecPtr	lsn;			/* of the claim */
+	XLogRecPtr	chosen;			/* of numbers chosen by hand: flushed up to
+								 * here, a crash makes none of them free again */
 	int64		size;			/* of the claim, 0: none yet */
 	TimestampTz claimed_at;
 
@@ -251,7 +253,7 @@ make(HiloName name)
 	it->name_len = name.len;
 	memcpy(it->name, name.data, name.len);
 	it->home = it->epoch = it->last = it->high = it->size = 0;
-	it->lsn = InvalidXLogRecPtr;
+	it->lsn = it->chosen = InvalidXLogRecPtr;
 	it->claimed_at = GetCurrentTimestamp();
 	it->settled = false;
 	it->running_at = it->prepared_below = 0;
@@ -583,6 +585,7 @@ hilo_ordered_by_hand(HiloOrder *order, const HiloRow *row, int64 number,
 			{
 				it->last = number;
 				it->high = Max(it->high, number);
+				it->chosen = Max(it->chosen, XactLastRecEnd);
 			}
 		}
 	}
@@ -609,9 +612,9 @@ hilo_ordered_claimed(const HiloOrder *order, const HiloRow *row)
 	int64		claimed;
 
 	if (it == NULL)
-		return 0;
+		return -1;
 	LWLockAcquire(it->lock, LW_SHARED);
-	claimed = is_of(it, row) ? it->high : 0;
+	claimed = is_of(it, row) ? it->high : -1;
 	LWLockRelease(it->lock);
 	return claimed;
 }
@@ -747,6 +750,7 @@ hilo_ordered_make(HiloOrder *order, const HiloRow *row)
 	{
 		it->epoch = row->epoch;
 		it->last = it->high = row->max;
+		it->chosen = Max(it->chosen, known.lsn);
 		it->size = 0;
 	}
 	LWLockRelease(it->lock);
@@ -1025,6 +1029,7 @@ hilo_ordered_horizon(HiloOrder *order, const HiloRow *row, Snapshot snapshot,
 	OrderedCollection *it = order->shared;
 	HiloHorizonState state = HILO_HORIZON_KNOWN;
 	Moment		moment = moment_of(snapshot);
+	XLogRecPtr	chosen;
 
 	if (it == NULL)
 		return HILO_HORIZON_UNKNOWN;
@@ -1043,9 +1048,14 @@ hilo_ordered_horizon(HiloOrder *order, const HiloRow *row, Snapshot snapshot,
 		horizon->number = below_unseen(it, snapshot, present_horizon(it));
 		horizon->lsn = it->committed;
 	}
+	chosen = it->chosen;
 	LWLockRelease(it->lock);
-	if (state == HILO_HORIZON_KNOWN)
-		never_lower(order, row->epoch, moment, &horizon->number);
+	if (state != HILO_HORIZON_KNOWN)
+		return state;
+
+	/* After a crash, no number at or below the horizon may be drawn again. */
+	XLogFlush(chosen);
+	never_lower(order, row->epoch, moment, &horizon->number);
 	return state;
 }
 

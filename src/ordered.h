@@ -72,7 +72,7 @@ typedef enum HiloByHand
 extern HiloByHand hilo_ordered_by_hand(HiloOrder *order, const HiloRow *row,
 									   int64 number, bool beyond);
 
-/* The highest number that is known to be claimed; 0 if none is. */
+/* The highest number that is known to be claimed; -1 if that is not known. */
 extern int64 hilo_ordered_claimed(const HiloOrder *order, const HiloRow *row);
 
 /*

@@ -448,6 +448,7 @@ insert($b);
 my $shown = horizon($c, 'end');
 is($shown, $before, 'shown');
 kill 'KILL', $a->pid;
+wait_until('the server notices', sub { slurp_file($node->logfile) =~ /reinitializing/ });
 eval { $_->finish } for $a, $b, $c, $observer;
 $node->poll_query_until('postgres', 'SELECT true') or die 'no restart';
 ($a, $b, $c, $observer) = map { HiloCrash::Session->new($node) } 1 .. 4;

@@ -16,6 +16,7 @@ shared_preload_libraries = 'hilo'
 hilo.pool_size = 64
 max_prepared_transactions = 5
 autovacuum = off
+wal_writer_delay = 10s
 CONF
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION hilo');
@@ -158,6 +159,24 @@ like($a->error_of('UPDATE changed SET id = 1 WHERE id = 2'), qr/22023/, 'but not
 is(scalar $a->query('UPDATE changed SET id = 10 WHERE id = 2 RETURNING id'), 10, 'one above it counts as drawn');
 is(horizon('changed'), 10, 'as the horizon says');
 
-$_->finish for $a, $b, $observer;
+#
+# Numbers chosen by hand, and a crash
+#
+$observer->query('CREATE TABLE first (id bigint PRIMARY KEY)');
+$observer->query("SELECT hilo_attach('first')");
+order('first');
+$observer->query('INSERT INTO first VALUES (5)');
+is($observer->query("SELECT max FROM hilo.hilo WHERE collection = 'first'"), 5, 'the first number of all is chosen: the row has it');
+
+insert($observer, 'changed');
+like(horizon('changed'), qr/^11$/, 'a number drawn');
+$a->query('BEGIN; INSERT INTO changed VALUES (5000)');
+is(horizon('changed'), 4999, 'the horizon is below a number that is chosen');
+kill_server($node);
+$node->start;
+$observer = HiloCrash::Session->new($node);
+is(insert($observer, 'changed'), 5001, 'after a crash no number below the horizon is drawn again');
+
+$observer->finish;
 $node->stop;
 done_testing();
