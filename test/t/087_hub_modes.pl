@@ -99,6 +99,10 @@ wait_until_sync($standby);
 move_hub($standby);
 like(draw('orders'), qr/55000: could not lease.*gives no leases since this server was promoted.*HINT:  Call hilo_hub_resume/s, 'turned on where leases may be lost, it waits for a hand');
 like(draw('others'), qr/55000: could not lease/, 'also for a collection that has lost none');
+# What another session was told a moment ago, too.
+configure($member, 'hilo.lease_retry', '1h');
+like(draw('orders'), qr/55000: could not lease.*HINT:  Call hilo_hub_resume/s, 'the hint comes with each draw that is refused');
+configure($member, 'hilo.lease_retry', '0');
 is(mark($standby), 0, 'it is not taken for one whose standby has all');
 is(sql($standby, 'SELECT bool_and(reported) FROM hilo.members'), 't', 'the member that was refused has said what it holds');
 cmp_ok(sql($standby, 'SELECT hilo_hub_resume()'), '>=', 2, 'resumed');
