@@ -64,7 +64,5 @@ serve({
 	},
 	drop: () => push('empty'),
 	load: () => push('schema'),
-	// The schema public, with all that is there.
-	reset: () => command('schema', 'db', 'push', '--force-reset', '--skip-generate'),
 	close: () => client?.$disconnect(),
 });
