@@ -660,8 +660,8 @@ def main():
     bad = 0
     began = time.time()
     wanted = [part for part in args.only.split(',') if part]
-    make_network()
     try:
+        make_network()
         for synchronous in (True, False):
             if wanted and not synchronous:
                 break
