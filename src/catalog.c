@@ -180,6 +180,16 @@ hilo_catalog_owner(void)
 	return owner;
 }
 
+Oid
+hilo_catalog_tables_owner(void)
+{
+	Relation	rel = hilo_catalog_open(HILO_TABLE_COUNTERS, AccessShareLock);
+	Oid			owner = rel->rd_rel->relowner;
+
+	table_close(rel, AccessShareLock);
+	return owner;
+}
+
 /* May the role execute a function of the extension, which has three arguments? */
 static bool
 may_execute(char *name, const Oid *args, Oid role)

@@ -87,6 +87,12 @@ extern Oid	hilo_catalog_schema(void);
 /* Owner of the extension; InvalidOid if it does not exist. */
 extern Oid	hilo_catalog_owner(void);
 
+/*
+ * Owner of our tables and functions: a superuser, also where a role that is none has
+ * created the extension.
+ */
+extern Oid	hilo_catalog_tables_owner(void);
+
 /* May a role execute hilo_seed(), or seed_identity_for()? */
 extern bool hilo_catalog_may_seed(bool identity, Oid role);
 

@@ -408,8 +408,11 @@ ask_hub(const char *server, const HiloHubRow *known, Oid role, HiloName name,
 
 /* The role whose user mapping is used. */
 static Oid
-role_of(const HiloHubRow *known)
+role_of(const char *hub, const HiloHubRow *known)
 {
+	/* As Citus connects its nodes; what the role may there does not matter. */
+	if (is_coordinator(hub))
+		return hilo_catalog_tables_owner();
 	return NameStr(known->role)[0] == '\0' ? hilo_catalog_owner() :
 		get_role_oid(NameStr(known->role), true);
 }
@@ -455,7 +458,7 @@ question_hub(HiloRowRef *ref, const HiloRow *row, NameData hub, int64 size,
 	HiloHubRow	known;
 
 	(void) read_hub(name, &known);
-	ask_hub(name.data, &known, role_of(&known), ref->name, size, above, keep,
+	ask_hub(name.data, &known, role_of(name.data, &known), ref->name, size, above, keep,
 			answer);
 	if (answer->sqlstate == 0 && !hilo_is_node_tag(NameStr(answer->node_tag),
 												   strlen(NameStr(answer->node_tag))))
@@ -967,7 +970,7 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("server \"%s\" does not exist", server)));
 	if (is_coordinator(server))
-		role = hilo_catalog_owner();
+		role = hilo_catalog_tables_owner();
 	else if (strchr(server, '|') != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_RESERVED_NAME),

@@ -4,7 +4,7 @@
  *	  Tells members what has happened to a counter of this hub.
  *
  * Workers of a Citus cluster are reached by Citus's own function, as the owner of
- * the extension: it knows them, connects by connections of their own, outside the
+ * our tables: it knows them, connects by connections of their own, outside the
  * transaction, and goes on when one fails.
  *
  *-------------------------------------------------------------------------
@@ -87,7 +87,7 @@ hilo_tell_members(const HiloRowRef *ref)
 		return;
 	}
 	GetUserIdAndSecContext(&user, &context);
-	SetUserIdAndSecContext(hilo_catalog_owner(),
+	SetUserIdAndSecContext(hilo_catalog_tables_owner(),
 						   context | SECURITY_LOCAL_USERID_CHANGE);
 	level = hilo_sql_begin();
 	report_untold(ref,
