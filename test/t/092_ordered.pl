@@ -162,6 +162,7 @@ wait_until('sessions know of it', sub { $observer->query("SHOW synchronous_stand
 $observer->query('CHECKPOINT');
 $a->start('COMMIT');
 wait_until('it waits', sub { $observer->query("SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE pid = $pid") eq 't' });
+$b->query('SELECT pg_current_xact_id()') for 1 .. 2;
 is(horizon($c, 'end'), $last, 'committed, but not visible yet');
 $node->append_conf('postgresql.conf', "synchronous_standby_names = ''");
 $node->reload;
