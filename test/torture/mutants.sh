@@ -191,7 +191,7 @@ mutant() {
 	LWLockRelease(it->lock);
 ' '	}
 	LWLockRelease(it->lock);
-	pg_usleep(1000);
+	pg_usleep(20000);
 	LWLockAcquire(it->lock, LW_EXCLUSIVE);
 	if (taken && !noted)
 		note_number(it, claim->range.low);
