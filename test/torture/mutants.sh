@@ -85,7 +85,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush news epoch standby take-in generation home guard joined leak forget give-back leave sqlstate note-late note-early ends turn by-hand'
+names='none flush news epoch standby take-in generation home guard joined leak forget give-back leave sqlstate note-late note-early ends by-hand'
 mutant() {
     case $1 in
         none)
@@ -208,12 +208,6 @@ mutant() {
             about="ordered: what committed after the snapshot was taken is ignored"
             replace ordered.c 'below_unseen(it, snapshot, present_horizon(it))' 'present_horizon(it)'
             look() { tap 092_ordered.pl 'what committed after the snapshot counts as open'; } ;;
-        turn)
-            about="ordered: sessions claim beside each other"
-            replace ordered.c '	if (it->turn.taken)
-	{' '	if (it->turn.taken && it->turn.ended == PG_UINT64_MAX)
-	{'
-            look() { tap 093_ordered_readers.pl 'and none is left out'; } ;;
         by-hand)
             about="ordered: ids by hand are not noted"
             replace ordered.c '			note_number(it, number);
