@@ -155,6 +155,7 @@ hilo_next_hi(PG_FUNCTION_ARGS)
 	entry = hilo_api_entry_to_draw(fcinfo, HILO_DRAW_NUMBER);
 	request.size = checked_count(fcinfo, &entry->collection, 1, "capacity");
 	request.alignment = request.size;
+	hilo_collection_refuse_ordered(&entry->collection);
 	hilo_collection_take(&entry->collection, &request, HILO_FOR_SESSION,
 						 &claim);
 	PG_RETURN_INT64(claim.range.high / request.size);

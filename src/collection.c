@@ -275,12 +275,13 @@ hilo_collection_take_ordered(HiloCollection *collection, int64 count,
 	return true;
 }
 
-/* Refuse what cannot be had of an ordered collection. */
-static void
-check_ordered_request(HiloName name, const HiloRangeRequest *request,
-					  HiloClaimant claimant)
+void
+hilo_collection_refuse_ordered(HiloCollection *collection)
 {
-	if (claimant == HILO_FOR_CLIENT || request->alignment > 1)
+	HiloName	name = collection->ref.name;
+
+	(void) hilo_collection_row(collection);
+	if (hilo_collection_is_ordered(collection))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("collection \"%.*s\" is ordered, and gives no ranges to client programs",
@@ -366,7 +367,8 @@ hilo_collection_take(HiloCollection *collection,
 		if (hilo_collection_is_ordered(collection))
 		{
 			/* No session keeps numbers: later transactions would draw them. */
-			check_ordered_request(collection->ref.name, request, claimant);
+			if (claimant == HILO_FOR_CLIENT || request->alignment > 1)
+				hilo_collection_refuse_ordered(collection);
 			if (hilo_collection_take_ordered(collection,
 											 request->exact ? request->size : 1,
 											 claim))

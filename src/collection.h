@@ -70,6 +70,9 @@ hilo_collection_is_ordered(const HiloCollection *collection)
 		(collection->row.flags & HILO_ROW_ORDERED) != 0;
 }
 
+/* Raise 0A000 if it is: an ordered collection gives no ranges to client programs. */
+extern void hilo_collection_refuse_ordered(HiloCollection *collection);
+
 /*
  * The horizon of an ordered collection for a snapshot, and the epoch that it belongs
  * to.  Raises 42704 if there is no such collection, and 55000 if it is not ordered or

@@ -64,11 +64,11 @@ $subscriber->safe_psql('postgres',
 	  . $publisher->connstr . ' dbname=postgres'
 	  . "' PUBLICATION everything");
 ok( $subscriber->poll_query_until('postgres',
-		q{SELECT count(*) = 4 AND bool_and(srsubstate = 'r') FROM pg_subscription_rel}),
+		q{SELECT count(*) = 5 AND bool_and(srsubstate = 'r') FROM pg_subscription_rel}),
 	'all tables are ready');
 is( $subscriber->safe_psql('postgres',
 		q{SELECT string_agg(srrelid::regclass || ' ' || srsubstate::text, ', ' ORDER BY srrelid::regclass::text) FROM pg_subscription_rel}),
-	'hilo.binding r, hilo.hilo r, hilo.hub r, orders r',
+	'hilo.binding r, hilo.hilo r, hilo.hub r, hilo.member r, orders r',
 	'our tables are among them');
 my $copied = q{dropped 8, limited 3, orders 100, ours_higher 200, ours_only 5, theirs_higher 300, theirs_only 7};
 (my $without_arrivals = maxima($subscriber)) =~ s/^arrivals \d+, //;
@@ -152,7 +152,7 @@ $subscriber->safe_psql('postgres',
 	  . $publisher->connstr . ' dbname=postgres'
 	  . "' PUBLICATION everything");
 ok( $subscriber->poll_query_until('postgres',
-		q{SELECT count(*) = 4 AND bool_and(srsubstate = 'r') FROM pg_subscription_rel}),
+		q{SELECT count(*) = 5 AND bool_and(srsubstate = 'r') FROM pg_subscription_rel}),
 	'a second copy: all tables are ready');
 is( $subscriber->safe_psql('postgres',
 		q{SELECT string_agg(collection || ' ' || max, ', ' ORDER BY collection) FROM hilo.hilo
