@@ -1,0 +1,92 @@
+# Ordered collections, failing anywhere: an error, a cancel, a kill -9 or the end of a connection, in the middle of a turn too,
+# leaves a gap at most.  Others go on at once, above all that was shown, and the horizon is not held back.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloCrash;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $libdir = build_variant(PostgreSQL::Test::Utils::tempdir . '/points', undef, 'PROFILE=-DHILO_FAILURE_POINTS');
+my $node = PostgreSQL::Test::Cluster->new('points');
+$node->init;
+$node->append_conf('postgresql.conf', <<"SETTINGS");
+shared_preload_libraries = 'hilo'
+dynamic_library_path = '$libdir:\$libdir'
+restart_after_crash = on
+wal_writer_delay = 10s
+autovacuum = off
+hilo.range_size = 4
+hilo.range_duration = 0
+SETTINGS
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION hilo');
+my $times = 0;
+
+# Let a change fail at a point in a way; returns what is wrong then.
+sub wrong_after
+{
+	my ($change, $point, $way) = @_;
+	my $name = 'f' . ++$times;
+	my $sql = $change->{sql} =~ s/NAME/$name/gr;
+	my @wrong;
+
+	$node->safe_psql('postgres', "SET client_min_messages = warning; SELECT hilo_configure('$name', ordered => "
+		. ($change->{unordered} ? 'NULL' : 'true') . '); SELECT hilo_next_number(\'' . $name . '\')');
+	my $session = HiloCrash::Session->new($node);
+	my $other = HiloCrash::Session->new($node, 'statement_timeout=60s');
+	my $shown = $session->query("SELECT hilo_next_number('$name')");
+	$session->query("SET test.failure_point = '$point:$way'");
+	$session->start($sql);
+	if ($way eq 'wait')
+	{
+		my $pid = $session->pid;
+
+		# Others wait for who has the turn, and go on when it is given up.
+		$other->query('SELECT pg_sleep(0.2)');
+		push @wrong, 'it does not wait' if $other->query("SELECT state FROM pg_stat_activity WHERE pid = $pid") ne 'active';
+		$other->query("SELECT pg_cancel_backend($pid)");
+	}
+	my ($out, $err) = eval { $session->result };
+	push @wrong, 'nothing fails' if defined $err && $err eq '' && $way ne 'term';
+	if ($way eq 'kill')
+	{
+		# Its end is that of all sessions.
+		eval { $other->query('SELECT pg_sleep(100)') };
+		eval { $_->finish } for $session, $other;
+		wait_until('it is there', sub { answers($node) });
+		$other = HiloCrash::Session->new($node, 'statement_timeout=60s');
+	}
+	elsif ($way eq 'term')
+	{
+		eval { $session->finish };
+	}
+	my $next = $other->query("SELECT hilo_next_number('$name')");
+	push @wrong, "$next after $shown" if $next !~ /^\d+$/ || $next <= $shown;
+	my $horizon = '';
+	for (1 .. 3)
+	{
+		$horizon = $other->query("SELECT horizon FROM hilo_horizon('$name')");
+		last if $horizon =~ /\d/;
+	}
+	push @wrong, "horizon $horizon after $next" if !$change->{unordered} && $horizon ne $next;
+	eval { $_->finish } for $session, $other;
+	return @wrong;
+}
+
+my $draw = "SELECT hilo_next_number('NAME') FROM generate_series(1, 20)";
+test_failures(\&wrong_after,
+	{ what => 'a draw', sql => $draw, at => [
+		'turn begun' => 'error wait kill term', 'claimed in order' => 'error wait kill term', 'put in order' => 'kill term',
+		'drawn in order' => 'kill term', 'row locked' => 'kill', 'row changed' => 'kill', 'before flush' => 'error wait kill' ] },
+	{ what => 'a block', sql => "SELECT hilo_reserve('NAME', 100)", at => [ 'turn begun' => 'error', 'claimed in order' => 'error kill' ] },
+	{ what => 'to become unordered', unordered => 1, sql => "SELECT hilo_configure('NAME', ordered => false)", at => [ 'row changed' => 'kill' ] },
+	{ what => 'to become ordered', unordered => 1, sql => "SELECT hilo_configure('NAME', ordered => true)",
+		at => [ 'order changed' => 'error kill term', 'before announcement' => 'kill' ] });
+
+$node->stop;
+unlike(slurp_file($node->logfile), qr/PANIC|TRAP|leak|still referenced|lock .* (?:already|not) held|own a lock/,
+	'nothing was left behind');
+done_testing();
