@@ -90,7 +90,7 @@ BEGIN
 		SET escape_string_warning = off;
 	END IF;
 END $$;
-SELECT * FROM there_and_back(E'"regress Back\\2"."t''Quo""te\\d"');
+SELECT before, meanwhile, put_back, after, same FROM there_and_back(E'"regress Back\\2"."t''Quo""te\\d"');
 DO $$
 BEGIN
 	IF current_setting('server_version_num')::int < 190000 THEN
