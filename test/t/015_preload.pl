@@ -63,8 +63,9 @@ hilo.server_prefix = 'South/'
 hilo.identity_parts_separator = ':'
 hilo.lease_size = 5
 CONF
+$node->stop;
 my $seen = -s $node->logfile;
-$node->restart;
+$node->start;
 is(sql($settings), join("\n", sort(split(/\n/, "$always\n$preloaded"))), 'preloaded: all');
 is(sql('SHOW hilo.lease_size'), 5, 'preloaded: they can be set');
 is(sql(q{SELECT hilo_next('orders')}), 'orders:South/1-A', 'settings of a preloading server');
