@@ -471,6 +471,18 @@ set_up_extension(void)
 	read_counters(ledger_base);
 }
 
+/*
+ * Let the hub lease again, after a promotion or a recovery: its members say what
+ * they hold, but for those whose extension was dropped.
+ */
+static void
+resume_hub(void)
+{
+	command("SELECT hilo_lease_report()");
+	command_in("worker", "SELECT hilo_lease_report()");
+	command_in("hub", "SELECT hilo_hub_resume(force => true)");
+}
+
 /* Tell a database of the hub. */
 static void
 know_hub(const char *database)
@@ -584,9 +596,11 @@ check_tables(void)
 	static const char *const checks[] = {
 		"SELECT * FROM verify_heapam('hilo.hilo')",
 		"SELECT * FROM verify_heapam('hilo.hub')",
+		"SELECT * FROM verify_heapam('hilo.member')",
 		"SELECT * FROM verify_heapam('hilo.binding')",
 		"SELECT 1 FROM bt_index_check('hilo.hilo_collection_idx', true) c WHERE c IS NULL",
 		"SELECT 1 FROM bt_index_check('hilo.hub_hub_idx', true) c WHERE c IS NULL",
+		"SELECT 1 FROM bt_index_check('hilo.member_member_idx', true) c WHERE c IS NULL",
 		"SELECT 1 FROM bt_index_check('hilo.binding_collection_idx', true) c WHERE c IS NULL",
 		"SELECT collection || '' FROM hilo.hilo GROUP BY 1 HAVING count(*) > 1",
 		"SELECT hub || '' FROM hilo.hub GROUP BY 1 HAVING count(*) > 1"
@@ -1063,7 +1077,7 @@ live(int64_t length, int ending, bool long_life)
 		travel(copy, next_pool);
 		read_counters(check_travel);
 		end_prepared();
-		command_in("hub", "SELECT hilo_hub_resume()");
+		resume_hub();
 		/* What was shown since is not to be compared with this past. */
 		ledger_end_life(true, false);
 		new_count_of_all();
@@ -1077,7 +1091,7 @@ live(int64_t length, int ending, bool long_life)
 			shell("rm -rf '%s'", copy);
 		start_server(next_pool);
 		if (ending == END_PROMOTION)
-			command_in("hub", "SELECT hilo_hub_resume()");
+			resume_hub();
 		end_prepared();
 		read_counters(ledger_final);
 		ledger_end_life(crashed, pool_known);
