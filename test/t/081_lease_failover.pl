@@ -235,7 +235,8 @@ is(error_of($members[1], 'postgres', q{SELECT hilo_next_number('first after the 
 is(error_of($past, 'restored', q{SET hilo.hub_auto_resume = on; SELECT hilo_lease('orders', 10)}),
 	'55000', 'also where promotions lose nothing');
 ($floor) = sort { $b <=> $a } map { highest($_) } @members;
-is($past->safe_psql('restored', q{SELECT count(*) FROM hilo.members WHERE NOT reported AND collection = 'invoices|'}), 2, 'the dump knows the members');
+# The one that has asked may have said so already.
+is($past->safe_psql('restored', q{SELECT count(*) FROM hilo.members WHERE collection = 'invoices|'}), 2, 'the dump knows the members');
 is(error_of($past, 'restored', q{SELECT hilo_hub_resume()}), '55000', 'which have to say what they hold');
 sql($_, 'SELECT hilo_lease_report()') for @members;
 $past->safe_psql('restored', "SELECT hilo_hub_resume('orders', 0)");
