@@ -107,12 +107,22 @@ class Client
 
     private function tables(): array
     {
-        return array_map(fn ($row) => $row->tablename, $this->schema()->getAllTables());
+        return $this->names('Tables', 'tablename');
+    }
+
+    // Before version 11 these were getAllTables() and getAllViews().
+    private function names(string $what, string $old_column): array
+    {
+        $schema = $this->schema();
+        if (method_exists($schema, "getAll$what")) {
+            return array_column($schema->{"getAll$what"}(), $old_column);
+        }
+        return array_column($schema->{"get$what"}($schema->getCurrentSchemaListing()), 'name');
     }
 
     public function dump(string $file): void
     {
-        $views = array_map(fn ($row) => $row->viewname, $this->schema()->getAllViews());
+        $views = $this->names('Views', 'viewname');
         file_put_contents($file, implode("\n", array_merge($this->tables(), $views)));
     }
 

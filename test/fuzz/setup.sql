@@ -221,7 +221,7 @@ END $$;
 CREATE TABLE functions AS
     SELECT row_number() OVER (ORDER BY p.oid::regprocedure::text COLLATE "C")::int AS n, p.oid::regprocedure AS function,
         format('%I.%I', p.pronamespace::regnamespace::name, p.proname) AS name,
-        p.oid::regprocedure::text ~ '(attach|detach|bind|configure|status|identities|ranges|pool|leases|sync|hub_resume)\(' AS heavy
+        p.oid::regprocedure::text ~ '(attach|detach|bind|configure|status|identities|ranges|pool|leases|members|sync|hub_resume|lease_report|hear_hub)\(' AS heavy
     FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
         JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
     WHERE e.extname = 'hilo' AND p.prorettype <> 'trigger'::regtype

@@ -15,7 +15,11 @@ if (install_packages())
 	orm_ok('kysely', [qw(node kysely.js)], without => ['synchronize']);
 	orm_ok('mikroorm', [qw(node mikroorm.js)]);
 	orm_ok('drizzle', [qw(node drizzle.js)], without => ['truncate']);
-	orm_ok('prisma', [qw(node prisma.js)], without => ['truncate']);
+	SKIP:
+	{
+		skip 'prisma: its engine ends in a panic where it compares a schema on version 19', 1 if orm_server()->pg_version->major >= 19;
+		orm_ok('prisma', [qw(node prisma.js)], without => ['truncate']);
+	}
 }
 
 done_testing();
