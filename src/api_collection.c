@@ -17,6 +17,7 @@
 #include "attach.h"
 #include "attachment.h"
 #include "binding.h"
+#include "citus.h"
 #include "sync.h"
 
 PG_FUNCTION_INFO_V1(hilo_seed);
@@ -65,6 +66,8 @@ hilo_sync(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("collection \"%.*s\" is not bound to a column",
 						collection.len, collection.data),
+				 hilo_citus_is_worker() ?
+				 errhint("Use hilo_sync() on the Citus coordinator, where tables are bound.") :
 				 errhint("Use hilo_attach() or hilo_bind() to name the column with its ids, or use hilo_seed().")));
 	PG_RETURN_INT64(max);
 }

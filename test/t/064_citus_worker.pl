@@ -135,6 +135,8 @@ $coordinator->safe_psql('postgres', q{BEGIN; SELECT hilo_seed('orders', 2000000)
 is($session->query_safe(q{SELECT hilo_next_number('orders') > 2000000}), 't', 'whatever becomes of the transaction');
 $coordinator->safe_psql('postgres', q{CREATE TABLE known (id bigint PRIMARY KEY); INSERT INTO known VALUES (3000000); SELECT hilo_bind('orders', 'known', 'id'), hilo_sync('orders'); SELECT hilo_unbind('orders')});
 is($session->query_safe(q{SELECT hilo_next_number('orders') > 3000000}), 't', 'hilo_sync() as well');
+like(error_of($worker, q{SELECT hilo_sync('orders')}), qr/^42704: .*HINT:  Use hilo_sync\(\) on the Citus coordinator/s, 'on a worker, a hint to call it there');
+like(error_of($coordinator, q{SELECT hilo_sync('orders')}), qr/^42704: .*HINT:  Use hilo_attach\(\) or hilo_bind\(\)/s, 'and what is missing there');
 $coordinator->safe_psql('postgres', q{SELECT hilo_configure('orders', node_tag => 'tg')});
 is(join(' ', map { $_->safe_psql('postgres', q{SELECT hilo_next('orders') LIKE 'orders/%-tg'}) } @workers), 't t', 'hilo_configure(): options are those of the coordinator');
 $coordinator->safe_psql('postgres', q{SELECT hilo_configure('orders', reset => true)});
