@@ -77,12 +77,12 @@ sub distinct
 	return scalar(keys %seen);
 }
 
-# The error of a statement with its SQLSTATE, or "fine".
+# The error of a statement with its SQLSTATE, or "fine"; a session that ends by itself is an error, too.
 sub error_of
 {
 	my ($node, $sql) = @_;
 	my ($result, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
-	return $err =~ /ERROR:  (.*)/s ? $1 : 'fine';
+	return $err =~ /ERROR:  (.*)/s ? $1 : $result == 0 ? 'fine' : $err;
 }
 
 # What is known of the coordinator on a worker.
