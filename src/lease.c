@@ -991,6 +991,7 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 	HILO_FAILURE_POINT("hub known");
 	if (hilo_counter_set_hub(ref, server, size))
 		hilo_pool_forget(ref->name);
+	hilo_pool_forget_failure(ref->name);
 }
 
 void

@@ -689,6 +689,23 @@ hilo_pool_forget(HiloName name)
  * Asking the hub
  */
 
+void
+hilo_pool_forget_failure(HiloName name)
+{
+	PoolCollection *it;
+
+	if (pool == NULL)
+		return;
+	LWLockAcquire(pool->lock, LW_EXCLUSIVE);
+	it = find(name);
+	if (it != NULL)
+	{
+		it->lease.failed_at = it->lease.failing_since = DT_NOBEGIN;
+		it->lease.sqlstate = 0;
+	}
+	LWLockRelease(pool->lock);
+}
+
 /* What is known, as of now. */
 static void
 copy_lease(const PoolCollection *it, TimestampTz now, HiloPoolLease *state)

@@ -124,6 +124,9 @@ extern HiloPoolTurn hilo_pool_wait_to_ask(HiloName name, bool wait,
 extern void hilo_pool_end_asking(HiloName name, int64 size, int sqlstate,
 								 const char *error, const char *hint);
 
+/* Forget that the hub could not be asked, so that it is asked at once. */
+extern void hilo_pool_forget_failure(HiloName name);
+
 /* What is known of a collection; false: nothing. */
 extern bool hilo_pool_lease(HiloName name, HiloPoolLease *state);
 

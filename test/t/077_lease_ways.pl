@@ -68,6 +68,13 @@ is($rhigh - $rlow, 59, 'another one, for which a lease is asked');
 cmp_ok($rlow, '>', 60, 'of other numbers');
 ($rlow, $rhigh) = split /\|/, $s->query(q{SELECT low, high FROM hilo_reserve('pieces', 500)});
 is($rhigh - $rlow, 499, 'one larger than a lease');
+
+# A hub that is named anew is asked at once, however it failed before.
+$member->sql(q{ALTER SERVER hub OPTIONS (SET port '1')});
+is($member->error(q{SELECT hilo_reserve('pieces', 5000)}), '08001', 'a hub that does not answer');
+$member->sql(q{ALTER SERVER hub OPTIONS (SET port '} . $node->port . q{')});
+lease('pieces', 100);
+is($member->sql(q{SET hilo.lease_retry = '1h'; SELECT high - low FROM hilo_reserve('pieces', 5000)}), 4999, 'once named anew, is asked at once');
 my $hi = $s->query(q{SELECT hilo_next_hi('pieces', 250)});
 cmp_ok(hub_max('pieces'), '>=', $hi * 250, 'a hi that needs a lease of its own');
 is($member->sql(q{SELECT count(*) FROM generate_series(1, 40), hilo_next_number('pieces')}), 40, 'the rest is drawn');
