@@ -6,6 +6,7 @@
  *	  client.c		random transactions, one after the other
  *	  draws.c		the statements that draw, in a transaction
  *	  moves.c		those that move counters, outside of one
+ *	  ordered.c		an ordered collection: writers, and readers by horizon
  *	  cluster.c		draws on nodes of a Citus cluster, by another connection
  *	  maintenance.c	another client, which maintains the tables
  *	  account.c		what the session holds; the log
@@ -114,6 +115,9 @@ extern void keep_program_ranges(void);
 /* moves.c */
 extern void outside(void);
 extern void repeat_resets(void);
+
+/* ordered.c */
+extern void ordered_turn(void);
 
 /* cluster.c */
 extern void cluster_turn(void);

@@ -15,6 +15,7 @@
 #ifndef TORTURE_H
 #define TORTURE_H
 
+#include <libpq-fe.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -41,6 +42,7 @@ enum
 	C_LEASED = C_OWN + CLIENTS, /* 2 leased from another database; the first
 								 * one's column is attached */
 	C_JOINING = C_LEASED + 2,	/* of a node that is a Citus worker by turns */
+	C_EVENTS,					/* ordered */
 	C_OF_LIFE					/* 2 a life, and one of a Citus cluster */
 };
 #define LIMIT			5000	/* of C_LIMITED */
@@ -156,6 +158,20 @@ enum
 	LEASE_NONE, LEASE_ASKED, LEASED
 };
 
+/* Rows of an ordered collection; those of transactions that run may come on top. */
+#define MAX_EVENTS		100000
+#define READER_ROOM		(2 * MAX_EVENTS)
+
+/* A reader by horizon. */
+typedef struct Reader
+{
+	int64_t		epoch;			/* 0: has not read anything yet */
+	int64_t		last;			/* the horizon up to which it has read */
+	bool		may_begin_anew; /* there may be another epoch */
+	int			count;
+	int64_t		ids[READER_ROOM];	/* what it has read */
+} Reader;
+
 typedef struct SharedCollection
 {
 	volatile uint32_t count;
@@ -201,6 +217,11 @@ typedef struct Shared
 	volatile int64_t joined;	/* is C_JOINING's node a Citus worker? */
 	volatile int64_t cluster_refused;	/* draws by Citus workers */
 	volatile int64_t cluster_draws; /* and those let through */
+	volatile int64_t events_written;	/* since the table was emptied */
+	volatile int64_t events_read;	/* by all readers */
+	volatile int64_t events_missed;
+	volatile int64_t events_anew;	/* readers that began anew */
+	Reader		readers[CLIENTS];
 	volatile int64_t memory_first;	/* of the long session, in bytes */
 	volatile int64_t memory_last;
 	volatile int64_t memory_transactions;
@@ -217,6 +238,11 @@ extern void failure(const char *format,...) __attribute__((format(printf, 1, 2))
 /* client.c, maintenance.c */
 extern void run_client(int number, const char *conninfo, const char *log);
 extern void run_maintenance(const char *conninfo);
+
+/* ordered.c */
+extern void check_readers(PGresult *(*ask) (const char *sql), bool ordered,
+						  bool crashed);
+extern void forget_events(bool may_begin_anew);
 
 /* ledger.c */
 extern void ledger_base(int c, uint32_t count, int64_t base);
