@@ -32,7 +32,9 @@ goes_on(Reader *reader, int64_t epoch)
 {
 	if (reader->epoch == epoch)
 		return true;
-	if (reader->epoch != 0 && !reader->may_begin_anew)
+	if (reader->may_begin_anew)
+		reader->again_until = shared->life + 1;
+	else if (reader->epoch != 0 && shared->life > reader->again_until)
 		failure("the epoch of events has changed from %" PRId64 " to %" PRId64 ", though nothing was lost",
 				reader->epoch, epoch);
 	if (reader->epoch != 0)

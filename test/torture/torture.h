@@ -167,7 +167,9 @@ typedef struct Reader
 {
 	int64_t		epoch;			/* 0: has not read anything yet */
 	int64_t		last;			/* the horizon up to which it has read */
-	bool		may_begin_anew; /* there may be another epoch */
+	bool		may_begin_anew; /* there may be another epoch, */
+	int			again_until;	/* and one more up to this life: a crash can
+								 * undo the new epoch */
 	int			count;
 	int64_t		ids[READER_ROOM];	/* what it has read */
 } Reader;
