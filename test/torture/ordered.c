@@ -218,7 +218,7 @@ write_events(void)
 	}
 	if (chance(30))
 		usleep(rnd(30000));
-	if (me != 0 && in_transaction && chance(2))
+	if (me != 0 && in_transaction && !failed && chance(2))
 	{
 		__sync_fetch_and_add(&shared->terminations, 1);
 		PQclear(run(NULL, "SELECT pg_terminate_backend(pg_backend_pid())"));
