@@ -234,7 +234,7 @@ CREATE TABLE functions AS
 CREATE FUNCTION may_be(state text) RETURNS boolean LANGUAGE sql IMMUTABLE AS
     $$ SELECT state IN ('22004', '22023', '2200H', '25000', '25006', '2BP01', '39P01', '39P03', '40001', '42501', '42P01', '42703', '42704', '42883',
         '42710', '42804', '42809', '55000', '55006', '22P02', '42602', '08000', '08001', '08006', '08P01', '2F003', 'P0001')
-            OR state IN ('53200', '55P03') AND fuzz.preloaded() $$;
+            OR state IN ('42939', '53200', '55P03') AND fuzz.preloaded() $$;
 
 -- What is drawn from the collections named canary may come only once.  What is
 -- written here goes with the transaction, and so does what shown() has.
@@ -430,7 +430,15 @@ BEGIN
     END LOOP;
     TRUNCATE fuzz.counters_before;
     INSERT INTO fuzz.counters_before SELECT * FROM counters_now;
-    PERFORM public.hilo_next_number('canary_end'), public.next_identity('canary_end'), public.next_server_side_id('a/');
+    PERFORM public.hilo_next_number('canary_end'), public.next_identity('canary_end');
+    BEGIN
+        PERFORM public.next_server_side_id('a/');
+    EXCEPTION WHEN object_not_in_prerequisite_state THEN
+        -- Right if they were leased, and have left their hub.
+        IF NOT EXISTS (SELECT FROM hilo.hilo WHERE collection = '|' AND flags & 2 <> 0 AND hub = '') THEN
+            RAISE;
+        END IF;
+    END;
     SELECT count(*) INTO number FROM hilo.status;
     SELECT count(*) INTO number FROM hilo.identities;
     SELECT count(*) INTO number FROM hilo.ranges;
