@@ -137,7 +137,9 @@ SELECT low, high FROM hilo_lease('hub_fresh', 10, 0, 12345, :timeline + 5);
 \set VERBOSITY default
 SELECT low, high FROM hilo_lease('hub_fresh', 10, 0, 0, :timeline + 5);
 SELECT low, high FROM hilo_lease('hub_fresh', 10, 0, :system, :timeline);
+\set VERBOSITY terse
 SELECT hilo_lease('hub_fresh', 10, 0, :system, :timeline + 1);
+\set VERBOSITY default
 \set VERBOSITY sqlstate
 SELECT hilo_lease('hub_fresh', 10, 0, :system, :timeline);
 SELECT hilo_lease('hub_fresh', 10);
@@ -154,7 +156,9 @@ SELECT hilo_next_number('hub_fresh') > 0 AS drawn, hilo_next_number('hub_counted
 SELECT hilo_hub_resume() > 0 AS resumed;
 SELECT low > 0 AS given FROM hilo_lease('hub_fresh', 10);
 BEGIN;
+\set VERBOSITY terse
 SELECT hilo_lease('hub_fresh', 0, 0, :system, :timeline + 3, 'regress_member');
+\set VERBOSITY default
 ROLLBACK;
 \set VERBOSITY sqlstate
 SELECT hilo_lease('hub_fresh', 10);
@@ -170,7 +174,7 @@ SELECT timeline = :timeline AS this FROM hilo.hub WHERE hub = '|';
 SELECT count(*) FROM hilo.members;
 SELECT low > 0 AS given FROM hilo_lease('hub_members', 10, 70, 0, 0, 'regress_one');
 SELECT low > 0 AS given FROM hilo_lease('hub_members', 10, 50, 0, 0, 'regress_two');
-SELECT member, address IS NULL AS by_socket, highest, m.epoch = h.epoch AS epoch, m.timeline, last_seen <= clock_timestamp() AS seen, reported FROM hilo.members m JOIN hilo.hilo h USING (collection) ORDER BY member;
+SELECT member, (address IS NULL) = (inet_client_addr() IS NULL) AS address, highest, m.epoch = h.epoch AS epoch, m.timeline, last_seen <= clock_timestamp() AS seen, reported FROM hilo.members m JOIN hilo.hilo h USING (collection) ORDER BY member;
 INSERT INTO hilo.hilo (collection, max, max_ever, timeline, epoch) VALUES ('hub_members', 80, 80, 1, 1);
 INSERT INTO hilo.member (member, highest, timeline, epoch) VALUES ('regress_two|hub_members', 90, 1, 1), ('regress_three|hub_lost', 40, 1, 1);
 SELECT member, collection, highest, reported FROM hilo.members ORDER BY 1, 2;
