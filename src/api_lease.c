@@ -202,8 +202,8 @@ hilo_lease(PG_FUNCTION_ARGS)
  */
 
 /*
- * What the members have said that is of the counter, or of all of the list: the
- * highest number, and who has not said anything.
+ * What the members have reported of the counter, or of all counters of the list:
+ * the highest number, and which members have not reported.
  */
 typedef struct Reports
 {
