@@ -194,12 +194,7 @@ draw_on_worker(void)
 				failure("not refused on a Citus worker: %s", sql);
 			break;
 		case REFUSED:
-
-			/*
-			 * For a moment it is remembered that there was no coordinator to
-			 * lease from.
-			 */
-			if (leased && !of_node && strstr(message, "pg_dist_node") == NULL)
+			if (leased && !of_node)
 				failure("refused, though leased: %s: %s", sql, message);
 			break;
 		case FAILED:
