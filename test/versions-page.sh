@@ -28,16 +28,29 @@ function cell(kind,    p) {
     return p[2] == 1 ? "passed" : p[2] " passed"
 }
 
+# Remember what a run has skipped: one line for all tests of a file with one
+# reason, and for all runs.
+function note(run, what) {
+    if (match(what, /: ok [0-9]+ # skip /))
+        what = substr(what, 1, RSTART - 1) ": " substr(what, RSTART + RLENGTH)
+    if (!(what in runs))
+        notes[++lines] = what
+    if (!((what, run) in noted))
+        runs[what] = runs[what] (runs[what] == "" ? "" : "; ") run
+    noted[what, run] = 1
+}
+
 # The end of a block, or of a file.
-function finish(    i, row) {
+function finish(    i, row, where) {
     if (version == "")
         return
-    row = "| " version (loaded ? ", beside six busy loops" : "") " | " date
+    where = loaded ? ", beside six busy loops" : ""
+    row = "| " version where " | " date
     for (i = 1; i <= count; i++)
         row = row " | " cell(kinds[i])
     print row " | " seconds " |"
     for (i = 1; i <= skips; i++)
-        notes[++lines] = "- " version (loaded ? ", beside six busy loops" : "") ": " skip[i]
+        note(substr(version, 1, index(version " ", " ") - 1) where, skip[i])
     version = ""
     skips = 0
     delete result
@@ -77,7 +90,7 @@ END {
     finish()
     print "\nNot run, and why:\n"
     for (i = 1; i <= lines; i++)
-        print notes[i]
+        print "- " notes[i] " (" runs[notes[i]] ")"
     if (!lines)
         print "- Nothing was left out."
 }' "$@" >"$table"
