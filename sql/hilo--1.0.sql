@@ -781,7 +781,7 @@ BEGIN
     IF pg_catalog.current_setting('hilo.node_tag') = 'A' AND EXISTS (
             SELECT FROM pg_catalog.pg_subscription s, pg_catalog.pg_database d
             WHERE d.oid = s.subdbid AND d.datname = pg_catalog.current_database()) THEN
-        RAISE WARNING 'rows of another server arrive in this database, and hilo.node_tag is "A", the tag of every server that was given none'
+        RAISE WARNING 'this database receives rows from another server, but hilo.node_tag is "A", the default of every server'
             USING HINT = 'Set hilo.node_tag to a tag that only this server has, in postgresql.conf or by ALTER DATABASE, before ids are drawn.';
     END IF;
 END

@@ -80,8 +80,8 @@ attach_arguments(FunctionCallInfo fcinfo, HiloName *collection)
 				 errmsg("permission denied to attach table \"%s\" to collection \"%.*s\"",
 						get_rel_name(column.relation), collection->len,
 						collection->data),
-				 errdetail("Others draw from the collection."),
-				 errhint("Name another collection in the call, or ask for a grant by hilo_configure().")));
+				 errdetail("The collection is already in use."),
+				 errhint("Specify another collection, or ask for a grant with hilo_configure().")));
 	if (PG_ARGISNULL(2))
 		hilo_attach_check_unshared(&column, *collection);
 	return column;
@@ -98,7 +98,7 @@ assign_argument(FunctionCallInfo fcinfo, const HiloColumn *column)
 	if (!hilo_holds_ids(hilo_column_type(column)))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("column \"%s\" of table \"%s\" cannot be assigned ids of the kind that is requested",
+				 errmsg("column \"%s\" of table \"%s\" cannot be assigned ids of the requested kind",
 						hilo_column_name(column),
 						get_rel_name(column->relation)),
 				 errdetail("Its type is %s; it should be text, varchar or citext.",
@@ -109,8 +109,8 @@ assign_argument(FunctionCallInfo fcinfo, const HiloColumn *column)
 				 errmsg("column \"%s\" of table \"%s\" cannot be assigned ids by a trigger",
 						hilo_column_name(column),
 						get_rel_name(column->relation)),
-				 errdetail("The table is partitioned by it, and a row is in its partition before a trigger sees it."),
-				 errhint("Attach it without assign: the default draws its ids.")));
+				 errdetail("It is a partition key, and a row is routed to its partition before a trigger sees it."),
+				 errhint("Attach it without assign, so that its default draws the ids.")));
 	return HILO_ATTACH_ASSIGN;
 }
 
@@ -218,7 +218,7 @@ run_step(AttachStep step, const Online *online)
 		SPI_commit();
 		if (attempts % QUIET_ATTEMPTS == 0)
 			ereport(NOTICE,
-					(errmsg("table \"%s\" is in use: still trying to lock it for a moment",
+					(errmsg("table \"%s\" is in use; still trying to lock it",
 							get_rel_name(online->column.relation))));
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 						 LOCK_PAUSE_MS,

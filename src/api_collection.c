@@ -68,7 +68,7 @@ hilo_sync(PG_FUNCTION_ARGS)
 						collection.len, collection.data),
 				 hilo_citus_is_worker() ?
 				 errhint("Use hilo_sync() on the Citus coordinator, where tables are bound.") :
-				 errhint("Use hilo_attach() or hilo_bind() to name the column with its ids, or use hilo_seed().")));
+				 errhint("Use hilo_attach() or hilo_bind() to specify the column with its ids, or use hilo_seed().")));
 	PG_RETURN_INT64(max);
 }
 
@@ -127,7 +127,7 @@ lock_unbound(HiloName collection)
 		 hilo_attachment_dropped_here(collection)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot drop collection \"%.*s\" in the transaction that has unbound it",
+				 errmsg("cannot drop collection \"%.*s\" in the transaction that unbound it",
 						collection.len, collection.data),
 				 errdetail("A rollback would bring the binding back, but not the counter."),
 				 errhint("Commit first.")));

@@ -96,7 +96,7 @@ hilo_last_number(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("no number of collection \"%.*s\" has been drawn in this session",
 						collection.len, collection.data),
-				 errhint("Draw one with hilo_next_number() or hilo_next(). Where a pooler gives each transaction another connection, use INSERT ... RETURNING.")));
+				 errhint("Draw one with hilo_next_number() or hilo_next(). If a pooler gives each transaction a different connection, use INSERT ... RETURNING.")));
 	PG_RETURN_INT64(entry->range.drawn);
 }
 
@@ -119,7 +119,7 @@ checked_count(FunctionCallInfo fcinfo, HiloCollection *collection, int arg,
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s must be between 1 and " INT64_FORMAT, name, max),
-				 errhint("The upper bound is the setting \"hilo.max_range_size\", or what hilo_configure() says.")));
+				 errhint("The upper bound is the setting \"hilo.max_range_size\", unless hilo_configure() has set another one.")));
 	return count;
 }
 
@@ -190,7 +190,7 @@ check_may_pass(HiloCollection *collection, int64 last_max)
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied to advance collection \"%.*s\" to " INT64_FORMAT,
 						name.len, name.data, last_max),
-				 errdetail("To pass over unclaimed numbers needs the privilege to execute hilo_seed().")));
+				 errdetail("Skipping unclaimed numbers requires the privilege to execute hilo_seed().")));
 }
 
 Datum

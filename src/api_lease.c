@@ -132,7 +132,7 @@ refuse_too_far(HiloRowRef *ref, int64 number)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("numbers of \"%.*s\" up to " INT64_FORMAT " would use up more than half of those left",
 						ref->name.len, ref->name.data, number),
-				 errdetail("The hub has claimed numbers up to " INT64_FORMAT ", the limit is " INT64_FORMAT ".",
+				 errdetail("The hub has claimed numbers up to " INT64_FORMAT "; the limit is " INT64_FORMAT ".",
 						   row.max, row.max_value),
 				 errhint("If the member is right, advance the counter on the hub with %s().",
 						 hilo_is_identity(ref->name) ? "seed_identity_for" : "hilo_seed")));

@@ -82,7 +82,7 @@ document_id(HiloEntry *entry, text *requested, const Place *place)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("document id is too long"),
-				 errdetail("It has %d bytes, the limit is %d.",
+				 errdetail("It has %d bytes; the limit is %d.",
 						   name.len, HILO_MAX_ID_LEN)));
 	return requested;
 }

@@ -75,8 +75,8 @@ primary_key(Oid relation, const char *table)
 	if (!bms_get_singleton_member(columns, &attnum))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("table \"%s\" has no primary key of one column", table),
-				 errhint("Name the column in the call.")));
+				 errmsg("table \"%s\" has no single-column primary key", table),
+				 errhint("Specify the column.")));
 	return attnum + FirstLowInvalidHeapAttributeNumber;
 }
 
@@ -116,8 +116,8 @@ refuse_citus_table(const HiloColumn *column)
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("Citus table \"%s\" cannot be attached to a collection",
 					table),
-			 errdetail("Citus allows no triggers on distributed tables and reference tables."),
-			 errhint("Draw by default, and advance the collection by hand: %s SELECT hilo_bind(%s, %s, %s); SELECT hilo_sync(%s);",
+			 errdetail("Citus does not allow triggers on distributed tables or reference tables."),
+			 errhint("Draw in a column default, and advance the collection by hand: %s SELECT hilo_bind(%s, %s, %s); SELECT hilo_sync(%s);",
 					 alter, collection, quote_literal_cstr(quoted),
 					 quote_literal_cstr(name), collection)));
 }
@@ -138,7 +138,7 @@ hilo_attachable_column(Oid relation, const char *column_name)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" cannot be attached to a collection", table),
-				 errdetail("It should be an ordinary or partitioned table, not a temporary one, a catalog, or a table of an extension.")));
+				 errdetail("Only ordinary and partitioned tables can be attached, but not temporary tables, catalogs, or tables of an extension.")));
 	if (get_rel_relispartition(relation))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
@@ -167,7 +167,7 @@ hilo_attachable_column(Oid relation, const char *column_name)
 						column_name, table),
 				 generated == ATTRIBUTE_GENERATED_STORED ?
 				 errhint("Drop its expression with ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION.") :
-				 errhint("Attach a column that is stored.")));
+				 errhint("Attach a stored column.")));
 	return column;
 }
 
@@ -225,7 +225,7 @@ hilo_detachable_column(Oid relation, const char *column_name)
 				 errmsg("no column of table \"%s\" is attached to a collection", table) :
 				 errmsg("several columns of table \"%s\" are attached to collections", table),
 				 attachments == NIL ?
-				 errhint(SEE_ATTACHMENTS) : errhint("Name the column in the call.")));
+				 errhint(SEE_ATTACHMENTS) : errhint("Specify the column.")));
 	return ((HiloAttachment *) linitial(attachments))->column;
 }
 
@@ -446,7 +446,7 @@ hilo_attach_check_unshared(const HiloColumn *column, HiloName collection)
 					 errmsg("collection \"%s\" is attached to table \"%s\"",
 							collection.data,
 							get_rel_name(attachment->column.relation)),
-					 errhint("Name the collection in the call, to share this one or to use another.")));
+					 errhint("Specify the collection: this one to share it, or another.")));
 	}
 }
 
@@ -530,7 +530,7 @@ report_common_tag(const HiloTableColumn *change, HiloName name)
 	tag = hilo_collection_node_tag(&collection, &len);
 	if (hilo_is_default_tag(tag, len))
 		ereport(NOTICE,
-				(errmsg("rows of another server arrive in this database, and ids of collection \"%s\" have the tag \"%.*s\", as on every server that was given none",
+				(errmsg("this database receives rows from another server, but ids of collection \"%s\" have the default tag \"%.*s\"",
 						name.data, len, tag),
 				 errhint("Set hilo.node_tag to a tag that only this server has.")));
 }
@@ -540,7 +540,7 @@ report_attached(const HiloTableColumn *change, HiloName collection,
 				const HiloDrawer *replaced, bool from_sequence, int64 max)
 {
 	ereport(NOTICE,
-			(errmsg("column \"%s\" of table %s is attached to collection \"%s\", which goes on above " INT64_FORMAT,
+			(errmsg("column \"%s\" of table %s is attached to collection \"%s\", which continues above " INT64_FORMAT,
 					change->name, change->table, collection.data, max),
 			 hilo_identity_of_kind(replaced->kind) != '\0' ?
 			 errdetail("It is not an identity column while it is attached.") :
@@ -667,7 +667,7 @@ hilo_attach_check_room(const HiloColumn *column, HiloName name)
 	if (highest >= limit)
 		ereport(ERROR,
 				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
-				 errmsg("column \"%s\" of table %s has its highest number, " INT64_FORMAT,
+				 errmsg("column \"%s\" of table %s already has the highest number of its type, " INT64_FORMAT,
 						hilo_column_name(column),
 						hilo_sql_table(column->relation), highest),
 				 errhint("Move the column to a larger type, or change that row.")));
@@ -709,7 +709,7 @@ hilo_attach_defaults(const HiloColumn *column, HiloName name)
 					(errcode(ERRCODE_OBJECT_IN_USE),
 					 errmsg("the default of column \"%s\" of table %s was changed by another session",
 							change.name, change.table),
-					 errhint("Call hilo_detach(), and try again.")));
+					 errhint("Call hilo_detach() and try again.")));
 		set_defaults(change.name, tables, name, &replaced);
 	}
 	note_attached(column, tables, name);
@@ -745,7 +745,7 @@ hint_at_default(void *change)
 {
 	if (ERRCODE_TO_CATEGORY(geterrcode()) ==
 		ERRCODE_SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION)
-		errhint("The default comes from before the table was attached. Make what it names available again, or drop the trigger that begins with %s, and give column \"%s\" a default.",
+		errhint("The default dates from before the table was attached. Restore the objects that it refers to, or drop the trigger whose name begins with %s and give column \"%s\" a default.",
 				HILO_TRIGGER_NAME, ((const HiloTableColumn *) change)->name);
 }
 
@@ -788,9 +788,9 @@ owned_default(const HiloTableColumn *change)
 	if (sequence == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("column \"%s\" of table %s does not own the one sequence that drew its values",
+				 errmsg("column \"%s\" of table %s does not own exactly one sequence",
 						change->name, change->table),
-				 errhint("Drop the trigger that begins with %s, and give the column a default.",
+				 errhint("Drop the trigger whose name begins with %s, and give the column a default.",
 						 HILO_TRIGGER_NAME)));
 	return hilo_draw_from(sequence);
 }
@@ -814,7 +814,7 @@ detach_table(const HiloTableColumn *change, HiloName collection,
 	else if (!change->is_partition &&
 			 (identity != '\0' || !hilo_same_expression(present, expression)))
 		ereport(NOTICE,
-				(errmsg("column \"%s\" of table %s keeps the default that it was given since it was attached",
+				(errmsg("column \"%s\" of table %s keeps the default set since it was attached",
 						change->name, change->table)));
 }
 

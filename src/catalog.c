@@ -327,7 +327,7 @@ check_indexes(OurTable *table, Relation rel)
 				 errmsg("table \"%s.%s\" must not have the index \"%s\"",
 						HILO_SCHEMA, table->name,
 						RelationGetRelationName(index)),
-				 errdetail("Rows change in place: an index must be unique, and depend on the name only."),
+				 errdetail("Rows are changed in place, so an index must be unique and depend only on the name."),
 				 errhint("Drop it.")));
 }
 
@@ -351,7 +351,7 @@ warn_if_weakened(const OurTable *table, Relation rel)
 	warned = true;
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
-			 errmsg("the triggers that guard table \"%s.%s\" are not enabled always",
+			 errmsg("the triggers that guard table \"%s.%s\" are not set to ENABLE ALWAYS",
 					HILO_SCHEMA, table->name),
 			 errhint("Run ALTER TABLE %s.%s ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table.",
 					 HILO_SCHEMA, table->name)));
@@ -376,9 +376,9 @@ check_table(OurTable *table, Relation rel)
 	if (!is_member(rel) || !has_layout(table, rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s.%s\" is not as the extension \"%s\" made it",
+				 errmsg("table \"%s.%s\" is not as extension \"%s\" created it",
 						HILO_SCHEMA, table->name, EXTENSION_NAME),
-				 errhint("Create the extension anew, with a dump of the table taken before and restored after.")));
+				 errhint("Dump the table, re-create the extension, and restore the dump.")));
 	if (table->in_place)
 	{
 		if (rel->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
@@ -473,7 +473,7 @@ hilo_catalog_name_index(HiloTable which, Relation rel)
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("table \"%s.%s\" has no valid index on its name column",
 						HILO_SCHEMA, tables[which].name),
-				 errhint("Run REINDEX TABLE, or create the extension anew.")));
+				 errhint("Run REINDEX TABLE, or re-create the extension.")));
 	return index;
 }
 

@@ -273,9 +273,9 @@ hilo_citus_check_isolation(Oid relation)
 	if (IsolationUsesXactSnapshot())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("Citus table \"%s\" cannot be looked into in a transaction of this isolation level",
+				 errmsg("Citus table \"%s\" cannot be searched in a transaction of this isolation level",
 						get_rel_name(relation)),
-				 errdetail("Its rows on other nodes are those of the start of the transaction."),
+				 errdetail("On other nodes, the transaction sees the rows as of its start."),
 				 errhint("Use READ COMMITTED.")));
 }
 

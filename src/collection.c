@@ -159,7 +159,7 @@ check_memory(HiloName name)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot use ordered collection \"%.*s\" without a pool",
 						name.len, name.data),
-				 errhint("Add hilo to shared_preload_libraries, and leave hilo.pool_size above 0.")));
+				 errhint("Add hilo to shared_preload_libraries, and keep hilo.pool_size above 0.")));
 }
 
 /*
@@ -181,7 +181,7 @@ check_is_counted_here(HiloCollection *collection)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("collection \"%.*s\" cannot be ordered on this server",
 						name.len, name.data),
-				 errdetail("Its numbers are to be leased from a hub.")));
+				 errdetail("Its numbers would be leased from a hub.")));
 }
 
 /* Error clean-up: the turn is over. */
@@ -284,9 +284,9 @@ hilo_collection_refuse_ordered(HiloCollection *collection)
 	if (hilo_collection_is_ordered(collection))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("collection \"%.*s\" is ordered, and gives no ranges to client programs",
+				 errmsg("collection \"%.*s\" is ordered and gives no ranges to client programs",
 						name.len, name.data),
-				 errhint("Draw by hilo_next() or hilo_next_number(), or a block by hilo_reserve().")));
+				 errhint("Draw with hilo_next() or hilo_next_number(), or reserve a block with hilo_reserve().")));
 }
 
 static void
@@ -297,10 +297,10 @@ report_unknown_horizon(HiloName name, HiloHorizonState state)
 			 errmsg("the horizon of collection \"%.*s\" is not known yet",
 					name.len, name.data),
 			 state == HILO_HORIZON_TOO_OLD ?
-			 errdetail("The snapshot of this statement was taken before the last transactions ended that ran when the collection became ordered.") :
+			 errdetail("The snapshot of this statement is older than the end of the last transaction that was running when the collection became ordered.") :
 			 state == HILO_HORIZON_PREPARED ?
-			 errdetail("A transaction is prepared that may have drawn before the collection became ordered.") :
-			 errdetail("A transaction that ran when the collection became ordered has not ended."),
+			 errdetail("A prepared transaction may have drawn before the collection became ordered.") :
+			 errdetail("A transaction that was running when the collection became ordered has not ended yet."),
 			 errhint("Try again in a new transaction.")));
 }
 
@@ -328,7 +328,7 @@ hilo_collection_horizon(HiloCollection *collection, Snapshot snapshot,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("collection \"%.*s\" is not ordered",
 							name.len, name.data),
-					 errhint("Make it ordered by hilo_configure().")));
+					 errhint("Make it ordered with hilo_configure().")));
 		check_memory(name);
 		state = hilo_ordered_horizon(&collection->order, row, snapshot, horizon);
 		*epoch = row->epoch;
@@ -565,7 +565,7 @@ advance_ordered(HiloCollection *collection, int64 number)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("number " INT64_FORMAT " is at or below the horizon of ordered collection \"%.*s\"",
 						number, name.len, name.data),
-				 errdetail("Readers may have passed it, and would miss the row."),
+				 errdetail("Readers may already have passed it and would miss the row."),
 				 errhint("Draw the number in the transaction that inserts it.")));
 	return advanced;
 }

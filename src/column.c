@@ -126,7 +126,7 @@ hilo_column_in(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 				 errmsg("invalid input syntax for type %s: \"%s\"",
 						"hilo_column", string),
-				 errdetail("It should be schema.table.column.")));
+				 errdetail("It should have the form schema.table.column.")));
 
 	table = makeRangeVar(strVal(linitial(names)), strVal(lsecond(names)), -1);
 	column->relation = RangeVarGetRelid(table, NoLock, true);
@@ -136,7 +136,7 @@ hilo_column_in(PG_FUNCTION_ARGS)
 		ereport(WARNING,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column %s does not exist", string),
-				 errhint("Use hilo_unbind() and hilo_bind() to name another column.")));
+				 errhint("Use hilo_unbind() and hilo_bind() to specify another column.")));
 		column->relation = InvalidOid;
 		column->attnum = InvalidAttrNumber;
 	}

@@ -52,7 +52,7 @@ static int
 hint_at_limit(const HiloRow *row)
 {
 	if (row->flags & HILO_ROW_OWN_LIMIT)
-		return errhint("Raise max_value with hilo_configure(), if the type of the column holds such numbers.");
+		return errhint("Raise max_value with hilo_configure() if the type of the column allows larger numbers.");
 	if (row->max_value < PG_INT64_MAX)
 		return errhint("Move the column to a larger type with ALTER TABLE ... ALTER COLUMN ... TYPE.");
 	return 0;
@@ -73,7 +73,7 @@ fail_at_limit(HiloRowChange *change, const HiloRowRef *ref)
 			 errmsg(HILO_COUNTER_FORMAT " does not have enough numbers left",
 					HILO_COUNTER_ARGS(ref->name)) :
 			 errmsg(HILO_COUNTER_FORMAT " has no numbers left", HILO_COUNTER_ARGS(ref->name)),
-			 errdetail("Numbers up to " INT64_FORMAT " have been claimed, the limit is " INT64_FORMAT ".",
+			 errdetail("Numbers up to " INT64_FORMAT " have been claimed; the limit is " INT64_FORMAT ".",
 					   max, limit),
 			 hint_at_limit(&row)));
 }
@@ -93,7 +93,7 @@ warn_near_limit(const HiloRowRef *ref, const HiloRow *row)
 			(errcode(ERRCODE_WARNING),
 			 errmsg(HILO_COUNTER_FORMAT " has used nine tenths of its numbers",
 					HILO_COUNTER_ARGS(ref->name)),
-			 errdetail("Numbers up to " INT64_FORMAT " have been claimed, the limit is " INT64_FORMAT ".",
+			 errdetail("Numbers up to " INT64_FORMAT " have been claimed; the limit is " INT64_FORMAT ".",
 					   row->max, row->max_value),
 			 hint_at_limit(row)));
 }
@@ -126,7 +126,7 @@ refuse_leased(HiloRowChange *change, const HiloRowRef *ref)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg(HILO_COUNTER_FORMAT " is leased from server \"%s\"",
 					HILO_COUNTER_ARGS(ref->name), NameStr(hub)),
-			 errhint("Do this on that server, or leave it first, by hilo_lease_from() with a null server.")));
+			 errhint("Do this on that server, or first call hilo_lease_from() with a null server to stop leasing.")));
 }
 
 /* Raise 55000 if the counter has given leases, with the row let go. */
@@ -140,7 +140,7 @@ refuse_lessor(HiloRowChange *change, const HiloRowRef *ref)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg(HILO_COUNTER_FORMAT " has given leases", HILO_COUNTER_ARGS(ref->name)),
 			 errdetail("Members may still draw from them."),
-			 errhint("When none does any more, forget the counter by %s with force.",
+			 errhint("Once no member does, call %s with force.",
 					 hilo_is_identity(ref->name) ? "drop_identity()" : "hilo_drop()")));
 }
 
@@ -154,8 +154,8 @@ refuse_ordered(HiloRowChange *change, const HiloRowRef *ref)
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg(HILO_COUNTER_FORMAT " is ordered", HILO_COUNTER_ARGS(ref->name)),
-			 errdetail("Its numbers are drawn in their order on one server."),
-			 errhint("Make it unordered first, by hilo_configure().")));
+			 errdetail("Its numbers are drawn in order on one server."),
+			 errhint("Make it unordered with hilo_configure() first.")));
 }
 
 /*
@@ -246,7 +246,7 @@ report_missing(const HiloRowRef *ref)
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
 			 errmsg(HILO_COUNTER_FORMAT " does not exist", HILO_COUNTER_ARGS(ref->name)),
-			 errdetail("The setting \"hilo.auto_create\" is off, so that draws create none."),
+			 errdetail("The setting \"hilo.auto_create\" is off, so draws do not create it."),
 			 errhint("Create it with %s.", hilo_is_identity(ref->name) ?
 					 "seed_identity_for()" : "hilo_seed()")));
 }
@@ -657,12 +657,12 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
 				 errmsg(HILO_COUNTER_FORMAT " would have no numbers left",
 						HILO_COUNTER_ARGS(ref->name)),
-				 errdetail("Numbers up to " INT64_FORMAT " are in use, the limit is " INT64_FORMAT ".",
+				 errdetail("Numbers up to " INT64_FORMAT " are in use; the limit is " INT64_FORMAT ".",
 						   max, Min(limit, old_limit)),
 				 old_limit < limit && (row->flags & HILO_ROW_OWN_LIMIT) ?
 				 errhint("Raise max_value with hilo_configure().") :
 				 old_max >= Min(limit, old_limit) ?
-				 errhint("Name another collection in the call, or move the column to a larger type.") :
+				 errhint("Specify another collection, or move the column to a larger type.") :
 				 limit < PG_INT64_MAX ?
 				 errhint("Move the column to a larger type.") :
 				 errhint("Change the row with the highest number.")));
@@ -702,9 +702,9 @@ check_orderable(HiloRowChange *change, const HiloRowRef *ref)
 	let_go(change);
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg(HILO_COUNTER_FORMAT " still draws what was leased",
+			 errmsg(HILO_COUNTER_FORMAT " still has leased numbers to draw",
 					HILO_COUNTER_ARGS(ref->name)),
-			 errhint("Let it count by a forced seed, from where no other server does.")));
+			 errhint("To count here, force a seed above all numbers that other servers draw.")));
 }
 
 /* Make the collection ordered, or unordered. */
@@ -741,7 +741,7 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 		let_go(&change);
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("max_value " INT64_FORMAT " is below the numbers of " HILO_COUNTER_FORMAT,
+				 errmsg("max_value " INT64_FORMAT " is too low for " HILO_COUNTER_FORMAT,
 						options->max_value, HILO_COUNTER_ARGS(ref->name)),
 				 errdetail("Numbers up to " INT64_FORMAT " have been claimed.", max)));
 	}
@@ -948,10 +948,10 @@ last_timeline(HiloRowChange *change, const HiloRowRef *ref,
 		let_go(change);
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg(HILO_COUNTER_FORMAT " gives no leases since this server was promoted, copied, restored or left behind",
+				 errmsg(HILO_COUNTER_FORMAT " gives no leases because this server was promoted, copied, restored or left behind",
 						HILO_COUNTER_ARGS(ref->name)),
-				 errdetail("It may not know of the newest leases that were given before."),
-				 errhint("Call hilo_hub_resume() on the hub, when all that hilo.members shows there have reported.")));
+				 errdetail("It may not know about the newest leases."),
+				 errhint("Call hilo_hub_resume() on the hub once all members that hilo.members shows there have reported.")));
 	}
 	return timeline;
 }

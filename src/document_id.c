@@ -48,7 +48,7 @@ check_name(const char *what, const char *name, int len)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s name is too long", what),
-				 errdetail("It has %d bytes, the limit is %d.",
+				 errdetail("It has %d bytes; the limit is %d.",
 						   len, HILO_MAX_NAME_LEN)));
 
 	for (int i = 0; i < len; i++)

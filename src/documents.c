@@ -97,9 +97,9 @@ table_named_like(HiloName name)
 
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_TABLE),
-			 errmsg("table \"%s\" with the documents does not exist",
+			 errmsg("document table \"%s\" does not exist",
 					relname),
-			 errhint("Use hilo_bind() to name the column with the documents.")));
+			 errhint("Use hilo_bind() to specify the column with the ids.")));
 	return InvalidOid;			/* keep compiler quiet */
 }
 
@@ -119,9 +119,9 @@ primary_key_column(Relation rel)
 	if (index == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("table \"%s\" has no primary key of one column",
+				 errmsg("table \"%s\" has no single-column primary key",
 						RelationGetRelationName(rel)),
-				 errhint("Use hilo_bind() to name the column with the ids.")));
+				 errhint("Use hilo_bind() to specify the column with the ids.")));
 	attnum = index->rd_index->indkey.values[0];
 	index_close(index, AccessShareLock);
 	return attnum;
@@ -189,9 +189,9 @@ add_part(HiloDocuments *documents, Relation heap, const char *column, Oid type)
 	if (index == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("table \"%s\" has no index to look ids up in",
+				 errmsg("table \"%s\" has no index for looking up ids",
 						RelationGetRelationName(heap)),
-				 errhint("Create a btree index that starts with column \"%s\" and has no WHERE.",
+				 errhint("Create a btree index that starts with column \"%s\" and has no WHERE clause.",
 						 column)));
 
 	part = palloc(sizeof(Part));
@@ -221,18 +221,18 @@ open_table(HiloName identity, Oid relid)
 	if (rel == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("the table with the documents of \"%.*s\" no longer exists",
+				 errmsg("the document table of \"%.*s\" no longer exists",
 						identity.len, identity.data),
-				 errhint("Use hilo_unbind() and hilo_bind() to name another column.")));
+				 errhint("Use hilo_unbind() and hilo_bind() to specify another column.")));
 
 	if ((rel->rd_rel->relkind != RELKIND_RELATION &&
 		 rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE) ||
 		rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not a table to look documents up in",
+				 errmsg("documents cannot be looked up in \"%s\"",
 						RelationGetRelationName(rel)),
-				 errhint("For everything but ordinary and partitioned tables, bind a function.")));
+				 errhint("For anything but an ordinary or partitioned table, bind a function.")));
 	check_may_look(rel);
 	return rel;
 }
@@ -302,7 +302,7 @@ open_column(HiloDocuments *documents, HiloColumn column)
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("the column with the ids of \"%.*s\" no longer exists",
 						documents->identity.len, documents->identity.data),
-				 errhint("Use hilo_unbind() and hilo_bind() to name another column.")));
+				 errhint("Use hilo_unbind() and hilo_bind() to specify another column.")));
 	type = checked_id_type(&column);
 	documents->limit = Min(documents->limit, hilo_type_limit(type));
 	open_parts(documents, column.relation, name, type);
@@ -436,7 +436,7 @@ open_function(HiloDocuments *documents, const char *signature)
 		func_volatile(function) == PROVOLATILE_VOLATILE)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("volatile function %s cannot be asked in a transaction of this isolation level",
+				 errmsg("volatile function %s cannot be called in a transaction of this isolation level",
 						get_func_name(function)),
 				 errhint("Mark it STABLE, or use READ COMMITTED.")));
 

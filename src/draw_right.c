@@ -313,7 +313,7 @@ check_bound(HiloEntry *entry, const HiloBoundTables *bound, Oid user)
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied for collection \"%.*s\"",
 						name.len, name.data),
-				 errdetail("It is bound to table \"%s\": drawing needs the privilege to insert there, or a grant by hilo_configure().",
+				 errdetail("It is bound to table \"%s\"; drawing requires the privilege to insert into it, or a grant made with hilo_configure().",
 						   table_name == NULL ? "" : table_name)));
 	}
 }
@@ -481,12 +481,12 @@ hilo_draw_right_check_node(HiloCollection *collection, bool unique_by_tag)
 			 errmsg("cannot draw server-side ids on a Citus worker") :
 			 errmsg("cannot draw from %s \"%.*s\" on a Citus worker",
 					identity ? "identity" : "collection", name.len, name.data),
-			 errdetail("This node counts for itself, and other nodes would draw the same."),
+			 errdetail("This node counts by itself, so other nodes would draw the same numbers."),
 			 hilo_is_own_name(name) ?
 			 errhint("Set hilo.node_tag to a tag that only this node has, in its postgresql.conf.") :
 			 hilo_pool_size == 0 ?
-			 errhint("Leave hilo.pool_size above 0: then this node leases the numbers from the coordinator.") :
-			 errhint("Add hilo to shared_preload_libraries of this node: then it leases the numbers from the coordinator.")));
+			 errhint("Set hilo.pool_size above 0, so that this node leases the numbers from the coordinator.") :
+			 errhint("Add hilo to shared_preload_libraries of this node, so that it leases the numbers from the coordinator.")));
 }
 
 void

@@ -278,14 +278,14 @@ hilo_begin_identity(const HiloTableColumn *change, char identity)
 				 errmsg("column \"%s\" of table %s cannot be an identity column again",
 						change->name, change->table),
 				 errdetail("Its type is %s.", format_type_be(change->type)),
-				 errhint("Drop the trigger that begins with %s, and give the column a default.",
+				 errhint("Drop the trigger whose name begins with %s, and give the column a default.",
 						 HILO_TRIGGER_NAME)));
 	if (sequence == NULL && !change->is_partition)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("column \"%s\" of table %s does not own the one sequence that it had as an identity column",
+				 errmsg("column \"%s\" of table %s does not own exactly one sequence",
 						change->name, change->table),
-				 errhint("Drop the trigger that begins with %s, and give the column a default.",
+				 errhint("Drop the trigger whose name begins with %s, and give the column a default.",
 						 HILO_TRIGGER_NAME)));
 	if (sequence != NULL)
 	{
@@ -401,7 +401,7 @@ hilo_set_default(const HiloTableColumn *change, const char *expression)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("\"%s\" is not an expression", expression),
-				 errdetail("The trigger of table %s gives it as the default of column \"%s\".",
+				 errdetail("The trigger of table %s names it as the default of column \"%s\".",
 						   change->table, change->name)));
 	hilo_sql_run("ALTER TABLE ONLY %s ALTER COLUMN %s SET DEFAULT (%s)",
 				 change->table, change->quoted_name, expression);

@@ -120,7 +120,7 @@ check_counter(const HiloRow *row)
 	if (!(row->claim_rate >= 0) || isinf(row->claim_rate))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("claim_rate must be a number that is not negative")));
+				 errmsg("claim_rate must be a number greater than or equal to zero")));
 	if (row->timeline < HILO_NOT_RESUMED)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -145,11 +145,11 @@ check_hub(HiloName name, HiloRow *row)
 	if (row->flags & HILO_ROW_LEASED)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
-				 errmsg(HILO_COUNTER_FORMAT " is not leased from server \"%s\" any more",
+				 errmsg(HILO_COUNTER_FORMAT " is no longer leased from server \"%s\"",
 						HILO_COUNTER_ARGS(name), NameStr(row->hub)),
-				 errdetail("Role \"%s\" may not say which server numbers come from.",
+				 errdetail("Role \"%s\" may not choose the server that numbers come from.",
 						   GetUserNameFromId(GetUserId(), false)),
-				 errhint("A superuser can do that, with hilo_lease_from().")));
+				 errhint("A superuser can do that with hilo_lease_from().")));
 	memset(&row->hub, 0, sizeof(NameData));
 }
 
@@ -227,7 +227,7 @@ merge_member(TriggerData *trigdata)
 	if (memchr(name.data, '|', name.len) == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("member must be the names of a member and a collection, with a bar in between")));
+				 errmsg("member must be a member name and a collection name with a bar between them")));
 	read_columns(trigdata, &other);
 	if (other.highest < 0)
 		ereport(ERROR,
@@ -312,7 +312,7 @@ merge_binding(TriggerData *trigdata)
 		(OidIsValid(binding->trigger) && binding->column == NULL))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a binding has either a column, a function or a role")));
+				 errmsg("a binding must have exactly one of a column, a function or a role")));
 	if (binding->attached && !hilo_binding_has_column(binding))
 		return;
 	if (!may_bind(binding))
@@ -348,7 +348,7 @@ guarded_table(Relation rel)
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-			 errmsg("table \"%s\" is not one that this trigger can guard",
+			 errmsg("this trigger cannot guard table \"%s\"",
 					RelationGetRelationName(rel))));
 	return HILO_TABLES;			/* keep compiler quiet */
 }
@@ -419,7 +419,7 @@ hilo_guard(PG_FUNCTION_ARGS)
 		trigdata->tg_trigger->tgnargs != 2)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("%s() must be called as a trigger before the event, with two arguments",
+				 errmsg("%s() must be fired as a BEFORE trigger with two arguments",
 						"hilo.guard")));
 
 	if (!TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))

@@ -59,7 +59,7 @@ check_may_jump(HiloName name, int64 last, int64 number)
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied to advance identity \"%.*s\" from " INT64_FORMAT " to " INT64_FORMAT,
 						name.len, name.data, last, number),
-				 errdetail("To advance it by more than hilo.max_range_size, because of a table that is not bound, needs the privilege to execute seed_identity_for()."),
+				 errdetail("Advancing it by more than hilo.max_range_size for a table that is not bound requires the privilege to execute seed_identity_for()."),
 				 errhint("Have the table bound with hilo_bind().")));
 }
 
@@ -78,7 +78,7 @@ search(HiloName name, int64 last, HiloDocuments *documents, int *tries)
 				 last < limit ?
 				 errdetail("Numbers from " INT64_FORMAT " up to the limit " INT64_FORMAT " were looked up.",
 						   last + 1, limit) :
-				 errdetail("Numbers up to " INT64_FORMAT " have been claimed, the limit is " INT64_FORMAT ".",
+				 errdetail("Numbers up to " INT64_FORMAT " have been claimed; the limit is " INT64_FORMAT ".",
 						   last, limit)));
 	if (!hilo_documents_may_lead(documents))
 		check_may_jump(name, last, number);

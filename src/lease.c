@@ -197,7 +197,7 @@ report_no_hub(HiloName name)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("\"%.*s\" has used up its leases and no longer has a hub",
 					name.len, name.data),
-			 errhint("Lease it again with hilo_lease_from(), or let it count by a forced seed, from where no other server does.")));
+			 errhint("Lease it again with hilo_lease_from(), or force a seed above all numbers that other servers draw, to count here.")));
 }
 
 static void
@@ -218,7 +218,7 @@ check_pool(HiloName name)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot lease numbers of \"%.*s\" without a pool",
 						name.len, name.data),
-				 errhint("Add hilo to shared_preload_libraries, and leave hilo.pool_size above 0.")));
+				 errhint("Add hilo to shared_preload_libraries, and keep hilo.pool_size above 0.")));
 }
 
 /*

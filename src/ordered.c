@@ -281,7 +281,7 @@ lock_collection(HiloName name)
 				(errcode(ERRCODE_OUT_OF_MEMORY),
 				 errmsg("the pool has no room for ordered collection \"%.*s\"",
 						name.len, name.data),
-				 errhint("Increase the setting \"hilo.pool_size\", which takes a restart. One collection in %d can be ordered.",
+				 errhint("Increase the setting \"hilo.pool_size\", which requires a restart. One collection in %d can be ordered.",
 						 POOLED_PER_ORDERED)));
 	return it;
 }

@@ -752,7 +752,7 @@ lock_collection(HiloName name)
 			(errcode(ERRCODE_OUT_OF_MEMORY),
 			 errmsg("the pool has no room for the leases of \"%.*s\"",
 					name.len, name.data),
-			 errhint("Increase the setting \"hilo.pool_size\", which takes a restart.")));
+			 errhint("Increase the setting \"hilo.pool_size\", which requires a restart.")));
 	return NULL;				/* keep compiler quiet */
 }
 

@@ -146,7 +146,7 @@ tuple_is_live(HeapTuple tuple, Buffer buffer)
 		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetRawXmin(header)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot change a counter whose row this transaction has inserted around the triggers"),
+				 errmsg("cannot change a counter whose row this transaction inserted without firing the triggers"),
 				 errhint("Commit first.")));
 
 	switch (HeapTupleSatisfiesUpdate(tuple, GetCurrentCommandId(false), buffer))
@@ -317,7 +317,7 @@ open_indexes(Relation rel)
 	if (changed)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot create a counter in a transaction that has locked table \"%s.%s\", or changed its indexes",
+				 errmsg("cannot create a counter in a transaction that has locked table \"%s.%s\" or changed its indexes",
 						HILO_SCHEMA, RelationGetRelationName(rel)),
 				 errhint("Commit first.")));
 	return indexes;

@@ -43,11 +43,11 @@ report_untold(const HiloRowRef *ref, uint64 count)
 
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
-				 errmsg("Citus worker %s was not told of the change of \"%.*s\"",
+				 errmsg("Citus worker %s was not told about the change to \"%.*s\"",
 						SPI_getvalue(tuple, desc, 1), ref->name.len,
 						ref->name.data),
 				 errdetail("It says: %s", SPI_getvalue(tuple, desc, 2)),
-				 errhint("Until it asks for its next lease it goes on with what it has.")));
+				 errhint("Until it asks for its next lease, it continues with the numbers it has.")));
 	}
 }
 

@@ -77,7 +77,7 @@ make_assign_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 	if (trigger->tgnargs < 1 || trigger->tgnargs > 2)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("%s() takes the name of the id column, and that of the collection if it is not the table's",
+				 errmsg("%s() takes the name of the id column, and the collection's name if it differs from the table's",
 						"hilo_assign_id")));
 
 	hilo_assigned_init(&site.column, rel,
@@ -146,7 +146,7 @@ catch_up(AdvanceSite *site, TriggerData *trigdata)
 						RelationGetRelationName(rel), name.len, name.data),
 				 errdetail("Its trigger \"%s\" would advance a collection that others use.",
 						   trigdata->tg_trigger->tgname),
-				 errhint("Ask for a grant by hilo_configure(), or drop the trigger.")));
+				 errhint("Ask for a grant with hilo_configure(), or drop the trigger.")));
 
 	drawn = hilo_cache_drawn(entry);
 	highest = hilo_sync_unseen(&entry->collection);
@@ -187,7 +187,7 @@ make_advance_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 		trigger->tgqual != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("%s() must be fired by the update of one column, without a condition, and takes the name of the collection",
+				 errmsg("%s() must be fired by the update of one column, without a condition and with the name of the collection as its argument",
 						HILO_ADVANCE_FUNCTION)));
 
 	site = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt,
@@ -230,11 +230,11 @@ warn_not_advanced(HiloCollection *collection, int64 number)
 					name.len, name.data, number),
 			 is_above ?
 			 errdetail("The limit is " INT64_FORMAT ".", row->max_value) :
-			 errdetail("That would use up more than half of the numbers left."),
+			 errdetail("That would use up more than half of the remaining numbers."),
 			 !is_above ?
-			 errhint("If ids are to go on above it, use hilo_seed().") :
+			 errhint("If ids should continue above it, use hilo_seed().") :
 			 (row->flags & HILO_ROW_OWN_LIMIT) ?
-			 errhint("If ids are to go on above it, raise max_value with hilo_configure(), and use hilo_seed().") : 0));
+			 errhint("If ids should continue above it, raise max_value with hilo_configure(), and use hilo_seed().") : 0));
 }
 
 /* See that the number will not be drawn later. */

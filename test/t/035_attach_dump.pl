@@ -235,7 +235,7 @@ gives('bare', q{INSERT INTO parts (region) VALUES ('a'), ('b') RETURNING id}, "1
 gives('bare', q{SET ROLE inserter; INSERT INTO orders (item) VALUES ('x')}, '', 'schema only: as an ordinary role');
 gives('bare', q{SET ROLE nobody; SELECT hilo_next_number('orders')},
 	q{psql:<stdin>:1: ERROR:  permission denied for collection "orders"
-DETAIL:  It is bound to table "orders": drawing needs the privilege to insert there, or a grant by hilo_configure().}, 'schema only: others may not draw');
+DETAIL:  It is bound to table "orders"; drawing requires the privilege to insert into it, or a grant made with hilo_configure().}, 'schema only: others may not draw');
 
 # One schema, and tables out of an archive, into a database with the extension.
 $node->command_ok([ 'pg_dump', '-n', 'public', '-f', "$dir/public.sql", 'source' ], 'pg_dump -n public');

@@ -42,7 +42,7 @@ $publisher->safe_psql('postgres', "INSERT INTO users SELECT 'users/' || n FROM g
 is(said_at_creation(), '', 'without a subscription: no warning');
 sql("CREATE SUBSCRIPTION s CONNECTION '" . $publisher->connstr . " dbname=postgres' PUBLICATION p");
 is(said_at_creation(), <<'WARNING' =~ s/\n$//r, 'with one, and tag A: a warning');
-psql:<stdin>:1: WARNING:  rows of another server arrive in this database, and hilo.node_tag is "A", the tag of every server that was given none
+psql:<stdin>:1: WARNING:  this database receives rows from another server, but hilo.node_tag is "A", the default of every server
 HINT:  Set hilo.node_tag to a tag that only this server has, in postgresql.conf or by ALTER DATABASE, before ids are drawn.
 WARNING
 is(said_at_creation('-c hilo.node_tag=B'), '', 'with a tag of its own: no warning');
@@ -56,10 +56,10 @@ sub said_of_tag
 	local $ENV{PGOPTIONS} = $options // '';
 	$replica->psql('postgres', "CREATE EXTENSION hilo; CREATE TABLE here (id $type PRIMARY KEY);" . ($before // '') . q{
 		SELECT hilo_attach('here'); SELECT hilo_detach('here'); DROP TABLE here; DROP EXTENSION hilo}, stderr => \$said);
-	return join "\n", $said =~ /NOTICE:  (rows of another.*\nHINT:.*)$/mg;
+	return join "\n", $said =~ /NOTICE:  (this database receives.*\nHINT:.*)$/mg;
 }
 is(said_of_tag('text'), <<'NOTICE' =~ s/\n$//r, 'a table is attached: a notice');
-rows of another server arrive in this database, and ids of collection "here" have the tag "A", as on every server that was given none
+this database receives rows from another server, but ids of collection "here" have the default tag "A"
 HINT:  Set hilo.node_tag to a tag that only this server has.
 NOTICE
 is(said_of_tag('bigint'), '', 'of numbers: none');

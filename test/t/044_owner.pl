@@ -123,7 +123,7 @@ sql('shop', q{
 my $hub = q{INSERT INTO hilo.hub (hub, home, system_identifier, timeline, spare1, spare2, role) VALUES ('far', 0, 1, 1, 0, 0, '} . $super . q{')};
 is(gives('shop', 'boss', "$hub; SELECT count(*) FROM hilo.hub WHERE hub = 'far'"), 0, 'a hub is not taken over, with a mapping of another role');
 like(warning_of('shop', 'boss', q{INSERT INTO hilo.hilo (collection, max, flags, hub) VALUES ('far', 7, 2, 'far')}),
-	qr/collection "far" is not leased from server "far" any more/, 'nor that numbers are leased from it');
+	qr/collection "far" is no longer leased from server "far"/, 'nor that numbers are leased from it');
 is(sql('shop', q{SELECT max, hub FROM hilo.hilo WHERE collection = 'far'}), '7|', 'the counter is there, with no hub');
 is(gives('shop', 'boss', q{SELECT hilo_next_number('far')}), '55000', 'and no number is drawn by luck');
 is(gives('shop', 'boss', q{SELECT hilo_seed('far', 100, true), hilo_next_number('far')}), '100|101', 'but what he seeds by force counts here');

@@ -290,7 +290,7 @@ sql("INSERT INTO $w (k, v) SELECT k, v FROM src") for 1 .. 3;
 is(error_of($third, "INSERT INTO $w (k, v) SELECT v + 1, k FROM src"), 'fine', 'a node added later draws with nothing set up');
 $workers[0]->stop('immediate');
 my ($ret, $out, $warning) = $coordinator->psql('postgres', "SELECT hilo_seed('$w', 1000000)");
-like($warning, qr/WARNING:  Citus worker \S+ was not told of the change of "$w"/, 'a worker that is away: a warning names it');
+like($warning, qr/WARNING:  Citus worker \S+ was not told about the change to "$w"/, 'a worker that is away: a warning names it');
 $workers[0]->start;
 $coordinator->stop('immediate');
 $coordinator->start;

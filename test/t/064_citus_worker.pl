@@ -146,7 +146,7 @@ $session->quit;
 $other->stop;
 my ($result, $out, $warning) = $coordinator->psql('postgres', q{SELECT hilo_seed('orders', 4000000)});
 is($out, 4000000, 'a worker that is away: it is done');
-like($warning, qr/WARNING:  Citus worker \S+ was not told of the change of "orders"/, 'with a warning');
+like($warning, qr/WARNING:  Citus worker \S+ was not told about the change to "orders"/, 'with a warning');
 is($worker->safe_psql('postgres', q{SELECT hilo_next_number('orders') > 4000000}), 't', 'the other one was told');
 $other->start;
 is($other->safe_psql('postgres', q{SELECT hilo_next_number('orders') > 4000000}), 't', 'so is that one, having lost its lease');

@@ -43,8 +43,8 @@ sub make_table
 	return;
 }
 
-my $RUNS = 'A transaction that ran when the collection became ordered has not ended.';
-my $PREPARED = 'A transaction is prepared that may have drawn before the collection became ordered.';
+my $RUNS = 'A transaction that was running when the collection became ordered has not ended yet.';
+my $PREPARED = 'A prepared transaction may have drawn before the collection became ordered.';
 
 #
 # A session that has not heard of it yet keeps no numbers
