@@ -29,7 +29,7 @@ BEGIN
         -- Its owner could put other tables in the place of these.
         IF holder <> (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = CURRENT_USER) THEN
             RAISE EXCEPTION 'schema "hilo" belongs to another role'
-                USING ERRCODE = 'insufficient_privilege', HINT = 'The extension keeps its tables there. Create it in another schema, or as a superuser that this one belongs to.';
+                USING ERRCODE = 'insufficient_privilege', HINT = 'The extension keeps its tables there. Create it in another schema, or as a superuser who owns this one.';
         END IF;
     ELSIF EXISTS (SELECT FROM pg_catalog.pg_depend
                   WHERE refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass::pg_catalog.oid AND refobjid = found) THEN
@@ -92,28 +92,28 @@ CREATE TABLE hilo.hilo (
 CREATE UNIQUE INDEX hilo_collection_idx ON hilo.hilo USING btree (collection);
 ALTER TABLE hilo.hilo REPLICA IDENTITY NOTHING;
 COMMENT ON TABLE hilo.hilo IS
-    'counters: one row for each collection and identity (companies|), and one for server-side ids (|); only changed by the functions of the extension, in place and at once';
-COMMENT ON COLUMN hilo.hilo.max IS 'highest number claimed, or on a member highest number leased or chosen by hand';
-COMMENT ON COLUMN hilo.hilo.max_ever IS 'highest max that this row ever had';
+    'counters: one row for each collection and identity (companies|), and one for server-side ids (|); changed only by the extension''s functions, in place and at once';
+COMMENT ON COLUMN hilo.hilo.max IS 'highest number claimed; on a member, highest number leased or chosen by hand';
+COMMENT ON COLUMN hilo.hilo.max_ever IS 'highest max that this row has ever had';
 COMMENT ON COLUMN hilo.hilo.claim_low IS 'lowest number of the newest claim; above max: none of it can go back';
 COMMENT ON COLUMN hilo.hilo.claim IS 'random number of the newest claim if hilo_next_range() made it and nothing has happened since, else 0';
-COMMENT ON COLUMN hilo.hilo.changes IS 'how often this row has changed';
+COMMENT ON COLUMN hilo.hilo.changes IS 'number of times this row has changed';
 COMMENT ON COLUMN hilo.hilo.epoch IS 'random number; a new one invalidates all earlier ranges and pooled numbers';
-COMMENT ON COLUMN hilo.hilo.max_value IS 'limit of max';
-COMMENT ON COLUMN hilo.hilo.home IS 'table and database of the last change; different in a copy or after a restore';
-COMMENT ON COLUMN hilo.hilo.hub_epoch IS 'on a member: epoch of the counter on the hub; if ordered: timeline of the newest claim; 0: none yet';
+COMMENT ON COLUMN hilo.hilo.max_value IS 'upper limit of max';
+COMMENT ON COLUMN hilo.hilo.home IS 'table and database of the last change; differs in a copy or after a restore';
+COMMENT ON COLUMN hilo.hilo.hub_epoch IS 'on a member: epoch of the counter on the hub; of an ordered collection: timeline of the newest claim; 0: none yet';
 COMMENT ON COLUMN hilo.hilo.timeline IS 'on a hub: timeline of the newest lease given; 0: none; -1: none may be given before hilo_hub_resume()';
 COMMENT ON COLUMN hilo.hilo.spare1 IS 'for later versions';
 COMMENT ON COLUMN hilo.hilo.spare2 IS 'for later versions';
-COMMENT ON COLUMN hilo.hilo.created_at IS 'start of what claim_rate counts';
-COMMENT ON COLUMN hilo.hilo.claimed_at IS 'when the newest claim was made; -infinity: never';
-COMMENT ON COLUMN hilo.hilo.claim_rate IS 'numbers claimed recently: their weight decreases by a factor of e per hour';
-COMMENT ON COLUMN hilo.hilo.range_size IS 'own smallest range; 0: hilo.range_size counts';
-COMMENT ON COLUMN hilo.hilo.max_range_size IS 'own largest range; 0: hilo.max_range_size counts';
-COMMENT ON COLUMN hilo.hilo.lease_size IS 'own smallest lease; 0: hilo.lease_size counts';
-COMMENT ON COLUMN hilo.hilo.flags IS 'sum of: 1 dropped, 2 numbers come from a hub, 4 has a node tag of its own, 8 may be bound, 16 newest claim ended above max_ever, 32 ordered, 64 max_value was set by hand, 128 its tables were dropped, 256 ordered, and all transactions of before have ended';
-COMMENT ON COLUMN hilo.hilo.node_tag IS 'own node tag';
-COMMENT ON COLUMN hilo.hilo.hub IS 'foreign server that numbers are leased from; empty: none, or no longer any';
+COMMENT ON COLUMN hilo.hilo.created_at IS 'start of the time that claim_rate covers';
+COMMENT ON COLUMN hilo.hilo.claimed_at IS 'time of the newest claim; -infinity: none yet';
+COMMENT ON COLUMN hilo.hilo.claim_rate IS 'numbers claimed recently, with a weight that falls by a factor of e per hour';
+COMMENT ON COLUMN hilo.hilo.range_size IS 'smallest range of this collection; 0: hilo.range_size applies';
+COMMENT ON COLUMN hilo.hilo.max_range_size IS 'largest range of this collection; 0: hilo.max_range_size applies';
+COMMENT ON COLUMN hilo.hilo.lease_size IS 'smallest lease of this collection; 0: hilo.lease_size applies';
+COMMENT ON COLUMN hilo.hilo.flags IS 'sum of: 1 dropped, 2 numbers come from a hub, 4 has a node tag of its own, 8 may be bound, 16 newest claim ended above max_ever, 32 ordered, 64 max_value was set by hand, 128 its tables were dropped, 256 ordered, and all transactions that were running then have ended';
+COMMENT ON COLUMN hilo.hilo.node_tag IS 'node tag of this collection, if it has its own';
+COMMENT ON COLUMN hilo.hilo.hub IS 'foreign server that numbers are leased from; empty: none, or none any longer';
 COMMENT ON COLUMN hilo.hilo.collection IS 'name';
 COMMENT ON INDEX hilo.hilo_collection_idx IS 'finds the row of a name';
 
@@ -133,14 +133,14 @@ CREATE TABLE hilo.hub (
 CREATE UNIQUE INDEX hub_hub_idx ON hilo.hub USING btree (hub);
 ALTER TABLE hilo.hub REPLICA IDENTITY NOTHING;
 COMMENT ON TABLE hilo.hub IS
-    'what is known about each hub, and in row | about this server as a hub; only changed by the functions of the extension, in place and at once';
-COMMENT ON COLUMN hilo.hub.home IS 'table and database of the last change; different in a copy or after a restore';
-COMMENT ON COLUMN hilo.hub.system_identifier IS 'system identifier of the server, as of its last answer; 0: it never answered';
-COMMENT ON COLUMN hilo.hub.timeline IS 'highest timeline it has ever reported; in row |: the one on which this server may give leases, -1: none';
-COMMENT ON COLUMN hilo.hub.raised IS 'in row |: what members are told is so much above the timeline, after one knew a later one';
-COMMENT ON COLUMN hilo.hub.synchronous IS 'in row |: 1: a synchronous standby has all leases that were given; else 0';
-COMMENT ON COLUMN hilo.hub.host IS 'which of several hosts answered last, counted from 0';
-COMMENT ON COLUMN hilo.hub.reported_at IS 'when it was last told what is held here, after it gave no lease';
+    'what is known about each hub, and in row | about this server as a hub; changed only by the extension''s functions, in place and at once';
+COMMENT ON COLUMN hilo.hub.home IS 'table and database of the last change; differs in a copy or after a restore';
+COMMENT ON COLUMN hilo.hub.system_identifier IS 'system identifier of the hub, as of its last answer; 0: it has never answered';
+COMMENT ON COLUMN hilo.hub.timeline IS 'highest timeline that the hub has reported; in row |: timeline on which this server may give leases, -1: none';
+COMMENT ON COLUMN hilo.hub.raised IS 'in row |: how far the timeline that members are told is above the real one, since a member knew a later one';
+COMMENT ON COLUMN hilo.hub.synchronous IS 'in row |: 1 if a synchronous standby has every lease that was given, else 0';
+COMMENT ON COLUMN hilo.hub.host IS 'which of several hosts answered last, counting from 0';
+COMMENT ON COLUMN hilo.hub.reported_at IS 'time of the last report to the hub of what is held here, after it refused a lease';
 COMMENT ON COLUMN hilo.hub.spare1 IS 'for later versions';
 COMMENT ON COLUMN hilo.hub.spare2 IS 'for later versions';
 COMMENT ON COLUMN hilo.hub.role IS 'role whose user mapping is used; empty: the owner of the extension';
@@ -162,16 +162,16 @@ CREATE TABLE hilo.member (
 CREATE UNIQUE INDEX member_member_idx ON hilo.member USING btree (member);
 ALTER TABLE hilo.member REPLICA IDENTITY NOTHING;
 COMMENT ON TABLE hilo.member IS
-    'on a hub: what each member has reported about each collection; only changed by the functions of the extension, in place and at once';
-COMMENT ON COLUMN hilo.member.home IS 'table and database of the last change; different in a copy or after a restore';
-COMMENT ON COLUMN hilo.member.highest IS 'highest number it has ever had';
-COMMENT ON COLUMN hilo.member.epoch IS 'epoch of the counter at its last lease; 0: none';
-COMMENT ON COLUMN hilo.member.timeline IS 'what members were told as the timeline of this server when it said so; -1: it does not count';
-COMMENT ON COLUMN hilo.member.known_timeline IS 'highest timeline of this server that it had seen';
-COMMENT ON COLUMN hilo.member.seen_at IS 'when it last asked or reported';
+    'on a hub: what each member has reported about each collection; changed only by the extension''s functions, in place and at once';
+COMMENT ON COLUMN hilo.member.home IS 'table and database of the last change; differs in a copy or after a restore';
+COMMENT ON COLUMN hilo.member.highest IS 'highest number that the member has ever had';
+COMMENT ON COLUMN hilo.member.epoch IS 'epoch of the counter at the member''s last lease; 0: none';
+COMMENT ON COLUMN hilo.member.timeline IS 'timeline of this server that members were being told when this one last reported; -1: the report does not count';
+COMMENT ON COLUMN hilo.member.known_timeline IS 'highest timeline of this server that the member had seen';
+COMMENT ON COLUMN hilo.member.seen_at IS 'time of the member''s last request or report';
 COMMENT ON COLUMN hilo.member.spare1 IS 'for later versions';
 COMMENT ON COLUMN hilo.member.spare2 IS 'for later versions';
-COMMENT ON COLUMN hilo.member.address IS 'of its connection; empty: a socket';
+COMMENT ON COLUMN hilo.member.address IS 'address of the member''s connection; empty: a Unix socket';
 COMMENT ON COLUMN hilo.member.member IS 'name of the member, a bar, name of the collection or identity';
 COMMENT ON INDEX hilo.member_member_idx IS 'finds the row of a member and collection';
 
@@ -204,12 +204,12 @@ CREATE TABLE hilo.binding (
 CREATE INDEX binding_collection_idx ON hilo.binding USING btree (collection);
 ALTER TABLE hilo.binding REPLICA IDENTITY NOTHING;
 COMMENT ON TABLE hilo.binding IS
-    'bindings by hilo_bind(), roles that may draw, and columns for which hilo_attach() was called';
+    'bindings made by hilo_bind(), roles that may draw, and columns attached by hilo_attach()';
 COMMENT ON COLUMN hilo.binding.collection IS 'name of the collection or identity';
 COMMENT ON COLUMN hilo.binding.id_column IS 'column with the ids or numbers';
-COMMENT ON COLUMN hilo.binding.taken IS 'or the function that tells whether a number is taken';
-COMMENT ON COLUMN hilo.binding.granted_to IS 'or the role that may draw without the privilege to insert, and attach its tables; or "public", that may draw';
-COMMENT ON COLUMN hilo.binding.trigger IS 'trigger of an attached column for which the counter has been advanced; 0: not yet';
+COMMENT ON COLUMN hilo.binding.taken IS 'or: function that tells whether a number is taken';
+COMMENT ON COLUMN hilo.binding.granted_to IS 'or: role that may draw without the privilege to insert, and may attach its tables; "public": all roles may draw';
+COMMENT ON COLUMN hilo.binding.trigger IS 'trigger of an attached column whose ids the counter has been advanced for; 0: not yet';
 COMMENT ON COLUMN hilo.binding.trigger_xid IS 'transaction that last changed the trigger';
 COMMENT ON INDEX hilo.binding_collection_idx IS 'finds the bindings of a collection';
 
@@ -219,7 +219,7 @@ COMMENT ON INDEX hilo.binding_collection_idx IS 'finds the bindings of a collect
 CREATE FUNCTION hilo.guard() RETURNS trigger
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_guard';
 COMMENT ON FUNCTION hilo.guard() IS
-    'trigger of these tables: an INSERT advances the counter, or adds the binding; UPDATE, DELETE and TRUNCATE are refused';
+    'trigger of the extension''s tables: INSERT advances the counter or adds the binding; UPDATE, DELETE and TRUNCATE are refused';
 
 CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.hilo
     FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo_seed', 'hilo_drop');
@@ -268,7 +268,7 @@ COMMENT ON FUNCTION hilo_next(text) IS
 CREATE FUNCTION hilo_next(collection text, node_tag text) RETURNS text
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_next_tagged';
 COMMENT ON FUNCTION hilo_next(text, text) IS
-    'draw the next document id of a collection, with the node tag given; an empty tag gives orders/1';
+    'draw the next document id of a collection, with the given node tag; an empty tag gives orders/1';
 
 CREATE FUNCTION hilo_next_number(collection text) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
@@ -293,7 +293,7 @@ COMMENT ON FUNCTION hilo_next_hi(text, bigint) IS
 CREATE FUNCTION hilo_release(collection text DEFAULT NULL) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_release(text) IS
-    'return this session''s unused numbers of a collection, or of all collections, now; returns how many went back';
+    'give this session''s unused numbers of a collection, or of all collections, back now; returns how many went back';
 
 CREATE FUNCTION hilo_next_range(
     collection text, last_batch_size bigint DEFAULT 0, last_range_at timestamptz DEFAULT NULL, last_max bigint DEFAULT 0,
@@ -301,12 +301,12 @@ CREATE FUNCTION hilo_next_range(
     OUT server_tag text, OUT range_at timestamptz, OUT claim bigint) RETURNS record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_next_range(text, bigint, timestamptz, bigint) IS
-    'claim a range for a client program that hands out the numbers itself; it passes the size and time of its last range and the highest number it has seen, and gets the start and tag of its ids, low to high, and the number of the claim';
+    'claim a range for a client program that hands out the numbers itself; it passes the size and time of its last range and the highest number it has seen, and receives the prefix and tag of its ids, the numbers low to high, and the number of the claim';
 
 CREATE FUNCTION hilo_return_range(collection text, last bigint, high bigint, claim bigint DEFAULT NULL) RETURNS boolean
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_return_range(text, bigint, bigint, bigint) IS
-    'return the unused numbers above last of a range that a client program got from hilo_next_range() and that ends in high; true if they went back';
+    'give back the unused numbers, those above last, of a client program''s range from hilo_next_range() that ends at high; true if they went back';
 
 --
 -- Administer collections
@@ -324,12 +324,12 @@ COMMENT ON FUNCTION hilo_sync(text) IS
 CREATE FUNCTION hilo_sync(OUT collection text, OUT max bigint) RETURNS SETOF record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_sync_all';
 COMMENT ON FUNCTION hilo_sync() IS
-    'the same for all collections that are bound to columns';
+    'advance all collections that are bound to columns, as hilo_sync(text) does for one';
 
 CREATE FUNCTION hilo_drop(collection text, force boolean DEFAULT false) RETURNS boolean
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_drop(text, boolean) IS
-    'forget a collection, at once and for good: its next draw starts at 1; false if it did not exist; on a hub that has given leases of it only with force, once no member draws from them';
+    'forget a collection, at once and for good: its next draw starts at 1; false if it did not exist; on a hub that has given leases of it, needs force, and no member may draw from them any longer';
 
 CREATE FUNCTION hilo_configure(
     collection text, range_size bigint DEFAULT NULL, max_range_size bigint DEFAULT NULL, max_value bigint DEFAULT NULL,
@@ -337,7 +337,7 @@ CREATE FUNCTION hilo_configure(
     ordered boolean DEFAULT NULL) RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_configure(text, bigint, bigint, bigint, text, name, name, boolean, boolean) IS
-    'set a collection''s range sizes, limit and node tag, and make it ordered (at once and for good; null leaves an option as it is, reset first resets all), and grant or revoke the right to draw from it to a role or "public"';
+    'set a collection''s range sizes, limit and node tag, or make it ordered (at once and for good; null leaves an option unchanged, reset first resets all of them), and grant a role or "public" the right to draw from it, or revoke that right';
 
 --
 -- Ordered collections
@@ -345,7 +345,7 @@ COMMENT ON FUNCTION hilo_configure(text, bigint, bigint, bigint, text, name, nam
 CREATE FUNCTION hilo_horizon(collection text, OUT horizon bigint, OUT epoch bigint, OUT lsn pg_lsn) RETURNS record
     LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_horizon(text) IS
-    'of an ordered collection: the number up to which no further row can appear that this statement does not see; if epoch differs from last time, begin anew; a standby that has replayed lsn shows these rows';
+    'horizon of an ordered collection: no row up to this number can still appear that this statement does not see; if epoch has changed since the last call, start over; a standby that has replayed lsn shows these rows';
 
 --
 -- Identities and server-side ids
@@ -363,7 +363,7 @@ COMMENT ON FUNCTION next_identity_for(text) IS
 CREATE FUNCTION seed_identity_for(name text, value bigint, force boolean DEFAULT false) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION seed_identity_for(text, bigint, boolean) IS
-    'advance an identity to at least value, or set it with force, at once and for good; returns the value now stored, the next draw gives one more';
+    'advance an identity to at least value, or set it with force, at once and for good; returns the value now stored; the next draw gives one more';
 
 CREATE FUNCTION drop_identity(name text, force boolean DEFAULT false) RETURNS boolean
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
@@ -378,7 +378,7 @@ COMMENT ON FUNCTION next_identity_free(text) IS
 CREATE FUNCTION next_identity_free_for(prefix text, OUT value bigint, OUT tries integer) RETURNS record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION next_identity_free_for(text) IS
-    'draw the next number of an identity that no document has; tries: how many were looked up';
+    'draw the next number of an identity that no document has; tries: how many numbers were looked up';
 
 CREATE FUNCTION next_server_side_id(prefix text) RETURNS text
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
@@ -398,7 +398,7 @@ COMMENT ON FUNCTION hilo_bind(text, regprocedure) IS
 CREATE FUNCTION hilo_unbind(collection text) RETURNS boolean
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_unbind(text) IS
-    'undo hilo_bind(); false if there was nothing to undo';
+    'undo hilo_bind(); false if nothing was bound';
 
 --
 -- Id assignment, and attached tables
@@ -406,32 +406,32 @@ COMMENT ON FUNCTION hilo_unbind(text) IS
 CREATE FUNCTION hilo_document_id(collection text, requested text DEFAULT NULL) RETURNS text
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_document_id(text, text) IS
-    'the id of a document: for null a HiLo id, for an empty text a GUID, for .../ a server-side id, for ...| an identity, otherwise the requested id';
+    'the id of a document: a HiLo id for null, a GUID for an empty text, a server-side id for .../, an identity for ...|, otherwise the requested id';
 
 CREATE FUNCTION hilo_assign_id() RETURNS trigger
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_assign_id() IS
-    'trigger before insert for each row: hilo_document_id() for the column named first; the collection is named second, or is the table''s name';
+    'BEFORE INSERT trigger for each row: assigns hilo_document_id() to the column that the first argument names; the collection is the second argument, or else the table''s name';
 
 CREATE FUNCTION hilo_advance() RETURNS trigger
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_advance() IS
-    'trigger of attached tables: advances the collection named first for ids chosen by hand, and after a restore for existing ids';
+    'trigger of attached tables: advances the collection that the first argument names for ids chosen by hand, and after a restore for existing ids';
 
 CREATE FUNCTION hilo_attach(relation regclass, column_name name DEFAULT NULL, collection text DEFAULT NULL, assign boolean DEFAULT NULL) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_attach(regclass, name, text, boolean) IS
-    'draw the values of a column, by default the primary key, from a collection, by default the one named like the table; with assign, rows get the kind of id that they request, as by hilo_assign_id(); returns the max, above all ids there';
+    'draw the values of a column, by default the primary key, from a collection, by default the one named like the table; with assign, each row receives the kind of id that it requests, as with hilo_assign_id(); returns the max, which is at least the highest id';
 
 CREATE PROCEDURE hilo_attach_online(relation regclass, column_name name DEFAULT NULL, collection text DEFAULT NULL, assign boolean DEFAULT NULL)
     LANGUAGE C AS 'MODULE_PATHNAME';
 COMMENT ON PROCEDURE hilo_attach_online(regclass, name, text, boolean) IS
-    'the same as hilo_attach(), in steps that commit, so that no other session waits for long; may be called again after it was canceled';
+    'attach a column as hilo_attach() does, in steps that commit, so that no other session waits for long; may be called again after it was canceled';
 
 CREATE FUNCTION hilo.before_alter() RETURNS event_trigger
     LANGUAGE C AS 'MODULE_PATHNAME', 'hilo_before_alter';
 COMMENT ON FUNCTION hilo.before_alter() IS
-    'lets ALTER TABLE change the type of an attached column, which would be refused because of its trigger';
+    'lets ALTER TABLE change the type of an attached column, which its trigger would otherwise prevent';
 CREATE FUNCTION hilo.after_alter() RETURNS event_trigger
     LANGUAGE C AS 'MODULE_PATHNAME', 'hilo_after_alter';
 COMMENT ON FUNCTION hilo.after_alter() IS
@@ -445,11 +445,11 @@ COMMENT ON EVENT TRIGGER hilo_after_alter IS 'lets the type of an attached colum
 CREATE FUNCTION hilo.after_drop() RETURNS event_trigger
     LANGUAGE C AS 'MODULE_PATHNAME', 'hilo_after_drop';
 COMMENT ON FUNCTION hilo.after_drop() IS
-    'forgets notes about dropped triggers';
+    'deletes the notes about dropped triggers';
 CREATE EVENT TRIGGER hilo_after_drop ON sql_drop
     WHEN TAG IN ('DROP TABLE', 'DROP TRIGGER', 'DROP SCHEMA', 'DROP OWNED', 'ALTER TABLE')
     EXECUTE FUNCTION hilo.after_drop();
-COMMENT ON EVENT TRIGGER hilo_after_drop IS 'forgets notes about dropped columns that were attached';
+COMMENT ON EVENT TRIGGER hilo_after_drop IS 'deletes the notes about attached columns that were dropped';
 
 CREATE VIEW hilo.attachments AS
     SELECT t.tgrelid::pg_catalog.regclass AS relation, a.attname AS column_name,
@@ -458,10 +458,10 @@ CREATE VIEW hilo.attachments AS
     FROM pg_catalog.pg_trigger t
         JOIN pg_catalog.pg_attribute a ON a.attrelid = t.tgrelid AND a.attnum = t.tgattr[0]
     WHERE t.tgfoid = 'hilo_advance()'::pg_catalog.regprocedure::pg_catalog.oid AND t.tgparentid = '0'::pg_catalog.oid AND t.tgnargs > 0 AND t.tgqual IS NULL;
-COMMENT ON VIEW hilo.attachments IS 'the attached columns, read from their triggers; partitions are covered by their table';
+COMMENT ON VIEW hilo.attachments IS 'attached columns, as their triggers say; the row of a partitioned table covers its partitions';
 COMMENT ON COLUMN hilo.attachments.relation IS 'table';
 COMMENT ON COLUMN hilo.attachments.column_name IS 'column';
-COMMENT ON COLUMN hilo.attachments.collection IS 'collection that it draws from by default';
+COMMENT ON COLUMN hilo.attachments.collection IS 'collection that its default draws from';
 COMMENT ON COLUMN hilo.attachments.trigger_name IS 'trigger that attaches the column';
 
 CREATE FUNCTION hilo_attach_all(
@@ -541,7 +541,7 @@ COMMENT ON FUNCTION hilo_detach(regclass, name) IS
 CREATE FUNCTION hilo_lease_from(collection text, server text, lease_size bigint DEFAULT NULL) RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_lease_from(text, text, bigint) IS
-    'from now on lease the numbers of a collection, or of an identity (companies|), from a foreign server, the hub, at least lease_size at a time; a null server: lease no more';
+    'from now on, lease the numbers of a collection, or of an identity (companies|), from a foreign server, the hub, at least lease_size at a time; a null server: stop leasing';
 
 CREATE FUNCTION hilo_lease(
     collection text, size bigint, at_least bigint DEFAULT 0, known_system bigint DEFAULT 0, known_timeline bigint DEFAULT 0,
@@ -550,27 +550,27 @@ CREATE FUNCTION hilo_lease(
     OUT range_size integer, OUT max_range_size integer, OUT node_tag text) RETURNS record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET synchronous_commit = on AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint, text) IS
-    'on a hub, called by members: claim a lease of up to size numbers above at_least, the highest that the member has ever had; size 0 claims none; known_system and known_timeline are what the member of that name knows of the hub; the last three columns are options that hilo_configure() has set';
+    'on a hub, called by members: claim a lease of up to size numbers above at_least, the highest that the member has ever had; size 0 claims none; known_system and known_timeline are what the member of that name knows about the hub; the last three columns are options set by hilo_configure()';
 
 CREATE FUNCTION hilo_lease_report() RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_lease_report() IS
-    'on a member: tell each hub the highest number that was leased of each collection; returns of how many collections';
+    'on a member: report to each hub the highest number ever leased of each collection; returns the number of collections';
 
 CREATE FUNCTION hilo.hear_hub(collection text) RETURNS boolean
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_hear_hub';
 COMMENT ON FUNCTION hilo.hear_hub(text) IS
-    'on a member, called by hubs: ask the hub of a collection or identity whether it was seeded, dropped or configured there, and follow that; false: it is not leased here';
+    'on a member, called by hubs: ask the hub whether a collection or identity was seeded, dropped or configured there, and apply that; false: it is not leased here';
 
 CREATE FUNCTION hilo_hub_resume(collection text, at_least bigint, force boolean DEFAULT false) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET synchronous_commit = on AS 'MODULE_PATHNAME', 'hilo_hub_resume';
 COMMENT ON FUNCTION hilo_hub_resume(text, bigint, boolean) IS
-    'on a hub that was promoted or restored: lease numbers of a collection or identity again, above at_least and what members hold; returns the max now stored; while one of them has not said what it holds only with force';
+    'on a hub that was promoted or restored: lease numbers of a collection or identity again, above at_least and all that members hold; returns the max now stored; requires force while a member has not reported what it holds';
 
 CREATE FUNCTION hilo_hub_resume(force boolean DEFAULT false) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET synchronous_commit = on AS 'MODULE_PATHNAME', 'hilo_hub_resume_all';
 COMMENT ON FUNCTION hilo_hub_resume(boolean) IS
-    'on a hub that was promoted or restored: lease numbers of all collections and identities again, above what members hold; returns of how many; while one of them has not said what it holds only with force';
+    'on a hub that was promoted or restored: lease numbers of all collections and identities again, above all that members hold; returns how many there are; requires force while a member has not reported what it holds';
 
 CREATE FUNCTION hilo_hub_forget(member text) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
@@ -597,23 +597,23 @@ CREATE FUNCTION hilo.status(
     OUT horizon_held_by integer,
     OUT horizon_held_since timestamptz) RETURNS SETOF record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_status';
-COMMENT ON FUNCTION hilo.status() IS 'each collection: how far it is, how fast, and its options';
+COMMENT ON FUNCTION hilo.status() IS 'for each collection, how far it has counted, how fast it grows, and its options';
 CREATE VIEW hilo.status AS SELECT * FROM hilo.status();
-COMMENT ON VIEW hilo.status IS 'each collection: how far it is, how fast, and its options';
+COMMENT ON VIEW hilo.status IS 'for each collection, how far it has counted, how fast it grows, and its options';
 COMMENT ON COLUMN hilo.status.collection IS 'name of the collection; | counts the server-side ids';
-COMMENT ON COLUMN hilo.status.max IS 'highest number claimed, or leased';
-COMMENT ON COLUMN hilo.status.max_value IS 'limit of max';
+COMMENT ON COLUMN hilo.status.max IS 'highest number claimed or leased';
+COMMENT ON COLUMN hilo.status.max_value IS 'upper limit of max';
 COMMENT ON COLUMN hilo.status.share_used IS 'max divided by max_value';
-COMMENT ON COLUMN hilo.status.last_claim IS 'when the newest claim was made; null: there was none';
-COMMENT ON COLUMN hilo.status.numbers_per_hour IS 'how many numbers an hour are claimed, by the claims of the last hours';
+COMMENT ON COLUMN hilo.status.last_claim IS 'time of the newest claim; null: none yet';
+COMMENT ON COLUMN hilo.status.numbers_per_hour IS 'numbers claimed per hour, judging by the last hours';
 COMMENT ON COLUMN hilo.status.time_left IS 'how long the numbers will last at that rate; null: longer than 10,000 years';
-COMMENT ON COLUMN hilo.status.range_size IS 'own smallest range; null: hilo.range_size counts';
-COMMENT ON COLUMN hilo.status.max_range_size IS 'own largest range; null: hilo.max_range_size counts';
-COMMENT ON COLUMN hilo.status.node_tag IS 'own node tag; null: hilo.node_tag counts';
+COMMENT ON COLUMN hilo.status.range_size IS 'smallest range of this collection; null: hilo.range_size applies';
+COMMENT ON COLUMN hilo.status.max_range_size IS 'largest range of this collection; null: hilo.max_range_size applies';
+COMMENT ON COLUMN hilo.status.node_tag IS 'node tag of this collection; null: hilo.node_tag applies';
 COMMENT ON COLUMN hilo.status.bound_to IS 'columns, or the function, that the collection is bound to; null: none';
 COMMENT ON COLUMN hilo.status.hub IS 'server that numbers are leased from; null: none';
 COMMENT ON COLUMN hilo.status.ordered IS 'whether numbers follow the order of the draws, over all sessions';
-COMMENT ON COLUMN hilo.status.horizon_held_by IS 'process of the transaction that holds the horizon back; null: none';
+COMMENT ON COLUMN hilo.status.horizon_held_by IS 'process ID of the transaction that holds the horizon back; null: none';
 COMMENT ON COLUMN hilo.status.horizon_held_since IS 'when that transaction began';
 
 CREATE FUNCTION hilo.identities(
@@ -633,14 +633,14 @@ CREATE FUNCTION hilo.ranges(
     OUT next bigint,
     OUT size bigint) RETURNS SETOF record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_ranges';
-COMMENT ON FUNCTION hilo.ranges() IS 'the ranges of this session that have unused numbers';
+COMMENT ON FUNCTION hilo.ranges() IS 'ranges of this session that have unused numbers';
 CREATE VIEW hilo.ranges AS SELECT * FROM hilo.ranges();
-COMMENT ON VIEW hilo.ranges IS 'the ranges of this session that have unused numbers';
+COMMENT ON VIEW hilo.ranges IS 'ranges of this session that have unused numbers';
 COMMENT ON COLUMN hilo.ranges.collection IS 'name of the collection';
 COMMENT ON COLUMN hilo.ranges.low IS 'first number of the range';
 COMMENT ON COLUMN hilo.ranges.high IS 'last number of the range';
 COMMENT ON COLUMN hilo.ranges.next IS 'number that will be drawn next';
-COMMENT ON COLUMN hilo.ranges.size IS 'how many numbers the range had';
+COMMENT ON COLUMN hilo.ranges.size IS 'size of the range when it was claimed';
 
 CREATE FUNCTION hilo.pool(
     OUT collection text,
@@ -655,7 +655,7 @@ COMMENT ON VIEW hilo.pool IS 'numbers in shared memory that no session holds';
 COMMENT ON COLUMN hilo.pool.collection IS 'name of the collection';
 COMMENT ON COLUMN hilo.pool.low IS 'lowest number';
 COMMENT ON COLUMN hilo.pool.high IS 'highest number';
-COMMENT ON COLUMN hilo.pool.size IS 'how many numbers';
+COMMENT ON COLUMN hilo.pool.size IS 'number of numbers from low to high';
 COMMENT ON COLUMN hilo.pool.leased IS 'whether they were leased from a hub';
 
 CREATE FUNCTION hilo.leases(
@@ -673,14 +673,14 @@ COMMENT ON FUNCTION hilo.leases() IS 'what this server has leased from hubs';
 CREATE VIEW hilo.leases AS SELECT * FROM hilo.leases();
 COMMENT ON VIEW hilo.leases IS 'what this server has leased from hubs';
 COMMENT ON COLUMN hilo.leases.collection IS 'name of the collection';
-COMMENT ON COLUMN hilo.leases.hub IS 'server that leases come from; null: no longer any';
-COMMENT ON COLUMN hilo.leases.numbers_left IS 'leased numbers that no session has taken';
-COMMENT ON COLUMN hilo.leases.seconds_left IS 'how long they last at the rate of the last minutes; null: none is taken';
-COMMENT ON COLUMN hilo.leases.highest IS 'highest number ever leased or chosen by hand here; the hub must stay above it';
-COMMENT ON COLUMN hilo.leases.leased_at IS 'when the hub last gave a lease; null: not since this server was started';
-COMMENT ON COLUMN hilo.leases.last_error IS 'why the hub has given none since; null: it has';
-COMMENT ON COLUMN hilo.leases.last_error_at IS 'when the hub last failed to give a lease';
-COMMENT ON COLUMN hilo.leases.failing_since IS 'when it first failed since its last lease';
+COMMENT ON COLUMN hilo.leases.hub IS 'server that leases come from; null: none any longer';
+COMMENT ON COLUMN hilo.leases.numbers_left IS 'leased numbers that no session has taken yet';
+COMMENT ON COLUMN hilo.leases.seconds_left IS 'how long they will last at the rate of the last minutes; null: none are being taken';
+COMMENT ON COLUMN hilo.leases.highest IS 'highest number ever leased or chosen by hand here; the hub must give only numbers above it';
+COMMENT ON COLUMN hilo.leases.leased_at IS 'time of the hub''s last lease; null: none since this server was started';
+COMMENT ON COLUMN hilo.leases.last_error IS 'error of the last request; null: it succeeded';
+COMMENT ON COLUMN hilo.leases.last_error_at IS 'time of that error';
+COMMENT ON COLUMN hilo.leases.failing_since IS 'time of the first error since the hub''s last lease';
 
 CREATE FUNCTION hilo.members(
     OUT member text,
@@ -698,10 +698,10 @@ COMMENT ON VIEW hilo.members IS 'the members of this hub, and what they lease fr
 COMMENT ON COLUMN hilo.members.member IS 'name of the member: its database, cluster_name and system identifier';
 COMMENT ON COLUMN hilo.members.address IS 'address of its last request; null: a Unix socket';
 COMMENT ON COLUMN hilo.members.collection IS 'name of the collection, or of an identity with its bar';
-COMMENT ON COLUMN hilo.members.highest IS 'highest number that it said it ever had';
-COMMENT ON COLUMN hilo.members.epoch IS 'epoch of the collection at its last lease; null: none. If it is not the one in hilo.hilo it draws numbers of before a seed or drop';
+COMMENT ON COLUMN hilo.members.highest IS 'highest number that it has ever had, as it reported';
+COMMENT ON COLUMN hilo.members.epoch IS 'epoch of the collection at its last lease; null: none; if it differs from the one in hilo.hilo, the member still draws numbers from before a seed or drop';
 COMMENT ON COLUMN hilo.members.timeline IS 'highest timeline of this hub that it had seen';
-COMMENT ON COLUMN hilo.members.last_seen IS 'when it last asked or reported';
+COMMENT ON COLUMN hilo.members.last_seen IS 'time of the member''s last request or report';
 COMMENT ON COLUMN hilo.members.reported IS 'whether it has reported what it holds since this hub was promoted or restored';
 
 --
@@ -720,7 +720,7 @@ COMMENT ON FUNCTION hilo_format(text, bigint) IS
 CREATE FUNCTION hilo_format(collection text, number bigint, node_tag text) RETURNS text
     LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_format_tagged';
 COMMENT ON FUNCTION hilo_format(text, bigint, text) IS
-    'the document id of a number, with the node tag given';
+    'the document id of a number, with the given node tag';
 
 --
 -- Privileges

@@ -56,7 +56,7 @@ typedef struct HiloRow
 								 * claim is the newest one */
 	int64		epoch;			/* random; a new one makes every range and
 								 * pooled number of before worthless */
-	int64		max_value;		/* limit of max */
+	int64		max_value;		/* upper limit of max */
 	int64		home;			/* hilo_catalog_home() at the last change */
 	int64		hub_epoch;		/* on a member: epoch on the hub; if
 								 * HILO_ROW_ORDERED: timeline of the newest
@@ -64,7 +64,7 @@ typedef struct HiloRow
 	int64		timeline;		/* on a hub: of the newest lease given; 0:
 								 * none; or HILO_NOT_RESUMED */
 	int64		spare[2];		/* for later versions; 0 */
-	TimestampTz created_at;		/* start of what claim_rate counts */
+	TimestampTz created_at;		/* start of the time that claim_rate covers */
 	TimestampTz claimed_at;		/* time of the newest claim; DT_NOBEGIN: none */
 	float8		claim_rate;		/* per hour, see range.h */
 	int32		range_size;		/* each of these three: 0: the setting counts */

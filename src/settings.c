@@ -114,7 +114,7 @@ check_server_prefix(char **newval, void **extra, GucSource source)
 {
 	if (hilo_is_server_prefix(*newval))
 		return note_source(extra, source);
-	GUC_check_errdetail("A server prefix has at most %d bytes, contains no \"|\" and no control character, and does not end in a letter or digit; in a preloading server it is ASCII.",
+	GUC_check_errdetail("A server prefix has at most %d bytes, contains no \"|\" and no control character, and does not end in a letter or digit; if the library is preloaded, it must be ASCII.",
 						HILO_MAX_PREFIX_LEN);
 	GUC_check_errhint("End it with a separator, like \"NorthServer/\".");
 	return false;
@@ -132,7 +132,7 @@ check_separator(char **newval, void **extra, GucSource source)
 {
 	if (hilo_is_separator(*newval))
 		return true;
-	GUC_check_errdetail("The separator is one character, but not \"|\", a letter, a digit or a control character; in a preloading server it is ASCII.");
+	GUC_check_errdetail("The separator is one character other than \"|\", a letter, a digit or a control character; if the library is preloaded, it must be ASCII.");
 	return false;
 }
 
@@ -141,7 +141,7 @@ check_hub(char **newval, void **extra, GucSource source)
 {
 	if (strlen(*newval) < NAMEDATALEN && strchr(*newval, '|') == NULL)
 		return true;
-	GUC_check_errdetail("The name of a server has at most %d bytes, and no \"|\" in it.",
+	GUC_check_errdetail("The name of a server has at most %d bytes and contains no \"|\".",
 						NAMEDATALEN - 1);
 	return false;
 }
@@ -235,18 +235,18 @@ define_preloaded_settings(void)
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("hilo.lease_ahead",
 							"Sets the percentage of a lease that is left when the next one is fetched.",
-							"0 fetches it when it is needed, and no sooner.",
+							"0 fetches it only when it is needed.",
 							&hilo_lease_ahead, hilo_lease_ahead,
 							0, 100, PGC_SUSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("hilo.lease_retry",
-							"Sets how long to wait before asking a hub that has failed again.",
+							"Sets how long to wait after a failure before asking a hub again.",
 							NULL,
 							&hilo_lease_retry, hilo_lease_retry,
 							0, INT_MAX, PGC_SUSET, GUC_UNIT_MS,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("hilo.lease_timeout",
-							"Sets how long a hub may take to connect, and to answer.",
-							"The option connect_timeout of server or user mapping takes precedence for connecting.",
+							"Sets how long to wait for a connection to a hub, and for its answer.",
+							"For the connection, the option connect_timeout of the server or user mapping takes precedence.",
 							&hilo_lease_timeout, hilo_lease_timeout,
 							1, INT_MAX, PGC_SUSET, GUC_UNIT_MS,
 							NULL, NULL, NULL);
