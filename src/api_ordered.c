@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * api_ordered.c
- *	  The SQL function that says up to which number readers may trust an ordered
+ *	  SQL function that reports up to which number readers can trust an ordered
  *	  collection.
  *
  *-------------------------------------------------------------------------
@@ -18,8 +18,8 @@
 PG_FUNCTION_INFO_V1(hilo_horizon);
 
 /*
- * The snapshot is the one by which the statement reads that this is called in; of a
- * cursor, the one with which it was opened.
+ * The snapshot is that of the calling statement; for a cursor, the one with
+ * which the cursor was opened.
  */
 Datum
 hilo_horizon(PG_FUNCTION_ARGS)

@@ -4,9 +4,9 @@
  *	  Ordered collections in shared memory: numbers that all sessions of the server
  *	  draw one after the other, and the horizon.
  *
- * Each collection has a lock of its own, held for much less than a microsecond by a
- * draw.  Another one guards which collections there are, and is taken first.
- * Nothing that is done under either can raise an error.
+ * Each collection has a lock of its own, which a draw holds for much less than a
+ * microsecond. Another lock protects the set of collections, and is taken first.
+ * Nothing that is done under either lock can raise an error.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,44 +39,50 @@
 
 #define TRANCHE_NAME	"hilo_ordered"
 
-/* Of so many collections in the pool one can be ordered, but at least so many. */
+/*
+ * One collection in this many of the pool's can be ordered, but at least
+ * MIN_COLLECTIONS.
+ */
 #define POOLED_PER_ORDERED	64
 #define MIN_COLLECTIONS		8
 
-/* Collections that a transaction can draw from. */
+/* Number of ordered collections that one transaction can draw from. */
 #define MAX_NOTES		16
 
-/* Ends of transactions that are remembered, at least. */
+/* Minimum number of ends of transactions that are remembered. */
 #define MIN_ENDS		1024
 
 typedef struct OrderedCollection OrderedCollection;
 
-/* A transaction has drawn, or chosen, this number, and maybe higher ones. */
+/* A transaction has drawn or chosen this number, and maybe higher ones. */
 typedef struct Note
 {
 	dlist_node	node;
 	OrderedCollection *collection;
 	int64		lowest;
-	int64		highest;		/* that it has drawn; read by its session only */
+	int64		highest;		/* highest number drawn; only its session
+								 * reads it */
 	int			pid;
 	TimestampTz since;			/* start of the transaction */
 } Note;
 
 /*
- * A transaction that has committed.  It was complete when the number above the
- * highest transaction id that had ended was stamp: a snapshot whose xmax is above
- * that was taken later.
+ * A transaction that has committed. When its commit was complete, the number
+ * after the highest transaction id that had ended was stamp: a snapshot whose
+ * xmax is above stamp was taken later.
  */
 typedef struct End
 {
-	uint64		xid;			/* 0: several, the last of which has the stamp */
+	uint64		xid;			/* 0: several transactions; stamp is that of
+								 * the last */
 	uint64		stamp;
 	int64		lowest;
 } End;
 
 /*
- * A moment, as a snapshot knows it: its xmax, and how many transactions ran below
- * that.  The first only grows, and as long as it stays the second only shrinks.
+ * A moment, as a snapshot records it: its xmax, and the number of transactions
+ * below xmax that were running. xmax only grows, and while it stays the same,
+ * the number of running transactions only shrinks.
  */
 typedef struct Moment
 {
@@ -90,52 +96,63 @@ struct OrderedCollection
 	Oid			database;		/* InvalidOid: free */
 	HiloTurn	turn;
 
-	/* The row that all this belongs to; epoch 0: none. */
+	/* Home and epoch of the row that the rest belongs to; epoch 0: none. */
 	int64		home;
 	int64		epoch;
 
-	int64		last;			/* the number drawn last, or passed over */
-	int64		high;			/* those up to this one can be drawn */
+	int64		last;			/* last number drawn or skipped */
+	int64		high;			/* highest number that can be drawn */
 	XLogRecPtr	lsn;			/* of the claim */
-	XLogRecPtr	chosen;			/* of numbers chosen by hand: flushed up to
-								 * here, a crash makes none of them free again */
-	int64		size;			/* of the claim, 0: none yet */
+	XLogRecPtr	chosen;			/* of numbers chosen by hand: once WAL is
+								 * flushed up to here, no crash makes any of
+								 * them free again */
+	int64		size;			/* of the last claim; 0: none yet */
 	TimestampTz claimed_at;
 
 	/*
-	 * Transactions of before it was ordered may have drawn what nothing here
-	 * knows of, and run: those up to running_at in running[], if that is not
-	 * 0.
+	 * Transactions that started before the collection became ordered may
+	 * still be running, and may have drawn numbers of which there are no
+	 * notes. They are those in running[] that were first seen at running_at
+	 * or before; running_at 0: not looked up yet.
 	 */
 	bool		settled;
 	uint64		running_at;
-	uint64		prepared_below; /* or are prepared: with an id below that; 0:
-								 * they still run */
-	Moment		known_from;		/* when that was over, */
-	uint64		known_stamp;	/* a snapshot above this was taken later */
+	uint64		prepared_below; /* or they are prepared, with an id below
+								 * this; 0: they are still running */
+	Moment		known_from;		/* when the last of them had ended; */
+	uint64		known_stamp;	/* a snapshot with an xmax above this was
+								 * taken later */
 
-	dlist_head	notes;			/* of transactions that run, lowest first */
-	XLogRecPtr	committed;		/* end of the last commit of one with a note */
+	dlist_head	notes;			/* of running transactions, lowest first */
+	XLogRecPtr	committed;		/* end of the last commit of a transaction
+								 * with a note */
 	int			end_count;
-	End		   *ends;			/* of those that committed, oldest first */
+	End		   *ends;			/* of committed transactions, oldest first */
 
 	int			name_len;
 	char		name[HILO_MAX_ROW_NAME_LEN];
 };
 
-/* A transaction that ran when a collection became ordered. */
+/* A transaction that was running when a collection became ordered. */
 typedef struct Running
 {
 	LocalTransactionId lxid;
-	uint64		first_at;		/* the first time that it was seen running */
+	uint64		first_at;		/* value of times when it was first seen
+								 * running */
 } Running;
 
-/* In shared memory, followed by the collections, ends, notes, and who runs. */
+/*
+ * Head of the shared memory; the collections, ends, notes and running
+ * transactions follow it.
+ */
 typedef struct Ordered
 {
-	LWLock	   *lock;			/* of the names, and what follows */
-	uint64		times;			/* how often it was looked who runs */
-	uint64		evicted;		/* highest stamp of an end that was forgotten */
+	LWLock	   *lock;			/* protects the collections' names, and what
+								 * follows */
+	uint64		times;			/* how often running transactions were looked
+								 * up */
+	uint64		evicted;		/* highest stamp of the ends that were
+								 * discarded */
 	OrderedCollection *collections;
 	Note	   *notes;			/* MAX_NOTES for each backend */
 	Running    *running;		/* one for each backend */
@@ -145,7 +162,9 @@ static Ordered *ordered = NULL;
 static shmem_request_hook_type next_request_hook = NULL;
 static shmem_startup_hook_type next_startup_hook = NULL;
 
-/* Of this session: its notes, and a number for its present transaction. */
+/*
+ * This session's notes, and a number that identifies its current transaction.
+ */
 static Note *my_notes = NULL;
 static int	my_note_count = 0;
 static uint64 my_transaction = 1;
@@ -158,8 +177,8 @@ collection_count(void)
 }
 
 /*
- * As all transactions that can run at the same time may end at the same stamp,
- * there is room for many more.
+ * All transactions that can run at the same time may end with the same stamp,
+ * so leave room for many more.
  */
 static int
 max_ends(void)
@@ -171,7 +190,7 @@ max_ends(void)
  * Collections
  */
 
-/* Does what is there belong to the row? */
+/* True if the shared state belongs to the row. */
 static inline bool
 is_of(const OrderedCollection *it, const HiloRow *row)
 {
@@ -185,7 +204,10 @@ is_named(const OrderedCollection *it, HiloName name)
 		memcmp(it->name, name.data, name.len) == 0;
 }
 
-/* The one of that name; the lock of the names is held. */
+/*
+ * Find the collection of that name; NULL: there is none. The caller holds
+ * ordered->lock.
+ */
 static OrderedCollection *
 find(HiloName name)
 {
@@ -197,7 +219,7 @@ find(HiloName name)
 	return NULL;
 }
 
-/* Make it a free one, unless it is in use. */
+/* Free the collection unless it is in use; true if it was freed. */
 static bool
 evict(OrderedCollection *it)
 {
@@ -218,7 +240,10 @@ evict(OrderedCollection *it)
 	return idle;
 }
 
-/* A free one; the one that claimed longest ago makes room; NULL: none can. */
+/*
+ * Find a free place; if there is none, evict the unused collection whose last
+ * claim is the oldest. NULL: all are in use.
+ */
 static OrderedCollection *
 find_room(void)
 {
@@ -263,7 +288,10 @@ make(HiloName name)
 	return it;
 }
 
-/* The one of that name, with its lock held; an error if there is no room. */
+/*
+ * Find or create the collection of that name, and lock it. Raises 53200 if
+ * there is no room.
+ */
 static OrderedCollection *
 lock_collection(HiloName name)
 {
@@ -286,7 +314,10 @@ lock_collection(HiloName name)
 	return it;
 }
 
-/* The same, but NULL and nothing locked if there is none. */
+/*
+ * Find the collection of that name and lock it; NULL: there is none, and
+ * nothing is locked.
+ */
 static OrderedCollection *
 lock_if_there(HiloName name)
 {
@@ -331,7 +362,7 @@ hilo_ordered_forget_database(Oid database)
  * Notes
  */
 
-/* The note that the present transaction has of the collection; NULL: none. */
+/* Find the current transaction's note of the collection; NULL: none. */
 static Note *
 find_note(const OrderedCollection *it)
 {
@@ -343,7 +374,7 @@ find_note(const OrderedCollection *it)
 	return NULL;
 }
 
-/* Put the note in its place; new ones are nearly always the last. */
+/* Insert the note at its place in the list, nearly always at the end. */
 static void
 insert_note(OrderedCollection *it, Note *note)
 {
@@ -382,7 +413,7 @@ note_number(OrderedCollection *it, int64 number)
 	insert_note(it, note);
 }
 
-/* Halve the older half of the ends, two into one. */
+/* Merge the older half of the ends in pairs. */
 static void
 compact_ends(OrderedCollection *it)
 {
@@ -402,7 +433,10 @@ compact_ends(OrderedCollection *it)
 	it->end_count -= half - count;
 }
 
-/* A transaction with this note has committed: the lock is held. */
+/*
+ * Record that a transaction with such a note has committed. The caller holds
+ * the lock.
+ */
 static void
 note_end(OrderedCollection *it, uint64 xid, int64 lowest)
 {
@@ -415,9 +449,9 @@ note_end(OrderedCollection *it, uint64 xid, int64 lowest)
 }
 
 /*
- * The transaction has ended: for a snapshot taken from now on, there is nothing more
- * to come of it; for those taken before, there is if it has committed.  Without a
- * transaction id it has inserted nothing.
+ * Remove the notes of the transaction, which has ended. A snapshot taken from
+ * now on shows all that it did; if it has committed, older snapshots may not,
+ * so its end is recorded. A transaction without an id has inserted nothing.
  */
 static void
 remove_notes(bool committed)
@@ -439,14 +473,19 @@ remove_notes(bool committed)
 	my_transaction++;
 }
 
-/* Exit callback, after the end of the transaction, which should have left none. */
+/*
+ * Exit callback. It runs after the end of the transaction, which should have
+ * left no notes.
+ */
 static void
 remove_notes_at_exit(int code, Datum arg)
 {
 	remove_notes(false);
 }
 
-/* See that there is room for a note of the collection. */
+/*
+ * Make sure that there is room for a note of the collection, or raise 54000.
+ */
 static void
 reserve_note(const OrderedCollection *it)
 {
@@ -462,7 +501,10 @@ reserve_note(const OrderedCollection *it)
 						MAX_NOTES)));
 }
 
-/* The commit is complete, so that new snapshots see it, when this is called. */
+/*
+ * Transaction callback. When it is called the commit is complete, so that new
+ * snapshots see it.
+ */
 static void
 end_transaction(XactEvent event, void *arg)
 {
@@ -492,8 +534,8 @@ end_transaction(XactEvent event, void *arg)
  */
 
 /*
- * Has the present transaction a note that covers all that it will draw?  After a
- * forced seed these are lower numbers than it has noted.
+ * True if the current transaction has a note that covers all that it will draw.
+ * After a forced seed those numbers may be lower than the one it noted.
  */
 static inline bool
 is_noted(const HiloOrder *order, const HiloRow *row)
@@ -552,7 +594,7 @@ hilo_ordered_has_noted(const HiloOrder *order, const HiloRow *row, int64 number)
 	return note != NULL && number >= note->lowest && number <= note->highest;
 }
 
-/* The horizon of those who take a snapshot now. */
+/* The horizon for a snapshot taken now. */
 static int64
 present_horizon(OrderedCollection *it)
 {
@@ -575,7 +617,10 @@ hilo_ordered_by_hand(HiloOrder *order, const HiloRow *row, int64 number,
 	LWLockAcquire(it->lock, LW_EXCLUSIVE);
 	if (is_of(it, row))
 	{
-		/* As long as no horizon was told, transactions of before may insert. */
+		/*
+		 * Until a horizon has been reported, earlier transactions may still
+		 * insert.
+		 */
 		result = it->settled && number <= present_horizon(it) ?
 			HILO_BY_HAND_TOO_LOW : HILO_BY_HAND_NOTED;
 		if (result == HILO_BY_HAND_NOTED)
@@ -649,7 +694,9 @@ hilo_ordered_end_turn(HiloOrder *order)
 	LWLockRelease(it->lock);
 }
 
-/* With its epoch: all that are in use are within half of all ids of each other. */
+/*
+ * The transaction id with its epoch. All ids in use are less than 2^31 apart.
+ */
 static uint64
 full_xid(TransactionId xid)
 {
@@ -659,9 +706,9 @@ full_xid(TransactionId xid)
 }
 
 /*
- * The end of the last WAL record.  At the start of a page the position at which the
- * next one is inserted is behind the header of the page, but a standby that has
- * replayed the last one is before it.
+ * The end of the last WAL record. At the start of a page, the insert position
+ * is already behind the page header, but a standby that has replayed the last
+ * record has only reached the position before the header.
  */
 static XLogRecPtr
 last_record_end(void)
@@ -676,8 +723,8 @@ last_record_end(void)
 }
 
 /*
- * The moment in which a snapshot was taken.  A transaction's own id is not among
- * those it sees as running.
+ * The moment at which a snapshot was taken. A transaction's own id is not among
+ * those that its snapshot lists as running.
  */
 static Moment
 moment_of(Snapshot snapshot)
@@ -697,8 +744,8 @@ is_before(Moment a, Moment b)
 }
 
 /*
- * From where on all is known: a snapshot taken before now may lack rows that nothing
- * here knows of.
+ * The moment from which everything is known. A snapshot taken earlier may lack
+ * rows of which there are no notes.
  */
 typedef struct Known
 {
@@ -711,16 +758,22 @@ known_from_now(void)
 {
 	Known		known = {{hilo_latest_completed() + 1, 0}, last_record_end()};
 
-	/* Without a snapshot: as if it had been taken when nothing ran. */
+	/*
+	 * In parallel mode no snapshot can be taken: assume that nothing was
+	 * running.
+	 */
 	if (!IsInParallelMode())
 		known.from = moment_of(GetLatestSnapshot());
 
-	/* So that it is written if nothing else is. */
+	/* Have the WAL writer write it even if nothing else is written. */
 	XLogSetAsyncXactLSN(known.lsn);
 	return known;
 }
 
-/* Note that, with the lock held; snapshots with an xmax above stamp are later. */
+/*
+ * Store the moment; snapshots with an xmax above stamp are later than it. The
+ * caller holds the lock.
+ */
 static void
 put_known(OrderedCollection *it, const Known *known, uint64 stamp)
 {
@@ -738,7 +791,7 @@ hilo_ordered_make(HiloOrder *order, const HiloRow *row)
 	LWLockAcquire(it->lock, LW_EXCLUSIVE);
 	if (it->home != row->home)
 	{
-		/* What one that made room knew of transactions that ended is lost. */
+		/* The ends of transactions in an evicted collection are lost. */
 		put_known(it, &known, ordered->evicted);
 		it->settled = (row->flags & HILO_ROW_SETTLED) != 0;
 		if (it->home != 0)
@@ -790,8 +843,8 @@ hilo_ordered_put(HiloOrder *order, const HiloClaim *claim)
 	}
 
 	/*
-	 * Not below what was chosen by hand meanwhile; what does not follow is a
-	 * gap.
+	 * Do not go below numbers chosen by hand in the meantime. Numbers that do
+	 * not follow the previous claim leave a gap.
 	 */
 	if (claim->range.high > it->high)
 	{
@@ -808,14 +861,15 @@ hilo_ordered_put(HiloOrder *order, const HiloClaim *claim)
 /*
  * Settling
  *
- * Of transactions that ran when a collection became ordered nothing is noted here;
- * they may have drawn without a transaction id, and from ranges that their sessions
- * held.
+ * There are no notes of transactions that were running when a collection became
+ * ordered: they may have drawn without a transaction id, and from ranges that their
+ * sessions held.
  */
 
 /*
- * The transactions that sessions run in this database, with the present one.  One
- * that is prepared meanwhile is not missed if it is asked for later what is prepared.
+ * The transactions that are running in this database, including the current
+ * one. A transaction that is prepared in the meantime is not missed, provided
+ * that the caller looks up prepared transactions afterwards.
  */
 static VirtualTransactionId *
 running_transactions(int *count)
@@ -848,7 +902,7 @@ hilo_ordered_prepare(HiloName name)
 	LWLockRelease(it->lock);
 }
 
-/* Remember which transactions run. */
+/* Record which transactions are running. */
 static void
 note_running(OrderedCollection *it)
 {
@@ -883,7 +937,7 @@ hilo_ordered_unsettle(HiloName name)
 	note_running(it);
 }
 
-/* Does one of them still run? */
+/* True if one of the recorded transactions is still running. */
 static bool
 still_run(const OrderedCollection *it)
 {
@@ -904,7 +958,10 @@ still_run(const OrderedCollection *it)
 	return result;
 }
 
-/* Is a transaction of this database prepared that has an id below that? */
+/*
+ * True if this database has a prepared transaction with an id below the given
+ * one.
+ */
 static bool
 is_prepared(uint64 below)
 {
@@ -928,14 +985,17 @@ is_prepared(uint64 below)
 	return result;
 }
 
-/* Find out whether all of them have ended. */
+/*
+ * Find out whether all transactions that were running when the collection
+ * became ordered have ended.
+ */
 static HiloHorizonState
 settle(OrderedCollection *it)
 {
 	uint64		at;
 	Known		known;
 
-	/* A worker, or its leader, cannot ask for what is prepared; others will. */
+	/* No query can run in parallel mode; another session will settle it. */
 	if (IsInParallelMode())
 		return HILO_HORIZON_UNSETTLED;
 	if (it->running_at == 0)
@@ -953,7 +1013,7 @@ settle(OrderedCollection *it)
 	known = known_from_now();
 	LWLockAcquire(it->lock, LW_EXCLUSIVE);
 
-	/* Unless it has become ordered anew meanwhile. */
+	/* Unless it was made ordered anew in the meantime. */
 	if (!it->settled && it->running_at == at)
 	{
 		put_known(it, &known, hilo_latest_completed() + 1);
@@ -973,7 +1033,10 @@ hilo_ordered_is_settled(const HiloOrder *order)
  * The horizon
  */
 
-/* Is the transaction one whose changes the snapshot does not show, as it ran? */
+/*
+ * True if the snapshot does not show the transaction's changes because it was
+ * still running.
+ */
 static bool
 is_running_in(Snapshot snapshot, uint64 xmin, uint64 xmax, uint64 xid)
 {
@@ -987,14 +1050,17 @@ is_running_in(Snapshot snapshot, uint64 xmin, uint64 xmax, uint64 xid)
 	return false;
 }
 
-/* Lower the horizon to below what has committed, but is not in the snapshot. */
+/*
+ * Lower the horizon below the numbers of committed transactions that the
+ * snapshot does not show.
+ */
 static int64
 below_unseen(const OrderedCollection *it, Snapshot snapshot, int64 horizon)
 {
 	uint64		xmin = full_xid(snapshot->xmin);
 	uint64		xmax = full_xid(snapshot->xmax);
 
-	/* The newest first: from some on, all have ended before it was taken. */
+	/* Newest first, up to the first one that is older than the snapshot. */
 	for (int i = it->end_count - 1; i >= 0 && it->ends[i].stamp >= xmax; i--)
 	{
 		const End  *end = &it->ends[i];
@@ -1006,7 +1072,10 @@ below_unseen(const OrderedCollection *it, Snapshot snapshot, int64 horizon)
 	return horizon;
 }
 
-/* The same or a later snapshot shows no less. */
+/*
+ * Do not answer less than for an earlier snapshot: the same or a later one
+ * shows no less.
+ */
 static void
 never_lower(HiloOrder *order, int64 epoch, Moment moment, int64 *horizon)
 {
@@ -1053,7 +1122,10 @@ hilo_ordered_horizon(HiloOrder *order, const HiloRow *row, Snapshot snapshot,
 	if (state != HILO_HORIZON_KNOWN)
 		return state;
 
-	/* After a crash, no number at or below the horizon may be drawn again. */
+	/*
+	 * After a crash, no number at or below the horizon may be drawn again, so
+	 * flush the WAL of those chosen by hand.
+	 */
 	XLogFlush(chosen);
 	never_lower(order, row->epoch, moment, &horizon->number);
 	return state;
@@ -1117,7 +1189,7 @@ hilo_ordered_list(void)
  * Shared memory
  */
 
-/* Sizes of the parts, in their order. */
+/* Sizes of the parts of the shared memory, in order. */
 static Size
 size_of_part(int part)
 {

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * turn.c
- *	  Turns in shared memory: one session does something, others wait until it has.
+ *	  Turns in shared memory: one session works, the others wait until it has
+ *	  finished.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,7 +14,7 @@
 #include "settings.h"
 #include "turn.h"
 
-/* How often the session that has the turn may let the others wait for its timeout. */
+/* The others wait for this many times hilo.lease_timeout. */
 #define PATIENCE		5
 
 typedef struct Wait
@@ -22,20 +23,23 @@ typedef struct Wait
 	LWLock	   *lock;
 } Wait;
 
-/* Error clean-up: sleep no more. */
+/* Error cleanup: stop waiting. */
 static void
 stop_waiting(int code, Datum arg)
 {
 	Wait	   *wait = (Wait *) DatumGetPointer(arg);
 
-	/* Off its list first: it may be another collection's after that. */
+	/*
+	 * Leave the list first: once nothing counts us, the memory may be reused
+	 * for another collection.
+	 */
 	ConditionVariableCancelSleep();
 	LWLockAcquire(wait->lock, LW_EXCLUSIVE);
 	wait->turn->waiting--;
 	LWLockRelease(wait->lock);
 }
 
-/* Sleep until a turn is over; turn->waiting counts us. */
+/* Sleep until the turn is over. The caller has counted us in turn->waiting. */
 static void
 sleep_through(const Wait *wait, uint64 ended, HiloName name)
 {

@@ -1,10 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * turn.h
- *	  Turns in shared memory: one session does something, others wait until it has.
+ *	  Turns in shared memory: one session works, the others wait until it has
+ *	  finished.
  *
- * A turn is stored beside what it is about, and guarded by the same lock.  The
- * session that has it ends it, however the work ends.
+ * A turn is stored beside the data that it concerns, and protected by the same
+ * lock. The session that has it must end it, however its work ends.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,20 +19,20 @@
 
 typedef struct HiloTurn
 {
-	bool		taken;			/* does a session have it? */
-	int			waiting;		/* how many wait for its end */
-	uint64		ended;			/* how many there were */
+	bool		taken;			/* true if a session has it */
+	int			waiting;		/* number of sessions that wait for its end */
+	uint64		ended;			/* number of turns that have ended */
 	ConditionVariable done;
 } HiloTurn;
 
-/* All zero is a turn that was never taken; before it is waited for: */
+/* Initialize a turn in zeroed memory, before any session uses it. */
 static inline void
 hilo_turn_init(HiloTurn *turn)
 {
 	ConditionVariableInit(&turn->done);
 }
 
-/* Is it in use, so that its memory must stay what it is? */
+/* True if the turn is in use, so that its memory must not be reused. */
 static inline bool
 hilo_turn_is_used(const HiloTurn *turn)
 {
@@ -39,12 +40,12 @@ hilo_turn_is_used(const HiloTurn *turn)
 }
 
 /*
- * Wait until the present turn, of another session, is over.  The lock is held at
- * the call, and not any more at the return.  Raises 55P03 if that takes too long.
+ * Wait until the current turn, of another session, is over. The caller holds
+ * the lock, which is released on return. Raises 55P03 if that takes too long.
  */
 extern void hilo_turn_wait(HiloTurn *turn, LWLock *lock, HiloName name);
 
-/* End one's own turn, with the lock held. */
+/* End this session's turn. The caller holds the lock. */
 extern void hilo_turn_end(HiloTurn *turn);
 
 #endif							/* HILO_TURN_H */
