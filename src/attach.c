@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * attach.c
- *	  Switches a column over to ids of a collection, and back.
+ *	  Attaches columns to collections, and detaches them.
  *
- * What belongs to the table (default, trigger) is changed by SQL, as its owner
- * would do it.
+ * The default and the trigger, which belong to the table, are changed by SQL, as
+ * the table's owner would do it.
  *
  *-------------------------------------------------------------------------
  */
@@ -64,7 +64,7 @@ check_owned(Oid relation)
 	return table;
 }
 
-/* The column of the primary key, which must be the only one. */
+/* The primary key's only column; an error if it does not have exactly one. */
 static AttrNumber
 primary_key(Oid relation, const char *table)
 {
@@ -94,7 +94,10 @@ named_column(Oid relation, const char *table, const char *name)
 	return attnum;
 }
 
-/* Say how a table does without a trigger. */
+/*
+ * Refuse a table of Citus that cannot have triggers, and say what to do
+ * instead.
+ */
 static void
 refuse_citus_table(const HiloColumn *column)
 {
@@ -107,7 +110,10 @@ refuse_citus_table(const HiloColumn *column)
 								 hilo_holds_numbers(hilo_column_type(column)) ?
 								 "hilo_next_number" : "hilo_next", collection);
 
-	/* Its default can be changed while the table is not distributed. */
+	/*
+	 * The default of the distribution column can be changed only while the
+	 * table is not distributed.
+	 */
 	if (hilo_citus_distribution_column(column->relation) == column->attnum)
 		alter = psprintf("SELECT undistribute_table(%s); %s SELECT create_distributed_table(%s, %s);",
 						 quote_literal_cstr(quoted), alter,
@@ -172,8 +178,8 @@ hilo_attachable_column(Oid relation, const char *column_name)
 }
 
 /*
- * Look again, now that the table is locked, whether the column is one that the
- * current user may switch over.  Returns its name.
+ * Check again, now that the table is locked, that the column exists and that
+ * the current user may attach it.  Returns its name.
  */
 static const char *
 check_again(const HiloColumn *column)
@@ -188,7 +194,9 @@ check_again(const HiloColumn *column)
 	return name;
 }
 
-/* The attachment that hilo_attach() has made of a column; NULL: none. */
+/*
+ * The attachment of a column by a trigger of its own, not a clone; NULL: none.
+ */
 static HiloAttachment *
 own_attachment(const HiloColumn *column)
 {
@@ -249,7 +257,10 @@ hilo_attached_limit(HiloName collection)
  * Attach
  */
 
-/* What draws from the collection, as the default of the column shows it. */
+/*
+ * The default expression that draws from the collection, as the server prints
+ * it.
+ */
 static char *
 hilo_default(const HiloTableColumn *change, HiloName collection)
 {
@@ -259,7 +270,7 @@ hilo_default(const HiloTableColumn *change, HiloName collection)
 					hilo_shown_literal(collection.data));
 }
 
-/* A name for the trigger that the table does not have yet, palloc'd. */
+/* An unused name for a trigger of the table, palloc'd. */
 static char *
 new_trigger_name(const HiloTableColumn *change)
 {
@@ -270,7 +281,10 @@ new_trigger_name(const HiloTableColumn *change)
 	return name;
 }
 
-/* Let the trigger advance the collection, and keep what was replaced. */
+/*
+ * Create the trigger, which advances the collection, and records what was
+ * replaced.
+ */
 static void
 create_trigger(const HiloTableColumn *change, HiloName collection,
 			   const HiloDrawer *replaced, bool assign)
@@ -294,8 +308,8 @@ create_trigger(const HiloTableColumn *change, HiloName collection,
 }
 
 /*
- * Replace the trigger of a column if it is not what it should be: with assign,
- * or without.
+ * Re-create the column's trigger if it does not assign ids although it should,
+ * or the other way round.
  */
 static void
 replace_trigger(const HiloTableColumn *change, const HiloAttachment *own, bool assign)
@@ -310,9 +324,9 @@ replace_trigger(const HiloTableColumn *change, const HiloAttachment *own, bool a
 }
 
 /*
- * Does a partition do without a trigger of its own?  That of its parent, which it
- * has, says what was replaced in both if that is the same.  One without a default
- * stays without.
+ * True if a partition needs no trigger of its own.  It has a clone of its
+ * parent's, which describes what was replaced in both, provided that is the
+ * same.  A partition without a default stays without one.
  */
 static bool
 follows_parent(const HiloTableColumn *change, const HiloDrawer *drawer,
@@ -324,8 +338,8 @@ follows_parent(const HiloTableColumn *change, const HiloDrawer *drawer,
 }
 
 /*
- * What a child that was made when its parent was attached would have, whose
- * default is the collection's.
+ * What drew the values of a child created while its parent was attached, and
+ * whose default is therefore the collection's.
  */
 static HiloDrawer
 drawer_of_later_child(const HiloAttachment *parent)
@@ -343,7 +357,7 @@ drawer_of_later_child(const HiloAttachment *parent)
 	return drawer;
 }
 
-/* Let triggers advance the collection. */
+/* Create or re-create the triggers of the table and its children. */
 static void
 create_triggers(const char *column, List *tables, HiloName collection,
 				const HiloDrawer *of_parent, HiloAttachAssign assign)
@@ -375,7 +389,10 @@ create_triggers(const char *column, List *tables, HiloName collection,
 	}
 }
 
-/* Draw from the collection by default. */
+/*
+ * Make the default of the column in the table and its children draw from the
+ * collection.
+ */
 static void
 set_defaults(const char *column, List *tables, HiloName collection,
 			 const HiloDrawer *of_parent)
@@ -432,7 +449,7 @@ hilo_attach_check_unshared(const HiloColumn *column, HiloName collection)
 	List	   *tables;
 	ListCell   *lc;
 
-	/* A column that shares it already need not say so again. */
+	/* A column that already shares the collection need not name it again. */
 	if (hilo_attachment_of_column(column) != NULL)
 		return;
 	tables = find_all_inheritors(column->relation, NoLock, NULL);
@@ -451,8 +468,9 @@ hilo_attach_check_unshared(const HiloColumn *column, HiloName collection)
 }
 
 /*
- * Forget columns that are not there, and triggers that are not, or not as they
- * were.  A column that was detached is remembered: it may be attached again.
+ * Delete notes about columns that no longer exist, and about triggers that no
+ * longer exist or have changed.  The note about a detached column stays, because
+ * the column may be attached again.
  */
 static void
 remove_outdated(HiloName collection)
@@ -479,8 +497,8 @@ remove_outdated(HiloName collection)
 }
 
 /*
- * Note that the column is attached by right, and that the triggers of the tables
- * were seen.
+ * Note that the column was attached by a user who may do so, and that the
+ * triggers of the tables were seen.
  */
 static void
 note_attached(const HiloColumn *column, List *tables, HiloName collection)
@@ -512,8 +530,8 @@ note_attached(const HiloColumn *column, List *tables, HiloName collection)
 }
 
 /*
- * Say that ids of several servers meet here, and that only this one's tag could
- * keep them apart.
+ * Report that ids of several servers meet in this database while this one has
+ * the default tag.
  */
 static void
 report_common_tag(const HiloTableColumn *change, HiloName name)
@@ -584,7 +602,9 @@ lock_to_attach(const HiloColumn *column, HiloName collection,
 	return change;
 }
 
-/* The last part of all ways to attach: the counter changes for good. */
+/*
+ * The last step of attaching: advance the counter, which no rollback undoes.
+ */
 static int64
 adopt(const HiloTableColumn *change, HiloCollection *collection, int64 highest)
 {
@@ -634,8 +654,8 @@ hilo_attach_column(const HiloColumn *column, HiloName name,
 }
 
 /*
- * The triggers are noted as seen before the ids are read: what is inserted from
- * now on advances the counter, and nothing draws from it by default yet.
+ * The triggers can be noted as seen before the ids are read: rows inserted from
+ * now on advance the counter, and no default draws from it yet.
  */
 void
 hilo_attach_triggers(const HiloColumn *column, HiloName name,
@@ -700,7 +720,7 @@ hilo_attach_defaults(const HiloColumn *column, HiloName name)
 	bool		is_first;
 	int64		max;
 
-	/* A second call finds the default that the first one has left. */
+	/* A repeated call finds the default that the first call has set. */
 	is_first = !hilo_same_expression(replaced.default_text, hilo_default(&change, name));
 	if (is_first)
 	{
@@ -739,7 +759,7 @@ hilo_attach_limit(HiloName collection)
  * Detach
  */
 
-/* Error callback: what the default names may have another name by now. */
+/* Error callback: the objects in the default may have been renamed since. */
 static void
 hint_at_default(void *change)
 {
@@ -749,7 +769,7 @@ hint_at_default(void *change)
 				HILO_TRIGGER_NAME, ((const HiloTableColumn *) change)->name);
 }
 
-/* Put back a default of before. */
+/* Restore an earlier default. */
 static void
 restore_default(const HiloTableColumn *change, const char *expression)
 {
@@ -796,8 +816,8 @@ owned_default(const HiloTableColumn *change)
 }
 
 /*
- * HiloTableColumn one table back.  replaced is what the trigger of the table says, or of
- * a partition that has none of its own, that of the parent.
+ * Detach one table. replaced is the attachment of the table's own trigger, or
+ * of the parent's for a partition without one.
  */
 static void
 detach_table(const HiloTableColumn *change, HiloName collection,
@@ -818,7 +838,7 @@ detach_table(const HiloTableColumn *change, HiloName collection,
 						change->name, change->table)));
 }
 
-/* Continue the sequences that draw again above the collection. */
+/* Set the sequences that will draw again to continue above the collection. */
 static void
 position_sequences(const HiloTableColumn *change, HiloName collection)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * attachment.c
- *	  Which columns are attached to collections: their triggers say so.
+ *	  Which columns are attached to collections, as their triggers say.
  *
  *-------------------------------------------------------------------------
  */
@@ -44,7 +44,7 @@ advance_function(void)
 						  0, NULL, false);
 }
 
-/* Which HILO_REPLACED_... equals name? */
+/* The HILO_REPLACED_... that equals name. */
 static const char *
 known_replaced(const char *name)
 {
@@ -61,7 +61,7 @@ known_replaced(const char *name)
 	return HILO_REPLACED_NOTHING;
 }
 
-/* The arguments of a trigger: strings, each with a zero byte behind it. */
+/* The arguments of a trigger: strings, each followed by a zero byte. */
 static List *
 read_arguments(Relation rel, HeapTuple tuple, int count)
 {
@@ -79,7 +79,7 @@ read_arguments(Relation rel, HeapTuple tuple, int count)
 	return arguments;
 }
 
-/* What a row of pg_trigger says; NULL if it attaches nothing. */
+/* The attachment that a row of pg_trigger describes; NULL: none. */
 static HiloAttachment *
 read_trigger(Relation rel, HeapTuple tuple, Oid function)
 {
@@ -121,7 +121,7 @@ read_trigger(Relation rel, HeapTuple tuple, Oid function)
 	return attachment;
 }
 
-/* The triggers that an index of pg_trigger finds by a key. */
+/* The attachments whose triggers an index of pg_trigger finds by a key. */
 static List *
 triggers_by(AttrNumber attnum, Oid index, Oid key_value, Oid function)
 {
@@ -183,7 +183,7 @@ hilo_attachment_of_column(const HiloColumn *column)
 	return NULL;
 }
 
-/* The triggers depend on their function. */
+/* The triggers that call the function, found by their dependency on it. */
 static List *
 triggers_of_function(Oid function)
 {
@@ -239,16 +239,16 @@ hilo_attachments(const HiloName *name)
 /*
  * Seen triggers
  *
- * Noted in hilo.binding: triggers of tables under the collection's name, where
- * they also determine the right to draw; each clone, of which there may be
- * very many, under a name of its own that no collection can have.
+ * They are noted in hilo.binding: triggers of tables under the collection's
+ * name, where they also determine the right to draw; clones, of which there may
+ * be very many, each under a name of its own that no collection can have.
  */
 
-/* A table whose trigger this session knows to be seen. */
+/* A table whose trigger was seen, as this session knows. */
 typedef struct SeenTable
 {
 	Oid			relation;		/* hash key */
-	Oid			trigger;		/* InvalidOid: not known (any more) */
+	Oid			trigger;		/* InvalidOid: not known, or no longer */
 } SeenTable;
 
 static HTAB *seen_tables = NULL;
@@ -290,7 +290,9 @@ remember_seen(Oid relation, Oid trigger)
 	seen->trigger = trigger;
 }
 
-/* The name that it is noted under; buffer has room for it. */
+/*
+ * The name under which the trigger is noted. buffer has CLONE_NAME_LEN bytes.
+ */
 #define CLONE_NAME_LEN	16
 static HiloName
 name_of_note(const HiloAttachment *attachment, char *buffer)
@@ -303,7 +305,7 @@ name_of_note(const HiloAttachment *attachment, char *buffer)
 	return name;
 }
 
-/* The note of the trigger, as it is now, palloc'd; NULL: none. */
+/* The note about the current version of the trigger, palloc'd; NULL: none. */
 static HiloBinding *
 find_note(const HiloAttachment *attachment)
 {
@@ -339,7 +341,10 @@ hilo_attachment_was_seen(Oid relation, Oid trigger, bool *lately)
 	if (seen != NULL && seen->trigger == trigger)
 		return true;
 
-	/* A message that arrives in the meantime makes it unknown again. */
+	/*
+	 * Remember it before looking: an invalidation that arrives in the
+	 * meantime resets it.
+	 */
 	remember_seen(relation, trigger);
 	attachment = hilo_attachment_of_trigger(trigger);
 	if (attachment != NULL)
@@ -365,7 +370,7 @@ hilo_attachment_note_seen(const HiloAttachment *attachment)
 	hilo_binding_note(name_of_note(attachment, buffer), &note);
 }
 
-/* Has the current transaction dropped the trigger? */
+/* True if the current transaction has dropped the trigger. */
 static bool
 is_dropped_here(Relation rel, Oid trigger)
 {

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * attachment.h
- *	  Which columns are attached to collections: their triggers say so.
+ *	  Which columns are attached to collections, as their triggers say.
  *
- * An attached column's table has a trigger, which names the collection in its
- * first argument, and the column as the only one whose updates fire it.  So
- * dumps, copies, clones and renames carry it.  The other arguments tell what the
- * trigger has to do with the id requested, and what hilo_attach() has replaced.
+ * The table of an attached column has a trigger whose first argument names the
+ * collection, and whose only UPDATE OF column is the attached one.  So dumps,
+ * copies, clones and renames preserve the attachment.  The other arguments say
+ * whether the trigger assigns ids, and what hilo_attach() replaced.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,34 +36,33 @@
 
 #define HILO_ASSIGN				"assign"
 
-/* What drew the values of a column before. */
+/* What drew the values of a column before it was attached. */
 #define HILO_REPLACED_NOTHING			"nothing"
-#define HILO_REPLACED_SEQUENCE			"sequence"	/* that the column owns */
+#define HILO_REPLACED_SEQUENCE			"sequence"	/* owned by the column */
 #define HILO_REPLACED_IDENTITY			"identity"
 #define HILO_REPLACED_IDENTITY_ALWAYS	"identity always"
-#define HILO_REPLACED_DEFAULT			"default"	/* any other one */
+#define HILO_REPLACED_DEFAULT			"default"	/* any other default */
 
 typedef struct HiloAttachment
 {
 	Oid			trigger;
-	TransactionId xid;			/* transaction that made it, or changed it
-								 * last */
-	bool		is_clone;		/* of the trigger of a partitioned table */
+	TransactionId xid;			/* transaction that last changed the trigger */
+	bool		is_clone;		/* clone of a partitioned table's trigger */
 	char	   *trigger_name;
 	HiloColumn	column;
-	HiloName	collection;		/* terminated by a zero byte, too */
+	HiloName	collection;		/* also terminated by a zero byte */
 	const char *replaced;		/* HILO_REPLACED_... */
 	char	   *default_text;	/* with HILO_REPLACED_DEFAULT */
-	bool		assigns;		/* ids of the kind that is requested? */
+	bool		assigns;		/* true: assigns ids of the requested kind */
 } HiloAttachment;
 
 /*
- * All of them, or those of a collection if name is not NULL, as a list of
- * HiloAttachment *, palloc'd; the partitions of attached tables are among them.
+ * All attachments, or those to one collection if name is not NULL, as a list of
+ * HiloAttachment *, palloc'd; partitions of attached tables are included.
  */
 extern List *hilo_attachments(const HiloName *name);
 
-/* Those of a table. */
+/* The attachments of a table. */
 extern List *hilo_attachments_of_table(Oid relation);
 
 /* The attachment of a column; NULL: it is not attached. */
@@ -75,22 +74,30 @@ extern HiloAttachment *hilo_attachment_of_column(const HiloColumn *column);
 extern HiloAttachment *hilo_attachment_of_trigger(Oid trigger);
 
 /*
- * Was the trigger seen, as it is now: has the counter been advanced above what
- * the column had before?  No if it came with a restore, or was disabled and
- * enabled again.  *lately is true if that was noted after the statement that
- * is running began.  Cheap if this session has called it before.
+ * True if the current version of the trigger was seen: the counter has been
+ * advanced above the ids that the column had before.  False if it was created by
+ * a restore, or disabled and enabled again. *lately is true if the note was
+ * made after the current statement began.  Cheap after the first call in a
+ * session.
  */
 extern bool hilo_attachment_was_seen(Oid relation, Oid trigger, bool *lately);
 
 /*
- * The same for an attachment that was just read, whenever the note was made.
+ * The same for an attachment that was just read, regardless of when the note
+ * was made.
  */
 extern bool hilo_attachment_is_seen(const HiloAttachment *attachment);
 
-/* Note that it was seen, if the current transaction commits. */
+/*
+ * Note that the trigger was seen.  The note takes effect if the current
+ * transaction commits.
+ */
 extern void hilo_attachment_note_seen(const HiloAttachment *attachment);
 
-/* Has the current transaction dropped the trigger of an attached column? */
+/*
+ * True if the current transaction has dropped the trigger of a column attached
+ * to the collection.
+ */
 extern bool hilo_attachment_dropped_here(HiloName collection);
 
 #endif							/* HILO_ATTACHMENT_H */

@@ -1,13 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * citus.c
- *	  Citus: what kind of node is this, what kind of table, and how to connect
- *	  to the coordinator.
+ *	  Citus: kinds of nodes and tables, and how to connect to the coordinator.
  *
- * Citus keeps in pg_dist_local_group, in one row, which group of the cluster a
- * node belongs to: 0 is the coordinator's.  When that changes it sends a
- * relcache message for the table.  The nodes are in pg_dist_node, tables with
- * shards in pg_dist_partition, on each node.
+ * pg_dist_local_group, a table of one row, says which group of the cluster a
+ * node belongs to: 0 is the coordinator's.  When that changes, Citus sends a
+ * relcache message for the table.  On each node, pg_dist_node lists the nodes,
+ * and pg_dist_partition the tables with shards.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,10 +31,10 @@
 #define GROUP_TABLE		"pg_dist_local_group"
 #define GROUP_COLUMN	"groupid"
 
-/* The table as last seen; InvalidOid: there was none. */
+/* OID of the table when last seen; InvalidOid: it did not exist. */
 static Oid	group_table = InvalidOid;
 
-/* What was found, and under which generation; 0: nothing yet. */
+/* The kind of node found, and the generation it is valid for; 0: none yet. */
 typedef enum NodeKind
 {
 	NO_NODE,
@@ -45,7 +44,10 @@ typedef enum NodeKind
 static NodeKind node_kind = NO_NODE;
 static uint64 known_generation = 0;
 
-/* Whether the table is there is part of the generation already. */
+/*
+ * Relcache callback.  Creating or dropping the table changes the generation
+ * anyway.
+ */
 static void
 group_changed(Datum arg, Oid relid)
 {
@@ -63,7 +65,7 @@ hilo_citus_init(void)
  * Catalogs
  */
 
-/* Open a catalog of Citus; NULL: there is none. */
+/* Open a catalog of Citus; NULL: it does not exist. */
 static Relation
 open_catalog(const char *name)
 {
@@ -74,7 +76,7 @@ open_catalog(const char *name)
 	return try_table_open(table, AccessShareLock);
 }
 
-/* A column of a row as text, palloc'd; "" if it is null, or not there. */
+/* A column of a row as text, palloc'd; "" if it is null or does not exist. */
 static const char *
 column_text(HeapTuple tuple, TupleDesc desc, const char *name)
 {
@@ -84,7 +86,9 @@ column_text(HeapTuple tuple, TupleDesc desc, const char *name)
 	return value == NULL ? "" : value;
 }
 
-/* Is that what these columns of the row hold?  The other one may be NULL. */
+/*
+ * True if these columns of the row have these values. other_column may be NULL.
+ */
 static bool
 row_has(HeapTuple tuple, TupleDesc desc, const char *column, const char *value,
 		const char *other_column, const char *other_value)
@@ -95,8 +99,8 @@ row_has(HeapTuple tuple, TupleDesc desc, const char *column, const char *value,
 }
 
 /*
- * The first row of a catalog with these values as it is now, a copy, and *desc; NULL: no
- * catalog, or no row.
+ * The first row of a catalog that has these values now, as a copy, with its
+ * descriptor in *desc; NULL: no such catalog or row.
  */
 static HeapTuple
 find_row(const char *catalog, const char *column, const char *value,
@@ -125,7 +129,7 @@ find_row(const char *catalog, const char *column, const char *value,
  * The node
  */
 
-/* Is there a row with a group above 0? */
+/* True if a row has a group above 0. */
 static bool
 has_group(Relation rel, AttrNumber attnum)
 {
@@ -191,10 +195,7 @@ hilo_citus_is_coordinator(void)
  * The coordinator
  */
 
-/*
- * What Citus says about how a role connects to a node: of the node, else of all
- * nodes.
- */
+/* Connection options of a role for a node, or else for all nodes. */
 static const char *
 authentication_of(const char *role, const char *node)
 {
@@ -233,7 +234,7 @@ hilo_citus_find_coordinator(const char *role, HiloCitusConnection *connection)
  * Tables
  */
 
-/* The row of pg_dist_partition of a table, a copy; NULL: none. */
+/* A copy of the table's row in pg_dist_partition; NULL: none. */
 static HeapTuple
 find_partition(Oid relation, TupleDesc *desc)
 {
@@ -285,7 +286,10 @@ hilo_citus_refuses_triggers(Oid relation)
 	TupleDesc	desc;
 	HeapTuple	tuple = find_partition(relation, &desc);
 
-	/* Neither by a column nor by reference, and with no others. */
+	/*
+	 * A table is local if it is neither distributed by a column, nor a
+	 * reference table, nor colocated with others.
+	 */
 	return tuple != NULL &&
 		!(strcmp(column_text(tuple, desc, "partmethod"), "n") == 0 &&
 		  strcmp(column_text(tuple, desc, "repmodel"), "s") == 0 &&

@@ -1,11 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * citus.h
- *	  Citus: what kind of node is this, what kind of table, and how to connect
- *	  to the coordinator.
+ *	  Citus: kinds of nodes and tables, and how to connect to the coordinator.
  *
- * Read from the catalogs of Citus, which need not be there; nothing of it is
- * linked.
+ * All of it is read from the catalogs of Citus, which may be missing; nothing is
+ * linked against Citus.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,23 +14,24 @@
 #include "access/attnum.h"
 
 /*
- * The coordinator as a hub has this name in rows of ours.  No foreign server can
- * be meant by it: hilo_lease_from() and hilo.hub take none with a bar.
+ * Name of the coordinator as a hub, in our rows.  It cannot be the name of a
+ * foreign server, because hilo_lease_from() and hilo.hub refuse names with a
+ * bar.
  */
 #define HILO_CITUS_COORDINATOR	"coordinator|"
 
-/* Must be called once. */
+/* Must be called once, when the library is loaded. */
 extern void hilo_citus_init(void);
 
 /*
- * Does Citus know this node as a worker?  The answer is good for a value of
- * hilo_rights_generation.
+ * True if this node is a Citus worker.  The answer is valid as long as
+ * hilo_rights_generation does not change.
  */
 extern bool hilo_citus_is_worker(void);
 
 /*
- * The coordinator of a Citus cluster: does Citus know this node as one?  Also true
- * where no other node is known.
+ * True if this node is the coordinator of a Citus cluster, even one without
+ * other nodes.
  */
 extern bool hilo_citus_is_coordinator(void);
 
@@ -41,32 +41,37 @@ typedef struct HiloCitusConnection
 	const char *common;			/* citus.node_conninfo: for all nodes */
 	const char *host;
 	const char *port;
-	const char *pool;			/* of pg_dist_poolinfo, in place of these; "" */
-	const char *authentication; /* of pg_dist_authinfo; "" */
+	const char *pool;			/* from pg_dist_poolinfo, replaces host and
+								 * port; "": none */
+	const char *authentication; /* from pg_dist_authinfo; "": none */
 } HiloCitusConnection;
 
-/* False if Citus does not know where it is. */
+/* False if Citus does not know the coordinator's address. */
 extern bool hilo_citus_find_coordinator(const char *role,
 										HiloCitusConnection *connection);
 
 /*
- * Is that a table whose rows lie in shards, here or on other nodes: distributed, a
- * reference table, or one that is local to the coordinator?  Such a table itself
- * is empty on every node.
+ * True if the table's rows are in shards, here or on other nodes: it is
+ * distributed, a reference table, or local to the coordinator.  The table itself
+ * is then empty on every node.
  */
 extern bool hilo_citus_has_shards(Oid relation);
 
 /*
- * Raise 55000 if a query would not see the newest rows in shards: those on other
- * nodes it sees as of the start of the transaction, or not much later.
+ * Raise 55000 if a query would not see the newest rows in shards: at higher
+ * isolation levels, rows on other nodes are visible only as of about the start
+ * of the transaction.
  */
 extern void hilo_citus_check_isolation(Oid relation);
 
-/* Does Citus refuse triggers on it?  Not on one that is local to the coordinator. */
+/*
+ * True if Citus refuses triggers on the table.  It allows them on one that is
+ * local to the coordinator.
+ */
 extern bool hilo_citus_refuses_triggers(Oid relation);
 
 /*
- * The column that it is distributed by, whose default Citus does not let change;
+ * The distribution column, whose default Citus does not allow to change;
  * InvalidAttrNumber: none.
  */
 extern AttrNumber hilo_citus_distribution_column(Oid relation);

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * ddl.c
- *	  Event triggers: what commands of users do to attached columns.
+ *	  Event triggers for commands that affect attached columns.
  *
- * ALTER TABLE does not change the type of a column that fires a trigger, as the
- * trigger's condition could depend on it.  Ours has no condition.  So the
- * dependency of the trigger is taken away when the command begins, and put back
+ * ALTER TABLE refuses to change the type of a column that fires a trigger,
+ * because the trigger's condition could depend on it.  Our trigger has no
+ * condition.  So its dependency is removed when the command begins and restored
  * when it ends, in the same transaction.
  *
- * Where a trigger is dropped, what was noted about it goes as well.
+ * When a trigger is dropped, the notes about it are deleted.
  *
  *-------------------------------------------------------------------------
  */
@@ -52,7 +52,7 @@ check_call(FunctionCallInfo fcinfo)
  * Types
  */
 
-/* Does the command change the type of the column of that name? */
+/* True if the command changes the type of that column; NULL: of any column. */
 static bool
 changes_type(const AlterTableStmt *statement, const char *column)
 {
@@ -70,9 +70,9 @@ changes_type(const AlterTableStmt *statement, const char *column)
 }
 
 /*
- * The attachments of columns whose types the command changes, with those of
- * children; the tables are locked as the command locks them.  Before that,
- * raises the command's own error if the user does not own the table.
+ * The attachments of columns whose types the command changes, including those
+ * of children.  Locks the tables as the command does.  Before the command, raises
+ * the command's own error if the user does not own the table.
  */
 static List *
 affected_attachments(FunctionCallInfo fcinfo, bool before)
@@ -152,8 +152,8 @@ hilo_after_alter(PG_FUNCTION_ARGS)
  */
 
 /*
- * Has the command dropped triggers, which are put into a list that lives in
- * context, or tables or columns?
+ * True if the command has dropped triggers, tables or columns. *triggers lists
+ * the triggers; it lives in context.
  */
 static bool
 find_dropped(MemoryContext context, List **triggers)
@@ -180,7 +180,10 @@ find_dropped(MemoryContext context, List **triggers)
 	return count > 0;
 }
 
-/* Was the row about one of the triggers, or about a column that is gone? */
+/*
+ * True if the row concerns one of the triggers, or a column that no longer
+ * exists.
+ */
 static bool
 is_obsolete(const HiloBinding *binding, void *triggers)
 {
@@ -188,7 +191,7 @@ is_obsolete(const HiloBinding *binding, void *triggers)
 		(binding->attached && !hilo_binding_has_column(binding));
 }
 
-/* Note of which of the collections nothing is bound or granted any more. */
+/* Mark those of the collections that have no bindings and grants any more. */
 static void
 note_deserted(List *collections)
 {
@@ -218,7 +221,10 @@ hilo_after_drop(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 	collections = hilo_bindings_remove_if(is_obsolete, triggers);
 
-	/* Without its trigger a table is still there, and may have drawn numbers. */
+	/*
+	 * A table that has lost only its trigger still exists, and may have drawn
+	 * numbers.
+	 */
 	if (((EventTriggerData *) fcinfo->context)->tag != CMDTAG_DROP_TRIGGER)
 		note_deserted(collections);
 	return (Datum) 0;

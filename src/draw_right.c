@@ -29,20 +29,22 @@
 #include "pool.h"
 #include "settings.h"
 
-/* A collection with no more numbers than this, claimed at once, is new. */
+/*
+ * A collection counts as new after a single claim of at most this many numbers.
+ */
 #define MAX_NEW			1024
 
-/* Views over views that are looked through. */
+/* How many levels of views over views are followed. */
 #define MAX_VIEW_DEPTH	8
 
 /* A table that a collection is bound to, or a role that may draw. */
 typedef struct Bound
 {
-	Oid			relation;		/* InvalidOid: it is a role */
+	Oid			relation;		/* InvalidOid: this is a role */
 	NameData	role;			/* or "public" */
 } Bound;
 
-/* What hilo.binding says about a collection. */
+/* What hilo.binding contains about a collection. */
 typedef struct HiloBoundTables
 {
 	uint64		generation;		/* hilo_binding_generation when it was read */
@@ -54,7 +56,7 @@ typedef struct HiloBoundTables
  * Bindings
  */
 
-/* Returns false if it is neither an existing table nor a role. */
+/* Convert a binding; false if it is neither an existing table nor a role. */
 static bool
 bound_from(const HiloBinding *binding, Bound *bound)
 {
@@ -65,7 +67,7 @@ bound_from(const HiloBinding *binding, Bound *bound)
 		namestrcpy(&bound->role, binding->role);
 	else if (binding->column != NULL)
 	{
-		/* What is detached again protects nothing. */
+		/* A column that was detached again protects nothing. */
 		if (!binding->attached ||
 			hilo_attachment_of_column(binding->column) != NULL)
 			bound->relation = binding->column->relation;
@@ -76,7 +78,7 @@ bound_from(const HiloBinding *binding, Bound *bound)
 	return binding->role != NULL || OidIsValid(bound->relation);
 }
 
-/* Read what the collection is bound to, and keep it with the entry. */
+/* Read what the collection is bound to, and store it in the entry. */
 static void
 read_bound(HiloEntry *entry)
 {
@@ -101,8 +103,9 @@ read_bound(HiloEntry *entry)
 }
 
 /*
- * What the collection is bound to; NULL: nothing.  The row says whether the
- * bindings have to be read, so that changes of other rows do not require it.
+ * What the collection is bound to; NULL: nothing.  A flag in the row says
+ * whether the bindings have to be read, so that changes to bindings of other
+ * collections do not matter.
  */
 static HiloBoundTables *
 bound_to(HiloEntry *entry)
@@ -119,7 +122,10 @@ bound_to(HiloEntry *entry)
  * Rights
  */
 
-/* Has the user the privilege to insert into the relation, or a column of it? */
+/*
+ * True if the user has the privilege to insert into the relation, or into a
+ * column of it.
+ */
 static bool
 may_insert_directly(Oid relation, Oid user)
 {
@@ -128,7 +134,10 @@ may_insert_directly(Oid relation, Oid user)
 								  ACLMASK_ANY) == ACLCHECK_OK;
 }
 
-/* The relation that a rewrite rule belongs to; InvalidOid: it is gone. */
+/*
+ * The relation that a rewrite rule belongs to; InvalidOid: the rule was
+ * dropped.
+ */
 static Oid
 relation_of_rule(Oid rule)
 {
@@ -149,7 +158,7 @@ relation_of_rule(Oid rule)
 	return relation;
 }
 
-/* The relations with rules that refer to this one: its views. */
+/* The relations whose rules refer to this one: the views over it. */
 static List *
 relations_over(Oid relation)
 {
@@ -178,7 +187,10 @@ relations_over(Oid relation)
 	return list_delete_oid(result, relation);
 }
 
-/* Owner of a view that lends its rights to its users; else InvalidOid. */
+/*
+ * The owner of a view whose accesses are checked as the owner's; else
+ * InvalidOid.
+ */
 static Oid
 lender(Oid view)
 {
@@ -195,8 +207,8 @@ lender(Oid view)
 }
 
 /*
- * May the user insert into the relation, with privileges of the user's own, or
- * through a view with those of its owner?
+ * True if the user may insert into the relation, with the user's own privileges
+ * or through a view with those of its owner.
  */
 static bool
 may_insert(Oid relation, Oid user, int depth)
@@ -225,7 +237,7 @@ may_insert(Oid relation, Oid user, int depth)
 	return allowed;
 }
 
-/* Does the user, or a role whose privileges the user has, have this grant? */
+/* True if the user is, or has the privileges of, the role of this grant. */
 static bool
 is_granted(const char *grant, Oid user)
 {
@@ -234,7 +246,7 @@ is_granted(const char *grant, Oid user)
 	return OidIsValid(role) && has_privs_of_role(user, role);
 }
 
-/* Is it a table that is there? */
+/* True if the table exists. */
 static bool
 is_table(Oid relation)
 {
@@ -242,7 +254,7 @@ is_table(Oid relation)
 		SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation));
 }
 
-/* Do the user's own privileges, or a grant, let him draw? */
+/* True if the user's own privileges, or a grant, allow the user to draw. */
 static bool
 may_draw_directly(const HiloBoundTables *bound, Oid user)
 {
@@ -259,9 +271,9 @@ may_draw_directly(const HiloBoundTables *bound, Oid user)
 }
 
 /*
- * Do the privileges on tables that are attached by right, but not by
- * hilo_attach() here, as they came with a restore?  Then *table is one of them if
- * there is any.
+ * True if the user may insert into a table that is rightfully attached, but not
+ * by a call of hilo_attach() here, as after a restore.  Otherwise *table is such
+ * a table, if one exists.
  */
 static bool
 may_insert_into_others(HiloEntry *entry, Oid user, Oid *table)
@@ -283,8 +295,8 @@ may_insert_into_others(HiloEntry *entry, Oid user, Oid *table)
 
 /*
  * Raise 42501 unless the user may draw from a collection that is bound.  The
- * user's own privileges are checked first; then, because it takes longer,
- * those of views, and tables that came with a restore.
+ * cheapest checks come first: the user's own privileges, then those through
+ * views, then tables that came with a restore.
  */
 static void
 check_bound(HiloEntry *entry, const HiloBoundTables *bound, Oid user)
@@ -322,7 +334,7 @@ check_bound(HiloEntry *entry, const HiloBoundTables *bound, Oid user)
  * The right to attach
  */
 
-/* Owner of a table; InvalidOid when it is gone. */
+/* The owner of a table; InvalidOid: it was dropped. */
 static Oid
 owner_of(Oid relation)
 {
@@ -337,8 +349,8 @@ owner_of(Oid relation)
 }
 
 /*
- * Do the user's tables alone have triggers that name the collection, one of which
- * was seen, or is the collection new?
+ * True if only the user's tables have triggers that name the collection,
+ * provided that one of these was seen or the collection is new.
  */
 static bool
 is_alone(HiloCollection *collection, Oid user)
@@ -362,17 +374,18 @@ is_alone(HiloCollection *collection, Oid user)
 	if (seen)
 		return true;
 
-	/* A draw may have come first, like that of a default. */
+	/* A draw, for example by a default, may have come before the trigger. */
 	return !hilo_counter_read(&collection->ref, &row) ||
 		(row.flags & HILO_ROW_DESERTED) ||
 		(row.claim_low == 1 && row.max <= MAX_NEW);
 }
 
 /*
- * hilo.binding tells what hilo_attach() was called for, in this database or the
- * one that it is a copy of, and who was granted.  Where it tells of no table that
- * is there, and of no grant, as in a copy of the schema alone, a collection is
- * for who is alone with it; if its tables are all gone, for anyone.
+ * hilo.binding records which tables hilo_attach() was called for, in this
+ * database or the one that it is a copy of, and which roles have grants.  If it
+ * records no existing table and no grant, as in a copy of the schema alone, a
+ * role may use the collection if it is the only one to do so; if all its tables
+ * were dropped, any role may.
  */
 bool
 hilo_draw_right_may_attach(HiloCollection *collection, Oid relation)
@@ -439,8 +452,8 @@ hilo_draw_right_attachments(HiloName name)
  */
 
 /*
- * Do its ids have something that those of other nodes do not have?  A tag in the row
- * is the same on all of them.
+ * True if a prefix or tag of this node's own distinguishes its ids from those
+ * of other nodes.  A tag in the row is the same on all nodes.
  */
 static bool
 has_own_ids(HiloCollection *collection)
@@ -451,8 +464,8 @@ has_own_ids(HiloCollection *collection)
 }
 
 /*
- * Will they be leased, if they are not?  Server-side ids never are.  Where the
- * library is preloaded a Citus worker leases all others.
+ * True if the numbers are leased, or will be.  Server-side ids never are.  A
+ * Citus worker that preloads the library leases all others.
  */
 static bool
 can_be_leased(HiloCollection *collection)
@@ -501,8 +514,9 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn)
 		check_bound(entry, bound, user);
 
 	/*
-	 * There the next draw may be of another kind; what is leased is unique. A
-	 * range that was counted before is no good once it will be.
+	 * On such a node the result is not remembered, because the next draw may
+	 * be of another kind.  A range that was counted here must not be used any
+	 * more once numbers will be leased.
 	 */
 	if (hilo_citus_is_worker() &&
 		!(hilo_collection_row(collection)->flags & HILO_ROW_LEASED))

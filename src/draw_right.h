@@ -3,10 +3,10 @@
  * draw_right.h
  *	  The right to draw from a collection.
  *
- * If the collection is bound to a column, a role may draw that may insert into
- * one of the tables, directly or through views, or has a grant by
- * hilo_configure(); otherwise any role that may execute the function.  On a
- * Citus worker, only what is unique there.
+ * If the collection is bound to a column, a role may draw if it may insert into
+ * one of the tables, directly or through views, or has a grant made with
+ * hilo_configure(); otherwise any role that may execute the function may draw.
+ * On a Citus worker, only draws that are unique there are allowed.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,22 +17,22 @@
 
 #include "cache.h"
 
-/* What is drawn. */
+/* Kinds of draws. */
 typedef enum HiloDrawn
 {
-	HILO_DRAW_ID,				/* with the server prefix and node tag */
-	HILO_DRAW_NUMBER			/* alone, or with a tag that the caller names */
+	HILO_DRAW_ID,				/* an id with the server prefix and node tag */
+	HILO_DRAW_NUMBER			/* a number, or an id with the caller's tag */
 } HiloDrawn;
 
 /*
- * Raise 42501 unless the current user may draw, 55000 unless this node may; else
- * remember that, if it holds for all that is drawn.
+ * Raise 42501 unless the current user may draw, and 55000 unless this node may.
+ * Remembers the result if it holds for all kinds of draws.
  */
 extern void hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn);
 
 /*
- * The same, cheap: what was found once is good until the user changes, or
- * rights may have.
+ * The same, but cheap: a remembered result is valid until the user, or rights
+ * that it depends on, may have changed.
  */
 static inline void
 hilo_draw_right_check(HiloEntry *entry, HiloDrawn drawn)
@@ -43,24 +43,24 @@ hilo_draw_right_check(HiloEntry *entry, HiloDrawn drawn)
 }
 
 /*
- * Raise 55000 if this node, a Citus worker, would draw from a counter of its own,
- * unless what it draws is unique by a tag.  What is leased is unique.
+ * Raise 55000 if this node is a Citus worker and would draw from its own
+ * counter, unless a tag makes the ids unique.  Leased numbers are unique.
  */
 extern void hilo_draw_right_check_node(HiloCollection *collection,
 									   bool unique_by_tag);
 
 /*
- * May a table be attached to the collection, and so move its counter: is the
- * collection new, or only for tables of the same owner, or the owner granted to
- * draw, or one that may seed?
+ * True if the table may be attached to the collection, which moves the counter:
+ * the collection is new, or has only tables of the same owner, or the table's
+ * owner has a grant or may seed.
  */
 extern bool hilo_draw_right_may_attach(HiloCollection *collection,
 									   Oid relation);
 
 /*
- * The attachments of the collection whose triggers were seen, or whose tables may
- * be attached: anyone can make a trigger for a table of his own.  As a list of
- * HiloAttachment *, palloc'd.
+ * The attachments to the collection whose triggers were seen, or whose tables
+ * may be attached; others do not count, because anyone can create such a
+ * trigger on a table of their own.  A list of HiloAttachment *, palloc'd.
  */
 extern List *hilo_draw_right_attachments(HiloName collection);
 

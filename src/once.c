@@ -13,7 +13,7 @@
 
 #include "once.h"
 
-/* The messages sent: 64-bit hashes, which practically never collide. */
+/* Hashes of the messages sent: with 64 bits they practically never collide. */
 static HTAB *said = NULL;
 
 static uint64

@@ -11,8 +11,8 @@
 #include "row.h"
 
 /*
- * Is this the first call of this session with that message, which may be any
- * text that stands for it, about that name?
+ * True at this session's first call with that message, any text that stands for
+ * one, about that name.
  */
 extern bool hilo_once(const char *message, HiloName name);
 

@@ -5,7 +5,7 @@
  *	  draw one after the other, and the horizon.
  *
  * Each collection has a lock of its own, which a draw holds for much less than a
- * microsecond. Another lock protects the set of collections, and is taken first.
+ * microsecond.  Another lock protects the set of collections, and is taken first.
  * Nothing that is done under either lock can raise an error.
  *
  *-------------------------------------------------------------------------
@@ -67,7 +67,7 @@ typedef struct Note
 } Note;
 
 /*
- * A transaction that has committed. When its commit was complete, the number
+ * A transaction that has committed.  When its commit was complete, the number
  * after the highest transaction id that had ended was stamp: a snapshot whose
  * xmax is above stamp was taken later.
  */
@@ -112,7 +112,7 @@ struct OrderedCollection
 	/*
 	 * Transactions that started before the collection became ordered may
 	 * still be running, and may have drawn numbers of which there are no
-	 * notes. They are those in running[] that were first seen at running_at
+	 * notes.  They are those in running[] that were first seen at running_at
 	 * or before; running_at 0: not looked up yet.
 	 */
 	bool		settled;
@@ -205,7 +205,7 @@ is_named(const OrderedCollection *it, HiloName name)
 }
 
 /*
- * Find the collection of that name; NULL: there is none. The caller holds
+ * Find the collection of that name; NULL: there is none.  The caller holds
  * ordered->lock.
  */
 static OrderedCollection *
@@ -242,7 +242,7 @@ evict(OrderedCollection *it)
 
 /*
  * Find a free place; if there is none, evict the unused collection whose last
- * claim is the oldest. NULL: all are in use.
+ * claim is the oldest.  NULL: all are in use.
  */
 static OrderedCollection *
 find_room(void)
@@ -289,7 +289,7 @@ make(HiloName name)
 }
 
 /*
- * Find or create the collection of that name, and lock it. Raises 53200 if
+ * Find or create the collection of that name, and lock it.  Raises 53200 if
  * there is no room.
  */
 static OrderedCollection *
@@ -434,7 +434,7 @@ compact_ends(OrderedCollection *it)
 }
 
 /*
- * Record that a transaction with such a note has committed. The caller holds
+ * Record that a transaction with such a note has committed.  The caller holds
  * the lock.
  */
 static void
@@ -449,9 +449,9 @@ note_end(OrderedCollection *it, uint64 xid, int64 lowest)
 }
 
 /*
- * Remove the notes of the transaction, which has ended. A snapshot taken from
+ * Remove the notes of the transaction, which has ended.  A snapshot taken from
  * now on shows all that it did; if it has committed, older snapshots may not,
- * so its end is recorded. A transaction without an id has inserted nothing.
+ * so its end is recorded.  A transaction without an id has inserted nothing.
  */
 static void
 remove_notes(bool committed)
@@ -474,7 +474,7 @@ remove_notes(bool committed)
 }
 
 /*
- * Exit callback. It runs after the end of the transaction, which should have
+ * Exit callback.  It runs after the end of the transaction, which should have
  * left no notes.
  */
 static void
@@ -502,7 +502,7 @@ reserve_note(const OrderedCollection *it)
 }
 
 /*
- * Transaction callback. When it is called the commit is complete, so that new
+ * Transaction callback.  When it is called the commit is complete, so that new
  * snapshots see it.
  */
 static void
@@ -695,7 +695,7 @@ hilo_ordered_end_turn(HiloOrder *order)
 }
 
 /*
- * The transaction id with its epoch. All ids in use are less than 2^31 apart.
+ * The transaction id with its epoch.  All ids in use are less than 2^31 apart.
  */
 static uint64
 full_xid(TransactionId xid)
@@ -706,7 +706,7 @@ full_xid(TransactionId xid)
 }
 
 /*
- * The end of the last WAL record. At the start of a page, the insert position
+ * The end of the last WAL record.  At the start of a page, the insert position
  * is already behind the page header, but a standby that has replayed the last
  * record has only reached the position before the header.
  */
@@ -723,7 +723,7 @@ last_record_end(void)
 }
 
 /*
- * The moment at which a snapshot was taken. A transaction's own id is not among
+ * The moment at which a snapshot was taken.  A transaction's own id is not among
  * those that its snapshot lists as running.
  */
 static Moment
@@ -744,7 +744,7 @@ is_before(Moment a, Moment b)
 }
 
 /*
- * The moment from which everything is known. A snapshot taken earlier may lack
+ * The moment from which everything is known.  A snapshot taken earlier may lack
  * rows of which there are no notes.
  */
 typedef struct Known
@@ -771,7 +771,7 @@ known_from_now(void)
 }
 
 /*
- * Store the moment; snapshots with an xmax above stamp are later than it. The
+ * Store the moment; snapshots with an xmax above stamp are later than it.  The
  * caller holds the lock.
  */
 static void
@@ -843,8 +843,8 @@ hilo_ordered_put(HiloOrder *order, const HiloClaim *claim)
 	}
 
 	/*
-	 * Do not go below numbers chosen by hand in the meantime. Numbers that do
-	 * not follow the previous claim leave a gap.
+	 * Do not go below numbers chosen by hand in the meantime.  Numbers that
+	 * do not follow the previous claim leave a gap.
 	 */
 	if (claim->range.high > it->high)
 	{
@@ -868,7 +868,7 @@ hilo_ordered_put(HiloOrder *order, const HiloClaim *claim)
 
 /*
  * The transactions that are running in this database, including the current
- * one. A transaction that is prepared in the meantime is not missed, provided
+ * one.  A transaction that is prepared in the meantime is not missed, provided
  * that the caller looks up prepared transactions afterwards.
  */
 static VirtualTransactionId *

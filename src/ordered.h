@@ -4,12 +4,12 @@
  *	  Ordered collections in shared memory: numbers that all sessions of the server
  *	  draw one after the other, and the horizon.
  *
- * It exists where the pool exists. The numbers are those of one claim, or of
- * several consecutive ones. A restart of the server loses them, which leaves a
+ * It exists where the pool exists.  The numbers are those of one claim, or of
+ * several consecutive ones.  A restart of the server loses them, which leaves a
  * gap.
  *
  * Each transaction that has drawn notes the lowest number that it has drawn from
- * each collection. The note counts until the transaction ends, and after that
+ * each collection.  The note counts until the transaction ends, and after that
  * for snapshots taken before its end.
  *
  * Like the pool, it does not know which numbers are still valid: a session that
@@ -46,7 +46,7 @@ extern void hilo_ordered_init(void);
 /*
  * Draw the next count numbers, and note them for the current transaction.
  * Returns false if there are too few, or if they do not belong to the row: then
- * claim more in a turn. Raises 54000 if the transaction has drawn from too many
+ * claim more in a turn.  Raises 54000 if the transaction has drawn from too many
  * collections.
  */
 extern bool hilo_ordered_take(HiloOrder *order, const HiloRow *row,
@@ -71,7 +71,7 @@ typedef enum HiloByHand
 } HiloByHand;
 
 /*
- * Note a number chosen by hand. Unless it is beyond what may be claimed, all
+ * Note a number chosen by hand.  Unless it is beyond what may be claimed, all
  * numbers drawn later are above it.
  */
 extern HiloByHand hilo_ordered_by_hand(HiloOrder *order, const HiloRow *row,
@@ -86,8 +86,8 @@ extern int64 hilo_ordered_claimed(const HiloOrder *order, const HiloRow *row);
  */
 
 /*
- * Take the turn. Returns false, after waiting, if another session had it: look
- * again. Raises 53200 if there is no room for the collection.
+ * Take the turn.  Returns false, after waiting, if another session had it: look
+ * again.  Raises 53200 if there is no room for the collection.
  */
 extern bool hilo_ordered_begin_turn(HiloOrder *order, HiloName name);
 extern void hilo_ordered_end_turn(HiloOrder *order);
@@ -136,7 +136,7 @@ typedef struct HiloHorizon
 /*
  * The horizon for a reader with that snapshot: each row with a number up to it,
  * inserted by the transaction that drew the number, is visible or never will
- * be. Within a session it never decreases.
+ * be.  Within a session it never decreases.
  */
 extern HiloHorizonState hilo_ordered_horizon(HiloOrder *order,
 											 const HiloRow *row,
@@ -145,7 +145,7 @@ extern HiloHorizonState hilo_ordered_horizon(HiloOrder *order,
 
 /*
  * Prepare for a collection to become ordered; raises 53200 if there is no room
- * for it. The horizon is unknown until hilo_ordered_unsettle() has been called,
+ * for it.  The horizon is unknown until hilo_ordered_unsettle() has been called,
  * and after that until all transactions that were running at that moment have
  * ended.
  */

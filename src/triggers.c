@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * triggers.c
- *	  The triggers of users' tables: one assigns ids, one sees that ids chosen by
- *	  hand are not drawn later.
+ *	  The triggers of users' tables: one assigns ids, the other makes sure that ids
+ *	  chosen by hand are not drawn later.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,14 +36,14 @@ name_of(const char *string)
  * Assign
  */
 
-/* What the trigger remembers between the rows of a statement, in fn_extra. */
+/* What the trigger keeps in fn_extra between the rows of a statement. */
 typedef struct AssignSite
 {
-	HiloAssigned column;		/* with the ids */
+	HiloAssigned column;		/* holds the ids */
 	HiloEntry  *entry;			/* of the collection */
 } AssignSite;
 
-/* The entry of the collection that is named like rel, or its topmost parent. */
+/* The entry of the collection named after rel, or after its topmost parent. */
 static HiloEntry *
 collection_of_table(Relation rel)
 {
@@ -53,7 +53,7 @@ collection_of_table(Relation rel)
 										  RelationGetRelationName(rel)));
 }
 
-/* The number of the column that the trigger names. */
+/* The number of the column named in the trigger's arguments. */
 static AttrNumber
 find_column(Relation rel, const char *name)
 {
@@ -93,7 +93,7 @@ make_assign_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 	return fcinfo->flinfo->fn_extra;
 }
 
-/* BEFORE INSERT, for each row: give the row the id that it requests. */
+/* BEFORE INSERT, for each row: assign the id that the row requests. */
 Datum
 hilo_assign_id(PG_FUNCTION_ARGS)
 {
@@ -113,22 +113,22 @@ hilo_assign_id(PG_FUNCTION_ARGS)
  * Advance
  */
 
-/* What the trigger remembers between the rows of a statement, in fn_extra. */
+/* What the trigger keeps in fn_extra between the rows of a statement. */
 typedef struct AdvanceSite
 {
 	int			attnum;			/* of the column */
 	HiloIdReader reader;		/* of its ids */
 	HiloEntry  *entry;			/* of the collection */
-	bool		assigns;		/* ids of the kind that is requested? */
-	HiloAssigned assigned;		/* if so */
-	HiloRange	outdated;		/* numbers drawn before this statement found
-								 * out which ones the column has */
+	bool		assigns;		/* true: it assigns ids of the requested kind */
+	HiloAssigned assigned;		/* where, if it does */
+	HiloRange	outdated;		/* numbers drawn before this statement looked
+								 * at the column's ids */
 } AdvanceSite;
 
 /*
- * The trigger came with a restore, or was disabled for a while: the counter may
- * not have seen the ids that the column has, nor may those drawn by this session
- * be above them.
+ * The trigger was created by a restore, or was disabled for a while: the
+ * counter may be behind the ids in the column, and this session may have drawn
+ * numbers that are among them.
  */
 static void
 catch_up(AdvanceSite *site, TriggerData *trigdata)
@@ -155,8 +155,9 @@ catch_up(AdvanceSite *site, TriggerData *trigdata)
 }
 
 /*
- * Another session has just seen the trigger, perhaps after this one drew: a range
- * that does not hold any more may be below the ids that the column has.
+ * Another session has just caught up, perhaps after this one drew: if this
+ * session's range is no longer valid, its numbers may be among the column's
+ * ids.
  */
 static void
 distrust_void_range(AdvanceSite *site)
@@ -164,7 +165,10 @@ distrust_void_range(AdvanceSite *site)
 	HiloEntry  *entry = site->entry;
 	HiloRow		row;
 
-	/* A copy of the row that is older than the range tells nothing of it. */
+	/*
+	 * Read the row again: a copy that is older than the range says nothing
+	 * about it.
+	 */
 	if (entry->range.claim.epoch == 0)
 		return;
 	(void) hilo_counter_read(&entry->collection.ref, &row);
@@ -182,7 +186,10 @@ make_advance_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 	HiloName	collection;
 	bool		lately;
 
-	/* The list of columns follows a rename, an argument does not. */
+	/*
+	 * The column comes from the column list, which follows renames, not from
+	 * an argument.
+	 */
 	if (trigger->tgnargs < 1 || trigger->tgnattr != 1 ||
 		trigger->tgqual != NULL)
 		ereport(ERROR,
@@ -195,7 +202,10 @@ make_advance_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 	site->attnum = trigger->tgattr[0];
 	att = TupleDescAttr(RelationGetDescr(rel), site->attnum - 1);
 
-	/* The table may come from a server with another separator. */
+	/*
+	 * Do not check the separator: the table may come from a server with
+	 * another one.
+	 */
 	collection = name_of(trigger->tgargs[HILO_TRIGGER_COLLECTION]);
 	hilo_check_collection(collection.data, collection.len, NULL);
 	site->entry = hilo_cache_entry(collection);
@@ -216,7 +226,9 @@ make_advance_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 	return site;
 }
 
-/* Said once a session: a transition can have such a number in each row. */
+/*
+ * Sent once per session: during a migration each row may have such a number.
+ */
 static void
 warn_not_advanced(HiloCollection *collection, int64 number)
 {
@@ -237,7 +249,7 @@ warn_not_advanced(HiloCollection *collection, int64 number)
 			 errhint("If ids should continue above it, raise max_value with hilo_configure(), and use hilo_seed().") : 0));
 }
 
-/* See that the number will not be drawn later. */
+/* Make sure that the number will not be drawn later. */
 static void
 advance_collection(AdvanceSite *site, int64 number)
 {
@@ -247,9 +259,9 @@ advance_collection(AdvanceSite *site, int64 number)
 		hilo_cache_skip(entry, number);
 
 	/*
-	 * Up to the end of the range that this session holds that is a matter of
-	 * its own, if the range is known to be good.  Numbers below it may be in
-	 * the pool.
+	 * A number within this session's range concerns only this session,
+	 * provided that the range is known to be valid.  Numbers below the range
+	 * may be in the pool.
 	 */
 	if (own && entry->range.generation == hilo_row_generation)
 		return;
@@ -258,7 +270,7 @@ advance_collection(AdvanceSite *site, int64 number)
 		warn_not_advanced(&entry->collection, number);
 }
 
-/* The row with an id that is drawn now in the place of the one that it has. */
+/* Return the row with its id replaced by one drawn now. */
 static HeapTuple
 draw_again(const AdvanceSite *site, TriggerData *trigdata, HeapTuple tuple,
 		   Datum value)
@@ -275,8 +287,9 @@ draw_again(const AdvanceSite *site, TriggerData *trigdata, HeapTuple tuple,
 }
 
 /*
- * Is it an update that leaves the number as it was?  In an ordered collection it may
- * be below the horizon: readers have passed that row, and do not miss it.
+ * True for an update that leaves the number unchanged.  In an ordered collection
+ * that number may be below the horizon: readers have already passed the row, so
+ * they do not miss it.
  */
 static bool
 keeps_ordered(const AdvanceSite *site, TriggerData *trigdata, int64 number)
@@ -293,8 +306,8 @@ keeps_ordered(const AdvanceSite *site, TriggerData *trigdata, int64 number)
 }
 
 /*
- * BEFORE INSERT OR UPDATE, for each row: see that the id of the row, which is
- * assigned before if the trigger says so, will not be drawn later.
+ * BEFORE INSERT OR UPDATE, for each row: make sure that the row's id, assigned
+ * first if the trigger says so, will not be drawn later.
  */
 Datum
 hilo_advance(PG_FUNCTION_ARGS)

@@ -39,7 +39,7 @@ stop_waiting(int code, Datum arg)
 	LWLockRelease(wait->lock);
 }
 
-/* Sleep until the turn is over. The caller has counted us in turn->waiting. */
+/* Sleep until the turn is over.  The caller has counted us in turn->waiting. */
 static void
 sleep_through(const Wait *wait, uint64 ended, HiloName name)
 {

@@ -5,7 +5,7 @@
  *	  finished.
  *
  * A turn is stored beside the data that it concerns, and protected by the same
- * lock. The session that has it must end it, however its work ends.
+ * lock.  The session that has it must end it, however its work ends.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,12 +40,12 @@ hilo_turn_is_used(const HiloTurn *turn)
 }
 
 /*
- * Wait until the current turn, of another session, is over. The caller holds
- * the lock, which is released on return. Raises 55P03 if that takes too long.
+ * Wait until the current turn, of another session, is over.  The caller holds
+ * the lock, which is released on return.  Raises 55P03 if that takes too long.
  */
 extern void hilo_turn_wait(HiloTurn *turn, LWLock *lock, HiloName name);
 
-/* End this session's turn. The caller holds the lock. */
+/* End this session's turn.  The caller holds the lock. */
 extern void hilo_turn_end(HiloTurn *turn);
 
 #endif							/* HILO_TURN_H */
