@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * cache.c
- *	  The ranges that this session holds, one a collection.
+ *	  The ranges that this session holds, one per collection.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,10 +21,10 @@
 #include "pool.h"
 #include "settings.h"
 
-/* Everything of this module lies here, and stays. */
+/* Everything in this module is allocated here, and never freed. */
 static MemoryContext cache_context;
 
-/* HiloEntry by the HiloName it starts with; elements never move. */
+/* Maps a HiloName to the HiloEntry that starts with it; entries never move. */
 static HTAB *cache_entries;
 
 /*
@@ -37,7 +37,7 @@ unused(const HiloEntry *entry)
 	return entry->range.high - entry->range.last;
 }
 
-/* How many numbers this session has drawn of the range it was given last. */
+/* Number of numbers that this session has drawn from its latest range. */
 static inline int64
 drawn_of_range(const HiloEntry *entry)
 {
@@ -62,8 +62,8 @@ hilo_cache_skip(HiloEntry *entry, int64 number)
 }
 
 /*
- * Read the row, and keep the range if the row holds it; what was read is good
- * for the generation from before that.
+ * Read the row, and keep the range if it is still valid; the result holds for
+ * the generation from before the read.
  */
 static void
 revalidate(HiloEntry *entry)
@@ -71,7 +71,7 @@ revalidate(HiloEntry *entry)
 	HiloClaim  *claim = &entry->range.claim;
 	const HiloRow *row;
 
-	/* A copy of the row that is older than the range tells nothing of it. */
+	/* A copy of the row that is older than the range says nothing about it. */
 	if (claim->epoch != 0)
 		entry->collection.generation = 0;
 	row = hilo_collection_row(&entry->collection);
@@ -84,7 +84,7 @@ revalidate(HiloEntry *entry)
 	entry->range.generation = entry->collection.generation;
 }
 
-/* Note that what is drawn next comes from another claim, which begins with low. */
+/* Note that the next numbers come from another claim, which begins at low. */
 static void
 note_next(HiloEntry *entry, int64 low)
 {
@@ -122,9 +122,9 @@ use_claim(HiloEntry *entry, const HiloClaim *claim, uint64 generation)
 }
 
 /*
- * What to ask for.  A session that is new here takes as many numbers as others
- * usually draw, and claims no fewer than a range; the rest is for the next ones.
- * From then on sizes follow how fast it draws.
+ * Decide what to ask for.  A session that is new to the collection takes as
+ * many numbers as sessions usually draw, and claims at least a range; the rest
+ * is for other new sessions.  After that, sizes follow the session's rate.
  */
 static void
 size_request(HiloEntry *entry, TimestampTz now, HiloRangeRequest *request)
@@ -143,13 +143,16 @@ size_request(HiloEntry *entry, TimestampTz now, HiloRangeRequest *request)
 	request->size = usual > 0 ? Min(usual, size) : size;
 	request->reserve = size - request->size;
 
-	/* Numbers grow within a session, where the pool has higher ones. */
+	/*
+	 * Within a session numbers increase, provided that the pool has higher
+	 * ones.
+	 */
 	request->above = is_new ? 0 : entry->range.drawn;
 }
 
 /*
- * Draw the next number of an ordered collection: a range of one.  Returns false if it
- * is not ordered any more.
+ * Draw the next number of an ordered collection, as a range of one number.
+ * Returns false if the collection is no longer ordered.
  */
 static bool
 take_ordered(HiloEntry *entry, uint64 generation)
@@ -196,7 +199,7 @@ hilo_cache_refill(HiloEntry *entry)
 						 &claim);
 	use_claim(entry, &claim, generation);
 
-	/* How long a smaller one lasts says nothing. */
+	/* Do not judge by the duration of a range smaller than requested. */
 	if (entry->growth.size > 0 && hilo_range_count(&claim.range) < request.size)
 		return;
 	entry->growth.size = request.size + request.reserve;
@@ -215,10 +218,7 @@ hilo_cache_release(HiloEntry *entry)
 	int64		drawn;
 	bool		went_back;
 
-	/*
-	 * At exit the row cannot be read; what does not hold is thrown away
-	 * later.
-	 */
+	/* At exit the row cannot be read; an invalid range is discarded later. */
 	if (!proc_exit_inprogress && unused(entry) > 0 &&
 		entry->range.generation != hilo_row_generation)
 		revalidate(entry);
@@ -226,9 +226,10 @@ hilo_cache_release(HiloEntry *entry)
 	drawn = entry->growth.drawn + drawn_of_range(entry);
 	if (drawn > 0)
 		hilo_pool_note_drawn(name, drawn);
-	entry->growth.drawn = -drawn_of_range(entry);	/* noted, each once */
+	entry->growth.drawn = -drawn_of_range(entry);	/* so that each is noted
+													 * once */
 
-	/* Either this raises an error and has done nothing, or it is done. */
+	/* This either raises an error and has changed nothing, or succeeds. */
 	went_back = count > 0 &&
 		hilo_collection_give_back(&entry->collection, &entry->range.claim,
 								  entry->range.last, proc_exit_inprogress);
@@ -280,10 +281,10 @@ hilo_cache_list(void)
 }
 
 /*
- * Exit callback: leave everything to the pool, which takes no transaction, or
- * give back; but wait for no lock on the table.  The connection may end at any
- * point, so first get into a state in which tables can be opened.  No transaction
- * id is assigned, and nothing flushed.
+ * Exit callback: put everything into the pool, which needs no transaction, or
+ * give it back, without waiting for a lock on the table.  The connection may
+ * end at any point, so first get into a state in which tables can be opened.
+ * Assigns no transaction id, and flushes nothing.
  */
 static void
 release_at_exit(int code, Datum arg)
@@ -333,9 +334,9 @@ compare_names(const void *key1, const void *key2, Size keysize)
 }
 
 /*
- * Make room for entries, and see that ranges go back at exit; but not from a
- * walsender, which outlives the shutdown checkpoint, after which nothing may
- * be logged.
+ * Create the table of entries, and make sure that ranges go back at exit; but
+ * not those of a walsender, which outlives the shutdown checkpoint, after which
+ * nothing may be logged.
  */
 static void
 create_cache(void)

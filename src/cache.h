@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * cache.h
- *	  The ranges that this session holds, one a collection.
+ *	  The ranges that this session holds, one per collection.
  *
- * They belong to the connection: transactions, DISCARD ALL and SET ROLE leave
- * them alone, the unused numbers go back when it ends.  Entries are
- * never freed, so a pointer to one is good for the life of the backend.
+ * They belong to the connection: transactions, DISCARD ALL and SET ROLE do not
+ * affect them, and the unused numbers go back when it ends.  Entries are never
+ * freed, so a pointer to one stays valid for the life of the backend.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,12 +19,12 @@
 
 typedef struct HiloEntry
 {
-	HiloCollection collection;	/* its name, the hash key, comes first */
+	HiloCollection collection;	/* must be first: its name is the hash key */
 
 	/*
 	 * The range: numbers above last, up to high, may be drawn as long as
-	 * generation is the present hilo_row_generation, or the row has been read
-	 * again.  Nothing else makes it usable or not.
+	 * generation equals hilo_row_generation, or else after the row has been
+	 * read again.  Nothing else affects whether it is usable.
 	 */
 	struct
 	{
@@ -35,7 +35,10 @@ typedef struct HiloEntry
 		HiloClaim	claim;		/* where it comes from */
 	}			range;
 
-	/* Numbers drawn by a statement lie within low..high, and last ones of it. */
+	/*
+	 * The numbers drawn by a statement are within low..high, and the last
+	 * ones of that.
+	 */
 	struct
 	{
 		TimestampTz statement;	/* when it began */
@@ -46,12 +49,15 @@ typedef struct HiloEntry
 	/* How large the next one should be. */
 	struct
 	{
-		int64		size;		/* of the last one; 0: none, or given back */
+		int64		size;		/* of the last range; 0: none, or given back */
 		TimestampTz claimed_at;
-		int64		drawn;		/* numbers drawn of earlier ranges */
+		int64		drawn;		/* numbers drawn from earlier ranges */
 	}			growth;
 
-	/* The role last found to have the right to draw; kept by draw_right.c. */
+	/*
+	 * The role that was last found to have the right to draw; maintained by
+	 * draw_right.c.
+	 */
 	struct
 	{
 		Oid			role;
@@ -59,11 +65,11 @@ typedef struct HiloEntry
 		struct HiloBoundTables *bound;	/* NULL: not known */
 	}			right;
 
-	/* What ids start and end with, and when that was made out. */
+	/* What ids start and end with, and when that was determined. */
 	struct
 	{
 		uint32		name_generation;	/* hilo_settings_generation in which
-										 * the name was found good, */
+										 * the name was checked, */
 		uint32		generation; /* and the text was made, */
 		uint64		row_generation; /* from this row */
 		char	   *start;
@@ -73,15 +79,15 @@ typedef struct HiloEntry
 	} text;
 } HiloEntry;
 
-/* The entry of a name; NULL if it is new to this backend. */
+/* The entry of a name; NULL: this backend has none. */
 extern HiloEntry *hilo_cache_find(HiloName name);
 
-/* The same, but makes an empty entry then.  The name must be a good one. */
+/* The same, but creates an empty entry.  The name must be valid. */
 extern HiloEntry *hilo_cache_entry(HiloName name);
 
 /*
- * Get a range for an entry that has no number left; or find that the one it has
- * is good, though the generation has moved.  Then last < high.
+ * Get a range for an entry that has no numbers left, or find that its range is
+ * still valid although the generation has changed.  On return last < high.
  */
 extern void hilo_cache_refill(HiloEntry *entry);
 
@@ -110,28 +116,28 @@ hilo_cache_note_query(HiloEntry *entry)
 }
 
 /*
- * What this session has drawn since the statement that is running began, and the
- * number drawn last before; there may be others between those.  Empty if nothing
- * is known.
+ * The range of numbers that this session has drawn since the current statement
+ * began, and the number drawn before that; others may lie between those.  Empty
+ * if nothing is known.
  */
 extern HiloRange hilo_cache_drawn(const HiloEntry *entry);
 
 /*
- * See that number will not be drawn by this session, if it is in the range that
- * it holds; the numbers skipped become a gap.  Returns false if it is above, or
- * there is no such range.
+ * Make sure that this session does not draw number, if it is in its range; the
+ * numbers skipped become a gap.  Returns false if it is above the range, or
+ * there is no range.
  */
 extern bool hilo_cache_skip(HiloEntry *entry, int64 number);
 
 /*
- * Make entry->text what ids of the collection start and end with, under the
- * present settings and by the row as it was read last.
+ * Set entry->text to what ids of the collection start and end with, according
+ * to the current settings and the row as last read.
  */
 extern void hilo_cache_make_text(HiloEntry *entry);
 
 /*
  * Give the unused numbers of an entry back, and forget its range.  Returns how
- * many of them others will get.
+ * many of them went back.
  */
 extern int64 hilo_cache_release(HiloEntry *entry);
 
@@ -142,8 +148,8 @@ extern int64 hilo_cache_release_all(void);
 extern void hilo_cache_forget(HiloEntry *entry);
 
 /*
- * The entries that have unused numbers, as a list of HiloEntry *, palloc'd;
- * ranges that do not hold any more are forgotten first.
+ * The entries that have unused numbers, as a list of HiloEntry *, palloc'd.
+ * Forgets invalid ranges first.
  */
 extern List *hilo_cache_list(void);
 

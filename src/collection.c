@@ -41,8 +41,8 @@ hilo_collection_init_identity(HiloCollection *collection, HiloName name,
 }
 
 /*
- * The generation is noted before the row is read: if it moves meanwhile, what
- * was read may be older than that.
+ * Note the generation before reading the row: if it changes meanwhile, what was
+ * read may be out of date.
  */
 static void
 read_row(HiloCollection *collection)
@@ -87,8 +87,8 @@ hilo_collection_node_tag(const HiloCollection *collection, int *len)
 }
 
 /*
- * Take from the pool.  The row is read anew, however lately that was done: what
- * is pooled is then no worse than a claim made now.
+ * Take from the pool.  Always reads the row again, so that pooled numbers are
+ * as good as a claim made now.
  */
 static bool
 take_pooled(HiloCollection *collection, const HiloRangeRequest *request,
@@ -117,7 +117,7 @@ take_pooled(HiloCollection *collection, const HiloRangeRequest *request,
 	return true;
 }
 
-/* Leave what a claim has beyond the numbers asked for in the pool. */
+/* Put the numbers of a claim that were not asked for into the pool. */
 static void
 put_reserve(HiloName name, int64 size, HiloClaim *claim)
 {
@@ -133,8 +133,8 @@ put_reserve(HiloName name, int64 size, HiloClaim *claim)
 }
 
 /*
- * Do the numbers come from a hub, or should they?  Raises an error if it is not
- * the one that it should be.
+ * True if the numbers come from a hub, or should.  Raises an error if the hub
+ * is not the one that it should be.
  */
 static bool
 is_leased(HiloCollection *collection, const HiloWantedHub *wanted)
@@ -163,8 +163,9 @@ check_memory(HiloName name)
 }
 
 /*
- * Raise an error where the collection, if it were unordered, would be leased; if it
- * is ordered already, only where even one that was counted would.
+ * Raise an error if the numbers would be leased if the collection were not
+ * ordered.  If it is ordered already, that means if even counted collections
+ * would be leased.
  */
 static void
 check_is_counted_here(HiloCollection *collection)
@@ -184,7 +185,7 @@ check_is_counted_here(HiloCollection *collection)
 				 errdetail("Its numbers would be leased from a hub.")));
 }
 
-/* Error clean-up: the turn is over. */
+/* Error cleanup: end the turn. */
 static void
 give_up_turn(int code, Datum arg)
 {
@@ -192,8 +193,8 @@ give_up_turn(int code, Datum arg)
 }
 
 /*
- * In our turn: read the row, see that what is there belongs to it, and claim so that
- * count numbers can be drawn; none if count is 0.
+ * In our turn: read the row, make the shared state belong to it, and claim so
+ * that count numbers can be drawn; count 0: claim nothing.
  */
 static void
 use_turn(HiloCollection *collection, int64 count)
@@ -226,8 +227,9 @@ use_turn(HiloCollection *collection, int64 count)
 }
 
 /*
- * Get a turn for that, or wait until another session's is over.  The table is locked
- * first, so that who has the turn waits for no transaction that waits for it.
+ * Take a turn for that, or wait until another session's is over.  The table is
+ * locked first, so that the session with the turn does not wait for a
+ * transaction that waits for the turn.
  */
 static void
 refill_ordered(HiloCollection *collection, int64 count)
@@ -264,7 +266,10 @@ hilo_collection_take_ordered(HiloCollection *collection, int64 count,
 	}
 	HILO_KILL_POINT("drawn in order");
 
-	/* As for each claim that a session draws from: once. */
+	/*
+	 * Wait only once per claim, as with the claims that a session draws
+	 * ranges from.
+	 */
 	if (order->waited_for != claim->lsn ||
 		order->waited_how != synchronous_commit)
 	{
@@ -315,7 +320,7 @@ hilo_collection_horizon(HiloCollection *collection, Snapshot snapshot,
 		const HiloRow *row = hilo_collection_row(collection);
 		HiloHorizonState state;
 
-		/* A draw may have made it anew, without a word. */
+		/* A draw may have re-created it without announcing that. */
 		if (row->flags & HILO_ROW_DROPPED)
 			read_row(collection);
 		if (row->flags & HILO_ROW_DROPPED)
@@ -348,7 +353,7 @@ hilo_collection_take(HiloCollection *collection,
 {
 	HiloRangeRequest any = *request;
 
-	/* To a session higher numbers are welcome, but not at any price. */
+	/* A session prefers higher numbers, but does not insist on them. */
 	if (claimant == HILO_FOR_SESSION)
 		any.above = 0;
 
@@ -356,7 +361,7 @@ hilo_collection_take(HiloCollection *collection,
 	{
 		HiloWantedHub wanted = hilo_lease_wanted();
 
-		/* The claim of a statement finds out by itself, in one go. */
+		/* The claim for a statement finds out by itself, in a single step. */
 		bool		leased = (claimant != HILO_FOR_STATEMENT ||
 							  collection->generation != 0 ||
 							  wanted.name != NULL) &&
@@ -366,7 +371,10 @@ hilo_collection_take(HiloCollection *collection,
 
 		if (hilo_collection_is_ordered(collection))
 		{
-			/* No session keeps numbers: later transactions would draw them. */
+			/*
+			 * Numbers that are passed over must not stay in a session's
+			 * range: later transactions would draw them.
+			 */
 			if (claimant == HILO_FOR_CLIENT || request->alignment > 1)
 				hilo_collection_refuse_ordered(collection);
 			if (hilo_collection_take_ordered(collection,
@@ -376,7 +384,9 @@ hilo_collection_take(HiloCollection *collection,
 			continue;
 		}
 
-		/* What was counted is no good once it is to be leased. */
+		/*
+		 * Counted numbers are no longer valid once numbers are to be leased.
+		 */
 		pooled = leased ? (collection->row.flags & HILO_ROW_LEASED) != 0 :
 			claimant == HILO_FOR_SESSION;
 		if (pooled && take_pooled(collection, request, claimant, claim))
@@ -452,7 +462,9 @@ hilo_collection_return(HiloCollection *collection, int64 last, int64 high,
 	return hilo_counter_return(&collection->ref, last, high, token);
 }
 
-/* Others draw from it as well: have them hear of a change. */
+/*
+ * Tell members and Citus workers, which draw from it as well, about a change.
+ */
 static void
 tell_members(HiloCollection *collection)
 {
@@ -460,7 +472,7 @@ tell_members(HiloCollection *collection)
 		hilo_tell_members(&collection->ref);
 }
 
-/* Nothing that is in shared memory is good any more. */
+/* Discard all numbers in shared memory. */
 static void
 forget_shared(HiloName name)
 {
@@ -548,7 +560,10 @@ advance_ordered(HiloCollection *collection, int64 number)
 		int64		claimed = hilo_ordered_claimed(order, &collection->row);
 		HiloRow		row;
 
-		/* First in the row, so that what is claimed from now on is above it. */
+		/*
+		 * Change the row first, so that claims made from now on are above the
+		 * number.
+		 */
 		if (claimed >= 0 && number > claimed)
 			advanced = hilo_counter_advance(&collection->ref, number, &row);
 		result = hilo_ordered_by_hand(order, &collection->row, number,

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * counter.c
- *	  The counters: what happens to a row of hilo.hilo.
+ *	  The counters: every change to a row of hilo.hilo.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,8 +35,8 @@ hilo_is_identity(HiloName name)
  */
 
 /*
- * Let a row go in which nothing has happened; but one that was just created has
- * to be finished.
+ * Release a row that was not changed; but one that was just created has to be
+ * finished.
  */
 static void
 let_go(HiloRowChange *change)
@@ -47,7 +47,7 @@ let_go(HiloRowChange *change)
 		hilo_row_abandon(change);
 }
 
-/* How the limit of a row can be lifted; for ereport(). */
+/* Hint at how the limit of a row can be raised; for ereport(). */
 static int
 hint_at_limit(const HiloRow *row)
 {
@@ -58,7 +58,7 @@ hint_at_limit(const HiloRow *row)
 	return 0;
 }
 
-/* End a change in the error that the counter is at its end. */
+/* End a change with the error that no numbers are left. */
 static void
 fail_at_limit(HiloRowChange *change, const HiloRowRef *ref)
 {
@@ -79,8 +79,9 @@ fail_at_limit(HiloRowChange *change, const HiloRowRef *ref)
 }
 
 /*
- * Warn, once a session, that a counter nears the end of its type: max has passed
- * nine tenths.  A limit that was chosen is expected to be reached.
+ * Warn, once per session, that a counter nears the end of its type: max has
+ * passed nine tenths of the limit.  If the limit was set by hand, reaching it
+ * is expected.
  */
 static void
 warn_near_limit(const HiloRowRef *ref, const HiloRow *row)
@@ -98,7 +99,7 @@ warn_near_limit(const HiloRowRef *ref, const HiloRow *row)
 			 hint_at_limit(row)));
 }
 
-/* End a change in the error that a limit is too low for a number. */
+/* End a change with the error that a number is above the limit. */
 static void
 fail_above_limit(HiloRowChange *change, const HiloRowRef *ref,
 				 const char *what, int64 number)
@@ -113,7 +114,7 @@ fail_above_limit(HiloRowChange *change, const HiloRowRef *ref,
 			 errdetail("The limit is " INT64_FORMAT ".", limit)));
 }
 
-/* Raise 55000 if the counter has a hub, with the row let go. */
+/* Release the row and raise 55000 if the counter has a hub. */
 static void
 refuse_leased(HiloRowChange *change, const HiloRowRef *ref)
 {
@@ -129,7 +130,7 @@ refuse_leased(HiloRowChange *change, const HiloRowRef *ref)
 			 errhint("Do this on that server, or first call hilo_lease_from() with a null server to stop leasing.")));
 }
 
-/* Raise 55000 if the counter has given leases, with the row let go. */
+/* Release the row and raise 55000 if the counter has given leases. */
 static void
 refuse_lessor(HiloRowChange *change, const HiloRowRef *ref)
 {
@@ -144,7 +145,7 @@ refuse_lessor(HiloRowChange *change, const HiloRowRef *ref)
 					 hilo_is_identity(ref->name) ? "drop_identity()" : "hilo_drop()")));
 }
 
-/* Raise 55000 if the collection is ordered, with the row let go. */
+/* Release the row and raise 55000 if the collection is ordered. */
 static void
 refuse_ordered(HiloRowChange *change, const HiloRowRef *ref)
 {
@@ -162,7 +163,7 @@ refuse_ordered(HiloRowChange *change, const HiloRowRef *ref)
  * Rows
  */
 
-/* Set the limit: one that was chosen, or that of a type. */
+/* Set the limit: one set by hand, or that of a type. */
 static void
 set_limit(HiloRow *row, int64 limit, bool own)
 {
@@ -181,7 +182,7 @@ lower_limit(HiloRow *row, int64 limit)
 		set_limit(row, Max(limit, row->max), false);
 }
 
-/* From now on something about it is in hilo.binding. */
+/* Note that hilo.binding may have rows about the counter. */
 static void
 note_bound(HiloRow *row)
 {
@@ -189,17 +190,19 @@ note_bound(HiloRow *row)
 	row->flags &= ~HILO_ROW_DESERTED;
 }
 
-/* Nothing of the newest claim can go back any more. */
+/* Make sure that nothing of the newest claim can go back any more. */
 static void
 end_claims(HiloRow *row)
 {
-	/* Nothing is above the highest bigint; there the token has to do. */
+	/* No number is above the highest bigint; there the token prevents it. */
 	row->claim_low = row->max < PG_INT64_MAX ? row->max + 1 : row->max;
 	row->claim = 0;
 	row->flags &= ~HILO_ROW_NEW_END;
 }
 
-/* Set max, up or down, to a value within the limit; the counter is alive. */
+/*
+ * Set max, up or down, to a value within the limit.  The counter then exists.
+ */
 static void
 set_max(HiloRow *row, int64 max)
 {
@@ -210,8 +213,9 @@ set_max(HiloRow *row, int64 max)
 }
 
 /*
- * A row that came from elsewhere (with a copy of the database, or around the
- * triggers) starts anew: ranges and leases are those of where it was.
+ * A row that came from elsewhere, with a copy of the database or an insert that
+ * bypassed the triggers, starts over: its ranges and leases belong to the place
+ * that it came from.
  */
 static void
 settle_in(HiloRowChange *change)
@@ -251,7 +255,10 @@ report_missing(const HiloRowRef *ref)
 					 "seed_identity_for()" : "hilo_seed()")));
 }
 
-/* May a draw create it?  The one row of server-side ids nobody thinks up. */
+/*
+ * True if a draw may create the counter.  The row of server-side ids may always
+ * be created: there is only one.
+ */
 static bool
 may_create(const HiloRowRef *ref)
 {
@@ -267,7 +274,7 @@ hilo_counter_check_may_create(HiloRowRef *ref)
 		report_missing(ref);
 }
 
-/* Lock the row of the counter for a draw, which creates it if that is allowed. */
+/* Lock the row of the counter for a draw, creating it if that is allowed. */
 static void
 find_for_draw(HiloRowChange *change, HiloRowRef *ref)
 {
@@ -316,7 +323,8 @@ finish_and_announce(HiloRowChange *change)
 }
 
 /*
- * The same with a new epoch: a random number, made before the page was locked.
+ * The same with a new epoch: a random number, generated before the page was
+ * locked.
  */
 static void
 finish_new_epoch(HiloRowChange *change, int64 epoch)
@@ -339,7 +347,9 @@ hilo_counter_is_for_hub(const HiloRowRef *ref, const HiloRow *row,
 		!hilo_is_own_name(ref->name);
 }
 
-/* Note in the row that the numbers are leased.  Nothing can go back any more. */
+/*
+ * Note in the row that the numbers are leased.  No claim can go back any more.
+ */
 static void
 put_hub(HiloRow *row, const char *hub, int32 size)
 {
@@ -350,7 +360,7 @@ put_hub(HiloRow *row, const char *hub, int32 size)
 	end_claims(row);
 }
 
-/* What a claim just finished left in the row. */
+/* Fill in the claim from the row, as the finished change left it. */
 static void
 fill_claim(HiloClaim *claim, const HiloRow *row, XLogRecPtr lsn)
 {
@@ -389,8 +399,8 @@ hilo_counter_claim(HiloRowRef *ref, const HiloWantedHub *wanted,
 	fill_claim(claim, &change.row, lsn);
 
 	/*
-	 * Only now may the range be used: a number that was seen must be behind
-	 * max on disk, or a crash would hand it out again.
+	 * Only now may the range be used: on disk, max must not be below a number
+	 * that was shown, or a crash would hand it out again.
 	 */
 	if (claimant == HILO_FOR_STATEMENT)
 		hilo_row_flush_for_statement(lsn);
@@ -401,8 +411,8 @@ hilo_counter_claim(HiloRowRef *ref, const HiloWantedHub *wanted,
 }
 
 /*
- * A server that was promoted, or restored to a point in time, may not know of the
- * newest numbers that were drawn before, and horizons that were told.
+ * A server that was promoted, or restored to a point in time, may not know the
+ * newest numbers that were drawn, and horizons that were reported, before.
  */
 static void
 follow_timeline(HiloRow *row, int64 epoch)
@@ -470,8 +480,8 @@ hilo_counter_claim_number(HiloRowRef *ref, const HiloWantedHub *wanted,
 }
 
 /*
- * The epoch by which a claim made here can be good: in a row that came from
- * elsewhere there is none.
+ * The epoch with which a claim made here can be valid; a row that came from
+ * elsewhere has none.
  */
 static int64
 epoch_here(const HiloRowChange *change)
@@ -584,7 +594,7 @@ hilo_counter_seed(HiloRowRef *ref, int64 value, bool force)
 		refuse_leased(&change, ref);
 		refuse_lessor(&change, ref);
 
-		/* It counts here from now on, whatever hilo.hub says. */
+		/* From now on numbers are counted here, whatever hilo.hub says. */
 		if (row->flags & HILO_ROW_LEASED)
 			row->claimed_at = GetCurrentTimestamp();
 		row->flags &= ~HILO_ROW_LEASED;
@@ -612,7 +622,9 @@ hilo_counter_advance(HiloRowRef *ref, int64 number, HiloRow *result)
 
 	if (number > old_max)
 	{
-		/* Also one above the limit, which may be raised later. */
+		/*
+		 * This includes a number above the limit, which may be raised later.
+		 */
 		changed = number - old_max <= (row->max_value - old_max) / 2;
 		too_far = !changed;
 		if (changed)
@@ -620,7 +632,7 @@ hilo_counter_advance(HiloRowRef *ref, int64 number, HiloRow *result)
 	}
 	else
 	{
-		/* If the newest claim went back, it would be drawn. */
+		/* If the newest claim went back, the number would be drawn. */
 		changed = number >= row->claim_low && row->claim_low <= old_max;
 		if (changed)
 			end_claims(row);
@@ -691,7 +703,9 @@ reset_options(HiloRow *row)
 	memset(&row->node_tag, 0, sizeof(NameData));
 }
 
-/* Raise an error, with the row let go, if the collection cannot become ordered. */
+/*
+ * Release the row and raise an error if the collection cannot become ordered.
+ */
 static void
 check_orderable(HiloRowChange *change, const HiloRowRef *ref)
 {
@@ -783,7 +797,10 @@ hilo_counter_note_binding(HiloRowRef *ref, int64 limit)
 		return;
 	}
 
-	/* A session that has never read the bindings hears of no changes there. */
+	/*
+	 * A session that has never read the bindings is not told about changes to
+	 * them.
+	 */
 	note_bound(row);
 	lower_limit(row, limit);
 	finish_and_announce(&change);
@@ -814,8 +831,8 @@ hilo_counter_note_deserted(HiloRowRef *ref)
  */
 
 /*
- * Has nothing happened to a row but that its collection was bound?  Restoring
- * bindings before counters leaves such rows.
+ * True if nothing has happened to a row except that its collection was bound.
+ * Restoring bindings before counters leaves such rows.
  */
 static bool
 is_as_created(const HiloRow *row)
@@ -855,7 +872,7 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 		row->max = Max(row->max, other->max);
 		row->flags |= other->flags & HILO_ROW_BOUND;
 
-		/* What a hub may give to others is not to be counted on from here. */
+		/* Numbers that a hub may give to others must not be counted here. */
 		if (other->flags & ~row->flags & HILO_ROW_LEASED)
 			put_hub(row, NameStr(other->hub), other->lease_size);
 	}
@@ -871,8 +888,8 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 	end_claims(row);
 
 	/*
-	 * Also when max stays: what is left of the ranges here may lie below the
-	 * other max, and have been used there.
+	 * Even if max stays the same: the rest of the ranges here may lie below
+	 * the other max, and may have been used there.
 	 */
 	finish_new_epoch(&change, epoch);
 }
@@ -914,8 +931,8 @@ hilo_counter_drop(HiloRowRef *ref, bool force)
  */
 
 /*
- * The timeline of the last lease; raises 55000, with the row let go, if another
- * lease could overlap with those given before.
+ * The timeline of the last lease.  If another lease could overlap with earlier
+ * ones, releases the row and raises 55000.
  */
 static int64
 last_timeline(HiloRowChange *change, const HiloRowRef *ref,
@@ -941,7 +958,7 @@ last_timeline(HiloRowChange *change, const HiloRowRef *ref,
 				 errhint("Ask its hub, \"%.*s\".", (int) strcspn(hub, "|"), hub)));
 	}
 
-	/* What the setting promises holds for promotions, not for dumps. */
+	/* The setting's promise covers promotions, not dumps. */
 	if (timeline == HILO_NOT_RESUMED ||
 		(timeline != hilo_timeline() && !state->resumes))
 	{
@@ -1044,7 +1061,10 @@ hilo_counter_set_hub(HiloRowRef *ref, const char *hub, int32 size)
 	(void) find_row(&change, ref, HILO_ROW_CREATE);
 	refuse_ordered(&change, ref);
 
-	/* What is leased stays good, but not with another hub beside. */
+	/*
+	 * What is leased stays valid, but not together with leases of another
+	 * hub.
+	 */
 	new_epoch = hub[0] != '\0' && (!(row->flags & HILO_ROW_LEASED) ||
 								   strcmp(NameStr(row->hub), hub) != 0);
 	if (new_epoch)
@@ -1058,8 +1078,8 @@ hilo_counter_set_hub(HiloRowRef *ref, const char *hub, int32 size)
 }
 
 /*
- * Take the options of the hub over: its tag, or that it has none, and the sizes
- * that are set there.  Returns whether that changes anything.
+ * Adopt the hub's options: its tag, or that it has none, and the sizes that are
+ * set there.  Returns whether anything changes.
  */
 static bool
 note_options(HiloRow *row, const HiloLeaseAnswer *answer)
@@ -1078,9 +1098,9 @@ note_options(HiloRow *row, const HiloLeaseAnswer *answer)
 }
 
 /*
- * Note what the hub has answered; with a new epoch if what was counted or leased
- * here is worthless by now: once the numbers are leased, and when the hub has been
- * seeded or dropped.  Returns whether others have to read the row again.
+ * Note the hub's answer.  Sets a new epoch if earlier counted or leased numbers
+ * are invalid now: when numbers are leased for the first time, and when the hub
+ * was seeded or dropped.  Returns whether others have to read the row again.
  */
 static bool
 note_hub(HiloRow *row, const HiloLeaseAnswer *answer, int64 epoch)
@@ -1096,7 +1116,7 @@ note_hub(HiloRow *row, const HiloLeaseAnswer *answer, int64 epoch)
 	return note_options(row, answer) || new_epoch;
 }
 
-/* Is a row what it was when the hub was asked? */
+/* True if the row is still what it was when the hub was asked. */
 static bool
 is_as_asked(const HiloRowChange *change, const HiloLeaseAnswer *answer)
 {
@@ -1140,7 +1160,7 @@ hilo_counter_take_in(HiloRowRef *ref, const HiloLeaseAnswer *answer,
 	if (range.low <= row->max)
 		range.low = row->max < range.high ? row->max + 1 : range.high + 1;
 	if (range.low > row->max_value)
-		set_max(row, row->max_value);	/* past all that can be used */
+		set_max(row, row->max_value);	/* past all numbers that can be used */
 	else if (range.low <= range.high)
 	{
 		note_claim(row, &range, 0);

@@ -33,10 +33,10 @@
 #include "row.h"
 #include "tuple.h"
 
-/* Attempts to find a row that is changed by other means under our eyes. */
+/* Attempts to find a row while other code keeps changing it. */
 #define MAX_FIND_ATTEMPTS	10
 
-/* A table of up to so many pages is small. */
+/* A table with fewer pages than this is small. */
 #define SPREAD_PAGES	1024
 
 StaticAssertDecl(sizeof(HiloRow) == 15 * 8 + 4 * 4 + 2 * NAMEDATALEN,
@@ -67,8 +67,8 @@ hilo_row_ref_init(HiloRowRef *ref, HiloName name)
 }
 
 /*
- * pg_strong_random() rather than a cheaper source: the token of a claim is
- * what tells its holder from others.
+ * Use pg_strong_random() rather than a cheaper source: the token of a claim is
+ * all that distinguishes its holder from others.
  */
 int64
 hilo_random_number(void)
@@ -107,8 +107,8 @@ contents(HiloRowChange *change)
 }
 
 /*
- * Is it the tuple of that name?  The columns before it are never NULL and of
- * fixed width, so it stands at the same place in every tuple.
+ * True if the tuple has that name.  The columns before the name are never NULL
+ * and of fixed width, so it is at the same place in every tuple.
  */
 static bool
 tuple_is_of(HeapTuple tuple, HiloTable table, HiloName name)
@@ -129,8 +129,8 @@ tuple_is_of(HeapTuple tuple, HiloTable table, HiloName name)
 }
 
 /*
- * May the tuple be changed in place?  A lock on it is no obstacle: what that
- * guards, columns and visibility, stays as it is.
+ * True if the tuple may be changed in place.  A tuple lock is no obstacle,
+ * because nothing that it protects changes.
  */
 static bool
 tuple_is_live(HeapTuple tuple, Buffer buffer)
@@ -207,8 +207,8 @@ not_there:
 }
 
 /*
- * Look the row up in the index and remember its TID.  The snapshot sees what
- * is committed now, and leaves no trace for serializable transactions.
+ * Look the row up in the index and remember its TID. The snapshot sees what is
+ * committed now, and leaves no trace for serializable transactions.
  */
 static bool
 look_up_row(HiloTable table, Relation rel, HiloRowRef *ref)
@@ -227,7 +227,7 @@ look_up_row(HiloTable table, Relation rel, HiloRowRef *ref)
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
 	{
-		/* The lock on the table keeps the row there until we let go of it. */
+		/* The row stays there as long as we hold the lock on the table. */
 		ref->table = RelationGetRelid(rel);
 		ref->tid = tuple->t_self;
 		ref->generation = hilo_row_generation;
@@ -240,8 +240,8 @@ look_up_row(HiloTable table, Relation rel, HiloRowRef *ref)
 }
 
 /*
- * May the row be where ref remembers it?  Then lock_row() finds out, but not
- * that there is no such page, as when the table has been rewritten.
+ * True if the row may be where ref remembers it. lock_row() verifies that, but
+ * the page must exist, which it may not after the table was rewritten.
  */
 static inline bool
 may_be_in_place(Relation rel, const HiloRowRef *ref)
@@ -253,7 +253,7 @@ may_be_in_place(Relation rel, const HiloRowRef *ref)
 
 /*
  * Find the row in the locked table change->rel and lock its page.  Returns
- * false when there is no row.
+ * false if there is no such row.
  */
 static bool
 find_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
@@ -273,7 +273,10 @@ find_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 		CHECK_FOR_INTERRUPTS();
 	}
 
-	/* Our own code never updates or deletes: the guards were switched off. */
+	/*
+	 * Our own code never updates or deletes, so the guards must have been
+	 * disabled.
+	 */
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_IN_USE),
 			 errmsg("row \"%.*s\" of table \"%s.%s\" is being changed by hand",
@@ -288,11 +291,11 @@ find_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
  */
 
 /*
- * Open the indexes, with the lock that entries take.  Raises an error if entries
- * made now could be missing later: a rollback would bring back the index of
- * before, without an entry for the row, which stays.  To rebuild, make or drop
- * an index takes a strong lock on the table; to move one gives it new storage,
- * and locks the index only.
+ * Open the indexes, with the lock needed to insert entries.  Raises an error if
+ * an entry made now could be lost later: a rollback would bring back the
+ * previous index, without an entry for the row, which stays.  Rebuilding,
+ * creating or dropping an index takes a strong lock on the table; moving one
+ * gives it new storage, and locks only the index.
  */
 static List *
 open_indexes(Relation rel)
@@ -342,7 +345,10 @@ empty_value(Form_pg_attribute att)
 	return att->attbyval ? (Datum) 0 : NameGetDatum(&no_name);
 }
 
-/* For this session, as long as it does not read the relation again. */
+/*
+ * Set the fillfactor in this session's relation cache only; a rebuild of the
+ * entry resets it.
+ */
 static void
 set_fillfactor(Relation rel, int fillfactor)
 {
@@ -351,16 +357,16 @@ set_fillfactor(Relation rel, int fillfactor)
 }
 
 /*
- * Insert a tuple.  A claim compares the used part of its page, and locks it for
- * that long: so as long as the table is small, its pages are left nearly empty;
- * later they fill as far as its fillfactor says.
+ * Insert a tuple.  A claim compares the used part of its page, and holds the
+ * page's lock meanwhile.  So pages are left nearly empty as long as the table
+ * is small; after that they are filled as its fillfactor says.
  */
 static void
 insert_spread(Relation rel, HeapTuple tuple)
 {
 	int			fillfactor = RelationGetFillFactor(rel, HEAP_DEFAULT_FILLFACTOR);
 
-	/* An error leaves it as it is, until the relation is read again: no harm. */
+	/* After an error it stays in the relation cache, which does no harm. */
 	if (RelationGetNumberOfBlocks(rel) < SPREAD_PAGES)
 		set_fillfactor(rel, HEAP_MIN_FILLFACTOR);
 	hilo_tuple_insert(rel, tuple, FirstCommandId);
@@ -397,10 +403,10 @@ insert_row(HiloTable table, Relation rel, HiloRowRef *ref)
 }
 
 /*
- * Create the row and lock its page, unless another session just has.  Under a
- * lock of page 0, which no maintenance command takes: one of the table would
- * deadlock with REINDEX CONCURRENTLY, and wait for ANALYZE.  What could wait is
- * done before.
+ * Create the row, unless another session just has, and lock its page.  Rows are
+ * created under a lock on page 0, which no maintenance command takes: a lock on
+ * the table would deadlock with REINDEX CONCURRENTLY, and wait for ANALYZE.
+ * Everything that could wait is done before.
  */
 static void
 create_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
@@ -433,8 +439,8 @@ create_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 }
 
 /*
- * Raise an error if this transaction has rewritten the table: rows changed in
- * storage that a rollback throws away would be back to what they were before.
+ * Raise an error if this transaction has rewritten the table: a rollback would
+ * discard the new storage with the changes made to rows there.
  */
 static void
 check_storage(Relation rel)
@@ -571,8 +577,8 @@ hilo_row_finish(HiloRowChange *change)
 		   layouts[change->table].size);
 
 	/*
-	 * Also one that was inserted around the triggers; but one that was
-	 * updated so is found through the version before it, by its xmin.
+	 * This includes a row inserted without firing the triggers; but one that
+	 * was updated that way is found through the xmin of its previous version.
 	 */
 	if (!HeapTupleHeaderIsHeapOnly(header))
 		header->t_infomask |= HEAP_XMIN_FROZEN;
@@ -584,8 +590,9 @@ hilo_row_finish(HiloRowChange *change)
 }
 
 /*
- * Have synchronous standbys reached the LSN, or are there none?  Under the lock:
- * who ends all waits clears the setting with them.
+ * True if synchronous standbys have reached the LSN, or none are configured.
+ * Check under the lock: the process that ends all waits clears the setting
+ * under it, too.
  */
 static bool
 standbys_have(XLogRecPtr lsn)
@@ -605,21 +612,24 @@ hilo_row_flush_here(XLogRecPtr lsn)
 {
 	static uint32 wait_event = 0;
 
-	/* Storage made in this transaction under wal_level = minimal. */
+	/*
+	 * The storage was created in this transaction under wal_level = minimal.
+	 */
 	if (XLogRecPtrIsInvalid(lsn))
 		return;
 
 	HILO_FAILURE_POINT("before flush");
-	/* Where the server itself says what it waits for, that is what shows. */
+
+	/*
+	 * A wait event that the server itself reports meanwhile takes precedence.
+	 */
 	pgstat_report_wait_start(hilo_wait_event("HiloFlush", &wait_event));
 	XLogFlush(lsn);
 	pgstat_report_wait_end();
 	HILO_FAILURE_POINT("after flush");
 }
 
-/*
- * A wait for standbys that is cancelled ends with no more than a warning.
- */
+/* A canceled wait for standbys ends with only a warning. */
 void
 hilo_row_flush(XLogRecPtr lsn)
 {
@@ -668,7 +678,7 @@ hilo_row_flush_for_statement(XLogRecPtr lsn)
 XLogRecPtr
 hilo_row_own_lsn(XLogRecPtr lsn)
 {
-	char		nothing = 0;	/* a record must have something */
+	char		nothing = 0;	/* a record must not be empty */
 
 	if (XLogRecPtrIsInvalid(lsn) || !SyncRepRequested() ||
 		!hilo_sync_standbys_defined() || standbys_have(lsn))
@@ -683,7 +693,7 @@ hilo_row_own_lsn(XLogRecPtr lsn)
  * List
  */
 
-/* The contents of the row, of the table that lists are of. */
+/* The contents of the row, for the tables that can be listed. */
 static void *
 listed(HiloNamedRow *named, HiloTable table)
 {
@@ -715,7 +725,7 @@ list_rows(HiloTable table)
 			continue;
 		named = palloc0(sizeof(HiloNamedRow));
 
-		/* Under the lock, or a change could be seen by half. */
+		/* Copy under the lock, or half of a change might be seen. */
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
 		memcpy(listed(named, table), GETSTRUCT(tuple), layouts[table].size);
 		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
