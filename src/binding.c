@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * binding.c
- *	  Manual bindings of collections and identities, grants, and the triggers
- *	  that were seen: rows of hilo.binding.
+ *	  Rows of hilo.binding: manual bindings of collections and identities, grants,
+ *	  and triggers that were seen.
  *
  *-------------------------------------------------------------------------
  */
@@ -163,7 +163,7 @@ hilo_binding_has_column(const HiloBinding *binding)
  * Change
  */
 
-/* What stands for the name in a lock; another one may share it. */
+/* The hash that represents the name in a lock; another name may share it. */
 static uint32
 hash_of(HiloName name)
 {
@@ -184,7 +184,7 @@ hilo_bindings_unlock(HiloName name)
 						 0, ExclusiveLock);
 }
 
-/* Sessions keep what they have read here until they are told. */
+/* Tell the sessions, which cache what they have read from this table. */
 static void
 finish_change(Relation rel)
 {
@@ -193,7 +193,7 @@ finish_change(Relation rel)
 	table_close(rel, NoLock);
 }
 
-/* A value for a column of type text, NULL if string is. */
+/* Set a column of type text; NULL if string is NULL. */
 static void
 set_text(Datum *values, bool *nulls, int attnum, const char *string)
 {
@@ -202,7 +202,7 @@ set_text(Datum *values, bool *nulls, int attnum, const char *string)
 		values[attnum - 1] = CStringGetTextDatum(string);
 }
 
-/* The row of hilo.binding that says so. */
+/* Form the row of hilo.binding for a binding. */
 static HeapTuple
 form_row(HiloName name, const HiloBinding *binding, TupleDesc desc)
 {

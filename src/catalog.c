@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * catalog.c
- *	  Which tables are ours, and when they may have changed.
+ *	  Which tables are ours, and when they or their contents may have changed.
  *
  *-------------------------------------------------------------------------
  */
@@ -48,9 +48,9 @@ uint64		hilo_rights_generation = 1;
 #define MAX_COLUMNS		22
 
 /*
- * One of our tables: what it must look like, and how it was last opened.  The
- * OID is kept when it may be another one by now: messages about the table must
- * be heard as long as something read from it is in use.
+ * One of our tables: its expected layout, and how it was last opened.  The OID
+ * is kept even if the table may have been replaced: messages about it matter as
+ * long as something read from it is in use.
  */
 typedef struct OurTable
 {
@@ -58,11 +58,11 @@ typedef struct OurTable
 	int			columns;
 	Oid			types[MAX_COLUMNS]; /* InvalidOid: one of our own types */
 	AttrNumber	name_attnum;
-	bool		in_place;		/* do rows change in place? */
+	bool		in_place;		/* true: rows change in place */
 
 	Oid			oid;
-	bool		is_current;		/* may be opened without being looked up */
-	bool		is_checked;		/* and its indexes fit */
+	bool		is_current;		/* may be opened without a lookup */
+	bool		is_checked;		/* and its indexes are suitable */
 } OurTable;
 
 static OurTable tables[HILO_TABLES] = {
@@ -84,9 +84,7 @@ static OurTable tables[HILO_TABLES] = {
 	1, false}
 };
 
-/*
- * Relcache callback: may come at any time, so it only counts.
- */
+/* Relcache callback.  It may be called at any time, so it only counts. */
 static void
 relation_changed(Datum arg, Oid relid)
 {
@@ -103,7 +101,7 @@ relation_changed(Datum arg, Oid relid)
 	}
 }
 
-/* Syscache callback for what rights depend on. */
+/* Syscache callback for catalogs that rights depend on. */
 static void
 rights_changed(Datum arg, int cacheid, uint32 hashvalue)
 {
@@ -125,7 +123,7 @@ hilo_catalog_init(void)
  * The extension
  */
 
-/* Read its schema and owner; false when it is not installed. */
+/* Read the extension's schema and owner; false: it is not installed. */
 static bool
 look_up_extension(Oid *schema, Oid *owner)
 {
@@ -190,7 +188,10 @@ hilo_catalog_tables_owner(void)
 	return owner;
 }
 
-/* May the role execute a function of the extension, which has three arguments? */
+/*
+ * True if the role may execute a function of the extension that has three
+ * arguments.
+ */
 static bool
 may_execute(char *name, const Oid *args, Oid role)
 {
@@ -255,7 +256,7 @@ hilo_catalog_table(HiloTable which)
 	return oid;
 }
 
-/* Has it the columns that it should have, in a heap? */
+/* True if the table is a heap and has the expected columns. */
 static bool
 has_layout(const OurTable *table, Relation rel)
 {
@@ -280,7 +281,7 @@ has_layout(const OurTable *table, Relation rel)
 	return true;
 }
 
-/* Does an index depend on the column attnum only? */
+/* True if the index depends only on the column attnum. */
 static bool
 depends_on_name_only(Relation index, AttrNumber attnum)
 {
@@ -302,9 +303,10 @@ depends_on_name_only(Relation index, AttrNumber attnum)
 }
 
 /*
- * Does an index not follow the rows of its table?  One on anything but the name
- * misses changes in place; one that is not unique could get two entries for a row
- * that is made, and frozen, while it is built concurrently.
+ * True if the index would not follow the rows of its table.  An index on
+ * anything but the name misses changes in place; one that is not unique could
+ * have two entries for a row that is created and frozen while the index is
+ * built concurrently.
  */
 static bool
 is_unfit(Relation index, void *arg)
@@ -332,7 +334,7 @@ check_indexes(OurTable *table, Relation rel)
 }
 
 /*
- * Say once a session that a guard was weakened, as by restoring with
+ * Warn, once per session, if a guard was weakened, as by restoring with
  * --disable-triggers.
  */
 static void
@@ -358,8 +360,8 @@ warn_if_weakened(const OurTable *table, Relation rel)
 }
 
 /*
- * Is the table a member of the extension?  What superusers own in its place was
- * not put there by others; all else is looked up.
+ * True if the table is a member of the extension.  A table owned by a superuser
+ * is trusted; for others the dependency is looked up.
  */
 static bool
 is_member(Relation rel)
@@ -369,7 +371,7 @@ is_member(Relation rel)
 		get_extension_oid(EXTENSION_NAME, true);
 }
 
-/* Raise an error unless the locked table is as the extension made it. */
+/* Raise an error unless the locked table is as the extension created it. */
 static void
 check_table(OurTable *table, Relation rel)
 {
@@ -393,7 +395,7 @@ check_table(OurTable *table, Relation rel)
 	table->is_checked = true;
 }
 
-/* Look a table up and open it; NULL if it was dropped meanwhile. */
+/* Look a table up and open it; NULL: it was dropped in the meantime. */
 static Relation
 look_up_and_open(HiloTable which, LOCKMODE lockmode)
 {
@@ -414,7 +416,10 @@ hilo_catalog_open(HiloTable which, LOCKMODE lockmode)
 	OurTable   *table = &tables[which];
 	Relation	rel = NULL;
 
-	/* What is still current once it is locked needs no look into catalogs. */
+	/*
+	 * If it is still current after it has been locked, no catalog lookup is
+	 * needed.
+	 */
 	if (table->is_current)
 	{
 		Oid			oid = table->oid;
@@ -437,7 +442,7 @@ hilo_catalog_open(HiloTable which, LOCKMODE lockmode)
 	return rel;
 }
 
-/* Is it a valid btree index on the name column, and on nothing else? */
+/* True for a valid btree index on the name column alone. */
 static bool
 is_name_index(Relation index, void *arg)
 {
@@ -530,6 +535,6 @@ hilo_catalog_announce(Oid table)
 	message.rc.relId = table;
 	SendSharedInvalidMessages(&message, 1);
 
-	/* Our own copy of the message comes later. */
+	/* This session receives its own message later. */
 	relation_changed((Datum) 0, table);
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * catalog.h
- *	  Which tables are ours, and when they may have changed.
+ *	  Which tables are ours, and when they or their contents may have changed.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,7 +12,7 @@
 #include "storage/lockdefs.h"
 #include "utils/relcache.h"
 
-/* The schema of our tables, whatever that of the functions is. */
+/* The schema of our tables; the functions may be in another one. */
 #define HILO_SCHEMA		"hilo"
 
 typedef enum HiloTable
@@ -26,10 +26,11 @@ typedef enum HiloTable
 #define HILO_TABLES			(HILO_TABLE_BINDINGS + 1)
 
 /*
- * Generations: numbers that move when what was read may have changed, by
- * whatever session.  Note one before reading; what was read is good for as long
- * as it is the present one.  They move only when invalidation messages are
- * accepted: at the start of a transaction, or in taking a lock.
+ * Generations: numbers that change when data that was read may have been
+ * changed, by any session.  Note the generation before reading; the data is
+ * valid as long as the generation stays the same.  Generations change only when
+ * invalidation messages are accepted: at the start of a transaction, or while
+ * acquiring a lock.
  */
 extern uint64 hilo_row_generation;	/* a row: seeded, dropped, configured ...;
 									 * the table: rewritten, dropped */
@@ -37,37 +38,37 @@ extern uint64 hilo_binding_generation;	/* a row of hilo.binding */
 extern uint64 hilo_rights_generation;	/* either, or rights: roles, tables,
 										 * columns, the database */
 
-/* Must be called once. */
+/* Must be called once, when the library is loaded. */
 extern void hilo_catalog_init(void);
 
-/* Does the table exist? Not while the extension is being dropped. */
+/* True if the table exists; false while the extension is being dropped. */
 extern bool hilo_catalog_has(HiloTable table);
 
 /* OID of a table.  Raises an error if it does not exist. */
 extern Oid	hilo_catalog_table(HiloTable table);
 
 /*
- * Open and lock a table.  Raises an error when the extension is not there, or the
- * table is not as the extension made it.  To be closed with table_close().
+ * Open and lock a table.  Raises an error if the extension does not exist, or
+ * the table is not as the extension created it.  Close it with table_close().
  */
 extern Relation hilo_catalog_open(HiloTable table, LOCKMODE lockmode);
 
 /*
- * The same for the counters and a backend that is about to exit: NULL where it
- * would have to wait for a lock on the table or an index of it, or the table is
- * not the one with the OID expected.
+ * The same for the counters' table in a backend that is about to exit.  NULL if
+ * it would have to wait for a lock on the table or one of its indexes, or if
+ * the table's OID is not the expected one.
  */
 extern Relation hilo_catalog_open_at_exit(Oid expected, LOCKMODE lockmode);
 
 /*
- * OID of the valid index on the table's name column, which in a table of rows
- * that change in place is unique.  The table must be locked.  Raises an error
- * when there is none.
+ * OID of the valid index on the table's name column, which is unique in a table
+ * whose rows change in place.  The table must be locked.  Raises an error if
+ * there is no such index.
  */
 extern Oid	hilo_catalog_name_index(HiloTable table, Relation rel);
 
 /*
- * Where rows of a table live: database and table.  It is another place in a copy
+ * Identifies the database and table that rows belong to.  It differs in a copy
  * of the database, and after a restore.
  */
 static inline int64
@@ -76,7 +77,7 @@ hilo_catalog_home(Oid table)
 	return (int64) (((uint64) MyDatabaseId << 32) | table);
 }
 
-/* The OID of the table in that. */
+/* The table's OID in a home. */
 #define HILO_HOME_TABLE(home)	((Oid) ((uint64) (home) & PG_UINT32_MAX))
 
 /*
@@ -88,20 +89,24 @@ extern Oid	hilo_catalog_schema(void);
 extern Oid	hilo_catalog_owner(void);
 
 /*
- * Owner of our tables and functions: a superuser, also where a role that is none has
- * created the extension.
+ * Owner of our tables and functions: a superuser, even if a role that is not a
+ * superuser has created the extension.
  */
 extern Oid	hilo_catalog_tables_owner(void);
 
-/* May a role execute hilo_seed(), or seed_identity_for()? */
+/*
+ * True if the role may execute hilo_seed(), or for identities,
+ * seed_identity_for().
+ */
 extern bool hilo_catalog_may_seed(bool identity, Oid role);
 
-/* May the role choose the server from which numbers are leased? */
+/* True if the role may choose the server from which numbers are leased. */
 extern bool hilo_catalog_may_lease(Oid role);
 
 /*
- * Tell all sessions, this one included, at once and whatever becomes of the
- * current transaction, that rows of the counters' table must be read again.
+ * Tell all sessions, including this one, that rows of the counters' table must
+ * be read again.  This takes effect at once, and stays even if the transaction
+ * is rolled back.
  */
 extern void hilo_catalog_announce(Oid table);
 

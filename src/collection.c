@@ -372,8 +372,8 @@ hilo_collection_take(HiloCollection *collection,
 		if (hilo_collection_is_ordered(collection))
 		{
 			/*
-			 * Numbers that are passed over must not stay in a session's
-			 * range: later transactions would draw them.
+			 * An ordered collection gives no ranges to be kept: later
+			 * transactions would draw from them.
 			 */
 			if (claimant == HILO_FOR_CLIENT || request->alignment > 1)
 				hilo_collection_refuse_ordered(collection);

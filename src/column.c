@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * column.c
- *	  Columns that hold ids: the SQL type that names one, the types that one may
- *	  have, the numbers in one.
+ *	  Columns that hold ids: the SQL type that identifies one, the types allowed,
+ *	  and the numbers in a column.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,7 +31,7 @@
 PG_FUNCTION_INFO_V1(hilo_column_in);
 PG_FUNCTION_INFO_V1(hilo_column_out);
 
-/* How a column that does not exist is written. */
+/* Text of a column that does not exist. */
 #define NO_COLUMN	"-"
 
 Oid
@@ -87,7 +87,10 @@ hilo_column_text(const HiloColumn *column)
 	char	   *schema;
 	char	   *table;
 
-	/* Each may be gone, even if the one before existed a moment ago. */
+	/*
+	 * Each may have been dropped, even if the previous one existed a moment
+	 * ago.
+	 */
 	table = get_rel_name(column->relation);
 	schema = get_namespace_name(get_rel_namespace(column->relation));
 	if (name == NULL || table == NULL || schema == NULL)
@@ -107,7 +110,7 @@ hilo_column_type(const HiloColumn *column)
 
 /*
  * schema.table.column, quoted where needed.  A missing column is not an error,
- * so that one table left out does not spoil the restore of all bindings.
+ * so that one omitted table does not make the restore of all bindings fail.
  */
 Datum
 hilo_column_in(PG_FUNCTION_ARGS)
@@ -153,7 +156,7 @@ hilo_column_out(PG_FUNCTION_ARGS)
  * Types
  */
 
-/* Is it the type citext, of the extension of that name? */
+/* True for the type citext of the extension of that name. */
 bool
 hilo_ignores_case(Oid type)
 {
@@ -213,7 +216,7 @@ hilo_id_reader_init(HiloIdReader *reader, Oid type, const char *name, int len,
 							   hilo_identity_parts_separator, "");
 }
 
-/* Is it an id that counts, with its digits from start to before end? */
+/* True if the id counts.  Its digits are from start to just before end. */
 static bool
 is_counted(const HiloIdReader *reader, const char *id, int len, int start,
 		   int end)
@@ -231,7 +234,7 @@ is_counted(const HiloIdReader *reader, const char *id, int len, int start,
 	}
 }
 
-/* The number in an id with the right beginning; 0 if it has another. */
+/* The number in an id; 0 if the id does not start as it should. */
 static int64
 number_in_id(const HiloIdReader *reader, text *id)
 {

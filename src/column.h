@@ -1,12 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * column.h
- *	  Columns that hold ids: the SQL type that names one, the types that one may
- *	  have, the numbers in one.
+ *	  Columns that hold ids: the SQL type that identifies one, the types allowed,
+ *	  and the numbers in a column.
  *
- * The type hilo_column is to a column what regclass is to a table: stored as
- * numbers, so that it follows the column through renames; written and read as a
- * qualified name, so that it finds the column again after a dump and restore.
+ * The type hilo_column is to a column what regclass is to a table: it is stored
+ * as numbers, so that it follows the column through renames, and written and
+ * read as a qualified name, so that it finds the column again after a dump and
+ * restore.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,54 +35,58 @@ hilo_same_column(const HiloColumn *a, const HiloColumn *b)
 }
 
 /*
- * The table that rel, a table, is a partition of, and so on upwards; itself if it
- * is none.  A partition that is being detached may count as a table already.
+ * The topmost table that rel is a partition of; rel itself if it is not a
+ * partition.  A partition that is being detached may already count as a table
+ * of its own.
  */
 extern Oid	hilo_topmost_table(Relation rel);
 
-/* Name of the column, palloc'd; NULL if it, or its table, is gone. */
+/*
+ * Name of the column, palloc'd; NULL: the column or its table no longer exists.
+ */
 extern char *hilo_column_name(const HiloColumn *column);
 
 /*
- * Is the table partitioned by the column?  Rows are then in their partition before
- * a trigger can assign an id.
+ * True if the table is partitioned by the column.  Rows are then in their
+ * partition before a trigger can assign an id.
  */
 extern bool hilo_is_partition_key(const HiloColumn *column);
 
 /*
- * Qualified name of the column, quoted where needed, palloc'd; "-" if it is not
- * there.
+ * Qualified name of the column, quoted where needed, palloc'd; "-" if it no
+ * longer exists.
  */
 extern char *hilo_column_text(const HiloColumn *column);
 
-/* Its type, or the one below if that is a domain; InvalidOid: not there. */
+/* Its type, or a domain's base type; InvalidOid: the column does not exist. */
 extern Oid	hilo_column_type(const HiloColumn *column);
 
-/*
- * The types asked for here are base types: no domains.
- */
+/* The types passed to these functions are base types, not domains. */
 
-/* Does it hold ids: text, varchar or citext? */
+/* True for a type that holds ids: text, varchar or citext. */
 extern bool hilo_holds_ids(Oid type);
 
-/* Are ids equal that only differ in case: citext? */
+/* True if ids that differ only in case are equal: citext. */
 extern bool hilo_ignores_case(Oid type);
 
-/* Does it hold the numbers of ids alone: smallint, integer or bigint? */
+/*
+ * True for a type that holds only the numbers of ids: smallint, integer or
+ * bigint.
+ */
 extern bool hilo_holds_numbers(Oid type);
 
-/* Highest number in an id or number that it holds. */
+/* Highest number that an id or number of this type can have. */
 extern int64 hilo_type_limit(Oid type);
 
 /*
- * Ids that count.  Server-side ids never do, nor do others whose number has
+ * Which ids count.  Server-side ids never do, nor do ids whose number has
  * leading zeros: they are not drawn from a collection.
  */
 typedef enum HiloCountedIds
 {
-	HILO_COUNT_ALL,				/* of a collection without a node tag */
-	HILO_COUNT_TAGGED,			/* of one that has a tag */
-	HILO_COUNT_UNTAGGED			/* of an identity */
+	HILO_COUNT_ALL,				/* for a collection without a node tag */
+	HILO_COUNT_TAGGED,			/* for a collection with a tag */
+	HILO_COUNT_UNTAGGED			/* for an identity */
 } HiloCountedIds;
 
 /* Reads the numbers in a column. */
@@ -90,14 +95,14 @@ typedef struct HiloIdReader
 	HiloCountedIds counted;
 	Oid			type;			/* of the column: a base type */
 	bool		holds_ids;		/* hilo_holds_ids() of it */
-	char		start[HILO_MAX_START_LEN];	/* of the ids that count */
+	char		start[HILO_MAX_START_LEN];	/* start of the ids that count */
 	int			start_len;
 } HiloIdReader;
 
 /*
- * Prepare to read the ids of a collection or an identity in a column.  Text
- * ids count only if they start with its name; where case does not matter, all
- * do.
+ * Prepare to read the ids of a collection or an identity in a column.  Text ids
+ * count only if they start with its name; in a column that ignores case, all
+ * ids count.
  */
 extern void hilo_id_reader_init(HiloIdReader *reader, Oid type,
 								const char *name, int len,
@@ -106,7 +111,7 @@ extern void hilo_id_reader_init(HiloIdReader *reader, Oid type,
 /* The number in a value; 0 if it has none. */
 extern int64 hilo_id_reader_number(const HiloIdReader *reader, Datum value);
 
-/* A value that is the same but for the number, which it has; palloc'd. */
+/* A copy of the value, which has a number, with another number; palloc'd. */
 extern Datum hilo_id_reader_replace(const HiloIdReader *reader, Datum value,
 									int64 number);
 

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * documents.c
- *	  Where the documents of an identity are: is a number taken?
+ *	  Where the documents of an identity are, and which numbers are taken.
  *
- * Either in tables, whose indexes are probed, or known to a function, which is
- * asked.
+ * Documents are either in tables, whose indexes are probed, or known to a
+ * function, which is called.
  *
  *-------------------------------------------------------------------------
  */
@@ -47,22 +47,24 @@ typedef struct Part
 	TupleTableSlot *slot;
 	FmgrInfo	equal;			/* of the index's operator family */
 	Oid			type;			/* of the column: a base type */
-	const char *query;			/* of a table of Citus with shards, to which a
-								 * literal is to be added; else NULL */
+	const char *query;			/* of a Citus table with shards; a literal is
+								 * appended to it; else NULL */
 } Part;
 
 struct HiloDocuments
 {
 	HiloName	identity;
-	bool		bound;			/* by hilo_bind(), or hilo_attach() */
-	Oid			own_table;		/* or of a trigger; else InvalidOid */
-	bool		only_indexed;	/* pass over what cannot be looked into? */
+	bool		bound;			/* true: by hilo_bind() or hilo_attach() */
+	Oid			own_table;		/* table whose trigger is running; else
+								 * InvalidOid */
+	bool		only_indexed;	/* true: skip tables without an index */
 
-	/* If they are in tables. */
+	/* If the documents are in tables. */
 	List	   *parts;			/* of Part * */
-	int64		limit;			/* what all their columns can hold */
+	int64		limit;			/* highest number that all their columns can
+								 * hold */
 
-	/* If a function is to be asked; else InvalidOid. */
+	/* The function to call; else InvalidOid. */
 	Oid			function;
 	Oid			owner;
 	FmgrInfo	call;
@@ -73,8 +75,8 @@ struct HiloDocuments
  */
 
 /*
- * The table that is named like an identity, in the schemas that the user
- * searches; temporary tables do not count.
+ * The table with an identity's name, in the schemas of the user's search_path;
+ * temporary tables do not count.
  */
 static Oid
 table_named_like(HiloName name)
@@ -128,8 +130,8 @@ primary_key_column(Relation rel)
 }
 
 /*
- * A user that may neither read nor write a table must not learn from look-ups
- * what is in it.
+ * A user who may neither read nor write a table must not learn its contents
+ * from lookups.
  */
 static void
 check_may_look(Relation rel)
@@ -154,8 +156,8 @@ leads_index(Relation index, void *attnum)
 }
 
 /*
- * Query of a table with shards: how many rows have a value?  Case matters as it
- * does in the column, whose operators may not be in the search_path.
+ * Query that counts the rows with a value in a table with shards.  Case matters
+ * as it does in the column, whose operators may not be in the search_path.
  */
 static const char *
 shards_query(Relation heap, const char *column, Oid type)
@@ -170,8 +172,8 @@ shards_query(Relation heap, const char *column, Oid type)
 }
 
 /*
- * Add heap, a table of its own, with its index that starts with a column.  If
- * there is none, that is an error, or the table is closed.
+ * Add heap, a single table, with its index that starts with a column.  If there
+ * is no such index, raise an error, or close and skip the table.
  */
 static void
 add_part(HiloDocuments *documents, Relation heap, const char *column, Oid type)
@@ -208,8 +210,8 @@ add_part(HiloDocuments *documents, Relation heap, const char *column, Oid type)
 }
 
 /*
- * Open a table that documents can be looked up in, and that the user may look
- * into.
+ * Open a table in which documents can be looked up, and in which the user may
+ * look.
  */
 static Relation
 open_table(HiloName identity, Oid relid)
@@ -237,7 +239,7 @@ open_table(HiloName identity, Oid relid)
 	return rel;
 }
 
-/* The type of a column, checked to be one that ids can be looked up in. */
+/* The type of a column, after checking that ids can be looked up in it. */
 static Oid
 checked_id_type(const HiloColumn *column)
 {
@@ -282,8 +284,8 @@ open_parts(HiloDocuments *documents, Oid relid, const char *name, Oid type)
 }
 
 /*
- * Get ready to look ids up in a column of a table; with an invalid attnum, in
- * that of its primary key.
+ * Prepare to look up ids in a column of a table; if attnum is invalid, in that
+ * of its primary key.
  */
 static void
 open_column(HiloDocuments *documents, HiloColumn column)
@@ -309,8 +311,8 @@ open_column(HiloDocuments *documents, HiloColumn column)
 }
 
 /*
- * Does the part have a row with this value?  A dirty snapshot sees the rows of
- * open transactions, too, and is not bound to a transaction's snapshot.
+ * True if the part has a row with this value.  A dirty snapshot also sees the
+ * rows of open transactions, and does not depend on the transaction's snapshot.
  */
 static bool
 part_has(Part *part, Datum value)
@@ -349,8 +351,8 @@ id_datum(const HiloDocuments *documents, Oid type, int64 number)
 }
 
 /*
- * Ask Citus, on all its nodes, as the owner of the table, who sees all rows.
- * Rows of open transactions do not count there.
+ * Query all nodes of Citus, as the owner of the table, who sees all rows.  Rows
+ * of open transactions do not count there.
  */
 static bool
 shards_have(const HiloDocuments *documents, Part *part, int64 number)
@@ -425,13 +427,16 @@ open_function(HiloDocuments *documents, const char *signature)
 																CStringGetDatum(signature)));
 	HeapTuple	tuple;
 
-	/* It may no longer be the one that was bound. */
+	/* The function may have been replaced since it was bound. */
 	hilo_check_taken_function(function);
 	if (!hilo_may_execute(function, GetUserId()))
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FUNCTION,
 					   get_func_name(function));
 
-	/* It would see what existed when the transaction began. */
+	/*
+	 * A volatile function would see only what existed when the transaction
+	 * began.
+	 */
 	if (IsolationUsesXactSnapshot() &&
 		func_volatile(function) == PROVOLATILE_VOLATILE)
 		ereport(ERROR,
@@ -452,10 +457,10 @@ open_function(HiloDocuments *documents, const char *signature)
 }
 
 /*
- * Ask the function, as its owner: the caller lends it no rights, and gains none
- * but the answer.  For the same reason it does not see the caller's
- * search_path.  It looks at what is committed now, in any isolation level, if
- * it is not marked volatile.
+ * Call the function as its owner: the caller lends it no rights, and gains
+ * nothing but the answer.  For the same reason it does not run with the
+ * caller's search_path.  Unless it is marked volatile, it sees what is
+ * committed now, at any isolation level.
  */
 static bool
 function_says(HiloDocuments *documents, int64 number)
@@ -513,7 +518,7 @@ hilo_documents_open_column(HiloName identity, const HiloColumn *column)
 	return documents;
 }
 
-/* Open what the identity is bound, or attached, to. */
+/* Open what the identity is bound or attached to. */
 static void
 open_bound(HiloDocuments *documents)
 {
@@ -559,7 +564,7 @@ hilo_documents_open(HiloName identity)
 	return documents;
 }
 
-/* The documents, or NULL if nothing exists to look them up in. */
+/* The documents; NULL: nothing exists in which to look them up. */
 static HiloDocuments *
 unless_empty(HiloDocuments *documents)
 {
@@ -569,7 +574,10 @@ unless_empty(HiloDocuments *documents)
 	return NULL;
 }
 
-/* By the row: what is not bound needs no other table of ours. */
+/*
+ * True if the row says that the identity may be bound; only then is
+ * hilo.binding read.
+ */
 static bool
 may_be_bound(HiloName identity)
 {
@@ -599,7 +607,10 @@ hilo_documents_open_own(HiloName identity, Relation rel, AttrNumber attnum)
 	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), attnum - 1);
 	Oid			table = hilo_topmost_table(rel);
 
-	/* The partition is locked, the table need not be, and may be dropped. */
+	/*
+	 * The partition is locked, but its table may not be, and could be
+	 * dropped.
+	 */
 	LockRelationOid(table, AccessShareLock);
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(table)))
 	{
@@ -630,7 +641,7 @@ hilo_documents_close(HiloDocuments *documents)
 	pfree(documents);
 }
 
-/* Is the identity bound to a column of its own table? */
+/* True if the identity is bound to a column of the trigger's own table. */
 static bool
 own_table_is_bound(const HiloDocuments *documents)
 {

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * drawer.c
- *	  Changes what draws the values of a column: sequences, identity, defaults.
+ *	  Changes how values of a column are drawn: sequences, identity, defaults.
  *
- * It does so by SQL, as the table's owner would.  Only the dependency that
- * makes a sequence belong to an identity column, or to an ordinary one, is
- * changed in the catalogs: no SQL command does that and leaves the sequence as
- * it is.
+ * It does so by SQL, as the table's owner would.  Only the dependency by which a
+ * sequence belongs to an identity column, or to an ordinary one, is changed in
+ * the catalogs, because no SQL command changes it and leaves the sequence as it
+ * is.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,7 +34,7 @@
 #include "drawer.h"
 #include "sql.h"
 
-/* The column of that name in a table, which the caller has locked. */
+/* The column of that name in a table that the caller has locked. */
 HiloTableColumn
 hilo_table_column(Oid relation, const char *name)
 {
@@ -63,7 +63,7 @@ new_sequence(Oid oid, bool owned)
 	return sequence;
 }
 
-/* Those that the column owns: as a serial, or an identity column. */
+/* The sequences that the column owns, as a serial or identity column. */
 static List *
 owned_sequences(const HiloColumn *column)
 {
@@ -84,7 +84,7 @@ owned_sequences(const HiloColumn *column)
 	return sequences;
 }
 
-/* The sequence that the column owns; NULL if that is not exactly one. */
+/* The sequence that the column owns; NULL: not exactly one. */
 HiloSequence *
 hilo_owned_sequence(const HiloColumn *column)
 {
@@ -93,7 +93,9 @@ hilo_owned_sequence(const HiloColumn *column)
 	return list_length(sequences) == 1 ? linitial(sequences) : NULL;
 }
 
-/* Those that the column owns, and those that its default draws from. */
+/*
+ * The sequences that the column owns, and those that its default draws from.
+ */
 List *
 hilo_column_sequences(const HiloColumn *column)
 {
@@ -123,9 +125,9 @@ hilo_column_sequences(const HiloColumn *column)
 }
 
 /*
- * Highest number that a sequence has drawn or put into a session's cache: the
- * last one is beyond all of them, and stands for a block of numbers if it takes
- * steps.  One that descends began at its start.
+ * The highest number that a sequence has drawn or put into a session's cache:
+ * its last value is beyond all of them, and represents a block of numbers if
+ * the increment is above 1.  A descending sequence began at its start value.
  */
 static int64
 highest_drawn(const HiloSequence *sequence)
@@ -137,7 +139,10 @@ highest_drawn(const HiloSequence *sequence)
 									sequence->oid));
 }
 
-/* A literal as the server shows it in a default: without E, even with backslashes. */
+/*
+ * A literal as the server prints it in a default: without E, even with
+ * backslashes.
+ */
 char *
 hilo_shown_literal(const char *string)
 {
@@ -161,7 +166,7 @@ hilo_draw_from(const HiloSequence *sequence)
 	return psprintf("nextval(%s::regclass)", hilo_shown_literal(sequence->name));
 }
 
-/* Highest number that a list of sequences has drawn. */
+/* The highest number that any of the sequences has drawn. */
 int64
 hilo_highest_drawn(List *sequences)
 {
@@ -178,9 +183,9 @@ hilo_highest_drawn(List *sequences)
 }
 
 /*
- * A program that hands out a block of numbers for each step of the sequence
- * may use those below the value or those above it: the next block must be
- * above max either way.
+ * A program that hands out a block of numbers for each value of the sequence
+ * may use the numbers below the value or those above it: in both cases the next
+ * block must be above max.
  */
 void
 hilo_position_sequence(const HiloSequence *sequence, int64 max)
@@ -200,7 +205,9 @@ hilo_position_sequence(const HiloSequence *sequence, int64 max)
  * Identity columns
  */
 
-/* What the column is: '\0', or ATTRIBUTE_IDENTITY_... */
+/*
+ * The kind of identity column: ATTRIBUTE_IDENTITY_..., or '\0' if it is none.
+ */
 char
 hilo_column_identity(const HiloColumn *column)
 {
@@ -231,8 +238,9 @@ set_identity(const HiloColumn *column, char identity)
 }
 
 /*
- * Make the sequence of an identity column one that the column owns, as a serial
- * column does, or the other way round.  Name, options, privileges, comment stay.
+ * Turn the sequence of an identity column into one that the column owns like a
+ * serial column, or the other way round.  Its name, options, privileges and
+ * comment stay.
  */
 static void
 change_ownership(const HiloColumn *column, Oid sequence, DependencyType before,
@@ -250,7 +258,7 @@ change_ownership(const HiloColumn *column, Oid sequence, DependencyType before,
 	recordDependencyOn(&owned, &owner, after);
 }
 
-/* The column is an identity column no longer; its sequence stays. */
+/* Make the column an ordinary one; its sequence stays. */
 void
 hilo_end_identity(const HiloTableColumn *change)
 {
@@ -264,8 +272,8 @@ hilo_end_identity(const HiloTableColumn *change)
 }
 
 /*
- * The column, which has no default, becomes an identity column again.  Of a
- * partition there is no sequence.
+ * Make the column, which has no default, an identity column again.  A partition
+ * has no sequence of its own.
  */
 void
 hilo_begin_identity(const HiloTableColumn *change, char identity)
@@ -352,7 +360,9 @@ hilo_same_expression(const char *a, const char *b)
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-/* What an identity column of that kind has in pg_attribute; '\0': it is none. */
+/*
+ * The attidentity of a HILO_REPLACED_... kind; '\0': not an identity column.
+ */
 char
 hilo_identity_of_kind(const char *kind)
 {
@@ -371,9 +381,9 @@ hilo_same_drawer(const HiloDrawer *a, const HiloDrawer *b)
 }
 
 /*
- * Is it one expression?  The text of a default that was replaced comes from an
- * argument of a trigger, which the table's owner may have made up, while the
- * current user may be a superuser.
+ * True if the string is a single expression.  The text of a replaced default
+ * comes from an argument of a trigger, which the table's owner may have made
+ * up, while the current user may be a superuser.
  */
 static bool
 is_expression(const char *string)

@@ -27,7 +27,7 @@ typedef struct HiloTableColumn
 	bool		is_partition;
 } HiloTableColumn;
 
-/* What draws the values of a column where no collection does. */
+/* What draws the values of a column that is not attached. */
 typedef struct HiloDrawer
 {
 	const char *kind;			/* HILO_REPLACED_... */
@@ -46,46 +46,48 @@ typedef struct HiloSequence
 extern HiloTableColumn hilo_table_column(Oid relation, const char *name);
 
 /*
- * Sequences: those that the column owns, as a serial or an identity column, and
- * those that its default draws from, as a list of HiloSequence *; and the owned
- * one, NULL if that is not exactly one.
+ * The sequences that the column owns, as a serial or identity column, and those
+ * that its default draws from, as a list of HiloSequence *; and the owned
+ * sequence alone, NULL if there is not exactly one.
  */
 extern List *hilo_column_sequences(const HiloColumn *column);
 extern HiloSequence *hilo_owned_sequence(const HiloColumn *column);
 
-/* Highest number that any of them has drawn or put into a session's cache. */
+/*
+ * The highest number that any of them has drawn or put into a session's cache.
+ */
 extern int64 hilo_highest_drawn(List *sequences);
 
 /*
- * Continue a sequence above max.  It keeps its increment and is never set
- * back; a descending one stays as it is.
+ * Set a sequence to continue above max.  It keeps its increment and is never
+ * set back; a descending sequence stays as it is.
  */
 extern void hilo_position_sequence(const HiloSequence *sequence, int64 max);
 
-/* Defaults as text, as the server shows them; NULL: none. */
+/* The default as text, as the server prints it; NULL: none. */
 extern char *hilo_column_default(const HiloColumn *column);
 extern char *hilo_draw_from(const HiloSequence *sequence);
 extern char *hilo_shown_literal(const char *string);
 extern bool hilo_same_expression(const char *a, const char *b);
 
-/* Change it.  Raises 22023 if the text is not one expression. */
+/* Change the default.  Raises 22023 if the text is not a single expression. */
 extern void hilo_set_default(const HiloTableColumn *change,
 							 const char *expression);
 extern void hilo_drop_default(const HiloTableColumn *change);
 
 /*
- * Identity columns: what the column is, ATTRIBUTE_IDENTITY_... or '\0'; make it an
- * ordinary one, which owns its sequence, and an identity column again.
+ * Identity columns: the column's ATTRIBUTE_IDENTITY_... or '\0'; make it an
+ * ordinary column that owns its sequence; make it an identity column again.
  */
 extern char hilo_column_identity(const HiloColumn *column);
 extern void hilo_end_identity(const HiloTableColumn *change);
 extern void hilo_begin_identity(const HiloTableColumn *change, char identity);
 
-/* What draws the values now; do two draw alike? */
+/* What draws the values now; whether two drawers are the same. */
 extern HiloDrawer hilo_present_drawer(const HiloColumn *column);
 extern bool hilo_same_drawer(const HiloDrawer *a, const HiloDrawer *b);
 
-/* What an identity column of the kind is; '\0': it is none. */
+/* The ATTRIBUTE_IDENTITY_... of a kind; '\0': not an identity column. */
 extern char hilo_identity_of_kind(const char *kind);
 
 #endif							/* HILO_DRAWER_H */

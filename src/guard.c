@@ -3,10 +3,10 @@
  * guard.c
  *	  The trigger that guards our tables against changes by hand.
  *
- * A transactional UPDATE or DELETE would lose the claims made meanwhile, so it
- * is refused.  INSERT and COPY, which restores and replication need, become a
- * merge: all rows are then created in the one way that does not depend on
- * transactions, and an existing row is no conflict.
+ * A transactional UPDATE or DELETE would lose concurrent claims, so it is
+ * refused.  INSERT and COPY, which restores and replication need, become a
+ * merge: rows are always created in the one way that does not depend on the
+ * transaction, and an existing row is not a conflict.
  *
  *-------------------------------------------------------------------------
  */
@@ -71,9 +71,9 @@ name_column(TriggerData *trigdata, int attnum)
 }
 
 /*
- * Copy the columns before the last one, the name, into contents, which are a
- * HiloRow, HiloHubRow or HiloMemberRow: they lie there as in a tuple.  What is NULL was left out,
- * and stays what contents has.
+ * Copy all columns but the last, the name, into contents, a HiloRow, HiloHubRow
+ * or HiloMemberRow with the layout of a tuple.  A column that is NULL was
+ * omitted, and leaves contents unchanged.
  */
 static void
 read_columns(TriggerData *trigdata, void *contents)
@@ -105,7 +105,7 @@ read_columns(TriggerData *trigdata, void *contents)
  * Counters
  */
 
-/* Raise 22023 unless a counter could be like this. */
+/* Raise 22023 unless a counter could have these contents. */
 static void
 check_counter(const HiloRow *row)
 {
@@ -133,9 +133,10 @@ check_counter(const HiloRow *row)
 }
 
 /*
- * Which server numbers are leased from is not for every role that may restore
- * counters.  Without a hub they are those of a member that has left it: what is
- * drawn is refused, until it is said where numbers come from.
+ * Not every role that may restore counters may choose the server that numbers
+ * are leased from.  Without that right the row has no hub, like the row of a
+ * member that has left it: draws are refused until someone says where numbers
+ * come from.
  */
 static void
 check_hub(HiloName name, HiloRow *row)
@@ -170,7 +171,7 @@ merge_counter(TriggerData *trigdata)
 	other.created_at = GetCurrentTimestamp();
 	other.claimed_at = DT_NOBEGIN;
 
-	/* Where flags are not given, a limit that is was chosen. */
+	/* If flags are omitted, a given limit counts as set by hand. */
 	other.flags = HILO_ROW_OWN_LIMIT;
 	read_columns(trigdata, &other);
 	if (other.max_value == PG_INT64_MAX)
@@ -178,7 +179,10 @@ merge_counter(TriggerData *trigdata)
 	check_counter(&other);
 	check_hub(name, &other);
 
-	/* A hub was restored, which may have given more leases than it shows. */
+	/*
+	 * The row is from a hub's backup; the hub may have given more leases
+	 * since.
+	 */
 	if (other.timeline != 0)
 		hilo_hub_set_timeline(HILO_NOT_RESUMED);
 	hilo_row_ref_init(&ref, name);
@@ -189,7 +193,10 @@ merge_counter(TriggerData *trigdata)
  * Hubs
  */
 
-/* Merge the row into what is known of the hub; this server itself is another one. */
+/*
+ * Merge the row into what is known about the hub.  A row about the restored
+ * server itself is skipped: this is another server.
+ */
 static void
 merge_hub(TriggerData *trigdata)
 {
@@ -197,7 +204,10 @@ merge_hub(TriggerData *trigdata)
 								   RelationGetDescr(trigdata->tg_relation)->natts);
 	HiloHubRow	other = {0};
 
-	/* It would be asked with the user mapping of the role that the row names. */
+	/*
+	 * Restored rows name a role whose user mapping would be used to ask the
+	 * hub.
+	 */
 	if (hilo_is_own_name(name) || !hilo_catalog_may_lease(GetUserId()))
 		return;
 	if (name.len == 0 || name.len >= NAMEDATALEN)
@@ -216,7 +226,7 @@ merge_hub(TriggerData *trigdata)
  * Members
  */
 
-/* Merge the row into what is known of the member. */
+/* Merge the row into what is known about the member. */
 static void
 merge_member(TriggerData *trigdata)
 {
@@ -241,8 +251,8 @@ merge_member(TriggerData *trigdata)
  */
 
 /*
- * May a binding be added to those that there are?  A name is bound to one
- * column or function.
+ * True if the binding may be added to the existing ones.  A name can be bound
+ * to one column or function.
  */
 static bool
 fits_others(const HiloBinding *binding, List *others)
@@ -264,8 +274,9 @@ fits_others(const HiloBinding *binding, List *others)
 }
 
 /*
- * May the current user bind that: is the table or function his, as hilo_bind()
- * wants it?  The function is then named in full, so that it stays this one.
+ * True if the current user may make the binding, that is, owns the table or
+ * function, as hilo_bind() requires.  The function is then replaced by its
+ * qualified name, so that it stays this one.
  */
 static bool
 may_bind(HiloBinding *binding)
@@ -291,9 +302,9 @@ may_bind(HiloBinding *binding)
 }
 
 /*
- * Add the binding if it fits those that there are, so that a restore keeps them,
- * and the row is made in the same way as by hilo_bind().  Which triggers were
- * seen is this database's own.
+ * Add the binding if it fits the existing ones, so that a restore keeps those,
+ * and the row is created in the same way as by hilo_bind().  Notes about seen
+ * triggers are not restored.
  */
 static void
 merge_binding(TriggerData *trigdata)
@@ -337,7 +348,7 @@ merge_binding(TriggerData *trigdata)
  * The trigger
  */
 
-/* Which of our tables is it? */
+/* The one of our tables that the trigger is on. */
 static HiloTable
 guarded_table(Relation rel)
 {
@@ -359,7 +370,10 @@ merge(TriggerData *trigdata)
 {
 	HiloTable	table = guarded_table(trigdata->tg_relation);
 
-	/* Raises an error if the columns are not those that are read here. */
+	/*
+	 * Opening the table raises an error unless it has the columns that are
+	 * read here.
+	 */
 	table_close(hilo_catalog_open(table, AccessShareLock), AccessShareLock);
 
 	switch (table)
@@ -380,8 +394,8 @@ merge(TriggerData *trigdata)
 }
 
 /*
- * Refuse what is not an insert.  The trigger's arguments name the functions to
- * use instead: to change, and to forget.
+ * Refuse anything but an insert.  The trigger's arguments name the functions to
+ * use instead: to change a row, and to delete one.
  */
 static void
 refuse(TriggerData *trigdata)
@@ -405,9 +419,9 @@ refuse(TriggerData *trigdata)
 /*
  * BEFORE INSERT, for each row: merge, and insert nothing.
  *
- * BEFORE UPDATE, DELETE or TRUNCATE: refuse.  Once a statement, so that one that
- * meets no row is refused, too; and for each row, as a statement on a parent, and
- * an apply worker, fire only such triggers.
+ * BEFORE UPDATE, DELETE or TRUNCATE: refuse; once per statement, so that one
+ * that affects no row is refused as well, and for each row, because statements
+ * on a parent table and apply workers fire only row triggers.
  */
 Datum
 hilo_guard(PG_FUNCTION_ARGS)

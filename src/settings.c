@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * settings.c
- *	  The settings of hilo, all named hilo.*.
+ *	  The settings of hilo, all of them named hilo.*.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,7 +10,7 @@
 #include "compat.h"
 #include "settings.h"
 
-/* The values here are the defaults. */
+/* The initial values are the defaults. */
 char	   *hilo_node_tag = HILO_DEFAULT_NODE_TAG;
 char	   *hilo_server_prefix = "";
 char	   *hilo_identity_parts_separator = "/";
@@ -35,11 +35,11 @@ uint32		hilo_settings_generation = 1;
 char		hilo_id_suffix[1 + HILO_MAX_TAG_LEN];
 int			hilo_id_suffix_len;
 
-/* Were the values that count now set on this server, and nowhere else? */
+/* True if the current value was set for this server only. */
 static bool node_tag_is_own = false;
 static bool server_prefix_is_own = false;
 
-/* Leave the source of a value for the assign hook. */
+/* Pass the source of a value to the assign hook. */
 static bool
 note_source(void **extra, GucSource source)
 {
@@ -152,7 +152,7 @@ assign_part_of_id(const char *newval, void *extra)
 	hilo_settings_generation++;
 }
 
-/* What there is everywhere. */
+/* Define the settings that exist on every server. */
 static void
 define_settings(void)
 {
@@ -203,7 +203,7 @@ define_settings(void)
 							 NULL, NULL, NULL);
 }
 
-/* What means something only with shared memory of our own. */
+/* Define the settings that need our shared memory. */
 static void
 define_preloaded_settings(void)
 {

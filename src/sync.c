@@ -1,10 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * sync.c
- *	  The highest number in a column, and counters at least as high.
+ *	  The highest number in a column, and advancing counters to it.
  *
- * Numbers in a btree index, of the column or of hilo_number() of it: the last
- * row.  Else all rows are read, and progress is reported to the client: the server's views of it are for its own commands.
+ * If a btree index has the numbers, on the column or on hilo_number() of it, the
+ * last entry is read.  Otherwise all rows are read, and progress is reported to
+ * the client, because the server's progress views are for its own commands only.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,14 +43,14 @@
 /* How often a scan of a table reports progress. */
 #define PROGRESS_INTERVAL_MS	10000
 
-/* What is looked for, in one table after the other. */
+/* The search, which goes through one table after the other. */
 typedef struct Search
 {
 	HiloIdReader reader;
 	int64		limit;
 } Search;
 
-/* How far a scan is. */
+/* The progress of a scan. */
 typedef struct Progress
 {
 	Relation	rel;
@@ -63,7 +64,7 @@ typedef struct Progress
  * By an index
  */
 
-/* Does the index have every row, in the order of the numbers in a column? */
+/* True if the index covers every row, ordered by the numbers in a column. */
 static bool
 is_in_order(Relation index, void *attnum)
 {
@@ -102,21 +103,21 @@ highest_by_index(const Search *search, Relation rel, Relation index,
 }
 
 /*
- * By an index on hilo_number() of the column.  It has numbers of other ids, too,
- * which are passed over.
+ * By an index on hilo_number() of the column.  It also contains the numbers of
+ * other ids, which are skipped.
  */
 
-/* More of them than this, and a scan of the table is better. */
+/* After skipping more than this many, a scan of the table is better. */
 #define MAX_PASSED_OVER	1000
 
-/* What an index should be on. */
+/* The expression that an index should be on. */
 typedef struct NumberOf
 {
 	AttrNumber	attnum;
 	Oid			function;
 } NumberOf;
 
-/* Does the index have every row, in the order of hilo_number() of a column? */
+/* True if the index covers every row, ordered by hilo_number() of a column. */
 static bool
 is_by_number(Relation index, void *arg)
 {
@@ -138,8 +139,8 @@ is_by_number(Relation index, void *arg)
 }
 
 /*
- * Does hilo_number() find the number of an id of the collection?  A name can look
- * like a number with a tag.
+ * True if hilo_number() finds the number in ids of the collection.  It may not,
+ * because a name can look like a number with a tag.
  */
 static bool
 number_is_found(const HiloIdReader *reader)
@@ -169,7 +170,9 @@ find_number_index(const Search *search, Relation rel, AttrNumber attnum)
 	return hilo_index_find(rel, is_by_number, &number_of);
 }
 
-/* Highest number not above limit that the index has; false: none. */
+/*
+ * Find the highest number in the index that is not above limit; false: none.
+ */
 static bool
 next_by_number(Relation rel, Relation index, int64 limit, TupleTableSlot *slot,
 			   AttrNumber attnum, int64 *number)
@@ -193,7 +196,7 @@ next_by_number(Relation rel, Relation index, int64 limit, TupleTableSlot *slot,
 	return true;
 }
 
-/* Does an id that counts have the number? */
+/* True if an id that counts has the number. */
 static bool
 any_counts(const Search *search, Relation rel, Relation index,
 		   AttrNumber attnum, int64 number)
@@ -218,7 +221,7 @@ any_counts(const Search *search, Relation rel, Relation index,
 	return false;
 }
 
-/* Returns false if too many other numbers are in the way. */
+/* Returns false if too many numbers of other ids come first. */
 static bool
 highest_by_number(const Search *search, Relation rel, Relation index,
 				  AttrNumber attnum, int64 *highest)
@@ -269,9 +272,9 @@ note_progress(Progress *progress, BlockNumber block)
 }
 
 /*
- * Is the row in slot there, for the snapshot or by now?  One alone would not
- * do: a row that is updated while the scan runs can be dead in its old place
- * when that is read, and new in a place read before.
+ * True if the row in slot is visible to the snapshot, or now.  One of them
+ * alone would not do: a row that is updated during the scan can be dead when
+ * its old place is read, and its new place may have been read before.
  */
 static bool
 is_there(Relation rel, TupleTableSlot *slot, Snapshot snapshot)
@@ -283,7 +286,7 @@ is_there(Relation rel, TupleTableSlot *slot, Snapshot snapshot)
 		table_tuple_satisfies_snapshot(rel, slot, &dirty);
 }
 
-/* A dead row's value that is stored elsewhere may be gone. */
+/* The TOASTed value of a dead row may be gone. */
 static bool
 can_be_read(const Search *search, Datum value)
 {
@@ -342,8 +345,8 @@ highest_by_scan(const Search *search, Relation rel, AttrNumber attnum)
 }
 
 /*
- * By a query, where rows are not kept in a heap of ours: in a foreign table,
- * by another access method, or in shards of Citus, on all its nodes.
+ * By a query, if rows are not in a heap of this server: in a foreign table,
+ * with another access method, or in shards of Citus, on all its nodes.
  */
 static int64
 highest_by_query(const Search *search, Relation rel, const char *column,
@@ -363,7 +366,10 @@ highest_by_query(const Search *search, Relation rel, const char *column,
 	{
 		char	   *start = pnstrdup(reader->start, reader->start_len);
 
-		/* Behind the collection: that may look like a number itself. */
+		/*
+		 * Look behind the collection's name, which may look like a number
+		 * itself.
+		 */
 		number = psprintf("CASE WHEN pg_catalog.starts_with(%s::pg_catalog.text, %s) AND %s::pg_catalog.text ~ '(^|[^0-9])%s' THEN %s.hilo_number(pg_catalog.substr(%s::pg_catalog.text, %d)) END",
 						  number, quote_literal_cstr(start),
 						  number, patterns[reader->counted],
@@ -393,7 +399,7 @@ highest_in_table(const Search *search, Relation rel, const char *column)
 		RELATION_IS_OTHER_TEMP(rel))
 		return 0;
 
-	/* A trigger can be made for any column. */
+	/* A trigger can be created for any column, whatever its type. */
 	if (!search->reader.holds_ids && !hilo_holds_numbers(search->reader.type))
 		return 0;
 	if (rel->rd_rel->relam != HEAP_TABLE_AM_OID)
@@ -453,7 +459,7 @@ hilo_column_highest(const HiloColumn *column, HiloName collection,
 		return highest;
 	}
 
-	/* This locks the children; the lock of the table itself is kept, too. */
+	/* This locks the children; the lock on the table itself is also kept. */
 	tables = find_all_inheritors(column->relation, AccessShareLock, NULL);
 	table_close(rel, NoLock);
 	foreach(lc, tables)
@@ -486,9 +492,9 @@ hilo_counted_ids(HiloCollection *collection)
 
 /*
  * The columns that a collection is bound or attached to, as a list of
- * HiloColumn *: one of several tables may be gone.  Then *may_hold_identities
- * says whether ids of the identity of that name may be there, too: not in
- * attached columns.
+ * HiloColumn *; some of them may no longer exist. *may_hold_identities is set
+ * to whether ids of the identity of that name may be there, too; attached
+ * columns have none.
  */
 static List *
 columns_of(HiloCollection *counter, bool *may_hold_identities)
@@ -516,7 +522,7 @@ columns_of(HiloCollection *counter, bool *may_hold_identities)
 	return columns;
 }
 
-/* Highest number in the columns, not above limit. */
+/* The highest number in the columns that is not above limit. */
 static int64
 highest_in(List *columns, HiloName collection, HiloCountedIds counted,
 		   int64 limit)
@@ -543,7 +549,10 @@ hilo_counter_limit(HiloCollection *counter)
 		PG_INT64_MAX;
 }
 
-/* Advance a counter, which need not exist, to what the columns have. */
+/*
+ * Advance a counter, which need not exist, to the highest number in the
+ * columns.
+ */
 static int64
 sync_counter(HiloCollection *counter, List *columns, HiloName collection)
 {
@@ -579,7 +588,8 @@ hilo_sync_collection(HiloName collection, int64 *max)
 
 /*
  * The highest number, not above a limit, in an attached column of one table,
- * without its children, which have triggers of their own; -1: the table is locked.
+ * without its children, which have their own triggers; -1: another session has
+ * locked the table.
  */
 static int64
 highest_attached(const HiloAttachment *attachment, HiloCountedIds counted,
@@ -632,7 +642,7 @@ hilo_sync_unseen(HiloCollection *collection)
 		seen = lappend(seen, attachment);
 	}
 
-	/* If nothing was found, ranges stay as they are. */
+	/* If nothing was found, ranges stay valid. */
 	if (highest > 0)
 		(void) hilo_collection_adopt(collection, highest, limit, true);
 	else
