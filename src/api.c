@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * api.c
- *	  What the SQL-callable functions share: arguments, call sites, results.
+ *	  What the SQL-callable functions share: arguments, call sites and results.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,7 +13,7 @@
 #include "api.h"
 
 /*
- * Only a constant collection is known to be the same in the next call: the
+ * Only a constant collection is certain to be the same in the next call:
  * variables of a procedural language look stable, too, but change their values
  * under the same FmgrInfo.
  */

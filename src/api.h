@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * api.h
- *	  What the SQL-callable functions share: arguments, call sites, results.
+ *	  What the SQL-callable functions share: arguments, call sites and results.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,25 +20,22 @@
 #include "draw_right.h"
 #include "settings.h"
 
-/*
- * What a call site in a query remembers between calls, in fn_extra.
- */
+/* What a call site in a query keeps in fn_extra between calls. */
 typedef struct HiloCallSite
 {
-	bool		constant;		/* will all calls have the same collection? */
-	HiloEntry  *entry;			/* if so: its cache entry, */
-	uint32		generation;		/* and that of the settings under which it was
-								 * found; 0: not yet */
-	TupleDesc	result_desc;	/* NULL: not asked for yet */
+	bool		constant;		/* true: all calls have the same collection */
+	HiloEntry  *entry;			/* its cache entry, */
+	uint32		generation;		/* and the generation of the settings when it
+								 * was found; 0: not found yet */
+	TupleDesc	result_desc;	/* NULL: not looked up yet */
 } HiloCallSite;
 
-/* The site of a call, made at the first one. */
+/* The site of a call, created at the first call. */
 extern HiloCallSite *hilo_api_call_site(FmgrInfo *flinfo);
 
 /*
- * What the trigger was fired by.  Raises 39P01 unless the function was called as
- * a trigger before insert, or with or_update before insert or update, for each
- * row.
+ * The trigger's data.  Raises 39P01 unless the function was called as a trigger
+ * before insert, or with or_update before insert or update, for each row.
  */
 extern TriggerData *hilo_api_trigger(FunctionCallInfo fcinfo,
 									 const char *function, bool or_update);
@@ -59,43 +56,43 @@ extern HiloName hilo_api_name(FunctionCallInfo fcinfo, int arg,
 							  const char *what);
 
 /*
- * The first argument, checked to be a collection's name.  This and the next
- * are for functions that need no cache entry, so that no name is remembered
- * from which this session draws nothing.
+ * The first argument, checked to be a collection's name.  This function and the
+ * next are for callers that need no cache entry, so that names from which this
+ * session draws nothing are not kept.
  */
 extern HiloName hilo_api_collection(FunctionCallInfo fcinfo);
 
 /*
- * The same for functions that administer: it may be the name of a collection,
- * or, with a bar at its end, of an identity.  Returns whether it is an identity.
+ * The same for functions that administer: the name of a collection, or, with a
+ * bar at its end, of an identity.  Returns whether it is an identity.
  */
 extern bool hilo_api_administered(FunctionCallInfo fcinfo,
 								  HiloCollection *collection);
 
 /*
- * Seed with arguments 1 and 2, value and force.  Says in a notice if that
+ * Seed with arguments 1 and 2, value and force.  Sends a notice if that
  * advances nothing.  Returns the max now stored.
  */
 extern int64 hilo_api_seed(FunctionCallInfo fcinfo, HiloCollection *collection);
 
 /*
- * Drop it, with argument 1 as force.  Returns true, or false with a notice if
- * it does not exist.
+ * Drop the collection, with argument 1 as force.  Returns true, or false with a
+ * notice if it does not exist.
  */
 extern bool hilo_api_drop(FunctionCallInfo fcinfo, HiloCollection *collection);
 
-/* Forget the range that this session holds of a collection, if it does. */
+/* Forget the range of a collection that this session holds, if any. */
 extern void hilo_api_forget_range(HiloName collection);
 
-/* The cache entry of a collection's name, which is checked. */
+/* Check a collection's name, and return its cache entry. */
 extern HiloEntry *hilo_api_checked_entry(HiloName name);
 
-/* The cache entry of the first argument, the slow way. */
+/* The cache entry of the first argument, by a lookup. */
 extern HiloEntry *hilo_api_find_entry(FunctionCallInfo fcinfo);
 
 /*
- * Row type of a function with several OUT arguments.  Call it before anything
- * is claimed: it may fail if the function is dropped meanwhile.
+ * Row type of a function with several OUT arguments.  Call this before anything
+ * is claimed: it may fail if the function is dropped in the meantime.
  */
 extern TupleDesc hilo_api_result_desc(FunctionCallInfo fcinfo);
 
@@ -130,7 +127,7 @@ hilo_api_entry(FunctionCallInfo fcinfo)
 	return site->entry;
 }
 
-/* The same, if the current user may draw from it. */
+/* The same, after checking that the current user may draw from it. */
 static inline HiloEntry *
 hilo_api_entry_to_draw(FunctionCallInfo fcinfo, HiloDrawn drawn)
 {
@@ -141,8 +138,8 @@ hilo_api_entry_to_draw(FunctionCallInfo fcinfo, HiloDrawn drawn)
 }
 
 /*
- * Draw a number for an id.  The number first: what is known of the collection,
- * the node tag among it, comes with the range.
+ * Draw a number for an id.  Do this first: the range brings what is known about
+ * the collection, including the node tag.
  */
 static inline int64
 hilo_api_next_number_for_id(HiloEntry *entry)
@@ -165,7 +162,7 @@ hilo_api_next_id(HiloEntry *entry)
 						 entry->text.suffix, entry->text.suffix_len);
 }
 
-/* The same with another node tag: suffix is a hyphen and that, or nothing. */
+/* The same with another node tag: suffix is a hyphen and the tag, or empty. */
 static inline text *
 hilo_api_next_id_tagged(HiloEntry *entry, const char *suffix, int suffix_len)
 {

@@ -25,7 +25,7 @@ PG_FUNCTION_INFO_V1(hilo_attach);
 PG_FUNCTION_INFO_V1(hilo_attach_online);
 PG_FUNCTION_INFO_V1(hilo_detach);
 
-/* The name of a column in argument 1; NULL: none is named. */
+/* The column name in argument 1; NULL: none. */
 static const char *
 column_argument(FunctionCallInfo fcinfo)
 {
@@ -33,8 +33,8 @@ column_argument(FunctionCallInfo fcinfo)
 }
 
 /*
- * The collection in argument 2; NULL: the one that the column is attached to, or
- * that is called like the table.
+ * The collection in argument 2; if that is NULL, the one that the column is
+ * attached to, or else the one named like the table.
  */
 static HiloName
 collection_argument(FunctionCallInfo fcinfo, const HiloColumn *column)
@@ -42,7 +42,7 @@ collection_argument(FunctionCallInfo fcinfo, const HiloColumn *column)
 	HiloAttachment *attachment;
 	HiloName	name;
 
-	/* It is used in later transactions, too, by hilo_attach_online(). */
+	/* Copy the name: hilo_attach_online() uses it in later transactions. */
 	if (!PG_ARGISNULL(2))
 		name.data = text_to_cstring(PG_GETARG_TEXT_PP(2));
 	else if ((attachment = hilo_attachment_of_column(column)) != NULL)
@@ -63,7 +63,10 @@ may_attach(HiloName name, Oid relation)
 	return hilo_draw_right_may_attach(&collection, relation);
 }
 
-/* The column and collection of a call, which the user may attach. */
+/*
+ * The column and collection of a call, after checking that the user may attach
+ * them.
+ */
 static HiloColumn
 attach_arguments(FunctionCallInfo fcinfo, HiloName *collection)
 {
@@ -87,7 +90,7 @@ attach_arguments(FunctionCallInfo fcinfo, HiloName *collection)
 	return column;
 }
 
-/* Argument 3; NULL: as it is. */
+/* Argument 3; NULL: leave it as it is. */
 static HiloAttachAssign
 assign_argument(FunctionCallInfo fcinfo, const HiloColumn *column)
 {
@@ -128,7 +131,7 @@ hilo_attach(PG_FUNCTION_ARGS)
  * Online
  */
 
-/* What is attached, in all steps. */
+/* What all steps attach. */
 typedef struct Online
 {
 	HiloColumn	column;
@@ -136,11 +139,14 @@ typedef struct Online
 	HiloAttachAssign assign;
 } Online;
 
-/* How long a step waits for a lock, with others behind it, and then does not. */
+/*
+ * How long a step waits for a lock, with other sessions queued behind it,
+ * before it gives up.
+ */
 #define LOCK_TIMEOUT	"50ms"
 #define LOCK_PAUSE_MS	100
 
-/* How many attempts are made until it is said that a lock is waited for. */
+/* Number of attempts after which a notice reports the wait. */
 #define QUIET_ATTEMPTS	20
 
 typedef void (*AttachStep) (const Online *online);
@@ -169,7 +175,7 @@ defaults_step(const Online *online)
 	(void) hilo_attach_defaults(&online->column, online->collection);
 }
 
-/* Run a step; false if a lock that it needs could not be had soon. */
+/* Run a step; false if it could not acquire a lock soon. */
 static bool
 try_step(AttachStep step, const Online *online)
 {
@@ -230,8 +236,8 @@ run_step(AttachStep step, const Online *online)
 }
 
 /*
- * The steps are committed one by one: triggers first, so that what is inserted
- * while the ids are read does advance the counter; defaults last.
+ * The steps are committed one by one: triggers first, so that rows inserted
+ * while the ids are read advance the counter; defaults last.
  */
 Datum
 hilo_attach_online(PG_FUNCTION_ARGS)

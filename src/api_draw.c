@@ -88,7 +88,10 @@ hilo_last_number(PG_FUNCTION_ARGS)
 	HiloName	collection = hilo_api_collection(fcinfo);
 	HiloEntry  *entry = hilo_cache_find(collection);
 
-	/* Numbers drawn from an extension that was dropped since do not count. */
+	/*
+	 * Numbers drawn before the extension was dropped and created again do not
+	 * count.
+	 */
 	if (entry == NULL || entry->range.drawn == 0 ||
 		HILO_HOME_TABLE(entry->range.claim.home) !=
 		hilo_catalog_table(HILO_TABLE_COUNTERS))
@@ -101,8 +104,8 @@ hilo_last_number(PG_FUNCTION_ARGS)
 }
 
 /*
- * Argument number arg, which must be positive and at most what a range of the
- * collection may have.
+ * Argument number arg, which must be positive and at most the largest range
+ * size of the collection.
  */
 static int64
 checked_count(FunctionCallInfo fcinfo, HiloCollection *collection, int arg,
@@ -166,8 +169,8 @@ hilo_next_hi(PG_FUNCTION_ARGS)
  */
 
 /*
- * Raise 42501 if last_max would advance the counter, or pass over leased numbers
- * that others could draw, and its caller may not seed.
+ * Raise 42501 if last_max would advance the counter, or skip leased numbers
+ * that others could draw, unless the caller may seed.
  */
 static void
 check_may_pass(HiloCollection *collection, int64 last_max)
@@ -175,10 +178,7 @@ check_may_pass(HiloCollection *collection, int64 last_max)
 	HiloName	name = collection->ref.name;
 	HiloRow		row;
 
-	/*
-	 * max moves without notice, so what is known about the row may be
-	 * outdated.
-	 */
+	/* max changes without an announcement, so read the row again. */
 	(void) hilo_counter_read(&collection->ref, &row);
 	if (last_max <= row.max &&
 		!((row.flags & HILO_ROW_LEASED) &&
@@ -216,7 +216,7 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	collection = &hilo_api_entry_to_draw(fcinfo, HILO_DRAW_ID)->collection;
 	(void) hilo_collection_row(collection);
 
-	/* Without a time, the size last asked for is taken as it is. */
+	/* If no time is given, use the last size unchanged. */
 	age = hilo_client_range_duration * INT64CONST(1000);
 	if (!PG_ARGISNULL(2) &&
 		pg_sub_s64_overflow(now, PG_GETARG_TIMESTAMPTZ(2), &age))
@@ -331,7 +331,7 @@ hilo_number(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(number);
 }
 
-/* Argument number arg, which must be a number that a document can have. */
+/* Argument number arg, which must be a valid number of a document. */
 static int64
 document_number(FunctionCallInfo fcinfo, int arg)
 {
@@ -360,7 +360,10 @@ format_id(HiloName collection, int64 number, const char *suffix,
 	return hilo_build_id(start, start_len, number, suffix, suffix_len);
 }
 
-/* Names that are only formatted, perhaps many, are not remembered. */
+/*
+ * Do not create cache entries for names that are only formatted; there may be
+ * many.
+ */
 Datum
 hilo_format(PG_FUNCTION_ARGS)
 {

@@ -1,9 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * api_identity.c
- *	  The SQL functions for identities, server-side ids, and bindings to
- *	  documents; and the one that gives a document the kind of id that it
- *	  requests.
+ *	  The SQL functions for identities, server-side ids, and bindings to documents;
+ *	  and hilo_document_id().
  *
  *-------------------------------------------------------------------------
  */
@@ -128,7 +127,7 @@ next_server_side_id(PG_FUNCTION_ARGS)
  * Where documents are
  */
 
-/* Raise 42710; function undoes what is in the way. */
+/* Raise 42710; function is the one that undoes the existing binding. */
 static void
 report_bound(HiloName name, const char *function)
 {
@@ -139,8 +138,8 @@ report_bound(HiloName name, const char *function)
 }
 
 /*
- * Bind a name, unless it is already bound in this way.  What it was bound to
- * does not count if that no longer exists.
+ * Bind a name, unless it is already bound in the same way.  An existing binding
+ * does not count if its column or function no longer exists.
  */
 static void
 bind_name(HiloName name, const HiloBinding *binding)
@@ -196,8 +195,8 @@ column_argument(FunctionCallInfo fcinfo)
 }
 
 /*
- * Only the owner may open a table to look-ups, or a function to calls, by all
- * roles.
+ * Only its owner may let all roles look up ids in a table, or have a function
+ * called.
  */
 Datum
 hilo_bind_column(PG_FUNCTION_ARGS)

@@ -28,7 +28,7 @@ PG_FUNCTION_INFO_V1(hilo_pool);
 PG_FUNCTION_INFO_V1(hilo_leases);
 PG_FUNCTION_INFO_V1(hilo_members_view);
 
-/* A longer time is not worth a figure. */
+/* Longer times are shown as NULL. */
 #define LONGEST_TIME_LEFT_HOURS		(10000 * 365.25 * 24)
 
 static Datum
@@ -78,8 +78,8 @@ enum StatusColumn
 };
 
 /*
- * What the collection is bound to, as text[]; false if it is not.  attachments
- * are those of all collections.
+ * What the collection is bound to, as text[]; false: nothing. attachments are
+ * those of all collections.
  */
 static bool
 bound_to(HiloName name, List *attachments, Datum *result)
@@ -125,7 +125,7 @@ numbers_per_hour(const HiloRow *row)
 					 now - row->created_at, USECS_PER_HOUR);
 }
 
-/* The hours as an interval; false if they are too many to be of interest. */
+/* The hours as an interval; false if they are too many. */
 static bool
 put_interval(Datum *value, double hours)
 {
@@ -216,8 +216,9 @@ hilo_identities(PG_FUNCTION_ARGS)
 			continue;
 
 		/*
-		 * Without the bar, but where a function that is given the name would
-		 * take its end for the separator, and another identity for this one.
+		 * Show the name without its bar, unless functions that are given the
+		 * name would take its last character for the separator and find
+		 * another identity.
 		 */
 		if (!hilo_ends_with(name.data, name.len - 1,
 							hilo_identity_parts_separator))
@@ -233,7 +234,7 @@ hilo_identities(PG_FUNCTION_ARGS)
  * The pool
  */
 
-/* Would a draw get numbers of the piece? */
+/* True if draws can use numbers of the piece. */
 static bool
 is_good(const HiloPooled *pooled)
 {

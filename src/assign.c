@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * assign.c
- *	  The id that a document gets, of the kind that it requests.
+ *	  Assigns a document the kind of id that it requests.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,10 +24,10 @@
  * The id of a document
  */
 
-/* The row that gets the id, if it is known. */
+/* The row that the id is for, if known. */
 typedef struct Place
 {
-	Relation	rel;			/* NULL: it is not */
+	Relation	rel;			/* NULL: not known */
 	AttrNumber	attnum;
 } Place;
 
@@ -118,8 +118,8 @@ hilo_assigned_init(HiloAssigned *column, Relation rel, AttrNumber attnum)
 }
 
 /*
- * The id as a value of the column's type: the server checks nothing again after
- * a trigger.
+ * The id as a value of the column's type.  Checks the domain and the length,
+ * because the server does not check them again after a trigger.
  */
 static Datum
 column_value(const HiloAssigned *column, text *id)

@@ -1,12 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * compat.h
- *	  Differences between the server versions that hilo builds on.
+ *	  Differences between the server versions that hilo supports.
  *
- * The only file that asks for PG_VERSION_NUM, or for the release that runs.
- * A library that is built for one minor release runs on all others of that
- * version: nothing is used that a minor release has brought (test/server-functions
- * has all that may be), and nothing that they changed is left to the compiler.
+ * This is the only file that uses PG_VERSION_NUM, or the version of the running
+ * server.  A library that is built for one minor release runs on all others of
+ * that version: nothing is used that a minor release has added
+ * (test/server-functions lists all that may be used), and nothing that minor
+ * releases changed is left to the compiler.
  *
  *-------------------------------------------------------------------------
  */
@@ -51,7 +52,7 @@
 #error "hilo needs PostgreSQL 14 or later"
 #endif
 
-/* The same thing under its older name. */
+/* The same under its older name. */
 #if PG_VERSION_NUM < 150000
 #define MarkGUCPrefixReserved(prefix)	EmitWarningsOnPlaceholders(prefix)
 #endif
@@ -61,8 +62,8 @@ typedef void (*shmem_request_hook_type) (void);
 #endif
 
 /*
- * Have request(), which asks for shared memory, called at the start of the
- * server.  Returns what it has to call first, or NULL.
+ * Have request(), which requests shared memory, called at server start.
+ * Returns the hook that it must call first, or NULL.
  */
 static inline shmem_request_hook_type
 hilo_set_shmem_request_hook(shmem_request_hook_type request)
@@ -78,7 +79,7 @@ hilo_set_shmem_request_hook(shmem_request_hook_type request)
 #endif
 }
 
-/* Memory for what a check hook leaves; NULL: out of memory. */
+/* Allocate memory for the extra value of a check hook; NULL: out of memory. */
 static inline void *
 hilo_guc_malloc(size_t size)
 {
@@ -90,8 +91,8 @@ hilo_guc_malloc(size_t size)
 }
 
 /*
- * How many sessions there can be at a time, background workers among them; also when
- * shared memory is asked for.
+ * Maximum number of sessions at a time, including background workers; also
+ * valid while shared memory is requested.
  */
 static inline int
 hilo_max_backends(void)
@@ -104,7 +105,7 @@ hilo_max_backends(void)
 #endif
 }
 
-/* The number of the session that runs a transaction, from 0. */
+/* The number of the session that runs a transaction, counting from 0. */
 static inline int
 hilo_vxid_index(VirtualTransactionId vxid)
 {
@@ -132,8 +133,9 @@ hilo_own_vxid(void)
 }
 
 /*
- * Does a session run it?  Lists of transactions also name those that are prepared,
- * by the session that did that, which runs another one by now, or by none.
+ * True if a session is running the transaction.  Lists of transactions also
+ * contain prepared ones, with the session that prepared them, which by now runs
+ * another transaction, or none.
  */
 static inline bool
 hilo_vxid_runs(VirtualTransactionId vxid)
@@ -150,8 +152,8 @@ hilo_vxid_runs(VirtualTransactionId vxid)
 }
 
 /*
- * The highest transaction id that has ended.  Read without a lock: one that ended
- * before this call is not above it.
+ * The highest transaction id that has ended.  Read without a lock, but never
+ * below one that ended before this call.
  */
 static inline uint64
 hilo_latest_completed(void)
@@ -163,7 +165,7 @@ hilo_latest_completed(void)
 #endif
 }
 
-/* Did the current transaction give rel new storage? */
+/* True if the current transaction has given rel new storage. */
 static inline bool
 hilo_storage_is_new(Relation rel)
 {
@@ -174,7 +176,7 @@ hilo_storage_is_new(Relation rel)
 #endif
 }
 
-/* May role execute function? */
+/* True if role may execute function. */
 static inline bool
 hilo_may_execute(Oid function, Oid role)
 {
@@ -208,7 +210,7 @@ hilo_may_use_server(Oid server, Oid role)
 #endif
 }
 
-/* Is a backslash in a literal without E special? */
+/* True if a backslash is special in a literal without E. */
 static inline bool
 hilo_backslash_escapes(void)
 {
@@ -219,7 +221,7 @@ hilo_backslash_escapes(void)
 #endif
 }
 
-/* Do partitions inherit the identity property of columns? */
+/* True if partitions inherit the identity property of columns. */
 static inline bool
 hilo_partitions_have_identity(void)
 {
@@ -246,7 +248,7 @@ hilo_owns_function(Oid function, Oid role)
 #endif
 }
 
-/* Start to scan all of a table. */
+/* Begin a sequential scan of a table. */
 static inline TableScanDesc
 hilo_table_beginscan(Relation rel, Snapshot snapshot)
 {
@@ -272,8 +274,9 @@ hilo_index_beginscan(Relation heap, Relation index, Snapshot snapshot,
 }
 
 /*
- * A column of a row.  heap_getattr() is inline: in the headers of some minor releases
- * it calls a function, heap_datum_check(), that servers of before do not have.
+ * A column of a row. heap_getattr() is inline: in the headers of some minor
+ * releases it calls a function, heap_datum_check(), that earlier servers do not
+ * have.
  */
 static inline Datum
 hilo_getattr(HeapTuple tuple, int attnum, TupleDesc desc, bool *isnull)
@@ -292,7 +295,10 @@ hilo_qualified_name_list(const char *string)
 #endif
 }
 
-/* Enter the tuple in slot into all indexes of result_rel that are ready. */
+/*
+ * Insert entries for the tuple in slot into all indexes of result_rel that are
+ * ready.
+ */
 static inline void
 hilo_insert_index_entries(ResultRelInfo *result_rel, TupleTableSlot *slot,
 						  EState *estate)
@@ -307,7 +313,7 @@ hilo_insert_index_entries(ResultRelInfo *result_rel, TupleTableSlot *slot,
 #endif
 }
 
-/* The timeline that this server writes. */
+/* The timeline on which this server writes. */
 static inline int64
 hilo_timeline(void)
 {
@@ -319,9 +325,9 @@ hilo_timeline(void)
 }
 
 /*
- * The release of the server that runs, 150013 say.  A minor upgrade replaces the
- * server under a library that stays, so PG_VERSION_NUM says no more than which
- * major version it is.
+ * The version number of the running server, such as 150013.  A minor upgrade
+ * replaces the server but not the library, so PG_VERSION_NUM only tells the
+ * major version.
  */
 static inline int
 hilo_running_version(void)
@@ -334,8 +340,8 @@ hilo_running_version(void)
 }
 
 /*
- * Does a server of this release have bits that say which standbys are
- * required?
+ * True if servers of this release have the bits sync_standbys_status, see
+ * below.
  */
 static inline bool
 hilo_has_sync_standby_bits(int version)
@@ -356,14 +362,14 @@ hilo_has_sync_standby_bits(int version)
 }
 
 /*
- * Does the server as a whole require synchronous standbys?  Without
+ * True if the server as a whole requires synchronous standbys.  Without
  * SyncRepLock the answer may just have changed.
  *
- * Minor releases of May 2025 put a set of bits, sync_standbys_status, in the place
- * of a boolean, sync_standbys_defined.  The headers have one of them, the server
- * that runs may have the other, and a 1 means "not asked for" in the one and "asked
- * for" in the other.  So neither field is named here: it is the byte after lsn in
- * all releases, and what it means depends on the one that runs.
+ * Minor releases of May 2025 replaced a boolean, sync_standbys_defined, by a
+ * set of bits, sync_standbys_status.  The headers have one of them, while the
+ * running server may have the other, and a 1 means "not required" in one and
+ * "required" in the other.  So neither field is named here: it is the byte
+ * after lsn in all releases, and its meaning depends on the running server.
  */
 static inline bool
 hilo_sync_standbys_defined(void)
@@ -375,15 +381,16 @@ hilo_sync_standbys_defined(void)
 	if (!hilo_has_sync_standby_bits(hilo_running_version()))
 		return status != 0;
 
-	/* Until the checkpointer has set the bits, the setting itself counts. */
+	/* Until the checkpointer has set the bits, the setting itself decides. */
 	if ((status & initialized) == 0)
 		return SyncRepStandbyNames != NULL && SyncRepStandbyNames[0] != '\0';
 	return (status & defined) != 0;
 }
 
 /*
- * A memory context that keeps its first block, of a size in which a chunk of
- * 64 kB is an ordinary one (in version 14 it is not, and costs a malloc()).
+ * A memory context that keeps its first block, which is large enough for a
+ * chunk of 64 kB to be an ordinary one (in version 14 it is not, and costs a
+ * malloc()).
  */
 static inline MemoryContext
 hilo_keeping_context(MemoryContext parent, const char *name)
@@ -397,8 +404,8 @@ hilo_keeping_context(MemoryContext parent, const char *name)
 }
 
 /*
- * Make fcinfo return rows through a tuplestore.  Version 15 has a function for it
- * from its second release on.
+ * Make fcinfo return rows through a tuplestore.  Version 15 has a function for
+ * this only from its second release on.
  */
 static inline void
 hilo_init_materialized(FunctionCallInfo fcinfo)
@@ -420,8 +427,9 @@ hilo_init_materialized(FunctionCallInfo fcinfo)
 }
 
 /*
- * The wait event that pg_stat_activity shows under a name; *event keeps its
- * number, 0 at first.  Older servers only have one for all extensions.
+ * The wait event that pg_stat_activity shows under a name; *event caches its
+ * number, and is 0 at first.  Older servers have only one wait event for all
+ * extensions.
  */
 static inline uint32
 hilo_wait_event(const char *name, uint32 *event)
@@ -436,8 +444,8 @@ hilo_wait_event(const char *name, uint32 *event)
 }
 
 /*
- * Has the view with this row of pg_class the option security_invoker, so that
- * it lends no rights?
+ * True if the view with this row of pg_class has the option security_invoker,
+ * so that it does not lend its owner's privileges.
  */
 static inline bool
 hilo_is_security_invoker(HeapTuple view)
@@ -455,8 +463,8 @@ hilo_is_security_invoker(HeapTuple view)
 }
 
 /*
- * The libraries export only what is marked.  Older servers have the mark only
- * where the linker needs it, and do not set it for what SQL calls.
+ * The libraries export only marked symbols.  Older servers define the mark only
+ * where the linker needs it, and do not set it for functions called from SQL.
  */
 #if PG_VERSION_NUM < 160000 && defined(__GNUC__) && !defined(WIN32)
 #undef PGDLLEXPORT

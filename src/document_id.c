@@ -36,7 +36,7 @@ hilo_ends_with(const char *id, int len, const char *end)
 	return len >= end_len && memcmp(id + len - end_len, end, end_len) == 0;
 }
 
-/* What the names of collections, identities and prefixes have in common. */
+/* Checks that apply to names of collections, identities and prefixes alike. */
 static void
 check_name(const char *what, const char *name, int len)
 {
@@ -141,8 +141,9 @@ hilo_check_node_tag(const char *tag, int len)
 }
 
 /*
- * Can the string be part of a text?  In a preloading server no database is
- * open and its encoding is not known: then the string must be ASCII.
+ * True if the string can be part of a text.  While the library is being
+ * preloaded, no database is open and its encoding is not known: then the string
+ * must be ASCII.
  */
 static bool
 is_text(const char *string)
@@ -170,7 +171,7 @@ hilo_is_separator(const char *separator)
 
 /*
  * A prefix that ends in a digit would give different numbers the same id (N1 +
- * 0 and N + 10); after a letter the number could not be found.
+ * 0 and N + 10); behind a letter the number would not be found.
  */
 bool
 hilo_is_server_prefix(const char *prefix)
@@ -188,7 +189,7 @@ hilo_is_server_prefix(const char *prefix)
 		!(IS_DIGIT(prefix[len - 1]) || IS_LETTER(prefix[len - 1]));
 }
 
-/* Put len bytes at p; returns the end. */
+/* Copy len bytes to p; returns the end. */
 static inline char *
 append(char *p, const char *bytes, int len)
 {
@@ -235,7 +236,7 @@ hilo_server_side_id(const char *prefix, int len, int64 number,
 	return hilo_build_id(start, len + zeros, number, after, after_len);
 }
 
-/* xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx? */
+/* True for xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx. */
 static bool
 is_guid(const char *id, int len)
 {

@@ -1,12 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * document_id.h
- *	  The text form of a document id: build, check, split.
+ *	  The text of document ids: builds, checks and splits it.
  *
- * collection, separator, server prefix, number, '-', node tag:
- * orders/NorthServer/10-A.  No catalog access, no settings: the caller says
- * which separator, prefix and tag are meant.  Strings are in the database's
- * encoding and come with their length in bytes; they need no terminator.
+ * An id consists of collection, separator, server prefix, number, '-' and node
+ * tag: orders/NorthServer/10-A. There is no catalog access and no setting is
+ * read: the caller passes separator, prefix and tag.  Strings are in the
+ * database's encoding and come with their length in bytes; they need no
+ * terminator.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,50 +27,50 @@
 	(HILO_MAX_NAME_LEN + MAX_MULTIBYTE_CHAR_LEN + HILO_MAX_PREFIX_LEN)
 
 /*
- * Raise 22023 unless name may name a collection.  With a NULL separator, names
- * that end in any are good.
+ * Raise 22023 unless name is valid for a collection.  With a NULL separator,
+ * the last character may be any separator.
  */
 extern void hilo_check_collection(const char *name, int len,
 								  const char *separator);
 
 /*
- * The same for a function that administers: raise 22023 unless name may name a
- * collection or, with one '|' behind it, an identity.  Returns whether it is
- * the name of an identity.
+ * The same for a function that administers: raise 22023 unless name is valid
+ * for a collection or, with one '|' behind it, for an identity.  Returns
+ * whether it is the name of an identity.
  */
 extern bool hilo_check_row_name(const char *name, int len,
 								const char *separator);
 
 /*
- * Length of an identity's name without the one '|' or separator that may end
- * it; raises 22023 unless what is left may name an identity.
+ * Length of an identity's name without the one '|' or separator at its end, if
+ * any; raises 22023 unless the rest is valid for an identity.
  */
 extern int	hilo_check_identity(const char *name, int len,
 								const char *separator);
 
-/* Raise 22023 unless server-side ids can be made of prefix. */
+/* Raise 22023 unless prefix is valid for server-side ids. */
 extern void hilo_check_server_side_prefix(const char *prefix, int len,
 										  const char *separator);
 
-/* Does id end in the string end? */
+/* True if id ends in the string end. */
 extern bool hilo_ends_with(const char *id, int len, const char *end);
 
-/* Raise 22023 unless tag is a node tag (the empty one is, too). */
+/* Raise 22023 unless tag is a valid node tag; the empty one is. */
 extern void hilo_check_node_tag(const char *tag, int len);
 
 /*
- * Does it consist of letters, digits and underscores, at most
- * HILO_MAX_TAG_LEN?
+ * True for a valid tag: letters, digits and underscores, at most
+ * HILO_MAX_TAG_LEN.
  */
 extern bool hilo_is_node_tag(const char *tag, int len);
 
 /*
- * May ids be built with this separator: one character, not '|', a letter or a
- * digit?
+ * True if ids may be built with this separator: one character other than '|', a
+ * letter or a digit.
  */
 extern bool hilo_is_separator(const char *separator);
 
-/* May numbers be put behind this server prefix? */
+/* True if ids may be built with this server prefix. */
 extern bool hilo_is_server_prefix(const char *prefix);
 
 /*
@@ -94,15 +95,15 @@ extern text *hilo_server_side_id(const char *prefix, int len, int64 number,
 								 const char *after, int after_len);
 
 /*
- * Find the digits of the number in an id: from first, which counts from 0, to
- * before behind.  Returns false when there are none: a semantic id, a GUID.
+ * Find the digits of the number in an id: from offset first to just before
+ * offset behind.  Returns false if there are none: a semantic id, a GUID.
  */
 extern bool hilo_document_id_digits(const char *id, int len, int *first,
 									int *behind);
 
 /*
- * Find the number in an id.  Returns false when there is none: a semantic id,
- * a GUID, digits beyond 2^63-1.
+ * Find the number in an id.  Returns false if there is none: a semantic id, a
+ * GUID, digits beyond 2^63-1.
  */
 extern bool hilo_document_id_number(const char *id, int len, int64 *number);
 

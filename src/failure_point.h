@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * failure_point.h
- *	  Places at which a test makes a session fail.
+ *	  Places at which tests make a session fail.
  *
- * Nothing, unless built with -DHILO_FAILURE_POINTS.  Then the setting
- * test.failure_point, 'name:error', 'name:wait', 'name:kill' or 'name:term', says
- * at which place an error is raised, until when it waits (to be cancelled), or
- * where the process dies, or is told to end, in a critical section.  Where the real
- * code must not fail, as between locking a page and letting it go,
- * HILO_KILL_POINT() only knows the last two.
+ * These do nothing unless built with -DHILO_FAILURE_POINTS. Then the setting
+ * test.failure_point, 'name:error', 'name:wait', 'name:kill' or 'name:term',
+ * names the place at which an error is raised, the session waits until it is
+ * canceled, the process dies, or the process is told to end, in a critical
+ * section.  In code that must not fail, as between locking a page and releasing
+ * it, HILO_KILL_POINT() supports only the last two.
  *
  *-------------------------------------------------------------------------
  */

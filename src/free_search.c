@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * free_search.c
- *	  Find a free number in few look-ups.
+ *	  Finds a free number in few lookups.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,8 +20,8 @@ look_up(int64 number, HiloTakenCallback is_taken, void *arg, int *tries)
 }
 
 /*
- * Look for a free number below limit and above taken: limit - 1, - 2, - 4 ...
- * The search that galloped up to taken was past the middle, so distance cannot
+ * Search downwards for a free number below limit and above taken: limit - 1, -
+ * 2, - 4 ... The upward search has passed the middle, so distance cannot
  * overflow.
  */
 static bool

@@ -1,25 +1,25 @@
 /*-------------------------------------------------------------------------
  *
  * free_search.h
- *	  Find a free number in few look-ups.
+ *	  Finds a free number in few lookups.
  *
- * Knows nothing about identities and documents: it calls back.
+ * It knows nothing about identities and documents, but calls back.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef HILO_FREE_SEARCH_H
 #define HILO_FREE_SEARCH_H
 
-/* Is number taken?  May raise an error. */
+/* Returns true if number is taken.  May raise an error. */
 typedef bool (*HiloTakenCallback) (int64 number, void *arg);
 
 /*
  * Find a free number above last, and at most limit.  It is last + 1, or its
- * predecessor is taken; if the taken numbers are contiguous, it is the
- * smallest free one.  Looks at n = last + 1, gallops (n + 1, + 2, + 4 ...) to
- * a free number, then bisects between the last taken and the first free one:
- * at most 2 * ceil(log2(result - last)) + 2 look-ups, added to *tries.  If it
- * reaches the limit and that is taken, it gallops down from there.  (J. L.
+ * predecessor is taken; if the taken numbers are contiguous, it is the smallest
+ * free one.  Looks up n = last + 1, gallops (n + 1, + 2, + 4 ...) to a free
+ * number, then bisects between the last taken and the first free number: at
+ * most 2 * ceil(log2(result - last)) + 2 lookups, which are added to *tries.
+ * If it reaches the limit and that is taken, it gallops down from there. (J. L.
  * Bentley, A. C. Yao: An almost optimal algorithm for unbounded searching,
  * 1976.)
  *

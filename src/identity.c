@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * identity.c
- *	  Identities and server-side ids: numbers drawn one at a time, and shown
- *	  without or with a tag.
+ *	  Identities and server-side ids: numbers drawn one at a time, without or with a
+ *	  tag.
  *
  *-------------------------------------------------------------------------
  */
@@ -46,9 +46,9 @@ is_taken(int64 number, void *arg)
 }
 
 /*
- * Any role can make a table with the name of an unbound identity, or with a
- * trigger that assigns, and fill it so that the search leaps: that far ahead
- * needs the privilege to seed.
+ * Any role can create a table with the name of an unbound identity, or with a
+ * trigger that assigns ids, and fill it so that the search makes a large jump.
+ * Such a jump requires the privilege to seed.
  */
 static void
 check_may_jump(HiloName name, int64 last, int64 number)
@@ -86,10 +86,10 @@ search(HiloName name, int64 last, HiloDocuments *documents, int *tries)
 }
 
 /*
- * The same while other sessions draw: the documents of numbers they have just
- * drawn must not make the search leap over free numbers above them.  So a
- * number is only good if none was drawn since the search began, or if another
- * search ends there as well, as behind a block of documents.
+ * The same while other sessions draw: the documents with numbers that they have
+ * just drawn must not make the search jump over free numbers above them.  So a
+ * number is accepted only if none was drawn since the search began, or if a
+ * second search ends there as well, as it does behind a block of documents.
  */
 static int64
 search_beside_others(HiloIdentity *identity, int64 last,
@@ -115,8 +115,8 @@ search_beside_others(HiloIdentity *identity, int64 last,
 
 /*
  * Nothing is claimed before a free number is found.  If another session has
- * gone past it by then, the search starts again above that: two sessions never
- * get the same number.
+ * claimed past it by then, the search starts again above that: two sessions
+ * never get the same number.
  */
 int64
 hilo_identity_next_free(HiloIdentity *identity, int *tries)
@@ -137,7 +137,7 @@ hilo_identity_next_free(HiloIdentity *identity, int *tries)
 		HILO_FAILURE_POINT("free number found");
 		drawn = hilo_collection_draw_number(collection, number);
 
-		/* One that the hub gave in its place may be free as well. */
+		/* If the hub gave another number instead, that may be free as well. */
 	} while (drawn == 0 ||
 			 (drawn != number &&
 			  (drawn > hilo_documents_limit(documents) ||
@@ -148,9 +148,9 @@ hilo_identity_next_free(HiloIdentity *identity, int *tries)
 }
 
 /*
- * The number belongs to this session before it is looked up, so that sessions
- * that search at the same time end with different numbers, and none is left
- * out.
+ * The number is claimed for this session before it is looked up, so that
+ * sessions searching at the same time end with different numbers, and none is
+ * left out.
  */
 int64
 hilo_identity_next_beside(HiloIdentity *identity, HiloDocuments *documents)
@@ -167,7 +167,7 @@ hilo_identity_next_beside(HiloIdentity *identity, HiloDocuments *documents)
 		HILO_FAILURE_POINT("free number found");
 		number = hilo_collection_draw_number(collection, number);
 
-		/* What is above it may be free as well. */
+		/* Numbers above it may be free as well. */
 		if (number == 0)
 			number = hilo_collection_draw(collection);
 	}

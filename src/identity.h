@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * identity.h
- *	  Identities and server-side ids: numbers drawn one at a time, and shown
- *	  without or with a tag.
+ *	  Identities and server-side ids: numbers drawn one at a time, without or with a
+ *	  tag.
  *
- * Not cached.  A number is on disk when a function returns, unless
- * synchronous_commit = off.  To be called in a transaction that may write.
+ * Numbers are not cached.  When a function returns, its number is on disk unless
+ * synchronous_commit = off.  The transaction must be one that may write.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,34 +18,34 @@
 typedef struct HiloIdentity
 {
 	HiloName	name;			/* without a bar */
-	HiloCollection collection;	/* its name, with one, is in row_name */
+	HiloCollection collection;	/* its name, with a bar, is in row_name */
 	char		row_name[HILO_MAX_ROW_NAME_LEN];
 } HiloIdentity;
 
 /*
- * Start with the identity called name, with or without one '|' or separator at
- * its end.  Raises 22023 if the name is not valid.  The bytes must stay, and
- * so must *identity.
+ * Initialize for the identity called name, which may end in one '|' or
+ * separator.  Raises 22023 if the name is not valid.  The bytes of the name,
+ * and *identity, must stay where they are.
  */
 extern void hilo_identity_init(HiloIdentity *identity, HiloName name);
 
 /*
- * Draw the next number; raises 2200H at the end, and 55000 on a Citus worker
- * unless the identity is leased.
+ * Draw the next number; raises 2200H if none are left, and 55000 on a Citus
+ * worker unless the identity is leased.
  */
 extern int64 hilo_identity_next(HiloIdentity *identity);
 
 /*
- * Draw the next number that no document has; *tries is how many were looked
- * up. Also raises the errors of documents.h.
+ * Draw the next number that no document has; *tries is the number of lookups.
+ * Also raises the errors of documents.h.
  */
 extern int64 hilo_identity_next_free(HiloIdentity *identity, int *tries);
 
 /*
- * Draw the next number, and look it up; if a document has it, search for one
- * that none has, and draw that.  A document that was there before the number
- * was drawn does not have it.  With documents NULL, or if no other session
- * interferes, that is one look-up.
+ * Draw the next number, and look it up; if a document has it, search for a
+ * number that no document has, and draw that.  No document that existed before
+ * the number was drawn has it.  If no other session interferes, or with
+ * documents NULL, one lookup at most is needed.
  */
 extern int64 hilo_identity_next_beside(HiloIdentity *identity,
 									   HiloDocuments *documents);

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * index_probe.c
- *	  Looks up rows in an index as they are at present.
+ *	  Looks up rows in an index as they are now.
  *
- * Seeing the present has a price: a scan reads a page of the index first and
- * the rows after, and if a row is updated in between, it finds the old version
- * dead, and does not know the new one.  So dead rows are believed only if a
- * second scan meets no others: a version that was alive when that scan read
- * the page would be among them.
+ * Seeing rows as of now has a price: a scan reads a page of the index first and
+ * the rows after that.  If a row is updated in between, the scan finds the old
+ * version dead, and does not know the new one.  So dead rows are believed only
+ * if a second scan finds no other dead rows: a version that was alive when that
+ * scan read the page would be among them.
  *
  *-------------------------------------------------------------------------
  */
@@ -54,7 +54,7 @@ hilo_index_leads(Relation index, AttrNumber attnum)
 		RelationGetIndexPredicate(index) == NIL;
 }
 
-/* Dead rows that an index scan has met. */
+/* Dead rows that an index scan has found. */
 typedef struct DeadRows
 {
 	ItemPointerData *tids;
@@ -76,9 +76,9 @@ note_dead(DeadRows *dead, ItemPointer tid)
 }
 
 /*
- * Scan once, noting dead rows.  With rows, appends copies of the live ones to
- * it; without, ends at the first, which it leaves in slot.  Returns whether it
- * found any.
+ * Scan once, noting dead rows.  If rows is not NULL, appends copies of the live
+ * ones to it; otherwise stops at the first live row, and leaves it in slot.
+ * Returns whether it found any.
  */
 static bool
 scan_once(Relation heap, Relation index, ScanKey key, ScanDirection direction,

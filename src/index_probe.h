@@ -1,10 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * index_probe.h
- *	  Looks up rows in an index as they are at present.
+ *	  Looks up rows in an index as they are now.
  *
- * With a snapshot that sees the present, SnapshotSelf or a dirty one: whatever
- * the isolation level, and without a trace for serializable transactions.
+ * It uses a snapshot that sees the rows as of now, SnapshotSelf or a dirty one,
+ * whatever the isolation level, and leaves no trace for serializable
+ * transactions.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,7 +19,7 @@
 #include "utils/relcache.h"
 #include "utils/snapshot.h"
 
-/* Is this the index wanted? */
+/* Returns true for the index wanted. */
 typedef bool (*HiloIndexTest) (Relation index, void *arg);
 
 /*
@@ -28,21 +29,21 @@ typedef bool (*HiloIndexTest) (Relation index, void *arg);
 extern Relation hilo_index_find(Relation heap, HiloIndexTest fits, void *arg);
 
 /*
- * Is it a btree that is ready to be read, has all rows of its table, and sorts
- * them by column attnum first?
+ * True for a btree index that is ready to be read, has all rows of its table,
+ * and sorts them by column attnum first.
  */
 extern bool hilo_index_leads(Relation index, AttrNumber attnum);
 
 /*
- * Does the index have a row with this key?  slot is one of heap's; it is left
+ * True if the index has a row with this key. slot is one of heap's; it is left
  * empty.  The caller has locked both relations.
  */
 extern bool hilo_index_has(Relation heap, Relation index, ScanKey key,
 						   Snapshot snapshot, TupleTableSlot *slot);
 
 /*
- * Put the first row with this key, coming from the start of the index or from
- * its end, into slot, which is one of heap's.  Returns whether it found any.
+ * Put the first row with this key, from the start or the end of the index, into
+ * slot, which is one of heap's.  Returns whether it found one.
  */
 extern bool hilo_index_first(Relation heap, Relation index, ScanKey key,
 							 ScanDirection direction, Snapshot snapshot,

@@ -3,8 +3,8 @@
  * pool.c
  *	  The pool: claimed and leased numbers in shared memory that no session holds.
  *
- * One lock guards it all, held for about a microsecond.  Nothing that is done
- * under it can raise an error, and no page is locked then.
+ * One lock protects all of it, and is held for about a microsecond.  While it is
+ * held, no code runs that can raise an error, and no page is locked.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,33 +32,34 @@
 
 #define TRANCHE_NAME	"hilo_pool"
 
-/* Pieces of a collection: a few, as neighbours are put together. */
+/* Pieces of a collection.  A few suffice, because adjacent ones are merged. */
 #define MAX_PIECES		8
 
-/* Ids chosen by hand that are remembered. */
+/* How many ids chosen by hand are remembered. */
 #define BY_HAND			8
 
-/* Databases that can have a lease worker at the same time. */
+/* How many databases can have a lease worker at the same time. */
 #define MAX_WORKERS		64
 
-/* What is known of a collection. */
+/* A collection in the pool. */
 typedef struct PoolCollection
 {
 	dlist_node	bucket_node;
 	dlist_node	age_node;
 	Oid			database;
-	int64		usual;			/* numbers that a session draws */
+	int64		usual;			/* how many numbers a session usually draws */
 
 	/* Numbers, lowest first. */
 	int			piece_count;
 	HiloClaim	pieces[MAX_PIECES];
 
 	/*
-	 * The newest ids chosen by hand, and how often the row had changed by
-	 * then, in a ring; forgotten is how often when the newest was that left
-	 * it.
+	 * A ring of the newest ids chosen by hand, each with the row's number of
+	 * changes at that time; forgotten is that of the newest id that was
+	 * overwritten.
 	 */
-	XLogRecPtr	lost;			/* some before that may not be known */
+	XLogRecPtr	lost;			/* ids chosen by hand before this may be
+								 * missing */
 	struct
 	{
 		int64		home;		/* of the row */
@@ -68,34 +69,36 @@ typedef struct PoolCollection
 		int64		forgotten;
 	}			by_hand;
 
-	/* The newest range of a client; token 0: none that could come back. */
+	/*
+	 * The newest range of a client; token 0: none that could still come back.
+	 */
 	HiloClaim	client;
-	bool		client_new_end; /* it ended higher than any of before, */
-	int64		client_max;		/* the highest of which ended here */
+	bool		client_new_end; /* it ended above all earlier ones, */
+	int64		client_max;		/* the highest end of any */
 
 	/* The session that asks the hub, and those that wait for it. */
 	HiloTurn	turn;
-	uint64		answers;		/* turns that got numbers */
+	uint64		answers;		/* number of turns that brought numbers */
 
-	/* What came of it. */
+	/* What the hub answered. */
 	HiloPoolLease lease;
-	TimestampTz fetch_at;		/* when a lease worker was last called for */
-	TimestampTz rate_at;		/* lease.per_minute is as of then, */
-	TimestampTz rate_since;		/* and began then */
+	TimestampTz fetch_at;		/* when a lease worker was last requested */
+	TimestampTz rate_at;		/* time that lease.per_minute refers to, */
+	TimestampTz rate_since;		/* and when its count began */
 
 	int			name_len;
 	char		name[HILO_MAX_ROW_NAME_LEN];
 } PoolCollection;
 
-/* In shared memory, followed by the collections. */
+/* Head of the shared memory; the collections follow it. */
 typedef struct Pool
 {
 	LWLock	   *lock;
-	Oid			workers[MAX_WORKERS];	/* databases that have one */
-	XLogRecPtr	by_hand_lost;	/* when ids chosen by hand were last forgotten
-								 * with their collection */
+	Oid			workers[MAX_WORKERS];	/* databases that have a lease worker */
+	XLogRecPtr	by_hand_lost;	/* when ids chosen by hand were last lost with
+								 * their collection */
 	dlist_head	free_collections;
-	dlist_head	by_age;			/* the one left alone for longest first */
+	dlist_head	by_age;			/* least recently used first */
 	uint32		bucket_mask;
 	dlist_head	buckets[FLEXIBLE_ARRAY_MEMBER];
 } Pool;
@@ -123,7 +126,7 @@ bucket_of(Oid database, HiloName name)
 	return &pool->buckets[hash_combine(hash, database) & pool->bucket_mask];
 }
 
-/* The collection of this database with that name, or NULL. */
+/* Find the collection of this database with that name; NULL: none. */
 static PoolCollection *
 find(HiloName name)
 {
@@ -152,7 +155,7 @@ has_leased(const PoolCollection *it)
 	return false;
 }
 
-/* May it make room for another one? */
+/* True if the collection may be evicted to make room for another one. */
 static bool
 is_free_to_go(const PoolCollection *it)
 {
@@ -169,7 +172,7 @@ evict(PoolCollection *it)
 	dlist_push_head(&pool->free_collections, &it->bucket_node);
 }
 
-/* Make one free, if an existing one can be removed. */
+/* Evict a collection if none is free and one may be evicted. */
 static void
 make_room(void)
 {
@@ -190,7 +193,7 @@ make_room(void)
 	}
 }
 
-/* The same as find(), or a new one; NULL if the pool is full. */
+/* Find or create the collection; NULL: the pool is full. */
 static PoolCollection *
 find_or_make(HiloName name)
 {
@@ -277,7 +280,10 @@ remove_piece(PoolCollection *it, int i)
 			(it->piece_count - i) * sizeof(HiloClaim));
 }
 
-/* Do they come from the same place, so that neighbours can be merged? */
+/*
+ * True if the pieces are adjacent and of the same origin, so that they can be
+ * merged.
+ */
 static bool
 is_next_to(const HiloClaim *low, const HiloClaim *high)
 {
@@ -286,7 +292,7 @@ is_next_to(const HiloClaim *low, const HiloClaim *high)
 		low->leased == high->leased;
 }
 
-/* Put piece i together with the one before it, if they are neighbours. */
+/* Merge piece i with the one before it, if that is possible. */
 static void
 merge_with_previous(PoolCollection *it, int i)
 {
@@ -317,8 +323,8 @@ smallest_piece(const PoolCollection *it)
 }
 
 /*
- * Add numbers; the smallest piece is lost where there are too many, which may be
- * the new one unless it is needed: then the result is false.
+ * Add a piece; if there are too many, the smallest is lost.  Returns false if
+ * that is the new one, which cannot happen if it is needed.
  */
 static bool
 add_piece(PoolCollection *it, const HiloClaim *piece, bool needed)
@@ -351,7 +357,7 @@ add_piece(PoolCollection *it, const HiloClaim *piece, bool needed)
 	return true;
 }
 
-/* Take a range out of piece i, which may leave one on either side. */
+/* Cut a range out of piece i, which may leave a piece on either side. */
 static void
 cut_out(PoolCollection *it, int i, const HiloRange *range)
 {
@@ -366,7 +372,10 @@ cut_out(PoolCollection *it, int i, const HiloRange *range)
 	(void) add_piece(it, &below, false);
 }
 
-/* Take one number out of the pieces; one that does not hold may have it, too. */
+/*
+ * Cut one number out of all pieces that have it; invalid pieces may have it,
+ * too.
+ */
 static void
 skip(PoolCollection *it, int64 number)
 {
@@ -379,7 +388,7 @@ skip(PoolCollection *it, int64 number)
 			number <= it->pieces[i].range.high)
 		{
 			cut_out(it, i, &range);
-			i = 0;				/* the others have moved */
+			i = 0;				/* the pieces have moved */
 		}
 		else
 			i++;
@@ -387,9 +396,9 @@ skip(PoolCollection *it, int64 number)
 }
 
 /*
- * Add numbers, but for those chosen by hand since they were claimed: these could
- * not be found in a piece that was on its way by then.  If they are not all known
- * any more, the piece is lost, and the result false.
+ * Add a piece, except numbers chosen by hand since it was claimed: these could
+ * not be cut out while the piece was not in the pool.  If they are no longer
+ * all known, the piece is lost, and the result is false.
  */
 static bool
 add_unless_by_hand(PoolCollection *it, const HiloClaim *piece, bool needed)
@@ -485,7 +494,10 @@ leased_left(const PoolCollection *it)
 	return left;
 }
 
-/* Was it that long ago? Also true if the clock was set back, or for never. */
+/*
+ * True if start was at least that long ago, or never, or if the clock was set
+ * back.
+ */
 static bool
 is_over(TimestampTz start, TimestampTz now, int duration_ms)
 {
@@ -494,8 +506,8 @@ is_over(TimestampTz start, TimestampTz now, int duration_ms)
 }
 
 /*
- * Should the next lease be fetched ahead?  Numbers of identities are asked for
- * when they are drawn, so that they come in order.
+ * True if the next lease should be fetched ahead.  Numbers of identities are
+ * requested only when they are drawn, so that they come in order.
  */
 static bool
 is_low(const PoolCollection *it, TimestampTz now)
@@ -522,7 +534,10 @@ note_taken(PoolCollection *it, int64 count, TimestampTz now)
  * Take
  */
 
-/* The first piece that can answer the request; those that do not hold go. */
+/*
+ * Find the first piece that can satisfy the request; -1: none.  Removes invalid
+ * pieces on the way.
+ */
 static int
 find_piece(PoolCollection *it, const HiloRow *row,
 		   const HiloRangeRequest *request, HiloRange *range)
@@ -706,7 +721,7 @@ hilo_pool_forget_failure(HiloName name)
 	LWLockRelease(pool->lock);
 }
 
-/* What is known, as of now. */
+/* Copy what is known about the leases, as of now. */
 static void
 copy_lease(const PoolCollection *it, TimestampTz now, HiloPoolLease *state)
 {
@@ -737,7 +752,10 @@ hilo_pool_lease(HiloName name, HiloPoolLease *state)
 	return it != NULL;
 }
 
-/* The collection, with the lock held; an error where there is no room. */
+/*
+ * Lock the pool, and find or create the collection; an error if there is no
+ * room.
+ */
 static PoolCollection *
 lock_collection(HiloName name)
 {
@@ -796,7 +814,7 @@ hilo_pool_wait_to_ask(HiloName name, bool wait, int *waiting,
 	}
 }
 
-/* Put what fits of a string, which may be NULL, into a place of the pool. */
+/* Copy as much of a string, which may be NULL, as fits into place. */
 static void
 put_text(char *place, const char *string)
 {
@@ -816,7 +834,7 @@ hilo_pool_end_asking(HiloName name, int64 size, int sqlstate,
 	PoolCollection *it;
 
 	LWLockAcquire(pool->lock, LW_EXCLUSIVE);
-	it = find(name);			/* it is there as long as it is asked for */
+	it = find(name);			/* exists as long as its turn is taken */
 	if (size > 0)
 	{
 		it->answers++;
@@ -880,11 +898,11 @@ hilo_pool_end_worker(void)
 /*
  * Lists
  *
- * Memory is allocated before the lock is taken, for the number of a moment
- * ago.
+ * Memory is allocated before the lock is taken, for the number of pieces at
+ * that time.
  */
 
-/* Names of this database's collections that are low, or all its pieces. */
+/* Number of pieces in the pool, but at least one per collection. */
 static int
 count_pieces(void)
 {
@@ -899,7 +917,7 @@ count_pieces(void)
 	return count;
 }
 
-/* A copy of the name, in room that the caller has made. */
+/* Copy the name into room, which the caller has allocated. */
 static HiloName
 copy_name(const PoolCollection *it, char *room)
 {
@@ -909,7 +927,10 @@ copy_name(const PoolCollection *it, char *room)
 	return name;
 }
 
-/* Pieces of this database; or, with only_low, one for each that is low. */
+/*
+ * The pieces of this database; or, with only_low, the names of its collections
+ * that are low.
+ */
 static List *
 list(bool only_low)
 {

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * range.c
- *	  Ranges of numbers: how large the next one should be, where it lies, and
- *	  how fast numbers are claimed.
+ *	  Ranges of numbers: how large the next one should be, where it starts, and how
+ *	  fast numbers are claimed.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,10 +14,16 @@
 
 #include "range.h"
 
-/* A claim takes at most this part of what is left below the limit. */
+/*
+ * A claim takes at most 1/RANGE_SHARE_OF_REST of the numbers left below the
+ * limit.
+ */
 #define RANGE_SHARE_OF_REST		64
 
-/* A younger counter counts as this part of a unit old: a first claim says little. */
+/*
+ * Minimum age, in units, that a rate is computed for: a first claim says
+ * little.
+ */
 #define RATE_MIN_AGE	(1.0 / 60)
 
 int64
@@ -28,7 +34,10 @@ hilo_range_size(int64 last_size, int64 age_us, int64 duration_us,
 
 	if (last_size > 0)
 	{
-		/* A clock that was set back makes age_us negative: still young. */
+		/*
+		 * If the clock was set back, age_us is negative: the range counts as
+		 * young.
+		 */
 		if (age_us < duration_us)
 			size = last_size > max_size / 2 ? max_size : last_size * 2;
 		else if (age_us - duration_us > duration_us)
@@ -51,8 +60,9 @@ hilo_range_usual(int64 usual, int64 drawn)
 }
 
 /*
- * The lowest number that may begin the range, less one.  Returns false when
- * there is none up to limit; otherwise *left is how many there are from there.
+ * Find the lowest number that may begin the range, less one.  Returns false if
+ * there is none up to limit; otherwise *left is the count of numbers from
+ * there.
  */
 static bool
 find_start(const HiloRangeRequest *request, int64 max, int64 limit,
@@ -113,7 +123,7 @@ hilo_range_cut_piece(const HiloRangeRequest *request, const HiloRange *piece,
 double
 hilo_rate_decay(double value, int64 elapsed_us, int64 unit_us)
 {
-	/* A clock that was set back adds nothing. */
+	/* If the clock was set back, nothing decays. */
 	return value * exp(-(double) Max(elapsed_us, 0) / unit_us);
 }
 

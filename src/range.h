@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * range.h
- *	  Ranges of numbers: how large the next one should be, where it lies, and
- *	  how fast numbers are claimed.
+ *	  Ranges of numbers: how large the next one should be, where it starts, and how
+ *	  fast numbers are claimed.
  *
  * Pure arithmetic: no backend state, no catalog access, no errors raised.
  *
@@ -22,11 +22,11 @@ typedef struct HiloRange
 typedef struct HiloRangeRequest
 {
 	int64		size;			/* how many numbers, at least 1 */
-	bool		exact;			/* not fewer, even close to the limit? */
+	bool		exact;			/* true: not fewer, even close to the limit */
 	int64		alignment;		/* low - 1 must be a multiple of it; 1: any */
 	int64		above;			/* low must be above it; 0: any */
-	int64		reserve;		/* numbers to claim beyond size for the pool,
-								 * as far as there are any; 0: none */
+	int64		reserve;		/* numbers to claim for the pool beyond size,
+								 * as far as available; 0: none */
 } HiloRangeRequest;
 
 static inline int64
@@ -40,53 +40,55 @@ hilo_range_count(const HiloRange *range)
  *
  * last_size is the size of the claimant's previous range (0: none), age_us the
  * microseconds since it was claimed, duration_us how long a range should last.
- * Doubles when it lasted less than duration_us, halves when more than twice
- * that (RavenDB's rule, with its 30 s made a parameter).  The result lies
- * between min_size and max_size; where these cross, max_size wins.
+ * The size doubles if the range lasted less than duration_us, and halves if it
+ * lasted more than twice that (RavenDB's rule, with its 30 s made a parameter).
+ * The result is between min_size and max_size; if these conflict, max_size
+ * wins.
  */
 extern int64 hilo_range_size(int64 last_size, int64 age_us, int64 duration_us,
 							 int64 min_size, int64 max_size);
 
 /*
- * Number of ids that a connection usually draws, from what that was (0: not
- * known) and what one connection has drawn.
+ * Number of ids that a connection usually draws, computed from the previous
+ * figure (0: not known) and what one connection has drawn.
  *
  * It changes by a factor of 2 at most, as sizes do.  Connections draw numbers
  * of very different orders of magnitude: this way the figure stays near what
- * most of them draw, and one that loads a million does not make the next ones
- * claim as many.
+ * most of them draw, and one that loads a million rows does not make the next
+ * ones claim as many.
  */
 extern int64 hilo_range_usual(int64 usual, int64 drawn);
 
 /*
- * Cut the range out of the numbers above max that answers the request, with
- * as much of its reserve as there is.
+ * Cut the range that satisfies the request out of the numbers above max, with
+ * as much of its reserve as available.
  *
  * limit is the highest number allowed.  A request that is not exact gets at
  * most 1/64 of the numbers left, so that claims shrink towards the limit
  * instead of one claimant taking all the rest; a reserve never takes more.
- * Returns false, leaving *range alone, when no numbers (or, for an exact
- * request, not enough) are left.
+ * Returns false, leaving *range alone, if no numbers (or, for an exact request,
+ * not enough) are left.
  */
 extern bool hilo_range_cut(const HiloRangeRequest *request, int64 max,
 						   int64 limit, HiloRange *range);
 
 /*
- * Cut the range out of the numbers low..high that answers the request, without
- * its reserve: all of them if it is not exact and they are fewer. Returns
- * false when none fits.
+ * Cut the range that satisfies the request out of the numbers low..high,
+ * without its reserve; all of them if the request is not exact and they are
+ * fewer.  Returns false if none fits.
  */
 extern bool hilo_range_cut_piece(const HiloRangeRequest *request,
 								 const HiloRange *piece, HiloRange *range);
 
 /*
- * How fast numbers are claimed, as one figure: the sum of all numbers ever
- * claimed, each weighted by exp(-age), its age in units of time (exponential
- * smoothing).  At a steady rate that is how many are claimed in a unit.
+ * The rate at which numbers are claimed, as one figure: the sum of all numbers
+ * ever claimed, each weighted by exp(-age), with the age in units of time
+ * (exponential smoothing).  At a steady rate that is the number claimed per
+ * unit.
  *
- * The first function gives the figure, when it was value so long ago; the
- * second, numbers a unit when the figure is value now and counting began so
- * long ago: the average until then if that is less than some units.
+ * The first function returns the figure now, if it was value elapsed_us ago.
+ * The second returns numbers per unit, if the figure is value now and counting
+ * began so long ago: while that is less than some units, the average.
  */
 extern double hilo_rate_decay(double value, int64 elapsed_us, int64 unit_us);
 extern double hilo_rate(double value, int64 age_us, int64 unit_us);

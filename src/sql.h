@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * sql.h
- *	  Runs SQL for other modules: only with the system's own functions and
- *	  operators, and with an error where row security would hide rows.
+ *	  Runs SQL for other modules, with only the system's own functions and
+ *	  operators, and with an error if row security would hide rows.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,25 +10,25 @@
 #define HILO_SQL_H
 
 /*
- * Let unqualified names mean the system's own objects, whatever the user's
- * search_path says, until AtEOXact_GUC(false, level) with the level returned, or
- * an error.
+ * Make unqualified names refer to the system's own objects, whatever the user's
+ * search_path says.  Ends with AtEOXact_GUC(false, level), for the level
+ * returned, or with an error.
  */
 extern int	hilo_sql_hide_search_path(void);
 
 /*
- * Connect to SPI and prepare; undo this with the value returned.  What the
- * functions below return lives until then.
+ * Connect to SPI and set up the environment; undo this with the value returned.
+ * What the functions below return lives until then.
  */
 extern int	hilo_sql_begin(void);
 extern void hilo_sql_end(int level);
 
-/* Run a command, built as by printf(). */
+/* Run a command, formatted as by printf(). */
 extern void hilo_sql_run(const char *format,...) pg_attribute_printf(1, 2);
 
 /*
- * Run a query that sees what is committed now, at any isolation level.
- * Returns how many rows there are in SPI_tuptable.
+ * Run a query that sees what is committed now, at any isolation level.  Returns
+ * the number of rows in SPI_tuptable.
  */
 extern uint64 hilo_sql_select(const char *sql);
 

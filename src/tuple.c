@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * tuple.c
- *	  Tuples of tables that this transaction changes.
+ *	  Tuples that the current transaction inserts or deletes.
  *
  *-------------------------------------------------------------------------
  */

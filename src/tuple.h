@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * tuple.h
- *	  Tuples of tables that this transaction changes.
+ *	  Tuples that the current transaction inserts or deletes.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,14 +12,16 @@
 #include "utils/relcache.h"
 
 /*
- * Insert a tuple, made by the given command of the current transaction, with
- * its index entries; its place is then in tuple->t_self.  No trigger fires, no
- * constraint but a unique index is checked.  Logical decoding does not see it:
- * what is in our tables is this server's own.
+ * Insert a tuple, as the given command of the current transaction, with its
+ * index entries; its place is then in tuple->t_self.  No trigger fires, and no
+ * constraint but unique indexes is checked.  Logical decoding does not see it,
+ * because the contents of our tables belong to this server.
  */
 extern void hilo_tuple_insert(Relation rel, HeapTuple tuple, CommandId cid);
 
-/* Has the current transaction deleted a tuple that others had made? */
+/*
+ * True if the current transaction has deleted a tuple that it has not inserted.
+ */
 extern bool hilo_tuple_deleted_here(HeapTupleHeader header);
 
 #endif							/* HILO_TUPLE_H */
