@@ -1,4 +1,4 @@
-# JDBC (getGeneratedKeys) and Hibernate insert into attached tables beside an installed hilo; Hibernate's own counters, by table and by sequence, go on beside the collections that take over from them, as doc/from-a-sequence.md says.
+# JDBC (getGeneratedKeys) and Hibernate insert into attached tables beside an installed hilo; Hibernate's own counters, by table and by sequence, go on beside the collections that take over from them, as doc/from-hi-lo.md says.
 use strict;
 use warnings;
 
@@ -9,7 +9,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 # The statements that the page gives for a table of Hibernate.
-my ($switch) = grep { /CREATE FUNCTION hibernate_block/ } slurp_file('doc/from-a-sequence.md') =~ /^```sql\n(.*?)^```$/gms;
+my ($switch) = grep { /CREATE FUNCTION hibernate_block/ } slurp_file('doc/from-hi-lo.md') =~ /^```sql\n(.*?)^```$/gms;
 
 clients_folder();
 my $jars = '/usr/share/java';
