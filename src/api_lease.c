@@ -112,7 +112,7 @@ member_argument(FunctionCallInfo fcinfo)
 	if (name.len > MAX_MEMBER_NAME || memchr(name.data, '|', name.len) != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("member must be a name of at most %d bytes without a bar",
+				 errmsg("member must be a name of at most %d bytes without \"|\"",
 						MAX_MEMBER_NAME)));
 	return name;
 }
@@ -130,7 +130,7 @@ refuse_too_far(HiloRowRef *ref, int64 number)
 	if (number > row.max && number - row.max > (row.max_value - row.max) / 2)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("numbers of \"%.*s\" up to " INT64_FORMAT " would use up more than half of those left",
+				 errmsg("numbers of \"%.*s\" up to " INT64_FORMAT " would use up more than half of the remaining numbers",
 						ref->name.len, ref->name.data, number),
 				 errdetail("The hub has claimed numbers up to " INT64_FORMAT "; the limit is " INT64_FORMAT ".",
 						   row.max, row.max_value),
@@ -220,7 +220,7 @@ add_report(Reports *reports, const HiloMember *member)
 	reports->members++;
 	if (!member->reported)
 		hilo_append_part(&reports->names, reports->missing++,
-						 psprintf("\"%.*s\" of \"%.*s\" (seen last at %s%s%s)",
+						 psprintf("\"%.*s\" of \"%.*s\" (last seen at %s%s%s)",
 								  member->name.len, member->name.data,
 								  member->counter.len, member->counter.data,
 								  timestamptz_to_str(member->row.seen_at),
@@ -236,10 +236,10 @@ refuse_unreported(const Reports *reports, const char *where)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("members of this hub have not said what they hold"),
-			 errdetail("Missing: %s. What is known: %s.", reports->names.data,
+			 errmsg("members of this hub have not reported what they hold"),
+			 errdetail("Missing: %s. Known so far: %s.", reports->names.data,
 					   where),
-			 errhint("A member says it when it asks for a lease, and by hilo_lease_report() there. hilo_hub_forget() forgets one that is gone for good; force, all that are missing.")));
+			 errhint("A member reports when it asks for a lease, or when hilo_lease_report() is called there. To give up members that are gone for good, use hilo_hub_forget(), or force for all that are missing.")));
 }
 
 /*
@@ -444,6 +444,6 @@ hilo_hub_forget(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("this hub has no member \"%.*s\"", name.len, name.data),
-				 errhint("hilo.members shows them.")));
+				 errhint("The view hilo.members lists the members.")));
 	PG_RETURN_INT64(count);
 }

@@ -325,7 +325,7 @@ check_password(bool shown, const Options *options, Oid role,
 		return true;
 	return fail(answer, ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED,
 				"password is required",
-				psprintf("Role \"%s\", which is no superuser, must have a password in its user mapping, and the hub must ask for it.",
+				psprintf("Role \"%s\" is not a superuser, so it must have a password in its user mapping, and the hub must ask for it.",
 						 GetUserNameFromId(role, true)));
 }
 
@@ -574,7 +574,7 @@ run(const HiloHubQuestion *question, const char *sql, int count,
 		{
 			if (!wait_for_socket(WL_SOCKET_READABLE, deadline))
 				return fail(answer, ERRCODE_CONNECTION_FAILURE,
-							"the server has not answered in time", NULL);
+							"the server did not answer in time", NULL);
 			/* Before the connection was lost it may have said why. */
 			if (!PQconsumeInput(connection.conn) && PQisBusy(connection.conn))
 				return fail_as_libpq(answer);
@@ -666,7 +666,7 @@ try_host(const Options *options, int n, StringInfo errors)
 							 WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE, deadline))
 		{
 			append_said(errors,
-						psprintf("connection to server at \"%s\", port %s failed: it has not answered in time",
+						psprintf("connection to server at \"%s\", port %s failed: it did not answer in time",
 								 PQhost(connection.conn),
 								 PQport(connection.conn)));
 			disconnect();

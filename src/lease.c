@@ -146,14 +146,14 @@ hilo_lease_check_hub(const HiloRowRef *ref, const HiloRow *row)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("\"%.*s\" is leased from %s, but the setting \"hilo.hub\" names server \"%s\"",
 						ref->name.len, ref->name.data, hub_text(hub), hilo_hub),
-				 errdetail("Where its numbers come from is in its row, and stays so."),
+				 errdetail("Its row, not the setting, determines where its numbers come from."),
 				 errhint("Reset \"hilo.hub\", or lease from the other server with hilo_lease_from().")));
 	if (is_coordinator(hub) && !hilo_citus_is_worker())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("\"%.*s\" is leased from the Citus coordinator, but this node is not a Citus worker",
 						ref->name.len, ref->name.data),
-				 errhint("Lease it from a server with hilo_lease_from(); or leave the coordinator with a null server, and let it count here by a forced seed.")));
+				 errhint("Lease it from a server with hilo_lease_from(), or call that with a null server and then force a seed, to count here.")));
 }
 
 /* The hub to ask for numbers of a counter whose row was read; empty: none. */
@@ -185,7 +185,7 @@ report_failure(HiloName name, const char *hub, int sqlstate,
 			 errmsg("could not lease numbers of \"%.*s\" from %s",
 					name.len, name.data, hub_text(hub)),
 			 since == DT_NOBEGIN ? errdetail("It says: %s", message) :
-			 errdetail("It has given none since %s: %s",
+			 errdetail("It has given no lease since %s: %s",
 					   timestamptz_to_str(since), message),
 			 hint == NULL ? 0 : errhint("%s", hint)));
 }
@@ -387,7 +387,7 @@ ask_hub(const char *server, const HiloHubRow *known, Oid role, HiloName name,
 	if (!OidIsValid(role))
 	{
 		put_error(answer, ERRCODE_UNDEFINED_OBJECT,
-				  psprintf("the role \"%s\", whose user mapping is used, does not exist",
+				  psprintf("role \"%s\", whose user mapping is used, does not exist",
 						   NameStr(known->role)));
 		return;
 	}
@@ -463,7 +463,7 @@ question_hub(HiloRowRef *ref, const HiloRow *row, NameData hub, int64 size,
 	if (answer->sqlstate == 0 && !hilo_is_node_tag(NameStr(answer->node_tag),
 												   strlen(NameStr(answer->node_tag))))
 		put_error(answer, ERRCODE_PROTOCOL_VIOLATION,
-				  "it has answered with a node tag that is none");
+				  "it has answered with an invalid node tag");
 	if (answer->sqlstate != 0)
 		return;
 	HILO_FAILURE_POINT("lease got");
@@ -571,7 +571,7 @@ use_turn(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 	 */
 	if (size > 0 && size < need->least)
 		put_error(answer, ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED,
-				  psprintf("it was asked for " INT64_FORMAT " numbers in a row, and gave " INT64_FORMAT,
+				  psprintf("it was asked for " INT64_FORMAT " consecutive numbers, and gave " INT64_FORMAT,
 						   need->least, size));
 	hilo_pool_end_asking(ref->name, answer->sqlstate == 0 ? size : 0,
 						 answer->sqlstate, answer->message, answer->hint);
@@ -702,7 +702,7 @@ hilo_lease_report_all(void)
 		if (!has_heard(&answer))
 			ereport(WARNING,
 					(errcode(answer.sqlstate),
-					 errmsg("could not tell server \"%s\" what is held here: %s",
+					 errmsg("could not report to server \"%s\" what is held here: %s",
 							strVal(hub), answer.message)));
 	}
 	return count;

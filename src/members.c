@@ -98,9 +98,9 @@ check_synchronous(void)
 	if (!SyncRepRequested() || !defined)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("this server gives no lease that a synchronous standby does not have"),
+				 errmsg("this server gives leases only if a synchronous standby has them"),
 				 errdetail("The setting \"hilo.hub_auto_resume\" is on."),
-				 errhint("Set synchronous_standby_names; or set hilo.hub_auto_resume to \"off\".")));
+				 errhint("Set synchronous_standby_names, or set hilo.hub_auto_resume to \"off\".")));
 }
 
 /*
@@ -204,7 +204,7 @@ hilo_hub_hear(HiloName member, int64 known_system, int64 known_timeline)
 	if (known_timeline - state.told > MAX_AHEAD)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("this server has had no timeline " INT64_FORMAT,
+				 errmsg("this server has never been on timeline " INT64_FORMAT,
 						known_timeline),
 				 errdetail("It is on timeline " INT64_FORMAT ".", state.told)));
 	if (!step_back(known_timeline))
@@ -213,7 +213,7 @@ hilo_hub_hear(HiloName member, int64 known_system, int64 known_timeline)
 			(errcode(ERRCODE_WARNING),
 			 errmsg("a member knows timeline " INT64_FORMAT " of this server, which is on timeline " INT64_FORMAT,
 					known_timeline, state.told),
-			 errdetail("The member is \"%.*s\", its address \"%s\". No leases are given any more.",
+			 errdetail("The member is \"%.*s\", its address \"%s\". This server gives no more leases.",
 					   member.len, member.data, client_address())));
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -370,9 +370,9 @@ hilo_members_warn(HiloName counter, int64 epoch)
 	if (count > 0)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
-				 errmsg("members may draw from leases of before until they ask again: %s",
+				 errmsg("members may draw from earlier leases until their next request: %s",
 						names.data),
-				 errdetail("The answer to their next request makes these worthless.")));
+				 errdetail("The answer to that request invalidates these leases.")));
 	pfree(names.data);
 }
 

@@ -174,8 +174,8 @@ my $away = [ '/nonexistent', 5432 ];
 hosts([ $dead, $proxy_hosts[0], $away, $proxy_hosts[1] ]);
 use_up();
 # The second one answered last.
-my $all = join '.*', "port $proxy_hosts[0][1] failed: it has not answered in time", "port $dead->[1] failed: Connection refused",
-  '/nonexistent/\.s\.PGSQL\.5432" failed: No such file', "port $proxy_hosts[1][1] failed: it has not answered in time";
+my $all = join '.*', "port $proxy_hosts[0][1] failed: it did not answer in time", "port $dead->[1] failed: Connection refused",
+  '/nonexistent/\.s\.PGSQL\.5432" failed: No such file', "port $proxy_hosts[1][1] failed: it did not answer in time";
 my $late = HiloCrash::Session->new($member);
 like(draw($late), qr/08001: could not lease numbers of "orders" from server "ids_hub"\nDETAIL:  .*$all/, 'the message names all');
 like($session->query(q{SELECT last_error FROM hilo.leases WHERE collection = 'orders'}), qr/^connection to server at .*$all/, 'and so does the view');
@@ -186,7 +186,7 @@ hosts([ [ '/nonexistent,' . $hub->host, $hub->port ] ]);
 like(draw(), $number, 'one port for two addresses');
 use_up();
 hosts([ [ 'first,second', $proxies[0]->port ] ], "ADD hostaddr '127.0.0.1,127.0.0.1'");
-like(draw(), qr/"second", .*failed: it has not answered in time; .*"first", .*failed: it has not answered in time/, 'two host addresses, each with a name; the second one comes first, as before');
+like(draw(), qr/"second", .*failed: it did not answer in time; .*"first", .*failed: it did not answer in time/, 'two host addresses, each with a name; the second one comes first, as before');
 hosts([ [ 'first', $proxies[0]->port ] ]);
 like(draw(), qr/08001: .*could not match 1 host names to 2 hostaddr values/s, 'one name for two host addresses');
 hosts([ [ 'first,second', '1,2,3' ] ], "DROP hostaddr");
@@ -250,7 +250,7 @@ for my $way ('cancel', 'statement_timeout', 'terminate')
 }
 configure('hilo.lease_timeout', '1s');
 $start = time;
-like(draw($waiting), qr/08006: .*(?:has not answered in time|statement timeout)/s, 'an answer that takes too long');
+like(draw($waiting), qr/08006: .*(?:did not answer in time|statement timeout)/s, 'an answer that takes too long');
 cmp_ok(time - $start, '>=', 0.9, 'and no sooner');
 wait_until('it ends on the hub', sub { at_work() == 0 });
 is($held->query('SELECT 1'), 1, 'while the hub is still held');

@@ -108,7 +108,7 @@ is(error_of($standby, 'postgres', q{SELECT hilo_next_number('orders')}), '', 'th
 
 # The one that was refused has said what it holds; the hub waits for the other one.
 my $missing = message_of($standby, 'postgres', 'SELECT hilo_hub_resume()');
-like($missing, qr/55000: .*Missing: .*"postgres\/member1\/\d+" of "orders" \(seen last at /s, 'the hub waits for what the other member holds');
+like($missing, qr/55000: .*Missing: .*"postgres\/member1\/\d+" of "orders" \(last seen at /s, 'the hub waits for what the other member holds');
 unlike($missing, qr/"postgres\/member2/, 'but not for this one');
 is(error_of($standby, 'postgres', q{SELECT hilo_hub_resume('orders', 0)}), '55000', 'by name, too');
 is(sql($members[0], q{SELECT hilo_lease_report()}), sql($members[0], q{SELECT count(*) FROM hilo.leases}), 'it says so of all that it leases');

@@ -131,14 +131,14 @@ is(scalar keys %identity, 7, 'and all came');
 use_up($session);
 $proxy->mode('hole');
 configure('hilo.lease_timeout' => '300ms');
-like(draw($session), qr/08\w{3}: .*DETAIL:  It .*has not answered in time/s, 'no answer: an error after hilo.lease_timeout');
+like(draw($session), qr/08\w{3}: .*DETAIL:  It .*did not answer in time/s, 'no answer: an error after hilo.lease_timeout');
 is($session->query(q{SELECT last_error ~ 'in time' AND failing_since <= last_error_at AND last_error_at <= now() FROM hilo.leases WHERE collection = 'orders'}),
 	't', 'and the view shows it');
 
 # What is not waited for any more ends on the hub, too.
 $proxy->mode('pass');
 my $held = hold_hub($hub);
-like(draw($session), qr/08\w{3}: .*(?:has not answered in time|statement timeout)/s, 'a hub that works for too long');
+like(draw($session), qr/08\w{3}: .*(?:did not answer in time|statement timeout)/s, 'a hub that works for too long');
 wait_until('the hub has ended it', sub {
 	!sql($hub, q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hilo'}) });
 pass('the hub ends what it does');
@@ -193,7 +193,7 @@ $proxy->mode('refuse');
 like(draw($session), qr/08\w{3}:/, 'the hub is away');
 my $tries = $proxy->connections;
 my @others = map { HiloCrash::Session->new($member) } 1 .. 3;
-like(draw($_), qr/08\w{3}: could not lease.*DETAIL:  It has given none since 2/s, 'draws fail') for @others, $session, @others;
+like(draw($_), qr/08\w{3}: could not lease.*DETAIL:  It has given no lease since 2/s, 'draws fail') for @others, $session, @others;
 is($proxy->connections, $tries, 'and do not ask again');
 configure('hilo.lease_retry' => '0');
 $proxy->mode('hole');

@@ -265,7 +265,7 @@ $hub->reload;
 wait_until('the setting counts', sub { hub('SHOW hilo.max_lease_size') == 500 });
 lease('much', 'ids_hub');
 is(sql("SET hilo.max_range_size = 10000; SELECT high - low FROM hilo_reserve('much', 500)"), 499, 'as much as a hub gives');
-like(message("SET hilo.lease_retry = '1h'; SET hilo.max_range_size = 10000; SELECT hilo_reserve('much', 501)"), qr/2200H: .*asked for 501 numbers in a row, and gave 500/s, 'and no more');
+like(message("SET hilo.lease_retry = '1h'; SET hilo.max_range_size = 10000; SELECT hilo_reserve('much', 501)"), qr/2200H: .*asked for 501 consecutive numbers, and gave 500/s, 'and no more');
 $claims = hub("SELECT changes FROM hilo.hilo WHERE collection = 'much'");
 like(message("SET hilo.lease_retry = '1h'; SET hilo.max_range_size = 10000; SELECT hilo_reserve('much', 501)"), qr/2200H: .*and gave 500/s, 'once more');
 is(hub("SELECT changes FROM hilo.hilo WHERE collection = 'much'"), $claims, 'without asking');

@@ -136,7 +136,7 @@ is(mark($second), 1, 'begins it again, as the standby has what was before');
 
 # Degraded: nothing to wait for.
 configure($second, 'synchronous_standby_names', '');
-like(draw('orders'), qr/55000: could not lease.*this server gives no lease that a synchronous standby does not have.*HINT:  Set synchronous_standby_names/s, 'without a synchronous standby no leases are given');
+like(draw('orders'), qr/55000: could not lease.*this server gives leases only if a synchronous standby has them.*HINT:  Set synchronous_standby_names/s, 'without a synchronous standby no leases are given');
 
 #
 # A standby that is asked for, and away
