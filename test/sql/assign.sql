@@ -1,6 +1,6 @@
 -- What id a document gets: by hilo_document_id(), and by the trigger hilo_assign_id() in front of every way into a table.
 
--- Hide what is random or counted over all tests: a GUID, and the number of a server-side id.
+-- Hide what is random or shared by all tests: a GUID, and the number of a server-side id.
 CREATE FUNCTION shape(id text) RETURNS text IMMUTABLE LANGUAGE sql
 	RETURN regexp_replace(regexp_replace(id, '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$', '(guid)'), '[0-9]{19}', '(19 digits)');
 
@@ -15,7 +15,7 @@ SELECT hilo_document_id('orders', id) FROM unnest(ARRAY['orders/1-A', ' ', 'a', 
 SELECT hilo_document_id('orders', 'orders//') ~ '^orders//[0-9]{19}-A$' AS server_side, hilo_document_id('orders', 'orders/|');
 -- What is requested says which kind it is; only a HiLo id draws from the collection.
 SELECT hilo_next_number('orders');
--- Server-side ids of both functions have one counter, identities, too.
+-- Server-side ids of both functions share one counter; so do identities.
 SELECT hilo_number(hilo_document_id('orders', 'companies/')) - hilo_number(next_server_side_id('users/')) AS step;
 SELECT hilo_document_id('orders', 'companies|'), next_identity('companies'), hilo_document_id('x', 'companies|');
 -- Tag, prefix, separator.
@@ -106,13 +106,13 @@ COPY books (n) FROM stdin;
 18
 \.
 SELECT n, id FROM books WHERE n >= 14 ORDER BY n;
--- ON CONFLICT: a number is spent, a conflict is one of the id assigned.
+-- ON CONFLICT: a number is spent; conflicts are detected with the assigned id.
 INSERT INTO books (n, id) VALUES (19, 'books/fiction'), (20, NULL) ON CONFLICT DO NOTHING RETURNING n, id;
 INSERT INTO books (n, id) VALUES (21, 'books/fiction'), (22, 'books|') ON CONFLICT (id) DO UPDATE SET copies = books.copies + 1 RETURNING n, id, copies;
--- An identity that was assigned meets none.
+-- An assigned identity conflicts with no row.
 SELECT seed_identity_for('books', 0, true);
 INSERT INTO books (n, id) VALUES (23, 'books|') ON CONFLICT (id) DO UPDATE SET copies = books.copies + 10 RETURNING n, id, copies;
--- An id of the caller's own stays, and none at all is assigned; an UPDATE assigns none.
+-- An id given by the caller stays, and a missing one is assigned; an UPDATE assigns none.
 UPDATE books SET copies = 100 WHERE id = 'books/fiction';
 INSERT INTO books (n, id) VALUES (25, 'books/merged'), (26, NULL);
 SELECT n, id, copies FROM books WHERE n >= 24 OR copies = 100 ORDER BY n;
@@ -145,7 +145,7 @@ CREATE TRIGGER assign BEFORE INSERT ON long FOR EACH ROW EXECUTE FUNCTION hilo_a
 INSERT INTO long SELECT repeat('y', 500) RETURNING length(id);
 INSERT INTO long SELECT id || 'x' FROM long RETURNING length(id);
 DROP TABLE long;
--- No two of many, and all of the collection of that name.
+-- No two of many ids are equal, and all belong to the collection of that name.
 INSERT INTO books (n) SELECT 1000 + i FROM generate_series(1, 500) i;
 SELECT count(*), count(DISTINCT id), bool_and(id ~ '^books/\d+-A$') FROM books WHERE n > 1000;
 SELECT max(hilo_number(id)) = hilo_last_number('books') AS last FROM books WHERE n > 1000;
@@ -168,7 +168,7 @@ CREATE TRIGGER assign_too BEFORE INSERT ON "Odd ""Table" FOR EACH ROW EXECUTE FU
 INSERT INTO "Odd ""Table" DEFAULT VALUES RETURNING *;
 INSERT INTO "Odd ""Table" VALUES ('odds|', 'odds|'), (NULL, NULL) RETURNING *;
 DROP TABLE "Odd ""Table";
--- A table whose name could be no collection's needs the second argument.
+-- A table whose name is not valid for a collection needs the second argument.
 CREATE TABLE "odd/" (id text);
 CREATE TRIGGER assign BEFORE INSERT ON "odd/" FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
 \set VERBOSITY sqlstate
@@ -189,7 +189,7 @@ INSERT INTO staged VALUES (NULL, 'request'), (NULL, '') RETURNING *;
 DROP TABLE staged;
 DROP FUNCTION request, look;
 
--- Partitions: the collection is the root's, whichever table is inserted into, at whatever place the column is.
+-- Partitions: the collection is the root's, whichever table is inserted into, whatever the column's position.
 CREATE TABLE loans (year int, id text, note text) PARTITION BY RANGE (year);
 CREATE TABLE loans_2025 PARTITION OF loans FOR VALUES FROM (2025) TO (2026);
 CREATE TABLE loans_later PARTITION OF loans FOR VALUES FROM (2026) TO (2100) PARTITION BY LIST (year);
@@ -208,7 +208,7 @@ COPY loans (year) FROM stdin;
 SELECT tableoid::regclass, id FROM loans ORDER BY hilo_number(id), id;
 -- A row moved to another partition keeps its id.
 UPDATE loans SET year = 2026 WHERE year = 2025 AND id LIKE 'fines/%' RETURNING tableoid::regclass, id;
--- A partition on its own has its own name.
+-- A partition that is detached uses its own name.
 ALTER TABLE loans DETACH PARTITION loans_2025;
 CREATE TRIGGER assign BEFORE INSERT ON loans_2025 FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
 INSERT INTO loans_2025 (year) VALUES (2025) RETURNING id;
@@ -253,7 +253,7 @@ CREATE TABLE rooms_1 PARTITION OF rooms FOR VALUES IN (1);
 CREATE FOREIGN TABLE rooms_2 PARTITION OF rooms FOR VALUES IN (2) SERVER loopback OPTIONS (table_name 'rooms_there');
 CREATE TRIGGER assign BEFORE INSERT ON rooms FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
 INSERT INTO rooms (floor) VALUES (1), (2), (1), (2) RETURNING tableoid::regclass, id;
--- Assigned there, by the trigger of the table there.
+-- Assigned by a trigger on the remote table.
 CREATE TABLE doors_there (n int, id text);
 CREATE TRIGGER assign BEFORE INSERT ON doors_there FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id', 'doors');
 CREATE FOREIGN TABLE doors (n int, id text) SERVER loopback OPTIONS (table_name 'doors_there');
@@ -278,7 +278,7 @@ CREATE TRIGGER t5 BEFORE INSERT ON types FOR EACH ROW EXECUTE FUNCTION hilo_assi
 INSERT INTO types DEFAULT VALUES RETURNING *;
 INSERT INTO types VALUES ('types|', 'types|', 'types|', 'types|', 'types|') RETURNING *;
 DROP TABLE types;
--- An id that the column cannot hold is an error, not cut off; one that it could is fine after it.
+-- An id that does not fit into the column is an error, and is not truncated; after that, one that fits is accepted.
 CREATE TABLE narrow (id varchar(10));
 CREATE TRIGGER assign BEFORE INSERT ON narrow FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
 INSERT INTO narrow DEFAULT VALUES RETURNING id;
@@ -293,7 +293,7 @@ SELECT seed_identity_for('narrow', 99, true), hilo_seed('narrow', 1, true);
 INSERT INTO narrow VALUES ('narrow|'), (NULL) RETURNING id;
 SELECT max(length(id)) FROM narrow;
 DROP TABLE narrow;
--- A domain's check and NOT NULL are looked at when the id is there.
+-- A domain's check and NOT NULL are tested with the assigned id.
 CREATE TABLE lower (id lower_id);
 CREATE TRIGGER assign BEFORE INSERT ON lower FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id', 'lower');
 INSERT INTO lower VALUES ('lower/');

@@ -4,13 +4,13 @@ SET client_min_messages = warning;
 CREATE EXTENSION citext;
 RESET client_min_messages;
 
--- Documents that came by an import: the next opening.
+-- Imported documents: the next gap is used.
 CREATE TABLE users (id text PRIMARY KEY, n int);
 CREATE TRIGGER assign BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
 INSERT INTO users SELECT 'users/' || i, i FROM generate_series(1, 500) i;
 INSERT INTO users VALUES ('users|'), ('users|') RETURNING id;
 SELECT value FROM hilo.identities WHERE name = 'users';
--- The plain draw knows of no document.
+-- A plain draw does not look at documents.
 SELECT seed_identity_for('users', 10, true), next_identity('users'), next_identity_for('users');
 INSERT INTO users VALUES ('users|') RETURNING id;
 -- {1, 2, 4} are taken: 3, then 5.
@@ -18,7 +18,7 @@ TRUNCATE users;
 SELECT drop_identity('users');
 INSERT INTO users VALUES ('users/1'), ('users/2'), ('users/4');
 INSERT INTO users VALUES ('users|'), ('users|') RETURNING id;
--- In one statement with ids by hand, in front of it and behind; in one transaction with rows that are gone again.
+-- In one statement with ids given by hand, before and after; in one transaction with rows that were deleted again.
 INSERT INTO users VALUES ('users/6'), ('users|'), ('users/8'), ('users|'), ('users/10'), (NULL), ('users/x'), ('users|') RETURNING id;
 BEGIN;
 INSERT INTO users VALUES ('users/12'), ('users/13'), ('users/14');
@@ -64,14 +64,14 @@ CREATE TABLE companies (id text PRIMARY KEY);
 INSERT INTO companies VALUES ('companies/1'), ('companies/2'), ('companies/3');
 INSERT INTO users VALUES ('companies/1');
 INSERT INTO users VALUES ('companies|'), ('companies|') RETURNING id;
--- Nor does where the identity is bound.
+-- Nor does the column that the identity is bound to.
 SELECT hilo_bind('companies', 'companies', 'id'), seed_identity_for('companies', 0, true);
 INSERT INTO users VALUES ('companies|') RETURNING id;
--- HiLo ids and server-side ids look alike and are others.
+-- HiLo ids and server-side ids look alike, but do not count.
 INSERT INTO users VALUES ('users/15-A'), ('users/0000000000000000015-A'), ('USERS/15'), ('users/15 '), ('users/015');
 SELECT seed_identity_for('users', 14, true);
 INSERT INTO users VALUES ('users|') RETURNING id;
--- A separator of its own.
+-- Another separator.
 SET hilo.identity_parts_separator = ':';
 INSERT INTO users VALUES ('users:16'), ('users/17');
 INSERT INTO users VALUES ('users|'), ('users|') RETURNING id;
@@ -108,13 +108,13 @@ SELECT hilo_document_id('users', 'small|');
 SELECT seed_identity_for('small', 40000);
 SELECT hilo_document_id('users', 'small|');
 \set VERBOSITY default
--- The documents are gone: as next_identity_free() says.
+-- The documents no longer exist: the same error as of next_identity_free().
 DROP TABLE small;
 SELECT hilo_document_id('users', 'small|');
 SELECT next_identity('small|');
 SELECT hilo_unbind('small');
 SELECT hilo_document_id('users', 'small|');
--- Without the index by which it was bound nothing can be looked up, nor is anything unique.
+-- Without the index that it was bound with, ids can neither be looked up nor be unique.
 CREATE TABLE bare (id text);
 CREATE INDEX bare_index ON bare (id);
 INSERT INTO bare VALUES ('bare/1'), ('bare/2');
@@ -134,7 +134,7 @@ RESET client_min_messages;
 SELECT hilo_document_id('books', 'books|'), hilo_document_id('papers', 'papers|'), next_identity_free('books');
 DROP TABLE books, papers;
 
--- Indexes that can be asked: the column leads them, and all rows are in them.
+-- Indexes that can be used: the column comes first, and all rows are in them.
 CREATE DOMAIN doc_id AS varchar(30);
 CREATE FUNCTION with_index(type text, index text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -166,24 +166,24 @@ SELECT type, index, with_index(type, index) FROM (VALUES
 	('text', 'CREATE INDEX ON indexed (lower(id))'),
 	('text', 'CREATE INDEX ON indexed USING hash (id)')) v(type, index);
 DROP FUNCTION with_index;
--- Where case does not matter.
+-- In a column that ignores case.
 CREATE TABLE loud (id citext PRIMARY KEY);
 CREATE TRIGGER assign BEFORE INSERT ON loud FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
 INSERT INTO loud VALUES ('LOUD/1'), ('Loud/2');
 INSERT INTO loud VALUES ('loud|') RETURNING id;
 DROP TABLE loud;
--- A number that only a longer index has fails once, and is spent.
+-- A number that conflicts only in an index with more columns fails once, and is spent.
 CREATE TABLE tenants (tenant int, id text, PRIMARY KEY (tenant, id));
 CREATE TRIGGER assign BEFORE INSERT ON tenants FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
 INSERT INTO tenants VALUES (1, 'tenants/1');
 INSERT INTO tenants VALUES (1, 'tenants|') RETURNING id;
 INSERT INTO tenants VALUES (1, 'tenants|') RETURNING id;
--- With one of the column it is found.
+-- With an index on the column alone it is found.
 INSERT INTO tenants VALUES (1, 'tenants/3');
 CREATE INDEX ON tenants (id);
 INSERT INTO tenants VALUES (1, 'tenants|') RETURNING id;
 DROP TABLE tenants;
--- Partitioned by the id itself: not by a trigger, but in the statement.
+-- Partitioned by the id itself: assigned in the statement, not by a trigger.
 CREATE TABLE by_id (id text PRIMARY KEY) PARTITION BY LIST (id);
 CREATE TABLE by_id_one PARTITION OF by_id FOR VALUES IN ('by_id|', 'by_id/1');
 CREATE TABLE by_id_rest PARTITION OF by_id DEFAULT;
@@ -220,13 +220,13 @@ SELECT seed_identity_for('loans', 0, true);
 INSERT INTO loans_2025 VALUES (2025, 'loans|') RETURNING id;
 SELECT seed_identity_for('loans', 0, true);
 INSERT INTO loans_later VALUES (2026, 'loans|') RETURNING id;
--- A partition of its own again.
+-- A detached partition.
 ALTER TABLE loans DETACH PARTITION loans_2025;
 CREATE TRIGGER assign BEFORE INSERT ON loans_2025 FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id', 'loans');
 SELECT seed_identity_for('loans', 0, true);
 INSERT INTO loans_2025 VALUES (2025, 'loans|') RETURNING id;
 DROP TABLE loans, loans_2025;
--- Those that cannot be asked are passed over: without an index, foreign ones.
+-- Partitions in which ids cannot be looked up are skipped: without an index, and foreign ones.
 CREATE FOREIGN DATA WRAPPER regress_wrapper;
 CREATE SERVER regress_server FOREIGN DATA WRAPPER regress_wrapper;
 CREATE TABLE rooms (floor int, id text) PARTITION BY LIST (floor);
@@ -277,7 +277,7 @@ SET ROLE regress_hilo_clerk;
 INSERT INTO desks_view VALUES ('desks|') RETURNING id;
 RESET ROLE;
 SELECT id FROM desks ORDER BY id;
--- A table of one's own moves the identity of others no further than draws would: but where its owner may seed, or it is bound.
+-- A role's own table moves other roles' identities no further than draws would, unless its owner may seed, or it is bound.
 SET hilo.max_range_size = 8;
 SET client_min_messages = warning;
 CREATE SCHEMA regress_clerk AUTHORIZATION regress_hilo_clerk;

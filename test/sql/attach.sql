@@ -1,4 +1,4 @@
--- A table is switched over from a sequence and back: ids go on above all that there are, explicit ones are minded, and what is not promised is refused.
+-- A table is switched from a sequence to a collection and back: ids continue above all existing ones, explicit ids are respected, and what is not promised is refused.
 
 CREATE EXTENSION citext;
 CREATE SCHEMA regress_attach;
@@ -11,7 +11,7 @@ CREATE FUNCTION looks(relation regclass, OUT "default" text, OUT identity "char"
 		(SELECT max(attidentity) FROM pg_attribute WHERE attrelid = relation AND attnum > 0),
 		(SELECT array_agg(tgname::text ORDER BY tgname) FROM pg_trigger WHERE tgrelid = relation AND (NOT tgisinternal OR tgparentid <> 0)),
 		(SELECT array_agg(objid::regclass::text) FROM pg_depend WHERE refobjid = relation AND classid = 'pg_class'::regclass AND deptype IN ('a', 'i') AND objid IN (SELECT oid FROM pg_class WHERE relkind = 'S')) $$;
--- What a statement gets: its SQLSTATE.
+-- The SQLSTATE of a statement.
 CREATE FUNCTION state_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
 	EXECUTE statement;
@@ -20,7 +20,7 @@ EXCEPTION WHEN OTHERS THEN
 	RETURN SQLSTATE || ': ' || SQLERRM;
 END $$;
 
--- A serial column; the second time nothing is left to do.
+-- A serial column; the second call has nothing to do.
 CREATE TABLE orders (id serial PRIMARY KEY, item text);
 INSERT INTO orders (item) SELECT 'old' FROM generate_series(1, 3);
 SELECT hilo_attach('orders');
@@ -29,13 +29,13 @@ SELECT to_regclass('orders_id_seq') AS stays;
 INSERT INTO orders (item) VALUES ('new'), ('new') RETURNING id;
 SELECT hilo_attach('orders'), hilo_attach('orders', 'id'), hilo_attach('orders', 'id', 'orders');
 SELECT * FROM looks('orders');
--- It is noted that it was attached by right, and that its trigger was seen.
+-- A note says that it was attached by a role that may do so, and that its trigger was seen.
 SELECT collection, id_column, taken, granted_to, CASE trigger WHEN 0 THEN 'by right' WHEN (SELECT oid FROM pg_trigger WHERE tgrelid = 'orders'::regclass) THEN 'seen' END AS trigger FROM hilo.binding ORDER BY trigger;
 SELECT max, max_value, flags & 8 AS bound FROM hilo.hilo WHERE collection = 'orders';
--- To attach makes all sessions forget their ranges; the table goes on above.
+-- Attaching makes all sessions forget their ranges; ids continue above them.
 INSERT INTO orders DEFAULT VALUES RETURNING id > 5 AS above, id > (SELECT max(id) FROM orders) AS above_all;
 
--- All sources and types: what the default becomes, where ids begin, what the trigger remembers.
+-- All kinds of defaults and types: what the default becomes, where ids begin, what the trigger remembers.
 CREATE DOMAIN order_number AS bigint CHECK (VALUE > 0);
 CREATE DOMAIN order_name AS text;
 CREATE TABLE t_small (id smallserial);
@@ -74,7 +74,7 @@ INSERT INTO t_varchar DEFAULT VALUES RETURNING id;
 INSERT INTO t_citext DEFAULT VALUES RETURNING id;
 INSERT INTO t_name DEFAULT VALUES RETURNING id;
 
--- And back, to what was there; the sequence goes on above the collection.
+-- And back to what there was; the sequence continues above the collection.
 SELECT t, hilo_detach(t::regclass) FROM unnest('{t_small,t_big,t_default,t_always,t_plain,t_domain,t_text,t_varchar,t_citext,t_name}'::text[]) t;
 SELECT t, l.* FROM unnest('{t_small,t_big,t_default,t_always,t_plain,t_domain,t_text,t_varchar,t_citext,t_name}'::text[]) t, looks(t::regclass) l;
 SELECT sequencename, data_type, last_value FROM pg_sequences WHERE schemaname = 'regress_attach' ORDER BY 1;
@@ -90,7 +90,7 @@ SELECT count(*) FROM hilo.binding WHERE collection LIKE 't\_%' AND trigger <> 0;
 DROP TABLE t_small, t_big, t_default, t_always, t_plain, t_domain, t_text, t_varchar, t_citext, t_name;
 SELECT count(hilo_drop(collection)) FROM hilo.hilo WHERE collection LIKE 't\_%';
 
--- The sequence: what sessions have cached lies below; one that descends counts from its start.
+-- The sequence: ids continue above what sessions have cached; a descending one counts from its start.
 CREATE SEQUENCE cached CACHE 50;
 CREATE TABLE t_cached (id bigint DEFAULT nextval('cached'));
 ALTER SEQUENCE cached OWNED BY t_cached.id;
@@ -115,7 +115,7 @@ SELECT hilo_attach('t_both', 'id');
 INSERT INTO t_both_too DEFAULT VALUES RETURNING id;
 SELECT hilo_attach('t_both_too', 'id');
 SELECT sequencename FROM pg_sequences WHERE schemaname = 'regress_attach' ORDER BY 1;
--- A sequence that was raised, and one never drawn from.
+-- A sequence that was advanced, and one never used.
 CREATE TABLE t_raised (id serial);
 SELECT setval('t_raised_id_seq', 77);
 CREATE TABLE t_fresh (id serial);
@@ -142,7 +142,7 @@ CREATE TABLE "Sch.e""m'a\"."it's %" ("\" text);
 INSERT INTO "Sch.e""m'a\"."it's %" VALUES ('it''s %/9-A'), ('it''s no/99-A');
 SELECT hilo_attach('"Sch.e""m''a\"."it''s %"', '\');
 INSERT INTO "Sch.e""m'a\"."it's %" DEFAULT VALUES RETURNING "\";
--- As long as names can be; a trigger's and a sequence's are cut.
+-- The longest names; those of triggers and sequences are truncated.
 SELECT repeat('x', 61) || 'é' AS name \gset
 CREATE TABLE :"name" (:"name" serial);
 SELECT hilo_attach(:'name', :'name') AS attached, octet_length(:'name') \gset
@@ -182,7 +182,7 @@ SELECT * FROM looks('part_a');
 SELECT hilo_attach('parts', 'id'), hilo_detach('parts');
 SELECT t, l.* FROM unnest('{parts,part_b,part_c_rest}'::text[]) t, looks(t::regclass) l;
 INSERT INTO parts (region) VALUES ('b') RETURNING id;
--- Inheritance: children that there are when the table is attached.
+-- Inheritance: children that exist when the table is attached.
 CREATE TABLE parent (id serial, x int);
 CREATE TABLE child () INHERITS (parent);
 INSERT INTO child (id) VALUES (40);
@@ -235,7 +235,7 @@ INSERT INTO full_up DEFAULT VALUES;
 INSERT INTO full_up DEFAULT VALUES;
 SELECT hilo_configure('full_up', max_value => 32768);
 DROP TABLE full_up;
--- Row security hides no number, from the owner neither.
+-- Row security hides no number, not from the owner either.
 CREATE TABLE secured (id serial);
 ALTER TABLE secured OWNER TO regress_hilo_owner;
 INSERT INTO secured VALUES (500);
@@ -248,7 +248,7 @@ SHOW row_security;
 RESET ROLE;
 DROP TABLE secured;
 
--- Several tables on one collection: the second says so, by its name.
+-- Several tables on one collection: the second call has to name the collection.
 CREATE TABLE letters (id serial);
 CREATE TABLE "Letters" (id smallserial);
 INSERT INTO letters VALUES (40);
@@ -292,7 +292,7 @@ SELECT state_of($$SELECT hilo_bind('letters', 'orders', 'id')$$), state_of($$SEL
 CREATE TABLE bound (id bigint PRIMARY KEY);
 SELECT hilo_bind('bound', 'bound', 'id');
 SELECT state_of($$SELECT hilo_attach('letters', 'id', 'bound')$$), state_of($$SELECT hilo_attach('two', 'number', 'bound')$$);
--- What is bound is not attached before it is unbound.
+-- A bound collection cannot be attached before it is unbound.
 SELECT state_of($$SELECT hilo_attach('bound')$$);
 SELECT hilo_unbind('bound'), hilo_attach('bound'), hilo_detach('bound'), hilo_unbind('bound'), hilo_drop('bound');
 -- The next free identity is looked for in all tables of the collection.
@@ -329,7 +329,7 @@ SELECT * FROM looks('undone');
 INSERT INTO undone DEFAULT VALUES RETURNING id;
 DROP TABLE undone;
 
--- Explicit ids: none that was given by hand is drawn later, however it got in.
+-- Explicit ids: none that was given by hand is drawn later, however it was inserted.
 CREATE TABLE given (id bigint PRIMARY KEY, x int);
 SELECT hilo_attach('given');
 CREATE FUNCTION max_of(name text) RETURNS bigint LANGUAGE sql AS $$ SELECT max FROM hilo.hilo WHERE collection = name $$;
@@ -368,7 +368,7 @@ EXECUTE put(1200);
 EXECUTE put(1300);
 DEALLOCATE put;
 SELECT max_of('given');
--- Advanced at once: a rollback, and a row that is refused, change nothing about that.
+-- Advanced at once: neither a rollback nor a rejected row undoes that.
 BEGIN;
 INSERT INTO given VALUES (1400);
 ROLLBACK;
@@ -399,7 +399,7 @@ INSERT INTO given DEFAULT VALUES RETURNING id > :inside AS above;
 SELECT low, high, claim FROM hilo_next_range('given') \gset
 INSERT INTO given VALUES (:high - 1);
 SELECT hilo_return_range('given', :low, :high, :claim);
--- Within the range of the session itself nothing collides: it goes on above.  What was drawn last is still known.
+-- Within the session's own range nothing collides: draws continue above it.  The last number drawn is still known.
 CREATE TABLE own (id int PRIMARY KEY);
 SELECT hilo_attach('own');
 INSERT INTO own DEFAULT VALUES;
@@ -432,7 +432,7 @@ INSERT INTO texts_2024 DEFAULT VALUES RETURNING id;
 RESET hilo.node_tag;
 RESET hilo.identity_parts_separator;
 
--- Beyond half of the numbers left, which would be lost: not advanced, and one warning a session.
+-- Beyond half of the remaining numbers, which would be lost: not advanced, with one warning per session.
 CREATE TABLE small (id smallint);
 SELECT hilo_attach('small', 'id');
 INSERT INTO small VALUES (16383);
@@ -446,10 +446,10 @@ INSERT INTO small VALUES (24575);
 SELECT max_of('small');
 INSERT INTO given VALUES (9223372036854775807), (9223372036854775806);
 SELECT max_of('given') < 10000 AS stays;
--- Above the collection's own limit, which may be raised later: not silently, either.
+-- Above the collection's own limit, which may be raised later: also with a warning.
 SELECT hilo_configure('small', max_value => 30000);
 INSERT INTO small VALUES (30001);
--- At the end is an error, after the last number; no warning comes before a limit that was chosen.
+-- At the end there is an error, after the last number; no warning comes before a limit set by hand.
 SELECT hilo_seed('small', 29999);
 INSERT INTO small DEFAULT VALUES RETURNING id;
 INSERT INTO small DEFAULT VALUES;
@@ -457,7 +457,7 @@ SELECT hilo_configure('small', max_value => 32767);
 INSERT INTO small SELECT FROM generate_series(1, 2767);
 INSERT INTO small DEFAULT VALUES;
 SELECT max(id) FROM small;
--- To a larger type: the limit goes with it, and with the column.
+-- To a larger type: the limit follows the type, and the column.
 ALTER TABLE small ALTER id TYPE int;
 SELECT max_value FROM hilo.hilo WHERE collection = 'small';
 INSERT INTO small DEFAULT VALUES RETURNING id;
@@ -511,7 +511,7 @@ SELECT tgname FROM pg_trigger WHERE tgrelid = 'alike'::regclass ORDER BY 1;
 INSERT INTO alike DEFAULT VALUES RETURNING *;
 SELECT hilo_detach('alike', 'a_name_as_long_as_names_can_be_in_postgresql_with_one_end_1234');
 SELECT tgname FROM pg_trigger WHERE tgrelid = 'alike'::regclass ORDER BY 1;
--- Where case does not matter, it does not matter here either.
+-- In a column that ignores case, case is ignored here as well.
 CREATE TABLE "any case" (id citext PRIMARY KEY);
 INSERT INTO "any case" VALUES ('ANY CASE/3-A');
 SELECT hilo_attach('"any case"');
@@ -519,7 +519,7 @@ INSERT INTO "any case" VALUES ('Any Case/4-A');
 INSERT INTO "any case" DEFAULT VALUES RETURNING id;
 DROP TABLE alike, "any case";
 
--- A trigger that hilo_attach() has not made: fired by one column, and with the name of a collection, it is as good.
+-- A trigger not made by hilo_attach(), but fired by one column, and with the name of a collection: it works as well.
 CREATE TABLE loose (id bigint, n bigint);
 CREATE TRIGGER other BEFORE INSERT OR UPDATE OF id ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('loose');
 SELECT hilo_detach('loose');
@@ -527,7 +527,7 @@ SELECT hilo_attach('loose', 'id');
 SELECT tgname FROM pg_trigger WHERE tgrelid = 'loose'::regclass;
 INSERT INTO loose VALUES (50);
 SELECT max_of('loose');
--- What else it may be told, which attaches nothing.
+-- Other arguments, which attach nothing.
 CREATE FUNCTION try_trigger(what text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	state text;
@@ -617,7 +617,7 @@ DROP EXTENSION citext;
 DROP OWNED BY regress_hilo_owner;
 DROP ROLE regress_hilo_owner;
 
--- hilo_last_number() after a number that was stepped over in an earlier count
+-- hilo_last_number() after a number that was skipped in an earlier count
 CREATE TABLE stepped (id bigint);
 SELECT hilo_attach('stepped', 'id');
 INSERT INTO stepped DEFAULT VALUES RETURNING id;
@@ -653,7 +653,7 @@ INSERT INTO hilo.binding (collection, taken, trigger, trigger_xid) VALUES ('step
 INSERT INTO hilo.binding (collection, granted_to, trigger) VALUES ('stepped', 'public', 5);
 INSERT INTO hilo.binding (collection, trigger, trigger_xid) VALUES ('stepped', 5, '5');
 
--- A number of a range that a seed has made doubtful since the statement began
+-- A number of a range that a seed has invalidated since the statement began
 CREATE TABLE doubtful (id bigint);
 SELECT hilo_attach('doubtful', 'id');
 INSERT INTO doubtful DEFAULT VALUES;

@@ -24,13 +24,13 @@ CREATE TABLE "regress All 2".z_own (id serial PRIMARY KEY);
 INSERT INTO a_serial SELECT FROM generate_series(1, 5);
 SELECT * FROM hilo_attach_all('regress_all');
 SELECT tgrelid::regclass, pg_get_triggerdef(oid) FROM pg_trigger WHERE tgfoid = 'hilo_advance'::regproc ORDER BY tgrelid::regclass::text COLLATE "C";
--- Those of another schema whose names are taken are left as they are, with the reason.
+-- Tables with the names of attached ones in another schema stay as they are; the result says why.
 SELECT * FROM hilo_attach_all('"regress All 2"');
 -- Again: all are attached already.
 SELECT * FROM hilo_attach_all('regress_all');
 INSERT INTO a_serial DEFAULT VALUES RETURNING id;
 INSERT INTO b_identity DEFAULT VALUES RETURNING number;
--- And back; one that was changed since says so.
+-- And back; a notice reports the one that was changed since.
 ALTER TABLE a_serial ALTER id SET DEFAULT 7;
 RESET client_min_messages;
 SELECT * FROM hilo_detach_all('regress_all');
@@ -39,13 +39,13 @@ SELECT * FROM hilo_detach_all('regress_all');
 SELECT * FROM hilo_detach_all('"regress All 2"');
 SELECT count(*) FROM pg_trigger WHERE tgfoid = 'hilo_advance'::regproc;
 SELECT attname, attidentity FROM pg_attribute WHERE attrelid = 'b_identity'::regclass AND attnum = 1;
--- A schema that is not there, or without tables; NULL.
+-- A schema that does not exist, or has no tables; NULL.
 SELECT * FROM hilo_attach_all('regress_none');
 CREATE SCHEMA regress_empty;
 SELECT * FROM hilo_attach_all('regress_empty');
 SELECT * FROM hilo_detach_all('regress_empty');
 SELECT * FROM hilo_attach_all(NULL);
--- An ordinary role: his own tables, and why not the others.
+-- An ordinary role: its own tables, and the reason why not the others.
 CREATE ROLE regress_hilo_all;
 ALTER TABLE a_serial OWNER TO regress_hilo_all;
 GRANT USAGE, CREATE ON SCHEMA regress_all TO regress_hilo_all;
@@ -70,14 +70,14 @@ CALL hilo_attach_online('online', 'id', 'online');
 INSERT INTO online DEFAULT VALUES RETURNING id > 6 AS above;
 SELECT hilo_attach('online') > 0 AS attached;
 SELECT hilo_detach('online');
--- It goes on where a call was stopped: with the trigger only, with trigger and counter.
+-- It continues where a call was stopped: with the trigger only, with trigger and counter.
 CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON online FOR EACH ROW EXECUTE FUNCTION hilo_advance('online', 'sequence');
 INSERT INTO online VALUES (100);
 SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'online'::regclass;
 CALL hilo_attach_online('online');
 INSERT INTO online DEFAULT VALUES RETURNING id;
 SELECT hilo_detach('online');
--- Its identity, a default, text, partitions.
+-- An identity column, a default, text, partitions.
 CREATE TABLE online_always (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY);
 CALL hilo_attach_online('online_always', collection => 'online always');
 INSERT INTO online_always DEFAULT VALUES RETURNING id;

@@ -1,4 +1,4 @@
--- Promise "what is stored decides which kind of id it gets": one trigger of an attached table assigns, and advances.
+-- The stored value decides which kind of id a row gets: one trigger of an attached table assigns, and advances.
 
 CREATE SCHEMA regress_assign;
 SET search_path = regress_assign, public;
@@ -15,7 +15,7 @@ SELECT tgname, pg_get_triggerdef(oid) ~ 'hilo_advance\(''notes'', ''nothing'', '
 INSERT INTO notes VALUES (NULL), ('notes/'), ('notes|'), ('of-ann') RETURNING id;
 INSERT INTO notes VALUES ('') RETURNING id ~ '^[0-9a-f]{8}-[0-9a-f-]{27}$' AS guid;
 INSERT INTO notes (body) VALUES ('by default') RETURNING id;
--- An identity that a document has is passed over.
+-- An identity that a document already has is skipped.
 INSERT INTO notes VALUES ('notes|'), ('notes|') RETURNING id;
 SELECT max_of('notes'), max_of('notes|'), max_of('|');
 -- Neither server-side ids nor identities advance the collection; ids with its tag do.
@@ -28,7 +28,7 @@ INSERT INTO notes VALUES (NULL) RETURNING id;
 UPDATE notes SET id = 'notes/' WHERE id = 'of-ann' RETURNING id;
 UPDATE notes SET id = NULL WHERE id = 'notes/';
 
--- Attached again it stays so, unless something else is said.
+-- Attached again, it stays so unless the call says otherwise.
 SELECT hilo_attach('notes');
 INSERT INTO notes VALUES (NULL) RETURNING id ~ '^notes/\d+-A$' AS drawn;
 SELECT hilo_attach('notes', assign => false);
@@ -39,7 +39,7 @@ INSERT INTO notes VALUES (NULL) RETURNING id ~ '^notes/\d+-A$' AS drawn;
 SELECT hilo_detach('notes');
 SELECT count(*) FROM pg_trigger WHERE tgrelid = 'notes'::regclass;
 
--- What was replaced is kept beside it.
+-- The trigger also records what was replaced.
 CREATE TABLE kept (id varchar(20) PRIMARY KEY DEFAULT 'it''s ' || 1);
 SELECT hilo_attach('kept', assign => true);
 INSERT INTO kept VALUES ('kept|') RETURNING id;
@@ -56,7 +56,7 @@ CREATE TABLE parts_2 PARTITION OF parts FOR VALUES IN (2);
 INSERT INTO parts VALUES ('parts|', 1), ('parts|', 2), (NULL, 2) RETURNING id, part;
 INSERT INTO parts_2 VALUES ('parts|', 2) RETURNING id;
 
--- Numbers have no kinds.
+-- In a column of numbers, ids have no kinds.
 CREATE TABLE numbers (id bigserial PRIMARY KEY);
 SELECT hilo_attach('numbers', assign => true);
 DROP SCHEMA regress_assign CASCADE;

@@ -6,7 +6,7 @@ GRANT USAGE ON SCHEMA regress_back TO regress_hilo_app;
 SET search_path = regress_back, public;
 SET hilo.range_size = 4;
 SET hilo.range_duration = 0;
--- What pg_dump -s shows of a table, and more: all but triggers, and how far sequences are.
+-- What pg_dump -s shows of a table, and more, except triggers and the state of sequences.
 CREATE FUNCTION looks(relation regclass) RETURNS TABLE (what text) LANGUAGE sql AS $$
 	SELECT format('column %s %s %s %s', attname, format_type(atttypid, atttypmod), CASE WHEN attnotnull THEN 'not null' END, attidentity)
 		FROM pg_attribute WHERE attrelid = relation AND attnum > 0 AND NOT attisdropped
@@ -32,7 +32,7 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN
 	RETURN SQLSTATE || ': ' || SQLERRM;
 END $$;
--- Attach and detach; is all as it was?
+-- Attach and detach: everything is as it was.
 CREATE FUNCTION there_and_back(relation regclass, others regclass[] DEFAULT '{}', column_name name DEFAULT 'id',
 	OUT before text, OUT attached text, OUT meanwhile text, OUT put_back text, OUT after text, OUT same boolean) LANGUAGE plpgsql AS $$
 DECLARE
@@ -56,7 +56,7 @@ BEGIN
 END $$;
 SET client_min_messages = warning;
 
--- Columns that draw from a sequence of theirs.
+-- Columns that draw from a sequence that they own.
 CREATE TABLE t_serial (id serial PRIMARY KEY, x int);
 GRANT USAGE ON SEQUENCE t_serial_id_seq TO regress_hilo_app;
 COMMENT ON SEQUENCE t_serial_id_seq IS 'numbers of serials';
@@ -104,7 +104,7 @@ SELECT hilo_attach('t_renamed');
 ALTER SEQUENCE t_renamed_id_seq RENAME TO t_renamed_numbers;
 SELECT hilo_detach('t_renamed');
 SELECT * FROM looks('t_renamed') WHERE what LIKE 'default%';
--- It is dropped meanwhile: what to do is said, and nothing is changed.
+-- It is dropped meanwhile: a hint says what to do, and nothing is changed.
 SELECT hilo_attach('t_renamed');
 DROP SEQUENCE t_renamed_numbers;
 SELECT hilo_detach('t_renamed');
@@ -137,7 +137,7 @@ CREATE TABLE t_second (id int PRIMARY KEY DEFAULT nextval('t_first_id_seq'));
 GRANT USAGE ON SEQUENCE t_first_id_seq TO regress_hilo_app;
 SELECT * FROM there_and_back('t_first', '{t_second}');
 SELECT * FROM there_and_back('t_second', '{t_first}');
--- Both at a time
+-- Both at the same time
 SELECT hilo_attach('t_first'), hilo_attach('t_second', 'id', 't_first');
 INSERT INTO t_first DEFAULT VALUES;
 INSERT INTO t_second SELECT FROM generate_series(1, 5);
@@ -249,7 +249,7 @@ SELECT looks_all('{parent,child_same,child_own,child_serial,child_none}') = :'lo
 SELECT what FROM looks('child_late') WHERE what ~ '^(default|trigger)';
 DROP TABLE parent CASCADE;
 
--- What else is done to an attached table.
+-- Other commands on an attached table.
 CREATE TABLE t_done (id serial PRIMARY KEY, x int);
 SELECT hilo_attach('t_done');
 INSERT INTO t_done SELECT FROM generate_series(1, 10);
@@ -285,7 +285,7 @@ INSERT INTO t_grows DEFAULT VALUES RETURNING id;
 SELECT hilo_detach('t_grows');
 SELECT regexp_replace(what, 'sequence \d+ (\S+) \S+', 'sequence \1') AS what FROM looks('t_grows') WHERE what !~ '^table';
 INSERT INTO t_grows DEFAULT VALUES RETURNING id;
--- To text, and the other way round: what is drawn by default has to change, too.
+-- To text, and the other way round: the default has to change as well.
 CREATE TABLE t_kind (id bigint PRIMARY KEY);
 SELECT hilo_attach('t_kind');
 INSERT INTO t_kind DEFAULT VALUES;

@@ -1,4 +1,4 @@
--- Which roles may attach a table: its owner, to a collection that is new, that only his own tables use, or that he was granted.  A trigger made by hand gives no more.
+-- Which roles may attach a table: its owner, to a collection that is new, that only its own tables use, or that it was granted.  A trigger made by hand gives no more rights.
 
 CREATE ROLE regress_hilo_ann;
 CREATE ROLE regress_hilo_bob;
@@ -9,7 +9,7 @@ SET search_path = regress_attach_rights, public;
 SET hilo.range_size = 4;
 SET hilo.range_duration = 0;
 CREATE FUNCTION max_of(name text) RETURNS bigint LANGUAGE sql SECURITY DEFINER AS $$ SELECT max FROM hilo.hilo WHERE collection = name $$;
--- What a statement says to a role, and whether it has moved the counters.
+-- The result of a statement run by a role, and whether it has moved the counters.
 CREATE FUNCTION as_role(role text, statement text, OUT state text, OUT moved boolean) LANGUAGE plpgsql AS $$
 DECLARE
 	before text;
@@ -36,7 +36,7 @@ BEGIN
 END $$;
 SET client_min_messages = warning;
 
--- The owner, to a new collection: he attaches, draws, detaches, and attaches a second table to it.
+-- The owner, to a new collection: attaches, draws, detaches, and attaches a second table to it.
 SELECT make('ann', 'orders'), make('ann', 'invoices'), make('bob', 'bobs');
 SELECT statement, a.* FROM unnest(ARRAY[
 	$$SELECT hilo_attach('orders')$$, $$INSERT INTO orders DEFAULT VALUES$$, $$SELECT hilo_next('orders')$$, $$SELECT hilo_attach('orders')$$,
@@ -52,7 +52,7 @@ RESET ROLE;
 SELECT statement, a.* FROM unnest(ARRAY[
 	$$SELECT hilo_attach('orders')$$, $$SELECT hilo_detach('orders')$$, $$SELECT hilo_attach('bobs', collection => 'orders')$$, $$CALL hilo_attach_online('bobs', 'id', 'orders')$$,
 	$$SELECT hilo_next_number('orders')$$, $$SELECT hilo_attach('bobs')$$, $$INSERT INTO bobs DEFAULT VALUES$$, $$SELECT hilo_detach('bobs')$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
--- A trigger that he makes himself: no statement moves the max, nor gives the right to draw, nor takes it from others.
+-- A trigger of its own making: no statement moves the max, nor gives the right to draw, nor takes it from others.
 SELECT make('bob', 'forged', 'orders');
 SET ROLE regress_hilo_bob;
 \set VERBOSITY default
@@ -76,7 +76,7 @@ RESET ROLE;
 SELECT max_of('orders') < 1000 AS unmoved;
 SELECT statement, a.* FROM unnest(ARRAY[$$INSERT INTO orders DEFAULT VALUES$$, $$INSERT INTO invoices DEFAULT VALUES$$, $$SELECT hilo_attach('orders')$$, $$SELECT hilo_next_number('orders')$$]) WITH ORDINALITY s(statement, i), as_role('ann', statement) a ORDER BY i;
 SELECT (as_role('bob', $$SELECT hilo_next_number('orders')$$)).*;
--- Nor when her own trigger looks at what is there, or hilo_sync(), hilo_configure() do; it blocks nothing.
+-- Nor when the other role's trigger looks at existing ids, or hilo_sync() or hilo_configure() does; it blocks nothing.
 SET ROLE regress_hilo_bob;
 ALTER TABLE forged DISABLE TRIGGER USER;
 INSERT INTO forged VALUES (1000000);
@@ -101,7 +101,7 @@ INSERT INTO forged VALUES (1000001);
 DROP TABLE forged_small;
 RESET ROLE;
 SELECT max_of('orders') < 1000 AS unmoved;
--- Partitions and children of his do not, either.
+-- Nor do the role's partitions and children.
 SET ROLE regress_hilo_bob;
 CREATE TABLE forged_parts (id bigint, part int) PARTITION BY LIST (part);
 CREATE TABLE forged_part PARTITION OF forged_parts DEFAULT;
@@ -111,14 +111,14 @@ INSERT INTO forged_part VALUES (1000000, 1);
 DROP TABLE forged_parts, forged;
 RESET ROLE;
 SELECT max_of('orders') < 1000 AS unmoved;
--- Nor when her tables are detached: the collection is used.
+-- Nor when the other role's tables are detached: the collection is in use.
 SELECT (as_role('ann', $$SELECT hilo_detach('orders'), hilo_detach('invoices')$$)).*;
 SELECT make('bob', 'forged', 'orders');
 SELECT statement, a.* FROM unnest(ARRAY[$$INSERT INTO forged VALUES (1000000)$$, $$SELECT hilo_attach('bobs', 'id', 'orders')$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
 DROP TABLE forged;
 SELECT (as_role('ann', $$SELECT hilo_attach('orders')$$)).*;
 
--- A trigger that she makes herself, or that a copy brought along, protects the collection as well, once it was seen.
+-- A trigger that the other role makes, or that came with a copy, protects the collection as well, once it was seen.
 SELECT make('ann', 'copied', 'copied');
 SELECT (as_role('ann', $$SELECT hilo_next_number('copied')$$)).*;
 SELECT (as_role('bob', $$SELECT hilo_next_number('copied')$$)).*;
@@ -127,13 +127,13 @@ SELECT (as_role('bob', $$SELECT hilo_next_number('copied')$$)).*;
 SELECT (as_role('ann', $$SELECT hilo_next_number('copied')$$)).*;
 DROP TABLE copied;
 
--- Dropped, made and attached again, as the tests of a program do; a collection whose tables are all gone is for anyone.
+-- Dropped, created and attached again, as the tests of a program do; a collection whose tables were all dropped is open to any role.
 SELECT make('ann', 'remade'), make('ann', 'remade_2');
 SELECT statement, a.state FROM unnest(ARRAY[$$SELECT hilo_attach('remade'), hilo_attach('remade_2', 'id', 'remade')$$, $$INSERT INTO remade SELECT FROM generate_series(1, 2000)$$, $$DROP TABLE remade$$]) WITH ORDINALITY s(statement, i), as_role('ann', statement) a ORDER BY i;
 SELECT make('bob', 'remade');
 SELECT (as_role('bob', $$SELECT hilo_attach('remade')$$)).*;
 DROP TABLE remade;
--- Rolled back, it is not gone; nor if only the trigger is dropped.
+-- Not after a rollback of that, nor if only the trigger is dropped.
 BEGIN;
 DROP TABLE remade_2;
 ROLLBACK;
@@ -151,7 +151,7 @@ SELECT statement, a.state FROM unnest(ARRAY[$$SELECT hilo_attach('remade')$$, $$
 SELECT make('ann', 'remade_2');
 SELECT (as_role('ann', $$SELECT hilo_attach('remade_2', 'id', 'remade')$$)).*;
 DROP TABLE remade, remade_2;
--- Not one that is granted, or was, or that was bound by hand.
+-- Nor a collection that is or was granted, or was bound by hand.
 SELECT hilo_configure('remade', grant_to => 'regress_hilo_ann');
 SELECT make('bob', 'remade');
 SELECT (as_role('bob', $$SELECT hilo_attach('remade')$$)).*;
@@ -165,13 +165,13 @@ SELECT make('ann', 'copied');
 SELECT (as_role('ann', $$SELECT hilo_attach('copied')$$)).*;
 DROP TABLE copied;
 
--- A grant gives both, and is taken back: what is attached goes on.
+-- A grant gives both rights; when it is revoked, attached tables keep working.
 SELECT hilo_configure('orders', grant_to => 'regress_hilo_bob');
 SELECT make('bob', 'granted'), make('bob', 'granted_forged', 'orders'), make('bob', 'later', 'orders');
 SELECT statement, a.* FROM unnest(ARRAY[$$SELECT hilo_attach('granted', 'id', 'orders')$$, $$INSERT INTO granted DEFAULT VALUES$$, $$INSERT INTO granted VALUES (200)$$, $$INSERT INTO granted_forged VALUES (300)$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
 SELECT hilo_configure('orders', revoke_from => 'regress_hilo_bob');
 SELECT statement, a.* FROM unnest(ARRAY[$$INSERT INTO granted DEFAULT VALUES$$, $$INSERT INTO granted VALUES (400)$$, $$INSERT INTO granted_forged VALUES (450)$$, $$INSERT INTO later VALUES (500)$$, $$SELECT hilo_attach('bobs', 'id', 'orders')$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
--- A grant to public is for draws.
+-- A grant to public is for draws only.
 SELECT hilo_configure('orders', grant_to => 'public');
 SELECT statement, a.* FROM unnest(ARRAY[$$SELECT hilo_next_number('orders') > 0$$, $$INSERT INTO later VALUES (500)$$, $$SELECT hilo_attach('bobs', 'id', 'orders')$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
 SELECT hilo_configure('orders', revoke_from => 'public');
@@ -192,7 +192,7 @@ SELECT hilo_unbind('docs');
 SELECT hilo_drop('docs');
 DROP TABLE docs, bound;
 
--- Members of the owner; a table that changes hands, one of the superuser.
+-- Members of the owner; a table that changes its owner, one of the superuser.
 GRANT regress_hilo_team TO regress_hilo_ann, regress_hilo_bob;
 SELECT make('team', 'shared');
 SELECT (as_role('bob', $$SELECT hilo_attach('shared')$$)).*;
@@ -214,7 +214,7 @@ SELECT make('bob', 'supers_forged', 'supers');
 SELECT (as_role('bob', $$INSERT INTO supers_forged VALUES (1000)$$)).*;
 DROP TABLE supers, supers_forged;
 
--- What a superuser detaches, or alters, is not run with his rights.
+-- What a superuser detaches or alters is not run with the superuser's rights.
 SELECT make('bob', 'trap');
 SET ROLE regress_hilo_bob;
 ALTER TABLE trap ALTER id SET DEFAULT hilo_next_number('trap');
@@ -241,7 +241,7 @@ CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON trap FOR EAC
 RESET ROLE;
 SELECT hilo_detach('trap');
 SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'trap'::regclass;
--- Names in triggers, and an event that comes from them
+-- Names in triggers, and an event caused by them
 SET ROLE regress_hilo_bob;
 CREATE TABLE "trap; ALTER ROLE regress_hilo_bob SUPERUSER; --" (id int PRIMARY KEY, "x; ALTER ROLE regress_hilo_bob SUPERUSER; --" int);
 CREATE TRIGGER "t; ALTER ROLE regress_hilo_bob SUPERUSER; --" BEFORE INSERT OR UPDATE OF id ON "trap; ALTER ROLE regress_hilo_bob SUPERUSER; --" FOR EACH ROW

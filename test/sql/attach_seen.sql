@@ -20,14 +20,14 @@ SELECT seen('made');
 INSERT INTO made (item) VALUES ('first'), ('second') RETURNING id;
 SELECT seen('made'), max_of('made');
 INSERT INTO made (item) SELECT 'more' FROM generate_series(1, 5) RETURNING id;
--- Seen once: rows that come past the trigger are not looked for again.
+-- Once it was seen, rows that bypass the trigger are not searched for again.
 SET session_replication_role = replica;
 INSERT INTO made VALUES (1000);
 RESET session_replication_role;
 INSERT INTO made VALUES (50);
 SELECT max_of('made');
 
--- Disabled, then enabled: while it was off, ids were inserted that the counter does not know.
+-- Disabled, then enabled: in between, ids were inserted that the counter does not know.
 ALTER TABLE made DISABLE TRIGGER zzz_hilo_advance_id;
 INSERT INTO made VALUES (2000);
 SELECT max_of('made'), seen('made');
@@ -64,7 +64,7 @@ INSERT INTO made (item) VALUES ('next') RETURNING id > :drawn AS above;
 DELETE FROM made;
 ALTER TABLE made DISABLE TRIGGER USER;
 ALTER TABLE made ENABLE TRIGGER USER;
--- In a transaction that rolls back: looked for once more, no number twice.
+-- In a transaction that rolls back: searched once more, no number twice.
 BEGIN;
 INSERT INTO made (item) VALUES ('gone') RETURNING id > 5000 AS above;
 SELECT seen('made');
@@ -124,7 +124,7 @@ SELECT id = 40 AS by_hand, id > 5 AS above FROM bulk WHERE item = 'mixed' ORDER 
 DROP TABLE bulk;
 DROP FUNCTION restored;
 
--- hilo_attach(), hilo_sync() see a trigger, too.
+-- hilo_attach() and hilo_sync() note a trigger as seen, too.
 CREATE TABLE synced (id int);
 INSERT INTO synced VALUES (70);
 CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON synced FOR EACH ROW EXECUTE FUNCTION hilo_advance('synced');
@@ -158,7 +158,7 @@ INSERT INTO tags DEFAULT VALUES RETURNING id;
 INSERT INTO tags DEFAULT VALUES RETURNING id;
 DROP TABLE tags;
 
--- Partitions: each has a trigger, each may have been away.
+-- Partitions: each has a trigger, and each may have been detached.
 CREATE TABLE parts (id bigint, part int) PARTITION BY LIST (part);
 CREATE TABLE part1 PARTITION OF parts FOR VALUES IN (1);
 CREATE TABLE part2 PARTITION OF parts FOR VALUES IN (2);
@@ -179,7 +179,7 @@ SELECT count(*), count(DISTINCT id) FROM parts;
 SELECT hilo_detach('parts');
 DROP TABLE parts;
 
--- Two tables on one collection: the first one that fires looks at both.
+-- Two tables on one collection: the first trigger that fires looks at both.
 CREATE TABLE one (id bigint PRIMARY KEY DEFAULT hilo_next_number('both'));
 CREATE TABLE two (id bigint PRIMARY KEY DEFAULT hilo_next_number('both'));
 INSERT INTO one VALUES (5);
@@ -216,7 +216,7 @@ SELECT hilo_configure('counted', node_tag => '');
 SELECT given, moves(given) FROM unnest(ARRAY['counted/100', 'counted/200-A']) given;
 SELECT hilo_configure('counted', node_tag => 'T');
 SELECT given, moves(given) FROM unnest(ARRAY['counted/300', 'counted/400-A', 'counted/500-T']) given;
--- The same ids count when they are there already.
+-- The same ids count when they exist already.
 SELECT hilo_detach('counted'), hilo_drop('counted');
 DELETE FROM counted;
 INSERT INTO counted VALUES ('counted/3-A'), ('counted/700'), ('counted/0000000000000000800-A'), ('counted/x/12-A');
@@ -243,7 +243,7 @@ DROP SCHEMA regress_seen CASCADE;
 SELECT count(*) FROM hilo.binding WHERE trigger IS NOT NULL;
 SELECT count(hilo_drop(collection)) FROM hilo.hilo WHERE collection IN ('made', 'synced', 'little', 'texts', 'tags', 'parts', 'both', 'counted', 'odd');
 
--- An update changes no id but as it says, nor does an id that was chosen, drawn or not, whatever the trigger has yet to see.
+-- An update changes an id only as it says, and a chosen id stays, drawn or not, whatever the trigger has not seen yet.
 CREATE TABLE regress_kept (id bigserial PRIMARY KEY, item text);
 SELECT hilo_attach('regress_kept') AS attached \gset
 INSERT INTO regress_kept (item) VALUES ('a'), ('b');

@@ -1,4 +1,4 @@
--- next_identity_free(): the next identity that no document has, found in few look-ups, wherever the documents are.
+-- next_identity_free(): the next identity that no document has, found in few lookups, wherever the documents are.
 
 SET client_min_messages = warning;
 CREATE EXTENSION citext;
@@ -20,7 +20,7 @@ SELECT next_identity_free('docs'), next_identity_free('docs');
 -- The identity is at 100, 101 to 110 are taken; it never goes below what is stored.
 INSERT INTO docs SELECT 'docs/' || i FROM generate_series(101, 110) i;
 SELECT seed_identity_for('docs', 100), next_identity_free('docs'), next_identity('docs'), next_identity_free('docs');
--- Every length of a contiguous block, from some starts: the smallest free number, in as many look-ups as promised.
+-- Every length of a contiguous block, from some starts: the smallest free number, in as many lookups as promised.
 CREATE TABLE blocks (id bigint PRIMARY KEY);
 INSERT INTO blocks SELECT i FROM generate_series(1, 140) i;
 CREATE FUNCTION after_block(start bigint, size bigint, OUT value bigint, OUT tries int) LANGUAGE plpgsql AS $$
@@ -34,7 +34,7 @@ SELECT start, count(*), count(*) FILTER (WHERE value <> start + size + 1) AS not
 	count(*) FILTER (WHERE tries > 2 * ceil(log(2, size + 1)) + 2) AS too_many, min(tries)
 	FROM unnest(ARRAY[0, 7, 1000]) start, generate_series(0, 140) size, after_block(start, size) GROUP BY 1 ORDER BY 1;
 DROP FUNCTION after_block;
--- Scattered ones: what it gives is free, and its predecessor is taken or drawn.
+-- Scattered ids: the result is free, and its predecessor is taken or drawn.
 DELETE FROM blocks;
 INSERT INTO blocks SELECT DISTINCT i * i % 997 FROM generate_series(1, 300) i WHERE i * i % 997 > 0;
 SELECT seed_identity_for('blocks', 0, true);
@@ -77,7 +77,7 @@ SELECT value FROM hilo.identities WHERE name = 'high';
 SELECT hilo_bind('never', 'taken_all(bigint)');
 SELECT next_identity_free('never');
 SELECT next_identity_for('never');
--- The last one is free: it is found, and then there is none.
+-- The last one is free: it is found, and after that none is left.
 SELECT hilo_unbind('high');
 SELECT hilo_bind('high', 'taken_but_last(bigint)');
 SELECT value, tries <= 128 AS few FROM next_identity_free_for('high');
@@ -129,7 +129,7 @@ SELECT free_in('typed', 'b', 9223372036854775807);
 DELETE FROM typed;
 SELECT free_in('typed', 's', 32766), free_in('typed', 'i', 2147483646), free_in('typed', 'b', 9223372036854775806);
 SELECT free_in('typed', 's', 32767);
--- Past what is full: nothing is lost, the identity goes on as such.
+-- Beyond a full column nothing is lost; the identity itself continues.
 INSERT INTO typed (s) SELECT generate_series(1, 32767);
 SELECT free_in('typed', 's');
 SELECT hilo_unbind('typed');
@@ -221,7 +221,7 @@ INSERT INTO keyed VALUES ('keyed/2', 'keyed/1');
 SELECT next_identity_free('keyed');
 DROP TABLE indexed, keyed;
 
--- What is not there: 42P01, 42703; what is no table of documents.
+-- What does not exist: 42P01, 42703; what is not a table of documents.
 SELECT next_identity_free('nowhere');
 SELECT next_identity_free_for('nowhere/');
 SELECT next_identity_free(repeat('x', 100));
@@ -274,7 +274,7 @@ SELECT count(*) FROM hilo.binding;
 SELECT next_identity_free('nowhere');
 SELECT hilo_bind('nowhere', 'docs', 'nowhere');
 
--- Bindings: said once, kept through renames, undone.
+-- Bindings: made once, kept through renames, undone.
 CREATE TABLE others (id text PRIMARY KEY, key text UNIQUE, number int UNIQUE);
 INSERT INTO others VALUES ('bound/1', 'bound/2', 1), ('bound/2', 'bound/3', 2);
 SELECT hilo_bind('bound|', 'others', 'id');
@@ -299,7 +299,7 @@ SELECT hilo_bind('bound', 'taken_all(bigint)');
 SELECT hilo_bind('bound', 'others', 'id');
 SELECT collection, id_column, taken FROM hilo.binding;
 SELECT hilo_unbind('bound');
--- What one call of a statement has done, the next one sees.
+-- Each call in a statement sees what the previous one has done.
 SELECT hilo_bind('bound', 'others', 'key'), hilo_bind('bound', 'others', 'key');
 SELECT hilo_unbind('bound'), hilo_bind('bound', 'others', 'id');
 SELECT hilo_unbind('bound'), hilo_unbind('bound');
@@ -365,7 +365,7 @@ SELECT hilo_column 'public.nowhere.id';
 SELECT hilo_column 'public.docs.nowhere';
 \set VERBOSITY default
 SELECT hilo_column 'docs.id';
--- A column, then a table, that is no more; one of the same name is not the same.
+-- A column, then a table, that no longer exists; another one of the same name does not count.
 ALTER TABLE "regress Schema"."Other ones" DROP COLUMN "Id.";
 SELECT next_identity_free('bound');
 SELECT collection, id_column, taken FROM hilo.binding;
@@ -382,7 +382,7 @@ SELECT next_identity_free('bound');
 \set VERBOSITY default
 SELECT hilo_unbind('bound');
 DROP SCHEMA "regress Schema" CASCADE;
--- A column whose type changes, an index that goes.
+-- A column whose type changes, an index that is dropped.
 CREATE TABLE changing (id text PRIMARY KEY);
 INSERT INTO changing VALUES ('1'), ('changing/1');
 SELECT hilo_bind('changing', 'changing', 'id');
@@ -433,7 +433,7 @@ ROLLBACK;
 SELECT next_identity_free('docs');
 VACUUM FULL docs;
 SELECT seed_identity_for('docs', 7, true), next_identity_free('docs');
--- Truncated, and filled again, in this transaction.
+-- Truncated and filled again in this transaction.
 BEGIN;
 TRUNCATE docs;
 INSERT INTO docs VALUES ('docs/1');
@@ -483,7 +483,7 @@ SELECT hilo_bind('wholes', 'wholes_1', 'id');
 SELECT seed_identity_for('wholes', 0, true);
 SELECT next_identity_free('wholes');
 SELECT hilo_unbind('wholes');
--- A foreign partition cannot be looked into.
+-- Ids cannot be looked up in a foreign partition.
 CREATE FOREIGN DATA WRAPPER regress_wrapper;
 CREATE SERVER regress_server FOREIGN DATA WRAPPER regress_wrapper;
 CREATE FOREIGN TABLE wholes_4 PARTITION OF wholes FOR VALUES IN (4) SERVER regress_server;
@@ -522,7 +522,7 @@ SELECT next_identity_free('docs');
 RESET search_path;
 DROP TABLE pg_temp.docs, only_temp;
 
--- The search_path says which table is meant, but nothing about how it is looked into.
+-- The search_path decides which table is meant, but not how ids are looked up.
 CREATE ROLE regress_hilo_trojan;
 CREATE SCHEMA regress_trojan AUTHORIZATION regress_hilo_trojan;
 CREATE SCHEMA regress_empty;
@@ -577,7 +577,7 @@ CREATE TABLE regress_hilo.files (id text PRIMARY KEY);
 INSERT INTO regress_hilo.files VALUES ('files/1'), ('files/2');
 CREATE FUNCTION regress_hilo.taken(n bigint) RETURNS boolean LANGUAGE sql BEGIN ATOMIC SELECT EXISTS (SELECT FROM regress_hilo.files WHERE id = 'files/' || n); END;
 \set VERBOSITY sqlstate
--- Only a role that was allowed to binds and unbinds, and then only what it owns.
+-- Only a role with the privilege binds and unbinds, and only what it owns.
 SELECT hilo_bind('files', 'regress_hilo.files', 'id');
 SELECT hilo_bind('files', 'regress_hilo.taken(bigint)');
 SELECT hilo_unbind('files');
@@ -599,7 +599,7 @@ SELECT count(*) FROM hilo.binding;
 SET ROLE regress_hilo_owner;
 SELECT hilo_bind('files', 'regress_hilo.files', 'id');
 RESET ROLE;
--- A role that can neither read nor write the table learns nothing of it: 42501, bound or not; no number is lost.
+-- A role that can neither read nor write the table learns nothing about it: 42501, bound or not; no number is lost.
 SET ROLE regress_hilo_user;
 SET search_path = regress_hilo, public;
 SELECT next_identity_free('files');
@@ -611,7 +611,7 @@ GRANT UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER ON regress_hilo.papers TO re
 SET ROLE regress_hilo_user;
 SELECT next_identity_free('papers');
 RESET ROLE;
--- A privilege on one column will do, of whatever column, to read or to insert.
+-- A privilege on any one column is enough, to read or to insert.
 CREATE FUNCTION free_with(privilege text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	result text;
@@ -657,7 +657,7 @@ SET ROLE regress_hilo_owner;
 SELECT hilo_bind('of_group', 'regress_hilo.files', 'id');
 SELECT hilo_unbind('of_group');
 RESET ROLE;
--- A function: EXECUTE for the caller, no more; it runs as its owner.
+-- A function: the caller needs only EXECUTE; it runs as its owner.
 SET ROLE regress_hilo_user;
 SELECT count(*) FROM regress_hilo.files;
 SELECT next_identity_free('files'), next_identity_free('files');
@@ -719,7 +719,7 @@ SET statement_timeout = '100ms';
 SELECT next_identity_free('fails');
 RESET statement_timeout;
 SELECT next_identity('fails'), next_identity_free('fails');
--- A search that goes on and on.
+-- A search that does not end.
 CREATE FUNCTION regress_hilo.slow(n bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(1); RETURN true; END $$;
 SELECT hilo_bind('slow', 'regress_hilo.slow(bigint)');
 SET statement_timeout = '100ms';
@@ -731,7 +731,7 @@ CREATE FUNCTION regress_hilo.own(n bigint) RETURNS boolean LANGUAGE plpgsql IMMU
 	RETURN EXISTS (SELECT FROM files WHERE id = 'files/' || n); END $$;
 SELECT hilo_bind('own', 'regress_hilo.own(bigint)');
 SELECT next_identity_free('own');
--- What is no such function: 42804.
+-- Unsuitable functions: 42804.
 CREATE FUNCTION regress_hilo.two(bigint, bigint) RETURNS boolean LANGUAGE sql RETURN true;
 CREATE FUNCTION regress_hilo.of_int(int) RETURNS boolean LANGUAGE sql RETURN true;
 CREATE FUNCTION regress_hilo.to_int(bigint) RETURNS int LANGUAGE sql RETURN 1;
@@ -742,7 +742,7 @@ CREATE FUNCTION regress_hilo.of_array(VARIADIC bigint[]) RETURNS boolean LANGUAG
 SELECT p.oid::regprocedure, try(format('SELECT hilo_bind(''bad'', %L)', p.oid::regprocedure)) FROM pg_proc p
 	WHERE pronamespace = 'regress_hilo'::regnamespace AND proname IN ('two', 'of_int', 'to_int', 'to_set', 'no_argument', 'proc', 'of_array') ORDER BY proname;
 SELECT hilo_bind('bad', 'regress_hilo.to_int(bigint)');
--- Dropped: a clear error; then made anew it is asked again, unless it is no such function any more.
+-- Dropped: a clear error; created again it is called again, unless it is no longer suitable.
 DROP FUNCTION regress_hilo.own(bigint);
 SELECT next_identity_free('own');
 \set VERBOSITY sqlstate

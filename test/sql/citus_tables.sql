@@ -1,4 +1,4 @@
--- A table that Citus knows, by its table pg_dist_partition, is looked into by queries, and not attached where Citus refuses triggers.
+-- A table listed in Citus's pg_dist_partition is searched by queries, and is not attached if Citus refuses triggers.
 
 CREATE SCHEMA regress_shards;
 SET search_path = regress_shards, public;
@@ -32,7 +32,7 @@ SELECT becomes('n', NULL, 2, 's');
 SELECT hilo_attach('parts');
 SELECT relation, result FROM hilo_attach_all('regress_shards');
 
--- Counters follow by a query, in the isolation level that sees all.
+-- Counters are advanced by a query, at the isolation level that sees all rows.
 INSERT INTO parts VALUES (500, 'parts/500');
 SELECT hilo_sync('w_parts');
 SELECT hilo_bind('w_names', 'parts', 'name');
@@ -52,7 +52,7 @@ BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT hilo_bind('w_plain', 'plain', 'id'), hilo_sync('w_plain') - (SELECT max FROM hilo.hilo WHERE collection = 'w_plain') AS plain;
 ROLLBACK;
 
--- Whoever may insert looks as the owner does: row security hides nothing.
+-- A lookup by any role that may insert runs as the owner: row security hides nothing.
 CREATE ROLE regress_shards_user;
 GRANT USAGE ON SCHEMA regress_shards TO regress_shards_user;
 GRANT INSERT ON parts TO regress_shards_user;

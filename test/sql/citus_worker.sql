@@ -1,4 +1,4 @@
--- On a Citus worker, imitated by the table in which Citus keeps a node's group, nothing is drawn that other nodes draw, too.
+-- On a Citus worker, imitated by the table in which Citus keeps a node's group, no number is drawn that other nodes draw as well.
 
 CREATE SCHEMA regress_worker;
 SET search_path = regress_worker, public;
@@ -6,7 +6,7 @@ CREATE TABLE docs (id text, way text);
 CREATE TRIGGER assign BEFORE INSERT ON docs FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id', 'w_docs');
 CREATE TABLE people (number int PRIMARY KEY);
 SELECT hilo_bind('w_people', 'people', 'number');
--- What each kind of draw gets: "fine" or an error.
+-- The result of each kind of draw: "fine" or an error.
 CREATE FUNCTION draws(OUT what text, OUT result text) RETURNS SETOF record LANGUAGE plpgsql AS $$
 BEGIN
 	FOREACH what IN ARRAY ARRAY[
@@ -42,7 +42,7 @@ SELECT count(*) AS fine FROM draws() WHERE result = 'fine';
 INSERT INTO pg_dist_local_group VALUES (0);
 SELECT count(*) AS fine FROM draws() WHERE result = 'fine';
 
--- A Citus worker with the tag that every node has that was given none, and with ranges from before.
+-- A Citus worker with the default tag of every node, and with ranges from before.
 SELECT hilo_next_number('w') IS NOT NULL AS range;
 UPDATE pg_dist_local_group SET groupid = 3;
 SELECT * FROM draws();
@@ -54,7 +54,7 @@ INSERT INTO docs VALUES (NULL, 'HiLo');
 INSERT INTO docs VALUES ('docs|', 'identity');
 INSERT INTO docs VALUES ('', 'GUID'), ('docs/tea', 'semantic');
 SELECT way FROM docs ORDER BY 1;
--- Nothing is lost meanwhile; what does not draw works.
+-- Nothing is lost in the meantime; functions that do not draw work.
 SELECT hilo_last_number('w') IS NOT NULL AS drawn, (SELECT count(*) FROM hilo.ranges WHERE collection = 'w') AS ranges,
 	hilo_format('w', 3), hilo_seed('w_seeded', 5), hilo_sync('w_people'), seed_identity_for('w', 50);
 
@@ -108,7 +108,7 @@ CREATE VIEW pg_catalog.pg_dist_local_group AS SELECT 3 AS groupid;
 SELECT hilo_next_number('w') IS NOT NULL AS drawn;
 DROP VIEW pg_catalog.pg_dist_local_group;
 RESET allow_system_table_mods;
--- A table of that name elsewhere says nothing.
+-- A table of that name in another schema does not matter.
 CREATE TABLE pg_dist_local_group AS SELECT 3 AS groupid;
 SELECT count(*) AS fine FROM draws() WHERE result = 'fine';
 

@@ -25,7 +25,7 @@ SELECT age, size_for(0, at) AS "0", size_for(10, at) AS "10", size_for(40, at) A
 FROM (VALUES ('-1 day'), ('0'), ('20 s'), ('40 s'), ('50 s'), ('70 s'), ('1 year'), (NULL)) v(age), LATERAL (SELECT now() - age::interval) w(at);
 SELECT at, size_for(0, at::timestamptz) AS "0", size_for(1000, at::timestamptz) AS "1000"
 FROM (VALUES ('infinity'), ('-infinity'), ('4714-11-24 00:00:00+00 BC'), ('294276-12-31 23:59:59+00')) v(at);
--- Up to the largest size there is, and no further.
+-- Up to the maximum size, and no further.
 SELECT size_for(600000, now()), size_for(1048576, now()), size_for(9223372036854775807, now()), size_for(9223372036854775807, NULL),
 	size_for(9223372036854775807, '-infinity');
 SET hilo.max_range_size = 100;

@@ -3,11 +3,11 @@
 SET hilo.range_duration = 0;
 CREATE VIEW regress_options AS SELECT collection, max, range_size, max_range_size, max_value, node_tag, flags & 4 AS has_tag FROM hilo.hilo;
 
--- Nothing given: the collection is created, no more.
+-- No options: the collection is created, and nothing else.
 SELECT hilo_configure('conf');
 SELECT * FROM regress_options WHERE collection = 'conf';
 
--- Size of ranges: of the session's, of clients', and the bound of what is reserved.
+-- Size of ranges: the session's, clients', and the upper bound of reserved blocks.
 SELECT hilo_configure('conf', range_size => 5, max_range_size => 8);
 SELECT hilo_next_number('conf');
 SELECT low, high, size FROM hilo.ranges WHERE collection = 'conf';
@@ -17,7 +17,7 @@ SELECT * FROM hilo_reserve('conf', 8);
 SELECT * FROM hilo_reserve('conf', 9);
 SELECT hilo_next_hi('conf', 8), hilo_release('conf');
 SELECT hilo_next_hi('conf', 9);
--- The larger one wins over the smaller, as in the settings; and own sizes over those.
+-- The maximum wins over the minimum, as in the settings; and a collection's own sizes win over the settings.
 SELECT hilo_configure('conf', range_size => 20);
 SELECT last_size FROM hilo_next_range('conf');
 SET hilo.max_range_size = 3;
@@ -31,7 +31,7 @@ RESET hilo.range_size;
 SELECT hilo_configure('conf', range_size => 1, max_range_size => 1);
 SELECT hilo_next_number('conf') AS first \gset
 SELECT hilo_next_number('conf') - :first AS next, (SELECT max FROM hilo.hilo WHERE collection = 'conf') - :first AS claimed;
--- A range that is held stays good, and keeps its size; the next one has the new.
+-- A range that is held stays valid, and keeps its size; the next one has the new size.
 SELECT hilo_configure('conf_held', range_size => 4);
 SELECT hilo_next_number('conf_held');
 SELECT hilo_configure('conf_held', range_size => 6, node_tag => 'X');
@@ -39,7 +39,7 @@ SELECT low, high, next, size FROM hilo.ranges WHERE collection = 'conf_held';
 SELECT hilo_next('conf_held') FROM generate_series(1, 4);
 SELECT low, high, next, size FROM hilo.ranges WHERE collection = 'conf_held';
 
--- The tag: of all that is written, in each kind of call, also of what was numbered before.
+-- The tag: in every kind of call, also for numbers drawn before.
 SELECT hilo_configure('conf_tag', node_tag => 'North_1');
 SELECT hilo_next('conf_tag'), hilo_next('conf_tag', 'B'), hilo_next('conf_tag', ''), hilo_document_id('conf_tag');
 SELECT prefix, server_tag FROM hilo_next_range('conf_tag');
@@ -83,7 +83,7 @@ SELECT hilo_configure('conf_end', max_value => 2);
 SELECT hilo_configure('conf_end', max_value => 3), hilo_configure('conf_end', max_value => 5);
 SELECT hilo_next_number('conf_end') FROM generate_series(1, 2);
 SELECT hilo_next_number('conf_end');
--- No warning before a limit that was chosen.
+-- No warning before a limit set by hand.
 SELECT hilo_configure('conf_warn', max_value => 100, range_size => 1, max_range_size => 1);
 SELECT count(hilo_next_number('conf_warn')) FROM generate_series(1, 99);
 SELECT low, high FROM hilo_next_range('conf_warn');
@@ -109,7 +109,7 @@ SELECT * FROM regress_options WHERE collection IN ('conf', 'conf_not');
 BEGIN READ ONLY;
 SELECT state FROM try($$'conf', range_size => 7$$);
 COMMIT;
--- reset forgets all, then what is given counts.
+-- reset resets all options, then those given apply.
 SELECT hilo_configure('conf', node_tag => 'B', max_value => 100000);
 SELECT hilo_configure('conf', reset => true);
 SELECT range_size, max_range_size, max_value, node_tag, flags & 4 AS has_tag FROM hilo.hilo WHERE collection = 'conf';
@@ -117,12 +117,12 @@ SELECT hilo_configure('conf', node_tag => 'B', max_value => 100000);
 SELECT hilo_configure('conf', range_size => 9, reset => true);
 SELECT range_size, max_range_size, max_value, node_tag, flags & 4 AS has_tag FROM hilo.hilo WHERE collection = 'conf';
 SELECT hilo_next('conf') ~ '-A$' AS own_tag_gone;
--- So does hilo_drop(); hilo_seed() leaves them.
+-- So does hilo_drop(); hilo_seed() keeps them.
 SELECT hilo_configure('conf', node_tag => 'B', max_value => 100000), hilo_seed('conf', 5, true);
 SELECT * FROM regress_options WHERE collection = 'conf';
 SELECT hilo_drop('conf'), hilo_next('conf');
 SELECT * FROM regress_options WHERE collection = 'conf';
--- Of a collection that is dropped: it is there again.
+-- For a dropped collection: it exists again.
 SELECT hilo_drop('conf'), hilo_configure('conf', range_size => 2), hilo_drop('conf');
 -- At once and for good: not undone by a rollback.
 BEGIN;
@@ -168,7 +168,7 @@ SELECT hilo_configure('conf_grant', revoke_from => 'public', grant_to => 'public
 SELECT hilo_configure('conf_grant', revoke_from => 'public');
 SELECT hilo_configure('conf_grant', revoke_from => 'regress_hilo "Role''s');
 SELECT count(*) FROM hilo.binding WHERE collection = 'conf_grant';
--- They bind nothing, and go with the collection.
+-- They bind nothing, and are dropped with the collection.
 SELECT hilo_configure('conf_grant', grant_to => 'public'), hilo_unbind('conf_grant'), hilo_drop('conf_grant');
 SELECT granted_to FROM hilo.binding WHERE collection = 'conf_grant';
 DROP ROLE "regress_hilo ""Role's";
@@ -193,7 +193,7 @@ SELECT name, call, state_of(format(call, name)) FROM unnest('{conf_missing,conf_
 SELECT state_of($$next_identity('conf_dropped')$$), state_of($$next_identity_for('conf_missing')$$), state_of($$next_identity_free('conf_missing')$$), state_of($$next_identity('conf_identity')$$);
 SELECT count(*) AS created FROM hilo.hilo WHERE collection LIKE 'conf_missing%' AND collection NOT LIKE '%|';
 SELECT count(*) AS created FROM hilo.identities WHERE name LIKE 'conf_missing%';
--- Server-side ids go on, also the first one.
+-- Server-side ids can be drawn, even the first one.
 SELECT next_server_side_id('conf_missing/') IS NOT NULL AS server_side, hilo_document_id('conf_there', 'conf_missing/') IS NOT NULL AS server_side_too;
 -- These create.
 SELECT hilo_seed('conf_seeded', 5), hilo_next_number('conf_seeded'), hilo_configure('conf_made'), hilo_next_number('conf_made');

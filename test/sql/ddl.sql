@@ -19,7 +19,7 @@ ROLLBACK TO a;
 SELECT hilo_next_number('made');
 COMMIT;
 SELECT hilo_next_number('made'), count(*) FROM hilo.hilo WHERE collection = 'made';
--- Nor would one that was moved in this transaction, which locks the index only.
+-- Nor would an index that was moved in this transaction, which locks only the index.
 SET allow_in_place_tablespaces = on;
 CREATE TABLESPACE regress_hilo_space LOCATION '';
 BEGIN;
@@ -57,13 +57,13 @@ ALTER TABLE hilo.hilo SET TABLESPACE pg_default;
 SELECT hilo_next_number('moved'), hilo_next_number('moved_new');
 DROP TABLESPACE regress_hilo_space;
 RESET allow_in_place_tablespaces;
--- Without an index only a session that has seen a row knows where it is; nothing is lost when it is there again.
+-- Without an index, only a session that has seen a row knows where it is; nothing is lost once the index exists again.
 DROP INDEX hilo.hilo_collection_idx;
 SELECT hilo_release('made');
 SELECT hilo_next_number('new');
 CREATE UNIQUE INDEX hilo_collection_idx ON hilo.hilo (collection);
 SELECT hilo_next_number('made'), hilo_next_number('new');
--- Indexes that changes in place would pass by, or that are not unique: refused by the next draw of a collection that is there, too.
+-- Indexes that would miss changes in place, or that are not unique: refused by the next draw, also from an existing collection.
 SELECT hilo_release('seen') IS NOT NULL AS released;
 CREATE INDEX by_max ON hilo.hilo (max);
 SELECT hilo_next_number('indexed');
@@ -94,7 +94,7 @@ SELECT hilo_next_number('indexed');
 SELECT hilo_next_number('seen');
 DROP INDEX hilo.lower_name;
 SELECT hilo_next_number('seen') > 0 AS drawn;
--- A statement on a parent does not get past the guards.
+-- A statement on a parent table does not bypass the guards.
 CREATE TABLE parent (LIKE hilo.hilo INCLUDING DEFAULTS INCLUDING CONSTRAINTS);
 ALTER TABLE hilo.hilo INHERIT parent;
 UPDATE parent SET max = 0;
@@ -102,7 +102,7 @@ DELETE FROM parent;
 TRUNCATE parent;
 ALTER TABLE hilo.hilo NO INHERIT parent;
 SELECT hilo_next_number('seen') > 0 AS drawn;
--- The guard does not read columns that are not what they were, nor does it guard other tables.
+-- The guard does not read columns that were altered, nor does it guard other tables.
 CREATE TABLE stranger (a int, b text);
 CREATE TRIGGER g BEFORE INSERT ON stranger FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo_seed', 'hilo_drop');
 INSERT INTO stranger VALUES (1, 'x');
@@ -116,7 +116,7 @@ ALTER TABLE hilo.hilo ALTER collection TYPE int USING 1;
 INSERT INTO hilo.hilo (collection) VALUES (5);
 ROLLBACK;
 SELECT hilo_next_number('seen') > 0 AS drawn;
--- A row put in around the guards is not changed before it is committed; then the first claim makes it a good one, of this table and of a new epoch.
+-- A row inserted without firing the guards is not changed before it is committed; then the first claim makes it valid, with this table's home and a new epoch.
 CREATE FUNCTION put_in(name text, epoch bigint) RETURNS void LANGUAGE sql AS $$
 	INSERT INTO hilo.hilo VALUES (7, 7, 8, 0, 1, epoch, 9223372036854775807, 0, 0, 0, 0, 0, now(), '-infinity', 0, 0, 0, 0, 0, '', '', name)
 $$;
@@ -131,7 +131,7 @@ COMMIT;
 SELECT home, epoch FROM hilo.hilo WHERE collection = 'around';
 SELECT hilo_next_number('around');
 SELECT home = (SELECT home FROM hilo.hilo WHERE collection = 'seen') AS home, epoch <> 5 AS epoch, max FROM hilo.hilo WHERE collection = 'around';
--- The same of a row that says that it is leased, or has given leases: neither counts for this one.
+-- The same for a row that says that it is leased, or has given leases: neither applies here.
 BEGIN;
 ALTER TABLE hilo.hilo DISABLE TRIGGER ALL;
 SELECT put_in('around_reserved', 5), put_in('around_seeded', 5), put_in('around_dropped', 5);
@@ -143,7 +143,7 @@ SELECT hilo_seed('around_seeded', 20), hilo_next_number('around_seeded');
 SELECT hilo_drop('around_dropped', true), hilo_next_number('around_dropped');
 SELECT collection, home = (SELECT home FROM hilo.hilo WHERE collection = 'seen') AS home, epoch <> 5 AS epoch, max FROM hilo.hilo WHERE collection LIKE 'around\_%' ORDER BY 1;
 DROP FUNCTION put_in;
--- Guards that were switched off and on again are weaker than they were: the next session says so once, with what mends it.
+-- Guards that were disabled and enabled again are weaker than before: the next session warns once, with the command that restores them.
 ALTER TABLE hilo.hilo DISABLE TRIGGER ALL;
 ALTER TABLE hilo.hilo ENABLE TRIGGER ALL;
 SELECT tgname, tgenabled FROM pg_trigger WHERE tgrelid = 'hilo.hilo'::regclass AND NOT tgisinternal ORDER BY 1;

@@ -6,7 +6,7 @@ SELECT id, hilo_number(id) FROM (VALUES
 	('orders/10-A_1'), ('orders/10-7'), ('orders/10-0'), ('10'), ('10-A'), ('orders|10'), ('orders-10'), ('orders-10-A'), ('users/1/2'),
 	('users/1/0000000000000000042-A'), ('2nd/3-B'), ('orders→10-A'), ('orders→10'), ('ventes/été/8-A'),
 	('orders/9223372036854775807'), ('orders/9223372036854775807-A'), ('orders/000000000000000000009223372036854775807')) v(id);
--- None: semantic ids, GUIDs, more than a bigint, something behind, nothing at all.
+-- No number: semantic ids, GUIDs, more than a bigint, trailing characters, nothing at all.
 SELECT id FROM (VALUES
 	(''), ('-'), ('/'), ('-A'), ('orders'), ('orders/'), ('orders/A'), ('orders/-A'), ('products/ravendb'), ('products/a1'), ('orders/x10-A'),
 	('orders/10-'), ('orders/10-A '), ('orders/10 '), ('orders/10-A/'), ('orders/10|'), ('orders/10.'), ('orders/10-é'), ('orders/10-A-'),

@@ -53,7 +53,7 @@ BEGIN
 END $$;
 CALL draw_three('red');
 CALL draw_three('green');
--- A name that has gone wrong at a call site that was right before.
+-- An invalid name at a call site that had a valid one before.
 CREATE FUNCTION draw_or_state(name text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
 	RETURN hilo_next(name);
@@ -93,7 +93,7 @@ SELECT hilo_next('spent'), hilo_next('spent_serializable');
 COMMIT;
 SELECT hilo_next('spent_serializable');
 
--- What a pooler sends between two clients leaves the range alone.
+-- What a pooler sends between two clients does not affect the range.
 CREATE ROLE regress_hilo_draw;
 SELECT hilo_next('pooled');
 DISCARD ALL;
@@ -133,7 +133,7 @@ SELECT hilo_next('pooled');
 SELECT hilo_release() > 0, hilo_release(), hilo_release(NULL);
 SELECT count(*) FROM hilo.ranges;
 
--- Nor does a name of which nothing was drawn take memory of the session.
+-- Nor does a name from which nothing was drawn take memory in the session.
 SELECT count(hilo_release('none' || i)) FROM generate_series(1, 1000) i;
 SELECT sum(total_bytes) AS before FROM pg_backend_memory_contexts \gset
 SELECT count(hilo_release('none' || i)) FROM generate_series(1, 300000) i;

@@ -1,4 +1,4 @@
--- The right to draw: from a collection that is bound to a table, roles that may insert there, or were granted it; no other role gets at, moves or exhausts the numbers.
+-- The right to draw: from a collection that is bound to a table, roles that may insert there, or were granted it; no other role can draw, move or exhaust the numbers.
 
 CREATE ROLE regress_hilo_owner;
 CREATE ROLE regress_hilo_inserter;
@@ -28,7 +28,7 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN
 	RETURN SQLSTATE;
 END $$;
--- What each function that draws says to a role.
+-- The result of each function that draws, run by a role.
 CREATE TABLE assigned (id text);
 GRANT INSERT ON assigned TO PUBLIC;
 CREATE TRIGGER assign_id BEFORE INSERT ON assigned FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id', 'orders');
@@ -54,13 +54,13 @@ SET client_min_messages = warning;
 SELECT hilo_attach('orders') > 0 AS attached;
 RESET client_min_messages;
 SELECT * FROM rights;
--- What is said, and that other kinds of ids are not meant.
+-- The message, and that other kinds of ids are not affected.
 SET ROLE regress_hilo_nobody;
 \set VERBOSITY default
 SELECT hilo_next_number('orders');
 \set VERBOSITY terse
 SELECT hilo_document_id('orders', 'orders/tea'), length(hilo_document_id('orders', '')), length(hilo_document_id('orders', 'orders/'));
--- Where the name is attached an identity is looked up, which takes the privilege to read.
+-- If the name is attached, an identity is looked up, which requires the privilege to read.
 SELECT hilo_document_id('orders', 'orders|');
 SELECT next_identity('orders'), hilo_format('orders', 5), hilo_number('orders/5-A'), hilo_release('orders'), hilo_next_number('others');
 RESET ROLE;
@@ -80,7 +80,7 @@ SELECT hilo_configure('orders', grant_to => 'regress_hilo_nobody');
 SELECT draws('regress_hilo_nobody');
 ROLLBACK;
 SELECT draws('regress_hilo_nobody');
--- A grant of a role that is gone counts for no other one.
+-- A grant to a dropped role counts for no other role.
 CREATE ROLE regress_hilo_gone;
 SELECT hilo_configure('orders', grant_to => 'regress_hilo_gone');
 DROP ROLE regress_hilo_gone;
@@ -151,7 +151,7 @@ EXECUTE draw;
 RESET ROLE;
 EXECUTE draw;
 DEALLOCATE draw;
--- SECURITY DEFINER lends the right while the function runs, and takes none.
+-- SECURITY DEFINER lends the right while the function runs, and takes none away.
 CREATE FUNCTION lend() RETURNS boolean LANGUAGE sql SECURITY DEFINER AS $$ SELECT public.hilo_next_number('orders') > 0 $$;
 ALTER FUNCTION lend OWNER TO regress_hilo_owner;
 CREATE FUNCTION lend_nothing() RETURNS boolean LANGUAGE sql SECURITY DEFINER AS $$ SELECT public.hilo_next_number('orders') > 0 $$;
@@ -190,7 +190,7 @@ GRANT INSERT ON bills_view TO regress_hilo_inserter;
 GRANT INSERT (item) ON bills_view TO regress_hilo_column;
 GRANT INSERT ON bills_view_2 TO regress_hilo_clerk;
 GRANT SELECT, UPDATE, DELETE ON bills_view TO regress_hilo_reader;
--- One that a role has made itself, without that right, gives none to itself or others.
+-- A view that a role without that right has created gives none, to itself or others.
 SET ROLE regress_hilo_nobody;
 CREATE VIEW bills_of_nobody AS SELECT id, item FROM bills;
 GRANT INSERT ON bills_of_nobody TO regress_hilo_reader;
@@ -257,7 +257,7 @@ SET ROLE regress_hilo_nobody;
 SELECT state_of($$SELECT hilo_next_number('plain')$$);
 RESET ROLE;
 
--- What an ordinary role may try.  Move, drop, give back, bind, attach, detach, configure: not at all.
+-- What an ordinary role may try.  Move, drop, give back, bind, attach, detach, configure: all refused.
 SELECT low, high, claim FROM hilo_next_range('orders') \gset
 CREATE FUNCTION attack(statement text, OUT state text, OUT moved boolean) LANGUAGE plpgsql AS $$
 DECLARE
@@ -297,7 +297,7 @@ RESET ROLE;
 SET ROLE regress_hilo_inserter;
 SELECT state_of($$SELECT hilo_next_range('orders', last_max => 9000000)$$), state_of($$SELECT hilo_seed('orders', 9000000)$$), state_of($$SELECT * FROM hilo.status$$);
 RESET ROLE;
--- Where draws create nothing, an ordinary role cannot fill the table with names of its own.
+-- With auto_create off, an ordinary role cannot fill the table with names.
 SET hilo.auto_create = off;
 SET ROLE regress_hilo_nobody;
 SELECT state, count(*) FROM generate_series(1, 100) i, state_of(format('SELECT hilo_next_number(%L)', 'junk' || i)) state GROUP BY 1;
@@ -321,7 +321,7 @@ RESET ROLE;
 SELECT hilo_next_number('dropped');
 SELECT hilo_unbind('dropped'), hilo_drop('dropped');
 
--- Views over views are looked through eight deep, and no deeper.
+-- Views over views are followed eight levels deep, and no deeper.
 CREATE TABLE deep (id bigint PRIMARY KEY);
 SELECT hilo_attach('deep');
 DO $$

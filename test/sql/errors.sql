@@ -1,6 +1,6 @@
--- What bad input gets, and that the next valid call works as if nothing had happened.
+-- Errors for bad input; the next valid call works as if nothing had happened.
 
--- Run a statement; answers the state it ends with, and the next number of a collection, which must be the next one.
+-- Run a statement; returns its SQLSTATE, and the next number of a collection, which shows that none was lost.
 CREATE FUNCTION try(statement text, OUT state text, OUT next bigint) LANGUAGE plpgsql AS $$
 BEGIN
 	BEGIN
@@ -124,7 +124,7 @@ SELECT collection, low, high, next FROM hilo.ranges WHERE collection LIKE 'read_
 COMMIT;
 SELECT hilo_next_number('read_only');
 
--- In parallel mode: 25000.  The functions are marked so that no plan calls them there; these are marked wrongly.
+-- In parallel mode: 25000.  The functions are marked so that no plan calls them there; these copies are marked wrongly.
 CREATE FUNCTION parallel_next(text) RETURNS text PARALLEL SAFE LANGUAGE plpgsql AS $$ BEGIN RETURN hilo_next($1); END $$;
 CREATE FUNCTION parallel_call(call text) RETURNS text PARALLEL SAFE LANGUAGE plpgsql AS $$
 DECLARE
@@ -164,7 +164,7 @@ SELECT hilo_next_number('parallel');
 DROP TABLE parallel_scan;
 DROP FUNCTION parallel_next, parallel_call;
 
--- A transaction that has itself rewritten the table: 55000; what it had cached, and what others have, is as good as before.
+-- A transaction that has itself rewritten the table: 55000; what it had cached, and what others have, is as valid as before.
 SELECT hilo_next_number('rewritten');
 BEGIN;
 CLUSTER hilo.hilo USING hilo_collection_idx;
@@ -213,7 +213,7 @@ SELECT hilo_release();
 ROLLBACK;
 SELECT count(*) - :ranges AS fewer FROM hilo.ranges;
 SELECT hilo_next_number('rewritten'), hilo_next_number('rewritten_new');
--- Rebuilt indexes would forget a new row, but not one that is there.
+-- Rebuilt indexes could lose a new row, but not an existing one.
 BEGIN;
 REINDEX TABLE hilo.hilo;
 SELECT hilo_next_number('rewritten'), hilo_seed('rewritten', 100), hilo_next_number('rewritten');
@@ -230,7 +230,7 @@ EXCEPTION WHEN object_not_in_prerequisite_state THEN
 END $$;
 ROLLBACK;
 SELECT hilo_next_number('rewritten'), hilo_next_number('reindexed_new');
--- A table that would not survive a crash, or is not ours any more.
+-- A table that would not survive a crash, or is no longer ours.
 BEGIN;
 ALTER TABLE hilo.hilo SET UNLOGGED;
 SELECT hilo_next_number('rewritten');
@@ -255,7 +255,7 @@ SELECT hilo_next_number('reindexed_newer');
 ROLLBACK;
 ALTER TABLE hilo.hilo SET WITHOUT CLUSTER;
 
--- Settings: 22023; the value before stays.
+-- Settings: 22023; the previous value stays.
 SET hilo.node_tag = 'a-b';
 SET hilo.server_prefix = 'a|';
 SET hilo.identity_parts_separator = '|';

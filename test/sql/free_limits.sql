@@ -1,4 +1,4 @@
--- Promise 5 and 42501 for the next free identity: it finds what is free below the limit, and an ordinary role cannot make it leap.
+-- Promise 5 and 42501 for the next free identity: it finds what is free below the limit, and an ordinary role cannot make it jump far.
 SET client_min_messages = warning;
 CREATE TABLE fl_small (id smallint PRIMARY KEY);
 INSERT INTO fl_small SELECT generate_series(1, 20000) UNION SELECT 32767;
@@ -20,7 +20,7 @@ CREATE FUNCTION fl_below_9(n bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS '
 SELECT hilo_bind('fl_limit', 'fl_below_9(bigint)');
 SELECT next_identity_free('fl_limit');
 SELECT hilo_unbind('fl_limit');
--- One of two tables is gone, and roles have no documents; what is gone can be bound anew.
+-- One of two tables was dropped, and roles have no documents; after that the name can be bound again.
 CREATE TABLE fl_here (id int PRIMARY KEY);
 CREATE TABLE fl_there (id int PRIMARY KEY);
 SELECT hilo_attach('fl_there', 'id', 'fl_shared'), hilo_attach('fl_here', 'id', 'fl_shared');
@@ -34,7 +34,7 @@ SELECT hilo_bind('fl_shared', 'fl_here', 'id');
 SELECT id_column, granted_to FROM hilo.binding WHERE collection = 'fl_shared' AND trigger IS NULL ORDER BY id_column IS NULL, 2;
 SELECT hilo_unbind('fl_shared');
 SELECT hilo_configure('fl_shared', revoke_from => 'public');
--- A table of an ordinary role, made such that the search leaps.
+-- A table of an ordinary role, filled so that the search makes a large jump.
 CREATE ROLE regress_fl;
 CREATE SCHEMA regress_fl AUTHORIZATION regress_fl;
 SELECT seed_identity_for('fl_victim', 2);
@@ -61,7 +61,7 @@ GRANT USAGE ON SCHEMA regress_fl_private TO regress_fl;
 SET ROLE regress_fl;
 SELECT next_identity_free('fl_hidden');
 RESET ROLE;
--- Not a column of a user; and a table of bindings that is not what it was.
+-- Not a system column; and a table of bindings that was altered.
 INSERT INTO hilo.binding VALUES ('fl_system', 'public.fl_small.ctid', NULL);
 SELECT id_column FROM hilo.binding WHERE collection = 'fl_system';
 SELECT next_identity_free('fl_system');

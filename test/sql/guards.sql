@@ -67,7 +67,7 @@ BEGIN;
 INSERT INTO hilo.hilo (collection, max) VALUES ('rolled_back', 300);
 ROLLBACK;
 SELECT hilo_next_number('rolled_back');
--- Rows that no counter could have.
+-- Rows that are not possible for a counter.
 INSERT INTO hilo.hilo (collection, max) VALUES ('bad', -1);
 INSERT INTO hilo.hilo (collection, range_size) VALUES ('bad', -1);
 INSERT INTO hilo.hilo (collection, max_range_size) VALUES ('bad', 2147483648);
@@ -104,7 +104,7 @@ SELECT max, max_value, range_size, flags FROM hilo.hilo WHERE collection = 'boun
 SELECT hilo_unbind('bound_before');
 DROP TABLE regress_bound;
 
--- A name that only the separator set here forbids may come from a server that has another one.
+-- A name that only the separator set here makes invalid may come from a server with another separator.
 INSERT INTO hilo.hilo (collection, max) VALUES ('from_elsewhere/', 9);
 SET hilo.identity_parts_separator = ':';
 SELECT hilo_next('from_elsewhere/');
@@ -124,7 +124,7 @@ SELECT low, high FROM hilo_reserve('restored', 10);
 COMMIT;
 SELECT low, high FROM hilo_reserve('restored', 10);
 SELECT max FROM hilo.hilo WHERE collection = 'restored';
--- What programs that rewrite tables while they are in use ask for is not there; CLUSTER and VACUUM FULL keep the counts.
+-- The table lacks what programs that rewrite tables while in use require; CLUSTER and VACUUM FULL keep the counts.
 SELECT relreplident, (SELECT count(*) FROM pg_constraint WHERE conrelid = c.oid AND contype = 'p') AS primary_keys,
 	(SELECT attnotnull FROM pg_attribute WHERE attrelid = c.oid AND attname = 'collection') AS not_null FROM pg_class c WHERE oid = 'hilo.hilo'::regclass;
 SELECT tgrelid::regclass, tgname, tgenabled, tgfoid::regproc FROM pg_trigger WHERE tgrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'hilo'::regnamespace) AND NOT tgisinternal ORDER BY tgrelid::regclass::text, tgname;

@@ -1,4 +1,4 @@
--- What of leases needs no preloaded server: a hub gives them, each above all that was claimed, and none that could lie where others lie.
+-- What of leases needs no preloaded server: a hub gives them, each above all that was claimed, and none that could overlap with others.
 
 -- Arguments.
 \set VERBOSITY sqlstate
@@ -19,7 +19,7 @@ SELECT hilo_hub_resume('hub_x', -1);
 SELECT hilo_hub_resume('|', 1);
 \set VERBOSITY default
 SELECT count(*) FROM hilo.hilo WHERE collection LIKE 'hub%';
--- A member has to be preloaded, and the settings of leases are not there.
+-- A member needs the library preloaded; without it, the settings of leases do not exist.
 SELECT hilo_lease_from('hub_x', 'nowhere');
 \set VERBOSITY sqlstate
 SELECT hilo_lease_from('hub_x', 'nowhere');
@@ -31,7 +31,7 @@ SELECT name FROM pg_settings WHERE name LIKE 'hilo.%' ORDER BY name;
 SELECT count(*) FROM hilo.leases;
 SELECT count(*) FROM hilo.pool;
 
--- One that asks for more gets what hilo.max_lease_size lets it.
+-- One that asks for more gets as much as hilo.max_lease_size allows.
 SELECT high - low + 1 AS size FROM hilo_lease('hub_large', 9223372036854775807);
 -- Leases lie above all that was claimed, above max and at_least; with the epoch of the row, and this server's own identity.
 CREATE FUNCTION lease(collection text, size bigint, at_least bigint DEFAULT 0, OUT low bigint, OUT high bigint, OUT epoch text, OUT system text, OUT timeline bigint) LANGUAGE sql AS $$
@@ -85,7 +85,7 @@ SET hilo.auto_create = off;
 SELECT low, high FROM hilo_lease('hub_made', 10);
 RESET hilo.auto_create;
 
--- Members hold numbers of it: neither dropped, but with force, nor set by force.
+-- Members hold numbers of it: dropped only with force, and not set by force.
 SELECT hilo_drop('hub_more');
 \set VERBOSITY sqlstate
 SELECT hilo_drop('hub_more', false);
@@ -130,7 +130,7 @@ SELECT low > 700 AS above FROM hilo_lease('hub_restored', 10);
 -- A member that has seen a later timeline of this very server: it was left behind, and gives no leases of anything from then on.
 SELECT system_identifier AS system, (SELECT timeline_id FROM pg_control_checkpoint()) AS timeline FROM pg_control_system() \gset
 SELECT low, high FROM hilo_lease('hub_fresh', 10, 0, :system, :timeline);
--- One that has seen an earlier one, or none, says nothing about it; nor one that knows another server, which gets none until it is told to ask this one.
+-- A member that has seen an earlier timeline, or none, changes nothing; nor does one that knows another server, which gets no lease until it is told to ask this one.
 SELECT low, high FROM hilo_lease('hub_fresh', 10, 0, :system, 0);
 \set VERBOSITY sqlstate
 SELECT low, high FROM hilo_lease('hub_fresh', 10, 0, 12345, :timeline + 5);
@@ -150,9 +150,9 @@ SELECT hilo_lease('hub_fresh|', 10);
 SELECT hilo_lease('hub_fresher', 10);
 \set VERBOSITY default
 SELECT timeline FROM hilo.hub WHERE hub = '|';
--- What it counts for itself goes on.
+-- What it counts for itself is not affected.
 SELECT hilo_next_number('hub_fresh') > 0 AS drawn, hilo_next_number('hub_counted');
--- Whatever becomes of the transaction that heard it.
+-- Even if the transaction that was told is rolled back.
 SELECT hilo_hub_resume() > 0 AS resumed;
 SELECT low > 0 AS given FROM hilo_lease('hub_fresh', 10);
 BEGIN;
@@ -170,7 +170,7 @@ SELECT hilo_hub_resume() >= 0 AS resumed;
 SELECT low > 0 AS given FROM hilo_lease('hub_fresher', 10);
 SELECT timeline = :timeline AS this FROM hilo.hub WHERE hub = '|';
 
--- What members say is noted, also when they get nothing.  One that has not said it keeps the hub from going on.
+-- What members report is noted, even if they get no lease.  A member that has not reported keeps the hub from resuming.
 SELECT count(*) FROM hilo.members;
 SELECT low > 0 AS given FROM hilo_lease('hub_members', 10, 70, 0, 0, 'regress_one');
 SELECT low > 0 AS given FROM hilo_lease('hub_members', 10, 50, 0, 0, 'regress_two');
@@ -220,7 +220,7 @@ INSERT INTO hilo.member (member) VALUES ('regress_no_bar');
 INSERT INTO hilo.member (member, highest) VALUES ('regress_one|x', -1);
 UPDATE hilo.member SET highest = 0;
 DELETE FROM hilo.member;
--- What a member says is no more than half of what is left.
+-- A member's report cannot use up more than half of the remaining numbers.
 SELECT hilo_lease('hub_fresh', 1, 9000000000000000000, member => 'regress_liar');
 SELECT count(*) FROM hilo.members WHERE member = 'regress_liar';
 -- On a server that leases nothing.

@@ -1,4 +1,4 @@
--- Identities: one number at a time, by name; unique, never rolled back, at once for everybody.
+-- Identities: one number at a time, by name; unique, never rolled back, at once for all sessions.
 
 -- A trailing '|' or separator, one, is not part of the name.
 SELECT next_identity('companies|'), next_identity('companies/'), next_identity('companies'), next_identity_for('companies|'),
@@ -11,7 +11,7 @@ SELECT next_identity('Companies'), next_identity('COMPANIES'), next_identity('co
 	next_identity('日本語'), next_identity(E'\u00e9t\u00e9/'), next_identity('a"b''c\'), next_identity('1');
 SELECT next_identity(repeat('x', 255)) = repeat('x', 255) || '/1' AS longest, next_identity(repeat('x', 255) || '|') = repeat('x', 255) || '/2' AS longest,
 	next_identity(repeat('é', 127) || 'x/') = repeat('é', 127) || 'x/1' AS longest;
--- Neither tag, nor server prefix; the separator is the one set.
+-- Neither tag nor server prefix; the separator is the one set.
 SET hilo.node_tag = 'B';
 SET hilo.server_prefix = 'NorthServer/';
 SELECT next_identity('plain');
@@ -74,7 +74,7 @@ EXECUTE draw('prepared|');
 EXECUTE draw('prepared_other');
 DEALLOCATE draw;
 
--- Seeds: at least the value given; they answer what is stored, the next one is one more.
+-- Seeds: at least the given value; they return the value stored, and the next number is one more.
 SELECT seed_identity_for('products', 1994), next_identity('products');
 SELECT next_identity_for('seeded');
 SELECT seed_identity_for('seeded|', 1990);
@@ -102,7 +102,7 @@ SELECT next_identity('seeded'), drop_identity('seeded'), seed_identity_for('seed
 SELECT hilo_next_number('both'), next_identity_for('both'), seed_identity_for('both', 50), hilo_next_number('both'), drop_identity('both'), hilo_next_number('both');
 SELECT next_identity_for('both'), hilo_drop('both'), next_identity_for('both'), hilo_seed('both', 90), next_identity_for('both');
 
--- The end of bigint: the last number, then an error, again and again; never around.
+-- The end of bigint: the last number, then an error, again and again; it never wraps.
 SELECT seed_identity_for('end', 9223372036854775805), next_identity_for('end'), next_identity('end');
 SELECT next_identity_for('end');
 SELECT next_identity('end|');
@@ -117,7 +117,7 @@ INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('limited|', 8, 10);
 SELECT next_identity_for('limited'), next_identity_for('limited');
 SELECT next_identity_for('limited');
 
--- What bad input gets; the next valid call works as if nothing had happened.
+-- Errors for bad input; the next valid call works as if nothing had happened.
 CREATE FUNCTION try(statement text, OUT state text, OUT next bigint) LANGUAGE plpgsql AS $$
 BEGIN
 	BEGIN
@@ -224,7 +224,7 @@ BEGIN;
 INSERT INTO hilo.hilo (collection, max) VALUES ('merged|', 400);
 ROLLBACK;
 SELECT next_identity('merged');
--- Rows that no identity could have.
+-- Rows that are not possible for an identity.
 INSERT INTO hilo.hilo (collection, max) VALUES ('bad|', -1);
 INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('bad|', 8, 7);
 INSERT INTO hilo.hilo (collection, max) VALUES ('bad||', 1);
@@ -252,7 +252,7 @@ SELECT next_identity_for('barred'), next_identity_for('barred');
 SELECT next_identity_for('barred');
 SELECT hilo_drop('barred|'), hilo_drop('barred|'), next_identity('barred'), hilo_next_number('barred');
 SELECT hilo_seed('barred_new|', 7), next_identity('barred_new'), drop_identity('barred_new');
--- What draws does not; nor does anything take more of them, or what names the row of server-side ids.
+-- Functions that draw do not; nor does any function take more than one bar, or the name of the row of server-side ids.
 SELECT hilo_next_number('barred|');
 \set VERBOSITY sqlstate
 SELECT hilo_next('barred|');
@@ -274,7 +274,7 @@ SELECT hilo_configure('|', max_value => 8);
 \set VERBOSITY default
 SELECT next_identity('barred'), hilo_next_number('barred'), drop_identity('barred'), hilo_drop('barred');
 
--- Without waiting for the disk, if that is asked for.
+-- Without waiting for the disk, if the setting says so.
 SET synchronous_commit = off;
 SELECT next_identity('async'), next_identity('async'), next_identity_for('async'), seed_identity_for('async', 20), next_identity('async');
 BEGIN;
@@ -283,12 +283,12 @@ ROLLBACK;
 RESET synchronous_commit;
 SELECT next_identity('async'), next_identity('async_new');
 
--- No number is in a session's hands.
+-- No session holds any numbers.
 DISCARD ALL;
 SELECT next_identity('async');
 \c -
 SELECT next_identity('async');
--- The view's names mean what they are the names of, whatever they end in.
+-- Names in the view can be used as they are, whatever they end in.
 SELECT next_identity('odd'), next_identity('odd/|'), next_identity('odd//'), next_identity('odd:');
 SELECT name, value, seed_identity_for(name, value + 10) FROM hilo.identities WHERE name LIKE 'odd%' ORDER BY name COLLATE "C";
 SET hilo.identity_parts_separator = ':';

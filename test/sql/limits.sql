@@ -17,7 +17,7 @@ SELECT hilo_seed('top', 9223372036854775806, true), hilo_next_number('top');
 SELECT hilo_next_number('top');
 SELECT hilo_drop('top');
 SELECT hilo_next_number('top');
--- In one statement: all there are, then the error.
+-- In one statement: all that are left, then the error.
 SELECT hilo_seed('series', 9223372036854775707);
 SELECT count(hilo_next_number('series')) FROM generate_series(1, 101);
 SELECT hilo_last_number('series'), max FROM hilo.hilo WHERE collection = 'series';
@@ -78,7 +78,7 @@ SELECT hilo_next_number('pair');
 SELECT hilo_next_range('full', last_max => 6);
 SELECT hilo_drop('full'), hilo_next_number('full');
 SELECT max(hilo_next_number('full')) FROM generate_series(1, 40);
--- One that was dropped gets the limit that it is made anew with, like one that never was.
+-- A dropped collection gets the limit of its new creation, like one that never existed.
 SELECT hilo_drop('full');
 INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('full', 5, 7);
 SELECT hilo_next_number('full'), hilo_next_number('full');

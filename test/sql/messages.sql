@@ -1,4 +1,4 @@
--- Messages: what does nothing, or something that may not be meant, says so; each hint is a way out, which is taken here.
+-- Messages: a call that does nothing, or may be a mistake, says so; each hint is a solution, which is tried here.
 
 CREATE SCHEMA regress_messages;
 SET search_path = regress_messages, public;
@@ -28,7 +28,7 @@ SELECT count(*) AS grants FROM hilo.binding WHERE collection = 'mgs';
 SELECT hilo_configure('mgs|', max_value => 10);
 SELECT drop_identity('mgs');
 
--- What is not there, or not there any more.
+-- What does not exist, or no longer exists.
 SELECT hilo_drop('mgs');
 SELECT drop_identity('mgs|');
 SELECT hilo_detach('mgs');
@@ -61,7 +61,7 @@ INSERT INTO msg_other DEFAULT VALUES RETURNING key;
 CREATE TABLE msg_two (a bigint, b bigint, PRIMARY KEY (a, b));
 SELECT hilo_attach('msg_two');
 SELECT hilo_attach('msg_two', 'b');
--- What lastval() knows nothing of: only where it did.
+-- The hint about lastval(): only if it worked before.
 CREATE TABLE msg_serial (id serial PRIMARY KEY);
 SELECT hilo_attach('msg_serial');
 -- Generated.
@@ -75,7 +75,7 @@ CREATE TABLE msg_part PARTITION OF msg_parts FOR VALUES WITH (MODULUS 1, REMAIND
 SELECT hilo_attach('msg_parts', assign => true);
 SELECT hilo_attach('msg_parts');
 INSERT INTO msg_parts DEFAULT VALUES RETURNING id;
--- Full: by its ids, its sequence, its collection, or the limit that this was given.
+-- Full: by its ids, its sequence, its collection, or the collection's own limit.
 CREATE TABLE msg_full (id smallserial PRIMARY KEY);
 INSERT INTO msg_full VALUES (32767);
 SELECT hilo_attach('msg_full');
@@ -100,7 +100,7 @@ SELECT hilo_attach('msg_end');
 UPDATE msg_end SET id = 5;
 SELECT hilo_attach('msg_end');
 
--- Detach: a default that names what has another name now.
+-- Detach: a default that refers to an object renamed since.
 CREATE SEQUENCE msg_seq;
 CREATE TABLE msg_renamed (id bigint PRIMARY KEY DEFAULT nextval('msg_seq') * 2);
 SELECT hilo_attach('msg_renamed');
@@ -114,7 +114,7 @@ DROP TRIGGER zzz_hilo_advance_id ON msg_renamed;
 ALTER TABLE msg_renamed ALTER COLUMN id SET DEFAULT nextval('msg_seq_2') * 2;
 INSERT INTO msg_renamed DEFAULT VALUES RETURNING id > 0 AS drawn;
 
--- A warning when nine tenths of a type are used, once a session and collection, by whatever uses them.
+-- A warning when nine tenths of a type are used, once per session and collection, whatever uses them.
 CREATE TABLE msg_small (id smallint PRIMARY KEY);
 CREATE TABLE msg_small_2 (id smallint PRIMARY KEY);
 SELECT hilo_attach('msg_small'), hilo_attach('msg_small_2');
@@ -127,7 +127,7 @@ INSERT INTO msg_small_2 VALUES (29000), (30500), (31000);
 SET search_path = regress_messages, public;
 SELECT low, high FROM hilo_reserve('msg_small', 1);
 SELECT low, high FROM hilo_next_range('msg_small');
--- Not before a limit that was chosen, one that a table only lowers among them; again if that is taken away.
+-- Not before a limit set by hand, even if a table lowers it; again when that limit is reset.
 SELECT hilo_configure('msg_chosen', max_value => 100, range_size => 1, max_range_size => 1);
 SELECT count(hilo_next_number('msg_chosen')) FROM generate_series(1, 99);
 SELECT hilo_seed('msg_chosen', 100);
@@ -141,14 +141,14 @@ SET search_path = regress_messages, public;
 SELECT hilo_next_number('msg_small');
 CREATE TABLE msg_chosen (id smallint PRIMARY KEY);
 SELECT hilo_attach('msg_chosen'), hilo_seed('msg_chosen', 32700);
--- The way out that it names.
+-- The solution in its hint.
 ALTER TABLE msg_chosen ALTER id TYPE int;
 \c -
 SET search_path = regress_messages, public;
 SELECT hilo_next_number('msg_chosen');
 SELECT max_value FROM hilo.status WHERE collection = 'msg_chosen';
 
--- A number that does not advance the collection: once a session, in whatever table.
+-- A number that does not advance the collection: once per session, in whatever table.
 CREATE TABLE msg_ahead (id smallint PRIMARY KEY);
 CREATE TABLE msg_ahead_2 (id int PRIMARY KEY);
 SELECT hilo_attach('msg_ahead'), hilo_attach('msg_ahead_2', collection => 'msg_ahead');

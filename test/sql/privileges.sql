@@ -1,5 +1,5 @@
--- From the first version on: every object says what it is for, PUBLIC may draw and nothing else, and every function's
--- marks are as promised.  Whoever adds a function has to show it here.
+-- From the first version on: every object has a comment, PUBLIC may draw and nothing else, and every function's
+-- marks are as promised.  A new function has to appear here.
 
 SELECT p.oid::regprocedure AS function, has_function_privilege('public', p.oid, 'execute') AS public,
 	p.provolatile AS volatile, p.proisstrict AS strict, p.proparallel AS parallel, p.prosecdef AS definer
@@ -13,7 +13,7 @@ FROM pg_depend d JOIN pg_class c ON c.oid = d.objid LEFT JOIN LATERAL aclexplode
 WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
 	AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'hilo')
 ORDER BY c.oid::regclass::text COLLATE "C", 5;
--- The schema they are in, and what else is there: indexes, and views' functions.
+-- Their schema, and its other contents: indexes, and the functions of views.
 SELECT n.nspname, has_schema_privilege('public', n.oid, 'usage') AS usage, has_schema_privilege('public', n.oid, 'create') AS create,
 	(SELECT count(*) FROM pg_depend d WHERE d.classid = 'pg_namespace'::regclass AND d.objid = n.oid AND d.deptype = 'e') AS members
 FROM pg_namespace n WHERE n.nspname = 'hilo';
@@ -113,7 +113,7 @@ CLUSTER hilo.hilo USING hilo_collection_idx;
 ALTER TABLE hilo.hilo DISABLE TRIGGER ALL;
 SELECT hilo.guard();
 \set VERBOSITY default
--- Nor advance one by pretending to have seen more; up to the max, it may.
+-- Nor advance one by claiming to have seen more; up to the max, it may.
 SELECT hilo_next_range('own', last_max => 113);
 SELECT low FROM hilo_next_range('own', last_max => 112);
 SELECT hilo_next_range('own_new', last_max => 1);

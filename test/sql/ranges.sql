@@ -42,7 +42,7 @@ SELECT * FROM ranges_of('growing', 3000);
 SET hilo.max_range_size = 100;
 SELECT * FROM ranges_of('growing', 300);
 RESET hilo.max_range_size;
--- Lasted: halved, down to range_size.
+-- Lasted longer: halved, down to range_size.
 SET hilo.range_size = 1000;
 SELECT * FROM ranges_of('worn_down', 1);
 SET hilo.range_size = 100;
@@ -76,7 +76,7 @@ SELECT pg_backend_pid() AS session \gset
 \c -
 CALL wait_for_exit(:session);
 SELECT collection, max FROM hilo.hilo WHERE collection IN ('invoices', 'employees', 'grown') ORDER BY 1;
--- Nothing of the old connection's is known to the new one.
+-- The new connection knows nothing of the old one.
 SELECT hilo_last_number('employees');
 SELECT count(*) FROM hilo.ranges;
 SELECT * FROM ranges_of('employees', 1);

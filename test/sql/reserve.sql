@@ -9,12 +9,12 @@ SELECT count(*) FROM hilo.ranges WHERE collection = 'blocks';
 SELECT hilo_next_number('blocks');
 SELECT * FROM hilo_reserve('blocks', 5);
 SELECT hilo_next_number('blocks'), hilo_last_number('blocks');
--- Rolled back, and yet spent.
+-- Rolled back, but still spent.
 BEGIN;
 SELECT * FROM hilo_reserve('blocks', 3);
 ROLLBACK;
 SELECT * FROM hilo_reserve('blocks', 3);
--- Neither the size rule nor the session's setting has a say in it, up to the largest size.
+-- Neither the size rule nor the session's setting matters, up to the maximum size.
 SET hilo.range_size = 1000;
 SELECT high - low + 1 AS size FROM hilo_reserve('blocks', 2);
 RESET hilo.range_size;

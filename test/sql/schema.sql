@@ -1,8 +1,8 @@
--- The schema of the extension's tables: made or taken over by CREATE EXTENSION, gone with DROP EXTENSION; never found by a search_path.
+-- The schema of the extension's tables: created or taken over by CREATE EXTENSION, dropped by DROP EXTENSION; never found by a search_path.
 SET client_min_messages = warning;
 \set SHOW_CONTEXT never
 DROP EXTENSION hilo;
--- Is the schema there, is it a member of the extension, is it the caller's, and how much is in it?
+-- Whether the schema exists, is a member of the extension and belongs to the caller, and how many objects it contains.
 CREATE FUNCTION regress_schema(OUT there boolean, OUT member boolean, OUT owned boolean, OUT relations bigint) LANGUAGE sql AS $$
 	SELECT count(n.oid) > 0, count(d.objid) > 0, bool_and(n.nspowner = (SELECT oid FROM pg_roles WHERE rolname = current_user)),
 		(SELECT count(*) FROM pg_class WHERE relnamespace = min(n.oid))
@@ -19,7 +19,7 @@ DROP SCHEMA hilo;
 DROP EXTENSION hilo;
 SELECT * FROM regress_schema();
 
--- There and empty, one's own: taken over.
+-- Existing, empty, and the creator's own: taken over.
 CREATE SCHEMA hilo;
 CREATE EXTENSION hilo;
 SELECT * FROM regress_schema();
@@ -27,7 +27,7 @@ SELECT hilo_next_number('c');
 DROP EXTENSION hilo;
 SELECT * FROM regress_schema();
 
--- Of another role: a superuser takes it over, too, and it is not that role's any more.
+-- Another role's: a superuser takes it over as well, and it no longer belongs to that role.
 CREATE ROLE regress_hilo_owner;
 CREATE SCHEMA hilo AUTHORIZATION regress_hilo_owner;
 CREATE EXTENSION hilo;
@@ -41,7 +41,7 @@ DROP EXTENSION hilo;
 SELECT * FROM regress_schema();
 DROP ROLE regress_hilo_owner;
 
--- Not empty, with whatever: refused, nothing is left behind.
+-- Not empty, whatever it contains: refused, and nothing is left behind.
 CREATE SCHEMA hilo;
 CREATE TABLE hilo.mine (a int);
 CREATE EXTENSION hilo;
@@ -74,7 +74,7 @@ DROP SCHEMA hilo;
 DROP EXTENSION hilo;
 SELECT * FROM regress_schema();
 DROP SCHEMA hilo;
--- Which CREATE EXTENSION does not make by itself.
+-- CREATE EXTENSION does not create that one.
 CREATE EXTENSION hilo SCHEMA hilo;
 -- In another one.
 CREATE SCHEMA regress_hilo;
@@ -86,7 +86,7 @@ DROP EXTENSION hilo;
 SELECT * FROM regress_schema();
 DROP SCHEMA regress_hilo;
 
--- A member with something else in it goes only together with that.
+-- If it contains something else, it is dropped only with CASCADE.
 CREATE EXTENSION hilo;
 CREATE TABLE hilo.mine (a int);
 DROP EXTENSION hilo;
@@ -96,7 +96,7 @@ DROP EXTENSION hilo CASCADE;
 \set VERBOSITY default
 SELECT * FROM regress_schema();
 
--- Only its own tables are used, not what is in their place when the schema was renamed.
+-- Only its own tables are used, not others in their place after the schema was renamed.
 CREATE EXTENSION hilo;
 SELECT hilo_next_number('c');
 ALTER SCHEMA hilo RENAME TO regress_gone;

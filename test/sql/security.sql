@@ -1,4 +1,4 @@
--- The extension's own tables and functions are used, whatever schemas and temporary objects the caller puts in front of them.
+-- The extension's own tables and functions are used, whatever schemas and temporary objects come before them in the caller's search_path.
 
 SELECT hilo_next_number('safe'), hilo_release();
 CREATE ROLE regress_hilo_trojan;
@@ -31,7 +31,7 @@ SELECT :low, :high, public.hilo_return_range('safe_too', 80, :high, :claim), pub
 SELECT public.hilo_seed('safe', 200), public.hilo_drop('safe_too'), public.hilo_next_hi('safe', 10);
 INSERT INTO hilo.hilo (collection, max) VALUES ('safe', 300);
 SELECT public.hilo_number('safe/10-A'), public.hilo_format('safe', 10);
--- The right to seed is asked of the extension's own function.
+-- The right to seed is that on the extension's own function.
 SET SESSION AUTHORIZATION regress_hilo_trojan;
 SELECT low FROM public.hilo_next_range('safe', last_max => 10000);
 RESET SESSION AUTHORIZATION;
@@ -39,7 +39,7 @@ SELECT collection, max FROM regress_trojan.hilo ORDER BY max USING OPERATOR(pg_c
 RESET search_path;
 SELECT collection, max FROM hilo.hilo WHERE collection LIKE 'safe%' ORDER BY 1;
 
--- A temporary table is found before all others, except by us.
+-- A temporary table is found before all others, except by the extension.
 \c -
 SET SESSION AUTHORIZATION regress_hilo_trojan;
 CREATE TEMPORARY TABLE hilo (max bigint, collection text);
@@ -47,10 +47,10 @@ CREATE TEMPORARY TABLE binding (collection text, granted_to text);
 INSERT INTO hilo VALUES (5000, 'safe');
 SELECT hilo_next_number('safe');
 SELECT max FROM hilo;
--- Nor can anything be put into the schema of its tables.
+-- Nor can other objects be created in the schema of its tables.
 CREATE TABLE hilo.mine (a int);
 CREATE FUNCTION hilo.hilo_seed(text, bigint, boolean) RETURNS bigint LANGUAGE sql AS 'SELECT 1';
--- As long as the extension is there, only the owner of its objects can take their place.
+-- As long as the extension exists, only the owner of its objects can replace them.
 ALTER FUNCTION public.hilo_next(text) RENAME TO hilo_other;
 DROP TABLE hilo.hilo;
 DROP SCHEMA hilo;

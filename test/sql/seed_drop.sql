@@ -48,15 +48,15 @@ SELECT hilo_next_number('dropped'), hilo_last_number('dropped');
 SELECT hilo_drop('dropped');
 SELECT low, high FROM hilo_reserve('dropped', 3);
 SELECT hilo_next_number('dropped'), hilo_drop('dropped');
--- Asking does not revive, drawing and seeding does.
+-- Reading does not re-create it, drawing and seeding do.
 SELECT hilo_release('dropped'), hilo_return_range('dropped', 0, 0);
 SELECT hilo_drop('dropped') AS nothing_to_drop;
 SELECT hilo_seed('dropped', 0), hilo_drop('dropped');
 SELECT low, high FROM hilo_next_range('dropped');
--- Dropped within a statement that goes on drawing.
+-- Dropped within a statement that continues to draw.
 SELECT i, hilo_next_number('dropped'), CASE i WHEN 2 THEN hilo_drop('dropped') END FROM generate_series(1, 4) i;
 
--- The extension made anew: a new count, no range from before, from whatever call site.
+-- The extension created again: a new count, and no earlier range at any call site.
 CREATE FUNCTION draw_again(n int) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
 	RETURN concat_ws(' ', hilo_next('renewed'), hilo_next_number('renewed'));
@@ -71,7 +71,7 @@ SELECT hilo_last_number('renewed');
 SELECT count(*) FROM hilo.ranges;
 SELECT draw_again(3);
 SELECT hilo_last_number('renewed');
--- The new one has claimed the same numbers before the old range is asked for.
+-- The new one has claimed the same numbers before the old range would be used.
 DROP EXTENSION hilo;
 CREATE EXTENSION hilo;
 SELECT low, high FROM hilo_reserve('renewed', 5);

@@ -22,9 +22,9 @@ ROLLBACK;
 SELECT hilo_number(next_server_side_id('companies/')) - :before AS number;
 SELECT 1 / (hilo_number(next_server_side_id('companies/')) * 0);
 SELECT hilo_number(next_server_side_id('companies/')) - :before AS number;
--- Identities and collections are others' counters, of whatever name.
+-- Identities and collections have other counters, whatever their names.
 SELECT next_identity('server_side'), hilo_next_number('server_side'), hilo_number(next_server_side_id('server_side/')) - :before AS number;
--- The name decides: neither an identity nor a HiLo id comes of it.
+-- The name decides: the result is neither an identity nor a HiLo id.
 SELECT hilo_number(next_server_side_id('server_side/')) - :before AS number, next_identity('server_side/');
 SELECT hilo_drop('server_side'), drop_identity('server_side');
 

@@ -1,4 +1,4 @@
--- What version 14 does not have: MERGE, views with the rights of the caller, and reserved prefixes of settings.
+-- Features since version 15: MERGE, views with the rights of the caller, and reserved prefixes of settings.
 SELECT current_setting('server_version_num')::int < 150000 AS is_14 \gset
 \if :is_14
 \quit
@@ -55,7 +55,7 @@ INSERT INTO orders_view (item) VALUES ('jam');
 SELECT hilo_next_number('since_15_orders') > 0 AS drawn;
 RESET ROLE;
 
--- The prefix of the settings is reserved; some of them are there only where the library is preloaded.
+-- The prefix of the settings is reserved; some settings exist only if the library is preloaded.
 SET hilo.no_such_setting = 1;
 SET hilo.hub = 'nowhere';
 

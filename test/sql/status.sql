@@ -1,9 +1,9 @@
--- The view hilo.status: how each collection is, and how long its numbers will last.
+-- The view hilo.status: the state of each collection, and how long its numbers will last.
 
 SET hilo.range_duration = 0;
 SET hilo.range_size = 10;
 
--- Claims of every kind count; what went back is off the rate.
+-- Claims of every kind count; numbers that went back are subtracted from the rate.
 SELECT hilo_next_number('stat');
 SELECT collection, max, max_value, share_used, range_size, max_range_size, node_tag, bound_to, hub FROM hilo.status WHERE collection = 'stat';
 SELECT last_claim BETWEEN now() - interval '1 minute' AND clock_timestamp() AS just_now, numbers_per_hour, time_left FROM hilo.status WHERE collection = 'stat';
@@ -30,7 +30,7 @@ SELECT collection, max, max_value, share_used, last_claim, numbers_per_hour, tim
 SELECT hilo_configure('stat_configured', node_tag => '');
 SELECT node_tag = '' AS none FROM hilo.status WHERE collection = 'stat_configured';
 
--- Share and time left: numbers left by the rate, which a minute at least goes into.
+-- Share and time left: the numbers left divided by the rate, which is computed over at least a minute.
 SELECT hilo_configure('stat_left', max_value => 100000);
 SELECT low, high FROM hilo_reserve('stat_left', 1000);
 SELECT share_used, numbers_per_hour BETWEEN 50000 AND 61000 AS rate, time_left BETWEEN interval '95 minutes' AND interval '119 minutes' AS about_99000_by_60500 FROM hilo.status WHERE collection = 'stat_left';
@@ -39,7 +39,7 @@ SELECT share_used, time_left FROM hilo.status WHERE collection = 'stat_left';
 -- Longer than ten thousand years is null.
 SELECT low, high FROM hilo_reserve('stat_long', 1);
 SELECT numbers_per_hour > 0 AS rate, time_left IS NULL AS long FROM hilo.status WHERE collection = 'stat_long';
--- An older claim counts for less: e-th part an hour.
+-- An older claim counts for less: by a factor of e per hour.
 COPY hilo.hilo (max, max_ever, claim_rate, created_at, claimed_at, max_value, collection) FROM stdin WITH (DELIMITER ',');
 720,720,100,2020-01-01,-infinity,1000000,stat_old
 \.
@@ -70,9 +70,9 @@ SELECT hilo_drop('stat_long');
 SELECT count(*) FROM hilo.status WHERE collection = 'stat_long';
 SELECT hilo_next_number('stat_long');
 SELECT max FROM hilo.status WHERE collection = 'stat_long';
--- One row for each collection there is.
+-- One row for each existing collection.
 SELECT (SELECT count(*) FROM hilo.status) = (SELECT count(*) FROM hilo.hilo WHERE flags & 1 = 0 AND collection NOT LIKE '_%|') AS all_of_them;
--- It is read only, and can be read in transactions that are.
+-- It is read-only, and can be read in read-only transactions.
 BEGIN READ ONLY;
 SELECT count(*) > 0 AS readable FROM hilo.status;
 COMMIT;

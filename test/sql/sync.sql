@@ -17,7 +17,7 @@ SELECT current_setting('server_version_num')::int < 150000 AS is_14 \gset
 \set flush 'DO $$ BEGIN PERFORM pg_stat_force_next_flush(); END $$'
 \endif
 
--- Numbers, with a btree index.  Rows come as an apply worker brings them; this session has a range that they run into.
+-- Numbers, with a btree index.  Rows are inserted as by an apply worker; this session has a range that contains some of them.
 CREATE TABLE numbers (id bigint PRIMARY KEY);
 SELECT hilo_attach('numbers');
 INSERT INTO numbers DEFAULT VALUES RETURNING id;
@@ -33,14 +33,14 @@ INSERT INTO numbers DEFAULT VALUES RETURNING id;
 ROLLBACK;
 -- For good, whatever becomes of the transaction.
 SELECT max FROM hilo.status WHERE collection = 'numbers';
--- Again: what this session has left of its range is a gap, as others' ranges are; max is not lowered.
+-- Again: the rest of this session's range becomes a gap, as do other sessions' ranges; max is not lowered.
 SELECT hilo_sync('numbers');
 INSERT INTO numbers DEFAULT VALUES RETURNING id;
 DELETE FROM numbers WHERE id > 500;
 SELECT hilo_sync('numbers') = max FROM hilo.status WHERE collection = 'numbers';
 SELECT hilo_seed('numbers', 0, true), hilo_sync('numbers');
 
--- What is not there does not count: deleted, rolled back.  What this transaction has inserted does.
+-- Deleted and rolled-back rows do not count.  Rows that this transaction has inserted do.
 BEGIN;
 INSERT INTO numbers VALUES (7000);
 ROLLBACK;
@@ -123,7 +123,7 @@ BEGIN;
 SELECT hilo_sync('orders');
 SELECT * FROM reads('orders');
 COMMIT;
--- A value that is stored elsewhere, of a row that is there and of one that is not.
+-- A TOASTed value, of a live row and of a dead one.
 ALTER TABLE orders DROP CONSTRAINT orders_pkey;
 ALTER TABLE orders ALTER id SET STORAGE EXTERNAL;
 INSERT INTO orders VALUES ('orders/' || repeat('x', 5000) || '/300-A');
@@ -173,7 +173,7 @@ INSERT INTO parents VALUES (70);
 SELECT hilo_sync('shared');
 INSERT INTO children VALUES (80);
 SELECT hilo_sync('shared');
--- One of several tables is gone.
+-- One of several tables was dropped.
 DROP TABLE parts;
 INSERT INTO children VALUES (90);
 SELECT hilo_sync('shared');
@@ -185,7 +185,7 @@ INSERT INTO people SELECT generate_series(1, 40);
 SELECT hilo_bind('persons', 'people', 'number');
 SELECT hilo_sync('persons'), next_identity_for('persons'), hilo_next_number('persons');
 SELECT seed_identity_for('persons', 100), hilo_sync('persons'), next_identity_for('persons');
--- Each as far as its own limit.
+-- Each up to its own limit.
 SELECT hilo_seed('persons', 0, true), hilo_configure('persons', max_value => 30), seed_identity_for('persons', 0, true), hilo_sync('persons'), next_identity_for('persons');
 
 -- All that are bound to columns: not what is bound to a function, or was granted.
@@ -213,7 +213,7 @@ RESET ROLE;
 REVOKE EXECUTE ON FUNCTION hilo_sync(text) FROM regress_sync_clerk;
 DROP ROLE regress_sync_clerk;
 
--- What makes no sense.
+-- Invalid calls.
 SELECT hilo_sync(NULL);
 SELECT hilo_sync('');
 SELECT hilo_sync('a|b');
@@ -232,13 +232,13 @@ ROLLBACK;
 SELECT hilo_sync('unknown');
 SELECT hilo_sync(NULL);
 \set VERBOSITY default
--- Its column, or its table, is gone.
+-- Its column, or its table, was dropped.
 ALTER TABLE people DROP COLUMN number;
 SELECT hilo_sync('persons');
 DROP TABLE people;
 SELECT hilo_sync('persons');
 SELECT collection FROM hilo_sync() WHERE collection = 'persons';
--- Nothing has to exist that a draw would create.
+-- The counter need not exist yet.
 SET hilo.auto_create = off;
 SELECT hilo_sync('numbers');
 RESET hilo.auto_create;

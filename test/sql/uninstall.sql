@@ -8,14 +8,14 @@ CREATE VIEW uninstall_numbers AS SELECT hilo_number(id) FROM uninstall_orders;
 INSERT INTO uninstall_orders (item) VALUES ('tea'), ('milk');
 INSERT INTO uninstall_lines (item) VALUES ('tea'), ('milk');
 INSERT INTO uninstall_users VALUES (NULL, 'Ann'), ('uninstall_users|', 'Cleo');
--- Refused, and nothing has happened.
+-- Refused, and nothing has changed.
 DROP EXTENSION hilo;
 INSERT INTO uninstall_orders (item) VALUES ('honey') RETURNING id;
 SELECT hilo_release('uninstall_orders') > 0;
--- Nor do parts of it go.
+-- Nor can parts of it be dropped.
 DROP FUNCTION hilo_next(text);
 DROP TABLE hilo.hilo;
--- With CASCADE the rows stay, and the tables take more; only they do not draw any more.
+-- With CASCADE the rows stay, and the tables accept more; they just no longer draw.
 DROP EXTENSION hilo CASCADE;
 SELECT * FROM uninstall_orders;
 SELECT * FROM uninstall_lines;
@@ -27,7 +27,7 @@ INSERT INTO uninstall_users VALUES ('Users/mine', 'Dan');
 UPDATE uninstall_orders SET item = 'cream' WHERE id = 'uninstall_orders/2-A';
 INSERT INTO uninstall_orders (item) VALUES ('sugar');
 INSERT INTO uninstall_users VALUES (NULL, 'Eve');
--- Created anew and seeded from the rows, it goes on.
+-- Created again and seeded from the rows, it continues.
 CREATE EXTENSION hilo;
 SELECT hilo_seed('uninstall_orders', max(hilo_number(id))) FROM uninstall_orders;
 ALTER TABLE uninstall_orders ALTER id SET DEFAULT hilo_next('uninstall_orders');

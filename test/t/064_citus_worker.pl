@@ -249,7 +249,7 @@ like(error_of($other, q{SELECT hilo_next_number('orders')}), qr/^55000: .*not a 
 #
 $worker->append_conf('postgresql.conf', 'hilo.pool_size = 0');
 $worker->restart;
-like(error_of($worker, q{SELECT hilo_next_number('new')}), qr/^55000: cannot draw from collection "new" on a Citus worker.*HINT:  Leave hilo\.pool_size above 0/s, 'without a pool');
+like(error_of($worker, q{SELECT hilo_next_number('new')}), qr/^55000: cannot draw from collection "new" on a Citus worker.*HINT:  Set hilo\.pool_size above 0/s, 'without a pool');
 $worker->adjust_conf('postgresql.conf', 'shared_preload_libraries', "''");
 $worker->restart;
 like(error_of($worker, q{SELECT hilo_next_number('new')}), qr/^55000: cannot draw from collection "new" on a Citus worker.*HINT:  Add hilo to shared_preload_libraries/s, 'not preloaded');

@@ -302,7 +302,7 @@ $hub->wait_for_catchup($standby, 'replay', $hub->lsn('insert'));
 $hub->stop;
 $standby->promote;
 use_up();
-like(draw(), qr/55000: could not lease.*gives no leases since this server was promoted.*HINT/s, 'after a promotion the other one is asked, and refuses');
+like(draw(), qr/55000: could not lease.*gives no leases because this server was promoted.*HINT/s, 'after a promotion the other one is asked, and refuses');
 like(draw(HiloCrash::Session->new($member)), qr/HINT:  Call hilo_hub_resume/, 'with a hint in all sessions');
 sql($member, 'SELECT hilo_lease_report()');
 is(sql($standby, q{SELECT string_agg(collection, ' ') FROM hilo.members WHERE NOT reported}), 'others', 'which waits for the one that knows it by another name');

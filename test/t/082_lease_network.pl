@@ -74,7 +74,7 @@ for my $mode (qw(refuse request answer half))
 	use_up($session);
 	my $max = sql($hub, q{SELECT max FROM hilo.hilo WHERE collection = 'orders'});
 	$proxy->mode($mode);
-	like(draw($session), qr/08\w{3}: could not lease numbers of "orders" from server "ids_hub"\nDETAIL:  It (?:says: |has given none since 2\d{3}-)/,
+	like(draw($session), qr/08\w{3}: could not lease numbers of "orders" from server "ids_hub"\nDETAIL:  It (?:says: |has given no lease since 2\d{3}-)/,
 		"cut, $mode: an error of class 08");
 	$proxy->mode('pass');
 	like(draw($session), qr/^\d+$/, "cut, $mode: the next draw works");

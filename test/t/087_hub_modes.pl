@@ -97,7 +97,7 @@ my $second = standby_of($standby, 'two');
 configure($standby, 'synchronous_standby_names', 'two');
 wait_until_sync($standby);
 move_hub($standby);
-like(draw('orders'), qr/55000: could not lease.*gives no leases since this server was promoted.*HINT:  Call hilo_hub_resume/s, 'turned on where leases may be lost, it waits for a hand');
+like(draw('orders'), qr/55000: could not lease.*gives no leases because this server was promoted.*HINT:  Call hilo_hub_resume/s, 'turned on where leases may be lost, it waits for a hand');
 like(draw('others'), qr/55000: could not lease/, 'also for a collection that has lost none');
 # What another session was told a moment ago, too.
 configure($member, 'hilo.lease_retry', '1h');
