@@ -1,9 +1,9 @@
 #!/bin/sh
 # cassert.sh: run check.sh on a server built with --enable-cassert from Debian's
-# source package, which finds mistakes that others let pass; then the SQL and the
-# isolation tests once more with debug_discard_caches = 1, where that server
-# forgets what it knows of the catalog whenever it might have to.  That takes
-# more than half an hour; the other tests have waits that are too short for it.
+# source package, which finds mistakes that other builds miss; then the SQL and the
+# isolation tests once more with debug_discard_caches = 1, with which that server
+# discards its catalog caches whenever it might have to.  That takes
+# more than half an hour; the time limits of the other tests are too short for it.
 #
 #   sh test/cassert.sh [FILE...]
 #
@@ -15,7 +15,7 @@ install=yes
 . "$top/test/lib.sh"
 . "$top/test/source-server.sh"
 
-# Run check.sh with more settings for the servers, and add up.
+# Run check.sh with additional settings for the servers, and add up the results.
 passed=0
 failed=0
 check() {

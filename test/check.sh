@@ -40,7 +40,7 @@ skipped=
 began=$(date +%s)
 summary=
 
-# Add up what pg_regress said: "test x ... ok", from version 16 on "ok 1 - x".
+# Add up the results of pg_regress: "test x ... ok", from version 16 on "ok 1 - x".
 count_regress() {
     p=$(grep -cE '^(ok +[0-9]+ +[-+] |(test )?.* \.\.\. ok )' "$1")
     f=$(grep -cE '^(not ok +[0-9]+ +[-+] |(test )?.* \.\.\. (FAILED|failed))' "$1")
@@ -55,13 +55,13 @@ count_tap() {
     note_skipped "$(grep -iE '^(ok [0-9]+.*|1\.\.0) # skip' "$1" | sed "s,^,  $3: ,")"
 }
 
-# Remember what is not run, and why: for the end.
+# Remember skipped tests, and why they were skipped, for the summary.
 note_skipped() {
     [ -z "$1" ] || skipped="$skipped
 $1"
 }
 
-# A runner that failed without a failed test has failed all the same.
+# A runner that failed without a failed test counts as a failure, too.
 add_up() {
     [ "$3" -eq 0 ] || [ "$2" -gt 0 ] || set -- "$1" 1 "$3"
     passed=$((passed + $1))
@@ -100,17 +100,17 @@ single() {
     summarize "$name" "$passed_before" "$failed_before" "$single_began"
 }
 
-# Build without a warning, and leave nothing behind.  By -O2 gcc knows enough not to
-# warn of what is in order; a server may have been built with less.
+# Build without a warning, and leave nothing behind.  With -O2 gcc knows enough not to
+# warn about correct code; a server may have been built with less.
 strict_build() {
     make_copy CC="$1" PROFILE="-O2 -Wall -Wextra -Wno-unused-parameter \
         -Wno-missing-field-initializers -Wshadow -Wstrict-prototypes -Werror" &&
         make_copy clean
 }
 
-# The libraries use no function or variable of the server but those that are known
+# The libraries use only functions and variables of the server that are known
 # to be in the first release of each version: a library built for one minor release
-# has to load on all others.
+# has to load on all others of that version.
 known_functions() {
     for library in hilo hilo_hub; do
         nm -D --undefined-only "$work/src/$library.so" || return 1
@@ -121,11 +121,11 @@ known_functions() {
     [ -z "$unknown" ] || { say "not in test/server-functions:" $unknown; return 1; }
 }
 
-# Pack the last commit by make dist, in a clone as it leaves a file, and build,
+# Pack the last commit with make dist, in a clone because it creates a file, and build,
 # install and uninstall what was packed.
 try_distribution() {
     version=$(perl "$top/test/meta.pl" "$top") || return 1
-    # This checkout may belong to another user, and the clone does if this is root.
+    # This checkout may belong to another user, as does the clone if this is root.
     GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*' \
         git clone -q --no-hardlinks "$top" "$work/clone" || return 1
     [ -z "$run_as" ] || chown -R "$run_as" "$work/clone"
@@ -147,7 +147,7 @@ try_distribution() {
     [ -z "$left" ] || { say "make uninstall has left $left"; return 1; }
 }
 
-# Another process holds apt's lock: for a while; for too long.  Any other error is
+# Another process holds apt's lock for a while, or for too long.  Other errors are
 # not waited for.
 try_locked_apt() (
     as_root() { "$@"; }
@@ -164,7 +164,7 @@ FAKE
     chmod 755 "$folder/apt-get" "$folder/sleep"
     PATH=$folder:$PATH
 
-    # How often is it locked, by which message; what is to come of it: the exit
+    # How often it is locked, with which message; the expected result: the exit
     # code, tries, lines that say so, seconds.
     expect() {
         : >"$folder/tries"
@@ -180,7 +180,7 @@ FAKE
     expect 1000 "E: Unable to locate package" "100 1 0 0"
 )
 
-# The package is made for the servers of the system.
+# The package is built for the servers of the system.
 if [ $# -gt 0 ]; then
     with_package=no
 elif [ -n "${PG_CONFIG:-}" ]; then

@@ -58,7 +58,7 @@ in_session() {
         sed '1d; $d; s/^/              /'
 }
 
-# Draw the range that an open session holds: collection, low, high, next, size.
+# Show a picture of the range that an open session holds: collection, low, high, next, size.
 draw_range() {
     grep "^$2|" "$work/tmp/$1.out" | tail -n 1 | awk -F '|' -v session="$1" '{
         drawn = $4 - $2
@@ -103,12 +103,12 @@ make_work_folder
 chapter "Building with $("$pg_config" --version), starting a private server"
 copy_checkout
 build
-# The last line makes the crash below the worst one possible, always: nobody
-# but the transactions themselves writes WAL.
+# The last line always makes the crash below the worst one possible: only the
+# transactions themselves write WAL.
 start_server <<SETTINGS
 wal_writer_delay = 10s
 SETTINGS
-say "It lives in $work, listens on a socket there, and is gone at the end."
+say "It is in $work, listens on a socket there, and is removed at the end."
 
 chapter "A table whose ids are drawn by DEFAULT"
 run_sql "CREATE EXTENSION hilo;
@@ -118,7 +118,7 @@ open_session two
 in_session one "INSERT INTO orders (item) VALUES ('tea'), ('milk') RETURNING id;"
 in_session two "INSERT INTO orders (item) VALUES ('bread') RETURNING id;"
 in_session one "INSERT INTO orders (item) VALUES ('jam') RETURNING id;"
-say "Each session draws from a range of its own, without asking in between:"
+say "Each session draws from a range of its own, without touching anything shared:"
 in_session one "SELECT * FROM hilo.ranges;"
 in_session two "SELECT * FROM hilo.ranges;"
 say ""
@@ -162,10 +162,10 @@ wait "$watcher"
 sed 's/^INFO: /   session two:/' "$work/tmp/watch"
 in_session one "ROLLBACK;"
 in_session one "SELECT hilo_next_number('lines');"
-say "Rolled back, and yet no number comes back."
+say "Rolled back, but no number comes back."
 close_sessions
 
-chapter "What a session has not used goes back when it ends"
+chapter "Unused numbers go back when a session ends"
 run_sql "SELECT hilo_next('employees', 'A');"
 until [ "$(value "SELECT max FROM hilo.hilo WHERE collection = 'employees'")" = 1 ]; do
     sleep 0.02
@@ -194,10 +194,10 @@ printf '   %-22s %-18s %s\n' "" "hilo_next_number" "nextval" \
     "shown before the crash" "1, 2, 3" "1, 2, 3" \
     "shown after it" "$hilo_next" "$plain_next"
 if [ "${hilo_next:-0}" -le 3 ]; then
-    die "hilo_next_number has repeated a number: that must never happen."
+    die "hilo_next_number has repeated a number, which must never happen."
 elif [ "${plain_next:-0}" -le 3 ]; then
     say "
-   The sequence shows numbers again that a user has seen. hilo leaves a gap."
+   The sequence repeats numbers that a user has seen. hilo leaves a gap."
 fi
 
 chapter "Readers that miss no row"
@@ -224,10 +224,10 @@ if [ "$end" = psql ]; then
     as_user "$bindir/psql" -X
 fi
 say ""
-say "That was it; the server and its folder are removed. What to read next:"
+say "That is all; the server and its folder are removed. What to read next:"
 say ""
-say "   doc/quick-start.md       install it, and use it for a table of yours"
-say "   doc/from-a-sequence.md   switch tables over that draw from sequences, and back"
+say "   doc/quick-start.md       install it, and use it for one of your tables"
+say "   doc/from-a-sequence.md   switch tables from sequences to hilo, and back"
 say "   doc/how-it-works.md      what happened above, with drawings"
 say "   doc/event-stores.md      numbers in order, and readers that miss no row"
 say "   doc/sharding.md          one count for many servers"

@@ -1,11 +1,11 @@
 #!/bin/sh
-# format.sh: lay the C files out as PostgreSQL does.
+# format.sh: format the C files as PostgreSQL does.
 #
 #   sh test/format.sh [--check | --typedefs] [FILE...]
 #
-# Without FILE, all of src.  --check changes nothing, and fails where something would
-# be changed.  --typedefs writes src/typedefs.list anew, from a build with gcc -g: for
-# a type that is new, or gone.  The formatter is in Debian's package pg-bsd-indent.
+# Without FILE, all of src.  --check changes nothing, and fails if something would
+# be changed.  --typedefs rewrites src/typedefs.list, from a build with gcc -g, after
+# types were added or removed.  The formatter is in Debian's package pg-bsd-indent.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 mode=write
@@ -17,7 +17,7 @@ esac
 types=$top/src/typedefs.list
 
 if [ "$mode" = typedefs ]; then
-    ls "$top"/src/*.o >/dev/null 2>&1 || { echo "There is no build to read: make first." >&2; exit 1; }
+    ls "$top"/src/*.o >/dev/null 2>&1 || { echo "There is no build to read: run make first." >&2; exit 1; }
     for object in "$top"/src/*.o "$top"/*.o; do
         objdump -Wi "$object"
     done 2>/dev/null | awk '
@@ -28,8 +28,8 @@ fi
 
 command -v pg_bsd_indent >/dev/null || { echo "Install the package pg-bsd-indent." >&2; exit 1; }
 
-# What comes out of the formatter, and what later versions of it do better: no tab before
-# the star of a return type, and one tab more where an initial value goes on in the next line.
+# The formatter's output, with what later versions of it do better: no tab before
+# the star of a return type, and one more tab where an initial value continues on the next line.
 format() {
     pg_bsd_indent -bad -bap -bbb -bc -bl -cli1 -cp33 -cdb -nce -d0 -di12 -nfc1 -i4 -l79 \
         -lp -lpl -nip -npro -sac -tpg -ts4 "-U$types" <"$1" | perl -ne '

@@ -1,9 +1,9 @@
 # lib.sh: what demo.sh and check.sh share.  To be sourced by a POSIX shell,
 # with $top the folder of the checkout and $install "yes" or "no".
 #
-# Nothing of the system is touched beyond installing packages: the build, the
-# servers and their sockets live in a folder of their own, $work, which is gone
-# at the end.  A server finds the extension there by its settings.
+# Nothing on the system is changed except that packages are installed: the build, the
+# servers and their sockets are in a folder of their own, $work, which is removed
+# at the end.  A server's settings make it find the extension there.
 
 say() { printf '%s\n' "$*"; }
 die() { printf '%s\n' "$*" >&2; exit 1; }
@@ -32,7 +32,7 @@ find_postgres() {
     return 1
 }
 
-# clang, under whatever name the server's packages have brought it.
+# clang, whatever its name in the server's packages.
 find_clang() {
     for candidate in clang /usr/bin/clang-[0-9]*; do
         command -v "$candidate" && return
@@ -45,20 +45,20 @@ find_pgbouncer() { command -v pgbouncer || command -v /usr/sbin/pgbouncer; }
 
 has_perl_module() { perl -e "require $1" 2>/dev/null; }
 
-# May this process make systems in folders, with mounts and processes that
-# nobody else sees?
+# True if this process may create systems in folders, with mounts and processes that
+# no other process sees.
 may_make_systems() {
     [ "$(id -u)" -eq 0 ] && unshare --mount --pid --fork true 2>/dev/null
 }
 
-# Not all releases of Debian have these, nor can they always be installed: the tests
-# that need them are skipped without.
+# Not all releases of Debian have these, and they cannot always be installed: tests
+# that need them are skipped without them.
 wished_packages="python3-alembic ruby-activerecord ruby-pg ruby-sequel
     php-cli php-pgsql php-illuminate-database php-doctrine-orm
     libdbd-pg-perl libdbix-class-schema-loader-perl
     default-jdk-headless libpostgresql-jdbc-java libhibernate3-java libjavassist-java libslf4j-java"
 
-# Which of them apt would install.
+# The ones that apt would install.
 missing_wishes() {
     wishes=
     case $install,$1 in yes,check | yes,all) ;; *) return ;; esac
@@ -69,7 +69,7 @@ missing_wishes() {
     done
 }
 
-# What is missing, as Debian packages; $1 is "check" if tests are to be run,
+# The missing Debian packages; $1 is "check" if tests are to be run,
 # "package" if the Debian package is to be built, "all" for both, "versions" if
 # tests are run elsewhere, "server" if a server is to be built, and "valgrind" or
 # "analyse" for what these parts of sanitize.sh need beyond that.
@@ -92,7 +92,7 @@ missing_packages() {
         command -v strace >/dev/null || missing="$missing strace"
         find_clang >/dev/null || missing="$missing clang"
         command -v gnuplot >/dev/null || missing="$missing gnuplot-nox"
-        # Where Debian has them for this server.
+        # If Debian has them for this server.
         for package in "postgresql-$version-repack" "postgresql-$version-squeeze"; do
             dpkg -s "$package" >/dev/null 2>&1 || ! apt-cache show "$package" >/dev/null 2>&1 ||
                 missing="$missing $package"
@@ -130,7 +130,7 @@ missing_packages() {
     missing=${missing# }
 }
 
-# Run a command as root, having printed it.
+# Print a command, and run it as root.
 as_root() {
     if [ "$(id -u)" -eq 0 ]; then
         say "+ $*"
@@ -141,10 +141,10 @@ as_root() {
     fi
 }
 
-# Run apt-get as root.  While another one holds its locks, such as that of a
+# Run apt-get as root.  While another process holds its locks, such as that of a
 # machine that updates itself, wait for five minutes at most.
 run_apt() {
-    apt_messages=$(mktemp) || die "No file could be made in /tmp."
+    apt_messages=$(mktemp) || die "Could not create a file in /tmp."
     apt_tries=60
     while :; do
         as_root env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get "$@" 2>"$apt_messages"
@@ -165,11 +165,11 @@ require_packages() {
     missing_packages "$1"
     missing_wishes "$1"
     [ -n "$missing$wishes" ] || return 0
-    # Wishes are not worth a password, nor a failure.
+    # Optional packages are not worth a password, or a failure.
     [ -n "$missing" ] || [ "$(id -u)" -eq 0 ] || return 0
 
     if ! command -v apt-get >/dev/null; then
-        say "Missing, by the names that Debian gives to the packages: $missing"
+        say "Missing (names of Debian packages): $missing"
         die "Install them with this system's package manager, and start again."
     fi
     if [ "$install" = no ]; then
@@ -185,7 +185,7 @@ require_packages() {
     missing_wishes "$1"
     # A fresh server package would start a cluster on port 5432.
     no_cluster=/etc/postgresql-common/createcluster.d/hilo-no-main-cluster.conf
-    say "No cluster is to be made and no service started by the packages:"
+    say "Keep the packages from creating a cluster and starting a service:"
     as_root mkdir -p "${no_cluster%/*}"
     as_root sh -c "echo 'create_main_cluster = false' > $no_cluster"
     # A fresh pgbouncer would start its service.
@@ -200,14 +200,14 @@ case \$1 in pgbouncer*) exit 101 ;; esac' > $no_service && chmod 755 $no_service
     status=$?
     [ -z "$wishes" ] || run_apt install -q -y --no-install-recommends $wishes
     as_root rm -f "$no_cluster" $no_service
-    [ "$status" -eq 0 ] || die "The packages could not be installed."
+    [ "$status" -eq 0 ] || die "Could not install the packages."
 
     missing_packages "$1"
     [ -z "$missing" ] || die "Still missing: $missing"
 }
 
 #
-# The folder for everything, and the user whom it belongs to
+# The folder for everything, and the user that owns it
 #
 
 # postgres refuses to run as root.
@@ -221,7 +221,7 @@ choose_user() {
     fi
 }
 
-# Run a command as the user who owns the servers, in $work.
+# Run a command as the user that owns the servers, in $work.
 as_user() {
     if [ -n "$run_as" ]; then
         (cd "$work" && exec runuser -u "$run_as" -- env HOME="$work" TMPDIR="$work/tmp" "$@")
@@ -260,7 +260,7 @@ clean_up() {
 make_work_folder() {
     choose_user
     umask 022
-    work=$(mktemp -d /tmp/hilo.XXXXXX) || die "No folder could be made in /tmp."
+    work=$(mktemp -d /tmp/hilo.XXXXXX) || die "Could not create a folder in /tmp."
     trap clean_up EXIT
     trap 'exit 129' HUP
     trap 'exit 130' INT
@@ -275,8 +275,8 @@ make_work_folder() {
 # Build and run
 #
 
-# Does the server look for extensions elsewhere when told so?  Servers that are
-# built from source do so from version 18 on, Debian's earlier ones, too.
+# True if settings can make the server look for extensions elsewhere.  Servers that are
+# built from source can do so from version 18 on, Debian's also before that.
 server_has_setting() {
     as_user "$bindir/postgres" --describe-config | grep "^$1	" >/dev/null
 }
@@ -288,7 +288,7 @@ copy_checkout() {
     (cd "$top" && tar -cf - --exclude='*.o' --exclude='*.bc' --exclude='*.so' \
         Makefile Dockerfile hilo.control README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE doc sql src expected test) |
         as_user tar -xf - -C "$work/src" &&
-        as_user chmod -R u+w "$work/src" || die "The checkout could not be copied."
+        as_user chmod -R u+w "$work/src" || die "Could not copy the checkout."
 }
 
 # Build and install the copy, and write the settings by which a server finds it,
@@ -303,7 +303,7 @@ build() {
     elif server_has_setting extension_control_path; then
         setting="extension_control_path = '$destdir$sharedir:\$system'"
     else
-        [ -w "$libdir" ] || die "This server finds extensions in $libdir only, and that may not be written to."
+        [ -w "$libdir" ] || die "This server finds extensions only in $libdir, which is not writable."
         destdir=
         setting=
     fi
@@ -313,11 +313,11 @@ build() {
         say "${EXTRA_SETTINGS:-}"
     } | as_user sh -c 'cat > hilo.conf'
     make_copy install DESTDIR="$destdir" ||
-        die "The extension could not be installed."
+        die "Could not install the extension."
 }
 
-# Make and start a server of its own in $work/server, with its socket there.
-# Standard input has settings.
+# Create and start a private server in $work/server, with its socket there.
+# Standard input contains settings.
 start_server() {
     as_user mkdir "$work/server"
     as_user "$bindir/initdb" -D "$work/server/data" -U postgres -A trust \

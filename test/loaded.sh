@@ -1,5 +1,5 @@
 #!/bin/sh
-# loaded.sh: run check.sh beside six busy loops, as on a machine that has much else
+# loaded.sh: run check.sh beside six busy loops, as on a machine that has other work
 # to do.
 #
 #   sh test/loaded.sh [--no-install] [FILE...]

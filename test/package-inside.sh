@@ -1,4 +1,4 @@
-# package-inside.sh: what package.sh does on the fresh system, as its root, with
+# package-inside.sh: the part of package.sh that runs on the fresh system, as root, with
 # the package beside this file.
 #
 # The package is installed, used, removed, installed again, and dropped.
@@ -16,7 +16,7 @@ die() { echo "$*" >&2; exit 1; }
 
 failed=0
 
-# Compare what was expected with what came: name, expected, got.
+# Compare the expected result with the actual one: name, expected, actual.
 check() {
     if [ "$2" = "$3" ]; then
         echo "ok      $1"
@@ -26,7 +26,7 @@ check() {
     fi
 }
 
-# The same with a pattern of the shell.
+# The same with a shell pattern.
 check_like() {
     case $3 in
         $2) check "$1" "$3" "$3" ;;
@@ -57,7 +57,7 @@ SELECT pg_backend_pid() AS backend \gset
 SQL
 }
 
-install_package() { apt-get install -q -y --no-install-recommends "$deb" || die "The package could not be installed."; }
+install_package() { apt-get install -q -y --no-install-recommends "$deb" || die "Could not install the package."; }
 
 echo force-unsafe-io >/etc/dpkg/dpkg.cfg.d/unsafe-io
 printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
@@ -100,7 +100,7 @@ check "its row is there" "orders/1-A|tea" "$(value 'SELECT * FROM orders')"
 # Remove the package
 #
 before=$(value "SELECT max FROM hilo.hilo WHERE collection = 'orders'")
-dpkg -r "$package" || die "The package could not be removed."
+dpkg -r "$package" || die "Could not remove the package."
 check "nothing of it is left" "" "$(find / -xdev -name '*hilo*' ! -path '/package/*' ! -path '/var/lib/dpkg/*')"
 restart
 missing='*ERROR:  58P01: could not access file "hilo": No such file or directory*'
@@ -112,7 +112,7 @@ check "removed: and changes of them" "cream" \
     "$(value "UPDATE orders SET item = 'cream' WHERE id = 'orders/mine' RETURNING item")"
 check_like "removed: a DEFAULT that draws is an error" "$missing" "$(value "INSERT INTO orders (item) VALUES ('honey')")"
 check_like "removed: the counters are guarded still" "$missing" "$(value 'DELETE FROM hilo.hilo')"
-# The type of a column of hilo.binding is in the library, too.
+# The type of a column of hilo.binding also needs the library.
 check_like "removed: pg_dump fails" "*could not access file \"hilo\"*FROM hilo.binding *" \
     "$(as_postgres pg_dump 2>&1 >/dev/null)"
 check_like "removed: but not without the data of hilo.binding" "*COPY hilo.hilo *orders/mine?cream*" \
@@ -132,7 +132,7 @@ check "installed again: no row was lost" 3 "$(value 'SELECT count(*) FROM orders
 #
 check_like "DROP EXTENSION refuses while a DEFAULT draws" "*ERROR:  2BP01: cannot drop extension hilo *" "$(value 'DROP EXTENSION hilo')"
 check_like "DROP EXTENSION CASCADE" "*drop cascades to default value for column id of table orders*" "$(value 'DROP EXTENSION hilo CASCADE')"
-dpkg -P "$package" || die "The package could not be purged."
+dpkg -P "$package" || die "Could not purge the package."
 restart
 check "dropped: the rows are there, and the table takes more" 4 \
     "$(value "INSERT INTO orders VALUES ('orders/last', 'salt'); SELECT count(*) FROM orders")"

@@ -4,8 +4,8 @@
 #   sh test/package.sh [--no-install]
 #
 # The fresh system is a folder with the release of this machine, from the
-# package sources of this machine; all that is mounted in it, and runs in it, is
-# in a namespace of its own and ends with that.  Takes root.
+# package sources of this machine; everything mounted and running in it is
+# in a namespace of its own and ends with that.  Requires root.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 install=yes
@@ -18,8 +18,8 @@ esac
 
 namespace=
 
-# Run a command in namespaces of its own, which are gone when it or this script
-# ends: a mount can not be in the way of clean_up.
+# Run a command in namespaces of its own, which end when it or this script
+# ends, so that no mount can block clean_up.
 in_namespace() {
     unshare --mount --pid --fork --kill-child "$@" </dev/null &
     namespace=$!
@@ -82,20 +82,20 @@ try_package() {
                 sh /package/package-inside.sh' sh "$work/system" >"$work/tmp/inside.log" 2>&1
 }
 
-may_make_systems || die "This takes root, and the right to make namespaces."
+may_make_systems || die "This requires root, and the right to create namespaces."
 require_packages package
 make_work_folder
 trap 'end_namespace; clean_up' EXIT
 
 say "== building"
-build_package || { tail -n 60 "$work/tmp/build.log"; die "The package could not be built."; }
+build_package || { tail -n 60 "$work/tmp/build.log"; die "Could not build the package."; }
 passed=$(sed -n 's/^ All \([0-9]*\) tests passed.*/\1/p' "$work/tmp/build.log" | awk '{ n += $1 } END { print n + 0 }')
 [ "$passed" -gt 0 ] || { cat "$work/tmp/build.log"; die "The build has run no tests."; }
 say "$passed tests passed in the build"
 (cd "$work/package" && ls postgresql-*.deb)
 
 say "== a fresh system"
-make_system || { tail -n 20 "$work/tmp/system.log"; die "The system could not be made."; }
+make_system || { tail -n 20 "$work/tmp/system.log"; die "Could not create the system."; }
 
 say "== the package in it"
 try_package

@@ -38,10 +38,10 @@ make_reports() {
     as_user mkdir "$reports"
 }
 
-# Show what is in the reports, shortened; fails if there is any.
+# Show the reports, shortened; fails if there are any.
 show_reports() {
     [ $# -gt 0 ] || return 0
-    say "-- $# reports, of which the first are:"
+    say "-- $# reports; the first ones are:"
     for file in $(ls "$@" | head -n 5); do
         head -n 60 "$file"
     done
@@ -55,8 +55,8 @@ provide_server() {
     build_source_server "$server" "$2"
 }
 
-# The server tells Valgrind which memory may not be touched: what palloc() has not
-# handed out, and buffers without a pin.  The file in test/sanitize tells that
+# The server tells Valgrind which memory must not be accessed: what palloc() has not
+# allocated, and buffers without a pin.  The file in test/sanitize passes that
 # to AddressSanitizer instead.
 #
 # What UndefinedBehaviorSanitizer finds is a trap, which AddressSanitizer reports:
@@ -66,7 +66,7 @@ provide_server() {
 run_asan() {
     shim=${keep:-$work}/include
     mkdir -p "$shim" && cp -R "$top/test/sanitize/valgrind" "$shim/" || return 1
-    # Programs that end give nothing back.
+    # Programs that end do not free their memory.
     ASAN_OPTIONS=detect_leaks=0
     export ASAN_OPTIONS
     provide_server asan "-O1 -g -fno-omit-frame-pointer -fsanitize=address -DUSE_VALGRIND -I$shim"
@@ -78,7 +78,7 @@ run_asan() {
     show_reports $(find "$reports" -type f) && [ "$good" -eq 0 ]
 }
 
-# What is run is the server itself; the programs that make a cluster are not.
+# Only the server itself runs under Valgrind, not the programs that create a cluster.
 #
 # Left out: the isolation tests and test/t.  A server under Valgrind is thirty
 # times slower than its clients think, and their code is that of the SQL tests.
@@ -106,7 +106,7 @@ SCRIPT
     show_reports $(find "$reports" -type f -size +0) && [ "$good" -eq 0 ]
 }
 
-# All three, whatever the first finds.
+# Run all three, whatever the first one finds.
 run_analyse() {
     require_packages analyse
     headers=$("$pg_config" --includedir-server)

@@ -1,7 +1,7 @@
-# source-server.sh: a server of the version in use, built from Debian's source
+# source-server.sh: build a server of the version in use from Debian's source
 # package.  To be sourced after lib.sh; uses $pg_config and $work.
 
-# Fetch the newest source package that there really is.  The system's list of
+# Fetch the newest source package that actually exists.  The system's list of
 # package sources stays as it is: a copy of it, in $work, asks for sources.
 fetch_source() {
     mkdir -p "$work/apt/parts" "$work/apt/lists/partial" "$work/source"
@@ -18,7 +18,7 @@ fetch_source() {
     return 1
 }
 
-# With the files of the source in the folder that this runs in.
+# Run in the folder with the files of the source.
 compile_server() {
     tar -xf "$work/source/$package"_*.orig.tar.* --strip-components=1 &&
         ./configure -q --prefix="$1" --enable-cassert --enable-debug \
@@ -33,11 +33,11 @@ build_source_server() {
     package=postgresql-$("$pg_config" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
     if [ ! -d "$work/source" ]; then
         say "== fetching $package"
-        fetch_source || die "There is no source package of $package."
+        fetch_source || die "$package has no source package."
     fi
     say "== building a server with $2"
     (mkdir "$work/build" && cd "$work/build" && compile_server "$1" "$2") >"$work/build.log" 2>&1 ||
-        { tail -n 30 "$work/build.log"; die "The server could not be built."; }
+        { tail -n 30 "$work/build.log"; die "Could not build the server."; }
     [ ! -f "$work/build/src/tools/valgrind.supp" ] || cp "$work/build/src/tools/valgrind.supp" "$1/"
     rm -rf "$work/build"
     [ -z "$run_as" ] || chown -R "$run_as" "$1"

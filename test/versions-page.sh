@@ -1,9 +1,9 @@
 #!/bin/sh
-# versions-page.sh: write what was run on what into doc/versions.md.
+# versions-page.sh: write into doc/versions.md what was tested on which versions.
 #
 #   sh test/versions-page.sh LOG...
 #
-# LOG is what check.sh, versions.sh or loaded.sh have said.  The section "Runs" of the
+# LOG is the output of check.sh, versions.sh or loaded.sh.  The section "Runs" of the
 # page gets a row for each run in them.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -28,7 +28,7 @@ function cell(kind,    p) {
     return p[2] == 1 ? "passed" : p[2] " passed"
 }
 
-# Remember what a run has skipped: one line for all tests of a file with one
+# Remember what a run has skipped: one line for all tests of a file with the same
 # reason, and for all runs.
 function note(run, what) {
     if (match(what, /: ok [0-9]+ # skip /))

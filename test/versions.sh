@@ -1,10 +1,10 @@
 #!/bin/sh
-# versions.sh: run check.sh on more PostgreSQL versions than the machine's.
+# versions.sh: run check.sh on other PostgreSQL versions than the machine's.
 #
 #   sh test/versions.sh [--keep DIR] [VERSION...] [FILE...]
 #
 # VERSION is 17, 18 or 19, from other releases of Debian.  Each gets a Debian of its
-# own, made by debootstrap in a folder of 2 GB, which is gone at the end; with
+# own, made by debootstrap in a folder of 2 GB, which is removed at the end; with
 # --keep the folders are DIR/17 and so on, they stay, and those that are there are
 # used again.  As root, on Debian; 5 minutes a version, and the tests.
 #
@@ -21,7 +21,7 @@ PATH=$PATH:/usr/sbin:/sbin
 
 usage() { die "usage: sh test/versions.sh [--keep DIR] [VERSION...] [FILE...]"; }
 
-# The suite of Debian that a version is to be found in; those of experimental
+# The suite of Debian that has a version; those of experimental
 # come on top of sid.
 suite_of() {
     case $1 in
@@ -36,7 +36,7 @@ suite_of() {
 older=15
 older_suite=bookworm
 
-# The address that this machine has its Debian from.
+# The mirror that this machine's Debian comes from.
 find_mirror() {
     mirror=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL)' |
         sed -n 's|^\(http.*[^/]\)/* Debian Debian$|\1|p' | head -n 1)
@@ -47,14 +47,14 @@ find_mirror() {
 # A Debian in a folder, $root
 #
 
-# Its programs trust those whom the programs of this machine trust.
+# Its programs trust the certificates that this machine's programs trust.
 inside() {
     chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin \
         DEBIAN_FRONTEND=noninteractive ${http_proxy:+http_proxy="$http_proxy"} \
         ${NODE_EXTRA_CA_CERTS:+NODE_EXTRA_CA_CERTS=/etc/hilo-ca.pem} "$@"
 }
 
-# Where the index is older than it says that it is good for, its signature has
+# If the index is older than it says that it is valid for, its signature has
 # to be enough.
 update_index() {
     inside apt-get -q update && return
@@ -69,7 +69,7 @@ mount_system() {
         { reason="nothing can be mounted in $root"; return 1; }
 }
 
-# Make a Debian of a suite in $root, with the server of a version.
+# Create a Debian of a suite in $root, with the server of a version.
 make_root() {
     version=$1 suite=$2
     base=$suite
@@ -87,7 +87,7 @@ make_root() {
     update_index || { reason="the package index of $suite could not be read"; return 1; }
     inside apt-cache show "postgresql-$version" >/dev/null 2>&1 ||
         { reason="Debian's suite $suite has no postgresql-$version (any more, or yet)"; return 1; }
-    # Nothing is to be started there but by check.sh.
+    # Only check.sh may start anything there.
     printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
     chmod 755 "$root/usr/sbin/policy-rc.d"
     mkdir -p "$root/etc/postgresql-common/createcluster.d"
@@ -98,8 +98,8 @@ make_root() {
     touch "$root/hilo-complete"
 }
 
-# Add the older server to $root.  The files to build for it are unpacked without
-# what their package depends on: the compiler of another release.
+# Add the older server to $root.  The files for building are unpacked without
+# the packages that they depend on: the compiler of another release.
 add_older() {
     [ ! -e "$root/hilo-older" ] || return 0
     echo "deb $mirror $older_suite main" >"$root/etc/apt/sources.list.d/$older_suite.list"
@@ -110,7 +110,7 @@ add_older() {
         touch "$root/hilo-older"
 }
 
-# End what runs in $root, unmount what is mounted there, and remove it unless it
+# End what is running in $root, unmount what is mounted there, and remove it unless it
 # is to be kept.
 leave_root() {
     [ -n "${root:-}" ] || return 0
@@ -126,7 +126,7 @@ leave_root() {
     while grep " $root/" /proc/mounts >/dev/null; do
         umount "$(sed -n "s,^[^ ]* \($root/[^ ]*\) .*,\1,p" /proc/mounts | tail -n 1)" || break
     done
-    # Never into something that is mounted.
+    # Never remove something that is mounted.
     [ -n "$keep" ] && [ -e "$root/hilo-complete" ] || rm -rf --one-file-system "$root"
     root=
 }
@@ -185,7 +185,7 @@ check_version() {
     [ -z "${NODE_EXTRA_CA_CERTS:-}" ] ||
         install -m 644 "$NODE_EXTRA_CA_CERTS" "$root/etc/hilo-ca.pem" ||
         { reason="$NODE_EXTRA_CA_CERTS cannot be read"; return 1; }
-    add_older || say "PostgreSQL $older could not be added: no test of two versions."
+    add_older || say "Could not add PostgreSQL $older: the test of two versions is skipped."
     run_check "$root/root" inside PG_CONFIG="/usr/lib/postgresql/$version/bin/pg_config" \
         sh /root/hilo/test/check.sh "$@"
 }
@@ -201,7 +201,7 @@ while [ $# -gt 0 ]; do
             ;;
         -* | *[!0-9]*) break ;;
         *)
-            suite_of "$1" >/dev/null || die "PostgreSQL $1: there is no suite of Debian to take it from."
+            suite_of "$1" >/dev/null || die "PostgreSQL $1: no suite of Debian has it."
             versions="$versions $1"
             ;;
     esac
@@ -220,7 +220,7 @@ if [ -n "$versions" ]; then
     [ "$(id -u)" -eq 0 ] || die "debootstrap has to be run by root."
     require_packages versions
     find_mirror || { run_apt -q update && find_mirror; } ||
-        die "This machine does not have its packages from a mirror of Debian."
+        die "This machine's packages do not come from a mirror of Debian."
     eval "$(apt-config shell http_proxy Acquire::http::Proxy)"
     [ -z "${http_proxy:-}" ] || export http_proxy
 
@@ -232,7 +232,7 @@ if [ -n "$versions" ]; then
     if [ -n "$keep" ]; then
         mkdir -p "$keep" && folder=$(cd "$keep" && pwd -P) || die "$keep cannot be used."
     else
-        folder=$(cd "$(mktemp -d /tmp/hilo-versions.XXXXXX)" && pwd -P) || die "No folder could be made in /tmp."
+        folder=$(cd "$(mktemp -d /tmp/hilo-versions.XXXXXX)" && pwd -P) || die "Could not create a folder in /tmp."
     fi
     chmod 755 "$folder"
 fi

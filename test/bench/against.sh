@@ -3,11 +3,11 @@
 #
 #   sh test/bench/against.sh [--no-install] [--preload] BASE [ROUNDS]
 #
-# BASE is the folder of another checkout, also of one with other names of
-# functions.  Both are built, and get a server each; with --preload these preload
+# BASE is the folder of another checkout, even one with other names of
+# functions.  Both are built, and have a server each; with --preload these preload
 # the library.  ROUNDS, 9 by default, measure them alternately.  Shown are the
 # medians, and that of the rounds' ratios: below 1, this checkout takes less.
-# Nothing is synced to disk, so that it is work that is compared.
+# Nothing is synced to disk, so that only the work is compared.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 install=yes
@@ -107,7 +107,7 @@ measure() {
     note "a connection that draws once, us" "$(awk "BEGIN { print ($(children_cpu) - $before) * 1e6 / $(getconf CLK_TCK) / 300 }")"
 }
 
-# Size of a table with very many collections, and how long it takes to make them.
+# Size of a table with very many collections, and the time it takes to create them.
 measure_collections() {
     next=$(cat "$all/$kind/tmp/next")
     table=$(sql "SELECT CASE WHEN to_regclass('hilo.hilo') IS NULL THEN 'public.hilo' ELSE 'hilo.hilo' END")

@@ -71,7 +71,7 @@ measure_reconnecting() {
     done
 }
 
-# Connections at once, each drawing one number and going away; CPU time of the
+# Concurrent connections, each of which draws one number and disconnects; CPU time of the
 # whole by the server's children that have ended, in ticks of 1/100 s.
 measure_connections() {
     postmaster=$(head -n 1 "$work/server/data/postmaster.pid")
@@ -137,7 +137,7 @@ measure_sessions() {
         say "   numbers by sessions: round $round of $rounds"
     done
 
-    # The hot collection once more: is each number there once?
+    # The hot collection once more: each number must be there once.
     sql "CREATE TABLE hot (id bigint PRIMARY KEY)"
     echo "INSERT INTO hot SELECT hilo_next_number('hot') FROM generate_series(1, 100);" | script hot_check
     run_pgbench hot_check "$hot_sessions" -t 5

@@ -24,7 +24,7 @@ rounds=${2:-9}
 psql_as_user() { as_user "$bindir/psql" -X -v ON_ERROR_STOP=1 -Atq "$@" || die "The benchmark failed."; }
 sql() { psql_as_user -c "$1"; }
 
-# How often WAL was flushed; nothing where the server does not tell.
+# How often WAL was flushed; nothing if the server does not report it.
 flushes() {
     [ -z "$(sql "SELECT 1 FROM pg_attribute WHERE attrelid = 'pg_stat_wal'::regclass AND attname = 'wal_sync'")" ] ||
         sql "SELECT wal_sync FROM pg_stat_wal"
@@ -58,7 +58,7 @@ compare() {
         for kind in $kinds; do
             measure_kind "$kind"
         done
-        # begin with another one the next time
+        # begin with another one next time
         kinds="${kinds#* } ${kinds%% *}"
     done
     for kind in nothing nextval hilo; do

@@ -132,7 +132,7 @@ record_cpu() {
 no_cpu() { say "   CPU could not be measured: $1"; }
 
 measure_cpu() {
-    command -v perf >/dev/null || { no_cpu "there is no perf"; return; }
+    command -v perf >/dev/null || { no_cpu "perf is missing"; return; }
     # A session that waits until perf is there, then claims.
     psql_as_user >"$work/tmp/claims.out" <<SQL &
 SELECT pg_backend_pid();
@@ -157,7 +157,7 @@ SQL
     record_cpu "claim of a range outside XLogFlush (hilo_next_number)" "$perf_claims" ' hilo_next_number' 'XLogFlush|SyncRep'
     record_cpu "give-back (hilo_release)" "$perf_claims" ' hilo_release' 'XLogFlush'
 
-    # Many connections that draw once: what of each is ours?
+    # Many connections that draw once: our share of each.
     echo "SELECT hilo_next_number('perf');" | script perf_connect
     if start_perf "$(head -n 1 "$work/server/data/postmaster.pid")" connect.perf; then
         run_pgbench perf_connect 1 -C -t "$connections"
@@ -189,7 +189,7 @@ INSERT INTO bench.result VALUES ('collections', 'rows in table hilo.hilo', :coun
 INSERT INTO bench.result VALUES ('collections', 'table hilo.hilo with index', :count, 1, pg_total_relation_size('hilo.hilo') / 1e6, 'MB');
 INSERT INTO bench.result VALUES ('collections', 'memory of a cached collection', :count, 1,
     (SELECT sum(total_bytes) FROM pg_backend_memory_contexts WHERE name IN ('hilo cache', 'hilo collections')) / :count, 'bytes');
--- In an order that no cache of the processor likes.
+-- In an order that defeats the caches of the processor.
 CREATE TEMP TABLE draws AS
     SELECT format('many%s_%s', :count, 1 + i * 7919::bigint % :count) AS name FROM generate_series(1, :draws) i;
 DELETE FROM bench.candidate WHERE part = 'collections';

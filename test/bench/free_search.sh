@@ -63,7 +63,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- The loop that everybody writes: n + 1, n + 2 ... until one is free.
+-- The usual loop: n + 1, n + 2 ... until one is free.
 CREATE FUNCTION one_by_one(n bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
     LOOP

@@ -1,5 +1,5 @@
 #!/bin/sh
-# leases.sh: what leases from a hub cost and give, on a hub and three members.
+# leases.sh: costs and benefits of leases, on a hub and three members.
 #
 #   sh test/bench/leases.sh [--no-install] [--quick]
 #
@@ -176,6 +176,6 @@ SELECT hilo_next_number('slow');
 SQL
 bench member2 draw -c "$clients" -j 1 -R 4000 -T "$seconds" -l --log-prefix="$work/tmp/latency" >/dev/null 2>&1 ||
     die "A client has failed."
-# Without the time by which it started late.
+# Without the time that it started late.
 awk '{ t = $3 - $7; if (t > max) max = t; n++ } END { printf "draws: %d, the slowest: %.1f ms\n", n, max / 1000 }' "$work"/tmp/latency*
 say "leases: $(as_user "$bindir/psql" -XAtq -h "$work/hub" -U postgres -d slow -c "SELECT changes FROM hilo.hilo WHERE collection = 'slow'")"

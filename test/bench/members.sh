@@ -1,5 +1,5 @@
 #!/bin/sh
-# members.sh: how many members one hub bears.
+# members.sh: how many members one hub can serve.
 #
 #   sh test/bench/members.sh [--no-install] [--quick] [MEMBERS [COLLECTIONS]]
 #

@@ -25,7 +25,7 @@ table_by_x() {
 chapter() { printf '## %s\n\n' "$*"; }
 note() { printf '%s\n\n' "$*"; }
 
-# Measured, and why it is not met, if reasons.txt knows.
+# The measured value, and if it misses the goal, the reason from reasons.txt.
 targets_table() {
     say "| measure | target | measured | met |"
     say "| --- | --- | --- | --- |"
@@ -131,7 +131,7 @@ fixed width they do not. All text columns are \`COLLATE \"C\"\`:"
     cat "$work/free_search.md"
 }
 
-# What the plots are drawn from.
+# The data of the plots.
 write_plot_data() {
     psql_as_user -F '	' -c "SELECT name, median, lowest, highest FROM bench.summary JOIN (
             SELECT part, name, min(pos) AS pos FROM bench.candidate GROUP BY 1, 2) c USING (part, name)

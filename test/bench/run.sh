@@ -6,8 +6,8 @@
 # Builds, starts a private server, measures everything in turn over several
 # rounds, and writes RESULTS.md, results.csv and plots (*.svg) into DIR: this
 # folder, if none is given.  --quick takes small volumes, only to show that it
-# works, and keeps its results for itself if no DIR is given.  Times decide
-# about nothing: the exit code tells whether everything worked.
+# works, and discards its results if no DIR is given.  Times decide
+# nothing: the exit code says whether everything worked.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 install=yes
@@ -88,7 +88,7 @@ rotate() {
     say "$*"
 }
 
-# gnuplot, if it can be had.
+# gnuplot, if it is available.
 require_gnuplot() {
     command -v gnuplot >/dev/null && return
     (
@@ -97,7 +97,7 @@ require_gnuplot() {
             command -v gnuplot >/dev/null || missing=gnuplot-nox
         }
         require_packages plots
-    ) || say "No plots are drawn: there is no gnuplot."
+    ) || say "No plots are drawn because gnuplot is missing."
 }
 
 file_system() { df --output=fstype "$work" | tail -n 1; }

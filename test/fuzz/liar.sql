@@ -1,4 +1,4 @@
--- liar.sql: a hub that answers with whatever comes to its mind, or not at all.
+-- liar.sql: a hub that answers at random, or not at all.
 CREATE FUNCTION public.answer() RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
     IF random() < 0.05 THEN
@@ -12,10 +12,10 @@ BEGIN
     END IF;
     RETURN (ARRAY[NULL, -9223372036854775808, -1, 0, 1, 100, 200, 1000000, 9223372036854775806, 9223372036854775807])[1 + floor(random() * 10)::int];
 END $$;
--- Mostly true, as a lie about these is noticed before anything else is looked at.
+-- Mostly true, because a lie about these is noticed before anything else is checked.
 CREATE FUNCTION public.mostly(truth bigint) RETURNS bigint LANGUAGE sql AS
     $$ SELECT CASE WHEN random() < 0.9 THEN truth ELSE public.answer() END $$;
--- Its row may have other types, and more in it, than the extension's.
+-- Its row may have other types, and more columns, than the extension's.
 ALTER EXTENSION hilo DROP FUNCTION hilo_lease;
 DROP FUNCTION hilo_lease;
 CREATE FUNCTION public.hilo_lease(

@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh: call the extension with hostile input, and look whether it is as good as before.
+# run.sh: call the extension with hostile input, and check that it still works as before.
 #
 #   sh test/fuzz/run.sh [--no-install] [CALLS [SEED]]
 #
@@ -27,13 +27,13 @@ has_fuzzer() {
         "$clang" -x c -fsanitize=fuzzer,address,undefined -o "$work/tmp/probe" - 2>/dev/null
 }
 
-# A library of the server's that is to be linked in: Debian and a server built
+# A library of the server to be linked in: Debian and a server built
 # from source keep it in different places.
 server_library() {
     for folder in "$("$pg_config" --pkglibdir)" "$("$pg_config" --libdir)"; do
         [ ! -f "$folder/$1" ] || { say "$folder/$1"; return; }
     done
-    die "There is no $1 of this server."
+    die "This server has no $1."
 }
 
 build_pure() {
@@ -54,16 +54,16 @@ if ! has_fuzzer; then
     fi
     run_apt update -q
     run_apt install -q -y --no-install-recommends "$package" ||
-        die "$package could not be installed."
+        die "Could not install $package."
     has_fuzzer || die "$clang has no libFuzzer."
 fi
 
 say "== libFuzzer, $calls inputs"
-build_pure >"$work/build.log" 2>&1 || { cat "$work/build.log"; die "pure.c could not be built."; }
+build_pure >"$work/build.log" 2>&1 || { cat "$work/build.log"; die "Could not build pure.c."; }
 start=$(date +%s)
 (cd "$work/tmp" && ./pure -seed="$seed" -runs="$calls" -max_len=600) >"$work/pure.log" 2>&1 ||
-    { tail -n 60 "$work/pure.log"; die "What is promised of the pure modules is not so."; }
-grep '^Done ' "$work/pure.log" || { tail -n 60 "$work/pure.log"; die "libFuzzer did not get to its end."; }
+    { tail -n 60 "$work/pure.log"; die "The pure modules do not keep their promises."; }
+grep '^Done ' "$work/pure.log" || { tail -n 60 "$work/pure.log"; die "libFuzzer did not finish."; }
 
 copy_checkout
 build >"$work/build.log" 2>&1 || { cat "$work/build.log"; exit 1; }
@@ -83,7 +83,7 @@ sql() { as_user "$bindir/psql" -XAtq -v ON_ERROR_STOP=1 "$@"; }
 
 sql -c "CREATE ROLE fuzz_plain; CREATE ROLE fuzz_member IN ROLE fuzz_plain, pg_monitor" || exit 1
 
-# A script of so many batches, of so many calls a function.
+# A script of so many batches, of so many calls per function.
 batches() {
     number=0
     while [ "$number" -lt "$1" ]; do
@@ -109,7 +109,7 @@ functions=0
 for encoding in UTF8 LATIN1 SQL_ASCII; do
     database=fuzz_$(say "$encoding" | tr 'A-Z' 'a-z')
     if [ "$encoding" != UTF8 ]; then
-        # Also with a pool that has no room for all that is leased.
+        # Also with a pool that has no room for all leases.
         [ "$encoding" = LATIN1 ] && room=4096 || room=32
         say "shared_preload_libraries = 'hilo'
 hilo.pool_size = $room
@@ -150,13 +150,13 @@ hilo.lease_timeout = 10min" | as_user sh -c 'cat >> server/data/postgresql.conf'
         [ "$status" -eq 0 ] || tail -n 20 "$work/tmp/err.log"
         grep -a FINDING "$work/tmp/err.log" | cut -c 1-600 | awk '{ key = $0; gsub(/[0-9]+/, "", key); key = substr(key, 1, 100) } seen[key]++ < 3' | head -n 60
     fi
-    # Nobody but the canaries has these: they were leased, and drawn from.
+    # Only the canaries have these: they were leased, and drawn from.
     if [ "$encoding" = LATIN1 ] &&
         [ "$(sql -d "$database" -c "SELECT count(*) FROM hilo.hilo WHERE collection IN ('canary_3', 'canary_4') AND flags & 2 <> 0 AND hub_epoch <> 0 AND max > 0")" != 2 ]; then
         say "$encoding: nothing is leased"
         failed=1
     fi
-    # ran to the end, and the canaries did sing
+    # ran to the end, and the canaries have drawn
     [ "$(grep -c '^calls' "$work/tmp/out.log")" -eq "$count" ] || { say "$encoding: not all batches were run"; failed=1; }
     [ "$(sql -d "$database" -c "SELECT count(*) > 100 FROM fuzz.shown")" = t ] || { say "$encoding: nothing was drawn"; failed=1; }
 done

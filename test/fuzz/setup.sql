@@ -1,4 +1,4 @@
--- setup.sql: what calls of all functions of the extension with hostile arguments need.
+-- setup.sql: functions that call all functions of the extension with hostile arguments.
 --
 -- For each function in the catalog, so for new ones, too, two functions are made
 -- that call it and return the SQLSTATE: call_N as usual, evil_N with a schema in
@@ -17,7 +17,7 @@ SET client_min_messages = warning;
 SET check_function_bodies = off;
 
 --
--- What arguments are made of
+-- Values for arguments
 --
 CREATE FUNCTION fragments() RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -61,7 +61,7 @@ BEGIN
     END CASE;
 END $$;
 
--- Mostly the name of one there is.
+-- Mostly the name of an existing one.
 CREATE FUNCTION a_server() RETURNS text LANGUAGE sql VOLATILE AS
     $$ SELECT CASE WHEN random() < 0.2 THEN fuzz.a_text()
         ELSE (ARRAY[NULL, 'works', 'works', 'works', 'liar', 'dead', 'self', 'empty', 'unmapped', 'hopeless'])[1 + floor(random() * 10)::int] END $$;
@@ -99,8 +99,8 @@ CREATE FUNCTION a_function() RETURNS regprocedure LANGUAGE sql VOLATILE AS
         'fuzz.taken_null(bigint)', 'fuzz.taken_error(bigint)', 'fuzz.taken_volatile(bigint)',
         'fuzz.a_text()', 'abs(bigint)', 'public.hilo_next_number(text)']::regprocedure[])[1 + floor(random() * 11)::int] $$;
 
--- An expression for an argument of a type; one that is not known is an error,
--- so that a new one is added here.
+-- An expression for an argument of a type; an unknown type is an error,
+-- so that new ones have to be added here.
 CREATE FUNCTION argument(type oid, name text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
     IF name = 'server' THEN
@@ -145,7 +145,7 @@ CREATE FUNCTION taken_error(bigint) RETURNS boolean STABLE LANGUAGE plpgsql AS $
 CREATE FUNCTION taken_volatile(bigint) RETURNS boolean VOLATILE LANGUAGE sql AS 'SELECT public.hilo_next_number(''canary_taken'') < 0';
 GRANT ALL ON t_int, assigned TO PUBLIC;
 
--- Servers: a hub, one that is none, one that has no extension, this database, and
+-- Servers: a hub, one that is not a hub, one without the extension, this database, and
 -- some that cannot be reached.
 CREATE SERVER works FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host :'host', port :'port', dbname :'hub');
 CREATE SERVER liar FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host :'host', port :'port', dbname :'liar');
@@ -174,7 +174,7 @@ BEGIN
     END IF;
 END $$;
 
--- A schema of somebody who means no good.  What is called here says so.
+-- The schema of an attacker.  Its functions report when they are called.
 CREATE SCHEMA evil;
 GRANT ALL ON SCHEMA evil TO PUBLIC;
 DO $$
@@ -229,7 +229,7 @@ CREATE TABLE functions AS
         AND NOT p.proname IN ('hilo_column_in', 'hilo_column_out');
 
 -- The errors that a call may end in: those of the reference, without those of a
--- system that has come to its end (58P01, XX000) and a cancel, and P0001, which a
+-- system out of resources (58P01, XX000) and a cancel, and P0001, which a
 -- function bound here raises.
 CREATE FUNCTION may_be(state text) RETURNS boolean LANGUAGE sql IMMUTABLE AS
     $$ SELECT state IN ('22004', '22023', '2200H', '25000', '25006', '2BP01', '39P01', '39P03', '40001', '42501', '42P01', '42703', '42704', '42883',
@@ -363,7 +363,7 @@ BEGIN
         set_config('hilo.allow_worker_draws', (random() < 0.5)::text, true);
 END $$;
 
--- Draw in all ways from the collections that nobody seeds or drops.
+-- Draw in all ways from the collections that are never seeded or dropped.
 CREATE FUNCTION draw_canaries() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     name text;
@@ -399,7 +399,7 @@ END $$;
 -- What a counter was at the end of the last batch.
 CREATE TABLE counters_before AS SELECT * FROM hilo.hilo LIMIT 0;
 
--- Is all as it should be?
+-- Check the state.
 CREATE PROCEDURE check_state() LANGUAGE plpgsql AS $$
 DECLARE
     bad text;
@@ -410,7 +410,7 @@ BEGIN
         SELECT format('%s: max %s of %s, ever %s; before %s, ever %s', quote_literal(left(n.collection, 60)), n.max, n.max_value, n.max_ever, b.max, b.max_ever)
         FROM counters_now n LEFT JOIN fuzz.counters_before b USING (collection)
         WHERE n.max < 0 OR n.max > n.max_value OR n.max > n.max_ever OR n.max_ever < b.max_ever OR n.changes < b.changes
-           -- Only a seed or a drop lowers it, and they make a new epoch; or who gives the newest claim back.
+           -- Only a seed or a drop lowers it, with a new epoch; or a return of the newest claim.
            OR n.epoch = b.epoch AND n.max < least(b.max, b.claim_low - 1)
         UNION ALL
         SELECT format('%s is gone', quote_literal(left(b.collection, 60)))
@@ -434,7 +434,7 @@ BEGIN
     BEGIN
         PERFORM public.next_server_side_id('a/');
     EXCEPTION WHEN object_not_in_prerequisite_state THEN
-        -- Right if they were leased, and have left their hub.
+        -- Correct if they were leased, and have left their hub.
         IF NOT EXISTS (SELECT FROM hilo.hilo WHERE collection = '|' AND flags & 2 <> 0 AND hub = '') THEN
             RAISE;
         END IF;
@@ -499,7 +499,7 @@ BEGIN
     RETURN failed;
 END $$;
 
--- One batch: the functions in turn, as somebody, with some settings.
+-- One batch: the functions in turn, as a random role, with random settings.
 CREATE FUNCTION batch(seed float8, calls int, may_write boolean) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     f record;

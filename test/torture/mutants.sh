@@ -1,11 +1,11 @@
 #!/bin/sh
-# mutants.sh: are mistakes found?  Builds the extension with one mistake after
-# the other, each in a copy, and runs what has to find it: torture, or a check
+# mutants.sh: check that mistakes are found.  Builds the extension with one mistake after
+# another, each in a copy, and runs what has to find it: torture, or a check
 # below.
 #
 #   sh test/torture/mutants.sh [--no-install] [--list] [NAME...]
 #
-# Without a name all, after a run without a mistake, which has to be good.  The
+# Without a name all of them, after a run without a mistake, which has to pass.  The
 # exit code is 0 if all were found.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
@@ -40,7 +40,7 @@ tap() {
 }
 
 # A number of a piece that another session claimed without waiting for the
-# synchronous standby, which does not answer: is it shown to one that waits?
+# synchronous standby, which does not answer, must not be shown to one that waits.
 # Found, if the second argument is "shown", when it is.
 standby() (
     top=$copy
@@ -65,8 +65,8 @@ SETTINGS
     if [ "$1" = shown ]; then [ "$shown" = 2 ]; else [ -z "$shown" ]; fi
 )
 
-# In a file of src of the copy, put a text in the place of another, which has to
-# be there once.
+# In a file of src of the copy, replace a text by another; it has to
+# occur exactly once.
 replace() {
     perl -e '
         my ($file, $old, $new) = @ARGV;
@@ -79,7 +79,7 @@ replace() {
         open(my $out, ">", $file) or die "$file: $!\n";
         print $out $text;
         close($out) or die "$file: $!\n";' "$copy/src/$1" "$2" "$3" ||
-        die "The code to break is not where it was."
+        die "The code to break was not found."
 }
 
 #
@@ -139,7 +139,7 @@ mutant() {
             look() { torture 0.4 'the copy of it in its place'; } ;;
         guard)
             about="a Citus worker draws what other nodes draw"
-            replace citus.c 'if (unique_by_tag || hilo_allow_worker_draws ||' 'if (true ||'
+            replace draw_right.c 'if (unique_by_tag || hilo_allow_worker_draws ||' 'if (true ||'
             look() {
                 torture 0.4 'not refused on a Citus worker' &&
                     grep '^verdict: .* [1-9][0-9]* repeated' "$work/tmp/log" >/dev/null
@@ -224,9 +224,9 @@ if [ -n "$list" ]; then
 fi
 require_packages torture
 make_work_folder
-# What is broken must not get into a server of the system.
+# A broken library must not be installed into a server of the system.
 server_has_setting extension_destdir || server_has_setting extension_control_path ||
-    die "This takes a server that finds extensions outside of its own folder."
+    die "This requires a server that finds extensions outside its own folder."
 copy=$work/src
 missed=0
 for name in ${*:-$names}; do

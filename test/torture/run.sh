@@ -1,7 +1,7 @@
 #!/bin/sh
-# run.sh: is an id that was shown once never shown again?  Many clients draw in
+# run.sh: check that an id that was shown is never shown again.  Many clients draw in
 # random transactions from a server that is stopped, killed, promoted and
-# recovered; each number is put on record outside of the database, before the
+# recovered; each number is recorded outside the database before the
 # next statement is sent.
 #
 #   sh test/torture/run.sh [--no-install] [MINUTES] [SEED]
@@ -30,10 +30,10 @@ copy_checkout
 build
 as_user gcc -O1 -g -Wall -I "$("$pg_config" --includedir)" -o torture \
     "$work"/src/test/torture/*.c -L "$("$pg_config" --libdir)" -Wl,-rpath,"$("$pg_config" --libdir)" -lpq ||
-    die "The clients could not be built."
+    die "Could not build the clients."
 
-# Everything that would bring WAL to disk by the way is off, so that what is not
-# flushed on purpose is lost in a crash.
+# Everything else that would write WAL to disk is off, so that what is not
+# flushed explicitly is lost in a crash.
 start_server <<'SETTINGS'
 wal_buffers = 64MB
 wal_writer_delay = 10s
