@@ -47,7 +47,7 @@ lost(char why, int c, uint32_t count, int64_t low, int64_t high)
 		put(KIND_LOST, why, c, count, low, high, 0, now_us());
 }
 
-/* A statement sent at start may step over numbers up to high. */
+/* A statement sent at start may skip numbers up to high. */
 void
 advanced(char why, int c, int64_t high, int64_t start)
 {
@@ -73,7 +73,7 @@ unanswered(int c, uint32_t count, int64_t size, int64_t start)
  * because of an event.
  */
 
-/* The session does not hold the range any more. */
+/* The session no longer holds the range. */
 static void
 leave_range(Held *h, int c)
 {
@@ -81,7 +81,7 @@ leave_range(Held *h, int c)
 		return;
 	if (!h->looked_up)
 	{
-		/* Drawn to its end, unless there was an event; once a statement. */
+		/* Drawn to its end, unless there was an event; once per statement. */
 		if (h->left_in != statement)
 			unanswered(c, h->count, 0, h->since);
 		h->left_in = statement;
@@ -153,7 +153,7 @@ see_number(int c, int64_t number, int64_t start)
 	Held	   *h = &held[c];
 
 	check_count(h, c);
-	/* Of leased ones any that are there are better than asking the hub. */
+	/* Of leased numbers, any in the pool are better than asking the hub. */
 	if (number <= last_seen[c] && !is_leased(c))
 		failure("%s has given %" PRId64 " to a session after %" PRId64,
 				collection_name(c), number, last_seen[c]);
@@ -249,7 +249,10 @@ look_up(void)
 		int64_t		high = strtoll(PQgetvalue(result, i, 2), NULL, 10);
 		int64_t		next = strtoll(PQgetvalue(result, i, 3), NULL, 10);
 
-		/* Of which count it is cannot be said when one has just begun. */
+		/*
+		 * If a count has just begun, it is not known which one the range
+		 * belongs to.
+		 */
 		if (c < 0 || before[c] != count_now(c))
 			continue;
 		there[c] = true;
@@ -272,7 +275,7 @@ look_up(void)
 	}
 }
 
-/* Is there a range, or a failure, that the account does not know enough of? */
+/* True if the account does not know enough about a range or a failure. */
 bool
 has_unknown(void)
 {
@@ -348,7 +351,7 @@ show(int c, int64_t low, int64_t high, int64_t start)
 
 /*
  * A statement sent at start has made sessions forget their ranges of c; if it
- * was not answered, its backend may still be at it.
+ * was not answered, its backend may still be running it.
  */
 void
 note_event(int c, int64_t start)

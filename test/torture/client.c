@@ -114,7 +114,7 @@ transaction(void)
 	}
 	if (connected() && in_transaction)
 	{
-		/* What the end of the transaction draws is not fetched. */
+		/* Numbers drawn at the end of the transaction are not fetched. */
 		if (holding > 0)
 		{
 			cut_short = true;
@@ -128,7 +128,7 @@ transaction(void)
 	in_transaction = failed = serializable = false;
 }
 
-/* A prepared transaction of this client, whoever's session it was. */
+/* Resolve a prepared transaction of this client, from any of its sessions. */
 static void
 resolve_prepared(void)
 {
@@ -141,7 +141,7 @@ resolve_prepared(void)
 	PQclear(result);
 }
 
-/* Memory of the long session, in contexts that are there at each time. */
+/* Memory of the long session, in contexts that exist at each measurement. */
 static void
 watch_memory(void)
 {

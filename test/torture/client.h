@@ -21,7 +21,7 @@
 
 #include "torture.h"
 
-/* Seconds after which something that should not wait is taken to hang. */
+/* Seconds after which something that should not wait counts as hanging. */
 #define PATIENCE		240
 
 /* The hub cannot be reached for a while after a session was killed. */
@@ -66,7 +66,7 @@ typedef struct Held
 	int64_t		low;			/* of what is known of the range */
 	int64_t		high;
 	int64_t		next;
-	int64_t		since;			/* not later than the range was claimed */
+	int64_t		since;			/* not later than the claim of the range */
 	int64_t		left_in;		/* statement that has left one whose end was
 								 * not seen */
 	int64_t		dirty_size;		/* numbers they could have claimed and drawn */

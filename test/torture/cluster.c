@@ -115,7 +115,7 @@ enum
 	DRAWN, REFUSED, FAILED
 };
 
-/* Draw from c; which of these came of it. */
+/* Draw from c; returns which of these was the result. */
 static int
 draw_there(int c, const char *allowed, const char *sql)
 {

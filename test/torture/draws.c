@@ -36,7 +36,7 @@ int			by_hand_table;
 int64_t		by_hand_max;
 int			holding;
 
-/* May this transaction draw from the resettable collection c? */
+/* True if this transaction may draw from the resettable collection c. */
 static bool
 may_draw_from(int c)
 {
@@ -70,7 +70,7 @@ some_collection(void)
 	return C_PLAIN + rnd(6);
 }
 
-/* Errors of a draw from c beyond those that are always there. */
+/* Errors that a draw from c may raise, beyond those always allowed. */
 static const char *
 draw_errors(int c)
 {
@@ -231,7 +231,7 @@ do_next_range(void)
 	int64_t		last_max = 0;
 	PGresult   *result;
 
-	/* The rest of what was there is kept for good. */
+	/* The rest of the previous range is never given back. */
 	if (range->high > range->last)
 	{
 		lost(WHY_CLIENT, range->c, range->count, range->last + 1, range->high);
@@ -276,7 +276,7 @@ do_next_range(void)
 		use_range(range);
 }
 
-/* Give a range back that is not ours to give: must be refused. */
+/* Give back a range that is not ours: must be refused. */
 static void
 forge_return(const ProgramRange *range)
 {
@@ -440,7 +440,7 @@ do_identity_free(void)
 		show(c, value, value, start);
 		if (tries > 1)
 			advanced(WHY_SEARCH, c, value - 1, start);
-		/* Documents ahead, for the next ones to step over. */
+		/* Documents ahead, which the next searches have to skip. */
 		if (chance(30) && !in_transaction)
 		{
 			PQclear(result);
@@ -455,7 +455,7 @@ do_identity_free(void)
  * Tables
  */
 
-/* Those whose ids are numbers, and the collections that they are drawn from. */
+/* Tables whose ids are numbers, and their collections. */
 static const struct
 {
 	const char *name;
@@ -470,7 +470,7 @@ some_table(void)
 	return rnd(shared->pool != POOL_NONE ? 4 : 3);
 }
 
-/* A drawn number met one that was inserted by hand. */
+/* A drawn number collided with one that was inserted by hand. */
 static void
 note_collision(int c, const char *message)
 {
@@ -625,7 +625,7 @@ do_insert_by_hand(void)
 					collection_name(c), max, number);
 	}
 	PQclear(result);
-	/* Stepped over to the end, or not if the statement was cancelled. */
+	/* Skipped to the end, or not if the statement was cancelled. */
 	if (h->known && number == h->high)
 		h->known = false;
 	if (!failed)

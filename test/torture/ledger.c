@@ -55,7 +55,7 @@ static struct
 	size_t		room;
 }			counts[MAX_COLLECTIONS];
 
-/* Entries of this life that numbers may be explained by. */
+/* Entries of this life that may explain numbers. */
 typedef struct Entries
 {
 	Entry	   *entry;
@@ -128,7 +128,7 @@ ledger_base(int c, uint32_t number, int64_t base)
 	count_of(c, number)->base = base;
 }
 
-/* The gaps of leased numbers are not looked at. */
+/* The gaps of leased numbers are not checked. */
 void
 ledger_final(int c, uint32_t number, int64_t max)
 {
@@ -204,7 +204,7 @@ append(Spans *to, const Spans *from)
 				 from->span[i].start, from->span[i].end);
 }
 
-/* Take what was shown in this life into the account: no number is in it yet. */
+/* Book what was shown in this life: no number may have been shown before. */
 static void
 book_shown(int c, uint32_t number, Count *count)
 {
@@ -286,7 +286,7 @@ ledger_read(const char *log)
 	fclose(file);
 }
 
-/* How many things happened in entry's time by which ranges are forgotten? */
+/* Number of events during entry's time that make sessions forget ranges. */
 static int
 events_during(const Entry *entry)
 {
@@ -303,8 +303,8 @@ events_during(const Entry *entry)
 }
 
 /*
- * An advance may have stepped over what was not claimed when it was sent, which
- * is above all that was shown before.
+ * An advance may have skipped numbers that were not claimed when it was sent,
+ * which are above all that were shown before.
  */
 static void
 book_advances(void)
@@ -342,9 +342,9 @@ is_explainable(int c, uint32_t number)
 }
 
 /*
- * How many numbers each claim that nobody has seen may explain (low), and above
- * which number (high): what a statement claimed is above all that was shown
- * before it was sent; unless it came from the pool.
+ * How many numbers each unseen claim may explain (low), and above which number
+ * (high): what a statement claimed is above all that was shown before it was
+ * sent, unless it came from the pool.
  */
 static void
 weigh_claims(void)
@@ -559,9 +559,9 @@ has_number(const Spans *spans, int64_t number)
 }
 
 /*
- * Each collision is one with a number by hand.  One that lay above max is not
- * drawn any more, not even out of a lease that was on its way; unless a crash has
- * lost it.
+ * Each collision must be with a number inserted by hand.  A number that was
+ * above max must not be drawn any more, not even from a lease that was on its
+ * way, unless a crash has lost it.
  */
 static void
 check_collisions(void)

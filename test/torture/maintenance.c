@@ -13,7 +13,7 @@
 enum
 {
 	VACUUM_FULL, VACUUM, VACUUM_FREEZE, REINDEX_CONCURRENTLY, TRUNCATE,
-	ANALYZE, REINDEX, CLUSTER,	/* these can be undone */
+	ANALYZE, REINDEX, CLUSTER,	/* these can be rolled back */
 	MAINTENANCE
 };
 
@@ -34,7 +34,7 @@ drop_invalid_indexes(void)
 	__sync_fetch_and_add(&shared->locks_ended, 1);
 }
 
-/* What a transaction has rewritten is thrown away: nothing may be drawn there. */
+/* A rewrite may be rolled back: nothing may be drawn in that transaction. */
 static void
 draw_from_rewritten(void)
 {
@@ -67,7 +67,7 @@ maintain(void)
 
 	__sync_fetch_and_add(&shared->locks_begun, 1);
 	in_transaction = undone && command("BEGIN");
-	/* TRUNCATE is refused, but only when the lock is there. */
+	/* TRUNCATE is refused, but only once it has the lock. */
 	result = run(what == TRUNCATE ? "42809 55P03 40P01" : "55P03 40P01", "%s", sql);
 	if (what == TRUNCATE && result != NULL)
 		failure("not refused: %s", sql);

@@ -120,7 +120,7 @@ do_attach(void)
 	look_up();
 }
 
-/* Nobody's transaction may draw from c any more: then c is ours. */
+/* Wait until no transaction draws from c any more: then c is ours. */
 static bool
 lock_collection(int c)
 {
@@ -173,7 +173,7 @@ do_reset(void)
 	note_event(c, start);
 	if (result == NULL)
 	{
-		/* Whether it has happened will not matter once the next one has. */
+		/* Whether it has happened will not matter once the next reset has. */
 		collection->uncertain = 1;
 		return;
 	}
@@ -218,9 +218,9 @@ repeat_resets(void)
 }
 
 /*
- * What is left of the newest range has to go back, when it is released and when
- * the session ends, by itself or by another's hand; unless somebody has locked
- * the table, or sessions are killed.
+ * The rest of the newest range has to go back, when it is released and when the
+ * session ends, by itself or terminated; unless a session has locked the table,
+ * or sessions are killed.
  */
 static void
 check_give_back(void)
@@ -299,8 +299,8 @@ check_give_back(void)
 }
 
 /*
- * After a forced seed has returned, no transaction that starts later draws a
- * number of before it; though the sessions that draw are just reading the row.
+ * After a forced seed has returned, no transaction that starts later draws an
+ * earlier number, even though sessions may be reading the row at that moment.
  */
 static void
 draw_and_seed(void)

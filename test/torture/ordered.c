@@ -24,8 +24,8 @@
  */
 
 /*
- * Does the reader go on from its place?  If not, it begins anew, which it has to only
- * where the server has lost something.
+ * True if the reader continues from its place.  If not, it begins anew, which
+ * it may have to do only where the server has lost something.
  */
 static bool
 goes_on(Reader *reader, int64_t epoch)
@@ -88,7 +88,7 @@ take_answer(Reader *reader, PGresult *result)
 	return true;
 }
 
-/* The horizon is not known for a moment, or not for a snapshot that old. */
+/* The horizon is not known for a moment, or not for such an old snapshot. */
 #define HORIZON_ERRORS	"55000"
 
 static void
@@ -146,7 +146,7 @@ read_in_transaction(Reader *reader)
  * Writers
  */
 
-/* Number that was drawn, but that a row has which is there; 0: none. */
+/* A number that was drawn although an existing row has it; 0: none. */
 static int64_t taken;
 
 /*
@@ -250,7 +250,7 @@ ordered_turn(void)
  * After a life
  */
 
-/* Compare what a reader has read with the rows that are there. */
+/* Compare what a reader has read with the existing rows. */
 static void
 check_reader(Reader *reader, const PGresult *rows, bool all, bool crashed)
 {

@@ -54,7 +54,7 @@ listed(const char *state, const char *list)
 	return list != NULL && strstr(list, state) != NULL;
 }
 
-/* A statement has failed: may it have done so? */
+/* A statement has failed: check that it may have. */
 void
 judge(const PGresult *result, const char *allowed, const char *sql)
 {
@@ -127,7 +127,7 @@ command(const char *sql)
 	return result != NULL;
 }
 
-/* Roll back, however often that is cancelled. */
+/* Roll back, again if that is cancelled. */
 void
 roll_back(void)
 {
@@ -151,7 +151,7 @@ number_of(int64_t none, const char *sql)
 	return number;
 }
 
-/* max; -1 if it cannot be said. */
+/* max; -1 if it is not known. */
 int64_t
 stored_max(int c)
 {

@@ -59,7 +59,7 @@ static const char *const ending_names[] = {
 	"recovery to a point in time", "extension created anew, fast stop"
 };
 
-/* Leases that are small and soon used up. */
+/* Small leases, which are soon used up. */
 #define LEASE_SETTINGS \
 	"-c hilo.lease_retry=50ms -c hilo.lease_duration=50ms -c hilo.max_lease_size=3000"
 
@@ -295,7 +295,7 @@ wait_until_dead(int pid)
 	}
 }
 
-/* Stop a process, so that it starts no other. */
+/* Stop a process, so that it starts no other ones. */
 static void
 freeze(int pid)
 {
@@ -450,7 +450,9 @@ command_in(const char *database, const char *sql)
 	PQfinish(conn);
 }
 
-/* Where there is a pool, see that what is to be leased is. */
+/*
+ * If there is a pool, make sure that the collections that should be leased are.
+ */
 static void
 lease(void)
 {
@@ -459,7 +461,7 @@ lease(void)
 				"WHERE NOT EXISTS (SELECT FROM hilo.hilo WHERE collection = name AND flags & 2 <> 0)");
 }
 
-/* The same for what is to be ordered. */
+/* The same for those that should be ordered. */
 static void
 order(void)
 {
@@ -482,8 +484,8 @@ set_up_extension(void)
 }
 
 /*
- * Let the hub lease again, after a promotion or a recovery: its members say what
- * they hold, but for those whose extension was dropped.
+ * Let the hub lease again, after a promotion or a recovery: its members report
+ * what they hold, except those whose extension was dropped.
  */
 static void
 resume_hub(void)
@@ -493,7 +495,7 @@ resume_hub(void)
 	command_in("hub", "SELECT hilo_hub_resume(force => true)");
 }
 
-/* Tell a database of the hub. */
+/* Make the hub known to a database. */
 static void
 know_hub(const char *database)
 {
@@ -537,7 +539,7 @@ set_up(void)
 	command("CREATE DATABASE hub");
 	command_in("hub", "CREATE EXTENSION hilo");
 
-	/* Its answers are long on their way, so that much can happen meanwhile. */
+	/* Its answers take long, so that much can happen in the meantime. */
 	command_in("hub", "ALTER FUNCTION hilo_lease RENAME TO hilo_lease_at_once");
 	command_in("hub", "CREATE FUNCTION hilo_lease(collection text, size bigint, at_least bigint, known_system bigint, known_timeline bigint, member text, "
 				"OUT low bigint, OUT high bigint, OUT epoch bigint, OUT system_identifier bigint, OUT timeline bigint, "
@@ -640,7 +642,7 @@ base_backup(char *copy, size_t size, const char *options)
 		stop_now("no base backup");
 }
 
-/* Go on in another data folder. */
+/* Continue in another data folder. */
 static void
 move_to(const char *copy)
 {
@@ -737,7 +739,10 @@ read_pool(void)
 
 static int64_t travel_time;
 
-/* After a recovery to a point in time nothing shown before it is ahead. */
+/*
+ * After a recovery to a point in time, no number shown before that point is
+ * above max.
+ */
 static void
 check_travel(int c, uint32_t count, int64_t max)
 {
@@ -834,9 +839,9 @@ create_extension_anew(void)
 }
 
 /*
- * Draw in a database of its own, the rest of whose range then is in the pool; put
- * a copy of it in its place, with its OID, tables and epochs.  There the rest is
- * not drawn.
+ * Draw in a separate database, so that the rest of its range is in the pool;
+ * replace it by a copy, with its OID, tables and epochs.  There the rest must
+ * not be drawn.
  */
 static void
 replace_database(void)
@@ -878,7 +883,10 @@ replace_database(void)
 	databases_replaced++;
 }
 
-/* Disturb the clients until the life is over; was there a crash? */
+/*
+ * Disturb the clients until the life is over; returns whether there was a
+ * crash.
+ */
 static bool
 disturb(int64_t until, int ending, bool long_life, bool *restore_point)
 {
@@ -966,7 +974,7 @@ start_clients(void)
 		processes[i] = fork();
 		if (processes[i] == 0)
 		{
-			/* None outlives this process. */
+			/* No client outlives this process. */
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			if (getppid() != parent)
 				_exit(1);
@@ -1015,7 +1023,7 @@ end_clients(void)
 		shared->collections[c].readers = 0;
 }
 
-/* None in every other life. */
+/* No pool in every other life. */
 static int
 some_pool(void)
 {
@@ -1197,10 +1205,10 @@ check_log(Log *log, bool orphaned)
 		}
 		if (strstr(line, "STATEMENT:") != NULL)
 			continue;
-		/* What a REINDEX CONCURRENTLY that was cut short has left. */
+		/* Left by an interrupted REINDEX CONCURRENTLY. */
 		if (strstr(line, "WARNING:  cannot reindex invalid index") != NULL)
 			continue;
-		/* Of one that is told to quit while it ends. */
+		/* From a backend that is told to quit while it ends. */
 		if (strstr(line, "LOG:  could not send data to client: Bad file descriptor") != NULL)
 			continue;
 		if (orphaned && strstr(line, "PANIC:  cannot abort transaction") != NULL)

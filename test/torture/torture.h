@@ -28,17 +28,17 @@
 /* Collections with a fixed place; those of one life follow. */
 enum
 {
-	C_PLAIN = 0,				/* 6 that nothing resets */
+	C_PLAIN = 0,				/* 6 that are never reset */
 	C_RESET = 6,				/* 3 that are seeded by force and dropped */
 	C_LIMITED = 9,				/* the same, with a limit */
 	C_BIGINT, C_TEXT, C_INT,	/* attached tables */
 	C_DOCS,						/* a table with the trigger hilo_assign_id() */
 	C_SERVER_SIDE,
-	C_IDENTITY,					/* 2 that nothing resets */
+	C_IDENTITY,					/* 2 that are never reset */
 	C_IDENTITY_DOCS = C_IDENTITY + 2,
 	C_IDENTITY_FREE,
 	C_IDENTITY_RESET,
-	C_OWN,						/* one a client, which nobody else touches */
+	C_OWN,						/* one per client, used by no other */
 	C_LEASED = C_OWN + CLIENTS, /* 2 leased from another database; the first
 								 * one's column is attached */
 	C_JOINING = C_LEASED + 2,	/* of a node that is a Citus worker by turns */
@@ -65,7 +65,7 @@ is_own(int c)
 	return c >= C_OWN && c < C_LEASED;
 }
 
-/* Of those only the hub could say whether a number is lost. */
+/* Collections for which only the hub knows whether a number is lost. */
 static inline bool
 is_leased(int c)
 {
@@ -104,15 +104,15 @@ enum
 								 * statements that have not said so; those of
 								 * ranges that an event made void in the
 								 * meantime come on top */
-	KIND_ADVANCED = 'R',		/* a statement sent at start may have stepped
-								 * over all numbers up to high that were not
+	KIND_ADVANCED = 'R',		/* a statement sent at start may have skipped
+								 * all numbers up to high that were not
 								 * claimed then */
 	KIND_EVENT = 'E',			/* sessions forget their ranges */
 	KIND_BASE = 'B',			/* max was low when the count began */
 	KIND_FINAL = 'M',			/* max was low when the count ended */
 	KIND_BY_HAND = 'P',			/* number low was inserted by hand */
 	KIND_ABOVE = 'O',			/* and lay above max, which it has moved there */
-	KIND_COLLISION = 'U'		/* a drawn number met one by hand */
+	KIND_COLLISION = 'U'		/* a drawn number collided with one by hand */
 };
 
 /* Why numbers are lost. */
@@ -128,16 +128,16 @@ enum
 	WHY_CLIENT = 'c',			/* kept, or given back too late, by a program */
 	WHY_RETURNED = 'b',			/* given back: lost only if a crash undoes
 								 * that */
-	WHY_SEARCH = 'i',			/* stepped over by next_identity_free() */
+	WHY_SEARCH = 'i',			/* skipped by next_identity_free() */
 	WHY_COUNT = 'n',			/* held when the count ended */
 	WHY_POOLED = 'k',			/* left to the next session */
 	WHY_STILL_POOLED = 'l'		/* when the server stopped */
 };
 
 /*
- * What sessions have not drawn goes back into the row or, where the library is
- * preloaded, into the pool for the next one: then nobody has seen all that a
- * crash, or a seed, can take.  Only there are numbers leased.
+ * Numbers that sessions have not drawn go back into the row or, if the library
+ * is preloaded, into the pool for the next session: then no session has seen
+ * all that a crash, or a seed, can take.  Only there are numbers leased.
  */
 enum
 {
@@ -151,7 +151,7 @@ enum
 #define SEED_STEP		INT64_C(1000000)
 
 /*
- * Of the collection of a Citus cluster, on the Citus worker: may it be leased?
+ * Whether the collection of a Citus cluster may be leased on the Citus worker.
  */
 enum
 {
@@ -178,7 +178,7 @@ typedef struct SharedCollection
 {
 	volatile uint32_t count;
 	volatile int readers;		/* transactions that may draw from it */
-	volatile int writer;		/* somebody resets it */
+	volatile int writer;		/* a client resets it */
 	volatile int uncertain;		/* a reset has not been answered */
 } SharedCollection;
 
@@ -209,14 +209,14 @@ typedef struct Shared
 	volatile int64_t give_backs_checked;
 	volatile int64_t above_max; /* numbers by hand that moved a leased max */
 	volatile int64_t seeding_until; /* all draw from the collection seeded */
-	volatile int seeding;		/* somebody seeds it */
+	volatile int seeding;		/* a client seeds it */
 	volatile int64_t seed_asked;	/* highest seed sent, */
 	volatile int64_t seeded;	/* and answered */
 	volatile int64_t seeds;
 	volatile int64_t seeded_draws;
 	volatile int lease;			/* LEASE_... of C_CLUSTER */
-	volatile int joining;		/* somebody changes the next one */
-	volatile int64_t joined;	/* is C_JOINING's node a Citus worker? */
+	volatile int joining;		/* a client changes the next one */
+	volatile int64_t joined;	/* whether C_JOINING's node is a Citus worker */
 	volatile int64_t cluster_refused;	/* draws by Citus workers */
 	volatile int64_t cluster_draws; /* and those let through */
 	volatile int64_t events_written;	/* since the table was emptied */
