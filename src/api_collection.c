@@ -112,7 +112,10 @@ lock_unbound(HiloName collection)
 {
 	List	   *attachments;
 
-	/* A session that is binding it could not take back what a drop does. */
+	/*
+	 * Lock the bindings first: a session that is binding the name could not
+	 * undo the drop.
+	 */
 	hilo_bindings_lock(collection);
 	attachments = hilo_draw_right_attachments(collection);
 	if (attachments != NIL || hilo_is_bound(collection))
@@ -133,7 +136,10 @@ lock_unbound(HiloName collection)
 				 errhint("Commit first.")));
 }
 
-/* Forget grants, and tables that were attached, which are gone; were there any? */
+/*
+ * Remove grants, and notes about attached tables, which no longer exist.
+ * Returns whether there were any.
+ */
 static bool
 forget_bindings(HiloName collection)
 {
@@ -193,7 +199,7 @@ option_argument(FunctionCallInfo fcinfo, int arg, const char *name,
 	return value;
 }
 
-/* What is to be set; limit is the highest max_value there may be. */
+/* The options to set; limit is the highest max_value allowed. */
 static HiloCounterOptions
 options_arguments(FunctionCallInfo fcinfo, int64 limit)
 {
@@ -217,7 +223,7 @@ options_arguments(FunctionCallInfo fcinfo, int64 limit)
 	return options;
 }
 
-/* Let the role in argument number arg draw, or not any more. */
+/* Grant the right to draw to the role in argument number arg, or revoke it. */
 static void
 change_grant(FunctionCallInfo fcinfo, int arg, HiloName collection, bool grant)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * api_lease.c
- *	  The SQL functions of leases: to get them from a hub, to give them as one.
+ *	  The SQL functions of leases, for members and for hubs.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,7 +26,10 @@ PG_FUNCTION_INFO_V1(hilo_hub_resume_all);
 PG_FUNCTION_INFO_V1(hilo_hub_forget);
 PG_FUNCTION_INFO_V1(hilo_lease_report);
 
-/* Bytes of a member's name: with that of a counter it must fit into an index. */
+/*
+ * Maximum length of a member's name in bytes: together with a counter's name it
+ * must fit into an index.
+ */
 #define MAX_MEMBER_NAME	255
 
 /*
@@ -93,14 +96,20 @@ hilo_lease_report(PG_FUNCTION_ARGS)
  * On a hub
  */
 
-/* How many numbers the member asks for: it gets no more than this server gives. */
+/*
+ * How many numbers the member asks for, but at most as many as this server
+ * gives.
+ */
 static int64
 size_argument(FunctionCallInfo fcinfo)
 {
 	return Min(hilo_api_number(fcinfo, 1, "size"), hilo_max_lease_size);
 }
 
-/* The name of the member in argument 5, which stands in a row before a bar. */
+/*
+ * The name of the member in argument 5, which must not contain the bar that
+ * follows it in a row.
+ */
 static HiloName
 member_argument(FunctionCallInfo fcinfo)
 {
@@ -118,8 +127,9 @@ member_argument(FunctionCallInfo fcinfo)
 }
 
 /*
- * Raise 22023 if numbers up to that one would use up more than half of those
- * left, as for an id by hand: a member's mistake is not to end the counter.
+ * Raise 22023 if numbers up to that one would use up more than half of the
+ * remaining numbers, as for an id given by hand: a member's mistake must not
+ * exhaust the counter.
  */
 static void
 refuse_too_far(HiloRowRef *ref, int64 number)
@@ -139,8 +149,8 @@ refuse_too_far(HiloRowRef *ref, int64 number)
 }
 
 /*
- * What a member says that knows this hub is noted first: a hub that gives no
- * leases hears it all the same.
+ * What a member that knows this hub reports is noted first, even if the hub
+ * then gives no lease.
  */
 Datum
 hilo_lease(PG_FUNCTION_ARGS)
@@ -202,15 +212,15 @@ hilo_lease(PG_FUNCTION_ARGS)
  */
 
 /*
- * What the members have reported of the counter, or of all counters of the list:
- * the highest number, and which members have not reported.
+ * What the members have reported about one counter, or about all counters: the
+ * highest number, and which members have not reported.
  */
 typedef struct Reports
 {
 	int64		highest;
-	int			members;		/* how many there are, */
-	int			missing;		/* and have not reported, */
-	StringInfoData names;		/* which are these */
+	int			members;		/* number of members, */
+	int			missing;		/* number that have not reported, */
+	StringInfoData names;		/* and their names */
 } Reports;
 
 static void
@@ -228,7 +238,10 @@ add_report(Reports *reports, const HiloMember *member)
 								  NameStr(member->row.address)));
 }
 
-/* Raise 55000, with where the counters would go on, if reports are missing. */
+/*
+ * Raise 55000 if reports are missing, showing where the counters would
+ * continue.
+ */
 static void
 refuse_unreported(const Reports *reports, const char *where)
 {
@@ -243,8 +256,8 @@ refuse_unreported(const Reports *reports, const char *where)
 }
 
 /*
- * Let a counter give leases again, above what is known; this session forgets its
- * range at once.
+ * Let a counter give leases again, above what is known; this session forgets
+ * its range at once.
  */
 static int64
 resume(HiloRowRef *ref, int64 at_least)
@@ -255,7 +268,7 @@ resume(HiloRowRef *ref, int64 at_least)
 	return max;
 }
 
-/* Where the counter would go on, as a part of a list. */
+/* Where the counter would continue, as an item of a list. */
 static char *
 where_to(HiloName counter, int64 at_least)
 {
@@ -309,7 +322,7 @@ hilo_hub_resume(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(resume(&collection.ref, at_least));
 }
 
-/* A counter that is to give leases again. */
+/* A counter that will give leases again. */
 typedef struct Resumed
 {
 	HiloName	name;
@@ -335,7 +348,7 @@ add_resumed(List **all, HiloName name)
 	return it;
 }
 
-/* Must the counter of a row be resumed? */
+/* True if the counter of a row must be resumed. */
 static bool
 is_stopped(const HiloRow *row)
 {
@@ -344,8 +357,8 @@ is_stopped(const HiloRow *row)
 }
 
 /*
- * The counters that have given leases, but on another timeline, or elsewhere; and
- * those that members have asked for, of which nothing is known here.
+ * The counters that have given leases, but on another timeline or elsewhere;
+ * and those that members have asked for, but that do not exist here.
  */
 static List *
 stopped_counters(List *members)

@@ -3,8 +3,8 @@
  * hub.h
  *	  Asks another server, the hub, for numbers of its counters.
  *
- * The function of a library that is loaded when first needed, as most sessions
- * ask no hub and need not load libpq: take its type for
+ * The function is in a library that is loaded when first needed, because most
+ * sessions ask no hub and need not load libpq: use its type for
  * load_external_function().
  *
  *-------------------------------------------------------------------------
@@ -18,30 +18,34 @@
 #define HILO_HUB_FUNCTION	"hilo_hub_ask"
 
 /*
- * What a hub is asked.  It has the extension, and is a foreign server of a wrapper with the
- * options of libpq, as postgres_fdw is, or what connection strings say.
+ * A question to a hub.  The hub has the extension; it is a foreign server of a
+ * wrapper with the options of libpq, like postgres_fdw, or given by connection
+ * strings.
  */
 typedef struct HiloHubQuestion
 {
 	const char *server;
 	Oid			role;			/* whose user mapping is used */
-	const char *const *conninfo;	/* NULL, or connection strings in place of
-									 * server and mapping, of which the later
-									 * ones count; the last one is NULL */
+	const char *const *conninfo;	/* NULL, or connection strings instead of
+									 * server and mapping, ending with NULL;
+									 * later ones override earlier ones */
 	const char *name;			/* of the collection or identity */
-	int64		size;			/* see hilo_lease(); 0: would it give any? */
+	int64		size;			/* see hilo_lease(); 0: ask only whether it
+								 * would give any */
 	int64		at_least;
 	int64		known_system;
 	int64		known_timeline;
-	const char *member;			/* name of the one that asks */
-	int			host;			/* which of several to try first, from 0 */
+	const char *member;			/* name of the member that asks */
+	int			host;			/* which of several hosts to try first,
+								 * counting from 0 */
 	int			timeout;		/* milliseconds, for connecting (unless server
-								 * or mapping say connect_timeout) and for
+								 * or mapping have connect_timeout) and for
 								 * each answer */
-	bool		keep;			/* keep the connection for the next question? */
+	bool		keep;			/* true: keep the connection for the next
+								 * question */
 } HiloHubQuestion;
 
-/* Its answer: the numbers of its one row, or an error. */
+/* The hub's answer: the contents of its only row, or an error. */
 typedef struct HiloHubAnswer
 {
 	int			sqlstate;		/* 0: no error */
@@ -52,23 +56,23 @@ typedef struct HiloHubAnswer
 	int64		epoch;
 	int64		system_identifier;
 	int64		timeline;
-	int64		range_size;		/* its options: 0: not set */
+	int64		range_size;		/* its options; 0: not set */
 	int64		max_range_size;
 	bool		has_tag;
 	NameData	node_tag;
-	int			host;			/* which to try first the next time; -1: as
+	int			host;			/* which host to try first next time; -1: as
 								 * before */
 } HiloHubAnswer;
 
 /*
- * Ask, by one statement outside a transaction block, and wait for the answer
- * on socket and latch.  Raises nothing except that the wait was cancelled or
- * the session ended, opens no subtransaction, and takes no lock that outlives
- * it.  Every other failure is the answer's error: of class 08 where the hub
- * cannot be reached or does not answer, 42xxx or 2F003 where server, mapping
- * or right are missing (as with postgres_fdw, a role that is no superuser
- * needs a password), else the hub's own.  Then a lease may have been lost on
- * the way.
+ * Ask, by one statement outside a transaction block, and wait for the answer on
+ * socket and latch.  Raises an error only if the wait is canceled or the
+ * session ended, opens no subtransaction, and takes no lock that outlives the
+ * call.  Every other failure is the answer's error: of class 08 if the hub
+ * cannot be reached or does not answer; 42xxx or 2F003 if server, mapping or
+ * privilege are missing (as with postgres_fdw, a role that is not a superuser
+ * needs a password); otherwise the hub's own.  After an error, a lease may have
+ * been lost on the way.
  */
 typedef void (*HiloHubAsk) (const HiloHubQuestion *question,
 							HiloHubAnswer *answer);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * lease.c
- *	  Leases: asks the hub, takes the answer in, fetches the next one ahead.
+ *	  Leases: asks the hub, accepts its answers, and fetches leases ahead.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,22 +32,25 @@
 #include "pool.h"
 #include "settings.h"
 
-/* How often an answer may arrive too late for its question. */
+/* How often an answer may be out of date when it arrives. */
 #define MAX_QUESTIONS	10
 
-/* The lease worker takes no longer: DROP DATABASE waits for it for 5 s. */
+/*
+ * Time limit for the lease worker: DROP DATABASE waits only 5 s for it to end.
+ */
 #define WORKER_TIMEOUT_MS	3000
 
-/* How often, and with which pauses, it tries to take the place of another one. */
+/*
+ * How often, and with which pauses, a new worker tries to take the place of
+ * another.
+ */
 #define BEGIN_ATTEMPTS	20
 #define BEGIN_PAUSE_MS	10
 
-/* A hub is told what is held here no more often than that. */
+/* Minimum time between two reports to a hub of what is held here. */
 #define REPORT_PAUSE_MS	5000
 
-/*
- * What is known of hubs: rows of hilo.hub
- */
+/* What is known about hubs: rows of hilo.hub */
 
 static HiloName
 name_of(const char *string)
@@ -57,7 +60,7 @@ name_of(const char *string)
 	return name;
 }
 
-/* Read what is known of a hub; false, and all zero, if that is nothing. */
+/* Read what is known about a hub; false, and all zero, if nothing is known. */
 static bool
 read_hub(HiloName name, HiloHubRow *hub)
 {
@@ -73,7 +76,7 @@ read_hub(HiloName name, HiloHubRow *hub)
 	return true;
 }
 
-/* Write that. */
+/* Write what is known about a hub. */
 static void
 write_hub(HiloName name, int64 system_identifier, int64 timeline,
 		  const char *role)
@@ -225,7 +228,7 @@ check_pool(HiloName name)
  * Ask
  */
 
-/* An answer that is an error of ours. */
+/* Make the answer an error that was detected here. */
 static void
 put_error(HiloHubAnswer *answer, int sqlstate, char *message)
 {
@@ -234,7 +237,7 @@ put_error(HiloHubAnswer *answer, int sqlstate, char *message)
 	answer->hint = NULL;
 }
 
-/* A value as connection strings have it. */
+/* A value, quoted for a connection string. */
 static const char *
 quoted(const char *value)
 {
@@ -252,7 +255,10 @@ quoted(const char *value)
 	return result.data;
 }
 
-/* How a role connects to the Citus coordinator; NULL, and the answer is an error. */
+/*
+ * How a role connects to the Citus coordinator; NULL: not possible, and the
+ * answer is an error.
+ */
 static const char *const *
 coordinator_conninfo(Oid role, HiloHubAnswer *answer)
 {
@@ -277,7 +283,7 @@ coordinator_conninfo(Oid role, HiloHubAnswer *answer)
 	return conninfo;
 }
 
-/* Make it one if the server is not the hub that is known by that name. */
+/* Make the answer an error if the server is not the hub known by that name. */
 static void
 check_hub(const HiloHubRow *known, HiloHubAnswer *answer)
 {
@@ -295,8 +301,8 @@ check_hub(const HiloHubRow *known, HiloHubAnswer *answer)
 }
 
 /*
- * Check an answer by what is known of the hub by now, as another session may
- * have been answered meanwhile, and note what is new.
+ * Check an answer against what is known about the hub by now, because another
+ * session may have had an answer in the meantime, and note what is new.
  */
 static void
 hear_hub(HiloName name, HiloHubAnswer *answer)
@@ -322,8 +328,8 @@ hear_hub(HiloName name, HiloHubAnswer *answer)
 }
 
 /*
- * The name by which hubs know this member.  Two that were made of one copy differ
- * by their cluster_name.
+ * The name by which hubs know this member.  Copies of one server differ in
+ * their cluster_name.
  */
 static const char *
 member_name(void)
@@ -341,7 +347,7 @@ member_name(void)
 	return name;
 }
 
-/* Note which of several hosts to ask first the next time. */
+/* Note which of several hosts to ask first next time. */
 static void
 note_host(HiloName hub, int64 host)
 {
@@ -361,8 +367,8 @@ note_host(HiloName hub, int64 host)
 }
 
 /*
- * Ask a hub, of which this is known, for size numbers above at_least; size 0 asks
- * for none.  With keep, another question follows.
+ * Ask a hub, about which this is known, for size numbers above at_least; with
+ * size 0, for none. keep: another question follows.
  */
 static void
 ask_hub(const char *server, const HiloHubRow *known, Oid role, HiloName name,
@@ -410,19 +416,22 @@ ask_hub(const char *server, const HiloHubRow *known, Oid role, HiloName name,
 static Oid
 role_of(const char *hub, const HiloHubRow *known)
 {
-	/* As Citus connects its nodes; what the role may there does not matter. */
+	/*
+	 * As Citus does between its nodes; the role's rights there do not matter.
+	 */
 	if (is_coordinator(hub))
 		return hilo_catalog_tables_owner();
 	return NameStr(known->role)[0] == '\0' ? hilo_catalog_owner() :
 		get_role_oid(NameStr(known->role), true);
 }
 
-/* What is needed of a lease. */
+/* What a lease is needed for. */
 typedef struct Need
 {
-	int64		least;			/* so many numbers in a row, */
-	int64		more;			/* and better so many more, for those who wait */
-	int64		above;			/* all above this one */
+	int64		least;			/* at least so many consecutive numbers, */
+	int64		more;			/* preferably so many more, for sessions that
+								 * wait */
+	int64		above;			/* all above this number */
 } Need;
 
 /* How many numbers the next lease should have. */
@@ -435,7 +444,10 @@ lease_size(HiloName name, const HiloRow *row, const HiloPoolLease *state,
 	int64		age = state->leased_at == DT_NOBEGIN ? 0 :
 		GetCurrentTimestamp() - state->leased_at;
 
-	/* Numbers of identities are in order: lease no more than are drawn now. */
+	/*
+	 * Numbers of identities come in order: lease no more than will be drawn
+	 * now.
+	 */
 	if (hilo_is_identity(name))
 		return Max(need->least + need->more,
 				   Max(row->range_size, row->lease_size));
@@ -446,8 +458,8 @@ lease_size(HiloName name, const HiloRow *row, const HiloPoolLease *state,
 }
 
 /*
- * Ask a hub for size numbers above a number of a counter whose row was read.
- * *lease is the answer to be taken in, unless that is an error.
+ * Ask a hub for size numbers above a number, for a counter whose row was read.
+ * *lease is the answer to be accepted, unless that is an error.
  */
 static void
 question_hub(HiloRowRef *ref, const HiloRow *row, NameData hub, int64 size,
@@ -483,8 +495,9 @@ question_hub(HiloRowRef *ref, const HiloRow *row, NameData hub, int64 size,
 }
 
 /*
- * Ask for size numbers above a number, and put what comes into the pool.  The
- * turn is ours.  Returns how many came; 0: ask again, or see answer->sqlstate.
+ * Ask for size numbers above a number, and put the lease into the pool.  This
+ * session has the turn.  Returns the count of numbers received; 0: ask again,
+ * or see answer->sqlstate.
  */
 static int64
 ask_once(HiloRowRef *ref, const HiloRow *row, NameData hub, int64 size,
@@ -509,8 +522,8 @@ ask_once(HiloRowRef *ref, const HiloRow *row, NameData hub, int64 size,
 }
 
 /*
- * The same, until numbers have come, or the error is *answer's; or 0 with no
- * error if the row is not leased any more.
+ * The same, repeated until numbers were received or *answer is an error; 0
+ * without an error: the row is no longer leased.
  */
 static int64
 ask_for_lease(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
@@ -535,7 +548,10 @@ ask_for_lease(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 		if (answer->sqlstate != 0 || size >= need->least)
 			return size;
 
-		/* An id by hand that came in between may have cut what the hub gave. */
+		/*
+		 * An id given by hand in the meantime may have cut off a part of the
+		 * lease.
+		 */
 		if (size > 0 && answer->high - answer->low + 1 < need->least)
 			return size;
 		CHECK_FOR_INTERRUPTS();
@@ -543,7 +559,7 @@ ask_for_lease(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 	return 0;
 }
 
-/* Error clean-up: the turn is over, and nothing came of it. */
+/* Error cleanup: end the turn without a result. */
 static void
 give_up_turn(int code, Datum arg)
 {
@@ -551,7 +567,10 @@ give_up_turn(int code, Datum arg)
 						 NULL, NULL);
 }
 
-/* Use the turn to ask for what is needed.  Returns how many numbers came. */
+/*
+ * Use the turn to ask for what is needed.  Returns the count of numbers
+ * received.
+ */
 static int64
 use_turn(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 		 HiloHubAnswer *answer)
@@ -565,10 +584,7 @@ use_turn(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(give_up_turn, PointerGetDatum(ref));
 
-	/*
-	 * The hub is not asked for more at once: it would give another lease
-	 * away.
-	 */
+	/* Do not ask the hub for more at once: that would waste another lease. */
 	if (size > 0 && size < need->least)
 		put_error(answer, ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED,
 				  psprintf("it was asked for " INT64_FORMAT " consecutive numbers, and gave " INT64_FORMAT,
@@ -601,8 +617,8 @@ leased_from(const NameData *hub)
 }
 
 /*
- * Tell the hub of a counter, whose row was read and is leased, what is held here,
- * and hear what has become of it there.  False: do so again, or see
+ * Report to the hub of a leased counter, whose row was read, what is held here,
+ * and apply what has happened to the counter there.  False: do so again, or see
  * answer->sqlstate.
  */
 static bool
@@ -620,7 +636,7 @@ hear_once(HiloRowRef *ref, const HiloRow *row, bool keep,
 	return true;
 }
 
-/* Was a hub reached?  One that gives no leases was. */
+/* True if the hub was reached, even if it gives no leases. */
 static bool
 has_heard(const HiloHubAnswer *answer)
 {
@@ -629,8 +645,8 @@ has_heard(const HiloHubAnswer *answer)
 }
 
 /*
- * Tell a hub what is held here of each counter leased from it.  Returns of how
- * many it has heard; with the last answer.
+ * Report to a hub what is held here of each counter leased from it.  Returns
+ * the number of counters reported, and the last answer.
  */
 static int64
 report_to(const NameData *hub, HiloHubAnswer *answer)
@@ -655,8 +671,8 @@ report_to(const NameData *hub, HiloHubAnswer *answer)
 }
 
 /*
- * A hub has refused: it may wait for what its members hold.  Tell it, unless it
- * was told a moment ago.  Raises no error of the hub.
+ * A hub has refused; it may be waiting for its members' reports.  Report,
+ * unless that was done a moment ago.  Does not raise the hub's errors.
  */
 static void
 report_if_due(const NameData *hub)
@@ -744,14 +760,17 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 			break;
 	}
 
-	/* Numbers that came before the turn did will do. */
+	/* Numbers that arrived before this session's turn are sufficient. */
 	if (state.left > 0 && need.least == 1 && need.above == 0)
 	{
 		hilo_pool_end_asking(name, 0, 0, NULL, NULL);
 		return;
 	}
 
-	/* Wherever a lease starts, a multiple of that is not far. */
+	/*
+	 * So many more numbers contain an aligned block, wherever the lease
+	 * starts.
+	 */
 	if (request->alignment > 1)
 		need.least += request->alignment - 1;
 	need.more = waiting;
@@ -804,14 +823,14 @@ hilo_lease_fetch_ahead(void)
 	(void) RegisterDynamicBackgroundWorker(&worker, NULL);
 }
 
-/* A hub that cannot be reached, and what it said. */
+/* A hub that cannot be reached, and its error. */
 typedef struct LostHub
 {
 	NameData	hub;
 	HiloHubAnswer answer;
 } LostHub;
 
-/* That hub, if it is one of these; else NULL. */
+/* The entry of that hub; NULL: none. */
 static const LostHub *
 find_lost(const List *lost, const NameData *hub)
 {
@@ -828,9 +847,9 @@ find_lost(const List *lost, const NameData *hub)
 }
 
 /*
- * Fetch the next lease of a collection, unless its hub is lost.  Returns whether
- * numbers came.  Errors of the hub go to the log, and into *lost if it cannot be
- * reached.
+ * Fetch the next lease of a collection, unless its hub cannot be reached.
+ * Returns whether numbers were received.  Errors of the hub are logged; if it
+ * cannot be reached, it is added to *lost.
  */
 static bool
 fetch_one(HiloName name, List **lost)
@@ -882,7 +901,7 @@ fetch_one(HiloName name, List **lost)
 
 /*
  * Become the lease worker of the database.  An existing worker may be about to
- * end, and no longer see what this one was started for.
+ * end, and may not see what this one was started for.
  */
 static bool
 begin_worker(void)
@@ -907,9 +926,9 @@ end_worker(int code, Datum arg)
 }
 
 /*
- * Fetch what is low, once or more for each collection, and end: it would be in
- * the way of DROP DATABASE.  One serves all of a database, as the name of a
- * collection does not fit into what a worker is told.
+ * Fetch leases that run low, once or more per collection, and end: a worker
+ * that stays would block DROP DATABASE. One worker serves the whole database,
+ * because a collection's name does not fit into a worker's argument.
  */
 void
 hilo_lease_worker(Datum database)
@@ -918,7 +937,10 @@ hilo_lease_worker(Datum database)
 	List	   *lost = NIL;
 	bool		got = true;
 
-	/* The default ends it at once, be it in the middle of a change. */
+	/*
+	 * The default handler would end it at once, even in the middle of a
+	 * change.
+	 */
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(database),
@@ -977,7 +999,7 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 				 errmsg("server \"%s\" cannot be a hub", server),
 				 errdetail("Names that contain \"|\" are reserved.")));
 
-	/* A server named now may be another one than that name once meant. */
+	/* The server's name may have belonged to another server before. */
 	(void) read_hub(hub, &known);
 	ask_hub(server, &nothing, role, ref->name, 0, 0, false, &answer);
 	if (answer.system_identifier == known.system_identifier)

@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * tell.c
- *	  Tells members what has happened to a counter of this hub.
+ *	  Tells members about changes to a counter of this hub.
  *
- * Workers of a Citus cluster are reached by Citus's own function, as the owner of
- * our tables: it knows them, connects by connections of their own, outside the
- * transaction, and goes on when one fails.
+ * Workers of a Citus cluster are reached by Citus's own function, called as the
+ * owner of our tables: it knows the workers, uses connections of its own,
+ * outside the transaction, and continues after one fails.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,7 +32,7 @@ hilo_tell_anybody(HiloRowRef *ref)
 	return hilo_counter_read(ref, &row) && row.timeline != 0;
 }
 
-/* Report the nodes in the result of the query. */
+/* Warn about the nodes in the result of the query. */
 static void
 report_untold(const HiloRowRef *ref, uint64 count)
 {
@@ -51,7 +51,7 @@ report_untold(const HiloRowRef *ref, uint64 count)
 	}
 }
 
-/* Warn of members that continue with what they have. */
+/* Warn about members that continue with what they have. */
 static void
 warn_of_others(const HiloRowRef *ref)
 {
@@ -62,7 +62,7 @@ warn_of_others(const HiloRowRef *ref)
 		hilo_members_warn(ref->name, row.epoch);
 }
 
-/* Is Citus's function there? */
+/* True if Citus's function exists. */
 static bool
 can_reach_workers(void)
 {

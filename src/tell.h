@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * tell.h
- *	  Tells members what has happened to a counter of this hub.
+ *	  Tells members about changes to a counter of this hub.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,13 +10,13 @@
 
 #include "row.h"
 
-/* Has the counter given leases? */
+/* True if the counter has given leases. */
 extern bool hilo_tell_anybody(HiloRowRef *ref);
 
 /*
- * Have the members that can be reached hear of a counter by hilo.hear_hub(), and
- * wait for them; of the others a WARNING says that they were not told.  As of now
- * those are the workers of a Citus cluster.
+ * Tell the members that can be reached about a counter, by hilo.hear_hub(), and
+ * wait for them; a WARNING names those that were not told.  Currently only
+ * workers of a Citus cluster can be reached.
  */
 extern void hilo_tell_members(const HiloRowRef *ref);
 
