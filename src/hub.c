@@ -3,8 +3,9 @@
  * hub.c
  *	  Asks another server, the hub, for numbers of its counters.
  *
- * A library of its own, as the server's libpqwalreceiver is: most sessions ask no
- * hub, and need not load libpq.  It uses nothing of the other one.
+ * This is a library of its own, like the server's libpqwalreceiver: most
+ * sessions ask no hub, and need not load libpq.  It uses no symbol of the other
+ * library.
  *
  * Functions that return a bool return false after an error, which they have
  * noted in the answer.
@@ -39,7 +40,7 @@
 
 PG_MODULE_MAGIC;
 
-/* The options that say where a server is; each may be a list with commas. */
+/* The options that locate a server; each may be a comma-separated list. */
 enum
 {
 	HOST,
@@ -49,24 +50,24 @@ enum
 };
 static const char *const place_keywords[PLACES] = {"host", "hostaddr", "port"};
 
-/* What server and user mapping say. */
+/* The options of server and user mapping. */
 typedef struct Options
 {
-	Oid			server;			/* InvalidOid: it is no foreign server */
-	const char **keywords;		/* as libpq takes them, the places last */
+	Oid			server;			/* InvalidOid: not a foreign server */
+	const char **keywords;		/* as libpq takes them, with the places last */
 	const char **values;
-	int			count;			/* of those before the places */
+	int			count;			/* number of options before the places */
 	const char *places[PLACES]; /* NULL: not given */
-	int			hosts;			/* how many they name; 1 if they cannot be
-								 * divided */
+	int			hosts;			/* number of hosts that they name; 1 if they
+								 * cannot be divided */
 	bool		has_password;
 	bool		password_required;
 	int			connect_timeout;	/* milliseconds, for each host */
 } Options;
 
 /*
- * The one connection of this session, and what it was made for.  Others may be
- * told at any time that it is no longer what the catalogs say.
+ * The only connection of this session, and what it was made for.  Invalidations
+ * may mark it outdated at any time.
  */
 typedef struct Connection
 {
@@ -74,13 +75,14 @@ typedef struct Connection
 	PGresult   *result;			/* of the last statement; NULL: none */
 	Oid			server;
 	Oid			role;
-	int			timeout;		/* that the hub knows of */
-	int			host;			/* which of several, from 0 */
+	int			timeout;		/* that was set on the hub */
+	int			host;			/* which of several hosts, counting from 0 */
 	bool		outdated;
-	char	   *schema;			/* of the extension there, quoted; in
+	char	   *schema;			/* of the extension on the hub, quoted; in
 								 * TopMemoryContext */
-	char	   *conninfo;		/* connection strings that it was made by, in
-								 * TopMemoryContext; NULL: by a server */
+	char	   *conninfo;		/* connection strings that it was made with,
+								 * in TopMemoryContext; NULL: it was made with
+								 * a server */
 } Connection;
 
 static Connection connection;
@@ -132,8 +134,9 @@ register_callbacks(void)
 }
 
 /*
- * A copy of what another server has said, which may be in any encoding: with
- * question marks for what is not ASCII, if it is not in that of the database.
+ * A copy of a text from another server, which may be in any encoding: if it is
+ * not valid in the database's encoding, characters that are not ASCII become
+ * question marks.
  */
 static char *
 readable(const char *said)
@@ -164,8 +167,8 @@ fail(HiloHubAnswer *answer, int sqlstate, const char *message, const char *hint)
 }
 
 /*
- * Append what libpq says, in one line, without the lines in which it guesses at
- * the reason.
+ * Append libpq's message, in one line, without the lines in which it guesses
+ * the cause.
  */
 static void
 append_said(StringInfo line, const char *said)
@@ -182,7 +185,7 @@ append_said(StringInfo line, const char *said)
 	}
 }
 
-/* Note that the connection was lost, as libpq says it. */
+/* Note that the connection was lost, with libpq's message. */
 static bool
 fail_as_libpq(HiloHubAnswer *answer)
 {
@@ -209,8 +212,8 @@ fail_as_hub(HiloHubAnswer *answer)
 		return fail_as_libpq(answer);
 
 	/*
-	 * It ends, or was made to: that is not what the caller has done.  Nor may
-	 * it say that there was no error.
+	 * The hub ended or canceled the statement, which the caller did not
+	 * request.  Nor may the hub report that there was no error.
 	 */
 	if (strlen(state) == 5 &&
 		strspn(state, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 5 &&
@@ -237,7 +240,7 @@ add_option(Options *options, const char *keyword, const char *value)
 	{
 		if (strcmp(keyword, place_keywords[i]) == 0)
 		{
-			/* libpq ignores what is empty. */
+			/* libpq ignores empty values. */
 			if (value[0] != '\0')
 				options->places[i] = value;
 			return;
@@ -288,8 +291,8 @@ count_parts(const char *list)
 }
 
 /*
- * How many hosts do the places name, by the rules of libpq?  1 if they break
- * them: taken as a whole, libpq says so.
+ * The number of hosts that the places name, by the rules of libpq. 1 if they
+ * violate those rules: if it is given all of them, libpq reports that.
  */
 static int
 count_hosts(const char *const *places)
@@ -305,7 +308,9 @@ count_hosts(const char *const *places)
 	return count;
 }
 
-/* Part n of a list, from 0; of a list of one, that one. */
+/*
+ * Item n of a list, counting from 0; if the list has only one item, that one.
+ */
 static const char *
 part(const char *list, int n)
 {
@@ -316,7 +321,7 @@ part(const char *list, int n)
 	return pnstrdup(list, strcspn(list, ","));
 }
 
-/* Note 2F003 if a role that is not a superuser shows no password. */
+/* Note 2F003 if a role that is not a superuser has used no password. */
 static bool
 check_password(bool shown, const Options *options, Oid role,
 			   HiloHubAnswer *answer)
@@ -354,8 +359,8 @@ read_mapping(Oid role, Oid server, List **options)
 }
 
 /*
- * Find server and mapping, and check what the role may.  What is dropped meanwhile
- * is missing, no error of the catalogs.
+ * Find server and mapping, and check the role's privileges.  If they are
+ * dropped in the meantime, that is the answer's error, not one of the catalogs.
  */
 static bool
 look_up(const HiloHubQuestion *question, ForeignServer **server,
@@ -386,7 +391,7 @@ look_up(const HiloHubQuestion *question, ForeignServer **server,
 	return true;
 }
 
-/* Turn options, of which the later ones count, into what libpq takes. */
+/* Convert options to what libpq takes; later ones override earlier ones. */
 static bool
 set_options(const HiloHubQuestion *question, Options *options, List *list,
 			HiloHubAnswer *answer)
@@ -413,7 +418,7 @@ set_options(const HiloHubQuestion *question, Options *options, List *list,
 }
 
 /*
- * Append the options that a connection string sets; with host_keyword in the place
+ * Append the options that a connection string sets, with host_keyword in place
  * of "host".
  */
 static bool
@@ -459,7 +464,7 @@ has_option(List *list, const char *keyword)
 	return false;
 }
 
-/* Read connection strings in the place of server and user mapping. */
+/* Read connection strings instead of server and user mapping. */
 static bool
 read_conninfo(const HiloHubQuestion *question, Options *options,
 			  HiloHubAnswer *answer)
@@ -469,8 +474,8 @@ read_conninfo(const HiloHubQuestion *question, Options *options,
 	List	   *list = NIL;
 
 	/*
-	 * The first string is for all servers of a Citus cluster.  As there, a
-	 * host in it is the one in their certificates, and they are found by
+	 * The first string is for all nodes of a Citus cluster.  As in Citus, a
+	 * host in it is the one in their certificates, and the nodes are found by
 	 * address.
 	 */
 	for (int i = 0; strings[i] != NULL; i++)
@@ -486,7 +491,10 @@ read_conninfo(const HiloHubQuestion *question, Options *options,
 	return true;
 }
 
-/* Read what server and user mapping say, and check what can be without asking. */
+/*
+ * Read the options of server and user mapping, and check what can be checked
+ * without connecting.
+ */
 static bool
 read_options(const HiloHubQuestion *question, Options *options,
 			 HiloHubAnswer *answer)
@@ -505,7 +513,7 @@ read_options(const HiloHubQuestion *question, Options *options,
 		return false;
 	options->server = server->serverid;
 
-	/* Where no validator checks options, all can set them. */
+	/* Without a validator that checks options, any user can set them. */
 	if (wrapper == NULL || !OidIsValid(wrapper->fdwvalidator))
 		options->password_required = true;
 	return check_password(options->has_password, options, question->role,
@@ -519,8 +527,8 @@ deadline_in(int ms)
 }
 
 /*
- * Wait until one of the events happens on the connection's socket; false when the
- * deadline has passed, with no error noted.  Can be cancelled.
+ * Wait until one of the events happens on the connection's socket; false, with
+ * no error noted: the deadline has passed.  Can be canceled.
  */
 static bool
 wait_for_socket(int events, TimestampTz deadline)
@@ -544,15 +552,15 @@ wait_for_socket(int events, TimestampTz deadline)
 		if (happened & WL_LATCH_SET)
 			ResetLatch(MyLatch);
 
-		/* libpq would block if told so too early. */
+		/* libpq would block if it were called too early. */
 		if (happened & events)
 			return true;
 	}
 }
 
 /*
- * Send a statement and wait for its rows.  They are gone when the next one is
- * sent, or the connection closed.
+ * Send a statement and wait for its rows, which are valid until the next one is
+ * sent or the connection is closed.
  */
 static bool
 run(const HiloHubQuestion *question, const char *sql, int count,
@@ -575,7 +583,11 @@ run(const HiloHubQuestion *question, const char *sql, int count,
 			if (!wait_for_socket(WL_SOCKET_READABLE, deadline))
 				return fail(answer, ERRCODE_CONNECTION_FAILURE,
 							"the server did not answer in time", NULL);
-			/* Before the connection was lost it may have said why. */
+
+			/*
+			 * Before the connection was lost, the hub may have sent the
+			 * reason.
+			 */
 			if (!PQconsumeInput(connection.conn) && PQisBusy(connection.conn))
 				return fail_as_libpq(answer);
 		}
@@ -585,7 +597,10 @@ run(const HiloHubQuestion *question, const char *sql, int count,
 		clear_result();
 		connection.result = next;
 
-		/* The first error counts; and one that begins to copy has no end. */
+		/*
+		 * The first error counts; and a result that starts COPY would not
+		 * end.
+		 */
 		if (PQresultStatus(next) != PGRES_TUPLES_OK)
 			break;
 	}
@@ -597,10 +612,11 @@ run(const HiloHubQuestion *question, const char *sql, int count,
 }
 
 /*
- * Read the schema of the extension on the hub, and have the hub end what takes
- * longer than this side waits for it.  What this side gives up sooner, by closing
- * the connection, ends soon as well, where the hub can notice that.  A request to
- * cancel, by another connection, would do no better, and libpq blocks to send it.
+ * Read the schema of the extension on the hub, and have the hub cancel what
+ * takes longer than this side waits.  If this side gives up sooner, by closing
+ * the connection, that also ends soon, if the hub can notice it.  A cancel
+ * request on another connection would not work better, and libpq blocks while
+ * it sends one.
  */
 static bool
 set_up(const HiloHubQuestion *question, HiloHubAnswer *answer)
@@ -627,7 +643,7 @@ set_up(const HiloHubQuestion *question, HiloHubAnswer *answer)
 	return true;
 }
 
-/* Notices and warnings of the hub are about nothing that is wanted. */
+/* Notices and warnings of the hub are not relevant here. */
 static void
 ignore_notice(void *arg, const char *message)
 {
@@ -703,7 +719,7 @@ connect_to_any(const Options *options, int first, HiloHubAnswer *answer)
 				errors.data, NULL);
 }
 
-/* Connection strings as one, palloc'd. */
+/* Connection strings, joined, palloc'd. */
 static char *
 joined(const char *const *conninfo)
 {
@@ -715,7 +731,10 @@ joined(const char *const *conninfo)
 	return result.data;
 }
 
-/* Was the connection made by these strings, or, with NULL, by none? */
+/*
+ * True if the connection was made with these strings, or, if that is NULL, with
+ * none.
+ */
 static bool
 is_by_conninfo(const char *const *conninfo)
 {
@@ -724,13 +743,13 @@ is_by_conninfo(const char *const *conninfo)
 	return strcmp(connection.conninfo, joined(conninfo)) == 0;
 }
 
-/* Connect, unless the present connection will do. */
+/* Connect, unless the current connection can be used. */
 static bool
 connect_to_hub(const HiloHubQuestion *question, HiloHubAnswer *answer)
 {
 	Options		options;
 
-	/* What changes from here on is for the next question. */
+	/* Changes from here on affect the next question. */
 	register_callbacks();
 	if (connection.outdated)
 		disconnect();
@@ -739,8 +758,9 @@ connect_to_hub(const HiloHubQuestion *question, HiloHubAnswer *answer)
 		return false;
 
 	/*
-	 * A connection lost since the last question is no reason to fail.  What
-	 * the server has said at its end comes first, and the end after it.
+	 * A connection lost since the last question is not an error.  The
+	 * server's last message arrives first, and the end of the connection
+	 * after it.
 	 */
 	if (connection.conn != NULL && !connection.outdated &&
 		connection.server == options.server &&
@@ -778,7 +798,7 @@ read_number(int col, int64 *number)
 	return errno == 0 && end != value && *end == '\0';
 }
 
-/* Read what the hub has answered; false if it cannot have meant it. */
+/* Read the hub's answer; false if it is not plausible. */
 static bool
 read_answer(const HiloHubQuestion *question, HiloHubAnswer *answer)
 {
@@ -813,9 +833,9 @@ read_answer(const HiloHubQuestion *question, HiloHubAnswer *answer)
 }
 
 /*
- * Ask by the connection that there is.  With the types of the arguments left open,
- * a function of the same name that another role has made in that schema could be
- * called in its place.
+ * Ask through the current connection.  If the types of the arguments were left
+ * open, a function of the same name that another role has created in that
+ * schema could be called instead.
  */
 static bool
 ask(const HiloHubQuestion *question, HiloHubAnswer *answer)

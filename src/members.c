@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * members.c
- *	  This server as a hub: on which timeline it gives leases, and its members.
+ *	  This server as a hub: the timeline on which it gives leases, and its members.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,7 +19,7 @@
 #include "members.h"
 #include "settings.h"
 
-/* So far above the own one a timeline is none that this server can have had. */
+/* A timeline this far above the current one cannot have been this server's. */
 #define MAX_AHEAD	INT64CONST(0x100000000)
 
 /*
@@ -28,7 +28,7 @@
 
 static const HiloName own_name = {HILO_OWN_NAME, 1};
 
-/* Lock it. */
+/* Lock our own row. */
 static void
 find_own(HiloRowChange *change)
 {
@@ -44,7 +44,7 @@ find_own(HiloRowChange *change)
 	}
 }
 
-/* Let it go as it is. */
+/* Release it unchanged. */
 static void
 let_go(HiloRowChange *change)
 {
@@ -104,8 +104,8 @@ check_synchronous(void)
 }
 
 /*
- * On a new timeline, counters that give no leases yet may hide some that were lost:
- * what is known of this mode is then what was known before the promotion.
+ * On a new timeline, leases of counters that are not resumed yet may have been
+ * lost: keep the mode that was noted before the promotion.
  */
 void
 hilo_hub_note_mode(void)
@@ -168,8 +168,7 @@ step_back(int64 known_timeline)
 }
 
 /*
- * Address of the connection, palloc'd; empty where it is no connection of the
- * network.
+ * Address of the connection, palloc'd; empty if it is not a network connection.
  */
 static const char *
 client_address(void)
@@ -225,7 +224,7 @@ hilo_hub_hear(HiloName member, int64 known_system, int64 known_timeline)
  * Members
  */
 
-/* How many a list of words names. */
+/* Number of items shown in a list in a message. */
 #define MAX_NAMED	10
 
 void
@@ -237,7 +236,7 @@ hilo_append_part(StringInfo list, int n, const char *part)
 		appendStringInfoString(list, ", ...");
 }
 
-/* The name of a row: that of the member, a bar, that of the counter. */
+/* The name of a row: the member's name, a bar, and the counter's name. */
 static HiloName
 row_name(HiloName member, HiloName counter)
 {
@@ -248,7 +247,7 @@ row_name(HiloName member, HiloName counter)
 	return name;
 }
 
-/* Lock the row; false if there is none, and none is to be made. */
+/* Lock the row; false if it does not exist and is not to be created. */
 static bool
 find_member(HiloRowChange *change, HiloName name, HiloRowAccess access)
 {
