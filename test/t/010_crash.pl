@@ -2,9 +2,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -15,20 +15,9 @@ my $STATEMENTS = 30_000;    # more than a client gets to in a round
 my $LEAST = 150;            # lines that each client logs before the kill
 my $dir = PostgreSQL::Test::Utils::tempdir;
 
-# Everything that would bring WAL to disk by the way is off, so that what is
-# not flushed on purpose is lost.  Small ranges make claims frequent.
-my $hostile = <<'SETTINGS';
-wal_level = replica
+# Small ranges make claims frequent.
+my $settings = <<'SETTINGS';
 synchronous_commit = off
-wal_buffers = 64MB
-wal_writer_delay = 10s
-wal_writer_flush_after = 1GB
-shared_buffers = 64MB
-bgwriter_lru_maxpages = 0
-checkpoint_timeout = 1h
-autovacuum = off
-max_connections = 30
-log_statement = none
 hilo.range_size = 3
 hilo.range_duration = 0
 hilo.client_range_duration = 0
@@ -93,20 +82,6 @@ sub rounds
 	return (\%seen, \@repeats);
 }
 
-# A server with the hostile settings; $sql sets it up, and is on disk then.
-sub new_server
-{
-	my ($name, $settings, $sql) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-
-	$node->init;
-	$node->append_conf('postgresql.conf', $hostile . $settings);
-	$node->start;
-	$node->safe_psql('postgres', "$sql; CHECKPOINT;");
-	$node->stop;
-	return $node;
-}
-
 # Take the flush of a claim out of the code.
 sub remove_flush
 {
@@ -123,7 +98,7 @@ sub remove_flush
 #
 # The extension as it is
 #
-my $node = new_server('hilo', '', 'CREATE EXTENSION hilo');
+my $node = crash_server('hilo', $settings, 'CREATE EXTENSION hilo');
 my ($seen, $repeats) = rounds($node, 'hilo', @draws_of_hilo);
 is("@$repeats", '', "$ROUNDS times kill -9: no number came twice");
 cmp_ok(scalar(keys %{ $seen->{orders} }), '>=', $ROUNDS * $CLIENTS * $LEAST / 4,
@@ -139,32 +114,22 @@ my @behind = grep {
 	grep { $_ > ($max{$collection} // 0) } keys %{ $seen->{$collection} };
 } keys %$seen;
 is("@behind", '', 'max is not behind any number shown');
-is( $node->safe_psql('postgres', <<'SQL'), '', 'table and index are whole');
-CREATE EXTENSION amcheck;
-SELECT * FROM verify_heapam('hilo.hilo');
-SELECT 'index' FROM bt_index_check('hilo.hilo_collection_idx', true) c WHERE c IS NULL;
-SQL
-is( $node->safe_psql(
-		'postgres',
-		'SET enable_indexscan = off; SET enable_bitmapscan = off;
-		 SELECT collection FROM hilo.hilo GROUP BY collection HAVING count(*) > 1'),
-	'',
-	'each collection has one row');
+whole_ok($node);
 $node->stop;
 
 #
 # The same must be caught where numbers do come twice
 #
-$node = new_server('sequence', '', 'CREATE SEQUENCE orders; CREATE SEQUENCE users');
+$node = crash_server('sequence', $settings, 'CREATE SEQUENCE orders; CREATE SEQUENCE users');
 (undef, $repeats) = rounds($node, 'sequence', @draws_of_nextval);
 cmp_ok(scalar @$repeats, '>', 0, 'the same with sequences: numbers come twice');
 note(scalar(@$repeats) . ' repeats');
 
 my $libdir = build_variant("$dir/mutant", \&remove_flush);
-$node = new_server('no_flush', "dynamic_library_path = '$libdir:\$libdir'\n",
+$node = crash_server('no_flush', $settings . "dynamic_library_path = '$libdir:\$libdir'\n",
 	'CREATE EXTENSION hilo');
 $node->start;
-my $session = HiloCrash::Session->new($node);
+my $session = session($node);
 $session->query("SELECT hilo_next_number('loaded')");
 like(slurp_file('/proc/' . $session->pid . '/maps'),
 	qr,\Q$libdir\E/hilo\.so$,m, 'the library without the flush is loaded');

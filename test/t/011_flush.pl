@@ -2,9 +2,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -28,65 +28,12 @@ $node->safe_psql('postgres',
 	"CREATE EXTENSION hilo; SELECT hilo_next_number(c) FROM unnest('{x,y,z}'::text[]) c");
 $node->stop;
 
-# strace is the server's parent, which it may trace on every system.  Each
-# process gets a file of its own, so a line ends before the next one begins.
-my $trace = PostgreSQL::Test::Utils::tempdir . '/trace';
-my $strace = IPC::Run::start(
-	[
-		'strace', '-ff', '-y', '-s', '4096', '-o', $trace,
-		'-e', 'trace=pwrite64,pwritev,write,fdatasync,fsync,sendto',
-		$node->installed_command('postgres'), '-D', $node->data_dir
-	],
-	'<', '/dev/null', '>>', $node->logfile, '2>&1');
-wait_until('the server is up', sub {
-	$strace->pumpable or die 'strace has ended, see ' . $node->logfile;
-	return answers($node);
-});
-$node->_update_pid(1);
-
-my $marks = 0;
-my %read;    # how far the file of a process was looked at
-
-# What the backend of a session did for a statement with the answer $answer:
-# W for a write of WAL, S for its sync, A for the answer.
-sub events
-{
-	my ($session, $sql, $answer) = @_;
-	my $file = "$trace." . $session->pid;
-	my $events = '';
-	my @lines;
-
-	$session->query($sql);
-
-	# strace may write the last line after the answer has arrived.
-	wait_until("strace shows the answer $answer", sub {
-		@lines = split /\n/, substr(slurp_file($file), $read{$file} // 0);
-		return grep { /^sendto\(.*\Q$answer\E/ } @lines;
-	});
-	for my $line (@lines)
-	{
-		$events .= 'W' if $line =~ m,^p?write\w*\(\d+<[^>]*/pg_wal/,;
-		$events .= 'S' if $line =~ m,^f(?:data)?sync\(\d+<[^>]*/pg_wal/.* = 0,;
-		$events .= 'A' if $line =~ /^sendto\(.*\Q$answer\E/;
-	}
-	$read{$file} += length join('', map { "$_\n" } @lines);
-	return $events;
-}
-
-# Run an expression and see its events; the answer carries a mark.
-sub events_of
-{
-	my ($session, $expression) = @_;
-	my $mark = 'answer-' . ++$marks . '.';
-
-	return events($session, "SELECT '$mark', $expression", $mark);
-}
+my $trace = HiloTest::Trace->new($node);
 
 # In an open transaction, so that no commit flushes before the answer is sent.
 for my $synchronous_commit (qw(on local off))
 {
-	my $session =
-	  HiloCrash::Session->new($node, "synchronous_commit=$synchronous_commit");
+	my $session = session($node, synchronous_commit => $synchronous_commit);
 	my $new = "new_$synchronous_commit";
 	my @changes = (
 		[ "hilo_next_number('x')" => 'first draw of a session' ],
@@ -103,35 +50,35 @@ for my $synchronous_commit (qw(on local off))
 	# Look the catalogs up, which may log the pruning of a page.
 	$session->query("SELECT hilo_number('a/1'), hilo_next_number('z')");
 	$session->query('BEGIN');
-	events_of($session, "hilo_number('a/1')");
+	$trace->events($session, "hilo_number('a/1')");
 	for (@changes)
 	{
 		my ($expression, $name) = @$_;
-		like(events_of($session, $expression), qr/^W+(?:W|S)*SA$/,
+		like($trace->events($session, $expression), qr/^W+(?:W|S)*SA$/,
 			"$name, synchronous_commit = $synchronous_commit: write, sync, answer");
 	}
 
 	# And nothing of it as long as the range lasts, or a commit would wait.
-	events_of($session, "hilo_next_number('$_')") for qw(x y);
+	$trace->events($session, "hilo_next_number('$_')") for qw(x y);
 	for ([ "hilo_next_number('x')", 'a number' ], [ "hilo_next('y')", 'an id' ])
 	{
 		my ($expression, $name) = @$_;
-		is(events_of($session, $expression), 'A',
+		is($trace->events($session, $expression), 'A',
 			"$name from memory, synchronous_commit = $synchronous_commit: no write, no sync");
 	}
 	$session->query('ROLLBACK');
-	is(events_of($session, "hilo_next_number('x')"), 'A',
+	is($trace->events($session, "hilo_next_number('x')"), 'A',
 		"a transaction that draws from memory, synchronous_commit = $synchronous_commit: no write, no sync");
 	$session->finish;
 }
 
 # The statement's commit must not have to do it: the same checker sees that a
 # sequence is not flushed.
-my $session = HiloCrash::Session->new($node);
+my $session = session($node);
 $session->query('CREATE SEQUENCE s');
 $session->query('BEGIN');
-events_of($session, '1');
-is(events_of($session, "nextval('s')"), 'A',
+$trace->events($session, '1');
+is($trace->events($session, "nextval('s')"), 'A',
 	'the same with a sequence: answer without a sync');
 $session->finish;
 
@@ -143,15 +90,14 @@ if ($node->pg_version >= 17)
 }
 if ($node->pg_version =~ /^17/)
 {
-	my $claims = $node->background_psql('postgres');
-	$claims->query_safe("SET commit_delay = 100000; SET commit_siblings = 0; SET hilo.max_range_size = 1");
-	$claims->query_until(qr/claiming/, "\\echo claiming\nSELECT count(hilo_next_number('x')) FROM generate_series(1, 50);\n");
+	my $claims = session($node, commit_delay => 100000, commit_siblings => 0, 'hilo.max_range_size' => 1);
+	$claims->start("SELECT count(hilo_next_number('x')) FROM generate_series(1, 50)");
 	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'HiloFlush'"),
 		'a session that waits before it flushes shows it');
-	$claims->quit;
+	$claims->finish;
 }
 
 $node->stop;
-$strace->finish;
+$trace->finish;
 
 done_testing();

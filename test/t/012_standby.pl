@@ -2,9 +2,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use List::Util qw(max);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -62,7 +62,7 @@ $standby->start;
 
 # Sessions of the primary hold ranges open, in committed, rolled-back and open
 # transactions.
-my @holders = map { HiloCrash::Session->new($primary, 'synchronous_commit=off') } 0 .. 5;
+my @holders = map { session($primary, synchronous_commit => 'off') } 0 .. 5;
 for my $round (1 .. 3)
 {
 	for my $i (0 .. $#holders)
@@ -77,7 +77,7 @@ for my $round (1 .. 3)
 # other sessions have is held.
 for my $way (qw(release exit))
 {
-	my $brief = HiloCrash::Session->new($primary);
+	my $brief = session($primary);
 	my $number = $brief->query("SELECT hilo_next_number('orders')");
 	show('orders', $number);
 	$brief->query('SELECT hilo_release()') if $way eq 'release';
@@ -103,8 +103,8 @@ is( $standby->safe_psql('postgres', 'SELECT * FROM hilo.hilo ORDER BY collection
 	$primary->safe_psql('postgres', 'SELECT * FROM hilo.hilo ORDER BY collection'),
 	'the standby has the rows as they are');
 
-my $session = HiloCrash::Session->new($standby);
-my $late = HiloCrash::Session->new($standby);
+my $session = session($standby);
+my $late = session($standby);
 for my $call (
 	"hilo_next_number('orders')", "hilo_next('orders')",
 	"hilo_next('orders', 'B')", "hilo_next_number('not there')",
@@ -145,7 +145,7 @@ is($session->query('SELECT count(*) FROM hilo.ranges'),
 my %before = %seen;
 for my $collection (@collections)
 {
-	for my $drawer ($session, $late, map { HiloCrash::Session->new($standby) } 1 .. 3)
+	for my $drawer ($session, $late, map { session($standby) } 1 .. 3)
 	{
 		my $number = $drawer->query("SELECT hilo_next_number('$collection')");
 		show($collection, $number);
@@ -161,7 +161,7 @@ is(repeats(), '', 'no number came twice');
 # And the promoted server itself survives kill -9.
 kill_server($standby);
 $standby->start;
-$session = HiloCrash::Session->new($standby);
+$session = session($standby);
 draw_all($session, $_) for @collections;
 is(repeats(), '', 'nor after kill -9 of the promoted server');
 $session->finish;

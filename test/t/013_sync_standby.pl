@@ -2,9 +2,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use List::Util qw(max);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -20,7 +20,7 @@ my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'base', has_streaming => 1);
 
 # This session never waits for the standby.
-my $admin = HiloCrash::Session->new($primary, 'synchronous_commit=local');
+my $admin = session($primary, synchronous_commit => 'local');
 
 sub ask_for_standbys
 {
@@ -87,7 +87,7 @@ wait_until('the standby is synchronous', sub {
 });
 for my $level (qw(remote_write on remote_apply))
 {
-	my $session = HiloCrash::Session->new($primary, "synchronous_commit=$level");
+	my $session = session($primary, synchronous_commit => $level);
 	like($session->query("SELECT hilo_next_number('x')"), qr/^\d+$/,
 		"standby up, synchronous_commit = $level: a number");
 	$session->finish;
@@ -97,7 +97,7 @@ for my $level (qw(remote_write on remote_apply))
 # The standby is down
 #
 $standby->stop;
-my $session = HiloCrash::Session->new($primary);
+my $session = session($primary);
 my ($out, $err, $before);
 
 for my $expression ("hilo_next_number('x')", "hilo_next('x')",
@@ -142,7 +142,7 @@ sub wait_until_gone
 }
 
 # A session that is ended shows nothing and keeps nothing.
-my $ended = HiloCrash::Session->new($primary);
+my $ended = session($primary);
 start_and_wait($ended, "hilo_next_number('x')");
 $before = max_of_x();
 $admin->query('SELECT pg_terminate_backend(' . $ended->pid . ')');
@@ -156,7 +156,7 @@ is(max_of_x(), $before, 'and does not give back what it never had');
 # Levels that do not wait.
 for my $level (qw(local off))
 {
-	my $local = HiloCrash::Session->new($primary, "synchronous_commit=$level");
+	my $local = session($primary, synchronous_commit => $level);
 	$before = max_of_x();
 	cmp_ok($local->query("SELECT hilo_next_number('x')"), '>', $before,
 		"synchronous_commit = $level: a number, without a wait");
@@ -170,7 +170,7 @@ my (%numbers, $not_above);
 my $errors = '';
 for my $attempt (1 .. 25)
 {
-	my @waiting = map { HiloCrash::Session->new($primary) } 1 .. 3;
+	my @waiting = map { session($primary) } 1 .. 3;
 	$before = max_of_x();
 	start_and_wait($_, "hilo_next_number('x')") for @waiting;
 	ask_for_standbys('');

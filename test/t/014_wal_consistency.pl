@@ -2,9 +2,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;

@@ -1,6 +1,7 @@
 # What the library does in shared_preload_libraries: the settings that are there only then; settings read before there is a database, whose encoding would say what is text, have to be ASCII; and a pool, which a restart loses.
 use strict;
 use warnings;
+
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;

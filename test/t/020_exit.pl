@@ -1,6 +1,10 @@
 # Promises 4 and 6: the unused rest of a range goes back when its connection ends, however that ends, as long as the range is the newest claim; and the end waits for nobody.
 use strict;
 use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -24,23 +28,14 @@ sub sql
 	return $node->safe_psql('postgres', $query);
 }
 
-# A connection, and the process that serves it.
-sub connection
-{
-	my (%params) = @_;
-	my $session = $node->background_psql('postgres', on_error_stop => 0, %params);
-	my $pid = $session->query_safe('SELECT pg_backend_pid()');
-	return ($session, $pid);
-}
-
 # A connection that has drawn $count numbers of a collection.
 sub drawer
 {
 	my ($collection, $count) = @_;
-	my ($session, $pid) = connection();
+	my $session = session($node);
 	$session->query_safe(
 		"SELECT hilo_next_number('$collection') FROM generate_series(1, $count)");
-	return ($session, $pid);
+	return $session;
 }
 
 # Wait until a process is gone, and has done what it does at its end.
@@ -64,34 +59,20 @@ sub gone_soon
 	return 0;
 }
 
-# Let go of psql, whatever has become of its connection.
-sub hang_up
-{
-	my ($session) = @_;
-	eval { $session->{run}->finish; };
-	return;
-}
-
 sub disconnect
 {
-	my ($session, $pid) = @_;
-	hang_up($session);
-	return wait_gone($pid);
+	my ($session) = @_;
+	$session->hang_up;
+	return wait_gone($session->pid);
 }
 
 sub terminate
 {
-	my ($session, $pid) = @_;
-	sql("SELECT pg_terminate_backend($pid)");
-	my $gone = wait_gone($pid);
-	hang_up($session);
+	my ($session) = @_;
+	sql('SELECT pg_terminate_backend(' . $session->pid . ')');
+	my $gone = wait_gone($session->pid);
+	$session->hang_up;
 	return $gone;
-}
-
-sub max_of
-{
-	my ($collection) = @_;
-	return sql("SELECT max FROM hilo.hilo WHERE collection = '$collection'");
 }
 
 sub row_of
@@ -100,112 +81,111 @@ sub row_of
 	return sql("SELECT h FROM hilo.hilo h WHERE collection = '$collection'");
 }
 
-my ($session, $pid, $other, $other_pid, $before);
+my ($session, $other, $before);
 
 #
 # Ends of a connection
 #
 
-($session, $pid) = connection();
+$session = session($node);
 is($session->query_safe("SELECT hilo_next('employees')"),
 	'employees/1-A', 'first id of a collection');
-is(max_of('employees'), 32, 'the whole range is claimed while it is in use');
-disconnect($session, $pid);
-is(max_of('employees'), 1, 'disconnected: the rest went back');
+is(max_of($node, 'employees'), 32, 'the whole range is claimed while it is in use');
+disconnect($session);
+is(max_of($node, 'employees'), 1, 'disconnected: the rest went back');
 
-($session, $pid) = connection();
+$session = session($node);
 is($session->query_safe("SELECT hilo_next('employees')"),
 	'employees/2-A', 'the next connection goes on behind it');
 is( $session->query_safe(
 		"SELECT low, high, next FROM hilo.ranges WHERE collection = 'employees'"),
 	'2|33|3',
 	'with the range 2..33');
-disconnect($session, $pid);
+disconnect($session);
 
 sql("SELECT hilo_seed('raven', 32)");
 disconnect(drawer('raven', 2));
-is(max_of('raven'), 34, 'max 32, two drawn, closed: max is 34');
+is(max_of($node, 'raven'), 34, 'max 32, two drawn, closed: max is 34');
 
 disconnect(drawer('used_up', 32));
-is(max_of('used_up'), 32, 'nothing goes back of a range that was used up');
+is(max_of($node, 'used_up'), 32, 'nothing goes back of a range that was used up');
 
-($session, $pid) = drawer('vanished', 3);
-$session->{run}->signal('KILL');
-ok(wait_gone($pid), 'backend ends after its client was killed');
-hang_up($session);
-is(max_of('vanished'), 3, 'client killed: the rest went back');
+$session = drawer('vanished', 3);
+$session->signal('KILL');
+ok(wait_gone($session->pid), 'backend ends after its client was killed');
+$session->hang_up;
+is(max_of($node, 'vanished'), 3, 'client killed: the rest went back');
 
 terminate(drawer('idle', 3));
-is(max_of('idle'), 3, 'terminated when idle');
+is(max_of($node, 'idle'), 3, 'terminated when idle');
 
-($session, $pid) = connection();
+$session = session($node);
 $session->query_safe("BEGIN; SELECT hilo_next_number('in_transaction')");
-terminate($session, $pid);
-is(max_of('in_transaction'), 1, 'terminated when idle in transaction');
+terminate($session);
+is(max_of($node, 'in_transaction'), 1, 'terminated when idle in transaction');
 
-($session, $pid) = connection();
+$session = session($node);
 $session->query_safe(
 	"BEGIN; SELECT hilo_next_number('in_savepoint'); SAVEPOINT a; SELECT hilo_next_number('in_savepoint')");
-disconnect($session, $pid);
-is(max_of('in_savepoint'), 2, 'disconnected with a savepoint open');
+disconnect($session);
+is(max_of($node, 'in_savepoint'), 2, 'disconnected with a savepoint open');
 
-($session, $pid) = connection();
+$session = session($node);
 $session->query("BEGIN; SELECT hilo_next_number('in_failed'); SELECT 1/0;");
-terminate($session, $pid);
-is(max_of('in_failed'), 1, 'terminated in a failed transaction');
+terminate($session);
+is(max_of($node, 'in_failed'), 1, 'terminated in a failed transaction');
 
-($session, $pid) = connection();
+$session = session($node);
 $session->query("BEGIN; SELECT hilo_next_number('in_failed2'); SELECT 1/0;");
-disconnect($session, $pid);
-is(max_of('in_failed2'), 1, 'disconnected in a failed transaction');
+disconnect($session);
+is(max_of($node, 'in_failed2'), 1, 'disconnected in a failed transaction');
 
-($session, $pid) = connection();
-$session->query_until(qr/sleeping/,
-	"\\echo sleeping\nSELECT hilo_next_number('running'), pg_sleep(3600);\n");
+$session = session($node);
+$session->start("SELECT hilo_next_number('running'), pg_sleep(3600)");
 ok( $node->poll_query_until(
 		'postgres',
-		"SELECT wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = $pid"),
+		"SELECT wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = " . $session->pid),
 	'a statement is running');
-terminate($session, $pid);
-is(max_of('running'), 1, 'terminated inside a statement');
+terminate($session);
+is(max_of($node, 'running'), 1, 'terminated inside a statement');
 
-($session, $pid) = connection();
+$session = session($node);
 $session->query_safe(
 	"SET idle_in_transaction_session_timeout = 10; BEGIN\\; SELECT hilo_next_number('timed_out')");
-ok(wait_gone($pid), 'backend ends by a timeout');
-hang_up($session);
-is(max_of('timed_out'), 1, 'ended by a timeout');
+ok(wait_gone($session->pid), 'backend ends by a timeout');
+$session->hang_up;
+is(max_of($node, 'timed_out'), 1, 'ended by a timeout');
 
-($session, $pid) = connection();
+$session = session($node);
 $session->query_safe("BEGIN; SELECT hilo_next_number('prepared'); PREPARE TRANSACTION 'p'");
-disconnect($session, $pid);
-is(max_of('prepared'), 1, 'disconnected with a prepared transaction left behind');
+disconnect($session);
+is(max_of($node, 'prepared'), 1, 'disconnected with a prepared transaction left behind');
 sql("ROLLBACK PREPARED 'p'");
 
-($session, $pid) = drawer('read_only', 1);
+$session = drawer('read_only', 1);
 $session->query_safe(
 	q{SET default_transaction_read_only = on;
 	  SET default_transaction_isolation = 'serializable';
 	  SET default_transaction_deferrable = on;});
-disconnect($session, $pid);
-is(max_of('read_only'), 1, 'disconnected with read-only transactions as the default');
+disconnect($session);
+is(max_of($node, 'read_only'), 1, 'disconnected with read-only transactions as the default');
 
-($session, $pid) = drawer('pooled', 1);
+$session = drawer('pooled', 1);
 $session->query_safe('DISCARD ALL');
 is($session->query_safe("SELECT hilo_next_number('pooled')"),
 	2, 'DISCARD ALL keeps the range');
 $session->query_safe('CREATE TEMP TABLE leftover (a int)');
-disconnect($session, $pid);
-is(max_of('pooled'), 2, 'disconnected after DISCARD ALL, with a temporary table');
+disconnect($session);
+is(max_of($node, 'pooled'), 2, 'disconnected after DISCARD ALL, with a temporary table');
 
-($session, $pid) = connection();
+$session = session($node);
 is( $session->query_safe(
 		q{SELECT count(hilo_next_number('many' || i)) FROM generate_series(1, 1000) i}),
 	1000,
 	'a number of each of 1,000 collections');
 is(sql(q{SELECT count(*), sum(max) FROM hilo.hilo WHERE collection LIKE 'many%'}),
 	'1000|32000', '1,000 ranges are claimed');
-disconnect($session, $pid);
+disconnect($session);
 is(sql(q{SELECT count(*), sum(max) FROM hilo.hilo WHERE collection LIKE 'many%'}),
 	'1000|1000', 'all of them went back');
 
@@ -225,11 +205,11 @@ foreach my $command (
 	'CREATE TABLE unrelated (a int)')
 {
 	(my $name = $command) =~ s/\W+/_/g;
-	($session, $pid) = drawer("z$name", 5);
-	($other, $other_pid) = drawer("a$name", 7);
+	$session = drawer("z$name", 5);
+	$other = drawer("a$name", 7);
 	sql($command);
-	disconnect($session, $pid);
-	disconnect($other, $other_pid);
+	disconnect($session);
+	disconnect($other);
 	is( sql(qq{SELECT string_agg(collection || ' ' || max, ', ' ORDER BY collection)
 			FROM hilo.hilo WHERE collection IN ('a$name', 'z$name')}),
 		"a$name 7, z$name 5",
@@ -242,12 +222,12 @@ is(sql(q{SELECT sum(max) FROM hilo.hilo WHERE collection LIKE 'many%'}),
 # What is not the newest claim stays a gap
 #
 
-($session, $pid) = drawer('two', 1);
-($other, $other_pid) = drawer('two', 1);
-disconnect($session, $pid);
-is(max_of('two'), 64, 'the older of two ranges stays a gap');
-disconnect($other, $other_pid);
-is(max_of('two'), 33, 'the newer one goes back');
+$session = drawer('two', 1);
+$other = drawer('two', 1);
+disconnect($session);
+is(max_of($node, 'two'), 64, 'the older of two ranges stays a gap');
+disconnect($other);
+is(max_of($node, 'two'), 33, 'the newer one goes back');
 
 my %meanwhile = (
 	reserved => [ "SELECT hilo_reserve('reserved', 1)", 33 ],
@@ -266,24 +246,24 @@ my %meanwhile = (
 foreach my $collection (sort keys %meanwhile)
 {
 	my ($command, $expected) = @{ $meanwhile{$collection} };
-	($session, $pid) = drawer($collection, 1);
+	$session = drawer($collection, 1);
 	sql($command);
 	$before = row_of($collection);
-	disconnect($session, $pid);
+	disconnect($session);
 	is(row_of($collection), $before, "$collection meanwhile: nothing went back");
-	is(max_of($collection), $expected, "$collection meanwhile: max");
+	is(max_of($node, $collection), $expected, "$collection meanwhile: max");
 }
 
 foreach my $start_over ("hilo_drop('again')", "hilo_seed('again', 0, true)")
 {
-	($session, $pid) = drawer('again', 1);
+	$session = drawer('again', 1);
 	sql("SELECT $start_over");
-	($other, $other_pid) = drawer('again', 1);
-	is(max_of('again'), 32, "somebody else has 1..32 after $start_over");
-	disconnect($session, $pid);
-	is(max_of('again'), 32, "nothing of it went back with the old 1..32");
-	disconnect($other, $other_pid);
-	is(max_of('again'), 1, "its holder gives it back");
+	$other = drawer('again', 1);
+	is(max_of($node, 'again'), 32, "somebody else has 1..32 after $start_over");
+	disconnect($session);
+	is(max_of($node, 'again'), 32, "nothing of it went back with the old 1..32");
+	disconnect($other);
+	is(max_of($node, 'again'), 1, "its holder gives it back");
 	sql("SELECT hilo_drop('again')");
 }
 
@@ -294,20 +274,19 @@ foreach my $start_over ("hilo_drop('again')", "hilo_seed('again', 0, true)")
 my $offset = -s $node->logfile;
 sql('CREATE DATABASE anew');
 $node->safe_psql('anew', 'CREATE EXTENSION hilo');
-my @anew = map { $node->background_psql('anew', on_error_stop => 0) } 1 .. 3;
-my @anew_pids = map { $_->query_safe('SELECT pg_backend_pid()') } @anew;
+my @anew = map { session($node, dbname => 'anew') } 1 .. 3;
 is($anew[0]->query_safe("SELECT hilo_next_number('orders')"), 1, 'drawn before');
 is($anew[1]->query_safe("SELECT hilo_next_number('other')"), 1, 'drawn before');
 $node->safe_psql('anew', 'DROP EXTENSION hilo');
-disconnect($anew[1], $anew_pids[1]);
+disconnect($anew[1]);
 $node->safe_psql('anew', 'CREATE EXTENSION hilo');
 is($anew[2]->query_safe("SELECT hilo_next_number('orders')"),
 	1, 'a new extension, a new count');
 $before = $node->safe_psql('anew', 'SELECT h FROM hilo.hilo h');
-disconnect($anew[0], $anew_pids[0]);
+disconnect($anew[0]);
 is($node->safe_psql('anew', 'SELECT h FROM hilo.hilo h'),
 	$before, 'nothing was given back to the extension made anew');
-disconnect($anew[2], $anew_pids[2]);
+disconnect($anew[2]);
 is($node->safe_psql('anew', 'SELECT max FROM hilo.hilo'),
 	1, 'its own holder gives back');
 unlike(
@@ -319,27 +298,27 @@ unlike(
 # Somebody holds a lock
 #
 
-($session, $pid) = drawer('locked', 1);
-($other, $other_pid) = drawer('locked2', 1);
-my ($locker, $locker_pid) = connection();
+$session = drawer('locked', 1);
+$other = drawer('locked2', 1);
+my $locker = session($node);
 $locker->query_safe('BEGIN; LOCK TABLE hilo.hilo IN ACCESS EXCLUSIVE MODE');
-hang_up($session);
-ok(gone_soon($pid), 'a connection ends while hilo.hilo is locked');
-sql("SELECT pg_terminate_backend($other_pid)");
-ok(gone_soon($other_pid), 'a backend is terminated while hilo.hilo is locked');
-hang_up($other);
+$session->hang_up;
+ok(gone_soon($session->pid), 'a connection ends while hilo.hilo is locked');
+sql('SELECT pg_terminate_backend(' . $other->pid . ')');
+ok(gone_soon($other->pid), 'a backend is terminated while hilo.hilo is locked');
+$other->hang_up;
 is( $locker->query_safe(
 		q{SELECT mode FROM pg_locks WHERE relation = 'hilo.hilo'::regclass AND granted AND pid = pg_backend_pid()}),
 	'AccessExclusiveLock',
 	'it is locked still');
 $locker->query_safe('COMMIT');
-wait_gone($_) foreach $pid, $other_pid;
-is(max_of('locked'), 32, 'the rest became a gap');
-is(max_of('locked2'), 32, 'the other one, too');
+wait_gone($_->pid) foreach $session, $other;
+is(max_of($node, 'locked'), 32, 'the rest became a gap');
+is(max_of($node, 'locked2'), 32, 'the other one, too');
 is(sql("SELECT hilo_next_number('locked')"), 33, 'and draws go on behind it');
 
 # The same for the index alone, by one who has to look the row up again.
-($session, $pid) = drawer('index_locked', 1);
+$session = drawer('index_locked', 1);
 sql('ANALYZE hilo.hilo');
 $locker->query_safe(
 	'BEGIN; ALTER INDEX hilo.hilo_collection_idx SET TABLESPACE pg_default');
@@ -347,62 +326,62 @@ is( $locker->query_safe(
 		q{SELECT count(*) FROM pg_locks WHERE relation = 'hilo.hilo_collection_idx'::regclass AND mode = 'AccessExclusiveLock' AND granted}),
 	1,
 	'the index is locked');
-hang_up($session);
-ok(gone_soon($pid), 'a connection ends while the index of hilo.hilo is locked');
+$session->hang_up;
+ok(gone_soon($session->pid), 'a connection ends while the index of hilo.hilo is locked');
 $locker->query_safe('COMMIT');
-wait_gone($pid);
-disconnect($locker, $locker_pid);
+wait_gone($session->pid);
+disconnect($locker);
 
 #
 # A row that was deleted by hand
 #
 
-($session, $pid) = drawer('deleted', 1);
+$session = drawer('deleted', 1);
 $offset = -s $node->logfile;
 sql(q{ALTER TABLE hilo.hilo DISABLE TRIGGER ALL;
 	DELETE FROM hilo.hilo WHERE collection = 'deleted';
 	ALTER TABLE hilo.hilo ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table});
-disconnect($session, $pid);
-is(max_of('deleted'), '', 'a connection ends whose row was deleted');
+disconnect($session);
+is(max_of($node, 'deleted'), '', 'a connection ends whose row was deleted');
 unlike(slurp_file($node->logfile, $offset), qr/WARNING|ERROR|FATAL|PANIC/, 'without a word');
 
 #
 # A walsender outlives the shutdown checkpoint: it never gives back
 #
 
-($session, $pid) = connection(replication => 'database');
+$session = session($node, replication => 'database');
 is($session->query_safe("SELECT hilo_next_number('walsender')"),
 	1, 'a walsender draws');
-disconnect($session, $pid);
-is(max_of('walsender'), 32, 'it gave nothing back');
+disconnect($session);
+is(max_of($node, 'walsender'), 32, 'it gave nothing back');
 
-($session, $pid) = connection(replication => 'database');
+$session = session($node, replication => 'database');
 is($session->query_safe("SELECT hilo_next_number('walsender')"),
 	33, 'another walsender draws');
 $offset = -s $node->logfile;
 ok($node->stop('fast', fail_ok => 1), 'the server stops under it');
-hang_up($session);
+$session->hang_up;
 my $log = substr(slurp_file($node->logfile), $offset);
 like($log, qr/database system is shut down/, 'cleanly');
 unlike($log, qr/PANIC:|TRAP:|terminated by signal/, 'without an accident');
 $node->start;
-is(max_of('walsender'), 64, 'nothing went back');
+is(max_of($node, 'walsender'), 64, 'nothing went back');
 
 #
 # A backend that is killed leaves a gap
 #
 
-($session, $pid) = drawer('killed', 3);
-($other, $other_pid) = drawer('killed', 1);
-is(max_of('killed'), 64, 'two ranges are out');
+$session = drawer('killed', 3);
+$other = drawer('killed', 1);
+is(max_of($node, 'killed'), 64, 'two ranges are out');
 my $started = sql('SELECT pg_postmaster_start_time()');
 $offset = -s $node->logfile;
-kill 'KILL', $pid;
+kill 'KILL', $session->pid;
 # Not before: the other one would have time to end, and to give back.
 $node->wait_for_log(qr/database system is ready to accept connections/, $offset);
-hang_up($session);
-hang_up($other);
-is(max_of('killed'), 64, 'the server comes back after kill -9, with max as it was');
+$session->hang_up;
+$other->hang_up;
+is(max_of($node, 'killed'), 64, 'the server comes back after kill -9, with max as it was');
 is(sql('SELECT pg_postmaster_start_time()'), $started, 'by itself');
 is(sql("SELECT hilo_next_number('killed')"), 65, 'a gap, but no number twice');
 

@@ -1,6 +1,10 @@
 # Promises 1, 4 and 6: a server that stops lets the sessions give their unused numbers back, is not held up by them, and never repeats a number afterwards.
 use strict;
 use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -23,7 +27,7 @@ sub draw
 	my ($collection, $count, $session) = @_;
 	if (!defined $session)
 	{
-		$session = $node->background_psql('postgres', on_error_stop => 0);
+		$session = session($node);
 		push @sessions, $session;
 	}
 	my @numbers = split /\n/,
@@ -35,10 +39,7 @@ sub draw
 
 sub hang_up_all
 {
-	foreach my $session (@sessions)
-	{
-		eval { $session->{run}->finish; };
-	}
+	$_->hang_up foreach @sessions;
 	@sessions = ();
 	return;
 }
@@ -46,12 +47,6 @@ sub hang_up_all
 sub repeated
 {
 	return join ', ', grep { $seen{$_} > 1 } sort keys %seen;
-}
-
-sub maxima
-{
-	return $node->safe_psql('postgres',
-		q{SELECT string_agg(collection || ' ' || max, ', ' ORDER BY collection) FROM hilo.hilo});
 }
 
 sub log_since
@@ -77,30 +72,28 @@ hold_ranges();
 my $idle = draw('d', 1);
 $idle->query_safe('BEGIN');
 draw('d', 1, $idle);
-is(maxima(), 'a 32, b 64, c 96, d 32', 'ranges are held');
+is(maxima($node), 'a 32, b 64, c 96, d 32', 'ranges are held');
 my $offset = -s $node->logfile;
 ok($node->stop('fast', fail_ok => 1), 'fast stop');
 hang_up_all();
 unlike(log_since($offset), qr/(PANIC|ERROR|TRAP|WARNING):|terminated by signal/,
 	'without an accident');
 $node->start;
-is(maxima(), 'a 3, b 37, c 68, d 2',
+is(maxima($node), 'a 3, b 37, c 68, d 2',
 	'the last holders of ranges have given their unused numbers back');
 hold_ranges();
 is(repeated(), '', 'no number was drawn twice');
 
 # Fast, while somebody holds a lock on the table.
-my $locker = $node->background_psql('postgres', on_error_stop => 0);
+my $locker = session($node);
 push @sessions, $locker;
 $locker->query_safe('BEGIN; LOCK TABLE hilo.hilo IN ACCESS EXCLUSIVE MODE');
-my $waiter = $node->background_psql('postgres', on_error_stop => 0);
+my $waiter = session($node);
 push @sessions, $waiter;
-my $waiter_pid = $waiter->query_safe('SELECT pg_backend_pid()');
-$waiter->query_until(qr/waiting/,
-	"\\echo waiting\nSELECT hilo_next_number('e');\n");
+$waiter->start("SELECT hilo_next_number('e')");
 ok( $node->poll_query_until(
 		'postgres',
-		"SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $waiter_pid"),
+		"SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = " . $waiter->pid),
 	'hilo.hilo is locked, and a draw waits for it');
 $offset = -s $node->logfile;
 ok($node->stop('fast', fail_ok => 1), 'fast stop while hilo.hilo is locked');
@@ -150,11 +143,11 @@ hold_ranges();
 is(repeated(), '', 'no number was drawn twice');
 
 # Immediate: nothing goes back, and nothing is forgotten.
-my $held = maxima();
+my $held = maxima($node);
 ok($node->stop('immediate', fail_ok => 1), 'immediate stop');
 hang_up_all();
 $node->start;
-is(maxima(), $held, 'all ranges that were held are gaps');
+is(maxima($node), $held, 'all ranges that were held are gaps');
 hold_ranges();
 draw('smart', 50);
 is(repeated(), '', 'no number was drawn twice');

@@ -1,6 +1,10 @@
 # Promise 1: after dump and restore, onto whatever is there already, draws go on above everything that either side has seen.
 use strict;
 use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -14,14 +18,6 @@ sub sql
 {
 	my ($db, $query) = @_;
 	return $node->safe_psql($db, $query);
-}
-
-# "x 5, y 7": the counters of a database, without those dropped.
-sub maxima
-{
-	my ($db) = @_;
-	return sql($db,
-		q{SELECT string_agg(collection || ' ' || max, ', ' ORDER BY collection) FROM hilo.hilo WHERE flags & 1 = 0});
 }
 
 sub guards
@@ -50,10 +46,10 @@ sql('source', q{
 	SELECT hilo_seed('gone_there', 33);
 	INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('limited', 40, 50);
 });
-my $holder = $node->background_psql('source');
+my $holder = session($node, dbname => 'source');
 $holder->query_safe("INSERT INTO orders (v) SELECT generate_series(1, 3)");
 my $source = 'gone_there 33, higher 1000, limited 40, lower 10, only_here 77, orders 32';
-is(maxima('source'), $source, 'counters of the source');
+is(maxima($node, 'source'), $source, 'counters of the source');
 
 sub dump_source
 {
@@ -74,15 +70,6 @@ my $untriggered = dump_source('untriggered.sql', '--data-only', '--disable-trigg
 # Numbers shown by the source after the dump do not count, but its range does.
 $holder->query_safe("INSERT INTO orders (v) SELECT generate_series(4, 6)");
 
-sub restore_sql
-{
-	my ($file, $db, @options) = @_;
-	$node->command_ok(
-		[ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', @options, '-d', $db, '-f', $file ],
-		"psql @options $file into $db");
-	return;
-}
-
 #
 # Into an empty database
 #
@@ -91,7 +78,7 @@ sub check_restored
 {
 	my ($db) = @_;
 
-	is(maxima($db), $source, "$db: all counters are there");
+	is(maxima($node, $db), $source, "$db: all counters are there");
 	is( sql($db, q{SELECT flags & 1 = 1, max, max_ever FROM hilo.hilo WHERE collection = 'gone_here'}),
 		't|0|500', "$db: a dropped collection is remembered as such");
 	is(guards($db), $always, "$db: guarded");
@@ -114,12 +101,12 @@ foreach my $file ($plain, $inserts)
 {
 	(my $db = "empty_$file") =~ s/.*\/(\w+)\.sql/empty_$1/;
 	sql('postgres', "CREATE DATABASE $db");
-	restore_sql($file, $db);
+	restore_sql($node, $file, $db);
 	check_restored($db);
 }
 
 sql('postgres', 'CREATE DATABASE empty_single');
-restore_sql($plain, 'empty_single', '--single-transaction');
+restore_sql($node, $plain, 'empty_single', '--single-transaction');
 check_restored('empty_single');
 
 sql('postgres', 'CREATE DATABASE empty_custom');
@@ -153,7 +140,7 @@ sub used_database
 		SELECT hilo_drop('gone_there');
 		INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('limited', 5, 2000);
 	});
-	my $session = $node->background_psql($db);
+	my $session = session($node, dbname => $db);
 	is($session->query_safe("SELECT hilo_next_number('higher'), hilo_next_number('lower'), hilo_next_number('only_there')"),
 		'51|501|89', "$db: in use");
 	return $session;
@@ -163,7 +150,7 @@ sub check_merged
 {
 	my ($db, $session) = @_;
 
-	is( maxima($db),
+	is( maxima($node, $db),
 		'gone_here 20, gone_there 33, higher 1000, limited 40, lower 532, only_here 77, only_there 120, orders 32',
 		"$db: the higher max of each collection");
 	is(guards($db), $always, "$db: guarded");
@@ -174,22 +161,22 @@ sub check_merged
 		'21|34|78|33', "$db: draws go on above both sides");
 	is(sql($db, q{SELECT max_value FROM hilo.hilo WHERE collection = 'limited'}),
 		2000, "$db: a limit that was there stays");
-	$session->quit;
+	$session->finish;
 	return;
 }
 
 my $session = used_database('used_data');
 sql('used_data', 'CREATE TABLE orders (id text PRIMARY KEY, v int)');
-restore_sql($data, 'used_data');
+restore_sql($node, $data, 'used_data');
 check_merged('used_data', $session);
 
 $session = used_database('used_table');
-restore_sql($table_data, 'used_table');
-restore_sql($table_data, 'used_table', '--single-transaction');
+restore_sql($node, $table_data, 'used_table');
+restore_sql($node, $table_data, 'used_table', '--single-transaction');
 check_merged('used_table', $session);
 
 $session = used_database('used_full');
-restore_sql($plain, 'used_full');
+restore_sql($node, $plain, 'used_full');
 check_merged('used_full', $session);
 
 $session = used_database('used_custom');
@@ -202,7 +189,7 @@ check_merged('used_custom', $session);
 # was dropped, and so is as good as new.
 sql('postgres', 'CREATE DATABASE was_dropped');
 sql('was_dropped', q{CREATE EXTENSION hilo; SELECT hilo_seed('limited', 5); SELECT hilo_drop('limited');});
-restore_sql($table_data, 'was_dropped');
+restore_sql($node, $table_data, 'was_dropped');
 is(sql('was_dropped', q{SELECT max, max_value FROM hilo.hilo WHERE collection = 'limited'}),
 	'40|50', 'a collection dropped here gets the limit of the one restored');
 
@@ -220,7 +207,7 @@ check_merged('used_failed', $session);
 
 sql('postgres', 'CREATE DATABASE table_alone');
 sql('table_alone', 'CREATE EXTENSION hilo');
-restore_sql($orders, 'table_alone');
+restore_sql($node, $orders, 'table_alone');
 my ($seed_ret, $seed_out, $seed_err) =
   $node->psql('table_alone', 'INSERT INTO orders (v) VALUES (0)');
 like($seed_err, qr/Key \(id\)=\(orders\/1-A\) already exists/, 'a table restored alone draws from the counter that is there');
@@ -235,8 +222,8 @@ is(sql('table_alone', q{INSERT INTO orders (v) VALUES (0) RETURNING id}),
 
 sql('postgres', 'CREATE DATABASE untriggered_empty');
 sql('untriggered_empty', 'CREATE EXTENSION hilo');
-restore_sql($untriggered, 'untriggered_empty');
-is(maxima('untriggered_empty'), $source, 'restored with --disable-triggers: all counters');
+restore_sql($node, $untriggered, 'untriggered_empty');
+is(maxima($node, 'untriggered_empty'), $source, 'restored with --disable-triggers: all counters');
 is( sql('untriggered_empty', q{SELECT hilo_next_number('higher'), hilo_next_number('lower'), hilo_next_number('orders')}),
 	'1001|11|33', 'draws go on');
 isnt(sql('untriggered_empty', q{SELECT epoch FROM hilo.hilo WHERE collection = 'higher'}),
@@ -258,8 +245,7 @@ $session = used_database('untriggered_used');
 like($err, qr/duplicate key value/, 'a restore with --disable-triggers onto counters in use fails');
 is( ($session->query("SELECT hilo_next_number('higher'), hilo_next_number('lower'), hilo_next_number('only_there')"))[0],
 	'52|502|90', 'and does them no harm');
-$session->{stderr} = '';
-$session->quit;
+$session->finish;
 
 #
 # In a schema with a name that needs quotes
@@ -277,8 +263,8 @@ sql('quoted_source', qq{
 	SELECT $schema.hilo_seed('orders; --', 7);
 });
 $node->command_ok([ 'pg_dump', '-f', "$dir/quoted.sql", 'quoted_source' ], 'pg_dump with a quoted schema');
-restore_sql("$dir/quoted.sql", 'quoted_copy');
-is(maxima('quoted_copy'), 'orders 100, orders; -- 7', 'quoted schema: all counters');
+restore_sql($node, "$dir/quoted.sql", 'quoted_copy');
+is(maxima($node, 'quoted_copy'), 'orders 100, orders; -- 7', 'quoted schema: all counters');
 is(sql('quoted_copy', q{INSERT INTO orders DEFAULT VALUES RETURNING id}),
 	'orders/101-A', 'quoted schema: inserts go on');
 
@@ -289,7 +275,7 @@ is(sql('quoted_copy', q{INSERT INTO orders DEFAULT VALUES RETURNING id}),
 # It may be there before, as some tools make schemas first.
 sql('postgres', 'CREATE DATABASE schema_first');
 sql('schema_first', 'CREATE SCHEMA hilo');
-restore_sql($plain, 'schema_first', '--single-transaction');
+restore_sql($node, $plain, 'schema_first', '--single-transaction');
 check_restored('schema_first');
 
 # The functions may be in it, too: then it is the user's, and is dumped.
@@ -306,7 +292,7 @@ sql('postgres', 'CREATE DATABASE together_copy');
 $node->command_ok(
 	[ 'pg_restore', '--exit-on-error', '--single-transaction', '-d', 'together_copy', "$dir/together" ],
 	'pg_restore with the functions in schema hilo');
-is(maxima('together_copy'), 'orders 100', 'together: all counters');
+is(maxima($node, 'together_copy'), 'orders 100', 'together: all counters');
 is(sql('together_copy', q{INSERT INTO orders DEFAULT VALUES RETURNING id}), 'orders/101-A', 'together: inserts go on');
 
 # Where tables of a user are in it, nothing happens to them.
@@ -322,13 +308,13 @@ sql('postgres', 'CREATE DATABASE one_schema');
 sql('one_schema', 'CREATE EXTENSION hilo');
 # The schema it was made of is there.
 append_to_file("$dir/one_schema.sql", slurp_file("$dir/public.sql") =~ s/^CREATE SCHEMA public;$//mr);
-restore_sql("$dir/one_schema.sql", 'one_schema');
-is(maxima('one_schema'), '', 'one schema: no counter has come along');
+restore_sql($node, "$dir/one_schema.sql", 'one_schema');
+is(maxima($node, 'one_schema'), '', 'one schema: no counter has come along');
 is(sql('one_schema', q{SET client_min_messages = warning; SELECT hilo_attach('orders')}),
 	sql('one_schema', 'SELECT max(hilo_number(id)) FROM orders'), 'one schema: attached, it is above all ids');
 is(sql('one_schema', q{INSERT INTO orders (v) VALUES (0) RETURNING hilo_number(id) - 1 = (SELECT max(hilo_number(id)) FROM orders)}), 't',
 	'one schema: inserts go on');
 
-$holder->quit;
+$holder->finish;
 $node->stop;
 done_testing();

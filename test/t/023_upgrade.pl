@@ -1,16 +1,17 @@
 # Promise 1, across pg_upgrade (copied and linked): counters, guards, comments and privileges come along, and no number repeats.
 use strict;
 use warnings;
-use Cwd;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $start_dir = getcwd();
 my $old = PostgreSQL::Test::Cluster->new('old');
 $old->init;
 $old->start;
-my $bindir = $old->config_data('--bindir');
 
 my $schema = q{"His; Schema"};
 $old->safe_psql('postgres', 'CREATE ROLE reader');
@@ -99,23 +100,9 @@ $before{'counters'} = $old->safe_psql('postgres', $looks{'counters'});
 my $dump = dump_of($old);
 $old->stop;
 
-# Leaves files where it is started.
-chdir ${PostgreSQL::Test::Utils::tmp_check};
-
 foreach my $mode ('copy', 'link')
 {
-	my $new = PostgreSQL::Test::Cluster->new("new_$mode");
-	$new->init;
-	command_ok(
-		[
-			'pg_upgrade', '--no-sync',
-			'-d', $old->data_dir, '-D', $new->data_dir,
-			'-b', $bindir, '-B', $bindir,
-			'-s', $new->host, '-p', $old->port, '-P', $new->port,
-			$mode eq 'link' ? '--link' : ()
-		],
-		"pg_upgrade, $mode");
-	$new->start;
+	my $new = upgrade($old, $mode);
 
 	is($new->safe_psql('postgres', $looks{$_}), $before{$_}, "$mode: $_")
 	  foreach sort keys %looks;
@@ -142,5 +129,4 @@ foreach my $mode ('copy', 'link')
 	$new->stop;
 }
 
-chdir $start_dir;
 done_testing();

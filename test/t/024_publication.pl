@@ -1,6 +1,10 @@
 # Each node counts for itself: a FOR ALL TABLES publication brings the counters along once, merged by maximum, and is not disturbed by them afterwards.
 use strict;
 use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -17,13 +21,6 @@ foreach my $node ($publisher, $subscriber)
 }
 $subscriber->append_conf('postgresql.conf', "hilo.node_tag = 'B'");
 $_->start foreach $publisher, $subscriber;
-
-sub maxima
-{
-	my ($node) = @_;
-	return $node->safe_psql('postgres',
-		q{SELECT string_agg(collection || ' ' || max, ', ' ORDER BY collection) FROM hilo.hilo WHERE flags & 1 = 0});
-}
 
 $publisher->safe_psql('postgres', q{
 	CREATE EXTENSION hilo;
@@ -48,7 +45,7 @@ $subscriber->safe_psql('postgres', q{
 	SELECT hilo_seed('theirs_only', 7);
 	SELECT hilo_seed('dropped', 8);
 });
-my $local = $subscriber->background_psql('postgres');
+my $local = session($subscriber);
 is($local->query_safe("SELECT hilo_next('orders')"),
 	'orders/11-B', 'a session of the subscriber is drawing');
 
@@ -88,7 +85,7 @@ $offset = -s $subscriber->logfile;
 my $worker = $subscriber->safe_psql('postgres',
 	q{SELECT pid FROM pg_stat_subscription WHERE subname = 'everything' AND relid IS NULL});
 my $before = maxima($subscriber);
-my $writer = $publisher->background_psql('postgres');
+my $writer = session($publisher);
 is( $writer->query_safe(
 		q{BEGIN;
 		  SELECT hilo_next('fresh');
@@ -135,7 +132,7 @@ is( $subscriber->safe_psql('postgres',
 	72, 'the worker that copied has given back what it held above 40');
 
 # Workers are backends like others: when they end, their unused numbers go back.
-$local->quit;
+$local->finish;
 $subscriber->safe_psql('postgres', 'ALTER SUBSCRIPTION everything DISABLE');
 ok( $subscriber->poll_query_until('postgres',
 		qq{SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $worker)}),
@@ -161,7 +158,7 @@ is( $subscriber->safe_psql('postgres',
 	'merged by maximum');
 unlike(substr(slurp_file($subscriber->logfile), $offset), qr/ERROR:/, 'without an error');
 
-$writer->quit;
+$writer->finish;
 $subscriber->stop;
 $publisher->stop;
 done_testing();

@@ -1,7 +1,10 @@
 # Promises 1 and 3 under load: many sessions that start at once on collections that nobody has drawn from get distinct numbers, and no error.
 use strict;
 use warnings;
-use IPC::Run;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -20,49 +23,21 @@ $node->safe_psql('postgres', q{
 	CREATE UNLOGGED TABLE drawn (session int, collection text, number bigint, nth int);
 });
 
-# Run a statement in $count sessions that start it at the same moment: they
-# wait for a lock until all of them are there.
-# $session in it stands for the session's number.
-sub at_once
+# Run a statement in $count sessions that start it at the same moment, and wait until
+# they are gone; returns the errors.  $session in it stands for the session's number.
+sub draw_at_once
 {
-	my ($count, $statement, $options) = @_;
-	local $ENV{PGOPTIONS} = $options // '';
-	my $gate = $node->background_psql('postgres');
-	$gate->query_safe('SELECT pg_advisory_lock(1)');
+	my ($count, $statement, %settings) = @_;
+	my $errors = at_once(map { [ $node, $statement =~ s/\$session/$_/gr, %settings ] } 1 .. $count);
 
-	my @runs;
-	foreach my $session (1 .. $count)
-	{
-		my %run = (in => '', out => '', err => '');
-		(my $mine = $statement) =~ s/\$session/$session/g;
-		$run{handle} = IPC::Run::start(
-			[
-				'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1',
-				'-d', $node->connstr('postgres'),
-				'-c', 'SELECT pg_advisory_lock_shared(1)', '-c', $mine
-			],
-			'<', \$run{in}, '>', \$run{out}, '2>', \$run{err});
-		push @runs, \%run;
-	}
-	$node->poll_query_until('postgres',
-		"SELECT count(*) = $count FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
-	  or die 'not all sessions have come';
-	$gate->quit;
-
-	my @errors;
-	foreach my $run (@runs)
-	{
-		$run->{handle}->finish;
-		push @errors, $run->{err} if $run->{err} ne '';
-	}
 	$node->poll_query_until('postgres',
 		q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'client backend'})
 	  or die 'not all sessions have gone';
-	return join "\n", @errors;
+	return $errors;
 }
 
 # 32 sessions, 20,000 numbers each, one collection
-is( at_once(
+is( draw_at_once(
 		32,
 		q{INSERT INTO drawn SELECT $session, 'c', hilo_next_number('c'), i FROM generate_series(1, 20000) i}),
 	'',
@@ -81,7 +56,7 @@ is( $node->safe_psql('postgres',
 	'each session got its own in rising order');
 
 # Afterwards one alone
-is(at_once(1, q{INSERT INTO drawn SELECT 33, 'c', hilo_next_number('c') FROM generate_series(1, 5000)}),
+is(draw_at_once(1, q{INSERT INTO drawn SELECT 33, 'c', hilo_next_number('c') FROM generate_series(1, 5000)}),
 	'', 'one session draws alone');
 is( $node->safe_psql('postgres',
 		q{SELECT count(*), count(DISTINCT number),
@@ -91,7 +66,7 @@ is( $node->safe_psql('postgres',
 
 # 100 sessions, the first draw of 20 new collections, in different orders
 $node->safe_psql('postgres', 'TRUNCATE drawn');
-is( at_once(
+is( draw_at_once(
 		100,
 		q{INSERT INTO drawn SELECT $session, 'new' || i % 20, hilo_next_number('new' || i % 20)
 			FROM generate_series($session, $session + 19) i}),
@@ -113,7 +88,7 @@ foreach my $level ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')
 	(my $name = lc $level) =~ s/ /_/;
 	# What is drawn goes to files, which a rollback leaves alone.
 	my $dir = PostgreSQL::Test::Utils::tempdir;
-	is( at_once(
+	is( draw_at_once(
 			40,
 			qq{BEGIN ISOLATION LEVEL $level;
 			   COPY (SELECT \$session, '$name' || i, hilo_next_number('$name' || i) FROM generate_series(1, 10) i CROSS JOIN generate_series(1, 5)) TO '$dir/\$session';
@@ -132,10 +107,10 @@ foreach my $level ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')
 
 # RavenDB's case, with ranges of one
 $node->safe_psql('postgres', 'TRUNCATE drawn');
-is( at_once(
+is( draw_at_once(
 		100,
 		q{INSERT INTO drawn SELECT $session, 'one', hilo_next_number('one') FROM generate_series(1, 20)},
-		'-c hilo.max_range_size=1'),
+		'hilo.max_range_size' => 1),
 	'',
 	'100 sessions draw 20 numbers each, with max_range_size 1');
 is( $node->safe_psql('postgres',

@@ -1,7 +1,10 @@
 # Promises 1 and 4: whatever makes a session doubt its ranges, by loops over names, seeds of other collections, rewrites and vacuums, it loses and repeats none of its numbers.
 use strict;
 use warnings;
-use IPC::Run;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -82,7 +85,7 @@ sub is_complete
 	return;
 }
 
-my $session = $node->background_psql('postgres');
+my $session = session($node);
 
 #
 # Loops over names
@@ -115,7 +118,7 @@ is_complete($session, 20, 10, 'a prepared statement: exactly 1..10 of each');
 #
 
 $session->query_safe('TRUNCATE ids');
-my $other = $node->background_psql('postgres');
+my $other = session($node);
 my $expected = 0;
 foreach my $command (
 	"SELECT hilo_seed('seeded', 5)",
@@ -148,7 +151,7 @@ foreach my $command (
 		"no number is lost by $command");
 }
 is_complete($session, 20, $expected, "exactly 1..$expected of each");
-$other->quit;
+$other->finish;
 
 #
 # Many sessions, in a storm
@@ -157,21 +160,15 @@ $other->quit;
 my @drawers;
 foreach my $me (1 .. 4)
 {
-	my %drawer = (in => '', out => '', err => '');
-	$drawer{handle} = IPC::Run::start(
-		[
-			'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1',
-			'-d', $node->connstr('postgres'),
-			'-c', "CALL draw_until_stop($me, 'own$me')"
-		],
-		'<', \$drawer{in}, '>', \$drawer{out}, '2>', \$drawer{err});
-	push @drawers, \%drawer;
+	my $drawer = session($node);
+	$drawer->start("CALL draw_until_stop($me, 'own$me')");
+	push @drawers, $drawer;
 }
 ok( $node->poll_query_until('postgres',
 		'SELECT count(DISTINCT session) = 4 FROM drawn'),
 	'four sessions are drawing');
 
-my $storm = $node->background_psql('postgres', on_error_stop => 0);
+my $storm = session($node);
 my $storm_errors = '';
 my $reindex_failed = 0;
 foreach my $round (1 .. 25)
@@ -189,25 +186,22 @@ foreach my $round (1 .. 25)
 		'BEGIN; CLUSTER hilo.hilo; ROLLBACK',
 		'DROP TABLE unrelated')
 	{
-		my ($out, $failed) = $storm->query($command);
+		my (undef, $err) = $storm->query($command);
 
 		# A known limit: a row made while an index is being validated is there
 		# for everybody at once, and may be met by the validation although it
 		# has its entry in the index already.
-		if ($failed
-			&& $storm->{stderr} =~ /duplicate key value violates unique constraint "hilo_collection_idx_ccnew"/)
+		if ($err =~ /duplicate key value violates unique constraint "hilo_collection_idx_ccnew"/)
 		{
 			$reindex_failed++;
-			$storm->{stderr} = '';
 			$storm->query_safe('SET client_min_messages = warning; DROP INDEX hilo.hilo_collection_idx_ccnew; SELECT 1');
 			my $toast = $storm->query_safe(
 				q{SELECT indexrelid::regclass FROM pg_index WHERE NOT indisvalid AND indexrelid::regclass::text LIKE '%ccnew'});
 			$storm->query_safe("DROP INDEX $toast") if $toast ne '';
 		}
-		elsif ($failed)
+		elsif ($err =~ /ERROR/)
 		{
-			$storm_errors .= "$command: $storm->{stderr}\n";
-			$storm->{stderr} = '';
+			$storm_errors .= "$command: $err\n";
 		}
 	}
 }
@@ -219,9 +213,10 @@ ok( $node->poll_query_until('postgres',
 			FROM pg_stat_user_tables WHERE relname = 'hilo'}),
 	'autovacuum has come by');
 $node->safe_psql('postgres', 'INSERT INTO stop VALUES (true)');
-$_->{handle}->finish foreach @drawers;
-$storm->quit;
-is(join('', map { $_->{err} } @drawers), '', 'no draw failed');
+my $draw_errors = join '', map { ($_->result)[1] } @drawers;
+$_->finish foreach @drawers;
+$storm->finish;
+is($draw_errors, '', 'no draw failed');
 
 my $rows = $node->safe_psql('postgres', 'SELECT count(*) FROM drawn');
 cmp_ok($rows, '>', 4000, "$rows numbers were drawn");
@@ -265,15 +260,13 @@ $session->query_safe("CREATE TABLESPACE elsewhere LOCATION '$tablespace'");
 sub answer_in
 {
 	my ($on, $query) = @_;
-	my ($out) = $on->query("\\set VERBOSITY sqlstate\n$query");
-	my $state = $on->{stderr} =~ /ERROR: +(\w{5})/ ? $1 : '';
-	$on->{stderr} = '';
-	return $state || $out;
+	my ($out, $err) = $on->query($query);
+	return $err =~ /ERROR: +(\w{5})/ ? $1 : $out;
 }
 
 my $moved_rows = q{SET enable_indexscan = off; SET enable_bitmapscan = off; SET enable_indexonlyscan = off;
 	SELECT count(*), count(DISTINCT collection) FROM hilo.hilo WHERE collection LIKE 'moved%'};
-my $mover = $node->background_psql('postgres', on_error_stop => 0);
+my $mover = session($node);
 my $moved = 0;
 foreach my $move (
 	'ALTER INDEX hilo.hilo_collection_idx SET TABLESPACE elsewhere',
@@ -301,23 +294,22 @@ foreach my $move (
 	is(answer_in($mover, 'REINDEX TABLE hilo.hilo'), '', "$move: the index can be built anew");
 }
 $mover->query_safe('ALTER TABLE hilo.hilo SET TABLESPACE pg_default; ALTER INDEX hilo.hilo_collection_idx SET TABLESPACE pg_default');
-$mover->quit;
+$mover->finish;
 $session->query_safe('DROP TABLESPACE elsewhere');
 
 #
 # Where the server can, with all caches discarded at every chance
 #
 
-my ($out, $failed) = $session->query(q{
+my (undef, $notice) = $session->query(q{
 	DO $$ BEGIN
 		PERFORM set_config('debug_discard_caches', '1', false);
 		PERFORM set_config('debug_discard_caches', '0', false);
 		RAISE NOTICE 'can';
 	EXCEPTION WHEN OTHERS THEN NULL;
 	END $$;});
-if ($session->{stderr} =~ /can/)
+if ($notice =~ /can/)
 {
-	$session->{stderr} = '';
 	$session->query_safe(q{
 		TRUNCATE ids;
 		SET debug_discard_caches = 1;
@@ -336,7 +328,7 @@ else
 {
 	note 'debug_discard_caches: not on this server';
 }
-$session->quit;
+$session->finish;
 
 $node->stop;
 done_testing();

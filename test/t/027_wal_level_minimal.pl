@@ -1,6 +1,10 @@
 # Promises 1 and 2 under wal_level = minimal, where the storage of a table made in the same transaction is not logged.
 use strict;
 use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -16,7 +20,7 @@ sub crash
 {
 	my ($session) = @_;
 	$node->stop('immediate');
-	eval { $session->{run}->finish; };
+	$session->hang_up;
 	$node->start;
 	return;
 }
@@ -36,7 +40,7 @@ foreach my $threshold ('0', '2MB')
 		"ALTER DATABASE $db SET wal_skip_threshold = '$threshold'");
 
 	# The session stays, so that it does not give anything back.
-	my $session = $node->background_psql($db, on_error_stop => 0);
+	my $session = session($node, dbname => $db);
 	$session->query_safe('BEGIN; CREATE EXTENSION hilo');
 	is( $session->query_safe(
 			"SELECT string_agg(hilo_next_number('orders')::text, ',') FROM generate_series(1, 40)"),
@@ -54,7 +58,7 @@ foreach my $threshold ('0', '2MB')
 		97, "$threshold: no number twice");
 
 	# Made in a transaction long since over: claims are logged.
-	$session = $node->background_psql($db, on_error_stop => 0);
+	$session = session($node, dbname => $db);
 	$session->query_safe(
 		"BEGIN; SELECT hilo_next_number('late'); SELECT hilo_next_number('orders'); ROLLBACK;");
 	$session->query_safe("BEGIN; SELECT hilo_next_number('open')");
@@ -68,11 +72,10 @@ foreach my $threshold ('0', '2MB')
 	# An extension that is rolled back takes its counters with it, and the
 	# ranges of the session.
 	$node->safe_psql($db, 'DROP EXTENSION hilo');
-	$session = $node->background_psql($db, on_error_stop => 0);
+	$session = session($node, dbname => $db);
 	$session->query_safe(
 		"BEGIN; CREATE EXTENSION hilo; SELECT hilo_next_number('orders'); ROLLBACK;");
-	my ($out, $failed) = $session->query("SELECT 'still here'");
-	is($out, 'still here', "$threshold: extension rolled back");
+	is($session->query("SELECT 'still here'"), 'still here', "$threshold: extension rolled back");
 	$session->query_safe(
 		q{BEGIN;
 		  SAVEPOINT a;

@@ -1,9 +1,11 @@
 # Programs that rewrite a table while it is in use cannot see changes in place: they refuse our tables, and no number repeats whatever they try.
 use strict;
 use warnings;
-use lib 'test/t';
+
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use IPC::Run;
-use HiloCrash;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;

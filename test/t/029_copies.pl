@@ -2,9 +2,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -18,14 +18,6 @@ sub sql
 {
 	my ($db, $query) = @_;
 	return $node->safe_psql($db, $query);
-}
-
-# SQLSTATE of the error that a query ends with.
-sub error_of
-{
-	my ($db, $query) = @_;
-	my (undef, undef, $err) = $node->psql($db, "\\set VERBOSITY verbose\n$query");
-	return $err =~ /ERROR: +(\w{5}):/ ? $1 : '';
 }
 
 # Nobody is connected, and what connections do at their end is done.
@@ -90,8 +82,8 @@ foreach my $preloaded (0, 1)
 		is(row_of($first)->{epoch}, $before->{epoch}, "$what: in its epoch");
 
 		# Members of the first one would get the same numbers from the copy.
-		is(error_of($copy, q{SELECT * FROM hilo_lease('leased', 10)}), '55000', "$what: the copy leases no numbers");
-		is(error_of($copy, q{SELECT * FROM hilo_lease('new', 10)}), '55000', "$what: nor those of a new collection");
+		is(error_of($node, $copy, q{SELECT * FROM hilo_lease('leased', 10)}), '55000', "$what: the copy leases no numbers");
+		is(error_of($node, $copy, q{SELECT * FROM hilo_lease('new', 10)}), '55000', "$what: nor those of a new collection");
 		is(sql($first, q{SELECT low > 10 FROM hilo_lease('leased', 10)}), 't', "$what: the first one does");
 		sql($copy, q{SELECT hilo_hub_resume('leased', 1000)});
 		is(sql($copy, q{SELECT low FROM hilo_lease('leased', 10)}), 1001, "$what: told to, the copy leases above");
@@ -120,7 +112,7 @@ sub draw
 }
 
 sql('postgres', 'CREATE ROLE someone; CREATE EXTENSION hilo');
-my @sessions = map { HiloCrash::Session->new($node, 'hilo.range_size=4', 'hilo.range_duration=0') } 1 .. 3;
+my @sessions = map { session($node, 'hilo.range_size' => 4, 'hilo.range_duration' => 0) } 1 .. 3;
 foreach my $command (
 	'ALTER DATABASE postgres CONNECTION LIMIT 50',
 	'ALTER DATABASE postgres OWNER TO someone',
@@ -135,7 +127,7 @@ foreach my $command (
 	{
 		draw($_) foreach @sessions;
 	}
-	my $brief = HiloCrash::Session->new($node);
+	my $brief = session($node);
 	draw($brief);
 	$brief->finish;
 	is(join(' ', grep { $shown{$_} > 1 } sort keys %shown), '', "$command: no number comes twice");

@@ -2,9 +2,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -71,7 +71,7 @@ is( $first->safe_psql('postgres',
 	'the first server knows its identities');
 
 # A document that was never committed does not come over, its number was shown.
-my $open = HiloCrash::Session->new($first);
+my $open = session($first);
 $open->query('BEGIN');
 is($open->query(q{INSERT INTO users (name) VALUES ('never committed') RETURNING id}),
 	"users/$NEXT", 'the first server has a document in an open transaction');
@@ -91,7 +91,7 @@ is($second->safe_psql('postgres', $documents), $expected, 'the second server has
 is($second->safe_psql('postgres', 'SELECT count(*) FROM hilo.identities'),
 	0, 'and knows of no identity');
 
-my $session = HiloCrash::Session->new($second);
+my $session = session($second);
 is($session->query(q{SELECT next_identity_free('users/')}),
 	"users/$NEXT", "text: next_identity_free() gives users/$NEXT");
 is($session->error_of(qq{INSERT INTO users VALUES ('users/$NEXT', 'second')}),
@@ -138,7 +138,7 @@ is($session->query(q{SELECT next_identity_free('users')}),
 
 # Many clients come at once; none of them overwrites or fails.
 $session->query(q{SELECT seed_identity_for('users', 0, true)});
-my @clients = map { HiloCrash::Session->new($second) } 1 .. 8;
+my @clients = map { session($second) } 1 .. 8;
 my $insert = q{INSERT INTO users (name) SELECT 'second' FROM generate_series(1, 25)};
 $_->start($insert) for @clients;
 is(join('', map { ($_->result)[1] } @clients), '', '8 clients at once: no error');

@@ -2,6 +2,9 @@
 use strict;
 use warnings;
 
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -23,38 +26,12 @@ $node->safe_psql('postgres', q{
 	CREATE UNLOGGED TABLE drawn (session int, name text, number bigint, nth int);
 });
 
-# Run statements in $count sessions that start at the same moment: they wait
-# for a lock until all of them are there.  $statement->($session) is what a
-# session runs; returns the errors.
-sub at_once
+# Run statements in $count sessions that start at the same moment; $statement->($session)
+# is what a session runs.  Returns the errors.
+sub draw_at_once
 {
 	my ($count, $statement) = @_;
-	my $gate = $node->background_psql('postgres');
-	$gate->query_safe('SELECT pg_advisory_lock(1)');
-
-	my @runs;
-	foreach my $session (1 .. $count)
-	{
-		my %run = (in => $statement->($session), out => '', err => '');
-		$run{in} = "SELECT pg_advisory_lock_shared(1) \\g /dev/null\n$run{in}\n";
-		$run{handle} = IPC::Run::start(
-			[ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'), '-f', '-' ],
-			'<', \$run{in}, '>', \$run{out}, '2>', \$run{err});
-		push @runs, \%run;
-	}
-	$_->{handle}->pump_nb foreach @runs;
-	$node->poll_query_until('postgres',
-		"SELECT count(*) = $count FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
-	  or die 'not all sessions have come';
-	$gate->quit;
-
-	my @errors;
-	foreach my $run (@runs)
-	{
-		$run->{handle}->finish;
-		push @errors, $run->{err} if $run->{err} ne '';
-	}
-	return join "\n", @errors;
+	return at_once(map { [ $node, $statement->($_) ] } 1 .. $count);
 }
 
 sub sql { return $node->safe_psql('postgres', $_[0]); }
@@ -64,7 +41,7 @@ sub sql { return $node->safe_psql('postgres', $_[0]); }
 #
 
 # Half of the sessions in one statement, half in one transaction a draw.
-is( at_once($SESSIONS, sub {
+is( draw_at_once($SESSIONS, sub {
 		my ($session) = @_;
 		my $insert = "INSERT INTO drawn SELECT $session, 'n', next_identity_for('n')";
 		return $session % 2
@@ -83,7 +60,7 @@ is(sql(q{SELECT value FROM hilo.identities WHERE name = 'n'}), 8000, 'the identi
 
 # What is rolled back leaves gaps, and nobody waits for it or fails: in all
 # isolation levels.
-is( at_once($SESSIONS, sub {
+is( draw_at_once($SESSIONS, sub {
 		my ($session) = @_;
 		my $level = ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')[ $session % 3 ];
 		my $end = $session % 2 ? 'COMMIT' : 'ROLLBACK';
@@ -150,7 +127,7 @@ sql(q{
 	END $$;
 	SELECT seed_identity_for('users', 0);
 });
-is( at_once($SESSIONS + 4, sub {
+is( draw_at_once($SESSIONS + 4, sub {
 		my ($session) = @_;
 		return $session <= $SESSIONS
 		  ? "CALL draw_free($session, 200);"
@@ -172,7 +149,7 @@ is( sql(q{SELECT count(*) > 100 FROM by_hand h
 note(sql(q{SELECT 'by hand: ' || (SELECT count(*) FROM by_hand) || ', taken after they were returned: ' || (SELECT count(*) FROM returned WHERE NOT inserted)}));
 
 # A document of an open transaction counts as taken, and is not waited for.
-my $open = $node->background_psql('postgres');
+my $open = session($node);
 my $last = sql(q{SELECT value FROM hilo.identities WHERE name = 'users'});
 my ($one, $two) = map { 'users/' . ($last + $_ + 100) } 1, 2;
 sql(qq{SELECT seed_identity_for('users', $last + 100)});
@@ -182,12 +159,12 @@ is(sql(q{SET lock_timeout = '10s'; SELECT next_identity_free('users/')}),
 is( sql(qq{BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) > 0 FROM users; SELECT next_identity_free('users/'); COMMIT;}),
 	"t\nusers/" . ($last + 103), 'in REPEATABLE READ, too');
 $open->query_safe('ROLLBACK');
-$open->quit;
+$open->finish;
 
 #
 # Server-side ids: one count for all prefixes
 #
-is( at_once($SESSIONS, sub {
+is( draw_at_once($SESSIONS, sub {
 		my ($session) = @_;
 		return join "\n", map {
 			my $prefix = ('a/', 'b/', 'a/b/', 'companies/')[ ($_ + $session) % 4 ];
@@ -210,7 +187,7 @@ is( sql("SELECT count(*) > 100 FROM (SELECT session <> lag(session) OVER (ORDER 
 sql('CREATE TABLE busy (id text PRIMARY KEY, v int);
 	CREATE INDEX ON busy (v);
 	INSERT INTO busy VALUES (\'busy/1\', 0)');
-my $old = $node->background_psql('postgres');
+my $old = session($node);
 $old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM busy');
 my $update = PostgreSQL::Test::Utils::tempdir . '/update.sql';
 append_to_file($update, "UPDATE busy SET v = v + 1 WHERE id = 'busy/1';\n");
@@ -229,7 +206,7 @@ for (1 .. 20)
 is($wrong, 0, 'a document that is being updated is taken');
 $updates->signal('TERM');
 $updates->finish;
-$old->quit;
+$old->finish;
 
 $node->stop;
 done_testing();

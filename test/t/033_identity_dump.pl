@@ -2,30 +2,22 @@
 use strict;
 use warnings;
 
-use Cwd;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $start_dir = getcwd();
 my $dir = PostgreSQL::Test::Utils::tempdir;
 my $node = PostgreSQL::Test::Cluster->new('dump');
 $node->init;
 $node->start;
-my $bindir = $node->config_data('--bindir');
 
 sub sql
 {
 	my ($db, $query, $on) = @_;
 	return ($on // $node)->safe_psql($db, $query);
-}
-
-sub error_of
-{
-	my ($db, $query, $on) = @_;
-	my (undef, undef, $err) =
-	  ($on // $node)->psql($db, "\\set VERBOSITY verbose\n$query");
-	return $err =~ /ERROR: +(\w{5}):/ ? $1 : '';
 }
 
 # Names that need quotes, in SQL, in COPY and in arrays.
@@ -159,7 +151,7 @@ sub check
 		'asked, too/81', "$what: another one answers, whatever the search_path");
 
 	# Only a function that is gone is known by its name; pg_upgrade takes all rows along.
-	like( join(' ', map { error_of($db, "SELECT next_identity_free('$_')", $on) } 'gone', 'less', 'not asked'),
+	like( join(' ', map { error_of($on // $node, $db, "SELECT next_identity_free('$_')") } 'gone', 'less', 'not asked'),
 		$what =~ /^pg_upgrade/ ? qr/^42P01 (42703|42P01) 42883$/ : qr/^42P01 42704 42883$/, "$what: what is gone is missed");
 	is( join(' ', map { sql($db, "SELECT hilo_unbind('$_')", $on) } 'gone', 'less', 'not asked', 'gone'),
 		$what =~ /^pg_upgrade/ ? 't t t f' : 'f f t f', "$what: and can be unbound");
@@ -174,7 +166,7 @@ sub check
 			has_function_privilege('reader', 'seed_identity_for(text, bigint, boolean)', 'EXECUTE'),
 			has_function_privilege('reader', 'drop_identity(text, boolean)', 'EXECUTE')}, $on),
 		't|t|t|f', "$what: privileges");
-	is( error_of($db, q{SET session_replication_role = replica; DELETE FROM hilo.hilo}, $on),
+	is( error_of($on // $node, $db, q{SET session_replication_role = replica; DELETE FROM hilo.hilo}),
 		'42809', "$what: guarded");
 	return;
 }
@@ -186,23 +178,6 @@ sub dump_source
 	return "$dir/$file";
 }
 
-sub restore_sql
-{
-	my ($file, $db, @options) = @_;
-	$node->command_ok(
-		[ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', @options, '-d', $db, '-f', $file ],
-		"psql @options " . ($file =~ s,.*/,,r) . " into $db");
-	return;
-}
-
-sub new_database
-{
-	my ($db, $set_up) = @_;
-	sql('postgres', "CREATE DATABASE $db");
-	sql($db, $set_up) if defined $set_up;
-	return $db;
-}
-
 #
 # Into an empty database
 #
@@ -211,11 +186,11 @@ my $inserts = dump_source('inserts.sql', '--inserts');
 my $custom = dump_source('custom', '-Fc');
 my $data = dump_source('data.sql', '--data-only', '-t', 'hilo.*');
 
-restore_sql($plain, new_database('empty_plain'), '--single-transaction');
+restore_sql($node, $plain, new_database($node, 'empty_plain'), '--single-transaction');
 check('empty_plain', 'plain');
-restore_sql($inserts, new_database('empty_inserts'));
+restore_sql($node, $inserts, new_database($node, 'empty_inserts'));
 check('empty_inserts', 'inserts');
-new_database('empty_custom');
+new_database($node, 'empty_custom');
 $node->command_ok([ 'pg_restore', '--exit-on-error', '-j', '2', '-d', 'empty_custom', $custom ],
 	'pg_restore -j 2');
 check('empty_custom', 'custom');
@@ -223,9 +198,9 @@ check('empty_custom', 'custom');
 # Once more from what was restored: nothing depends on where the columns were.
 sql('postgres', 'ALTER DATABASE source RENAME TO first_source');
 sql('postgres', 'CREATE DATABASE second');
-restore_sql($custom =~ s/custom$/plain.sql/r, 'second');
+restore_sql($node, $custom =~ s/custom$/plain.sql/r, 'second');
 $node->command_ok([ 'pg_dump', '-f', "$dir/again.sql", 'second' ], 'pg_dump of a restored database');
-restore_sql("$dir/again.sql", new_database('empty_again'));
+restore_sql($node, "$dir/again.sql", new_database($node, 'empty_again'));
 check('empty_again', 'second generation');
 sql('postgres', 'ALTER DATABASE first_source RENAME TO source');
 
@@ -244,8 +219,8 @@ my $merged = qq{$name 5, drawn 2, ends in a separator/| 6, gone here 20, higher 
 
 foreach my $server_side (5, 100)
 {
-	my $db = new_database("used_$server_side", sprintf $in_use, $server_side);
-	restore_sql($plain, $db);
+	my $db = new_database($node, "used_$server_side", sprintf $in_use, $server_side);
+	restore_sql($node, $plain, $db);
 	is(sql($db, $identities), $merged, "$db: the higher value of each identity");
 	is( sql($db, q{SELECT next_identity('higher'), next_identity('lower'), next_identity('gone here')}),
 		'higher/1001|lower/501|gone here/21', "$db: draws go on above both sides");
@@ -255,8 +230,8 @@ foreach my $server_side (5, 100)
 }
 
 # A second copy of the same rows finds the names bound already.
-my $db = new_database('used_twice');
-restore_sql($plain, $db);
+my $db = new_database($node, 'used_twice');
+restore_sql($node, $plain, $db);
 sql($db, q{SELECT seed_identity_for('higher', 2000), seed_identity_for('lower', 3, true)});
 my ($ret, $out, $err) = $node->psql($db, slurp_file($data), on_error_stop => 0);
 is(sql($db, $identities), $all =~ s/higher 1000/higher 2000/r, 'restored twice: identities are merged');
@@ -267,7 +242,7 @@ is($err, '', 'restored twice: no error');
 #
 # The extension, too, in a schema that needs quotes
 #
-new_database('quoted', qq{
+new_database($node, 'quoted', qq{
 	CREATE SCHEMA $schema;
 	CREATE EXTENSION hilo SCHEMA $schema;
 	CREATE TABLE $schema.$table (x int, y int, $column text UNIQUE);
@@ -277,7 +252,7 @@ new_database('quoted', qq{
 	SELECT $schema.next_server_side_id('a/');
 });
 $node->command_ok([ 'pg_dump', '-f', "$dir/quoted.sql", 'quoted' ], 'pg_dump with a quoted schema');
-restore_sql("$dir/quoted.sql", new_database('quoted_copy'));
+restore_sql($node, "$dir/quoted.sql", new_database($node, 'quoted_copy'));
 is( sql('quoted_copy', qq{SELECT $schema.next_identity_free('q/'), $schema.next_server_side_id('a/')}),
 	'q/6|a/0000000000000000002-A', 'quoted schema: draws go on');
 
@@ -287,23 +262,9 @@ is( sql('quoted_copy', qq{SELECT $schema.next_identity_free('q/'), $schema.next_
 sql('postgres', "DROP DATABASE $_")
   foreach qw(empty_plain empty_inserts empty_custom empty_again second used_5 used_100 used_twice quoted_copy);
 $node->stop;
-
-# Leaves files where it is started.
-chdir ${PostgreSQL::Test::Utils::tmp_check};
 foreach my $mode ('copy', 'link')
 {
-	my $new = PostgreSQL::Test::Cluster->new("new_$mode");
-	$new->init;
-	command_ok(
-		[
-			'pg_upgrade', '--no-sync',
-			'-d', $node->data_dir, '-D', $new->data_dir,
-			'-b', $bindir, '-B', $bindir,
-			'-s', $new->host, '-p', $node->port, '-P', $new->port,
-			$mode eq 'link' ? '--link' : ()
-		],
-		"pg_upgrade, $mode");
-	$new->start;
+	my $new = upgrade($node, $mode);
 	check('source', "pg_upgrade, $mode", $new);
 	is( sql('quoted', qq{SELECT $schema.next_identity_free('q/'), $schema.next_server_side_id('a/')}, $new),
 		'q/6|a/0000000000000000002-A', "pg_upgrade, $mode: in a quoted schema, too");
@@ -318,5 +279,4 @@ foreach my $mode ('copy', 'link')
 	$new->stop;
 }
 
-chdir $start_dir;
 done_testing();

@@ -4,11 +4,12 @@
 # in which only its server looks for extensions.
 use strict;
 use warnings;
-use File::Copy;
-use File::Path qw(make_path);
+
 use FindBin;
 use lib $FindBin::RealBin;
-use HiloCrash;
+use HiloTest;
+use File::Copy;
+use File::Path qw(make_path);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -125,9 +126,9 @@ sql(q{
 	$$;
 });
 
-my $holder = HiloCrash::Session->new($node);
-my $drawing = HiloCrash::Session->new($node);
-my $updating = HiloCrash::Session->new($node);
+my $holder = session($node);
+my $drawing = session($node);
+my $updating = session($node);
 $holder->query('SET hilo.range_size = 1000');
 $drawing->query('SET hilo.range_size = 1');
 $drawing->query('SET hilo.range_duration = 0');

@@ -2,6 +2,9 @@
 use strict;
 use warnings;
 
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -15,14 +18,6 @@ sub sql
 {
 	my ($db, $query) = @_;
 	return $node->safe_psql($db, $query);
-}
-
-# SQLSTATE, and all that was said.
-sub error_of
-{
-	my ($db, $query) = @_;
-	my (undef, undef, $err) = $node->psql($db, "\\set VERBOSITY verbose\n$query");
-	return ($err =~ /ERROR: +(\w{5}):/ ? $1 : '', $err);
 }
 
 my $odd = q{"My ""Sch.ema"."it's a \\ ta.ble"};
@@ -91,7 +86,7 @@ like($before{bindings}, qr/^orders\|\|\|leaver$/m, 'grants are there');
 sub may_draw
 {
 	my ($db, $role, $collection) = @_;
-	my ($state) = error_of($db, "SET ROLE $role; SELECT hilo_next_number('$collection')");
+	my $state = error_of($node, $db, "SET ROLE $role; SELECT hilo_next_number('$collection')");
 	return $state;
 }
 
@@ -126,23 +121,6 @@ sub check
 	return;
 }
 
-sub new_database
-{
-	my ($db, $set_up) = @_;
-	sql('postgres', "CREATE DATABASE $db");
-	sql($db, $set_up) if defined $set_up;
-	return $db;
-}
-
-sub restore_sql
-{
-	my ($file, $db, @options) = @_;
-	$node->command_ok(
-		[ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', @options, '-d', $db, '-f', $file ],
-		"psql @options " . ($file =~ s,.*/,,r) . " into $db");
-	return;
-}
-
 #
 # The whole database
 #
@@ -153,17 +131,17 @@ $node->command_ok([ 'pg_dump', '-Fd', '-j', '2', '-f', "$dir/folder", 'source' ]
 # Roles are not in a dump: one that is gone is no obstacle.
 sql('postgres', 'DROP ROLE leaver');
 
-restore_sql("$dir/plain.sql", new_database('plain'), '--single-transaction');
+restore_sql($node, "$dir/plain.sql", new_database($node, 'plain'), '--single-transaction');
 check('plain', 'plain');
-restore_sql("$dir/inserts.sql", new_database('inserts'));
+restore_sql($node, "$dir/inserts.sql", new_database($node, 'inserts'));
 check('inserts', 'inserts');
-new_database('custom');
+new_database($node, 'custom');
 $node->command_ok([ 'pg_restore', '--exit-on-error', '-d', 'custom', "$dir/custom" ], 'pg_restore');
 check('custom', 'custom');
-new_database('jobs');
+new_database($node, 'jobs');
 $node->command_ok([ 'pg_restore', '--exit-on-error', '-j', '3', '-d', 'jobs', "$dir/folder" ], 'pg_restore --jobs');
 check('jobs', 'jobs');
-new_database('sections');
+new_database($node, 'sections');
 $node->command_ok([ 'pg_restore', '--exit-on-error', "--section=$_", '-d', 'sections', "$dir/custom" ], "pg_restore --section=$_")
   foreach qw(pre-data data post-data);
 check('sections', 'sections');
@@ -174,19 +152,19 @@ $node->command_ok([ 'pg_dump', '-a', '-f', "$dir/data.sql", 'source' ], 'pg_dump
 $node->command_ok([ 'pg_dump', '-a', '--disable-triggers', '-f', "$dir/quiet_data.sql", 'source' ], 'pg_dump -a --disable-triggers');
 foreach my $data ('data', 'quiet_data')
 {
-	restore_sql("$dir/schema.sql", new_database("steps_$data"));
-	restore_sql("$dir/$data.sql", "steps_$data");
+	restore_sql($node, "$dir/schema.sql", new_database($node, "steps_$data"));
+	restore_sql($node, "$dir/$data.sql", "steps_$data");
 	check("steps_$data", "schema, then $data");
 }
 
 # Over a database that has gone on since, and into one in which a program has made schema hilo.
-new_database('over');
+new_database($node, 'over');
 $node->command_ok([ 'pg_restore', '--exit-on-error', '-d', 'over', "$dir/custom" ], 'pg_restore');
 sql('over', q{INSERT INTO orders SELECT generate_series(2000, 2100); INSERT INTO texts VALUES ('texts/3000-A')});
 $node->command_ok([ 'pg_restore', '--exit-on-error', '--clean', '--if-exists', '-d', 'over', "$dir/custom" ], 'pg_restore --clean');
 check('over', 'cleaned');
-new_database('made', 'CREATE SCHEMA hilo');
-restore_sql("$dir/plain.sql", 'made');
+new_database($node, 'made', 'CREATE SCHEMA hilo');
+restore_sql($node, "$dir/plain.sql", 'made');
 check('made', 'schema hilo was there');
 
 #
@@ -228,8 +206,8 @@ sub inserts_go_on
 }
 my @tables = ('orders', 'texts', 'child', 'parent', 'letters', 'parcels', 'own_default', [ $odd, q{"i'd"} ]);
 
-new_database('bare');
-restore_sql("$dir/schema.sql", 'bare');
+new_database($node, 'bare');
+restore_sql($node, "$dir/schema.sql", 'bare');
 inserts_go_on('bare', 'schema only', @tables);
 gives('bare', q{INSERT INTO parts (region) VALUES ('a'), ('b') RETURNING id}, "1\n2", 'schema only: and partitions');
 gives('bare', q{SET ROLE inserter; INSERT INTO orders (item) VALUES ('x')}, '', 'schema only: as an ordinary role');
@@ -242,9 +220,9 @@ $node->command_ok([ 'pg_dump', '-n', 'public', '-f', "$dir/public.sql", 'source'
 $node->command_ok([ 'pg_dump', '-n', 'public', '-s', '-f', "$dir/public_schema.sql", 'source' ], 'pg_dump -n public -s');
 foreach my $file ('public', 'public_schema')
 {
-	new_database($file, 'CREATE EXTENSION hilo');
+	new_database($node, $file, 'CREATE EXTENSION hilo');
 	append_to_file("$dir/$file.here.sql", slurp_file("$dir/$file.sql") =~ s/^CREATE SCHEMA public;$//mr);
-	restore_sql("$dir/$file.here.sql", $file);
+	restore_sql($node, "$dir/$file.here.sql", $file);
 	inserts_go_on($file, $file, grep { !ref } @tables);
 	is(sql($file, q{WITH new AS (INSERT INTO parts (region) VALUES ('b'), ('a') RETURNING id)
 		SELECT count(DISTINCT id) FROM new WHERE id NOT IN (SELECT id FROM parts)}), 2, "$file: partitions go on");
@@ -252,16 +230,16 @@ foreach my $file ('public', 'public_schema')
 }
 
 # In one session that has drawn before: its next number is taken.
-new_database('alone', 'CREATE EXTENSION hilo');
-my $session = $node->background_psql('alone');
+new_database($node, 'alone', 'CREATE EXTENSION hilo');
+my $session = session($node, dbname => 'alone');
 $session->query_safe('SET hilo.range_size = 100');
 is($session->query_safe(q{SELECT hilo_next_number('orders')}), 1, 'a session has drawn');
 $node->command_ok([ 'pg_dump', '-t', 'orders', '-f', "$dir/orders.sql", 'source' ], 'pg_dump -t orders');
 $node->command_ok([ 'pg_dump', '-t', 'parts', '-t', 'part_?', '-f', "$dir/parts.sql", 'source' ], 'pg_dump -t parts');
-restore_sql("$dir/orders.sql", 'alone');
-restore_sql("$dir/parts.sql", 'alone');
+restore_sql($node, "$dir/orders.sql", 'alone');
+restore_sql($node, "$dir/parts.sql", 'alone');
 is($session->query_safe(q{INSERT INTO orders (item) VALUES ('first'), ('second') RETURNING id > 500}), "t\nt", 'its next ids are above those restored');
-$session->quit;
+$session->finish;
 inserts_go_on('alone', 'a table alone', 'orders');
 is(sql('alone', q{INSERT INTO parts (region) VALUES ('b') RETURNING id > 3}), 't', 'a partitioned one, too');
 my $describe = sub {
@@ -274,35 +252,35 @@ is($describe->('alone'), $describe->('source'), 'it looks like the one it was ma
 is(sql('alone', q{SELECT hilo_attach('orders') > 500, hilo_detach('orders')}), 't|sequence', 'it can be attached and detached');
 
 # pg_restore -t takes no trigger along, unless it is asked for.
-new_database('archive', 'CREATE EXTENSION hilo');
+new_database($node, 'archive', 'CREATE EXTENSION hilo');
 $node->command_ok([ 'pg_restore', '--exit-on-error', '-t', 'orders', '-T', 'orders zzz_hilo_advance_id', '-d', 'archive', "$dir/custom" ], 'pg_restore -t orders -T');
 is(sql('archive', 'SELECT count(*) FROM orders'), 21, 'a table out of an archive: its rows are there');
 inserts_go_on('archive', 'a table out of an archive', 'orders');
 
 # The order in which tables come: the second of a shared collection counts, too.
-new_database('shared', 'CREATE EXTENSION hilo');
+new_database($node, 'shared', 'CREATE EXTENSION hilo');
 $node->command_ok([ 'pg_dump', '-t', $_, '-f', "$dir/$_.sql", 'source' ], "pg_dump -t $_") foreach 'letters', 'parcels';
-restore_sql("$dir/letters.sql", 'shared');
+restore_sql($node, "$dir/letters.sql", 'shared');
 gives('shared', 'INSERT INTO letters DEFAULT VALUES RETURNING id > 1', 't', 'one of two tables alone');
-restore_sql("$dir/parcels.sql", 'shared');
+restore_sql($node, "$dir/parcels.sql", 'shared');
 gives('shared', 'INSERT INTO letters DEFAULT VALUES RETURNING id > 2', 't', 'the other one has come: the first one goes on');
 gives('shared', 'INSERT INTO parcels DEFAULT VALUES RETURNING id > 40', 't', 'so does that, above its own');
 inserts_go_on('shared', 'shared', 'letters', 'parcels');
 
 # Where the collection belongs to another table, they share it.
-new_database('elsewhere', q{
+new_database($node, 'elsewhere', q{
 	CREATE EXTENSION hilo;
 	CREATE SCHEMA archive;
 	CREATE TABLE archive.orders (id bigint PRIMARY KEY);
 	SELECT hilo_attach('archive.orders');
 	SELECT hilo_seed('orders', 5000);
 });
-restore_sql("$dir/orders.sql", 'elsewhere');
+restore_sql($node, "$dir/orders.sql", 'elsewhere');
 gives('elsewhere', q{INSERT INTO orders (item) VALUES ('x') RETURNING id}, 5001, 'in a collection of another table');
 
 # By its owner, who is no superuser.
 sql('postgres', 'CREATE ROLE boss LOGIN CREATEDB');
-new_database('bosses', q{
+new_database($node, 'bosses', q{
 	CREATE EXTENSION hilo;
 	GRANT ALL ON SCHEMA public TO boss;
 	SET SESSION AUTHORIZATION boss;
@@ -316,25 +294,25 @@ $node->command_ok([ 'pg_dump', '-n', 'public', '-f', "$dir/super.sql", 'bosses' 
 foreach my $case ([ 'boss', 'boss' ], [ 'boss', 'super' ], [ 'super', 'boss' ], [ 'super', 'super' ])
 {
 	my ($by, $to) = @$case;
-	my $db = new_database("bosses_${by}_$to", 'CREATE EXTENSION hilo; GRANT ALL ON SCHEMA public TO boss');
+	my $db = new_database($node, "bosses_${by}_$to", 'CREATE EXTENSION hilo; GRANT ALL ON SCHEMA public TO boss');
 	append_to_file("$dir/$db.sql", join '', grep { !/^(?:CREATE|ALTER|COMMENT ON) SCHEMA public|^(?:GRANT|REVOKE) .* SCHEMA public/ } map { "$_\n" } split /\n/, slurp_file("$dir/$by.sql"));
-	restore_sql("$dir/$db.sql", $db, $to eq 'boss' ? ('-U', 'boss') : ());
+	restore_sql($node, "$dir/$db.sql", $db, $to eq 'boss' ? ('-U', 'boss') : ());
 	gives($db, q{SET SESSION AUTHORIZATION boss; INSERT INTO orders (item) VALUES ('x'), ('y') RETURNING id > 20}, "t\nt", "dumped by $by, restored by $to: inserts go on");
 	gives($db, q{SET SESSION AUTHORIZATION boss; SELECT hilo_attach('orders') > 20, hilo_detach('orders')}, 't|sequence', "dumped by $by, restored by $to: it is the owner's to attach");
 }
 
 # A table that only has the default: nothing tells what it has, so hilo_sync() or hilo_attach() has to.
-new_database('only_default', q{
+new_database($node, 'only_default', q{
 	CREATE EXTENSION hilo;
 	CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT hilo_next_number('orders'));
 	INSERT INTO orders SELECT FROM generate_series(1, 5);
 });
 $node->command_ok([ 'pg_dump', '-f', "$dir/only_default.sql", 'only_default' ], 'pg_dump');
-restore_sql("$dir/only_default.sql", new_database('only_default_copy'));
+restore_sql($node, "$dir/only_default.sql", new_database($node, 'only_default_copy'));
 gives('only_default_copy', 'INSERT INTO orders DEFAULT VALUES RETURNING id > 5', 't', 'a default alone goes on with its counter');
 $node->command_ok([ 'pg_dump', '-t', 'orders', '-f', "$dir/only_table.sql", 'only_default' ], 'pg_dump -t');
-restore_sql("$dir/only_table.sql", new_database('only_table', 'CREATE EXTENSION hilo'));
-my ($state) = error_of('only_table', 'INSERT INTO orders DEFAULT VALUES');
+restore_sql($node, "$dir/only_table.sql", new_database($node, 'only_table', 'CREATE EXTENSION hilo'));
+my $state = error_of($node, 'only_table', 'INSERT INTO orders DEFAULT VALUES');
 is($state, '23505', 'without its counter, it does not');
 gives('only_table', q{SET client_min_messages = warning; SELECT hilo_attach('orders')}, 5, 'attached, it does');
 gives('only_table', 'INSERT INTO orders DEFAULT VALUES RETURNING id', 6, 'it goes on');
@@ -384,7 +362,7 @@ sub schema_of
 	is($err, '', 'pg_dump -s is content');
 	return $dump =~ s/^\\(un)?restrict .*\n//mgr;
 }
-new_database('back', $schema);
+new_database($node, 'back', $schema);
 my $was = schema_of('back');
 foreach my $round (1, 2)
 {
@@ -401,7 +379,7 @@ foreach my $round (1, 2)
 # The same of a copy: what is put back is known there.
 sql('back', "SET client_min_messages = warning; SELECT hilo_attach('$_')") foreach @attached;
 $node->command_ok([ 'pg_dump', '-f', "$dir/back.sql", 'back' ], 'pg_dump of the attached tables');
-restore_sql("$dir/back.sql", new_database('back_copy'));
+restore_sql($node, "$dir/back.sql", new_database($node, 'back_copy'));
 sql('back_copy', "SELECT hilo_detach('$_')") foreach @attached;
 is(schema_of('back_copy'), $was, 'restored, and detached there: the same');
 is(sql('back_copy', q{SELECT count(*) FROM hilo.binding WHERE trigger <> 0 OR id_column IS NULL}), 0, 'no note of a trigger is left');

@@ -3,10 +3,8 @@ use strict;
 use warnings;
 
 use FindBin;
-use IPC::Run ();
 use lib $FindBin::RealBin;
-
-use HiloCrash;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -93,22 +91,12 @@ sql(q{
 });
 
 # Start clients, each a session that calls the procedure.
-sub start_clients
+sub start_inserts
 {
 	my ($round) = @_;
-	my @clients;
+	my @clients = map { session($node) } 1 .. $CLIENTS;
 
-	foreach my $me (0 .. $CLIENTS - 1)
-	{
-		my %run = (out => '', err => '');
-		$run{handle} = IPC::Run::start(
-			[
-				$node->installed_command('psql'), '-XAtq', '-v', 'ON_ERROR_STOP=1',
-				'-d', $node->connstr('postgres'), '-c', "CALL client($round, $me)"
-			],
-			'<', '/dev/null', '>', \$run{out}, '2>', \$run{err});
-		push @clients, \%run;
-	}
+	$clients[$_]->start("CALL client($round, $_)") for keys @clients;
 	return @clients;
 }
 
@@ -126,26 +114,26 @@ sub wait_for_inserts
 	return;
 }
 
-sub stop_clients
+sub stop_inserts
 {
 	my ($round, @clients) = @_;
 
 	sql("INSERT INTO stop VALUES ($round)");
-	$_->{handle}->finish for @clients;
-	is(join('', map { $_->{err} } @clients), '', "round $round: no client ended in an error");
+	is(join('', map { ($_->result)[1] } @clients), '', "round $round: no client ended in an error");
+	$_->finish for @clients;
 	return;
 }
 
 #
 # Attach under load
 #
-my @clients = start_clients(1);
+my @clients = start_inserts(1);
 wait_for_inserts(1, 'false', 10, qw(default many far));
 my $max = $node->safe_psql('postgres', q{SET client_min_messages = warning; SELECT hilo_attach('orders')});
 wait_for_inserts(1, 'true', 20, qw(default many far above inside));
 cmp_ok($max, '>', 1000000, 'attached, above all that was there');
 is(sql('SELECT is_attached()'), 't', 'with its trigger');
-stop_clients(1, @clients);
+stop_inserts(1, @clients);
 
 sub check
 {
@@ -177,29 +165,23 @@ is(sql(q{SELECT count(*) FROM pg_class WHERE relkind = 'S' AND relname = 'orders
 #
 # Afterwards eight new clients go on
 #
-@clients = start_clients(2);
+@clients = start_inserts(2);
 wait_for_inserts(2, 'true', 20, qw(default many far above inside));
-stop_clients(2, @clients);
+stop_inserts(2, @clients);
 check(2);
 
 #
 # And without ids given by hand nothing fails, whatever was given before
 #
 sql(q{TRUNCATE failed});
-my @last = map { IPC::Run::start(
-		[
-			$node->installed_command('psql'), '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'),
-			'-c', "INSERT INTO orders (client, kind) SELECT $_, 'last' FROM generate_series(1, 5000)"
-		],
-		'<', '/dev/null') } 0 .. $CLIENTS - 1;
-my $good = grep { $_->finish } @last;
-is($good, $CLIENTS, 'draws of all clients go on');
+is( at_once(map { [ $node, "INSERT INTO orders (client, kind) SELECT $_, 'last' FROM generate_series(1, 5000)" ] } 0 .. $CLIENTS - 1),
+	'', 'draws of all clients go on');
 is(sql(q{SELECT count(*), count(DISTINCT id) FROM orders WHERE kind = 'last'}), '40000|40000', 'with ids of their own');
 
 #
 # The range of a connection that ends goes back, but not below an id given by hand meanwhile
 #
-my $holder = HiloCrash::Session->new($node);
+my $holder = session($node);
 my $id = $holder->query(q{INSERT INTO orders VALUES (DEFAULT) RETURNING id});
 my $given = sql(qq{INSERT INTO orders VALUES ($id + 19) RETURNING id});
 $holder->finish;

@@ -2,10 +2,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
-use IPC::Run ();
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -160,12 +159,6 @@ sub number
 	return $output =~ ($pattern // qr/(\d+)/) ? $1 : "none in '$output'";
 }
 
-# Does the server let one in?
-sub is_there
-{
-	return answers($node);
-}
-
 # Draw in a session, which must neither fail nor wait.
 sub draw
 {
@@ -186,8 +179,8 @@ sub wrong_after
 	my $pattern = $change->{pattern};
 	my $insert = "INSERT INTO $name DEFAULT VALUES RETURNING id";
 	my (@wrong, @shown);
-	my $session = HiloCrash::Session->new($node);
-	my $other = HiloCrash::Session->new($node, 'statement_timeout=20s');
+	my $session = session($node);
+	my $other = session($node, statement_timeout => '20s');
 
 	$other->query("SELECT hilo_next_number('other')");
 	if ($before)
@@ -199,26 +192,18 @@ sub wrong_after
 	}
 	$session->query("SET test.failure_point = '$point:$way'");
 
-	if ($way eq 'kill' || $sql eq '\q')
+	if ($way eq 'kill')
 	{
-		my $other_pid = $other->pid;
-
+		dies_in($node, $sql, $session, $other) or push @wrong, "nothing happened at $point";
+		$other = session($node, statement_timeout => '20s');
+	}
+	elsif ($sql eq '\q')
+	{
 		$session->start($sql);
 		eval { $session->result; };
 		push @wrong, "nothing happened at $point" unless $@;
 		$session->finish;
-		if ($way eq 'kill')
-		{
-			# The postmaster ends all others, and starts anew.
-			wait_until('the server starts anew', sub { !kill 0, $other_pid });
-			wait_until('the server is there', \&is_there);
-			eval { $other->finish };
-			$other = HiloCrash::Session->new($node, 'statement_timeout=20s');
-		}
-		else
-		{
-			wait_until('the session is gone', sub { !kill 0, $session->pid });
-		}
+		wait_until('the session is gone', sub { !kill 0, $session->pid });
 	}
 	elsif ($way eq 'error')
 	{
@@ -246,7 +231,7 @@ sub wrong_after
 	}
 
 	# All go on: the session itself, the other one and a new one.
-	my $new = HiloCrash::Session->new($node, 'statement_timeout=20s');
+	my $new = session($node, statement_timeout => '20s');
 	my @alive = ($other, $new);
 	unless ($way eq 'kill' || $sql eq '\q')
 	{

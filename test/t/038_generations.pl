@@ -2,9 +2,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -60,8 +60,8 @@ sub repeats_after
 {
 	my ($point, $kind, $begin) = @_;
 	my $name = 'c' . ++$times;
-	my $first = HiloCrash::Session->new($node);
-	my $second = HiloCrash::Session->new($node);
+	my $first = session($node);
+	my $second = session($node);
 
 	# Where there is a pool, it has something for the next session.
 	draw($second, $name, 6);
@@ -80,7 +80,7 @@ sub repeats_after
 	{
 		push @numbers, draw($first, $name, 1), draw($second, $name, 1);
 	}
-	my $third = HiloCrash::Session->new($node);
+	my $third = session($node);
 	push @numbers, draw($third, $name, 4);
 	$_->finish foreach $first, $second, $third;
 
@@ -126,7 +126,7 @@ $node->safe_psql('postgres', q{
 	SELECT hilo_attach('letters');
 	SELECT hilo_seed('other', 1);
 });
-my ($locker, $drawer, $seeder) = map { HiloCrash::Session->new($node, 'hilo.range_size=32') } 1 .. 3;
+my ($locker, $drawer, $seeder) = map { session($node, 'hilo.range_size' => 32) } 1 .. 3;
 $drawer->query('SET SESSION AUTHORIZATION clerk');
 # Fails where it would wait, however slow the machine is.
 $_->query("SET lock_timeout = '1s'") foreach $drawer, $seeder;
@@ -143,7 +143,7 @@ foreach my $change (
 	like($out, qr/^\d+$/, "$change: it draws the next one");
 }
 # Who has to read them waits.
-my $reader = HiloCrash::Session->new($node);
+my $reader = session($node);
 $reader->query(q{SET SESSION AUTHORIZATION clerk; SET lock_timeout = '100ms'});
 is($reader->error_of(q{SELECT hilo_next_number('letters')}), '55P03', 'a session that is new to the bound collection waits');
 $locker->query('ROLLBACK');
@@ -164,7 +164,7 @@ $node->safe_psql('postgres', q{
 	SELECT hilo_configure('parcels', grant_to => 'pg_database_owner');
 });
 my ($old, $new) = map {
-	my $session = HiloCrash::Session->new($node, 'hilo.range_size=32');
+	my $session = session($node, 'hilo.range_size' => 32);
 	$session->query("SET SESSION AUTHORIZATION $_");
 	$session;
 } qw(old_owner new_owner);

@@ -6,9 +6,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -64,14 +64,14 @@ $node->safe_psql('postgres', "CREATE FUNCTION pretend(int) RETURNS void LANGUAGE
 $node->safe_psql('postgres', "CREATE EXTENSION hilo");
 
 # This session does not wait for standbys.
-my $admin = HiloCrash::Session->new($node, 'synchronous_commit=local');
+my $admin = session($node, synchronous_commit => 'local');
 
 # What becomes of a draw on a server of a release that has a byte, and that has no
 # standby that answers: "number", or "error" if the number may not be shown.
 sub draw
 {
 	my ($release, $byte) = @_;
-	my $session = HiloCrash::Session->new($node, "pretend.release=$release");
+	my $session = session($node, 'pretend.release' => $release);
 	my $pid = $session->pid;
 
 	$admin->query("SELECT pretend($byte)");

@@ -1,6 +1,7 @@
 # Promise 6: behind a pooler, 1,000 clients that draw once each and are reset use no more than a range per server connection beyond what they have drawn; a sequence with a cache as large is measured beside it.
 use strict;
 use warnings;
+
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;

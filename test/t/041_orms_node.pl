@@ -2,9 +2,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloClients;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use Test::More;
 
 my $folder = clients_folder();

@@ -2,9 +2,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -129,24 +129,6 @@ sql(q{
 	END $$;
 });
 
-# All start at the same moment; an identity that is far behind is as good.
-sub at_once
-{
-	my (@scripts) = @_;
-	my $gate = HiloCrash::Session->new($replica);
-	my @sessions = map { HiloCrash::Session->new($replica) } @scripts;
-
-	$gate->query('SELECT pg_advisory_lock(1)');
-	$sessions[$_]->start("SELECT FROM pg_advisory_lock_shared(1);\n$scripts[$_]") for keys @scripts;
-	wait_until('all wait at the gate', sub {
-		sql(q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == @scripts });
-	$gate->query('SELECT pg_advisory_unlock(1)');
-
-	my $errors = join '', map { ($_->result)[1] } @sessions;
-	$_->finish for @sessions, $gate;
-	return $errors;
-}
-
 # Rows a session: in one statement, one a transaction, or several in transactions of all levels.
 sub script
 {
@@ -163,7 +145,7 @@ sub script
 
 sql(q{DELETE FROM users WHERE document IS NOT NULL; SELECT seed_identity_for('users', 0, true)});
 my $began = time;
-is(at_once((map { script($_, 200) } 1 .. $SESSIONS), ('CALL type_ids(100)') x 4), '',
+is(at_once(map { [ $replica, $_ ] } (map { script($_, 200) } 1 .. $SESSIONS), ('CALL type_ids(100)') x 4), '',
 	"$SESSIONS sessions store 200 documents each, from an identity of 0, beside 4 that type ids: no error");
 note(sprintf '%.1f s', time - $began);
 is(sql(q{SELECT count(*), count(DISTINCT document) FROM users WHERE document::text LIKE '%drawn%'}), $SESSIONS * 200 . "|$SESSIONS", 'all have theirs');
@@ -182,7 +164,7 @@ cmp_ok($gap, '<=', $SESSIONS, "no gap is larger than the number of sessions: $ga
 
 # Without ids by hand there is no gap at all, also where all have to search.
 sql(q{DELETE FROM users WHERE document IS NOT NULL; SELECT seed_identity_for('users', 0, true)});
-is(at_once(map { script($_, 30) } 1 .. $SESSIONS), '', 'the same without ids by hand: no error');
+is(at_once(map { [ $replica, script($_, 30) ] } 1 .. $SESSIONS), '', 'the same without ids by hand: no error');
 is(sql(q{SELECT count(*), max(hilo_number(id)) FROM users WHERE document IS NOT NULL}), $SESSIONS * 30 . '|' . ($DOCUMENTS + 2 + $SESSIONS * 30), 'and no gap');
 
 $_->stop foreach $replica, $publisher;

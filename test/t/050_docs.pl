@@ -23,6 +23,10 @@
 # HILO_DOCS_PAUSE is for how many seconds the reader pauses before each block: ranges grow and shrink with time.
 use strict;
 use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use File::Basename;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::RecursiveCopy;
@@ -170,7 +174,7 @@ my %session;
 # Wait until connections that were closed have ended, as a reader does without knowing: they give back what they have left.
 sub wait_for_exits
 {
-	my $open = grep { $_->{connected} } values %session;
+	my $open = keys %session;
 
 	$node->poll_query_until('postgres', "SELECT count(*) <= $open FROM pg_stat_activity
 		WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()") or die 'connections do not end';
@@ -178,17 +182,14 @@ sub wait_for_exits
 }
 
 # The psql that is open in a database.
-sub session
+sub reader
 {
 	my ($db) = @_;
 
 	if (!$session{$db})
 	{
-		my $new = { in => '', out => '', err => '' };
-		$new->{psql} = IPC::Run::start(
-			[ 'psql', '-X', '-q', '-P', 'fieldsep=, ', '-P', 'recordsep=, ', '-d', $node->connstr($db) ],
-			'<', \$new->{in}, '>', \$new->{out}, '2>', \$new->{err}, IPC::Run::timeout($TIMEOUT));
-		$session{$db} = $new;
+		$session{$db} = session($node, dbname => $db);
+		$session{$db}->query("\\set VERBOSITY default\n\\pset fieldsep ', '\n\\pset recordsep ', '");
 	}
 	return $session{$db};
 }
@@ -197,26 +198,14 @@ sub session
 sub paste
 {
 	my ($session, $sql) = @_;
-	my $end = 'end of statement';
+	my ($out, $err) = eval { $session->query($sql) };
 
-	$session->{in} .= "$sql\n\\echo $end\n\\warn $end\n";
-	eval {
-		$session->{psql}->pump while $session->{out} !~ /^$end\n/m || $session->{err} !~ /^$end\n/m;
-	};
-	my @answer = map { s/^$end\n//mr } @{$session}{qw(out err)};
-	@{$session}{qw(out err)} = ('', '');
-	$answer[1] .= "psql has ended: $@" if $@;
-	$session->{connected} = 1;
-	return @answer;
+	return $@ ? ('', $@) : ("$out\n", $err);
 }
 
 sub close_sessions
 {
-	foreach my $session (values %session)
-	{
-		$session->{in} .= "\\q\n";
-		eval { $session->{psql}->finish };
-	}
+	$_->hang_up foreach values %session;
 	%session = ();
 	return;
 }
@@ -226,7 +215,7 @@ my $differences = 0;
 sub run_sql
 {
 	my ($page, $block) = @_;
-	my $session = session($block->{place});
+	my $session = reader($block->{place});
 	my $all = '';
 	my @wrong;
 

@@ -3,6 +3,7 @@
 # prometheus-postgres-exporter and promtool.
 use strict;
 use warnings;
+
 use HTTP::Tiny;
 use JSON::PP;
 use PostgreSQL::Test::Cluster;

@@ -2,10 +2,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
-use IPC::Run ();
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -29,22 +28,11 @@ my @draws = (
 my @scripts = map { client_script("$dir/client.$_", $_, 20000, @draws) } 0 .. $CLIENTS - 1;
 
 # Clients draw until $end->() ends the server.
-sub draw_until
+sub shown_until
 {
 	my ($node, $round, $end) = @_;
-	my @logs = map { "$dir/$round.$_" } 0 .. $#scripts;
-	my @clients = map {
-		IPC::Run::start(
-			[ $node->installed_command('psql'), '-XAtq', '-v', 'ON_ERROR_STOP=1',
-				'-d', $node->connstr('postgres'), '-f', $scripts[$_] ],
-			'<', '/dev/null', '>', "$logs[$_].out", '2>', "$logs[$_].err")
-	} 0 .. $#scripts;
+	my @logs = draw_until($node, "$dir/$round", $LEAST, $end, \@scripts);
 
-	wait_until('every client has drawn', sub {
-		!grep { lines_of("$_.out") < $LEAST } @logs
-	});
-	$end->();
-	$_->finish for @clients;
 	foreach my $log (@logs)
 	{
 		push @{ $shown{$_} }, $round for lines_of("$log.out");
@@ -111,7 +99,7 @@ sub switch_over
 	my ($from, $to) = @_;
 	my $round = 'clean, ' . $from->name . ' to ' . $to->name;
 
-	draw_until($from, $round, sub { $from->stop('fast') });
+	shown_until($from, $round, sub { $from->stop('fast') });
 	$to->promote;
 	wait_for_standbys($to, '');
 	follow($from, $to);
@@ -126,7 +114,7 @@ sub fail_over
 	my ($from, $to) = @_;
 	my $round = 'killed, ' . $from->name . ' to ' . $to->name;
 
-	draw_until($from, $round, sub { kill_server($from) });
+	shown_until($from, $round, sub { kill_server($from) });
 	$to->promote;
 	wait_for_standbys($to, '');
 	# pg_rewind takes the timeline from the last checkpoint.
@@ -158,7 +146,7 @@ switch_over($first, $second);
 switch_over($second, $first);
 fail_over($first, $second);
 fail_over($second, $first);
-draw_until($first, 'at the end', sub { $first->stop('fast') });
+shown_until($first, 'at the end', sub { $first->stop('fast') });
 cmp_ok(scalar(keys %shown), '>', 5 * $CLIENTS * $LEAST, scalar(keys %shown) . ' numbers were shown');
 $second->stop;
 

@@ -2,7 +2,9 @@
 use strict;
 use warnings;
 
-use IPC::Run ();
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -35,26 +37,17 @@ sub errors_of
 	return join("\n", grep { /ERROR|FATAL|PANIC/ } split(/\n/, substr(slurp_file($node->logfile), $offset)));
 }
 
-# Clients insert at the same time; returns what they write to stderr.
+# Clients insert at the same time; returns the errors.
 sub insert_at_once
 {
 	my ($clients, $rows, @nodes_and_sql) = @_;
-	my @running;
+	my @jobs;
 
 	while (my ($node, $sql) = splice(@nodes_and_sql, 0, 2))
 	{
-		foreach my $client (1 .. $clients)
-		{
-			my $script = "$sql\n" x $rows;
-			my $run = { err => '' };
-			$run->{psql} = IPC::Run::start(
-				[ $node->installed_command('psql'), '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres') ],
-				'<', \$script, '>', '/dev/null', '2>', \$run->{err});
-			push @running, $run;
-		}
+		push @jobs, ([ $node, "$sql\n" x $rows ]) x $clients;
 	}
-	$_->{psql}->finish foreach @running;
-	return join('', map { $_->{err} } @running);
+	return at_once(@jobs);
 }
 
 #
@@ -83,7 +76,7 @@ my $insert = q{
 	INSERT INTO people SELECT next_identity_for('people') FROM generate_series(1, 30);
 };
 $one->safe_psql('postgres', $insert);
-my $late = $other->background_psql('postgres');
+my $late = session($other);
 is($late->query_safe(q{SELECT hilo_next_number('invoices') > 0, hilo_next_number('lines')}), 't|1',
 	'a session of the subscriber has ranges among what arrives');
 
@@ -112,7 +105,7 @@ switch_over($one, $other, 'there');
 my ($number, $line) = split /\|/, $late->query_safe(q{SELECT hilo_next_number('invoices'), hilo_next_number('lines')});
 cmp_ok($line, '>', 200, 'the range of the session from before is forgotten');
 is($late->query_safe("INSERT INTO invoices VALUES ($number) RETURNING id"), $number, 'and its next number is free');
-$late->quit;
+$late->finish;
 
 # And back: the old publisher gets what it has missed.
 $other->safe_psql('postgres', 'CREATE PUBLICATION back FOR ALL TABLES');

@@ -2,7 +2,9 @@
 use strict;
 use warnings;
 
-use IPC::Run ();
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -68,21 +70,11 @@ sub insert_all
 	  "COPY $table (way) FROM STDIN;\n$copy";
 }
 
-# Four clients at once.
+# Four clients at once; returns the errors.
 sub insert_by_clients
 {
 	my ($table) = @_;
-	my @running = map {
-		my $script = insert_all($table);
-		my $run = { err => '' };
-		$run->{psql} = IPC::Run::start(
-			[ $coordinator->installed_command('psql'), '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $coordinator->connstr('postgres') ],
-			'<', \$script, '>', '/dev/null', '2>', \$run->{err});
-		$run;
-	} 1 .. 4;
-
-	$_->{psql}->finish foreach @running;
-	return join('', map { $_->{err} } @running);
+	return at_once(([ $coordinator, insert_all($table) ]) x 4);
 }
 
 # The statements that a member got.

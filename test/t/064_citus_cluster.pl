@@ -2,7 +2,9 @@
 use strict;
 use warnings;
 
-use IPC::Run ();
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -40,14 +42,6 @@ CONF
 sub sql { my ($sql) = @_; return $coordinator->safe_psql('postgres', $sql); }
 
 sub on_worker { my ($sql) = @_; return $workers[0]->safe_psql('postgres', $sql); }
-
-# The error of a statement with its SQLSTATE, or "fine"; a session that ends by itself is an error, too.
-sub error_of
-{
-	my ($node, $sql) = @_;
-	my ($result, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
-	return $err =~ /ERROR:  (.*)/s ? $1 : $result == 0 ? 'fine' : $err;
-}
 
 sql(sprintf q{SELECT citus_set_coordinator_host('localhost', %d)}, $coordinator->port);
 sql(sprintf q{SELECT citus_add_node('localhost', %d)}, $_->port) for @workers;
@@ -134,7 +128,7 @@ foreach my $case (@cases)
 		sql($setup =~ s/ WHERE/$where_to/r =~ s/NAME/$name/gr) if defined $setup;
 		foreach my $time (1 .. 2)
 		{
-			my $error = error_of($node, $sql =~ s/NAME/$name/gr);
+			my $error = outcome_of($node, $sql =~ s/NAME/$name/gr);
 			$failed++ if $error ne 'fine';
 			is($error, 'fine', "$names[0]: " . ($time == 1 ? 'first' : 'warm'));
 		}
@@ -177,17 +171,8 @@ foreach my $setting ('', "ALTER SYSTEM SET hilo.lease_size = 3; ALTER SYSTEM SET
 	foreach my $i (1 .. $FIRST)
 	{
 		my $name = 't' . ++$number;
-		my @running;
 		sql($tables{distributed} =~ s/NAME/$name/gr);
-		my @sql = ("INSERT INTO $name (k, v) SELECT k, v FROM src WHERE k <= 60", "INSERT INTO $name (k, v) SELECT v + 1, k FROM src WHERE k <= 60");
-		foreach my $node (@nodes)
-		{
-			my $run = { out => '', err => '' };
-			$run->{psql} = IPC::Run::start([ $node->installed_command('psql'), '-XAtq', '-d', $node->connstr('postgres'), '-c', $sql[0], '-c', $sql[1] ], '<', \undef, '>', \$run->{out}, '2>', \$run->{err});
-			push @running, $run;
-		}
-		$_->{psql}->finish foreach @running;
-		push @errors, grep { /\S/ } map { $_->{err} } @running;
+		push @errors, scalar at_once(map { [ $_, "INSERT INTO $name (k, v) SELECT k, v FROM src WHERE k <= 60;\nINSERT INTO $name (k, v) SELECT v + 1, k FROM src WHERE k <= 60" ] } @nodes);
 		$bad++ if sql("SELECT count(*), count(DISTINCT id) FROM $name") ne '360|360';
 	}
 	is(join('', @errors), '', "$FIRST first draws by INSERT ... SELECT on three nodes at once, $kind: none fails");
@@ -220,7 +205,7 @@ is(sql("BEGIN; INSERT INTO $d (k, v) SELECT k, v FROM src; SELECT hilo_seed('$d'
 #
 # Attach
 #
-sub hint_of { my ($table) = @_; my $error = error_of($coordinator, "SELECT hilo_attach('$table')"); return $error =~ /^0A000: .*by hand: (.*?)\n/s ? $1 : "no hint: $error"; }
+sub hint_of { my ($table) = @_; my $error = outcome_of($coordinator, "SELECT hilo_attach('$table')"); return $error =~ /^0A000: .*by hand: (.*?)\n/s ? $1 : "no hint: $error"; }
 
 foreach my $how ("create_distributed_table('NAME', 'k')", "create_distributed_table('NAME', 'id')", "create_reference_table('NAME')")
 {
@@ -229,21 +214,21 @@ foreach my $how ("create_distributed_table('NAME', 'k')", "create_distributed_ta
 	sql("ALTER TABLE $name DROP CONSTRAINT ${name}_pkey, ADD PRIMARY KEY (id, k)") if $how =~ /'k'/;
 	sql("INSERT INTO $name (id, k) SELECT n, n FROM generate_series(1, 70) n; SELECT " . ($how =~ s/NAME/$name/r));
 	my $hint = hint_of($name);
-	$hint = error_of($coordinator, "SELECT hilo_attach('$name', 'id')") =~ /by hand: (.*?)\n/s ? $1 : $hint if $how =~ /'k'/;
-	is(error_of($coordinator, $hint), 'fine', "$how: the hint works");
+	$hint = outcome_of($coordinator, "SELECT hilo_attach('$name', 'id')") =~ /by hand: (.*?)\n/s ? $1 : $hint if $how =~ /'k'/;
+	is(outcome_of($coordinator, $hint), 'fine', "$how: the hint works");
 	is(sql("INSERT INTO $name (k) VALUES (7) RETURNING id"), 71, 'and the numbers go on');
-	is(error_of($workers[1], "INSERT INTO $name (k) VALUES (8)"), 'fine', 'on a worker, too');
+	is(outcome_of($workers[1], "INSERT INTO $name (k) VALUES (8)"), 'fine', 'on a worker, too');
 	is(sql("SELECT count(*), count(DISTINCT id) FROM $name"), '72|72', 'no number twice');
 }
 
 # Before.
 my $before = 't' . ++$number;
 sql("CREATE TABLE $before (id bigserial PRIMARY KEY, k bigint); INSERT INTO $before (k) SELECT generate_series(1, 10); SELECT hilo_attach('$before')");
-like(error_of($coordinator, "SELECT create_distributed_table('$before', 'id')"), qr/because it has triggers.*HINT:  Consider dropping all the triggers/s, 'Citus refuses an attached table, with a hint');
+like(outcome_of($coordinator, "SELECT create_distributed_table('$before', 'id')"), qr/because it has triggers.*HINT:  Consider dropping all the triggers/s, 'Citus refuses an attached table, with a hint');
 my $trigger = sql("SELECT trigger_name FROM hilo.attachments WHERE relation = '$before'::regclass");
-is(error_of($coordinator, "DROP TRIGGER $trigger ON $before; SELECT create_distributed_table('$before', 'id'); SELECT hilo_bind('$before', '$before', 'id'), hilo_sync('$before')"), 'fine', 'which works');
+is(outcome_of($coordinator, "DROP TRIGGER $trigger ON $before; SELECT create_distributed_table('$before', 'id'); SELECT hilo_bind('$before', '$before', 'id'), hilo_sync('$before')"), 'fine', 'which works');
 is(sql("INSERT INTO $before (k) VALUES (1) RETURNING id > 10"), 't', 'the default draws on');
-is(error_of($coordinator, "SELECT undistribute_table('$before'); SELECT hilo_unbind('$before'); SELECT hilo_attach('$before'); SELECT hilo_detach('$before')"), 'fine', 'undistributed, attached and detached');
+is(outcome_of($coordinator, "SELECT undistribute_table('$before'); SELECT hilo_unbind('$before'); SELECT hilo_attach('$before'); SELECT hilo_detach('$before')"), 'fine', 'undistributed, attached and detached');
 
 # Local to the coordinator: before, after, and by a foreign key.
 my $reference = sql(q{SELECT min(logicalrelid::text) FROM pg_dist_partition WHERE repmodel = 't'});
@@ -257,10 +242,10 @@ foreach my $how ("SELECT hilo_attach('NAME'); SELECT citus_add_local_table_to_me
 	is(sql("INSERT INTO $name (k) VALUES (1) RETURNING id"), 301, "$how: above the rows in the shard");
 	sql("INSERT INTO $name VALUES (5000, 1)");
 	is(sql("INSERT INTO $name (k) VALUES (1) RETURNING id"), 5001, 'ids by hand are passed over');
-	is(error_of($workers[0], "INSERT INTO $name (k) VALUES (1), (1)"), 'fine', 'a worker draws');
+	is(outcome_of($workers[0], "INSERT INTO $name (k) VALUES (1), (1)"), 'fine', 'a worker draws');
 	sql("INSERT INTO $name (k) SELECT 1 FROM generate_series(1, 100)");
 	is(sql("SELECT count(*), count(DISTINCT id) FROM $name"), '106|106', 'no number twice');
-	is(error_of($coordinator, $how =~ /FOREIGN/ ? "ALTER TABLE $name DROP CONSTRAINT ${name}_k_fkey" : "SELECT undistribute_table('$name')"), 'fine', 'it becomes an ordinary table');
+	is(outcome_of($coordinator, $how =~ /FOREIGN/ ? "ALTER TABLE $name DROP CONSTRAINT ${name}_k_fkey" : "SELECT undistribute_table('$name')"), 'fine', 'it becomes an ordinary table');
 	sql("INSERT INTO $name (k) SELECT 1 FROM generate_series(1, 100)");
 	is(sql("SELECT count(*), count(DISTINCT id) FROM $name"), '206|206', 'no number twice');
 	is(sql("SELECT hilo_detach('$name')"), 'sequence', 'and detached');
@@ -270,8 +255,8 @@ foreach my $how ("SELECT hilo_attach('NAME'); SELECT citus_add_local_table_to_me
 # Tags
 #
 sql("ALTER DATABASE postgres SET hilo.node_tag = 'T'");
-like(error_of($_, q{SELECT next_server_side_id('s/')}), qr/^55000/, 'a tag that Citus carries to all nodes tells none apart') for @workers;
-is(error_of($coordinator, q{SELECT next_server_side_id('s/')}), 'fine', 'the coordinator alone draws server-side ids');
+like(outcome_of($_, q{SELECT next_server_side_id('s/')}), qr/^55000/, 'a tag that Citus carries to all nodes tells none apart') for @workers;
+is(outcome_of($coordinator, q{SELECT next_server_side_id('s/')}), 'fine', 'the coordinator alone draws server-side ids');
 sql('ALTER DATABASE postgres RESET hilo.node_tag');
 
 #
@@ -287,7 +272,7 @@ $third->safe_psql('postgres', 'CREATE EXTENSION citus');
 sql(sprintf q{SELECT citus_add_node('localhost', %d)}, $third->port);
 sql("SELECT rebalance_table_shards('src', shard_transfer_mode => 'block_writes')");
 sql("INSERT INTO $w (k, v) SELECT k, v FROM src") for 1 .. 3;
-is(error_of($third, "INSERT INTO $w (k, v) SELECT v + 1, k FROM src"), 'fine', 'a node added later draws with nothing set up');
+is(outcome_of($third, "INSERT INTO $w (k, v) SELECT v + 1, k FROM src"), 'fine', 'a node added later draws with nothing set up');
 $workers[0]->stop('immediate');
 my ($ret, $out, $warning) = $coordinator->psql('postgres', "SELECT hilo_seed('$w', 1000000)");
 like($warning, qr/WARNING:  Citus worker \S+ was not told about the change to "$w"/, 'a worker that is away: a warning names it');

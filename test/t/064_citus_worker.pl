@@ -2,7 +2,9 @@
 use strict;
 use warnings;
 
-use IPC::Run ();
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -52,22 +54,13 @@ $coordinator->safe_psql('postgres', sprintf(q{
 	END $$;
 }, join(',', map { s/"/\\"/gr =~ s/(.*)/"$1"/r } @places)));
 
-# All nodes draw at the same time, two sessions each; the numbers, and what was written to stderr.
+# All nodes draw at the same time, two sessions each; the numbers, and the errors.
 sub draw_everywhere
 {
 	my ($sql) = @_;
-	my @running;
+	my ($errors, @outputs) = at_once(map { [ $_, "$sql;\n" x 10 ] } ($coordinator, @workers) x 2);
 
-	foreach my $node (($coordinator, @workers) x 2)
-	{
-		my $run = { in => "$sql;\n" x 10, out => '', err => '' };
-		$run->{psql} = IPC::Run::start(
-			[ $node->installed_command('psql'), '-XAtq', '-d', $node->connstr('postgres') ],
-			'<', \$run->{in}, '>', \$run->{out}, '2>', \$run->{err});
-		push @running, $run;
-	}
-	$_->{psql}->finish foreach @running;
-	return ([ map { split /\n/, $_->{out} } @running ], join('', map { $_->{err} } @running));
+	return ([ map { split /\n/ } @outputs ], $errors);
 }
 
 sub distinct
@@ -75,14 +68,6 @@ sub distinct
 	my %seen;
 	$seen{$_}++ foreach @_;
 	return scalar(keys %seen);
-}
-
-# The error of a statement with its SQLSTATE, or "fine"; a session that ends by itself is an error, too.
-sub error_of
-{
-	my ($node, $sql) = @_;
-	my ($result, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
-	return $err =~ /ERROR:  (.*)/s ? $1 : $result == 0 ? 'fine' : $err;
 }
 
 # What is known of the coordinator on a worker.
@@ -99,7 +84,7 @@ my ($worker, $other) = @workers;
 #
 # The coordinator is not known
 #
-like(error_of($worker, $draw), qr/^55000: .*the Citus coordinator.*the coordinator is not in pg_dist_node.*HINT:  Use SELECT citus_set_coordinator_host/s,
+like(outcome_of($worker, $draw), qr/^55000: .*the Citus coordinator.*the coordinator is not in pg_dist_node.*HINT:  Use SELECT citus_set_coordinator_host/s,
 	'no coordinator: refused, with the hint of Citus');
 is($worker->safe_psql('postgres', 'SELECT count(*) FROM hilo.hilo'), 0, 'and nothing has changed');
 
@@ -119,14 +104,14 @@ is(distinct(@$ids), 60, 'no identity twice');
 ($ids, $errors) = draw_everywhere(q{SELECT hilo_next('texts'), hilo_document_id('texts'), (hilo_next_range('texts')).low} =~ s/, \(.*//r);
 is($errors, '', 'all nodes draw ids');
 is(distinct(map { split /\|/ } @$ids), 120, 'no id twice');
-like(error_of($coordinator, q{SELECT hilo_lease_from('own', 'coordinator|')}), qr/^55000/, 'the coordinator leases nothing from itself');
-like(error_of($worker, q{SELECT hilo_lease('orders', 5)}), qr/^55000/, 'a worker is no hub');
-like(error_of($worker, q{SELECT hilo_lease('new', 5)}), qr/^55000/, 'of new ones, either');
+like(outcome_of($coordinator, q{SELECT hilo_lease_from('own', 'coordinator|')}), qr/^55000/, 'the coordinator leases nothing from itself');
+like(outcome_of($worker, q{SELECT hilo_lease('orders', 5)}), qr/^55000/, 'a worker is no hub');
+like(outcome_of($worker, q{SELECT hilo_lease('new', 5)}), qr/^55000/, 'of new ones, either');
 
 #
 # What happens on the coordinator counts for the workers
 #
-my $session = $worker->background_psql('postgres');
+my $session = session($worker);
 $session->query_safe(q{SELECT hilo_next_number('orders')});
 $coordinator->safe_psql('postgres', q{SELECT hilo_seed('orders', 1000000)});
 is(join(' ', map { $_->safe_psql('postgres', q{SELECT hilo_next_number('orders') > 1000000}) } @workers), 't t', 'hilo_seed(): no worker draws at or below');
@@ -135,14 +120,14 @@ $coordinator->safe_psql('postgres', q{BEGIN; SELECT hilo_seed('orders', 2000000)
 is($session->query_safe(q{SELECT hilo_next_number('orders') > 2000000}), 't', 'whatever becomes of the transaction');
 $coordinator->safe_psql('postgres', q{CREATE TABLE known (id bigint PRIMARY KEY); INSERT INTO known VALUES (3000000); SELECT hilo_bind('orders', 'known', 'id'), hilo_sync('orders'); SELECT hilo_unbind('orders')});
 is($session->query_safe(q{SELECT hilo_next_number('orders') > 3000000}), 't', 'hilo_sync() as well');
-like(error_of($worker, q{SELECT hilo_sync('orders')}), qr/^42704: .*HINT:  Use hilo_sync\(\) on the Citus coordinator/s, 'on a worker, a hint to call it there');
-like(error_of($coordinator, q{SELECT hilo_sync('orders')}), qr/^42704: .*HINT:  Use hilo_attach\(\) or hilo_bind\(\)/s, 'and what is missing there');
+like(outcome_of($worker, q{SELECT hilo_sync('orders')}), qr/^42704: .*HINT:  Use hilo_sync\(\) on the Citus coordinator/s, 'on a worker, a hint to call it there');
+like(outcome_of($coordinator, q{SELECT hilo_sync('orders')}), qr/^42704: .*HINT:  Use hilo_attach\(\) or hilo_bind\(\)/s, 'and what is missing there');
 $coordinator->safe_psql('postgres', q{SELECT hilo_configure('orders', node_tag => 'tg')});
 is(join(' ', map { $_->safe_psql('postgres', q{SELECT hilo_next('orders') LIKE 'orders/%-tg'}) } @workers), 't t', 'hilo_configure(): options are those of the coordinator');
 $coordinator->safe_psql('postgres', q{SELECT hilo_configure('orders', reset => true)});
 like($session->query_safe(q{SELECT hilo_next('orders')}), qr/-A$/, 'also when they are reset');
 is($worker->safe_psql('postgres', q{SELECT hilo.hear_hub('orders'), hilo.hear_hub('unknown')}), 't|f', 'what is not leased is not heard of');
-$session->quit;
+$session->finish;
 $other->stop;
 my ($result, $out, $warning) = $coordinator->psql('postgres', q{SELECT hilo_seed('orders', 4000000)});
 is($out, 4000000, 'a worker that is away: it is done');
@@ -156,7 +141,7 @@ is($other->safe_psql('postgres', q{SELECT hilo_next_number('orders') > 4000000})
 #
 is($worker->safe_psql('postgres', q{SELECT role FROM hilo.hub WHERE hub = 'coordinator|'}), '', 'as no role of a user mapping');
 my $owner = $worker->safe_psql('postgres', 'SELECT current_user');
-sub connects { my ($name) = @_; return error_of($worker, "SELECT hilo_next_number('$name')"); }
+sub connects { my ($name) = @_; return outcome_of($worker, "SELECT hilo_next_number('$name')"); }
 is(connects('plain'), 'fine', 'it connects');
 on_workers("INSERT INTO pg_dist_poolinfo VALUES (1, 'port=1')");
 like(connects('pool'), qr/^08001: .*PGSQL\.1" failed/s, 'pg_dist_poolinfo: by the pooler');
@@ -186,73 +171,73 @@ is($worker->safe_psql('postgres', q{SELECT count(*) FROM hilo.hilo WHERE collect
 #
 $worker->safe_psql('postgres', qq{CREATE EXTENSION postgres_fdw; CREATE SERVER named FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$host', port '$port', dbname 'postgres'); CREATE USER MAPPING FOR CURRENT_USER SERVER named});
 is($worker->safe_psql('postgres', q{SET hilo.hub = 'named'; SELECT hilo_next_number('by setting') > 0; RESET hilo.hub; SELECT hub FROM hilo.hilo WHERE collection = 'by setting'}), "t\nnamed", 'comes before the coordinator');
-like(error_of($worker, q{SET hilo.hub = 'named'; SELECT hilo_next_number('orders')}), qr/^55000: "orders" is leased from the Citus coordinator, but the setting "hilo.hub" names server "named"/, 'another one than in the row: refused, naming both');
-is(error_of($worker, q{SELECT hilo_next_number('orders')}), 'fine', 'reset, it draws');
-like(error_of($worker, q{SET hilo.hub = 'nowhere'; SELECT hilo_next_number('fits')}), qr/^42704: .*server "nowhere".*HINT:  The setting "hilo.hub" names that server/s, 'a server that does not exist: refused, naming the setting');
-is(error_of($worker, q{SELECT hilo_next_number('fits')}), 'fine', 'reset, it is leased from the coordinator');
-like(error_of($coordinator, q{SET hilo.hub = 'nowhere'; SELECT hilo_next_number('counts')}), qr/^42704/, 'on the coordinator, too');
+like(outcome_of($worker, q{SET hilo.hub = 'named'; SELECT hilo_next_number('orders')}), qr/^55000: "orders" is leased from the Citus coordinator, but the setting "hilo.hub" names server "named"/, 'another one than in the row: refused, naming both');
+is(outcome_of($worker, q{SELECT hilo_next_number('orders')}), 'fine', 'reset, it draws');
+like(outcome_of($worker, q{SET hilo.hub = 'nowhere'; SELECT hilo_next_number('fits')}), qr/^42704: .*server "nowhere".*HINT:  The setting "hilo.hub" names that server/s, 'a server that does not exist: refused, naming the setting');
+is(outcome_of($worker, q{SELECT hilo_next_number('fits')}), 'fine', 'reset, it is leased from the coordinator');
+like(outcome_of($coordinator, q{SET hilo.hub = 'nowhere'; SELECT hilo_next_number('counts')}), qr/^42704/, 'on the coordinator, too');
 is($coordinator->safe_psql('postgres', q{SELECT hilo_next_number('counts')}), 1, 'reset, it counts here');
-like(error_of($worker, q{SET hilo.hub = 'a|b'}), qr/^22023/, 'a name with a bar');
-like(error_of($worker, q{SELECT hilo_lease_from('orders', 'a|b')}), qr/^42939/, 'nor for hilo_lease_from()');
+like(outcome_of($worker, q{SET hilo.hub = 'a|b'}), qr/^22023/, 'a name with a bar');
+like(outcome_of($worker, q{SELECT hilo_lease_from('orders', 'a|b')}), qr/^42939/, 'nor for hilo_lease_from()');
 
 #
 # Counted before the node was a worker
 #
 $worker->safe_psql('postgres', q{SET hilo.allow_worker_draws = on; SELECT hilo_next_number('counted') FROM generate_series(1, 500)});
-$session = $worker->background_psql('postgres');
+$session = session($worker);
 is($session->query_safe(q{SET hilo.allow_worker_draws = on; SELECT hilo_next_number('counted') > 500}), 't', 'hilo.allow_worker_draws: it counts');
 $session->query_safe('RESET hilo.allow_worker_draws');
 $coordinator->safe_psql('postgres', q{SELECT hilo_next_number('counted') FROM generate_series(1, 2000)});
 is($session->query_safe(q{SELECT hilo_next_number('counted') > 2000}), 't', 'then it leases, above both, whatever a session had left');
-$session->quit;
+$session->finish;
 
 #
 # Server-side ids, and a tag of this node
 #
-like(error_of($worker, q{SELECT next_server_side_id('a/')}), qr/^55000: .*postgresql\.conf/s, 'server-side ids are not leased');
-like(error_of($worker, q{SET hilo.node_tag = 'W1'; SELECT next_server_side_id('a/')}), qr/^55000/, 'a tag of the session does not do');
+like(outcome_of($worker, q{SELECT next_server_side_id('a/')}), qr/^55000: .*postgresql\.conf/s, 'server-side ids are not leased');
+like(outcome_of($worker, q{SET hilo.node_tag = 'W1'; SELECT next_server_side_id('a/')}), qr/^55000/, 'a tag of the session does not do');
 $worker->safe_psql('postgres', q{ALTER DATABASE postgres SET hilo.node_tag = 'W1'});
-like(error_of($worker, q{SELECT next_server_side_id('a/')}), qr/^55000/, 'nor one of the database');
+like(outcome_of($worker, q{SELECT next_server_side_id('a/')}), qr/^55000/, 'nor one of the database');
 $worker->safe_psql('postgres', q{ALTER DATABASE postgres RESET hilo.node_tag});
 $worker->append_conf('postgresql.conf', "hilo.node_tag = 'W1'");
 $worker->reload;
 $worker->poll_query_until('postgres', q{SELECT current_setting('hilo.node_tag')}, 'W1') or die 'not reloaded';
 like($worker->safe_psql('postgres', q{SELECT next_server_side_id('a/')}), qr/-W1$/, 'one in postgresql.conf does');
-like(error_of($worker, q{SET hilo.node_tag = 'W2'; SELECT next_server_side_id('a/')}), qr/^55000/, 'unless a session sets another one');
+like(outcome_of($worker, q{SET hilo.node_tag = 'W2'; SELECT next_server_side_id('a/')}), qr/^55000/, 'unless a session sets another one');
 $worker->adjust_conf('postgresql.conf', 'hilo.node_tag', "'A'");
 $worker->reload;
 $worker->poll_query_until('postgres', q{SELECT current_setting('hilo.node_tag')}, 'A') or die 'not reloaded';
-like(error_of($worker, q{SELECT next_server_side_id('a/')}), qr/^55000/, 'the tag of all does not');
+like(outcome_of($worker, q{SELECT next_server_side_id('a/')}), qr/^55000/, 'the tag of all does not');
 
 #
 # Privileges
 #
 $worker->safe_psql('postgres', 'CREATE ROLE somebody');
-like(error_of($worker, qq{SET ROLE somebody; SET hilo.$_}), qr/^42501/, "not everybody may say so: hilo.$_") foreach 'allow_worker_draws = on', "hub = ''";
-is(error_of($worker, q{SET ROLE somebody; SELECT hilo_next_number('somebody')}), 'fine', 'everybody draws');
+like(outcome_of($worker, qq{SET ROLE somebody; SET hilo.$_}), qr/^42501/, "not everybody may say so: hilo.$_") foreach 'allow_worker_draws = on', "hub = ''";
+is(outcome_of($worker, q{SET ROLE somebody; SELECT hilo_next_number('somebody')}), 'fine', 'everybody draws');
 
 #
 # The coordinator is away, or this node is no worker any more
 #
-$session = $worker->background_psql('postgres');
+$session = session($worker);
 1 until $session->query_safe(q{SELECT hilo_next_number('orders') > 0, EXISTS (SELECT FROM hilo.ranges WHERE collection = 'orders')}) eq 't|t';
 $coordinator->stop('fast');
 is($session->query_safe(q{SELECT hilo_next_number('orders') > 0}), 't', 'without the coordinator: out of the lease');
-like(error_of($worker, q{SELECT hilo_next_number('never drawn')}), qr/^08/, 'without the coordinator: no new collection');
-$session->quit;
+like(outcome_of($worker, q{SELECT hilo_next_number('never drawn')}), qr/^08/, 'without the coordinator: no new collection');
+$session->finish;
 $other->safe_psql('postgres', 'UPDATE pg_dist_local_group SET groupid = 0');
 is($other->safe_psql('postgres', q{SELECT hilo_next_number('never leased')}), 1, 'no worker: what was never leased counts here');
-like(error_of($other, q{SELECT hilo_next_number('orders')}), qr/^55000: .*not a Citus worker/, 'no worker: what was leased is refused');
+like(outcome_of($other, q{SELECT hilo_next_number('orders')}), qr/^55000: .*not a Citus worker/, 'no worker: what was leased is refused');
 
 #
 # Not preloaded, or without a pool: one refusal, with the hint that fits
 #
 $worker->append_conf('postgresql.conf', 'hilo.pool_size = 0');
 $worker->restart;
-like(error_of($worker, q{SELECT hilo_next_number('new')}), qr/^55000: cannot draw from collection "new" on a Citus worker.*HINT:  Set hilo\.pool_size above 0/s, 'without a pool');
+like(outcome_of($worker, q{SELECT hilo_next_number('new')}), qr/^55000: cannot draw from collection "new" on a Citus worker.*HINT:  Set hilo\.pool_size above 0/s, 'without a pool');
 $worker->adjust_conf('postgresql.conf', 'shared_preload_libraries', "''");
 $worker->restart;
-like(error_of($worker, q{SELECT hilo_next_number('new')}), qr/^55000: cannot draw from collection "new" on a Citus worker.*HINT:  Add hilo to shared_preload_libraries/s, 'not preloaded');
+like(outcome_of($worker, q{SELECT hilo_next_number('new')}), qr/^55000: cannot draw from collection "new" on a Citus worker.*HINT:  Add hilo to shared_preload_libraries/s, 'not preloaded');
 
 $_->stop foreach @workers;
 done_testing();

@@ -3,10 +3,11 @@
 # server ends the pool: a gap, and nothing comes back.
 use strict;
 use warnings;
+
 use FindBin;
 use lib $FindBin::RealBin;
+use HiloTest;
 use File::Copy qw(move);
-use HiloCrash;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -23,7 +24,7 @@ $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION hilo');
 
 # Stays, and draws nothing.
-my $observer = HiloCrash::Session->new($node);
+my $observer = session($node);
 my $connections = 1;
 
 # Wait until the connections that have ended have left: then the pool has what they had.
@@ -39,7 +40,7 @@ sub settle
 sub enter
 {
 	$connections++;
-	return HiloCrash::Session->new($node, @_);
+	return session($node, @_);
 }
 
 sub leave
@@ -66,7 +67,7 @@ sub pooled
 		FROM hilo.pool WHERE collection = '$collection'");
 }
 
-sub max_of { return $observer->query("SELECT max FROM hilo.hilo WHERE collection = '$_[0]'"); }
+sub highest_of { return $observer->query("SELECT max FROM hilo.hilo WHERE collection = '$_[0]'"); }
 
 is($observer->query('SHOW hilo.pool_size'), 64, 'there is room');
 
@@ -79,7 +80,7 @@ is(pooled('a'), '2..32', 'what it has left');
 is($observer->query(q{SELECT * FROM hilo.pool}), 'a|2|32|31|f', 'as the view shows it');
 is(once(q{SELECT hilo_next_number('a')}), $_, "connection $_") for 2 .. 32;
 is(pooled('a'), '', 'nothing is left');
-is(max_of('a'), 32, 'all by one claim');
+is(highest_of('a'), 32, 'all by one claim');
 is(once(q{SELECT hilo_next_number('a')}), 33, 'the next claim');
 is(pooled('a'), '34..64', 'is shared from the start');
 
@@ -93,7 +94,7 @@ is(pooled('b'), '2..32 34..64 66..96', 'and leave them all');
 is(once(q{SELECT hilo_next_number('b')}), 2, 'the lowest number comes first');
 is(once(q{SELECT array_agg(hilo_next_number('b')) FROM generate_series(1, 64)}),
 	'{' . join(',', 3 .. 32, 34 .. 64, 66 .. 68) . '}', 'one connection draws on from piece to piece');
-is(max_of('b'), 96, 'without a claim');
+is(highest_of('b'), 96, 'without a claim');
 
 # Pieces that meet are one, so that few pieces are enough.
 @held = map { enter() } 1 .. 3;
@@ -103,7 +104,7 @@ leave($held[0]);
 leave($held[2]);
 is(pooled('meet'), '2..10 12..20 22..30', 'pieces with gaps between them');
 is(once(q{SELECT count(hilo_next_number('meet')) FROM generate_series(1, 27)}), 27, 'are all drawn');
-is(max_of('meet'), 30, 'without a claim');
+is(highest_of('meet'), 30, 'without a claim');
 
 # Within a session numbers grow, whatever others have left below.
 my ($early, $late) = map { enter() } 1 .. 2;
@@ -125,14 +126,14 @@ once(q{SELECT hilo_next_number('c') FROM generate_series(1, 500)}) for 1 .. 3;
 once(q{SELECT hilo_drop('c')});
 my $big = enter();
 $big->query(q{SELECT hilo_next_number('c')});
-is(max_of('c'), 500, 'the claim of a connection is as large as what those before have used');
+is(highest_of('c'), 500, 'the claim of a connection is as large as what those before have used');
 leave($big);
 
 # A session that stays gives to the pool, too; whoever has claimed since.
 my $pooler = enter();
 $pooler->query(q{SELECT hilo_next_number('d')});
 is($pooler->query(q{SELECT hilo_release('d')}), 31, 'given back');
-is(max_of('d') . ' ' . pooled('d'), '32 2..32', 'into the pool, not into the row');
+is(highest_of('d') . ' ' . pooled('d'), '32 2..32', 'into the pool, not into the row');
 is($pooler->query(q{SELECT hilo_next_number('d'), hilo_last_number('d')}), '2|2', 'for the next client of a pooler');
 $pooler->query(q{SELECT hilo_release('d')});
 is(once(q{SELECT hilo_next_number('d')}), 3, 'or the next connection');
@@ -248,12 +249,12 @@ sub end_server
 
 	do { $shown{ once(q{SELECT hilo_next_number('end')}) }++ } for 1 .. 3;
 	isnt(pooled('end'), '', "$what: there is a pool");
-	my $max = max_of('end');
+	my $max = highest_of('end');
 	$observer->finish unless $what =~ /connection/;
 	$end->();
-	$observer = HiloCrash::Session->new($node);
+	$observer = session($node);
 	is(pooled('end'), '', "$what: then it is empty");
-	is(max_of('end'), $max, "$what: nothing has gone back into the row");
+	is(highest_of('end'), $max, "$what: nothing has gone back into the row");
 	my $number = once(q{SELECT hilo_next_number('end')});
 	$shown{$number}++;
 	is($number, $max + 1, "$what: numbers go on above");
@@ -267,7 +268,7 @@ for my $mode (qw(fast smart immediate))
 end_server('kill -9', sub { kill_server($node); $node->start });
 end_server('kill -9 of one connection', sub {
 	kill 'KILL', $observer->pid;
-	eval { $observer->finish };
+	$observer->hang_up;
 	$node->poll_query_until('postgres', 'SELECT true') or die 'no restart';
 });
 end_server('a start that fails', sub {
@@ -300,7 +301,7 @@ sub begin_again
 	$observer->finish;
 	$node->append_conf('postgresql.conf', $_[0]);
 	$node->restart;
-	$observer = HiloCrash::Session->new($node);
+	$observer = session($node);
 	return;
 }
 once(q{DROP EXTENSION hilo; CREATE EXTENSION hilo});
@@ -338,21 +339,21 @@ is(pooled('forgotten'), '', 'one of them, and then no room: it leaves nothing');
 is(once("INSERT INTO $_ SELECT FROM generate_series(1, 40); SELECT count(DISTINCT id) > 40 FROM $_"), 't', "no collision: $_") for qw(few_by_hand many_by_hand forgotten);
 
 # Many pieces of one collection: there is a bound, and no number comes twice.
-@held = map { enter('hilo.range_size=10', 'hilo.range_duration=0') } 1 .. 30;
+@held = map { enter('hilo.range_size' => 10, 'hilo.range_duration' => 0) } 1 .. 30;
 my %seen;
 $seen{ $_->query(q{SELECT hilo_next_number('pieces')}) }++ for @held;
 leave(@held[ grep { $_ % 2 } 0 .. 29 ]);
 leave(@held[ grep { $_ % 2 == 0 } 0 .. 29 ]);
 my $left = $observer->query(q{SELECT sum(size) FROM hilo.pool WHERE collection = 'pieces'});
 cmp_ok($left, '>', 10, 'what there is room for is kept');
-my $before = max_of('pieces');
+my $before = highest_of('pieces');
 my @drawn = split /\n/, once("SELECT hilo_next_number('pieces') FROM generate_series(1, $left)");
-is(max_of('pieces'), $before, 'and used');
+is(highest_of('pieces'), $before, 'and used');
 is(scalar(grep { $seen{$_}++ } @drawn), 0, 'no number came twice');
 
 # The smallest one goes, or does not come in.
 my @sizes = (20, 20, 20, 10, 20, 20, 20, 20, 5, 30);
-@held = map { enter("hilo.range_size=$_", 'hilo.range_duration=0') } @sizes;
+@held = map { enter('hilo.range_size' => $_, 'hilo.range_duration' => 0) } @sizes;
 $_->query(q{SELECT hilo_next_number('sizes')}) for @held;
 leave($_) for splice @held, 0, 8;
 like(pooled('sizes'), qr/^2\.\.20 22\.\.40 42\.\.60 62\.\.70 72\.\.90 (?:\d+\.\.\d+ ?){3}$/, 'eight pieces');

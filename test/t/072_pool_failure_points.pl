@@ -3,9 +3,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -37,15 +37,14 @@ sub leave
 	my ($session) = @_;
 	my $pid = $session->pid;
 
-	eval { $session->finish };
+	$session->hang_up;
 	wait_until('it has left', sub { !kill 0, $pid });
 	return;
 }
 
-sub is_there { return answers($node); }
 
 # A session that waits for nobody for long.
-sub enter { return HiloCrash::Session->new($node, 'statement_timeout=60s'); }
+sub enter { return session($node, statement_timeout => '60s'); }
 
 sub draw
 {
@@ -113,16 +112,7 @@ sub wrong_after
 	$session->query("SET test.failure_point = '$point:$way'");
 	if ($way eq 'kill')
 	{
-		my $pid = $other->pid;
-
-		$session->start($sql);
-		eval { $session->result };
-		push @wrong, 'nothing happened' unless $@;
-		eval { $session->finish };
-		# The postmaster ends all others, and starts anew.
-		wait_until('the server starts anew', sub { !kill 0, $pid });
-		wait_until('the server is there', \&is_there);
-		eval { $other->finish };
+		dies_in($node, $sql, $session, $other) or push @wrong, 'nothing happened';
 		$other = enter();
 		push @wrong, 'something is in the pool after a crash'
 		  if $other->query('SELECT count(*) FROM hilo.pool') ne '0';

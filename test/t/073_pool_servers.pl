@@ -2,10 +2,10 @@
 # with an OID that was used before, standbys that must know of a number before it is shown, promotions; many connections at once.
 use strict;
 use warnings;
+
 use FindBin;
 use lib $FindBin::RealBin;
-use HiloCrash;
-use HiloHub;
+use HiloTest;
 use IPC::Run ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -120,20 +120,20 @@ isnt($claimed, '', 'claimed while nobody had to wait');
 # A copy in which the claim is not: the standby lags behind it.
 my $sync = PostgreSQL::Test::Cluster->new('sync');
 $sync->init_from_backup($node, 'hot', has_streaming => 1);
-my $admin = HiloCrash::Session->new($node, 'synchronous_commit=local');
+my $admin = session($node, synchronous_commit => 'local');
 $admin->query(q{ALTER SYSTEM SET synchronous_standby_names = 'sync'});
 $admin->query('SELECT pg_reload_conf()');
 wait_until('sessions know of the standby', sub { $admin->query('SHOW synchronous_standby_names') eq 'sync' });
 # The checkpointer, which says whether there is something to wait for, reads its settings first.
 $admin->query('CHECKPOINT');
 
-my $waiting = HiloCrash::Session->new($node);
+my $waiting = session($node);
 $waiting->start(q{SELECT hilo_next_number('x')});
 wait_until('a draw out of the pool waits for the standby', sub {
 	$admin->query('SELECT wait_event FROM pg_stat_activity WHERE pid = ' . $waiting->pid) eq 'SyncRep' });
 pass('a draw out of the pool waits for the standby');
 like($admin->query(q{SELECT hilo_next_number('x')}), qr/^\d+$/, 'one that need not wait does not');
-my $cancelled = HiloCrash::Session->new($node);
+my $cancelled = session($node);
 $cancelled->start(q{SELECT hilo_next_number('x')});
 wait_until('another one waits', sub {
 	$admin->query('SELECT wait_event FROM pg_stat_activity WHERE pid = ' . $cancelled->pid) eq 'SyncRep' });
@@ -146,7 +146,7 @@ wait_until('it has left', sub { !kill 0, $cancelled_pid });
 
 # The primary dies, and the standby is promoted as far as it has come.
 kill_server($node);
-eval { $_->finish } for $waiting, $admin;
+$_->hang_up for $waiting, $admin;
 my @shown = grep { /^\d+$/ } split /\n/, $waiting->{out};
 $sync->start;
 $sync->promote;
@@ -158,7 +158,7 @@ $sync->stop;
 # With the standby there, connections draw as they come and go, the primary is killed in between, and the standby goes on.
 # (What the primary has flushed last is not on the standby: it is given up, and made anew.)
 $node->start;
-$admin = HiloCrash::Session->new($node, 'synchronous_commit=local');
+$admin = session($node, synchronous_commit => 'local');
 $node->backup('again', backup_options => [ '--checkpoint', 'fast' ]);
 my $second = PostgreSQL::Test::Cluster->new('second');
 $second->init_from_backup($node, 'again', has_streaming => 1);
@@ -180,7 +180,7 @@ wait_until('clients have drawn', sub {
 kill_server($node);
 $_->finish for @clients;
 # A server that was started meanwhile holds its input open.
-eval { $admin->start('\q'); $admin->finish };
+$admin->hang_up;
 $second->promote;
 @shown = map { lines_of("$dir/client$_.out") } 1 .. 4;
 @next = split /\n/, $second->safe_psql('postgres', q{SELECT hilo_next_number('y') FROM generate_series(1, 200)});
@@ -241,10 +241,10 @@ for my $way (qw(backend server))
 	}
 	else
 	{
-		my $session = HiloCrash::Session->new($node);
+		my $session = session($node);
 		kill 'KILL', $session->pid;
 		$clients->finish;
-		eval { $session->finish };
+		$session->hang_up;
 		$node->poll_query_until('postgres', 'SELECT true');
 	}
 	unlike(slurp_file("$dir/many.err"), qr/duplicate key/, "kill -9 of a $way: no number twice");

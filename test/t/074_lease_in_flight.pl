@@ -3,10 +3,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
-use HiloHub;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -50,8 +49,8 @@ sub is_distinct
 for my $way (qw(cancel timeout terminate))
 {
 	my $name = "i_$way";
-	my $session = $member->session;
-	my $other = $member->session;
+	my $session = session($member);
+	my $other = session($member);
 	my @drawn;
 
 	$member->sql("SELECT seed_identity_for('$name', 100)");
@@ -79,13 +78,13 @@ for my $way (qw(cancel timeout terminate))
 	cmp_ok($drawn[-2], '>', $drawn[-3], "hilo_lease_from(), $way: leased then, above what was counted");
 	push @drawn, $hub->sql("SELECT next_identity_for('$name')");
 	is_distinct("identity, $way", @drawn);
-	eval { $_->start('\q'); $_->finish } for $session, $other, $held;
+	$_->hang_up for $session, $other, $held;
 }
 
 # The same of a collection, which sessions hold ranges of.
 {
-	my $session = $member->session;
-	my $other = $member->session;
+	my $session = session($member);
+	my $other = session($member);
 	my @drawn = scalar $other->query(q{SELECT hilo_next_number('c')});
 	my $held = hold();
 
@@ -94,7 +93,7 @@ for my $way (qw(cancel timeout terminate))
 	push @drawn, scalar $other->query(q{SELECT hilo_next_number('c')});
 	$member->sql('SELECT pg_terminate_backend(' . $session->pid . ')');
 	eval { $session->result };
-	eval { $session->finish };
+	$session->hang_up;
 	is(flags('c'), 0, 'a collection: counted as before');
 	is($member->sql(q{SELECT max FROM hilo.hilo WHERE collection = 'c'}), 32, 'as far as before');
 	push @drawn, scalar $other->query(q{SELECT hilo_next_number('c')});
@@ -112,7 +111,7 @@ for my $way (qw(cancel timeout terminate))
 {
 	$member->sql(q{SELECT hilo_lease_from('companies|', 'hub')});
 	my @drawn = map { $member->sql(q{SELECT next_identity_for('companies')}) } 1 .. 3;
-	my @waiting = map { $member->session } 1 .. 6;
+	my @waiting = map { session($member) } 1 .. 6;
 	my $held = hold();
 
 	$waiting[0]->start(q{SELECT next_identity_for('companies')});
@@ -132,8 +131,8 @@ for my $way (qw(cancel timeout terminate))
 
 # An id by hand cuts the lease that is on its way: too little is left for the numbers in a row that a session needs.
 {
-	my $session = $member->session;
-	my $other = $member->session;
+	my $session = session($member);
+	my $other = session($member);
 	$member->sql(q{CREATE TABLE cut (id bigint PRIMARY KEY); SELECT hilo_attach('cut'); SELECT hilo_lease_from('cut', 'hub')});
 	my $held = hold();
 
@@ -193,8 +192,8 @@ for my $what (sort keys %cases)
 {
 	my $case = $cases{$what};
 	my $table = 't' . ++$times;
-	my $early = $member->session;
-	my $session = $member->session;
+	my $early = session($member);
+	my $session = session($member);
 
 	$member->sql("CREATE TABLE $table (id bigint PRIMARY KEY);
 		SELECT hilo_attach('$table'); SELECT hilo_lease_from('$table', 'hub', 100)");
@@ -247,7 +246,7 @@ for my $what (sort keys %cases)
 {
 	my $case = $cases{$what};
 	my $table = 't' . ++$times;
-	my $session = $member->session;
+	my $session = session($member);
 
 	$member->sql("CREATE TABLE $table (id bigint PRIMARY KEY);
 		SELECT hilo_attach('$table'); SELECT hilo_lease_from('$table', 'hub', 100000)");
@@ -271,7 +270,7 @@ for my $what (sort keys %cases)
 for my $point ('row read', 'taken')
 {
 	my $name = "paused_$times" . ++$times;
-	my $session = $member->session;
+	my $session = session($member);
 
 	$member->sql("SELECT hilo_lease_from('$name', 'hub', 100); SELECT hilo_next_number('$name') FROM generate_series(1, 60)");
 	$member->sql("SELECT hilo_lease_from('$name', NULL)");
@@ -294,7 +293,7 @@ for my $point ('row read', 'taken')
 for my $point ('lease got', 'lease taken in', 'pooled')
 {
 	my $table = 't' . ++$times;
-	my $session = $member->session;
+	my $session = session($member);
 
 	$member->sql("CREATE TABLE $table (id bigint PRIMARY KEY);
 		SELECT hilo_attach('$table'); SELECT hilo_lease_from('$table', 'hub', 100);
@@ -326,7 +325,7 @@ for my $what (sort keys %cases)
 	for my $point ('lease got', 'lease taken in', 'pooled')
 	{
 		my $name = 'answer' . ++$times;
-		my $session = $member->session;
+		my $session = session($member);
 
 		$member->sql("SELECT hilo_lease_from('$name', 'hub', 100)");
 		my @drawn = split /\n/, $member->sql("SELECT hilo_next_number('$name') FROM generate_series(1, 100)");
@@ -334,7 +333,7 @@ for my $what (sort keys %cases)
 		$session->start("SELECT hilo_next_number('$name')");
 		paused($node);
 		# What asks the hub itself may wait until the session is done.
-		my $admin = $member->session;
+		my $admin = session($member);
 		$admin->start($cases{$what} =~ s/NAME/$name/gr);
 		$node->poll_query_until('postgres', 'SELECT state = \'idle\' OR wait_event_type IN (\'Extension\', \'Lock\') FROM pg_stat_activity WHERE pid = ' . $admin->pid)
 		  or die 'it neither ends nor waits';
@@ -346,7 +345,7 @@ for my $what (sort keys %cases)
 		like($error, qr/^$|ERROR:  55000/, "$point, $what: the session draws, or is told that there is no hub");
 		$session->query('RESET test.failure_point');
 		@drawn = () if $what =~ /drop/;
-		for my $s ($session, $member->session)
+		for my $s ($session, session($member))
 		{
 			($number, $error) = $s->query("SELECT hilo_next_number('$name') FROM generate_series(1, 60)");
 			push @drawn, split /\n/, $number;

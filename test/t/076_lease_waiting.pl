@@ -3,10 +3,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
-use HiloHub;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -29,7 +28,7 @@ sub hold { return hold_hub($node, 'hub'); }
 
 sub asked { wait_until_asked($node, 'hub', $_[0] // 1); return; }
 
-sub sessions { return map { $member->session } 1 .. $_[0]; }
+sub sessions { return map { session($member) } 1 .. $_[0]; }
 
 # How often the row of a collection has changed in the hub, which is how many leases it has given.
 sub changes { return $hub->sql("SELECT coalesce(max(changes), 0) FROM hilo.hilo WHERE collection = '$_[0]'"); }

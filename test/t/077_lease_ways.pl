@@ -3,10 +3,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
-use HiloHub;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use List::Util qw(max);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -37,7 +36,7 @@ sub left { return $member->sql("SELECT numbers_left FROM hilo.leases WHERE colle
 is($member->sql(q{SELECT pg_typeof(hilo_lease_from('ways', 'hub', 1000))}), 'void', 'hilo_lease_from() returns nothing');
 is(hub_max('ways'), 0, 'and draws nothing');
 is($member->sql(q{SELECT collection, hub, numbers_left, highest, leased_at IS NULL, last_error IS NULL FROM hilo.leases}), 'ways|hub|0|0|t|t', 'as the view shows');
-my $s = $member->session;
+my $s = session($member);
 is($s->query(q{SELECT hilo_next('ways')}), 'ways/1-A', 'hilo_next()');
 is(hub_max('ways'), 1000, 'takes a lease');
 is($member->sql(q{SELECT collection, hub, numbers_left, highest, leased_at IS NOT NULL, last_error IS NULL FROM hilo.leases}), 'ways|hub|999|1000|t|t', 'as the view shows');
@@ -81,7 +80,7 @@ is($member->sql(q{SELECT count(*) FROM generate_series(1, 40), hilo_next_number(
 
 # The end of a lease goes back as well, and outlives nothing.
 lease('back', 100);
-my $one = $member->session;
+my $one = session($member);
 $one->query(q{SET hilo.range_size = 30; SELECT hilo_next_number('back')});
 is(left('back'), 70, 'a session has 30 numbers');
 my $pid = $one->pid;
@@ -92,9 +91,9 @@ is($member->sql(q{SELECT hilo_next_number('back')}), 2, 'for the next one');
 
 # A session goes on above what it has drawn, but rather below than it asks the hub.
 lease('below', 100);
-$one = $member->session('hilo.range_size=30');
+$one = session($member, 'hilo.range_size' => 30);
 is($one->query(q{SELECT hilo_next_number('below')}), 1, 'one session has the lower numbers');
-my $two = $member->session('hilo.range_size=70');
+my $two = session($member, 'hilo.range_size' => 70);
 is($two->query(q{SELECT hilo_next_number('below')}), 31, 'another one the others');
 $pid = $one->pid;
 $one->finish;
@@ -150,7 +149,7 @@ is($member->sql(q{SELECT sum(size) FROM hilo.pool WHERE leased}), $before, 'and 
 is($member->sql(q{SELECT count(*) FROM hilo.pool WHERE NOT leased}), 0, 'counted numbers have no room');
 # Nor does an id by hand find room; then what a session leaves later has no place, either.
 $member->sql(q{CREATE TABLE by_hand (id bigint PRIMARY KEY); SELECT hilo_attach('by_hand')});
-my $holder = $member->session('hilo.range_size=20');
+my $holder = session($member, 'hilo.range_size' => 20);
 is($holder->query('INSERT INTO by_hand DEFAULT VALUES RETURNING id'), 1, 'a session has numbers');
 $member->sql('INSERT INTO by_hand VALUES (5)');
 $member->sql(q{SELECT hilo_lease_from('room2', NULL); SELECT hilo_next_number('room2') FROM generate_series(1, 99); SELECT hilo_drop('room2')});

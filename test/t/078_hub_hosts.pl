@@ -2,10 +2,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
-use HiloHub;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use IO::Socket::INET;
 use POSIX ();
 use PostgreSQL::Test::Cluster;
@@ -33,16 +32,6 @@ add_hub($member, $hub, options => "connect_timeout '1', sslmode 'disable', gssen
 my $connect_timeout = 1;
 
 sub sql { my ($node, $sql) = @_; return $node->safe_psql('postgres', $sql); }
-
-sub configure
-{
-	my ($name, $value) = @_;
-
-	$member->append_conf('postgresql.conf', "$name = '$value'");
-	$member->reload;
-	wait_until("$name is set", sub { sql($member, "SHOW $name") eq $value });
-	return;
-}
 
 # The hub has these addresses: [host, port] each; more options of the server.
 sub hosts
@@ -89,7 +78,7 @@ END
 }
 
 my %shown;
-my $session = HiloCrash::Session->new($member);
+my $session = session($member);
 
 # A number that was never shown before, or what was said in its place.
 sub draw
@@ -111,7 +100,7 @@ sub use_up
 my $number = qr/^\d+$/;
 my $real = [ $hub->host, $hub->port ];
 my $dead = [ '127.0.0.1', PostgreSQL::Test::Cluster::get_free_port() ];
-my @proxies = map { HiloHub::Proxy->new($hub) } 1 .. 3;
+my @proxies = map { HiloTest::Proxy->new($hub) } 1 .. 3;
 my @proxy_hosts = map { [ '127.0.0.1', $_->port ] } @proxies;
 $_->mode('hole') for @proxies;
 
@@ -138,7 +127,7 @@ cmp_ok(time - $start, '<', 60, 'but no longer');
 use_up();
 is(connections(sub { like(draw(), $number, 'another lease') }), '0 0 0', 'the one that answered last is tried first');
 use_up();
-my $new = HiloCrash::Session->new($member);
+my $new = session($member);
 is(connections(sub { like(draw($new), $number, 'in a new session') }), '0 0 0', 'there as well');
 $new->finish;
 
@@ -176,7 +165,7 @@ use_up();
 # The second one answered last.
 my $all = join '.*', "port $proxy_hosts[0][1] failed: it did not answer in time", "port $dead->[1] failed: Connection refused",
   '/nonexistent/\.s\.PGSQL\.5432" failed: No such file', "port $proxy_hosts[1][1] failed: it did not answer in time";
-my $late = HiloCrash::Session->new($member);
+my $late = session($member);
 like(draw($late), qr/08001: could not lease numbers of "orders" from server "ids_hub"\nDETAIL:  .*$all/, 'the message names all');
 like($session->query(q{SELECT last_error FROM hilo.leases WHERE collection = 'orders'}), qr/^connection to server at .*$all/, 'and so does the view');
 $late->finish;
@@ -229,11 +218,11 @@ hosts([ $behind, $real ]);
 sub at_work { return sql($hub, q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hilo'}); }
 
 my $held = hold_hub($hub);
-my $waiting = HiloCrash::Session->new($member);
+my $waiting = session($member);
 my $draw = q{SELECT hilo_next_number('orders')};
 for my $way ('cancel', 'statement_timeout', 'terminate')
 {
-	my $one = HiloCrash::Session->new($member);
+	my $one = session($member);
 	my $pid = $one->pid;
 
 	$one->query(q{SET statement_timeout = '2s'}) if $way eq 'statement_timeout';
@@ -248,7 +237,7 @@ for my $way ('cancel', 'statement_timeout', 'terminate')
 	pass("$way: and on the hub");
 	$one->finish if $way ne 'terminate';
 }
-configure('hilo.lease_timeout', '1s');
+configure($member, 'hilo.lease_timeout' => '1s');
 $start = time;
 like(draw($waiting), qr/08006: .*(?:did not answer in time|statement timeout)/s, 'an answer that takes too long');
 cmp_ok(time - $start, '>=', 0.9, 'and no sooner');
@@ -256,7 +245,7 @@ wait_until('it ends on the hub', sub { at_work() == 0 });
 is($held->query('SELECT 1'), 1, 'while the hub is still held');
 $held->query('COMMIT');
 $held->finish;
-configure('hilo.lease_timeout', '1h');
+configure($member, 'hilo.lease_timeout' => '1h');
 like(draw($waiting), $number, 'then it answers');
 
 # An error of the hub: the next question tries all in their order.
@@ -265,10 +254,10 @@ hosts([ @proxy_hosts[ 0, 1 ] ], 'DROP target_session_attrs');
 $proxies[0]->mode('refuse');
 use_up();
 is(connections(sub { like(draw(), $number, 'the second address') }), '0 1 0', 'is the good one');
-sql($hub, q{SELECT hilo_configure('orders', max_value => (SELECT max FROM hilo.hilo WHERE collection = 'orders'))});
+sql($hub, q{SELECT hilo_configure($member, 'orders' => max_value => (SELECT max FROM hilo.hilo WHERE collection = 'orders'))});
 use_up();
 is(connections(sub { like(draw(), qr/2200H/, 'where it has an error') }), '0 1 0', 'it was asked');
-sql($hub, q{SELECT hilo_configure('orders', max_value => 9223372036854775807)});
+sql($hub, q{SELECT hilo_configure($member, 'orders' => max_value => 9223372036854775807)});
 is(connections(sub { like(draw(), $number, 'the next time') }), '1 1 0', 'the first one is asked before');
 
 #
@@ -277,8 +266,8 @@ is(connections(sub { like(draw(), $number, 'the next time') }), '1 1 0', 'the fi
 hosts([$real]);
 $session->query(q{SELECT hilo_lease_from('more', 'ids_hub'), hilo_next_number('more')});
 $session->query(q{SELECT hilo_next_number(c) FROM unnest(ARRAY['orders', 'more']) c, generate_series(1, 30)});
-configure('hilo.lease_retry', '1h');
-configure('hilo.lease_ahead', '90');
+configure($member, 'hilo.lease_retry' => '1h');
+configure($member, 'hilo.lease_ahead' => '90');
 $_->mode('refuse') for @proxies;
 hosts([ $proxy_hosts[0] ]);
 my $offset = -s $member->logfile;
@@ -292,8 +281,8 @@ is($session->query(q{SELECT count(*) FROM hilo.leases WHERE collection IN ('orde
 #
 # The standby takes over
 #
-configure('hilo.lease_ahead', '0');
-configure('hilo.lease_retry', '0');
+configure($member, 'hilo.lease_ahead' => '0');
+configure($member, 'hilo.lease_retry' => '0');
 wait_until('no lease worker is left', sub { !sql($member, q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'hilo%'}) });
 hosts([ $real, $behind ], q{ADD target_session_attrs 'read-write'});
 use_up();
@@ -303,7 +292,7 @@ $hub->stop;
 $standby->promote;
 use_up();
 like(draw(), qr/55000: could not lease.*gives no leases because this server was promoted.*HINT/s, 'after a promotion the other one is asked, and refuses');
-like(draw(HiloCrash::Session->new($member)), qr/HINT:  Call hilo_hub_resume/, 'with a hint in all sessions');
+like(draw(session($member)), qr/HINT:  Call hilo_hub_resume/, 'with a hint in all sessions');
 sql($member, 'SELECT hilo_lease_report()');
 is(sql($standby, q{SELECT string_agg(collection, ' ') FROM hilo.members WHERE NOT reported}), 'others', 'which waits for the one that knows it by another name');
 sql($standby, 'SELECT hilo_hub_resume(force => true)');
@@ -312,7 +301,6 @@ is(join(' ', grep { $shown{$_} > 1 } sort keys %shown), '', 'no number came twic
 
 for ($session, $waiting)
 {
-	$_->start('\q');
 	$_->finish;
 }
 $_->stop for @proxies;

@@ -2,10 +2,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
-use HiloHub;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -112,7 +111,7 @@ let_draw('after a worker was killed', 100, of($members[1]));
 pass('one was killed, and the member with it');
 
 stop_clients($dir, @clients);
-is(repeats(@clients), '', 'no number was shown twice');
+is(shown_twice(@clients), '', 'no number was shown twice');
 cmp_ok(drawn(@clients), '>', 3000, 'of thousands');
 is( join('', map { slurp_file("$_->{file}.err") =~ /^.*(?:PANIC|protocol|XX000|not asked for).*$/mg } @clients),
 	'', 'no strange error');

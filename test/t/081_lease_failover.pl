@@ -2,10 +2,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
-use HiloHub;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -41,15 +40,6 @@ sub draw
 sub twice { return join ' ', grep { $shown{$_} > 1 } sort keys %shown; }
 
 sub highest { return sql($_[0], q{SELECT highest FROM hilo.leases WHERE collection = 'orders'}); }
-
-# Members find the hub under another address.
-sub move_hub
-{
-	my ($to, @who) = @_;
-	sql($_, "ALTER SERVER ids_hub OPTIONS (SET host '" . $to->host . "', SET port '" . $to->port . "')")
-	  for @who;
-	return;
-}
 
 # Use up what a member has: its next draw asks the hub.
 sub use_up
@@ -155,7 +145,7 @@ $third->append_conf('postgresql.conf', "synchronous_standby_names = 'fourth'\n")
 $standby->append_conf('postgresql.conf', "synchronous_standby_names = 'third'\n");
 $standby->reload;
 # The standby is not there yet: no lease is shown before it has it.
-my $waits = HiloCrash::Session->new($standby, 'synchronous_commit=local');
+my $waits = session($standby, synchronous_commit => 'local');
 wait_until('the setting counts', sub { $waits->query('SHOW synchronous_standby_names') eq 'third' });
 $waits->query('CHECKPOINT');
 $waits->query('SET synchronous_commit = on');

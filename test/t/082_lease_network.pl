@@ -2,10 +2,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
-use HiloHub;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use List::Util qw(max);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -21,21 +20,11 @@ hilo.lease_retry = 0
 hilo.range_size = 10
 hilo.max_range_size = 10
 SETTINGS
-my $proxy = HiloHub::Proxy->new($hub);
+my $proxy = HiloTest::Proxy->new($hub);
 add_hub($member, $hub, host => '127.0.0.1', port => $proxy->port);
 my %shown;
 
 sub sql { my ($node, $sql) = @_; return $node->safe_psql('postgres', $sql); }
-
-sub configure
-{
-	my (%settings) = @_;
-	$member->append_conf('postgresql.conf', join '', map { "$_ = '$settings{$_}'\n" } sort keys %settings);
-	$member->reload;
-	my ($name, $value) = %settings;
-	wait_until("$name is set", sub { sql($member, "SHOW $name") eq $value });
-	return;
-}
 
 # A number that was never shown before, or what was said in its place.
 sub draw
@@ -62,7 +51,7 @@ sub use_up
 	die 'there is no end of it';
 }
 
-my $session = HiloCrash::Session->new($member);
+my $session = session($member);
 is($session->query(q{SELECT hilo_lease_from('orders', 'ids_hub')}), '', 'leased through a proxy');
 is(draw($session), 1, 'a number');
 
@@ -130,7 +119,7 @@ is(scalar keys %identity, 7, 'and all came');
 #
 use_up($session);
 $proxy->mode('hole');
-configure('hilo.lease_timeout' => '300ms');
+configure($member, 'hilo.lease_timeout' => '300ms');
 like(draw($session), qr/08\w{3}: .*DETAIL:  It .*did not answer in time/s, 'no answer: an error after hilo.lease_timeout');
 is($session->query(q{SELECT last_error ~ 'in time' AND failing_since <= last_error_at AND last_error_at <= now() FROM hilo.leases WHERE collection = 'orders'}),
 	't', 'and the view shows it');
@@ -147,7 +136,7 @@ $held->finish;
 $proxy->mode('hole');
 
 # With connect_timeout, that one counts for connecting.
-configure('hilo.lease_timeout' => '1h');
+configure($member, 'hilo.lease_timeout' => '1h');
 sql($member, q{ALTER SERVER ids_hub OPTIONS (ADD connect_timeout '1')});
 my $start = time;
 like(draw($session), qr/08\w{3}: .*in time/s, 'no connection: an error after connect_timeout');
@@ -159,7 +148,7 @@ for my $mode ('hole', 'delay 100000')
 {
 	for my $way ('cancel', 'timeout', 'terminate')
 	{
-		my $waiting = HiloCrash::Session->new($member);
+		my $waiting = session($member);
 		my $pid = $waiting->pid;
 
 		$waiting->query('SET statement_timeout = 1500') if $way eq 'timeout';
@@ -187,15 +176,15 @@ pass('and nothing is open on the hub');
 #
 # Other draws fail at once while one is waiting.
 use_up($session);
-configure('hilo.lease_retry' => '1h');
-configure('hilo.lease_timeout' => '1h');
+configure($member, 'hilo.lease_retry' => '1h');
+configure($member, 'hilo.lease_timeout' => '1h');
 $proxy->mode('refuse');
 like(draw($session), qr/08\w{3}:/, 'the hub is away');
 my $tries = $proxy->connections;
-my @others = map { HiloCrash::Session->new($member) } 1 .. 3;
+my @others = map { session($member) } 1 .. 3;
 like(draw($_), qr/08\w{3}: could not lease.*DETAIL:  It has given no lease since 2/s, 'draws fail') for @others, $session, @others;
 is($proxy->connections, $tries, 'and do not ask again');
-configure('hilo.lease_retry' => '0');
+configure($member, 'hilo.lease_retry' => '0');
 $proxy->mode('hole');
 $others[0]->start(q{SELECT hilo_next_number('orders')});
 wait_until('one asks again', sub { $proxy->connections > $tries });
@@ -217,8 +206,8 @@ is($session->query(q{SELECT last_error IS NULL AND failing_since IS NULL FROM hi
 use_up($others[1]);
 
 # What is in the pool is drawn to its end.  The worker asks, once a retry.
-configure('hilo.lease_ahead' => '100');
-configure('hilo.lease_retry' => '1h');
+configure($member, 'hilo.lease_ahead' => '100');
+configure($member, 'hilo.lease_retry' => '1h');
 draw($session);
 wait_until('the next lease is there', sub {
 	sql($member, q{SELECT numbers_left > 100 FROM hilo.leases WHERE collection = 'orders'}) eq 't' || (draw($session), 0)[1] });
@@ -253,19 +242,19 @@ pass('the log tells of what fails ahead');
 is($proxy->connections - $tries, 1, 'the hub was asked once, ahead');
 $hub->start;
 $proxy->mode('pass');
-configure('hilo.lease_retry' => '10ms');
+configure($member, 'hilo.lease_retry' => '10ms');
 like(draw($session), qr/^\d+$/, 'up again, the next draw works');
 
 #
 # Several hosts
 #
-configure('hilo.lease_ahead' => '0');
-configure('hilo.lease_retry' => '0');
-configure('hilo.lease_timeout' => '1h');
+configure($member, 'hilo.lease_ahead' => '0');
+configure($member, 'hilo.lease_retry' => '0');
+configure($member, 'hilo.lease_timeout' => '1h');
 wait_until('no lease worker is left', sub {
 	!sql($member, q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'hilo%'}) });
 use_up($session);
-my $second = HiloHub::Proxy->new($hub);
+my $second = HiloTest::Proxy->new($hub);
 my ($one, $two) = map { $_->port } $proxy, $second;
 sql($member, "ALTER SERVER ids_hub OPTIONS (SET host '127.0.0.1,127.0.0.1', SET port '$one,$two', ADD connect_timeout '1')");
 $proxy->mode('hole');
@@ -282,16 +271,16 @@ $proxy->mode('pass');
 like(draw($session), qr/^\d+$/, 'one of them is enough');
 sql($member, "ALTER SERVER ids_hub OPTIONS (SET host '127.0.0.1', SET port '$one', DROP connect_timeout)");
 $second->stop;
-configure('hilo.lease_ahead' => '100');
-configure('hilo.lease_retry' => '10ms');
+configure($member, 'hilo.lease_ahead' => '100');
+configure($member, 'hilo.lease_retry' => '10ms');
 
 #
 # 500 ms each way: who has a lease does not wait
 #
 $proxy->mode('delay 500');
-configure('hilo.lease_timeout' => '1min');
+configure($member, 'hilo.lease_timeout' => '1min');
 sql($member, q{SELECT hilo_lease_from('slow', 'ids_hub', 2000); SELECT hilo_next_number('slow')});
-my @slow = map { HiloCrash::Session->new($member) } 1, 2;
+my @slow = map { session($member) } 1, 2;
 my $longest = $slow[0]->query(<<'SQL');
 CREATE TEMP TABLE t (ms float8);
 DO $$
@@ -313,7 +302,6 @@ wait_until('the next lease has come', sub {
 # A server that was started meanwhile may hold their input open.
 for ($session, @others, @slow)
 {
-	$_->start('\q');
 	$_->finish;
 }
 $proxy->stop;

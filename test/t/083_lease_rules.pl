@@ -2,10 +2,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
-use HiloHub;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -91,7 +90,7 @@ my $as_anybody = 'SET SESSION AUTHORIZATION anybody; ';
 is(sql("$as_anybody SELECT count(hilo_next_number('a')) FROM generate_series(1, 100)"), 100, 'anybody draws');
 is(sql("$as_anybody SELECT hilo_next_number('a')"), 101, 'also what has to be leased');
 is(sql("$as_anybody SELECT next_identity_for('a')"), 1, 'and identities');
-my $kept = HiloCrash::Session->new($member);
+my $kept = session($member);
 $kept->query("SELECT next_identity_for('a')");
 sql('REVOKE USAGE ON FOREIGN SERVER asks FROM admin');
 is($kept->error_of("SELECT next_identity_for('a')"), '42501', 'a right that is revoked ends that, also in an open session');
@@ -214,7 +213,7 @@ like(message_of($member, 'second', "SELECT hilo_lease_from('a', 'line')"), qr/55
 # That it is its own hub, a server learns when it is asked; it then does not answer itself.
 for my $name ('own', 'own|')
 {
-	my $session = HiloCrash::Session->new($member, 'hilo.lease_timeout=2s');
+	my $session = session($member, 'hilo.lease_timeout' => '2s');
 	my $first = $session->error_of("SELECT hilo_lease_from('$name', 'self')");
 	my $draw = $name =~ /\|/ ? "SELECT next_identity_for('own')" : "SELECT hilo_next_number('own')";
 	my $second = $session->error_of($draw);
@@ -279,7 +278,7 @@ like(message($_), qr/22023/, "refused: $_")
 #
 # All the ways to draw, and to change things, of what is leased
 #
-my $s = HiloCrash::Session->new($member);
+my $s = session($member);
 lease('ways', 'ids_hub', 1000);
 is($s->query("SELECT hilo_next('ways')"), 'ways/1-A', 'leased');
 is($s->query("SELECT hilo_seed('ways', 600)"), 1000, 'hilo_seed, not above what is leased');
@@ -430,9 +429,7 @@ lease('again', 'ids_hub');
 is(sql("SELECT hilo_next_number('again')"), 101, 'and leases');
 is(hub("SELECT max FROM hilo.hilo WHERE collection = 'again'"), 200, 'above what the hub has given');
 
-$s->start('\q');
 $s->finish;
-$kept->start('\q');
 $kept->finish;
 $member->stop;
 $hub->stop;

@@ -2,10 +2,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
-use HiloHub;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -21,7 +20,7 @@ hilo.range_size = 10
 hilo.range_duration = 0
 max_prepared_transactions = 5
 SETTINGS
-my $proxy = HiloHub::Proxy->new($hub);
+my $proxy = HiloTest::Proxy->new($hub);
 add_hub($member, $hub, host => '127.0.0.1', port => $proxy->port);
 
 sub sql { return $member->safe_psql('postgres', $_[0]); }
@@ -33,7 +32,7 @@ sub leased { sql("SELECT hilo_lease_from('$_', 'ids_hub')") for @_; return; }
 # Transactions
 #
 leased('orders');
-my $s = HiloCrash::Session->new($member);
+my $s = session($member);
 my %shown;
 my $count = 0;
 sub draw
@@ -58,13 +57,13 @@ for my $level ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')
 		$s->query('ROLLBACK TO s');
 		is(draw($s, 120), '', "$level: and after its rollback");
 		is($s->error_of($end), '', "$level: $end");
-		is(draw(HiloCrash::Session->new($member), 60), '', 'others draw meanwhile');
+		is(draw(session($member), 60), '', 'others draw meanwhile');
 		$s->query("ROLLBACK PREPARED 'p'") if $end =~ /PREPARE/;
 	}
 }
 # What is open holds nobody up.
 $s->query("BEGIN; CREATE TABLE open (); PREPARE TRANSACTION 'open'");
-my $in_open = HiloCrash::Session->new($member);
+my $in_open = session($member);
 $in_open->query('BEGIN ISOLATION LEVEL SERIALIZABLE');
 is(draw($in_open, 120), '', 'in a transaction that stays open');
 is(draw($s, 120), '', 'others fetch leases');
@@ -115,7 +114,7 @@ SQL
 leased('one', 'two');
 sql("SELECT hilo_next_number('$_') FROM generate_series(1, 50)") for qw(one two);
 $proxy->mode('delay 100');
-my @two = map { HiloCrash::Session->new($member, 'hilo.max_range_size=10') } 1, 2;
+my @two = map { session($member, 'hilo.max_range_size' => 10) } 1, 2;
 $_->query('BEGIN') for @two;
 my $changes = hub(q{SELECT changes FROM hilo.hilo WHERE collection = 'one'});
 $two[0]->start(q{SELECT hilo_next_number('one'), hilo_next_number('two')});
@@ -127,7 +126,7 @@ is(hub(q{SELECT changes FROM hilo.hilo WHERE collection = 'one'}), $changes + 1,
 
 # Many that need the same lease: one asks, all draw.
 sql("SELECT hilo_next_number('one') FROM generate_series(1, greatest(1, (SELECT numbers_left FROM hilo.leases WHERE collection = 'one')))");
-my @many = map { HiloCrash::Session->new($member, 'hilo.range_size=1', 'hilo.max_range_size=1') } 1 .. 6;
+my @many = map { session($member, 'hilo.range_size' => 1, 'hilo.max_range_size' => 1) } 1 .. 6;
 my $claims = hub(q{SELECT changes FROM hilo.hilo WHERE collection = 'one'});
 $_->start(q{SELECT hilo_next_number('one')}) for @many;
 @got = map { scalar $_->result } @many;
@@ -193,28 +192,24 @@ pass('and ends');
 # Counted, then leased, while others draw; left and counted again
 #
 $hub->safe_psql('postgres', q{SELECT hilo_seed('changing', 0)});
-my @changing = map {
-	my $n = $_;
-	append_to_file("$dir/changing$n.sql", "SELECT hilo_next_number('changing');\n" x 3000);
-	IPC::Run::start([ 'psql', '-XAtq', '-d', $member->connstr('postgres'), '-f', "$dir/changing$n.sql" ],
-		'<', '/dev/null', '>', "$dir/changing$n.out", '2>', "$dir/changing$n.err");
-} 1 .. 4;
-my $drawn = sub { my $sum = 0; $sum += lines_of("$dir/changing$_.out") for 1 .. 4; return $sum };
-wait_until('all count', sub { $drawn->() > 400 });
-my $at_least = $drawn->();
-leased('changing');
-wait_until('all draw of leases', sub { $drawn->() > $at_least + 1000 });
-$_->finish for @changing;
-my @numbers = map { lines_of("$dir/changing$_.out") } 1 .. 4;
+my @scripts = map { "$dir/changing$_.sql" } 1 .. 4;
+append_to_file($_, "SELECT hilo_next_number('changing');\n" x 3000) for @scripts;
+my @logs = draw_until($member, "$dir/changing", 100, sub {
+	my $drawn = sub { my $sum = 0; $sum += lines_of("$dir/changing.$_.out") for keys @scripts; return $sum };
+	my $at_least = $drawn->();
+	leased('changing');
+	wait_until('all draw of leases', sub { $drawn->() > $at_least + 1000 });
+}, \@scripts);
+my @numbers = map { lines_of("$_.out") } @logs;
 my %seen;
-is(join(' ', map { slurp_file("$dir/changing$_.err") } 1 .. 4) =~ s/\s+//r, '', 'sessions draw while their collection becomes leased');
+is(join(' ', map { slurp_file("$_.err") } @logs) =~ s/\s+//r, '', 'sessions draw while their collection becomes leased');
 is(scalar(@numbers), 12000, 'none is told of it');
 is(join(' ', grep { $seen{$_}++ } @numbers), '', 'no number was shown twice');
 cmp_ok(hub(q{SELECT max FROM hilo.hilo WHERE collection = 'changing'}), '>=', (sort { $b <=> $a } @numbers)[0], 'the hub is above all of them');
 
 for ($s, $in_open, @two, @many)
 {
-	eval { $_->start('\q'); $_->finish };
+	$_->hang_up;
 }
 $proxy->stop;
 $member->stop;

@@ -2,10 +2,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
-use HiloHub;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -73,11 +72,6 @@ sub draw
 	return $err || $out;
 }
 
-sub is_there
-{
-	return answers($member);
-}
-
 # Let one thing fail at one place in one way; returns what is wrong then.
 sub wrong_after
 {
@@ -86,8 +80,8 @@ sub wrong_after
 	my ($before, $sql) = map { s/NAME/$name/gr } @$change{qw(before sql)};
 	my $next = $change->{identity} ? "SELECT next_identity_for('$name')" : "SELECT hilo_next_number('$name')";
 	my @wrong;
-	my $session = HiloCrash::Session->new($member);
-	my $other = HiloCrash::Session->new($member, 'statement_timeout=60s');
+	my $session = session($member);
+	my $other = session($member, statement_timeout => '60s');
 	my ($out, $err) = $session->query($before);
 	my @shown = ($out =~ /\d+/g)[ -$change->{shown} .. -1 ];
 
@@ -95,16 +89,8 @@ sub wrong_after
 	$session->query("SET test.failure_point = '$point:$way'");
 	if ($way eq 'kill')
 	{
-		my $pid = $other->pid;
-
-		$session->start($sql);
-		eval { $session->result };
-		push @wrong, 'nothing happened' unless $@;
-		$session->finish;
-		wait_until('the server starts anew', sub { !kill 0, $pid });
-		wait_until('the server is there', \&is_there);
-		eval { $other->finish };
-		$other = HiloCrash::Session->new($member, 'statement_timeout=60s');
+		dies_in($member, $sql, $session, $other) or push @wrong, 'nothing happened';
+		$other = session($member, statement_timeout => '60s');
 	}
 	elsif ($way eq 'error')
 	{
@@ -125,7 +111,7 @@ sub wrong_after
 
 	# All go on, and what they get was never shown.
 	$other->query($change->{again} =~ s/NAME/$name/r) if $change->{again};
-	my @alive = ($other, HiloCrash::Session->new($member, 'statement_timeout=60s'));
+	my @alive = ($other, session($member, statement_timeout => '60s'));
 	unless ($way eq 'kill')
 	{
 		unshift @alive, $session;
@@ -154,7 +140,7 @@ test_failures(\&wrong_after, @changes);
 # The worker, too.
 $member->append_conf('postgresql.conf', "hilo.lease_ahead = 75\nhilo.lease_retry = 10ms\n");
 $member->reload;
-my $s = HiloCrash::Session->new($member, 'statement_timeout=60s');
+my $s = session($member, statement_timeout => '60s');
 $s->query($first =~ s/NAME/by_worker/r);
 my %seen;
 for my $point ('asking', 'hub connected', 'hub asked', 'hub answered', 'lease got', 'lease taken in')

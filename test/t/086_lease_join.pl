@@ -2,10 +2,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
-use HiloHub;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -15,12 +14,6 @@ my $one = new_member('one');
 my $two = new_member('two');
 my $three = new_member('three', "hilo.hub = 'ids_hub'\n");
 add_hub($_, $hub) for $one, $two, $three;
-
-sub max_of
-{
-	my ($name) = @_;
-	return $hub->safe_psql('postgres', "SELECT max FROM hilo.hilo WHERE collection = '$name'");
-}
 
 #
 # Join
@@ -33,7 +26,7 @@ $one->safe_psql('postgres', q{SELECT hilo_lease_from('companies|', 'ids_hub', 1)
 $one->safe_psql('postgres', q{BEGIN; SELECT hilo_lease_from('companies|', 'ids_hub'); ROLLBACK});
 is(error_of($one, 'postgres', q{SELECT hilo_lease_from('companies|', 'nowhere')}), '42704', 'a server that is not there');
 $one->safe_psql('postgres', q{SELECT hilo_lease_from('companies|', NULL); SELECT hilo_lease_from('companies|', 'ids_hub')});
-is(max_of('companies|') . ' ' . max_of('orders'), '0 0', 'members that join draw nothing');
+is(max_of($hub, 'companies|') . ' ' . max_of($hub, 'orders'), '0 0', 'members that join draw nothing');
 
 is($two->safe_psql('postgres', q{SELECT next_identity('companies')}), 'companies/1', 'the first identity');
 is($three->safe_psql('postgres', q{SELECT next_identity('companies')}), 'companies/2', 'the second, on a member by its setting');
@@ -46,8 +39,8 @@ $one->restart;
 my $late = new_member('late');
 add_hub($late, $hub);
 $late->safe_psql('postgres', q{SELECT hilo_lease_from('companies|', 'ids_hub')});
-is($_->safe_psql('postgres', q{SELECT next_identity_for('companies')}), max_of('companies|'), $_->name . ': one more') for $late, $one;
-is(max_of('companies|'), 7, 'seven were drawn');
+is($_->safe_psql('postgres', q{SELECT next_identity_for('companies')}), max_of($hub, 'companies|'), $_->name . ': one more') for $late, $one;
+is(max_of($hub, 'companies|'), 7, 'seven were drawn');
 
 #
 # Documents of a member

@@ -2,10 +2,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
-use HiloHub;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -22,16 +21,6 @@ SETTINGS
 my %shown;
 
 sub sql { my ($node, $sql) = @_; return $node->safe_psql('postgres', $sql); }
-
-sub configure
-{
-	my ($node, $name, $value) = @_;
-
-	$node->append_conf('postgresql.conf', "$name = '$value'");
-	$node->reload;
-	wait_until("$name is set", sub { sql($node, "SHOW $name") eq $value });
-	return;
-}
 
 # A standby that streams; with a name, under which it may be a synchronous one.
 sub standby_of
@@ -71,7 +60,6 @@ sub twice { my ($collection) = @_; return join ' ', grep { $shown{$collection}{$
 sub mark { my ($node) = @_; return sql($node, q{SELECT synchronous FROM hilo.hub WHERE hub = '|'}); }
 
 add_hub($member, $hub, options => "connect_timeout '2', target_session_attrs 'any'");
-sub move_hub { my ($to) = @_; sql($member, "ALTER SERVER ids_hub OPTIONS (SET host '" . $to->host . "', SET port '" . $to->port . "')"); return; }
 sql($member, "SELECT hilo_lease_from('$_', 'ids_hub')") for qw(orders others);
 
 #
@@ -80,29 +68,29 @@ sql($member, "SELECT hilo_lease_from('$_', 'ids_hub')") for qw(orders others);
 is(draw($_), 'drawn', "$_: a lease, with no standby") for qw(orders others);
 is(mark($hub), 0, 'no standby has it');
 my $standby = standby_of($hub, 'one');
-configure($hub, 'synchronous_standby_names', 'one');
+configure($hub, synchronous_standby_names => 'one');
 wait_until_sync($hub);
 is(draw('orders'), 'drawn', 'a lease that the standby has');
 is(mark($hub), 0, 'with the setting off that is not promised');
 $hub->wait_for_catchup($standby, 'replay', $hub->lsn('insert'));
 $standby->stop;
 # The tail is lost: it is given while the mode is as it was, to nobody's standby.
-configure($hub, 'synchronous_standby_names', '');
+configure($hub, synchronous_standby_names => '');
 is(draw('orders'), 'drawn', 'a lease that is lost');
 kill_server($hub);
 $standby->start;
 $standby->promote;
-configure($standby, 'hilo.hub_auto_resume', 'on');
+configure($standby, 'hilo.hub_auto_resume' => 'on');
 my $second = standby_of($standby, 'two');
-configure($standby, 'synchronous_standby_names', 'two');
+configure($standby, synchronous_standby_names => 'two');
 wait_until_sync($standby);
-move_hub($standby);
+move_hub($standby, $member);
 like(draw('orders'), qr/55000: could not lease.*gives no leases because this server was promoted.*HINT:  Call hilo_hub_resume/s, 'turned on where leases may be lost, it waits for a hand');
 like(draw('others'), qr/55000: could not lease/, 'also for a collection that has lost none');
 # What another session was told a moment ago, too.
-configure($member, 'hilo.lease_retry', '1h');
+configure($member, 'hilo.lease_retry' => '1h');
 like(draw('orders'), qr/55000: could not lease.*HINT:  Call hilo_hub_resume/s, 'the hint comes with each draw that is refused');
-configure($member, 'hilo.lease_retry', '0');
+configure($member, 'hilo.lease_retry' => '0');
 is(mark($standby), 0, 'it is not taken for one whose standby has all');
 is(sql($standby, 'SELECT bool_and(reported) FROM hilo.members'), 't', 'the member that was refused has said what it holds');
 cmp_ok(sql($standby, 'SELECT hilo_hub_resume()'), '>=', 2, 'resumed');
@@ -115,33 +103,33 @@ is(mark($standby), 1, 'which the standby has, all of them');
 #
 my $offset = -s $second->logfile;
 kill_server($standby);
-configure($second, 'hilo.hub_auto_resume', 'on');
+configure($second, 'hilo.hub_auto_resume' => 'on');
 $second->promote;
 my $third = standby_of($second, 'three');
-configure($second, 'synchronous_standby_names', 'three');
+configure($second, synchronous_standby_names => 'three');
 wait_until_sync($second);
-move_hub($second);
+move_hub($second, $member);
 is(draw('orders'), 'drawn', 'a synchronous standby that is promoted gives leases');
 like(slurp_file($second->logfile, $offset), qr/WARNING:.*"orders" gives leases again, on timeline 3 after 2/, 'and says so in its log');
 is(twice('orders'), '', 'no number was shown twice');
 is(sql($second, q{SELECT timeline FROM hilo.hub WHERE hub = '|'}), 3, 'it is at home on its timeline');
 
 # Where the mode is left, the next one waits for a hand, whatever it says then.
-configure($second, 'hilo.hub_auto_resume', 'off');
+configure($second, 'hilo.hub_auto_resume' => 'off');
 is(draw('orders'), 'drawn', 'a lease outside of the mode');
 is(mark($second), 0, 'ends it');
-configure($second, 'hilo.hub_auto_resume', 'on');
+configure($second, 'hilo.hub_auto_resume' => 'on');
 is(draw('orders'), 'drawn', 'a lease within');
 is(mark($second), 1, 'begins it again, as the standby has what was before');
 
 # Degraded: nothing to wait for.
-configure($second, 'synchronous_standby_names', '');
+configure($second, synchronous_standby_names => '');
 like(draw('orders'), qr/55000: could not lease.*this server gives leases only if a synchronous standby has them.*HINT:  Set synchronous_standby_names/s, 'without a synchronous standby no leases are given');
 
 #
 # A standby that is asked for, and away
 #
-configure($second, 'synchronous_standby_names', 'three');
+configure($second, synchronous_standby_names => 'three');
 wait_until_sync($second);
 is(draw('orders'), 'drawn', 'with one they are');
 $third->stop;

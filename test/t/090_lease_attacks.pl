@@ -2,11 +2,9 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
-use lib dirname(__FILE__);
-use HiloCrash;
-use HiloHub;
-use IPC::Run ();
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -59,7 +57,7 @@ is(scalar(@numbers), 300, 'and so all numbers that it needs');
 #
 # A lease worker that is told to end while it changes a row
 #
-my $session = HiloCrash::Session->new($member);
+my $session = session($member);
 $session->query("SELECT hilo_lease_from('w', 'ids_hub'); SET hilo.lease_ahead = 100");
 sql("ALTER DATABASE postgres SET hilo.lease_ahead = 100; ALTER DATABASE postgres SET test.failure_point = 'row changed:term'");
 like($session->query("SELECT hilo_next_number('w')"), qr/^\d+$/, 'a draw starts a worker');
@@ -72,7 +70,7 @@ is(sql("SELECT count(DISTINCT hilo_next_number('w')) FROM generate_series(1, 150
 #
 # Many collections, and a hub that does not answer
 #
-my $proxy = HiloHub::Proxy->new($hub);
+my $proxy = HiloTest::Proxy->new($hub);
 add_hub($member, $hub, server => 'far', host => '127.0.0.1', port => $proxy->port);
 sql(<<'SQL');
 ALTER DATABASE postgres SET hilo.lease_timeout = '2s';
@@ -98,7 +96,7 @@ wait_until('there are leases again', sub {
 #
 # A counter that is counted while it becomes a leased one
 #
-my $waiting = HiloCrash::Session->new($member);
+my $waiting = session($member);
 $waiting->query("SELECT seed_identity_for('i', 10), hilo_next_number('i'); SET hilo.lease_timeout = '100s'");
 $proxy->mode('hole');
 for my $name ('i|', 'i')
@@ -117,26 +115,22 @@ for my $name ('i|', 'i')
 }
 $proxy->mode('pass');
 # While sessions draw without a pause.
+my @clients = map { session($member) } 1 .. 4;
 append_to_file("$libdir/draws.sql", "SELECT 'i', next_identity_for('i');\nSELECT 'c', hilo_next_number('i');\n" x 1000);
-my @clients = map {
-	my %client;
-	$client{psql} = IPC::Run::start([ 'psql', '-XAtq', '-d', $member->connstr('postgres'), '-f', "$libdir/draws.sql" ],
-		'<', '/dev/null', '>', \$client{out}, '2>', \$client{err});
-	\%client;
-} 1 .. 4;
+$_->start("\\i $libdir/draws.sql") for @clients;
 sql("SELECT hilo_lease_from('i|', 'far')");
 sql("SELECT hilo_lease_from('i', 'ids_hub')");
 sql("SELECT hilo_lease_from('i|', 'ids_hub')");
-$_->{psql}->finish for @clients;
-is(join('', map { $_->{err} } @clients), '', 'sessions draw while their counters become leased');
+my @results = map { [ $_->result ] } @clients;
+$_->finish for @clients;
+is(join('', map { $_->[1] } @results), '', 'sessions draw while their counters become leased');
 my %drawn;
-is(scalar(grep { $drawn{$_}++ } map { split /\n/, $_->{out} } @clients), 0, 'no number comes twice');
+is(scalar(grep { $drawn{$_}++ } map { split /\n/, $_->[0] } @results), 0, 'no number comes twice');
 is(scalar(keys %drawn), 8000, 'and all come');
 $proxy->stop;
 
 for my $s ($session, $waiting)
 {
-	$s->start('\q');
 	$s->finish;
 }
 $member->stop;

@@ -2,9 +2,10 @@
 # misses no row and reads none twice, whatever becomes of the transactions that draw.
 use strict;
 use warnings;
+
 use FindBin;
 use lib $FindBin::RealBin;
-use HiloCrash;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -21,8 +22,8 @@ CONF
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION hilo');
 
-my ($a, $b, $c) = map { HiloCrash::Session->new($node) } 1 .. 3;
-my $observer = HiloCrash::Session->new($node);
+my ($a, $b, $c) = map { session($node) } 1 .. 3;
+my $observer = session($node);
 
 sub draw { return scalar $_[0]->query("SELECT hilo_next_number('$_[1]')"); }
 
@@ -36,10 +37,10 @@ sub horizon
 }
 
 sub epoch { return scalar $observer->query("SELECT epoch FROM hilo_horizon('$_[0]')"); }
-sub configure { return $observer->query("SELECT hilo_configure('$_[0]', ordered => $_[1])"); }
+sub set_ordered { return $observer->query("SELECT hilo_configure('$_[0]', ordered => $_[1])"); }
 
 # Wait until a session waits.
-sub wait_until_waiting
+sub wait_until_it_waits
 {
 	my ($session) = @_;
 	my $pid = $session->pid;
@@ -53,7 +54,7 @@ sub wait_until_waiting
 #
 # Order
 #
-configure('order', 'true');
+set_ordered('order', 'true');
 is(horizon($a, 'order'), 0, 'nothing is drawn yet');
 is(join(' ', map { draw($_, 'order') } $a, $b, $c, $b, $a, $a, $c), '1 2 3 4 5 6 7', 'sessions draw in turn');
 is($b->query("SELECT hilo_next('order')"), 'order/8-A', 'ids');
@@ -93,7 +94,7 @@ is($b->query("SELECT * FROM hilo_reserve('block', 99)"), '2|100', 'a block of al
 #
 # The horizon: the end of a transaction
 #
-configure('end', 'true');
+set_ordered('end', 'true');
 $node->safe_psql('postgres', "CREATE TABLE ended (id bigint PRIMARY KEY DEFAULT hilo_next_number('end'))");
 my $last = 0;
 
@@ -101,14 +102,14 @@ my $last = 0;
 sub writer
 {
 	my ($what, $end) = @_;
-	my $writer = HiloCrash::Session->new($node);
+	my $writer = session($node);
 
 	$writer->query('BEGIN; INSERT INTO ended DEFAULT VALUES; INSERT INTO ended DEFAULT VALUES');
 	$b->query('INSERT INTO ended DEFAULT VALUES');
 	is(horizon($c, 'end'), $last, "$what: held back");
 	$end->($writer);
 	my $pid = $writer->pid;
-	eval { $writer->finish };
+	$writer->hang_up;
 	wait_until('it has left', sub { $observer->query("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid") eq '0' });
 	$last += 3;
 	is(horizon($c, 'end'), $last, "$what: no longer");
@@ -170,7 +171,7 @@ $a->result;
 is(horizon($c, 'end'), ++$last, 'visible');
 
 # A transaction that has drawn nothing, and one that has drawn from another collection, hold nothing back.
-configure('another', 'true');
+set_ordered('another', 'true');
 $a->query('BEGIN; SELECT pg_current_xact_id()');
 draw($a, 'another');
 is(draw($b, 'end'), ++$last, 'draw');
@@ -248,7 +249,7 @@ $_->query('COMMIT') for $b, $c;
 # More transactions end than are remembered one by one: an old snapshot learns less, never too much, and never less
 # than it did; a new one learns all, though an unrelated transaction has run all the time.
 $node->safe_psql('postgres', 'CREATE PROCEDURE insert_many(n int) LANGUAGE plpgsql AS $$ BEGIN FOR i IN 1 .. n LOOP INSERT INTO ended DEFAULT VALUES; COMMIT; END LOOP; END $$');
-my $unrelated = HiloCrash::Session->new($node);
+my $unrelated = session($node);
 $unrelated->query('BEGIN; SELECT pg_current_xact_id()');
 $b->query('CALL insert_many(600)');
 $a->query('BEGIN');
@@ -269,7 +270,7 @@ $_->query('COMMIT') for $c, $observer, $unrelated;
 # Ids chosen by hand
 #
 $node->safe_psql('postgres', "CREATE TABLE by_hand (id bigint PRIMARY KEY); SELECT hilo_attach('by_hand')");
-configure('by_hand', 'true');
+set_ordered('by_hand', 'true');
 sub by_hand { return scalar $_[0]->query('INSERT INTO by_hand VALUES ' . ($_[1] // '(DEFAULT)') . ' RETURNING id'); }
 is(by_hand($a) . ' ' . by_hand($b), '1 2', 'drawn by the default');
 $a->query('BEGIN');
@@ -313,10 +314,10 @@ is(horizon($c, 'by_hand'), $early + 8, 'and no part of the order');
 #
 $a->query("SELECT hilo_next_number('old')");
 is($b->query("SELECT hilo_next_number('old')"), 33, 'two sessions hold ranges');
-configure('old', 'true');
+set_ordered('old', 'true');
 is(join(' ', map { draw($_, 'old') } $a, $b, $a), '65 66 67', 'numbers are above all that they hold');
 is(horizon($c, 'old'), 67, 'and settled');
-configure('old', 'false');
+set_ordered('old', 'false');
 is(horizon($c, 'old'), '55000', 'unordered: no horizon');
 is(draw($a, 'old') > 67 ? draw($b, 'old') - draw($a, 'old') : 0, 31, 'ranges again');
 is($observer->query("SELECT ordered FROM hilo.status WHERE collection = 'old'"), 'f', 'hilo.status says so');
@@ -326,7 +327,7 @@ $node->safe_psql('postgres', 'CREATE TABLE before (id bigint, who text)');
 $a->query('BEGIN');
 $a->query("INSERT INTO before SELECT hilo_next_number('switch'), 'a'");
 $b->query("BEGIN; SELECT hilo_next_number('switch')");
-configure('switch', 'true');
+set_ordered('switch', 'true');
 is(horizon($c, 'switch'), '55000', 'transactions of before run: no horizon');
 cmp_ok(draw($c, 'switch'), '>', 64, 'a new one draws above their ranges');
 $a->query("INSERT INTO before SELECT hilo_next_number('switch'), 'a'");
@@ -349,12 +350,12 @@ is(horizon($c, 'self'), 33, 'made ordered for good');
 
 # Prepared transactions of before.
 $a->query("BEGIN; INSERT INTO before SELECT hilo_next_number('prepared'), 'p'; PREPARE TRANSACTION 'before'");
-configure('prepared', 'true');
+set_ordered('prepared', 'true');
 is(horizon($c, 'prepared'), '55000', 'a prepared transaction of before');
 $b->query(q{BEGIN; INSERT INTO before VALUES (0, 'other'); PREPARE TRANSACTION 'later'});
 $_->finish for $a, $b, $c, $observer;
 $node->restart;
-($a, $b, $c, $observer) = map { HiloCrash::Session->new($node) } 1 .. 4;
+($a, $b, $c, $observer) = map { session($node) } 1 .. 4;
 is(horizon($c, 'prepared'), '55000', 'also after a restart');
 draw($a, 'prepared');
 is(horizon($c, 'prepared'), '55000', 'and a draw');
@@ -367,14 +368,14 @@ draw($a, 'prepared') for 1 .. 70;
 $observer->query(q{BEGIN; INSERT INTO before VALUES (0, 'other'); PREPARE TRANSACTION 'other'});
 $_->finish for $a, $b, $c, $observer;
 $node->restart;
-($a, $b, $c, $observer) = map { HiloCrash::Session->new($node) } 1 .. 4;
+($a, $b, $c, $observer) = map { session($node) } 1 .. 4;
 is(horizon($c, 'prepared') =~ /^\d+$/, 1, 'after a restart, too');
 $observer->query(q{ROLLBACK PREPARED 'other'});
 
 #
 # Seed, drop
 #
-configure('seeded', 'true');
+set_ordered('seeded', 'true');
 draw($a, 'seeded') for 1 .. 5;
 my $epoch = epoch('seeded');
 $observer->query("SELECT hilo_seed('seeded', 1000)");
@@ -435,7 +436,7 @@ is(horizon($c, 'many1'), $observer->query("SELECT max FROM hilo.hilo WHERE colle
 $_->finish for $a, $b, $c, $observer;
 $node->append_conf('postgresql.conf', 'hilo.pool_size = 4096');
 $node->restart;
-($a, $b, $c, $observer) = map { HiloCrash::Session->new($node) } 1 .. 4;
+($a, $b, $c, $observer) = map { session($node) } 1 .. 4;
 is($a->error_of("SELECT hilo_next_number('many' || i) FROM generate_series(1, 17) i"), '54000', 'seventeen are too many');
 is(draw($a, 'many17') > 1, 1, 'an error, no more');
 
@@ -450,16 +451,16 @@ my $shown = horizon($c, 'end');
 is($shown, $before, 'shown');
 kill 'KILL', $a->pid;
 wait_until('the server notices', sub { slurp_file($node->logfile) =~ /reinitializing/ });
-eval { $_->finish } for $a, $b, $c, $observer;
+$_->hang_up for $a, $b, $c, $observer;
 $node->poll_query_until('postgres', 'SELECT true') or die 'no restart';
-($a, $b, $c, $observer) = map { HiloCrash::Session->new($node) } 1 .. 4;
+($a, $b, $c, $observer) = map { session($node) } 1 .. 4;
 is(horizon($c, 'end') > $shown, 1, 'after a crash the horizon is above what was shown');
 is(draw($a, 'end') > $shown + 1, 1, 'and so is what is drawn');
 is(epoch('end'), $epoch, 'of the same epoch');
 kill_server($node);
-eval { $_->finish } for $a, $b, $c, $observer;
+$_->hang_up for $a, $b, $c, $observer;
 $node->start;
-($a, $b, $c, $observer) = map { HiloCrash::Session->new($node) } 1 .. 4;
+($a, $b, $c, $observer) = map { session($node) } 1 .. 4;
 $shown = horizon($c, 'end');
 is(draw($a, 'end'), $shown + 1, 'after a kill -9 it goes on above the horizon');
 
@@ -467,7 +468,7 @@ is(draw($a, 'end'), $shown + 1, 'after a kill -9 it goes on above the horizon');
 $_->finish for $a, $b, $c, $observer;
 $node->append_conf('postgresql.conf', q{shared_preload_libraries = ''});
 $node->restart;
-$a = HiloCrash::Session->new($node);
+$a = session($node);
 is($a->error_of($_), '55000', "not preloaded: $_") for "SELECT hilo_next_number('end')", "SELECT hilo_reserve('end', 5)", "SELECT hilo_horizon('end')", "SELECT hilo_configure('new', ordered => true)";
 is($a->query("SELECT hilo_configure('end', ordered => false); SELECT hilo_next_number('end') > $shown"), "\nt", 'made unordered it draws');
 

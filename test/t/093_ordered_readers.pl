@@ -6,9 +6,10 @@
 # 12,400,000 and 20, wrote 10,312,754 rows: no reader missed one, and the one on a sequence missed 149,234.
 use strict;
 use warnings;
+
 use FindBin;
 use lib $FindBin::RealBin;
-use HiloCrash;
+use HiloTest;
 use IPC::Run ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;

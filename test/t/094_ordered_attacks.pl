@@ -2,9 +2,10 @@
 # under a session that draws, prepared transactions, forced seeds beside open transactions, copied databases, updates.
 use strict;
 use warnings;
+
 use FindBin;
 use lib $FindBin::RealBin;
-use HiloCrash;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -21,7 +22,7 @@ CONF
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION hilo');
 
-my ($a, $b, $observer) = map { HiloCrash::Session->new($node) } 1 .. 3;
+my ($a, $b, $observer) = map { session($node) } 1 .. 3;
 
 # The horizon; or the state of the error, and its detail.
 sub horizon
@@ -87,7 +88,7 @@ is(insert($a, 'recovered'), 1, 'a transaction draws');
 $a->query("PREPARE TRANSACTION 'q'");
 $_->finish for $a, $b, $observer;
 $node->restart;
-($a, $b, $observer) = map { HiloCrash::Session->new($node) } 1 .. 3;
+($a, $b, $observer) = map { session($node) } 1 .. 3;
 order('recovered');
 is(horizon('recovered'), $PREPARED, 'a transaction prepared before a restart is no session\'s');
 $observer->query("ROLLBACK PREPARED 'q'");
@@ -124,7 +125,7 @@ is(insert($b, 'chosen'), 11, 'a number that it chooses after a forced seed is no
 # A copy of a database
 #
 $observer->query('CREATE DATABASE template');
-my ($template, $copy) = map { HiloCrash::Session->new($node) } 1 .. 2;
+my ($template, $copy) = map { session($node) } 1 .. 2;
 $template->query('\c template');
 $template->query('CREATE EXTENSION hilo');
 for my $table ('copied', 'second')
@@ -174,7 +175,7 @@ $a->query('BEGIN; INSERT INTO changed VALUES (5000)');
 is(horizon('changed'), 4999, 'the horizon is below a number that is chosen');
 kill_server($node);
 $node->start;
-$observer = HiloCrash::Session->new($node);
+$observer = session($node);
 is(insert($observer, 'changed'), 5001, 'after a crash no number below the horizon is drawn again');
 
 $observer->finish;

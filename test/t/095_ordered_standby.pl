@@ -2,14 +2,13 @@
 # standby lags; and after a promotion the epoch is another one, as numbers may have been drawn that the standby never had.
 use strict;
 use warnings;
+
 use FindBin;
 use lib $FindBin::RealBin;
-use HiloCrash;
-use IPC::Run ();
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(sleep);
 
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
@@ -35,8 +34,8 @@ $standby->init_from_backup($primary, 'base', has_streaming => 1);
 $standby->append_conf('postgresql.conf', "recovery_min_apply_delay = '30ms'\n");
 $standby->start;
 
-my $asker = HiloCrash::Session->new($primary);
-my $reader = HiloCrash::Session->new($standby);
+my $asker = session($primary);
+my $reader = session($standby);
 is($reader->error_of(q{SELECT hilo_horizon('events')}), '25006', 'the horizon is known to the primary only');
 is($reader->error_of(q{SELECT hilo_next_number('events')}), '25006', 'and numbers are drawn there');
 
@@ -49,12 +48,12 @@ sub read_up_to
 	return scalar $reader->query("SELECT count(*) FROM events WHERE id > $last AND id <= $horizon");
 }
 
-my @writers = map {
-	IPC::Run::start([ $primary->installed_command('psql'), '-XAtq', '-d', $primary->connstr('postgres'), '-c', 'CALL write(150)' ],
-		'<', '/dev/null')
-} 1 .. 8;
+my @writers = map { session($primary) } 1 .. 8;
+$_->start('CALL write(150)') for @writers;
+my $writing = sub { $asker->query(q{SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'CALL write%' AND state = 'active'}) > 0 };
 my ($last, $read, $too_early, $batches, $lsn, $epoch) = (0, 0, 0, 0);
-while ($asker->query(q{SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'CALL write%' AND state = 'active'}) > 0)
+wait_until('they write', $writing);
+while ($writing->())
 {
 	my $horizon;
 
@@ -92,12 +91,12 @@ $asker->query(q{INSERT INTO events SELECT FROM generate_series(1, 10)});
 $primary->wait_for_catchup($standby, 'replay', $lsn);
 $asker->finish;
 $primary->stop('immediate');
-my $before = HiloCrash::Session->new($standby);
+my $before = session($standby);
 $before->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
 $standby->promote;
 is($before->error_of(q{SELECT hilo_horizon('events')}), '25006', 'a snapshot of before the promotion knows no horizon');
 $before->finish;
-$asker = HiloCrash::Session->new($standby);
+$asker = session($standby);
 my ($new_horizon, $new_epoch) = split /\|/, $asker->query(q{SELECT * FROM hilo_horizon('events')});
 cmp_ok($new_horizon, '>=', $horizon, 'a horizon above what was told');
 cmp_ok($asker->query(q{INSERT INTO events VALUES (DEFAULT) RETURNING id}), '>', $new_horizon, 'numbers above it');

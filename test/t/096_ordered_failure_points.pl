@@ -2,9 +2,10 @@
 # leaves a gap at most.  Others go on at once, above all that was shown, and the horizon is not held back.
 use strict;
 use warnings;
+
 use FindBin;
 use lib $FindBin::RealBin;
-use HiloCrash;
+use HiloTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -35,8 +36,8 @@ sub wrong_after
 
 	$node->safe_psql('postgres', "SET client_min_messages = warning; SELECT hilo_configure('$name', ordered => "
 		. ($change->{unordered} ? 'NULL' : 'true') . '); SELECT hilo_next_number(\'' . $name . '\')');
-	my $session = HiloCrash::Session->new($node);
-	my $other = HiloCrash::Session->new($node, 'statement_timeout=60s');
+	my $session = session($node);
+	my $other = session($node, statement_timeout => '60s');
 	my $shown = $session->query("SELECT hilo_next_number('$name')");
 	$session->query("SET test.failure_point = '$point:$way'");
 	$session->start($sql);
@@ -55,13 +56,13 @@ sub wrong_after
 	{
 		# Its end is that of all sessions.
 		eval { $other->query('SELECT pg_sleep(100)') };
-		eval { $_->finish } for $session, $other;
+		$_->hang_up for $session, $other;
 		wait_until('it is there', sub { answers($node) });
-		$other = HiloCrash::Session->new($node, 'statement_timeout=60s');
+		$other = session($node, statement_timeout => '60s');
 	}
 	elsif ($way eq 'term')
 	{
-		eval { $session->finish };
+		$session->hang_up;
 	}
 	my $next = $other->query("SELECT hilo_next_number('$name')");
 	push @wrong, "$next after $shown" if $next !~ /^\d+$/ || $next <= $shown;
@@ -72,7 +73,7 @@ sub wrong_after
 		last if $horizon =~ /\d/;
 	}
 	push @wrong, "horizon $horizon after $next" if !$change->{unordered} && $horizon ne $next;
-	eval { $_->finish } for $session, $other;
+	$_->hang_up for $session, $other;
 	return @wrong;
 }
 

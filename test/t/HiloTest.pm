@@ -1,0 +1,1514 @@
+# HiloTest.pm: all that the TAP tests share.
+#
+# A node is a PostgreSQL::Test::Cluster, or a database() of one.
+#
+# Servers
+#   wait_until($what, $code)         poll a condition
+#   answers($node)                   can a connection be made?
+#   configure($node, %settings)      set them in postgresql.conf, and wait until they hold
+#   message_of($node, $db, $sql), error_of(...), outcome_of(...)
+#                                    run SQL, for what it says, its SQLSTATE, or how it ends
+#   new_database($node, $db, $sql)   a database, set up by SQL if there is any
+#   restore_sql($node, $file, $db)   a test that runs a file
+#   upgrade($node, $mode)            the node after pg_upgrade, which copies files or links them
+#   maxima($node, $db), max_of($node, $collection)   counters
+#   left_behind($node)               what its log says of things that must not be
+#
+# Sessions
+#   session($node, %settings)        a connection that stays, also while it waits: HiloTest::Session
+#   at_once(@jobs)                   sessions that start at the same moment
+#
+# Crashes
+#   kill_server($node)               kill -9 of a whole server, at once
+#   server_processes($postmaster)    the processes of a server
+#   crash_server($name, ...)         a server that syncs nothing but what it has to
+#   client_script(...)               what a client of a crash test does
+#   draw_until(...)                  clients draw until the server ends
+#   crash_round(...)                 clients draw, the server is killed
+#   whole_ok($node)                  nothing that is stored is broken
+#   lines_of($file)                  the lines that a client has logged
+#   HiloTest::Trace                  what a server writes, syncs and sends
+#
+# Failures on purpose
+#   build_variant($dir, ...)         build and install the extension in another way
+#   test_failures(...)               a test for each of some changes that fail on purpose
+#   dies_in($node, $sql, ...)        a session is killed, and the server starts anew
+#   add_pause($tree), paused, go_on  a failure point that lets go again
+#
+# Hubs and members
+#   new_node($name, $conf)           a server with the extension, started
+#   new_member($name, $conf)         the same, which can lease
+#   database($node, $name)           a database that is a hub or member by itself: HiloTest::Database
+#   add_hub($member, $hub, ...)      make a server known to a member as its hub
+#   move_hub($hub, @members)         tell members that their hub is another server
+#   hold_hub($hub, $db)              a session in which a hub gives no answer
+#   wait_until_asked(...)            until members wait for one
+#   wait_until_waiting(...)          until sessions of a member wait
+#   start_clients, stop_clients      clients that draw until told to stop
+#   shown_by($client)                the ranges that one was shown
+#   shown_twice(@clients)            numbers that were shown twice, in words
+#   HiloTest::Proxy                  a proxy between a member and a hub
+#
+# Clients in other languages
+#   clients_folder()                 a copy of test/clients, which is the current folder from here on
+#   install_packages()               have npm install there what package.json names; true if it has
+#   available($what, @command)       can the command be run? if not, one line says that $what is skipped
+#   orm_server()                     the server
+#   orm_database($name)              a database there, with a role that owns it
+#   orm_ok($name, \@command, %how)   run the whole scenario with a program of test/clients
+#   orm_output($name, @command)      what a program writes, in a database of its own
+#   orm_client($database, $role, @command)   a program that goes on: it does a command, and gives its lines
+package HiloTest;
+
+use strict;
+use warnings;
+
+use Cwd qw(getcwd);
+use Exporter 'import';
+use File::Basename qw(dirname);
+use IPC::Run ();
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+our @EXPORT = qw(wait_until answers configure message_of error_of outcome_of new_database restore_sql maxima max_of
+  upgrade left_behind
+  session at_once
+  kill_server server_processes crash_server client_script draw_until crash_round whole_ok lines_of
+  build_variant test_failures dies_in add_pause paused go_on
+  new_node new_member database add_hub move_hub hold_hub wait_until_asked wait_until_waiting
+  start_clients stop_clients shown_by shown_twice
+  clients_folder install_packages available orm_server orm_database orm_ok orm_output orm_client);
+
+# The patience of PostgreSQL's own tests, in seconds; a test may change it.
+sub patience { return $PostgreSQL::Test::Utils::timeout_default; }
+
+#
+# Servers
+#
+
+# Poll until $condition->() is true, and return what it says; die when it
+# takes too long.
+sub wait_until
+{
+	my ($what, $condition) = @_;
+
+	for (my $end = time + patience(); time < $end; sleep 0.01)
+	{
+		my $result = $condition->();
+		return $result if $result;
+	}
+	die "timed out waiting until $what";
+}
+
+# Does the server let one in?  A psql that is refused ends without reading its
+# input, so there is none.
+sub answers
+{
+	my ($node) = @_;
+
+	return IPC::Run::run(
+		[ $node->installed_command('psql'), '-XAtq', '-d', $node->connstr('postgres'), '-c', 'SELECT 1' ],
+		'<', '/dev/null', '>', '/dev/null', '2>', '/dev/null');
+}
+
+# Set these in postgresql.conf, and wait until a new connection has them.
+sub configure
+{
+	my ($node, %settings) = @_;
+
+	$node->append_conf('postgresql.conf', join '', map { "$_ = '$settings{$_}'\n" } sort keys %settings);
+	$node->reload;
+	foreach my $name (sort keys %settings)
+	{
+		wait_until("$name is set", sub { $node->safe_psql('postgres', "SHOW $name") eq $settings{$name} });
+	}
+	return;
+}
+
+# What psql says on standard error, with SQLSTATEs.
+sub message_of
+{
+	my ($node, $db, $sql, @args) = @_;
+	my (undef, undef, $err) =
+	  $node->psql($db, $sql, extra_params => [ '-v', 'VERBOSITY=verbose' ], @args);
+
+	return $err // '';
+}
+
+# SQLSTATE of the error that SQL ends with; '' if there is none.
+sub error_of
+{
+	return message_of(@_) =~ /(?:ERROR|FATAL): +(\w{5}):/ ? $1 : '';
+}
+
+# The error that SQL ends with, from its SQLSTATE on; 'fine' if there is none.  A session that
+# ends by itself has an error, too.
+sub outcome_of
+{
+	my ($node, $sql) = @_;
+	my ($result, undef, $err) =
+	  $node->psql('postgres', $sql, extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+
+	return $err =~ /ERROR:  (.*)/s ? $1 : $result == 0 ? 'fine' : $err;
+}
+
+# A new database, set up by SQL if there is any; its name.
+sub new_database
+{
+	my ($node, $db, $set_up) = @_;
+
+	$node->safe_psql('postgres', "CREATE DATABASE $db");
+	$node->safe_psql($db, $set_up) if defined $set_up;
+	return $db;
+}
+
+# Test that a file of SQL runs in a database without an error.
+sub restore_sql
+{
+	my ($node, $file, $db, @options) = @_;
+
+	$node->command_ok(
+		[ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', @options, '-d', $db, '-f', $file ],
+		"psql @options " . ($file =~ s,.*/,,r) . " into $db");
+	return;
+}
+
+# Upgrade a node that is stopped by pg_upgrade, whose mode is copy or link; the new
+# node, which is started.
+sub upgrade
+{
+	my ($old, $mode) = @_;
+	my $new = PostgreSQL::Test::Cluster->new("new_$mode");
+	my $bindir = $new->config_data('--bindir');
+	my $folder = getcwd();
+
+	$new->init;
+	# pg_upgrade leaves files where it is started.
+	chdir $PostgreSQL::Test::Utils::tmp_check;
+	command_ok(
+		[
+			'pg_upgrade', '--no-sync',
+			'-d', $old->data_dir, '-D', $new->data_dir,
+			'-b', $bindir, '-B', $bindir,
+			'-s', $new->host, '-p', $old->port, '-P', $new->port,
+			$mode eq 'link' ? '--link' : ()
+		],
+		"pg_upgrade, $mode");
+	chdir $folder;
+	$new->start;
+	return $new;
+}
+
+# "x 5, y 7": the counters of a database, without those dropped.
+sub maxima
+{
+	my ($node, $db) = @_;
+	return $node->safe_psql($db // 'postgres',
+		q{SELECT string_agg(collection || ' ' || max, ', ' ORDER BY collection) FROM hilo.hilo WHERE flags & 1 = 0});
+}
+
+sub max_of
+{
+	my ($node, $collection) = @_;
+	return $node->safe_psql('postgres', "SELECT max FROM hilo.hilo WHERE collection = '$collection'");
+}
+
+# Lines of a server's log about what no session may do; '' if there are none.
+sub left_behind
+{
+	my ($node) = @_;
+
+	return join '', slurp_file($node->logfile) =~
+	  /^.*(?:PANIC|TRAP|\bleak\b|still referenced|lock .* (?:already|not) held|own a lock).*\n/mg;
+}
+
+#
+# Sessions
+#
+
+# Connect to a node.  A setting is one of libpq (dbname, user, replication), or of
+# the session, like work_mem => '1MB'.
+sub session { return HiloTest::Session->new(@_); }
+
+# Run each job, [ $node, $sql, %settings ], in a session of its own: all of them
+# start at the same moment, as they wait for a lock until the last one is there.
+# Returns the errors, and in list context each output, too.
+sub at_once
+{
+	my @jobs = @_;
+	my (%gate, %count, @sessions);
+	my ($errors, @outputs) = ('');
+
+	foreach my $job (@jobs)
+	{
+		my ($node, $sql, %settings) = @$job;
+		my $place = $node->connstr('postgres');
+
+		if (!$count{$place}++)
+		{
+			$gate{$place} = session($node);
+			$gate{$place}->query_safe('SELECT pg_advisory_lock(1)');
+		}
+		push @sessions, HiloTest::Session->connect($node, %settings);
+		$sessions[-1]->start("SELECT pg_advisory_lock_shared(1) \\g /dev/null\n$sql");
+	}
+	foreach my $place (sort keys %gate)
+	{
+		wait_until('all sessions have come', sub {
+			$gate{$place}->query_safe(q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == $count{$place} });
+	}
+	$_->finish for values %gate;
+	foreach my $session (@sessions)
+	{
+		my ($out, $err) = eval { $session->result };
+		push @outputs, $out // '';
+		$errors .= $err // $@;
+		$session->hang_up;
+	}
+	return wantarray ? ($errors, @outputs) : $errors;
+}
+
+#
+# Crashes
+#
+
+# State letter and parent of a process, as the kernel says; () if it is gone.
+sub process_stat
+{
+	my ($pid) = @_;
+
+	open my $stat, '<', "/proc/$pid/stat" or return;
+	my $line = <$stat> // return;
+	return $line =~ /\) (\S) (\d+) / ? ($1, $2) : ();
+}
+
+# The children of a process.
+sub server_processes
+{
+	my ($postmaster) = @_;
+
+	return grep { ((process_stat($_))[1] // 0) == $postmaster }
+	  map { m,(\d+)$, } glob '/proc/[0-9]*';
+}
+
+# kill -9 of the postmaster and all its children.  No process of the server
+# learns of the death of another one and does something about it: the
+# postmaster is stopped first, so it neither notices nor starts any more.
+sub kill_server
+{
+	my ($node) = @_;
+	my $postmaster = $node->{_pid} or die "the server is not running";
+
+	kill 'STOP', $postmaster or die "cannot stop the postmaster: $!";
+	wait_until('the postmaster is stopped',
+		sub { (process_stat($postmaster))[0] eq 'T' });
+
+	my @processes = server_processes($postmaster);
+	kill 'KILL', @processes;
+	$node->kill9;
+
+	# Dead is enough: where process 1 is slow to collect the dead, waiting for
+	# that takes seconds.  But the lock files name a process until then.
+	wait_until('all processes are dead',
+		sub {
+			!grep { ((process_stat($_))[0] // 'Z') ne 'Z' }
+			  $postmaster, @processes;
+		});
+	unlink $node->data_dir . '/postmaster.pid',
+	  $node->host . '/.s.PGSQL.' . $node->port . '.lock';
+	return;
+}
+
+# A server that loses all that is not flushed on purpose when it is killed, as
+# everything that would bring WAL to disk by the way is off.  $sql sets it up, and is
+# on disk then.  The server is stopped.
+sub crash_server
+{
+	my ($name, $settings, $sql) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+
+	$node->init;
+	$node->append_conf('postgresql.conf', <<SETTINGS . $settings);
+wal_level = replica
+wal_buffers = 64MB
+wal_writer_delay = 10s
+wal_writer_flush_after = 1GB
+shared_buffers = 64MB
+bgwriter_lru_maxpages = 0
+checkpoint_timeout = 1h
+autovacuum = off
+max_connections = 30
+log_statement = none
+SETTINGS
+	$node->start;
+	$node->safe_psql('postgres', "$sql; CHECKPOINT");
+	$node->stop;
+	return $node;
+}
+
+# Write a client's script of $count statements, in transactions of five.  A
+# third of the clients commit, and connect again now and then; a third roll
+# back; a third never end their transaction.  %d in a statement is how often it
+# has come before.
+sub client_script
+{
+	my ($file, $client, $count, @draws) = @_;
+	my ($begin, $end) = (
+		[ 'BEGIN;', 'COMMIT;' ],
+		[ "BEGIN;\nSAVEPOINT s;", "ROLLBACK TO s;\nROLLBACK;" ],
+		[ '', '' ])[ $client % 3 ]->@*;
+	my $script = $client % 3 == 2 ? "BEGIN;\n" : '';
+
+	for my $i (0 .. $count - 1)
+	{
+		my $n = $i % 5;
+		$script .= "$begin\n" if $n == 0;
+		my $draw = $draws[($i + $client) % @draws];
+		my $nth = int($i / @draws);
+		$script .= $draw =~ s/%d/$nth/r . "\n";
+		$script .= "$end\n" if $n == 4;
+		$script .= "\\c -\n" if $client % 3 == 0 && $i % 50 == 49;
+	}
+	append_to_file($file, $script);
+	return $file;
+}
+
+# The lines of a log that are whole, without empty ones.
+sub lines_of
+{
+	my ($file) = @_;
+
+	my @lines = -e $file ? slurp_file($file) =~ /^(.+)\n/mg : ();
+	return @lines;
+}
+
+# Let a client run each of the scripts until $end->() ends the server, once all have
+# logged $least lines.  The clients are processes of their own and keep their logs in
+# files, named $log and what follows: what is there was written before the client
+# drew again.  Returns these names, to which .out and .err are added.
+sub draw_until
+{
+	my ($node, $log, $least, $end, $scripts, @options) = @_;
+	my @logs = map { "$log.$_" } keys @$scripts;
+	my @clients = map {
+		IPC::Run::start(
+			[
+				$node->installed_command('psql'), '-XAtq', '-v', 'ON_ERROR_STOP=1', @options,
+				'-d', $node->connstr('postgres'), '-f', $scripts->[$_]
+			],
+			'<', '/dev/null', '>', "$logs[$_].out", '2>', "$logs[$_].err")
+	} keys @$scripts;
+
+	wait_until('every client has drawn', sub {
+		!grep { lines_of("$_.out") < $least } @logs
+	});
+	$end->();
+	$_->finish for @clients;
+	return @logs;
+}
+
+# Start the server, and kill it when clients have drawn; returns all that they logged.
+sub crash_round
+{
+	my ($node, $round, $log, $least, @scripts) = @_;
+
+	$node->start;
+	my @logs = draw_until($node, "$log.$round", $least, sub { kill_server($node) },
+		\@scripts, '-v', "round=$round");
+
+	# All of them were cut off: none had reached its end, or an error.
+	my $cut_off = grep {
+		slurp_file("$_.err") =~ /connection/ && slurp_file("$_.err") !~ /ERROR/
+	} @logs;
+	if ($cut_off < @scripts)
+	{
+		fail("round $round of $log: only the kill ends a client");
+		diag(slurp_file("$_.err")) for @logs;
+	}
+	return map { lines_of("$_.out") } @logs;
+}
+
+# Test that what is stored is whole.
+sub whole_ok
+{
+	my ($node) = @_;
+
+	is($node->safe_psql('postgres', <<'SQL'), '', 'table and index are whole');
+CREATE EXTENSION amcheck;
+SELECT * FROM verify_heapam('hilo.hilo');
+SELECT 'index' FROM bt_index_check('hilo.hilo_collection_idx', true) c WHERE c IS NULL;
+SQL
+	is( $node->safe_psql('postgres', q{
+			SET enable_indexscan = off; SET enable_bitmapscan = off;
+			SELECT collection FROM hilo.hilo GROUP BY collection HAVING count(*) > 1}),
+		'', 'each collection and each identity has one row');
+	return;
+}
+
+#
+# Failures on purpose
+#
+
+# Build a copy of the extension below $dir, after $edit->(its folder), with more
+# options for make; returns the folder with the library.
+sub build_variant
+{
+	my ($dir, $edit, @options) = @_;
+	my $top = dirname(__FILE__) . '/../..';
+	my $tree = "$dir/tree";
+
+	mkdir $_ for $dir, $tree, map { "$tree/$_" } qw(src sql);
+	for my $file (map { glob "$top/$_" }
+		qw(Makefile hilo.control src/*.c src/*.h sql/*.sql))
+	{
+		append_to_file($tree . substr($file, length $top), slurp_file($file));
+	}
+	$edit->($tree) if $edit;
+
+	# make must not take the outer one for its parent.
+	delete local @ENV{qw(MAKEFLAGS MAKELEVEL MFLAGS)};
+	my ($pg_config) = grep { -x } map { "$_/pg_config" } split /:/, $ENV{PATH};
+	my @make = ('make', '-s', '-C', $tree, 'with_llvm=no',
+		"PG_CONFIG=$pg_config", @options);
+	system_or_bail(@make);
+	system_or_bail(@make, 'install', "DESTDIR=$dir/dest");
+	chomp(my $libdir = `'$pg_config' --pkglibdir`);
+	return "$dir/dest$libdir";
+}
+
+# Each change has what it is called and, in "at", the places at which it fails, with
+# the ways in which it does there; $wrong_after->($change, $place, $way) makes it
+# fail there, and says what is wrong after that.
+sub test_failures
+{
+	my ($wrong_after, @changes) = @_;
+
+	for my $change (@changes)
+	{
+		my @at = @{ $change->{at} };
+		my @wrong;
+		my $count = 0;
+
+		while (my ($point, $ways) = splice @at, 0, 2)
+		{
+			for my $way (split / /, $ways)
+			{
+				push @wrong, map { "$point, $way: $_" } $wrong_after->($change, $point, $way);
+				$count++;
+			}
+		}
+		is(join("\n", @wrong), '', "$change->{what} fails in $count ways");
+	}
+	return;
+}
+
+# Run SQL in which the backend of a session is killed, with which the postmaster ends
+# all others, among them that of $other.  Waits until the server has started anew;
+# true if all that has come to pass.
+sub dies_in
+{
+	my ($node, $sql, $session, $other) = @_;
+	my $pid = $other->pid;
+
+	$session->start($sql);
+	return 0 if eval { $session->result; 1 };
+	$session->hang_up;
+	wait_until('the server starts anew', sub { !kill 0, $pid });
+	wait_until('the server is there', sub { answers($node) });
+	$other->hang_up;
+	return 1;
+}
+
+# A failure point that lets go again: for build_variant(), to which it adds the way
+# 'pause'.  A session that comes there leaves a file, and goes on when that is gone;
+# it hears of nothing meanwhile.
+my $PAUSED = 'hilo_paused';
+
+sub add_pause
+{
+	my ($tree) = @_;
+	my $file = "$tree/src/failure_point.h";
+	my $source = slurp_file($file);
+
+	$source =~ s/(\tif \(hilo_failure_is_wanted\(name, "term"\)\))/<<CODE . $1/e or die 'no place for a pause';
+	if (hilo_failure_is_wanted(name, "pause"))
+	{
+		static bool has_paused = false;
+
+		if (!has_paused)
+			fclose(fopen("$PAUSED", "w"));
+		has_paused = true;
+		while (access("$PAUSED", F_OK) == 0)
+			pg_usleep(1000);
+	}
+CODE
+	$source =~ s/(#include <signal.h>\n)/$1#include <stdio.h>\n/ or die 'no place for an include';
+	unlink $file;
+	append_to_file($file, $source);
+	return;
+}
+
+# Wait until a session has come to its pause, of which there is one at a time.
+sub paused
+{
+	my ($node) = @_;
+
+	wait_until('a session has come to its pause', sub { -e $node->data_dir . "/$PAUSED" });
+	return;
+}
+
+# Let it go on.  A session pauses once.
+sub go_on
+{
+	my ($node) = @_;
+
+	unlink $node->data_dir . "/$PAUSED" or die 'no session pauses';
+	return;
+}
+
+#
+# Hubs and members
+#
+
+sub new_node
+{
+	my ($name, $conf, %params) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+
+	$node->init(%params);
+	$node->append_conf('postgresql.conf', <<SETTINGS . ($conf // ''));
+max_connections = 50
+autovacuum = off
+restart_after_crash = on
+SETTINGS
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION hilo; CREATE EXTENSION postgres_fdw');
+	return $node;
+}
+
+sub new_member
+{
+	my ($name, $conf, %params) = @_;
+	return new_node($name, "shared_preload_libraries = 'hilo'\n" . ($conf // ''), %params);
+}
+
+# A new database of a server, with the extension; $from: a copy of that one.
+sub database
+{
+	my ($node, $name, $from) = @_;
+	my $self = HiloTest::Database->new($node, $name);
+
+	$node->safe_psql($from ? 'template1' : 'postgres',
+		"CREATE DATABASE $name" . ($from ? " TEMPLATE $from" : ''));
+	$self->sql('CREATE EXTENSION hilo; CREATE EXTENSION postgres_fdw') unless $from;
+	return $self;
+}
+
+# Tell a member of a hub; options: server, db (of the member), dbname (there),
+# host, port, options (of the server), user, role, password.
+sub add_hub
+{
+	my ($member, $hub, %o) = @_;
+	my $server = $o{server} // 'ids_hub';
+	my $options = join ', ',
+	  "host '" . ($o{host} // $hub->host) . "'",
+	  "port '" . ($o{port} // $hub->port) . "'",
+	  "dbname '" . ($o{dbname} // 'postgres') . "'", $o{options} // ();
+	my $user = join ', ', "user '" . ($o{user} // 'postgres') . "'",
+	  defined $o{password} ? "password '$o{password}'" : ();
+	my $role = $o{role} // 'CURRENT_USER';
+
+	$member->safe_psql($o{db} // 'postgres', <<SQL);
+CREATE SERVER $server FOREIGN DATA WRAPPER postgres_fdw OPTIONS ($options);
+CREATE USER MAPPING FOR $role SERVER $server OPTIONS ($user);
+SQL
+	return;
+}
+
+# Tell members that their hub is another server now.
+sub move_hub
+{
+	my ($hub, @members) = @_;
+
+	$_->safe_psql('postgres', "ALTER SERVER ids_hub OPTIONS (SET host '" . $hub->host . "', SET port '" . $hub->port . "')")
+	  for @members;
+	return;
+}
+
+# Let a hub take questions and answer none, until query('COMMIT') in the session
+# returned.
+sub hold_hub
+{
+	my ($node, $db) = @_;
+	my $session = session($node, dbname => $db // 'postgres');
+
+	$session->query('BEGIN; LOCK TABLE hilo.hilo IN ACCESS EXCLUSIVE MODE');
+	return $session;
+}
+
+# Wait until so many questions of members wait in a hub that is held.
+sub wait_until_asked
+{
+	my ($node, $db, $count) = @_;
+	$db //= 'postgres';
+	$count //= 1;
+
+	wait_until("$count questions wait in the hub", sub {
+		$node->safe_psql('template1', <<SQL) == $count });
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = '$db' AND application_name = 'hilo' AND wait_event_type = 'Lock'
+SQL
+	return;
+}
+
+# Wait until each of these sessions waits for the hub, or for the one that asks it.
+# (Servers before version 17 have one name for all waits of extensions.)
+sub wait_until_waiting
+{
+	my ($node, @sessions) = @_;
+	my $pids = join ', ', map { $_->pid } @sessions;
+
+	wait_until('sessions of the member wait', sub {
+		$node->safe_psql('template1', <<SQL) == @sessions });
+SELECT count(*) FROM pg_stat_activity WHERE pid IN ($pids)
+AND wait_event_type = 'Extension' AND wait_event IN ('HiloHub', 'HiloLease', 'Extension')
+SQL
+	return;
+}
+
+# What a client does over and over; :x is a number below 100.
+my @DRAWS = (
+	"SELECT hilo_next_number('orders');",
+	"SELECT hilo_number(hilo_next('orders'));",
+	"SELECT low, high FROM hilo_reserve('orders', 7);",
+	"SELECT low, high FROM hilo_next_range('orders', 40);",
+	"BEGIN;\nSELECT hilo_next_number('orders');\nROLLBACK;",
+	"SELECT hilo_next_number('orders');",
+	"BEGIN ISOLATION LEVEL SERIALIZABLE;\nSELECT hilo_next_number('orders');\nCOMMIT;",
+	"SELECT 'hi', hilo_next_hi('orders', 20);");
+
+# Start $count clients of a server, that connect again whenever they have to,
+# until stop_clients().  Each logs what it was shown before it draws again.
+my $started = 0;
+
+sub start_clients
+{
+	my ($node, $dir, $count) = @_;
+	my @clients;
+
+	for (1 .. $count)
+	{
+		my $n = ++$started;
+		my $file = "$dir/client$n";
+		append_to_file("$file.sql",
+			join "\n", map { $DRAWS[ ($_ + $n) % @DRAWS ] } 1 .. 400);
+		append_to_file("$file.sh", <<SH);
+# Also when the test is gone.
+while kill -0 $$ && ! [ -e '$dir/stop' ]; do
+	psql -XAtq -d "\$HILO_DATABASE" -f '$file.sql' >>'$file.out' 2>>'$file.err' || sleep 0.05
+done
+SH
+		local $ENV{HILO_DATABASE} = $node->connstr('postgres');
+		push @clients,
+		  {
+			file => $file,
+			handle => IPC::Run::start([ 'sh', "$file.sh" ], '<', '/dev/null'),
+			database => $ENV{HILO_DATABASE}
+		  };
+	}
+	return @clients;
+}
+
+sub stop_clients
+{
+	my ($dir, @clients) = @_;
+
+	append_to_file("$dir/stop", '');
+	$_->{handle}->finish for @clients;
+	unlink "$dir/stop";
+	return;
+}
+
+# The numbers that a client was shown, as [low, high].
+sub shown_by
+{
+	my ($client) = @_;
+
+	return map {
+		    /^hi\|(\d+)$/ ? [ ($1 - 1) * 20 + 1, $1 * 20 ]
+		  : /^(\d+)\|(\d+)$/ ? [ $1, $2 ]
+		  : /^(\d+)$/ ? [ $1, $1 ]
+		  : ()
+	} lines_of("$client->{file}.out");
+}
+
+# What was shown twice, in words; '' if nothing was.
+sub shown_twice
+{
+	my @ranges = sort { $a->[0] <=> $b->[0] } map { shown_by($_) } @_;
+	my @twice;
+
+	for my $i (1 .. $#ranges)
+	{
+		push @twice, "$ranges[$i][0] to $ranges[$i][1]"
+		  if $ranges[$i][0] <= $ranges[ $i - 1 ][1];
+	}
+	return join ', ', splice @twice, 0, 20;
+}
+
+#
+# Clients in other languages
+#
+
+# A program of test/clients does what its standard input says, a line a command, and
+# answers "done" to each.  Rows that it has inserted it shows as table|id|item.
+#
+#   create              make the tables orders (integer, from a sequence), lines (bigint, from a
+#                       sequence) and documents (text), each with a column item
+#   attach TABLE        SELECT hilo_attach(TABLE)
+#   add TABLE N ITEM    insert N rows, as the tool inserts many
+#   give TABLE ID ITEM  insert a row with an id that is given
+#   synchronize         have the tool compare its tables with those that there are
+#   and others of its own, which are given in "also" with what they answer but for rows
+#   truncate            empty all tables that the tool finds
+#   dump FILE           write what tables it finds
+#   drop                drop all tables that the tool finds
+#   load FILE           make the tables again, from that file where the tool can
+
+my %defaults = (
+	orders => q{hilo_next_number('orders'::text)},
+	lines => q{hilo_next_number('lines'::text)},
+	documents => q{hilo_next('documents'::text)},);
+my @tables = sort keys %defaults;
+
+my $orm_server;
+
+sub orm_server
+{
+	unless ($orm_server)
+	{
+		$orm_server = PostgreSQL::Test::Cluster->new('orms');
+		$orm_server->init(extra => ['--encoding=UTF8']);
+		# JDBC knows no sockets.
+		$orm_server->append_conf('postgresql.conf', "listen_addresses = '127.0.0.1'");
+		$orm_server->start;
+	}
+	return $orm_server;
+}
+
+# Programs find the packages that npm installs beside them.
+sub clients_folder
+{
+	my $folder = PostgreSQL::Test::Utils::tempdir();
+
+	PostgreSQL::Test::RecursiveCopy::copypath('test/clients', "$folder/clients");
+	chdir "$folder/clients" or die "$folder/clients: $!";
+	return "$folder/clients";
+}
+
+# Without installing there may be no way to do so.
+sub install_packages
+{
+	my ($out, $err) = ('', '');
+	my $installed = eval {
+		IPC::Run::run(
+			[
+				qw(npm install --no-save --no-package-lock --ignore-scripts --no-audit --no-fund
+				  --fetch-retries=1 --fetch-timeout=60000)
+			],
+			'<', '/dev/null', '>', \$out, '2>', \$err, IPC::Run::timeout(patience()));
+	};
+
+  SKIP:
+	{
+		skip 'npm does not get the packages: ' . (($err =~ /^npm (?:ERR!|error) (.*)/m)[0] // $@), 1
+		  if !$installed && ($ENV{HILO_INSTALL} // '') eq 'no';
+		ok($installed, 'npm installs packages') or diag($out, $err);
+	}
+	return $installed;
+}
+
+# A release of Debian may do without a package.
+sub available
+{
+	my ($what, @command) = @_;
+	my $there = eval { IPC::Run::run(\@command, '<', '/dev/null', '>', '/dev/null', '2>', '/dev/null', IPC::Run::timeout(patience())) };
+
+  SKIP:
+	{
+		skip "$what: not installed", 1 unless $there;
+	}
+	return $there;
+}
+
+# A database, and the role of the same name that owns it, and the extension there.
+sub orm_database
+{
+	my ($name) = @_;
+
+	orm_server->safe_psql('postgres', "CREATE ROLE $name LOGIN");
+	orm_server->safe_psql('postgres', "CREATE DATABASE $name OWNER $name");
+	orm_server->safe_psql($name, "SET ROLE $name; CREATE EXTENSION hilo");
+	return;
+}
+
+# How a program finds its database, and the programs of the server.
+sub environment
+{
+	my ($database, $role) = @_;
+
+	return (
+		%ENV,
+		PGHOST => orm_server->host,
+		PGPORT => orm_server->port,
+		PGUSER => $role,
+		PGDATABASE => $database,
+		PATH => orm_server->config_data('--bindir') . ":$ENV{PATH}");
+}
+
+sub orm_output
+{
+	my ($name, @command) = @_;
+	my ($out, $err);
+
+	orm_database($name);
+	local %ENV = environment($name, $name);
+	IPC::Run::run(\@command, '<', '/dev/null', '>', \$out, '2>', \$err, IPC::Run::timeout(patience())) or diag($err);
+	return $out;
+}
+
+# A program that goes on, in a database, as a role.
+sub orm_client
+{
+	my ($database, $role, @command) = @_;
+	my $self = bless { name => "$database as $role", in => '', out => '', err => '' }, 'HiloTest::Client';
+
+	local %ENV = environment($database, $role);
+	$self->{timer} = IPC::Run::timeout(patience());
+	$self->{program} =
+	  IPC::Run::start(\@command, '<', \$self->{in}, '>', \$self->{out}, '2>', \$self->{err}, $self->{timer});
+	return $self;
+}
+
+# All that must not change when a tool empties or drops what it finds: members of the
+# extension, privileges, guards and rows.  (A session that ends may give numbers back.)
+my $WHOLE = <<'SQL';
+SELECT string_agg(line, E'\n' ORDER BY line COLLATE "C") FROM (
+	SELECT pg_describe_object(classid, objid, objsubid) FROM pg_depend
+	WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
+		AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'hilo')
+	UNION ALL SELECT concat_ws(' ', 'table', oid::regclass, relowner::regrole, relacl) FROM pg_class WHERE relnamespace = 'hilo'::regnamespace
+	UNION ALL SELECT concat_ws(' ', 'trigger', tgname, tgrelid::regclass, tgenabled) FROM pg_trigger t JOIN pg_class c ON c.oid = tgrelid AND relnamespace = 'hilo'::regnamespace
+	UNION ALL SELECT concat_ws(' ', 'event trigger', evtname, evtenabled) FROM pg_event_trigger
+	UNION ALL SELECT concat_ws(' ', 'row', collection, epoch, created_at, max_value) FROM hilo.hilo
+	UNION ALL SELECT concat_ws(' ', 'hub', hub) FROM hilo.hub WHERE hub <> '|') AS _ (line)
+SQL
+
+sub beyond
+{
+	my ($id) = @_;
+	return $id =~ s/(\d+)/$1 + 100/er;
+}
+
+sub tables_there
+{
+	my ($name) = @_;
+	return orm_server->safe_psql($name,
+		q{SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class
+		  WHERE relnamespace = 'public'::regnamespace AND relname IN ('orders', 'lines', 'documents')});
+}
+
+# What a tool has written names the extension, its functions in defaults and its trigger,
+# and nothing else that belongs to hilo.
+sub dump_ok
+{
+	my ($name, $file) = @_;
+	my $text = slurp_file($file);
+
+	$text =~ s/^.*\bEXTENSION\b.*\n//gmi;
+	$text =~ s/\b(enable_extension|create_schema) "hilo"//g;
+	$text =~ s/\b(public\.)?hilo_next(_number)?\(//g;
+	$text =~ s/\bzzz_hilo_advance_id\b|\b(public\.)?hilo_advance\(//g;
+	like($text, qr/\borders\b/i, "$name: the dump has the tables");
+	is(join("\n", grep { /hilo/i } split /\n/, $text), '', "$name: and nothing of hilo but the extension");
+	return;
+}
+
+sub orm_ok
+{
+	my ($name, $command, %how) = @_;
+	$how{also} //= [];
+	my %without = map { $_ => 1 } @{ $how{without} // [] };
+	my $folder = PostgreSQL::Test::Utils::tempdir();
+	my (%told, %seen, @twice);
+
+	orm_database($name);
+	my $owner = orm_client($name, $name, @$command);
+	my $superuser = orm_client($name, orm_server->safe_psql('postgres', 'SELECT current_user'), @$command);
+
+	# Note the rows that a program says it has inserted.
+	my $does = sub {
+		my ($client, $line) = @_;
+		my $answer = $client->does($line) or die "$name: $line\n";
+
+		foreach my $row (grep { /\|/ } @$answer)
+		{
+			my ($table, $id, $item) = split /\|/, $row;
+			push @{ $told{$table} }, "$id|$item";
+			push @twice, $row if $seen{"$table|$id"}++;
+		}
+		return @$answer;
+	};
+	my $stays_whole = sub {
+		my ($what, $client, $line) = @_;
+		my $before = orm_server->safe_psql($name, $WHOLE);
+
+		$does->($client, $line);
+		is(orm_server->safe_psql($name, $WHOLE), $before, "$name, $what: hilo is whole");
+	};
+	my $add = sub {
+		my ($count, $item) = @_;
+		$does->($owner, "add $_ $count $item") foreach @tables;
+	};
+	my $attach = sub { $does->($owner, "attach $_") foreach @tables };
+	my $stored_ok = sub {
+		my ($what) = @_;
+		foreach my $table (@tables)
+		{
+			is( join("\n", sort @{ delete $told{$table} // [] }),
+				join("\n", sort split(/\n/, orm_server->safe_psql($name, "SELECT id, item FROM $table"))),
+				"$name, $what: $table has the rows that the tool tells");
+		}
+	};
+
+	my $end = eval {
+		$does->($owner, 'create');
+		foreach my $table (@tables)
+		{
+			# Before it is attached, no text comes by itself.
+			$does->($owner, $table eq 'documents' ? 'give documents documents/1-A before' : "add $table 1 before");
+			$does->($owner, "attach $table");
+			$does->($owner, "add $table 1 single");
+			my ($last) = reverse $does->($owner, "add $table 3 bulk");
+			$does->($owner, "give $table " . beyond((split /\|/, $last)[1]) . ' given');
+			$does->($owner, "add $table 100 bulk") for 1 .. 3;
+		}
+		is(join(' ', map { scalar @{ $told{$_} } } @tables), '306 306 306', "$name: every row has been inserted");
+		$does->($owner, 'synchronize') unless $without{synchronize};
+		$add->(1, 'synchronized');
+		$stored_ok->('attached');
+		foreach my $table (@tables)
+		{
+			is( orm_server->safe_psql($name, "SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = '$table'::regclass"),
+				$defaults{$table}, "$name, $table: is still attached");
+		}
+
+		unless ($without{truncate})
+		{
+			$stays_whole->('truncated by a superuser', $superuser, 'truncate');
+			%told = ();
+			while (my ($line, $answer) = splice @{ $how{also} }, 0, 2)
+			{
+				is(join("\n", grep { !/\|/ } $does->($owner, $line)), $answer, "$name: $line");
+			}
+			$add->(2, 'after it');
+			$stored_ok->('truncated');
+		}
+		unless ($without{dump})
+		{
+			$does->($owner, "dump $folder/dump");
+			dump_ok($name, "$folder/dump");
+		}
+		unless ($without{drop})
+		{
+			$stays_whole->('dropped by the owner', $owner, 'drop');
+			is(tables_there($name), '', "$name: no table is left");
+			%told = ();
+			$does->($owner, "load $folder/dump");
+			is( orm_server->safe_psql($name, 'SELECT count(*) FROM hilo.attachments'),
+				$how{keeps_attached} // 0, "$name: tables that are attached as they are loaded");
+			$attach->();
+			$add->(2, 'again');
+			$stored_ok->('loaded');
+		}
+		is(join(' ', @twice), '', "$name: no id has been told twice");
+		is( orm_server->safe_psql($name,
+				q{SELECT string_agg(result, ' ') FROM hilo_detach_all('public')
+				  WHERE result NOT IN ('sequence', 'identity', 'identity always', 'default', 'nothing')}),
+			'', "$name: all tables go back to what they were");
+		unless ($without{drop})
+		{
+			$stays_whole->('truncated by the owner', $owner, 'truncate') unless $without{truncate};
+			$stays_whole->('dropped by a superuser', $superuser, 'drop');
+			is(tables_there($name), '', "$name: no table is left");
+		}
+		1;
+	};
+	diag($@) unless $end;
+	$_->ends foreach $owner, $superuser;
+	return;
+}
+
+# A session of psql, which stays.
+package HiloTest::Session;
+
+use strict;
+use warnings;
+
+my $marks = 0;
+
+# See session().
+sub new
+{
+	my ($class, @args) = @_;
+	my $self = $class->connect(@args);
+
+	$self->{pid} = $self->query('SELECT pg_backend_pid()');
+	return $self;
+}
+
+# The same, which does not wait until it is connected, and does not know its pid.
+sub connect
+{
+	my ($class, $node, %settings) = @_;
+	my $self = bless { in => '', out => '', err => '' }, $class;
+	my $connstr = $node->connstr(delete $settings{dbname} // 'postgres');
+
+	foreach my $name (qw(user replication))
+	{
+		$connstr .= " $name=" . delete $settings{$name} if $settings{$name};
+	}
+	local $ENV{PGOPTIONS} = join ' ', $ENV{PGOPTIONS} // (),
+	  map { "-c $_=" . $settings{$_} =~ s/([\s\\])/\\$1/gr } sort keys %settings;
+	$self->{timer} = IPC::Run::timeout(HiloTest::patience());
+	$self->{psql} = IPC::Run::start(
+		[ $node->installed_command('psql'), '-XAtq', '-v', 'VERBOSITY=verbose', '-d', $connstr ],
+		'<', \$self->{in}, '>', \$self->{out}, '2>', \$self->{err},
+		$self->{timer});
+	return $self;
+}
+
+# The process of the server.
+sub pid { return $_[0]{pid}; }
+
+# Start a statement and do not wait.
+sub start
+{
+	my ($self, $sql) = @_;
+
+	$self->{mark} = 'mark-' . ++$marks;
+	$self->{in} .= "$sql\n;\n\\echo $self->{mark}\n\\warn $self->{mark}\n";
+	$self->{psql}->pump_nb;
+	return;
+}
+
+# Wait for what start() started: its output, in list context its errors, too.
+sub result
+{
+	my ($self) = @_;
+	my $mark = qr/^\Q$self->{mark}\E\n/m;
+
+	$self->{timer}->start(HiloTest::patience());
+	until ($self->{out} =~ $mark && $self->{err} =~ $mark)
+	{
+		$self->{psql}->pumpable
+		  or die "the session is gone: $self->{out}$self->{err}";
+		$self->{psql}->pump;
+	}
+	my ($out, $err) = @$self{qw(out err)};
+	@$self{qw(out err)} = ('', '');
+	s/$mark.*//s for $out, $err;
+	chomp $out;
+	return wantarray ? ($out, $err) : $out;
+}
+
+# Run a statement: its output, in list context its errors, too.
+sub query
+{
+	my ($self, $sql) = @_;
+
+	$self->start($sql);
+	return $self->result;
+}
+
+# The same; dies if there is an error, or any message.
+sub query_safe
+{
+	my ($self, $sql) = @_;
+	my ($out, $err) = $self->query($sql);
+
+	die "$sql: $err" if $err ne '';
+	return $out;
+}
+
+# SQLSTATE of the error that a statement ends with; '' if there is none.
+sub error_of
+{
+	my ($self, $sql) = @_;
+
+	my (undef, $err) = $self->query($sql);
+	return $err =~ /(?:ERROR|FATAL): +(\w{5}):/ ? $1 : '';
+}
+
+# Wait until psql ends, of itself or because its input does; all its output.
+sub finish
+{
+	my ($self) = @_;
+
+	$self->{timer}->start(HiloTest::patience());
+	$self->{psql}->finish;
+	return ($self->{out}, $self->{err});
+}
+
+# Let go of psql, whatever has become of its connection.
+sub hang_up
+{
+	my ($self) = @_;
+
+	eval { $self->finish };
+	return;
+}
+
+# Send a signal to psql.
+sub signal
+{
+	my ($self, $signal) = @_;
+
+	$self->{psql}->signal($signal);
+	return;
+}
+
+# A server that strace watches.
+package HiloTest::Trace;
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Utils;
+
+# Start a node.  strace is the server's parent, which it may trace on every system.
+# Each process gets a file of its own, so a line ends before the next one begins.
+sub new
+{
+	my ($class, $node) = @_;
+	my $self = bless { file => PostgreSQL::Test::Utils::tempdir() . '/trace', marks => 0, read => {} }, $class;
+
+	$self->{strace} = IPC::Run::start(
+		[
+			'strace', '-ff', '-y', '-s', '4096', '-o', $self->{file},
+			'-e', 'trace=pwrite64,pwritev,write,fdatasync,fsync,sendto',
+			$node->installed_command('postgres'), '-D', $node->data_dir
+		],
+		'<', '/dev/null', '>>', $node->logfile, '2>&1');
+	HiloTest::wait_until('the server is up', sub {
+		$self->{strace}->pumpable or die 'strace has ended, see ' . $node->logfile;
+		return HiloTest::answers($node);
+	});
+	$node->_update_pid(1);
+	return $self;
+}
+
+# What the backend of a session does for an expression: W for a write of WAL, S
+# for its sync, A for the answer, which carries a mark.
+sub events
+{
+	my ($self, $session, $expression) = @_;
+	my $answer = 'answer-' . ++$self->{marks} . '.';
+	my $file = "$self->{file}." . $session->pid;
+	my $read = \$self->{read}{$file};    # how far it was looked at
+	my $events = '';
+	my @lines;
+
+	$session->query("SELECT '$answer', $expression");
+
+	# strace may write the last line after the answer has arrived.
+	HiloTest::wait_until("strace shows the answer $answer", sub {
+		@lines = split /\n/, substr(slurp_file($file), $$read // 0);
+		return grep { /^sendto\(.*\Q$answer\E/ } @lines;
+	});
+	for my $line (@lines)
+	{
+		$events .= 'W' if $line =~ m,^p?write\w*\(\d+<[^>]*/pg_wal/,;
+		$events .= 'S' if $line =~ m,^f(?:data)?sync\(\d+<[^>]*/pg_wal/.* = 0,;
+		$events .= 'A' if $line =~ /^sendto\(.*\Q$answer\E/;
+	}
+	$$read += length join('', map { "$_\n" } @lines);
+	return $events;
+}
+
+# Once the server is stopped.
+sub finish
+{
+	my ($self) = @_;
+
+	$self->{strace}->finish;
+	return;
+}
+
+# A database that is a node of its own to others.
+package HiloTest::Database;
+
+use strict;
+use warnings;
+
+sub new
+{
+	my ($class, $node, $name) = @_;
+	return bless { node => $node, name => $name }, $class;
+}
+
+sub node { return $_[0]{node}; }
+
+sub name { return $_[0]{name}; }
+
+sub connstr { return $_[0]{node}->connstr($_[0]{name}); }
+
+sub installed_command { my ($self, @args) = @_; return $self->{node}->installed_command(@args); }
+
+sub sql { return $_[0]{node}->safe_psql($_[0]{name}, $_[1]); }
+
+sub message { return HiloTest::message_of($_[0]{node}, $_[0]{name}, $_[1]); }
+
+sub error { return HiloTest::error_of($_[0]{node}, $_[0]{name}, $_[1]); }
+
+# A process of its own that passes on what comes to a port of this machine to
+# the socket of a server, and does as it is told meanwhile:
+#   pass     nothing special
+#   refuse   end each connection as soon as it comes
+#   hole     take what comes, pass nothing on
+#   request  end a connection when a lease is asked for, before that arrives
+#   answer   end a connection when the answer comes, before that is passed on
+#   half     end a connection in the middle of the answer
+#   delay N  pass everything on N milliseconds later
+package HiloTest::Proxy;
+
+use strict;
+use warnings;
+
+use IO::Select;
+use IO::Socket::INET;
+use IO::Socket::UNIX;
+use PostgreSQL::Test::Utils;
+use Time::HiRes qw(time sleep);
+
+sub new
+{
+	my ($class, $node) = @_;
+	my $dir = PostgreSQL::Test::Utils::tempdir_short();
+	my $socket = IO::Socket::INET->new(
+		Listen => 50, LocalAddr => '127.0.0.1', Proto => 'tcp')
+	  or die "cannot listen: $!";
+	my $self = bless {
+		port => $socket->sockport, dir => $dir,
+		target => $node->host . '/.s.PGSQL.' . $node->port
+	}, $class;
+
+	$self->mode('pass');
+	$self->{pid} = fork // die "cannot fork: $!";
+	if ($self->{pid} == 0)
+	{
+		eval { $self->_run($socket) };
+		warn $@ if $@;
+		# Not END blocks, which are those of the test.
+		require POSIX;
+		POSIX::_exit(0);
+	}
+	close $socket;
+	return $self;
+}
+
+sub port { return $_[0]{port}; }
+
+# Do so from now on, also to connections that there are.
+sub mode
+{
+	my ($self, $mode) = @_;
+	my $file = "$self->{dir}/mode";
+
+	open my $out, '>', "$file.new" or die "$file: $!";
+	print $out $mode;
+	close $out;
+	rename "$file.new", $file or die "$file: $!";
+	return;
+}
+
+# How many connections have come so far.
+sub connections
+{
+	my ($self) = @_;
+	return -s "$self->{dir}/connections" // 0;
+}
+
+# How many of them have ended.
+sub ended
+{
+	my ($self) = @_;
+	return -s "$self->{dir}/ended" // 0;
+}
+
+# How often a lease was asked for.
+sub requests
+{
+	my ($self) = @_;
+	return -s "$self->{dir}/requests" // 0;
+}
+
+sub stop
+{
+	my ($self) = @_;
+
+	return unless $self->{pid};
+	kill 'KILL', $self->{pid};
+	waitpid $self->{pid}, 0;
+	$self->{pid} = 0;
+	return;
+}
+
+sub DESTROY
+{
+	my ($self) = @_;
+	local $?;
+	$self->stop if $self->{pid} && $self->{pid} != $$;
+	return;
+}
+
+sub _count
+{
+	my ($self, $what) = @_;
+
+	open my $out, '>>', "$self->{dir}/$what" or die "$what: $!";
+	syswrite $out, '.';
+	close $out;
+	return;
+}
+
+sub _current_mode
+{
+	my ($self) = @_;
+
+	open my $in, '<', "$self->{dir}/mode" or die "mode: $!";
+	return <$in>;
+}
+
+sub _run
+{
+	my ($self, $socket) = @_;
+	my $select = IO::Select->new($socket);
+	my %other;      # socket → the one behind it
+	my %asked;      # socket of the hub → a lease was asked for
+	my %is_hub;
+	my @later;      # [when, socket, data or undef for the end]
+	my $end = sub {
+		my ($one) = @_;
+		my @both = ($one, $other{$one} // ());
+		$self->_count('ended');
+		for my $s (@both)
+		{
+			$select->remove($s);
+			close $s;
+			delete $other{$s};
+			delete $asked{$s};
+			delete $is_hub{$s};
+			@later = grep { $_->[1] != $s } @later;
+		}
+	};
+
+	while (getppid() != 1)
+	{
+		my @ready = $select->can_read(@later ? 0.002 : 0.02);
+		my $mode = $self->_current_mode;
+
+		while (@later && $later[0][0] <= time)
+		{
+			my (undef, $to, $data) = @{ shift @later };
+			if (defined $data) { syswrite $to, $data }
+			else { $end->($to) }
+		}
+
+		for my $from (@ready)
+		{
+			if ($from == $socket)
+			{
+				my $client = $socket->accept or next;
+				$self->_count('connections');
+				if ($mode eq 'refuse') { close $client; $self->_count('ended'); next }
+				my $hub = IO::Socket::UNIX->new(Peer => $self->{target});
+				if (!$hub) { close $client; $self->_count('ended'); next }
+				@other{ $client, $hub } = ($hub, $client);
+				$is_hub{$hub} = 1;
+				$select->add($client, $hub);
+				next;
+			}
+
+			my $to = $other{$from} or next;
+			my $length = sysread $from, my $data, 65536;
+			my $delay = $mode =~ /^delay (\d+)/ ? $1 / 1000 : 0;
+			if (!$length)
+			{
+				if ($delay) { $select->remove($from); push @later, [ time + $delay, $from ] }
+				else { $end->($from) }
+				next;
+			}
+			my $is_request = $data =~ /hilo_lease/;
+			if ($is_request)
+			{
+				$self->_count('requests');
+				$asked{$to} = 1;
+			}
+			next if $mode eq 'hole';
+			if ($mode eq 'request' && $is_request) { $end->($from); next }
+			if ($is_hub{$from} && $asked{$from})
+			{
+				if ($mode eq 'answer') { $end->($from); next }
+				if ($mode eq 'half')
+				{
+					syswrite $to, substr $data, 0, $length / 2;
+					$end->($from);
+					next;
+				}
+			}
+			if ($delay) { push @later, [ time + $delay, $to, $data ] }
+			else { syswrite $to, $data }
+		}
+	}
+	return;
+}
+
+# A program in another language that goes on.
+package HiloTest::Client;
+
+use strict;
+use warnings;
+
+use Test::More;
+
+# Do a command; the lines that it gives, or undef if it failed.
+sub does
+{
+	my ($self, $command) = @_;
+
+	$self->{timer}->start(HiloTest::patience());
+	$self->{out} = '';
+	$self->{in} .= "$command\n";
+	my $good = eval {
+		IPC::Run::pump($self->{program}) until $self->{out} =~ /^done\n\z/m;
+		1;
+	};
+	return [ grep { $_ ne 'done' } split /\n/, $self->{out} ] if $good;
+	fail("$self->{name}: $command");
+	diag($@, $self->{out}, $self->{err});
+	return;
+}
+
+sub ends
+{
+	my ($self) = @_;
+
+	# One that has failed has said so, and may not end.
+	eval { IPC::Run::finish($self->{program}); 1 } or $self->{program}->kill_kill;
+	return;
+}
+
+1;
