@@ -1,5 +1,5 @@
 // What the programs in JavaScript share: commands come in, rows go out.  See
-// HiloClients.pm.
+// test/t/HiloTest.pm.
 'use strict';
 
 const readline = require('node:readline');

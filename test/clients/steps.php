@@ -1,5 +1,5 @@
 <?php
-// What the programs in PHP share: commands come in, rows go out.  See HiloClients.pm.
+// What the programs in PHP share: commands come in, rows go out.  See test/t/HiloTest.pm.
 
 function show(string $table, iterable $rows): void
 {

@@ -1,4 +1,4 @@
-# What the programs in Python share: commands come in, rows go out.  See HiloClients.pm.
+# What the programs in Python share: commands come in, rows go out.  See test/t/HiloTest.pm.
 import sys
 
 

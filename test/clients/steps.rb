@@ -1,4 +1,4 @@
-# What the programs in Ruby share: commands come in, rows go out.  See HiloClients.pm.
+# What the programs in Ruby share: commands come in, rows go out.  See test/t/HiloTest.pm.
 
 def show(table, rows)
   rows.each { |row| puts [table, row[:id], row[:item]].join('|') }

@@ -94,6 +94,7 @@ if ($node->pg_version =~ /^17/)
 	$claims->start("SELECT count(hilo_next_number('x')) FROM generate_series(1, 50)");
 	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'HiloFlush'"),
 		'a session that waits before it flushes shows it');
+	$claims->result;
 	$claims->finish;
 }
 

@@ -1093,13 +1093,16 @@ sub connect
 # The process of the server.
 sub pid { return $_[0]{pid}; }
 
-# Start a statement and do not wait.
+# Start a statement, or several lines of a script of psql, and do not wait.
 sub start
 {
 	my ($self, $sql) = @_;
 
+	# Not twice: after rows of COPY, psql ends at an empty statement.
+	$sql .= "\n;" unless $sql =~ /;\s*\z|^\\.*\n*\z/m;
 	$self->{mark} = 'mark-' . ++$marks;
-	$self->{in} .= "$sql\n;\n\\echo $self->{mark}\n\\warn $self->{mark}\n";
+	$self->{busy} = 1;
+	$self->{in} .= "$sql\n\\echo $self->{mark}\n\\warn $self->{mark}\n";
 	$self->{psql}->pump_nb;
 	return;
 }
@@ -1120,6 +1123,7 @@ sub result
 	my ($out, $err) = @$self{qw(out err)};
 	@$self{qw(out err)} = ('', '');
 	s/$mark.*//s for $out, $err;
+	$self->{busy} = 0;
 	chomp $out;
 	return wantarray ? ($out, $err) : $out;
 }
@@ -1157,6 +1161,8 @@ sub finish
 {
 	my ($self) = @_;
 
+	# Others that were started since may have inherited its input, so that this does not end.
+	$self->{in} .= "\\q\n" unless $self->{busy};
 	$self->{timer}->start(HiloTest::patience());
 	$self->{psql}->finish;
 	return ($self->{out}, $self->{err});
@@ -1167,7 +1173,7 @@ sub hang_up
 {
 	my ($self) = @_;
 
-	eval { $self->finish };
+	eval { $self->finish; 1 } or $self->{psql}->kill_kill;
 	return;
 }
 

@@ -4,7 +4,7 @@ import java.io.InputStreamReader;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What the programs in Java share: commands come in, rows go out.  See HiloClients.pm. */
+/** What the programs in Java share: commands come in, rows go out.  See test/t/HiloTest.pm. */
 abstract class Steps {
     record Row(Object id, String item) {}
 
