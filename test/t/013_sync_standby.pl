@@ -164,7 +164,7 @@ for my $level (qw(local off))
 	wait_until_gone($local);
 }
 
-# The end of the wait because nobody asks for standbys any more is no error.
+# A wait that ends because standbys are no longer asked for is no error.
 # It took up to ten times for that to go wrong, when it could.
 my (%numbers, $not_above);
 my $errors = '';
@@ -191,7 +191,7 @@ for my $attempt (1 .. 25)
 	wait_for_names('standby');
 }
 is($errors, '', "synchronous_standby_names = '' while claims wait: no error");
-is($not_above, undef, 'but numbers that nobody had');
+is($not_above, undef, 'but numbers that were never shown');
 is(scalar(keys %numbers), 25 * 3, 'all of them different');
 my $shown = max(keys %numbers);
 $session->query('SELECT hilo_release()');

@@ -1,4 +1,4 @@
-# Promises 4 and 6: the unused rest of a range goes back when its connection ends, however that ends, as long as the range is the newest claim; and the end waits for nobody.
+# Promises 4 and 6: the unused rest of a range goes back when its connection ends, however that ends, as long as the range is the newest claim; and the end waits for no lock.
 use strict;
 use warnings;
 
@@ -46,7 +46,7 @@ sub wait_gone
 		"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)");
 }
 
-# The same, within a time in which nobody lets go of a lock.
+# The same, within a time in which no lock is released.
 sub gone_soon
 {
 	my ($pid) = @_;
@@ -259,7 +259,7 @@ foreach my $start_over ("hilo_drop('again')", "hilo_seed('again', 0, true)")
 	$session = drawer('again', 1);
 	sql("SELECT $start_over");
 	$other = drawer('again', 1);
-	is(max_of($node, 'again'), 32, "somebody else has 1..32 after $start_over");
+	is(max_of($node, 'again'), 32, "another session has 1..32 after $start_over");
 	disconnect($session);
 	is(max_of($node, 'again'), 32, "nothing of it went back with the old 1..32");
 	disconnect($other);
@@ -295,7 +295,7 @@ unlike(
 	'connections ended in silence');
 
 #
-# Somebody holds a lock
+# The table is locked
 #
 
 $session = drawer('locked', 1);
@@ -317,7 +317,7 @@ is(max_of($node, 'locked'), 32, 'the rest became a gap');
 is(max_of($node, 'locked2'), 32, 'the other one, too');
 is(sql("SELECT hilo_next_number('locked')"), 33, 'and draws go on behind it');
 
-# The same for the index alone, by one who has to look the row up again.
+# The same for the index alone, by a session that has to look the row up again.
 $session = drawer('index_locked', 1);
 sql('ANALYZE hilo.hilo');
 $locker->query_safe(

@@ -84,7 +84,7 @@ is(maxima($node), 'a 3, b 37, c 68, d 2',
 hold_ranges();
 is(repeated(), '', 'no number was drawn twice');
 
-# Fast, while somebody holds a lock on the table.
+# Fast, while another session holds a lock on the table.
 my $locker = session($node);
 push @sessions, $locker;
 $locker->query_safe('BEGIN; LOCK TABLE hilo.hilo IN ACCESS EXCLUSIVE MODE');

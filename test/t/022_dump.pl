@@ -210,7 +210,7 @@ sql('table_alone', 'CREATE EXTENSION hilo');
 restore_sql($node, $orders, 'table_alone');
 my ($seed_ret, $seed_out, $seed_err) =
   $node->psql('table_alone', 'INSERT INTO orders (v) VALUES (0)');
-like($seed_err, qr/Key \(id\)=\(orders\/1-A\) already exists/, 'a table restored alone draws from the counter that is there');
+like($seed_err, qr/Key \(id\)=\(orders\/1-A\) already exists/, 'a table restored alone draws from the existing counter');
 is(sql('table_alone', q{SELECT hilo_seed('orders', max(hilo_number(id))) FROM orders}), 3,
 	'seeded from the ids in it');
 is(sql('table_alone', q{INSERT INTO orders (v) VALUES (0) RETURNING id}),

@@ -1,4 +1,4 @@
-# Promises 1 and 3 under load: many sessions that start at once on collections that nobody has drawn from get distinct numbers, and no error.
+# Promises 1 and 3 under load: many sessions that start at once on new collections get distinct numbers, and no error.
 use strict;
 use warnings;
 
@@ -53,7 +53,7 @@ is( $node->safe_psql('postgres',
 is( $node->safe_psql('postgres',
 		q{SELECT count(*) FROM (SELECT number < lag(number) OVER (PARTITION BY session ORDER BY nth) AS down FROM drawn) d WHERE down}),
 	0,
-	'each session got its own in rising order');
+	'each session draws in rising order');
 
 # Afterwards one alone
 is(draw_at_once(1, q{INSERT INTO drawn SELECT 33, 'c', hilo_next_number('c') FROM generate_series(1, 5000)}),

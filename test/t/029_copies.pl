@@ -21,11 +21,11 @@ sub sql
 }
 
 # Nobody is connected, and what connections do at their end is done.
-sub nobody_is_in
+sub wait_until_empty
 {
 	my ($db) = @_;
 	$node->poll_query_until('postgres', "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = '$db')")
-	  or die "somebody is in $db";
+	  or die "sessions are connected to $db";
 	return;
 }
 
@@ -62,7 +62,7 @@ foreach my $preloaded (0, 1)
 			SELECT hilo_seed('orders', 100), hilo_next_number('orders'), next_identity('people'), next_server_side_id('a/');
 			SELECT * FROM hilo_lease('leased', 10);
 		});
-		nobody_is_in($first);
+		wait_until_empty($first);
 		my $before = row_of($first);
 		is($before->{max}, $preloaded ? 132 : 101, "$what: max");
 
@@ -89,10 +89,10 @@ foreach my $preloaded (0, 1)
 		is(sql($copy, q{SELECT low FROM hilo_lease('leased', 10)}), 1001, "$what: told to, the copy leases above");
 
 		# It takes the place of the first one.
-		nobody_is_in($_) foreach $first, $copy;
+		wait_until_empty($_) foreach $first, $copy;
 		my $max = row_of($copy)->{max};
 		my $shown = sql($copy, q{SELECT hilo_next_number('orders')});
-		nobody_is_in($_) foreach $first, $copy;
+		wait_until_empty($_) foreach $first, $copy;
 		sql('postgres', "DROP DATABASE $first");
 		sql('postgres', "ALTER DATABASE $copy RENAME TO $first");
 		cmp_ok(sql($first, q{SELECT hilo_next_number('orders')}), '>', $shown, "$what: renamed, it goes on above what was shown");

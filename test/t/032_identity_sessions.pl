@@ -1,4 +1,4 @@
-# Promises 1 and 3 for identities, free identities and server-side ids: sixteen sessions at once, on names that nobody has drawn from, and against documents that come by hand.
+# Promises 1 and 3 for identities, free identities and server-side ids: sixteen sessions at once, on new names, and against documents inserted by hand.
 use strict;
 use warnings;
 
@@ -49,7 +49,7 @@ is( draw_at_once($SESSIONS, sub {
 		  : join "\n", map { "$insert, $_;" } 1 .. 500;
 	}),
 	'',
-	"$SESSIONS sessions draw 500 numbers each of an identity that nobody has drawn from");
+	"$SESSIONS sessions draw 500 numbers each of a new identity");
 is( sql(q{SELECT count(*), count(DISTINCT number), min(number), max(number) FROM drawn WHERE name = 'n'}),
 	'8000|8000|1|8000', 'exactly 1..8000');
 is( sql(q{SELECT count(*) FROM (SELECT number < lag(number) OVER (PARTITION BY session ORDER BY nth) AS down FROM drawn WHERE name = 'n') d WHERE down}),
@@ -58,7 +58,7 @@ is( sql(q{SELECT count(*) > 100 FROM (SELECT session <> lag(session) OVER (ORDER
 	't', 'they took turns');
 is(sql(q{SELECT value FROM hilo.identities WHERE name = 'n'}), 8000, 'the identity stands at 8000');
 
-# What is rolled back leaves gaps, and nobody waits for it or fails: in all
+# What is rolled back leaves gaps, and no session waits for it or fails: in all
 # isolation levels.
 is( draw_at_once($SESSIONS, sub {
 		my ($session) = @_;

@@ -188,7 +188,7 @@ is(version(), $at_1_0, 'failed: everything is at 1.0');
 is(counters(), $counters, 'failed: no counter has changed');
 holder_goes_on('failed');
 
-# While the transaction is open, who needs a new range waits.
+# While the transaction is open, sessions that need a new range wait.
 $updating->query('BEGIN');
 $updating->query(q{ALTER EXTENSION hilo UPDATE});
 is($updating->query(q{SELECT hilo_draw('in_vain'), hilo_next_number('in_vain'), hilo_added()}), '1|2|added',
@@ -282,12 +282,12 @@ $drawing->start('CALL draw_until_stop()');
 ok($node->poll_query_until('postgres', "SELECT count(*) > $count + 100 FROM drawn"), 'a session draws');
 $updating->query('BEGIN');
 $updating->query(q{ALTER EXTENSION hilo UPDATE TO '2.0test'});
-ok($node->poll_query_until('postgres', $waits), 'who needs a new range waits for the new table');
+ok($node->poll_query_until('postgres', $waits), 'a session that needs a new range waits for the new table');
 $updating->query('ROLLBACK');
 holder_goes_on('new table, rolled back');
 $updating->query('BEGIN');
 $updating->query(q{ALTER EXTENSION hilo UPDATE TO '2.0test'});
-ok($node->poll_query_until('postgres', $waits), 'who needs a new range waits once more');
+ok($node->poll_query_until('postgres', $waits), 'it waits once more');
 $count = sql('SELECT count(*) FROM drawn');
 $updating->query('COMMIT');
 is(version(), $at_1_1 =~ s/1\.1test/2.0test/r, 'new table: updated');

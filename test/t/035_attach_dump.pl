@@ -113,7 +113,7 @@ sub check
 		'orders 900, parts 901, parent 902, post 903, texts 904', "$what: explicit ids are minded");
 	is( join(' ', map { "$_:" . may_draw($db, $_, 'orders') } qw(inserter clerk nobody)),
 		'inserter: clerk: nobody:42501', "$what: who may draw");
-	is(may_draw($db, 'nobody', 'texts'), '', "$what: everybody by a grant to public");
+	is(may_draw($db, 'nobody', 'texts'), '', "$what: all roles by a grant to public");
 	is(sql($db, q{SELECT hilo_attach('orders') >= 900, hilo_attach('parts', 'id') >= 901}), 't|t', "$what: attaching again is fine");
 	is( sql($db, q{SELECT hilo_detach('orders'), hilo_detach('parts'), hilo_detach('texts'), hilo_detach('letters'), hilo_detach('parcels'), hilo_detach('own_default')}),
 		'sequence|identity always|nothing|sequence|nothing|default', "$what: what was replaced is known");
@@ -278,7 +278,7 @@ new_database($node, 'elsewhere', q{
 restore_sql($node, "$dir/orders.sql", 'elsewhere');
 gives('elsewhere', q{INSERT INTO orders (item) VALUES ('x') RETURNING id}, 5001, 'in a collection of another table');
 
-# By its owner, who is no superuser.
+# By its owner, not a superuser.
 sql('postgres', 'CREATE ROLE boss LOGIN CREATEDB');
 new_database($node, 'bosses', q{
 	CREATE EXTENSION hilo;

@@ -1,4 +1,4 @@
-# Fail anywhere: an error, a cancel or a kill -9 at each step of each change leaves at most a gap, and nobody waiting.
+# Fail anywhere: an error, a cancel or a kill -9 at each step of each change leaves at most a gap, and no session waiting.
 use strict;
 use warnings;
 

@@ -115,7 +115,7 @@ foreach my $preloaded (0, 1)
 }
 
 #
-# A lock on the bindings concerns who has to read them
+# A lock on the bindings concerns only sessions that have to read them
 #
 
 $node->safe_psql('postgres', q{
@@ -142,7 +142,7 @@ foreach my $change (
 	is($err, '', "$change: nor does the session that has numbers left, of another collection");
 	like($out, qr/^\d+$/, "$change: it draws the next one");
 }
-# Who has to read them waits.
+# A session that has to read them waits.
 my $reader = session($node);
 $reader->query(q{SET SESSION AUTHORIZATION clerk; SET lock_timeout = '100ms'});
 is($reader->error_of(q{SELECT hilo_next_number('letters')}), '55P03', 'a session that is new to the bound collection waits');
@@ -151,7 +151,7 @@ is($reader->error_of(q{SELECT hilo_next_number('letters')}), '', 'and not any mo
 $_->finish foreach $locker, $drawer, $seeder, $reader;
 
 #
-# Who owns the database
+# The owner of the database
 #
 
 $node->safe_psql('postgres', q{

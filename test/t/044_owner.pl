@@ -1,4 +1,4 @@
-# The owner of a database, who is no superuser, creates the extension, and gets the rights to draw, attach, bind, configure and seed, and no others: whatever is put in the way of the script, which a superuser runs, and of its tables.
+# The owner of a database, not a superuser, creates the extension, and gets the rights to draw, attach, bind, configure and seed, and no others: whatever is put in the way of the script, which a superuser runs, and of its tables.
 use strict;
 use warnings;
 
@@ -188,7 +188,7 @@ is( sql('trap', q{
 	SELECT hilo_attach('texts'::regclass, 'id'::name, 'texts'::text, false);
 	DROP TABLE t, texts}), "attached\nt|t\nt\n1\nsequence\n0", 'a superuser works beside them');
 is(sql('trap', 'SELECT string_agg(DISTINCT by || $$ $$ || what, $$, $$) FROM log'), '', 'and calls none of them');
-is(sql('trap', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'}), 'f', 'nobody has become a superuser');
+is(sql('trap', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'}), 'f', 'mallory has not become a superuser');
 
 # The schema of the tables, made before.
 sub create_in

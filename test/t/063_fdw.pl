@@ -96,7 +96,7 @@ foreach my $table (qw(orders parts))
 			  ', select ' . 300 * $n . ' ' . 300 * $n . ', single ' . 30 * $n . ' ' . 30 * $n,
 			"$name: all rows are there, with ids of their own");
 		my @inserts = map { inserts_at($_, $table) } @members;
-		cmp_ok(scalar(@inserts), '>', 0, "$name: the members got " . @inserts . ' statements');
+		cmp_ok(scalar(@inserts), '>', 0, "$name: the members received " . @inserts . ' statements');
 		is(scalar(grep { !/\(id, way\) VALUES \(\$1, \$2\)/ } @inserts), 0, "$name: each brings the id along");
 		is(scalar(grep { /\$4\)/ } @inserts) > 0 ? 'batches' : 'rows', $round == 2 ? 'batches' : 'rows',
 			"$name: members get what is expected");

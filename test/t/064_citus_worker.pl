@@ -213,8 +213,8 @@ like(outcome_of($worker, q{SELECT next_server_side_id('a/')}), qr/^55000/, 'the 
 # Privileges
 #
 $worker->safe_psql('postgres', 'CREATE ROLE somebody');
-like(outcome_of($worker, qq{SET ROLE somebody; SET hilo.$_}), qr/^42501/, "not everybody may say so: hilo.$_") foreach 'allow_worker_draws = on', "hub = ''";
-is(outcome_of($worker, q{SET ROLE somebody; SELECT hilo_next_number('somebody')}), 'fine', 'everybody draws');
+like(outcome_of($worker, qq{SET ROLE somebody; SET hilo.$_}), qr/^42501/, "an ordinary role may not set it: hilo.$_") foreach 'allow_worker_draws = on', "hub = ''";
+is(outcome_of($worker, q{SET ROLE somebody; SELECT hilo_next_number('somebody')}), 'fine', 'all roles draw');
 
 #
 # The coordinator is away, or this node is no worker any more

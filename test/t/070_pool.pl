@@ -198,7 +198,7 @@ once(qq{SELECT hilo_next_number('moved$_')}) for reverse 1 .. 9;
 once(q{CLUSTER hilo.hilo USING hilo_collection_idx});
 is(join(' ', map { once(qq{SELECT hilo_next_number('moved$_')}) } 1 .. 9), join(' ', (2) x 9), 'each finds its row');
 
-# By hand: a number in the pool that somebody has chosen is not drawn any more.
+# By hand: a number in the pool that was chosen by hand is no longer drawn.
 once(q{CREATE TABLE docs (id bigint PRIMARY KEY); SELECT hilo_attach('docs')});
 once(q{INSERT INTO docs DEFAULT VALUES});
 is(pooled('docs'), '2..32', 'numbers of an attached table');

@@ -43,7 +43,7 @@ sub leave
 }
 
 
-# A session that waits for nobody for long.
+# A session that does not wait long.
 sub enter { return session($node, statement_timeout => '60s'); }
 
 sub draw
@@ -125,7 +125,7 @@ sub wrong_after
 		$session->start($sql);
 		if ($way eq 'wait')
 		{
-			# It stands there, and nobody waits for it.
+			# It stands there, and no other waits for it.
 			wait_until('the session has come there', sub {
 				$node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE pid = $pid AND state = 'active' AND query LIKE '%$name%'") });
 			push @shown, draw($other, $name) for 1 .. 3;

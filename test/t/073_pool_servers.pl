@@ -116,7 +116,7 @@ $node->start;
 #
 draw(1);
 my $claimed = pooled();
-isnt($claimed, '', 'claimed while nobody had to wait');
+isnt($claimed, '', 'claimed while no session had to wait');
 # A copy in which the claim is not: the standby lags behind it.
 my $sync = PostgreSQL::Test::Cluster->new('sync');
 $sync->init_from_backup($node, 'hot', has_streaming => 1);

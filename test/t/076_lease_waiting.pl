@@ -53,7 +53,7 @@ my $draw = q{SELECT hilo_next_number('orders')};
 $member->sql(q{SELECT hilo_lease_from('orders', 'hub')});
 
 #
-# Who asks, and who waits
+# One asks, the others wait
 #
 {
 	my @s = sessions(6);
@@ -246,7 +246,7 @@ for my $mode ('ACCESS EXCLUSIVE', 'SHARE', 'EXCLUSIVE')
 	$locks->finish;
 }
 
-# The same with a lease worker that fetches ahead: it ends by its lock_timeout, and is in nobody's way.
+# The same with a lease worker that fetches ahead: it ends by its lock_timeout, and is in no session's way.
 {
 	$node->safe_psql('template1', q{ALTER DATABASE member SET hilo.lease_ahead = 100});
 	$node->safe_psql('template1', q{ALTER DATABASE member SET hilo.lease_timeout = '500ms'});

@@ -115,7 +115,7 @@ is(shown_twice(@clients), '', 'no number was shown twice');
 cmp_ok(drawn(@clients), '>', 3000, 'of thousands');
 is( join('', map { slurp_file("$_->{file}.err") =~ /^.*(?:PANIC|protocol|XX000|not asked for).*$/mg } @clients),
 	'', 'no strange error');
-wait_until('nobody is connected to the hub any more', sub {
+wait_until('no session is connected to the hub', sub {
 	!$hub->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hilo'}) });
 pass('the members have left the hub');
 

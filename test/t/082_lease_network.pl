@@ -275,7 +275,7 @@ configure($member, 'hilo.lease_ahead' => '100');
 configure($member, 'hilo.lease_retry' => '10ms');
 
 #
-# 500 ms each way: who has a lease does not wait
+# 500 ms each way: a member with a lease does not wait
 #
 $proxy->mode('delay 500');
 configure($member, 'hilo.lease_timeout' => '1min');

@@ -115,7 +115,7 @@ CREATE SERVER unchecked FOREIGN DATA WRAPPER unchecked OPTIONS (host '$host', po
 GRANT USAGE ON FOREIGN SERVER unchecked TO admin;
 $as_admin CREATE USER MAPPING FOR admin SERVER unchecked OPTIONS (user 'trusted', password_required 'false');
 SQL
-like(message("$as_admin SELECT hilo_lease_from('a', 'unchecked')"), qr/2F003: .*password is required/s, 'but nobody says so himself');
+like(message("$as_admin SELECT hilo_lease_from('a', 'unchecked')"), qr/2F003: .*password is required/s, 'but an ordinary role may not say so');
 
 # A role that is dropped takes its user mapping along; another one can lease from there.
 sql(q{CREATE ROLE leaver SUPERUSER});
@@ -297,7 +297,7 @@ sql("CREATE TABLE hand (id bigint PRIMARY KEY); SELECT hilo_attach('hand', 'id')
 sql('INSERT INTO hand DEFAULT VALUES; INSERT INTO hand VALUES (5), (50), (150), (400)');
 is(sql('SELECT count(*) FROM hand WHERE id = 1'), 1, 'the first one is drawn');
 sql('INSERT INTO hand SELECT FROM generate_series(1, 400)');
-is(sql('SELECT count(*), max(id) > 400 FROM hand'), '405|t', 'what somebody has inserted is passed over');
+is(sql('SELECT count(*), max(id) > 400 FROM hand'), '405|t', 'what was inserted by hand is passed over');
 cmp_ok(hub("SELECT max FROM hilo.hilo WHERE collection = 'hand'"), '>', 400, 'where the hub has gone, too');
 
 # Identities.

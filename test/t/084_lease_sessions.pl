@@ -61,7 +61,7 @@ for my $level ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')
 		$s->query("ROLLBACK PREPARED 'p'") if $end =~ /PREPARE/;
 	}
 }
-# What is open holds nobody up.
+# An open transaction holds no other up.
 $s->query("BEGIN; CREATE TABLE open (); PREPARE TRANSACTION 'open'");
 my $in_open = session($member);
 $in_open->query('BEGIN ISOLATION LEVEL SERIALIZABLE');

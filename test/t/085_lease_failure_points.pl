@@ -1,4 +1,4 @@
-# Promises 1, 3 and 4: fail anywhere in an exchange with the hub: an error, a cancel or a kill -9 at each step leaves at most a gap, nobody waiting, and nothing open on the hub.
+# Promises 1, 3 and 4: fail anywhere in an exchange with the hub: an error, a cancel or a kill -9 at each step leaves at most a gap, no session waiting, and nothing open on the hub.
 use strict;
 use warnings;
 
@@ -123,7 +123,7 @@ sub wrong_after
 	push @wrong, "twice: $_" for grep { $seen{$_}++ } @shown, @next;
 	push @wrong, "a gap of more than some leases: @next" if grep { /^\d+$/ && $_ > 100 } @next;
 
-	# The hub is above all, and nobody is in a transaction there.
+	# The hub is above all, and no transaction is open there.
 	my $row = $change->{identity} ? "$name|" : $name;
 	my $max = "SELECT max FROM hilo.hilo WHERE collection = '$row'";
 	my $leased = $member->safe_psql('postgres', "SELECT flags & 2 FROM hilo.hilo WHERE collection = '$row'");

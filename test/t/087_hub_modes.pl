@@ -74,7 +74,7 @@ is(draw('orders'), 'drawn', 'a lease that the standby has');
 is(mark($hub), 0, 'with the setting off that is not promised');
 $hub->wait_for_catchup($standby, 'replay', $hub->lsn('insert'));
 $standby->stop;
-# The tail is lost: it is given while the mode is as it was, to nobody's standby.
+# What was given last is lost: it reached no standby, as the mode was what it had been.
 configure($hub, synchronous_standby_names => '');
 is(draw('orders'), 'drawn', 'a lease that is lost');
 kill_server($hub);

@@ -145,7 +145,7 @@ writer('subtransaction', sub {
 writer('DISCARD ALL', sub { $_[0]->query('COMMIT'); $_[0]->query('DISCARD ALL') });
 writer('procedure', sub { $_[0]->query('COMMIT'); $_[0]->query('DO $$ BEGIN PERFORM hilo_next_number(\'end\'); COMMIT; PERFORM hilo_next_number(\'end\'); ROLLBACK; END $$'); $last += 2 });
 
-# Who holds it back.
+# What holds it back.
 $a->query('BEGIN');
 draw($a, 'end');
 my $pid = $a->pid;

@@ -90,7 +90,7 @@ INSERT INTO place SELECT unnest('{two statements,one statement,repeatable read,c
 
 CREATE PROCEDURE note(k text, low bigint, high bigint, rows bigint, total numeric) LANGUAGE plpgsql AS $$
 BEGIN
-	-- What fails here is read again: nobody has used it.
+	-- What fails here is read again: it has not been used.
 	IF high > low THEN
 		INSERT INTO batch (kind, low, high, rows, total) VALUES (k, low, high, rows, total);
 		UPDATE place SET last = high WHERE kind = k;

@@ -36,7 +36,7 @@ sub horizon
 
 sub order { return $observer->query("SELECT hilo_configure('$_[0]', ordered => true)"); }
 sub insert { return scalar $_[0]->query("INSERT INTO $_[1] DEFAULT VALUES RETURNING id"); }
-sub rows { return join ' ', sort { $a <=> $b } split /\n/, $observer->query("SELECT id FROM $_[0]"); }
+sub rows { return join ' ', split /\n/, $observer->query("SELECT id FROM $_[0] ORDER BY id"); }
 
 sub make_table
 {

@@ -57,7 +57,7 @@ sub wrong_after
 		# Its end is that of all sessions.
 		eval { $other->query('SELECT pg_sleep(100)') };
 		$_->hang_up for $session, $other;
-		wait_until('it is there', sub { answers($node) });
+		wait_until('the server is there', sub { answers($node) });
 		$other = session($node, statement_timeout => '60s');
 	}
 	elsif ($way eq 'term')
