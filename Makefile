@@ -6,14 +6,14 @@ OBJS = $(filter-out src/hub.o,$(patsubst %.c,%.o,$(sort $(wildcard src/*.c))))
 DATA = $(wildcard sql/hilo--*.sql)
 PG_CPPFLAGS = -I$(libpq_srcdir)
 
-# Nothing is visible but what compat.h and the server's headers mark: fewer
-# symbols to look up when a session loads the library.
+# Only symbols marked by compat.h and the server's headers are visible, so that a
+# session has fewer symbols to look up when it loads the library.
 PG_CFLAGS = -fvisibility=hidden
 
-# No bitcode: an expression that is compiled could not call what is hidden.
+# No bitcode: compiled expressions could not call hidden functions.
 override with_llvm = no
 
-PGFILEDESC = "hilo - HiLo ids out of a crash-safe row"
+PGFILEDESC = "hilo - HiLo ids from a crash-safe row"
 
 REGRESS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
 REGRESS_OPTS = --inputdir=test --load-extension=hilo
@@ -29,7 +29,7 @@ include $(PGXS)
 # PGXS does not track headers.
 $(OBJS) hilo_hub.o: $(wildcard src/*.h)
 
-# What is visible need not be looked up from within.
+# Visible symbols need not be looked up from within the library.
 ifeq ($(PORTNAME),linux)
 hilo$(DLSUFFIX): SHLIB_LINK += -Wl,-Bsymbolic
 endif
@@ -46,14 +46,14 @@ format:
 check-format:
 	sh test/format.sh --check
 
-# The last commit, as PGXN wants it; the checkout may be another user's.
+# The last commit, in PGXN's format; the checkout may belong to another user.
 DISTNAME = $(EXTENSION)-$(shell sed -n '/"version"/ { s/.*: *"\(.*\)".*/\1/p; q; }' META.json)
 
 .PHONY: dist
 dist:
 	git -c safe.directory='$(CURDIR)' archive --format=zip --prefix=$(DISTNAME)/ --output=$(DISTNAME).zip HEAD
 
-# A server built by gcc hands down flags that clang does not know, and headers
+# A server built with gcc passes on flags that clang does not know, and headers
 # with an attribute (gnu_printf) that it does not know either.
 ifneq (,$(findstring clang,$(CC)))
 GCC_FLAGS = -fexcess-precision=% -Wimplicit-fallthrough=% -Wcast-function-type \

@@ -1,11 +1,11 @@
 /* sql/hilo--1.0.sql */
 
--- A role that is no superuser may create the extension (it is trusted): the script
--- is then run by the bootstrap superuser, with a schema in the search_path into which
--- others may have put operators and functions.  pg_catalog comes first; so each
--- operator here has one in pg_catalog that takes exactly its operands, without a
--- coercion, and each function that is not of the extension is qualified.  Functions of
--- the extension need no schema: CREATE EXTENSION puts theirs first, behind pg_catalog
+-- A role that is not a superuser may create the extension, because it is trusted: the
+-- script is then run by the bootstrap superuser, with a schema in the search_path in
+-- which others may have created operators and functions.  pg_catalog comes first, so
+-- for each operator here pg_catalog has one that takes exactly its operands, without a
+-- coercion, and each function that is not the extension's is qualified.  Functions of
+-- the extension need no schema: CREATE EXTENSION puts theirs first, after pg_catalog
 -- only, and none of them may exist before.
 
 -- complain if script is sourced in psql, rather than via CREATE EXTENSION
@@ -14,7 +14,7 @@
 --
 -- The schema of tables and views
 --
--- It may be there already: a schema dump, or a migration tool, creates it first.
+-- It may exist already, because a schema dump or a migration tool creates it first.
 --
 DO $$
 DECLARE
@@ -26,7 +26,7 @@ BEGIN
     IF found IS NULL THEN
         CREATE SCHEMA hilo;
     ELSIF pg_catalog.current_schema() = 'hilo' THEN
-        -- Its owner could put other tables in the place of these.
+        -- Its owner could replace these tables.
         IF holder <> (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = CURRENT_USER) THEN
             RAISE EXCEPTION 'schema "hilo" belongs to another role'
                 USING ERRCODE = 'insufficient_privilege', HINT = 'The extension keeps its tables there. Create it in another schema, or as a superuser who owns this one.';
@@ -57,13 +57,13 @@ COMMENT ON SCHEMA hilo IS 'tables and views of the extension hilo';
 --
 -- Changed in place by the library, which knows this layout (see row.h): a heap,
 -- fixed-width columns first and never null, the name last.  The name has a
--- unique index, but neither a primary key nor NOT NULL, and the table no replica
--- identity: programs that rewrite a table while it is in use follow changes by
--- these means, would miss those in place, and so refuse this table.
+-- unique index, but neither a primary key nor NOT NULL, and the table has no
+-- replica identity: programs that rewrite a table while it is in use need these to
+-- follow changes.  They would miss changes in place, and so they refuse this table.
 --
--- There are no defaults: the trigger fills in what an INSERT leaves out.  A page
--- holds few rows on purpose: a claim compares the used part of its page, and
--- locks it for that long.
+-- There are no defaults: the trigger fills in what an INSERT omits.  A page holds
+-- few rows on purpose: a claim compares the used part of its page, and locks the
+-- page meanwhile.
 --
 CREATE TABLE hilo.hilo (
     max bigint NOT NULL,
@@ -516,7 +516,7 @@ BEGIN
         SELECT a.relation, a.column_name, a.collection FROM hilo.attachments a JOIN pg_class c ON c.oid = a.relation
         WHERE c.relnamespace = schema ORDER BY c.relname
     LOOP
-        -- A child goes with its parent.
+        -- A child is detached with its parent.
         CONTINUE WHEN NOT EXISTS (SELECT FROM hilo.attachments a WHERE a.relation = hilo_detach_all.relation AND a.column_name = hilo_detach_all.column_name);
         BEGIN
             EXECUTE format('SELECT %I.hilo_detach($1, $2)', functions) INTO result USING relation, column_name;
@@ -725,9 +725,9 @@ COMMENT ON FUNCTION hilo_format(text, bigint, text) IS
 --
 -- Privileges
 --
--- Drawing is for all who may call functions here; what moves other people's
--- counters is not.  The tables are written by the library only, and read by their
--- owner and those granted to.
+-- Any role that may call functions here may draw, but not move other roles'
+-- counters.  Only the library writes to the tables; their owner and roles with a
+-- grant read them.
 --
 GRANT USAGE ON SCHEMA hilo TO PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA hilo FROM PUBLIC;
@@ -745,9 +745,9 @@ GRANT EXECUTE ON FUNCTION hilo.status(), hilo.identities(), hilo.pool(), hilo.le
 GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases, hilo.members TO pg_monitor;
 GRANT SELECT ON hilo.ranges, hilo.attachments TO PUBLIC;
 
--- A creator who is no superuser administers collections, and can dump and restore them
--- (COPY takes the privileges on tables, whose triggers merge).  What connects to other
--- servers is a superuser's: leases, hubs, settings.
+-- A creator who is not a superuser administers collections, and can dump and restore
+-- them (COPY requires privileges on the tables, whose triggers merge).  What connects
+-- to other servers is reserved for superusers: leases, hubs, settings.
 DO $$
 DECLARE
     creator name := (SELECT r.rolname FROM pg_catalog.pg_extension e, pg_catalog.pg_roles r
@@ -772,10 +772,10 @@ BEGIN
 END
 $$;
 
--- From here on this database can be a hub, on the timeline that there is.
+-- From now on this database can be a hub, on the current timeline.
 SELECT hilo_hub_resume(false);
 
--- The tag keeps the ids of servers apart; each that was given none has the same.
+-- The tag distinguishes the ids of servers; servers without a tag of their own share the default.
 DO $$
 BEGIN
     IF pg_catalog.current_setting('hilo.node_tag') = 'A' AND EXISTS (

@@ -190,7 +190,7 @@ note_bound(HiloRow *row)
 	row->flags &= ~HILO_ROW_DESERTED;
 }
 
-/* Make sure that nothing of the newest claim can go back any more. */
+/* Make sure that no number of the newest claim can go back. */
 static void
 end_claims(HiloRow *row)
 {
@@ -348,7 +348,8 @@ hilo_counter_is_for_hub(const HiloRowRef *ref, const HiloRow *row,
 }
 
 /*
- * Note in the row that the numbers are leased.  No claim can go back any more.
+ * Note in the row that the numbers are leased.  From then on no claim can go
+ * back.
  */
 static void
 put_hub(HiloRow *row, const char *hub, int32 size)

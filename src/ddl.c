@@ -191,7 +191,7 @@ is_obsolete(const HiloBinding *binding, void *triggers)
 		(binding->attached && !hilo_binding_has_column(binding));
 }
 
-/* Mark those of the collections that have no bindings and grants any more. */
+/* Mark those of the collections that no longer have bindings or grants. */
 static void
 note_deserted(List *collections)
 {

@@ -1013,7 +1013,7 @@ settle(OrderedCollection *it)
 	known = known_from_now();
 	LWLockAcquire(it->lock, LW_EXCLUSIVE);
 
-	/* Unless it was made ordered anew in the meantime. */
+	/* Unless it has become ordered once more in the meantime. */
 	if (!it->settled && it->running_at == at)
 	{
 		put_known(it, &known, hilo_latest_completed() + 1);

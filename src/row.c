@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * row.c
- *	  How rows of our tables lie on disk, and how they change: in place, as a
- *	  sequence changes its one tuple.
+ *	  The layout of rows of our tables on disk, and their changes: in place, as a
+ *	  sequence changes its only tuple.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,11 +40,11 @@
 #define SPREAD_PAGES	1024
 
 StaticAssertDecl(sizeof(HiloRow) == 15 * 8 + 4 * 4 + 2 * NAMEDATALEN,
-				 "HiloRow lies as the columns of hilo.hilo do");
+				 "HiloRow has the layout of the columns of hilo.hilo");
 StaticAssertDecl(sizeof(HiloHubRow) == 9 * 8 + NAMEDATALEN,
-				 "HiloHubRow lies as the columns of hilo.hub do");
+				 "HiloHubRow has the layout of the columns of hilo.hub");
 StaticAssertDecl(sizeof(HiloMemberRow) == 8 * 8 + NAMEDATALEN,
-				 "HiloMemberRow lies as the columns of hilo.member do");
+				 "HiloMemberRow has the layout of the columns of hilo.member");
 
 /* Columns before the name, and their size. */
 static const struct

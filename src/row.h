@@ -1,13 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * row.h
- *	  How rows of our tables lie on disk, and how they change: in place, as a
+ *	  The layout of rows of our tables on disk, and their changes: in place, as a
  *	  sequence changes its only tuple.
  *
- * The change is visible to all at once, whatever becomes of the transaction,
- * and waits for no other transaction.  The steps: lock the table against being
- * rewritten; find the row; lock its page; work out the new contents; log and
- * apply them by a generic WAL record; let everything go; flush.
+ * A change is visible to all sessions at once, even if the transaction is rolled
+ * back later, and waits for no other transaction.  The steps: lock the table
+ * against being rewritten; find the row; lock its page; work out the new
+ * contents; log and apply them by a generic WAL record; release everything;
+ * flush.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,8 +41,9 @@ hilo_name_equals(HiloName one, HiloName other)
 #define HILO_OWN_NAME	"|"
 
 /*
- * A row of hilo.hilo up to its name, as it lies at the start of the tuple's
- * data.  The columns are those of CREATE TABLE in the install script.
+ * A row of hilo.hilo up to its name, with the layout that it has at the start
+ * of the tuple's data.  The columns are those of CREATE TABLE in the install
+ * script.
  */
 typedef struct HiloRow
 {
