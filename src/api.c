@@ -129,7 +129,7 @@ hilo_api_seed(FunctionCallInfo fcinfo, HiloCollection *collection)
 				(errmsg(HILO_COUNTER_FORMAT " is at " INT64_FORMAT " already",
 						HILO_COUNTER_ARGS(name), max),
 				 value == max ? 0 :
-				 errhint("To set it back to " INT64_FORMAT ", call the function with force; numbers above it will come a second time.",
+				 errhint("To set it back to " INT64_FORMAT ", call the function with force; numbers above it will be drawn a second time.",
 						 value)));
 	return max;
 }

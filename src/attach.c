@@ -58,7 +58,7 @@ check_owned(Oid relation)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("relation with OID %u does not exist", relation),
-				 errhint("If it was dropped, its trigger is gone as well. Forget its collection with hilo_drop().")));
+				 errhint("If it was dropped, its trigger was dropped as well. Drop its collection with hilo_drop().")));
 	if (!hilo_owns_relation(relation, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, table);
 	return table;

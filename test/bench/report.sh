@@ -56,7 +56,7 @@ markdown() {
     say "| fdatasync of 8 kB | $(sql "SELECT bench.show(median, lowest, highest) FROM bench.summary WHERE part = 'disk'") µs |"
     say "| load before, now | $load_before, $(cut -d ' ' -f 1 /proc/loadavg) |"
     say ""
-    note "Everything is measured in turn, over $rounds rounds, beginning with another candidate in each. Shown is the median
+    note "Everything is measured in turn, over $rounds rounds, each of which begins with another candidate. The figures are the medians
 of the rounds, with the lowest and the highest; ratios are those within one round. Compare within this page, not with other machines."
     chapter "Targets"
     targets_table
@@ -65,16 +65,16 @@ of the rounds, with the lowest and the highest; ratios are those within one roun
     note "\`SELECT count(f('orders')) FROM generate_series(1, $draws)\`, net of the empty loop
 \`count(x)\` (the row \`empty loop\` is gross), ranges warm."
     plain_table session "draw"
-    note "In a plpgsql procedure, \`id := f(…)\` in a loop, net of a loop that assigns a value at hand:"
+    note "In a plpgsql procedure, \`id := f(…)\` in a loop, net of a loop that assigns an existing value:"
     plain_table procedure "draw"
     note "The collection from a column: a table with 1,000 names in turn, \`SELECT count(name), count(f(name))\`, net of
 \`SELECT count(name), count(n)\`:"
     plain_table names "draw"
-    note "$draws draws in a new session from a new collection or sequence, all in all:"
+    note "$draws draws in a new session from a new collection or sequence, everything included:"
     plain_table "cold start" "draw"
     chapter "INSERT … SELECT of $rows rows"
     [ -z "$plots" ] || note "![inserts](inserts.svg)"
-    note "Each with the id as DEFAULT, and an integer; tables heap only:"
+    note "Each with the id as DEFAULT, and an integer; tables without an index:"
     plain_table "insert heap only" "id"
     note "With a primary key. Unpadded numbers in text are not in text order, so inserts scatter over the index; with
 fixed width they do not. All text columns are \`COLLATE \"C\"\`:"
@@ -104,7 +104,7 @@ fixed width they do not. All text columns are \`COLLATE \"C\"\`:"
         sql "SELECT format('| %s | %s | %s |', name, bench.show(value), x) FROM bench.result WHERE part = 'CPU, by perf'"
         say ""
     else
-        note "CPU by perf could not be measured on this machine."
+        note "CPU could not be measured by perf on this machine."
     fi
     note "WAL:"
     plain_table "WAL of a million numbers" "numbers"
@@ -114,7 +114,7 @@ fixed width they do not. All text columns are \`COLLATE \"C\"\`:"
     sql "SELECT '| ' || name || ' | ' || replace(unit, 'us', 'µs') || ' | ' || string_agg(bench.show(median), ' | ' ORDER BY x) || ' |'
         FROM bench.summary WHERE part = 'collections' GROUP BY name, unit ORDER BY name"
     say ""
-    note "Eight sessions that draw, 100 numbers a statement, from any of so many collections; numbers a second:"
+    note "Eight sessions draw 100 numbers per statement, each time from any of so many collections; numbers per second:"
     [ -z "$plots" ] || note "![many collections](collections.svg)"
     table_by_x "collections at once" "collections:"
     chapter "Many sessions"
