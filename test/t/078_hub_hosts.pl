@@ -254,10 +254,10 @@ hosts([ @proxy_hosts[ 0, 1 ] ], 'DROP target_session_attrs');
 $proxies[0]->mode('refuse');
 use_up();
 is(connections(sub { like(draw(), $number, 'the second address') }), '0 1 0', 'is the good one');
-sql($hub, q{SELECT hilo_configure($member, 'orders' => max_value => (SELECT max FROM hilo.hilo WHERE collection = 'orders'))});
+sql($hub, q{SELECT hilo_configure('orders', max_value => (SELECT max FROM hilo.hilo WHERE collection = 'orders'))});
 use_up();
 is(connections(sub { like(draw(), qr/2200H/, 'where it has an error') }), '0 1 0', 'it was asked');
-sql($hub, q{SELECT hilo_configure($member, 'orders' => max_value => 9223372036854775807)});
+sql($hub, q{SELECT hilo_configure('orders', max_value => 9223372036854775807)});
 is(connections(sub { like(draw(), $number, 'the next time') }), '1 1 0', 'the first one is asked before');
 
 #

@@ -82,7 +82,7 @@ our @EXPORT = qw(wait_until answers configure message_of error_of outcome_of new
   clients_folder install_packages available orm_server orm_database orm_ok orm_output orm_client);
 
 # The patience of PostgreSQL's own tests, in seconds; a test may change it.
-sub patience { return $PostgreSQL::Test::Utils::timeout_default; }
+sub patience { return $PostgreSQL::Test::Utils::timeout_default // 180; }
 
 #
 # Servers
