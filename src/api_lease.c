@@ -390,6 +390,40 @@ stopped_counters(List *members)
 	return all;
 }
 
+/*
+ * Raise 55000 if this server gives no leases, has no members, and leases numbers
+ * itself: it is taken for the hub.
+ */
+static void
+refuse_on_member(const List *members)
+{
+	const HiloNamedRow *leased = NULL;
+	ListCell   *lc;
+
+	foreach(lc, hilo_row_list())
+	{
+		const HiloNamedRow *it = lfirst(lc);
+
+		if (it->row.flags & HILO_ROW_LEASED)
+		{
+			if (NameStr(it->row.hub)[0] != '\0')
+				leased = it;
+		}
+		else if (it->row.timeline != 0)
+			return;
+	}
+	if (members != NIL || leased == NULL)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("this server has given no leases"),
+			 errdetail("It leases \"%.*s\" from \"%.*s\".", leased->name.len,
+					   leased->name.data,
+					   (int) strcspn(NameStr(leased->row.hub), "|"),
+					   NameStr(leased->row.hub)),
+			 errhint("Call hilo_hub_resume() there. If this server is to be a hub, too, use force.")));
+}
+
 Datum
 hilo_hub_resume_all(PG_FUNCTION_ARGS)
 {
@@ -404,6 +438,8 @@ hilo_hub_resume_all(PG_FUNCTION_ARGS)
 	initStringInfo(&reports.names);
 	initStringInfo(&where);
 	members = hilo_members();
+	if (!force)
+		refuse_on_member(members);
 	foreach(lc, members)
 	{
 		HiloMember *member = lfirst(lc);

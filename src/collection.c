@@ -480,11 +480,36 @@ forget_shared(HiloName name)
 	hilo_ordered_forget(name);
 }
 
+/*
+ * Set the counter.  If it gives leases, all its members must be forgotten; a lease
+ * given since that was seen has changed the row.
+ */
+static void
+set_counter(HiloRowRef *ref, int64 value)
+{
+	HiloRow		row;
+
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		(void) hilo_counter_read(ref, &row);
+		if (!hilo_members_are_forgotten(ref->name, &row))
+		{
+			(void) hilo_counter_set(ref, value, NULL);
+			return;
+		}
+	} while (!hilo_counter_set(ref, value, &row));
+}
+
 int64
 hilo_collection_seed(HiloCollection *collection, int64 value, bool force)
 {
-	int64		max = hilo_counter_seed(&collection->ref, value, force);
+	int64		max = value;
 
+	if (force)
+		set_counter(&collection->ref, value);
+	else
+		max = hilo_counter_seed(&collection->ref, value);
 	forget_shared(collection->ref.name);
 	tell_members(collection);
 	return max;

@@ -118,16 +118,15 @@ extern bool hilo_collection_return(HiloCollection *collection, int64 last,
 								   int64 high, int64 token);
 
 /*
- * Seed as hilo_counter_seed() does; nothing stays in the pool.  Here and below,
- * members of this hub are told before the function returns.
+ * Seed as hilo_counter_seed() does, or with force as hilo_counter_set() does;
+ * nothing stays in the pool.  Here and below, members of this hub are told before
+ * the function returns.
  */
 extern int64 hilo_collection_seed(HiloCollection *collection, int64 value,
 								  bool force);
 extern int64 hilo_collection_adopt(HiloCollection *collection, int64 highest,
 								   int64 limit, bool lenient);
 extern bool hilo_collection_drop(HiloCollection *collection, bool force);
-extern void hilo_collection_configure(HiloCollection *collection,
-									  const HiloCounterOptions *options);
 
 /* Set options, as hilo_counter_configure() does. */
 extern void hilo_collection_configure(HiloCollection *collection,

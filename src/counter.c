@@ -580,33 +580,52 @@ hilo_counter_return(HiloRowRef *ref, int64 last, int64 high, int64 token)
  * At least
  */
 
+/* End a change by a seed, which moves max to that number. */
+static void
+finish_seed(HiloRowChange *change, const HiloRowRef *ref, int64 max,
+			int64 epoch)
+{
+	if (max > change->row.max_value)
+		fail_above_limit(change, ref, "seed", max);
+	set_max(&change->row, max);
+	finish_new_epoch(change, epoch);
+	warn_near_limit(ref, &change->row);
+}
+
 int64
-hilo_counter_seed(HiloRowRef *ref, int64 value, bool force)
+hilo_counter_seed(HiloRowRef *ref, int64 value)
+{
+	int64		epoch = hilo_random_number();
+	HiloRowChange change;
+
+	(void) find_row(&change, ref, HILO_ROW_CREATE);
+	finish_seed(&change, ref, Max(change.row.max, value), epoch);
+	return change.row.max;
+}
+
+bool
+hilo_counter_set(HiloRowRef *ref, int64 value, const HiloRow *seen)
 {
 	int64		epoch = hilo_random_number();
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
-	int64		old_max;
 
 	(void) find_row(&change, ref, HILO_ROW_CREATE);
-	old_max = row->max;
-	if (force)
-	{
-		refuse_leased(&change, ref);
+	refuse_leased(&change, ref);
+	if (seen == NULL)
 		refuse_lessor(&change, ref);
-
-		/* From now on numbers are counted here, whatever hilo.hub says. */
-		if (row->flags & HILO_ROW_LEASED)
-			row->claimed_at = GetCurrentTimestamp();
-		row->flags &= ~HILO_ROW_LEASED;
+	else if (row->changes != seen->changes || row->home != seen->home)
+	{
+		let_go(&change);
+		return false;
 	}
-	if (value > row->max_value)
-		fail_above_limit(&change, ref, "seed", value);
 
-	set_max(row, force ? value : Max(old_max, value));
-	finish_new_epoch(&change, epoch);
-	warn_near_limit(ref, row);
-	return row->max;
+	/* From now on numbers are counted here, whatever hilo.hub says. */
+	if (row->flags & HILO_ROW_LEASED)
+		row->claimed_at = GetCurrentTimestamp();
+	row->flags &= ~HILO_ROW_LEASED;
+	finish_seed(&change, ref, value, epoch);
+	return true;
 }
 
 bool

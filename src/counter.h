@@ -144,12 +144,20 @@ extern bool hilo_counter_return(HiloRowRef *ref, int64 last, int64 high,
 								int64 token);
 
 /*
- * Advance max to at least value, or with force set it, creating the row if
- * necessary; a new epoch.  Returns the max now stored.  With force, a counter
- * that has left its hub is counted here from then on; one that has not left it,
- * or that has given leases, is refused.
+ * Advance max to at least value, creating the row if necessary; a new epoch.
+ * Returns the max now stored.
  */
-extern int64 hilo_counter_seed(HiloRowRef *ref, int64 value, bool force);
+extern int64 hilo_counter_seed(HiloRowRef *ref, int64 value);
+
+/*
+ * Likewise set max to value, up or down.  A counter that has left its hub is
+ * counted here from then on; one that has not left it is refused.  So is one that
+ * has given leases, unless seen is its row from before all its members were found
+ * to be forgotten: then returns false, having changed nothing, if the row has
+ * changed since.
+ */
+extern bool hilo_counter_set(HiloRowRef *ref, int64 value,
+							 const HiloRow *seen);
 
 /*
  * Advance max to number, which was chosen by hand, so that it will not be

@@ -718,8 +718,8 @@ hilo_lease_report_all(void)
 		if (!has_heard(&answer))
 			ereport(WARNING,
 					(errcode(answer.sqlstate),
-					 errmsg("could not report to server \"%s\" what is held here: %s",
-							strVal(hub), answer.message)));
+					 errmsg("could not report to %s what is held here: %s",
+							hub_text(strVal(hub)), answer.message)));
 	}
 	return count;
 }
@@ -885,8 +885,9 @@ fetch_one(HiloName name, List **lost)
 		report_if_due(&row.hub);
 	ereport(LOG,
 			(errcode(answer.sqlstate),
-			 errmsg("could not lease numbers of \"%.*s\" from server \"%s\" ahead: %s",
-					name.len, name.data, NameStr(row.hub), answer.message)));
+			 errmsg("could not lease numbers of \"%.*s\" from %s ahead: %s",
+					name.len, name.data, hub_text(NameStr(row.hub)),
+					answer.message)));
 	if (known == NULL &&
 		ERRCODE_TO_CATEGORY(answer.sqlstate) == ERRCODE_CONNECTION_EXCEPTION)
 	{

@@ -306,8 +306,9 @@ hilo_member_note_lease(HiloName member, HiloName counter, int64 epoch)
 	(void) hilo_row_finish(&change);
 }
 
-List *
-hilo_members(void)
+/* All members, the forgotten ones, too, as hilo_members() gives them. */
+static List *
+list_all(void)
 {
 	List	   *members = NIL;
 	HiloHubState state;
@@ -320,7 +321,7 @@ hilo_members(void)
 		const char *bar = memchr(named->name.data, '|', named->name.len);
 		HiloMember *member;
 
-		if (named->member.timeline == HILO_FORGOTTEN || bar == NULL)
+		if (bar == NULL)
 			continue;
 		member = palloc(sizeof(HiloMember));
 		member->name.data = named->name.data;
@@ -330,6 +331,26 @@ hilo_members(void)
 		member->row = named->member;
 		member->reported = named->member.timeline == state.told;
 		members = lappend(members, member);
+	}
+	return members;
+}
+
+static bool
+is_forgotten(const HiloMember *member)
+{
+	return member->row.timeline == HILO_FORGOTTEN;
+}
+
+List *
+hilo_members(void)
+{
+	List	   *members = list_all();
+	ListCell   *lc;
+
+	foreach(lc, members)
+	{
+		if (is_forgotten(lfirst(lc)))
+			members = foreach_delete_current(members, lc);
 	}
 	return members;
 }
@@ -347,6 +368,14 @@ hilo_member_forget(const HiloMember *member)
 	hilo_row_flush(hilo_row_finish(&change));
 }
 
+/* Append the name of member n, from 0, to a list in words. */
+static void
+append_name(StringInfo names, int n, const HiloMember *member)
+{
+	hilo_append_part(names, n, psprintf("\"%.*s\"", member->name.len,
+										member->name.data));
+}
+
 void
 hilo_members_warn(HiloName counter, int64 epoch)
 {
@@ -359,20 +388,50 @@ hilo_members_warn(HiloName counter, int64 epoch)
 	{
 		const HiloMember *member = lfirst(lc);
 
-		if (!hilo_name_equals(member->counter, counter) ||
-			member->row.epoch == 0 || member->row.epoch == epoch)
-			continue;
-		hilo_append_part(&names, count++,
-						 psprintf("\"%.*s\"", member->name.len,
-								  member->name.data));
+		if (hilo_name_equals(member->counter, counter) &&
+			member->row.epoch != 0 && member->row.epoch != epoch)
+			append_name(&names, count++, member);
 	}
 	if (count > 0)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
 				 errmsg("members may draw from earlier leases until their next request: %s",
 						names.data),
-				 errdetail("The answer to that request invalidates these leases.")));
+				 errdetail("The answer to that request invalidates these leases."),
+				 errhint("To make a member ask now, call hilo_lease_report() there.")));
 	pfree(names.data);
+}
+
+bool
+hilo_members_are_forgotten(HiloName counter, const HiloRow *row)
+{
+	StringInfoData names;
+	int			forgotten = 0;
+	int			count = 0;
+	ListCell   *lc;
+
+	if (row->epoch == 0 || row->timeline != hilo_timeline())
+		return false;
+	initStringInfo(&names);
+	foreach(lc, list_all())
+	{
+		const HiloMember *member = lfirst(lc);
+
+		if (!hilo_name_equals(member->counter, counter))
+			continue;
+		if (is_forgotten(member))
+			forgotten++;
+		else
+			append_name(&names, count++, member);
+	}
+	if (count > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg(HILO_COUNTER_FORMAT " has given leases",
+						HILO_COUNTER_ARGS(counter)),
+				 errdetail("Members may still draw from them: %s.", names.data),
+				 errhint("When one does not any more, forget it by hilo_hub_forget().")));
+	return forgotten > 0;
 }
 
 void

@@ -73,6 +73,13 @@ extern void hilo_member_forget(const HiloMember *member);
  */
 extern void hilo_members_warn(HiloName counter, int64 epoch);
 
+/*
+ * Are all members that leased from a counter, whose row was read and gives leases,
+ * forgotten?  False as well if there were none, as leases may be given without a name.
+ * Raises 55000 if one is not.
+ */
+extern bool hilo_members_are_forgotten(HiloName counter, const HiloRow *row);
+
 /* Forget what they have of a counter, which was dropped. */
 extern void hilo_members_forget_counter(HiloName counter);
 

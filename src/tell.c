@@ -58,8 +58,9 @@ warn_of_others(const HiloRowRef *ref)
 	HiloRowRef	own = *ref;
 	HiloRow		row;
 
-	if (hilo_counter_read(&own, &row))
-		hilo_members_warn(ref->name, row.epoch);
+	/* Also of one that was dropped. */
+	(void) hilo_counter_read(&own, &row);
+	hilo_members_warn(ref->name, row.epoch);
 }
 
 /* True if Citus's function exists. */

@@ -104,6 +104,27 @@ SELECT hilo_drop('hub_more', true), hilo_drop('hub_more', true), hilo_drop('hub_
 -- Dropped, it has given none.
 SELECT hilo_next_number('hub_more'), hilo_seed('hub_more', 5, true), next_identity('hub_given'), seed_identity_for('hub_given', 5, true);
 SELECT hilo_drop('hub_more'), drop_identity('hub_given');
+-- Set by force, it may be once all its members are forgotten, which the error names.
+SELECT low, high FROM hilo_lease('hub_set', 10, 0, 0, 0, 'regress_one');
+SELECT low, high FROM hilo_lease('hub_set', 10, 0, 0, 0, 'regress_two');
+SELECT low, high FROM hilo_lease('hub_set|', 10, 0, 0, 0, 'regress_two');
+SELECT hilo_seed('hub_set', 5, true);
+SELECT hilo_hub_forget('regress_one');
+SELECT hilo_seed('hub_set', 5, true);
+SELECT seed_identity_for('hub_set', 5, true);
+SELECT hilo_hub_forget('regress_two');
+SELECT hilo_seed('hub_set', 5, true), seed_identity_for('hub_set', 3, true), next_identity('hub_set');
+-- Until one of them asks again.
+SELECT low, high FROM hilo_lease('hub_set', 10, 0, 0, 0, 'regress_two');
+\set VERBOSITY sqlstate
+SELECT hilo_seed('hub_set', 5, true);
+SELECT hilo_drop('hub_set');
+SELECT seed_identity_for('hub_set', 2, true);
+\set VERBOSITY default
+-- A seed upwards, and a drop by force, name those that do not know of it.
+SELECT hilo_seed('hub_set', 50);
+SELECT hilo_drop('hub_set', true), drop_identity('hub_set', true);
+SELECT hilo_seed('hub_set', 5, true), hilo_drop('hub_set');
 -- Nor has one that was only asked with size 0.
 SELECT hilo_next_number('hub_nothing'), hilo_drop('hub_nothing');
 
@@ -178,6 +199,10 @@ SELECT member, (address IS NULL) = (inet_client_addr() IS NULL) AS address, high
 INSERT INTO hilo.hilo (collection, max, max_ever, timeline, epoch) VALUES ('hub_members', 80, 80, 1, 1);
 INSERT INTO hilo.member (member, highest, timeline, epoch) VALUES ('regress_two|hub_members', 90, 1, 1), ('regress_three|hub_lost', 40, 1, 1);
 SELECT member, collection, highest, reported FROM hilo.members ORDER BY 1, 2;
+-- While it gives none, it is not known which members there are.
+\set VERBOSITY sqlstate
+SELECT hilo_seed('hub_members', 5, true);
+\set VERBOSITY default
 \set SHOW_CONTEXT never
 DO $$ BEGIN
 	PERFORM hilo_hub_resume('hub_members', 0);

@@ -77,6 +77,28 @@ is($hub->sql(q{SELECT hilo_drop('once', true)}), 't', 'and where leases are out'
 is($hub->sql(q{SELECT drop_identity('companies', true)}), 't', 'the same for an identity');
 is($hub->sql(q{SELECT hilo_next_number('once')}), 1, 'then the hub counts anew');
 
+# Set by force: the error names the members that may still draw, which are forgotten by hand.
+$_->sql(q{SELECT hilo_lease_from('set', 'hub'); SELECT hilo_next_number('set') FROM generate_series(1, 10)}) for @members;
+my $set = q{SELECT hilo_seed('set', 50, true)};
+my @names = map { $hub->sql("SELECT member FROM hilo.members WHERE collection = 'set' AND member LIKE '" . $_->name . "/%'") } @members;
+like($hub->message($set), qr/55000: collection "set" has given leases\nDETAIL:  .*: "$names[0]", "$names[1]"\.\nHINT: .*hilo_hub_forget\(\)/, 'a forced seed is refused, by both members');
+$hub->sql("SELECT hilo_hub_forget('$names[0]')");
+like($hub->message($set), qr/55000: .*\nDETAIL: [^,]*: "$names[1]"\.\n/, 'by the second one');
+$hub->sql("SELECT hilo_hub_forget('$names[1]')");
+is($hub->sql($set), 50, 'by none');
+# They hear with their next request; a report is one.
+is($members[0]->sql(q{SELECT hilo_next_number('set')}), 11, 'a member draws from what it has');
+$_->sql('SELECT hilo_lease_report()') for @members;
+is($_->sql(q{SELECT numbers_left FROM hilo.leases WHERE collection = 'set'}), 0, $_->name . ' has heard') for @members;
+is($members[0]->sql(q{SELECT hilo_next_number('set')}), 101, 'and goes on above what it ever had');
+is($hub->error($set), '55000', 'once it has asked again, a forced seed is refused');
+# A seed upwards is not, but names those that have not heard.
+like($hub->message(q{SELECT hilo_seed('set', 1000)}), qr/WARNING:  01000: .*: "$names[0]", "$names[1]"\n.*HINT: .*hilo_lease_report\(\)/s, 'a seed upwards warns');
+$_->sql('SELECT hilo_lease_report()') for @members;
+is($members[0]->sql(q{SELECT hilo_next_number('set')}), 1001, 'a report is how a member hears at once');
+unlike($hub->message(q{SELECT hilo_configure('set', range_size => 5)}), qr/WARNING/, 'then none is named');
+like($hub->message(q{SELECT hilo_drop('set', true)}), qr/WARNING:  01000: .*: "$names[0]", "$names[1]"\n/, 'a drop by force warns, too');
+
 #
 # A copy of its database, in its place
 #

@@ -155,11 +155,38 @@ is(draw('orders'), 'drawn', 'when the standby is back');
 is(twice('orders'), '', 'no number was shown twice');
 
 #
+# The timeline rises, and nothing is lost: crash recovery as a standby, and promoted again
+#
+sub restart_in_place
+{
+	kill_server($second);
+	$second->set_standby_mode;
+	$second->start;
+	$second->promote;
+	wait_until_sync($second);
+	return hex substr sql($second, 'SELECT pg_walfile_name(pg_current_wal_lsn())'), 0, 8;
+}
+is(restart_in_place(), 4, 'restarted in place, a hub is on a new timeline');
+like(draw('orders'), qr/55000: could not lease.*HINT:  Call hilo_hub_resume/s, 'with the setting off it waits for a hand');
+is(sql($second, 'SELECT bool_and(reported) FROM hilo.members'), 't', 'the refused member has reported');
+cmp_ok(sql($second, 'SELECT hilo_hub_resume()'), '>=', 2, 'so it is resumed without force');
+is(draw($_), 'drawn', "$_: leases are given") for qw(orders others);
+configure($second, 'hilo.hub_auto_resume', 'on');
+is(draw('orders'), 'drawn', 'a lease in the mode');
+is(restart_in_place(), 5, 'once more');
+is(draw($_), 'drawn', "$_: with the setting on it goes on by itself") for qw(orders others);
+is(twice('orders') . twice('others'), '', 'no number was shown twice');
+
+#
 # On a member
 #
 like(message_of($member, 'postgres', $_), qr/55000: .*leased from server "ids_hub"/s, "refused, with the hub's name: $_")
   for q{SELECT hilo_hub_resume('orders', 5)}, q{SELECT hilo_hub_resume('orders', 5, true)};
 like(message_of($member, 'postgres', q{SELECT hilo_lease('orders', 5)}), qr/55000: .*not counted on this server.*HINT:  Ask its hub, "ids_hub"/s, 'a lease as well');
+like(message_of($member, 'postgres', q{SELECT hilo_hub_resume()}), qr/55000: this server has given no leases\nDETAIL:  It leases "o\w+" from "ids_hub"\.\nHINT:  Call hilo_hub_resume\(\) there/, 'all at once as well');
+is(sql($member, q{SELECT hilo_hub_resume(force => true)}), 0, 'unless it is to be a hub, too');
+sql($member, q{SELECT hilo_lease_from('ids|', 'ids_hub')});
+like(message_of($member, 'postgres', q{SELECT hilo_hub_resume('ids|', 5)}), qr/55000: identity "ids" is leased from server "ids_hub"/, 'an identity as well');
 is(error_of($second, 'postgres', q{SELECT hilo_hub_resume('odrers', 5)}), '42704', 'a misspelt name');
 is(sql($second, q{SELECT count(*) FROM hilo.hilo WHERE collection = 'odrers'}), 0, 'leaves nothing behind');
 
