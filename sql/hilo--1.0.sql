@@ -314,7 +314,7 @@ COMMENT ON FUNCTION hilo_return_range(text, bigint, bigint, bigint) IS
 CREATE FUNCTION hilo_seed(collection text, value bigint, force boolean DEFAULT false) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_seed(text, bigint, boolean) IS
-    'advance a collection to at least value, or set it with force, at once and for good; returns the max now stored';
+    'advance a collection to at least value, or set it with force, at once and for good; returns the max now stored; on a hub that has given leases of it, force requires that all its members are forgotten, see hilo_hub_forget()';
 
 CREATE FUNCTION hilo_sync(collection text) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_sync';
