@@ -14,6 +14,8 @@
  */
 #include "postgres.h"
 
+#include <netdb.h>
+
 #include "libpq-fe.h"
 
 #include "access/reloptions.h"
@@ -649,16 +651,26 @@ ignore_notice(void *arg, const char *message)
 {
 }
 
-/* Connect to host n; false after an error, which is appended to errors. */
+/* The address of the host, as libpq's messages have it; palloc'd. */
+static char *
+address_text(void)
+{
+	const char *address = PQhostaddr(connection.conn);
+
+	return address == NULL || address[0] == '\0' ||
+		strcmp(address, PQhost(connection.conn)) == 0 ? pstrdup("") :
+		psprintf(" (%s)", address);
+}
+
+/*
+ * Connect to the host that the options name; false after an error, which is appended
+ * to errors.
+ */
 static bool
-try_host(const Options *options, int n, StringInfo errors)
+try_address(const Options *options, StringInfo errors)
 {
 	TimestampTz deadline = deadline_in(options->connect_timeout);
 	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
-
-	for (int i = 0; i < PLACES; i++)
-		options->values[options->count + i] = options->hosts == 1 ?
-			options->places[i] : part(options->places[i], n);
 
 	if (!AcquireExternalFD())
 	{
@@ -682,8 +694,8 @@ try_host(const Options *options, int n, StringInfo errors)
 							 WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE, deadline))
 		{
 			append_said(errors,
-						psprintf("connection to server at \"%s\", port %s failed: it did not answer in time",
-								 PQhost(connection.conn),
+						psprintf("connection to server at \"%s\"%s, port %s failed: it did not answer in time",
+								 PQhost(connection.conn), address_text(),
 								 PQport(connection.conn)));
 			disconnect();
 			return false;
@@ -694,6 +706,60 @@ try_host(const Options *options, int n, StringInfo errors)
 		return true;
 	append_said(errors, PQerrorMessage(connection.conn));
 	disconnect();
+	return false;
+}
+
+/*
+ * The addresses of a host name, as a list of strings.  None of what is no such name,
+ * or is not known: libpq says so.
+ */
+static List *
+addresses_of(const char *host)
+{
+	const struct addrinfo hints = {.ai_family = AF_UNSPEC,.ai_socktype = SOCK_STREAM};
+	struct addrinfo *found = NULL;
+	List	   *addresses = NIL;
+
+	if (host == NULL || host[0] == '/' || host[0] == '@' ||
+		getaddrinfo(host, NULL, &hints, &found) != 0)
+		return NIL;
+	for (struct addrinfo *it = found; it != NULL; it = it->ai_next)
+	{
+		char		address[NI_MAXHOST];
+
+		if (getnameinfo(it->ai_addr, it->ai_addrlen, address,
+						sizeof(address), NULL, 0, NI_NUMERICHOST) == 0)
+			addresses = lappend(addresses, pstrdup(address));
+	}
+	freeaddrinfo(found);
+	return addresses;
+}
+
+/*
+ * Connect to host n.  libpq would try all addresses that its name has, but go on to
+ * the next one only when one has said no.
+ */
+static bool
+try_host(const Options *options, int n, StringInfo errors)
+{
+	const char **values = options->values + options->count;
+	List	   *addresses = NIL;
+	ListCell   *lc;
+
+	for (int i = 0; i < PLACES; i++)
+		values[i] = options->hosts == 1 ?
+			options->places[i] : part(options->places[i], n);
+	if (values[HOSTADDR] == NULL)
+		addresses = addresses_of(values[HOST]);
+	if (list_length(addresses) <= 1)
+		return try_address(options, errors);
+
+	foreach(lc, addresses)
+	{
+		values[HOSTADDR] = lfirst(lc);
+		if (try_address(options, errors))
+			return true;
+	}
 	return false;
 }
 

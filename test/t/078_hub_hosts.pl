@@ -18,6 +18,34 @@ my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($hub, 'base', has_streaming => 1);
 $standby->start;
 
+# A name that has two addresses.
+my $dir = PostgreSQL::Test::Utils::tempdir;
+append_to_file("$dir/names.c", <<'CODE');
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <netdb.h>
+#include <string.h>
+int
+getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **result)
+{
+	int (*real) (const char *, const char *, const struct addrinfo *, struct addrinfo **) = dlsym(RTLD_NEXT, "getaddrinfo");
+	struct addrinfo *last;
+	int error;
+
+	if (name == NULL || strcmp(name, "two.test") != 0)
+		return real(name, service, hints, result);
+	error = real("127.0.0.2", service, hints, result);
+	if (error != 0)
+		return error;
+	for (last = *result; last->ai_next != NULL;)
+		last = last->ai_next;
+	return real("127.0.0.1", service, hints, &last->ai_next);
+}
+CODE
+system_or_bail('cc', '-shared', '-fPIC', '-o', "$dir/names.so", "$dir/names.c", '-ldl');
+my $preloaded = $ENV{LD_PRELOAD};
+$ENV{LD_PRELOAD} = join ' ', $preloaded // (), "$dir/names.so";
+
 my $member = new_member('member', <<SETTINGS, extra => [ '--encoding=UTF8', '--locale=C' ]);
 hilo.lease_size = 100
 hilo.lease_duration = 0
@@ -30,6 +58,8 @@ hilo.range_duration = 0
 SETTINGS
 add_hub($member, $hub, options => "connect_timeout '1', sslmode 'disable', gssencmode 'disable'");
 my $connect_timeout = 1;
+if (defined $preloaded) { $ENV{LD_PRELOAD} = $preloaded }
+else { delete $ENV{LD_PRELOAD} }
 
 sub sql { my ($node, $sql) = @_; return $node->safe_psql('postgres', $sql); }
 
@@ -155,6 +185,17 @@ like(draw(), $number, 'the second of two addresses');
 add_hub($member, $hub, server => 'other_hub', host => '127.0.0.1,127.0.0.1', port => $proxies[0]->port . ',' . $proxies[2]->port);
 is(connections(sub { $session->query(q{SELECT hilo_lease_from('others', 'other_hub')}) }), '1 0 0', 'the first one of another server');
 
+# A name with several addresses: each has its time, too.
+my $silent = IO::Socket::INET->new(Listen => 5, LocalAddr => '127.0.0.2', LocalPort => $proxies[0]->port, Proto => 'tcp')
+  or die "cannot listen: $!";
+hosts([ [ 'two.test', $proxies[0]->port ] ]);
+use_up();
+is(connections(sub { like(draw(), $number, 'a name whose first address does not answer') }), '1 0 0', 'the second one does');
+$proxies[0]->mode('hole');
+use_up();
+my $port = $proxies[0]->port;
+like(draw(), qr/08001: .*"two.test" \(127.0.0.2\), port $port failed: it did not answer in time; .*"two.test" \(127.0.0.1\), port $port failed/, 'or the message names both');
+
 #
 # What went wrong is said of each
 #
@@ -175,7 +216,7 @@ hosts([ [ '/nonexistent,' . $hub->host, $hub->port ] ]);
 like(draw(), $number, 'one port for two addresses');
 use_up();
 hosts([ [ 'first,second', $proxies[0]->port ] ], "ADD hostaddr '127.0.0.1,127.0.0.1'");
-like(draw(), qr/"second", .*failed: it did not answer in time; .*"first", .*failed: it did not answer in time/, 'two host addresses, each with a name; the second one comes first, as before');
+like(draw(), qr/"second" \(127.0.0.1\), .*failed: it did not answer in time; .*"first" \(127.0.0.1\), .*failed: it did not answer in time/, 'two host addresses, each with a name; the second one comes first, as before');
 hosts([ [ 'first', $proxies[0]->port ] ]);
 like(draw(), qr/08001: .*could not match 1 host names to 2 hostaddr values/s, 'one name for two host addresses');
 hosts([ [ 'first,second', '1,2,3' ] ], "DROP hostaddr");
