@@ -598,6 +598,13 @@ use_turn(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
  * Report
  */
 
+static bool
+is_leased_from(const HiloRow *row, const NameData *hub)
+{
+	return (row->flags & HILO_ROW_LEASED) &&
+		strcmp(NameStr(row->hub), NameStr(*hub)) == 0;
+}
+
 /* The counters leased from a hub, as a list of HiloNamedRow *. */
 static List *
 leased_from(const NameData *hub)
@@ -609,8 +616,7 @@ leased_from(const NameData *hub)
 	{
 		HiloNamedRow *named = lfirst(lc);
 
-		if ((named->row.flags & HILO_ROW_LEASED) &&
-			strcmp(NameStr(named->row.hub), NameStr(*hub)) == 0)
+		if (is_leased_from(&named->row, hub))
 			leased = lappend(leased, named);
 	}
 	return leased;
@@ -660,9 +666,12 @@ report_to(const NameData *hub, HiloHubAnswer *answer)
 	{
 		HiloNamedRow *named = lfirst(lc);
 		HiloRowRef	ref;
+		HiloRow		row;
 
+		/* It may have changed since the list was made. */
 		hilo_row_ref_init(&ref, named->name);
-		(void) hear_once(&ref, &named->row, lnext(leased, lc) != NULL, answer);
+		if (hilo_counter_read(&ref, &row) && is_leased_from(&row, hub))
+			(void) hear_once(&ref, &row, lnext(leased, lc) != NULL, answer);
 		if (!has_heard(answer))
 			break;
 		count++;

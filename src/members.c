@@ -17,6 +17,7 @@
 
 #include "compat.h"
 #include "members.h"
+#include "once.h"
 #include "settings.h"
 
 /* A timeline this far above the current one cannot have been this server's. */
@@ -261,11 +262,33 @@ find_member(HiloRowChange *change, HiloName name, HiloRowAccess access)
 	return true;
 }
 
+/*
+ * Warn, once a session, of a member that has had fewer numbers than it said before.
+ * One server never has, but two that were made from one copy do, by turns.
+ */
+static void
+warn_of_copy(HiloName member, HiloName counter, int64 highest,
+			 const HiloMemberRow *before)
+{
+	if (!hilo_once("copy of a member", member))
+		return;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("member \"%.*s\" has had numbers of \"%.*s\" up to " INT64_FORMAT ", but has said " INT64_FORMAT " before",
+					member.len, member.data, counter.len, counter.data, highest,
+					before->highest),
+			 errdetail("Its address is \"%s\"; at %s it was \"%s\".",
+					   client_address(), timestamptz_to_str(before->seen_at),
+					   NameStr(before->address)),
+			 errhint("Unless it has crashed, or was restored or promoted, two servers have this name. Set cluster_name on each to a different value.")));
+}
+
 void
 hilo_member_note(HiloName member, HiloName counter, int64 highest,
 				 int64 known_timeline)
 {
 	HiloMemberRow *row;
+	HiloMemberRow before;
 	HiloRowChange change;
 	HiloHubState state;
 	bool		is_new;
@@ -276,6 +299,7 @@ hilo_member_note(HiloName member, HiloName counter, int64 highest,
 	hilo_hub_state(&state);
 	(void) find_member(&change, row_name(member, counter), HILO_ROW_CREATE);
 	row = &change.member;
+	before = *row;
 	is_new = row->timeline != state.told;
 	row->highest = Max(row->highest, highest);
 	row->timeline = state.told;
@@ -287,6 +311,8 @@ hilo_member_note(HiloName member, HiloName counter, int64 highest,
 	/* Otherwise the lease that follows does that. */
 	if (is_new)
 		hilo_row_flush(lsn);
+	if (highest < before.highest)
+		warn_of_copy(member, counter, highest, &before);
 }
 
 void
