@@ -188,6 +188,8 @@ hilo_lease(PG_FUNCTION_ARGS)
 							   &state, &row);
 	if (PG_GETARG_INT64(3) == 0)
 		hilo_member_note(member, collection.ref.name, at_least, known_timeline);
+	if (size > 0)
+		hilo_hub_check_not_left(&collection.ref, &state);
 	if (size > 0 || PG_GETARG_INT64(3) != 0)
 	{
 		hilo_hub_note_mode();

@@ -1063,7 +1063,7 @@ hilo_counter_stop_leases(HiloRowRef *ref)
 		return;
 	}
 	change.row.timeline = HILO_NOT_RESUMED;
-	hilo_row_flush(hilo_row_finish(&change));
+	hilo_row_flush_here(hilo_row_finish(&change));
 }
 
 /*

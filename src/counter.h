@@ -265,7 +265,7 @@ extern HiloRange hilo_counter_lease(HiloRowRef *ref,
  */
 extern int64 hilo_counter_resume(HiloRowRef *ref, int64 at_least);
 
-/* Stop leases until then, if the counter has given any. */
+/* Stop leases until then, if the counter has given any.  Waits for no standby. */
 extern void hilo_counter_stop_leases(HiloRowRef *ref);
 
 /*

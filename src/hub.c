@@ -921,11 +921,7 @@ ask(const HiloHubQuestion *question, HiloHubAnswer *answer)
 			 psprintf("SELECT * FROM %s.hilo_lease($1, $2, $3, $4, $5, $6)",
 					  connection.schema),
 			 lengthof(types), types, params, answer))
-	{
-		/* Another host may be the hub by now. */
-		answer->host = 0;
 		return false;
-	}
 	answer->host = connection.host;
 	if (!read_answer(question, answer))
 		return fail(answer, ERRCODE_PROTOCOL_VIOLATION,
@@ -951,6 +947,9 @@ hilo_hub_ask(const HiloHubQuestion *question, HiloHubAnswer *answer)
 	}
 	PG_END_TRY();
 
+	/* Another host may be the hub by now, though this one could be reached. */
+	if (!answered && connection.conn != NULL)
+		answer->host = connection.host + 1;
 	clear_result();
 	if (!answered || !question->keep)
 		disconnect();

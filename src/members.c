@@ -139,6 +139,10 @@ hilo_hub_note_mode(void)
 /*
  * Give no leases any more, and tell members a timeline above the one that one of
  * them knows, so that this is heard once.  False if it was heard already.
+ *
+ * That is noted last, and no standby is waited for before, as a server that was left
+ * behind may have none: when the session ends in between, the next request does all
+ * of it again.
  */
 static bool
 step_back(int64 known_timeline)
@@ -153,8 +157,7 @@ step_back(int64 known_timeline)
 		return false;
 	}
 	change.hub.timeline = HILO_NOT_RESUMED;
-	change.hub.raised = known_timeline + 1 - hilo_timeline();
-	hilo_row_flush(hilo_row_finish(&change));
+	hilo_row_flush_here(hilo_row_finish(&change));
 
 	foreach(lc, hilo_row_list())
 	{
@@ -165,6 +168,11 @@ step_back(int64 known_timeline)
 		if (named->row.timeline != 0)
 			hilo_counter_stop_leases(&ref);
 	}
+
+	find_own(&change);
+	change.hub.raised = Max(change.hub.raised,
+							known_timeline + 1 - hilo_timeline());
+	hilo_row_flush_here(hilo_row_finish(&change));
 	return true;
 }
 
@@ -181,6 +189,15 @@ client_address(void)
 	address = inet_client_addr(fcinfo);
 	return fcinfo->isnull ? "" :
 		DatumGetCString(DirectFunctionCall1(inet_out, address));
+}
+
+static void
+report_left_behind(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("this server is no longer a hub: a later one has taken over"),
+			 errhint("Stop this server. If it is the right one, call hilo_hub_resume() here.")));
 }
 
 void
@@ -215,10 +232,20 @@ hilo_hub_hear(HiloName member, int64 known_system, int64 known_timeline)
 					known_timeline, state.told),
 			 errdetail("The member is \"%.*s\", its address \"%s\". This server gives no more leases.",
 					   member.len, member.data, client_address())));
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("this server is no longer a hub: a later one has taken over"),
-			 errhint("Stop this server. If it is the right one, call hilo_hub_resume() here.")));
+	report_left_behind();
+}
+
+void
+hilo_hub_check_not_left(HiloRowRef *ref, const HiloHubState *before)
+{
+	HiloHubState now;
+
+	hilo_hub_state(&now);
+	if (now.timeline != HILO_NOT_RESUMED ||
+		before->timeline == HILO_NOT_RESUMED)
+		return;
+	hilo_counter_stop_leases(ref);
+	report_left_behind();
 }
 
 /*
@@ -308,9 +335,12 @@ hilo_member_note(HiloName member, HiloName counter, int64 highest,
 	namestrcpy(&row->address, client_address());
 	lsn = hilo_row_finish(&change);
 
-	/* Otherwise the lease that follows does that. */
+	/*
+	 * Otherwise the lease that follows does that.  A standby would hear it
+	 * anew when it is promoted; and a server that was left behind has none.
+	 */
 	if (is_new)
-		hilo_row_flush(lsn);
+		hilo_row_flush_here(lsn);
 	if (highest < before.highest)
 		warn_of_copy(member, counter, highest, &before);
 }
@@ -456,7 +486,7 @@ hilo_members_are_forgotten(HiloName counter, const HiloRow *row)
 				 errmsg(HILO_COUNTER_FORMAT " has given leases",
 						HILO_COUNTER_ARGS(counter)),
 				 errdetail("Members may still draw from them: %s.", names.data),
-				 errhint("When one does not any more, forget it by hilo_hub_forget().")));
+				 errhint("Call hilo_hub_forget() for each that no longer does.")));
 	return forgotten > 0;
 }
 

@@ -36,6 +36,13 @@ extern void hilo_hub_hear(HiloName member, int64 known_system,
 						  int64 known_timeline);
 
 /*
+ * After a lease was claimed: raise 55000 if another session has heard that this
+ * server was left behind, since the state was read.
+ */
+extern void hilo_hub_check_not_left(HiloRowRef *ref,
+									const HiloHubState *before);
+
+/*
  * Note that a member has reported what it has of a counter: numbers up to
  * highest.  With an epoch, the counter's, note that it was given a lease.
  * Nothing is noted about a member without a name.

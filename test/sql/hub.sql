@@ -228,7 +228,7 @@ SELECT member FROM hilo.members ORDER BY 1;
 SELECT low, high FROM hilo_lease('hub_lost', 10);
 -- A seed reaches members with their next request; a drop by force forgets them.
 SELECT hilo_seed('hub_members', 500);
-SELECT low FROM hilo_lease('hub_members', 10, 0, :system, 1, 'regress_one');
+SELECT low FROM hilo_lease('hub_members', 10, 75, :system, 1, 'regress_one');
 SELECT hilo_seed('hub_members', 600, false);
 SELECT hilo_drop('hub_members');
 SELECT hilo_drop('hub_members', true);

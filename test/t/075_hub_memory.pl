@@ -225,6 +225,10 @@ is($stranger->safe_psql('hub', q{SELECT low, high, epoch = (SELECT epoch FROM hi
 is($stranger->safe_psql('hub', q{SELECT low, high FROM hilo_lease('given', 10, 100)}), '101|110', 'above what a member knows');
 is($stranger->safe_psql('hub', q{SELECT max FROM hilo.hilo, hilo_lease('given', 0) WHERE collection = 'given'}), 110, 'size 0 claims nothing');
 is($stranger->safe_psql('hub', q{SELECT count(*) FROM hilo_lease('never', 0); SELECT count(*) FROM hilo.hilo WHERE collection = 'never' AND max > 0}), "1\n0", 'nor where there is nothing');
+# Two members with one name, as of two copies of one server, each with what it holds.
+sub reported { return message_of($stranger, 'hub', "SELECT hilo_lease('shared', 10, $_[0], 0, 0, 'member')"); }
+is(reported($_), '', "a member that has had numbers up to $_") for 0, 10, 10, 20;
+like(reported(10), qr/WARNING:  01000: member "member" has had numbers of "shared" up to 10, but has said 20 before\n.*HINT: .*cluster_name/s, 'one that has had fewer than it said is another one');
 
 $_->stop for $node, $hub_node, $standby, $stranger;
 is(left_behind($_), '', $_->name . ' has left nothing behind') for $node, $hub_node, $standby, $stranger;

@@ -178,6 +178,27 @@ is(draw($_), 'drawn', "$_: with the setting on it goes on by itself") for qw(ord
 is(twice('orders') . twice('others'), '', 'no number was shown twice');
 
 #
+# Left behind, with no standby to wait for: it stops at once, and for good
+#
+sub lease_at
+{
+	my ($timeline) = @_;
+	return message_of($second, 'postgres', <<SQL);
+SET statement_timeout = '2s';
+SELECT hilo_lease('orders', 10, 0, (SELECT system_identifier FROM pg_control_system()), $timeline, 'later');
+SQL
+}
+$third->stop;
+like(lease_at(50), qr/WARNING:  01000: a member knows timeline 50.*ERROR:  55000: this server is no longer a hub/s, 'left behind, a hub says so without its standby');
+like(lease_at(0), qr/ERROR:  55000: collection "orders" gives no leases/, 'and gives no leases');
+$third->start;
+wait_until_sync($second);
+like(draw($_), qr/55000: could not lease/, "$_: nor when the standby is back") for qw(orders others);
+cmp_ok(sql($second, 'SELECT hilo_hub_resume()'), '>=', 2, 'resumed');
+is(draw('orders'), 'drawn', 'it gives leases');
+is(twice('orders'), '', 'no number was shown twice');
+
+#
 # On a member
 #
 like(message_of($member, 'postgres', $_), qr/55000: .*leased from server "ids_hub"/s, "refused, with the hub's name: $_")
