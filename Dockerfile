@@ -3,7 +3,7 @@
 #   docker build --build-arg POSTGRES=17 -t postgres-hilo .
 #   docker run -e POSTGRES_PASSWORD=secret -p 5432:5432 postgres-hilo -c shared_preload_libraries=hilo
 #
-# The last option is for the pool and for leases; without it everything else works.
+# The last option is for the pool, ordered collections and leases; everything else works without it.
 ARG POSTGRES=17
 
 FROM postgres:${POSTGRES} AS build
