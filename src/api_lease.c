@@ -393,8 +393,8 @@ stopped_counters(List *members)
 }
 
 /*
- * Raise 55000 if this server gives no leases, has no members, and leases numbers
- * itself: it is taken for the hub.
+ * Raise 55000 if this server has given no leases, has no members, and leases
+ * numbers itself: it was probably mistaken for the hub.
  */
 static void
 refuse_on_member(const List *members)
@@ -423,7 +423,7 @@ refuse_on_member(const List *members)
 					   leased->name.data,
 					   (int) strcspn(NameStr(leased->row.hub), "|"),
 					   NameStr(leased->row.hub)),
-			 errhint("Call hilo_hub_resume() there. If this server is to be a hub, too, use force.")));
+			 errhint("Call hilo_hub_resume() there. If this server should be a hub as well, use force.")));
 }
 
 Datum

@@ -651,7 +651,7 @@ ignore_notice(void *arg, const char *message)
 {
 }
 
-/* The address of the host, as libpq's messages have it; palloc'd. */
+/* The address of the host, as in libpq's messages; palloc'd. */
 static char *
 address_text(void)
 {
@@ -710,8 +710,8 @@ try_address(const Options *options, StringInfo errors)
 }
 
 /*
- * The addresses of a host name, as a list of strings.  None of what is no such name,
- * or is not known: libpq says so.
+ * The addresses of a host name, as a list of strings; empty if it is not a
+ * name, or not known, which libpq then reports.
  */
 static List *
 addresses_of(const char *host)
@@ -736,8 +736,8 @@ addresses_of(const char *host)
 }
 
 /*
- * Connect to host n.  libpq would try all addresses that its name has, but go on to
- * the next one only when one has said no.
+ * Connect to host n. libpq would try all addresses of its name, but continue
+ * with the next one only after one has refused.
  */
 static bool
 try_host(const Options *options, int n, StringInfo errors)
@@ -764,8 +764,8 @@ try_host(const Options *options, int n, StringInfo errors)
 }
 
 /*
- * Connect to one of the hosts, first to the one that answered last.  Each has
- * its own time limit, which libpq leaves to the caller that polls.
+ * Connect to one of the hosts, trying the one that answered last first.  Each
+ * has its own time limit, which libpq leaves to a caller that polls.
  */
 static bool
 connect_to_any(const Options *options, int first, HiloHubAnswer *answer)
@@ -947,7 +947,10 @@ hilo_hub_ask(const HiloHubQuestion *question, HiloHubAnswer *answer)
 	}
 	PG_END_TRY();
 
-	/* Another host may be the hub by now, though this one could be reached. */
+	/*
+	 * Another host may have become the hub, although this one could be
+	 * reached.
+	 */
 	if (!answered && connection.conn != NULL)
 		answer->host = connection.host + 1;
 	clear_result();

@@ -137,12 +137,13 @@ hilo_hub_note_mode(void)
 }
 
 /*
- * Give no leases any more, and tell members a timeline above the one that one of
- * them knows, so that this is heard once.  False if it was heard already.
+ * Stop giving leases, and report to members a timeline above the one that one
+ * of them knows, so that this happens only once.  False: it has happened
+ * already.
  *
- * That is noted last, and no standby is waited for before, as a server that was left
- * behind may have none: when the session ends in between, the next request does all
- * of it again.
+ * That timeline is noted last, and no standby is waited for before that,
+ * because a server that was left behind may have none: if the session ends in
+ * between, the next request repeats all of it.
  */
 static bool
 step_back(int64 known_timeline)
@@ -290,8 +291,9 @@ find_member(HiloRowChange *change, HiloName name, HiloRowAccess access)
 }
 
 /*
- * Warn, once a session, of a member that has had fewer numbers than it said before.
- * One server never has, but two that were made from one copy do, by turns.
+ * Warn, once per session, about a member that reports fewer numbers than
+ * before.  A single server never does, but two that were made from one copy do,
+ * in turns.
  */
 static void
 warn_of_copy(HiloName member, HiloName counter, int64 highest,
@@ -301,7 +303,7 @@ warn_of_copy(HiloName member, HiloName counter, int64 highest,
 		return;
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
-			 errmsg("member \"%.*s\" has had numbers of \"%.*s\" up to " INT64_FORMAT ", but has said " INT64_FORMAT " before",
+			 errmsg("member \"%.*s\" reports numbers of \"%.*s\" up to " INT64_FORMAT ", but has reported " INT64_FORMAT " before",
 					member.len, member.data, counter.len, counter.data, highest,
 					before->highest),
 			 errdetail("Its address is \"%s\"; at %s it was \"%s\".",
@@ -336,8 +338,8 @@ hilo_member_note(HiloName member, HiloName counter, int64 highest,
 	lsn = hilo_row_finish(&change);
 
 	/*
-	 * Otherwise the lease that follows does that.  A standby would hear it
-	 * anew when it is promoted; and a server that was left behind has none.
+	 * Otherwise the lease that follows flushes it.  A standby would be told
+	 * again after its promotion, and a server that was left behind has none.
 	 */
 	if (is_new)
 		hilo_row_flush_here(lsn);
@@ -362,7 +364,7 @@ hilo_member_note_lease(HiloName member, HiloName counter, int64 epoch)
 	(void) hilo_row_finish(&change);
 }
 
-/* All members, the forgotten ones, too, as hilo_members() gives them. */
+/* All members, including forgotten ones, as in hilo_members(). */
 static List *
 list_all(void)
 {
@@ -424,7 +426,7 @@ hilo_member_forget(const HiloMember *member)
 	hilo_row_flush(hilo_row_finish(&change));
 }
 
-/* Append the name of member n, from 0, to a list in words. */
+/* Append the name of member n, counting from 0, to a list in a message. */
 static void
 append_name(StringInfo names, int n, const HiloMember *member)
 {

@@ -36,8 +36,8 @@ extern void hilo_hub_hear(HiloName member, int64 known_system,
 						  int64 known_timeline);
 
 /*
- * After a lease was claimed: raise 55000 if another session has heard that this
- * server was left behind, since the state was read.
+ * After a lease was claimed: raise 55000 if another session has been told,
+ * since the state was read, that this server was left behind.
  */
 extern void hilo_hub_check_not_left(HiloRowRef *ref,
 									const HiloHubState *before);
@@ -81,13 +81,13 @@ extern void hilo_member_forget(const HiloMember *member);
 extern void hilo_members_warn(HiloName counter, int64 epoch);
 
 /*
- * Are all members that leased from a counter, whose row was read and gives leases,
- * forgotten?  False as well if there were none, as leases may be given without a name.
- * Raises 55000 if one is not.
+ * True if all members that leased from a counter are forgotten; its row was
+ * read and gives leases.  False also if there were none, because leases may be
+ * given without a name.  Raises 55000 if one is not forgotten.
  */
 extern bool hilo_members_are_forgotten(HiloName counter, const HiloRow *row);
 
-/* Forget what they have of a counter, which was dropped. */
+/* Forget what members have of a counter that was dropped. */
 extern void hilo_members_forget_counter(HiloName counter);
 
 /* Merge a row from a dump: that member has not reported here. */
