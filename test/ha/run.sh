@@ -1,22 +1,28 @@
 #!/bin/sh
 # run.sh: a hub that fails over, in network namespaces of this machine, while members draw.
 #
-#   sh test/ha/run.sh [--no-install] [--short | --only EVENT,EVENT...] [RESULT]
+#   sh test/ha/run.sh [--no-install] [--short] [--only EVENT,EVENT...] [--modes N,N...] [RESULT]
 #
-# Three nodes with etcd, Patroni and PostgreSQL are the hub, three servers its members, one of which has a standby; one asks
-# through HAProxy.  Events come one after the other: first with synchronous replication and automatic resume, then with
-# asynchronous replication and a resume by hand.  All numbers are counted, beside those of an ordinary sequence on the hub.
-# It takes about 40 minutes; --short is one switch-over and one kill, in two or three.  The table of results goes to RESULT.
+# Three nodes with etcd, Patroni and PostgreSQL are the hub, three servers its members: one by a list of hosts, one by HAProxy,
+# one by PgBouncer and HAProxy, set up by the files that doc/high-availability.md prints.  Events come one after the other, in
+# four modes: 1 synchronous, automatic resume; 2 the same with a watchdog; 3 asynchronous, resume by hand; 4 asynchronous,
+# resume by the callback, with a watchdog.  All numbers are counted, beside those of an ordinary sequence on the hub.  It takes
+# about 40 minutes; --short is one switch-over and one kill, in two or three.  The table of results goes to RESULT.
+#
+# A watchdog is imitated: a real one would reset the machine.  Patroni's driver for tests writes to a pipe, and all processes of
+# a node end when that is silent.
+#
 # It has to be root, for the namespaces, on a machine for which Debian has the packages.  Exit code 77: it cannot run here.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 install=yes
-only= result= rounds=2
+only= result= modes=1,2,3,4
 while [ $# -gt 0 ]; do
     case $1 in
         --no-install) install=no ;;
-        --short) only=switch-over,kill rounds=1 ;;
+        --short) only='switch-over,postgres killed' modes=1 ;;
         --only) shift; only=$1 ;;
+        --modes) shift; modes=$1 ;;
         *) result=$1 ;;
     esac
     shift
@@ -31,6 +37,7 @@ has() { command -v "$1" >/dev/null || missing="$missing $2"; }
 has etcd etcd-server
 has patroni patroni
 has haproxy haproxy
+[ -n "$(find_pgbouncer)" ] || missing="$missing pgbouncer"
 has iptables iptables
 has ip iproute2
 for module in psycopg2 yaml; do
@@ -54,8 +61,8 @@ find_postgres || die "There is no server to build for."
 make_work_folder
 copy_checkout
 build
-cp "$top/test/ha/ha.py" "$work/ha.py"
-/usr/bin/python3 "$work/ha.py" --work "$work" --bindir "$bindir" --user "${run_as:-postgres}" --only "$only" --rounds "$rounds" --result "$work/result.md"
+PATH=$PATH:/usr/sbin PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 "$top/test/ha/ha.py" --work "$work" --bindir "$bindir" --user "${run_as:-postgres}" \
+    --page "$top/doc/high-availability.md" --only "$only" --modes "$modes" --result "$work/result.md"
 status=$?
 cat "$work/result.md" 2>/dev/null
 [ -z "$result" ] || cp "$work/result.md" "$result"
