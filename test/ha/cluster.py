@@ -363,8 +363,9 @@ class Watchdog(threading.Thread):
                     timeout = int(times[-1])
                 heard_at = None if text.endswith('V') else time.time()
             if heard_at is not None and timeout is not None and time.time() > heard_at + timeout:
-                say('the watchdog resets ' + self.name_of_node)
-                signal_all(self.name_of_node, signal.SIGKILL)
+                if pids(self.name_of_node):
+                    say('the watchdog resets ' + self.name_of_node)
+                    signal_all(self.name_of_node, signal.SIGKILL)
                 heard_at = None
         os.close(self.pipe)
 

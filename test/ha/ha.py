@@ -137,6 +137,7 @@ class Administrator(threading.Thread):
         self.resumed_at = {}
         self.cut_off = set()
         self.paused = False
+        self.trouble = None
 
     def run(self):
         while not stopping.is_set():
@@ -145,7 +146,10 @@ class Administrator(threading.Thread):
                 try:
                     self.take_over(new, timeline(new))
                 except psycopg2.Error as error:
-                    say('the administrator tries again: ' + str(error).strip().splitlines()[0])
+                    trouble = str(error).strip().splitlines()[0]
+                    if trouble != self.trouble:
+                        say('the administrator tries again: ' + trouble)
+                    self.trouble = trouble
             for name in list(self.cut_off):
                 if is_standby(name):
                     cluster.heal(name, MEMBERS + ('client',))
@@ -153,8 +157,9 @@ class Administrator(threading.Thread):
             time.sleep(0.1)
 
     def step(self, text):
-        event['steps'].append(text)
-        say('by hand: ' + text)
+        if text not in event['steps']:
+            event['steps'].append(text)
+            say('by hand: ' + text)
 
     def take_over(self, new, number):
         for name in HUBS:
@@ -164,7 +169,7 @@ class Administrator(threading.Thread):
         missing = hub_sql(new, 'SELECT DISTINCT member FROM hilo.members WHERE NOT reported')
         members = [member for member in MEMBERS if any('/%s/' % member in row[0] for row in missing)]
         if members:
-            self.step('hilo_lease_report() on ' + ', '.join(members))
+            self.step('hilo_lease_report() on the members')
             threads = [threading.Thread(target=self.report, args=(member,)) for member in members]
             for thread in threads:
                 thread.start()
@@ -389,13 +394,13 @@ def leave_old_hub():
 
 
 BOTH = [('switch-over', switch_over), ('postgres killed', kill_postgres), ('Patroni killed', kill_patroni), ('node killed', kill_node),
-        ('primary frozen for 45 s, woken', freeze_primary), ('partition of the primary from etcd and standbys', partition),
-        ('etcd lost for 40 s, without failsafe_mode', lose_etcd_without_failsafe)]
+        ('primary frozen for 45 s', freeze_primary), ('partition of the primary from etcd and standbys', partition),
+        ('etcd lost for 40 s without failsafe_mode', lose_etcd_without_failsafe)]
 NO_FAILOVER = [('first standby frozen for 30 s', freeze_first_standby), ('last standby frozen for 30 s', freeze_last_standby),
                ('etcd lost for 40 s', lose_etcd), ('hub away for 60 s', hub_away), ('members killed', kill_members),
                ('a member fails over', fail_member_over)]
-SYNCHRONOUS = [('both standbys away for 40 s', standbys_away), ('synchronous mode degraded, forced failover', degrade)]
-LAST = ('the old hub not stopped, and a member that sees no other', leave_old_hub)
+SYNCHRONOUS = [('both standbys away for 40 s', standbys_away), ('synchronous mode degraded and failover forced', degrade)]
+LAST = ('the old hub not stopped and a member that sees no other', leave_old_hub)
 
 
 def events_of(which):
@@ -415,14 +420,14 @@ HEAD = ('| event | repeats: numbers, identities | failed draws with a lease in h
 
 
 def after_takeover(since):
-    """The longest time from when psql reached a new hub by the way of a member, and the old one was stopped, to the member's first lease."""
+    """The longest time from when the old hub was stopped, and psql had reached the new one by all ways, to a member's first lease."""
     longest = None
     for number, resumed_at in administrator.resumed_at.items() if administrator else ():
         if resumed_at < since:
             continue
+        ready = max([administrator.stopped_at[number]] + [reached.get((member, number), resumed_at) for member in MEMBERS])
         for member in MEMBERS:
             fresh = min((at for at in good_times[('probe', member)] if at > resumed_at), default=time.time())
-            ready = max(administrator.stopped_at[number], reached.get((member, number), resumed_at))
             longest = max(longest or 0, fresh - ready)
     return longest
 
@@ -449,7 +454,9 @@ def play(title, action, lines):
         result = dict(event)
     leases = [gap('probe', member, began, until) for member in MEMBERS]
     psql = [gap('control', member, began, until) for member in MEMBERS]
-    more = max(lease - max(other, result['down'].get(member, 0)) for lease, other, member in zip(leases, psql, MEMBERS))
+    # A resume needs the reports of all members, so the slowest way counts for all.
+    base = psql if mode.synchronous else [max(psql)] * len(psql)
+    more = max(lease - max(other, result['down'].get(member, 0)) for lease, other, member in zip(leases, base, MEMBERS))
     after = after_takeover(began)
     line = '| %s: %s%s | %d, %d | %d, %d | %s | %s | %.1f | %s | %d | %d |' % (
         mode.title, title, result['note'], result['orders'], result['probe'], result['in_hand'], result['asked'],
