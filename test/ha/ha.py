@@ -29,7 +29,7 @@ lock = threading.Lock()
 seen = {'orders': set(), 'probe': set(), 'control': set()}
 totals = {'orders': 0, 'probe': 0, 'control': 0}
 good_times = {}                 # of leases and of psql, by kind and member
-reached = {}                    # when psql first reached a timeline by the way of a member
+reached = {}                    # the timeline that psql reaches by the way of a member, and since when
 event = {}
 
 
@@ -91,7 +91,8 @@ def draw_control(member):
             if out.returncode == 0:
                 file, *numbers = out.stdout.split()
                 note('control', [int(number) for number in numbers], member)
-                reached.setdefault((member, int(file[:8], 16)), time.time())
+                if reached.get(member, (0, 0))[0] != int(file[:8], 16):
+                    reached[member] = (int(file[:8], 16), time.time())
         except subprocess.TimeoutExpired:
             pass
         time.sleep(0.3)
@@ -122,19 +123,22 @@ def draws_now(member):
 
 
 #
-# The administrator of an asynchronous hub
+# The administrator
 #
 
 
 class Administrator(threading.Thread):
-    """Takes the manual steps of the page as soon as there is a new timeline."""
+    """
+    Takes the manual steps of the page as soon as they are needed: after each change of the timeline if there is no automatic
+    resume, and when a member has seen a later timeline than that of the hub.
+    """
 
     def __init__(self):
         super().__init__(daemon=True)
-        self.hub = primary()
-        self.timeline = timeline(self.hub)
-        self.stopped_at = {}        # by timeline
-        self.resumed_at = {}
+        self.timeline = timeline(primary())
+        self.stopped_at = None      # in a takeover that is under way
+        self.takeovers = []         # timeline, when the old hub was stopped, and the new one resumed
+        self.looked_at = 0
         self.cut_off = set()
         self.paused = False
         self.trouble = None
@@ -142,9 +146,10 @@ class Administrator(threading.Thread):
     def run(self):
         while not stopping.is_set():
             new = primary()
-            if new is not None and timeline(new) > self.timeline and not self.paused:
+            if new is not None and not self.paused:
                 try:
-                    self.take_over(new, timeline(new))
+                    if mode.by_hand and timeline(new) > self.timeline or self.was_left_behind(new):
+                        self.take_over(new, timeline(new))
                 except psycopg2.Error as error:
                     trouble = str(error).strip().splitlines()[0]
                     if trouble != self.trouble:
@@ -161,11 +166,17 @@ class Administrator(threading.Thread):
             event['steps'].append(text)
             say('by hand: ' + text)
 
+    def was_left_behind(self, hub):
+        if time.time() < self.looked_at + 1:
+            return False
+        self.looked_at = time.time()
+        return hub_sql(hub, "SELECT count(*) FROM hilo.hub WHERE hub = '|' AND timeline = -1 AND raised > 0")[0][0] > 0
+
     def take_over(self, new, number):
         for name in HUBS:
             if name != new:
                 self.stop(name)
-        self.stopped_at.setdefault(number, time.time())
+        self.stopped_at = self.stopped_at or time.time()
         missing = hub_sql(new, 'SELECT DISTINCT member FROM hilo.members WHERE NOT reported')
         members = [member for member in MEMBERS if any('/%s/' % member in row[0] for row in missing)]
         if members:
@@ -177,8 +188,9 @@ class Administrator(threading.Thread):
                 thread.join()
         hub_sql(new, 'SELECT hilo_hub_resume()')
         self.step('hilo_hub_resume() on ' + new)
-        self.resumed_at[number] = time.time()
-        self.hub, self.timeline = new, number
+        self.takeovers.append((number, self.stopped_at, time.time()))
+        self.stopped_at = None
+        self.timeline = number
 
     def report(self, member):
         try:
@@ -422,10 +434,10 @@ HEAD = ('| event | repeats: numbers, identities | failed draws with a lease in h
 def after_takeover(since):
     """The longest time from when the old hub was stopped, and psql had reached the new one by all ways, to a member's first lease."""
     longest = None
-    for number, resumed_at in administrator.resumed_at.items() if administrator else ():
+    for number, stopped_at, resumed_at in administrator.takeovers:
         if resumed_at < since:
             continue
-        ready = max([administrator.stopped_at[number]] + [reached.get((member, number), resumed_at) for member in MEMBERS])
+        ready = max([stopped_at] + [at for before, at in reached.values() if before == number and at < resumed_at + 10])
         for member in MEMBERS:
             fresh = min((at for at in good_times[('probe', member)] if at > resumed_at), default=time.time())
             longest = max(longest or 0, fresh - ready)
@@ -488,9 +500,8 @@ def play_all(wanted, lines):
     cluster.start_hub(mode)
     cluster.start_proxies()
     cluster.start_members()
-    administrator = Administrator() if mode.by_hand else None
-    if administrator:
-        administrator.start()
+    administrator = Administrator()
+    administrator.start()
     threads = start_clients()
     say('the cluster is there: ' + mode.title)
     time.sleep(10)
