@@ -12,9 +12,6 @@ import cluster
 from cluster import (HUBS, MEMBERS, WAYS, Mode, hub_sql, inside, ip, is_standby, is_writable, member_path, place_of, primary,
                      replicas, run, say, signal_all, sql, start_node, stopping, timeline, wait_for, wait_for_primary)
 
-# So much longer than psql members may take, in seconds.
-LIMIT = 3
-
 MODES = [Mode('synchronous, automatic resume', True),
          Mode('synchronous, automatic resume, watchdog', True, watchdog=True),
          Mode('asynchronous, resume by hand', False),
@@ -426,9 +423,16 @@ def events_of(which):
 # The table
 #
 
-HEAD = ('| event | repeats: numbers, identities | failed draws with a lease in hand, without one | s without fresh leases: ' + ', '.join(WAYS.values()) +
-        ' | s without psql, by the same ways | s more than psql | s after psql connected and the old hub was stopped | steps by hand '
-        '| repeats of the sequence |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n')
+COLUMNS = ('event', 'numbers, identities that came twice', 'draws that failed with a lease in hand, without one',
+           'seconds without fresh leases by ' + ', '.join(WAYS.values()), 'without `psql`', 'more than `psql`', 'steps by hand',
+           'numbers of the sequence that came twice')
+
+
+def row(*cells):
+    return '| ' + ' | '.join(cells) + ' |'
+
+
+HEAD = row(*COLUMNS) + '\n' + row(*['---'] * len(COLUMNS)) + '\n'
 
 
 def after_takeover(since):
@@ -470,10 +474,9 @@ def play(title, action, lines):
     base = psql if mode.synchronous else [max(psql)] * len(psql)
     more = max(lease - max(other, result['down'].get(member, 0)) for lease, other, member in zip(leases, base, MEMBERS))
     after = after_takeover(began)
-    line = '| %s: %s%s | %d, %d | %d, %d | %s | %s | %.1f | %s | %d | %d |' % (
-        mode.title, title, result['note'], result['orders'], result['probe'], result['in_hand'], result['asked'],
-        ', '.join('%.0f' % lease for lease in leases), ', '.join('%.0f' % other for other in psql), max(more, 0),
-        '' if after is None else '%.1f' % after, len(result['steps']), result['control'])
+    line = row(title + result['note'], '%d, %d' % (result['orders'], result['probe']), '%d, %d' % (result['in_hand'], result['asked']),
+               ', '.join('%.0f' % lease for lease in leases), ', '.join('%.0f' % other for other in psql),
+               '%.1f' % max(more, 0) + ('' if after is None else ' (%.1f)' % after), str(len(result['steps'])), str(result['control']))
     say(line)
     if result['examples']:
         say('repeats: ' + '; '.join(result['examples'][:5]))
@@ -484,7 +487,7 @@ def play(title, action, lines):
         return []
     return [title + ': ' + problem for problem, happened in (
         ('numbers came twice', result['orders'] + result['probe'] > 0), ('draws failed that had a lease', result['in_hand'] > 0),
-        ('members needed %.1f s more than psql' % more, more > LIMIT and action is not degrade), ('the cluster has not healed', not healed)) if happened]
+        ('members needed %.1f s more than psql' % more, more > float(options.limit) and action is not degrade), ('the cluster has not healed', not healed)) if happened]
 
 
 def play_all(wanted, lines):
@@ -504,6 +507,7 @@ def play_all(wanted, lines):
     administrator.start()
     threads = start_clients()
     say('the cluster is there: ' + mode.title)
+    lines.append(row('*%s*' % mode.title, *[''] * (len(COLUMNS) - 1)))
     time.sleep(10)
     for title, action in events_of(mode):
         if not wanted or title in wanted:
@@ -540,7 +544,7 @@ def main():
 
 
 parser = argparse.ArgumentParser()
-for argument in ('work', 'bindir', 'user', 'page', 'only', 'modes', 'result'):
+for argument in ('work', 'bindir', 'user', 'page', 'only', 'modes', 'limit', 'result'):
     parser.add_argument('--' + argument)
 options = parser.parse_args()
 cluster.begin(options.work, options.bindir, options.user, options.page)

@@ -16,11 +16,13 @@
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 install=yes
+# So many seconds more than psql members may need.
+limit=3
 only= result= modes=1,2,3,4
 while [ $# -gt 0 ]; do
     case $1 in
         --no-install) install=no ;;
-        --short) only='switch-over,postgres killed' modes=1 ;;
+        --short) only='switch-over,postgres killed' modes=1 limit=10 ;;
         --only) shift; only=$1 ;;
         --modes) shift; modes=$1 ;;
         *) result=$1 ;;
@@ -62,7 +64,7 @@ make_work_folder
 copy_checkout
 build
 PATH=$PATH:/usr/sbin PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 "$top/test/ha/ha.py" --work "$work" --bindir "$bindir" --user "${run_as:-postgres}" \
-    --page "$top/doc/high-availability.md" --only "$only" --modes "$modes" --result "$work/result.md"
+    --page "$top/doc/high-availability.md" --only "$only" --modes "$modes" --limit "$limit" --result "$work/result.md"
 status=$?
 cat "$work/result.md" 2>/dev/null
 [ -z "$result" ] || cp "$work/result.md" "$result"
