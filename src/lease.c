@@ -639,6 +639,9 @@ hear_once(HiloRowRef *ref, const HiloRow *row, bool keep,
 		return false;
 	if (worthless)
 		hilo_pool_forget(ref->name);
+
+	/* It gives leases, so what it said when it gave none is over. */
+	hilo_pool_forget_failure(ref->name);
 	return true;
 }
 
