@@ -9,24 +9,12 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $libdir = build_variant(PostgreSQL::Test::Utils::tempdir . '/points',
-	undef, 'PROFILE=-DHILO_FAILURE_POINTS');
-my $node = PostgreSQL::Test::Cluster->new('points');
-$node->init;
-$node->append_conf('postgresql.conf', <<"SETTINGS");
-dynamic_library_path = '$libdir:\$libdir'
-restart_after_crash = on
-# What is not flushed on purpose is lost.
-wal_writer_delay = 10s
-autovacuum = off
-checkpoint_timeout = 1h
+my $node = failure_node('points', <<'SETTINGS');
 # Much room, so that each statement draws from a claim of its own.
 hilo.range_size = 4
 hilo.range_duration = 0
 SETTINGS
-$node->start;
 $node->safe_psql('postgres', <<'SQL');
-CREATE EXTENSION hilo;
 CREATE EXTENSION amcheck;
 SELECT hilo_next_number('other');
 CREATE TABLE documents (id bigint PRIMARY KEY);

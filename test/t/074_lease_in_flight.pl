@@ -10,8 +10,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $libdir = build_variant(PostgreSQL::Test::Utils::tempdir . '/points',
-	\&add_pause, 'PROFILE=-DHILO_FAILURE_POINTS');
+my $libdir = build_failure_points(\&add_pause);
 
 # One server: hub and member are databases of it.
 my $node = new_member('server', <<SETTINGS);

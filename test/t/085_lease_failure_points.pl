@@ -9,8 +9,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $libdir = build_variant(PostgreSQL::Test::Utils::tempdir . '/points',
-	undef, 'PROFILE=-DHILO_FAILURE_POINTS');
+my $libdir = build_failure_points();
 my $hub = new_node('hub');
 my $member = new_member('member', <<SETTINGS);
 dynamic_library_path = '$libdir:\$libdir'

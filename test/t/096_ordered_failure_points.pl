@@ -10,20 +10,11 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $libdir = build_variant(PostgreSQL::Test::Utils::tempdir . '/points', undef, 'PROFILE=-DHILO_FAILURE_POINTS');
-my $node = PostgreSQL::Test::Cluster->new('points');
-$node->init;
-$node->append_conf('postgresql.conf', <<"SETTINGS");
+my $node = failure_node('points', <<'SETTINGS');
 shared_preload_libraries = 'hilo'
-dynamic_library_path = '$libdir:\$libdir'
-restart_after_crash = on
-wal_writer_delay = 10s
-autovacuum = off
 hilo.range_size = 4
 hilo.range_duration = 0
 SETTINGS
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION hilo');
 my $times = 0;
 
 # Let a change fail at a point in a way; returns what is wrong then.

@@ -31,6 +31,8 @@
 #
 # Failures on purpose
 #   build_variant($dir, ...)         build and install the extension in another way
+#   build_failure_points($edit)      the same, with the places at which it can fail
+#   failure_node($name, $conf)       a server with it
 #   test_failures(...)               a test for each of some changes that fail on purpose
 #   dies_in($node, $sql, ...)        a session is killed, and the server starts anew
 #   add_pause($tree), paused, go_on  a failure point that lets go again
@@ -76,7 +78,7 @@ our @EXPORT = qw(wait_until answers configure message_of error_of outcome_of new
   upgrade left_behind
   session at_once
   kill_server server_processes crash_server client_script draw_until crash_round whole_ok lines_of
-  build_variant test_failures dies_in add_pause paused go_on
+  build_variant build_failure_points failure_node test_failures dies_in add_pause paused go_on
   new_node new_member database add_hub move_hub hold_hub wait_until_asked wait_until_waiting
   start_clients stop_clients shown_by shown_twice
   clients_folder install_packages available orm_server orm_database orm_ok orm_output orm_client);
@@ -257,7 +259,7 @@ sub at_once
 	foreach my $place (sort keys %gate)
 	{
 		wait_until('all sessions have come', sub {
-			$gate{$place}->query_safe(q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == $count{$place} });
+			$gate{$place}->query_safe(q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 1 AND NOT granted}) == $count{$place} });
 	}
 	$_->finish for values %gate;
 	foreach my $session (@sessions)
@@ -476,6 +478,34 @@ sub build_variant
 	system_or_bail(@make, 'install', "DESTDIR=$dir/dest");
 	chomp(my $libdir = `'$pg_config' --pkglibdir`);
 	return "$dir/dest$libdir";
+}
+
+# The same with failure points, which the setting test.failure_point names.
+sub build_failure_points
+{
+	my ($edit) = @_;
+	return build_variant(PostgreSQL::Test::Utils::tempdir() . '/points', $edit, 'PROFILE=-DHILO_FAILURE_POINTS');
+}
+
+# A server with failure points and the extension, which loses what is not flushed on
+# purpose when it crashes, and starts anew.
+sub failure_node
+{
+	my ($name, $conf) = @_;
+	my $libdir = build_failure_points();
+	my $node = PostgreSQL::Test::Cluster->new($name);
+
+	$node->init;
+	$node->append_conf('postgresql.conf', <<SETTINGS . $conf);
+dynamic_library_path = '$libdir:\$libdir'
+restart_after_crash = on
+wal_writer_delay = 10s
+autovacuum = off
+checkpoint_timeout = 1h
+SETTINGS
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION hilo');
+	return $node;
 }
 
 # Each change has what it is called and, in "at", the places at which it fails, with
