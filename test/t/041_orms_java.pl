@@ -40,7 +40,7 @@ sub hibernate_blocks
 	my (%drawn, %twice);
 
 	orm_database('blocks');
-	my $client = start_client('blocks', 'blocks', @command);
+	my $client = orm_client('blocks', 'blocks', @command);
 	my $sql = sub { orm_server()->safe_psql('blocks', $_[0]) };
 	my $note = sub { $twice{ $_[0] }++ if $drawn{ $_[0] }++ };
 	my $take = sub {
