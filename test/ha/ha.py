@@ -35,7 +35,7 @@ def begin_event():
         event.update({'orders': 0, 'probe': 0, 'control': 0, 'in_hand': 0, 'asked': 0, 'examples': [], 'note': '', 'down': {}, 'steps': []})
 
 
-def note(kind, numbers, member):
+def note(kind, numbers, member, good=True):
     with lock:
         twice = [number for number in numbers if number in seen[kind]]
         seen[kind].update(numbers)
@@ -43,7 +43,7 @@ def note(kind, numbers, member):
         totals[kind] += len(numbers)
         if kind != 'control':
             event['examples'] += ['%s %d by %s' % (kind, number, member) for number in twice[:5]]
-        if kind != 'orders':
+        if kind != 'orders' and good:
             good_times.setdefault((kind, member), []).append(time.time())
 
 
@@ -84,10 +84,11 @@ def draw_control(member):
                      "SELECT pg_walfile_name(pg_current_wal_lsn())", '-c', "SELECT nextval('control') FROM generate_series(1, 20)")
     while not stopping.is_set():
         try:
-            out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True, timeout=6)
+            out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=6)
             if out.returncode == 0:
                 file, *numbers = out.stdout.split()
-                note('control', [int(number) for number in numbers], member)
+                # Without the standby's word it is shown numbers, but cannot rely on them.
+                note('control', [int(number) for number in numbers], member, 'canceling wait' not in out.stderr)
                 if reached.get(member, (0, 0))[0] != int(file[:8], 16):
                     reached[member] = (int(file[:8], 16), time.time())
         except subprocess.TimeoutExpired:
@@ -167,7 +168,10 @@ class Administrator(threading.Thread):
         if time.time() < self.looked_at + 1:
             return False
         self.looked_at = time.time()
-        return hub_sql(hub, "SELECT count(*) FROM hilo.hub WHERE hub = '|' AND timeline = -1 AND raised > 0")[0][0] > 0
+        try:
+            return hub_sql(hub, "SELECT count(*) FROM hilo.hub WHERE hub = '|' AND timeline = -1 AND raised > 0")[0][0] > 0
+        except psycopg2.Error:
+            return False
 
     def take_over(self, new, number):
         for name in HUBS:
