@@ -167,12 +167,15 @@ close_sessions
 
 chapter "Unused numbers go back when a session ends"
 run_sql "SELECT hilo_next('employees', 'A');"
+say "   (the session has ended; in the next one:)"
 until [ "$(value "SELECT max FROM hilo.hilo WHERE collection = 'employees'")" = 1 ]; do
     sleep 0.02
 done
-run_sql "SELECT max FROM hilo.hilo WHERE collection = 'employees';
-SELECT hilo_next('employees', 'A');
-SELECT low, high, next FROM hilo.ranges;"
+open_session one
+in_session one "SELECT max FROM hilo.hilo WHERE collection = 'employees';"
+in_session one "SELECT hilo_next('employees', 'A');"
+in_session one "SELECT low, high, next FROM hilo.ranges;"
+close_sessions
 
 chapter "Numbers shown, then kill -9"
 run_sql "CREATE SEQUENCE plain;

@@ -332,7 +332,7 @@ sub anchors_of
 	return map { lc($_) =~ s/[^\w\- ]//gr =~ s/ /-/gr } $text =~ /^#+ +(.*?)\s*$/gm;
 }
 
-foreach my $page (@pages, 'src/README.md', 'test/README.md', 'CONTRIBUTING.md', 'SECURITY.md')
+foreach my $page (@pages, 'src/README.md', 'test/README.md', 'test/torture/README.md', 'CONTRIBUTING.md', 'SECURITY.md')
 {
 	my $text = slurp_file($page) =~ s/^```.*?^```$//gmsr;
 	my @broken;
