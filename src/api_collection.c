@@ -80,19 +80,18 @@ hilo_sync_all(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("hilo_sync()");
 	hilo_init_materialized(fcinfo);
-	foreach(lc, hilo_row_list())
+	foreach(lc, hilo_sync_candidates())
 	{
-		HiloNamedRow *row = lfirst(lc);
+		HiloName   *name = lfirst(lc);
 		Datum		values[2];
 		bool		nulls[2] = {0};
 		int64		max;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!(row->row.flags & HILO_ROW_BOUND) ||
-			!sync_collection(row->name, &max))
+		if (!sync_collection(*name, &max))
 			continue;
-		values[0] = PointerGetDatum(cstring_to_text_with_len(row->name.data,
-															 row->name.len));
+		values[0] = PointerGetDatum(cstring_to_text_with_len(name->data,
+															 name->len));
 		values[1] = Int64GetDatum(max);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}

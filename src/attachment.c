@@ -211,12 +211,6 @@ triggers_of_function(Oid function)
 	return triggers;
 }
 
-static bool
-same_name(HiloName a, HiloName b)
-{
-	return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
-}
-
 List *
 hilo_attachments(const HiloName *name)
 {
@@ -230,7 +224,7 @@ hilo_attachments(const HiloName *name)
 
 		CHECK_FOR_INTERRUPTS();
 		if (attachment != NULL &&
-			(name == NULL || same_name(attachment->collection, *name)))
+			(name == NULL || hilo_name_equals(attachment->collection, *name)))
 			attachments = lappend(attachments, attachment);
 	}
 	return attachments;

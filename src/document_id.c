@@ -36,10 +36,23 @@ hilo_ends_with(const char *id, int len, const char *end)
 	return len >= end_len && memcmp(id + len - end_len, end, end_len) == 0;
 }
 
+/* How many bytes at the start of a name are allowed in a name. */
+static int
+allowed_bytes(const char *name, int len)
+{
+	int			i = 0;
+
+	while (i < len && name[i] != '|' && !IS_CONTROL(name[i]))
+		i++;
+	return i;
+}
+
 /* Checks that apply to names of collections, identities and prefixes alike. */
 static void
 check_name(const char *what, const char *name, int len)
 {
+	int			allowed = allowed_bytes(name, len);
+
 	if (len == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -51,21 +64,25 @@ check_name(const char *what, const char *name, int len)
 				 errdetail("It has %d bytes; the limit is %d.",
 						   len, HILO_MAX_NAME_LEN)));
 
-	for (int i = 0; i < len; i++)
-	{
-		if (name[i] == '|')
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("%s name \"%.*s\" must not contain \"|\"",
-							what, len, name)));
-		if (IS_CONTROL(name[i]))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("%s name must not contain a control character",
-							what),
-					 errdetail("Byte %d is 0x%02x.",
-							   i + 1, (unsigned char) name[i])));
-	}
+	if (allowed == len)
+		return;
+	if (name[allowed] == '|')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s name \"%.*s\" must not contain \"|\"",
+						what, len, name)));
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("%s name must not contain a control character", what),
+			 errdetail("Byte %d is 0x%02x.",
+					   allowed + 1, (unsigned char) name[allowed])));
+}
+
+bool
+hilo_is_collection(const char *name, int len)
+{
+	return len > 0 && len <= HILO_MAX_NAME_LEN &&
+		allowed_bytes(name, len) == len;
 }
 
 void

@@ -35,6 +35,7 @@
 #include "citus.h"
 #include "collection.h"
 #include "compat.h"
+#include "document_id.h"
 #include "draw_right.h"
 #include "index_probe.h"
 #include "sql.h"
@@ -584,6 +585,58 @@ hilo_sync_collection(HiloName collection, int64 *max)
 	hilo_collection_init_identity(&identity, collection, buffer);
 	(void) sync_counter(&identity, columns, collection);
 	return true;
+}
+
+static int
+compare_names(const ListCell *a, const ListCell *b)
+{
+	const HiloName *one = lfirst(a);
+	const HiloName *other = lfirst(b);
+	int			order = memcmp(one->data, other->data,
+							   Min(one->len, other->len));
+
+	return order != 0 ? order : one->len - other->len;
+}
+
+List *
+hilo_sync_candidates(void)
+{
+	List	   *names = NIL;
+	List	   *distinct = NIL;
+	ListCell   *lc;
+
+	foreach(lc, hilo_row_list())
+	{
+		HiloNamedRow *row = lfirst(lc);
+
+		if (row->row.flags & HILO_ROW_BOUND)
+			names = lappend(names, &row->name);
+	}
+
+	/*
+	 * A trigger that was restored has no row before it fires.  Anyone may
+	 * have written its argument: as an identity's name it would move that
+	 * identity.
+	 */
+	foreach(lc, hilo_attachments(NULL))
+	{
+		HiloAttachment *attachment = lfirst(lc);
+		HiloName   *name = &attachment->collection;
+
+		if (!attachment->is_clone && hilo_is_collection(name->data, name->len))
+			names = lappend(names, name);
+	}
+
+	list_sort(names, compare_names);
+	foreach(lc, names)
+	{
+		HiloName   *name = lfirst(lc);
+
+		if (distinct == NIL ||
+			!hilo_name_equals(*(HiloName *) llast(distinct), *name))
+			distinct = lappend(distinct, name);
+	}
+	return distinct;
 }
 
 /*

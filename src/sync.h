@@ -53,4 +53,10 @@ extern int64 hilo_sync_unseen(HiloCollection *collection);
  */
 extern bool hilo_sync_collection(HiloName collection, int64 *max);
 
+/*
+ * The names of all collections that may be bound or attached to a column, in
+ * order, as a list of HiloName *, palloc'd.  Some may turn out not to be.
+ */
+extern List *hilo_sync_candidates(void);
+
 #endif							/* HILO_SYNC_H */

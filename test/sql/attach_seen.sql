@@ -134,6 +134,20 @@ SELECT seen('synced'), max_value FROM hilo.hilo WHERE collection = 'synced';
 INSERT INTO synced DEFAULT VALUES RETURNING id;
 DROP TABLE synced;
 
+-- hilo_sync() of all finds a restored trigger that has not fired; one that names an identity, or nothing, moves no counter.
+CREATE TABLE unfired (id int);
+INSERT INTO unfired VALUES (80);
+CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON unfired FOR EACH ROW EXECUTE FUNCTION hilo_advance('unfired');
+CREATE TABLE hostile (id int);
+INSERT INTO hostile VALUES (90);
+CREATE TRIGGER identity BEFORE INSERT OR UPDATE OF id ON hostile FOR EACH ROW EXECUTE FUNCTION hilo_advance('invoices|');
+CREATE TRIGGER server_side BEFORE INSERT OR UPDATE OF id ON hostile FOR EACH ROW EXECUTE FUNCTION hilo_advance('|');
+CREATE TRIGGER nothing BEFORE INSERT OR UPDATE OF id ON hostile FOR EACH ROW EXECUTE FUNCTION hilo_advance('');
+SELECT * FROM hilo_sync() WHERE collection IN ('unfired', 'invoices|', '|', '');
+SELECT collection, max FROM hilo.hilo WHERE collection IN ('unfired', 'invoices|', '') OR collection = '|' AND max = 90;
+SELECT hilo_next_number('unfired');
+DROP TABLE unfired, hostile;
+
 -- The limit of the type comes with the trigger.
 CREATE TABLE little (id smallint DEFAULT hilo_next_number('little'));
 CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON little FOR EACH ROW EXECUTE FUNCTION hilo_advance('little');
