@@ -150,7 +150,9 @@ refuse_too_far(HiloRowRef *ref, int64 number)
 
 /*
  * What a member that knows this hub reports is noted first, even if the hub
- * then gives no lease.
+ * then gives no lease.  One that does not know it, or was forgotten in the
+ * meantime, is noted after its lease was claimed: a forced seed may have
+ * overlooked it before, and then other numbers are claimed.
  */
 Datum
 hilo_lease(PG_FUNCTION_ARGS)
@@ -164,6 +166,8 @@ hilo_lease(PG_FUNCTION_ARGS)
 	HiloWantedHub wanted = hilo_lease_wanted();
 	HiloRow		row;
 	int64		known_timeline;
+	bool		is_known;
+	bool		is_noted;
 	HiloRange	range;
 	Datum		values[8];
 	bool		nulls[8] = {0};
@@ -177,24 +181,33 @@ hilo_lease(PG_FUNCTION_ARGS)
 	member = member_argument(fcinfo);
 
 	known_timeline = PG_GETARG_INT64(4);
+	is_known = PG_GETARG_INT64(3) != 0;
 
 	hilo_hub_hear(member, PG_GETARG_INT64(3), known_timeline);
 	refuse_too_far(&collection.ref, at_least);
-	if (PG_GETARG_INT64(3) != 0)
-		hilo_member_note(member, collection.ref.name, at_least, known_timeline);
+	if (is_known)
+		hilo_member_note(member, collection.ref.name, at_least, known_timeline,
+						 size > 0);
 	hilo_hub_note_mode();
 	hilo_hub_state(&state);
-	range = hilo_counter_lease(&collection.ref, &wanted, size, at_least,
-							   &state, &row);
-	if (PG_GETARG_INT64(3) == 0)
-		hilo_member_note(member, collection.ref.name, at_least, known_timeline);
-	if (size > 0)
-		hilo_hub_check_not_left(&collection.ref, &state);
-	if (size > 0 || PG_GETARG_INT64(3) != 0)
+	do
 	{
+		range = hilo_counter_lease(&collection.ref, &wanted, size, at_least,
+								   &state, &row);
+		if (size > 0)
+			hilo_hub_check_not_left(&collection.ref, &state);
+		is_noted = is_known &&
+			hilo_member_note_lease(member, collection.ref.name, row.epoch);
+		if (!is_noted)
+			hilo_member_note(member, collection.ref.name, at_least,
+							 known_timeline, size > 0);
+		if (!is_noted && size > 0)
+			(void) hilo_member_note_lease(member, collection.ref.name,
+										  row.epoch);
+	} while (!is_noted && size > 0 &&
+			 !hilo_counter_confirm_lease(&collection.ref, row.epoch));
+	if (size > 0 || is_known)
 		hilo_hub_note_mode();
-		hilo_member_note_lease(member, collection.ref.name, row.epoch);
-	}
 
 	values[0] = Int64GetDatum(range.low);
 	values[1] = Int64GetDatum(range.high);

@@ -36,13 +36,13 @@ hilo_is_identity(HiloName name)
 
 /*
  * Release a row that was not changed; but one that was just created has to be
- * finished.
+ * finished.  As it shows no number, no standby is waited for.
  */
 static void
 let_go(HiloRowChange *change)
 {
 	if (change->created)
-		hilo_row_flush(hilo_row_finish(change));
+		hilo_row_flush_here(hilo_row_finish(change));
 	else
 		hilo_row_abandon(change);
 }
@@ -1050,20 +1050,36 @@ hilo_counter_resume(HiloRowRef *ref, int64 at_least)
 	return row->max;
 }
 
-void
+XLogRecPtr
 hilo_counter_stop_leases(HiloRowRef *ref)
 {
 	HiloRowChange change;
 
 	if (!find_row(&change, ref, HILO_ROW_CHANGE))
-		return;
+		return InvalidXLogRecPtr;
 	if (change.row.timeline == 0)
 	{
 		hilo_row_abandon(&change);
-		return;
+		return InvalidXLogRecPtr;
 	}
 	change.row.timeline = HILO_NOT_RESUMED;
-	hilo_row_flush_here(hilo_row_finish(&change));
+	return hilo_row_finish(&change);
+}
+
+bool
+hilo_counter_confirm_lease(HiloRowRef *ref, int64 epoch)
+{
+	HiloRowChange change;
+
+	if (!find_row(&change, ref, HILO_ROW_CHANGE))
+		return false;
+	if (change.row.epoch != epoch)
+	{
+		hilo_row_abandon(&change);
+		return false;
+	}
+	(void) hilo_row_finish(&change);
+	return true;
 }
 
 /*

@@ -265,8 +265,17 @@ extern HiloRange hilo_counter_lease(HiloRowRef *ref,
  */
 extern int64 hilo_counter_resume(HiloRowRef *ref, int64 at_least);
 
-/* Stop leases until then, if the counter has given any.  Waits for no standby. */
-extern void hilo_counter_stop_leases(HiloRowRef *ref);
+/*
+ * Stop leases until then, if the counter has given any.  Returns the LSN to
+ * flush.
+ */
+extern XLogRecPtr hilo_counter_stop_leases(HiloRowRef *ref);
+
+/*
+ * After a lease of that epoch: change the row, so that hilo_counter_set() of
+ * what was read before fails.  False: the counter has another epoch.
+ */
+extern bool hilo_counter_confirm_lease(HiloRowRef *ref, int64 epoch);
 
 /*
  * On a member

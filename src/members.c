@@ -143,7 +143,8 @@ hilo_hub_note_mode(void)
  *
  * That timeline is noted last, and no standby is waited for before that,
  * because a server that was left behind may have none: if the session ends in
- * between, the next request repeats all of it.
+ * between, the next request repeats all of it.  The last flush is that of the
+ * counters, too.
  */
 static bool
 step_back(int64 known_timeline)
@@ -167,7 +168,7 @@ step_back(int64 known_timeline)
 
 		hilo_row_ref_init(&ref, named->name);
 		if (named->row.timeline != 0)
-			hilo_counter_stop_leases(&ref);
+			(void) hilo_counter_stop_leases(&ref);
 	}
 
 	find_own(&change);
@@ -245,7 +246,7 @@ hilo_hub_check_not_left(HiloRowRef *ref, const HiloHubState *before)
 	if (now.timeline != HILO_NOT_RESUMED ||
 		before->timeline == HILO_NOT_RESUMED)
 		return;
-	hilo_counter_stop_leases(ref);
+	hilo_row_flush_here(hilo_counter_stop_leases(ref));
 	report_left_behind();
 }
 
@@ -292,8 +293,8 @@ find_member(HiloRowChange *change, HiloName name, HiloRowAccess access)
 
 /*
  * Warn, once per session, about a member that reports fewer numbers than
- * before.  A single server never does, but two that were made from one copy do,
- * in turns.
+ * before.  A single server rarely does, but two that were made from one copy
+ * do, in turns.
  */
 static void
 warn_of_copy(HiloName member, HiloName counter, int64 highest,
@@ -314,7 +315,7 @@ warn_of_copy(HiloName member, HiloName counter, int64 highest,
 
 void
 hilo_member_note(HiloName member, HiloName counter, int64 highest,
-				 int64 known_timeline)
+				 int64 known_timeline, bool in_turn)
 {
 	HiloMemberRow *row;
 	HiloMemberRow before;
@@ -343,25 +344,29 @@ hilo_member_note(HiloName member, HiloName counter, int64 highest,
 	 */
 	if (is_new)
 		hilo_row_flush_here(lsn);
-	if (highest < before.highest)
+	if (in_turn && highest < before.highest)
 		warn_of_copy(member, counter, highest, &before);
 }
 
-void
+bool
 hilo_member_note_lease(HiloName member, HiloName counter, int64 epoch)
 {
 	HiloRowChange change;
+	bool		listed;
 
 	if (member.len == 0)
-		return;
-	(void) find_member(&change, row_name(member, counter), HILO_ROW_CREATE);
-	if (change.member.epoch == epoch && !change.created)
+		return true;
+	if (!find_member(&change, row_name(member, counter), HILO_ROW_CHANGE))
+		return false;
+	listed = change.member.timeline != HILO_FORGOTTEN;
+	if (!listed || change.member.epoch == epoch)
 	{
 		hilo_row_abandon(&change);
-		return;
+		return listed;
 	}
 	change.member.epoch = epoch;
 	(void) hilo_row_finish(&change);
+	return true;
 }
 
 /* All members, including forgotten ones, as in hilo_members(). */

@@ -44,12 +44,17 @@ extern void hilo_hub_check_not_left(HiloRowRef *ref,
 
 /*
  * Note that a member has reported what it has of a counter: numbers up to
- * highest.  With an epoch, the counter's, note that it was given a lease.
- * Nothing is noted about a member without a name.
+ * highest.  in_turn: it asks for a lease, and sends these questions one after
+ * the other.  Nothing is noted about a member without a name.
  */
 extern void hilo_member_note(HiloName member, HiloName counter, int64 highest,
-							 int64 known_timeline);
-extern void hilo_member_note_lease(HiloName member, HiloName counter,
+							 int64 known_timeline, bool in_turn);
+
+/*
+ * Note that a member was given a lease of a counter that has this epoch.
+ * False: the member has not been noted, or was forgotten.
+ */
+extern bool hilo_member_note_lease(HiloName member, HiloName counter,
 								   int64 epoch);
 
 /* A row of hilo.member. */

@@ -182,21 +182,44 @@ is(twice('orders') . twice('others'), '', 'no number was shown twice');
 #
 sub lease_at
 {
-	my ($timeline) = @_;
+	my ($timeline, $collection) = (@_, 'orders');
 	return message_of($second, 'postgres', <<SQL);
 SET statement_timeout = '2s';
-SELECT hilo_lease('orders', 10, 0, (SELECT system_identifier FROM pg_control_system()), $timeline, 'later');
+SELECT hilo_lease('$collection', 10, 0, (SELECT system_identifier FROM pg_control_system()), $timeline, 'later');
 SQL
 }
 $third->stop;
 like(lease_at(50), qr/WARNING:  01000: a member knows timeline 50.*ERROR:  55000: this server is no longer a hub/s, 'left behind, a hub says so without its standby');
 like(lease_at(0), qr/ERROR:  55000: collection "orders" gives no leases/, 'and gives no leases');
+like(lease_at(0, 'new'), qr/ERROR:  55000: collection "new" gives no leases/, 'nor of a collection that did not exist');
 $third->start;
 wait_until_sync($second);
 like(draw($_), qr/55000: could not lease/, "$_: nor when the standby is back") for qw(orders others);
 cmp_ok(sql($second, 'SELECT hilo_hub_resume()'), '>=', 2, 'resumed');
 is(draw('orders'), 'drawn', 'it gives leases');
 is(twice('orders'), '', 'no number was shown twice');
+
+#
+# A forced seed while a lease waits for the standby: its member may be unknown until then, or have been forgotten
+#
+for my $system (0, '(SELECT system_identifier FROM pg_control_system())')
+{
+	my $kind = $system ? 'forgotten in the meantime' : 'unknown until then';
+	sql($second, q{SELECT hilo_lease('set', 10, 0, 0, 0, 'first') FROM generate_series(1, 2)});
+	$third->stop;
+	my $asking = session($second);
+	my $pid = $asking->pid;
+	$asking->start("SELECT low FROM hilo_lease('set', 10, 0, $system, 0, 'second')");
+	wait_until('it waits for the standby', sub { sql($second, "SELECT count(*) FROM pg_stat_activity WHERE pid = $pid AND wait_event = 'SyncRep'") });
+	sql($second, 'SET synchronous_commit = local; ' . $_)
+	  for q{SELECT hilo_hub_forget(member) FROM hilo.members WHERE collection = 'set'}, q{SELECT hilo_seed('set', 0, true)};
+	$third->start;
+	is(($asking->result)[0], 1, "$kind: a lease of after the seed, not of before");
+	is(sql($second, q{SELECT string_agg(member, ' ') FROM hilo.members WHERE collection = 'set'}), 'second', "$kind: the hub knows its member");
+	is(error_of($second, 'postgres', q{SELECT hilo_seed('set', 0, true)}), '55000', "$kind: a forced seed is refused now");
+	$asking->finish;
+	wait_until_sync($second);
+}
 
 #
 # On a member
