@@ -159,7 +159,7 @@ check_memory(HiloName name)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot use ordered collection \"%.*s\" without a pool",
 						name.len, name.data),
-				 errhint("Add hilo to shared_preload_libraries, and keep hilo.pool_size above 0.")));
+				 errhint("Add hilo to shared_preload_libraries, keep hilo.pool_size above 0, and restart the server.")));
 }
 
 /*

@@ -251,7 +251,7 @@ report_missing(const HiloRowRef *ref)
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
 			 errmsg(HILO_COUNTER_FORMAT " does not exist", HILO_COUNTER_ARGS(ref->name)),
 			 errdetail("The setting \"hilo.auto_create\" is off, so draws do not create it."),
-			 errhint("Create it with %s.", hilo_is_identity(ref->name) ?
+			 errhint("Check the name, or create it with %s.", hilo_is_identity(ref->name) ?
 					 "seed_identity_for()" : "hilo_seed()")));
 }
 

@@ -187,7 +187,7 @@ report_failure(HiloName name, const char *hub, int sqlstate,
 			(errcode(sqlstate),
 			 errmsg("could not lease numbers of \"%.*s\" from %s",
 					name.len, name.data, hub_text(hub)),
-			 since == DT_NOBEGIN ? errdetail("It says: %s", message) :
+			 since == DT_NOBEGIN ? errdetail("The error was: %s", message) :
 			 errdetail("It has given no lease since %s: %s",
 					   timestamptz_to_str(since), message),
 			 hint == NULL ? 0 : errhint("%s", hint)));
@@ -221,7 +221,7 @@ check_pool(HiloName name)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot lease numbers of \"%.*s\" without a pool",
 						name.len, name.data),
-				 errhint("Add hilo to shared_preload_libraries, and keep hilo.pool_size above 0.")));
+				 errhint("Add hilo to shared_preload_libraries, keep hilo.pool_size above 0, and restart the server.")));
 }
 
 /*
@@ -756,9 +756,9 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 		hilo_lease_check_hub(ref, row);
 	else
 		hilo_counter_check_may_create(ref);
-	check_pool(name);
 	if (NameStr(hub)[0] == '\0')
 		report_no_hub(name);
+	check_pool(name);
 
 	switch (hilo_pool_wait_to_ask(name, true, &waiting, &state))
 	{

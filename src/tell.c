@@ -46,7 +46,7 @@ report_untold(const HiloRowRef *ref, uint64 count)
 				 errmsg("Citus worker %s was not told about the change to \"%.*s\"",
 						SPI_getvalue(tuple, desc, 1), ref->name.len,
 						ref->name.data),
-				 errdetail("It says: %s", SPI_getvalue(tuple, desc, 2)),
+				 errdetail("The error was: %s", SPI_getvalue(tuple, desc, 2)),
 				 errhint("Until it asks for its next lease, it continues with the numbers it has.")));
 	}
 }
