@@ -32,7 +32,7 @@ const environment = {
 function command(schema, ...words) {
 	return execFileSync('node_modules/.bin/prisma',
 		[...words, '--config=prisma/prisma.config.ts', `--schema=prisma/${schema}.prisma`],
-		{ env: environment, stdio: ['ignore', 'pipe', 'pipe'] }).toString();
+		{ env: environment, stdio: ['ignore', 'pipe', 'pipe'], encoding: 'utf8' });
 }
 
 const push = (schema) => command(schema, 'db', 'push', '--skip-generate', '--accept-data-loss');
