@@ -193,7 +193,7 @@ hilo_lease(PG_FUNCTION_ARGS)
 	do
 	{
 		range = hilo_counter_lease(&collection.ref, &wanted, size, at_least,
-								   &state, &row);
+								   &state, hilo_hub_check_not_left, &row);
 		if (size > 0)
 			hilo_hub_check_not_left(&collection.ref, &state);
 		is_noted = is_known &&

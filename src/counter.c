@@ -995,7 +995,8 @@ last_timeline(HiloRowChange *change, const HiloRowRef *ref,
 
 HiloRange
 hilo_counter_lease(HiloRowRef *ref, const HiloWantedHub *wanted, int64 size,
-				   int64 above, const HiloHubState *state, HiloRow *result)
+				   int64 above, const HiloHubState *state,
+				   HiloLeaseCheck check, HiloRow *result)
 {
 	HiloRangeRequest request = {.size = size,.alignment = 1,.above = above};
 	HiloRange	range = {0, -1};
@@ -1020,6 +1021,7 @@ hilo_counter_lease(HiloRowRef *ref, const HiloWantedHub *wanted, int64 size,
 	note_claim(row, &range, 0);
 	row->timeline = timeline;
 	lsn = hilo_row_finish(&change);
+	check(ref, state);
 	if (state->synchronous)
 		hilo_row_flush_to_standby(lsn);
 	else

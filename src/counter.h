@@ -246,17 +246,21 @@ typedef struct HiloHubState
 								 * a new timeline */
 } HiloHubState;
 
+/* Raises an error if no lease may be given, as another session has found. */
+typedef void (*HiloLeaseCheck) (HiloRowRef *ref, const HiloHubState *before);
+
 /*
  * Claim a lease of up to size numbers above the given one for a member; with
  * size 0 only check that one would be given. *result is the row after that.
  *
  * Raises an error if the lease might overlap with earlier ones: the server has
- * been promoted since, or the row comes from elsewhere.
+ * been promoted since, or the row comes from elsewhere.  check is called
+ * between the claim and the wait for a standby, which may end in an error.
  */
 extern HiloRange hilo_counter_lease(HiloRowRef *ref,
 									const HiloWantedHub *wanted, int64 size,
 									int64 above, const HiloHubState *state,
-									HiloRow *result);
+									HiloLeaseCheck check, HiloRow *result);
 
 /*
  * Let the counter give leases again, above at_least, when the above refuses

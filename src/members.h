@@ -36,7 +36,7 @@ extern void hilo_hub_hear(HiloName member, int64 known_system,
 						  int64 known_timeline);
 
 /*
- * After a lease was claimed: raise 55000 if another session has been told,
+ * After a lease was claimed, and again after a standby has it: raise 55000 if another session has been told,
  * since the state was read, that this server was left behind.
  */
 extern void hilo_hub_check_not_left(HiloRowRef *ref,

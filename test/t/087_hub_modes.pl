@@ -189,9 +189,22 @@ SELECT hilo_lease('$collection', 10, 0, (SELECT system_identifier FROM pg_contro
 SQL
 }
 $third->stop;
-like(lease_at(50), qr/WARNING:  01000: a member knows timeline 50.*ERROR:  55000: this server is no longer a hub/s, 'left behind, a hub says so without its standby');
+# While it stops, another session gives the first lease of a collection.
+my $lock = session($second);
+$lock->query('BEGIN; LOCK TABLE hilo.hilo IN SHARE MODE');
+my $first = session($second, statement_timeout => '10s');
+my $later = session($second);
+$first->start(q{SELECT hilo_lease('first', 10, 0, 0, 0, 'first')});
+wait_until('the first waits', sub { sql($second, q{SELECT count(*) FROM pg_locks WHERE NOT granted}) == 1 });
+$later->start(q{SELECT hilo_lease('orders', 10, 0, (SELECT system_identifier FROM pg_control_system()), 50, 'later')});
+wait_until('both wait', sub { sql($second, q{SELECT count(*) FROM pg_locks WHERE NOT granted}) == 2 });
+$lock->query('ROLLBACK');
+like(($later->result)[1], qr/01000: a member knows timeline 50.*55000: this server is no longer a hub/s, 'left behind, a hub says so without its standby');
+like(($first->result)[1], qr/55000: this server is no longer a hub/, 'also to a session that was about to give a lease');
+$_->finish for $lock, $first, $later;
 like(lease_at(0), qr/ERROR:  55000: collection "orders" gives no leases/, 'and gives no leases');
 like(lease_at(0, 'new'), qr/ERROR:  55000: collection "new" gives no leases/, 'nor of a collection that did not exist');
+is(sql($second, q{SELECT count(*) FROM hilo.hilo WHERE timeline > 0}), 0, 'none is left');
 $third->start;
 wait_until_sync($second);
 like(draw($_), qr/55000: could not lease/, "$_: nor when the standby is back") for qw(orders others);
