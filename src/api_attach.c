@@ -213,6 +213,14 @@ try_step(AttachStep step, const Online *online)
 	return done;
 }
 
+/* Commit, and begin a transaction, which SPI_commit() of early 14 does not. */
+static void
+commit_and_begin(void)
+{
+	SPI_commit();
+	SPI_start_transaction();
+}
+
 /* Run a step in transactions of its own, until it is done. */
 static void
 run_step(AttachStep step, const Online *online)
@@ -221,7 +229,7 @@ run_step(AttachStep step, const Online *online)
 
 	for (int attempts = 1; !try_step(step, online); attempts++)
 	{
-		SPI_commit();
+		commit_and_begin();
 		if (attempts % QUIET_ATTEMPTS == 0)
 			ereport(NOTICE,
 					(errmsg("table \"%s\" is in use; still trying to lock it",
@@ -232,7 +240,7 @@ run_step(AttachStep step, const Online *online)
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
-	SPI_commit();
+	commit_and_begin();
 }
 
 /*
