@@ -270,7 +270,7 @@ try_range_size(void)
 	__int128	wanted = last_size;
 
 	if (take_byte() & 1)
-		age = -age;
+		age = age == PG_INT64_MIN ? PG_INT64_MAX : -age;
 	size = hilo_range_size(last_size, age, duration, min_size, max_size);
 	MUST(size >= 1);
 	MUST(size <= max_size);
