@@ -78,10 +78,12 @@ def note_failure(member):
 
 
 def draw_control(member):
-    """psql, which reaches the hub as a member does: a new connection each time."""
+    """
+    psql, which reaches the hub as a member does: a new connection each time, and so many numbers that each call writes.
+    """
     words = ['%s=%s' % option for option in cluster.way_to_hub(member).items()] + ['user=members', 'password=sesame']
     command = inside('client', cluster.BINDIR + '/psql', '-XAtq', '-d', ' '.join(words), '-c', "SET statement_timeout = '3s'", '-c',
-                     "SELECT pg_walfile_name(pg_current_wal_lsn())", '-c', "SELECT nextval('control') FROM generate_series(1, 20)")
+                     "SELECT pg_walfile_name(pg_current_wal_lsn())", '-c', "SELECT nextval('control') FROM generate_series(1, 50)")
     while not stopping.is_set():
         try:
             out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=6)
@@ -418,7 +420,7 @@ LAST = ('the old hub not stopped and a member that sees no other', leave_old_hub
 
 def events_of(which):
     """The events of a mode; the last one is to go wrong."""
-    if which.callback:
+    if which.watchdog:
         return BOTH
     return BOTH + NO_FAILOVER + (SYNCHRONOUS if which.synchronous else [LAST])
 

@@ -6,8 +6,9 @@
 # Three nodes with etcd, Patroni and PostgreSQL are the hub, three servers its members: one by a list of hosts, one by HAProxy,
 # one by PgBouncer and HAProxy, set up by the files that doc/high-availability.md prints.  Events come one after the other, in
 # four modes: 1 synchronous, automatic resume; 2 the same with a watchdog; 3 asynchronous, resume by hand; 4 asynchronous,
-# resume by the callback, with a watchdog.  All numbers are counted, beside those of an ordinary sequence on the hub.  It takes
-# about 40 minutes; --short is one switch-over and one kill, in two or three.  The table of results goes to RESULT.
+# resume by the callback, with a watchdog.  With a watchdog there are only events that may change the primary.  All numbers are
+# counted, beside those of an ordinary sequence on the hub.  It takes about 40 minutes; --short is one switch-over and one kill,
+# in two or three.  The table of results goes to RESULT.
 #
 # A watchdog is imitated: a real one would reset the machine.  Patroni's driver for tests writes to a pipe, and all processes of
 # a node end when that is silent.
