@@ -2,9 +2,9 @@
 EXTENSION = hilo
 MODULE_big = hilo
 MODULES = hilo_hub
-OBJS = $(filter-out src/hub.o,$(patsubst %.c,%.o,$(sort $(wildcard src/*.c))))
+OBJS = $(filter-out src/servers/connection.o,$(patsubst %.c,%.o,$(sort $(wildcard src/*/*.c))))
 DATA = $(wildcard sql/hilo--*.sql)
-PG_CPPFLAGS = -I$(libpq_srcdir)
+PG_CPPFLAGS = -I$(srcdir)/src -I$(libpq_srcdir)
 
 # Only symbols marked by compat.h and the server's headers are visible, so that a
 # session has fewer symbols to look up when it loads the library.
@@ -27,7 +27,7 @@ PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
 # PGXS does not track headers.
-$(OBJS) hilo_hub.o: $(wildcard src/*.h)
+$(OBJS) hilo_hub.o: $(wildcard src/*/*.h)
 
 # Visible symbols need not be looked up from within the library.
 ifeq ($(PORTNAME),linux)
@@ -35,7 +35,7 @@ hilo$(DLSUFFIX): SHLIB_LINK += -Wl,-Bsymbolic
 endif
 
 # The one library that needs libpq is loaded only where it is needed.
-hilo_hub.o: src/hub.c
+hilo_hub.o: src/servers/connection.c
 	$(COMPILE.c) $(OUTPUT_OPTION) $<
 hilo_hub$(DLSUFFIX): LDFLAGS_SL += $(libpq)
 

@@ -123,7 +123,7 @@ run_analyse() {
 
     say "== clang-tidy"
     clang-tidy --quiet --warnings-as-errors='*' --config-file="$top/test/sanitize/clang-tidy" \
-        "$top"/src/*.c -- -I"$headers" -I"$("$pg_config" --includedir)" $("$pg_config" --cppflags) >"$work/tidy.log" 2>&1 ||
+        "$top"/src/*/*.c -- -I"$top/src" -I"$headers" -I"$("$pg_config" --includedir)" $("$pg_config" --cppflags) >"$work/tidy.log" 2>&1 ||
         { cat "$work/tidy.log"; good=1; }
     return "$good"
 }
@@ -134,7 +134,7 @@ run_coverage() {
     check '--coverage -O0' $all_tests
     good=$?
     unset HILO_KEEP_COPY
-    (cd "$work/covered" && gcov --json-format src/*.gcno *.gcno >/dev/null) &&
+    (cd "$work/covered" && gcov --json-format src/*/*.gcno *.gcno >/dev/null) &&
         perl "$top/test/sanitize/coverage.pl" "$top/test/sanitize/unreached" "$work/covered" &&
         [ "$good" -eq 0 ]
 }

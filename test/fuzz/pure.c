@@ -24,9 +24,9 @@
 #include "varatt.h"
 #endif
 
-#include "document_id.h"
-#include "free_search.h"
-#include "range.h"
+#include "base/document_id.h"
+#include "counting/range.h"
+#include "ids/free_search.h"
 
 #undef vsnprintf
 

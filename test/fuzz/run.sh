@@ -41,7 +41,7 @@ build_pure() {
     "$clang" -g -O1 -Wall -Wno-ignored-attributes -Werror \
         -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
         -I "$top/src" -I "$("$pg_config" --includedir-server)" -o "$work/tmp/pure" \
-        "$top/test/fuzz/pure.c" "$top/src/range.c" "$top/src/free_search.c" "$top/src/document_id.c" \
+        "$top/test/fuzz/pure.c" "$top/src/counting/range.c" "$top/src/ids/free_search.c" "$top/src/base/document_id.c" \
         "$common" "$port" -lm
 }
 

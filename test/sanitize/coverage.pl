@@ -34,7 +34,7 @@ foreach my $report (glob("$folder/*.gcov.json.gz"))
 	gunzip($report => \my $json) or die $report;
 	foreach my $file (@{ decode_json($json)->{files} })
 	{
-		my ($name) = $file->{file} =~ m{^src/(\w+\.[ch])$} or next;
+		my ($name) = $file->{file} =~ m{^src/([\w/]+\.[ch])$} or next;
 		foreach my $line (@{ $file->{lines} })
 		{
 			my $known = $lines{$name}{ $line->{line_number} } //= { count => 0 };
@@ -49,13 +49,13 @@ sub percent { sprintf('%5.1f %%', 100 * $_[0] / $_[1]) }
 
 my ($all, $reached) = (0, 0);
 my @missed;
-printf "%-16s %6s %8s\n", 'file', 'lines', 'reached';
+printf "%-24s %6s %8s\n", 'file', 'lines', 'reached';
 foreach my $file (sort keys %lines)
 {
 	my $of = $lines{$file};
 	my @numbers = sort { $a <=> $b } keys %$of;
 	my $count = grep { $of->{$_}{count} } @numbers;
-	printf "%-16s %6d %8d %s\n", $file, scalar(@numbers), $count, percent($count, scalar @numbers);
+	printf "%-24s %6d %8d %s\n", $file, scalar(@numbers), $count, percent($count, scalar @numbers);
 	$all += @numbers;
 	$reached += $count;
 
@@ -75,7 +75,7 @@ foreach my $file (sort keys %lines)
 		$run->{last} = $number;
 	}
 }
-printf "%-16s %6d %8d %s\n", 'all', $all, $reached, percent($reached, $all);
+printf "%-24s %6d %8d %s\n", 'all', $all, $reached, percent($reached, $all);
 
 my $unnamed = 0;
 foreach my $run (@missed)

@@ -87,11 +87,11 @@ sub remove_flush
 {
 	my ($tree) = @_;
 
-	my $code = slurp_file("$tree/src/row.c");
+	my $code = slurp_file("$tree/src/counting/row.c");
 	my $flushes = $code =~ s/^\tXLogFlush\(lsn\);\n//mg;
 	is($flushes, 1, 'one line of the code flushes claims');
-	unlink "$tree/src/row.c";
-	append_to_file("$tree/src/row.c", $code);
+	unlink "$tree/src/counting/row.c";
+	append_to_file("$tree/src/counting/row.c", $code);
 	return;
 }
 

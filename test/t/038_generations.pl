@@ -14,7 +14,7 @@ use Test::More;
 my $dir = PostgreSQL::Test::Utils::tempdir;
 my $libdir = build_variant("$dir/points", sub {
 	my ($tree) = @_;
-	my $file = "$tree/src/failure_point.h";
+	my $file = "$tree/src/base/failure_point.h";
 	my $source = slurp_file($file);
 
 	$source =~ s{^(\twhile \(hilo_failure_is_wanted\(name, "wait"\))\)$}{

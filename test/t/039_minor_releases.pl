@@ -15,10 +15,10 @@ use Test::More;
 
 my $libdir = build_variant(PostgreSQL::Test::Utils::tempdir . '/release', sub {
 	my ($tree) = @_;
-	my $compat = slurp_file("$tree/src/compat.h");
+	my $compat = slurp_file("$tree/src/base/compat.h");
 	$compat =~ s/"server_version_num"/"pretend.release"/ == 1 or die 'compat.h does not ask for the release';
-	unlink "$tree/src/compat.h";
-	append_to_file("$tree/src/compat.h", $compat);
+	unlink "$tree/src/base/compat.h";
+	append_to_file("$tree/src/base/compat.h", $compat);
 });
 
 # A library that writes the byte.  This names the field that the headers have.

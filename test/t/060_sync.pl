@@ -13,7 +13,7 @@ use Test::More;
 # A report for each block, so that one can be waited for.
 my $libdir = build_variant(PostgreSQL::Test::Utils::tempdir . '/talkative', sub {
 	my ($tree) = @_;
-	my ($file) = grep { slurp_file($_) =~ /^#define PROGRESS_INTERVAL_MS/m } glob "$tree/src/*.c";
+	my ($file) = grep { slurp_file($_) =~ /^#define PROGRESS_INTERVAL_MS/m } glob "$tree/src/*/*.c";
 	my $source = slurp_file($file);
 	$source =~ s/^(#define PROGRESS_INTERVAL_MS\s+)\d+$/${1}0/m or die 'no interval';
 	unlink $file;

@@ -461,9 +461,10 @@ sub build_variant
 	my $top = dirname(__FILE__) . '/../..';
 	my $tree = "$dir/tree";
 
-	mkdir $_ for $dir, $tree, map { "$tree/$_" } qw(src sql);
+	mkdir $_ for $dir, $tree, map { "$tree/$_" } qw(sql src),
+		map { substr($_, length "$top/") } glob "$top/src/*/";
 	for my $file (map { glob "$top/$_" }
-		qw(Makefile hilo.control src/*.c src/*.h sql/*.sql))
+		qw(Makefile hilo.control src/*/*.c src/*/*.h sql/*.sql))
 	{
 		append_to_file($tree . substr($file, length $top), slurp_file($file));
 	}
@@ -559,7 +560,7 @@ my $PAUSED = 'hilo_paused';
 sub add_pause
 {
 	my ($tree) = @_;
-	my $file = "$tree/src/failure_point.h";
+	my $file = "$tree/src/base/failure_point.h";
 	my $source = slurp_file($file);
 
 	$source =~ s/(\tif \(hilo_failure_is_wanted\(name, "term"\)\))/<<CODE . $1/e or die 'no place for a pause';

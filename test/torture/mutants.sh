@@ -93,21 +93,21 @@ mutant() {
             look() { torture 0.7 good && standby nothing; } ;;
         flush)
             about="claims are not flushed"
-            replace row.c '	XLogFlush(lsn);
+            replace counting/row.c '	XLogFlush(lsn);
 ' ''
             look() { torture 0.5 'repeated: '; } ;;
         news)
             about="other sessions do not hear of a forced seed"
-            replace catalog.c '	SendSharedInvalidMessages(&message, 1);
+            replace counting/catalog.c '	SendSharedInvalidMessages(&message, 1);
 ' ''
             look() { torture 0.4 'had returned'; } ;;
         epoch)
             about="ranges of another epoch are good"
-            replace counter.c 'row->epoch == claim->epoch && ' ''
+            replace counting/counter.c 'row->epoch == claim->epoch && ' ''
             look() { torture 0.4 'had returned'; } ;;
         standby)
             about="who takes a piece does not wait for the standby"
-            replace collection.c '	else
+            replace session/collection.c '	else
 		hilo_row_flush(lsn);
 	return true;
 ' '	return true;
@@ -115,13 +115,13 @@ mutant() {
             look() { standby shown; } ;;
         take-in)
             about="of an answer of the hub more than what is above max is taken in"
-            replace counter.c '	if (range.low <= row->max)
+            replace counting/counter.c '	if (range.low <= row->max)
 		range.low = row->max < range.high ? row->max + 1 : range.high + 1;
 ' ''
             look() { torture 1 'chosen by hand, above max\|was there already\|beyond max'; } ;;
         generation)
             about="the generation is noted when the claim is made, and a message consumed before"
-            replace cache.c '	use_claim(entry, &claim, generation);
+            replace session/session.c '	use_claim(entry, &claim, generation);
 ' '	{
 		extern void AcceptInvalidationMessages(void);
 		AcceptInvalidationMessages();
@@ -132,28 +132,28 @@ mutant() {
             look() { torture 0.5 'had returned'; } ;;
         home)
             about="pieces of a dropped database stay"
-            replace pool.c '			if (it->database == dropped_database)
+            replace shared/pool.c '			if (it->database == dropped_database)
 				evict(it);
 ' '			(void) it;
 '
             look() { torture 0.4 'the copy of it in its place'; } ;;
         guard)
             about="a Citus worker draws what other nodes draw"
-            replace draw_right.c 'if (unique_by_tag || hilo_allow_worker_draws ||' 'if (true ||'
+            replace tables/rights.c 'if (unique_by_tag || hilo_allow_worker_draws ||' 'if (true ||'
             look() {
                 torture 0.4 'not refused on a Citus worker' &&
                     grep '^verdict: .* [1-9][0-9]* repeated' "$work/tmp/log" >/dev/null
             } ;;
         joined)
             about="sessions do not hear that their node has become a Citus worker"
-            replace citus.c '	if (OidIsValid(group_table) && relid == group_table)
+            replace servers/citus.c '	if (OidIsValid(group_table) && relid == group_table)
 		hilo_rights_generation++;
 ' '	(void) relid;
 '
             look() { torture 0.4 'has become a Citus worker'; } ;;
         leak)
             about="some ranges are claimed and not used"
-            replace collection.c '			put_reserve(collection->ref.name, request->size, claim);
+            replace session/collection.c '			put_reserve(collection->ref.name, request->size, claim);
 ' '			if (claim->range.high % 64 == 0)
 				continue;
 			put_reserve(collection->ref.name, request->size, claim);
@@ -161,31 +161,31 @@ mutant() {
             look() { torture 0.5 'unexplained gap: '; } ;;
         forget)
             about="sessions forget ranges that are good"
-            replace cache.c '!hilo_counter_holds(row, claim)' '(random() % 2 || !hilo_counter_holds(row, claim))'
+            replace session/session.c '!hilo_counter_holds(row, claim)' '(random() % 2 || !hilo_counter_holds(row, claim))'
             look() { torture 0.3 'has forgotten'; } ;;
         give-back)
             about="what a session has left does not go back into the row when it ends"
-            replace cache.c '	(void) hilo_cache_release_all();
+            replace session/session.c '	(void) hilo_cache_release_all();
 	CommitTransactionCommand();
 ' '	CommitTransactionCommand();
 '
             look() { torture 0.5 'has not given back'; } ;;
         leave)
             about="what a session has left does not go into the pool when it ends"
-            replace cache.c '		(void) hilo_cache_release_all();
+            replace session/session.c '		(void) hilo_cache_release_all();
 		return;
 ' '		return;
 '
             look() { torture 0.7 'has not left'; } ;;
         sqlstate)
             about="a bad count is refused with another SQLSTATE"
-            replace api_draw.c '(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+            replace functions/draw.c '(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s must be between 1 and ' '(errcode(ERRCODE_INVALID_NAME),
 				 errmsg("%s must be between 1 and '
             look() { torture 0.3 'SQLSTATE 42602'; } ;;
         note-late)
             about="ordered: the number is noted after the draw"
-            replace ordered.c '		if (!noted)
+            replace shared/order.c '		if (!noted)
 			note_number(it, claim->range.low);
 	}
 	LWLockRelease(it->lock);
@@ -200,17 +200,17 @@ mutant() {
             look() { tap 093_ordered_readers.pl 'every row is read once' && torture 0.5 'a reader has missed'; } ;;
         note-early)
             about="ordered: the note is cleared before the commit is visible"
-            replace ordered.c '		case XACT_EVENT_COMMIT:
+            replace shared/order.c '		case XACT_EVENT_COMMIT:
 ' '		case XACT_EVENT_PRE_COMMIT:
 '
             look() { tap 092_ordered.pl 'committed, but not visible yet'; } ;;
         ends)
             about="ordered: what committed after the snapshot was taken is ignored"
-            replace ordered.c 'below_unseen(it, snapshot, present_horizon(it))' 'present_horizon(it)'
+            replace shared/order.c 'below_unseen(it, snapshot, present_horizon(it))' 'present_horizon(it)'
             look() { tap 092_ordered.pl 'what committed after the snapshot counts as open' && torture 0.5 'a reader has missed'; } ;;
         by-hand)
             about="ordered: ids by hand are not noted"
-            replace ordered.c '			note_number(it, number);
+            replace shared/order.c '			note_number(it, number);
 ' ''
             look() { tap 092_ordered.pl 'it counts as drawn'; } ;;
         *)

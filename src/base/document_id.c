@@ -1,0 +1,336 @@
+/*-------------------------------------------------------------------------
+ *
+ * document_id.c
+ *	  The text form of a document id: build, check, split.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/int.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+
+#include "base/compat.h"
+#include "base/document_id.h"
+
+/* Decimal digits of 2^63-1. */
+#define MAX_NUMBER_LEN		19
+
+/*
+ * ASCII only, whatever the locale says; the bytes of other characters are
+ * above 0x7f in every server encoding.
+ */
+#define IS_DIGIT(c)			((c) >= '0' && (c) <= '9')
+#define IS_LETTER(c)		(((c) >= 'a' && (c) <= 'z') || \
+							 ((c) >= 'A' && (c) <= 'Z'))
+#define IS_HEX(c)			(IS_DIGIT(c) || ((c) >= 'a' && (c) <= 'f') || \
+							 ((c) >= 'A' && (c) <= 'F'))
+#define IS_CONTROL(c)		((unsigned char) (c) < 0x20 || (c) == 0x7f)
+
+bool
+hilo_ends_with(const char *id, int len, const char *end)
+{
+	int			end_len = strlen(end);
+
+	return len >= end_len && memcmp(id + len - end_len, end, end_len) == 0;
+}
+
+/* How many bytes at the start of a name are allowed in a name. */
+static int
+allowed_bytes(const char *name, int len)
+{
+	int			i = 0;
+
+	while (i < len && name[i] != '|' && !IS_CONTROL(name[i]))
+		i++;
+	return i;
+}
+
+/* Checks that apply to names of collections, identities and prefixes alike. */
+static void
+check_name(const char *what, const char *name, int len)
+{
+	int			allowed = allowed_bytes(name, len);
+
+	if (len == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s name must not be empty", what)));
+	if (len > HILO_MAX_NAME_LEN)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s name is too long", what),
+				 errdetail("It has %d bytes; the limit is %d.",
+						   len, HILO_MAX_NAME_LEN)));
+
+	if (allowed == len)
+		return;
+	if (name[allowed] == '|')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s name \"%.*s\" must not contain \"|\"",
+						what, len, name)));
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("%s name must not contain a control character", what),
+			 errdetail("Byte %d is 0x%02x.",
+					   allowed + 1, (unsigned char) name[allowed])));
+}
+
+bool
+hilo_is_collection(const char *name, int len)
+{
+	return len > 0 && len <= HILO_MAX_NAME_LEN &&
+		allowed_bytes(name, len) == len;
+}
+
+void
+hilo_check_collection(const char *name, int len, const char *separator)
+{
+	check_name("collection", name, len);
+	if (separator != NULL && hilo_ends_with(name, len, separator))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("collection name \"%.*s\" must not end in the separator \"%s\"",
+						len, name, separator),
+				 errhint("Leave the separator out: hilo puts it between the collection and the number.")));
+}
+
+bool
+hilo_check_row_name(const char *name, int len, const char *separator)
+{
+	bool		is_identity = hilo_ends_with(name, len, "|");
+
+	if (is_identity)
+		check_name("identity", name, len - 1);
+	else
+		hilo_check_collection(name, len, separator);
+	return is_identity;
+}
+
+int
+hilo_check_identity(const char *name, int len, const char *separator)
+{
+	if (hilo_ends_with(name, len, "|"))
+		len--;
+	else if (hilo_ends_with(name, len, separator))
+		len -= strlen(separator);
+	check_name("identity", name, len);
+	return len;
+}
+
+void
+hilo_check_server_side_prefix(const char *prefix, int len,
+							  const char *separator)
+{
+	if (!hilo_ends_with(prefix, len, separator))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("prefix of a server-side id must end in the separator \"%s\"",
+						separator)));
+	check_name("prefix", prefix, len - strlen(separator));
+}
+
+bool
+hilo_is_node_tag(const char *tag, int len)
+{
+	if (len > HILO_MAX_TAG_LEN)
+		return false;
+	for (int i = 0; i < len; i++)
+	{
+		if (!IS_LETTER(tag[i]) && !IS_DIGIT(tag[i]) && tag[i] != '_')
+			return false;
+	}
+	return true;
+}
+
+void
+hilo_check_node_tag(const char *tag, int len)
+{
+	if (!hilo_is_node_tag(tag, len))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid node tag \"%.*s\"",
+						pg_mbcliplen(tag, len, NAMEDATALEN), tag),
+				 errdetail("A node tag consists of letters, digits and underscores, at most %d.",
+						   HILO_MAX_TAG_LEN)));
+}
+
+/*
+ * True if the string can be part of a text.  While the library is being
+ * preloaded, no database is open and its encoding is not known: then the string
+ * must be ASCII.
+ */
+static bool
+is_text(const char *string)
+{
+	if (OidIsValid(MyDatabaseId))
+		return pg_verify_mbstr(GetDatabaseEncoding(), string, strlen(string),
+							   true);
+	for (; *string != '\0'; string++)
+	{
+		if (IS_HIGHBIT_SET(*string))
+			return false;
+	}
+	return true;
+}
+
+bool
+hilo_is_separator(const char *separator)
+{
+	if (separator[0] == '\0' || separator[0] == '|' ||
+		IS_LETTER(separator[0]) || IS_DIGIT(separator[0]) ||
+		IS_CONTROL(separator[0]) || !is_text(separator))
+		return false;
+	return pg_mbstrlen(separator) == 1;
+}
+
+/*
+ * A prefix that ends in a digit would give different numbers the same id (N1 +
+ * 0 and N + 10); behind a letter the number would not be found.
+ */
+bool
+hilo_is_server_prefix(const char *prefix)
+{
+	int			len = strlen(prefix);
+
+	if (len > HILO_MAX_PREFIX_LEN || !is_text(prefix))
+		return false;
+	for (int i = 0; i < len; i++)
+	{
+		if (prefix[i] == '|' || IS_CONTROL(prefix[i]))
+			return false;
+	}
+	return len == 0 ||
+		!(IS_DIGIT(prefix[len - 1]) || IS_LETTER(prefix[len - 1]));
+}
+
+/* Copy len bytes to p; returns the end. */
+static inline char *
+append(char *p, const char *bytes, int len)
+{
+	memcpy(p, bytes, len);
+	return p + len;
+}
+
+int
+hilo_document_id_start(char *start, const char *name, int len,
+					   const char *separator, const char *prefix)
+{
+	char	   *p = append(start, name, len);
+
+	p = append(p, separator, strlen(separator));
+	p = append(p, prefix, strlen(prefix));
+	return p - start;
+}
+
+text *
+hilo_build_id(const char *before, int before_len, int64 number,
+			  const char *after, int after_len)
+{
+	text	   *id = (text *) palloc(VARHDRSZ + before_len + MAX_NUMBER_LEN +
+									 after_len);
+	char	   *p = append(VARDATA(id), before, before_len);
+
+	p += pg_ulltoa_n((uint64) number, p);
+	p = append(p, after, after_len);
+	SET_VARSIZE(id, p - (char *) id);
+	return id;
+}
+
+text *
+hilo_server_side_id(const char *prefix, int len, int64 number,
+					const char *after, int after_len)
+{
+	char		start[HILO_MAX_NAME_LEN + MAX_MULTIBYTE_CHAR_LEN +
+					  MAX_NUMBER_LEN];
+	char		digits[MAX_NUMBER_LEN + 1];
+	int			zeros = MAX_NUMBER_LEN - pg_ulltoa_n((uint64) number, digits);
+
+	memcpy(start, prefix, len);
+	memset(start + len, '0', zeros);
+	return hilo_build_id(start, len + zeros, number, after, after_len);
+}
+
+/* True for xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx. */
+static bool
+is_guid(const char *id, int len)
+{
+	if (len != 36)
+		return false;
+	for (int i = 0; i < len; i++)
+	{
+		bool		hyphen = i == 8 || i == 13 || i == 18 || i == 23;
+
+		if (hyphen ? id[i] != '-' : !IS_HEX(id[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Start of the digits that end id; len if it does not end in digits. */
+static int
+trailing_digits(const char *id, int len)
+{
+	int			start = len;
+
+	while (start > 0 && IS_DIGIT(id[start - 1]))
+		start--;
+
+	/* iphone10 has no number. */
+	if (start > 0 && IS_LETTER(id[start - 1]))
+		return len;
+	return start;
+}
+
+bool
+hilo_document_id_digits(const char *id, int len, int *first, int *behind)
+{
+	int			hyphen = len - 1;
+	int			start = len;
+	int			end = len;
+
+	if (is_guid(id, len))
+		return false;
+
+	/* orders/10-A: what follows the last hyphen is the tag ... */
+	while (hyphen >= 0 && id[hyphen] != '-')
+		hyphen--;
+	if (hyphen >= 0 && hyphen < len - 1 &&
+		hilo_is_node_tag(id + hyphen + 1, len - hyphen - 1))
+	{
+		end = hyphen;
+		start = trailing_digits(id, end);
+	}
+
+	/* ... unless there is no number before it, as in orders/10 or orders-10 */
+	if (start == end)
+	{
+		end = len;
+		start = trailing_digits(id, end);
+	}
+	*first = start;
+	*behind = end;
+	return start < end;
+}
+
+bool
+hilo_document_id_number(const char *id, int len, int64 *number)
+{
+	int			start;
+	int			end;
+	int64		result = 0;
+
+	if (!hilo_document_id_digits(id, len, &start, &end))
+		return false;
+
+	for (int i = start; i < end; i++)
+	{
+		if (pg_mul_s64_overflow(result, 10, &result) ||
+			pg_add_s64_overflow(result, id[i] - '0', &result))
+			return false;
+	}
+	*number = result;
+	return true;
+}

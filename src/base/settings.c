@@ -1,0 +1,272 @@
+/*-------------------------------------------------------------------------
+ *
+ * settings.c
+ *	  The settings of hilo, all of them named hilo.*.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "base/settings.h"
+
+/* The initial values are the defaults. */
+char	   *hilo_node_tag = HILO_DEFAULT_NODE_TAG;
+char	   *hilo_server_prefix = "";
+char	   *hilo_identity_parts_separator = "/";
+int			hilo_min_range_size = 32;
+int			hilo_max_range_size = 1048576;
+int			hilo_range_duration = 1000;
+int			hilo_client_range_duration = 30000;
+bool		hilo_auto_create = true;
+
+int			hilo_pool_size = 4096;
+char	   *hilo_hub = "";
+int			hilo_min_lease_size = 65536;
+int			hilo_max_lease_size = 1073741824;
+int			hilo_lease_duration = 600000;
+int			hilo_lease_ahead = 75;
+int			hilo_lease_retry = 1000;
+int			hilo_lease_timeout = 10000;
+bool		hilo_hub_auto_resume = false;
+bool		hilo_allow_worker_draws = false;
+
+uint32		hilo_settings_generation = 1;
+char		hilo_id_suffix[1 + HILO_MAX_TAG_LEN];
+int			hilo_id_suffix_len;
+
+/* True if the current value was set for this server only. */
+static bool node_tag_is_own = false;
+static bool server_prefix_is_own = false;
+
+/* Pass the source of a value to the assign hook. */
+static bool
+note_source(void **extra, GucSource source)
+{
+	GucSource  *noted = hilo_guc_malloc(sizeof(GucSource));
+
+	if (noted == NULL)
+		return false;
+	*noted = source;
+	*extra = noted;
+	return true;
+}
+
+static bool
+is_own_source(const void *extra)
+{
+	switch (*(const GucSource *) extra)
+	{
+		case PGC_S_ENV_VAR:
+		case PGC_S_FILE:
+		case PGC_S_ARGV:
+			return true;
+		default:
+			return false;
+	}
+}
+
+bool
+hilo_is_default_tag(const char *tag, int len)
+{
+	return len == strlen(HILO_DEFAULT_NODE_TAG) &&
+		memcmp(tag, HILO_DEFAULT_NODE_TAG, len) == 0;
+}
+
+bool
+hilo_has_own_tag(void)
+{
+	int			len = strlen(hilo_node_tag);
+
+	return node_tag_is_own && len > 0 && !hilo_is_default_tag(hilo_node_tag, len);
+}
+
+bool
+hilo_has_own_prefix(void)
+{
+	return server_prefix_is_own && hilo_server_prefix[0] != '\0';
+}
+
+static bool
+check_node_tag(char **newval, void **extra, GucSource source)
+{
+	if (hilo_is_node_tag(*newval, strlen(*newval)))
+		return note_source(extra, source);
+	GUC_check_errdetail("A node tag consists of letters, digits and underscores, at most %d.",
+						HILO_MAX_TAG_LEN);
+	return false;
+}
+
+static void
+assign_node_tag(const char *newval, void *extra)
+{
+	int			len = strlen(newval);
+
+	hilo_id_suffix_len = len > 0 ? len + 1 : 0;
+	hilo_id_suffix[0] = '-';
+	memcpy(hilo_id_suffix + 1, newval, len);
+	node_tag_is_own = is_own_source(extra);
+	hilo_settings_generation++;
+}
+
+static bool
+check_server_prefix(char **newval, void **extra, GucSource source)
+{
+	if (hilo_is_server_prefix(*newval))
+		return note_source(extra, source);
+	GUC_check_errdetail("A server prefix has at most %d bytes, contains no \"|\" and no control character, and does not end in a letter or digit; if the library is preloaded, it must be ASCII.",
+						HILO_MAX_PREFIX_LEN);
+	GUC_check_errhint("End it with a separator, like \"NorthServer/\".");
+	return false;
+}
+
+static void
+assign_server_prefix(const char *newval, void *extra)
+{
+	server_prefix_is_own = is_own_source(extra);
+	hilo_settings_generation++;
+}
+
+static bool
+check_separator(char **newval, void **extra, GucSource source)
+{
+	if (hilo_is_separator(*newval))
+		return true;
+	GUC_check_errdetail("The separator is one character other than \"|\", a letter, a digit or a control character; if the library is preloaded, it must be ASCII.");
+	return false;
+}
+
+static bool
+check_hub(char **newval, void **extra, GucSource source)
+{
+	if (strlen(*newval) < NAMEDATALEN && strchr(*newval, '|') == NULL)
+		return true;
+	GUC_check_errdetail("The name of a server has at most %d bytes and contains no \"|\".",
+						NAMEDATALEN - 1);
+	return false;
+}
+
+static void
+assign_part_of_id(const char *newval, void *extra)
+{
+	hilo_settings_generation++;
+}
+
+/* Define the settings that exist on every server. */
+static void
+define_settings(void)
+{
+	DefineCustomStringVariable("hilo.node_tag",
+							   "Sets the tag of this server, which follows the number in an id.",
+							   "A tag consists of letters, digits and underscores. If it is empty, ids have no tag.",
+							   &hilo_node_tag, hilo_node_tag, PGC_SUSET, 0,
+							   check_node_tag, assign_node_tag, NULL);
+	DefineCustomStringVariable("hilo.server_prefix",
+							   "Sets the text that precedes the number in an id.",
+							   NULL,
+							   &hilo_server_prefix, hilo_server_prefix,
+							   PGC_SUSET, 0,
+							   check_server_prefix, assign_server_prefix, NULL);
+	DefineCustomStringVariable("hilo.identity_parts_separator",
+							   "Sets the character between collection and number.",
+							   NULL,
+							   &hilo_identity_parts_separator,
+							   hilo_identity_parts_separator, PGC_SUSET, 0,
+							   check_separator, assign_part_of_id, NULL);
+	DefineCustomIntVariable("hilo.range_size",
+							"Sets the smallest number of ids claimed at a time.",
+							"If it exceeds hilo.max_range_size, that setting takes precedence.",
+							&hilo_min_range_size, hilo_min_range_size,
+							1, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("hilo.max_range_size",
+							"Sets the largest number of ids claimed at a time.",
+							NULL,
+							&hilo_max_range_size, hilo_max_range_size,
+							1, INT_MAX, PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("hilo.range_duration",
+							"Sets how long a session's range should last.",
+							"The next range doubles when the last one was used up sooner, and halves when it lasted more than twice as long.",
+							&hilo_range_duration, hilo_range_duration,
+							0, INT_MAX, PGC_USERSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("hilo.client_range_duration",
+							"Sets how long a range of hilo_next_range() should last.",
+							NULL,
+							&hilo_client_range_duration,
+							hilo_client_range_duration,
+							0, INT_MAX, PGC_USERSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+	DefineCustomBoolVariable("hilo.auto_create",
+							 "Lets draws create collections and identities.",
+							 "If off, hilo_attach(), hilo_seed() and the like create them.",
+							 &hilo_auto_create, hilo_auto_create, PGC_SUSET, 0,
+							 NULL, NULL, NULL);
+}
+
+/* Define the settings that need our shared memory. */
+static void
+define_preloaded_settings(void)
+{
+	DefineCustomIntVariable("hilo.pool_size",
+							"Sets the number of collections whose unused numbers are kept in shared memory.",
+							"0 keeps none.",
+							&hilo_pool_size, hilo_pool_size,
+							0, 1000000, PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	DefineCustomStringVariable("hilo.hub",
+							   "Sets the foreign server that new collections lease their numbers from.",
+							   "It applies to collections from which nothing has been claimed here. Empty means none.",
+							   &hilo_hub, hilo_hub, PGC_SUSET, 0,
+							   check_hub, NULL, NULL);
+	DefineCustomIntVariable("hilo.lease_size",
+							"Sets the smallest number of ids leased at a time.",
+							"hilo_lease_from() can override it for a collection.",
+							&hilo_min_lease_size, hilo_min_lease_size,
+							1, INT_MAX, PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("hilo.max_lease_size",
+							"Sets the largest number of ids leased, or given as a lease, at a time.",
+							NULL,
+							&hilo_max_lease_size, hilo_max_lease_size,
+							1, INT_MAX, PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("hilo.lease_duration",
+							"Sets how long a lease should last.",
+							"The next lease doubles when the last one was used up sooner, and halves when it lasted more than twice as long.",
+							&hilo_lease_duration, hilo_lease_duration,
+							0, INT_MAX, PGC_SUSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("hilo.lease_ahead",
+							"Sets the percentage of a lease that is left when the next one is fetched.",
+							"0 fetches it only when it is needed.",
+							&hilo_lease_ahead, hilo_lease_ahead,
+							0, 100, PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("hilo.lease_retry",
+							"Sets how long to wait after a failure before asking a hub again.",
+							NULL,
+							&hilo_lease_retry, hilo_lease_retry,
+							0, INT_MAX, PGC_SUSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("hilo.lease_timeout",
+							"Sets how long to wait for a connection to a hub, and for its answer.",
+							"For the connection, the option connect_timeout of the server or user mapping takes precedence.",
+							&hilo_lease_timeout, hilo_lease_timeout,
+							1, INT_MAX, PGC_SUSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+	DefineCustomBoolVariable("hilo.hub_auto_resume",
+							 "Lets this server give leases right after a promotion.",
+							 "Set it only where standbys are synchronous, so that no promotion can lose a commit.",
+							 &hilo_hub_auto_resume, hilo_hub_auto_resume,
+							 PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("hilo.allow_worker_draws",
+							 "Lets a Citus worker draw numbers that other nodes may draw as well.",
+							 "If off, it draws only what is leased, or made unique by a node tag or server prefix of its own.",
+							 &hilo_allow_worker_draws, hilo_allow_worker_draws,
+							 PGC_SUSET, 0, NULL, NULL, NULL);
+}
+
+void
+hilo_settings_init(void)
+{
+	define_settings();
+	if (process_shared_preload_libraries_in_progress)
+		define_preloaded_settings();
+	MarkGUCPrefixReserved("hilo");
+}

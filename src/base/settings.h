@@ -1,0 +1,65 @@
+/*-------------------------------------------------------------------------
+ *
+ * settings.h
+ *	  The settings of hilo, all named hilo.*.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_SETTINGS_H
+#define HILO_SETTINGS_H
+
+#include "base/document_id.h"
+
+extern char *hilo_node_tag;
+extern char *hilo_server_prefix;
+extern char *hilo_identity_parts_separator;
+extern int	hilo_min_range_size;	/* hilo.range_size */
+extern int	hilo_max_range_size;
+extern int	hilo_range_duration;	/* milliseconds */
+extern int	hilo_client_range_duration; /* milliseconds */
+extern bool hilo_auto_create;	/* true: a draw may create a counter */
+
+/* The default of hilo.node_tag. */
+#define HILO_DEFAULT_NODE_TAG	"A"
+
+extern bool hilo_is_default_tag(const char *tag, int len);
+
+/*
+ * True if hilo.node_tag, or hilo.server_prefix, distinguishes this server's ids
+ * from those of others: it was set in the server's configuration files or on
+ * its command line.  A value set for a database or role, or by a session, may
+ * be carried to other servers.
+ */
+extern bool hilo_has_own_tag(void);
+extern bool hilo_has_own_prefix(void);
+
+/*
+ * If the library is not in shared_preload_libraries, these settings do not
+ * exist, and the variables keep their defaults.
+ */
+extern int	hilo_pool_size;		/* collections */
+extern char *hilo_hub;			/* server to lease new collections from */
+extern int	hilo_min_lease_size;	/* hilo.lease_size */
+extern int	hilo_max_lease_size;
+extern int	hilo_lease_duration;	/* milliseconds */
+extern int	hilo_lease_ahead;	/* percent of the last lease */
+extern int	hilo_lease_retry;	/* milliseconds */
+extern int	hilo_lease_timeout; /* milliseconds */
+extern bool hilo_hub_auto_resume;
+extern bool hilo_allow_worker_draws;	/* of numbers that other nodes may
+										 * draw, too */
+
+/*
+ * Changes whenever a setting that affects the text of ids changes, so that
+ * modules can tell when text that they keep is out of date.
+ */
+extern uint32 hilo_settings_generation;
+
+/* The text that hilo.node_tag adds after a number: "-A", or nothing. */
+extern char hilo_id_suffix[1 + HILO_MAX_TAG_LEN];
+extern int	hilo_id_suffix_len;
+
+/* Must be called once, when the library is loaded. */
+extern void hilo_settings_init(void);
+
+#endif							/* HILO_SETTINGS_H */

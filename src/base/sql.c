@@ -1,0 +1,112 @@
+/*-------------------------------------------------------------------------
+ *
+ * sql.c
+ *	  Runs SQL for other modules.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "executor/spi.h"
+#include "lib/stringinfo.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+
+#include "base/sql.h"
+
+static void
+set_locally(const char *setting, const char *value)
+{
+	(void) set_config_option(setting, value, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+}
+
+int
+hilo_sql_hide_search_path(void)
+{
+	int			level = NewGUCNestLevel();
+
+	set_locally("search_path", "pg_catalog, pg_temp");
+	return level;
+}
+
+int
+hilo_sql_begin(void)
+{
+	int			level;
+
+	SPI_connect();
+	level = hilo_sql_hide_search_path();
+	set_locally("row_security", "off");
+	return level;
+}
+
+void
+hilo_sql_end(int level)
+{
+	AtEOXact_GUC(false, level);
+	SPI_finish();
+}
+
+void
+hilo_sql_run(const char *format,...)
+{
+	StringInfoData sql;
+	int			result;
+
+	initStringInfo(&sql);
+	for (;;)
+	{
+		va_list		args;
+		int			needed;
+
+		va_start(args, format);
+		needed = appendStringInfoVA(&sql, format, args);
+		va_end(args);
+		if (needed == 0)
+			break;
+		enlargeStringInfo(&sql, needed);
+	}
+
+	result = SPI_execute(sql.data, false, 0);
+	if (result < 0)
+		elog(ERROR, "SPI_execute returned %s for: %s",
+			 SPI_result_code_string(result), sql.data);
+	pfree(sql.data);
+}
+
+uint64
+hilo_sql_select(const char *sql)
+{
+	int			result;
+
+	PushActiveSnapshot(GetLatestSnapshot());
+	result = SPI_execute(sql, true, 0);
+	PopActiveSnapshot();
+	if (result != SPI_OK_SELECT)
+		elog(ERROR, "SPI_execute returned %s for: %s",
+			 SPI_result_code_string(result), sql);
+	return SPI_processed;
+}
+
+int64
+hilo_sql_number(const char *sql)
+{
+	bool		isnull;
+	Datum		value;
+
+	if (hilo_sql_select(sql) != 1)
+		elog(ERROR, "query returned no number: %s", sql);
+	value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
+						  &isnull);
+	return isnull ? 0 : DatumGetInt64(value);
+}
+
+char *
+hilo_sql_table(Oid table)
+{
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
+									  get_rel_name(table));
+}

@@ -1,0 +1,540 @@
+/*-------------------------------------------------------------------------
+ *
+ * catalog.c
+ *	  Which tables are ours, and when they or their contents may have changed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_trigger.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "commands/trigger.h"
+#include "miscadmin.h"
+#include "nodes/bitmapset.h"
+#include "nodes/value.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_func.h"
+#include "storage/lmgr.h"
+#include "storage/sinval.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "base/compat.h"
+#include "counting/catalog.h"
+#include "counting/index_probe.h"
+
+#define EXTENSION_NAME		"hilo"
+
+uint64		hilo_row_generation = 1;
+uint64		hilo_binding_generation = 1;
+uint64		hilo_rights_generation = 1;
+
+#define MAX_COLUMNS		22
+
+/*
+ * One of our tables: its expected layout, and how it was last opened.  The OID
+ * is kept even if the table may have been replaced: messages about it matter as
+ * long as something read from it is in use.
+ */
+typedef struct OurTable
+{
+	const char *name;
+	int			columns;
+	Oid			types[MAX_COLUMNS]; /* InvalidOid: one of our own types */
+	AttrNumber	name_attnum;
+	bool		in_place;		/* true: rows change in place */
+
+	Oid			oid;
+	bool		is_current;		/* may be opened without a lookup */
+	bool		is_checked;		/* and its indexes are suitable */
+} OurTable;
+
+static OurTable tables[HILO_TABLES] = {
+	[HILO_TABLE_COUNTERS] = {"hilo", 22,
+		{INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID,
+			INT8OID, INT8OID, INT8OID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID,
+		FLOAT8OID, INT4OID, INT4OID, INT4OID, INT4OID, NAMEOID, NAMEOID, TEXTOID},
+	22, true},
+	[HILO_TABLE_HUBS] = {"hub", 11,
+		{INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, TIMESTAMPTZOID,
+		INT8OID, INT8OID, NAMEOID, TEXTOID},
+	11, true},
+	[HILO_TABLE_MEMBERS] = {"member", 10,
+		{INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, TIMESTAMPTZOID, INT8OID,
+		INT8OID, NAMEOID, TEXTOID},
+	10, true},
+	[HILO_TABLE_BINDINGS] = {"binding", 6,
+		{TEXTOID, InvalidOid, TEXTOID, TEXTOID, OIDOID, XIDOID},
+	1, false}
+};
+
+/* Relcache callback.  It may be called at any time, so it only counts. */
+static void
+relation_changed(Datum arg, Oid relid)
+{
+	for (int i = 0; i < HILO_TABLES; i++)
+	{
+		if (OidIsValid(relid) && relid != tables[i].oid)
+			continue;
+		tables[i].is_current = tables[i].is_checked = false;
+		if (i == HILO_TABLE_COUNTERS)
+			hilo_row_generation++;
+		if (i == HILO_TABLE_BINDINGS)
+			hilo_binding_generation++;
+		hilo_rights_generation++;
+	}
+}
+
+/* Syscache callback for catalogs that rights depend on. */
+static void
+rights_changed(Datum arg, int cacheid, uint32 hashvalue)
+{
+	hilo_rights_generation++;
+}
+
+void
+hilo_catalog_init(void)
+{
+	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(RELOID, rights_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(ATTNUM, rights_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHOID, rights_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, rights_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(DATABASEOID, rights_changed, (Datum) 0);
+}
+
+/*
+ * The extension
+ */
+
+/* Read the extension's schema and owner; false: it is not installed. */
+static bool
+look_up_extension(Oid *schema, Oid *owner)
+{
+	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		found;
+
+	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber,
+				F_NAMEEQ, CStringGetDatum(EXTENSION_NAME));
+	scan = systable_beginscan(rel, ExtensionNameIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	found = HeapTupleIsValid(tuple);
+	if (found)
+	{
+		*schema = ((Form_pg_extension) GETSTRUCT(tuple))->extnamespace;
+		*owner = ((Form_pg_extension) GETSTRUCT(tuple))->extowner;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
+}
+
+static void
+report_no_extension(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg("extension \"%s\" is not installed in this database",
+					EXTENSION_NAME)));
+}
+
+Oid
+hilo_catalog_schema(void)
+{
+	Oid			schema = InvalidOid;
+	Oid			owner;
+
+	if (!look_up_extension(&schema, &owner))
+		report_no_extension();
+	return schema;
+}
+
+Oid
+hilo_catalog_owner(void)
+{
+	Oid			schema;
+	Oid			owner = InvalidOid;
+
+	(void) look_up_extension(&schema, &owner);
+	return owner;
+}
+
+Oid
+hilo_catalog_tables_owner(void)
+{
+	Relation	rel = hilo_catalog_open(HILO_TABLE_COUNTERS, AccessShareLock);
+	Oid			owner = rel->rd_rel->relowner;
+
+	table_close(rel, AccessShareLock);
+	return owner;
+}
+
+/*
+ * True if the role may execute a function of the extension that has three
+ * arguments.
+ */
+static bool
+may_execute(char *name, const Oid *args, Oid role)
+{
+	char	   *schema = get_namespace_name(hilo_catalog_schema());
+
+	return hilo_may_execute(LookupFuncName(list_make2(makeString(schema),
+													  makeString(name)),
+										   3, args, false),
+							role);
+}
+
+bool
+hilo_catalog_may_seed(bool identity, Oid role)
+{
+	Oid			args[3] = {TEXTOID, INT8OID, BOOLOID};
+
+	return may_execute(identity ? "seed_identity_for" : "hilo_seed", args,
+					   role);
+}
+
+bool
+hilo_catalog_may_lease(Oid role)
+{
+	Oid			args[3] = {TEXTOID, TEXTOID, INT8OID};
+
+	return may_execute("hilo_lease_from", args, role);
+}
+
+/*
+ * Tables
+ */
+
+bool
+hilo_catalog_has(HiloTable which)
+{
+	return OidIsValid(get_relname_relid(tables[which].name,
+										get_namespace_oid(HILO_SCHEMA, true)));
+}
+
+Oid
+hilo_catalog_table(HiloTable which)
+{
+	OurTable   *table = &tables[which];
+	Oid			oid;
+
+	if (table->is_current)
+		return table->oid;
+
+	oid = get_relname_relid(table->name, get_namespace_oid(HILO_SCHEMA, true));
+	if (!OidIsValid(oid))
+	{
+		Oid			schema;
+		Oid			owner;
+
+		if (!look_up_extension(&schema, &owner))
+			report_no_extension();
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("table \"%s.%s\" of extension \"%s\" does not exist",
+						HILO_SCHEMA, table->name, EXTENSION_NAME)));
+	}
+	return oid;
+}
+
+/* True if the table is a heap and has the expected columns. */
+static bool
+has_layout(const OurTable *table, Relation rel)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+
+	if (rel->rd_rel->relkind != RELKIND_RELATION ||
+		rel->rd_rel->relam != HEAP_TABLE_AM_OID ||
+		desc->natts != table->columns)
+		return false;
+
+	for (int i = 0; i < table->columns; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (att->attisdropped)
+			return false;
+		if (OidIsValid(table->types[i]) ? att->atttypid != table->types[i] :
+			getExtensionOfObject(TypeRelationId, att->atttypid) !=
+			get_extension_oid(EXTENSION_NAME, true))
+			return false;
+	}
+	return true;
+}
+
+/* True if the index depends only on the column attnum. */
+static bool
+depends_on_name_only(Relation index, AttrNumber attnum)
+{
+	Form_pg_index form = index->rd_index;
+	Bitmapset  *columns = NULL;
+	Bitmapset  *name;
+
+	for (int i = 0; i < form->indnatts; i++)
+	{
+		if (form->indkey.values[i] != attnum &&
+			form->indkey.values[i] != InvalidAttrNumber)
+			return false;
+	}
+
+	pull_varattnos((Node *) RelationGetIndexExpressions(index), 1, &columns);
+	pull_varattnos((Node *) RelationGetIndexPredicate(index), 1, &columns);
+	name = bms_make_singleton(attnum - FirstLowInvalidHeapAttributeNumber);
+	return bms_is_subset(columns, name);
+}
+
+/*
+ * True if the index would not follow the rows of its table.  An index on
+ * anything but the name misses changes in place; one that is not unique could
+ * have two entries for a row that is created and frozen while the index is
+ * built concurrently.
+ */
+static bool
+is_unfit(Relation index, void *arg)
+{
+	const OurTable *table = arg;
+
+	return !index->rd_index->indisunique || !index->rd_index->indimmediate ||
+		!depends_on_name_only(index, table->name_attnum);
+}
+
+/* Raise an error if the table has such an index. */
+static void
+check_indexes(OurTable *table, Relation rel)
+{
+	Relation	index = hilo_index_find(rel, is_unfit, table);
+
+	if (index != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s.%s\" must not have the index \"%s\"",
+						HILO_SCHEMA, table->name,
+						RelationGetRelationName(index)),
+				 errdetail("Rows are changed in place, so an index must be unique and depend only on the name."),
+				 errhint("Drop it.")));
+}
+
+/*
+ * Warn, once per session, if a guard was weakened, as by restoring with
+ * --disable-triggers.
+ */
+static void
+warn_if_weakened(const OurTable *table, Relation rel)
+{
+	static bool warned = false;
+	int			guards = 0;
+
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		if (rel->trigdesc->triggers[i].tgenabled == TRIGGER_FIRES_ALWAYS)
+			guards++;
+	}
+	if (guards >= 2 || warned)
+		return;
+	warned = true;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("the triggers that guard table \"%s.%s\" are not set to ENABLE ALWAYS",
+					HILO_SCHEMA, table->name),
+			 errhint("Run ALTER TABLE %s.%s ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table.",
+					 HILO_SCHEMA, table->name)));
+}
+
+/*
+ * True if the table is a member of the extension.  A table owned by a superuser
+ * is trusted; for others the dependency is looked up.
+ */
+static bool
+is_member(Relation rel)
+{
+	return superuser_arg(rel->rd_rel->relowner) ||
+		getExtensionOfObject(RelationRelationId, RelationGetRelid(rel)) ==
+		get_extension_oid(EXTENSION_NAME, true);
+}
+
+/* Raise an error unless the locked table is as the extension created it. */
+static void
+check_table(OurTable *table, Relation rel)
+{
+	if (!is_member(rel) || !has_layout(table, rel))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s.%s\" is not as extension \"%s\" created it",
+						HILO_SCHEMA, table->name, EXTENSION_NAME),
+				 errhint("Dump the table, re-create the extension, and restore the dump.")));
+	if (table->in_place)
+	{
+		if (rel->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("table \"%s.%s\" would lose its counters in a crash",
+							HILO_SCHEMA, table->name),
+					 errhint("Make it permanent with ALTER TABLE ... SET LOGGED.")));
+		check_indexes(table, rel);
+	}
+	warn_if_weakened(table, rel);
+	table->is_checked = true;
+}
+
+/* Look a table up and open it; NULL: it was dropped in the meantime. */
+static Relation
+look_up_and_open(HiloTable which, LOCKMODE lockmode)
+{
+	Relation	rel = try_table_open(hilo_catalog_table(which), lockmode);
+
+	if (rel != NULL)
+	{
+		tables[which].oid = RelationGetRelid(rel);
+		tables[which].is_current = true;
+		tables[which].is_checked = false;
+	}
+	return rel;
+}
+
+Relation
+hilo_catalog_open(HiloTable which, LOCKMODE lockmode)
+{
+	OurTable   *table = &tables[which];
+	Relation	rel = NULL;
+
+	/*
+	 * If it is still current after it has been locked, no catalog lookup is
+	 * needed.
+	 */
+	if (table->is_current)
+	{
+		Oid			oid = table->oid;
+
+		LockRelationOid(oid, lockmode);
+		if (table->is_current)
+			rel = table_open(oid, NoLock);
+		else
+			UnlockRelationOid(oid, lockmode);
+	}
+
+	while (rel == NULL)
+	{
+		rel = look_up_and_open(which, lockmode);
+		CHECK_FOR_INTERRUPTS();
+	}
+
+	if (!table->is_checked)
+		check_table(table, rel);
+	return rel;
+}
+
+/* True for a valid btree index on the name column alone. */
+static bool
+is_name_index(Relation index, void *arg)
+{
+	const OurTable *table = arg;
+
+	return hilo_index_leads(index, table->name_attnum) &&
+		index->rd_index->indnatts == 1 &&
+		index->rd_indcollation[0] == C_COLLATION_OID &&
+		(!table->in_place || index->rd_index->indisunique);
+}
+
+/* The first such index; InvalidOid: none. */
+static Oid
+find_name_index(OurTable *table, Relation rel)
+{
+	Relation	index = hilo_index_find(rel, is_name_index, table);
+	Oid			oid;
+
+	if (index == NULL)
+		return InvalidOid;
+	oid = RelationGetRelid(index);
+	index_close(index, AccessShareLock);
+	return oid;
+}
+
+Oid
+hilo_catalog_name_index(HiloTable which, Relation rel)
+{
+	Oid			index = find_name_index(&tables[which], rel);
+
+	if (!OidIsValid(index))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("table \"%s.%s\" has no valid index on its name column",
+						HILO_SCHEMA, tables[which].name),
+				 errhint("Run REINDEX TABLE, or re-create the extension.")));
+	return index;
+}
+
+/*
+ * Lock the table's indexes until the end of the transaction, so that opening
+ * one does not have to wait.
+ */
+static bool
+lock_indexes_at_exit(Relation rel)
+{
+	List	   *indexes = RelationGetIndexList(rel);
+	ListCell   *lc;
+
+	foreach(lc, indexes)
+	{
+		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
+			return false;
+	}
+	list_free(indexes);
+	return true;
+}
+
+Relation
+hilo_catalog_open_at_exit(Oid expected, LOCKMODE lockmode)
+{
+	Relation	rel;
+
+	if (!ConditionalLockRelationOid(expected, lockmode))
+		return NULL;
+	rel = try_relation_open(expected, NoLock);
+	if (rel == NULL)
+	{
+		UnlockRelationOid(expected, lockmode);
+		return NULL;
+	}
+	if (!has_layout(&tables[HILO_TABLE_COUNTERS], rel) ||
+		!lock_indexes_at_exit(rel) ||
+		!OidIsValid(find_name_index(&tables[HILO_TABLE_COUNTERS], rel)))
+	{
+		relation_close(rel, lockmode);
+		return NULL;
+	}
+	return rel;
+}
+
+void
+hilo_catalog_announce(Oid table)
+{
+	SharedInvalidationMessage message;
+
+	memset(&message, 0, sizeof(message));
+	message.rc.id = SHAREDINVALRELCACHE_ID;
+	message.rc.dbId = MyDatabaseId;
+	message.rc.relId = table;
+	SendSharedInvalidMessages(&message, 1);
+
+	/* This session receives its own message later. */
+	relation_changed((Datum) 0, table);
+}

@@ -1,0 +1,1239 @@
+/*-------------------------------------------------------------------------
+ *
+ * counter.c
+ *	  The counters: every change to a row of hilo.hilo.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "storage/lwlock.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+#include "base/compat.h"
+#include "base/failure_point.h"
+#include "base/settings.h"
+#include "counting/counter.h"
+#include "counting/once.h"
+
+bool
+hilo_is_own_name(HiloName name)
+{
+	return name.len == 1 && name.data[0] == HILO_OWN_NAME[0];
+}
+
+bool
+hilo_is_identity(HiloName name)
+{
+	return name.len > 1 && name.data[name.len - 1] == '|';
+}
+
+/*
+ * Messages
+ */
+
+/*
+ * Release a row that was not changed; but one that was just created has to be
+ * finished.  As it shows no number, no standby is waited for.
+ */
+static void
+let_go(HiloRowChange *change)
+{
+	if (change->created)
+		hilo_row_flush_here(hilo_row_finish(change));
+	else
+		hilo_row_abandon(change);
+}
+
+/* Hint at how the limit of a row can be raised; for ereport(). */
+static int
+hint_at_limit(const HiloRow *row)
+{
+	if (row->flags & HILO_ROW_OWN_LIMIT)
+		return errhint("Raise max_value with hilo_configure() if the type of the column allows larger numbers.");
+	if (row->max_value < PG_INT64_MAX)
+		return errhint("Move the column to a larger type with ALTER TABLE ... ALTER COLUMN ... TYPE.");
+	return 0;
+}
+
+/* End a change with the error that no numbers are left. */
+static void
+fail_at_limit(HiloRowChange *change, const HiloRowRef *ref)
+{
+	HiloRow		row = change->row;
+	int64		max = row.max;
+	int64		limit = row.max_value;
+
+	let_go(change);
+	ereport(ERROR,
+			(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+			 max < limit ?
+			 errmsg(HILO_COUNTER_FORMAT " does not have enough numbers left",
+					HILO_COUNTER_ARGS(ref->name)) :
+			 errmsg(HILO_COUNTER_FORMAT " has no numbers left", HILO_COUNTER_ARGS(ref->name)),
+			 errdetail("Numbers up to " INT64_FORMAT " have been claimed; the limit is " INT64_FORMAT ".",
+					   max, limit),
+			 hint_at_limit(&row)));
+}
+
+/*
+ * Warn, once per session, that a counter nears the end of its type: max has
+ * passed nine tenths of the limit.  If the limit was set by hand, reaching it
+ * is expected.
+ */
+static void
+warn_near_limit(const HiloRowRef *ref, const HiloRow *row)
+{
+	if (likely(row->max < row->max_value - row->max_value / 10) ||
+		(row->flags & HILO_ROW_OWN_LIMIT) ||
+		!hilo_once("near limit", ref->name))
+		return;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg(HILO_COUNTER_FORMAT " has used nine tenths of its numbers",
+					HILO_COUNTER_ARGS(ref->name)),
+			 errdetail("Numbers up to " INT64_FORMAT " have been claimed; the limit is " INT64_FORMAT ".",
+					   row->max, row->max_value),
+			 hint_at_limit(row)));
+}
+
+/* End a change with the error that a number is above the limit. */
+static void
+fail_above_limit(HiloRowChange *change, const HiloRowRef *ref,
+				 const char *what, int64 number)
+{
+	int64		limit = change->row.max_value;
+
+	let_go(change);
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("%s " INT64_FORMAT " is above the limit of " HILO_COUNTER_FORMAT,
+					what, number, HILO_COUNTER_ARGS(ref->name)),
+			 errdetail("The limit is " INT64_FORMAT ".", limit)));
+}
+
+/* Release the row and raise 55000 if the counter has a hub. */
+static void
+refuse_leased(HiloRowChange *change, const HiloRowRef *ref)
+{
+	NameData	hub = change->row.hub;
+
+	if (!(change->row.flags & HILO_ROW_LEASED) || NameStr(hub)[0] == '\0')
+		return;
+	let_go(change);
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg(HILO_COUNTER_FORMAT " is leased from server \"%s\"",
+					HILO_COUNTER_ARGS(ref->name), NameStr(hub)),
+			 errhint("Do this on that server, or first call hilo_lease_from() with a null server to stop leasing.")));
+}
+
+/* Release the row and raise 55000 if the counter has given leases. */
+static void
+refuse_lessor(HiloRowChange *change, const HiloRowRef *ref)
+{
+	if (change->row.timeline == 0)
+		return;
+	let_go(change);
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg(HILO_COUNTER_FORMAT " has given leases", HILO_COUNTER_ARGS(ref->name)),
+			 errdetail("Members may still draw from them."),
+			 errhint("Once no member does, call %s with force.",
+					 hilo_is_identity(ref->name) ? "drop_identity()" : "hilo_drop()")));
+}
+
+/* Release the row and raise 55000 if the collection is ordered. */
+static void
+refuse_ordered(HiloRowChange *change, const HiloRowRef *ref)
+{
+	if (!(change->row.flags & HILO_ROW_ORDERED))
+		return;
+	let_go(change);
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg(HILO_COUNTER_FORMAT " is ordered", HILO_COUNTER_ARGS(ref->name)),
+			 errdetail("Its numbers are drawn in order on one server."),
+			 errhint("Make it unordered with hilo_configure() first.")));
+}
+
+/*
+ * Rows
+ */
+
+/* Set the limit: one set by hand, or that of a type. */
+static void
+set_limit(HiloRow *row, int64 limit, bool own)
+{
+	row->max_value = limit;
+	if (own)
+		row->flags |= HILO_ROW_OWN_LIMIT;
+	else
+		row->flags &= ~HILO_ROW_OWN_LIMIT;
+}
+
+/* Lower the limit to that of a type, but not below max. */
+static void
+lower_limit(HiloRow *row, int64 limit)
+{
+	if (limit <= row->max_value)
+		set_limit(row, Max(limit, row->max), false);
+}
+
+/* Note that hilo.binding may have rows about the counter. */
+static void
+note_bound(HiloRow *row)
+{
+	row->flags |= HILO_ROW_BOUND;
+	row->flags &= ~HILO_ROW_DESERTED;
+}
+
+/* Make sure that no number of the newest claim can go back. */
+static void
+end_claims(HiloRow *row)
+{
+	/* No number is above the highest bigint; there the token prevents it. */
+	row->claim_low = row->max < PG_INT64_MAX ? row->max + 1 : row->max;
+	row->claim = 0;
+	row->flags &= ~HILO_ROW_NEW_END;
+}
+
+/*
+ * Set max, up or down, to a value within the limit.  The counter then exists.
+ */
+static void
+set_max(HiloRow *row, int64 max)
+{
+	row->max = max;
+	row->max_ever = Max(row->max_ever, max);
+	row->flags &= ~HILO_ROW_DROPPED;
+	end_claims(row);
+}
+
+/*
+ * A row that came from elsewhere, with a copy of the database or an insert that
+ * bypassed the triggers, starts over: its ranges and leases belong to the place
+ * that it came from.
+ */
+static void
+settle_in(HiloRowChange *change)
+{
+	HiloRow    *row = &change->row;
+
+	if (change->created || row->home == change->home)
+		return;
+	row->epoch = hilo_random_number();
+	row->hub_epoch = 0;
+	row->flags &= ~HILO_ROW_SETTLED;
+	if (row->timeline != 0)
+		row->timeline = HILO_NOT_RESUMED;
+	row->max_value = Max(row->max_value, Max(row->max, 1));
+	row->max_ever = Max(row->max_ever, row->max);
+	end_claims(row);
+}
+
+/* Lock the row for a change. */
+static bool
+find_row(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
+{
+	if (!hilo_row_find(change, HILO_TABLE_COUNTERS, ref, access))
+		return false;
+	settle_in(change);
+	return true;
+}
+
+static void
+report_missing(const HiloRowRef *ref)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg(HILO_COUNTER_FORMAT " does not exist", HILO_COUNTER_ARGS(ref->name)),
+			 errdetail("The setting \"hilo.auto_create\" is off, so draws do not create it."),
+			 errhint("Check the name, or create it with %s.", hilo_is_identity(ref->name) ?
+					 "seed_identity_for()" : "hilo_seed()")));
+}
+
+/*
+ * True if a draw may create the counter.  The row of server-side ids may always
+ * be created: there is only one.
+ */
+static bool
+may_create(const HiloRowRef *ref)
+{
+	return hilo_auto_create || hilo_is_own_name(ref->name);
+}
+
+void
+hilo_counter_check_may_create(HiloRowRef *ref)
+{
+	HiloRow		row;
+
+	if (!may_create(ref) && !hilo_counter_read(ref, &row))
+		report_missing(ref);
+}
+
+/* Lock the row of the counter for a draw, creating it if that is allowed. */
+static void
+find_for_draw(HiloRowChange *change, HiloRowRef *ref)
+{
+	bool		create = may_create(ref);
+
+	if (find_row(change, ref, create ? HILO_ROW_CREATE : HILO_ROW_CHANGE))
+	{
+		if (create || !(change->row.flags & HILO_ROW_DROPPED))
+			return;
+		hilo_row_abandon(change);
+	}
+	report_missing(ref);
+}
+
+/* Put a claim into the row. */
+static void
+note_claim(HiloRow *row, const HiloRange *range, int64 token)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	row->max = range->high;
+	row->claim_low = range->low;
+	row->claim = token;
+	row->flags &= ~(HILO_ROW_DROPPED | HILO_ROW_NEW_END);
+	if (row->max > row->max_ever)
+		row->flags |= HILO_ROW_NEW_END;
+	row->max_ever = Max(row->max_ever, row->max);
+
+	row->claim_rate = hilo_range_count(range) +
+		(row->claimed_at == DT_NOBEGIN ? 0 :
+		 hilo_rate_decay(row->claim_rate, now - row->claimed_at,
+						 USECS_PER_HOUR));
+	row->claimed_at = now;
+}
+
+/* Finish a change after which every session must read the row again. */
+static void
+finish_and_announce(HiloRowChange *change)
+{
+	Oid			table = RelationGetRelid(change->rel);
+	XLogRecPtr	lsn = hilo_row_finish(change);
+
+	HILO_KILL_POINT("before announcement");
+	hilo_catalog_announce(table);
+	hilo_row_flush(lsn);
+}
+
+/*
+ * The same with a new epoch: a random number, generated before the page was
+ * locked.
+ */
+static void
+finish_new_epoch(HiloRowChange *change, int64 epoch)
+{
+	change->row.epoch = epoch;
+	finish_and_announce(change);
+}
+
+/*
+ * Claim
+ */
+
+bool
+hilo_counter_is_for_hub(const HiloRowRef *ref, const HiloRow *row,
+						const HiloWantedHub *wanted)
+{
+	return wanted->name != NULL &&
+		!(row->flags & (HILO_ROW_LEASED | HILO_ROW_ORDERED)) &&
+		(wanted->even_counted || row->claimed_at == DT_NOBEGIN) &&
+		!hilo_is_own_name(ref->name);
+}
+
+/*
+ * Note in the row that the numbers are leased.  From then on no claim can go
+ * back.
+ */
+static void
+put_hub(HiloRow *row, const char *hub, int32 size)
+{
+	row->flags |= HILO_ROW_LEASED;
+	row->flags &= ~HILO_ROW_DROPPED;
+	namestrcpy(&row->hub, hub);
+	row->lease_size = size;
+	end_claims(row);
+}
+
+/* Fill in the claim from the row, as the finished change left it. */
+static void
+fill_claim(HiloClaim *claim, const HiloRow *row, XLogRecPtr lsn)
+{
+	claim->home = row->home;
+	claim->epoch = row->epoch;
+	claim->changes = row->changes;
+	claim->token = row->claim;
+	claim->lsn = lsn;
+	claim->leased = false;
+}
+
+bool
+hilo_counter_claim(HiloRowRef *ref, const HiloWantedHub *wanted,
+				   const HiloRangeRequest *request, HiloClaimant claimant,
+				   HiloClaim *claim)
+{
+	int64		token = claimant == HILO_FOR_CLIENT ? hilo_random_number() : 0;
+	HiloRowChange change;
+	int64		old_max;
+	XLogRecPtr	lsn;
+
+	find_for_draw(&change, ref);
+	if (unlikely((change.row.flags & (HILO_ROW_LEASED | HILO_ROW_ORDERED)) ||
+				 hilo_counter_is_for_hub(ref, &change.row, wanted)))
+	{
+		let_go(&change);
+		return false;
+	}
+
+	old_max = change.row.max;
+	if (!hilo_range_cut(request, old_max, change.row.max_value,
+						&claim->range))
+		fail_at_limit(&change, ref);
+	note_claim(&change.row, &claim->range, token);
+	lsn = hilo_row_finish(&change);
+	fill_claim(claim, &change.row, lsn);
+
+	/*
+	 * Only now may the range be used: on disk, max must not be below a number
+	 * that was shown, or a crash would hand it out again.
+	 */
+	if (claimant == HILO_FOR_STATEMENT)
+		hilo_row_flush_for_statement(lsn);
+	else
+		hilo_row_flush(lsn);
+	warn_near_limit(ref, &change.row);
+	return true;
+}
+
+/*
+ * A server that was promoted, or restored to a point in time, may not know the
+ * newest numbers that were drawn, and horizons that were reported, before.
+ */
+static void
+follow_timeline(HiloRow *row, int64 epoch)
+{
+	int64		timeline = hilo_timeline();
+
+	if (row->hub_epoch != 0 && row->hub_epoch != timeline)
+		row->epoch = epoch;
+	row->hub_epoch = timeline;
+}
+
+bool
+hilo_counter_claim_ordered(HiloRowRef *ref, const HiloRangeRequest *request,
+						   bool settled, HiloClaim *claim)
+{
+	int64		epoch = hilo_random_number();
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+	XLogRecPtr	lsn;
+
+	if (!find_row(&change, ref, HILO_ROW_CHANGE))
+		return false;
+	if (!(row->flags & HILO_ROW_ORDERED))
+	{
+		hilo_row_abandon(&change);
+		return false;
+	}
+
+	if (!hilo_range_cut(request, row->max, row->max_value, &claim->range))
+		fail_at_limit(&change, ref);
+	note_claim(row, &claim->range, 0);
+	follow_timeline(row, epoch);
+	if (settled)
+		row->flags |= HILO_ROW_SETTLED;
+	lsn = hilo_row_finish(&change);
+	fill_claim(claim, row, lsn);
+	hilo_row_flush_here(lsn);
+	warn_near_limit(ref, row);
+	return true;
+}
+
+bool
+hilo_counter_claim_number(HiloRowRef *ref, const HiloWantedHub *wanted,
+						  int64 number)
+{
+	HiloRange	range = {number, number};
+	HiloRowChange change;
+	int64		old_max;
+
+	find_for_draw(&change, ref);
+	old_max = change.row.max;
+	if (number > change.row.max_value)
+		fail_at_limit(&change, ref);
+	if (number <= old_max || (change.row.flags & HILO_ROW_LEASED) ||
+		hilo_counter_is_for_hub(ref, &change.row, wanted))
+	{
+		let_go(&change);
+		return false;
+	}
+
+	note_claim(&change.row, &range, 0);
+	hilo_row_flush_for_statement(hilo_row_finish(&change));
+	warn_near_limit(ref, &change.row);
+	return true;
+}
+
+/*
+ * The epoch with which a claim made here can be valid; a row that came from
+ * elsewhere has none.
+ */
+static int64
+epoch_here(const HiloRowChange *change)
+{
+	return change->row.home == change->home ? change->row.epoch : 0;
+}
+
+bool
+hilo_counter_read(HiloRowRef *ref, HiloRow *row)
+{
+	HiloRowChange change;
+
+	if (!hilo_row_find(&change, HILO_TABLE_COUNTERS, ref, HILO_ROW_READ))
+	{
+		memset(row, 0, sizeof(*row));
+		row->flags = HILO_ROW_DROPPED;
+		row->max_value = PG_INT64_MAX;
+		row->claimed_at = DT_NOBEGIN;
+		return false;
+	}
+	hilo_row_abandon(&change);
+	*row = change.row;
+	row->epoch = epoch_here(&change);
+	return !(row->flags & HILO_ROW_DROPPED);
+}
+
+bool
+hilo_counter_holds(const HiloRow *row, const HiloClaim *claim)
+{
+	return row->epoch == claim->epoch && row->home == claim->home &&
+		claim->range.high <= row->max;
+}
+
+/*
+ * Give back
+ */
+
+/* Take the numbers above last out of the newest claim. */
+static void
+lower_max(HiloRow *row, int64 last)
+{
+	row->claim_rate = Max(row->claim_rate - (row->max - last), 0);
+	row->max = last;
+	row->claim = 0;
+	row->flags &= ~HILO_ROW_NEW_END;
+}
+
+bool
+hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *claim, int64 last,
+					   bool at_exit)
+{
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+
+	if (!(at_exit ? hilo_row_find_at_exit(&change, ref) :
+		  hilo_row_find(&change, HILO_TABLE_COUNTERS, ref, HILO_ROW_CHANGE)))
+		return false;
+
+	if (change.home != claim->home || row->home != claim->home ||
+		row->epoch != claim->epoch || row->changes != claim->changes ||
+		row->max != claim->range.high)
+	{
+		hilo_row_abandon(&change);
+		return false;
+	}
+
+	lower_max(row, last);
+	hilo_row_finish(&change);
+	return true;
+}
+
+bool
+hilo_counter_return(HiloRowRef *ref, int64 last, int64 high, int64 token)
+{
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+
+	if (!find_row(&change, ref, HILO_ROW_CHANGE))
+		return false;
+
+	if ((row->flags & HILO_ROW_DROPPED) || row->claim == 0 ||
+		row->max != high || last < row->claim_low - 1 || last > high ||
+		(token == 0 ? !(row->flags & HILO_ROW_NEW_END) : token != row->claim))
+	{
+		hilo_row_abandon(&change);
+		return false;
+	}
+
+	lower_max(row, last);
+	hilo_row_finish(&change);
+	return true;
+}
+
+/*
+ * At least
+ */
+
+/* End a change by a seed, which moves max to that number. */
+static void
+finish_seed(HiloRowChange *change, const HiloRowRef *ref, int64 max,
+			int64 epoch)
+{
+	if (max > change->row.max_value)
+		fail_above_limit(change, ref, "seed", max);
+	set_max(&change->row, max);
+	finish_new_epoch(change, epoch);
+	warn_near_limit(ref, &change->row);
+}
+
+int64
+hilo_counter_seed(HiloRowRef *ref, int64 value)
+{
+	int64		epoch = hilo_random_number();
+	HiloRowChange change;
+
+	(void) find_row(&change, ref, HILO_ROW_CREATE);
+	finish_seed(&change, ref, Max(change.row.max, value), epoch);
+	return change.row.max;
+}
+
+bool
+hilo_counter_set(HiloRowRef *ref, int64 value, const HiloRow *seen)
+{
+	int64		epoch = hilo_random_number();
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+
+	(void) find_row(&change, ref, HILO_ROW_CREATE);
+	refuse_leased(&change, ref);
+	if (seen == NULL)
+		refuse_lessor(&change, ref);
+	else if (row->changes != seen->changes || row->home != seen->home)
+	{
+		let_go(&change);
+		return false;
+	}
+
+	/* From now on numbers are counted here, whatever hilo.hub says. */
+	if (row->flags & HILO_ROW_LEASED)
+		row->claimed_at = GetCurrentTimestamp();
+	row->flags &= ~HILO_ROW_LEASED;
+	finish_seed(&change, ref, value, epoch);
+	return true;
+}
+
+bool
+hilo_counter_advance(HiloRowRef *ref, int64 number, HiloRow *result)
+{
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+	int64		old_max;
+	bool		changed;
+	bool		too_far = false;
+
+	(void) find_row(&change, ref, HILO_ROW_CREATE);
+	old_max = row->max;
+
+	if (number > old_max)
+	{
+		/*
+		 * This includes a number above the limit, which may be raised later.
+		 */
+		changed = number - old_max <= (row->max_value - old_max) / 2;
+		too_far = !changed;
+		if (changed)
+			set_max(row, number);
+	}
+	else
+	{
+		/* If the newest claim went back, the number would be drawn. */
+		changed = number >= row->claim_low && row->claim_low <= old_max;
+		if (changed)
+			end_claims(row);
+	}
+
+	if (changed || change.created)
+		(void) hilo_row_finish(&change);
+	else
+		hilo_row_abandon(&change);
+	warn_near_limit(ref, row);
+	*result = *row;
+	return !too_far;
+}
+
+int64
+hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
+{
+	int64		epoch = hilo_random_number();
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+	int64		old_max;
+	int64		old_limit;
+	int64		max;
+
+	(void) find_row(&change, ref, HILO_ROW_CREATE);
+	old_max = row->max;
+	old_limit = row->max_value;
+	max = Max(old_max, highest);
+
+	if (max >= Min(limit, old_limit) && !lenient)
+	{
+		let_go(&change);
+		ereport(ERROR,
+				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+				 errmsg(HILO_COUNTER_FORMAT " would have no numbers left",
+						HILO_COUNTER_ARGS(ref->name)),
+				 errdetail("Numbers up to " INT64_FORMAT " are in use; the limit is " INT64_FORMAT ".",
+						   max, Min(limit, old_limit)),
+				 old_limit < limit && (row->flags & HILO_ROW_OWN_LIMIT) ?
+				 errhint("Raise max_value with hilo_configure().") :
+				 old_max >= Min(limit, old_limit) ?
+				 errhint("Specify another collection, or move the column to a larger type.") :
+				 limit < PG_INT64_MAX ?
+				 errhint("Move the column to a larger type.") :
+				 errhint("Change the row with the highest number.")));
+	}
+
+	set_max(row, Max(old_max, Min(highest, Min(limit, old_limit))));
+	lower_limit(row, limit);
+	note_bound(row);
+	finish_new_epoch(&change, epoch);
+	warn_near_limit(ref, row);
+	return row->max;
+}
+
+/*
+ * Options
+ */
+
+/* Forget what hilo_counter_configure() has set. */
+static void
+reset_options(HiloRow *row)
+{
+	row->range_size = 0;
+	row->max_range_size = 0;
+	row->max_value = PG_INT64_MAX;
+	row->flags &= ~(HILO_ROW_HAS_TAG | HILO_ROW_OWN_LIMIT);
+	memset(&row->node_tag, 0, sizeof(NameData));
+}
+
+/*
+ * Release the row and raise an error if the collection cannot become ordered.
+ */
+static void
+check_orderable(HiloRowChange *change, const HiloRowRef *ref)
+{
+	refuse_leased(change, ref);
+	refuse_lessor(change, ref);
+	if (!(change->row.flags & HILO_ROW_LEASED))
+		return;
+	let_go(change);
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg(HILO_COUNTER_FORMAT " still has leased numbers to draw",
+					HILO_COUNTER_ARGS(ref->name)),
+			 errhint("To count here, force a seed above all numbers that other servers draw.")));
+}
+
+/* Make the collection ordered, or unordered. */
+static void
+set_order(HiloRow *row, bool ordered)
+{
+	row->flags &= ~(HILO_ROW_ORDERED | HILO_ROW_SETTLED);
+	if (ordered)
+		row->flags |= HILO_ROW_ORDERED;
+	row->hub_epoch = ordered ? hilo_timeline() : 0;
+	end_claims(row);
+}
+
+bool
+hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
+{
+	int64		epoch = hilo_random_number();
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+	bool		was_ordered;
+	bool		is_ordered;
+
+	(void) find_row(&change, ref, HILO_ROW_CREATE);
+	was_ordered = (row->flags & HILO_ROW_ORDERED) != 0;
+	is_ordered = options->change_order ? options->ordered :
+		was_ordered && !options->reset;
+	if (is_ordered && !was_ordered)
+		check_orderable(&change, ref);
+
+	if (options->max_value > 0 && options->max_value < row->max)
+	{
+		int64		max = row->max;
+
+		let_go(&change);
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("max_value " INT64_FORMAT " is too low for " HILO_COUNTER_FORMAT,
+						options->max_value, HILO_COUNTER_ARGS(ref->name)),
+				 errdetail("Numbers up to " INT64_FORMAT " have been claimed.", max)));
+	}
+
+	if (options->reset)
+		reset_options(row);
+	if (options->range_size > 0)
+		row->range_size = options->range_size;
+	if (options->max_range_size > 0)
+		row->max_range_size = options->max_range_size;
+	if (options->max_value > 0)
+		set_limit(row, options->max_value, options->own_limit);
+	if (options->node_tag != NULL)
+	{
+		row->flags |= HILO_ROW_HAS_TAG;
+		namestrcpy(&row->node_tag, options->node_tag);
+	}
+	row->flags &= ~HILO_ROW_DROPPED;
+	if (is_ordered != was_ordered)
+	{
+		row->epoch = epoch;
+		set_order(row, is_ordered);
+	}
+	finish_and_announce(&change);
+	return is_ordered != was_ordered;
+}
+
+void
+hilo_counter_note_binding(HiloRowRef *ref, int64 limit)
+{
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+
+	(void) find_row(&change, ref, HILO_ROW_CREATE);
+	if ((row->flags & (HILO_ROW_BOUND | HILO_ROW_DESERTED)) == HILO_ROW_BOUND &&
+		row->max_value <= Max(limit, row->max) && !change.created)
+	{
+		hilo_row_abandon(&change);
+		return;
+	}
+
+	/*
+	 * A session that has never read the bindings is not told about changes to
+	 * them.
+	 */
+	note_bound(row);
+	lower_limit(row, limit);
+	finish_and_announce(&change);
+}
+
+void
+hilo_counter_settle_in(HiloRowRef *ref)
+{
+	HiloRowChange change;
+
+	if (find_row(&change, ref, HILO_ROW_CHANGE))
+		finish_and_announce(&change);
+}
+
+void
+hilo_counter_note_deserted(HiloRowRef *ref)
+{
+	HiloRowChange change;
+
+	if (!find_row(&change, ref, HILO_ROW_CHANGE))
+		return;
+	change.row.flags |= HILO_ROW_DESERTED;
+	finish_and_announce(&change);
+}
+
+/*
+ * Merge and drop
+ */
+
+/*
+ * True if nothing has happened to a row except that its collection was bound.
+ * Restoring bindings before counters leaves such rows.
+ */
+static bool
+is_as_created(const HiloRow *row)
+{
+	return row->max == 0 && row->max_ever == 0 &&
+		row->claimed_at == DT_NOBEGIN &&
+		row->range_size == 0 && row->max_range_size == 0 &&
+		row->max_value == PG_INT64_MAX &&
+		(row->flags & (HILO_ROW_HAS_TAG | HILO_ROW_LEASED |
+					   HILO_ROW_ORDERED)) == 0;
+}
+
+void
+hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
+{
+	int64		epoch = hilo_random_number();
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+
+	(void) find_row(&change, ref, HILO_ROW_CREATE);
+
+	if (change.created || (row->flags & HILO_ROW_DROPPED) ||
+		is_as_created(row))
+	{
+		HiloRow		before = *row;
+
+		*row = *other;
+		row->changes = before.changes;
+		row->timeline = before.timeline;
+		row->max_ever = Max(before.max_ever, row->max_ever);
+		row->flags |= before.flags & HILO_ROW_BOUND;
+		if (row->flags & HILO_ROW_DROPPED)
+			row->max = before.max;
+	}
+	else if (!(other->flags & HILO_ROW_DROPPED))
+	{
+		row->max = Max(row->max, other->max);
+		row->flags |= other->flags & HILO_ROW_BOUND;
+
+		/* Numbers that a hub may give to others must not be counted here. */
+		if (other->flags & ~row->flags & HILO_ROW_LEASED)
+			put_hub(row, NameStr(other->hub), other->lease_size);
+	}
+	if (other->timeline != 0)
+		row->timeline = HILO_NOT_RESUMED;
+	row->hub_epoch = 0;
+	row->flags &= ~HILO_ROW_SETTLED;
+	if ((row->flags & HILO_ROW_LEASED) || hilo_is_identity(ref->name) ||
+		hilo_is_own_name(ref->name))
+		row->flags &= ~HILO_ROW_ORDERED;
+	row->max_ever = Max(Max(row->max_ever, row->max), other->max_ever);
+	row->max_value = Max(row->max_value, row->max);
+	end_claims(row);
+
+	/*
+	 * Even if max stays the same: the rest of the ranges here may lie below
+	 * the other max, and may have been used there.
+	 */
+	finish_new_epoch(&change, epoch);
+}
+
+bool
+hilo_counter_drop(HiloRowRef *ref, bool force)
+{
+	int64		epoch = hilo_random_number();
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+
+	if (!find_row(&change, ref, HILO_ROW_CHANGE))
+		return false;
+	if (row->flags & HILO_ROW_DROPPED)
+	{
+		hilo_row_abandon(&change);
+		return false;
+	}
+	refuse_leased(&change, ref);
+	if (!force)
+		refuse_lessor(&change, ref);
+
+	set_max(row, 0);
+	reset_options(row);
+	row->flags &= ~(HILO_ROW_LEASED | HILO_ROW_ORDERED | HILO_ROW_SETTLED);
+	row->flags |= HILO_ROW_DROPPED;
+	row->lease_size = 0;
+	row->hub_epoch = 0;
+	row->timeline = 0;
+	row->created_at = GetCurrentTimestamp();
+	row->claimed_at = DT_NOBEGIN;
+	row->claim_rate = 0;
+	finish_new_epoch(&change, epoch);
+	return true;
+}
+
+/*
+ * On a hub
+ */
+
+/*
+ * The timeline of the last lease.  If another lease could overlap with earlier
+ * ones, releases the row and raises 55000.
+ */
+static int64
+last_timeline(HiloRowChange *change, const HiloRowRef *ref,
+			  const HiloWantedHub *wanted, const HiloHubState *state)
+{
+	HiloRow    *row = &change->row;
+	int64		timeline = row->timeline != 0 ? row->timeline :
+		state->timeline;
+
+	if ((row->flags & HILO_ROW_LEASED) ||
+		hilo_counter_is_for_hub(ref, row, wanted))
+	{
+		const char *hub = row->flags & HILO_ROW_LEASED ?
+			pstrdup(NameStr(row->hub)) : wanted->name;
+
+		let_go(change);
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg(HILO_COUNTER_FORMAT " is not counted on this server",
+						HILO_COUNTER_ARGS(ref->name)),
+				 errdetail("A server that leases numbers cannot be a hub for them."),
+				 hub[0] == '\0' ? 0 :
+				 errhint("Ask its hub, \"%.*s\".", (int) strcspn(hub, "|"), hub)));
+	}
+
+	/* The setting's promise covers promotions, not dumps. */
+	if (timeline == HILO_NOT_RESUMED ||
+		(timeline != hilo_timeline() && !state->resumes))
+	{
+		let_go(change);
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg(HILO_COUNTER_FORMAT " gives no leases because this server was promoted, copied, restored or left behind",
+						HILO_COUNTER_ARGS(ref->name)),
+				 errdetail("It may not know about the newest leases."),
+				 errhint("Call hilo_hub_resume() on the hub once all members that hilo.members shows there have reported.")));
+	}
+	return timeline;
+}
+
+HiloRange
+hilo_counter_lease(HiloRowRef *ref, const HiloWantedHub *wanted, int64 size,
+				   int64 above, const HiloHubState *state,
+				   HiloLeaseCheck check, HiloRow *result)
+{
+	HiloRangeRequest request = {.size = size,.alignment = 1,.above = above};
+	HiloRange	range = {0, -1};
+	int64		timeline = hilo_timeline();
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+	int64		leased_on;
+	XLogRecPtr	lsn;
+
+	find_for_draw(&change, ref);
+	refuse_ordered(&change, ref);
+	leased_on = last_timeline(&change, ref, wanted, state);
+
+	*result = *row;
+	if (size == 0)
+	{
+		let_go(&change);
+		return range;
+	}
+	if (!hilo_range_cut(&request, row->max, row->max_value, &range))
+		fail_at_limit(&change, ref);
+	note_claim(row, &range, 0);
+	row->timeline = timeline;
+	lsn = hilo_row_finish(&change);
+	check(ref, state);
+	if (state->synchronous)
+		hilo_row_flush_to_standby(lsn);
+	else
+		hilo_row_flush(lsn);
+	warn_near_limit(ref, row);
+	if (leased_on != timeline)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg(HILO_COUNTER_FORMAT " gives leases again, on timeline " INT64_FORMAT " after " INT64_FORMAT,
+						HILO_COUNTER_ARGS(ref->name), timeline, leased_on),
+				 errdetail("The setting \"hilo.hub_auto_resume\" is on.")));
+	return range;
+}
+
+int64
+hilo_counter_resume(HiloRowRef *ref, int64 at_least)
+{
+	int64		epoch = hilo_random_number();
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+
+	(void) find_row(&change, ref, HILO_ROW_CREATE);
+	refuse_leased(&change, ref);
+	set_max(row, Max(row->max, at_least));
+	row->max_value = Max(row->max_value, row->max);
+	row->timeline = hilo_timeline();
+	finish_new_epoch(&change, epoch);
+	return row->max;
+}
+
+XLogRecPtr
+hilo_counter_stop_leases(HiloRowRef *ref)
+{
+	HiloRowChange change;
+
+	if (!find_row(&change, ref, HILO_ROW_CHANGE))
+		return InvalidXLogRecPtr;
+	if (change.row.timeline == 0)
+	{
+		hilo_row_abandon(&change);
+		return InvalidXLogRecPtr;
+	}
+	change.row.timeline = HILO_NOT_RESUMED;
+	return hilo_row_finish(&change);
+}
+
+bool
+hilo_counter_confirm_lease(HiloRowRef *ref, int64 epoch)
+{
+	HiloRowChange change;
+
+	if (!find_row(&change, ref, HILO_ROW_CHANGE))
+		return false;
+	if (change.row.epoch != epoch)
+	{
+		hilo_row_abandon(&change);
+		return false;
+	}
+	(void) hilo_row_finish(&change);
+	return true;
+}
+
+/*
+ * On a member
+ */
+
+bool
+hilo_counter_set_hub(HiloRowRef *ref, const char *hub, int32 size)
+{
+	int64		epoch = hilo_random_number();
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+	bool		new_epoch;
+
+	(void) find_row(&change, ref, HILO_ROW_CREATE);
+	refuse_ordered(&change, ref);
+
+	/*
+	 * What is leased stays valid, but not together with leases of another
+	 * hub.
+	 */
+	new_epoch = hub[0] != '\0' && (!(row->flags & HILO_ROW_LEASED) ||
+								   strcmp(NameStr(row->hub), hub) != 0);
+	if (new_epoch)
+	{
+		row->epoch = epoch;
+		row->hub_epoch = 0;
+	}
+	put_hub(row, hub, size);
+	finish_and_announce(&change);
+	return new_epoch;
+}
+
+/*
+ * Adopt the hub's options: its tag, or that it has none, and the sizes that are
+ * set there.  Returns whether anything changes.
+ */
+static bool
+note_options(HiloRow *row, const HiloLeaseAnswer *answer)
+{
+	HiloRow		before = *row;
+
+	row->flags &= ~HILO_ROW_HAS_TAG;
+	if (answer->has_tag)
+		row->flags |= HILO_ROW_HAS_TAG;
+	row->node_tag = answer->node_tag;
+	if (answer->range_size > 0)
+		row->range_size = answer->range_size;
+	if (answer->max_range_size > 0)
+		row->max_range_size = answer->max_range_size;
+	return memcmp(&before, row, sizeof(HiloRow)) != 0;
+}
+
+/*
+ * Note the hub's answer.  Sets a new epoch if earlier counted or leased numbers
+ * are invalid now: when numbers are leased for the first time, and when the hub
+ * was seeded or dropped.  Returns whether others have to read the row again.
+ */
+static bool
+note_hub(HiloRow *row, const HiloLeaseAnswer *answer, int64 epoch)
+{
+	bool		new_epoch = answer->is_first ||
+		(row->hub_epoch != 0 && row->hub_epoch != answer->hub_epoch);
+
+	if (new_epoch)
+		row->epoch = epoch;
+	if (answer->is_first)
+		put_hub(row, NameStr(answer->asked_hub), 0);
+	row->hub_epoch = answer->hub_epoch;
+	return note_options(row, answer) || new_epoch;
+}
+
+/* True if the row is still what it was when the hub was asked. */
+static bool
+is_as_asked(const HiloRowChange *change, const HiloLeaseAnswer *answer)
+{
+	const HiloRow *row = &change->row;
+
+	if (change->created)
+		return true;
+	if (epoch_here(change) != answer->asked_epoch)
+		return false;
+	if (answer->is_first)
+		return !(row->flags & HILO_ROW_LEASED);
+	return (row->flags & HILO_ROW_LEASED) &&
+		strcmp(NameStr(row->hub), NameStr(answer->asked_hub)) == 0;
+}
+
+bool
+hilo_counter_take_in(HiloRowRef *ref, const HiloLeaseAnswer *answer,
+					 HiloClaim *claim)
+{
+	int64		epoch = hilo_random_number();
+	HiloRange	range = answer->range;
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+	bool		to_announce;
+	Oid			table;
+	XLogRecPtr	lsn;
+
+	if (!hilo_row_find(&change, HILO_TABLE_COUNTERS, ref,
+					   answer->is_first ? HILO_ROW_CREATE : HILO_ROW_CHANGE))
+		return false;
+	if (!is_as_asked(&change, answer))
+	{
+		hilo_row_abandon(&change);
+		return false;
+	}
+	settle_in(&change);
+
+	to_announce = note_hub(row, answer, epoch);
+
+	range.high = Min(range.high, row->max_value);
+	if (range.low <= row->max)
+		range.low = row->max < range.high ? row->max + 1 : range.high + 1;
+	if (range.low > row->max_value)
+		set_max(row, row->max_value);	/* past all numbers that can be used */
+	else if (range.low <= range.high)
+	{
+		note_claim(row, &range, 0);
+		end_claims(row);
+	}
+
+	claim->range = range;
+	table = RelationGetRelid(change.rel);
+	lsn = hilo_row_finish(&change);
+	if (to_announce)
+		hilo_catalog_announce(table);
+	fill_claim(claim, row, lsn);
+	claim->leased = true;
+	return true;
+}
+
+bool
+hilo_counter_hear(HiloRowRef *ref, const HiloLeaseAnswer *answer,
+				  bool *worthless)
+{
+	int64		epoch = hilo_random_number();
+	HiloRowChange change;
+
+	if (!hilo_row_find(&change, HILO_TABLE_COUNTERS, ref, HILO_ROW_CHANGE))
+		return false;
+	if (!is_as_asked(&change, answer))
+	{
+		hilo_row_abandon(&change);
+		return false;
+	}
+	settle_in(&change);
+	if (note_hub(&change.row, answer, epoch))
+		finish_and_announce(&change);
+	else
+		hilo_row_abandon(&change);
+	*worthless = change.row.epoch == epoch;
+	return true;
+}

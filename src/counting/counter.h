@@ -1,0 +1,331 @@
+/*-------------------------------------------------------------------------
+ *
+ * counter.h
+ *	  The counters: every change to a row of hilo.hilo.
+ *
+ * Rows change in place (see row.h).  When a function returns, it holds no lock.
+ *
+ * Unless said otherwise a function may be called in any transaction that may
+ * write, raises errors as the reference lists them, and has its change
+ * on disk (and, following synchronous_commit, on the synchronous standbys)
+ * when it returns.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_COUNTER_H
+#define HILO_COUNTER_H
+
+#include "counting/range.h"
+#include "counting/row.h"
+
+/* Numbers that were claimed or leased, and what identifies the claim. */
+typedef struct HiloClaim
+{
+	HiloRange	range;
+	int64		home;			/* of the row that they come from, */
+	int64		epoch;			/* as of the claim */
+	int64		changes;		/* how often that row had changed */
+	int64		token;			/* of a client's claim: random; else 0 */
+	XLogRecPtr	lsn;			/* end of its WAL record */
+	bool		leased;			/* false: counted */
+} HiloClaim;
+
+/* For whom numbers are claimed. */
+typedef enum HiloClaimant
+{
+	/*
+	 * A session: what it does not use goes back through
+	 * hilo_counter_give_back().
+	 */
+	HILO_FOR_SESSION,
+
+	/*
+	 * A client program: the claim has a token, and whoever knows it can give
+	 * the claim back.
+	 */
+	HILO_FOR_CLIENT,
+
+	/*
+	 * A statement that shows the number itself; it is on disk on return
+	 * unless synchronous_commit = off.
+	 */
+	HILO_FOR_STATEMENT
+} HiloClaimant;
+
+/* The hub for counters that are not leased yet. */
+typedef struct HiloWantedHub
+{
+	const char *name;			/* NULL: none, they are counted here */
+	bool		even_counted;	/* true: even for counters that have been
+								 * counted here */
+} HiloWantedHub;
+
+/* True for the name of an identity, which ends in a bar. */
+extern bool hilo_is_identity(HiloName name);
+
+/* For errmsg(): the kind of counter, and its name without a bar. */
+#define HILO_COUNTER_FORMAT	"%s \"%.*s\""
+#define HILO_COUNTER_ARGS(name) \
+	(hilo_is_identity(name) ? "identity" : "collection"), \
+	(name).len - (hilo_is_identity(name) ? 1 : 0), (name).data
+
+/*
+ * True for the name of the row of server-side ids, or of this server as a hub.
+ */
+extern bool hilo_is_own_name(HiloName name);
+
+/*
+ * Claim a range.  Creates a row that does not exist or was dropped, unless
+ * hilo.auto_create is off.  Returns false, having changed nothing, if the
+ * collection is ordered, or the numbers are or should be leased from a hub.
+ */
+extern bool hilo_counter_claim(HiloRowRef *ref, const HiloWantedHub *wanted,
+							   const HiloRangeRequest *request,
+							   HiloClaimant claimant, HiloClaim *claim);
+
+/*
+ * Claim a range for all sessions that draw from an ordered collection; they
+ * wait for standbys themselves.  Returns false, having claimed nothing, if the
+ * collection is not ordered. settled: note in the row that it is settled, see
+ * HILO_ROW_SETTLED. If the timeline is not that of the last claim, the row gets
+ * a new epoch, because earlier claims may not all be known here.
+ */
+extern bool hilo_counter_claim_ordered(HiloRowRef *ref,
+									   const HiloRangeRequest *request,
+									   bool settled, HiloClaim *claim);
+
+/*
+ * Claim number and all numbers below it, for a statement, if it is not claimed
+ * yet.  Returns false, having changed nothing, if it is, or if the numbers are
+ * or should be leased from a hub.  Creates a row as hilo_counter_claim() does.
+ */
+extern bool hilo_counter_claim_number(HiloRowRef *ref,
+									  const HiloWantedHub *wanted,
+									  int64 number);
+
+/*
+ * True if the counter with this row should be leased but is not yet.  The row
+ * of server-side ids never is.
+ */
+extern bool hilo_counter_is_for_hub(const HiloRowRef *ref, const HiloRow *row,
+									const HiloWantedHub *wanted);
+
+/* Raise the error that a claim would if it may not create the counter. */
+extern void hilo_counter_check_may_create(HiloRowRef *ref);
+
+/*
+ * Copy the row; the epoch is 0 if the row came from elsewhere.  Returns false
+ * if the counter does not exist or was dropped; *row is then an empty row with
+ * HILO_ROW_DROPPED, or what is left of it.
+ */
+extern bool hilo_counter_read(HiloRowRef *ref, HiloRow *row);
+
+/*
+ * True if numbers of a claim may still be used, given the row as read: it has
+ * the same table, database and epoch, and they are not above max.
+ */
+extern bool hilo_counter_holds(const HiloRow *row, const HiloClaim *claim);
+
+/*
+ * Give the numbers above last, the last one used, back to the counter if the
+ * claim is still the newest.  Returns whether it was; after an error nothing
+ * has changed.  Not flushed: losing the change costs only a gap.  At exit it
+ * does not wait for locks on the table and its indexes.
+ */
+extern bool hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *claim,
+								   int64 last, bool at_exit);
+
+/*
+ * The same for the range of a client that ends at high.  It must be the newest
+ * claim and have that token; with token 0 its end must be one that was never
+ * handed out before.
+ */
+extern bool hilo_counter_return(HiloRowRef *ref, int64 last, int64 high,
+								int64 token);
+
+/*
+ * Advance max to at least value, creating the row if necessary; a new epoch.
+ * Returns the max now stored.
+ */
+extern int64 hilo_counter_seed(HiloRowRef *ref, int64 value);
+
+/*
+ * Likewise set max to value, up or down.  A counter that has left its hub is
+ * counted here from then on; one that has not left it is refused.  So is one that
+ * has given leases, unless seen is its row from before all its members were found
+ * to be forgotten: then returns false, having changed nothing, if the row has
+ * changed since.
+ */
+extern bool hilo_counter_set(HiloRowRef *ref, int64 value,
+							 const HiloRow *seen);
+
+/*
+ * Advance max to number, which was chosen by hand, so that it will not be
+ * claimed later.  Not flushed: the transaction that stores the number does
+ * that.
+ *
+ * Returns false, having changed nothing, if that would use up more than half of
+ * the remaining numbers. *row is the row after that.
+ */
+extern bool hilo_counter_advance(HiloRowRef *ref, int64 number, HiloRow *row);
+
+/*
+ * Prepare a counter for a column that holds numbers up to highest, and can hold
+ * numbers up to limit: advance it like a seed, and lower its limit to that.
+ * Raises an error if no number would be left, unless lenient.  Returns the max
+ * now stored.
+ */
+extern int64 hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit,
+								bool lenient);
+
+/* What can be set for a single counter. */
+typedef struct HiloCounterOptions
+{
+	bool		reset;			/* first reset all options */
+	int64		range_size;		/* each of these three: 0: leave it */
+	int64		max_range_size;
+	int64		max_value;
+	bool		own_limit;		/* true: set by hand; false: that of a type */
+	const char *node_tag;		/* NULL: leave it */
+	bool		change_order;	/* true: set ordered */
+	bool		ordered;
+} HiloCounterOptions;
+
+/*
+ * Set the options, creating the row if necessary.  Claimed ranges stay valid
+ * unless the collection becomes ordered or unordered: then the result is true.
+ */
+extern bool hilo_counter_configure(HiloRowRef *ref,
+								   const HiloCounterOptions *options);
+
+/*
+ * Note that hilo.binding has a row about the counter; call it before that row
+ * becomes visible.  Lowers the limit to the given one, though not below max.
+ * Creates the row if necessary.
+ */
+extern void hilo_counter_note_binding(HiloRowRef *ref, int64 limit);
+
+/*
+ * Give a row that came from elsewhere an epoch with which claims can be valid.
+ */
+extern void hilo_counter_settle_in(HiloRowRef *ref);
+
+/*
+ * Note that the last table of the counter was dropped, and that hilo.binding
+ * has no more rows about it.  After a rollback the note stays, but means
+ * nothing.
+ */
+extern void hilo_counter_note_deserted(HiloRowRef *ref);
+
+/*
+ * Merge a row from another database or a backup: max and what belongs to it are
+ * advanced, never lowered; a counter that does not exist here is created as it
+ * was there.
+ */
+extern void hilo_counter_merge(HiloRowRef *ref, const HiloRow *other);
+
+/* Drop the counter.  Returns false if it did not exist. */
+extern bool hilo_counter_drop(HiloRowRef *ref, bool force);
+
+/*
+ * On a hub
+ */
+
+/* The state of this server as a hub. */
+typedef struct HiloHubState
+{
+	int64		timeline;		/* on which a counter that has given no lease
+								 * yet may give one: that of CREATE EXTENSION
+								 * or the last hilo_hub_resume();
+								 * HILO_NOT_RESUMED if the database was copied
+								 * or restored since, or left behind */
+	int64		told;			/* timeline that members are told */
+	bool		synchronous;	/* true: a lease must have reached a
+								 * synchronous standby */
+	bool		resumes;		/* true: counters may resume by themselves on
+								 * a new timeline */
+} HiloHubState;
+
+/* Raises an error if no lease may be given, as another session has found. */
+typedef void (*HiloLeaseCheck) (HiloRowRef *ref, const HiloHubState *before);
+
+/*
+ * Claim a lease of up to size numbers above the given one for a member; with
+ * size 0 only check that one would be given. *result is the row after that.
+ *
+ * Raises an error if the lease might overlap with earlier ones: the server has
+ * been promoted since, or the row comes from elsewhere.  check is called
+ * between the claim and the wait for a standby, which may end in an error.
+ */
+extern HiloRange hilo_counter_lease(HiloRowRef *ref,
+									const HiloWantedHub *wanted, int64 size,
+									int64 above, const HiloHubState *state,
+									HiloLeaseCheck check, HiloRow *result);
+
+/*
+ * Let the counter give leases again, above at_least, when the above refuses
+ * them.  Creates the row if necessary.  Refused on a member.  Returns the max
+ * now stored.
+ */
+extern int64 hilo_counter_resume(HiloRowRef *ref, int64 at_least);
+
+/*
+ * Stop leases until then, if the counter has given any.  Returns the LSN to
+ * flush.
+ */
+extern XLogRecPtr hilo_counter_stop_leases(HiloRowRef *ref);
+
+/*
+ * After a lease of that epoch: change the row, so that hilo_counter_set() of
+ * what was read before fails.  False: the counter has another epoch.
+ */
+extern bool hilo_counter_confirm_lease(HiloRowRef *ref, int64 epoch);
+
+/*
+ * On a member
+ */
+
+/*
+ * Lease the numbers from the hub from now on, at least size at a time (0: as
+ * the setting says); with an empty hub, stop leasing.  Creates the row if
+ * necessary.  Returns whether earlier claims or leases are invalid from then
+ * on.  Refused if the collection is ordered.
+ */
+extern bool hilo_counter_set_hub(HiloRowRef *ref, const char *hub,
+								 int32 size);
+
+/* A request, and the hub's answer. */
+typedef struct HiloLeaseAnswer
+{
+	int64		asked_epoch;	/* of the row here when the hub was asked; 0:
+								 * it did not exist or came from elsewhere */
+	NameData	asked_hub;		/* the hub that was asked */
+	bool		is_first;		/* true: the counter was not leased yet */
+	HiloRange	range;
+	int64		hub_epoch;
+	int32		range_size;		/* the hub's options; 0: not set there */
+	int32		max_range_size;
+	bool		has_tag;
+	NameData	node_tag;
+} HiloLeaseAnswer;
+
+/*
+ * Accept a lease: *claim is the part of it above max and not above the limit,
+ * and max moves to its end.  The first lease makes the counter a leased one; a
+ * row is created if necessary.  Returns false, having changed nothing, if the
+ * row is no longer what it was when the hub was asked. *claim is empty if
+ * nothing of the lease is above max.  Not flushed: the caller does that before
+ * it draws.
+ */
+extern bool hilo_counter_take_in(HiloRowRef *ref,
+								 const HiloLeaseAnswer *answer,
+								 HiloClaim *claim);
+
+/*
+ * The same for an answer without numbers, about a leased counter. *worthless is
+ * set to whether earlier leases are invalid now.
+ */
+extern bool hilo_counter_hear(HiloRowRef *ref, const HiloLeaseAnswer *answer,
+							  bool *worthless);
+
+#endif							/* HILO_COUNTER_H */

@@ -1,0 +1,42 @@
+/*-------------------------------------------------------------------------
+ *
+ * once.c
+ *	  Messages that are sent once per session.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+
+#include "counting/once.h"
+
+/* Hashes of the messages sent: with 64 bits they practically never collide. */
+static HTAB *said = NULL;
+
+static uint64
+hash_of(const void *bytes, int len, uint64 seed)
+{
+	return hash_bytes_extended(bytes, len, seed);
+}
+
+bool
+hilo_once(const char *message, HiloName name)
+{
+	uint64		key = hash_of(name.data, name.len,
+							  hash_of(message, strlen(message), 0));
+	bool		found;
+
+	if (said == NULL)
+	{
+		HASHCTL		ctl = {.keysize = sizeof(uint64),.entrysize = sizeof(uint64),
+		.hcxt = TopMemoryContext};
+
+		said = hash_create("hilo messages", 16, &ctl,
+						   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	(void) hash_search(said, &key, HASH_ENTER, &found);
+	return !found;
+}

@@ -1,0 +1,763 @@
+/*-------------------------------------------------------------------------
+ *
+ * row.c
+ *	  The layout of rows of our tables on disk, and their changes: in place, as a
+ *	  sequence changes its only tuple.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/generic_xlog.h"
+#include "access/genam.h"
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "access/xloginsert.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_control.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "storage/lwlock.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "base/compat.h"
+#include "base/failure_point.h"
+#include "counting/row.h"
+#include "counting/tuple.h"
+
+/* Attempts to find a row while other code keeps changing it. */
+#define MAX_FIND_ATTEMPTS	10
+
+/* A table with fewer pages than this is small. */
+#define SPREAD_PAGES	1024
+
+StaticAssertDecl(sizeof(HiloRow) == 15 * 8 + 4 * 4 + 2 * NAMEDATALEN,
+				 "HiloRow has the layout of the columns of hilo.hilo");
+StaticAssertDecl(sizeof(HiloHubRow) == 9 * 8 + NAMEDATALEN,
+				 "HiloHubRow has the layout of the columns of hilo.hub");
+StaticAssertDecl(sizeof(HiloMemberRow) == 8 * 8 + NAMEDATALEN,
+				 "HiloMemberRow has the layout of the columns of hilo.member");
+
+/* Columns before the name, and their size. */
+static const struct
+{
+	AttrNumber	fixed_columns;
+	Size		size;
+}			layouts[] = {
+	[HILO_TABLE_COUNTERS] = {21, sizeof(HiloRow)},
+	[HILO_TABLE_HUBS] = {10, sizeof(HiloHubRow)},
+	[HILO_TABLE_MEMBERS] = {9, sizeof(HiloMemberRow)}
+};
+
+void
+hilo_row_ref_init(HiloRowRef *ref, HiloName name)
+{
+	ref->name = name;
+	ref->table = InvalidOid;
+	ItemPointerSetInvalid(&ref->tid);
+	ref->generation = 0;
+}
+
+/*
+ * Use pg_strong_random() rather than a cheaper source: the token of a claim is
+ * all that distinguishes its holder from others.
+ */
+int64
+hilo_random_number(void)
+{
+	uint64		result;
+
+	do
+	{
+		if (!pg_strong_random(&result, sizeof(result)))
+			ereport(ERROR,
+					(errcode(ERRCODE_INTERNAL_ERROR),
+					 errmsg("could not generate a random number")));
+		result &= PG_INT64_MAX;
+	} while (result == 0);
+
+	return (int64) result;
+}
+
+/*
+ * Tuples
+ */
+
+/* The contents that belong to the table. */
+static void *
+contents(HiloRowChange *change)
+{
+	switch (change->table)
+	{
+		case HILO_TABLE_HUBS:
+			return &change->hub;
+		case HILO_TABLE_MEMBERS:
+			return &change->member;
+		default:
+			return &change->row;
+	}
+}
+
+/*
+ * True if the tuple has that name.  The columns before the name are never NULL
+ * and of fixed width, so it is at the same place in every tuple.
+ */
+static bool
+tuple_is_of(HeapTuple tuple, HiloTable table, HiloName name)
+{
+	char	   *data = (char *) GETSTRUCT(tuple);
+	text	   *value;
+
+	if (HeapTupleHeaderGetNatts(tuple->t_data) <=
+		layouts[table].fixed_columns || HeapTupleHasNulls(tuple))
+		return false;
+
+	data += layouts[table].size;
+	value = (text *) (data + att_align_pointer(0, TYPALIGN_INT, -1, data));
+	if (VARATT_IS_EXTENDED(value) && !VARATT_IS_SHORT(value))
+		return false;
+	return VARSIZE_ANY_EXHDR(value) == (Size) name.len &&
+		memcmp(VARDATA_ANY(value), name.data, name.len) == 0;
+}
+
+/*
+ * True if the tuple may be changed in place.  A tuple lock is no obstacle,
+ * because nothing that it protects changes.
+ */
+static bool
+tuple_is_live(HeapTuple tuple, Buffer buffer)
+{
+	HeapTupleHeader header = tuple->t_data;
+
+	/* All rows but those just made by other means look like this. */
+	if (HeapTupleHeaderXminFrozen(header) &&
+		(header->t_infomask & HEAP_XMAX_INVALID))
+		return true;
+
+	if (!HeapTupleHeaderXminFrozen(header) &&
+		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetRawXmin(header)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot change a counter whose row this transaction inserted without firing the triggers"),
+				 errhint("Commit first.")));
+
+	switch (HeapTupleSatisfiesUpdate(tuple, GetCurrentCommandId(false), buffer))
+	{
+		case TM_Ok:
+			return true;
+		case TM_BeingModified:
+			return HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask);
+		default:
+			return false;
+	}
+}
+
+/*
+ * Find
+ */
+
+/*
+ * Lock the page that ref->tid names, exclusively, and read the row.
+ * Returns false, with nothing locked, when the live row is not there.
+ */
+static bool
+lock_row(HiloRowChange *change, const HiloRowRef *ref)
+{
+	OffsetNumber offset = ItemPointerGetOffsetNumber(&ref->tid);
+	HeapTupleData tuple;
+	ItemId		item;
+	Page		page;
+
+	change->buffer = ReadBuffer(change->rel,
+								ItemPointerGetBlockNumber(&ref->tid));
+	LockBuffer(change->buffer, BUFFER_LOCK_EXCLUSIVE);
+	page = BufferGetPage(change->buffer);
+
+	if (offset > PageGetMaxOffsetNumber(page))
+		goto not_there;
+	item = PageGetItemId(page, offset);
+	if (!ItemIdIsNormal(item))
+		goto not_there;
+
+	tuple.t_data = (HeapTupleHeader) PageGetItem(page, item);
+	tuple.t_len = ItemIdGetLength(item);
+	tuple.t_self = ref->tid;
+	tuple.t_tableOid = RelationGetRelid(change->rel);
+	if (!tuple_is_of(&tuple, change->table, ref->name))
+		goto not_there;
+	if (!change->created && !tuple_is_live(&tuple, change->buffer))
+		goto not_there;
+
+	change->offset = offset;
+	memcpy(contents(change), GETSTRUCT(&tuple), layouts[change->table].size);
+	return true;
+
+not_there:
+	UnlockReleaseBuffer(change->buffer);
+	change->buffer = InvalidBuffer;
+	return false;
+}
+
+/*
+ * Look the row up in the index and remember its TID. The snapshot sees what is
+ * committed now, and leaves no trace for serializable transactions.
+ */
+static bool
+look_up_row(HiloTable table, Relation rel, HiloRowRef *ref)
+{
+	Datum		name = PointerGetDatum(cstring_to_text_with_len(ref->name.data,
+																ref->name.len));
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyEntryInitialize(&key, 0, layouts[table].fixed_columns + 1,
+						   BTEqualStrategyNumber, InvalidOid, C_COLLATION_OID,
+						   F_TEXTEQ, name);
+	scan = systable_beginscan(rel, hilo_catalog_name_index(table, rel), true,
+							  SnapshotSelf, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		/* The row stays there as long as we hold the lock on the table. */
+		ref->table = RelationGetRelid(rel);
+		ref->tid = tuple->t_self;
+		ref->generation = hilo_row_generation;
+	}
+	else
+		ref->table = InvalidOid;
+	systable_endscan(scan);
+
+	return OidIsValid(ref->table);
+}
+
+/*
+ * True if the row may be where ref remembers it. lock_row() verifies that, but
+ * the page must exist, which it may not after the table was rewritten.
+ */
+static inline bool
+may_be_in_place(Relation rel, const HiloRowRef *ref)
+{
+	return ref->table == RelationGetRelid(rel) &&
+		(ref->generation == hilo_row_generation ||
+		 ItemPointerGetBlockNumber(&ref->tid) < RelationGetNumberOfBlocks(rel));
+}
+
+/*
+ * Find the row in the locked table change->rel and lock its page.  Returns
+ * false if there is no such row.
+ */
+static bool
+find_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
+{
+	if (may_be_in_place(change->rel, ref) && lock_row(change, ref))
+	{
+		ref->generation = hilo_row_generation;
+		return true;
+	}
+
+	for (int i = 0; i < MAX_FIND_ATTEMPTS; i++)
+	{
+		if (!look_up_row(change->table, change->rel, ref))
+			return false;
+		if (lock_row(change, ref))
+			return true;
+		CHECK_FOR_INTERRUPTS();
+	}
+
+	/*
+	 * Our own code never updates or deletes, so the guards must have been
+	 * disabled.
+	 */
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_IN_USE),
+			 errmsg("row \"%.*s\" of table \"%s.%s\" is being changed by hand",
+					ref->name.len, ref->name.data,
+					HILO_SCHEMA, RelationGetRelationName(change->rel)),
+			 errhint("Enable the table's triggers again.")));
+	return false;				/* keep compiler quiet */
+}
+
+/*
+ * Create
+ */
+
+/*
+ * Open the indexes, with the lock needed to insert entries.  Raises an error if
+ * an entry made now could be lost later: a rollback would bring back the
+ * previous index, without an entry for the row, which stays.  Rebuilding,
+ * creating or dropping an index takes a strong lock on the table; moving one
+ * gives it new storage, and locks only the index.
+ */
+static List *
+open_indexes(Relation rel)
+{
+	List	   *indexes = NIL;
+	List	   *oids = RelationGetIndexList(rel);
+	ListCell   *lc;
+	bool		changed = rel->rd_createSubid == InvalidSubTransactionId &&
+		CheckRelationLockedByMe(rel, ShareLock, true);
+
+	foreach(lc, oids)
+	{
+		Relation	index = index_open(lfirst_oid(lc), RowExclusiveLock);
+
+		changed = changed ||
+			(index->rd_createSubid == InvalidSubTransactionId &&
+			 hilo_storage_is_new(index));
+		indexes = lappend(indexes, index);
+	}
+	list_free(oids);
+
+	if (changed)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot create a counter in a transaction that has locked table \"%s.%s\" or changed its indexes",
+						HILO_SCHEMA, RelationGetRelationName(rel)),
+				 errhint("Commit first.")));
+	return indexes;
+}
+
+static void
+close_indexes(List *indexes)
+{
+	ListCell   *lc;
+
+	foreach(lc, indexes)
+		index_close(lfirst(lc), RowExclusiveLock);
+	list_free(indexes);
+}
+
+/* An empty value of a column's type. */
+static Datum
+empty_value(Form_pg_attribute att)
+{
+	static NameData no_name = {{0}};
+
+	return att->attbyval ? (Datum) 0 : NameGetDatum(&no_name);
+}
+
+/*
+ * Set the fillfactor in this session's relation cache only; a rebuild of the
+ * entry resets it.
+ */
+static void
+set_fillfactor(Relation rel, int fillfactor)
+{
+	if (rel->rd_options != NULL)
+		((StdRdOptions *) rel->rd_options)->fillfactor = fillfactor;
+}
+
+/*
+ * Insert a tuple.  A claim compares the used part of its page, and holds the
+ * page's lock meanwhile.  So pages are left nearly empty as long as the table
+ * is small; after that they are filled as its fillfactor says.
+ */
+static void
+insert_spread(Relation rel, HeapTuple tuple)
+{
+	int			fillfactor = RelationGetFillFactor(rel, HEAP_DEFAULT_FILLFACTOR);
+
+	/* After an error it stays in the relation cache, which does no harm. */
+	if (RelationGetNumberOfBlocks(rel) < SPREAD_PAGES)
+		set_fillfactor(rel, HEAP_MIN_FILLFACTOR);
+	hilo_tuple_insert(rel, tuple, FirstCommandId);
+	set_fillfactor(rel, fillfactor);
+}
+
+/*
+ * Insert a row and remember its TID.
+ *
+ * The tuple is an ordinary one of the current transaction, and dead if that
+ * ends before hilo_row_finish() has frozen it.  Its command id is the one that
+ * redo gives to tuples, so that the page is the same on a standby.
+ */
+static void
+insert_row(HiloTable table, Relation rel, HiloRowRef *ref)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	int			fixed = layouts[table].fixed_columns;
+	Datum	   *values = palloc(desc->natts * sizeof(Datum));
+	bool	   *nulls = palloc0(desc->natts * sizeof(bool));
+	HeapTuple	tuple;
+
+	for (int i = 0; i < fixed; i++)
+		values[i] = empty_value(TupleDescAttr(desc, i));
+	values[fixed] = PointerGetDatum(cstring_to_text_with_len(ref->name.data,
+															 ref->name.len));
+
+	tuple = heap_form_tuple(desc, values, nulls);
+	insert_spread(rel, tuple);
+	ref->table = RelationGetRelid(rel);
+	ref->tid = tuple->t_self;
+	ref->generation = hilo_row_generation;
+	heap_freetuple(tuple);
+}
+
+/*
+ * Create the row, unless another session just has, and lock its page.  Rows are
+ * created under a lock on page 0, which no maintenance command takes: a lock on
+ * the table would deadlock with REINDEX CONCURRENTLY, and wait for ANALYZE.
+ * Everything that could wait is done before.
+ */
+static void
+create_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
+{
+	List	   *indexes = open_indexes(change->rel);
+
+	(void) GetCurrentTransactionId();
+
+	LockPage(change->rel, 0, ExclusiveLock);
+	if (find_and_lock_row(change, ref))
+	{
+		UnlockPage(change->rel, 0, ExclusiveLock);
+		close_indexes(indexes);
+		return;
+	}
+
+	insert_row(change->table, change->rel, ref);
+	close_indexes(indexes);
+	HILO_FAILURE_POINT("row inserted");
+
+	change->created = true;
+	if (!lock_row(change, ref))
+		elog(ERROR, "new row of table \"%s\" is not where it was put",
+			 RelationGetRelationName(change->rel));
+
+	change->row.epoch = hilo_random_number();
+	change->row.max_value = PG_INT64_MAX;
+	change->row.created_at = GetCurrentTimestamp();
+	change->row.claimed_at = DT_NOBEGIN;
+}
+
+/*
+ * Raise an error if this transaction has rewritten the table: a rollback would
+ * discard the new storage with the changes made to rows there.
+ */
+static void
+check_storage(Relation rel)
+{
+	if (hilo_storage_is_new(rel))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot change counters in a transaction that has rewritten table \"%s.%s\"",
+						HILO_SCHEMA, RelationGetRelationName(rel)),
+				 errhint("Commit first.")));
+}
+
+void
+hilo_row_check_storage(void)
+{
+	Relation	rel = hilo_catalog_open(HILO_TABLE_COUNTERS, AccessShareLock);
+
+	check_storage(rel);
+	table_close(rel, AccessShareLock);
+}
+
+Relation
+hilo_row_lock_table(void)
+{
+	Relation	rel = hilo_catalog_open(HILO_TABLE_COUNTERS, RowExclusiveLock);
+
+	check_storage(rel);
+	return rel;
+}
+
+void
+hilo_row_unlock_table(Relation rel)
+{
+	table_close(rel, RowExclusiveLock);
+}
+
+bool
+hilo_row_find(HiloRowChange *change, HiloTable table, HiloRowRef *ref,
+			  HiloRowAccess access)
+{
+	memset(change, 0, sizeof(*change));
+	change->table = table;
+	change->lockmode = access == HILO_ROW_READ ? AccessShareLock :
+		RowExclusiveLock;
+	change->rel = hilo_catalog_open(table, change->lockmode);
+	if (access != HILO_ROW_READ)
+		check_storage(change->rel);
+	change->home = hilo_catalog_home(RelationGetRelid(change->rel));
+
+	if (find_and_lock_row(change, ref))
+		return true;
+	if (access == HILO_ROW_CREATE)
+	{
+		create_and_lock_row(change, ref);
+		return true;
+	}
+	table_close(change->rel, change->lockmode);
+	return false;
+}
+
+bool
+hilo_row_find_at_exit(HiloRowChange *change, HiloRowRef *ref)
+{
+	memset(change, 0, sizeof(*change));
+	change->table = HILO_TABLE_COUNTERS;
+	change->lockmode = RowExclusiveLock;
+	change->rel = OidIsValid(ref->table) ?
+		hilo_catalog_open_at_exit(ref->table, change->lockmode) : NULL;
+	if (change->rel == NULL)
+		return false;
+	change->home = hilo_catalog_home(RelationGetRelid(change->rel));
+	if (find_and_lock_row(change, ref))
+		return true;
+	table_close(change->rel, change->lockmode);
+	return false;
+}
+
+/*
+ * Finish
+ */
+
+static void
+release_locks(HiloRowChange *change)
+{
+	UnlockReleaseBuffer(change->buffer);
+	if (change->created)
+		UnlockPage(change->rel, 0, ExclusiveLock);
+	table_close(change->rel, change->lockmode);
+}
+
+void
+hilo_row_abandon(HiloRowChange *change)
+{
+	Assert(!change->created);
+	release_locks(change);
+}
+
+/*
+ * GenericXLogStart() allocates over 64 kB.  Freed by malloc() each time, that
+ * memory goes back to the operating system and is asked for again, which costs
+ * more than all the rest of a claim; a generation context keeps its block.
+ */
+static GenericXLogState *
+start_log_record(Relation rel)
+{
+	static MemoryContext context = NULL;
+	MemoryContext old;
+	GenericXLogState *state;
+
+	if (context == NULL)
+		context = hilo_keeping_context(TopMemoryContext, "hilo log record");
+	else
+		MemoryContextReset(context);	/* an error may have left something */
+
+	old = MemoryContextSwitchTo(context);
+	state = GenericXLogStart(rel);
+	MemoryContextSwitchTo(old);
+	return state;
+}
+
+XLogRecPtr
+hilo_row_finish(HiloRowChange *change)
+{
+	GenericXLogState *state = start_log_record(change->rel);
+	Page		page = GenericXLogRegisterBuffer(state, change->buffer, 0);
+	HeapTupleHeader header = (HeapTupleHeader)
+		PageGetItem(page, PageGetItemId(page, change->offset));
+	XLogRecPtr	lsn;
+
+	HILO_KILL_POINT("row locked");
+	change->row.changes++;
+	change->row.home = change->hub.home = change->member.home = change->home;
+	memcpy((char *) header + header->t_hoff, contents(change),
+		   layouts[change->table].size);
+
+	/*
+	 * This includes a row inserted without firing the triggers; but one that
+	 * was updated that way is found through the xmin of its previous version.
+	 */
+	if (!HeapTupleHeaderIsHeapOnly(header))
+		header->t_infomask |= HEAP_XMIN_FROZEN;
+
+	lsn = GenericXLogFinish(state);
+	HILO_KILL_POINT("row changed");
+	release_locks(change);
+	return lsn;
+}
+
+/*
+ * True if synchronous standbys have reached the LSN, or none are configured.
+ * Check under the lock: the process that ends all waits clears the setting
+ * under it, too.
+ */
+static bool
+standbys_have(XLogRecPtr lsn)
+{
+	int			mode = synchronous_commit == SYNCHRONOUS_COMMIT_REMOTE_WRITE ?
+		SYNC_REP_WAIT_WRITE : SYNC_REP_WAIT_FLUSH;
+	bool		reached;
+
+	LWLockAcquire(SyncRepLock, LW_SHARED);
+	reached = lsn <= WalSndCtl->lsn[mode] || !hilo_sync_standbys_defined();
+	LWLockRelease(SyncRepLock);
+	return reached;
+}
+
+void
+hilo_row_flush_here(XLogRecPtr lsn)
+{
+	static uint32 wait_event = 0;
+
+	/*
+	 * The storage was created in this transaction under wal_level = minimal.
+	 */
+	if (XLogRecPtrIsInvalid(lsn))
+		return;
+
+	HILO_FAILURE_POINT("before flush");
+
+	/*
+	 * A wait event that the server itself reports meanwhile takes precedence.
+	 */
+	pgstat_report_wait_start(hilo_wait_event("HiloFlush", &wait_event));
+	XLogFlush(lsn);
+	pgstat_report_wait_end();
+	HILO_FAILURE_POINT("after flush");
+}
+
+/* A canceled wait for standbys ends with only a warning. */
+void
+hilo_row_flush(XLogRecPtr lsn)
+{
+	if (XLogRecPtrIsInvalid(lsn))
+		return;
+	hilo_row_flush_here(lsn);
+
+	HOLD_INTERRUPTS();
+	SyncRepWaitForLSN(lsn, false);
+	RESUME_INTERRUPTS();
+
+	if (SyncRepRequested() && !standbys_have(lsn))
+	{
+		CHECK_FOR_INTERRUPTS();
+		ereport(ERROR,
+				(errcode(ERRCODE_QUERY_CANCELED),
+				 errmsg("canceled the wait for a synchronous standby"),
+				 errdetail("The change has been made on this server, but the standby may not know of it. Numbers claimed are not handed out.")));
+	}
+}
+
+void
+hilo_row_flush_to_standby(XLogRecPtr lsn)
+{
+	bool		acknowledged;
+
+	hilo_row_flush(lsn);
+	LWLockAcquire(SyncRepLock, LW_SHARED);
+	acknowledged = lsn <= WalSndCtl->lsn[SYNC_REP_WAIT_FLUSH];
+	LWLockRelease(SyncRepLock);
+	if (!acknowledged)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("no synchronous standby has acknowledged the change")));
+}
+
+void
+hilo_row_flush_for_statement(XLogRecPtr lsn)
+{
+	if (synchronous_commit > SYNCHRONOUS_COMMIT_OFF)
+		hilo_row_flush(lsn);
+	else if (!XLogRecPtrIsInvalid(lsn))
+		XLogSetAsyncXactLSN(lsn);
+}
+
+XLogRecPtr
+hilo_row_own_lsn(XLogRecPtr lsn)
+{
+	char		nothing = 0;	/* a record must not be empty */
+
+	if (XLogRecPtrIsInvalid(lsn) || !SyncRepRequested() ||
+		!hilo_sync_standbys_defined() || standbys_have(lsn))
+		return lsn;
+	XLogBeginInsert();
+	XLogRegisterData(&nothing, sizeof(nothing));
+	XLogSetRecordFlags(XLOG_MARK_UNIMPORTANT);
+	return XLogInsert(RM_XLOG_ID, XLOG_NOOP);
+}
+
+/*
+ * List
+ */
+
+/* The contents of the row, for the tables that can be listed. */
+static void *
+listed(HiloNamedRow *named, HiloTable table)
+{
+	return table == HILO_TABLE_MEMBERS ? (void *) &named->member :
+		(void *) &named->row;
+}
+
+static List *
+list_rows(HiloTable table)
+{
+	Relation	rel = hilo_catalog_open(table, AccessShareLock);
+	TableScanDesc scan = hilo_table_beginscan(rel, SnapshotSelf);
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+	int64		home = hilo_catalog_home(RelationGetRelid(rel));
+	List	   *rows = NIL;
+
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
+		Buffer		buffer = ((BufferHeapTupleTableSlot *) slot)->buffer;
+		HiloNamedRow *named;
+		Datum		value;
+		bool		isnull;
+
+		CHECK_FOR_INTERRUPTS();
+		value = slot_getattr(slot, layouts[table].fixed_columns + 1,
+							 &isnull);
+		if (isnull || HeapTupleHasNulls(tuple))
+			continue;
+		named = palloc0(sizeof(HiloNamedRow));
+
+		/* Copy under the lock, or half of a change might be seen. */
+		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		memcpy(listed(named, table), GETSTRUCT(tuple), layouts[table].size);
+		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+		if (named->row.flags & HILO_ROW_DROPPED)
+		{
+			pfree(named);
+			continue;
+		}
+
+		if (named->row.home != home)
+			named->row.epoch = 0;
+		if (named->member.home != home)
+			named->member.timeline = Min(named->member.timeline, 0);
+		named->name.len = VARSIZE_ANY_EXHDR(DatumGetTextPP(value));
+		named->name.data = pnstrdup(TextDatumGetCString(value), named->name.len);
+		rows = lappend(rows, named);
+	}
+
+	ExecDropSingleTupleTableSlot(slot);
+	table_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return rows;
+}
+
+List *
+hilo_row_list(void)
+{
+	return list_rows(HILO_TABLE_COUNTERS);
+}
+
+List *
+hilo_row_list_members(void)
+{
+	return list_rows(HILO_TABLE_MEMBERS);
+}

@@ -1,0 +1,271 @@
+/*-------------------------------------------------------------------------
+ *
+ * row.h
+ *	  The layout of rows of our tables on disk, and their changes: in place, as a
+ *	  sequence changes its only tuple.
+ *
+ * A change is visible to all sessions at once, even if the transaction is rolled
+ * back later, and waits for no other transaction.  The steps: lock the table
+ * against being rewritten; find the row; lock its page; work out the new
+ * contents; log and apply them by a generic WAL record; release everything;
+ * flush.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_ROW_H
+#define HILO_ROW_H
+
+#include "access/xlogdefs.h"
+#include "datatype/timestamp.h"
+#include "nodes/pg_list.h"
+#include "storage/buf.h"
+#include "storage/itemptr.h"
+#include "storage/off.h"
+
+#include "counting/catalog.h"
+
+/* A name: len bytes, not terminated. */
+typedef struct HiloName
+{
+	const char *data;
+	int			len;
+} HiloName;
+
+static inline bool
+hilo_name_equals(HiloName one, HiloName other)
+{
+	return one.len == other.len && memcmp(one.data, other.data, one.len) == 0;
+}
+
+/* The row of server-side ids, and of this server as a hub, has this name. */
+#define HILO_OWN_NAME	"|"
+
+/*
+ * A row of hilo.hilo up to its name, with the layout that it has at the start
+ * of the tuple's data.  The columns are those of CREATE TABLE in the install
+ * script.
+ */
+typedef struct HiloRow
+{
+	int64		max;			/* highest number claimed; on a member,
+								 * leased, or chosen by hand */
+	int64		max_ever;		/* highest max that this row has ever had */
+	int64		claim_low;		/* lowest number of the newest claim; above
+								 * max: none of it can go back */
+	int64		claim;			/* its token if it is a client's and nothing
+								 * has happened since, else 0 */
+	int64		changes;		/* number of changes to the row: identifies
+								 * the newest claim */
+	int64		epoch;			/* random; a new one invalidates all earlier
+								 * ranges and pooled numbers */
+	int64		max_value;		/* upper limit of max */
+	int64		home;			/* hilo_catalog_home() at the last change */
+	int64		hub_epoch;		/* on a member: epoch on the hub; if
+								 * HILO_ROW_ORDERED: timeline of the newest
+								 * claim; 0: none yet */
+	int64		timeline;		/* on a hub: of the newest lease; 0: none; or
+								 * HILO_NOT_RESUMED */
+	int64		spare[2];		/* for later versions; 0 */
+	TimestampTz created_at;		/* start of the time that claim_rate covers */
+	TimestampTz claimed_at;		/* time of the newest claim; DT_NOBEGIN: none */
+	float8		claim_rate;		/* per hour, see range.h */
+	int32		range_size;		/* of these three, 0: the setting applies */
+	int32		max_range_size;
+	int32		lease_size;
+	int32		flags;			/* HILO_ROW_... */
+	NameData	node_tag;		/* if HILO_ROW_HAS_TAG */
+	NameData	hub;			/* if HILO_ROW_LEASED: the server to ask;
+								 * empty: none any longer */
+} HiloRow;
+
+#define HILO_ROW_DROPPED		1	/* dropped by hilo_drop(), or the row does
+									 * not exist */
+#define HILO_ROW_LEASED			2	/* numbers come from a hub, not from max */
+#define HILO_ROW_HAS_TAG		4
+#define HILO_ROW_BOUND			8	/* if not set, hilo.binding has no rows
+									 * about it */
+#define HILO_ROW_NEW_END		16	/* max, when claimed, was above max_ever */
+#define HILO_ROW_ORDERED		32	/* numbers are drawn one after the other */
+#define HILO_ROW_OWN_LIMIT		64	/* max_value was set by hand, and is not
+									 * that of a type */
+#define HILO_ROW_DESERTED		128 /* its last table was dropped, and nothing
+									 * was bound or granted since */
+#define HILO_ROW_SETTLED		256 /* if ordered: all transactions that were
+									 * running then have ended */
+
+/* The timeline of a row made by another cluster, or restored from a backup. */
+#define HILO_NOT_RESUMED		(-1)
+
+/* A row of hilo.hub up to its name. */
+typedef struct HiloHubRow
+{
+	int64		home;
+	int64		system_identifier;	/* 0: it has never answered */
+	int64		timeline;		/* highest that it has reported; in our own
+								 * row, the one on which this server may give
+								 * leases, or HILO_NOT_RESUMED */
+	int64		raised;			/* in our own row: how far the reported
+								 * timeline is above the real one */
+	int64		synchronous;	/* in our own row: 1: a synchronous standby
+								 * has all leases */
+	int64		host;			/* which of several answered last, counting
+								 * from 0 */
+	TimestampTz reported_at;	/* time of the last report to it of what is
+								 * held here */
+	int64		spare[2];
+	NameData	role;			/* whose user mapping; empty: the owner's */
+} HiloHubRow;
+
+/*
+ * A row of hilo.member up to its name, which is that of the member, a bar, and
+ * that of the counter.
+ */
+typedef struct HiloMemberRow
+{
+	int64		home;
+	int64		highest;		/* highest number that it has ever had */
+	int64		epoch;			/* of the counter at the last lease; 0: none */
+	int64		timeline;		/* of this hub, as members were told when this
+								 * one reported; HILO_FORGOTTEN */
+	int64		known_timeline; /* highest that the member has seen */
+	TimestampTz seen_at;
+	int64		spare[2];
+	NameData	address;		/* of its connection; empty: none */
+} HiloMemberRow;
+
+/* The timeline in the row of a forgotten member. */
+#define HILO_FORGOTTEN		(-1)
+
+/*
+ * A name, and where its row was last seen.  The place is verified before use,
+ * so a reference stays usable.
+ */
+typedef struct HiloRowRef
+{
+	HiloName	name;			/* the bytes belong to the caller, and must
+								 * stay */
+	Oid			table;			/* InvalidOid: row not seen yet */
+	ItemPointerData tid;
+	uint64		generation;		/* hilo_row_generation when it was seen */
+} HiloRowRef;
+
+/* What is to be done with a row. */
+typedef enum HiloRowAccess
+{
+	HILO_ROW_READ,
+	HILO_ROW_CHANGE,
+	HILO_ROW_CREATE				/* or change it, if it exists */
+} HiloRowAccess;
+
+/*
+ * A row with its page locked, between hilo_row_find() and hilo_row_finish() or
+ * hilo_row_abandon().  In between, do nothing that takes long or raises errors.
+ */
+typedef struct HiloRowChange
+{
+	HiloTable	table;
+	Relation	rel;
+	LOCKMODE	lockmode;		/* of the lock on it */
+	Buffer		buffer;
+	OffsetNumber offset;
+	bool		created;		/* inserted by us, not yet visible to others */
+	int64		home;			/* what the row's home should be */
+	HiloRow		row;			/* contents now, to be changed: of hilo.hilo */
+	HiloHubRow	hub;			/* or of hilo.hub */
+	HiloMemberRow member;		/* or of hilo.member */
+} HiloRowChange;
+
+/* A row as it was read. */
+typedef struct HiloNamedRow
+{
+	HiloName	name;
+	HiloRow		row;			/* of hilo.hilo, */
+	HiloMemberRow member;		/* or of hilo.member */
+} HiloNamedRow;
+
+/* A reference to a row that has not been seen yet. */
+extern void hilo_row_ref_init(HiloRowRef *ref, HiloName name);
+
+/* A random number above 0 that cannot be guessed. */
+extern int64 hilo_random_number(void);
+
+/*
+ * Lock the table and the row.  Returns false, holding nothing, if the row does
+ * not exist (never with HILO_ROW_CREATE).  Raises an error for a change in a
+ * transaction that has rewritten the table.  A row just created is zeroed
+ * except for epoch, max_value and times.
+ */
+extern bool hilo_row_find(HiloRowChange *change, HiloTable table,
+						  HiloRowRef *ref, HiloRowAccess access);
+
+/*
+ * Raise the error that a change to a counter would raise in such a transaction.
+ */
+extern void hilo_row_check_storage(void);
+
+/*
+ * Lock the counters' table as a change does, for several changes, until
+ * hilo_row_unlock_table().
+ */
+extern Relation hilo_row_lock_table(void);
+extern void hilo_row_unlock_table(Relation rel);
+
+/*
+ * Find a counter's row in a backend that is about to exit, without waiting for
+ * locks on the table and its indexes.  Returns false if there is no such row,
+ * if one of the locks is taken, or if the table is not the one in which the row
+ * was seen.
+ */
+extern bool hilo_row_find_at_exit(HiloRowChange *change, HiloRowRef *ref);
+
+/* Release the row unchanged.  Not for a row that was just created. */
+extern void hilo_row_abandon(HiloRowChange *change);
+
+/*
+ * Log and apply the contents, and release the row.  Returns the LSN to flush.
+ *
+ * A row just created becomes visible to all sessions, and independent of the
+ * current transaction, by the same WAL record.
+ */
+extern XLogRecPtr hilo_row_finish(HiloRowChange *change);
+
+/* Wait until a change is on disk here. */
+extern void hilo_row_flush_here(XLogRecPtr lsn);
+
+/*
+ * Wait until a change is on disk and, according to synchronous_commit, on the
+ * synchronous standbys.  Raises an error if standbys have not acknowledged it;
+ * what depends on the change must then not be shown.
+ */
+extern void hilo_row_flush(XLogRecPtr lsn);
+
+/*
+ * The same, but also raises 55000 if no synchronous standby has acknowledged
+ * it, whatever the settings are by then.
+ */
+extern void hilo_row_flush_to_standby(XLogRecPtr lsn);
+
+/*
+ * The same for a number that a statement shows itself: like a commit, it
+ * follows synchronous_commit = off, and is then written soon.
+ */
+extern void hilo_row_flush_for_statement(XLogRecPtr lsn);
+
+/*
+ * The LSN to flush instead of one that other sessions may have to flush as
+ * well: no two sessions may wait for standbys with the same LSN. It is that of
+ * a record of our own, above lsn, if there is something to wait for.
+ */
+extern XLogRecPtr hilo_row_own_lsn(XLogRecPtr lsn);
+
+/*
+ * Copies of all counters that are not dropped, as a list of HiloNamedRow *,
+ * palloc'd; those that came from elsewhere have epoch 0.  Leaves no trace for
+ * serializable transactions.
+ */
+extern List *hilo_row_list(void);
+
+/* The same for hilo.member; rows that came from elsewhere have timeline 0. */
+extern List *hilo_row_list_members(void);
+
+#endif							/* HILO_ROW_H */

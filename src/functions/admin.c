@@ -1,0 +1,293 @@
+/*-------------------------------------------------------------------------
+ *
+ * admin.c
+ *	  The SQL functions that administer collections: seed, sync, drop,
+ *	  configure.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "funcapi.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/tuplestore.h"
+
+#include "servers/citus.h"
+#include "session/call.h"
+#include "tables/attach.h"
+#include "tables/attachment.h"
+#include "tables/binding.h"
+#include "tables/highest.h"
+
+PG_FUNCTION_INFO_V1(hilo_seed);
+PG_FUNCTION_INFO_V1(hilo_sync);
+PG_FUNCTION_INFO_V1(hilo_sync_all);
+PG_FUNCTION_INFO_V1(hilo_drop);
+PG_FUNCTION_INFO_V1(hilo_configure);
+
+Datum
+hilo_seed(PG_FUNCTION_ARGS)
+{
+	HiloCollection collection;
+	int64		max;
+
+	hilo_api_prevent_unless_may_write("hilo_seed()");
+	(void) hilo_api_administered(fcinfo, &collection);
+	max = hilo_api_seed(fcinfo, &collection);
+	hilo_api_forget_range(collection.ref.name);
+	PG_RETURN_INT64(max);
+}
+
+/*
+ * Sync
+ */
+
+/* Sync a collection; this session forgets its range at once. */
+static bool
+sync_collection(HiloName collection, int64 *max)
+{
+	if (!hilo_sync_collection(collection, max))
+		return false;
+	hilo_api_forget_range(collection);
+	return true;
+}
+
+Datum
+hilo_sync(PG_FUNCTION_ARGS)
+{
+	HiloName	collection;
+	int64		max;
+
+	hilo_api_prevent_unless_may_write("hilo_sync()");
+	collection = hilo_api_collection(fcinfo);
+	if (!sync_collection(collection, &max))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("collection \"%.*s\" is not bound to a column",
+						collection.len, collection.data),
+				 hilo_citus_is_worker() ?
+				 errhint("Use hilo_sync() on the Citus coordinator, where tables are bound.") :
+				 errhint("Use hilo_attach() or hilo_bind() to specify the column with its ids, or use hilo_seed().")));
+	PG_RETURN_INT64(max);
+}
+
+Datum
+hilo_sync_all(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	ListCell   *lc;
+
+	hilo_api_prevent_unless_may_write("hilo_sync()");
+	hilo_init_materialized(fcinfo);
+	foreach(lc, hilo_sync_candidates())
+	{
+		HiloName   *name = lfirst(lc);
+		Datum		values[2];
+		bool		nulls[2] = {0};
+		int64		max;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!sync_collection(*name, &max))
+			continue;
+		values[0] = PointerGetDatum(cstring_to_text_with_len(name->data,
+															 name->len));
+		values[1] = Int64GetDatum(max);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+/*
+ * Drop
+ */
+
+/*
+ * Lock the bindings, and raise an error if the collection is bound, or a
+ * rollback could bind it again.
+ */
+static void
+lock_unbound(HiloName collection)
+{
+	List	   *attachments;
+
+	/*
+	 * Lock the bindings first: a session that is binding the name could not
+	 * undo the drop.
+	 */
+	hilo_bindings_lock(collection);
+	attachments = hilo_draw_right_attachments(collection);
+	if (attachments != NIL || hilo_is_bound(collection))
+		ereport(ERROR,
+				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+				 errmsg("collection \"%.*s\" is bound to documents",
+						collection.len, collection.data),
+				 errhint("Undo that with %s() first.",
+						 attachments != NIL ? "hilo_detach" : "hilo_unbind")));
+	if ((IsTransactionBlock() || IsSubTransaction()) &&
+		(hilo_unbound_here(collection) ||
+		 hilo_attachment_dropped_here(collection)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot drop collection \"%.*s\" in the transaction that unbound it",
+						collection.len, collection.data),
+				 errdetail("A rollback would bring the binding back, but not the counter."),
+				 errhint("Commit first.")));
+}
+
+/*
+ * Remove grants, and notes about attached tables, which no longer exist.
+ * Returns whether there were any.
+ */
+static bool
+forget_bindings(HiloName collection)
+{
+	bool		result = false;
+	ListCell   *lc;
+
+	foreach(lc, hilo_bindings(collection))
+	{
+		HiloBinding *binding = lfirst(lc);
+
+		if (!binding->attached && !OidIsValid(binding->trigger) &&
+			binding->role == NULL)
+			continue;
+		hilo_binding_remove(collection, binding);
+		result = true;
+	}
+	return result;
+}
+
+Datum
+hilo_drop(PG_FUNCTION_ARGS)
+{
+	HiloCollection collection;
+	bool		is_identity;
+	bool		dropped;
+
+	hilo_api_prevent_unless_may_write("hilo_drop()");
+	is_identity = hilo_api_administered(fcinfo, &collection);
+
+	if (!is_identity)
+		lock_unbound(collection.ref.name);
+	dropped = hilo_api_drop(fcinfo, &collection);
+	if (!is_identity && !forget_bindings(collection.ref.name))
+		hilo_bindings_unlock(collection.ref.name);
+	hilo_api_forget_range(collection.ref.name);
+	PG_RETURN_BOOL(dropped);
+}
+
+/*
+ * Configure
+ */
+
+/* Argument number arg, between 1 and limit; 0 if it is NULL. */
+static int64
+option_argument(FunctionCallInfo fcinfo, int arg, const char *name,
+				int64 limit)
+{
+	int64		value;
+
+	if (PG_ARGISNULL(arg))
+		return 0;
+	value = PG_GETARG_INT64(arg);
+	if (value < 1 || value > limit)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must be between 1 and " INT64_FORMAT, name, limit)));
+	return value;
+}
+
+/* The options to set; limit is the highest max_value allowed. */
+static HiloCounterOptions
+options_arguments(FunctionCallInfo fcinfo, int64 limit)
+{
+	HiloCounterOptions options = {0};
+
+	options.range_size = option_argument(fcinfo, 1, "range_size", INT_MAX);
+	options.max_range_size = option_argument(fcinfo, 2, "max_range_size",
+											 INT_MAX);
+	options.max_value = option_argument(fcinfo, 3, "max_value", limit);
+	options.reset = hilo_api_bool(fcinfo, 7, "reset");
+	options.own_limit = options.max_value > 0 && options.max_value < limit;
+	if (options.reset && options.max_value == 0)
+		options.max_value = limit;
+	options.change_order = !PG_ARGISNULL(8);
+	options.ordered = options.change_order && PG_GETARG_BOOL(8);
+	if (!PG_ARGISNULL(4))
+	{
+		options.node_tag = text_to_cstring(PG_GETARG_TEXT_PP(4));
+		hilo_check_node_tag(options.node_tag, strlen(options.node_tag));
+	}
+	return options;
+}
+
+/* Grant the right to draw to the role in argument number arg, or revoke it. */
+static void
+change_grant(FunctionCallInfo fcinfo, int arg, HiloName collection, bool grant)
+{
+	HiloBinding binding = {0};
+	ListCell   *lc;
+
+	if (PG_ARGISNULL(arg))
+		return;
+	binding.role = NameStr(*PG_GETARG_NAME(arg));
+	if (grant && strcmp(binding.role, "public") != 0)
+		(void) get_role_oid(binding.role, false);
+
+	hilo_bindings_lock(collection);
+	foreach(lc, hilo_bindings(collection))
+	{
+		if (!hilo_binding_equals(lfirst(lc), &binding))
+			continue;
+		if (!grant)
+			hilo_binding_remove(collection, &binding);
+		return;
+	}
+	if (grant)
+		hilo_binding_add(collection, &binding);
+	else
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING_PRIVILEGE_NOT_REVOKED),
+				 errmsg("role \"%s\" had no grant for collection \"%.*s\"",
+						binding.role, collection.len, collection.data)));
+}
+
+Datum
+hilo_configure(PG_FUNCTION_ARGS)
+{
+	HiloCollection collection;
+	HiloName	name;
+	HiloCounterOptions options;
+	bool		is_identity;
+	HiloRow		before;
+	bool		is_there;
+
+	hilo_api_prevent_unless_may_write("hilo_configure()");
+	is_identity = hilo_api_administered(fcinfo, &collection);
+	name = collection.ref.name;
+	is_there = hilo_counter_read(&collection.ref, &before);
+	options = options_arguments(fcinfo, is_identity ? PG_INT64_MAX :
+								hilo_attached_limit(name));
+
+	if (is_identity && !(PG_ARGISNULL(5) && PG_ARGISNULL(6)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("identities have no grants"),
+				 errdetail("All roles that may execute next_identity() draw from all identities.")));
+	if (is_identity && options.ordered)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("identities cannot be ordered"),
+				 errdetail("Their numbers come in order anyway, but have no horizon.")));
+	change_grant(fcinfo, 5, name, true);
+	change_grant(fcinfo, 6, name, false);
+	hilo_collection_configure(&collection, &options);
+	if (!is_there)
+		ereport(NOTICE,
+				(errmsg(HILO_COUNTER_FORMAT " did not exist and was created",
+						HILO_COUNTER_ARGS(name)),
+				 errhint("If that was a mistake, undo it with %s().",
+						 is_identity ? "drop_identity" : "hilo_drop")));
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,397 @@
+/*-------------------------------------------------------------------------
+ *
+ * draw.c
+ *	  The SQL functions that draw from collections, return ranges, and read and
+ *	  write ids.
+ *
+ * Each function unpacks and checks its arguments, calls the module that does
+ * the work, and builds the result.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "common/int.h"
+#include "funcapi.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+
+#include "session/call.h"
+#include "shared/pool.h"
+
+PG_FUNCTION_INFO_V1(hilo_next);
+PG_FUNCTION_INFO_V1(hilo_next_tagged);
+PG_FUNCTION_INFO_V1(hilo_next_number);
+PG_FUNCTION_INFO_V1(hilo_last_number);
+PG_FUNCTION_INFO_V1(hilo_reserve);
+PG_FUNCTION_INFO_V1(hilo_next_range);
+PG_FUNCTION_INFO_V1(hilo_return_range);
+PG_FUNCTION_INFO_V1(hilo_next_hi);
+PG_FUNCTION_INFO_V1(hilo_release);
+PG_FUNCTION_INFO_V1(hilo_number);
+PG_FUNCTION_INFO_V1(hilo_format);
+PG_FUNCTION_INFO_V1(hilo_format_tagged);
+PG_FUNCTION_INFO_V1(hilo_ranges);
+
+/*
+ * Draw
+ */
+
+/* Write the suffix of the tag in argument number arg; returns its length. */
+static int
+tag_suffix(FunctionCallInfo fcinfo, int arg, char *suffix)
+{
+	HiloName	tag = hilo_api_name(fcinfo, arg, "node_tag");
+
+	hilo_check_node_tag(tag.data, tag.len);
+	if (tag.len == 0)
+		return 0;
+	suffix[0] = '-';
+	memcpy(suffix + 1, tag.data, tag.len);
+	return tag.len + 1;
+}
+
+Datum
+hilo_next(PG_FUNCTION_ARGS)
+{
+	hilo_api_prevent_unless_may_write("hilo_next()");
+	PG_RETURN_TEXT_P(hilo_api_next_id(hilo_api_entry_to_draw(fcinfo,
+															 HILO_DRAW_ID)));
+}
+
+Datum
+hilo_next_tagged(PG_FUNCTION_ARGS)
+{
+	HiloEntry  *entry;
+	char		suffix[1 + HILO_MAX_TAG_LEN];
+	int			suffix_len;
+
+	hilo_api_prevent_unless_may_write("hilo_next()");
+	suffix_len = tag_suffix(fcinfo, 1, suffix);
+	entry = hilo_api_entry_to_draw(fcinfo, HILO_DRAW_NUMBER);
+	PG_RETURN_TEXT_P(hilo_api_next_id_tagged(entry, suffix, suffix_len));
+}
+
+Datum
+hilo_next_number(PG_FUNCTION_ARGS)
+{
+	hilo_api_prevent_unless_may_write("hilo_next_number()");
+	PG_RETURN_INT64(hilo_cache_take(hilo_api_entry_to_draw(fcinfo,
+														   HILO_DRAW_NUMBER)));
+}
+
+Datum
+hilo_last_number(PG_FUNCTION_ARGS)
+{
+	HiloName	collection = hilo_api_collection(fcinfo);
+	HiloEntry  *entry = hilo_cache_find(collection);
+
+	/*
+	 * Numbers drawn before the extension was dropped and created again do not
+	 * count.
+	 */
+	if (entry == NULL || entry->range.drawn == 0 ||
+		HILO_HOME_TABLE(entry->range.claim.home) !=
+		hilo_catalog_table(HILO_TABLE_COUNTERS))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("no number of collection \"%.*s\" has been drawn in this session",
+						collection.len, collection.data),
+				 errhint("Draw one with hilo_next_number() or hilo_next(). If a pooler gives each transaction a different connection, use INSERT ... RETURNING.")));
+	PG_RETURN_INT64(entry->range.drawn);
+}
+
+/*
+ * Argument number arg, which must be positive and at most the largest range
+ * size of the collection.
+ */
+static int64
+checked_count(FunctionCallInfo fcinfo, HiloCollection *collection, int arg,
+			  const char *name)
+{
+	int64		count;
+	int64		max;
+
+	hilo_api_reject_null(fcinfo, arg, name);
+	count = PG_GETARG_INT64(arg);
+	(void) hilo_collection_row(collection);
+	max = hilo_collection_max_range_size(collection);
+	if (count < 1 || count > max)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must be between 1 and " INT64_FORMAT, name, max),
+				 errhint("The upper bound is the setting \"hilo.max_range_size\", unless hilo_configure() has set another one.")));
+	return count;
+}
+
+Datum
+hilo_reserve(PG_FUNCTION_ARGS)
+{
+	HiloRangeRequest request = {.exact = true,.alignment = 1};
+	TupleDesc	desc = hilo_api_result_desc(fcinfo);
+	HiloEntry  *entry;
+	HiloClaim	claim;
+	Datum		values[2];
+	bool		nulls[2] = {0};
+
+	hilo_api_prevent_unless_may_write("hilo_reserve()");
+	entry = hilo_api_entry_to_draw(fcinfo, HILO_DRAW_NUMBER);
+	request.size = checked_count(fcinfo, &entry->collection, 1, "count");
+	hilo_collection_take(&entry->collection, &request, HILO_FOR_SESSION,
+						 &claim);
+
+	values[0] = Int64GetDatum(claim.range.low);
+	values[1] = Int64GetDatum(claim.range.high);
+	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
+}
+
+Datum
+hilo_next_hi(PG_FUNCTION_ARGS)
+{
+	HiloRangeRequest request = {.exact = true};
+	HiloEntry  *entry;
+	HiloClaim	claim;
+
+	hilo_api_prevent_unless_may_write("hilo_next_hi()");
+	entry = hilo_api_entry_to_draw(fcinfo, HILO_DRAW_NUMBER);
+	request.size = checked_count(fcinfo, &entry->collection, 1, "capacity");
+	request.alignment = request.size;
+	hilo_collection_refuse_ordered(&entry->collection);
+	hilo_collection_take(&entry->collection, &request, HILO_FOR_SESSION,
+						 &claim);
+	PG_RETURN_INT64(claim.range.high / request.size);
+}
+
+/*
+ * Ranges of client programs
+ */
+
+/*
+ * Raise 42501 if last_max would advance the counter, or skip leased numbers
+ * that others could draw, unless the caller may seed.
+ */
+static void
+check_may_pass(HiloCollection *collection, int64 last_max)
+{
+	HiloName	name = collection->ref.name;
+	HiloRow		row;
+
+	/* max changes without an announcement, so read the row again. */
+	(void) hilo_counter_read(&collection->ref, &row);
+	if (last_max <= row.max &&
+		!((row.flags & HILO_ROW_LEASED) &&
+		  hilo_pool_passes_over(name, &row, last_max)))
+		return;
+
+	if (!hilo_catalog_may_seed(false, GetUserId()))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to advance collection \"%.*s\" to " INT64_FORMAT,
+						name.len, name.data, last_max),
+				 errdetail("Skipping unclaimed numbers requires the privilege to execute hilo_seed().")));
+}
+
+Datum
+hilo_next_range(PG_FUNCTION_ARGS)
+{
+	HiloRangeRequest request = {.exact = false,.alignment = 1};
+	TupleDesc	desc = hilo_api_result_desc(fcinfo);
+	HiloCollection *collection;
+	HiloClaim	claim;
+	char		start[HILO_MAX_START_LEN];
+	int			start_len;
+	const char *tag;
+	int			tag_len;
+	int64		last_size;
+	int64		age;
+	TimestampTz now = GetCurrentTimestamp();
+	Datum		values[7];
+	bool		nulls[7] = {0};
+
+	hilo_api_prevent_unless_may_write("hilo_next_range()");
+	last_size = hilo_api_number(fcinfo, 1, "last_batch_size");
+	request.above = hilo_api_number(fcinfo, 3, "last_max");
+	collection = &hilo_api_entry_to_draw(fcinfo, HILO_DRAW_ID)->collection;
+	(void) hilo_collection_row(collection);
+
+	/* If no time is given, use the last size unchanged. */
+	age = hilo_client_range_duration * INT64CONST(1000);
+	if (!PG_ARGISNULL(2) &&
+		pg_sub_s64_overflow(now, PG_GETARG_TIMESTAMPTZ(2), &age))
+		age = PG_INT64_MAX;
+	request.size = hilo_range_size(last_size, age,
+								   hilo_client_range_duration * INT64CONST(1000),
+								   hilo_collection_range_size(collection),
+								   hilo_collection_max_range_size(collection));
+	if (request.above > 0)
+		check_may_pass(collection, request.above);
+	hilo_collection_take(collection, &request, HILO_FOR_CLIENT, &claim);
+
+	start_len = hilo_document_id_start(start, collection->ref.name.data,
+									   collection->ref.name.len,
+									   hilo_identity_parts_separator,
+									   hilo_server_prefix);
+	values[0] = PointerGetDatum(cstring_to_text_with_len(start, start_len));
+	values[1] = Int64GetDatum(claim.range.low);
+	values[2] = Int64GetDatum(claim.range.high);
+	values[3] = Int64GetDatum(hilo_range_count(&claim.range));
+	tag = hilo_collection_node_tag(collection, &tag_len);
+	values[4] = PointerGetDatum(cstring_to_text_with_len(tag, tag_len));
+	values[5] = TimestampTzGetDatum(now);
+	values[6] = Int64GetDatum(claim.token);
+	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
+}
+
+Datum
+hilo_return_range(PG_FUNCTION_ARGS)
+{
+	HiloCollection collection;
+	int64		last;
+	int64		high;
+	int64		token = 0;
+
+	hilo_api_prevent_unless_may_write("hilo_return_range()");
+	last = hilo_api_number(fcinfo, 1, "last");
+	high = hilo_api_number(fcinfo, 2, "high");
+	if (last > high)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("last must not be greater than high")));
+	hilo_collection_init(&collection, hilo_api_collection(fcinfo));
+
+	/*
+	 * No claim has the token 0, which must not pass for an omitted argument.
+	 */
+	if (!PG_ARGISNULL(3))
+	{
+		token = PG_GETARG_INT64(3);
+		if (token <= 0)
+			PG_RETURN_BOOL(false);
+	}
+	PG_RETURN_BOOL(hilo_collection_return(&collection, last, high, token));
+}
+
+/*
+ * Ranges of this session
+ */
+
+Datum
+hilo_release(PG_FUNCTION_ARGS)
+{
+	HiloEntry  *entry;
+
+	hilo_api_prevent_unless_may_write("hilo_release()");
+	if (PG_ARGISNULL(0))
+		PG_RETURN_INT64(hilo_cache_release_all());
+	entry = hilo_cache_find(hilo_api_collection(fcinfo));
+	PG_RETURN_INT64(entry == NULL ? 0 : hilo_cache_release(entry));
+}
+
+Datum
+hilo_ranges(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	ListCell   *lc;
+
+	hilo_init_materialized(fcinfo);
+	foreach(lc, hilo_cache_list())
+	{
+		HiloEntry  *entry = lfirst(lc);
+		HiloName	name = entry->collection.ref.name;
+		HiloRange  *range = &entry->range.claim.range;
+		Datum		values[5];
+		bool		nulls[5] = {0};
+
+		values[0] = PointerGetDatum(cstring_to_text_with_len(name.data,
+															 name.len));
+		values[1] = Int64GetDatum(range->low);
+		values[2] = Int64GetDatum(range->high);
+		values[3] = Int64GetDatum(entry->range.last + 1);
+		values[4] = Int64GetDatum(hilo_range_count(range));
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+/*
+ * The text of ids
+ */
+
+Datum
+hilo_number(PG_FUNCTION_ARGS)
+{
+	text	   *id = PG_GETARG_TEXT_PP(0);
+	int64		number;
+
+	if (!hilo_document_id_number(VARDATA_ANY(id), VARSIZE_ANY_EXHDR(id),
+								 &number))
+		PG_RETURN_NULL();
+	PG_RETURN_INT64(number);
+}
+
+/* Argument number arg, which must be a valid number of a document. */
+static int64
+document_number(FunctionCallInfo fcinfo, int arg)
+{
+	int64		number;
+
+	hilo_api_reject_null(fcinfo, arg, "number");
+	number = PG_GETARG_INT64(arg);
+	if (number < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("number must be at least 1")));
+	return number;
+}
+
+/* Build the id of a number of a collection. */
+static text *
+format_id(HiloName collection, int64 number, const char *suffix,
+		  int suffix_len)
+{
+	char		start[HILO_MAX_START_LEN];
+	int			start_len;
+
+	start_len = hilo_document_id_start(start, collection.data, collection.len,
+									   hilo_identity_parts_separator,
+									   hilo_server_prefix);
+	return hilo_build_id(start, start_len, number, suffix, suffix_len);
+}
+
+/*
+ * Do not create cache entries for names that are only formatted; there may be
+ * many.
+ */
+Datum
+hilo_format(PG_FUNCTION_ARGS)
+{
+	HiloName	name = hilo_api_collection(fcinfo);
+	int64		number = document_number(fcinfo, 1);
+	HiloEntry  *entry = hilo_cache_find(name);
+	HiloCollection unknown;
+	HiloCollection *collection = entry != NULL ? &entry->collection : &unknown;
+	char		suffix[1 + HILO_MAX_TAG_LEN];
+	const char *tag;
+	int			len;
+
+	if (entry == NULL)
+		hilo_collection_init(&unknown, name);
+	(void) hilo_collection_row(collection);
+	tag = hilo_collection_node_tag(collection, &len);
+	suffix[0] = '-';
+	memcpy(suffix + 1, tag, len);
+	PG_RETURN_TEXT_P(format_id(name, number, suffix, len > 0 ? len + 1 : 0));
+}
+
+Datum
+hilo_format_tagged(PG_FUNCTION_ARGS)
+{
+	HiloName	name = hilo_api_collection(fcinfo);
+	int64		number = document_number(fcinfo, 1);
+	char		suffix[1 + HILO_MAX_TAG_LEN];
+	int			suffix_len = tag_suffix(fcinfo, 2, suffix);
+
+	PG_RETURN_TEXT_P(format_id(name, number, suffix, suffix_len));
+}

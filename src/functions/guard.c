@@ -1,0 +1,443 @@
+/*-------------------------------------------------------------------------
+ *
+ * guard.c
+ *	  The trigger that guards our tables against changes by hand.
+ *
+ * A transactional UPDATE or DELETE would lose concurrent claims, so it is
+ * refused.  INSERT and COPY, which restores and replication need, become a
+ * merge: rows are always created in the one way that does not depend on the
+ * transaction, and an existing row is not a conflict.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tupmacs.h"
+#include "utils/builtins.h"
+#include "utils/regproc.h"
+#include "utils/rel.h"
+#include "utils/timestamp.h"
+
+#include "base/sql.h"
+#include "counting/catalog.h"
+#include "servers/hub.h"
+#include "servers/member.h"
+#include "session/call.h"
+#include "tables/binding.h"
+#include "tables/taken.h"
+
+PG_FUNCTION_INFO_V1(hilo_guard);
+
+/* All HILO_ROW_... flags. */
+#define ALL_FLAGS \
+	(HILO_ROW_DROPPED | HILO_ROW_LEASED | HILO_ROW_HAS_TAG | HILO_ROW_BOUND | \
+	 HILO_ROW_NEW_END | HILO_ROW_ORDERED | HILO_ROW_OWN_LIMIT | \
+	 HILO_ROW_DESERTED | HILO_ROW_SETTLED)
+
+/*
+ * The inserted row
+ */
+
+/* Column attnum of the new row, which must not be NULL. */
+static Datum
+required_column(TriggerData *trigdata, int attnum)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	bool		isnull;
+	Datum		value;
+
+	value = hilo_getattr(trigdata->tg_trigtuple, attnum, desc, &isnull);
+	if (isnull)
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("column \"%s\" of table \"hilo.%s\" must not be null",
+						NameStr(TupleDescAttr(desc, attnum - 1)->attname),
+						RelationGetRelationName(trigdata->tg_relation))));
+	return value;
+}
+
+/* The name in column attnum. */
+static HiloName
+name_column(TriggerData *trigdata, int attnum)
+{
+	text	   *value = DatumGetTextPP(required_column(trigdata, attnum));
+	HiloName	name = {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)};
+
+	return name;
+}
+
+/*
+ * Copy all columns but the last, the name, into contents, a HiloRow, HiloHubRow
+ * or HiloMemberRow with the layout of a tuple.  A column that is NULL was
+ * omitted, and leaves contents unchanged.
+ */
+static void
+read_columns(TriggerData *trigdata, void *contents)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	Size		offset = 0;
+
+	for (int i = 0; i < desc->natts - 1; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		char	   *place;
+		bool		isnull;
+		Datum		value = hilo_getattr(trigdata->tg_trigtuple, i + 1, desc,
+										 &isnull);
+
+		offset = att_align_nominal(offset, att->attalign);
+		place = (char *) contents + offset;
+		offset += att->attlen;
+		if (isnull)
+			continue;
+		if (att->attbyval)
+			store_att_byval(place, value, att->attlen);
+		else
+			memcpy(place, DatumGetPointer(value), att->attlen);
+	}
+}
+
+/*
+ * Counters
+ */
+
+/* Raise 22023 unless a counter could have these contents. */
+static void
+check_counter(const HiloRow *row)
+{
+	if (row->max < 0 || row->max_value < 1 || row->max > row->max_value)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("max must be between 0 and max_value")));
+	if (row->range_size < 0 || row->max_range_size < 0 || row->lease_size < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("sizes of ranges and leases must not be negative")));
+	if (!(row->claim_rate >= 0) || isinf(row->claim_rate))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("claim_rate must be a number greater than or equal to zero")));
+	if (row->timeline < HILO_NOT_RESUMED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("timeline must be at least %d", HILO_NOT_RESUMED)));
+	if ((row->flags & ~ALL_FLAGS) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("flags must be between 0 and %d", ALL_FLAGS)));
+	hilo_check_node_tag(NameStr(row->node_tag), strlen(NameStr(row->node_tag)));
+}
+
+/*
+ * Not every role that may restore counters may choose the server that numbers
+ * are leased from.  Without that right the row has no hub, like the row of a
+ * member that has left it: draws are refused until someone says where numbers
+ * come from.
+ */
+static void
+check_hub(HiloName name, HiloRow *row)
+{
+	if (NameStr(row->hub)[0] == '\0' || hilo_catalog_may_lease(GetUserId()))
+		return;
+	if (row->flags & HILO_ROW_LEASED)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg(HILO_COUNTER_FORMAT " is no longer leased from server \"%s\"",
+						HILO_COUNTER_ARGS(name), NameStr(row->hub)),
+				 errdetail("Role \"%s\" may not choose the server that numbers come from.",
+						   GetUserNameFromId(GetUserId(), false)),
+				 errhint("A superuser can do that with hilo_lease_from().")));
+	memset(&row->hub, 0, sizeof(NameData));
+}
+
+/* Merge the row into the counter of its name. */
+static void
+merge_counter(TriggerData *trigdata)
+{
+	HiloName	name = name_column(trigdata,
+								   RelationGetDescr(trigdata->tg_relation)->natts);
+	HiloRow		other = {0};
+	HiloRowRef	ref;
+
+	/* The row may come from a server with another separator. */
+	if (!hilo_is_own_name(name))
+		(void) hilo_check_row_name(name.data, name.len, NULL);
+
+	other.max_value = PG_INT64_MAX;
+	other.created_at = GetCurrentTimestamp();
+	other.claimed_at = DT_NOBEGIN;
+
+	/* If flags are omitted, a given limit counts as set by hand. */
+	other.flags = HILO_ROW_OWN_LIMIT;
+	read_columns(trigdata, &other);
+	if (other.max_value == PG_INT64_MAX)
+		other.flags &= ~HILO_ROW_OWN_LIMIT;
+	check_counter(&other);
+	check_hub(name, &other);
+
+	/*
+	 * The row is from a hub's backup; the hub may have given more leases
+	 * since.
+	 */
+	if (other.timeline != 0)
+		hilo_hub_set_timeline(HILO_NOT_RESUMED);
+	hilo_row_ref_init(&ref, name);
+	hilo_counter_merge(&ref, &other);
+}
+
+/*
+ * Hubs
+ */
+
+/*
+ * Merge the row into what is known about the hub.  A row about the restored
+ * server itself is skipped: this is another server.
+ */
+static void
+merge_hub(TriggerData *trigdata)
+{
+	HiloName	name = name_column(trigdata,
+								   RelationGetDescr(trigdata->tg_relation)->natts);
+	HiloHubRow	other = {0};
+
+	/*
+	 * Restored rows name a role whose user mapping would be used to ask the
+	 * hub.
+	 */
+	if (hilo_is_own_name(name) || !hilo_catalog_may_lease(GetUserId()))
+		return;
+	if (name.len == 0 || name.len >= NAMEDATALEN)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("hub must be the name of a server")));
+	read_columns(trigdata, &other);
+	if (other.timeline < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("timeline must not be negative")));
+	hilo_hub_merge(name, &other);
+}
+
+/*
+ * Members
+ */
+
+/* Merge the row into what is known about the member. */
+static void
+merge_member(TriggerData *trigdata)
+{
+	HiloName	name = name_column(trigdata,
+								   RelationGetDescr(trigdata->tg_relation)->natts);
+	HiloMemberRow other = {0};
+
+	if (memchr(name.data, '|', name.len) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("member must be a member name and a collection name with a bar between them")));
+	read_columns(trigdata, &other);
+	if (other.highest < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("highest must not be negative")));
+	hilo_member_merge(name, &other);
+}
+
+/*
+ * Bindings
+ */
+
+/*
+ * True if the binding may be added to the existing ones.  A name can be bound
+ * to one column or function.
+ */
+static bool
+fits_others(const HiloBinding *binding, List *others)
+{
+	ListCell   *lc;
+
+	foreach(lc, others)
+	{
+		HiloBinding *other = lfirst(lc);
+
+		if (hilo_binding_equals(binding, other))
+			return false;
+		if (binding->role == NULL && other->role == NULL &&
+			(other->column != NULL || other->taken != NULL) &&
+			!(binding->attached && other->attached))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * True if the current user may make the binding, that is, owns the table or
+ * function, as hilo_bind() requires.  The function is then replaced by its
+ * qualified name, so that it stays this one.
+ */
+static bool
+may_bind(HiloBinding *binding)
+{
+	int			level;
+	Oid			function;
+
+	if (superuser() || binding->role != NULL || binding->attached)
+		return true;
+	if (binding->column != NULL)
+		return hilo_binding_has_column(binding) &&
+			hilo_owns_relation(binding->column->relation, GetUserId());
+
+	level = hilo_sql_begin();
+	function = hilo_sql_number(psprintf("SELECT pg_catalog.to_regprocedure(%s)::pg_catalog.oid::pg_catalog.int8",
+										quote_literal_cstr(binding->taken)));
+	hilo_sql_end(level);
+	if (!OidIsValid(function) || !hilo_owns_function(function, GetUserId()))
+		return false;
+	hilo_check_taken_function(function);
+	binding->taken = format_procedure_qualified(function);
+	return true;
+}
+
+/*
+ * Add the binding if it fits the existing ones, so that a restore keeps those,
+ * and the row is created in the same way as by hilo_bind().  Notes about seen
+ * triggers are not restored.
+ */
+static void
+merge_binding(TriggerData *trigdata)
+{
+	HiloName	name = name_column(trigdata, HILO_ANUM_BINDING_NAME);
+	HiloBinding *binding;
+
+	binding = hilo_binding_read(trigdata->tg_trigtuple,
+								RelationGetDescr(trigdata->tg_relation));
+	if (OidIsValid(binding->trigger) && binding->column == NULL &&
+		binding->taken == NULL && binding->role == NULL)
+		return;
+	hilo_check_collection(name.data, name.len, NULL);
+	if ((binding->column != NULL) + (binding->taken != NULL) +
+		(binding->role != NULL) != 1 ||
+		(OidIsValid(binding->trigger) && binding->column == NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a binding must have exactly one of a column, a function or a role")));
+	if (binding->attached && !hilo_binding_has_column(binding))
+		return;
+	if (!may_bind(binding))
+	{
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("\"%.*s\" is not bound to its documents", name.len, name.data),
+				 errdetail("Role \"%s\" does not own the table or function.",
+						   GetUserNameFromId(GetUserId(), false)),
+				 errhint("The owner can use hilo_bind().")));
+		return;
+	}
+	binding->trigger = InvalidOid;
+	binding->trigger_xid = InvalidTransactionId;
+
+	hilo_bindings_lock(name);
+	if (fits_others(binding, hilo_bindings(name)))
+		hilo_binding_add(name, binding);
+}
+
+/*
+ * The trigger
+ */
+
+/* The one of our tables that the trigger is on. */
+static HiloTable
+guarded_table(Relation rel)
+{
+	for (int i = 0; i < HILO_TABLES; i++)
+	{
+		if (RelationGetRelid(rel) == hilo_catalog_table(i))
+			return i;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 errmsg("this trigger cannot guard table \"%s\"",
+					RelationGetRelationName(rel))));
+	return HILO_TABLES;			/* keep compiler quiet */
+}
+
+/* Merge the inserted row into the existing ones. */
+static void
+merge(TriggerData *trigdata)
+{
+	HiloTable	table = guarded_table(trigdata->tg_relation);
+
+	/*
+	 * Opening the table raises an error unless it has the columns that are
+	 * read here.
+	 */
+	table_close(hilo_catalog_open(table, AccessShareLock), AccessShareLock);
+
+	switch (table)
+	{
+		case HILO_TABLE_COUNTERS:
+			merge_counter(trigdata);
+			break;
+		case HILO_TABLE_HUBS:
+			merge_hub(trigdata);
+			break;
+		case HILO_TABLE_MEMBERS:
+			merge_member(trigdata);
+			break;
+		case HILO_TABLE_BINDINGS:
+			merge_binding(trigdata);
+			break;
+	}
+}
+
+/*
+ * Refuse anything but an insert.  The trigger's arguments name the functions to
+ * use instead: to change a row, and to delete one.
+ */
+static void
+refuse(TriggerData *trigdata)
+{
+	const char *table = RelationGetRelationName(trigdata->tg_relation);
+	char	  **functions = trigdata->tg_trigger->tgargs;
+
+	if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("cannot update table \"hilo.%s\" by hand", table),
+				 errhint("Use %s() instead.", functions[0])));
+	ereport(ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 TRIGGER_FIRED_BY_DELETE(trigdata->tg_event) ?
+			 errmsg("cannot delete from table \"hilo.%s\" by hand", table) :
+			 errmsg("cannot truncate table \"hilo.%s\"", table),
+			 errhint("Use %s() instead.", functions[1])));
+}
+
+/*
+ * BEFORE INSERT, for each row: merge, and insert nothing.
+ *
+ * BEFORE UPDATE, DELETE or TRUNCATE: refuse; once per statement, so that one
+ * that affects no row is refused as well, and for each row, because statements
+ * on a parent table and apply workers fire only row triggers.
+ */
+Datum
+hilo_guard(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) ||
+		!TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
+		trigdata->tg_trigger->tgnargs != 2)
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("%s() must be fired as a BEFORE trigger with two arguments",
+						"hilo.guard")));
+
+	if (!TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+		refuse(trigdata);
+	merge(hilo_api_trigger(fcinfo, "hilo.guard", false));
+	return PointerGetDatum(NULL);
+}

@@ -1,0 +1,31 @@
+/*-------------------------------------------------------------------------
+ *
+ * hilo.c
+ *	  Entry point of the library.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+
+#include "base/compat.h"
+#include "base/settings.h"
+#include "counting/catalog.h"
+#include "servers/citus.h"
+#include "shared/order.h"
+#include "shared/pool.h"
+
+PG_MODULE_MAGIC;
+
+extern PGDLLEXPORT void _PG_init(void);
+
+void
+_PG_init(void)
+{
+	hilo_settings_init();
+	hilo_catalog_init();
+	hilo_citus_init();
+	hilo_pool_init();
+	hilo_ordered_init();
+}

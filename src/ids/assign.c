@@ -1,0 +1,155 @@
+/*-------------------------------------------------------------------------
+ *
+ * assign.c
+ *	  Assigns a document the kind of id that it requests.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "ids/assign.h"
+#include "ids/identity.h"
+#include "session/call.h"
+#include "tables/column.h"
+#include "tables/taken.h"
+
+/*
+ * The id of a document
+ */
+
+/* The row that the id is for, if known. */
+typedef struct Place
+{
+	Relation	rel;			/* NULL: not known */
+	AttrNumber	attnum;
+} Place;
+
+static text *
+random_guid(void)
+{
+	Datum		uuid = DirectFunctionCall1(gen_random_uuid, (Datum) 0);
+
+	return DatumGetTextPP(DirectFunctionCall1(textin,
+											  DirectFunctionCall1(uuid_out,
+																  uuid)));
+}
+
+static text *
+next_identity_beside(HiloName name, const Place *place)
+{
+	HiloIdentity identity;
+	HiloDocuments *documents;
+	int64		number;
+
+	hilo_identity_init(&identity, name);
+	documents = place->rel == NULL ?
+		hilo_documents_open_bound(identity.name) :
+		hilo_documents_open_own(identity.name, place->rel, place->attnum);
+	number = hilo_identity_next_beside(&identity, documents);
+	if (documents != NULL)
+		hilo_documents_close(documents);
+	return hilo_identity_id(&identity, number);
+}
+
+static text *
+document_id(HiloEntry *entry, text *requested, const Place *place)
+{
+	HiloName	name;
+
+	if (requested == NULL)
+	{
+		hilo_draw_right_check(entry, HILO_DRAW_ID);
+		return hilo_api_next_id(entry);
+	}
+
+	name.data = VARDATA_ANY(requested);
+	name.len = VARSIZE_ANY_EXHDR(requested);
+	if (name.len == 0)
+		return random_guid();
+	if (hilo_ends_with(name.data, name.len, hilo_identity_parts_separator))
+		return hilo_next_server_side_id(name);
+	if (hilo_ends_with(name.data, name.len, "|"))
+		return next_identity_beside(name, place);
+
+	if (name.len > HILO_MAX_ID_LEN)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("document id is too long"),
+				 errdetail("It has %d bytes; the limit is %d.",
+						   name.len, HILO_MAX_ID_LEN)));
+	return requested;
+}
+
+text *
+hilo_assign_document_id(HiloEntry *entry, text *requested)
+{
+	Place		unknown = {0};
+
+	return document_id(entry, requested, &unknown);
+}
+
+/*
+ * The id of a row
+ */
+
+void
+hilo_assigned_init(HiloAssigned *column, Relation rel, AttrNumber attnum)
+{
+	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), attnum - 1);
+
+	column->attnum = attnum;
+	column->type = att->atttypid;
+	column->typmod = att->atttypmod;
+	column->base_type = getBaseTypeAndTypmod(column->type, &column->typmod);
+	if (!hilo_holds_ids(column->base_type))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" of relation \"%s\" cannot hold document ids",
+						NameStr(att->attname), RelationGetRelationName(rel)),
+				 errdetail("Its type is %s; it should be text, varchar or citext.",
+						   format_type_be(column->type))));
+}
+
+/*
+ * The id as a value of the column's type.  Checks the domain and the length,
+ * because the server does not check them again after a trigger.
+ */
+static Datum
+column_value(const HiloAssigned *column, text *id)
+{
+	Datum		value = PointerGetDatum(id);
+
+	if (column->base_type == VARCHAROID && column->typmod >= 0)
+		value = DirectFunctionCall3(varchar, value,
+									Int32GetDatum(column->typmod),
+									BoolGetDatum(false));
+	if (column->type != column->base_type)
+		domain_check(value, false, column->type, NULL, NULL);
+	return value;
+}
+
+HeapTuple
+hilo_assign_to_row(const HiloAssigned *column, HiloEntry *entry, Relation rel,
+				   HeapTuple tuple)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	Place		place = {rel, column->attnum};
+	int			attnum = column->attnum;
+	bool		isnull;
+	Datum		value = hilo_getattr(tuple, attnum, desc, &isnull);
+	text	   *requested = isnull ? NULL : DatumGetTextPP(value);
+	text	   *id = document_id(entry, requested, &place);
+
+	if (id == requested)
+		return tuple;
+	value = column_value(column, id);
+	isnull = false;
+	return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
+}

@@ -1,0 +1,79 @@
+/*-------------------------------------------------------------------------
+ *
+ * free_search.c
+ *	  Finds a free number in few lookups.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "ids/free_search.h"
+
+static bool
+look_up(int64 number, HiloTakenCallback is_taken, void *arg, int *tries)
+{
+	CHECK_FOR_INTERRUPTS();
+	(*tries)++;
+	return is_taken(number, arg);
+}
+
+/*
+ * Search downwards for a free number below limit and above taken: limit - 1, -
+ * 2, - 4 ... The upward search has passed the middle, so distance cannot
+ * overflow.
+ */
+static bool
+gallop_down(int64 taken, int64 limit, HiloTakenCallback is_taken, void *arg,
+			int64 *result, int *tries)
+{
+	for (int64 distance = 1; distance < limit - taken; distance *= 2)
+	{
+		if (!look_up(limit - distance, is_taken, arg, tries))
+		{
+			*result = limit - distance;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool
+hilo_free_search(int64 last, int64 limit, HiloTakenCallback is_taken,
+				 void *arg, int64 *result, int *tries)
+{
+	int64		taken = last;
+	int64		distance = 1;
+	int64		number;
+
+	/* n, then n + 1, n + 2, n + 4 ...; never past the limit */
+	if (last >= limit)
+		return false;
+	number = last + 1;
+	while (look_up(number, is_taken, arg, tries))
+	{
+		if (number >= limit)
+		{
+			if (!gallop_down(taken, limit, is_taken, arg, &number, tries))
+				return false;
+			break;
+		}
+		taken = number;
+		number = distance < limit - last ? last + 1 + distance : limit;
+		distance = distance <= PG_INT64_MAX / 2 ? distance * 2 : PG_INT64_MAX;
+	}
+
+	while (number - taken > 1)
+	{
+		int64		middle = taken + (number - taken) / 2;
+
+		if (look_up(middle, is_taken, arg, tries))
+			taken = middle;
+		else
+			number = middle;
+	}
+
+	*result = number;
+	return true;
+}

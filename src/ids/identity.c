@@ -1,0 +1,209 @@
+/*-------------------------------------------------------------------------
+ *
+ * identity.c
+ *	  Identities and server-side ids: numbers drawn one at a time, without or with a
+ *	  tag.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "base/document_id.h"
+#include "base/failure_point.h"
+#include "base/settings.h"
+#include "ids/free_search.h"
+#include "ids/identity.h"
+#include "tables/rights.h"
+#include "tables/taken.h"
+
+void
+hilo_identity_init(HiloIdentity *identity, HiloName name)
+{
+	name.len = hilo_check_identity(name.data, name.len,
+								   hilo_identity_parts_separator);
+	identity->name = name;
+	hilo_collection_init_identity(&identity->collection, name,
+								  identity->row_name);
+}
+
+int64
+hilo_identity_next(HiloIdentity *identity)
+{
+	hilo_draw_right_check_node(&identity->collection, false);
+	return hilo_collection_draw(&identity->collection);
+}
+
+/*
+ * The next free one
+ */
+
+static bool
+is_taken(int64 number, void *arg)
+{
+	return hilo_documents_have(number, arg);
+}
+
+/*
+ * Any role can create a table with the name of an unbound identity, or with a
+ * trigger that assigns ids, and fill it so that the search makes a large jump.
+ * Such a jump requires the privilege to seed.
+ */
+static void
+check_may_jump(HiloName name, int64 last, int64 number)
+{
+	if (number - last > hilo_max_range_size &&
+		!hilo_catalog_may_seed(true, GetUserId()))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to advance identity \"%.*s\" from " INT64_FORMAT " to " INT64_FORMAT,
+						name.len, name.data, last, number),
+				 errdetail("Advancing it by more than hilo.max_range_size for a table that is not bound requires the privilege to execute seed_identity_for()."),
+				 errhint("Have the table bound with hilo_bind().")));
+}
+
+/* Find a number above last that no document has. */
+static int64
+search(HiloName name, int64 last, HiloDocuments *documents, int *tries)
+{
+	int64		limit = hilo_documents_limit(documents);
+	int64		number;
+
+	if (!hilo_free_search(last, limit, is_taken, documents, &number, tries))
+		ereport(ERROR,
+				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+				 errmsg("no free number was found for identity \"%.*s\"",
+						name.len, name.data),
+				 last < limit ?
+				 errdetail("Numbers from " INT64_FORMAT " up to the limit " INT64_FORMAT " were looked up.",
+						   last + 1, limit) :
+				 errdetail("Numbers up to " INT64_FORMAT " have been claimed; the limit is " INT64_FORMAT ".",
+						   last, limit)));
+	if (!hilo_documents_may_lead(documents))
+		check_may_jump(name, last, number);
+	return number;
+}
+
+/*
+ * The same while other sessions draw: the documents with numbers that they have
+ * just drawn must not make the search jump over free numbers above them.  So a
+ * number is accepted only if none was drawn since the search began, or if a
+ * second search ends there as well, as it does behind a block of documents.
+ */
+static int64
+search_beside_others(HiloIdentity *identity, int64 last,
+					 HiloDocuments *documents, int *tries)
+{
+	int64		before = 0;
+
+	for (;;)
+	{
+		int64		number = search(identity->name, last, documents, tries);
+		HiloRow		row;
+
+		if (number == last + 1 || number == before)
+			return number;
+		(void) hilo_counter_read(&identity->collection.ref, &row);
+		if (row.max <= last || row.max >= number ||
+			(row.flags & HILO_ROW_LEASED))
+			return number;
+		before = number;
+		last = row.max;
+	}
+}
+
+/*
+ * Nothing is claimed before a free number is found.  If another session has
+ * claimed past it by then, the search starts again above that: two sessions
+ * never get the same number.
+ */
+int64
+hilo_identity_next_free(HiloIdentity *identity, int *tries)
+{
+	HiloCollection *collection = &identity->collection;
+	HiloDocuments *documents;
+	HiloRow		row;
+	int64		number;
+	int64		drawn;
+
+	hilo_draw_right_check_node(collection, false);
+	documents = hilo_documents_open(identity->name);
+	*tries = 0;
+	do
+	{
+		(void) hilo_counter_read(&collection->ref, &row);
+		number = search_beside_others(identity, row.max, documents, tries);
+		HILO_FAILURE_POINT("free number found");
+		drawn = hilo_collection_draw_number(collection, number);
+
+		/* If the hub gave another number instead, that may be free as well. */
+	} while (drawn == 0 ||
+			 (drawn != number &&
+			  (drawn > hilo_documents_limit(documents) ||
+			   (++*tries, is_taken(drawn, documents)))));
+
+	hilo_documents_close(documents);
+	return drawn;
+}
+
+/*
+ * The number is claimed for this session before it is looked up, so that
+ * sessions searching at the same time end with different numbers, and none is
+ * left out.
+ */
+int64
+hilo_identity_next_beside(HiloIdentity *identity, HiloDocuments *documents)
+{
+	HiloCollection *collection = &identity->collection;
+	int64		number = hilo_identity_next(identity);
+
+	while (documents != NULL && (number > hilo_documents_limit(documents) ||
+								 is_taken(number, documents)))
+	{
+		int			tries = 0;
+
+		number = search_beside_others(identity, number, documents, &tries);
+		HILO_FAILURE_POINT("free number found");
+		number = hilo_collection_draw_number(collection, number);
+
+		/* Numbers above it may be free as well. */
+		if (number == 0)
+			number = hilo_collection_draw(collection);
+	}
+	return number;
+}
+
+/*
+ * Ids
+ */
+
+text *
+hilo_identity_id(const HiloIdentity *identity, int64 number)
+{
+	char		start[HILO_MAX_START_LEN];
+	int			len = hilo_document_id_start(start, identity->name.data,
+											 identity->name.len,
+											 hilo_identity_parts_separator, "");
+
+	return hilo_build_id(start, len, number, "", 0);
+}
+
+/*
+ * All server-side ids of a node have one counter, so that their numbers
+ * increase whatever the prefix.
+ */
+text *
+hilo_next_server_side_id(HiloName prefix)
+{
+	HiloName	name = {HILO_OWN_NAME, strlen(HILO_OWN_NAME)};
+	HiloCollection collection;
+
+	hilo_check_server_side_prefix(prefix.data, prefix.len,
+								  hilo_identity_parts_separator);
+	hilo_collection_init(&collection, name);
+	hilo_draw_right_check_node(&collection, hilo_has_own_tag());
+	return hilo_server_side_id(prefix.data, prefix.len,
+							   hilo_collection_draw(&collection),
+							   hilo_id_suffix, hilo_id_suffix_len);
+}

@@ -1,0 +1,310 @@
+/*-------------------------------------------------------------------------
+ *
+ * citus.c
+ *	  Citus: kinds of nodes and tables, and how to connect to the coordinator.
+ *
+ * pg_dist_local_group, a table of one row, says which group of the cluster a
+ * node belongs to: 0 is the coordinator's.  When that changes, Citus sends a
+ * relcache message for the table.  On each node, pg_dist_node lists the nodes,
+ * and pg_dist_partition the tables with shards.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+
+#include "base/compat.h"
+#include "counting/catalog.h"
+#include "servers/citus.h"
+
+#define GROUP_TABLE		"pg_dist_local_group"
+#define GROUP_COLUMN	"groupid"
+
+/* OID of the table when last seen; InvalidOid: it did not exist. */
+static Oid	group_table = InvalidOid;
+
+/* The kind of node found, and the generation it is valid for; 0: none yet. */
+typedef enum NodeKind
+{
+	NO_NODE,
+	COORDINATOR,
+	WORKER
+} NodeKind;
+static NodeKind node_kind = NO_NODE;
+static uint64 known_generation = 0;
+
+/*
+ * Relcache callback.  Creating or dropping the table changes the generation
+ * anyway.
+ */
+static void
+group_changed(Datum arg, Oid relid)
+{
+	if (OidIsValid(group_table) && relid == group_table)
+		hilo_rights_generation++;
+}
+
+void
+hilo_citus_init(void)
+{
+	CacheRegisterRelcacheCallback(group_changed, (Datum) 0);
+}
+
+/*
+ * Catalogs
+ */
+
+/* Open a catalog of Citus; NULL: it does not exist. */
+static Relation
+open_catalog(const char *name)
+{
+	Oid			table = get_relname_relid(name, PG_CATALOG_NAMESPACE);
+
+	if (!OidIsValid(table) || get_rel_relkind(table) != RELKIND_RELATION)
+		return NULL;
+	return try_table_open(table, AccessShareLock);
+}
+
+/* A column of a row as text, palloc'd; "" if it is null or does not exist. */
+static const char *
+column_text(HeapTuple tuple, TupleDesc desc, const char *name)
+{
+	int			attnum = SPI_fnumber(desc, name);
+	char	   *value = attnum <= 0 ? NULL : SPI_getvalue(tuple, desc, attnum);
+
+	return value == NULL ? "" : value;
+}
+
+/*
+ * True if these columns of the row have these values. other_column may be NULL.
+ */
+static bool
+row_has(HeapTuple tuple, TupleDesc desc, const char *column, const char *value,
+		const char *other_column, const char *other_value)
+{
+	return strcmp(column_text(tuple, desc, column), value) == 0 &&
+		(other_column == NULL ||
+		 strcmp(column_text(tuple, desc, other_column), other_value) == 0);
+}
+
+/*
+ * The first row of a catalog that has these values now, as a copy, with its
+ * descriptor in *desc; NULL: no such catalog or row.
+ */
+static HeapTuple
+find_row(const char *catalog, const char *column, const char *value,
+		 const char *other_column, const char *other_value, TupleDesc *desc)
+{
+	Relation	rel = open_catalog(catalog);
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	HeapTuple	result = NULL;
+
+	if (rel == NULL)
+		return NULL;
+	*desc = CreateTupleDescCopy(RelationGetDescr(rel));
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	while (result == NULL && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		if (row_has(tuple, *desc, column, value, other_column, other_value))
+			result = heap_copytuple(tuple);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
+/*
+ * The node
+ */
+
+/* True if a row has a group above 0. */
+static bool
+has_group(Relation rel, AttrNumber attnum)
+{
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+	TableScanDesc scan = hilo_table_beginscan(rel, SnapshotSelf);
+	bool		found = false;
+
+	while (!found && table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		bool		isnull;
+		Datum		value = slot_getattr(slot, attnum, &isnull);
+
+		found = !isnull && DatumGetInt32(value) > 0;
+	}
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	return found;
+}
+
+static NodeKind
+look_up(void)
+{
+	Relation	rel = open_catalog(GROUP_TABLE);
+	AttrNumber	attnum;
+	NodeKind	result = NO_NODE;
+
+	group_table = rel == NULL ? InvalidOid : RelationGetRelid(rel);
+	if (rel == NULL)
+		return NO_NODE;
+	attnum = get_attnum(group_table, GROUP_COLUMN);
+	if (attnum > 0 && get_atttype(group_table, attnum) == INT4OID)
+		result = has_group(rel, attnum) ? WORKER : COORDINATOR;
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
+static NodeKind
+present_kind(void)
+{
+	uint64		generation = hilo_rights_generation;
+
+	if (known_generation != generation)
+	{
+		node_kind = look_up();
+		known_generation = generation;
+	}
+	return node_kind;
+}
+
+bool
+hilo_citus_is_worker(void)
+{
+	return present_kind() == WORKER;
+}
+
+bool
+hilo_citus_is_coordinator(void)
+{
+	return present_kind() == COORDINATOR;
+}
+
+/*
+ * The coordinator
+ */
+
+/* Connection options of a role for a node, or else for all nodes. */
+static const char *
+authentication_of(const char *role, const char *node)
+{
+	TupleDesc	desc;
+	HeapTuple	tuple = find_row("pg_dist_authinfo", "rolename", role, "nodeid",
+								 node, &desc);
+
+	if (tuple == NULL)
+		tuple = find_row("pg_dist_authinfo", "rolename", role, "nodeid", "0",
+						 &desc);
+	return tuple == NULL ? "" : column_text(tuple, desc, "authinfo");
+}
+
+bool
+hilo_citus_find_coordinator(const char *role, HiloCitusConnection *connection)
+{
+	TupleDesc	desc;
+	HeapTuple	tuple = find_row("pg_dist_node", "groupid", "0", "noderole",
+								 "primary", &desc);
+	const char *common = GetConfigOption("citus.node_conninfo", true, false);
+	const char *node;
+
+	if (tuple == NULL)
+		return false;
+	node = column_text(tuple, desc, "nodeid");
+	connection->common = common == NULL ? "" : pstrdup(common);
+	connection->host = column_text(tuple, desc, "nodename");
+	connection->port = column_text(tuple, desc, "nodeport");
+	connection->authentication = authentication_of(role, node);
+	tuple = find_row("pg_dist_poolinfo", "nodeid", node, NULL, NULL, &desc);
+	connection->pool = tuple == NULL ? "" : column_text(tuple, desc, "poolinfo");
+	return true;
+}
+
+/*
+ * Tables
+ */
+
+/* A copy of the table's row in pg_dist_partition; NULL: none. */
+static HeapTuple
+find_partition(Oid relation, TupleDesc *desc)
+{
+	Relation	rel = open_catalog("pg_dist_partition");
+	Oid			index;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (rel == NULL)
+		return NULL;
+	*desc = CreateTupleDescCopy(RelationGetDescr(rel));
+	index = get_relname_relid("pg_dist_partition_logical_relid_index",
+							  PG_CATALOG_NAMESPACE);
+	ScanKeyInit(&key, SPI_fnumber(*desc, "logicalrelid"), BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(relation));
+	scan = systable_beginscan(rel, index, OidIsValid(index), NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		tuple = heap_copytuple(tuple);
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return tuple;
+}
+
+bool
+hilo_citus_has_shards(Oid relation)
+{
+	TupleDesc	desc;
+
+	return find_partition(relation, &desc) != NULL;
+}
+
+void
+hilo_citus_check_isolation(Oid relation)
+{
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("Citus table \"%s\" cannot be searched in a transaction of this isolation level",
+						get_rel_name(relation)),
+				 errdetail("On other nodes, the transaction sees the rows as of its start."),
+				 errhint("Use READ COMMITTED.")));
+}
+
+bool
+hilo_citus_refuses_triggers(Oid relation)
+{
+	TupleDesc	desc;
+	HeapTuple	tuple = find_partition(relation, &desc);
+
+	/*
+	 * A table is local if it is neither distributed by a column, nor a
+	 * reference table, nor colocated with others.
+	 */
+	return tuple != NULL &&
+		!(strcmp(column_text(tuple, desc, "partmethod"), "n") == 0 &&
+		  strcmp(column_text(tuple, desc, "repmodel"), "s") == 0 &&
+		  strcmp(column_text(tuple, desc, "colocationid"), "0") == 0);
+}
+
+AttrNumber
+hilo_citus_distribution_column(Oid relation)
+{
+	static const char field[] = ":varattno ";
+	TupleDesc	desc;
+	HeapTuple	tuple = find_partition(relation, &desc);
+	const char *column = tuple == NULL ? NULL :
+		strstr(column_text(tuple, desc, "partkey"), field);
+
+	return column == NULL ? InvalidAttrNumber :
+		(AttrNumber) atoi(column + strlen(field));
+}

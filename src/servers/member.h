@@ -1,0 +1,86 @@
+/*-------------------------------------------------------------------------
+ *
+ * member.h
+ *	  Leases: asks the hub, accepts its answers, and fetches leases ahead.
+ *
+ * The hub's row is the only durable truth.  A lease exists in the pool and
+ * nowhere else, so that no crash, copy or restore of this server can bring one
+ * back.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_MEMBER_H
+#define HILO_MEMBER_H
+
+#include "fmgr.h"
+
+#include "session/collection.h"
+
+/*
+ * The hub for counters that are not leased yet: the foreign server that the
+ * setting hilo.hub names; on a Citus worker, the coordinator.
+ */
+extern HiloWantedHub hilo_lease_wanted(void);
+
+/*
+ * Raise 55000 if the hub in the row of a leased counter is not the one that it
+ * should be: hilo.hub names another one, or this server is no longer a Citus
+ * worker.
+ */
+extern void hilo_lease_check_hub(const HiloRowRef *ref, const HiloRow *row);
+
+/*
+ * Put a lease that can satisfy the request into the pool, unless another
+ * session just has.  The row has been read, and is or should be leased; it is
+ * leased once the lease has arrived.  On return, read the row and look into the
+ * pool again.  Raises an error if the hub gives none, or has failed less than
+ * hilo.lease_retry ago.
+ *
+ * Opens no subtransaction and waits for no heavyweight lock of ours: while one
+ * session asks, the others sleep.
+ */
+extern void hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
+							 const HiloRangeRequest *request);
+
+/*
+ * Have a worker fetch the next lease soon.  If none can be started, the next
+ * session that runs out of numbers asks.  Raises no error.
+ */
+extern void hilo_lease_fetch_ahead(void);
+
+/*
+ * Lease the numbers from this server from now on, with the user mapping of the
+ * role, at least size at a time (0: as the setting says).  Raises an error,
+ * having changed nothing, if the server would give none.  Draws nothing.
+ */
+extern void hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role,
+							 int32 size);
+
+/*
+ * Ask the hub about a counter, without drawing: if it was seeded, dropped or
+ * resumed there, what is leased here becomes invalid; the hub's options apply
+ * here.  Returns false if the counter is not leased; raises an error if the hub
+ * does not answer.
+ */
+extern bool hilo_lease_hear(HiloRowRef *ref);
+
+/* Stop leasing; what is leased is still drawn. */
+extern void hilo_lease_end(HiloRowRef *ref);
+
+/*
+ * Report to the hubs what is held here of each collection leased from them.
+ * Returns the number of collections reported; warns about each hub that could
+ * not be told.
+ */
+extern int64 hilo_lease_report_all(void);
+
+/*
+ * Merge a row of hilo.hub from a dump: for the same server, the highest
+ * timeline counts.
+ */
+extern void hilo_hub_merge(HiloName name, const HiloHubRow *other);
+
+/* Entry point of the lease worker. */
+extern PGDLLEXPORT void hilo_lease_worker(Datum database);
+
+#endif							/* HILO_MEMBER_H */

@@ -1,0 +1,201 @@
+/*-------------------------------------------------------------------------
+ *
+ * call.c
+ *	  What the SQL-callable functions share: arguments, call sites and results.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "funcapi.h"
+#include "nodes/primnodes.h"
+
+#include "session/call.h"
+
+/*
+ * Only a constant collection is certain to be the same in the next call:
+ * variables of a procedural language look stable, too, but change their values
+ * under the same FmgrInfo.
+ */
+HiloCallSite *
+hilo_api_call_site(FmgrInfo *flinfo)
+{
+	HiloCallSite *site = flinfo->fn_extra;
+
+	if (site == NULL)
+	{
+		Node	   *expr = flinfo->fn_expr;
+
+		site = MemoryContextAllocZero(flinfo->fn_mcxt, sizeof(HiloCallSite));
+		site->constant = expr != NULL && IsA(expr, FuncExpr) &&
+			IsA(linitial(((FuncExpr *) expr)->args), Const);
+		flinfo->fn_extra = site;
+	}
+	return site;
+}
+
+TriggerData *
+hilo_api_trigger(FunctionCallInfo fcinfo, const char *function, bool or_update)
+{
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) ||
+		!TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
+		!TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ||
+		!(TRIGGER_FIRED_BY_INSERT(trigger->tg_event) ||
+		  (or_update && TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("%s() must be fired before insert%s for each row",
+						function, or_update ? " or update" : "")));
+	return trigger;
+}
+
+void
+hilo_api_reject_null(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	if (PG_ARGISNULL(arg))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("%s must not be null", name)));
+}
+
+int64
+hilo_api_number(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	int64		number;
+
+	hilo_api_reject_null(fcinfo, arg, name);
+	number = PG_GETARG_INT64(arg);
+	if (number < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must not be negative", name)));
+	return number;
+}
+
+bool
+hilo_api_bool(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	hilo_api_reject_null(fcinfo, arg, name);
+	return PG_GETARG_BOOL(arg);
+}
+
+HiloName
+hilo_api_name(FunctionCallInfo fcinfo, int arg, const char *what)
+{
+	HiloName	name;
+	text	   *value;
+
+	hilo_api_reject_null(fcinfo, arg, what);
+	value = PG_GETARG_TEXT_PP(arg);
+	name.data = VARDATA_ANY(value);
+	name.len = VARSIZE_ANY_EXHDR(value);
+	return name;
+}
+
+HiloName
+hilo_api_collection(FunctionCallInfo fcinfo)
+{
+	HiloName	name = hilo_api_name(fcinfo, 0, "collection");
+
+	hilo_check_collection(name.data, name.len, hilo_identity_parts_separator);
+	return name;
+}
+
+bool
+hilo_api_administered(FunctionCallInfo fcinfo, HiloCollection *collection)
+{
+	HiloName	name = hilo_api_name(fcinfo, 0, "collection");
+	bool		is_identity = hilo_check_row_name(name.data, name.len,
+												  hilo_identity_parts_separator);
+
+	hilo_collection_init(collection, name);
+	return is_identity;
+}
+
+int64
+hilo_api_seed(FunctionCallInfo fcinfo, HiloCollection *collection)
+{
+	HiloName	name = collection->ref.name;
+	int64		value = hilo_api_number(fcinfo, 1, "value");
+	bool		force = hilo_api_bool(fcinfo, 2, "force");
+	HiloRow		before;
+	bool		is_there = hilo_counter_read(&collection->ref, &before);
+	int64		max = hilo_collection_seed(collection, value, force);
+
+	if (is_there && !force && value <= before.max)
+		ereport(NOTICE,
+				(errmsg(HILO_COUNTER_FORMAT " is at " INT64_FORMAT " already",
+						HILO_COUNTER_ARGS(name), max),
+				 value == max ? 0 :
+				 errhint("To set it back to " INT64_FORMAT ", call the function with force; numbers above it will be drawn a second time.",
+						 value)));
+	return max;
+}
+
+bool
+hilo_api_drop(FunctionCallInfo fcinfo, HiloCollection *collection)
+{
+	HiloName	name = collection->ref.name;
+	bool		force = hilo_api_bool(fcinfo, 1, "force");
+
+	if (hilo_collection_drop(collection, force))
+		return true;
+	ereport(NOTICE,
+			(errmsg(HILO_COUNTER_FORMAT " does not exist", HILO_COUNTER_ARGS(name))));
+	return false;
+}
+
+void
+hilo_api_forget_range(HiloName collection)
+{
+	HiloEntry  *entry = hilo_cache_find(collection);
+
+	if (entry != NULL)
+		hilo_cache_forget(entry);
+}
+
+HiloEntry *
+hilo_api_checked_entry(HiloName name)
+{
+	HiloEntry  *entry = hilo_cache_find(name);
+
+	if (unlikely(entry == NULL ||
+				 entry->text.name_generation != hilo_settings_generation))
+	{
+		hilo_check_collection(name.data, name.len,
+							  hilo_identity_parts_separator);
+		entry = hilo_cache_entry(name);
+		entry->text.name_generation = hilo_settings_generation;
+	}
+	return entry;
+}
+
+HiloEntry *
+hilo_api_find_entry(FunctionCallInfo fcinfo)
+{
+	HiloEntry  *entry = hilo_api_checked_entry(hilo_api_name(fcinfo, 0,
+															 "collection"));
+
+	hilo_cache_note_query(entry);
+	return entry;
+}
+
+TupleDesc
+hilo_api_result_desc(FunctionCallInfo fcinfo)
+{
+	HiloCallSite *site = hilo_api_call_site(fcinfo->flinfo);
+
+	if (site->result_desc == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+		TupleDesc	desc;
+
+		if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+			elog(ERROR, "return type must be a row type");
+		site->result_desc = BlessTupleDesc(desc);
+		MemoryContextSwitchTo(old);
+	}
+	return site->result_desc;
+}

@@ -1,0 +1,631 @@
+/*-------------------------------------------------------------------------
+ *
+ * collection.c
+ *	  A collection, identity, or the server-side ids: its row, its options, and
+ *	  where its numbers come from: the pool, the row, or a hub.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "utils/timestamp.h"
+
+#include "base/failure_point.h"
+#include "base/settings.h"
+#include "servers/hub.h"
+#include "servers/member.h"
+#include "servers/tell.h"
+#include "session/collection.h"
+#include "shared/pool.h"
+
+void
+hilo_collection_init(HiloCollection *collection, HiloName name)
+{
+	hilo_row_ref_init(&collection->ref, name);
+	collection->generation = 0;
+	memset(&collection->order, 0, sizeof(collection->order));
+}
+
+void
+hilo_collection_init_identity(HiloCollection *collection, HiloName name,
+							  char *buffer)
+{
+	memcpy(buffer, name.data, name.len);
+	buffer[name.len] = '|';
+	name.data = buffer;
+	name.len++;
+	hilo_collection_init(collection, name);
+}
+
+/*
+ * Note the generation before reading the row: if it changes meanwhile, what was
+ * read may be out of date.
+ */
+static void
+read_row(HiloCollection *collection)
+{
+	uint64		generation = hilo_row_generation;
+
+	(void) hilo_counter_read(&collection->ref, &collection->row);
+	collection->generation = generation;
+	HILO_FAILURE_POINT("row read");
+}
+
+const HiloRow *
+hilo_collection_row(HiloCollection *collection)
+{
+	if (collection->generation != hilo_row_generation)
+		read_row(collection);
+	return &collection->row;
+}
+
+int64
+hilo_collection_range_size(const HiloCollection *collection)
+{
+	return collection->row.range_size > 0 ? collection->row.range_size :
+		hilo_min_range_size;
+}
+
+int64
+hilo_collection_max_range_size(const HiloCollection *collection)
+{
+	return collection->row.max_range_size > 0 ?
+		collection->row.max_range_size : hilo_max_range_size;
+}
+
+const char *
+hilo_collection_node_tag(const HiloCollection *collection, int *len)
+{
+	const char *tag = (collection->row.flags & HILO_ROW_HAS_TAG) ?
+		NameStr(collection->row.node_tag) : hilo_node_tag;
+
+	*len = strnlen(tag, HILO_MAX_TAG_LEN);
+	return tag;
+}
+
+/*
+ * Take from the pool.  Always reads the row again, so that pooled numbers are
+ * as good as a claim made now.
+ */
+static bool
+take_pooled(HiloCollection *collection, const HiloRangeRequest *request,
+			HiloClaimant claimant, HiloClaim *claim)
+{
+	HiloName	name = collection->ref.name;
+	bool		low;
+	XLogRecPtr	lsn;
+
+	if (!hilo_pool_has(name))
+		return false;
+	hilo_row_check_storage();
+	read_row(collection);
+	if (!hilo_pool_take(name, &collection->row, request, claimant, claim,
+						&low))
+		return false;
+	HILO_KILL_POINT("taken");
+
+	if (low)
+		hilo_lease_fetch_ahead();
+	lsn = hilo_row_own_lsn(claim->lsn);
+	if (claimant == HILO_FOR_STATEMENT)
+		hilo_row_flush_for_statement(lsn);
+	else
+		hilo_row_flush(lsn);
+	return true;
+}
+
+/* Put the numbers of a claim that were not asked for into the pool. */
+static void
+put_reserve(HiloName name, int64 size, HiloClaim *claim)
+{
+	HiloClaim	rest = *claim;
+
+	if (hilo_range_count(&claim->range) <= size)
+		return;
+	HILO_FAILURE_POINT("claimed");
+	rest.range.low += size;
+	claim->range.high = rest.range.low - 1;
+	if (hilo_pool_put(name, &rest, false))
+		HILO_KILL_POINT("pooled");
+}
+
+/*
+ * True if the numbers come from a hub, or should.  Raises an error if the hub
+ * is not the one that it should be.
+ */
+static bool
+is_leased(HiloCollection *collection, const HiloWantedHub *wanted)
+{
+	const HiloRow *row = hilo_collection_row(collection);
+
+	if (!(row->flags & HILO_ROW_LEASED))
+		return hilo_counter_is_for_hub(&collection->ref, row, wanted);
+	hilo_lease_check_hub(&collection->ref, row);
+	return true;
+}
+
+/*
+ * Ordered collections
+ */
+
+static void
+check_memory(HiloName name)
+{
+	if (!hilo_pool_exists())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot use ordered collection \"%.*s\" without a pool",
+						name.len, name.data),
+				 errhint("Add hilo to shared_preload_libraries, keep hilo.pool_size above 0, and restart the server.")));
+}
+
+/*
+ * Raise an error if the numbers would be leased if the collection were not
+ * ordered.  If it is ordered already, that means if even counted collections
+ * would be leased.
+ */
+static void
+check_is_counted_here(HiloCollection *collection)
+{
+	HiloName	name = collection->ref.name;
+	HiloWantedHub wanted = hilo_lease_wanted();
+	HiloRow		row = collection->row;
+
+	if (hilo_collection_is_ordered(collection))
+		row.claimed_at = GetCurrentTimestamp();
+	row.flags &= ~HILO_ROW_ORDERED;
+	if (hilo_counter_is_for_hub(&collection->ref, &row, &wanted))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("collection \"%.*s\" cannot be ordered on this server",
+						name.len, name.data),
+				 errdetail("Its numbers would be leased from a hub.")));
+}
+
+/* Error cleanup: end the turn. */
+static void
+give_up_turn(int code, Datum arg)
+{
+	hilo_ordered_end_turn((HiloOrder *) DatumGetPointer(arg));
+}
+
+/*
+ * In our turn: read the row, make the shared state belong to it, and claim so
+ * that count numbers can be drawn; count 0: claim nothing.
+ */
+static void
+use_turn(HiloCollection *collection, int64 count)
+{
+	HiloOrder  *order = &collection->order;
+	HiloRangeRequest request;
+	HiloClaim	claim;
+
+	HILO_FAILURE_POINT("turn begun");
+	read_row(collection);
+	if (!hilo_collection_is_ordered(collection))
+		return;
+	check_is_counted_here(collection);
+	if (collection->row.epoch == 0)
+	{
+		hilo_counter_settle_in(&collection->ref);
+		read_row(collection);
+	}
+	hilo_ordered_make(order, &collection->row);
+	if (count == 0 || hilo_ordered_has(order, &collection->row, count))
+		return;
+	hilo_ordered_size(order, count, hilo_collection_range_size(collection),
+					  hilo_collection_max_range_size(collection), &request);
+	if (!hilo_counter_claim_ordered(&collection->ref, &request,
+									hilo_ordered_is_settled(order), &claim))
+		return;
+	HILO_FAILURE_POINT("claimed in order");
+	hilo_ordered_put(order, &claim);
+	HILO_KILL_POINT("put in order");
+}
+
+/*
+ * Take a turn for that, or wait until another session's is over.  The table is
+ * locked first, so that the session with the turn does not wait for a
+ * transaction that waits for the turn.
+ */
+static void
+refill_ordered(HiloCollection *collection, int64 count)
+{
+	HiloOrder  *order = &collection->order;
+	Relation	rel;
+
+	check_memory(collection->ref.name);
+	rel = hilo_row_lock_table();
+	if (hilo_ordered_begin_turn(order, collection->ref.name))
+	{
+		PG_ENSURE_ERROR_CLEANUP(give_up_turn, PointerGetDatum(order));
+		{
+			use_turn(collection, count);
+		}
+		PG_END_ENSURE_ERROR_CLEANUP(give_up_turn, PointerGetDatum(order));
+		hilo_ordered_end_turn(order);
+	}
+	hilo_row_unlock_table(rel);
+}
+
+bool
+hilo_collection_take_ordered(HiloCollection *collection, int64 count,
+							 HiloClaim *claim)
+{
+	HiloOrder  *order = &collection->order;
+
+	while (!hilo_ordered_take(order, &collection->row, count, claim))
+	{
+		CHECK_FOR_INTERRUPTS();
+		refill_ordered(collection, count);
+		if (!hilo_collection_is_ordered(collection))
+			return false;
+	}
+	HILO_KILL_POINT("drawn in order");
+
+	/*
+	 * Wait only once per claim, as with the claims that a session draws
+	 * ranges from.
+	 */
+	if (order->waited_for != claim->lsn ||
+		order->waited_how != synchronous_commit)
+	{
+		hilo_row_flush(hilo_row_own_lsn(claim->lsn));
+		order->waited_for = claim->lsn;
+		order->waited_how = synchronous_commit;
+	}
+	return true;
+}
+
+void
+hilo_collection_refuse_ordered(HiloCollection *collection)
+{
+	HiloName	name = collection->ref.name;
+
+	(void) hilo_collection_row(collection);
+	if (hilo_collection_is_ordered(collection))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("collection \"%.*s\" is ordered and gives no ranges to client programs",
+						name.len, name.data),
+				 errhint("Draw with hilo_next() or hilo_next_number(), or reserve a block with hilo_reserve().")));
+}
+
+static void
+report_unknown_horizon(HiloName name, HiloHorizonState state)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("the horizon of collection \"%.*s\" is not known yet",
+					name.len, name.data),
+			 state == HILO_HORIZON_TOO_OLD ?
+			 errdetail("The snapshot of this statement is older than the end of the last transaction that was running when the collection became ordered.") :
+			 state == HILO_HORIZON_PREPARED ?
+			 errdetail("A prepared transaction may have drawn before the collection became ordered.") :
+			 errdetail("A transaction that was running when the collection became ordered has not ended yet."),
+			 errhint("Try again in a new transaction.")));
+}
+
+void
+hilo_collection_horizon(HiloCollection *collection, Snapshot snapshot,
+						HiloHorizon *horizon, int64 *epoch)
+{
+	HiloName	name = collection->ref.name;
+
+	for (;;)
+	{
+		const HiloRow *row = hilo_collection_row(collection);
+		HiloHorizonState state;
+
+		/* A draw may have re-created it without announcing that. */
+		if (row->flags & HILO_ROW_DROPPED)
+			read_row(collection);
+		if (row->flags & HILO_ROW_DROPPED)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_OBJECT),
+					 errmsg("collection \"%.*s\" does not exist",
+							name.len, name.data)));
+		if (!hilo_collection_is_ordered(collection))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("collection \"%.*s\" is not ordered",
+							name.len, name.data),
+					 errhint("Make it ordered with hilo_configure().")));
+		check_memory(name);
+		state = hilo_ordered_horizon(&collection->order, row, snapshot, horizon);
+		*epoch = row->epoch;
+		if (state == HILO_HORIZON_KNOWN)
+			return;
+		if (state != HILO_HORIZON_UNKNOWN)
+			report_unknown_horizon(name, state);
+		CHECK_FOR_INTERRUPTS();
+		refill_ordered(collection, 0);
+	}
+}
+
+void
+hilo_collection_take(HiloCollection *collection,
+					 const HiloRangeRequest *request, HiloClaimant claimant,
+					 HiloClaim *claim)
+{
+	HiloRangeRequest any = *request;
+
+	/* A session prefers higher numbers, but does not insist on them. */
+	if (claimant == HILO_FOR_SESSION)
+		any.above = 0;
+
+	for (;;)
+	{
+		HiloWantedHub wanted = hilo_lease_wanted();
+
+		/* The claim for a statement finds out by itself, in a single step. */
+		bool		leased = (claimant != HILO_FOR_STATEMENT ||
+							  collection->generation != 0 ||
+							  wanted.name != NULL) &&
+			is_leased(collection, &wanted);
+
+		bool		pooled;
+
+		if (hilo_collection_is_ordered(collection))
+		{
+			/*
+			 * An ordered collection gives no ranges to be kept: later
+			 * transactions would draw from them.
+			 */
+			if (claimant == HILO_FOR_CLIENT || request->alignment > 1)
+				hilo_collection_refuse_ordered(collection);
+			if (hilo_collection_take_ordered(collection,
+											 request->exact ? request->size : 1,
+											 claim))
+				return;
+			continue;
+		}
+
+		/*
+		 * Counted numbers are no longer valid once numbers are to be leased.
+		 */
+		pooled = leased ? (collection->row.flags & HILO_ROW_LEASED) != 0 :
+			claimant == HILO_FOR_SESSION;
+		if (pooled && take_pooled(collection, request, claimant, claim))
+			return;
+		if (leased)
+		{
+			if (pooled && any.above != request->above &&
+				take_pooled(collection, &any, claimant, claim))
+				return;
+			read_row(collection);
+			if (is_leased(collection, &wanted))
+				hilo_lease_fetch(&collection->ref, &collection->row, &any);
+		}
+		else if (hilo_counter_claim(&collection->ref, &wanted, &any, claimant,
+									claim))
+		{
+			put_reserve(collection->ref.name, request->size, claim);
+			return;
+		}
+		read_row(collection);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+int64
+hilo_collection_draw(HiloCollection *collection)
+{
+	HiloRangeRequest request = {.size = 1,.exact = true,.alignment = 1};
+	HiloClaim	claim;
+
+	hilo_collection_take(collection, &request, HILO_FOR_STATEMENT, &claim);
+	return claim.range.low;
+}
+
+int64
+hilo_collection_draw_number(HiloCollection *collection, int64 number)
+{
+	HiloRangeRequest request = {.size = 1,.exact = true,.alignment = 1,
+	.above = number - 1};
+	HiloWantedHub wanted = hilo_lease_wanted();
+	HiloClaim	claim;
+
+	if (hilo_counter_claim_number(&collection->ref, &wanted, number))
+		return number;
+	read_row(collection);
+	if (!(collection->row.flags & HILO_ROW_LEASED) &&
+		collection->row.max >= number)
+		return 0;
+	hilo_collection_take(collection, &request, HILO_FOR_STATEMENT, &claim);
+	return claim.range.low;
+}
+
+bool
+hilo_collection_give_back(HiloCollection *collection, const HiloClaim *claim,
+						  int64 last, bool at_exit)
+{
+	HiloClaim	rest = *claim;
+
+	rest.range.low = last + 1;
+	if (hilo_pool_exists())
+		return hilo_pool_put(collection->ref.name, &rest, false);
+	return hilo_counter_give_back(&collection->ref, claim, last, at_exit);
+}
+
+bool
+hilo_collection_return(HiloCollection *collection, int64 last, int64 high,
+					   int64 token)
+{
+	read_row(collection);
+	if (collection->row.flags & HILO_ROW_LEASED)
+		return hilo_pool_return(collection->ref.name, &collection->row, last,
+								high, token);
+	return hilo_counter_return(&collection->ref, last, high, token);
+}
+
+/*
+ * Tell members and Citus workers, which draw from it as well, about a change.
+ */
+static void
+tell_members(HiloCollection *collection)
+{
+	if (hilo_tell_anybody(&collection->ref))
+		hilo_tell_members(&collection->ref);
+}
+
+/* Discard all numbers in shared memory. */
+static void
+forget_shared(HiloName name)
+{
+	hilo_pool_forget(name);
+	hilo_ordered_forget(name);
+}
+
+/*
+ * Set the counter.  If it gives leases, all its members must be forgotten; a lease
+ * given since that was seen has changed the row.
+ */
+static void
+set_counter(HiloRowRef *ref, int64 value)
+{
+	HiloRow		row;
+
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		(void) hilo_counter_read(ref, &row);
+		if (!hilo_members_are_forgotten(ref->name, &row))
+		{
+			(void) hilo_counter_set(ref, value, NULL);
+			return;
+		}
+	} while (!hilo_counter_set(ref, value, &row));
+}
+
+int64
+hilo_collection_seed(HiloCollection *collection, int64 value, bool force)
+{
+	int64		max = value;
+
+	if (force)
+		set_counter(&collection->ref, value);
+	else
+		max = hilo_counter_seed(&collection->ref, value);
+	forget_shared(collection->ref.name);
+	tell_members(collection);
+	return max;
+}
+
+int64
+hilo_collection_adopt(HiloCollection *collection, int64 highest, int64 limit,
+					  bool lenient)
+{
+	int64		max = hilo_counter_adopt(&collection->ref, highest, limit,
+										 lenient);
+
+	forget_shared(collection->ref.name);
+	tell_members(collection);
+	return max;
+}
+
+bool
+hilo_collection_drop(HiloCollection *collection, bool force)
+{
+	bool		has_members = hilo_tell_anybody(&collection->ref);
+	bool		dropped = hilo_counter_drop(&collection->ref, force);
+
+	if (dropped)
+		forget_shared(collection->ref.name);
+	if (dropped && has_members)
+		hilo_tell_members(&collection->ref);
+	if (dropped && force)
+		hilo_members_forget_counter(collection->ref.name);
+	return dropped;
+}
+
+void
+hilo_collection_configure(HiloCollection *collection,
+						  const HiloCounterOptions *options)
+{
+	HiloName	name = collection->ref.name;
+	bool		to_ordered = options->change_order && options->ordered;
+	bool		changed;
+
+	if (to_ordered)
+	{
+		check_memory(name);
+		read_row(collection);
+		check_is_counted_here(collection);
+		to_ordered = !hilo_collection_is_ordered(collection);
+	}
+	if (to_ordered)
+		hilo_ordered_prepare(name);
+	changed = hilo_counter_configure(&collection->ref, options);
+	tell_members(collection);
+	if (!changed)
+		return;
+	HILO_FAILURE_POINT("order changed");
+	forget_shared(name);
+	if (to_ordered)
+		hilo_ordered_unsettle(name);
+}
+
+/* The same for an ordered collection. */
+static bool
+advance_ordered(HiloCollection *collection, int64 number)
+{
+	HiloName	name = collection->ref.name;
+	HiloOrder  *order = &collection->order;
+	bool		advanced = true;
+	HiloByHand	result = HILO_BY_HAND_UNKNOWN;
+
+	if (hilo_ordered_has_noted(order, &collection->row, number))
+		return true;
+	for (;;)
+	{
+		int64		claimed = hilo_ordered_claimed(order, &collection->row);
+		HiloRow		row;
+
+		/*
+		 * Change the row first, so that claims made from now on are above the
+		 * number.
+		 */
+		if (claimed >= 0 && number > claimed)
+			advanced = hilo_counter_advance(&collection->ref, number, &row);
+		result = hilo_ordered_by_hand(order, &collection->row, number,
+									  !advanced);
+		if (result != HILO_BY_HAND_UNKNOWN)
+			break;
+		CHECK_FOR_INTERRUPTS();
+		refill_ordered(collection, 0);
+		if (!hilo_collection_is_ordered(collection))
+			return hilo_collection_advance(collection, number);
+	}
+	if (result == HILO_BY_HAND_TOO_LOW)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("number " INT64_FORMAT " is at or below the horizon of ordered collection \"%.*s\"",
+						number, name.len, name.data),
+				 errdetail("Readers may already have passed it and would miss the row."),
+				 errhint("Draw the number in the transaction that inserts it.")));
+	return advanced;
+}
+
+bool
+hilo_collection_advance(HiloCollection *collection, int64 number)
+{
+	HiloRow		row;
+	bool		advanced;
+
+	if (hilo_collection_is_ordered(collection) &&
+		(hilo_collection_row(collection)->flags & HILO_ROW_ORDERED))
+		return advance_ordered(collection, number);
+	advanced = hilo_counter_advance(&collection->ref, number, &row);
+	if (row.flags & HILO_ROW_ORDERED)
+	{
+		read_row(collection);
+		return advance_ordered(collection, number);
+	}
+
+	hilo_pool_skip(collection->ref.name, number, &row);
+	return advanced;
+}

@@ -1,0 +1,142 @@
+/*-------------------------------------------------------------------------
+ *
+ * collection.h
+ *	  A collection, identity, or the server-side ids: its row, its options, and
+ *	  where its numbers come from: the pool, the row, or a hub.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_COLLECTION_H
+#define HILO_COLLECTION_H
+
+#include "base/document_id.h"
+#include "counting/counter.h"
+#include "shared/order.h"
+
+typedef struct HiloCollection
+{
+	HiloRowRef	ref;			/* must be first: its name is the cache's key */
+
+	/* The row as last read, and the generation of that; 0: not read yet. */
+	uint64		generation;
+	HiloRow		row;
+
+	HiloOrder	order;			/* if it is ordered */
+} HiloCollection;
+
+/*
+ * Initialize, without reading the row.  The bytes of the name must stay valid.
+ */
+extern void hilo_collection_init(HiloCollection *collection, HiloName name);
+
+/*
+ * The same for the identity of that name, given without a bar.  The name of its
+ * row, which has a bar, is put into buffer, of HILO_MAX_ROW_NAME_LEN bytes,
+ * which must stay valid.
+ */
+#define HILO_MAX_ROW_NAME_LEN	(HILO_MAX_NAME_LEN + 1)
+extern void hilo_collection_init_identity(HiloCollection *collection,
+										  HiloName name, char *buffer);
+
+/* The row; read again if it may have changed. */
+extern const HiloRow *hilo_collection_row(HiloCollection *collection);
+
+/* Smallest and largest size of ranges; the row must have been read. */
+extern int64 hilo_collection_range_size(const HiloCollection *collection);
+extern int64 hilo_collection_max_range_size(const HiloCollection *collection);
+
+/* The node tag, not terminated, with its length; the row must have been read. */
+extern const char *hilo_collection_node_tag(const HiloCollection *collection,
+											int *len);
+
+/*
+ * Get numbers: from the pool, by a claim, or by a lease from the hub.  On
+ * return they may be shown.  For a counted collection the request means what it
+ * means to hilo_counter_claim(); its pool serves only sessions, for which
+ * request->above is a preference.
+ */
+extern void hilo_collection_take(HiloCollection *collection,
+								 const HiloRangeRequest *request,
+								 HiloClaimant claimant, HiloClaim *claim);
+
+/*
+ * Draw the next count numbers of an ordered collection, for the current
+ * transaction.  Returns false, having drawn nothing, if the collection is no
+ * longer ordered.
+ */
+extern bool hilo_collection_take_ordered(HiloCollection *collection,
+										 int64 count, HiloClaim *claim);
+
+/* True if the collection is ordered, according to the row as last read. */
+static inline bool
+hilo_collection_is_ordered(const HiloCollection *collection)
+{
+	return collection->generation != 0 &&
+		(collection->row.flags & HILO_ROW_ORDERED) != 0;
+}
+
+/*
+ * Raise 0A000 if the collection is ordered: it gives no ranges to client
+ * programs.
+ */
+extern void hilo_collection_refuse_ordered(HiloCollection *collection);
+
+/*
+ * The horizon of an ordered collection for a snapshot, and the epoch that it
+ * belongs to.  Raises 42704 if the collection does not exist, and 55000 if it
+ * is not ordered or the horizon is not known.
+ */
+extern void hilo_collection_horizon(HiloCollection *collection,
+									Snapshot snapshot, HiloHorizon *horizon,
+									int64 *epoch);
+
+/*
+ * Draw one number of an identity, or of the server-side ids, for a statement,
+ * bypassing the cache.
+ */
+extern int64 hilo_collection_draw(HiloCollection *collection);
+
+/*
+ * The same, but draw that number; all numbers below it are then claimed as
+ * well.  Returns 0 if it is already claimed.  If the numbers are leased, draws
+ * one at or above it.
+ */
+extern int64 hilo_collection_draw_number(HiloCollection *collection,
+										 int64 number);
+
+/*
+ * Give the numbers above last of a session's claim back, to the pool if there
+ * is one, else to the row.  Returns whether they went back.  At exit it waits
+ * for no lock.
+ */
+extern bool hilo_collection_give_back(HiloCollection *collection,
+									  const HiloClaim *claim, int64 last,
+									  bool at_exit);
+
+/* The same for the range of a client; see hilo_counter_return(). */
+extern bool hilo_collection_return(HiloCollection *collection, int64 last,
+								   int64 high, int64 token);
+
+/*
+ * Seed as hilo_counter_seed() does, or with force as hilo_counter_set() does;
+ * nothing stays in the pool.  Here and below, members of this hub are told before
+ * the function returns.
+ */
+extern int64 hilo_collection_seed(HiloCollection *collection, int64 value,
+								  bool force);
+extern int64 hilo_collection_adopt(HiloCollection *collection, int64 highest,
+								   int64 limit, bool lenient);
+extern bool hilo_collection_drop(HiloCollection *collection, bool force);
+
+/* Set options, as hilo_counter_configure() does. */
+extern void hilo_collection_configure(HiloCollection *collection,
+									  const HiloCounterOptions *options);
+
+/*
+ * Make sure that number, which was chosen by hand, is not claimed or taken from
+ * the pool later; see hilo_counter_advance().  Raises 22023 if it is at or
+ * below the horizon of an ordered collection.
+ */
+extern bool hilo_collection_advance(HiloCollection *collection, int64 number);
+
+#endif							/* HILO_COLLECTION_H */

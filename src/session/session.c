@@ -1,0 +1,412 @@
+/*-------------------------------------------------------------------------
+ *
+ * session.c
+ *	  The ranges that this session holds, one per collection.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "replication/walsender.h"
+#include "storage/ipc.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "base/failure_point.h"
+#include "base/settings.h"
+#include "session/session.h"
+#include "shared/pool.h"
+
+/* Everything in this module is allocated here, and never freed. */
+static MemoryContext cache_context;
+
+/* Maps a HiloName to the HiloEntry that starts with it; entries never move. */
+static HTAB *cache_entries;
+
+/*
+ * Ranges
+ */
+
+static inline int64
+unused(const HiloEntry *entry)
+{
+	return entry->range.high - entry->range.last;
+}
+
+/* Number of numbers that this session has drawn from its latest range. */
+static inline int64
+drawn_of_range(const HiloEntry *entry)
+{
+	return entry->range.claim.epoch == 0 ? 0 :
+		entry->range.last - (entry->range.claim.range.low - 1);
+}
+
+void
+hilo_cache_forget(HiloEntry *entry)
+{
+	entry->range.high = entry->range.last;
+	entry->growth.size = 0;
+}
+
+bool
+hilo_cache_skip(HiloEntry *entry, int64 number)
+{
+	if (number > entry->range.high)
+		return false;
+	entry->range.last = Max(entry->range.last, number);
+	return true;
+}
+
+/*
+ * Read the row, and keep the range if it is still valid; the result holds for
+ * the generation from before the read.
+ */
+static void
+revalidate(HiloEntry *entry)
+{
+	HiloClaim  *claim = &entry->range.claim;
+	const HiloRow *row;
+
+	/* A copy of the row that is older than the range says nothing about it. */
+	if (claim->epoch != 0)
+		entry->collection.generation = 0;
+	row = hilo_collection_row(&entry->collection);
+	if (claim->epoch != 0 && !hilo_counter_holds(row, claim))
+	{
+		entry->growth.drawn += drawn_of_range(entry);
+		hilo_cache_forget(entry);
+		claim->epoch = 0;
+	}
+	entry->range.generation = entry->collection.generation;
+}
+
+/* Note that the next numbers come from another claim, which begins at low. */
+static void
+note_next(HiloEntry *entry, int64 low)
+{
+	if (entry->range.drawn >= entry->since.low)
+		entry->since.high = Max(entry->since.high, entry->range.drawn);
+	entry->since.low = Min(entry->since.low, low);
+}
+
+HiloRange
+hilo_cache_drawn(const HiloEntry *entry)
+{
+	HiloRange	drawn = {1, 0};
+
+	if (entry->range.claim.epoch == 0)
+		return drawn;
+	drawn.low = drawn.high = entry->range.drawn;
+	if (entry->since.statement == GetCurrentStatementStartTimestamp())
+	{
+		drawn.low = Min(drawn.low, entry->since.low);
+		drawn.high = Max(drawn.high, entry->since.high);
+	}
+	return drawn;
+}
+
+/* Start using the numbers of a claim, made after the row was read. */
+static void
+use_claim(HiloEntry *entry, const HiloClaim *claim, uint64 generation)
+{
+	note_next(entry, claim->range.low);
+	entry->growth.drawn += drawn_of_range(entry);
+	entry->range.claim = *claim;
+	entry->range.last = claim->range.low - 1;
+	entry->range.high = claim->range.high;
+	entry->range.generation = generation;
+}
+
+/*
+ * Decide what to ask for.  A session that is new to the collection takes as
+ * many numbers as sessions usually draw, and claims at least a range; the rest
+ * is for other new sessions.  After that, sizes follow the session's rate.
+ */
+static void
+size_request(HiloEntry *entry, TimestampTz now, HiloRangeRequest *request)
+{
+	int64		duration = hilo_range_duration * INT64CONST(1000);
+	bool		is_new = entry->growth.size == 0;
+	int64		usual = is_new ? hilo_pool_usual(entry->collection.ref.name) : 0;
+	int64		size = hilo_range_size(is_new ? usual : entry->growth.size,
+									   is_new ? duration :
+									   now - entry->growth.claimed_at, duration,
+									   hilo_collection_range_size(&entry->collection),
+									   hilo_collection_max_range_size(&entry->collection));
+
+	memset(request, 0, sizeof(*request));
+	request->alignment = 1;
+	request->size = usual > 0 ? Min(usual, size) : size;
+	request->reserve = size - request->size;
+
+	/*
+	 * Within a session numbers increase, provided that the pool has higher
+	 * ones.
+	 */
+	request->above = is_new ? 0 : entry->range.drawn;
+}
+
+/*
+ * Draw the next number of an ordered collection, as a range of one number.
+ * Returns false if the collection is no longer ordered.
+ */
+static bool
+take_ordered(HiloEntry *entry, uint64 generation)
+{
+	HiloClaim  *claim = &entry->range.claim;
+
+	if (!hilo_collection_take_ordered(&entry->collection, 1, claim))
+		return false;
+	note_next(entry, claim->range.low);
+	entry->range.last = claim->range.low - 1;
+	entry->range.high = claim->range.high;
+	entry->range.generation = generation;
+	return true;
+}
+
+void
+hilo_cache_refill(HiloEntry *entry)
+{
+	TimestampTz now;
+	HiloRangeRequest request;
+	HiloClaim	claim;
+	uint64		generation = hilo_row_generation;
+
+	if (entry->range.generation == generation &&
+		hilo_collection_is_ordered(&entry->collection) &&
+		take_ordered(entry, generation))
+		return;
+	if (unused(entry) > 0)
+		hilo_row_check_storage();
+	if (entry->range.generation != hilo_row_generation)
+		revalidate(entry);
+	if (unused(entry) > 0)
+		return;
+	if (hilo_collection_is_ordered(&entry->collection))
+	{
+		hilo_row_check_storage();
+		if (take_ordered(entry, generation))
+			return;
+	}
+
+	now = GetCurrentTimestamp();
+	size_request(entry, now, &request);
+	hilo_collection_take(&entry->collection, &request, HILO_FOR_SESSION,
+						 &claim);
+	use_claim(entry, &claim, generation);
+
+	/* Do not judge by the duration of a range smaller than requested. */
+	if (entry->growth.size > 0 && hilo_range_count(&claim.range) < request.size)
+		return;
+	entry->growth.size = request.size + request.reserve;
+	entry->growth.claimed_at = now;
+}
+
+/*
+ * Give back
+ */
+
+int64
+hilo_cache_release(HiloEntry *entry)
+{
+	HiloName	name = entry->collection.ref.name;
+	int64		count;
+	int64		drawn;
+	bool		went_back;
+
+	/* At exit the row cannot be read; an invalid range is discarded later. */
+	if (!proc_exit_inprogress && unused(entry) > 0 &&
+		entry->range.generation != hilo_row_generation)
+		revalidate(entry);
+	count = unused(entry);
+	drawn = entry->growth.drawn + drawn_of_range(entry);
+	if (drawn > 0)
+		hilo_pool_note_drawn(name, drawn);
+	entry->growth.drawn = -drawn_of_range(entry);	/* so that each is noted
+													 * once */
+
+	/* This either raises an error and has changed nothing, or succeeds. */
+	went_back = count > 0 &&
+		hilo_collection_give_back(&entry->collection, &entry->range.claim,
+								  entry->range.last, proc_exit_inprogress);
+	HILO_KILL_POINT("given back");
+	hilo_cache_forget(entry);
+	return went_back ? count : 0;
+}
+
+int64
+hilo_cache_release_all(void)
+{
+	HASH_SEQ_STATUS status;
+	HiloEntry  *entry;
+	int64		count = 0;
+
+	if (cache_entries == NULL)
+		return 0;
+	hash_seq_init(&status, cache_entries);
+	while ((entry = hash_seq_search(&status)) != NULL)
+		count += hilo_cache_release(entry);
+	return count;
+}
+
+List *
+hilo_cache_list(void)
+{
+	HASH_SEQ_STATUS status;
+	HiloEntry  *entry;
+	List	   *entries = NIL;
+	List	   *unused_entries = NIL;
+	ListCell   *lc;
+
+	if (cache_entries == NULL)
+		return NIL;
+	hash_seq_init(&status, cache_entries);
+	while ((entry = hash_seq_search(&status)) != NULL)
+	{
+		if (unused(entry) > 0)
+			entries = lappend(entries, entry);
+	}
+	foreach(lc, entries)
+	{
+		entry = lfirst(lc);
+		revalidate(entry);
+		if (unused(entry) > 0)
+			unused_entries = lappend(unused_entries, entry);
+	}
+	return unused_entries;
+}
+
+/*
+ * Exit callback: put everything into the pool, which needs no transaction, or
+ * give it back, without waiting for a lock on the table.  The connection may
+ * end at any point, so first get into a state in which tables can be opened.
+ * Assigns no transaction id, and flushes nothing.
+ */
+static void
+release_at_exit(int code, Datum arg)
+{
+	HASH_SEQ_STATUS status;
+	HiloEntry  *entry;
+	bool		any = false;
+
+	if (hilo_pool_exists())
+	{
+		(void) hilo_cache_release_all();
+		return;
+	}
+
+	hash_seq_init(&status, cache_entries);
+	while ((entry = hash_seq_search(&status)) != NULL)
+		any = any || unused(entry) > 0;
+	if (!any)
+		return;
+
+	AbortOutOfAnyTransaction();
+	StartTransactionCommand();
+	HILO_FAILURE_POINT("at exit");
+	(void) hilo_cache_release_all();
+	CommitTransactionCommand();
+}
+
+/*
+ * Entries
+ */
+
+static uint32
+hash_name(const void *key, Size keysize)
+{
+	const HiloName *name = key;
+
+	return hash_bytes((const unsigned char *) name->data, name->len);
+}
+
+static int
+compare_names(const void *key1, const void *key2, Size keysize)
+{
+	const HiloName *a = key1;
+	const HiloName *b = key2;
+
+	return a->len == b->len ? memcmp(a->data, b->data, a->len) : 1;
+}
+
+/*
+ * Create the table of entries, and make sure that ranges go back at exit; but
+ * not those of a walsender, which outlives the shutdown checkpoint, after which
+ * nothing may be logged.
+ */
+static void
+create_cache(void)
+{
+	HASHCTL		ctl = {0};
+
+	cache_context = AllocSetContextCreate(TopMemoryContext, "hilo cache",
+										  ALLOCSET_DEFAULT_SIZES);
+	ctl.keysize = sizeof(HiloName);
+	ctl.entrysize = sizeof(HiloEntry);
+	ctl.hash = hash_name;
+	ctl.match = compare_names;
+	ctl.hcxt = cache_context;
+	cache_entries = hash_create("hilo collections", 64, &ctl,
+								HASH_ELEM | HASH_FUNCTION | HASH_COMPARE |
+								HASH_CONTEXT);
+	if (!am_walsender)
+		before_shmem_exit(release_at_exit, (Datum) 0);
+}
+
+HiloEntry *
+hilo_cache_find(HiloName name)
+{
+	return cache_entries == NULL ? NULL :
+		hash_search(cache_entries, &name, HASH_FIND, NULL);
+}
+
+HiloEntry *
+hilo_cache_entry(HiloName name)
+{
+	HiloEntry  *entry = hilo_cache_find(name);
+	char	   *copy;
+
+	if (entry != NULL)
+		return entry;
+
+	if (cache_entries == NULL)
+		create_cache();
+	copy = MemoryContextAlloc(cache_context, name.len);
+	memcpy(copy, name.data, name.len);
+	name.data = copy;
+	entry = hash_search(cache_entries, &name, HASH_ENTER, NULL);
+	memset((char *) entry + sizeof(HiloName), 0,
+		   sizeof(HiloEntry) - sizeof(HiloName));
+	hilo_collection_init(&entry->collection, name);
+	return entry;
+}
+
+void
+hilo_cache_make_text(HiloEntry *entry)
+{
+	HiloName	name = entry->collection.ref.name;
+	char		start[HILO_MAX_START_LEN];
+	int			len = hilo_document_id_start(start, name.data, name.len,
+											 hilo_identity_parts_separator,
+											 hilo_server_prefix);
+	char	   *copy = MemoryContextAlloc(cache_context, len);
+	const char *tag;
+
+	memcpy(copy, start, len);
+	if (entry->text.start != NULL)
+		pfree(entry->text.start);
+	entry->text.start = copy;
+	entry->text.start_len = len;
+
+	tag = hilo_collection_node_tag(&entry->collection, &len);
+	entry->text.suffix[0] = '-';
+	memcpy(entry->text.suffix + 1, tag, len);
+	entry->text.suffix_len = len > 0 ? len + 1 : 0;
+
+	entry->text.generation = hilo_settings_generation;
+	entry->text.row_generation = entry->collection.generation;
+}

@@ -1,0 +1,156 @@
+/*-------------------------------------------------------------------------
+ *
+ * session.h
+ *	  The ranges that this session holds, one per collection.
+ *
+ * They belong to the connection: transactions, DISCARD ALL and SET ROLE do not
+ * affect them, and the unused numbers go back when it ends.  Entries are never
+ * freed, so a pointer to one stays valid for the life of the backend.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_SESSION_H
+#define HILO_SESSION_H
+
+#include "access/xact.h"
+
+#include "base/document_id.h"
+#include "session/collection.h"
+
+typedef struct HiloEntry
+{
+	HiloCollection collection;	/* must be first: its name is the hash key */
+
+	/*
+	 * The range: numbers above last, up to high, may be drawn as long as
+	 * generation equals hilo_row_generation, or else after the row has been
+	 * read again.  Nothing else affects whether it is usable.
+	 */
+	struct
+	{
+		int64		last;
+		int64		high;
+		uint64		generation;
+		int64		drawn;		/* the number drawn last; 0: none */
+		HiloClaim	claim;		/* where it comes from */
+	}			range;
+
+	/*
+	 * The numbers drawn by a statement are within low..high, and the last
+	 * ones of that.
+	 */
+	struct
+	{
+		TimestampTz statement;	/* when it began */
+		int64		low;
+		int64		high;
+	}			since;
+
+	/* How large the next one should be. */
+	struct
+	{
+		int64		size;		/* of the last range; 0: none, or given back */
+		TimestampTz claimed_at;
+		int64		drawn;		/* numbers drawn from earlier ranges */
+	}			growth;
+
+	/*
+	 * The role that was last found to have the right to draw; maintained by
+	 * rights.c.
+	 */
+	struct
+	{
+		Oid			role;
+		uint64		generation; /* hilo_rights_generation */
+		struct HiloBoundTables *bound;	/* NULL: not known */
+	}			right;
+
+	/* What ids start and end with, and when that was determined. */
+	struct
+	{
+		uint32		name_generation;	/* hilo_settings_generation in which
+										 * the name was checked, */
+		uint32		generation; /* and the text was made, */
+		uint64		row_generation; /* from this row */
+		char	   *start;
+		int			start_len;
+		char		suffix[1 + HILO_MAX_TAG_LEN];
+		int			suffix_len;
+	} text;
+} HiloEntry;
+
+/* The entry of a name; NULL: this backend has none. */
+extern HiloEntry *hilo_cache_find(HiloName name);
+
+/* The same, but creates an empty entry.  The name must be valid. */
+extern HiloEntry *hilo_cache_entry(HiloName name);
+
+/*
+ * Get a range for an entry that has no numbers left, or find that its range is
+ * still valid although the generation has changed.  On return last < high.
+ */
+extern void hilo_cache_refill(HiloEntry *entry);
+
+/* Draw the next number. */
+static inline int64
+hilo_cache_take(HiloEntry *entry)
+{
+	if (unlikely(entry->range.last >= entry->range.high ||
+				 entry->range.generation != hilo_row_generation))
+		hilo_cache_refill(entry);
+	return entry->range.drawn = ++entry->range.last;
+}
+
+/* Note that a query may be about to draw its first number. */
+static inline void
+hilo_cache_note_query(HiloEntry *entry)
+{
+	TimestampTz now = GetCurrentStatementStartTimestamp();
+
+	if (entry->since.statement == now)
+		return;
+	entry->since.statement = now;
+	entry->since.low = entry->range.last < entry->range.high ?
+		entry->range.last + 1 : PG_INT64_MAX;
+	entry->since.high = 0;
+}
+
+/*
+ * The range of numbers that this session has drawn since the current statement
+ * began, and the number drawn before that; others may lie between those.  Empty
+ * if nothing is known.
+ */
+extern HiloRange hilo_cache_drawn(const HiloEntry *entry);
+
+/*
+ * Make sure that this session does not draw number, if it is in its range; the
+ * numbers skipped become a gap.  Returns false if it is above the range, or
+ * there is no range.
+ */
+extern bool hilo_cache_skip(HiloEntry *entry, int64 number);
+
+/*
+ * Set entry->text to what ids of the collection start and end with, according
+ * to the current settings and the row as last read.
+ */
+extern void hilo_cache_make_text(HiloEntry *entry);
+
+/*
+ * Give the unused numbers of an entry back, and forget its range.  Returns how
+ * many of them went back.
+ */
+extern int64 hilo_cache_release(HiloEntry *entry);
+
+/* The same for all entries. */
+extern int64 hilo_cache_release_all(void);
+
+/* Forget the range of an entry; its unused numbers become a gap. */
+extern void hilo_cache_forget(HiloEntry *entry);
+
+/*
+ * The entries that have unused numbers, as a list of HiloEntry *, palloc'd.
+ * Forgets invalid ranges first.
+ */
+extern List *hilo_cache_list(void);
+
+#endif							/* HILO_SESSION_H */

@@ -1,0 +1,157 @@
+/*-------------------------------------------------------------------------
+ *
+ * pool.h
+ *	  The pool: claimed and leased numbers in shared memory that no session holds.
+ *
+ * The pool exists if the library is in shared_preload_libraries.  For each of
+ * a limited number of collections it has a few pieces: numbers that no session
+ * holds, and that are on disk as claimed.  A piece is either in the pool or
+ * held by one session.  A restart of the server loses the pool, which leaves
+ * gaps.
+ *
+ * Through it, the sessions of a member also agree on which one asks the hub,
+ * and share the result.
+ *
+ * The pool does not know which pieces are still valid: a session that takes
+ * one has read the row, and passes it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_POOL_H
+#define HILO_POOL_H
+
+#include "counting/counter.h"
+
+extern void hilo_pool_init(void);
+
+/* True if the pool exists. */
+extern bool hilo_pool_exists(void);
+
+/* True if the pool has numbers of the collection. */
+extern bool hilo_pool_has(HiloName name);
+
+/*
+ * How many numbers a session usually draws from a collection, 0 if that is not
+ * known; and a note of how many one has drawn.
+ */
+extern int64 hilo_pool_usual(HiloName name);
+extern void hilo_pool_note_drawn(HiloName name, int64 drawn);
+
+/*
+ * Put numbers into the pool, except those that were chosen by hand since they
+ * were claimed or taken (piece->changes says when that was).  Returns whether
+ * they are in the pool, rather than lost.
+ *
+ * If there is no room for another piece, the smallest is lost, though not this
+ * one if it is needed; if there is none for another collection, one that has no
+ * leased numbers makes room.
+ */
+extern bool hilo_pool_put(HiloName name, const HiloClaim *piece, bool needed);
+
+/*
+ * Take numbers that satisfy the request from the lowest piece that has them.
+ * row is the row as read: pieces that are not valid by it are discarded when
+ * they are found. *claim is what was taken, with the LSN that the caller has to
+ * wait for.  For a client it has a token, which the pool remembers.
+ *
+ * *low is set if so few leased numbers are left that the next lease should be
+ * fetched now, and the pool has not said so within hilo.lease_retry.
+ */
+extern bool hilo_pool_take(HiloName name, const HiloRow *row,
+						   const HiloRangeRequest *request,
+						   HiloClaimant claimant, HiloClaim *claim, bool *low);
+
+/*
+ * Put back what a client has not used, by the rules of hilo_counter_return().
+ */
+extern bool hilo_pool_return(HiloName name, const HiloRow *row, int64 last,
+							 int64 high, int64 token);
+
+/* True if the pool has valid numbers, but none above this one. */
+extern bool hilo_pool_passes_over(HiloName name, const HiloRow *row,
+								  int64 above);
+
+/*
+ * Make sure that number, which was chosen by hand, is not taken: neither from
+ * pieces in the pool, nor from those that were claimed before the row's
+ * contents as given, and are put into the pool later.
+ */
+extern void hilo_pool_skip(HiloName name, int64 number, const HiloRow *row);
+
+/* Forget the numbers of a collection. */
+extern void hilo_pool_forget(HiloName name);
+
+/*
+ * Asking the hub: one session at a time
+ */
+
+/* What is known about the hub's answers since the start of the server. */
+typedef struct HiloPoolLease
+{
+	int64		left;			/* leased numbers in the pool */
+	double		per_minute;		/* rate at which they are taken */
+	int64		last_size;		/* of the last lease; 0: none yet */
+	TimestampTz leased_at;		/* time of that; or DT_NOBEGIN */
+	TimestampTz failed_at;		/* time of the last attempt, if it failed;
+								 * else DT_NOBEGIN */
+	TimestampTz failing_since;	/* time of the first in this series of
+								 * failures */
+	int			sqlstate;		/* error of the last attempt, */
+
+#define HILO_POOL_ERROR_LEN		512
+	char		error[HILO_POOL_ERROR_LEN];
+	char		hint[HILO_POOL_ERROR_LEN];	/* empty: none */
+} HiloPoolLease;
+
+typedef enum HiloPoolTurn
+{
+	HILO_POOL_ASK,				/* ask, then call hilo_pool_end_asking() */
+	HILO_POOL_ASKED,			/* another session has asked: look again */
+	HILO_POOL_FAILED			/* another session has just asked, and failed */
+} HiloPoolTurn;
+
+/*
+ * Wait for a turn to ask for a collection; without wait, return HILO_POOL_ASKED
+ * at once if another session is asking.  Raises 53200 if there is no room for
+ * the collection, and 55P03 if the session that asks takes too long.
+ *
+ * *waiting is the number of other sessions that wait; *state is what is known
+ * about the leases.
+ */
+extern HiloPoolTurn hilo_pool_wait_to_ask(HiloName name, bool wait,
+										  int *waiting, HiloPoolLease *state);
+
+/* End the turn, with the size of a lease, an error, or neither. */
+extern void hilo_pool_end_asking(HiloName name, int64 size, int sqlstate,
+								 const char *error, const char *hint);
+
+/* Forget the hub's last failure, so that it can be asked at once. */
+extern void hilo_pool_forget_failure(HiloName name);
+
+/* What is known about a collection's leases; false: nothing. */
+extern bool hilo_pool_lease(HiloName name, HiloPoolLease *state);
+
+/*
+ * The names of this database's leased collections whose next lease should be
+ * fetched now, as a list of HiloName *, palloc'd.
+ */
+extern List *hilo_pool_low(void);
+
+/*
+ * Become this database's lease worker, or stop being it; false if there already
+ * is one.
+ */
+extern bool hilo_pool_begin_worker(void);
+extern void hilo_pool_end_worker(void);
+
+/* A piece in a list. */
+typedef struct HiloPooled
+{
+	HiloName	name;
+	HiloClaim	piece;
+} HiloPooled;
+
+/* The pieces in this database, as a list of HiloPooled *, palloc'd. */
+extern List *hilo_pool_list(void);
+
+#endif							/* HILO_POOL_H */

@@ -1,0 +1,68 @@
+/*-------------------------------------------------------------------------
+ *
+ * taken.h
+ *	  Where the documents of an identity are, and which numbers are taken.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_TAKEN_H
+#define HILO_TAKEN_H
+
+#include "utils/relcache.h"
+
+#include "counting/row.h"
+#include "tables/column.h"
+
+/* The documents of an identity, ready to be looked up. */
+typedef struct HiloDocuments HiloDocuments;
+
+/*
+ * Find the documents of an identity, named without a bar: where hilo_bind()
+ * said, or else in the table of that name.  Raises 42P01, 42703, 42704, 42804
+ * or 42501 if that fails.  The result lives in the current memory context;
+ * close it, except after an error.  The bytes of the name must stay valid until
+ * then.
+ */
+extern HiloDocuments *hilo_documents_open(HiloName identity);
+
+/* The same, for a column that is not bound yet. */
+extern HiloDocuments *hilo_documents_open_column(HiloName identity,
+												 const HiloColumn *column);
+
+/*
+ * The same, but NULL if hilo_documents_open() would look for a table of that
+ * name, or if no table has an index for looking up ids.  Tables without such an
+ * index are skipped: they have no unique ids either.
+ */
+extern HiloDocuments *hilo_documents_open_bound(HiloName identity);
+
+/*
+ * The documents in column attnum, which holds ids, of a table that is being
+ * inserted into; for a partition, those of the whole table.  Returns NULL, and
+ * skips tables, as above.  The user's privilege to insert suffices.
+ */
+extern HiloDocuments *hilo_documents_open_own(HiloName identity, Relation rel,
+											  AttrNumber attnum);
+
+extern void hilo_documents_close(HiloDocuments *documents);
+
+/*
+ * True if the documents may move the identity as far as necessary: hilo_bind()
+ * said where they are, or their table belongs to a role that may seed the
+ * identity.
+ */
+extern bool hilo_documents_may_lead(const HiloDocuments *documents);
+
+/* Highest number that the documents' columns can hold. */
+extern int64 hilo_documents_limit(const HiloDocuments *documents);
+
+/*
+ * True if a document with this number exists.  Rows of open transactions count,
+ * whatever the isolation level and row security.
+ */
+extern bool hilo_documents_have(int64 number, HiloDocuments *documents);
+
+/* Raise 42804 unless the function takes a bigint and returns boolean. */
+extern void hilo_check_taken_function(Oid function);
+
+#endif							/* HILO_TAKEN_H */

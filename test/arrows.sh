@@ -1,0 +1,26 @@
+#!/bin/sh
+# arrows.sh: a folder of src includes headers of its own and of those below it only.
+#
+#   sh test/arrows.sh
+#
+# Says which includes climb, and fails if there is one that is not named below.
+cd "$(dirname "$0")/.." || exit 1
+known='servers/member.h -> session/collection.h
+session/call.h -> tables/rights.h
+shared/order.c -> session/collection.h
+shared/pool.c -> session/collection.h'
+climbing=$(awk '
+    BEGIN {
+        n = split("base counting shared servers session tables ids functions", floors)
+        for (i = 1; i <= n; i++)
+            floor[floors[i]] = i
+    }
+    /^#include "[a-z]+\/[a-z_]+\.h"/ {
+        split(FILENAME, at, "/")
+        split($2, to, /["\/]/)
+        if ((to[2] in floor) && floor[to[2]] > floor[at[2]])
+            print at[2] "/" at[3] " -> " substr($2, 2, length($2) - 2)
+    }' src/*/*.[ch])
+printf '%s\n' "$climbing" | grep -v '^$'
+new=$(printf '%s\n' "$climbing" | grep -v '^$' | grep -vxF "$known")
+[ -z "$new" ] || { echo "An include climbs."; exit 1; }
