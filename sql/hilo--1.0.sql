@@ -96,13 +96,13 @@ COMMENT ON TABLE hilo.hilo IS
 COMMENT ON COLUMN hilo.hilo.max IS 'highest number claimed; on a member, highest number leased or chosen by hand';
 COMMENT ON COLUMN hilo.hilo.max_ever IS 'highest max that this row has ever had';
 COMMENT ON COLUMN hilo.hilo.claim_low IS 'lowest number of the newest claim; above max: none of it can go back';
-COMMENT ON COLUMN hilo.hilo.claim IS 'random number of the newest claim if hilo_next_range() made it and nothing has happened since, else 0';
+COMMENT ON COLUMN hilo.hilo.claim IS 'random number of the newest claim if hilo.next_range() made it and nothing has happened since, else 0';
 COMMENT ON COLUMN hilo.hilo.changes IS 'number of times this row has changed';
 COMMENT ON COLUMN hilo.hilo.epoch IS 'random number; a new one invalidates all earlier ranges and pooled numbers';
 COMMENT ON COLUMN hilo.hilo.max_value IS 'upper limit of max';
 COMMENT ON COLUMN hilo.hilo.home IS 'table and database of the last change; differs in a copy or after a restore';
 COMMENT ON COLUMN hilo.hilo.hub_epoch IS 'on a member: epoch of the counter on the hub; of an ordered collection: timeline of the newest claim; 0: none yet';
-COMMENT ON COLUMN hilo.hilo.timeline IS 'on a hub: timeline of the newest lease given; 0: none; -1: none may be given before hilo_hub_resume()';
+COMMENT ON COLUMN hilo.hilo.timeline IS 'on a hub: timeline of the newest lease given; 0: none; -1: none may be given before hilo.hub_resume()';
 COMMENT ON COLUMN hilo.hilo.spare1 IS 'for later versions';
 COMMENT ON COLUMN hilo.hilo.spare2 IS 'for later versions';
 COMMENT ON COLUMN hilo.hilo.created_at IS 'start of the time that claim_rate covers';
@@ -204,7 +204,7 @@ CREATE TABLE hilo.binding (
 CREATE INDEX binding_collection_idx ON hilo.binding USING btree (collection);
 ALTER TABLE hilo.binding REPLICA IDENTITY NOTHING;
 COMMENT ON TABLE hilo.binding IS
-    'bindings made by hilo_bind(), roles that may draw, and columns attached by hilo_attach()';
+    'bindings made by hilo.bind(), roles that may draw, and columns attached by hilo.attach()';
 COMMENT ON COLUMN hilo.binding.collection IS 'name of the collection or identity';
 COMMENT ON COLUMN hilo.binding.id_column IS 'column with the ids or numbers';
 COMMENT ON COLUMN hilo.binding.taken IS 'or: function that tells whether a number is taken';
@@ -222,36 +222,36 @@ COMMENT ON FUNCTION hilo.guard() IS
     'trigger of the extension''s tables: INSERT advances the counter or adds the binding; UPDATE, DELETE and TRUNCATE are refused';
 
 CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.hilo
-    FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo_seed', 'hilo_drop');
+    FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo.seed', 'hilo.drop');
 CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.hilo
-    FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo_seed', 'hilo_drop');
+    FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo.seed', 'hilo.drop');
 ALTER TABLE hilo.hilo ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
 COMMENT ON TRIGGER guard_rows ON hilo.hilo IS 'merges an INSERT into the existing rows; refuses changes by hand';
 COMMENT ON TRIGGER guard_table ON hilo.hilo IS 'refuses changes by hand, even if they affect no row';
 SELECT pg_catalog.pg_extension_config_dump('hilo.hilo', '');
 
 CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.hub
-    FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo_lease_from', 'hilo_lease_from');
+    FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo.lease_from', 'hilo.lease_from');
 CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.hub
-    FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo_lease_from', 'hilo_lease_from');
+    FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo.lease_from', 'hilo.lease_from');
 ALTER TABLE hilo.hub ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
 COMMENT ON TRIGGER guard_rows ON hilo.hub IS 'merges an INSERT into the existing rows; refuses changes by hand';
 COMMENT ON TRIGGER guard_table ON hilo.hub IS 'refuses changes by hand, even if they affect no row';
 SELECT pg_catalog.pg_extension_config_dump('hilo.hub', 'WHERE hub <> ''|''');
 
 CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.member
-    FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo_lease', 'hilo_hub_forget');
+    FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo.lease', 'hilo.hub_forget');
 CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.member
-    FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo_lease', 'hilo_hub_forget');
+    FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo.lease', 'hilo.hub_forget');
 ALTER TABLE hilo.member ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
 COMMENT ON TRIGGER guard_rows ON hilo.member IS 'merges an INSERT into the existing rows; refuses changes by hand';
 COMMENT ON TRIGGER guard_table ON hilo.member IS 'refuses changes by hand, even if they affect no row';
 SELECT pg_catalog.pg_extension_config_dump('hilo.member', 'WHERE timeline >= 0');
 
 CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.binding
-    FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo_bind', 'hilo_unbind');
+    FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo.bind', 'hilo.unbind');
 CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.binding
-    FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo_bind', 'hilo_unbind');
+    FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo.bind', 'hilo.unbind');
 ALTER TABLE hilo.binding ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
 COMMENT ON TRIGGER guard_rows ON hilo.binding IS 'merges an INSERT into the existing rows; refuses changes by hand';
 COMMENT ON TRIGGER guard_table ON hilo.binding IS 'refuses changes by hand, even if they affect no row';
@@ -285,66 +285,66 @@ CREATE FUNCTION hilo_reserve(collection text, count bigint, OUT low bigint, OUT 
 COMMENT ON FUNCTION hilo_reserve(text, bigint) IS
     'claim exactly count contiguous numbers of a collection, low to high, for the caller; at most hilo.max_range_size';
 
-CREATE FUNCTION hilo_next_hi(collection text, capacity bigint) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_next_hi(text, bigint) IS
+CREATE FUNCTION hilo.next_hi(collection text, capacity bigint) RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_next_hi';
+COMMENT ON FUNCTION hilo.next_hi(text, bigint) IS
     'classic hi/lo: claim (hi-1)*capacity+1 .. hi*capacity and return hi; capacity at most hilo.max_range_size';
 
-CREATE FUNCTION hilo_release(collection text DEFAULT NULL) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_release(text) IS
+CREATE FUNCTION hilo.release(collection text DEFAULT NULL) RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_release';
+COMMENT ON FUNCTION hilo.release(text) IS
     'give this session''s unused numbers of a collection, or of all collections, back now; returns how many went back';
 
-CREATE FUNCTION hilo_next_range(
+CREATE FUNCTION hilo.next_range(
     collection text, last_batch_size bigint DEFAULT 0, last_range_at timestamptz DEFAULT NULL, last_max bigint DEFAULT 0,
     OUT prefix text, OUT low bigint, OUT high bigint, OUT last_size bigint,
     OUT server_tag text, OUT range_at timestamptz, OUT claim bigint) RETURNS record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_next_range(text, bigint, timestamptz, bigint) IS
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_next_range';
+COMMENT ON FUNCTION hilo.next_range(text, bigint, timestamptz, bigint) IS
     'claim a range for a client program that hands out the numbers itself; it passes the size and time of its last range and the highest number it has seen, and receives the prefix and tag of its ids, the numbers low to high, and the number of the claim';
 
-CREATE FUNCTION hilo_return_range(collection text, last bigint, high bigint, claim bigint DEFAULT NULL) RETURNS boolean
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_return_range(text, bigint, bigint, bigint) IS
-    'give back the unused numbers, those above last, of a client program''s range from hilo_next_range() that ends at high; true if they went back';
+CREATE FUNCTION hilo.return_range(collection text, last bigint, high bigint, claim bigint DEFAULT NULL) RETURNS boolean
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_return_range';
+COMMENT ON FUNCTION hilo.return_range(text, bigint, bigint, bigint) IS
+    'give back the unused numbers, those above last, of a client program''s range from hilo.next_range() that ends at high; true if they went back';
 
 --
 -- Administer collections
 --
-CREATE FUNCTION hilo_seed(collection text, value bigint, force boolean DEFAULT false) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_seed(text, bigint, boolean) IS
-    'advance a collection to at least value, or set it with force, at once and for good; returns the max now stored; on a hub that has given leases of it, force requires that all its members are forgotten, see hilo_hub_forget()';
+CREATE FUNCTION hilo.seed(collection text, value bigint, force boolean DEFAULT false) RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_seed';
+COMMENT ON FUNCTION hilo.seed(text, bigint, boolean) IS
+    'advance a collection to at least value, or set it with force, at once and for good; returns the max now stored; on a hub that has given leases of it, force requires that all its members are forgotten, see hilo.hub_forget()';
 
-CREATE FUNCTION hilo_sync(collection text) RETURNS bigint
+CREATE FUNCTION hilo.sync(collection text) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_sync';
-COMMENT ON FUNCTION hilo_sync(text) IS
+COMMENT ON FUNCTION hilo.sync(text) IS
     'advance a collection to at least the highest number in the columns it is bound to, at once and for good; returns the max now stored';
 
-CREATE FUNCTION hilo_sync(OUT collection text, OUT max bigint) RETURNS SETOF record
+CREATE FUNCTION hilo.sync(OUT collection text, OUT max bigint) RETURNS SETOF record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_sync_all';
-COMMENT ON FUNCTION hilo_sync() IS
-    'advance all collections that are bound to columns, as hilo_sync(text) does for one';
+COMMENT ON FUNCTION hilo.sync() IS
+    'advance all collections that are bound to columns, as hilo.sync(text) does for one';
 
-CREATE FUNCTION hilo_drop(collection text, force boolean DEFAULT false) RETURNS boolean
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_drop(text, boolean) IS
-    'forget a collection, at once and for good: its next draw starts at 1; false if it did not exist; on a hub that has given leases of it, needs force, and no member may draw from them any longer';
+CREATE FUNCTION hilo.drop(collection text, force boolean DEFAULT false) RETURNS boolean
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_drop';
+COMMENT ON FUNCTION hilo.drop(text, boolean) IS
+    'forget a collection, or an identity (companies|), at once and for good: its next draw starts at 1; false if it did not exist; on a hub that has given leases of it, needs force, and no member may draw from them any longer';
 
-CREATE FUNCTION hilo_configure(
+CREATE FUNCTION hilo.configure(
     collection text, range_size bigint DEFAULT NULL, max_range_size bigint DEFAULT NULL, max_value bigint DEFAULT NULL,
     node_tag text DEFAULT NULL, grant_to name DEFAULT NULL, revoke_from name DEFAULT NULL, reset boolean DEFAULT false,
     ordered boolean DEFAULT NULL) RETURNS void
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_configure(text, bigint, bigint, bigint, text, name, name, boolean, boolean) IS
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_configure';
+COMMENT ON FUNCTION hilo.configure(text, bigint, bigint, bigint, text, name, name, boolean, boolean) IS
     'set a collection''s range sizes, limit and node tag, or make it ordered (at once and for good; null leaves an option unchanged, reset first resets all of them), and grant a role or "public" the right to draw from it, or revoke that right';
 
 --
 -- Ordered collections
 --
-CREATE FUNCTION hilo_horizon(collection text, OUT horizon bigint, OUT epoch bigint, OUT lsn pg_lsn) RETURNS record
-    LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_horizon(text) IS
+CREATE FUNCTION hilo.horizon(collection text, OUT horizon bigint, OUT epoch bigint, OUT lsn pg_lsn) RETURNS record
+    LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_horizon';
+COMMENT ON FUNCTION hilo.horizon(text) IS
     'horizon of an ordered collection: no row up to this number can still appear that this statement does not see; if epoch has changed since the last call, start over; a standby that has replayed lsn shows these rows';
 
 --
@@ -365,15 +365,10 @@ CREATE FUNCTION seed_identity_for(name text, value bigint, force boolean DEFAULT
 COMMENT ON FUNCTION seed_identity_for(text, bigint, boolean) IS
     'advance an identity to at least value, or set it with force, at once and for good; returns the value now stored; the next draw gives one more';
 
-CREATE FUNCTION drop_identity(name text, force boolean DEFAULT false) RETURNS boolean
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION drop_identity(text, boolean) IS
-    'forget an identity, at once and for good; false if it did not exist; force: see hilo_drop()';
-
 CREATE FUNCTION next_identity_free(prefix text) RETURNS text
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION next_identity_free(text) IS
-    'draw the next id of an identity that no document has; see hilo_bind()';
+    'draw the next id of an identity that no document has; see hilo.bind()';
 
 CREATE FUNCTION next_identity_free_for(prefix text, OUT value bigint, OUT tries integer) RETURNS record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
@@ -385,20 +380,20 @@ CREATE FUNCTION next_server_side_id(prefix text) RETURNS text
 COMMENT ON FUNCTION next_server_side_id(text) IS
     'draw a server-side id: companies/ gives companies/0000000000000000027-A; numbers increase on this server, whatever the prefix';
 
-CREATE FUNCTION hilo_bind(collection text, relation regclass, column_name name) RETURNS void
+CREATE FUNCTION hilo.bind(collection text, relation regclass, column_name name) RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_bind_column';
-COMMENT ON FUNCTION hilo_bind(text, regclass, name) IS
+COMMENT ON FUNCTION hilo.bind(text, regclass, name) IS
     'bind an identity to the column that holds its ids or numbers and leads a btree index';
 
-CREATE FUNCTION hilo_bind(collection text, taken regprocedure) RETURNS void
+CREATE FUNCTION hilo.bind(collection text, taken regprocedure) RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_bind_function';
-COMMENT ON FUNCTION hilo_bind(text, regprocedure) IS
+COMMENT ON FUNCTION hilo.bind(text, regprocedure) IS
     'bind an identity to a function from bigint to boolean that tells whether a number is taken; it runs as its owner';
 
-CREATE FUNCTION hilo_unbind(collection text) RETURNS boolean
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_unbind(text) IS
-    'undo hilo_bind(); false if nothing was bound';
+CREATE FUNCTION hilo.unbind(collection text) RETURNS boolean
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_unbind';
+COMMENT ON FUNCTION hilo.unbind(text) IS
+    'undo hilo.bind(); false if nothing was bound';
 
 --
 -- Id assignment, and attached tables
@@ -408,25 +403,25 @@ CREATE FUNCTION hilo_document_id(collection text, requested text DEFAULT NULL) R
 COMMENT ON FUNCTION hilo_document_id(text, text) IS
     'the id of a document: a HiLo id for null, a GUID for an empty text, a server-side id for .../, an identity for ...|, otherwise the requested id';
 
-CREATE FUNCTION hilo_assign_id() RETURNS trigger
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_assign_id() IS
+CREATE FUNCTION hilo.assign_id() RETURNS trigger
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_assign_id';
+COMMENT ON FUNCTION hilo.assign_id() IS
     'BEFORE INSERT trigger for each row: assigns hilo_document_id() to the column that the first argument names; the collection is the second argument, or else the table''s name';
 
-CREATE FUNCTION hilo_advance() RETURNS trigger
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_advance() IS
+CREATE FUNCTION hilo.advance() RETURNS trigger
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_advance';
+COMMENT ON FUNCTION hilo.advance() IS
     'trigger of attached tables: advances the collection that the first argument names for ids chosen by hand, and after a restore for existing ids';
 
-CREATE FUNCTION hilo_attach(relation regclass, column_name name DEFAULT NULL, collection text DEFAULT NULL, assign boolean DEFAULT NULL) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_attach(regclass, name, text, boolean) IS
-    'draw the values of a column, by default the primary key, from a collection, by default the one named like the table; with assign, each row receives the kind of id that it requests, as with hilo_assign_id(); returns the max, which is at least the highest id';
+CREATE FUNCTION hilo.attach(relation regclass, column_name name DEFAULT NULL, collection text DEFAULT NULL, assign boolean DEFAULT NULL) RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_attach';
+COMMENT ON FUNCTION hilo.attach(regclass, name, text, boolean) IS
+    'draw the values of a column, by default the primary key, from a collection, by default the one named like the table; with assign, each row receives the kind of id that it requests, as with hilo.assign_id(); returns the max, which is at least the highest id';
 
-CREATE PROCEDURE hilo_attach_online(relation regclass, column_name name DEFAULT NULL, collection text DEFAULT NULL, assign boolean DEFAULT NULL)
-    LANGUAGE C AS 'MODULE_PATHNAME';
-COMMENT ON PROCEDURE hilo_attach_online(regclass, name, text, boolean) IS
-    'attach a column as hilo_attach() does, in steps that commit, so that no other session waits for long; may be called again after it was canceled';
+CREATE PROCEDURE hilo.attach_online(relation regclass, column_name name DEFAULT NULL, collection text DEFAULT NULL, assign boolean DEFAULT NULL)
+    LANGUAGE C AS 'MODULE_PATHNAME', 'hilo_attach_online';
+COMMENT ON PROCEDURE hilo.attach_online(regclass, name, text, boolean) IS
+    'attach a column as hilo.attach() does, in steps that commit, so that no other session waits for long; may be called again after it was canceled';
 
 CREATE FUNCTION hilo.before_alter() RETURNS event_trigger
     LANGUAGE C AS 'MODULE_PATHNAME', 'hilo_before_alter';
@@ -457,19 +452,18 @@ CREATE VIEW hilo.attachments AS
         t.tgname AS trigger_name
     FROM pg_catalog.pg_trigger t
         JOIN pg_catalog.pg_attribute a ON a.attrelid = t.tgrelid AND a.attnum = t.tgattr[0]
-    WHERE t.tgfoid = 'hilo_advance()'::pg_catalog.regprocedure::pg_catalog.oid AND t.tgparentid = '0'::pg_catalog.oid AND t.tgnargs > 0 AND t.tgqual IS NULL;
+    WHERE t.tgfoid = 'hilo.advance()'::pg_catalog.regprocedure::pg_catalog.oid AND t.tgparentid = '0'::pg_catalog.oid AND t.tgnargs > 0 AND t.tgqual IS NULL;
 COMMENT ON VIEW hilo.attachments IS 'attached columns, as their triggers say; the row of a partitioned table covers its partitions';
 COMMENT ON COLUMN hilo.attachments.relation IS 'table';
 COMMENT ON COLUMN hilo.attachments.column_name IS 'column';
 COMMENT ON COLUMN hilo.attachments.collection IS 'collection that its default draws from';
 COMMENT ON COLUMN hilo.attachments.trigger_name IS 'trigger that attaches the column';
 
-CREATE FUNCTION hilo_attach_all(
+CREATE FUNCTION hilo.attach_all(
     schema regnamespace,
     OUT relation regclass, OUT column_name name, OUT collection text, OUT max bigint, OUT result text) RETURNS SETOF record
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    functions name := (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'hilo');
 BEGIN
     IF schema IS NULL THEN
         RAISE EXCEPTION 'schema must not be null' USING ERRCODE = 'null_value_not_allowed';
@@ -487,8 +481,8 @@ BEGIN
         ORDER BY c.relname
     LOOP
         BEGIN
-            EXECUTE format('SELECT %I.hilo_attach($1, $2, NULL::text, NULL::boolean)', functions) INTO max USING relation, column_name;
-            collection := (SELECT a.collection FROM hilo.attachments a WHERE a.relation = hilo_attach_all.relation LIMIT 1);
+            max := hilo.attach(relation, column_name, NULL::text, NULL::boolean);
+            collection := (SELECT a.collection FROM hilo.attachments a WHERE a.relation = attach_all.relation LIMIT 1);
             result := 'attached';
         EXCEPTION WHEN OTHERS THEN
             max := NULL;
@@ -499,15 +493,14 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION hilo_attach_all(regnamespace) IS
-    'hilo_attach() for each table of a schema whose primary key draws from a sequence; result: attached, or why not';
+COMMENT ON FUNCTION hilo.attach_all(regnamespace) IS
+    'hilo.attach() for each table of a schema whose primary key draws from a sequence; result: attached, or why not';
 
-CREATE FUNCTION hilo_detach_all(
+CREATE FUNCTION hilo.detach_all(
     schema regnamespace,
     OUT relation regclass, OUT column_name name, OUT collection text, OUT result text) RETURNS SETOF record
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    functions name := (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'hilo');
 BEGIN
     IF schema IS NULL THEN
         RAISE EXCEPTION 'schema must not be null' USING ERRCODE = 'null_value_not_allowed';
@@ -517,9 +510,9 @@ BEGIN
         WHERE c.relnamespace = schema ORDER BY c.relname
     LOOP
         -- A child is detached with its parent.
-        CONTINUE WHEN NOT EXISTS (SELECT FROM hilo.attachments a WHERE a.relation = hilo_detach_all.relation AND a.column_name = hilo_detach_all.column_name);
+        CONTINUE WHEN NOT EXISTS (SELECT FROM hilo.attachments a WHERE a.relation = detach_all.relation AND a.column_name = detach_all.column_name);
         BEGIN
-            EXECUTE format('SELECT %I.hilo_detach($1, $2)', functions) INTO result USING relation, column_name;
+            result := hilo.detach(relation, column_name);
         EXCEPTION WHEN OTHERS THEN
             result := SQLERRM;
         END;
@@ -527,34 +520,34 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION hilo_detach_all(regnamespace) IS
-    'hilo_detach() for each attached table of a schema; result: what was restored, or why not';
+COMMENT ON FUNCTION hilo.detach_all(regnamespace) IS
+    'hilo.detach() for each attached table of a schema; result: what was restored, or why not';
 
-CREATE FUNCTION hilo_detach(relation regclass, column_name name DEFAULT NULL) RETURNS text
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_detach(regclass, name) IS
-    'undo hilo_attach(): restore what it replaced, and return what that was: "sequence", "identity", "identity always", "default" or "nothing"';
+CREATE FUNCTION hilo.detach(relation regclass, column_name name DEFAULT NULL) RETURNS text
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_detach';
+COMMENT ON FUNCTION hilo.detach(regclass, name) IS
+    'undo hilo.attach(): restore what it replaced, and return what that was: "sequence", "identity", "identity always", "default" or "nothing"';
 
 --
 -- Leases
 --
-CREATE FUNCTION hilo_lease_from(collection text, server text, lease_size bigint DEFAULT NULL) RETURNS void
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_lease_from(text, text, bigint) IS
+CREATE FUNCTION hilo.lease_from(collection text, server text, lease_size bigint DEFAULT NULL) RETURNS void
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_lease_from';
+COMMENT ON FUNCTION hilo.lease_from(text, text, bigint) IS
     'from now on, lease the numbers of a collection, or of an identity (companies|), from a foreign server, the hub, at least lease_size at a time; a null server: stop leasing';
 
-CREATE FUNCTION hilo_lease(
+CREATE FUNCTION hilo.lease(
     collection text, size bigint, at_least bigint DEFAULT 0, known_system bigint DEFAULT 0, known_timeline bigint DEFAULT 0,
     member text DEFAULT '',
     OUT low bigint, OUT high bigint, OUT epoch bigint, OUT system_identifier bigint, OUT timeline bigint,
     OUT range_size integer, OUT max_range_size integer, OUT node_tag text) RETURNS record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET synchronous_commit = on AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint, text) IS
-    'on a hub, called by members: claim a lease of up to size numbers above at_least, the highest that the member has ever had; size 0 claims none; known_system and known_timeline are what the member of that name knows about the hub; the last three columns are options set by hilo_configure()';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET synchronous_commit = on AS 'MODULE_PATHNAME', 'hilo_lease';
+COMMENT ON FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, text) IS
+    'on a hub, called by members: claim a lease of up to size numbers above at_least, the highest that the member has ever had; size 0 claims none; known_system and known_timeline are what the member of that name knows about the hub; the last three columns are options set by hilo.configure()';
 
-CREATE FUNCTION hilo_lease_report() RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_lease_report() IS
+CREATE FUNCTION hilo.lease_report() RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_lease_report';
+COMMENT ON FUNCTION hilo.lease_report() IS
     'on a member: report to each hub the highest number ever leased of each collection; returns the number of collections';
 
 CREATE FUNCTION hilo.hear_hub(collection text) RETURNS boolean
@@ -562,19 +555,19 @@ CREATE FUNCTION hilo.hear_hub(collection text) RETURNS boolean
 COMMENT ON FUNCTION hilo.hear_hub(text) IS
     'on a member, called by hubs: ask the hub whether a collection or identity was seeded, dropped or configured there, and apply that; false: it is not leased here';
 
-CREATE FUNCTION hilo_hub_resume(collection text, at_least bigint, force boolean DEFAULT false) RETURNS bigint
+CREATE FUNCTION hilo.hub_resume(collection text, at_least bigint, force boolean DEFAULT false) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET synchronous_commit = on AS 'MODULE_PATHNAME', 'hilo_hub_resume';
-COMMENT ON FUNCTION hilo_hub_resume(text, bigint, boolean) IS
+COMMENT ON FUNCTION hilo.hub_resume(text, bigint, boolean) IS
     'on a hub that was promoted or restored: lease numbers of a collection or identity again, above at_least and all that members hold; returns the max now stored; requires force while a member has not reported what it holds';
 
-CREATE FUNCTION hilo_hub_resume(force boolean DEFAULT false) RETURNS bigint
+CREATE FUNCTION hilo.hub_resume(force boolean DEFAULT false) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET synchronous_commit = on AS 'MODULE_PATHNAME', 'hilo_hub_resume_all';
-COMMENT ON FUNCTION hilo_hub_resume(boolean) IS
+COMMENT ON FUNCTION hilo.hub_resume(boolean) IS
     'on a hub that was promoted or restored: lease numbers of all collections and identities again, above all that members hold; returns how many there are; requires force while a member has not reported what it holds';
 
-CREATE FUNCTION hilo_hub_forget(member text) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_hub_forget(text) IS
+CREATE FUNCTION hilo.hub_forget(member text) RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_hub_forget';
+COMMENT ON FUNCTION hilo.hub_forget(text) IS
     'on a hub: forget a member that is gone for good, until it asks again; returns how many collections it had leased';
 
 --
@@ -732,14 +725,14 @@ COMMENT ON FUNCTION hilo_format(text, bigint, text) IS
 GRANT USAGE ON SCHEMA hilo TO PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA hilo FROM PUBLIC;
 REVOKE ALL ON FUNCTION
-    hilo_seed(text, bigint, boolean), hilo_drop(text, boolean), hilo_sync(text), hilo_sync(),
-    hilo_configure(text, bigint, bigint, bigint, text, name, name, boolean, boolean),
-    seed_identity_for(text, bigint, boolean), drop_identity(text, boolean),
-    hilo_return_range(text, bigint, bigint, bigint),
-    hilo_bind(text, regclass, name), hilo_bind(text, regprocedure), hilo_unbind(text),
-    hilo_lease_from(text, text, bigint), hilo_lease(text, bigint, bigint, bigint, bigint, text),
-    hilo_lease_report(), hilo.hear_hub(text),
-    hilo_hub_resume(text, bigint, boolean), hilo_hub_resume(boolean), hilo_hub_forget(text),
+    hilo.seed(text, bigint, boolean), hilo.drop(text, boolean), hilo.sync(text), hilo.sync(),
+    hilo.configure(text, bigint, bigint, bigint, text, name, name, boolean, boolean),
+    seed_identity_for(text, bigint, boolean),
+    hilo.return_range(text, bigint, bigint, bigint),
+    hilo.bind(text, regclass, name), hilo.bind(text, regprocedure), hilo.unbind(text),
+    hilo.lease_from(text, text, bigint), hilo.lease(text, bigint, bigint, bigint, bigint, text),
+    hilo.lease_report(), hilo.hear_hub(text),
+    hilo.hub_resume(text, bigint, boolean), hilo.hub_resume(boolean), hilo.hub_forget(text),
     hilo.guard(), hilo.status(), hilo.identities(), hilo.pool(), hilo.leases(), hilo.members() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hilo.status(), hilo.identities(), hilo.pool(), hilo.leases(), hilo.members() TO pg_monitor;
 GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases, hilo.members TO pg_monitor;
@@ -761,8 +754,8 @@ BEGIN
         SELECT p.oid FROM pg_catalog.pg_depend d, pg_catalog.pg_extension e, pg_catalog.pg_proc p
         WHERE e.extname = 'hilo' AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass::pg_catalog.oid AND d.refobjid = e.oid
             AND d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid AND p.oid = d.objid
-            AND p.proname IN ('hilo_seed', 'hilo_drop', 'hilo_sync', 'hilo_configure', 'seed_identity_for', 'drop_identity',
-                'hilo_return_range', 'hilo_bind', 'hilo_unbind', 'status', 'identities', 'pool', 'leases', 'members')
+            AND (p.proname = 'seed_identity_for' OR p.pronamespace = 'hilo'::pg_catalog.regnamespace AND p.proname IN ('seed', 'drop', 'sync', 'configure', 
+                'return_range', 'bind', 'unbind', 'status', 'identities', 'pool', 'leases', 'members'))
     LOOP
         EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %s TO %I WITH GRANT OPTION', function, creator);
     END LOOP;
@@ -773,7 +766,7 @@ END
 $$;
 
 -- From now on this database can be a hub, on the current timeline.
-SELECT hilo_hub_resume(false);
+SELECT hilo.hub_resume(false);
 
 -- The tag distinguishes the ids of servers; servers without a tag of their own share the default.
 DO $$

@@ -210,16 +210,16 @@ as_user "$bindir/pg_ctl" -D "$work/server/data" -w -s -m fast stop
 run_server
 run_sql "SET client_min_messages = warning;
 CREATE TABLE events (id bigint PRIMARY KEY DEFAULT hilo_next_number('events'), what text);
-SELECT hilo_configure('events', ordered => true);"
+SELECT hilo.configure('events', ordered => true);"
 open_session one
 open_session two
 in_session one "BEGIN;"
 in_session one "INSERT INTO events (what) VALUES ('paid') RETURNING id;"
 in_session two "INSERT INTO events (what) VALUES ('shipped') RETURNING id;"
-in_session two "SELECT max(id) AS by_max, (SELECT horizon FROM hilo_horizon('events')) AS horizon FROM events;"
+in_session two "SELECT max(id) AS by_max, (SELECT horizon FROM hilo.horizon('events')) AS horizon FROM events;"
 say "A reader that remembers 2 would never see 1; one that goes up to the horizon waits for it."
 in_session one "COMMIT;"
-in_session two "SELECT horizon FROM hilo_horizon('events');"
+in_session two "SELECT horizon FROM hilo.horizon('events');"
 close_sessions
 
 if [ "$end" = psql ]; then

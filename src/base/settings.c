@@ -190,7 +190,7 @@ define_settings(void)
 							0, INT_MAX, PGC_USERSET, GUC_UNIT_MS,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("hilo.client_range_duration",
-							"Sets how long a range of hilo_next_range() should last.",
+							"Sets how long a range of hilo.next_range() should last.",
 							NULL,
 							&hilo_client_range_duration,
 							hilo_client_range_duration,
@@ -198,7 +198,7 @@ define_settings(void)
 							NULL, NULL, NULL);
 	DefineCustomBoolVariable("hilo.auto_create",
 							 "Lets draws create collections and identities.",
-							 "If off, hilo_attach(), hilo_seed() and the like create them.",
+							 "If off, hilo.attach(), hilo.seed() and the like create them.",
 							 &hilo_auto_create, hilo_auto_create, PGC_SUSET, 0,
 							 NULL, NULL, NULL);
 }
@@ -219,7 +219,7 @@ define_preloaded_settings(void)
 							   check_hub, NULL, NULL);
 	DefineCustomIntVariable("hilo.lease_size",
 							"Sets the smallest number of ids leased at a time.",
-							"hilo_lease_from() can override it for a collection.",
+							"hilo.lease_from() can override it for a collection.",
 							&hilo_min_lease_size, hilo_min_lease_size,
 							1, INT_MAX, PGC_SUSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("hilo.max_lease_size",

@@ -189,14 +189,12 @@ hilo_catalog_tables_owner(void)
 }
 
 /*
- * True if the role may execute a function of the extension that has three
+ * True if the role may execute a function of that schema that has three
  * arguments.
  */
 static bool
-may_execute(char *name, const Oid *args, Oid role)
+may_execute(char *schema, char *name, const Oid *args, Oid role)
 {
-	char	   *schema = get_namespace_name(hilo_catalog_schema());
-
 	return hilo_may_execute(LookupFuncName(list_make2(makeString(schema),
 													  makeString(name)),
 										   3, args, false),
@@ -208,8 +206,10 @@ hilo_catalog_may_seed(bool identity, Oid role)
 {
 	Oid			args[3] = {TEXTOID, INT8OID, BOOLOID};
 
-	return may_execute(identity ? "seed_identity_for" : "hilo_seed", args,
-					   role);
+	return identity ?
+		may_execute(get_namespace_name(hilo_catalog_schema()),
+					"seed_identity_for", args, role) :
+		may_execute("hilo", "seed", args, role);
 }
 
 bool
@@ -217,7 +217,7 @@ hilo_catalog_may_lease(Oid role)
 {
 	Oid			args[3] = {TEXTOID, TEXTOID, INT8OID};
 
-	return may_execute("hilo_lease_from", args, role);
+	return may_execute("hilo", "lease_from", args, role);
 }
 
 /*

@@ -95,7 +95,7 @@ extern Oid	hilo_catalog_owner(void);
 extern Oid	hilo_catalog_tables_owner(void);
 
 /*
- * True if the role may execute hilo_seed(), or for identities,
+ * True if the role may execute hilo.seed(), or for identities,
  * seed_identity_for().
  */
 extern bool hilo_catalog_may_seed(bool identity, Oid role);

@@ -52,7 +52,7 @@ static int
 hint_at_limit(const HiloRow *row)
 {
 	if (row->flags & HILO_ROW_OWN_LIMIT)
-		return errhint("Raise max_value with hilo_configure() if the type of the column allows larger numbers.");
+		return errhint("Raise max_value with hilo.configure() if the type of the column allows larger numbers.");
 	if (row->max_value < PG_INT64_MAX)
 		return errhint("Move the column to a larger type with ALTER TABLE ... ALTER COLUMN ... TYPE.");
 	return 0;
@@ -127,7 +127,7 @@ refuse_leased(HiloRowChange *change, const HiloRowRef *ref)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg(HILO_COUNTER_FORMAT " is leased from server \"%s\"",
 					HILO_COUNTER_ARGS(ref->name), NameStr(hub)),
-			 errhint("Do this on that server, or first call hilo_lease_from() with a null server to stop leasing.")));
+			 errhint("Do this on that server, or first call hilo.lease_from() with a null server to stop leasing.")));
 }
 
 /* Release the row and raise 55000 if the counter has given leases. */
@@ -141,8 +141,7 @@ refuse_lessor(HiloRowChange *change, const HiloRowRef *ref)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg(HILO_COUNTER_FORMAT " has given leases", HILO_COUNTER_ARGS(ref->name)),
 			 errdetail("Members may still draw from them."),
-			 errhint("Once no member does, call %s with force.",
-					 hilo_is_identity(ref->name) ? "drop_identity()" : "hilo_drop()")));
+			 errhint("Once no member does, call hilo.drop() with force.")));
 }
 
 /* Release the row and raise 55000 if the collection is ordered. */
@@ -156,7 +155,7 @@ refuse_ordered(HiloRowChange *change, const HiloRowRef *ref)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg(HILO_COUNTER_FORMAT " is ordered", HILO_COUNTER_ARGS(ref->name)),
 			 errdetail("Its numbers are drawn in order on one server."),
-			 errhint("Make it unordered with hilo_configure() first.")));
+			 errhint("Make it unordered with hilo.configure() first.")));
 }
 
 /*
@@ -252,7 +251,7 @@ report_missing(const HiloRowRef *ref)
 			 errmsg(HILO_COUNTER_FORMAT " does not exist", HILO_COUNTER_ARGS(ref->name)),
 			 errdetail("The setting \"hilo.auto_create\" is off, so draws do not create it."),
 			 errhint("Check the name, or create it with %s.", hilo_is_identity(ref->name) ?
-					 "seed_identity_for()" : "hilo_seed()")));
+					 "seed_identity_for()" : "hilo.seed()")));
 }
 
 /*
@@ -692,7 +691,7 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 				 errdetail("Numbers up to " INT64_FORMAT " are in use; the limit is " INT64_FORMAT ".",
 						   max, Min(limit, old_limit)),
 				 old_limit < limit && (row->flags & HILO_ROW_OWN_LIMIT) ?
-				 errhint("Raise max_value with hilo_configure().") :
+				 errhint("Raise max_value with hilo.configure().") :
 				 old_max >= Min(limit, old_limit) ?
 				 errhint("Specify another collection, or move the column to a larger type.") :
 				 limit < PG_INT64_MAX ?
@@ -988,7 +987,7 @@ last_timeline(HiloRowChange *change, const HiloRowRef *ref,
 				 errmsg(HILO_COUNTER_FORMAT " gives no leases because this server was promoted, copied, restored or left behind",
 						HILO_COUNTER_ARGS(ref->name)),
 				 errdetail("It may not know about the newest leases."),
-				 errhint("Call hilo_hub_resume() on the hub once all members that hilo.members shows there have reported.")));
+				 errhint("Call hilo.hub_resume() on the hub once all members that hilo.members shows there have reported.")));
 	}
 	return timeline;
 }

@@ -236,7 +236,7 @@ typedef struct HiloHubState
 {
 	int64		timeline;		/* on which a counter that has given no lease
 								 * yet may give one: that of CREATE EXTENSION
-								 * or the last hilo_hub_resume();
+								 * or the last hilo.hub_resume();
 								 * HILO_NOT_RESUMED if the database was copied
 								 * or restored since, or left behind */
 	int64		told;			/* timeline that members are told */

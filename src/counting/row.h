@@ -78,7 +78,7 @@ typedef struct HiloRow
 								 * empty: none any longer */
 } HiloRow;
 
-#define HILO_ROW_DROPPED		1	/* dropped by hilo_drop(), or the row does
+#define HILO_ROW_DROPPED		1	/* dropped by hilo.drop(), or the row does
 									 * not exist */
 #define HILO_ROW_LEASED			2	/* numbers come from a hub, not from max */
 #define HILO_ROW_HAS_TAG		4

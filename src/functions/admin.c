@@ -32,7 +32,7 @@ hilo_seed(PG_FUNCTION_ARGS)
 	HiloCollection collection;
 	int64		max;
 
-	hilo_api_prevent_unless_may_write("hilo_seed()");
+	hilo_api_prevent_unless_may_write("hilo.seed()");
 	(void) hilo_api_administered(fcinfo, &collection);
 	max = hilo_api_seed(fcinfo, &collection);
 	hilo_api_forget_range(collection.ref.name);
@@ -59,7 +59,7 @@ hilo_sync(PG_FUNCTION_ARGS)
 	HiloName	collection;
 	int64		max;
 
-	hilo_api_prevent_unless_may_write("hilo_sync()");
+	hilo_api_prevent_unless_may_write("hilo.sync()");
 	collection = hilo_api_collection(fcinfo);
 	if (!sync_collection(collection, &max))
 		ereport(ERROR,
@@ -67,8 +67,8 @@ hilo_sync(PG_FUNCTION_ARGS)
 				 errmsg("collection \"%.*s\" is not bound to a column",
 						collection.len, collection.data),
 				 hilo_citus_is_worker() ?
-				 errhint("Use hilo_sync() on the Citus coordinator, where tables are bound.") :
-				 errhint("Use hilo_attach() or hilo_bind() to specify the column with its ids, or use hilo_seed().")));
+				 errhint("Use hilo.sync() on the Citus coordinator, where tables are bound.") :
+				 errhint("Use hilo.attach() or hilo.bind() to specify the column with its ids, or use hilo.seed().")));
 	PG_RETURN_INT64(max);
 }
 
@@ -78,7 +78,7 @@ hilo_sync_all(PG_FUNCTION_ARGS)
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	ListCell   *lc;
 
-	hilo_api_prevent_unless_may_write("hilo_sync()");
+	hilo_api_prevent_unless_may_write("hilo.sync()");
 	hilo_init_materialized(fcinfo);
 	foreach(lc, hilo_sync_candidates())
 	{
@@ -123,7 +123,7 @@ lock_unbound(HiloName collection)
 				 errmsg("collection \"%.*s\" is bound to documents",
 						collection.len, collection.data),
 				 errhint("Undo that with %s() first.",
-						 attachments != NIL ? "hilo_detach" : "hilo_unbind")));
+						 attachments != NIL ? "hilo.detach" : "hilo.unbind")));
 	if ((IsTransactionBlock() || IsSubTransaction()) &&
 		(hilo_unbound_here(collection) ||
 		 hilo_attachment_dropped_here(collection)))
@@ -165,7 +165,7 @@ hilo_drop(PG_FUNCTION_ARGS)
 	bool		is_identity;
 	bool		dropped;
 
-	hilo_api_prevent_unless_may_write("hilo_drop()");
+	hilo_api_prevent_unless_may_write("hilo.drop()");
 	is_identity = hilo_api_administered(fcinfo, &collection);
 
 	if (!is_identity)
@@ -263,7 +263,7 @@ hilo_configure(PG_FUNCTION_ARGS)
 	HiloRow		before;
 	bool		is_there;
 
-	hilo_api_prevent_unless_may_write("hilo_configure()");
+	hilo_api_prevent_unless_may_write("hilo.configure()");
 	is_identity = hilo_api_administered(fcinfo, &collection);
 	name = collection.ref.name;
 	is_there = hilo_counter_read(&collection.ref, &before);
@@ -287,7 +287,6 @@ hilo_configure(PG_FUNCTION_ARGS)
 		ereport(NOTICE,
 				(errmsg(HILO_COUNTER_FORMAT " did not exist and was created",
 						HILO_COUNTER_ARGS(name)),
-				 errhint("If that was a mistake, undo it with %s().",
-						 is_identity ? "drop_identity" : "hilo_drop")));
+				 errhint("If that was a mistake, undo it with hilo.drop().")));
 	PG_RETURN_VOID();
 }

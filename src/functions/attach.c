@@ -42,7 +42,7 @@ collection_argument(FunctionCallInfo fcinfo, const HiloColumn *column)
 	HiloAttachment *attachment;
 	HiloName	name;
 
-	/* Copy the name: hilo_attach_online() uses it in later transactions. */
+	/* Copy the name: hilo.attach_online() uses it in later transactions. */
 	if (!PG_ARGISNULL(2))
 		name.data = text_to_cstring(PG_GETARG_TEXT_PP(2));
 	else if ((attachment = hilo_attachment_of_column(column)) != NULL)
@@ -72,7 +72,7 @@ attach_arguments(FunctionCallInfo fcinfo, HiloName *collection)
 {
 	HiloColumn	column;
 
-	hilo_api_prevent_unless_may_write("hilo_attach()");
+	hilo_api_prevent_unless_may_write("hilo.attach()");
 	hilo_api_reject_null(fcinfo, 0, "relation");
 	column = hilo_attachable_column(PG_GETARG_OID(0), column_argument(fcinfo));
 	*collection = collection_argument(fcinfo, &column);
@@ -84,7 +84,7 @@ attach_arguments(FunctionCallInfo fcinfo, HiloName *collection)
 						get_rel_name(column.relation), collection->len,
 						collection->data),
 				 errdetail("The collection is already in use."),
-				 errhint("Specify another collection, or ask for a grant with hilo_configure().")));
+				 errhint("Specify another collection, or ask for a grant with hilo.configure().")));
 	if (PG_ARGISNULL(2))
 		hilo_attach_check_unshared(&column, *collection);
 	return column;
@@ -256,8 +256,8 @@ hilo_attach_online(PG_FUNCTION_ARGS)
 	if (call == NULL || !IsA(call, CallContext) || call->atomic)
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-				 errmsg("hilo_attach_online() cannot be called in a transaction block"),
-				 errhint("Use hilo_attach() there.")));
+				 errmsg("hilo.attach_online() cannot be called in a transaction block"),
+				 errhint("Use hilo.attach() there.")));
 	online.column = attach_arguments(fcinfo, &online.collection);
 	online.assign = assign_argument(fcinfo, &online.column);
 
@@ -275,7 +275,7 @@ hilo_detach(PG_FUNCTION_ARGS)
 {
 	HiloColumn	column;
 
-	hilo_api_prevent_unless_may_write("hilo_detach()");
+	hilo_api_prevent_unless_may_write("hilo.detach()");
 	hilo_api_reject_null(fcinfo, 0, "relation");
 	column = hilo_detachable_column(PG_GETARG_OID(0), column_argument(fcinfo));
 	PG_RETURN_TEXT_P(cstring_to_text(hilo_detach_column(&column)));

@@ -122,7 +122,7 @@ checked_count(FunctionCallInfo fcinfo, HiloCollection *collection, int arg,
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s must be between 1 and " INT64_FORMAT, name, max),
-				 errhint("The upper bound is the setting \"hilo.max_range_size\", unless hilo_configure() has set another one.")));
+				 errhint("The upper bound is the setting \"hilo.max_range_size\", unless hilo.configure() has set another one.")));
 	return count;
 }
 
@@ -154,7 +154,7 @@ hilo_next_hi(PG_FUNCTION_ARGS)
 	HiloEntry  *entry;
 	HiloClaim	claim;
 
-	hilo_api_prevent_unless_may_write("hilo_next_hi()");
+	hilo_api_prevent_unless_may_write("hilo.next_hi()");
 	entry = hilo_api_entry_to_draw(fcinfo, HILO_DRAW_NUMBER);
 	request.size = checked_count(fcinfo, &entry->collection, 1, "capacity");
 	request.alignment = request.size;
@@ -190,7 +190,7 @@ check_may_pass(HiloCollection *collection, int64 last_max)
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied to advance collection \"%.*s\" to " INT64_FORMAT,
 						name.len, name.data, last_max),
-				 errdetail("Skipping unclaimed numbers requires the privilege to execute hilo_seed().")));
+				 errdetail("Skipping unclaimed numbers requires the privilege to execute hilo.seed().")));
 }
 
 Datum
@@ -210,7 +210,7 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	Datum		values[7];
 	bool		nulls[7] = {0};
 
-	hilo_api_prevent_unless_may_write("hilo_next_range()");
+	hilo_api_prevent_unless_may_write("hilo.next_range()");
 	last_size = hilo_api_number(fcinfo, 1, "last_batch_size");
 	request.above = hilo_api_number(fcinfo, 3, "last_max");
 	collection = &hilo_api_entry_to_draw(fcinfo, HILO_DRAW_ID)->collection;
@@ -252,7 +252,7 @@ hilo_return_range(PG_FUNCTION_ARGS)
 	int64		high;
 	int64		token = 0;
 
-	hilo_api_prevent_unless_may_write("hilo_return_range()");
+	hilo_api_prevent_unless_may_write("hilo.return_range()");
 	last = hilo_api_number(fcinfo, 1, "last");
 	high = hilo_api_number(fcinfo, 2, "high");
 	if (last > high)
@@ -282,7 +282,7 @@ hilo_release(PG_FUNCTION_ARGS)
 {
 	HiloEntry  *entry;
 
-	hilo_api_prevent_unless_may_write("hilo_release()");
+	hilo_api_prevent_unless_may_write("hilo.release()");
 	if (PG_ARGISNULL(0))
 		PG_RETURN_INT64(hilo_cache_release_all());
 	entry = hilo_cache_find(hilo_api_collection(fcinfo));

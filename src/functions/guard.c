@@ -150,7 +150,7 @@ check_hub(HiloName name, HiloRow *row)
 						HILO_COUNTER_ARGS(name), NameStr(row->hub)),
 				 errdetail("Role \"%s\" may not choose the server that numbers come from.",
 						   GetUserNameFromId(GetUserId(), false)),
-				 errhint("A superuser can do that with hilo_lease_from().")));
+				 errhint("A superuser can do that with hilo.lease_from().")));
 	memset(&row->hub, 0, sizeof(NameData));
 }
 
@@ -275,7 +275,7 @@ fits_others(const HiloBinding *binding, List *others)
 
 /*
  * True if the current user may make the binding, that is, owns the table or
- * function, as hilo_bind() requires.  The function is then replaced by its
+ * function, as hilo.bind() requires.  The function is then replaced by its
  * qualified name, so that it stays this one.
  */
 static bool
@@ -303,7 +303,7 @@ may_bind(HiloBinding *binding)
 
 /*
  * Add the binding if it fits the existing ones, so that a restore keeps those,
- * and the row is created in the same way as by hilo_bind().  Notes about seen
+ * and the row is created in the same way as by hilo.bind().  Notes about seen
  * triggers are not restored.
  */
 static void
@@ -333,7 +333,7 @@ merge_binding(TriggerData *trigdata)
 				 errmsg("\"%.*s\" is not bound to its documents", name.len, name.data),
 				 errdetail("Role \"%s\" does not own the table or function.",
 						   GetUserNameFromId(GetUserId(), false)),
-				 errhint("The owner can use hilo_bind().")));
+				 errhint("The owner can use hilo.bind().")));
 		return;
 	}
 	binding->trigger = InvalidOid;

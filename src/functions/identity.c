@@ -24,7 +24,6 @@
 PG_FUNCTION_INFO_V1(next_identity);
 PG_FUNCTION_INFO_V1(next_identity_for);
 PG_FUNCTION_INFO_V1(seed_identity_for);
-PG_FUNCTION_INFO_V1(drop_identity);
 PG_FUNCTION_INFO_V1(next_identity_free);
 PG_FUNCTION_INFO_V1(next_identity_free_for);
 PG_FUNCTION_INFO_V1(next_server_side_id);
@@ -74,16 +73,6 @@ seed_identity_for(PG_FUNCTION_ARGS)
 	hilo_api_prevent_unless_may_write("seed_identity_for()");
 	identity_argument(fcinfo, "name", &identity);
 	PG_RETURN_INT64(hilo_api_seed(fcinfo, &identity.collection));
-}
-
-Datum
-drop_identity(PG_FUNCTION_ARGS)
-{
-	HiloIdentity identity;
-
-	hilo_api_prevent_unless_may_write("drop_identity()");
-	identity_argument(fcinfo, "name", &identity);
-	PG_RETURN_BOOL(hilo_api_drop(fcinfo, &identity.collection));
 }
 
 Datum
@@ -157,10 +146,10 @@ bind_name(HiloName name, const HiloBinding *binding)
 			hilo_binding_remove(name, other);
 		else if ((other->column != NULL && !other->attached) ||
 				 other->taken != NULL)
-			report_bound(name, "hilo_unbind");
+			report_bound(name, "hilo.unbind");
 	}
 	if (hilo_draw_right_attachments(name) != NIL)
-		report_bound(name, "hilo_detach");
+		report_bound(name, "hilo.detach");
 	hilo_binding_add(name, binding);
 }
 
@@ -205,7 +194,7 @@ hilo_bind_column(PG_FUNCTION_ARGS)
 	HiloColumn	column;
 	HiloBinding binding = {.column = &column};
 
-	hilo_api_prevent_unless_may_write("hilo_bind()");
+	hilo_api_prevent_unless_may_write("hilo.bind()");
 	identity_argument(fcinfo, "collection", &identity);
 	column = column_argument(fcinfo);
 
@@ -221,7 +210,7 @@ hilo_bind_function(PG_FUNCTION_ARGS)
 	HiloBinding binding = {0};
 	Oid			function;
 
-	hilo_api_prevent_unless_may_write("hilo_bind()");
+	hilo_api_prevent_unless_may_write("hilo.bind()");
 	identity_argument(fcinfo, "collection", &identity);
 	hilo_api_reject_null(fcinfo, 1, "taken");
 	function = PG_GETARG_OID(1);
@@ -245,7 +234,7 @@ hilo_unbind(PG_FUNCTION_ARGS)
 	List	   *attachments;
 	ListCell   *lc;
 
-	hilo_api_prevent_unless_may_write("hilo_unbind()");
+	hilo_api_prevent_unless_may_write("hilo.unbind()");
 	identity_argument(fcinfo, "collection", &identity);
 
 	hilo_bindings_lock(identity.name);
@@ -259,7 +248,7 @@ hilo_unbind(PG_FUNCTION_ARGS)
 				 errmsg("\"%.*s\" is attached to table \"%s\"",
 						identity.name.len, identity.name.data,
 						get_rel_name(attachment->column.relation)),
-				 errhint("Undo that with hilo_detach().")));
+				 errhint("Undo that with hilo.detach().")));
 	}
 	foreach(lc, hilo_bindings(identity.name))
 	{

@@ -59,7 +59,7 @@ hilo_lease_from(PG_FUNCTION_ARGS)
 	HiloCollection collection;
 	int32		size;
 
-	hilo_api_prevent_unless_may_write("hilo_lease_from()");
+	hilo_api_prevent_unless_may_write("hilo.lease_from()");
 	(void) hilo_api_administered(fcinfo, &collection);
 	size = lease_size_argument(fcinfo);
 
@@ -88,7 +88,7 @@ hilo_hear_hub(PG_FUNCTION_ARGS)
 Datum
 hilo_lease_report(PG_FUNCTION_ARGS)
 {
-	hilo_api_prevent_unless_may_write("hilo_lease_report()");
+	hilo_api_prevent_unless_may_write("hilo.lease_report()");
 	PG_RETURN_INT64(hilo_lease_report_all());
 }
 
@@ -145,7 +145,7 @@ refuse_too_far(HiloRowRef *ref, int64 number)
 				 errdetail("The hub has claimed numbers up to " INT64_FORMAT "; the limit is " INT64_FORMAT ".",
 						   row.max, row.max_value),
 				 errhint("If the member is right, advance the counter on the hub with %s().",
-						 hilo_is_identity(ref->name) ? "seed_identity_for" : "hilo_seed")));
+						 hilo_is_identity(ref->name) ? "seed_identity_for" : "hilo.seed")));
 }
 
 /*
@@ -172,7 +172,7 @@ hilo_lease(PG_FUNCTION_ARGS)
 	Datum		values[8];
 	bool		nulls[8] = {0};
 
-	hilo_api_prevent_unless_may_write("hilo_lease()");
+	hilo_api_prevent_unless_may_write("hilo.lease()");
 	(void) hilo_api_administered(fcinfo, &collection);
 	size = size_argument(fcinfo);
 	at_least = hilo_api_number(fcinfo, 2, "at_least");
@@ -267,7 +267,7 @@ refuse_unreported(const Reports *reports, const char *where)
 			 errmsg("members of this hub have not reported what they hold"),
 			 errdetail("Missing: %s. Known so far: %s.", reports->names.data,
 					   where),
-			 errhint("A member reports when it asks for a lease, or when hilo_lease_report() is called there. To give up members that are gone for good, use hilo_hub_forget(), or force for all that are missing.")));
+			 errhint("A member reports when it asks for a lease, or when hilo.lease_report() is called there. To give up members that are gone for good, use hilo.hub_forget(), or force for all that are missing.")));
 }
 
 /*
@@ -305,7 +305,7 @@ hilo_hub_resume(PG_FUNCTION_ARGS)
 	bool		force;
 	ListCell   *lc;
 
-	hilo_api_prevent_unless_may_write("hilo_hub_resume()");
+	hilo_api_prevent_unless_may_write("hilo.hub_resume()");
 	(void) hilo_api_administered(fcinfo, &collection);
 	at_least = hilo_api_number(fcinfo, 1, "at_least");
 	force = hilo_api_bool(fcinfo, 2, "force");
@@ -436,7 +436,7 @@ refuse_on_member(const List *members)
 					   leased->name.data,
 					   (int) strcspn(NameStr(leased->row.hub), "|"),
 					   NameStr(leased->row.hub)),
-			 errhint("Call hilo_hub_resume() there. If this server should be a hub as well, use force.")));
+			 errhint("Call hilo.hub_resume() there. If this server should be a hub as well, use force.")));
 }
 
 Datum
@@ -449,7 +449,7 @@ hilo_hub_resume_all(PG_FUNCTION_ARGS)
 	List	   *stopped;
 	ListCell   *lc;
 
-	hilo_api_prevent_unless_may_write("hilo_hub_resume()");
+	hilo_api_prevent_unless_may_write("hilo.hub_resume()");
 	initStringInfo(&reports.names);
 	initStringInfo(&where);
 	members = hilo_members();
@@ -493,7 +493,7 @@ hilo_hub_forget(PG_FUNCTION_ARGS)
 	int64		count = 0;
 	ListCell   *lc;
 
-	hilo_api_prevent_unless_may_write("hilo_hub_forget()");
+	hilo_api_prevent_unless_may_write("hilo.hub_forget()");
 	name = hilo_api_name(fcinfo, 0, "member");
 	foreach(lc, hilo_members())
 	{

@@ -35,7 +35,7 @@ hilo_horizon(PG_FUNCTION_ARGS)
 	if (RecoveryInProgress() || snapshot->takenDuringRecovery)
 		ereport(ERROR,
 				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
-				 errmsg("cannot execute %s during recovery", "hilo_horizon()"),
+				 errmsg("cannot execute %s during recovery", "hilo.horizon()"),
 				 errhint("Call it on the primary, wait here until pg_last_wal_replay_lsn() has reached the lsn that it returned, then read up to the horizon.")));
 	hilo_collection_horizon(&entry->collection, snapshot, &horizon, &epoch);
 

@@ -78,7 +78,7 @@ make_assign_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("%s() takes the name of the id column, and the collection's name if it differs from the table's",
-						"hilo_assign_id")));
+						"hilo.assign_id")));
 
 	hilo_assigned_init(&site.column, rel,
 					   find_column(rel, trigger->tgargs[0]));
@@ -97,10 +97,10 @@ make_assign_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 Datum
 hilo_assign_id(PG_FUNCTION_ARGS)
 {
-	TriggerData *trigdata = hilo_api_trigger(fcinfo, "hilo_assign_id", false);
+	TriggerData *trigdata = hilo_api_trigger(fcinfo, "hilo.assign_id", false);
 	AssignSite *site;
 
-	hilo_api_prevent_unless_may_write("hilo_assign_id()");
+	hilo_api_prevent_unless_may_write("hilo.assign_id()");
 	site = fcinfo->flinfo->fn_extra;
 	if (site == NULL)
 		site = make_assign_site(fcinfo, trigdata);
@@ -146,7 +146,7 @@ catch_up(AdvanceSite *site, TriggerData *trigdata)
 						RelationGetRelationName(rel), name.len, name.data),
 				 errdetail("Its trigger \"%s\" would advance a collection that others use.",
 						   trigdata->tg_trigger->tgname),
-				 errhint("Ask for a grant with hilo_configure(), or drop the trigger.")));
+				 errhint("Ask for a grant with hilo.configure(), or drop the trigger.")));
 
 	drawn = hilo_cache_drawn(entry);
 	highest = hilo_sync_unseen(&entry->collection);
@@ -244,9 +244,9 @@ warn_not_advanced(HiloCollection *collection, int64 number)
 			 errdetail("The limit is " INT64_FORMAT ".", row->max_value) :
 			 errdetail("That would use up more than half of the remaining numbers."),
 			 !is_above ?
-			 errhint("If ids should continue above it, use hilo_seed().") :
+			 errhint("If ids should continue above it, use hilo.seed().") :
 			 (row->flags & HILO_ROW_OWN_LIMIT) ?
-			 errhint("If ids should continue above it, raise max_value with hilo_configure(), and use hilo_seed().") : 0));
+			 errhint("If ids should continue above it, raise max_value with hilo.configure(), and use hilo.seed().") : 0));
 }
 
 /* Make sure that the number will not be drawn later. */

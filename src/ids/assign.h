@@ -15,7 +15,7 @@
 
 /*
  * The id for a document of the collection: drawn, or the requested one itself.
- * If hilo_bind() or hilo_attach() has said where the documents are, an identity
+ * If hilo.bind() or hilo.attach() has said where the documents are, an identity
  * is one that no document has.  The transaction must be one that may write.
  */
 extern text *hilo_assign_document_id(HiloEntry *entry, text *requested);

@@ -60,7 +60,7 @@ check_may_jump(HiloName name, int64 last, int64 number)
 				 errmsg("permission denied to advance identity \"%.*s\" from " INT64_FORMAT " to " INT64_FORMAT,
 						name.len, name.data, last, number),
 				 errdetail("Advancing it by more than hilo.max_range_size for a table that is not bound requires the privilege to execute seed_identity_for()."),
-				 errhint("Have the table bound with hilo_bind().")));
+				 errhint("Have the table bound with hilo.bind().")));
 }
 
 /* Find a number above last that no document has. */

@@ -15,7 +15,7 @@
 
 /*
  * Name of the coordinator as a hub, in our rows.  It cannot be the name of a
- * foreign server, because hilo_lease_from() and hilo.hub refuse names with a
+ * foreign server, because hilo.lease_from() and hilo.hub refuse names with a
  * bar.
  */
 #define HILO_CITUS_COORDINATOR	"coordinator|"

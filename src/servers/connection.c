@@ -80,8 +80,6 @@ typedef struct Connection
 	int			timeout;		/* that was set on the hub */
 	int			host;			/* which of several hosts, counting from 0 */
 	bool		outdated;
-	char	   *schema;			/* of the extension on the hub, quoted; in
-								 * TopMemoryContext */
 	char	   *conninfo;		/* connection strings that it was made with,
 								 * in TopMemoryContext; NULL: it was made with
 								 * a server */
@@ -106,9 +104,6 @@ disconnect(void)
 		ReleaseExternalFD();
 	}
 	connection.conn = NULL;
-	if (connection.schema != NULL)
-		pfree(connection.schema);
-	connection.schema = NULL;
 	if (connection.conninfo != NULL)
 		pfree(connection.conninfo);
 	connection.conninfo = NULL;
@@ -614,8 +609,7 @@ run(const HiloHubQuestion *question, const char *sql, int count,
 }
 
 /*
- * Read the schema of the extension on the hub, and have the hub cancel what
- * takes longer than this side waits.  If this side gives up sooner, by closing
+ * Check that the hub has the extension, and have the hub cancel what takes longer than this side waits.  If this side gives up sooner, by closing
  * the connection, that also ends soon, if the hub can notice it.  A cancel
  * request on another connection would not work better, and libpq blocks while
  * it sends one.
@@ -627,20 +621,15 @@ set_up(const HiloHubQuestion *question, HiloHubAnswer *answer)
 	const char *params[] = {psprintf("%d", question->timeout)};
 
 	if (!run(question,
-			 "SELECT pg_catalog.quote_ident(n.nspname),"
-			 " pg_catalog.set_config('statement_timeout', $1, false),"
+			 "SELECT pg_catalog.set_config('statement_timeout', $1, false),"
 			 " CASE WHEN pg_catalog.version() OPERATOR(pg_catalog.~) 'linux'"
 			 " THEN pg_catalog.set_config('client_connection_check_interval', '500', false) END"
-			 " FROM pg_catalog.pg_extension e"
-			 " JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace"
-			 " WHERE e.extname OPERATOR(pg_catalog.=) 'hilo'",
+			 " FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'hilo'",
 			 1, types, params, answer))
 		return false;
 	if (PQntuples(connection.result) != 1)
 		return fail(answer, ERRCODE_UNDEFINED_OBJECT,
 					"extension \"hilo\" is not installed on the server", NULL);
-	connection.schema = MemoryContextStrdup(TopMemoryContext,
-											PQgetvalue(connection.result, 0, 0));
 	connection.timeout = question->timeout;
 	return true;
 }
@@ -918,8 +907,7 @@ ask(const HiloHubQuestion *question, HiloHubAnswer *answer)
 	};
 
 	if (!run(question,
-			 psprintf("SELECT * FROM %s.hilo_lease($1, $2, $3, $4, $5, $6)",
-					  connection.schema),
+			 "SELECT * FROM hilo.lease($1, $2, $3, $4, $5, $6)",
 			 lengthof(types), types, params, answer))
 		return false;
 	answer->host = connection.host;

@@ -30,7 +30,7 @@ typedef struct HiloHubQuestion
 									 * server and mapping, ending with NULL;
 									 * later ones override earlier ones */
 	const char *name;			/* of the collection or identity */
-	int64		size;			/* see hilo_lease(); 0: ask only whether it
+	int64		size;			/* see hilo.lease(); 0: ask only whether it
 								 * would give any */
 	int64		at_least;
 	int64		known_system;

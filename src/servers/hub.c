@@ -199,7 +199,7 @@ report_left_behind(void)
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("this server is no longer a hub: a later one has taken over"),
-			 errhint("Stop this server. If it is the right one, call hilo_hub_resume() here.")));
+			 errhint("Stop this server. If it is the right one, call hilo.hub_resume() here.")));
 }
 
 void
@@ -215,7 +215,7 @@ hilo_hub_hear(HiloName member, int64 known_system, int64 known_timeline)
 				 errmsg("this server is not the hub that the member knows"),
 				 errdetail("Its system identifier is " UINT64_FORMAT ", not " UINT64_FORMAT ".",
 						   GetSystemIdentifier(), (uint64) known_system),
-				 errhint("If it has taken over, call hilo_lease_from() on the member.")));
+				 errhint("If it has taken over, call hilo.lease_from() on the member.")));
 
 	hilo_hub_state(&state);
 	if (known_timeline <= state.told)
@@ -461,7 +461,7 @@ hilo_members_warn(HiloName counter, int64 epoch)
 				 errmsg("members may draw from earlier leases until their next request: %s",
 						names.data),
 				 errdetail("The answer to that request invalidates these leases."),
-				 errhint("To make a member ask now, call hilo_lease_report() there.")));
+				 errhint("To make a member ask now, call hilo.lease_report() there.")));
 	pfree(names.data);
 }
 
@@ -493,7 +493,7 @@ hilo_members_are_forgotten(HiloName counter, const HiloRow *row)
 				 errmsg(HILO_COUNTER_FORMAT " has given leases",
 						HILO_COUNTER_ARGS(counter)),
 				 errdetail("Members may still draw from them: %s.", names.data),
-				 errhint("Call hilo_hub_forget() for each that no longer does.")));
+				 errhint("Call hilo.hub_forget() for each that no longer does.")));
 	return forgotten > 0;
 }
 

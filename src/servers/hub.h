@@ -30,7 +30,7 @@ extern void hilo_hub_note_mode(void);
 /*
  * Process what a member knows about this hub (system 0: nothing).  Raises 55000
  * if that is another server, or a later timeline of this one; after that, no
- * leases are given before hilo_hub_resume().
+ * leases are given before hilo.hub_resume().
  */
 extern void hilo_hub_hear(HiloName member, int64 known_system,
 						  int64 known_timeline);

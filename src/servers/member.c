@@ -150,13 +150,13 @@ hilo_lease_check_hub(const HiloRowRef *ref, const HiloRow *row)
 				 errmsg("\"%.*s\" is leased from %s, but the setting \"hilo.hub\" names server \"%s\"",
 						ref->name.len, ref->name.data, hub_text(hub), hilo_hub),
 				 errdetail("Its row, not the setting, determines where its numbers come from."),
-				 errhint("Reset \"hilo.hub\", or lease from the other server with hilo_lease_from().")));
+				 errhint("Reset \"hilo.hub\", or lease from the other server with hilo.lease_from().")));
 	if (is_coordinator(hub) && !hilo_citus_is_worker())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("\"%.*s\" is leased from the Citus coordinator, but this node is not a Citus worker",
 						ref->name.len, ref->name.data),
-				 errhint("Lease it from a server with hilo_lease_from(), or call that with a null server and then force a seed, to count here.")));
+				 errhint("Lease it from a server with hilo.lease_from(), or call that with a null server and then force a seed, to count here.")));
 }
 
 /* The hub to ask for numbers of a counter whose row was read; empty: none. */
@@ -200,7 +200,7 @@ report_no_hub(HiloName name)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("\"%.*s\" has used up its leases and no longer has a hub",
 					name.len, name.data),
-			 errhint("Lease it again with hilo_lease_from(), or force a seed above all numbers that other servers draw, to count here.")));
+			 errhint("Lease it again with hilo.lease_from(), or force a seed above all numbers that other servers draw, to count here.")));
 }
 
 static void
@@ -291,7 +291,7 @@ check_hub(const HiloHubRow *known, HiloHubAnswer *answer)
 		return;
 	if (answer->system_identifier != known->system_identifier)
 		put_error(answer, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-				  psprintf("it is another server, with system identifier " UINT64_FORMAT ", not " UINT64_FORMAT "; hilo_lease_from() accepts it",
+				  psprintf("it is another server, with system identifier " UINT64_FORMAT ", not " UINT64_FORMAT "; hilo.lease_from() accepts it",
 						   (uint64) answer->system_identifier,
 						   (uint64) known->system_identifier));
 	else if (answer->timeline < known->timeline)

@@ -333,7 +333,7 @@ hilo_collection_horizon(HiloCollection *collection, Snapshot snapshot,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("collection \"%.*s\" is not ordered",
 							name.len, name.data),
-					 errhint("Make it ordered with hilo_configure().")));
+					 errhint("Make it ordered with hilo.configure().")));
 		check_memory(name);
 		state = hilo_ordered_horizon(&collection->order, row, snapshot, horizon);
 		*epoch = row->epoch;

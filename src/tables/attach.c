@@ -58,7 +58,7 @@ check_owned(Oid relation)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("relation with OID %u does not exist", relation),
-				 errhint("If it was dropped, its trigger was dropped as well. Drop its collection with hilo_drop().")));
+				 errhint("If it was dropped, its trigger was dropped as well. Drop its collection with hilo.drop().")));
 	if (!hilo_owns_relation(relation, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, table);
 	return table;
@@ -123,7 +123,7 @@ refuse_citus_table(const HiloColumn *column)
 			 errmsg("Citus table \"%s\" cannot be attached to a collection",
 					table),
 			 errdetail("Citus does not allow triggers on distributed tables or reference tables."),
-			 errhint("Draw in a column default, and advance the collection by hand: %s SELECT hilo_bind(%s, %s, %s); SELECT hilo_sync(%s);",
+			 errhint("Draw in a column default, and advance the collection by hand: %s SELECT hilo.bind(%s, %s, %s); SELECT hilo.sync(%s);",
 					 alter, collection, quote_literal_cstr(quoted),
 					 quote_literal_cstr(name), collection)));
 }
@@ -300,10 +300,9 @@ create_trigger(const HiloTableColumn *change, HiloName collection,
 						 quote_literal_cstr(by_default ? replaced->default_text : ""));
 	if (assign)
 		appendStringInfo(&arguments, ", %s", quote_literal_cstr(HILO_ASSIGN));
-	hilo_sql_run("CREATE TRIGGER %s BEFORE INSERT OR UPDATE OF %s ON %s FOR EACH ROW EXECUTE FUNCTION %s.%s(%s)",
+	hilo_sql_run("CREATE TRIGGER %s BEFORE INSERT OR UPDATE OF %s ON %s FOR EACH ROW EXECUTE FUNCTION hilo.%s(%s)",
 				 quote_identifier(new_trigger_name(change)),
 				 change->quoted_name, change->table,
-				 quote_identifier(get_namespace_name(hilo_catalog_schema())),
 				 HILO_ADVANCE_FUNCTION, arguments.data);
 }
 
@@ -433,14 +432,14 @@ check_not_elsewhere(const HiloTableColumn *change, List *tables, HiloName collec
 					(errcode(ERRCODE_DUPLICATE_OBJECT),
 					 errmsg("column \"%s\" of table %s is attached to collection \"%s\"",
 							change->name, one.table, attachment->collection.data),
-					 errhint("Undo that with hilo_detach() first.")));
+					 errhint("Undo that with hilo.detach() first.")));
 	}
 
 	if (hilo_is_bound(collection))
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("\"%s\" is bound elsewhere", collection.data),
-				 errhint("Undo that with hilo_unbind() first.")));
+				 errhint("Undo that with hilo.unbind() first.")));
 }
 
 void
@@ -729,7 +728,7 @@ hilo_attach_defaults(const HiloColumn *column, HiloName name)
 					(errcode(ERRCODE_OBJECT_IN_USE),
 					 errmsg("the default of column \"%s\" of table %s was changed by another session",
 							change.name, change.table),
-					 errhint("Call hilo_detach() and try again.")));
+					 errhint("Call hilo.detach() and try again.")));
 		set_defaults(change.name, tables, name, &replaced);
 	}
 	note_attached(column, tables, name);

@@ -39,7 +39,7 @@
 static Oid
 advance_function(void)
 {
-	return LookupFuncName(list_make2(makeString(get_namespace_name(hilo_catalog_schema())),
+	return LookupFuncName(list_make2(makeString("hilo"),
 									 makeString(HILO_ADVANCE_FUNCTION)),
 						  0, NULL, false);
 }

@@ -6,7 +6,7 @@
  * The table of an attached column has a trigger whose first argument names the
  * collection, and whose only UPDATE OF column is the attached one.  So dumps,
  * copies, clones and renames preserve the attachment.  The other arguments say
- * whether the trigger assigns ids, and what hilo_attach() replaced.
+ * whether the trigger assigns ids, and what hilo.attach() replaced.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,7 +17,7 @@
 #include "tables/column.h"
 
 /* The trigger function, in the schema of the extension. */
-#define HILO_ADVANCE_FUNCTION	"hilo_advance"
+#define HILO_ADVANCE_FUNCTION	"advance"
 
 /*
  * The name makes the trigger fire after those with ordinary names, which may

@@ -46,7 +46,7 @@
 typedef struct HiloBinding
 {
 	HiloColumn *column;			/* column with its ids; may no longer exist */
-	bool		attached;		/* true: by hilo_attach(); false: by hand */
+	bool		attached;		/* true: by hilo.attach(); false: by hand */
 	char	   *taken;			/* function that tells which numbers are taken */
 	char	   *role;			/* role that may draw and attach, or "public",
 								 * which may draw */

@@ -139,7 +139,7 @@ hilo_column_in(PG_FUNCTION_ARGS)
 		ereport(WARNING,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column %s does not exist", string),
-				 errhint("Use hilo_unbind() and hilo_bind() to specify another column.")));
+				 errhint("Use hilo.unbind() and hilo.bind() to specify another column.")));
 		column->relation = InvalidOid;
 		column->attnum = InvalidAttrNumber;
 	}

@@ -45,7 +45,7 @@ extern int64 hilo_sync_unseen(HiloCollection *collection);
  * Advance a collection to at least the highest number in the columns that it is
  * bound or attached to, up to its limit: numbers above that will not be drawn.
  * All ranges become invalid, because rows that came from elsewhere may have
- * numbers in them.  Columns bound by hilo_bind() may hold identities, too, so
+ * numbers in them.  Columns bound by hilo.bind() may hold identities, too, so
  * the identity of the name is advanced as well.
  *
  * Returns false, having changed nothing, if the collection is not bound to a

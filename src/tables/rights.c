@@ -272,7 +272,7 @@ may_draw_directly(const HiloBoundTables *bound, Oid user)
 
 /*
  * True if the user may insert into a table that is rightfully attached, but not
- * by a call of hilo_attach() here, as after a restore.  Otherwise *table is such
+ * by a call of hilo.attach() here, as after a restore.  Otherwise *table is such
  * a table, if one exists.
  */
 static bool
@@ -325,7 +325,7 @@ check_bound(HiloEntry *entry, const HiloBoundTables *bound, Oid user)
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied for collection \"%.*s\"",
 						name.len, name.data),
-				 errdetail("It is bound to table \"%s\"; drawing requires the privilege to insert into it, or a grant made with hilo_configure().",
+				 errdetail("It is bound to table \"%s\"; drawing requires the privilege to insert into it, or a grant made with hilo.configure().",
 						   table_name == NULL ? "" : table_name)));
 	}
 }
@@ -381,7 +381,7 @@ is_alone(HiloCollection *collection, Oid user)
 }
 
 /*
- * hilo.binding records which tables hilo_attach() was called for, in this
+ * hilo.binding records which tables hilo.attach() was called for, in this
  * database or the one that it is a copy of, and which roles have grants.  If it
  * records no existing table and no grant, as in a copy of the schema alone, a
  * role may use the collection if it is the only one to do so; if all its tables

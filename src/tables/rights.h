@@ -5,7 +5,7 @@
  *
  * If the collection is bound to a column, a role may draw if it may insert into
  * one of the tables, directly or through views, or has a grant made with
- * hilo_configure(); otherwise any role that may execute the function may draw.
+ * hilo.configure(); otherwise any role that may execute the function may draw.
  * On a Citus worker, only draws that are unique there are allowed.
  *
  *-------------------------------------------------------------------------

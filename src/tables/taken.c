@@ -54,7 +54,7 @@ typedef struct Part
 struct HiloDocuments
 {
 	HiloName	identity;
-	bool		bound;			/* true: by hilo_bind() or hilo_attach() */
+	bool		bound;			/* true: by hilo.bind() or hilo.attach() */
 	Oid			own_table;		/* table whose trigger is running; else
 								 * InvalidOid */
 	bool		only_indexed;	/* true: skip tables without an index */
@@ -101,7 +101,7 @@ table_named_like(HiloName name)
 			(errcode(ERRCODE_UNDEFINED_TABLE),
 			 errmsg("document table \"%s\" does not exist",
 					relname),
-			 errhint("Use hilo_bind() to specify the column with the ids.")));
+			 errhint("Use hilo.bind() to specify the column with the ids.")));
 	return InvalidOid;			/* keep compiler quiet */
 }
 
@@ -123,7 +123,7 @@ primary_key_column(Relation rel)
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("table \"%s\" has no single-column primary key",
 						RelationGetRelationName(rel)),
-				 errhint("Use hilo_bind() to specify the column with the ids.")));
+				 errhint("Use hilo.bind() to specify the column with the ids.")));
 	attnum = index->rd_index->indkey.values[0];
 	index_close(index, AccessShareLock);
 	return attnum;
@@ -225,7 +225,7 @@ open_table(HiloName identity, Oid relid)
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("the document table of \"%.*s\" no longer exists",
 						identity.len, identity.data),
-				 errhint("Use hilo_unbind() and hilo_bind() to specify another column.")));
+				 errhint("Use hilo.unbind() and hilo.bind() to specify another column.")));
 
 	if ((rel->rd_rel->relkind != RELKIND_RELATION &&
 		 rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE) ||
@@ -304,7 +304,7 @@ open_column(HiloDocuments *documents, HiloColumn column)
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("the column with the ids of \"%.*s\" no longer exists",
 						documents->identity.len, documents->identity.data),
-				 errhint("Use hilo_unbind() and hilo_bind() to specify another column.")));
+				 errhint("Use hilo.unbind() and hilo.bind() to specify another column.")));
 	type = checked_id_type(&column);
 	documents->limit = Min(documents->limit, hilo_type_limit(type));
 	open_parts(documents, column.relation, name, type);

@@ -17,7 +17,7 @@
 typedef struct HiloDocuments HiloDocuments;
 
 /*
- * Find the documents of an identity, named without a bar: where hilo_bind()
+ * Find the documents of an identity, named without a bar: where hilo.bind()
  * said, or else in the table of that name.  Raises 42P01, 42703, 42704, 42804
  * or 42501 if that fails.  The result lives in the current memory context;
  * close it, except after an error.  The bytes of the name must stay valid until
@@ -47,7 +47,7 @@ extern HiloDocuments *hilo_documents_open_own(HiloName identity, Relation rel,
 extern void hilo_documents_close(HiloDocuments *documents);
 
 /*
- * True if the documents may move the identity as far as necessary: hilo_bind()
+ * True if the documents may move the identity as far as necessary: hilo.bind()
  * said where they are, or their table belongs to a role that may seed the
  * identity.
  */

@@ -94,7 +94,7 @@ measure() {
     note "2 warm id, ns" "$(statement 1000000 "SELECT count(hilo_next('orders')) FROM generate_series(1, 1000000)")"
     note "3 empty loop, ns" "$(statement 1000000 "SELECT count(x) FROM generate_series(1, 1000000) x")"
     note "4 claim, ns" "$(statement 100000 "SELECT count(hilo_reserve('claims', 1)) FROM generate_series(1, 100000)")"
-    note "5 claim and return of a range, ns" "$(statement 100000 "SELECT count($next('back') + hilo_release('back')) FROM generate_series(1, 100000)")"
+    note "5 claim and return of a range, ns" "$(statement 100000 "SELECT count($next('back') + hilo.release('back')) FROM generate_series(1, 100000)")"
     note "6 identity, ns" "$(statement 100000 "SELECT count(next_identity_for('identity')) FROM generate_series(1, 100000)")"
     note "7 row of INSERT ... SELECT, ns" "$(statement 300000 "INSERT INTO rows (n) SELECT x FROM generate_series(1, 300000) x")"
     sql "TRUNCATE rows"

@@ -84,8 +84,8 @@ INSERT INTO documents SELECT 'users/' || i FROM generate_series(1, $1) i;
 ALTER TABLE documents ADD PRIMARY KEY (id);
 VACUUM (FREEZE, ANALYZE) documents;
 CHECKPOINT;
-SELECT hilo_unbind('users') \\g /dev/null
-SELECT hilo_bind('users', 'documents', 'id') \\g /dev/null
+SELECT hilo.unbind('users') \\g /dev/null
+SELECT hilo.bind('users', 'documents', 'id') \\g /dev/null
 SELECT pg_prewarm('documents') + pg_prewarm('documents_pkey') \\g /dev/null
 SQL
 }

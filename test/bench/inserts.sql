@@ -10,7 +10,7 @@ INSERT INTO bench.kind VALUES
     (6, 'text given', 'text', $$'orders/' || x || '-A'$$, true, false),
     (7, 'hilo_next', 'text', $$hilo_next('lines')$$, false, false),
     (8, 'hilo_document_id', 'text', $$hilo_document_id('lines')$$, false, false),
-    (9, 'trigger hilo_assign_id', 'text', NULL, false, false),
+    (9, 'trigger hilo.assign_id', 'text', NULL, false, false),
     (10, '''orders/''||nextval||''-A'', CACHE 32768', 'text', $$'orders/' || nextval('seq_32768') || '-A'$$, false, false),
     (11, 'gen_random_uuid', 'uuid', 'gen_random_uuid()', false, false),
     (12, 'fixed width: text given', 'text', $$'orders/' || lpad(x::text, 12, '0') || '-A'$$, true, true),
@@ -19,7 +19,7 @@ INSERT INTO bench.kind VALUES
 
 -- The width of numbers decides how text keys scatter: the same ones for all.
 CREATE PROCEDURE bench.start_again() LANGUAGE sql AS $$
-    SELECT hilo_seed('lines', 0, true), setval('seq_1', 1, false), setval('seq_32', 1, false),
+    SELECT hilo.seed('lines', 0, true), setval('seq_1', 1, false), setval('seq_32', 1, false),
         setval('seq_1000', 1, false), setval('seq_32768', 1, false)
 $$;
 CALL bench.start_again();
@@ -38,7 +38,7 @@ BEGIN
             CASE WHEN k.has_key THEN 'PRIMARY KEY' ELSE '' END);
         IF k.name LIKE 'trigger%' THEN
             EXECUTE format('CREATE TRIGGER assign_id BEFORE INSERT ON %s FOR EACH ROW '
-                'EXECUTE FUNCTION hilo_assign_id(''id'', ''lines'')', t);
+                'EXECUTE FUNCTION hilo.assign_id(''id'', ''lines'')', t);
         ELSIF NOT k.given THEN
             EXECUTE format('ALTER TABLE %s ALTER id SET DEFAULT %s', t, k.id);
         END IF;

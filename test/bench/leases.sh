@@ -90,7 +90,7 @@ SQL
 pids=
 for member in $members; do
     on "$member" "CREATE UNLOGGED TABLE drawn (id bigint NOT NULL DEFAULT hilo_next_number('drawn'));
-        SELECT hilo_lease_from('drawn', 'postgres')" >/dev/null
+        SELECT hilo.lease_from('drawn', 'postgres')" >/dev/null
     bench "$member" insert -c "$clients" -j 1 -T "$seconds" >"$work/tmp/$member.out" 2>&1 &
     pids="$pids $!"
 done
@@ -108,7 +108,7 @@ say "leases of all members: $(on hub "SELECT changes FROM hilo.hilo WHERE collec
 say "== one-row inserts, counted and leased, $rounds rounds"
 on member1 "CREATE TABLE counted (id bigint PRIMARY KEY DEFAULT hilo_next_number('counted'), v text);
     CREATE TABLE leased (id bigint PRIMARY KEY DEFAULT hilo_next_number('leased'), v text);
-    SELECT hilo_lease_from('leased', 'postgres')" >/dev/null
+    SELECT hilo.lease_from('leased', 'postgres')" >/dev/null
 for kind in counted leased; do
     script "$kind" <<SQL
 INSERT INTO $kind (v) VALUES ('some text');
@@ -131,7 +131,7 @@ SELECT count(hilo_next_number('steady')) FROM generate_series(1, 100);
 SQL
 pids=
 for member in $members; do
-    on "$member" "SELECT hilo_lease_from('steady', 'postgres')" >/dev/null
+    on "$member" "SELECT hilo.lease_from('steady', 'postgres')" >/dev/null
     bench "$member" steady -c 4 -j 1 -R 100 -T $((warm + away + 2)) >"$work/tmp/$member.out" 2>&1 &
     pids="$pids $!"
 done
@@ -152,7 +152,7 @@ say "clients that have failed: $failed; leases of all members in $warm s: $lease
 
 say "== as many, leases of 5 s, $steady s"
 say "hilo.lease_duration = '5s'" | as_user sh -c 'cat >> member1/data/postgresql.conf'
-on member1 "SELECT pg_reload_conf(), hilo_lease_from('rate', 'postgres')" >/dev/null
+on member1 "SELECT pg_reload_conf(), hilo.lease_from('rate', 'postgres')" >/dev/null
 script rate <<SQL
 SELECT count(hilo_next_number('rate')) FROM generate_series(1, 100);
 SQL
@@ -163,14 +163,14 @@ say "== a hub that takes 500 ms to answer, $clients clients, 4,000 draws a secon
 on hub 'CREATE DATABASE slow'
 as_user "$bindir/psql" -XAtq -v ON_ERROR_STOP=1 -h "$work/hub" -U postgres -d slow <<'SQL' || die "The slow hub was not made."
 CREATE EXTENSION hilo;
-ALTER FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint, text) RENAME TO hilo_lease_at_once;
-CREATE FUNCTION hilo_lease(collection text, size bigint, at_least bigint, known_system bigint, known_timeline bigint, member text,
+ALTER FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, text) RENAME TO hilo_lease_at_once;
+CREATE FUNCTION hilo.lease(collection text, size bigint, at_least bigint, known_system bigint, known_timeline bigint, member text,
     OUT low bigint, OUT high bigint, OUT epoch bigint, OUT system_identifier bigint, OUT timeline bigint,
     OUT range_size int, OUT max_range_size int, OUT node_tag text) LANGUAGE sql
     AS 'SELECT pg_sleep(0.5); SELECT * FROM hilo_lease_at_once($1, $2, $3, $4, $5, $6)';
 SQL
 connect member2 slow
-on member2 "SELECT hilo_lease_from('slow', 'slow'); SELECT hilo_next_number('slow')" >/dev/null
+on member2 "SELECT hilo.lease_from('slow', 'slow'); SELECT hilo_next_number('slow')" >/dev/null
 script draw <<SQL
 SELECT hilo_next_number('slow');
 SQL

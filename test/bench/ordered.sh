@@ -33,7 +33,7 @@ $psql -c "SET client_min_messages = warning" -c "CREATE EXTENSION hilo" -c "CREA
     -c "CREATE TABLE by_sequence (id bigint PRIMARY KEY DEFAULT nextval('plain'))" \
     -c "CREATE TABLE by_order (id bigint PRIMARY KEY DEFAULT hilo_next_number('ordered'))" \
     -c "CREATE TABLE by_range (id bigint PRIMARY KEY DEFAULT hilo_next_number('ranges'))" \
-    -c "SELECT hilo_configure('ordered', ordered => true)"
+    -c "SELECT hilo.configure('ordered', ordered => true)"
 
 median() { sort -n | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
 
@@ -96,11 +96,11 @@ say "SELECT pg_sleep(1000) FROM hilo_next_number('ordered');" >"$work/tmp/hold.s
 as_user "$bindir/pgbench" -n -c 100 -j 2 -t 1 -f "$work/tmp/hold.sql" >/dev/null 2>&1 &
 hold=$!
 until [ "$($psql -c "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'")" = 100 ]; do sleep 0.1; done
-say "hilo_horizon() beside 100 such transactions, microseconds a call, without the empty loop"
+say "hilo.horizon() beside 100 such transactions, microseconds a call, without the empty loop"
 round=0
 while [ "$round" -lt "$rounds" ]; do
     time_of "SELECT count(h) FROM generate_series(1, $draws) i, LATERAL (SELECT i + 0 AS h OFFSET 0) x" >>"$work/tmp/empty"
-    time_of "SELECT count(h.horizon) FROM generate_series(1, $draws) i, LATERAL (SELECT horizon FROM hilo_horizon(CASE WHEN i > 0 THEN 'ordered' END) OFFSET 0) h" >>"$work/tmp/horizon"
+    time_of "SELECT count(h.horizon) FROM generate_series(1, $draws) i, LATERAL (SELECT horizon FROM hilo.horizon(CASE WHEN i > 0 THEN 'ordered' END) OFFSET 0) h" >>"$work/tmp/horizon"
     round=$((round + 1))
 done
 say "   $(median <"$work/tmp/horizon" | awk -v l="$(median <"$work/tmp/empty")" '{ printf "%.3f", $1 - l }')"

@@ -1,7 +1,7 @@
 # ActiveRecord, of Rails: its tables, attached to collections, with the same models.
 #
 # Numbers: a model is as it was.  A migration attaches the table:
-#     execute "SELECT hilo_attach('orders')"
+#     execute "SELECT hilo.attach('orders')"
 # Inserts leave the column out, and RETURNING brings the id.
 #
 # Texts:
@@ -42,7 +42,7 @@ class Client
   end
 
   def attach(table)
-    connection.execute("SELECT hilo_attach(#{connection.quote(table)})")
+    connection.execute("SELECT hilo.attach(#{connection.quote(table)})")
     MODELS[table].reset_column_information
   end
 

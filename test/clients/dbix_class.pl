@@ -56,7 +56,7 @@ my %commands = (
 		loaded();
 	},
 	attach => sub {
-		$dbh->do('SELECT hilo_attach(?)', undef, $_[0]);
+		$dbh->do('SELECT hilo.attach(?)', undef, $_[0]);
 		loaded();
 	},
 	add => sub {

@@ -2,7 +2,7 @@
 #
 # Numbers: a model is as it was.  A migration attaches the table that another one
 # has made with a serial or identity column:
-#     migrations.RunSQL("SELECT hilo_attach('orders')")
+#     migrations.RunSQL("SELECT hilo.attach('orders')")
 # Inserts leave the column out, and RETURNING brings the ids.
 #
 # Texts: a field that is text to the database, and to Django is one that the
@@ -97,7 +97,7 @@ def create():
 
 
 def attach(table):
-    migrate(migrations.RunSQL([("SELECT hilo_attach(%s)", [table])]))
+    migrate(migrations.RunSQL([("SELECT hilo.attach(%s)", [table])]))
 
 
 def add(table, items):

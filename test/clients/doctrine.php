@@ -94,7 +94,7 @@ class Client
 
     public function attach(string $table): void
     {
-        $this->em->getConnection()->fetchOne('SELECT hilo_attach(?)', [$table]);
+        $this->em->getConnection()->fetchOne('SELECT hilo.attach(?)', [$table]);
     }
 
     public function add(string $table, array $items): array

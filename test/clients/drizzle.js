@@ -59,7 +59,7 @@ const insert = (table, rows) => db.insert(generated[table]).values(rows).returni
 
 serve({
 	create: () => push(generated),
-	attach: (table) => db.execute(sql`SELECT hilo_attach(${table})`),
+	attach: (table) => db.execute(sql`SELECT hilo.attach(${table})`),
 	add: insert,
 	give: (table, row) => insert(table, [row]),
 	synchronize: () => push(attached),

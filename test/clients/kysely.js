@@ -30,7 +30,7 @@ async function tables() {
 
 serve({
 	create,
-	attach: (table) => sql`SELECT hilo_attach(${table})`.execute(db),
+	attach: (table) => sql`SELECT hilo.attach(${table})`.execute(db),
 	add: insert,
 	give: insert,
 

@@ -3,7 +3,7 @@
 // same models.
 //
 // Numbers: a model is as it was.  A migration attaches the table:
-//     DB::select("SELECT hilo_attach('orders')");
+//     DB::select("SELECT hilo.attach('orders')");
 // Inserts leave the column out, and "returning" brings the id.
 //
 // Texts: the model says
@@ -77,7 +77,7 @@ class Client
 
     public function attach(string $table): void
     {
-        $this->manager->getConnection()->select('SELECT hilo_attach(?)', [$table]);
+        $this->manager->getConnection()->select('SELECT hilo.attach(?)', [$table]);
     }
 
     public function add(string $table, array $items): array

@@ -68,7 +68,7 @@ async function insert(table, rows) {
 
 serve({
 	create,
-	attach: (table) => orm.em.getConnection().execute('SELECT hilo_attach(?)', [table]),
+	attach: (table) => orm.em.getConnection().execute('SELECT hilo.attach(?)', [table]),
 	add: insert,
 	give: (table, row) => insert(table, [row]),
 	async synchronize() {

@@ -10,7 +10,7 @@ $pdo = new PDO("pgsql:host=$host;port=$port;dbname=$database", $user, null, [PDO
 $pdo->exec('CREATE TABLE orders (id serial PRIMARY KEY, item text)');
 $pdo->exec('CREATE TABLE audit (id serial PRIMARY KEY, item text)');
 $pdo->exec("SELECT setval('audit_id_seq', 4711)");
-$pdo->exec("SELECT hilo_attach('orders')");
+$pdo->exec("SELECT hilo.attach('orders')");
 
 function ask(string $what, callable $code): void
 {

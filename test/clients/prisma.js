@@ -53,7 +53,7 @@ function prisma() {
 
 serve({
 	create: () => push('schema'),
-	attach: (table) => prisma().$queryRaw`SELECT hilo_attach(${table}::text::regclass)`,
+	attach: (table) => prisma().$queryRaw`SELECT hilo.attach(${table}::text::regclass)`,
 	add: async (table, rows) => rows.length > 1
 		? prisma()[table].createManyAndReturn({ data: rows })
 		: [await prisma()[table].create({ data: rows[0] })],

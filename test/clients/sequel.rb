@@ -1,6 +1,6 @@
 # Sequel: its tables, attached to collections.
 #
-# Numbers: as before; a migration attaches the table: run "SELECT hilo_attach('orders')".
+# Numbers: as before; a migration attaches the table: run "SELECT hilo.attach('orders')".
 # Inserts leave the column out, and RETURNING brings the id: Sequel asks the catalogs for
 # the primary key, and does not take the default for a sequence.
 #
@@ -33,7 +33,7 @@ class Client
   end
 
   def attach(table)
-    DB.get(Sequel.function(:hilo_attach, table))
+    DB.get(Sequel.function(:hilo.attach, table))
   end
 
   # import() gives no ids; multi_insert with return: does.

@@ -1,6 +1,6 @@
 // Sequelize: its tables, attached to collections, with the same models.
 //
-// Numbers: a model is as it was.  sync() makes the serial column, hilo_attach()
+// Numbers: a model is as it was.  sync() makes the serial column, hilo.attach()
 // replaces its sequence; inserts say DEFAULT, and RETURNING brings the id.
 //
 // Texts: Sequelize sends what defaultValue says instead of DEFAULT:
@@ -45,7 +45,7 @@ const models = {
 
 serve({
 	create: () => sequelize.sync(),
-	attach: (table) => sequelize.query('SELECT hilo_attach(:table)', { replacements: { table } }),
+	attach: (table) => sequelize.query('SELECT hilo.attach(:table)', { replacements: { table } }),
 	add: async (table, rows) => rows.length > 1
 		? models[table].bulkCreate(rows) : [await models[table].create(rows[0])],
 	give: async (table, row) => [await models[table].create(row)],

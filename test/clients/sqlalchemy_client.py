@@ -1,7 +1,7 @@
 # SQLAlchemy: its tables, attached to collections, with the same models.
 #
 # Numbers: a model is as it was.  create_all() makes the serial column,
-# hilo_attach() replaces its sequence; inserts leave the column out, and RETURNING
+# hilo.attach() replaces its sequence; inserts leave the column out, and RETURNING
 # brings the ids, also those of many rows in one statement.
 #
 # Texts: FetchedValue() says that the server knows the default, so that
@@ -50,7 +50,7 @@ def create():
 
 def attach(table):
     with engine.begin() as connection:
-        connection.execute(text("SELECT hilo_attach(:name)"), {"name": table})
+        connection.execute(text("SELECT hilo.attach(:name)"), {"name": table})
 
 
 def save(table, *rows):

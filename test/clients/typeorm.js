@@ -60,7 +60,7 @@ async function create() {
 
 serve({
 	create,
-	attach: (table) => source.query('SELECT hilo_attach($1)', [table]),
+	attach: (table) => source.query('SELECT hilo.attach($1)', [table]),
 	add: (table, rows) => source.getRepository(table).save(rows),
 	async give(table, row) {
 		await source.getRepository(table).insert(row);

@@ -16,9 +16,9 @@ END $$;
 CREATE FUNCTION public.mostly(truth bigint) RETURNS bigint LANGUAGE sql AS
     $$ SELECT CASE WHEN random() < 0.9 THEN truth ELSE public.answer() END $$;
 -- Its row may have other types, and more columns, than the extension's.
-ALTER EXTENSION hilo DROP FUNCTION hilo_lease;
-DROP FUNCTION hilo_lease;
-CREATE FUNCTION public.hilo_lease(
+ALTER EXTENSION hilo DROP FUNCTION hilo.lease;
+DROP FUNCTION hilo.lease;
+CREATE FUNCTION hilo.lease(
     collection text, size bigint, at_least bigint DEFAULT 0, known_system bigint DEFAULT 0, known_timeline bigint DEFAULT 0, member text DEFAULT '',
     OUT low bigint, OUT high bigint, OUT epoch bigint, OUT system_identifier bigint, OUT timeline bigint,
     OUT range_size bigint, OUT max_range_size bigint, OUT node_tag text) RETURNS record

@@ -135,7 +135,7 @@ CREATE TABLE t_part (id bigint, other text) PARTITION BY RANGE (id);
 CREATE TABLE t_part_1 PARTITION OF t_part DEFAULT;
 CREATE VIEW v AS SELECT * FROM t_int;
 CREATE TABLE assigned (id text, other text DEFAULT public.hilo_next('canary_default'));
-CREATE TRIGGER assign BEFORE INSERT ON assigned FOR EACH ROW EXECUTE FUNCTION public.hilo_assign_id('id');
+CREATE TRIGGER assign BEFORE INSERT ON assigned FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO t_small VALUES (32000);
 INSERT INTO t_text VALUES ('t_text/7'), ('orders/1'), ('t_text/99999999999999999999'), ('');
 CREATE FUNCTION taken_100(bigint) RETURNS boolean STABLE LANGUAGE sql AS 'SELECT $1 < 100';
@@ -161,7 +161,7 @@ CREATE USER MAPPING FOR PUBLIC SERVER empty OPTIONS (user 'postgres');
 CREATE USER MAPPING FOR PUBLIC SERVER dead OPTIONS (user 'postgres', password 'x');
 CREATE USER MAPPING FOR PUBLIC SERVER hopeless OPTIONS (user '', password '''');
 GRANT USAGE ON FOREIGN SERVER works, dead TO fuzz_plain;
-GRANT EXECUTE ON FUNCTION public.hilo_lease_from(text, text, bigint) TO fuzz_plain;
+GRANT EXECUTE ON FUNCTION hilo.lease_from(text, text, bigint) TO fuzz_plain;
 -- What only a server that preloads the library has; its hub may be slow.
 CREATE FUNCTION preloaded() RETURNS boolean LANGUAGE sql STABLE SECURITY DEFINER AS
     $$ SELECT current_setting('shared_preload_libraries') = 'hilo' $$;
@@ -169,8 +169,8 @@ DO $$
 BEGIN
     IF fuzz.preloaded() THEN
         SET LOCAL hilo.lease_timeout = '10min';
-        PERFORM public.hilo_lease_from('leased', 'works'), public.hilo_lease_from('canary_3', 'works'), public.hilo_lease_from('canary_4', 'works', 10),
-            public.hilo_lease_from('leased|', 'works');
+        PERFORM hilo.lease_from('leased', 'works'), hilo.lease_from('canary_3', 'works'), hilo.lease_from('canary_4', 'works', 10),
+            hilo.lease_from('leased|', 'works');
     END IF;
 END $$;
 
@@ -378,9 +378,9 @@ BEGIN
                 WHEN 0 THEN low := public.hilo_number(public.hilo_next(name, 'A'));
                 WHEN 1 THEN low := public.hilo_number(public.hilo_document_id(name));
                 WHEN 2 THEN SELECT r.low, r.high INTO low, high FROM public.hilo_reserve(name, 1) r;
-                WHEN 3 THEN SELECT r.low, r.high INTO low, high FROM public.hilo_next_range(name, 7) r;
-                WHEN 4 THEN PERFORM public.hilo_release(name);
-                WHEN 5 THEN low := public.hilo_next_hi(name, 1);
+                WHEN 3 THEN SELECT r.low, r.high INTO low, high FROM hilo.next_range(name, 7) r;
+                WHEN 4 THEN PERFORM hilo.release(name);
+                WHEN 5 THEN low := hilo.next_hi(name, 1);
                 ELSE low := public.hilo_next_number(name);
             END CASE;
         EXCEPTION WHEN out_of_memory THEN

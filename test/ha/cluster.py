@@ -394,7 +394,7 @@ def start_hub(mode):
         sys.exit('the standbys have not started')
     hub_sql(primary(), 'CREATE DATABASE ids', 'postgres')
     hub_sql(primary(), 'CREATE EXTENSION hilo; CREATE SEQUENCE control;' + block('CREATE ROLE') +
-            'GRANT EXECUTE ON FUNCTION hilo_lease TO members; GRANT USAGE ON SEQUENCE control TO members')
+            'GRANT EXECUTE ON FUNCTION hilo.lease TO members; GRANT USAGE ON SEQUENCE control TO members')
 
 
 def stop_hub():
@@ -470,7 +470,7 @@ def start_members():
         sql(path, "CREATE EXTENSION hilo; CREATE EXTENSION postgres_fdw;"
             "CREATE SERVER ids_hub FOREIGN DATA WRAPPER postgres_fdw OPTIONS (%s);"
             "CREATE USER MAPPING FOR CURRENT_USER SERVER ids_hub OPTIONS (user 'members', password 'sesame');"
-            "SELECT hilo_lease_from('orders', 'ids_hub'), hilo_lease_from('probe|', 'ids_hub')" % options)
+            "SELECT hilo.lease_from('orders', 'ids_hub'), hilo.lease_from('probe|', 'ids_hub')" % options)
 
 
 def make_standby(place, of):

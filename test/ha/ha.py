@@ -183,21 +183,21 @@ class Administrator(threading.Thread):
         missing = hub_sql(new, 'SELECT DISTINCT member FROM hilo.members WHERE NOT reported')
         members = [member for member in MEMBERS if any('/%s/' % member in row[0] for row in missing)]
         if members:
-            self.step('hilo_lease_report() on the members')
+            self.step('hilo.lease_report() on the members')
             threads = [threading.Thread(target=self.report, args=(member,)) for member in members]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
-        hub_sql(new, 'SELECT hilo_hub_resume()')
-        self.step('hilo_hub_resume() on ' + new)
+        hub_sql(new, 'SELECT hilo.hub_resume()')
+        self.step('hilo.hub_resume() on ' + new)
         self.takeovers.append((number, self.stopped_at, time.time()))
         self.stopped_at = None
         self.timeline = number
 
     def report(self, member):
         try:
-            sql(member_path(member), 'SELECT hilo_lease_report()')
+            sql(member_path(member), 'SELECT hilo.lease_report()')
         except psycopg2.Error as error:
             say('%s cannot report: %s' % (member, error))
 
@@ -396,9 +396,9 @@ def leave_old_hub():
     wait_for_failover(before)
     new = primary()
     for name in MEMBERS[:2]:
-        sql(member_path(name), 'SELECT hilo_lease_report()')
-    hub_sql(new, 'SELECT hilo_hub_resume(force => true)')
-    administrator.step('hilo_hub_resume(force => true), while the old hub lives on')
+        sql(member_path(name), 'SELECT hilo.lease_report()')
+    hub_sql(new, 'SELECT hilo.hub_resume(force => true)')
+    administrator.step('hilo.hub_resume(force => true), while the old hub lives on')
     administrator.timeline = timeline(new)
     time.sleep(60)
     administrator.stop(old)

@@ -1,4 +1,4 @@
--- What id a document gets: by hilo_document_id(), and by the trigger hilo_assign_id() in front of every way into a table.
+-- What id a document gets: by hilo_document_id(), and by the trigger hilo.assign_id() in front of every way into a table.
 
 -- Hide what is random or shared by all tests: a GUID, and the number of a server-side id.
 CREATE FUNCTION shape(id text) RETURNS text IMMUTABLE LANGUAGE sql
@@ -92,7 +92,7 @@ DEALLOCATE assign;
 
 -- The trigger.
 CREATE TABLE books (n int, id text PRIMARY KEY, copies int DEFAULT 1, twice int GENERATED ALWAYS AS (n * 2) STORED, size int GENERATED ALWAYS AS (length(id)) STORED);
-CREATE TRIGGER assign BEFORE INSERT ON books FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER assign BEFORE INSERT ON books FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO books VALUES (1) RETURNING n, id, copies, twice, size;
 INSERT INTO books (n, id) VALUES (2, NULL), (3, ''), (4, 'books/'), (5, 'books|'), (6, 'books/fiction'), (7, DEFAULT) RETURNING n, shape(id) AS id, size;
 INSERT INTO books (n, id) SELECT i, CASE i % 3 WHEN 0 THEN 'novels|' WHEN 1 THEN 'books/x' || i END FROM generate_series(8, 13) i RETURNING n, id;
@@ -141,7 +141,7 @@ INSERT INTO books (n, id) VALUES (40, '|');
 UPDATE books SET id = 'books/' WHERE n = 38 RETURNING id;
 -- A stored, long value (TOAST) and short ones come out as they went in.
 CREATE TABLE long (id text COLLATE "C");
-CREATE TRIGGER assign BEFORE INSERT ON long FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER assign BEFORE INSERT ON long FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO long SELECT repeat('y', 500) RETURNING length(id);
 INSERT INTO long SELECT id || 'x' FROM long RETURNING length(id);
 DROP TABLE long;
@@ -163,19 +163,19 @@ ALTER TABLE papers RENAME COLUMN key TO id;
 DROP TABLE papers;
 -- The collection named in the trigger; a name that has to be quoted; as the other column.
 CREATE TABLE "Odd ""Table" ("Odd Id" text, id text);
-CREATE TRIGGER assign BEFORE INSERT ON "Odd ""Table" FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('Odd Id');
-CREATE TRIGGER assign_too BEFORE INSERT ON "Odd ""Table" FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id', 'odds and ends');
+CREATE TRIGGER assign BEFORE INSERT ON "Odd ""Table" FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('Odd Id');
+CREATE TRIGGER assign_too BEFORE INSERT ON "Odd ""Table" FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id', 'odds and ends');
 INSERT INTO "Odd ""Table" DEFAULT VALUES RETURNING *;
 INSERT INTO "Odd ""Table" VALUES ('odds|', 'odds|'), (NULL, NULL) RETURNING *;
 DROP TABLE "Odd ""Table";
 -- A table whose name is not valid for a collection needs the second argument.
 CREATE TABLE "odd/" (id text);
-CREATE TRIGGER assign BEFORE INSERT ON "odd/" FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER assign BEFORE INSERT ON "odd/" FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 \set VERBOSITY sqlstate
 INSERT INTO "odd/" DEFAULT VALUES;
 \set VERBOSITY default
 DROP TRIGGER assign ON "odd/";
-CREATE TRIGGER assign BEFORE INSERT ON "odd/" FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id', 'odd');
+CREATE TRIGGER assign BEFORE INSERT ON "odd/" FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id', 'odd');
 INSERT INTO "odd/" DEFAULT VALUES RETURNING id;
 DROP TABLE "odd/";
 -- A later trigger sees the id; an earlier one may request it.
@@ -183,7 +183,7 @@ CREATE TABLE staged (id text, note text);
 CREATE FUNCTION request() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.id := 'staged|'; RETURN NEW; END $$;
 CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.note := 'seen ' || NEW.id; RETURN NEW; END $$;
 CREATE TRIGGER a_request BEFORE INSERT ON staged FOR EACH ROW WHEN (NEW.note = 'request') EXECUTE FUNCTION request();
-CREATE TRIGGER b_assign BEFORE INSERT ON staged FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER b_assign BEFORE INSERT ON staged FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 CREATE TRIGGER c_look BEFORE INSERT ON staged FOR EACH ROW EXECUTE FUNCTION look();
 INSERT INTO staged VALUES (NULL, 'request'), (NULL, '') RETURNING *;
 DROP TABLE staged;
@@ -196,7 +196,7 @@ CREATE TABLE loans_later PARTITION OF loans FOR VALUES FROM (2026) TO (2100) PAR
 CREATE TABLE loans_2026 (dropped int, note text, id text, year int);
 ALTER TABLE loans_2026 DROP COLUMN dropped;
 ALTER TABLE loans_later ATTACH PARTITION loans_2026 FOR VALUES IN (2026);
-CREATE TRIGGER assign BEFORE INSERT ON loans FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER assign BEFORE INSERT ON loans FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO loans (year, id) VALUES (2025, NULL), (2026, NULL), (2025, 'fines|'), (2026, 'loans/x'), (2026, 'fines|') RETURNING tableoid::regclass, year, id;
 INSERT INTO loans_2025 (year) VALUES (2025) RETURNING id;
 INSERT INTO loans_2026 (year) VALUES (2026) RETURNING id;
@@ -210,18 +210,18 @@ SELECT tableoid::regclass, id FROM loans ORDER BY hilo_number(id), id;
 UPDATE loans SET year = 2026 WHERE year = 2025 AND id LIKE 'fines/%' RETURNING tableoid::regclass, id;
 -- A partition that is detached uses its own name.
 ALTER TABLE loans DETACH PARTITION loans_2025;
-CREATE TRIGGER assign BEFORE INSERT ON loans_2025 FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER assign BEFORE INSERT ON loans_2025 FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO loans_2025 (year) VALUES (2025) RETURNING id;
 DROP TABLE loans, loans_2025;
 -- A child by inheritance is a table of its own, and has its own trigger.
 CREATE TABLE people (id text);
 CREATE TABLE readers (card int) INHERITS (people);
-CREATE TRIGGER assign BEFORE INSERT ON readers FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER assign BEFORE INSERT ON readers FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO readers DEFAULT VALUES RETURNING id;
 DROP TABLE people, readers;
 -- Temporary and unlogged tables; a view with its own trigger.
 CREATE TEMPORARY TABLE notes (id text);
-CREATE TRIGGER assign BEFORE INSERT ON notes FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER assign BEFORE INSERT ON notes FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO notes DEFAULT VALUES RETURNING id;
 CREATE TEMP VIEW notes_view AS SELECT id FROM notes;
 INSERT INTO notes_view DEFAULT VALUES RETURNING id;
@@ -238,7 +238,7 @@ BEGIN
 END $$;
 CREATE TABLE shelves_there (n int, id text);
 CREATE FOREIGN TABLE shelves (n int, id text) SERVER loopback OPTIONS (table_name 'shelves_there');
-CREATE TRIGGER assign BEFORE INSERT ON shelves FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER assign BEFORE INSERT ON shelves FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO shelves (n, id) VALUES (1, NULL), (2, 'shelves|'), (3, 'shelves/'), (4, 'shelves/top'), (5, NULL) RETURNING n, shape(id);
 INSERT INTO shelves (n) SELECT i FROM generate_series(6, 8) i;
 COPY shelves (n, id) FROM stdin;
@@ -251,11 +251,11 @@ CREATE TABLE rooms (floor int, id text) PARTITION BY LIST (floor);
 CREATE TABLE rooms_there (floor int, id text);
 CREATE TABLE rooms_1 PARTITION OF rooms FOR VALUES IN (1);
 CREATE FOREIGN TABLE rooms_2 PARTITION OF rooms FOR VALUES IN (2) SERVER loopback OPTIONS (table_name 'rooms_there');
-CREATE TRIGGER assign BEFORE INSERT ON rooms FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER assign BEFORE INSERT ON rooms FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO rooms (floor) VALUES (1), (2), (1), (2) RETURNING tableoid::regclass, id;
 -- Assigned by a trigger on the remote table.
 CREATE TABLE doors_there (n int, id text);
-CREATE TRIGGER assign BEFORE INSERT ON doors_there FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id', 'doors');
+CREATE TRIGGER assign BEFORE INSERT ON doors_there FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id', 'doors');
 CREATE FOREIGN TABLE doors (n int, id text) SERVER loopback OPTIONS (table_name 'doors_there');
 INSERT INTO doors (n) VALUES (1), (2) RETURNING n, id LIKE 'doors/%-A' AS assigned;
 DROP TABLE rooms, rooms_there, shelves_there, doors_there;
@@ -270,32 +270,32 @@ CREATE DOMAIN lower_id AS text CHECK (VALUE = lower(VALUE)) NOT NULL;
 CREATE DOMAIN lower_citext AS citext CHECK (VALUE::text LIKE 't%');
 CREATE DOMAIN upper_of_domain AS short_id CHECK (VALUE NOT LIKE '%9-A');
 CREATE TABLE types (v varchar, v7 varchar(9), s short_id, c citext, d lower_citext);
-CREATE TRIGGER t1 BEFORE INSERT ON types FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('v');
-CREATE TRIGGER t2 BEFORE INSERT ON types FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('v7');
-CREATE TRIGGER t3 BEFORE INSERT ON types FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('s');
-CREATE TRIGGER t4 BEFORE INSERT ON types FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('c');
-CREATE TRIGGER t5 BEFORE INSERT ON types FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('d');
+CREATE TRIGGER t1 BEFORE INSERT ON types FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('v');
+CREATE TRIGGER t2 BEFORE INSERT ON types FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('v7');
+CREATE TRIGGER t3 BEFORE INSERT ON types FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('s');
+CREATE TRIGGER t4 BEFORE INSERT ON types FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('c');
+CREATE TRIGGER t5 BEFORE INSERT ON types FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('d');
 INSERT INTO types DEFAULT VALUES RETURNING *;
 INSERT INTO types VALUES ('types|', 'types|', 'types|', 'types|', 'types|') RETURNING *;
 DROP TABLE types;
 -- An id that does not fit into the column is an error, and is not truncated; after that, one that fits is accepted.
 CREATE TABLE narrow (id varchar(10));
-CREATE TRIGGER assign BEFORE INSERT ON narrow FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER assign BEFORE INSERT ON narrow FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO narrow DEFAULT VALUES RETURNING id;
 \set VERBOSITY sqlstate
 INSERT INTO narrow VALUES ('');
 INSERT INTO narrow VALUES ('narrow/');
 SELECT seed_identity_for('narrow', 999);
 INSERT INTO narrow VALUES ('narrow|');
-SELECT hilo_seed('narrow', 98, true);
+SELECT hilo.seed('narrow', 98, true);
 INSERT INTO narrow DEFAULT VALUES;
-SELECT seed_identity_for('narrow', 99, true), hilo_seed('narrow', 1, true);
+SELECT seed_identity_for('narrow', 99, true), hilo.seed('narrow', 1, true);
 INSERT INTO narrow VALUES ('narrow|'), (NULL) RETURNING id;
 SELECT max(length(id)) FROM narrow;
 DROP TABLE narrow;
 -- A domain's check and NOT NULL are tested with the assigned id.
 CREATE TABLE lower (id lower_id);
-CREATE TRIGGER assign BEFORE INSERT ON lower FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id', 'lower');
+CREATE TRIGGER assign BEFORE INSERT ON lower FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id', 'lower');
 INSERT INTO lower VALUES ('lower/');
 INSERT INTO lower VALUES ('lower|') RETURNING id;
 INSERT INTO lower VALUES ('lower/x') RETURNING id;
@@ -304,7 +304,7 @@ INSERT INTO lower VALUES ('lower/') RETURNING shape(id);
 RESET hilo.node_tag;
 DROP TABLE lower;
 CREATE TABLE nested (id upper_of_domain);
-CREATE TRIGGER assign BEFORE INSERT ON nested FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id', 'n');
+CREATE TRIGGER assign BEFORE INSERT ON nested FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id', 'n');
 INSERT INTO nested SELECT FROM generate_series(1, 8);
 INSERT INTO nested DEFAULT VALUES;
 INSERT INTO nested DEFAULT VALUES RETURNING id;
@@ -314,7 +314,7 @@ DROP TABLE nested;
 CREATE TABLE wrong (i int, b bigint, c char(20), n name, a text[], u uuid, j jsonb);
 CREATE FUNCTION try_trigger(args text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
-	EXECUTE format('CREATE OR REPLACE TRIGGER assign BEFORE INSERT ON wrong FOR EACH ROW EXECUTE FUNCTION hilo_assign_id(%s)', args);
+	EXECUTE format('CREATE OR REPLACE TRIGGER assign BEFORE INSERT ON wrong FOR EACH ROW EXECUTE FUNCTION hilo.assign_id(%s)', args);
 	INSERT INTO wrong DEFAULT VALUES;
 	RETURN 'fine';
 EXCEPTION WHEN OTHERS THEN
@@ -329,7 +329,7 @@ DROP TRIGGER assign ON wrong;
 -- Wrong times.
 CREATE FUNCTION try_timing(timing text, statement text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
-	EXECUTE format('CREATE OR REPLACE TRIGGER assign %s EXECUTE FUNCTION hilo_assign_id(''id'')', timing);
+	EXECUTE format('CREATE OR REPLACE TRIGGER assign %s EXECUTE FUNCTION hilo.assign_id(''id'')', timing);
 	EXECUTE statement;
 	RAISE 'undo' USING ERRCODE = 'UNDO0';
 EXCEPTION WHEN SQLSTATE 'UNDO0' THEN
@@ -350,18 +350,18 @@ SELECT timing, statement, try_timing(timing, statement) FROM (VALUES
 	('BEFORE INSERT ON wrong FOR EACH ROW', 'INSERT INTO wrong DEFAULT VALUES')) v(timing, statement);
 CREATE VIEW wrong_view AS SELECT id FROM wrong;
 SELECT try_timing('INSTEAD OF INSERT ON wrong_view FOR EACH ROW', 'INSERT INTO wrong_view DEFAULT VALUES');
-SELECT hilo_assign_id();
+SELECT hilo.assign_id();
 \set VERBOSITY default
-CREATE TRIGGER assign AFTER INSERT ON wrong FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER assign AFTER INSERT ON wrong FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO wrong DEFAULT VALUES;
 DROP TRIGGER assign ON wrong;
-CREATE TRIGGER assign BEFORE INSERT ON wrong FOR EACH ROW EXECUTE FUNCTION hilo_assign_id();
+CREATE TRIGGER assign BEFORE INSERT ON wrong FOR EACH ROW EXECUTE FUNCTION hilo.assign_id();
 INSERT INTO wrong DEFAULT VALUES;
 DROP TRIGGER assign ON wrong;
-CREATE TRIGGER assign BEFORE INSERT ON wrong FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('nowhere');
+CREATE TRIGGER assign BEFORE INSERT ON wrong FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('nowhere');
 INSERT INTO wrong DEFAULT VALUES;
 DROP TRIGGER assign ON wrong;
-CREATE TRIGGER assign BEFORE INSERT ON wrong FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('i');
+CREATE TRIGGER assign BEFORE INSERT ON wrong FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('i');
 INSERT INTO wrong DEFAULT VALUES;
 DROP TABLE wrong CASCADE;
 DROP FUNCTION try_trigger, try_timing;
@@ -371,7 +371,7 @@ DROP EXTENSION citext;
 -- An ordinary role needs no more than INSERT.
 CREATE ROLE regress_hilo_clerk;
 CREATE TABLE desks (id text);
-CREATE TRIGGER assign BEFORE INSERT ON desks FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER assign BEFORE INSERT ON desks FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 GRANT INSERT ON desks TO regress_hilo_clerk;
 SET ROLE regress_hilo_clerk;
 INSERT INTO desks VALUES (NULL), ('desks|'), ('desks/'), ('');
@@ -381,12 +381,12 @@ DROP TABLE desks;
 DROP ROLE regress_hilo_clerk;
 -- Assigned again after a rollback: gaps, never a number twice.
 CREATE TABLE lamps (id text);
-CREATE TRIGGER assign BEFORE INSERT ON lamps FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER assign BEFORE INSERT ON lamps FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 BEGIN;
 INSERT INTO lamps VALUES (NULL), ('lamps|') RETURNING id;
 ROLLBACK;
 INSERT INTO lamps VALUES (NULL), ('lamps|') RETURNING id;
 DROP TABLE lamps;
 DROP FUNCTION shape;
-SELECT count(drop_identity(name)) > 0 AS dropped FROM hilo.identities;
-SELECT count(hilo_drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE flags & 1 = 0 AND collection NOT LIKE '%|';
+SELECT count(hilo.drop(rtrim(name, '|') || '|')) > 0 AS dropped FROM hilo.identities;
+SELECT count(hilo.drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE flags & 1 = 0 AND collection NOT LIKE '%|';

@@ -6,7 +6,7 @@ RESET client_min_messages;
 
 -- Imported documents: the next gap is used.
 CREATE TABLE users (id text PRIMARY KEY, n int);
-CREATE TRIGGER assign BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER assign BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO users SELECT 'users/' || i, i FROM generate_series(1, 500) i;
 INSERT INTO users VALUES ('users|'), ('users|') RETURNING id;
 SELECT value FROM hilo.identities WHERE name = 'users';
@@ -15,7 +15,7 @@ SELECT seed_identity_for('users', 10, true), next_identity('users'), next_identi
 INSERT INTO users VALUES ('users|') RETURNING id;
 -- {1, 2, 4} are taken: 3, then 5.
 TRUNCATE users;
-SELECT drop_identity('users');
+SELECT hilo.drop('users|');
 INSERT INTO users VALUES ('users/1'), ('users/2'), ('users/4');
 INSERT INTO users VALUES ('users|'), ('users|') RETURNING id;
 -- In one statement with ids given by hand, before and after; in one transaction with rows that were deleted again.
@@ -65,7 +65,7 @@ INSERT INTO companies VALUES ('companies/1'), ('companies/2'), ('companies/3');
 INSERT INTO users VALUES ('companies/1');
 INSERT INTO users VALUES ('companies|'), ('companies|') RETURNING id;
 -- Nor does the column that the identity is bound to.
-SELECT hilo_bind('companies', 'companies', 'id'), seed_identity_for('companies', 0, true);
+SELECT hilo.bind('companies', 'companies', 'id'), seed_identity_for('companies', 0, true);
 INSERT INTO users VALUES ('companies|') RETURNING id;
 -- HiLo ids and server-side ids look alike, but do not count.
 INSERT INTO users VALUES ('users/15-A'), ('users/0000000000000000015-A'), ('USERS/15'), ('users/15 '), ('users/015');
@@ -84,21 +84,21 @@ RESET search_path;
 
 -- hilo_document_id(): where the name is bound, or attached.
 SELECT seed_identity_for('users', 0, true), hilo_document_id('users', 'users|');
-SELECT hilo_bind('users', 'users', 'id');
+SELECT hilo.bind('users', 'users', 'id');
 SELECT hilo_document_id('users', 'users|'), hilo_document_id('other', 'users|'), next_identity('users');
-SELECT hilo_unbind('users');
+SELECT hilo.unbind('users');
 SELECT seed_identity_for('companies', 0, true), hilo_document_id('users', 'companies|');
-SELECT hilo_unbind('companies');
+SELECT hilo.unbind('companies');
 SELECT seed_identity_for('companies', 0, true), hilo_document_id('users', 'companies|');
 -- Bound to a function; to a column of numbers, with its end.
 CREATE FUNCTION taken(bigint) RETURNS boolean LANGUAGE sql RETURN $1 <= 1000000000;
-SELECT hilo_bind('many', 'taken(bigint)');
+SELECT hilo.bind('many', 'taken(bigint)');
 SELECT hilo_document_id('users', 'many|'), hilo_document_id('users', 'many|');
-SELECT hilo_unbind('many');
+SELECT hilo.unbind('many');
 DROP FUNCTION taken;
 CREATE TABLE small (id smallint PRIMARY KEY);
 INSERT INTO small SELECT i FROM generate_series(1, 32766) i;
-SELECT hilo_bind('small', 'small', 'id');
+SELECT hilo.bind('small', 'small', 'id');
 SELECT hilo_document_id('users', 'small|');
 INSERT INTO small VALUES (32767);
 SELECT seed_identity_for('small', 32700, true);
@@ -112,13 +112,13 @@ SELECT hilo_document_id('users', 'small|');
 DROP TABLE small;
 SELECT hilo_document_id('users', 'small|');
 SELECT next_identity('small|');
-SELECT hilo_unbind('small');
+SELECT hilo.unbind('small');
 SELECT hilo_document_id('users', 'small|');
 -- Without the index that it was bound with, ids can neither be looked up nor be unique.
 CREATE TABLE bare (id text);
 CREATE INDEX bare_index ON bare (id);
 INSERT INTO bare VALUES ('bare/1'), ('bare/2');
-SELECT hilo_bind('bare', 'bare', 'id');
+SELECT hilo.bind('bare', 'bare', 'id');
 SELECT hilo_document_id('users', 'bare|');
 DROP INDEX bare_index;
 SELECT seed_identity_for('bare', 0, true), hilo_document_id('users', 'bare|');
@@ -129,7 +129,7 @@ CREATE TABLE books (id text PRIMARY KEY);
 CREATE TABLE papers (id text);
 INSERT INTO books VALUES ('books/1'), ('books/2'), ('books/3-A');
 INSERT INTO papers VALUES ('papers/1'), ('papers/2');
-SELECT hilo_attach('books'), hilo_attach('papers', 'id');
+SELECT hilo.attach('books'), hilo.attach('papers', 'id');
 RESET client_min_messages;
 SELECT hilo_document_id('books', 'books|'), hilo_document_id('papers', 'papers|'), next_identity_free('books');
 DROP TABLE books, papers;
@@ -142,7 +142,7 @@ DECLARE
 BEGIN
 	EXECUTE format('CREATE TABLE indexed (more int DEFAULT 1, id %s)', type);
 	EXECUTE index;
-	CREATE TRIGGER assign BEFORE INSERT ON indexed FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+	CREATE TRIGGER assign BEFORE INSERT ON indexed FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 	INSERT INTO indexed (id) VALUES ('indexed/1'), ('indexed/2');
 	PERFORM seed_identity_for('indexed', 0, true);
 	INSERT INTO indexed (id) VALUES ('indexed|') RETURNING id INTO result;
@@ -168,13 +168,13 @@ SELECT type, index, with_index(type, index) FROM (VALUES
 DROP FUNCTION with_index;
 -- In a column that ignores case.
 CREATE TABLE loud (id citext PRIMARY KEY);
-CREATE TRIGGER assign BEFORE INSERT ON loud FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER assign BEFORE INSERT ON loud FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO loud VALUES ('LOUD/1'), ('Loud/2');
 INSERT INTO loud VALUES ('loud|') RETURNING id;
 DROP TABLE loud;
 -- A number that conflicts only in an index with more columns fails once, and is spent.
 CREATE TABLE tenants (tenant int, id text, PRIMARY KEY (tenant, id));
-CREATE TRIGGER assign BEFORE INSERT ON tenants FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER assign BEFORE INSERT ON tenants FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO tenants VALUES (1, 'tenants/1');
 INSERT INTO tenants VALUES (1, 'tenants|') RETURNING id;
 INSERT INTO tenants VALUES (1, 'tenants|') RETURNING id;
@@ -187,7 +187,7 @@ DROP TABLE tenants;
 CREATE TABLE by_id (id text PRIMARY KEY) PARTITION BY LIST (id);
 CREATE TABLE by_id_one PARTITION OF by_id FOR VALUES IN ('by_id|', 'by_id/1');
 CREATE TABLE by_id_rest PARTITION OF by_id DEFAULT;
-CREATE TRIGGER assign BEFORE INSERT ON by_id FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER assign BEFORE INSERT ON by_id FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO by_id VALUES ('by_id|') RETURNING id;
 INSERT INTO by_id VALUES ('by_id|') RETURNING id;
 INSERT INTO by_id VALUES (hilo_document_id('by_id', 'by_id|')) RETURNING id;
@@ -195,7 +195,7 @@ DROP TABLE by_id;
 -- An index that is not valid.
 CREATE TABLE twice (id text);
 INSERT INTO twice VALUES ('twice/1'), ('twice/1');
-CREATE TRIGGER assign BEFORE INSERT ON twice FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER assign BEFORE INSERT ON twice FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 \set VERBOSITY sqlstate
 CREATE UNIQUE INDEX CONCURRENTLY twice_index ON twice (id);
 \set VERBOSITY default
@@ -211,7 +211,7 @@ CREATE TABLE loans_later PARTITION OF loans FOR VALUES FROM (2026) TO (2100) PAR
 CREATE TABLE loans_2026 (dropped int, id text NOT NULL, year int NOT NULL);
 ALTER TABLE loans_2026 DROP COLUMN dropped;
 ALTER TABLE loans_later ATTACH PARTITION loans_2026 FOR VALUES IN (2026);
-CREATE TRIGGER assign BEFORE INSERT ON loans FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER assign BEFORE INSERT ON loans FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO loans VALUES (2025, 'loans/1'), (2025, 'loans/2'), (2026, 'loans/3'), (2026, 'loans/5');
 INSERT INTO loans VALUES (2025, 'loans|'), (2026, 'loans|') RETURNING tableoid::regclass, id;
 SELECT seed_identity_for('loans', 0, true);
@@ -222,7 +222,7 @@ SELECT seed_identity_for('loans', 0, true);
 INSERT INTO loans_later VALUES (2026, 'loans|') RETURNING id;
 -- A detached partition.
 ALTER TABLE loans DETACH PARTITION loans_2025;
-CREATE TRIGGER assign BEFORE INSERT ON loans_2025 FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id', 'loans');
+CREATE TRIGGER assign BEFORE INSERT ON loans_2025 FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id', 'loans');
 SELECT seed_identity_for('loans', 0, true);
 INSERT INTO loans_2025 VALUES (2025, 'loans|') RETURNING id;
 DROP TABLE loans, loans_2025;
@@ -233,7 +233,7 @@ CREATE TABLE rooms (floor int, id text) PARTITION BY LIST (floor);
 CREATE TABLE rooms_1 PARTITION OF rooms (PRIMARY KEY (id)) FOR VALUES IN (1);
 CREATE TABLE rooms_2 PARTITION OF rooms FOR VALUES IN (2);
 CREATE FOREIGN TABLE rooms_3 PARTITION OF rooms FOR VALUES IN (3) SERVER regress_server;
-CREATE TRIGGER assign BEFORE INSERT ON rooms FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER assign BEFORE INSERT ON rooms FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO rooms VALUES (1, 'rooms/1'), (2, 'rooms/2'), (1, 'rooms/3');
 INSERT INTO rooms VALUES (2, 'rooms|'), (1, 'rooms|'), (1, 'rooms|') RETURNING id;
 \set VERBOSITY sqlstate
@@ -244,15 +244,15 @@ DROP FOREIGN DATA WRAPPER regress_wrapper CASCADE;
 -- Children count for their parent, not the other way round.
 CREATE TABLE people (id text PRIMARY KEY);
 CREATE TABLE readers (PRIMARY KEY (id)) INHERITS (people);
-CREATE TRIGGER assign BEFORE INSERT ON people FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
-CREATE TRIGGER assign BEFORE INSERT ON readers FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id', 'people');
+CREATE TRIGGER assign BEFORE INSERT ON people FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
+CREATE TRIGGER assign BEFORE INSERT ON readers FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id', 'people');
 INSERT INTO readers VALUES ('people/1');
 INSERT INTO people VALUES ('people|'), ('people/3') RETURNING id;
 INSERT INTO readers VALUES ('people|'), ('people|') RETURNING id;
 DROP TABLE people, readers;
 -- Temporary tables, with the name of another one.
 CREATE TEMPORARY TABLE users (id text PRIMARY KEY);
-CREATE TRIGGER assign BEFORE INSERT ON pg_temp.users FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER assign BEFORE INSERT ON pg_temp.users FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 SELECT seed_identity_for('users', 0, true);
 INSERT INTO pg_temp.users VALUES ('users/1'), ('users|') RETURNING id;
 INSERT INTO public.users VALUES ('users|') RETURNING id;
@@ -261,7 +261,7 @@ DROP TABLE pg_temp.users;
 -- Nothing but INSERT is needed, and row security hides nothing; also through a view.
 CREATE ROLE regress_hilo_clerk;
 CREATE TABLE desks (id text PRIMARY KEY);
-CREATE TRIGGER assign BEFORE INSERT ON desks FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER assign BEFORE INSERT ON desks FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO desks VALUES ('desks/1'), ('desks/2');
 ALTER TABLE desks ENABLE ROW LEVEL SECURITY;
 CREATE POLICY insert ON desks FOR INSERT WITH CHECK (true);
@@ -284,7 +284,7 @@ CREATE SCHEMA regress_clerk AUTHORIZATION regress_hilo_clerk;
 RESET client_min_messages;
 SET ROLE regress_hilo_clerk;
 CREATE TABLE regress_clerk.far (id text PRIMARY KEY);
-CREATE TRIGGER assign BEFORE INSERT ON regress_clerk.far FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id', 'far');
+CREATE TRIGGER assign BEFORE INSERT ON regress_clerk.far FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id', 'far');
 INSERT INTO regress_clerk.far SELECT 'far/' || i FROM generate_series(1, 8) i;
 INSERT INTO regress_clerk.far VALUES ('far|') RETURNING id;
 RESET ROLE;
@@ -294,11 +294,11 @@ INSERT INTO regress_clerk.far VALUES ('far/9') ON CONFLICT DO NOTHING;
 INSERT INTO regress_clerk.far VALUES ('far|') RETURNING id;
 RESET ROLE;
 SELECT value FROM hilo.identities WHERE name = 'far';
-SELECT hilo_bind('far', 'regress_clerk.far', 'id'), seed_identity_for('far', 0, true);
+SELECT hilo.bind('far', 'regress_clerk.far', 'id'), seed_identity_for('far', 0, true);
 SET ROLE regress_hilo_clerk;
 INSERT INTO regress_clerk.far VALUES ('far|') RETURNING id;
 RESET ROLE;
-SELECT hilo_unbind('far'), seed_identity_for('far', 0, true);
+SELECT hilo.unbind('far'), seed_identity_for('far', 0, true);
 ALTER TABLE regress_clerk.far OWNER TO CURRENT_USER;
 GRANT INSERT, SELECT ON regress_clerk.far TO regress_hilo_clerk;
 SET ROLE regress_hilo_clerk;
@@ -321,6 +321,6 @@ INSERT INTO users VALUES ('users|');
 DROP TABLE users, companies;
 DROP DOMAIN doc_id;
 DROP EXTENSION citext;
-SELECT count(hilo_unbind(collection)) > 0 AS unbound FROM hilo.binding;
-SELECT count(drop_identity(name)) > 0 AS dropped FROM hilo.identities;
-SELECT count(hilo_drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE flags & 1 = 0 AND collection NOT LIKE '%|';
+SELECT count(hilo.unbind(collection)) > 0 AS unbound FROM hilo.binding;
+SELECT count(hilo.drop(rtrim(name, '|') || '|')) > 0 AS dropped FROM hilo.identities;
+SELECT count(hilo.drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE flags & 1 = 0 AND collection NOT LIKE '%|';

@@ -23,11 +23,11 @@ END $$;
 -- A serial column; the second call has nothing to do.
 CREATE TABLE orders (id serial PRIMARY KEY, item text);
 INSERT INTO orders (item) SELECT 'old' FROM generate_series(1, 3);
-SELECT hilo_attach('orders');
+SELECT hilo.attach('orders');
 SELECT * FROM looks('orders');
 SELECT to_regclass('orders_id_seq') AS stays;
 INSERT INTO orders (item) VALUES ('new'), ('new') RETURNING id;
-SELECT hilo_attach('orders'), hilo_attach('orders', 'id'), hilo_attach('orders', 'id', 'orders');
+SELECT hilo.attach('orders'), hilo.attach('orders', 'id'), hilo.attach('orders', 'id', 'orders');
 SELECT * FROM looks('orders');
 -- A note says that it was attached by a role that may do so, and that its trigger was seen.
 SELECT collection, id_column, taken, granted_to, CASE trigger WHEN 0 THEN 'by right' WHEN (SELECT oid FROM pg_trigger WHERE tgrelid = 'orders'::regclass) THEN 'seen' END AS trigger FROM hilo.binding ORDER BY trigger;
@@ -59,7 +59,7 @@ INSERT INTO t_varchar VALUES ('t_varchar/21-A');
 INSERT INTO t_citext VALUES ('t_citext/31-A');
 INSERT INTO t_name VALUES ('t_name/41-A');
 \set VERBOSITY terse
-SELECT t, hilo_attach(t::regclass, 'id') FROM unnest('{t_small,t_big,t_default,t_always,t_plain,t_domain,t_text,t_varchar,t_citext,t_name}'::text[]) t;
+SELECT t, hilo.attach(t::regclass, 'id') FROM unnest('{t_small,t_big,t_default,t_always,t_plain,t_domain,t_text,t_varchar,t_citext,t_name}'::text[]) t;
 SELECT t, l.* FROM unnest('{t_small,t_big,t_default,t_always,t_plain,t_domain,t_text,t_varchar,t_citext,t_name}'::text[]) t, looks(t::regclass) l;
 SELECT collection, max_value FROM hilo.hilo WHERE collection LIKE 't\_%' ORDER BY 1;
 SELECT tgrelid::regclass AS table, pg_get_triggerdef(oid) FROM pg_trigger WHERE tgrelid::regclass::text LIKE 't\_%' ORDER BY 1::text COLLATE "C";
@@ -75,7 +75,7 @@ INSERT INTO t_citext DEFAULT VALUES RETURNING id;
 INSERT INTO t_name DEFAULT VALUES RETURNING id;
 
 -- And back to what there was; the sequence continues above the collection.
-SELECT t, hilo_detach(t::regclass) FROM unnest('{t_small,t_big,t_default,t_always,t_plain,t_domain,t_text,t_varchar,t_citext,t_name}'::text[]) t;
+SELECT t, hilo.detach(t::regclass) FROM unnest('{t_small,t_big,t_default,t_always,t_plain,t_domain,t_text,t_varchar,t_citext,t_name}'::text[]) t;
 SELECT t, l.* FROM unnest('{t_small,t_big,t_default,t_always,t_plain,t_domain,t_text,t_varchar,t_citext,t_name}'::text[]) t, looks(t::regclass) l;
 SELECT sequencename, data_type, last_value FROM pg_sequences WHERE schemaname = 'regress_attach' ORDER BY 1;
 SELECT max FROM hilo.hilo WHERE collection = 't_always';
@@ -84,42 +84,42 @@ INSERT INTO t_always DEFAULT VALUES RETURNING id;
 INSERT INTO t_always VALUES (1);
 INSERT INTO t_plain DEFAULT VALUES RETURNING id;
 -- Again, and back again.
-SELECT hilo_attach('t_small', 'id'), hilo_detach('t_small'), looks('t_small');
-SELECT hilo_attach('t_always', 'id'), hilo_detach('t_always', 'id'), looks('t_always');
+SELECT hilo.attach('t_small', 'id'), hilo.detach('t_small'), looks('t_small');
+SELECT hilo.attach('t_always', 'id'), hilo.detach('t_always', 'id'), looks('t_always');
 SELECT count(*) FROM hilo.binding WHERE collection LIKE 't\_%' AND trigger <> 0;
 DROP TABLE t_small, t_big, t_default, t_always, t_plain, t_domain, t_text, t_varchar, t_citext, t_name;
-SELECT count(hilo_drop(collection)) FROM hilo.hilo WHERE collection LIKE 't\_%';
+SELECT count(hilo.drop(collection)) FROM hilo.hilo WHERE collection LIKE 't\_%';
 
 -- The sequence: ids continue above what sessions have cached; a descending one counts from its start.
 CREATE SEQUENCE cached CACHE 50;
 CREATE TABLE t_cached (id bigint DEFAULT nextval('cached'));
 ALTER SEQUENCE cached OWNED BY t_cached.id;
 SELECT nextval('cached');
-SELECT hilo_attach('t_cached', 'id');
+SELECT hilo.attach('t_cached', 'id');
 CREATE SEQUENCE down INCREMENT -1 START -1 MAXVALUE -1;
 CREATE TABLE t_down (id bigint DEFAULT nextval('down'));
 INSERT INTO t_down SELECT FROM generate_series(1, 3);
-SELECT hilo_attach('t_down', 'id');
+SELECT hilo.attach('t_down', 'id');
 CREATE SEQUENCE falling INCREMENT -1 START 900 MINVALUE 1 MAXVALUE 1000;
 CREATE TABLE t_falling (id bigint DEFAULT nextval('falling'));
 ALTER SEQUENCE falling OWNED BY t_falling.id;
 INSERT INTO t_falling SELECT FROM generate_series(1, 3);
 DELETE FROM t_falling WHERE id = 900;
-SELECT hilo_attach('t_falling', 'id');
+SELECT hilo.attach('t_falling', 'id');
 -- A sequence that another table draws from, which is attached later.
 CREATE TABLE t_both (id serial);
 CREATE TABLE t_both_too (id int DEFAULT nextval('t_both_id_seq'));
 INSERT INTO t_both DEFAULT VALUES;
 INSERT INTO t_both_too DEFAULT VALUES;
-SELECT hilo_attach('t_both', 'id');
+SELECT hilo.attach('t_both', 'id');
 INSERT INTO t_both_too DEFAULT VALUES RETURNING id;
-SELECT hilo_attach('t_both_too', 'id');
+SELECT hilo.attach('t_both_too', 'id');
 SELECT sequencename FROM pg_sequences WHERE schemaname = 'regress_attach' ORDER BY 1;
 -- A sequence that was advanced, and one never used.
 CREATE TABLE t_raised (id serial);
 SELECT setval('t_raised_id_seq', 77);
 CREATE TABLE t_fresh (id serial);
-SELECT hilo_attach('t_raised', 'id'), hilo_attach('t_fresh', 'id');
+SELECT hilo.attach('t_raised', 'id'), hilo.attach('t_fresh', 'id');
 INSERT INTO t_fresh DEFAULT VALUES RETURNING id;
 DROP TABLE t_cached, t_down, t_falling, t_both, t_both_too, t_raised, t_fresh;
 
@@ -128,28 +128,28 @@ CREATE SCHEMA "Sch.e""m'a\";
 CREATE TABLE "Sch.e""m'a\"."Ta.b""l'e\ %s" (x int, "Co.l""u'm\n" serial);
 INSERT INTO "Sch.e""m'a\"."Ta.b""l'e\ %s" VALUES (1), (2);
 \set VERBOSITY default
-SELECT hilo_attach('"Sch.e""m''a\"."Ta.b""l''e\ %s"', 'Co.l"u''m\n', 'Col"lec''tion\ %s.$$');
+SELECT hilo.attach('"Sch.e""m''a\"."Ta.b""l''e\ %s"', 'Co.l"u''m\n', 'Col"lec''tion\ %s.$$');
 INSERT INTO "Sch.e""m'a\"."Ta.b""l'e\ %s" VALUES (3) RETURNING *;
 INSERT INTO "Sch.e""m'a\"."Ta.b""l'e\ %s" VALUES (4, 50);
 SELECT max FROM hilo.hilo WHERE collection = 'Col"lec''tion\ %s.$$';
 SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE tgrelid = '"Sch.e""m''a\"."Ta.b""l''e\ %s"'::regclass;
-SELECT hilo_attach('"Sch.e""m''a\"."Ta.b""l''e\ %s"', 'Co.l"u''m\n');
-SELECT hilo_detach('"Sch.e""m''a\"."Ta.b""l''e\ %s"', 'Co.l"u''m\n');
+SELECT hilo.attach('"Sch.e""m''a\"."Ta.b""l''e\ %s"', 'Co.l"u''m\n');
+SELECT hilo.detach('"Sch.e""m''a\"."Ta.b""l''e\ %s"', 'Co.l"u''m\n');
 INSERT INTO "Sch.e""m'a\"."Ta.b""l'e\ %s" VALUES (5) RETURNING *;
 \set VERBOSITY terse
 -- Text ids of such a collection.
 CREATE TABLE "Sch.e""m'a\"."it's %" ("\" text);
 INSERT INTO "Sch.e""m'a\"."it's %" VALUES ('it''s %/9-A'), ('it''s no/99-A');
-SELECT hilo_attach('"Sch.e""m''a\"."it''s %"', '\');
+SELECT hilo.attach('"Sch.e""m''a\"."it''s %"', '\');
 INSERT INTO "Sch.e""m'a\"."it's %" DEFAULT VALUES RETURNING "\";
 -- The longest names; those of triggers and sequences are truncated.
 SELECT repeat('x', 61) || 'é' AS name \gset
 CREATE TABLE :"name" (:"name" serial);
-SELECT hilo_attach(:'name', :'name') AS attached, octet_length(:'name') \gset
+SELECT hilo.attach(:'name', :'name') AS attached, octet_length(:'name') \gset
 INSERT INTO :"name" DEFAULT VALUES;
 INSERT INTO :"name" VALUES (20);
 SELECT octet_length(tgname) <= 63 AS fits, max FROM pg_trigger, hilo.hilo WHERE tgrelid = :'name'::regclass AND collection = :'name';
-SELECT hilo_detach(:'name', :'name');
+SELECT hilo.detach(:'name', :'name');
 INSERT INTO :"name" DEFAULT VALUES RETURNING *;
 DROP TABLE :"name";
 DROP SCHEMA "Sch.e""m'a\" CASCADE;
@@ -162,7 +162,7 @@ ALTER TABLE part_b DROP COLUMN z;
 ALTER TABLE parts ATTACH PARTITION part_b FOR VALUES IN ('b') ;
 INSERT INTO parts (region) VALUES ('a'), ('b');
 INSERT INTO part_b VALUES ('b', 30);
-SELECT hilo_attach('parts', 'id');
+SELECT hilo.attach('parts', 'id');
 SELECT t, l.* FROM unnest('{parts,part_a,part_b}'::text[]) t, looks(t::regclass) l;
 CREATE TABLE part_c PARTITION OF parts FOR VALUES IN ('c') PARTITION BY LIST (id);
 CREATE TABLE part_c_rest PARTITION OF part_c DEFAULT;
@@ -176,26 +176,26 @@ SELECT max FROM hilo.hilo WHERE collection = 'parts';
 -- A row that is moved to another partition keeps its id; one with a new id counts.
 UPDATE parts SET region = 'b', id = 140 WHERE id = 130;
 SELECT max FROM hilo.hilo WHERE collection = 'parts';
-SELECT hilo_attach('part_a');
+SELECT hilo.attach('part_a');
 ALTER TABLE parts DETACH PARTITION part_a;
 SELECT * FROM looks('part_a');
-SELECT hilo_attach('parts', 'id'), hilo_detach('parts');
+SELECT hilo.attach('parts', 'id'), hilo.detach('parts');
 SELECT t, l.* FROM unnest('{parts,part_b,part_c_rest}'::text[]) t, looks(t::regclass) l;
 INSERT INTO parts (region) VALUES ('b') RETURNING id;
 -- Inheritance: children that exist when the table is attached.
 CREATE TABLE parent (id serial, x int);
 CREATE TABLE child () INHERITS (parent);
 INSERT INTO child (id) VALUES (40);
-SELECT hilo_attach('parent', 'id');
+SELECT hilo.attach('parent', 'id');
 SELECT t, l.* FROM unnest('{parent,child}'::text[]) t, looks(t::regclass) l;
 INSERT INTO child DEFAULT VALUES RETURNING id;
 INSERT INTO child VALUES (60);
 SELECT max FROM hilo.hilo WHERE collection = 'parent';
 CREATE TABLE child_too () INHERITS (parent);
-SELECT hilo_attach('parent', 'id');
+SELECT hilo.attach('parent', 'id');
 INSERT INTO child_too VALUES (70);
 SELECT max FROM hilo.hilo WHERE collection = 'parent';
-SELECT hilo_detach('parent');
+SELECT hilo.detach('parent');
 SELECT t, l.* FROM unnest('{parent,child,child_too}'::text[]) t, looks(t::regclass) l;
 DROP TABLE parts, part_a, child, child_too, parent;
 
@@ -209,31 +209,31 @@ CREATE MATERIALIZED VIEW materialized AS SELECT 1 AS id;
 CREATE TABLE parted (id int) PARTITION BY LIST (id);
 CREATE TABLE parted_1 PARTITION OF parted DEFAULT;
 CREATE SEQUENCE seq;
-SELECT call, state_of('SELECT hilo_attach(' || call || ')') FROM unnest(ARRAY[$$'temporary'$$, $$'view'$$, $$'materialized'$$, $$'parted_1'$$, $$'seq', 'last_value'$$,
+SELECT call, state_of('SELECT hilo.attach(' || call || ')') FROM unnest(ARRAY[$$'temporary'$$, $$'view'$$, $$'materialized'$$, $$'parted_1'$$, $$'seq', 'last_value'$$,
 	$$'pg_class', 'oid'$$, $$'hilo.hilo', 'max'$$, $$'hilo.hub', 'timeline'$$, $$0::regclass$$, $$'others', 'none'$$, $$'others', 'ctid'$$,
 	$$'types', 'id'$$, $$'types', 'n'$$, $$'types', 'c'$$, $$'types', 'd'$$, $$'types', 'ids'$$, $$'types', 'g'$$,
 	$$NULL$$, $$'others', NULL$$, $$'others', 'id', ''$$, $$'others', 'id', 'a|b'$$, $$'others', 'id', 'a/'$$, $$'others', 'id', repeat('x', 256)$$]) call;
-SELECT call, state_of('SELECT hilo_detach(' || call || ')') FROM unnest(ARRAY[$$'others'$$, $$'view'$$, $$NULL$$, $$'others', NULL$$, $$'orders', 'item'$$, $$'orders', 'none'$$, $$0::regclass$$]) call;
+SELECT call, state_of('SELECT hilo.detach(' || call || ')') FROM unnest(ARRAY[$$'others'$$, $$'view'$$, $$NULL$$, $$'others', NULL$$, $$'orders', 'item'$$, $$'orders', 'none'$$, $$0::regclass$$]) call;
 GRANT USAGE ON SCHEMA regress_attach TO regress_hilo_owner;
 SET ROLE regress_hilo_owner;
-SELECT hilo_attach('others', 'id');
-SELECT hilo_detach('orders');
+SELECT hilo.attach('others', 'id');
+SELECT hilo.detach('orders');
 RESET ROLE;
 BEGIN READ ONLY;
-SELECT state_of($$SELECT hilo_attach('others', 'id')$$), state_of($$SELECT hilo_detach('orders')$$);
+SELECT state_of($$SELECT hilo.attach('others', 'id')$$), state_of($$SELECT hilo.detach('orders')$$);
 COMMIT;
 SELECT * FROM looks('others');
 DROP TABLE types, parted, temporary;
 -- No numbers left: at the end of the type, or of the collection's own limit.
 CREATE TABLE full_up (id smallint);
 INSERT INTO full_up VALUES (32767);
-SELECT hilo_attach('full_up', 'id');
+SELECT hilo.attach('full_up', 'id');
 UPDATE full_up SET id = 32766;
-SELECT hilo_attach('full_up', 'id');
+SELECT hilo.attach('full_up', 'id');
 INSERT INTO full_up DEFAULT VALUES RETURNING id;
 INSERT INTO full_up DEFAULT VALUES;
 INSERT INTO full_up DEFAULT VALUES;
-SELECT hilo_configure('full_up', max_value => 32768);
+SELECT hilo.configure('full_up', max_value => 32768);
 DROP TABLE full_up;
 -- Row security hides no number, not from the owner either.
 CREATE TABLE secured (id serial);
@@ -243,7 +243,7 @@ ALTER TABLE secured ENABLE ROW LEVEL SECURITY;
 GRANT CREATE ON SCHEMA regress_attach TO regress_hilo_owner;
 SET ROLE regress_hilo_owner;
 ALTER TABLE secured FORCE ROW LEVEL SECURITY;
-SELECT hilo_attach('secured', 'id');
+SELECT hilo.attach('secured', 'id');
 SHOW row_security;
 RESET ROLE;
 DROP TABLE secured;
@@ -254,47 +254,47 @@ CREATE TABLE "Letters" (id smallserial);
 INSERT INTO letters VALUES (40);
 CREATE TABLE parcels (id bigserial);
 INSERT INTO parcels VALUES (30);
-SELECT hilo_attach('letters', 'id');
+SELECT hilo.attach('letters', 'id');
 CREATE SCHEMA regress_attach_2;
 CREATE TABLE regress_attach_2.letters (id int);
 \set VERBOSITY default
-SELECT hilo_attach('regress_attach_2.letters', 'id');
+SELECT hilo.attach('regress_attach_2.letters', 'id');
 \set VERBOSITY sqlstate
-SELECT hilo_attach('regress_attach_2.letters', 'id');
+SELECT hilo.attach('regress_attach_2.letters', 'id');
 \set VERBOSITY terse
-SELECT hilo_attach('regress_attach_2.letters', 'id', 'letters');
-SELECT hilo_attach('parcels', 'id', 'letters');
+SELECT hilo.attach('regress_attach_2.letters', 'id', 'letters');
+SELECT hilo.attach('parcels', 'id', 'letters');
 SELECT max, max_value, bound_to FROM hilo.status WHERE collection = 'letters';
 -- Each of them again.
-SELECT hilo_attach('letters', 'id'), hilo_attach('parcels', 'id'), hilo_attach('regress_attach_2.letters', 'id'), hilo_attach('parcels', 'id', 'letters');
+SELECT hilo.attach('letters', 'id'), hilo.attach('parcels', 'id'), hilo.attach('regress_attach_2.letters', 'id'), hilo.attach('parcels', 'id', 'letters');
 INSERT INTO letters DEFAULT VALUES RETURNING id;
 INSERT INTO parcels DEFAULT VALUES RETURNING id;
 INSERT INTO regress_attach_2.letters DEFAULT VALUES RETURNING id;
 INSERT INTO parcels VALUES (60);
 INSERT INTO letters DEFAULT VALUES RETURNING id;
 -- A column is attached to one collection only.
-SELECT hilo_attach('parcels', 'id', 'parcels');
-SELECT hilo_detach('parcels'), hilo_attach('parcels', 'id');
+SELECT hilo.attach('parcels', 'id', 'parcels');
+SELECT hilo.detach('parcels'), hilo.attach('parcels', 'id');
 INSERT INTO parcels DEFAULT VALUES RETURNING id > 60 AS above;
 SELECT collection, bound_to FROM hilo.status WHERE collection IN ('letters', 'parcels') ORDER BY 1;
 -- Case counts.
-SELECT hilo_attach('"Letters"', 'id');
+SELECT hilo.attach('"Letters"', 'id');
 -- Two columns of a table.
 CREATE TABLE two (id serial, number serial);
-SELECT hilo_attach('two', 'id'), hilo_attach('two', 'number', 'numbers');
+SELECT hilo.attach('two', 'id'), hilo.attach('two', 'number', 'numbers');
 INSERT INTO two DEFAULT VALUES RETURNING id, number;
 INSERT INTO two VALUES (50, 500);
 SELECT collection, max FROM hilo.hilo WHERE collection IN ('two', 'numbers') ORDER BY 1;
-SELECT hilo_detach('two', 'number'), (looks('two')).*;
+SELECT hilo.detach('two', 'number'), (looks('two')).*;
 -- Bound or attached: not unbound, not dropped, not bound otherwise.
-SELECT state_of($$SELECT hilo_unbind('letters')$$), state_of($$SELECT hilo_drop('letters')$$);
-SELECT state_of($$SELECT hilo_bind('letters', 'orders', 'id')$$), state_of($$SELECT hilo_bind('letters', 'int8abs(bigint)')$$);
+SELECT state_of($$SELECT hilo.unbind('letters')$$), state_of($$SELECT hilo.drop('letters')$$);
+SELECT state_of($$SELECT hilo.bind('letters', 'orders', 'id')$$), state_of($$SELECT hilo.bind('letters', 'int8abs(bigint)')$$);
 CREATE TABLE bound (id bigint PRIMARY KEY);
-SELECT hilo_bind('bound', 'bound', 'id');
-SELECT state_of($$SELECT hilo_attach('letters', 'id', 'bound')$$), state_of($$SELECT hilo_attach('two', 'number', 'bound')$$);
+SELECT hilo.bind('bound', 'bound', 'id');
+SELECT state_of($$SELECT hilo.attach('letters', 'id', 'bound')$$), state_of($$SELECT hilo.attach('two', 'number', 'bound')$$);
 -- A bound collection cannot be attached before it is unbound.
-SELECT state_of($$SELECT hilo_attach('bound')$$);
-SELECT hilo_unbind('bound'), hilo_attach('bound'), hilo_detach('bound'), hilo_unbind('bound'), hilo_drop('bound');
+SELECT state_of($$SELECT hilo.attach('bound')$$);
+SELECT hilo.unbind('bound'), hilo.attach('bound'), hilo.detach('bound'), hilo.unbind('bound'), hilo.drop('bound');
 -- The next free identity is looked for in all tables of the collection.
 CREATE INDEX ON letters (id);
 CREATE INDEX ON regress_attach_2.letters (id);
@@ -307,10 +307,10 @@ DROP TABLE bound, two, "Letters", parcels;
 CREATE TABLE undone (id serial);
 INSERT INTO undone DEFAULT VALUES;
 BEGIN;
-SELECT hilo_attach('undone', 'id');
+SELECT hilo.attach('undone', 'id');
 INSERT INTO undone DEFAULT VALUES RETURNING id;
 SAVEPOINT s;
-SELECT hilo_detach('undone');
+SELECT hilo.detach('undone');
 INSERT INTO undone DEFAULT VALUES RETURNING id > 2 AS above;
 ROLLBACK TO s;
 INSERT INTO undone DEFAULT VALUES RETURNING id;
@@ -318,12 +318,12 @@ ROLLBACK;
 SELECT * FROM looks('undone');
 SELECT count(*) FROM hilo.binding WHERE collection = 'undone' AND trigger IS NOT NULL;
 INSERT INTO undone DEFAULT VALUES RETURNING id;
-SELECT hilo_drop('undone'), hilo_drop('undone');
+SELECT hilo.drop('undone'), hilo.drop('undone');
 BEGIN;
-SELECT hilo_attach('undone', 'id');
+SELECT hilo.attach('undone', 'id');
 COMMIT;
 BEGIN;
-SELECT hilo_detach('undone');
+SELECT hilo.detach('undone');
 ROLLBACK;
 SELECT * FROM looks('undone');
 INSERT INTO undone DEFAULT VALUES RETURNING id;
@@ -331,7 +331,7 @@ DROP TABLE undone;
 
 -- Explicit ids: none that was given by hand is drawn later, however it was inserted.
 CREATE TABLE given (id bigint PRIMARY KEY, x int);
-SELECT hilo_attach('given');
+SELECT hilo.attach('given');
 CREATE FUNCTION max_of(name text) RETURNS bigint LANGUAGE sql AS $$ SELECT max FROM hilo.hilo WHERE collection = name $$;
 INSERT INTO given VALUES (0), (-1), (-9223372036854775808);
 SELECT max_of('given');
@@ -384,7 +384,7 @@ SELECT max_of('given');
 -- NULL stays NULL.
 INSERT INTO given VALUES (NULL);
 CREATE TABLE nullable (id bigint);
-SELECT hilo_attach('nullable', 'id');
+SELECT hilo.attach('nullable', 'id');
 INSERT INTO nullable VALUES (NULL) RETURNING id;
 UPDATE nullable SET id = NULL;
 SELECT max_of('nullable');
@@ -393,15 +393,15 @@ INSERT INTO given DEFAULT VALUES;
 SELECT next, high - next AS left, next + 1 AS inside FROM hilo.ranges WHERE collection = 'given';
 SELECT next + 1 AS inside FROM hilo.ranges WHERE collection = 'given' \gset
 INSERT INTO given VALUES (:inside);
-SELECT hilo_release('given');
+SELECT hilo.release('given');
 INSERT INTO given DEFAULT VALUES RETURNING id > :inside AS above;
 -- In the newest claim of a client, which it then cannot give back.
-SELECT low, high, claim FROM hilo_next_range('given') \gset
+SELECT low, high, claim FROM hilo.next_range('given') \gset
 INSERT INTO given VALUES (:high - 1);
-SELECT hilo_return_range('given', :low, :high, :claim);
+SELECT hilo.return_range('given', :low, :high, :claim);
 -- Within the session's own range nothing collides: draws continue above it.  The last number drawn is still known.
 CREATE TABLE own (id int PRIMARY KEY);
-SELECT hilo_attach('own');
+SELECT hilo.attach('own');
 INSERT INTO own DEFAULT VALUES;
 INSERT INTO own VALUES (2), (3), (5), (4);
 SELECT hilo_last_number('own');
@@ -413,7 +413,7 @@ INSERT INTO own DEFAULT VALUES RETURNING id, id > :high AS above;
 SELECT hilo_last_number('own');
 -- Text ids: those of this collection only.
 CREATE TABLE texts (id text);
-SELECT hilo_attach('texts', 'id');
+SELECT hilo.attach('texts', 'id');
 INSERT INTO texts VALUES ('texts/10-A'), ('texts/20'), ('other/99-A'), ('texts'), ('texts/'), ('texts/x'), ('texts/99-'), ('texts/99x'), (''), ('40'), ('textsx/99');
 SELECT max_of('texts');
 SET hilo.server_prefix = 'South/';
@@ -426,7 +426,7 @@ SET hilo.node_tag = '';
 SET hilo.identity_parts_separator = '_';
 CREATE TABLE texts_2024 (id text);
 INSERT INTO texts_2024 VALUES ('2024-texts_5000');
-SELECT hilo_attach('texts_2024', 'id', '2024-texts');
+SELECT hilo.attach('texts_2024', 'id', '2024-texts');
 INSERT INTO texts_2024 VALUES ('2024-texts_6000');
 INSERT INTO texts_2024 DEFAULT VALUES RETURNING id;
 RESET hilo.node_tag;
@@ -434,7 +434,7 @@ RESET hilo.identity_parts_separator;
 
 -- Beyond half of the remaining numbers, which would be lost: not advanced, with one warning per session.
 CREATE TABLE small (id smallint);
-SELECT hilo_attach('small', 'id');
+SELECT hilo.attach('small', 'id');
 INSERT INTO small VALUES (16383);
 SELECT max_of('small');
 \set VERBOSITY default
@@ -447,13 +447,13 @@ SELECT max_of('small');
 INSERT INTO given VALUES (9223372036854775807), (9223372036854775806);
 SELECT max_of('given') < 10000 AS stays;
 -- Above the collection's own limit, which may be raised later: also with a warning.
-SELECT hilo_configure('small', max_value => 30000);
+SELECT hilo.configure('small', max_value => 30000);
 INSERT INTO small VALUES (30001);
 -- At the end there is an error, after the last number; no warning comes before a limit set by hand.
-SELECT hilo_seed('small', 29999);
+SELECT hilo.seed('small', 29999);
 INSERT INTO small DEFAULT VALUES RETURNING id;
 INSERT INTO small DEFAULT VALUES;
-SELECT hilo_configure('small', max_value => 32767);
+SELECT hilo.configure('small', max_value => 32767);
 INSERT INTO small SELECT FROM generate_series(1, 2767);
 INSERT INTO small DEFAULT VALUES;
 SELECT max(id) FROM small;
@@ -461,69 +461,69 @@ SELECT max(id) FROM small;
 ALTER TABLE small ALTER id TYPE int;
 SELECT max_value FROM hilo.hilo WHERE collection = 'small';
 INSERT INTO small DEFAULT VALUES RETURNING id;
-SELECT hilo_detach('small');
+SELECT hilo.detach('small');
 SELECT max_value FROM hilo.hilo WHERE collection = 'small';
-SELECT hilo_attach('small', 'id');
+SELECT hilo.attach('small', 'id');
 SELECT max_value FROM hilo.hilo WHERE collection = 'small';
 INSERT INTO small DEFAULT VALUES RETURNING id;
 
 -- A table dropped, and another one of its name.
 CREATE TABLE again (id serial);
-SELECT hilo_attach('again', 'id');
+SELECT hilo.attach('again', 'id');
 INSERT INTO again DEFAULT VALUES RETURNING id;
 DROP TABLE again;
 SELECT hilo_next_number('again');
-SELECT state_of($$SELECT hilo_drop('again')$$);
+SELECT state_of($$SELECT hilo.drop('again')$$);
 CREATE TABLE again (id serial);
 INSERT INTO again DEFAULT VALUES RETURNING id;
-SELECT hilo_attach('again', 'id');
+SELECT hilo.attach('again', 'id');
 INSERT INTO again DEFAULT VALUES RETURNING id > 1 AS above;
 SELECT bound_to FROM hilo.status WHERE collection = 'again';
 -- A column dropped, with the trigger.
 ALTER TABLE again DROP COLUMN id;
 ALTER TABLE again DROP COLUMN id CASCADE, ADD COLUMN id serial;
 SELECT * FROM looks('again');
-SELECT hilo_attach('again', 'id');
+SELECT hilo.attach('again', 'id');
 SELECT bound_to FROM hilo.status WHERE collection = 'again';
 DROP TABLE again;
-SELECT bound_to, hilo_drop('again') FROM hilo.status WHERE collection = 'again';
+SELECT bound_to, hilo.drop('again') FROM hilo.status WHERE collection = 'again';
 -- Renamed: tables, schemas and columns are followed.
 CREATE TABLE named (id serial);
-SELECT hilo_attach('named', 'id');
+SELECT hilo.attach('named', 'id');
 ALTER TABLE named RENAME TO renamed;
 ALTER TABLE renamed SET SCHEMA regress_attach_2;
 INSERT INTO regress_attach_2.renamed DEFAULT VALUES RETURNING id;
 INSERT INTO regress_attach_2.renamed VALUES (30);
-SELECT hilo_attach('regress_attach_2.renamed', 'id');
+SELECT hilo.attach('regress_attach_2.renamed', 'id');
 ALTER TABLE regress_attach_2.renamed RENAME id TO key;
 INSERT INTO regress_attach_2.renamed DEFAULT VALUES RETURNING key > 30 AS above;
 INSERT INTO regress_attach_2.renamed VALUES (3000);
-SELECT hilo_attach('regress_attach_2.renamed', 'key');
+SELECT hilo.attach('regress_attach_2.renamed', 'key');
 INSERT INTO regress_attach_2.renamed DEFAULT VALUES RETURNING key;
-SELECT hilo_detach('regress_attach_2.renamed');
+SELECT hilo.detach('regress_attach_2.renamed');
 DROP TABLE regress_attach_2.renamed;
 
 -- Two columns whose names begin alike.
 CREATE TABLE alike (a_name_as_long_as_names_can_be_in_postgresql_with_one_end_1234 int, a_name_as_long_as_names_can_be_in_postgresql_with_one_end_1235 int);
-SELECT hilo_attach('alike', 'a_name_as_long_as_names_can_be_in_postgresql_with_one_end_1234', 'alike');
-SELECT hilo_attach('alike', 'a_name_as_long_as_names_can_be_in_postgresql_with_one_end_1235', 'alike too');
+SELECT hilo.attach('alike', 'a_name_as_long_as_names_can_be_in_postgresql_with_one_end_1234', 'alike');
+SELECT hilo.attach('alike', 'a_name_as_long_as_names_can_be_in_postgresql_with_one_end_1235', 'alike too');
 SELECT tgname FROM pg_trigger WHERE tgrelid = 'alike'::regclass ORDER BY 1;
 INSERT INTO alike DEFAULT VALUES RETURNING *;
-SELECT hilo_detach('alike', 'a_name_as_long_as_names_can_be_in_postgresql_with_one_end_1234');
+SELECT hilo.detach('alike', 'a_name_as_long_as_names_can_be_in_postgresql_with_one_end_1234');
 SELECT tgname FROM pg_trigger WHERE tgrelid = 'alike'::regclass ORDER BY 1;
 -- In a column that ignores case, case is ignored here as well.
 CREATE TABLE "any case" (id citext PRIMARY KEY);
 INSERT INTO "any case" VALUES ('ANY CASE/3-A');
-SELECT hilo_attach('"any case"');
+SELECT hilo.attach('"any case"');
 INSERT INTO "any case" VALUES ('Any Case/4-A');
 INSERT INTO "any case" DEFAULT VALUES RETURNING id;
 DROP TABLE alike, "any case";
 
--- A trigger not made by hilo_attach(), but fired by one column, and with the name of a collection: it works as well.
+-- A trigger not made by hilo.attach(), but fired by one column, and with the name of a collection: it works as well.
 CREATE TABLE loose (id bigint, n bigint);
-CREATE TRIGGER other BEFORE INSERT OR UPDATE OF id ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('loose');
-SELECT hilo_detach('loose');
-SELECT hilo_attach('loose', 'id');
+CREATE TRIGGER other BEFORE INSERT OR UPDATE OF id ON loose FOR EACH ROW EXECUTE FUNCTION hilo.advance('loose');
+SELECT hilo.detach('loose');
+SELECT hilo.attach('loose', 'id');
 SELECT tgname FROM pg_trigger WHERE tgrelid = 'loose'::regclass;
 INSERT INTO loose VALUES (50);
 SELECT max_of('loose');
@@ -538,21 +538,21 @@ BEGIN
 	RETURN state;
 END $$;
 SELECT what, try_trigger(what) FROM unnest(ARRAY[
-	$$BEFORE INSERT ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('loose')$$,
-	$$BEFORE INSERT OR UPDATE ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('loose')$$,
-	$$BEFORE INSERT OR UPDATE OF id, n ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('loose')$$,
-	$$BEFORE INSERT OR UPDATE OF id ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance()$$,
-	$$BEFORE INSERT OR UPDATE OF n ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('a|b')$$,
-	$$BEFORE INSERT OR UPDATE OF n ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('')$$,
-	$$BEFORE INSERT OR UPDATE OF n ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('loose', 'serial')$$,
-	$$BEFORE INSERT OR UPDATE OF n ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('loose', 'default')$$,
-	$$BEFORE INSERT OR UPDATE OF n ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('loose', 'default', '1', 'more')$$,
-	$$AFTER INSERT OR UPDATE OF id ON loose FOR EACH ROW EXECUTE FUNCTION hilo_advance('loose')$$,
-	$$BEFORE INSERT OR UPDATE OF id ON loose FOR EACH STATEMENT EXECUTE FUNCTION hilo_advance('loose')$$]) what;
-SELECT state_of('SELECT hilo_advance()');
+	$$BEFORE INSERT ON loose FOR EACH ROW EXECUTE FUNCTION hilo.advance('loose')$$,
+	$$BEFORE INSERT OR UPDATE ON loose FOR EACH ROW EXECUTE FUNCTION hilo.advance('loose')$$,
+	$$BEFORE INSERT OR UPDATE OF id, n ON loose FOR EACH ROW EXECUTE FUNCTION hilo.advance('loose')$$,
+	$$BEFORE INSERT OR UPDATE OF id ON loose FOR EACH ROW EXECUTE FUNCTION hilo.advance()$$,
+	$$BEFORE INSERT OR UPDATE OF n ON loose FOR EACH ROW EXECUTE FUNCTION hilo.advance('a|b')$$,
+	$$BEFORE INSERT OR UPDATE OF n ON loose FOR EACH ROW EXECUTE FUNCTION hilo.advance('')$$,
+	$$BEFORE INSERT OR UPDATE OF n ON loose FOR EACH ROW EXECUTE FUNCTION hilo.advance('loose', 'serial')$$,
+	$$BEFORE INSERT OR UPDATE OF n ON loose FOR EACH ROW EXECUTE FUNCTION hilo.advance('loose', 'default')$$,
+	$$BEFORE INSERT OR UPDATE OF n ON loose FOR EACH ROW EXECUTE FUNCTION hilo.advance('loose', 'default', '1', 'more')$$,
+	$$AFTER INSERT OR UPDATE OF id ON loose FOR EACH ROW EXECUTE FUNCTION hilo.advance('loose')$$,
+	$$BEFORE INSERT OR UPDATE OF id ON loose FOR EACH STATEMENT EXECUTE FUNCTION hilo.advance('loose')$$]) what;
+SELECT state_of('SELECT hilo.advance()');
 -- A column that cannot hold ids of a collection
 CREATE TABLE loose_too (id uuid);
-CREATE TRIGGER other BEFORE INSERT OR UPDATE OF id ON loose_too FOR EACH ROW EXECUTE FUNCTION hilo_advance('loose');
+CREATE TRIGGER other BEFORE INSERT OR UPDATE OF id ON loose_too FOR EACH ROW EXECUTE FUNCTION hilo.advance('loose');
 INSERT INTO loose_too VALUES (gen_random_uuid());
 
 -- With the extension in a schema of its own, and a search_path full of other things.
@@ -582,13 +582,13 @@ CREATE TABLE trusting (id serial PRIMARY KEY);
 CREATE TABLE trusting_text (id text PRIMARY KEY);
 INSERT INTO trusting_text VALUES ('trusting_text/5-A');
 SET search_path = regress_trojan, pg_catalog, public, "Hi.lo";
-SELECT "Hi.lo".hilo_attach('trusting'), "Hi.lo".hilo_attach('trusting_text');
+SELECT hilo.attach('trusting'), hilo.attach('trusting_text');
 SHOW search_path;
 INSERT INTO trusting DEFAULT VALUES RETURNING id;
 INSERT INTO trusting_text DEFAULT VALUES RETURNING id;
 INSERT INTO trusting VALUES (9);
 SELECT collection, max FROM hilo.hilo ORDER BY collection COLLATE pg_catalog."C";
-SELECT "Hi.lo".hilo_detach('trusting'), "Hi.lo".hilo_detach('trusting_text');
+SELECT hilo.detach('trusting'), hilo.detach('trusting_text');
 INSERT INTO trusting DEFAULT VALUES RETURNING id;
 RESET search_path;
 SET client_min_messages = warning;
@@ -600,9 +600,9 @@ DECLARE
 	ids int[];
 BEGIN
 	EXECUTE format('CREATE TABLE %I (%1$I serial PRIMARY KEY)', quotes);
-	PERFORM "Hi.lo".hilo_attach(quote_ident(quotes)::regclass, quotes, collection);
+	PERFORM hilo.attach(quote_ident(quotes)::regclass, quotes, collection);
 	EXECUTE format('INSERT INTO %I DEFAULT VALUES', quotes);
-	PERFORM "Hi.lo".hilo_detach(quote_ident(quotes)::regclass, quotes);
+	PERFORM hilo.detach(quote_ident(quotes)::regclass, quotes);
 	EXECUTE format('INSERT INTO %I DEFAULT VALUES', quotes);
 	EXECUTE format('SELECT array_agg(%I ORDER BY 1) FROM %1$I', quotes) INTO ids;
 	RAISE WARNING 'ids % of %', ids, (SELECT max FROM hilo.hilo h WHERE h.collection = repeat('''', 255));
@@ -619,54 +619,54 @@ DROP ROLE regress_hilo_owner;
 
 -- hilo_last_number() after a number that was skipped in an earlier count
 CREATE TABLE stepped (id bigint);
-SELECT hilo_attach('stepped', 'id');
+SELECT hilo.attach('stepped', 'id');
 INSERT INTO stepped DEFAULT VALUES RETURNING id;
 INSERT INTO stepped VALUES (3);
 SELECT hilo_last_number('stepped');
-SELECT hilo_seed('stepped', 0, true);
+SELECT hilo.seed('stepped', 0, true);
 SELECT hilo_next_number('stepped') FROM generate_series(1, 3);
 SELECT hilo_last_number('stepped');
 
 -- A rollback would bind a collection again, but not bring back its counter.
 BEGIN;
-SELECT hilo_detach('stepped');
-SELECT hilo_drop('stepped');
+SELECT hilo.detach('stepped');
+SELECT hilo.drop('stepped');
 ROLLBACK;
 INSERT INTO stepped DEFAULT VALUES RETURNING id;
-SELECT hilo_detach('stepped');
+SELECT hilo.detach('stepped');
 BEGIN;
-SELECT hilo_attach('stepped', 'id');
-SELECT hilo_detach('stepped');
-SELECT hilo_drop('stepped');
+SELECT hilo.attach('stepped', 'id');
+SELECT hilo.detach('stepped');
+SELECT hilo.drop('stepped');
 COMMIT;
 
 -- A child that is attached to another collection
 CREATE TABLE stepped_child () INHERITS (stepped);
-SELECT hilo_attach('stepped_child', 'id');
-SELECT hilo_attach('stepped', 'id');
-SELECT hilo_detach('stepped_child');
+SELECT hilo.attach('stepped_child', 'id');
+SELECT hilo.attach('stepped', 'id');
+SELECT hilo.detach('stepped_child');
 DROP TABLE stepped, stepped_child;
-SELECT hilo_drop('stepped_child');
+SELECT hilo.drop('stepped_child');
 
--- Rows that hilo_attach() has not made
+-- Rows that hilo.attach() has not made
 INSERT INTO hilo.binding (collection, taken, trigger, trigger_xid) VALUES ('stepped', 'pg_catalog.bool(bigint)', 5, '5');
 INSERT INTO hilo.binding (collection, granted_to, trigger) VALUES ('stepped', 'public', 5);
 INSERT INTO hilo.binding (collection, trigger, trigger_xid) VALUES ('stepped', 5, '5');
 
 -- A number of a range that a seed has invalidated since the statement began
 CREATE TABLE doubtful (id bigint);
-SELECT hilo_attach('doubtful', 'id');
+SELECT hilo.attach('doubtful', 'id');
 INSERT INTO doubtful DEFAULT VALUES;
 CREATE FUNCTION seed_other() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM hilo_seed('seeded', 1);
+    PERFORM hilo.seed('seeded', 1);
     RETURN new;
 END $$;
 CREATE TRIGGER zzzz BEFORE INSERT ON doubtful FOR EACH ROW WHEN (new.id = 1000) EXECUTE FUNCTION seed_other();
 INSERT INTO doubtful VALUES (1000), (3);
 INSERT INTO doubtful DEFAULT VALUES RETURNING id;
 INSERT INTO doubtful DEFAULT VALUES RETURNING id;
-SELECT hilo_detach('doubtful');
+SELECT hilo.detach('doubtful');
 DROP TABLE doubtful;
 DROP FUNCTION seed_other;
-SELECT hilo_drop('doubtful'), hilo_drop('seeded');
+SELECT hilo.drop('doubtful'), hilo.drop('seeded');

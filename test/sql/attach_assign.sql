@@ -10,8 +10,8 @@ CREATE FUNCTION max_of(name text) RETURNS bigint LANGUAGE sql AS 'SELECT max FRO
 -- Each kind of id; one trigger alone.
 CREATE TABLE notes (id text COLLATE "C" PRIMARY KEY, body text);
 INSERT INTO notes VALUES ('notes/7-A'), ('notes/3');
-SELECT hilo_attach('notes', assign => true);
-SELECT tgname, pg_get_triggerdef(oid) ~ 'hilo_advance\(''notes'', ''nothing'', '''', ''assign''\)' AS assigns FROM pg_trigger WHERE tgrelid = 'notes'::regclass;
+SELECT hilo.attach('notes', assign => true);
+SELECT tgname, pg_get_triggerdef(oid) ~ 'hilo.advance\(''notes'', ''nothing'', '''', ''assign''\)' AS assigns FROM pg_trigger WHERE tgrelid = 'notes'::regclass;
 INSERT INTO notes VALUES (NULL), ('notes/'), ('notes|'), ('of-ann') RETURNING id;
 INSERT INTO notes VALUES ('') RETURNING id ~ '^[0-9a-f]{8}-[0-9a-f-]{27}$' AS guid;
 INSERT INTO notes (body) VALUES ('by default') RETURNING id;
@@ -29,36 +29,36 @@ UPDATE notes SET id = 'notes/' WHERE id = 'of-ann' RETURNING id;
 UPDATE notes SET id = NULL WHERE id = 'notes/';
 
 -- Attached again, it stays so unless the call says otherwise.
-SELECT hilo_attach('notes');
+SELECT hilo.attach('notes');
 INSERT INTO notes VALUES (NULL) RETURNING id ~ '^notes/\d+-A$' AS drawn;
-SELECT hilo_attach('notes', assign => false);
+SELECT hilo.attach('notes', assign => false);
 INSERT INTO notes VALUES ('notes|') RETURNING id;
 INSERT INTO notes VALUES (NULL);
-SELECT hilo_attach('notes', assign => true);
+SELECT hilo.attach('notes', assign => true);
 INSERT INTO notes VALUES (NULL) RETURNING id ~ '^notes/\d+-A$' AS drawn;
-SELECT hilo_detach('notes');
+SELECT hilo.detach('notes');
 SELECT count(*) FROM pg_trigger WHERE tgrelid = 'notes'::regclass;
 
 -- The trigger also records what was replaced.
 CREATE TABLE kept (id varchar(20) PRIMARY KEY DEFAULT 'it''s ' || 1);
-SELECT hilo_attach('kept', assign => true);
+SELECT hilo.attach('kept', assign => true);
 INSERT INTO kept VALUES ('kept|') RETURNING id;
 INSERT INTO kept DEFAULT VALUES RETURNING id;
 INSERT INTO kept VALUES ('kept-with-a-name-too-long/');
-SELECT hilo_detach('kept');
+SELECT hilo.detach('kept');
 SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'kept'::regclass;
 
 -- Partitions
 CREATE TABLE parts (id text, part int, PRIMARY KEY (id, part)) PARTITION BY LIST (part);
 CREATE TABLE parts_1 PARTITION OF parts FOR VALUES IN (1);
-SELECT hilo_attach('parts', 'id', assign => true);
+SELECT hilo.attach('parts', 'id', assign => true);
 CREATE TABLE parts_2 PARTITION OF parts FOR VALUES IN (2);
 INSERT INTO parts VALUES ('parts|', 1), ('parts|', 2), (NULL, 2) RETURNING id, part;
 INSERT INTO parts_2 VALUES ('parts|', 2) RETURNING id;
 
 -- In a column of numbers, ids have no kinds.
 CREATE TABLE numbers (id bigserial PRIMARY KEY);
-SELECT hilo_attach('numbers', assign => true);
+SELECT hilo.attach('numbers', assign => true);
 DROP SCHEMA regress_assign CASCADE;
-SELECT count(hilo_drop(collection)) FROM hilo.hilo WHERE collection IN ('notes', 'kept', 'parts', 'numbers');
-SELECT count(drop_identity(name)) FROM hilo.identities WHERE name IN ('notes', 'kept', 'parts');
+SELECT count(hilo.drop(collection)) FROM hilo.hilo WHERE collection IN ('notes', 'kept', 'parts', 'numbers');
+SELECT count(hilo.drop(rtrim(name, '|') || '|')) FROM hilo.identities WHERE name IN ('notes', 'kept', 'parts');

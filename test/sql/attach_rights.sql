@@ -31,7 +31,7 @@ BEGIN
 	EXECUTE format('CREATE TABLE %I (id bigint PRIMARY KEY, x int)', name);
 	EXECUTE format('ALTER TABLE %I OWNER TO %I', name, 'regress_hilo_' || role);
 	IF collection IS NOT NULL THEN
-		EXECUTE format('CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON %I FOR EACH ROW EXECUTE FUNCTION hilo_advance(%L)', name, collection);
+		EXECUTE format('CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON %I FOR EACH ROW EXECUTE FUNCTION hilo.advance(%L)', name, collection);
 	END IF;
 END $$;
 SET client_min_messages = warning;
@@ -39,19 +39,19 @@ SET client_min_messages = warning;
 -- The owner, to a new collection: attaches, draws, detaches, and attaches a second table to it.
 SELECT make('ann', 'orders'), make('ann', 'invoices'), make('bob', 'bobs');
 SELECT statement, a.* FROM unnest(ARRAY[
-	$$SELECT hilo_attach('orders')$$, $$INSERT INTO orders DEFAULT VALUES$$, $$SELECT hilo_next('orders')$$, $$SELECT hilo_attach('orders')$$,
-	$$SELECT hilo_attach('invoices', 'id', 'orders')$$, $$INSERT INTO invoices DEFAULT VALUES$$, $$INSERT INTO invoices VALUES (20)$$,
-	$$SELECT hilo_detach('orders')$$, $$SELECT hilo_attach('orders')$$, $$SELECT hilo_attach('orders', 'id', 'orders')$$, $$SELECT hilo_detach('invoices'), hilo_detach('orders')$$, $$SELECT hilo_attach('orders'), hilo_attach('invoices', 'id', 'orders')$$,
-	$$SELECT hilo_attach('bobs')$$, $$SELECT hilo_detach('bobs')$$]) WITH ORDINALITY s(statement, i), as_role('ann', statement) a ORDER BY i;
+	$$SELECT hilo.attach('orders')$$, $$INSERT INTO orders DEFAULT VALUES$$, $$SELECT hilo_next('orders')$$, $$SELECT hilo.attach('orders')$$,
+	$$SELECT hilo.attach('invoices', 'id', 'orders')$$, $$INSERT INTO invoices DEFAULT VALUES$$, $$INSERT INTO invoices VALUES (20)$$,
+	$$SELECT hilo.detach('orders')$$, $$SELECT hilo.attach('orders')$$, $$SELECT hilo.attach('orders', 'id', 'orders')$$, $$SELECT hilo.detach('invoices'), hilo.detach('orders')$$, $$SELECT hilo.attach('orders'), hilo.attach('invoices', 'id', 'orders')$$,
+	$$SELECT hilo.attach('bobs')$$, $$SELECT hilo.detach('bobs')$$]) WITH ORDINALITY s(statement, i), as_role('ann', statement) a ORDER BY i;
 -- Another role: not her tables, not her collection.
 \set VERBOSITY default
 SET ROLE regress_hilo_bob;
-SELECT hilo_attach('bobs', 'id', 'orders');
+SELECT hilo.attach('bobs', 'id', 'orders');
 RESET ROLE;
 \set VERBOSITY terse
 SELECT statement, a.* FROM unnest(ARRAY[
-	$$SELECT hilo_attach('orders')$$, $$SELECT hilo_detach('orders')$$, $$SELECT hilo_attach('bobs', collection => 'orders')$$, $$CALL hilo_attach_online('bobs', 'id', 'orders')$$,
-	$$SELECT hilo_next_number('orders')$$, $$SELECT hilo_attach('bobs')$$, $$INSERT INTO bobs DEFAULT VALUES$$, $$SELECT hilo_detach('bobs')$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
+	$$SELECT hilo.attach('orders')$$, $$SELECT hilo.detach('orders')$$, $$SELECT hilo.attach('bobs', collection => 'orders')$$, $$CALL hilo.attach_online('bobs', 'id', 'orders')$$,
+	$$SELECT hilo_next_number('orders')$$, $$SELECT hilo.attach('bobs')$$, $$INSERT INTO bobs DEFAULT VALUES$$, $$SELECT hilo.detach('bobs')$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
 -- A trigger of its own making: no statement moves the max, nor gives the right to draw, nor takes it from others.
 SELECT make('bob', 'forged', 'orders');
 SET ROLE regress_hilo_bob;
@@ -70,30 +70,30 @@ ALTER TABLE forged ENABLE ALWAYS TRIGGER zzz_hilo_advance_id;
 INSERT INTO forged VALUES (2000000);
 ALTER TABLE forged ALTER id SET DEFAULT hilo_next_number('orders');
 INSERT INTO forged DEFAULT VALUES;
-SELECT hilo_attach('forged', 'id', 'orders');
-SELECT hilo_attach('forged', 'id');
+SELECT hilo.attach('forged', 'id', 'orders');
+SELECT hilo.attach('forged', 'id');
 RESET ROLE;
 SELECT max_of('orders') < 1000 AS unmoved;
-SELECT statement, a.* FROM unnest(ARRAY[$$INSERT INTO orders DEFAULT VALUES$$, $$INSERT INTO invoices DEFAULT VALUES$$, $$SELECT hilo_attach('orders')$$, $$SELECT hilo_next_number('orders')$$]) WITH ORDINALITY s(statement, i), as_role('ann', statement) a ORDER BY i;
+SELECT statement, a.* FROM unnest(ARRAY[$$INSERT INTO orders DEFAULT VALUES$$, $$INSERT INTO invoices DEFAULT VALUES$$, $$SELECT hilo.attach('orders')$$, $$SELECT hilo_next_number('orders')$$]) WITH ORDINALITY s(statement, i), as_role('ann', statement) a ORDER BY i;
 SELECT (as_role('bob', $$SELECT hilo_next_number('orders')$$)).*;
--- Nor when the other role's trigger looks at existing ids, or hilo_sync() or hilo_configure() does; it blocks nothing.
+-- Nor when the other role's trigger looks at existing ids, or hilo.sync() or hilo.configure() does; it blocks nothing.
 SET ROLE regress_hilo_bob;
 ALTER TABLE forged DISABLE TRIGGER USER;
 INSERT INTO forged VALUES (1000000);
 ALTER TABLE forged ENABLE TRIGGER USER;
 CREATE TABLE forged_small (id smallint PRIMARY KEY);
-CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON forged_small FOR EACH ROW EXECUTE FUNCTION hilo_advance('orders');
+CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON forged_small FOR EACH ROW EXECUTE FUNCTION hilo.advance('orders');
 SET ROLE regress_hilo_ann;
 ALTER TABLE orders DISABLE TRIGGER USER;
 ALTER TABLE orders ENABLE TRIGGER USER;
 INSERT INTO orders DEFAULT VALUES;
 INSERT INTO orders VALUES (30);
-SELECT hilo_attach('orders') < 1000 AS unmoved;
-SELECT hilo_detach('invoices'), hilo_detach('orders'), hilo_attach('orders') < 1000 AS unmoved;
-SELECT hilo_attach('invoices', 'id', 'orders') < 1000 AS unmoved;
+SELECT hilo.attach('orders') < 1000 AS unmoved;
+SELECT hilo.detach('invoices'), hilo.detach('orders'), hilo.attach('orders') < 1000 AS unmoved;
+SELECT hilo.attach('invoices', 'id', 'orders') < 1000 AS unmoved;
 RESET ROLE;
-SELECT hilo_sync('orders') < 1000 AS unmoved;
-SELECT hilo_configure('orders', reset => true);
+SELECT hilo.sync('orders') < 1000 AS unmoved;
+SELECT hilo.configure('orders', reset => true);
 SELECT max_value FROM hilo.hilo WHERE collection = 'orders';
 SELECT bound_to FROM hilo.status WHERE collection = 'orders';
 SET ROLE regress_hilo_bob;
@@ -105,18 +105,18 @@ SELECT max_of('orders') < 1000 AS unmoved;
 SET ROLE regress_hilo_bob;
 CREATE TABLE forged_parts (id bigint, part int) PARTITION BY LIST (part);
 CREATE TABLE forged_part PARTITION OF forged_parts DEFAULT;
-CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON forged_parts FOR EACH ROW EXECUTE FUNCTION hilo_advance('orders');
+CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON forged_parts FOR EACH ROW EXECUTE FUNCTION hilo.advance('orders');
 INSERT INTO forged_parts VALUES (1000000, 1);
 INSERT INTO forged_part VALUES (1000000, 1);
 DROP TABLE forged_parts, forged;
 RESET ROLE;
 SELECT max_of('orders') < 1000 AS unmoved;
 -- Nor when the other role's tables are detached: the collection is in use.
-SELECT (as_role('ann', $$SELECT hilo_detach('orders'), hilo_detach('invoices')$$)).*;
+SELECT (as_role('ann', $$SELECT hilo.detach('orders'), hilo.detach('invoices')$$)).*;
 SELECT make('bob', 'forged', 'orders');
-SELECT statement, a.* FROM unnest(ARRAY[$$INSERT INTO forged VALUES (1000000)$$, $$SELECT hilo_attach('bobs', 'id', 'orders')$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
+SELECT statement, a.* FROM unnest(ARRAY[$$INSERT INTO forged VALUES (1000000)$$, $$SELECT hilo.attach('bobs', 'id', 'orders')$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
 DROP TABLE forged;
-SELECT (as_role('ann', $$SELECT hilo_attach('orders')$$)).*;
+SELECT (as_role('ann', $$SELECT hilo.attach('orders')$$)).*;
 
 -- A trigger that the other role makes, or that came with a copy, protects the collection as well, once it was seen.
 SELECT make('ann', 'copied', 'copied');
@@ -129,87 +129,87 @@ DROP TABLE copied;
 
 -- Dropped, created and attached again, as the tests of a program do; a collection whose tables were all dropped is open to any role.
 SELECT make('ann', 'remade'), make('ann', 'remade_2');
-SELECT statement, a.state FROM unnest(ARRAY[$$SELECT hilo_attach('remade'), hilo_attach('remade_2', 'id', 'remade')$$, $$INSERT INTO remade SELECT FROM generate_series(1, 2000)$$, $$DROP TABLE remade$$]) WITH ORDINALITY s(statement, i), as_role('ann', statement) a ORDER BY i;
+SELECT statement, a.state FROM unnest(ARRAY[$$SELECT hilo.attach('remade'), hilo.attach('remade_2', 'id', 'remade')$$, $$INSERT INTO remade SELECT FROM generate_series(1, 2000)$$, $$DROP TABLE remade$$]) WITH ORDINALITY s(statement, i), as_role('ann', statement) a ORDER BY i;
 SELECT make('bob', 'remade');
-SELECT (as_role('bob', $$SELECT hilo_attach('remade')$$)).*;
+SELECT (as_role('bob', $$SELECT hilo.attach('remade')$$)).*;
 DROP TABLE remade;
 -- Not after a rollback of that, nor if only the trigger is dropped.
 BEGIN;
 DROP TABLE remade_2;
 ROLLBACK;
 SELECT make('bob', 'remade');
-SELECT (as_role('bob', $$SELECT hilo_attach('remade')$$)).*;
+SELECT (as_role('bob', $$SELECT hilo.attach('remade')$$)).*;
 DROP TABLE remade;
 DROP TRIGGER zzz_hilo_advance_id ON remade_2;
 SELECT make('bob', 'remade');
-SELECT (as_role('bob', $$SELECT hilo_attach('remade')$$)).*;
+SELECT (as_role('bob', $$SELECT hilo.attach('remade')$$)).*;
 DROP TABLE remade, remade_2;
 SELECT make('ann', 'remade');
-SELECT statement, a.state FROM unnest(ARRAY[$$SELECT hilo_attach('remade')$$, $$INSERT INTO remade DEFAULT VALUES$$, $$DROP TABLE remade$$]) WITH ORDINALITY s(statement, i), as_role('ann', statement) a ORDER BY i;
+SELECT statement, a.state FROM unnest(ARRAY[$$SELECT hilo.attach('remade')$$, $$INSERT INTO remade DEFAULT VALUES$$, $$DROP TABLE remade$$]) WITH ORDINALITY s(statement, i), as_role('ann', statement) a ORDER BY i;
 SELECT make('bob', 'remade');
-SELECT statement, a.state FROM unnest(ARRAY[$$SELECT hilo_attach('remade')$$, $$INSERT INTO remade DEFAULT VALUES$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
+SELECT statement, a.state FROM unnest(ARRAY[$$SELECT hilo.attach('remade')$$, $$INSERT INTO remade DEFAULT VALUES$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
 SELECT make('ann', 'remade_2');
-SELECT (as_role('ann', $$SELECT hilo_attach('remade_2', 'id', 'remade')$$)).*;
+SELECT (as_role('ann', $$SELECT hilo.attach('remade_2', 'id', 'remade')$$)).*;
 DROP TABLE remade, remade_2;
 -- Nor a collection that is or was granted, or was bound by hand.
-SELECT hilo_configure('remade', grant_to => 'regress_hilo_ann');
+SELECT hilo.configure('remade', grant_to => 'regress_hilo_ann');
 SELECT make('bob', 'remade');
-SELECT (as_role('bob', $$SELECT hilo_attach('remade')$$)).*;
-SELECT hilo_configure('remade', revoke_from => 'regress_hilo_ann');
-SELECT (as_role('bob', $$SELECT hilo_attach('remade')$$)).*;
+SELECT (as_role('bob', $$SELECT hilo.attach('remade')$$)).*;
+SELECT hilo.configure('remade', revoke_from => 'regress_hilo_ann');
+SELECT (as_role('bob', $$SELECT hilo.attach('remade')$$)).*;
 DROP TABLE remade;
 -- A copy by its trigger alone.
 SELECT make('ann', 'copied', 'copied');
 SELECT statement, a.state FROM unnest(ARRAY[$$INSERT INTO copied VALUES (5000)$$, $$DROP TABLE copied$$]) WITH ORDINALITY s(statement, i), as_role('ann', statement) a ORDER BY i;
 SELECT make('ann', 'copied');
-SELECT (as_role('ann', $$SELECT hilo_attach('copied')$$)).*;
+SELECT (as_role('ann', $$SELECT hilo.attach('copied')$$)).*;
 DROP TABLE copied;
 
 -- A grant gives both rights; when it is revoked, attached tables keep working.
-SELECT hilo_configure('orders', grant_to => 'regress_hilo_bob');
+SELECT hilo.configure('orders', grant_to => 'regress_hilo_bob');
 SELECT make('bob', 'granted'), make('bob', 'granted_forged', 'orders'), make('bob', 'later', 'orders');
-SELECT statement, a.* FROM unnest(ARRAY[$$SELECT hilo_attach('granted', 'id', 'orders')$$, $$INSERT INTO granted DEFAULT VALUES$$, $$INSERT INTO granted VALUES (200)$$, $$INSERT INTO granted_forged VALUES (300)$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
-SELECT hilo_configure('orders', revoke_from => 'regress_hilo_bob');
-SELECT statement, a.* FROM unnest(ARRAY[$$INSERT INTO granted DEFAULT VALUES$$, $$INSERT INTO granted VALUES (400)$$, $$INSERT INTO granted_forged VALUES (450)$$, $$INSERT INTO later VALUES (500)$$, $$SELECT hilo_attach('bobs', 'id', 'orders')$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
+SELECT statement, a.* FROM unnest(ARRAY[$$SELECT hilo.attach('granted', 'id', 'orders')$$, $$INSERT INTO granted DEFAULT VALUES$$, $$INSERT INTO granted VALUES (200)$$, $$INSERT INTO granted_forged VALUES (300)$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
+SELECT hilo.configure('orders', revoke_from => 'regress_hilo_bob');
+SELECT statement, a.* FROM unnest(ARRAY[$$INSERT INTO granted DEFAULT VALUES$$, $$INSERT INTO granted VALUES (400)$$, $$INSERT INTO granted_forged VALUES (450)$$, $$INSERT INTO later VALUES (500)$$, $$SELECT hilo.attach('bobs', 'id', 'orders')$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
 -- A grant to public is for draws only.
-SELECT hilo_configure('orders', grant_to => 'public');
-SELECT statement, a.* FROM unnest(ARRAY[$$SELECT hilo_next_number('orders') > 0$$, $$INSERT INTO later VALUES (500)$$, $$SELECT hilo_attach('bobs', 'id', 'orders')$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
-SELECT hilo_configure('orders', revoke_from => 'public');
+SELECT hilo.configure('orders', grant_to => 'public');
+SELECT statement, a.* FROM unnest(ARRAY[$$SELECT hilo_next_number('orders') > 0$$, $$INSERT INTO later VALUES (500)$$, $$SELECT hilo.attach('bobs', 'id', 'orders')$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
+SELECT hilo.configure('orders', revoke_from => 'public');
 DROP TABLE granted, granted_forged, later;
 
 -- A collection that is drawn from and was never attached: not for ordinary roles.
 SELECT count(hilo_next_number('loose')) FROM generate_series(1, 100);
 SELECT make('bob', 'loose', 'loose'), make('bob', 'loose_too');
-SELECT statement, a.* FROM unnest(ARRAY[$$INSERT INTO loose VALUES (1000000)$$, $$SELECT hilo_attach('loose')$$, $$SELECT hilo_attach('loose_too', 'id', 'loose')$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
-SELECT hilo_attach('loose');
+SELECT statement, a.* FROM unnest(ARRAY[$$INSERT INTO loose VALUES (1000000)$$, $$SELECT hilo.attach('loose')$$, $$SELECT hilo.attach('loose_too', 'id', 'loose')$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
+SELECT hilo.attach('loose');
 SELECT (as_role('bob', $$INSERT INTO loose VALUES (100)$$)).*, max_of('loose');
 -- One that is bound to the documents of another role, new or not; one that was configured.
 SELECT make('ann', 'docs');
-SELECT hilo_bind('docs', 'docs', 'id'), hilo_configure('set', max_value => 1000);
+SELECT hilo.bind('docs', 'docs', 'id'), hilo.configure('set', max_value => 1000);
 SELECT make('bob', 'bound', 'docs');
-SELECT statement, a.* FROM unnest(ARRAY[$$INSERT INTO bound VALUES (1000000)$$, $$SELECT hilo_attach('bound', 'id', 'docs')$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
-SELECT hilo_unbind('docs');
-SELECT hilo_drop('docs');
+SELECT statement, a.* FROM unnest(ARRAY[$$INSERT INTO bound VALUES (1000000)$$, $$SELECT hilo.attach('bound', 'id', 'docs')$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
+SELECT hilo.unbind('docs');
+SELECT hilo.drop('docs');
 DROP TABLE docs, bound;
 
 -- Members of the owner; a table that changes its owner, one of the superuser.
 GRANT regress_hilo_team TO regress_hilo_ann, regress_hilo_bob;
 SELECT make('team', 'shared');
-SELECT (as_role('bob', $$SELECT hilo_attach('shared')$$)).*;
-SELECT (as_role('ann', $$SELECT hilo_attach('shared')$$)).*;
+SELECT (as_role('bob', $$SELECT hilo.attach('shared')$$)).*;
+SELECT (as_role('ann', $$SELECT hilo.attach('shared')$$)).*;
 SELECT make('ann', 'shared_too');
-SELECT (as_role('ann', $$SELECT hilo_attach('shared_too', 'id', 'shared')$$)).*;
+SELECT (as_role('ann', $$SELECT hilo.attach('shared_too', 'id', 'shared')$$)).*;
 SELECT make('bob', 'shared_three');
-SELECT (as_role('bob', $$SELECT hilo_attach('shared_three', 'id', 'shared')$$)).*;
-SELECT (as_role('bob', $$SELECT hilo_detach('shared')$$)).*;
+SELECT (as_role('bob', $$SELECT hilo.attach('shared_three', 'id', 'shared')$$)).*;
+SELECT (as_role('bob', $$SELECT hilo.detach('shared')$$)).*;
 DROP TABLE shared, shared_too, shared_three;
 SELECT make('ann', 'moved');
-SELECT (as_role('ann', $$SELECT hilo_attach('moved')$$)).*;
+SELECT (as_role('ann', $$SELECT hilo.attach('moved')$$)).*;
 ALTER TABLE moved OWNER TO regress_hilo_bob;
-SELECT statement, a.* FROM unnest(ARRAY[$$INSERT INTO moved DEFAULT VALUES$$, $$ALTER TABLE moved DISABLE TRIGGER USER$$, $$ALTER TABLE moved ENABLE TRIGGER USER$$, $$INSERT INTO moved VALUES (77)$$, $$SELECT hilo_attach('moved')$$, $$SELECT hilo_detach('moved')$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
+SELECT statement, a.* FROM unnest(ARRAY[$$INSERT INTO moved DEFAULT VALUES$$, $$ALTER TABLE moved DISABLE TRIGGER USER$$, $$ALTER TABLE moved ENABLE TRIGGER USER$$, $$INSERT INTO moved VALUES (77)$$, $$SELECT hilo.attach('moved')$$, $$SELECT hilo.detach('moved')$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
 DROP TABLE moved;
 CREATE TABLE supers (id bigint PRIMARY KEY);
-SELECT hilo_attach('supers');
+SELECT hilo.attach('supers');
 SELECT make('bob', 'supers_forged', 'supers');
 SELECT (as_role('bob', $$INSERT INTO supers_forged VALUES (1000)$$)).*;
 DROP TABLE supers, supers_forged;
@@ -219,17 +219,17 @@ SELECT make('bob', 'trap');
 SET ROLE regress_hilo_bob;
 ALTER TABLE trap ALTER id SET DEFAULT hilo_next_number('trap');
 CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON trap FOR EACH ROW
-	EXECUTE FUNCTION hilo_advance('trap', 'default', '1; ALTER ROLE regress_hilo_bob SUPERUSER; SELECT 1');
+	EXECUTE FUNCTION hilo.advance('trap', 'default', '1; ALTER ROLE regress_hilo_bob SUPERUSER; SELECT 1');
 RESET ROLE;
-SELECT hilo_detach('trap');
+SELECT hilo.detach('trap');
 SELECT rolsuper FROM pg_roles WHERE rolname = 'regress_hilo_bob';
 SET ROLE regress_hilo_bob;
 DROP TRIGGER IF EXISTS zzz_hilo_advance_id ON trap;
 ALTER TABLE trap ALTER id SET DEFAULT hilo_next_number('trap');
 CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON trap FOR EACH ROW
-	EXECUTE FUNCTION hilo_advance('trap', 'default', '1, OWNER TO regress_hilo_ann');
+	EXECUTE FUNCTION hilo.advance('trap', 'default', '1, OWNER TO regress_hilo_ann');
 RESET ROLE;
-SELECT hilo_detach('trap');
+SELECT hilo.detach('trap');
 SELECT relowner::regrole FROM pg_class WHERE oid = 'trap'::regclass;
 SET ROLE regress_hilo_bob;
 DROP TRIGGER IF EXISTS zzz_hilo_advance_id ON trap;
@@ -237,26 +237,26 @@ ALTER TABLE trap ALTER id SET DEFAULT hilo_next_number('trap');
 CREATE FUNCTION who() RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RAISE WARNING 'run as %', current_user; RETURN 1; END $$;
 CREATE DOMAIN caught AS bigint CHECK (VALUE = who());
 CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON trap FOR EACH ROW
-	EXECUTE FUNCTION hilo_advance('trap', 'default', 'CAST(''1'' AS regress_attach_rights.caught)');
+	EXECUTE FUNCTION hilo.advance('trap', 'default', 'CAST(''1'' AS regress_attach_rights.caught)');
 RESET ROLE;
-SELECT hilo_detach('trap');
+SELECT hilo.detach('trap');
 SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'trap'::regclass;
 -- Names in triggers, and an event caused by them
 SET ROLE regress_hilo_bob;
 CREATE TABLE "trap; ALTER ROLE regress_hilo_bob SUPERUSER; --" (id int PRIMARY KEY, "x; ALTER ROLE regress_hilo_bob SUPERUSER; --" int);
 CREATE TRIGGER "t; ALTER ROLE regress_hilo_bob SUPERUSER; --" BEFORE INSERT OR UPDATE OF id ON "trap; ALTER ROLE regress_hilo_bob SUPERUSER; --" FOR EACH ROW
-	EXECUTE FUNCTION hilo_advance('c; ALTER ROLE regress_hilo_bob SUPERUSER; --''\', 'identity');
+	EXECUTE FUNCTION hilo.advance('c; ALTER ROLE regress_hilo_bob SUPERUSER; --''\', 'identity');
 RESET ROLE;
 ALTER TABLE "trap; ALTER ROLE regress_hilo_bob SUPERUSER; --" ALTER id TYPE bigint;
 SELECT tgname FROM pg_trigger WHERE tgrelid = '"trap; ALTER ROLE regress_hilo_bob SUPERUSER; --"'::regclass;
-SELECT hilo_detach('"trap; ALTER ROLE regress_hilo_bob SUPERUSER; --"');
-SELECT hilo_attach('"trap; ALTER ROLE regress_hilo_bob SUPERUSER; --"');
+SELECT hilo.detach('"trap; ALTER ROLE regress_hilo_bob SUPERUSER; --"');
+SELECT hilo.attach('"trap; ALTER ROLE regress_hilo_bob SUPERUSER; --"');
 SELECT rolsuper FROM pg_roles WHERE rolname = 'regress_hilo_bob';
 
 -- A trigger with a condition keeps its column from being changed.
 SELECT make('bob', 'picky');
 SET ROLE regress_hilo_bob;
-CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON picky FOR EACH ROW WHEN (NEW.id > 5) EXECUTE FUNCTION hilo_advance('picky');
+CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON picky FOR EACH ROW WHEN (NEW.id > 5) EXECUTE FUNCTION hilo.advance('picky');
 INSERT INTO picky VALUES (4), (6);
 ALTER TABLE picky ALTER id TYPE text;
 INSERT INTO picky VALUES (7);
@@ -266,4 +266,4 @@ RESET search_path;
 DROP SCHEMA regress_attach_rights CASCADE;
 DROP OWNED BY regress_hilo_ann, regress_hilo_bob, regress_hilo_team;
 DROP ROLE regress_hilo_ann, regress_hilo_bob, regress_hilo_team;
-SELECT count(hilo_drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE collection IN ('orders', 'copied', 'bobs', 'loose', 'docs', 'set', 'shared', 'moved', 'supers', 'trap', 'invoices', 'remade') OR collection ~ 'ALTER ROLE';
+SELECT count(hilo.drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE collection IN ('orders', 'copied', 'bobs', 'loose', 'docs', 'set', 'shared', 'moved', 'supers', 'trap', 'invoices', 'remade') OR collection ~ 'ALTER ROLE';

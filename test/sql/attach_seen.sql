@@ -14,7 +14,7 @@ CREATE FUNCTION seen(relation regclass) RETURNS bigint LANGUAGE sql AS $$
 CREATE TABLE made (id bigint PRIMARY KEY DEFAULT hilo_next_number('made'), item text);
 SELECT hilo_next_number('made');
 INSERT INTO made SELECT generate_series(2, 10);
-CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON made FOR EACH ROW EXECUTE FUNCTION hilo_advance('made', 'nothing');
+CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON made FOR EACH ROW EXECUTE FUNCTION hilo.advance('made', 'nothing');
 SELECT seen('made');
 -- The default has drawn 2, which is there.
 INSERT INTO made (item) VALUES ('first'), ('second') RETURNING id;
@@ -52,7 +52,7 @@ ALTER TABLE made ENABLE TRIGGER USER;
 UPDATE made SET item = 'other' WHERE id = 5000;
 SELECT max_of('made'), seen('made');
 -- The id drawn for the row that makes it look is replaced, also one that was drawn in another statement; one given by hand is not.
-SELECT hilo_seed('made', 0, true);
+SELECT hilo.seed('made', 0, true);
 SELECT hilo_next_number('made') AS drawn \gset
 INSERT INTO made VALUES (:drawn) RETURNING id;
 SELECT seen('made');
@@ -88,8 +88,8 @@ BEGIN
 	DROP TABLE IF EXISTS bulk;
 	CREATE TABLE bulk (id bigint PRIMARY KEY DEFAULT hilo_next_number('bulk'), item text);
 	INSERT INTO bulk SELECT n, 'restored' FROM generate_series(1, rows) n;
-	CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON bulk FOR EACH ROW EXECUTE FUNCTION hilo_advance('bulk');
-	PERFORM hilo_seed('bulk', 0, true), hilo_next_number('bulk');
+	CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON bulk FOR EACH ROW EXECUTE FUNCTION hilo.advance('bulk');
+	PERFORM hilo.seed('bulk', 0, true), hilo_next_number('bulk');
 END $$;
 SELECT restored(50);
 INSERT INTO bulk SELECT hilo_next_number('bulk'), 'sorted' FROM generate_series(1, 20) n ORDER BY n DESC;
@@ -124,33 +124,33 @@ SELECT id = 40 AS by_hand, id > 5 AS above FROM bulk WHERE item = 'mixed' ORDER 
 DROP TABLE bulk;
 DROP FUNCTION restored;
 
--- hilo_attach() and hilo_sync() note a trigger as seen, too.
+-- hilo.attach() and hilo.sync() note a trigger as seen, too.
 CREATE TABLE synced (id int);
 INSERT INTO synced VALUES (70);
-CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON synced FOR EACH ROW EXECUTE FUNCTION hilo_advance('synced');
-SELECT hilo_sync('synced'), max_value FROM hilo.hilo WHERE collection = 'synced';
-SELECT hilo_attach('synced', 'id');
+CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON synced FOR EACH ROW EXECUTE FUNCTION hilo.advance('synced');
+SELECT hilo.sync('synced'), max_value FROM hilo.hilo WHERE collection = 'synced';
+SELECT hilo.attach('synced', 'id');
 SELECT seen('synced'), max_value FROM hilo.hilo WHERE collection = 'synced';
 INSERT INTO synced DEFAULT VALUES RETURNING id;
 DROP TABLE synced;
 
--- hilo_sync() of all finds a restored trigger that has not fired; one that names an identity, or nothing, moves no counter.
+-- hilo.sync() of all finds a restored trigger that has not fired; one that names an identity, or nothing, moves no counter.
 CREATE TABLE unfired (id int);
 INSERT INTO unfired VALUES (80);
-CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON unfired FOR EACH ROW EXECUTE FUNCTION hilo_advance('unfired');
+CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON unfired FOR EACH ROW EXECUTE FUNCTION hilo.advance('unfired');
 CREATE TABLE hostile (id int);
 INSERT INTO hostile VALUES (90);
-CREATE TRIGGER identity BEFORE INSERT OR UPDATE OF id ON hostile FOR EACH ROW EXECUTE FUNCTION hilo_advance('invoices|');
-CREATE TRIGGER server_side BEFORE INSERT OR UPDATE OF id ON hostile FOR EACH ROW EXECUTE FUNCTION hilo_advance('|');
-CREATE TRIGGER nothing BEFORE INSERT OR UPDATE OF id ON hostile FOR EACH ROW EXECUTE FUNCTION hilo_advance('');
-SELECT * FROM hilo_sync() WHERE collection IN ('unfired', 'invoices|', '|', '');
+CREATE TRIGGER identity BEFORE INSERT OR UPDATE OF id ON hostile FOR EACH ROW EXECUTE FUNCTION hilo.advance('invoices|');
+CREATE TRIGGER server_side BEFORE INSERT OR UPDATE OF id ON hostile FOR EACH ROW EXECUTE FUNCTION hilo.advance('|');
+CREATE TRIGGER nothing BEFORE INSERT OR UPDATE OF id ON hostile FOR EACH ROW EXECUTE FUNCTION hilo.advance('');
+SELECT * FROM hilo.sync() WHERE collection IN ('unfired', 'invoices|', '|', '');
 SELECT collection, max FROM hilo.hilo WHERE collection IN ('unfired', 'invoices|', '') OR collection = '|' AND max = 90;
 SELECT hilo_next_number('unfired');
 DROP TABLE unfired, hostile;
 
 -- The limit of the type comes with the trigger.
 CREATE TABLE little (id smallint DEFAULT hilo_next_number('little'));
-CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON little FOR EACH ROW EXECUTE FUNCTION hilo_advance('little');
+CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON little FOR EACH ROW EXECUTE FUNCTION hilo.advance('little');
 INSERT INTO little VALUES (32766);
 INSERT INTO little DEFAULT VALUES RETURNING id;
 SELECT max_of('little'), max_value FROM hilo.hilo WHERE collection = 'little';
@@ -161,13 +161,13 @@ DROP TABLE little;
 SET hilo.server_prefix = 'South/';
 CREATE TABLE texts (id text PRIMARY KEY DEFAULT hilo_next('texts'));
 INSERT INTO texts VALUES ('texts/South/1-A'), ('texts/South/2-A'), ('texts/South/3-B');
-CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON texts FOR EACH ROW EXECUTE FUNCTION hilo_advance('texts');
+CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON texts FOR EACH ROW EXECUTE FUNCTION hilo.advance('texts');
 INSERT INTO texts DEFAULT VALUES RETURNING id;
 RESET hilo.server_prefix;
 DROP TABLE texts;
 CREATE TABLE tags (id text PRIMARY KEY DEFAULT hilo_next('tags', 'X'));
 INSERT INTO tags VALUES ('tags/1-A');
-CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON tags FOR EACH ROW EXECUTE FUNCTION hilo_advance('tags');
+CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON tags FOR EACH ROW EXECUTE FUNCTION hilo.advance('tags');
 INSERT INTO tags DEFAULT VALUES RETURNING id;
 INSERT INTO tags DEFAULT VALUES RETURNING id;
 DROP TABLE tags;
@@ -176,7 +176,7 @@ DROP TABLE tags;
 CREATE TABLE parts (id bigint, part int) PARTITION BY LIST (part);
 CREATE TABLE part1 PARTITION OF parts FOR VALUES IN (1);
 CREATE TABLE part2 PARTITION OF parts FOR VALUES IN (2);
-SELECT hilo_attach('parts', 'id');
+SELECT hilo.attach('parts', 'id');
 INSERT INTO parts (part) VALUES (1), (2) RETURNING id;
 CREATE TABLE part3 (id bigint, part int);
 INSERT INTO part3 VALUES (800, 3);
@@ -190,7 +190,7 @@ ALTER TABLE part2 ENABLE TRIGGER ALL;
 INSERT INTO parts (part) VALUES (1), (2) RETURNING id;
 INSERT INTO parts (part) VALUES (1), (2) RETURNING id;
 SELECT count(*), count(DISTINCT id) FROM parts;
-SELECT hilo_detach('parts');
+SELECT hilo.detach('parts');
 DROP TABLE parts;
 
 -- Two tables on one collection: the first trigger that fires looks at both.
@@ -198,8 +198,8 @@ CREATE TABLE one (id bigint PRIMARY KEY DEFAULT hilo_next_number('both'));
 CREATE TABLE two (id bigint PRIMARY KEY DEFAULT hilo_next_number('both'));
 INSERT INTO one VALUES (5);
 INSERT INTO two VALUES (15);
-CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON one FOR EACH ROW EXECUTE FUNCTION hilo_advance('both');
-CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON two FOR EACH ROW EXECUTE FUNCTION hilo_advance('both');
+CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON one FOR EACH ROW EXECUTE FUNCTION hilo.advance('both');
+CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON two FOR EACH ROW EXECUTE FUNCTION hilo.advance('both');
 INSERT INTO one DEFAULT VALUES RETURNING id;
 SELECT seen('one'), seen('two');
 INSERT INTO two DEFAULT VALUES RETURNING id;
@@ -207,7 +207,7 @@ DROP TABLE one, two;
 
 -- Which text ids advance the collection: those that a draw could equal, and no others.  With the tag of the server,
 CREATE TABLE counted (id text);
-SELECT hilo_attach('counted', 'id');
+SELECT hilo.attach('counted', 'id');
 CREATE FUNCTION moves(given text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
 	before bigint := max_of('counted');
@@ -219,22 +219,22 @@ SELECT given, moves(given) FROM unnest(ARRAY['counted/1-A', 'counted/2-B', 'coun
 -- a server-side id of this server,
 SELECT moves(next_server_side_id('counted/'));
 -- one without,
-SELECT hilo_detach('counted'), hilo_drop('counted');
+SELECT hilo.detach('counted'), hilo.drop('counted');
 DELETE FROM counted;
 SET hilo.node_tag = '';
-SELECT hilo_attach('counted', 'id');
+SELECT hilo.attach('counted', 'id');
 SELECT given, moves(given) FROM unnest(ARRAY['counted/1', 'counted/2-B', 'counted/03', 'counted/4-', 'counted/x/5']) given;
 RESET hilo.node_tag;
 -- and one of the collection.
-SELECT hilo_configure('counted', node_tag => '');
+SELECT hilo.configure('counted', node_tag => '');
 SELECT given, moves(given) FROM unnest(ARRAY['counted/100', 'counted/200-A']) given;
-SELECT hilo_configure('counted', node_tag => 'T');
+SELECT hilo.configure('counted', node_tag => 'T');
 SELECT given, moves(given) FROM unnest(ARRAY['counted/300', 'counted/400-A', 'counted/500-T']) given;
 -- The same ids count when they exist already.
-SELECT hilo_detach('counted'), hilo_drop('counted');
+SELECT hilo.detach('counted'), hilo.drop('counted');
 DELETE FROM counted;
 INSERT INTO counted VALUES ('counted/3-A'), ('counted/700'), ('counted/0000000000000000800-A'), ('counted/x/12-A');
-SELECT hilo_attach('counted', 'id');
+SELECT hilo.attach('counted', 'id');
 DROP TABLE counted;
 
 -- A column that cannot hold ids: nothing counts, nothing crashes.
@@ -245,9 +245,9 @@ BEGIN
 	FOREACH type IN ARRAY '{uuid,boolean,numeric,date,float8,"char",char(5),name,bytea,jsonb,bigint[],oid,interval,point}'::text[] LOOP
 		EXECUTE format('CREATE TABLE odd (id %s)', type);
 		EXECUTE 'INSERT INTO odd VALUES (' || CASE type WHEN 'boolean' THEN 'true' WHEN 'uuid' THEN 'gen_random_uuid()' WHEN 'date' THEN 'now()' WHEN 'bigint[]' THEN '''{1}''' WHEN 'jsonb' THEN '''{}''' WHEN 'interval' THEN '''1 day''' WHEN 'point' THEN '''(1,2)''' ELSE '''1''' END || ')';
-		CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON odd FOR EACH ROW EXECUTE FUNCTION hilo_advance('odd');
+		CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON odd FOR EACH ROW EXECUTE FUNCTION hilo.advance('odd');
 		INSERT INTO odd SELECT * FROM odd;
-		PERFORM hilo_sync('odd');
+		PERFORM hilo.sync('odd');
 		DROP TABLE odd;
 	END LOOP;
 END $$;
@@ -255,11 +255,11 @@ SELECT max_of('odd');
 
 DROP SCHEMA regress_seen CASCADE;
 SELECT count(*) FROM hilo.binding WHERE trigger IS NOT NULL;
-SELECT count(hilo_drop(collection)) FROM hilo.hilo WHERE collection IN ('made', 'synced', 'little', 'texts', 'tags', 'parts', 'both', 'counted', 'odd');
+SELECT count(hilo.drop(collection)) FROM hilo.hilo WHERE collection IN ('made', 'synced', 'little', 'texts', 'tags', 'parts', 'both', 'counted', 'odd');
 
 -- An update changes an id only as it says, and a chosen id stays, drawn or not, whatever the trigger has not seen yet.
 CREATE TABLE regress_kept (id bigserial PRIMARY KEY, item text);
-SELECT hilo_attach('regress_kept') AS attached \gset
+SELECT hilo.attach('regress_kept') AS attached \gset
 INSERT INTO regress_kept (item) VALUES ('a'), ('b');
 ALTER TABLE regress_kept DISABLE TRIGGER USER;
 ALTER TABLE regress_kept ENABLE TRIGGER USER;
@@ -274,4 +274,4 @@ ALTER TABLE regress_kept ALTER id TYPE smallint;
 ROLLBACK;
 SELECT max_value FROM hilo.hilo WHERE collection = 'regress_kept';
 DROP TABLE regress_kept;
-SELECT hilo_drop('regress_kept');
+SELECT hilo.drop('regress_kept');

@@ -50,13 +50,13 @@ CREATE FUNCTION taken_high(bigint) RETURNS boolean LANGUAGE sql RETURN $1 >= 461
 CREATE FUNCTION taken_none(bigint) RETURNS boolean LANGUAGE sql RETURN false;
 CREATE FUNCTION taken_all(bigint) RETURNS boolean LANGUAGE sql RETURN true;
 CREATE FUNCTION taken_but_last(bigint) RETURNS boolean LANGUAGE sql RETURN $1 < 9223372036854775807;
-SELECT hilo_bind('billion', 'taken_billion(bigint)');
-SELECT hilo_bind('quadrillion', 'taken_quadrillion(bigint)');
+SELECT hilo.bind('billion', 'taken_billion(bigint)');
+SELECT hilo.bind('quadrillion', 'taken_quadrillion(bigint)');
 SELECT value, tries <= 62 AS few FROM next_identity_free_for('billion');
 SELECT value, tries FROM next_identity_free_for('billion');
 SELECT value, tries <= 102 AS few FROM next_identity_free_for('quadrillion');
 -- From 2^62 to the end all are taken: an error, nothing wrapped, nothing lost.
-SELECT hilo_bind('high', 'taken_high(bigint)');
+SELECT hilo.bind('high', 'taken_high(bigint)');
 SELECT seed_identity_for('high', 4611686018427387902);
 SET statement_timeout = '5s';
 SELECT next_identity_free('high');
@@ -64,29 +64,29 @@ SELECT next_identity_free('high');
 SELECT next_identity_free('high');
 SELECT next_identity_free_for('high');
 SELECT value FROM hilo.identities WHERE name = 'high';
-SELECT hilo_unbind('high');
-SELECT hilo_bind('high', 'taken_none(bigint)');
+SELECT hilo.unbind('high');
+SELECT hilo.bind('high', 'taken_none(bigint)');
 SELECT next_identity_free('high');
-SELECT hilo_unbind('high');
-SELECT hilo_bind('high', 'taken_all(bigint)');
+SELECT hilo.unbind('high');
+SELECT hilo.bind('high', 'taken_all(bigint)');
 SELECT next_identity_free('high');
 SELECT seed_identity_for('high', 0, true);
 SELECT next_identity_free('high');
 SELECT value FROM hilo.identities WHERE name = 'high';
 -- A first draw that finds nothing leaves the identity as good as new.
-SELECT hilo_bind('never', 'taken_all(bigint)');
+SELECT hilo.bind('never', 'taken_all(bigint)');
 SELECT next_identity_free('never');
 SELECT next_identity_for('never');
 -- The last one is free: it is found, and after that none is left.
-SELECT hilo_unbind('high');
-SELECT hilo_bind('high', 'taken_but_last(bigint)');
+SELECT hilo.unbind('high');
+SELECT hilo.bind('high', 'taken_but_last(bigint)');
 SELECT value, tries <= 128 AS few FROM next_identity_free_for('high');
 SELECT next_identity_free('high');
 SELECT next_identity('high');
 SELECT value FROM hilo.identities WHERE name = 'high';
 RESET statement_timeout;
 \set VERBOSITY default
-SELECT hilo_unbind(collection) FROM hilo.binding;
+SELECT hilo.unbind(collection) FROM hilo.binding;
 
 -- Column types, and the ends of the smaller ones.
 CREATE DOMAIN doc_number AS integer CHECK (VALUE > 0);
@@ -105,8 +105,8 @@ CREATE INDEX ON typed (td DESC NULLS FIRST) INCLUDE (b);
 INSERT INTO typed SELECT 'typed/' || n, 'typed/' || n, 'TYPED/' || n, n, n, n, n, 'typed/' || n, 'typed/' || n, 'typed/' || n FROM generate_series(1, 5) n;
 CREATE FUNCTION free_in(tab regclass, col name, start bigint DEFAULT 0, OUT value bigint) LANGUAGE plpgsql AS $$
 BEGIN
-	PERFORM hilo_unbind('typed');
-	PERFORM hilo_bind('typed', tab, col);
+	PERFORM hilo.unbind('typed');
+	PERFORM hilo.bind('typed', tab, col);
 	PERFORM seed_identity_for('typed', start, true);
 	SELECT f.value INTO value FROM next_identity_free_for('typed') f;
 END $$;
@@ -132,14 +132,14 @@ SELECT free_in('typed', 's', 32767);
 -- Beyond a full column nothing is lost; the identity itself continues.
 INSERT INTO typed (s) SELECT generate_series(1, 32767);
 SELECT free_in('typed', 's');
-SELECT hilo_unbind('typed');
-SELECT hilo_bind('typed', 'typed', 's');
+SELECT hilo.unbind('typed');
+SELECT hilo.bind('typed', 'typed', 's');
 SELECT seed_identity_for('typed', 9, true);
 SELECT next_identity_free('typed');
 SELECT next_identity('typed');
 DELETE FROM typed WHERE s = 32767;
 SELECT value, tries <= 32 AS few FROM next_identity_free_for('typed');
-SELECT hilo_unbind('typed');
+SELECT hilo.unbind('typed');
 DROP TABLE typed;
 DROP FUNCTION free_in;
 DROP DOMAIN doc_number, doc_id;
@@ -159,7 +159,7 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN
 	RETURN SQLSTATE;
 END $$;
-SELECT attname, try(format('SELECT hilo_bind(''untyped'', ''untyped'', %L)', attname)) FROM pg_attribute WHERE attrelid = 'untyped'::regclass AND attnum > 0 ORDER BY attnum;
+SELECT attname, try(format('SELECT hilo.bind(''untyped'', ''untyped'', %L)', attname)) FROM pg_attribute WHERE attrelid = 'untyped'::regclass AND attnum > 0 ORDER BY attnum;
 ALTER TABLE untyped ADD PRIMARY KEY (u);
 SELECT next_identity_free('untyped');
 DROP TABLE untyped;
@@ -167,34 +167,34 @@ DROP TABLE untyped;
 
 -- Indexes: one that the column leads, btree, valid, of all rows.
 CREATE TABLE indexed (id text, kind int, number bigint, valid boolean);
-SELECT hilo_bind('indexed', 'indexed', 'id');
+SELECT hilo.bind('indexed', 'indexed', 'id');
 \set VERBOSITY sqlstate
 CREATE INDEX ON indexed USING hash (id);
-SELECT hilo_bind('indexed', 'indexed', 'id');
+SELECT hilo.bind('indexed', 'indexed', 'id');
 CREATE INDEX ON indexed USING brin (id);
-SELECT hilo_bind('indexed', 'indexed', 'id');
+SELECT hilo.bind('indexed', 'indexed', 'id');
 CREATE INDEX ON indexed (id) WHERE valid;
-SELECT hilo_bind('indexed', 'indexed', 'id');
+SELECT hilo.bind('indexed', 'indexed', 'id');
 CREATE INDEX ON indexed (kind, id);
-SELECT hilo_bind('indexed', 'indexed', 'id');
+SELECT hilo.bind('indexed', 'indexed', 'id');
 CREATE INDEX ON indexed (lower(id));
-SELECT hilo_bind('indexed', 'indexed', 'id');
+SELECT hilo.bind('indexed', 'indexed', 'id');
 CREATE INDEX ON indexed ((id || ''));
-SELECT hilo_bind('indexed', 'indexed', 'id');
+SELECT hilo.bind('indexed', 'indexed', 'id');
 CREATE INDEX ON indexed (number) INCLUDE (id);
-SELECT hilo_bind('indexed', 'indexed', 'id');
+SELECT hilo.bind('indexed', 'indexed', 'id');
 INSERT INTO indexed (id, valid) VALUES ('indexed/1', false), ('indexed/1', false), ('indexed/2', true);
 CREATE UNIQUE INDEX CONCURRENTLY indexed_invalid ON indexed (id);
 SELECT indisvalid FROM pg_index WHERE indexrelid = 'indexed_invalid'::regclass;
-SELECT hilo_bind('indexed', 'indexed', 'id');
+SELECT hilo.bind('indexed', 'indexed', 'id');
 SELECT count(*) FROM hilo.binding;
 -- Repaired, it is good; so is one of several columns.
 DELETE FROM indexed WHERE ctid = '(0,1)';
 REINDEX INDEX indexed_invalid;
 UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'indexed_invalid'::regclass;
-SELECT hilo_bind('indexed', 'indexed', 'id');
+SELECT hilo.bind('indexed', 'indexed', 'id');
 UPDATE pg_index SET indisvalid = true WHERE indexrelid = 'indexed_invalid'::regclass;
-SELECT hilo_bind('indexed', 'indexed', 'id');
+SELECT hilo.bind('indexed', 'indexed', 'id');
 SELECT next_identity_free('indexed');
 DROP INDEX indexed_invalid;
 SELECT next_identity_free('indexed');
@@ -203,7 +203,7 @@ SELECT next_identity_free('indexed'), seed_identity_for('indexed', 0, true), nex
 \set VERBOSITY default
 DROP INDEX indexed_several;
 SELECT next_identity_free('indexed');
-SELECT hilo_unbind('indexed');
+SELECT hilo.unbind('indexed');
 -- Without a binding: a primary key of one column.
 SELECT next_identity_free('indexed');
 \set VERBOSITY sqlstate
@@ -227,34 +227,34 @@ SELECT next_identity_free_for('nowhere/');
 SELECT next_identity_free(repeat('x', 100));
 SELECT next_identity_free('pg_class');
 SELECT value FROM hilo.identities WHERE name = 'nowhere';
-SELECT hilo_bind('nowhere', 'nowhere', 'id');
-SELECT hilo_bind('nowhere', 4000000000::oid::regclass, 'id');
-SELECT hilo_bind('nowhere', 'docs', 'nowhere');
-SELECT hilo_bind('nowhere', 'docs', 'ID');
-SELECT hilo_bind('nowhere', 'docs', 'ctid');
-SELECT hilo_bind('nowhere', 'docs', '');
-SELECT hilo_bind('nowhere', 'nowhere(bigint)');
-SELECT hilo_bind('nowhere', 4000000000::oid::regprocedure);
+SELECT hilo.bind('nowhere', 'nowhere', 'id');
+SELECT hilo.bind('nowhere', 4000000000::oid::regclass, 'id');
+SELECT hilo.bind('nowhere', 'docs', 'nowhere');
+SELECT hilo.bind('nowhere', 'docs', 'ID');
+SELECT hilo.bind('nowhere', 'docs', 'ctid');
+SELECT hilo.bind('nowhere', 'docs', '');
+SELECT hilo.bind('nowhere', 'nowhere(bigint)');
+SELECT hilo.bind('nowhere', 4000000000::oid::regprocedure);
 CREATE VIEW docs_view AS SELECT id FROM docs;
 CREATE MATERIALIZED VIEW docs_matview AS SELECT id FROM docs;
 CREATE UNIQUE INDEX ON docs_matview (id);
 CREATE SEQUENCE docs_sequence;
-SELECT hilo_bind('nowhere', 'docs_view', 'id');
-SELECT hilo_bind('nowhere', 'docs_matview', 'id');
-SELECT hilo_bind('nowhere', 'docs_pkey', 'id');
-SELECT hilo_bind('nowhere', 'docs_sequence', 'last_value');
+SELECT hilo.bind('nowhere', 'docs_view', 'id');
+SELECT hilo.bind('nowhere', 'docs_matview', 'id');
+SELECT hilo.bind('nowhere', 'docs_pkey', 'id');
+SELECT hilo.bind('nowhere', 'docs_sequence', 'last_value');
 SELECT next_identity_free('docs_view');
 SELECT next_identity_free('docs_matview');
 DROP VIEW docs_view;
 DROP MATERIALIZED VIEW docs_matview;
 DROP SEQUENCE docs_sequence;
 -- NULL, bad names, read-only transactions, parallel mode.
-SELECT call, try('SELECT ' || call) FROM unnest(ARRAY['hilo_bind(NULL, ''docs'', ''id'')', 'hilo_bind(''docs'', NULL, ''id'')', 'hilo_bind(''docs'', ''docs'', NULL)',
-	'hilo_bind(NULL, ''taken_none(bigint)'')', 'hilo_bind(''docs'', NULL)', 'hilo_unbind(NULL)']) call;
-SELECT name, try(format('SELECT hilo_bind(%L, ''docs'', ''id'')', name)) AS column, try(format('SELECT hilo_bind(%L, ''taken_none(bigint)'')', name)) AS function,
-	try(format('SELECT hilo_unbind(%L)', name)) AS unbind FROM unnest(ARRAY['', '|', '/', 'a|b', E'a\x01']) name;
-SELECT call, try('SET LOCAL transaction_read_only = on; SELECT ' || call) FROM unnest(ARRAY['hilo_bind(''docs'', ''docs'', ''id'')', 'hilo_bind(''docs'', ''taken_none(bigint)'')',
-	'hilo_unbind(''docs'')', 'next_identity_free(''docs'')', 'next_identity_free_for(''docs'')']) call;
+SELECT call, try('SELECT ' || call) FROM unnest(ARRAY['hilo.bind(NULL, ''docs'', ''id'')', 'hilo.bind(''docs'', NULL, ''id'')', 'hilo.bind(''docs'', ''docs'', NULL)',
+	'hilo.bind(NULL, ''taken_none(bigint)'')', 'hilo.bind(''docs'', NULL)', 'hilo.unbind(NULL)']) call;
+SELECT name, try(format('SELECT hilo.bind(%L, ''docs'', ''id'')', name)) AS column, try(format('SELECT hilo.bind(%L, ''taken_none(bigint)'')', name)) AS function,
+	try(format('SELECT hilo.unbind(%L)', name)) AS unbind FROM unnest(ARRAY['', '|', '/', 'a|b', E'a\x01']) name;
+SELECT call, try('SET LOCAL transaction_read_only = on; SELECT ' || call) FROM unnest(ARRAY['hilo.bind(''docs'', ''docs'', ''id'')', 'hilo.bind(''docs'', ''taken_none(bigint)'')',
+	'hilo.unbind(''docs'')', 'next_identity_free(''docs'')', 'next_identity_free_for(''docs'')']) call;
 CREATE FUNCTION parallel_call(call text) RETURNS text PARALLEL SAFE LANGUAGE plpgsql AS $$
 DECLARE
 	result text;
@@ -263,56 +263,56 @@ BEGIN
 	RETURN result;
 END $$;
 SELECT count(set_config(name, 'on', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
-SELECT parallel_call('hilo_bind(''docs'', ''docs'', ''id'')');
-SELECT parallel_call('hilo_bind(''docs'', ''taken_none(bigint)'')');
-SELECT parallel_call('hilo_unbind(''docs'')');
+SELECT parallel_call('hilo.bind(''docs'', ''docs'', ''id'')');
+SELECT parallel_call('hilo.bind(''docs'', ''taken_none(bigint)'')');
+SELECT parallel_call('hilo.unbind(''docs'')');
 SELECT parallel_call('next_identity_free(''docs'')');
 SELECT count(set_config(name, 'off', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 DROP FUNCTION parallel_call;
 SELECT count(*) FROM hilo.binding;
 \set VERBOSITY default
 SELECT next_identity_free('nowhere');
-SELECT hilo_bind('nowhere', 'docs', 'nowhere');
+SELECT hilo.bind('nowhere', 'docs', 'nowhere');
 
 -- Bindings: made once, kept through renames, undone.
 CREATE TABLE others (id text PRIMARY KEY, key text UNIQUE, number int UNIQUE);
 INSERT INTO others VALUES ('bound/1', 'bound/2', 1), ('bound/2', 'bound/3', 2);
-SELECT hilo_bind('bound|', 'others', 'id');
-SELECT hilo_bind('bound/', 'others', 'id');
-SELECT hilo_bind('bound', 'others', 'id');
+SELECT hilo.bind('bound|', 'others', 'id');
+SELECT hilo.bind('bound/', 'others', 'id');
+SELECT hilo.bind('bound', 'others', 'id');
 SELECT collection, id_column, taken FROM hilo.binding;
 SELECT next_identity_free('bound');
-SELECT hilo_bind('bound', 'others', 'key');
+SELECT hilo.bind('bound', 'others', 'key');
 \set VERBOSITY sqlstate
-SELECT hilo_bind('bound', 'docs', 'id');
-SELECT hilo_bind('bound/', 'taken_none(bigint)');
-SELECT hilo_bind('bound_too', 'others', 'id');
-SELECT hilo_bind('Bound', 'others', 'number');
-SELECT hilo_unbind('bound|');
-SELECT hilo_unbind('bound');
-SELECT hilo_unbind('never/');
-SELECT hilo_unbind('bound_too');
-SELECT hilo_unbind('Bound');
-SELECT hilo_bind('bound', 'taken_none(bigint)');
-SELECT hilo_bind('bound/', 'taken_none(bigint)');
-SELECT hilo_bind('bound', 'taken_all(bigint)');
-SELECT hilo_bind('bound', 'others', 'id');
+SELECT hilo.bind('bound', 'docs', 'id');
+SELECT hilo.bind('bound/', 'taken_none(bigint)');
+SELECT hilo.bind('bound_too', 'others', 'id');
+SELECT hilo.bind('Bound', 'others', 'number');
+SELECT hilo.unbind('bound|');
+SELECT hilo.unbind('bound');
+SELECT hilo.unbind('never/');
+SELECT hilo.unbind('bound_too');
+SELECT hilo.unbind('Bound');
+SELECT hilo.bind('bound', 'taken_none(bigint)');
+SELECT hilo.bind('bound/', 'taken_none(bigint)');
+SELECT hilo.bind('bound', 'taken_all(bigint)');
+SELECT hilo.bind('bound', 'others', 'id');
 SELECT collection, id_column, taken FROM hilo.binding;
-SELECT hilo_unbind('bound');
+SELECT hilo.unbind('bound');
 -- Each call in a statement sees what the previous one has done.
-SELECT hilo_bind('bound', 'others', 'key'), hilo_bind('bound', 'others', 'key');
-SELECT hilo_unbind('bound'), hilo_bind('bound', 'others', 'id');
-SELECT hilo_unbind('bound'), hilo_unbind('bound');
+SELECT hilo.bind('bound', 'others', 'key'), hilo.bind('bound', 'others', 'key');
+SELECT hilo.unbind('bound'), hilo.bind('bound', 'others', 'id');
+SELECT hilo.unbind('bound'), hilo.unbind('bound');
 SELECT count(*) FROM hilo.binding;
-SELECT hilo_unbind('bound');
+SELECT hilo.unbind('bound');
 -- Transactional, unlike draws.
 BEGIN;
-SELECT hilo_bind('bound', 'others', 'key');
+SELECT hilo.bind('bound', 'others', 'key');
 SELECT seed_identity_for('bound', 0, true);
 SELECT next_identity_free('bound');
 SAVEPOINT s;
-SELECT hilo_unbind('bound');
-SELECT hilo_bind('bound', 'others', 'id');
+SELECT hilo.unbind('bound');
+SELECT hilo.bind('bound', 'others', 'id');
 SELECT next_identity_free('bound');
 ROLLBACK TO s;
 SELECT collection, id_column, taken FROM hilo.binding;
@@ -320,37 +320,37 @@ ROLLBACK;
 SELECT count(*) FROM hilo.binding;
 SELECT next_identity_free('bound');
 -- A binding goes before the table of that name.
-SELECT hilo_bind('docs', 'taken_billion(bigint)');
+SELECT hilo.bind('docs', 'taken_billion(bigint)');
 SELECT next_identity_free('docs');
-SELECT hilo_unbind('docs');
+SELECT hilo.unbind('docs');
 SELECT seed_identity_for('docs', 0, true);
 SELECT next_identity_free('docs');
 -- A bound collection is not dropped.
-SELECT hilo_bind('bound', 'others', 'id');
+SELECT hilo.bind('bound', 'others', 'id');
 SELECT hilo_next_number('bound');
-SELECT hilo_drop('bound');
+SELECT hilo.drop('bound');
 \set VERBOSITY default
-SELECT hilo_drop('bound');
-SELECT hilo_unbind('bound');
-SELECT hilo_drop('bound');
+SELECT hilo.drop('bound');
+SELECT hilo.unbind('bound');
+SELECT hilo.drop('bound');
 -- Renamed table and column, another schema.
 CREATE SCHEMA "regress Schema";
-SELECT hilo_bind('bound', 'others', 'id');
+SELECT hilo.bind('bound', 'others', 'id');
 SELECT seed_identity_for('bound', 0, true);
 ALTER TABLE others RENAME TO "Other ones";
 ALTER TABLE "Other ones" RENAME COLUMN id TO "Id.";
 ALTER TABLE "Other ones" SET SCHEMA "regress Schema";
 SELECT collection, id_column, taken FROM hilo.binding;
 SELECT next_identity_free('bound');
-SELECT hilo_bind('bound', '"regress Schema"."Other ones"', 'Id.');
+SELECT hilo.bind('bound', '"regress Schema"."Other ones"', 'Id.');
 -- Written out and read in, as by a restore; nothing else is a column.
 SELECT id_column::text::hilo_column FROM hilo.binding;
 INSERT INTO hilo.binding (collection, id_column) SELECT 'restored', id_column::text::hilo_column FROM hilo.binding;
 INSERT INTO hilo.binding (collection, taken) VALUES ('restored_too', 'public.taken_billion(bigint)');
 SELECT next_identity_free('restored');
 SELECT next_identity_free('restored_too');
-SELECT hilo_unbind('restored');
-SELECT hilo_unbind('restored_too');
+SELECT hilo.unbind('restored');
+SELECT hilo.unbind('restored_too');
 \set VERBOSITY sqlstate
 INSERT INTO hilo.binding VALUES ('bad', NULL, NULL);
 INSERT INTO hilo.binding VALUES ('bad', 'public.docs.id', 'taken_none(bigint)');
@@ -380,12 +380,12 @@ CREATE TABLE "regress Schema"."Other ones" ("Id." text PRIMARY KEY);
 \set VERBOSITY sqlstate
 SELECT next_identity_free('bound');
 \set VERBOSITY default
-SELECT hilo_unbind('bound');
+SELECT hilo.unbind('bound');
 DROP SCHEMA "regress Schema" CASCADE;
 -- A column whose type changes, an index that is dropped.
 CREATE TABLE changing (id text PRIMARY KEY);
 INSERT INTO changing VALUES ('1'), ('changing/1');
-SELECT hilo_bind('changing', 'changing', 'id');
+SELECT hilo.bind('changing', 'changing', 'id');
 SELECT next_identity_free('changing');
 DELETE FROM changing WHERE id <> '1';
 ALTER TABLE changing ALTER COLUMN id TYPE int USING id::int;
@@ -398,7 +398,7 @@ SELECT next_identity_free('changing');
 ALTER TABLE changing DROP CONSTRAINT changing_pkey;
 SELECT next_identity_free('changing');
 \set VERBOSITY default
-SELECT hilo_unbind('changing');
+SELECT hilo.unbind('changing');
 DROP TABLE changing;
 
 -- What counts as taken: rows as they are now, of this transaction, too; not deleted ones.
@@ -464,9 +464,9 @@ ALTER TABLE wholes ATTACH PARTITION wholes_2 FOR VALUES IN (2);
 INSERT INTO wholes VALUES (1, 'a', 1), (2, 'b', 2), (1, 'c', 4), (2, 'd', 5);
 CREATE INDEX ON wholes_1 (id);
 \set VERBOSITY sqlstate
-SELECT hilo_bind('wholes', 'wholes', 'id');
+SELECT hilo.bind('wholes', 'wholes', 'id');
 CREATE INDEX ON wholes_2 (id, kind);
-SELECT hilo_bind('wholes', 'wholes', 'id');
+SELECT hilo.bind('wholes', 'wholes', 'id');
 SELECT next_identity_free('wholes');
 SELECT next_identity_free('wholes');
 ALTER TABLE wholes DETACH PARTITION wholes_2;
@@ -477,21 +477,21 @@ SELECT next_identity_free('wholes');
 SELECT next_identity_free('wholes');
 CREATE INDEX ON wholes_3 (id);
 SELECT next_identity_free('wholes');
-SELECT hilo_unbind('wholes');
+SELECT hilo.unbind('wholes');
 -- A partition alone.
-SELECT hilo_bind('wholes', 'wholes_1', 'id');
+SELECT hilo.bind('wholes', 'wholes_1', 'id');
 SELECT seed_identity_for('wholes', 0, true);
 SELECT next_identity_free('wholes');
-SELECT hilo_unbind('wholes');
+SELECT hilo.unbind('wholes');
 -- Ids cannot be looked up in a foreign partition.
 CREATE FOREIGN DATA WRAPPER regress_wrapper;
 CREATE SERVER regress_server FOREIGN DATA WRAPPER regress_wrapper;
 CREATE FOREIGN TABLE wholes_4 PARTITION OF wholes FOR VALUES IN (4) SERVER regress_server;
 \set VERBOSITY sqlstate
-SELECT hilo_bind('wholes', 'wholes', 'id');
-SELECT hilo_bind('wholes', 'wholes_4', 'id');
+SELECT hilo.bind('wholes', 'wholes', 'id');
+SELECT hilo.bind('wholes', 'wholes_4', 'id');
 \set VERBOSITY default
-SELECT hilo_bind('wholes', 'wholes', 'id');
+SELECT hilo.bind('wholes', 'wholes', 'id');
 DROP FOREIGN TABLE wholes_4;
 DROP FOREIGN DATA WRAPPER regress_wrapper CASCADE;
 -- Children by inheritance.
@@ -514,7 +514,7 @@ TRUNCATE public.docs;
 INSERT INTO public.docs VALUES ('docs/1');
 \set VERBOSITY sqlstate
 SELECT next_identity_free('only_temp');
-SELECT hilo_bind('only_temp', 'only_temp', 'id');
+SELECT hilo.bind('only_temp', 'only_temp', 'id');
 \set VERBOSITY default
 SELECT seed_identity_for('docs', 0, true), next_identity_free('docs');
 SET search_path = pg_temp, public;
@@ -546,13 +546,13 @@ RESET SESSION AUTHORIZATION;
 \c -
 SET search_path = regress_trojan, regress_empty, pg_catalog, public;
 SELECT seed_identity_for('docs', 0, true), next_identity_free('docs');
-SELECT public.hilo_bind('docs', 'public.docs', 'id');
+SELECT hilo.bind('docs', 'public.docs', 'id');
 SELECT next_identity_free('docs');
-SELECT public.hilo_unbind('docs');
-SELECT public.hilo_bind('docs', 'public.taken_none(bigint)');
+SELECT hilo.unbind('docs');
+SELECT hilo.bind('docs', 'public.taken_none(bigint)');
 SELECT next_identity_free('docs');
 SELECT collection, id_column, taken FROM hilo.binding;
-SELECT public.hilo_unbind('docs');
+SELECT hilo.unbind('docs');
 CREATE TABLE regress_trojan.docs (id text PRIMARY KEY);
 INSERT INTO regress_trojan.docs SELECT 'docs/' || i FROM pg_catalog.generate_series(1, 9) i;
 SELECT seed_identity_for('docs', 0, true), next_identity_free('docs');
@@ -578,26 +578,26 @@ INSERT INTO regress_hilo.files VALUES ('files/1'), ('files/2');
 CREATE FUNCTION regress_hilo.taken(n bigint) RETURNS boolean LANGUAGE sql BEGIN ATOMIC SELECT EXISTS (SELECT FROM regress_hilo.files WHERE id = 'files/' || n); END;
 \set VERBOSITY sqlstate
 -- Only a role with the privilege binds and unbinds, and only what it owns.
-SELECT hilo_bind('files', 'regress_hilo.files', 'id');
-SELECT hilo_bind('files', 'regress_hilo.taken(bigint)');
-SELECT hilo_unbind('files');
+SELECT hilo.bind('files', 'regress_hilo.files', 'id');
+SELECT hilo.bind('files', 'regress_hilo.taken(bigint)');
+SELECT hilo.unbind('files');
 RESET ROLE;
-GRANT EXECUTE ON FUNCTION hilo_bind(text, regclass, name), hilo_bind(text, regprocedure), hilo_unbind(text) TO regress_hilo_owner, regress_hilo_user;
+GRANT EXECUTE ON FUNCTION hilo.bind(text, regclass, name), hilo.bind(text, regprocedure), hilo.unbind(text) TO regress_hilo_owner, regress_hilo_user;
 SET ROLE regress_hilo_user;
-SELECT hilo_bind('files', 'regress_hilo.files', 'id');
-SELECT hilo_bind('files', 'regress_hilo.taken(bigint)');
-SELECT hilo_bind('files', 'pg_class', 'relname');
+SELECT hilo.bind('files', 'regress_hilo.files', 'id');
+SELECT hilo.bind('files', 'regress_hilo.taken(bigint)');
+SELECT hilo.bind('files', 'pg_class', 'relname');
 RESET ROLE;
 GRANT ALL ON ALL TABLES IN SCHEMA regress_hilo TO regress_hilo_user;
 GRANT ALL ON FUNCTION regress_hilo.taken(bigint) TO regress_hilo_user;
 SET ROLE regress_hilo_user;
-SELECT hilo_bind('files', 'regress_hilo.files', 'id');
-SELECT hilo_bind('files', 'regress_hilo.taken(bigint)');
+SELECT hilo.bind('files', 'regress_hilo.files', 'id');
+SELECT hilo.bind('files', 'regress_hilo.taken(bigint)');
 RESET ROLE;
 REVOKE ALL ON ALL TABLES IN SCHEMA regress_hilo FROM regress_hilo_user;
 SELECT count(*) FROM hilo.binding;
 SET ROLE regress_hilo_owner;
-SELECT hilo_bind('files', 'regress_hilo.files', 'id');
+SELECT hilo.bind('files', 'regress_hilo.files', 'id');
 RESET ROLE;
 -- A role that can neither read nor write the table learns nothing about it: 42501, bound or not; no number is lost.
 SET ROLE regress_hilo_user;
@@ -647,15 +647,15 @@ SET ROLE regress_hilo_owner;
 SELECT seed_identity_for('papers', 0, true);
 SELECT count(*) FROM regress_hilo.papers;
 SELECT next_identity_free('papers');
-SELECT hilo_unbind('files');
-SELECT hilo_bind('files', 'regress_hilo.taken(bigint)');
+SELECT hilo.unbind('files');
+SELECT hilo.bind('files', 'regress_hilo.taken(bigint)');
 -- A member of the owning role is an owner.
 RESET ROLE;
 ALTER TABLE regress_hilo.files OWNER TO regress_hilo_group;
 GRANT SELECT ON regress_hilo.files TO regress_hilo_owner;
 SET ROLE regress_hilo_owner;
-SELECT hilo_bind('of_group', 'regress_hilo.files', 'id');
-SELECT hilo_unbind('of_group');
+SELECT hilo.bind('of_group', 'regress_hilo.files', 'id');
+SELECT hilo.unbind('of_group');
 RESET ROLE;
 -- A function: the caller needs only EXECUTE; it runs as its owner.
 SET ROLE regress_hilo_user;
@@ -668,7 +668,7 @@ SELECT next_identity_free('files');
 SELECT next_identity_free_for('files');
 RESET ROLE;
 SELECT next_identity_free('files');
-SELECT hilo_unbind('files');
+SELECT hilo.unbind('files');
 \set VERBOSITY default
 CREATE FUNCTION regress_hilo.who(n bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
@@ -677,7 +677,7 @@ BEGIN
 	RETURN false;
 END $$;
 ALTER FUNCTION regress_hilo.who(bigint) OWNER TO regress_hilo_owner;
-SELECT hilo_bind('who', 'regress_hilo.who(bigint)');
+SELECT hilo.bind('who', 'regress_hilo.who(bigint)');
 SET ROLE regress_hilo_user;
 SELECT next_identity_free('who');
 SELECT current_user, current_setting('search_path');
@@ -690,7 +690,7 @@ BEGIN
 	RETURN false;
 END $$;
 ALTER FUNCTION regress_hilo.grabs(bigint) OWNER TO regress_hilo_owner;
-SELECT hilo_bind('grabs', 'regress_hilo.grabs(bigint)');
+SELECT hilo.bind('grabs', 'regress_hilo.grabs(bigint)');
 SELECT n, seed_identity_for('grabs', n - 1, true) AS before, try('SELECT next_identity_free(''grabs'')') FROM generate_series(1, 4) n;
 SELECT current_user = session_user AS same, seed_identity_for('grabs', 0, true);
 \set VERBOSITY sqlstate
@@ -708,7 +708,7 @@ BEGIN
 	END IF;
 	RETURN false;
 END $$;
-SELECT hilo_bind('fails', 'regress_hilo.fails(bigint)');
+SELECT hilo.bind('fails', 'regress_hilo.fails(bigint)');
 SELECT next_identity_free('fails');
 SELECT next_identity('fails'), next_identity_free('fails');
 SELECT next_identity_free('fails');
@@ -721,7 +721,7 @@ RESET statement_timeout;
 SELECT next_identity('fails'), next_identity_free('fails');
 -- A search that does not end.
 CREATE FUNCTION regress_hilo.slow(n bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(1); RETURN true; END $$;
-SELECT hilo_bind('slow', 'regress_hilo.slow(bigint)');
+SELECT hilo.bind('slow', 'regress_hilo.slow(bigint)');
 SET statement_timeout = '100ms';
 SELECT next_identity_free('slow');
 RESET statement_timeout;
@@ -729,7 +729,7 @@ SELECT next_identity('slow');
 -- Strict, immutable, with settings and rights of its own.
 CREATE FUNCTION regress_hilo.own(n bigint) RETURNS boolean LANGUAGE plpgsql IMMUTABLE STRICT SECURITY DEFINER SET search_path = regress_hilo AS $$ BEGIN
 	RETURN EXISTS (SELECT FROM files WHERE id = 'files/' || n); END $$;
-SELECT hilo_bind('own', 'regress_hilo.own(bigint)');
+SELECT hilo.bind('own', 'regress_hilo.own(bigint)');
 SELECT next_identity_free('own');
 -- Unsuitable functions: 42804.
 CREATE FUNCTION regress_hilo.two(bigint, bigint) RETURNS boolean LANGUAGE sql RETURN true;
@@ -739,9 +739,9 @@ CREATE FUNCTION regress_hilo.to_set(bigint) RETURNS SETOF boolean LANGUAGE sql A
 CREATE FUNCTION regress_hilo.no_argument() RETURNS boolean LANGUAGE sql RETURN true;
 CREATE PROCEDURE regress_hilo.proc(bigint) LANGUAGE sql AS '';
 CREATE FUNCTION regress_hilo.of_array(VARIADIC bigint[]) RETURNS boolean LANGUAGE sql RETURN true;
-SELECT p.oid::regprocedure, try(format('SELECT hilo_bind(''bad'', %L)', p.oid::regprocedure)) FROM pg_proc p
+SELECT p.oid::regprocedure, try(format('SELECT hilo.bind(''bad'', %L)', p.oid::regprocedure)) FROM pg_proc p
 	WHERE pronamespace = 'regress_hilo'::regnamespace AND proname IN ('two', 'of_int', 'to_int', 'to_set', 'no_argument', 'proc', 'of_array') ORDER BY proname;
-SELECT hilo_bind('bad', 'regress_hilo.to_int(bigint)');
+SELECT hilo.bind('bad', 'regress_hilo.to_int(bigint)');
 -- Dropped: a clear error; created again it is called again, unless it is no longer suitable.
 DROP FUNCTION regress_hilo.own(bigint);
 SELECT next_identity_free('own');
@@ -759,18 +759,18 @@ SELECT next_identity_free('own');
 -- Quoted names, and a function that has to be found without the search_path.
 CREATE FUNCTION regress_hilo."Taken, ""or"" not"("N" bigint) RETURNS boolean LANGUAGE sql RETURN "N" < 5;
 SET search_path = regress_hilo, public;
-SELECT hilo_bind('quoted', '"Taken, ""or"" not"(bigint)');
+SELECT hilo.bind('quoted', '"Taken, ""or"" not"(bigint)');
 RESET search_path;
 SELECT taken FROM hilo.binding WHERE collection = 'quoted';
 SELECT next_identity_free('quoted');
 \set VERBOSITY default
-SELECT count(hilo_unbind(collection)) > 0 AS unbound FROM hilo.binding;
+SELECT count(hilo.unbind(collection)) > 0 AS unbound FROM hilo.binding;
 SET client_min_messages = warning;
 DROP SCHEMA regress_hilo CASCADE;
 RESET client_min_messages;
-REVOKE EXECUTE ON FUNCTION hilo_bind(text, regclass, name), hilo_bind(text, regprocedure), hilo_unbind(text) FROM regress_hilo_owner, regress_hilo_user;
+REVOKE EXECUTE ON FUNCTION hilo.bind(text, regclass, name), hilo.bind(text, regprocedure), hilo.unbind(text) FROM regress_hilo_owner, regress_hilo_user;
 DROP ROLE regress_hilo_owner, regress_hilo_group, regress_hilo_user;
 DROP FUNCTION taken_billion, taken_quadrillion, taken_high, taken_none, taken_all, taken_but_last, try;
 DROP TABLE docs;
 DROP EXTENSION citext;
-SELECT count(drop_identity(name)) > 0 AS dropped FROM hilo.identities;
+SELECT count(hilo.drop(rtrim(name, '|') || '|')) > 0 AS dropped FROM hilo.identities;

@@ -7,8 +7,8 @@ INSERT INTO parts SELECT n, 'parts/' || n FROM generate_series(1, 40) n;
 CREATE TABLE plain (id bigint PRIMARY KEY);
 INSERT INTO plain SELECT generate_series(1, 40);
 -- Without Citus.
-SELECT hilo_bind('w_parts', 'parts', 'id'), hilo_sync('w_parts'), next_identity_free('w_parts');
-SELECT hilo_attach('parts', 'id', 'w_parts_2'), hilo_detach('parts');
+SELECT hilo.bind('w_parts', 'parts', 'id'), hilo.sync('w_parts'), next_identity_free('w_parts');
+SELECT hilo.attach('parts', 'id', 'w_parts_2'), hilo.detach('parts');
 
 SET allow_system_table_mods = on;
 CREATE TABLE pg_catalog.pg_dist_partition (logicalrelid regclass NOT NULL, partmethod "char", partkey text, colocationid int, repmodel "char");
@@ -21,35 +21,35 @@ $$;
 
 -- Distributed by another column; by that one; reference; single shard.
 SELECT becomes('h', '{VAR :varno 1 :varattno 2 :vartype 25}', 1, 's');
-SELECT hilo_attach('parts');
-SELECT hilo_attach('parts', 'name', 'w_named');
+SELECT hilo.attach('parts');
+SELECT hilo.attach('parts', 'name', 'w_named');
 SELECT becomes('h', '{VAR :varno 1 :varattno 1 :vartype 20}', 1, 's');
-SELECT hilo_attach('parts');
-CALL hilo_attach_online('parts');
+SELECT hilo.attach('parts');
+CALL hilo.attach_online('parts');
 SELECT becomes('n', NULL, 2, 't');
-SELECT hilo_attach('parts');
+SELECT hilo.attach('parts');
 SELECT becomes('n', NULL, 2, 's');
-SELECT hilo_attach('parts');
-SELECT relation, result FROM hilo_attach_all('regress_shards');
+SELECT hilo.attach('parts');
+SELECT relation, result FROM hilo.attach_all('regress_shards');
 
 -- Counters are advanced by a query, at the isolation level that sees all rows.
 INSERT INTO parts VALUES (500, 'parts/500');
-SELECT hilo_sync('w_parts');
-SELECT hilo_bind('w_names', 'parts', 'name');
+SELECT hilo.sync('w_parts');
+SELECT hilo.bind('w_names', 'parts', 'name');
 UPDATE parts SET name = 'w_names/7-A' WHERE id = 1;
 UPDATE parts SET name = 'w_names/90' WHERE id = 2;
-SELECT hilo_sync('w_names');
+SELECT hilo.sync('w_names');
 INSERT INTO parts SELECT 500 + n, 'w_names/' || 90 + n FROM generate_series(1, 5) n;
 SELECT value, tries FROM next_identity_free_for('w_names');
 SELECT next_identity_free('w_parts');
 BEGIN ISOLATION LEVEL REPEATABLE READ;
-SELECT hilo_sync('w_parts');
+SELECT hilo.sync('w_parts');
 ROLLBACK;
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT next_identity_free('w_parts');
 ROLLBACK;
 BEGIN ISOLATION LEVEL REPEATABLE READ;
-SELECT hilo_bind('w_plain', 'plain', 'id'), hilo_sync('w_plain') - (SELECT max FROM hilo.hilo WHERE collection = 'w_plain') AS plain;
+SELECT hilo.bind('w_plain', 'plain', 'id'), hilo.sync('w_plain') - (SELECT max FROM hilo.hilo WHERE collection = 'w_plain') AS plain;
 ROLLBACK;
 
 -- A lookup by any role that may insert runs as the owner: row security hides nothing.
@@ -64,16 +64,16 @@ RESET ROLE;
 
 -- Local to the coordinator: Citus allows triggers, the highest id is found by a query.
 SELECT becomes('n', NULL, 0, 's');
-SELECT hilo_attach('parts', 'id', 'w_parts_3');
+SELECT hilo.attach('parts', 'id', 'w_parts_3');
 BEGIN ISOLATION LEVEL REPEATABLE READ;
-SELECT hilo_attach('parts', 'name', 'w_parts_4');
+SELECT hilo.attach('parts', 'name', 'w_parts_4');
 ROLLBACK;
 
-SELECT hilo_detach('parts'), hilo_unbind('w_parts'), hilo_unbind('w_names');
+SELECT hilo.detach('parts'), hilo.unbind('w_parts'), hilo.unbind('w_names');
 SET allow_system_table_mods = on;
 DROP TABLE pg_catalog.pg_dist_partition;
 RESET allow_system_table_mods;
 DROP SCHEMA regress_shards CASCADE;
 DROP ROLE regress_shards_user;
-SELECT count(hilo_drop(collection)) FROM hilo.status WHERE collection ~ '^w_';
-SELECT drop_identity('w_parts'), drop_identity('w_names');
+SELECT count(hilo.drop(collection)) FROM hilo.status WHERE collection ~ '^w_';
+SELECT hilo.drop('w_parts|'), hilo.drop('w_names|');

@@ -3,15 +3,15 @@
 CREATE SCHEMA regress_worker;
 SET search_path = regress_worker, public;
 CREATE TABLE docs (id text, way text);
-CREATE TRIGGER assign BEFORE INSERT ON docs FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id', 'w_docs');
+CREATE TRIGGER assign BEFORE INSERT ON docs FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id', 'w_docs');
 CREATE TABLE people (number int PRIMARY KEY);
-SELECT hilo_bind('w_people', 'people', 'number');
+SELECT hilo.bind('w_people', 'people', 'number');
 -- The result of each kind of draw: "fine" or an error.
 CREATE FUNCTION draws(OUT what text, OUT result text) RETURNS SETOF record LANGUAGE plpgsql AS $$
 BEGIN
 	FOREACH what IN ARRAY ARRAY[
 		$q$hilo_next_number('w')$q$, $q$hilo_next('w')$q$, $q$hilo_next('w', 'W1')$q$, $q$hilo_next('w', '')$q$, $q$hilo_next('w_own')$q$, $q$hilo_next_number('w_own')$q$, $q$hilo_next('w_default')$q$,
-		$q$hilo_reserve('w', 2)$q$, $q$hilo_next_hi('w', 2)$q$, $q$hilo_next_range('w')$q$,
+		$q$hilo_reserve('w', 2)$q$, $q$hilo.next_hi('w', 2)$q$, $q$hilo.next_range('w')$q$,
 		$q$hilo_document_id('w')$q$, $q$hilo_document_id('w', 'w/')$q$, $q$hilo_document_id('w', 'w|')$q$, $q$hilo_document_id('w', '')$q$, $q$hilo_document_id('w', 'w/tea')$q$,
 		$q$next_identity('w')$q$, $q$next_identity_for('w')$q$, $q$next_identity_free('w_people')$q$, $q$next_identity_free_for('w_people')$q$, $q$next_server_side_id('w/')$q$]
 	LOOP
@@ -25,7 +25,7 @@ BEGIN
 	END LOOP;
 END $$;
 SELECT count(*) AS fine FROM draws() WHERE result = 'fine';
-SELECT hilo_configure('w_own', node_tag => 'W2'), hilo_configure('w_default', node_tag => 'A');
+SELECT hilo.configure('w_own', node_tag => 'W2'), hilo.configure('w_default', node_tag => 'A');
 
 -- As Citus makes it: one row, and a message for the table when it changes.  A message for nothing else: what CREATE STATISTICS sends.
 SET allow_system_table_mods = on;
@@ -56,7 +56,7 @@ INSERT INTO docs VALUES ('', 'GUID'), ('docs/tea', 'semantic');
 SELECT way FROM docs ORDER BY 1;
 -- Nothing is lost in the meantime; functions that do not draw work.
 SELECT hilo_last_number('w') IS NOT NULL AS drawn, (SELECT count(*) FROM hilo.ranges WHERE collection = 'w') AS ranges,
-	hilo_format('w', 3), hilo_seed('w_seeded', 5), hilo_sync('w_people'), seed_identity_for('w', 50);
+	hilo_format('w', 3), hilo.seed('w_seeded', 5), hilo.sync('w_people'), seed_identity_for('w', 50);
 
 -- A tag or prefix of a session, role or database, which Citus may have carried here, makes nothing unique.
 SET hilo.node_tag = 'W1';
@@ -112,6 +112,6 @@ RESET allow_system_table_mods;
 CREATE TABLE pg_dist_local_group AS SELECT 3 AS groupid;
 SELECT count(*) AS fine FROM draws() WHERE result = 'fine';
 
-SELECT hilo_unbind('w_people'), drop_identity('w'), drop_identity('docs'), drop_identity('w_people');
+SELECT hilo.unbind('w_people'), hilo.drop('w|'), hilo.drop('docs|'), hilo.drop('w_people|');
 DROP SCHEMA regress_worker CASCADE;
-SELECT count(hilo_drop(collection)) FROM hilo.status WHERE collection ~ '^w(_|$)';
+SELECT count(hilo.drop(collection)) FROM hilo.status WHERE collection ~ '^w(_|$)';

@@ -2,25 +2,25 @@
 -- unused rest back once, while it is the newest claim, and never numbers of another one.
 
 SELECT prefix, low, high, last_size, server_tag, range_at BETWEEN now() AND clock_timestamp() AS is_now, claim > 0 AS has_claim
-FROM hilo_next_range('parts');
+FROM hilo.next_range('parts');
 -- The range is the client's: not cached, not drawn from.
 SELECT count(*) FROM hilo.ranges WHERE collection = 'parts';
 SELECT hilo_next_number('parts');
 SET hilo.node_tag = 'B';
 SET hilo.server_prefix = 'NorthServer/';
-SELECT prefix, low, high, last_size, server_tag FROM hilo_next_range('parts');
+SELECT prefix, low, high, last_size, server_tag FROM hilo.next_range('parts');
 SET hilo.node_tag = '';
 SET hilo.identity_parts_separator = '-';
-SELECT prefix, low, high, last_size, server_tag FROM hilo_next_range('parts');
+SELECT prefix, low, high, last_size, server_tag FROM hilo.next_range('parts');
 RESET hilo.node_tag;
 RESET hilo.server_prefix;
 RESET hilo.identity_parts_separator;
 -- Numbers of claims cannot be guessed from earlier ones.
-SELECT count(DISTINCT claim) FROM generate_series(1, 20) i, hilo_next_range('parts', 0 * i);
+SELECT count(DISTINCT claim) FROM generate_series(1, 20) i, hilo.next_range('parts', 0 * i);
 
 -- The size, by the last size and its age; T is 30 s.
 CREATE FUNCTION size_for(last_batch_size bigint, last_range_at timestamptz) RETURNS bigint
-LANGUAGE sql AS $$ SELECT last_size FROM hilo_next_range('sized', last_batch_size, last_range_at) $$;
+LANGUAGE sql AS $$ SELECT last_size FROM hilo.next_range('sized', last_batch_size, last_range_at) $$;
 SELECT age, size_for(0, at) AS "0", size_for(10, at) AS "10", size_for(40, at) AS "40", size_for(1000, at) AS "1000"
 FROM (VALUES ('-1 day'), ('0'), ('20 s'), ('40 s'), ('50 s'), ('70 s'), ('1 year'), (NULL)) v(age), LATERAL (SELECT now() - age::interval) w(at);
 SELECT at, size_for(0, at::timestamptz) AS "0", size_for(1000, at::timestamptz) AS "1000"
@@ -44,75 +44,75 @@ RESET hilo.range_duration;
 RESET hilo.client_range_duration;
 
 -- last_max: the counter never answers below what the client has seen.
-SELECT low, high FROM hilo_next_range('seen', last_max => 500);
-SELECT low, high FROM hilo_next_range('seen', last_max => 100);
-SELECT low, high FROM hilo_next_range('seen', last_max => 564);
-SELECT low, high FROM hilo_next_range('seen', last_max => 597);
+SELECT low, high FROM hilo.next_range('seen', last_max => 500);
+SELECT low, high FROM hilo.next_range('seen', last_max => 100);
+SELECT low, high FROM hilo.next_range('seen', last_max => 564);
+SELECT low, high FROM hilo.next_range('seen', last_max => 597);
 SELECT max FROM hilo.hilo WHERE collection = 'seen';
 
 -- Given back with the number of the claim: once, and the rest comes next.
-SELECT low, high, claim FROM hilo_next_range('back') \gset
-SELECT :low, :high, hilo_return_range('back', 5, :high, :claim + 1) AS wrong_claim;
-SELECT hilo_return_range('back', 5, :high, 0) AS no_claim, hilo_return_range('back', 5, :high, -:claim) AS negative;
-SELECT hilo_return_range('back', 5, 31, :claim) AS wrong_end, hilo_return_range('elsewhere', 5, :high, :claim) AS unknown;
+SELECT low, high, claim FROM hilo.next_range('back') \gset
+SELECT :low, :high, hilo.return_range('back', 5, :high, :claim + 1) AS wrong_claim;
+SELECT hilo.return_range('back', 5, :high, 0) AS no_claim, hilo.return_range('back', 5, :high, -:claim) AS negative;
+SELECT hilo.return_range('back', 5, 31, :claim) AS wrong_end, hilo.return_range('elsewhere', 5, :high, :claim) AS unknown;
 SELECT max FROM hilo.hilo WHERE collection = 'back';
-SELECT hilo_return_range('back', 5, :high, :claim);
-SELECT hilo_return_range('back', 5, :high, :claim) AS again, hilo_return_range('back', 5, 5, :claim) AS at_new_max;
+SELECT hilo.return_range('back', 5, :high, :claim);
+SELECT hilo.return_range('back', 5, :high, :claim) AS again, hilo.return_range('back', 5, 5, :claim) AS at_new_max;
 SELECT max FROM hilo.hilo WHERE collection = 'back';
 SELECT hilo_next_number('back');
-SELECT hilo_release('back');
+SELECT hilo.release('back');
 -- All of it, none of it, and one more than all of it.
-SELECT low, high, claim FROM hilo_next_range('back') \gset
-SELECT :low, :high, hilo_return_range('back', :low - 2, :high, :claim) AS more, hilo_return_range('back', 0, :high, :claim) AS far_more;
-SELECT hilo_return_range('back', :low - 1, :high, :claim) AS all_of_it;
+SELECT low, high, claim FROM hilo.next_range('back') \gset
+SELECT :low, :high, hilo.return_range('back', :low - 2, :high, :claim) AS more, hilo.return_range('back', 0, :high, :claim) AS far_more;
+SELECT hilo.return_range('back', :low - 1, :high, :claim) AS all_of_it;
 SELECT max FROM hilo.hilo WHERE collection = 'back';
-SELECT low, high, claim FROM hilo_next_range('back') \gset
-SELECT :low, :high, hilo_return_range('back', :high, :high, :claim) AS none_of_it;
+SELECT low, high, claim FROM hilo.next_range('back') \gset
+SELECT :low, :high, hilo.return_range('back', :high, :high, :claim) AS none_of_it;
 SELECT max FROM hilo.hilo WHERE collection = 'back';
 -- A client that has rolled its transaction back has given back all the same.
-SELECT low, high, claim FROM hilo_next_range('back') \gset
+SELECT low, high, claim FROM hilo.next_range('back') \gset
 BEGIN;
-SELECT :low, :high, hilo_return_range('back', :low, :high, :claim);
+SELECT :low, :high, hilo.return_range('back', :low, :high, :claim);
 ROLLBACK;
 SELECT max FROM hilo.hilo WHERE collection = 'back';
 
 -- Without a number: only an end that was never handed out before.
-SELECT low, high FROM hilo_next_range('fresh');
-SELECT hilo_return_range('fresh', 0, 31) AS other_end, hilo_return_range('fresh', 10, 32), hilo_return_range('fresh', 10, 32) AS again;
+SELECT low, high FROM hilo.next_range('fresh');
+SELECT hilo.return_range('fresh', 0, 31) AS other_end, hilo.return_range('fresh', 10, 32), hilo.return_range('fresh', 10, 32) AS again;
 SELECT max FROM hilo.hilo WHERE collection = 'fresh';
 -- 32 is handed out again: a late return by the first client must not take it from the second.
 SET hilo.range_size = 22;
-SELECT low, high, claim FROM hilo_next_range('fresh') \gset
-SELECT :low, :high, hilo_return_range('fresh', 10, 32) AS without, hilo_return_range('fresh', 20, 32, NULL) AS null_claim;
-SELECT hilo_return_range('fresh', 30, 32, :claim) AS with_number;
+SELECT low, high, claim FROM hilo.next_range('fresh') \gset
+SELECT :low, :high, hilo.return_range('fresh', 10, 32) AS without, hilo.return_range('fresh', 20, 32, NULL) AS null_claim;
+SELECT hilo.return_range('fresh', 30, 32, :claim) AS with_number;
 RESET hilo.range_size;
-SELECT low, high FROM hilo_next_range('fresh');
-SELECT hilo_return_range('fresh', 40, 62);
+SELECT low, high FROM hilo.next_range('fresh');
+SELECT hilo.return_range('fresh', 40, 62);
 SELECT max FROM hilo.hilo WHERE collection = 'fresh';
 
 -- Not after another claim, a seed, a drop, a forced seed down to the same end, even where the end is the same.
-SELECT claim FROM hilo_next_range('late') \gset
+SELECT claim FROM hilo.next_range('late') \gset
 SELECT low, high FROM hilo_reserve('late', 1);
-SELECT hilo_return_range('late', 0, 32, :claim), hilo_return_range('late', 0, 33, :claim);
-SELECT claim FROM hilo_next_range('late') \gset
-SELECT hilo_seed('late', 1), hilo_return_range('late', 40, 65, :claim), hilo_return_range('late', 40, 65);
-SELECT claim FROM hilo_next_range('late') \gset
-SELECT hilo_seed('late', 97, true), hilo_return_range('late', 70, 97, :claim), hilo_return_range('late', 70, 97);
-SELECT claim FROM hilo_next_range('late') \gset
-SELECT hilo_drop('late'), hilo_return_range('late', 100, 129, :claim), hilo_return_range('late', 0, 0, :claim);
-SELECT low, high FROM hilo_next_range('late');
-SELECT hilo_return_range('late', 10, 32) AS handed_out_before_the_drop;
+SELECT hilo.return_range('late', 0, 32, :claim), hilo.return_range('late', 0, 33, :claim);
+SELECT claim FROM hilo.next_range('late') \gset
+SELECT hilo.seed('late', 1), hilo.return_range('late', 40, 65, :claim), hilo.return_range('late', 40, 65);
+SELECT claim FROM hilo.next_range('late') \gset
+SELECT hilo.seed('late', 97, true), hilo.return_range('late', 70, 97, :claim), hilo.return_range('late', 70, 97);
+SELECT claim FROM hilo.next_range('late') \gset
+SELECT hilo.drop('late'), hilo.return_range('late', 100, 129, :claim), hilo.return_range('late', 0, 0, :claim);
+SELECT low, high FROM hilo.next_range('late');
+SELECT hilo.return_range('late', 10, 32) AS handed_out_before_the_drop;
 SELECT max FROM hilo.hilo WHERE collection = 'late';
 
 -- What a session or a caller holds cannot be given back by others, with or without a number.
 SELECT hilo_next_number('held');
-SELECT hilo_return_range('held', 0, 32), hilo_return_range('held', 0, 32, 1);
+SELECT hilo.return_range('held', 0, 32), hilo.return_range('held', 0, 32, 1);
 SELECT low, high FROM hilo_reserve('held', 10);
-SELECT hilo_return_range('held', 32, 42), hilo_next_hi('held', 100), hilo_return_range('held', 100, 200);
+SELECT hilo.return_range('held', 32, 42), hilo.next_hi('held', 100), hilo.return_range('held', 100, 200);
 SELECT hilo_next_number('held'), max FROM hilo.hilo WHERE collection = 'held';
 -- Nor can a session's range go back when a client has claimed since.
-SELECT low, high, claim FROM hilo_next_range('held') \gset
-SELECT :low, :high, hilo_release('held'), hilo_return_range('held', 210, :high, :claim);
+SELECT low, high, claim FROM hilo.next_range('held') \gset
+SELECT :low, :high, hilo.release('held'), hilo.return_range('held', 210, :high, :claim);
 SELECT max FROM hilo.hilo WHERE collection = 'held';
 
 DROP FUNCTION size_for;

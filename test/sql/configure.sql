@@ -4,60 +4,60 @@ SET hilo.range_duration = 0;
 CREATE VIEW regress_options AS SELECT collection, max, range_size, max_range_size, max_value, node_tag, flags & 4 AS has_tag FROM hilo.hilo;
 
 -- No options: the collection is created, and nothing else.
-SELECT hilo_configure('conf');
+SELECT hilo.configure('conf');
 SELECT * FROM regress_options WHERE collection = 'conf';
 
 -- Size of ranges: the session's, clients', and the upper bound of reserved blocks.
-SELECT hilo_configure('conf', range_size => 5, max_range_size => 8);
+SELECT hilo.configure('conf', range_size => 5, max_range_size => 8);
 SELECT hilo_next_number('conf');
 SELECT low, high, size FROM hilo.ranges WHERE collection = 'conf';
-SELECT low, high, last_size FROM hilo_next_range('conf');
-SELECT low, high, last_size FROM hilo_next_range('conf', 1000);
+SELECT low, high, last_size FROM hilo.next_range('conf');
+SELECT low, high, last_size FROM hilo.next_range('conf', 1000);
 SELECT * FROM hilo_reserve('conf', 8);
 SELECT * FROM hilo_reserve('conf', 9);
-SELECT hilo_next_hi('conf', 8), hilo_release('conf');
-SELECT hilo_next_hi('conf', 9);
+SELECT hilo.next_hi('conf', 8), hilo.release('conf');
+SELECT hilo.next_hi('conf', 9);
 -- The maximum wins over the minimum, as in the settings; and a collection's own sizes win over the settings.
-SELECT hilo_configure('conf', range_size => 20);
-SELECT last_size FROM hilo_next_range('conf');
+SELECT hilo.configure('conf', range_size => 20);
+SELECT last_size FROM hilo.next_range('conf');
 SET hilo.max_range_size = 3;
-SELECT last_size FROM hilo_next_range('conf');
-SELECT last_size FROM hilo_next_range('conf_other');
+SELECT last_size FROM hilo.next_range('conf');
+SELECT last_size FROM hilo.next_range('conf_other');
 RESET hilo.max_range_size;
 SET hilo.range_size = 2;
-SELECT last_size FROM hilo_next_range('conf');
+SELECT last_size FROM hilo.next_range('conf');
 RESET hilo.range_size;
 -- One by one.
-SELECT hilo_configure('conf', range_size => 1, max_range_size => 1);
+SELECT hilo.configure('conf', range_size => 1, max_range_size => 1);
 SELECT hilo_next_number('conf') AS first \gset
 SELECT hilo_next_number('conf') - :first AS next, (SELECT max FROM hilo.hilo WHERE collection = 'conf') - :first AS claimed;
 -- A range that is held stays valid, and keeps its size; the next one has the new size.
-SELECT hilo_configure('conf_held', range_size => 4);
+SELECT hilo.configure('conf_held', range_size => 4);
 SELECT hilo_next_number('conf_held');
-SELECT hilo_configure('conf_held', range_size => 6, node_tag => 'X');
+SELECT hilo.configure('conf_held', range_size => 6, node_tag => 'X');
 SELECT low, high, next, size FROM hilo.ranges WHERE collection = 'conf_held';
 SELECT hilo_next('conf_held') FROM generate_series(1, 4);
 SELECT low, high, next, size FROM hilo.ranges WHERE collection = 'conf_held';
 
 -- The tag: in every kind of call, also for numbers drawn before.
-SELECT hilo_configure('conf_tag', node_tag => 'North_1');
+SELECT hilo.configure('conf_tag', node_tag => 'North_1');
 SELECT hilo_next('conf_tag'), hilo_next('conf_tag', 'B'), hilo_next('conf_tag', ''), hilo_document_id('conf_tag');
-SELECT prefix, server_tag FROM hilo_next_range('conf_tag');
+SELECT prefix, server_tag FROM hilo.next_range('conf_tag');
 SELECT hilo_format('conf_tag', 7), hilo_format('conf_tag', 7, 'B'), hilo_format('conf_unknown', 7);
 SET hilo.node_tag = 'C';
 SELECT hilo_next('conf_tag'), hilo_next('conf_other'), hilo_format('conf_other', 7);
 RESET hilo.node_tag;
 -- None at all; the longest.
-SELECT hilo_configure('conf_tag', node_tag => '');
-SELECT hilo_next('conf_tag'), hilo_format('conf_tag', 7), server_tag = '' AS no_tag FROM hilo_next_range('conf_tag');
-SELECT hilo_configure('conf_tag', node_tag => repeat('x', 32));
+SELECT hilo.configure('conf_tag', node_tag => '');
+SELECT hilo_next('conf_tag'), hilo_format('conf_tag', 7), server_tag = '' AS no_tag FROM hilo.next_range('conf_tag');
+SELECT hilo.configure('conf_tag', node_tag => repeat('x', 32));
 SELECT hilo_next('conf_tag'), hilo_format('conf_tag', 7);
 CREATE TABLE conf_tag (id text DEFAULT hilo_next('conf_tag'), other text);
-CREATE TRIGGER assign BEFORE INSERT ON conf_tag FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('other');
+CREATE TRIGGER assign BEFORE INSERT ON conf_tag FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('other');
 INSERT INTO conf_tag VALUES (DEFAULT, NULL) RETURNING id ~ '-x{32}$' AS tagged, other ~ '-x{32}$' AS other_tagged;
 PREPARE draw AS SELECT hilo_next('conf_tag') ~ '-x{32}$' AS tagged;
 EXECUTE draw;
-SELECT hilo_configure('conf_tag', node_tag => 'Y');
+SELECT hilo.configure('conf_tag', node_tag => 'Y');
 EXECUTE draw;
 DEALLOCATE draw;
 DROP TABLE conf_tag;
@@ -69,30 +69,30 @@ SELECT count(set_config(name, 'off', false)) FROM pg_settings WHERE name IN ('fo
 SELECT next_server_side_id('conf_tag/') ~ '^conf_tag/[0-9]{19}-A$' AS server_side, next_identity('conf_tag');
 
 -- The limit: the last number, then an error; with a higher one it goes on.
-SELECT hilo_configure('conf_end', max_value => 3, range_size => 1);
+SELECT hilo.configure('conf_end', max_value => 3, range_size => 1);
 SELECT hilo_next_number('conf_end') FROM generate_series(1, 3);
 \set VERBOSITY default
 SELECT hilo_next_number('conf_end');
 \set VERBOSITY sqlstate
 SELECT hilo_next('conf_end');
 SELECT hilo_reserve('conf_end', 1);
-SELECT hilo_next_range('conf_end');
-SELECT hilo_seed('conf_end', 4);
+SELECT hilo.next_range('conf_end');
+SELECT hilo.seed('conf_end', 4);
 \set VERBOSITY default
-SELECT hilo_configure('conf_end', max_value => 2);
-SELECT hilo_configure('conf_end', max_value => 3), hilo_configure('conf_end', max_value => 5);
+SELECT hilo.configure('conf_end', max_value => 2);
+SELECT hilo.configure('conf_end', max_value => 3), hilo.configure('conf_end', max_value => 5);
 SELECT hilo_next_number('conf_end') FROM generate_series(1, 2);
 SELECT hilo_next_number('conf_end');
 -- No warning before a limit set by hand.
-SELECT hilo_configure('conf_warn', max_value => 100, range_size => 1, max_range_size => 1);
+SELECT hilo.configure('conf_warn', max_value => 100, range_size => 1, max_range_size => 1);
 SELECT count(hilo_next_number('conf_warn')) FROM generate_series(1, 99);
-SELECT low, high FROM hilo_next_range('conf_warn');
-SELECT hilo_configure('conf_warn', max_value => 1000), hilo_seed('conf_warn', 1000);
+SELECT low, high FROM hilo.next_range('conf_warn');
+SELECT hilo.configure('conf_warn', max_value => 1000), hilo.seed('conf_warn', 1000);
 
 -- Bounds; what is wrong changes nothing.
 CREATE FUNCTION try(arguments text, OUT state text, OUT message text) LANGUAGE plpgsql AS $$
 BEGIN
-	EXECUTE 'SELECT hilo_configure(' || arguments || ')';
+	EXECUTE 'SELECT hilo.configure(' || arguments || ')';
 	state := 'fine';
 EXCEPTION WHEN OTHERS THEN
 	state := SQLSTATE;
@@ -110,23 +110,23 @@ BEGIN READ ONLY;
 SELECT state FROM try($$'conf', range_size => 7$$);
 COMMIT;
 -- reset resets all options, then those given apply.
-SELECT hilo_configure('conf', node_tag => 'B', max_value => 100000);
-SELECT hilo_configure('conf', reset => true);
+SELECT hilo.configure('conf', node_tag => 'B', max_value => 100000);
+SELECT hilo.configure('conf', reset => true);
 SELECT range_size, max_range_size, max_value, node_tag, flags & 4 AS has_tag FROM hilo.hilo WHERE collection = 'conf';
-SELECT hilo_configure('conf', node_tag => 'B', max_value => 100000);
-SELECT hilo_configure('conf', range_size => 9, reset => true);
+SELECT hilo.configure('conf', node_tag => 'B', max_value => 100000);
+SELECT hilo.configure('conf', range_size => 9, reset => true);
 SELECT range_size, max_range_size, max_value, node_tag, flags & 4 AS has_tag FROM hilo.hilo WHERE collection = 'conf';
 SELECT hilo_next('conf') ~ '-A$' AS own_tag_gone;
--- So does hilo_drop(); hilo_seed() keeps them.
-SELECT hilo_configure('conf', node_tag => 'B', max_value => 100000), hilo_seed('conf', 5, true);
+-- So does hilo.drop(); hilo.seed() keeps them.
+SELECT hilo.configure('conf', node_tag => 'B', max_value => 100000), hilo.seed('conf', 5, true);
 SELECT * FROM regress_options WHERE collection = 'conf';
-SELECT hilo_drop('conf'), hilo_next('conf');
+SELECT hilo.drop('conf'), hilo_next('conf');
 SELECT * FROM regress_options WHERE collection = 'conf';
 -- For a dropped collection: it exists again.
-SELECT hilo_drop('conf'), hilo_configure('conf', range_size => 2), hilo_drop('conf');
+SELECT hilo.drop('conf'), hilo.configure('conf', range_size => 2), hilo.drop('conf');
 -- At once and for good: not undone by a rollback.
 BEGIN;
-SELECT hilo_configure('conf', range_size => 3), hilo_configure('conf_new', node_tag => 'B');
+SELECT hilo.configure('conf', range_size => 3), hilo.configure('conf_new', node_tag => 'B');
 ROLLBACK;
 SELECT * FROM regress_options WHERE collection IN ('conf', 'conf_new');
 SELECT hilo_next('conf_new');
@@ -135,20 +135,20 @@ SELECT hilo_next('conf_new');
 CREATE TABLE conf_small (id smallint);
 CREATE TABLE conf_int (id int);
 \set VERBOSITY terse
-SELECT hilo_attach('conf_int', 'id');
+SELECT hilo.attach('conf_int', 'id');
 SELECT state, message FROM try($$'conf_int', max_value => 2147483648$$);
-SELECT hilo_attach('conf_small', 'id', 'conf_int');
+SELECT hilo.attach('conf_small', 'id', 'conf_int');
 SELECT state, message FROM try($$'conf_int', max_value => 32768$$);
-SELECT hilo_configure('conf_int', max_value => 1000);
-SELECT hilo_configure('conf_int', reset => true);
+SELECT hilo.configure('conf_int', max_value => 1000);
+SELECT hilo.configure('conf_int', reset => true);
 SELECT max_value FROM hilo.hilo WHERE collection = 'conf_int';
 DROP TABLE conf_small;
-SELECT hilo_configure('conf_int', reset => true);
+SELECT hilo.configure('conf_int', reset => true);
 SELECT max_value FROM hilo.hilo WHERE collection = 'conf_int';
 -- A limit of its own stays when a table is attached.
-SELECT hilo_configure('conf_own', max_value => 500);
+SELECT hilo.configure('conf_own', max_value => 500);
 CREATE TABLE conf_own (id int);
-SELECT hilo_attach('conf_own', 'id');
+SELECT hilo.attach('conf_own', 'id');
 SELECT max_value FROM hilo.hilo WHERE collection = 'conf_own';
 INSERT INTO conf_own SELECT FROM generate_series(1, 500);
 INSERT INTO conf_own DEFAULT VALUES;
@@ -157,25 +157,25 @@ DROP TABLE conf_own, conf_int;
 
 -- Grants are rows of hilo.binding; granting twice is once.
 CREATE ROLE "regress_hilo ""Role's";
-SELECT hilo_configure('conf_grant', grant_to => 'regress_hilo "Role''s'), hilo_configure('conf_grant', grant_to => 'regress_hilo "Role''s');
-SELECT hilo_configure('conf_grant', grant_to => 'public');
+SELECT hilo.configure('conf_grant', grant_to => 'regress_hilo "Role''s'), hilo.configure('conf_grant', grant_to => 'regress_hilo "Role''s');
+SELECT hilo.configure('conf_grant', grant_to => 'public');
 SELECT collection, id_column, taken, granted_to, trigger, trigger_xid FROM hilo.binding WHERE collection = 'conf_grant' ORDER BY granted_to;
 BEGIN;
-SELECT hilo_configure('conf_grant', revoke_from => 'public');
+SELECT hilo.configure('conf_grant', revoke_from => 'public');
 SELECT granted_to FROM hilo.binding WHERE collection = 'conf_grant' ORDER BY granted_to;
 ROLLBACK;
-SELECT hilo_configure('conf_grant', revoke_from => 'public', grant_to => 'public');
-SELECT hilo_configure('conf_grant', revoke_from => 'public');
-SELECT hilo_configure('conf_grant', revoke_from => 'regress_hilo "Role''s');
+SELECT hilo.configure('conf_grant', revoke_from => 'public', grant_to => 'public');
+SELECT hilo.configure('conf_grant', revoke_from => 'public');
+SELECT hilo.configure('conf_grant', revoke_from => 'regress_hilo "Role''s');
 SELECT count(*) FROM hilo.binding WHERE collection = 'conf_grant';
 -- They bind nothing, and are dropped with the collection.
-SELECT hilo_configure('conf_grant', grant_to => 'public'), hilo_unbind('conf_grant'), hilo_drop('conf_grant');
+SELECT hilo.configure('conf_grant', grant_to => 'public'), hilo.unbind('conf_grant'), hilo.drop('conf_grant');
 SELECT granted_to FROM hilo.binding WHERE collection = 'conf_grant';
 DROP ROLE "regress_hilo ""Role's";
 
 -- auto_create: off, draws make no new collections and identities; only functions that administer do.
 SELECT next_identity('conf_identity'), hilo_next_number('conf_there');
-SELECT hilo_next_number('conf_dropped'), hilo_drop('conf_dropped'), next_identity('conf_dropped'), drop_identity('conf_dropped');
+SELECT hilo_next_number('conf_dropped'), hilo.drop('conf_dropped'), next_identity('conf_dropped'), hilo.drop('conf_dropped|');
 SET hilo.auto_create = off;
 SELECT hilo_next_number('conf_missing');
 SELECT next_identity('conf_missing');
@@ -188,35 +188,35 @@ EXCEPTION WHEN OTHERS THEN
 	RETURN SQLSTATE;
 END $$;
 SELECT name, call, state_of(format(call, name)) FROM unnest('{conf_missing,conf_dropped,conf_there}'::text[]) name, unnest(ARRAY['hilo_next(%L)', 'hilo_next(%L, ''B'')', 'hilo_next_number(%L)',
-	'hilo_reserve(%L, 2)', 'hilo_next_range(%L)', 'hilo_next_range(%L, last_max => 5)', 'hilo_next_hi(%L, 10)', 'hilo_document_id(%L)', 'hilo_document_id(%L, ''conf_missing|'')',
-	'hilo_release(%L)', 'hilo_return_range(%L, 1, 2)', 'hilo_drop(%L || ''x'')']) WITH ORDINALITY c(call, i) ORDER BY name, i;
+	'hilo_reserve(%L, 2)', 'hilo.next_range(%L)', 'hilo.next_range(%L, last_max => 5)', 'hilo.next_hi(%L, 10)', 'hilo_document_id(%L)', 'hilo_document_id(%L, ''conf_missing|'')',
+	'hilo.release(%L)', 'hilo.return_range(%L, 1, 2)', 'hilo.drop(%L || ''x'')']) WITH ORDINALITY c(call, i) ORDER BY name, i;
 SELECT state_of($$next_identity('conf_dropped')$$), state_of($$next_identity_for('conf_missing')$$), state_of($$next_identity_free('conf_missing')$$), state_of($$next_identity('conf_identity')$$);
 SELECT count(*) AS created FROM hilo.hilo WHERE collection LIKE 'conf_missing%' AND collection NOT LIKE '%|';
 SELECT count(*) AS created FROM hilo.identities WHERE name LIKE 'conf_missing%';
 -- Server-side ids can be drawn, even the first one.
 SELECT next_server_side_id('conf_missing/') IS NOT NULL AS server_side, hilo_document_id('conf_there', 'conf_missing/') IS NOT NULL AS server_side_too;
 -- These create.
-SELECT hilo_seed('conf_seeded', 5), hilo_next_number('conf_seeded'), hilo_configure('conf_made'), hilo_next_number('conf_made');
-SELECT seed_identity_for('conf_seeded', 5), next_identity('conf_seeded'), hilo_bind('conf_bound', 'conf_missing', 'id'), hilo_next_number('conf_bound');
-SELECT hilo_seed('conf_dropped', 0), hilo_next_number('conf_dropped'), seed_identity_for('conf_dropped', 0), next_identity('conf_dropped');
+SELECT hilo.seed('conf_seeded', 5), hilo_next_number('conf_seeded'), hilo.configure('conf_made'), hilo_next_number('conf_made');
+SELECT seed_identity_for('conf_seeded', 5), next_identity('conf_seeded'), hilo.bind('conf_bound', 'conf_missing', 'id'), hilo_next_number('conf_bound');
+SELECT hilo.seed('conf_dropped', 0), hilo_next_number('conf_dropped'), seed_identity_for('conf_dropped', 0), next_identity('conf_dropped');
 \set VERBOSITY terse
-SELECT hilo_attach('conf_missing', 'id', 'conf_attached'), hilo_next_number('conf_attached');
+SELECT hilo.attach('conf_missing', 'id', 'conf_attached'), hilo_next_number('conf_attached');
 RESET hilo.auto_create;
-SELECT hilo_detach('conf_missing'), hilo_unbind('conf_bound');
+SELECT hilo.detach('conf_missing'), hilo.unbind('conf_bound');
 DROP TABLE conf_missing;
 
-SELECT count(hilo_unbind(collection)) >= 0 AS unbound FROM hilo.hilo WHERE collection LIKE 'conf%' AND collection NOT LIKE '%|';
-SELECT count(hilo_drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE collection LIKE 'conf%' AND collection NOT LIKE '%|';
-SELECT count(drop_identity(name)) > 0 AS dropped FROM hilo.identities WHERE name LIKE 'conf%';
+SELECT count(hilo.unbind(collection)) >= 0 AS unbound FROM hilo.hilo WHERE collection LIKE 'conf%' AND collection NOT LIKE '%|';
+SELECT count(hilo.drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE collection LIKE 'conf%' AND collection NOT LIKE '%|';
+SELECT count(hilo.drop(rtrim(name, '|') || '|')) > 0 AS dropped FROM hilo.identities WHERE name LIKE 'conf%';
 SELECT count(*) FROM hilo.binding WHERE collection LIKE 'conf%';
 DROP VIEW regress_options;
 DROP FUNCTION try, state_of;
 
 -- A row of another database with a max above the limit here: no numbers are
 -- left, and a dump can be restored.
-SELECT hilo_configure('conf_merged', max_value => 1000);
+SELECT hilo.configure('conf_merged', max_value => 1000);
 INSERT INTO hilo.hilo (collection, max) VALUES ('conf_merged', 5000);
 SELECT max, max_value FROM hilo.hilo WHERE collection = 'conf_merged';
 INSERT INTO hilo.hilo SELECT * FROM hilo.hilo WHERE collection = 'conf_merged';
 SELECT hilo_next_number('conf_merged');
-SELECT hilo_drop('conf_merged');
+SELECT hilo.drop('conf_merged');

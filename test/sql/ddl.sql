@@ -28,7 +28,7 @@ SELECT hilo_next_number('seen');
 SAVEPOINT a;
 SELECT hilo_next_number('moved');
 ROLLBACK TO a;
-SELECT hilo_seed('moved', 5);
+SELECT hilo.seed('moved', 5);
 ROLLBACK TO a;
 INSERT INTO hilo.hilo (collection, max) VALUES ('moved', 5);
 ROLLBACK;
@@ -59,19 +59,19 @@ DROP TABLESPACE regress_hilo_space;
 RESET allow_in_place_tablespaces;
 -- Without an index, only a session that has seen a row knows where it is; nothing is lost once the index exists again.
 DROP INDEX hilo.hilo_collection_idx;
-SELECT hilo_release('made');
+SELECT hilo.release('made');
 SELECT hilo_next_number('new');
 CREATE UNIQUE INDEX hilo_collection_idx ON hilo.hilo (collection);
 SELECT hilo_next_number('made'), hilo_next_number('new');
 -- Indexes that would miss changes in place, or that are not unique: refused by the next draw, also from an existing collection.
-SELECT hilo_release('seen') IS NOT NULL AS released;
+SELECT hilo.release('seen') IS NOT NULL AS released;
 CREATE INDEX by_max ON hilo.hilo (max);
 SELECT hilo_next_number('indexed');
 SELECT hilo_next_number('seen');
 \set VERBOSITY sqlstate
 SELECT hilo_next_number('seen');
 SELECT hilo_reserve('seen', 1);
-SELECT hilo_seed('seen', 1);
+SELECT hilo.seed('seen', 1);
 \set VERBOSITY default
 DROP INDEX hilo.by_max;
 CREATE UNIQUE INDEX including ON hilo.hilo (collection) INCLUDE (max);
@@ -104,7 +104,7 @@ ALTER TABLE hilo.hilo NO INHERIT parent;
 SELECT hilo_next_number('seen') > 0 AS drawn;
 -- The guard does not read columns that were altered, nor does it guard other tables.
 CREATE TABLE stranger (a int, b text);
-CREATE TRIGGER g BEFORE INSERT ON stranger FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo_seed', 'hilo_drop');
+CREATE TRIGGER g BEFORE INSERT ON stranger FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo.seed', 'hilo.drop');
 INSERT INTO stranger VALUES (1, 'x');
 DROP TRIGGER g ON stranger;
 CREATE TRIGGER g BEFORE INSERT ON stranger FOR EACH ROW EXECUTE FUNCTION hilo.guard();
@@ -139,8 +139,8 @@ UPDATE hilo.hilo SET timeline = 1 WHERE collection LIKE 'around\_%';
 ALTER TABLE hilo.hilo ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
 COMMIT;
 SELECT low, high FROM hilo_reserve('around_reserved', 3);
-SELECT hilo_seed('around_seeded', 20), hilo_next_number('around_seeded');
-SELECT hilo_drop('around_dropped', true), hilo_next_number('around_dropped');
+SELECT hilo.seed('around_seeded', 20), hilo_next_number('around_seeded');
+SELECT hilo.drop('around_dropped', true), hilo_next_number('around_dropped');
 SELECT collection, home = (SELECT home FROM hilo.hilo WHERE collection = 'seen') AS home, epoch <> 5 AS epoch, max FROM hilo.hilo WHERE collection LIKE 'around\_%' ORDER BY 1;
 DROP FUNCTION put_in;
 -- Guards that were disabled and enabled again are weaker than before: the next session warns once, with the command that restores them.

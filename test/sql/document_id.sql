@@ -45,7 +45,7 @@ SELECT hilo_next('shipments', ''), hilo_next('shipments'), hilo_format('shipment
 RESET hilo.identity_parts_separator;
 RESET hilo.server_prefix;
 RESET hilo.node_tag;
-SELECT hilo_drop('shipments');
+SELECT hilo.drop('shipments');
 SET hilo.server_prefix = 'NorthServer/';
 SELECT hilo_next('shipments', '');
 RESET hilo.server_prefix;

@@ -119,24 +119,24 @@ SELECT low, high, next, size FROM hilo.ranges WHERE collection = 'pooled';
 SELECT max FROM hilo.hilo WHERE collection = 'pooled';
 
 -- Given back by hand: the newest range goes back, one that is not newest does not.
-SELECT hilo_release('pooled'), hilo_release('pooled'), hilo_release('never_drawn');
+SELECT hilo.release('pooled'), hilo.release('pooled'), hilo.release('never_drawn');
 SELECT count(*) FROM hilo.ranges WHERE collection = 'pooled';
 SELECT hilo_last_number('pooled'), max FROM hilo.hilo WHERE collection = 'pooled';
 SELECT hilo_next('pooled');
 SELECT low, high FROM hilo_reserve('pooled', 10);
-SELECT hilo_release('pooled');
+SELECT hilo.release('pooled');
 SELECT hilo_next('pooled');
 BEGIN;
-SELECT hilo_next('pooled'), hilo_release('pooled');
+SELECT hilo_next('pooled'), hilo.release('pooled');
 ROLLBACK;
 SELECT hilo_next('pooled');
-SELECT hilo_release() > 0, hilo_release(), hilo_release(NULL);
+SELECT hilo.release() > 0, hilo.release(), hilo.release(NULL);
 SELECT count(*) FROM hilo.ranges;
 
 -- Nor does a name from which nothing was drawn take memory in the session.
-SELECT count(hilo_release('none' || i)) FROM generate_series(1, 1000) i;
+SELECT count(hilo.release('none' || i)) FROM generate_series(1, 1000) i;
 SELECT sum(total_bytes) AS before FROM pg_backend_memory_contexts \gset
-SELECT count(hilo_release('none' || i)) FROM generate_series(1, 300000) i;
+SELECT count(hilo.release('none' || i)) FROM generate_series(1, 300000) i;
 SELECT sum(total_bytes) < :before + 1000000 AS no_more_memory FROM pg_backend_memory_contexts;
 
 DROP ROLE regress_hilo_draw;

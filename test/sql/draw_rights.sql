@@ -31,7 +31,7 @@ END $$;
 -- The result of each function that draws, run by a role.
 CREATE TABLE assigned (id text);
 GRANT INSERT ON assigned TO PUBLIC;
-CREATE TRIGGER assign_id BEFORE INSERT ON assigned FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id', 'orders');
+CREATE TRIGGER assign_id BEFORE INSERT ON assigned FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id', 'orders');
 CREATE FUNCTION draws(role text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	states text;
@@ -39,7 +39,7 @@ BEGIN
 	PERFORM set_config('role', role, true);
 	SELECT string_agg(DISTINCT state_of(statement), ', ') INTO states FROM unnest(ARRAY[
 		$s$SELECT hilo_next('orders')$s$, $s$SELECT hilo_next('orders', 'B')$s$, $s$SELECT hilo_next_number('orders')$s$,
-		$s$SELECT hilo_reserve('orders', 2)$s$, $s$SELECT hilo_next_range('orders')$s$, $s$SELECT hilo_next_hi('orders', 10)$s$,
+		$s$SELECT hilo_reserve('orders', 2)$s$, $s$SELECT hilo.next_range('orders')$s$, $s$SELECT hilo.next_hi('orders', 10)$s$,
 		$s$SELECT hilo_document_id('orders')$s$, $s$INSERT INTO assigned VALUES (NULL)$s$]) statement;
 	PERFORM set_config('role', 'none', true);
 	RETURN states;
@@ -51,7 +51,7 @@ CREATE VIEW rights AS SELECT role, draws('regress_hilo_' || role)
 SELECT * FROM rights;
 \set VERBOSITY terse
 SET client_min_messages = warning;
-SELECT hilo_attach('orders') > 0 AS attached;
+SELECT hilo.attach('orders') > 0 AS attached;
 RESET client_min_messages;
 SELECT * FROM rights;
 -- The message, and that other kinds of ids are not affected.
@@ -62,34 +62,34 @@ SELECT hilo_next_number('orders');
 SELECT hilo_document_id('orders', 'orders/tea'), length(hilo_document_id('orders', '')), length(hilo_document_id('orders', 'orders/'));
 -- If the name is attached, an identity is looked up, which requires the privilege to read.
 SELECT hilo_document_id('orders', 'orders|');
-SELECT next_identity('orders'), hilo_format('orders', 5), hilo_number('orders/5-A'), hilo_release('orders'), hilo_next_number('others');
+SELECT next_identity('orders'), hilo_format('orders', 5), hilo_number('orders/5-A'), hilo.release('orders'), hilo_next_number('others');
 RESET ROLE;
 
--- Grants by hilo_configure(): to a role, which may have members; to public; taken back.
-SELECT hilo_configure('orders', grant_to => 'regress_hilo_clerk');
+-- Grants by hilo.configure(): to a role, which may have members; to public; taken back.
+SELECT hilo.configure('orders', grant_to => 'regress_hilo_clerk');
 GRANT regress_hilo_clerk TO regress_hilo_reader;
 SELECT * FROM rights;
-SELECT hilo_configure('orders', revoke_from => 'regress_hilo_clerk', grant_to => 'public');
+SELECT hilo.configure('orders', revoke_from => 'regress_hilo_clerk', grant_to => 'public');
 SELECT * FROM rights;
-SELECT hilo_configure('orders', revoke_from => 'public');
+SELECT hilo.configure('orders', revoke_from => 'public');
 SELECT * FROM rights;
 REVOKE regress_hilo_clerk FROM regress_hilo_reader;
 -- In a transaction.
 BEGIN;
-SELECT hilo_configure('orders', grant_to => 'regress_hilo_nobody');
+SELECT hilo.configure('orders', grant_to => 'regress_hilo_nobody');
 SELECT draws('regress_hilo_nobody');
 ROLLBACK;
 SELECT draws('regress_hilo_nobody');
 -- A grant to a dropped role counts for no other role.
 CREATE ROLE regress_hilo_gone;
-SELECT hilo_configure('orders', grant_to => 'regress_hilo_gone');
+SELECT hilo.configure('orders', grant_to => 'regress_hilo_gone');
 DROP ROLE regress_hilo_gone;
 SELECT * FROM rights WHERE role IN ('inserter', 'nobody');
-SELECT hilo_configure('orders', revoke_from => 'regress_hilo_gone');
+SELECT hilo.configure('orders', revoke_from => 'regress_hilo_gone');
 SELECT collection, id_column, granted_to FROM hilo.binding WHERE collection = 'orders' AND trigger IS NULL;
 
 -- GRANT and REVOKE, on table or column, of roles, and ALTER ROLE; also on numbers that the session holds already.
-SELECT hilo_release('orders') IS NOT NULL AS released;
+SELECT hilo.release('orders') IS NOT NULL AS released;
 SET ROLE regress_hilo_inserter;
 SELECT hilo_next_number('orders') IS NOT NULL AS drawn;
 SELECT count(*) AS held FROM hilo.ranges WHERE collection = 'orders';
@@ -208,7 +208,7 @@ END $$;
 CREATE VIEW bills_rights AS SELECT role, i.* FROM unnest('{owner,inserter,column,member,noinherit,reader,clerk,nobody}'::text[]) WITH ORDINALITY r(role, n),
 	inserts('regress_hilo_' || role) i ORDER BY n;
 SELECT role, into_table, by_view, by_view_2, by_own FROM bills_rights;
-SELECT hilo_drop('bills'), hilo_attach('bills') > 0 AS attached;
+SELECT hilo.drop('bills'), hilo.attach('bills') > 0 AS attached;
 SELECT * FROM bills_rights;
 -- Taken back, it is noticed at once.
 REVOKE INSERT ON bills_view FROM regress_hilo_inserter;
@@ -220,22 +220,22 @@ SELECT (inserts('regress_hilo_inserter')).*;
 ALTER VIEW bills_view OWNER TO regress_hilo_owner;
 DROP VIEW bills_view CASCADE;
 SELECT (inserts('regress_hilo_column')).*;
-SELECT hilo_detach('bills');
+SELECT hilo.detach('bills');
 DROP TABLE bills CASCADE;
 DROP FUNCTION inserts CASCADE;
-SELECT hilo_drop('bills');
+SELECT hilo.drop('bills');
 
 -- Several tables: the right to one of them is enough, as long as it is there.
 CREATE TABLE invoices (id bigint);
 GRANT INSERT ON invoices TO regress_hilo_nobody;
-SELECT hilo_attach('invoices', 'id', 'orders') > 0 AS attached;
+SELECT hilo.attach('invoices', 'id', 'orders') > 0 AS attached;
 SELECT * FROM rights;
 DROP TABLE invoices;
 SELECT * FROM rights WHERE role IN ('inserter', 'nobody');
 -- Of a partitioned table its own rights count, not those of a partition.
 CREATE TABLE parts (id bigint, region text) PARTITION BY LIST (region);
 CREATE TABLE part_a PARTITION OF parts FOR VALUES IN ('a');
-SELECT hilo_attach('parts', 'id');
+SELECT hilo.attach('parts', 'id');
 GRANT INSERT ON part_a TO regress_hilo_nobody;
 GRANT INSERT ON parts TO regress_hilo_inserter;
 SET ROLE regress_hilo_nobody;
@@ -244,21 +244,21 @@ SET ROLE regress_hilo_inserter;
 SELECT state_of($$INSERT INTO part_a (region) VALUES ('a')$$), state_of($$INSERT INTO parts (region) VALUES ('a')$$);
 RESET ROLE;
 DROP TABLE parts;
--- hilo_bind() to a column is the same; to a function it says nothing about the right to draw.
+-- hilo.bind() to a column is the same; to a function it says nothing about the right to draw.
 CREATE TABLE plain (id bigint PRIMARY KEY);
-SELECT hilo_bind('plain', 'plain', 'id');
+SELECT hilo.bind('plain', 'plain', 'id');
 CREATE FUNCTION plain(bigint) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT false';
-SELECT hilo_bind('asked', 'plain(bigint)'::regprocedure);
+SELECT hilo.bind('asked', 'plain(bigint)'::regprocedure);
 SET ROLE regress_hilo_nobody;
 SELECT state_of($$SELECT hilo_next_number('plain')$$), state_of($$SELECT hilo_next_number('asked')$$), state_of($$SELECT next_identity('plain')$$);
 RESET ROLE;
-SELECT hilo_unbind('plain'), hilo_unbind('asked');
+SELECT hilo.unbind('plain'), hilo.unbind('asked');
 SET ROLE regress_hilo_nobody;
 SELECT state_of($$SELECT hilo_next_number('plain')$$);
 RESET ROLE;
 
 -- What an ordinary role may try.  Move, drop, give back, bind, attach, detach, configure: all refused.
-SELECT low, high, claim FROM hilo_next_range('orders') \gset
+SELECT low, high, claim FROM hilo.next_range('orders') \gset
 CREATE FUNCTION attack(statement text, OUT state text, OUT moved boolean) LANGUAGE plpgsql AS $$
 DECLARE
 	before text;
@@ -272,30 +272,30 @@ END $$;
 SET ROLE regress_hilo_nobody;
 CREATE TABLE mine (id bigserial);
 CREATE TABLE mine_too (id text);
-CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON mine FOR EACH ROW EXECUTE FUNCTION hilo_advance('orders');
-CREATE TRIGGER assign_id BEFORE INSERT ON mine_too FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id', 'orders');
+CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON mine FOR EACH ROW EXECUTE FUNCTION hilo.advance('orders');
+CREATE TRIGGER assign_id BEFORE INSERT ON mine_too FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id', 'orders');
 RESET ROLE;
 SELECT statement, a.* FROM unnest(ARRAY[
-	$$SELECT hilo_seed('orders', 9000000)$$, $$SELECT hilo_seed('orders', 0, true)$$, $$SELECT hilo_drop('orders')$$,
-	$$SELECT hilo_next_range('orders', last_max => 9000000)$$, $$SELECT hilo_next_range('orders', last_max => 1)$$,
-	$$SELECT hilo_return_range('orders', 1, 2)$$,
-	$$SELECT hilo_configure('orders', max_value => 9000000)$$, $$SELECT hilo_configure('orders', grant_to => 'regress_hilo_nobody')$$,
-	$$SELECT hilo_attach('mine', 'id', 'orders')$$, $$SELECT hilo_attach('orders')$$, $$SELECT hilo_detach('orders')$$,
-	$$SELECT hilo_bind('orders', 'mine', 'id')$$, $$SELECT hilo_unbind('orders')$$,
+	$$SELECT hilo.seed('orders', 9000000)$$, $$SELECT hilo.seed('orders', 0, true)$$, $$SELECT hilo.drop('orders')$$,
+	$$SELECT hilo.next_range('orders', last_max => 9000000)$$, $$SELECT hilo.next_range('orders', last_max => 1)$$,
+	$$SELECT hilo.return_range('orders', 1, 2)$$,
+	$$SELECT hilo.configure('orders', max_value => 9000000)$$, $$SELECT hilo.configure('orders', grant_to => 'regress_hilo_nobody')$$,
+	$$SELECT hilo.attach('mine', 'id', 'orders')$$, $$SELECT hilo.attach('orders')$$, $$SELECT hilo.detach('orders')$$,
+	$$SELECT hilo.bind('orders', 'mine', 'id')$$, $$SELECT hilo.unbind('orders')$$,
 	$$INSERT INTO mine VALUES (9000000)$$, $$INSERT INTO mine_too VALUES (NULL)$$,
 	$$INSERT INTO hilo.binding (collection, granted_to) VALUES ('orders', 'public')$$, $$INSERT INTO hilo.hilo (collection, max) VALUES ('orders', 9000000)$$,
-	$$SELECT * FROM hilo.status$$, $$SELECT * FROM hilo.status()$$, $$SELECT * FROM hilo.hilo$$, $$SELECT * FROM hilo.identities$$, $$SELECT * FROM hilo.binding$$, $$SELECT * FROM hilo.hub$$, $$SELECT hilo_seed('orders|', 9000000)$$, $$SELECT hilo_drop('orders|')$$,
+	$$SELECT * FROM hilo.status$$, $$SELECT * FROM hilo.status()$$, $$SELECT * FROM hilo.hilo$$, $$SELECT * FROM hilo.identities$$, $$SELECT * FROM hilo.binding$$, $$SELECT * FROM hilo.hub$$, $$SELECT hilo.seed('orders|', 9000000)$$, $$SELECT hilo.drop('orders|')$$,
 	$$CREATE TABLE heir () INHERITS (orders)$$, $$ALTER TABLE mine INHERIT orders$$,
-	$$CREATE TRIGGER zzz BEFORE INSERT OR UPDATE OF id ON orders FOR EACH ROW EXECUTE FUNCTION hilo_advance('orders')$$,
+	$$CREATE TRIGGER zzz BEFORE INSERT OR UPDATE OF id ON orders FOR EACH ROW EXECUTE FUNCTION hilo.advance('orders')$$,
 	$$SET hilo.auto_create = off$$, $$SET hilo.max_range_size = 5000000$$]) WITH ORDINALITY s(statement, i), attack(statement) a ORDER BY i;
-SELECT hilo_return_range('orders', :low, :high, :claim) AS still_good;
+SELECT hilo.return_range('orders', :low, :high, :claim) AS still_good;
 -- Nor exhaust it.
 SET ROLE regress_hilo_nobody;
 SELECT state, count(*) FROM generate_series(1, 1000) i, state_of($$SELECT hilo_reserve('orders', 1000000)$$) state GROUP BY 1;
 RESET ROLE;
 -- Roles that may insert may draw, but not seed.
 SET ROLE regress_hilo_inserter;
-SELECT state_of($$SELECT hilo_next_range('orders', last_max => 9000000)$$), state_of($$SELECT hilo_seed('orders', 9000000)$$), state_of($$SELECT * FROM hilo.status$$);
+SELECT state_of($$SELECT hilo.next_range('orders', last_max => 9000000)$$), state_of($$SELECT hilo.seed('orders', 9000000)$$), state_of($$SELECT * FROM hilo.status$$);
 RESET ROLE;
 -- With auto_create off, an ordinary role cannot fill the table with names.
 SET hilo.auto_create = off;
@@ -305,7 +305,7 @@ RESET ROLE;
 RESET hilo.auto_create;
 SELECT count(*) AS junk FROM hilo.hilo WHERE collection LIKE 'junk%';
 -- Detached, and unbound: every role again.
-SELECT hilo_detach('orders');
+SELECT hilo.detach('orders');
 SET ROLE regress_hilo_owner;
 INSERT INTO orders (item) VALUES ('last') RETURNING id > 5000 AS above;
 RESET ROLE;
@@ -313,17 +313,17 @@ SELECT * FROM rights WHERE role IN ('inserter', 'nobody');
 
 -- A collection that was dropped before it was bound.
 CREATE TABLE dropped (id bigint PRIMARY KEY);
-SELECT hilo_seed('dropped', 5), hilo_drop('dropped');
-SELECT hilo_bind('dropped', 'dropped', 'id');
+SELECT hilo.seed('dropped', 5), hilo.drop('dropped');
+SELECT hilo.bind('dropped', 'dropped', 'id');
 SET ROLE regress_hilo_nobody;
 SELECT hilo_next_number('dropped');
 RESET ROLE;
 SELECT hilo_next_number('dropped');
-SELECT hilo_unbind('dropped'), hilo_drop('dropped');
+SELECT hilo.unbind('dropped'), hilo.drop('dropped');
 
 -- Views over views are followed eight levels deep, and no deeper.
 CREATE TABLE deep (id bigint PRIMARY KEY);
-SELECT hilo_attach('deep');
+SELECT hilo.attach('deep');
 DO $$
 BEGIN
 	FOR i IN 1 .. 9 LOOP
@@ -339,19 +339,19 @@ GRANT INSERT ON deep9 TO regress_hilo_nobody;
 SET ROLE regress_hilo_nobody;
 SELECT hilo_next_number('deep');
 RESET ROLE;
-SELECT hilo_detach('deep'), hilo_drop('deep');
+SELECT hilo.detach('deep'), hilo.drop('deep');
 -- Granted before it is attached: ids by hand count.
 CREATE TABLE granted (id bigint PRIMARY KEY);
-SELECT hilo_configure('granted', grant_to => 'regress_hilo_nobody');
-SELECT hilo_attach('granted');
+SELECT hilo.configure('granted', grant_to => 'regress_hilo_nobody');
+SELECT hilo.attach('granted');
 INSERT INTO granted VALUES (100);
 SELECT hilo_next_number('granted');
-SELECT hilo_detach('granted'), hilo_drop('granted');
+SELECT hilo.detach('granted'), hilo.drop('granted');
 
 RESET search_path;
 SET client_min_messages = warning;
 DROP SCHEMA regress_rights CASCADE;
 DROP OWNED BY regress_hilo_nobody, regress_hilo_owner;
 DROP ROLE regress_hilo_owner, regress_hilo_inserter, regress_hilo_column, regress_hilo_member, regress_hilo_noinherit, regress_hilo_reader, regress_hilo_clerk, regress_hilo_nobody;
-SELECT hilo_drop('parts'), hilo_drop('orders'), hilo_drop('others'), hilo_drop('plain'), hilo_drop('asked');
-SELECT drop_identity('plain'), drop_identity('orders');
+SELECT hilo.drop('parts'), hilo.drop('orders'), hilo.drop('others'), hilo.drop('plain'), hilo.drop('asked');
+SELECT hilo.drop('plain|'), hilo.drop('orders|');

@@ -16,21 +16,21 @@ END $$;
 SELECT statement, t.* FROM unnest(ARRAY[
 	'hilo_next(NULL)', 'hilo_next(NULL, ''B'')', 'hilo_next(''errors'', NULL)', 'hilo_next_number(NULL)', 'hilo_last_number(NULL)',
 	'hilo_reserve(NULL, 1)', 'hilo_reserve(''errors'', NULL)',
-	'hilo_next_range(NULL)', 'hilo_next_range(''errors'', NULL)', 'hilo_next_range(''errors'', last_max => NULL)',
-	'hilo_return_range(NULL, 0, 1)', 'hilo_return_range(''errors'', NULL, 1)', 'hilo_return_range(''errors'', 0, NULL)',
-	'hilo_next_hi(NULL, 1)', 'hilo_next_hi(''errors'', NULL)',
-	'hilo_seed(NULL, 1)', 'hilo_seed(''errors'', NULL)', 'hilo_seed(''errors'', 1, NULL)', 'hilo_drop(NULL)',
+	'hilo.next_range(NULL)', 'hilo.next_range(''errors'', NULL)', 'hilo.next_range(''errors'', last_max => NULL)',
+	'hilo.return_range(NULL, 0, 1)', 'hilo.return_range(''errors'', NULL, 1)', 'hilo.return_range(''errors'', 0, NULL)',
+	'hilo.next_hi(NULL, 1)', 'hilo.next_hi(''errors'', NULL)',
+	'hilo.seed(NULL, 1)', 'hilo.seed(''errors'', NULL)', 'hilo.seed(''errors'', 1, NULL)', 'hilo.drop(NULL)',
 	'hilo_format(NULL, 1)', 'hilo_format(''errors'', NULL)', 'hilo_format(NULL, 1, ''B'')', 'hilo_format(''errors'', NULL, ''B'')',
 	'hilo_format(''errors'', 1, NULL)']) WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
 -- These may be NULL.
-SELECT statement, t.* FROM unnest(ARRAY['hilo_number(NULL)', 'hilo_release(NULL)', 'hilo_next_range(''null'', 0, NULL)',
-	'hilo_return_range(''null'', 0, 32, NULL)']) WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
+SELECT statement, t.* FROM unnest(ARRAY['hilo_number(NULL)', 'hilo.release(NULL)', 'hilo.next_range(''null'', 0, NULL)',
+	'hilo.return_range(''null'', 0, 32, NULL)']) WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
 
 -- Names: 22023, from every function that takes one.
 SELECT left(name, 8) AS name, t.* FROM unnest(ARRAY['', '|', 'a|b', 'a|', E'a\tb', E'a\n', E'\x01', E'\x7f', E'x\x1f', 'errors/', '/', 'é/', repeat('x', 256),
 	repeat('é', 128)]) WITH ORDINALITY n(name, i), try(format('SELECT hilo_next_number(%L)', name)) t ORDER BY i;
 SELECT call, t.* FROM unnest(ARRAY['hilo_next(%L)', 'hilo_next(%L, ''B'')', 'hilo_next_number(%L)', 'hilo_last_number(%L)', 'hilo_reserve(%L, 1)',
-	'hilo_next_range(%L)', 'hilo_return_range(%L, 0, 1)', 'hilo_next_hi(%L, 1)', 'hilo_release(%L)', 'hilo_seed(%L, 1)', 'hilo_drop(%L)',
+	'hilo.next_range(%L)', 'hilo.return_range(%L, 0, 1)', 'hilo.next_hi(%L, 1)', 'hilo.release(%L)', 'hilo.seed(%L, 1)', 'hilo.drop(%L)',
 	'hilo_format(%L, 1)', 'hilo_format(%L, 1, ''B'')']) WITH ORDINALITY u(call, i), try('SELECT ' || format(call, 'a|b')) t ORDER BY i;
 -- Names that are fine.
 SELECT left(name, 10), octet_length(name), t.state FROM unnest(ARRAY['a', ' ', 'a b', 'a/b', '/a', 'A', '-', '%s', '"', '''', '\', '日本語', E'\u00e9t\u00e9', repeat('x', 255),
@@ -49,27 +49,27 @@ SELECT hilo_next('tags', repeat('x', 32)), hilo_next('tags', '_'), hilo_next('ta
 SELECT statement, t.* FROM unnest(ARRAY[
 	'hilo_reserve(''errors'', 0)', 'hilo_reserve(''errors'', -1)', 'hilo_reserve(''errors'', 1048577)', 'hilo_reserve(''errors'', 9223372036854775807)',
 	'hilo_reserve(''errors'', -9223372036854775808)',
-	'hilo_next_hi(''errors'', 0)', 'hilo_next_hi(''errors'', -1)', 'hilo_next_hi(''errors'', 1048577)', 'hilo_next_hi(''errors'', 9223372036854775807)',
-	'hilo_next_range(''errors'', -1)', 'hilo_next_range(''errors'', last_max => -1)',
-	'hilo_return_range(''errors'', 2, 1)', 'hilo_return_range(''errors'', 2, 1, 5)',
-	'hilo_seed(''errors'', -1)', 'hilo_seed(''errors'', -1, true)', 'hilo_seed(''errors'', -9223372036854775808, true)',
+	'hilo.next_hi(''errors'', 0)', 'hilo.next_hi(''errors'', -1)', 'hilo.next_hi(''errors'', 1048577)', 'hilo.next_hi(''errors'', 9223372036854775807)',
+	'hilo.next_range(''errors'', -1)', 'hilo.next_range(''errors'', last_max => -1)',
+	'hilo.return_range(''errors'', 2, 1)', 'hilo.return_range(''errors'', 2, 1, 5)',
+	'hilo.seed(''errors'', -1)', 'hilo.seed(''errors'', -1, true)', 'hilo.seed(''errors'', -9223372036854775808, true)',
 	'hilo_format(''errors'', 0)', 'hilo_format(''errors'', -1, ''B'')', 'hilo_format(''errors'', -9223372036854775808)'])
 	WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
 SET hilo.max_range_size = 5;
-SELECT statement, t.* FROM unnest(ARRAY['hilo_reserve(''five'', 6)', 'hilo_reserve(''five'', 5)', 'hilo_next_hi(''five'', 6)', 'hilo_next_hi(''five'', 5)'])
+SELECT statement, t.* FROM unnest(ARRAY['hilo_reserve(''five'', 6)', 'hilo_reserve(''five'', 5)', 'hilo.next_hi(''five'', 6)', 'hilo.next_hi(''five'', 5)'])
 	WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
 RESET hilo.max_range_size;
 -- Before a draw: 55000, also where others have drawn, and after reserving.
-SELECT statement, t.* FROM unnest(ARRAY['hilo_last_number(''never'')', 'hilo_reserve(''never'', 2)', 'hilo_last_number(''never'')', 'hilo_next_range(''never'')',
+SELECT statement, t.* FROM unnest(ARRAY['hilo_last_number(''never'')', 'hilo_reserve(''never'', 2)', 'hilo_last_number(''never'')', 'hilo.next_range(''never'')',
 	'hilo_last_number(''never'')', 'hilo_next_number(''never'')', 'hilo_last_number(''never'')']) WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
 -- By hand: 42809.
 SELECT statement, t.* FROM unnest(ARRAY['UPDATE hilo.hilo SET max = 5', 'DELETE FROM hilo.hilo', 'TRUNCATE hilo.hilo',
 	'INSERT INTO hilo.hilo (collection) VALUES (''errors'') ON CONFLICT (collection) DO UPDATE SET max = 0'])
 	WITH ORDINALITY u(statement, i), try(statement) t ORDER BY i;
 -- The end: 2200H.
-SELECT hilo_seed('end', 9223372036854775807);
+SELECT hilo.seed('end', 9223372036854775807);
 SELECT statement, t.* FROM unnest(ARRAY['hilo_next(''end'')', 'hilo_next(''end'', '''')', 'hilo_next_number(''end'')', 'hilo_reserve(''end'', 1)',
-	'hilo_next_hi(''end'', 1)', 'hilo_next_range(''end'')']) WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
+	'hilo.next_hi(''end'', 1)', 'hilo.next_range(''end'')']) WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
 -- Messages: the thing, what is wrong with it, what to do.
 SELECT hilo_next(NULL);
 SELECT hilo_next('');
@@ -79,9 +79,9 @@ SELECT hilo_next('orders/');
 SELECT hilo_next(repeat('x', 256));
 SELECT hilo_next('errors', 'a-b');
 SELECT hilo_reserve('errors', 0);
-SELECT hilo_next_hi('errors', 2000000);
-SELECT hilo_return_range('errors', 2, 1);
-SELECT hilo_seed('errors', -1);
+SELECT hilo.next_hi('errors', 2000000);
+SELECT hilo.return_range('errors', 2, 1);
+SELECT hilo.seed('errors', -1);
 SELECT hilo_last_number('never_drawn');
 SELECT hilo_next('end');
 UPDATE hilo.hilo SET max = 0;
@@ -103,19 +103,19 @@ SELECT hilo_next_number('read_only_new');
 ROLLBACK TO s;
 SELECT hilo_reserve('read_only', 1);
 ROLLBACK TO s;
-SELECT hilo_next_range('read_only');
+SELECT hilo.next_range('read_only');
 ROLLBACK TO s;
-SELECT hilo_return_range('read_only', 0, 32);
+SELECT hilo.return_range('read_only', 0, 32);
 ROLLBACK TO s;
-SELECT hilo_next_hi('read_only', 1);
+SELECT hilo.next_hi('read_only', 1);
 ROLLBACK TO s;
-SELECT hilo_release('read_only');
+SELECT hilo.release('read_only');
 ROLLBACK TO s;
-SELECT hilo_release();
+SELECT hilo.release();
 ROLLBACK TO s;
-SELECT hilo_seed('read_only', 50);
+SELECT hilo.seed('read_only', 50);
 ROLLBACK TO s;
-SELECT hilo_drop('read_only');
+SELECT hilo.drop('read_only');
 ROLLBACK TO s;
 INSERT INTO hilo.hilo (collection, max) VALUES ('read_only', 50);
 ROLLBACK TO s;
@@ -139,12 +139,12 @@ SELECT parallel_next('parallel');
 SELECT parallel_call('hilo_next(''parallel'', ''B'')');
 SELECT parallel_call('hilo_next_number(''parallel'')');
 SELECT parallel_call('hilo_reserve(''parallel'', 1)');
-SELECT parallel_call('hilo_next_range(''parallel'')');
-SELECT parallel_call('hilo_return_range(''parallel'', 0, 32)');
-SELECT parallel_call('hilo_next_hi(''parallel'', 1)');
-SELECT parallel_call('hilo_release(''parallel'')');
-SELECT parallel_call('hilo_seed(''parallel'', 100)');
-SELECT parallel_call('hilo_drop(''parallel'')');
+SELECT parallel_call('hilo.next_range(''parallel'')');
+SELECT parallel_call('hilo.return_range(''parallel'', 0, 32)');
+SELECT parallel_call('hilo.next_hi(''parallel'', 1)');
+SELECT parallel_call('hilo.release(''parallel'')');
+SELECT parallel_call('hilo.seed(''parallel'', 100)');
+SELECT parallel_call('hilo.drop(''parallel'')');
 SELECT parallel_call('hilo_number(''parallel/7'')'), parallel_call('hilo_format(''parallel'', 7)');
 -- Marked as they are, they run in the leader.
 SELECT hilo_next('parallel'), hilo_next_number('parallel');
@@ -175,15 +175,15 @@ SELECT hilo_next_number('rewritten_new');
 ROLLBACK TO s;
 SELECT hilo_reserve('rewritten', 1);
 ROLLBACK TO s;
-SELECT hilo_next_range('rewritten');
+SELECT hilo.next_range('rewritten');
 ROLLBACK TO s;
-SELECT hilo_next_hi('rewritten', 1);
+SELECT hilo.next_hi('rewritten', 1);
 ROLLBACK TO s;
-SELECT hilo_return_range('rewritten', 0, 32);
+SELECT hilo.return_range('rewritten', 0, 32);
 ROLLBACK TO s;
-SELECT hilo_seed('rewritten', 100);
+SELECT hilo.seed('rewritten', 100);
 ROLLBACK TO s;
-SELECT hilo_drop('rewritten');
+SELECT hilo.drop('rewritten');
 ROLLBACK TO s;
 INSERT INTO hilo.hilo (collection, max) VALUES ('rewritten', 100);
 ROLLBACK TO s;
@@ -203,24 +203,24 @@ COMMIT;
 -- Giving back does not work there either, and loses nothing.
 BEGIN;
 CLUSTER hilo.hilo USING hilo_collection_idx;
-SELECT hilo_release('rewritten');
+SELECT hilo.release('rewritten');
 ROLLBACK;
 SELECT hilo_next_number('rewritten');
 SELECT count(*) AS ranges FROM hilo.ranges \gset
 BEGIN;
 CLUSTER hilo.hilo USING hilo_collection_idx;
-SELECT hilo_release();
+SELECT hilo.release();
 ROLLBACK;
 SELECT count(*) - :ranges AS fewer FROM hilo.ranges;
 SELECT hilo_next_number('rewritten'), hilo_next_number('rewritten_new');
 -- Rebuilt indexes could lose a new row, but not an existing one.
 BEGIN;
 REINDEX TABLE hilo.hilo;
-SELECT hilo_next_number('rewritten'), hilo_seed('rewritten', 100), hilo_next_number('rewritten');
+SELECT hilo_next_number('rewritten'), hilo.seed('rewritten', 100), hilo_next_number('rewritten');
 SAVEPOINT s;
 SELECT hilo_next_number('reindexed_new');
 ROLLBACK TO s;
-SELECT hilo_seed('reindexed_new', 5);
+SELECT hilo.seed('reindexed_new', 5);
 ROLLBACK TO s;
 DO $$
 BEGIN

@@ -13,7 +13,7 @@ DELETE FROM hilo.hilo;
 TRUNCATE hilo.hilo;
 INSERT INTO hilo.hilo (collection, max) VALUES ('guarded', 5), ('replicated', 12);
 RESET session_replication_role;
--- The other tables; a row of hilo.binding is added only as hilo_bind() would.
+-- The other tables; a row of hilo.binding is added only as hilo.bind() would.
 UPDATE hilo.hub SET timeline = 0;
 DELETE FROM hilo.hub;
 TRUNCATE hilo.hub;
@@ -23,9 +23,9 @@ TRUNCATE hilo.binding;
 SELECT count(*) AS of_this_server FROM hilo.hub WHERE hub = '|' AND timeline > 0;
 -- The trigger function is of no use elsewhere.
 CREATE TABLE elsewhere (a int);
-CREATE TRIGGER t AFTER INSERT ON elsewhere FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo_seed', 'hilo_drop');
+CREATE TRIGGER t AFTER INSERT ON elsewhere FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo.seed', 'hilo.drop');
 INSERT INTO elsewhere VALUES (1);
-CREATE TRIGGER t2 BEFORE UPDATE ON elsewhere FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo_bind');
+CREATE TRIGGER t2 BEFORE UPDATE ON elsewhere FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo.bind');
 UPDATE elsewhere SET a = 2;
 DROP TABLE elsewhere;
 SELECT collection, max FROM hilo.hilo WHERE collection IN ('guarded', 'guarded_too', 'replicated') ORDER BY 1;
@@ -59,8 +59,8 @@ SELECT count(*), sum(max) FROM hilo.hilo WHERE collection LIKE 'many\_%';
 -- An end that was handed out before the dump cannot be returned without its number.
 SET hilo.range_size = 22;
 INSERT INTO hilo.hilo (collection, max, max_ever) VALUES ('ended', 10, 32);
-SELECT low, high FROM hilo_next_range('ended');
-SELECT hilo_return_range('ended', 20, 32);
+SELECT low, high FROM hilo.next_range('ended');
+SELECT hilo.return_range('ended', 20, 32);
 RESET hilo.range_size;
 -- As it was, whatever becomes of the transaction.
 BEGIN;
@@ -95,13 +95,13 @@ SELECT hilo_next_number('filled'), hilo_next_number('filled_max'), hilo_next_num
 
 -- A row that only a binding has made is filled like a new one: bindings may be restored first.
 CREATE TABLE regress_bound (id text PRIMARY KEY);
-SELECT hilo_bind('bound_before', 'regress_bound', 'id');
+SELECT hilo.bind('bound_before', 'regress_bound', 'id');
 INSERT INTO hilo.hilo (collection, max, max_value, range_size, max_range_size, node_tag, flags) VALUES ('bound_before', 5, 1000, 4, 64, 'North', 4);
 SELECT max, max_value, range_size, max_range_size, node_tag, flags FROM hilo.hilo WHERE collection = 'bound_before';
 -- Afterwards only its count is advanced.
 INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('bound_before', 7, 2000);
 SELECT max, max_value, range_size, flags FROM hilo.hilo WHERE collection = 'bound_before';
-SELECT hilo_unbind('bound_before');
+SELECT hilo.unbind('bound_before');
 DROP TABLE regress_bound;
 
 -- A name that only the separator set here makes invalid may come from a server with another separator.

@@ -93,14 +93,14 @@ ROLLBACK;
 SELECT next_identity_for('seeded'), next_identity_for('seeded_rolled_back');
 
 -- Drops.
-SELECT drop_identity('seeded|'), drop_identity('seeded'), drop_identity('never_seen/'), next_identity('seeded');
+SELECT hilo.drop('seeded|'), hilo.drop('seeded|'), hilo.drop('never_seen|'), next_identity('seeded');
 BEGIN;
-SELECT drop_identity('seeded');
+SELECT hilo.drop('seeded|');
 ROLLBACK;
-SELECT next_identity('seeded'), drop_identity('seeded'), seed_identity_for('seeded', 7), next_identity('seeded');
+SELECT next_identity('seeded'), hilo.drop('seeded|'), seed_identity_for('seeded', 7), next_identity('seeded');
 -- Neither touches the collection of that name.
-SELECT hilo_next_number('both'), next_identity_for('both'), seed_identity_for('both', 50), hilo_next_number('both'), drop_identity('both'), hilo_next_number('both');
-SELECT next_identity_for('both'), hilo_drop('both'), next_identity_for('both'), hilo_seed('both', 90), next_identity_for('both');
+SELECT hilo_next_number('both'), next_identity_for('both'), seed_identity_for('both', 50), hilo_next_number('both'), hilo.drop('both|'), hilo_next_number('both');
+SELECT next_identity_for('both'), hilo.drop('both'), next_identity_for('both'), hilo.seed('both', 90), next_identity_for('both');
 
 -- The end of bigint: the last number, then an error, again and again; it never wraps.
 SELECT seed_identity_for('end', 9223372036854775805), next_identity_for('end'), next_identity('end');
@@ -129,14 +129,14 @@ BEGIN
 	next := next_identity_for('errors');
 END $$;
 SELECT call, t.* FROM unnest(ARRAY['next_identity(NULL)', 'next_identity_for(NULL)', 'next_identity_free(NULL)', 'next_identity_free_for(NULL)',
-	'seed_identity_for(NULL, 1)', 'seed_identity_for(''errors'', NULL)', 'seed_identity_for(''errors'', 1, NULL)', 'drop_identity(NULL)'])
+	'seed_identity_for(NULL, 1)', 'seed_identity_for(''errors'', NULL)', 'seed_identity_for(''errors'', 1, NULL)'])
 	WITH ORDINALITY u(call, i), try('SELECT ' || call) t ORDER BY i;
 SELECT call, t.* FROM unnest(ARRAY['seed_identity_for(''errors'', -1)', 'seed_identity_for(''errors'', -1, true)',
 	'seed_identity_for(''errors'', -9223372036854775808, true)']) WITH ORDINALITY u(call, i), try('SELECT ' || call) t ORDER BY i;
 SELECT left(name, 8) AS name, length(name), t.* FROM unnest(ARRAY['', '|', '/', '||', '|/', 'a|b', 'a||', 'a|/', E'a\tb', E'a\n', E'a\n|', E'\x01', E'\x7f',
 	repeat('x', 256), repeat('x', 256) || '|', repeat('é', 128)]) WITH ORDINALITY n(name, i), try(format('SELECT next_identity(%L)', name)) t ORDER BY i;
 SELECT call, t.* FROM unnest(ARRAY['next_identity(%L)', 'next_identity_for(%L)', 'next_identity_free(%L)', 'next_identity_free_for(%L)',
-	'seed_identity_for(%L, 1)', 'drop_identity(%L)']) WITH ORDINALITY u(call, i), try('SELECT ' || format(call, 'a|b')) t ORDER BY i;
+	'seed_identity_for(%L, 1)']) WITH ORDINALITY u(call, i), try('SELECT ' || format(call, 'a|b')) t ORDER BY i;
 SELECT count(*) AS bad_names FROM hilo.identities WHERE regexp_replace(name, '/\|$', '/') ~ '[|[:cntrl:]]' OR name IN ('', 'a|') OR octet_length(name) > 255;
 DROP FUNCTION try;
 SELECT next_identity(NULL);
@@ -160,7 +160,7 @@ SELECT next_identity_free_for('read_only');
 ROLLBACK TO s;
 SELECT seed_identity_for('read_only', 50);
 ROLLBACK TO s;
-SELECT drop_identity('read_only');
+SELECT hilo.drop('read_only|');
 ROLLBACK TO s;
 INSERT INTO hilo.hilo (collection, max) VALUES ('read_only|', 50);
 ROLLBACK TO s;
@@ -179,7 +179,7 @@ SELECT parallel_call('next_identity_for(''parallel'')');
 SELECT parallel_call('next_identity_free(''parallel'')');
 SELECT parallel_call('next_identity_free_for(''parallel'')');
 SELECT parallel_call('seed_identity_for(''parallel'', 100)');
-SELECT parallel_call('drop_identity(''parallel'')');
+SELECT parallel_call('hilo.drop(''parallel|'')');
 SELECT next_identity('parallel');
 SELECT count(set_config(name, 'off', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 DROP FUNCTION parallel_call;
@@ -194,7 +194,7 @@ SELECT next_identity('rewritten_new');
 ROLLBACK TO s;
 SELECT seed_identity_for('rewritten', 50);
 ROLLBACK TO s;
-SELECT drop_identity('rewritten');
+SELECT hilo.drop('rewritten|');
 ROLLBACK;
 SELECT next_identity('rewritten'), next_identity('rewritten_new');
 ALTER TABLE hilo.hilo SET WITHOUT CLUSTER;
@@ -241,17 +241,17 @@ VACUUM (FREEZE) hilo.hilo;
 SELECT next_identity('merged');
 
 -- An identity is a row whose name ends in a bar.  What administers takes that name; a collection of the name without it is another one.
-SELECT next_identity('barred'), hilo_next_number('barred'), hilo_seed('barred|', 50), next_identity('barred');
+SELECT next_identity('barred'), hilo_next_number('barred'), hilo.seed('barred|', 50), next_identity('barred');
 SELECT collection, max FROM hilo.hilo WHERE collection LIKE 'barred%' ORDER BY 1;
 SELECT name, value FROM hilo.identities WHERE name LIKE 'barred%';
 SELECT collection FROM hilo.status WHERE collection LIKE 'barred%';
-SELECT hilo_seed('barred|', 5, true), next_identity('barred|');
-SELECT hilo_configure('barred|', max_value => 8);
-SELECT hilo_configure('barred|', grant_to => 'public');
+SELECT hilo.seed('barred|', 5, true), next_identity('barred|');
+SELECT hilo.configure('barred|', max_value => 8);
+SELECT hilo.configure('barred|', grant_to => 'public');
 SELECT next_identity_for('barred'), next_identity_for('barred');
 SELECT next_identity_for('barred');
-SELECT hilo_drop('barred|'), hilo_drop('barred|'), next_identity('barred'), hilo_next_number('barred');
-SELECT hilo_seed('barred_new|', 7), next_identity('barred_new'), drop_identity('barred_new');
+SELECT hilo.drop('barred|'), hilo.drop('barred|'), next_identity('barred'), hilo_next_number('barred');
+SELECT hilo.seed('barred_new|', 7), next_identity('barred_new'), hilo.drop('barred_new|');
 -- Functions that draw do not; nor does any function take more than one bar, or the name of the row of server-side ids.
 SELECT hilo_next_number('barred|');
 \set VERBOSITY sqlstate
@@ -259,20 +259,20 @@ SELECT hilo_next('barred|');
 SELECT hilo_next('barred|', 'B');
 SELECT hilo_last_number('barred|');
 SELECT hilo_reserve('barred|', 1);
-SELECT hilo_next_range('barred|');
-SELECT hilo_return_range('barred|', 1, 1);
-SELECT hilo_next_hi('barred|', 1);
+SELECT hilo.next_range('barred|');
+SELECT hilo.return_range('barred|', 1, 1);
+SELECT hilo.next_hi('barred|', 1);
 SELECT hilo_document_id('barred|');
 SELECT hilo_format('barred|', 1);
-SELECT hilo_seed('barred||', 1);
-SELECT hilo_drop('barred||');
-SELECT hilo_configure('barred||', max_value => 8);
-SELECT hilo_seed('bar|red|', 1);
-SELECT hilo_seed('|', 1);
-SELECT hilo_drop('|');
-SELECT hilo_configure('|', max_value => 8);
+SELECT hilo.seed('barred||', 1);
+SELECT hilo.drop('barred||');
+SELECT hilo.configure('barred||', max_value => 8);
+SELECT hilo.seed('bar|red|', 1);
+SELECT hilo.seed('|', 1);
+SELECT hilo.drop('|');
+SELECT hilo.configure('|', max_value => 8);
 \set VERBOSITY default
-SELECT next_identity('barred'), hilo_next_number('barred'), drop_identity('barred'), hilo_drop('barred');
+SELECT next_identity('barred'), hilo_next_number('barred'), hilo.drop('barred|'), hilo.drop('barred');
 
 -- Without waiting for the disk, if the setting says so.
 SET synchronous_commit = off;
@@ -294,6 +294,6 @@ SELECT name, value, seed_identity_for(name, value + 10) FROM hilo.identities WHE
 SET hilo.identity_parts_separator = ':';
 SELECT name, value, seed_identity_for(name, value * 2) FROM hilo.identities WHERE name LIKE 'odd%' ORDER BY name COLLATE "C";
 RESET hilo.identity_parts_separator;
-SELECT count(drop_identity(name)) > 0 AS dropped FROM hilo.identities;
+SELECT count(hilo.drop(rtrim(name, '|') || '|')) > 0 AS dropped FROM hilo.identities;
 SELECT name FROM hilo.identities;
-SELECT hilo_drop('many'), hilo_drop('both');
+SELECT hilo.drop('many'), hilo.drop('both');

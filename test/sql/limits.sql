@@ -3,22 +3,22 @@
 \set VERBOSITY sqlstate
 
 -- The end of bigint, one by one.
-SELECT hilo_seed('top', 9223372036854775804);
+SELECT hilo.seed('top', 9223372036854775804);
 SELECT hilo_next_number('top'), hilo_next('top'), hilo_next('top', '');
 SELECT hilo_next_number('top');
 SELECT hilo_next('top');
 SELECT hilo_reserve('top', 1);
-SELECT hilo_next_hi('top', 1);
-SELECT hilo_next_range('top');
+SELECT hilo.next_hi('top', 1);
+SELECT hilo.next_range('top');
 SELECT hilo_last_number('top'), max FROM hilo.hilo WHERE collection = 'top';
-SELECT hilo_seed('top', 9223372036854775807), hilo_seed('top', 1);
+SELECT hilo.seed('top', 9223372036854775807), hilo.seed('top', 1);
 SELECT hilo_next_number('top');
-SELECT hilo_seed('top', 9223372036854775806, true), hilo_next_number('top');
+SELECT hilo.seed('top', 9223372036854775806, true), hilo_next_number('top');
 SELECT hilo_next_number('top');
-SELECT hilo_drop('top');
+SELECT hilo.drop('top');
 SELECT hilo_next_number('top');
 -- In one statement: all that are left, then the error.
-SELECT hilo_seed('series', 9223372036854775707);
+SELECT hilo.seed('series', 9223372036854775707);
 SELECT count(hilo_next_number('series')) FROM generate_series(1, 101);
 SELECT hilo_last_number('series'), max FROM hilo.hilo WHERE collection = 'series';
 \set VERBOSITY default
@@ -26,39 +26,39 @@ SELECT hilo_next_number('series');
 \set VERBOSITY sqlstate
 
 -- Exact requests: all or nothing.
-SELECT hilo_seed('exact', 9223372036854775804);
+SELECT hilo.seed('exact', 9223372036854775804);
 SELECT hilo_reserve('exact', 4);
 SELECT hilo_reserve('exact', 1048576);
 SELECT hilo_reserve('exact', 2);
 SELECT hilo_next_number('exact');
 \set VERBOSITY default
-SELECT hilo_seed('exact', 9223372036854775804, true);
+SELECT hilo.seed('exact', 9223372036854775804, true);
 SELECT hilo_reserve('exact', 4);
 \set VERBOSITY sqlstate
 -- Classic hi/lo: 7 divides 2^63-1, 100 and 2^20 do not; aligning to 2^20 would overflow.
-SELECT hilo_seed('aligned', 9223372036854775790);
-SELECT hilo_next_hi('aligned', 100);
-SELECT hilo_next_hi('aligned', 1048576);
-SELECT hilo_next_hi('aligned', 7), hilo_next_hi('aligned', 7);
-SELECT hilo_next_hi('aligned', 7);
+SELECT hilo.seed('aligned', 9223372036854775790);
+SELECT hilo.next_hi('aligned', 100);
+SELECT hilo.next_hi('aligned', 1048576);
+SELECT hilo.next_hi('aligned', 7), hilo.next_hi('aligned', 7);
+SELECT hilo.next_hi('aligned', 7);
 SELECT max FROM hilo.hilo WHERE collection = 'aligned';
 -- Ranges of clients, last_max at the end.
-SELECT low, high, last_size FROM hilo_next_range('client', 1000, last_max => 9223372036854775806);
-SELECT hilo_next_range('client');
-SELECT hilo_next_range('client_end', last_max => 9223372036854775807);
+SELECT low, high, last_size FROM hilo.next_range('client', 1000, last_max => 9223372036854775806);
+SELECT hilo.next_range('client');
+SELECT hilo.next_range('client_end', last_max => 9223372036854775807);
 SELECT hilo_next_number('client_end');
 
 -- Shrinking: 1/64 of what is left.
-SELECT hilo_seed('shrinking', 9223372036854775807 - 6400);
-SELECT i, low - (9223372036854775807 - 6400) AS nth, last_size FROM generate_series(1, 6) i, hilo_next_range('shrinking', 1000 + i);
+SELECT hilo.seed('shrinking', 9223372036854775807 - 6400);
+SELECT i, low - (9223372036854775807 - 6400) AS nth, last_size FROM generate_series(1, 6) i, hilo.next_range('shrinking', 1000 + i);
 -- A range goes back there, too.
-SELECT hilo_seed('returning', 9223372036854775807 - 640);
-SELECT hilo_next_number('returning') - (9223372036854775807 - 640), high - low + 1 AS size, hilo_release('returning')
+SELECT hilo.seed('returning', 9223372036854775807 - 640);
+SELECT hilo_next_number('returning') - (9223372036854775807 - 640), high - low + 1 AS size, hilo.release('returning')
 FROM (SELECT hilo_next_number('returning')) s, hilo.ranges WHERE collection = 'returning';
 
 -- A limit of the collection's own.
 INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('tickets', 0, 640), ('pair', 5, 7), ('full', 7, 7), ('int', 2147483600, 2147483647);
-SELECT i, low, high FROM generate_series(1, 4) i, hilo_next_range('tickets', 100 * i);
+SELECT i, low, high FROM generate_series(1, 4) i, hilo.next_range('tickets', 100 * i);
 SET hilo.range_size = 1000;
 SELECT count(DISTINCT hilo_next_number('tickets')), max(hilo_last_number('tickets')) FROM generate_series(1, 640 - 38);
 RESET hilo.range_size;
@@ -71,15 +71,15 @@ SELECT hilo_reserve('pair', 1);
 SELECT max(hilo_next_number('int')::int) FROM generate_series(1, 47);
 SELECT hilo_next_number('int');
 -- A seed must not pass it, and does not lift it; a drop forgets it.
-SELECT hilo_seed('pair', 8);
-SELECT hilo_seed('pair', 8, true);
-SELECT hilo_seed('pair', 6, true), hilo_next_number('pair');
+SELECT hilo.seed('pair', 8);
+SELECT hilo.seed('pair', 8, true);
+SELECT hilo.seed('pair', 6, true), hilo_next_number('pair');
 SELECT hilo_next_number('pair');
-SELECT hilo_next_range('full', last_max => 6);
-SELECT hilo_drop('full'), hilo_next_number('full');
+SELECT hilo.next_range('full', last_max => 6);
+SELECT hilo.drop('full'), hilo_next_number('full');
 SELECT max(hilo_next_number('full')) FROM generate_series(1, 40);
 -- A dropped collection gets the limit of its new creation, like one that never existed.
-SELECT hilo_drop('full');
+SELECT hilo.drop('full');
 INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('full', 5, 7);
 SELECT hilo_next_number('full'), hilo_next_number('full');
 SELECT hilo_next_number('full');

@@ -3,43 +3,43 @@
 CREATE SCHEMA regress_messages;
 SET search_path = regress_messages, public;
 
--- A seed that advances nothing; not one that makes the collection, nor by hilo_sync(), nor with force.
-SELECT hilo_seed('msg', 0), hilo_seed('msg', 50);
-SELECT hilo_seed('msg', 50);
-SELECT hilo_seed('msg', 20);
-SELECT hilo_seed('msg', 20, true), hilo_seed('msg', 20, force => true), hilo_next_number('msg');
+-- A seed that advances nothing; not one that makes the collection, nor by hilo.sync(), nor with force.
+SELECT hilo.seed('msg', 0), hilo.seed('msg', 50);
+SELECT hilo.seed('msg', 50);
+SELECT hilo.seed('msg', 20);
+SELECT hilo.seed('msg', 20, true), hilo.seed('msg', 20, force => true), hilo_next_number('msg');
 SELECT seed_identity_for('msg/', 7);
 SELECT seed_identity_for('msg|', 3);
-SELECT hilo_seed('msg|', 7);
+SELECT hilo.seed('msg|', 7);
 SELECT seed_identity_for('msg', 3, force => true), next_identity('msg');
 CREATE TABLE msg_synced (id bigint PRIMARY KEY);
-SELECT hilo_attach('msg_synced');
+SELECT hilo.attach('msg_synced');
 INSERT INTO msg_synced VALUES (5);
-SELECT hilo_sync('msg_synced'), hilo_sync('msg_synced');
-SELECT count(*) > 0 AS synced FROM hilo_sync();
+SELECT hilo.sync('msg_synced'), hilo.sync('msg_synced');
+SELECT count(*) > 0 AS synced FROM hilo.sync();
 
 -- A collection that is made by its options, as by a typing error.
-SELECT hilo_configure('mgs', range_size => 4);
-SELECT hilo_drop('mgs');
-SELECT hilo_configure('mgs', grant_to => 'public');
-SELECT hilo_configure('mgs', grant_to => 'public');
-SELECT hilo_drop('mgs');
+SELECT hilo.configure('mgs', range_size => 4);
+SELECT hilo.drop('mgs');
+SELECT hilo.configure('mgs', grant_to => 'public');
+SELECT hilo.configure('mgs', grant_to => 'public');
+SELECT hilo.drop('mgs');
 SELECT count(*) AS grants FROM hilo.binding WHERE collection = 'mgs';
-SELECT hilo_configure('mgs|', max_value => 10);
-SELECT drop_identity('mgs');
+SELECT hilo.configure('mgs|', max_value => 10);
+SELECT hilo.drop('mgs|');
 
 -- What does not exist, or no longer exists.
-SELECT hilo_drop('mgs');
-SELECT drop_identity('mgs|');
-SELECT hilo_detach('mgs');
+SELECT hilo.drop('mgs');
+SELECT hilo.drop('mgs|');
+SELECT hilo.detach('mgs');
 CREATE TABLE msg_other (key bigint PRIMARY KEY, other int);
-SELECT hilo_detach('msg_other');
-SELECT hilo_detach('msg_other', 'other');
-SELECT hilo_detach('msg_other', 'none');
+SELECT hilo.detach('msg_other');
+SELECT hilo.detach('msg_other', 'other');
+SELECT hilo.detach('msg_other', 'none');
 SELECT relation, column_name FROM hilo.attachments WHERE relation::text LIKE '%msg%';
 CREATE TABLE msg_gone (id bigserial PRIMARY KEY);
 SELECT 'msg_gone'::regclass::oid AS gone \gset
-SELECT hilo_attach('msg_gone');
+SELECT hilo.attach('msg_gone');
 DROP TABLE msg_gone;
 CREATE FUNCTION said(statement text, OUT message text, OUT hint text) LANGUAGE plpgsql AS $$
 BEGIN
@@ -48,67 +48,67 @@ EXCEPTION WHEN OTHERS THEN
 	GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
 	message := regexp_replace(SQLERRM, 'OID \d+', 'OID ...');
 END $$;
-SELECT * FROM said(format('SELECT hilo_detach(%s)', :gone));
-SELECT hilo_drop('msg_gone');
+SELECT * FROM said(format('SELECT hilo.detach(%s)', :gone));
+SELECT hilo.drop('msg_gone');
 
 -- No number was drawn.
 SELECT hilo_last_number('msg_drawn');
 SELECT hilo_next_number('msg_drawn'), hilo_last_number('msg_drawn');
 
 -- Attach: the primary key, whatever its name is.
-SELECT hilo_attach('msg_other');
+SELECT hilo.attach('msg_other');
 INSERT INTO msg_other DEFAULT VALUES RETURNING key;
 CREATE TABLE msg_two (a bigint, b bigint, PRIMARY KEY (a, b));
-SELECT hilo_attach('msg_two');
-SELECT hilo_attach('msg_two', 'b');
+SELECT hilo.attach('msg_two');
+SELECT hilo.attach('msg_two', 'b');
 -- The hint about lastval(): only if it worked before.
 CREATE TABLE msg_serial (id serial PRIMARY KEY);
-SELECT hilo_attach('msg_serial');
+SELECT hilo.attach('msg_serial');
 -- Generated.
 CREATE TABLE msg_generated (a bigint, id bigint GENERATED ALWAYS AS (a + 1) STORED PRIMARY KEY);
-SELECT hilo_attach('msg_generated');
+SELECT hilo.attach('msg_generated');
 ALTER TABLE msg_generated ALTER COLUMN id DROP EXPRESSION;
-SELECT hilo_attach('msg_generated');
+SELECT hilo.attach('msg_generated');
 -- The key of partitions, which a trigger cannot assign.
 CREATE TABLE msg_parts (id text PRIMARY KEY) PARTITION BY HASH (id);
 CREATE TABLE msg_part PARTITION OF msg_parts FOR VALUES WITH (MODULUS 1, REMAINDER 0);
-SELECT hilo_attach('msg_parts', assign => true);
-SELECT hilo_attach('msg_parts');
+SELECT hilo.attach('msg_parts', assign => true);
+SELECT hilo.attach('msg_parts');
 INSERT INTO msg_parts DEFAULT VALUES RETURNING id;
 -- Full: by its ids, its sequence, its collection, or the collection's own limit.
 CREATE TABLE msg_full (id smallserial PRIMARY KEY);
 INSERT INTO msg_full VALUES (32767);
-SELECT hilo_attach('msg_full');
-CALL hilo_attach_online('msg_full');
+SELECT hilo.attach('msg_full');
+CALL hilo.attach_online('msg_full');
 SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'msg_full'::regclass;
 UPDATE msg_full SET id = setval('msg_full_id_seq', 32767) - 32766;
-SELECT hilo_attach('msg_full');
+SELECT hilo.attach('msg_full');
 ALTER TABLE msg_full ALTER COLUMN id TYPE integer;
-SELECT hilo_attach('msg_full');
+SELECT hilo.attach('msg_full');
 CREATE TABLE msg_full_too (id smallint PRIMARY KEY);
-SELECT hilo_attach('msg_full_too', collection => 'msg_full');
-SELECT hilo_attach('msg_full_too', collection => 'msg_full_too');
-SELECT hilo_configure('msg_limited', max_value => 5);
+SELECT hilo.attach('msg_full_too', collection => 'msg_full');
+SELECT hilo.attach('msg_full_too', collection => 'msg_full_too');
+SELECT hilo.configure('msg_limited', max_value => 5);
 CREATE TABLE msg_limited (id smallint PRIMARY KEY);
 INSERT INTO msg_limited VALUES (1);
-SELECT hilo_seed('msg_limited', 5);
-SELECT hilo_attach('msg_limited');
-SELECT hilo_configure('msg_limited', max_value => 50), hilo_attach('msg_limited');
+SELECT hilo.seed('msg_limited', 5);
+SELECT hilo.attach('msg_limited');
+SELECT hilo.configure('msg_limited', max_value => 50), hilo.attach('msg_limited');
 CREATE TABLE msg_end (id bigint PRIMARY KEY);
 INSERT INTO msg_end VALUES (9223372036854775807);
-SELECT hilo_attach('msg_end');
+SELECT hilo.attach('msg_end');
 UPDATE msg_end SET id = 5;
-SELECT hilo_attach('msg_end');
+SELECT hilo.attach('msg_end');
 
 -- Detach: a default that refers to an object renamed since.
 CREATE SEQUENCE msg_seq;
 CREATE TABLE msg_renamed (id bigint PRIMARY KEY DEFAULT nextval('msg_seq') * 2);
-SELECT hilo_attach('msg_renamed');
+SELECT hilo.attach('msg_renamed');
 ALTER SEQUENCE msg_seq RENAME TO msg_seq_2;
-SELECT hilo_detach('msg_renamed');
+SELECT hilo.detach('msg_renamed');
 ALTER SEQUENCE msg_seq_2 RENAME TO msg_seq;
-SELECT hilo_detach('msg_renamed');
-SELECT hilo_attach('msg_renamed');
+SELECT hilo.detach('msg_renamed');
+SELECT hilo.attach('msg_renamed');
 ALTER SEQUENCE msg_seq RENAME TO msg_seq_2;
 DROP TRIGGER zzz_hilo_advance_id ON msg_renamed;
 ALTER TABLE msg_renamed ALTER COLUMN id SET DEFAULT nextval('msg_seq_2') * 2;
@@ -117,30 +117,30 @@ INSERT INTO msg_renamed DEFAULT VALUES RETURNING id > 0 AS drawn;
 -- A warning when nine tenths of a type are used, once per session and collection, whatever uses them.
 CREATE TABLE msg_small (id smallint PRIMARY KEY);
 CREATE TABLE msg_small_2 (id smallint PRIMARY KEY);
-SELECT hilo_attach('msg_small'), hilo_attach('msg_small_2');
-SELECT hilo_configure('msg_small', range_size => 1, max_range_size => 1), hilo_seed('msg_small', 29489);
+SELECT hilo.attach('msg_small'), hilo.attach('msg_small_2');
+SELECT hilo.configure('msg_small', range_size => 1, max_range_size => 1), hilo.seed('msg_small', 29489);
 SELECT hilo_next_number('msg_small');
 SELECT hilo_next_number('msg_small');
-SELECT hilo_seed('msg_small', 100, true), hilo_seed('msg_small', 30000);
+SELECT hilo.seed('msg_small', 100, true), hilo.seed('msg_small', 30000);
 INSERT INTO msg_small_2 VALUES (29000), (30500), (31000);
 \c -
 SET search_path = regress_messages, public;
 SELECT low, high FROM hilo_reserve('msg_small', 1);
-SELECT low, high FROM hilo_next_range('msg_small');
+SELECT low, high FROM hilo.next_range('msg_small');
 -- Not before a limit set by hand, even if a table lowers it; again when that limit is reset.
-SELECT hilo_configure('msg_chosen', max_value => 100, range_size => 1, max_range_size => 1);
+SELECT hilo.configure('msg_chosen', max_value => 100, range_size => 1, max_range_size => 1);
 SELECT count(hilo_next_number('msg_chosen')) FROM generate_series(1, 99);
-SELECT hilo_seed('msg_chosen', 100);
-SELECT hilo_configure('msg_small', max_value => 32000);
+SELECT hilo.seed('msg_chosen', 100);
+SELECT hilo.configure('msg_small', max_value => 32000);
 \c -
 SET search_path = regress_messages, public;
 SELECT hilo_next_number('msg_small');
-SELECT hilo_configure('msg_small', max_value => 32767), hilo_configure('msg_chosen', max_value => 40000);
+SELECT hilo.configure('msg_small', max_value => 32767), hilo.configure('msg_chosen', max_value => 40000);
 \c -
 SET search_path = regress_messages, public;
 SELECT hilo_next_number('msg_small');
 CREATE TABLE msg_chosen (id smallint PRIMARY KEY);
-SELECT hilo_attach('msg_chosen'), hilo_seed('msg_chosen', 32700);
+SELECT hilo.attach('msg_chosen'), hilo.seed('msg_chosen', 32700);
 -- The solution in its hint.
 ALTER TABLE msg_chosen ALTER id TYPE int;
 \c -
@@ -151,24 +151,24 @@ SELECT max_value FROM hilo.status WHERE collection = 'msg_chosen';
 -- A number that does not advance the collection: once per session, in whatever table.
 CREATE TABLE msg_ahead (id smallint PRIMARY KEY);
 CREATE TABLE msg_ahead_2 (id int PRIMARY KEY);
-SELECT hilo_attach('msg_ahead'), hilo_attach('msg_ahead_2', collection => 'msg_ahead');
+SELECT hilo.attach('msg_ahead'), hilo.attach('msg_ahead_2', collection => 'msg_ahead');
 INSERT INTO msg_ahead VALUES (30000), (30001);
 INSERT INTO msg_ahead VALUES (30002);
 INSERT INTO msg_ahead_2 VALUES (100000), (100001);
 \c -
 SET search_path = regress_messages, public;
 INSERT INTO msg_ahead_2 VALUES (100002);
-SELECT hilo_configure('msg_ahead', max_value => 32766);
+SELECT hilo.configure('msg_ahead', max_value => 32766);
 \c -
 SET search_path = regress_messages, public;
 INSERT INTO msg_ahead VALUES (32767);
 \c -
 SET search_path = regress_messages, public;
 INSERT INTO msg_ahead VALUES (30003);
-SELECT hilo_seed('msg_ahead', 30003);
+SELECT hilo.seed('msg_ahead', 30003);
 INSERT INTO msg_ahead DEFAULT VALUES RETURNING id;
 
 SET client_min_messages = warning;
 DROP SCHEMA regress_messages CASCADE;
-SELECT count(hilo_drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE collection LIKE 'msg%' AND collection NOT LIKE '%|';
-SELECT drop_identity('msg');
+SELECT count(hilo.drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE collection LIKE 'msg%' AND collection NOT LIKE '%|';
+SELECT hilo.drop('msg|');

@@ -3,11 +3,11 @@
 
 -- A draw that waits for the prepared transaction would wait for ever.
 SET statement_timeout = '1min';
-SELECT hilo_next('prepared'), hilo_seed('prepared_seed', 10);
+SELECT hilo_next('prepared'), hilo.seed('prepared_seed', 10);
 BEGIN;
 SELECT hilo_next('prepared'), hilo_next('prepared_first');
 SELECT low, high FROM hilo_reserve('prepared_reserve', 10);
-SELECT hilo_seed('prepared_seed', 100);
+SELECT hilo.seed('prepared_seed', 100);
 PREPARE TRANSACTION 'regress_hilo';
 SELECT hilo_next('prepared'), hilo_next('prepared_first'), hilo_next('prepared_seed');
 SELECT low, high FROM hilo_reserve('prepared_reserve', 10);
@@ -15,7 +15,7 @@ ROLLBACK PREPARED 'regress_hilo';
 SELECT hilo_next('prepared'), hilo_next('prepared_first'), hilo_next('prepared_seed');
 SELECT low, high FROM hilo_reserve('prepared_reserve', 10);
 BEGIN;
-SELECT hilo_next('prepared'), hilo_next('prepared_second'), hilo_drop('prepared_seed');
+SELECT hilo_next('prepared'), hilo_next('prepared_second'), hilo.drop('prepared_seed');
 PREPARE TRANSACTION 'regress_hilo';
 SELECT hilo_next('prepared'), hilo_next('prepared_second'), hilo_next('prepared_seed');
 COMMIT PREPARED 'regress_hilo';

@@ -56,29 +56,29 @@ CREATE ROLE regress_hilo_user;
 CREATE ROLE regress_hilo_clerk;
 CREATE TABLE regress_orders (id text DEFAULT hilo_next('orders_of_user'));
 GRANT INSERT, SELECT ON regress_orders TO regress_hilo_user;
-SELECT low, high, claim FROM hilo_next_range('own') \gset
+SELECT low, high, claim FROM hilo.next_range('own') \gset
 SET SESSION AUTHORIZATION regress_hilo_user;
 -- It draws, also the first number ever.
 INSERT INTO regress_orders DEFAULT VALUES RETURNING id;
 SELECT hilo_next('own'), hilo_next('own', 'B'), hilo_next_number('own'), hilo_last_number('own');
 SELECT low, high FROM hilo_reserve('own', 4);
-SELECT hilo_next_hi('own', 10);
+SELECT hilo.next_hi('own', 10);
 SELECT collection, low, high, next, size FROM hilo.ranges WHERE collection = 'own';
-SELECT hilo_release('own'), hilo_number('own/3-A'), hilo_format('own', 3), hilo_format('own', 3, 'B');
-SELECT prefix, low, high FROM hilo_next_range('own');
+SELECT hilo.release('own'), hilo_number('own/3-A'), hilo_format('own', 3), hilo_format('own', 3, 'B');
+SELECT prefix, low, high FROM hilo.next_range('own');
 SELECT next_identity('own|'), next_identity_for('own'), next_server_side_id('own/') ~ '^own/[0-9]{19}-A$' AS server_side, hilo_document_id('own', 'own|');
 -- It cannot move counters, nor read or write the table.
 \set VERBOSITY sqlstate
-SELECT hilo_seed('own', 1000);
-SELECT hilo_seed('own', 1, true);
-SELECT hilo_drop('own');
-SELECT hilo_return_range('own', :low, :high, :claim);
+SELECT hilo.seed('own', 1000);
+SELECT hilo.seed('own', 1, true);
+SELECT hilo.drop('own');
+SELECT hilo.return_range('own', :low, :high, :claim);
 SELECT seed_identity_for('own', 1000);
 SELECT seed_identity_for('own', 0, true);
-SELECT drop_identity('own');
-SELECT hilo_bind('own', 'regress_orders', 'id');
-SELECT hilo_bind('own', 'int8abs(bigint)');
-SELECT hilo_unbind('own');
+SELECT hilo.drop('own|');
+SELECT hilo.bind('own', 'regress_orders', 'id');
+SELECT hilo.bind('own', 'int8abs(bigint)');
+SELECT hilo.unbind('own');
 SELECT next_identity('own');
 SELECT value FROM hilo.identities;
 SELECT count(*) FROM hilo.identities();
@@ -114,10 +114,10 @@ ALTER TABLE hilo.hilo DISABLE TRIGGER ALL;
 SELECT hilo.guard();
 \set VERBOSITY default
 -- Nor advance one by claiming to have seen more; up to the max, it may.
-SELECT hilo_next_range('own', last_max => 113);
-SELECT low FROM hilo_next_range('own', last_max => 112);
-SELECT hilo_next_range('own_new', last_max => 1);
-SELECT low FROM hilo_next_range('own_new', last_max => 0);
+SELECT hilo.next_range('own', last_max => 113);
+SELECT low FROM hilo.next_range('own', last_max => 112);
+SELECT hilo.next_range('own_new', last_max => 1);
+SELECT low FROM hilo.next_range('own_new', last_max => 0);
 -- It may change the settings of its own session's ranges, not those that all ids depend on.
 SET hilo.node_tag = 'B';
 SET hilo.server_prefix = 'x/';
@@ -126,7 +126,7 @@ SET hilo.max_range_size = 5000000;
 SET hilo.range_size = 64;
 SET hilo.range_duration = '2s';
 SET hilo.client_range_duration = '1min';
-SELECT low, last_size FROM hilo_next_range('own');
+SELECT low, last_size FROM hilo.next_range('own');
 RESET hilo.range_size;
 RESET SESSION AUTHORIZATION;
 
@@ -142,33 +142,33 @@ SHOW hilo.range_size;
 RESET SESSION AUTHORIZATION;
 
 -- Once granted, it works.
-GRANT EXECUTE ON FUNCTION hilo_seed(text, bigint, boolean), hilo_drop(text, boolean), hilo_return_range(text, bigint, bigint, bigint) TO regress_hilo_clerk;
+GRANT EXECUTE ON FUNCTION hilo.seed(text, bigint, boolean), hilo.drop(text, boolean), hilo.return_range(text, bigint, bigint, bigint) TO regress_hilo_clerk;
 GRANT regress_hilo_clerk TO regress_hilo_user;
 GRANT SELECT ON hilo.hilo TO regress_hilo_user;
 SET SESSION AUTHORIZATION regress_hilo_user;
-SELECT hilo_seed('own', 1000), hilo_next_number('own');
-SELECT low, high, claim FROM hilo_next_range('own', last_max => 2000) \gset
-SELECT :low, :high, hilo_return_range('own', 2001, :high, :claim);
+SELECT hilo.seed('own', 1000), hilo_next_number('own');
+SELECT low, high, claim FROM hilo.next_range('own', last_max => 2000) \gset
+SELECT :low, :high, hilo.return_range('own', 2001, :high, :claim);
 SELECT max FROM hilo.hilo WHERE collection = 'own';
-SELECT hilo_drop('own');
+SELECT hilo.drop('own');
 RESET SESSION AUTHORIZATION;
 REVOKE ALL ON hilo.hilo FROM regress_hilo_user;
-GRANT EXECUTE ON FUNCTION seed_identity_for(text, bigint, boolean), drop_identity(text, boolean), hilo.identities() TO regress_hilo_clerk;
+GRANT EXECUTE ON FUNCTION seed_identity_for(text, bigint, boolean), hilo.identities() TO regress_hilo_clerk;
 GRANT SELECT ON hilo.identities, hilo.binding TO regress_hilo_user;
 SET SESSION AUTHORIZATION regress_hilo_user;
 SELECT seed_identity_for('own', 1000), next_identity('own'), seed_identity_for('own', 5, true), next_identity('own');
 SELECT value FROM hilo.identities WHERE name = 'own';
 SELECT count(*) FROM hilo.binding;
-SELECT drop_identity('own');
+SELECT hilo.drop('own|');
 RESET SESSION AUTHORIZATION;
 REVOKE ALL ON hilo.identities, hilo.binding FROM regress_hilo_user;
-REVOKE ALL ON FUNCTION seed_identity_for(text, bigint, boolean), drop_identity(text, boolean), hilo.identities() FROM regress_hilo_clerk;
+REVOKE ALL ON FUNCTION seed_identity_for(text, bigint, boolean), hilo.identities() FROM regress_hilo_clerk;
 -- A view's owner, or a SECURITY DEFINER function, lends the right; what counts is the role that executes.
-CREATE FUNCTION seed_for_users(value bigint) RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = public AS $$ SELECT hilo_seed('own', value) $$;
+CREATE FUNCTION seed_for_users(value bigint) RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = public AS $$ SELECT hilo.seed('own', value) $$;
 REVOKE regress_hilo_clerk FROM regress_hilo_user;
 SET SESSION AUTHORIZATION regress_hilo_user;
 SELECT seed_for_users(300);
-SELECT hilo_next_range('own', last_max => 301);
+SELECT hilo.next_range('own', last_max => 301);
 RESET SESSION AUTHORIZATION;
 -- Drawing can be taken from PUBLIC, too.
 REVOKE EXECUTE ON FUNCTION hilo_next_number(text) FROM PUBLIC;
@@ -179,5 +179,5 @@ RESET SESSION AUTHORIZATION;
 GRANT EXECUTE ON FUNCTION hilo_next_number(text) TO PUBLIC;
 DROP FUNCTION seed_for_users;
 DROP TABLE regress_orders;
-REVOKE ALL ON FUNCTION hilo_seed(text, bigint, boolean), hilo_drop(text, boolean), hilo_return_range(text, bigint, bigint, bigint) FROM regress_hilo_clerk;
+REVOKE ALL ON FUNCTION hilo.seed(text, bigint, boolean), hilo.drop(text, boolean), hilo.return_range(text, bigint, bigint, bigint) FROM regress_hilo_clerk;
 DROP ROLE regress_hilo_user, regress_hilo_clerk;

@@ -24,12 +24,12 @@ END $$;
 SET hilo.range_duration = '24d';
 
 -- Cases of RavenDB's own tests.
-SELECT hilo_seed('users', 64), hilo_seed('products', 128), hilo_seed('accounts', 4000), hilo_seed('regions', 32);
+SELECT hilo.seed('users', 64), hilo.seed('products', 128), hilo.seed('accounts', 4000), hilo.seed('regions', 32);
 SELECT hilo_next('users', ''), hilo_next('products', '');
 SELECT * FROM ranges_of('accounts', 1);
 SELECT * FROM ranges_of('regions', 1);
 -- Max 64, 32 drawn: Max 96; one more at once: Max 160.
-SELECT hilo_seed('orders_64', 64);
+SELECT hilo.seed('orders_64', 64);
 SELECT * FROM ranges_of('orders_64', 32);
 SELECT max FROM hilo.hilo WHERE collection = 'orders_64';
 SELECT hilo_next_number('orders_64');
@@ -59,7 +59,7 @@ RESET hilo.range_size;
 RESET hilo.max_range_size;
 -- Each collection has a size of its own.  What is given back by hand comes next.
 SELECT * FROM ranges_of('other', 1);
-SELECT hilo_release('small');
+SELECT hilo.release('small');
 SELECT hilo_next_number('small');
 -- A range seen in the view.
 SELECT hilo_next_number('viewed'), hilo_next_number('viewed');
@@ -68,7 +68,7 @@ SELECT count(hilo_next_number('viewed')) FROM generate_series(1, 30);
 SELECT * FROM hilo.ranges WHERE collection = 'viewed';
 
 -- What is unused goes back when the connection ends: 30 of 33 to 64, 31 of 1 to 32, all but one of a range that grew.
-SELECT hilo_seed('invoices', 32);
+SELECT hilo.seed('invoices', 32);
 SELECT hilo_next_number('invoices'), hilo_next_number('invoices'), hilo_next('employees');
 SELECT * FROM ranges_of('grown', 33);
 SELECT collection, max FROM hilo.hilo WHERE collection IN ('invoices', 'employees', 'grown') ORDER BY 1;
@@ -100,7 +100,7 @@ SELECT hilo_next_number('strict'), hilo_next('strict');
 SELECT count(*) FROM hilo.ranges WHERE collection = 'strict';
 \c -
 SET hilo.max_range_size = 1;
-SELECT hilo_next_number('strict'), low, high FROM hilo_next_range('strict', 1000, now());
+SELECT hilo_next_number('strict'), low, high FROM hilo.next_range('strict', 1000, now());
 \c -
 SET hilo.max_range_size = 1;
 SELECT hilo_next_number('strict') FROM generate_series(1, 3);

@@ -22,14 +22,14 @@ SELECT high - low + 1 AS size FROM hilo_reserve('blocks', 1048576);
 SELECT low, high, hilo_format('formatted', low) AS first_id FROM hilo_reserve('formatted', 3);
 
 -- Classic hi/lo: hi 1 and 2 of capacity 3 stand for 1 to 6.
-SELECT hilo_next_hi('hi', 3), hilo_next_hi('hi', 3);
+SELECT hilo.next_hi('hi', 3), hilo.next_hi('hi', 3);
 SELECT max FROM hilo.hilo WHERE collection = 'hi';
 -- Another capacity starts at its own next multiple: 3 of 5 is 11 to 15, then 4 of 4 is 13 to 16, which would overlap.
-SELECT hilo_next_hi('hi', 5);
-SELECT hilo_next_hi('hi', 4);
-SELECT hilo_next_hi('hi', 1);
+SELECT hilo.next_hi('hi', 5);
+SELECT hilo.next_hi('hi', 4);
+SELECT hilo.next_hi('hi', 1);
 SELECT max FROM hilo.hilo WHERE collection = 'hi';
-SELECT hilo_next_hi('hi', 1048576);
+SELECT hilo.next_hi('hi', 1048576);
 SELECT hilo_last_number('hi');
 
 -- Mixed capacities, reserves, draws and clients' ranges never overlap.
@@ -39,11 +39,11 @@ DECLARE
 	hi bigint;
 BEGIN
 	FOR i IN 1..300 LOOP
-		hi := hilo_next_hi('mixed', 1 + i * 7 % 23);
+		hi := hilo.next_hi('mixed', 1 + i * 7 % 23);
 		INSERT INTO blocks VALUES ((hi - 1) * (1 + i * 7 % 23) + 1, hi * (1 + i * 7 % 23));
 		INSERT INTO blocks SELECT n, n FROM hilo_next_number('mixed') n;
 		INSERT INTO blocks SELECT * FROM hilo_reserve('mixed', 1 + i % 5);
-		INSERT INTO blocks SELECT low, high FROM hilo_next_range('mixed', 1 + i % 40);
+		INSERT INTO blocks SELECT low, high FROM hilo.next_range('mixed', 1 + i % 40);
 	END LOOP;
 END $$;
 SELECT count(*), count(*) FILTER (WHERE low > high) AS empty, min(low) FROM blocks;

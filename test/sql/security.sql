@@ -1,6 +1,6 @@
 -- The extension's own tables and functions are used, whatever schemas and temporary objects come before them in the caller's search_path.
 
-SELECT hilo_next_number('safe'), hilo_release();
+SELECT hilo_next_number('safe'), hilo.release();
 CREATE ROLE regress_hilo_trojan;
 CREATE SCHEMA regress_trojan AUTHORIZATION regress_hilo_trojan;
 SET SESSION AUTHORIZATION regress_hilo_trojan;
@@ -26,14 +26,14 @@ SET search_path = regress_trojan, pg_catalog, public;
 SELECT public.hilo_next('safe'), public.hilo_next_number('safe_too'), public.hilo_last_number('safe');
 SELECT collection, low, high FROM hilo.ranges ORDER BY collection COLLATE "C";
 SELECT low, high FROM public.hilo_reserve('safe', 3);
-SELECT low, high, claim FROM public.hilo_next_range('safe_too', last_max => 70) \gset
-SELECT :low, :high, public.hilo_return_range('safe_too', 80, :high, :claim), public.hilo_release();
-SELECT public.hilo_seed('safe', 200), public.hilo_drop('safe_too'), public.hilo_next_hi('safe', 10);
+SELECT low, high, claim FROM hilo.next_range('safe_too', last_max => 70) \gset
+SELECT :low, :high, hilo.return_range('safe_too', 80, :high, :claim), hilo.release();
+SELECT hilo.seed('safe', 200), hilo.drop('safe_too'), hilo.next_hi('safe', 10);
 INSERT INTO hilo.hilo (collection, max) VALUES ('safe', 300);
 SELECT public.hilo_number('safe/10-A'), public.hilo_format('safe', 10);
 -- The right to seed is that on the extension's own function.
 SET SESSION AUTHORIZATION regress_hilo_trojan;
-SELECT low FROM public.hilo_next_range('safe', last_max => 10000);
+SELECT low FROM hilo.next_range('safe', last_max => 10000);
 RESET SESSION AUTHORIZATION;
 SELECT collection, max FROM regress_trojan.hilo ORDER BY max USING OPERATOR(pg_catalog.<);
 RESET search_path;

@@ -2,35 +2,35 @@
 -- sessions that hold numbers from before forget them.
 
 -- At least the value; never lower; the answer is the max now stored.
-SELECT hilo_seed('seeded', 100);
+SELECT hilo.seed('seeded', 100);
 SELECT hilo_next_number('seeded');
-SELECT hilo_seed('seeded', 500), hilo_next_number('seeded');
-SELECT hilo_seed('seeded', 20), hilo_seed('seeded', 0, false);
+SELECT hilo.seed('seeded', 500), hilo_next_number('seeded');
+SELECT hilo.seed('seeded', 20), hilo.seed('seeded', 0, false);
 SELECT max FROM hilo.hilo WHERE collection = 'seeded';
 SELECT hilo_next_number('seeded');
 -- A seed at the max itself, or below it, makes the caller forget, too.
-SELECT hilo_next_number('seeded'), hilo_seed('seeded', 1), hilo_next_number('seeded'), hilo_seed('seeded', 596), hilo_next_number('seeded');
+SELECT hilo_next_number('seeded'), hilo.seed('seeded', 1), hilo_next_number('seeded'), hilo.seed('seeded', 596), hilo_next_number('seeded');
 SELECT low, high FROM hilo.ranges WHERE collection = 'seeded';
 -- Force sets it, down and up.
-SELECT hilo_seed('seeded', 50, true), hilo_next_number('seeded'), hilo_seed('seeded', 70, force => true), hilo_next_number('seeded');
-SELECT hilo_seed('seeded', 0, true), hilo_next_number('seeded');
+SELECT hilo.seed('seeded', 50, true), hilo_next_number('seeded'), hilo.seed('seeded', 70, force => true), hilo_next_number('seeded');
+SELECT hilo.seed('seeded', 0, true), hilo_next_number('seeded');
 -- A first seed creates; a forced one to 0, too.
-SELECT hilo_seed('new', 0), hilo_next_number('new'), hilo_seed('forced', 0, true), hilo_next_number('forced');
+SELECT hilo.seed('new', 0), hilo_next_number('new'), hilo.seed('forced', 0, true), hilo_next_number('forced');
 -- max 32, one drawn, 12 set by hand, 128 drawn: all distinct.
-SELECT hilo_seed('by_hand', 32), hilo_next_number('by_hand');
+SELECT hilo.seed('by_hand', 32), hilo_next_number('by_hand');
 UPDATE hilo.hilo SET max = 12 WHERE collection = 'by_hand';
-SELECT hilo_seed('by_hand', 12);
+SELECT hilo.seed('by_hand', 12);
 SELECT count(DISTINCT hilo_next_number('by_hand')), min(hilo_last_number('by_hand')) > 33 FROM generate_series(1, 128);
 
 -- No transaction takes a seed or a drop back.
 SELECT hilo_next_number('lasting');
 BEGIN;
-SELECT hilo_seed('lasting', 1000), hilo_seed('lasting_new', 10);
+SELECT hilo.seed('lasting', 1000), hilo.seed('lasting_new', 10);
 ROLLBACK;
 SELECT hilo_next_number('lasting'), hilo_next_number('lasting_new');
 BEGIN;
 SAVEPOINT s;
-SELECT hilo_drop('lasting'), hilo_seed('lasting_new', 5, true);
+SELECT hilo.drop('lasting'), hilo.seed('lasting_new', 5, true);
 ROLLBACK TO s;
 SELECT hilo_next_number('lasting'), hilo_next_number('lasting_new');
 ROLLBACK;
@@ -38,23 +38,23 @@ SELECT hilo_next_number('lasting'), hilo_next_number('lasting_new');
 SELECT collection, max FROM hilo.hilo WHERE collection LIKE 'lasting%' ORDER BY 1;
 
 -- A drop: the next draw starts at 1; the last number drawn stays known; a second drop, or one of an unknown name, does nothing.
-SELECT hilo_seed('dropped', 700), hilo_next_number('dropped');
-SELECT hilo_drop('dropped'), hilo_drop('dropped'), hilo_drop('never_seen');
+SELECT hilo.seed('dropped', 700), hilo_next_number('dropped');
+SELECT hilo.drop('dropped'), hilo.drop('dropped'), hilo.drop('never_seen');
 SELECT hilo_last_number('dropped');
 SELECT count(*) FROM hilo.ranges WHERE collection = 'dropped';
 SELECT max, flags & 1 AS dropped FROM hilo.hilo WHERE collection = 'dropped';
 SELECT count(*) FROM hilo.hilo WHERE collection = 'never_seen';
 SELECT hilo_next_number('dropped'), hilo_last_number('dropped');
-SELECT hilo_drop('dropped');
+SELECT hilo.drop('dropped');
 SELECT low, high FROM hilo_reserve('dropped', 3);
-SELECT hilo_next_number('dropped'), hilo_drop('dropped');
+SELECT hilo_next_number('dropped'), hilo.drop('dropped');
 -- Reading does not re-create it, drawing and seeding do.
-SELECT hilo_release('dropped'), hilo_return_range('dropped', 0, 0);
-SELECT hilo_drop('dropped') AS nothing_to_drop;
-SELECT hilo_seed('dropped', 0), hilo_drop('dropped');
-SELECT low, high FROM hilo_next_range('dropped');
+SELECT hilo.release('dropped'), hilo.return_range('dropped', 0, 0);
+SELECT hilo.drop('dropped') AS nothing_to_drop;
+SELECT hilo.seed('dropped', 0), hilo.drop('dropped');
+SELECT low, high FROM hilo.next_range('dropped');
 -- Dropped within a statement that continues to draw.
-SELECT i, hilo_next_number('dropped'), CASE i WHEN 2 THEN hilo_drop('dropped') END FROM generate_series(1, 4) i;
+SELECT i, hilo_next_number('dropped'), CASE i WHEN 2 THEN hilo.drop('dropped') END FROM generate_series(1, 4) i;
 
 -- The extension created again: a new count, and no earlier range at any call site.
 CREATE FUNCTION draw_again(n int) RETURNS text LANGUAGE plpgsql AS $$
@@ -86,7 +86,7 @@ SELECT hilo_next_number('renewed') > 2 AS goes_on;
 BEGIN;
 DROP EXTENSION hilo;
 CREATE EXTENSION hilo;
-SELECT draw_again(5), hilo_seed('renewed', 100);
+SELECT draw_again(5), hilo.seed('renewed', 100);
 COMMIT;
 SELECT draw_again(6);
 -- In any schema, on the search_path or not.
@@ -95,10 +95,10 @@ CREATE SCHEMA regress_hilo;
 CREATE EXTENSION hilo WITH SCHEMA regress_hilo;
 SELECT regress_hilo.hilo_next('renewed'), regress_hilo.hilo_last_number('renewed');
 SELECT collection, low, high FROM hilo.ranges;
-SELECT regress_hilo.hilo_release();
+SELECT hilo.release();
 SELECT collection, max FROM hilo.hilo;
-SELECT regress_hilo.hilo_seed('renewed', 40);
-SELECT low FROM regress_hilo.hilo_next_range('renewed', last_max => 60);
+SELECT hilo.seed('renewed', 40);
+SELECT low FROM hilo.next_range('renewed', last_max => 60);
 DELETE FROM hilo.hilo;
 DROP EXTENSION hilo;
 DROP SCHEMA regress_hilo;
@@ -106,14 +106,14 @@ DROP SCHEMA regress_hilo;
 CREATE SCHEMA "Ça ne; va %s pas";
 CREATE EXTENSION hilo WITH SCHEMA "Ça ne; va %s pas";
 SELECT "Ça ne; va %s pas".hilo_next('renewed');
-SELECT low, high FROM "Ça ne; va %s pas".hilo_next_range('renewed', last_max => 60);
+SELECT low, high FROM hilo.next_range('renewed', last_max => 60);
 SELECT collection, max FROM hilo.hilo;
 DROP EXTENSION hilo;
 DROP SCHEMA "Ça ne; va %s pas";
 CREATE SCHEMA "He said ""hi""";
 CREATE EXTENSION hilo WITH SCHEMA "He said ""hi""";
 SELECT "He said ""hi""".hilo_next('renewed');
-SELECT low, high FROM "He said ""hi""".hilo_next_range('renewed', last_max => 60);
+SELECT low, high FROM hilo.next_range('renewed', last_max => 60);
 SELECT collection, max FROM hilo.status;
 DROP EXTENSION hilo;
 DROP SCHEMA "He said ""hi""";

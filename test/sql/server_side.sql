@@ -26,7 +26,7 @@ SELECT hilo_number(next_server_side_id('companies/')) - :before AS number;
 SELECT next_identity('server_side'), hilo_next_number('server_side'), hilo_number(next_server_side_id('server_side/')) - :before AS number;
 -- The name decides: the result is neither an identity nor a HiLo id.
 SELECT hilo_number(next_server_side_id('server_side/')) - :before AS number, next_identity('server_side/');
-SELECT hilo_drop('server_side'), drop_identity('server_side');
+SELECT hilo.drop('server_side'), hilo.drop('server_side|');
 
 -- The tag, and none; no server prefix; another separator.
 SET hilo.node_tag = 'North_7';
@@ -81,8 +81,8 @@ SELECT next_server_side_id('companies');
 -- No collection can have the name of that counter, so nothing moves it but a restore, which advances it.
 \set VERBOSITY sqlstate
 SELECT hilo_next_number('|');
-SELECT hilo_drop('|');
-SELECT hilo_seed('|', 1);
+SELECT hilo.drop('|');
+SELECT hilo.seed('|', 1);
 \set VERBOSITY default
 SELECT hilo_number(next_server_side_id('companies/')) AS before \gset
 INSERT INTO hilo.hilo (collection, max) VALUES ('|', :before + 100), ('|', 1);

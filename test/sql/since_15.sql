@@ -9,7 +9,7 @@ SET search_path = since_15, public;
 SET client_min_messages = warning;
 -- MERGE into a table whose trigger assigns ids, and into one that is attached.
 CREATE TABLE since_15_books (n int, id text PRIMARY KEY, copies int DEFAULT 1);
-CREATE TRIGGER assign BEFORE INSERT ON since_15_books FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER assign BEFORE INSERT ON since_15_books FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO since_15_books (n, id) VALUES (1, 'books/fiction');
 MERGE INTO since_15_books b USING (VALUES (2, 'books/fiction'), (3, 'books/merged'), (4, NULL)) v(n, id) ON b.id = v.id
 	WHEN MATCHED THEN UPDATE SET copies = 100 WHEN NOT MATCHED THEN INSERT (n, id) VALUES (v.n, v.id);
@@ -18,7 +18,7 @@ MERGE INTO since_15_books b USING (VALUES (5, 'since_15_books|'), (6, 'since_15_
 	WHEN NOT MATCHED THEN INSERT (n, id) VALUES (v.n, v.id);
 SELECT n, id FROM since_15_books WHERE n >= 5 ORDER BY n;
 CREATE TABLE since_15_given (id bigint PRIMARY KEY, x int);
-SELECT hilo_attach('since_15_given');
+SELECT hilo.attach('since_15_given');
 INSERT INTO since_15_given VALUES (700);
 MERGE INTO since_15_given USING (VALUES (700), (1000)) v(n) ON id = n
 	WHEN MATCHED THEN UPDATE SET id = 900 WHEN NOT MATCHED THEN INSERT VALUES (n);
@@ -41,7 +41,7 @@ SELECT max FROM hilo.hilo WHERE collection = 'since_15';
 CREATE ROLE regress_hilo_caller;
 GRANT USAGE ON SCHEMA since_15 TO regress_hilo_caller;
 CREATE TABLE orders (id bigint PRIMARY KEY, item text);
-SELECT hilo_attach('orders', collection => 'since_15_orders');
+SELECT hilo.attach('orders', collection => 'since_15_orders');
 CREATE VIEW orders_invoker WITH (security_invoker) AS SELECT id, item FROM orders;
 GRANT INSERT ON orders_invoker TO regress_hilo_caller;
 SET ROLE regress_hilo_caller;

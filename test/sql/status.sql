@@ -7,12 +7,12 @@ SET hilo.range_size = 10;
 SELECT hilo_next_number('stat');
 SELECT collection, max, max_value, share_used, range_size, max_range_size, node_tag, bound_to, hub FROM hilo.status WHERE collection = 'stat';
 SELECT last_claim BETWEEN now() - interval '1 minute' AND clock_timestamp() AS just_now, numbers_per_hour, time_left FROM hilo.status WHERE collection = 'stat';
-SELECT hilo_release('stat');
+SELECT hilo.release('stat');
 SELECT max, numbers_per_hour > 0 AS rate FROM hilo.status WHERE collection = 'stat';
 SELECT low, high FROM hilo_reserve('stat', 5);
-SELECT hilo_next_hi('stat', 10);
-SELECT low, high, claim FROM hilo_next_range('stat') \gset
-SELECT :low AS low, :high AS high, hilo_return_range('stat', :low, :high, :claim);
+SELECT hilo.next_hi('stat', 10);
+SELECT low, high, claim FROM hilo.next_range('stat') \gset
+SELECT :low AS low, :high AS high, hilo.return_range('stat', :low, :high, :claim);
 SELECT max FROM hilo.status WHERE collection = 'stat';
 -- A rollback changes nothing about that.
 BEGIN;
@@ -21,20 +21,20 @@ ROLLBACK;
 SELECT max FROM hilo.status WHERE collection = 'stat';
 -- Seeds are no claims.
 SELECT numbers_per_hour AS before FROM hilo.status WHERE collection = 'stat' \gset
-SELECT hilo_seed('stat', 1000);
+SELECT hilo.seed('stat', 1000);
 SELECT max, numbers_per_hour <= :before AS no_more FROM hilo.status WHERE collection = 'stat';
 
 -- Never claimed; created by other means.
-SELECT hilo_seed('stat_seeded', 50), hilo_configure('stat_configured', range_size => 3, max_range_size => 6, node_tag => 'B', max_value => 100);
+SELECT hilo.seed('stat_seeded', 50), hilo.configure('stat_configured', range_size => 3, max_range_size => 6, node_tag => 'B', max_value => 100);
 SELECT collection, max, max_value, share_used, last_claim, numbers_per_hour, time_left, range_size, max_range_size, node_tag, bound_to FROM hilo.status WHERE collection IN ('stat_seeded', 'stat_configured') ORDER BY 1;
-SELECT hilo_configure('stat_configured', node_tag => '');
+SELECT hilo.configure('stat_configured', node_tag => '');
 SELECT node_tag = '' AS none FROM hilo.status WHERE collection = 'stat_configured';
 
 -- Share and time left: the numbers left divided by the rate, which is computed over at least a minute.
-SELECT hilo_configure('stat_left', max_value => 100000);
+SELECT hilo.configure('stat_left', max_value => 100000);
 SELECT low, high FROM hilo_reserve('stat_left', 1000);
 SELECT share_used, numbers_per_hour BETWEEN 50000 AND 61000 AS rate, time_left BETWEEN interval '95 minutes' AND interval '119 minutes' AS about_99000_by_60500 FROM hilo.status WHERE collection = 'stat_left';
-SELECT hilo_seed('stat_left', 100000);
+SELECT hilo.seed('stat_left', 100000);
 SELECT share_used, time_left FROM hilo.status WHERE collection = 'stat_left';
 -- Longer than ten thousand years is null.
 SELECT low, high FROM hilo_reserve('stat_long', 1);
@@ -54,19 +54,19 @@ CREATE TABLE stat_doc (id text PRIMARY KEY);
 CREATE TABLE stat_more (id text PRIMARY KEY);
 CREATE FUNCTION stat_taken(bigint) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT false';
 \set VERBOSITY terse
-SELECT hilo_bind('stat_bound', 'stat_doc', 'id'), hilo_bind('stat_asked', 'stat_taken(bigint)'::regprocedure), hilo_attach('stat_more', 'id', 'stat_more');
+SELECT hilo.bind('stat_bound', 'stat_doc', 'id'), hilo.bind('stat_asked', 'stat_taken(bigint)'::regprocedure), hilo.attach('stat_more', 'id', 'stat_more');
 ALTER TABLE stat_doc RENAME TO "stat Doc";
-SELECT hilo_configure('stat_granted', grant_to => 'public');
+SELECT hilo.configure('stat_granted', grant_to => 'public');
 SELECT collection, bound_to FROM hilo.status WHERE collection IN ('stat_bound', 'stat_asked', 'stat_more', 'stat_granted') ORDER BY 1;
 DROP TABLE "stat Doc";
 SELECT collection, bound_to FROM hilo.status WHERE collection = 'stat_bound';
-SELECT hilo_unbind('stat_bound'), hilo_unbind('stat_asked'), hilo_detach('stat_more'), hilo_configure('stat_granted', revoke_from => 'public');
+SELECT hilo.unbind('stat_bound'), hilo.unbind('stat_asked'), hilo.detach('stat_more'), hilo.configure('stat_granted', revoke_from => 'public');
 SELECT count(bound_to) FROM hilo.status WHERE collection LIKE 'stat%';
 
 -- Server-side ids are a row of it; identities are not, nor what was dropped.
 SELECT next_server_side_id('stat/') IS NOT NULL AS drawn, next_identity('stat_identity');
 SELECT collection, last_claim IS NOT NULL AS claimed FROM hilo.status WHERE collection IN ('|', 'stat_identity', 'stat_identity|');
-SELECT hilo_drop('stat_long');
+SELECT hilo.drop('stat_long');
 SELECT count(*) FROM hilo.status WHERE collection = 'stat_long';
 SELECT hilo_next_number('stat_long');
 SELECT max FROM hilo.status WHERE collection = 'stat_long';
@@ -93,5 +93,5 @@ RESET ROLE;
 DROP ROLE regress_hilo_monitor, regress_hilo_user;
 DROP TABLE stat_more;
 DROP FUNCTION stat_taken;
-SELECT count(hilo_drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE collection LIKE 'stat\_%' AND collection NOT LIKE '%|';
-SELECT drop_identity('stat_identity');
+SELECT count(hilo.drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE collection LIKE 'stat\_%' AND collection NOT LIKE '%|';
+SELECT hilo.drop('stat_identity|');

@@ -1,10 +1,10 @@
--- hilo_sync(): after rows came from elsewhere (a subscription, a restore), no number in a bound column is drawn again.
+-- hilo.sync(): after rows came from elsewhere (a subscription, a restore), no number in a bound column is drawn again.
 
 CREATE SCHEMA regress_sync;
 SET search_path = regress_sync, public;
 SET client_min_messages = warning;
 -- Other tests may have drawn from it.
-DO $$ BEGIN PERFORM hilo_drop('orders'); END $$;
+DO $$ BEGIN PERFORM hilo.drop('orders'); END $$;
 -- How a table was read in this transaction.
 CREATE FUNCTION reads(relation regclass, OUT seq_scan bigint, OUT idx_scan bigint) LANGUAGE sql AS $$
 	SELECT seq_scan, idx_scan FROM pg_stat_xact_user_tables WHERE relid = relation
@@ -19,7 +19,7 @@ SELECT current_setting('server_version_num')::int < 150000 AS is_14 \gset
 
 -- Numbers, with a btree index.  Rows are inserted as by an apply worker; this session has a range that contains some of them.
 CREATE TABLE numbers (id bigint PRIMARY KEY);
-SELECT hilo_attach('numbers');
+SELECT hilo.attach('numbers');
 INSERT INTO numbers DEFAULT VALUES RETURNING id;
 SET session_replication_role = replica;
 INSERT INTO numbers SELECT generate_series(2, 1000);
@@ -27,36 +27,36 @@ RESET session_replication_role;
 SELECT max FROM hilo.status WHERE collection = 'numbers';
 :flush;
 BEGIN;
-SELECT hilo_sync('numbers');
+SELECT hilo.sync('numbers');
 SELECT * FROM reads('numbers');
 INSERT INTO numbers DEFAULT VALUES RETURNING id;
 ROLLBACK;
 -- For good, whatever becomes of the transaction.
 SELECT max FROM hilo.status WHERE collection = 'numbers';
 -- Again: the rest of this session's range becomes a gap, as do other sessions' ranges; max is not lowered.
-SELECT hilo_sync('numbers');
+SELECT hilo.sync('numbers');
 INSERT INTO numbers DEFAULT VALUES RETURNING id;
 DELETE FROM numbers WHERE id > 500;
-SELECT hilo_sync('numbers') = max FROM hilo.status WHERE collection = 'numbers';
-SELECT hilo_seed('numbers', 0, true), hilo_sync('numbers');
+SELECT hilo.sync('numbers') = max FROM hilo.status WHERE collection = 'numbers';
+SELECT hilo.seed('numbers', 0, true), hilo.sync('numbers');
 
 -- Deleted and rolled-back rows do not count.  Rows that this transaction has inserted do.
 BEGIN;
 INSERT INTO numbers VALUES (7000);
 ROLLBACK;
-SELECT hilo_seed('numbers', 0, true), hilo_sync('numbers');
+SELECT hilo.seed('numbers', 0, true), hilo.sync('numbers');
 BEGIN;
 INSERT INTO numbers VALUES (600);
-SELECT hilo_seed('numbers', 0, true), hilo_sync('numbers');
+SELECT hilo.seed('numbers', 0, true), hilo.sync('numbers');
 COMMIT;
 BEGIN;
 DELETE FROM numbers WHERE id = 600;
-SELECT hilo_seed('numbers', 0, true), hilo_sync('numbers');
+SELECT hilo.seed('numbers', 0, true), hilo.sync('numbers');
 ROLLBACK;
 
 -- Indexes of other kinds: descending, nulls first, of more columns; those that cannot answer: partial, of an expression, hash, behind another column.
 CREATE TABLE kinds (a int, id integer, low smallint);
-SELECT hilo_attach('kinds', 'id'), hilo_attach('kinds', 'low', 'lows');
+SELECT hilo.attach('kinds', 'id'), hilo.attach('kinds', 'low', 'lows');
 ALTER TABLE kinds DISABLE TRIGGER ALL;
 INSERT INTO kinds SELECT -n, n, n / 100 FROM generate_series(-5, 2000) n;
 INSERT INTO kinds VALUES (1, NULL, NULL), (1, NULL, NULL);
@@ -66,83 +66,83 @@ CREATE INDEX hashed ON kinds USING hash (id);
 CREATE INDEX behind ON kinds (a, id);
 :flush;
 BEGIN;
-SELECT hilo_sync('kinds');
+SELECT hilo.sync('kinds');
 SELECT * FROM reads('kinds');
 ROLLBACK;
 CREATE INDEX descending ON kinds (id DESC NULLS LAST, a);
 :flush;
 BEGIN;
-SELECT hilo_seed('kinds', 0, true), hilo_sync('kinds'), hilo_sync('lows');
+SELECT hilo.seed('kinds', 0, true), hilo.sync('kinds'), hilo.sync('lows');
 SELECT * FROM reads('kinds');
 ROLLBACK;
 DROP INDEX descending;
 CREATE INDEX descending ON kinds (id DESC NULLS FIRST);
 :flush;
 BEGIN;
-SELECT hilo_seed('kinds', 0, true), hilo_sync('kinds');
+SELECT hilo.seed('kinds', 0, true), hilo.sync('kinds');
 SELECT * FROM reads('kinds');
 ROLLBACK;
 DROP INDEX descending;
 CREATE INDEX ascending ON kinds (low NULLS FIRST) INCLUDE (a);
 :flush;
 BEGIN;
-SELECT hilo_seed('lows', 0, true), hilo_sync('lows');
+SELECT hilo.seed('lows', 0, true), hilo.sync('lows');
 SELECT * FROM reads('kinds');
 ROLLBACK;
 UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'ascending'::regclass;
 :flush;
 BEGIN;
-SELECT hilo_seed('lows', 0, true), hilo_sync('lows');
+SELECT hilo.seed('lows', 0, true), hilo.sync('lows');
 SELECT * FROM reads('kinds');
 ROLLBACK;
 -- Nothing but nulls and numbers below 1, or nothing at all.
 DELETE FROM kinds WHERE id > 0;
-SELECT hilo_seed('kinds', 0, true), hilo_sync('kinds'), hilo_next_number('kinds');
+SELECT hilo.seed('kinds', 0, true), hilo.sync('kinds'), hilo_next_number('kinds');
 TRUNCATE kinds;
-SELECT hilo_seed('kinds', 0, true), hilo_sync('kinds');
+SELECT hilo.seed('kinds', 0, true), hilo.sync('kinds');
 -- Numbers above the limit will not be drawn: those below it count.  By an index, and by a scan.
 UPDATE pg_index SET indisvalid = true WHERE indexrelid = 'ascending'::regclass;
 INSERT INTO kinds SELECT 0, n, n FROM generate_series(1, 3000) n;
-SELECT hilo_configure('kinds', max_value => 2000), hilo_configure('lows', max_value => 2000);
+SELECT hilo.configure('kinds', max_value => 2000), hilo.configure('lows', max_value => 2000);
 DELETE FROM kinds WHERE id BETWEEN 1901 AND 2100;
-SELECT hilo_sync('kinds'), hilo_sync('lows');
+SELECT hilo.sync('kinds'), hilo.sync('lows');
 SELECT hilo_next_number('kinds'), hilo_next_number('lows');
 INSERT INTO kinds VALUES (0, 2000, 2000);
-SELECT hilo_sync('kinds'), hilo_sync('lows');
+SELECT hilo.sync('kinds'), hilo.sync('lows');
 SELECT hilo_next_number('kinds');
 DROP TABLE kinds;
 
 -- Text: ids of the collection, with any tag and prefix, but not without one; read as text, not as numbers in order of text.
 CREATE TABLE orders (id text COLLATE "C" PRIMARY KEY);
-SELECT hilo_attach('orders');
+SELECT hilo.attach('orders');
 SET session_replication_role = replica;
 INSERT INTO orders VALUES ('orders/9-A'), ('orders/100-B'), ('orders/NorthServer/80-C'), ('orders/tea'), ('orders/900'), ('orders/'), ('orders'),
 	('orders2/5000-A'), ('xorders/6000-A'), ('Orders/7000-A'), ('8000'), ('orders/9223372036854775808-A');
 :flush;
 BEGIN;
-SELECT hilo_sync('orders');
+SELECT hilo.sync('orders');
 SELECT * FROM reads('orders');
 COMMIT;
 -- A TOASTed value, of a live row and of a dead one.
 ALTER TABLE orders DROP CONSTRAINT orders_pkey;
 ALTER TABLE orders ALTER id SET STORAGE EXTERNAL;
 INSERT INTO orders VALUES ('orders/' || repeat('x', 5000) || '/300-A');
-SELECT hilo_sync('orders');
+SELECT hilo.sync('orders');
 BEGIN;
 INSERT INTO orders VALUES ('orders/' || repeat('x', 5000) || '/400-A');
 ROLLBACK;
-SELECT hilo_sync('orders');
+SELECT hilo.sync('orders');
 RESET session_replication_role;
 INSERT INTO orders DEFAULT VALUES RETURNING id;
 -- varchar in a domain; the separator in use.
 CREATE DOMAIN id_of_mine AS varchar(40);
 CREATE TABLE "Odd'ly" ("i'D" id_of_mine);
-SELECT hilo_attach('"Odd''ly"', 'i''D');
+SELECT hilo.attach('"Odd''ly"', 'i''D');
 SET session_replication_role = replica;
 INSERT INTO "Odd'ly" VALUES ('Odd''ly/12-A'), ('Odd''ly:34-A');
-SELECT hilo_sync('Odd''ly');
+SELECT hilo.sync('Odd''ly');
 SET hilo.identity_parts_separator = ':';
-SELECT hilo_sync('Odd''ly');
+SELECT hilo.sync('Odd''ly');
 RESET hilo.identity_parts_separator;
 
 -- Partitions, of which one has the column elsewhere and one has no index; children; several tables.
@@ -156,43 +156,43 @@ CREATE TABLE part3a PARTITION OF part3 DEFAULT;
 CREATE INDEX ON part3a (id);
 CREATE TABLE parents (id integer PRIMARY KEY);
 CREATE TABLE children (extra text) INHERITS (parents);
-SELECT hilo_attach('parts', 'id', 'shared'), hilo_attach('parents', 'id', 'shared');
+SELECT hilo.attach('parts', 'id', 'shared'), hilo.attach('parents', 'id', 'shared');
 INSERT INTO parts VALUES (10, 1), (20, 2), (30, 3);
 :flush;
 BEGIN;
-SELECT hilo_sync('shared');
+SELECT hilo.sync('shared');
 SELECT relation, r.* FROM unnest('{part1,part2,part3a,parents,children}'::regclass[]) relation, reads(relation) r;
 COMMIT;
 INSERT INTO parts VALUES (40, 1);
-SELECT hilo_sync('shared');
+SELECT hilo.sync('shared');
 INSERT INTO parts VALUES (50, 2);
-SELECT hilo_sync('shared');
+SELECT hilo.sync('shared');
 INSERT INTO parts VALUES (60, 3);
-SELECT hilo_sync('shared');
+SELECT hilo.sync('shared');
 INSERT INTO parents VALUES (70);
-SELECT hilo_sync('shared');
+SELECT hilo.sync('shared');
 INSERT INTO children VALUES (80);
-SELECT hilo_sync('shared');
+SELECT hilo.sync('shared');
 -- One of several tables was dropped.
 DROP TABLE parts;
 INSERT INTO children VALUES (90);
-SELECT hilo_sync('shared');
+SELECT hilo.sync('shared');
 RESET session_replication_role;
 
--- What hilo_bind() has bound holds identities, too: both go on above.
+-- What hilo.bind() has bound holds identities, too: both go on above.
 CREATE TABLE people (number int PRIMARY KEY);
 INSERT INTO people SELECT generate_series(1, 40);
-SELECT hilo_bind('persons', 'people', 'number');
-SELECT hilo_sync('persons'), next_identity_for('persons'), hilo_next_number('persons');
-SELECT seed_identity_for('persons', 100), hilo_sync('persons'), next_identity_for('persons');
+SELECT hilo.bind('persons', 'people', 'number');
+SELECT hilo.sync('persons'), next_identity_for('persons'), hilo_next_number('persons');
+SELECT seed_identity_for('persons', 100), hilo.sync('persons'), next_identity_for('persons');
 -- Each up to its own limit.
-SELECT hilo_seed('persons', 0, true), hilo_configure('persons', max_value => 30), seed_identity_for('persons', 0, true), hilo_sync('persons'), next_identity_for('persons');
+SELECT hilo.seed('persons', 0, true), hilo.configure('persons', max_value => 30), seed_identity_for('persons', 0, true), hilo.sync('persons'), next_identity_for('persons');
 
 -- All that are bound to columns: not what is bound to a function, or was granted.
 CREATE FUNCTION taken(bigint) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT true';
-SELECT hilo_bind('asked', 'taken(bigint)'), hilo_seed('unbound', 5), hilo_configure('granted', grant_to => 'public');
-SELECT hilo_seed('numbers', 0, true);
-SELECT collection, max FROM hilo_sync() ORDER BY collection COLLATE "C";
+SELECT hilo.bind('asked', 'taken(bigint)'), hilo.seed('unbound', 5), hilo.configure('granted', grant_to => 'public');
+SELECT hilo.seed('numbers', 0, true);
+SELECT collection, max FROM hilo.sync() ORDER BY collection COLLATE "C";
 SELECT max FROM hilo.status WHERE collection = 'numbers';
 SELECT hilo_next_number('numbers');
 
@@ -201,49 +201,49 @@ CREATE ROLE regress_sync_clerk;
 ALTER TABLE numbers ENABLE ROW LEVEL SECURITY;
 ALTER TABLE numbers FORCE ROW LEVEL SECURITY;
 CREATE POLICY nothing ON numbers USING (false);
-SELECT hilo_seed('numbers', 0, true);
+SELECT hilo.seed('numbers', 0, true);
 SET ROLE regress_sync_clerk;
-SELECT public.hilo_sync('numbers');
-SELECT public.hilo_sync();
+SELECT hilo.sync('numbers');
+SELECT hilo.sync();
 RESET ROLE;
-GRANT EXECUTE ON FUNCTION hilo_sync(text) TO regress_sync_clerk;
+GRANT EXECUTE ON FUNCTION hilo.sync(text) TO regress_sync_clerk;
 SET ROLE regress_sync_clerk;
-SELECT public.hilo_sync('numbers');
+SELECT hilo.sync('numbers');
 RESET ROLE;
-REVOKE EXECUTE ON FUNCTION hilo_sync(text) FROM regress_sync_clerk;
+REVOKE EXECUTE ON FUNCTION hilo.sync(text) FROM regress_sync_clerk;
 DROP ROLE regress_sync_clerk;
 
 -- Invalid calls.
-SELECT hilo_sync(NULL);
-SELECT hilo_sync('');
-SELECT hilo_sync('a|b');
-SELECT hilo_sync('unknown');
-SELECT hilo_sync('unbound');
-SELECT hilo_sync('asked');
-SELECT hilo_sync('granted');
+SELECT hilo.sync(NULL);
+SELECT hilo.sync('');
+SELECT hilo.sync('a|b');
+SELECT hilo.sync('unknown');
+SELECT hilo.sync('unbound');
+SELECT hilo.sync('asked');
+SELECT hilo.sync('granted');
 SELECT count(*) FROM hilo.hilo WHERE collection = 'unknown';
 BEGIN READ ONLY;
-SELECT hilo_sync('numbers');
+SELECT hilo.sync('numbers');
 ROLLBACK;
 BEGIN READ ONLY;
-SELECT hilo_sync();
+SELECT hilo.sync();
 ROLLBACK;
 \set VERBOSITY sqlstate
-SELECT hilo_sync('unknown');
-SELECT hilo_sync(NULL);
+SELECT hilo.sync('unknown');
+SELECT hilo.sync(NULL);
 \set VERBOSITY default
 -- Its column, or its table, was dropped.
 ALTER TABLE people DROP COLUMN number;
-SELECT hilo_sync('persons');
+SELECT hilo.sync('persons');
 DROP TABLE people;
-SELECT hilo_sync('persons');
-SELECT collection FROM hilo_sync() WHERE collection = 'persons';
+SELECT hilo.sync('persons');
+SELECT collection FROM hilo.sync() WHERE collection = 'persons';
 -- The counter need not exist yet.
 SET hilo.auto_create = off;
-SELECT hilo_sync('numbers');
+SELECT hilo.sync('numbers');
 RESET hilo.auto_create;
 
-SELECT count(*) FROM (SELECT hilo_detach('numbers'), hilo_detach('orders'), hilo_detach('"Odd''ly"', 'i''D'), hilo_detach('parents')) d;
-SELECT hilo_unbind('persons'), hilo_unbind('asked'), hilo_configure('granted', revoke_from => 'public');
+SELECT count(*) FROM (SELECT hilo.detach('numbers'), hilo.detach('orders'), hilo.detach('"Odd''ly"', 'i''D'), hilo.detach('parents')) d;
+SELECT hilo.unbind('persons'), hilo.unbind('asked'), hilo.configure('granted', revoke_from => 'public');
 DROP SCHEMA regress_sync CASCADE;
-SELECT count(hilo_drop(collection)) FROM hilo.status WHERE collection IN ('numbers', 'kinds', 'lows', 'orders', 'Odd''ly', 'shared', 'persons', 'asked', 'unbound', 'granted');
+SELECT count(hilo.drop(collection)) FROM hilo.status WHERE collection IN ('numbers', 'kinds', 'lows', 'orders', 'Odd''ly', 'shared', 'persons', 'asked', 'unbound', 'granted');

@@ -3,7 +3,7 @@
 CREATE TABLE uninstall_orders (id text COLLATE "C" PRIMARY KEY DEFAULT hilo_next('uninstall_orders'), item text);
 CREATE TABLE uninstall_lines (id bigint PRIMARY KEY DEFAULT hilo_next_number('uninstall_lines'), item text);
 CREATE TABLE uninstall_users (id text COLLATE "C" PRIMARY KEY, name text);
-CREATE TRIGGER assign_id BEFORE INSERT ON uninstall_users FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+CREATE TRIGGER assign_id BEFORE INSERT ON uninstall_users FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 CREATE VIEW uninstall_numbers AS SELECT hilo_number(id) FROM uninstall_orders;
 INSERT INTO uninstall_orders (item) VALUES ('tea'), ('milk');
 INSERT INTO uninstall_lines (item) VALUES ('tea'), ('milk');
@@ -11,7 +11,7 @@ INSERT INTO uninstall_users VALUES (NULL, 'Ann'), ('uninstall_users|', 'Cleo');
 -- Refused, and nothing has changed.
 DROP EXTENSION hilo;
 INSERT INTO uninstall_orders (item) VALUES ('honey') RETURNING id;
-SELECT hilo_release('uninstall_orders') > 0;
+SELECT hilo.release('uninstall_orders') > 0;
 -- Nor can parts of it be dropped.
 DROP FUNCTION hilo_next(text);
 DROP TABLE hilo.hilo;
@@ -29,7 +29,7 @@ INSERT INTO uninstall_orders (item) VALUES ('sugar');
 INSERT INTO uninstall_users VALUES (NULL, 'Eve');
 -- Created again and seeded from the rows, it continues.
 CREATE EXTENSION hilo;
-SELECT hilo_seed('uninstall_orders', max(hilo_number(id))) FROM uninstall_orders;
+SELECT hilo.seed('uninstall_orders', max(hilo_number(id))) FROM uninstall_orders;
 ALTER TABLE uninstall_orders ALTER id SET DEFAULT hilo_next('uninstall_orders');
 INSERT INTO uninstall_orders (item) VALUES ('sugar') RETURNING id;
 DROP TABLE uninstall_orders, uninstall_lines, uninstall_users;

@@ -29,13 +29,13 @@ my @draws_of_hilo = (
 	"SELECT 'orders', hilo_next_number('orders');",
 	"SELECT hilo_next('users');",
 	"SELECT 'orders', low, high FROM hilo_reserve('orders', 2);",
-	"SELECT 'users', low, high FROM hilo_next_range('users');",
+	"SELECT 'users', low, high FROM hilo.next_range('users');",
 	"SELECT hilo_next('orders');",
 	"SELECT 'users', hilo_next_number('users');",
-	"SELECT low, high, claim FROM hilo_next_range('orders') \\gset\n"
+	"SELECT low, high, claim FROM hilo.next_range('orders') \\gset\n"
 	  . "\\echo orders|:low\n"
-	  . "SELECT hilo_return_range('orders', :low, :high, :claim) \\g /dev/null",
-	"SELECT hilo_release() \\g /dev/null\nSELECT hilo_next('orders');",
+	  . "SELECT hilo.return_range('orders', :low, :high, :claim) \\g /dev/null",
+	"SELECT hilo.release() \\g /dev/null\nSELECT hilo_next('orders');",
 	# The first draw of a collection, of which all clients do the same ones.
 	"SELECT n, hilo_next_number(n) FROM (VALUES ('new_' || :round || '_%d')) v(n);",
 );

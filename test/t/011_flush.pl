@@ -39,13 +39,13 @@ for my $synchronous_commit (qw(on local off))
 		[ "hilo_next_number('x')" => 'first draw of a session' ],
 		[ "hilo_next('y')" => 'first id of a session' ],
 		[ "hilo_reserve('x', 10)" => 'hilo_reserve()' ],
-		[ "hilo_next_range('x')" => 'hilo_next_range()' ],
-		[ "hilo_next_hi('x', 100)" => 'hilo_next_hi()' ],
+		[ "hilo.next_range('x')" => 'hilo.next_range()' ],
+		[ "hilo.next_hi('x', 100)" => 'hilo.next_hi()' ],
 		[ "hilo_next_number('$new')" => 'first draw of a collection' ],
-		[ "hilo_seed('$new', 1000)" => 'hilo_seed()' ],
-		[ "hilo_next_number('$new')" => 'draw after hilo_seed()' ],
-		[ "hilo_drop('$new')" => 'hilo_drop()' ],
-		[ "hilo_next_number('$new')" => 'draw after hilo_drop()' ]);
+		[ "hilo.seed('$new', 1000)" => 'hilo.seed()' ],
+		[ "hilo_next_number('$new')" => 'draw after hilo.seed()' ],
+		[ "hilo.drop('$new')" => 'hilo.drop()' ],
+		[ "hilo_next_number('$new')" => 'draw after hilo.drop()' ]);
 
 	# Look the catalogs up, which may log the pruning of a page.
 	$session->query("SELECT hilo_number('a/1'), hilo_next_number('z')");
@@ -84,10 +84,10 @@ $session->finish;
 
 # A hub that was left behind stops all its counters, and flushes that together: it may be about to be shut down.
 $node->safe_psql('postgres', <<'SQL');
-SELECT hilo_lease('given' || i, 10) FROM generate_series(1, 50) i;
+SELECT hilo.lease('given' || i, 10) FROM generate_series(1, 50) i;
 CREATE FUNCTION outcome_at(timeline bigint) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
-	PERFORM hilo_lease('given1', 10, 0, (SELECT system_identifier FROM pg_control_system()), timeline, 'later');
+	PERFORM hilo.lease('given1', 10, 0, (SELECT system_identifier FROM pg_control_system()), timeline, 'later');
 	RETURN 'given';
 EXCEPTION WHEN object_not_in_prerequisite_state THEN
 	RETURN 'refused';

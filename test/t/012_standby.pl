@@ -35,8 +35,8 @@ sub draw_all
 	show($collection, split /\|/,
 		$session->query("SELECT low, high FROM hilo_reserve('$collection', 7)"));
 	show($collection, split /\|/,
-		$session->query("SELECT low, high FROM hilo_next_range('$collection', 40)"));
-	my $hi = $session->query("SELECT hilo_next_hi('$collection', 10)");
+		$session->query("SELECT low, high FROM hilo.next_range('$collection', 40)"));
+	my $hi = $session->query("SELECT hilo.next_hi('$collection', 10)");
 	show($collection, ($hi - 1) * 10 + 1, $hi * 10);
 	return;
 }
@@ -80,7 +80,7 @@ for my $way (qw(release exit))
 	my $brief = session($primary);
 	my $number = $brief->query("SELECT hilo_next_number('orders')");
 	show('orders', $number);
-	$brief->query('SELECT hilo_release()') if $way eq 'release';
+	$brief->query('SELECT hilo.release()') if $way eq 'release';
 	$brief->finish;
 	wait_until('the session is gone', sub {
 		return !$primary->safe_psql('postgres',
@@ -108,10 +108,10 @@ my $late = session($standby);
 for my $call (
 	"hilo_next_number('orders')", "hilo_next('orders')",
 	"hilo_next('orders', 'B')", "hilo_next_number('not there')",
-	"hilo_reserve('orders', 5)", "hilo_next_range('orders')",
-	"hilo_next_hi('orders', 5)", "hilo_return_range('orders', 1, 2)",
-	"hilo_release('orders')", "hilo_release()",
-	"hilo_seed('orders', 1000000)", "hilo_drop('orders')")
+	"hilo_reserve('orders', 5)", "hilo.next_range('orders')",
+	"hilo.next_hi('orders', 5)", "hilo.return_range('orders', 1, 2)",
+	"hilo.release('orders')", "hilo.release()",
+	"hilo.seed('orders', 1000000)", "hilo.drop('orders')")
 {
 	is($session->error_of("SELECT $call"), '25006', "standby refuses $call");
 }

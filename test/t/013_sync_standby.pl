@@ -101,7 +101,7 @@ my $session = session($primary);
 my ($out, $err, $before);
 
 for my $expression ("hilo_next_number('x')", "hilo_next('x')",
-	"hilo_reserve('x', 5)", "hilo_next_range('x')", "hilo_next_hi('x', 5)")
+	"hilo_reserve('x', 5)", "hilo.next_range('x')", "hilo.next_hi('x', 5)")
 {
 	$before = max_of_x();
 	start_and_wait($session, $expression);
@@ -124,10 +124,10 @@ is("$out " . state_of($err), ' 57014', 'statement_timeout ends the wait with an 
 $session->query('SET statement_timeout = 0');
 
 # What moves a counter for everybody waits as well.
-start_and_wait($session, "hilo_seed('x', 1)");
+start_and_wait($session, "hilo.seed('x', 1)");
 $admin->query('SELECT pg_cancel_backend(' . $session->pid . ')');
 ($out, $err) = $session->result;
-is("$out " . state_of($err), ' 57014', 'hilo_seed() is cancelled with an error');
+is("$out " . state_of($err), ' 57014', 'hilo.seed() is cancelled with an error');
 
 # The process of a session is gone, and has given back what it does.
 sub wait_until_gone
@@ -194,7 +194,7 @@ is($errors, '', "synchronous_standby_names = '' while claims wait: no error");
 is($not_above, undef, 'but numbers that were never shown');
 is(scalar(keys %numbers), 25 * 3, 'all of them different');
 my $shown = max(keys %numbers);
-$session->query('SELECT hilo_release()');
+$session->query('SELECT hilo.release()');
 
 #
 # The standby comes back
@@ -208,7 +208,7 @@ cmp_ok($out, '>', max($before, $shown), 'the claim that waited has its number');
 $shown = $out;
 
 # What was cut short is not known to the standby; what was shown is.
-$session->query('SELECT hilo_release()');
+$session->query('SELECT hilo.release()');
 $standby->stop;
 start_and_wait($session, "hilo_reserve('x', 1000)");
 $admin->query('SELECT pg_cancel_backend(' . $session->pid . ')');

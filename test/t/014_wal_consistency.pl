@@ -129,13 +129,13 @@ load('change', <<"SCRIPT");
 BEGIN;
 SELECT hilo_next_number('collection ' || :c);
 SELECT hilo_reserve('collection ' || :c, :size);
-SELECT low AS low, high AS high, claim AS claim FROM hilo_next_range('collection ' || :c, :size) \\gset
-SELECT hilo_return_range('collection ' || :c, :low, :high, :claim);
-SELECT hilo_next_hi('collection ' || :c, :size);
-SELECT hilo_seed('collection ' || :c, :seed);
+SELECT low AS low, high AS high, claim AS claim FROM hilo.next_range('collection ' || :c, :size) \\gset
+SELECT hilo.return_range('collection ' || :c, :low, :high, :claim);
+SELECT hilo.next_hi('collection ' || :c, :size);
+SELECT hilo.seed('collection ' || :c, :seed);
 SELECT hilo_next_number('collection ' || :c);
-SELECT hilo_release('collection ' || :c);
-SELECT hilo_drop('collection ' || :c);
+SELECT hilo.release('collection ' || :c);
+SELECT hilo.drop('collection ' || :c);
 SELECT hilo_next_number('collection ' || :c);
 ROLLBACK;
 SCRIPT

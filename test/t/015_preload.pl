@@ -96,7 +96,7 @@ is(in_a_connection(q{SELECT hilo_next_number('parcels')}), 1, 'a connection draw
 is(sql($pool), 'parcels|2|32|31|f', 'its unused numbers are in the pool');
 is(sql($max), 32, 'and not in the row');
 is(in_a_connection(q{SELECT hilo_next_number('parcels')}), 2, 'the next connection goes on with them');
-is(sql(q{SELECT hilo_next_number('flowers'), hilo_release('flowers'), hilo_next_number('flowers')}), '1|31|2',
+is(sql(q{SELECT hilo_next_number('flowers'), hilo.release('flowers'), hilo_next_number('flowers')}), '1|31|2',
 	'and a session with what it has released');
 $node->restart;
 is(sql($pool), '', 'a restart loses them');

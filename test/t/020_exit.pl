@@ -103,7 +103,7 @@ is( $session->query_safe(
 	'with the range 2..33');
 disconnect($session);
 
-sql("SELECT hilo_seed('raven', 32)");
+sql("SELECT hilo.seed('raven', 32)");
 disconnect(drawer('raven', 2));
 is(max_of($node, 'raven'), 34, 'max 32, two drawn, closed: max is 34');
 
@@ -201,7 +201,7 @@ foreach my $command (
 	'VACUUM (FREEZE, ANALYZE) hilo.hilo',
 	'REINDEX TABLE hilo.hilo',
 	'REINDEX TABLE CONCURRENTLY hilo.hilo',
-	"SELECT hilo_seed('something_else', 1)",
+	"SELECT hilo.seed('something_else', 1)",
 	'CREATE TABLE unrelated (a int)')
 {
 	(my $name = $command) =~ s/\W+/_/g;
@@ -231,14 +231,14 @@ is(max_of($node, 'two'), 33, 'the newer one goes back');
 
 my %meanwhile = (
 	reserved => [ "SELECT hilo_reserve('reserved', 1)", 33 ],
-	aligned => [ "SELECT hilo_next_hi('aligned', 10)", 50 ],
-	seeded => [ "SELECT hilo_seed('seeded', 100)", 100 ],
-	seeded_alike => [ "SELECT hilo_seed('seeded_alike', 32)", 32 ],
-	forced => [ "SELECT hilo_seed('forced', 0, true)", 0 ],
-	dropped => [ "SELECT hilo_drop('dropped')", 0 ],
+	aligned => [ "SELECT hilo.next_hi('aligned', 10)", 50 ],
+	seeded => [ "SELECT hilo.seed('seeded', 100)", 100 ],
+	seeded_alike => [ "SELECT hilo.seed('seeded_alike', 32)", 32 ],
+	forced => [ "SELECT hilo.seed('forced', 0, true)", 0 ],
+	dropped => [ "SELECT hilo.drop('dropped')", 0 ],
 	# claimed and returned: max is the same as before, the claim is not
 	returned => [
-		"SELECT hilo_return_range('returned', low - 1, high, claim) FROM hilo_next_range('returned')",
+		"SELECT hilo.return_range('returned', low - 1, high, claim) FROM hilo.next_range('returned')",
 		32
 	],
 	# merged by a restore
@@ -254,7 +254,7 @@ foreach my $collection (sort keys %meanwhile)
 	is(max_of($node, $collection), $expected, "$collection meanwhile: max");
 }
 
-foreach my $start_over ("hilo_drop('again')", "hilo_seed('again', 0, true)")
+foreach my $start_over ("hilo.drop('again')", "hilo.seed('again', 0, true)")
 {
 	$session = drawer('again', 1);
 	sql("SELECT $start_over");
@@ -264,7 +264,7 @@ foreach my $start_over ("hilo_drop('again')", "hilo_seed('again', 0, true)")
 	is(max_of($node, 'again'), 32, "nothing of it went back with the old 1..32");
 	disconnect($other);
 	is(max_of($node, 'again'), 1, "its holder gives it back");
-	sql("SELECT hilo_drop('again')");
+	sql("SELECT hilo.drop('again')");
 }
 
 #

@@ -36,14 +36,14 @@ sql('postgres', 'CREATE ROLE reader');
 sql('source', q{
 	CREATE EXTENSION hilo;
 	GRANT SELECT ON hilo.hilo TO reader;
-	GRANT EXECUTE ON FUNCTION hilo_seed(text, bigint, boolean) TO reader;
+	GRANT EXECUTE ON FUNCTION hilo.seed(text, bigint, boolean) TO reader;
 	CREATE TABLE orders (id text PRIMARY KEY DEFAULT hilo_next('orders'), v int);
-	SELECT hilo_seed('higher', 1000);
-	SELECT hilo_seed('lower', 10);
-	SELECT hilo_seed('only_here', 77);
-	SELECT hilo_seed('gone_here', 500);
-	SELECT hilo_drop('gone_here');
-	SELECT hilo_seed('gone_there', 33);
+	SELECT hilo.seed('higher', 1000);
+	SELECT hilo.seed('lower', 10);
+	SELECT hilo.seed('only_here', 77);
+	SELECT hilo.seed('gone_here', 500);
+	SELECT hilo.drop('gone_here');
+	SELECT hilo.seed('gone_there', 33);
 	INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('limited', 40, 50);
 });
 my $holder = session($node, dbname => 'source');
@@ -83,8 +83,8 @@ sub check_restored
 		't|0|500', "$db: a dropped collection is remembered as such");
 	is(guards($db), $always, "$db: guarded");
 	is( sql($db, q{SELECT has_table_privilege('reader', 'hilo.hilo', 'SELECT'),
-			has_function_privilege('reader', 'hilo_seed(text, bigint, boolean)', 'EXECUTE'),
-			has_function_privilege('reader', 'hilo_drop(text, boolean)', 'EXECUTE')}),
+			has_function_privilege('reader', 'hilo.seed(text, bigint, boolean)', 'EXECUTE'),
+			has_function_privilege('reader', 'hilo.drop(text, boolean)', 'EXECUTE')}),
 		't|t|f', "$db: privileges");
 	is( sql($db, q{INSERT INTO orders (v) VALUES (0) RETURNING id}),
 		'orders/33-A', "$db: inserts go on behind the range that was in use");
@@ -132,12 +132,12 @@ sub used_database
 	sql('postgres', "CREATE DATABASE $db");
 	sql($db, q{
 		CREATE EXTENSION hilo;
-		SELECT hilo_seed('higher', 50);
-		SELECT hilo_seed('lower', 500);
-		SELECT hilo_seed('only_there', 88);
-		SELECT hilo_seed('gone_here', 20);
-		SELECT hilo_seed('gone_there', 44);
-		SELECT hilo_drop('gone_there');
+		SELECT hilo.seed('higher', 50);
+		SELECT hilo.seed('lower', 500);
+		SELECT hilo.seed('only_there', 88);
+		SELECT hilo.seed('gone_here', 20);
+		SELECT hilo.seed('gone_there', 44);
+		SELECT hilo.drop('gone_there');
 		INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('limited', 5, 2000);
 	});
 	my $session = session($node, dbname => $db);
@@ -188,7 +188,7 @@ check_merged('used_custom', $session);
 # A limit comes with a collection that is new here; also when one of that name
 # was dropped, and so is as good as new.
 sql('postgres', 'CREATE DATABASE was_dropped');
-sql('was_dropped', q{CREATE EXTENSION hilo; SELECT hilo_seed('limited', 5); SELECT hilo_drop('limited');});
+sql('was_dropped', q{CREATE EXTENSION hilo; SELECT hilo.seed('limited', 5); SELECT hilo.drop('limited');});
 restore_sql($node, $table_data, 'was_dropped');
 is(sql('was_dropped', q{SELECT max, max_value FROM hilo.hilo WHERE collection = 'limited'}),
 	'40|50', 'a collection dropped here gets the limit of the one restored');
@@ -211,7 +211,7 @@ restore_sql($node, $orders, 'table_alone');
 my ($seed_ret, $seed_out, $seed_err) =
   $node->psql('table_alone', 'INSERT INTO orders (v) VALUES (0)');
 like($seed_err, qr/Key \(id\)=\(orders\/1-A\) already exists/, 'a table restored alone draws from the existing counter');
-is(sql('table_alone', q{SELECT hilo_seed('orders', max(hilo_number(id))) FROM orders}), 3,
+is(sql('table_alone', q{SELECT hilo.seed('orders', max(hilo_number(id))) FROM orders}), 3,
 	'seeded from the ids in it');
 is(sql('table_alone', q{INSERT INTO orders (v) VALUES (0) RETURNING id}),
 	'orders/4-A', 'it goes on behind them');
@@ -259,8 +259,8 @@ sql('quoted_source', qq{
 	CREATE EXTENSION hilo SCHEMA $schema;
 	CREATE TABLE orders (id text PRIMARY KEY DEFAULT $schema.hilo_next('orders'));
 	INSERT INTO orders DEFAULT VALUES;
-	SELECT $schema.hilo_seed('orders', 100);
-	SELECT $schema.hilo_seed('orders; --', 7);
+	SELECT hilo.seed('orders', 100);
+	SELECT hilo.seed('orders; --', 7);
 });
 $node->command_ok([ 'pg_dump', '-f', "$dir/quoted.sql", 'quoted_source' ], 'pg_dump with a quoted schema');
 restore_sql($node, "$dir/quoted.sql", 'quoted_copy');
@@ -285,7 +285,7 @@ sql('together', q{
 	CREATE EXTENSION hilo SCHEMA hilo;
 	CREATE TABLE orders (id text PRIMARY KEY DEFAULT hilo.hilo_next('orders'));
 	INSERT INTO orders DEFAULT VALUES;
-	SELECT hilo.hilo_seed('orders', 100);
+	SELECT hilo.seed('orders', 100);
 });
 $node->command_ok([ 'pg_dump', '-Fc', '-f', "$dir/together", 'together' ], 'pg_dump with the functions in schema hilo');
 sql('postgres', 'CREATE DATABASE together_copy');
@@ -310,7 +310,7 @@ sql('one_schema', 'CREATE EXTENSION hilo');
 append_to_file("$dir/one_schema.sql", slurp_file("$dir/public.sql") =~ s/^CREATE SCHEMA public;$//mr);
 restore_sql($node, "$dir/one_schema.sql", 'one_schema');
 is(maxima($node, 'one_schema'), '', 'one schema: no counter has come along');
-is(sql('one_schema', q{SET client_min_messages = warning; SELECT hilo_attach('orders')}),
+is(sql('one_schema', q{SET client_min_messages = warning; SELECT hilo.attach('orders')}),
 	sql('one_schema', 'SELECT max(hilo_number(id)) FROM orders'), 'one schema: attached, it is above all ids');
 is(sql('one_schema', q{INSERT INTO orders (v) VALUES (0) RETURNING hilo_number(id) - 1 = (SELECT max(hilo_number(id)) FROM orders)}), 't',
 	'one schema: inserts go on');

@@ -19,21 +19,21 @@ $old->safe_psql('postgres', 'CREATE DATABASE quoted');
 $old->safe_psql('postgres', q{
 	CREATE EXTENSION hilo;
 	GRANT SELECT ON hilo.hilo TO reader;
-	GRANT EXECUTE ON FUNCTION hilo_drop(text, boolean) TO reader;
+	GRANT EXECUTE ON FUNCTION hilo.drop(text, boolean) TO reader;
 	REVOKE EXECUTE ON FUNCTION hilo_next(text) FROM PUBLIC;
 	CREATE TABLE orders (id text PRIMARY KEY DEFAULT hilo_next('orders'));
 	INSERT INTO orders SELECT FROM generate_series(1, 100);
-	SELECT hilo_seed('advanced', 5000);
-	SELECT hilo_seed('dropped', 50);
-	SELECT hilo_drop('dropped');
+	SELECT hilo.seed('advanced', 5000);
+	SELECT hilo.seed('dropped', 50);
+	SELECT hilo.drop('dropped');
 	INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('limited', 40, 50);
 	SELECT count(hilo_next_number('many' || i)) FROM generate_series(1, 500) i;
 	CREATE TABLE gone (id int, number serial, item text);
 	ALTER TABLE gone DROP COLUMN id;
 	ALTER TABLE gone RENAME TO attached;
 	INSERT INTO attached DEFAULT VALUES;
-	SELECT hilo_attach('attached', 'number');
-	SELECT hilo_configure('attached', range_size => 4, node_tag => 'B', grant_to => 'reader');
+	SELECT hilo.attach('attached', 'number');
+	SELECT hilo.configure('attached', range_size => 4, node_tag => 'B', grant_to => 'reader');
 });
 # A row whose creation was rolled back; rows rewritten, and one after that.
 $old->safe_psql('postgres', q{BEGIN; SELECT hilo_next_number('rolled back'); ROLLBACK;});
@@ -42,7 +42,7 @@ $old->safe_psql('postgres', q{SELECT hilo_next_number('after rewriting')});
 $old->safe_psql('quoted', qq{
 	CREATE SCHEMA $schema;
 	CREATE EXTENSION hilo SCHEMA $schema;
-	SELECT $schema.hilo_seed('orders', 77);
+	SELECT hilo.seed('orders', 77);
 });
 
 # All that is to stay as it is.

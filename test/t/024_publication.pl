@@ -26,12 +26,12 @@ $publisher->safe_psql('postgres', q{
 	CREATE EXTENSION hilo;
 	CREATE TABLE orders (id text PRIMARY KEY DEFAULT hilo_next('orders'), v int);
 	INSERT INTO orders (v) SELECT generate_series(1, 40);
-	SELECT hilo_seed('orders', 100);
-	SELECT hilo_seed('theirs_higher', 20);
-	SELECT hilo_seed('ours_higher', 200);
-	SELECT hilo_seed('ours_only', 5);
-	SELECT hilo_seed('dropped', 5);
-	SELECT hilo_drop('dropped');
+	SELECT hilo.seed('orders', 100);
+	SELECT hilo.seed('theirs_higher', 20);
+	SELECT hilo.seed('ours_higher', 200);
+	SELECT hilo.seed('ours_only', 5);
+	SELECT hilo.seed('dropped', 5);
+	SELECT hilo.drop('dropped');
 	INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('limited', 3, 10);
 });
 # The subscriber draws by itself, even in applying rows: its column "arrival".
@@ -39,11 +39,11 @@ $subscriber->safe_psql('postgres', q{
 	CREATE EXTENSION hilo;
 	CREATE TABLE orders (id text PRIMARY KEY DEFAULT hilo_next('orders'), v int,
 		arrival text DEFAULT hilo_next('arrivals'));
-	SELECT hilo_seed('orders', 10);
-	SELECT hilo_seed('theirs_higher', 300);
-	SELECT hilo_seed('ours_higher', 30);
-	SELECT hilo_seed('theirs_only', 7);
-	SELECT hilo_seed('dropped', 8);
+	SELECT hilo.seed('orders', 10);
+	SELECT hilo.seed('theirs_higher', 300);
+	SELECT hilo.seed('ours_higher', 30);
+	SELECT hilo.seed('theirs_only', 7);
+	SELECT hilo.seed('dropped', 8);
 });
 my $local = session($subscriber);
 is($local->query_safe("SELECT hilo_next('orders')"),
@@ -102,7 +102,7 @@ $writer->query_safe(
 	q{BEGIN; SELECT hilo_next('fresh rolled back'); INSERT INTO orders (v) VALUES (1002); ROLLBACK;});
 $writer->query_safe(q{SELECT hilo_next('fresh alone')});
 $writer->query_safe(
-	q{SELECT hilo_seed('orders', 2000); SELECT hilo_seed('fresh seeded', 5); SELECT hilo_drop('fresh'); SELECT hilo_drop('ours_only');});
+	q{SELECT hilo.seed('orders', 2000); SELECT hilo.seed('fresh seeded', 5); SELECT hilo.drop('fresh'); SELECT hilo.drop('ours_only');});
 $publisher->safe_psql('postgres',
 	q{INSERT INTO hilo.hilo (collection, max) VALUES ('fresh inserted', 5)});
 $publisher->safe_psql('postgres', 'VACUUM FULL hilo.hilo');

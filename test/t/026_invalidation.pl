@@ -121,9 +121,9 @@ $session->query_safe('TRUNCATE ids');
 my $other = session($node);
 my $expected = 0;
 foreach my $command (
-	"SELECT hilo_seed('seeded', 5)",
-	"SELECT hilo_drop('seeded')",
-	"SELECT hilo_seed('seeded', 0, true)",
+	"SELECT hilo.seed('seeded', 5)",
+	"SELECT hilo.drop('seeded')",
+	"SELECT hilo.seed('seeded', 0, true)",
 	"INSERT INTO hilo.hilo (collection, max) VALUES ('inserted', 5)",
 	"SELECT hilo_next_number('drawn by another')",
 	'ANALYZE hilo.hilo',
@@ -174,11 +174,11 @@ my $reindex_failed = 0;
 foreach my $round (1 .. 25)
 {
 	foreach my $command (
-		"SELECT hilo_seed('storm' || i, $round) FROM generate_series(1, 50) i",
+		"SELECT hilo.seed('storm' || i, $round) FROM generate_series(1, 50) i",
 		'ANALYZE hilo.hilo',
 		"CREATE TABLE unrelated (a int)",
 		'REINDEX TABLE CONCURRENTLY hilo.hilo',
-		"SELECT hilo_drop('storm' || i) FROM generate_series(1, 10) i",
+		"SELECT hilo.drop('storm' || i) FROM generate_series(1, 10) i",
 		'VACUUM FULL hilo.hilo',
 		'CLUSTER hilo.hilo USING hilo_collection_idx',
 		'VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) hilo.hilo',
@@ -276,7 +276,7 @@ foreach my $move (
 {
 	my $name = 'moved ' . ++$moved;
 
-	foreach my $draw ("SELECT hilo_next_number('$name')", "SELECT next_identity('$name')", "SELECT hilo_seed('$name', 5)")
+	foreach my $draw ("SELECT hilo_next_number('$name')", "SELECT next_identity('$name')", "SELECT hilo.seed('$name', 5)")
 	{
 		$mover->query_safe("BEGIN; $move");
 		is(answer_in($mover, $draw), '55000', "$move, and $draw in the same transaction");
@@ -315,7 +315,7 @@ if ($notice =~ /can/)
 		SET debug_discard_caches = 1;
 		INSERT INTO ids SELECT draw_names('discarded', 4, 2);
 		BEGIN; INSERT INTO ids SELECT draw_names('discarded', 4, 1); COMMIT;
-		SELECT hilo_seed('discarded elsewhere', 5);
+		SELECT hilo.seed('discarded elsewhere', 5);
 		INSERT INTO ids SELECT draw_names('discarded', 4, 1);
 		SET debug_discard_caches = 0;});
 	is_complete($session, 4, 8, 'debug_discard_caches: exactly 1..8 of each');

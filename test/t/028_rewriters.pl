@@ -28,7 +28,7 @@ $node->safe_psql('postgres', q{
 	CREATE EXTENSION hilo;
 	CREATE TABLE users (id text PRIMARY KEY);
 	INSERT INTO users SELECT 'users/' || i FROM generate_series(1, 1000) i;
-	SELECT hilo_bind('users', 'users', 'id');
+	SELECT hilo.bind('users', 'users', 'id');
 	CREATE TABLE drawn (collection text, number bigint, PRIMARY KEY (collection, number));
 	INSERT INTO drawn SELECT 'c' || i % 50, hilo_next_number('c' || i % 50) FROM generate_series(1, 1000) i;
 });

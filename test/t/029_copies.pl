@@ -59,8 +59,8 @@ foreach my $preloaded (0, 1)
 		sql('postgres', "CREATE DATABASE $first");
 		sql($first, q{
 			CREATE EXTENSION hilo;
-			SELECT hilo_seed('orders', 100), hilo_next_number('orders'), next_identity('people'), next_server_side_id('a/');
-			SELECT * FROM hilo_lease('leased', 10);
+			SELECT hilo.seed('orders', 100), hilo_next_number('orders'), next_identity('people'), next_server_side_id('a/');
+			SELECT * FROM hilo.lease('leased', 10);
 		});
 		wait_until_empty($first);
 		my $before = row_of($first);
@@ -82,11 +82,11 @@ foreach my $preloaded (0, 1)
 		is(row_of($first)->{epoch}, $before->{epoch}, "$what: in its epoch");
 
 		# Members of the first one would get the same numbers from the copy.
-		is(error_of($node, $copy, q{SELECT * FROM hilo_lease('leased', 10)}), '55000', "$what: the copy leases no numbers");
-		is(error_of($node, $copy, q{SELECT * FROM hilo_lease('new', 10)}), '55000', "$what: nor those of a new collection");
-		is(sql($first, q{SELECT low > 10 FROM hilo_lease('leased', 10)}), 't', "$what: the first one does");
-		sql($copy, q{SELECT hilo_hub_resume('leased', 1000)});
-		is(sql($copy, q{SELECT low FROM hilo_lease('leased', 10)}), 1001, "$what: told to, the copy leases above");
+		is(error_of($node, $copy, q{SELECT * FROM hilo.lease('leased', 10)}), '55000', "$what: the copy leases no numbers");
+		is(error_of($node, $copy, q{SELECT * FROM hilo.lease('new', 10)}), '55000', "$what: nor those of a new collection");
+		is(sql($first, q{SELECT low > 10 FROM hilo.lease('leased', 10)}), 't', "$what: the first one does");
+		sql($copy, q{SELECT hilo.hub_resume('leased', 1000)});
+		is(sql($copy, q{SELECT low FROM hilo.lease('leased', 10)}), 1001, "$what: told to, the copy leases above");
 
 		# It takes the place of the first one.
 		wait_until_empty($_) foreach $first, $copy;

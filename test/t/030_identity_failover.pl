@@ -30,7 +30,7 @@ foreach my $node ($first, $second)
 		CREATE TABLE archive.people (a int, key varchar(40) UNIQUE, name text);
 		ALTER TABLE archive.people REPLICA IDENTITY FULL;
 		CREATE TABLE invoices (id text PRIMARY KEY, name text);
-		SELECT hilo_bind('persons', 'archive.people', 'key');
+		SELECT hilo.bind('persons', 'archive.people', 'key');
 	});
 }
 

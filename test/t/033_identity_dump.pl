@@ -40,11 +40,11 @@ sql('source', qq{
 	-- Each has its documents 1..n, with an n of its own, in the column bound.
 	CREATE TABLE users (id text PRIMARY KEY);
 	INSERT INTO users SELECT 'users/' || i FROM generate_series(1, 10) i;
-	SELECT hilo_bind('users', 'users', 'id');
+	SELECT hilo.bind('users', 'users', 'id');
 
 	CREATE TABLE renamed (id text PRIMARY KEY, id2 text UNIQUE);
 	INSERT INTO renamed SELECT 'renamed/' || i, 'renamed/' || i + 500 FROM generate_series(1, 20) i;
-	SELECT hilo_bind('renamed', 'renamed', 'id');
+	SELECT hilo.bind('renamed', 'renamed', 'id');
 	-- The names change hands.
 	ALTER TABLE renamed RENAME TO "is named Otherwise";
 	ALTER TABLE "is named Otherwise" RENAME COLUMN id TO key;
@@ -56,19 +56,19 @@ sql('source', qq{
 	CREATE TABLE shifted (a int, b text, id text PRIMARY KEY, other text UNIQUE, third text UNIQUE);
 	INSERT INTO shifted SELECT i, i, 'shifted/' || i, 'shifted/' || i + 600, 'shifted/' || i + 700 FROM generate_series(1, 30) i;
 	INSERT INTO shifted (id, third) SELECT 'x/' || i, 'shifted/' || i FROM generate_series(1, 700) i;
-	SELECT hilo_bind('shifted', 'shifted', 'id');
+	SELECT hilo.bind('shifted', 'shifted', 'id');
 	ALTER TABLE shifted DROP COLUMN a, DROP COLUMN b;
 
 	CREATE TABLE moved (id bigint PRIMARY KEY);
 	INSERT INTO moved SELECT generate_series(1, 40);
-	SELECT hilo_bind('moved', 'moved', 'id');
+	SELECT hilo.bind('moved', 'moved', 'id');
 	ALTER TABLE moved SET SCHEMA archive;
 	CREATE TABLE moved (id bigint PRIMARY KEY);
 	INSERT INTO moved SELECT generate_series(1, 800);
 
 	CREATE TABLE $schema.$table (x int, $column text UNIQUE);
 	INSERT INTO $schema.$table SELECT i, $literal || '/' || i FROM generate_series(1, 50) i;
-	SELECT hilo_bind($literal, '$schema.@{[ $table =~ s/'/''/gr ]}', '@{[ $column =~ s/^"|"$//gr =~ s/""/"/gr ]}');
+	SELECT hilo.bind($literal, '$schema.@{[ $table =~ s/'/''/gr ]}', '@{[ $column =~ s/^"|"$//gr =~ s/""/"/gr ]}');
 
 	CREATE TABLE parts (region text, id text) PARTITION BY LIST (region);
 	CREATE TABLE part_a PARTITION OF parts FOR VALUES IN ('a');
@@ -77,25 +77,25 @@ sql('source', qq{
 	ALTER TABLE parts ATTACH PARTITION part_b FOR VALUES IN ('b');
 	CREATE INDEX ON parts (id);
 	INSERT INTO parts SELECT CASE WHEN i % 2 = 0 THEN 'a' ELSE 'b' END, 'parts/' || i FROM generate_series(1, 60) i;
-	SELECT hilo_bind('parts', 'parts', 'id');
+	SELECT hilo.bind('parts', 'parts', 'id');
 
 	CREATE FUNCTION $schema.$function(bigint) RETURNS boolean LANGUAGE sql
 		AS 'SELECT EXISTS (SELECT FROM public.users WHERE id = ''users/'' || (\$1 - 60))';
-	SELECT hilo_bind('asked', '$schema.$function(bigint)'::regprocedure);
+	SELECT hilo.bind('asked', '$schema.$function(bigint)'::regprocedure);
 
 	-- Bound while the search_path leads to it.
 	CREATE FUNCTION up_to_80(bigint) RETURNS boolean LANGUAGE sql AS 'SELECT \$1 <= 80';
-	SELECT hilo_bind('asked, too', 'up_to_80(bigint)'::regprocedure);
+	SELECT hilo.bind('asked, too', 'up_to_80(bigint)'::regprocedure);
 
 	-- What is bound to is gone.
 	CREATE TABLE gone (id text PRIMARY KEY);
-	SELECT hilo_bind('gone', 'gone', 'id');
+	SELECT hilo.bind('gone', 'gone', 'id');
 	DROP TABLE gone;
 	CREATE TABLE less (id text PRIMARY KEY, x int);
-	SELECT hilo_bind('less', 'less', 'id');
+	SELECT hilo.bind('less', 'less', 'id');
 	ALTER TABLE less DROP COLUMN id;
 	CREATE FUNCTION gone(bigint) RETURNS boolean LANGUAGE sql AS 'SELECT false';
-	SELECT hilo_bind('not asked', 'gone(bigint)'::regprocedure);
+	SELECT hilo.bind('not asked', 'gone(bigint)'::regprocedure);
 	DROP FUNCTION gone(bigint);
 
 	-- Identities, and the count of server-side ids.
@@ -103,7 +103,7 @@ sql('source', qq{
 	SELECT seed_identity_for('lower', 10);
 	SELECT seed_identity_for('only here', 77);
 	SELECT seed_identity_for('gone here', 500);
-	SELECT drop_identity('gone here');
+	SELECT hilo.drop('gone here|');
 	SELECT seed_identity_for($literal, 5);
 	SELECT seed_identity_for('ends in a separator//', 6);
 	SELECT next_identity('drawn'), next_identity('drawn');
@@ -153,7 +153,7 @@ sub check
 	# Only a function that is gone is known by its name; pg_upgrade takes all rows along.
 	like( join(' ', map { error_of($on // $node, $db, "SELECT next_identity_free('$_')") } 'gone', 'less', 'not asked'),
 		$what =~ /^pg_upgrade/ ? qr/^42P01 (42703|42P01) 42883$/ : qr/^42P01 42704 42883$/, "$what: what is gone is missed");
-	is( join(' ', map { sql($db, "SELECT hilo_unbind('$_')", $on) } 'gone', 'less', 'not asked', 'gone'),
+	is( join(' ', map { sql($db, "SELECT hilo.unbind('$_')", $on) } 'gone', 'less', 'not asked', 'gone'),
 		$what =~ /^pg_upgrade/ ? 't t t f' : 'f f t f', "$what: and can be unbound");
 
 	is( sql($db, q{SELECT next_identity('higher'), next_identity('lower'), next_identity('gone here'), next_identity('drawn')}, $on),
@@ -248,7 +248,7 @@ new_database($node, 'quoted', qq{
 	CREATE TABLE $schema.$table (x int, y int, $column text UNIQUE);
 	ALTER TABLE $schema.$table DROP COLUMN y;
 	INSERT INTO $schema.$table SELECT i, 'q/' || i FROM generate_series(1, 5) i;
-	SELECT $schema.hilo_bind('q', '$schema.@{[ $table =~ s/'/''/gr ]}', '@{[ $column =~ s/^"|"$//gr =~ s/""/"/gr ]}');
+	SELECT hilo.bind('q', '$schema.@{[ $table =~ s/'/''/gr ]}', '@{[ $column =~ s/^"|"$//gr =~ s/""/"/gr ]}');
 	SELECT $schema.next_server_side_id('a/');
 });
 $node->command_ok([ 'pg_dump', '-f', "$dir/quoted.sql", 'quoted' ], 'pg_dump with a quoted schema');

@@ -83,9 +83,9 @@ ALTER INDEX hilo.hilo_collection_idx RENAME TO hilo_before_idx;
 CREATE TABLE hilo.hilo (LIKE hilo.hilo_before INCLUDING ALL) USING heap WITH (fillfactor = 20);
 ALTER TABLE hilo.hilo REPLICA IDENTITY NOTHING;
 CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.hilo
-    FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo_seed', 'hilo_drop');
+    FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo.seed', 'hilo.drop');
 CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.hilo
-    FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo_seed', 'hilo_drop');
+    FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo.seed', 'hilo.drop');
 ALTER TABLE hilo.hilo ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
 INSERT INTO hilo.hilo SELECT * FROM hilo.hilo_before;
 DROP TABLE hilo.hilo_before;
@@ -104,14 +104,14 @@ sql(q{
 	CREATE EXTENSION hilo VERSION '1.0';
 	CREATE TABLE orders (id text PRIMARY KEY DEFAULT hilo_next('orders'), v int);
 	INSERT INTO orders (v) VALUES (1), (2);
-	SELECT hilo_release();
-	SELECT hilo_seed('advanced', 5000);
-	SELECT hilo_seed('in_vain', 0);
-	SELECT hilo_seed('gone', 500);
-	SELECT hilo_drop('gone');
+	SELECT hilo.release();
+	SELECT hilo.seed('advanced', 5000);
+	SELECT hilo.seed('in_vain', 0);
+	SELECT hilo.seed('gone', 500);
+	SELECT hilo.drop('gone');
 	INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('limited', 40, 50);
 	SELECT next_identity('companies'), next_server_side_id('companies/');
-	SELECT hilo_bind('people', 'orders', 'id');
+	SELECT hilo.bind('people', 'orders', 'id');
 
 	CREATE TABLE drawn (session text, number bigint);
 	CREATE TABLE stop (now bool);

@@ -1,4 +1,4 @@
-# What is attached stays attached in every copy that pg_dump makes, whole or in part: the next insert is above all ids, without an error; and hilo_detach() leaves nothing in a dump.
+# What is attached stays attached in every copy that pg_dump makes, whole or in part: the next insert is above all ids, without an error; and hilo.detach() leaves nothing in a dump.
 use strict;
 use warnings;
 
@@ -29,14 +29,14 @@ sql('source', qq{
 	CREATE TABLE orders (id serial PRIMARY KEY, item text);
 	GRANT INSERT ON orders TO inserter;
 	INSERT INTO orders (item) SELECT 'old' FROM generate_series(1, 10);
-	SELECT hilo_attach('orders');
-	SELECT hilo_configure('orders', range_size => 4, max_range_size => 64, max_value => 100000, grant_to => 'clerk');
-	SELECT hilo_configure('orders', grant_to => 'leaver');
+	SELECT hilo.attach('orders');
+	SELECT hilo.configure('orders', range_size => 4, max_range_size => 64, max_value => 100000, grant_to => 'clerk');
+	SELECT hilo.configure('orders', grant_to => 'leaver');
 	INSERT INTO orders (item) SELECT 'new' FROM generate_series(1, 10);
 	INSERT INTO orders VALUES (500, 'explicit');
 
 	CREATE TABLE texts (id text PRIMARY KEY);
-	SELECT hilo_attach('texts'), hilo_configure('texts', node_tag => 'North', grant_to => 'public');
+	SELECT hilo.attach('texts'), hilo.configure('texts', node_tag => 'North', grant_to => 'public');
 	INSERT INTO texts SELECT FROM generate_series(1, 5);
 	INSERT INTO texts VALUES ('texts/70-B');
 
@@ -44,29 +44,29 @@ sql('source', qq{
 	CREATE TABLE part_a PARTITION OF parts FOR VALUES IN ('a');
 	CREATE TABLE part_b PARTITION OF parts FOR VALUES IN ('b');
 	INSERT INTO parts (region) VALUES ('a'), ('b'), ('a');
-	SELECT hilo_attach('parts', 'id');
+	SELECT hilo.attach('parts', 'id');
 
 	CREATE TABLE parent (id bigserial);
 	CREATE TABLE child () INHERITS (parent);
 	INSERT INTO child VALUES (30);
-	SELECT hilo_attach('parent', 'id');
+	SELECT hilo.attach('parent', 'id');
 
 	CREATE TABLE letters (id smallserial);
 	CREATE TABLE parcels (id smallint);
-	SELECT hilo_attach('letters', 'id', 'post'), hilo_attach('parcels', 'id', 'post');
+	SELECT hilo.attach('letters', 'id', 'post'), hilo.attach('parcels', 'id', 'post');
 	INSERT INTO letters DEFAULT VALUES;
 	INSERT INTO parcels VALUES (40);
 
 	CREATE SCHEMA "My ""Sch.ema";
 	CREATE TABLE $odd ("i'd" bigserial);
-	SELECT hilo_attach(\$q\$$odd\$q\$, 'i''d', 'a "co''ll\\');
+	SELECT hilo.attach(\$q\$$odd\$q\$, 'i''d', 'a "co''ll\\');
 	INSERT INTO $odd VALUES (7);
 
 	CREATE TABLE free (id bigint PRIMARY KEY);
-	SELECT hilo_attach('free'), hilo_detach('free');
+	SELECT hilo.attach('free'), hilo.detach('free');
 
 	CREATE TABLE own_default (id text PRIMARY KEY DEFAULT gen_random_uuid());
-	SELECT hilo_attach('own_default', collection => 'own');
+	SELECT hilo.attach('own_default', collection => 'own');
 	INSERT INTO own_default SELECT FROM generate_series(1, 3);
 });
 
@@ -114,8 +114,8 @@ sub check
 	is( join(' ', map { "$_:" . may_draw($db, $_, 'orders') } qw(inserter clerk nobody)),
 		'inserter: clerk: nobody:42501', "$what: who may draw");
 	is(may_draw($db, 'nobody', 'texts'), '', "$what: all roles by a grant to public");
-	is(sql($db, q{SELECT hilo_attach('orders') >= 900, hilo_attach('parts', 'id') >= 901}), 't|t', "$what: attaching again is fine");
-	is( sql($db, q{SELECT hilo_detach('orders'), hilo_detach('parts'), hilo_detach('texts'), hilo_detach('letters'), hilo_detach('parcels'), hilo_detach('own_default')}),
+	is(sql($db, q{SELECT hilo.attach('orders') >= 900, hilo.attach('parts', 'id') >= 901}), 't|t', "$what: attaching again is fine");
+	is( sql($db, q{SELECT hilo.detach('orders'), hilo.detach('parts'), hilo.detach('texts'), hilo.detach('letters'), hilo.detach('parcels'), hilo.detach('own_default')}),
 		'sequence|identity always|nothing|sequence|nothing|default', "$what: what was replaced is known");
 	is( sql($db, q{INSERT INTO orders DEFAULT VALUES RETURNING id > 900}), 't', "$what: the sequence goes on above");
 	return;
@@ -213,7 +213,7 @@ gives('bare', q{INSERT INTO parts (region) VALUES ('a'), ('b') RETURNING id}, "1
 gives('bare', q{SET ROLE inserter; INSERT INTO orders (item) VALUES ('x')}, '', 'schema only: as an ordinary role');
 gives('bare', q{SET ROLE nobody; SELECT hilo_next_number('orders')},
 	q{psql:<stdin>:1: ERROR:  permission denied for collection "orders"
-DETAIL:  It is bound to table "orders"; drawing requires the privilege to insert into it, or a grant made with hilo_configure().}, 'schema only: others may not draw');
+DETAIL:  It is bound to table "orders"; drawing requires the privilege to insert into it, or a grant made with hilo.configure().}, 'schema only: others may not draw');
 
 # One schema, and tables out of an archive, into a database with the extension.
 $node->command_ok([ 'pg_dump', '-n', 'public', '-f', "$dir/public.sql", 'source' ], 'pg_dump -n public');
@@ -249,7 +249,7 @@ my $describe = sub {
 	return "$out$err";
 };
 is($describe->('alone'), $describe->('source'), 'it looks like the one it was made of');
-is(sql('alone', q{SELECT hilo_attach('orders') > 500, hilo_detach('orders')}), 't|sequence', 'it can be attached and detached');
+is(sql('alone', q{SELECT hilo.attach('orders') > 500, hilo.detach('orders')}), 't|sequence', 'it can be attached and detached');
 
 # pg_restore -t takes no trigger along, unless it is asked for.
 new_database($node, 'archive', 'CREATE EXTENSION hilo');
@@ -272,8 +272,8 @@ new_database($node, 'elsewhere', q{
 	CREATE EXTENSION hilo;
 	CREATE SCHEMA archive;
 	CREATE TABLE archive.orders (id bigint PRIMARY KEY);
-	SELECT hilo_attach('archive.orders');
-	SELECT hilo_seed('orders', 5000);
+	SELECT hilo.attach('archive.orders');
+	SELECT hilo.seed('orders', 5000);
 });
 restore_sql($node, "$dir/orders.sql", 'elsewhere');
 gives('elsewhere', q{INSERT INTO orders (item) VALUES ('x') RETURNING id}, 5001, 'in a collection of another table');
@@ -286,7 +286,7 @@ new_database($node, 'bosses', q{
 	SET SESSION AUTHORIZATION boss;
 	CREATE TABLE orders (id serial PRIMARY KEY, item text);
 	INSERT INTO orders (item) SELECT 'old' FROM generate_series(1, 10);
-	SELECT hilo_attach('orders');
+	SELECT hilo.attach('orders');
 	INSERT INTO orders (item) SELECT 'new' FROM generate_series(1, 10);
 });
 $node->command_ok([ 'pg_dump', '-U', 'boss', '-n', 'public', '-f', "$dir/boss.sql", 'bosses' ], 'pg_dump by the owner of the tables');
@@ -298,10 +298,10 @@ foreach my $case ([ 'boss', 'boss' ], [ 'boss', 'super' ], [ 'super', 'boss' ], 
 	append_to_file("$dir/$db.sql", join '', grep { !/^(?:CREATE|ALTER|COMMENT ON) SCHEMA public|^(?:GRANT|REVOKE) .* SCHEMA public/ } map { "$_\n" } split /\n/, slurp_file("$dir/$by.sql"));
 	restore_sql($node, "$dir/$db.sql", $db, $to eq 'boss' ? ('-U', 'boss') : ());
 	gives($db, q{SET SESSION AUTHORIZATION boss; INSERT INTO orders (item) VALUES ('x'), ('y') RETURNING id > 20}, "t\nt", "dumped by $by, restored by $to: inserts go on");
-	gives($db, q{SET SESSION AUTHORIZATION boss; SELECT hilo_attach('orders') > 20, hilo_detach('orders')}, 't|sequence', "dumped by $by, restored by $to: it is the owner's to attach");
+	gives($db, q{SET SESSION AUTHORIZATION boss; SELECT hilo.attach('orders') > 20, hilo.detach('orders')}, 't|sequence', "dumped by $by, restored by $to: it is the owner's to attach");
 }
 
-# A table that only has the default: nothing tells what it has, so hilo_sync() or hilo_attach() has to.
+# A table that only has the default: nothing tells what it has, so hilo.sync() or hilo.attach() has to.
 new_database($node, 'only_default', q{
 	CREATE EXTENSION hilo;
 	CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT hilo_next_number('orders'));
@@ -314,7 +314,7 @@ $node->command_ok([ 'pg_dump', '-t', 'orders', '-f', "$dir/only_table.sql", 'onl
 restore_sql($node, "$dir/only_table.sql", new_database($node, 'only_table', 'CREATE EXTENSION hilo'));
 my $state = error_of($node, 'only_table', 'INSERT INTO orders DEFAULT VALUES');
 is($state, '23505', 'without its counter, it does not');
-gives('only_table', q{SET client_min_messages = warning; SELECT hilo_attach('orders')}, 5, 'attached, it does');
+gives('only_table', q{SET client_min_messages = warning; SELECT hilo.attach('orders')}, 5, 'attached, it does');
 gives('only_table', 'INSERT INTO orders DEFAULT VALUES RETURNING id', 6, 'it goes on');
 
 #
@@ -366,21 +366,21 @@ new_database($node, 'back', $schema);
 my $was = schema_of('back');
 foreach my $round (1, 2)
 {
-	sql('back', "SET client_min_messages = warning; SELECT hilo_attach('$_')") foreach @attached;
+	sql('back', "SET client_min_messages = warning; SELECT hilo.attach('$_')") foreach @attached;
 	isnt(schema_of('back'), $was, "round $round: attached, the schema is another one");
 	foreach my $table (@attached)
 	{
 		my ($name) = $table =~ /^(\w+)/;
 		sql('back', $name =~ /parts/ ? "INSERT INTO $name (part) VALUES (1)" : "INSERT INTO $name DEFAULT VALUES");
 	}
-	sql('back', "SELECT hilo_detach('$_')") foreach @attached;
+	sql('back', "SELECT hilo.detach('$_')") foreach @attached;
 	is(schema_of('back'), $was, "round $round: detached, it is what it was");
 }
 # The same of a copy: what is put back is known there.
-sql('back', "SET client_min_messages = warning; SELECT hilo_attach('$_')") foreach @attached;
+sql('back', "SET client_min_messages = warning; SELECT hilo.attach('$_')") foreach @attached;
 $node->command_ok([ 'pg_dump', '-f', "$dir/back.sql", 'back' ], 'pg_dump of the attached tables');
 restore_sql($node, "$dir/back.sql", new_database($node, 'back_copy'));
-sql('back_copy', "SELECT hilo_detach('$_')") foreach @attached;
+sql('back_copy', "SELECT hilo.detach('$_')") foreach @attached;
 is(schema_of('back_copy'), $was, 'restored, and detached there: the same');
 is(sql('back_copy', q{SELECT count(*) FROM hilo.binding WHERE trigger <> 0 OR id_column IS NULL}), 0, 'no note of a trigger is left');
 sql('back_copy', 'SET client_min_messages = warning; DROP TABLE ' . join(', ', map { s/'.*//r } @attached) . ' CASCADE');

@@ -129,7 +129,7 @@ sub stop_inserts
 #
 my @clients = start_inserts(1);
 wait_for_inserts(1, 'false', 10, qw(default many far));
-my $max = $node->safe_psql('postgres', q{SET client_min_messages = warning; SELECT hilo_attach('orders')});
+my $max = $node->safe_psql('postgres', q{SET client_min_messages = warning; SELECT hilo.attach('orders')});
 wait_for_inserts(1, 'true', 20, qw(default many far above inside));
 cmp_ok($max, '>', 1000000, 'attached, above all that was there');
 is(sql('SELECT is_attached()'), 't', 'with its trigger');

@@ -33,7 +33,7 @@ my @seed = (
 	'after flush' => 'error');
 # Claims of a row that was there before: only they themselves flush them.
 my $drawn = "SELECT hilo_next_number('NAME'); SELECT hilo_next_number('NAME') FROM generate_series(1, 11)";
-my $bind = "SELECT hilo_bind('NAME', 'documents', 'id')";
+my $bind = "SELECT hilo.bind('NAME', 'documents', 'id')";
 my $table = 'CREATE TABLE NAME (id serial PRIMARY KEY); INSERT INTO NAME DEFAULT VALUES';
 my @changes = (
 	{
@@ -53,7 +53,7 @@ my @changes = (
 	},
 	{
 		what => 'range of a client', before => $drawn,
-		sql => "SELECT hilo_next_range('NAME')",
+		sql => "SELECT hilo.next_range('NAME')",
 		at => [ 'before flush' => 'error kill', 'after flush' => 'error' ],
 	},
 	{
@@ -88,29 +88,29 @@ my @changes = (
 	},
 	{
 		what => 'give back', before => "SELECT hilo_next_number('NAME')",
-		sql => "SELECT hilo_release('NAME')",
+		sql => "SELECT hilo.release('NAME')",
 		at => [ 'row locked' => 'kill', 'row changed' => 'kill', 'given back' => 'kill' ],
 	},
 	{
-		what => 'return', before => "SELECT hilo_next_range('NAME', 8)",
-		sql => "SELECT hilo_return_range('NAME', 3, 8)",
+		what => 'return', before => "SELECT hilo.next_range('NAME', 8)",
+		sql => "SELECT hilo.return_range('NAME', 3, 8)",
 		at => [ 'row locked' => 'kill', 'row changed' => 'kill' ],
 	},
 	{
 		what => 'seed', before => "SELECT hilo_next_number('NAME')",
-		sql => "SELECT hilo_seed('NAME', 40)", at => \@seed,
+		sql => "SELECT hilo.seed('NAME', 40)", at => \@seed,
 	},
 	{
 		what => 'forced seed', before => "SELECT hilo_next_number('NAME')",
-		sql => "SELECT hilo_seed('NAME', 0, true)", again => 1, at => \@seed,
+		sql => "SELECT hilo.seed('NAME', 0, true)", again => 1, at => \@seed,
 	},
 	{
 		what => 'drop', before => "SELECT hilo_next_number('NAME')",
-		sql => "SELECT hilo_drop('NAME')", again => 1, at => \@seed,
+		sql => "SELECT hilo.drop('NAME')", again => 1, at => \@seed,
 	},
 	{
 		what => 'configure', before => "SELECT hilo_next_number('NAME')",
-		sql => "SELECT hilo_configure('NAME', range_size => 9, node_tag => 'T')",
+		sql => "SELECT hilo.configure('NAME', range_size => 9, node_tag => 'T')",
 		at => [ 'row locked' => 'kill', 'row changed' => 'kill',
 			'before flush' => 'error wait kill', 'after flush' => 'error' ],
 	},
@@ -119,14 +119,14 @@ my @changes = (
 		at => [ 'row changed' => 'kill', 'before flush' => 'error wait kill' ],
 	},
 	{
-		what => 'attach', before => $table, sql => "SELECT hilo_attach('NAME')",
+		what => 'attach', before => $table, sql => "SELECT hilo.attach('NAME')",
 		table => 1,
 		at => [ 'column bound' => 'error wait kill', 'row locked' => 'kill',
 			'before announcement' => 'kill', 'before flush' => 'error kill',
 			'counter adopted' => 'error wait kill' ],
 	},
 	{
-		what => 'id by hand', before => "$table; SELECT hilo_attach('NAME')",
+		what => 'id by hand', before => "$table; SELECT hilo.attach('NAME')",
 		sql => 'INSERT INTO NAME VALUES (30)', table => 1,
 		at => [ 'row locked' => 'kill', 'row changed' => 'kill' ],
 	},
@@ -208,7 +208,7 @@ sub wrong_after
 			$node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE pid = $pid AND state = 'active' AND query LIKE '%$name%'") });
 		for (1 .. 2)
 		{
-			my $number = draw($other, "SELECT hilo_release('other'), hilo_next_number('other')", qr/\|(\d+)/);
+			my $number = draw($other, "SELECT hilo.release('other'), hilo_next_number('other')", qr/\|(\d+)/);
 			push @wrong, "other is $number" unless $number =~ /^\d+$/;
 			next if $point eq 'row inserted' || $change->{table};
 			push @shown, draw($other, $draw, $pattern);

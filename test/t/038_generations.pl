@@ -65,7 +65,7 @@ sub repeats_after
 
 	# Where there is a pool, it has something for the next session.
 	draw($second, $name, 6);
-	$second->query("SELECT hilo_release('$name')");
+	$second->query("SELECT hilo.release('$name')");
 
 	unlink "$dir/here", "$dir/go";
 	$first->query("SET test.failure_point = '$point:$kind'");
@@ -98,7 +98,7 @@ foreach my $preloaded (0, 1)
 		$node->restart;
 	}
 	my $how = $preloaded ? 'with a pool' : 'without a pool';
-	foreach my $begin (q{SELECT hilo_seed('NAME', 0, true)}, q{SELECT hilo_drop('NAME')})
+	foreach my $begin (q{SELECT hilo.seed('NAME', 0, true)}, q{SELECT hilo.drop('NAME')})
 	{
 		my ($function) = $begin =~ /(hilo_\w+)/;
 
@@ -123,8 +123,8 @@ $node->safe_psql('postgres', q{
 	CREATE TABLE letters (id bigint PRIMARY KEY);
 	GRANT INSERT ON letters TO clerk;
 	SET client_min_messages = warning;
-	SELECT hilo_attach('letters');
-	SELECT hilo_seed('other', 1);
+	SELECT hilo.attach('letters');
+	SELECT hilo.seed('other', 1);
 });
 my ($locker, $drawer, $seeder) = map { session($node, 'hilo.range_size' => 32) } 1 .. 3;
 $drawer->query('SET SESSION AUTHORIZATION clerk');
@@ -133,9 +133,9 @@ $_->query("SET lock_timeout = '1s'") foreach $drawer, $seeder;
 is($drawer->query(q{SELECT hilo_next_number('letters')}), 1, 'a session has numbers of a bound collection');
 $locker->query('BEGIN; LOCK TABLE hilo.binding IN ACCESS EXCLUSIVE MODE');
 foreach my $change (
-	q{SELECT hilo_seed('other', 5)},
-	q{SELECT hilo_seed('one more', 5)},
-	q{SELECT hilo_seed('other', 0, true)})
+	q{SELECT hilo.seed('other', 5)},
+	q{SELECT hilo.seed('one more', 5)},
+	q{SELECT hilo.seed('other', 0, true)})
 {
 	is(($seeder->query($change))[1], '', "$change: does not wait for a lock on the bindings");
 	my ($out, $err) = $drawer->query(q{SELECT hilo_next_number('letters')});
@@ -160,8 +160,8 @@ $node->safe_psql('postgres', q{
 	ALTER DATABASE postgres OWNER TO old_owner;
 	CREATE TABLE parcels (id bigint PRIMARY KEY);
 	SET client_min_messages = warning;
-	SELECT hilo_attach('parcels');
-	SELECT hilo_configure('parcels', grant_to => 'pg_database_owner');
+	SELECT hilo.attach('parcels');
+	SELECT hilo.configure('parcels', grant_to => 'pg_database_owner');
 });
 my ($old, $new) = map {
 	my $session = session($node, 'hilo.range_size' => 32);

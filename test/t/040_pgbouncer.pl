@@ -243,7 +243,7 @@ $node->restart;
 create_table('shared');
 # DISCARD ALL, in parts, as it has to be alone.
 start_pooler('pool_mode = session', 'server_reset_query = CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ALL; '
-	. 'DEALLOCATE ALL; UNLISTEN *; SELECT pg_advisory_unlock_all(); DISCARD PLANS; DISCARD TEMP; DISCARD SEQUENCES; SELECT hilo_release()');
+	. 'DEALLOCATE ALL; UNLISTEN *; SELECT pg_advisory_unlock_all(); DISCARD PLANS; DISCARD TEMP; DISCARD SEQUENCES; SELECT hilo.release()');
 come_and_go('shared');
 ($by_hilo, $by_sequence, $servers) = waste('shared');
 cmp_ok($by_hilo, '<=', 2 * $RANGE, 'shared: hardly more was claimed than drawn, over all connections');

@@ -84,7 +84,7 @@ sub hibernate_blocks
 	# Its sequence: seeded above all blocks that clients may hold, the collection begins there.
 	$take->('a', 'people', 70);
 	$take->('b', 'people', 3);
-	$sql->('SELECT hilo_seed($$people$$, last_value + 50) FROM people_seq');
+	$sql->('SELECT hilo.seed($$people$$, last_value + 50) FROM people_seq');
 	$draw->('people', 100);
 	$take->('a', 'people', 30);
 	$take->('b', 'people', 47);

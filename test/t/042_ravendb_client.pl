@@ -42,7 +42,7 @@ sub sql { return $node->safe_psql('postgres', $_[0]); }
 sql(q{
 	CREATE EXTENSION hilo;
 	CREATE TABLE documents (id text COLLATE "C" PRIMARY KEY, document jsonb);
-	CREATE TRIGGER assign_id BEFORE INSERT ON documents FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+	CREATE TRIGGER assign_id BEFORE INSERT ON documents FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 	INSERT INTO documents SELECT 'members/' || n FROM generate_series(1, 1000) n;
 });
 

@@ -47,7 +47,7 @@ HINT:  Set hilo.node_tag to a tag that only this server has, in postgresql.conf 
 WARNING
 is(said_at_creation('-c hilo.node_tag=B'), '', 'with a tag of its own: no warning');
 
-# What hilo_attach() says of the tag then, for a column of that type.
+# What hilo.attach() says of the tag then, for a column of that type.
 sub said_of_tag
 {
 	my ($type, $options, $before) = @_;
@@ -55,7 +55,7 @@ sub said_of_tag
 
 	local $ENV{PGOPTIONS} = $options // '';
 	$replica->psql('postgres', "CREATE EXTENSION hilo; CREATE TABLE here (id $type PRIMARY KEY);" . ($before // '') . q{
-		SELECT hilo_attach('here'); SELECT hilo_detach('here'); DROP TABLE here; DROP EXTENSION hilo}, stderr => \$said);
+		SELECT hilo.attach('here'); SELECT hilo.detach('here'); DROP TABLE here; DROP EXTENSION hilo}, stderr => \$said);
 	return join "\n", $said =~ /NOTICE:  (this database receives.*\nHINT:.*)$/mg;
 }
 is(said_of_tag('text'), <<'NOTICE' =~ s/\n$//r, 'a table is attached: a notice');
@@ -64,7 +64,7 @@ HINT:  Set hilo.node_tag to a tag that only this server has.
 NOTICE
 is(said_of_tag('bigint'), '', 'of numbers: none');
 is(said_of_tag('text', '-c hilo.node_tag=B'), '', 'with a tag of the server: none');
-is(said_of_tag('text', '', q{SELECT hilo_configure('here', node_tag => 'C');}), '', 'with a tag of the collection: none');
+is(said_of_tag('text', '', q{SELECT hilo.configure('here', node_tag => 'C');}), '', 'with a tag of the collection: none');
 $replica->safe_psql('postgres', 'CREATE DATABASE other');
 is(($replica->psql('other', 'CREATE EXTENSION hilo'))[2], '', 'a subscription of another database: no warning');
 
@@ -73,7 +73,7 @@ $replica->reload;
 $replica->wait_for_subscription_sync($publisher, 's');
 sql(q{
 	CREATE EXTENSION hilo;
-	CREATE TRIGGER assign BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+	CREATE TRIGGER assign BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 });
 is(sql('SELECT count(*) FROM users'), $DOCUMENTS, "$DOCUMENTS documents have come");
 

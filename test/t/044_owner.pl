@@ -61,8 +61,8 @@ my $functions = q{
 	FROM pg_depend d JOIN pg_proc p ON p.oid = d.objid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
 	WHERE NOT has_function_privilege('public', p.oid, 'execute') AND };
 is(sql('shop', $functions . q{has_function_privilege('boss', p.oid, 'execute')}) =~ s/\(.*?\)//gr,
-	join(' ', qw(drop_identity hilo.identities hilo.leases hilo.members hilo.pool hilo.status hilo_bind hilo_bind hilo_configure hilo_drop
-		  hilo_return_range hilo_seed hilo_sync hilo_sync hilo_unbind seed_identity_for)),
+	join(' ', qw(drop_identity hilo.identities hilo.leases hilo.members hilo.pool hilo.status hilo.bind hilo.bind hilo.configure hilo.drop
+		  hilo.return_range hilo.seed hilo.sync hilo.sync hilo.unbind seed_identity_for)),
 	'he administers collections');
 unlike(sql('shop', $functions . q{has_function_privilege('boss', p.oid, 'execute')}), qr/hub|lease\(|lease_from|guard/, 'no function is among them that has to do with other servers');
 is( sql('shop', q{
@@ -77,32 +77,32 @@ is( sql('shop', q{
 	'', 'these are all tables that are dumped');
 
 my @may = (
-	[ q{SELECT hilo_seed('orders', 50), hilo_next('orders')}, '50|orders/51-A' ],
-	[ q{SELECT hilo_seed('orders', 10, true), hilo_drop('orders')}, '10|t' ],
-	[ q{SELECT seed_identity_for('ports', 5), next_identity('ports'), drop_identity('ports')}, '5|ports/6|t' ],
-	[ q{SELECT hilo_configure('orders', max_value => 1000, grant_to => 'app')}, '' ],
-	[ q{CREATE TABLE orders (id serial PRIMARY KEY, item text); SELECT hilo_attach('orders'); INSERT INTO orders (item) VALUES ('tea') RETURNING id}, "0\n1" ],
-	[ q{SELECT hilo_sync('orders') > 0}, 't' ],
-	[ q{CREATE TABLE docs (id text PRIMARY KEY); SELECT hilo_bind('docs', 'docs', 'id'), hilo_unbind('docs')}, '|t' ],
-	[ q{CREATE FUNCTION taken(bigint) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT $1 < 3'; SELECT hilo_bind('seen', 'taken(bigint)'), next_identity_free('seen')}, '|seen/3' ],
+	[ q{SELECT hilo.seed('orders', 50), hilo_next('orders')}, '50|orders/51-A' ],
+	[ q{SELECT hilo.seed('orders', 10, true), hilo.drop('orders')}, '10|t' ],
+	[ q{SELECT seed_identity_for('ports', 5), next_identity('ports'), hilo.drop('ports|')}, '5|ports/6|t' ],
+	[ q{SELECT hilo.configure('orders', max_value => 1000, grant_to => 'app')}, '' ],
+	[ q{CREATE TABLE orders (id serial PRIMARY KEY, item text); SELECT hilo.attach('orders'); INSERT INTO orders (item) VALUES ('tea') RETURNING id}, "0\n1" ],
+	[ q{SELECT hilo.sync('orders') > 0}, 't' ],
+	[ q{CREATE TABLE docs (id text PRIMARY KEY); SELECT hilo.bind('docs', 'docs', 'id'), hilo.unbind('docs')}, '|t' ],
+	[ q{CREATE FUNCTION taken(bigint) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT $1 < 3'; SELECT hilo.bind('seen', 'taken(bigint)'), next_identity_free('seen')}, '|seen/3' ],
 	[ q{SELECT collection FROM hilo.status WHERE collection = 'orders'; SELECT count(*) >= 0 FROM hilo.pool; SELECT count(*) >= 0 FROM hilo.identities; SELECT count(*) >= 0 FROM hilo.leases}, "orders\nt\nt\nt" ],
-	[ q{GRANT EXECUTE ON FUNCTION hilo_seed(text, bigint, boolean) TO app; GRANT SELECT ON hilo.status TO app}, '' ]);
+	[ q{GRANT EXECUTE ON FUNCTION hilo.seed(text, bigint, boolean) TO app; GRANT SELECT ON hilo.status TO app}, '' ]);
 is(gives('shop', 'boss', $_->[0]), $_->[1], "he may: $_->[0]") foreach @may;
-is(gives('shop', 'app', q{SELECT hilo_seed('orders', 500)}), 500, 'and let others seed');
+is(gives('shop', 'app', q{SELECT hilo.seed('orders', 500)}), 500, 'and let others seed');
 
 my @may_not = (
-	[ q{SELECT hilo_lease_from('orders', 'hub')}, '42501' ], [ q{SELECT hilo_hub_resume()}, '42501' ],
-	[ q{SELECT hilo_hub_resume('orders', 5)}, '42501' ], [ q{SELECT hilo_lease('orders', 5)}, '42501' ],
+	[ q{SELECT hilo.lease_from('orders', 'hub')}, '42501' ], [ q{SELECT hilo.hub_resume()}, '42501' ],
+	[ q{SELECT hilo.hub_resume('orders', 5)}, '42501' ], [ q{SELECT hilo.lease('orders', 5)}, '42501' ],
 	[ q{UPDATE hilo.hilo SET max = 0}, '42501' ], [ q{DELETE FROM hilo.hilo}, '42501' ], [ q{TRUNCATE hilo.hilo}, '42501' ],
 	[ q{UPDATE hilo.binding SET taken = 'x'}, '42501' ], [ q{DELETE FROM hilo.binding}, '42501' ], [ q{DELETE FROM hilo.hub}, '42501' ],
 	[ q{ALTER TABLE hilo.hilo DISABLE TRIGGER ALL}, '42501' ], [ q{ALTER TABLE hilo.binding ENABLE ROW LEVEL SECURITY}, '42501' ],
 	[ q{CREATE POLICY p ON hilo.binding USING (false)}, '42501' ], [ q{CREATE RULE r AS ON INSERT TO hilo.hilo DO INSTEAD NOTHING}, '42501' ],
-	[ q{CREATE TRIGGER t BEFORE INSERT ON hilo.hilo FOR EACH ROW EXECUTE FUNCTION hilo_advance('x')}, '42501' ],
+	[ q{CREATE TRIGGER t BEFORE INSERT ON hilo.hilo FOR EACH ROW EXECUTE FUNCTION hilo.advance('x')}, '42501' ],
 	[ q{CREATE INDEX ON hilo.hilo (max)}, '42501' ], [ q{CREATE TABLE child () INHERITS (hilo.hilo)}, '42501' ],
 	[ q{CREATE TABLE hilo.mine (a int)}, '42501' ], [ q{CREATE FUNCTION hilo.status(int) RETURNS int LANGUAGE sql AS 'SELECT 1'}, '42501' ],
 	[ q{ALTER SCHEMA hilo RENAME TO other}, '42501' ], [ q{DROP SCHEMA hilo CASCADE}, '42501' ], [ q{DROP TABLE hilo.hilo}, '42501' ],
-	[ q{ALTER FUNCTION hilo_seed(text, bigint, boolean) OWNER TO boss}, '42501' ], [ q{ALTER FUNCTION hilo_next(text) SECURITY DEFINER}, '42501' ],
-	[ q{CREATE OR REPLACE FUNCTION hilo_attach_all(schema regnamespace, OUT relation regclass, OUT column_name name, OUT collection text, OUT max bigint, OUT result text) RETURNS SETOF record LANGUAGE sql AS ''}, '42501' ],
+	[ q{ALTER FUNCTION hilo.seed(text, bigint, boolean) OWNER TO boss}, '42501' ], [ q{ALTER FUNCTION hilo_next(text) SECURITY DEFINER}, '42501' ],
+	[ q{CREATE OR REPLACE FUNCTION hilo.attach_all(schema regnamespace, OUT relation regclass, OUT column_name name, OUT collection text, OUT max bigint, OUT result text) RETURNS SETOF record LANGUAGE sql AS ''}, '42501' ],
 	[ q{ALTER EXTENSION hilo DROP TABLE hilo.hilo}, '42501' ], [ q{ALTER EXTENSION hilo DROP FUNCTION hilo_next(text)}, '42501' ],
 	[ q{ALTER EXTENSION hilo SET SCHEMA pg_temp}, '0A000' ], [ q{ALTER EVENT TRIGGER hilo_after_drop DISABLE}, '42501' ],
 	[ q{CREATE TABLE g (a int); CREATE TRIGGER t BEFORE INSERT ON g FOR EACH ROW EXECUTE FUNCTION hilo.guard('a', 'b')}, '42501' ],
@@ -111,7 +111,7 @@ my @may_not = (
 	[ q{ALTER DATABASE shop SET hilo.node_tag = 'B'}, '42501' ], [ q{SELECT hilo.after_drop()}, '39P03' ]);
 is(gives('shop', 'boss', "SELECT hilo_number('loads/1') \\g /dev/null\n$_->[0]"), $_->[1], "he may not: $_->[0]") foreach @may_not;
 is(gives('shop', 'app', $_), '42501', "nor another role: $_")
-  foreach q{SELECT hilo_drop('orders')}, q{SELECT hilo_configure('orders')}, q{SELECT max FROM hilo.hilo}, q{INSERT INTO hilo.hilo (collection, max) VALUES ('orders', 1)};
+  foreach q{SELECT hilo.drop('orders')}, q{SELECT hilo.configure('orders')}, q{SELECT max FROM hilo.hilo}, q{INSERT INTO hilo.hilo (collection, max) VALUES ('orders', 1)};
 
 #
 # What the tables take from him: what he could do by functions
@@ -126,7 +126,7 @@ like(warning_of('shop', 'boss', q{INSERT INTO hilo.hilo (collection, max, flags,
 	qr/collection "far" is no longer leased from server "far"/, 'nor that numbers are leased from it');
 is(sql('shop', q{SELECT max, hub FROM hilo.hilo WHERE collection = 'far'}), '7|', 'the counter is there, with no hub');
 is(gives('shop', 'boss', q{SELECT hilo_next_number('far')}), '55000', 'and no number is drawn by luck');
-is(gives('shop', 'boss', q{SELECT hilo_seed('far', 100, true), hilo_next_number('far')}), '100|101', 'but what he seeds by force counts here');
+is(gives('shop', 'boss', q{SELECT hilo.seed('far', 100, true), hilo_next_number('far')}), '100|101', 'but what he seeds by force counts here');
 
 foreach my $taken ('public.pry(bigint)', 'pry(bigint)', 'none(bigint)', 'public.none(bigint)')
 {
@@ -162,8 +162,8 @@ foreach my $pair (@pairs)
 }
 # Functions by the names of those that are called, for the arguments that are not theirs; and for those, where a schema is left out.
 my $count = 0;
-foreach my $signature ('hilo_attach(regclass, name)', 'hilo_attach(regclass)', 'hilo_attach(text)', 'hilo_detach(regclass)', 'hilo_next(varchar)', 'hilo_next_number(varchar)', 'hilo_number(varchar)',
-	'hilo_advance(int)', 'hilo_seed(text, bigint)', 'hilo_column(text)',
+foreach my $signature ('hilo.attach(regclass, name)', 'hilo.attach(regclass)', 'hilo.attach(text)', 'hilo.detach(regclass)', 'hilo_next(varchar)', 'hilo_next_number(varchar)', 'hilo_number(varchar)',
+	'hilo.advance(int)', 'hilo.seed(text, bigint)', 'hilo_column(text)',
 	'format(text, name)', 'format(text, text)', 'quote_ident(name)', 'current_schema(int DEFAULT 0)', 'current_database(int DEFAULT 0)', 'aclexplode(aclitem[], int DEFAULT 0)', 'position(bytea, text)', 'convert_from(bytea, text)')
 {
 	$count++;
@@ -177,15 +177,15 @@ is(gives('trap', 'boss', 'SET search_path = public, pg_catalog; CREATE EXTENSION
 is(sql('trap', 'SELECT string_agg(DISTINCT what, $$, $$) FROM log'), '', 'and none of them is called by the script');
 # As the superuser whose search_path has them in front of pg_catalog: only what is called by hand could be theirs.
 is( sql('trap', q{
-	SELECT result FROM hilo_attach_all('public');
+	SELECT result FROM hilo.attach_all('public');
 	SELECT relation, collection FROM hilo.attachments;
 	INSERT INTO t DEFAULT VALUES;
 	SELECT count(*) > 0 FROM hilo.status;
 	ALTER TABLE t ALTER id TYPE bigint;
-	SELECT count(*) FROM hilo_sync();
-	SELECT result FROM hilo_detach_all('public');
+	SELECT count(*) FROM hilo.sync();
+	SELECT result FROM hilo.detach_all('public');
 	CREATE TABLE texts (id text PRIMARY KEY);
-	SELECT hilo_attach('texts'::regclass, 'id'::name, 'texts'::text, false);
+	SELECT hilo.attach('texts'::regclass, 'id'::name, 'texts'::text, false);
 	DROP TABLE t, texts}), "attached\nt|t\nt\n1\nsequence\n0", 'a superuser works beside them');
 is(sql('trap', 'SELECT string_agg(DISTINCT by || $$ $$ || what, $$, $$) FROM log'), '', 'and calls none of them');
 is(sql('trap', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'}), 'f', 'mallory has not become a superuser');
@@ -213,7 +213,7 @@ is(create_in('together', 'SET SESSION AUTHORIZATION boss; CREATE SCHEMA hilo', '
 is(create_in('defaults', 'SET SESSION AUTHORIZATION boss; ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO mallory; ALTER DEFAULT PRIVILEGES GRANT ALL ON FUNCTIONS TO mallory'), '', 'default privileges of his');
 is( sql('defaults', q{SELECT count(*) FROM pg_class c WHERE relnamespace = 'hilo'::regnamespace AND c.relkind = 'r' AND has_table_privilege('mallory', c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE, SELECT')}),
 	0, 'give nothing away');
-is(gives('defaults', 'mallory', q{SELECT hilo_seed('x', 1)}), '42501', 'nor the functions');
+is(gives('defaults', 'mallory', q{SELECT hilo.seed('x', 1)}), '42501', 'nor the functions');
 
 # Names that need quotes.
 my $role = q{o'w"n$$e\\r; ALTER ROLE mallory SUPERUSER; --};
@@ -223,7 +223,7 @@ my $schema = q{s'c"h$$e\\ma; ALTER ROLE mallory SUPERUSER; --};
 sql('postgres', "CREATE ROLE $quoted_role LOGIN");
 sql('postgres', "CREATE DATABASE odd OWNER $quoted_role");
 is( gives('odd', $role =~ s/"/""/gr, qq{CREATE SCHEMA $quoted_schema; CREATE EXTENSION hilo SCHEMA $quoted_schema;
-	SELECT $quoted_schema.hilo_seed('x', 5), $quoted_schema.hilo_next('x'); SELECT count(*) FROM hilo.hilo}), "5|x/6-A\n1", 'odd names of role and schema');
+	SELECT hilo.seed('x', 5), $quoted_schema.hilo_next('x'); SELECT count(*) FROM hilo.hilo}), "5|x/6-A\n1", 'odd names of role and schema');
 is(sql('odd', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'}), 'f', 'are names only');
 
 #
@@ -231,13 +231,13 @@ is(sql('odd', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'}), 'f', 
 #
 is(gives('shop', 'boss', 'DROP EXTENSION hilo CASCADE'), '', 'he drops it');
 is(sql('shop', q{SELECT count(*) FROM pg_namespace WHERE nspname = 'hilo'}), 0, 'with its schema');
-is(gives('shop', 'boss', q{CREATE EXTENSION hilo; SELECT hilo_seed('orders', 5)}), 5, 'and creates it anew');
+is(gives('shop', 'boss', q{CREATE EXTENSION hilo; SELECT hilo.seed('orders', 5)}), 5, 'and creates it anew');
 is(gives('shop', 'boss', q{ALTER EXTENSION hilo UPDATE; COMMENT ON EXTENSION hilo IS 'mine'}), '', 'updates, and describes it');
 
 # In a database of his, a superuser's extension gives him nothing.
 sql('postgres', 'CREATE DATABASE ours OWNER boss');
 sql('ours', 'CREATE EXTENSION hilo');
-is(gives('ours', 'boss', q{SELECT hilo_seed('orders', 5)}), '42501', 'what a superuser has created is not his');
+is(gives('ours', 'boss', q{SELECT hilo.seed('orders', 5)}), '42501', 'what a superuser has created is not his');
 
 $node->stop;
 done_testing();

@@ -24,25 +24,25 @@ sql('source', q{
 	CREATE EXTENSION hilo;
 	CREATE TABLE orders (id serial PRIMARY KEY, item text);
 	INSERT INTO orders (item) SELECT 'old' FROM generate_series(1, 10);
-	SELECT hilo_attach('orders'), hilo_configure('orders', range_size => 4, max_value => 100000, grant_to => 'clerk');
+	SELECT hilo.attach('orders'), hilo.configure('orders', range_size => 4, max_value => 100000, grant_to => 'clerk');
 	INSERT INTO orders (item) SELECT 'new' FROM generate_series(1, 10);
 	INSERT INTO orders VALUES (500, 'by hand');
 	CREATE TABLE notes (id text PRIMARY KEY);
-	SELECT hilo_attach('notes'), hilo_configure('notes', node_tag => 'North');
+	SELECT hilo.attach('notes'), hilo.configure('notes', node_tag => 'North');
 	INSERT INTO notes SELECT FROM generate_series(1, 5);
 	-- Without a primary key, whose constraints on partitions pg_dump --clean tries to drop in vain.
 	CREATE TABLE parts (id bigint GENERATED ALWAYS AS IDENTITY, region int) PARTITION BY LIST (region);
 	CREATE TABLE part_1 PARTITION OF parts FOR VALUES IN (1);
 	CREATE TABLE part_2 PARTITION OF parts FOR VALUES IN (2);
 	INSERT INTO parts (region) VALUES (1), (2), (1);
-	SELECT hilo_attach('parts', 'id');
+	SELECT hilo.attach('parts', 'id');
 	CREATE TABLE plain (id bigint PRIMARY KEY DEFAULT hilo_next_number('plain'), x int);
 	INSERT INTO plain SELECT FROM generate_series(1, 5);
 	CREATE TABLE docs (id text PRIMARY KEY);
 	INSERT INTO docs VALUES ('docs/1'), ('docs/2');
-	SELECT hilo_bind('docs', 'docs', 'id'), seed_identity_for('ports', 70);
+	SELECT hilo.bind('docs', 'docs', 'id'), seed_identity_for('ports', 70);
 	CREATE FUNCTION taken(bigint) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT $1 < 8';
-	SELECT hilo_bind('seen', 'taken(bigint)');
+	SELECT hilo.bind('seen', 'taken(bigint)');
 });
 
 # As whom a program connects.
@@ -158,7 +158,7 @@ foreach my $form (@forms)
 			if ($form->{attach})
 			{
 				is(sql($db, q{SELECT count(*) FROM hilo.attachments}), 0, "$what: without triggers they are not attached");
-				is(gives($db, q{SET client_min_messages = warning; SELECT hilo_attach('orders', 'id'), hilo_attach('notes', 'id')}), '500|5', "$what: their owner attaches them");
+				is(gives($db, q{SET client_min_messages = warning; SELECT hilo.attach('orders', 'id'), hilo.attach('notes', 'id')}), '500|5', "$what: their owner attaches them");
 			}
 			inserts_go_on($what, $db, 'orders', 'id', [ 'item', q{'x'} ]);
 			inserts_go_on($what, $db, 'notes', 'id', [ 'id', 'DEFAULT' ]);
@@ -175,7 +175,7 @@ foreach my $form (@forms)
 			else
 			{
 				like(gives($db, 'INSERT INTO plain DEFAULT VALUES'), qr/duplicate key value/, "$what: a default alone begins anew");
-				gives($db, q{SELECT hilo_attach('plain')});
+				gives($db, q{SELECT hilo.attach('plain')});
 				inserts_go_on("$what, attached", $db, 'plain', 'id', [ 'x', 1 ]);
 			}
 			next if $form->{into} && $form->{into} =~ /EXTENSION/;
@@ -185,24 +185,24 @@ foreach my $form (@forms)
 			is( sql($db, q{SELECT count(*) FROM hilo.binding WHERE collection = 'orders' AND granted_to = 'clerk'}), $form->{empty} ? 0 : 1, "$what: grants");
 			is( gives($db, q{SELECT next_identity('ports'), next_identity_free('docs'), next_identity_free('seen')}), 'ports/71|docs/3|seen/8', "$what: identities, and where their documents are") unless $form->{empty};
 			is( sql($db, q{SELECT extowner::regrole FROM pg_extension WHERE extname = 'hilo'}), $to eq 'boss' ? 'boss' : $super, "$what: whose it is");
-			is(gives($db, q{SELECT hilo_seed('new', 5)}) eq '5' ? 'he may' : 'he may not', $to eq 'boss' ? 'he may' : 'he may not', "$what: its owner seeds");
+			is(gives($db, q{SELECT hilo.seed('new', 5)}) eq '5' ? 'he may' : 'he may not', $to eq 'boss' ? 'he may' : 'he may not', "$what: its owner seeds");
 		}
 	}
 }
 
 # What the owner has granted himself: where the extension is a superuser's, it is not his to grant.
-sql('source', q{SET SESSION AUTHORIZATION boss; GRANT EXECUTE ON FUNCTION hilo_seed(text, bigint, boolean) TO keeper});
+sql('source', q{SET SESSION AUTHORIZATION boss; GRANT EXECUTE ON FUNCTION hilo.seed(text, bigint, boolean) TO keeper});
 $node->command_ok([ 'pg_dump', as('boss'), '-f', "$dir/boss.granted", 'source' ], 'pg_dump with grants of the owner');
 sub keeper_seeds
 {
 	my ($db) = @_;
-	return sql($db, q{SELECT has_function_privilege('keeper', 'hilo_seed(text, bigint, boolean)', 'execute')});
+	return sql($db, q{SELECT has_function_privilege('keeper', 'hilo.seed(text, bigint, boolean)', 'execute')});
 }
 sql('postgres', "CREATE DATABASE $_ OWNER boss") foreach qw(granted_boss granted_super granted_first);
 $node->command_ok(psql_step('granted')->('boss', 'boss', 'granted_boss'), 'grants restored by the owner');
 is(keeper_seeds('granted_boss'), 't', 'they are there');
 my ($out, $err) = run_command([ 'psql', '-X', '-q', '-h', $node->host, '-p', $node->port, as('super'), '-d', 'granted_super', '-f', "$dir/boss.granted" ]);
-is(join(' ', $err =~ /ERROR: +(.*)/g), 'permission denied for function hilo_seed', 'restored by a superuser: an error for each grant, and no other');
+is(join(' ', $err =~ /ERROR: +(.*)/g), 'permission denied for function seed', 'restored by a superuser: an error for each grant, and no other');
 inserts_go_on('after it', 'granted_super', 'orders', 'id', [ 'item', q{'x'} ]);
 sql('granted_first', 'SET SESSION AUTHORIZATION boss; CREATE EXTENSION hilo');
 $node->command_ok(psql_step('granted')->('boss', 'super', 'granted_first'), 'restored by a superuser, after the owner has created the extension');

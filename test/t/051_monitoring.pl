@@ -26,7 +26,7 @@ CREATE ROLE watcher LOGIN IN ROLE pg_monitor;
 CREATE SERVER ids_hub FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '%s', port '%s', dbname 'hub');
 CREATE USER MAPPING FOR CURRENT_USER SERVER ids_hub;
 SELECT hilo_next('orders');
-SELECT hilo_lease_from('parcels', 'ids_hub');
+SELECT hilo.lease_from('parcels', 'ids_hub');
 SELECT hilo_next('parcels');
 SQL
 
@@ -43,7 +43,7 @@ foreach my $line (split /\n/, slurp_file("$folder/queries.yaml"))
 	}
 	elsif ($line =~ /^    (?! )?\s*(\S.*)$/ && !$query{$name}{columns}) { $query{$name}{sql} .= "$1\n"; }
 }
-is(join(' ', sort keys %query), 'hilo_collection hilo_lease hilo_pool', 'three queries');
+is(join(' ', sort keys %query), 'hilo_collection hilo.lease hilo_pool', 'three queries');
 
 foreach my $it (sort keys %query)
 {

@@ -1,4 +1,4 @@
-# hilo_sync() of text reads the table once, says how far it is, and ends at once when it is cancelled or out of time.
+# hilo.sync() of text reads the table once, says how far it is, and ends at once when it is cancelled or out of time.
 use strict;
 use warnings;
 
@@ -34,14 +34,14 @@ $node->safe_psql('postgres', qq{
 	CREATE TABLE orders (id text, filler text) WITH (fillfactor = 10);
 	ALTER TABLE orders ALTER filler SET STORAGE PLAIN;
 	SET client_min_messages = warning;
-	SELECT hilo_attach('orders', 'id');
+	SELECT hilo.attach('orders', 'id');
 	SET session_replication_role = replica;
 	INSERT INTO orders SELECT 'orders/' || i || '-A', repeat('x', 900) FROM generate_series(1, $blocks) i;
 });
 is($node->safe_psql('postgres', "SELECT pg_relation_size('orders') / current_setting('block_size')::int"),
 	$blocks, 'the table has as many blocks as rows');
 
-# Call hilo_sync() in a client that stops reading after the first report; meanwhile what $then does; returns what it writes.
+# Call hilo.sync() in a client that stops reading after the first report; meanwhile what $then does; returns what it writes.
 sub sync_and
 {
 	my ($then, @settings) = @_;
@@ -51,13 +51,13 @@ sub sync_and
 	local $ENV{PGOPTIONS} = join(' ', map { "-c $_" } @settings);
 	my $client = IPC::Run::start(
 		[ $node->installed_command('psql'), '-XAtq', '-d', $node->connstr('postgres'),
-			'-c', "SELECT hilo_sync('orders')" ],
+			'-c', "SELECT hilo.sync('orders')" ],
 		'<', '/dev/null', '>', '/dev/null', '2>', $writer);
 	close $writer;
 	sysread($reader, $err, 1) or die 'nothing was written';
 	my $pid = wait_until('the server waits for its client', sub {
 		$node->safe_psql('postgres',
-			q{SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT hilo_sync%' AND wait_event = 'ClientWrite'});
+			q{SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT hilo.sync%' AND wait_event = 'ClientWrite'});
 	});
 	$then->($pid);
 	$err .= $_ while <$reader>;
@@ -88,7 +88,7 @@ foreach my $way (
 {
 	my ($name, $reason, $then, @settings) = @$way;
 
-	$node->safe_psql('postgres', q{SELECT hilo_seed('orders', 0, true)});
+	$node->safe_psql('postgres', q{SELECT hilo.seed('orders', 0, true)});
 	$err = sync_and($then, @settings);
 	@reported = $err =~ /$report/g;
 	like($err, qr/^ERROR:  canceling statement due to $reason$/m, "$name: it ends");
@@ -100,11 +100,11 @@ foreach my $way (
 $node->safe_psql('postgres', q{
 	CREATE TABLE parcels (id int PRIMARY KEY);
 	SET client_min_messages = warning;
-	SELECT hilo_attach('parcels');
+	SELECT hilo.attach('parcels');
 	SET session_replication_role = replica;
 	INSERT INTO parcels SELECT generate_series(1, 100000);
 });
-$node->psql('postgres', q{SELECT hilo_sync('parcels')}, stderr => \$err);
+$node->psql('postgres', q{SELECT hilo.sync('parcels')}, stderr => \$err);
 is($err, '', 'numbers by an index: no scan');
 $node->stop;
 

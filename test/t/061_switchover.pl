@@ -20,8 +20,8 @@ my @draws = (
 	q{SELECT 'orders ' || hilo_next_number('orders');},
 	q{SELECT 'orders ' || hilo_number(hilo_next('orders'));},
 	q{SELECT 'orders ' || n FROM hilo_reserve('orders', 3), generate_series(low, high) n;},
-	q{SELECT 'orders ' || n FROM hilo_next_range('orders'), generate_series(low, high) n;},
-	q{SELECT 'orders ' || n FROM hilo_next_hi('orders', 5) hi, generate_series(hi * 5 - 4, hi * 5) n;},
+	q{SELECT 'orders ' || n FROM hilo.next_range('orders'), generate_series(low, high) n;},
+	q{SELECT 'orders ' || n FROM hilo.next_hi('orders', 5) hi, generate_series(hi * 5 - 4, hi * 5) n;},
 	q{INSERT INTO invoices DEFAULT VALUES RETURNING 'invoices ' || id;},
 	q{SELECT 'identity ' || next_identity_for('companies');},
 	q{SELECT 'server-side ' || hilo_number(next_server_side_id('any/'));});
@@ -86,7 +86,7 @@ $first->start;
 $first->safe_psql('postgres', q{
 	CREATE EXTENSION hilo;
 	CREATE TABLE invoices (id bigserial PRIMARY KEY);
-	SELECT hilo_attach('invoices');
+	SELECT hilo.attach('invoices');
 });
 $first->backup('base');
 my $second = PostgreSQL::Test::Cluster->new('second');
@@ -122,10 +122,10 @@ sub fail_over
 	wait_for_standbys($from, '');
 	$from->start;
 	$from->safe_psql('postgres', q{
-		SELECT hilo_seed('orders', hilo_next_number('orders') + 100000);
+		SELECT hilo.seed('orders', hilo_next_number('orders') + 100000);
 		SELECT hilo_next_number('of nobody');
 		SELECT next_identity('companies');
-		SELECT hilo_configure('invoices', node_tag => 'lost');
+		SELECT hilo.configure('invoices', node_tag => 'lost');
 		CHECKPOINT;
 	});
 	$from->stop('fast');

@@ -1,4 +1,4 @@
-# Logical replication: after a switch-over hilo_sync() goes on above all rows that came, there and back; nodes that write at the same time, with tags or bands of their own, never collide.
+# Logical replication: after a switch-over hilo.sync() goes on above all rows that came, there and back; nodes that write at the same time, with tags or bands of their own, never collide.
 use strict;
 use warnings;
 
@@ -62,8 +62,8 @@ on_both(q{
 	CREATE TABLE lines2 PARTITION OF lines FOR VALUES IN (2);
 	CREATE TABLE people (number int PRIMARY KEY);
 	SET client_min_messages = warning;
-	SELECT hilo_attach('orders'), hilo_attach('invoices'), hilo_attach('lines', 'id');
-	SELECT hilo_bind('people', 'people', 'number');
+	SELECT hilo.attach('orders'), hilo.attach('invoices'), hilo.attach('lines', 'id');
+	SELECT hilo.bind('people', 'people', 'number');
 });
 $one->safe_psql('postgres', q{INSERT INTO invoices SELECT hilo_next_number('invoices') FROM generate_series(1, 50)});
 $one->safe_psql('postgres', 'CREATE PUBLICATION there FOR ALL TABLES');
@@ -89,7 +89,7 @@ sub switch_over
 	$from->wait_for_catchup($name);
 	$to->safe_psql('postgres', "DROP SUBSCRIPTION $name");
 	my @highest = split /\|/, $to->safe_psql('postgres', $sql);
-	my %max = map { split /\|/ } split /\n/, $to->safe_psql('postgres', 'SELECT collection, max FROM hilo_sync()');
+	my %max = map { split /\|/ } split /\n/, $to->safe_psql('postgres', 'SELECT collection, max FROM hilo.sync()');
 	my $offset = -s $to->logfile;
 	is(join(' ', sort keys %max), 'invoices lines orders people', "$name: all that is bound is brought up");
 	foreach my $collection (qw(orders invoices lines people))
@@ -145,10 +145,10 @@ SKIP:
 		CREATE TABLE letters (id text PRIMARY KEY, item text);
 		CREATE TABLE parcels (id bigint PRIMARY KEY, item text);
 		SET client_min_messages = warning;
-		SELECT hilo_attach('letters'), hilo_attach('parcels');
+		SELECT hilo.attach('letters'), hilo.attach('parcels');
 	});
-	$one->safe_psql('postgres', q{SELECT hilo_configure('parcels', max_value => 1000000)});
-	$other->safe_psql('postgres', q{SELECT hilo_seed('parcels', 1000000), hilo_configure('parcels', max_value => 2000000)});
+	$one->safe_psql('postgres', q{SELECT hilo.configure('parcels', max_value => 1000000)});
+	$other->safe_psql('postgres', q{SELECT hilo.seed('parcels', 1000000), hilo.configure('parcels', max_value => 2000000)});
 	$_->safe_psql('postgres', 'CREATE PUBLICATION from_' . lc($_->name =~ s/node_//r) . ' FOR TABLE letters, parcels') foreach $one, $other;
 	subscribe($other, $one, 'from_a', 'origin = none, copy_data = false');
 	subscribe($one, $other, 'from_b', 'origin = none, copy_data = false');
@@ -167,7 +167,7 @@ SKIP:
 			'600 600 600 600', $node->name . ': all rows of both are there');
 		is(errors_of($node, $offset{ $node->name }), '', $node->name . ': without an error');
 	}
-	is(join(' ', map { $_->safe_psql('postgres', q{SELECT hilo_sync('parcels') BETWEEN 600 AND 1000000, hilo_next_number('parcels') / 1000000}) } $one, $other),
+	is(join(' ', map { $_->safe_psql('postgres', q{SELECT hilo.sync('parcels') BETWEEN 600 AND 1000000, hilo_next_number('parcels') / 1000000}) } $one, $other),
 		't|0 f|1', 'the other\'s numbers do not move a node out of its band');
 }
 

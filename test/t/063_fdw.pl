@@ -1,4 +1,4 @@
-# A table whose partitions are on three other servers, by postgres_fdw: the default draws on the coordinator, whatever the statement, so that ids are unique over all; hilo_sync() looks into foreign partitions.
+# A table whose partitions are on three other servers, by postgres_fdw: the default draws on the coordinator, whatever the statement, so that ids are unique over all; hilo.sync() looks into foreign partitions.
 use strict;
 use warnings;
 
@@ -110,25 +110,25 @@ is(join(' ', map { $_->safe_psql('postgres', 'SELECT (SELECT count(*) FROM order
 # Attached, and then restored without the counters.
 $coordinator->safe_psql('postgres', q{
 	SET client_min_messages = warning;
-	SELECT hilo_attach('orders', 'id'), hilo_attach('parts', 'id');
+	SELECT hilo.attach('orders', 'id'), hilo.attach('parts', 'id');
 });
 my $most = $coordinator->safe_psql('postgres', 'SELECT max(hilo_number(id)) FROM orders') . '|' .
   $coordinator->safe_psql('postgres', 'SELECT max(id) FROM parts');
-$coordinator->safe_psql('postgres', q{SELECT hilo_seed('orders', 0, true), hilo_seed('parts', 0, true)});
-is($coordinator->safe_psql('postgres', q{SELECT hilo_sync('orders'), hilo_sync('parts')}), $most, 'hilo_sync() looks into foreign partitions');
+$coordinator->safe_psql('postgres', q{SELECT hilo.seed('orders', 0, true), hilo.seed('parts', 0, true)});
+is($coordinator->safe_psql('postgres', q{SELECT hilo.sync('orders'), hilo.sync('parts')}), $most, 'hilo.sync() looks into foreign partitions');
 $coordinator->safe_psql('postgres', q{INSERT INTO parts VALUES (100000, 'by hand'); INSERT INTO orders VALUES ('orders/100000-B', 'by hand'), ('parts/200000-B', 'by hand')});
-is($coordinator->safe_psql('postgres', q{SELECT hilo_seed('orders', 0, true), hilo_seed('parts', 0, true), hilo_sync('orders'), hilo_sync('parts')}),
+is($coordinator->safe_psql('postgres', q{SELECT hilo.seed('orders', 0, true), hilo.seed('parts', 0, true), hilo.sync('orders'), hilo.sync('parts')}),
 	'0|0|100000|100000', 'of text only the ids of the collection count');
-is($coordinator->safe_psql('postgres', q{SELECT hilo_configure('parts', max_value => 200000); INSERT INTO parts VALUES (300000, 'by hand'); SELECT hilo_sync('parts')}),
+is($coordinator->safe_psql('postgres', q{SELECT hilo.configure('parts', max_value => 200000); INSERT INTO parts VALUES (300000, 'by hand'); SELECT hilo.sync('parts')}),
 	"\n100000", 'and numbers up to the limit');
 is(insert_by_clients($_), '', "$_: four clients go on") foreach qw(orders parts);
 
 # Whoever may call it needs what a query of his needs there.
 my ($result, $out, $err) = $coordinator->psql('postgres', q{
 	CREATE ROLE clerk;
-	GRANT EXECUTE ON FUNCTION hilo_sync(text) TO clerk;
+	GRANT EXECUTE ON FUNCTION hilo.sync(text) TO clerk;
 	SET ROLE clerk;
-	SELECT hilo_sync('parts');
+	SELECT hilo.sync('parts');
 });
 like($err, qr/permission denied for foreign table parts0/, 'a foreign table is read with the rights of the caller');
 

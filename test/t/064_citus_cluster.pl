@@ -61,7 +61,7 @@ my %tables = (
 	distributed => q{CREATE TABLE NAME (id bigint DEFAULT hilo_next_number('NAME'), k bigint, v bigint); SELECT create_distributed_table('NAME', 'k', colocate_with => 'src')},
 	integer => q{CREATE TABLE NAME (id int DEFAULT hilo_next_number('NAME'), k bigint, v bigint); SELECT create_distributed_table('NAME', 'k', colocate_with => 'src')},
 	smallint => q{CREATE TABLE NAME (id smallint DEFAULT hilo_next_number('NAME'), k bigint, v bigint); SELECT create_distributed_table('NAME', 'k', colocate_with => 'src');
-		SELECT hilo_configure('NAME', max_value => 32767)},
+		SELECT hilo.configure('NAME', max_value => 32767)},
 	text => q{CREATE TABLE NAME (id text DEFAULT hilo_next('NAME'), k bigint, v bigint); SELECT create_distributed_table('NAME', 'k', colocate_with => 'src')},
 	identity => q{CREATE TABLE NAME (id text DEFAULT next_identity('NAME'), k bigint, v bigint); SELECT create_distributed_table('NAME', 'k', colocate_with => 'src')},
 	'by the id' => q{CREATE TABLE NAME (id bigint PRIMARY KEY DEFAULT hilo_next_number('NAME'), k bigint, v bigint); SELECT create_distributed_table('NAME', 'id')},
@@ -71,7 +71,7 @@ my %tables = (
 	'single shard' => q{CREATE TABLE NAME (id bigint DEFAULT hilo_next_number('NAME'), k bigint, v bigint); SELECT create_distributed_table('NAME', NULL)},
 	reference => q{CREATE TABLE NAME (id bigint DEFAULT hilo_next_number('NAME'), k bigint, v bigint); SELECT create_reference_table('NAME')},
 	local => q{CREATE TABLE NAME (id bigint DEFAULT hilo_next_number('NAME'), k bigint, v bigint); SELECT citus_add_local_table_to_metadata('NAME')},
-	attached => q{CREATE TABLE NAME (id bigserial PRIMARY KEY, k bigint, v bigint); SELECT citus_add_local_table_to_metadata('NAME'); SELECT hilo_attach('NAME')});
+	attached => q{CREATE TABLE NAME (id bigserial PRIMARY KEY, k bigint, v bigint); SELECT citus_add_local_table_to_metadata('NAME'); SELECT hilo.attach('NAME')});
 
 # How many rows each inserts.
 my %statements = (
@@ -187,25 +187,25 @@ $_->reload for @workers;
 my $d = 't' . ++$number;
 sql($tables{distributed} =~ s/NAME/$d/gr);
 sql("INSERT INTO $d (k, v) SELECT k, v FROM src; INSERT INTO $d (k, v) SELECT k, v FROM src");
-sql("SELECT hilo_seed('$d', 10000000)");
+sql("SELECT hilo.seed('$d', 10000000)");
 sql("INSERT INTO $d (k, v) SELECT k, v FROM src");
-is(sql("SELECT count(*), count(*) FILTER (WHERE id > 10000000) FROM $d"), '600|200', 'hilo_seed(): workers draw above it');
-sql("INSERT INTO $d VALUES (20000000, 1, 1); CREATE INDEX ON $d (id); SELECT hilo_bind('$d', '$d', 'id')");
-is(sql("SELECT hilo_sync('$d')"), 20000000, 'hilo_sync(): looks into shards');
+is(sql("SELECT count(*), count(*) FILTER (WHERE id > 10000000) FROM $d"), '600|200', 'hilo.seed(): workers draw above it');
+sql("INSERT INTO $d VALUES (20000000, 1, 1); CREATE INDEX ON $d (id); SELECT hilo.bind('$d', '$d', 'id')");
+is(sql("SELECT hilo.sync('$d')"), 20000000, 'hilo.sync(): looks into shards');
 sql("INSERT INTO $d (k, v) SELECT k, v FROM src");
 is(sql("SELECT count(*) FILTER (WHERE id > 20000000) FROM $d"), 200, 'and workers draw above that');
 sql("SELECT seed_identity_for('$d', 10000005, true)");
 my $free = sql("SELECT hilo_number(next_identity_free('$d'))");
 is(sql("SELECT $free > 10000006, count(*) FROM $d WHERE id = $free"), 't|0', 'next_identity_free() looks into shards');
-sql("SELECT hilo_configure('$d', node_tag => 'tg')");
-is(sql("SELECT bool_and(result LIKE '$d/%-tg') FROM run_command_on_all_nodes(\$\$SELECT hilo_next('$d')\$\$)"), 't', 'hilo_configure(): on all nodes');
-is(sql("BEGIN; INSERT INTO $d (k, v) SELECT k, v FROM src; SELECT hilo_seed('$d', 30000000); INSERT INTO $d (k, v) SELECT k, v FROM src; COMMIT; SELECT count(*) - count(DISTINCT id) FROM $d"),
+sql("SELECT hilo.configure('$d', node_tag => 'tg')");
+is(sql("SELECT bool_and(result LIKE '$d/%-tg') FROM run_command_on_all_nodes(\$\$SELECT hilo_next('$d')\$\$)"), 't', 'hilo.configure(): on all nodes');
+is(sql("BEGIN; INSERT INTO $d (k, v) SELECT k, v FROM src; SELECT hilo.seed('$d', 30000000); INSERT INTO $d (k, v) SELECT k, v FROM src; COMMIT; SELECT count(*) - count(DISTINCT id) FROM $d"),
 	"30000000\n0", 'in a transaction that has written as well');
 
 #
 # Attach
 #
-sub hint_of { my ($table) = @_; my $error = outcome_of($coordinator, "SELECT hilo_attach('$table')"); return $error =~ /^0A000: .*by hand: (.*?)\n/s ? $1 : "no hint: $error"; }
+sub hint_of { my ($table) = @_; my $error = outcome_of($coordinator, "SELECT hilo.attach('$table')"); return $error =~ /^0A000: .*by hand: (.*?)\n/s ? $1 : "no hint: $error"; }
 
 foreach my $how ("create_distributed_table('NAME', 'k')", "create_distributed_table('NAME', 'id')", "create_reference_table('NAME')")
 {
@@ -214,7 +214,7 @@ foreach my $how ("create_distributed_table('NAME', 'k')", "create_distributed_ta
 	sql("ALTER TABLE $name DROP CONSTRAINT ${name}_pkey, ADD PRIMARY KEY (id, k)") if $how =~ /'k'/;
 	sql("INSERT INTO $name (id, k) SELECT n, n FROM generate_series(1, 70) n; SELECT " . ($how =~ s/NAME/$name/r));
 	my $hint = hint_of($name);
-	$hint = outcome_of($coordinator, "SELECT hilo_attach('$name', 'id')") =~ /by hand: (.*?)\n/s ? $1 : $hint if $how =~ /'k'/;
+	$hint = outcome_of($coordinator, "SELECT hilo.attach('$name', 'id')") =~ /by hand: (.*?)\n/s ? $1 : $hint if $how =~ /'k'/;
 	is(outcome_of($coordinator, $hint), 'fine', "$how: the hint works");
 	is(sql("INSERT INTO $name (k) VALUES (7) RETURNING id"), 71, 'and the numbers go on');
 	is(outcome_of($workers[1], "INSERT INTO $name (k) VALUES (8)"), 'fine', 'on a worker, too');
@@ -223,18 +223,18 @@ foreach my $how ("create_distributed_table('NAME', 'k')", "create_distributed_ta
 
 # Before.
 my $before = 't' . ++$number;
-sql("CREATE TABLE $before (id bigserial PRIMARY KEY, k bigint); INSERT INTO $before (k) SELECT generate_series(1, 10); SELECT hilo_attach('$before')");
+sql("CREATE TABLE $before (id bigserial PRIMARY KEY, k bigint); INSERT INTO $before (k) SELECT generate_series(1, 10); SELECT hilo.attach('$before')");
 like(outcome_of($coordinator, "SELECT create_distributed_table('$before', 'id')"), qr/because it has triggers.*HINT:  Consider dropping all the triggers/s, 'Citus refuses an attached table, with a hint');
 my $trigger = sql("SELECT trigger_name FROM hilo.attachments WHERE relation = '$before'::regclass");
-is(outcome_of($coordinator, "DROP TRIGGER $trigger ON $before; SELECT create_distributed_table('$before', 'id'); SELECT hilo_bind('$before', '$before', 'id'), hilo_sync('$before')"), 'fine', 'which works');
+is(outcome_of($coordinator, "DROP TRIGGER $trigger ON $before; SELECT create_distributed_table('$before', 'id'); SELECT hilo.bind('$before', '$before', 'id'), hilo.sync('$before')"), 'fine', 'which works');
 is(sql("INSERT INTO $before (k) VALUES (1) RETURNING id > 10"), 't', 'the default draws on');
-is(outcome_of($coordinator, "SELECT undistribute_table('$before'); SELECT hilo_unbind('$before'); SELECT hilo_attach('$before'); SELECT hilo_detach('$before')"), 'fine', 'undistributed, attached and detached');
+is(outcome_of($coordinator, "SELECT undistribute_table('$before'); SELECT hilo.unbind('$before'); SELECT hilo.attach('$before'); SELECT hilo.detach('$before')"), 'fine', 'undistributed, attached and detached');
 
 # Local to the coordinator: before, after, and by a foreign key.
 my $reference = sql(q{SELECT min(logicalrelid::text) FROM pg_dist_partition WHERE repmodel = 't'});
 sql("CREATE TABLE ref (id int PRIMARY KEY); INSERT INTO ref VALUES (1); SELECT create_reference_table('ref')");
-foreach my $how ("SELECT hilo_attach('NAME'); SELECT citus_add_local_table_to_metadata('NAME')", "SELECT citus_add_local_table_to_metadata('NAME'); SELECT hilo_attach('NAME')",
-	"SELECT hilo_attach('NAME'); ALTER TABLE NAME ADD FOREIGN KEY (k) REFERENCES ref", "SELECT citus_add_local_table_to_metadata('NAME'); CALL hilo_attach_online('NAME')")
+foreach my $how ("SELECT hilo.attach('NAME'); SELECT citus_add_local_table_to_metadata('NAME')", "SELECT citus_add_local_table_to_metadata('NAME'); SELECT hilo.attach('NAME')",
+	"SELECT hilo.attach('NAME'); ALTER TABLE NAME ADD FOREIGN KEY (k) REFERENCES ref", "SELECT citus_add_local_table_to_metadata('NAME'); CALL hilo.attach_online('NAME')")
 {
 	my $name = 't' . ++$number;
 	sql("CREATE TABLE $name (id bigserial PRIMARY KEY, k int); INSERT INTO $name VALUES (300, 1)");
@@ -248,7 +248,7 @@ foreach my $how ("SELECT hilo_attach('NAME'); SELECT citus_add_local_table_to_me
 	is(outcome_of($coordinator, $how =~ /FOREIGN/ ? "ALTER TABLE $name DROP CONSTRAINT ${name}_k_fkey" : "SELECT undistribute_table('$name')"), 'fine', 'it becomes an ordinary table');
 	sql("INSERT INTO $name (k) SELECT 1 FROM generate_series(1, 100)");
 	is(sql("SELECT count(*), count(DISTINCT id) FROM $name"), '206|206', 'no number twice');
-	is(sql("SELECT hilo_detach('$name')"), 'sequence', 'and detached');
+	is(sql("SELECT hilo.detach('$name')"), 'sequence', 'and detached');
 }
 
 #
@@ -274,7 +274,7 @@ sql("SELECT rebalance_table_shards('src', shard_transfer_mode => 'block_writes')
 sql("INSERT INTO $w (k, v) SELECT k, v FROM src") for 1 .. 3;
 is(outcome_of($third, "INSERT INTO $w (k, v) SELECT v + 1, k FROM src"), 'fine', 'a node added later draws with nothing set up');
 $workers[0]->stop('immediate');
-my ($ret, $out, $warning) = $coordinator->psql('postgres', "SELECT hilo_seed('$w', 1000000)");
+my ($ret, $out, $warning) = $coordinator->psql('postgres', "SELECT hilo.seed('$w', 1000000)");
 like($warning, qr/WARNING:  Citus worker \S+ was not told about the change to "$w"/, 'a worker that is away: a warning names it');
 $workers[0]->start;
 $coordinator->stop('immediate');

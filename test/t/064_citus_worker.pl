@@ -101,35 +101,35 @@ is(join(' ', map { $_->safe_psql('postgres', q{SELECT flags & 2, hub FROM hilo.h
 (my $ids, $errors) = draw_everywhere(q{SELECT next_identity('companies')});
 is($errors, '', 'all nodes draw identities');
 is(distinct(@$ids), 60, 'no identity twice');
-($ids, $errors) = draw_everywhere(q{SELECT hilo_next('texts'), hilo_document_id('texts'), (hilo_next_range('texts')).low} =~ s/, \(.*//r);
+($ids, $errors) = draw_everywhere(q{SELECT hilo_next('texts'), hilo_document_id('texts'), (hilo.next_range('texts')).low} =~ s/, \(.*//r);
 is($errors, '', 'all nodes draw ids');
 is(distinct(map { split /\|/ } @$ids), 120, 'no id twice');
-like(outcome_of($coordinator, q{SELECT hilo_lease_from('own', 'coordinator|')}), qr/^55000/, 'the coordinator leases nothing from itself');
-like(outcome_of($worker, q{SELECT hilo_lease('orders', 5)}), qr/^55000/, 'a worker is no hub');
-like(outcome_of($worker, q{SELECT hilo_lease('new', 5)}), qr/^55000/, 'of new ones, either');
+like(outcome_of($coordinator, q{SELECT hilo.lease_from('own', 'coordinator|')}), qr/^55000/, 'the coordinator leases nothing from itself');
+like(outcome_of($worker, q{SELECT hilo.lease('orders', 5)}), qr/^55000/, 'a worker is no hub');
+like(outcome_of($worker, q{SELECT hilo.lease('new', 5)}), qr/^55000/, 'of new ones, either');
 
 #
 # What happens on the coordinator counts for the workers
 #
 my $session = session($worker);
 $session->query_safe(q{SELECT hilo_next_number('orders')});
-$coordinator->safe_psql('postgres', q{SELECT hilo_seed('orders', 1000000)});
-is(join(' ', map { $_->safe_psql('postgres', q{SELECT hilo_next_number('orders') > 1000000}) } @workers), 't t', 'hilo_seed(): no worker draws at or below');
+$coordinator->safe_psql('postgres', q{SELECT hilo.seed('orders', 1000000)});
+is(join(' ', map { $_->safe_psql('postgres', q{SELECT hilo_next_number('orders') > 1000000}) } @workers), 't t', 'hilo.seed(): no worker draws at or below');
 is($session->query_safe(q{SELECT hilo_next_number('orders') > 1000000}), 't', 'nor a session that holds a range');
-$coordinator->safe_psql('postgres', q{BEGIN; SELECT hilo_seed('orders', 2000000); ROLLBACK});
+$coordinator->safe_psql('postgres', q{BEGIN; SELECT hilo.seed('orders', 2000000); ROLLBACK});
 is($session->query_safe(q{SELECT hilo_next_number('orders') > 2000000}), 't', 'whatever becomes of the transaction');
-$coordinator->safe_psql('postgres', q{CREATE TABLE known (id bigint PRIMARY KEY); INSERT INTO known VALUES (3000000); SELECT hilo_bind('orders', 'known', 'id'), hilo_sync('orders'); SELECT hilo_unbind('orders')});
-is($session->query_safe(q{SELECT hilo_next_number('orders') > 3000000}), 't', 'hilo_sync() as well');
-like(outcome_of($worker, q{SELECT hilo_sync('orders')}), qr/^42704: .*HINT:  Use hilo_sync\(\) on the Citus coordinator/s, 'on a worker, a hint to call it there');
-like(outcome_of($coordinator, q{SELECT hilo_sync('orders')}), qr/^42704: .*HINT:  Use hilo_attach\(\) or hilo_bind\(\)/s, 'and what is missing there');
-$coordinator->safe_psql('postgres', q{SELECT hilo_configure('orders', node_tag => 'tg')});
-is(join(' ', map { $_->safe_psql('postgres', q{SELECT hilo_next('orders') LIKE 'orders/%-tg'}) } @workers), 't t', 'hilo_configure(): options are those of the coordinator');
-$coordinator->safe_psql('postgres', q{SELECT hilo_configure('orders', reset => true)});
+$coordinator->safe_psql('postgres', q{CREATE TABLE known (id bigint PRIMARY KEY); INSERT INTO known VALUES (3000000); SELECT hilo.bind('orders', 'known', 'id'), hilo.sync('orders'); SELECT hilo.unbind('orders')});
+is($session->query_safe(q{SELECT hilo_next_number('orders') > 3000000}), 't', 'hilo.sync() as well');
+like(outcome_of($worker, q{SELECT hilo.sync('orders')}), qr/^42704: .*HINT:  Use hilo.sync\(\) on the Citus coordinator/s, 'on a worker, a hint to call it there');
+like(outcome_of($coordinator, q{SELECT hilo.sync('orders')}), qr/^42704: .*HINT:  Use hilo.attach\(\) or hilo.bind\(\)/s, 'and what is missing there');
+$coordinator->safe_psql('postgres', q{SELECT hilo.configure('orders', node_tag => 'tg')});
+is(join(' ', map { $_->safe_psql('postgres', q{SELECT hilo_next('orders') LIKE 'orders/%-tg'}) } @workers), 't t', 'hilo.configure(): options are those of the coordinator');
+$coordinator->safe_psql('postgres', q{SELECT hilo.configure('orders', reset => true)});
 like($session->query_safe(q{SELECT hilo_next('orders')}), qr/-A$/, 'also when they are reset');
 is($worker->safe_psql('postgres', q{SELECT hilo.hear_hub('orders'), hilo.hear_hub('unknown')}), 't|f', 'what is not leased is not heard of');
 $session->finish;
 $other->stop;
-my ($result, $out, $warning) = $coordinator->psql('postgres', q{SELECT hilo_seed('orders', 4000000)});
+my ($result, $out, $warning) = $coordinator->psql('postgres', q{SELECT hilo.seed('orders', 4000000)});
 is($out, 4000000, 'a worker that is away: it is done');
 like($warning, qr/WARNING:  Citus worker \S+ was not told about the change to "orders"/, 'with a warning');
 is($worker->safe_psql('postgres', q{SELECT hilo_next_number('orders') > 4000000}), 't', 'the other one was told');
@@ -178,7 +178,7 @@ is(outcome_of($worker, q{SELECT hilo_next_number('fits')}), 'fine', 'reset, it i
 like(outcome_of($coordinator, q{SET hilo.hub = 'nowhere'; SELECT hilo_next_number('counts')}), qr/^42704/, 'on the coordinator, too');
 is($coordinator->safe_psql('postgres', q{SELECT hilo_next_number('counts')}), 1, 'reset, it counts here');
 like(outcome_of($worker, q{SET hilo.hub = 'a|b'}), qr/^22023/, 'a name with a bar');
-like(outcome_of($worker, q{SELECT hilo_lease_from('orders', 'a|b')}), qr/^42939/, 'nor for hilo_lease_from()');
+like(outcome_of($worker, q{SELECT hilo.lease_from('orders', 'a|b')}), qr/^42939/, 'nor for hilo.lease_from()');
 
 #
 # Counted before the node was a worker

@@ -123,11 +123,11 @@ $old->safe_psql('postgres', q{
 	CREATE EXTENSION hilo;
 	CREATE TABLE attached (number serial PRIMARY KEY, item text);
 	INSERT INTO attached DEFAULT VALUES;
-	SELECT hilo_attach('attached', 'number');
-	SELECT hilo_seed('seeded', 5000), hilo_seed('seeded', 700, true);
+	SELECT hilo.attach('attached', 'number');
+	SELECT hilo.seed('seeded', 5000), hilo.seed('seeded', 700, true);
 	SELECT hilo_next_number('many' || i) FROM generate_series(1, 300) i;
 	INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('limited', 40, 42);
-	SELECT hilo_seed('gone', 9), hilo_drop('gone');
+	SELECT hilo.seed('gone', 9), hilo.drop('gone');
 });
 my $shown = show_numbers($old, 40);
 is(shown_again({ map { $_ => [ $_ eq 'seeded' ? 700 : 0 ] } @collections }, $shown), '', "version $older shows numbers");
@@ -195,7 +195,7 @@ foreach my $node (values %node)
 		CREATE TABLE orders (id text PRIMARY KEY);
 		CREATE TABLE invoices (id bigint PRIMARY KEY);
 		CREATE TABLE notes (id text PRIMARY KEY DEFAULT hilo_next('notes'));
-		SELECT hilo_attach('orders'), hilo_attach('invoices');
+		SELECT hilo.attach('orders'), hilo.attach('invoices');
 	});
 }
 
@@ -228,7 +228,7 @@ foreach my $direction ([ $older, $version ], [ $version, $older ])
 	$rows[0] += 300;
 	$rows[1] += 200;
 	is($to->safe_psql('postgres', $counts), join('|', @rows), "$what: the rows have come");
-	$to->safe_psql('postgres', 'SELECT hilo_sync()');
+	$to->safe_psql('postgres', 'SELECT hilo.sync()');
 	$to->safe_psql('postgres', $insert);
 	$rows[0] += 300;
 	$rows[1] += 200;
@@ -253,7 +253,7 @@ foreach my $direction ([ $older, $version ], [ $version, $older ])
 	my $what = "hub $direction->[0], member $direction->[1]";
 
 	add_hub($member, $hub, server => "hub_$direction->[0]");
-	$member->safe_psql('postgres', "SELECT hilo_lease_from('$name', 'hub_$direction->[0]')");
+	$member->safe_psql('postgres', "SELECT hilo.lease_from('$name', 'hub_$direction->[0]')");
 	my @shown = map { split /\n/, $_->safe_psql('postgres', "SELECT hilo_next_number('$name') FROM generate_series(1, 1000)") } $hub, $member, $hub, $member;
 	my %different = map { $_ => 1 } @shown;
 	is(scalar(@shown) . ' ' . scalar(keys %different), '4000 4000', "$what: no number is shown twice");

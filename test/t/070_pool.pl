@@ -123,7 +123,7 @@ cmp_ok($observer->query(q{SELECT changes FROM hilo.hilo WHERE collection = 'b'})
 
 # What connections use is what the next one takes, and claims.
 once(q{SELECT hilo_next_number('c') FROM generate_series(1, 500)}) for 1 .. 3;
-once(q{SELECT hilo_drop('c')});
+once(q{SELECT hilo.drop('c')});
 my $big = enter();
 $big->query(q{SELECT hilo_next_number('c')});
 is(highest_of('c'), 500, 'the claim of a connection is as large as what those before have used');
@@ -132,18 +132,18 @@ leave($big);
 # A session that stays gives to the pool, too; whoever has claimed since.
 my $pooler = enter();
 $pooler->query(q{SELECT hilo_next_number('d')});
-is($pooler->query(q{SELECT hilo_release('d')}), 31, 'given back');
+is($pooler->query(q{SELECT hilo.release('d')}), 31, 'given back');
 is(highest_of('d') . ' ' . pooled('d'), '32 2..32', 'into the pool, not into the row');
 is($pooler->query(q{SELECT hilo_next_number('d'), hilo_last_number('d')}), '2|2', 'for the next client of a pooler');
-$pooler->query(q{SELECT hilo_release('d')});
+$pooler->query(q{SELECT hilo.release('d')});
 is(once(q{SELECT hilo_next_number('d')}), 3, 'or the next connection');
 $pooler->query(q{SELECT hilo_next_number('e')});
 once(q{SELECT hilo_reserve('e', 10)});
-is($pooler->query(q{SELECT hilo_release('e')}) . ' ' . pooled('e'), '31 2..32', 'not the newest claim');
+is($pooler->query(q{SELECT hilo.release('e')}) . ' ' . pooled('e'), '31 2..32', 'not the newest claim');
 $pooler->query(q{SELECT hilo_next_number('all' || i) FROM generate_series(1, 3) i});
-is($pooler->query('SELECT hilo_release()'), 93, 'all at once');
+is($pooler->query('SELECT hilo.release()'), 93, 'all at once');
 is($pooler->query('SELECT count(*) FROM hilo.ranges'), 0, 'then the session has nothing');
-is($pooler->query('SELECT hilo_release()'), 0, 'nor anything to give');
+is($pooler->query('SELECT hilo.release()'), 0, 'nor anything to give');
 leave($pooler);
 
 # A pooler changes roles, and resets sessions: they keep what they have.
@@ -162,10 +162,10 @@ is(pooled('roles'), '2..32', 'and goes into the pool in any role');
 #
 # What starts a new count ends it; nothing of before is drawn or shown.
 my %void = (
-	'a seed' => q{SELECT hilo_seed('%s', 100)},
-	'a seed below' => q{SELECT hilo_seed('%s', 20)},
-	'a forced seed' => q{SELECT hilo_seed('%s', 7, true)},
-	'a drop' => q{SELECT hilo_drop('%s')},
+	'a seed' => q{SELECT hilo.seed('%s', 100)},
+	'a seed below' => q{SELECT hilo.seed('%s', 20)},
+	'a forced seed' => q{SELECT hilo.seed('%s', 7, true)},
+	'a drop' => q{SELECT hilo.drop('%s')},
 	'a restored row' => q{INSERT INTO hilo.hilo (collection, max) VALUES ('%s', 40)},
 );
 my %next = ('a seed' => 101, 'a seed below' => 33, 'a forced seed' => 8, 'a drop' => 1, 'a restored row' => 41);
@@ -184,13 +184,13 @@ my $open = enter();
 once(q{SELECT hilo_next_number('f')});
 $open->query(q{BEGIN; SELECT hilo_last_number('f')});
 $open->query(q{ROLLBACK; BEGIN; SELECT 1});
-once(q{SELECT hilo_seed('f', 1000, true)});
+once(q{SELECT hilo.seed('f', 1000, true)});
 is($open->query(q{SELECT hilo_next_number('f')}), 1001, 'nothing is taken on the word of an old look at the row');
 leave($open);
 
 # Options leave it alone.
 once(q{SELECT hilo_next_number('g')});
-once(q{SELECT hilo_configure('g', range_size => 100)});
+once(q{SELECT hilo.configure('g', range_size => 100)});
 is(once(q{SELECT hilo_next_number('g')}), 2, 'options do not end what is in the pool');
 
 # Tables are rewritten, and rows move.
@@ -199,7 +199,7 @@ once(q{CLUSTER hilo.hilo USING hilo_collection_idx});
 is(join(' ', map { once(qq{SELECT hilo_next_number('moved$_')}) } 1 .. 9), join(' ', (2) x 9), 'each finds its row');
 
 # By hand: a number in the pool that was chosen by hand is no longer drawn.
-once(q{CREATE TABLE docs (id bigint PRIMARY KEY); SELECT hilo_attach('docs')});
+once(q{CREATE TABLE docs (id bigint PRIMARY KEY); SELECT hilo.attach('docs')});
 once(q{INSERT INTO docs DEFAULT VALUES});
 is(pooled('docs'), '2..32', 'numbers of an attached table');
 for my $ids ('(5)', '(2), (32), (4)', '(200)')
@@ -316,7 +316,7 @@ is(once(q{SELECT count(hilo_next_number('many' || i)) FROM generate_series(1, 10
 cmp_ok($observer->query(q{SELECT count(DISTINCT collection) FROM hilo.pool}), '<=', 8, 'never more');
 
 # Ids by hand within the range of a session: what it leaves does not have them.
-once(qq{CREATE TABLE $_ (id bigint PRIMARY KEY); SELECT hilo_attach('$_')}) for qw(few_by_hand many_by_hand forgotten);
+once(qq{CREATE TABLE $_ (id bigint PRIMARY KEY); SELECT hilo.attach('$_')}) for qw(few_by_hand many_by_hand forgotten);
 my $holder = enter();
 my $insert = sub { $holder->query("INSERT INTO $_[0] DEFAULT VALUES RETURNING id") };
 is($insert->('few_by_hand'), 1, 'a session has numbers');

@@ -45,23 +45,23 @@ sub draw
 # What changes hands: a session that puts numbers into the pool, one that takes them.  What it shows comes
 # from a claim of a row that was there before: only that itself flushes it.
 my $drawn = "SELECT 'n=' || hilo_next_number('NAME'); SELECT 'n=' || hilo_next_number('NAME') FROM generate_series(1, 8)";
-my $pooled = "$drawn; SELECT hilo_release('NAME')";
+my $pooled = "$drawn; SELECT hilo.release('NAME')";
 my @cases = (
 	{
 		what => 'exit', before => $drawn, sql => '\q',
 		at => [ 'given back' => 'kill' ],
 	},
 	{
-		what => 'release', before => $drawn, sql => "SELECT hilo_release('NAME')",
+		what => 'release', before => $drawn, sql => "SELECT hilo.release('NAME')",
 		at => [ 'given back' => 'kill' ],
 	},
 	{
 		what => 'release of all', before => $drawn,
-		sql => 'SELECT hilo_release()', at => [ 'given back' => 'kill' ],
+		sql => 'SELECT hilo.release()', at => [ 'given back' => 'kill' ],
 	},
 	{
 		what => 'release of what is not the newest claim', before => "$drawn; SELECT 'n=' || low FROM hilo_reserve('NAME', 1)",
-		sql => "SELECT hilo_release('NAME')",
+		sql => "SELECT hilo.release('NAME')",
 		at => [ 'given back' => 'kill' ],
 	},
 	{
@@ -78,7 +78,7 @@ my @cases = (
 	{
 		# Where sessions draw one, a claim of eight is for the next ones, too.
 		what => 'draw of a part of a claim',
-		first => "SELECT hilo_next_number('NAME'); SELECT hilo_release('NAME'); SELECT hilo_seed('NAME', 20)",
+		first => "SELECT hilo_next_number('NAME'); SELECT hilo.release('NAME'); SELECT hilo.seed('NAME', 20)",
 		before => 'SELECT 1', sql => "SELECT hilo_next_number('NAME')",
 		at => [ 'claimed' => 'error wait kill', 'pooled' => 'kill' ],
 	});

@@ -200,7 +200,7 @@ append_to_file($script, <<'SQL');
 BEGIN;
 INSERT INTO drawn SELECT hilo_next_number('x') FROM generate_series(1, :count);
 \if :way = 1
-SELECT hilo_release();
+SELECT hilo.release();
 \elif :way = 2
 INSERT INTO drawn SELECT hilo_next_number('x') FROM generate_series(1, 50);
 \endif

@@ -56,7 +56,7 @@ for my $way (qw(cancel timeout terminate))
 	push @drawn, scalar $other->query("SELECT next_identity_for('$name')");
 	my $held = hold();
 	$session->query('SET statement_timeout = 1000') if $way eq 'timeout';
-	$session->start("SELECT hilo_lease_from('$name|', 'hub')");
+	$session->start("SELECT hilo.lease_from('$name|', 'hub')");
 	asked() if $way ne 'timeout';
 	# Meanwhile it is counted as before, or a draw waits: then until this has failed.
 	$other->start("SELECT next_identity_for('$name')");
@@ -64,17 +64,17 @@ for my $way (qw(cancel timeout terminate))
 	$member->sql('SELECT pg_terminate_backend(' . $session->pid . ')') if $way eq 'terminate';
 	my (undef, $err) = eval { $session->result };
 	$err = ($session->finish)[1] if $way eq 'terminate';
-	like($err, $way eq 'terminate' ? qr/57P01/ : qr/57014/, "hilo_lease_from(), $way: ends with an error");
+	like($err, $way eq 'terminate' ? qr/57P01/ : qr/57014/, "hilo.lease_from(), $way: ends with an error");
 	push @drawn, scalar $other->result;
-	is(flags("$name|"), 0, "hilo_lease_from(), $way: it is counted as before");
+	is(flags("$name|"), 0, "hilo.lease_from(), $way: it is counted as before");
 	push @drawn, map { $member->sql("SELECT next_identity_for('$name')") } 1 .. 2;
-	is(join(' ', @drawn), '101 102 103 104', "hilo_lease_from(), $way: and no number is lost or comes twice");
+	is(join(' ', @drawn), '101 102 103 104', "hilo.lease_from(), $way: and no number is lost or comes twice");
 	$held->query('COMMIT');
 	wait_until('the hub is done with it', sub { !$node->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hilo' AND state = 'active'}) });
 	push @drawn, $member->sql("SELECT next_identity_for('$name')");
-	$member->sql("SELECT hilo_lease_from('$name|', 'hub')");
+	$member->sql("SELECT hilo.lease_from('$name|', 'hub')");
 	push @drawn, map { $member->sql("SELECT next_identity_for('$name')") } 1 .. 2;
-	cmp_ok($drawn[-2], '>', $drawn[-3], "hilo_lease_from(), $way: leased then, above what was counted");
+	cmp_ok($drawn[-2], '>', $drawn[-3], "hilo.lease_from(), $way: leased then, above what was counted");
 	push @drawn, $hub->sql("SELECT next_identity_for('$name')");
 	is_distinct("identity, $way", @drawn);
 	$_->hang_up for $session, $other, $held;
@@ -87,7 +87,7 @@ for my $way (qw(cancel timeout terminate))
 	my @drawn = scalar $other->query(q{SELECT hilo_next_number('c')});
 	my $held = hold();
 
-	$session->start(q{SELECT hilo_lease_from('c', 'hub')});
+	$session->start(q{SELECT hilo.lease_from('c', 'hub')});
 	asked();
 	push @drawn, scalar $other->query(q{SELECT hilo_next_number('c')});
 	$member->sql('SELECT pg_terminate_backend(' . $session->pid . ')');
@@ -98,7 +98,7 @@ for my $way (qw(cancel timeout terminate))
 	push @drawn, scalar $other->query(q{SELECT hilo_next_number('c')});
 	is(join(' ', @drawn), '1 2 3', 'its range is good as before');
 	$held->query('COMMIT');
-	push @drawn, split /\n/, $member->sql(q{SELECT hilo_lease_from('c', 'hub'); SELECT hilo_next_number('c')}) =~ s/^\n//r;
+	push @drawn, split /\n/, $member->sql(q{SELECT hilo.lease_from('c', 'hub'); SELECT hilo_next_number('c')}) =~ s/^\n//r;
 	push @drawn, scalar $other->query(q{SELECT hilo_next_number('c')});
 	cmp_ok($drawn[-2], '>', 32, 'leased, numbers lie above what was counted');
 	cmp_ok($drawn[-1], '>', 32, 'also of a session that has counted');
@@ -108,7 +108,7 @@ for my $way (qw(cancel timeout terminate))
 
 # Sessions that wait for an identity, some of which are cancelled.
 {
-	$member->sql(q{SELECT hilo_lease_from('companies|', 'hub')});
+	$member->sql(q{SELECT hilo.lease_from('companies|', 'hub')});
 	my @drawn = map { $member->sql(q{SELECT next_identity_for('companies')}) } 1 .. 3;
 	my @waiting = map { session($member) } 1 .. 6;
 	my $held = hold();
@@ -132,7 +132,7 @@ for my $way (qw(cancel timeout terminate))
 {
 	my $session = session($member);
 	my $other = session($member);
-	$member->sql(q{CREATE TABLE cut (id bigint PRIMARY KEY); SELECT hilo_attach('cut'); SELECT hilo_lease_from('cut', 'hub')});
+	$member->sql(q{CREATE TABLE cut (id bigint PRIMARY KEY); SELECT hilo.attach('cut'); SELECT hilo.lease_from('cut', 'hub')});
 	my $held = hold();
 
 	$session->start(q{SELECT low, high FROM hilo_reserve('cut', 60)});
@@ -159,7 +159,7 @@ for my $way (qw(cancel timeout terminate))
 # below $least, and none of @taken, may appear then.
 my %cases = (
 	'a seed' => {
-		say => sub { $member->sql("SELECT hilo_seed('$_[0]', 1000000)") },
+		say => sub { $member->sql("SELECT hilo.seed('$_[0]', 1000000)") },
 		least => 1000000
 	},
 	'ids by hand' => {
@@ -174,7 +174,7 @@ my %cases = (
 		say => sub {
 			$member->sql("SET session_replication_role = replica;
 				INSERT INTO $_[0] SELECT generate_series(101, 2000);
-				SELECT hilo_sync('$_[0]')");
+				SELECT hilo.sync('$_[0]')");
 		},
 		least => 2000
 	},
@@ -182,7 +182,7 @@ my %cases = (
 		say => sub {
 			$member->sql("SET session_replication_role = replica;
 				INSERT INTO $_[0] SELECT generate_series(101, 2000);
-				SELECT count(*) FROM hilo_sync()");
+				SELECT count(*) FROM hilo.sync()");
 		},
 		least => 2000
 	});
@@ -195,10 +195,10 @@ for my $what (sort keys %cases)
 	my $session = session($member);
 
 	$member->sql("CREATE TABLE $table (id bigint PRIMARY KEY);
-		SELECT hilo_attach('$table'); SELECT hilo_lease_from('$table', 'hub', 100)");
+		SELECT hilo.attach('$table'); SELECT hilo.lease_from('$table', 'hub', 100)");
 	is($early->query("INSERT INTO $table SELECT FROM generate_series(1, 90); SELECT max(id) FROM $table"), 90,
 		"$what: 90 numbers of 100");
-	$early->query('SELECT hilo_release()');
+	$early->query('SELECT hilo.release()');
 	my $held = hold();
 	$session->start("INSERT INTO $table SELECT FROM generate_series(1, 30) RETURNING id");
 	asked();
@@ -222,11 +222,11 @@ for my $what (sort keys %cases)
 # "At least" where a large lease lies in the pool, and sessions hold ranges of it.
 %cases = (
 	'a seed' => {
-		say => sub { $member->sql("SELECT hilo_seed('$_[0]', 50000)") },
+		say => sub { $member->sql("SELECT hilo.seed('$_[0]', 50000)") },
 		least => 50000
 	},
 	'a seed above' => {
-		say => sub { $member->sql("SELECT hilo_seed('$_[0]', 1000000)") },
+		say => sub { $member->sql("SELECT hilo.seed('$_[0]', 1000000)") },
 		least => 1000000
 	},
 	'ids by hand' => {
@@ -237,7 +237,7 @@ for my $what (sort keys %cases)
 		say => sub {
 			$member->sql("SET session_replication_role = replica;
 				INSERT INTO $_[0] SELECT generate_series(1000, 5000);
-				SELECT hilo_sync('$_[0]')");
+				SELECT hilo.sync('$_[0]')");
 		},
 		least => 5000
 	});
@@ -248,7 +248,7 @@ for my $what (sort keys %cases)
 	my $session = session($member);
 
 	$member->sql("CREATE TABLE $table (id bigint PRIMARY KEY);
-		SELECT hilo_attach('$table'); SELECT hilo_lease_from('$table', 'hub', 100000)");
+		SELECT hilo.attach('$table'); SELECT hilo.lease_from('$table', 'hub', 100000)");
 	is($session->query("INSERT INTO $table SELECT FROM generate_series(1, 10); SELECT max(id) FROM $table"), 10,
 		"$what, where 100,000 are in the pool");
 	$case->{say}->($table);
@@ -271,13 +271,13 @@ for my $point ('row read', 'taken')
 	my $name = "paused_$times" . ++$times;
 	my $session = session($member);
 
-	$member->sql("SELECT hilo_lease_from('$name', 'hub', 100); SELECT hilo_next_number('$name') FROM generate_series(1, 60)");
-	$member->sql("SELECT hilo_lease_from('$name', NULL)");
+	$member->sql("SELECT hilo.lease_from('$name', 'hub', 100); SELECT hilo_next_number('$name') FROM generate_series(1, 60)");
+	$member->sql("SELECT hilo.lease_from('$name', NULL)");
 	is($member->sql("SELECT numbers_left FROM hilo.leases WHERE collection = '$name'"), 40, "$point: left, with 40 numbers");
 	$session->query("SET test.failure_point = '$point:pause'");
 	$session->start("SELECT hilo_next_number('$name')");
 	paused($node);
-	is($member->sql("SELECT hilo_seed('$name', 1000, true)"), 1000, "$point: a forced seed meanwhile");
+	is($member->sql("SELECT hilo.seed('$name', 1000, true)"), 1000, "$point: a forced seed meanwhile");
 	go_on($node);
 	my ($first, $err) = $session->result;
 	$session->query('RESET test.failure_point');
@@ -295,7 +295,7 @@ for my $point ('lease got', 'lease taken in', 'pooled')
 	my $session = session($member);
 
 	$member->sql("CREATE TABLE $table (id bigint PRIMARY KEY);
-		SELECT hilo_attach('$table'); SELECT hilo_lease_from('$table', 'hub', 100);
+		SELECT hilo.attach('$table'); SELECT hilo.lease_from('$table', 'hub', 100);
 		INSERT INTO $table SELECT FROM generate_series(1, 100)");
 	$session->query("SET test.failure_point = '$point:pause'");
 	$session->start("INSERT INTO $table SELECT FROM generate_series(1, 20)");
@@ -313,12 +313,12 @@ for my $point ('lease got', 'lease taken in', 'pooled')
 my $other_hub = database($node, 'other');
 add_hub($node, $node, db => 'member', dbname => 'other', server => 'other');
 %cases = (
-	'a seed' => "SELECT hilo_seed('NAME', 5000)",
-	'leaving the hub' => "SELECT hilo_lease_from('NAME', NULL)",
-	'leaving the hub, and a forced seed' => "SELECT hilo_lease_from('NAME', NULL); SELECT hilo_seed('NAME', 5000, true)",
-	'another hub' => "SELECT hilo_lease_from('NAME', 'other')",
-	'leaving the hub, and coming back' => "SELECT hilo_lease_from('NAME', NULL); SELECT hilo_lease_from('NAME', 'hub')",
-	'dropped, and leased again' => "SELECT hilo_lease_from('NAME', NULL); SELECT hilo_drop('NAME'); SELECT hilo_lease_from('NAME', 'hub')");
+	'a seed' => "SELECT hilo.seed('NAME', 5000)",
+	'leaving the hub' => "SELECT hilo.lease_from('NAME', NULL)",
+	'leaving the hub, and a forced seed' => "SELECT hilo.lease_from('NAME', NULL); SELECT hilo.seed('NAME', 5000, true)",
+	'another hub' => "SELECT hilo.lease_from('NAME', 'other')",
+	'leaving the hub, and coming back' => "SELECT hilo.lease_from('NAME', NULL); SELECT hilo.lease_from('NAME', 'hub')",
+	'dropped, and leased again' => "SELECT hilo.lease_from('NAME', NULL); SELECT hilo.drop('NAME'); SELECT hilo.lease_from('NAME', 'hub')");
 for my $what (sort keys %cases)
 {
 	for my $point ('lease got', 'lease taken in', 'pooled')
@@ -326,7 +326,7 @@ for my $what (sort keys %cases)
 		my $name = 'answer' . ++$times;
 		my $session = session($member);
 
-		$member->sql("SELECT hilo_lease_from('$name', 'hub', 100)");
+		$member->sql("SELECT hilo.lease_from('$name', 'hub', 100)");
 		my @drawn = split /\n/, $member->sql("SELECT hilo_next_number('$name') FROM generate_series(1, 100)");
 		$session->query("SET test.failure_point = '$point:pause'");
 		$session->start("SELECT hilo_next_number('$name')");

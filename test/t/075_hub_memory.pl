@@ -54,50 +54,50 @@ sub highest { return (sort { $b <=> $a } map { $_->sql(q{SELECT coalesce(max(hig
 #
 for my $member (@members)
 {
-	$member->sql(q{SELECT hilo_lease_from('orders', 'hub'), hilo_lease_from('companies|', 'hub')});
+	$member->sql(q{SELECT hilo.lease_from('orders', 'hub'), hilo.lease_from('companies|', 'hub')});
 }
 # Nothing was given by that.
-is($hub->error(q{SELECT hilo_drop('orders')}), '', 'a hub that was only asked whether it gives any may drop');
+is($hub->error(q{SELECT hilo.drop('orders')}), '', 'a hub that was only asked whether it gives any may drop');
 draw($members[0], 10);
 draw($members[1], 10);
 is($members[0]->sql(q{SELECT next_identity_for('companies')}), 1, 'an identity, too');
 is($hub->error($_), '55000', "refused: $_")
-  for q{SELECT hilo_drop('orders')}, q{SELECT hilo_seed('orders', 0, true)}, q{SELECT hilo_seed('orders', 1000000, true)},
-  q{SELECT drop_identity('companies')}, q{SELECT hilo_drop('companies|')}, q{SELECT seed_identity_for('companies', 0, true)},
-  q{SELECT hilo_seed('companies|', 0, true)};
-is($hub->sql(q{SELECT hilo_seed('orders', 100)}), 200, 'a seed that forgets nothing is not');
-is($hub->sql(q{SELECT hilo_seed('orders', 300)}), 300, 'nor one that advances');
+  for q{SELECT hilo.drop('orders')}, q{SELECT hilo.seed('orders', 0, true)}, q{SELECT hilo.seed('orders', 1000000, true)},
+  q{SELECT hilo.drop('companies|')}, q{SELECT hilo.drop('companies|')}, q{SELECT seed_identity_for('companies', 0, true)},
+  q{SELECT hilo.seed('companies|', 0, true)};
+is($hub->sql(q{SELECT hilo.seed('orders', 100)}), 200, 'a seed that forgets nothing is not');
+is($hub->sql(q{SELECT hilo.seed('orders', 300)}), 300, 'nor one that advances');
 draw($_, 150) for @members;
 is(twice(), '', 'no number was shown twice');
 is($members[1]->sql(q{SELECT next_identity_for('companies')}), 2, 'nor an identity');
-like($hub->message(q{SELECT hilo_drop('orders')}), qr/HINT:.*force/s, 'a hint says how');
-is($hub->sql(q{SELECT hilo_drop('once', true)}), 'f', 'force, where there is nothing');
-$members[0]->sql(q{SELECT hilo_lease_from('once', 'hub'); SELECT hilo_next_number('once')});
-is($hub->sql(q{SELECT hilo_drop('once', true)}), 't', 'and where leases are out');
-is($hub->sql(q{SELECT drop_identity('companies', true)}), 't', 'the same for an identity');
+like($hub->message(q{SELECT hilo.drop('orders')}), qr/HINT:.*force/s, 'a hint says how');
+is($hub->sql(q{SELECT hilo.drop('once', true)}), 'f', 'force, where there is nothing');
+$members[0]->sql(q{SELECT hilo.lease_from('once', 'hub'); SELECT hilo_next_number('once')});
+is($hub->sql(q{SELECT hilo.drop('once', true)}), 't', 'and where leases are out');
+is($hub->sql(q{SELECT hilo.drop('companies|', true)}), 't', 'the same for an identity');
 is($hub->sql(q{SELECT hilo_next_number('once')}), 1, 'then the hub counts anew');
 
 # Set by force: the error names the members that may still draw, which are forgotten by hand.
-$_->sql(q{SELECT hilo_lease_from('set', 'hub'); SELECT hilo_next_number('set') FROM generate_series(1, 10)}) for @members;
-my $set = q{SELECT hilo_seed('set', 50, true)};
+$_->sql(q{SELECT hilo.lease_from('set', 'hub'); SELECT hilo_next_number('set') FROM generate_series(1, 10)}) for @members;
+my $set = q{SELECT hilo.seed('set', 50, true)};
 my @names = map { $hub->sql("SELECT member FROM hilo.members WHERE collection = 'set' AND member LIKE '" . $_->name . "/%'") } @members;
-like($hub->message($set), qr/55000: collection "set" has given leases\nDETAIL:  .*: "$names[0]", "$names[1]"\.\nHINT: .*hilo_hub_forget\(\)/, 'a forced seed is refused, by both members');
-$hub->sql("SELECT hilo_hub_forget('$names[0]')");
+like($hub->message($set), qr/55000: collection "set" has given leases\nDETAIL:  .*: "$names[0]", "$names[1]"\.\nHINT: .*hilo.hub_forget\(\)/, 'a forced seed is refused, by both members');
+$hub->sql("SELECT hilo.hub_forget('$names[0]')");
 like($hub->message($set), qr/55000: .*\nDETAIL: [^,]*: "$names[1]"\.\n/, 'by the second one');
-$hub->sql("SELECT hilo_hub_forget('$names[1]')");
+$hub->sql("SELECT hilo.hub_forget('$names[1]')");
 is($hub->sql($set), 50, 'by none');
 # They hear with their next request; a report is one.
 is($members[0]->sql(q{SELECT hilo_next_number('set')}), 11, 'a member draws from what it has');
-$_->sql('SELECT hilo_lease_report()') for @members;
+$_->sql('SELECT hilo.lease_report()') for @members;
 is($_->sql(q{SELECT numbers_left FROM hilo.leases WHERE collection = 'set'}), 0, $_->name . ' has heard') for @members;
 is($members[0]->sql(q{SELECT hilo_next_number('set')}), 101, 'and goes on above what it ever had');
 is($hub->error($set), '55000', 'once it has asked again, a forced seed is refused');
 # A seed upwards is not, but names those that have not heard.
-like($hub->message(q{SELECT hilo_seed('set', 1000)}), qr/WARNING:  01000: .*: "$names[0]", "$names[1]"\n.*HINT: .*hilo_lease_report\(\)/s, 'a seed upwards warns');
-$_->sql('SELECT hilo_lease_report()') for @members;
+like($hub->message(q{SELECT hilo.seed('set', 1000)}), qr/WARNING:  01000: .*: "$names[0]", "$names[1]"\n.*HINT: .*hilo.lease_report\(\)/s, 'a seed upwards warns');
+$_->sql('SELECT hilo.lease_report()') for @members;
 is($members[0]->sql(q{SELECT hilo_next_number('set')}), 1001, 'a report is how a member hears at once');
-unlike($hub->message(q{SELECT hilo_configure('set', range_size => 5)}), qr/WARNING/, 'then none is named');
-like($hub->message(q{SELECT hilo_drop('set', true)}), qr/WARNING:  01000: .*: "$names[0]", "$names[1]"\n/, 'a drop by force warns, too');
+unlike($hub->message(q{SELECT hilo.configure('set', range_size => 5)}), qr/WARNING/, 'then none is named');
+like($hub->message(q{SELECT hilo.drop('set', true)}), qr/WARNING:  01000: .*: "$names[0]", "$names[1]"\n/, 'a drop by force warns, too');
 
 #
 # A copy of its database, in its place
@@ -108,29 +108,29 @@ $hub_node->safe_psql('postgres', 'ALTER DATABASE hub RENAME TO former; ALTER DAT
 for my $member (@members)
 {
 	use_up($member);
-	like($member->message($refused), qr/55000: could not lease.*hilo_hub_resume/s, 'a copy gives no lease');
-	is($member->error(q{SELECT hilo_lease_from('fresh', 'hub')}), '55000', 'of nothing');
+	like($member->message($refused), qr/55000: could not lease.*hilo.hub_resume/s, 'a copy gives no lease');
+	is($member->error(q{SELECT hilo.lease_from('fresh', 'hub')}), '55000', 'of nothing');
 }
 is($hub->error(q{SELECT hilo_next_number('orders')}), '', 'it draws for itself');
-is($hub->error(q{SELECT hilo_lease('orders', 10)}), '55000', 'refused, whoever asks');
-is($_->sql(q{SELECT hilo_lease_report() = count(*) FROM hilo.leases WHERE hub IS NOT NULL}), 't', 'members say what they hold') for @members;
+is($hub->error(q{SELECT hilo.lease('orders', 10)}), '55000', 'refused, whoever asks');
+is($_->sql(q{SELECT hilo.lease_report() = count(*) FROM hilo.leases WHERE hub IS NOT NULL}), 't', 'members say what they hold') for @members;
 is($hub->sql(q{SELECT bool_and(reported) FROM hilo.members WHERE collection = 'orders'}), 't', 'which the hub notes');
 is($hub->sql(q{SELECT max(highest) FROM hilo.members WHERE collection = 'orders'}), highest(@members), 'with the highest number');
-cmp_ok($hub->sql(q{SELECT hilo_hub_resume('orders', 0)}), '>=', highest(@members), 'it goes on above that');
+cmp_ok($hub->sql(q{SELECT hilo.hub_resume('orders', 0)}), '>=', highest(@members), 'it goes on above that');
 draw($_, 250) for reverse @members;
 is(twice(), '', 'resumed above what members have, it gives no number again');
-is($members[1]->error(q{SELECT hilo_lease_from('fresh', 'hub')}), '55000', 'others it does not give');
-$hub->sql('SELECT hilo_hub_resume()');
-is($members[1]->error(q{SELECT hilo_lease_from('fresh', 'hub')}), '', 'until all are resumed');
+is($members[1]->error(q{SELECT hilo.lease_from('fresh', 'hub')}), '55000', 'others it does not give');
+$hub->sql('SELECT hilo.hub_resume()');
+is($members[1]->error(q{SELECT hilo.lease_from('fresh', 'hub')}), '', 'until all are resumed');
 
 # Renamed, and nothing else: it may have been copied, and is resumed in the same way.
 $hub_node->safe_psql('postgres', 'ALTER DATABASE hub RENAME TO hub1; ALTER DATABASE hub1 RENAME TO hub');
 use_up($_) for @members;
 if ($members[0]->error($refused))
 {
-	$_->sql('SELECT hilo_lease_report()') for @members;
-	cmp_ok($hub->sql('SELECT hilo_hub_resume()'), '>', 0, 'a hub that was renamed is resumed');
-	is($members[0]->error($refused), '', 'all at once') or $hub->sql('SELECT hilo_hub_resume(\'orders\', ' . highest(@members) . ')');
+	$_->sql('SELECT hilo.lease_report()') for @members;
+	cmp_ok($hub->sql('SELECT hilo.hub_resume()'), '>', 0, 'a hub that was renamed is resumed');
+	is($members[0]->error($refused), '', 'all at once') or $hub->sql('SELECT hilo.hub_resume(\'orders\', ' . highest(@members) . ')');
 }
 draw($_, 250) for @members;
 is(twice(), '', 'a hub that was renamed gives no number again');
@@ -155,11 +155,11 @@ sub move
 draw($_, 150) for @members;
 $hub_node->wait_for_catchup($standby, 'replay', $hub_node->lsn('insert'));
 $standby->promote;
-my $missing = message_of($standby, 'hub', 'SELECT hilo_hub_resume()');
+my $missing = message_of($standby, 'hub', 'SELECT hilo.hub_resume()');
 like($missing, qr/55000: members of this hub have not reported what they hold\nDETAIL:  Missing: .*"member$_\/members\/\d+" of "orders" \(last seen at 2/, "a promoted server waits for member $_") for 1, 2;
 like($missing, qr/Known so far: .*"orders" up to \d+/, 'and says where it would go on');
 is($standby->safe_psql('hub', q{SELECT count(*) FROM hilo.members WHERE reported}), 0, 'none of them has reported');
-$standby->safe_psql('hub', 'SELECT hilo_hub_resume(force => true)');
+$standby->safe_psql('hub', 'SELECT hilo.hub_resume(force => true)');
 is($standby->safe_psql('hub', q{SELECT count(*) FROM hilo.members}), 0, 'force forgets them, until they ask again');
 # One member follows, the other one still asks the old server, which runs on: both think that they are the hub.
 move($standby, $members[0]);
@@ -175,26 +175,26 @@ like($members[0]->message($refused), qr/55000: could not lease/, 'the old server
 like(slurp_file($hub_node->logfile, $offset), qr/WARNING:.*\b2\b/, 'and warns of it');
 use_up($members[1]);
 is($members[1]->error($refused), '55000', 'from then on it refuses all');
-is($members[1]->error(q{SELECT hilo_lease_from('quite new', 'hub')}), '55000', 'and everything');
+is($members[1]->error(q{SELECT hilo.lease_from('quite new', 'hub')}), '55000', 'and everything');
 is($hub->error($refused), '', 'it draws for itself');
 move($standby, @members);
 draw($_, 150) for @members;
 is(twice(), '', 'both go on with the new server');
-$hub->sql('SELECT hilo_hub_resume(force => true)');
-is($hub->error(q{SELECT hilo_lease('by hand', 10)}), '', 'resumed, the old one gives leases again');
+$hub->sql('SELECT hilo.hub_resume(force => true)');
+is($hub->error(q{SELECT hilo.lease('by hand', 10)}), '', 'resumed, the old one gives leases again');
 # To those as well that know the other one: no member stops it for good.
 move($hub_node, @members);
 my $draw = q{SELECT count(hilo_next_number('lies')) FROM generate_series(1, 250)};
-$members[0]->sql(q{SELECT hilo_lease_from('lies', 'hub')});
+$members[0]->sql(q{SELECT hilo.lease_from('lies', 'hub')});
 is($members[0]->error($draw), '', 'also to a member that has followed another one');
-is($hub->error(q{SELECT hilo_lease('lies', 1, 0, (SELECT system_identifier FROM pg_control_system()), 1000000000000, 'liar')}), '22023', 'a timeline that there cannot have been stops nothing');
-is($hub->error(q{SELECT hilo_lease('lies', 1, 5000000000000000000, 0, 0, 'liar')}), '22023', 'nor does a number that is far ahead');
-is($hub->error(q{SELECT hilo_lease('lies', 1)}), '', 'it gives leases');
-is($hub->error(q{SELECT hilo_lease('lies', 1, 0, (SELECT system_identifier FROM pg_control_system()), 1000, 'liar')}), '55000', 'one that there may have been does, until');
-is($hub->error(q{SELECT hilo_lease('lies', 1)}), '55000', 'for all');
-$_->sql('SELECT hilo_lease_report()') for @members;
-$hub->sql('SELECT hilo_hub_resume()');
-is($hub->error(q{SELECT hilo_lease('lies', 1, 0, (SELECT system_identifier FROM pg_control_system()), 1000, 'liar')}), '', 'until it is resumed, the same lie has no effect');
+is($hub->error(q{SELECT hilo.lease('lies', 1, 0, (SELECT system_identifier FROM pg_control_system()), 1000000000000, 'liar')}), '22023', 'a timeline that there cannot have been stops nothing');
+is($hub->error(q{SELECT hilo.lease('lies', 1, 5000000000000000000, 0, 0, 'liar')}), '22023', 'nor does a number that is far ahead');
+is($hub->error(q{SELECT hilo.lease('lies', 1)}), '', 'it gives leases');
+is($hub->error(q{SELECT hilo.lease('lies', 1, 0, (SELECT system_identifier FROM pg_control_system()), 1000, 'liar')}), '55000', 'one that there may have been does, until');
+is($hub->error(q{SELECT hilo.lease('lies', 1)}), '55000', 'for all');
+$_->sql('SELECT hilo.lease_report()') for @members;
+$hub->sql('SELECT hilo.hub_resume()');
+is($hub->error(q{SELECT hilo.lease('lies', 1, 0, (SELECT system_identifier FROM pg_control_system()), 1000, 'liar')}), '', 'until it is resumed, the same lie has no effect');
 is($members[0]->error($draw), '', 'members go on');
 move($standby, @members);
 
@@ -208,10 +208,10 @@ move($stranger, @members);
 use_up($members[0]);
 is($members[0]->error($refused), '55000', 'another server is not the hub') for 1 .. 2;
 is($stranger->safe_psql('hub', q{SELECT coalesce(max(max), 0) FROM hilo.hilo WHERE collection = 'orders'}), 0, 'nothing was claimed there');
-like($members[0]->message(q{SELECT hilo_next_number('orders')}), qr/hilo_lease_from/, 'what to do is said');
-is(error_of($stranger, 'hub', q{SELECT hilo_hub_resume('orders', 100)}), '42704', 'nor told to go on by a name that it does not know');
-$stranger->safe_psql('hub', 'SELECT hilo_hub_resume(\'orders\', ' . highest(@members) . ', true)');
-$_->sql(q{SELECT hilo_lease_from('orders', 'hub')}) for @members;
+like($members[0]->message(q{SELECT hilo_next_number('orders')}), qr/hilo.lease_from/, 'what to do is said');
+is(error_of($stranger, 'hub', q{SELECT hilo.hub_resume('orders', 100)}), '42704', 'nor told to go on by a name that it does not know');
+$stranger->safe_psql('hub', 'SELECT hilo.hub_resume(\'orders\', ' . highest(@members) . ', true)');
+$_->sql(q{SELECT hilo.lease_from('orders', 'hub')}) for @members;
 is($members[0]->error($refused), '', 'until the member is told that it has taken over');
 draw($_, 250) for @members;
 is(twice(), '', 'no number was shown twice');
@@ -221,14 +221,14 @@ is(twice(), '', 'no number was shown twice');
 #
 is($stranger->safe_psql('hub', q{SELECT low, high, epoch = (SELECT epoch FROM hilo.hilo WHERE collection = 'given'),
 	system_identifier = (SELECT system_identifier FROM pg_control_system()), timeline
-	FROM hilo_lease('given', 10)}), '1|10|t|t|1', 'what a hub answers') or diag($stranger->safe_psql('hub', q{SELECT * FROM hilo_lease('given', 10)}));
-is($stranger->safe_psql('hub', q{SELECT low, high FROM hilo_lease('given', 10, 100)}), '101|110', 'above what a member knows');
-is($stranger->safe_psql('hub', q{SELECT max FROM hilo.hilo, hilo_lease('given', 0) WHERE collection = 'given'}), 110, 'size 0 claims nothing');
-is($stranger->safe_psql('hub', q{SELECT count(*) FROM hilo_lease('never', 0); SELECT count(*) FROM hilo.hilo WHERE collection = 'never' AND max > 0}), "1\n0", 'nor where there is nothing');
+	FROM hilo.lease('given', 10)}), '1|10|t|t|1', 'what a hub answers') or diag($stranger->safe_psql('hub', q{SELECT * FROM hilo.lease('given', 10)}));
+is($stranger->safe_psql('hub', q{SELECT low, high FROM hilo.lease('given', 10, 100)}), '101|110', 'above what a member knows');
+is($stranger->safe_psql('hub', q{SELECT max FROM hilo.hilo, hilo.lease('given', 0) WHERE collection = 'given'}), 110, 'size 0 claims nothing');
+is($stranger->safe_psql('hub', q{SELECT count(*) FROM hilo.lease('never', 0); SELECT count(*) FROM hilo.hilo WHERE collection = 'never' AND max > 0}), "1\n0", 'nor where there is nothing');
 # Two members with one name, as of two copies of one server, each with what it holds.
-sub reported { return message_of($stranger, 'hub', "SELECT hilo_lease('shared', 10, $_[0], 0, 0, 'member')"); }
+sub reported { return message_of($stranger, 'hub', "SELECT hilo.lease('shared', 10, $_[0], 0, 0, 'member')"); }
 is(reported($_), '', "a member that has had numbers up to $_") for 0, 10, 10, 20;
-is(message_of($stranger, 'hub', q{SELECT hilo_lease('shared', 0, 10, 0, 0, 'member')}), '', 'a report that a later question has overtaken');
+is(message_of($stranger, 'hub', q{SELECT hilo.lease('shared', 0, 10, 0, 0, 'member')}), '', 'a report that a later question has overtaken');
 like(reported(10), qr/WARNING:  01000: member "member" reports numbers of "shared" up to 10, but has reported 20 before\n.*HINT: .*cluster_name/s, 'one that has had fewer than it said is another one');
 
 $_->stop for $node, $hub_node, $standby, $stranger;

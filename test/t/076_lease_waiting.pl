@@ -50,7 +50,7 @@ sub use_up
 }
 
 my $draw = q{SELECT hilo_next_number('orders')};
-$member->sql(q{SELECT hilo_lease_from('orders', 'hub')});
+$member->sql(q{SELECT hilo.lease_from('orders', 'hub')});
 
 #
 # One asks, the others wait
@@ -167,7 +167,7 @@ for my $way (qw(cancel terminate))
 # Identities: several waiting sessions are served by one request
 #
 {
-	$member->sql(q{SELECT hilo_lease_from('companies|', 'hub')});
+	$member->sql(q{SELECT hilo.lease_from('companies|', 'hub')});
 	is($member->sql(q{SELECT next_identity_for('companies')}), 1, 'an identity is drawn one by one');
 	my @s = sessions(8);
 	my $before = changes('companies|');
@@ -200,7 +200,7 @@ for my $way (qw(cancel terminate))
 	$node->safe_psql('template1', 'ALTER DATABASE hub RESET hilo.max_lease_size');
 	$_->finish for @s;
 	@s = sessions(8);
-	$hub->sql(q{SELECT hilo_configure('companies|', max_value => 23)});
+	$hub->sql(q{SELECT hilo.configure('companies|', max_value => 23)});
 	$held->query('BEGIN; LOCK TABLE hilo.hilo IN ACCESS EXCLUSIVE MODE');
 	$s[0]->start(q{SELECT next_identity_for('companies')});
 	asked();
@@ -265,7 +265,7 @@ for my $mode ('ACCESS EXCLUSIVE', 'SHARE', 'EXCLUSIVE')
 
 # Two collections, in opposite order.
 {
-	$member->sql(qq{SELECT hilo_lease_from('$_', 'hub')}) for qw(one two);
+	$member->sql(qq{SELECT hilo.lease_from('$_', 'hub')}) for qw(one two);
 	my @two = sessions(2);
 	my %before = map { $_ => changes($_) } qw(one two);
 	my $held = hold();
@@ -288,7 +288,7 @@ for my $what (qw(dropped copied))
 	my $other = database($node, "soon_$what");
 	add_hub($node, $node, db => $other->name, dbname => 'hub', server => 'hub');
 	$node->safe_psql('template1', 'ALTER DATABASE ' . $other->name . ' SET hilo.lease_ahead = 75');
-	$other->sql(qq{SELECT hilo_lease_from('soon $what', 'hub'); SELECT hilo_next_number('soon $what') FROM generate_series(1, 50)});
+	$other->sql(qq{SELECT hilo.lease_from('soon $what', 'hub'); SELECT hilo_next_number('soon $what') FROM generate_series(1, 50)});
 	$node->poll_query_until($other->name, qq{SELECT numbers_left > 100 FROM hilo.leases WHERE collection = 'soon $what'})
 	  or die 'no worker has fetched';
 	my $sql = $what eq 'dropped' ? 'DROP DATABASE ' . $other->name : 'CREATE DATABASE a_copy TEMPLATE ' . $other->name;

@@ -24,7 +24,7 @@ my $hub = database($node, 'hub');
 my $member = database($node, 'member');
 add_hub($node, $node, db => 'member', dbname => 'hub', server => 'hub');
 
-sub lease { $member->sql("SELECT hilo_lease_from('$_[0]', 'hub', " . ($_[1] // 1000) . ')'); return; }
+sub lease { $member->sql("SELECT hilo.lease_from('$_[0]', 'hub', " . ($_[1] // 1000) . ')'); return; }
 
 sub hub_max { return $hub->sql("SELECT coalesce(max(max), 0) FROM hilo.hilo WHERE collection = '$_[0]'"); }
 
@@ -33,7 +33,7 @@ sub left { return $member->sql("SELECT numbers_left FROM hilo.leases WHERE colle
 #
 # To draw, and to give back
 #
-is($member->sql(q{SELECT pg_typeof(hilo_lease_from('ways', 'hub', 1000))}), 'void', 'hilo_lease_from() returns nothing');
+is($member->sql(q{SELECT pg_typeof(hilo.lease_from('ways', 'hub', 1000))}), 'void', 'hilo.lease_from() returns nothing');
 is(hub_max('ways'), 0, 'and draws nothing');
 is($member->sql(q{SELECT collection, hub, numbers_left, highest, leased_at IS NULL, last_error IS NULL FROM hilo.leases}), 'ways|hub|0|0|t|t', 'as the view shows');
 my $s = session($member);
@@ -42,16 +42,16 @@ is(hub_max('ways'), 1000, 'takes a lease');
 is($member->sql(q{SELECT collection, hub, numbers_left, highest, leased_at IS NOT NULL, last_error IS NULL FROM hilo.leases}), 'ways|hub|999|1000|t|t', 'as the view shows');
 is($member->sql(q{SELECT * FROM hilo.pool}), 'ways|2|1000|999|t', 'and that of the pool');
 is($s->query(q{SELECT * FROM hilo_reserve('ways', 10)}), '2|11', 'hilo_reserve()');
-is($s->query(q{SELECT hilo_next_hi('ways', 100)}), 2, 'hilo_next_hi()');
-my ($low, $high, $claim) = split /\|/, $s->query(q{SELECT low, high, claim FROM hilo_next_range('ways', 50)});
-is("$low $high", '12 61', 'hilo_next_range() takes what lies lowest');
-is($s->query("SELECT hilo_return_range('ways', $low, $high, $claim + 1)"), 'f', 'hilo_return_range() with a wrong number');
-is($s->query("SELECT hilo_return_range('ways', $low, $high, $claim)"), 't', 'hilo_return_range()');
-is($s->query("SELECT hilo_return_range('ways', $low, $high, $claim)"), 'f', 'but once');
+is($s->query(q{SELECT hilo.next_hi('ways', 100)}), 2, 'hilo.next_hi()');
+my ($low, $high, $claim) = split /\|/, $s->query(q{SELECT low, high, claim FROM hilo.next_range('ways', 50)});
+is("$low $high", '12 61', 'hilo.next_range() takes what lies lowest');
+is($s->query("SELECT hilo.return_range('ways', $low, $high, $claim + 1)"), 'f', 'hilo.return_range() with a wrong number');
+is($s->query("SELECT hilo.return_range('ways', $low, $high, $claim)"), 't', 'hilo.return_range()');
+is($s->query("SELECT hilo.return_range('ways', $low, $high, $claim)"), 'f', 'but once');
 is($s->query(q{SELECT hilo_next_number('ways')}), 13, 'what was returned is drawn again');
 $s->query('SET hilo.range_size = 20');
 is($s->query(q{SELECT hilo_next_number('ways')}), 14, 'a range of a session');
-is($s->query(q{SELECT hilo_release('ways')}), 19, 'hilo_release()');
+is($s->query(q{SELECT hilo.release('ways')}), 19, 'hilo.release()');
 is($s->query(q{SELECT hilo_next_number('ways')}), 15, 'what was released is drawn again');
 is($s->query(q{SELECT hilo_last_number('ways')}), 15, 'hilo_last_number()');
 my %seen;
@@ -74,7 +74,7 @@ is($member->error(q{SELECT hilo_reserve('pieces', 5000)}), '08001', 'a hub that 
 $member->sql(q{ALTER SERVER hub OPTIONS (SET port '} . $node->port . q{')});
 lease('pieces', 100);
 is($member->sql(q{SET hilo.lease_retry = '1h'; SELECT high - low FROM hilo_reserve('pieces', 5000)}), 4999, 'once named anew, is asked at once');
-my $hi = $s->query(q{SELECT hilo_next_hi('pieces', 250)});
+my $hi = $s->query(q{SELECT hilo.next_hi('pieces', 250)});
 cmp_ok(hub_max('pieces'), '>=', $hi * 250, 'a hi that needs a lease of its own');
 is($member->sql(q{SELECT count(*) FROM generate_series(1, 40), hilo_next_number('pieces')}), 40, 'the rest is drawn');
 
@@ -104,13 +104,13 @@ $pid = $two->pid;
 $two->finish;
 wait_until('the second one has left', sub { !kill 0, $pid });
 is(left('below'), 28, 'which leaves the rest');
-$member->sql(q{SELECT hilo_lease_from('below', NULL); SELECT hilo_next_number('below') FROM generate_series(1, 28); SELECT hilo_drop('below')});
+$member->sql(q{SELECT hilo.lease_from('below', NULL); SELECT hilo_next_number('below') FROM generate_series(1, 28); SELECT hilo.drop('below')});
 
 # Identities have no buffer, unless they are told to: then one request is enough for as many.
-$member->sql(q{SELECT hilo_lease_from('buffered|', 'hub')});
+$member->sql(q{SELECT hilo.lease_from('buffered|', 'hub')});
 is($member->sql(q{SELECT next_identity_for('buffered') FROM generate_series(1, 2)}), "1\n2", 'an identity is leased one by one');
 is(hub_max('buffered|'), 2, 'and has no buffer');
-$member->sql(q{SELECT hilo_configure('buffered|', range_size => 50)});
+$member->sql(q{SELECT hilo.configure('buffered|', range_size => 50)});
 is($member->sql(q{SELECT next_identity_for('buffered')}), 3, 'with a range size');
 is(hub_max('buffered|') . ' ' . left('buffered|'), '52 49', 'it has one');
 is($member->sql(q{SELECT count(DISTINCT next_identity_for('buffered')) FROM generate_series(1, 49)}), 49, 'all of which are drawn');
@@ -119,26 +119,26 @@ is(hub_max('buffered|'), 52, 'without the hub');
 #
 # What a role may not do that may only draw
 #
-$member->sql(q{CREATE ROLE drawer; CREATE TABLE docs (id bigint PRIMARY KEY); GRANT INSERT ON docs TO drawer; SELECT hilo_attach('docs')});
+$member->sql(q{CREATE ROLE drawer; CREATE TABLE docs (id bigint PRIMARY KEY); GRANT INSERT ON docs TO drawer; SELECT hilo.attach('docs')});
 lease('docs', 1000);
 $member->sql(q{SET ROLE drawer; INSERT INTO docs DEFAULT VALUES});
 is($member->sql('SELECT id FROM docs'), 1, 'it draws');
 my $highest = $member->sql(q{SELECT highest FROM hilo.leases WHERE collection = 'docs'});
 my $max = hub_max('docs');
-is($member->error("SET ROLE drawer; SELECT low FROM hilo_next_range('docs', 0, NULL, $highest)"), '42501', 'burning leases, time ' . $_) for 1 .. 8;
+is($member->error("SET ROLE drawer; SELECT low FROM hilo.next_range('docs', 0, NULL, $highest)"), '42501', 'burning leases, time ' . $_) for 1 .. 8;
 is(hub_max('docs'), $max, 'the hub is not asked');
 is(left('docs'), 999, 'and nothing is lost');
-is($member->error("SET ROLE drawer; SELECT low FROM hilo_next_range('docs', 0, NULL, $highest + 1)"), '42501', 'nor above what is leased');
-like($member->sql(q{SET ROLE drawer; SELECT low FROM hilo_next_range('docs', 0, NULL, 1)}), qr/^\d+$/, 'it gets ranges like others');
-like($member->sql("SELECT low > $highest FROM hilo_next_range('docs', 0, NULL, $highest)"), qr/^t$/, 'a role that may seed passes over them');
+is($member->error("SET ROLE drawer; SELECT low FROM hilo.next_range('docs', 0, NULL, $highest + 1)"), '42501', 'nor above what is leased');
+like($member->sql(q{SET ROLE drawer; SELECT low FROM hilo.next_range('docs', 0, NULL, 1)}), qr/^\d+$/, 'it gets ranges like others');
+like($member->sql("SELECT low > $highest FROM hilo.next_range('docs', 0, NULL, $highest)"), qr/^t$/, 'a role that may seed passes over them');
 
 #
 # How large the pool may grow: eight collections
 #
-$member->sql(q{SELECT hilo_lease_from('room' || i, 'hub', 100), hilo_next_number('room' || i) FROM generate_series(1, 4) i});
+$member->sql(q{SELECT hilo.lease_from('room' || i, 'hub', 100), hilo_next_number('room' || i) FROM generate_series(1, 4) i});
 is($member->sql(q{SELECT count(DISTINCT collection) FROM hilo.pool WHERE leased}), 8, 'eight leased collections have room');
-$hub->sql(q{SELECT hilo_seed('fits not', 0)});
-my $message = $member->message(q{SELECT hilo_lease_from('fits not', 'hub'); SELECT hilo_next_number('fits not')});
+$hub->sql(q{SELECT hilo.seed('fits not', 0)});
+my $message = $member->message(q{SELECT hilo.lease_from('fits not', 'hub'); SELECT hilo_next_number('fits not')});
 like($message, qr/ERROR:  53200: /, 'a ninth one does not');
 like($message, qr/hilo\.pool_size/, 'the message names the setting');
 is(hub_max('fits not'), 0, 'and no lease is lost');
@@ -148,33 +148,33 @@ is($member->sql(q{SELECT count(hilo_next_number('counted' || i)) FROM generate_s
 is($member->sql(q{SELECT sum(size) FROM hilo.pool WHERE leased}), $before, 'and leases stay');
 is($member->sql(q{SELECT count(*) FROM hilo.pool WHERE NOT leased}), 0, 'counted numbers have no room');
 # Nor does an id by hand find room; then what a session leaves later has no place, either.
-$member->sql(q{CREATE TABLE by_hand (id bigint PRIMARY KEY); SELECT hilo_attach('by_hand')});
+$member->sql(q{CREATE TABLE by_hand (id bigint PRIMARY KEY); SELECT hilo.attach('by_hand')});
 my $holder = session($member, 'hilo.range_size' => 20);
 is($holder->query('INSERT INTO by_hand DEFAULT VALUES RETURNING id'), 1, 'a session has numbers');
 $member->sql('INSERT INTO by_hand VALUES (5)');
-$member->sql(q{SELECT hilo_lease_from('room2', NULL); SELECT hilo_next_number('room2') FROM generate_series(1, 99); SELECT hilo_drop('room2')});
+$member->sql(q{SELECT hilo.lease_from('room2', NULL); SELECT hilo_next_number('room2') FROM generate_series(1, 99); SELECT hilo.drop('room2')});
 $pid = $holder->pid;
 $holder->finish;
 wait_until('it has left', sub { !kill 0, $pid });
 is($member->sql(q{SELECT count(*) FROM hilo.pool WHERE collection = 'by_hand'}), 0, 'it leaves nothing, though now there is room');
 is($member->error('INSERT INTO by_hand SELECT FROM generate_series(1, 40)'), '', 'no collision');
 # Room is made by what is left, and used up or dropped.
-$member->sql(q{SELECT hilo_lease_from('room1', NULL); SELECT hilo_next_number('room1') FROM generate_series(1, 99); SELECT hilo_drop('room1')});
-is($member->error(q{SELECT hilo_lease_from('fits now', 'hub'); SELECT hilo_next_number('fits now')}), '', 'one that is dropped makes room');
+$member->sql(q{SELECT hilo.lease_from('room1', NULL); SELECT hilo_next_number('room1') FROM generate_series(1, 99); SELECT hilo.drop('room1')});
+is($member->error(q{SELECT hilo.lease_from('fits now', 'hub'); SELECT hilo_next_number('fits now')}), '', 'one that is dropped makes room');
 
 # Without a pool there is no leasing.
 $s->finish;
 $node->append_conf('postgresql.conf', 'hilo.pool_size = 0');
 $node->restart;
-like($member->message(q{SELECT hilo_lease_from('no pool', 'hub'); SELECT hilo_next_number('no pool')}), qr/ERROR:  (?:55000|53200): /, 'no pool, no leases');
+like($member->message(q{SELECT hilo.lease_from('no pool', 'hub'); SELECT hilo_next_number('no pool')}), qr/ERROR:  (?:55000|53200): /, 'no pool, no leases');
 like($member->message(q{SELECT hilo_next_number('ways')}), qr/ERROR:  (?:55000|53200): /, 'also of a collection that was leased before');
 is($member->sql(q{SELECT hilo_next_number('counted here')}), 1, 'others are counted');
 # Nor without the library.
 $node->append_conf('postgresql.conf', q{shared_preload_libraries = ''});
 $node->restart;
-like($member->message(q{SELECT hilo_lease_from('no library', 'hub')}), qr/ERROR:  55000: .*HINT:.*shared_preload_libraries/s, 'without the library in shared_preload_libraries: no leases');
+like($member->message(q{SELECT hilo.lease_from('no library', 'hub')}), qr/ERROR:  55000: .*HINT:.*shared_preload_libraries/s, 'without the library in shared_preload_libraries: no leases');
 like($member->message(q{SELECT hilo_next_number('ways')}), qr/ERROR:  55000: .*HINT:.*shared_preload_libraries/s, 'also of a collection that was leased before');
-is($hub->sql(q{SELECT high - low FROM hilo_lease('a hub does not need it', 10)}), 9, 'a hub does not need it');
+is($hub->sql(q{SELECT high - low FROM hilo.lease('a hub does not need it', 10)}), 9, 'a hub does not need it');
 
 $node->stop;
 is(left_behind($node), '', 'nothing was left behind');

@@ -144,7 +144,7 @@ sub connections
 	return join ' ', map { $proxies[$_]->connections - $before[$_] } 0 .. $#proxies;
 }
 
-is($session->query(q{SELECT hilo_lease_from('orders', 'ids_hub')}), '', 'leased');
+is($session->query(q{SELECT hilo.lease_from('orders', 'ids_hub')}), '', 'leased');
 
 #
 # A dead address, two that take connections and say nothing, and the hub
@@ -183,7 +183,7 @@ $proxies[1]->mode('refuse');
 use_up();
 like(draw(), $number, 'the second of two addresses');
 add_hub($member, $hub, server => 'other_hub', host => '127.0.0.1,127.0.0.1', port => $proxies[0]->port . ',' . $proxies[2]->port);
-is(connections(sub { $session->query(q{SELECT hilo_lease_from('others', 'other_hub')}) }), '1 0 0', 'the first one of another server');
+is(connections(sub { $session->query(q{SELECT hilo.lease_from('others', 'other_hub')}) }), '1 0 0', 'the first one of another server');
 
 #
 # What went wrong is said of each
@@ -298,17 +298,17 @@ hosts([ @proxy_hosts[ 0, 1 ] ], 'DROP target_session_attrs');
 $proxies[0]->mode('refuse');
 use_up();
 is(connections(sub { like(draw(), $number, 'the second address') }), '0 1 0', 'is the good one');
-sql($hub, q{SELECT hilo_configure('orders', max_value => (SELECT max FROM hilo.hilo WHERE collection = 'orders'))});
+sql($hub, q{SELECT hilo.configure('orders', max_value => (SELECT max FROM hilo.hilo WHERE collection = 'orders'))});
 use_up();
 is(connections(sub { like(draw(), qr/2200H/, 'where it has an error') }), '0 1 0', 'it was asked');
-sql($hub, q{SELECT hilo_configure('orders', max_value => 9223372036854775807)});
+sql($hub, q{SELECT hilo.configure('orders', max_value => 9223372036854775807)});
 is(connections(sub { like(draw(), $number, 'the next time') }), '1 1 0', 'the first one is asked before');
 
 #
 # The lease worker asks a hub that cannot be reached once, however much it wants
 #
 hosts([$real]);
-$session->query(q{SELECT hilo_lease_from('more', 'ids_hub'), hilo_next_number('more')});
+$session->query(q{SELECT hilo.lease_from('more', 'ids_hub'), hilo_next_number('more')});
 $session->query(q{SELECT hilo_next_number(c) FROM unnest(ARRAY['orders', 'more']) c, generate_series(1, 30)});
 configure($member, 'hilo.lease_retry' => '1h');
 configure($member, 'hilo.lease_ahead' => '90');
@@ -337,12 +337,12 @@ $standby->promote;
 use_up();
 configure($member, 'hilo.lease_retry' => '1h');
 like(draw(), qr/55000: could not lease.*gives no leases because this server was promoted.*HINT/s, 'after a promotion the other one is asked, and refuses');
-like(draw(session($member)), qr/HINT:  Call hilo_hub_resume/, 'with a hint in all sessions');
-sql($member, 'SELECT hilo_lease_report()');
+like(draw(session($member)), qr/HINT:  Call hilo.hub_resume/, 'with a hint in all sessions');
+sql($member, 'SELECT hilo.lease_report()');
 is(sql($standby, q{SELECT string_agg(collection, ' ') FROM hilo.members WHERE NOT reported}), 'others', 'which waits for the one that knows it by another name');
-sql($standby, 'SELECT hilo_hub_resume(force => true)');
+sql($standby, 'SELECT hilo.hub_resume(force => true)');
 like(draw(), qr/55000: could not lease/, 'it is not asked again that soon');
-sql($member, 'SELECT hilo_lease_report()');
+sql($member, 'SELECT hilo.lease_report()');
 like(draw(), $number, 'but at once when it was heard to give leases');
 is(join(' ', grep { $shown{$_} > 1 } sort keys %shown), '', 'no number came twice');
 

@@ -26,10 +26,10 @@ SETTINGS
 add_hub($_, $hub) for @members;
 
 is($hub->safe_psql('postgres', "SELECT hilo_next_number('orders')"), 1, 'the hub counts');
-$members[0]->safe_psql('postgres', "SELECT hilo_lease_from('orders', 'ids_hub')");
-$members[1]->safe_psql('postgres', "SELECT hilo_lease_from('orders', 'ids_hub', 600)");
+$members[0]->safe_psql('postgres', "SELECT hilo.lease_from('orders', 'ids_hub')");
+$members[1]->safe_psql('postgres', "SELECT hilo.lease_from('orders', 'ids_hub', 600)");
 # What the hub has claimed is 1 to 32, or 1.
-like($hub->safe_psql('postgres', q{SELECT max FROM hilo.hilo WHERE collection = 'orders'}), qr/^(?:1|32)$/, 'hilo_lease_from() draws nothing');
+like($hub->safe_psql('postgres', q{SELECT max FROM hilo.hilo WHERE collection = 'orders'}), qr/^(?:1|32)$/, 'hilo.lease_from() draws nothing');
 like($members[0]->safe_psql('postgres', "SELECT hilo_next_number('orders')"), qr/^(?:2|33)$/, 'a member draws above what the hub has claimed');
 is($members[0]->safe_psql('postgres', q{SELECT collection, hub, highest IN (401, 432), last_error FROM hilo.leases}),
 	'orders|ids_hub|t|', 'out of a lease');
@@ -37,7 +37,7 @@ $members[1]->safe_psql('postgres', "SELECT hilo_next_number('orders')");
 like($hub->safe_psql('postgres', q{SELECT max FROM hilo.hilo WHERE collection = 'orders'}), qr/^10[03][12]$/, 'another one of a lease with a size of its own');
 
 # The third member counted before, up to where the hub does not come soon.
-$members[2]->safe_psql('postgres', "SELECT hilo_seed('orders', 5000); SELECT hilo_next_number('orders'); SELECT hilo_lease_from('orders', 'ids_hub')");
+$members[2]->safe_psql('postgres', "SELECT hilo.seed('orders', 5000); SELECT hilo_next_number('orders'); SELECT hilo.lease_from('orders', 'ids_hub')");
 cmp_ok($members[2]->safe_psql('postgres', "SELECT hilo_next_number('orders')"), '>', 5001, 'the hub goes above what a member has counted');
 
 my @clients = map { start_clients($_, $dir, $_ == $hub ? 2 : 8) } @members, $hub;
@@ -129,7 +129,7 @@ hilo.max_range_size = 1000
 SETTINGS
 $members[0]->restart;
 is($members[0]->safe_psql('postgres', <<SQL) =~ s/^\n//r, 300_000, 'many numbers');
-SELECT hilo_lease_from('many', 'ids_hub', 1000);
+SELECT hilo.lease_from('many', 'ids_hub', 1000);
 SELECT count(DISTINCT hilo_next_number('many')) FROM generate_series(1, 300000);
 SQL
 # The leases 1000, 2000, 4000 ... are used up so soon that each is twice as large.

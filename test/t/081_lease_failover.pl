@@ -67,11 +67,11 @@ sql($hub, q{SELECT next_identity_for('invoices')});
 is(sql($members[0], q{SELECT next_identity_for('invoices')}), 2, 'an identity is drawn on the hub');
 $hub->wait_for_catchup($standby, 'replay', $hub->lsn('insert'));
 
-like(message_of($standby, 'postgres', q{SELECT hilo_lease('orders', 10)}), qr/25006/, 'a standby gives no leases');
+like(message_of($standby, 'postgres', q{SELECT hilo.lease('orders', 10)}), qr/25006/, 'a standby gives no leases');
 move_hub($standby, $members[0]);
 use_up($members[0]);
 like(message_of($members[0], 'postgres', q{SELECT hilo_next_number('orders')}),
-	qr/25006: could not lease numbers of "orders" from server "ids_hub".*hilo_lease\(\) in a read-only/s,
+	qr/25006: could not lease numbers of "orders" from server "ids_hub".*hilo.lease\(\) in a read-only/s,
 	'a member that asks one is told so');
 move_hub($hub, $members[0]);
 
@@ -93,32 +93,32 @@ for my $call (q{SELECT hilo_next_number('orders')}, q{SELECT hilo_next_number('l
 	like(message_of($members[1], 'postgres', $call), qr/55000: could not lease.*$error/s, "refused: $call");
 }
 like(message_of($members[1], 'postgres', $_), qr/55000: .*$error/s, "refused: $_")
-  for q{SELECT next_identity_for('invoices')}, q{SELECT next_identity_for('late')}, q{SELECT hilo_lease_from('late|', 'ids_hub')};
+  for q{SELECT next_identity_for('invoices')}, q{SELECT next_identity_for('late')}, q{SELECT hilo.lease_from('late|', 'ids_hub')};
 is(error_of($standby, 'postgres', q{SELECT hilo_next_number('orders')}), '', 'the hub itself draws what it is asked for');
 
 # The one that was refused has said what it holds; the hub waits for the other one.
-my $missing = message_of($standby, 'postgres', 'SELECT hilo_hub_resume()');
+my $missing = message_of($standby, 'postgres', 'SELECT hilo.hub_resume()');
 like($missing, qr/55000: .*Missing: .*"postgres\/member1\/\d+" of "orders" \(last seen at /s, 'the hub waits for what the other member holds');
 unlike($missing, qr/"postgres\/member2/, 'but not for this one');
-is(error_of($standby, 'postgres', q{SELECT hilo_hub_resume('orders', 0)}), '55000', 'by name, too');
-is(sql($members[0], q{SELECT hilo_lease_report()}), sql($members[0], q{SELECT count(*) FROM hilo.leases}), 'it says so of all that it leases');
+is(error_of($standby, 'postgres', q{SELECT hilo.hub_resume('orders', 0)}), '55000', 'by name, too');
+is(sql($members[0], q{SELECT hilo.lease_report()}), sql($members[0], q{SELECT count(*) FROM hilo.leases}), 'it says so of all that it leases');
 
 # By name, above what the members hold.
 my ($floor) = sort { $b <=> $a } map { highest($_) } @members;
-cmp_ok(sql($standby, "SELECT hilo_hub_resume('orders', 0)"), '>=', $floor, 'resumed');
+cmp_ok(sql($standby, "SELECT hilo.hub_resume('orders', 0)"), '>=', $floor, 'resumed');
 $shown{$_}++ for split /\n/, sql($standby, q{SELECT hilo_next_number('orders') FROM generate_series(1, 40)});
 draw($_, 250) for @members[ 1, 0 ];
 is(twice(), '', 'no number was shown twice');
 
 # All the others.
 is(error_of($members[1], 'postgres', q{SELECT hilo_next_number('late')}), '55000', 'others are refused as before');
-sql($standby, q{SELECT hilo_hub_resume('late', 0)});
+sql($standby, q{SELECT hilo.hub_resume('late', 0)});
 my %late = map { $_ => 1 } @late;
 is((grep { $late{$_} } draw($members[1], 5, 'late')), 0, 'one whose first lease was lost goes on above it');
-sql($standby, q{SELECT hilo_hub_resume('invoices|', 0), hilo_hub_resume('late|', 0)});
+sql($standby, q{SELECT hilo.hub_resume('invoices|', 0), hilo.hub_resume('late|', 0)});
 is(sql($members[1], q{SELECT next_identity_for('invoices'), next_identity_for('late')}), '4|3', 'and identities');
 is(error_of($members[1], 'postgres', q{SELECT hilo_next_number('new')}), '55000', 'a new one may be one that was lost');
-cmp_ok(sql($standby, q{SELECT hilo_hub_resume()}), '>=', 0, 'all are resumed');
+cmp_ok(sql($standby, q{SELECT hilo.hub_resume()}), '>=', 0, 'all are resumed');
 is(error_of($members[1], 'postgres', q{SELECT hilo_next_number('new')}), '', 'and new ones leased');
 
 # A restart is no promotion.
@@ -150,13 +150,13 @@ wait_until('the setting counts', sub { $waits->query('SHOW synchronous_standby_n
 $waits->query('CHECKPOINT');
 $waits->query('SET synchronous_commit = on');
 my $pid = $waits->pid;
-$waits->start(q{SELECT low > 0 FROM hilo_lease('auto', 10)});
+$waits->start(q{SELECT low > 0 FROM hilo.lease('auto', 10)});
 wait_until('a lease waits for the standby', sub {
 	$standby->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE pid = $pid AND wait_event = 'SyncRep'") });
 sql($standby, "SELECT pg_cancel_backend($pid)");
 my ($out, $err) = $waits->result;
 is($out . ($err =~ /ERROR:  (\w+)/ ? $1 : ''), '57014', 'and, cancelled, is not given');
-my ($state) = ($waits->query(q{SET synchronous_commit = local; SET statement_timeout = '1s'; SELECT hilo_lease('auto', 10)}))[1] =~ /ERROR:  (\w+)/;
+my ($state) = ($waits->query(q{SET synchronous_commit = local; SET statement_timeout = '1s'; SELECT hilo.lease('auto', 10)}))[1] =~ /ERROR:  (\w+)/;
 is($state, '57014', 'nor to a role that would not wait');
 $waits->finish;
 $third->start;
@@ -201,8 +201,8 @@ use_up($_) for @members;
 like(message_of($members[1], 'postgres', q{SELECT hilo_next_number('orders')}), qr/55000: .*$error/s,
 	'a hub that went back in time refuses');
 ($floor) = sort { $b <=> $a } map { highest($_) } @members;
-sql($_, 'SELECT hilo_lease_report()') for @members;
-cmp_ok(sql($past, 'SELECT hilo_hub_resume()'), '>', 0, 'once both have said what they hold it is resumed');
+sql($_, 'SELECT hilo.lease_report()') for @members;
+cmp_ok(sql($past, 'SELECT hilo.hub_resume()'), '>', 0, 'once both have said what they hold it is resumed');
 cmp_ok(sql($past, q{SELECT max FROM hilo.hilo WHERE collection = 'orders'}), '>=', $floor, 'above that');
 draw($_, 120) for @members[ 1, 0 ];
 is(twice(), '', 'no number was shown twice');
@@ -222,14 +222,14 @@ like(message_of($members[1], 'postgres', q{SELECT hilo_next_number('orders')}), 
 is(error_of($members[1], 'postgres', q{SELECT hilo_next_number('first after the dump')}), '55000',
 	'also a collection that it knows nothing of');
 # Whatever is said of promotions.
-is(error_of($past, 'restored', q{SET hilo.hub_auto_resume = on; SELECT hilo_lease('orders', 10)}),
+is(error_of($past, 'restored', q{SET hilo.hub_auto_resume = on; SELECT hilo.lease('orders', 10)}),
 	'55000', 'also where promotions lose nothing');
 ($floor) = sort { $b <=> $a } map { highest($_) } @members;
 # The one that has asked may have said so already.
 is($past->safe_psql('restored', q{SELECT count(*) FROM hilo.members WHERE collection = 'invoices|'}), 2, 'the dump knows the members');
-is(error_of($past, 'restored', q{SELECT hilo_hub_resume()}), '55000', 'which have to say what they hold');
-sql($_, 'SELECT hilo_lease_report()') for @members;
-$past->safe_psql('restored', "SELECT hilo_hub_resume('orders', 0)");
+is(error_of($past, 'restored', q{SELECT hilo.hub_resume()}), '55000', 'which have to say what they hold');
+sql($_, 'SELECT hilo.lease_report()') for @members;
+$past->safe_psql('restored', "SELECT hilo.hub_resume('orders', 0)");
 is($past->safe_psql('restored', "SELECT max >= $floor FROM hilo.hilo WHERE collection = 'orders'"), 't', 'it goes on above that');
 draw($_, 120) for @members[ 1, 0 ];
 is(twice(), '', 'no number was shown twice');
@@ -259,7 +259,7 @@ $shown{$_}++ for split /\n/, $members[0]->safe_psql('counts', q{SELECT hilo_next
 is(twice(), '', 'it gets its own');
 
 # A copy of the database, and of its files.
-sql($members[0], q{SELECT hilo_release()});
+sql($members[0], q{SELECT hilo.release()});
 $members[0]->safe_psql('template1', 'CREATE DATABASE template_copy TEMPLATE postgres');
 is($members[0]->safe_psql('template_copy', 'SELECT count(*) FROM hilo.pool'), 0, 'the copy of a database has no leases');
 for (1 .. 2)

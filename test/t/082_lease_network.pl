@@ -52,7 +52,7 @@ sub use_up
 }
 
 my $session = session($member);
-is($session->query(q{SELECT hilo_lease_from('orders', 'ids_hub')}), '', 'leased through a proxy');
+is($session->query(q{SELECT hilo.lease_from('orders', 'ids_hub')}), '', 'leased through a proxy');
 is(draw($session), 1, 'a number');
 
 #
@@ -77,14 +77,14 @@ for my $mode (qw(request answer half))
 {
 	$session->query(q{SELECT hilo_next_number('counted')});
 	$proxy->mode($mode);
-	like($session->error_of(q{SELECT hilo_lease_from('counted', 'ids_hub')}), qr/^08/, "first exchange, $mode: an error");
+	like($session->error_of(q{SELECT hilo.lease_from('counted', 'ids_hub')}), qr/^08/, "first exchange, $mode: an error");
 	$proxy->mode('pass');
 	is(sql($member, q{SELECT flags & 2 FROM hilo.hilo WHERE collection = 'counted'}), 0, "first exchange, $mode: it counts on");
 	like($session->query(q{SELECT hilo_next_number('counted')}), qr/^\d+$/, "first exchange, $mode: and draws");
 }
 
 # Identities keep the connection; one that was lost meanwhile is made anew.
-$session->query(q{SELECT hilo_lease_from('invoices|', 'ids_hub')});
+$session->query(q{SELECT hilo.lease_from('invoices|', 'ids_hub')});
 my @identities = scalar $session->query(q{SELECT next_identity_for('invoices')});
 my $connections = $proxy->connections;
 push @identities, scalar $session->query(q{SELECT next_identity_for('invoices')});
@@ -279,7 +279,7 @@ configure($member, 'hilo.lease_retry' => '10ms');
 #
 $proxy->mode('delay 500');
 configure($member, 'hilo.lease_timeout' => '1min');
-sql($member, q{SELECT hilo_lease_from('slow', 'ids_hub', 2000); SELECT hilo_next_number('slow')});
+sql($member, q{SELECT hilo.lease_from('slow', 'ids_hub', 2000); SELECT hilo_next_number('slow')});
 my @slow = map { session($member) } 1, 2;
 my $longest = $slow[0]->query(<<'SQL');
 CREATE TEMP TABLE t (ms float8);

@@ -36,7 +36,7 @@ sub message { return message_of($member, 'postgres', $_[0]); }
 sub lease
 {
 	my ($name, $server, @size) = @_;
-	sql("SELECT hilo_lease_from(" . join(', ', "'$name'", "'$server'", @size) . ')');
+	sql("SELECT hilo.lease_from(" . join(', ', "'$name'", "'$server'", @size) . ')');
 	return;
 }
 
@@ -50,7 +50,7 @@ add_hub($member, $hub);
 hub(<<SQL);
 CREATE ROLE drawer LOGIN PASSWORD '$SECRET';
 CREATE ROLE trusted LOGIN;
-GRANT EXECUTE ON FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint, text) TO drawer, trusted;
+GRANT EXECUTE ON FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, text) TO drawer, trusted;
 CREATE ROLE stranger LOGIN PASSWORD '$SECRET';
 SQL
 my $hba = slurp_file($hub->data_dir . '/pg_hba.conf');
@@ -59,30 +59,30 @@ append_to_file($hub->data_dir . '/pg_hba.conf', "local all drawer,stranger scram
 $hub->reload;
 my $host = $hub->host;
 my $port = $hub->port;
-my $grants = 'GRANT EXECUTE ON FUNCTION hilo_lease_from(text, text, bigint), hilo_seed(text, bigint, boolean)';
+my $grants = 'GRANT EXECUTE ON FUNCTION hilo.lease_from(text, text, bigint), hilo.seed(text, bigint, boolean)';
 sql(<<SQL);
 CREATE ROLE admin LOGIN;
 $grants TO admin;
 CREATE SERVER asks FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$host', port '$port', dbname 'postgres');
 SQL
 my $as_admin = 'SET SESSION AUTHORIZATION admin; ';
-like(message("$as_admin SELECT hilo_lease_from('a', 'asks')"), qr/42501: .*permission denied for foreign server asks/s, 'the role must be allowed to use the server');
+like(message("$as_admin SELECT hilo.lease_from('a', 'asks')"), qr/42501: .*permission denied for foreign server asks/s, 'the role must be allowed to use the server');
 sql('GRANT USAGE ON FOREIGN SERVER asks TO admin');
-like(message("$as_admin SELECT hilo_lease_from('a', 'asks')"), qr/42704: .*user mapping not found for (?:user )?"?admin"?/s, 'and have a user mapping');
+like(message("$as_admin SELECT hilo.lease_from('a', 'asks')"), qr/42704: .*user mapping not found for (?:user )?"?admin"?/s, 'and have a user mapping');
 sql("CREATE USER MAPPING FOR admin SERVER asks OPTIONS (user 'trusted')");
-like(message("$as_admin SELECT hilo_lease_from('a', 'asks')"), qr/2F003: .*password is required/s, 'with a password');
+like(message("$as_admin SELECT hilo.lease_from('a', 'asks')"), qr/2F003: .*password is required/s, 'with a password');
 sql("ALTER USER MAPPING FOR admin SERVER asks OPTIONS (ADD password '$SECRET')");
-like(message("$as_admin SELECT hilo_lease_from('a', 'asks')"), qr/2F003: .*password is required/s, 'that the hub asks for');
+like(message("$as_admin SELECT hilo.lease_from('a', 'asks')"), qr/2F003: .*password is required/s, 'that the hub asks for');
 sql("ALTER USER MAPPING FOR admin SERVER asks OPTIONS (SET user 'drawer', SET password 'wrong one')");
-my $wrong = message("$as_admin SELECT hilo_lease_from('a', 'asks')");
+my $wrong = message("$as_admin SELECT hilo.lease_from('a', 'asks')");
 like($wrong, qr/08001: .*password authentication failed for user "drawer"/s, 'a wrong password');
 sql("ALTER USER MAPPING FOR admin SERVER asks OPTIONS (SET user 'stranger', SET password '$SECRET')");
-like(message("$as_admin SELECT hilo_lease_from('a', 'asks')"), qr/42501: .*permission denied for function hilo_lease/s, 'a role that the hub gives nothing');
+like(message("$as_admin SELECT hilo.lease_from('a', 'asks')"), qr/42501: .*permission denied for function lease/s, 'a role that the hub gives nothing');
 is(flags('a'), 0, 'nothing was leased');
 sql("ALTER USER MAPPING FOR admin SERVER asks OPTIONS (SET user 'drawer', SET password '$SECRET')");
-is(sql("$as_admin SELECT hilo_lease_from('a', 'asks')"), '', 'as it should be');
+is(sql("$as_admin SELECT hilo.lease_from('a', 'asks')"), '', 'as it should be');
 is(sql("SELECT r.hub, h.role FROM hilo.hilo r JOIN hilo.hub h ON h.hub = r.hub::text WHERE collection = 'a'"), 'asks|admin', 'the role is remembered');
-sql("$as_admin SELECT hilo_lease_from('a|', 'asks')");
+sql("$as_admin SELECT hilo.lease_from('a|', 'asks')");
 
 # Anybody draws, by the role's rights, and as long as that has them.
 sql('CREATE ROLE anybody LOGIN');
@@ -115,14 +115,14 @@ CREATE SERVER unchecked FOREIGN DATA WRAPPER unchecked OPTIONS (host '$host', po
 GRANT USAGE ON FOREIGN SERVER unchecked TO admin;
 $as_admin CREATE USER MAPPING FOR admin SERVER unchecked OPTIONS (user 'trusted', password_required 'false');
 SQL
-like(message("$as_admin SELECT hilo_lease_from('a', 'unchecked')"), qr/2F003: .*password is required/s, 'but an ordinary role may not say so');
+like(message("$as_admin SELECT hilo.lease_from('a', 'unchecked')"), qr/2F003: .*password is required/s, 'but an ordinary role may not say so');
 
 # A role that is dropped takes its user mapping along; another one can lease from there.
 sql(q{CREATE ROLE leaver SUPERUSER});
 add_hub($member, $hub, server => 'of_leaver', role => 'leaver');
-sql(q{SET ROLE leaver; SELECT hilo_lease_from('bequeathed', 'of_leaver'); RESET ROLE; DROP USER MAPPING FOR leaver SERVER of_leaver; DROP ROLE leaver});
+sql(q{SET ROLE leaver; SELECT hilo.lease_from('bequeathed', 'of_leaver'); RESET ROLE; DROP USER MAPPING FOR leaver SERVER of_leaver; DROP ROLE leaver});
 like(message("SELECT hilo_next_number('bequeathed')"), qr/42704: could not lease.*role "leaver", whose user mapping is used, does not exist/s, 'a role that was dropped');
-sql(q{CREATE USER MAPPING FOR CURRENT_USER SERVER of_leaver OPTIONS (user 'postgres'); SELECT hilo_lease_from('bequeathed', 'of_leaver')});
+sql(q{CREATE USER MAPPING FOR CURRENT_USER SERVER of_leaver OPTIONS (user 'postgres'); SELECT hilo.lease_from('bequeathed', 'of_leaver')});
 is(sql("SELECT hilo_next_number('bequeathed')"), 1, 'until another one leases');
 
 #
@@ -130,8 +130,8 @@ is(sql("SELECT hilo_next_number('bequeathed')"), 1, 'until another one leases');
 #
 $hub->safe_psql('postgres', "CREATE DATABASE none; CREATE DATABASE quoted; CREATE DATABASE rubbish");
 add_hub($member, $hub, server => $_, dbname => $_) for qw(none quoted rubbish);
-like(message("SELECT hilo_lease_from('b', 'none')"), qr/42704: .*extension "hilo" is not installed on the server/s, 'a hub without the extension');
-like(message("SELECT hilo_lease_from('b', 'nowhere')"), qr/42704: .*server "nowhere" does not exist/s, 'a server that does not exist');
+like(message("SELECT hilo.lease_from('b', 'none')"), qr/42704: .*extension "hilo" is not installed on the server/s, 'a hub without the extension');
+like(message("SELECT hilo.lease_from('b', 'nowhere')"), qr/42704: .*server "nowhere" does not exist/s, 'a server that does not exist');
 is(sql("SELECT hilo_next_number('b')"), 1, 'b is counted as before');
 
 $hub->safe_psql('quoted', "CREATE SCHEMA $schema; CREATE EXTENSION hilo SCHEMA $schema");
@@ -143,9 +143,9 @@ is(sql("SELECT next_identity_for('q')"), 1, 'also for identities');
 # What answers nonsense is not believed.
 $hub->safe_psql('rubbish', q{CREATE EXTENSION hilo; CREATE TABLE answer (low text, high text, epoch text, system_identifier text, timeline text, range_size text, max_range_size text, node_tag text)});
 $hub->safe_psql('rubbish', <<'SQL');
-ALTER EXTENSION hilo DROP FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint, text);
-DROP FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint, text);
-CREATE FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint, text) RETURNS SETOF answer LANGUAGE sql AS 'SELECT * FROM answer';
+ALTER EXTENSION hilo DROP FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, text);
+DROP FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, text);
+CREATE FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, text) RETURNS SETOF answer LANGUAGE sql AS 'SELECT * FROM answer';
 SQL
 my $id = $hub->safe_psql('rubbish', 'SELECT system_identifier FROM pg_control_system()');
 sub answer_with
@@ -154,11 +154,11 @@ sub answer_with
 	$hub->safe_psql('rubbish', 'TRUNCATE answer; ' . ($rows ? "INSERT INTO answer VALUES $rows" : ''));
 	return;
 }
-sql("SELECT hilo_seed('r', 10)");
+sql("SELECT hilo.seed('r', 10)");
 for my $answer ('', "('0', '0', '7', '$id', '1'), ('0', '0', '7', '$id', '1')", "('x', 'y', 'z', 'a', 'b')")
 {
 	answer_with($answer);
-	is(refused("SELECT hilo_lease_from('r', 'rubbish')"), '08P01', "an answer of $answer, to the question whether it gives any");
+	is(refused("SELECT hilo.lease_from('r', 'rubbish')"), '08P01', "an answer of $answer, to the question whether it gives any");
 	is(flags('r'), 0, 'it is not the hub');
 }
 answer_with("(NULL, NULL, '7', '$id', '1')");
@@ -191,16 +191,16 @@ answer_with("('211', '310', '7', '$id', '2')");
 like(message("SELECT hilo_next_number('r')"), qr/55000: could not lease.*it is on timeline 2, but timeline 3 was seen before/s, 'one of an earlier timeline');
 answer_with("('211', '310', '7', '$id', '3')");
 is(sql("SELECT hilo_next_number('r')"), 211, 'nothing of these counts');
-$hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint, text) RETURNS SETOF answer LANGUAGE plpgsql
+$hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, text) RETURNS SETOF answer LANGUAGE plpgsql
 	AS $$ BEGIN RAISE EXCEPTION USING errcode = 'ZZ123', message = 'strange', detail = repeat('d', 1000), hint = 'do %s'; END $$});
 sql("SELECT hilo_next_number('r') FROM generate_series(1, 99)");
 like(message("SELECT hilo_next_number('r')"), qr/ZZ123: could not lease numbers of "r" from server "rubbish"\nDETAIL:  .*: strange\nHINT:  do %s/, 'an error of the hub is passed on');
-$hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint, text) RETURNS SETOF answer LANGUAGE plpgsql
+$hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, text) RETURNS SETOF answer LANGUAGE plpgsql
 	AS $$ BEGIN RAISE EXCEPTION USING message = repeat('é%n', 300); END $$});
 like(message("SELECT hilo_next_number('r')"), qr/P0001: could not lease.*(?:é%n){300}/s, 'a long one, too');
 is(sql("SELECT length(last_error) > 100 AND last_error !~ '[^é%n]' FROM hilo.leases WHERE collection = 'r'"),
 	't', 'which the view has, too, at least its start, in whole characters');
-$hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo_lease(text, bigint, bigint, bigint, bigint, text) RETURNS SETOF answer LANGUAGE plpgsql
+$hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, text) RETURNS SETOF answer LANGUAGE plpgsql
 	AS $$ BEGIN RAISE EXCEPTION USING errcode = '57014', message = 'canceled there'; END $$});
 like(message("SELECT hilo_next_number('r')"), qr/08006: could not lease.*canceled there/s, 'what is canceled there was not canceled here');
 
@@ -209,12 +209,12 @@ sql("CREATE DATABASE second");
 $member->safe_psql('second', 'CREATE EXTENSION hilo; CREATE EXTENSION postgres_fdw');
 add_hub($member, $member, db => 'second', server => 'line');
 add_hub($member, $member, server => 'self');
-like(message_of($member, 'second', "SELECT hilo_lease_from('a', 'line')"), qr/55000: .*collection "a" is not counted on this server/s, 'what a hub leases it does not give');
+like(message_of($member, 'second', "SELECT hilo.lease_from('a', 'line')"), qr/55000: .*collection "a" is not counted on this server/s, 'what a hub leases it does not give');
 # That it is its own hub, a server learns when it is asked; it then does not answer itself.
 for my $name ('own', 'own|')
 {
 	my $session = session($member, 'hilo.lease_timeout' => '2s');
-	my $first = $session->error_of("SELECT hilo_lease_from('$name', 'self')");
+	my $first = $session->error_of("SELECT hilo.lease_from('$name', 'self')");
 	my $draw = $name =~ /\|/ ? "SELECT next_identity_for('own')" : "SELECT hilo_next_number('own')";
 	my $second = $session->error_of($draw);
 	like("$first $second", qr/^(?:55000 | (?:55000|08\w{3}))$/, "no server is its own hub: $name");
@@ -225,7 +225,7 @@ for my $name ('own', 'own|')
 #
 # Limits
 #
-hub("SELECT hilo_configure('full', max_value => 1000)");
+hub("SELECT hilo.configure('full', max_value => 1000)");
 lease('full', 'ids_hub', 64);
 my $got = 0;
 my $end;
@@ -237,23 +237,23 @@ while ($got++ < 3000)
 like($end, qr/2200H: could not lease.*collection "full" has no numbers left/s, 'at the end of the hub there is an error');
 is(hub("SELECT max FROM hilo.hilo WHERE collection = 'full'"), 1000, 'and all was leased');
 
-hub("SELECT hilo_seed('small', 2147483000)");
-sql("CREATE TABLE small (id int PRIMARY KEY); SELECT hilo_attach('small', 'id')");
+hub("SELECT hilo.seed('small', 2147483000)");
+sql("CREATE TABLE small (id int PRIMARY KEY); SELECT hilo.attach('small', 'id')");
 lease('small', 'ids_hub', 500);
 is(sql("WITH n AS (INSERT INTO small SELECT FROM generate_series(1, 647) RETURNING id) SELECT min(id), max(id), count(*) FROM n"),
 	'2147483001|2147483647|647', 'a column of type integer gets all that fit');
 my $claims = hub("SELECT changes FROM hilo.hilo WHERE collection = 'small'");
 is(refused('INSERT INTO small DEFAULT VALUES'), '2200H', 'and then an error') for 1 .. 3;
 is(hub("SELECT changes FROM hilo.hilo WHERE collection = 'small'"), $claims, 'without asking the hub');
-hub("SELECT hilo_seed('past', 3000000000)");
-sql("CREATE TABLE past (id int PRIMARY KEY); SELECT hilo_attach('past', 'id')");
-my $past = refused("SELECT hilo_lease_from('past', 'ids_hub')");
+hub("SELECT hilo.seed('past', 3000000000)");
+sql("CREATE TABLE past (id int PRIMARY KEY); SELECT hilo.attach('past', 'id')");
+my $past = refused("SELECT hilo.lease_from('past', 'ids_hub')");
 is($past || refused('INSERT INTO past DEFAULT VALUES'), '2200H', 'a hub that is past the limit');
 is(refused('INSERT INTO past DEFAULT VALUES'), $past ? '' : '2200H', 'is not taken, or gives nothing');
 # It may come to be so later.
-sql("CREATE TABLE later (id int PRIMARY KEY); SELECT hilo_attach('later', 'id'); SELECT hilo_lease_from('later', 'ids_hub')");
+sql("CREATE TABLE later (id int PRIMARY KEY); SELECT hilo.attach('later', 'id'); SELECT hilo.lease_from('later', 'ids_hub')");
 is(sql('INSERT INTO later DEFAULT VALUES RETURNING id'), 1, 'a hub');
-hub("SELECT hilo_seed('later', 3000000000)");
+hub("SELECT hilo.seed('later', 3000000000)");
 sql('INSERT INTO later SELECT FROM generate_series(1, 99)');
 is(refused('INSERT INTO later DEFAULT VALUES'), '2200H', 'that comes to be past the limit') for 1 .. 3;
 cmp_ok(hub("SELECT max FROM hilo.hilo WHERE collection = 'later'"), '<=', 3000000100, 'is asked once');
@@ -273,7 +273,7 @@ $hub->append_conf('postgresql.conf', "hilo.max_lease_size = 5000\n");
 $hub->reload;
 wait_until('the setting counts', sub { hub('SHOW hilo.max_lease_size') == 5000 });
 like(message($_), qr/22023/, "refused: $_")
-  for "SELECT hilo_lease_from('x', 'ids_hub', 0)", "SELECT hilo_lease_from('x', 'ids_hub', 1073741825)";
+  for "SELECT hilo.lease_from('x', 'ids_hub', 0)", "SELECT hilo.lease_from('x', 'ids_hub', 1073741825)";
 
 #
 # All the ways to draw, and to change things, of what is leased
@@ -281,19 +281,19 @@ like(message($_), qr/22023/, "refused: $_")
 my $s = session($member);
 lease('ways', 'ids_hub', 1000);
 is($s->query("SELECT hilo_next('ways')"), 'ways/1-A', 'leased');
-is($s->query("SELECT hilo_seed('ways', 600)"), 1000, 'hilo_seed, not above what is leased');
+is($s->query("SELECT hilo.seed('ways', 600)"), 1000, 'hilo.seed, not above what is leased');
 cmp_ok($s->query("SELECT hilo_next_number('ways')"), '>', 600, 'goes on above it');
-is($s->query("SELECT hilo_seed('ways', 50000)"), 50000, 'hilo_seed above it');
+is($s->query("SELECT hilo.seed('ways', 50000)"), 50000, 'hilo.seed above it');
 cmp_ok($s->query("SELECT hilo_next_number('ways')"), '>', 50000, 'asks the hub for more');
 is(refused($_), '55000', "refused: $_")
-  for "SELECT hilo_seed('ways', 1, true)", "SELECT hilo_drop('ways')",
-  "SELECT seed_identity_for('q', 1, true)", "SELECT drop_identity('q')";
-is(refused("SELECT hilo_configure('ways', max_value => 100)"), '22023', 'a limit below what is leased');
-is(refused("SELECT hilo_configure('ways', node_tag => 'W')"), '', 'other options are its own');
+  for "SELECT hilo.seed('ways', 1, true)", "SELECT hilo.drop('ways')",
+  "SELECT seed_identity_for('q', 1, true)", "SELECT hilo.drop('q|')";
+is(refused("SELECT hilo.configure('ways', max_value => 100)"), '22023', 'a limit below what is leased');
+is(refused("SELECT hilo.configure('ways', node_tag => 'W')"), '', 'other options are its own');
 is($s->query("SELECT hilo_next('ways')") =~ /-W$/ ? 1 : 0, 1, 'and count');
 
 # Ids by hand.
-sql("CREATE TABLE hand (id bigint PRIMARY KEY); SELECT hilo_attach('hand', 'id'); SELECT hilo_lease_from('hand', 'ids_hub')");
+sql("CREATE TABLE hand (id bigint PRIMARY KEY); SELECT hilo.attach('hand', 'id'); SELECT hilo.lease_from('hand', 'ids_hub')");
 sql('INSERT INTO hand DEFAULT VALUES; INSERT INTO hand VALUES (5), (50), (150), (400)');
 is(sql('SELECT count(*) FROM hand WHERE id = 1'), 1, 'the first one is drawn');
 sql('INSERT INTO hand SELECT FROM generate_series(1, 400)');
@@ -305,7 +305,7 @@ hub("SELECT seed_identity_for('docs', 10)");
 sql(<<SQL);
 CREATE TABLE docs (id bigint PRIMARY KEY);
 INSERT INTO docs SELECT generate_series(1, 14);
-SELECT hilo_lease_from('docs|', 'ids_hub');
+SELECT hilo.lease_from('docs|', 'ids_hub');
 SQL
 my $free = sql("SELECT value FROM next_identity_free_for('docs')");
 is($free, 15, 'next_identity_free_for() leaves out what is taken');
@@ -316,35 +316,35 @@ is(sql("SELECT next_identity('docs')"), 'docs/21', 'is for the hub, too');
 is(hub("SELECT next_identity_for('docs')"), 22, 'which goes on above it');
 # Where the hub is ahead, its number may be taken here.
 hub("SELECT seed_identity_for('taken', 10)");
-sql("CREATE TABLE taken (id bigint PRIMARY KEY); INSERT INTO taken VALUES (1), (2), (3), (11); SELECT hilo_lease_from('taken|', 'ids_hub')");
+sql("CREATE TABLE taken (id bigint PRIMARY KEY); INSERT INTO taken VALUES (1), (2), (3), (11); SELECT hilo.lease_from('taken|', 'ids_hub')");
 is(sql("SELECT value FROM next_identity_free_for('taken')"), 12, 'next_identity_free_for() goes on where the hub gives one that is taken');
-sql("SELECT hilo_lease_from('docs|', NULL)");
+sql("SELECT hilo.lease_from('docs|', NULL)");
 like(message("SELECT next_identity('docs')"), qr/55000: "docs\|" has used up its leases and no longer has a hub/, 'an identity that has left its hub');
 is(sql("SELECT seed_identity_for('docs', 100, true), next_identity('docs')"), '100|docs/101', 'counts again when told so');
-is(sql("SELECT drop_identity('docs')"), 't', 'and can be dropped');
-is(refused("SELECT hilo_lease_from('never|', NULL)"), '55000', 'an identity that never had a hub');
+is(sql("SELECT hilo.drop('docs|')"), 't', 'and can be dropped');
+is(refused("SELECT hilo.lease_from('never|', NULL)"), '55000', 'an identity that never had a hub');
 
 #
 # Leaving, and coming back
 #
-is(refused("SELECT hilo_lease_from('never', NULL)"), '55000', 'a collection that never had a hub leaves none');
+is(refused("SELECT hilo.lease_from('never', NULL)"), '55000', 'a collection that never had a hub leaves none');
 lease('left', 'ids_hub');
 sql("SELECT hilo_next_number('left') FROM generate_series(1, 90)");
-sql("SELECT hilo_lease_from('left', NULL)");
+sql("SELECT hilo.lease_from('left', NULL)");
 is(sql("SELECT hub IS NULL, numbers_left FROM hilo.leases WHERE collection = 'left'"), 't|10', 'one that has left has what is left');
-sql("SELECT hilo_lease_from('left', NULL)");
+sql("SELECT hilo.lease_from('left', NULL)");
 is(sql("SELECT max(hilo_next_number('left')) FROM generate_series(1, 10)"), 100, 'draws that');
 like(message("SELECT hilo_next_number('left')"), qr/55000: "left" has used up its leases and no longer has a hub/, 'and no more');
 is(refused("SELECT hilo_next_number('left')"), '55000', 'however often');
 is(hub("SELECT max FROM hilo.hilo WHERE collection = 'left'"), 100, 'the hub is not asked');
 lease('left', 'ids_hub');
 is(sql("SELECT hilo_next_number('left')"), 101, 'it can come back');
-sql("SELECT hilo_lease_from('left', NULL)");
-is(sql("SELECT hilo_seed('left', 7000, true); SELECT hilo_next_number('left')"), "7000\n7001", 'or count again');
+sql("SELECT hilo.lease_from('left', NULL)");
+is(sql("SELECT hilo.seed('left', 7000, true); SELECT hilo_next_number('left')"), "7000\n7001", 'or count again');
 is(sql("SELECT count(*) FROM hilo.leases WHERE collection = 'left'"), 0, 'and has no leases then');
 lease('left', 'ids_hub');
 is(sql("SELECT hilo_next_number('left')"), 7002, 'leased again, nothing of before comes back');
-sql("SELECT hilo_lease_from('left', NULL); SELECT hilo_drop('left')");
+sql("SELECT hilo.lease_from('left', NULL); SELECT hilo.drop('left')");
 is(sql("SELECT hilo_next_number('left')"), 1, 'dropped, it begins anew');
 
 # From one hub to another.
@@ -357,19 +357,19 @@ is(sql("SELECT hilo_next_number('moves')"), 101, 'another hub goes above what th
 is($hub->safe_psql('none', "SELECT max FROM hilo.hilo WHERE collection = 'moves'"), 200, 'it was asked for a lease');
 
 # The rule of a node.
-sql("ALTER DATABASE postgres SET hilo.hub = 'ids_hub'; SELECT hilo_seed('seeded', 70)");
+sql("ALTER DATABASE postgres SET hilo.hub = 'ids_hub'; SELECT hilo.seed('seeded', 70)");
 is(sql("SELECT hilo_next_number('by rule')"), 1, 'by hilo.hub');
 is(sql("SELECT flags & 2, hub FROM hilo.hilo WHERE collection = 'by rule'"), '2|ids_hub', 'a new collection is leased');
 is(sql("SELECT hilo_next_number('seeded')"), 71, 'one that was seeded');
 is(hub("SELECT max FROM hilo.hilo WHERE collection = 'seeded'"), 170, 'from above that');
-sql("SET hilo.max_range_size = 10; SELECT hilo_reserve('reserved', 5), hilo_next_hi('aligned', 5); SELECT low FROM hilo_next_range('ranged'); SELECT next_identity('identity')");
+sql("SET hilo.max_range_size = 10; SELECT hilo_reserve('reserved', 5), hilo.next_hi('aligned', 5); SELECT low FROM hilo.next_range('ranged'); SELECT next_identity('identity')");
 is(sql("SELECT string_agg(collection, ' ' ORDER BY collection) FROM hilo.leases WHERE collection IN ('reserved', 'aligned', 'ranged', 'identity|')"),
 	'aligned identity| ranged reserved', 'however it is first drawn from');
 is(sql("SELECT hilo_next_number('b')"), 2, 'one that was counted counts on');
 is(flags('b'), 0, 'here');
 like(sql("SELECT next_server_side_id('s/')"), qr/1-A$/, 'server-side ids are not leased');
-like(message_of($member, 'postgres', "SELECT hilo_lease('by rule', 5)"), qr/55000/, 'nor is it a hub');
-like(message_of($member, 'postgres', "SELECT hilo_lease('quite new', 5)"), qr/55000/, 'of new ones, either');
+like(message_of($member, 'postgres', "SELECT hilo.lease('by rule', 5)"), qr/55000/, 'nor is it a hub');
+like(message_of($member, 'postgres', "SELECT hilo.lease('quite new', 5)"), qr/55000/, 'of new ones, either');
 sql("ALTER DATABASE postgres SET hilo.hub = 'nowhere'");
 like(message("SELECT hilo_next_number('wrong')"), qr/42704: could not lease numbers of "wrong".*server "nowhere" does not exist/s, 'a server that does not exist');
 is(sql("SELECT count(*) FROM hilo.hilo WHERE collection = 'wrong'"), 0, 'nothing is left of that');
@@ -388,19 +388,19 @@ like(message('SET hilo.pool_size = 5'), qr/55P02/, 'some only at the start of th
 # Arguments
 #
 is(refused("SELECT $_->[0]"), $_->[1], "$_->[0]: $_->[1]")
-  for ["hilo_lease_from(NULL, 'ids_hub')", '22004'], ["hilo_lease_from('', 'ids_hub')", '22023'], ["hilo_lease_from('x', 'no such server')", '42704'],
-  ["hilo_lease_from('x', '')", '42704'], ["hilo_lease_from('x', repeat('s', 64))", '42704'], ["hilo_lease_from('x', 'ids_hub', 0)", '22023'],
-  ["hilo_lease_from('x', 'ids_hub', -1)", '22023'], ["hilo_lease_from('x', 'ids_hub', 9223372036854775807)", '22023'],
-  ["hilo_lease_from('x', NULL)", '55000'], ["hilo_lease_from('x|', NULL)", '55000'], ["hilo_lease_from('x|y', 'ids_hub')", '22023'],
-  ["hilo_lease_from('x||', 'ids_hub')", '22023'], ["hilo_lease_from('|', 'ids_hub')", '22023'], ["hilo_lease_from('x/', 'ids_hub')", '22023'],
-  ["hilo_lease_from(repeat('x', 256), 'ids_hub')", '22023'];
+  for ["hilo.lease_from(NULL, 'ids_hub')", '22004'], ["hilo.lease_from('', 'ids_hub')", '22023'], ["hilo.lease_from('x', 'no such server')", '42704'],
+  ["hilo.lease_from('x', '')", '42704'], ["hilo.lease_from('x', repeat('s', 64))", '42704'], ["hilo.lease_from('x', 'ids_hub', 0)", '22023'],
+  ["hilo.lease_from('x', 'ids_hub', -1)", '22023'], ["hilo.lease_from('x', 'ids_hub', 9223372036854775807)", '22023'],
+  ["hilo.lease_from('x', NULL)", '55000'], ["hilo.lease_from('x|', NULL)", '55000'], ["hilo.lease_from('x|y', 'ids_hub')", '22023'],
+  ["hilo.lease_from('x||', 'ids_hub')", '22023'], ["hilo.lease_from('|', 'ids_hub')", '22023'], ["hilo.lease_from('x/', 'ids_hub')", '22023'],
+  ["hilo.lease_from(repeat('x', 256), 'ids_hub')", '22023'];
 is(sql("SELECT count(*) FROM hilo.hilo WHERE collection IN ('x', 'x|', '|') AND flags & 2 <> 0"), 0, 'nothing is leased by that');
-like(message("BEGIN READ ONLY; SELECT hilo_lease_from('x', 'ids_hub')"), qr/25006/, 'nor in a read-only transaction');
+like(message("BEGIN READ ONLY; SELECT hilo.lease_from('x', 'ids_hub')"), qr/25006/, 'nor in a read-only transaction');
 # Servers that cannot be asked.
 sql(q{CREATE FOREIGN DATA WRAPPER of_its_own; CREATE SERVER of_its_own FOREIGN DATA WRAPPER of_its_own OPTIONS (host '/nonexistent')});
-is(refused("SELECT hilo_lease_from('$_', 'of_its_own')"), '42704', "without a user mapping: $_") for 'x', 'x|';
+is(refused("SELECT hilo.lease_from('$_', 'of_its_own')"), '42704', "without a user mapping: $_") for 'x', 'x|';
 sql(q{CREATE USER MAPPING FOR CURRENT_USER SERVER of_its_own OPTIONS (user 'nobody', password 'secret')});
-is(refused("SELECT hilo_lease_from('$_', 'of_its_own')"), '08001', "not to be reached: $_") for 'x', 'x|';
+is(refused("SELECT hilo.lease_from('$_', 'of_its_own')"), '08001', "not to be reached: $_") for 'x', 'x|';
 is(sql("SELECT count(*) FROM hilo.hilo WHERE collection IN ('x', 'x|') AND flags & 2 <> 0"), 0, 'nothing is leased by that, either');
 is(refused($_), '42809', "by hand: $_") for "UPDATE hilo.hub SET timeline = 0", 'DELETE FROM hilo.hub', 'TRUNCATE hilo.hub';
 
@@ -409,12 +409,12 @@ sql("INSERT INTO hilo.hilo (collection, max, max_ever, flags, hub, epoch) VALUES
 is(sql("SELECT max, flags & 2, hub FROM hilo.hilo WHERE collection = 'b'"), '70|2|ids_hub', 'a row that was restored onto one that counts is leased');
 cmp_ok(sql("SELECT hilo_next_number('b')"), '>', 70, 'and draws above');
 hub("INSERT INTO hilo.hilo (collection, max, max_ever, timeline, epoch) VALUES ('restored', 50, 50, 1, 1)");
-is(error_of($hub, 'postgres', "SET hilo.hub_auto_resume = on; SELECT hilo_lease('restored', 10)"), '55000', 'a row of a hub that was restored gives no lease');
-is(hub("SELECT hilo_hub_resume('restored', 60); SELECT low FROM hilo_lease('restored', 10)"), "60\n61", 'until it is resumed');
-is(hub("SET hilo.max_lease_size = 5; SELECT high - low + 1 FROM hilo_lease('restored', 10)"), 5, 'hilo.max_lease_size');
-is(error_of($hub, 'postgres', "SELECT hilo_lease('never given', 10)"), '55000', 'others that have given none may have, before');
-hub('SELECT hilo_hub_resume()');
-is(error_of($hub, 'postgres', "SELECT hilo_lease('never given', 10)"), '', 'until all are resumed');
+is(error_of($hub, 'postgres', "SET hilo.hub_auto_resume = on; SELECT hilo.lease('restored', 10)"), '55000', 'a row of a hub that was restored gives no lease');
+is(hub("SELECT hilo.hub_resume('restored', 60); SELECT low FROM hilo.lease('restored', 10)"), "60\n61", 'until it is resumed');
+is(hub("SET hilo.max_lease_size = 5; SELECT high - low + 1 FROM hilo.lease('restored', 10)"), 5, 'hilo.max_lease_size');
+is(error_of($hub, 'postgres', "SELECT hilo.lease('never given', 10)"), '55000', 'others that have given none may have, before');
+hub('SELECT hilo.hub_resume()');
+is(error_of($hub, 'postgres', "SELECT hilo.lease('never given', 10)"), '', 'until all are resumed');
 
 #
 # Dropped and created again

@@ -26,7 +26,7 @@ add_hub($member, $hub, host => '127.0.0.1', port => $proxy->port);
 sub sql { return $member->safe_psql('postgres', $_[0]); }
 sub hub { return $hub->safe_psql('postgres', $_[0]); }
 
-sub leased { sql("SELECT hilo_lease_from('$_', 'ids_hub')") for @_; return; }
+sub leased { sql("SELECT hilo.lease_from('$_', 'ids_hub')") for @_; return; }
 
 #
 # Transactions
@@ -73,8 +73,8 @@ $s->query("ROLLBACK PREPARED 'open'");
 $in_open->query('COMMIT');
 
 # What is switched stays so, whatever becomes of the transaction.
-$s->query(q{BEGIN; SELECT hilo_lease_from('rolled back', 'ids_hub'); SAVEPOINT s; SELECT hilo_lease_from('rolled back too', 'ids_hub'); ROLLBACK TO s; ROLLBACK});
-is(sql(q{SELECT count(*) FROM hilo.hilo WHERE collection LIKE 'rolled back%' AND flags & 2 <> 0 AND hub = 'ids_hub'}), 2, 'hilo_lease_from() is for good');
+$s->query(q{BEGIN; SELECT hilo.lease_from('rolled back', 'ids_hub'); SAVEPOINT s; SELECT hilo.lease_from('rolled back too', 'ids_hub'); ROLLBACK TO s; ROLLBACK});
+is(sql(q{SELECT count(*) FROM hilo.hilo WHERE collection LIKE 'rolled back%' AND flags & 2 <> 0 AND hub = 'ids_hub'}), 2, 'hilo.lease_from() is for good');
 is(sql(qq{SELECT hilo_next_number('$_')}), 1, "$_: leased") for 'rolled back', 'rolled back too';
 is(hub(q{SELECT count(*) FROM hilo.hilo WHERE collection LIKE 'rolled back%' AND max = 50}), 2, 'from the hub');
 
@@ -191,7 +191,7 @@ pass('and ends');
 #
 # Counted, then leased, while others draw; left and counted again
 #
-$hub->safe_psql('postgres', q{SELECT hilo_seed('changing', 0)});
+$hub->safe_psql('postgres', q{SELECT hilo.seed('changing', 0)});
 my @scripts = map { "$dir/changing$_.sql" } 1 .. 4;
 append_to_file($_, "SELECT hilo_next_number('changing');\n" x 3000) for @scripts;
 my @logs = draw_until($member, "$dir/changing", 100, sub {

@@ -25,7 +25,7 @@ hilo.max_range_size = 1
 SETTINGS
 add_hub($member, $hub);
 
-my $first = "SELECT hilo_lease_from('NAME', 'ids_hub')";
+my $first = "SELECT hilo.lease_from('NAME', 'ids_hub')";
 my @exchange = ('hub connected' => 'error wait kill', 'hub asked' => 'error wait kill',
 	'hub answered' => 'error wait kill');
 my @lease = ('lease got' => 'error wait kill', 'row locked' => 'kill', 'row changed' => 'kill', 'before flush' => 'error wait kill',
@@ -45,19 +45,19 @@ my @changes = (
 	{
 		what => 'leaving it', shown => 2,
 		before => "$first; SELECT hilo_next_number('NAME') FROM generate_series(1, 2)", again => $first,
-		sql => "SELECT hilo_lease_from('NAME', NULL)",
+		sql => "SELECT hilo.lease_from('NAME', NULL)",
 		at => [ 'row locked' => 'kill', 'row changed' => 'kill', 'before announcement' => 'kill', 'before flush' => 'error kill', 'after flush' => 'error' ],
 	},
 	{
 		what => 'an identity', identity => 1, shown => 2,
-		before => "SELECT hilo_lease_from('NAME|', 'ids_hub'); SELECT next_identity_for('NAME'), next_identity_for('NAME'); SELECT hilo_lease_from('other|', 'ids_hub')",
+		before => "SELECT hilo.lease_from('NAME|', 'ids_hub'); SELECT next_identity_for('NAME'), next_identity_for('NAME'); SELECT hilo.lease_from('other|', 'ids_hub')",
 		sql => "SELECT next_identity_for('NAME')",
 		at => [ 'asking' => 'error wait kill', 'hub asked' => 'error wait kill', 'hub answered' => 'error wait kill', @lease ],
 	},
 	{
 		what => 'an identity that is switched', identity => 1, shown => 2,
 		before => "SELECT next_identity_for('NAME'), next_identity_for('NAME')",
-		sql => "SELECT hilo_lease_from('NAME|', 'ids_hub')",
+		sql => "SELECT hilo.lease_from('NAME|', 'ids_hub')",
 		at => [ 'hub answered' => 'error wait kill', 'hub known' => 'error wait kill', 'before flush' => 'error kill' ],
 	});
 

@@ -18,14 +18,14 @@ add_hub($_, $hub) for $one, $two, $three;
 #
 # Join
 #
-$_->safe_psql('postgres', q{SELECT hilo_lease_from('companies|', 'ids_hub'), hilo_lease_from('orders', 'ids_hub')}) for $one, $two;
+$_->safe_psql('postgres', q{SELECT hilo.lease_from('companies|', 'ids_hub'), hilo.lease_from('orders', 'ids_hub')}) for $one, $two;
 
 # Again, with another size, in a transaction that is rolled back, and in vain.
-$one->safe_psql('postgres', q{SELECT hilo_lease_from('companies|', 'ids_hub')});
-$one->safe_psql('postgres', q{SELECT hilo_lease_from('companies|', 'ids_hub', 1)});
-$one->safe_psql('postgres', q{BEGIN; SELECT hilo_lease_from('companies|', 'ids_hub'); ROLLBACK});
-is(error_of($one, 'postgres', q{SELECT hilo_lease_from('companies|', 'nowhere')}), '42704', 'a server that is not there');
-$one->safe_psql('postgres', q{SELECT hilo_lease_from('companies|', NULL); SELECT hilo_lease_from('companies|', 'ids_hub')});
+$one->safe_psql('postgres', q{SELECT hilo.lease_from('companies|', 'ids_hub')});
+$one->safe_psql('postgres', q{SELECT hilo.lease_from('companies|', 'ids_hub', 1)});
+$one->safe_psql('postgres', q{BEGIN; SELECT hilo.lease_from('companies|', 'ids_hub'); ROLLBACK});
+is(error_of($one, 'postgres', q{SELECT hilo.lease_from('companies|', 'nowhere')}), '42704', 'a server that is not there');
+$one->safe_psql('postgres', q{SELECT hilo.lease_from('companies|', NULL); SELECT hilo.lease_from('companies|', 'ids_hub')});
 is(max_of($hub, 'companies|') . ' ' . max_of($hub, 'orders'), '0 0', 'members that join draw nothing');
 
 is($two->safe_psql('postgres', q{SELECT next_identity('companies')}), 'companies/1', 'the first identity');
@@ -38,7 +38,7 @@ is($one->safe_psql('postgres', q{SELECT next_identity('companies')}), 'companies
 $one->restart;
 my $late = new_member('late');
 add_hub($late, $hub);
-$late->safe_psql('postgres', q{SELECT hilo_lease_from('companies|', 'ids_hub')});
+$late->safe_psql('postgres', q{SELECT hilo.lease_from('companies|', 'ids_hub')});
 is($_->safe_psql('postgres', q{SELECT next_identity_for('companies')}), max_of($hub, 'companies|'), $_->name . ': one more') for $late, $one;
 is(max_of($hub, 'companies|'), 7, 'seven were drawn');
 
@@ -48,7 +48,7 @@ is(max_of($hub, 'companies|'), 7, 'seven were drawn');
 $one->safe_psql('postgres', q{
 	CREATE TABLE documents (id text COLLATE "C" PRIMARY KEY);
 	INSERT INTO documents SELECT 'companies/' || n FROM generate_series(1, 100) n;
-	CREATE TRIGGER assign BEFORE INSERT ON documents FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id');
+	CREATE TRIGGER assign BEFORE INSERT ON documents FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 });
 is($one->safe_psql('postgres', q{INSERT INTO documents VALUES ('companies|'), ('companies|') RETURNING id}),
 	"companies/101\ncompanies/102", 'a document gets the next opening');

@@ -60,7 +60,7 @@ sub twice { my ($collection) = @_; return join ' ', grep { $shown{$collection}{$
 sub mark { my ($node) = @_; return sql($node, q{SELECT synchronous FROM hilo.hub WHERE hub = '|'}); }
 
 add_hub($member, $hub, options => "connect_timeout '2', target_session_attrs 'any'");
-sql($member, "SELECT hilo_lease_from('$_', 'ids_hub')") for qw(orders others);
+sql($member, "SELECT hilo.lease_from('$_', 'ids_hub')") for qw(orders others);
 
 #
 # Leases were given without a standby's word: a standby that is promoted waits for a hand
@@ -85,15 +85,15 @@ my $second = standby_of($standby, 'two');
 configure($standby, synchronous_standby_names => 'two');
 wait_until_sync($standby);
 move_hub($standby, $member);
-like(draw('orders'), qr/55000: could not lease.*gives no leases because this server was promoted.*HINT:  Call hilo_hub_resume/s, 'turned on where leases may be lost, it waits for a hand');
+like(draw('orders'), qr/55000: could not lease.*gives no leases because this server was promoted.*HINT:  Call hilo.hub_resume/s, 'turned on where leases may be lost, it waits for a hand');
 like(draw('others'), qr/55000: could not lease/, 'also for a collection that has lost none');
 # What another session was told a moment ago, too.
 configure($member, 'hilo.lease_retry' => '1h');
-like(draw('orders'), qr/55000: could not lease.*HINT:  Call hilo_hub_resume/s, 'the hint comes with each draw that is refused');
+like(draw('orders'), qr/55000: could not lease.*HINT:  Call hilo.hub_resume/s, 'the hint comes with each draw that is refused');
 configure($member, 'hilo.lease_retry' => '0');
 is(mark($standby), 0, 'it is not taken for one whose standby has all');
 is(sql($standby, 'SELECT bool_and(reported) FROM hilo.members'), 't', 'the member that was refused has said what it holds');
-cmp_ok(sql($standby, 'SELECT hilo_hub_resume()'), '>=', 2, 'resumed');
+cmp_ok(sql($standby, 'SELECT hilo.hub_resume()'), '>=', 2, 'resumed');
 is(draw($_), 'drawn', "$_: then leases are given") for qw(orders others);
 is(twice('orders') . twice('others'), '', 'no number was shown twice');
 is(mark($standby), 1, 'which the standby has, all of them');
@@ -167,9 +167,9 @@ sub restart_in_place
 	return hex substr sql($second, 'SELECT pg_walfile_name(pg_current_wal_lsn())'), 0, 8;
 }
 is(restart_in_place(), 4, 'restarted in place, a hub is on a new timeline');
-like(draw('orders'), qr/55000: could not lease.*HINT:  Call hilo_hub_resume/s, 'with the setting off it waits for a hand');
+like(draw('orders'), qr/55000: could not lease.*HINT:  Call hilo.hub_resume/s, 'with the setting off it waits for a hand');
 is(sql($second, 'SELECT bool_and(reported) FROM hilo.members'), 't', 'the refused member has reported');
-cmp_ok(sql($second, 'SELECT hilo_hub_resume()'), '>=', 2, 'so it is resumed without force');
+cmp_ok(sql($second, 'SELECT hilo.hub_resume()'), '>=', 2, 'so it is resumed without force');
 is(draw($_), 'drawn', "$_: leases are given") for qw(orders others);
 configure($second, 'hilo.hub_auto_resume', 'on');
 is(draw('orders'), 'drawn', 'a lease in the mode');
@@ -185,7 +185,7 @@ sub lease_at
 	my ($timeline, $collection) = (@_, 'orders');
 	return message_of($second, 'postgres', <<SQL);
 SET statement_timeout = '2s';
-SELECT hilo_lease('$collection', 10, 0, (SELECT system_identifier FROM pg_control_system()), $timeline, 'later');
+SELECT hilo.lease('$collection', 10, 0, (SELECT system_identifier FROM pg_control_system()), $timeline, 'later');
 SQL
 }
 $third->stop;
@@ -194,9 +194,9 @@ my $lock = session($second);
 $lock->query('BEGIN; LOCK TABLE hilo.hilo IN SHARE MODE');
 my $first = session($second, statement_timeout => '10s');
 my $later = session($second);
-$first->start(q{SELECT hilo_lease('first', 10, 0, 0, 0, 'first')});
+$first->start(q{SELECT hilo.lease('first', 10, 0, 0, 0, 'first')});
 wait_until('the first waits', sub { sql($second, q{SELECT count(*) FROM pg_locks WHERE NOT granted}) == 1 });
-$later->start(q{SELECT hilo_lease('orders', 10, 0, (SELECT system_identifier FROM pg_control_system()), 50, 'later')});
+$later->start(q{SELECT hilo.lease('orders', 10, 0, (SELECT system_identifier FROM pg_control_system()), 50, 'later')});
 wait_until('both wait', sub { sql($second, q{SELECT count(*) FROM pg_locks WHERE NOT granted}) == 2 });
 $lock->query('ROLLBACK');
 like(($later->result)[1], qr/01000: a member knows timeline 50.*55000: this server is no longer a hub/s, 'left behind, a hub says so without its standby');
@@ -208,7 +208,7 @@ is(sql($second, q{SELECT count(*) FROM hilo.hilo WHERE timeline > 0}), 0, 'none 
 $third->start;
 wait_until_sync($second);
 like(draw($_), qr/55000: could not lease/, "$_: nor when the standby is back") for qw(orders others);
-cmp_ok(sql($second, 'SELECT hilo_hub_resume()'), '>=', 2, 'resumed');
+cmp_ok(sql($second, 'SELECT hilo.hub_resume()'), '>=', 2, 'resumed');
 is(draw('orders'), 'drawn', 'it gives leases');
 is(twice('orders'), '', 'no number was shown twice');
 
@@ -218,18 +218,18 @@ is(twice('orders'), '', 'no number was shown twice');
 for my $system (0, '(SELECT system_identifier FROM pg_control_system())')
 {
 	my $kind = $system ? 'forgotten in the meantime' : 'unknown until then';
-	sql($second, q{SELECT hilo_lease('set', 10, 0, 0, 0, 'first') FROM generate_series(1, 2)});
+	sql($second, q{SELECT hilo.lease('set', 10, 0, 0, 0, 'first') FROM generate_series(1, 2)});
 	$third->stop;
 	my $asking = session($second);
 	my $pid = $asking->pid;
-	$asking->start("SELECT low FROM hilo_lease('set', 10, 0, $system, 0, 'second')");
+	$asking->start("SELECT low FROM hilo.lease('set', 10, 0, $system, 0, 'second')");
 	wait_until('it waits for the standby', sub { sql($second, "SELECT count(*) FROM pg_stat_activity WHERE pid = $pid AND wait_event = 'SyncRep'") });
 	sql($second, 'SET synchronous_commit = local; ' . $_)
-	  for q{SELECT hilo_hub_forget(member) FROM hilo.members WHERE collection = 'set'}, q{SELECT hilo_seed('set', 0, true)};
+	  for q{SELECT hilo.hub_forget(member) FROM hilo.members WHERE collection = 'set'}, q{SELECT hilo.seed('set', 0, true)};
 	$third->start;
 	is(($asking->result)[0], 1, "$kind: a lease of after the seed, not of before");
 	is(sql($second, q{SELECT string_agg(member, ' ') FROM hilo.members WHERE collection = 'set'}), 'second', "$kind: the hub knows its member");
-	is(error_of($second, 'postgres', q{SELECT hilo_seed('set', 0, true)}), '55000', "$kind: a forced seed is refused now");
+	is(error_of($second, 'postgres', q{SELECT hilo.seed('set', 0, true)}), '55000', "$kind: a forced seed is refused now");
 	$asking->finish;
 	wait_until_sync($second);
 }
@@ -238,13 +238,13 @@ for my $system (0, '(SELECT system_identifier FROM pg_control_system())')
 # On a member
 #
 like(message_of($member, 'postgres', $_), qr/55000: .*leased from server "ids_hub"/s, "refused, with the hub's name: $_")
-  for q{SELECT hilo_hub_resume('orders', 5)}, q{SELECT hilo_hub_resume('orders', 5, true)};
-like(message_of($member, 'postgres', q{SELECT hilo_lease('orders', 5)}), qr/55000: .*not counted on this server.*HINT:  Ask its hub, "ids_hub"/s, 'a lease as well');
-like(message_of($member, 'postgres', q{SELECT hilo_hub_resume()}), qr/55000: this server has given no leases\nDETAIL:  It leases "o\w+" from "ids_hub"\.\nHINT:  Call hilo_hub_resume\(\) there/, 'all at once as well');
-is(sql($member, q{SELECT hilo_hub_resume(force => true)}), 0, 'unless it is to be a hub, too');
-sql($member, q{SELECT hilo_lease_from('ids|', 'ids_hub')});
-like(message_of($member, 'postgres', q{SELECT hilo_hub_resume('ids|', 5)}), qr/55000: identity "ids" is leased from server "ids_hub"/, 'an identity as well');
-is(error_of($second, 'postgres', q{SELECT hilo_hub_resume('odrers', 5)}), '42704', 'a misspelt name');
+  for q{SELECT hilo.hub_resume('orders', 5)}, q{SELECT hilo.hub_resume('orders', 5, true)};
+like(message_of($member, 'postgres', q{SELECT hilo.lease('orders', 5)}), qr/55000: .*not counted on this server.*HINT:  Ask its hub, "ids_hub"/s, 'a lease as well');
+like(message_of($member, 'postgres', q{SELECT hilo.hub_resume()}), qr/55000: this server has given no leases\nDETAIL:  It leases "o\w+" from "ids_hub"\.\nHINT:  Call hilo.hub_resume\(\) there/, 'all at once as well');
+is(sql($member, q{SELECT hilo.hub_resume(force => true)}), 0, 'unless it is to be a hub, too');
+sql($member, q{SELECT hilo.lease_from('ids|', 'ids_hub')});
+like(message_of($member, 'postgres', q{SELECT hilo.hub_resume('ids|', 5)}), qr/55000: identity "ids" is leased from server "ids_hub"/, 'an identity as well');
+is(error_of($second, 'postgres', q{SELECT hilo.hub_resume('odrers', 5)}), '42704', 'a misspelt name');
 is(sql($second, q{SELECT count(*) FROM hilo.hilo WHERE collection = 'odrers'}), 0, 'leaves nothing behind');
 
 $_->stop for $member, $third, $second;

@@ -34,18 +34,18 @@ hub(<<'SQL');
 CREATE ROLE someone;
 GRANT CREATE ON SCHEMA public TO someone;
 SET ROLE someone;
-CREATE FUNCTION hilo_lease(text, text, text, OUT low bigint, OUT high bigint) LANGUAGE plpgsql
+CREATE FUNCTION hilo.lease(text, text, text, OUT low bigint, OUT high bigint) LANGUAGE plpgsql
 	AS $$BEGIN RAISE 'called by %', session_user; END$$;
-CREATE FUNCTION hilo_lease(text, text, text, text, text, OUT low bigint, OUT high bigint) LANGUAGE plpgsql
+CREATE FUNCTION hilo.lease(text, text, text, text, text, OUT low bigint, OUT high bigint) LANGUAGE plpgsql
 	AS $$BEGIN RAISE 'called by %', session_user; END$$;
 SQL
-is(sql("SELECT hilo_lease_from('a', 'ids_hub'); SELECT hilo_next_number('a')"), "\n1", 'no other function of that name is called');
-is(sql("SELECT hilo_lease_from('a|', 'ids_hub'); SELECT next_identity_for('a')"), "\n1", 'nor for identities');
+is(sql("SELECT hilo.lease_from('a', 'ids_hub'); SELECT hilo_next_number('a')"), "\n1", 'no other function of that name is called');
+is(sql("SELECT hilo.lease_from('a|', 'ids_hub'); SELECT next_identity_for('a')"), "\n1", 'nor for identities');
 
 #
 # A copy of a member's database
 #
-sql("SELECT hilo_lease_from('c', 'ids_hub'); SELECT hilo_next_number('c')");
+sql("SELECT hilo.lease_from('c', 'ids_hub'); SELECT hilo_next_number('c')");
 $member->safe_psql('template1', 'CREATE DATABASE copy TEMPLATE postgres');
 my @numbers = split /\n/,
   $member->safe_psql('copy', "SELECT hilo_next_number('c') FROM generate_series(1, 150)") . "\n"
@@ -57,7 +57,7 @@ is(scalar(@numbers), 300, 'and so all numbers that it needs');
 # A lease worker that is told to end while it changes a row
 #
 my $session = session($member);
-$session->query("SELECT hilo_lease_from('w', 'ids_hub'); SET hilo.lease_ahead = 100");
+$session->query("SELECT hilo.lease_from('w', 'ids_hub'); SET hilo.lease_ahead = 100");
 sql("ALTER DATABASE postgres SET hilo.lease_ahead = 100; ALTER DATABASE postgres SET test.failure_point = 'row changed:term'");
 like($session->query("SELECT hilo_next_number('w')"), qr/^\d+$/, 'a draw starts a worker');
 wait_until('the worker has ended',
@@ -74,7 +74,7 @@ add_hub($member, $hub, server => 'far', host => '127.0.0.1', port => $proxy->por
 sql(<<'SQL');
 ALTER DATABASE postgres SET hilo.lease_timeout = '2s';
 ALTER DATABASE postgres SET hilo.lease_retry = '1s';
-SELECT hilo_lease_from('many' || n, 'far'), hilo_next_number('many' || n) FROM generate_series(1, 6) n;
+SELECT hilo.lease_from('many' || n, 'far'), hilo_next_number('many' || n) FROM generate_series(1, 6) n;
 SQL
 $proxy->mode('hole');
 my $before = $proxy->connections;
@@ -104,9 +104,9 @@ for my $name ('i|', 'i')
 	my $next = $name eq 'i' ? 2 : 11;
 
 	$before = $proxy->connections;
-	$waiting->start("SELECT hilo_lease_from('$name', 'far')");
+	$waiting->start("SELECT hilo.lease_from('$name', 'far')");
 	wait_until('the hub is asked', sub { $proxy->connections > $before });
-	sql("SELECT hilo_release()");
+	sql("SELECT hilo.release()");
 	like(sql($draw), qr/^\d+$/, 'until the hub has answered it is counted as before');
 	sql('SELECT pg_cancel_backend(' . $waiting->pid . ')');
 	like(($waiting->result)[1], qr/57014/, 'that is canceled');
@@ -117,9 +117,9 @@ $proxy->mode('pass');
 my @clients = map { session($member) } 1 .. 4;
 append_to_file("$libdir/draws.sql", "SELECT 'i', next_identity_for('i');\nSELECT 'c', hilo_next_number('i');\n" x 1000);
 $_->start("\\i $libdir/draws.sql") for @clients;
-sql("SELECT hilo_lease_from('i|', 'far')");
-sql("SELECT hilo_lease_from('i', 'ids_hub')");
-sql("SELECT hilo_lease_from('i|', 'ids_hub')");
+sql("SELECT hilo.lease_from('i|', 'far')");
+sql("SELECT hilo.lease_from('i', 'ids_hub')");
+sql("SELECT hilo.lease_from('i|', 'ids_hub')");
 my @results = map { [ $_->result ] } @clients;
 $_->finish for @clients;
 is(join('', map { $_->[1] } @results), '', 'sessions draw while their counters become leased');

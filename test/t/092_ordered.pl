@@ -31,13 +31,13 @@ sub draw { return scalar $_[0]->query("SELECT hilo_next_number('$_[1]')"); }
 sub horizon
 {
 	my ($session, $collection) = @_;
-	my ($out, $err) = $session->query("SELECT horizon FROM hilo_horizon('$collection')");
+	my ($out, $err) = $session->query("SELECT horizon FROM hilo.horizon('$collection')");
 
 	return $err =~ /ERROR: +(\w{5})/ ? $1 : $out;
 }
 
-sub epoch { return scalar $observer->query("SELECT epoch FROM hilo_horizon('$_[0]')"); }
-sub set_ordered { return $observer->query("SELECT hilo_configure('$_[0]', ordered => $_[1])"); }
+sub epoch { return scalar $observer->query("SELECT epoch FROM hilo.horizon('$_[0]')"); }
+sub set_ordered { return $observer->query("SELECT hilo.configure('$_[0]', ordered => $_[1])"); }
 
 # Wait until a session waits.
 sub wait_until_it_waits
@@ -61,12 +61,12 @@ is($b->query("SELECT hilo_next('order')"), 'order/8-A', 'ids');
 is($a->query("SELECT * FROM hilo_reserve('order', 100)"), '9|108', 'a block, longer than there were numbers');
 is($c->query("SELECT hilo_document_id('order')"), 'order/109-A', 'go on above it');
 is($c->query("SELECT hilo_last_number('order')"), 109, 'the last one of this session');
-is($a->query("SELECT hilo_release('order')") . $a->query('SELECT count(*) FROM hilo.ranges'), '00', 'a session holds nothing');
+is($a->query("SELECT hilo.release('order')") . $a->query('SELECT count(*) FROM hilo.ranges'), '00', 'a session holds nothing');
 
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE ways (id bigint DEFAULT hilo_next_number('order'), n int);
 CREATE TABLE ids (id text, n int);
-CREATE TRIGGER assign BEFORE INSERT ON ids FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id', 'order');
+CREATE TRIGGER assign BEFORE INSERT ON ids FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id', 'order');
 SQL
 is($b->query('INSERT INTO ways SELECT FROM generate_series(1, 3) RETURNING id'), "110\n111\n112", 'INSERT ... SELECT');
 is($a->query("COPY ways (n) FROM STDIN;\n1\n2\n\\.\nSELECT max(id), count(*) FROM ways"), '114|5', 'COPY');
@@ -83,11 +83,11 @@ $a->query('ROLLBACK');
 is(draw($b, 'order'), 169, 'and so is the transaction');
 
 # One number a claim, and the limit.
-$observer->query("SELECT hilo_configure('few', ordered => true, max_range_size => 1, max_value => 3)");
+$observer->query("SELECT hilo.configure('few', ordered => true, max_range_size => 1, max_value => 3)");
 is(join(' ', map { draw($_, 'few') } $a, $b, $c), '1 2 3', 'one by one');
 is($b->error_of("SELECT hilo_next_number('few')"), '2200H', 'up to the limit');
 is(horizon($b, 'few'), 3, 'which is the horizon');
-$observer->query("SELECT hilo_configure('block', ordered => true, max_value => 100, range_size => 30)");
+$observer->query("SELECT hilo.configure('block', ordered => true, max_value => 100, range_size => 30)");
 draw($a, 'block');
 is($b->query("SELECT * FROM hilo_reserve('block', 99)"), '2|100', 'a block of all that is left');
 
@@ -188,7 +188,7 @@ $a->query('BEGIN');
 my $held = insert($a);
 insert($b);
 $c->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
-$c->query('DECLARE late CURSOR FOR SELECT horizon, (SELECT max(id) FROM ended) FROM hilo_horizon(\'end\')');
+$c->query('DECLARE late CURSOR FOR SELECT horizon, (SELECT max(id) FROM ended) FROM hilo.horizon(\'end\')');
 insert($b);
 $a->query('COMMIT');
 is(horizon($c, 'end'), $held - 1, 'REPEATABLE READ: what committed after the snapshot counts as open');
@@ -202,7 +202,7 @@ is(horizon($c, 'end'), $held + 7, 'a new snapshot');
 # In READ COMMITTED, a cursor that was opened before.
 $a->query('BEGIN');
 $held = insert($a);
-$c->query('BEGIN; DECLARE old CURSOR FOR SELECT horizon, count(*) FILTER (WHERE id >= ' . $held . ') FROM hilo_horizon(\'end\'), ended GROUP BY 1');
+$c->query('BEGIN; DECLARE old CURSOR FOR SELECT horizon, count(*) FILTER (WHERE id >= ' . $held . ') FROM hilo.horizon(\'end\'), ended GROUP BY 1');
 $a->query('COMMIT');
 is($c->query('FETCH FROM old'), $held - 1 . '|0', 'a cursor in READ COMMITTED');
 is(horizon($c, 'end'), $held, 'while the next statement has another snapshot');
@@ -214,14 +214,14 @@ CREATE FUNCTION read_volatile(seconds float8) RETURNS text LANGUAGE plpgsql VOLA
 DECLARE h bigint; n bigint;
 BEGIN
 	PERFORM pg_sleep(seconds);
-	h := (hilo_horizon('end')).horizon;
+	h := (hilo.horizon('end')).horizon;
 	SELECT max(id) INTO n FROM ended WHERE id <= h;
 	RETURN h || ' ' || n;
 END $$;
 CREATE FUNCTION read_stable() RETURNS text LANGUAGE plpgsql STABLE AS $$
 DECLARE h bigint; n bigint;
 BEGIN
-	h := (hilo_horizon('end')).horizon;
+	h := (hilo.horizon('end')).horizon;
 	SELECT max(id) INTO n FROM ended;
 	RETURN h || ' ' || n;
 END $$;
@@ -269,7 +269,7 @@ $_->query('COMMIT') for $c, $observer, $unrelated;
 #
 # Ids chosen by hand
 #
-$node->safe_psql('postgres', "CREATE TABLE by_hand (id bigint PRIMARY KEY); SELECT hilo_attach('by_hand')");
+$node->safe_psql('postgres', "CREATE TABLE by_hand (id bigint PRIMARY KEY); SELECT hilo.attach('by_hand')");
 set_ordered('by_hand', 'true');
 sub by_hand { return scalar $_[0]->query('INSERT INTO by_hand VALUES ' . ($_[1] // '(DEFAULT)') . ' RETURNING id'); }
 is(by_hand($a) . ' ' . by_hand($b), '1 2', 'drawn by the default');
@@ -339,10 +339,10 @@ $b->query('COMMIT');
 is(horizon($observer, 'switch') =~ /^\d\d$/, 1, 'both: the horizon is known');
 is($c->query('SELECT count(*) FROM before') . ' ' . horizon($c, 'switch'), '2 55000', 'but not to a snapshot of before');
 $c->query('COMMIT');
-is($c->query('SELECT count(*) FROM before WHERE id <= (SELECT horizon FROM hilo_horizon(\'switch\'))'), 3, 'then it covers all of them');
+is($c->query('SELECT count(*) FROM before WHERE id <= (SELECT horizon FROM hilo.horizon(\'switch\'))'), 3, 'then it covers all of them');
 
 # The transaction that makes it ordered is one of them; a rollback does not undo it.
-$a->query("BEGIN; INSERT INTO before SELECT hilo_next_number('self'), 'a'; SELECT hilo_configure('self', ordered => true)");
+$a->query("BEGIN; INSERT INTO before SELECT hilo_next_number('self'), 'a'; SELECT hilo.configure('self', ordered => true)");
 is(horizon($c, 'self'), '55000', 'its own transaction counts');
 is(draw($a, 'self'), 33, 'and draws in order at once');
 $a->query('ROLLBACK');
@@ -378,55 +378,55 @@ $observer->query(q{ROLLBACK PREPARED 'other'});
 set_ordered('seeded', 'true');
 draw($a, 'seeded') for 1 .. 5;
 my $epoch = epoch('seeded');
-$observer->query("SELECT hilo_seed('seeded', 1000)");
+$observer->query("SELECT hilo.seed('seeded', 1000)");
 is(draw($a, 'seeded') . ' ' . draw($b, 'seeded'), '1001 1002', 'seeded');
 isnt(epoch('seeded'), $epoch, 'a new epoch');
 $a->query('BEGIN');
 is(draw($a, 'seeded'), 1003, 'drawn');
 $epoch = epoch('seeded');
-$observer->query("SELECT hilo_seed('seeded', 10, true)");
+$observer->query("SELECT hilo.seed('seeded', 10, true)");
 is(draw($b, 'seeded'), 11, 'a forced seed counts at once, also for who has drawn before');
 is(draw($a, 'seeded'), 12, 'and in a transaction that was open');
 isnt(epoch('seeded'), $epoch, 'a new epoch');
 is(horizon($c, 'seeded'), 11, 'the horizon is below what the open transaction has drawn');
-$observer->query("SELECT hilo_seed('seeded', 2000)");
+$observer->query("SELECT hilo.seed('seeded', 2000)");
 is(draw($b, 'seeded') . ' ' . horizon($c, 'seeded'), '2001 11', 'also when the counter has passed that');
 $a->query('COMMIT');
 is(horizon($c, 'seeded'), 2001, 'until it ends');
-$observer->query("SELECT hilo_drop('seeded')");
+$observer->query("SELECT hilo.drop('seeded')");
 is(horizon($c, 'seeded'), '42704', 'dropped');
 is(draw($a, 'seeded') . ' ' . horizon($c, 'seeded'), '1 55000', 'made anew: not ordered');
-is($observer->error_of("SELECT hilo_horizon('never')"), '42704', 'never there');
-$observer->query("SELECT hilo_configure('order', reset => true)");
+is($observer->error_of("SELECT hilo.horizon('never')"), '42704', 'never there');
+$observer->query("SELECT hilo.configure('order', reset => true)");
 is(horizon($c, 'order'), '55000', 'a reset makes it unordered');
 
 #
 # What is refused
 #
-is($a->error_of("SELECT hilo_next_range('end')"), '0A000', 'no ranges for client programs');
-is($a->error_of("SELECT hilo_next_hi('end', $_)"), '0A000', "nor a hi of $_") foreach 10, 1;
-is($a->error_of("SELECT hilo_configure('end|', ordered => true)"), '0A000', 'no identities');
+is($a->error_of("SELECT hilo.next_range('end')"), '0A000', 'no ranges for client programs');
+is($a->error_of("SELECT hilo.next_hi('end', $_)"), '0A000', "nor a hi of $_") foreach 10, 1;
+is($a->error_of("SELECT hilo.configure('end|', ordered => true)"), '0A000', 'no identities');
 is($a->error_of("SELECT hilo_reserve('end', 10000000)"), '22023', 'a block that is too large');
 is($a->error_of('BEGIN READ ONLY; SELECT hilo_next_number(\'end\')'), '25006', 'a draw in a read-only transaction');
 $a->query('ROLLBACK');
-is($a->query('BEGIN READ ONLY; SELECT horizon > 0 FROM hilo_horizon(\'end\'); COMMIT'), 't', 'the horizon may be asked for there');
-$observer->query(q{CREATE EXTENSION postgres_fdw; CREATE SERVER hub FOREIGN DATA WRAPPER postgres_fdw; SELECT hilo_lease('lessor', 10)});
-is($a->error_of("SELECT hilo_lease('end', 10)"), '55000', 'no leases of it');
-is($a->error_of("SELECT hilo_configure('lessor', ordered => true)"), '55000', 'nor of what has given leases');
+is($a->query('BEGIN READ ONLY; SELECT horizon > 0 FROM hilo.horizon(\'end\'); COMMIT'), 't', 'the horizon may be asked for there');
+$observer->query(q{CREATE EXTENSION postgres_fdw; CREATE SERVER hub FOREIGN DATA WRAPPER postgres_fdw; SELECT hilo.lease('lessor', 10)});
+is($a->error_of("SELECT hilo.lease('end', 10)"), '55000', 'no leases of it');
+is($a->error_of("SELECT hilo.configure('lessor', ordered => true)"), '55000', 'nor of what has given leases');
 $observer->query(q{SET hilo.hub = 'hub'});
-is($observer->error_of("SELECT hilo_configure('to_lease', ordered => true)"), '55000', 'nor of what the hub counts');
+is($observer->error_of("SELECT hilo.configure('to_lease', ordered => true)"), '55000', 'nor of what the hub counts');
 $observer->query('RESET hilo.hub');
 
 # The traps of a transaction that draws from many collections, and of more collections than there is room for.
 my @many = map { "many$_" } 1 .. 16;
 $observer->query('SET client_min_messages = warning');
-$observer->query("SELECT hilo_configure('many' || i, ordered => true) FROM generate_series(1, 20) i");
-($out, $err) = $observer->query("SELECT hilo_configure('room' || i, ordered => true) FROM generate_series(1, 20) i");
+$observer->query("SELECT hilo.configure('many' || i, ordered => true) FROM generate_series(1, 20) i");
+($out, $err) = $observer->query("SELECT hilo.configure('room' || i, ordered => true) FROM generate_series(1, 20) i");
 is($err, '', 'idle ones make room');
 $a->query('BEGIN');
 is($a->query("SELECT sum(hilo_next_number('many' || i)) FROM generate_series(1, 16) i, generate_series(1, 2)"), 48, 'sixteen collections in a transaction');
 is($b->error_of("SELECT hilo_next_number('many17')"), '53200', 'the room is theirs');
-is($b->error_of("SELECT hilo_configure('another_one', ordered => true)"), '53200', 'so there is none for another one');
+is($b->error_of("SELECT hilo.configure('another_one', ordered => true)"), '53200', 'so there is none for another one');
 is($b->query("SELECT count(*) FROM hilo.hilo WHERE collection = 'another_one'"), 0, 'of which nothing is left');
 is($b->query("SELECT hilo_next_number('many1')"), 3, 'those go on');
 $a->query('COMMIT');
@@ -469,8 +469,8 @@ $_->finish for $a, $b, $c, $observer;
 $node->append_conf('postgresql.conf', q{shared_preload_libraries = ''});
 $node->restart;
 $a = session($node);
-is($a->error_of($_), '55000', "not preloaded: $_") for "SELECT hilo_next_number('end')", "SELECT hilo_reserve('end', 5)", "SELECT hilo_horizon('end')", "SELECT hilo_configure('new', ordered => true)";
-is($a->query("SELECT hilo_configure('end', ordered => false); SELECT hilo_next_number('end') > $shown"), "\nt", 'made unordered it draws');
+is($a->error_of($_), '55000', "not preloaded: $_") for "SELECT hilo_next_number('end')", "SELECT hilo_reserve('end', 5)", "SELECT hilo.horizon('end')", "SELECT hilo.configure('new', ordered => true)";
+is($a->query("SELECT hilo.configure('end', ordered => false); SELECT hilo_next_number('end') > $shown"), "\nt", 'made unordered it draws');
 
 $a->finish;
 $node->stop;

@@ -45,7 +45,7 @@ SET client_min_messages = warning;
 CREATE SEQUENCE events_seq;
 CREATE TABLE events (id bigint PRIMARY KEY, seq bigint DEFAULT nextval('events_seq'), writer int);
 CREATE INDEX ON events (seq);
-SELECT hilo_attach('events'), hilo_configure('events', ordered => true);
+SELECT hilo.attach('events'), hilo.configure('events', ordered => true);
 CREATE PROCEDURE write(w int, transactions int) LANGUAGE plpgsql AS $$
 DECLARE
 	kind float8;
@@ -108,16 +108,16 @@ DECLARE
 BEGIN
 	SELECT last INTO old FROM place WHERE kind = k;
 	IF k = 'two statements' THEN
-		SELECT horizon INTO h FROM hilo_horizon('events');
+		SELECT horizon INTO h FROM hilo.horizon('events');
 		SELECT count(*), sum(id) INTO n, t FROM events WHERE id > old AND id <= h;
 		CALL note(k, old, h, n, t);
 	ELSIF k = 'one statement' THEN
 		SELECT max(id), count(*), sum(id) INTO h, n, t FROM events
-			WHERE id > old AND id <= (SELECT horizon FROM hilo_horizon('events'));
+			WHERE id > old AND id <= (SELECT horizon FROM hilo.horizon('events'));
 		CALL note(k, old, h, n, t);
 	ELSIF k = 'repeatable read' THEN
 		FOR i IN 1 .. 4 LOOP
-			SELECT horizon INTO h FROM hilo_horizon('events');
+			SELECT horizon INTO h FROM hilo.horizon('events');
 			SELECT count(*), sum(id) INTO n, t FROM events WHERE id > old AND id <= h;
 			CALL note(k, old, h, n, t);
 			old := greatest(old, h);
@@ -125,7 +125,7 @@ BEGIN
 		END LOOP;
 	ELSIF k = 'cursor' THEN
 		OPEN late NO SCROLL FOR SELECT id FROM events
-			WHERE id > old AND id <= (SELECT horizon FROM hilo_horizon('events')) ORDER BY id;
+			WHERE id > old AND id <= (SELECT horizon FROM hilo.horizon('events')) ORDER BY id;
 		PERFORM pg_sleep(random() * 0.05);
 		h := old;
 		n := 0;
@@ -240,7 +240,7 @@ $node->safe_psql('postgres', <<'SQL');
 SET client_min_messages = warning;
 CREATE SEQUENCE clock;
 CREATE UNLOGGED TABLE clocked (before bigint, number bigint, after bigint);
-SELECT hilo_configure('clocked', ordered => true, max_range_size => 100);
+SELECT hilo.configure('clocked', ordered => true, max_range_size => 100);
 SQL
 my @clients = map { start_client(q{INSERT INTO clocked SELECT nextval('clock'), hilo_next_number('clocked'), nextval('clock') FROM generate_series(1, 2000)}, 1) } 1 .. $CLOCKED;
 $_->finish for @clients;

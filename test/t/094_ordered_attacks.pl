@@ -28,13 +28,13 @@ my ($a, $b, $observer) = map { session($node) } 1 .. 3;
 sub horizon
 {
 	my ($collection, $session) = @_;
-	my ($out, $err) = ($session // $observer)->query("SELECT horizon FROM hilo_horizon('$collection')");
+	my ($out, $err) = ($session // $observer)->query("SELECT horizon FROM hilo.horizon('$collection')");
 
 	return $out if $err !~ /ERROR: +(\w{5})/;
 	return $err =~ /DETAIL: +(.*)/ ? "$1" : $err;
 }
 
-sub order { return $observer->query("SELECT hilo_configure('$_[0]', ordered => true)"); }
+sub order { return $observer->query("SELECT hilo.configure('$_[0]', ordered => true)"); }
 sub insert { return scalar $_[0]->query("INSERT INTO $_[1] DEFAULT VALUES RETURNING id"); }
 sub rows { return join ' ', split /\n/, $observer->query("SELECT id FROM $_[0] ORDER BY id"); }
 
@@ -99,11 +99,11 @@ like(horizon('recovered'), qr/^\d+$/, 'nor does it leave anything behind');
 #
 make_table('seeded');
 order('seeded');
-$observer->query("SELECT hilo_seed('seeded', 100)");
+$observer->query("SELECT hilo.seed('seeded', 100)");
 is(horizon('seeded'), 100, 'a seed');
 $a->query('BEGIN');
 is($a->query("SELECT hilo_next_number('seeded')"), 101, 'a transaction draws');
-$observer->query("SELECT hilo_seed('seeded', 0, true)");
+$observer->query("SELECT hilo.seed('seeded', 0, true)");
 is(insert($a, 'seeded'), 1, 'and draws again after a forced seed');
 is(insert($b, 'seeded'), 2, 'beside another one');
 is(horizon('seeded'), 0, 'the horizon is below both of its numbers');
@@ -111,12 +111,12 @@ $a->query('COMMIT');
 is(horizon('seeded'), 2, 'until it ends');
 
 $observer->query('CREATE TABLE chosen (id bigint PRIMARY KEY)');
-$observer->query("SELECT hilo_attach('chosen')");
+$observer->query("SELECT hilo.attach('chosen')");
 order('chosen');
 is(horizon('chosen'), 0, 'an attached table');
 $a->query('BEGIN');
 is($a->query("SELECT max(hilo_next_number('chosen')) FROM generate_series(1, 20)"), 20, 'a transaction draws');
-$observer->query("SELECT hilo_seed('chosen', 0, true)");
+$observer->query("SELECT hilo.seed('chosen', 0, true)");
 $a->query('INSERT INTO chosen VALUES (10)');
 $a->query('COMMIT');
 is(insert($b, 'chosen'), 11, 'a number that it chooses after a forced seed is not drawn again');
@@ -130,8 +130,8 @@ $template->query('\c template');
 $template->query('CREATE EXTENSION hilo');
 for my $table ('copied', 'second')
 {
-	$template->query("CREATE TABLE $table (id bigint PRIMARY KEY); SELECT hilo_attach('$table')");
-	$template->query("SELECT hilo_configure('$table', ordered => true)");
+	$template->query("CREATE TABLE $table (id bigint PRIMARY KEY); SELECT hilo.attach('$table')");
+	$template->query("SELECT hilo.configure('$table', ordered => true)");
 }
 is(insert($template, 'copied'), 1, 'a database');
 $template->finish;
@@ -144,14 +144,14 @@ is(insert($copy, 'second'), 1, 'another collection of the copy is another one');
 is(horizon('copied', $copy), $RUNS, 'whether it was settled where it comes from says nothing');
 is(horizon('copied', $copy), 5001, 'it has a horizon');
 is(horizon('second', $copy), $RUNS, 'so has the other one');
-like($copy->query("SELECT epoch FROM hilo_horizon('second')"), qr/^[1-9]\d*$/, 'with an epoch');
+like($copy->query("SELECT epoch FROM hilo.horizon('second')"), qr/^[1-9]\d*$/, 'with an epoch');
 $copy->finish;
 
 #
 # Updates that leave the number as it is
 #
 $observer->query('CREATE TABLE changed (id bigint PRIMARY KEY, i int)');
-$observer->query("SELECT hilo_attach('changed')");
+$observer->query("SELECT hilo.attach('changed')");
 order('changed');
 $observer->query('INSERT INTO changed (i) VALUES (1), (2)');
 is(horizon('changed'), 2, 'two rows');
@@ -164,7 +164,7 @@ is(horizon('changed'), 10, 'as the horizon says');
 # Numbers chosen by hand, and a crash
 #
 $observer->query('CREATE TABLE first (id bigint PRIMARY KEY)');
-$observer->query("SELECT hilo_attach('first')");
+$observer->query("SELECT hilo.attach('first')");
 order('first');
 $observer->query('INSERT INTO first VALUES (5)');
 is($observer->query("SELECT max FROM hilo.hilo WHERE collection = 'first'"), 5, 'the first number of all is chosen: the row has it');

@@ -18,7 +18,7 @@ $primary->safe_psql('postgres', <<'SQL');
 SET client_min_messages = warning;
 CREATE EXTENSION hilo;
 CREATE TABLE events (id bigint PRIMARY KEY DEFAULT hilo_next_number('events'));
-SELECT hilo_configure('events', ordered => true);
+SELECT hilo.configure('events', ordered => true);
 CREATE PROCEDURE write(transactions int) LANGUAGE plpgsql AS $$
 BEGIN
 	FOR i IN 1 .. transactions LOOP
@@ -36,7 +36,7 @@ $standby->start;
 
 my $asker = session($primary);
 my $reader = session($standby);
-is($reader->error_of(q{SELECT hilo_horizon('events')}), '25006', 'the horizon is known to the primary only');
+is($reader->error_of(q{SELECT hilo.horizon('events')}), '25006', 'the horizon is known to the primary only');
 is($reader->error_of(q{SELECT hilo_next_number('events')}), '25006', 'and numbers are drawn there');
 
 # Read above $last up to a horizon: at once, or when the standby has replayed its lsn.
@@ -57,7 +57,7 @@ while ($writing->())
 {
 	my $horizon;
 
-	($horizon, $epoch, $lsn) = split /\|/, $asker->query(q{SELECT * FROM hilo_horizon('events')});
+	($horizon, $epoch, $lsn) = split /\|/, $asker->query(q{SELECT * FROM hilo.horizon('events')});
 	next if $horizon == $last;
 	$too_early += read_up_to($last, $horizon);
 	$read += read_up_to($last, $horizon, $lsn);
@@ -66,7 +66,7 @@ while ($writing->())
 }
 $_->finish for @writers;
 my $horizon;
-($horizon, $epoch, $lsn) = split /\|/, $asker->query(q{SELECT * FROM hilo_horizon('events')});
+($horizon, $epoch, $lsn) = split /\|/, $asker->query(q{SELECT * FROM hilo.horizon('events')});
 $too_early += read_up_to($last, $horizon);
 $read += read_up_to($last, $horizon, $lsn);
 my $count = $asker->query('SELECT count(*) FROM events');
@@ -75,35 +75,35 @@ is($read, $count, 'every row is read once');
 cmp_ok($too_early, '<', $count, 'but not without waiting for the lsn');
 
 # While nothing is written, a standby that has replayed the lsn has not to wait for another record.
-($horizon, $epoch, $lsn) = split /\|/, $asker->query(q{SELECT * FROM hilo_horizon('events')});
+($horizon, $epoch, $lsn) = split /\|/, $asker->query(q{SELECT * FROM hilo.horizon('events')});
 is(read_up_to(0, $horizon, $lsn), $count, 'an idle primary');
 
 # At the start of a segment of WAL the next record stands behind a header, which is never replayed alone.
-$asker->query(q{SELECT pg_switch_wal(); SELECT hilo_configure('page', ordered => true)});
-($horizon, undef, $lsn) = split /\|/, $asker->query(q{SELECT * FROM hilo_horizon('page')});
+$asker->query(q{SELECT pg_switch_wal(); SELECT hilo.configure('page', ordered => true)});
+($horizon, undef, $lsn) = split /\|/, $asker->query(q{SELECT * FROM hilo.horizon('page')});
 is(read_up_to(0, 0, $lsn), 0, 'a new segment of WAL');
 
 #
 # Promotion
 #
 $asker->query(q{INSERT INTO events SELECT FROM generate_series(1, 10)});
-($horizon, $epoch, $lsn) = split /\|/, $asker->query(q{SELECT * FROM hilo_horizon('events')});
+($horizon, $epoch, $lsn) = split /\|/, $asker->query(q{SELECT * FROM hilo.horizon('events')});
 $primary->wait_for_catchup($standby, 'replay', $lsn);
 $asker->finish;
 $primary->stop('immediate');
 my $before = session($standby);
 $before->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
 $standby->promote;
-is($before->error_of(q{SELECT hilo_horizon('events')}), '25006', 'a snapshot of before the promotion knows no horizon');
+is($before->error_of(q{SELECT hilo.horizon('events')}), '25006', 'a snapshot of before the promotion knows no horizon');
 $before->finish;
 $asker = session($standby);
-my ($new_horizon, $new_epoch) = split /\|/, $asker->query(q{SELECT * FROM hilo_horizon('events')});
+my ($new_horizon, $new_epoch) = split /\|/, $asker->query(q{SELECT * FROM hilo.horizon('events')});
 cmp_ok($new_horizon, '>=', $horizon, 'a horizon above what was told');
 cmp_ok($asker->query(q{INSERT INTO events VALUES (DEFAULT) RETURNING id}), '>', $new_horizon, 'numbers above it');
-isnt($asker->query(q{SELECT epoch FROM hilo_horizon('events')}), $epoch, 'and, once one is drawn, another epoch');
-$new_epoch = $asker->query(q{SELECT epoch FROM hilo_horizon('events')});
+isnt($asker->query(q{SELECT epoch FROM hilo.horizon('events')}), $epoch, 'and, once one is drawn, another epoch');
+$new_epoch = $asker->query(q{SELECT epoch FROM hilo.horizon('events')});
 $asker->query(q{INSERT INTO events SELECT FROM generate_series(1, 1000)});
-is($asker->query(q{SELECT epoch FROM hilo_horizon('events')}), $new_epoch, 'which stays');
+is($asker->query(q{SELECT epoch FROM hilo.horizon('events')}), $new_epoch, 'which stays');
 
 $_->finish for $asker, $reader;
 $standby->stop;

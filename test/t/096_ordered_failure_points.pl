@@ -25,7 +25,7 @@ sub wrong_after
 	my $sql = $change->{sql} =~ s/NAME/$name/gr;
 	my @wrong;
 
-	$node->safe_psql('postgres', "SET client_min_messages = warning; SELECT hilo_configure('$name', ordered => "
+	$node->safe_psql('postgres', "SET client_min_messages = warning; SELECT hilo.configure('$name', ordered => "
 		. ($change->{unordered} ? 'NULL' : 'true') . '); SELECT hilo_next_number(\'' . $name . '\')');
 	my $session = session($node);
 	my $other = session($node, statement_timeout => '60s');
@@ -60,7 +60,7 @@ sub wrong_after
 	my $horizon = '';
 	for (1 .. 3)
 	{
-		$horizon = $other->query("SELECT horizon FROM hilo_horizon('$name')");
+		$horizon = $other->query("SELECT horizon FROM hilo.horizon('$name')");
 		last if $horizon =~ /\d/;
 	}
 	push @wrong, "horizon $horizon after $next" if !$change->{unordered} && $horizon ne $next;
@@ -74,8 +74,8 @@ test_failures(\&wrong_after,
 		'turn begun' => 'error wait kill term', 'claimed in order' => 'error wait kill term', 'put in order' => 'kill term',
 		'drawn in order' => 'kill term', 'row locked' => 'kill', 'row changed' => 'kill', 'before flush' => 'error wait kill' ] },
 	{ what => 'a block', sql => "SELECT hilo_reserve('NAME', 100)", at => [ 'turn begun' => 'error', 'claimed in order' => 'error kill' ] },
-	{ what => 'to become unordered', unordered => 1, sql => "SELECT hilo_configure('NAME', ordered => false)", at => [ 'row changed' => 'kill' ] },
-	{ what => 'to become ordered', unordered => 1, sql => "SELECT hilo_configure('NAME', ordered => true)",
+	{ what => 'to become unordered', unordered => 1, sql => "SELECT hilo.configure('NAME', ordered => false)", at => [ 'row changed' => 'kill' ] },
+	{ what => 'to become ordered', unordered => 1, sql => "SELECT hilo.configure('NAME', ordered => true)",
 		at => [ 'order changed' => 'error kill term', 'before announcement' => 'kill' ] });
 
 $node->stop;

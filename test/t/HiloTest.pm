@@ -714,11 +714,11 @@ my @DRAWS = (
 	"SELECT hilo_next_number('orders');",
 	"SELECT hilo_number(hilo_next('orders'));",
 	"SELECT low, high FROM hilo_reserve('orders', 7);",
-	"SELECT low, high FROM hilo_next_range('orders', 40);",
+	"SELECT low, high FROM hilo.next_range('orders', 40);",
 	"BEGIN;\nSELECT hilo_next_number('orders');\nROLLBACK;",
 	"SELECT hilo_next_number('orders');",
 	"BEGIN ISOLATION LEVEL SERIALIZABLE;\nSELECT hilo_next_number('orders');\nCOMMIT;",
-	"SELECT 'hi', hilo_next_hi('orders', 20);");
+	"SELECT 'hi', hilo.next_hi('orders', 20);");
 
 # Start $count clients of a server, that connect again whenever they have to,
 # until stop_clients().  Each logs what it was shown before it draws again.
@@ -798,7 +798,7 @@ sub shown_twice
 #
 #   create              make the tables orders (integer, from a sequence), lines (bigint, from a
 #                       sequence) and documents (text), each with a column item
-#   attach TABLE        SELECT hilo_attach(TABLE)
+#   attach TABLE        SELECT hilo.attach(TABLE)
 #   add TABLE N ITEM    insert N rows, as the tool inserts many
 #   give TABLE ID ITEM  insert a row with an id that is given
 #   synchronize         have the tool compare its tables with those that there are
@@ -961,7 +961,7 @@ sub dump_ok
 	$text =~ s/^.*\bEXTENSION\b.*\n//gmi;
 	$text =~ s/\b(enable_extension|create_schema) "hilo"//g;
 	$text =~ s/\b(public\.)?hilo_next(_number)?\(//g;
-	$text =~ s/\bzzz_hilo_advance_id\b|\b(public\.)?hilo_advance\(//g;
+	$text =~ s/\bzzz_hilo_advance_id\b|\b(public\.)?hilo.advance\(//g;
 	like($text, qr/\borders\b/i, "$name: the dump has the tables");
 	is(join("\n", grep { /hilo/i } split /\n/, $text), '', "$name: and nothing of hilo but the extension");
 	return;
@@ -1066,7 +1066,7 @@ sub orm_ok
 		}
 		is(join(' ', @twice), '', "$name: no id has been told twice");
 		is( orm_server->safe_psql($name,
-				q{SELECT string_agg(result, ' ') FROM hilo_detach_all('public')
+				q{SELECT string_agg(result, ' ') FROM hilo.detach_all('public')
 				  WHERE result NOT IN ('sequence', 'identity', 'identity always', 'default', 'nothing')}),
 			'', "$name: all tables go back to what they were");
 		unless ($without{drop})
@@ -1488,7 +1488,7 @@ sub _run
 				else { $end->($from) }
 				next;
 			}
-			my $is_request = $data =~ /hilo_lease/;
+			my $is_request = $data =~ /hilo.lease/;
 			if ($is_request)
 			{
 				$self->_count('requests');

@@ -170,7 +170,7 @@ lease_on_worker(void)
 
 	if (shared->lease == LEASE_NONE)
 		shared->lease = LEASE_ASKED;
-	snprintf(sql, sizeof(sql), "SELECT hilo_lease_from('%s', 'hub', 100)",
+	snprintf(sql, sizeof(sql), "SELECT hilo.lease_from('%s', 'hub', 100)",
 			 collection_name(C_CLUSTER));
 	result = ask(HUB_ERRORS, sql);
 	if (result != NULL)

@@ -13,7 +13,7 @@
 
 #include "client.h"
 
-/* A range of hilo_next_range(). */
+/* A range of hilo.next_range(). */
 typedef struct ProgramRange
 {
 	int			c;
@@ -193,7 +193,7 @@ do_next_hi(void)
 	int64_t		start = now_us();
 	PGresult   *result;
 
-	result = run(draw_errors(c), "SELECT hilo_next_hi('%s', %d)",
+	result = run(draw_errors(c), "SELECT hilo.next_hi('%s', %d)",
 				 collection_name(c), size);
 	if (result == NULL)
 		unanswered(c, count_now(c), 2 * size, start);
@@ -250,11 +250,11 @@ do_next_range(void)
 		advanced(WHY_SEEDED, c, last_max, start);
 	if (range->size > 0 && chance(50))
 		result = run(draw_errors(c), "SELECT low, high, claim, last_size, range_at FROM "
-					 "hilo_next_range('%s', %" PRId64 ", '%s', %" PRId64 ")",
+					 "hilo.next_range('%s', %" PRId64 ", '%s', %" PRId64 ")",
 					 collection_name(c), range->size, range->range_at, last_max);
 	else
 		result = run(draw_errors(c), "SELECT low, high, claim, last_size, range_at FROM "
-					 "hilo_next_range('%s', 0, NULL, %" PRId64 ")",
+					 "hilo.next_range('%s', 0, NULL, %" PRId64 ")",
 					 collection_name(c), last_max);
 	if (result == NULL)
 	{
@@ -270,7 +270,7 @@ do_next_range(void)
 	snprintf(range->range_at, sizeof(range->range_at), "%s", PQgetvalue(result, 0, 4));
 	range->last = range->low - 1;
 	if (range->low <= last_max)
-		failure("hilo_next_range answered below last_max");
+		failure("hilo.next_range answered below last_max");
 	PQclear(result);
 	if (chance(80))
 		use_range(range);
@@ -302,7 +302,7 @@ forge_return(const ProgramRange *range)
 	}
 	if (last < 0)
 		return;
-	result = run(NULL, "SELECT hilo_return_range('%s', %" PRId64 ", %" PRId64 ", %" PRId64 ")",
+	result = run(NULL, "SELECT hilo.return_range('%s', %" PRId64 ", %" PRId64 ", %" PRId64 ")",
 				 collection_name(range->c), last, high, claim);
 	if (result != NULL && PQgetvalue(result, 0, 0)[0] == 't')
 		failure("a forged return was taken: %s, %" PRId64 ", %" PRId64 ", %" PRId64,
@@ -338,7 +338,7 @@ do_return_range(void)
 	 */
 	current = range->count == count_now(range->c) && !is_resettable(range->c);
 	snprintf(claim, sizeof(claim), "%" PRId64, range->claim);
-	result = run(NULL, "SELECT hilo_return_range('%s', %" PRId64 ", %" PRId64 ", %s)",
+	result = run(NULL, "SELECT hilo.return_range('%s', %" PRId64 ", %" PRId64 ", %s)",
 				 collection_name(range->c), range->last, range->high,
 				 current && chance(50) ? "NULL" : claim);
 	if (result == NULL)
@@ -349,7 +349,7 @@ do_return_range(void)
 		if (range->count != count_now(range->c))
 			failure("a range of an old count was taken back");
 		PQclear(result);
-		result = run(NULL, "SELECT hilo_return_range('%s', %" PRId64 ", %" PRId64 ", %s)",
+		result = run(NULL, "SELECT hilo.return_range('%s', %" PRId64 ", %" PRId64 ", %s)",
 					 collection_name(range->c), range->last, range->high,
 					 chance(50) ? claim : current ? "NULL" : claim);
 		if (result != NULL && PQgetvalue(result, 0, 0)[0] == 't')
@@ -698,7 +698,7 @@ do_bad_input(void)
 		{"22023", "SELECT hilo_next('a|b')"},
 		{"22023", "SELECT hilo_next_number('identity0|')"},
 		{"22023", "SELECT hilo_reserve('plain0', 0)"},
-		{"22023", "SELECT hilo_return_range('plain0', 5, 4)"},
+		{"22023", "SELECT hilo.return_range('plain0', 5, 4)"},
 		{"22023", "SELECT next_server_side_id('a')"},
 		{"42809", "UPDATE hilo.hilo SET max = 0"},
 		{"42809", "DELETE FROM hilo.hub"},

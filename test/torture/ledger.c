@@ -650,7 +650,7 @@ ledger_report(void)
 		{WHY_SEEDED, "below a seed"},
 		{0, "forgotten because of a seed"},
 		{WHY_BY_HAND, "below a number inserted by hand"},
-		{WHY_ATTACHED, "moved by hilo_attach"},
+		{WHY_ATTACHED, "moved by hilo.attach"},
 		{WHY_ALIGNED, "below an aligned range"},
 		{WHY_CLIENT, "kept by a program"},
 		{WHY_RETURNED, "given back, undone by a crash"},

@@ -23,10 +23,10 @@ do_seed(void)
 	if (max < 0 || value < 0)
 		return;
 	advanced(WHY_SEEDED, c, value, start);
-	result = run(NULL, "SELECT hilo_seed('%s', %" PRId64 ")", collection_name(c), value);
+	result = run(NULL, "SELECT hilo.seed('%s', %" PRId64 ")", collection_name(c), value);
 	note_event(c, start);
 	if (result != NULL && number_in(PQgetvalue(result, 0, 0)) < value)
-		failure("hilo_seed gave less than the seed");
+		failure("hilo.seed gave less than the seed");
 	PQclear(result);
 	look_up();
 }
@@ -45,12 +45,12 @@ release(int c)
 
 	check_count(h, c);
 	unused = h->known && h->looked_up && !h->dirty ? h->high - h->next + 1 : -1;
-	result = run(NULL, "SELECT hilo_release('%s')", collection_name(c));
+	result = run(NULL, "SELECT hilo.release('%s')", collection_name(c));
 	if (result != NULL)
 		back = number_in(PQgetvalue(result, 0, 0));
 	PQclear(result);
 	if (unused >= 0 && back > 0 && back != unused)
-		failure("hilo_release gave %" PRId64 " numbers of %s back, %" PRId64 " were unused",
+		failure("hilo.release gave %" PRId64 " numbers of %s back, %" PRId64 " were unused",
 				back, collection_name(c), unused);
 
 	if (unused < 0)
@@ -75,7 +75,7 @@ do_release(void)
 			write_off(&held[c], c, WHY_RELEASED);
 			see_release(c);
 		}
-		PQclear(run(NULL, "SELECT hilo_release()"));
+		PQclear(run(NULL, "SELECT hilo.release()"));
 	}
 	look_up();
 }
@@ -85,7 +85,7 @@ do_configure(void)
 {
 	int			c = C_PLAIN + rnd(6);
 
-	PQclear(run(NULL, "SELECT hilo_configure('%s', range_size => %d, max_range_size => %d, node_tag => '%s', reset => %s)",
+	PQclear(run(NULL, "SELECT hilo.configure('%s', range_size => %d, max_range_size => %d, node_tag => '%s', reset => %s)",
 				collection_name(c), 1 + rnd(30), 30 + rnd(MAX_RANGE_SIZE - 30),
 				chance(50) ? "B" : "", chance(50) ? "true" : "false"));
 }
@@ -103,11 +103,11 @@ do_attach(void)
 	in_transaction = true;
 	if (command("BEGIN; SET LOCAL lock_timeout = '200ms'; SET LOCAL client_min_messages = warning"))
 	{
-		result = run("55P03 40P01 55006", "SELECT hilo_detach('%s')", tables[table]);
+		result = run("55P03 40P01 55006", "SELECT hilo.detach('%s')", tables[table]);
 		PQclear(result);
 		if (result != NULL)
 		{
-			result = run("55P03 40P01 55006", "SELECT hilo_attach('%s', 'id', '%s')",
+			result = run("55P03 40P01 55006", "SELECT hilo.attach('%s', 'id', '%s')",
 						 tables[table], collection_name(c));
 			if (result != NULL)
 				advanced(WHY_ATTACHED, c, number_in(PQgetvalue(result, 0, 0)), start);
@@ -161,14 +161,14 @@ do_reset(void)
 	start = now_us();
 	if (chance(50))
 		result = run(NULL, is_identity(c) ? "SELECT seed_identity_for('%s', %" PRId64 ", true)" :
-					 "SELECT hilo_seed('%s', %" PRId64 ", true)",
+					 "SELECT hilo.seed('%s', %" PRId64 ", true)",
 					 collection_name(c), base);
 	else
 	{
 		base = 0;
 		/* It locks hilo.binding as REINDEX CONCURRENTLY does. */
-		result = run("40P01", is_identity(c) ? "SELECT drop_identity('%s')" :
-					 "SELECT hilo_drop('%s')", collection_name(c));
+		result = run("40P01", is_identity(c) ? "SELECT hilo.drop('%s|')" :
+					 "SELECT hilo.drop('%s')", collection_name(c));
 	}
 	note_event(c, start);
 	if (result == NULL)
@@ -183,7 +183,7 @@ do_reset(void)
 	put(KIND_BASE, 0, c, collection->count, base, 0, 0, 0);
 	check_count(&held[c], c);
 	if (c == C_LIMITED)
-		PQclear(run(NULL, "SELECT hilo_configure('%s', max_value => %d)",
+		PQclear(run(NULL, "SELECT hilo.configure('%s', max_value => %d)",
 					collection_name(c), LIMIT));
 	collection->writer = 0;
 }
@@ -200,7 +200,7 @@ repeat_resets(void)
 		if (!__sync_bool_compare_and_swap(&collection->uncertain, 1, 0))
 			continue;
 		result = run(NULL, is_identity(c) ? "SELECT seed_identity_for('%s', 0, true)" :
-					 "SELECT hilo_seed('%s', 0, true)", collection_name(c));
+					 "SELECT hilo.seed('%s', 0, true)", collection_name(c));
 		if (result == NULL)
 			collection->uncertain = 1;
 		else
@@ -209,7 +209,7 @@ repeat_resets(void)
 			collection->count++;
 			put(KIND_BASE, 0, c, collection->count, 0, 0, 0, 0);
 			if (c == C_LIMITED)
-				PQclear(run(NULL, "SELECT hilo_configure('%s', max_value => %d)",
+				PQclear(run(NULL, "SELECT hilo.configure('%s', max_value => %d)",
 							collection_name(c), LIMIT));
 			collection->writer = 0;
 		}
@@ -254,7 +254,7 @@ check_give_back(void)
 		/* A tight pool may have no room for it. */
 		if (!release(c) && !cut_short && locks == shared->locks_begun &&
 			shared->pool != POOL_TIGHT)
-			failure("hilo_release has not given back the newest range of %s, %" PRId64 "..%" PRId64,
+			failure("hilo.release has not given back the newest range of %s, %" PRId64 "..%" PRId64,
 					collection_name(c), newest.next, newest.high);
 		return;
 	}
@@ -313,7 +313,7 @@ draw_and_seed(void)
 		if (chance(20) && __sync_bool_compare_and_swap(&shared->seeding, 0, 1))
 		{
 			int64_t		seed = (shared->seed_asked += SEED_STEP);
-			PGresult   *result = run(NULL, "SELECT hilo_seed('seeded', %" PRId64 ", true)", seed);
+			PGresult   *result = run(NULL, "SELECT hilo.seed('seeded', %" PRId64 ", true)", seed);
 
 			if (result != NULL)
 			{
@@ -325,7 +325,7 @@ draw_and_seed(void)
 			continue;
 		}
 		if (chance(30))
-			command("SELECT hilo_release('seeded')");
+			command("SELECT hilo.release('seeded')");
 		number = number_of(-1, "SELECT hilo_next_number('seeded')");
 		if (number >= 0 && number <= seeded)
 			failure("seeded has given %" PRId64 ", after the seed %" PRId64 " had returned",

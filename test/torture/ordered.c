@@ -74,7 +74,7 @@ take_in(Reader *reader, int64_t horizon, const PGresult *result, int column)
 
 /* Horizon and rows by one statement. */
 #define ONE_STATEMENT \
-	"WITH h AS MATERIALIZED (SELECT horizon, epoch FROM hilo_horizon('events')) " \
+	"WITH h AS MATERIALIZED (SELECT horizon, epoch FROM hilo.horizon('events')) " \
 	"SELECT horizon, epoch, id FROM h LEFT JOIN events ON id > %" PRId64 " AND id <= horizon ORDER BY id"
 
 static bool
@@ -100,7 +100,7 @@ read_by_one_statement(Reader *reader)
 static void
 read_by_two_statements(Reader *reader)
 {
-	PGresult   *result = run(HORIZON_ERRORS, "SELECT horizon, epoch FROM hilo_horizon('events')");
+	PGresult   *result = run(HORIZON_ERRORS, "SELECT horizon, epoch FROM hilo.horizon('events')");
 	int64_t		horizon;
 
 	if (result == NULL)

@@ -457,7 +457,7 @@ static void
 lease(void)
 {
 	if (shared->pool != POOL_NONE)
-		command("SELECT hilo_lease_from(name, 'hub', size) FROM (VALUES ('leased0', 100), ('leased1', 2000)) v(name, size) "
+		command("SELECT hilo.lease_from(name, 'hub', size) FROM (VALUES ('leased0', 100), ('leased1', 2000)) v(name, size) "
 				"WHERE NOT EXISTS (SELECT FROM hilo.hilo WHERE collection = name AND flags & 2 <> 0)");
 }
 
@@ -466,7 +466,7 @@ static void
 order(void)
 {
 	if (shared->pool != POOL_NONE)
-		command("SELECT hilo_configure('events', ordered => true) "
+		command("SELECT hilo.configure('events', ordered => true) "
 				"WHERE NOT EXISTS (SELECT FROM hilo.status WHERE collection = 'events' AND ordered)");
 }
 
@@ -474,12 +474,12 @@ static void
 set_up_extension(void)
 {
 	command("CREATE EXTENSION hilo");
-	command("SELECT hilo_attach('ta'), hilo_attach('tb'), hilo_attach('tc'), hilo_attach('tl', 'id', 'leased0'), hilo_attach('events')");
+	command("SELECT hilo.attach('ta'), hilo.attach('tb'), hilo.attach('tc'), hilo.attach('tl', 'id', 'leased0'), hilo.attach('events')");
 	lease();
 	order();
-	command("CREATE TRIGGER assign BEFORE INSERT ON docs FOR EACH ROW EXECUTE FUNCTION hilo_assign_id('id')");
-	command("SELECT hilo_bind('frees', 'frees', 'id')");
-	command("SELECT hilo_configure('limited', max_value => 5000)");
+	command("CREATE TRIGGER assign BEFORE INSERT ON docs FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id')");
+	command("SELECT hilo.bind('frees', 'frees', 'id')");
+	command("SELECT hilo.configure('limited', max_value => 5000)");
 	read_counters(ledger_base);
 }
 
@@ -490,9 +490,9 @@ set_up_extension(void)
 static void
 resume_hub(void)
 {
-	command("SELECT hilo_lease_report()");
-	command_in("worker", "SELECT hilo_lease_report()");
-	command_in("hub", "SELECT hilo_hub_resume(force => true)");
+	command("SELECT hilo.lease_report()");
+	command_in("worker", "SELECT hilo.lease_report()");
+	command_in("hub", "SELECT hilo.hub_resume(force => true)");
 }
 
 /* Make the hub known to a database. */
@@ -540,8 +540,8 @@ set_up(void)
 	command_in("hub", "CREATE EXTENSION hilo");
 
 	/* Its answers take long, so that much can happen in the meantime. */
-	command_in("hub", "ALTER FUNCTION hilo_lease RENAME TO hilo_lease_at_once");
-	command_in("hub", "CREATE FUNCTION hilo_lease(collection text, size bigint, at_least bigint, known_system bigint, known_timeline bigint, member text, "
+	command_in("hub", "ALTER FUNCTION hilo.lease RENAME TO hilo_lease_at_once");
+	command_in("hub", "CREATE FUNCTION hilo.lease(collection text, size bigint, at_least bigint, known_system bigint, known_timeline bigint, member text, "
 				"OUT low bigint, OUT high bigint, OUT epoch bigint, OUT system_identifier bigint, OUT timeline bigint, "
 				"OUT range_size int, OUT max_range_size int, OUT node_tag text) "
 				"LANGUAGE plpgsql AS $f$ BEGIN "
@@ -1132,7 +1132,7 @@ live(int64_t length, int ending, bool long_life)
 		new_count_of_all();
 		command("TRUNCATE tl, docs, frees");
 		read_counters(ledger_base);
-		command("SELECT hilo_configure('limited', max_value => 5000)");
+		command("SELECT hilo.configure('limited', max_value => 5000)");
 	}
 	else
 	{

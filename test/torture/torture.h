@@ -32,7 +32,7 @@ enum
 	C_RESET = 6,				/* 3 that are seeded by force and dropped */
 	C_LIMITED = 9,				/* the same, with a limit */
 	C_BIGINT, C_TEXT, C_INT,	/* attached tables */
-	C_DOCS,						/* a table with the trigger hilo_assign_id() */
+	C_DOCS,						/* a table with the trigger hilo.assign_id() */
 	C_SERVER_SIDE,
 	C_IDENTITY,					/* 2 that are never reset */
 	C_IDENTITY_DOCS = C_IDENTITY + 2,
@@ -120,10 +120,10 @@ enum
 {
 	WHY_SESSION = 'e',			/* held by a session that ended */
 	WHY_FAILED = 'f',			/* drawn by a statement that failed */
-	WHY_RELEASED = 'r',			/* hilo_release() that gave nothing back */
+	WHY_RELEASED = 'r',			/* hilo.release() that gave nothing back */
 	WHY_SEEDED = 's',			/* below a seed, or a last_max */
 	WHY_BY_HAND = 'p',			/* below a number inserted by hand */
-	WHY_ATTACHED = 'a',			/* moved by hilo_attach() */
+	WHY_ATTACHED = 'a',			/* moved by hilo.attach() */
 	WHY_ALIGNED = 'h',			/* below an aligned range */
 	WHY_CLIENT = 'c',			/* kept, or given back too late, by a program */
 	WHY_RETURNED = 'b',			/* given back: lost only if a crash undoes

@@ -148,7 +148,7 @@ class HibernateClient extends Steps {
     void other(String name, String[] words) {
         switch (name) {
             case "create", "load" -> new SchemaExport(configuration).execute(false, true, false, true);
-            case "attach" -> sql("DO $$BEGIN PERFORM hilo_attach('" + words[1] + "'); END$$", Map.of());
+            case "attach" -> sql("DO $$BEGIN PERFORM hilo.attach('" + words[1] + "'); END$$", Map.of());
             case "synchronize" -> new SchemaUpdate(configuration).execute(false, true);
             case "drop" -> new SchemaExport(configuration).drop(false, true);
             default -> throw new IllegalArgumentException(name);

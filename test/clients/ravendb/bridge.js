@@ -17,7 +17,7 @@ const STORE = `
 const NEXT_RANGE = `
 	SELECT prefix AS "Prefix", low AS "Low", high AS "High", last_size AS "LastSize", server_tag AS "ServerTag",
 		to_char(range_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"0000Z"') AS "LastRangeAt"
-	FROM hilo_next_range($1, $2, $3, $4)`;
+	FROM hilo.next_range($1, $2, $3, $4)`;
 
 // Method and path behind that of the database: statement, its parameters, the answer.
 const requests = {
@@ -27,7 +27,7 @@ const requests = {
 		(rows) => rows[0],
 	],
 	'PUT /hilo/return': [
-		'SELECT hilo_return_range($1, $2, $3)',
+		'SELECT hilo.return_range($1, $2, $3)',
 		(q) => [q.get('tag'), q.get('last'), q.get('end')],
 		() => null,
 	],
