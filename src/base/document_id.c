@@ -26,14 +26,49 @@
 							 ((c) >= 'A' && (c) <= 'Z'))
 #define IS_HEX(c)			(IS_DIGIT(c) || ((c) >= 'a' && (c) <= 'f') || \
 							 ((c) >= 'A' && (c) <= 'F'))
-#define IS_CONTROL(c)		((unsigned char) (c) < 0x20 || (c) == 0x7f)
+
+/*
+ * True if a control character begins at c: of ASCII, or, in encodings that have
+ * them, one of C1 (U+0080 to U+009F).
+ */
+static bool
+is_control(const char *c)
+{
+	unsigned char byte = *c;
+
+	if (byte < 0x20 || byte == 0x7f)
+		return true;
+	switch (GetDatabaseEncoding())
+	{
+		case PG_UTF8:
+			return byte == 0xc2 && (unsigned char) c[1] < 0xa0;
+		case PG_LATIN1:
+		case PG_LATIN2:
+		case PG_LATIN3:
+		case PG_LATIN4:
+		case PG_LATIN5:
+		case PG_LATIN6:
+		case PG_LATIN7:
+		case PG_LATIN8:
+		case PG_LATIN9:
+		case PG_LATIN10:
+		case PG_ISO_8859_5:
+		case PG_ISO_8859_6:
+		case PG_ISO_8859_7:
+		case PG_ISO_8859_8:
+			return byte >= 0x80 && byte < 0xa0;
+		default:
+			return false;
+	}
+}
 
 bool
-hilo_ends_with(const char *id, int len, const char *end)
+hilo_ends_with(const char *id, const char *end)
 {
-	int			end_len = strlen(end);
+	size_t		len = strlen(id);
+	size_t		end_len = strlen(end);
 
-	return len >= end_len && memcmp(id + len - end_len, end, end_len) == 0;
+	return len >= end_len && strcmp(id + len - end_len, end) == 0;
 }
 
 /* How many bytes at the start of a name are allowed in a name. */
@@ -42,12 +77,15 @@ allowed_bytes(const char *name, int len)
 {
 	int			i = 0;
 
-	while (i < len && name[i] != '|' && !IS_CONTROL(name[i]))
+	while (i < len && name[i] != '|' && !is_control(name + i))
 		i++;
 	return i;
 }
 
-/* Checks that apply to names of collections, identities and prefixes alike. */
+/*
+ * Checks that apply to names of collections, identities and prefixes alike; the
+ * name has len bytes, and something may follow it.
+ */
 static void
 check_name(const char *what, const char *name, int len)
 {
@@ -79,57 +117,61 @@ check_name(const char *what, const char *name, int len)
 }
 
 bool
-hilo_is_collection(const char *name, int len)
+hilo_is_collection(const char *name)
 {
+	int			len = strlen(name);
+
 	return len > 0 && len <= HILO_MAX_NAME_LEN &&
 		allowed_bytes(name, len) == len;
 }
 
 void
-hilo_check_collection(const char *name, int len, const char *separator)
+hilo_check_collection(const char *name, const char *separator)
 {
-	check_name("collection", name, len);
-	if (separator != NULL && hilo_ends_with(name, len, separator))
+	check_name("collection", name, strlen(name));
+	if (separator != NULL && hilo_ends_with(name, separator))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("collection name \"%.*s\" must not end in the separator \"%s\"",
-						len, name, separator),
+				 errmsg("collection name \"%s\" must not end in the separator \"%s\"",
+						name, separator),
 				 errhint("Leave the separator out: hilo puts it between the collection and the number.")));
 }
 
 bool
-hilo_check_row_name(const char *name, int len, const char *separator)
+hilo_check_row_name(const char *name, const char *separator)
 {
-	bool		is_identity = hilo_ends_with(name, len, "|");
+	bool		is_identity = hilo_ends_with(name, "|");
 
 	if (is_identity)
-		check_name("identity", name, len - 1);
+		check_name("identity", name, strlen(name) - 1);
 	else
-		hilo_check_collection(name, len, separator);
+		hilo_check_collection(name, separator);
 	return is_identity;
 }
 
-int
-hilo_check_identity(const char *name, int len, const char *separator)
+void
+hilo_identity_name(char *buffer, const char *name, const char *separator)
 {
-	if (hilo_ends_with(name, len, "|"))
+	int			len = strlen(name);
+
+	if (hilo_ends_with(name, "|"))
 		len--;
-	else if (hilo_ends_with(name, len, separator))
+	else if (hilo_ends_with(name, separator))
 		len -= strlen(separator);
 	check_name("identity", name, len);
-	return len;
+	memcpy(buffer, name, len);
+	buffer[len] = '\0';
 }
 
 void
-hilo_check_server_side_prefix(const char *prefix, int len,
-							  const char *separator)
+hilo_check_server_side_prefix(const char *prefix, const char *separator)
 {
-	if (!hilo_ends_with(prefix, len, separator))
+	if (!hilo_ends_with(prefix, separator))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("prefix of a server-side id must end in the separator \"%s\"",
 						separator)));
-	check_name("prefix", prefix, len - strlen(separator));
+	check_name("prefix", prefix, strlen(prefix) - strlen(separator));
 }
 
 bool
@@ -146,8 +188,10 @@ hilo_is_node_tag(const char *tag, int len)
 }
 
 void
-hilo_check_node_tag(const char *tag, int len)
+hilo_check_node_tag(const char *tag)
 {
+	int			len = strlen(tag);
+
 	if (!hilo_is_node_tag(tag, len))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -181,7 +225,7 @@ hilo_is_separator(const char *separator)
 {
 	if (separator[0] == '\0' || separator[0] == '|' ||
 		IS_LETTER(separator[0]) || IS_DIGIT(separator[0]) ||
-		IS_CONTROL(separator[0]) || !is_text(separator))
+		is_control(separator) || !is_text(separator))
 		return false;
 	return pg_mbstrlen(separator) == 1;
 }
@@ -199,7 +243,7 @@ hilo_is_server_prefix(const char *prefix)
 		return false;
 	for (int i = 0; i < len; i++)
 	{
-		if (prefix[i] == '|' || IS_CONTROL(prefix[i]))
+		if (prefix[i] == '|' || is_control(prefix + i))
 			return false;
 	}
 	return len == 0 ||
@@ -215,10 +259,10 @@ append(char *p, const char *bytes, int len)
 }
 
 int
-hilo_document_id_start(char *start, const char *name, int len,
-					   const char *separator, const char *prefix)
+hilo_document_id_start(char *start, const char *name, const char *separator,
+					   const char *prefix)
 {
-	char	   *p = append(start, name, len);
+	char	   *p = append(start, name, strlen(name));
 
 	p = append(p, separator, strlen(separator));
 	p = append(p, prefix, strlen(prefix));
@@ -240,9 +284,10 @@ hilo_build_id(const char *before, int before_len, int64 number,
 }
 
 text *
-hilo_server_side_id(const char *prefix, int len, int64 number,
-					const char *after, int after_len)
+hilo_server_side_id(const char *prefix, int64 number, const char *after,
+					int after_len)
 {
+	int			len = strlen(prefix);
 	char		start[HILO_MAX_NAME_LEN + MAX_MULTIBYTE_CHAR_LEN +
 					  MAX_NUMBER_LEN];
 	char		digits[MAX_NUMBER_LEN + 1];

@@ -6,8 +6,7 @@
  * An id consists of collection, separator, server prefix, number, '-' and node
  * tag: orders/NorthServer/10-A. There is no catalog access and no setting is
  * read: the caller passes separator, prefix and tag.  Strings are in the
- * database's encoding and come with their length in bytes; they need no
- * terminator.
+ * database's encoding.  Names are terminated; an id comes with its length.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,6 +21,12 @@
 #define HILO_MAX_PREFIX_LEN		128
 #define HILO_MAX_ID_LEN			512
 
+/* Room for the name of an identity's row: with a bar, and terminated. */
+#define HILO_MAX_ROW_NAME_LEN	(HILO_MAX_NAME_LEN + 2)
+
+/* Room for what follows the number: a hyphen and the tag, terminated. */
+#define HILO_MAX_SUFFIX_LEN		(HILO_MAX_TAG_LEN + 2)
+
 /* Longest start of an id: collection, separator, server prefix. */
 #define HILO_MAX_START_LEN \
 	(HILO_MAX_NAME_LEN + MAX_MULTIBYTE_CHAR_LEN + HILO_MAX_PREFIX_LEN)
@@ -30,36 +35,35 @@
  * Raise 22023 unless name is valid for a collection.  With a NULL separator,
  * the last character may be any separator.
  */
-extern void hilo_check_collection(const char *name, int len,
-								  const char *separator);
+extern void hilo_check_collection(const char *name, const char *separator);
 
 /* True if name is valid for a collection, whatever the separator is. */
-extern bool hilo_is_collection(const char *name, int len);
+extern bool hilo_is_collection(const char *name);
 
 /*
  * The same for a function that administers: raise 22023 unless name is valid
  * for a collection or, with one '|' behind it, for an identity.  Returns
  * whether it is the name of an identity.
  */
-extern bool hilo_check_row_name(const char *name, int len,
-								const char *separator);
+extern bool hilo_check_row_name(const char *name, const char *separator);
 
 /*
- * Length of an identity's name without the one '|' or separator at its end, if
- * any; raises 22023 unless the rest is valid for an identity.
+ * The name of an identity without the one '|' or separator at its end, if any,
+ * into a buffer of HILO_MAX_NAME_LEN + 1 bytes; raises 22023 unless that is
+ * valid for an identity.
  */
-extern int	hilo_check_identity(const char *name, int len,
-								const char *separator);
+extern void hilo_identity_name(char *buffer, const char *name,
+							   const char *separator);
 
 /* Raise 22023 unless prefix is valid for server-side ids. */
-extern void hilo_check_server_side_prefix(const char *prefix, int len,
+extern void hilo_check_server_side_prefix(const char *prefix,
 										  const char *separator);
 
 /* True if id ends in the string end. */
-extern bool hilo_ends_with(const char *id, int len, const char *end);
+extern bool hilo_ends_with(const char *id, const char *end);
 
 /* Raise 22023 unless tag is a valid node tag; the empty one is. */
-extern void hilo_check_node_tag(const char *tag, int len);
+extern void hilo_check_node_tag(const char *tag);
 
 /*
  * True for a valid tag: letters, digits and underscores, at most
@@ -80,7 +84,7 @@ extern bool hilo_is_server_prefix(const char *prefix);
  * Write the start of a collection's ids into start, which has room for
  * HILO_MAX_START_LEN bytes.  Returns the length.
  */
-extern int	hilo_document_id_start(char *start, const char *name, int len,
+extern int	hilo_document_id_start(char *start, const char *name,
 								   const char *separator, const char *prefix);
 
 /*
@@ -94,7 +98,7 @@ extern text *hilo_build_id(const char *before, int before_len, int64 number,
  * A server-side id: prefix, the number with 19 digits, the bytes after it.
  * Palloc'd in the current memory context.
  */
-extern text *hilo_server_side_id(const char *prefix, int len, int64 number,
+extern text *hilo_server_side_id(const char *prefix, int64 number,
 								 const char *after, int after_len);
 
 /*

@@ -67,18 +67,10 @@ is_own_source(const void *extra)
 }
 
 bool
-hilo_is_default_tag(const char *tag, int len)
-{
-	return len == strlen(HILO_DEFAULT_NODE_TAG) &&
-		memcmp(tag, HILO_DEFAULT_NODE_TAG, len) == 0;
-}
-
-bool
 hilo_has_own_tag(void)
 {
-	int			len = strlen(hilo_node_tag);
-
-	return node_tag_is_own && len > 0 && !hilo_is_default_tag(hilo_node_tag, len);
+	return node_tag_is_own && hilo_node_tag[0] != '\0' &&
+		strcmp(hilo_node_tag, HILO_DEFAULT_NODE_TAG) != 0;
 }
 
 bool

@@ -22,8 +22,6 @@ extern bool hilo_auto_create;	/* true: a draw may create a counter */
 /* The default of hilo.node_tag. */
 #define HILO_DEFAULT_NODE_TAG	"A"
 
-extern bool hilo_is_default_tag(const char *tag, int len);
-
 /*
  * True if hilo.node_tag, or hilo.server_prefix, distinguishes this server's ids
  * from those of others: it was set in the server's configuration files or on

@@ -19,15 +19,17 @@
 #include "counting/once.h"
 
 bool
-hilo_is_own_name(HiloName name)
+hilo_is_own_name(const char *name)
 {
-	return name.len == 1 && name.data[0] == HILO_OWN_NAME[0];
+	return strcmp(name, HILO_OWN_NAME) == 0;
 }
 
 bool
-hilo_is_identity(HiloName name)
+hilo_is_identity(const char *name)
 {
-	return name.len > 1 && name.data[name.len - 1] == '|';
+	size_t		len = strlen(name);
+
+	return len > 1 && name[len - 1] == '|';
 }
 
 /*

@@ -61,18 +61,18 @@ typedef struct HiloWantedHub
 } HiloWantedHub;
 
 /* True for the name of an identity, which ends in a bar. */
-extern bool hilo_is_identity(HiloName name);
+extern bool hilo_is_identity(const char *name);
 
 /* For errmsg(): the kind of counter, and its name without a bar. */
 #define HILO_COUNTER_FORMAT	"%s \"%.*s\""
 #define HILO_COUNTER_ARGS(name) \
 	(hilo_is_identity(name) ? "identity" : "collection"), \
-	(name).len - (hilo_is_identity(name) ? 1 : 0), (name).data
+	(int) strlen(name) - (hilo_is_identity(name) ? 1 : 0), (name)
 
 /*
  * True for the name of the row of server-side ids, or of this server as a hub.
  */
-extern bool hilo_is_own_name(HiloName name);
+extern bool hilo_is_own_name(const char *name);
 
 /*
  * Claim a range.  Creates a row that does not exist or was dropped, unless

@@ -23,9 +23,9 @@ hash_of(const void *bytes, int len, uint64 seed)
 }
 
 bool
-hilo_once(const char *message, HiloName name)
+hilo_once(const char *message, const char *name)
 {
-	uint64		key = hash_of(name.data, name.len,
+	uint64		key = hash_of(name, strlen(name),
 							  hash_of(message, strlen(message), 0));
 	bool		found;
 

@@ -14,6 +14,6 @@
  * True at this session's first call with that message, any text that stands for
  * one, about that name.
  */
-extern bool hilo_once(const char *message, HiloName name);
+extern bool hilo_once(const char *message, const char *name);
 
 #endif							/* HILO_ONCE_H */

@@ -58,7 +58,7 @@ static const struct
 };
 
 void
-hilo_row_ref_init(HiloRowRef *ref, HiloName name)
+hilo_row_ref_init(HiloRowRef *ref, const char *name)
 {
 	ref->name = name;
 	ref->table = InvalidOid;
@@ -111,7 +111,7 @@ contents(HiloRowChange *change)
  * and of fixed width, so it is at the same place in every tuple.
  */
 static bool
-tuple_is_of(HeapTuple tuple, HiloTable table, HiloName name)
+tuple_is_of(HeapTuple tuple, HiloTable table, const char *name)
 {
 	char	   *data = (char *) GETSTRUCT(tuple);
 	text	   *value;
@@ -124,8 +124,8 @@ tuple_is_of(HeapTuple tuple, HiloTable table, HiloName name)
 	value = (text *) (data + att_align_pointer(0, TYPALIGN_INT, -1, data));
 	if (VARATT_IS_EXTENDED(value) && !VARATT_IS_SHORT(value))
 		return false;
-	return VARSIZE_ANY_EXHDR(value) == (Size) name.len &&
-		memcmp(VARDATA_ANY(value), name.data, name.len) == 0;
+	return VARSIZE_ANY_EXHDR(value) == strlen(name) &&
+		memcmp(VARDATA_ANY(value), name, VARSIZE_ANY_EXHDR(value)) == 0;
 }
 
 /*
@@ -213,8 +213,7 @@ not_there:
 static bool
 look_up_row(HiloTable table, Relation rel, HiloRowRef *ref)
 {
-	Datum		name = PointerGetDatum(cstring_to_text_with_len(ref->name.data,
-																ref->name.len));
+	Datum		name = CStringGetTextDatum(ref->name);
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
@@ -279,8 +278,8 @@ find_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 	 */
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_IN_USE),
-			 errmsg("row \"%.*s\" of table \"%s.%s\" is being changed by hand",
-					ref->name.len, ref->name.data,
+			 errmsg("row \"%s\" of table \"%s.%s\" is being changed by hand",
+					ref->name,
 					HILO_SCHEMA, RelationGetRelationName(change->rel)),
 			 errhint("Enable the table's triggers again.")));
 	return false;				/* keep compiler quiet */
@@ -391,8 +390,7 @@ insert_row(HiloTable table, Relation rel, HiloRowRef *ref)
 
 	for (int i = 0; i < fixed; i++)
 		values[i] = empty_value(TupleDescAttr(desc, i));
-	values[fixed] = PointerGetDatum(cstring_to_text_with_len(ref->name.data,
-															 ref->name.len));
+	values[fixed] = CStringGetTextDatum(ref->name);
 
 	tuple = heap_form_tuple(desc, values, nulls);
 	insert_spread(rel, tuple);
@@ -739,8 +737,7 @@ list_rows(HiloTable table)
 			named->row.epoch = 0;
 		if (named->member.home != home)
 			named->member.timeline = Min(named->member.timeline, 0);
-		named->name.len = VARSIZE_ANY_EXHDR(DatumGetTextPP(value));
-		named->name.data = pnstrdup(TextDatumGetCString(value), named->name.len);
+		named->name = TextDatumGetCString(value);
 		rows = lappend(rows, named);
 	}
 

@@ -24,19 +24,6 @@
 
 #include "counting/catalog.h"
 
-/* A name: len bytes, not terminated. */
-typedef struct HiloName
-{
-	const char *data;
-	int			len;
-} HiloName;
-
-static inline bool
-hilo_name_equals(HiloName one, HiloName other)
-{
-	return one.len == other.len && memcmp(one.data, other.data, one.len) == 0;
-}
-
 /* The row of server-side ids, and of this server as a hub, has this name. */
 #define HILO_OWN_NAME	"|"
 
@@ -142,8 +129,7 @@ typedef struct HiloMemberRow
  */
 typedef struct HiloRowRef
 {
-	HiloName	name;			/* the bytes belong to the caller, and must
-								 * stay */
+	const char *name;			/* belongs to the caller, and must stay */
 	Oid			table;			/* InvalidOid: row not seen yet */
 	ItemPointerData tid;
 	uint64		generation;		/* hilo_row_generation when it was seen */
@@ -178,13 +164,13 @@ typedef struct HiloRowChange
 /* A row as it was read. */
 typedef struct HiloNamedRow
 {
-	HiloName	name;
+	const char *name;
 	HiloRow		row;			/* of hilo.hilo, */
 	HiloMemberRow member;		/* or of hilo.member */
 } HiloNamedRow;
 
 /* A reference to a row that has not been seen yet. */
-extern void hilo_row_ref_init(HiloRowRef *ref, HiloName name);
+extern void hilo_row_ref_init(HiloRowRef *ref, const char *name);
 
 /* A random number above 0 that cannot be guessed. */
 extern int64 hilo_random_number(void);

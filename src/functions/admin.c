@@ -45,7 +45,7 @@ hilo_seed(PG_FUNCTION_ARGS)
 
 /* Sync a collection; this session forgets its range at once. */
 static bool
-sync_collection(HiloName collection, int64 *max)
+sync_collection(const char *collection, int64 *max)
 {
 	if (!hilo_sync_collection(collection, max))
 		return false;
@@ -56,7 +56,7 @@ sync_collection(HiloName collection, int64 *max)
 Datum
 hilo_sync(PG_FUNCTION_ARGS)
 {
-	HiloName	collection;
+	const char *collection;
 	int64		max;
 
 	hilo_api_prevent_unless_may_write("hilo.sync()");
@@ -64,8 +64,8 @@ hilo_sync(PG_FUNCTION_ARGS)
 	if (!sync_collection(collection, &max))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("collection \"%.*s\" is not bound to a column",
-						collection.len, collection.data),
+				 errmsg("collection \"%s\" is not bound to a column",
+						collection),
 				 hilo_citus_is_worker() ?
 				 errhint("Use hilo.sync() on the Citus coordinator, where tables are bound.") :
 				 errhint("Use hilo.attach() or hilo.bind() to specify the column with its ids, or use hilo.seed().")));
@@ -82,16 +82,15 @@ hilo_sync_all(PG_FUNCTION_ARGS)
 	hilo_init_materialized(fcinfo);
 	foreach(lc, hilo_sync_candidates())
 	{
-		HiloName   *name = lfirst(lc);
+		const char *name = lfirst(lc);
 		Datum		values[2];
 		bool		nulls[2] = {0};
 		int64		max;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!sync_collection(*name, &max))
+		if (!sync_collection(name, &max))
 			continue;
-		values[0] = PointerGetDatum(cstring_to_text_with_len(name->data,
-															 name->len));
+		values[0] = CStringGetTextDatum(name);
 		values[1] = Int64GetDatum(max);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
@@ -107,7 +106,7 @@ hilo_sync_all(PG_FUNCTION_ARGS)
  * rollback could bind it again.
  */
 static void
-lock_unbound(HiloName collection)
+lock_unbound(const char *collection)
 {
 	List	   *attachments;
 
@@ -120,8 +119,8 @@ lock_unbound(HiloName collection)
 	if (attachments != NIL || hilo_is_bound(collection))
 		ereport(ERROR,
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-				 errmsg("collection \"%.*s\" is bound to documents",
-						collection.len, collection.data),
+				 errmsg("collection \"%s\" is bound to documents",
+						collection),
 				 errhint("Undo that with %s() first.",
 						 attachments != NIL ? "hilo.detach" : "hilo.unbind")));
 	if ((IsTransactionBlock() || IsSubTransaction()) &&
@@ -129,8 +128,8 @@ lock_unbound(HiloName collection)
 		 hilo_attachment_dropped_here(collection)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot drop collection \"%.*s\" in the transaction that unbound it",
-						collection.len, collection.data),
+				 errmsg("cannot drop collection \"%s\" in the transaction that unbound it",
+						collection),
 				 errdetail("A rollback would bring the binding back, but not the counter."),
 				 errhint("Commit first.")));
 }
@@ -140,7 +139,7 @@ lock_unbound(HiloName collection)
  * Returns whether there were any.
  */
 static bool
-forget_bindings(HiloName collection)
+forget_bindings(const char *collection)
 {
 	bool		result = false;
 	ListCell   *lc;
@@ -217,14 +216,14 @@ options_arguments(FunctionCallInfo fcinfo, int64 limit)
 	if (!PG_ARGISNULL(4))
 	{
 		options.node_tag = text_to_cstring(PG_GETARG_TEXT_PP(4));
-		hilo_check_node_tag(options.node_tag, strlen(options.node_tag));
+		hilo_check_node_tag(options.node_tag);
 	}
 	return options;
 }
 
 /* Grant the right to draw to the role in argument number arg, or revoke it. */
 static void
-change_grant(FunctionCallInfo fcinfo, int arg, HiloName collection, bool grant)
+change_grant(FunctionCallInfo fcinfo, int arg, const char *collection, bool grant)
 {
 	HiloBinding binding = {0};
 	ListCell   *lc;
@@ -249,15 +248,15 @@ change_grant(FunctionCallInfo fcinfo, int arg, HiloName collection, bool grant)
 	else
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING_PRIVILEGE_NOT_REVOKED),
-				 errmsg("role \"%s\" had no grant for collection \"%.*s\"",
-						binding.role, collection.len, collection.data)));
+				 errmsg("role \"%s\" had no grant for collection \"%s\"",
+						binding.role, collection)));
 }
 
 Datum
 hilo_configure(PG_FUNCTION_ARGS)
 {
 	HiloCollection collection;
-	HiloName	name;
+	const char *name;
 	HiloCounterOptions options;
 	bool		is_identity;
 	HiloRow		before;

@@ -36,26 +36,25 @@ column_argument(FunctionCallInfo fcinfo)
  * The collection in argument 2; if that is NULL, the one that the column is
  * attached to, or else the one named like the table.
  */
-static HiloName
+static const char *
 collection_argument(FunctionCallInfo fcinfo, const HiloColumn *column)
 {
 	HiloAttachment *attachment;
-	HiloName	name;
+	const char *name;
 
 	/* Copy the name: hilo.attach_online() uses it in later transactions. */
 	if (!PG_ARGISNULL(2))
-		name.data = text_to_cstring(PG_GETARG_TEXT_PP(2));
+		name = text_to_cstring(PG_GETARG_TEXT_PP(2));
 	else if ((attachment = hilo_attachment_of_column(column)) != NULL)
-		name.data = attachment->collection.data;
+		name = attachment->collection;
 	else
-		name.data = get_rel_name(column->relation);
-	name.len = strlen(name.data);
-	hilo_check_collection(name.data, name.len, hilo_identity_parts_separator);
+		name = get_rel_name(column->relation);
+	hilo_check_collection(name, hilo_identity_parts_separator);
 	return name;
 }
 
 static bool
-may_attach(HiloName name, Oid relation)
+may_attach(const char *name, Oid relation)
 {
 	HiloCollection collection;
 
@@ -68,7 +67,7 @@ may_attach(HiloName name, Oid relation)
  * them.
  */
 static HiloColumn
-attach_arguments(FunctionCallInfo fcinfo, HiloName *collection)
+attach_arguments(FunctionCallInfo fcinfo, const char **collection)
 {
 	HiloColumn	column;
 
@@ -80,9 +79,8 @@ attach_arguments(FunctionCallInfo fcinfo, HiloName *collection)
 		!may_attach(*collection, column.relation))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied to attach table \"%s\" to collection \"%.*s\"",
-						get_rel_name(column.relation), collection->len,
-						collection->data),
+				 errmsg("permission denied to attach table \"%s\" to collection \"%s\"",
+						get_rel_name(column.relation), *collection),
 				 errdetail("The collection is already in use."),
 				 errhint("Specify another collection, or ask for a grant with hilo.configure().")));
 	if (PG_ARGISNULL(2))
@@ -120,7 +118,7 @@ assign_argument(FunctionCallInfo fcinfo, const HiloColumn *column)
 Datum
 hilo_attach(PG_FUNCTION_ARGS)
 {
-	HiloName	collection;
+	const char *collection;
 	HiloColumn	column = attach_arguments(fcinfo, &collection);
 
 	PG_RETURN_INT64(hilo_attach_column(&column, collection,
@@ -135,7 +133,7 @@ hilo_attach(PG_FUNCTION_ARGS)
 typedef struct Online
 {
 	HiloColumn	column;
-	HiloName	collection;
+	const char *collection;
 	HiloAttachAssign assign;
 } Online;
 

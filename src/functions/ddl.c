@@ -199,7 +199,7 @@ note_deserted(List *collections)
 
 	foreach(lc, collections)
 	{
-		HiloName	name = {lfirst(lc), strlen(lfirst(lc))};
+		const char *name = lfirst(lc);
 		HiloRowRef	ref;
 
 		hilo_row_ref_init(&ref, name);

@@ -43,14 +43,12 @@ PG_FUNCTION_INFO_V1(hilo_ranges);
 static int
 tag_suffix(FunctionCallInfo fcinfo, int arg, char *suffix)
 {
-	HiloName	tag = hilo_api_name(fcinfo, arg, "node_tag");
+	const char *tag = hilo_api_name(fcinfo, arg, "node_tag");
 
-	hilo_check_node_tag(tag.data, tag.len);
-	if (tag.len == 0)
+	hilo_check_node_tag(tag);
+	if (tag[0] == '\0')
 		return 0;
-	suffix[0] = '-';
-	memcpy(suffix + 1, tag.data, tag.len);
-	return tag.len + 1;
+	return snprintf(suffix, HILO_MAX_SUFFIX_LEN, "-%s", tag);
 }
 
 Datum
@@ -65,7 +63,7 @@ Datum
 hilo_next_tagged(PG_FUNCTION_ARGS)
 {
 	HiloEntry  *entry;
-	char		suffix[1 + HILO_MAX_TAG_LEN];
+	char		suffix[HILO_MAX_SUFFIX_LEN];
 	int			suffix_len;
 
 	hilo_api_prevent_unless_may_write("hilo_next()");
@@ -85,7 +83,7 @@ hilo_next_number(PG_FUNCTION_ARGS)
 Datum
 hilo_last_number(PG_FUNCTION_ARGS)
 {
-	HiloName	collection = hilo_api_collection(fcinfo);
+	const char *collection = hilo_api_collection(fcinfo);
 	HiloEntry  *entry = hilo_cache_find(collection);
 
 	/*
@@ -97,8 +95,8 @@ hilo_last_number(PG_FUNCTION_ARGS)
 		hilo_catalog_table(HILO_TABLE_COUNTERS))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("no number of collection \"%.*s\" has been drawn in this session",
-						collection.len, collection.data),
+				 errmsg("no number of collection \"%s\" has been drawn in this session",
+						collection),
 				 errhint("Draw one with hilo_next_number() or hilo_next(). If a pooler gives each transaction a different connection, use INSERT ... RETURNING.")));
 	PG_RETURN_INT64(entry->range.drawn);
 }
@@ -175,7 +173,7 @@ hilo_next_hi(PG_FUNCTION_ARGS)
 static void
 check_may_pass(HiloCollection *collection, int64 last_max)
 {
-	HiloName	name = collection->ref.name;
+	const char *name = collection->ref.name;
 	HiloRow		row;
 
 	/* max changes without an announcement, so read the row again. */
@@ -188,8 +186,8 @@ check_may_pass(HiloCollection *collection, int64 last_max)
 	if (!hilo_catalog_may_seed(false, GetUserId()))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied to advance collection \"%.*s\" to " INT64_FORMAT,
-						name.len, name.data, last_max),
+				 errmsg("permission denied to advance collection \"%s\" to " INT64_FORMAT,
+						name, last_max),
 				 errdetail("Skipping unclaimed numbers requires the privilege to execute hilo.seed().")));
 }
 
@@ -202,8 +200,6 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	HiloClaim	claim;
 	char		start[HILO_MAX_START_LEN];
 	int			start_len;
-	const char *tag;
-	int			tag_len;
 	int64		last_size;
 	int64		age;
 	TimestampTz now = GetCurrentTimestamp();
@@ -229,16 +225,14 @@ hilo_next_range(PG_FUNCTION_ARGS)
 		check_may_pass(collection, request.above);
 	hilo_collection_take(collection, &request, HILO_FOR_CLIENT, &claim);
 
-	start_len = hilo_document_id_start(start, collection->ref.name.data,
-									   collection->ref.name.len,
+	start_len = hilo_document_id_start(start, collection->ref.name,
 									   hilo_identity_parts_separator,
 									   hilo_server_prefix);
 	values[0] = PointerGetDatum(cstring_to_text_with_len(start, start_len));
 	values[1] = Int64GetDatum(claim.range.low);
 	values[2] = Int64GetDatum(claim.range.high);
 	values[3] = Int64GetDatum(hilo_range_count(&claim.range));
-	tag = hilo_collection_node_tag(collection, &tag_len);
-	values[4] = PointerGetDatum(cstring_to_text_with_len(tag, tag_len));
+	values[4] = CStringGetTextDatum(hilo_collection_node_tag(collection));
 	values[5] = TimestampTzGetDatum(now);
 	values[6] = Int64GetDatum(claim.token);
 	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
@@ -299,13 +293,12 @@ hilo_ranges(PG_FUNCTION_ARGS)
 	foreach(lc, hilo_cache_list())
 	{
 		HiloEntry  *entry = lfirst(lc);
-		HiloName	name = entry->collection.ref.name;
+		const char *name = entry->collection.ref.name;
 		HiloRange  *range = &entry->range.claim.range;
 		Datum		values[5];
 		bool		nulls[5] = {0};
 
-		values[0] = PointerGetDatum(cstring_to_text_with_len(name.data,
-															 name.len));
+		values[0] = CStringGetTextDatum(name);
 		values[1] = Int64GetDatum(range->low);
 		values[2] = Int64GetDatum(range->high);
 		values[3] = Int64GetDatum(entry->range.last + 1);
@@ -348,13 +341,13 @@ document_number(FunctionCallInfo fcinfo, int arg)
 
 /* Build the id of a number of a collection. */
 static text *
-format_id(HiloName collection, int64 number, const char *suffix,
+format_id(const char *collection, int64 number, const char *suffix,
 		  int suffix_len)
 {
 	char		start[HILO_MAX_START_LEN];
 	int			start_len;
 
-	start_len = hilo_document_id_start(start, collection.data, collection.len,
+	start_len = hilo_document_id_start(start, collection,
 									   hilo_identity_parts_separator,
 									   hilo_server_prefix);
 	return hilo_build_id(start, start_len, number, suffix, suffix_len);
@@ -367,30 +360,29 @@ format_id(HiloName collection, int64 number, const char *suffix,
 Datum
 hilo_format(PG_FUNCTION_ARGS)
 {
-	HiloName	name = hilo_api_collection(fcinfo);
+	const char *name = hilo_api_collection(fcinfo);
 	int64		number = document_number(fcinfo, 1);
 	HiloEntry  *entry = hilo_cache_find(name);
 	HiloCollection unknown;
 	HiloCollection *collection = entry != NULL ? &entry->collection : &unknown;
-	char		suffix[1 + HILO_MAX_TAG_LEN];
+	char		suffix[HILO_MAX_SUFFIX_LEN];
 	const char *tag;
 	int			len;
 
 	if (entry == NULL)
 		hilo_collection_init(&unknown, name);
 	(void) hilo_collection_row(collection);
-	tag = hilo_collection_node_tag(collection, &len);
-	suffix[0] = '-';
-	memcpy(suffix + 1, tag, len);
-	PG_RETURN_TEXT_P(format_id(name, number, suffix, len > 0 ? len + 1 : 0));
+	tag = hilo_collection_node_tag(collection);
+	len = snprintf(suffix, sizeof(suffix), "-%s", tag);
+	PG_RETURN_TEXT_P(format_id(name, number, suffix, len > 1 ? len : 0));
 }
 
 Datum
 hilo_format_tagged(PG_FUNCTION_ARGS)
 {
-	HiloName	name = hilo_api_collection(fcinfo);
+	const char *name = hilo_api_collection(fcinfo);
 	int64		number = document_number(fcinfo, 1);
-	char		suffix[1 + HILO_MAX_TAG_LEN];
+	char		suffix[HILO_MAX_SUFFIX_LEN];
 	int			suffix_len = tag_suffix(fcinfo, 2, suffix);
 
 	PG_RETURN_TEXT_P(format_id(name, number, suffix, suffix_len));

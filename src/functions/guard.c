@@ -61,13 +61,10 @@ required_column(TriggerData *trigdata, int attnum)
 }
 
 /* The name in column attnum. */
-static HiloName
+static const char *
 name_column(TriggerData *trigdata, int attnum)
 {
-	text	   *value = DatumGetTextPP(required_column(trigdata, attnum));
-	HiloName	name = {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)};
-
-	return name;
+	return TextDatumGetCString(required_column(trigdata, attnum));
 }
 
 /*
@@ -129,7 +126,7 @@ check_counter(const HiloRow *row)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("flags must be between 0 and %d", ALL_FLAGS)));
-	hilo_check_node_tag(NameStr(row->node_tag), strlen(NameStr(row->node_tag)));
+	hilo_check_node_tag(NameStr(row->node_tag));
 }
 
 /*
@@ -139,7 +136,7 @@ check_counter(const HiloRow *row)
  * come from.
  */
 static void
-check_hub(HiloName name, HiloRow *row)
+check_hub(const char *name, HiloRow *row)
 {
 	if (NameStr(row->hub)[0] == '\0' || hilo_catalog_may_lease(GetUserId()))
 		return;
@@ -158,14 +155,14 @@ check_hub(HiloName name, HiloRow *row)
 static void
 merge_counter(TriggerData *trigdata)
 {
-	HiloName	name = name_column(trigdata,
+	const char *name = name_column(trigdata,
 								   RelationGetDescr(trigdata->tg_relation)->natts);
 	HiloRow		other = {0};
 	HiloRowRef	ref;
 
 	/* The row may come from a server with another separator. */
 	if (!hilo_is_own_name(name))
-		(void) hilo_check_row_name(name.data, name.len, NULL);
+		(void) hilo_check_row_name(name, NULL);
 
 	other.max_value = PG_INT64_MAX;
 	other.created_at = GetCurrentTimestamp();
@@ -200,7 +197,7 @@ merge_counter(TriggerData *trigdata)
 static void
 merge_hub(TriggerData *trigdata)
 {
-	HiloName	name = name_column(trigdata,
+	const char *name = name_column(trigdata,
 								   RelationGetDescr(trigdata->tg_relation)->natts);
 	HiloHubRow	other = {0};
 
@@ -210,7 +207,7 @@ merge_hub(TriggerData *trigdata)
 	 */
 	if (hilo_is_own_name(name) || !hilo_catalog_may_lease(GetUserId()))
 		return;
-	if (name.len == 0 || name.len >= NAMEDATALEN)
+	if (name[0] == '\0' || strlen(name) >= NAMEDATALEN)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("hub must be the name of a server")));
@@ -230,11 +227,11 @@ merge_hub(TriggerData *trigdata)
 static void
 merge_member(TriggerData *trigdata)
 {
-	HiloName	name = name_column(trigdata,
+	const char *name = name_column(trigdata,
 								   RelationGetDescr(trigdata->tg_relation)->natts);
 	HiloMemberRow other = {0};
 
-	if (memchr(name.data, '|', name.len) == NULL)
+	if (strchr(name, '|') == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("member must be a member name and a collection name with a bar between them")));
@@ -309,7 +306,7 @@ may_bind(HiloBinding *binding)
 static void
 merge_binding(TriggerData *trigdata)
 {
-	HiloName	name = name_column(trigdata, HILO_ANUM_BINDING_NAME);
+	const char *name = name_column(trigdata, HILO_ANUM_BINDING_NAME);
 	HiloBinding *binding;
 
 	binding = hilo_binding_read(trigdata->tg_trigtuple,
@@ -317,7 +314,7 @@ merge_binding(TriggerData *trigdata)
 	if (OidIsValid(binding->trigger) && binding->column == NULL &&
 		binding->taken == NULL && binding->role == NULL)
 		return;
-	hilo_check_collection(name.data, name.len, NULL);
+	hilo_check_collection(name, NULL);
 	if ((binding->column != NULL) + (binding->taken != NULL) +
 		(binding->role != NULL) != 1 ||
 		(OidIsValid(binding->trigger) && binding->column == NULL))
@@ -330,7 +327,7 @@ merge_binding(TriggerData *trigdata)
 	{
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
-				 errmsg("\"%.*s\" is not bound to its documents", name.len, name.data),
+				 errmsg("\"%s\" is not bound to its documents", name),
 				 errdetail("Role \"%s\" does not own the table or function.",
 						   GetUserNameFromId(GetUserId(), false)),
 				 errhint("The owner can use hilo.bind().")));

@@ -118,11 +118,11 @@ next_server_side_id(PG_FUNCTION_ARGS)
 
 /* Raise 42710; function is the one that undoes the existing binding. */
 static void
-report_bound(HiloName name, const char *function)
+report_bound(const char *name, const char *function)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_DUPLICATE_OBJECT),
-			 errmsg("\"%.*s\" is already bound", name.len, name.data),
+			 errmsg("\"%s\" is already bound", name),
 			 errhint("Undo that with %s() first.", function)));
 }
 
@@ -131,7 +131,7 @@ report_bound(HiloName name, const char *function)
  * does not count if its column or function no longer exists.
  */
 static void
-bind_name(HiloName name, const HiloBinding *binding)
+bind_name(const char *name, const HiloBinding *binding)
 {
 	ListCell   *lc;
 
@@ -245,8 +245,8 @@ hilo_unbind(PG_FUNCTION_ARGS)
 
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("\"%.*s\" is attached to table \"%s\"",
-						identity.name.len, identity.name.data,
+				 errmsg("\"%s\" is attached to table \"%s\"",
+						identity.name,
 						get_rel_name(attachment->column.relation)),
 				 errhint("Undo that with hilo.detach().")));
 	}

@@ -110,15 +110,14 @@ size_argument(FunctionCallInfo fcinfo)
  * The name of the member in argument 5, which must not contain the bar that
  * follows it in a row.
  */
-static HiloName
+static const char *
 member_argument(FunctionCallInfo fcinfo)
 {
-	HiloName	name;
+	const char *name;
 
 	hilo_api_reject_null(fcinfo, 5, "member");
-	name.data = VARDATA_ANY(PG_GETARG_TEXT_PP(5));
-	name.len = VARSIZE_ANY_EXHDR(PG_GETARG_TEXT_PP(5));
-	if (name.len > MAX_MEMBER_NAME || memchr(name.data, '|', name.len) != NULL)
+	name = text_to_cstring(PG_GETARG_TEXT_PP(5));
+	if (strlen(name) > MAX_MEMBER_NAME || strchr(name, '|') != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("member must be a name of at most %d bytes without \"|\"",
@@ -140,8 +139,8 @@ refuse_too_far(HiloRowRef *ref, int64 number)
 	if (number > row.max && number - row.max > (row.max_value - row.max) / 2)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("numbers of \"%.*s\" up to " INT64_FORMAT " would use up more than half of the remaining numbers",
-						ref->name.len, ref->name.data, number),
+				 errmsg("numbers of \"%s\" up to " INT64_FORMAT " would use up more than half of the remaining numbers",
+						ref->name, number),
 				 errdetail("The hub has claimed numbers up to " INT64_FORMAT "; the limit is " INT64_FORMAT ".",
 						   row.max, row.max_value),
 				 errhint("If the member is right, advance the counter on the hub with %s().",
@@ -160,7 +159,7 @@ hilo_lease(PG_FUNCTION_ARGS)
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	HiloCollection collection;
 	HiloHubState state;
-	HiloName	member;
+	const char *member;
 	int64		size;
 	int64		at_least;
 	HiloWantedHub wanted = hilo_lease_wanted();
@@ -245,9 +244,9 @@ add_report(Reports *reports, const HiloMember *member)
 	reports->members++;
 	if (!member->reported)
 		hilo_append_part(&reports->names, reports->missing++,
-						 psprintf("\"%.*s\" of \"%.*s\" (last seen at %s%s%s)",
-								  member->name.len, member->name.data,
-								  member->counter.len, member->counter.data,
+						 psprintf("\"%s\" of \"%s\" (last seen at %s%s%s)",
+								  member->name,
+								  member->counter,
 								  timestamptz_to_str(member->row.seen_at),
 								  NameStr(member->row.address)[0] == '\0' ? "" : ", from ",
 								  NameStr(member->row.address)));
@@ -285,14 +284,14 @@ resume(HiloRowRef *ref, int64 at_least)
 
 /* Where the counter would continue, as an item of a list. */
 static char *
-where_to(HiloName counter, int64 at_least)
+where_to(const char *counter, int64 at_least)
 {
 	HiloRowRef	ref;
 	HiloRow		row;
 
 	hilo_row_ref_init(&ref, counter);
 	(void) hilo_counter_read(&ref, &row);
-	return psprintf("\"%.*s\" up to " INT64_FORMAT, counter.len, counter.data,
+	return psprintf("\"%s\" up to " INT64_FORMAT, counter,
 					Max(at_least, row.max));
 }
 
@@ -315,7 +314,7 @@ hilo_hub_resume(PG_FUNCTION_ARGS)
 	{
 		HiloMember *member = lfirst(lc);
 
-		if (!hilo_name_equals(member->counter, collection.ref.name))
+		if (strcmp(member->counter, collection.ref.name) != 0)
 			continue;
 		add_report(&reports, member);
 		if (force && !member->reported)
@@ -329,8 +328,8 @@ hilo_hub_resume(PG_FUNCTION_ARGS)
 		if (!hilo_counter_read(&collection.ref, &row) && reports.members == 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_UNDEFINED_OBJECT),
-					 errmsg("\"%.*s\" is not counted here, and no member has asked for it",
-							collection.ref.name.len, collection.ref.name.data),
+					 errmsg("\"%s\" is not counted here, and no member has asked for it",
+							collection.ref.name),
 					 errhint("If the name is right, use force.")));
 		refuse_unreported(&reports, where_to(collection.ref.name, at_least));
 	}
@@ -340,12 +339,12 @@ hilo_hub_resume(PG_FUNCTION_ARGS)
 /* A counter that will give leases again. */
 typedef struct Resumed
 {
-	HiloName	name;
+	const char *name;
 	int64		at_least;
 } Resumed;
 
 static Resumed *
-add_resumed(List **all, HiloName name)
+add_resumed(List **all, const char *name)
 {
 	ListCell   *lc;
 	Resumed    *it;
@@ -353,7 +352,7 @@ add_resumed(List **all, HiloName name)
 	foreach(lc, *all)
 	{
 		it = lfirst(lc);
-		if (hilo_name_equals(it->name, name))
+		if (strcmp(it->name, name) == 0)
 			return it;
 	}
 	it = palloc(sizeof(Resumed));
@@ -432,8 +431,7 @@ refuse_on_member(const List *members)
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("this server has given no leases"),
-			 errdetail("It leases \"%.*s\" from \"%.*s\".", leased->name.len,
-					   leased->name.data,
+			 errdetail("It leases \"%s\" from \"%.*s\".", leased->name,
 					   (int) strcspn(NameStr(leased->row.hub), "|"),
 					   NameStr(leased->row.hub)),
 			 errhint("Call hilo.hub_resume() there. If this server should be a hub as well, use force.")));
@@ -489,7 +487,7 @@ hilo_hub_resume_all(PG_FUNCTION_ARGS)
 Datum
 hilo_hub_forget(PG_FUNCTION_ARGS)
 {
-	HiloName	name;
+	const char *name;
 	int64		count = 0;
 	ListCell   *lc;
 
@@ -499,7 +497,7 @@ hilo_hub_forget(PG_FUNCTION_ARGS)
 	{
 		HiloMember *member = lfirst(lc);
 
-		if (!hilo_name_equals(member->name, name))
+		if (strcmp(member->name, name) != 0)
 			continue;
 		hilo_member_forget(member);
 		count++;
@@ -507,7 +505,7 @@ hilo_hub_forget(PG_FUNCTION_ARGS)
 	if (count == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("this hub has no member \"%.*s\"", name.len, name.data),
+				 errmsg("this hub has no member \"%s\"", name),
 				 errhint("The view hilo.members lists the members.")));
 	PG_RETURN_INT64(count);
 }

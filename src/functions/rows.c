@@ -32,9 +32,9 @@ PG_FUNCTION_INFO_V1(hilo_members_view);
 #define LONGEST_TIME_LEFT_HOURS		(10000 * 365.25 * 24)
 
 static Datum
-name_datum(HiloName name)
+name_datum(const char *name)
 {
-	return PointerGetDatum(cstring_to_text_with_len(name.data, name.len));
+	return CStringGetTextDatum(name);
 }
 
 static void
@@ -82,7 +82,7 @@ enum StatusColumn
  * those of all collections.
  */
 static bool
-bound_to(HiloName name, List *attachments, Datum *result)
+bound_to(const char *name, List *attachments, Datum *result)
 {
 	List	   *bindings = hilo_bindings(name);
 	Datum	   *texts = palloc((list_length(bindings) +
@@ -94,8 +94,7 @@ bound_to(HiloName name, List *attachments, Datum *result)
 	{
 		HiloAttachment *attachment = lfirst(lc);
 
-		if (!attachment->is_clone && attachment->collection.len == name.len &&
-			memcmp(attachment->collection.data, name.data, name.len) == 0)
+		if (!attachment->is_clone && strcmp(attachment->collection, name) == 0)
 			texts[count++] = CStringGetTextDatum(hilo_column_text(&attachment->column));
 	}
 
@@ -142,7 +141,7 @@ put_interval(Datum *value, double hours)
 }
 
 static void
-put_collection(FunctionCallInfo fcinfo, HiloName name, const HiloRow *row,
+put_collection(FunctionCallInfo fcinfo, const char *name, const HiloRow *row,
 			   List *attachments)
 {
 	Datum		values[STATUS_COLUMNS] = {0};
@@ -208,7 +207,8 @@ hilo_identities(PG_FUNCTION_ARGS)
 	foreach(lc, hilo_row_list())
 	{
 		HiloNamedRow *row = lfirst(lc);
-		HiloName	name = row->name;
+		const char *name = row->name;
+		const char *shown;
 		Datum		values[2];
 		bool		nulls[2] = {0};
 
@@ -220,10 +220,9 @@ hilo_identities(PG_FUNCTION_ARGS)
 		 * name would take its last character for the separator and find
 		 * another identity.
 		 */
-		if (!hilo_ends_with(name.data, name.len - 1,
-							hilo_identity_parts_separator))
-			name.len--;
-		values[0] = name_datum(name);
+		shown = pnstrdup(name, strlen(name) - 1);
+		values[0] = name_datum(hilo_ends_with(shown, hilo_identity_parts_separator) ?
+							   name : shown);
 		values[1] = Int64GetDatum(row->row.max);
 		put_row(fcinfo, values, nulls);
 	}
@@ -290,7 +289,7 @@ enum LeaseColumn
 };
 
 static void
-put_lease(FunctionCallInfo fcinfo, HiloName name, const HiloRow *row)
+put_lease(FunctionCallInfo fcinfo, const char *name, const HiloRow *row)
 {
 	HiloPoolLease state = {
 		.leased_at = DT_NOBEGIN,

@@ -24,14 +24,6 @@
 PG_FUNCTION_INFO_V1(hilo_assign_id);
 PG_FUNCTION_INFO_V1(hilo_advance);
 
-static HiloName
-name_of(const char *string)
-{
-	HiloName	name = {string, strlen(string)};
-
-	return name;
-}
-
 /*
  * Assign
  */
@@ -49,8 +41,8 @@ collection_of_table(Relation rel)
 {
 	const char *name = get_rel_name(hilo_topmost_table(rel));
 
-	return hilo_api_checked_entry(name_of(name != NULL ? name :
-										  RelationGetRelationName(rel)));
+	return hilo_api_checked_entry(name != NULL ? name :
+								  RelationGetRelationName(rel));
 }
 
 /* The number of the column named in the trigger's arguments. */
@@ -83,7 +75,7 @@ make_assign_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 	hilo_assigned_init(&site.column, rel,
 					   find_column(rel, trigger->tgargs[0]));
 	if (trigger->tgnargs == 2)
-		site.entry = hilo_api_checked_entry(name_of(trigger->tgargs[1]));
+		site.entry = hilo_api_checked_entry(trigger->tgargs[1]);
 	else
 		site.entry = collection_of_table(rel);
 
@@ -134,7 +126,7 @@ static void
 catch_up(AdvanceSite *site, TriggerData *trigdata)
 {
 	HiloEntry  *entry = site->entry;
-	HiloName	name = entry->collection.ref.name;
+	const char *name = entry->collection.ref.name;
 	Relation	rel = trigdata->tg_relation;
 	HiloRange	drawn;
 	int64		highest;
@@ -142,8 +134,8 @@ catch_up(AdvanceSite *site, TriggerData *trigdata)
 	if (!hilo_draw_right_may_attach(&entry->collection, RelationGetRelid(rel)))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied to attach table \"%s\" to collection \"%.*s\"",
-						RelationGetRelationName(rel), name.len, name.data),
+				 errmsg("permission denied to attach table \"%s\" to collection \"%s\"",
+						RelationGetRelationName(rel), name),
 				 errdetail("Its trigger \"%s\" would advance a collection that others use.",
 						   trigdata->tg_trigger->tgname),
 				 errhint("Ask for a grant with hilo.configure(), or drop the trigger.")));
@@ -183,7 +175,7 @@ make_advance_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 	Trigger    *trigger = trigdata->tg_trigger;
 	AdvanceSite *site;
 	Form_pg_attribute att;
-	HiloName	collection;
+	const char *collection;
 	bool		lately;
 
 	/*
@@ -206,8 +198,8 @@ make_advance_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 	 * Do not check the separator: the table may come from a server with
 	 * another one.
 	 */
-	collection = name_of(trigger->tgargs[HILO_TRIGGER_COLLECTION]);
-	hilo_check_collection(collection.data, collection.len, NULL);
+	collection = trigger->tgargs[HILO_TRIGGER_COLLECTION];
+	hilo_check_collection(collection, NULL);
 	site->entry = hilo_cache_entry(collection);
 	site->outdated.low = 1;
 	if (!hilo_attachment_was_seen(RelationGetRelid(rel), trigger->tgoid,
@@ -216,7 +208,7 @@ make_advance_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 	else if (lately)
 		distrust_void_range(site);
 	hilo_id_reader_init(&site->reader, getBaseType(att->atttypid),
-						collection.data, collection.len,
+						collection,
 						hilo_counted_ids(&site->entry->collection));
 	site->assigns = trigger->tgnargs > HILO_TRIGGER_ASSIGN &&
 		strcmp(trigger->tgargs[HILO_TRIGGER_ASSIGN], HILO_ASSIGN) == 0;
@@ -232,14 +224,14 @@ make_advance_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 static void
 warn_not_advanced(HiloCollection *collection, int64 number)
 {
-	HiloName	name = collection->ref.name;
+	const char *name = collection->ref.name;
 	const HiloRow *row = hilo_collection_row(collection);
 	bool		is_above = number > row->max_value;
 
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
-			 errmsg("collection \"%.*s\" is not advanced to " INT64_FORMAT,
-					name.len, name.data, number),
+			 errmsg("collection \"%s\" is not advanced to " INT64_FORMAT,
+					name, number),
 			 is_above ?
 			 errdetail("The limit is " INT64_FORMAT ".", row->max_value) :
 			 errdetail("That would use up more than half of the remaining numbers."),

@@ -42,7 +42,7 @@ random_guid(void)
 }
 
 static text *
-next_identity_beside(HiloName name, const Place *place)
+next_identity_beside(const char *name, const Place *place)
 {
 	HiloIdentity identity;
 	HiloDocuments *documents;
@@ -61,7 +61,7 @@ next_identity_beside(HiloName name, const Place *place)
 static text *
 document_id(HiloEntry *entry, text *requested, const Place *place)
 {
-	HiloName	name;
+	const char *name;
 
 	if (requested == NULL)
 	{
@@ -69,21 +69,20 @@ document_id(HiloEntry *entry, text *requested, const Place *place)
 		return hilo_api_next_id(entry);
 	}
 
-	name.data = VARDATA_ANY(requested);
-	name.len = VARSIZE_ANY_EXHDR(requested);
-	if (name.len == 0)
+	name = text_to_cstring(requested);
+	if (name[0] == '\0')
 		return random_guid();
-	if (hilo_ends_with(name.data, name.len, hilo_identity_parts_separator))
+	if (hilo_ends_with(name, hilo_identity_parts_separator))
 		return hilo_next_server_side_id(name);
-	if (hilo_ends_with(name.data, name.len, "|"))
+	if (hilo_ends_with(name, "|"))
 		return next_identity_beside(name, place);
 
-	if (name.len > HILO_MAX_ID_LEN)
+	if (strlen(name) > HILO_MAX_ID_LEN)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("document id is too long"),
 				 errdetail("It has %d bytes; the limit is %d.",
-						   name.len, HILO_MAX_ID_LEN)));
+						   (int) strlen(name), HILO_MAX_ID_LEN)));
 	return requested;
 }
 

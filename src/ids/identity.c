@@ -19,12 +19,10 @@
 #include "tables/taken.h"
 
 void
-hilo_identity_init(HiloIdentity *identity, HiloName name)
+hilo_identity_init(HiloIdentity *identity, const char *name)
 {
-	name.len = hilo_check_identity(name.data, name.len,
-								   hilo_identity_parts_separator);
-	identity->name = name;
-	hilo_collection_init_identity(&identity->collection, name,
+	hilo_identity_name(identity->name, name, hilo_identity_parts_separator);
+	hilo_collection_init_identity(&identity->collection, identity->name,
 								  identity->row_name);
 }
 
@@ -51,21 +49,21 @@ is_taken(int64 number, void *arg)
  * Such a jump requires the privilege to seed.
  */
 static void
-check_may_jump(HiloName name, int64 last, int64 number)
+check_may_jump(const char *name, int64 last, int64 number)
 {
 	if (number - last > hilo_max_range_size &&
 		!hilo_catalog_may_seed(true, GetUserId()))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied to advance identity \"%.*s\" from " INT64_FORMAT " to " INT64_FORMAT,
-						name.len, name.data, last, number),
+				 errmsg("permission denied to advance identity \"%s\" from " INT64_FORMAT " to " INT64_FORMAT,
+						name, last, number),
 				 errdetail("Advancing it by more than hilo.max_range_size for a table that is not bound requires the privilege to execute seed_identity_for()."),
 				 errhint("Have the table bound with hilo.bind().")));
 }
 
 /* Find a number above last that no document has. */
 static int64
-search(HiloName name, int64 last, HiloDocuments *documents, int *tries)
+search(const char *name, int64 last, HiloDocuments *documents, int *tries)
 {
 	int64		limit = hilo_documents_limit(documents);
 	int64		number;
@@ -73,8 +71,8 @@ search(HiloName name, int64 last, HiloDocuments *documents, int *tries)
 	if (!hilo_free_search(last, limit, is_taken, documents, &number, tries))
 		ereport(ERROR,
 				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
-				 errmsg("no free number was found for identity \"%.*s\"",
-						name.len, name.data),
+				 errmsg("no free number was found for identity \"%s\"",
+						name),
 				 last < limit ?
 				 errdetail("Numbers from " INT64_FORMAT " up to the limit " INT64_FORMAT " were looked up.",
 						   last + 1, limit) :
@@ -182,8 +180,7 @@ text *
 hilo_identity_id(const HiloIdentity *identity, int64 number)
 {
 	char		start[HILO_MAX_START_LEN];
-	int			len = hilo_document_id_start(start, identity->name.data,
-											 identity->name.len,
+	int			len = hilo_document_id_start(start, identity->name,
 											 hilo_identity_parts_separator, "");
 
 	return hilo_build_id(start, len, number, "", 0);
@@ -194,16 +191,15 @@ hilo_identity_id(const HiloIdentity *identity, int64 number)
  * increase whatever the prefix.
  */
 text *
-hilo_next_server_side_id(HiloName prefix)
+hilo_next_server_side_id(const char *prefix)
 {
-	HiloName	name = {HILO_OWN_NAME, strlen(HILO_OWN_NAME)};
 	HiloCollection collection;
 
-	hilo_check_server_side_prefix(prefix.data, prefix.len,
+	hilo_check_server_side_prefix(prefix,
 								  hilo_identity_parts_separator);
-	hilo_collection_init(&collection, name);
+	hilo_collection_init(&collection, HILO_OWN_NAME);
 	hilo_draw_right_check_node(&collection, hilo_has_own_tag());
-	return hilo_server_side_id(prefix.data, prefix.len,
+	return hilo_server_side_id(prefix,
 							   hilo_collection_draw(&collection),
 							   hilo_id_suffix, hilo_id_suffix_len);
 }

@@ -17,7 +17,7 @@
 
 typedef struct HiloIdentity
 {
-	HiloName	name;			/* without a bar */
+	char		name[HILO_MAX_NAME_LEN + 1];	/* without a bar */
 	HiloCollection collection;	/* its name, with a bar, is in row_name */
 	char		row_name[HILO_MAX_ROW_NAME_LEN];
 } HiloIdentity;
@@ -27,7 +27,7 @@ typedef struct HiloIdentity
  * separator.  Raises 22023 if the name is not valid.  The bytes of the name,
  * and *identity, must stay where they are.
  */
-extern void hilo_identity_init(HiloIdentity *identity, HiloName name);
+extern void hilo_identity_init(HiloIdentity *identity, const char *name);
 
 /*
  * Draw the next number; raises 2200H if none are left, and 55000 on a Citus
@@ -57,6 +57,6 @@ extern text *hilo_identity_id(const HiloIdentity *identity, int64 number);
  * The next server-side id that starts with prefix, which ends in the
  * separator; raises 22023 if it does not.  Palloc'd.
  */
-extern text *hilo_next_server_side_id(HiloName prefix);
+extern text *hilo_next_server_side_id(const char *prefix);
 
 #endif							/* HILO_IDENTITY_H */

@@ -27,15 +27,13 @@
  * The own row of hilo.hub
  */
 
-static const HiloName own_name = {HILO_OWN_NAME, 1};
-
 /* Lock our own row. */
 static void
 find_own(HiloRowChange *change)
 {
 	HiloRowRef	ref;
 
-	hilo_row_ref_init(&ref, own_name);
+	hilo_row_ref_init(&ref, HILO_OWN_NAME);
 	(void) hilo_row_find(change, HILO_TABLE_HUBS, &ref, HILO_ROW_CREATE);
 	if (change->created || change->hub.home != change->home)
 	{
@@ -65,7 +63,7 @@ hilo_hub_state(HiloHubState *state)
 	state->told = RecoveryInProgress() ? 0 : hilo_timeline();
 	state->synchronous = hilo_hub_auto_resume;
 	state->resumes = false;
-	hilo_row_ref_init(&ref, own_name);
+	hilo_row_ref_init(&ref, HILO_OWN_NAME);
 	if (!hilo_row_find(&change, HILO_TABLE_HUBS, &ref, HILO_ROW_READ))
 		return;
 	state->told += change.hub.raised;
@@ -203,7 +201,7 @@ report_left_behind(void)
 }
 
 void
-hilo_hub_hear(HiloName member, int64 known_system, int64 known_timeline)
+hilo_hub_hear(const char *member, int64 known_system, int64 known_timeline)
 {
 	HiloHubState state;
 
@@ -232,8 +230,8 @@ hilo_hub_hear(HiloName member, int64 known_system, int64 known_timeline)
 			(errcode(ERRCODE_WARNING),
 			 errmsg("a member knows timeline " INT64_FORMAT " of this server, which is on timeline " INT64_FORMAT,
 					known_timeline, state.told),
-			 errdetail("The member is \"%.*s\", its address \"%s\". This server gives no more leases.",
-					   member.len, member.data, client_address())));
+			 errdetail("The member is \"%s\", its address \"%s\". This server gives no more leases.",
+					   member, client_address())));
 	report_left_behind();
 }
 
@@ -267,19 +265,15 @@ hilo_append_part(StringInfo list, int n, const char *part)
 }
 
 /* The name of a row: the member's name, a bar, and the counter's name. */
-static HiloName
-row_name(HiloName member, HiloName counter)
+static const char *
+row_name(const char *member, const char *counter)
 {
-	char	   *both = psprintf("%.*s|%.*s", member.len, member.data,
-								counter.len, counter.data);
-	HiloName	name = {both, strlen(both)};
-
-	return name;
+	return psprintf("%s|%s", member, counter);
 }
 
 /* Lock the row; false if it does not exist and is not to be created. */
 static bool
-find_member(HiloRowChange *change, HiloName name, HiloRowAccess access)
+find_member(HiloRowChange *change, const char *name, HiloRowAccess access)
 {
 	HiloRowRef	ref;
 
@@ -297,15 +291,15 @@ find_member(HiloRowChange *change, HiloName name, HiloRowAccess access)
  * do, in turns.
  */
 static void
-warn_of_copy(HiloName member, HiloName counter, int64 highest,
+warn_of_copy(const char *member, const char *counter, int64 highest,
 			 const HiloMemberRow *before)
 {
 	if (!hilo_once("copy of a member", member))
 		return;
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
-			 errmsg("member \"%.*s\" reports numbers of \"%.*s\" up to " INT64_FORMAT ", but has reported " INT64_FORMAT " before",
-					member.len, member.data, counter.len, counter.data, highest,
+			 errmsg("member \"%s\" reports numbers of \"%s\" up to " INT64_FORMAT ", but has reported " INT64_FORMAT " before",
+					member, counter, highest,
 					before->highest),
 			 errdetail("Its address is \"%s\"; at %s it was \"%s\".",
 					   client_address(), timestamptz_to_str(before->seen_at),
@@ -314,7 +308,7 @@ warn_of_copy(HiloName member, HiloName counter, int64 highest,
 }
 
 void
-hilo_member_note(HiloName member, HiloName counter, int64 highest,
+hilo_member_note(const char *member, const char *counter, int64 highest,
 				 int64 known_timeline, bool in_turn)
 {
 	HiloMemberRow *row;
@@ -324,7 +318,7 @@ hilo_member_note(HiloName member, HiloName counter, int64 highest,
 	bool		is_new;
 	XLogRecPtr	lsn;
 
-	if (member.len == 0)
+	if (member[0] == '\0')
 		return;
 	hilo_hub_state(&state);
 	(void) find_member(&change, row_name(member, counter), HILO_ROW_CREATE);
@@ -349,12 +343,12 @@ hilo_member_note(HiloName member, HiloName counter, int64 highest,
 }
 
 bool
-hilo_member_note_lease(HiloName member, HiloName counter, int64 epoch)
+hilo_member_note_lease(const char *member, const char *counter, int64 epoch)
 {
 	HiloRowChange change;
 	bool		listed;
 
-	if (member.len == 0)
+	if (member[0] == '\0')
 		return true;
 	if (!find_member(&change, row_name(member, counter), HILO_ROW_CHANGE))
 		return false;
@@ -381,16 +375,14 @@ list_all(void)
 	foreach(lc, hilo_row_list_members())
 	{
 		HiloNamedRow *named = lfirst(lc);
-		const char *bar = memchr(named->name.data, '|', named->name.len);
+		const char *bar = strchr(named->name, '|');
 		HiloMember *member;
 
 		if (bar == NULL)
 			continue;
 		member = palloc(sizeof(HiloMember));
-		member->name.data = named->name.data;
-		member->name.len = bar - named->name.data;
-		member->counter.data = bar + 1;
-		member->counter.len = named->name.len - member->name.len - 1;
+		member->name = pnstrdup(named->name, bar - named->name);
+		member->counter = bar + 1;
 		member->row = named->member;
 		member->reported = named->member.timeline == state.told;
 		members = lappend(members, member);
@@ -435,12 +427,11 @@ hilo_member_forget(const HiloMember *member)
 static void
 append_name(StringInfo names, int n, const HiloMember *member)
 {
-	hilo_append_part(names, n, psprintf("\"%.*s\"", member->name.len,
-										member->name.data));
+	hilo_append_part(names, n, psprintf("\"%s\"", member->name));
 }
 
 void
-hilo_members_warn(HiloName counter, int64 epoch)
+hilo_members_warn(const char *counter, int64 epoch)
 {
 	StringInfoData names;
 	int			count = 0;
@@ -451,7 +442,7 @@ hilo_members_warn(HiloName counter, int64 epoch)
 	{
 		const HiloMember *member = lfirst(lc);
 
-		if (hilo_name_equals(member->counter, counter) &&
+		if (strcmp(member->counter, counter) == 0 &&
 			member->row.epoch != 0 && member->row.epoch != epoch)
 			append_name(&names, count++, member);
 	}
@@ -466,7 +457,7 @@ hilo_members_warn(HiloName counter, int64 epoch)
 }
 
 bool
-hilo_members_are_forgotten(HiloName counter, const HiloRow *row)
+hilo_members_are_forgotten(const char *counter, const HiloRow *row)
 {
 	StringInfoData names;
 	int			forgotten = 0;
@@ -480,7 +471,7 @@ hilo_members_are_forgotten(HiloName counter, const HiloRow *row)
 	{
 		const HiloMember *member = lfirst(lc);
 
-		if (!hilo_name_equals(member->counter, counter))
+		if (strcmp(member->counter, counter) != 0)
 			continue;
 		if (is_forgotten(member))
 			forgotten++;
@@ -498,7 +489,7 @@ hilo_members_are_forgotten(HiloName counter, const HiloRow *row)
 }
 
 void
-hilo_members_forget_counter(HiloName counter)
+hilo_members_forget_counter(const char *counter)
 {
 	ListCell   *lc;
 
@@ -506,13 +497,13 @@ hilo_members_forget_counter(HiloName counter)
 	{
 		const HiloMember *member = lfirst(lc);
 
-		if (hilo_name_equals(member->counter, counter))
+		if (strcmp(member->counter, counter) == 0)
 			hilo_member_forget(member);
 	}
 }
 
 void
-hilo_member_merge(HiloName name, const HiloMemberRow *other)
+hilo_member_merge(const char *name, const HiloMemberRow *other)
 {
 	HiloRowChange change;
 

@@ -32,7 +32,7 @@ extern void hilo_hub_note_mode(void);
  * if that is another server, or a later timeline of this one; after that, no
  * leases are given before hilo.hub_resume().
  */
-extern void hilo_hub_hear(HiloName member, int64 known_system,
+extern void hilo_hub_hear(const char *member, int64 known_system,
 						  int64 known_timeline);
 
 /*
@@ -47,21 +47,21 @@ extern void hilo_hub_check_not_left(HiloRowRef *ref,
  * highest.  in_turn: it asks for a lease, and sends these questions one after
  * the other.  Nothing is noted about a member without a name.
  */
-extern void hilo_member_note(HiloName member, HiloName counter, int64 highest,
+extern void hilo_member_note(const char *member, const char *counter, int64 highest,
 							 int64 known_timeline, bool in_turn);
 
 /*
  * Note that a member was given a lease of a counter that has this epoch.
  * False: the member has not been noted, or was forgotten.
  */
-extern bool hilo_member_note_lease(HiloName member, HiloName counter,
+extern bool hilo_member_note_lease(const char *member, const char *counter,
 								   int64 epoch);
 
 /* A row of hilo.member. */
 typedef struct HiloMember
 {
-	HiloName	name;
-	HiloName	counter;
+	const char *name;
+	const char *counter;
 	HiloMemberRow row;
 	bool		reported;		/* true: it has reported since this hub has
 								 * been on its timeline */
@@ -83,19 +83,19 @@ extern void hilo_member_forget(const HiloMember *member);
  * Warn about members that may draw from leases of another epoch of the counter,
  * until they ask again.
  */
-extern void hilo_members_warn(HiloName counter, int64 epoch);
+extern void hilo_members_warn(const char *counter, int64 epoch);
 
 /*
  * True if all members that leased from a counter are forgotten; its row was
  * read and gives leases.  False also if there were none, because leases may be
  * given without a name.  Raises 55000 if one is not forgotten.
  */
-extern bool hilo_members_are_forgotten(HiloName counter, const HiloRow *row);
+extern bool hilo_members_are_forgotten(const char *counter, const HiloRow *row);
 
 /* Forget what members have of a counter that was dropped. */
-extern void hilo_members_forget_counter(HiloName counter);
+extern void hilo_members_forget_counter(const char *counter);
 
 /* Merge a row from a dump: that member has not reported here. */
-extern void hilo_member_merge(HiloName name, const HiloMemberRow *other);
+extern void hilo_member_merge(const char *name, const HiloMemberRow *other);
 
 #endif							/* HILO_HUB_H */

@@ -52,17 +52,9 @@
 
 /* What is known about hubs: rows of hilo.hub */
 
-static HiloName
-name_of(const char *string)
-{
-	HiloName	name = {string, strlen(string)};
-
-	return name;
-}
-
 /* Read what is known about a hub; false, and all zero, if nothing is known. */
 static bool
-read_hub(HiloName name, HiloHubRow *hub)
+read_hub(const char *name, HiloHubRow *hub)
 {
 	HiloRowRef	ref;
 	HiloRowChange change;
@@ -78,7 +70,7 @@ read_hub(HiloName name, HiloHubRow *hub)
 
 /* Write what is known about a hub. */
 static void
-write_hub(HiloName name, int64 system_identifier, int64 timeline,
+write_hub(const char *name, int64 system_identifier, int64 timeline,
 		  const char *role)
 {
 	HiloRowRef	ref;
@@ -93,7 +85,7 @@ write_hub(HiloName name, int64 system_identifier, int64 timeline,
 }
 
 void
-hilo_hub_merge(HiloName name, const HiloHubRow *other)
+hilo_hub_merge(const char *name, const HiloHubRow *other)
 {
 	HiloHubRow	known;
 
@@ -147,15 +139,15 @@ hilo_lease_check_hub(const HiloRowRef *ref, const HiloRow *row)
 	if (hilo_hub[0] != '\0' && strcmp(hub, hilo_hub) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("\"%.*s\" is leased from %s, but the setting \"hilo.hub\" names server \"%s\"",
-						ref->name.len, ref->name.data, hub_text(hub), hilo_hub),
+				 errmsg("\"%s\" is leased from %s, but the setting \"hilo.hub\" names server \"%s\"",
+						ref->name, hub_text(hub), hilo_hub),
 				 errdetail("Its row, not the setting, determines where its numbers come from."),
 				 errhint("Reset \"hilo.hub\", or lease from the other server with hilo.lease_from().")));
 	if (is_coordinator(hub) && !hilo_citus_is_worker())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("\"%.*s\" is leased from the Citus coordinator, but this node is not a Citus worker",
-						ref->name.len, ref->name.data),
+				 errmsg("\"%s\" is leased from the Citus coordinator, but this node is not a Citus worker",
+						ref->name),
 				 errhint("Lease it from a server with hilo.lease_from(), or call that with a null server and then force a seed, to count here.")));
 }
 
@@ -178,15 +170,15 @@ hub_to_ask(const HiloRowRef *ref, const HiloRow *row)
  */
 
 static void
-report_failure(HiloName name, const char *hub, int sqlstate,
+report_failure(const char *name, const char *hub, int sqlstate,
 			   TimestampTz since, const char *message, const char *hint)
 {
 	if (hint == NULL && strcmp(hub, hilo_hub) == 0)
 		hint = "The setting \"hilo.hub\" names that server.";
 	ereport(ERROR,
 			(errcode(sqlstate),
-			 errmsg("could not lease numbers of \"%.*s\" from %s",
-					name.len, name.data, hub_text(hub)),
+			 errmsg("could not lease numbers of \"%s\" from %s",
+					name, hub_text(hub)),
 			 since == DT_NOBEGIN ? errdetail("The error was: %s", message) :
 			 errdetail("It has given no lease since %s: %s",
 					   timestamptz_to_str(since), message),
@@ -194,33 +186,33 @@ report_failure(HiloName name, const char *hub, int sqlstate,
 }
 
 static void
-report_no_hub(HiloName name)
+report_no_hub(const char *name)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("\"%.*s\" has used up its leases and no longer has a hub",
-					name.len, name.data),
+			 errmsg("\"%s\" has used up its leases and no longer has a hub",
+					name),
 			 errhint("Lease it again with hilo.lease_from(), or force a seed above all numbers that other servers draw, to count here.")));
 }
 
 static void
-report_limit(HiloName name, int64 limit)
+report_limit(const char *name, int64 limit)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
-			 errmsg("\"%.*s\" does not have enough numbers left",
-					name.len, name.data),
+			 errmsg("\"%s\" does not have enough numbers left",
+					name),
 			 errdetail("The limit is " INT64_FORMAT ".", limit)));
 }
 
 static void
-check_pool(HiloName name)
+check_pool(const char *name)
 {
 	if (!hilo_pool_exists())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot lease numbers of \"%.*s\" without a pool",
-						name.len, name.data),
+				 errmsg("cannot lease numbers of \"%s\" without a pool",
+						name),
 				 errhint("Add hilo to shared_preload_libraries, keep hilo.pool_size above 0, and restart the server.")));
 }
 
@@ -305,7 +297,7 @@ check_hub(const HiloHubRow *known, HiloHubAnswer *answer)
  * session may have had an answer in the meantime, and note what is new.
  */
 static void
-hear_hub(HiloName name, HiloHubAnswer *answer)
+hear_hub(const char *name, HiloHubAnswer *answer)
 {
 	HiloRowRef	ref;
 	HiloRowChange change;
@@ -349,7 +341,7 @@ member_name(void)
 
 /* Note which of several hosts to ask first next time. */
 static void
-note_host(HiloName hub, int64 host)
+note_host(const char *hub, int64 host)
 {
 	HiloRowRef	ref;
 	HiloRowChange change;
@@ -371,13 +363,13 @@ note_host(HiloName hub, int64 host)
  * size 0, for none. keep: another question follows.
  */
 static void
-ask_hub(const char *server, const HiloHubRow *known, Oid role, HiloName name,
+ask_hub(const char *server, const HiloHubRow *known, Oid role, const char *name,
 		int64 size, int64 at_least, bool keep, HiloHubAnswer *answer)
 {
 	static HiloHubAsk ask = NULL;
 	HiloHubQuestion question = {
 		.server = server,.role = role,
-		.name = pnstrdup(name.data, name.len),
+		.name = name,
 		.size = size,.at_least = at_least,
 		.known_system = known->system_identifier,
 		.known_timeline = known->timeline,
@@ -409,7 +401,7 @@ ask_hub(const char *server, const HiloHubRow *known, Oid role, HiloName name,
 												  NULL);
 	ask(&question, answer);
 	if (answer->host >= 0 && answer->host != known->host)
-		note_host(name_of(server), answer->host);
+		note_host(server, answer->host);
 }
 
 /* The role whose user mapping is used. */
@@ -436,7 +428,7 @@ typedef struct Need
 
 /* How many numbers the next lease should have. */
 static int64
-lease_size(HiloName name, const HiloRow *row, const HiloPoolLease *state,
+lease_size(const char *name, const HiloRow *row, const HiloPoolLease *state,
 		   const Need *need)
 {
 	int64		min = row->lease_size > 0 ? row->lease_size :
@@ -466,11 +458,11 @@ question_hub(HiloRowRef *ref, const HiloRow *row, NameData hub, int64 size,
 			 int64 above, bool keep, HiloHubAnswer *answer,
 			 HiloLeaseAnswer *lease)
 {
-	HiloName	name = name_of(NameStr(hub));
+	const char *name = NameStr(hub);
 	HiloHubRow	known;
 
 	(void) read_hub(name, &known);
-	ask_hub(name.data, &known, role_of(name.data, &known), ref->name, size, above, keep,
+	ask_hub(name, &known, role_of(name, &known), ref->name, size, above, keep,
 			answer);
 	if (answer->sqlstate == 0 && !hilo_is_node_tag(NameStr(answer->node_tag),
 												   strlen(NameStr(answer->node_tag))))
@@ -694,7 +686,7 @@ report_if_due(const NameData *hub)
 	HiloRowChange change;
 	HiloHubAnswer answer;
 
-	hilo_row_ref_init(&ref, name_of(NameStr(*hub)));
+	hilo_row_ref_init(&ref, NameStr(*hub));
 	if (!hilo_row_find(&change, HILO_TABLE_HUBS, &ref, HILO_ROW_CHANGE))
 		return;
 	if (change.hub.reported_at <= now &&
@@ -744,7 +736,7 @@ void
 hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 				 const HiloRangeRequest *request)
 {
-	HiloName	name = ref->name;
+	const char *name = ref->name;
 	Need		need = {.least = request->exact ? request->size : 1,
 	.above = request->above};
 	NameData	hub = hub_to_ask(ref, row);
@@ -864,7 +856,7 @@ find_lost(const List *lost, const NameData *hub)
  * cannot be reached, it is added to *lost.
  */
 static bool
-fetch_one(HiloName name, List **lost)
+fetch_one(const char *name, List **lost)
 {
 	HiloRowRef	ref;
 	HiloRow		row;
@@ -897,8 +889,8 @@ fetch_one(HiloName name, List **lost)
 		report_if_due(&row.hub);
 	ereport(LOG,
 			(errcode(answer.sqlstate),
-			 errmsg("could not lease numbers of \"%.*s\" from %s ahead: %s",
-					name.len, name.data, hub_text(NameStr(row.hub)),
+			 errmsg("could not lease numbers of \"%s\" from %s ahead: %s",
+					name, hub_text(NameStr(row.hub)),
 					answer.message)));
 	if (known == NULL &&
 		ERRCODE_TO_CATEGORY(answer.sqlstate) == ERRCODE_CONNECTION_EXCEPTION)
@@ -980,7 +972,7 @@ hilo_lease_worker(Datum database)
 			SetCurrentStatementStartTimestamp();
 			StartTransactionCommand();
 			MemoryContextSwitchTo(context);
-			if (fetch_one(*(HiloName *) lfirst(lc), &lost))
+			if (fetch_one(lfirst(lc), &lost))
 				got = true;
 			CommitTransactionCommand();
 		}
@@ -994,13 +986,13 @@ hilo_lease_worker(Datum database)
 void
 hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 {
-	HiloName	hub = name_of(server);
+	const char *hub = server;
 	HiloHubRow	known;
 	HiloHubRow	nothing = {0};
 	HiloHubAnswer answer;
 
 	check_pool(ref->name);
-	if (hub.len >= NAMEDATALEN || hub.len == 0)
+	if (strlen(hub) >= NAMEDATALEN || hub[0] == '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("server \"%s\" does not exist", server)));
@@ -1037,7 +1029,6 @@ hilo_lease_end(HiloRowRef *ref)
 	if (!hilo_counter_read(ref, &row) || !(row.flags & HILO_ROW_LEASED))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("\"%.*s\" is not leased", ref->name.len,
-						ref->name.data)));
+				 errmsg("\"%s\" is not leased", ref->name)));
 	(void) hilo_counter_set_hub(ref, "", 0);
 }

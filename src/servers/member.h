@@ -78,7 +78,7 @@ extern int64 hilo_lease_report_all(void);
  * Merge a row of hilo.hub from a dump: for the same server, the highest
  * timeline counts.
  */
-extern void hilo_hub_merge(HiloName name, const HiloHubRow *other);
+extern void hilo_hub_merge(const char *name, const HiloHubRow *other);
 
 /* Entry point of the lease worker. */
 extern PGDLLEXPORT void hilo_lease_worker(Datum database);

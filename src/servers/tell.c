@@ -43,9 +43,8 @@ report_untold(const HiloRowRef *ref, uint64 count)
 
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
-				 errmsg("Citus worker %s was not told about the change to \"%.*s\"",
-						SPI_getvalue(tuple, desc, 1), ref->name.len,
-						ref->name.data),
+				 errmsg("Citus worker %s was not told about the change to \"%s\"",
+						SPI_getvalue(tuple, desc, 1), ref->name),
 				 errdetail("The error was: %s", SPI_getvalue(tuple, desc, 2)),
 				 errhint("Until it asks for its next lease, it continues with the numbers it has.")));
 	}
@@ -77,7 +76,7 @@ can_reach_workers(void)
 void
 hilo_tell_members(const HiloRowRef *ref)
 {
-	char	   *name = quote_literal_cstr(pnstrdup(ref->name.data, ref->name.len));
+	char	   *name = quote_literal_cstr(ref->name);
 	Oid			user;
 	int			context;
 	int			level;

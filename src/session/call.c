@@ -9,6 +9,7 @@
 
 #include "funcapi.h"
 #include "nodes/primnodes.h"
+#include "utils/builtins.h"
 
 #include "session/call.h"
 
@@ -81,34 +82,27 @@ hilo_api_bool(FunctionCallInfo fcinfo, int arg, const char *name)
 	return PG_GETARG_BOOL(arg);
 }
 
-HiloName
+const char *
 hilo_api_name(FunctionCallInfo fcinfo, int arg, const char *what)
 {
-	HiloName	name;
-	text	   *value;
-
 	hilo_api_reject_null(fcinfo, arg, what);
-	value = PG_GETARG_TEXT_PP(arg);
-	name.data = VARDATA_ANY(value);
-	name.len = VARSIZE_ANY_EXHDR(value);
-	return name;
+	return text_to_cstring(PG_GETARG_TEXT_PP(arg));
 }
 
-HiloName
+const char *
 hilo_api_collection(FunctionCallInfo fcinfo)
 {
-	HiloName	name = hilo_api_name(fcinfo, 0, "collection");
+	const char *name = hilo_api_name(fcinfo, 0, "collection");
 
-	hilo_check_collection(name.data, name.len, hilo_identity_parts_separator);
+	hilo_check_collection(name, hilo_identity_parts_separator);
 	return name;
 }
 
 bool
 hilo_api_administered(FunctionCallInfo fcinfo, HiloCollection *collection)
 {
-	HiloName	name = hilo_api_name(fcinfo, 0, "collection");
-	bool		is_identity = hilo_check_row_name(name.data, name.len,
-												  hilo_identity_parts_separator);
+	const char *name = hilo_api_name(fcinfo, 0, "collection");
+	bool		is_identity = hilo_check_row_name(name, hilo_identity_parts_separator);
 
 	hilo_collection_init(collection, name);
 	return is_identity;
@@ -117,7 +111,7 @@ hilo_api_administered(FunctionCallInfo fcinfo, HiloCollection *collection)
 int64
 hilo_api_seed(FunctionCallInfo fcinfo, HiloCollection *collection)
 {
-	HiloName	name = collection->ref.name;
+	const char *name = collection->ref.name;
 	int64		value = hilo_api_number(fcinfo, 1, "value");
 	bool		force = hilo_api_bool(fcinfo, 2, "force");
 	HiloRow		before;
@@ -137,7 +131,7 @@ hilo_api_seed(FunctionCallInfo fcinfo, HiloCollection *collection)
 bool
 hilo_api_drop(FunctionCallInfo fcinfo, HiloCollection *collection)
 {
-	HiloName	name = collection->ref.name;
+	const char *name = collection->ref.name;
 	bool		force = hilo_api_bool(fcinfo, 1, "force");
 
 	if (hilo_collection_drop(collection, force))
@@ -148,7 +142,7 @@ hilo_api_drop(FunctionCallInfo fcinfo, HiloCollection *collection)
 }
 
 void
-hilo_api_forget_range(HiloName collection)
+hilo_api_forget_range(const char *collection)
 {
 	HiloEntry  *entry = hilo_cache_find(collection);
 
@@ -157,15 +151,14 @@ hilo_api_forget_range(HiloName collection)
 }
 
 HiloEntry *
-hilo_api_checked_entry(HiloName name)
+hilo_api_checked_entry(const char *name)
 {
 	HiloEntry  *entry = hilo_cache_find(name);
 
 	if (unlikely(entry == NULL ||
 				 entry->text.name_generation != hilo_settings_generation))
 	{
-		hilo_check_collection(name.data, name.len,
-							  hilo_identity_parts_separator);
+		hilo_check_collection(name, hilo_identity_parts_separator);
 		entry = hilo_cache_entry(name);
 		entry->text.name_generation = hilo_settings_generation;
 	}

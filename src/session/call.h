@@ -51,16 +51,16 @@ extern int64 hilo_api_number(FunctionCallInfo fcinfo, int arg,
 /* Argument number arg, which must not be NULL. */
 extern bool hilo_api_bool(FunctionCallInfo fcinfo, int arg, const char *name);
 
-/* The bytes of text argument number arg, called what; must not be NULL. */
-extern HiloName hilo_api_name(FunctionCallInfo fcinfo, int arg,
-							  const char *what);
+/* Text argument number arg, called what; must not be NULL.  Palloc'd. */
+extern const char *hilo_api_name(FunctionCallInfo fcinfo, int arg,
+								 const char *what);
 
 /*
  * The first argument, checked to be a collection's name.  This function and the
  * next are for callers that need no cache entry, so that names from which this
  * session draws nothing are not kept.
  */
-extern HiloName hilo_api_collection(FunctionCallInfo fcinfo);
+extern const char *hilo_api_collection(FunctionCallInfo fcinfo);
 
 /*
  * The same for functions that administer: the name of a collection, or, with a
@@ -82,10 +82,10 @@ extern int64 hilo_api_seed(FunctionCallInfo fcinfo, HiloCollection *collection);
 extern bool hilo_api_drop(FunctionCallInfo fcinfo, HiloCollection *collection);
 
 /* Forget the range of a collection that this session holds, if any. */
-extern void hilo_api_forget_range(HiloName collection);
+extern void hilo_api_forget_range(const char *collection);
 
 /* Check a collection's name, and return its cache entry. */
-extern HiloEntry *hilo_api_checked_entry(HiloName name);
+extern HiloEntry *hilo_api_checked_entry(const char *name);
 
 /* The cache entry of the first argument, by a lookup. */
 extern HiloEntry *hilo_api_find_entry(FunctionCallInfo fcinfo);

@@ -22,7 +22,7 @@
 #include "shared/pool.h"
 
 void
-hilo_collection_init(HiloCollection *collection, HiloName name)
+hilo_collection_init(HiloCollection *collection, const char *name)
 {
 	hilo_row_ref_init(&collection->ref, name);
 	collection->generation = 0;
@@ -30,14 +30,11 @@ hilo_collection_init(HiloCollection *collection, HiloName name)
 }
 
 void
-hilo_collection_init_identity(HiloCollection *collection, HiloName name,
+hilo_collection_init_identity(HiloCollection *collection, const char *name,
 							  char *buffer)
 {
-	memcpy(buffer, name.data, name.len);
-	buffer[name.len] = '|';
-	name.data = buffer;
-	name.len++;
-	hilo_collection_init(collection, name);
+	snprintf(buffer, HILO_MAX_ROW_NAME_LEN, "%s|", name);
+	hilo_collection_init(collection, buffer);
 }
 
 /*
@@ -77,13 +74,10 @@ hilo_collection_max_range_size(const HiloCollection *collection)
 }
 
 const char *
-hilo_collection_node_tag(const HiloCollection *collection, int *len)
+hilo_collection_node_tag(const HiloCollection *collection)
 {
-	const char *tag = (collection->row.flags & HILO_ROW_HAS_TAG) ?
+	return (collection->row.flags & HILO_ROW_HAS_TAG) ?
 		NameStr(collection->row.node_tag) : hilo_node_tag;
-
-	*len = strnlen(tag, HILO_MAX_TAG_LEN);
-	return tag;
 }
 
 /*
@@ -94,7 +88,7 @@ static bool
 take_pooled(HiloCollection *collection, const HiloRangeRequest *request,
 			HiloClaimant claimant, HiloClaim *claim)
 {
-	HiloName	name = collection->ref.name;
+	const char *name = collection->ref.name;
 	bool		low;
 	XLogRecPtr	lsn;
 
@@ -119,7 +113,7 @@ take_pooled(HiloCollection *collection, const HiloRangeRequest *request,
 
 /* Put the numbers of a claim that were not asked for into the pool. */
 static void
-put_reserve(HiloName name, int64 size, HiloClaim *claim)
+put_reserve(const char *name, int64 size, HiloClaim *claim)
 {
 	HiloClaim	rest = *claim;
 
@@ -152,13 +146,13 @@ is_leased(HiloCollection *collection, const HiloWantedHub *wanted)
  */
 
 static void
-check_memory(HiloName name)
+check_memory(const char *name)
 {
 	if (!hilo_pool_exists())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot use ordered collection \"%.*s\" without a pool",
-						name.len, name.data),
+				 errmsg("cannot use ordered collection \"%s\" without a pool",
+						name),
 				 errhint("Add hilo to shared_preload_libraries, keep hilo.pool_size above 0, and restart the server.")));
 }
 
@@ -170,7 +164,7 @@ check_memory(HiloName name)
 static void
 check_is_counted_here(HiloCollection *collection)
 {
-	HiloName	name = collection->ref.name;
+	const char *name = collection->ref.name;
 	HiloWantedHub wanted = hilo_lease_wanted();
 	HiloRow		row = collection->row;
 
@@ -180,8 +174,8 @@ check_is_counted_here(HiloCollection *collection)
 	if (hilo_counter_is_for_hub(&collection->ref, &row, &wanted))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("collection \"%.*s\" cannot be ordered on this server",
-						name.len, name.data),
+				 errmsg("collection \"%s\" cannot be ordered on this server",
+						name),
 				 errdetail("Its numbers would be leased from a hub.")));
 }
 
@@ -283,24 +277,24 @@ hilo_collection_take_ordered(HiloCollection *collection, int64 count,
 void
 hilo_collection_refuse_ordered(HiloCollection *collection)
 {
-	HiloName	name = collection->ref.name;
+	const char *name = collection->ref.name;
 
 	(void) hilo_collection_row(collection);
 	if (hilo_collection_is_ordered(collection))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("collection \"%.*s\" is ordered and gives no ranges to client programs",
-						name.len, name.data),
+				 errmsg("collection \"%s\" is ordered and gives no ranges to client programs",
+						name),
 				 errhint("Draw with hilo_next() or hilo_next_number(), or reserve a block with hilo_reserve().")));
 }
 
 static void
-report_unknown_horizon(HiloName name, HiloHorizonState state)
+report_unknown_horizon(const char *name, HiloHorizonState state)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("the horizon of collection \"%.*s\" is not known yet",
-					name.len, name.data),
+			 errmsg("the horizon of collection \"%s\" is not known yet",
+					name),
 			 state == HILO_HORIZON_TOO_OLD ?
 			 errdetail("The snapshot of this statement is older than the end of the last transaction that was running when the collection became ordered.") :
 			 state == HILO_HORIZON_PREPARED ?
@@ -313,7 +307,7 @@ void
 hilo_collection_horizon(HiloCollection *collection, Snapshot snapshot,
 						HiloHorizon *horizon, int64 *epoch)
 {
-	HiloName	name = collection->ref.name;
+	const char *name = collection->ref.name;
 
 	for (;;)
 	{
@@ -326,13 +320,13 @@ hilo_collection_horizon(HiloCollection *collection, Snapshot snapshot,
 		if (row->flags & HILO_ROW_DROPPED)
 			ereport(ERROR,
 					(errcode(ERRCODE_UNDEFINED_OBJECT),
-					 errmsg("collection \"%.*s\" does not exist",
-							name.len, name.data)));
+					 errmsg("collection \"%s\" does not exist",
+							name)));
 		if (!hilo_collection_is_ordered(collection))
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("collection \"%.*s\" is not ordered",
-							name.len, name.data),
+					 errmsg("collection \"%s\" is not ordered",
+							name),
 					 errhint("Make it ordered with hilo.configure().")));
 		check_memory(name);
 		state = hilo_ordered_horizon(&collection->order, row, snapshot, horizon);
@@ -474,7 +468,7 @@ tell_members(HiloCollection *collection)
 
 /* Discard all numbers in shared memory. */
 static void
-forget_shared(HiloName name)
+forget_shared(const char *name)
 {
 	hilo_pool_forget(name);
 	hilo_ordered_forget(name);
@@ -546,7 +540,7 @@ void
 hilo_collection_configure(HiloCollection *collection,
 						  const HiloCounterOptions *options)
 {
-	HiloName	name = collection->ref.name;
+	const char *name = collection->ref.name;
 	bool		to_ordered = options->change_order && options->ordered;
 	bool		changed;
 
@@ -573,7 +567,7 @@ hilo_collection_configure(HiloCollection *collection,
 static bool
 advance_ordered(HiloCollection *collection, int64 number)
 {
-	HiloName	name = collection->ref.name;
+	const char *name = collection->ref.name;
 	HiloOrder  *order = &collection->order;
 	bool		advanced = true;
 	HiloByHand	result = HILO_BY_HAND_UNKNOWN;
@@ -603,8 +597,8 @@ advance_ordered(HiloCollection *collection, int64 number)
 	if (result == HILO_BY_HAND_TOO_LOW)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("number " INT64_FORMAT " is at or below the horizon of ordered collection \"%.*s\"",
-						number, name.len, name.data),
+				 errmsg("number " INT64_FORMAT " is at or below the horizon of ordered collection \"%s\"",
+						number, name),
 				 errdetail("Readers may already have passed it and would miss the row."),
 				 errhint("Draw the number in the transaction that inserts it.")));
 	return advanced;

@@ -27,16 +27,15 @@ typedef struct HiloCollection
 /*
  * Initialize, without reading the row.  The bytes of the name must stay valid.
  */
-extern void hilo_collection_init(HiloCollection *collection, HiloName name);
+extern void hilo_collection_init(HiloCollection *collection, const char *name);
 
 /*
  * The same for the identity of that name, given without a bar.  The name of its
  * row, which has a bar, is put into buffer, of HILO_MAX_ROW_NAME_LEN bytes,
  * which must stay valid.
  */
-#define HILO_MAX_ROW_NAME_LEN	(HILO_MAX_NAME_LEN + 1)
 extern void hilo_collection_init_identity(HiloCollection *collection,
-										  HiloName name, char *buffer);
+										  const char *name, char *buffer);
 
 /* The row; read again if it may have changed. */
 extern const HiloRow *hilo_collection_row(HiloCollection *collection);
@@ -45,9 +44,8 @@ extern const HiloRow *hilo_collection_row(HiloCollection *collection);
 extern int64 hilo_collection_range_size(const HiloCollection *collection);
 extern int64 hilo_collection_max_range_size(const HiloCollection *collection);
 
-/* The node tag, not terminated, with its length; the row must have been read. */
-extern const char *hilo_collection_node_tag(const HiloCollection *collection,
-											int *len);
+/* The node tag; the row must have been read. */
+extern const char *hilo_collection_node_tag(const HiloCollection *collection);
 
 /*
  * Get numbers: from the pool, by a claim, or by a lease from the hub.  On

@@ -24,7 +24,7 @@
 /* Everything in this module is allocated here, and never freed. */
 static MemoryContext cache_context;
 
-/* Maps a HiloName to the HiloEntry that starts with it; entries never move. */
+/* Maps a const char *to the HiloEntry that starts with it; entries never move. */
 static HTAB *cache_entries;
 
 /*
@@ -213,7 +213,7 @@ hilo_cache_refill(HiloEntry *entry)
 int64
 hilo_cache_release(HiloEntry *entry)
 {
-	HiloName	name = entry->collection.ref.name;
+	const char *name = entry->collection.ref.name;
 	int64		count;
 	int64		drawn;
 	bool		went_back;
@@ -319,18 +319,15 @@ release_at_exit(int code, Datum arg)
 static uint32
 hash_name(const void *key, Size keysize)
 {
-	const HiloName *name = key;
+	const char *name = *(const char *const *) key;
 
-	return hash_bytes((const unsigned char *) name->data, name->len);
+	return hash_bytes((const unsigned char *) name, strlen(name));
 }
 
 static int
 compare_names(const void *key1, const void *key2, Size keysize)
 {
-	const HiloName *a = key1;
-	const HiloName *b = key2;
-
-	return a->len == b->len ? memcmp(a->data, b->data, a->len) : 1;
+	return strcmp(*(const char *const *) key1, *(const char *const *) key2);
 }
 
 /*
@@ -345,7 +342,7 @@ create_cache(void)
 
 	cache_context = AllocSetContextCreate(TopMemoryContext, "hilo cache",
 										  ALLOCSET_DEFAULT_SIZES);
-	ctl.keysize = sizeof(HiloName);
+	ctl.keysize = sizeof(const char *);
 	ctl.entrysize = sizeof(HiloEntry);
 	ctl.hash = hash_name;
 	ctl.match = compare_names;
@@ -358,29 +355,26 @@ create_cache(void)
 }
 
 HiloEntry *
-hilo_cache_find(HiloName name)
+hilo_cache_find(const char *name)
 {
 	return cache_entries == NULL ? NULL :
 		hash_search(cache_entries, &name, HASH_FIND, NULL);
 }
 
 HiloEntry *
-hilo_cache_entry(HiloName name)
+hilo_cache_entry(const char *name)
 {
 	HiloEntry  *entry = hilo_cache_find(name);
-	char	   *copy;
 
 	if (entry != NULL)
 		return entry;
 
 	if (cache_entries == NULL)
 		create_cache();
-	copy = MemoryContextAlloc(cache_context, name.len);
-	memcpy(copy, name.data, name.len);
-	name.data = copy;
+	name = MemoryContextStrdup(cache_context, name);
 	entry = hash_search(cache_entries, &name, HASH_ENTER, NULL);
-	memset((char *) entry + sizeof(HiloName), 0,
-		   sizeof(HiloEntry) - sizeof(HiloName));
+	memset((char *) entry + sizeof(const char *), 0,
+		   sizeof(HiloEntry) - sizeof(const char *));
 	hilo_collection_init(&entry->collection, name);
 	return entry;
 }
@@ -388,9 +382,9 @@ hilo_cache_entry(HiloName name)
 void
 hilo_cache_make_text(HiloEntry *entry)
 {
-	HiloName	name = entry->collection.ref.name;
+	const char *name = entry->collection.ref.name;
 	char		start[HILO_MAX_START_LEN];
-	int			len = hilo_document_id_start(start, name.data, name.len,
+	int			len = hilo_document_id_start(start, name,
 											 hilo_identity_parts_separator,
 											 hilo_server_prefix);
 	char	   *copy = MemoryContextAlloc(cache_context, len);
@@ -402,7 +396,8 @@ hilo_cache_make_text(HiloEntry *entry)
 	entry->text.start = copy;
 	entry->text.start_len = len;
 
-	tag = hilo_collection_node_tag(&entry->collection, &len);
+	tag = hilo_collection_node_tag(&entry->collection);
+	len = strlen(tag);
 	entry->text.suffix[0] = '-';
 	memcpy(entry->text.suffix + 1, tag, len);
 	entry->text.suffix_len = len > 0 ? len + 1 : 0;

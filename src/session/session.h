@@ -80,10 +80,10 @@ typedef struct HiloEntry
 } HiloEntry;
 
 /* The entry of a name; NULL: this backend has none. */
-extern HiloEntry *hilo_cache_find(HiloName name);
+extern HiloEntry *hilo_cache_find(const char *name);
 
 /* The same, but creates an empty entry.  The name must be valid. */
-extern HiloEntry *hilo_cache_entry(HiloName name);
+extern HiloEntry *hilo_cache_entry(const char *name);
 
 /*
  * Get a range for an entry that has no numbers left, or find that its range is

@@ -198,10 +198,9 @@ is_of(const OrderedCollection *it, const HiloRow *row)
 }
 
 static bool
-is_named(const OrderedCollection *it, HiloName name)
+is_named(const OrderedCollection *it, const char *name)
 {
-	return it->database == MyDatabaseId && it->name_len == name.len &&
-		memcmp(it->name, name.data, name.len) == 0;
+	return it->database == MyDatabaseId && strcmp(it->name, name) == 0;
 }
 
 /*
@@ -209,7 +208,7 @@ is_named(const OrderedCollection *it, HiloName name)
  * ordered->lock.
  */
 static OrderedCollection *
-find(HiloName name)
+find(const char *name)
 {
 	for (int i = 0; i < collection_count(); i++)
 	{
@@ -267,7 +266,7 @@ find_room(void)
 }
 
 static OrderedCollection *
-make(HiloName name)
+make(const char *name)
 {
 	OrderedCollection *it = find_room();
 
@@ -275,8 +274,7 @@ make(HiloName name)
 		return NULL;
 	LWLockAcquire(it->lock, LW_EXCLUSIVE);
 	it->database = MyDatabaseId;
-	it->name_len = name.len;
-	memcpy(it->name, name.data, name.len);
+	strlcpy(it->name, name, sizeof(it->name));
 	it->home = it->epoch = it->last = it->high = it->size = 0;
 	it->lsn = it->chosen = InvalidXLogRecPtr;
 	it->claimed_at = GetCurrentTimestamp();
@@ -293,7 +291,7 @@ make(HiloName name)
  * there is no room.
  */
 static OrderedCollection *
-lock_collection(HiloName name)
+lock_collection(const char *name)
 {
 	OrderedCollection *it;
 
@@ -307,8 +305,8 @@ lock_collection(HiloName name)
 	if (it == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OUT_OF_MEMORY),
-				 errmsg("the pool has no room for ordered collection \"%.*s\"",
-						name.len, name.data),
+				 errmsg("the pool has no room for ordered collection \"%s\"",
+						name),
 				 errhint("Increase the setting \"hilo.pool_size\", which requires a restart. One collection in %d can be ordered.",
 						 POOLED_PER_ORDERED)));
 	return it;
@@ -319,7 +317,7 @@ lock_collection(HiloName name)
  * nothing is locked.
  */
 static OrderedCollection *
-lock_if_there(HiloName name)
+lock_if_there(const char *name)
 {
 	OrderedCollection *it;
 
@@ -334,7 +332,7 @@ lock_if_there(HiloName name)
 }
 
 void
-hilo_ordered_forget(HiloName name)
+hilo_ordered_forget(const char *name)
 {
 	OrderedCollection *it = lock_if_there(name);
 
@@ -669,7 +667,7 @@ hilo_ordered_claimed(const HiloOrder *order, const HiloRow *row)
  */
 
 bool
-hilo_ordered_begin_turn(HiloOrder *order, HiloName name)
+hilo_ordered_begin_turn(HiloOrder *order, const char *name)
 {
 	OrderedCollection *it = lock_collection(name);
 
@@ -892,7 +890,7 @@ running_transactions(int *count)
 }
 
 void
-hilo_ordered_prepare(HiloName name)
+hilo_ordered_prepare(const char *name)
 {
 	OrderedCollection *it = lock_collection(name);
 
@@ -929,7 +927,7 @@ note_running(OrderedCollection *it)
 }
 
 void
-hilo_ordered_unsettle(HiloName name)
+hilo_ordered_unsettle(const char *name)
 {
 	OrderedCollection *it = lock_collection(name);
 
@@ -1132,7 +1130,7 @@ hilo_ordered_horizon(HiloOrder *order, const HiloRow *row, Snapshot snapshot,
 }
 
 int
-hilo_ordered_holder(HiloName name, TimestampTz *since)
+hilo_ordered_holder(const char *name, TimestampTz *since)
 {
 	OrderedCollection *it = lock_if_there(name);
 	int			pid = 0;
@@ -1170,9 +1168,8 @@ hilo_ordered_list(void)
 		pooled = palloc0(sizeof(HiloPooled));
 		name = palloc(HILO_MAX_ROW_NAME_LEN);
 		LWLockAcquire(it->lock, LW_SHARED);
-		pooled->name.data = name;
-		pooled->name.len = it->name_len;
-		memcpy(name, it->name, it->name_len);
+		pooled->name = name;
+		strcpy(name, it->name);
 		pooled->piece.range.low = it->last + 1;
 		pooled->piece.range.high = it->high;
 		pooled->piece.home = it->home;

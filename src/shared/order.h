@@ -89,7 +89,7 @@ extern int64 hilo_ordered_claimed(const HiloOrder *order, const HiloRow *row);
  * Take the turn.  Returns false, after waiting, if another session had it: look
  * again.  Raises 53200 if there is no room for the collection.
  */
-extern bool hilo_ordered_begin_turn(HiloOrder *order, HiloName name);
+extern bool hilo_ordered_begin_turn(HiloOrder *order, const char *name);
 extern void hilo_ordered_end_turn(HiloOrder *order);
 
 /* Make the shared state belong to the row, which was read in this turn. */
@@ -111,7 +111,7 @@ extern bool hilo_ordered_has(const HiloOrder *order, const HiloRow *row,
 extern void hilo_ordered_put(HiloOrder *order, const HiloClaim *claim);
 
 /* Forget the numbers of a collection; its notes stay. */
-extern void hilo_ordered_forget(HiloName name);
+extern void hilo_ordered_forget(const char *name);
 
 /*
  * The horizon
@@ -149,8 +149,8 @@ extern HiloHorizonState hilo_ordered_horizon(HiloOrder *order,
  * and after that until all transactions that were running at that moment have
  * ended.
  */
-extern void hilo_ordered_prepare(HiloName name);
-extern void hilo_ordered_unsettle(HiloName name);
+extern void hilo_ordered_prepare(const char *name);
+extern void hilo_ordered_unsettle(const char *name);
 
 /* True if those transactions are known to have ended. */
 extern bool hilo_ordered_is_settled(const HiloOrder *order);
@@ -159,7 +159,7 @@ extern bool hilo_ordered_is_settled(const HiloOrder *order);
  * The process whose transaction holds the horizon back, and when that began; 0:
  * none.
  */
-extern int	hilo_ordered_holder(HiloName name, TimestampTz *since);
+extern int	hilo_ordered_holder(const char *name, TimestampTz *since);
 
 /*
  * Lists and clean-up

@@ -86,7 +86,6 @@ typedef struct PoolCollection
 	TimestampTz rate_at;		/* time that lease.per_minute refers to, */
 	TimestampTz rate_since;		/* and when its count began */
 
-	int			name_len;
 	char		name[HILO_MAX_ROW_NAME_LEN];
 } PoolCollection;
 
@@ -119,16 +118,16 @@ hilo_pool_exists(void)
  */
 
 static dlist_head *
-bucket_of(Oid database, HiloName name)
+bucket_of(Oid database, const char *name)
 {
-	uint32		hash = hash_bytes((const unsigned char *) name.data, name.len);
+	uint32		hash = hash_bytes((const unsigned char *) name, strlen(name));
 
 	return &pool->buckets[hash_combine(hash, database) & pool->bucket_mask];
 }
 
 /* Find the collection of this database with that name; NULL: none. */
 static PoolCollection *
-find(HiloName name)
+find(const char *name)
 {
 	dlist_iter	iter;
 
@@ -137,8 +136,7 @@ find(HiloName name)
 		PoolCollection *it = dlist_container(PoolCollection, bucket_node,
 											 iter.cur);
 
-		if (it->database == MyDatabaseId && it->name_len == name.len &&
-			memcmp(it->name, name.data, name.len) == 0)
+		if (it->database == MyDatabaseId && strcmp(it->name, name) == 0)
 			return it;
 	}
 	return NULL;
@@ -195,7 +193,7 @@ make_room(void)
 
 /* Find or create the collection; NULL: the pool is full. */
 static PoolCollection *
-find_or_make(HiloName name)
+find_or_make(const char *name)
 {
 	PoolCollection *it = find(name);
 
@@ -214,8 +212,7 @@ find_or_make(HiloName name)
 	memset(it, 0, sizeof(*it));
 	it->database = MyDatabaseId;
 	it->lost = pool->by_hand_lost;
-	it->name_len = name.len;
-	memcpy(it->name, name.data, name.len);
+	strlcpy(it->name, name, sizeof(it->name));
 	hilo_turn_init(&it->turn);
 	it->lease.leased_at = it->lease.failed_at = it->lease.failing_since =
 		it->fetch_at = it->rate_at = it->rate_since = DT_NOBEGIN;
@@ -419,7 +416,7 @@ add_unless_by_hand(PoolCollection *it, const HiloClaim *piece, bool needed)
 }
 
 bool
-hilo_pool_has(HiloName name)
+hilo_pool_has(const char *name)
 {
 	PoolCollection *it;
 	bool		has;
@@ -434,7 +431,7 @@ hilo_pool_has(HiloName name)
 }
 
 bool
-hilo_pool_put(HiloName name, const HiloClaim *piece, bool needed)
+hilo_pool_put(const char *name, const HiloClaim *piece, bool needed)
 {
 	PoolCollection *it;
 	bool		put;
@@ -449,7 +446,7 @@ hilo_pool_put(HiloName name, const HiloClaim *piece, bool needed)
 }
 
 int64
-hilo_pool_usual(HiloName name)
+hilo_pool_usual(const char *name)
 {
 	PoolCollection *it;
 	int64		usual;
@@ -464,7 +461,7 @@ hilo_pool_usual(HiloName name)
 }
 
 void
-hilo_pool_note_drawn(HiloName name, int64 drawn)
+hilo_pool_note_drawn(const char *name, int64 drawn)
 {
 	PoolCollection *it;
 
@@ -512,7 +509,7 @@ is_over(TimestampTz start, TimestampTz now, int duration_ms)
 static bool
 is_low(const PoolCollection *it, TimestampTz now)
 {
-	return it->lease.last_size > 0 && it->name[it->name_len - 1] != '|' &&
+	return it->lease.last_size > 0 && !hilo_is_identity(it->name) &&
 		leased_left(it) <
 		(double) it->lease.last_size * hilo_lease_ahead / 100 &&
 		!it->turn.taken && is_over(it->lease.failed_at, now, hilo_lease_retry);
@@ -566,7 +563,7 @@ note_client(PoolCollection *it, const HiloClaim *claim)
 }
 
 bool
-hilo_pool_take(HiloName name, const HiloRow *row,
+hilo_pool_take(const char *name, const HiloRow *row,
 			   const HiloRangeRequest *request, HiloClaimant claimant,
 			   HiloClaim *claim, bool *low)
 {
@@ -606,7 +603,7 @@ hilo_pool_take(HiloName name, const HiloRow *row,
 }
 
 bool
-hilo_pool_return(HiloName name, const HiloRow *row, int64 last, int64 high,
+hilo_pool_return(const char *name, const HiloRow *row, int64 last, int64 high,
 				 int64 token)
 {
 	PoolCollection *it;
@@ -633,7 +630,7 @@ hilo_pool_return(HiloName name, const HiloRow *row, int64 last, int64 high,
 }
 
 bool
-hilo_pool_passes_over(HiloName name, const HiloRow *row, int64 above)
+hilo_pool_passes_over(const char *name, const HiloRow *row, int64 above)
 {
 	PoolCollection *it;
 	bool		any = false;
@@ -655,7 +652,7 @@ hilo_pool_passes_over(HiloName name, const HiloRow *row, int64 above)
 }
 
 void
-hilo_pool_skip(HiloName name, int64 number, const HiloRow *row)
+hilo_pool_skip(const char *name, int64 number, const HiloRow *row)
 {
 	PoolCollection *it;
 
@@ -684,7 +681,7 @@ hilo_pool_skip(HiloName name, int64 number, const HiloRow *row)
 }
 
 void
-hilo_pool_forget(HiloName name)
+hilo_pool_forget(const char *name)
 {
 	PoolCollection *it;
 
@@ -705,7 +702,7 @@ hilo_pool_forget(HiloName name)
  */
 
 void
-hilo_pool_forget_failure(HiloName name)
+hilo_pool_forget_failure(const char *name)
 {
 	PoolCollection *it;
 
@@ -735,7 +732,7 @@ copy_lease(const PoolCollection *it, TimestampTz now, HiloPoolLease *state)
 }
 
 bool
-hilo_pool_lease(HiloName name, HiloPoolLease *state)
+hilo_pool_lease(const char *name, HiloPoolLease *state)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	PoolCollection *it;
@@ -757,7 +754,7 @@ hilo_pool_lease(HiloName name, HiloPoolLease *state)
  * room.
  */
 static PoolCollection *
-lock_collection(HiloName name)
+lock_collection(const char *name)
 {
 	PoolCollection *it;
 
@@ -768,14 +765,14 @@ lock_collection(HiloName name)
 	LWLockRelease(pool->lock);
 	ereport(ERROR,
 			(errcode(ERRCODE_OUT_OF_MEMORY),
-			 errmsg("the pool has no room for the leases of \"%.*s\"",
-					name.len, name.data),
+			 errmsg("the pool has no room for the leases of \"%s\"",
+					name),
 			 errhint("Increase the setting \"hilo.pool_size\", which requires a restart.")));
 	return NULL;				/* keep compiler quiet */
 }
 
 HiloPoolTurn
-hilo_pool_wait_to_ask(HiloName name, bool wait, int *waiting,
+hilo_pool_wait_to_ask(const char *name, bool wait, int *waiting,
 					  HiloPoolLease *state)
 {
 	TimestampTz start = GetCurrentTimestamp();
@@ -827,7 +824,7 @@ put_text(char *place, const char *string)
 }
 
 void
-hilo_pool_end_asking(HiloName name, int64 size, int sqlstate,
+hilo_pool_end_asking(const char *name, int64 size, int sqlstate,
 					 const char *error, const char *hint)
 {
 	TimestampTz now = GetCurrentTimestamp();
@@ -918,13 +915,10 @@ count_pieces(void)
 }
 
 /* Copy the name into room, which the caller has allocated. */
-static HiloName
+static const char *
 copy_name(const PoolCollection *it, char *room)
 {
-	HiloName	name = {room, it->name_len};
-
-	memcpy(room, it->name, it->name_len);
-	return name;
+	return strcpy(room, it->name);
 }
 
 /*
@@ -969,7 +963,7 @@ list(bool only_low)
 	LWLockRelease(pool->lock);
 
 	for (int i = 0; i < count; i++)
-		result = lappend(result, only_low ? (void *) &pooled[i].name :
+		result = lappend(result, only_low ? unconstify(char *, pooled[i].name) :
 						 (void *) &pooled[i]);
 	return result;
 }

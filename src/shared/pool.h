@@ -28,14 +28,14 @@ extern void hilo_pool_init(void);
 extern bool hilo_pool_exists(void);
 
 /* True if the pool has numbers of the collection. */
-extern bool hilo_pool_has(HiloName name);
+extern bool hilo_pool_has(const char *name);
 
 /*
  * How many numbers a session usually draws from a collection, 0 if that is not
  * known; and a note of how many one has drawn.
  */
-extern int64 hilo_pool_usual(HiloName name);
-extern void hilo_pool_note_drawn(HiloName name, int64 drawn);
+extern int64 hilo_pool_usual(const char *name);
+extern void hilo_pool_note_drawn(const char *name, int64 drawn);
 
 /*
  * Put numbers into the pool, except those that were chosen by hand since they
@@ -46,7 +46,7 @@ extern void hilo_pool_note_drawn(HiloName name, int64 drawn);
  * one if it is needed; if there is none for another collection, one that has no
  * leased numbers makes room.
  */
-extern bool hilo_pool_put(HiloName name, const HiloClaim *piece, bool needed);
+extern bool hilo_pool_put(const char *name, const HiloClaim *piece, bool needed);
 
 /*
  * Take numbers that satisfy the request from the lowest piece that has them.
@@ -57,18 +57,18 @@ extern bool hilo_pool_put(HiloName name, const HiloClaim *piece, bool needed);
  * *low is set if so few leased numbers are left that the next lease should be
  * fetched now, and the pool has not said so within hilo.lease_retry.
  */
-extern bool hilo_pool_take(HiloName name, const HiloRow *row,
+extern bool hilo_pool_take(const char *name, const HiloRow *row,
 						   const HiloRangeRequest *request,
 						   HiloClaimant claimant, HiloClaim *claim, bool *low);
 
 /*
  * Put back what a client has not used, by the rules of hilo_counter_return().
  */
-extern bool hilo_pool_return(HiloName name, const HiloRow *row, int64 last,
+extern bool hilo_pool_return(const char *name, const HiloRow *row, int64 last,
 							 int64 high, int64 token);
 
 /* True if the pool has valid numbers, but none above this one. */
-extern bool hilo_pool_passes_over(HiloName name, const HiloRow *row,
+extern bool hilo_pool_passes_over(const char *name, const HiloRow *row,
 								  int64 above);
 
 /*
@@ -76,10 +76,10 @@ extern bool hilo_pool_passes_over(HiloName name, const HiloRow *row,
  * pieces in the pool, nor from those that were claimed before the row's
  * contents as given, and are put into the pool later.
  */
-extern void hilo_pool_skip(HiloName name, int64 number, const HiloRow *row);
+extern void hilo_pool_skip(const char *name, int64 number, const HiloRow *row);
 
 /* Forget the numbers of a collection. */
-extern void hilo_pool_forget(HiloName name);
+extern void hilo_pool_forget(const char *name);
 
 /*
  * Asking the hub: one session at a time
@@ -118,22 +118,22 @@ typedef enum HiloPoolTurn
  * *waiting is the number of other sessions that wait; *state is what is known
  * about the leases.
  */
-extern HiloPoolTurn hilo_pool_wait_to_ask(HiloName name, bool wait,
+extern HiloPoolTurn hilo_pool_wait_to_ask(const char *name, bool wait,
 										  int *waiting, HiloPoolLease *state);
 
 /* End the turn, with the size of a lease, an error, or neither. */
-extern void hilo_pool_end_asking(HiloName name, int64 size, int sqlstate,
+extern void hilo_pool_end_asking(const char *name, int64 size, int sqlstate,
 								 const char *error, const char *hint);
 
 /* Forget the hub's last failure, so that it can be asked at once. */
-extern void hilo_pool_forget_failure(HiloName name);
+extern void hilo_pool_forget_failure(const char *name);
 
 /* What is known about a collection's leases; false: nothing. */
-extern bool hilo_pool_lease(HiloName name, HiloPoolLease *state);
+extern bool hilo_pool_lease(const char *name, HiloPoolLease *state);
 
 /*
  * The names of this database's leased collections whose next lease should be
- * fetched now, as a list of HiloName *, palloc'd.
+ * fetched now, as a list of const char **, palloc'd.
  */
 extern List *hilo_pool_low(void);
 
@@ -147,7 +147,7 @@ extern void hilo_pool_end_worker(void);
 /* A piece in a list. */
 typedef struct HiloPooled
 {
-	HiloName	name;
+	const char *name;
 	HiloClaim	piece;
 } HiloPooled;
 

@@ -41,7 +41,7 @@ stop_waiting(int code, Datum arg)
 
 /* Sleep until the turn is over.  The caller has counted us in turn->waiting. */
 static void
-sleep_through(const Wait *wait, uint64 ended, HiloName name)
+sleep_through(const Wait *wait, uint64 ended, const char *name)
 {
 	static uint32 wait_event = 0;
 	HiloTurn   *turn = wait->turn;
@@ -59,14 +59,14 @@ sleep_through(const Wait *wait, uint64 ended, HiloName name)
 										hilo_wait_event("HiloLease", &wait_event)))
 			ereport(ERROR,
 					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-					 errmsg("another session has been asking for numbers of \"%.*s\" for too long",
-							name.len, name.data),
+					 errmsg("another session has been asking for numbers of \"%s\" for too long",
+							name),
 					 errdetail("It may be waiting for a lock of this session.")));
 	}
 }
 
 void
-hilo_turn_wait(HiloTurn *turn, LWLock *lock, HiloName name)
+hilo_turn_wait(HiloTurn *turn, LWLock *lock, const char *name)
 {
 	Wait		wait = {turn, lock};
 	uint64		ended = turn->ended;

@@ -43,7 +43,7 @@ hilo_turn_is_used(const HiloTurn *turn)
  * Wait until the current turn, of another session, is over.  The caller holds
  * the lock, which is released on return.  Raises 55P03 if that takes too long.
  */
-extern void hilo_turn_wait(HiloTurn *turn, LWLock *lock, HiloName name);
+extern void hilo_turn_wait(HiloTurn *turn, LWLock *lock, const char *name);
 
 /* End this session's turn.  The caller holds the lock. */
 extern void hilo_turn_end(HiloTurn *turn);

@@ -238,7 +238,7 @@ hilo_detachable_column(Oid relation, const char *column_name)
 }
 
 int64
-hilo_attached_limit(HiloName collection)
+hilo_attached_limit(const char *collection)
 {
 	int64		limit = PG_INT64_MAX;
 	ListCell   *lc;
@@ -262,12 +262,12 @@ hilo_attached_limit(HiloName collection)
  * it.
  */
 static char *
-hilo_default(const HiloTableColumn *change, HiloName collection)
+hilo_default(const HiloTableColumn *change, const char *collection)
 {
 	return psprintf("%s.%s(%s::text)",
 					quote_identifier(get_namespace_name(hilo_catalog_schema())),
 					hilo_holds_numbers(change->type) ? "hilo_next_number" : "hilo_next",
-					hilo_shown_literal(collection.data));
+					hilo_shown_literal(collection));
 }
 
 /* An unused name for a trigger of the table, palloc'd. */
@@ -286,14 +286,14 @@ new_trigger_name(const HiloTableColumn *change)
  * replaced.
  */
 static void
-create_trigger(const HiloTableColumn *change, HiloName collection,
+create_trigger(const HiloTableColumn *change, const char *collection,
 			   const HiloDrawer *replaced, bool assign)
 {
 	StringInfoData arguments;
 	bool		by_default = strcmp(replaced->kind, HILO_REPLACED_DEFAULT) == 0;
 
 	initStringInfo(&arguments);
-	appendStringInfo(&arguments, "%s, %s", quote_literal_cstr(collection.data),
+	appendStringInfo(&arguments, "%s, %s", quote_literal_cstr(collection),
 					 quote_literal_cstr(replaced->kind));
 	if (by_default || assign)
 		appendStringInfo(&arguments, ", %s",
@@ -358,7 +358,7 @@ drawer_of_later_child(const HiloAttachment *parent)
 
 /* Create or re-create the triggers of the table and its children. */
 static void
-create_triggers(const char *column, List *tables, HiloName collection,
+create_triggers(const char *column, List *tables, const char *collection,
 				const HiloDrawer *of_parent, HiloAttachAssign assign)
 {
 	HiloTableColumn root = hilo_table_column(linitial_oid(tables), column);
@@ -393,7 +393,7 @@ create_triggers(const char *column, List *tables, HiloName collection,
  * collection.
  */
 static void
-set_defaults(const char *column, List *tables, HiloName collection,
+set_defaults(const char *column, List *tables, const char *collection,
 			 const HiloDrawer *of_parent)
 {
 	ListCell   *lc;
@@ -417,7 +417,7 @@ set_defaults(const char *column, List *tables, HiloName collection,
  * collection is bound to something else.
  */
 static void
-check_not_elsewhere(const HiloTableColumn *change, List *tables, HiloName collection)
+check_not_elsewhere(const HiloTableColumn *change, List *tables, const char *collection)
 {
 	ListCell   *lc;
 
@@ -427,23 +427,23 @@ check_not_elsewhere(const HiloTableColumn *change, List *tables, HiloName collec
 		HiloAttachment *attachment = hilo_attachment_of_column(&one.column);
 
 		if (attachment != NULL &&
-			strcmp(attachment->collection.data, collection.data) != 0)
+			strcmp(attachment->collection, collection) != 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_DUPLICATE_OBJECT),
 					 errmsg("column \"%s\" of table %s is attached to collection \"%s\"",
-							change->name, one.table, attachment->collection.data),
+							change->name, one.table, attachment->collection),
 					 errhint("Undo that with hilo.detach() first.")));
 	}
 
 	if (hilo_is_bound(collection))
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 errmsg("\"%s\" is bound elsewhere", collection.data),
+				 errmsg("\"%s\" is bound elsewhere", collection),
 				 errhint("Undo that with hilo.unbind() first.")));
 }
 
 void
-hilo_attach_check_unshared(const HiloColumn *column, HiloName collection)
+hilo_attach_check_unshared(const HiloColumn *column, const char *collection)
 {
 	List	   *tables;
 	ListCell   *lc;
@@ -460,7 +460,7 @@ hilo_attach_check_unshared(const HiloColumn *column, HiloName collection)
 			ereport(ERROR,
 					(errcode(ERRCODE_DUPLICATE_OBJECT),
 					 errmsg("collection \"%s\" is attached to table \"%s\"",
-							collection.data,
+							collection,
 							get_rel_name(attachment->column.relation)),
 					 errhint("Specify the collection: this one to share it, or another.")));
 	}
@@ -472,7 +472,7 @@ hilo_attach_check_unshared(const HiloColumn *column, HiloName collection)
  * the column may be attached again.
  */
 static void
-remove_outdated(HiloName collection)
+remove_outdated(const char *collection)
 {
 	ListCell   *lc;
 
@@ -500,7 +500,7 @@ remove_outdated(HiloName collection)
  * triggers of the tables were seen.
  */
 static void
-note_attached(const HiloColumn *column, List *tables, HiloName collection)
+note_attached(const HiloColumn *column, List *tables, const char *collection)
 {
 	HiloColumn	copy = *column;
 	HiloBinding binding = {.column = &copy,.attached = true};
@@ -518,7 +518,7 @@ note_attached(const HiloColumn *column, List *tables, HiloName collection)
 	if (!noted)
 		hilo_binding_add(collection, &binding);
 
-	foreach(lc, hilo_attachments(&collection))
+	foreach(lc, hilo_attachments(collection))
 	{
 		HiloAttachment *attachment = lfirst(lc);
 
@@ -533,32 +533,29 @@ note_attached(const HiloColumn *column, List *tables, HiloName collection)
  * the default tag.
  */
 static void
-report_common_tag(const HiloTableColumn *change, HiloName name)
+report_common_tag(const HiloTableColumn *change, const char *name)
 {
 	HiloCollection collection;
-	const char *tag;
-	int			len;
 
 	if (!hilo_holds_ids(hilo_column_type(&change->column)) ||
 		CountDBSubscriptions(MyDatabaseId) == 0)
 		return;
 	hilo_collection_init(&collection, name);
 	(void) hilo_collection_row(&collection);
-	tag = hilo_collection_node_tag(&collection, &len);
-	if (hilo_is_default_tag(tag, len))
+	if (strcmp(hilo_collection_node_tag(&collection), HILO_DEFAULT_NODE_TAG) == 0)
 		ereport(NOTICE,
-				(errmsg("this database receives rows from another server, but ids of collection \"%s\" have the default tag \"%.*s\"",
-						name.data, len, tag),
+				(errmsg("this database receives rows from another server, but ids of collection \"%s\" have the default tag \"%s\"",
+						name, HILO_DEFAULT_NODE_TAG),
 				 errhint("Set hilo.node_tag to a tag that only this server has.")));
 }
 
 static void
-report_attached(const HiloTableColumn *change, HiloName collection,
+report_attached(const HiloTableColumn *change, const char *collection,
 				const HiloDrawer *replaced, bool from_sequence, int64 max)
 {
 	ereport(NOTICE,
 			(errmsg("column \"%s\" of table %s is attached to collection \"%s\", which continues above " INT64_FORMAT,
-					change->name, change->table, collection.data, max),
+					change->name, change->table, collection, max),
 			 hilo_identity_of_kind(replaced->kind) != '\0' ?
 			 errdetail("It is not an identity column while it is attached.") :
 			 replaced->default_text != NULL ?
@@ -570,16 +567,16 @@ report_attached(const HiloTableColumn *change, HiloName collection,
 
 /* Raise an error unless the column is attached to the collection. */
 static const HiloAttachment *
-check_attached(const HiloTableColumn *change, HiloName collection)
+check_attached(const HiloTableColumn *change, const char *collection)
 {
 	HiloAttachment *attachment = own_attachment(&change->column);
 
 	if (attachment == NULL ||
-		strcmp(attachment->collection.data, collection.data) != 0)
+		strcmp(attachment->collection, collection) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("column \"%s\" of table %s is not attached to collection \"%s\"",
-						change->name, change->table, collection.data)));
+						change->name, change->table, collection)));
 	return attachment;
 }
 
@@ -588,7 +585,7 @@ check_attached(const HiloTableColumn *change, HiloName collection)
  * raise an error unless the column may be attached.
  */
 static HiloTableColumn
-lock_to_attach(const HiloColumn *column, HiloName collection,
+lock_to_attach(const HiloColumn *column, const char *collection,
 			   LOCKMODE lockmode, List **tables)
 {
 	HiloTableColumn change;
@@ -623,7 +620,7 @@ highest_id(const HiloTableColumn *change, HiloCollection *collection)
 }
 
 int64
-hilo_attach_column(const HiloColumn *column, HiloName name,
+hilo_attach_column(const HiloColumn *column, const char *name,
 				   HiloAttachAssign assign)
 {
 	int			level = hilo_sql_begin();
@@ -657,7 +654,7 @@ hilo_attach_column(const HiloColumn *column, HiloName name,
  * now on advance the counter, and no default draws from it yet.
  */
 void
-hilo_attach_triggers(const HiloColumn *column, HiloName name,
+hilo_attach_triggers(const HiloColumn *column, const char *name,
 					 HiloAttachAssign assign)
 {
 	int			level = hilo_sql_begin();
@@ -672,7 +669,7 @@ hilo_attach_triggers(const HiloColumn *column, HiloName name,
 }
 
 void
-hilo_attach_check_room(const HiloColumn *column, HiloName name)
+hilo_attach_check_room(const HiloColumn *column, const char *name)
 {
 	int64		limit = hilo_type_limit(hilo_column_type(column));
 	HiloCollection collection;
@@ -693,7 +690,7 @@ hilo_attach_check_room(const HiloColumn *column, HiloName name)
 }
 
 void
-hilo_attach_counter(const HiloColumn *column, HiloName name)
+hilo_attach_counter(const HiloColumn *column, const char *name)
 {
 	HiloCollection collection;
 	HiloTableColumn change;
@@ -706,7 +703,7 @@ hilo_attach_counter(const HiloColumn *column, HiloName name)
 }
 
 int64
-hilo_attach_defaults(const HiloColumn *column, HiloName name)
+hilo_attach_defaults(const HiloColumn *column, const char *name)
 {
 	int			level = hilo_sql_begin();
 	List	   *tables;
@@ -741,7 +738,7 @@ hilo_attach_defaults(const HiloColumn *column, HiloName name)
 }
 
 void
-hilo_attach_limit(HiloName collection)
+hilo_attach_limit(const char *collection)
 {
 	HiloCounterOptions options = {.max_value = hilo_attached_limit(collection)};
 	HiloRow		row;
@@ -819,7 +816,7 @@ owned_default(const HiloTableColumn *change)
  * of the parent's for a partition without one.
  */
 static void
-detach_table(const HiloTableColumn *change, HiloName collection,
+detach_table(const HiloTableColumn *change, const char *collection,
 			 const HiloAttachment *replaced, const char *sequence_default)
 {
 	char	   *present = hilo_column_default(&change->column);
@@ -839,7 +836,7 @@ detach_table(const HiloTableColumn *change, HiloName collection,
 
 /* Set the sequences that will draw again to continue above the collection. */
 static void
-position_sequences(const HiloTableColumn *change, HiloName collection)
+position_sequences(const HiloTableColumn *change, const char *collection)
 {
 	HiloRowRef	ref;
 	HiloRow		row;

@@ -37,21 +37,21 @@ extern HiloColumn hilo_attachable_column(Oid relation, const char *column);
 extern HiloColumn hilo_detachable_column(Oid relation, const char *column);
 
 /* The highest number that all columns attached to the collection can hold. */
-extern int64 hilo_attached_limit(HiloName collection);
+extern int64 hilo_attached_limit(const char *collection);
 
 /*
  * Raise the limit of a collection to that of its columns, unless the limit was
  * chosen by hand: a column was detached, or its type has changed.  The limit is
  * never lowered here, because a rollback would not undo that.
  */
-extern void hilo_attach_limit(HiloName collection);
+extern void hilo_attach_limit(const char *collection);
 
 /*
  * Raise an error if another table is attached to the collection, for a call
  * that did not name the collection.
  */
 extern void hilo_attach_check_unshared(const HiloColumn *column,
-									   HiloName collection);
+									   const char *collection);
 
 /*
  * Make the column's default draw from the collection, above all ids in the
@@ -59,7 +59,7 @@ extern void hilo_attach_check_unshared(const HiloColumn *column,
  * was done.  The caller has checked that the table may be attached.  Returns the
  * max of the collection.
  */
-extern int64 hilo_attach_column(const HiloColumn *column, HiloName collection,
+extern int64 hilo_attach_column(const HiloColumn *column, const char *collection,
 								HiloAttachAssign assign);
 
 /*
@@ -69,13 +69,13 @@ extern int64 hilo_attach_column(const HiloColumn *column, HiloName collection,
  * defaults, which lock the table for a moment.  Each step may be repeated.
  */
 extern void hilo_attach_check_room(const HiloColumn *column,
-								   HiloName collection);
+								   const char *collection);
 extern void hilo_attach_triggers(const HiloColumn *column,
-								 HiloName collection,
+								 const char *collection,
 								 HiloAttachAssign assign);
-extern void hilo_attach_counter(const HiloColumn *column, HiloName collection);
+extern void hilo_attach_counter(const HiloColumn *column, const char *collection);
 extern int64 hilo_attach_defaults(const HiloColumn *column,
-								  HiloName collection);
+								  const char *collection);
 
 /*
  * Undo hilo_attach_column(), and restore what it replaced.  Returns the kind of

@@ -102,8 +102,7 @@ read_trigger(Relation rel, HeapTuple tuple, Oid function)
 	attachment->trigger_name = pstrdup(NameStr(form->tgname));
 	attachment->column.relation = form->tgrelid;
 	attachment->column.attnum = form->tgattr.values[0];
-	attachment->collection.data = list_nth(arguments, HILO_TRIGGER_COLLECTION);
-	attachment->collection.len = strlen(attachment->collection.data);
+	attachment->collection = list_nth(arguments, HILO_TRIGGER_COLLECTION);
 	attachment->replaced = HILO_REPLACED_NOTHING;
 	if (form->tgnargs > HILO_TRIGGER_REPLACED)
 		attachment->replaced = known_replaced(list_nth(arguments,
@@ -212,7 +211,7 @@ triggers_of_function(Oid function)
 }
 
 List *
-hilo_attachments(const HiloName *name)
+hilo_attachments(const char *name)
 {
 	Oid			function = advance_function();
 	List	   *attachments = NIL;
@@ -224,7 +223,7 @@ hilo_attachments(const HiloName *name)
 
 		CHECK_FOR_INTERRUPTS();
 		if (attachment != NULL &&
-			(name == NULL || hilo_name_equals(attachment->collection, *name)))
+			(name == NULL || strcmp(attachment->collection, name) == 0))
 			attachments = lappend(attachments, attachment);
 	}
 	return attachments;
@@ -288,15 +287,13 @@ remember_seen(Oid relation, Oid trigger)
  * The name under which the trigger is noted. buffer has CLONE_NAME_LEN bytes.
  */
 #define CLONE_NAME_LEN	16
-static HiloName
+static const char *
 name_of_note(const HiloAttachment *attachment, char *buffer)
 {
-	HiloName	name = {buffer, 0};
-
 	if (!attachment->is_clone)
 		return attachment->collection;
-	name.len = snprintf(buffer, CLONE_NAME_LEN, "|%u", attachment->trigger);
-	return name;
+	snprintf(buffer, CLONE_NAME_LEN, "|%u", attachment->trigger);
+	return buffer;
 }
 
 /* The note about the current version of the trigger, palloc'd; NULL: none. */
@@ -384,7 +381,7 @@ is_dropped_here(Relation rel, Oid trigger)
 }
 
 bool
-hilo_attachment_dropped_here(HiloName collection)
+hilo_attachment_dropped_here(const char *collection)
 {
 	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
 	bool		result = false;

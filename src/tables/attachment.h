@@ -50,7 +50,7 @@ typedef struct HiloAttachment
 	bool		is_clone;		/* clone of a partitioned table's trigger */
 	char	   *trigger_name;
 	HiloColumn	column;
-	HiloName	collection;		/* also terminated by a zero byte */
+	const char *collection;		/* also terminated by a zero byte */
 	const char *replaced;		/* HILO_REPLACED_... */
 	char	   *default_text;	/* with HILO_REPLACED_DEFAULT */
 	bool		assigns;		/* true: assigns ids of the requested kind */
@@ -60,7 +60,7 @@ typedef struct HiloAttachment
  * All attachments, or those to one collection if name is not NULL, as a list of
  * HiloAttachment *, palloc'd; partitions of attached tables are included.
  */
-extern List *hilo_attachments(const HiloName *name);
+extern List *hilo_attachments(const char *name);
 
 /* The attachments of a table. */
 extern List *hilo_attachments_of_table(Oid relation);
@@ -98,6 +98,6 @@ extern void hilo_attachment_note_seen(const HiloAttachment *attachment);
  * True if the current transaction has dropped the trigger of a column attached
  * to the collection.
  */
-extern bool hilo_attachment_dropped_here(HiloName collection);
+extern bool hilo_attachment_dropped_here(const char *collection);
 
 #endif							/* HILO_ATTACHMENT_H */

@@ -34,13 +34,12 @@
 
 /* The rows of a name that snapshot sees, as a list of HeapTuple, palloc'd. */
 static List *
-find_rows(Relation rel, HiloName name, Snapshot snapshot)
+find_rows(Relation rel, const char *name, Snapshot snapshot)
 {
 	Relation	index = index_open(hilo_catalog_name_index(HILO_TABLE_BINDINGS,
 														   rel),
 								   AccessShareLock);
-	Datum		value = PointerGetDatum(cstring_to_text_with_len(name.data,
-																 name.len));
+	Datum		value = CStringGetTextDatum(name);
 	List	   *rows;
 	ScanKeyData key;
 
@@ -87,7 +86,7 @@ hilo_binding_read(HeapTuple tuple, TupleDesc desc)
 }
 
 List *
-hilo_bindings(HiloName name)
+hilo_bindings(const char *name)
 {
 	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, AccessShareLock);
 	List	   *bindings = NIL;
@@ -101,7 +100,7 @@ hilo_bindings(HiloName name)
 }
 
 bool
-hilo_is_bound(HiloName name)
+hilo_is_bound(const char *name)
 {
 	ListCell   *lc;
 
@@ -117,7 +116,7 @@ hilo_is_bound(HiloName name)
 }
 
 bool
-hilo_unbound_here(HiloName name)
+hilo_unbound_here(const char *name)
 {
 	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, AccessShareLock);
 	bool		result = false;
@@ -165,20 +164,20 @@ hilo_binding_has_column(const HiloBinding *binding)
 
 /* The hash that represents the name in a lock; another name may share it. */
 static uint32
-hash_of(HiloName name)
+hash_of(const char *name)
 {
-	return hash_bytes((const unsigned char *) name.data, name.len);
+	return hash_bytes((const unsigned char *) name, strlen(name));
 }
 
 void
-hilo_bindings_lock(HiloName name)
+hilo_bindings_lock(const char *name)
 {
 	LockDatabaseObject(hilo_catalog_table(HILO_TABLE_BINDINGS), hash_of(name), 0,
 					   ExclusiveLock);
 }
 
 void
-hilo_bindings_unlock(HiloName name)
+hilo_bindings_unlock(const char *name)
 {
 	UnlockDatabaseObject(hilo_catalog_table(HILO_TABLE_BINDINGS), hash_of(name),
 						 0, ExclusiveLock);
@@ -204,13 +203,13 @@ set_text(Datum *values, bool *nulls, int attnum, const char *string)
 
 /* Form the row of hilo.binding for a binding. */
 static HeapTuple
-form_row(HiloName name, const HiloBinding *binding, TupleDesc desc)
+form_row(const char *name, const HiloBinding *binding, TupleDesc desc)
 {
 	Datum		values[HILO_BINDING_COLUMNS] = {0};
 	bool		nulls[HILO_BINDING_COLUMNS] = {0};
 
 	values[HILO_ANUM_BINDING_NAME - 1] =
-		PointerGetDatum(cstring_to_text_with_len(name.data, name.len));
+		CStringGetTextDatum(name);
 	values[HILO_ANUM_BINDING_COLUMN - 1] = PointerGetDatum(binding->column);
 	nulls[HILO_ANUM_BINDING_COLUMN - 1] = binding->column == NULL;
 	set_text(values, nulls, HILO_ANUM_BINDING_FUNCTION, binding->taken);
@@ -224,7 +223,7 @@ form_row(HiloName name, const HiloBinding *binding, TupleDesc desc)
 }
 
 static void
-insert_row(HiloName name, const HiloBinding *binding)
+insert_row(const char *name, const HiloBinding *binding)
 {
 	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
 
@@ -234,7 +233,7 @@ insert_row(HiloName name, const HiloBinding *binding)
 }
 
 void
-hilo_binding_add(HiloName name, const HiloBinding *binding)
+hilo_binding_add(const char *name, const HiloBinding *binding)
 {
 	HiloRowRef	ref;
 
@@ -244,13 +243,13 @@ hilo_binding_add(HiloName name, const HiloBinding *binding)
 }
 
 void
-hilo_binding_note(HiloName name, const HiloBinding *binding)
+hilo_binding_note(const char *name, const HiloBinding *binding)
 {
 	insert_row(name, binding);
 }
 
 void
-hilo_binding_remove(HiloName name, const HiloBinding *binding)
+hilo_binding_remove(const char *name, const HiloBinding *binding)
 {
 	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
 	ListCell   *lc;

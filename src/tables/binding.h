@@ -61,13 +61,13 @@ typedef struct HiloBinding
 extern HiloBinding *hilo_binding_read(HeapTuple tuple, TupleDesc desc);
 
 /* All bindings of a name, as a list of HiloBinding *, palloc'd. */
-extern List *hilo_bindings(HiloName name);
+extern List *hilo_bindings(const char *name);
 
 /* True if the name is bound to a column or function by hand. */
-extern bool hilo_is_bound(HiloName name);
+extern bool hilo_is_bound(const char *name);
 
 /* True if a rollback of this transaction would bind the name again. */
-extern bool hilo_unbound_here(HiloName name);
+extern bool hilo_unbound_here(const char *name);
 
 /* True if both are the same. */
 extern bool hilo_binding_equals(const HiloBinding *a, const HiloBinding *b);
@@ -79,22 +79,22 @@ extern bool hilo_binding_has_column(const HiloBinding *binding);
  * Keep other sessions from changing the bindings of a name until the
  * transaction ends.  Call this before looking up what to change.
  */
-extern void hilo_bindings_lock(HiloName name);
+extern void hilo_bindings_lock(const char *name);
 
 /* Release that lock, if nothing was changed. */
-extern void hilo_bindings_unlock(HiloName name);
+extern void hilo_bindings_unlock(const char *name);
 
 /*
  * Add a binding to a name.  The name's row notes, at once and for good, that
  * the name may be bound.
  */
-extern void hilo_binding_add(HiloName name, const HiloBinding *binding);
+extern void hilo_binding_add(const char *name, const HiloBinding *binding);
 
 /*
  * Add a trigger to those that were seen.  Does not wait for other sessions that
  * do the same; the name's row stays as it is.
  */
-extern void hilo_binding_note(HiloName name, const HiloBinding *binding);
+extern void hilo_binding_note(const char *name, const HiloBinding *binding);
 
 /*
  * Remove all rows for which test() returns true, and return their names, as a
@@ -104,6 +104,6 @@ extern List *hilo_bindings_remove_if(bool (*test) (const HiloBinding *binding,
 												   void *arg), void *arg);
 
 /* Remove one that hilo_bindings() has returned. */
-extern void hilo_binding_remove(HiloName name, const HiloBinding *binding);
+extern void hilo_binding_remove(const char *name, const HiloBinding *binding);
 
 #endif							/* HILO_BINDING_H */

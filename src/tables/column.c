@@ -205,14 +205,14 @@ hilo_type_limit(Oid type)
  */
 
 void
-hilo_id_reader_init(HiloIdReader *reader, Oid type, const char *name, int len,
+hilo_id_reader_init(HiloIdReader *reader, Oid type, const char *name,
 					HiloCountedIds counted)
 {
 	reader->counted = counted;
 	reader->type = type;
 	reader->holds_ids = hilo_holds_ids(type);
 	reader->start_len = hilo_ignores_case(type) ? 0 :
-		hilo_document_id_start(reader->start, name, len,
+		hilo_document_id_start(reader->start, name,
 							   hilo_identity_parts_separator, "");
 }
 

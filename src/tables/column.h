@@ -105,7 +105,7 @@ typedef struct HiloIdReader
  * ids count.
  */
 extern void hilo_id_reader_init(HiloIdReader *reader, Oid type,
-								const char *name, int len,
+								const char *name,
 								HiloCountedIds counted);
 
 /* The number in a value; 0 if it has none. */

@@ -427,16 +427,16 @@ highest_in_table(const Search *search, Relation rel, const char *column)
 }
 
 static void
-init_search(Search *search, const HiloColumn *column, HiloName collection,
+init_search(Search *search, const HiloColumn *column, const char *collection,
 			HiloCountedIds counted, int64 limit)
 {
 	search->limit = limit;
 	hilo_id_reader_init(&search->reader, hilo_column_type(column),
-						collection.data, collection.len, counted);
+						collection, counted);
 }
 
 int64
-hilo_column_highest(const HiloColumn *column, HiloName collection,
+hilo_column_highest(const HiloColumn *column, const char *collection,
 					HiloCountedIds counted, int64 limit)
 {
 	Relation	rel = try_table_open(column->relation, AccessShareLock);
@@ -449,8 +449,8 @@ hilo_column_highest(const HiloColumn *column, HiloName collection,
 	if (rel == NULL || name == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("the column with the ids of \"%.*s\" no longer exists",
-						collection.len, collection.data)));
+				 errmsg("the column with the ids of \"%s\" no longer exists",
+						collection)));
 	init_search(&search, column, collection, counted, limit);
 	if (hilo_citus_has_shards(column->relation))
 	{
@@ -482,13 +482,10 @@ hilo_column_highest(const HiloColumn *column, HiloName collection,
 HiloCountedIds
 hilo_counted_ids(HiloCollection *collection)
 {
-	int			len;
-
 	if (hilo_is_identity(collection->ref.name))
 		return HILO_COUNT_UNTAGGED;
 	(void) hilo_collection_row(collection);
-	(void) hilo_collection_node_tag(collection, &len);
-	return len > 0 ? HILO_COUNT_TAGGED : HILO_COUNT_ALL;
+	return hilo_collection_node_tag(collection)[0] != '\0' ? HILO_COUNT_TAGGED : HILO_COUNT_ALL;
 }
 
 /*
@@ -525,7 +522,7 @@ columns_of(HiloCollection *counter, bool *may_hold_identities)
 
 /* The highest number in the columns that is not above limit. */
 static int64
-highest_in(List *columns, HiloName collection, HiloCountedIds counted,
+highest_in(List *columns, const char *collection, HiloCountedIds counted,
 		   int64 limit)
 {
 	int64		highest = 0;
@@ -555,7 +552,7 @@ hilo_counter_limit(HiloCollection *counter)
  * columns.
  */
 static int64
-sync_counter(HiloCollection *counter, List *columns, HiloName collection)
+sync_counter(HiloCollection *counter, List *columns, const char *collection)
 {
 	return hilo_collection_seed(counter,
 								highest_in(columns, collection,
@@ -565,7 +562,7 @@ sync_counter(HiloCollection *counter, List *columns, HiloName collection)
 }
 
 bool
-hilo_sync_collection(HiloName collection, int64 *max)
+hilo_sync_collection(const char *collection, int64 *max)
 {
 	bool		may_hold_identities;
 	List	   *columns;
@@ -590,12 +587,7 @@ hilo_sync_collection(HiloName collection, int64 *max)
 static int
 compare_names(const ListCell *a, const ListCell *b)
 {
-	const HiloName *one = lfirst(a);
-	const HiloName *other = lfirst(b);
-	int			order = memcmp(one->data, other->data,
-							   Min(one->len, other->len));
-
-	return order != 0 ? order : one->len - other->len;
+	return strcmp(lfirst(a), lfirst(b));
 }
 
 List *
@@ -610,7 +602,7 @@ hilo_sync_candidates(void)
 		HiloNamedRow *row = lfirst(lc);
 
 		if (row->row.flags & HILO_ROW_BOUND)
-			names = lappend(names, &row->name);
+			names = lappend(names, unconstify(char *, row->name));
 	}
 
 	/*
@@ -621,20 +613,16 @@ hilo_sync_candidates(void)
 	foreach(lc, hilo_attachments(NULL))
 	{
 		HiloAttachment *attachment = lfirst(lc);
-		HiloName   *name = &attachment->collection;
 
-		if (!attachment->is_clone && hilo_is_collection(name->data, name->len))
-			names = lappend(names, name);
+		if (!attachment->is_clone && hilo_is_collection(attachment->collection))
+			names = lappend(names, unconstify(char *, attachment->collection));
 	}
 
 	list_sort(names, compare_names);
 	foreach(lc, names)
 	{
-		HiloName   *name = lfirst(lc);
-
-		if (distinct == NIL ||
-			!hilo_name_equals(*(HiloName *) llast(distinct), *name))
-			distinct = lappend(distinct, name);
+		if (distinct == NIL || strcmp(llast(distinct), lfirst(lc)) != 0)
+			distinct = lappend(distinct, lfirst(lc));
 	}
 	return distinct;
 }

@@ -21,7 +21,7 @@
  * isolation level or row security.  Shards can be searched only in READ
  * COMMITTED. A number inserted or committed during the search may be missed.
  */
-extern int64 hilo_column_highest(const HiloColumn *column, HiloName collection,
+extern int64 hilo_column_highest(const HiloColumn *column, const char *collection,
 								 HiloCountedIds counted, int64 limit);
 
 /*
@@ -51,11 +51,11 @@ extern int64 hilo_sync_unseen(HiloCollection *collection);
  * Returns false, having changed nothing, if the collection is not bound to a
  * column; else *max is the max of the collection.
  */
-extern bool hilo_sync_collection(HiloName collection, int64 *max);
+extern bool hilo_sync_collection(const char *collection, int64 *max);
 
 /*
  * The names of all collections that may be bound or attached to a column, in
- * order, as a list of HiloName *, palloc'd.  Some may turn out not to be.
+ * order, as a list of char *, palloc'd.  Some may turn out not to be.
  */
 extern List *hilo_sync_candidates(void);
 

@@ -301,7 +301,7 @@ may_insert_into_others(HiloEntry *entry, Oid user, Oid *table)
 static void
 check_bound(HiloEntry *entry, const HiloBoundTables *bound, Oid user)
 {
-	HiloName	name = entry->collection.ref.name;
+	const char *name = entry->collection.ref.name;
 	Oid			table = InvalidOid;
 
 	if (may_draw_directly(bound, user))
@@ -323,8 +323,8 @@ check_bound(HiloEntry *entry, const HiloBoundTables *bound, Oid user)
 
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied for collection \"%.*s\"",
-						name.len, name.data),
+				 errmsg("permission denied for collection \"%s\"",
+						name),
 				 errdetail("It is bound to table \"%s\"; drawing requires the privilege to insert into it, or a grant made with hilo.configure().",
 						   table_name == NULL ? "" : table_name)));
 	}
@@ -359,7 +359,7 @@ is_alone(HiloCollection *collection, Oid user)
 	bool		seen = false;
 	ListCell   *lc;
 
-	foreach(lc, hilo_attachments(&collection->ref.name))
+	foreach(lc, hilo_attachments(collection->ref.name))
 	{
 		const HiloAttachment *attachment = lfirst(lc);
 		Oid			owner;
@@ -429,14 +429,14 @@ hilo_draw_right_may_attach(HiloCollection *collection, Oid relation)
 }
 
 List *
-hilo_draw_right_attachments(HiloName name)
+hilo_draw_right_attachments(const char *name)
 {
 	HiloCollection collection;
 	List	   *by_right = NIL;
 	ListCell   *lc;
 
 	hilo_collection_init(&collection, name);
-	foreach(lc, hilo_attachments(&name))
+	foreach(lc, hilo_attachments(name))
 	{
 		HiloAttachment *attachment = lfirst(lc);
 
@@ -479,21 +479,18 @@ can_be_leased(HiloCollection *collection)
 void
 hilo_draw_right_check_node(HiloCollection *collection, bool unique_by_tag)
 {
-	HiloName	name = collection->ref.name;
-	bool		identity = hilo_is_identity(name);
+	const char *name = collection->ref.name;
 
 	if (unique_by_tag || hilo_allow_worker_draws || !hilo_citus_is_worker() ||
 		can_be_leased(collection))
 		return;
 
-	if (identity)
-		name.len--;				/* the bar */
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 hilo_is_own_name(name) ?
 			 errmsg("cannot draw server-side ids on a Citus worker") :
-			 errmsg("cannot draw from %s \"%.*s\" on a Citus worker",
-					identity ? "identity" : "collection", name.len, name.data),
+			 errmsg("cannot draw from " HILO_COUNTER_FORMAT " on a Citus worker",
+					HILO_COUNTER_ARGS(name)),
 			 errdetail("This node counts by itself, so other nodes would draw the same numbers."),
 			 hilo_is_own_name(name) ?
 			 errhint("Set hilo.node_tag to a tag that only this node has, in its postgresql.conf.") :

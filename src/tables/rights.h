@@ -62,6 +62,6 @@ extern bool hilo_draw_right_may_attach(HiloCollection *collection,
  * may be attached; others do not count, because anyone can create such a
  * trigger on a table of their own.  A list of HiloAttachment *, palloc'd.
  */
-extern List *hilo_draw_right_attachments(HiloName collection);
+extern List *hilo_draw_right_attachments(const char *collection);
 
 #endif							/* HILO_RIGHTS_H */

@@ -53,7 +53,7 @@ typedef struct Part
 
 struct HiloDocuments
 {
-	HiloName	identity;
+	const char *identity;
 	bool		bound;			/* true: by hilo.bind() or hilo.attach() */
 	Oid			own_table;		/* table whose trigger is running; else
 								 * InvalidOid */
@@ -79,9 +79,9 @@ struct HiloDocuments
  * temporary tables do not count.
  */
 static Oid
-table_named_like(HiloName name)
+table_named_like(const char *name)
 {
-	char	   *relname = pnstrdup(name.data, name.len);
+	char	   *relname = pstrdup(name);
 	List	   *schemas = fetch_search_path(false);
 	ListCell   *lc;
 
@@ -89,7 +89,7 @@ table_named_like(HiloName name)
 	{
 		Oid			relid = InvalidOid;
 
-		if (!isAnyTempNamespace(lfirst_oid(lc)) && name.len < NAMEDATALEN)
+		if (!isAnyTempNamespace(lfirst_oid(lc)) && strlen(name) < NAMEDATALEN)
 			relid = get_relname_relid(relname, lfirst_oid(lc));
 		if (OidIsValid(relid) &&
 			(get_rel_relkind(relid) == RELKIND_RELATION ||
@@ -214,7 +214,7 @@ add_part(HiloDocuments *documents, Relation heap, const char *column, Oid type)
  * look.
  */
 static Relation
-open_table(HiloName identity, Oid relid)
+open_table(const char *identity, Oid relid)
 {
 	Relation	rel = NULL;
 
@@ -223,8 +223,8 @@ open_table(HiloName identity, Oid relid)
 	if (rel == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("the document table of \"%.*s\" no longer exists",
-						identity.len, identity.data),
+				 errmsg("the document table of \"%s\" no longer exists",
+						identity),
 				 errhint("Use hilo.unbind() and hilo.bind() to specify another column.")));
 
 	if ((rel->rd_rel->relkind != RELKIND_RELATION &&
@@ -302,8 +302,8 @@ open_column(HiloDocuments *documents, HiloColumn column)
 	if (name == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("the column with the ids of \"%.*s\" no longer exists",
-						documents->identity.len, documents->identity.data),
+				 errmsg("the column with the ids of \"%s\" no longer exists",
+						documents->identity),
 				 errhint("Use hilo.unbind() and hilo.bind() to specify another column.")));
 	type = checked_id_type(&column);
 	documents->limit = Min(documents->limit, hilo_type_limit(type));
@@ -343,8 +343,7 @@ id_datum(const HiloDocuments *documents, Oid type, int64 number)
 		case INT8OID:
 			return Int64GetDatum(number);
 		default:
-			len = hilo_document_id_start(start, documents->identity.data,
-										 documents->identity.len,
+			len = hilo_document_id_start(start, documents->identity,
 										 hilo_identity_parts_separator, "");
 			return PointerGetDatum(hilo_build_id(start, len, number, start, 0));
 	}
@@ -500,7 +499,7 @@ function_says(HiloDocuments *documents, int64 number)
  */
 
 static HiloDocuments *
-make_documents(HiloName identity)
+make_documents(const char *identity)
 {
 	HiloDocuments *documents = palloc0(sizeof(HiloDocuments));
 
@@ -510,7 +509,7 @@ make_documents(HiloName identity)
 }
 
 HiloDocuments *
-hilo_documents_open_column(HiloName identity, const HiloColumn *column)
+hilo_documents_open_column(const char *identity, const HiloColumn *column)
 {
 	HiloDocuments *documents = make_documents(identity);
 
@@ -550,7 +549,7 @@ open_bound(HiloDocuments *documents)
 }
 
 HiloDocuments *
-hilo_documents_open(HiloName identity)
+hilo_documents_open(const char *identity)
 {
 	HiloDocuments *documents = make_documents(identity);
 
@@ -579,7 +578,7 @@ unless_empty(HiloDocuments *documents)
  * hilo.binding read.
  */
 static bool
-may_be_bound(HiloName identity)
+may_be_bound(const char *identity)
 {
 	HiloRowRef	ref;
 	HiloRow		row;
@@ -590,7 +589,7 @@ may_be_bound(HiloName identity)
 }
 
 HiloDocuments *
-hilo_documents_open_bound(HiloName identity)
+hilo_documents_open_bound(const char *identity)
 {
 	HiloDocuments *documents = make_documents(identity);
 
@@ -601,7 +600,7 @@ hilo_documents_open_bound(HiloName identity)
 }
 
 HiloDocuments *
-hilo_documents_open_own(HiloName identity, Relation rel, AttrNumber attnum)
+hilo_documents_open_own(const char *identity, Relation rel, AttrNumber attnum)
 {
 	HiloDocuments *documents = make_documents(identity);
 	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), attnum - 1);

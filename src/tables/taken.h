@@ -23,10 +23,10 @@ typedef struct HiloDocuments HiloDocuments;
  * close it, except after an error.  The bytes of the name must stay valid until
  * then.
  */
-extern HiloDocuments *hilo_documents_open(HiloName identity);
+extern HiloDocuments *hilo_documents_open(const char *identity);
 
 /* The same, for a column that is not bound yet. */
-extern HiloDocuments *hilo_documents_open_column(HiloName identity,
+extern HiloDocuments *hilo_documents_open_column(const char *identity,
 												 const HiloColumn *column);
 
 /*
@@ -34,14 +34,14 @@ extern HiloDocuments *hilo_documents_open_column(HiloName identity,
  * name, or if no table has an index for looking up ids.  Tables without such an
  * index are skipped: they have no unique ids either.
  */
-extern HiloDocuments *hilo_documents_open_bound(HiloName identity);
+extern HiloDocuments *hilo_documents_open_bound(const char *identity);
 
 /*
  * The documents in column attnum, which holds ids, of a table that is being
  * inserted into; for a partition, those of the whole table.  Returns NULL, and
  * skips tables, as above.  The user's privilege to insert suffices.
  */
-extern HiloDocuments *hilo_documents_open_own(HiloName identity, Relation rel,
+extern HiloDocuments *hilo_documents_open_own(const char *identity, Relation rel,
 											  AttrNumber attnum);
 
 extern void hilo_documents_close(HiloDocuments *documents);

@@ -510,7 +510,7 @@ try_any_id(void)
 static bool
 is_ambiguous(const char *start, int len, int tag_len)
 {
-	return tag_len > 0 ? hilo_ends_with(start, len, "-") :
+	return tag_len > 0 ? len > 0 && start[len - 1] == '-' :
 		memchr(start, '-', len) != NULL;
 }
 
@@ -519,39 +519,44 @@ try_built_id(void)
 {
 	int			len;
 	int			tag_len;
-	char	   *volatile name = take_bytes(2 * HILO_MAX_NAME_LEN, &len);
+	char	   *volatile name = take_string(2 * HILO_MAX_NAME_LEN);
 	char	   *volatile separator = take_string(8);
 	char	   *volatile prefix = take_string(2 * HILO_MAX_PREFIX_LEN);
-	char	   *volatile tag = take_bytes(2 * HILO_MAX_TAG_LEN, &tag_len);
+	char	   *volatile tag = take_string(2 * HILO_MAX_TAG_LEN);
 	int64		number = take_number_between(1, PG_INT64_MAX);
+	char		rest[HILO_MAX_NAME_LEN + 1];
 
+	len = strlen(name);
+	tag_len = strlen(tag);
 	if (hilo_is_separator(separator))
 	{
 		MUST(strlen(separator) <= MAX_MULTIBYTE_CHAR_LEN);
-		if (IS_ACCEPTED(hilo_check_identity(name, len, separator)))
+		if (IS_ACCEPTED(hilo_identity_name(rest, name, separator)))
 		{
-			int			rest = hilo_check_identity(name, len, separator);
+			int			rest_len = strlen(rest);
 
-			MUST(rest == len || rest == len - 1 || rest == len - (int) strlen(separator));
-			check_good_name(name, rest);
+			MUST(strncmp(name, rest, rest_len) == 0);
+			MUST(rest_len == len || rest_len == len - 1 ||
+				 rest_len == len - (int) strlen(separator));
+			check_good_name(rest, rest_len);
 		}
 
-		if (IS_ACCEPTED(hilo_check_row_name(name, len, separator)))
+		if (IS_ACCEPTED(hilo_check_row_name(name, separator)))
 			check_good_name(name, name[len - 1] == '|' ? len - 1 : len);
 
-		if (IS_ACCEPTED(hilo_check_server_side_prefix(name, len, separator)))
+		if (IS_ACCEPTED(hilo_check_server_side_prefix(name, separator)))
 		{
 			char		after[] = {'-', 'A'};
 			text	   *id;
 
 			check_good_name(name, len - strlen(separator));
-			id = hilo_server_side_id(name, len, number, after, 2);
+			id = hilo_server_side_id(name, number, after, 2);
 			MUST(VARSIZE_ANY_EXHDR(id) == (Size) len + 19 + 2);
 			free(id);
 		}
 
-		if (IS_ACCEPTED(hilo_check_collection(name, len, separator)) &&
-			IS_ACCEPTED(hilo_check_node_tag(tag, tag_len)) &&
+		if (IS_ACCEPTED(hilo_check_collection(name, separator)) &&
+			IS_ACCEPTED(hilo_check_node_tag(tag)) &&
 			hilo_is_server_prefix(prefix))
 		{
 			char		start[HILO_MAX_START_LEN];
@@ -565,7 +570,7 @@ try_built_id(void)
 			check_good_name(name, len);
 			MUST(tag_len <= HILO_MAX_TAG_LEN);
 			memcpy(suffix + 1, tag, tag_len);
-			start_len = hilo_document_id_start(start, name, len, separator, prefix);
+			start_len = hilo_document_id_start(start, name, separator, prefix);
 			MUST(start_len == len + (int) strlen(separator) + (int) strlen(prefix));
 			/* In memory of just their length. */
 			before = malloc(start_len);

@@ -27,13 +27,13 @@ SELECT statement, t.* FROM unnest(ARRAY['hilo_number(NULL)', 'hilo.release(NULL)
 	'hilo.return_range(''null'', 0, 32, NULL)']) WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
 
 -- Names: 22023, from every function that takes one.
-SELECT left(name, 8) AS name, t.* FROM unnest(ARRAY['', '|', 'a|b', 'a|', E'a\tb', E'a\n', E'\x01', E'\x7f', E'x\x1f', 'errors/', '/', 'é/', repeat('x', 256),
+SELECT left(name, 8) AS name, t.* FROM unnest(ARRAY['', '|', 'a|b', 'a|', E'a\tb', E'a\n', E'\x01', E'\x7f', E'x\x1f', E'x\u0080', E'x\u0085y', E'\u009f', 'errors/', '/', 'é/', repeat('x', 256),
 	repeat('é', 128)]) WITH ORDINALITY n(name, i), try(format('SELECT hilo_next_number(%L)', name)) t ORDER BY i;
 SELECT call, t.* FROM unnest(ARRAY['hilo_next(%L)', 'hilo_next(%L, ''B'')', 'hilo_next_number(%L)', 'hilo_last_number(%L)', 'hilo_reserve(%L, 1)',
 	'hilo.next_range(%L)', 'hilo.return_range(%L, 0, 1)', 'hilo.next_hi(%L, 1)', 'hilo.release(%L)', 'hilo.seed(%L, 1)', 'hilo.drop(%L)',
 	'hilo_format(%L, 1)', 'hilo_format(%L, 1, ''B'')']) WITH ORDINALITY u(call, i), try('SELECT ' || format(call, 'a|b')) t ORDER BY i;
 -- Names that are fine.
-SELECT left(name, 10), octet_length(name), t.state FROM unnest(ARRAY['a', ' ', 'a b', 'a/b', '/a', 'A', '-', '%s', '"', '''', '\', '日本語', E'\u00e9t\u00e9', repeat('x', 255),
+SELECT left(name, 10), octet_length(name), t.state FROM unnest(ARRAY['a', ' ', 'a b', 'a/b', '/a', 'A', '-', '%s', '"', '''', '\', '日本語', E'\u00e9t\u00e9', E'a\u00a0b', repeat('x', 255),
 	repeat('é', 127), 'x' || repeat('é', 127)]) WITH ORDINALITY n(name, i), try(format('SELECT hilo_next_number(%L)', name)) t ORDER BY i;
 SELECT count(*) FROM hilo.hilo WHERE octet_length(collection) = 255;
 SELECT hilo_next('日本語'), hilo_next(' '), hilo_next('%s'), length(hilo_next(repeat('x', 255)));
