@@ -47,18 +47,6 @@ hilo_range_size(int64 last_size, int64 age_us, int64 duration_us,
 	return Min(Max(size, min_size), max_size);
 }
 
-int64
-hilo_range_usual(int64 usual, int64 drawn)
-{
-	if (usual == 0)
-		return drawn;
-	if (drawn == 0)
-		return usual;
-	if (drawn > usual)
-		return drawn - usual > usual ? usual * 2 : drawn;
-	return Max(usual / 2, drawn);
-}
-
 /*
  * Find the lowest number that may begin the range, less one.  Returns false if
  * there is none up to limit; otherwise *left is the count of numbers from

@@ -49,17 +49,6 @@ extern int64 hilo_range_size(int64 last_size, int64 age_us, int64 duration_us,
 							 int64 min_size, int64 max_size);
 
 /*
- * Number of ids that a connection usually draws, computed from the previous
- * figure (0: not known) and what one connection has drawn.
- *
- * It changes by a factor of 2 at most, as sizes do.  Connections draw numbers
- * of very different orders of magnitude: this way the figure stays near what
- * most of them draw, and one that loads a million rows does not make the next
- * ones claim as many.
- */
-extern int64 hilo_range_usual(int64 usual, int64 drawn);
-
-/*
  * Cut the range that satisfies the request out of the numbers above max, with
  * as much of its reserve as available.
  *

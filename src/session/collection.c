@@ -451,8 +451,7 @@ hilo_collection_return(HiloCollection *collection, int64 last, int64 high,
 {
 	read_row(collection);
 	if (collection->row.flags & HILO_ROW_LEASED)
-		return hilo_pool_return(collection->ref.name, &collection->row, last,
-								high, token);
+		return false;
 	return hilo_counter_return(&collection->ref, last, high, token);
 }
 
@@ -620,6 +619,6 @@ hilo_collection_advance(HiloCollection *collection, int64 number)
 		return advance_ordered(collection, number);
 	}
 
-	hilo_pool_skip(collection->ref.name, number, &row);
+	hilo_pool_skip(collection->ref.name, number);
 	return advanced;
 }

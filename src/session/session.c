@@ -121,33 +121,38 @@ use_claim(HiloEntry *entry, const HiloClaim *claim, uint64 generation)
 	entry->range.generation = generation;
 }
 
+/* Numbers that this session has drawn since it last gave some back. */
+static inline int64
+drawn_so_far(const HiloEntry *entry)
+{
+	return entry->growth.drawn + drawn_of_range(entry);
+}
+
 /*
- * Decide what to ask for.  A session that is new to the collection takes as
- * many numbers as sessions usually draw, and claims at least a range; the rest
- * is for other new sessions.  After that, sizes follow the session's rate.
+ * Decide what to ask for.  Sizes follow the session's rate; but where there is
+ * a pool, which takes the rest of a claim, not more than the session has drawn
+ * so far: many sessions draw only one number.
  */
 static void
 size_request(HiloEntry *entry, TimestampTz now, HiloRangeRequest *request)
 {
-	int64		duration = hilo_range_duration * INT64CONST(1000);
-	bool		is_new = entry->growth.size == 0;
-	int64		usual = is_new ? hilo_pool_usual(entry->collection.ref.name) : 0;
-	int64		size = hilo_range_size(is_new ? usual : entry->growth.size,
-									   is_new ? duration :
-									   now - entry->growth.claimed_at, duration,
+	int64		drawn = drawn_so_far(entry);
+	int64		size = hilo_range_size(entry->growth.size,
+									   now - entry->growth.claimed_at,
+									   hilo_range_duration * INT64CONST(1000),
 									   hilo_collection_range_size(&entry->collection),
 									   hilo_collection_max_range_size(&entry->collection));
 
 	memset(request, 0, sizeof(*request));
 	request->alignment = 1;
-	request->size = usual > 0 ? Min(usual, size) : size;
+	request->size = hilo_pool_exists() ? Min(size, Max(drawn, 1)) : size;
 	request->reserve = size - request->size;
 
 	/*
 	 * Within a session numbers increase, provided that the pool has higher
 	 * ones.
 	 */
-	request->above = is_new ? 0 : entry->range.drawn;
+	request->above = drawn > 0 ? entry->range.drawn : 0;
 }
 
 /*
@@ -199,10 +204,11 @@ hilo_cache_refill(HiloEntry *entry)
 						 &claim);
 	use_claim(entry, &claim, generation);
 
-	/* Do not judge by the duration of a range smaller than requested. */
-	if (entry->growth.size > 0 && hilo_range_count(&claim.range) < request.size)
+	/* Do not judge by the duration of a range smaller than it should be. */
+	if (request.reserve > 0 || (entry->growth.size > 0 &&
+								hilo_range_count(&claim.range) < request.size))
 		return;
-	entry->growth.size = request.size + request.reserve;
+	entry->growth.size = request.size;
 	entry->growth.claimed_at = now;
 }
 
@@ -213,9 +219,7 @@ hilo_cache_refill(HiloEntry *entry)
 int64
 hilo_cache_release(HiloEntry *entry)
 {
-	const char *name = entry->collection.ref.name;
 	int64		count;
-	int64		drawn;
 	bool		went_back;
 
 	/* At exit the row cannot be read; an invalid range is discarded later. */
@@ -223,11 +227,6 @@ hilo_cache_release(HiloEntry *entry)
 		entry->range.generation != hilo_row_generation)
 		revalidate(entry);
 	count = unused(entry);
-	drawn = entry->growth.drawn + drawn_of_range(entry);
-	if (drawn > 0)
-		hilo_pool_note_drawn(name, drawn);
-	entry->growth.drawn = -drawn_of_range(entry);	/* so that each is noted
-													 * once */
 
 	/* This either raises an error and has changed nothing, or succeeds. */
 	went_back = count > 0 &&
@@ -235,6 +234,7 @@ hilo_cache_release(HiloEntry *entry)
 								  entry->range.last, proc_exit_inprogress);
 	HILO_KILL_POINT("given back");
 	hilo_cache_forget(entry);
+	entry->growth.drawn = -drawn_of_range(entry);
 	return went_back ? count : 0;
 }
 

@@ -35,9 +35,6 @@
 /* Pieces of a collection.  A few suffice, because adjacent ones are merged. */
 #define MAX_PIECES		8
 
-/* How many ids chosen by hand are remembered. */
-#define BY_HAND			8
-
 /* How many databases can have a lease worker at the same time. */
 #define MAX_WORKERS		64
 
@@ -47,34 +44,10 @@ typedef struct PoolCollection
 	dlist_node	bucket_node;
 	dlist_node	age_node;
 	Oid			database;
-	int64		usual;			/* how many numbers a session usually draws */
 
 	/* Numbers, lowest first. */
 	int			piece_count;
 	HiloClaim	pieces[MAX_PIECES];
-
-	/*
-	 * A ring of the newest ids chosen by hand, each with the row's number of
-	 * changes at that time; forgotten is that of the newest id that was
-	 * overwritten.
-	 */
-	XLogRecPtr	lost;			/* ids chosen by hand before this may be
-								 * missing */
-	struct
-	{
-		int64		home;		/* of the row */
-		int64		numbers[BY_HAND];
-		int64		changes[BY_HAND];
-		int			next;
-		int64		forgotten;
-	}			by_hand;
-
-	/*
-	 * The newest range of a client; token 0: none that could still come back.
-	 */
-	HiloClaim	client;
-	bool		client_new_end; /* it ended above all earlier ones, */
-	int64		client_max;		/* the highest end of any */
 
 	/* The session that asks the hub, and those that wait for it. */
 	HiloTurn	turn;
@@ -94,8 +67,6 @@ typedef struct Pool
 {
 	LWLock	   *lock;
 	Oid			workers[MAX_WORKERS];	/* databases that have a lease worker */
-	XLogRecPtr	by_hand_lost;	/* when ids chosen by hand were last lost with
-								 * their collection */
 	dlist_head	free_collections;
 	dlist_head	by_age;			/* least recently used first */
 	uint32		bucket_mask;
@@ -163,8 +134,6 @@ is_free_to_go(const PoolCollection *it)
 static void
 evict(PoolCollection *it)
 {
-	if (it->by_hand.home != 0)
-		pool->by_hand_lost = GetXLogInsertRecPtr();
 	dlist_delete(&it->bucket_node);
 	dlist_delete(&it->age_node);
 	dlist_push_head(&pool->free_collections, &it->bucket_node);
@@ -211,7 +180,6 @@ find_or_make(const char *name)
 						 dlist_pop_head_node(&pool->free_collections));
 	memset(it, 0, sizeof(*it));
 	it->database = MyDatabaseId;
-	it->lost = pool->by_hand_lost;
 	strlcpy(it->name, name, sizeof(it->name));
 	hilo_turn_init(&it->turn);
 	it->lease.leased_at = it->lease.failed_at = it->lease.failing_since =
@@ -347,7 +315,6 @@ add_piece(PoolCollection *it, const HiloClaim *piece, bool needed)
 			(it->piece_count - i) * sizeof(HiloClaim));
 	it->piece_count++;
 	it->pieces[i] = *piece;
-	it->pieces[i].changes = 0;
 	it->pieces[i].token = 0;
 	merge_with_previous(it, i + 1);
 	merge_with_previous(it, i);
@@ -392,29 +359,6 @@ skip(PoolCollection *it, int64 number)
 	}
 }
 
-/*
- * Add a piece, except numbers chosen by hand since it was claimed: these could
- * not be cut out while the piece was not in the pool.  If they are no longer
- * all known, the piece is lost, and the result is false.
- */
-static bool
-add_unless_by_hand(PoolCollection *it, const HiloClaim *piece, bool needed)
-{
-	bool		known = it->by_hand.home == piece->home;
-
-	if ((known && it->by_hand.forgotten >= piece->changes) ||
-		piece->lsn < it->lost)
-		return false;
-	if (!add_piece(it, piece, needed))
-		return false;
-	for (int i = 0; known && i < BY_HAND; i++)
-	{
-		if (it->by_hand.changes[i] >= piece->changes)
-			skip(it, it->by_hand.numbers[i]);
-	}
-	return true;
-}
-
 bool
 hilo_pool_has(const char *name)
 {
@@ -440,38 +384,9 @@ hilo_pool_put(const char *name, const HiloClaim *piece, bool needed)
 		return false;
 	LWLockAcquire(pool->lock, LW_EXCLUSIVE);
 	it = find_or_make(name);
-	put = it != NULL && add_unless_by_hand(it, piece, needed);
+	put = it != NULL && add_piece(it, piece, needed);
 	LWLockRelease(pool->lock);
 	return put;
-}
-
-int64
-hilo_pool_usual(const char *name)
-{
-	PoolCollection *it;
-	int64		usual;
-
-	if (pool == NULL)
-		return 0;
-	LWLockAcquire(pool->lock, LW_SHARED);
-	it = find(name);
-	usual = it == NULL ? 0 : it->usual;
-	LWLockRelease(pool->lock);
-	return usual;
-}
-
-void
-hilo_pool_note_drawn(const char *name, int64 drawn)
-{
-	PoolCollection *it;
-
-	if (pool == NULL)
-		return;
-	LWLockAcquire(pool->lock, LW_EXCLUSIVE);
-	it = find_or_make(name);
-	if (it != NULL)
-		it->usual = hilo_range_usual(it->usual, drawn);
-	LWLockRelease(pool->lock);
 }
 
 /*
@@ -553,15 +468,6 @@ find_piece(PoolCollection *it, const HiloRow *row,
 	return -1;
 }
 
-/* Remember the range of a client. */
-static void
-note_client(PoolCollection *it, const HiloClaim *claim)
-{
-	it->client = *claim;
-	it->client_new_end = claim->range.high > it->client_max;
-	it->client_max = Max(it->client_max, claim->range.high);
-}
-
 bool
 hilo_pool_take(const char *name, const HiloRow *row,
 			   const HiloRangeRequest *request, HiloClaimant claimant,
@@ -590,8 +496,6 @@ hilo_pool_take(const char *name, const HiloRow *row,
 		if (claim->leased)
 		{
 			note_taken(it, hilo_range_count(&range), now);
-			if (token != 0)
-				note_client(it, claim);
 			*low = NameStr(row->hub)[0] != '\0' && row->max < row->max_value &&
 				is_low(it, now) && is_over(it->fetch_at, now, hilo_lease_retry);
 			if (*low)
@@ -600,33 +504,6 @@ hilo_pool_take(const char *name, const HiloRow *row,
 	}
 	LWLockRelease(pool->lock);
 	return i >= 0;
-}
-
-bool
-hilo_pool_return(const char *name, const HiloRow *row, int64 last, int64 high,
-				 int64 token)
-{
-	PoolCollection *it;
-	HiloClaim	rest;
-	bool		returned = false;
-
-	if (pool == NULL)
-		return false;
-	LWLockAcquire(pool->lock, LW_EXCLUSIVE);
-	it = find(name);
-	if (it != NULL && it->client.token != 0 &&
-		it->client.range.high == high && last <= high &&
-		last >= it->client.range.low - 1 &&
-		(token == 0 ? it->client_new_end : token == it->client.token) &&
-		hilo_counter_holds(row, &it->client))
-	{
-		rest = it->client;
-		rest.range.low = last + 1;
-		it->client.token = 0;
-		returned = last == high || add_unless_by_hand(it, &rest, false);
-	}
-	LWLockRelease(pool->lock);
-	return returned;
 }
 
 bool
@@ -652,31 +529,16 @@ hilo_pool_passes_over(const char *name, const HiloRow *row, int64 above)
 }
 
 void
-hilo_pool_skip(const char *name, int64 number, const HiloRow *row)
+hilo_pool_skip(const char *name, int64 number)
 {
 	PoolCollection *it;
 
 	if (pool == NULL)
 		return;
 	LWLockAcquire(pool->lock, LW_EXCLUSIVE);
-	it = find_or_make(name);
+	it = find(name);
 	if (it != NULL)
-	{
-		int			i;
-
 		skip(it, number);
-		if (it->by_hand.home != row->home)
-			memset(&it->by_hand, 0, sizeof(it->by_hand));
-		i = it->by_hand.next;
-		it->by_hand.home = row->home;
-		it->by_hand.forgotten = Max(it->by_hand.forgotten,
-									it->by_hand.changes[i]);
-		it->by_hand.numbers[i] = number;
-		it->by_hand.changes[i] = row->changes;
-		it->by_hand.next = (i + 1) % BY_HAND;
-	}
-	else
-		pool->by_hand_lost = GetXLogInsertRecPtr();
 	LWLockRelease(pool->lock);
 }
 
@@ -690,10 +552,7 @@ hilo_pool_forget(const char *name)
 	LWLockAcquire(pool->lock, LW_EXCLUSIVE);
 	it = find(name);
 	if (it != NULL)
-	{
 		it->piece_count = 0;
-		it->client.token = 0;
-	}
 	LWLockRelease(pool->lock);
 }
 

@@ -31,16 +31,7 @@ extern bool hilo_pool_exists(void);
 extern bool hilo_pool_has(const char *name);
 
 /*
- * How many numbers a session usually draws from a collection, 0 if that is not
- * known; and a note of how many one has drawn.
- */
-extern int64 hilo_pool_usual(const char *name);
-extern void hilo_pool_note_drawn(const char *name, int64 drawn);
-
-/*
- * Put numbers into the pool, except those that were chosen by hand since they
- * were claimed or taken (piece->changes says when that was).  Returns whether
- * they are in the pool, rather than lost.
+ * Put numbers into the pool.  Returns whether they are there, rather than lost.
  *
  * If there is no room for another piece, the smallest is lost, though not this
  * one if it is needed; if there is none for another collection, one that has no
@@ -61,22 +52,12 @@ extern bool hilo_pool_take(const char *name, const HiloRow *row,
 						   const HiloRangeRequest *request,
 						   HiloClaimant claimant, HiloClaim *claim, bool *low);
 
-/*
- * Put back what a client has not used, by the rules of hilo_counter_return().
- */
-extern bool hilo_pool_return(const char *name, const HiloRow *row, int64 last,
-							 int64 high, int64 token);
-
 /* True if the pool has valid numbers, but none above this one. */
 extern bool hilo_pool_passes_over(const char *name, const HiloRow *row,
 								  int64 above);
 
-/*
- * Make sure that number, which was chosen by hand, is not taken: neither from
- * pieces in the pool, nor from those that were claimed before the row's
- * contents as given, and are put into the pool later.
- */
-extern void hilo_pool_skip(const char *name, int64 number, const HiloRow *row);
+/* Cut a number, which was chosen by hand, out of the pieces in the pool. */
+extern void hilo_pool_skip(const char *name, int64 number);
 
 /* Forget the numbers of a collection. */
 extern void hilo_pool_forget(const char *name);

@@ -287,22 +287,6 @@ try_range_size(void)
 	MUST(size == wanted);
 }
 
-static void
-try_range_usual(void)
-{
-	int64		usual = take_number_between(0, PG_INT64_MAX);
-	int64		drawn = take_number_between(0, PG_INT64_MAX);
-	int64		next = hilo_range_usual(usual, drawn);
-
-	MUST(next >= 0);
-	if (usual > 0 && drawn > 0)
-	{
-		MUST(next >= usual / 2 && (__int128) next <= (__int128) usual * 2);
-		MUST(drawn >= usual || next <= usual);
-		MUST(drawn <= usual || next >= usual);
-	}
-}
-
 /* A request; sets *below to what its range must begin above, if there is one. */
 static HiloRangeRequest
 take_request(int64 max, __int128 *below)
@@ -626,9 +610,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			try_any_id();
 			break;
 		case 5:
-			try_range_usual();
-			break;
-		case 6:
 			try_range_cut_piece();
 			break;
 		default:

@@ -60,6 +60,14 @@ sub once
 	return $result;
 }
 
+# A session draws until it has a range of its own, of which it has used one number; that number.
+sub take_range
+{
+	my ($session, $collection, $size) = @_;
+	my $count = ($size // 32) + 1;
+	return scalar $session->query("SELECT max(hilo_next_number('$collection')) FROM generate_series(1, $count)");
+}
+
 sub pooled
 {
 	my ($collection) = @_;
@@ -86,61 +94,63 @@ is(pooled('a'), '34..64', 'is shared from the start');
 
 # Also what is not of the newest claim; the lowest first.
 my @held = map { enter() } 1 .. 3;
-is($held[0]->query(q{SELECT hilo_next_number('b')}), 1, 'three connections at once');
-is($held[1]->query(q{SELECT hilo_next_number('b')}), 33, 'have each a range');
-is($held[2]->query(q{SELECT hilo_next_number('b')}), 65, 'of their own');
+is(take_range($held[0], 'b'), 33, 'three connections at once');
+is(take_range($held[1], 'b'), 97, 'have each a range');
+is(take_range($held[2], 'b'), 161, 'of their own');
 leave(@held);
-is(pooled('b'), '2..32 34..64 66..96', 'and leave them all');
-is(once(q{SELECT hilo_next_number('b')}), 2, 'the lowest number comes first');
+is(pooled('b'), '34..64 98..128 162..192', 'and leave them all');
+is(once(q{SELECT hilo_next_number('b')}), 34, 'the lowest number comes first');
 is(once(q{SELECT array_agg(hilo_next_number('b')) FROM generate_series(1, 64)}),
-	'{' . join(',', 3 .. 32, 34 .. 64, 66 .. 68) . '}', 'one connection draws on from piece to piece');
-is(highest_of('b'), 96, 'without a claim');
+	'{' . join(',', 35 .. 64, 98 .. 128, 162 .. 164) . '}', 'one connection draws on from piece to piece');
+is(highest_of('b'), 192, 'without a claim');
+
+# Many open sessions need not have a range each: what they take follows what they have drawn.
+@held = map { enter() } 1 .. 24;
+is(join(' ', map { scalar $_->query(q{SELECT hilo_next_number('slow')}) } @held), join(' ', 1 .. 24), 'each draws one number');
+is(highest_of('slow') . ' ' . pooled('slow'), '32 25..32', 'of one claim');
+is($held[0]->query(q{SELECT array_agg(hilo_next_number('slow')) FROM generate_series(1, 6)}), '{25,26,27,28,29,30}', 'more of them');
+is($held[0]->query(q{SELECT next, high FROM hilo.ranges WHERE collection = 'slow'}), '31|31', 'in steps of 1, 2, 4');
+is($held[0]->query(q{SELECT hilo_next_number('slow')}) . ' ' . pooled('slow'), '31 32..32', 'as many as it has drawn');
+leave(@held);
+is(pooled('slow'), '32..32', 'nothing is lost');
 
 # Pieces that meet are one, so that few pieces are enough.
 @held = map { enter() } 1 .. 3;
-$_->query(q{SET hilo.range_size = 10; SELECT hilo_next_number('meet')}) for @held;
+$_->query(q{SET hilo.range_size = 10}), take_range($_, 'meet', 10) for @held;
 leave($held[1]);
 leave($held[0]);
 leave($held[2]);
-is(pooled('meet'), '2..10 12..20 22..30', 'pieces with gaps between them');
+is(pooled('meet'), '12..20 32..40 52..60', 'pieces with gaps between them');
 is(once(q{SELECT count(hilo_next_number('meet')) FROM generate_series(1, 27)}), 27, 'are all drawn');
-is(highest_of('meet'), 30, 'without a claim');
+is(highest_of('meet'), 60, 'without a claim');
 
 # Within a session numbers grow, whatever others have left below.
 my ($early, $late) = map { enter() } 1 .. 2;
-is($early->query(q{SELECT hilo_next_number('grow')}), 1, 'the lower range');
-is($late->query(q{SELECT hilo_next_number('grow')}), 33, 'the upper one');
+is(take_range($early, 'grow'), 33, 'the lower range');
+is(take_range($late, 'grow'), 97, 'the upper one');
 leave($early);
-is(pooled('grow'), '2..32', 'the lower one is in the pool');
-is($late->query(q{SELECT bool_and(n > 33), max(n) FROM (SELECT hilo_next_number('grow') n FROM generate_series(1, 40)) t}),
-	't|73', 'and not for a session that is above it');
+is(pooled('grow'), '34..64', 'the lower one is in the pool');
+is($late->query(q{SELECT bool_and(n > 97), max(n) FROM (SELECT hilo_next_number('grow') n FROM generate_series(1, 40)) t}),
+	't|137', 'and not for a session that is above it');
 leave($late);
-is(once(q{SELECT hilo_next_number('grow')}), 2, 'but for the next one');
+is(once(q{SELECT hilo_next_number('grow')}), 34, 'but for the next one');
 
 # A connection that draws more than others goes on by the rule of sizes.
 is(once(q{SELECT count(DISTINCT hilo_next_number('b')) FROM generate_series(1, 1000)}), 1000, 'a large one');
 cmp_ok($observer->query(q{SELECT changes FROM hilo.hilo WHERE collection = 'b'}), '<=', 12, 'has a few claims');
 
-# What connections use is what the next one takes, and claims.
-once(q{SELECT hilo_next_number('c') FROM generate_series(1, 500)}) for 1 .. 3;
-once(q{SELECT hilo.drop('c')});
-my $big = enter();
-$big->query(q{SELECT hilo_next_number('c')});
-is(highest_of('c'), 500, 'the claim of a connection is as large as what those before have used');
-leave($big);
-
 # A session that stays gives to the pool, too; whoever has claimed since.
 my $pooler = enter();
-$pooler->query(q{SELECT hilo_next_number('d')});
+take_range($pooler, 'd');
 is($pooler->query(q{SELECT hilo.release('d')}), 31, 'given back');
-is(highest_of('d') . ' ' . pooled('d'), '32 2..32', 'into the pool, not into the row');
-is($pooler->query(q{SELECT hilo_next_number('d'), hilo_last_number('d')}), '2|2', 'for the next client of a pooler');
+is(highest_of('d') . ' ' . pooled('d'), '64 34..64', 'into the pool, not into the row');
+is($pooler->query(q{SELECT hilo_next_number('d'), hilo_last_number('d')}), '34|34', 'for the next client of a pooler');
 $pooler->query(q{SELECT hilo.release('d')});
-is(once(q{SELECT hilo_next_number('d')}), 3, 'or the next connection');
-$pooler->query(q{SELECT hilo_next_number('e')});
+is(once(q{SELECT hilo_next_number('d')}), 35, 'or the next connection');
+take_range($pooler, 'e');
 once(q{SELECT hilo_reserve('e', 10)});
-is($pooler->query(q{SELECT hilo.release('e')}) . ' ' . pooled('e'), '31 2..32', 'not the newest claim');
-$pooler->query(q{SELECT hilo_next_number('all' || i) FROM generate_series(1, 3) i});
+is($pooler->query(q{SELECT hilo.release('e')}) . ' ' . pooled('e'), '31 34..64', 'not the newest claim');
+take_range($pooler, "all$_") for 1 .. 3;
 is($pooler->query('SELECT hilo.release()'), 93, 'all at once');
 is($pooler->query('SELECT count(*) FROM hilo.ranges'), 0, 'then the session has nothing');
 is($pooler->query('SELECT hilo.release()'), 0, 'nor anything to give');
@@ -148,14 +158,15 @@ leave($pooler);
 
 # A pooler changes roles, and resets sessions: they keep what they have.
 my $role = enter();
-$role->query(q{CREATE ROLE client; SELECT hilo_next_number('roles')});
+$role->query(q{CREATE ROLE client});
+take_range($role, 'roles');
 for my $sql ('DISCARD ALL', 'RESET ALL', 'SET ROLE client')
 {
 	$role->query($sql);
 	is($role->query(q{SELECT count(*) FROM hilo.ranges WHERE collection = 'roles'}), 1, "$sql: the range is kept");
 }
 leave($role);
-is(pooled('roles'), '2..32', 'and goes into the pool in any role');
+is(pooled('roles'), '34..64', 'and goes into the pool in any role');
 
 #
 # What the pool must not keep
@@ -315,33 +326,23 @@ once(q{SELECT hilo_next_number('many' || i) FROM generate_series(1, 100) i, gene
 is(once(q{SELECT count(hilo_next_number('many' || i)) FROM generate_series(1, 100) i}), 100, 'many collections');
 cmp_ok($observer->query(q{SELECT count(DISTINCT collection) FROM hilo.pool}), '<=', 8, 'never more');
 
-# Ids by hand within the range of a session: what it leaves does not have them.
-once(qq{CREATE TABLE $_ (id bigint PRIMARY KEY); SELECT hilo.attach('$_')}) for qw(few_by_hand many_by_hand forgotten);
+# An id by hand within the range of a session is not cut out of that: whoever draws it fails, once.
+once(q{CREATE TABLE by_hand (id bigint PRIMARY KEY); SELECT hilo.attach('by_hand')});
 my $holder = enter();
-my $insert = sub { $holder->query("INSERT INTO $_[0] DEFAULT VALUES RETURNING id") };
-is($insert->('few_by_hand'), 1, 'a session has numbers');
-once(q{INSERT INTO few_by_hand VALUES (5), (7)});
+$holder->query('INSERT INTO by_hand SELECT FROM generate_series(1, 33)');
+once('INSERT INTO by_hand VALUES (36)');
 leave($holder);
-is(pooled('few_by_hand'), '2..4 6..6 8..32', 'two of them chosen by hand: it leaves the others');
-# Of more than are remembered it leaves nothing.
-$holder = enter();
-$insert->('many_by_hand');
-once(q{INSERT INTO many_by_hand SELECT generate_series(11, 19)});
-leave($holder);
-is(pooled('many_by_hand'), '', 'nine of them: it leaves nothing');
-# Nor if they were forgotten with their collection.
-$holder = enter();
-$insert->('forgotten');
-once(q{INSERT INTO forgotten VALUES (5)});
-once(q{SELECT hilo_next_number('many' || i) FROM generate_series(1, 20) i});
-leave($holder);
-is(pooled('forgotten'), '', 'one of them, and then no room: it leaves nothing');
-is(once("INSERT INTO $_ SELECT FROM generate_series(1, 40); SELECT count(DISTINCT id) > 40 FROM $_"), 't', "no collision: $_") for qw(few_by_hand many_by_hand forgotten);
+is(pooled('by_hand'), '34..64', 'what a session leaves has a number that was chosen by hand meanwhile');
+my $next = enter();
+is($next->query('INSERT INTO by_hand SELECT FROM generate_series(1, 2) RETURNING id'), "34\n35", 'numbers below it');
+is($next->error_of('INSERT INTO by_hand DEFAULT VALUES'), '23505', 'it fails');
+is($next->query('INSERT INTO by_hand DEFAULT VALUES RETURNING id'), 37, 'once');
+leave($next);
 
 # Many pieces of one collection: there is a bound, and no number comes twice.
 @held = map { enter('hilo.range_size' => 10, 'hilo.range_duration' => 0) } 1 .. 30;
 my %seen;
-$seen{ $_->query(q{SELECT hilo_next_number('pieces')}) }++ for @held;
+$seen{$_}++ for map { split /\n/, $_->query(q{SELECT hilo_next_number('pieces') FROM generate_series(1, 11)}) } @held;
 leave(@held[ grep { $_ % 2 } 0 .. 29 ]);
 leave(@held[ grep { $_ % 2 == 0 } 0 .. 29 ]);
 my $left = $observer->query(q{SELECT sum(size) FROM hilo.pool WHERE collection = 'pieces'});
@@ -354,13 +355,13 @@ is(scalar(grep { $seen{$_}++ } @drawn), 0, 'no number came twice');
 # The smallest one goes, or does not come in.
 my @sizes = (20, 20, 20, 10, 20, 20, 20, 20, 5, 30);
 @held = map { enter('hilo.range_size' => $_, 'hilo.range_duration' => 0) } @sizes;
-$_->query(q{SELECT hilo_next_number('sizes')}) for @held;
+take_range($held[$_], 'sizes', $sizes[$_]) for 0 .. $#held;
 leave($_) for splice @held, 0, 8;
-like(pooled('sizes'), qr/^2\.\.20 22\.\.40 42\.\.60 62\.\.70 72\.\.90 (?:\d+\.\.\d+ ?){3}$/, 'eight pieces');
+like(pooled('sizes'), qr/^22\.\.40 62\.\.80 102\.\.120 132\.\.140 162\.\.180 (?:\d+\.\.\d+ ?){3}$/, 'eight pieces');
 leave(shift @held);
-unlike(pooled('sizes'), qr/155/, 'a smaller one finds no place');
+unlike(pooled('sizes'), qr/310/, 'a smaller one finds no place');
 leave(shift @held);
-is(pooled('sizes'), '2..20 22..40 42..60 72..90 92..110 112..130 132..150 157..185', 'a larger one takes that of the smallest');
+is(pooled('sizes'), '22..40 62..80 102..120 162..180 202..220 242..260 282..300 342..370', 'a larger one takes that of the smallest');
 
 begin_again('hilo.pool_size = 0');
 is(once(q{SELECT hilo_next_number('none')}), 1, 'without a pool');
