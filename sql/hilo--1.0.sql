@@ -68,17 +68,17 @@ COMMENT ON SCHEMA hilo IS 'tables and views of the extension hilo';
 CREATE TABLE hilo.hilo (
     max bigint NOT NULL,
     max_ever bigint NOT NULL,
+    max_value bigint NOT NULL,
     claim_low bigint NOT NULL,
     claim bigint NOT NULL,
     changes bigint NOT NULL,
     epoch bigint NOT NULL,
-    max_value bigint NOT NULL,
     home bigint NOT NULL,
     hub_epoch bigint NOT NULL,
     timeline bigint NOT NULL,
-    spare1 bigint NOT NULL,
-    spare2 bigint NOT NULL,
-    created_at timestamptz NOT NULL,
+    lineage bigint NOT NULL,
+    term bigint NOT NULL,
+    term_id bigint NOT NULL,
     claimed_at timestamptz NOT NULL,
     claim_rate float8 NOT NULL,
     range_size int NOT NULL,
@@ -95,17 +95,17 @@ COMMENT ON TABLE hilo.hilo IS
     'counters: one row for each collection and identity (companies|), and one for server-side ids (|); changed only by the extension''s functions, in place and at once';
 COMMENT ON COLUMN hilo.hilo.max IS 'highest number claimed; on a member, highest number leased or chosen by hand';
 COMMENT ON COLUMN hilo.hilo.max_ever IS 'highest max that this row has ever had';
+COMMENT ON COLUMN hilo.hilo.max_value IS 'upper limit of max';
 COMMENT ON COLUMN hilo.hilo.claim_low IS 'lowest number of the newest claim; above max: none of it can go back';
 COMMENT ON COLUMN hilo.hilo.claim IS 'random number of the newest claim if hilo.next_range() made it and nothing has happened since, else 0';
 COMMENT ON COLUMN hilo.hilo.changes IS 'number of times this row has changed';
-COMMENT ON COLUMN hilo.hilo.epoch IS 'random number; a new one invalidates all earlier ranges and pooled numbers';
-COMMENT ON COLUMN hilo.hilo.max_value IS 'upper limit of max';
+COMMENT ON COLUMN hilo.hilo.epoch IS 'random number; a new one invalidates all earlier ranges and pooled numbers; of an ordered collection, its lowest 16 bits are those of the timeline';
 COMMENT ON COLUMN hilo.hilo.home IS 'table and database of the last change; differs in a copy or after a restore';
-COMMENT ON COLUMN hilo.hilo.hub_epoch IS 'on a member: epoch of the counter on the hub; of an ordered collection: timeline of the newest claim; 0: none yet';
+COMMENT ON COLUMN hilo.hilo.hub_epoch IS 'on a member: epoch of the counter on the hub; 0: none yet';
 COMMENT ON COLUMN hilo.hilo.timeline IS 'on a hub: timeline of the newest lease given; 0: none; -1: none may be given before hilo.hub_resume()';
-COMMENT ON COLUMN hilo.hilo.spare1 IS 'for later versions';
-COMMENT ON COLUMN hilo.hilo.spare2 IS 'for later versions';
-COMMENT ON COLUMN hilo.hilo.created_at IS 'start of the time that claim_rate covers';
+COMMENT ON COLUMN hilo.hilo.lineage IS 'on a member: lineage of the hub; 0: none yet';
+COMMENT ON COLUMN hilo.hilo.term IS 'on a member: highest term of the hub that was seen; 0: none yet';
+COMMENT ON COLUMN hilo.hilo.term_id IS 'on a member: random id of that term';
 COMMENT ON COLUMN hilo.hilo.claimed_at IS 'time of the newest claim; -infinity: none yet';
 COMMENT ON COLUMN hilo.hilo.claim_rate IS 'numbers claimed recently, with a weight that falls by a factor of e per hour';
 COMMENT ON COLUMN hilo.hilo.range_size IS 'smallest range of this collection; 0: hilo.range_size applies';

@@ -45,18 +45,22 @@ uint64		hilo_row_generation = 1;
 uint64		hilo_binding_generation = 1;
 uint64		hilo_rights_generation = 1;
 
-#define MAX_COLUMNS		22
+/* A column that a table must have. */
+typedef struct OurColumn
+{
+	const char *name;			/* NULL: no more */
+	Oid			type;			/* InvalidOid: one of our own */
+} OurColumn;
 
 /*
- * One of our tables: its expected layout, and how it was last opened.  The OID
- * is kept even if the table may have been replaced: messages about it matter as
- * long as something read from it is in use.
+ * One of our tables: the columns with which it must begin, and how it was last
+ * opened.  The OID is kept even if the table may have been replaced: messages
+ * about it matter as long as something read from it is in use.
  */
 typedef struct OurTable
 {
 	const char *name;
-	int			columns;
-	Oid			types[MAX_COLUMNS]; /* InvalidOid: one of our own types */
+	const OurColumn *columns;
 	AttrNumber	name_attnum;
 	bool		in_place;		/* true: rows change in place */
 
@@ -65,23 +69,42 @@ typedef struct OurTable
 	bool		is_checked;		/* and its indexes are suitable */
 } OurTable;
 
+static const OurColumn counter_columns[] = {
+	{"max", INT8OID}, {"max_ever", INT8OID}, {"max_value", INT8OID},
+	{"claim_low", INT8OID}, {"claim", INT8OID}, {"changes", INT8OID},
+	{"epoch", INT8OID}, {"home", INT8OID}, {"hub_epoch", INT8OID},
+	{"timeline", INT8OID}, {"lineage", INT8OID}, {"term", INT8OID},
+	{"term_id", INT8OID}, {"claimed_at", TIMESTAMPTZOID},
+	{"claim_rate", FLOAT8OID}, {"range_size", INT4OID},
+	{"max_range_size", INT4OID}, {"lease_size", INT4OID}, {"flags", INT4OID},
+	{"node_tag", NAMEOID}, {"hub", NAMEOID}, {"collection", TEXTOID}, {NULL}
+};
+
+static const OurColumn hub_columns[] = {
+	{"home", INT8OID}, {"system_identifier", INT8OID}, {"timeline", INT8OID},
+	{"raised", INT8OID}, {"synchronous", INT8OID}, {"host", INT8OID},
+	{"reported_at", TIMESTAMPTZOID}, {"spare1", INT8OID},
+	{"spare2", INT8OID}, {"role", NAMEOID}, {"hub", TEXTOID}, {NULL}
+};
+
+static const OurColumn member_columns[] = {
+	{"home", INT8OID}, {"highest", INT8OID}, {"epoch", INT8OID},
+	{"timeline", INT8OID}, {"known_timeline", INT8OID},
+	{"seen_at", TIMESTAMPTZOID}, {"spare1", INT8OID}, {"spare2", INT8OID},
+	{"address", NAMEOID}, {"member", TEXTOID}, {NULL}
+};
+
+static const OurColumn binding_columns[] = {
+	{"collection", TEXTOID}, {"id_column", InvalidOid}, {"taken", TEXTOID},
+	{"granted_to", TEXTOID}, {"trigger", OIDOID}, {"trigger_xid", XIDOID},
+	{NULL}
+};
+
 static OurTable tables[HILO_TABLES] = {
-	[HILO_TABLE_COUNTERS] = {"hilo", 22,
-		{INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID,
-			INT8OID, INT8OID, INT8OID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID,
-		FLOAT8OID, INT4OID, INT4OID, INT4OID, INT4OID, NAMEOID, NAMEOID, TEXTOID},
-	22, true},
-	[HILO_TABLE_HUBS] = {"hub", 11,
-		{INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, TIMESTAMPTZOID,
-		INT8OID, INT8OID, NAMEOID, TEXTOID},
-	11, true},
-	[HILO_TABLE_MEMBERS] = {"member", 10,
-		{INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, TIMESTAMPTZOID, INT8OID,
-		INT8OID, NAMEOID, TEXTOID},
-	10, true},
-	[HILO_TABLE_BINDINGS] = {"binding", 6,
-		{TEXTOID, InvalidOid, TEXTOID, TEXTOID, OIDOID, XIDOID},
-	1, false}
+	[HILO_TABLE_COUNTERS] = {"hilo", counter_columns, 22, true},
+	[HILO_TABLE_HUBS] = {"hub", hub_columns, 11, true},
+	[HILO_TABLE_MEMBERS] = {"member", member_columns, 10, true},
+	[HILO_TABLE_BINDINGS] = {"binding", binding_columns, 1, false}
 };
 
 /* Relcache callback.  It may be called at any time, so it only counts. */
@@ -231,6 +254,12 @@ hilo_catalog_has(HiloTable which)
 										get_namespace_oid(HILO_SCHEMA, true)));
 }
 
+AttrNumber
+hilo_catalog_name_attnum(HiloTable which)
+{
+	return tables[which].name_attnum;
+}
+
 Oid
 hilo_catalog_table(HiloTable which)
 {
@@ -256,29 +285,35 @@ hilo_catalog_table(HiloTable which)
 	return oid;
 }
 
-/* True if the table is a heap and has the expected columns. */
-static bool
-has_layout(const OurTable *table, Relation rel)
+/* The first of our columns that is not where it should be; NULL: none. */
+static const char *
+lost_column(const OurTable *table, Relation rel)
 {
 	TupleDesc	desc = RelationGetDescr(rel);
 
-	if (rel->rd_rel->relkind != RELKIND_RELATION ||
-		rel->rd_rel->relam != HEAP_TABLE_AM_OID ||
-		desc->natts != table->columns)
-		return false;
-
-	for (int i = 0; i < table->columns; i++)
+	for (int i = 0; table->columns[i].name != NULL; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
+		const OurColumn *column = &table->columns[i];
+		Form_pg_attribute att;
 
-		if (att->attisdropped)
-			return false;
-		if (OidIsValid(table->types[i]) ? att->atttypid != table->types[i] :
+		if (i >= desc->natts)
+			return column->name;
+		att = TupleDescAttr(desc, i);
+		if (att->attisdropped || strcmp(NameStr(att->attname), column->name) != 0)
+			return column->name;
+		if (OidIsValid(column->type) ? att->atttypid != column->type :
 			getExtensionOfObject(TypeRelationId, att->atttypid) !=
 			get_extension_oid(EXTENSION_NAME, true))
-			return false;
+			return column->name;
 	}
-	return true;
+	return NULL;
+}
+
+static bool
+is_heap(Relation rel)
+{
+	return rel->rd_rel->relkind == RELKIND_RELATION &&
+		rel->rd_rel->relam == HEAP_TABLE_AM_OID;
 }
 
 /* True if the index depends only on the column attnum. */
@@ -375,11 +410,15 @@ is_member(Relation rel)
 static void
 check_table(OurTable *table, Relation rel)
 {
-	if (!is_member(rel) || !has_layout(table, rel))
+	const char *lost = lost_column(table, rel);
+
+	if (lost != NULL || !is_member(rel) || !is_heap(rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s.%s\" is not as extension \"%s\" created it",
 						HILO_SCHEMA, table->name, EXTENSION_NAME),
+				 lost == NULL ? 0 :
+				 errdetail("Column \"%s\" is missing, or was changed.", lost),
 				 errhint("Dump the table, re-create the extension, and restore the dump.")));
 	if (table->in_place)
 	{
@@ -514,7 +553,8 @@ hilo_catalog_open_at_exit(Oid expected, LOCKMODE lockmode)
 		UnlockRelationOid(expected, lockmode);
 		return NULL;
 	}
-	if (!has_layout(&tables[HILO_TABLE_COUNTERS], rel) ||
+	if (!is_heap(rel) ||
+		lost_column(&tables[HILO_TABLE_COUNTERS], rel) != NULL ||
 		!lock_indexes_at_exit(rel) ||
 		!OidIsValid(find_name_index(&tables[HILO_TABLE_COUNTERS], rel)))
 	{

@@ -8,6 +8,7 @@
 #ifndef HILO_CATALOG_H
 #define HILO_CATALOG_H
 
+#include "access/attnum.h"
 #include "miscadmin.h"
 #include "storage/lockdefs.h"
 #include "utils/relcache.h"
@@ -43,6 +44,9 @@ extern void hilo_catalog_init(void);
 
 /* True if the table exists; false while the extension is being dropped. */
 extern bool hilo_catalog_has(HiloTable table);
+
+/* The number of the column with the name. */
+extern AttrNumber hilo_catalog_name_attnum(HiloTable table);
 
 /* OID of a table.  Raises an error if it does not exist. */
 extern Oid	hilo_catalog_table(HiloTable table);

@@ -18,6 +18,9 @@
 #include "counting/counter.h"
 #include "counting/once.h"
 
+/* The bits of an ordered collection's epoch that are those of the timeline. */
+#define TIMELINE_BITS	INT64CONST(0xffff)
+
 bool
 hilo_is_own_name(const char *name)
 {
@@ -324,13 +327,21 @@ finish_and_announce(HiloRowChange *change)
 }
 
 /*
- * The same with a new epoch: a random number, generated before the page was
- * locked.
+ * Set a new epoch: a random number, generated before the page was locked.
  */
+static void
+set_epoch(HiloRow *row, int64 epoch)
+{
+	if (row->flags & HILO_ROW_ORDERED)
+		epoch = (epoch & ~TIMELINE_BITS) | (hilo_timeline() & TIMELINE_BITS);
+	row->epoch = epoch;
+}
+
+/* Finish a change with a new epoch. */
 static void
 finish_new_epoch(HiloRowChange *change, int64 epoch)
 {
-	change->row.epoch = epoch;
+	set_epoch(&change->row, epoch);
 	finish_and_announce(change);
 }
 
@@ -419,11 +430,8 @@ hilo_counter_claim(HiloRowRef *ref, const HiloWantedHub *wanted,
 static void
 follow_timeline(HiloRow *row, int64 epoch)
 {
-	int64		timeline = hilo_timeline();
-
-	if (row->hub_epoch != 0 && row->hub_epoch != timeline)
-		row->epoch = epoch;
-	row->hub_epoch = timeline;
+	if ((row->epoch ^ hilo_timeline()) & TIMELINE_BITS)
+		set_epoch(row, epoch);
 }
 
 bool
@@ -749,7 +757,7 @@ set_order(HiloRow *row, bool ordered)
 	row->flags &= ~(HILO_ROW_ORDERED | HILO_ROW_SETTLED);
 	if (ordered)
 		row->flags |= HILO_ROW_ORDERED;
-	row->hub_epoch = ordered ? hilo_timeline() : 0;
+	row->hub_epoch = 0;
 	end_claims(row);
 }
 
@@ -797,8 +805,8 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 	row->flags &= ~HILO_ROW_DROPPED;
 	if (is_ordered != was_ordered)
 	{
-		row->epoch = epoch;
 		set_order(row, is_ordered);
+		set_epoch(row, epoch);
 	}
 	finish_and_announce(&change);
 	return is_ordered != was_ordered;
@@ -940,7 +948,6 @@ hilo_counter_drop(HiloRowRef *ref, bool force)
 	row->lease_size = 0;
 	row->hub_epoch = 0;
 	row->timeline = 0;
-	row->created_at = GetCurrentTimestamp();
 	row->claimed_at = DT_NOBEGIN;
 	row->claim_rate = 0;
 	finish_new_epoch(&change, epoch);

@@ -18,6 +18,7 @@
 #include "access/xloginsert.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_control.h"
+#include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
@@ -31,13 +32,9 @@
 #include "base/compat.h"
 #include "base/failure_point.h"
 #include "counting/row.h"
-#include "counting/tuple.h"
 
 /* Attempts to find a row while other code keeps changing it. */
 #define MAX_FIND_ATTEMPTS	10
-
-/* A table with fewer pages than this is small. */
-#define SPREAD_PAGES	1024
 
 StaticAssertDecl(sizeof(HiloRow) == 15 * 8 + 4 * 4 + 2 * NAMEDATALEN,
 				 "HiloRow has the layout of the columns of hilo.hilo");
@@ -107,8 +104,28 @@ contents(HiloRowChange *change)
 }
 
 /*
- * True if the tuple has that name.  The columns before the name are never NULL
- * and of fixed width, so it is at the same place in every tuple.
+ * True if one of the tuple's columns up to the name is NULL or missing; others
+ * may have appended columns that are.
+ */
+static bool
+lacks_columns(HeapTuple tuple, HiloTable table)
+{
+	HeapTupleHeader header = tuple->t_data;
+	int			columns = layouts[table].fixed_columns + 1;
+
+	if (HeapTupleHeaderGetNatts(header) < columns)
+		return true;
+	for (int i = 0; HeapTupleHasNulls(tuple) && i < columns; i++)
+	{
+		if (att_isnull(i, header->t_bits))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * True if the tuple has that name.  The columns before the name are of fixed
+ * width, so it is at the same place in every tuple.
  */
 static bool
 tuple_is_of(HeapTuple tuple, HiloTable table, const char *name)
@@ -116,8 +133,7 @@ tuple_is_of(HeapTuple tuple, HiloTable table, const char *name)
 	char	   *data = (char *) GETSTRUCT(tuple);
 	text	   *value;
 
-	if (HeapTupleHeaderGetNatts(tuple->t_data) <=
-		layouts[table].fixed_columns || HeapTupleHasNulls(tuple))
+	if (lacks_columns(tuple, table))
 		return false;
 
 	data += layouts[table].size;
@@ -335,45 +351,9 @@ close_indexes(List *indexes)
 	list_free(indexes);
 }
 
-/* An empty value of a column's type. */
-static Datum
-empty_value(Form_pg_attribute att)
-{
-	static NameData no_name = {{0}};
-
-	return att->attbyval ? (Datum) 0 : NameGetDatum(&no_name);
-}
-
 /*
- * Set the fillfactor in this session's relation cache only; a rebuild of the
- * entry resets it.
- */
-static void
-set_fillfactor(Relation rel, int fillfactor)
-{
-	if (rel->rd_options != NULL)
-		((StdRdOptions *) rel->rd_options)->fillfactor = fillfactor;
-}
-
-/*
- * Insert a tuple.  A claim compares the used part of its page, and holds the
- * page's lock meanwhile.  So pages are left nearly empty as long as the table
- * is small; after that they are filled as its fillfactor says.
- */
-static void
-insert_spread(Relation rel, HeapTuple tuple)
-{
-	int			fillfactor = RelationGetFillFactor(rel, HEAP_DEFAULT_FILLFACTOR);
-
-	/* After an error it stays in the relation cache, which does no harm. */
-	if (RelationGetNumberOfBlocks(rel) < SPREAD_PAGES)
-		set_fillfactor(rel, HEAP_MIN_FILLFACTOR);
-	hilo_tuple_insert(rel, tuple, FirstCommandId);
-	set_fillfactor(rel, fillfactor);
-}
-
-/*
- * Insert a row and remember its TID.
+ * Insert an empty row and remember its TID.  Columns that others have appended
+ * to the table are left out of the tuple.
  *
  * The tuple is an ordinary one of the current transaction, and dead if that
  * ends before hilo_row_finish() has frozen it.  Its command id is the one that
@@ -382,18 +362,22 @@ insert_spread(Relation rel, HeapTuple tuple)
 static void
 insert_row(HiloTable table, Relation rel, HiloRowRef *ref)
 {
-	TupleDesc	desc = RelationGetDescr(rel);
-	int			fixed = layouts[table].fixed_columns;
-	Datum	   *values = palloc(desc->natts * sizeof(Datum));
-	bool	   *nulls = palloc0(desc->natts * sizeof(bool));
-	HeapTuple	tuple;
+	Size		size = layouts[table].size;
+	Size		name_size = VARHDRSZ + strlen(ref->name);
+	int			hoff = MAXALIGN(SizeofHeapTupleHeader);
+	HeapTuple	tuple = palloc0(HEAPTUPLESIZE + hoff + size + name_size);
+	HeapTupleHeader header = (HeapTupleHeader) ((char *) tuple + HEAPTUPLESIZE);
+	text	   *name = (text *) ((char *) header + hoff + size);
 
-	for (int i = 0; i < fixed; i++)
-		values[i] = empty_value(TupleDescAttr(desc, i));
-	values[fixed] = CStringGetTextDatum(ref->name);
+	SET_VARSIZE(name, name_size);
+	memcpy(VARDATA(name), ref->name, name_size - VARHDRSZ);
+	HeapTupleHeaderSetNatts(header, layouts[table].fixed_columns + 1);
+	header->t_infomask = HEAP_HASVARWIDTH;
+	header->t_hoff = hoff;
+	tuple->t_data = header;
+	tuple->t_len = hoff + size + name_size;
+	hilo_tuple_insert(rel, tuple, FirstCommandId);
 
-	tuple = heap_form_tuple(desc, values, nulls);
-	insert_spread(rel, tuple);
 	ref->table = RelationGetRelid(rel);
 	ref->tid = tuple->t_self;
 	ref->generation = hilo_row_generation;
@@ -432,7 +416,6 @@ create_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 
 	change->row.epoch = hilo_random_number();
 	change->row.max_value = PG_INT64_MAX;
-	change->row.created_at = GetCurrentTimestamp();
 	change->row.claimed_at = DT_NOBEGIN;
 }
 
@@ -719,7 +702,7 @@ list_rows(HiloTable table)
 		CHECK_FOR_INTERRUPTS();
 		value = slot_getattr(slot, layouts[table].fixed_columns + 1,
 							 &isnull);
-		if (isnull || HeapTupleHasNulls(tuple))
+		if (isnull || lacks_columns(tuple, table))
 			continue;
 		named = palloc0(sizeof(HiloNamedRow));
 
@@ -757,4 +740,38 @@ List *
 hilo_row_list_members(void)
 {
 	return list_rows(HILO_TABLE_MEMBERS);
+}
+
+/*
+ * Ordinary rows
+ */
+
+void
+hilo_tuple_insert(Relation rel, HeapTuple tuple, CommandId cid)
+{
+	EState	   *estate = CreateExecutorState();
+	ResultRelInfo *result_rel = makeNode(ResultRelInfo);
+	TupleTableSlot *slot;
+
+	InitResultRelInfo(result_rel, rel, 0, NULL, 0);
+	ExecOpenIndices(result_rel, false);
+
+	heap_insert(rel, tuple, cid, HEAP_INSERT_NO_LOGICAL, NULL);
+
+	slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple);
+	ExecStoreHeapTuple(tuple, slot, false);
+	hilo_insert_index_entries(result_rel, slot, estate);
+
+	ExecCloseIndices(result_rel);
+	ExecDropSingleTupleTableSlot(slot);
+	FreeExecutorState(estate);
+}
+
+bool
+hilo_tuple_deleted_here(HeapTupleHeader header)
+{
+	return !(header->t_infomask & HEAP_XMAX_INVALID) &&
+		!HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask) &&
+		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(header)) &&
+		!TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(header));
 }

@@ -15,6 +15,7 @@
 #ifndef HILO_ROW_H
 #define HILO_ROW_H
 
+#include "access/htup.h"
 #include "access/xlogdefs.h"
 #include "datatype/timestamp.h"
 #include "nodes/pg_list.h"
@@ -37,6 +38,7 @@ typedef struct HiloRow
 	int64		max;			/* highest number claimed; on a member,
 								 * leased, or chosen by hand */
 	int64		max_ever;		/* highest max that this row has ever had */
+	int64		max_value;		/* upper limit of max */
 	int64		claim_low;		/* lowest number of the newest claim; above
 								 * max: none of it can go back */
 	int64		claim;			/* its token if it is a client's and nothing
@@ -44,16 +46,16 @@ typedef struct HiloRow
 	int64		changes;		/* number of changes to the row: identifies
 								 * the newest claim */
 	int64		epoch;			/* random; a new one invalidates all earlier
-								 * ranges and pooled numbers */
-	int64		max_value;		/* upper limit of max */
+								 * ranges and pooled numbers.  If
+								 * HILO_ROW_ORDERED, the lowest 16 bits are
+								 * those of the timeline */
 	int64		home;			/* hilo_catalog_home() at the last change */
-	int64		hub_epoch;		/* on a member: epoch on the hub; if
-								 * HILO_ROW_ORDERED: timeline of the newest
-								 * claim; 0: none yet */
+	int64		hub_epoch;		/* on a member: epoch on the hub; 0: none yet */
 	int64		timeline;		/* on a hub: of the newest lease; 0: none; or
 								 * HILO_NOT_RESUMED */
-	int64		spare[2];		/* for later versions; 0 */
-	TimestampTz created_at;		/* start of the time that claim_rate covers */
+	int64		lineage;		/* on a member: of the hub, */
+	int64		term;			/* the highest of its terms that was seen, */
+	int64		term_id;		/* and the random id of that; 0: none yet */
 	TimestampTz claimed_at;		/* time of the newest claim; DT_NOBEGIN: none */
 	float8		claim_rate;		/* per hour, see range.h */
 	int32		range_size;		/* of these three, 0: the setting applies */
@@ -253,5 +255,22 @@ extern List *hilo_row_list(void);
 
 /* The same for hilo.member; rows that came from elsewhere have timeline 0. */
 extern List *hilo_row_list_members(void);
+
+/*
+ * Ordinary rows
+ */
+
+/*
+ * Insert a tuple, as the given command of the current transaction, with its
+ * index entries; its place is then in tuple->t_self.  No trigger fires, and no
+ * constraint but unique indexes is checked.  Logical decoding does not see it,
+ * because the contents of our tables belong to this server.
+ */
+extern void hilo_tuple_insert(Relation rel, HeapTuple tuple, CommandId cid);
+
+/*
+ * True if the current transaction has deleted a tuple that it has not inserted.
+ */
+extern bool hilo_tuple_deleted_here(HeapTupleHeader header);
 
 #endif							/* HILO_ROW_H */

@@ -60,25 +60,25 @@ required_column(TriggerData *trigdata, int attnum)
 	return value;
 }
 
-/* The name in column attnum. */
+/* The name of the new row. */
 static const char *
-name_column(TriggerData *trigdata, int attnum)
+name_column(TriggerData *trigdata, HiloTable table)
 {
-	return TextDatumGetCString(required_column(trigdata, attnum));
+	return TextDatumGetCString(required_column(trigdata, hilo_catalog_name_attnum(table)));
 }
 
 /*
- * Copy all columns but the last, the name, into contents, a HiloRow, HiloHubRow
- * or HiloMemberRow with the layout of a tuple.  A column that is NULL was
- * omitted, and leaves contents unchanged.
+ * Copy the columns before the name into contents, a HiloRow, HiloHubRow or
+ * HiloMemberRow with the layout of a tuple.  A column that is NULL was omitted,
+ * and leaves contents unchanged.
  */
 static void
-read_columns(TriggerData *trigdata, void *contents)
+read_columns(TriggerData *trigdata, HiloTable table, void *contents)
 {
 	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
 	Size		offset = 0;
 
-	for (int i = 0; i < desc->natts - 1; i++)
+	for (int i = 0; i < hilo_catalog_name_attnum(table) - 1; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 		char	   *place;
@@ -155,8 +155,7 @@ check_hub(const char *name, HiloRow *row)
 static void
 merge_counter(TriggerData *trigdata)
 {
-	const char *name = name_column(trigdata,
-								   RelationGetDescr(trigdata->tg_relation)->natts);
+	const char *name = name_column(trigdata, HILO_TABLE_COUNTERS);
 	HiloRow		other = {0};
 	HiloRowRef	ref;
 
@@ -165,12 +164,11 @@ merge_counter(TriggerData *trigdata)
 		(void) hilo_check_row_name(name, NULL);
 
 	other.max_value = PG_INT64_MAX;
-	other.created_at = GetCurrentTimestamp();
 	other.claimed_at = DT_NOBEGIN;
 
 	/* If flags are omitted, a given limit counts as set by hand. */
 	other.flags = HILO_ROW_OWN_LIMIT;
-	read_columns(trigdata, &other);
+	read_columns(trigdata, HILO_TABLE_COUNTERS, &other);
 	if (other.max_value == PG_INT64_MAX)
 		other.flags &= ~HILO_ROW_OWN_LIMIT;
 	check_counter(&other);
@@ -197,8 +195,7 @@ merge_counter(TriggerData *trigdata)
 static void
 merge_hub(TriggerData *trigdata)
 {
-	const char *name = name_column(trigdata,
-								   RelationGetDescr(trigdata->tg_relation)->natts);
+	const char *name = name_column(trigdata, HILO_TABLE_HUBS);
 	HiloHubRow	other = {0};
 
 	/*
@@ -211,7 +208,7 @@ merge_hub(TriggerData *trigdata)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("hub must be the name of a server")));
-	read_columns(trigdata, &other);
+	read_columns(trigdata, HILO_TABLE_HUBS, &other);
 	if (other.timeline < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -227,15 +224,14 @@ merge_hub(TriggerData *trigdata)
 static void
 merge_member(TriggerData *trigdata)
 {
-	const char *name = name_column(trigdata,
-								   RelationGetDescr(trigdata->tg_relation)->natts);
+	const char *name = name_column(trigdata, HILO_TABLE_MEMBERS);
 	HiloMemberRow other = {0};
 
 	if (strchr(name, '|') == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("member must be a member name and a collection name with a bar between them")));
-	read_columns(trigdata, &other);
+	read_columns(trigdata, HILO_TABLE_MEMBERS, &other);
 	if (other.highest < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -306,7 +302,7 @@ may_bind(HiloBinding *binding)
 static void
 merge_binding(TriggerData *trigdata)
 {
-	const char *name = name_column(trigdata, HILO_ANUM_BINDING_NAME);
+	const char *name = name_column(trigdata, HILO_TABLE_BINDINGS);
 	HiloBinding *binding;
 
 	binding = hilo_binding_read(trigdata->tg_trigtuple,

@@ -119,9 +119,8 @@ numbers_per_hour(const HiloRow *row)
 
 	if (row->claimed_at == DT_NOBEGIN)
 		return 0;
-	return hilo_rate(hilo_rate_decay(row->claim_rate, now - row->claimed_at,
-									 USECS_PER_HOUR),
-					 now - row->created_at, USECS_PER_HOUR);
+	return hilo_rate_decay(row->claim_rate, now - row->claimed_at,
+						   USECS_PER_HOUR);
 }
 
 /* The hours as an interval; false if they are too many. */

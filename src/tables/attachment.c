@@ -28,7 +28,7 @@
 
 #include "base/compat.h"
 #include "counting/catalog.h"
-#include "counting/tuple.h"
+#include "counting/row.h"
 #include "tables/attachment.h"
 #include "tables/binding.h"
 

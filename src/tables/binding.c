@@ -25,7 +25,7 @@
 #include "counting/catalog.h"
 #include "counting/counter.h"
 #include "counting/index_probe.h"
-#include "counting/tuple.h"
+#include "counting/row.h"
 #include "tables/binding.h"
 
 /*
@@ -205,9 +205,12 @@ set_text(Datum *values, bool *nulls, int attnum, const char *string)
 static HeapTuple
 form_row(const char *name, const HiloBinding *binding, TupleDesc desc)
 {
-	Datum		values[HILO_BINDING_COLUMNS] = {0};
-	bool		nulls[HILO_BINDING_COLUMNS] = {0};
+	Datum	   *values = palloc0(desc->natts * sizeof(Datum));
+	bool	   *nulls = palloc(desc->natts * sizeof(bool));
 
+	/* Others may have appended columns. */
+	for (int i = 0; i < desc->natts; i++)
+		nulls[i] = i >= HILO_BINDING_COLUMNS;
 	values[HILO_ANUM_BINDING_NAME - 1] =
 		CStringGetTextDatum(name);
 	values[HILO_ANUM_BINDING_COLUMN - 1] = PointerGetDatum(binding->column);

@@ -457,11 +457,11 @@ DECLARE
 BEGIN
     FOR i IN 1 .. count LOOP
         statement := CASE floor(random() * 13)::int
-            WHEN 0 THEN format('INSERT INTO hilo.hilo (max, max_value, collection, claim_rate, created_at, claimed_at, max_ever, flags, timeline)
-                VALUES (%L, %L, %L, %L, %L, %L, %L, %s, %L)',
+            WHEN 0 THEN format('INSERT INTO hilo.hilo (max, max_value, collection, claim_rate, claimed_at, max_ever, flags, timeline)
+                VALUES (%L, %L, %L, %L, %L, %L, %s, %L)',
                 fuzz.a_bigint(), fuzz.a_bigint(), fuzz.a_text() || CASE WHEN random() < 0.3 THEN '|' ELSE '' END,
                 (ARRAY['0', 'NaN', 'Infinity', '-1', '1e308', '5'])[1 + floor(random() * 6)::int],
-                fuzz.a_time(), fuzz.a_time(), fuzz.a_bigint(), floor(random() * 40)::int, fuzz.a_bigint())
+                fuzz.a_time(), fuzz.a_bigint(), floor(random() * 40)::int, fuzz.a_bigint())
             WHEN 1 THEN format('INSERT INTO hilo.hilo (collection, node_tag, range_size, max_range_size, lease_size, hub, hub_epoch, home, epoch, flags)
                 VALUES (%L, %L, %L, %L, %L, %L, %L, %L, %L, %L)', fuzz.a_text(), fuzz.a_name(), (fuzz.a_bigint() % 2147483648)::int, (fuzz.a_bigint() % 2147483648)::int,
                 (fuzz.a_bigint() % 2147483648)::int, fuzz.a_server(), fuzz.a_bigint(), fuzz.a_bigint(), fuzz.a_bigint(), (ARRAY[NULL, 0, 1, 2, 4, 8, 16, 31, -1])[1 + floor(random() * 9)::int])

@@ -118,7 +118,7 @@ ROLLBACK;
 SELECT hilo_next_number('seen') > 0 AS drawn;
 -- A row inserted without firing the guards is not changed before it is committed; then the first claim makes it valid, with this table's home and a new epoch.
 CREATE FUNCTION put_in(name text, epoch bigint) RETURNS void LANGUAGE sql AS $$
-	INSERT INTO hilo.hilo VALUES (7, 7, 8, 0, 1, epoch, 9223372036854775807, 0, 0, 0, 0, 0, now(), '-infinity', 0, 0, 0, 0, 0, '', '', name)
+	INSERT INTO hilo.hilo VALUES (7, 7, 9223372036854775807, 8, 0, 1, epoch, 0, 0, 0, 0, 0, 0, '-infinity', 0, 0, 0, 0, 0, '', '', name)
 $$;
 BEGIN;
 ALTER TABLE hilo.hilo DISABLE TRIGGER ALL;
@@ -162,19 +162,13 @@ ALTER TABLE hilo.hilo ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER gu
 \c -
 SET search_path = regress_ddl, public;
 SELECT hilo_next_number('seen') > 0 AS drawn;
--- Neither unlogged nor with other columns.
+-- Not unlogged.
 SET client_min_messages = warning;
 ALTER TABLE hilo.hilo SET UNLOGGED;
 SELECT hilo_next_number('around');
 SELECT hilo_next_number('seen');
 ALTER TABLE hilo.hilo SET LOGGED;
 SELECT hilo_next_number('around') > 0 AS drawn;
-BEGIN;
-ALTER TABLE hilo.hilo DROP COLUMN spare2;
-SELECT hilo_next_number('around');
-ROLLBACK;
-ALTER TABLE hilo.hilo ADD COLUMN note text;
-SELECT hilo_next_number('around');
 DROP EXTENSION hilo;
 DROP TABLE parent;
 DROP SCHEMA regress_ddl;

@@ -236,7 +236,7 @@ ALTER TABLE hilo.hilo SET UNLOGGED;
 SELECT hilo_next_number('rewritten');
 ROLLBACK;
 BEGIN;
-ALTER TABLE hilo.hilo ADD COLUMN extra int;
+ALTER TABLE hilo.hilo DROP COLUMN term;
 SELECT hilo_next_number('rewritten');
 ROLLBACK;
 BEGIN;

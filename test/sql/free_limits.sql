@@ -67,7 +67,7 @@ SELECT id_column FROM hilo.binding WHERE collection = 'fl_system';
 SELECT next_identity_free('fl_system');
 SELECT hilo.unbind('fl_system'), hilo.unbind('fl_full'), hilo.unbind('fl_hidden');
 BEGIN;
-ALTER TABLE hilo.binding ADD COLUMN note text;
+ALTER TABLE hilo.binding RENAME COLUMN taken TO asked;
 SAVEPOINT a;
 SELECT hilo.bind('fl_small', 'fl_small', 'id');
 ROLLBACK TO a;

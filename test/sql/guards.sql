@@ -88,8 +88,8 @@ SELECT hilo_next_number('bad');
 -- What an INSERT leaves out, or has as null, is filled in as for a new row.
 INSERT INTO hilo.hilo (collection) VALUES ('filled');
 INSERT INTO hilo.hilo (collection, max) VALUES ('filled_max', 7);
-INSERT INTO hilo.hilo (collection, max, max_value, created_at, node_tag, home) VALUES ('filled_null', NULL, NULL, NULL, NULL, NULL);
-SELECT collection, max, max_ever, claim, epoch > 0 AS epoch, max_value, home <> 0 AS home, hub_epoch, timeline, created_at <= now() AS created, claimed_at,
+INSERT INTO hilo.hilo (collection, max, max_value, claimed_at, node_tag, home) VALUES ('filled_null', NULL, NULL, NULL, NULL, NULL);
+SELECT collection, max, max_ever, claim, epoch > 0 AS epoch, max_value, home <> 0 AS home, hub_epoch, timeline, lineage, term, term_id, claimed_at,
 	claim_rate, range_size, max_range_size, lease_size, flags, node_tag, hub FROM hilo.hilo WHERE collection LIKE 'filled%' ORDER BY collection;
 SELECT hilo_next_number('filled'), hilo_next_number('filled_max'), hilo_next_number('filled_null');
 

@@ -30,22 +30,22 @@ SELECT collection, max, max_value, share_used, last_claim, numbers_per_hour, tim
 SELECT hilo.configure('stat_configured', node_tag => '');
 SELECT node_tag = '' AS none FROM hilo.status WHERE collection = 'stat_configured';
 
--- Share and time left: the numbers left divided by the rate, which is computed over at least a minute.
+-- Share and time left: the numbers left divided by the rate, that of about the last hour.
 SELECT hilo.configure('stat_left', max_value => 100000);
 SELECT low, high FROM hilo_reserve('stat_left', 1000);
-SELECT share_used, numbers_per_hour BETWEEN 50000 AND 61000 AS rate, time_left BETWEEN interval '95 minutes' AND interval '119 minutes' AS about_99000_by_60500 FROM hilo.status WHERE collection = 'stat_left';
+SELECT share_used, numbers_per_hour BETWEEN 990 AND 1000 AS rate, time_left BETWEEN interval '99 hours' AND interval '100 hours' AS about_99000_by_1000 FROM hilo.status WHERE collection = 'stat_left';
 SELECT hilo.seed('stat_left', 100000);
 SELECT share_used, time_left FROM hilo.status WHERE collection = 'stat_left';
 -- Longer than ten thousand years is null.
 SELECT low, high FROM hilo_reserve('stat_long', 1);
 SELECT numbers_per_hour > 0 AS rate, time_left IS NULL AS long FROM hilo.status WHERE collection = 'stat_long';
 -- An older claim counts for less: by a factor of e per hour.
-COPY hilo.hilo (max, max_ever, claim_rate, created_at, claimed_at, max_value, collection) FROM stdin WITH (DELIMITER ',');
-720,720,100,2020-01-01,-infinity,1000000,stat_old
+COPY hilo.hilo (max, max_ever, claim_rate, claimed_at, max_value, collection) FROM stdin WITH (DELIMITER ',');
+720,720,100,-infinity,1000000,stat_old
 \.
-INSERT INTO hilo.hilo (max, max_ever, claim_rate, created_at, claimed_at, collection, max_value)
-	VALUES (720, 720, 1000, now() - interval '100 hours', now() - interval '1 hour', 'stat_hour', 1000000),
-	(720, 720, 1000, now() - interval '100 hours', now() + interval '1 hour', 'stat_future', 1000000);
+INSERT INTO hilo.hilo (max, max_ever, claim_rate, claimed_at, collection, max_value)
+	VALUES (720, 720, 1000, now() - interval '1 hour', 'stat_hour', 1000000),
+	(720, 720, 1000, now() + interval '1 hour', 'stat_future', 1000000);
 SELECT collection, numbers_per_hour BETWEEN 366 AND 368 AS e_th_part, numbers_per_hour BETWEEN 999 AND 1000 AS whole, numbers_per_hour = 0 AS none, time_left IS NULL AS long
 	FROM hilo.status WHERE collection IN ('stat_old', 'stat_hour', 'stat_future') ORDER BY 1;
 

@@ -933,7 +933,7 @@ SELECT string_agg(line, E'\n' ORDER BY line COLLATE "C") FROM (
 	UNION ALL SELECT concat_ws(' ', 'table', oid::regclass, relowner::regrole, relacl) FROM pg_class WHERE relnamespace = 'hilo'::regnamespace
 	UNION ALL SELECT concat_ws(' ', 'trigger', tgname, tgrelid::regclass, tgenabled) FROM pg_trigger t JOIN pg_class c ON c.oid = tgrelid AND relnamespace = 'hilo'::regnamespace
 	UNION ALL SELECT concat_ws(' ', 'event trigger', evtname, evtenabled) FROM pg_event_trigger
-	UNION ALL SELECT concat_ws(' ', 'row', collection, epoch, created_at, max_value) FROM hilo.hilo
+	UNION ALL SELECT concat_ws(' ', 'row', collection, epoch, max_value) FROM hilo.hilo
 	UNION ALL SELECT concat_ws(' ', 'hub', hub) FROM hilo.hub WHERE hub <> '|') AS _ (line)
 SQL
 

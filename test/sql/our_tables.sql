@@ -1,0 +1,70 @@
+-- Promise 8: a column that others append to our tables does no harm; a column of ours that is gone, or an index on one that changes in place, is an error that names it.
+CREATE TABLE our_doc (id bigint PRIMARY KEY);
+SELECT hilo_next_number('our_before') AS before;
+SELECT hilo.attach('our_doc', 'id', 'our_attached') AS max;
+
+-- A careless loop over all tables.
+DO $$
+DECLARE
+	t regclass;
+BEGIN
+	FOR t IN SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE relkind = 'r' AND nspname IN ('hilo', current_schema()) LOOP
+		EXECUTE format('ALTER TABLE %s ADD COLUMN deleted_at timestamptz, ADD COLUMN version int NOT NULL DEFAULT 1', t);
+	END LOOP;
+END
+$$;
+-- In this session and in a new one: rows that are there, and new ones.
+SELECT hilo_next_number('our_before') AS before, hilo_next_number('our_after') AS after, next_identity('our_id') AS id;
+\c -
+SELECT hilo_next_number('our_before') > 2 AS before, hilo_next_number('our_after') > 1 AS after, next_identity('our_id') AS id;
+INSERT INTO our_doc DEFAULT VALUES RETURNING id;
+INSERT INTO our_doc VALUES (70);
+INSERT INTO our_doc DEFAULT VALUES RETURNING id;
+SELECT hilo.seed('our_before', 200), hilo.drop('our_after'), hilo_next_number('our_after');
+CREATE TABLE our_bound (id text PRIMARY KEY);
+SELECT hilo.bind('our_bound', 'our_bound', 'id');
+SELECT next_identity_free('our_bound');
+INSERT INTO hilo.hilo (collection, max) VALUES ('our_restored', 40);
+SELECT hilo_next_number('our_restored');
+SELECT collection, version, deleted_at FROM hilo.hilo WHERE collection IN ('our_after', 'our_before', 'our_restored') ORDER BY 1;
+SELECT collection, max FROM hilo.status WHERE collection IN ('our_before', 'our_restored') ORDER BY 1;
+-- Rewritten, with the new columns in the tuples.
+ALTER TABLE hilo.hilo ADD COLUMN touched timestamptz DEFAULT clock_timestamp();
+SELECT hilo_next_number('our_before') AS before, hilo_next_number('our_rewritten') AS rewritten;
+VACUUM FULL hilo.hilo;
+SELECT hilo_next_number('our_before') AS before, hilo_next_number('our_rewritten') AS rewritten, hilo_next_number('our_newest') AS newest;
+SELECT hilo.detach('our_doc');
+SELECT hilo.unbind('our_bound');
+ALTER TABLE hilo.hilo DROP COLUMN deleted_at, DROP COLUMN version, DROP COLUMN touched;
+SELECT hilo_next_number('our_before') AS before, hilo_next_number('our_last') AS last;
+
+-- Ours.
+\set VERBOSITY default
+BEGIN;
+ALTER TABLE hilo.hilo DROP COLUMN claim_rate;
+SELECT hilo_next_number('our_before');
+ROLLBACK;
+BEGIN;
+ALTER TABLE hilo.hilo RENAME COLUMN max TO highest;
+SELECT hilo_next_number('our_before');
+ROLLBACK;
+BEGIN;
+ALTER TABLE hilo.hilo ALTER COLUMN collection TYPE varchar(300);
+SELECT hilo_next_number('our_before');
+ROLLBACK;
+BEGIN;
+CREATE INDEX our_index ON hilo.hilo (max);
+SELECT hilo_next_number('our_before');
+ROLLBACK;
+BEGIN;
+CREATE UNIQUE INDEX our_index ON hilo.hilo (collection) WHERE max > 5;
+SELECT hilo_next_number('our_before');
+ROLLBACK;
+BEGIN;
+ALTER TABLE hilo.binding RENAME COLUMN collection TO name;
+SELECT hilo.bind('our_bound', 'our_bound', 'id');
+ROLLBACK;
+SELECT hilo_next_number('our_before') AS before;
+DROP TABLE our_doc, our_bound;
+DROP EXTENSION hilo;
+CREATE EXTENSION hilo;
