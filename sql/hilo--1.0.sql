@@ -754,7 +754,7 @@ BEGIN
         SELECT p.oid FROM pg_catalog.pg_depend d, pg_catalog.pg_extension e, pg_catalog.pg_proc p
         WHERE e.extname = 'hilo' AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass::pg_catalog.oid AND d.refobjid = e.oid
             AND d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid AND p.oid = d.objid
-            AND (p.proname = 'seed_identity_for' OR p.pronamespace = 'hilo'::pg_catalog.regnamespace AND p.proname IN ('seed', 'drop', 'sync', 'configure', 
+            AND (p.proname = 'seed_identity_for' OR p.pronamespace = 'hilo'::pg_catalog.regnamespace::pg_catalog.oid AND p.proname IN ('seed', 'drop', 'sync', 'configure', 
                 'return_range', 'bind', 'unbind', 'status', 'identities', 'pool', 'leases', 'members'))
     LOOP
         EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %s TO %I WITH GRANT OPTION', function, creator);

@@ -61,8 +61,8 @@ my $functions = q{
 	FROM pg_depend d JOIN pg_proc p ON p.oid = d.objid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
 	WHERE NOT has_function_privilege('public', p.oid, 'execute') AND };
 is(sql('shop', $functions . q{has_function_privilege('boss', p.oid, 'execute')}) =~ s/\(.*?\)//gr,
-	join(' ', qw(drop_identity hilo.identities hilo.leases hilo.members hilo.pool hilo.status hilo.bind hilo.bind hilo.configure hilo.drop
-		  hilo.return_range hilo.seed hilo.sync hilo.sync hilo.unbind seed_identity_for)),
+	join(' ', qw(hilo.bind hilo.bind hilo.configure hilo.drop hilo.identities hilo.leases hilo.members hilo.pool
+		  hilo.return_range hilo.seed hilo.status hilo.sync hilo.sync hilo.unbind seed_identity_for)),
 	'he administers collections');
 unlike(sql('shop', $functions . q{has_function_privilege('boss', p.oid, 'execute')}), qr/hub|lease\(|lease_from|guard/, 'no function is among them that has to do with other servers');
 is( sql('shop', q{
@@ -162,8 +162,8 @@ foreach my $pair (@pairs)
 }
 # Functions by the names of those that are called, for the arguments that are not theirs; and for those, where a schema is left out.
 my $count = 0;
-foreach my $signature ('hilo.attach(regclass, name)', 'hilo.attach(regclass)', 'hilo.attach(text)', 'hilo.detach(regclass)', 'hilo_next(varchar)', 'hilo_next_number(varchar)', 'hilo_number(varchar)',
-	'hilo.advance(int)', 'hilo.seed(text, bigint)', 'hilo_column(text)',
+foreach my $signature ('attach(regclass, name)', 'attach(regclass)', 'attach(text)', 'detach(regclass)', 'hilo_next(varchar)', 'hilo_next_number(varchar)', 'hilo_number(varchar)',
+	'advance(int)', 'seed(text, bigint)', 'hilo_column(text)',
 	'format(text, name)', 'format(text, text)', 'quote_ident(name)', 'current_schema(int DEFAULT 0)', 'current_database(int DEFAULT 0)', 'aclexplode(aclitem[], int DEFAULT 0)', 'position(bytea, text)', 'convert_from(bytea, text)')
 {
 	$count++;
