@@ -48,36 +48,9 @@
 #include "varatt.h"
 #endif
 
-#if PG_VERSION_NUM < 140000
-#error "hilo needs PostgreSQL 14 or later"
-#endif
-
-/* The same under its older name. */
 #if PG_VERSION_NUM < 150000
-#define MarkGUCPrefixReserved(prefix)	EmitWarningsOnPlaceholders(prefix)
+#error "hilo needs PostgreSQL 15 or later"
 #endif
-
-#if PG_VERSION_NUM < 150000
-typedef void (*shmem_request_hook_type) (void);
-#endif
-
-/*
- * Have request(), which requests shared memory, called at server start.
- * Returns the hook that it must call first, or NULL.
- */
-static inline shmem_request_hook_type
-hilo_set_shmem_request_hook(shmem_request_hook_type request)
-{
-#if PG_VERSION_NUM >= 150000
-	shmem_request_hook_type next = shmem_request_hook;
-
-	shmem_request_hook = request;
-	return next;
-#else
-	request();
-	return NULL;
-#endif
-}
 
 /* Allocate memory for the extra value of a check hook; NULL: out of memory. */
 static inline void *
@@ -87,21 +60,6 @@ hilo_guc_malloc(size_t size)
 	return guc_malloc(LOG, size);
 #else
 	return malloc(size);
-#endif
-}
-
-/*
- * Maximum number of sessions at a time, including background workers; also
- * valid while shared memory is requested.
- */
-static inline int
-hilo_max_backends(void)
-{
-#if PG_VERSION_NUM >= 150000
-	return MaxBackends;
-#else
-	return MaxConnections + autovacuum_max_workers + 1 + max_worker_processes +
-		max_wal_senders;
 #endif
 }
 
@@ -317,11 +275,7 @@ hilo_insert_index_entries(ResultRelInfo *result_rel, TupleTableSlot *slot,
 static inline int64
 hilo_timeline(void)
 {
-#if PG_VERSION_NUM >= 150000
 	return GetWALInsertionTimeLine();
-#else
-	return ThisTimeLineID;
-#endif
 }
 
 /*
@@ -348,8 +302,6 @@ hilo_has_sync_standby_bits(int version)
 {
 	switch (version / 10000)
 	{
-		case 14:
-			return version >= 140018;
 		case 15:
 			return version >= 150013;
 		case 16:
@@ -385,22 +337,6 @@ hilo_sync_standbys_defined(void)
 	if ((status & initialized) == 0)
 		return SyncRepStandbyNames != NULL && SyncRepStandbyNames[0] != '\0';
 	return (status & defined) != 0;
-}
-
-/*
- * A memory context that keeps its first block, which is large enough for a
- * chunk of 64 kB to be an ordinary one (in version 14 it is not, and costs a
- * malloc()).
- */
-static inline MemoryContext
-hilo_keeping_context(MemoryContext parent, const char *name)
-{
-#if PG_VERSION_NUM >= 150000
-	return GenerationContextCreate(parent, name, 0, 2 * 1024 * 1024,
-								   2 * 1024 * 1024);
-#else
-	return GenerationContextCreate(parent, name, 2 * 1024 * 1024);
-#endif
 }
 
 /*
@@ -450,16 +386,12 @@ hilo_wait_event(const char *name, uint32 *event)
 static inline bool
 hilo_is_security_invoker(HeapTuple view)
 {
-#if PG_VERSION_NUM >= 150000
 	bool		isnull;
 	Datum		options = SysCacheGetAttr(RELOID, view,
 										  Anum_pg_class_reloptions, &isnull);
 
 	return !isnull &&
 		((ViewOptions *) view_reloptions(options, false))->security_invoker;
-#else
-	return false;
-#endif
 }
 
 /*

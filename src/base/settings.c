@@ -17,7 +17,6 @@ char	   *hilo_identity_parts_separator = "/";
 int			hilo_min_range_size = 32;
 int			hilo_max_range_size = 1048576;
 int			hilo_range_duration = 1000;
-int			hilo_client_range_duration = 30000;
 bool		hilo_auto_create = true;
 
 int			hilo_pool_size = 4096;
@@ -29,7 +28,6 @@ int			hilo_lease_ahead = 75;
 int			hilo_lease_retry = 1000;
 int			hilo_lease_timeout = 10000;
 bool		hilo_hub_auto_resume = false;
-bool		hilo_allow_worker_draws = false;
 
 uint32		hilo_settings_generation = 1;
 char		hilo_id_suffix[1 + HILO_MAX_TAG_LEN];
@@ -181,13 +179,6 @@ define_settings(void)
 							&hilo_range_duration, hilo_range_duration,
 							0, INT_MAX, PGC_USERSET, GUC_UNIT_MS,
 							NULL, NULL, NULL);
-	DefineCustomIntVariable("hilo.client_range_duration",
-							"Sets how long a range of hilo.next_range() should last.",
-							NULL,
-							&hilo_client_range_duration,
-							hilo_client_range_duration,
-							0, INT_MAX, PGC_USERSET, GUC_UNIT_MS,
-							NULL, NULL, NULL);
 	DefineCustomBoolVariable("hilo.auto_create",
 							 "Lets draws create collections and identities.",
 							 "If off, hilo.attach(), hilo.seed() and the like create them.",
@@ -246,11 +237,6 @@ define_preloaded_settings(void)
 							 "Lets this server give leases right after a promotion.",
 							 "Set it only where standbys are synchronous, so that no promotion can lose a commit.",
 							 &hilo_hub_auto_resume, hilo_hub_auto_resume,
-							 PGC_SUSET, 0, NULL, NULL, NULL);
-	DefineCustomBoolVariable("hilo.allow_worker_draws",
-							 "Lets a Citus worker draw numbers that other nodes may draw as well.",
-							 "If off, it draws only what is leased, or made unique by a node tag or server prefix of its own.",
-							 &hilo_allow_worker_draws, hilo_allow_worker_draws,
 							 PGC_SUSET, 0, NULL, NULL, NULL);
 }
 

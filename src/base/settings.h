@@ -16,7 +16,6 @@ extern char *hilo_identity_parts_separator;
 extern int	hilo_min_range_size;	/* hilo.range_size */
 extern int	hilo_max_range_size;
 extern int	hilo_range_duration;	/* milliseconds */
-extern int	hilo_client_range_duration; /* milliseconds */
 extern bool hilo_auto_create;	/* true: a draw may create a counter */
 
 /* The default of hilo.node_tag. */
@@ -44,8 +43,6 @@ extern int	hilo_lease_ahead;	/* percent of the last lease */
 extern int	hilo_lease_retry;	/* milliseconds */
 extern int	hilo_lease_timeout; /* milliseconds */
 extern bool hilo_hub_auto_resume;
-extern bool hilo_allow_worker_draws;	/* of numbers that other nodes may
-										 * draw, too */
 
 /*
  * Changes whenever a setting that affects the text of ids changes, so that

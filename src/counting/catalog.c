@@ -36,6 +36,7 @@
 #include "utils/syscache.h"
 
 #include "base/compat.h"
+#include "base/relcache.h"
 #include "counting/catalog.h"
 #include "counting/index_probe.h"
 
@@ -107,9 +108,9 @@ static OurTable tables[HILO_TABLES] = {
 	[HILO_TABLE_BINDINGS] = {"binding", binding_columns, 1, false}
 };
 
-/* Relcache callback.  It may be called at any time, so it only counts. */
+/* One of our tables may have changed. */
 static void
-relation_changed(Datum arg, Oid relid)
+relation_changed(Oid relid)
 {
 	for (int i = 0; i < HILO_TABLES; i++)
 	{
@@ -134,7 +135,7 @@ rights_changed(Datum arg, int cacheid, uint32 hashvalue)
 void
 hilo_catalog_init(void)
 {
-	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+	hilo_on_relation_change(relation_changed);
 	CacheRegisterSyscacheCallback(RELOID, rights_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(ATTNUM, rights_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHOID, rights_changed, (Datum) 0);
@@ -576,5 +577,5 @@ hilo_catalog_announce(Oid table)
 	SendSharedInvalidMessages(&message, 1);
 
 	/* This session receives its own message later. */
-	relation_changed((Datum) 0, table);
+	relation_changed(table);
 }

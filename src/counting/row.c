@@ -33,6 +33,9 @@
 #include "base/failure_point.h"
 #include "counting/row.h"
 
+/* Block size of the memory in which a WAL record is built. */
+#define LOG_BLOCK	(2 * 1024 * 1024)
+
 /* Attempts to find a row while other code keeps changing it. */
 #define MAX_FIND_ATTEMPTS	10
 
@@ -522,7 +525,8 @@ hilo_row_abandon(HiloRowChange *change)
 /*
  * GenericXLogStart() allocates over 64 kB.  Freed by malloc() each time, that
  * memory goes back to the operating system and is asked for again, which costs
- * more than all the rest of a claim; a generation context keeps its block.
+ * more than all the rest of a claim; a generation context keeps its first block,
+ * which is large enough for a chunk of that size to be an ordinary one.
  */
 static GenericXLogState *
 start_log_record(Relation rel)
@@ -532,7 +536,8 @@ start_log_record(Relation rel)
 	GenericXLogState *state;
 
 	if (context == NULL)
-		context = hilo_keeping_context(TopMemoryContext, "hilo log record");
+		context = GenerationContextCreate(TopMemoryContext, "hilo log record", 0,
+										  LOG_BLOCK, LOG_BLOCK);
 	else
 		MemoryContextReset(context);	/* an error may have left something */
 

@@ -21,6 +21,9 @@
 #include "session/call.h"
 #include "shared/pool.h"
 
+/* How long the range of a client program should last, as in RavenDB. */
+#define CLIENT_RANGE_DURATION	(30 * USECS_PER_SEC)
+
 PG_FUNCTION_INFO_V1(hilo_next);
 PG_FUNCTION_INFO_V1(hilo_next_tagged);
 PG_FUNCTION_INFO_V1(hilo_next_number);
@@ -213,12 +216,12 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	(void) hilo_collection_row(collection);
 
 	/* If no time is given, use the last size unchanged. */
-	age = hilo_client_range_duration * INT64CONST(1000);
+	age = CLIENT_RANGE_DURATION;
 	if (!PG_ARGISNULL(2) &&
 		pg_sub_s64_overflow(now, PG_GETARG_TIMESTAMPTZ(2), &age))
 		age = PG_INT64_MAX;
 	request.size = hilo_range_size(last_size, age,
-								   hilo_client_range_duration * INT64CONST(1000),
+								   CLIENT_RANGE_DURATION,
 								   hilo_collection_range_size(collection),
 								   hilo_collection_max_range_size(collection));
 	if (request.above > 0)

@@ -26,6 +26,7 @@
 
 #include "base/compat.h"
 #include "counting/catalog.h"
+#include "base/relcache.h"
 #include "servers/citus.h"
 
 #define GROUP_TABLE		"pg_dist_local_group"
@@ -45,11 +46,11 @@ static NodeKind node_kind = NO_NODE;
 static uint64 known_generation = 0;
 
 /*
- * Relcache callback.  Creating or dropping the table changes the generation
+ * Creating or dropping the table changes the generation
  * anyway.
  */
 static void
-group_changed(Datum arg, Oid relid)
+group_changed(Oid relid)
 {
 	if (OidIsValid(group_table) && relid == group_table)
 		hilo_rights_generation++;
@@ -58,7 +59,7 @@ group_changed(Datum arg, Oid relid)
 void
 hilo_citus_init(void)
 {
-	CacheRegisterRelcacheCallback(group_changed, (Datum) 0);
+	hilo_on_relation_change(group_changed);
 }
 
 /*

@@ -119,7 +119,7 @@ hub_text(const char *hub)
 HiloWantedHub
 hilo_lease_wanted(void)
 {
-	bool		on_worker = !hilo_allow_worker_draws && hilo_citus_is_worker();
+	bool		on_worker = hilo_citus_is_worker();
 	HiloWantedHub wanted = {.even_counted = on_worker};
 
 	if (hilo_hub[0] != '\0')

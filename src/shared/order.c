@@ -183,7 +183,7 @@ collection_count(void)
 static int
 max_ends(void)
 {
-	return Max(MIN_ENDS, 4 * hilo_max_backends());
+	return Max(MIN_ENDS, 4 * MaxBackends);
 }
 
 /*
@@ -1191,7 +1191,7 @@ static Size
 size_of_part(int part)
 {
 	Size		count = collection_count();
-	Size		backends = hilo_max_backends();
+	Size		backends = MaxBackends;
 
 	switch (part)
 	{
@@ -1275,7 +1275,8 @@ hilo_ordered_init(void)
 	if (!process_shared_preload_libraries_in_progress || hilo_pool_size == 0)
 		return;
 
-	next_request_hook = hilo_set_shmem_request_hook(request_memory);
+	next_request_hook = shmem_request_hook;
+	shmem_request_hook = request_memory;
 	next_startup_hook = shmem_startup_hook;
 	shmem_startup_hook = startup;
 	RegisterXactCallback(end_transaction, NULL);

@@ -918,7 +918,8 @@ hilo_pool_init(void)
 	if (!process_shared_preload_libraries_in_progress || hilo_pool_size == 0)
 		return;
 
-	next_request_hook = hilo_set_shmem_request_hook(request_memory);
+	next_request_hook = shmem_request_hook;
+	shmem_request_hook = request_memory;
 	next_startup_hook = shmem_startup_hook;
 	shmem_startup_hook = startup;
 	next_access_hook = object_access_hook;

@@ -27,6 +27,7 @@
 #include "utils/snapmgr.h"
 
 #include "base/compat.h"
+#include "base/relcache.h"
 #include "counting/catalog.h"
 #include "counting/row.h"
 #include "tables/attachment.h"
@@ -246,9 +247,9 @@ typedef struct SeenTable
 
 static HTAB *seen_tables = NULL;
 
-/* Relcache callback: every change of a table's triggers sends a message. */
+/* Every change of a table's triggers sends a message. */
 static void
-table_changed(Datum arg, Oid relation)
+table_changed(Oid relation)
 {
 	HASH_SEQ_STATUS status;
 	SeenTable  *seen;
@@ -277,7 +278,7 @@ remember_seen(Oid relation, Oid trigger)
 
 		seen_tables = hash_create("hilo attached tables", 64, &ctl,
 								  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-		CacheRegisterRelcacheCallback(table_changed, (Datum) 0);
+		hilo_on_relation_change(table_changed);
 	}
 	seen = hash_search(seen_tables, &relation, HASH_ENTER, NULL);
 	seen->trigger = trigger;

@@ -481,7 +481,7 @@ hilo_draw_right_check_node(HiloCollection *collection, bool unique_by_tag)
 {
 	const char *name = collection->ref.name;
 
-	if (unique_by_tag || hilo_allow_worker_draws || !hilo_citus_is_worker() ||
+	if (unique_by_tag || !hilo_citus_is_worker() ||
 		can_be_leased(collection))
 		return;
 
@@ -520,7 +520,7 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn)
 	{
 		hilo_draw_right_check_node(collection,
 								   drawn == HILO_DRAW_ID && has_own_ids(collection));
-		if (hilo_pool_exists() && !hilo_allow_worker_draws)
+		if (hilo_pool_exists())
 			hilo_cache_forget(entry);
 		return;
 	}

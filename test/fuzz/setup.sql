@@ -343,7 +343,6 @@ BEGIN
     PERFORM set_config('hilo.range_size', sizes[1 + floor(random() * 6)::int], true),
         set_config('hilo.max_range_size', sizes[1 + floor(random() * 6)::int], true),
         set_config('hilo.range_duration', times[1 + floor(random() * 4)::int], true),
-        set_config('hilo.client_range_duration', times[1 + floor(random() * 4)::int], true),
         set_config('hilo.auto_create', (random() < 0.8)::text, true),
         set_config('hilo.node_tag', (ARRAY['A', '', '_', repeat('Z', 32)])[1 + floor(random() * 4)::int], true),
         set_config('hilo.server_prefix', (ARRAY['', '', 'North/', repeat('x', 127) || '/', '-'])[1 + floor(random() * 5)::int], true),
@@ -359,8 +358,7 @@ BEGIN
         set_config('hilo.lease_ahead', (ARRAY['0', '0', '75', '100'])[1 + floor(random() * 4)::int], true),
         set_config('hilo.lease_retry', (ARRAY['0', '1', '1000', '2147483647'])[1 + floor(random() * 4)::int], true),
         set_config('hilo.lease_timeout', (ARRAY['100', '1000'])[1 + floor(random() * 2)::int], true),
-        set_config('hilo.hub_auto_resume', (random() < 0.5)::text, true),
-        set_config('hilo.allow_worker_draws', (random() < 0.5)::text, true);
+        set_config('hilo.hub_auto_resume', (random() < 0.5)::text, true);
 END $$;
 
 -- Draw in all ways from the collections that are never seeded or dropped.

@@ -35,13 +35,10 @@ SELECT size_for(0, NULL), size_for(1, '-infinity');
 RESET hilo.max_range_size;
 SELECT size_for(0, NULL), size_for(1, '-infinity');
 RESET hilo.range_size;
--- T is the client's setting, not that of the sessions.
+-- 30 s, whatever the setting of sessions is.
 SET hilo.range_duration = 0;
 SELECT size_for(100, now() - interval '20 s');
-SET hilo.client_range_duration = '5 s';
-SELECT size_for(100, now()), size_for(100, now() - interval '7 s'), size_for(100, now() - interval '20 s');
 RESET hilo.range_duration;
-RESET hilo.client_range_duration;
 
 -- last_max: the counter never answers below what the client has seen.
 SELECT low, high FROM hilo.next_range('seen', last_max => 500);

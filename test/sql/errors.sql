@@ -271,12 +271,10 @@ SET hilo.range_size = 0;
 SET hilo.range_size = -1;
 SET hilo.max_range_size = 0;
 SET hilo.range_duration = -1;
-SET hilo.client_range_duration = '-1s';
 SET hilo.range_duration = '1 parsec';
 SELECT hilo_next('settings');
 SELECT current_setting('hilo.node_tag'), current_setting('hilo.server_prefix'), current_setting('hilo.identity_parts_separator'),
-	current_setting('hilo.range_size'), current_setting('hilo.max_range_size'), current_setting('hilo.range_duration'),
-	current_setting('hilo.client_range_duration');
+	current_setting('hilo.range_size'), current_setting('hilo.max_range_size'), current_setting('hilo.range_duration');
 SET hilo.node_tag = 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx';
 SELECT hilo_next('settings');
 RESET hilo.node_tag;

@@ -20,7 +20,6 @@ my $settings = <<'SETTINGS';
 synchronous_commit = off
 hilo.range_size = 3
 hilo.range_duration = 0
-hilo.client_range_duration = 0
 SETTINGS
 
 # What clients do, a line of psql's script each.  All of it logs lines of the

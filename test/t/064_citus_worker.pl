@@ -183,10 +183,13 @@ like(outcome_of($worker, q{SELECT hilo.lease_from('orders', 'a|b')}), qr/^42939/
 #
 # Counted before the node was a worker
 #
-$worker->safe_psql('postgres', q{SET hilo.allow_worker_draws = on; SELECT hilo_next_number('counted') FROM generate_series(1, 500)});
+my $group = $worker->safe_psql('postgres', 'SELECT groupid FROM pg_dist_local_group');
+$worker->safe_psql('postgres', 'UPDATE pg_dist_local_group SET groupid = 0');
+$worker->safe_psql('postgres', q{SELECT hilo_next_number('counted') FROM generate_series(1, 500)});
 $session = session($worker);
-is($session->query_safe(q{SET hilo.allow_worker_draws = on; SELECT hilo_next_number('counted') > 500}), 't', 'hilo.allow_worker_draws: it counts');
-$session->query_safe('RESET hilo.allow_worker_draws');
+is($session->query_safe(q{SELECT hilo_next_number('counted') > 500}), 't', 'no worker: it counts');
+# As Citus does, tell all sessions.
+$worker->safe_psql('postgres', "BEGIN; TRUNCATE pg_dist_local_group; INSERT INTO pg_dist_local_group VALUES ($group); COMMIT");
 $coordinator->safe_psql('postgres', q{SELECT hilo_next_number('counted') FROM generate_series(1, 2000)});
 is($session->query_safe(q{SELECT hilo_next_number('counted') > 2000}), 't', 'then it leases, above both, whatever a session had left');
 $session->finish;
@@ -213,7 +216,7 @@ like(outcome_of($worker, q{SELECT next_server_side_id('a/')}), qr/^55000/, 'the 
 # Privileges
 #
 $worker->safe_psql('postgres', 'CREATE ROLE somebody');
-like(outcome_of($worker, qq{SET ROLE somebody; SET hilo.$_}), qr/^42501/, "an ordinary role may not set it: hilo.$_") foreach 'allow_worker_draws = on', "hub = ''";
+like(outcome_of($worker, qq{SET ROLE somebody; SET hilo.$_}), qr/^42501/, "an ordinary role may not set it: hilo.$_") foreach "hub = ''";
 is(outcome_of($worker, q{SET ROLE somebody; SELECT hilo_next_number('somebody')}), 'fine', 'all roles draw');
 
 #

@@ -139,7 +139,7 @@ mutant() {
             look() { torture 0.4 'the copy of it in its place'; } ;;
         guard)
             about="a Citus worker draws what other nodes draw"
-            replace tables/rights.c 'if (unique_by_tag || hilo_allow_worker_draws ||' 'if (true ||'
+            replace tables/rights.c 'if (unique_by_tag ||' 'if (true ||'
             look() {
                 torture 0.4 'not refused on a Citus worker' &&
                     grep '^verdict: .* [1-9][0-9]* repeated' "$work/tmp/log" >/dev/null
