@@ -43,7 +43,7 @@ foreach my $line (split /\n/, slurp_file("$folder/queries.yaml"))
 	}
 	elsif ($line =~ /^    (?! )?\s*(\S.*)$/ && !$query{$name}{columns}) { $query{$name}{sql} .= "$1\n"; }
 }
-is(join(' ', sort keys %query), 'hilo_collection hilo.lease hilo_pool', 'three queries');
+is(join(' ', sort keys %query), 'hilo_collection hilo_lease hilo_pool', 'three queries');
 
 foreach my $it (sort keys %query)
 {
