@@ -321,6 +321,11 @@ CREATE FUNCTION hilo.sync(collection text) RETURNS bigint
 COMMENT ON FUNCTION hilo.sync(text) IS
     'advance a collection to at least the highest number in the columns it is bound to, at once and for good; returns the max now stored';
 
+CREATE FUNCTION hilo.counted_number(id text, start text, counted integer) RETURNS bigint
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_counted_number';
+COMMENT ON FUNCTION hilo.counted_number(text, text, integer) IS
+    'the number in an id, if that begins with start and a draw of the collection could equal it: with any tag or none (0), with a tag (1), without one (2); called when the highest number in a table is looked up';
+
 CREATE FUNCTION hilo.sync(OUT collection text, OUT max bigint) RETURNS SETOF record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_sync_all';
 COMMENT ON FUNCTION hilo.sync() IS

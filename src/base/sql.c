@@ -16,8 +16,8 @@
 
 #include "base/sql.h"
 
-static void
-set_locally(const char *setting, const char *value)
+void
+hilo_sql_set_locally(const char *setting, const char *value)
 {
 	(void) set_config_option(setting, value, PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
@@ -28,7 +28,7 @@ hilo_sql_hide_search_path(void)
 {
 	int			level = NewGUCNestLevel();
 
-	set_locally("search_path", "pg_catalog, pg_temp");
+	hilo_sql_set_locally("search_path", "pg_catalog, pg_temp");
 	return level;
 }
 
@@ -39,7 +39,7 @@ hilo_sql_begin(void)
 
 	SPI_connect();
 	level = hilo_sql_hide_search_path();
-	set_locally("row_security", "off");
+	hilo_sql_set_locally("row_security", "off");
 	return level;
 }
 

@@ -16,6 +16,9 @@
  */
 extern int	hilo_sql_hide_search_path(void);
 
+/* Set a parameter until such a level ends. */
+extern void hilo_sql_set_locally(const char *setting, const char *value);
+
 /*
  * Connect to SPI and set up the environment; undo this with the value returned.
  * What the functions below return lives until then.

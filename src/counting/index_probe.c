@@ -1,13 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * index_probe.c
- *	  Looks up rows in an index as they are now.
- *
- * Seeing rows as of now has a price: a scan reads a page of the index first and
- * the rows after that.  If a row is updated in between, the scan finds the old
- * version dead, and does not know the new one.  So dead rows are believed only
- * if a second scan finds no other dead rows: a version that was alive when that
- * scan read the page would be among them.
+ *	  Looks up rows in an index, and whether rows are there now.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,6 +11,7 @@
 #include "access/tableam.h"
 #include "catalog/pg_am.h"
 #include "miscadmin.h"
+#include "utils/snapmgr.h"
 
 #include "base/compat.h"
 #include "counting/index_probe.h"
@@ -54,122 +49,58 @@ hilo_index_leads(Relation index, AttrNumber attnum)
 		RelationGetIndexPredicate(index) == NIL;
 }
 
-/* Dead rows that an index scan has found. */
-typedef struct DeadRows
+Snapshot
+hilo_snapshot_before(void)
 {
-	ItemPointerData *tids;
-	int			count;
-	int			room;
-} DeadRows;
-
-static void
-note_dead(DeadRows *dead, ItemPointer tid)
-{
-	if (dead->count == dead->room)
-	{
-		dead->room = Max(8, dead->room * 2);
-		dead->tids = dead->tids == NULL ?
-			palloc(dead->room * sizeof(ItemPointerData)) :
-			repalloc(dead->tids, dead->room * sizeof(ItemPointerData));
-	}
-	dead->tids[dead->count++] = *tid;
+	return RegisterSnapshot(IsInParallelMode() ? InvalidSnapshot :
+							GetLatestSnapshot());
 }
 
-/*
- * Scan once, noting dead rows.  If rows is not NULL, appends copies of the live
- * ones to it; otherwise stops at the first live row, and leaves it in slot.
- * Returns whether it found any.
- */
-static bool
-scan_once(Relation heap, Relation index, ScanKey key, ScanDirection direction,
-		  Snapshot snapshot, TupleTableSlot *slot, DeadRows *dead, List **rows)
+bool
+hilo_row_is_there(Relation heap, TupleTableSlot *slot, Snapshot before,
+				  Snapshot now)
 {
-	IndexScanDesc scan = hilo_index_beginscan(heap, index, snapshot, 1);
-	bool		found = false;
-	ItemPointer tid;
+	return (before != InvalidSnapshot &&
+			table_tuple_satisfies_snapshot(heap, slot, before)) ||
+		table_tuple_satisfies_snapshot(heap, slot, now);
+}
 
-	dead->count = 0;
-	index_rescan(scan, key, 1, NULL, 0);
-	while ((!found || rows != NULL) &&
-		   (tid = index_getnext_tid(scan, direction)) != NULL)
+void
+hilo_index_visit(Relation heap, Relation index, ScanKey keys, int nkeys,
+				 ScanDirection direction, Snapshot now, HiloRowVisitor visit,
+				 void *arg)
+{
+	Snapshot	before = hilo_snapshot_before();
+	TupleTableSlot *slot = table_slot_create(heap, NULL);
+	IndexScanDesc scan = hilo_index_beginscan(heap, index, SnapshotAny, nkeys);
+
+	index_rescan(scan, keys, nkeys, NULL, 0);
+	while (index_getnext_slot(scan, direction, slot))
 	{
-		ItemPointerData met = *tid;
-
-		if (!index_fetch_heap(scan, slot))
-			note_dead(dead, &met);
-		else
-		{
-			found = true;
-			if (rows != NULL)
-				*rows = lappend(*rows, ExecCopySlotHeapTuple(slot));
-		}
+		CHECK_FOR_INTERRUPTS();
+		if (hilo_row_is_there(heap, slot, before, now) && !visit(slot, arg))
+			break;
 	}
 	index_endscan(scan);
-	return found;
+	ExecDropSingleTupleTableSlot(slot);
+	UnregisterSnapshot(before);
 }
 
 static bool
-same_rows(const DeadRows *a, const DeadRows *b)
+add_copy(TupleTableSlot *slot, void *rows)
 {
-	return a->count == b->count &&
-		memcmp(a->tids, b->tids, a->count * sizeof(ItemPointerData)) == 0;
-}
+	List	  **list = rows;
 
-/* Scan until the answer is certain; with any, one row is enough. */
-static bool
-probe(Relation heap, Relation index, ScanKey key, ScanDirection direction,
-	  Snapshot snapshot, TupleTableSlot *slot, bool any, List **rows)
-{
-	DeadRows	dead = {0};
-	DeadRows	before = {0};
-
-	for (;;)
-	{
-		DeadRows	swap;
-		bool		found;
-
-		if (rows != NULL)
-			*rows = NIL;
-		found = scan_once(heap, index, key, direction, snapshot, slot, &dead,
-						  rows);
-		if ((found && any) || dead.count == 0 ||
-			same_rows(&dead, &before))
-			return found;
-
-		CHECK_FOR_INTERRUPTS();
-		swap = before;
-		before = dead;
-		dead = swap;
-	}
-}
-
-bool
-hilo_index_has(Relation heap, Relation index, ScanKey key, Snapshot snapshot,
-			   TupleTableSlot *slot)
-{
-	bool		found = probe(heap, index, key, ForwardScanDirection, snapshot,
-							  slot, true, NULL);
-
-	ExecClearTuple(slot);
-	return found;
-}
-
-bool
-hilo_index_first(Relation heap, Relation index, ScanKey key,
-				 ScanDirection direction, Snapshot snapshot,
-				 TupleTableSlot *slot)
-{
-	return probe(heap, index, key, direction, snapshot, slot, false, NULL);
+	*list = lappend(*list, ExecCopySlotHeapTuple(slot));
+	return true;
 }
 
 List *
-hilo_index_rows(Relation heap, Relation index, ScanKey key, Snapshot snapshot)
+hilo_index_rows(Relation heap, Relation index, ScanKey key, Snapshot now)
 {
-	TupleTableSlot *slot = table_slot_create(heap, NULL);
-	List	   *rows;
+	List	   *rows = NIL;
 
-	(void) probe(heap, index, key, ForwardScanDirection, snapshot, slot, false,
-				 &rows);
-	ExecDropSingleTupleTableSlot(slot);
+	hilo_index_visit(heap, index, key, 1, ForwardScanDirection, now, add_copy,
+					 &rows);
 	return rows;
 }

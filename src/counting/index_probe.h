@@ -1,11 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * index_probe.h
- *	  Looks up rows in an index as they are now.
+ *	  Looks up rows in an index, and whether rows are there now.
  *
- * It uses a snapshot that sees the rows as of now, SnapshotSelf or a dirty one,
- * whatever the isolation level, and leaves no trace for serializable
- * transactions.
+ * Rows are judged as of now, whatever the isolation level, and serializable
+ * transactions leave no trace.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,22 +34,30 @@ extern Relation hilo_index_find(Relation heap, HiloIndexTest fits, void *arg);
 extern bool hilo_index_leads(Relation index, AttrNumber attnum);
 
 /*
- * True if the index has a row with this key. slot is one of heap's; it is left
- * empty.  The caller has locked both relations.
+ * True if the row in slot, read by SnapshotAny, is there: for now, which is
+ * SnapshotSelf or a dirty snapshot, or for before, a snapshot taken before the
+ * row was read.  Now alone would not do: a row that is updated meanwhile can be
+ * dead when its old version is met, while its new one was not there yet when the
+ * scan passed its place.  Unregister such a snapshot; a parallel operation can
+ * take none, and gets InvalidSnapshot.
  */
-extern bool hilo_index_has(Relation heap, Relation index, ScanKey key,
-						   Snapshot snapshot, TupleTableSlot *slot);
+extern Snapshot hilo_snapshot_before(void);
+extern bool hilo_row_is_there(Relation heap, TupleTableSlot *slot,
+							  Snapshot before, Snapshot now);
+
+/* Is given a row that is there; returns false to end the scan. */
+typedef bool (*HiloRowVisitor) (TupleTableSlot *slot, void *arg);
 
 /*
- * Put the first row with this key, from the start or the end of the index, into
- * slot, which is one of heap's.  Returns whether it found one.
+ * Visit the rows with these keys in an index of heap that are there now, in the
+ * order of the index or backwards.  The caller has locked both relations.
  */
-extern bool hilo_index_first(Relation heap, Relation index, ScanKey key,
-							 ScanDirection direction, Snapshot snapshot,
-							 TupleTableSlot *slot);
+extern void hilo_index_visit(Relation heap, Relation index,
+							 ScanKey keys, int nkeys, ScanDirection direction,
+							 Snapshot now, HiloRowVisitor visit, void *arg);
 
 /* Copies of all rows with this key, as a list of HeapTuple, palloc'd. */
 extern List *hilo_index_rows(Relation heap, Relation index, ScanKey key,
-							 Snapshot snapshot);
+							 Snapshot now);
 
 #endif							/* HILO_INDEX_PROBE_H */

@@ -1,28 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * admin.c
- *	  The SQL functions that administer collections: seed, sync, drop,
- *	  configure.
+ *	  The SQL functions that administer collections: seed, drop, configure.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "funcapi.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/tuplestore.h"
 
 #include "servers/citus.h"
 #include "session/call.h"
 #include "tables/attach.h"
 #include "tables/attachment.h"
 #include "tables/binding.h"
-#include "tables/highest.h"
 
 PG_FUNCTION_INFO_V1(hilo_seed);
-PG_FUNCTION_INFO_V1(hilo_sync);
-PG_FUNCTION_INFO_V1(hilo_sync_all);
 PG_FUNCTION_INFO_V1(hilo_drop);
 PG_FUNCTION_INFO_V1(hilo_configure);
 
@@ -37,64 +31,6 @@ hilo_seed(PG_FUNCTION_ARGS)
 	max = hilo_api_seed(fcinfo, &collection);
 	hilo_api_forget_range(collection.ref.name);
 	PG_RETURN_INT64(max);
-}
-
-/*
- * Sync
- */
-
-/* Sync a collection; this session forgets its range at once. */
-static bool
-sync_collection(const char *collection, int64 *max)
-{
-	if (!hilo_sync_collection(collection, max))
-		return false;
-	hilo_api_forget_range(collection);
-	return true;
-}
-
-Datum
-hilo_sync(PG_FUNCTION_ARGS)
-{
-	const char *collection;
-	int64		max;
-
-	hilo_api_prevent_unless_may_write("hilo.sync()");
-	collection = hilo_api_collection(fcinfo);
-	if (!sync_collection(collection, &max))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("collection \"%s\" is not bound to a column",
-						collection),
-				 hilo_citus_is_worker() ?
-				 errhint("Use hilo.sync() on the Citus coordinator, where tables are bound.") :
-				 errhint("Use hilo.attach() or hilo.bind() to specify the column with its ids, or use hilo.seed().")));
-	PG_RETURN_INT64(max);
-}
-
-Datum
-hilo_sync_all(PG_FUNCTION_ARGS)
-{
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	ListCell   *lc;
-
-	hilo_api_prevent_unless_may_write("hilo.sync()");
-	hilo_init_materialized(fcinfo);
-	foreach(lc, hilo_sync_candidates())
-	{
-		const char *name = lfirst(lc);
-		Datum		values[2];
-		bool		nulls[2] = {0};
-		int64		max;
-
-		CHECK_FOR_INTERRUPTS();
-		if (!sync_collection(name, &max))
-			continue;
-		values[0] = CStringGetTextDatum(name);
-		values[1] = Int64GetDatum(max);
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-	}
-	return (Datum) 0;
 }
 
 /*

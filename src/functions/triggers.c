@@ -20,6 +20,7 @@
 #include "tables/attachment.h"
 #include "tables/column.h"
 #include "tables/highest.h"
+#include "tables/sync.h"
 
 PG_FUNCTION_INFO_V1(hilo_assign_id);
 PG_FUNCTION_INFO_V1(hilo_advance);

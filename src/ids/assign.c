@@ -53,8 +53,7 @@ next_identity_beside(const char *name, const Place *place)
 		hilo_documents_open_bound(identity.name) :
 		hilo_documents_open_own(identity.name, place->rel, place->attnum);
 	number = hilo_identity_next_beside(&identity, documents);
-	if (documents != NULL)
-		hilo_documents_close(documents);
+	hilo_documents_close(documents);
 	return hilo_identity_id(&identity, number);
 }
 

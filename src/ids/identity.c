@@ -156,8 +156,8 @@ hilo_identity_next_beside(HiloIdentity *identity, HiloDocuments *documents)
 	HiloCollection *collection = &identity->collection;
 	int64		number = hilo_identity_next(identity);
 
-	while (documents != NULL && (number > hilo_documents_limit(documents) ||
-								 is_taken(number, documents)))
+	while (number > hilo_documents_limit(documents) ||
+		   is_taken(number, documents))
 	{
 		int			tries = 0;
 

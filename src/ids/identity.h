@@ -44,8 +44,7 @@ extern int64 hilo_identity_next_free(HiloIdentity *identity, int *tries);
 /*
  * Draw the next number, and look it up; if a document has it, search for a
  * number that no document has, and draw that.  No document that existed before
- * the number was drawn has it.  If no other session interferes, or with
- * documents NULL, one lookup at most is needed.
+ * the number was drawn has it.
  */
 extern int64 hilo_identity_next_beside(HiloIdentity *identity,
 									   HiloDocuments *documents);

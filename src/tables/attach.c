@@ -614,9 +614,9 @@ adopt(const HiloTableColumn *change, HiloCollection *collection, int64 highest)
 static int64
 highest_id(const HiloTableColumn *change, HiloCollection *collection)
 {
-	return hilo_column_highest(&change->column, collection->ref.name,
-							   hilo_counted_ids(collection),
-							   hilo_counter_limit(collection));
+	HiloSought	sought = hilo_sought(collection);
+
+	return hilo_column_highest(&change->column, &sought, true);
 }
 
 int64
@@ -673,13 +673,15 @@ hilo_attach_check_room(const HiloColumn *column, const char *name)
 {
 	int64		limit = hilo_type_limit(hilo_column_type(column));
 	HiloCollection collection;
+	HiloSought	sought;
 	int64		highest;
 
 	if (limit == PG_INT64_MAX)
 		return;
 	hilo_collection_init(&collection, name);
-	highest = hilo_column_highest(column, name, hilo_counted_ids(&collection),
-								  hilo_counter_limit(&collection));
+	sought = hilo_sought(&collection);
+	sought.above = 0;
+	highest = hilo_column_highest(column, &sought, true);
 	if (highest >= limit)
 		ereport(ERROR,
 				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),

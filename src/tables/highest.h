@@ -1,7 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * highest.h
- *	  The highest number in a column, and advancing counters to it.
+ *	  The highest number in a column.
+ *
+ * In a text column only ids count that a draw of the collection could equal; if
+ * the column ignores case, ids of all collections do.  The last bigint never
+ * counts: such a row marks the end of something, and nothing is above it.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,52 +15,38 @@
 #include "session/collection.h"
 #include "tables/column.h"
 
-/*
- * The highest number, not above limit, in a column of a table with its
- * partitions and children; 0: none.  In a text column only ids of the
- * collection count; if the column ignores case, all do.
- *
- * Committed rows count, and those that open and prepared transactions have
- * inserted (except in foreign tables and in shards of Citus), whatever the
- * isolation level or row security.  Shards can be searched only in READ
- * COMMITTED. A number inserted or committed during the search may be missed.
- */
-extern int64 hilo_column_highest(const HiloColumn *column, const char *collection,
-								 HiloCountedIds counted, int64 limit);
+/* The highest number that counts and is above one limit, but not the other. */
+typedef struct HiloSought
+{
+	const char *collection;		/* or identity, without a bar */
+	HiloCountedIds counted;
+	int64		above;
+	int64		limit;
+} HiloSought;
+
+/* What is sought for a counter: numbers above its max, up to its limit. */
+extern HiloSought hilo_sought(HiloCollection *counter);
 
 /*
- * The limit of a counter, which need not exist: numbers above it are not drawn,
- * and do not count.
+ * The number in a column of a table, its partitions and its children, with the
+ * rows that are committed now, whatever the isolation level or row security; 0:
+ * there is none.  Read by queries of the tables' owners.  Raises 42P01 or 42703
+ * if the table or column no longer exists, and 55000 if rows are in shards and
+ * the isolation level is not READ COMMITTED.  Foreign tables are left out unless
+ * asked for.
  */
-extern int64 hilo_counter_limit(HiloCollection *counter);
+extern int64 hilo_column_highest(const HiloColumn *column,
+								 const HiloSought *sought, bool foreign_too);
+
+/*
+ * The number in a column of one table alone, for a trigger: no query is run, and
+ * rows of open transactions count.  Reads the end of an index that leads with
+ * the number, or else the whole table once.
+ */
+extern int64 hilo_highest_here(Relation rel, AttrNumber attnum,
+							   const HiloSought *sought);
 
 /* Which ids count for a collection or identity. */
 extern HiloCountedIds hilo_counted_ids(HiloCollection *collection);
-
-/*
- * Advance a collection to at least the highest number in its attached columns
- * whose triggers were not seen, note that they were, and return that number.
- * Tables locked by other sessions are left for later.  The limit of the
- * collection is lowered to what the columns can hold.
- */
-extern int64 hilo_sync_unseen(HiloCollection *collection);
-
-/*
- * Advance a collection to at least the highest number in the columns that it is
- * bound or attached to, up to its limit: numbers above that will not be drawn.
- * All ranges become invalid, because rows that came from elsewhere may have
- * numbers in them.  Columns bound by hilo.bind() may hold identities, too, so
- * the identity of the name is advanced as well.
- *
- * Returns false, having changed nothing, if the collection is not bound to a
- * column; else *max is the max of the collection.
- */
-extern bool hilo_sync_collection(const char *collection, int64 *max);
-
-/*
- * The names of all collections that may be bound or attached to a column, in
- * order, as a list of char *, palloc'd.  Some may turn out not to be.
- */
-extern List *hilo_sync_candidates(void);
 
 #endif							/* HILO_HIGHEST_H */

@@ -3,30 +3,31 @@
  * taken.c
  *	  Where the documents of an identity are, and which numbers are taken.
  *
- * Documents are either in tables, whose indexes are probed, or known to a
- * function, which is called.
+ * A number is looked up by a query over the relation with the documents, or over
+ * the function that knows them, which is prepared once in a session.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/relation.h"
 #include "access/table.h"
-#include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
-#include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/regproc.h"
-#include "utils/snapmgr.h"
 #include "utils/syscache.h"
+#include "utils/typcache.h"
 
 #include "base/compat.h"
 #include "base/settings.h"
@@ -36,20 +37,25 @@
 #include "servers/citus.h"
 #include "tables/attachment.h"
 #include "tables/binding.h"
+#include "tables/owner_query.h"
 #include "tables/rights.h"
 #include "tables/taken.h"
 
-/* A table, or one part of a partitioned one, with the index to probe. */
-typedef struct Part
+/* Where to look: a column of a relation, or a function. */
+typedef struct Place
 {
-	Relation	heap;
-	Relation	index;
-	TupleTableSlot *slot;
-	FmgrInfo	equal;			/* of the index's operator family */
-	Oid			type;			/* of the column: a base type */
-	const char *query;			/* of a Citus table with shards; a literal is
-								 * appended to it; else NULL */
-} Part;
+	Oid			object;			/* the relation or function */
+	int32		attnum;			/* of the column; 0: it is a function */
+	int32		only;			/* 1: without partitions and children */
+} Place;
+
+/* A place that is ready to be looked into. */
+typedef struct OpenPlace
+{
+	Place		place;
+	HiloOwner	owner;
+	Oid			type;			/* of the query's parameter */
+} OpenPlace;
 
 struct HiloDocuments
 {
@@ -57,21 +63,143 @@ struct HiloDocuments
 	bool		bound;			/* true: by hilo.bind() or hilo.attach() */
 	Oid			own_table;		/* table whose trigger is running; else
 								 * InvalidOid */
-	bool		only_indexed;	/* true: skip tables without an index */
-
-	/* If the documents are in tables. */
-	List	   *parts;			/* of Part * */
-	int64		limit;			/* highest number that all their columns can
-								 * hold */
-
-	/* The function to call; else InvalidOid. */
-	Oid			function;
-	Oid			owner;
-	FmgrInfo	call;
+	List	   *places;			/* of OpenPlace * */
+	int64		limit;			/* highest number that all columns can hold */
+	int			settings;		/* of hilo_owner_query_settings(); 0: none */
 };
 
 /*
- * Documents in a table
+ * Queries
+ */
+
+/* The queries that this session has prepared. */
+typedef struct PreparedQuery
+{
+	Place		place;			/* hash key */
+	SPIPlanPtr	plan;			/* NULL: not prepared */
+} PreparedQuery;
+
+static char *
+operator_schema(Oid op)
+{
+	HeapTuple	tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(op));
+	char	   *schema;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for operator %u", op);
+	schema = get_namespace_name(((Form_pg_operator) GETSTRUCT(tuple))->oprnamespace);
+	ReleaseSysCache(tuple);
+	return schema;
+}
+
+/*
+ * The query that tells whether a number is taken.  The column's operator may be
+ * in a schema that is not in the search_path.
+ */
+static const char *
+taken_query(const OpenPlace *open)
+{
+	Oid			object = open->place.object;
+	Oid			equal;
+
+	if (open->place.attnum == 0)
+		return psprintf("SELECT %s($1)",
+						quote_qualified_identifier(get_namespace_name(get_func_namespace(object)),
+												   get_func_name(object)));
+	equal = lookup_type_cache(open->type, TYPECACHE_EQ_OPR)->eq_opr;
+	return psprintf("SELECT true FROM %s%s WHERE %s OPERATOR(%s.%s) $1",
+					open->place.only ? "ONLY " : "", hilo_sql_table(object),
+					quote_identifier(get_attname(object, open->place.attnum,
+												 false)),
+					quote_identifier(operator_schema(equal)),
+					get_opname(equal));
+}
+
+/*
+ * The prepared query of a place, prepared again if something that it depends on
+ * has changed.
+ */
+static SPIPlanPtr
+prepared_query(const OpenPlace *open)
+{
+	static HTAB *queries = NULL;
+	PreparedQuery *query;
+	bool		found;
+
+	if (queries == NULL)
+	{
+		HASHCTL		ctl = {.keysize = sizeof(Place),.entrysize = sizeof(PreparedQuery),
+		.hcxt = TopMemoryContext};
+
+		queries = hash_create("hilo queries", 16, &ctl,
+							  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	query = hash_search(queries, &open->place, HASH_ENTER, &found);
+	if (!found)
+		query->plan = NULL;
+	else if (query->plan != NULL && !SPI_plan_is_valid(query->plan))
+	{
+		SPIPlanPtr	plan = query->plan;
+
+		query->plan = NULL;
+		SPI_freeplan(plan);
+	}
+	if (query->plan == NULL)
+		query->plan = hilo_owner_query_prepare(taken_query(open), open->type);
+	return query->plan;
+}
+
+/* A number, or the id with that number, as the parameter of a query. */
+static Datum
+id_datum(const HiloDocuments *documents, Oid type, int64 number)
+{
+	char		start[HILO_MAX_START_LEN];
+	int			len;
+
+	switch (type)
+	{
+		case INT2OID:
+			return Int16GetDatum((int16) number);
+		case INT4OID:
+			return Int32GetDatum((int32) number);
+		case INT8OID:
+			return Int64GetDatum(number);
+		default:
+			len = hilo_document_id_start(start, documents->identity,
+										 hilo_identity_parts_separator, "");
+			return PointerGetDatum(hilo_build_id(start, len, number, start, 0));
+	}
+}
+
+static bool
+place_has(const HiloDocuments *documents, const OpenPlace *open, int64 number)
+{
+	bool		isnull;
+	Datum		taken;
+
+	if (!hilo_owner_query_run(&open->owner, prepared_query(open),
+							  id_datum(documents, open->type, number), &taken,
+							  &isnull))
+		return false;
+	if (isnull)
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("function %s returned null for " INT64_FORMAT,
+						format_procedure(open->place.object), number)));
+	return DatumGetBool(taken);
+}
+
+static void
+add_place(HiloDocuments *documents, const OpenPlace *open)
+{
+	OpenPlace  *copy = palloc(sizeof(OpenPlace));
+
+	*copy = *open;
+	documents->places = lappend(documents->places, copy);
+}
+
+/*
+ * Documents in a relation
  */
 
 /*
@@ -155,71 +283,34 @@ leads_index(Relation index, void *attnum)
 	return hilo_index_leads(index, *(AttrNumber *) attnum);
 }
 
-/*
- * Query that counts the rows with a value in a table with shards.  Case matters
- * as it does in the column, whose operators may not be in the search_path.
- */
-static const char *
-shards_query(Relation heap, const char *column, Oid type)
+/* Temporary relations never count. */
+static bool
+can_be_queried(Relation rel)
 {
-	const char *name = quote_identifier(column);
-
-	hilo_citus_check_isolation(RelationGetRelid(heap));
-	if (hilo_ignores_case(type))
-		name = psprintf("pg_catalog.lower(%s::pg_catalog.text)", name);
-	return psprintf("SELECT pg_catalog.count(*) FROM %s WHERE %s = ",
-					hilo_sql_table(RelationGetRelid(heap)), name);
-}
-
-/*
- * Add heap, a single table, with its index that starts with a column.  If there
- * is no such index, raise an error, or close and skip the table.
- */
-static void
-add_part(HiloDocuments *documents, Relation heap, const char *column, Oid type)
-{
-	AttrNumber	attnum = get_attnum(RelationGetRelid(heap), column);
-	Relation	index = hilo_index_find(heap, leads_index, &attnum);
-	Part	   *part;
-	Oid			equal;
-
-	if (index == NULL && documents->only_indexed)
+	switch (rel->rd_rel->relkind)
 	{
-		table_close(heap, AccessShareLock);
-		return;
+		case RELKIND_RELATION:
+		case RELKIND_PARTITIONED_TABLE:
+		case RELKIND_FOREIGN_TABLE:
+		case RELKIND_VIEW:
+		case RELKIND_MATVIEW:
+			return rel->rd_rel->relpersistence != RELPERSISTENCE_TEMP;
+		default:
+			return false;
 	}
-	if (index == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("table \"%s\" has no index for looking up ids",
-						RelationGetRelationName(heap)),
-				 errhint("Create a btree index that starts with column \"%s\" and has no WHERE clause.",
-						 column)));
-
-	part = palloc(sizeof(Part));
-	part->heap = heap;
-	part->index = index;
-	part->type = type;
-	part->query = hilo_citus_has_shards(RelationGetRelid(heap)) ?
-		shards_query(heap, column, type) : NULL;
-	part->slot = table_slot_create(heap, NULL);
-	equal = get_opfamily_member(index->rd_opfamily[0], index->rd_opcintype[0],
-								index->rd_opcintype[0], BTEqualStrategyNumber);
-	fmgr_info(get_opcode(equal), &part->equal);
-	documents->parts = lappend(documents->parts, part);
 }
 
 /*
- * Open a table in which documents can be looked up, and in which the user may
- * look.
+ * Open a relation in which documents can be looked up, and in which the user
+ * may look.  It stays locked.
  */
 static Relation
-open_table(const char *identity, Oid relid)
+open_relation(const char *identity, Oid relid)
 {
 	Relation	rel = NULL;
 
 	if (OidIsValid(relid))
-		rel = try_table_open(relid, AccessShareLock);
+		rel = try_relation_open(relid, AccessShareLock);
 	if (rel == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
@@ -227,14 +318,12 @@ open_table(const char *identity, Oid relid)
 						identity),
 				 errhint("Use hilo.unbind() and hilo.bind() to specify another column.")));
 
-	if ((rel->rd_rel->relkind != RELKIND_RELATION &&
-		 rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE) ||
-		rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
+	if (!can_be_queried(rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("documents cannot be looked up in \"%s\"",
 						RelationGetRelationName(rel)),
-				 errhint("For anything but an ordinary or partitioned table, bind a function.")));
+				 errhint("Use a table or view that is not temporary, or bind a function.")));
 	check_may_look(rel);
 	return rel;
 }
@@ -254,144 +343,70 @@ checked_id_type(const HiloColumn *column)
 	return type;
 }
 
-/*
- * Open the index of a table on the column called name, and those of all its
- * partitions and children.  The table is locked, and stays so.
- */
+/* Look up ids in a column of a relation, which is locked. */
 static void
-open_parts(HiloDocuments *documents, Oid relid, const char *name, Oid type)
+add_column(HiloDocuments *documents, Relation rel, AttrNumber attnum, bool only)
 {
-	List	   *relids = find_all_inheritors(relid, AccessShareLock, NULL);
-	ListCell   *lc;
+	OpenPlace	open = {{RelationGetRelid(rel), attnum, only},
+	{rel->rd_rel->relowner, true}};
 
-	foreach(lc, relids)
-	{
-		Relation	rel = table_open(lfirst_oid(lc), NoLock);
-
-		if (rel->rd_rel->relkind == RELKIND_RELATION &&
-			!RELATION_IS_OTHER_TEMP(rel))
-			add_part(documents, rel, name, type);
-		else if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ||
-				 RELATION_IS_OTHER_TEMP(rel) || documents->only_indexed)
-			table_close(rel, AccessShareLock);
-		else
-			ereport(ERROR,
-					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-					 errmsg("documents cannot be looked up in foreign table \"%s\"",
-							RelationGetRelationName(rel)),
-					 errhint("Bind a function.")));
-	}
+	open.type = getBaseType(get_atttype(RelationGetRelid(rel), attnum));
+	documents->limit = Min(documents->limit, hilo_type_limit(open.type));
+	if (documents->settings == 0)
+		documents->settings = hilo_owner_query_settings();
+	add_place(documents, &open);
 }
 
 /*
- * Prepare to look up ids in a column of a table; if attnum is invalid, in that
- * of its primary key.
+ * Look up ids in a column of a relation; if attnum is invalid, in that of its
+ * primary key.
  */
 static void
 open_column(HiloDocuments *documents, HiloColumn column)
 {
-	Relation	rel = open_table(documents->identity, column.relation);
-	char	   *name;
-	Oid			type;
+	Relation	rel = open_relation(documents->identity, column.relation);
 
 	if (column.attnum == InvalidAttrNumber)
 		column.attnum = primary_key_column(rel);
-	table_close(rel, NoLock);
-
-	name = hilo_column_name(&column);
-	if (name == NULL)
+	if (hilo_column_name(&column) == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("the column with the ids of \"%s\" no longer exists",
 						documents->identity),
 				 errhint("Use hilo.unbind() and hilo.bind() to specify another column.")));
-	type = checked_id_type(&column);
-	documents->limit = Min(documents->limit, hilo_type_limit(type));
-	open_parts(documents, column.relation, name, type);
+	(void) checked_id_type(&column);
+	if (hilo_citus_has_shards(column.relation))
+		hilo_citus_check_isolation(column.relation);
+	add_column(documents, rel, column.attnum, false);
+	relation_close(rel, NoLock);
 }
 
 /*
- * True if the part has a row with this value.  A dirty snapshot also sees the
- * rows of open transactions, and does not depend on the transaction's snapshot.
+ * Look up ids in the column of that name of a table, its partitions and
+ * children.  Tables without an index on the column are skipped: ids are not
+ * unique there, and to look them up row by row would take too long.
  */
-static bool
-part_has(Part *part, Datum value)
-{
-	SnapshotData dirty;
-	ScanKeyData key;
-
-	InitDirtySnapshot(dirty);
-	ScanKeyEntryInitializeWithInfo(&key, 0, 1, BTEqualStrategyNumber,
-								   part->index->rd_opcintype[0],
-								   part->index->rd_indcollation[0],
-								   &part->equal, value);
-	return hilo_index_has(part->heap, part->index, &key, &dirty, part->slot);
-}
-
-static Datum
-id_datum(const HiloDocuments *documents, Oid type, int64 number)
-{
-	char		start[HILO_MAX_START_LEN];
-	int			len;
-
-	switch (type)
-	{
-		case INT2OID:
-			return Int16GetDatum((int16) number);
-		case INT4OID:
-			return Int32GetDatum((int32) number);
-		case INT8OID:
-			return Int64GetDatum(number);
-		default:
-			len = hilo_document_id_start(start, documents->identity,
-										 hilo_identity_parts_separator, "");
-			return PointerGetDatum(hilo_build_id(start, len, number, start, 0));
-	}
-}
-
-/*
- * Query all nodes of Citus, as the owner of the table, who sees all rows.  Rows
- * of open transactions do not count there.
- */
-static bool
-shards_have(const HiloDocuments *documents, Part *part, int64 number)
-{
-	Oid			user;
-	int			context;
-	int			level;
-	const char *literal;
-	int64		count;
-
-	GetUserIdAndSecContext(&user, &context);
-	SetUserIdAndSecContext(part->heap->rd_rel->relowner,
-						   context | SECURITY_LOCAL_USERID_CHANGE);
-	level = hilo_sql_begin();
-	literal = hilo_holds_numbers(part->type) ?
-		psprintf(INT64_FORMAT, number) :
-		quote_literal_cstr(TextDatumGetCString(id_datum(documents, part->type,
-														number)));
-	count = hilo_sql_number(psprintf(hilo_ignores_case(part->type) ?
-									 "%s pg_catalog.lower(%s)" : "%s %s",
-									 part->query, literal));
-	hilo_sql_end(level);
-	SetUserIdAndSecContext(user, context);
-	return count > 0;
-}
-
-static bool
-tables_have(HiloDocuments *documents, int64 number)
+static void
+open_indexed_parts(HiloDocuments *documents, Oid table, const char *name)
 {
 	ListCell   *lc;
 
-	foreach(lc, documents->parts)
+	foreach(lc, find_all_inheritors(table, AccessShareLock, NULL))
 	{
-		Part	   *part = lfirst(lc);
+		Relation	rel = table_open(lfirst_oid(lc), NoLock);
+		AttrNumber	attnum = get_attnum(RelationGetRelid(rel), name);
+		Relation	index = NULL;
 
-		if (part->query != NULL ? shards_have(documents, part, number) :
-			part_has(part, id_datum(documents, part->type, number)))
-			return true;
+		if (rel->rd_rel->relkind == RELKIND_RELATION &&
+			!RELATION_IS_OTHER_TEMP(rel))
+			index = hilo_index_find(rel, leads_index, &attnum);
+		if (index != NULL)
+		{
+			index_close(index, AccessShareLock);
+			add_column(documents, rel, attnum, true);
+		}
+		table_close(rel, NoLock);
 	}
-	return false;
 }
 
 /*
@@ -419,9 +434,14 @@ hilo_check_taken_function(Oid function)
 	ReleaseSysCache(tuple);
 }
 
+/*
+ * The function runs as its owner, to whom the caller lends no rights, and from
+ * whom the caller gains nothing but the answer.
+ */
 static void
 open_function(HiloDocuments *documents, const char *signature)
 {
+	OpenPlace	open = {.type = INT8OID};
 	Oid			function = DatumGetObjectId(DirectFunctionCall1(regprocedurein,
 																CStringGetDatum(signature)));
 	HeapTuple	tuple;
@@ -449,53 +469,16 @@ open_function(HiloDocuments *documents, const char *signature)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
 				 errmsg("function with OID %u does not exist", function)));
-	documents->function = function;
-	documents->owner = ((Form_pg_proc) GETSTRUCT(tuple))->proowner;
+	open.place.object = function;
+	open.owner.role = ((Form_pg_proc) GETSTRUCT(tuple))->proowner;
 	ReleaseSysCache(tuple);
-	fmgr_info(function, &documents->call);
+	if (documents->settings == 0)
+		documents->settings = hilo_sql_hide_search_path();
+	add_place(documents, &open);
 }
 
 /*
- * Call the function as its owner: the caller lends it no rights, and gains
- * nothing but the answer.  For the same reason it does not run with the
- * caller's search_path.  Unless it is marked volatile, it sees what is
- * committed now, at any isolation level.
- */
-static bool
-function_says(HiloDocuments *documents, int64 number)
-{
-	LOCAL_FCINFO(fcinfo, 1);
-	Oid			user;
-	int			context;
-	int			level;
-	Datum		result;
-
-	GetUserIdAndSecContext(&user, &context);
-	SetUserIdAndSecContext(documents->owner,
-						   context | SECURITY_RESTRICTED_OPERATION);
-	level = hilo_sql_hide_search_path();
-	PushActiveSnapshot(GetLatestSnapshot());
-
-	InitFunctionCallInfoData(*fcinfo, &documents->call, 1, InvalidOid, NULL,
-							 NULL);
-	fcinfo->args[0].value = Int64GetDatum(number);
-	fcinfo->args[0].isnull = false;
-	result = FunctionCallInvoke(fcinfo);
-
-	PopActiveSnapshot();
-	AtEOXact_GUC(false, level);
-	SetUserIdAndSecContext(user, context);
-
-	if (fcinfo->isnull)
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("function %s returned null for " INT64_FORMAT,
-						format_procedure(documents->function), number)));
-	return DatumGetBool(result);
-}
-
-/*
- * Both
+ * The documents of an identity
  */
 
 static HiloDocuments *
@@ -563,16 +546,6 @@ hilo_documents_open(const char *identity)
 	return documents;
 }
 
-/* The documents; NULL: nothing exists in which to look them up. */
-static HiloDocuments *
-unless_empty(HiloDocuments *documents)
-{
-	if (documents->parts != NIL || OidIsValid(documents->function))
-		return documents;
-	hilo_documents_close(documents);
-	return NULL;
-}
-
 /*
  * True if the row says that the identity may be bound; only then is
  * hilo.binding read.
@@ -593,10 +566,9 @@ hilo_documents_open_bound(const char *identity)
 {
 	HiloDocuments *documents = make_documents(identity);
 
-	documents->only_indexed = true;
 	if (may_be_bound(identity))
 		open_bound(documents);
-	return unless_empty(documents);
+	return documents;
 }
 
 HiloDocuments *
@@ -616,27 +588,17 @@ hilo_documents_open_own(const char *identity, Relation rel, AttrNumber attnum)
 		table = RelationGetRelid(rel);
 		LockRelationOid(table, AccessShareLock);
 	}
-
-	documents->only_indexed = true;
 	documents->own_table = table;
-	open_parts(documents, table, NameStr(att->attname),
-			   getBaseType(att->atttypid));
-	return unless_empty(documents);
+	open_indexed_parts(documents, table, NameStr(att->attname));
+	return documents;
 }
 
 void
 hilo_documents_close(HiloDocuments *documents)
 {
-	ListCell   *lc;
-
-	foreach(lc, documents->parts)
-	{
-		Part	   *part = lfirst(lc);
-
-		ExecDropSingleTupleTableSlot(part->slot);
-		index_close(part->index, AccessShareLock);
-		table_close(part->heap, AccessShareLock);
-	}
+	if (documents->settings != 0)
+		AtEOXact_GUC(false, documents->settings);
+	list_free_deep(documents->places);
 	pfree(documents);
 }
 
@@ -682,7 +644,12 @@ hilo_documents_limit(const HiloDocuments *documents)
 bool
 hilo_documents_have(int64 number, HiloDocuments *documents)
 {
-	if (OidIsValid(documents->function))
-		return function_says(documents, number);
-	return tables_have(documents, number);
+	ListCell   *lc;
+
+	foreach(lc, documents->places)
+	{
+		if (place_has(documents, lfirst(lc), number))
+			return true;
+	}
+	return false;
 }

@@ -21,7 +21,7 @@ typedef struct HiloDocuments HiloDocuments;
  * said, or else in the table of that name.  Raises 42P01, 42703, 42704, 42804
  * or 42501 if that fails.  The result lives in the current memory context;
  * close it, except after an error.  The bytes of the name must stay valid until
- * then.
+ * then.  Until then, the search_path is hidden.
  */
 extern HiloDocuments *hilo_documents_open(const char *identity);
 
@@ -30,16 +30,16 @@ extern HiloDocuments *hilo_documents_open_column(const char *identity,
 												 const HiloColumn *column);
 
 /*
- * The same, but NULL if hilo_documents_open() would look for a table of that
- * name, or if no table has an index for looking up ids.  Tables without such an
- * index are skipped: they have no unique ids either.
+ * The same, but no documents at all if hilo_documents_open() would look for a
+ * table of that name.
  */
 extern HiloDocuments *hilo_documents_open_bound(const char *identity);
 
 /*
  * The documents in column attnum, which holds ids, of a table that is being
- * inserted into; for a partition, those of the whole table.  Returns NULL, and
- * skips tables, as above.  The user's privilege to insert suffices.
+ * inserted into; for a partition, those of the whole table.  Tables are skipped
+ * if they are foreign, or have no index on the column.  The user's privilege to
+ * insert suffices.
  */
 extern HiloDocuments *hilo_documents_open_own(const char *identity, Relation rel,
 											  AttrNumber attnum);
@@ -57,8 +57,9 @@ extern bool hilo_documents_may_lead(const HiloDocuments *documents);
 extern int64 hilo_documents_limit(const HiloDocuments *documents);
 
 /*
- * True if a document with this number exists.  Rows of open transactions count,
- * whatever the isolation level and row security.
+ * True if a document with this number exists: one that is committed now, or was
+ * made by this transaction, whatever the isolation level; row security does not
+ * hide rows of a table from its owner.
  */
 extern bool hilo_documents_have(int64 number, HiloDocuments *documents);
 

@@ -1,0 +1,262 @@
+/*-------------------------------------------------------------------------
+ *
+ * lookup.c
+ *	  The SQL functions that look into users' tables: sync, bind, unbind.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/regproc.h"
+#include "utils/tuplestore.h"
+
+#include "ids/identity.h"
+#include "servers/citus.h"
+#include "session/call.h"
+#include "tables/attachment.h"
+#include "tables/binding.h"
+#include "tables/sync.h"
+#include "tables/taken.h"
+
+PG_FUNCTION_INFO_V1(hilo_counted_number);
+PG_FUNCTION_INFO_V1(hilo_sync);
+PG_FUNCTION_INFO_V1(hilo_sync_all);
+PG_FUNCTION_INFO_V1(hilo_bind_column);
+PG_FUNCTION_INFO_V1(hilo_bind_function);
+PG_FUNCTION_INFO_V1(hilo_unbind);
+
+/*
+ * The number in an id, or NULL: the id does not begin with start, or it does
+ * not count.
+ */
+Datum
+hilo_counted_number(PG_FUNCTION_ARGS)
+{
+	text	   *start = PG_GETARG_TEXT_PP(1);
+	HiloIdReader reader = {.counted = PG_GETARG_INT32(2),.type = TEXTOID,
+	.holds_ids = true};
+	int64		number;
+
+	reader.start_len = VARSIZE_ANY_EXHDR(start);
+	if (reader.start_len > HILO_MAX_START_LEN)
+		PG_RETURN_NULL();
+	memcpy(reader.start, VARDATA_ANY(start), reader.start_len);
+	number = hilo_id_reader_number(&reader, PG_GETARG_DATUM(0));
+	if (number == 0)
+		PG_RETURN_NULL();
+	PG_RETURN_INT64(number);
+}
+
+/*
+ * Sync
+ */
+
+/* Sync a collection; this session forgets its range at once. */
+static bool
+sync_collection(const char *collection, int64 *max)
+{
+	if (!hilo_sync_collection(collection, max))
+		return false;
+	hilo_api_forget_range(collection);
+	return true;
+}
+
+Datum
+hilo_sync(PG_FUNCTION_ARGS)
+{
+	const char *collection;
+	int64		max;
+
+	hilo_api_prevent_unless_may_write("hilo.sync()");
+	collection = hilo_api_collection(fcinfo);
+	if (!sync_collection(collection, &max))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("collection \"%s\" is not bound to a column",
+						collection),
+				 hilo_citus_is_worker() ?
+				 errhint("Use hilo.sync() on the Citus coordinator, where tables are bound.") :
+				 errhint("Use hilo.attach() or hilo.bind() to specify the column with its ids, or use hilo.seed().")));
+	PG_RETURN_INT64(max);
+}
+
+Datum
+hilo_sync_all(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	ListCell   *lc;
+
+	hilo_api_prevent_unless_may_write("hilo.sync()");
+	hilo_init_materialized(fcinfo);
+	foreach(lc, hilo_sync_candidates())
+	{
+		const char *name = lfirst(lc);
+		Datum		values[2];
+		bool		nulls[2] = {0};
+		int64		max;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!sync_collection(name, &max))
+			continue;
+		values[0] = CStringGetTextDatum(name);
+		values[1] = Int64GetDatum(max);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+/*
+ * Where documents are
+ */
+
+/* Raise 42710; function is the one that undoes the existing binding. */
+static void
+report_bound(const char *name, const char *function)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DUPLICATE_OBJECT),
+			 errmsg("\"%s\" is already bound", name),
+			 errhint("Undo that with %s() first.", function)));
+}
+
+/*
+ * Bind a name, unless it is already bound in the same way.  An existing binding
+ * does not count if its column or function no longer exists.
+ */
+static void
+bind_name(const char *name, const HiloBinding *binding)
+{
+	ListCell   *lc;
+
+	hilo_bindings_lock(name);
+	foreach(lc, hilo_bindings(name))
+	{
+		HiloBinding *other = lfirst(lc);
+
+		if (hilo_binding_equals(binding, other))
+			return;
+		if (other->column != NULL && !hilo_binding_has_column(other))
+			hilo_binding_remove(name, other);
+		else if ((other->column != NULL && !other->attached) ||
+				 other->taken != NULL)
+			report_bound(name, "hilo.unbind");
+	}
+	if (hilo_draw_right_attachments(name) != NIL)
+		report_bound(name, "hilo.detach");
+	hilo_binding_add(name, binding);
+}
+
+/* The column in arguments 1 and 2, of a table that the current user owns. */
+static HiloColumn
+column_argument(FunctionCallInfo fcinfo)
+{
+	HiloColumn	column;
+	char	   *table_name;
+	char	   *column_name;
+
+	hilo_api_reject_null(fcinfo, 1, "relation");
+	hilo_api_reject_null(fcinfo, 2, "column_name");
+	column.relation = PG_GETARG_OID(1);
+	column_name = NameStr(*PG_GETARG_NAME(2));
+	table_name = get_rel_name(column.relation);
+
+	if (table_name == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist",
+						column.relation)));
+	if (!hilo_owns_relation(column.relation, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, table_name);
+	column.attnum = get_attnum(column.relation, column_name);
+	if (column.attnum <= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" of relation \"%s\" does not exist",
+						column_name, table_name)));
+	return column;
+}
+
+/*
+ * Only its owner may let all roles look up ids in a table, or have a function
+ * called.
+ */
+Datum
+hilo_bind_column(PG_FUNCTION_ARGS)
+{
+	HiloIdentity identity;
+	HiloColumn	column;
+	HiloBinding binding = {.column = &column};
+
+	hilo_api_prevent_unless_may_write("hilo.bind()");
+	hilo_identity_init(&identity, hilo_api_name(fcinfo, 0, "collection"));
+	column = column_argument(fcinfo);
+
+	hilo_documents_close(hilo_documents_open_column(identity.name, &column));
+	bind_name(identity.name, &binding);
+	PG_RETURN_VOID();
+}
+
+Datum
+hilo_bind_function(PG_FUNCTION_ARGS)
+{
+	HiloIdentity identity;
+	HiloBinding binding = {0};
+	Oid			function;
+
+	hilo_api_prevent_unless_may_write("hilo.bind()");
+	hilo_identity_init(&identity, hilo_api_name(fcinfo, 0, "collection"));
+	hilo_api_reject_null(fcinfo, 1, "taken");
+	function = PG_GETARG_OID(1);
+
+	hilo_check_taken_function(function);
+	if (!hilo_owns_function(function, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FUNCTION,
+					   get_func_name(function));
+
+	/* As text: pg_upgrade refuses columns of type regprocedure. */
+	binding.taken = format_procedure_qualified(function);
+	bind_name(identity.name, &binding);
+	PG_RETURN_VOID();
+}
+
+Datum
+hilo_unbind(PG_FUNCTION_ARGS)
+{
+	HiloIdentity identity;
+	bool		was_bound = false;
+	List	   *attachments;
+	ListCell   *lc;
+
+	hilo_api_prevent_unless_may_write("hilo.unbind()");
+	hilo_identity_init(&identity, hilo_api_name(fcinfo, 0, "collection"));
+
+	hilo_bindings_lock(identity.name);
+	attachments = hilo_draw_right_attachments(identity.name);
+	if (attachments != NIL)
+	{
+		HiloAttachment *attachment = linitial(attachments);
+
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("\"%s\" is attached to table \"%s\"",
+						identity.name,
+						get_rel_name(attachment->column.relation)),
+				 errhint("Undo that with hilo.detach().")));
+	}
+	foreach(lc, hilo_bindings(identity.name))
+	{
+		HiloBinding *binding = lfirst(lc);
+
+		if ((binding->column == NULL || binding->attached) &&
+			binding->taken == NULL)
+			continue;
+		hilo_binding_remove(identity.name, binding);
+		was_bound = true;
+	}
+	PG_RETURN_BOOL(was_bound);
+}

@@ -1,0 +1,40 @@
+/*-------------------------------------------------------------------------
+ *
+ * sync.h
+ *	  Advances counters to the highest numbers in columns.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_SYNC_H
+#define HILO_SYNC_H
+
+#include "session/collection.h"
+
+/*
+ * Advance a collection to at least the highest number in the columns that it is
+ * bound or attached to, up to its limit; foreign tables are left out.  All
+ * ranges become invalid, because rows that came from elsewhere may have numbers
+ * in them.  Columns bound by hilo.bind() may hold identities, too, so the
+ * identity of the name is advanced as well.  Waits for a lock on a table for 5
+ * seconds unless lock_timeout is set: 55P03.
+ *
+ * Returns false, having changed nothing, if the collection is not bound to a
+ * column; else *max is the max of the collection.
+ */
+extern bool hilo_sync_collection(const char *collection, int64 *max);
+
+/*
+ * The names of all collections that may be bound or attached to a column, in
+ * order, as a list of char *, palloc'd.  Some may turn out not to be.
+ */
+extern List *hilo_sync_candidates(void);
+
+/*
+ * Advance a collection to at least the highest number in its attached columns
+ * whose triggers were not seen, note that they were, and return that number.
+ * Tables locked by other sessions are left for later.  The limit of the
+ * collection is lowered to what the columns can hold.
+ */
+extern int64 hilo_sync_unseen(HiloCollection *collection);
+
+#endif							/* HILO_SYNC_H */
