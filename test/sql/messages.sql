@@ -94,6 +94,7 @@ INSERT INTO msg_limited VALUES (1);
 SELECT hilo.seed('msg_limited', 5);
 SELECT hilo.attach('msg_limited');
 SELECT hilo.configure('msg_limited', max_value => 50), hilo.attach('msg_limited');
+-- A row with the last bigint marks an end, and does not count.
 CREATE TABLE msg_end (id bigint PRIMARY KEY);
 INSERT INTO msg_end VALUES (9223372036854775807);
 SELECT hilo.attach('msg_end');

@@ -1,4 +1,4 @@
-# A table whose partitions are on three other servers, by postgres_fdw: the default draws on the coordinator, whatever the statement, so that ids are unique over all; hilo.sync() looks into foreign partitions.
+# A table whose partitions are on three other servers, by postgres_fdw: the default draws on the coordinator, whatever the statement, so that ids are unique over all; hilo.attach() looks into foreign partitions, hilo.sync() does not, and next_identity_free() does.
 use strict;
 use warnings;
 
@@ -107,30 +107,28 @@ foreach my $table (qw(orders parts))
 is(join(' ', map { $_->safe_psql('postgres', 'SELECT (SELECT count(*) FROM orders) > 0, (SELECT count(*) FROM parts) > 0') } @members),
 	't|t t|t t|t', 'each member has some of the rows');
 
-# Attached, and then restored without the counters.
-$coordinator->safe_psql('postgres', q{
-	SET client_min_messages = warning;
-	SELECT hilo.attach('orders', 'id'), hilo.attach('parts', 'id');
-});
+# Attached again after a restore without the counters.
+my $attach = q{SET client_min_messages = warning; SELECT hilo.attach('orders', 'id'), hilo.attach('parts', 'id')};
+my $forget = q{SELECT hilo.seed('orders', 0, true), hilo.seed('parts', 0, true)};
 my $most = $coordinator->safe_psql('postgres', 'SELECT max(hilo_number(id)) FROM orders') . '|' .
   $coordinator->safe_psql('postgres', 'SELECT max(id) FROM parts');
-$coordinator->safe_psql('postgres', q{SELECT hilo.seed('orders', 0, true), hilo.seed('parts', 0, true)});
-is($coordinator->safe_psql('postgres', q{SELECT hilo.sync('orders'), hilo.sync('parts')}), $most, 'hilo.sync() looks into foreign partitions');
+$coordinator->safe_psql('postgres', $forget);
+is($coordinator->safe_psql('postgres', $attach), $most, 'hilo.attach() looks into foreign partitions');
+$coordinator->safe_psql('postgres', $forget);
+is($coordinator->safe_psql('postgres', q{SELECT hilo.sync('orders'), hilo.sync('parts')}), '0|0', 'hilo.sync() leaves them out');
 $coordinator->safe_psql('postgres', q{INSERT INTO parts VALUES (100000, 'by hand'); INSERT INTO orders VALUES ('orders/100000-B', 'by hand'), ('parts/200000-B', 'by hand')});
-is($coordinator->safe_psql('postgres', q{SELECT hilo.seed('orders', 0, true), hilo.seed('parts', 0, true), hilo.sync('orders'), hilo.sync('parts')}),
-	'0|0|100000|100000', 'of text only the ids of the collection count');
-is($coordinator->safe_psql('postgres', q{SELECT hilo.configure('parts', max_value => 200000); INSERT INTO parts VALUES (300000, 'by hand'); SELECT hilo.sync('parts')}),
-	"\n100000", 'and numbers up to the limit');
+is($coordinator->safe_psql('postgres', $attach), '100000|100000', 'of text only the ids of the collection count');
 is(insert_by_clients($_), '', "$_: four clients go on") foreach qw(orders parts);
 
-# Whoever may call it needs what a query of his needs there.
-my ($result, $out, $err) = $coordinator->psql('postgres', q{
+# Documents in the foreign partitions, looked up with the rights of the owner, whose mapping is used.
+$coordinator->safe_psql('postgres', q{
+	SELECT hilo.bind('parted', 'parts', 'id'), seed_identity_for('parted', 99999);
 	CREATE ROLE clerk;
-	GRANT EXECUTE ON FUNCTION hilo.sync(text) TO clerk;
-	SET ROLE clerk;
-	SELECT hilo.sync('parts');
+	GRANT SELECT ON parts TO clerk;
 });
-like($err, qr/permission denied for foreign table parts0/, 'a foreign table is read with the rights of the caller');
+my $free = $coordinator->safe_psql('postgres', q{SET ROLE clerk; SELECT value FROM next_identity_free_for('parted')});
+is($coordinator->safe_psql('postgres', "SELECT count(*) FILTER (WHERE id = $free), count(*) FILTER (WHERE id = $free - 1) FROM parts"), '0|1',
+	'a number is found that is free, behind one that is not');
 
 $_->stop foreach $coordinator, @members;
 done_testing();
