@@ -1,5 +1,5 @@
 #!/bin/sh
-# versions-page.sh: write into doc/versions.md what was tested on which versions.
+# versions-page.sh: write into test/VERSIONS.md what was tested on which versions.
 #
 #   sh test/versions-page.sh LOG...
 #
@@ -8,7 +8,7 @@
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 [ $# -gt 0 ] || { echo "usage: sh test/versions-page.sh LOG..." >&2; exit 2; }
-page=$top/doc/versions.md
+page=$top/test/VERSIONS.md
 table=$(mktemp)
 trap 'rm -f "$table"' EXIT
 

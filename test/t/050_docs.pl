@@ -1,7 +1,8 @@
-# The pages say what is true: whoever pastes the blocks of README.md and doc/*.md, page by page and in order, gets what the
-# page shows.
+# The pages say what is true: whoever pastes the blocks of a page, in order, gets what the page shows, and at its end has what
+# he had before.  And they are short: few pages, few words.
 #
-# Each page has a new server, and on it the empty database "shop".  Its visible text runs, and nothing else:
+# Each page has a new server, and on it the empty database "shop"; so the order of the pages does not matter.  The server
+# preloads the library if the page says in its first lines that its examples assume that.  Its visible text runs, and nothing else:
 #
 #   ```sql   is pasted into one psql that stays open.  What a statement gives is compared with the comment behind it (rows and
 #            columns separated by ", "), or, where a ```text block follows, with that: notices, errors and tables as psql shows
@@ -13,9 +14,12 @@
 #
 # The first line of a block says, in a comment, where else it is run:
 #
+#   in a second psql       another psql, which stays open, too
 #   on the NAME            a psql of its own on the database of that name, which the page has created
 #   as root, in the source folder, with NAME (a program with a capital: Citus, Docker)
 #                          not here: the test has none of these; it lists the blocks
+#
+# "sudo systemctl restart postgresql" restarts the test's server, as it does the reader's.
 #
 # Comments of HTML could hide something, so there are none.  Command tags ("INSERT 0 1"), blank lines, and spaces at ends of
 # lines do not count.  A ```text that follows none of these is a drawing, and blocks of other kinds are files.
@@ -44,6 +48,13 @@ $node->append_conf('postgresql.conf', "max_prepared_transactions = 10\nlisten_ad
 my $bindir = $node->config_data('--bindir');
 my $unused = PostgreSQL::Test::Utils::tempdir . '/unused';
 PostgreSQL::Test::RecursiveCopy::copypath($node->data_dir, $unused);
+
+# The programs of a reader's system that the test's has not.
+my $programs = PostgreSQL::Test::Utils::tempdir;
+append_to_file("$programs/sudo", qq{#!/bin/sh\nexec "\$@"\n});
+append_to_file("$programs/systemctl", qq{#!/bin/sh\n[ "\$*" = "restart postgresql" ] || exit 1\n} .
+	  sprintf(qq{exec "%s/pg_ctl" restart -s -w -D "%s" -l "%s"\n}, $bindir, $node->data_dir, $node->logfile));
+chmod 0755, "$programs/sudo", "$programs/systemctl";
 
 # What a comparison looks at.
 sub essence
@@ -102,7 +113,7 @@ sub statements_of
 	return @statements;
 }
 
-# Where a block is run: a database; undef: not here.
+# Where a block is run: a database, and behind a slash which psql; undef: not here.
 sub place_of
 {
 	my ($content) = @_;
@@ -110,6 +121,7 @@ sub place_of
 
 	return 'shop' if !defined $place;
 	return undef if $place =~ /^(as root|in the source folder|with [A-Z]\w+)\b/;
+	return "shop/$1" if $place =~ /^in (?:a|the) (second|third) psql\b/;
 	return $1 if $place =~ /^on the ([a-z]\w*)\b/;
 	return 'shop';
 }
@@ -181,17 +193,17 @@ sub wait_for_exits
 	return;
 }
 
-# The psql that is open in a database.
+# The psql that is open at a place.
 sub reader
 {
-	my ($db) = @_;
+	my ($place) = @_;
 
-	if (!$session{$db})
+	if (!$session{$place})
 	{
-		$session{$db} = session($node, dbname => $db);
-		$session{$db}->query("\\set VERBOSITY default\n\\pset fieldsep ', '\n\\pset recordsep ', '");
+		$session{$place} = session($node, dbname => $place =~ s,/.*,,r);
+		$session{$place}->query("\\set VERBOSITY default\n\\pset fieldsep ', '\n\\pset recordsep ', '");
 	}
-	return $session{$db};
+	return $session{$place};
 }
 
 # Paste SQL, and return what psql writes: results, errors.
@@ -208,6 +220,16 @@ sub close_sessions
 	$_->hang_up foreach values %session;
 	%session = ();
 	return;
+}
+
+# What a page has created and not dropped again: databases, roles, settings; extensions, schemas and relations in shop.
+sub left_over
+{
+	return $node->safe_psql('postgres', q{SELECT datname FROM pg_database UNION ALL SELECT rolname FROM pg_roles
+			UNION ALL SELECT setdatabase || ' ' || setconfig::text FROM pg_db_role_setting ORDER BY 1}) .
+	  "\n" . $node->safe_psql('shop', q{SELECT extname FROM pg_extension UNION ALL SELECT nspname FROM pg_namespace
+			UNION ALL SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace
+			UNION ALL SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY 1});
 }
 
 my $differences = 0;
@@ -248,7 +270,7 @@ sub run_shell
 	my ($out, $err) = ('', '');
 
 	local %ENV = (%ENV, PGHOST => $node->host, PGPORT => $node->port, PGDATA => $node->data_dir,
-		PGDATABASE => $block->{place}, PATH => "$bindir:$ENV{PATH}");
+		PGDATABASE => $block->{place}, PATH => "$programs:$bindir:$ENV{PATH}");
 	# The server that a block may start does not keep our end of the pipe open.
 	my $good = IPC::Run::run([ 'sh', '-euc', "cd $folder\n$block->{content}" ],
 		'<', '/dev/null', '>', \$out, '2>', \$err, IPC::Run::timeout($TIMEOUT));
@@ -265,8 +287,11 @@ sub check_page
 
 	PostgreSQL::Test::RecursiveCopy::copypath($unused, $node->data_dir);
 	chmod 0700, $node->data_dir;
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'hilo'")
+	  if slurp_file($page) =~ /The\s+examples\s+assume\s[^.]*\[preloaded\]/;
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE DATABASE shop');
+	my $before = left_over();
 	foreach my $block (blocks_of($page))
 	{
 		my $where = "$page, line $block->{line}";
@@ -304,6 +329,7 @@ sub check_page
 		run_sql($page, $block);
 	}
 	close_sessions();
+	is(left_over(), $before, "$page: cleans up after itself") if %count;
 	# A page may have restarted it.
 	$node->{_pid} = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
 	$node->stop;
@@ -313,11 +339,22 @@ sub check_page
 	return;
 }
 
-my @pages = ('README.md', sort glob('doc/*.md'));
+# Pages, and what of them stands beside the tests.
+my @pages = ('README.md', sort(glob('doc/*.md')), 'test/clients/ravendb/STATEMENTS.md');
 File::Path::rmtree($node->data_dir);
 # For a look at some of them.
 check_page($_) foreach $ENV{HILO_DOCS_PAGES} ? split(' ', $ENV{HILO_DOCS_PAGES}) : @pages;
 is($differences, 0, 'differences over all pages');
+
+#
+# Lengths
+#
+
+my $words = 0;
+$words += () = slurp_file($_) =~ /\S+/g foreach 'README.md', glob('doc/*.md');
+cmp_ok(scalar(() = slurp_file('README.md') =~ /\n/g), '<=', 90, 'lines of README.md');
+cmp_ok(scalar(() = glob('doc/*.md')), '<=', 11, 'pages in doc');
+cmp_ok($words, '<=', 22_000, 'words of README.md and the pages');
 
 #
 # Links
@@ -332,7 +369,7 @@ sub anchors_of
 	return map { lc($_) =~ s/[^\w\- ]//gr =~ s/ /-/gr } $text =~ /^#+ +(.*?)\s*$/gm;
 }
 
-foreach my $page (@pages, 'src/README.md', 'test/README.md', 'test/torture/README.md', 'CONTRIBUTING.md', 'SECURITY.md')
+foreach my $page (@pages, 'src/README.md', glob('test/*.md'), glob('test/*/*.md'), 'CONTRIBUTING.md', 'SECURITY.md')
 {
 	my $text = slurp_file($page) =~ s/^```.*?^```$//gmsr;
 	my @broken;
@@ -401,8 +438,10 @@ my %sqlstate = slurp_file($node->config_data('--includedir-server') . '/utils/er
 # How a whole class is spoken of.
 delete @raised{qw(ERRCODE_TO_CATEGORY ERRCODE_CONNECTION_EXCEPTION ERRCODE_SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION)};
 cmp_ok(scalar(keys %raised), '>', 10, 'the code raises errors');
-is(missing($reference, sort map { ($sqlstate{$_} // $_) =~ s/[',]//gr } keys %raised),
-	'', 'doc/reference.md names all SQLSTATEs');
+my %state = map { (($sqlstate{$_} // $_) =~ s/[',]//gr) => 1 } keys %raised;
+# Those of PL/pgSQL are written as such.
+$state{$_} = 1 foreach map { slurp_file($_) =~ /\bERRCODE *= *'(\w{5})'/gi } glob('sql/*');
+is(missing($reference, sort keys %state), '', 'doc/reference.md names all SQLSTATEs');
 
 $node->stop;
 done_testing();
