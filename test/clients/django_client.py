@@ -5,9 +5,8 @@
 #     migrations.RunSQL("SELECT hilo.attach('orders')")
 # Inserts leave the column out, and RETURNING brings the ids.
 #
-# Texts: a field that is text to the database, and to Django is one that the
-# database fills in: DocumentId, below.  (From Django 5 on, a TextField with
-# db_default will do.)
+# Texts: a field whose default is drawn by a function, document_id() below, so that
+# fixtures with ids load, too.
 import os
 import sys
 
@@ -35,14 +34,10 @@ settings.configure(
 django.setup()
 
 
-class DocumentId(models.TextField, models.AutoField):
-    validators = []  # not those of an integer
-
-    def get_prep_value(self, value):
-        return value
-
-    def rel_db_type(self, connection):
-        return self.db_type(connection)
+def document_id():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT hilo_next('documents')")
+        return cursor.fetchone()[0]
 
 
 class Order(models.Model):
@@ -65,7 +60,7 @@ class Line(models.Model):
 
 
 class Document(models.Model):
-    id = DocumentId(primary_key=True)
+    id = models.TextField(primary_key=True, default=document_id)
     item = models.TextField()
 
     class Meta:
