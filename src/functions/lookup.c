@@ -213,7 +213,7 @@ hilo_bind_function(PG_FUNCTION_ARGS)
 	hilo_api_reject_null(fcinfo, 1, "taken");
 	function = PG_GETARG_OID(1);
 
-	hilo_check_taken_function(function);
+	(void) hilo_check_taken_function(function);
 	if (!hilo_owns_function(function, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FUNCTION,
 					   get_func_name(function));

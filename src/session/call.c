@@ -112,12 +112,21 @@ int64
 hilo_api_seed(FunctionCallInfo fcinfo, HiloCollection *collection)
 {
 	const char *name = collection->ref.name;
-	int64		value = hilo_api_number(fcinfo, 1, "value");
-	bool		force = hilo_api_bool(fcinfo, 2, "force");
+	int64		value;
+	bool		force;
 	HiloRow		before;
-	bool		is_there = hilo_counter_read(&collection->ref, &before);
-	int64		max = hilo_collection_seed(collection, value, force);
+	bool		is_there;
+	int64		max;
 
+	if (PG_ARGISNULL(1))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("value must not be null"),
+				 errhint("For the highest number of a table that may be empty, write coalesce(max(id), 0).")));
+	value = hilo_api_number(fcinfo, 1, "value");
+	force = hilo_api_bool(fcinfo, 2, "force");
+	is_there = hilo_counter_read(&collection->ref, &before);
+	max = hilo_collection_seed(collection, value, force);
 	if (is_there && !force && value <= before.max)
 		ereport(NOTICE,
 				(errmsg(HILO_COUNTER_FORMAT " is at " INT64_FORMAT " already",

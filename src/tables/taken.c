@@ -15,7 +15,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_inherits.h"
+#include "catalog/objectaddress.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
@@ -46,7 +46,6 @@ typedef struct Place
 {
 	Oid			object;			/* the relation or function */
 	int32		attnum;			/* of the column; 0: it is a function */
-	int32		only;			/* 1: without partitions and children */
 } Place;
 
 /* A place that is ready to be looked into. */
@@ -107,8 +106,8 @@ taken_query(const OpenPlace *open)
 						quote_qualified_identifier(get_namespace_name(get_func_namespace(object)),
 												   get_func_name(object)));
 	equal = lookup_type_cache(open->type, TYPECACHE_EQ_OPR)->eq_opr;
-	return psprintf("SELECT true FROM %s%s WHERE %s OPERATOR(%s.%s) $1",
-					open->place.only ? "ONLY " : "", hilo_sql_table(object),
+	return psprintf("SELECT true FROM %s WHERE %s OPERATOR(%s.%s) $1",
+					hilo_sql_table(object),
 					quote_identifier(get_attname(object, open->place.attnum,
 												 false)),
 					quote_identifier(operator_schema(equal)),
@@ -273,14 +272,9 @@ check_may_look(Relation rel)
 	if (pg_class_aclmask(relid, GetUserId(), mode, ACLMASK_ANY) == 0 &&
 		pg_attribute_aclcheck_all(relid, GetUserId(), mode,
 								  ACLMASK_ANY) != ACLCHECK_OK)
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE,
+		aclcheck_error(ACLCHECK_NO_PRIV,
+					   get_relkind_objtype(rel->rd_rel->relkind),
 					   RelationGetRelationName(rel));
-}
-
-static bool
-leads_index(Relation index, void *attnum)
-{
-	return hilo_index_leads(index, *(AttrNumber *) attnum);
 }
 
 /* Temporary relations never count. */
@@ -328,29 +322,22 @@ open_relation(const char *identity, Oid relid)
 	return rel;
 }
 
-/* The type of a column, after checking that ids can be looked up in it. */
-static Oid
-checked_id_type(const HiloColumn *column)
-{
-	Oid			type = hilo_column_type(column);
-
-	if (!hilo_holds_ids(type) && !hilo_holds_numbers(type))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("ids cannot be looked up in a column of type %s",
-						format_type_be(type)),
-				 errdetail("The type should be text, varchar, citext, smallint, integer or bigint.")));
-	return type;
-}
-
 /* Look up ids in a column of a relation, which is locked. */
 static void
-add_column(HiloDocuments *documents, Relation rel, AttrNumber attnum, bool only)
+add_column(HiloDocuments *documents, Relation rel, AttrNumber attnum)
 {
-	OpenPlace	open = {{RelationGetRelid(rel), attnum, only},
+	OpenPlace	open = {{RelationGetRelid(rel), attnum},
 	{rel->rd_rel->relowner, true}};
 
 	open.type = getBaseType(get_atttype(RelationGetRelid(rel), attnum));
+	if (!hilo_holds_ids(open.type) && !hilo_holds_numbers(open.type))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("ids cannot be looked up in a column of type %s",
+						format_type_be(open.type)),
+				 errdetail("The type should be text, varchar, citext, smallint, integer or bigint.")));
+	if (hilo_citus_has_shards(RelationGetRelid(rel)))
+		hilo_citus_check_isolation(RelationGetRelid(rel));
 	documents->limit = Min(documents->limit, hilo_type_limit(open.type));
 	if (documents->settings == 0)
 		documents->settings = hilo_owner_query_settings();
@@ -374,50 +361,20 @@ open_column(HiloDocuments *documents, HiloColumn column)
 				 errmsg("the column with the ids of \"%s\" no longer exists",
 						documents->identity),
 				 errhint("Use hilo.unbind() and hilo.bind() to specify another column.")));
-	(void) checked_id_type(&column);
-	if (hilo_citus_has_shards(column.relation))
-		hilo_citus_check_isolation(column.relation);
-	add_column(documents, rel, column.attnum, false);
+	add_column(documents, rel, column.attnum);
 	relation_close(rel, NoLock);
-}
-
-/*
- * Look up ids in the column of that name of a table, its partitions and
- * children.  Tables without an index on the column are skipped: ids are not
- * unique there, and to look them up row by row would take too long.
- */
-static void
-open_indexed_parts(HiloDocuments *documents, Oid table, const char *name)
-{
-	ListCell   *lc;
-
-	foreach(lc, find_all_inheritors(table, AccessShareLock, NULL))
-	{
-		Relation	rel = table_open(lfirst_oid(lc), NoLock);
-		AttrNumber	attnum = get_attnum(RelationGetRelid(rel), name);
-		Relation	index = NULL;
-
-		if (rel->rd_rel->relkind == RELKIND_RELATION &&
-			!RELATION_IS_OTHER_TEMP(rel))
-			index = hilo_index_find(rel, leads_index, &attnum);
-		if (index != NULL)
-		{
-			index_close(index, AccessShareLock);
-			add_column(documents, rel, attnum, true);
-		}
-		table_close(rel, NoLock);
-	}
 }
 
 /*
  * Documents that a function knows
  */
 
-void
+Oid
 hilo_check_taken_function(Oid function)
 {
 	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	Form_pg_proc proc;
+	Oid			owner;
 
 	if (!HeapTupleIsValid(tuple))
 		ereport(ERROR,
@@ -431,23 +388,24 @@ hilo_check_taken_function(Oid function)
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("function %s must take a bigint and return boolean",
 						NameStr(proc->proname))));
+	owner = proc->proowner;
 	ReleaseSysCache(tuple);
+	return owner;
 }
 
 /*
  * The function runs as its owner, to whom the caller lends no rights, and from
- * whom the caller gains nothing but the answer.
+ * whom the caller gains nothing but the answer.  It may have been replaced since
+ * it was bound.
  */
 static void
 open_function(HiloDocuments *documents, const char *signature)
 {
-	OpenPlace	open = {.type = INT8OID};
 	Oid			function = DatumGetObjectId(DirectFunctionCall1(regprocedurein,
 																CStringGetDatum(signature)));
-	HeapTuple	tuple;
+	OpenPlace	open = {{function, 0}, {hilo_check_taken_function(function), false},
+	INT8OID};
 
-	/* The function may have been replaced since it was bound. */
-	hilo_check_taken_function(function);
 	if (!hilo_may_execute(function, GetUserId()))
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FUNCTION,
 					   get_func_name(function));
@@ -463,15 +421,6 @@ open_function(HiloDocuments *documents, const char *signature)
 				 errmsg("volatile function %s cannot be called in a transaction of this isolation level",
 						get_func_name(function)),
 				 errhint("Mark it STABLE, or use READ COMMITTED.")));
-
-	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	if (!HeapTupleIsValid(tuple))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_FUNCTION),
-				 errmsg("function with OID %u does not exist", function)));
-	open.place.object = function;
-	open.owner.role = ((Form_pg_proc) GETSTRUCT(tuple))->proowner;
-	ReleaseSysCache(tuple);
 	if (documents->settings == 0)
 		documents->settings = hilo_sql_hide_search_path();
 	add_place(documents, &open);
@@ -576,20 +525,15 @@ hilo_documents_open_own(const char *identity, Relation rel, AttrNumber attnum)
 {
 	HiloDocuments *documents = make_documents(identity);
 	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), attnum - 1);
-	Oid			table = hilo_topmost_table(rel);
+	Relation	table = try_table_open(hilo_topmost_table(rel), AccessShareLock);
 
-	/*
-	 * The partition is locked, but its table may not be, and could be
-	 * dropped.
-	 */
-	LockRelationOid(table, AccessShareLock);
-	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(table)))
-	{
-		table = RelationGetRelid(rel);
-		LockRelationOid(table, AccessShareLock);
-	}
-	documents->own_table = table;
-	open_indexed_parts(documents, table, NameStr(att->attname));
+	/* The partition is locked, but its table could have been dropped. */
+	if (table == NULL)
+		table = table_open(RelationGetRelid(rel), NoLock);
+	documents->own_table = RelationGetRelid(table);
+	add_column(documents, table,
+			   get_attnum(RelationGetRelid(table), NameStr(att->attname)));
+	table_close(table, NoLock);
 	return documents;
 }
 

@@ -37,9 +37,8 @@ extern HiloDocuments *hilo_documents_open_bound(const char *identity);
 
 /*
  * The documents in column attnum, which holds ids, of a table that is being
- * inserted into; for a partition, those of the whole table.  Tables are skipped
- * if they are foreign, or have no index on the column.  The user's privilege to
- * insert suffices.
+ * inserted into; for a partition, those of the whole table.  The user's
+ * privilege to insert suffices.
  */
 extern HiloDocuments *hilo_documents_open_own(const char *identity, Relation rel,
 											  AttrNumber attnum);
@@ -63,7 +62,10 @@ extern int64 hilo_documents_limit(const HiloDocuments *documents);
  */
 extern bool hilo_documents_have(int64 number, HiloDocuments *documents);
 
-/* Raise 42804 unless the function takes a bigint and returns boolean. */
-extern void hilo_check_taken_function(Oid function);
+/*
+ * Raise 42883 or 42804 unless the function exists, takes a bigint, and returns
+ * boolean.  Returns its owner.
+ */
+extern Oid	hilo_check_taken_function(Oid function);
 
 #endif							/* HILO_TAKEN_H */

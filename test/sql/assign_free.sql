@@ -134,7 +134,7 @@ RESET client_min_messages;
 SELECT hilo_document_id('books', 'books|'), hilo_document_id('papers', 'papers|'), next_identity_free('books');
 DROP TABLE books, papers;
 
--- Indexes that can be used: the column comes first, and all rows are in them.
+-- With an index that can be used, because the column comes first, and all rows are in it.
 CREATE DOMAIN doc_id AS varchar(30);
 CREATE FUNCTION with_index(type text, index text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -158,7 +158,7 @@ SELECT type, index, with_index(type, index) FROM (VALUES
 	('varchar(20)', 'CREATE UNIQUE INDEX ON indexed (id)'),
 	('doc_id', 'CREATE UNIQUE INDEX ON indexed (id)'),
 	('citext', 'CREATE UNIQUE INDEX ON indexed (id)')) v(type, index);
--- Others: the plain draw.
+-- Without one: the same.
 SELECT type, index, with_index(type, index) FROM (VALUES
 	('text', 'SELECT'),
 	('text', 'CREATE INDEX ON indexed (more, id)'),
@@ -172,15 +172,10 @@ CREATE TRIGGER assign BEFORE INSERT ON loud FOR EACH ROW EXECUTE FUNCTION hilo.a
 INSERT INTO loud VALUES ('LOUD/1'), ('Loud/2');
 INSERT INTO loud VALUES ('loud|') RETURNING id;
 DROP TABLE loud;
--- A number that conflicts only in an index with more columns fails once, and is spent.
+-- Ids of all tenants count, whatever the primary key.
 CREATE TABLE tenants (tenant int, id text, PRIMARY KEY (tenant, id));
 CREATE TRIGGER assign BEFORE INSERT ON tenants FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
-INSERT INTO tenants VALUES (1, 'tenants/1');
-INSERT INTO tenants VALUES (1, 'tenants|') RETURNING id;
-INSERT INTO tenants VALUES (1, 'tenants|') RETURNING id;
--- With an index on the column alone it is found.
-INSERT INTO tenants VALUES (1, 'tenants/3');
-CREATE INDEX ON tenants (id);
+INSERT INTO tenants VALUES (1, 'tenants/1'), (2, 'tenants/2');
 INSERT INTO tenants VALUES (1, 'tenants|') RETURNING id;
 DROP TABLE tenants;
 -- Partitioned by the id itself: assigned in the statement, not by a trigger.
@@ -226,21 +221,14 @@ CREATE TRIGGER assign BEFORE INSERT ON loans_2025 FOR EACH ROW EXECUTE FUNCTION 
 SELECT seed_identity_for('loans', 0, true);
 INSERT INTO loans_2025 VALUES (2025, 'loans|') RETURNING id;
 DROP TABLE loans, loans_2025;
--- Partitions in which ids cannot be looked up are skipped: without an index, and foreign ones.
-CREATE FOREIGN DATA WRAPPER regress_wrapper;
-CREATE SERVER regress_server FOREIGN DATA WRAPPER regress_wrapper;
+-- Partitions with an index and without one.
 CREATE TABLE rooms (floor int, id text) PARTITION BY LIST (floor);
 CREATE TABLE rooms_1 PARTITION OF rooms (PRIMARY KEY (id)) FOR VALUES IN (1);
 CREATE TABLE rooms_2 PARTITION OF rooms FOR VALUES IN (2);
-CREATE FOREIGN TABLE rooms_3 PARTITION OF rooms FOR VALUES IN (3) SERVER regress_server;
 CREATE TRIGGER assign BEFORE INSERT ON rooms FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO rooms VALUES (1, 'rooms/1'), (2, 'rooms/2'), (1, 'rooms/3');
 INSERT INTO rooms VALUES (2, 'rooms|'), (1, 'rooms|'), (1, 'rooms|') RETURNING id;
-\set VERBOSITY sqlstate
-INSERT INTO rooms VALUES (3, 'rooms|');
-\set VERBOSITY default
 DROP TABLE rooms;
-DROP FOREIGN DATA WRAPPER regress_wrapper CASCADE;
 -- Children count for their parent, not the other way round.
 CREATE TABLE people (id text PRIMARY KEY);
 CREATE TABLE readers (PRIMARY KEY (id)) INHERITS (people);
