@@ -16,10 +16,10 @@ override with_llvm = no
 PGFILEDESC = "hilo - HiLo ids from a crash-safe row"
 
 REGRESS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
-REGRESS_OPTS = --inputdir=test --load-extension=hilo
+REGRESS_OPTS = --inputdir=test --load-extension=hilo --launcher='sh $(srcdir)/test/fresh.sh'
 ISOLATION = $(patsubst test/specs/%.spec,%,$(sort $(wildcard test/specs/*.spec)))
 ISOLATION_OPTS = --inputdir=test --outputdir=. --load-extension=hilo
-TAP_TESTS = 1
+# With TAP_TESTS=1 on the command line; they need IPC::Run.
 PROVE_TESTS = test/t/*.pl
 
 PG_CONFIG = pg_config

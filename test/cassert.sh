@@ -11,7 +11,6 @@
 # names a server with assertions, that one is used.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
-install=yes
 . "$top/test/lib.sh"
 . "$top/test/source-server.sh"
 
@@ -31,7 +30,7 @@ check() {
     failed=$((failed + $2))
 }
 
-require_packages check
+require need_tests
 make_work_folder
 if "$pg_config" --configure | grep enable-cassert >/dev/null; then
     server=${bindir%/bin}

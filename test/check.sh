@@ -1,103 +1,147 @@
 #!/bin/sh
-# check.sh: install what is missing, build, and run all tests on private servers.
+# check.sh: build, and run tests on private servers.
 #
-#   sh test/check.sh [--no-install] [FILE...]
+#   sh test/check.sh [--no-install | --upgrade] [--all | FILE...]
 #
-# FILE is a test (test/sql/*.sql, test/specs/*.spec, test/t/*.pl); without one,
-# all are run.  PG_CONFIG names the server to test with.
+# Without a FILE: SQL and isolation tests, and the TAP tests that test/README.md names
+# for the promises, in five minutes.  FILE is a test: test/sql/*.sql, test/specs/*.spec,
+# test/t/*.pl.  With --all everything there is, in an hour; as root more than otherwise.
+#
+# Missing packages are named, and installed, after a question if this is a terminal;
+# --no-install installs nothing.  What is installed stays as it is, unless --upgrade says
+# that apt may upgrade what it must.  PG_CONFIG names the server to test with.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
-install=yes
-if [ "${1:-}" = --no-install ]; then
-    install=no
-    shift
-fi
 . "$top/test/lib.sh"
+which=short
+case ${1:-} in
+    --all) which=all; shift ;;
+    -*) die "usage: sh test/check.sh [--no-install | --upgrade] [--all | FILE...]" ;;
+    ?*) which=files ;;
+esac
 
-# A test that fetches packages of its own may be skipped if it cannot.
-export HILO_INSTALL="$install"
-
-# Names of the tests of one kind among the files given: folder, ending.
-chosen() {
-    if [ $# -eq 2 ]; then
-        ls "$top/test/$1"/*."$2" 2>/dev/null
-        return
-    fi
-    folder=$1 ending=$2
-    shift 2
-    for file in "$@"; do
-        case $file in
-            */"$folder"/*."$ending") say "$file" ;;
-        esac
-    done
+# The TAP tests that hold the promises.
+short_tests() {
+    sed -n '/^| [1-9] /p' "$top/test/README.md" | grep -oE '`[0-9]{3}_[a-z0-9_]+`' | tr -d '`' | sort -u |
+        while read -r name; do say "$top/test/t/$name.pl"; done
 }
 
-names() { sed 's,.*/,,; s,\.[a-z]*$,,' | tr '\n' ' '; }
+# Names of the tests of a kind: folder, ending.
+tests_of() {
+    case $which in
+        files) for file in $files; do say "$file"; done ;;
+        short) [ "$1" = t ] && short_tests || ls "$top/test/$1"/*."$2" ;;
+        all) ls "$top/test/$1"/*."$2" ;;
+    esac | sed -n "s,\(.*/\)*$1/\(.*\)\.$2\$,\2,p" | tr '\n' ' '
+}
+files=$*
+
+# What the tests of --all use; where a release of Debian has no package, its test is skipped.
+need_all() {
+    need_tests
+    # Not installed, but to be had.
+    wish() {
+        for package in $(known_packages "$@"); do
+            dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q ' installed$' || missing="$missing $package"
+        done
+    }
+    need gcc "gcc libc6-dev"
+    need git git
+    need unzip unzip
+    need strace strace
+    need pgbouncer pgbouncer
+    need npm "nodejs npm"
+    need_python psycopg2 python3-psycopg2
+    need_python yaml python3-yaml
+    clang=$(find_clang) && clang=$("$clang" -dumpversion)
+    need "${clang:+true}" clang
+    wish "libclang-rt-${clang%%.*}-dev" "postgresql-${bindir:+$("$pg_config" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')}-repack" \
+        gnuplot-nox yamllint spin \
+        python3-django python3-sqlalchemy python3-alembic ruby-activerecord ruby-pg ruby-sequel \
+        php-cli php-pgsql php-illuminate-database php-doctrine-orm libdbd-pg-perl libdbix-class-schema-loader-perl \
+        default-jdk-headless libpostgresql-jdbc-java libhibernate3-java libjavassist-java libslf4j-java
+    ! may_make_systems || {
+        need debootstrap debootstrap
+        wish etcd-server patroni haproxy iptables iproute2 rpm
+    }
+}
 
 passed=0
 failed=0
 skipped=
-began=$(date +%s)
 summary=
+began=$(date +%s)
 
-# Add up the results of pg_regress: "test x ... ok", from version 16 on "ok 1 - x".
-count_regress() {
-    p=$(grep -cE '^(ok +[0-9]+ +[-+] |(test )?.* \.\.\. ok )' "$1")
-    f=$(grep -cE '^(not ok +[0-9]+ +[-+] |(test )?.* \.\.\. (FAILED|failed))' "$1")
-    add_up "$p" "$f" "$2"
-}
-
-# Add up the lines of TAP at the left margin (those of subtests are indented).
-count_tap() {
-    p=$(grep -E '^ok [0-9]+' "$1" | grep -civE '# skip')
-    f=$(grep -E '^not ok [0-9]+' "$1" | grep -civE '# todo')
-    add_up "$p" "$f" "$2"
-    note_skipped "$(grep -iE '^(ok [0-9]+.*|1\.\.0) # skip' "$1" | sed "s,^,  $3: ,")"
-}
-
-# Remember skipped tests, and why they were skipped, for the summary.
-note_skipped() {
-    [ -z "$1" ] || skipped="$skipped
-$1"
-}
-
-# A runner that failed without a failed test counts as a failure, too.
-add_up() {
-    [ "$3" -eq 0 ] || [ "$2" -gt 0 ] || set -- "$1" 1 "$3"
-    passed=$((passed + $1))
-    failed=$((failed + $2))
-}
-
-# Add a line to the summary, which versions-page.sh reads: what was run, since
-# $passed and $failed were $2 and $3, and the clock $4.
-summarize() {
-    ran=$((passed + failed - $2 - $3))
+# Add a line to the summary: what was run, how many passed and failed, its exit code,
+# when it began.  A runner that failed without a failed test has failed, too.
+count() {
+    [ "$4" -eq 0 ] || [ "$3" -gt 0 ] || set -- "$1" "$2" 1 "$4" "$5"
+    passed=$((passed + $2))
+    failed=$((failed + $3))
     summary="$summary
-  $1: $((passed - $2)) of $ran, $(($(date +%s) - $4)) s"
+  $1: $2 passed, $3 failed, $(($(date +%s) - $5)) s"
 }
 
-# Run make installcheck for one kind of test; the exit code is in $status.
-run() {
+note_skipped() {
+    [ -z "$*" ] || skipped="$skipped
+$*"
+}
+
+# Run a command, and show what it says; the exit code is in $status.
+show() {
     log=$1
     shift
-    { make_copy installcheck "$@" 2>&1; echo $? >"$work/status"; } | tee "$log"
+    { "$@" 2>&1; echo $? >"$work/status"; } | tee "$log"
     status=$(cat "$work/status")
 }
 
-# Report a test that is a command of its own: name, command.
-single() {
-    name=$1
-    single_began=$(date +%s) passed_before=$passed failed_before=$failed
+# SQL or isolation tests: what they are, what make is told.  pg_regress says "test x ... ok", from
+# version 16 on "ok 1 - x".
+regress() {
+    name=$1 regress_began=$(date +%s)
     shift
-    if "$@" >"$work/single.log" 2>&1; then
-        say "ok      $name"
-        passed=$((passed + 1))
-    else
-        say "FAILED  $name"
-        cat "$work/single.log"
-        failed=$((failed + 1))
+    say "== $name"
+    show "$work/regress.log" make_copy installcheck "$@"
+    count "$name" "$(grep -cE '^(ok +[0-9]+ +[-+] |(test )?.* \.\.\. ok )' "$work/regress.log")" \
+        "$(grep -cE '^(not ok +[0-9]+ +[-+] |(test )?.* \.\.\. (FAILED|failed))' "$work/regress.log")" "$status" "$regress_began"
+    [ "$status" -eq 0 ] || cat "$work/src/regression.diffs" "$work/src/output_iso/regression.diffs" 2>/dev/null
+}
+
+# TAP tests, as many at a time as there are processors.  Each has a log of its own.
+tap() {
+    say "== TAP tests"
+    tap_began=$(date +%s)
+    show "$work/tap.log" make_copy installcheck REGRESS= ISOLATION= TAP_TESTS=1 PROVE_TESTS="$*" \
+        PROVE_FLAGS="-j$(nproc) --timer" TEMP_CONFIG="$work/hilo.conf"
+    logs=$work/src/tmp_check/log
+    cat "$logs"/regress_log_* | sed 's/^\[[^]]*\]([^)]*) //' >"$work/tap.all"
+    count "TAP" "$(grep -E '^ok [0-9]+' "$work/tap.all" | grep -civE '# skip')" \
+        "$(grep -E '^not ok [0-9]+' "$work/tap.all" | grep -civE '# todo')" "$status" "$tap_began"
+    note_skipped "$(grep -iE '(^|\) )(ok [0-9]+.*|1\.\.0) # skip' "$logs"/regress_log_* | sed 's/.*regress_log_\([a-z0-9_]*\):.* # [Ss][Kk][Ii][Pp]/  \1:/' | sort -u)"
+    for name in $(sed -n 's,^test/t/\([a-z0-9_]*\)\.pl .*Wstat.*,\1,p' "$work/tap.log"); do
+        for log in "$logs/regress_log_$name" "$logs/$name"_*; do
+            say "-- ${log##*/}"
+            tail -n 40 "$log"
+        done
+    done
+}
+
+# A test that is a command of its own: name, command.  It may count what it runs; exit code 77: it
+# cannot run here.
+single() {
+    name=$1 single_began=$(date +%s)
+    shift
+    say "== $name"
+    "$@" </dev/null >"$work/single.log" 2>&1
+    status=$?
+    if [ "$status" -eq 77 ]; then
+        note_skipped "  $name: $(tail -n 1 "$work/single.log")"
+        return
     fi
-    summarize "$name" "$passed_before" "$failed_before" "$single_began"
+    [ "$status" -eq 0 ] || cat "$work/single.log"
+    set -- $(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$work/single.log" | tail -n 1)
+    [ $# -eq 2 ] || set -- $((status == 0)) $((status != 0))
+    count "$name" "$1" "$2" "$status" "$single_began"
 }
 
 # Build without a warning, and leave nothing behind.  With -O2 gcc knows enough not to
@@ -124,6 +168,7 @@ known_functions() {
 # Pack the last commit with make dist, in a clone because it creates a file, and build,
 # install and uninstall what was packed.
 try_distribution() {
+    [ -e "$top/.git" ] || { say "not in a clone of the repository"; return 77; }
     version=$(perl "$top/test/meta.pl" "$top") || return 1
     # This checkout may belong to another user, as does the clone if this is root.
     GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*' \
@@ -136,7 +181,7 @@ try_distribution() {
     perl "$top/test/meta.pl" "$dist" || return 1
 
     for target in all install; do
-        as_user make -s -C "$dist" PG_CONFIG="$pg_config" DESTDIR="$work/unpacked/dest" $target || return 1
+        as_user make -s -C "$dist" PG_CONFIG="$pg_config" CC="$CC" DESTDIR="$work/unpacked/dest" $target || return 1
     done
     for file in "$("$pg_config" --pkglibdir)/hilo.so" "$("$pg_config" --pkglibdir)/hilo_hub.so" "$("$pg_config" --sharedir)/extension/hilo.control" \
         "$("$pg_config" --sharedir)/extension/hilo--1.0.sql"; do
@@ -147,146 +192,68 @@ try_distribution() {
     [ -z "$left" ] || { say "make uninstall has left $left"; return 1; }
 }
 
-# Another process holds apt's lock for a while, or for too long.  Other errors are
-# not waited for.
-try_locked_apt() (
-    as_root() { "$@"; }
-    folder=$work/locked-apt
-    mkdir "$folder" || exit 1
-    cat >"$folder/apt-get" <<'FAKE'
-#!/bin/sh
-echo try >>"${0%/*}/tries"
-[ "$(wc -l <"${0%/*}/tries")" -le "$1" ] || exit 0
-echo "$2" >&2
-exit 100
-FAKE
-    printf '#!/bin/sh\necho "$1" >>"${0%%/*}/slept"\n' >"$folder/sleep"
-    chmod 755 "$folder/apt-get" "$folder/sleep"
-    PATH=$folder:$PATH
+try_yamllint() {
+    command -v yamllint >/dev/null || { say "not installed"; return 77; }
+    yamllint -s -d '{extends: default, rules: {document-start: disable, truthy: disable, line-length: {max: 140}}}' "$top/.github"
+}
 
-    # How often it is locked, with which message; the expected result: the exit
-    # code, tries, lines that say so, seconds.
-    expect() {
-        : >"$folder/tries"
-        : >"$folder/slept"
-        run_apt "$1" "$2" >"$folder/out" 2>&1
-        result="$? $(wc -l <"$folder/tries") $(grep -c 'locked by another process' "$folder/out") $(awk '{ n += $1 } END { print n + 0 }' "$folder/slept")"
-        [ "$result" = "$3" ] || { say "locked $1 times, $2: $result, not $3"; exit 1; }
-    }
-    locked="E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 1 (apt-get)"
-    expect 0 "$locked" "0 1 0 0"
-    expect 3 "$locked" "0 4 3 15"
-    expect 1000 "$locked" "100 61 60 300"
-    expect 1000 "E: Unable to locate package" "100 1 0 0"
-)
+try_docker() {
+    docker info >/dev/null 2>&1 || { say "there is no Docker here"; return 77; }
+    docker build -q -t hilo-test "$top" && docker run --rm hilo-test postgres --version && docker rmi hilo-test
+}
 
-# The package is built for the servers of the system.
-if [ $# -gt 0 ]; then
-    with_package=no
-elif [ -n "${PG_CONFIG:-}" ]; then
-    with_package=no
-    note_skipped '  package.sh: PG_CONFIG names a server'
-elif ! command -v apt-get >/dev/null || ! may_make_systems; then
-    with_package=no
-    note_skipped '  package.sh: takes Debian, root, and the right to make namespaces'
-else
-    with_package=yes
-fi
+try_models() {
+    [ -e "$top/test/model/run.sh" ] && command -v spin >/dev/null || { say "spin is not installed"; return 77; }
+    sh "$top/test/model/run.sh"
+}
 
-case $with_package in
-    yes) require_packages all ;;
-    no) require_packages check ;;
+case $which in
+    all) require need_all ;;
+    *) require need_tests ;;
 esac
 make_work_folder
 copy_checkout
-if [ $# -eq 0 ]; then
-    say "== builds for $("$pg_config" --version), warnings are errors"
-    single "gcc" strict_build gcc
-    single "clang" strict_build "$(find_clang)"
+say "== $("$pg_config" --version)"
+if [ "$which" != files ]; then
+    for compiler in gcc "$(find_clang)"; do
+        ! command -v "$compiler" >/dev/null || single "builds with ${compiler##*/}, warnings are errors" strict_build "$compiler"
+    done
+    single "includes go downward" sh "$top/test/arrows.sh"
 fi
 build
-[ $# -gt 0 ] || single "functions of the server" known_functions
+[ "$which" = files ] || single "functions of the server" known_functions
 
-sql=$(chosen sql sql "$@" | names)
-specs=$(chosen specs spec "$@" | names)
-tap=$(chosen t pl "$@" | sed 's,.*/,,')
-
-case "$("$pg_config" --version) $sql" in
-    'PostgreSQL 14'*' since_15 '*) note_skipped '  since_15.sql: version 14 has nothing of it' ;;
-esac
+sql=$(tests_of sql sql)
+specs=$(tests_of specs spec)
+tap=$(tests_of t pl)
 if [ -n "$sql$specs" ]; then
     start_server <<SETTINGS
 fsync = off
 max_connections = 100
 max_prepared_transactions = 10
 SETTINGS
-    if [ -n "$sql" ]; then
-        say "== SQL tests"
-        sql_began=$(date +%s) passed_before=$passed failed_before=$failed
-        run "$work/sql.log" REGRESS="$sql" ISOLATION= TAP_TESTS=
-        count_regress "$work/sql.log" "$status"
-        [ "$status" -eq 0 ] || cat "$work/src/regression.diffs"
-        summarize "SQL" "$passed_before" "$failed_before" "$sql_began"
-    fi
-    if [ -n "$specs" ]; then
-        say "== isolation tests"
-        specs_began=$(date +%s) passed_before=$passed failed_before=$failed
-        run "$work/specs.log" REGRESS= ISOLATION="$specs" TAP_TESTS=
-        count_regress "$work/specs.log" "$status"
-        [ "$status" -eq 0 ] || cat "$work/src/regression.diffs" "$work/src/output_iso/regression.diffs" 2>/dev/null
-        summarize "isolation" "$passed_before" "$failed_before" "$specs_began"
-    fi
+    [ -z "$sql" ] || regress SQL REGRESS="$sql" ISOLATION=
+    [ -z "$specs" ] || regress isolation REGRESS= ISOLATION="$specs"
     as_user "$bindir/pg_ctl" -D "$work/server/data" -w -s -m fast stop
 fi
+[ -z "$tap" ] || tap $(for name in $tap; do say "test/t/$name.pl"; done)
 
-tap_began=$(date +%s) passed_before_tap=$passed failed_before_tap=$failed
-for file in $tap; do
-    say "== $file"
-    run "$work/tap.log" REGRESS= ISOLATION= PROVE_TESTS="test/t/$file" \
-        PROVE_FLAGS=-v TEMP_CONFIG="$work/hilo.conf"
-    count_tap "$work/tap.log" "$status" "$file"
-    if [ "$status" -ne 0 ]; then
-        for log in "$work/src/tmp_check/log"/*; do
-            say "-- $log"
-            tail -n 40 "$log"
-        done
-    fi
-done
-[ -z "$tap" ] || summarize "TAP" "$passed_before_tap" "$failed_before_tap" "$tap_began"
-
-if [ $# -eq 0 ]; then
-    say "== hostile input"
-    no_install=--no-install
-    [ "$install" = no ] || no_install=
-    single "hostile input" sh "$top/test/fuzz/run.sh" $no_install 300000 1
-    say "== torture, two minutes"
-    single "torture" sh "$top/test/torture/run.sh" $no_install 2 1
-    say "== demo.sh, and the benchmark in its short form"
+if [ "$which" = all ]; then
+    single "hostile input" sh "$top/test/fuzz/run.sh" --no-install 300000 1
+    single "torture, two minutes" sh "$top/test/torture/run.sh" --no-install 2 1
+    single "models" try_models
+    single "PostgreSQL's own tests" sh "$top/test/core.sh" --no-install
     single "demo" sh "$top/test/demo.sh" --no-install
-    single "benchmark" sh "$top/test/bench/run.sh" --no-install --quick
-    say "== a hub that fails over"
-    sh "$top/test/ha/run.sh" --no-install --short >"$work/ha.log" 2>&1
-    ha_status=$?
-    if [ "$ha_status" -eq 77 ]; then
-        note_skipped "  ha/run.sh: $(sed -n 's/^not run: //p' "$work/ha.log")"
-    else
-        single "switch-over and kill of a hub" sh -c 'cat "$1"; exit "$2"' sh "$work/ha.log" "$ha_status"
-    fi
-    say "== what the tests stand on"
-    single "locked apt" try_locked_apt
-    if command -v yamllint >/dev/null && [ -d "$top/.github" ]; then
-        single "yamllint" yamllint -s -d '{extends: default, rules: {document-start: disable, truthy: disable, line-length: {max: 140}}}' "$top/.github"
-    else
-        note_skipped '  yamllint: not installed, or nothing there to read'
-    fi
-    say "== distributions"
+    single "benchmark, in short" sh "$top/test/bench/run.sh" --no-install --quick
+    single "a hub that fails over" sh "$top/test/ha/run.sh" --no-install --short
+    single "yamllint" try_yamllint
     single "META.json" perl "$top/test/meta.pl" "$top"
-    if [ -e "$top/.git" ]; then
-        single "make dist" try_distribution
-    else
-        note_skipped '  make dist: not in a clone of the repository'
-    fi
-    [ "$with_package" = no ] || single "Debian package, on a fresh system" sh "$top/test/package.sh" --no-install
+    single "make dist" try_distribution
+    single "Dockerfile" try_docker
+    single "packages, on a fresh system" sh "$top/test/package.sh" --no-install
+    single "a running server is not touched" sh "$top/test/untouched.sh" --no-install
+    single "32 bit" sh "$top/test/versions.sh" --no-install i386
+    single "PostgreSQL 17" sh "$top/test/versions.sh" --no-install 17
 fi
 
 [ -z "$skipped" ] || say "skipped:$skipped"

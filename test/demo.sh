@@ -7,16 +7,14 @@
 # With "psql" it ends in a psql on that server; leaving it removes everything.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
-install=yes
+. "$top/test/lib.sh"
 end=tour
 for argument in "$@"; do
     case $argument in
-        --no-install) install=no ;;
         psql) end=psql ;;
         *) echo "usage: sh test/demo.sh [--no-install] [psql]" >&2; exit 2 ;;
     esac
 done
-. "$top/test/lib.sh"
 
 chapter() { printf '\n== %s\n' "$*"; }
 
@@ -98,7 +96,7 @@ kill_server() {
     rm -f "$work/server/data/postmaster.pid" "$work/server"/.s.PGSQL.*
 }
 
-require_packages demo
+require need_build
 make_work_folder
 chapter "Building with $("$pg_config" --version), starting a private server"
 copy_checkout

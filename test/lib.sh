@@ -1,5 +1,6 @@
-# lib.sh: what demo.sh and check.sh share.  To be sourced by a POSIX shell,
-# with $top the folder of the checkout and $install "yes" or "no".
+# lib.sh: what the runners of the tests share.  To be sourced by a POSIX shell with
+# $top, the folder of the checkout.  It takes the first argument of the script if that is
+# --no-install or --upgrade.
 #
 # Nothing on the system is changed except that packages are installed: the build, the
 # servers and their sockets are in a folder of their own, $work, which is removed
@@ -8,9 +9,25 @@
 say() { printf '%s\n' "$*"; }
 die() { printf '%s\n' "$*" >&2; exit 1; }
 
+apt_option=
+case ${1:-} in
+    --no-install | --upgrade)
+        apt_option=$1
+        shift ;;
+esac
+PATH=$PATH:/usr/sbin:/sbin
+
 #
 # Packages
 #
+# A script has a function that notes what it needs, and calls "require FUNCTION".
+#
+
+# Note packages unless a command is there: command, packages.
+need() { command -v "$1" >/dev/null || missing="$missing $2"; }
+need_file() { [ -e "$1" ] || missing="$missing $2"; }
+need_perl() { perl -e "require $1" 2>/dev/null || missing="$missing $2"; }
+need_python() { /usr/bin/python3 -c "import $1" 2>/dev/null || missing="$missing $2"; }
 
 # The newest PostgreSQL that has a server and the files to build against it;
 # PG_CONFIG names another one.
@@ -40,10 +57,12 @@ find_clang() {
     return 1
 }
 
-# pgbouncer, which an ordinary user's PATH may not have.
-find_pgbouncer() { command -v pgbouncer || command -v /usr/sbin/pgbouncer; }
-
-has_perl_module() { perl -e "require $1" 2>/dev/null; }
+# The compiler that the server was built with, or the clang of its packages.
+choose_compiler() {
+    CC=$("$pg_config" --cc)
+    command -v ${CC%% *} >/dev/null || CC=$(find_clang) || die "There is no compiler."
+    export CC
+}
 
 # True if this process may create systems in folders, with mounts and processes that
 # no other process sees.
@@ -51,83 +70,39 @@ may_make_systems() {
     [ "$(id -u)" -eq 0 ] && unshare --mount --pid --fork true 2>/dev/null
 }
 
-# Not all releases of Debian have these, and they cannot always be installed: tests
-# that need them are skipped without them.
-wished_packages="python3-alembic ruby-activerecord ruby-pg ruby-sequel
-    php-cli php-pgsql php-illuminate-database php-doctrine-orm
-    libdbd-pg-perl libdbix-class-schema-loader-perl
-    default-jdk-headless libpostgresql-jdbc-java libhibernate3-java libjavassist-java libslf4j-java"
-
-# The ones that apt would install.
-missing_wishes() {
-    wishes=
-    case $install,$1 in yes,check | yes,all) ;; *) return ;; esac
-    for package in $wished_packages; do
-        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q ' installed$' ||
-            ! apt-get install -s -q --no-install-recommends "$package" >/dev/null 2>&1 ||
-            wishes="$wishes $package"
-    done
-}
-
-# The missing Debian packages; $1 is "check" if tests are to be run,
-# "package" if the Debian package is to be built, "all" for both, "versions" if
-# tests are run elsewhere, "server" if a server is to be built, and "valgrind" or
-# "analyse" for what these parts of sanitize.sh need beyond that.
-missing_packages() {
-    missing=
-    if [ "$1" = versions ]; then
-        command -v debootstrap >/dev/null || missing=debootstrap
+# A server with its headers, make and a compiler, which Debian's headers come with.
+#
+# A server that is there is the user's: it stays as it is, and only the headers of its very
+# release fit.
+need_build() {
+    need make make
+    if find_postgres; then
+        command -v gcc >/dev/null || find_clang >/dev/null || missing="$missing gcc libc6-dev"
         return
     fi
-    command -v make >/dev/null || missing="$missing make"
-    command -v gcc >/dev/null || missing="$missing gcc libc6-dev"
-    if find_postgres; then
-        version=$(say "$bindir" | sed -n 's,^/usr/lib/postgresql/\([0-9]*\)/bin$,\1,p')
+    server=$(ls -d "${PG_CONFIG:+${PG_CONFIG%/*}}"/postgres /usr/lib/postgresql/*/bin/postgres 2>/dev/null | sort -t/ -k5 -rn | head -n 1)
+    if [ -n "$server" ]; then
+        version=${server#/usr/lib/postgresql/}
+        version=${version%%/*}
+        release=$(dpkg-query -W -f '${Version}' "postgresql-$version" 2>/dev/null) ||
+            die "$server is not of a Debian package: install the headers that it was built with."
+        missing="$missing postgresql-server-dev-$version=$release"
     else
         version=$(apt-cache depends postgresql 2>/dev/null | sed -n 's/.*Depends: postgresql-\([0-9][0-9]*\)$/\1/p' | head -n 1)
         missing="$missing postgresql-${version:-VERSION} postgresql-server-dev-${version:-VERSION}"
     fi
-    case $1 in check | all)
-        has_perl_module IPC::Run || missing="$missing libipc-run-perl"
-        command -v strace >/dev/null || missing="$missing strace"
-        find_clang >/dev/null || missing="$missing clang"
-        command -v gnuplot >/dev/null || missing="$missing gnuplot-nox"
-        # If Debian has them for this server.
-        for package in "postgresql-$version-repack" "postgresql-$version-squeeze"; do
-            dpkg -s "$package" >/dev/null 2>&1 || ! apt-cache show "$package" >/dev/null 2>&1 ||
-                missing="$missing $package"
-        done
-        find_pgbouncer >/dev/null || missing="$missing pgbouncer"
-        command -v node >/dev/null || missing="$missing nodejs"
-        command -v npm >/dev/null || missing="$missing npm"
-        for module in django sqlalchemy psycopg2; do
-            /usr/bin/python3 -c "import $module" 2>/dev/null || missing="$missing python3-$module"
-        done
-        command -v unzip >/dev/null || missing="$missing unzip"
-        [ ! -e "$top/.git" ] || command -v git >/dev/null || missing="$missing git"
-    esac
-    case $1 in package | all)
-        command -v yamllint >/dev/null || missing="$missing yamllint"
-        for package in build-essential debhelper debootstrap postgresql-all; do
-            dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q ' installed$' ||
-                missing="$missing $package"
-        done
-    esac
-    case $1 in server)
-        command -v bison >/dev/null || missing="$missing bison"
-        command -v flex >/dev/null || missing="$missing flex"
-        command -v dpkg-source >/dev/null || missing="$missing dpkg-dev"
-        [ -f /usr/include/zlib.h ] || missing="$missing zlib1g-dev"
-    esac
-    case $1 in valgrind)
-        [ -f /usr/include/valgrind/memcheck.h ] || missing="$missing valgrind"
-    esac
-    case $1 in analyse)
-        find_clang >/dev/null || missing="$missing clang"
-        command -v scan-build >/dev/null || missing="$missing clang-tools"
-        command -v clang-tidy >/dev/null || missing="$missing clang-tidy"
-    esac
-    missing=${missing# }
+}
+
+need_tests() {
+    need_build
+    need_perl IPC::Run libipc-run-perl
+}
+
+# Those of the packages that apt has: a release of Debian may lack some.
+known_packages() {
+    for package in "$@"; do
+        apt-cache policy "$package" 2>/dev/null | grep 'Candidate: [^(]' >/dev/null && say "$package"
+    done
 }
 
 # Print a command, and run it as root.
@@ -145,65 +120,78 @@ as_root() {
 # machine that updates itself, wait for five minutes at most.
 run_apt() {
     apt_messages=$(mktemp) || die "Could not create a file in /tmp."
-    apt_tries=60
-    while :; do
-        as_root env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get "$@" 2>"$apt_messages"
+    for _ in $(seq 60); do
+        as_root env LC_ALL=C DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 apt-get "$@" 2>"$apt_messages"
         apt_status=$?
         cat "$apt_messages" >&2
         [ "$apt_status" -ne 0 ] && grep 'Could not get lock' "$apt_messages" >/dev/null || break
-        [ "$apt_tries" -gt 0 ] || { say "apt is still locked: giving up"; break; }
-        say "apt is locked by another process: trying again for $((apt_tries * 5)) s"
-        apt_tries=$((apt_tries - 1))
+        say "apt is locked by another process: trying again"
         sleep 5
     done
     rm -f "$apt_messages"
     return "$apt_status"
 }
 
-# Install what is missing, or say so and stop.
-require_packages() {
-    missing_packages "$1"
-    missing_wishes "$1"
-    [ -n "$missing$wishes" ] || return 0
-    # Optional packages are not worth a password, or a failure.
-    [ -n "$missing" ] || [ "$(id -u)" -eq 0 ] || return 0
+# Choose versions of $missing, for $packages, so that apt changes nothing that is installed.
+# libpq-dev, say, fits only the libpq5 of its own version: where apt would upgrade that,
+# the version that is there is asked for.  Fails if there is no way, and says why in $changes.
+plan_packages() {
+    packages=$missing
+    for _ in 1 2 3 4; do
+        plan=$(LC_ALL=C apt-get install -s -q --no-install-recommends --no-upgrade $packages 2>&1) || {
+            changes=$(say "$plan" | sed -n '/^E: /p; /^The following packages have unmet/,/^E: /p')
+            return 1
+        }
+        changes=$(say "$plan" | awk '$1 == "Remv" || $1 == "Inst" && $3 ~ /^\[/ { print $2, $3, $4 }')
+        [ -n "$changes" ] && [ "$apt_option" != --upgrade ] || return 0
+        packages="$packages $(say "$plan" | awk '
+            $1 == "Inst" && $3 ~ /^\[/ { there[substr($4, 2)] = substr($3, 2, length($3) - 2) }
+            $1 == "Inst" && $3 ~ /^\(/ { new[$2] = substr($3, 2) }
+            END { for (name in new) if (new[name] in there) print name "=" there[new[name]] }' | tr '\n' ' ')"
+    done
+    return 1
+}
 
-    if ! command -v apt-get >/dev/null; then
-        say "Missing (names of Debian packages): $missing"
-        die "Install them with this system's package manager, and start again."
-    fi
-    if [ "$install" = no ]; then
-        say "Missing packages: $missing"
-        die "Install them with: apt-get install --no-install-recommends $missing"
-    fi
-    if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
-        die "Missing packages: $missing (to install them, start this as root)"
-    fi
+# Install what FUNCTION notes as missing, or say so and stop.
+require() {
+    missing=
+    "$1"
+    [ -n "$missing" ] || return 0
+    command -v apt-get >/dev/null ||
+        die "Missing (names of Debian packages):$missing
+Install them with this system's package manager, and start again."
+    [ "$apt_option" != --no-install ] ||
+        die "Missing packages; to install them: apt-get install --no-install-recommends$missing"
+    [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null ||
+        die "Missing packages (to install them, start this as root):$missing"
 
+    say "Missing packages:$missing"
     run_apt update -q
-    missing_packages "$1"
-    missing_wishes "$1"
-    # A fresh server package would start a cluster on port 5432.
-    no_cluster=/etc/postgresql-common/createcluster.d/hilo-no-main-cluster.conf
-    say "Keep the packages from creating a cluster and starting a service:"
-    as_root mkdir -p "${no_cluster%/*}"
-    as_root sh -c "echo 'create_main_cluster = false' > $no_cluster"
-    # A fresh pgbouncer would start its service.
-    no_service=/usr/sbin/policy-rc.d
-    if [ -e "$no_service" ]; then
-        no_service=
-    else
-        as_root sh -c "echo '#!/bin/sh
-case \$1 in pgbouncer*) exit 101 ;; esac' > $no_service && chmod 755 $no_service"
-    fi
-    [ -z "$missing" ] || run_apt install -q -y --no-install-recommends $missing
-    status=$?
-    [ -z "$wishes" ] || run_apt install -q -y --no-install-recommends $wishes
-    as_root rm -f "$no_cluster" $no_service
-    [ "$status" -eq 0 ] || die "Could not install the packages."
+    missing=
+    "$1"
+    plan_packages || die "Nothing was installed, because what is installed would have to change:
+$changes
+Upgrade it when it suits you, or have this done here: $0 --upgrade"
 
-    missing_packages "$1"
-    [ -z "$missing" ] || die "Still missing: $missing"
+    # A fresh server package would start a cluster, and others their service.
+    settings=/etc/postgresql-common/createcluster.d/hilo-no-main-cluster.conf
+    policy=/usr/sbin/policy-rc.d
+    [ ! -e "$policy" ] || policy=
+    say "Keep the packages from creating a cluster and starting services:"
+    as_root sh -c "mkdir -p ${settings%/*} && echo 'create_main_cluster = false' >$settings
+        [ -z '$policy' ] || { printf '#!/bin/sh\nexit 101\n' >$policy && chmod 755 $policy; }"
+    # At a terminal, apt asks.
+    yes=
+    [ -t 0 ] && [ "${CI:-}" != true ] || yes=-y
+    (
+        trap 'as_root rm -f "$settings" $policy' EXIT
+        trap 'exit 1' HUP INT TERM
+        run_apt install $yes --no-install-recommends --no-upgrade $packages
+    ) || die "The packages were not installed."
+
+    missing=
+    "$1"
+    [ -z "$missing" ] || die "Still missing:$missing"
 }
 
 #
@@ -259,6 +247,7 @@ clean_up() {
 
 make_work_folder() {
     choose_user
+    choose_compiler
     umask 022
     work=$(mktemp -d /tmp/hilo.XXXXXX) || die "Could not create a folder in /tmp."
     trap clean_up EXIT
@@ -282,12 +271,13 @@ server_has_setting() {
 }
 
 # Run make in the copy of the checkout.
-make_copy() { as_user make -s -C "$work/src" PG_CONFIG="$pg_config" with_llvm=no "$@"; }
+make_copy() { as_user make -s -C "$work/src" PG_CONFIG="$pg_config" CC="$CC" with_llvm=no "$@"; }
+
+# Write the checkout, without what was built in it, to standard output.
+pack_checkout() { tar -cf - -C "$top" --exclude=./.git --exclude='*.o' --exclude='*.bc' --exclude='*.so' .; }
 
 copy_checkout() {
-    (cd "$top" && tar -cf - --exclude='*.o' --exclude='*.bc' --exclude='*.so' \
-        Makefile Dockerfile hilo.control README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE doc sql src expected test) |
-        as_user tar -xf - -C "$work/src" &&
+    pack_checkout | as_user tar -xf - -C "$work/src" &&
         as_user chmod -R u+w "$work/src" || die "Could not copy the checkout."
 }
 

@@ -1,111 +1,69 @@
 #!/bin/sh
-# package.sh: build the Debian package, and try it on a fresh system.
+# package.sh: build the Debian package and the RPM, and try the Debian one on a fresh system.
 #
-#   sh test/package.sh [--no-install]
+#   sh test/package.sh [--no-install | --upgrade] [SUITE]
 #
-# The fresh system is a folder with the release of this machine, from the
-# package sources of this machine; everything mounted and running in it is
-# in a namespace of its own and ends with that.  Requires root.
+# They are built in a fresh system, which gets just what debian/control and hilo.spec name; the
+# package is tried in another one.  Both are folders with a release of Debian, this
+# machine's unless SUITE names another one.  Requires root.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
-install=yes
-case ${1:-} in
-    '') ;;
-    --no-install) install=no ;;
-    *) echo "usage: sh test/package.sh [--no-install]" >&2; exit 2 ;;
-esac
 . "$top/test/lib.sh"
+. "$top/test/system.sh"
+suite=${1:-$release}
 
-namespace=
+may_make_systems || { say "needs root, and the right to make namespaces"; exit 77; }
+require need_systems
+work=$(mktemp -d /tmp/hilo-package.XXXXXX) || die "Could not create a folder in /tmp."
+trap 'end_namespace; rm -rf --one-file-system "$work"' EXIT
+trap 'exit 1' HUP INT PIPE TERM
 
-# Run a command in namespaces of its own, which end when it or this script
-# ends, so that no mount can block clean_up.
-in_namespace() {
-    unshare --mount --pid --fork --kill-child "$@" </dev/null &
-    namespace=$!
-    wait "$namespace"
-    status=$?
-    namespace=
-    return "$status"
+# Run a step that is silent unless it fails: its name, the command.
+step() {
+    say "== $1"
+    shift
+    "$@" >"$work/log" 2>&1 || { tail -n 60 "$work/log"; die "That failed."; }
 }
 
-end_namespace() {
-    status=$?
-    [ -z "$namespace" ] || { kill "$namespace" && wait "$namespace"; } 2>/dev/null
-    return "$status"
+# As an ordinary user, the one whom some outputs name; the tests that debian/rules runs are part of it.
+build_debian() {
+    in_system "$work/builder" sh -c 'cd /root/hilo && apt-get build-dep -q -y --no-install-recommends ./ &&
+        mkdir /build && mv /root/hilo /build/ && chown -R postgres: /build &&
+        cd /build/hilo && runuser -u postgres -- dpkg-buildpackage -b -us -uc'
 }
 
-# In a copy of the checkout, as an ordinary user; the tests that debian/rules
-# runs are part of it.
-build_package() {
-    as_user mkdir "$work/package" "$work/package/src" &&
-        (cd "$top" && tar -cf - --exclude=.git --exclude='*.o' --exclude='*.bc' --exclude='*.so' .) |
-        as_user tar -xf - -C "$work/package/src" &&
-        as_user env -u PG_CONFIG LC_ALL=C.UTF-8 \
-            sh -c 'cd package/src && exec dpkg-buildpackage -b -us -uc' >"$work/tmp/build.log" 2>&1 </dev/null
+# Debian's rpmbuild does not know which packages the build needs: they are here.
+build_rpm() {
+    in_system "$work/builder" sh -c 'apt-get install -q -y --no-install-recommends rpm unzip zip && cd /build &&
+        version=$(sed -n "s/^Version: *//p" hilo/hilo.spec) && cp -a hilo "hilo-$version" &&
+        zip -qr "hilo-$version.zip" "hilo-$version" && chown postgres: . &&
+        runuser -u postgres -- rpmbuild -bb --nodeps --define "_topdir /build/rpm" --define "_sourcedir /build" hilo/hilo.spec &&
+        rpm -qlp rpm/RPMS/*/*.rpm'
 }
 
-# Where this machine's packages come from, for its own release: lines of a
-# sources.list.
-package_sources() {
-    apt-get indextargets --format '$(REPO_URI) $(CODENAME) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
-        awk -v release="$1" '{
-            for (i = 2; i <= 3; i++)
-                if ($i == release || $i == release "-updates" || $i == release "-security") {
-                    print "deb", $1, $i, $4
-                    next
-                }
-        }' | sort -u
-}
-
-make_system() {
-    release=$(. /etc/os-release && echo "$VERSION_CODENAME")
-    package_sources "$release" >"$work/tmp/sources.list"
-    mirror=$(awk -v release="$release" '$3 == release && $4 == "main" { print $2; exit }' "$work/tmp/sources.list")
-    [ -n "$mirror" ] || die "No package source of apt's has $release main."
-    eval "$(apt-config shell http_proxy Acquire::http::Proxy https_proxy Acquire::https::Proxy)"
-    [ -z "${http_proxy:-}" ] || export http_proxy
-    [ -z "${https_proxy:-}" ] || export https_proxy
-
-    in_namespace debootstrap --variant=minbase "$release" "$work/system" "$mirror" >"$work/tmp/system.log" 2>&1 ||
-        return 1
-    cp "$work/tmp/sources.list" "$work/system/etc/apt/sources.list"
-    apt-config dump Acquire >"$work/system/etc/apt/apt.conf.d/90acquire"
-}
-
-try_package() {
-    mkdir "$work/system/package" &&
-        cp "$work"/package/postgresql-*-hilo_*.deb "$top/test/package-inside.sh" "$work/system/package" || return 1
-    in_namespace sh -c '
-        mount -t proc proc "$1/proc" && mount -t tmpfs tmpfs "$1/dev/shm" &&
-            exec chroot "$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
-                sh /package/package-inside.sh' sh "$work/system" >"$work/tmp/inside.log" 2>&1
-}
-
-may_make_systems || die "This requires root, and the right to create namespaces."
-require_packages package
-make_work_folder
-trap 'end_namespace; clean_up' EXIT
-
-say "== building"
-build_package || { tail -n 60 "$work/tmp/build.log"; die "Could not build the package."; }
-passed=$(sed -n 's/^ All \([0-9]*\) tests passed.*/\1/p' "$work/tmp/build.log" | awk '{ n += $1 } END { print n + 0 }')
-[ "$passed" -gt 0 ] || { cat "$work/tmp/build.log"; die "The build has run no tests."; }
+step "a fresh system: $suite" make_system "$work/fresh" "$suite"
+step "another one" cp -a "$work/fresh" "$work/builder"
+copy_into_system "$work/builder" || die "The checkout could not be copied."
+step "building the Debian package" build_debian
+passed=$(sed -n 's/^ All \([0-9]*\) tests passed.*/\1/p; s/^# All \([0-9]*\) tests passed.*/\1/p' "$work/log" | awk '{ n += $1 } END { print n + 0 }')
+[ "$passed" -gt 0 ] || { cat "$work/log"; die "The build has run no tests."; }
 say "$passed tests passed in the build"
-(cd "$work/package" && ls postgresql-*.deb)
+(cd "$work/builder/build" && ls postgresql-*.deb)
+step "building the RPM" build_rpm
+grep -E '\.(so|control|sql)$' "$work/log"
+[ "$(grep -cE '/hilo(_hub)?\.so$|/hilo\.control$|/hilo--1\.0\.sql$' "$work/log")" -eq 4 ] || die "The RPM lacks a file."
 
-say "== a fresh system"
-make_system || { tail -n 20 "$work/tmp/system.log"; die "Could not create the system."; }
-
-say "== the package in it"
-try_package
+say "== the Debian package, on the fresh system"
+mkdir "$work/fresh/package" &&
+    cp "$work/builder/build"/postgresql-*-hilo_*.deb "$top/test/package-inside.sh" "$work/fresh/package" || exit 1
+in_system "$work/fresh" sh /package/package-inside.sh >"$work/log" 2>&1
 status=$?
-grep -E '^(ok|FAILED) ' "$work/tmp/inside.log"
-passed=$((passed + $(grep -c '^ok ' "$work/tmp/inside.log")))
-failed=$(grep -c '^FAILED ' "$work/tmp/inside.log")
+grep -E '^(ok|FAILED) ' "$work/log"
+passed=$((passed + 1 + $(grep -c '^ok ' "$work/log")))
+failed=$(grep -c '^FAILED ' "$work/log")
 # A script that failed without a failed test has failed all the same.
 [ "$status" -eq 0 ] || [ "$failed" -gt 0 ] || failed=1
-[ "$failed" -eq 0 ] || cat "$work/tmp/inside.log"
+[ "$failed" -eq 0 ] || cat "$work/log"
 
 say "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -14,13 +14,21 @@
 # used again.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
-install=yes
 . "$top/test/lib.sh"
 . "$top/test/source-server.sh"
 
 usage() { die "usage: sh test/sanitize.sh [--keep DIR] [asan|valgrind|analyse|coverage]..."; }
 
 all_tests="$(ls "$top"/test/sql/*.sql "$top"/test/specs/*.spec "$top"/test/t/*.pl)"
+
+need_valgrind() { need_file /usr/include/valgrind/memcheck.h valgrind; }
+
+need_analyse() {
+    need gcc gcc
+    need clang clang
+    need scan-build clang-tools
+    need clang-tidy clang-tidy
+}
 
 # Run check.sh for some tests, with PROFILE as more flags for the extension; the
 # server is that of $server, or the system's.  Fails if a test does.
@@ -83,7 +91,7 @@ run_asan() {
 # Left out: the isolation tests and test/t.  A server under Valgrind is thirty
 # times slower than its clients think, and their code is that of the SQL tests.
 run_valgrind() {
-    require_packages valgrind
+    require need_valgrind
     provide_server valgrind "-O1 -g -DUSE_VALGRIND"
     make_reports valgrind-reports
     if [ ! -e "$server/bin/postgres.real" ]; then
@@ -108,7 +116,7 @@ SCRIPT
 
 # Run all three, whatever the first one finds.
 run_analyse() {
-    require_packages analyse
+    require need_analyse
     headers=$("$pg_config" --includedir-server)
     good=0
 
@@ -154,7 +162,7 @@ for part in "$@"; do
 done
 [ $# -gt 0 ] || set -- asan valgrind analyse coverage
 
-require_packages check
+require need_tests
 make_work_folder
 copy_checkout
 passed=0

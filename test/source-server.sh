@@ -1,6 +1,13 @@
 # source-server.sh: build a server of the version in use from Debian's source
 # package.  To be sourced after lib.sh; uses $pg_config and $work.
 
+need_source() {
+    need bison bison
+    need flex flex
+    need dpkg-source dpkg-dev
+    need_file /usr/include/zlib.h zlib1g-dev
+}
+
 # Fetch the newest source package that actually exists.  The system's list of
 # package sources stays as it is: a copy of it, in $work, asks for sources.
 fetch_source() {
@@ -29,7 +36,7 @@ compile_server() {
 
 # Install a server with assertions to $1, compiled with the flags $2.
 build_source_server() {
-    require_packages server
+    require need_source
     package=postgresql-$("$pg_config" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
     if [ ! -d "$work/source" ]; then
         say "== fetching $package"

@@ -10,12 +10,11 @@
 # Nothing is synced to disk, so that only the work is compared.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-install=yes
+. "$top/test/lib.sh"
 preload=
 usage() { echo "usage: sh test/bench/against.sh [--no-install] [--preload] BASE [ROUNDS]" >&2; exit 2; }
 while [ $# -gt 0 ]; do
     case $1 in
-        --no-install) install=no ;;
         --preload) preload="shared_preload_libraries = 'hilo'" ;;
         -*) usage ;;
         *) break ;;
@@ -25,7 +24,6 @@ done
 [ $# -ge 1 ] && [ $# -le 2 ] || usage
 base=$(cd "$1" && pwd) || exit 1
 rounds=${2:-9}
-. "$top/test/lib.sh"
 
 # Use the server of one: "base" or "this".
 use() {
@@ -123,7 +121,7 @@ SQL
 
 median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
-require_packages demo
+require need_build
 [ -r /proc/self/schedstat ] || die "This system does not tell the CPU time of a process."
 make_work_folder
 all=$work

@@ -11,14 +11,9 @@
 # time, draw one number each.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-install=yes
-if [ "${1:-}" = --no-install ]; then
-    install=no
-    shift
-fi
+. "$top/test/lib.sh"
 connections=${1:-500}
 rounds=${2:-9}
-. "$top/test/lib.sh"
 . "$top/test/bench/clients.sh"
 
 psql_as_user() { as_user "$bindir/psql" -X -v ON_ERROR_STOP=1 -Atq "$@" || die "The benchmark failed."; }
@@ -77,7 +72,7 @@ come_and_go() {
     say "$1, $((connections * 40 / 8 * 8)) connections: $(($(sql "SELECT max FROM hilo.hilo WHERE collection = 'orders'") - used)) numbers claimed, $(($(flushes) - before)) flushes"
 }
 
-require_packages demo
+require need_build
 make_work_folder
 copy_checkout
 build

@@ -8,16 +8,14 @@
 # Prints a table in Markdown, and judges nothing.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-install=yes
+. "$top/test/lib.sh"
 sizes='10000 100000 1000000 10000000'
 for argument in "$@"; do
     case $argument in
-        --no-install) install=no ;;
         --quick) sizes='10000 100000' ;;
         *) echo "usage: sh test/bench/free_search.sh [--no-install] [--quick]" >&2; exit 2 ;;
     esac
 done
-. "$top/test/lib.sh"
 
 rounds=21           # of next_identity_free_for(); the median is shown
 loop_rounds=5       # of the loop, as long as one takes under a second
@@ -25,7 +23,7 @@ loop_limit=60       # seconds after which a loop is stopped
 
 psql_as_user() { as_user "$bindir/psql" -X -v ON_ERROR_STOP=1 -Atq "$@" || die "The benchmark failed."; }
 
-require_packages demo
+require need_build
 make_work_folder
 copy_checkout
 build

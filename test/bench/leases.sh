@@ -7,18 +7,16 @@
 # times say nothing.  Takes seven minutes.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-install=yes
+. "$top/test/lib.sh"
 seconds=30 rounds=25 warm=120 away=60 steady=60
 for option in "$@"; do
     case $option in
-        --no-install) install=no ;;
         --quick) seconds=3 rounds=3 warm=6 away=3 steady=10 ;;
         *) echo "unknown option: $option" >&2; exit 2 ;;
     esac
 done
-. "$top/test/lib.sh"
 
-require_packages demo
+require need_build
 make_work_folder
 copy_checkout
 build

@@ -11,19 +11,17 @@
 # minutes.  Takes two minutes.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-install=yes
+. "$top/test/lib.sh"
 seconds=10 members=1000 collections=10
 while [ $# -gt 0 ]; do
     case $1 in
-        --no-install) install=no ;;
         --quick) seconds=2 ;;
         *) members=$1; [ $# -lt 2 ] || { collections=$2; shift; } ;;
     esac
     shift
 done
-. "$top/test/lib.sh"
 
-require_packages demo
+require need_build
 make_work_folder
 copy_checkout
 build
@@ -48,7 +46,7 @@ script() { as_user sh -c "cat > tmp/$1.sql"; }
     for c in $(seq "$collections"); do lease "$c"; done
 } | script due
 
-pgbouncer=$(find_pgbouncer) && {
+pgbouncer=$(command -v pgbouncer) && {
     as_user sh -c 'cat > tmp/pgbouncer.ini' <<EOT
 [databases]
 postgres = host=$work/server

@@ -8,18 +8,16 @@
 # nothing.  Takes six minutes.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-install=yes
+. "$top/test/lib.sh"
 seconds=3 rounds=7 draws=500000
 for option in "$@"; do
     case $option in
-        --no-install) install=no ;;
         --quick) seconds=1 rounds=1 draws=10000 ;;
         *) echo "unknown option: $option" >&2; exit 2 ;;
     esac
 done
-. "$top/test/lib.sh"
 
-require_packages demo
+require need_build
 make_work_folder
 copy_checkout
 build

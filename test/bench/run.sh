@@ -10,20 +10,18 @@
 # nothing: the exit code says whether everything worked.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-install=yes
+. "$top/test/lib.sh"
 quick=
 output=
 usage() { echo "usage: sh test/bench/run.sh [--no-install] [--quick] [--output DIR]" >&2; exit 2; }
 while [ $# -gt 0 ]; do
     case $1 in
-        --no-install) install=no ;;
         --quick) quick=--quick ;;
         --output) [ $# -ge 2 ] || usage; output=$2; shift ;;
         *) usage ;;
     esac
     shift
 done
-. "$top/test/lib.sh"
 bench=$top/test/bench
 . "$bench/clients.sh"
 . "$bench/costs.sh"
@@ -88,17 +86,7 @@ rotate() {
     say "$*"
 }
 
-# gnuplot, if it is available.
-require_gnuplot() {
-    command -v gnuplot >/dev/null && return
-    (
-        missing_packages() {
-            missing=
-            command -v gnuplot >/dev/null || missing=gnuplot-nox
-        }
-        require_packages plots
-    ) || say "No plots are drawn because gnuplot is missing."
-}
+need_gnuplot() { need gnuplot gnuplot-nox; }
 
 file_system() { df --output=fstype "$work" | tail -n 1; }
 
@@ -109,8 +97,8 @@ fdatasync_time() {
         sed -n '/^ *fdatasync /{s/.* \([0-9][0-9]*\) usecs.*/\1/p;q;}'
 }
 
-require_packages demo
-require_gnuplot
+require need_build
+(require need_gnuplot) || say "No plots are drawn because gnuplot is missing."
 began=$(now)
 load_before=$(cut -d " " -f 1 /proc/loadavg)
 make_work_folder

@@ -9,17 +9,19 @@
 # other databases of the same server; of these, the last one with a small pool.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-install=yes
-if [ "${1:-}" = --no-install ]; then
-    install=no
-    shift
-fi
+. "$top/test/lib.sh"
 calls=${1:-1000000}
 seed=${2:-1}
-. "$top/test/lib.sh"
 
-require_packages check
-clang=$(find_clang)
+# clang, and what it needs for sanitizers and libFuzzer.
+need_fuzzer() {
+    need_build
+    clang=$(find_clang) || { missing="$missing clang"; return; }
+    version=$("$clang" -dumpversion)
+    need_file "/usr/lib/llvm-${version%%.*}/lib/clang/"*/lib/linux/libclang_rt.fuzzer-*.a "libclang-rt-${version%%.*}-dev"
+}
+
+require need_fuzzer
 
 # What clang needs for sanitizers and libFuzzer.
 has_fuzzer() {
@@ -46,17 +48,7 @@ build_pure() {
 }
 
 make_work_folder
-if ! has_fuzzer; then
-    version=$("$clang" -dumpversion | sed 's/\..*//')
-    package=libclang-rt-$version-dev
-    if [ "$install" = no ]; then
-        die "Missing package, for libFuzzer and the sanitizers: $package"
-    fi
-    run_apt update -q
-    run_apt install -q -y --no-install-recommends "$package" ||
-        die "Could not install $package."
-    has_fuzzer || die "$clang has no libFuzzer."
-fi
+has_fuzzer || { say "$clang has no libFuzzer"; exit 77; }
 
 say "== libFuzzer, $calls inputs"
 build_pure >"$work/build.log" 2>&1 || { cat "$work/build.log"; die "Could not build pure.c."; }

@@ -16,13 +16,12 @@
 # It has to be root, for the namespaces, on a machine for which Debian has the packages.  Exit code 77: it cannot run here.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-install=yes
+. "$top/test/lib.sh"
 # So many seconds more than psql members may need.
 limit=3
 only= result= modes=1,2,3,4
 while [ $# -gt 0 ]; do
     case $1 in
-        --no-install) install=no ;;
         --short) only='switch-over,postgres killed' modes=1 limit=10 ;;
         --only) shift; only=$1 ;;
         --modes) shift; modes=$1 ;;
@@ -30,37 +29,27 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-. "$top/test/lib.sh"
 
 cannot() { say "not run: $*"; exit 77; }
 
+need_nodes() {
+    need_build
+    need etcd etcd-server
+    need patroni patroni
+    need haproxy haproxy
+    need pgbouncer pgbouncer
+    need iptables iptables
+    need ip iproute2
+    need_python psycopg2 python3-psycopg2
+    need_python yaml python3-yaml
+}
+
 [ "$(id -u)" -eq 0 ] || cannot "not root"
-missing=
-has() { command -v "$1" >/dev/null || missing="$missing $2"; }
-has etcd etcd-server
-has patroni patroni
-has haproxy haproxy
-[ -n "$(find_pgbouncer)" ] || missing="$missing pgbouncer"
-has iptables iptables
-has ip iproute2
-for module in psycopg2 yaml; do
-    /usr/bin/python3 -c "import $module" 2>/dev/null || missing="$missing python3-$module"
-done
-if [ -n "$missing" ]; then
-    [ "$install" = yes ] || cannot "missing packages:$missing"
-    run_apt update -q
-    policy=/usr/sbin/policy-rc.d
-    if [ -e "$policy" ]; then policy=; else
-        printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod 755 "$policy"
-    fi
-    run_apt install -q -y --no-install-recommends $missing || cannot "missing packages:$missing"
-    [ -z "$policy" ] || rm -f "$policy"
-fi
+(require need_nodes) || cannot "missing packages"
 ip netns add "hilo-try$$" 2>/dev/null || cannot "no network namespaces"
 ip netns del "hilo-try$$"
 
-require_packages package >/dev/null 2>&1 || find_postgres || die "There is no server to build for."
-find_postgres || die "There is no server to build for."
+find_postgres
 make_work_folder
 copy_checkout
 build

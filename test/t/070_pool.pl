@@ -278,8 +278,10 @@ for my $mode (qw(fast smart immediate))
 }
 end_server('kill -9', sub { kill_server($node); $node->start });
 end_server('kill -9 of one connection', sub {
+	my $other = $node->safe_psql('postgres', q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'});
 	kill 'KILL', $observer->pid;
 	$observer->hang_up;
+	wait_until('the server starts anew', sub { !kill 0, $other });
 	$node->poll_query_until('postgres', 'SELECT true') or die 'no restart';
 });
 end_server('a start that fails', sub {

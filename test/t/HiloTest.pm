@@ -473,7 +473,7 @@ sub build_variant
 	# make must not take the outer one for its parent.
 	delete local @ENV{qw(MAKEFLAGS MAKELEVEL MFLAGS)};
 	my ($pg_config) = grep { -x } map { "$_/pg_config" } split /:/, $ENV{PATH};
-	my @make = ('make', '-s', '-C', $tree, 'with_llvm=no',
+	my @make = ('make', '-s', '-C', $tree, 'with_llvm=no', $ENV{CC} ? "CC=$ENV{CC}" : (),
 		"PG_CONFIG=$pg_config", @options);
 	system_or_bail(@make);
 	system_or_bail(@make, 'install', "DESTDIR=$dir/dest");

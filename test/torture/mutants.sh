@@ -9,19 +9,17 @@
 # exit code is 0 if all were found.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-install=yes
+. "$top/test/lib.sh"
 list=
 usage() { echo "usage: sh test/torture/mutants.sh [--no-install] [--list] [NAME...]" >&2; exit 2; }
 while [ $# -gt 0 ]; do
     case $1 in
-        --no-install) install=no ;;
         --list) list=yes ;;
         -*) usage ;;
         *) break ;;
     esac
     shift
 done
-. "$top/test/lib.sh"
 
 # Run torture in the copy, for so many minutes: found if a failure has the text.
 torture() {
@@ -222,7 +220,7 @@ if [ -n "$list" ]; then
     say "$names" | tr ' ' '\n'
     exit
 fi
-require_packages torture
+require need_build
 make_work_folder
 # A broken library must not be installed into a server of the system.
 server_has_setting extension_destdir || server_has_setting extension_control_path ||

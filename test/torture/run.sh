@@ -9,26 +9,21 @@
 # mutants.sh shows that it finds mistakes.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-install=yes
+. "$top/test/lib.sh"
 usage() {
     echo "usage: sh test/torture/run.sh [--no-install] [MINUTES] [SEED]" >&2
     exit 2
 }
-if [ "${1:-}" = --no-install ]; then
-    install=no
-    shift
-fi
 case ${1:-} in -*) usage ;; esac
 [ $# -le 2 ] || usage
 minutes=${1:-2}
 seed=${2:-$(date +%s)}
-. "$top/test/lib.sh"
 
-require_packages torture
+require need_build
 make_work_folder
 copy_checkout
 build
-as_user gcc -O1 -g -Wall -I "$("$pg_config" --includedir)" -o torture \
+as_user $CC -O1 -g -Wall -I "$("$pg_config" --includedir)" -o torture \
     "$work"/src/test/torture/*.c -L "$("$pg_config" --libdir)" -Wl,-rpath,"$("$pg_config" --libdir)" -lpq ||
     die "Could not build the clients."
 

@@ -1,0 +1,61 @@
+#!/bin/sh
+# core.sh: PostgreSQL's own tests, with the library preloaded and the extension in
+# template1, give the same results as without.
+#
+#   sh test/core.sh [--no-install | --upgrade]
+#
+# They come from Debian's source package.  A few of them fail on Debian's servers by
+# themselves, so both results are compared with each other.
+set -u
+top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+. "$top/test/lib.sh"
+. "$top/test/source-server.sh"
+
+require need_build
+make_work_folder
+copy_checkout
+build
+package=postgresql-$("$pg_config" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
+fetch_source >"$work/tmp/fetch.log" 2>&1 || { tail -n 5 "$work/tmp/fetch.log"; say "$package has no source package"; exit 77; }
+suite=$work/core/src/test/regress
+as_user mkdir "$work/core" "$work/libraries" "$work/out"
+tar -xf "$work/source"/postgresql-*.orig.tar.* -C "$work/core" --strip-components=1 --wildcards '*/src/test/regress'
+[ -z "$run_as" ] || chown -R "$run_as" "$work/core"
+as_user $CC -O1 -fPIC -shared -I "$("$pg_config" --includedir-server)" -o "$work/libraries/regress.so" "$suite/regress.c" &&
+    as_user cp "$("$pg_config" --pkglibdir)/autoinc.so" "$("$pg_config" --pkglibdir)/refint.so" "$work/libraries" ||
+    die "The libraries of the tests could not be built."
+
+# Run them on a new server: settings, SQL for template1, where the results go.
+run_core() {
+    rm -rf "$work/server"
+    start_server <<SETTINGS
+$1
+SETTINGS
+    as_user "$bindir/psql" -XAtq -v ON_ERROR_STOP=1 -d template1 -c "$2" -c 'CREATE DATABASE regression' || die "There is no database."
+    for setting in "lc_messages = 'C'" "lc_monetary = 'C'" "lc_numeric = 'C'" "lc_time = 'C'" "bytea_output = 'hex'" "timezone_abbreviations = 'Default'"; do
+        as_user "$bindir/psql" -XAtq -c "ALTER DATABASE regression SET $setting" || die "There is no database."
+    done
+    as_user "$(dirname "$("$pg_config" --pgxs)")/../test/regress/pg_regress" --use-existing --dbname=regression \
+        --inputdir="$suite" --outputdir="$work/out" --dlpath="$work/libraries" --bindir="$bindir" \
+        --schedule="$suite/parallel_schedule" --max-concurrent-tests=20 >"$work/tmp/core.log" 2>&1
+    as_user "$bindir/pg_ctl" -D "$work/server/data" -w -s -m fast stop
+    grep -E 'tests (failed|passed)|TRAP|PANIC' "$work/tmp/core.log" "$work/server/log" | sed 's/^[^:]*://'
+    as_user mv "$work/out/results" "$3"
+}
+
+say "== without hilo"
+run_core '' 'SELECT' "$work/without"
+say "== with hilo"
+run_core "shared_preload_libraries = 'hilo'" 'CREATE EXTENSION hilo' "$work/with"
+
+passed=0
+failed=0
+for file in "$work/without"/*.out; do
+    if diff -u "$file" "$work/with/${file##*/}"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+    fi
+done
+say "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 100 ]
