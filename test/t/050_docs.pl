@@ -419,7 +419,9 @@ my %members = map { $_ => 1 } split /\n/, $node->safe_psql('postgres', q{
 cmp_ok(scalar(keys %members), '>', 50, 'the extension has members');
 is(join(' ', grep { !$listed{$_} } sort keys %members), '', 'doc/reference.md lists all of them');
 is(join(' ', grep { !$members{$_} } sort keys %listed), '', 'doc/reference.md lists nothing else');
-is(missing($reference =~ s/\Q$glance\E//r, sort keys %members), '', 'doc/reference.md describes all of them');
+# What others do not call is in the list alone.
+my %internal = map { $_ => 1 } ($glance =~ /^\| internal \|(.*)/m)[0] =~ /`([^`]+)`/g;
+is(missing($reference =~ s/\Q$glance\E//r, grep { !$internal{$_} } sort keys %members), '', 'doc/reference.md describes the others');
 
 my @columns = split /\n/, $node->safe_psql('postgres', q{
 	SELECT DISTINCT attname FROM pg_attribute
