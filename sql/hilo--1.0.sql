@@ -111,7 +111,7 @@ COMMENT ON COLUMN hilo.hilo.claim_rate IS 'numbers claimed recently, with a weig
 COMMENT ON COLUMN hilo.hilo.range_size IS 'smallest range of this collection; 0: hilo.range_size applies';
 COMMENT ON COLUMN hilo.hilo.max_range_size IS 'largest range of this collection; 0: hilo.max_range_size applies';
 COMMENT ON COLUMN hilo.hilo.lease_size IS 'smallest lease of this collection; 0: hilo.lease_size applies';
-COMMENT ON COLUMN hilo.hilo.flags IS 'sum of: 1 dropped, 2 numbers come from a hub, 4 has a node tag of its own, 8 may be bound, 16 newest claim ended above max_ever, 32 ordered, 64 max_value was set by hand, 128 its tables were dropped, 256 ordered, and all transactions that were running then have ended';
+COMMENT ON COLUMN hilo.hilo.flags IS 'sum of: 1 dropped, 2 numbers come from a hub, 4 has a node tag of its own, 8 may be bound, 16 newest claim ended above max_ever, 32 ordered, 64 max_value was set by hand, 128 its tables were dropped, 256 ordered, and all transactions that were running then have ended, 512 was drawn from before it was dropped';
 COMMENT ON COLUMN hilo.hilo.node_tag IS 'node tag of this collection, if it has its own';
 COMMENT ON COLUMN hilo.hilo.hub IS 'foreign server that numbers are leased from; empty: none, or none any longer';
 COMMENT ON COLUMN hilo.hilo.collection IS 'name';
@@ -342,11 +342,16 @@ CREATE FUNCTION hilo.configure(
     ordered boolean DEFAULT NULL) RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_configure';
 COMMENT ON FUNCTION hilo.configure(text, bigint, bigint, bigint, text, name, name, boolean, boolean) IS
-    'set a collection''s range sizes, limit and node tag, or make it ordered (at once and for good; null leaves an option unchanged, reset first resets all of them), and grant a role or "public" the right to draw from it, or revoke that right';
+    'set a collection''s range sizes, limit and node tag, or make one ordered from which nothing was drawn (at once and for good; null leaves an option unchanged, reset first resets all of them), and grant a role or "public" the right to draw from it, or revoke that right';
 
 --
 -- Ordered collections
 --
+CREATE PROCEDURE hilo.make_ordered(collection text)
+    LANGUAGE C AS 'MODULE_PATHNAME', 'hilo_make_ordered';
+COMMENT ON PROCEDURE hilo.make_ordered(text) IS
+    'make a collection ordered that is in use: waits for all transactions of this database, which may hold numbers of before; called again, it goes on';
+
 CREATE FUNCTION hilo.horizon(collection text, OUT horizon bigint, OUT epoch bigint, OUT lsn pg_lsn) RETURNS record
     LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_horizon';
 COMMENT ON FUNCTION hilo.horizon(text) IS
@@ -729,9 +734,9 @@ COMMENT ON FUNCTION hilo_format(text, bigint, text) IS
 --
 GRANT USAGE ON SCHEMA hilo TO PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA hilo FROM PUBLIC;
-REVOKE ALL ON FUNCTION
+REVOKE ALL ON ROUTINE
     hilo.seed(text, bigint, boolean), hilo.drop(text, boolean), hilo.sync(text), hilo.sync(),
-    hilo.configure(text, bigint, bigint, bigint, text, name, name, boolean, boolean),
+    hilo.configure(text, bigint, bigint, bigint, text, name, name, boolean, boolean), hilo.make_ordered(text),
     seed_identity_for(text, bigint, boolean),
     hilo.return_range(text, bigint, bigint, bigint),
     hilo.bind(text, regclass, name), hilo.bind(text, regprocedure), hilo.unbind(text),
@@ -759,10 +764,10 @@ BEGIN
         SELECT p.oid FROM pg_catalog.pg_depend d, pg_catalog.pg_extension e, pg_catalog.pg_proc p
         WHERE e.extname = 'hilo' AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass::pg_catalog.oid AND d.refobjid = e.oid
             AND d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid AND p.oid = d.objid
-            AND (p.proname = 'seed_identity_for' OR p.pronamespace = 'hilo'::pg_catalog.regnamespace::pg_catalog.oid AND p.proname IN ('seed', 'drop', 'sync', 'configure', 
+            AND (p.proname = 'seed_identity_for' OR p.pronamespace = 'hilo'::pg_catalog.regnamespace::pg_catalog.oid AND p.proname IN ('seed', 'drop', 'sync', 'configure', 'make_ordered',
                 'return_range', 'bind', 'unbind', 'status', 'identities', 'pool', 'leases', 'members'))
     LOOP
-        EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %s TO %I WITH GRANT OPTION', function, creator);
+        EXECUTE pg_catalog.format('GRANT EXECUTE ON ROUTINE %s TO %I WITH GRANT OPTION', function, creator);
     END LOOP;
     EXECUTE pg_catalog.format('
         GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases, hilo.members TO %1$I WITH GRANT OPTION;

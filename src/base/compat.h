@@ -63,66 +63,6 @@ hilo_guc_malloc(size_t size)
 #endif
 }
 
-/* The number of the session that runs a transaction, counting from 0. */
-static inline int
-hilo_vxid_index(VirtualTransactionId vxid)
-{
-#if PG_VERSION_NUM >= 170000
-	return vxid.procNumber;
-#else
-	return vxid.backendId - 1;
-#endif
-}
-
-/* The transaction of this session. */
-static inline VirtualTransactionId
-hilo_own_vxid(void)
-{
-	VirtualTransactionId vxid;
-
-#if PG_VERSION_NUM >= 170000
-	vxid.procNumber = MyProcNumber;
-	vxid.localTransactionId = MyProc->vxid.lxid;
-#else
-	vxid.backendId = MyBackendId;
-	vxid.localTransactionId = MyProc->lxid;
-#endif
-	return vxid;
-}
-
-/*
- * True if a session is running the transaction.  Lists of transactions also
- * contain prepared ones, with the session that prepared them, which by now runs
- * another transaction, or none.
- */
-static inline bool
-hilo_vxid_runs(VirtualTransactionId vxid)
-{
-#if PG_VERSION_NUM >= 170000
-	PGPROC	   *proc = ProcNumberGetProc(vxid.procNumber);
-
-	return proc != NULL && proc->vxid.lxid == vxid.localTransactionId;
-#else
-	PGPROC	   *proc = BackendIdGetProc(vxid.backendId);
-
-	return proc != NULL && proc->lxid == vxid.localTransactionId;
-#endif
-}
-
-/*
- * The highest transaction id that has ended.  Read without a lock, but never
- * below one that ended before this call.
- */
-static inline uint64
-hilo_latest_completed(void)
-{
-#if PG_VERSION_NUM >= 170000
-	return U64FromFullTransactionId(TransamVariables->latestCompletedXid);
-#else
-	return U64FromFullTransactionId(ShmemVariableCache->latestCompletedXid);
-#endif
-}
-
 /* True if the current transaction has given rel new storage. */
 static inline bool
 hilo_storage_is_new(Relation rel)

@@ -21,6 +21,18 @@
 /* The bits of an ordered collection's epoch that are those of the timeline. */
 #define TIMELINE_BITS	INT64CONST(0xffff)
 
+int64
+hilo_counter_range_size(const HiloRow *row)
+{
+	return row->range_size > 0 ? row->range_size : hilo_min_range_size;
+}
+
+int64
+hilo_counter_max_range_size(const HiloRow *row)
+{
+	return row->max_range_size > 0 ? row->max_range_size : hilo_max_range_size;
+}
+
 bool
 hilo_is_own_name(const char *name)
 {
@@ -230,7 +242,6 @@ settle_in(HiloRowChange *change)
 		return;
 	row->epoch = hilo_random_number();
 	row->hub_epoch = 0;
-	row->flags &= ~HILO_ROW_SETTLED;
 	if (row->timeline != 0)
 		row->timeline = HILO_NOT_RESUMED;
 	row->max_value = Max(row->max_value, Max(row->max, 1));
@@ -436,7 +447,7 @@ follow_timeline(HiloRow *row, int64 epoch)
 
 bool
 hilo_counter_claim_ordered(HiloRowRef *ref, const HiloRangeRequest *request,
-						   bool settled, HiloClaim *claim)
+						   HiloClaim *claim)
 {
 	int64		epoch = hilo_random_number();
 	HiloRowChange change;
@@ -455,8 +466,6 @@ hilo_counter_claim_ordered(HiloRowRef *ref, const HiloRangeRequest *request,
 		fail_at_limit(&change, ref);
 	note_claim(row, &claim->range, 0);
 	follow_timeline(row, epoch);
-	if (settled)
-		row->flags |= HILO_ROW_SETTLED;
 	lsn = hilo_row_finish(&change);
 	fill_claim(claim, row, lsn);
 	hilo_row_flush_here(lsn);
@@ -750,6 +759,25 @@ check_orderable(HiloRowChange *change, const HiloRowRef *ref)
 			 errhint("To count here, force a seed above all numbers that other servers draw.")));
 }
 
+/*
+ * Release the row and raise an error if numbers were drawn: transactions may
+ * hold some, and draw from ranges.
+ */
+static void
+check_unused(HiloRowChange *change, const HiloRowRef *ref)
+{
+	if (change->row.claimed_at == DT_NOBEGIN &&
+		!(change->row.flags & HILO_ROW_DRAWN))
+		return;
+	let_go(change);
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg(HILO_COUNTER_FORMAT " is in use",
+					HILO_COUNTER_ARGS(ref->name)),
+			 errdetail("Transactions may hold numbers that were not drawn in order."),
+			 errhint("Use CALL hilo.make_ordered(), which waits for them.")));
+}
+
 /* Make the collection ordered, or unordered. */
 static void
 set_order(HiloRow *row, bool ordered)
@@ -776,6 +804,8 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 		was_ordered && !options->reset;
 	if (is_ordered && !was_ordered)
 		check_orderable(&change, ref);
+	if (options->ordered && !options->in_use && !(row->flags & HILO_ROW_SETTLED))
+		check_unused(&change, ref);
 
 	if (options->max_value > 0 && options->max_value < row->max)
 	{
@@ -810,6 +840,24 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 	}
 	finish_and_announce(&change);
 	return is_ordered != was_ordered;
+}
+
+void
+hilo_counter_settle_order(HiloRowRef *ref)
+{
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+
+	if (!find_row(&change, ref, HILO_ROW_CHANGE))
+		return;
+	if ((row->flags & (HILO_ROW_ORDERED | HILO_ROW_SETTLED)) != HILO_ROW_ORDERED)
+	{
+		hilo_row_abandon(&change);
+		return;
+	}
+	row->flags |= HILO_ROW_SETTLED;
+	row->flags &= ~HILO_ROW_DRAWN;
+	finish_and_announce(&change);
 }
 
 void
@@ -892,7 +940,10 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 		row->changes = before.changes;
 		row->timeline = before.timeline;
 		row->max_ever = Max(before.max_ever, row->max_ever);
-		row->flags |= before.flags & HILO_ROW_BOUND;
+		row->flags &= ~HILO_ROW_DRAWN;
+		row->flags |= before.flags & (HILO_ROW_BOUND | HILO_ROW_DRAWN);
+		if (row->flags & HILO_ROW_DRAWN)
+			row->flags &= ~HILO_ROW_SETTLED;
 		if (row->flags & HILO_ROW_DROPPED)
 			row->max = before.max;
 	}
@@ -908,7 +959,6 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 	if (other->timeline != 0)
 		row->timeline = HILO_NOT_RESUMED;
 	row->hub_epoch = 0;
-	row->flags &= ~HILO_ROW_SETTLED;
 	if ((row->flags & HILO_ROW_LEASED) || hilo_is_identity(ref->name) ||
 		hilo_is_own_name(ref->name))
 		row->flags &= ~HILO_ROW_ORDERED;
@@ -943,6 +993,8 @@ hilo_counter_drop(HiloRowRef *ref, bool force)
 
 	set_max(row, 0);
 	reset_options(row);
+	if (row->claimed_at != DT_NOBEGIN)
+		row->flags |= HILO_ROW_DRAWN;
 	row->flags &= ~(HILO_ROW_LEASED | HILO_ROW_ORDERED | HILO_ROW_SETTLED);
 	row->flags |= HILO_ROW_DROPPED;
 	row->lease_size = 0;

@@ -30,6 +30,10 @@ typedef struct HiloClaim
 	bool		leased;			/* false: counted */
 } HiloClaim;
 
+/* The smallest and largest size of ranges of the row's counter. */
+extern int64 hilo_counter_range_size(const HiloRow *row);
+extern int64 hilo_counter_max_range_size(const HiloRow *row);
+
 /* For whom numbers are claimed. */
 typedef enum HiloClaimant
 {
@@ -86,13 +90,12 @@ extern bool hilo_counter_claim(HiloRowRef *ref, const HiloWantedHub *wanted,
 /*
  * Claim a range for all sessions that draw from an ordered collection; they
  * wait for standbys themselves.  Returns false, having claimed nothing, if the
- * collection is not ordered. settled: note in the row that it is settled, see
- * HILO_ROW_SETTLED. If the timeline is not that of the last claim, the row gets
- * a new epoch, because earlier claims may not all be known here.
+ * collection is not ordered.  If the timeline is not that of the last claim, the
+ * row gets a new epoch, because earlier claims may not all be known here.
  */
 extern bool hilo_counter_claim_ordered(HiloRowRef *ref,
 									   const HiloRangeRequest *request,
-									   bool settled, HiloClaim *claim);
+									   HiloClaim *claim);
 
 /*
  * Claim number and all numbers below it, for a statement, if it is not claimed
@@ -189,14 +192,22 @@ typedef struct HiloCounterOptions
 	const char *node_tag;		/* NULL: leave it */
 	bool		change_order;	/* true: set ordered */
 	bool		ordered;
+	bool		in_use;			/* true: even if numbers were drawn */
 } HiloCounterOptions;
 
 /*
  * Set the options, creating the row if necessary.  Claimed ranges stay valid
  * unless the collection becomes ordered or unordered: then the result is true.
+ * One that becomes ordered is not settled yet.
  */
 extern bool hilo_counter_configure(HiloRowRef *ref,
 								   const HiloCounterOptions *options);
+
+/*
+ * Note that all transactions have ended that may hold numbers from before the
+ * collection became ordered, if it is.
+ */
+extern void hilo_counter_settle_order(HiloRowRef *ref);
 
 /*
  * Note that hilo.binding has a row about the counter; call it before that row

@@ -81,6 +81,8 @@ typedef struct HiloRow
 									 * was bound or granted since */
 #define HILO_ROW_SETTLED		256 /* if ordered: all transactions that were
 									 * running then have ended */
+#define HILO_ROW_DRAWN			512 /* numbers were drawn before it was
+									 * dropped, and it was not settled since */
 
 /* The timeline of a row made by another cluster, or restored from a backup. */
 #define HILO_NOT_RESUMED		(-1)

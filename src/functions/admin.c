@@ -210,11 +210,8 @@ hilo_configure(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("identities have no grants"),
 				 errdetail("All roles that may execute next_identity() draw from all identities.")));
-	if (is_identity && options.ordered)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("identities cannot be ordered"),
-				 errdetail("Their numbers come in order anyway, but have no horizon.")));
+	if (options.ordered)
+		hilo_api_check_orderable(is_identity);
 	change_grant(fcinfo, 5, name, true);
 	change_grant(fcinfo, 6, name, false);
 	hilo_collection_configure(&collection, &options);

@@ -13,7 +13,6 @@
 #include "base/settings.h"
 #include "counting/catalog.h"
 #include "servers/citus.h"
-#include "shared/order.h"
 #include "shared/pool.h"
 
 PG_MODULE_MAGIC;
@@ -27,5 +26,4 @@ _PG_init(void)
 	hilo_catalog_init();
 	hilo_citus_init();
 	hilo_pool_init();
-	hilo_ordered_init();
 }

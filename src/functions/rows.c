@@ -11,13 +11,16 @@
 #include <math.h>
 
 #include "funcapi.h"
+#include "storage/procarray.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
 #include "servers/hub.h"
 #include "session/call.h"
+#include "shared/order.h"
 #include "shared/pool.h"
 #include "tables/attachment.h"
 #include "tables/binding.h"
@@ -139,6 +142,18 @@ put_interval(Datum *value, double hours)
 	return true;
 }
 
+/*
+ * The process whose transaction holds the horizon of an ordered collection back,
+ * 0 if that is prepared or there is none, and when it began.
+ */
+static int
+holder_of(const char *name, TimestampTz *since)
+{
+	TransactionId holder = hilo_order_holder(name, GetActiveSnapshot(), since);
+
+	return TransactionIdIsValid(holder) ? BackendXidGetPid(holder) : 0;
+}
+
 static void
 put_collection(FunctionCallInfo fcinfo, const char *name, const HiloRow *row,
 			   List *attachments)
@@ -170,7 +185,7 @@ put_collection(FunctionCallInfo fcinfo, const char *name, const HiloRow *row,
 	nulls[STATUS_HUB] = !(row->flags & HILO_ROW_LEASED) ||
 		NameStr(row->hub)[0] == '\0';
 	values[STATUS_ORDERED] = BoolGetDatum((row->flags & HILO_ROW_ORDERED) != 0);
-	values[STATUS_HELD_BY] = Int32GetDatum(hilo_ordered_holder(name, &since));
+	values[STATUS_HELD_BY] = Int32GetDatum(holder_of(name, &since));
 	nulls[STATUS_HELD_BY] = values[STATUS_HELD_BY] == 0;
 	put_time(&values[STATUS_HELD_SINCE], &nulls[STATUS_HELD_SINCE], since);
 	put_row(fcinfo, values, nulls);
@@ -250,7 +265,7 @@ hilo_pool(PG_FUNCTION_ARGS)
 	ListCell   *lc;
 
 	hilo_init_materialized(fcinfo);
-	foreach(lc, list_concat(hilo_pool_list(), hilo_ordered_list()))
+	foreach(lc, hilo_pool_list())
 	{
 		HiloPooled *pooled = lfirst(lc);
 		const HiloRange *range = &pooled->piece.range;

@@ -913,7 +913,7 @@ begin_worker(void)
 {
 	for (int i = 0; i < BEGIN_ATTEMPTS; i++)
 	{
-		if (hilo_pool_begin_worker())
+		if (hilo_begin_task(HILO_FETCH_LEASES))
 			return true;
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 						 BEGIN_PAUSE_MS, PG_WAIT_EXTENSION);
@@ -927,7 +927,7 @@ begin_worker(void)
 static void
 end_worker(int code, Datum arg)
 {
-	hilo_pool_end_worker();
+	hilo_end_task(HILO_FETCH_LEASES);
 }
 
 /*

@@ -108,6 +108,16 @@ hilo_api_administered(FunctionCallInfo fcinfo, HiloCollection *collection)
 	return is_identity;
 }
 
+void
+hilo_api_check_orderable(bool is_identity)
+{
+	if (is_identity)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("identities cannot be ordered"),
+				 errdetail("Their numbers come in order anyway, but have no horizon.")));
+}
+
 int64
 hilo_api_seed(FunctionCallInfo fcinfo, HiloCollection *collection)
 {

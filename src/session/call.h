@@ -69,6 +69,9 @@ extern const char *hilo_api_collection(FunctionCallInfo fcinfo);
 extern bool hilo_api_administered(FunctionCallInfo fcinfo,
 								  HiloCollection *collection);
 
+/* Raise 0A000 for an identity. */
+extern void hilo_api_check_orderable(bool is_identity);
+
 /*
  * Seed with arguments 1 and 2, value and force.  Sends a notice if that
  * advances nothing.  Returns the max now stored.

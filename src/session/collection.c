@@ -10,7 +10,9 @@
 
 #include "access/xact.h"
 #include "miscadmin.h"
-#include "storage/ipc.h"
+#include "storage/lmgr.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
 #include "utils/timestamp.h"
 
 #include "base/failure_point.h"
@@ -62,15 +64,13 @@ hilo_collection_row(HiloCollection *collection)
 int64
 hilo_collection_range_size(const HiloCollection *collection)
 {
-	return collection->row.range_size > 0 ? collection->row.range_size :
-		hilo_min_range_size;
+	return hilo_counter_range_size(&collection->row);
 }
 
 int64
 hilo_collection_max_range_size(const HiloCollection *collection)
 {
-	return collection->row.max_range_size > 0 ?
-		collection->row.max_range_size : hilo_max_range_size;
+	return hilo_counter_max_range_size(&collection->row);
 }
 
 const char *
@@ -96,8 +96,7 @@ take_pooled(HiloCollection *collection, const HiloRangeRequest *request,
 		return false;
 	hilo_row_check_storage();
 	read_row(collection);
-	if (!hilo_pool_take(name, &collection->row, request, claimant, claim,
-						&low))
+	if (!hilo_pool_take(name, &collection->row, request, claim, &low))
 		return false;
 	HILO_KILL_POINT("taken");
 
@@ -179,70 +178,21 @@ check_is_counted_here(HiloCollection *collection)
 				 errdetail("Its numbers would be leased from a hub.")));
 }
 
-/* Error cleanup: end the turn. */
-static void
-give_up_turn(int code, Datum arg)
-{
-	hilo_ordered_end_turn((HiloOrder *) DatumGetPointer(arg));
-}
-
 /*
- * In our turn: read the row, make the shared state belong to it, and claim so
- * that count numbers can be drawn; count 0: claim nothing.
- */
-static void
-use_turn(HiloCollection *collection, int64 count)
-{
-	HiloOrder  *order = &collection->order;
-	HiloRangeRequest request;
-	HiloClaim	claim;
-
-	HILO_FAILURE_POINT("turn begun");
-	read_row(collection);
-	if (!hilo_collection_is_ordered(collection))
-		return;
-	check_is_counted_here(collection);
-	if (collection->row.epoch == 0)
-	{
-		hilo_counter_settle_in(&collection->ref);
-		read_row(collection);
-	}
-	hilo_ordered_make(order, &collection->row);
-	if (count == 0 || hilo_ordered_has(order, &collection->row, count))
-		return;
-	hilo_ordered_size(order, count, hilo_collection_range_size(collection),
-					  hilo_collection_max_range_size(collection), &request);
-	if (!hilo_counter_claim_ordered(&collection->ref, &request,
-									hilo_ordered_is_settled(order), &claim))
-		return;
-	HILO_FAILURE_POINT("claimed in order");
-	hilo_ordered_put(order, &claim);
-	HILO_KILL_POINT("put in order");
-}
-
-/*
- * Take a turn for that, or wait until another session's is over.  The table is
- * locked first, so that the session with the turn does not wait for a
- * transaction that waits for the turn.
+ * Call this when shared memory does not have what is needed: find the collection
+ * there, and claim so that count numbers can be drawn.
  */
 static void
 refill_ordered(HiloCollection *collection, int64 count)
 {
-	HiloOrder  *order = &collection->order;
-	Relation	rel;
+	uint64		generation = hilo_row_generation;
 
+	CHECK_FOR_INTERRUPTS();
 	check_memory(collection->ref.name);
-	rel = hilo_row_lock_table();
-	if (hilo_ordered_begin_turn(order, collection->ref.name))
-	{
-		PG_ENSURE_ERROR_CLEANUP(give_up_turn, PointerGetDatum(order));
-		{
-			use_turn(collection, count);
-		}
-		PG_END_ENSURE_ERROR_CLEANUP(give_up_turn, PointerGetDatum(order));
-		hilo_ordered_end_turn(order);
-	}
-	hilo_row_unlock_table(rel);
+	check_is_counted_here(collection);
+	hilo_order_refill(&collection->order, &collection->ref, &collection->row,
+					  count);
+	collection->generation = generation;
 }
 
 bool
@@ -251,9 +201,9 @@ hilo_collection_take_ordered(HiloCollection *collection, int64 count,
 {
 	HiloOrder  *order = &collection->order;
 
-	while (!hilo_ordered_take(order, &collection->row, count, claim))
+	while (!hilo_order_take(order, collection->ref.name, &collection->row,
+							count, claim))
 	{
-		CHECK_FOR_INTERRUPTS();
 		refill_ordered(collection, count);
 		if (!hilo_collection_is_ordered(collection))
 			return false;
@@ -288,56 +238,50 @@ hilo_collection_refuse_ordered(HiloCollection *collection)
 				 errhint("Draw with hilo_next() or hilo_next_number(), or reserve a block with hilo_reserve().")));
 }
 
+/* Raise an error if the collection has no horizon, according to its row. */
 static void
-report_unknown_horizon(const char *name, HiloHorizonState state)
+check_has_horizon(const HiloCollection *collection)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("the horizon of collection \"%s\" is not known yet",
-					name),
-			 state == HILO_HORIZON_TOO_OLD ?
-			 errdetail("The snapshot of this statement is older than the end of the last transaction that was running when the collection became ordered.") :
-			 state == HILO_HORIZON_PREPARED ?
-			 errdetail("A prepared transaction may have drawn before the collection became ordered.") :
-			 errdetail("A transaction that was running when the collection became ordered has not ended yet."),
-			 errhint("Try again in a new transaction.")));
+	const char *name = collection->ref.name;
+
+	if (collection->row.flags & HILO_ROW_DROPPED)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("collection \"%s\" does not exist", name)));
+	if (!hilo_collection_is_ordered(collection))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("collection \"%s\" is not ordered", name),
+				 errhint("Make it ordered with hilo.configure(), or with CALL hilo.make_ordered() if it is in use.")));
+	if (!(collection->row.flags & HILO_ROW_SETTLED))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("collection \"%s\" is not ordered yet", name),
+				 errdetail("Transactions may hold numbers that were not drawn in order."),
+				 errhint("CALL hilo.make_ordered() waits for them; if it was interrupted, call it again.")));
+	check_memory(name);
 }
 
 void
 hilo_collection_horizon(HiloCollection *collection, Snapshot snapshot,
-						HiloHorizon *horizon, int64 *epoch)
+						int64 *horizon, int64 *epoch, XLogRecPtr *lsn)
 {
-	const char *name = collection->ref.name;
+	const HiloRow *row = hilo_collection_row(collection);
 
-	for (;;)
+	/*
+	 * A draw may have re-created it without announcing that, and a
+	 * transaction of before need not have heard that it has become ordered.
+	 */
+	if (!(row->flags & HILO_ROW_SETTLED))
+		read_row(collection);
+	check_has_horizon(collection);
+	while (!hilo_order_horizon(&collection->order, collection->ref.name, row,
+							   snapshot, horizon, lsn))
 	{
-		const HiloRow *row = hilo_collection_row(collection);
-		HiloHorizonState state;
-
-		/* A draw may have re-created it without announcing that. */
-		if (row->flags & HILO_ROW_DROPPED)
-			read_row(collection);
-		if (row->flags & HILO_ROW_DROPPED)
-			ereport(ERROR,
-					(errcode(ERRCODE_UNDEFINED_OBJECT),
-					 errmsg("collection \"%s\" does not exist",
-							name)));
-		if (!hilo_collection_is_ordered(collection))
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("collection \"%s\" is not ordered",
-							name),
-					 errhint("Make it ordered with hilo.configure().")));
-		check_memory(name);
-		state = hilo_ordered_horizon(&collection->order, row, snapshot, horizon);
-		*epoch = row->epoch;
-		if (state == HILO_HORIZON_KNOWN)
-			return;
-		if (state != HILO_HORIZON_UNKNOWN)
-			report_unknown_horizon(name, state);
-		CHECK_FOR_INTERRUPTS();
 		refill_ordered(collection, 0);
+		check_has_horizon(collection);
 	}
+	*epoch = row->epoch;
 }
 
 void
@@ -465,14 +409,6 @@ tell_members(HiloCollection *collection)
 		hilo_tell_members(&collection->ref);
 }
 
-/* Discard all numbers in shared memory. */
-static void
-forget_shared(const char *name)
-{
-	hilo_pool_forget(name);
-	hilo_ordered_forget(name);
-}
-
 /*
  * Set the counter.  If it gives leases, all its members must be forgotten; a lease
  * given since that was seen has changed the row.
@@ -503,7 +439,7 @@ hilo_collection_seed(HiloCollection *collection, int64 value, bool force)
 		set_counter(&collection->ref, value);
 	else
 		max = hilo_counter_seed(&collection->ref, value);
-	forget_shared(collection->ref.name);
+	hilo_pool_forget(collection->ref.name);
 	tell_members(collection);
 	return max;
 }
@@ -515,7 +451,7 @@ hilo_collection_adopt(HiloCollection *collection, int64 highest, int64 limit,
 	int64		max = hilo_counter_adopt(&collection->ref, highest, limit,
 										 lenient);
 
-	forget_shared(collection->ref.name);
+	hilo_pool_forget(collection->ref.name);
 	tell_members(collection);
 	return max;
 }
@@ -527,7 +463,7 @@ hilo_collection_drop(HiloCollection *collection, bool force)
 	bool		dropped = hilo_counter_drop(&collection->ref, force);
 
 	if (dropped)
-		forget_shared(collection->ref.name);
+		hilo_pool_forget(collection->ref.name);
 	if (dropped && has_members)
 		hilo_tell_members(&collection->ref);
 	if (dropped && force)
@@ -535,72 +471,98 @@ hilo_collection_drop(HiloCollection *collection, bool force)
 	return dropped;
 }
 
+/*
+ * From now on the collection has a horizon: call this when no transaction has
+ * numbers of before it became ordered, except those with an id.
+ */
+static void
+settle_order(HiloCollection *collection)
+{
+	HILO_FAILURE_POINT("order changed");
+	hilo_order_begin(collection->ref.name);
+	hilo_counter_settle_order(&collection->ref);
+}
+
 void
 hilo_collection_configure(HiloCollection *collection,
 						  const HiloCounterOptions *options)
 {
-	const char *name = collection->ref.name;
-	bool		to_ordered = options->change_order && options->ordered;
-	bool		changed;
-
-	if (to_ordered)
+	if (options->ordered)
 	{
-		check_memory(name);
+		check_memory(collection->ref.name);
 		read_row(collection);
 		check_is_counted_here(collection);
-		to_ordered = !hilo_collection_is_ordered(collection);
 	}
-	if (to_ordered)
-		hilo_ordered_prepare(name);
-	changed = hilo_counter_configure(&collection->ref, options);
+	if (hilo_counter_configure(&collection->ref, options))
+		hilo_pool_forget(collection->ref.name);
 	tell_members(collection);
-	if (!changed)
-		return;
-	HILO_FAILURE_POINT("order changed");
-	forget_shared(name);
-	if (to_ordered)
-		hilo_ordered_unsettle(name);
+	if (options->ordered && !options->in_use)
+		settle_order(collection);
 }
 
-/* The same for an ordered collection. */
+/*
+ * Wait until all transactions of this database have ended that are running now,
+ * prepared ones too, as CREATE INDEX CONCURRENTLY does.
+ */
+static void
+wait_for_transactions(void)
+{
+	int			count;
+	VirtualTransactionId *running = GetCurrentVirtualXIDs(InvalidTransactionId,
+														  false, false,
+														  PROC_IN_VACUUM,
+														  &count);
+
+	for (int i = 0; i < count; i++)
+		(void) VirtualXactLock(running[i], true);
+}
+
+bool
+hilo_collection_make_ordered(HiloCollection *collection)
+{
+	HiloCounterOptions options = {.change_order = true,.ordered = true,.in_use = true};
+
+	check_memory(collection->ref.name);
+	read_row(collection);
+	if (collection->row.flags & HILO_ROW_SETTLED)
+		return false;
+	hilo_collection_configure(collection, &options);
+	return true;
+}
+
+void
+hilo_collection_wait_until_ordered(HiloCollection *collection)
+{
+	wait_for_transactions();
+	settle_order(collection);
+}
+
+/*
+ * The same for an ordered collection.  Changes the row first, so that claims made
+ * from now on are above the number.
+ */
 static bool
 advance_ordered(HiloCollection *collection, int64 number)
 {
 	const char *name = collection->ref.name;
 	HiloOrder  *order = &collection->order;
 	bool		advanced = true;
-	HiloByHand	result = HILO_BY_HAND_UNKNOWN;
 
-	if (hilo_ordered_has_noted(order, &collection->row, number))
+	if (hilo_order_has(order, &collection->row, number))
 		return true;
 	for (;;)
 	{
-		int64		claimed = hilo_ordered_claimed(order, &collection->row);
+		int64		claimed = hilo_order_claimed(order, name, &collection->row);
 		HiloRow		row;
 
-		/*
-		 * Change the row first, so that claims made from now on are above the
-		 * number.
-		 */
 		if (claimed >= 0 && number > claimed)
 			advanced = hilo_counter_advance(&collection->ref, number, &row);
-		result = hilo_ordered_by_hand(order, &collection->row, number,
-									  !advanced);
-		if (result != HILO_BY_HAND_UNKNOWN)
-			break;
-		CHECK_FOR_INTERRUPTS();
+		if (hilo_order_note(order, name, &collection->row, number, advanced))
+			return advanced;
 		refill_ordered(collection, 0);
 		if (!hilo_collection_is_ordered(collection))
 			return hilo_collection_advance(collection, number);
 	}
-	if (result == HILO_BY_HAND_TOO_LOW)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("number " INT64_FORMAT " is at or below the horizon of ordered collection \"%s\"",
-						number, name),
-				 errdetail("Readers may already have passed it and would miss the row."),
-				 errhint("Draw the number in the transaction that inserts it.")));
-	return advanced;
 }
 
 bool
@@ -609,6 +571,11 @@ hilo_collection_advance(HiloCollection *collection, int64 number)
 	HiloRow		row;
 	bool		advanced;
 
+	/*
+	 * If the collection becomes ordered meanwhile, its horizon is below the
+	 * numbers of transactions that have an id by then.
+	 */
+	(void) GetTopTransactionId();
 	if (hilo_collection_is_ordered(collection) &&
 		(hilo_collection_row(collection)->flags & HILO_ROW_ORDERED))
 		return advance_ordered(collection, number);

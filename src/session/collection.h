@@ -80,13 +80,21 @@ hilo_collection_is_ordered(const HiloCollection *collection)
 extern void hilo_collection_refuse_ordered(HiloCollection *collection);
 
 /*
- * The horizon of an ordered collection for a snapshot, and the epoch that it
- * belongs to.  Raises 42704 if the collection does not exist, and 55000 if it
- * is not ordered or the horizon is not known.
+ * The horizon of an ordered collection for a snapshot, the epoch that it belongs
+ * to, and what a standby must have replayed.  Raises 42704 if the collection does
+ * not exist, and 55000 if it is not ordered.
  */
 extern void hilo_collection_horizon(HiloCollection *collection,
-									Snapshot snapshot, HiloHorizon *horizon,
-									int64 *epoch);
+									Snapshot snapshot, int64 *horizon,
+									int64 *epoch, XLogRecPtr *lsn);
+
+/*
+ * Make a collection that may be in use ordered: the first step, false if it is
+ * already; and the second one, in a later transaction that has no snapshot: wait
+ * until it has a horizon.
+ */
+extern bool hilo_collection_make_ordered(HiloCollection *collection);
+extern void hilo_collection_wait_until_ordered(HiloCollection *collection);
 
 /*
  * Draw one number of an identity, or of the server-side ids, for a statement,
@@ -132,8 +140,7 @@ extern void hilo_collection_configure(HiloCollection *collection,
 
 /*
  * Make sure that number, which was chosen by hand, is not claimed or taken from
- * the pool later; see hilo_counter_advance().  Raises 22023 if it is at or
- * below the horizon of an ordered collection.
+ * the pool later; see hilo_counter_advance().
  */
 extern bool hilo_collection_advance(HiloCollection *collection, int64 number);
 

@@ -1,19 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * order.h
- *	  Ordered collections in shared memory: numbers that all sessions of the server
- *	  draw one after the other, and the horizon.
+ *	  Ordered collections: numbers that all sessions of the server draw one after
+ *	  the other, and the horizon.
  *
- * It exists where the pool exists.  The numbers are those of one claim, or of
+ * They exist where the pool exists.  The numbers are those of one claim, or of
  * several consecutive ones.  A restart of the server loses them, which leaves a
  * gap.
  *
- * Each transaction that has drawn notes the lowest number that it has drawn from
- * each collection.  The note counts until the transaction ends, and after that
- * for snapshots taken before its end.
- *
- * Like the pool, it does not know which numbers are still valid: a session that
- * takes some has read the row first, and passes it.
+ * Each transaction that draws leaves a record, with its id and the lowest of its
+ * numbers.  Whether that transaction is running in a snapshot, the snapshot says.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,151 +23,82 @@
 /* What a session remembers about an ordered collection; all zero at first. */
 typedef struct HiloOrder
 {
-	struct OrderedCollection *shared;	/* where it was found last */
-	uint64		noted_in;		/* our transaction that has a note of it, */
-	int64		noted_epoch;	/* and of which epoch */
+	struct HiloShared *shared;	/* where it was found last */
+	uint64		incarnation;	/* of the ring in which our transaction has a
+								 * record, */
+	uint64		xid;			/* that transaction, */
+	int64		epoch;			/* and of which epoch */
+	int64		lowest;			/* of the numbers that the record stands for */
+	int64		highest;		/* number that it has drawn */
 	XLogRecPtr	waited_for;		/* claim that was waited for, */
 	int			waited_how;		/* with this synchronous_commit */
-	struct
-	{
-		int64		epoch;
-		uint64		xmax;		/* of the snapshot, */
-		int			running;	/* and how many ran below that */
-		int64		horizon;
-	}			answered;		/* the last horizon reported */
 } HiloOrder;
 
-extern void hilo_ordered_init(void);
+/*
+ * Draw the next count numbers for the current transaction, which gets an id.
+ * Returns false if there are too few, or if they do not belong to the row: then
+ * call hilo_order_refill(), and try again.
+ */
+extern bool hilo_order_take(HiloOrder *order, const char *name,
+							const HiloRow *row, int64 count,
+							HiloClaim *claim);
 
 /*
- * Draw the next count numbers, and note them for the current transaction.
- * Returns false if there are too few, or if they do not belong to the row: then
- * claim more in a turn.  Raises 54000 if the transaction has drawn from too many
- * collections.
+ * Make it possible to draw count numbers; 0: only find the collection.  One
+ * session does so at a time; the others wait until it has finished.  *row is
+ * the row as read; if it is not ordered any longer, nothing was done.  Raises
+ * 53200 if there is no room for the collection.
  */
-extern bool hilo_ordered_take(HiloOrder *order, const HiloRow *row,
-							  int64 count, HiloClaim *claim);
+extern void hilo_order_refill(HiloOrder *order, HiloRowRef *ref,
+							  HiloRow *row, int64 count);
 
 /*
  * Numbers chosen by hand
  */
 
 /*
- * True if the current transaction has drawn the number, or noted it between
+ * True if the current transaction has drawn the number, or chosen it between
  * those that it has drawn.
  */
-extern bool hilo_ordered_has_noted(const HiloOrder *order, const HiloRow *row,
-								   int64 number);
+extern bool hilo_order_has(const HiloOrder *order, const HiloRow *row,
+						   int64 number);
 
-typedef enum HiloByHand
-{
-	HILO_BY_HAND_NOTED,			/* counts as drawn */
-	HILO_BY_HAND_TOO_LOW,		/* at or below the horizon */
-	HILO_BY_HAND_UNKNOWN		/* shared memory holds nothing for this row */
-} HiloByHand;
+/* The highest number known to be claimed; -1: unknown, as below. */
+extern int64 hilo_order_claimed(const HiloOrder *order, const char *name,
+								const HiloRow *row);
 
 /*
- * Note a number chosen by hand.  Unless it is beyond what may be claimed, all
- * numbers drawn later are above it.
+ * Let a number count as drawn by the current transaction, which gets an id.
+ * below: all numbers drawn later are above it; the row says so already.  False:
+ * call hilo_order_refill(), and try again.
  */
-extern HiloByHand hilo_ordered_by_hand(HiloOrder *order, const HiloRow *row,
-									   int64 number, bool beyond);
-
-/* The highest number known to be claimed; -1: unknown. */
-extern int64 hilo_ordered_claimed(const HiloOrder *order, const HiloRow *row);
-
-/*
- * Turns: only the session that has the turn synchronizes shared memory with the
- * row, and claims.
- */
-
-/*
- * Take the turn.  Returns false, after waiting, if another session had it: look
- * again.  Raises 53200 if there is no room for the collection.
- */
-extern bool hilo_ordered_begin_turn(HiloOrder *order, const char *name);
-extern void hilo_ordered_end_turn(HiloOrder *order);
-
-/* Make the shared state belong to the row, which was read in this turn. */
-extern void hilo_ordered_make(HiloOrder *order, const HiloRow *row);
-
-/*
- * Compute what to claim so that count numbers can be drawn: more, if the last
- * claim did not last as long as ranges should.
- */
-extern void hilo_ordered_size(const HiloOrder *order, int64 count,
-							  int64 min_size, int64 max_size,
-							  HiloRangeRequest *request);
-
-/* True if count numbers that belong to the row can be drawn. */
-extern bool hilo_ordered_has(const HiloOrder *order, const HiloRow *row,
-							 int64 count);
-
-/* Store what was claimed. */
-extern void hilo_ordered_put(HiloOrder *order, const HiloClaim *claim);
-
-/* Forget the numbers of a collection; its notes stay. */
-extern void hilo_ordered_forget(const char *name);
+extern bool hilo_order_note(HiloOrder *order, const char *name,
+							const HiloRow *row, int64 number, bool below);
 
 /*
  * The horizon
  */
 
-typedef enum HiloHorizonState
-{
-	HILO_HORIZON_KNOWN,
-	HILO_HORIZON_UNKNOWN,		/* shared memory holds nothing for this row */
-	HILO_HORIZON_UNSETTLED,		/* an earlier transaction is still running, */
-	HILO_HORIZON_PREPARED,		/* or is prepared */
-	HILO_HORIZON_TOO_OLD		/* the snapshot was taken before the last of
-								 * these transactions ended */
-} HiloHorizonState;
-
-typedef struct HiloHorizon
-{
-	int64		number;
-	XLogRecPtr	lsn;			/* end of the last commit that it covers */
-} HiloHorizon;
-
 /*
  * The horizon for a reader with that snapshot: each row with a number up to it,
  * inserted by the transaction that drew the number, is visible or never will
- * be.  Within a session it never decreases.
+ * be, also on a standby that has replayed *lsn.  False: call hilo_order_refill().
  */
-extern HiloHorizonState hilo_ordered_horizon(HiloOrder *order,
-											 const HiloRow *row,
-											 Snapshot snapshot,
-											 HiloHorizon *horizon);
+extern bool hilo_order_horizon(const HiloOrder *order, const char *name,
+							   const HiloRow *row, Snapshot snapshot,
+							   int64 *horizon, XLogRecPtr *lsn);
 
 /*
- * Prepare for a collection to become ordered; raises 53200 if there is no room
- * for it.  The horizon is unknown until hilo_ordered_unsettle() has been called,
- * and after that until all transactions that were running at that moment have
- * ended.
+ * The oldest transaction, by its numbers, that holds the horizon back in the
+ * snapshot, and when it began; 0: none.
  */
-extern void hilo_ordered_prepare(const char *name);
-extern void hilo_ordered_unsettle(const char *name);
-
-/* True if those transactions are known to have ended. */
-extern bool hilo_ordered_is_settled(const HiloOrder *order);
+extern TransactionId hilo_order_holder(const char *name, Snapshot snapshot,
+									   TimestampTz *since);
 
 /*
- * The process whose transaction holds the horizon back, and when that began; 0:
- * none.
+ * Forget who has drawn from a collection: its horizon is below all numbers until
+ * the transactions that have an id now have ended.
  */
-extern int	hilo_ordered_holder(const char *name, TimestampTz *since);
-
-/*
- * Lists and clean-up
- */
-
-/*
- * The numbers of this database that can be drawn, as a list of HiloPooled *,
- * palloc'd.
- */
-extern List *hilo_ordered_list(void);
-
-/* Forget the collections of a database that was dropped. */
-extern void hilo_ordered_forget_database(Oid database);
+extern void hilo_order_begin(const char *name);
 
 #endif							/* HILO_ORDER_H */

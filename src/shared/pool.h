@@ -50,7 +50,7 @@ extern bool hilo_pool_put(const char *name, const HiloClaim *piece, bool needed)
  */
 extern bool hilo_pool_take(const char *name, const HiloRow *row,
 						   const HiloRangeRequest *request,
-						   HiloClaimant claimant, HiloClaim *claim, bool *low);
+						   HiloClaim *claim, bool *low);
 
 /* True if the pool has valid numbers, but none above this one. */
 extern bool hilo_pool_passes_over(const char *name, const HiloRow *row,
@@ -114,16 +114,22 @@ extern bool hilo_pool_lease(const char *name, HiloPoolLease *state);
 
 /*
  * The names of this database's leased collections whose next lease should be
- * fetched now, as a list of const char **, palloc'd.
+ * fetched now, as a list of char *, palloc'd.
  */
 extern List *hilo_pool_low(void);
 
 /*
- * Become this database's lease worker, or stop being it; false if there already
- * is one.
+ * Tasks that only one session of this database does at a time.  Returns false
+ * if another one does; ends with an error, too.
  */
-extern bool hilo_pool_begin_worker(void);
-extern void hilo_pool_end_worker(void);
+typedef enum HiloTask
+{
+	HILO_FETCH_LEASES = 1,
+	HILO_MAKE_ORDERED
+} HiloTask;
+
+extern bool hilo_begin_task(HiloTask task);
+extern void hilo_end_task(HiloTask task);
 
 /* A piece in a list. */
 typedef struct HiloPooled

@@ -1,5 +1,6 @@
 # Ordered collections under load: readers that go up to the horizon read every committed row once, in order, beside writers
-# that commit late, roll back, choose ids by hand and are killed, and over kill -9 of the server; the same reader on a
+# that commit late, roll back, choose ids by hand, are prepared and are killed, beside a transaction that writes for long, seeds
+# and collections that take its room in shared memory, and over kill -9 of the server; the same reader on a
 # sequence misses rows.  And no draw that begins after another has returned gets a smaller number.
 #
 # HILO_ORDERED_ROWS is about how many rows are written, HILO_ORDERED_KILLS how often the server is killed in that.  The long form,
@@ -26,7 +27,9 @@ my $node = PostgreSQL::Test::Cluster->new('readers');
 $node->init;
 $node->append_conf('postgresql.conf', <<'CONF');
 shared_preload_libraries = 'hilo'
+hilo.pool_size = 64
 max_connections = 60
+max_prepared_transactions = 20
 log_statement = none
 log_min_messages = fatal
 log_min_error_statement = panic
@@ -172,23 +175,32 @@ sub start_client
 {
 	my ($sql, $once) = @_;
 	local $ENV{PGOPTIONS} = '-c default_transaction_isolation=repeatable\\ read' if $sql =~ /repeatable read/;
-	my $loop = q{end=$(($(date +%s) + $6)); while [ $(date +%s) -lt $end ] && { [ ! -e "$1" ] || [ -n "$4" ]; }; do "$2" -XAtq -d "$3" -v ON_ERROR_STOP=1 -c "$5" && [ -n "$4" ] && exit 0; sleep 0.02; done};
+	my $loop = q{end=$(($(date +%s) + $6)); while [ $(date +%s) -lt $end ] && { [ ! -e "$1" ] || [ -n "$4" ]; }; do printf '%s\n' "$5;" | "$2" -XAtq -d "$3" -v ON_ERROR_STOP=1 && [ -n "$4" ] && exit 0; sleep 0.02; done};
 
 	return IPC::Run::start([ 'sh', '-c', $loop, 'client', $stopped, $psql, $connection, $once ? 'once' : '', $sql, $TIMEOUT ],
 		'<', '/dev/null', '>', '/dev/null', '2>', '/dev/null');
 }
 
-# How far the numbers are; 0 while the server is down.
+# How many rows were written, committed or not; 0 while the server is down.
 sub progress
 {
 	my $out = '';
 
-	IPC::Run::run([ $psql, '-XAtq', '-d', $connection, '-c', q{SELECT max(id) FROM events WHERE id < 1000000000000} ],
+	IPC::Run::run([ $psql, '-XAtq', '-d', $connection, '-c', q{SELECT last_value FROM events_seq} ],
 		'<', '/dev/null', '>', \$out, '2>', '/dev/null');
 	return $out =~ /(\d+)/ ? $1 : 0;
 }
 
-my @writers = map { start_client("CALL write($_, 50)") } 1 .. $WRITERS;
+# One transaction that runs for seconds; some that are prepared, and end later; seeds, some of them forced; and other ordered
+# collections, of which there are more than there is room for, so that they take that of the events where these are idle.
+my $long = q{BEGIN; INSERT INTO events (writer) SELECT 100 FROM generate_series(1, 10); SELECT pg_sleep(1 + 3 * random()); INSERT INTO events (writer) VALUES (100); COMMIT};
+my $prepare = q{BEGIN; INSERT INTO events (writer) SELECT 101 FROM generate_series(1, 3); SELECT format('PREPARE TRANSACTION %L', 'p' || pg_backend_pid() || clock_timestamp()) \gexec
+SELECT pg_sleep(random() * 0.3); SELECT format(CASE WHEN random() < 0.7 THEN 'COMMIT' ELSE 'ROLLBACK' END || ' PREPARED %L', gid) FROM pg_prepared_xacts ORDER BY random() LIMIT 1 \gexec};
+my $seed = q{SELECT hilo.seed('events', max + 10, random() < 0.5) FROM hilo.hilo WHERE collection = 'events'; SELECT pg_sleep(random())};
+my $crowd = q{SELECT hilo_next_number('crowd' || (random() * 20)::int); SELECT pg_sleep(random() * 0.1)};
+$node->safe_psql('postgres', q{SET client_min_messages = warning; SELECT hilo.configure('crowd' || i, ordered => true) FROM generate_series(0, 20) i});
+
+my @writers = map { start_client($_) } map({ "CALL write($_, 50)" } 1 .. $WRITERS), $long, $prepare, $prepare, $seed, $crowd;
 my @readers = map { start_client("CALL read('$_')", 1) } 'two statements', 'one statement', 'repeatable read', 'cursor', 'sequence';
 for my $kill (1 .. $KILLS + 1)
 {
@@ -206,6 +218,7 @@ for my $kill (1 .. $KILLS + 1)
 }
 append_to_file($stopped, '');
 $_->finish for @writers;
+$node->safe_psql('postgres', q{SELECT format('COMMIT PREPARED %L', gid) FROM pg_prepared_xacts \gexec});
 $node->safe_psql('postgres', 'ALTER TABLE stop ADD i int; INSERT INTO stop VALUES (1)');
 $_->finish for @readers;
 

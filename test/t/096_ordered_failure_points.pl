@@ -75,8 +75,8 @@ test_failures(\&wrong_after,
 		'drawn in order' => 'kill term', 'row locked' => 'kill', 'row changed' => 'kill', 'before flush' => 'error wait kill' ] },
 	{ what => 'a block', sql => "SELECT hilo_reserve('NAME', 100)", at => [ 'turn begun' => 'error', 'claimed in order' => 'error kill' ] },
 	{ what => 'to become unordered', unordered => 1, sql => "SELECT hilo.configure('NAME', ordered => false)", at => [ 'row changed' => 'kill' ] },
-	{ what => 'to become ordered', unordered => 1, sql => "SELECT hilo.configure('NAME', ordered => true)",
-		at => [ 'order changed' => 'error kill term', 'before announcement' => 'kill' ] });
+	{ what => 'to become ordered', unordered => 1, sql => "CALL hilo.make_ordered('NAME')",
+		at => [ 'order changed' => 'error wait kill term', 'before announcement' => 'kill', 'row changed' => 'kill' ] });
 
 $node->stop;
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP|leak|still referenced|lock .* (?:already|not) held|own a lock/,

@@ -83,7 +83,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush news epoch standby take-in generation home guard joined leak forget give-back leave sqlstate note-late note-early ends by-hand'
+names='none flush news epoch standby take-in generation home guard joined leak forget give-back leave sqlstate note-late note-own note-begin note-fold note-old note-small ends by-hand'
 mutant() {
     case $1 in
         none)
@@ -182,34 +182,54 @@ mutant() {
 				 errmsg("%s must be between 1 and '
             look() { torture 0.3 'SQLSTATE 42602'; } ;;
         note-late)
-            about="ordered: the number is noted after the draw"
-            replace shared/order.c '		if (!noted)
-			note_number(it, claim->range.low);
-	}
-	LWLockRelease(it->lock);
-' '	}
-	LWLockRelease(it->lock);
+            about="ordered: the record is made after the draw"
+            replace shared/order.c '	taken = ring != NULL && ring->high - ring->last >= count &&
+		note_number(order, ring, xid, ring->last + 1);
+' '	taken = ring != NULL && ring->high - ring->last >= count;
+'
+            replace shared/order.c '	LWLockRelease(&it->lock);
+	if (!taken)
+		return false;
+
+	order->epoch' '	LWLockRelease(&it->lock);
+	if (!taken)
+		return false;
 	pg_usleep(20000);
-	LWLockAcquire(it->lock, LW_EXCLUSIVE);
-	if (taken && !noted)
-		note_number(it, claim->range.low);
-	LWLockRelease(it->lock);
-'
+	LWLockAcquire(&it->lock, LW_EXCLUSIVE);
+	(void) note_number(order, ring, xid, claim->range.low);
+	LWLockRelease(&it->lock);
+
+	order->epoch'
             look() { tap 093_ordered_readers.pl 'every row is read once' && torture 0.5 'a reader has missed'; } ;;
-        note-early)
-            about="ordered: the note is cleared before the commit is visible"
-            replace shared/order.c '		case XACT_EVENT_COMMIT:
-' '		case XACT_EVENT_PRE_COMMIT:
+        note-own)
+            about="ordered: our own transaction does not count as running"
+            replace shared/order.c 'xid == view->own || ' ''
+            look() { tap 094_ordered_attacks.pl 'our own transaction counts'; } ;;
+        note-begin)
+            about="ordered: what a ring that begins anew has forgotten counts as ended"
+            replace shared/order.c 'HiloRecord	all = {next_xid() - 1, FOREVER,' 'HiloRecord	all = {next_xid() - 1, 1,'
+            look() { tap 094_ordered_attacks.pl 'forgotten: a transaction that runs'; } ;;
+        note-fold)
+            about="ordered: transactions that run are folded"
+            replace shared/order.c 'i >= among || !has_ended(record, now)' 'i >= among'
+            look() { tap 094_ordered_attacks.pl 'a transaction that runs is not folded'; } ;;
+        note-old)
+            about="ordered: what was folded does not count for older snapshots"
+            replace shared/order.c 'HiloRecord	folded = {0, now->xmax,' 'HiloRecord	folded = {0, now->xmin - 1,'
+            look() { tap 094_ordered_attacks.pl 'an old one not what it does not show'; } ;;
+        note-small)
+            about="ordered: the ring has no room for all transactions"
+            replace shared/order.c '	return Max(MIN_RECORDS, 4 * (MaxBackends + max_prepared_xacts));
+' '	return 32;
 '
-            look() { tap 092_ordered.pl 'committed, but not visible yet'; } ;;
+            look() { tap 094_ordered_attacks.pl 'timed out'; } ;;
         ends)
             about="ordered: what committed after the snapshot was taken is ignored"
-            replace shared/order.c 'below_unseen(it, snapshot, present_horizon(it))' 'present_horizon(it)'
+            replace shared/order.c 'xid == view->own || xid >= view->xmax' 'xid == view->own'
             look() { tap 092_ordered.pl 'what committed after the snapshot counts as open' && torture 0.5 'a reader has missed'; } ;;
         by-hand)
             about="ordered: ids by hand are not noted"
-            replace shared/order.c '			note_number(it, number);
-' ''
+            replace shared/order.c 'noted = ring != NULL && note_number(order, ring, xid, number);' 'noted = ring != NULL;'
             look() { tap 092_ordered.pl 'it counts as drawn'; } ;;
         *)
             usage ;;

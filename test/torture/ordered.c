@@ -88,7 +88,7 @@ take_answer(Reader *reader, PGresult *result)
 	return true;
 }
 
-/* The horizon is not known for a moment, or not for such an old snapshot. */
+/* The collection has not become ordered yet. */
 #define HORIZON_ERRORS	"55000"
 
 static void
@@ -160,7 +160,7 @@ insert_events(bool chosen)
 	PGresult   *result;
 
 	if (chosen)
-		result = run("23505 22023 40P01", "INSERT INTO events SELECT hilo_last_number('events') + %d, 0 RETURNING id",
+		result = run("23505 40P01", "INSERT INTO events SELECT hilo_last_number('events') + %d, 0 RETURNING id",
 					 1 + rnd(5));
 	else
 		result = run("23505 40P01", "INSERT INTO events (batch) SELECT generate_series(1, %d) RETURNING id",

@@ -466,8 +466,7 @@ static void
 order(void)
 {
 	if (shared->pool != POOL_NONE)
-		command("SELECT hilo.configure('events', ordered => true) "
-				"WHERE NOT EXISTS (SELECT FROM hilo.status WHERE collection = 'events' AND ordered)");
+		command("CALL hilo.make_ordered('events')");
 }
 
 static void

@@ -1,0 +1,114 @@
+/*-------------------------------------------------------------------------
+ *
+ * entry.h
+ *	  Shared memory: one entry per collection, with its lock, its turn, its pooled
+ *	  numbers, and, if it is ordered, its ring.
+ *
+ * Only for this folder; others use pool.h and order.h.
+ *
+ * Shared memory exists if the library is in shared_preload_libraries.  Each
+ * entry has a lock, which is held for about a microsecond; another lock protects
+ * the set of entries, and is taken first.  While one of them is held, no code
+ * runs that can raise an error, and no page is locked.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_ENTRY_H
+#define HILO_ENTRY_H
+
+#include "lib/ilist.h"
+#include "storage/condition_variable.h"
+#include "storage/lwlock.h"
+
+#include "base/document_id.h"
+#include "shared/pool.h"
+
+/* Pieces of a collection.  A few suffice, because adjacent ones are merged. */
+#define HILO_MAX_PIECES		8
+
+/*
+ * Turns: one session works, the others wait until it has finished.  The session
+ * that has the turn must end it, however its work ends.
+ */
+typedef struct HiloTurn
+{
+	bool		taken;			/* true if a session has it */
+	int			waiting;		/* number of sessions that wait for its end */
+	uint64		ended;			/* number of turns that have ended */
+	ConditionVariable done;
+} HiloTurn;
+
+/* What the hub answered. */
+typedef struct HiloLeases
+{
+	HiloPoolLease known;		/* left and per_minute are as of rate_at */
+	uint64		answers;		/* number of turns that brought numbers */
+	TimestampTz fetch_at;		/* when a lease worker was last requested */
+	TimestampTz rate_at;		/* time that known.per_minute refers to, */
+	TimestampTz rate_since;		/* and when its count began */
+} HiloLeases;
+
+typedef struct HiloRing HiloRing;
+
+typedef struct HiloShared
+{
+	dlist_node	node;			/* in its bucket */
+	LWLock		lock;
+	Oid			database;		/* InvalidOid: free.  This and name change
+								 * only under both locks. */
+	bool		used;			/* since the search for room last passed */
+	HiloTurn	turn;
+	int			piece_count;
+	HiloClaim	pieces[HILO_MAX_PIECES];	/* lowest first */
+	HiloLeases	leases;
+	HiloRing   *ring;			/* NULL: not ordered */
+	char		name[HILO_MAX_ROW_NAME_LEN];
+} HiloShared;
+
+/*
+ * The entry of this database with that name, locked; NULL, and nothing is
+ * locked: there is none.  The second function creates it, with or without a
+ * ring; NULL: no room.
+ */
+extern HiloShared *hilo_shared_lock(const char *name, LWLockMode mode);
+extern HiloShared *hilo_shared_lock_new(const char *name, bool ordered);
+
+/* Like the second one; raises 53200 if there is no room. */
+extern HiloShared *hilo_shared_lock_for_turn(const char *name, bool ordered);
+
+/* Entry number i of hilo.pool_size; it may be free. */
+extern HiloShared *hilo_shared_entry(int i);
+
+/* A number that was not given before. */
+extern uint64 hilo_shared_count(void);
+
+/*
+ * Wait until the current turn, of another session, is over.  The caller holds
+ * the lock, which is released on return.  Raises 55P03 if that takes too long.
+ */
+extern void hilo_shared_wait(HiloShared *it);
+
+/* End this session's turn.  The caller holds the lock. */
+extern void hilo_shared_end_turn(HiloShared *it);
+
+/*
+ * The ring of an entry, see order.c
+ */
+
+/* Size in bytes; initialize zeroed memory. */
+extern Size hilo_ring_size(void);
+
+/*
+ * True if the ring holds nothing: no snapshot needs any of its records.  oldest
+ * is hilo_oldest_running(), from before the lock was taken.
+ */
+extern bool hilo_ring_is_idle(HiloRing *ring, uint64 oldest);
+extern uint64 hilo_oldest_running(void);
+
+/* Make it the ring of another entry. */
+extern void hilo_ring_reset(HiloRing *ring);
+
+/* What can be drawn; false: nothing. */
+extern bool hilo_ring_rest(const HiloRing *ring, HiloClaim *rest);
+
+#endif							/* HILO_ENTRY_H */
