@@ -176,7 +176,7 @@ sub start_client
 {
 	my ($sql, $once) = @_;
 	local $ENV{PGOPTIONS} = '-c default_transaction_isolation=repeatable\\ read' if $sql =~ /repeatable read/;
-	my $loop = q{end=$(($(date +%s) + $6)); while [ $(date +%s) -lt $end ] && { [ ! -e "$1" ] || [ -n "$4" ]; }; do printf '%s\n' "$5;" | "$2" -XAtq -d "$3" -v ON_ERROR_STOP=1 && [ -n "$4" ] && exit 0; sleep 0.02; done};
+	my $loop = q{end=$(($(date +%s) + $6)); while [ $(date +%s) -lt $end ] && { [ ! -e "$1" ] || [ -n "$4" ]; }; do printf '%s\n;\n' "$5" | "$2" -XAtq -d "$3" -v ON_ERROR_STOP=1 && [ -n "$4" ] && exit 0; sleep 0.02; done};
 
 	return IPC::Run::start([ 'sh', '-c', $loop, 'client', $stopped, $psql, $connection, $once ? 'once' : '', $sql, $TIMEOUT ],
 		'<', '/dev/null', '>', '/dev/null', '2>', '/dev/null');
@@ -192,12 +192,13 @@ sub progress
 	return $out =~ /(\d+)/ ? $1 : 0;
 }
 
-# One transaction that runs for seconds; some that are prepared, and end later; seeds, some of them forced; and other ordered
+# One transaction that runs for seconds; some that are prepared, and end later; seeds upwards, some of them forced (a forced one
+# downwards would have readers begin anew); and other ordered
 # collections, of which there are more than there is room for, so that they take that of the events where these are idle.
 my $long = q{BEGIN; INSERT INTO events (writer) SELECT 100 FROM generate_series(1, 10); SELECT pg_sleep(LONG * random()); INSERT INTO events (writer) VALUES (100); COMMIT} =~ s/LONG/$LONG/r;
 my $prepare = q{BEGIN; INSERT INTO events (writer) SELECT 101 FROM generate_series(1, 3); SELECT format('PREPARE TRANSACTION %L', 'p' || pg_backend_pid() || clock_timestamp()) \gexec
 SELECT pg_sleep(random() * 0.3); SELECT format(CASE WHEN random() < 0.7 THEN 'COMMIT' ELSE 'ROLLBACK' END || ' PREPARED %L', gid) FROM pg_prepared_xacts \gexec};
-my $seed = q{SELECT hilo.seed('events', max + 10, random() < 0.5) FROM hilo.hilo WHERE collection = 'events'; SELECT pg_sleep(random())};
+my $seed = q{SELECT hilo.seed('events', max + 100000000, random() < 0.5) FROM hilo.hilo WHERE collection = 'events'; SELECT pg_sleep(random())};
 my $crowd = q{SELECT hilo_next_number('crowd' || (random() * 20)::int); SELECT pg_sleep(random() * 0.1)};
 $node->safe_psql('postgres', q{SET client_min_messages = warning; SELECT hilo.configure('crowd' || i, ordered => true) FROM generate_series(0, 20) i});
 
