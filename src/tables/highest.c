@@ -179,16 +179,13 @@ hilo_column_highest(const HiloColumn *column, const HiloSought *sought,
 	ListCell   *lc;
 
 	if (rel == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("the table with the ids of \"%s\" no longer exists",
-						sought->collection)));
+		return highest;
 	name = hilo_column_name(column);
 	if (name == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("the column with the ids of \"%s\" no longer exists",
-						sought->collection)));
+	{
+		table_close(rel, AccessShareLock);
+		return highest;
+	}
 	if (hilo_citus_has_shards(column->relation))
 	{
 		HiloIdReader reader;
