@@ -178,39 +178,30 @@ COMMENT ON INDEX hilo.member_member_idx IS 'finds the row of a member and collec
 --
 -- Bindings and grants: ordinary rows, written by the library
 --
-CREATE TYPE hilo_column;
-CREATE FUNCTION hilo_column_in(cstring) RETURNS hilo_column
-    LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_column_in(cstring) IS 'input of hilo_column';
-CREATE FUNCTION hilo_column_out(hilo_column) RETURNS cstring
-    LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_column_out(hilo_column) IS 'output of hilo_column';
-CREATE TYPE hilo_column (
-    INPUT = hilo_column_in,
-    OUTPUT = hilo_column_out,
-    INTERNALLENGTH = 8,
-    ALIGNMENT = int4
-);
-COMMENT ON TYPE hilo_column IS 'a column, written as schema.table.column and followed through renames';
-
 CREATE TABLE hilo.binding (
     collection text COLLATE "C" NOT NULL,
-    id_column hilo_column,
-    taken text,
-    granted_to text,
-    trigger oid,
+    kind text NOT NULL,
+    home bigint,
+    object oid,
+    object_name text,
+    column_name text,
+    column_number integer,
+    owner text,
     trigger_xid xid
 ) USING heap;
 CREATE INDEX binding_collection_idx ON hilo.binding USING btree (collection);
 ALTER TABLE hilo.binding REPLICA IDENTITY NOTHING;
 COMMENT ON TABLE hilo.binding IS
-    'bindings made by hilo.bind(), roles that may draw, and columns attached by hilo.attach()';
-COMMENT ON COLUMN hilo.binding.collection IS 'name of the collection or identity';
-COMMENT ON COLUMN hilo.binding.id_column IS 'column with the ids or numbers';
-COMMENT ON COLUMN hilo.binding.taken IS 'or: function that tells whether a number is taken';
-COMMENT ON COLUMN hilo.binding.granted_to IS 'or: role that may draw without the privilege to insert, and may attach its tables; "public": all roles may draw';
-COMMENT ON COLUMN hilo.binding.trigger IS 'trigger of an attached column whose ids the counter has been advanced for; 0: not yet';
-COMMENT ON COLUMN hilo.binding.trigger_xid IS 'transaction that last changed the trigger';
+    'what hilo.attach(), hilo.bind() and hilo.allow() did, and which triggers have looked at their tables';
+COMMENT ON COLUMN hilo.binding.collection IS 'name of the collection or identity; of a note, | and a number';
+COMMENT ON COLUMN hilo.binding.kind IS 'attached: a table was; bound: to a column; asked: a function; allowed: a role may draw; noted: a trigger has looked at its table';
+COMMENT ON COLUMN hilo.binding.home IS 'table and database that recorded this; differs in a copy';
+COMMENT ON COLUMN hilo.binding.object IS 'OID there of the relation, function or trigger';
+COMMENT ON COLUMN hilo.binding.object_name IS 'qualified name of the relation or function, by which a copy finds it';
+COMMENT ON COLUMN hilo.binding.column_name IS 'name of a bound column';
+COMMENT ON COLUMN hilo.binding.column_number IS 'number of a bound column';
+COMMENT ON COLUMN hilo.binding.owner IS 'owner of the relation, or the role that may draw; "public": all roles';
+COMMENT ON COLUMN hilo.binding.trigger_xid IS 'transaction that last changed the trigger that was noted';
 COMMENT ON INDEX hilo.binding_collection_idx IS 'finds the bindings of a collection';
 
 --
@@ -255,7 +246,7 @@ CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.binding
 ALTER TABLE hilo.binding ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
 COMMENT ON TRIGGER guard_rows ON hilo.binding IS 'merges an INSERT into the existing rows; refuses changes by hand';
 COMMENT ON TRIGGER guard_table ON hilo.binding IS 'refuses changes by hand, even if they affect no row';
-SELECT pg_catalog.pg_extension_config_dump('hilo.binding', 'WHERE (trigger IS NULL OR id_column IS NOT NULL) AND id_column::text IS DISTINCT FROM ''-''');
+SELECT pg_catalog.pg_extension_config_dump('hilo.binding', 'WHERE kind <> ''noted''');
 
 --
 -- Draw
@@ -338,11 +329,11 @@ COMMENT ON FUNCTION hilo.drop(text, boolean) IS
 
 CREATE FUNCTION hilo.configure(
     collection text, range_size bigint DEFAULT NULL, max_range_size bigint DEFAULT NULL, max_value bigint DEFAULT NULL,
-    node_tag text DEFAULT NULL, grant_to name DEFAULT NULL, revoke_from name DEFAULT NULL, reset boolean DEFAULT false,
+    node_tag text DEFAULT NULL, reset boolean DEFAULT false,
     ordered boolean DEFAULT NULL) RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_configure';
-COMMENT ON FUNCTION hilo.configure(text, bigint, bigint, bigint, text, name, name, boolean, boolean) IS
-    'set a collection''s range sizes, limit and node tag, or make one ordered from which nothing was drawn (at once and for good; null leaves an option unchanged, reset first resets all of them), and grant a role or "public" the right to draw from it, or revoke that right';
+COMMENT ON FUNCTION hilo.configure(text, bigint, bigint, bigint, text, boolean, boolean) IS
+    'set a collection''s range sizes, limit and node tag, or make one ordered from which nothing was drawn (at once and for good; null leaves an option unchanged, reset first resets all of them)';
 
 --
 -- Ordered collections
@@ -423,51 +414,498 @@ CREATE FUNCTION hilo.advance() RETURNS trigger
 COMMENT ON FUNCTION hilo.advance() IS
     'trigger of attached tables: advances the collection that the first argument names for ids chosen by hand, and after a restore for existing ids';
 
+--
+-- Which columns draw
+--
+CREATE FUNCTION hilo.draws_from(expression pg_node_tree) RETURNS text
+    LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_draws_from';
+COMMENT ON FUNCTION hilo.draws_from(pg_node_tree) IS
+    'collection that a stored default draws from: it is one call of hilo_next() or hilo_next_number() with a constant name, with nothing around it but casts; null: none';
+
+CREATE FUNCTION hilo.drawing_columns(OUT relation oid, OUT column_number smallint, OUT collection text) RETURNS SETOF record
+    LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    WITH function AS (
+        SELECT p.oid FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang AND l.lanname = 'c'
+        WHERE p.prosrc IN ('hilo_next', 'hilo_next_tagged', 'hilo_next_number')),
+    drawing AS (
+        SELECT d.adrelid, d.adnum, hilo.draws_from(d.adbin) AS collection
+        FROM function f
+            JOIN pg_depend n ON n.refclassid = 'pg_proc'::regclass AND n.refobjid = f.oid AND n.classid = 'pg_attrdef'::regclass
+            JOIN pg_attrdef d ON d.oid = n.objid
+            JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum AND a.attgenerated = ''
+        UNION ALL
+        SELECT a.attrelid, a.attnum, hilo.draws_from(t.typdefaultbin)
+        FROM function f
+            JOIN pg_depend n ON n.refclassid = 'pg_proc'::regclass AND n.refobjid = f.oid AND n.classid = 'pg_type'::regclass
+            JOIN pg_type t ON t.oid = n.objid
+            JOIN pg_attribute a ON a.atttypid = t.oid AND NOT a.atthasdef AND NOT a.attisdropped)
+    SELECT d.adrelid, d.adnum, d.collection
+    FROM drawing d JOIN pg_class c ON c.oid = d.adrelid AND c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't'
+    WHERE d.collection IS NOT NULL
+$$;
+COMMENT ON FUNCTION hilo.drawing_columns() IS 'columns of tables, except temporary ones, that draw from collections';
+
+CREATE FUNCTION hilo.trigger_arguments(arguments bytea) RETURNS text[]
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+    SELECT trim_array(array_agg(convert_from(decode(p.part, 'hex'), getdatabaseencoding()) ORDER BY p.i), 1)
+    FROM unnest(string_to_array(regexp_replace(encode(arguments, 'hex'), '(..)', '\1 ', 'g'), '00 ')) WITH ORDINALITY p(part, i)
+$$;
+COMMENT ON FUNCTION hilo.trigger_arguments(bytea) IS 'arguments of a trigger, from pg_trigger.tgargs';
+
+CREATE FUNCTION hilo.triggers(
+    OUT relation oid, OUT name name, OUT is_clone boolean, OUT arguments text[]) RETURNS SETOF record
+    LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT t.tgrelid, t.tgname, t.tgparentid <> '0'::oid, hilo.trigger_arguments(t.tgargs)
+    FROM pg_trigger t WHERE t.tgfoid = 'hilo.advance()'::regprocedure AND t.tgnargs > 0
+$$;
+COMMENT ON FUNCTION hilo.triggers() IS 'triggers that call hilo.advance()';
+
+CREATE VIEW hilo.attachments AS
+    WITH trigger AS MATERIALIZED (SELECT t.*, t.arguments[1] AS collection FROM hilo.triggers() t),
+    covered AS (SELECT t.relation, t.collection FROM trigger t WHERE t.is_clone),
+    drawing AS (
+        SELECT d.* FROM hilo.drawing_columns() d
+        WHERE NOT EXISTS (SELECT FROM covered c WHERE c.relation OPERATOR(pg_catalog.=) d.relation AND c.collection OPERATOR(pg_catalog.=) d.collection)),
+    own AS (
+        SELECT t.* FROM trigger t
+        WHERE NOT t.is_clone
+            AND NOT EXISTS (SELECT FROM covered c WHERE c.relation OPERATOR(pg_catalog.=) t.relation AND c.collection OPERATOR(pg_catalog.=) t.collection))
+    SELECT COALESCE(d.relation, o.relation)::pg_catalog.regclass AS relation,
+        (SELECT a.attname FROM pg_catalog.pg_attribute a WHERE a.attrelid OPERATOR(pg_catalog.=) d.relation AND a.attnum OPERATOR(pg_catalog.=) d.column_number) AS column_name,
+        COALESCE(d.collection, o.collection) AS collection,
+        o.name AS trigger_name
+    FROM drawing d FULL JOIN own o ON o.relation OPERATOR(pg_catalog.=) d.relation AND o.collection OPERATOR(pg_catalog.=) d.collection;
+COMMENT ON VIEW hilo.attachments IS 'columns whose defaults draw from collections, and triggers that keep counters ahead; attached columns have both; the row of a partitioned table covers its partitions';
+COMMENT ON COLUMN hilo.attachments.relation IS 'table';
+COMMENT ON COLUMN hilo.attachments.column_name IS 'column that draws; null: the trigger does nothing, because no column of the table draws from the collection';
+COMMENT ON COLUMN hilo.attachments.collection IS 'collection';
+COMMENT ON COLUMN hilo.attachments.trigger_name IS 'trigger that keeps the counter ahead of the column; null: none, so it falls behind ids chosen by hand';
+
+--
+-- Attach and detach: DDL, run as the caller.  What SQL cannot do is in the C
+-- functions, each of which checks by itself what the caller may do.
+--
+CREATE FUNCTION hilo.attach_begin() RETURNS void
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_attach_begin';
+COMMENT ON FUNCTION hilo.attach_begin() IS 'for hilo.attach_online(): an error in a transaction block';
+
+CREATE FUNCTION hilo.attach_target(relation regclass, column_name name, collection text, assign boolean, strength text,
+    OUT column_name_found name, OUT collection_found text, OUT expression text) RETURNS record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_attach_target';
+COMMENT ON FUNCTION hilo.attach_target(regclass, name, text, boolean, text) IS
+    'for hilo.attach(): lock the table, check what may be attached, and return the column, the collection, and the new default';
+
+CREATE FUNCTION hilo.attach_move(relation regclass, column_name name, collection text, at_least bigint, read boolean) RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_attach_move';
+COMMENT ON FUNCTION hilo.attach_move(regclass, name, text, bigint, boolean) IS
+    'for hilo.attach(): record that the column is attached, and move the counter, which is not rolled back; returns the max';
+
+CREATE FUNCTION hilo.attach_report(relation regclass, column_name name, collection text, kind text, expression text, max bigint) RETURNS void
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_attach_report';
+COMMENT ON FUNCTION hilo.attach_report(regclass, name, text, text, text, bigint) IS 'for hilo.attach(): say what was done';
+
+CREATE FUNCTION hilo.detach_target(relation regclass, column_name name, strength text,
+    OUT column_name_found name, OUT collection_found text) RETURNS record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_detach_target';
+COMMENT ON FUNCTION hilo.detach_target(regclass, name, text) IS 'for hilo.detach(): lock the table, and return the attached column';
+
+CREATE FUNCTION hilo.detach_done(collection text) RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_detach_done';
+COMMENT ON FUNCTION hilo.detach_done(text) IS 'for hilo.detach(): raise the limit, and return the max';
+
+CREATE FUNCTION hilo.set_identity(relation regclass, column_name name, identity "char") RETURNS void
+    LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_set_identity';
+COMMENT ON FUNCTION hilo.set_identity(regclass, name, "char") IS
+    'for hilo.attach() and hilo.detach(): make an identity column (a, d) of a column that owns a sequence, or the other way round, and leave the sequence as it is';
+
+CREATE FUNCTION hilo.check_expression(expression text) RETURNS void
+    LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_check_expression';
+COMMENT ON FUNCTION hilo.check_expression(text) IS 'for hilo.detach(): an error unless the text is exactly one expression';
+
+CREATE FUNCTION hilo.tree(relation regclass) RETURNS SETOF regclass
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    WITH RECURSIVE tree(relation) AS (
+        SELECT relation::oid UNION SELECT i.inhrelid FROM tree t JOIN pg_inherits i ON i.inhparent = t.relation)
+    SELECT t.relation::regclass FROM tree t
+$$;
+COMMENT ON FUNCTION hilo.tree(regclass) IS 'a table, its partitions and its children';
+
+CREATE FUNCTION hilo.own_trigger(relation regclass, collection text,
+    OUT name name, OUT kind text, OUT expression text, OUT assigns boolean, OUT attaching boolean) RETURNS record
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT t.tgname,
+        CASE WHEN a.was IN ('was sequence', 'was identity', 'was identity always') OR a.by_default THEN substr(a.was, 5) ELSE 'nothing' END,
+        CASE WHEN a.by_default THEN a.list[3] END,
+        COALESCE(a.list[CASE WHEN a.by_default THEN 4 ELSE 3 END] = 'assign', false),
+        COALESCE(a.list[array_upper(a.list, 1) - 1] = 'attaching', false)
+    FROM pg_trigger t, LATERAL hilo.trigger_arguments(t.tgargs) l(list),
+        LATERAL (SELECT l.list, l.list[2], l.list[2] = 'was default' AND l.list[3] IS NOT NULL) a(list, was, by_default)
+    WHERE t.tgrelid = relation AND t.tgparentid = '0'::oid AND t.tgfoid = 'hilo.advance()'::regprocedure AND a.list[1] = own_trigger.collection
+    ORDER BY t.tgname LIMIT 1
+$$;
+COMMENT ON FUNCTION hilo.own_trigger(regclass, text) IS
+    'a table''s own trigger for a collection, not the clone of its parent''s, and what its arguments say: what drew before, whether it assigns ids, whether hilo.attach_online() is under way';
+
+CREATE FUNCTION hilo.drawer(relation regclass, column_name name,
+    OUT kind text, OUT expression text, OUT identity "char", OUT type oid, OUT sequence regclass, OUT from_sequence text, OUT collection text) RETURNS record
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+    SELECT CASE WHEN a.attidentity = 'a' THEN 'identity always' WHEN a.attidentity = 'd' THEN 'identity'
+            WHEN e.expression IS NULL THEN 'nothing' WHEN e.expression = f.expression THEN 'sequence' ELSE 'default' END,
+        e.expression, a.attidentity, a.atttypid, s.sequence, f.expression, hilo.draws_from(d.adbin)
+    FROM pg_attribute a
+        LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+        LEFT JOIN LATERAL (
+            SELECT min(c.oid)::regclass FROM pg_depend n JOIN pg_class c ON c.oid = n.objid AND c.relkind = 'S'
+            WHERE n.classid = 'pg_class'::regclass AND n.refclassid = 'pg_class'::regclass AND n.refobjid = a.attrelid AND n.refobjsubid = a.attnum
+                AND n.deptype IN ('a', 'i')
+            HAVING count(*) = 1) s(sequence) ON true,
+        LATERAL (SELECT pg_get_expr(d.adbin, d.adrelid)) e(expression),
+        LATERAL (SELECT 'nextval(''' || replace(s.sequence::text, '''', '''''') || '''::regclass)') f(expression)
+    WHERE a.attrelid = relation AND a.attname = column_name AND a.attnum > 0
+$$;
+COMMENT ON FUNCTION hilo.drawer(regclass, name) IS
+    'what draws the values of a column: nothing, sequence (that it owns), identity, identity always, or another default; its default; the default that draws from the sequence that it owns; the collection that it draws from';
+
+CREATE FUNCTION hilo.column_sequences(relation regclass, column_name name) RETURNS SETOF regclass
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT c.oid::regclass FROM pg_attribute a
+        JOIN pg_depend n ON n.classid = 'pg_class'::regclass AND n.refclassid = 'pg_class'::regclass AND n.refobjid = a.attrelid AND n.refobjsubid = a.attnum AND n.deptype IN ('a', 'i')
+        JOIN pg_class c ON c.oid = n.objid AND c.relkind = 'S'
+    WHERE a.attrelid = relation AND a.attname = column_name
+    UNION
+    SELECT c.oid::regclass FROM pg_attribute a
+        JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+        JOIN pg_depend n ON n.classid = 'pg_attrdef'::regclass AND n.objid = d.oid AND n.refclassid = 'pg_class'::regclass
+        JOIN pg_class c ON c.oid = n.refobjid AND c.relkind = 'S'
+    WHERE a.attrelid = relation AND a.attname = column_name
+$$;
+COMMENT ON FUNCTION hilo.column_sequences(regclass, name) IS 'sequences that a column owns, or that its default draws from';
+
+-- The highest number that the sequences have drawn or put into a session's cache:
+-- the last value is beyond all of them, and stands for a block of numbers if the
+-- increment is above 1.  A descending sequence began at its start value.
+CREATE FUNCTION hilo.highest_drawn(relation regclass, column_name name) RETURNS bigint
+    LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT COALESCE(max(CASE WHEN q.seqincrement < 0 THEN q.seqstart
+        WHEN v.last IS NOT NULL THEN LEAST(v.last::numeric + q.seqincrement - 1, q.seqmax)::int8 END), 0)
+    FROM hilo.column_sequences(relation, column_name) s JOIN pg_sequence q ON q.seqrelid = s, pg_sequence_last_value(s) v(last)
+$$;
+COMMENT ON FUNCTION hilo.highest_drawn(regclass, name) IS 'highest number that the sequences of a column have drawn';
+
+CREATE FUNCTION hilo.create_trigger(relation regclass, column_name name, collection text, kind text, expression text, assign boolean, attaching boolean) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+DECLARE
+    base text := 'zzz_hilo_advance_' || (SELECT c.relname FROM pg_class c WHERE c.oid = relation);
+    suffix text := '';
+    i integer := 0;
+BEGIN
+    -- The name is no other trigger's: ATTACH PARTITION gives a partition its parent's.
+    LOOP
+        WHILE octet_length(base || suffix) > 63 LOOP
+            base := left(base, -1);
+        END LOOP;
+        EXIT WHEN NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgname = (base || suffix)::name);
+        i := i + 1;
+        suffix := '_' || i;
+    END LOOP;
+    EXECUTE format('CREATE TRIGGER %I BEFORE INSERT ON %s FOR EACH ROW EXECUTE FUNCTION hilo.advance(%L, %L', base || suffix, relation, collection, 'was ' || kind)
+        || CASE WHEN kind = 'default' THEN format(', %L', expression) ELSE '' END
+        || CASE WHEN assign THEN ', ''assign''' ELSE '' END
+        || CASE WHEN attaching THEN format(', ''attaching'', %L', column_name) ELSE '' END || ')';
+END
+$$;
+COMMENT ON FUNCTION hilo.create_trigger(regclass, name, text, text, text, boolean, boolean) IS 'for hilo.attach(): create a trigger';
+
+-- A partition needs no trigger of its own if what drew its ids is what drew its parent's,
+-- whose clone it has, or if nothing did.  A child made while its parent was attached
+-- has the parent's new default; for it, what the parent had before is put back.
+CREATE FUNCTION hilo.put_triggers(relation regclass, column_name name, collection text, expression text, assign boolean, attaching boolean) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    root record;
+    root_own record;
+    one regclass;
+    own record;
+    drawer record;
+    kind text;
+    old text;
+    assigns boolean;
+BEGIN
+    SELECT * INTO root FROM hilo.drawer(relation, column_name);
+    SELECT * INTO root_own FROM hilo.own_trigger(relation, collection);
+    FOR one IN SELECT t FROM hilo.tree(relation) t LOOP
+        SELECT * INTO own FROM hilo.own_trigger(one, collection);
+        SELECT * INTO drawer FROM hilo.drawer(one, column_name);
+        kind := drawer.kind;
+        old := drawer.expression;
+        assigns := COALESCE(assign, own.assigns, root_own.assigns, false);
+        IF own.name IS NOT NULL THEN
+            IF own.attaching THEN
+                CONTINUE WHEN attaching;
+            ELSIF drawer.collection = collection THEN
+                CONTINUE WHEN assigns = own.assigns;
+                kind := own.kind;
+                old := own.expression;
+            END IF;
+            EXECUTE format('DROP TRIGGER %I ON %s', own.name, one);
+        ELSIF root_own.name IS NOT NULL AND old = expression THEN
+            old := CASE WHEN root_own.kind = 'default' THEN root_own.expression WHEN root_own.kind = 'sequence' THEN root.from_sequence END;
+            kind := CASE WHEN old IS NULL THEN 'nothing' ELSE 'default' END;
+        END IF;
+        CONTINUE WHEN own.name IS NULL AND (SELECT c.relispartition FROM pg_class c WHERE c.oid = one)
+            AND (drawer.kind = 'nothing' OR drawer.identity = root.identity AND drawer.expression IS NOT DISTINCT FROM root.expression);
+        PERFORM hilo.create_trigger(one, column_name, collection, kind, old, assigns, attaching);
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION hilo.put_triggers(regclass, name, text, text, boolean, boolean) IS 'for hilo.attach(): create or re-create the triggers of a table and its children';
+
+-- A partition without a default stays without one, if its parent has one.
+CREATE FUNCTION hilo.put_defaults(relation regclass, column_name name, expression text) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+DECLARE
+    root record;
+    one regclass;
+    drawer record;
+BEGIN
+    SELECT * INTO root FROM hilo.drawer(relation, column_name);
+    FOR one IN SELECT t FROM hilo.tree(relation) t LOOP
+        SELECT * INTO drawer FROM hilo.drawer(one, column_name);
+        CONTINUE WHEN drawer.expression = expression;
+        CONTINUE WHEN drawer.kind = 'nothing' AND root.kind <> 'nothing' AND (SELECT c.relispartition FROM pg_class c WHERE c.oid = one);
+        IF drawer.identity <> '' THEN
+            PERFORM hilo.set_identity(one, column_name, '');
+        END IF;
+        EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT %s', one, column_name, expression);
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION hilo.put_defaults(regclass, name, text) IS 'for hilo.attach(): make the defaults of a table and its children draw from the collection';
+
+CREATE FUNCTION hilo.attach_locked(relation regclass, column_name name, collection text, expression text, assign boolean, read boolean) RETURNS bigint
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+DECLARE
+    replaced record;
+    drawn bigint := hilo.highest_drawn(relation, column_name);
+    max bigint;
+BEGIN
+    SELECT * INTO replaced FROM hilo.drawer(relation, column_name);
+    PERFORM hilo.put_triggers(relation, column_name, collection, expression, assign, false);
+    PERFORM hilo.put_defaults(relation, column_name, expression);
+    max := hilo.attach_move(relation, column_name, collection, drawn, read);
+    IF replaced.expression IS DISTINCT FROM expression THEN
+        PERFORM hilo.attach_report(relation, column_name, collection, replaced.kind, replaced.expression, max);
+    END IF;
+    RETURN max;
+END
+$$;
+COMMENT ON FUNCTION hilo.attach_locked(regclass, name, text, text, boolean, boolean) IS 'for hilo.attach(): do it, with the table locked';
+
 CREATE FUNCTION hilo.attach(relation regclass, column_name name DEFAULT NULL, collection text DEFAULT NULL, assign boolean DEFAULT NULL) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_attach';
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+DECLARE
+    target record;
+BEGIN
+    SELECT * INTO target FROM hilo.attach_target(relation, column_name, collection, assign, 'exclusive');
+    RETURN hilo.attach_locked(relation, target.column_name_found, target.collection_found, target.expression, assign, true);
+END
+$$;
 COMMENT ON FUNCTION hilo.attach(regclass, name, text, boolean) IS
     'draw the values of a column, by default the primary key, from a collection, by default the one named like the table; with assign, each row receives the kind of id that it requests, as with hilo.assign_id(); returns the max, which is at least the highest id';
 
+-- The first step is only for types with few numbers: is there one left?  The second
+-- creates the triggers, so that rows inserted while the third reads the ids advance
+-- the counter; the last one sets the defaults.
+CREATE FUNCTION hilo.attach_step(step integer, relation regclass, column_name name, collection text, assign boolean) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+DECLARE
+    target record;
+BEGIN
+    SELECT * INTO target FROM hilo.attach_target(relation, column_name, collection, assign, CASE step WHEN 2 THEN 'share' WHEN 4 THEN 'exclusive' ELSE 'none' END);
+    IF step = 1 AND (hilo.drawer(relation, column_name)).type IN ('int2'::regtype, 'int4'::regtype) OR step = 3 THEN
+        PERFORM hilo.attach_move(relation, column_name, collection, 0, true);
+    ELSIF step = 2 THEN
+        PERFORM hilo.put_triggers(relation, column_name, collection, target.expression, assign, true);
+    ELSIF step = 4 THEN
+        PERFORM hilo.attach_locked(relation, column_name, collection, target.expression, assign, false);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION hilo.attach_step(integer, regclass, name, text, boolean) IS 'for hilo.attach_online(): one step, which may be repeated';
+
+-- No search_path can be set here, because of COMMIT.
 CREATE PROCEDURE hilo.attach_online(relation regclass, column_name name DEFAULT NULL, collection text DEFAULT NULL, assign boolean DEFAULT NULL)
-    LANGUAGE C AS 'MODULE_PATHNAME', 'hilo_attach_online';
+    LANGUAGE plpgsql AS $$
+DECLARE
+    done boolean;
+    attempts integer;
+BEGIN
+    PERFORM hilo.attach_begin();
+    COMMIT;
+    SELECT t.column_name_found, t.collection_found INTO column_name, collection
+        FROM hilo.attach_target(relation, column_name, collection, assign, 'none'::pg_catalog.text) t;
+    FOR step IN 1 .. 4 LOOP
+        attempts := 0;
+        LOOP
+            BEGIN
+                PERFORM pg_catalog.set_config('lock_timeout', '50ms', true);
+                PERFORM hilo.attach_step(step, relation, column_name, collection, assign);
+                done := true;
+            EXCEPTION WHEN lock_not_available THEN
+                done := false;
+            END;
+            COMMIT;
+            EXIT WHEN done;
+            attempts := attempts OPERATOR(pg_catalog.+) 1;
+            IF attempts OPERATOR(pg_catalog.%) 20 OPERATOR(pg_catalog.=) 0 THEN
+                RAISE NOTICE 'table % is in use; still trying to lock it', relation;
+            END IF;
+            PERFORM pg_catalog.pg_sleep(0.1);
+        END LOOP;
+    END LOOP;
+END
+$$;
 COMMENT ON PROCEDURE hilo.attach_online(regclass, name, text, boolean) IS
     'attach a column as hilo.attach() does, in steps that commit, so that no other session waits for long; may be called again after it was canceled';
 
-CREATE FUNCTION hilo.before_alter() RETURNS event_trigger
-    LANGUAGE C AS 'MODULE_PATHNAME', 'hilo_before_alter';
-COMMENT ON FUNCTION hilo.before_alter() IS
-    'lets ALTER TABLE change the type of an attached column, which its trigger would otherwise prevent';
-CREATE FUNCTION hilo.after_alter() RETURNS event_trigger
-    LANGUAGE C AS 'MODULE_PATHNAME', 'hilo_after_alter';
-COMMENT ON FUNCTION hilo.after_alter() IS
-    'restores what hilo.before_alter() removed; the limit of the collection follows the type';
-CREATE EVENT TRIGGER hilo_before_alter ON ddl_command_start WHEN TAG IN ('ALTER TABLE')
-    EXECUTE FUNCTION hilo.before_alter();
-COMMENT ON EVENT TRIGGER hilo_before_alter IS 'lets the type of an attached column be changed';
-CREATE EVENT TRIGGER hilo_after_alter ON ddl_command_end WHEN TAG IN ('ALTER TABLE')
-    EXECUTE FUNCTION hilo.after_alter();
-COMMENT ON EVENT TRIGGER hilo_after_alter IS 'lets the type of an attached column be changed';
-CREATE FUNCTION hilo.after_drop() RETURNS event_trigger
-    LANGUAGE C AS 'MODULE_PATHNAME', 'hilo_after_drop';
-COMMENT ON FUNCTION hilo.after_drop() IS
-    'deletes the notes about dropped triggers';
-CREATE EVENT TRIGGER hilo_after_drop ON sql_drop
-    WHEN TAG IN ('DROP TABLE', 'DROP TRIGGER', 'DROP SCHEMA', 'DROP OWNED', 'ALTER TABLE')
-    EXECUTE FUNCTION hilo.after_drop();
-COMMENT ON EVENT TRIGGER hilo_after_drop IS 'deletes the notes about attached columns that were dropped';
+-- Put back what drew the ids of one table; kind and old are what its trigger says.
+CREATE FUNCTION hilo.put_back(relation regclass, column_name name, kind text, old text) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+DECLARE
+    drawer record;
+    expression text := old;
+    identity "char" := CASE kind WHEN 'identity' THEN 'd' WHEN 'identity always' THEN 'a' ELSE '' END;
+BEGIN
+    SELECT * INTO drawer FROM hilo.drawer(relation, column_name);
+    IF identity <> '' AND drawer.type NOT IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype) THEN
+        RAISE NOTICE 'column "%" of table % draws from its sequence by a default', column_name, relation
+            USING DETAIL = format('A column of type %s cannot be an identity column again.', drawer.type::regtype);
+        identity := '';
+        expression := drawer.from_sequence;
+    END IF;
+    IF expression IS NULL THEN
+        EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I DROP DEFAULT', relation, column_name);
+    ELSE
+        PERFORM hilo.check_expression(expression);
+        BEGIN
+            EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT (%s)', relation, column_name, expression);
+        EXCEPTION WHEN syntax_error_or_access_rule_violation THEN
+            RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = SQLERRM,
+                HINT = format('The default dates from before the table was attached. Restore the objects that it refers to, or drop the trigger whose name begins with zzz_hilo_advance and give column "%s" a default.', column_name);
+        END;
+    END IF;
+    IF identity <> '' THEN
+        -- The column may have been moved to a larger type.
+        IF drawer.sequence IS NOT NULL THEN
+            EXECUTE format('ALTER SEQUENCE %s AS %s', drawer.sequence, drawer.type::regtype);
+        END IF;
+        PERFORM hilo.set_identity(relation, column_name, identity);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION hilo.put_back(regclass, name, text, text) IS 'for hilo.detach(): make a column draw as before it was attached';
 
-CREATE VIEW hilo.attachments AS
-    SELECT t.tgrelid::pg_catalog.regclass AS relation, a.attname AS column_name,
-        pg_catalog.convert_from(pg_catalog.substring(t.tgargs, 1, pg_catalog.position(t.tgargs, '\000'::pg_catalog.bytea) - 1), pg_catalog.getdatabaseencoding()) AS collection,
-        t.tgname AS trigger_name
-    FROM pg_catalog.pg_trigger t
-        JOIN pg_catalog.pg_attribute a ON a.attrelid = t.tgrelid AND a.attnum = t.tgattr[0]
-    WHERE t.tgfoid = 'hilo.advance()'::pg_catalog.regprocedure::pg_catalog.oid AND t.tgparentid = '0'::pg_catalog.oid AND t.tgnargs > 0 AND t.tgqual IS NULL;
-COMMENT ON VIEW hilo.attachments IS 'attached columns, as their triggers say; the row of a partitioned table covers its partitions';
-COMMENT ON COLUMN hilo.attachments.relation IS 'table';
-COMMENT ON COLUMN hilo.attachments.column_name IS 'column';
-COMMENT ON COLUMN hilo.attachments.collection IS 'collection that its default draws from';
-COMMENT ON COLUMN hilo.attachments.trigger_name IS 'trigger that attaches the column';
+-- A program that hands out a block of numbers for each value of a sequence may use the
+-- numbers below the value or those above it: in both cases the next block must be
+-- above max.  A sequence is never set back.
+CREATE FUNCTION hilo.position_sequences(relation regclass, column_name name, max bigint) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    sequence regclass;
+BEGIN
+    FOR sequence IN SELECT DISTINCT s FROM hilo.tree(relation) t, hilo.column_sequences(t, column_name) s LOOP
+        EXECUTE format('SELECT setval($1, v.last, v.called)'
+            ' FROM %s s, pg_sequence q,'
+            ' LATERAL (SELECT CASE WHEN $2 < q.seqstart THEN q.seqstart::numeric'
+            ' ELSE LEAST(q.seqstart + ceil(($2 - q.seqstart)::numeric / q.seqincrement) * q.seqincrement, q.seqmax) END::int8, $2 >= q.seqstart) v(last, called)'
+            ' WHERE q.seqrelid = $1 AND q.seqincrement > 0'
+            ' AND (v.last > s.last_value OR v.last = s.last_value AND v.called AND NOT s.is_called)', sequence) USING sequence, max;
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION hilo.position_sequences(regclass, name, bigint) IS 'for hilo.detach(): set the sequences of a column to continue above max';
+
+-- Drop the triggers of a table, or of a column's collection, that attach nothing.
+CREATE FUNCTION hilo.drop_idle_triggers(relation regclass) RETURNS boolean
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    found boolean := false;
+    one record;
+BEGIN
+    FOR one IN
+        SELECT t.tgrelid::regclass AS relation, t.tgname AS name FROM pg_trigger t
+        WHERE t.tgrelid IN (SELECT hilo.tree(relation)) AND t.tgparentid = '0'::oid AND t.tgfoid = 'hilo.advance()'::regprocedure
+            AND NOT EXISTS (SELECT FROM hilo.drawing_columns() d WHERE d.relation = t.tgrelid AND d.collection = (hilo.trigger_arguments(t.tgargs))[1])
+    LOOP
+        EXECUTE format('DROP TRIGGER %I ON %s', one.name, one.relation);
+        RAISE NOTICE 'trigger "%" of table % was dropped', one.name, one.relation
+            USING DETAIL = 'No column of the table draws from its collection: the default was changed.';
+        found := true;
+    END LOOP;
+    RETURN found;
+END
+$$;
+COMMENT ON FUNCTION hilo.drop_idle_triggers(regclass) IS 'for hilo.detach(): drop triggers that do nothing, because the default that drew was changed';
+
+CREATE FUNCTION hilo.detach(relation regclass, column_name name DEFAULT NULL) RETURNS text
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+DECLARE
+    target record;
+    collection text;
+    root record;
+    root_drawer record;
+    one regclass;
+    own record;
+    kind text;
+    old text;
+    is_partition boolean;
+    max bigint;
+BEGIN
+    SELECT * INTO target FROM hilo.detach_target(relation, column_name, 'exclusive');
+    collection := target.collection_found;
+    SELECT * INTO root FROM hilo.own_trigger(relation, collection);
+    SELECT * INTO root_drawer FROM hilo.drawer(relation, target.column_name_found);
+    IF collection IS NULL THEN
+        IF hilo.drop_idle_triggers(relation) THEN
+            RETURN 'nothing';
+        END IF;
+        RAISE EXCEPTION USING ERRCODE = 'undefined_object', HINT = 'The view hilo.attachments shows which columns are attached.',
+            MESSAGE = CASE WHEN column_name IS NULL THEN format('no column of table %s is attached to a collection', relation)
+                ELSE format('column "%s" of table %s is not attached to a collection', column_name, relation) END;
+    END IF;
+    column_name := target.column_name_found;
+    FOR one IN SELECT t FROM hilo.tree(relation) t LOOP
+        SELECT * INTO own FROM hilo.own_trigger(one, collection);
+        is_partition := (SELECT c.relispartition FROM pg_class c WHERE c.oid = one);
+        CONTINUE WHEN own.name IS NULL AND NOT is_partition;
+        kind := COALESCE(own.kind, root.kind);
+        old := CASE WHEN own.name IS NULL THEN root.expression ELSE own.expression END;
+        IF kind = 'sequence' THEN
+            old := CASE WHEN own.name IS NULL THEN root_drawer.from_sequence ELSE (hilo.drawer(one, column_name)).from_sequence END;
+            IF old IS NULL THEN
+                RAISE EXCEPTION 'column "%" of table % does not own exactly one sequence', column_name, one
+                    USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Drop the trigger whose name begins with zzz_hilo_advance, and give the column a default.';
+            END IF;
+        END IF;
+        IF EXISTS (SELECT FROM pg_attrdef d JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+                WHERE d.adrelid = one AND a.attname = column_name AND hilo.draws_from(d.adbin) = collection) THEN
+            PERFORM hilo.put_back(one, column_name, kind, old);
+        ELSIF NOT is_partition THEN
+            RAISE NOTICE 'column "%" of table % keeps the default set since it was attached', column_name, one;
+        END IF;
+        IF own.name IS NOT NULL THEN
+            EXECUTE format('DROP TRIGGER %I ON %s', own.name, one);
+        END IF;
+    END LOOP;
+    max := hilo.detach_done(collection);
+    IF max IS NOT NULL THEN
+        PERFORM hilo.position_sequences(relation, column_name, max);
+    END IF;
+    RETURN root.kind;
+END
+$$;
+COMMENT ON FUNCTION hilo.detach(regclass, name) IS
+    'undo hilo.attach(): restore what it replaced, and return what that was: "sequence", "identity", "identity always", "default" or "nothing"';
 
 CREATE FUNCTION hilo.attach_all(
     schema regnamespace,
@@ -492,7 +930,8 @@ BEGIN
     LOOP
         BEGIN
             max := hilo.attach(relation, column_name, NULL::text, NULL::boolean);
-            collection := (SELECT a.collection FROM hilo.attachments a WHERE a.relation = attach_all.relation LIMIT 1);
+            collection := (SELECT hilo.draws_from(d.adbin) FROM pg_attrdef d JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+                           WHERE d.adrelid = attach_all.relation AND a.attname = attach_all.column_name);
             result := 'attached';
         EXCEPTION WHEN OTHERS THEN
             max := NULL;
@@ -517,10 +956,10 @@ BEGIN
     END IF;
     FOR relation, column_name, collection IN
         SELECT a.relation, a.column_name, a.collection FROM hilo.attachments a JOIN pg_class c ON c.oid = a.relation
-        WHERE c.relnamespace = schema ORDER BY c.relname
+        WHERE c.relnamespace = schema AND a.trigger_name IS NOT NULL ORDER BY c.relname
     LOOP
         -- A child is detached with its parent.
-        CONTINUE WHEN NOT EXISTS (SELECT FROM hilo.attachments a WHERE a.relation = detach_all.relation AND a.column_name = detach_all.column_name);
+        CONTINUE WHEN NOT EXISTS (SELECT FROM hilo.own_trigger(relation, collection) t WHERE t.name IS NOT NULL);
         BEGIN
             result := hilo.detach(relation, column_name);
         EXCEPTION WHEN OTHERS THEN
@@ -533,10 +972,17 @@ $$;
 COMMENT ON FUNCTION hilo.detach_all(regnamespace) IS
     'hilo.detach() for each attached table of a schema; result: what was restored, or why not';
 
-CREATE FUNCTION hilo.detach(relation regclass, column_name name DEFAULT NULL) RETURNS text
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_detach';
-COMMENT ON FUNCTION hilo.detach(regclass, name) IS
-    'undo hilo.attach(): restore what it replaced, and return what that was: "sequence", "identity", "identity always", "default" or "nothing"';
+--
+-- Who may draw
+--
+CREATE FUNCTION hilo.allow(collection text, role name) RETURNS void
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_allow';
+COMMENT ON FUNCTION hilo.allow(text, name) IS
+    'let a role, or "public", draw from a collection without the privilege to insert into its tables';
+
+CREATE FUNCTION hilo.disallow(collection text, role name) RETURNS void
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_disallow';
+COMMENT ON FUNCTION hilo.disallow(text, name) IS 'undo hilo.allow()';
 
 --
 -- Leases
@@ -736,9 +1182,10 @@ GRANT USAGE ON SCHEMA hilo TO PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA hilo FROM PUBLIC;
 REVOKE ALL ON ROUTINE
     hilo.seed(text, bigint, boolean), hilo.drop(text, boolean), hilo.sync(text), hilo.sync(),
-    hilo.configure(text, bigint, bigint, bigint, text, name, name, boolean, boolean), hilo.make_ordered(text),
+    hilo.configure(text, bigint, bigint, bigint, text, boolean, boolean), hilo.make_ordered(text),
     seed_identity_for(text, bigint, boolean),
     hilo.return_range(text, bigint, bigint, bigint),
+    hilo.allow(text, name), hilo.disallow(text, name),
     hilo.bind(text, regclass, name), hilo.bind(text, regprocedure), hilo.unbind(text),
     hilo.lease_from(text, text, bigint), hilo.lease(text, bigint, bigint, bigint, bigint, text),
     hilo.lease_report(), hilo.hear_hub(text),
@@ -747,6 +1194,9 @@ REVOKE ALL ON ROUTINE
 GRANT EXECUTE ON FUNCTION hilo.status(), hilo.identities(), hilo.pool(), hilo.leases(), hilo.members() TO pg_monitor;
 GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases, hilo.members TO pg_monitor;
 GRANT SELECT ON hilo.ranges, hilo.attachments TO PUBLIC;
+
+-- The owner of the database can dump and restore it.
+GRANT SELECT, INSERT ON hilo.hilo, hilo.hub, hilo.member, hilo.binding TO pg_database_owner;
 
 -- A creator who is not a superuser administers collections, and can dump and restore
 -- them (COPY requires privileges on the tables, whose triggers merge).  What connects
@@ -764,7 +1214,7 @@ BEGIN
         SELECT p.oid FROM pg_catalog.pg_depend d, pg_catalog.pg_extension e, pg_catalog.pg_proc p
         WHERE e.extname = 'hilo' AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass::pg_catalog.oid AND d.refobjid = e.oid
             AND d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid AND p.oid = d.objid
-            AND (p.proname = 'seed_identity_for' OR p.pronamespace = 'hilo'::pg_catalog.regnamespace::pg_catalog.oid AND p.proname IN ('seed', 'drop', 'sync', 'configure', 'make_ordered',
+            AND (p.proname = 'seed_identity_for' OR p.pronamespace = 'hilo'::pg_catalog.regnamespace::pg_catalog.oid AND p.proname IN ('seed', 'drop', 'sync', 'configure', 'make_ordered', 'allow', 'disallow',
                 'return_range', 'bind', 'unbind', 'status', 'identities', 'pool', 'leases', 'members'))
     LOOP
         EXECUTE pg_catalog.format('GRANT EXECUTE ON ROUTINE %s TO %I WITH GRANT OPTION', function, creator);

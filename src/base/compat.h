@@ -63,6 +63,17 @@ hilo_guc_malloc(size_t size)
 #endif
 }
 
+/* The number of this session's transaction, of which it has had no other. */
+static inline LocalTransactionId
+hilo_local_xid(void)
+{
+#if PG_VERSION_NUM >= 170000
+	return MyProc->vxid.lxid;
+#else
+	return MyProc->lxid;
+#endif
+}
+
 /* True if the current transaction has given rel new storage. */
 static inline bool
 hilo_storage_is_new(Relation rel)
@@ -105,17 +116,6 @@ hilo_may_use_server(Oid server, Oid role)
 						   ACL_USAGE) == ACLCHECK_OK;
 #else
 	return pg_foreign_server_aclcheck(server, role, ACL_USAGE) == ACLCHECK_OK;
-#endif
-}
-
-/* True if a backslash is special in a literal without E. */
-static inline bool
-hilo_backslash_escapes(void)
-{
-#if PG_VERSION_NUM >= 190000
-	return false;
-#else
-	return !standard_conforming_strings;
 #endif
 }
 
@@ -180,17 +180,6 @@ static inline Datum
 hilo_getattr(HeapTuple tuple, int attnum, TupleDesc desc, bool *isnull)
 {
 	return SPI_getbinval(tuple, desc, attnum, isnull);
-}
-
-/* The parts of a qualified name, as a list of strings. */
-static inline List *
-hilo_qualified_name_list(const char *string)
-{
-#if PG_VERSION_NUM >= 160000
-	return stringToQualifiedNameList(string, NULL);
-#else
-	return stringToQualifiedNameList(string);
-#endif
 }
 
 /*
@@ -317,21 +306,6 @@ hilo_wait_event(const char *name, uint32 *event)
 #else
 	return PG_WAIT_EXTENSION;
 #endif
-}
-
-/*
- * True if the view with this row of pg_class has the option security_invoker,
- * so that it does not lend its owner's privileges.
- */
-static inline bool
-hilo_is_security_invoker(HeapTuple view)
-{
-	bool		isnull;
-	Datum		options = SysCacheGetAttr(RELOID, view,
-										  Anum_pg_class_reloptions, &isnull);
-
-	return !isnull &&
-		((ViewOptions *) view_reloptions(options, false))->security_invoker;
 }
 
 /*

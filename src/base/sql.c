@@ -14,6 +14,7 @@
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
+#include "base/compat.h"
 #include "base/sql.h"
 
 void
@@ -109,4 +110,21 @@ hilo_sql_table(Oid table)
 {
 	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
 									  get_rel_name(table));
+}
+
+char *
+hilo_sql_shown_literal(const char *string)
+{
+	StringInfoData result;
+
+	initStringInfo(&result);
+	appendStringInfoChar(&result, '\'');
+	for (; *string != '\0'; string++)
+	{
+		if (*string == '\'')
+			appendStringInfoChar(&result, *string);
+		appendStringInfoChar(&result, *string);
+	}
+	appendStringInfoChar(&result, '\'');
+	return result.data;
 }

@@ -38,6 +38,12 @@ extern uint64 hilo_sql_select(const char *sql);
 /* The same for a query that returns one bigint; 0 for NULL. */
 extern int64 hilo_sql_number(const char *sql);
 
+/*
+ * A literal as the server prints it in a default while
+ * standard_conforming_strings is on: without E, even with backslashes.
+ */
+extern char *hilo_sql_shown_literal(const char *string);
+
 /* The name of a table, qualified and quoted, palloc'd. */
 extern char *hilo_sql_table(Oid table);
 

@@ -96,8 +96,9 @@ static const OurColumn member_columns[] = {
 };
 
 static const OurColumn binding_columns[] = {
-	{"collection", TEXTOID}, {"id_column", InvalidOid}, {"taken", TEXTOID},
-	{"granted_to", TEXTOID}, {"trigger", OIDOID}, {"trigger_xid", XIDOID},
+	{"collection", TEXTOID}, {"kind", TEXTOID}, {"home", INT8OID},
+	{"object", OIDOID}, {"object_name", TEXTOID}, {"column_name", TEXTOID},
+	{"column_number", INT4OID}, {"owner", TEXTOID}, {"trigger_xid", XIDOID},
 	{NULL}
 };
 

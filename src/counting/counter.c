@@ -203,7 +203,6 @@ static void
 note_bound(HiloRow *row)
 {
 	row->flags |= HILO_ROW_BOUND;
-	row->flags &= ~HILO_ROW_DESERTED;
 }
 
 /* Make sure that no number of the newest claim can go back. */
@@ -867,7 +866,7 @@ hilo_counter_note_binding(HiloRowRef *ref, int64 limit)
 	HiloRow    *row = &change.row;
 
 	(void) find_row(&change, ref, HILO_ROW_CREATE);
-	if ((row->flags & (HILO_ROW_BOUND | HILO_ROW_DESERTED)) == HILO_ROW_BOUND &&
+	if ((row->flags & HILO_ROW_BOUND) &&
 		row->max_value <= Max(limit, row->max) && !change.created)
 	{
 		hilo_row_abandon(&change);
@@ -890,17 +889,6 @@ hilo_counter_settle_in(HiloRowRef *ref)
 
 	if (find_row(&change, ref, HILO_ROW_CHANGE))
 		finish_and_announce(&change);
-}
-
-void
-hilo_counter_note_deserted(HiloRowRef *ref)
-{
-	HiloRowChange change;
-
-	if (!find_row(&change, ref, HILO_ROW_CHANGE))
-		return;
-	change.row.flags |= HILO_ROW_DESERTED;
-	finish_and_announce(&change);
 }
 
 /*

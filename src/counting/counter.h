@@ -222,13 +222,6 @@ extern void hilo_counter_note_binding(HiloRowRef *ref, int64 limit);
 extern void hilo_counter_settle_in(HiloRowRef *ref);
 
 /*
- * Note that the last table of the counter was dropped, and that hilo.binding
- * has no more rows about it.  After a rollback the note stays, but means
- * nothing.
- */
-extern void hilo_counter_note_deserted(HiloRowRef *ref);
-
-/*
  * Merge a row from another database or a backup: max and what belongs to it are
  * advanced, never lowered; a counter that does not exist here is created as it
  * was there.

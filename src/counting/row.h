@@ -77,8 +77,6 @@ typedef struct HiloRow
 #define HILO_ROW_ORDERED		32	/* numbers are drawn one after the other */
 #define HILO_ROW_OWN_LIMIT		64	/* max_value was set by hand, and is not
 									 * that of a type */
-#define HILO_ROW_DESERTED		128 /* its last table was dropped, and nothing
-									 * was bound or granted since */
 #define HILO_ROW_SETTLED		256 /* if ordered: all transactions that were
 									 * running then have ended */
 #define HILO_ROW_DRAWN			512 /* numbers were drawn before it was

@@ -7,13 +7,11 @@
  */
 #include "postgres.h"
 
-#include "utils/acl.h"
 #include "utils/builtins.h"
 
-#include "servers/citus.h"
+#include "base/sql.h"
 #include "session/call.h"
 #include "tables/attach.h"
-#include "tables/attachment.h"
 #include "tables/binding.h"
 
 PG_FUNCTION_INFO_V1(hilo_seed);
@@ -38,30 +36,34 @@ hilo_seed(PG_FUNCTION_ARGS)
  */
 
 /*
- * Lock the bindings, and raise an error if the collection is bound, or a
- * rollback could bind it again.
+ * Lock the bindings, and raise an error if a column draws from the collection, or
+ * it is bound, or a rollback could bring that back.
  */
 static void
 lock_unbound(const char *collection)
 {
-	List	   *attachments;
+	Oid			table;
 
 	/*
 	 * Lock the bindings first: a session that is binding the name could not
 	 * undo the drop.
 	 */
 	hilo_bindings_lock(collection);
-	attachments = hilo_draw_right_attachments(collection);
-	if (attachments != NIL || hilo_is_bound(collection))
+	table = hilo_drawing_table(collection);
+	if (OidIsValid(table))
+		ereport(ERROR,
+				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+				 errmsg("a column of table %s draws from collection \"%s\"",
+						hilo_sql_table(table), collection),
+				 errhint("Undo that with hilo.detach(), or change the default, first.")));
+	if (hilo_is_bound(collection))
 		ereport(ERROR,
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 				 errmsg("collection \"%s\" is bound to documents",
 						collection),
-				 errhint("Undo that with %s() first.",
-						 attachments != NIL ? "hilo.detach" : "hilo.unbind")));
+				 errhint("Undo that with hilo.unbind() first.")));
 	if ((IsTransactionBlock() || IsSubTransaction()) &&
-		(hilo_unbound_here(collection) ||
-		 hilo_attachment_dropped_here(collection)))
+		hilo_unbound_here(collection))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot drop collection \"%s\" in the transaction that unbound it",
@@ -71,8 +73,8 @@ lock_unbound(const char *collection)
 }
 
 /*
- * Remove grants, and notes about attached tables, which no longer exist.
- * Returns whether there were any.
+ * Remove what is recorded: roles that are allowed, tables that no longer exist.
+ * Returns whether there was anything.
  */
 static bool
 forget_bindings(const char *collection)
@@ -80,14 +82,10 @@ forget_bindings(const char *collection)
 	bool		result = false;
 	ListCell   *lc;
 
+	hilo_clean_notes();
 	foreach(lc, hilo_bindings(collection))
 	{
-		HiloBinding *binding = lfirst(lc);
-
-		if (!binding->attached && !OidIsValid(binding->trigger) &&
-			binding->role == NULL)
-			continue;
-		hilo_binding_remove(collection, binding);
+		hilo_binding_remove(collection, lfirst(lc));
 		result = true;
 	}
 	return result;
@@ -143,49 +141,18 @@ options_arguments(FunctionCallInfo fcinfo, int64 limit)
 	options.max_range_size = option_argument(fcinfo, 2, "max_range_size",
 											 INT_MAX);
 	options.max_value = option_argument(fcinfo, 3, "max_value", limit);
-	options.reset = hilo_api_bool(fcinfo, 7, "reset");
+	options.reset = hilo_api_bool(fcinfo, 5, "reset");
 	options.own_limit = options.max_value > 0 && options.max_value < limit;
 	if (options.reset && options.max_value == 0)
 		options.max_value = limit;
-	options.change_order = !PG_ARGISNULL(8);
-	options.ordered = options.change_order && PG_GETARG_BOOL(8);
+	options.change_order = !PG_ARGISNULL(6);
+	options.ordered = options.change_order && PG_GETARG_BOOL(6);
 	if (!PG_ARGISNULL(4))
 	{
 		options.node_tag = text_to_cstring(PG_GETARG_TEXT_PP(4));
 		hilo_check_node_tag(options.node_tag);
 	}
 	return options;
-}
-
-/* Grant the right to draw to the role in argument number arg, or revoke it. */
-static void
-change_grant(FunctionCallInfo fcinfo, int arg, const char *collection, bool grant)
-{
-	HiloBinding binding = {0};
-	ListCell   *lc;
-
-	if (PG_ARGISNULL(arg))
-		return;
-	binding.role = NameStr(*PG_GETARG_NAME(arg));
-	if (grant && strcmp(binding.role, "public") != 0)
-		(void) get_role_oid(binding.role, false);
-
-	hilo_bindings_lock(collection);
-	foreach(lc, hilo_bindings(collection))
-	{
-		if (!hilo_binding_equals(lfirst(lc), &binding))
-			continue;
-		if (!grant)
-			hilo_binding_remove(collection, &binding);
-		return;
-	}
-	if (grant)
-		hilo_binding_add(collection, &binding);
-	else
-		ereport(WARNING,
-				(errcode(ERRCODE_WARNING_PRIVILEGE_NOT_REVOKED),
-				 errmsg("role \"%s\" had no grant for collection \"%s\"",
-						binding.role, collection)));
 }
 
 Datum
@@ -205,15 +172,8 @@ hilo_configure(PG_FUNCTION_ARGS)
 	options = options_arguments(fcinfo, is_identity ? PG_INT64_MAX :
 								hilo_attached_limit(name));
 
-	if (is_identity && !(PG_ARGISNULL(5) && PG_ARGISNULL(6)))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("identities have no grants"),
-				 errdetail("All roles that may execute next_identity() draw from all identities.")));
 	if (options.ordered)
 		hilo_api_check_orderable(is_identity);
-	change_grant(fcinfo, 5, name, true);
-	change_grant(fcinfo, 6, name, false);
 	hilo_collection_configure(&collection, &options);
 	if (!is_there)
 		ereport(NOTICE,

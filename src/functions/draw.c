@@ -101,6 +101,7 @@ hilo_last_number(PG_FUNCTION_ARGS)
 				 errmsg("no number of collection \"%s\" has been drawn in this session",
 						collection),
 				 errhint("Draw one with hilo_next_number() or hilo_next(). If a pooler gives each transaction a different connection, use INSERT ... RETURNING.")));
+	entry->unseen = 0;
 	PG_RETURN_INT64(entry->range.drawn);
 }
 

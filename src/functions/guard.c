@@ -36,7 +36,7 @@ PG_FUNCTION_INFO_V1(hilo_guard);
 #define ALL_FLAGS \
 	(HILO_ROW_DROPPED | HILO_ROW_LEASED | HILO_ROW_HAS_TAG | HILO_ROW_BOUND | \
 	 HILO_ROW_NEW_END | HILO_ROW_ORDERED | HILO_ROW_OWN_LIMIT | \
-	 HILO_ROW_DESERTED | HILO_ROW_SETTLED)
+	 HILO_ROW_SETTLED)
 
 /*
  * The inserted row
@@ -258,9 +258,8 @@ fits_others(const HiloBinding *binding, List *others)
 
 		if (hilo_binding_equals(binding, other))
 			return false;
-		if (binding->role == NULL && other->role == NULL &&
-			(other->column != NULL || other->taken != NULL) &&
-			!(binding->attached && other->attached))
+		if (binding->kind != HILO_ALLOWED && other->kind != HILO_ALLOWED &&
+			!(binding->kind == HILO_ATTACHED && other->kind == HILO_ATTACHED))
 			return false;
 	}
 	return true;
@@ -268,58 +267,52 @@ fits_others(const HiloBinding *binding, List *others)
 
 /*
  * True if the current user may make the binding, that is, owns the table or
- * function, as hilo.bind() requires.  The function is then replaced by its
- * qualified name, so that it stays this one.
+ * function, as hilo.bind() requires.
  */
 static bool
-may_bind(HiloBinding *binding)
+may_bind(const char *name, const HiloBinding *binding)
 {
-	int			level;
-	Oid			function;
+	HiloColumn	column;
 
-	if (superuser() || binding->role != NULL || binding->attached)
+	if (superuser())
 		return true;
-	if (binding->column != NULL)
-		return hilo_binding_has_column(binding) &&
-			hilo_owns_relation(binding->column->relation, GetUserId());
+	if (binding->kind == HILO_BOUND)
+		return hilo_binding_column(name, binding, &column) &&
+			hilo_owns_relation(column.relation, GetUserId());
+	if (binding->kind == HILO_ASKED)
+	{
+		Oid			function = hilo_binding_function(binding);
 
-	level = hilo_sql_begin();
-	function = hilo_sql_number(psprintf("SELECT pg_catalog.to_regprocedure(%s)::pg_catalog.oid::pg_catalog.int8",
-										quote_literal_cstr(binding->taken)));
-	hilo_sql_end(level);
-	if (!OidIsValid(function) || !hilo_owns_function(function, GetUserId()))
-		return false;
-	hilo_check_taken_function(function);
-	binding->taken = format_procedure_qualified(function);
+		if (!OidIsValid(function) || !hilo_owns_function(function, GetUserId()))
+			return false;
+		hilo_check_taken_function(function);
+	}
 	return true;
 }
 
 /*
  * Add the binding if it fits the existing ones, so that a restore keeps those,
- * and the row is created in the same way as by hilo.bind().  Notes about seen
- * triggers are not restored.
+ * and the row is created in the same way as by hilo.bind().  One from elsewhere
+ * stands for what has its names here.  Notes of triggers are not restored.
  */
 static void
 merge_binding(TriggerData *trigdata)
 {
-	const char *name = name_column(trigdata, HILO_TABLE_BINDINGS);
+	const char *name;
 	HiloBinding *binding;
 
 	binding = hilo_binding_read(trigdata->tg_trigtuple,
 								RelationGetDescr(trigdata->tg_relation));
-	if (OidIsValid(binding->trigger) && binding->column == NULL &&
-		binding->taken == NULL && binding->role == NULL)
+	if (binding->kind == HILO_NOTED)
 		return;
+	name = name_column(trigdata, HILO_TABLE_BINDINGS);
 	hilo_check_collection(name, NULL);
-	if ((binding->column != NULL) + (binding->taken != NULL) +
-		(binding->role != NULL) != 1 ||
-		(OidIsValid(binding->trigger) && binding->column == NULL))
+	if (binding->kind == HILO_UNKNOWN)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a binding must have exactly one of a column, a function or a role")));
-	if (binding->attached && !hilo_binding_has_column(binding))
-		return;
-	if (!may_bind(binding))
+				 errmsg("kind must be attached, bound, asked or allowed")));
+	hilo_binding_settle(name, binding);
+	if (!may_bind(name, binding))
 	{
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
@@ -329,8 +322,7 @@ merge_binding(TriggerData *trigdata)
 				 errhint("The owner can use hilo.bind().")));
 		return;
 	}
-	binding->trigger = InvalidOid;
-	binding->trigger_xid = InvalidTransactionId;
+	binding->xid = InvalidTransactionId;
 
 	hilo_bindings_lock(name);
 	if (fits_others(binding, hilo_bindings(name)))
@@ -431,6 +423,6 @@ hilo_guard(PG_FUNCTION_ARGS)
 
 	if (!TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 		refuse(trigdata);
-	merge(hilo_api_trigger(fcinfo, "hilo.guard", false));
+	merge(hilo_api_trigger(fcinfo, "hilo.guard"));
 	return PointerGetDatum(NULL);
 }

@@ -15,10 +15,10 @@
 #include "utils/regproc.h"
 #include "utils/tuplestore.h"
 
+#include "base/sql.h"
 #include "ids/identity.h"
 #include "servers/citus.h"
 #include "session/call.h"
-#include "tables/attachment.h"
 #include "tables/binding.h"
 #include "tables/sync.h"
 #include "tables/taken.h"
@@ -137,17 +137,18 @@ bind_name(const char *name, const HiloBinding *binding)
 	foreach(lc, hilo_bindings(name))
 	{
 		HiloBinding *other = lfirst(lc);
+		HiloColumn	column;
 
 		if (hilo_binding_equals(binding, other))
 			return;
-		if (other->column != NULL && !hilo_binding_has_column(other))
-			hilo_binding_remove(name, other);
-		else if ((other->column != NULL && !other->attached) ||
-				 other->taken != NULL)
+		if (other->kind == HILO_ASKED ||
+			(other->kind == HILO_BOUND && hilo_binding_column(name, other, &column)))
 			report_bound(name, "hilo.unbind");
+		if (hilo_binding_column(name, other, &column))
+			report_bound(name, "hilo.detach");
+		if (other->kind == HILO_BOUND)
+			hilo_binding_remove(name, other);
 	}
-	if (hilo_draw_right_attachments(name) != NIL)
-		report_bound(name, "hilo.detach");
 	hilo_binding_add(name, binding);
 }
 
@@ -190,13 +191,14 @@ hilo_bind_column(PG_FUNCTION_ARGS)
 {
 	HiloIdentity identity;
 	HiloColumn	column;
-	HiloBinding binding = {.column = &column};
+	HiloBinding binding = {.kind = HILO_BOUND};
 
 	hilo_api_prevent_unless_may_write("hilo.bind()");
 	hilo_identity_init(&identity, hilo_api_name(fcinfo, 0, "collection"));
 	column = column_argument(fcinfo);
 
 	hilo_documents_close(hilo_documents_open_column(identity.name, &column));
+	hilo_binding_set_relation(&binding, column.relation, column.attnum);
 	bind_name(identity.name, &binding);
 	PG_RETURN_VOID();
 }
@@ -205,7 +207,7 @@ Datum
 hilo_bind_function(PG_FUNCTION_ARGS)
 {
 	HiloIdentity identity;
-	HiloBinding binding = {0};
+	HiloBinding binding = {.kind = HILO_ASKED};
 	Oid			function;
 
 	hilo_api_prevent_unless_may_write("hilo.bind()");
@@ -218,8 +220,7 @@ hilo_bind_function(PG_FUNCTION_ARGS)
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FUNCTION,
 					   get_func_name(function));
 
-	/* As text: pg_upgrade refuses columns of type regprocedure. */
-	binding.taken = format_procedure_qualified(function);
+	hilo_binding_set_function(&binding, function);
 	bind_name(identity.name, &binding);
 	PG_RETURN_VOID();
 }
@@ -229,31 +230,25 @@ hilo_unbind(PG_FUNCTION_ARGS)
 {
 	HiloIdentity identity;
 	bool		was_bound = false;
-	List	   *attachments;
 	ListCell   *lc;
 
 	hilo_api_prevent_unless_may_write("hilo.unbind()");
 	hilo_identity_init(&identity, hilo_api_name(fcinfo, 0, "collection"));
 
 	hilo_bindings_lock(identity.name);
-	attachments = hilo_draw_right_attachments(identity.name);
-	if (attachments != NIL)
-	{
-		HiloAttachment *attachment = linitial(attachments);
-
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("\"%s\" is attached to table \"%s\"",
-						identity.name,
-						get_rel_name(attachment->column.relation)),
-				 errhint("Undo that with hilo.detach().")));
-	}
 	foreach(lc, hilo_bindings(identity.name))
 	{
 		HiloBinding *binding = lfirst(lc);
+		HiloColumn	column;
 
-		if ((binding->column == NULL || binding->attached) &&
-			binding->taken == NULL)
+		if (binding->kind == HILO_ATTACHED &&
+			hilo_binding_column(identity.name, binding, &column))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("\"%s\" is attached to table %s",
+							identity.name, hilo_sql_table(column.relation)),
+					 errhint("Undo that with hilo.detach().")));
+		if (binding->kind != HILO_BOUND && binding->kind != HILO_ASKED)
 			continue;
 		hilo_binding_remove(identity.name, binding);
 		was_bound = true;

@@ -22,7 +22,6 @@
 #include "session/call.h"
 #include "shared/order.h"
 #include "shared/pool.h"
-#include "tables/attachment.h"
 #include "tables/binding.h"
 
 PG_FUNCTION_INFO_V1(hilo_status);
@@ -80,35 +79,25 @@ enum StatusColumn
 	STATUS_COLUMNS
 };
 
-/*
- * What the collection is bound to, as text[]; false: nothing. attachments are
- * those of all collections.
- */
+/* What the collection is bound to, as text[]; false: nothing. */
 static bool
-bound_to(const char *name, List *attachments, Datum *result)
+bound_to(const char *name, Datum *result)
 {
 	List	   *bindings = hilo_bindings(name);
-	Datum	   *texts = palloc((list_length(bindings) +
-								list_length(attachments) + 1) * sizeof(Datum));
+	Datum	   *texts = palloc((list_length(bindings) + 1) * sizeof(Datum));
 	int			count = 0;
 	ListCell   *lc;
-
-	foreach(lc, attachments)
-	{
-		HiloAttachment *attachment = lfirst(lc);
-
-		if (!attachment->is_clone && strcmp(attachment->collection, name) == 0)
-			texts[count++] = CStringGetTextDatum(hilo_column_text(&attachment->column));
-	}
 
 	foreach(lc, bindings)
 	{
 		HiloBinding *binding = lfirst(lc);
+		HiloColumn	column;
 
-		if (binding->column != NULL && !binding->attached)
-			texts[count++] = CStringGetTextDatum(hilo_column_text(binding->column));
-		else if (binding->taken != NULL)
-			texts[count++] = CStringGetTextDatum(binding->taken);
+		if (hilo_binding_column(name, binding, &column) ||
+			binding->kind == HILO_BOUND)
+			texts[count++] = CStringGetTextDatum(hilo_column_text(&column));
+		else if (binding->kind == HILO_ASKED)
+			texts[count++] = CStringGetTextDatum(binding->name);
 	}
 	*result = PointerGetDatum(construct_array(texts, count, TEXTOID, -1, false,
 											  TYPALIGN_INT));
@@ -155,8 +144,7 @@ holder_of(const char *name, TimestampTz *since)
 }
 
 static void
-put_collection(FunctionCallInfo fcinfo, const char *name, const HiloRow *row,
-			   List *attachments)
+put_collection(FunctionCallInfo fcinfo, const char *name, const HiloRow *row)
 {
 	Datum		values[STATUS_COLUMNS] = {0};
 	bool		nulls[STATUS_COLUMNS] = {0};
@@ -180,7 +168,7 @@ put_collection(FunctionCallInfo fcinfo, const char *name, const HiloRow *row,
 	values[STATUS_NODE_TAG] = CStringGetTextDatum(NameStr(row->node_tag));
 	nulls[STATUS_NODE_TAG] = !(row->flags & HILO_ROW_HAS_TAG);
 	nulls[STATUS_BOUND_TO] = !(row->flags & HILO_ROW_BOUND) ||
-		!bound_to(name, attachments, &values[STATUS_BOUND_TO]);
+		!bound_to(name, &values[STATUS_BOUND_TO]);
 	values[STATUS_HUB] = CStringGetTextDatum(NameStr(row->hub));
 	nulls[STATUS_HUB] = !(row->flags & HILO_ROW_LEASED) ||
 		NameStr(row->hub)[0] == '\0';
@@ -194,7 +182,6 @@ put_collection(FunctionCallInfo fcinfo, const char *name, const HiloRow *row,
 Datum
 hilo_status(PG_FUNCTION_ARGS)
 {
-	List	   *attachments = hilo_attachments(NULL);
 	ListCell   *lc;
 
 	hilo_init_materialized(fcinfo);
@@ -203,7 +190,7 @@ hilo_status(PG_FUNCTION_ARGS)
 		HiloNamedRow *row = lfirst(lc);
 
 		if (!hilo_is_identity(row->name))
-			put_collection(fcinfo, row->name, &row->row, attachments);
+			put_collection(fcinfo, row->name, &row->row);
 	}
 	return (Datum) 0;
 }

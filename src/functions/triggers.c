@@ -9,16 +9,23 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_trigger.h"
 #include "parser/parse_relation.h"
 #include "utils/builtins.h"
+#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "base/relcache.h"
+#include "base/sql.h"
 #include "counting/once.h"
 #include "ids/assign.h"
 #include "session/call.h"
-#include "tables/attachment.h"
+#include "tables/binding.h"
 #include "tables/column.h"
+#include "tables/attach.h"
 #include "tables/highest.h"
 #include "tables/sync.h"
 
@@ -90,7 +97,7 @@ make_assign_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 Datum
 hilo_assign_id(PG_FUNCTION_ARGS)
 {
-	TriggerData *trigdata = hilo_api_trigger(fcinfo, "hilo.assign_id", false);
+	TriggerData *trigdata = hilo_api_trigger(fcinfo, "hilo.assign_id");
 	AssignSite *site;
 
 	hilo_api_prevent_unless_may_write("hilo.assign_id()");
@@ -106,133 +113,191 @@ hilo_assign_id(PG_FUNCTION_ARGS)
  * Advance
  */
 
-/* What the trigger keeps in fn_extra between the rows of a statement. */
+/* A column whose ids the trigger keeps the counter ahead of. */
+typedef struct Watched
+{
+	AttrNumber	attnum;
+	bool		numbers;		/* its default draws numbers, not ids */
+	HiloIdReader reader;
+} Watched;
+
+/*
+ * What this session knows about a trigger.  It is found out when the trigger fires
+ * for the first time, and again after a message about its table.
+ */
 typedef struct AdvanceSite
 {
-	int			attnum;			/* of the column */
-	HiloIdReader reader;		/* of its ids */
+	Oid			trigger;		/* hash key */
+	Oid			relation;		/* its table, */
+	Oid			topmost;		/* and what that is a partition of */
+	uint64		changes;		/* number of messages about them, from 1; */
+	uint64		known_at;		/* when the rest was found out; 0: never */
 	HiloEntry  *entry;			/* of the collection */
+	int			count;			/* of columns; 0: the table is not attached */
+	Watched    *watched;
+	bool		bound;			/* the collection is */
 	bool		assigns;		/* true: it assigns ids of the requested kind */
 	HiloAssigned assigned;		/* where, if it does */
-	HiloRange	outdated;		/* numbers drawn before this statement looked
-								 * at the column's ids */
+
+	/* The settings and the row that the readers depend on. */
+	uint32		settings_generation;
+	uint64		row_generation;
 } AdvanceSite;
 
-/*
- * The trigger was created by a restore, or was disabled for a while: the
- * counter may be behind the ids in the column, and this session may have drawn
- * numbers that are among them.
- */
+static HTAB *sites = NULL;
+
+/* Called for each message about a relation; InvalidOid: about all. */
 static void
-catch_up(AdvanceSite *site, TriggerData *trigdata)
+table_changed(Oid relation)
 {
-	HiloEntry  *entry = site->entry;
-	const char *name = entry->collection.ref.name;
-	Relation	rel = trigdata->tg_relation;
-	HiloRange	drawn;
-	int64		highest;
+	HASH_SEQ_STATUS status;
+	AdvanceSite *site;
 
-	if (!hilo_draw_right_may_attach(&entry->collection, RelationGetRelid(rel)))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied to attach table \"%s\" to collection \"%s\"",
-						RelationGetRelationName(rel), name),
-				 errdetail("Its trigger \"%s\" would advance a collection that others use.",
-						   trigdata->tg_trigger->tgname),
-				 errhint("Ask for a grant with hilo.configure(), or drop the trigger.")));
-
-	drawn = hilo_cache_drawn(entry);
-	highest = hilo_sync_unseen(&entry->collection);
-	site->outdated.low = drawn.low;
-	site->outdated.high = Min(drawn.high, highest);
-}
-
-/*
- * Another session has just caught up, perhaps after this one drew: if this
- * session's range is no longer valid, its numbers may be among the column's
- * ids.
- */
-static void
-distrust_void_range(AdvanceSite *site)
-{
-	HiloEntry  *entry = site->entry;
-	HiloRow		row;
-
-	/*
-	 * Read the row again: a copy that is older than the range says nothing
-	 * about it.
-	 */
-	if (entry->range.claim.epoch == 0)
-		return;
-	(void) hilo_counter_read(&entry->collection.ref, &row);
-	if (!hilo_counter_holds(&row, &entry->range.claim))
-		site->outdated = hilo_cache_drawn(entry);
+	hash_seq_init(&status, sites);
+	while ((site = hash_seq_search(&status)) != NULL)
+	{
+		if (!OidIsValid(relation) || relation == site->relation ||
+			relation == site->topmost)
+			site->changes++;
+	}
 }
 
 static AdvanceSite *
-make_advance_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
+find_site(TriggerData *trigdata)
 {
-	Relation	rel = trigdata->tg_relation;
-	Trigger    *trigger = trigdata->tg_trigger;
+	Oid			trigger = trigdata->tg_trigger->tgoid;
 	AdvanceSite *site;
-	Form_pg_attribute att;
-	const char *collection;
-	bool		lately;
+	bool		found;
 
-	/*
-	 * The column comes from the column list, which follows renames, not from
-	 * an argument.
-	 */
-	if (trigger->tgnargs < 1 || trigger->tgnattr != 1 ||
-		trigger->tgqual != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("%s() must be fired by the update of one column, without a condition and with the name of the collection as its argument",
-						HILO_ADVANCE_FUNCTION)));
+	if (sites == NULL)
+	{
+		HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(AdvanceSite),
+		.hcxt = TopMemoryContext};
 
-	site = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt,
-								  sizeof(AdvanceSite));
-	site->attnum = trigger->tgattr[0];
-	att = TupleDescAttr(RelationGetDescr(rel), site->attnum - 1);
-
-	/*
-	 * Do not check the separator: the table may come from a server with
-	 * another one.
-	 */
-	collection = trigger->tgargs[HILO_TRIGGER_COLLECTION];
-	hilo_check_collection(collection, NULL);
-	site->entry = hilo_cache_entry(collection);
-	site->outdated.low = 1;
-	if (!hilo_attachment_was_seen(RelationGetRelid(rel), trigger->tgoid,
-								  &lately))
-		catch_up(site, trigdata);
-	else if (lately)
-		distrust_void_range(site);
-	hilo_id_reader_init(&site->reader, getBaseType(att->atttypid),
-						collection,
-						hilo_counted_ids(&site->entry->collection));
-	site->assigns = trigger->tgnargs > HILO_TRIGGER_ASSIGN &&
-		strcmp(trigger->tgargs[HILO_TRIGGER_ASSIGN], HILO_ASSIGN) == 0;
-	if (site->assigns)
-		hilo_assigned_init(&site->assigned, rel, site->attnum);
-	fcinfo->flinfo->fn_extra = site;
+		sites = hash_create("hilo triggers", 64, &ctl,
+							HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		hilo_on_relation_change(table_changed);
+	}
+	site = hash_search(sites, &trigger, HASH_ENTER, &found);
+	if (!found)
+	{
+		memset((char *) site + sizeof(Oid), 0, sizeof(AdvanceSite) - sizeof(Oid));
+		site->relation = site->topmost = RelationGetRelid(trigdata->tg_relation);
+		site->changes = 1;
+	}
 	return site;
 }
 
+/* Add a column, unless it is there. */
+static void
+watch(AdvanceSite *site, AttrNumber attnum, bool numbers)
+{
+	for (int i = 0; i < site->count; i++)
+	{
+		if (site->watched[i].attnum == attnum)
+			return;
+	}
+	site->watched = site->watched == NULL ?
+		MemoryContextAlloc(TopMemoryContext, sizeof(Watched)) :
+		repalloc(site->watched, (site->count + 1) * sizeof(Watched));
+	site->watched[site->count].attnum = attnum;
+	site->watched[site->count].numbers = numbers;
+	site->count++;
+}
+
+/* Add the columns of rel that draw by the defaults of relation. */
+static void
+watch_drawing(AdvanceSite *site, Relation rel, Oid relation,
+			  const char *collection)
+{
+	ListCell   *lc;
+
+	foreach(lc, hilo_drawing_columns(relation))
+	{
+		HiloDrawing *drawing = lfirst(lc);
+		char	   *name = get_attname(relation, drawing->attnum, true);
+		int			attnum = name == NULL ? 0 : attnameAttNum(rel, name, false);
+
+		if (strcmp(drawing->collection, collection) == 0 && attnum > 0)
+			watch(site, attnum, drawing->numbers);
+	}
+}
+
 /*
- * Sent once per session: during a migration each row may have such a number.
+ * While hilo.attach_online() reads the ids, the default does not draw yet: the
+ * trigger's last arguments name the column.
  */
+static void
+watch_attaching(AdvanceSite *site, TriggerData *trigdata)
+{
+	Trigger    *trigger = trigdata->tg_trigger;
+	Relation	rel = trigdata->tg_relation;
+	int			attnum;
+
+	if (trigger->tgnargs < 4 ||
+		strcmp(trigger->tgargs[trigger->tgnargs - 2], HILO_ATTACHING) != 0)
+		return;
+	attnum = attnameAttNum(rel, trigger->tgargs[trigger->tgnargs - 1], false);
+	if (attnum > 0)
+		watch(site, attnum, !hilo_holds_ids(getBaseType(attnumTypeId(rel, attnum))));
+}
+
+static bool
+has_argument(Trigger *trigger, const char *argument)
+{
+	/* The one behind "was default" is the default. */
+	int			i = trigger->tgnargs > 1 &&
+		strcmp(trigger->tgargs[1], "was default") == 0 ? 3 : 2;
+
+	return i < trigger->tgnargs && strcmp(trigger->tgargs[i], argument) == 0;
+}
+
+/* Prepare to read the ids of the columns. */
+static void
+make_readers(AdvanceSite *site, Relation rel)
+{
+	HiloCollection *collection = &site->entry->collection;
+	HiloCountedIds counted = hilo_counted_ids(collection);
+
+	for (int i = 0; i < site->count; i++)
+	{
+		Watched    *watched = &site->watched[i];
+
+		hilo_id_reader_init(&watched->reader,
+							getBaseType(attnumTypeId(rel, watched->attnum)),
+							collection->ref.name,
+							watched->numbers ? HILO_COUNT_NUMBERS : counted);
+	}
+	site->settings_generation = hilo_settings_generation;
+	site->row_generation = hilo_row_generation;
+}
+
+static void
+refuse_to_advance(AdvanceSite *site, TriggerData *trigdata)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("permission denied for collection \"%s\"",
+					site->entry->collection.ref.name),
+			 errdetail("It is attached to tables of other roles, and trigger \"%s\" of table %s would advance it.",
+					   trigdata->tg_trigger->tgname,
+					   hilo_sql_table(RelationGetRelid(trigdata->tg_relation))),
+			 errhint("Drop the trigger, or use another collection.")));
+}
+
+/* Sent once per session: during a migration each row may have such a number. */
 static void
 warn_not_advanced(HiloCollection *collection, int64 number)
 {
-	const char *name = collection->ref.name;
 	const HiloRow *row = hilo_collection_row(collection);
 	bool		is_above = number > row->max_value;
 
+	if (!hilo_once("not advanced", collection->ref.name))
+		return;
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
 			 errmsg("collection \"%s\" is not advanced to " INT64_FORMAT,
-					name, number),
+					collection->ref.name, number),
 			 is_above ?
 			 errdetail("The limit is " INT64_FORMAT ".", row->max_value) :
 			 errdetail("That would use up more than half of the remaining numbers."),
@@ -240,6 +305,121 @@ warn_not_advanced(HiloCollection *collection, int64 number)
 			 errhint("If ids should continue above it, use hilo.seed().") :
 			 (row->flags & HILO_ROW_OWN_LIMIT) ?
 			 errhint("If ids should continue above it, raise max_value with hilo.configure(), and use hilo.seed().") : 0));
+}
+
+/*
+ * Move the counter above ids that were found in the table.  All ranges become
+ * invalid: the ids may be in any of them.
+ */
+static void
+move_above(AdvanceSite *site, int64 highest)
+{
+	HiloCollection *collection = &site->entry->collection;
+	HiloRow		row;
+
+	if (!hilo_counter_read(&collection->ref, &row))
+		row.max_value = PG_INT64_MAX;
+	if (!site->bound && highest > row.max &&
+		highest - row.max > (row.max_value - row.max) / 2)
+		warn_not_advanced(collection, highest);
+	else
+		(void) hilo_collection_adopt(collection, highest, PG_INT64_MAX, true);
+	hilo_cache_forget(site->entry);
+}
+
+/*
+ * The first time that the trigger fires: were there ids before it?  Returns the
+ * highest; this session may have drawn numbers up to that, which are ids already.
+ *
+ * If another session has looked, it has made a range of before invalid, and one
+ * that was claimed since is above the ids.
+ */
+static int64
+look_at_table(AdvanceSite *site, TriggerData *trigdata)
+{
+	HiloEntry  *entry = site->entry;
+	HiloSought	sought;
+	int64		highest = 0;
+	HiloRow		row;
+
+	if (hilo_trigger_is_noted(site->trigger))
+	{
+		if (entry->range.claim.epoch == 0)
+			return 0;
+		(void) hilo_counter_read(&entry->collection.ref, &row);
+		if (hilo_counter_holds(&row, &entry->range.claim))
+			return 0;
+		hilo_cache_forget(entry);
+		return PG_INT64_MAX;
+	}
+
+	/* Numbers at or below max may be in ranges; one at the limit is no id. */
+	sought = hilo_sought(&entry->collection);
+	sought.above = 0;
+	sought.limit = Min(sought.limit, hilo_collection_row(&entry->collection)->max_value - 1);
+	for (int i = 0; i < site->count; i++)
+	{
+		Watched    *watched = &site->watched[i];
+		int64		number;
+
+		sought.counted = watched->reader.counted;
+		number = hilo_highest_here(trigdata->tg_relation, watched->attnum, &sought);
+		highest = Max(highest, number);
+	}
+	if (highest > 0)
+		move_above(site, highest);
+	hilo_note_trigger(site->trigger);
+	return highest;
+}
+
+/* Find out all about the trigger.  Returns what look_at_table() does. */
+static int64
+get_ready(AdvanceSite *site, TriggerData *trigdata)
+{
+	Trigger    *trigger = trigdata->tg_trigger;
+	Relation	rel = trigdata->tg_relation;
+	uint64		changes = site->changes;
+	int64		highest = 0;
+	const char *collection;
+
+	if (trigger->tgnargs < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("%s() takes the name of the collection as its first argument",
+						"hilo.advance")));
+
+	/*
+	 * Do not check the separator: the table may come from a server with
+	 * another one.
+	 */
+	collection = trigger->tgargs[0];
+	hilo_check_collection(collection, NULL);
+	site->topmost = hilo_topmost_table(rel);
+	site->count = 0;
+	if (rel->rd_rel->relpersistence != RELPERSISTENCE_TEMP)
+	{
+		watch_drawing(site, rel, site->topmost, collection);
+		if (site->topmost != site->relation)
+			watch_drawing(site, rel, site->relation, collection);
+		watch_attaching(site, trigdata);
+	}
+	site->assigns = site->count > 0 && has_argument(trigger, "assign");
+	if (site->assigns)
+		hilo_assigned_init(&site->assigned, rel, site->watched[0].attnum);
+	if (site->count > 0)
+	{
+		site->entry = hilo_cache_entry(collection);
+		if (!hilo_may_advance(&site->entry->collection, site->topmost, &site->bound))
+			refuse_to_advance(site, trigdata);
+		if (site->bound)
+			hilo_follow_types(&site->entry->collection,
+							  hilo_attached_limit(collection));
+		make_readers(site, rel);
+		highest = look_at_table(site, trigdata);
+		make_readers(site, rel);
+	}
+	site->known_at = changes;
+	return highest;
 }
 
 /* Make sure that the number will not be drawn later. */
@@ -258,78 +438,135 @@ advance_collection(AdvanceSite *site, int64 number)
 	 */
 	if (own && entry->range.generation == hilo_row_generation)
 		return;
-	if (!hilo_collection_advance(&entry->collection, number) &&
-		hilo_once("not advanced", entry->collection.ref.name))
+	if (!hilo_collection_advance(&entry->collection, number))
 		warn_not_advanced(&entry->collection, number);
 }
 
-/* Return the row with its id replaced by one drawn now. */
-static HeapTuple
-draw_again(const AdvanceSite *site, TriggerData *trigdata, HeapTuple tuple,
-		   Datum value)
+/* True if the first of the triggers before each inserted row is this one. */
+static bool
+fires_first(TriggerData *trigdata)
 {
-	int			attnum = site->attnum;
+	TriggerDesc *triggers = trigdata->tg_relation->trigdesc;
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		Trigger    *trigger = &triggers->triggers[i];
+
+		if (trigger->tgoid == trigdata->tg_trigger->tgoid)
+			return true;
+		if (TRIGGER_TYPE_MATCHES(trigger->tgtype, TRIGGER_TYPE_ROW,
+								 TRIGGER_TYPE_BEFORE, TRIGGER_TYPE_INSERT) &&
+			trigger->tgenabled != TRIGGER_DISABLED)
+			return false;
+	}
+	return false;
+}
+
+/*
+ * True if a stored default that is not of a table with such a trigger may draw
+ * from the collection: of a view, for example, whose number is then seen by the
+ * view's trigger.
+ */
+static bool
+drawn_elsewhere(const char *collection, Oid function)
+{
+	int			level = hilo_sql_begin();
+	char	   *name = quote_literal_cstr(collection);
+	int64		count;
+
+	count = hilo_sql_number(psprintf("SELECT pg_catalog.count(*) FROM pg_catalog.pg_proc p"
+									 " JOIN pg_catalog.pg_depend n ON n.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND n.refobjid = p.oid"
+									 " LEFT JOIN pg_catalog.pg_attrdef d ON n.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND d.oid = n.objid"
+									 " WHERE p.prolang = %u AND p.prosrc IN ('hilo_next', 'hilo_next_tagged', 'hilo_next_number')"
+									 " AND COALESCE(" HILO_SCHEMA ".draws_from(d.adbin), %s) = %s"
+									 " AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = d.adrelid AND t.tgfoid = %u"
+									 " AND t.tgenabled IN ('O', 'A') AND (" HILO_SCHEMA ".trigger_arguments(t.tgargs))[1] = %s)",
+									 ClanguageId, name, name, function, name));
+	hilo_sql_end(level);
+	return count > 0;
+}
+
+/*
+ * True if the row's number may be replaced, because nobody can have seen it: it
+ * is the last one that this session has drawn, for a stored default, in this
+ * command; neither hilo_last_number() nor a trigger has been given it.
+ */
+static bool
+is_unseen(const AdvanceSite *site, FunctionCallInfo fcinfo, int64 number)
+{
+	HiloEntry  *entry = site->entry;
+
+	return number == entry->range.drawn && entry->unseen == hilo_command() &&
+		fires_first((TriggerData *) fcinfo->context) &&
+		!drawn_elsewhere(entry->collection.ref.name, fcinfo->flinfo->fn_oid);
+}
+
+/* Return the row with its number replaced by one drawn now. */
+static HeapTuple
+draw_again(AdvanceSite *site, const Watched *watched, Relation rel,
+		   HeapTuple tuple, Datum value)
+{
+	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel),
+										  watched->attnum - 1);
+	int			attnum = watched->attnum;
 	bool		isnull = false;
 
 	hilo_draw_right_check(site->entry, HILO_DRAW_ID);
-	value = hilo_id_reader_replace(&site->reader, value,
-								   hilo_cache_take(site->entry));
-	return heap_modify_tuple_by_cols(tuple,
-									 RelationGetDescr(trigdata->tg_relation),
-									 1, &attnum, &value, &isnull);
+	value = hilo_id_reader_replace(&watched->reader, value,
+								   hilo_cache_take(site->entry),
+								   att->atttypid, att->atttypmod);
+	return heap_modify_tuple_by_cols(tuple, RelationGetDescr(rel), 1, &attnum,
+									 &value, &isnull);
 }
 
 /*
- * True for an update that leaves the number unchanged.  In an ordered collection
- * that number may be below the horizon: readers have already passed the row, so
- * they do not miss it.
+ * Keep the counter ahead of the row's id in one column. highest: numbers up to it
+ * that were drawn before may be ids of other rows.
  */
-static bool
-keeps_ordered(const AdvanceSite *site, TriggerData *trigdata, int64 number)
+static HeapTuple
+keep_ahead(AdvanceSite *site, const Watched *watched, FunctionCallInfo fcinfo,
+		   HeapTuple tuple, int64 highest)
 {
-	Datum		value;
+	Relation	rel = ((TriggerData *) fcinfo->context)->tg_relation;
 	bool		isnull;
+	Datum		value = hilo_getattr(tuple, watched->attnum,
+									 RelationGetDescr(rel), &isnull);
+	int64		number = isnull ? 0 : hilo_id_reader_number(&watched->reader, value);
 
-	if (!TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ||
-		!(hilo_collection_row(&site->entry->collection)->flags & HILO_ROW_ORDERED))
-		return false;
-	value = hilo_getattr(trigdata->tg_trigtuple, site->attnum,
-						 RelationGetDescr(trigdata->tg_relation), &isnull);
-	return !isnull && hilo_id_reader_number(&site->reader, value) == number;
+	if (number <= 0)
+		return tuple;
+	if (unlikely(number <= highest) && is_unseen(site, fcinfo, number))
+		tuple = draw_again(site, watched, rel, tuple, value);
+	else
+		advance_collection(site, number);
+	site->entry->unseen = 0;
+	return tuple;
 }
 
 /*
- * BEFORE INSERT OR UPDATE, for each row: make sure that the row's id, assigned
- * first if the trigger says so, will not be drawn later.
+ * BEFORE INSERT, for each row: make sure that the row's id, assigned first if the
+ * trigger says so, will not be drawn later.
  */
 Datum
 hilo_advance(PG_FUNCTION_ARGS)
 {
-	TriggerData *trigdata = hilo_api_trigger(fcinfo, HILO_ADVANCE_FUNCTION,
-											 true);
-	AdvanceSite *site;
-	HeapTuple	tuple;
-	Datum		value;
-	bool		isnull;
-	int64		number;
+	TriggerData *trigdata = hilo_api_trigger(fcinfo, "hilo.advance");
+	HeapTuple	tuple = trigdata->tg_trigtuple;
+	AdvanceSite *site = fcinfo->flinfo->fn_extra;
+	int64		highest = 0;
 
-	site = fcinfo->flinfo->fn_extra;
 	if (site == NULL)
-		site = make_advance_site(fcinfo, trigdata);
-
-	tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
-		trigdata->tg_newtuple : trigdata->tg_trigtuple;
-	if (site->assigns && !TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
+		fcinfo->flinfo->fn_extra = site = find_site(trigdata);
+	if (unlikely(site->known_at != site->changes))
+		highest = get_ready(site, trigdata);
+	else if (unlikely(site->count > 0 &&
+					  (site->settings_generation != hilo_settings_generation ||
+					   site->row_generation != hilo_row_generation)))
+		make_readers(site, trigdata->tg_relation);
+	if (site->assigns)
 		tuple = hilo_assign_to_row(&site->assigned, site->entry,
 								   trigdata->tg_relation, tuple);
-	value = hilo_getattr(tuple, site->attnum,
-						 RelationGetDescr(trigdata->tg_relation), &isnull);
-	number = isnull ? 0 : hilo_id_reader_number(&site->reader, value);
-	if (number <= 0 || keeps_ordered(site, trigdata, number))
-		return PointerGetDatum(tuple);
-	if (number >= site->outdated.low && number <= site->outdated.high &&
-		!TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
-		return PointerGetDatum(draw_again(site, trigdata, tuple, value));
-	advance_collection(site, number);
+	for (int i = 0; i < site->count; i++)
+		tuple = keep_ahead(site, &site->watched[i], fcinfo, tuple, highest);
 	return PointerGetDatum(tuple);
 }

@@ -13,6 +13,13 @@
 
 #include "session/call.h"
 
+uint64
+hilo_command(void)
+{
+	return ((uint64) hilo_local_xid() << 32) |
+		(GetCurrentCommandId(false) + 1);
+}
+
 /*
  * Only a constant collection is certain to be the same in the next call:
  * variables of a procedural language look stable, too, but change their values
@@ -30,25 +37,28 @@ hilo_api_call_site(FmgrInfo *flinfo)
 		site = MemoryContextAllocZero(flinfo->fn_mcxt, sizeof(HiloCallSite));
 		site->constant = expr != NULL && IsA(expr, FuncExpr) &&
 			IsA(linitial(((FuncExpr *) expr)->args), Const);
+
+		/* Calls that somebody wrote in this statement have a position. */
+		if (site->constant && ((FuncExpr *) expr)->location == -1)
+			site->command = hilo_command();
 		flinfo->fn_extra = site;
 	}
 	return site;
 }
 
 TriggerData *
-hilo_api_trigger(FunctionCallInfo fcinfo, const char *function, bool or_update)
+hilo_api_trigger(FunctionCallInfo fcinfo, const char *function)
 {
 	TriggerData *trigger = (TriggerData *) fcinfo->context;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) ||
 		!TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
 		!TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ||
-		!(TRIGGER_FIRED_BY_INSERT(trigger->tg_event) ||
-		  (or_update && TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))))
+		!TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("%s() must be fired before insert%s for each row",
-						function, or_update ? " or update" : "")));
+				 errmsg("%s() must be fired before insert for each row",
+						function)));
 	return trigger;
 }
 
@@ -190,7 +200,7 @@ hilo_api_find_entry(FunctionCallInfo fcinfo)
 	HiloEntry  *entry = hilo_api_checked_entry(hilo_api_name(fcinfo, 0,
 															 "collection"));
 
-	hilo_cache_note_query(entry);
+	entry->unseen = 0;
 	return entry;
 }
 

@@ -27,18 +27,23 @@ typedef struct HiloCallSite
 	HiloEntry  *entry;			/* its cache entry, */
 	uint32		generation;		/* and the generation of the settings when it
 								 * was found; 0: not found yet */
+	uint64		command;		/* hilo_command(), if a stored default makes
+								 * the calls; else 0 */
 	TupleDesc	result_desc;	/* NULL: not looked up yet */
 } HiloCallSite;
+
+/* Identifies the command that this session runs now; not 0. */
+extern uint64 hilo_command(void);
 
 /* The site of a call, created at the first call. */
 extern HiloCallSite *hilo_api_call_site(FmgrInfo *flinfo);
 
 /*
  * The trigger's data.  Raises 39P01 unless the function was called as a trigger
- * before insert, or with or_update before insert or update, for each row.
+ * before insert for each row.
  */
 extern TriggerData *hilo_api_trigger(FunctionCallInfo fcinfo,
-									 const char *function, bool or_update);
+									 const char *function);
 
 /* Raise 22004 if argument number arg, called name, is NULL. */
 extern void hilo_api_reject_null(FunctionCallInfo fcinfo, int arg,
@@ -127,6 +132,7 @@ hilo_api_entry(FunctionCallInfo fcinfo)
 		site->entry = hilo_api_find_entry(fcinfo);
 		site->generation = hilo_settings_generation;
 	}
+	site->entry->unseen = site->command;
 	return site->entry;
 }
 

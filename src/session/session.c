@@ -84,36 +84,10 @@ revalidate(HiloEntry *entry)
 	entry->range.generation = entry->collection.generation;
 }
 
-/* Note that the next numbers come from another claim, which begins at low. */
-static void
-note_next(HiloEntry *entry, int64 low)
-{
-	if (entry->range.drawn >= entry->since.low)
-		entry->since.high = Max(entry->since.high, entry->range.drawn);
-	entry->since.low = Min(entry->since.low, low);
-}
-
-HiloRange
-hilo_cache_drawn(const HiloEntry *entry)
-{
-	HiloRange	drawn = {1, 0};
-
-	if (entry->range.claim.epoch == 0)
-		return drawn;
-	drawn.low = drawn.high = entry->range.drawn;
-	if (entry->since.statement == GetCurrentStatementStartTimestamp())
-	{
-		drawn.low = Min(drawn.low, entry->since.low);
-		drawn.high = Max(drawn.high, entry->since.high);
-	}
-	return drawn;
-}
-
 /* Start using the numbers of a claim, made after the row was read. */
 static void
 use_claim(HiloEntry *entry, const HiloClaim *claim, uint64 generation)
 {
-	note_next(entry, claim->range.low);
 	entry->growth.drawn += drawn_of_range(entry);
 	entry->range.claim = *claim;
 	entry->range.last = claim->range.low - 1;
@@ -166,7 +140,6 @@ take_ordered(HiloEntry *entry, uint64 generation)
 
 	if (!hilo_collection_take_ordered(&entry->collection, 1, claim))
 		return false;
-	note_next(entry, claim->range.low);
 	entry->range.last = claim->range.low - 1;
 	entry->range.high = claim->range.high;
 	entry->range.generation = generation;

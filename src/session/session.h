@@ -35,17 +35,6 @@ typedef struct HiloEntry
 		HiloClaim	claim;		/* where it comes from */
 	}			range;
 
-	/*
-	 * The numbers drawn by a statement are within low..high, and the last
-	 * ones of that.
-	 */
-	struct
-	{
-		TimestampTz statement;	/* when it began */
-		int64		low;
-		int64		high;
-	}			since;
-
 	/* How large the next one should be. */
 	struct
 	{
@@ -55,6 +44,12 @@ typedef struct HiloEntry
 	}			growth;
 
 	/*
+	 * The command in which a stored default drew the last number, which
+	 * nobody can have seen yet; 0: not so.  See hilo_command().
+	 */
+	uint64		unseen;
+
+	/*
 	 * The role that was last found to have the right to draw; maintained by
 	 * rights.c.
 	 */
@@ -62,7 +57,6 @@ typedef struct HiloEntry
 	{
 		Oid			role;
 		uint64		generation; /* hilo_rights_generation */
-		struct HiloBoundTables *bound;	/* NULL: not known */
 	}			right;
 
 	/* What ids start and end with, and when that was determined. */
@@ -100,27 +94,6 @@ hilo_cache_take(HiloEntry *entry)
 		hilo_cache_refill(entry);
 	return entry->range.drawn = ++entry->range.last;
 }
-
-/* Note that a query may be about to draw its first number. */
-static inline void
-hilo_cache_note_query(HiloEntry *entry)
-{
-	TimestampTz now = GetCurrentStatementStartTimestamp();
-
-	if (entry->since.statement == now)
-		return;
-	entry->since.statement = now;
-	entry->since.low = entry->range.last < entry->range.high ?
-		entry->range.last + 1 : PG_INT64_MAX;
-	entry->since.high = 0;
-}
-
-/*
- * The range of numbers that this session has drawn since the current statement
- * began, and the number drawn before that; others may lie between those.  Empty
- * if nothing is known.
- */
-extern HiloRange hilo_cache_drawn(const HiloEntry *entry);
 
 /*
  * Make sure that this session does not draw number, if it is in its range; the

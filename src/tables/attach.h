@@ -1,86 +1,76 @@
 /*-------------------------------------------------------------------------
  *
  * attach.h
- *	  Attaches columns to collections, and detaches them.
- *
- * Both take the strongest lock on the table, and change it by SQL statements
- * with the privileges of the current user, who must own it.
+ *	  Which columns may be attached, and what attaching does beyond the DDL: it moves
+ *	  the counter, and switches identity columns.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef HILO_ATTACH_H
 #define HILO_ATTACH_H
 
-#include "counting/row.h"
+#include "storage/lockdefs.h"
+
+#include "session/collection.h"
 #include "tables/column.h"
 
 /*
- * Whether the trigger assigns ids of the kind that an inserted row requests.
+ * Arguments of the trigger hilo.advance: the collection; "was " and what drew
+ * before; behind "was default", that default; then perhaps "assign", and while
+ * hilo.attach_online() is under way, HILO_ATTACHING and the column.
  */
-typedef enum HiloAttachAssign
-{
-	HILO_ATTACH_AS_IS,			/* unchanged; a new trigger does not */
-	HILO_ATTACH_ASSIGN,
-	HILO_ATTACH_ADVANCE_ONLY
-} HiloAttachAssign;
+#define HILO_ATTACHING	"attaching"
 
 /*
- * The column, or if column is NULL, the primary key.  Raises an error unless it
- * can be attached and the current user owns the table.
+ * The column, or if name is NULL, that of the primary key, of a table that the
+ * current user owns.  Raises an error unless it can be attached.
  */
-extern HiloColumn hilo_attachable_column(Oid relation, const char *column);
+extern HiloColumn hilo_attachable_column(Oid relation, const char *name);
+
+/* Raise an error unless the relation exists, and the current user owns it. */
+extern char *hilo_check_owned(Oid relation);
+
+/* True if the table has a trigger of its own that names the collection. */
+extern bool hilo_has_trigger(Oid relation, const char *collection);
 
 /*
- * The column to detach, or if column is NULL, the only attached one.  Raises an
- * error if none or several are attached.
+ * Raise an error if the column is attached to another collection, or the
+ * collection is bound to something else; with unshared, also if it is attached
+ * to another table.
  */
-extern HiloColumn hilo_detachable_column(Oid relation, const char *column);
+extern void hilo_check_free(const HiloColumn *column, const char *collection,
+							bool unshared);
+
+/* A permanent table with a column that draws from it; InvalidOid: none. */
+extern Oid	hilo_drawing_table(const char *collection);
 
 /* The highest number that all columns attached to the collection can hold. */
 extern int64 hilo_attached_limit(const char *collection);
 
 /*
- * Raise the limit of a collection to that of its columns, unless the limit was
- * chosen by hand: a column was detached, or its type has changed.  The limit is
- * never lowered here, because a rollback would not undo that.
+ * Raise the limit of a collection to that, unless the limit was chosen by hand:
+ * a column was detached.  It is never lowered here, because a rollback would not
+ * undo that.
  */
-extern void hilo_attach_limit(const char *collection);
+extern void hilo_raise_limit(const char *collection);
 
 /*
- * Raise an error if another table is attached to the collection, for a call
- * that did not name the collection.
+ * Record that the column is attached, note its triggers, and move the counter to
+ * at least the given number, and, with read, the highest number in the column.
+ * Returns the max.
  */
-extern void hilo_attach_check_unshared(const HiloColumn *column,
-									   const char *collection);
+extern int64 hilo_attach_counter(const HiloColumn *column,
+								 const char *collection, int64 at_least,
+								 bool read);
 
 /*
- * Make the column's default draw from the collection, above all ids in the
- * column and above the sequence that drew them before.  Reports in a notice what
- * was done.  The caller has checked that the table may be attached.  Returns the
- * max of the collection.
+ * Make an identity column, ATTRIBUTE_IDENTITY_..., an ordinary column that owns
+ * its sequence, or with identity '\0', the other way round: no command does
+ * either and leaves the sequence as it is.
  */
-extern int64 hilo_attach_column(const HiloColumn *column, const char *collection,
-								HiloAttachAssign assign);
+extern void hilo_switch_identity(const HiloColumn *column, char identity);
 
-/*
- * The same in steps, each in a transaction of its own: a check that there are
- * numbers left, which takes no strong lock; the triggers, which block inserts
- * by other sessions for a moment; the counter, while others read and write; the
- * defaults, which lock the table for a moment.  Each step may be repeated.
- */
-extern void hilo_attach_check_room(const HiloColumn *column,
-								   const char *collection);
-extern void hilo_attach_triggers(const HiloColumn *column,
-								 const char *collection,
-								 HiloAttachAssign assign);
-extern void hilo_attach_counter(const HiloColumn *column, const char *collection);
-extern int64 hilo_attach_defaults(const HiloColumn *column,
-								  const char *collection);
-
-/*
- * Undo hilo_attach_column(), and restore what it replaced.  Returns the kind of
- * that, a HILO_REPLACED_...
- */
-extern const char *hilo_detach_column(const HiloColumn *column);
+/* True if the string is a single expression. */
+extern bool hilo_is_expression(const char *string);
 
 #endif							/* HILO_ATTACH_H */

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * binding.c
- *	  Rows of hilo.binding: manual bindings of collections and identities, grants,
- *	  and triggers that were seen.
+ *	  Rows of hilo.binding: what hilo.attach(), hilo.bind() and hilo.allow() did,
+ *	  and which triggers have looked at their tables.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,20 +13,35 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_attrdef.h"
 #include "catalog/pg_collation.h"
+#include "catalog/pg_trigger.h"
 #include "common/hashfn.h"
+#include "nodes/value.h"
+#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/regproc.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/varlena.h"
 
 #include "base/compat.h"
+#include "base/sql.h"
 #include "counting/catalog.h"
 #include "counting/counter.h"
 #include "counting/index_probe.h"
-#include "counting/row.h"
 #include "tables/binding.h"
+
+/* In the order of HiloBindingKind. */
+static const char *const kinds[] = {
+	"attached", "bound", "asked", "allowed", "noted"
+};
 
 /*
  * Read
@@ -50,38 +65,48 @@ find_rows(Relation rel, const char *name, Snapshot snapshot)
 	return rows;
 }
 
+/* A column of type text; "" if it is NULL. */
 static char *
 text_column(HeapTuple tuple, int attnum, TupleDesc desc)
 {
 	bool		isnull;
 	Datum		value = hilo_getattr(tuple, attnum, desc, &isnull);
 
-	return isnull ? NULL : TextDatumGetCString(value);
+	return isnull ? pstrdup("") : TextDatumGetCString(value);
+}
+
+/* A column of another type; 0 if it is NULL. */
+static Datum
+plain_column(HeapTuple tuple, int attnum, TupleDesc desc)
+{
+	bool		isnull;
+	Datum		value = hilo_getattr(tuple, attnum, desc, &isnull);
+
+	return isnull ? (Datum) 0 : value;
 }
 
 HiloBinding *
 hilo_binding_read(HeapTuple tuple, TupleDesc desc)
 {
 	HiloBinding *binding = palloc0(sizeof(HiloBinding));
+	char	   *kind = text_column(tuple, HILO_ANUM_BINDING_KIND, desc);
+	Datum		home;
 	bool		isnull;
-	Datum		value;
 
-	value = hilo_getattr(tuple, HILO_ANUM_BINDING_COLUMN, desc, &isnull);
-	if (!isnull)
-	{
-		binding->column = palloc(sizeof(HiloColumn));
-		*binding->column = *DatumGetHiloColumn(value);
-	}
-	binding->taken = text_column(tuple, HILO_ANUM_BINDING_FUNCTION, desc);
-	binding->role = text_column(tuple, HILO_ANUM_BINDING_ROLE, desc);
-	value = hilo_getattr(tuple, HILO_ANUM_BINDING_TRIGGER, desc, &isnull);
-	binding->trigger = isnull ? InvalidOid : DatumGetObjectId(value);
-	binding->attached = binding->column != NULL && !isnull;
-	value = hilo_getattr(tuple, HILO_ANUM_BINDING_XID, desc, &isnull);
-	binding->trigger_xid = isnull ? InvalidTransactionId :
-		DatumGetTransactionId(value);
-	binding->xmin = HeapTupleHeaderXminFrozen(tuple->t_data) ?
-		InvalidTransactionId : HeapTupleHeaderGetRawXmin(tuple->t_data);
+	while (binding->kind < HILO_UNKNOWN &&
+		   strcmp(kind, kinds[binding->kind]) != 0)
+		binding->kind++;
+	home = hilo_getattr(tuple, HILO_ANUM_BINDING_HOME, desc, &isnull);
+	binding->home = isnull ? 0 : DatumGetInt64(home);
+	binding->object = DatumGetObjectId(plain_column(tuple, HILO_ANUM_BINDING_OBJECT,
+													desc));
+	binding->name = text_column(tuple, HILO_ANUM_BINDING_NAME, desc);
+	binding->column = text_column(tuple, HILO_ANUM_BINDING_COLUMN, desc);
+	binding->attnum = DatumGetInt32(plain_column(tuple, HILO_ANUM_BINDING_NUMBER,
+												 desc));
+	binding->owner = text_column(tuple, HILO_ANUM_BINDING_OWNER, desc);
+	binding->xid = DatumGetTransactionId(plain_column(tuple, HILO_ANUM_BINDING_XID,
+													  desc));
 	return binding;
 }
 
@@ -108,11 +133,229 @@ hilo_is_bound(const char *name)
 	{
 		HiloBinding *binding = lfirst(lc);
 
-		if ((binding->column != NULL && !binding->attached) ||
-			binding->taken != NULL)
+		if (binding->kind == HILO_BOUND || binding->kind == HILO_ASKED)
 			return true;
 	}
 	return false;
+}
+
+/*
+ * What a binding stands for
+ */
+
+/* The home of what is recorded here. */
+static int64
+home_here(void)
+{
+	return hilo_catalog_home(hilo_catalog_table(HILO_TABLE_BINDINGS));
+}
+
+/* The owner of a relation; InvalidOid: it was dropped, or is temporary. */
+static Oid
+relation_owner(Oid relation)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	Oid			owner = InvalidOid;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	if (((Form_pg_class) GETSTRUCT(tuple))->relpersistence != RELPERSISTENCE_TEMP)
+		owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	return owner;
+}
+
+/* The relation with that qualified name; InvalidOid: none. */
+static Oid
+relation_named(const char *name)
+{
+	List	   *parts;
+	Oid			schema;
+
+	if (!SplitIdentifierString(pstrdup(name), '.', &parts) ||
+		list_length(parts) != 2)
+		return InvalidOid;
+	schema = get_namespace_oid(linitial(parts), true);
+	return OidIsValid(schema) ? get_relname_relid(lsecond(parts), schema) :
+		InvalidOid;
+}
+
+/* True if the role owns the relation. */
+static bool
+is_owned_by(Oid relation, const char *role)
+{
+	char	   *owner = GetUserNameFromId(relation_owner(relation), true);
+
+	return owner != NULL && strcmp(owner, role) == 0;
+}
+
+/* The relation; *by_name: it was found by its name.  InvalidOid: none. */
+static Oid
+relation_of(const HiloBinding *binding, bool *by_name)
+{
+	Oid			relation;
+
+	*by_name = false;
+	if (binding->home == home_here() &&
+		OidIsValid(relation_owner(binding->object)))
+		return binding->object;
+	*by_name = true;
+	relation = relation_named(binding->name);
+	return OidIsValid(relation) && is_owned_by(relation, binding->owner) ?
+		relation : InvalidOid;
+}
+
+bool
+hilo_binding_column(const char *name, const HiloBinding *binding,
+					HiloColumn *column)
+{
+	bool		by_name;
+
+	column->relation = InvalidOid;
+	column->attnum = MaxAttrNumber;
+	if (binding->kind != HILO_ATTACHED && binding->kind != HILO_BOUND)
+		return false;
+	column->relation = relation_of(binding, &by_name);
+	if (!OidIsValid(column->relation))
+		return false;
+	if (binding->kind == HILO_ATTACHED)
+		return hilo_drawing_column(column->relation, name, column);
+	column->attnum = by_name ? get_attnum(column->relation, binding->column) :
+		binding->attnum;
+	if (column->attnum <= 0)
+		column->attnum = MaxAttrNumber; /* not one, rather than any */
+	return hilo_column_name(column) != NULL;
+}
+
+List *
+hilo_bound_columns(const char *name)
+{
+	List	   *columns = NIL;
+	ListCell   *lc;
+
+	foreach(lc, hilo_bindings(name))
+	{
+		HiloColumn *column = palloc(sizeof(HiloColumn));
+
+		if (hilo_binding_column(name, lfirst(lc), column))
+			columns = lappend(columns, column);
+	}
+	return columns;
+}
+
+Oid
+hilo_binding_function(const HiloBinding *binding)
+{
+	int			level;
+	Oid			function;
+
+	if (binding->kind != HILO_ASKED)
+		return InvalidOid;
+	if (binding->home == home_here() &&
+		SearchSysCacheExists1(PROCOID, ObjectIdGetDatum(binding->object)))
+		return binding->object;
+	level = hilo_sql_begin();
+	function = hilo_sql_number(psprintf("SELECT pg_catalog.to_regprocedure(%s)::pg_catalog.oid::pg_catalog.int8",
+										quote_literal_cstr(binding->name)));
+	hilo_sql_end(level);
+	return function;
+}
+
+void
+hilo_binding_set_relation(HiloBinding *binding, Oid relation,
+						  AttrNumber attnum)
+{
+	HiloColumn	column = {relation, attnum};
+
+	binding->home = home_here();
+	binding->object = relation;
+	binding->name = hilo_sql_table(relation);
+	binding->column = binding->kind == HILO_BOUND ?
+		hilo_column_name(&column) : pstrdup("");
+	binding->attnum = attnum;
+	binding->owner = GetUserNameFromId(relation_owner(relation), false);
+}
+
+void
+hilo_binding_set_function(HiloBinding *binding, Oid function)
+{
+	binding->home = home_here();
+	binding->object = function;
+	binding->name = format_procedure_qualified(function);
+	binding->column = pstrdup("");
+	binding->owner = pstrdup("");
+}
+
+void
+hilo_binding_settle(const char *name, HiloBinding *binding)
+{
+	HiloColumn	column;
+	Oid			function;
+
+	if (binding->home == home_here())
+		return;
+	if (binding->kind == HILO_ATTACHED || binding->kind == HILO_BOUND)
+	{
+		HiloBinding own = *binding;
+
+		own.owner = GetUserNameFromId(GetUserId(), false);
+		if (hilo_binding_column(name, binding, &column) ||
+			hilo_binding_column(name, &own, &column))
+			hilo_binding_set_relation(binding, column.relation, column.attnum);
+	}
+	else if (binding->kind == HILO_ASKED)
+	{
+		function = hilo_binding_function(binding);
+		if (OidIsValid(function))
+			hilo_binding_set_function(binding, function);
+	}
+}
+
+bool
+hilo_binding_equals(const HiloBinding *a, const HiloBinding *b)
+{
+	if (a->kind != b->kind)
+		return false;
+	if (a->kind == HILO_ALLOWED)
+		return strcmp(a->owner, b->owner) == 0;
+	if (a->home == b->home && a->object == b->object)
+		return a->attnum == b->attnum;
+	return a->home != b->home && strcmp(a->name, b->name) == 0 &&
+		strcmp(a->column, b->column) == 0 && strcmp(a->owner, b->owner) == 0;
+}
+
+/*
+ * Removed in this transaction
+ */
+
+/* The transaction has removed a default of the relation that draws from name. */
+static bool
+default_removed_here(const char *name, Oid relation)
+{
+	Relation	rel = table_open(AttrDefaultRelationId, AccessShareLock);
+	bool		result = false;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_attrdef_adrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relation));
+	scan = systable_beginscan(rel, AttrDefaultIndexId, true, SnapshotAny, 1,
+							  &key);
+	while (!result && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		HiloDrawing drawing;
+		bool		isnull;
+		Datum		value = hilo_getattr(tuple, Anum_pg_attrdef_adbin,
+										 RelationGetDescr(rel), &isnull);
+
+		result = hilo_tuple_deleted_here(tuple->t_data) &&
+			hilo_default_draws(TextDatumGetCString(value), &drawing) &&
+			strcmp(drawing.collection, name) == 0;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
 }
 
 bool
@@ -125,37 +368,15 @@ hilo_unbound_here(const char *name)
 	foreach(lc, find_rows(rel, name, SnapshotAny))
 	{
 		HeapTuple	tuple = lfirst(lc);
+		HiloBinding *binding = hilo_binding_read(tuple, RelationGetDescr(rel));
 
-		if (hilo_tuple_deleted_here(tuple->t_data) &&
-			hilo_binding_read(tuple, RelationGetDescr(rel))->role == NULL)
-			result = true;
+		if (binding->kind == HILO_ATTACHED)
+			result = result || default_removed_here(name, binding->object);
+		else if (binding->kind != HILO_ALLOWED)
+			result = result || hilo_tuple_deleted_here(tuple->t_data);
 	}
 	table_close(rel, AccessShareLock);
 	return result;
-}
-
-static bool
-same_text(const char *a, const char *b)
-{
-	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
-}
-
-bool
-hilo_binding_equals(const HiloBinding *a, const HiloBinding *b)
-{
-	if ((a->column == NULL) != (b->column == NULL) ||
-		a->attached != b->attached ||
-		a->trigger != b->trigger || a->trigger_xid != b->trigger_xid)
-		return false;
-	if (a->column != NULL)
-		return hilo_same_column(a->column, b->column);
-	return same_text(a->taken, b->taken) && same_text(a->role, b->role);
-}
-
-bool
-hilo_binding_has_column(const HiloBinding *binding)
-{
-	return binding->column != NULL && hilo_column_name(binding->column) != NULL;
 }
 
 /*
@@ -192,63 +413,71 @@ finish_change(Relation rel)
 	table_close(rel, NoLock);
 }
 
-/* Set a column of type text; NULL if string is NULL. */
-static void
-set_text(Datum *values, bool *nulls, int attnum, const char *string)
+static Datum
+text_datum(const char *string)
 {
-	nulls[attnum - 1] = string == NULL;
-	if (string != NULL)
-		values[attnum - 1] = CStringGetTextDatum(string);
+	return CStringGetTextDatum(string != NULL ? string : "");
 }
 
-/* Form the row of hilo.binding for a binding. */
-static HeapTuple
-form_row(const char *name, const HiloBinding *binding, TupleDesc desc)
+/*
+ * Insert the row of a binding; columns of ours that are not the library's, added
+ * by hand, are NULL.
+ */
+static void
+insert_row(Relation rel, const char *name, const HiloBinding *binding)
 {
+	TupleDesc	desc = RelationGetDescr(rel);
 	Datum	   *values = palloc0(desc->natts * sizeof(Datum));
 	bool	   *nulls = palloc(desc->natts * sizeof(bool));
 
-	/* Others may have appended columns. */
-	for (int i = 0; i < desc->natts; i++)
-		nulls[i] = i >= HILO_BINDING_COLUMNS;
-	values[HILO_ANUM_BINDING_NAME - 1] =
+	memset(nulls, true, desc->natts * sizeof(bool));
+	memset(nulls, false, HILO_BINDING_COLUMNS * sizeof(bool));
+	values[HILO_ANUM_BINDING_COLLECTION - 1] =
 		CStringGetTextDatum(name);
-	values[HILO_ANUM_BINDING_COLUMN - 1] = PointerGetDatum(binding->column);
-	nulls[HILO_ANUM_BINDING_COLUMN - 1] = binding->column == NULL;
-	set_text(values, nulls, HILO_ANUM_BINDING_FUNCTION, binding->taken);
-	set_text(values, nulls, HILO_ANUM_BINDING_ROLE, binding->role);
-	values[HILO_ANUM_BINDING_TRIGGER - 1] = ObjectIdGetDatum(binding->trigger);
-	values[HILO_ANUM_BINDING_XID - 1] =
-		TransactionIdGetDatum(binding->trigger_xid);
-	nulls[HILO_ANUM_BINDING_TRIGGER - 1] = nulls[HILO_ANUM_BINDING_XID - 1] =
-		!binding->attached && !OidIsValid(binding->trigger);
-	return heap_form_tuple(desc, values, nulls);
-}
-
-static void
-insert_row(const char *name, const HiloBinding *binding)
-{
-	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
-
-	hilo_tuple_insert(rel, form_row(name, binding, RelationGetDescr(rel)),
+	values[HILO_ANUM_BINDING_KIND - 1] = text_datum(kinds[binding->kind]);
+	values[HILO_ANUM_BINDING_HOME - 1] = Int64GetDatum(binding->home);
+	values[HILO_ANUM_BINDING_OBJECT - 1] = ObjectIdGetDatum(binding->object);
+	values[HILO_ANUM_BINDING_NAME - 1] = text_datum(binding->name);
+	values[HILO_ANUM_BINDING_COLUMN - 1] = text_datum(binding->column);
+	values[HILO_ANUM_BINDING_NUMBER - 1] = Int32GetDatum(binding->attnum);
+	values[HILO_ANUM_BINDING_OWNER - 1] = text_datum(binding->owner);
+	values[HILO_ANUM_BINDING_XID - 1] = TransactionIdGetDatum(binding->xid);
+	hilo_tuple_insert(rel, heap_form_tuple(desc, values, nulls),
 					  GetCurrentCommandId(true));
-	finish_change(rel);
 }
 
 void
 hilo_binding_add(const char *name, const HiloBinding *binding)
 {
+	Relation	rel;
 	HiloRowRef	ref;
 
 	hilo_row_ref_init(&ref, name);
 	hilo_counter_note_binding(&ref, PG_INT64_MAX);
-	insert_row(name, binding);
+	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
+	insert_row(rel, name, binding);
+	finish_change(rel);
 }
 
-void
-hilo_binding_note(const char *name, const HiloBinding *binding)
+/*
+ * Delete a row unless another transaction is about to do so, or has done it.
+ */
+static void
+delete_row(Relation rel, HeapTuple tuple)
 {
-	insert_row(name, binding);
+	TM_FailureData failure;
+	Buffer		buffer;
+	HeapTupleData locked = *tuple;
+
+	if (heap_lock_tuple(rel, &locked, GetCurrentCommandId(true),
+						LockTupleExclusive, LockWaitSkip, false, &buffer,
+						&failure) == TM_Ok)
+	{
+		ReleaseBuffer(buffer);
+		simple_heap_delete(rel, &tuple->t_self);
+	}
+	else if (BufferIsValid(buffer))
+		ReleaseBuffer(buffer);
 }
 
 void
@@ -263,39 +492,105 @@ hilo_binding_remove(const char *name, const HiloBinding *binding)
 
 		if (hilo_binding_equals(hilo_binding_read(tuple, RelationGetDescr(rel)),
 								binding))
-			simple_heap_delete(rel, &tuple->t_self);
+			delete_row(rel, tuple);
 	}
 	finish_change(rel);
 }
 
-List *
-hilo_bindings_remove_if(bool (*test) (const HiloBinding *binding, void *arg),
-						void *arg)
+/*
+ * Notes
+ *
+ * Each is under a name of its own, which no collection can have: there may be very
+ * many, and whoever reads the bindings of a collection does not need them.
+ */
+
+#define NOTE_NAME_LEN	16
+
+static const char *
+note_name(Oid trigger, char *buffer)
+{
+	snprintf(buffer, NOTE_NAME_LEN, "|%u", trigger);
+	return buffer;
+}
+
+/* The transaction that last changed a trigger; invalid: it does not exist. */
+static TransactionId
+trigger_xid(Oid trigger)
+{
+	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
+	TransactionId xid = InvalidTransactionId;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(trigger));
+	scan = systable_beginscan(rel, TriggerOidIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		xid = HeapTupleHeaderGetRawXmin(tuple->t_data);
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return xid;
+}
+
+bool
+hilo_trigger_is_noted(Oid trigger)
+{
+	TransactionId xid = trigger_xid(trigger);
+	char		buffer[NOTE_NAME_LEN];
+	ListCell   *lc;
+
+	foreach(lc, hilo_bindings(note_name(trigger, buffer)))
+	{
+		HiloBinding *note = lfirst(lc);
+
+		if (note->object == trigger && note->xid == xid &&
+			note->home == home_here())
+			return true;
+	}
+	return false;
+}
+
+void
+hilo_note_trigger(Oid trigger)
+{
+	HiloBinding note = {.kind = HILO_NOTED,.object = trigger};
+	char		buffer[NOTE_NAME_LEN];
+	Relation	rel;
+
+	if (hilo_trigger_is_noted(trigger))
+		return;
+	note.home = home_here();
+	note.xid = trigger_xid(trigger);
+	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
+	insert_row(rel, note_name(trigger, buffer), &note);
+	table_close(rel, NoLock);
+}
+
+void
+hilo_clean_notes(void)
 {
 	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	TableScanDesc scan = hilo_table_beginscan(rel, snapshot);
+	int64		home = home_here();
 	List	   *obsolete = NIL;
-	List	   *names = NIL;
 	HeapTuple	tuple;
 	ListCell   *lc;
 
 	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
 	{
-		if (!test(hilo_binding_read(tuple, RelationGetDescr(rel)), arg))
-			continue;
-		obsolete = lappend(obsolete, heap_copytuple(tuple));
-		names = lappend(names, text_column(tuple, HILO_ANUM_BINDING_NAME,
-										   RelationGetDescr(rel)));
+		HiloBinding *note = hilo_binding_read(tuple, RelationGetDescr(rel));
+
+		CHECK_FOR_INTERRUPTS();
+		if (note->kind == HILO_NOTED &&
+			(note->home != home || note->xid != trigger_xid(note->object)))
+			obsolete = lappend(obsolete, heap_copytuple(tuple));
 	}
 	table_endscan(scan);
 	UnregisterSnapshot(snapshot);
-
 	foreach(lc, obsolete)
-		simple_heap_delete(rel, &((HeapTuple) lfirst(lc))->t_self);
-	if (obsolete != NIL)
-		finish_change(rel);
-	else
-		table_close(rel, RowExclusiveLock);
-	return names;
+		delete_row(rel, lfirst(lc));
+	table_close(rel, RowExclusiveLock);
 }

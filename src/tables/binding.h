@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * binding.h
- *	  Rows of hilo.binding: manual bindings of collections and identities, grants,
- *	  and triggers that were seen.
+ *	  Rows of hilo.binding: what hilo.attach(), hilo.bind() and hilo.allow() did,
+ *	  and which triggers have looked at their tables.
  *
  * A name here has no bar: a binding applies to both the collection and the
  * identity of that name.
@@ -23,38 +23,40 @@
 #include "tables/column.h"
 
 /* The columns of hilo.binding are those of CREATE TABLE in the install script. */
-#define HILO_ANUM_BINDING_NAME		1
+#define HILO_ANUM_BINDING_COLLECTION	1
+#define HILO_ANUM_BINDING_KIND			2
+#define HILO_ANUM_BINDING_HOME			3
+#define HILO_ANUM_BINDING_OBJECT		4
+#define HILO_ANUM_BINDING_NAME			5
+#define HILO_ANUM_BINDING_COLUMN		6
+#define HILO_ANUM_BINDING_NUMBER		7
+#define HILO_ANUM_BINDING_OWNER			8
+#define HILO_ANUM_BINDING_XID			9
+#define HILO_BINDING_COLUMNS			9
 
-/* Either one of the first three is not NULL, or only the trigger. */
-#define HILO_ANUM_BINDING_COLUMN	2	/* of type hilo_column */
-#define HILO_ANUM_BINDING_FUNCTION	3
-#define HILO_ANUM_BINDING_ROLE		4
-#define HILO_ANUM_BINDING_TRIGGER	5
-#define HILO_ANUM_BINDING_XID		6
-#define HILO_BINDING_COLUMNS		6
-
-/*
- * Their types; the OID of hilo_column is known only once the extension exists.
- */
 #define HILO_BINDING_TYPES \
-	TEXTOID, InvalidOid, TEXTOID, TEXTOID, OIDOID, XIDOID
+	TEXTOID, TEXTOID, INT8OID, OIDOID, TEXTOID, TEXTOID, INT4OID, TEXTOID, XIDOID
 
-/*
- * A binding of a name.  For an attached column, it does not say that the column
- * is attached, only that its owner had the right to attach it.
- */
+typedef enum HiloBindingKind
+{
+	HILO_ATTACHED,				/* a relation, by hilo.attach() */
+	HILO_BOUND,					/* a relation's column, by hilo.bind() */
+	HILO_ASKED,					/* a function, by hilo.bind() */
+	HILO_ALLOWED,				/* a role, by hilo.allow() */
+	HILO_NOTED,					/* a trigger that has looked at its table */
+	HILO_UNKNOWN				/* not a row of ours; ignored */
+} HiloBindingKind;
+
 typedef struct HiloBinding
 {
-	HiloColumn *column;			/* column with its ids; may no longer exist */
-	bool		attached;		/* true: by hilo.attach(); false: by hand */
-	char	   *taken;			/* function that tells which numbers are taken */
-	char	   *role;			/* role that may draw and attach, or "public",
-								 * which may draw */
-	Oid			trigger;		/* trigger of an attached column that was
-								 * seen; may no longer exist; InvalidOid: none */
-	TransactionId trigger_xid;	/* the trigger's version: the transaction that
-								 * last changed it */
-	TransactionId xmin;			/* of the row that was read; invalid: frozen */
+	HiloBindingKind kind;
+	int64		home;			/* of the database that recorded it */
+	Oid			object;			/* there: the relation, function or trigger */
+	char	   *name;			/* of relation or function, qualified, quoted */
+	char	   *column;			/* HILO_BOUND: its name, */
+	AttrNumber	attnum;			/* and number */
+	char	   *owner;			/* of the object; HILO_ALLOWED: the role */
+	TransactionId xid;			/* HILO_NOTED: last changed the trigger */
 } HiloBinding;
 
 /* What a row of hilo.binding says, palloc'd. */
@@ -63,17 +65,44 @@ extern HiloBinding *hilo_binding_read(HeapTuple tuple, TupleDesc desc);
 /* All bindings of a name, as a list of HiloBinding *, palloc'd. */
 extern List *hilo_bindings(const char *name);
 
-/* True if the name is bound to a column or function by hand. */
+/* True if the name was given a column or a function by hilo.bind(). */
 extern bool hilo_is_bound(const char *name);
 
-/* True if a rollback of this transaction would bind the name again. */
-extern bool hilo_unbound_here(const char *name);
+/*
+ * True if the binding is living; *column is what it stands for.  One made by
+ * attach is if its relation, by OID in the home that recorded it, else by name
+ * and owner, has a column that draws from the collection; one made by bind if
+ * its relation and column exist.  Temporary tables never count.  Reads only the
+ * catalogs.
+ */
+extern bool hilo_binding_column(const char *name, const HiloBinding *binding,
+								HiloColumn *column);
 
-/* True if both are the same. */
+/* The columns of all living bindings, as a list of HiloColumn *, palloc'd. */
+extern List *hilo_bound_columns(const char *name);
+
+/* The function of HILO_ASKED; InvalidOid: it does not exist. */
+extern Oid	hilo_binding_function(const HiloBinding *binding);
+
+/* The relation or function is what the binding records from now on. */
+extern void hilo_binding_set_relation(HiloBinding *binding, Oid relation,
+									  AttrNumber attnum);
+extern void hilo_binding_set_function(HiloBinding *binding, Oid function);
+
+/*
+ * Make a binding that came from elsewhere stand for the relation or function of
+ * its name here, if that belongs to the recorded owner, or to the current user.
+ */
+extern void hilo_binding_settle(const char *name, HiloBinding *binding);
+
+/* True if both stand for the same. */
 extern bool hilo_binding_equals(const HiloBinding *a, const HiloBinding *b);
 
-/* True if it is about a column that exists. */
-extern bool hilo_binding_has_column(const HiloBinding *binding);
+/*
+ * True if a rollback of this transaction would bring back a binding of the name,
+ * or a default that draws from it.
+ */
+extern bool hilo_unbound_here(const char *name);
 
 /*
  * Keep other sessions from changing the bindings of a name until the
@@ -90,20 +119,18 @@ extern void hilo_bindings_unlock(const char *name);
  */
 extern void hilo_binding_add(const char *name, const HiloBinding *binding);
 
-/*
- * Add a trigger to those that were seen.  Does not wait for other sessions that
- * do the same; the name's row stays as it is.
- */
-extern void hilo_binding_note(const char *name, const HiloBinding *binding);
-
-/*
- * Remove all rows for which test() returns true, and return their names, as a
- * list of char *. Does not wait for other sessions that do the same.
- */
-extern List *hilo_bindings_remove_if(bool (*test) (const HiloBinding *binding,
-												   void *arg), void *arg);
-
-/* Remove one that hilo_bindings() has returned. */
+/* Remove those that equal it. */
 extern void hilo_binding_remove(const char *name, const HiloBinding *binding);
+
+/*
+ * Notes: the trigger, as this transaction last changed it, has looked at the ids
+ * of its table.  A note counts once it is committed; no session waits for
+ * another's.
+ */
+extern bool hilo_trigger_is_noted(Oid trigger);
+extern void hilo_note_trigger(Oid trigger);
+
+/* Remove the notes about triggers that were dropped or changed since. */
+extern void hilo_clean_notes(void);
 
 #endif							/* HILO_BINDING_H */

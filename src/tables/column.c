@@ -1,25 +1,30 @@
 /*-------------------------------------------------------------------------
  *
  * column.c
- *	  Columns that hold ids: the SQL type that identifies one, the types allowed,
- *	  and the numbers in a column.
+ *	  Columns that hold ids: which draw from a collection, the types allowed, and
+ *	  the numbers in a column.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/table.h"
-#include "catalog/dependency.h"
-#include "catalog/namespace.h"
+#include "catalog/indexing.h"
 #include "catalog/partition.h"
+#include "catalog/pg_attrdef.h"
 #include "catalog/pg_attribute.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
-#include "nodes/makefuncs.h"
-#include "nodes/value.h"
+#include "catalog/dependency.h"
+#include "nodes/primnodes.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -27,9 +32,6 @@
 #include "base/compat.h"
 #include "base/settings.h"
 #include "tables/column.h"
-
-PG_FUNCTION_INFO_V1(hilo_column_in);
-PG_FUNCTION_INFO_V1(hilo_column_out);
 
 /* Text of a column that does not exist. */
 #define NO_COLUMN	"-"
@@ -43,6 +45,174 @@ hilo_topmost_table(Relation rel)
 	if (rel->rd_rel->relispartition)
 		ancestors = get_partition_ancestors(relid);
 	return ancestors == NIL ? relid : llast_oid(ancestors);
+}
+
+/*
+ * Defaults that draw
+ */
+
+/*
+ * True if the function is hilo_next() or hilo_next_number(); the name of its C
+ * function says so, because only superusers create those.
+ */
+static bool
+is_drawing_function(Oid function, bool *numbers)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	bool		result = false;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	if (((Form_pg_proc) GETSTRUCT(tuple))->prolang == ClanguageId)
+	{
+		bool		isnull;
+		char	   *source = TextDatumGetCString(SysCacheGetAttr(PROCOID, tuple,
+																 Anum_pg_proc_prosrc,
+																 &isnull));
+
+		*numbers = strcmp(source, "hilo_next_number") == 0;
+		result = *numbers || strcmp(source, "hilo_next") == 0 ||
+			strcmp(source, "hilo_next_tagged") == 0;
+		pfree(source);
+	}
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/* The expression below all casts. */
+static Node *
+strip_casts(Node *node)
+{
+	for (;;)
+	{
+		if (IsA(node, RelabelType))
+			node = (Node *) ((RelabelType *) node)->arg;
+		else if (IsA(node, CoerceViaIO))
+			node = (Node *) ((CoerceViaIO *) node)->arg;
+		else if (IsA(node, CoerceToDomain))
+			node = (Node *) ((CoerceToDomain *) node)->arg;
+		else if (IsA(node, FuncExpr) &&
+				 ((FuncExpr *) node)->funcformat != COERCE_EXPLICIT_CALL &&
+				 ((FuncExpr *) node)->funcformat != COERCE_SQL_SYNTAX)
+			node = linitial(((FuncExpr *) node)->args);
+		else
+			return node;
+	}
+}
+
+static bool
+node_draws(Node *node, HiloDrawing *drawing)
+{
+	FuncExpr   *call = (FuncExpr *) strip_casts(node);
+	Const	   *name;
+
+	if (!IsA(call, FuncExpr) || call->args == NIL ||
+		!is_drawing_function(call->funcid, &drawing->numbers))
+		return false;
+	name = linitial(call->args);
+	if (IsA(name, RelabelType))
+		name = (Const *) ((RelabelType *) name)->arg;
+	if (!IsA(name, Const) || name->constisnull || name->constlen != -1)
+		return false;
+	drawing->collection = TextDatumGetCString(name->constvalue);
+	return true;
+}
+
+bool
+hilo_default_draws(const char *expression, HiloDrawing *drawing)
+{
+	return node_draws(stringToNode(expression), drawing);
+}
+
+/* Add the columns with a default of their own that draw. */
+static List *
+add_drawing_columns(Oid relation, List *drawings)
+{
+	Relation	rel = table_open(AttrDefaultRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_attrdef_adrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relation));
+	scan = systable_beginscan(rel, AttrDefaultIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		HiloDrawing *drawing = palloc(sizeof(HiloDrawing));
+		bool		isnull;
+		Datum		value = hilo_getattr(tuple, Anum_pg_attrdef_adbin,
+										 RelationGetDescr(rel), &isnull);
+
+		drawing->attnum = ((Form_pg_attrdef) GETSTRUCT(tuple))->adnum;
+		if (!isnull && get_attgenerated(relation, drawing->attnum) == '\0' &&
+			hilo_default_draws(TextDatumGetCString(value), drawing))
+			drawings = lappend(drawings, drawing);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return drawings;
+}
+
+/* The column draws by the default of its domain: it has none of its own. */
+static bool
+domain_draws(HeapTuple attribute, HiloDrawing *drawing)
+{
+	Form_pg_attribute att = (Form_pg_attribute) GETSTRUCT(attribute);
+	Node	   *expression;
+
+	if (att->attisdropped || att->atthasdef ||
+		get_typtype(att->atttypid) != TYPTYPE_DOMAIN)
+		return false;
+	drawing->attnum = att->attnum;
+	expression = get_typdefault(att->atttypid);
+	return expression != NULL && node_draws(expression, drawing);
+}
+
+List *
+hilo_drawing_columns(Oid relation)
+{
+	List	   *drawings = add_drawing_columns(relation, NIL);
+	HeapTuple	class = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	int			count;
+
+	if (!HeapTupleIsValid(class))
+		return NIL;
+	count = ((Form_pg_class) GETSTRUCT(class))->relnatts;
+	ReleaseSysCache(class);
+
+	for (int attnum = 1; attnum <= count; attnum++)
+	{
+		HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relation),
+											Int16GetDatum(attnum));
+		HiloDrawing drawing;
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		if (domain_draws(tuple, &drawing))
+			drawings = lappend(drawings, memcpy(palloc(sizeof(drawing)), &drawing,
+												sizeof(drawing)));
+		ReleaseSysCache(tuple);
+	}
+	return drawings;
+}
+
+bool
+hilo_drawing_column(Oid relation, const char *collection, HiloColumn *column)
+{
+	ListCell   *lc;
+
+	foreach(lc, hilo_drawing_columns(relation))
+	{
+		HiloDrawing *drawing = lfirst(lc);
+
+		if (strcmp(drawing->collection, collection) == 0)
+		{
+			column->relation = relation;
+			column->attnum = drawing->attnum;
+			return true;
+		}
+	}
+	return false;
 }
 
 /*
@@ -106,50 +276,6 @@ hilo_column_type(const HiloColumn *column)
 	Oid			type = get_atttype(column->relation, column->attnum);
 
 	return OidIsValid(type) ? getBaseType(type) : InvalidOid;
-}
-
-/*
- * schema.table.column, quoted where needed.  A missing column is not an error,
- * so that one omitted table does not make the restore of all bindings fail.
- */
-Datum
-hilo_column_in(PG_FUNCTION_ARGS)
-{
-	char	   *string = PG_GETARG_CSTRING(0);
-	HiloColumn *column = palloc0(sizeof(HiloColumn));
-	List	   *names;
-	RangeVar   *table;
-
-	if (strcmp(string, NO_COLUMN) == 0)
-		PG_RETURN_POINTER(column);
-
-	names = hilo_qualified_name_list(string);
-	if (list_length(names) != 3)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-				 errmsg("invalid input syntax for type %s: \"%s\"",
-						"hilo_column", string),
-				 errdetail("It should have the form schema.table.column.")));
-
-	table = makeRangeVar(strVal(linitial(names)), strVal(lsecond(names)), -1);
-	column->relation = RangeVarGetRelid(table, NoLock, true);
-	column->attnum = get_attnum(column->relation, strVal(lthird(names)));
-	if (column->attnum <= 0)
-	{
-		ereport(WARNING,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("column %s does not exist", string),
-				 errhint("Use hilo.unbind() and hilo.bind() to specify another column.")));
-		column->relation = InvalidOid;
-		column->attnum = InvalidAttrNumber;
-	}
-	PG_RETURN_POINTER(column);
-}
-
-Datum
-hilo_column_out(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_CSTRING(hilo_column_text(DatumGetHiloColumn(PG_GETARG_DATUM(0))));
 }
 
 /*
@@ -253,19 +379,29 @@ number_in_id(const HiloIdReader *reader, text *id)
 	return number;
 }
 
-static text *
-replace_number(const HiloIdReader *reader, text *id, int64 number)
+/* The number that a value of any type is when written as text; 0: none. */
+static int64
+number_in_text(const char *string)
 {
-	const char *data = VARDATA_ANY(id);
-	int			len = VARSIZE_ANY_EXHDR(id);
-	int			start = len;
-	int			end = len;
+	char	   *end;
+	int64		number;
 
-	(void) hilo_document_id_digits(data + reader->start_len,
-								   len - reader->start_len, &start, &end);
-	start += reader->start_len;
-	end += reader->start_len;
-	return hilo_build_id(data, start, number, data + end, len - end);
+	if (*string < '1' || *string > '9')
+		return 0;
+	errno = 0;
+	number = strtoi64(string, &end, 10);
+	return *end == '\0' && errno == 0 ? number : 0;
+}
+
+/* The value as text, palloc'd. */
+static char *
+text_of(const HiloIdReader *reader, Datum value)
+{
+	Oid			function;
+	bool		varlena;
+
+	getTypeOutputInfo(reader->type, &function, &varlena);
+	return OidOutputFunctionCall(function, value);
 }
 
 int64
@@ -280,24 +416,31 @@ hilo_id_reader_number(const HiloIdReader *reader, Datum value)
 		case INT8OID:
 			return DatumGetInt64(value);
 		default:
+			if (reader->counted == HILO_COUNT_NUMBERS)
+				return number_in_text(text_of(reader, value));
 			return reader->holds_ids ?
 				number_in_id(reader, DatumGetTextPP(value)) : 0;
 	}
 }
 
 Datum
-hilo_id_reader_replace(const HiloIdReader *reader, Datum value, int64 number)
+hilo_id_reader_replace(const HiloIdReader *reader, Datum value, int64 number,
+					   Oid type, int32 typmod)
 {
-	switch (reader->type)
+	char	   *id = text_of(reader, value);
+	int			start = 0;
+	int			end = strlen(id);
+	Oid			function;
+	Oid			param;
+
+	if (reader->holds_ids && reader->counted != HILO_COUNT_NUMBERS)
 	{
-		case INT2OID:
-			return Int16GetDatum((int16) number);
-		case INT4OID:
-			return Int32GetDatum((int32) number);
-		case INT8OID:
-			return Int64GetDatum(number);
-		default:
-			return PointerGetDatum(replace_number(reader, DatumGetTextPP(value),
-												  number));
+		(void) hilo_document_id_digits(id + reader->start_len,
+									   end - reader->start_len, &start, &end);
+		start += reader->start_len;
+		end += reader->start_len;
 	}
+	id = psprintf("%.*s" INT64_FORMAT "%s", start, id, number, id + end);
+	getTypeInputInfo(type, &function, &param);
+	return OidInputFunctionCall(function, id, param, typmod);
 }

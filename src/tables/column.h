@@ -1,13 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * column.h
- *	  Columns that hold ids: the SQL type that identifies one, the types allowed,
- *	  and the numbers in a column.
- *
- * The type hilo_column is to a column what regclass is to a table: it is stored
- * as numbers, so that it follows the column through renames, and written and
- * read as a qualified name, so that it finds the column again after a dump and
- * restore.
+ *	  Columns that hold ids: which draw from a collection, the types allowed, and
+ *	  the numbers in a column.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,20 +14,37 @@
 
 #include "base/document_id.h"
 
-/* A value of type hilo_column. */
 typedef struct HiloColumn
 {
 	Oid			relation;
 	int32		attnum;
 } HiloColumn;
 
-#define DatumGetHiloColumn(datum)	((HiloColumn *) DatumGetPointer(datum))
-
-static inline bool
-hilo_same_column(const HiloColumn *a, const HiloColumn *b)
+/* What a default draws: from a collection, a number or an id. */
+typedef struct HiloDrawing
 {
-	return a->relation == b->relation && a->attnum == b->attnum;
-}
+	AttrNumber	attnum;			/* of the column */
+	const char *collection;
+	bool		numbers;		/* hilo_next_number(), not hilo_next() */
+} HiloDrawing;
+
+/*
+ * True if a stored default, in the form of pg_attrdef.adbin, is one call of
+ * hilo_next() or hilo_next_number() with a constant name, with nothing around it
+ * but casts.  Sets all of *drawing but the column.
+ */
+extern bool hilo_default_draws(const char *expression, HiloDrawing *drawing);
+
+/*
+ * The columns of a relation that draw, by their defaults or those of their
+ * domains, as a list of HiloDrawing *, palloc'd.  Reads the catalogs only, and
+ * does not lock the relation, which need not exist.
+ */
+extern List *hilo_drawing_columns(Oid relation);
+
+/* The column that draws from the collection; false: none. */
+extern bool hilo_drawing_column(Oid relation, const char *collection,
+								HiloColumn *column);
 
 /*
  * The topmost table that rel is a partition of; rel itself if it is not a
@@ -86,7 +98,8 @@ typedef enum HiloCountedIds
 {
 	HILO_COUNT_ALL,				/* for a collection without a node tag */
 	HILO_COUNT_TAGGED,			/* for a collection with a tag */
-	HILO_COUNT_UNTAGGED			/* for an identity */
+	HILO_COUNT_UNTAGGED,		/* for an identity */
+	HILO_COUNT_NUMBERS			/* values that are numbers, whatever the type */
 } HiloCountedIds;
 
 /* Reads the numbers in a column. */
@@ -111,8 +124,11 @@ extern void hilo_id_reader_init(HiloIdReader *reader, Oid type,
 /* The number in a value; 0 if it has none. */
 extern int64 hilo_id_reader_number(const HiloIdReader *reader, Datum value);
 
-/* A copy of the value, which has a number, with another number; palloc'd. */
+/*
+ * The value, which has a number, with another number, as the input of the
+ * column's type, a domain perhaps, makes it: raises that type's errors.
+ */
 extern Datum hilo_id_reader_replace(const HiloIdReader *reader, Datum value,
-									int64 number);
+									int64 number, Oid type, int32 typmod);
 
 #endif							/* HILO_COLUMN_H */

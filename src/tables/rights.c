@@ -1,338 +1,42 @@
 /*-------------------------------------------------------------------------
  *
  * rights.c
- *	  The right to draw from a collection.
+ *	  The rights to draw from a collection, to attach to it, and to move its
+ *	  counter by a trigger.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/table.h"
-#include "catalog/indexing.h"
-#include "catalog/pg_depend.h"
-#include "catalog/pg_rewrite.h"
+#include "catalog/pg_inherits.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/syscache.h"
 
 #include "base/compat.h"
 #include "base/settings.h"
+#include "base/sql.h"
 #include "counting/catalog.h"
 #include "servers/citus.h"
 #include "shared/pool.h"
-#include "tables/attachment.h"
 #include "tables/binding.h"
 #include "tables/rights.h"
 
-/*
- * A collection counts as new after a single claim of at most this many numbers.
- */
-#define MAX_NEW			1024
-
-/* How many levels of views over views are followed. */
-#define MAX_VIEW_DEPTH	8
-
-/* A table that a collection is bound to, or a role that may draw. */
-typedef struct Bound
-{
-	Oid			relation;		/* InvalidOid: this is a role */
-	NameData	role;			/* or "public" */
-} Bound;
-
-/* What hilo.binding contains about a collection. */
-typedef struct HiloBoundTables
-{
-	uint64		generation;		/* hilo_binding_generation when it was read */
-	int			count;
-	Bound		bound[FLEXIBLE_ARRAY_MEMBER];
-} HiloBoundTables;
-
-/*
- * Bindings
- */
-
-/* Convert a binding; false if it is neither an existing table nor a role. */
-static bool
-bound_from(const HiloBinding *binding, Bound *bound)
-{
-	HiloAttachment *attachment;
-
-	memset(bound, 0, sizeof(Bound));
-	if (binding->role != NULL)
-		namestrcpy(&bound->role, binding->role);
-	else if (binding->column != NULL)
-	{
-		/* A column that was detached again protects nothing. */
-		if (!binding->attached ||
-			hilo_attachment_of_column(binding->column) != NULL)
-			bound->relation = binding->column->relation;
-	}
-	else if (OidIsValid(binding->trigger) &&
-			 (attachment = hilo_attachment_of_trigger(binding->trigger)) != NULL)
-		bound->relation = attachment->column.relation;
-	return binding->role != NULL || OidIsValid(bound->relation);
-}
-
-/* Read what the collection is bound to, and store it in the entry. */
-static void
-read_bound(HiloEntry *entry)
-{
-	uint64		generation = hilo_binding_generation;
-	List	   *bindings = hilo_bindings(entry->collection.ref.name);
-	HiloBoundTables *bound;
-	ListCell   *lc;
-
-	bound = MemoryContextAllocZero(TopMemoryContext,
-								   offsetof(HiloBoundTables, bound) +
-								   list_length(bindings) * sizeof(Bound));
-	bound->generation = generation;
-	foreach(lc, bindings)
-	{
-		if (bound_from(lfirst(lc), &bound->bound[bound->count]))
-			bound->count++;
-	}
-
-	if (entry->right.bound != NULL)
-		pfree(entry->right.bound);
-	entry->right.bound = bound;
-}
-
-/*
- * What the collection is bound to; NULL: nothing.  A flag in the row says
- * whether the bindings have to be read, so that changes to bindings of other
- * collections do not matter.
- */
-static HiloBoundTables *
-bound_to(HiloEntry *entry)
-{
-	if (!(hilo_collection_row(&entry->collection)->flags & HILO_ROW_BOUND))
-		return NULL;
-	if (entry->right.bound == NULL ||
-		entry->right.bound->generation != hilo_binding_generation)
-		read_bound(entry);
-	return entry->right.bound;
-}
-
-/*
- * Rights
- */
-
-/*
- * True if the user has the privilege to insert into the relation, or into a
- * column of it.
- */
-static bool
-may_insert_directly(Oid relation, Oid user)
-{
-	return pg_class_aclcheck(relation, user, ACL_INSERT) == ACLCHECK_OK ||
-		pg_attribute_aclcheck_all(relation, user, ACL_INSERT,
-								  ACLMASK_ANY) == ACLCHECK_OK;
-}
-
-/*
- * The relation that a rewrite rule belongs to; InvalidOid: the rule was
- * dropped.
- */
-static Oid
-relation_of_rule(Oid rule)
-{
-	Relation	rel = table_open(RewriteRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	Oid			relation = InvalidOid;
-
-	ScanKeyInit(&key, Anum_pg_rewrite_oid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(rule));
-	scan = systable_beginscan(rel, RewriteOidIndexId, true, NULL, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-		relation = ((Form_pg_rewrite) GETSTRUCT(tuple))->ev_class;
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return relation;
-}
-
-/* The relations whose rules refer to this one: the views over it. */
+/* The bindings of a collection; a flag in its row says if there may be any. */
 static List *
-relations_over(Oid relation)
+bindings_of(HiloCollection *collection)
 {
-	Relation	rel = table_open(DependRelationId, AccessShareLock);
-	ScanKeyData keys[2];
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	List	   *result = NIL;
-
-	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(RelationRelationId));
-	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(relation));
-	scan = systable_beginscan(rel, DependReferenceIndexId, true, NULL,
-							  lengthof(keys), keys);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(tuple);
-
-		if (depend->classid == RewriteRelationId)
-			result = list_append_unique_oid(result,
-											relation_of_rule(depend->objid));
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return list_delete_oid(result, relation);
+	return hilo_collection_row(collection)->flags & HILO_ROW_BOUND ?
+		hilo_bindings(collection->ref.name) : NIL;
 }
 
-/*
- * The owner of a view whose accesses are checked as the owner's; else
- * InvalidOid.
- */
-static Oid
-lender(Oid view)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(view));
-	Oid			owner = InvalidOid;
-
-	if (!HeapTupleIsValid(tuple))
-		return InvalidOid;
-	if (((Form_pg_class) GETSTRUCT(tuple))->relkind == RELKIND_VIEW &&
-		!hilo_is_security_invoker(tuple))
-		owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-	ReleaseSysCache(tuple);
-	return owner;
-}
-
-/*
- * True if the user may insert into the relation, with the user's own privileges
- * or through a view with those of its owner.
- */
 static bool
-may_insert(Oid relation, Oid user, int depth)
+is_of_table(const HiloBinding *binding)
 {
-	List	   *views;
-	ListCell   *lc;
-	bool		allowed = false;
-
-	if (may_insert_directly(relation, user))
-		return true;
-	if (depth >= MAX_VIEW_DEPTH)
-		return false;
-
-	views = relations_over(relation);
-	foreach(lc, views)
-	{
-		Oid			owner = lender(lfirst_oid(lc));
-
-		CHECK_FOR_INTERRUPTS();
-		allowed = OidIsValid(owner) && may_insert_directly(relation, owner) &&
-			may_insert(lfirst_oid(lc), user, depth + 1);
-		if (allowed)
-			break;
-	}
-	list_free(views);
-	return allowed;
+	return binding->kind == HILO_ATTACHED || binding->kind == HILO_BOUND;
 }
-
-/* True if the user is, or has the privileges of, the role of this grant. */
-static bool
-is_granted(const char *grant, Oid user)
-{
-	Oid			role = get_role_oid(grant, true);
-
-	return OidIsValid(role) && has_privs_of_role(user, role);
-}
-
-/* True if the table exists. */
-static bool
-is_table(Oid relation)
-{
-	return OidIsValid(relation) &&
-		SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation));
-}
-
-/* True if the user's own privileges, or a grant, allow the user to draw. */
-static bool
-may_draw_directly(const HiloBoundTables *bound, Oid user)
-{
-	for (int i = 0; i < bound->count; i++)
-	{
-		const Bound *one = &bound->bound[i];
-		const char *role = NameStr(one->role);
-
-		if (role[0] != '\0' ? strcmp(role, "public") == 0 || is_granted(role, user) :
-			is_table(one->relation) && may_insert_directly(one->relation, user))
-			return true;
-	}
-	return false;
-}
-
-/*
- * True if the user may insert into a table that is rightfully attached, but not
- * by a call of hilo.attach() here, as after a restore.  Otherwise *table is such
- * a table, if one exists.
- */
-static bool
-may_insert_into_others(HiloEntry *entry, Oid user, Oid *table)
-{
-	ListCell   *lc;
-
-	foreach(lc, hilo_draw_right_attachments(entry->collection.ref.name))
-	{
-		const HiloAttachment *attachment = lfirst(lc);
-
-		if (attachment->is_clone)
-			continue;
-		*table = attachment->column.relation;
-		if (may_insert(*table, user, 0))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Raise 42501 unless the user may draw from a collection that is bound.  The
- * cheapest checks come first: the user's own privileges, then those through
- * views, then tables that came with a restore.
- */
-static void
-check_bound(HiloEntry *entry, const HiloBoundTables *bound, Oid user)
-{
-	const char *name = entry->collection.ref.name;
-	Oid			table = InvalidOid;
-
-	if (may_draw_directly(bound, user))
-		return;
-	for (int i = 0; i < bound->count; i++)
-	{
-		/* A table that was dropped protects nothing. */
-		if (!is_table(bound->bound[i].relation))
-			continue;
-		table = bound->bound[i].relation;
-		if (may_insert(table, user, 0))
-			return;
-	}
-
-	if (bound->count > 0 && !may_insert_into_others(entry, user, &table) &&
-		OidIsValid(table))
-	{
-		char	   *table_name = get_rel_name(table);
-
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied for collection \"%s\"",
-						name),
-				 errdetail("It is bound to table \"%s\"; drawing requires the privilege to insert into it, or a grant made with hilo.configure().",
-						   table_name == NULL ? "" : table_name)));
-	}
-}
-
-/*
- * The right to attach
- */
 
 /* The owner of a table; InvalidOid: it was dropped. */
 static Oid
@@ -349,102 +53,193 @@ owner_of(Oid relation)
 }
 
 /*
- * True if only the user's tables have triggers that name the collection,
- * provided that one of these was seen or the collection is new.
+ * The right to draw from a collection that is bound
+ */
+
+/*
+ * True if the user has the privilege to insert into the relation, or into a
+ * column of it.
  */
 static bool
-is_alone(HiloCollection *collection, Oid user)
+may_insert(Oid relation, Oid user)
 {
-	HiloRow		row;
-	bool		seen = false;
+	return pg_class_aclcheck(relation, user, ACL_INSERT) == ACLCHECK_OK ||
+		pg_attribute_aclcheck_all(relation, user, ACL_INSERT,
+								  ACLMASK_ANY) == ACLCHECK_OK;
+}
+
+/* The same for a partition or child, whose lock no draw waits for. */
+static bool
+may_insert_into_part(Oid relation, Oid user)
+{
 	ListCell   *lc;
 
-	foreach(lc, hilo_attachments(collection->ref.name))
+	if (!has_subclass(relation))
+		return false;
+	foreach(lc, find_all_inheritors(relation, NoLock, NULL))
 	{
-		const HiloAttachment *attachment = lfirst(lc);
-		Oid			owner;
-
-		if (attachment->is_clone)
-			continue;
-		owner = owner_of(attachment->column.relation);
-		if (OidIsValid(owner) && !has_privs_of_role(user, owner))
-			return false;
-		seen = seen || hilo_attachment_is_seen(attachment);
+		if (get_rel_relispartition(lfirst_oid(lc)) &&
+			may_insert(lfirst_oid(lc), user))
+			return true;
 	}
-	if (seen)
-		return true;
+	return false;
+}
 
-	/* A draw, for example by a default, may have come before the trigger. */
-	return !hilo_counter_read(&collection->ref, &row) ||
-		(row.flags & HILO_ROW_DESERTED) ||
-		(row.claim_low == 1 && row.max <= MAX_NEW);
+/* True if hilo.allow() named the user, a role of the user's, or "public". */
+static bool
+is_allowed(const HiloBinding *binding, Oid user)
+{
+	Oid			role;
+
+	if (binding->kind != HILO_ALLOWED)
+		return false;
+	if (strcmp(binding->owner, "public") == 0)
+		return true;
+	role = get_role_oid(binding->owner, true);
+	return OidIsValid(role) && has_privs_of_role(user, role);
+}
+
+static void
+refuse_draw(const char *name, Oid table)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("permission denied for collection \"%s\"", name),
+			 errdetail("It is attached to table %s; drawing requires the privilege to insert into it, or into a partition of it.",
+					   hilo_sql_table(table)),
+			 errhint("Grant that privilege, or use hilo.allow().")));
+}
+
+void
+hilo_follow_types(HiloCollection *collection, int64 limit)
+{
+	const HiloRow *row = hilo_collection_row(collection);
+	HiloCounterOptions options = {.max_value = limit};
+
+	if (limit < row->max_value && row->max < row->max_value)
+		hilo_counter_note_binding(&collection->ref, limit);
+	else if (limit > row->max_value && !(row->flags & HILO_ROW_OWN_LIMIT))
+		hilo_counter_configure(&collection->ref, &options);
 }
 
 /*
- * hilo.binding records which tables hilo.attach() was called for, in this
- * database or the one that it is a copy of, and which roles have grants.  If it
- * records no existing table and no grant, as in a copy of the schema alone, a
- * role may use the collection if it is the only one to do so; if all its tables
- * were dropped, any role may.
+ * Raise 42501 unless the user may draw from a collection that is bound to living
+ * tables.  Then its limit may have to follow their types.
  */
-bool
-hilo_draw_right_may_attach(HiloCollection *collection, Oid relation)
+static void
+check_bound(HiloCollection *collection, Oid user)
 {
-	Oid			owner = owner_of(relation);
-	bool		others = false;
-	bool		own = false;
-	bool		gone = false;
+	const char *name = collection->ref.name;
+	List	   *bindings = bindings_of(collection);
+	List	   *living = NIL;
+	int64		limit = PG_INT64_MAX;
+	bool		may_draw = false;
 	ListCell   *lc;
 
-	if (!OidIsValid(owner) || superuser_arg(owner) ||
-		hilo_catalog_may_seed(false, owner))
-		return true;
-	foreach(lc, hilo_bindings(collection->ref.name))
+	foreach(lc, bindings)
 	{
-		const HiloBinding *binding = lfirst(lc);
-		Oid			table_owner;
+		HiloColumn	column;
+		int64		of_type;
 
-		if (binding->role != NULL && strcmp(binding->role, "public") != 0)
-		{
-			if (is_granted(binding->role, owner))
-				return true;
-			others = others || OidIsValid(get_role_oid(binding->role, true));
-		}
-		others = others || binding->taken != NULL;
-		if (binding->column == NULL)
+		may_draw = may_draw || is_allowed(lfirst(lc), user);
+		if (!hilo_binding_column(name, lfirst(lc), &column))
 			continue;
-		table_owner = owner_of(binding->column->relation);
-		if (binding->attached && binding->column->relation == relation)
-			return true;
-		if (!OidIsValid(table_owner))
-			gone = true;
-		else if (has_privs_of_role(owner, table_owner))
-			own = true;
-		else
-			others = true;
+		may_draw = may_draw || may_insert(column.relation, user);
+		living = lappend_oid(living, column.relation);
+		of_type = hilo_type_limit(hilo_column_type(&column));
+		limit = Min(limit, of_type);
 	}
-	if (others || own)
-		return !others;
-	return gone || is_alone(collection, owner);
+	foreach(lc, living)
+		may_draw = may_draw || may_insert_into_part(lfirst_oid(lc), user);
+	if (living == NIL)
+		return;
+	if (!may_draw)
+		refuse_draw(name, llast_oid(living));
+	hilo_follow_types(collection, limit);
 }
 
-List *
-hilo_draw_right_attachments(const char *name)
+/*
+ * The right to attach, and to advance
+ */
+
+/*
+ * True if the role has the privileges of the owners of the tables that the
+ * collection is bound to: the living ones, or else those that are recorded.  A role
+ * that was dropped cannot be harmed.  With any, those of one owner suffice.
+ * False if there is no such binding.
+ */
+static bool
+stands_for_owners(const char *name, List *bindings, Oid role, bool any)
 {
-	HiloCollection collection;
-	List	   *by_right = NIL;
+	bool		living = false;
+	int			owners = 0;
+	int			matching = 0;
 	ListCell   *lc;
 
-	hilo_collection_init(&collection, name);
-	foreach(lc, hilo_attachments(name))
+	foreach(lc, bindings)
 	{
-		HiloAttachment *attachment = lfirst(lc);
+		HiloColumn	column;
 
-		if (hilo_attachment_is_seen(attachment) ||
-			hilo_draw_right_may_attach(&collection, attachment->column.relation))
-			by_right = lappend(by_right, attachment);
+		living = living || hilo_binding_column(name, lfirst(lc), &column);
 	}
-	return by_right;
+	foreach(lc, bindings)
+	{
+		HiloBinding *binding = lfirst(lc);
+		HiloColumn	column;
+		Oid			owner;
+
+		if (!is_of_table(binding))
+			continue;
+		if (living && !hilo_binding_column(name, binding, &column))
+			continue;
+		owner = living ? owner_of(column.relation) :
+			get_role_oid(binding->owner, true);
+		if (!OidIsValid(owner))
+			continue;
+		owners++;
+		if (has_privs_of_role(role, owner))
+			matching++;
+	}
+	return matching > 0 && (any || matching == owners);
+}
+
+bool
+hilo_may_attach(HiloCollection *collection, Oid role)
+{
+	List	   *bindings;
+	HiloRow		row;
+
+	if (superuser_arg(role) || hilo_catalog_may_seed(false, role))
+		return true;
+	if (!hilo_counter_read(&collection->ref, &row))
+		memset(&row, 0, sizeof(row));
+	bindings = hilo_bindings(collection->ref.name);
+	if (bindings == NIL)
+		return row.max == 0;
+	return stands_for_owners(collection->ref.name, bindings, role, false);
+}
+
+bool
+hilo_may_advance(HiloCollection *collection, Oid topmost, bool *bound)
+{
+	const char *name = collection->ref.name;
+	List	   *bindings = bindings_of(collection);
+	Oid			owner = owner_of(topmost);
+	ListCell   *lc;
+
+	*bound = false;
+	foreach(lc, bindings)
+	{
+		HiloColumn	column;
+
+		*bound = *bound || ((HiloBinding *) lfirst(lc))->kind != HILO_ALLOWED;
+		if (hilo_binding_column(name, lfirst(lc), &column) &&
+			column.relation == topmost)
+			return true;
+	}
+	return !*bound || superuser_arg(owner) ||
+		hilo_catalog_may_seed(false, owner) ||
+		stands_for_owners(name, bindings, owner, true);
 }
 
 /*
@@ -505,10 +300,8 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn)
 	uint64		generation = hilo_rights_generation;
 	HiloCollection *collection = &entry->collection;
 	Oid			user = GetUserId();
-	HiloBoundTables *bound = bound_to(entry);
 
-	if (bound != NULL)
-		check_bound(entry, bound, user);
+	check_bound(collection, user);
 
 	/*
 	 * On such a node the result is not remembered, because the next draw may

@@ -1,12 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * rights.h
- *	  The right to draw from a collection.
+ *	  The rights to draw from a collection, to attach to it, and to move its
+ *	  counter by a trigger.
  *
- * If the collection is bound to a column, a role may draw if it may insert into
- * one of the tables, directly or through views, or has a grant made with
- * hilo.configure(); otherwise any role that may execute the function may draw.
- * On a Citus worker, only draws that are unique there are allowed.
+ * If the collection is bound to living tables, a role may draw if it may insert
+ * into one of them, or into a partition of one, or was allowed by hilo.allow();
+ * otherwise any role that may execute the function may draw.  On a Citus worker,
+ * only draws that are unique there are allowed.
  *
  *-------------------------------------------------------------------------
  */
@@ -50,18 +51,27 @@ extern void hilo_draw_right_check_node(HiloCollection *collection,
 									   bool unique_by_tag);
 
 /*
- * True if the table may be attached to the collection, which moves the counter:
- * the collection is new, or has only tables of the same owner, or the table's
- * owner has a grant or may seed.
+ * True if the role may attach a table of its own to the collection: it may seed;
+ * or nothing was drawn and nothing is bound; or it has the privileges of the
+ * owners of all living bound tables, or, if none is living, of all recorded
+ * ones.
  */
-extern bool hilo_draw_right_may_attach(HiloCollection *collection,
-									   Oid relation);
+extern bool hilo_may_attach(HiloCollection *collection, Oid role);
 
 /*
- * The attachments to the collection whose triggers were seen, or whose tables
- * may be attached; others do not count, because anyone can create such a
- * trigger on a table of their own.  A list of HiloAttachment *, palloc'd.
+ * True if a trigger on the table may move the counter: the collection is not
+ * bound (*bound is then false); or the table is a living bound one, or a
+ * partition of one, given by the topmost table; or its owner is the owner of
+ * such a table or, if none is living, of a recorded one; or may seed.
  */
-extern List *hilo_draw_right_attachments(const char *collection);
+extern bool hilo_may_advance(HiloCollection *collection, Oid topmost,
+							 bool *bound);
+
+/*
+ * Make the limit of a collection that is bound to living tables that of their
+ * columns' types, unless it was set by hand: a type may have changed.  Draws do
+ * it, too, when rights are verified.
+ */
+extern void hilo_follow_types(HiloCollection *collection, int64 limit);
 
 #endif							/* HILO_RIGHTS_H */

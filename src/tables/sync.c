@@ -13,19 +13,16 @@
 #include "utils/guc.h"
 
 #include "base/sql.h"
-#include "tables/attachment.h"
 #include "tables/binding.h"
 #include "tables/highest.h"
-#include "tables/rights.h"
 #include "tables/sync.h"
 
 /* How long to wait for a lock on a table, unless the user has said so. */
 #define LOCK_TIMEOUT	"5s"
 
 /*
- * The columns that a collection is bound or attached to, as a list of
- * HiloColumn *; some of them may no longer exist. *may_hold_identities is set
- * to whether ids of the identity of that name may be there, too; attached
+ * The living columns that a collection is bound or attached to, as a list of
+ * HiloColumn *. *may_hold_identities is set to whether ids of the identity of that name may be there, too; attached
  * columns have none.
  */
 static List *
@@ -38,18 +35,13 @@ columns_of(HiloCollection *counter, bool *may_hold_identities)
 	foreach(lc, hilo_bindings(counter->ref.name))
 	{
 		HiloBinding *binding = lfirst(lc);
+		HiloColumn *column = palloc(sizeof(HiloColumn));
 
-		if (binding->attached || !hilo_binding_has_column(binding))
+		if (!hilo_binding_column(counter->ref.name, binding, column))
 			continue;
-		columns = lappend(columns, binding->column);
-		*may_hold_identities = true;
-	}
-	foreach(lc, hilo_draw_right_attachments(counter->ref.name))
-	{
-		HiloAttachment *attachment = lfirst(lc);
-
-		if (!attachment->is_clone)
-			columns = lappend(columns, &attachment->column);
+		columns = lappend(columns, column);
+		*may_hold_identities = *may_hold_identities ||
+			binding->kind == HILO_BOUND;
 	}
 	return columns;
 }
@@ -116,19 +108,6 @@ hilo_sync_candidates(void)
 			names = lappend(names, unconstify(char *, row->name));
 	}
 
-	/*
-	 * A trigger that was restored has no row before it fires.  Anyone may
-	 * have written its argument: as an identity's name it would move that
-	 * identity.
-	 */
-	foreach(lc, hilo_attachments(NULL))
-	{
-		HiloAttachment *attachment = lfirst(lc);
-
-		if (!attachment->is_clone && hilo_is_collection(attachment->collection))
-			names = lappend(names, unconstify(char *, attachment->collection));
-	}
-
 	list_sort(names, compare_names);
 	foreach(lc, names)
 	{
@@ -136,66 +115,4 @@ hilo_sync_candidates(void)
 			distinct = lappend(distinct, lfirst(lc));
 	}
 	return distinct;
-}
-
-/*
- * The highest number in an attached column of one table, without its children,
- * which have their own triggers; -1: another session has locked the table.
- */
-static int64
-highest_attached(const HiloAttachment *attachment, const HiloSought *sought)
-{
-	Relation	rel;
-	int64		highest;
-
-	if (hilo_column_name(&attachment->column) == NULL ||
-		!ConditionalLockRelationOid(attachment->column.relation,
-									AccessShareLock))
-		return -1;
-	rel = try_table_open(attachment->column.relation, NoLock);
-	if (rel == NULL)
-	{
-		UnlockRelationOid(attachment->column.relation, AccessShareLock);
-		return -1;
-	}
-	highest = rel->rd_rel->relkind != RELKIND_RELATION ? 0 :
-		hilo_highest_here(rel, attachment->column.attnum, sought);
-	table_close(rel, AccessShareLock);
-	return highest;
-}
-
-int64
-hilo_sync_unseen(HiloCollection *collection)
-{
-	HiloSought	sought = hilo_sought(collection);
-	List	   *seen = NIL;
-	int64		limit = PG_INT64_MAX;
-	int64		highest = 0;
-	ListCell   *lc;
-
-	/* Numbers below max may be in ranges. */
-	sought.above = 0;
-	foreach(lc, hilo_draw_right_attachments(collection->ref.name))
-	{
-		HiloAttachment *attachment = lfirst(lc);
-		int64		number;
-
-		if (hilo_attachment_is_seen(attachment))
-			continue;
-		number = highest_attached(attachment, &sought);
-		if (number < 0)
-			continue;
-		highest = Max(highest, number);
-		limit = Min(limit, hilo_type_limit(hilo_column_type(&attachment->column)));
-		seen = lappend(seen, attachment);
-	}
-
-	/* If nothing was found, ranges stay valid. */
-	if (highest > 0)
-		(void) hilo_collection_adopt(collection, highest, limit, true);
-	else
-		hilo_counter_note_binding(&collection->ref, limit);
-	foreach(lc, seen)
-		hilo_attachment_note_seen(lfirst(lc));
-	return highest;
 }

@@ -29,12 +29,4 @@ extern bool hilo_sync_collection(const char *collection, int64 *max);
  */
 extern List *hilo_sync_candidates(void);
 
-/*
- * Advance a collection to at least the highest number in its attached columns
- * whose triggers were not seen, note that they were, and return that number.
- * Tables locked by other sessions are left for later.  The limit of the
- * collection is lowered to what the columns can hold.
- */
-extern int64 hilo_sync_unseen(HiloCollection *collection);
-
 #endif							/* HILO_SYNC_H */

@@ -35,7 +35,6 @@
 #include "counting/counter.h"
 #include "counting/index_probe.h"
 #include "servers/citus.h"
-#include "tables/attachment.h"
 #include "tables/binding.h"
 #include "tables/owner_query.h"
 #include "tables/rights.h"
@@ -138,12 +137,13 @@ prepared_query(const OpenPlace *open)
 		query->plan = NULL;
 	else if (query->plan != NULL && !SPI_plan_is_valid(query->plan))
 	{
-		hilo_owner_query_forget(query->plan);
+		SPIPlanPtr	plan = query->plan;
+
 		query->plan = NULL;
+		SPI_freeplan(plan);
 	}
 	if (query->plan == NULL)
-		query->plan = hilo_owner_query_prepare(&open->owner, taken_query(open),
-											   open->type);
+		query->plan = hilo_owner_query_prepare(taken_query(open), open->type);
 	return query->plan;
 }
 
@@ -457,24 +457,17 @@ open_bound(HiloDocuments *documents)
 	foreach(lc, hilo_bindings(documents->identity))
 	{
 		HiloBinding *binding = lfirst(lc);
+		HiloColumn	column;
+		bool		living = hilo_binding_column(documents->identity, binding,
+												 &column);
 
-		if (binding->attached)
-			continue;
-		if (binding->column != NULL)
-			open_column(documents, *binding->column);
-		else if (binding->taken != NULL)
-			open_function(documents, binding->taken);
+		/* What hilo.bind() named and is gone is an error. */
+		if (living || binding->kind == HILO_BOUND)
+			open_column(documents, column);
+		else if (binding->kind == HILO_ASKED)
+			open_function(documents, binding->name);
 		else
 			continue;
-		documents->bound = true;
-	}
-	foreach(lc, hilo_draw_right_attachments(documents->identity))
-	{
-		HiloAttachment *attachment = lfirst(lc);
-
-		if (attachment->is_clone)
-			continue;
-		open_column(documents, attachment->column);
 		documents->bound = true;
 	}
 }
@@ -554,9 +547,11 @@ own_table_is_bound(const HiloDocuments *documents)
 	foreach(lc, hilo_bindings(documents->identity))
 	{
 		HiloBinding *binding = lfirst(lc);
+		HiloColumn	column;
 
-		if (binding->column != NULL && !binding->attached &&
-			binding->column->relation == documents->own_table)
+		if (binding->kind == HILO_BOUND &&
+			hilo_binding_column(documents->identity, binding, &column) &&
+			column.relation == documents->own_table)
 			return true;
 	}
 	return false;

@@ -1,4 +1,5 @@
 -- All tables of a schema at once, and online.
+\set SHOW_CONTEXT never
 
 CREATE SCHEMA regress_all;
 CREATE SCHEMA "regress All 2";
@@ -71,7 +72,7 @@ INSERT INTO online DEFAULT VALUES RETURNING id > 6 AS above;
 SELECT hilo.attach('online') > 0 AS attached;
 SELECT hilo.detach('online');
 -- It continues where a call was stopped: with the trigger only, with trigger and counter.
-CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON online FOR EACH ROW EXECUTE FUNCTION hilo.advance('online', 'sequence');
+CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT ON online FOR EACH ROW EXECUTE FUNCTION hilo.advance('online', 'was sequence', 'attaching', 'id');
 INSERT INTO online VALUES (100);
 SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'online'::regclass;
 CALL hilo.attach_online('online');

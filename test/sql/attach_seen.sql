@@ -1,4 +1,5 @@
 -- A trigger that came with a restore, or was disabled for a while: when it first fires the counter is advanced above what the column has, and no id collides; which ids count.
+\set SHOW_CONTEXT never
 
 CREATE EXTENSION IF NOT EXISTS hilo;
 CREATE SCHEMA regress_seen;
@@ -8,13 +9,13 @@ SET hilo.range_duration = 0;
 SET client_min_messages = warning;
 CREATE FUNCTION max_of(name text) RETURNS bigint LANGUAGE sql AS $$ SELECT max FROM hilo.hilo WHERE collection = name $$;
 CREATE FUNCTION seen(relation regclass) RETURNS bigint LANGUAGE sql AS $$
-	SELECT count(*) FROM pg_trigger t JOIN hilo.binding b ON b.trigger = t.oid AND b.trigger_xid::text = t.xmin::text WHERE t.tgrelid = relation $$;
+	SELECT count(*) FROM pg_trigger t JOIN hilo.binding b ON b.kind = 'noted' AND b.object = t.oid AND b.trigger_xid::text = t.xmin::text WHERE t.tgrelid = relation $$;
 
 -- Made by hand, as a restore does, on a table with rows; the session has drawn before.
 CREATE TABLE made (id bigint PRIMARY KEY DEFAULT hilo_next_number('made'), item text);
 SELECT hilo_next_number('made');
 INSERT INTO made SELECT generate_series(2, 10);
-CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON made FOR EACH ROW EXECUTE FUNCTION hilo.advance('made', 'nothing');
+CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT ON made FOR EACH ROW EXECUTE FUNCTION hilo.advance('made', 'was nothing');
 SELECT seen('made');
 -- The default has drawn 2, which is there.
 INSERT INTO made (item) VALUES ('first'), ('second') RETURNING id;
@@ -82,22 +83,33 @@ INSERT INTO made (item) VALUES ('above') RETURNING id > 9000 AS above;
 SELECT count(*), count(DISTINCT id) FROM made;
 DROP TABLE made;
 
--- All that a statement has drawn before its first row, in a session that has drawn others before, out of several ranges: by a sort, a CTE, a function.
+-- Numbers that somebody can have seen are stored as given, by a sort, a CTE, a function: that fails once, and then the counter is ahead.
 CREATE FUNCTION restored(rows int) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	DROP TABLE IF EXISTS bulk;
 	CREATE TABLE bulk (id bigint PRIMARY KEY DEFAULT hilo_next_number('bulk'), item text);
 	INSERT INTO bulk SELECT n, 'restored' FROM generate_series(1, rows) n;
-	CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT OR UPDATE OF id ON bulk FOR EACH ROW EXECUTE FUNCTION hilo.advance('bulk');
+	CREATE TRIGGER zzz_hilo_advance_id BEFORE INSERT ON bulk FOR EACH ROW EXECUTE FUNCTION hilo.advance('bulk');
 	PERFORM hilo.seed('bulk', 0, true), hilo_next_number('bulk');
 END $$;
 SELECT restored(50);
 INSERT INTO bulk SELECT hilo_next_number('bulk'), 'sorted' FROM generate_series(1, 20) n ORDER BY n DESC;
+INSERT INTO bulk SELECT hilo_next_number('bulk'), 'sorted' FROM generate_series(1, 20) n ORDER BY n DESC;
 SELECT count(*), min(id) > 50 AS above FROM bulk WHERE item = 'sorted';
 SELECT restored(10);
 WITH drawn AS MATERIALIZED (SELECT hilo_next_number('bulk') AS id FROM generate_series(1, 30)) INSERT INTO bulk SELECT id, 'cte' FROM drawn;
+WITH drawn AS MATERIALIZED (SELECT hilo_next_number('bulk') AS id FROM generate_series(1, 30)) INSERT INTO bulk SELECT id, 'cte' FROM drawn;
 SELECT count(*), min(id) > 10 AS above FROM bulk WHERE item = 'cte';
 SELECT restored(50);
+DO $$
+DECLARE
+	ids bigint[];
+BEGIN
+	FOR n IN 1..20 LOOP
+		ids := ids || hilo_next_number('bulk');
+	END LOOP;
+	INSERT INTO bulk SELECT id, 'function' FROM unnest(ids) id;
+END $$;
 DO $$
 DECLARE
 	ids bigint[];
@@ -114,20 +126,21 @@ copied
 copied
 \.
 SELECT count(*), min(id) > 50 AS above FROM bulk WHERE item = 'copied';
--- Of an earlier statement only the last one; an id by hand is left as it is, also beside those that are drawn.
+-- Of an earlier statement; an id by hand is left as it is, also beside those that are drawn.
 SELECT restored(5);
 SELECT array_agg(hilo_next_number('bulk')) AS drawn FROM generate_series(1, 8) \gset
 INSERT INTO bulk SELECT id, 'earlier' FROM unnest(:'drawn'::bigint[]) id;
 SELECT restored(5);
+INSERT INTO bulk SELECT CASE WHEN n = 2 THEN 40 ELSE hilo_next_number('bulk') END, 'mixed' FROM generate_series(1, 3) n ORDER BY n;
 INSERT INTO bulk SELECT CASE WHEN n = 2 THEN 40 ELSE hilo_next_number('bulk') END, 'mixed' FROM generate_series(1, 3) n ORDER BY n;
 SELECT id = 40 AS by_hand, id > 5 AS above FROM bulk WHERE item = 'mixed' ORDER BY id;
 DROP TABLE bulk;
 DROP FUNCTION restored;
 
 -- hilo.attach() and hilo.sync() note a trigger as seen, too.
-CREATE TABLE synced (id int);
+CREATE TABLE synced (id int DEFAULT hilo_next_number('synced'));
 INSERT INTO synced VALUES (70);
-CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON synced FOR EACH ROW EXECUTE FUNCTION hilo.advance('synced');
+CREATE TRIGGER by_hand BEFORE INSERT ON synced FOR EACH ROW EXECUTE FUNCTION hilo.advance('synced');
 SELECT hilo.sync('synced'), max_value FROM hilo.hilo WHERE collection = 'synced';
 SELECT hilo.attach('synced', 'id');
 SELECT seen('synced'), max_value FROM hilo.hilo WHERE collection = 'synced';
@@ -135,14 +148,14 @@ INSERT INTO synced DEFAULT VALUES RETURNING id;
 DROP TABLE synced;
 
 -- hilo.sync() of all finds a restored trigger that has not fired; one that names an identity, or nothing, moves no counter.
-CREATE TABLE unfired (id int);
+CREATE TABLE unfired (id int DEFAULT hilo_next_number('unfired'));
 INSERT INTO unfired VALUES (80);
-CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON unfired FOR EACH ROW EXECUTE FUNCTION hilo.advance('unfired');
-CREATE TABLE hostile (id int);
+CREATE TRIGGER by_hand BEFORE INSERT ON unfired FOR EACH ROW EXECUTE FUNCTION hilo.advance('unfired');
+CREATE TABLE hostile (id int DEFAULT hilo_next_number('hostile'));
 INSERT INTO hostile VALUES (90);
-CREATE TRIGGER identity BEFORE INSERT OR UPDATE OF id ON hostile FOR EACH ROW EXECUTE FUNCTION hilo.advance('invoices|');
-CREATE TRIGGER server_side BEFORE INSERT OR UPDATE OF id ON hostile FOR EACH ROW EXECUTE FUNCTION hilo.advance('|');
-CREATE TRIGGER nothing BEFORE INSERT OR UPDATE OF id ON hostile FOR EACH ROW EXECUTE FUNCTION hilo.advance('');
+CREATE TRIGGER identity BEFORE INSERT ON hostile FOR EACH ROW EXECUTE FUNCTION hilo.advance('invoices|');
+CREATE TRIGGER server_side BEFORE INSERT ON hostile FOR EACH ROW EXECUTE FUNCTION hilo.advance('|');
+CREATE TRIGGER nothing BEFORE INSERT ON hostile FOR EACH ROW EXECUTE FUNCTION hilo.advance('');
 SELECT * FROM hilo.sync() WHERE collection IN ('unfired', 'invoices|', '|', '');
 SELECT collection, max FROM hilo.hilo WHERE collection IN ('unfired', 'invoices|', '') OR collection = '|' AND max = 90;
 SELECT hilo_next_number('unfired');
@@ -150,7 +163,7 @@ DROP TABLE unfired, hostile;
 
 -- The limit of the type comes with the trigger.
 CREATE TABLE little (id smallint DEFAULT hilo_next_number('little'));
-CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON little FOR EACH ROW EXECUTE FUNCTION hilo.advance('little');
+CREATE TRIGGER by_hand BEFORE INSERT ON little FOR EACH ROW EXECUTE FUNCTION hilo.advance('little');
 INSERT INTO little VALUES (32766);
 INSERT INTO little DEFAULT VALUES RETURNING id;
 SELECT max_of('little'), max_value FROM hilo.hilo WHERE collection = 'little';
@@ -161,13 +174,13 @@ DROP TABLE little;
 SET hilo.server_prefix = 'South/';
 CREATE TABLE texts (id text PRIMARY KEY DEFAULT hilo_next('texts'));
 INSERT INTO texts VALUES ('texts/South/1-A'), ('texts/South/2-A'), ('texts/South/3-B');
-CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON texts FOR EACH ROW EXECUTE FUNCTION hilo.advance('texts');
+CREATE TRIGGER by_hand BEFORE INSERT ON texts FOR EACH ROW EXECUTE FUNCTION hilo.advance('texts');
 INSERT INTO texts DEFAULT VALUES RETURNING id;
 RESET hilo.server_prefix;
 DROP TABLE texts;
 CREATE TABLE tags (id text PRIMARY KEY DEFAULT hilo_next('tags', 'X'));
 INSERT INTO tags VALUES ('tags/1-A');
-CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON tags FOR EACH ROW EXECUTE FUNCTION hilo.advance('tags');
+CREATE TRIGGER by_hand BEFORE INSERT ON tags FOR EACH ROW EXECUTE FUNCTION hilo.advance('tags');
 INSERT INTO tags DEFAULT VALUES RETURNING id;
 INSERT INTO tags DEFAULT VALUES RETURNING id;
 DROP TABLE tags;
@@ -198,8 +211,8 @@ CREATE TABLE one (id bigint PRIMARY KEY DEFAULT hilo_next_number('both'));
 CREATE TABLE two (id bigint PRIMARY KEY DEFAULT hilo_next_number('both'));
 INSERT INTO one VALUES (5);
 INSERT INTO two VALUES (15);
-CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON one FOR EACH ROW EXECUTE FUNCTION hilo.advance('both');
-CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON two FOR EACH ROW EXECUTE FUNCTION hilo.advance('both');
+CREATE TRIGGER by_hand BEFORE INSERT ON one FOR EACH ROW EXECUTE FUNCTION hilo.advance('both');
+CREATE TRIGGER by_hand BEFORE INSERT ON two FOR EACH ROW EXECUTE FUNCTION hilo.advance('both');
 INSERT INTO one DEFAULT VALUES RETURNING id;
 SELECT seen('one'), seen('two');
 INSERT INTO two DEFAULT VALUES RETURNING id;
@@ -245,17 +258,15 @@ BEGIN
 	FOREACH type IN ARRAY '{uuid,boolean,numeric,date,float8,"char",char(5),name,bytea,jsonb,bigint[],oid,interval,point}'::text[] LOOP
 		EXECUTE format('CREATE TABLE odd (id %s)', type);
 		EXECUTE 'INSERT INTO odd VALUES (' || CASE type WHEN 'boolean' THEN 'true' WHEN 'uuid' THEN 'gen_random_uuid()' WHEN 'date' THEN 'now()' WHEN 'bigint[]' THEN '''{1}''' WHEN 'jsonb' THEN '''{}''' WHEN 'interval' THEN '''1 day''' WHEN 'point' THEN '''(1,2)''' ELSE '''1''' END || ')';
-		CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE OF id ON odd FOR EACH ROW EXECUTE FUNCTION hilo.advance('odd');
+		CREATE TRIGGER by_hand BEFORE INSERT ON odd FOR EACH ROW EXECUTE FUNCTION hilo.advance('odd');
 		INSERT INTO odd SELECT * FROM odd;
-		PERFORM hilo.sync('odd');
 		DROP TABLE odd;
 	END LOOP;
 END $$;
-SELECT max_of('odd');
 
 DROP SCHEMA regress_seen CASCADE;
-SELECT count(*) FROM hilo.binding WHERE trigger IS NOT NULL;
 SELECT count(hilo.drop(collection)) FROM hilo.hilo WHERE collection IN ('made', 'synced', 'little', 'texts', 'tags', 'parts', 'both', 'counted', 'odd');
+SELECT count(*) FROM hilo.binding;
 
 -- An update changes an id only as it says, and a chosen id stays, drawn or not, whatever the trigger has not seen yet.
 CREATE TABLE regress_kept (id bigserial PRIMARY KEY, item text);

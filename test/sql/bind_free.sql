@@ -86,7 +86,7 @@ SELECT next_identity('high');
 SELECT value FROM hilo.identities WHERE name = 'high';
 RESET statement_timeout;
 \set VERBOSITY default
-SELECT hilo.unbind(collection) FROM hilo.binding;
+SELECT hilo.unbind(collection) FROM hilo.binding WHERE kind IN ('bound', 'asked');
 
 -- Column types, and the ends of the smaller ones.
 CREATE DOMAIN doc_number AS integer CHECK (VALUE > 0);
@@ -262,7 +262,7 @@ INSERT INTO others VALUES ('bound/1', 'bound/2', 1), ('bound/2', 'bound/3', 2);
 SELECT hilo.bind('bound|', 'others', 'id');
 SELECT hilo.bind('bound/', 'others', 'id');
 SELECT hilo.bind('bound', 'others', 'id');
-SELECT collection, id_column, taken FROM hilo.binding;
+SELECT collection, kind, object_name, column_name FROM hilo.binding WHERE kind <> 'noted';
 SELECT next_identity_free('bound');
 SELECT hilo.bind('bound', 'others', 'key');
 \set VERBOSITY sqlstate
@@ -279,7 +279,7 @@ SELECT hilo.bind('bound', 'taken_none(bigint)');
 SELECT hilo.bind('bound/', 'taken_none(bigint)');
 SELECT hilo.bind('bound', 'taken_all(bigint)');
 SELECT hilo.bind('bound', 'others', 'id');
-SELECT collection, id_column, taken FROM hilo.binding;
+SELECT collection, kind, object_name, column_name FROM hilo.binding WHERE kind <> 'noted';
 SELECT hilo.unbind('bound');
 -- Each call in a statement sees what the previous one has done.
 SELECT hilo.bind('bound', 'others', 'key'), hilo.bind('bound', 'others', 'key');
@@ -297,7 +297,7 @@ SELECT hilo.unbind('bound');
 SELECT hilo.bind('bound', 'others', 'id');
 SELECT next_identity_free('bound');
 ROLLBACK TO s;
-SELECT collection, id_column, taken FROM hilo.binding;
+SELECT collection, kind, object_name, column_name FROM hilo.binding WHERE kind <> 'noted';
 ROLLBACK;
 SELECT count(*) FROM hilo.binding;
 SELECT next_identity_free('bound');
@@ -322,42 +322,40 @@ SELECT seed_identity_for('bound', 0, true);
 ALTER TABLE others RENAME TO "Other ones";
 ALTER TABLE "Other ones" RENAME COLUMN id TO "Id.";
 ALTER TABLE "Other ones" SET SCHEMA "regress Schema";
-SELECT collection, id_column, taken FROM hilo.binding;
+SELECT collection, kind, object_name, column_name FROM hilo.binding WHERE kind <> 'noted';
 SELECT next_identity_free('bound');
 SELECT hilo.bind('bound', '"regress Schema"."Other ones"', 'Id.');
 -- Written out and read in, as by a restore; nothing else is a column.
-SELECT id_column::text::hilo_column FROM hilo.binding;
-INSERT INTO hilo.binding (collection, id_column) SELECT 'restored', id_column::text::hilo_column FROM hilo.binding;
-INSERT INTO hilo.binding (collection, taken) VALUES ('restored_too', 'public.taken_billion(bigint)');
+INSERT INTO hilo.binding (collection, kind, home, object_name, column_name, owner) SELECT 'restored', kind, 7, object_name, column_name, owner FROM hilo.binding;
+INSERT INTO hilo.binding (collection, kind, object_name) VALUES ('restored_too', 'asked', 'public.taken_billion(bigint)');
 SELECT next_identity_free('restored');
 SELECT next_identity_free('restored_too');
 SELECT hilo.unbind('restored');
 SELECT hilo.unbind('restored_too');
 \set VERBOSITY sqlstate
-INSERT INTO hilo.binding VALUES ('bad', NULL, NULL);
-INSERT INTO hilo.binding VALUES ('bad', 'public.docs.id', 'taken_none(bigint)');
-INSERT INTO hilo.binding (collection, taken, trigger) VALUES ('bad', 'taken_none(bigint)', 5);
-INSERT INTO hilo.binding (collection, granted_to, trigger) VALUES ('bad', 'public', 5);
-INSERT INTO hilo.binding VALUES ('bound', 'public.docs.id');
-SELECT hilo_column 'public.docs.id', hilo_column 'public."docs".id';
-SELECT hilo_column 'docs.id';
-SELECT hilo_column 'a.b.c.d';
-SELECT hilo_column '';
-SELECT hilo_column 'public.nowhere.id';
-SELECT hilo_column 'public.docs.nowhere';
+INSERT INTO hilo.binding VALUES ('bad', NULL);
+INSERT INTO hilo.binding VALUES ('bad', 'other');
+INSERT INTO hilo.binding VALUES ('', 'bound');
 \set VERBOSITY default
-SELECT hilo_column 'docs.id';
+-- A row that names nothing, or no name at all, does no harm.
+INSERT INTO hilo.binding (collection, kind) VALUES ('nameless', 'bound'), ('nameless2', 'attached');
+INSERT INTO hilo.binding (collection, kind, object_name, column_name, owner) VALUES ('misnamed', 'bound', '"docs.id', '', ''), ('misnamed2', 'attached', 'a.b.c', '', current_user), ('misnamed3', 'asked', 'public.no(bigint)', '', '');
+SELECT hilo_next_number('nameless'), hilo_next_number('nameless2'), hilo_next_number('misnamed'), hilo_next_number('misnamed2'), hilo_next_number('misnamed3');
+SELECT next_identity_free('nameless');
+SELECT next_identity_free('misnamed');
+SELECT next_identity_free('misnamed3');
+SELECT count(hilo.unbind(c)), count(hilo.drop(c)) FROM unnest('{nameless,nameless2,misnamed,misnamed2,misnamed3}'::text[]) c;
 -- A column, then a table, that no longer exists; another one of the same name does not count.
 ALTER TABLE "regress Schema"."Other ones" DROP COLUMN "Id.";
 SELECT next_identity_free('bound');
-SELECT collection, id_column, taken FROM hilo.binding;
+SELECT collection, kind, object_name, column_name FROM hilo.binding WHERE kind <> 'noted';
 ALTER TABLE "regress Schema"."Other ones" ADD COLUMN "Id." text UNIQUE;
 \set VERBOSITY sqlstate
 SELECT next_identity_free('bound');
 \set VERBOSITY default
 DROP TABLE "regress Schema"."Other ones";
 SELECT next_identity_free('bound');
-SELECT collection, id_column, taken FROM hilo.binding;
+SELECT collection, kind, object_name, column_name FROM hilo.binding WHERE kind <> 'noted';
 CREATE TABLE "regress Schema"."Other ones" ("Id." text PRIMARY KEY);
 \set VERBOSITY sqlstate
 SELECT next_identity_free('bound');
@@ -505,8 +503,8 @@ CREATE OPERATOR regress_trojan.= (FUNCTION = regress_trojan.fake, LEFTARG = bigi
 CREATE OPERATOR regress_trojan.<= (FUNCTION = regress_trojan.fake, LEFTARG = bigint, RIGHTARG = bigint);
 CREATE FUNCTION regress_trojan.taken_none(bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'fooled'; END $$;
 CREATE FUNCTION regress_trojan.texteq(text, text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'fooled'; END $$;
-CREATE TABLE regress_trojan.binding (collection text PRIMARY KEY, id_column text, taken text);
-INSERT INTO regress_trojan.binding VALUES ('docs', NULL, 'regress_trojan.fake(bigint)');
+CREATE TABLE regress_trojan.binding (collection text PRIMARY KEY, kind text, object_name text);
+INSERT INTO regress_trojan.binding VALUES ('docs', 'asked', 'regress_trojan.fake(bigint)');
 CREATE TABLE regress_trojan.hilo (max bigint, collection text PRIMARY KEY);
 CREATE DOMAIN regress_trojan.bigint AS text;
 CREATE DOMAIN regress_trojan.citext AS text;
@@ -521,7 +519,7 @@ SELECT next_identity_free('docs');
 SELECT hilo.unbind('docs');
 SELECT hilo.bind('docs', 'public.taken_none(bigint)');
 SELECT next_identity_free('docs');
-SELECT collection, id_column, taken FROM hilo.binding;
+SELECT collection, kind, object_name, column_name FROM hilo.binding WHERE kind <> 'noted';
 SELECT hilo.unbind('docs');
 CREATE TABLE regress_trojan.docs (id text PRIMARY KEY);
 INSERT INTO regress_trojan.docs SELECT 'docs/' || i FROM pg_catalog.generate_series(1, 9) i;
@@ -731,10 +729,10 @@ CREATE FUNCTION regress_hilo."Taken, ""or"" not"("N" bigint) RETURNS boolean LAN
 SET search_path = regress_hilo, public;
 SELECT hilo.bind('quoted', '"Taken, ""or"" not"(bigint)');
 RESET search_path;
-SELECT taken FROM hilo.binding WHERE collection = 'quoted';
+SELECT object_name FROM hilo.binding WHERE collection = 'quoted';
 SELECT next_identity_free('quoted');
 \set VERBOSITY default
-SELECT count(hilo.unbind(collection)) > 0 AS unbound FROM hilo.binding;
+SELECT count(hilo.unbind(collection)) > 0 AS unbound FROM hilo.binding WHERE kind IN ('bound', 'asked');
 SET client_min_messages = warning;
 DROP SCHEMA regress_hilo CASCADE;
 RESET client_min_messages;

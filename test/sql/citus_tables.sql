@@ -1,4 +1,5 @@
 -- A table listed in Citus's pg_dist_partition is searched by queries, and is not attached if Citus refuses triggers.
+\set SHOW_CONTEXT never
 
 CREATE SCHEMA regress_shards;
 SET search_path = regress_shards, public;

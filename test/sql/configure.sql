@@ -103,8 +103,8 @@ SELECT arguments, t.* FROM unnest(ARRAY[$$NULL$$, $$''$$, $$'a|b'$$, $$'a/'$$, $
 	$$'conf', max_range_size => 0$$, $$'conf', max_range_size => 2147483648$$, $$'conf', max_range_size => 2147483647$$,
 	$$'conf', max_value => 0$$, $$'conf', max_value => -5$$, $$'conf', max_value => 9223372036854775807$$,
 	$$'conf', node_tag => 'a-b'$$, $$'conf', node_tag => 'é'$$, $$'conf', node_tag => repeat('x', 33)$$, $$'conf', range_size => 7, node_tag => '/'$$,
-	$$'conf', range_size => 7, max_value => 1$$, $$'conf', range_size => 7, grant_to => 'regress_hilo_none'$$, $$'conf_not', grant_to => 'regress_hilo_none'$$,
-	$$'conf', grant_to => ''$$]) WITH ORDINALITY a(arguments, i), try(arguments) t ORDER BY i;
+	$$'conf', range_size => 7, max_value => 1$$, $$'conf', range_size => 7, node_tag => 'not valid'$$, $$'conf_not', node_tag => 'not valid'$$,
+	$$'conf', node_tag => repeat('x', 34)$$]) WITH ORDINALITY a(arguments, i), try(arguments) t ORDER BY i;
 SELECT * FROM regress_options WHERE collection IN ('conf', 'conf_not');
 BEGIN READ ONLY;
 SELECT state FROM try($$'conf', range_size => 7$$);
@@ -157,20 +157,20 @@ DROP TABLE conf_own, conf_int;
 
 -- Grants are rows of hilo.binding; granting twice is once.
 CREATE ROLE "regress_hilo ""Role's";
-SELECT hilo.configure('conf_grant', grant_to => 'regress_hilo "Role''s'), hilo.configure('conf_grant', grant_to => 'regress_hilo "Role''s');
-SELECT hilo.configure('conf_grant', grant_to => 'public');
-SELECT collection, id_column, taken, granted_to, trigger, trigger_xid FROM hilo.binding WHERE collection = 'conf_grant' ORDER BY granted_to;
+SELECT hilo.allow('conf_grant', 'regress_hilo "Role''s'), hilo.allow('conf_grant', 'regress_hilo "Role''s');
+SELECT hilo.allow('conf_grant', 'public');
+SELECT collection, kind, object, owner FROM hilo.binding WHERE collection = 'conf_grant' ORDER BY owner;
 BEGIN;
-SELECT hilo.configure('conf_grant', revoke_from => 'public');
-SELECT granted_to FROM hilo.binding WHERE collection = 'conf_grant' ORDER BY granted_to;
+SELECT hilo.disallow('conf_grant', 'public');
+SELECT owner FROM hilo.binding WHERE collection = 'conf_grant' ORDER BY owner;
 ROLLBACK;
-SELECT hilo.configure('conf_grant', revoke_from => 'public', grant_to => 'public');
-SELECT hilo.configure('conf_grant', revoke_from => 'public');
-SELECT hilo.configure('conf_grant', revoke_from => 'regress_hilo "Role''s');
+SELECT hilo.disallow('conf_grant', 'public'), hilo.allow('conf_grant', 'public');
+SELECT hilo.disallow('conf_grant', 'public');
+SELECT hilo.disallow('conf_grant', 'regress_hilo "Role''s');
 SELECT count(*) FROM hilo.binding WHERE collection = 'conf_grant';
 -- They bind nothing, and are dropped with the collection.
-SELECT hilo.configure('conf_grant', grant_to => 'public'), hilo.unbind('conf_grant'), hilo.drop('conf_grant');
-SELECT granted_to FROM hilo.binding WHERE collection = 'conf_grant';
+SELECT hilo.allow('conf_grant', 'public'), hilo.unbind('conf_grant'), hilo.drop('conf_grant');
+SELECT owner FROM hilo.binding WHERE collection = 'conf_grant';
 DROP ROLE "regress_hilo ""Role's";
 
 -- auto_create: off, draws make no new collections and identities; only functions that administer do.

@@ -1,4 +1,5 @@
 -- Errors for bad input; the next valid call works as if nothing had happened.
+\set SHOW_CONTEXT never
 
 -- Run a statement; returns its SQLSTATE, and the next number of a collection, which shows that none was lost.
 CREATE FUNCTION try(statement text, OUT state text, OUT next bigint) LANGUAGE plpgsql AS $$

@@ -17,7 +17,7 @@ RESET session_replication_role;
 UPDATE hilo.hub SET timeline = 0;
 DELETE FROM hilo.hub;
 TRUNCATE hilo.hub;
-UPDATE hilo.binding SET taken = NULL;
+UPDATE hilo.binding SET owner = NULL;
 DELETE FROM hilo.binding;
 TRUNCATE hilo.binding;
 SELECT count(*) AS of_this_server FROM hilo.hub WHERE hub = '|' AND timeline > 0;

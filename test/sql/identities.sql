@@ -247,7 +247,7 @@ SELECT name, value FROM hilo.identities WHERE name LIKE 'barred%';
 SELECT collection FROM hilo.status WHERE collection LIKE 'barred%';
 SELECT hilo.seed('barred|', 5, true), next_identity('barred|');
 SELECT hilo.configure('barred|', max_value => 8);
-SELECT hilo.configure('barred|', grant_to => 'public');
+SELECT hilo.allow('barred|', 'public');
 SELECT next_identity_for('barred'), next_identity_for('barred');
 SELECT next_identity_for('barred');
 SELECT hilo.drop('barred|'), hilo.drop('barred|'), next_identity('barred'), hilo_next_number('barred');

@@ -1,4 +1,5 @@
 -- Messages: a call that does nothing, or may be a mistake, says so; each hint is a solution, which is tried here.
+\set SHOW_CONTEXT never
 
 CREATE SCHEMA regress_messages;
 SET search_path = regress_messages, public;
@@ -21,8 +22,8 @@ SELECT count(*) > 0 AS synced FROM hilo.sync();
 -- A collection that is made by its options, as by a typing error.
 SELECT hilo.configure('mgs', range_size => 4);
 SELECT hilo.drop('mgs');
-SELECT hilo.configure('mgs', grant_to => 'public');
-SELECT hilo.configure('mgs', grant_to => 'public');
+SELECT hilo.allow('mgs', 'public');
+SELECT hilo.allow('mgs', 'public');
 SELECT hilo.drop('mgs');
 SELECT count(*) AS grants FROM hilo.binding WHERE collection = 'mgs';
 SELECT hilo.configure('mgs|', max_value => 10);

@@ -43,7 +43,7 @@ SELECT collection, max FROM hilo.hilo WHERE collection LIKE 'safe%' ORDER BY 1;
 \c -
 SET SESSION AUTHORIZATION regress_hilo_trojan;
 CREATE TEMPORARY TABLE hilo (max bigint, collection text);
-CREATE TEMPORARY TABLE binding (collection text, granted_to text);
+CREATE TEMPORARY TABLE binding (collection text, owner text);
 INSERT INTO hilo VALUES (5000, 'safe');
 SELECT hilo_next_number('safe');
 SELECT max FROM hilo;

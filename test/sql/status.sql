@@ -56,11 +56,11 @@ CREATE FUNCTION stat_taken(bigint) RETURNS boolean LANGUAGE sql STABLE AS 'SELEC
 \set VERBOSITY terse
 SELECT hilo.bind('stat_bound', 'stat_doc', 'id'), hilo.bind('stat_asked', 'stat_taken(bigint)'::regprocedure), hilo.attach('stat_more', 'id', 'stat_more');
 ALTER TABLE stat_doc RENAME TO "stat Doc";
-SELECT hilo.configure('stat_granted', grant_to => 'public');
+SELECT hilo.allow('stat_granted', 'public');
 SELECT collection, bound_to FROM hilo.status WHERE collection IN ('stat_bound', 'stat_asked', 'stat_more', 'stat_granted') ORDER BY 1;
 DROP TABLE "stat Doc";
 SELECT collection, bound_to FROM hilo.status WHERE collection = 'stat_bound';
-SELECT hilo.unbind('stat_bound'), hilo.unbind('stat_asked'), hilo.detach('stat_more'), hilo.configure('stat_granted', revoke_from => 'public');
+SELECT hilo.unbind('stat_bound'), hilo.unbind('stat_asked'), hilo.detach('stat_more'), hilo.disallow('stat_granted', 'public');
 SELECT count(bound_to) FROM hilo.status WHERE collection LIKE 'stat%';
 
 -- Server-side ids are a row of it; identities are not, nor what was dropped.

@@ -190,7 +190,7 @@ SELECT hilo.seed('persons', 0, true), hilo.configure('persons', max_value => 30)
 
 -- All that are bound to columns: not what is bound to a function, or was granted.
 CREATE FUNCTION taken(bigint) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT true';
-SELECT hilo.bind('asked', 'taken(bigint)'), hilo.seed('unbound', 5), hilo.configure('granted', grant_to => 'public');
+SELECT hilo.bind('asked', 'taken(bigint)'), hilo.seed('unbound', 5), hilo.allow('granted', 'public');
 SELECT hilo.seed('numbers', 0, true);
 SELECT collection, max FROM hilo.sync() ORDER BY collection COLLATE "C";
 SELECT max FROM hilo.status WHERE collection = 'numbers';
@@ -244,6 +244,6 @@ SELECT hilo.sync('numbers');
 RESET hilo.auto_create;
 
 SELECT count(*) FROM (SELECT hilo.detach('numbers'), hilo.detach('orders'), hilo.detach('"Odd''ly"', 'i''D'), hilo.detach('parents')) d;
-SELECT hilo.unbind('persons'), hilo.unbind('asked'), hilo.configure('granted', revoke_from => 'public');
+SELECT hilo.unbind('persons'), hilo.unbind('asked'), hilo.disallow('granted', 'public');
 DROP SCHEMA regress_sync CASCADE;
 SELECT count(hilo.drop(collection)) FROM hilo.status WHERE collection IN ('numbers', 'kinds', 'lows', 'orders', 'Odd''ly', 'shared', 'persons', 'asked', 'unbound', 'granted');

@@ -33,7 +33,7 @@ $old->safe_psql('postgres', q{
 	ALTER TABLE gone RENAME TO attached;
 	INSERT INTO attached DEFAULT VALUES;
 	SELECT hilo.attach('attached', 'number');
-	SELECT hilo.configure('attached', range_size => 4, node_tag => 'B', grant_to => 'reader');
+	SELECT hilo.configure('attached', range_size => 4, node_tag => 'B'), hilo.allow('attached', 'reader');
 });
 # A row whose creation was rolled back; rows rewritten, and one after that.
 $old->safe_psql('postgres', q{BEGIN; SELECT hilo_next_number('rolled back'); ROLLBACK;});

@@ -30,13 +30,13 @@ sql('source', qq{
 	GRANT INSERT ON orders TO inserter;
 	INSERT INTO orders (item) SELECT 'old' FROM generate_series(1, 10);
 	SELECT hilo.attach('orders');
-	SELECT hilo.configure('orders', range_size => 4, max_range_size => 64, max_value => 100000, grant_to => 'clerk');
-	SELECT hilo.configure('orders', grant_to => 'leaver');
+	SELECT hilo.configure('orders', range_size => 4, max_range_size => 64, max_value => 100000), hilo.allow('orders', 'clerk');
+	SELECT hilo.allow('orders', 'leaver');
 	INSERT INTO orders (item) SELECT 'new' FROM generate_series(1, 10);
 	INSERT INTO orders VALUES (500, 'explicit');
 
 	CREATE TABLE texts (id text PRIMARY KEY);
-	SELECT hilo.attach('texts'), hilo.configure('texts', node_tag => 'North', grant_to => 'public');
+	SELECT hilo.attach('texts'), hilo.configure('texts', node_tag => 'North'), hilo.allow('texts', 'public');
 	INSERT INTO texts SELECT FROM generate_series(1, 5);
 	INSERT INTO texts VALUES ('texts/70-B');
 

@@ -161,7 +161,7 @@ $node->safe_psql('postgres', q{
 	CREATE TABLE parcels (id bigint PRIMARY KEY);
 	SET client_min_messages = warning;
 	SELECT hilo.attach('parcels');
-	SELECT hilo.configure('parcels', grant_to => 'pg_database_owner');
+	SELECT hilo.allow('parcels', 'pg_database_owner');
 });
 my ($old, $new) = map {
 	my $session = session($node, 'hilo.range_size' => 32);

@@ -80,7 +80,7 @@ my @may = (
 	[ q{SELECT hilo.seed('orders', 50), hilo_next('orders')}, '50|orders/51-A' ],
 	[ q{SELECT hilo.seed('orders', 10, true), hilo.drop('orders')}, '10|t' ],
 	[ q{SELECT seed_identity_for('ports', 5), next_identity('ports'), hilo.drop('ports|')}, '5|ports/6|t' ],
-	[ q{SELECT hilo.configure('orders', max_value => 1000, grant_to => 'app')}, '' ],
+	[ q{SELECT hilo.configure('orders', max_value => 1000), hilo.allow('orders', 'app')}, '' ],
 	[ q{CREATE TABLE orders (id serial PRIMARY KEY, item text); SELECT hilo.attach('orders'); INSERT INTO orders (item) VALUES ('tea') RETURNING id}, "0\n1" ],
 	[ q{SELECT hilo.sync('orders') > 0}, 't' ],
 	[ q{CREATE TABLE docs (id text PRIMARY KEY); SELECT hilo.bind('docs', 'docs', 'id'), hilo.unbind('docs')}, '|t' ],

@@ -24,7 +24,7 @@ sql('source', q{
 	CREATE EXTENSION hilo;
 	CREATE TABLE orders (id serial PRIMARY KEY, item text);
 	INSERT INTO orders (item) SELECT 'old' FROM generate_series(1, 10);
-	SELECT hilo.attach('orders'), hilo.configure('orders', range_size => 4, max_value => 100000, grant_to => 'clerk');
+	SELECT hilo.attach('orders'), hilo.configure('orders', range_size => 4, max_value => 100000), hilo.allow('orders', 'clerk');
 	INSERT INTO orders (item) SELECT 'new' FROM generate_series(1, 10);
 	INSERT INTO orders VALUES (500, 'by hand');
 	CREATE TABLE notes (id text PRIMARY KEY);
