@@ -26,7 +26,7 @@ check() {
 # Within the system
 #
 
-psql() { runuser -u postgres -- psql -XAtq "$@"; }
+psql() { (cd / && exec runuser -u postgres -- psql -XAtq "$@"); }
 packages() { dpkg-query -W -f '${Package} ${Version} ${db:Status-Abbrev}\n'; }
 
 # What must stay as it is.  The session that is open answers, and still has its table.
