@@ -45,13 +45,13 @@ state() {
 
 # Run a command, and check that nothing but new packages has come: what it is, the command.
 try() {
-    name=$1 before=$(state) installed=$(packages)
+    name=$1 state=$(state) installed=$(packages)
     shift
     began=$(date +%s)
     "$@" >/root/log 2>&1
     status=$?
     echo "$name: exit code $status, $(($(date +%s) - began)) s, $(($(packages | wc -l) - $(say "$installed" | wc -l))) packages"
-    check "$name: cluster and session are the same" "$before" "$(state)"
+    check "$name: cluster and session are the same" "$state" "$(state)"
     packages >/root/packages
     check "$name: no package has changed" "" "$(say "$installed" | grep -vxF -f /root/packages)"
     check "$name: nothing of it is left in /tmp, and apt's settings are gone" "" \
