@@ -93,17 +93,18 @@ hilo_sync_all(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("hilo.sync()");
 	hilo_init_materialized(fcinfo);
-	foreach(lc, hilo_sync_candidates())
+	foreach(lc, hilo_row_list())
 	{
-		const char *name = lfirst(lc);
+		const HiloNamedRow *row = lfirst(lc);
 		Datum		values[2];
 		bool		nulls[2] = {0};
 		int64		max;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!sync_collection(name, &max))
+		if (!(row->row.flags & HILO_ROW_BOUND) ||
+			!sync_collection(row->name, &max))
 			continue;
-		values[0] = CStringGetTextDatum(name);
+		values[0] = CStringGetTextDatum(row->name);
 		values[1] = Int64GetDatum(max);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}

@@ -21,12 +21,6 @@
  * Returns false, having changed nothing, if the collection is not bound to a
  * column; else *max is the max of the collection.
  */
-extern bool hilo_sync_collection(const char *collection, int64 *max);
-
-/*
- * The names of all collections that may be bound or attached to a column, in
- * order, as a list of char *, palloc'd.  Some may turn out not to be.
- */
-extern List *hilo_sync_candidates(void);
+extern bool hilo_sync_collection(const char *name, int64 *max);
 
 #endif							/* HILO_SYNC_H */

@@ -12,10 +12,12 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/sysattr.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/objectaddress.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
@@ -33,7 +35,6 @@
 #include "base/settings.h"
 #include "base/sql.h"
 #include "counting/counter.h"
-#include "counting/index_probe.h"
 #include "servers/citus.h"
 #include "tables/binding.h"
 #include "tables/owner_query.h"
@@ -231,28 +232,22 @@ table_named_like(const char *name)
 	return InvalidOid;			/* keep compiler quiet */
 }
 
-static bool
-is_primary_key_of_one_column(Relation index, void *arg)
-{
-	return index->rd_index->indisprimary && index->rd_index->indnkeyatts == 1;
-}
-
 /* The only column of a table's primary key. */
 static AttrNumber
 primary_key_column(Relation rel)
 {
-	Relation	index = hilo_index_find(rel, is_primary_key_of_one_column, NULL);
-	AttrNumber	attnum;
+	Oid			constraint;
+	int			member;
 
-	if (index == NULL)
+	if (!bms_get_singleton_member(get_primary_key_attnos(RelationGetRelid(rel),
+														 true, &constraint),
+								  &member))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("table \"%s\" has no single-column primary key",
 						RelationGetRelationName(rel)),
 				 errhint("Use hilo.bind() to specify the column with the ids.")));
-	attnum = index->rd_index->indkey.values[0];
-	index_close(index, AccessShareLock);
-	return attnum;
+	return member + FirstLowInvalidHeapAttributeNumber;
 }
 
 /*
@@ -398,13 +393,17 @@ hilo_check_taken_function(Oid function)
  * it was bound.
  */
 static void
-open_function(HiloDocuments *documents, const char *signature)
+open_function(HiloDocuments *documents, const HiloBinding *binding)
 {
-	Oid			function = DatumGetObjectId(DirectFunctionCall1(regprocedurein,
-																CStringGetDatum(signature)));
-	OpenPlace	open = {{function, 0}, {hilo_check_taken_function(function), false},
-	INT8OID};
+	Oid			function = hilo_binding_function(binding);
+	OpenPlace	open = {{function, 0}, {InvalidOid, false}, INT8OID};
 
+	if (!OidIsValid(function))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("function %s no longer exists", binding->name),
+				 errhint("Use hilo.unbind() and hilo.bind() to specify another one.")));
+	open.owner.role = hilo_check_taken_function(function);
 	if (!hilo_may_execute(function, GetUserId()))
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FUNCTION,
 					   get_func_name(function));
@@ -465,7 +464,7 @@ open_bound(HiloDocuments *documents)
 		if (living || binding->kind == HILO_BOUND)
 			open_column(documents, column);
 		else if (binding->kind == HILO_ASKED)
-			open_function(documents, binding->name);
+			open_function(documents, binding);
 		else
 			continue;
 		documents->bound = true;
@@ -538,39 +537,19 @@ hilo_documents_close(HiloDocuments *documents)
 	pfree(documents);
 }
 
-/* True if the identity is bound to a column of the trigger's own table. */
-static bool
-own_table_is_bound(const HiloDocuments *documents)
-{
-	ListCell   *lc;
-
-	foreach(lc, hilo_bindings(documents->identity))
-	{
-		HiloBinding *binding = lfirst(lc);
-		HiloColumn	column;
-
-		if (binding->kind == HILO_BOUND &&
-			hilo_binding_column(documents->identity, binding, &column) &&
-			column.relation == documents->own_table)
-			return true;
-	}
-	return false;
-}
-
 bool
 hilo_documents_may_lead(const HiloDocuments *documents)
 {
-	HeapTuple	tuple;
-	Oid			owner;
+	HiloCollection collection;
+	bool		bound;
+	OpenPlace  *own;
 
 	if (documents->bound || !OidIsValid(documents->own_table))
 		return documents->bound;
-	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(documents->own_table));
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-	ReleaseSysCache(tuple);
-	return hilo_catalog_may_seed(true, owner) || own_table_is_bound(documents);
+	own = linitial(documents->places);
+	hilo_collection_init(&collection, documents->identity);
+	return hilo_catalog_may_seed(true, own->owner.role) ||
+		(hilo_may_advance(&collection, documents->own_table, &bound) && bound);
 }
 
 int64
