@@ -103,8 +103,7 @@ fail_at_limit(HiloRowChange *change, const HiloRowRef *ref)
 static void
 warn_near_limit(const HiloRowRef *ref, const HiloRow *row)
 {
-	if (likely(row->max < row->max_value - row->max_value / 10) ||
-		(row->flags & HILO_ROW_OWN_LIMIT) ||
+	if ((row->flags & HILO_ROW_OWN_LIMIT) ||
 		!hilo_once("near limit", ref->name))
 		return;
 	ereport(WARNING,
@@ -114,6 +113,13 @@ warn_near_limit(const HiloRowRef *ref, const HiloRow *row)
 			 errdetail("Numbers up to " INT64_FORMAT " have been claimed; the limit is " INT64_FORMAT ".",
 					   row->max, row->max_value),
 			 hint_at_limit(row)));
+}
+
+static inline void
+warn_if_near_limit(const HiloRowRef *ref, const HiloRow *row)
+{
+	if (unlikely(row->max >= row->max_value - row->max_value / 10))
+		warn_near_limit(ref, row);
 }
 
 /* End a change with the error that a number is above the limit. */
@@ -227,6 +233,13 @@ set_max(HiloRow *row, int64 max)
 	end_claims(row);
 }
 
+/* True if the row was changed last in another database or table. */
+static inline bool
+is_from_elsewhere(const HiloRowChange *change)
+{
+	return !change->created && change->row.home != change->home;
+}
+
 /*
  * A row that came from elsewhere, with a copy of the database or an insert that
  * bypassed the triggers, starts over: its ranges and leases belong to the place
@@ -237,8 +250,6 @@ settle_in(HiloRowChange *change)
 {
 	HiloRow    *row = &change->row;
 
-	if (change->created || row->home == change->home)
-		return;
 	row->epoch = hilo_random_number();
 	row->hub_epoch = 0;
 	if (row->timeline != 0)
@@ -249,12 +260,13 @@ settle_in(HiloRowChange *change)
 }
 
 /* Lock the row for a change. */
-static bool
+static inline bool
 find_row(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
 {
 	if (!hilo_row_find(change, HILO_TABLE_COUNTERS, ref, access))
 		return false;
-	settle_in(change);
+	if (unlikely(is_from_elsewhere(change)))
+		settle_in(change);
 	return true;
 }
 
@@ -273,7 +285,7 @@ report_missing(const HiloRowRef *ref)
  * True if a draw may create the counter.  The row of server-side ids may always
  * be created: there is only one.
  */
-static bool
+static inline bool
 may_create(const HiloRowRef *ref)
 {
 	return hilo_auto_create || hilo_is_own_name(ref->name);
@@ -395,41 +407,60 @@ fill_claim(HiloClaim *claim, const HiloRow *row, XLogRecPtr lsn)
 	claim->leased = false;
 }
 
+void
+hilo_counter_size(HiloRangeRequest *request, const HiloRow *row)
+{
+	int64		size;
+
+	if (request->keep == 0)
+		return;
+	size = hilo_range_size(request->last_size, request->age, request->duration,
+						   row->range_size > 0 ? row->range_size :
+						   hilo_min_range_size,
+						   row->max_range_size > 0 ? row->max_range_size :
+						   hilo_max_range_size);
+	request->size = Min(size, request->keep);
+	request->reserve = size - request->size;
+}
+
 bool
 hilo_counter_claim(HiloRowRef *ref, const HiloWantedHub *wanted,
-				   const HiloRangeRequest *request, HiloClaimant claimant,
+				   HiloRangeRequest *request, HiloRow *result,
 				   HiloClaim *claim)
 {
-	int64		token = claimant == HILO_FOR_CLIENT ? hilo_random_number() : 0;
+	int64		token = request->for_client ? hilo_random_number() : 0;
 	HiloRowChange change;
-	int64		old_max;
+	HiloRow    *row = &change.row;
 	XLogRecPtr	lsn;
 
 	find_for_draw(&change, ref);
-	if (unlikely((change.row.flags & (HILO_ROW_LEASED | HILO_ROW_ORDERED)) ||
-				 hilo_counter_is_for_hub(ref, &change.row, wanted)))
+	if (unlikely((row->flags & (HILO_ROW_LEASED | HILO_ROW_ORDERED |
+								request->unless)) ||
+				 (wanted->name != NULL &&
+				  hilo_counter_is_for_hub(ref, row, wanted))))
 	{
 		let_go(&change);
+		*result = *row;
 		return false;
 	}
 
-	old_max = change.row.max;
-	if (!hilo_range_cut(request, old_max, change.row.max_value,
-						&claim->range))
+	hilo_counter_size(request, row);
+	if (!hilo_range_cut(request, row->max, row->max_value, &claim->range))
 		fail_at_limit(&change, ref);
-	note_claim(&change.row, &claim->range, token);
+	note_claim(row, &claim->range, token);
 	lsn = hilo_row_finish(&change);
-	fill_claim(claim, &change.row, lsn);
+	fill_claim(claim, row, lsn);
+	*result = *row;
 
 	/*
 	 * Only now may the range be used: on disk, max must not be below a number
 	 * that was shown, or a crash would hand it out again.
 	 */
-	if (claimant == HILO_FOR_STATEMENT)
+	if (request->for_statement)
 		hilo_row_flush_for_statement(lsn);
 	else
 		hilo_row_flush(lsn);
-	warn_near_limit(ref, &change.row);
+	warn_if_near_limit(ref, row);
 	return true;
 }
 
@@ -468,7 +499,7 @@ hilo_counter_claim_ordered(HiloRowRef *ref, const HiloRangeRequest *request,
 	lsn = hilo_row_finish(&change);
 	fill_claim(claim, row, lsn);
 	hilo_row_flush_here(lsn);
-	warn_near_limit(ref, row);
+	warn_if_near_limit(ref, row);
 	return true;
 }
 
@@ -493,7 +524,7 @@ hilo_counter_claim_number(HiloRowRef *ref, const HiloWantedHub *wanted,
 
 	note_claim(&change.row, &range, 0);
 	hilo_row_flush_for_statement(hilo_row_finish(&change));
-	warn_near_limit(ref, &change.row);
+	warn_if_near_limit(ref, &change.row);
 	return true;
 }
 
@@ -606,7 +637,7 @@ finish_seed(HiloRowChange *change, const HiloRowRef *ref, int64 max,
 		fail_above_limit(change, ref, "seed", max);
 	set_max(&change->row, max);
 	finish_new_epoch(change, epoch);
-	warn_near_limit(ref, &change->row);
+	warn_if_near_limit(ref, &change->row);
 }
 
 int64
@@ -679,7 +710,7 @@ hilo_counter_advance(HiloRowRef *ref, int64 number, HiloRow *result)
 		(void) hilo_row_finish(&change);
 	else
 		hilo_row_abandon(&change);
-	warn_near_limit(ref, row);
+	warn_if_near_limit(ref, row);
 	*result = *row;
 	return !too_far;
 }
@@ -721,7 +752,7 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 	lower_limit(row, limit);
 	note_bound(row);
 	finish_new_epoch(&change, epoch);
-	warn_near_limit(ref, row);
+	warn_if_near_limit(ref, row);
 	return row->max;
 }
 
@@ -1074,7 +1105,7 @@ hilo_counter_lease(HiloRowRef *ref, const HiloWantedHub *wanted, int64 size,
 		hilo_row_flush_to_standby(lsn);
 	else
 		hilo_row_flush(lsn);
-	warn_near_limit(ref, row);
+	warn_if_near_limit(ref, row);
 	if (leased_on != timeline)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
@@ -1238,7 +1269,8 @@ hilo_counter_take_in(HiloRowRef *ref, const HiloLeaseAnswer *answer,
 		hilo_row_abandon(&change);
 		return false;
 	}
-	settle_in(&change);
+	if (is_from_elsewhere(&change))
+		settle_in(&change);
 
 	to_announce = note_hub(row, answer, epoch);
 
@@ -1277,7 +1309,8 @@ hilo_counter_hear(HiloRowRef *ref, const HiloLeaseAnswer *answer,
 		hilo_row_abandon(&change);
 		return false;
 	}
-	settle_in(&change);
+	if (is_from_elsewhere(&change))
+		settle_in(&change);
 	if (note_hub(&change.row, answer, epoch))
 		finish_and_announce(&change);
 	else

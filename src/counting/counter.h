@@ -34,28 +34,6 @@ typedef struct HiloClaim
 extern int64 hilo_counter_range_size(const HiloRow *row);
 extern int64 hilo_counter_max_range_size(const HiloRow *row);
 
-/* For whom numbers are claimed. */
-typedef enum HiloClaimant
-{
-	/*
-	 * A session: what it does not use goes back through
-	 * hilo_counter_give_back().
-	 */
-	HILO_FOR_SESSION,
-
-	/*
-	 * A client program: the claim has a token, and whoever knows it can give
-	 * the claim back.
-	 */
-	HILO_FOR_CLIENT,
-
-	/*
-	 * A statement that shows the number itself; it is on disk on return
-	 * unless synchronous_commit = off.
-	 */
-	HILO_FOR_STATEMENT
-} HiloClaimant;
-
 /* The hub for counters that are not leased yet. */
 typedef struct HiloWantedHub
 {
@@ -79,13 +57,21 @@ extern bool hilo_is_identity(const char *name);
 extern bool hilo_is_own_name(const char *name);
 
 /*
+ * Set the size and reserve of a request that follows from the last range, by the
+ * options in the row.
+ */
+extern void hilo_counter_size(HiloRangeRequest *request, const HiloRow *row);
+
+/*
  * Claim a range.  Creates a row that does not exist or was dropped, unless
  * hilo.auto_create is off.  Returns false, having changed nothing, if the
- * collection is ordered, or the numbers are or should be leased from a hub.
+ * collection is ordered, the numbers are or should be leased from a hub, or the
+ * row has one of the flags request->unless.  Sets the size of the request as
+ * above; *row is the row after that.
  */
 extern bool hilo_counter_claim(HiloRowRef *ref, const HiloWantedHub *wanted,
-							   const HiloRangeRequest *request,
-							   HiloClaimant claimant, HiloClaim *claim);
+							   HiloRangeRequest *request, HiloRow *row,
+							   HiloClaim *claim);
 
 /*
  * Claim a range for all sessions that draw from an ordered collection; they

@@ -27,6 +27,18 @@ typedef struct HiloRangeRequest
 	int64		above;			/* low must be above it; 0: any */
 	int64		reserve;		/* numbers to claim for the pool beyond size,
 								 * as far as available; 0: none */
+
+	/* If keep is not 0, size and reserve follow from the last range: */
+	int64		last_size;		/* its size; 0: none */
+	int64		age;			/* microseconds since it was claimed */
+	int64		duration;		/* microseconds that a range should last */
+	int64		keep;			/* how much of a range is not reserve */
+
+	int			unless;			/* HILO_ROW_... with which nothing is claimed */
+	bool		for_client;		/* true: the claim has a token, and whoever
+								 * knows it can give the claim back */
+	bool		for_statement;	/* true: shown by a statement that may follow
+								 * synchronous_commit = off */
 } HiloRangeRequest;
 
 static inline int64

@@ -48,14 +48,14 @@ extern int64 hilo_collection_max_range_size(const HiloCollection *collection);
 extern const char *hilo_collection_node_tag(const HiloCollection *collection);
 
 /*
- * Get numbers: from the pool, by a claim, or by a lease from the hub.  On
- * return they may be shown.  For a counted collection the request means what it
- * means to hilo_counter_claim(); its pool serves only sessions, for which
- * request->above is a preference.
+ * Get numbers: from the pool, by a claim, or by a lease from the hub, as the row
+ * says.  On return they may be shown, and the row has been read.  For a counted
+ * collection the request means what it means to hilo_counter_claim(); its pool
+ * serves only sessions, for which request->above is a preference.  Returns false
+ * only if the row has one of the flags request->unless.
  */
-extern void hilo_collection_take(HiloCollection *collection,
-								 const HiloRangeRequest *request,
-								 HiloClaimant claimant, HiloClaim *claim);
+extern bool hilo_collection_take(HiloCollection *collection,
+								 HiloRangeRequest *request, HiloClaim *claim);
 
 /*
  * Draw the next count numbers of an ordered collection, for the current

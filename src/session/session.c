@@ -103,33 +103,6 @@ drawn_so_far(const HiloEntry *entry)
 }
 
 /*
- * Decide what to ask for.  Sizes follow the session's rate; but where there is
- * a pool, which takes the rest of a claim, not more than the session has drawn
- * so far: many sessions draw only one number.
- */
-static void
-size_request(HiloEntry *entry, TimestampTz now, HiloRangeRequest *request)
-{
-	int64		drawn = drawn_so_far(entry);
-	int64		size = hilo_range_size(entry->growth.size,
-									   now - entry->growth.claimed_at,
-									   hilo_range_duration * INT64CONST(1000),
-									   hilo_collection_range_size(&entry->collection),
-									   hilo_collection_max_range_size(&entry->collection));
-
-	memset(request, 0, sizeof(*request));
-	request->alignment = 1;
-	request->size = hilo_pool_exists() ? Min(size, Max(drawn, 1)) : size;
-	request->reserve = size - request->size;
-
-	/*
-	 * Within a session numbers increase, provided that the pool has higher
-	 * ones.
-	 */
-	request->above = drawn > 0 ? entry->range.drawn : 0;
-}
-
-/*
  * Draw the next number of an ordered collection, as a range of one number.
  * Returns false if the collection is no longer ordered.
  */
@@ -146,43 +119,82 @@ take_ordered(HiloEntry *entry, uint64 generation)
 	return true;
 }
 
-void
-hilo_cache_refill(HiloEntry *entry)
+/*
+ * Claim or take a range.  Sizes follow the session's rate; but where there is a
+ * pool, which takes the rest of a claim, not more than the session has drawn so
+ * far: many sessions draw only one number.  Within a session numbers increase,
+ * provided that the pool has higher ones.
+ *
+ * Returns false if the row has one of the flags unless.
+ */
+static bool
+claim_range(HiloEntry *entry, int unless)
 {
-	TimestampTz now;
-	HiloRangeRequest request;
+	TimestampTz now = GetCurrentTimestamp();
+	int64		drawn = drawn_so_far(entry);
+	HiloRangeRequest request = {
+		.alignment = 1,
+		.above = drawn > 0 ? entry->range.drawn : 0,
+		.last_size = entry->growth.size,
+		.age = now - entry->growth.claimed_at,
+		.duration = hilo_range_duration * INT64CONST(1000),
+		.keep = hilo_pool_exists() ? Max(drawn, 1) : PG_INT64_MAX,
+		.unless = unless
+	};
 	HiloClaim	claim;
 	uint64		generation = hilo_row_generation;
 
-	if (entry->range.generation == generation &&
-		hilo_collection_is_ordered(&entry->collection) &&
-		take_ordered(entry, generation))
-		return;
-	if (unused(entry) > 0)
-		hilo_row_check_storage();
-	if (entry->range.generation != hilo_row_generation)
-		revalidate(entry);
-	if (unused(entry) > 0)
-		return;
-	if (hilo_collection_is_ordered(&entry->collection))
-	{
-		hilo_row_check_storage();
-		if (take_ordered(entry, generation))
-			return;
-	}
-
-	now = GetCurrentTimestamp();
-	size_request(entry, now, &request);
-	hilo_collection_take(&entry->collection, &request, HILO_FOR_SESSION,
-						 &claim);
+	if (!hilo_collection_take(&entry->collection, &request, &claim))
+		return false;
 	use_claim(entry, &claim, generation);
 
 	/* Do not judge by the duration of a range smaller than it should be. */
-	if (request.reserve > 0 || (entry->growth.size > 0 &&
-								hilo_range_count(&claim.range) < request.size))
-		return;
-	entry->growth.size = request.size;
-	entry->growth.claimed_at = now;
+	if (request.reserve == 0 &&
+		(entry->growth.size == 0 ||
+		 hilo_range_count(&claim.range) >= request.size))
+	{
+		entry->growth.size = request.size;
+		entry->growth.claimed_at = now;
+	}
+	return true;
+}
+
+/*
+ * Get a range, or find that the one that is there is still valid although the
+ * generation has changed.  Returns false if the row has one of the flags unless.
+ */
+static bool
+refill(HiloEntry *entry, int unless)
+{
+	HiloCollection *collection = &entry->collection;
+	uint64		generation = hilo_row_generation;
+
+	if (unused(entry) > 0)
+	{
+		hilo_row_check_storage();
+		revalidate(entry);
+		if (unused(entry) > 0)
+			return true;
+	}
+	if (hilo_collection_is_ordered(collection))
+	{
+		if (entry->range.generation != generation)
+		{
+			hilo_row_check_storage();
+			revalidate(entry);
+		}
+		if (hilo_collection_is_ordered(collection) &&
+			!(collection->row.flags & unless) &&
+			take_ordered(entry, generation))
+			return true;
+	}
+	return claim_range(entry, unless);
+}
+
+void
+hilo_cache_refill(HiloEntry *entry)
+{
+	(void) refill(entry, 0);
 }
 
 /*
