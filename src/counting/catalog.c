@@ -333,23 +333,9 @@ depends_on_name_only(Relation index, AttrNumber attnum)
 	return bms_is_subset(columns, name);
 }
 
-/* True for a valid btree index on the name column alone. */
-static inline bool
-is_name_index(const OurTable *table, Relation index)
-{
-	Form_pg_index form = index->rd_index;
-
-	return index->rd_rel->relam == BTREE_AM_OID &&
-		form->indisvalid && form->indisready && form->indnatts == 1 &&
-		form->indkey.values[0] == table->name_attnum &&
-		index->rd_indcollation[0] == C_COLLATION_OID &&
-		RelationGetIndexPredicate(index) == NIL &&
-		(!table->in_place || form->indisunique);
-}
-
 /*
- * Find the index on the name.  If rows change in place, return the name of an
- * index that would not follow them; NULL: none.  One on anything but the name
+ * Find a valid btree index on the name alone.  If rows change in place, return
+ * the name of an index that would not follow them; NULL: none.  One on anything but the name
  * misses changes; one that is not unique could have two entries for a row that
  * is created and frozen while the index is built concurrently.
  */
@@ -364,12 +350,17 @@ check_indexes(OurTable *table, Relation rel)
 	foreach(lc, indexes)
 	{
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+		Form_pg_index form = index->rd_index;
 
 		if (table->in_place &&
-			(!index->rd_index->indisunique || !index->rd_index->indimmediate ||
+			(!form->indisunique || !form->indimmediate ||
 			 !depends_on_name_only(index, table->name_attnum)))
 			unfit = pstrdup(RelationGetRelationName(index));
-		if (is_name_index(table, index))
+		if (index->rd_rel->relam == BTREE_AM_OID &&
+			form->indisvalid && form->indisready && form->indnatts == 1 &&
+			form->indkey.values[0] == table->name_attnum &&
+			index->rd_indcollation[0] == C_COLLATION_OID &&
+			RelationGetIndexPredicate(index) == NIL)
 			table->name_index = RelationGetRelid(index);
 		index_close(index, AccessShareLock);
 	}
@@ -444,21 +435,6 @@ check_table(OurTable *table, Relation rel)
 	table->is_checked = true;
 }
 
-/* Look a table up and open it; NULL: it was dropped in the meantime. */
-static Relation
-look_up_and_open(HiloTable which, LOCKMODE lockmode)
-{
-	Relation	rel = try_table_open(hilo_catalog_table(which), lockmode);
-
-	if (rel != NULL)
-	{
-		tables[which].oid = RelationGetRelid(rel);
-		tables[which].is_current = true;
-		tables[which].is_checked = false;
-	}
-	return rel;
-}
-
 Relation
 hilo_catalog_open(HiloTable which, LOCKMODE lockmode)
 {
@@ -480,9 +456,16 @@ hilo_catalog_open(HiloTable which, LOCKMODE lockmode)
 			UnlockRelationOid(oid, lockmode);
 	}
 
+	/* It may be dropped in the meantime. */
 	while (rel == NULL)
 	{
-		rel = look_up_and_open(which, lockmode);
+		rel = try_table_open(hilo_catalog_table(which), lockmode);
+		if (rel != NULL)
+		{
+			table->oid = RelationGetRelid(rel);
+			table->is_current = true;
+			table->is_checked = false;
+		}
 		CHECK_FOR_INTERRUPTS();
 	}
 

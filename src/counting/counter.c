@@ -21,18 +21,6 @@
 /* The bits of an ordered collection's epoch that are those of the timeline. */
 #define TIMELINE_BITS	INT64CONST(0xffff)
 
-int64
-hilo_counter_range_size(const HiloRow *row)
-{
-	return row->range_size > 0 ? row->range_size : hilo_min_range_size;
-}
-
-int64
-hilo_counter_max_range_size(const HiloRow *row)
-{
-	return row->max_range_size > 0 ? row->max_range_size : hilo_max_range_size;
-}
-
 bool
 hilo_is_own_name(const char *name)
 {
@@ -95,6 +83,9 @@ fail_at_limit(HiloRowChange *change, const HiloRowRef *ref)
 			 hint_at_limit(&row)));
 }
 
+/* True if max has passed nine tenths of the limit. */
+#define IS_NEAR_LIMIT(row)	((row)->max >= (row)->max_value - (row)->max_value / 10)
+
 /*
  * Warn, once per session, that a counter nears the end of its type: max has
  * passed nine tenths of the limit.  If the limit was set by hand, reaching it
@@ -113,13 +104,6 @@ warn_near_limit(const HiloRowRef *ref, const HiloRow *row)
 			 errdetail("Numbers up to " INT64_FORMAT " have been claimed; the limit is " INT64_FORMAT ".",
 					   row->max, row->max_value),
 			 hint_at_limit(row)));
-}
-
-static inline void
-warn_if_near_limit(const HiloRowRef *ref, const HiloRow *row)
-{
-	if (unlikely(row->max >= row->max_value - row->max_value / 10))
-		warn_near_limit(ref, row);
 }
 
 /* End a change with the error that a number is above the limit. */
@@ -233,13 +217,6 @@ set_max(HiloRow *row, int64 max)
 	end_claims(row);
 }
 
-/* True if the row was changed last in another database or table. */
-static inline bool
-is_from_elsewhere(const HiloRowChange *change)
-{
-	return !change->created && change->row.home != change->home;
-}
-
 /*
  * A row that came from elsewhere, with a copy of the database or an insert that
  * bypassed the triggers, starts over: its ranges and leases belong to the place
@@ -260,12 +237,12 @@ settle_in(HiloRowChange *change)
 }
 
 /* Lock the row for a change. */
-static inline bool
+static bool
 find_row(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
 {
 	if (!hilo_row_find(change, HILO_TABLE_COUNTERS, ref, access))
 		return false;
-	if (unlikely(is_from_elsewhere(change)))
+	if (unlikely(change->row.home != change->home))
 		settle_in(change);
 	return true;
 }
@@ -285,18 +262,14 @@ report_missing(const HiloRowRef *ref)
  * True if a draw may create the counter.  The row of server-side ids may always
  * be created: there is only one.
  */
-static inline bool
-may_create(const HiloRowRef *ref)
-{
-	return hilo_auto_create || hilo_is_own_name(ref->name);
-}
+#define MAY_CREATE(ref)	(hilo_auto_create || hilo_is_own_name((ref)->name))
 
 void
 hilo_counter_check_may_create(HiloRowRef *ref)
 {
 	HiloRow		row;
 
-	if (!may_create(ref) && !hilo_counter_read(ref, &row))
+	if (!MAY_CREATE(ref) && !hilo_counter_read(ref, &row))
 		report_missing(ref);
 }
 
@@ -304,7 +277,7 @@ hilo_counter_check_may_create(HiloRowRef *ref)
 static void
 find_for_draw(HiloRowChange *change, HiloRowRef *ref)
 {
-	bool		create = may_create(ref);
+	bool		create = MAY_CREATE(ref);
 
 	if (find_row(change, ref, create ? HILO_ROW_CREATE : HILO_ROW_CHANGE))
 	{
@@ -373,11 +346,11 @@ finish_new_epoch(HiloRowChange *change, int64 epoch)
 
 bool
 hilo_counter_is_for_hub(const HiloRowRef *ref, const HiloRow *row,
-						const HiloWantedHub *wanted)
+						HiloLeasing leasing)
 {
-	return wanted->name != NULL &&
+	return leasing != HILO_LEASE_NONE &&
 		!(row->flags & (HILO_ROW_LEASED | HILO_ROW_ORDERED)) &&
-		(wanted->even_counted || row->claimed_at == DT_NOBEGIN) &&
+		(leasing == HILO_LEASE_ALL || row->claimed_at == DT_NOBEGIN) &&
 		!hilo_is_own_name(ref->name);
 }
 
@@ -415,18 +388,15 @@ hilo_counter_size(HiloRangeRequest *request, const HiloRow *row)
 	if (request->keep == 0)
 		return;
 	size = hilo_range_size(request->last_size, request->age, request->duration,
-						   row->range_size > 0 ? row->range_size :
-						   hilo_min_range_size,
-						   row->max_range_size > 0 ? row->max_range_size :
-						   hilo_max_range_size);
+						   hilo_counter_range_size(row),
+						   hilo_counter_max_range_size(row));
 	request->size = Min(size, request->keep);
 	request->reserve = size - request->size;
 }
 
 bool
-hilo_counter_claim(HiloRowRef *ref, const HiloWantedHub *wanted,
-				   HiloRangeRequest *request, HiloRow *result,
-				   HiloClaim *claim)
+hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
+				   HiloRow *result, HiloClaim *claim)
 {
 	int64		token = request->for_client ? hilo_random_number() : 0;
 	HiloRowChange change;
@@ -436,8 +406,8 @@ hilo_counter_claim(HiloRowRef *ref, const HiloWantedHub *wanted,
 	find_for_draw(&change, ref);
 	if (unlikely((row->flags & (HILO_ROW_LEASED | HILO_ROW_ORDERED |
 								request->unless)) ||
-				 (wanted->name != NULL &&
-				  hilo_counter_is_for_hub(ref, row, wanted))))
+				 (request->leasing != HILO_LEASE_NONE &&
+				  hilo_counter_is_for_hub(ref, row, request->leasing))))
 	{
 		let_go(&change);
 		*result = *row;
@@ -460,7 +430,8 @@ hilo_counter_claim(HiloRowRef *ref, const HiloWantedHub *wanted,
 		hilo_row_flush_for_statement(lsn);
 	else
 		hilo_row_flush(lsn);
-	warn_if_near_limit(ref, row);
+	if (IS_NEAR_LIMIT(row))
+		warn_near_limit(ref, row);
 	return true;
 }
 
@@ -499,12 +470,13 @@ hilo_counter_claim_ordered(HiloRowRef *ref, const HiloRangeRequest *request,
 	lsn = hilo_row_finish(&change);
 	fill_claim(claim, row, lsn);
 	hilo_row_flush_here(lsn);
-	warn_if_near_limit(ref, row);
+	if (IS_NEAR_LIMIT(row))
+		warn_near_limit(ref, row);
 	return true;
 }
 
 bool
-hilo_counter_claim_number(HiloRowRef *ref, const HiloWantedHub *wanted,
+hilo_counter_claim_number(HiloRowRef *ref, HiloLeasing leasing,
 						  int64 number)
 {
 	HiloRange	range = {number, number};
@@ -516,7 +488,7 @@ hilo_counter_claim_number(HiloRowRef *ref, const HiloWantedHub *wanted,
 	if (number > change.row.max_value)
 		fail_at_limit(&change, ref);
 	if (number <= old_max || (change.row.flags & HILO_ROW_LEASED) ||
-		hilo_counter_is_for_hub(ref, &change.row, wanted))
+		hilo_counter_is_for_hub(ref, &change.row, leasing))
 	{
 		let_go(&change);
 		return false;
@@ -524,7 +496,8 @@ hilo_counter_claim_number(HiloRowRef *ref, const HiloWantedHub *wanted,
 
 	note_claim(&change.row, &range, 0);
 	hilo_row_flush_for_statement(hilo_row_finish(&change));
-	warn_if_near_limit(ref, &change.row);
+	if (IS_NEAR_LIMIT(&change.row))
+		warn_near_limit(ref, &change.row);
 	return true;
 }
 
@@ -637,7 +610,8 @@ finish_seed(HiloRowChange *change, const HiloRowRef *ref, int64 max,
 		fail_above_limit(change, ref, "seed", max);
 	set_max(&change->row, max);
 	finish_new_epoch(change, epoch);
-	warn_if_near_limit(ref, &change->row);
+	if (IS_NEAR_LIMIT(&change->row))
+		warn_near_limit(ref, &change->row);
 }
 
 int64
@@ -710,7 +684,8 @@ hilo_counter_advance(HiloRowRef *ref, int64 number, HiloRow *result)
 		(void) hilo_row_finish(&change);
 	else
 		hilo_row_abandon(&change);
-	warn_if_near_limit(ref, row);
+	if (IS_NEAR_LIMIT(row))
+		warn_near_limit(ref, row);
 	*result = *row;
 	return !too_far;
 }
@@ -752,7 +727,8 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 	lower_limit(row, limit);
 	note_bound(row);
 	finish_new_epoch(&change, epoch);
-	warn_if_near_limit(ref, row);
+	if (IS_NEAR_LIMIT(row))
+		warn_near_limit(ref, row);
 	return row->max;
 }
 
@@ -1035,17 +1011,17 @@ hilo_counter_drop(HiloRowRef *ref, bool force)
  */
 static int64
 last_timeline(HiloRowChange *change, const HiloRowRef *ref,
-			  const HiloWantedHub *wanted, const HiloHubState *state)
+			  HiloLeasing leasing, const HiloHubState *state)
 {
 	HiloRow    *row = &change->row;
 	int64		timeline = row->timeline != 0 ? row->timeline :
 		state->timeline;
 
 	if ((row->flags & HILO_ROW_LEASED) ||
-		hilo_counter_is_for_hub(ref, row, wanted))
+		hilo_counter_is_for_hub(ref, row, leasing))
 	{
 		const char *hub = row->flags & HILO_ROW_LEASED ?
-			pstrdup(NameStr(row->hub)) : wanted->name;
+			pstrdup(NameStr(row->hub)) : hilo_hub;
 
 		let_go(change);
 		ereport(ERROR,
@@ -1073,7 +1049,7 @@ last_timeline(HiloRowChange *change, const HiloRowRef *ref,
 }
 
 HiloRange
-hilo_counter_lease(HiloRowRef *ref, const HiloWantedHub *wanted, int64 size,
+hilo_counter_lease(HiloRowRef *ref, HiloLeasing leasing, int64 size,
 				   int64 above, const HiloHubState *state,
 				   HiloLeaseCheck check, HiloRow *result)
 {
@@ -1087,7 +1063,7 @@ hilo_counter_lease(HiloRowRef *ref, const HiloWantedHub *wanted, int64 size,
 
 	find_for_draw(&change, ref);
 	refuse_ordered(&change, ref);
-	leased_on = last_timeline(&change, ref, wanted, state);
+	leased_on = last_timeline(&change, ref, leasing, state);
 
 	*result = *row;
 	if (size == 0)
@@ -1105,7 +1081,8 @@ hilo_counter_lease(HiloRowRef *ref, const HiloWantedHub *wanted, int64 size,
 		hilo_row_flush_to_standby(lsn);
 	else
 		hilo_row_flush(lsn);
-	warn_if_near_limit(ref, row);
+	if (IS_NEAR_LIMIT(row))
+		warn_near_limit(ref, row);
 	if (leased_on != timeline)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
@@ -1269,7 +1246,7 @@ hilo_counter_take_in(HiloRowRef *ref, const HiloLeaseAnswer *answer,
 		hilo_row_abandon(&change);
 		return false;
 	}
-	if (is_from_elsewhere(&change))
+	if (change.row.home != change.home)
 		settle_in(&change);
 
 	to_announce = note_hub(row, answer, epoch);
@@ -1309,7 +1286,7 @@ hilo_counter_hear(HiloRowRef *ref, const HiloLeaseAnswer *answer,
 		hilo_row_abandon(&change);
 		return false;
 	}
-	if (is_from_elsewhere(&change))
+	if (change.row.home != change.home)
 		settle_in(&change);
 	if (note_hub(&change.row, answer, epoch))
 		finish_and_announce(&change);

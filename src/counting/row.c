@@ -58,15 +58,6 @@ static const struct
 	[HILO_TABLE_MEMBERS] = {9, sizeof(HiloMemberRow)}
 };
 
-void
-hilo_row_ref_init(HiloRowRef *ref, const char *name)
-{
-	ref->name = name;
-	ref->table = InvalidOid;
-	ItemPointerSetInvalid(&ref->tid);
-	ref->generation = 0;
-}
-
 /*
  * Use pg_strong_random() rather than a cheaper source: the token of a claim is
  * all that distinguishes its holder from others.
@@ -399,6 +390,7 @@ create_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 		elog(ERROR, "new row of table \"%s\" is not where it was put",
 			 RelationGetRelationName(change->rel));
 
+	change->row.home = change->home;
 	change->row.epoch = hilo_random_number();
 	change->row.max_value = PG_INT64_MAX;
 	change->row.claimed_at = DT_NOBEGIN;

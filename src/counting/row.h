@@ -173,7 +173,12 @@ typedef struct HiloNamedRow
 } HiloNamedRow;
 
 /* A reference to a row that has not been seen yet. */
-extern void hilo_row_ref_init(HiloRowRef *ref, const char *name);
+static inline void
+hilo_row_ref_init(HiloRowRef *ref, const char *name)
+{
+	memset(ref, 0, sizeof(*ref));
+	ref->name = name;
+}
 
 /* A random number above 0 that cannot be guessed. */
 extern int64 hilo_random_number(void);

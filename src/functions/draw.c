@@ -58,7 +58,7 @@ Datum
 hilo_next(PG_FUNCTION_ARGS)
 {
 	hilo_api_prevent_unless_may_write("hilo_next()");
-	PG_RETURN_TEXT_P(hilo_api_next_id(hilo_api_entry_to_draw(fcinfo,
+	PG_RETURN_TEXT_P(hilo_api_next_id(hilo_api_entry_to_take(fcinfo,
 															 HILO_DRAW_ID)));
 }
 
@@ -71,7 +71,7 @@ hilo_next_tagged(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("hilo_next()");
 	suffix_len = tag_suffix(fcinfo, 1, suffix);
-	entry = hilo_api_entry_to_draw(fcinfo, HILO_DRAW_NUMBER);
+	entry = hilo_api_entry_to_take(fcinfo, HILO_DRAW_NUMBER);
 	PG_RETURN_TEXT_P(hilo_api_next_id_tagged(entry, suffix, suffix_len));
 }
 
@@ -79,7 +79,7 @@ Datum
 hilo_next_number(PG_FUNCTION_ARGS)
 {
 	hilo_api_prevent_unless_may_write("hilo_next_number()");
-	PG_RETURN_INT64(hilo_cache_take(hilo_api_entry_to_draw(fcinfo,
+	PG_RETURN_INT64(hilo_cache_take(hilo_api_entry_to_take(fcinfo,
 														   HILO_DRAW_NUMBER)));
 }
 

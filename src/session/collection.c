@@ -24,14 +24,6 @@
 #include "shared/pool.h"
 
 void
-hilo_collection_init(HiloCollection *collection, const char *name)
-{
-	hilo_row_ref_init(&collection->ref, name);
-	collection->generation = 0;
-	memset(&collection->order, 0, sizeof(collection->order));
-}
-
-void
 hilo_collection_init_identity(HiloCollection *collection, const char *name,
 							  char *buffer)
 {
@@ -43,22 +35,14 @@ hilo_collection_init_identity(HiloCollection *collection, const char *name,
  * Note the generation before reading the row: if it changes meanwhile, what was
  * read may be out of date.
  */
-static void
-read_row(HiloCollection *collection)
+void
+hilo_collection_read(HiloCollection *collection)
 {
 	uint64		generation = hilo_row_generation;
 
 	(void) hilo_counter_read(&collection->ref, &collection->row);
 	collection->generation = generation;
 	HILO_FAILURE_POINT("row read");
-}
-
-const HiloRow *
-hilo_collection_row(HiloCollection *collection)
-{
-	if (collection->generation != hilo_row_generation)
-		read_row(collection);
-	return &collection->row;
 }
 
 int64
@@ -86,8 +70,8 @@ hilo_collection_node_tag(const HiloCollection *collection)
  * valid once numbers are to be leased.
  */
 static bool
-take_pooled(HiloCollection *collection, const HiloWantedHub *wanted,
-			HiloRangeRequest *request, HiloClaim *claim)
+take_pooled(HiloCollection *collection, HiloRangeRequest *request,
+			HiloClaim *claim)
 {
 	const char *name = collection->ref.name;
 	const HiloRow *row = &collection->row;
@@ -96,12 +80,12 @@ take_pooled(HiloCollection *collection, const HiloWantedHub *wanted,
 	XLogRecPtr	lsn;
 
 	hilo_row_check_storage();
-	read_row(collection);
+	hilo_collection_read(collection);
 	if (row->flags & HILO_ROW_LEASED)
 		hilo_lease_check_hub(&collection->ref, row);
 	else if ((row->flags & (HILO_ROW_ORDERED | request->unless)) ||
 			 request->for_client || request->for_statement ||
-			 hilo_counter_is_for_hub(&collection->ref, row, wanted))
+			 hilo_counter_is_for_hub(&collection->ref, row, request->leasing))
 		return false;
 
 	hilo_counter_size(request, row);
@@ -168,13 +152,12 @@ static void
 check_is_counted_here(HiloCollection *collection)
 {
 	const char *name = collection->ref.name;
-	HiloWantedHub wanted = hilo_lease_wanted();
 	HiloRow		row = collection->row;
 
 	if (hilo_collection_is_ordered(collection))
 		row.claimed_at = GetCurrentTimestamp();
 	row.flags &= ~HILO_ROW_ORDERED;
-	if (hilo_counter_is_for_hub(&collection->ref, &row, &wanted))
+	if (hilo_counter_is_for_hub(&collection->ref, &row, hilo_leasing()))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("collection \"%s\" cannot be ordered on this server",
@@ -277,7 +260,7 @@ hilo_collection_horizon(HiloCollection *collection, Snapshot snapshot,
 	 * transaction of before need not have heard that it has become ordered.
 	 */
 	if (!(row->flags & HILO_ROW_SETTLED))
-		read_row(collection);
+		hilo_collection_read(collection);
 	check_has_horizon(collection);
 	while (!hilo_order_horizon(&collection->order, collection->ref.name, row,
 							   snapshot, horizon, lsn))
@@ -296,21 +279,20 @@ hilo_collection_take(HiloCollection *collection, HiloRangeRequest *request,
 
 	for (;;)
 	{
-		HiloWantedHub wanted = hilo_lease_wanted();
 		uint64		generation = hilo_row_generation;
 		HiloRangeRequest any;
 		bool		claimed;
 
+		request->leasing = hilo_leasing();
 		if (hilo_pool_exists() && hilo_pool_has(collection->ref.name) &&
-			take_pooled(collection, &wanted, request, claim))
+			take_pooled(collection, request, claim))
 			return true;
 
 		/* A session prefers higher numbers, but does not insist on them. */
 		any = *request;
 		if (!request->for_client && request->keep != 0)
 			any.above = 0;
-		claimed = hilo_counter_claim(&collection->ref, &wanted, &any, row,
-									 claim);
+		claimed = hilo_counter_claim(&collection->ref, &any, row, claim);
 		collection->generation = generation;
 		if (claimed)
 		{
@@ -358,12 +340,11 @@ hilo_collection_draw_number(HiloCollection *collection, int64 number)
 {
 	HiloRangeRequest request = {.size = 1,.exact = true,.alignment = 1,
 	.above = number - 1,.for_statement = true};
-	HiloWantedHub wanted = hilo_lease_wanted();
 	HiloClaim	claim;
 
-	if (hilo_counter_claim_number(&collection->ref, &wanted, number))
+	if (hilo_counter_claim_number(&collection->ref, hilo_leasing(), number))
 		return number;
-	read_row(collection);
+	hilo_collection_read(collection);
 	if (!(collection->row.flags & HILO_ROW_LEASED) &&
 		collection->row.max >= number)
 		return 0;
@@ -387,7 +368,7 @@ bool
 hilo_collection_return(HiloCollection *collection, int64 last, int64 high,
 					   int64 token)
 {
-	read_row(collection);
+	hilo_collection_read(collection);
 	if (collection->row.flags & HILO_ROW_LEASED)
 		return false;
 	return hilo_counter_return(&collection->ref, last, high, token);
@@ -484,7 +465,7 @@ hilo_collection_configure(HiloCollection *collection,
 	if (options->ordered)
 	{
 		check_memory(collection->ref.name);
-		read_row(collection);
+		hilo_collection_read(collection);
 		check_is_counted_here(collection);
 	}
 	if (hilo_counter_configure(&collection->ref, options))
@@ -517,7 +498,7 @@ hilo_collection_make_ordered(HiloCollection *collection)
 	HiloCounterOptions options = {.change_order = true,.ordered = true,.in_use = true};
 
 	check_memory(collection->ref.name);
-	read_row(collection);
+	hilo_collection_read(collection);
 	if (collection->row.flags & HILO_ROW_SETTLED)
 		return false;
 	hilo_collection_configure(collection, &options);
@@ -576,7 +557,7 @@ hilo_collection_advance(HiloCollection *collection, int64 number)
 	advanced = hilo_counter_advance(&collection->ref, number, &row);
 	if (row.flags & HILO_ROW_ORDERED)
 	{
-		read_row(collection);
+		hilo_collection_read(collection);
 		return advance_ordered(collection, number);
 	}
 

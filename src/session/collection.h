@@ -27,7 +27,13 @@ typedef struct HiloCollection
 /*
  * Initialize, without reading the row.  The bytes of the name must stay valid.
  */
-extern void hilo_collection_init(HiloCollection *collection, const char *name);
+static inline void
+hilo_collection_init(HiloCollection *collection, const char *name)
+{
+	hilo_row_ref_init(&collection->ref, name);
+	collection->generation = 0;
+	memset(&collection->order, 0, sizeof(collection->order));
+}
 
 /*
  * The same for the identity of that name, given without a bar.  The name of its
@@ -37,8 +43,17 @@ extern void hilo_collection_init(HiloCollection *collection, const char *name);
 extern void hilo_collection_init_identity(HiloCollection *collection,
 										  const char *name, char *buffer);
 
+/* Read the row. */
+extern void hilo_collection_read(HiloCollection *collection);
+
 /* The row; read again if it may have changed. */
-extern const HiloRow *hilo_collection_row(HiloCollection *collection);
+static inline const HiloRow *
+hilo_collection_row(HiloCollection *collection)
+{
+	if (collection->generation != hilo_row_generation)
+		hilo_collection_read(collection);
+	return &collection->row;
+}
 
 /* Smallest and largest size of ranges; the row must have been read. */
 extern int64 hilo_collection_range_size(const HiloCollection *collection);
