@@ -119,7 +119,7 @@ checked_count(FunctionCallInfo fcinfo, HiloCollection *collection, int arg,
 	hilo_api_reject_null(fcinfo, arg, name);
 	count = PG_GETARG_INT64(arg);
 	(void) hilo_collection_row(collection);
-	max = hilo_collection_max_range_size(collection);
+	max = hilo_counter_max_range_size(&collection->row);
 	if (count < 1 || count > max)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

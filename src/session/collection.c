@@ -45,18 +45,6 @@ hilo_collection_read(HiloCollection *collection)
 	HILO_FAILURE_POINT("row read");
 }
 
-int64
-hilo_collection_range_size(const HiloCollection *collection)
-{
-	return hilo_counter_range_size(&collection->row);
-}
-
-int64
-hilo_collection_max_range_size(const HiloCollection *collection)
-{
-	return hilo_counter_max_range_size(&collection->row);
-}
-
 const char *
 hilo_collection_node_tag(const HiloCollection *collection)
 {

@@ -55,10 +55,6 @@ hilo_collection_row(HiloCollection *collection)
 	return &collection->row;
 }
 
-/* Smallest and largest size of ranges; the row must have been read. */
-extern int64 hilo_collection_range_size(const HiloCollection *collection);
-extern int64 hilo_collection_max_range_size(const HiloCollection *collection);
-
 /* The node tag; the row must have been read. */
 extern const char *hilo_collection_node_tag(const HiloCollection *collection);
 
