@@ -65,25 +65,40 @@ hilo_row_is_there(Relation heap, TupleTableSlot *slot, Snapshot before,
 		table_tuple_satisfies_snapshot(heap, slot, now);
 }
 
-void
+bool
 hilo_index_visit(Relation heap, Relation index, ScanKey keys, int nkeys,
-				 ScanDirection direction, Snapshot now, HiloRowVisitor visit,
-				 void *arg)
+				 ScanDirection direction, Snapshot now, int max_dead,
+				 HiloRowVisitor visit, void *arg)
 {
 	Snapshot	before = hilo_snapshot_before();
 	TupleTableSlot *slot = table_slot_create(heap, NULL);
 	IndexScanDesc scan = hilo_index_beginscan(heap, index, SnapshotAny, nkeys);
+	int			dead = 0;
+	bool		go_on = true;
 
 	index_rescan(scan, keys, nkeys, NULL, 0);
-	while (index_getnext_slot(scan, direction, slot))
+	while (go_on && dead < max_dead && index_getnext_tid(scan, direction) != NULL)
 	{
+		bool		is_there = false;
+
 		CHECK_FOR_INTERRUPTS();
-		if (hilo_row_is_there(heap, slot, before, now) && !visit(slot, arg))
-			break;
+
+		/* An entry can lead to several versions of a row, or to none. */
+		do
+		{
+			if (!index_fetch_heap(scan, slot) ||
+				!hilo_row_is_there(heap, slot, before, now))
+				continue;
+			is_there = true;
+			go_on = visit(slot, arg);
+		} while (go_on && scan->xs_heap_continue);
+		if (!is_there)
+			dead++;
 	}
 	index_endscan(scan);
 	ExecDropSingleTupleTableSlot(slot);
 	UnregisterSnapshot(before);
+	return dead < max_dead;
 }
 
 static bool
@@ -100,7 +115,7 @@ hilo_index_rows(Relation heap, Relation index, ScanKey key, Snapshot now)
 {
 	List	   *rows = NIL;
 
-	hilo_index_visit(heap, index, key, 1, ForwardScanDirection, now, add_copy,
-					 &rows);
+	(void) hilo_index_visit(heap, index, key, 1, ForwardScanDirection, now,
+							INT_MAX, add_copy, &rows);
 	return rows;
 }

@@ -51,10 +51,12 @@ typedef bool (*HiloRowVisitor) (TupleTableSlot *slot, void *arg);
 /*
  * Visit the rows with these keys in an index of heap that are there now, in the
  * order of the index or backwards.  The caller has locked both relations.
+ * Returns false if it gave up after max_dead rows that are not there.
  */
-extern void hilo_index_visit(Relation heap, Relation index,
+extern bool hilo_index_visit(Relation heap, Relation index,
 							 ScanKey keys, int nkeys, ScanDirection direction,
-							 Snapshot now, HiloRowVisitor visit, void *arg);
+							 Snapshot now, int max_dead,
+							 HiloRowVisitor visit, void *arg);
 
 /* Copies of all rows with this key, as a list of HeapTuple, palloc'd. */
 extern List *hilo_index_rows(Relation heap, Relation index, ScanKey key,

@@ -51,7 +51,7 @@ hilo_sought(HiloCollection *counter)
 	if (!hilo_counter_read(&counter->ref, &row))
 		row.max_value = PG_INT64_MAX;
 	else
-		sought.above = row.max;
+		sought.above = sought.max = row.max;
 	sought.limit = Min(row.max_value, PG_INT64_MAX - 1);
 	return sought;
 }
@@ -216,6 +216,9 @@ hilo_column_highest(const HiloColumn *column, const HiloSought *sought,
  * As rows are now, in one table
  */
 
+/* How many dead rows to pass where the answer need not be exact. */
+#define MAX_DEAD	1000
+
 /* What is sought in the table, and what was found. */
 typedef struct Look
 {
@@ -269,29 +272,29 @@ note_highest(TupleTableSlot *slot, void *arg)
 	return look->highest == 0;
 }
 
-static void
-look_into_index(Look *look, Relation rel, Relation index,
-				const HiloSought *sought)
+/* Look above one limit and up to another; false: gave up, see max_dead. */
+static bool
+look_into_index(Look *look, Relation rel, Relation index, int64 above,
+				int64 limit, int max_dead)
 {
 	Oid			type = index->rd_opcintype[0];
-	Oid			above = get_opfamily_member(INTEGER_BTREE_FAM_OID, type, INT8OID,
-											BTGreaterStrategyNumber);
+	Oid			greater = get_opfamily_member(INTEGER_BTREE_FAM_OID, type,
+											  INT8OID, BTGreaterStrategyNumber);
 	Oid			up_to = get_opfamily_member(INTEGER_BTREE_FAM_OID, type, INT8OID,
 											BTLessEqualStrategyNumber);
 	ScanKeyData keys[2];
 	SnapshotData dirty;
 
 	ScanKeyEntryInitialize(&keys[0], 0, 1, BTGreaterStrategyNumber, INT8OID,
-						   InvalidOid, get_opcode(above),
-						   Int64GetDatum(sought->above));
+						   InvalidOid, get_opcode(greater),
+						   Int64GetDatum(above));
 	ScanKeyEntryInitialize(&keys[1], 0, 1, BTLessEqualStrategyNumber, INT8OID,
-						   InvalidOid, get_opcode(up_to),
-						   Int64GetDatum(sought->limit));
+						   InvalidOid, get_opcode(up_to), Int64GetDatum(limit));
 	InitDirtySnapshot(dirty);
-	hilo_index_visit(rel, index, keys, lengthof(keys),
-					 index->rd_indoption[0] & INDOPTION_DESC ?
-					 ForwardScanDirection : BackwardScanDirection,
-					 &dirty, note_highest, look);
+	return hilo_index_visit(rel, index, keys, lengthof(keys),
+							index->rd_indoption[0] & INDOPTION_DESC ?
+							ForwardScanDirection : BackwardScanDirection,
+							&dirty, max_dead, note_highest, look);
 }
 
 static void
@@ -347,7 +350,13 @@ hilo_highest_here(Relation rel, AttrNumber attnum, const HiloSought *sought)
 	index = hilo_index_find(rel, is_in_order, &look);
 	if (index != NULL)
 	{
-		look_into_index(&look, rel, index, sought);
+		int64		max = Min(sought->max, sought->limit);
+
+		(void) look_into_index(&look, rel, index, Max(sought->above, max),
+							   sought->limit, INT_MAX);
+		if (look.highest == 0 && sought->above < max &&
+			!look_into_index(&look, rel, index, sought->above, max, MAX_DEAD))
+			look.highest = max;
 		index_close(index, AccessShareLock);
 	}
 	else

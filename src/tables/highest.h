@@ -22,6 +22,7 @@ typedef struct HiloSought
 	HiloCountedIds counted;
 	int64		above;
 	int64		limit;
+	int64		max;			/* of the counter */
 } HiloSought;
 
 /* What is sought for a counter: numbers above its max, up to its limit. */
@@ -41,7 +42,8 @@ extern int64 hilo_column_highest(const HiloColumn *column,
 /*
  * The same in a column of one table alone, for a trigger: no query is run, and
  * rows of open transactions count.  Reads the end of an index that leads with
- * the number, or else the whole table once.
+ * the number, or else the whole table once.  Up to the counter's max, it answers
+ * that itself rather than pass many dead rows.
  */
 extern int64 hilo_highest_here(Relation rel, AttrNumber attnum,
 							   const HiloSought *sought);
