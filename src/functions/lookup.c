@@ -74,6 +74,7 @@ hilo_sync(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("hilo.sync()");
 	collection = hilo_api_collection(fcinfo);
+	hilo_clean_notes();
 	if (!sync_collection(collection, &max))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
@@ -93,6 +94,7 @@ hilo_sync_all(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("hilo.sync()");
 	hilo_init_materialized(fcinfo);
+	hilo_clean_notes();
 	foreach(lc, hilo_row_list())
 	{
 		const HiloNamedRow *row = lfirst(lc);
@@ -135,6 +137,7 @@ bind_name(const char *name, const HiloBinding *binding)
 	ListCell   *lc;
 
 	hilo_bindings_lock(name);
+	hilo_bindings_refresh(name);
 	foreach(lc, hilo_bindings(name))
 	{
 		HiloBinding *other = lfirst(lc);

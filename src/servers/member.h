@@ -14,24 +14,13 @@
 
 #include "fmgr.h"
 
-#include "base/settings.h"
-#include "counting/counter.h"
-#include "servers/citus.h"
-#include "shared/pool.h"
+#include "session/collection.h"
 
 /*
- * Which counters should be leased: from the foreign server that the setting
- * hilo.hub names; on a Citus worker, from the coordinator.
+ * The hub for counters that are not leased yet: the foreign server that the
+ * setting hilo.hub names; on a Citus worker, the coordinator.
  */
-static inline HiloLeasing
-hilo_leasing(void)
-{
-	bool		on_worker = hilo_citus_is_worker();
-
-	if (hilo_hub[0] == '\0' && !(on_worker && hilo_pool_exists()))
-		return HILO_LEASE_NONE;
-	return on_worker ? HILO_LEASE_ALL : HILO_LEASE_NEW;
-}
+extern HiloWantedHub hilo_lease_wanted(void);
 
 /*
  * Raise 55000 if the hub in the row of a leased counter is not the one that it

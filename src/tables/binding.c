@@ -51,7 +51,8 @@ static const char *const kinds[] = {
 static List *
 find_rows(Relation rel, const char *name, Snapshot snapshot)
 {
-	Relation	index = index_open(hilo_catalog_name_index(HILO_TABLE_BINDINGS),
+	Relation	index = index_open(hilo_catalog_name_index(HILO_TABLE_BINDINGS,
+														   rel),
 								   AccessShareLock);
 	Datum		value = CStringGetTextDatum(name);
 	List	   *rows;
@@ -494,6 +495,29 @@ hilo_binding_remove(const char *name, const HiloBinding *binding)
 			delete_row(rel, tuple);
 	}
 	finish_change(rel);
+}
+
+void
+hilo_bindings_refresh(const char *name)
+{
+	ListCell   *lc;
+
+	foreach(lc, hilo_bindings(name))
+	{
+		HiloBinding *old = lfirst(lc);
+		HiloBinding binding = *old;
+		HiloColumn	column;
+
+		if (old->home != home_here() || !hilo_binding_column(name, old, &column))
+			continue;
+		hilo_binding_set_relation(&binding, column.relation, old->attnum);
+		if (strcmp(binding.name, old->name) == 0 &&
+			strcmp(binding.column, old->column) == 0 &&
+			strcmp(binding.owner, old->owner) == 0)
+			continue;
+		hilo_binding_remove(name, old);
+		hilo_binding_add(name, &binding);
+	}
 }
 
 /*

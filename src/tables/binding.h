@@ -123,6 +123,12 @@ extern void hilo_binding_add(const char *name, const HiloBinding *binding);
 extern void hilo_binding_remove(const char *name, const HiloBinding *binding);
 
 /*
+ * Record the present names of what the bindings stand for by OID, so that a dump
+ * has them.
+ */
+extern void hilo_bindings_refresh(const char *name);
+
+/*
  * Notes: the trigger, as this transaction last changed it, has looked at the ids
  * of its table.  A note counts once it is committed; no session waits for
  * another's.

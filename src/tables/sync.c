@@ -41,6 +41,7 @@ hilo_sync_collection(const char *name, int64 *max)
 
 	if (columns == NIL)
 		return false;
+	hilo_bindings_refresh(name);
 	level = NewGUCNestLevel();
 	if (LockTimeout == 0)
 		hilo_sql_set_locally("lock_timeout", LOCK_TIMEOUT);

@@ -48,11 +48,10 @@ $old->safe_psql('quoted', qq{
 # All that is to stay as it is.
 my %looks = (
 	'counters' => q{SELECT * FROM hilo.hilo ORDER BY collection},
-	'bindings' => q{SELECT collection, id_column, taken, granted_to FROM hilo.binding WHERE trigger IS NULL OR id_column IS NOT NULL ORDER BY 1, granted_to},
+	'bindings' => q{SELECT collection, kind, object_name, column_name, owner FROM hilo.binding WHERE kind <> 'noted' ORDER BY 1, 2, object_name COLLATE "C", owner COLLATE "C"},
 	'hubs' => q{SELECT * FROM hilo.hub ORDER BY hub},
 	'guards' => q{SELECT relname, tgname, tgenabled, tgtype, tgfoid::regprocedure FROM pg_trigger
 		JOIN pg_class c ON c.oid = tgrelid WHERE relnamespace = 'hilo'::regnamespace ORDER BY 1, 2},
-	'event triggers' => q{SELECT evtname, evtevent, evtenabled, evtfoid::regprocedure, evttags FROM pg_event_trigger ORDER BY 1},
 	'attached' => q{SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE tgrelid = 'attached'::regclass},
 	'replica identity, persistence, access method' =>
 	  q{SELECT relname, relreplident, relpersistence, amname FROM pg_class c JOIN pg_am a ON a.oid = relam

@@ -36,7 +36,7 @@ sql(q{
 	CREATE TABLE stop (round int);
 
 	CREATE FUNCTION is_attached() RETURNS boolean LANGUAGE sql AS
-		$$ SELECT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = 'orders'::regclass AND tgname = 'zzz_hilo_advance_id') $$;
+		$$ SELECT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = 'orders'::regclass AND tgname = 'zzz_hilo_advance_orders') $$;
 
 	-- The next number above a limit that is this client's own to give by hand.
 	CREATE FUNCTION own_above(client int, low bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS

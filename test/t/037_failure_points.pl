@@ -235,7 +235,7 @@ sub wrong_after
 	{
 		my @ids = map { draw($_, $insert) } @alive;
 		push @wrong, "inserts @ids" if grep { !/^\d+$/ } @ids;
-		my $attached = $new->query("SELECT count(*) FROM hilo.binding WHERE collection = '$name' AND trigger IN (SELECT oid FROM pg_trigger)");
+		my $attached = $new->query("SELECT count(*) FROM hilo.binding WHERE collection = '$name' AND kind = 'attached' AND object IN (SELECT tgrelid FROM pg_trigger)");
 		my $trigger = $new->query("SELECT count(*) FROM pg_trigger WHERE tgrelid = '$name'::regclass");
 		push @wrong, 'half attached' unless $attached eq $trigger;
 		push @next, @ids if $attached;
