@@ -122,7 +122,7 @@ put_reserve(const char *name, int64 size, HiloClaim *claim)
 	rest.range.low += size;
 	claim->range.high = rest.range.low - 1;
 	if (hilo_pool_put(name, &rest, false))
-		HILO_KILL_POINT("pooled");
+		HILO_KILL_POINT("rest pooled");
 }
 
 /*

@@ -80,7 +80,7 @@ my @cases = (
 		what => 'draw of a part of a claim',
 		first => "SELECT hilo_next_number('NAME'); SELECT hilo.release('NAME'); SELECT hilo.seed('NAME', 20)",
 		before => 'SELECT 1', sql => "SELECT hilo_next_number('NAME')",
-		at => [ 'claimed' => 'error wait kill', 'pooled' => 'kill' ],
+		at => [ 'claimed' => 'error wait kill', 'rest pooled' => 'kill' ],
 	});
 
 # Let one thing fail at one place in one way; returns what is wrong then.
