@@ -421,6 +421,12 @@ get_ready(AdvanceSite *site, TriggerData *trigdata)
 		highest = look_at_table(site, trigdata);
 		make_readers(site, rel);
 	}
+	else if (rel->rd_rel->relpersistence != RELPERSISTENCE_TEMP &&
+			 hilo_trigger_is_noted(site->trigger))
+	{
+		/* Once a default draws again, it will have to look again. */
+		hilo_forget_trigger(site->trigger);
+	}
 	site->known_at = changes;
 	return highest;
 }

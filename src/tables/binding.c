@@ -592,6 +592,19 @@ hilo_note_trigger(Oid trigger)
 }
 
 void
+hilo_forget_trigger(Oid trigger)
+{
+	char		buffer[NOTE_NAME_LEN];
+	const char *name = note_name(trigger, buffer);
+	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
+	ListCell   *lc;
+
+	foreach(lc, find_rows(rel, name, SnapshotSelf))
+		delete_row(rel, lfirst(lc));
+	table_close(rel, RowExclusiveLock);
+}
+
+void
 hilo_clean_notes(void)
 {
 	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);

@@ -135,6 +135,7 @@ extern void hilo_bindings_refresh(const char *name);
  */
 extern bool hilo_trigger_is_noted(Oid trigger);
 extern void hilo_note_trigger(Oid trigger);
+extern void hilo_forget_trigger(Oid trigger);
 
 /* Remove the notes about triggers that were dropped or changed since. */
 extern void hilo_clean_notes(void);

@@ -345,7 +345,7 @@ SELECT next_identity_free('nameless');
 SELECT next_identity_free('misnamed');
 SELECT next_identity_free('misnamed3');
 SELECT count(hilo.unbind(c)), count(hilo.drop(c)) FROM unnest('{nameless,nameless2,misnamed,misnamed2,misnamed3}'::text[]) c;
--- A column, then a table, that no longer exists; another one of the same name does not count.
+-- A column, then a table, that no longer exists; another one of its name counts if it is the same owner's.
 ALTER TABLE "regress Schema"."Other ones" DROP COLUMN "Id.";
 SELECT next_identity_free('bound');
 SELECT collection, kind, object_name, column_name FROM hilo.binding WHERE kind <> 'noted';
