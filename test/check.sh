@@ -118,6 +118,7 @@ tap() {
     count "TAP" "$(grep -E '^ok [0-9]+' "$work/tap.all" | grep -civE '# skip')" \
         "$(grep -E '^not ok [0-9]+' "$work/tap.all" | grep -civE '# todo')" "$status" "$tap_began"
     note_skipped "$(grep -iE '(^|\) )(ok [0-9]+.*|1\.\.0) # skip' "$logs"/regress_log_* | sed 's/.*regress_log_\([a-z0-9_]*\):.* # [Ss][Kk][Ii][Pp]/  \1:/' | sort -u)"
+    grep '^not ok' "$work/tap.all"
     for name in $(sed -n 's,^test/t/\([a-z0-9_]*\)\.pl .*Wstat.*,\1,p' "$work/tap.log"); do
         for log in "$logs/regress_log_$name" "$logs/$name"_*; do
             say "-- ${log##*/}"
@@ -221,7 +222,10 @@ if [ "$which" != files ]; then
     single "includes go downward" sh "$top/test/arrows.sh"
 fi
 build
-[ "$which" = files ] || single "functions of the server" known_functions
+if [ "$which" != files ]; then
+    single "functions of the server" known_functions
+    single "the mistakes of mutants.sh can be made" sh "$top/test/torture/mutants.sh" --no-install --fit
+fi
 
 sql=$(tests_of sql sql)
 specs=$(tests_of specs spec)

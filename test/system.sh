@@ -59,6 +59,9 @@ make_system() {
     say "$sources" >"$1/etc/apt/sources.list"
     apt-config dump Acquire >"$1/etc/apt/apt.conf.d/90acquire"
     echo force-unsafe-io >"$1/etc/dpkg/dpkg.cfg.d/unsafe-io"
+    in_system "$1" apt-get -q update && return
+    say "Once more, without updates:"
+    say "$sources" | grep " $2 " >"$1/etc/apt/sources.list"
     in_system "$1" apt-get -q update
 }
 

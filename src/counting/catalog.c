@@ -38,7 +38,6 @@
 #include "base/compat.h"
 #include "base/relcache.h"
 #include "counting/catalog.h"
-#include "counting/index_probe.h"
 
 #define EXTENSION_NAME		"hilo"
 
@@ -67,7 +66,9 @@ typedef struct OurTable
 
 	Oid			oid;
 	bool		is_current;		/* may be opened without a lookup */
-	bool		is_checked;		/* and its indexes are suitable */
+	bool		is_checked;		/* and it is as it should be, */
+	Oid			name_index;		/* with this index on its names; InvalidOid:
+								 * none */
 } OurTable;
 
 static const OurColumn counter_columns[] = {
@@ -311,13 +312,6 @@ lost_column(const OurTable *table, Relation rel)
 	return NULL;
 }
 
-static bool
-is_heap(Relation rel)
-{
-	return rel->rd_rel->relkind == RELKIND_RELATION &&
-		rel->rd_rel->relam == HEAP_TABLE_AM_OID;
-}
-
 /* True if the index depends only on the column attnum. */
 static bool
 depends_on_name_only(Relation index, AttrNumber attnum)
@@ -340,34 +334,38 @@ depends_on_name_only(Relation index, AttrNumber attnum)
 }
 
 /*
- * True if the index would not follow the rows of its table.  An index on
- * anything but the name misses changes in place; one that is not unique could
- * have two entries for a row that is created and frozen while the index is
- * built concurrently.
+ * Find a valid btree index on the name alone.  If rows change in place, return
+ * the name of an index that would not follow them; NULL: none.  One on anything but the name
+ * misses changes; one that is not unique could have two entries for a row that
+ * is created and frozen while the index is built concurrently.
  */
-static bool
-is_unfit(Relation index, void *arg)
-{
-	const OurTable *table = arg;
-
-	return !index->rd_index->indisunique || !index->rd_index->indimmediate ||
-		!depends_on_name_only(index, table->name_attnum);
-}
-
-/* Raise an error if the table has such an index. */
-static void
+static const char *
 check_indexes(OurTable *table, Relation rel)
 {
-	Relation	index = hilo_index_find(rel, is_unfit, table);
+	List	   *indexes = RelationGetIndexList(rel);
+	const char *unfit = NULL;
+	ListCell   *lc;
 
-	if (index != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s.%s\" must not have the index \"%s\"",
-						HILO_SCHEMA, table->name,
-						RelationGetRelationName(index)),
-				 errdetail("Rows are changed in place, so an index must be unique and depend only on the name."),
-				 errhint("Drop it.")));
+	table->name_index = InvalidOid;
+	foreach(lc, indexes)
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+		Form_pg_index form = index->rd_index;
+
+		if (table->in_place &&
+			(!form->indisunique || !form->indimmediate ||
+			 !depends_on_name_only(index, table->name_attnum)))
+			unfit = pstrdup(RelationGetRelationName(index));
+		if (index->rd_rel->relam == BTREE_AM_OID &&
+			form->indisvalid && form->indisready && form->indnatts == 1 &&
+			form->indkey.values[0] == table->name_attnum &&
+			index->rd_indcollation[0] == C_COLLATION_OID &&
+			RelationGetIndexPredicate(index) == NIL)
+			table->name_index = RelationGetRelid(index);
+		index_close(index, AccessShareLock);
+	}
+	list_free(indexes);
+	return unfit;
 }
 
 /*
@@ -397,24 +395,20 @@ warn_if_weakened(const OurTable *table, Relation rel)
 }
 
 /*
- * True if the table is a member of the extension.  A table owned by a superuser
- * is trusted; for others the dependency is looked up.
+ * Raise an error unless the locked table is as the extension created it.  That it
+ * belongs to the extension is looked up only if its owner is not a superuser.
  */
-static bool
-is_member(Relation rel)
-{
-	return superuser_arg(rel->rd_rel->relowner) ||
-		getExtensionOfObject(RelationRelationId, RelationGetRelid(rel)) ==
-		get_extension_oid(EXTENSION_NAME, true);
-}
-
-/* Raise an error unless the locked table is as the extension created it. */
 static void
 check_table(OurTable *table, Relation rel)
 {
 	const char *lost = lost_column(table, rel);
+	const char *unfit;
 
-	if (lost != NULL || !is_member(rel) || !is_heap(rel))
+	if (lost != NULL || rel->rd_rel->relkind != RELKIND_RELATION ||
+		rel->rd_rel->relam != HEAP_TABLE_AM_OID ||
+		(!superuser_arg(rel->rd_rel->relowner) &&
+		 getExtensionOfObject(RelationRelationId, RelationGetRelid(rel)) !=
+		 get_extension_oid(EXTENSION_NAME, true)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s.%s\" is not as extension \"%s\" created it",
@@ -422,33 +416,23 @@ check_table(OurTable *table, Relation rel)
 				 lost == NULL ? 0 :
 				 errdetail("Column \"%s\" is missing, or was changed.", lost),
 				 errhint("Dump the table, re-create the extension, and restore the dump.")));
-	if (table->in_place)
-	{
-		if (rel->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("table \"%s.%s\" would lose its counters in a crash",
-							HILO_SCHEMA, table->name),
-					 errhint("Make it permanent with ALTER TABLE ... SET LOGGED.")));
-		check_indexes(table, rel);
-	}
+	if (table->in_place &&
+		rel->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s.%s\" would lose its counters in a crash",
+						HILO_SCHEMA, table->name),
+				 errhint("Make it permanent with ALTER TABLE ... SET LOGGED.")));
+	unfit = check_indexes(table, rel);
+	if (unfit != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s.%s\" must not have the index \"%s\"",
+						HILO_SCHEMA, table->name, unfit),
+				 errdetail("Rows are changed in place, so an index must be unique and depend only on the name."),
+				 errhint("Drop it.")));
 	warn_if_weakened(table, rel);
 	table->is_checked = true;
-}
-
-/* Look a table up and open it; NULL: it was dropped in the meantime. */
-static Relation
-look_up_and_open(HiloTable which, LOCKMODE lockmode)
-{
-	Relation	rel = try_table_open(hilo_catalog_table(which), lockmode);
-
-	if (rel != NULL)
-	{
-		tables[which].oid = RelationGetRelid(rel);
-		tables[which].is_current = true;
-		tables[which].is_checked = false;
-	}
-	return rel;
 }
 
 Relation
@@ -472,9 +456,16 @@ hilo_catalog_open(HiloTable which, LOCKMODE lockmode)
 			UnlockRelationOid(oid, lockmode);
 	}
 
+	/* It may be dropped in the meantime. */
 	while (rel == NULL)
 	{
-		rel = look_up_and_open(which, lockmode);
+		rel = try_table_open(hilo_catalog_table(which), lockmode);
+		if (rel != NULL)
+		{
+			table->oid = RelationGetRelid(rel);
+			table->is_current = true;
+			table->is_checked = false;
+		}
 		CHECK_FOR_INTERRUPTS();
 	}
 
@@ -483,36 +474,10 @@ hilo_catalog_open(HiloTable which, LOCKMODE lockmode)
 	return rel;
 }
 
-/* True for a valid btree index on the name column alone. */
-static bool
-is_name_index(Relation index, void *arg)
-{
-	const OurTable *table = arg;
-
-	return hilo_index_leads(index, table->name_attnum) &&
-		index->rd_index->indnatts == 1 &&
-		index->rd_indcollation[0] == C_COLLATION_OID &&
-		(!table->in_place || index->rd_index->indisunique);
-}
-
-/* The first such index; InvalidOid: none. */
-static Oid
-find_name_index(OurTable *table, Relation rel)
-{
-	Relation	index = hilo_index_find(rel, is_name_index, table);
-	Oid			oid;
-
-	if (index == NULL)
-		return InvalidOid;
-	oid = RelationGetRelid(index);
-	index_close(index, AccessShareLock);
-	return oid;
-}
-
 Oid
-hilo_catalog_name_index(HiloTable which, Relation rel)
+hilo_catalog_name_index(HiloTable which)
 {
-	Oid			index = find_name_index(&tables[which], rel);
+	Oid			index = tables[which].name_index;
 
 	if (!OidIsValid(index))
 		ereport(ERROR,
@@ -545,6 +510,7 @@ lock_indexes_at_exit(Relation rel)
 Relation
 hilo_catalog_open_at_exit(Oid expected, LOCKMODE lockmode)
 {
+	OurTable   *table = &tables[HILO_TABLE_COUNTERS];
 	Relation	rel;
 
 	if (!ConditionalLockRelationOid(expected, lockmode))
@@ -555,10 +521,10 @@ hilo_catalog_open_at_exit(Oid expected, LOCKMODE lockmode)
 		UnlockRelationOid(expected, lockmode);
 		return NULL;
 	}
-	if (!is_heap(rel) ||
-		lost_column(&tables[HILO_TABLE_COUNTERS], rel) != NULL ||
-		!lock_indexes_at_exit(rel) ||
-		!OidIsValid(find_name_index(&tables[HILO_TABLE_COUNTERS], rel)))
+	if (rel->rd_rel->relkind != RELKIND_RELATION ||
+		rel->rd_rel->relam != HEAP_TABLE_AM_OID ||
+		lost_column(table, rel) != NULL || !lock_indexes_at_exit(rel) ||
+		check_indexes(table, rel) != NULL || !OidIsValid(table->name_index))
 	{
 		relation_close(rel, lockmode);
 		return NULL;

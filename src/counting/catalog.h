@@ -66,10 +66,10 @@ extern Relation hilo_catalog_open_at_exit(Oid expected, LOCKMODE lockmode);
 
 /*
  * OID of the valid index on the table's name column, which is unique in a table
- * whose rows change in place.  The table must be locked.  Raises an error if
+ * whose rows change in place.  The table must be open.  Raises an error if
  * there is no such index.
  */
-extern Oid	hilo_catalog_name_index(HiloTable table, Relation rel);
+extern Oid	hilo_catalog_name_index(HiloTable table);
 
 /*
  * Identifies the database and table that rows belong to.  It differs in a copy

@@ -21,18 +21,6 @@
 /* The bits of an ordered collection's epoch that are those of the timeline. */
 #define TIMELINE_BITS	INT64CONST(0xffff)
 
-int64
-hilo_counter_range_size(const HiloRow *row)
-{
-	return row->range_size > 0 ? row->range_size : hilo_min_range_size;
-}
-
-int64
-hilo_counter_max_range_size(const HiloRow *row)
-{
-	return row->max_range_size > 0 ? row->max_range_size : hilo_max_range_size;
-}
-
 bool
 hilo_is_own_name(const char *name)
 {
@@ -95,6 +83,9 @@ fail_at_limit(HiloRowChange *change, const HiloRowRef *ref)
 			 hint_at_limit(&row)));
 }
 
+/* True if max has passed nine tenths of the limit. */
+#define IS_NEAR_LIMIT(row)	((row)->max >= (row)->max_value - (row)->max_value / 10)
+
 /*
  * Warn, once per session, that a counter nears the end of its type: max has
  * passed nine tenths of the limit.  If the limit was set by hand, reaching it
@@ -103,8 +94,7 @@ fail_at_limit(HiloRowChange *change, const HiloRowRef *ref)
 static void
 warn_near_limit(const HiloRowRef *ref, const HiloRow *row)
 {
-	if (likely(row->max < row->max_value - row->max_value / 10) ||
-		(row->flags & HILO_ROW_OWN_LIMIT) ||
+	if ((row->flags & HILO_ROW_OWN_LIMIT) ||
 		!hilo_once("near limit", ref->name))
 		return;
 	ereport(WARNING,
@@ -237,8 +227,6 @@ settle_in(HiloRowChange *change)
 {
 	HiloRow    *row = &change->row;
 
-	if (change->created || row->home == change->home)
-		return;
 	row->epoch = hilo_random_number();
 	row->hub_epoch = 0;
 	if (row->timeline != 0)
@@ -254,7 +242,8 @@ find_row(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
 {
 	if (!hilo_row_find(change, HILO_TABLE_COUNTERS, ref, access))
 		return false;
-	settle_in(change);
+	if (unlikely(change->row.home != change->home))
+		settle_in(change);
 	return true;
 }
 
@@ -273,18 +262,14 @@ report_missing(const HiloRowRef *ref)
  * True if a draw may create the counter.  The row of server-side ids may always
  * be created: there is only one.
  */
-static bool
-may_create(const HiloRowRef *ref)
-{
-	return hilo_auto_create || hilo_is_own_name(ref->name);
-}
+#define MAY_CREATE(ref)	(hilo_auto_create || hilo_is_own_name((ref)->name))
 
 void
 hilo_counter_check_may_create(HiloRowRef *ref)
 {
 	HiloRow		row;
 
-	if (!may_create(ref) && !hilo_counter_read(ref, &row))
+	if (!MAY_CREATE(ref) && !hilo_counter_read(ref, &row))
 		report_missing(ref);
 }
 
@@ -292,7 +277,7 @@ hilo_counter_check_may_create(HiloRowRef *ref)
 static void
 find_for_draw(HiloRowChange *change, HiloRowRef *ref)
 {
-	bool		create = may_create(ref);
+	bool		create = MAY_CREATE(ref);
 
 	if (find_row(change, ref, create ? HILO_ROW_CREATE : HILO_ROW_CHANGE))
 	{
@@ -361,11 +346,11 @@ finish_new_epoch(HiloRowChange *change, int64 epoch)
 
 bool
 hilo_counter_is_for_hub(const HiloRowRef *ref, const HiloRow *row,
-						const HiloWantedHub *wanted)
+						HiloLeasing leasing)
 {
-	return wanted->name != NULL &&
+	return leasing != HILO_LEASE_NONE &&
 		!(row->flags & (HILO_ROW_LEASED | HILO_ROW_ORDERED)) &&
-		(wanted->even_counted || row->claimed_at == DT_NOBEGIN) &&
+		(leasing == HILO_LEASE_ALL || row->claimed_at == DT_NOBEGIN) &&
 		!hilo_is_own_name(ref->name);
 }
 
@@ -395,41 +380,58 @@ fill_claim(HiloClaim *claim, const HiloRow *row, XLogRecPtr lsn)
 	claim->leased = false;
 }
 
-bool
-hilo_counter_claim(HiloRowRef *ref, const HiloWantedHub *wanted,
-				   const HiloRangeRequest *request, HiloClaimant claimant,
-				   HiloClaim *claim)
+void
+hilo_counter_size(HiloRangeRequest *request, const HiloRow *row)
 {
-	int64		token = claimant == HILO_FOR_CLIENT ? hilo_random_number() : 0;
+	int64		size;
+
+	if (request->keep == 0)
+		return;
+	size = hilo_range_size(request->last_size, request->age, request->duration,
+						   hilo_counter_range_size(row),
+						   hilo_counter_max_range_size(row));
+	request->size = Min(size, request->keep);
+	request->reserve = size - request->size;
+}
+
+bool
+hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
+				   HiloRow *result, HiloClaim *claim)
+{
+	int64		token = request->for_client ? hilo_random_number() : 0;
 	HiloRowChange change;
-	int64		old_max;
+	HiloRow    *row = &change.row;
 	XLogRecPtr	lsn;
 
 	find_for_draw(&change, ref);
-	if (unlikely((change.row.flags & (HILO_ROW_LEASED | HILO_ROW_ORDERED)) ||
-				 hilo_counter_is_for_hub(ref, &change.row, wanted)))
+	if (unlikely((row->flags & (HILO_ROW_LEASED | HILO_ROW_ORDERED |
+								request->unless)) ||
+				 (request->leasing != HILO_LEASE_NONE &&
+				  hilo_counter_is_for_hub(ref, row, request->leasing))))
 	{
 		let_go(&change);
+		*result = *row;
 		return false;
 	}
 
-	old_max = change.row.max;
-	if (!hilo_range_cut(request, old_max, change.row.max_value,
-						&claim->range))
+	hilo_counter_size(request, row);
+	if (!hilo_range_cut(request, row->max, row->max_value, &claim->range))
 		fail_at_limit(&change, ref);
-	note_claim(&change.row, &claim->range, token);
+	note_claim(row, &claim->range, token);
 	lsn = hilo_row_finish(&change);
-	fill_claim(claim, &change.row, lsn);
+	fill_claim(claim, row, lsn);
+	*result = *row;
 
 	/*
 	 * Only now may the range be used: on disk, max must not be below a number
 	 * that was shown, or a crash would hand it out again.
 	 */
-	if (claimant == HILO_FOR_STATEMENT)
+	if (request->for_statement)
 		hilo_row_flush_for_statement(lsn);
 	else
 		hilo_row_flush(lsn);
-	warn_near_limit(ref, &change.row);
+	if (IS_NEAR_LIMIT(row))
+		warn_near_limit(ref, row);
 	return true;
 }
 
@@ -468,12 +470,13 @@ hilo_counter_claim_ordered(HiloRowRef *ref, const HiloRangeRequest *request,
 	lsn = hilo_row_finish(&change);
 	fill_claim(claim, row, lsn);
 	hilo_row_flush_here(lsn);
-	warn_near_limit(ref, row);
+	if (IS_NEAR_LIMIT(row))
+		warn_near_limit(ref, row);
 	return true;
 }
 
 bool
-hilo_counter_claim_number(HiloRowRef *ref, const HiloWantedHub *wanted,
+hilo_counter_claim_number(HiloRowRef *ref, HiloLeasing leasing,
 						  int64 number)
 {
 	HiloRange	range = {number, number};
@@ -485,7 +488,7 @@ hilo_counter_claim_number(HiloRowRef *ref, const HiloWantedHub *wanted,
 	if (number > change.row.max_value)
 		fail_at_limit(&change, ref);
 	if (number <= old_max || (change.row.flags & HILO_ROW_LEASED) ||
-		hilo_counter_is_for_hub(ref, &change.row, wanted))
+		hilo_counter_is_for_hub(ref, &change.row, leasing))
 	{
 		let_go(&change);
 		return false;
@@ -493,7 +496,8 @@ hilo_counter_claim_number(HiloRowRef *ref, const HiloWantedHub *wanted,
 
 	note_claim(&change.row, &range, 0);
 	hilo_row_flush_for_statement(hilo_row_finish(&change));
-	warn_near_limit(ref, &change.row);
+	if (IS_NEAR_LIMIT(&change.row))
+		warn_near_limit(ref, &change.row);
 	return true;
 }
 
@@ -606,7 +610,8 @@ finish_seed(HiloRowChange *change, const HiloRowRef *ref, int64 max,
 		fail_above_limit(change, ref, "seed", max);
 	set_max(&change->row, max);
 	finish_new_epoch(change, epoch);
-	warn_near_limit(ref, &change->row);
+	if (IS_NEAR_LIMIT(&change->row))
+		warn_near_limit(ref, &change->row);
 }
 
 int64
@@ -679,7 +684,8 @@ hilo_counter_advance(HiloRowRef *ref, int64 number, HiloRow *result)
 		(void) hilo_row_finish(&change);
 	else
 		hilo_row_abandon(&change);
-	warn_near_limit(ref, row);
+	if (IS_NEAR_LIMIT(row))
+		warn_near_limit(ref, row);
 	*result = *row;
 	return !too_far;
 }
@@ -721,7 +727,8 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 	lower_limit(row, limit);
 	note_bound(row);
 	finish_new_epoch(&change, epoch);
-	warn_near_limit(ref, row);
+	if (IS_NEAR_LIMIT(row))
+		warn_near_limit(ref, row);
 	return row->max;
 }
 
@@ -1004,17 +1011,17 @@ hilo_counter_drop(HiloRowRef *ref, bool force)
  */
 static int64
 last_timeline(HiloRowChange *change, const HiloRowRef *ref,
-			  const HiloWantedHub *wanted, const HiloHubState *state)
+			  HiloLeasing leasing, const HiloHubState *state)
 {
 	HiloRow    *row = &change->row;
 	int64		timeline = row->timeline != 0 ? row->timeline :
 		state->timeline;
 
 	if ((row->flags & HILO_ROW_LEASED) ||
-		hilo_counter_is_for_hub(ref, row, wanted))
+		hilo_counter_is_for_hub(ref, row, leasing))
 	{
 		const char *hub = row->flags & HILO_ROW_LEASED ?
-			pstrdup(NameStr(row->hub)) : wanted->name;
+			pstrdup(NameStr(row->hub)) : hilo_hub;
 
 		let_go(change);
 		ereport(ERROR,
@@ -1042,7 +1049,7 @@ last_timeline(HiloRowChange *change, const HiloRowRef *ref,
 }
 
 HiloRange
-hilo_counter_lease(HiloRowRef *ref, const HiloWantedHub *wanted, int64 size,
+hilo_counter_lease(HiloRowRef *ref, HiloLeasing leasing, int64 size,
 				   int64 above, const HiloHubState *state,
 				   HiloLeaseCheck check, HiloRow *result)
 {
@@ -1056,7 +1063,7 @@ hilo_counter_lease(HiloRowRef *ref, const HiloWantedHub *wanted, int64 size,
 
 	find_for_draw(&change, ref);
 	refuse_ordered(&change, ref);
-	leased_on = last_timeline(&change, ref, wanted, state);
+	leased_on = last_timeline(&change, ref, leasing, state);
 
 	*result = *row;
 	if (size == 0)
@@ -1074,7 +1081,8 @@ hilo_counter_lease(HiloRowRef *ref, const HiloWantedHub *wanted, int64 size,
 		hilo_row_flush_to_standby(lsn);
 	else
 		hilo_row_flush(lsn);
-	warn_near_limit(ref, row);
+	if (IS_NEAR_LIMIT(row))
+		warn_near_limit(ref, row);
 	if (leased_on != timeline)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
@@ -1238,7 +1246,8 @@ hilo_counter_take_in(HiloRowRef *ref, const HiloLeaseAnswer *answer,
 		hilo_row_abandon(&change);
 		return false;
 	}
-	settle_in(&change);
+	if (change.row.home != change.home)
+		settle_in(&change);
 
 	to_announce = note_hub(row, answer, epoch);
 
@@ -1277,7 +1286,8 @@ hilo_counter_hear(HiloRowRef *ref, const HiloLeaseAnswer *answer,
 		hilo_row_abandon(&change);
 		return false;
 	}
-	settle_in(&change);
+	if (change.row.home != change.home)
+		settle_in(&change);
 	if (note_hub(&change.row, answer, epoch))
 		finish_and_announce(&change);
 	else

@@ -15,6 +15,7 @@
 #ifndef HILO_COUNTER_H
 #define HILO_COUNTER_H
 
+#include "base/settings.h"
 #include "counting/range.h"
 #include "counting/row.h"
 
@@ -31,38 +32,17 @@ typedef struct HiloClaim
 } HiloClaim;
 
 /* The smallest and largest size of ranges of the row's counter. */
-extern int64 hilo_counter_range_size(const HiloRow *row);
-extern int64 hilo_counter_max_range_size(const HiloRow *row);
-
-/* For whom numbers are claimed. */
-typedef enum HiloClaimant
+static inline int64
+hilo_counter_range_size(const HiloRow *row)
 {
-	/*
-	 * A session: what it does not use goes back through
-	 * hilo_counter_give_back().
-	 */
-	HILO_FOR_SESSION,
+	return row->range_size > 0 ? row->range_size : hilo_min_range_size;
+}
 
-	/*
-	 * A client program: the claim has a token, and whoever knows it can give
-	 * the claim back.
-	 */
-	HILO_FOR_CLIENT,
-
-	/*
-	 * A statement that shows the number itself; it is on disk on return
-	 * unless synchronous_commit = off.
-	 */
-	HILO_FOR_STATEMENT
-} HiloClaimant;
-
-/* The hub for counters that are not leased yet. */
-typedef struct HiloWantedHub
+static inline int64
+hilo_counter_max_range_size(const HiloRow *row)
 {
-	const char *name;			/* NULL: none, they are counted here */
-	bool		even_counted;	/* true: even for counters that have been
-								 * counted here */
-} HiloWantedHub;
+	return row->max_range_size > 0 ? row->max_range_size : hilo_max_range_size;
+}
 
 /* True for the name of an identity, which ends in a bar. */
 extern bool hilo_is_identity(const char *name);
@@ -79,13 +59,20 @@ extern bool hilo_is_identity(const char *name);
 extern bool hilo_is_own_name(const char *name);
 
 /*
+ * Set the size and reserve of a request that follows from the last range, by the
+ * options in the row.
+ */
+extern void hilo_counter_size(HiloRangeRequest *request, const HiloRow *row);
+
+/*
  * Claim a range.  Creates a row that does not exist or was dropped, unless
  * hilo.auto_create is off.  Returns false, having changed nothing, if the
- * collection is ordered, or the numbers are or should be leased from a hub.
+ * collection is ordered, the numbers are or should be leased from a hub, or the
+ * row has one of the flags request->unless.  Sets the size of the request as
+ * above; *row is the row after that.
  */
-extern bool hilo_counter_claim(HiloRowRef *ref, const HiloWantedHub *wanted,
-							   const HiloRangeRequest *request,
-							   HiloClaimant claimant, HiloClaim *claim);
+extern bool hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
+							   HiloRow *row, HiloClaim *claim);
 
 /*
  * Claim a range for all sessions that draw from an ordered collection; they
@@ -103,15 +90,14 @@ extern bool hilo_counter_claim_ordered(HiloRowRef *ref,
  * or should be leased from a hub.  Creates a row as hilo_counter_claim() does.
  */
 extern bool hilo_counter_claim_number(HiloRowRef *ref,
-									  const HiloWantedHub *wanted,
-									  int64 number);
+									  HiloLeasing leasing, int64 number);
 
 /*
  * True if the counter with this row should be leased but is not yet.  The row
  * of server-side ids never is.
  */
 extern bool hilo_counter_is_for_hub(const HiloRowRef *ref, const HiloRow *row,
-									const HiloWantedHub *wanted);
+									HiloLeasing leasing);
 
 /* Raise the error that a claim would if it may not create the counter. */
 extern void hilo_counter_check_may_create(HiloRowRef *ref);
@@ -262,7 +248,7 @@ typedef void (*HiloLeaseCheck) (HiloRowRef *ref, const HiloHubState *before);
  * between the claim and the wait for a standby, which may end in an error.
  */
 extern HiloRange hilo_counter_lease(HiloRowRef *ref,
-									const HiloWantedHub *wanted, int64 size,
+									HiloLeasing leasing, int64 size,
 									int64 above, const HiloHubState *state,
 									HiloLeaseCheck check, HiloRow *result);
 

@@ -18,6 +18,14 @@ typedef struct HiloRange
 	int64		high;
 } HiloRange;
 
+/* Which counters that have no hub yet should be leased from one. */
+typedef enum HiloLeasing
+{
+	HILO_LEASE_NONE,			/* they are counted here */
+	HILO_LEASE_NEW,				/* those from which nothing was claimed here */
+	HILO_LEASE_ALL
+}			HiloLeasing;
+
 /* What a claimant asks for. */
 typedef struct HiloRangeRequest
 {
@@ -27,6 +35,20 @@ typedef struct HiloRangeRequest
 	int64		above;			/* low must be above it; 0: any */
 	int64		reserve;		/* numbers to claim for the pool beyond size,
 								 * as far as available; 0: none */
+
+	/* If keep is not 0, size and reserve follow from the last range: */
+	int64		last_size;		/* its size; 0: none */
+	int64		age;			/* microseconds since it was claimed */
+	int64		duration;		/* microseconds that a range should last */
+	int64		keep;			/* how much of a range is not reserve */
+
+	HiloLeasing leasing;		/* by which nothing is claimed, */
+	int			unless;			/* and HILO_ROW_... with which nothing is
+								 * claimed */
+	bool		for_client;		/* true: the claim has a token, and whoever
+								 * knows it can give the claim back */
+	bool		for_statement;	/* true: shown by a statement that may follow
+								 * synchronous_commit = off */
 } HiloRangeRequest;
 
 static inline int64

@@ -20,6 +20,7 @@
 #include "catalog/pg_control.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
+#include "postmaster/interrupt.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/lwlock.h"
@@ -57,15 +58,6 @@ static const struct
 	[HILO_TABLE_MEMBERS] = {9, sizeof(HiloMemberRow)}
 };
 
-void
-hilo_row_ref_init(HiloRowRef *ref, const char *name)
-{
-	ref->name = name;
-	ref->table = InvalidOid;
-	ItemPointerSetInvalid(&ref->tid);
-	ref->generation = 0;
-}
-
 /*
  * Use pg_strong_random() rather than a cheaper source: the token of a claim is
  * all that distinguishes its holder from others.
@@ -90,21 +82,6 @@ hilo_random_number(void)
 /*
  * Tuples
  */
-
-/* The contents that belong to the table. */
-static void *
-contents(HiloRowChange *change)
-{
-	switch (change->table)
-	{
-		case HILO_TABLE_HUBS:
-			return &change->hub;
-		case HILO_TABLE_MEMBERS:
-			return &change->member;
-		default:
-			return &change->row;
-	}
-}
 
 /*
  * True if one of the tuple's columns up to the name is NULL or missing; others
@@ -136,7 +113,8 @@ tuple_is_of(HeapTuple tuple, HiloTable table, const char *name)
 	char	   *data = (char *) GETSTRUCT(tuple);
 	text	   *value;
 
-	if (lacks_columns(tuple, table))
+	if (HeapTupleHeaderGetNatts(tuple->t_data) != layouts[table].fixed_columns + 1 &&
+		lacks_columns(tuple, table))
 		return false;
 
 	data += layouts[table].size;
@@ -216,7 +194,7 @@ lock_row(HiloRowChange *change, const HiloRowRef *ref)
 		goto not_there;
 
 	change->offset = offset;
-	memcpy(contents(change), GETSTRUCT(&tuple), layouts[change->table].size);
+	memcpy(change->contents, GETSTRUCT(&tuple), layouts[change->table].size);
 	return true;
 
 not_there:
@@ -240,7 +218,7 @@ look_up_row(HiloTable table, Relation rel, HiloRowRef *ref)
 	ScanKeyEntryInitialize(&key, 0, layouts[table].fixed_columns + 1,
 						   BTEqualStrategyNumber, InvalidOid, C_COLLATION_OID,
 						   F_TEXTEQ, name);
-	scan = systable_beginscan(rel, hilo_catalog_name_index(table, rel), true,
+	scan = systable_beginscan(rel, hilo_catalog_name_index(table), true,
 							  SnapshotSelf, 1, &key);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
@@ -258,25 +236,20 @@ look_up_row(HiloTable table, Relation rel, HiloRowRef *ref)
 }
 
 /*
- * True if the row may be where ref remembers it. lock_row() verifies that, but
- * the page must exist, which it may not after the table was rewritten.
- */
-static inline bool
-may_be_in_place(Relation rel, const HiloRowRef *ref)
-{
-	return ref->table == RelationGetRelid(rel) &&
-		(ref->generation == hilo_row_generation ||
-		 ItemPointerGetBlockNumber(&ref->tid) < RelationGetNumberOfBlocks(rel));
-}
-
-/*
  * Find the row in the locked table change->rel and lock its page.  Returns
  * false if there is no such row.
  */
 static bool
 find_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 {
-	if (may_be_in_place(change->rel, ref) && lock_row(change, ref))
+	/*
+	 * lock_row() verifies that the row is where ref remembers it; but the
+	 * page must exist, which it may not after the table was rewritten.
+	 */
+	if (ref->table == RelationGetRelid(change->rel) &&
+		(ref->generation == hilo_row_generation ||
+		 ItemPointerGetBlockNumber(&ref->tid) < RelationGetNumberOfBlocks(change->rel)) &&
+		lock_row(change, ref))
 	{
 		ref->generation = hilo_row_generation;
 		return true;
@@ -417,24 +390,24 @@ create_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 		elog(ERROR, "new row of table \"%s\" is not where it was put",
 			 RelationGetRelationName(change->rel));
 
+	change->row.home = change->home;
 	change->row.epoch = hilo_random_number();
 	change->row.max_value = PG_INT64_MAX;
 	change->row.claimed_at = DT_NOBEGIN;
 }
 
 /*
- * Raise an error if this transaction has rewritten the table: a rollback would
- * discard the new storage with the changes made to rows there.
+ * This transaction has rewritten the table: a rollback would discard the new
+ * storage with the changes made to rows there.
  */
 static void
-check_storage(Relation rel)
+report_new_storage(Relation rel)
 {
-	if (hilo_storage_is_new(rel))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot change counters in a transaction that has rewritten table \"%s.%s\"",
-						HILO_SCHEMA, RelationGetRelationName(rel)),
-				 errhint("Commit first.")));
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("cannot change counters in a transaction that has rewritten table \"%s.%s\"",
+					HILO_SCHEMA, RelationGetRelationName(rel)),
+			 errhint("Commit first.")));
 }
 
 void
@@ -442,7 +415,8 @@ hilo_row_check_storage(void)
 {
 	Relation	rel = hilo_catalog_open(HILO_TABLE_COUNTERS, AccessShareLock);
 
-	check_storage(rel);
+	if (hilo_storage_is_new(rel))
+		report_new_storage(rel);
 	table_close(rel, AccessShareLock);
 }
 
@@ -451,7 +425,8 @@ hilo_row_lock_table(void)
 {
 	Relation	rel = hilo_catalog_open(HILO_TABLE_COUNTERS, RowExclusiveLock);
 
-	check_storage(rel);
+	if (hilo_storage_is_new(rel))
+		report_new_storage(rel);
 	return rel;
 }
 
@@ -467,11 +442,14 @@ hilo_row_find(HiloRowChange *change, HiloTable table, HiloRowRef *ref,
 {
 	memset(change, 0, sizeof(*change));
 	change->table = table;
+	change->contents = table == HILO_TABLE_COUNTERS ? (void *) &change->row :
+		table == HILO_TABLE_HUBS ? (void *) &change->hub :
+		(void *) &change->member;
 	change->lockmode = access == HILO_ROW_READ ? AccessShareLock :
 		RowExclusiveLock;
 	change->rel = hilo_catalog_open(table, change->lockmode);
-	if (access != HILO_ROW_READ)
-		check_storage(change->rel);
+	if (access != HILO_ROW_READ && hilo_storage_is_new(change->rel))
+		report_new_storage(change->rel);
 	change->home = hilo_catalog_home(RelationGetRelid(change->rel));
 
 	if (find_and_lock_row(change, ref))
@@ -490,6 +468,7 @@ hilo_row_find_at_exit(HiloRowChange *change, HiloRowRef *ref)
 {
 	memset(change, 0, sizeof(*change));
 	change->table = HILO_TABLE_COUNTERS;
+	change->contents = &change->row;
 	change->lockmode = RowExclusiveLock;
 	change->rel = OidIsValid(ref->table) ?
 		hilo_catalog_open_at_exit(ref->table, change->lockmode) : NULL;
@@ -559,7 +538,7 @@ hilo_row_finish(HiloRowChange *change)
 	HILO_KILL_POINT("row locked");
 	change->row.changes++;
 	change->row.home = change->hub.home = change->member.home = change->home;
-	memcpy((char *) header + header->t_hoff, contents(change),
+	memcpy((char *) header + header->t_hoff, change->contents,
 		   layouts[change->table].size);
 
 	/*
@@ -575,12 +554,8 @@ hilo_row_finish(HiloRowChange *change)
 	return lsn;
 }
 
-/*
- * True if synchronous standbys have reached the LSN, or none are configured.
- * Check under the lock: the process that ends all waits clears the setting
- * under it, too.
- */
-static bool
+/* True if synchronous standbys have reached the LSN. */
+static inline bool
 standbys_have(XLogRecPtr lsn)
 {
 	int			mode = synchronous_commit == SYNCHRONOUS_COMMIT_REMOTE_WRITE ?
@@ -588,7 +563,7 @@ standbys_have(XLogRecPtr lsn)
 	bool		reached;
 
 	LWLockAcquire(SyncRepLock, LW_SHARED);
-	reached = lsn <= WalSndCtl->lsn[mode] || !hilo_sync_standbys_defined();
+	reached = lsn <= WalSndCtl->lsn[mode];
 	LWLockRelease(SyncRepLock);
 	return reached;
 }
@@ -615,7 +590,35 @@ hilo_row_flush_here(XLogRecPtr lsn)
 	HILO_FAILURE_POINT("after flush");
 }
 
-/* A canceled wait for standbys ends with only a warning. */
+/*
+ * A wait for standbys that is canceled ends with only a warning.  If they have
+ * not reached the LSN now, either it was, or none are required.  Which of these,
+ * the server says by the same function: one that would wait consumes a cancel
+ * request.
+ */
+static void
+check_not_canceled(XLogRecPtr lsn)
+{
+	bool		pending = QueryCancelPending;
+	bool		waits;
+
+	if (standbys_have(lsn))
+		return;
+	HOLD_INTERRUPTS();
+	QueryCancelPending = true;
+	SyncRepWaitForLSN(lsn, false);
+	waits = !QueryCancelPending;
+	QueryCancelPending = pending;
+	RESUME_INTERRUPTS();
+	if (!waits && !ProcDiePending)
+		return;
+	CHECK_FOR_INTERRUPTS();
+	ereport(ERROR,
+			(errcode(ERRCODE_QUERY_CANCELED),
+			 errmsg("canceled the wait for a synchronous standby"),
+			 errdetail("The change has been made on this server, but the standby may not know of it. Numbers claimed are not handed out.")));
+}
+
 void
 hilo_row_flush(XLogRecPtr lsn)
 {
@@ -626,15 +629,8 @@ hilo_row_flush(XLogRecPtr lsn)
 	HOLD_INTERRUPTS();
 	SyncRepWaitForLSN(lsn, false);
 	RESUME_INTERRUPTS();
-
-	if (SyncRepRequested() && !standbys_have(lsn))
-	{
-		CHECK_FOR_INTERRUPTS();
-		ereport(ERROR,
-				(errcode(ERRCODE_QUERY_CANCELED),
-				 errmsg("canceled the wait for a synchronous standby"),
-				 errdetail("The change has been made on this server, but the standby may not know of it. Numbers claimed are not handed out.")));
-	}
+	if (SyncRepRequested() && (SyncRepStandbyNames[0] != '\0' || ConfigReloadPending))
+		check_not_canceled(lsn);
 }
 
 void
@@ -664,15 +660,19 @@ hilo_row_flush_for_statement(XLogRecPtr lsn)
 XLogRecPtr
 hilo_row_own_lsn(XLogRecPtr lsn)
 {
+#ifdef USE_ASSERT_CHECKING
 	char		nothing = 0;	/* a record must not be empty */
 
 	if (XLogRecPtrIsInvalid(lsn) || !SyncRepRequested() ||
-		!hilo_sync_standbys_defined() || standbys_have(lsn))
+		SyncRepStandbyNames[0] == '\0' || standbys_have(lsn))
 		return lsn;
 	XLogBeginInsert();
 	XLogRegisterData(&nothing, sizeof(nothing));
 	XLogSetRecordFlags(XLOG_MARK_UNIMPORTANT);
 	return XLogInsert(RM_XLOG_ID, XLOG_NOOP);
+#else
+	return lsn;
+#endif
 }
 
 /*

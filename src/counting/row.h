@@ -158,7 +158,8 @@ typedef struct HiloRowChange
 	OffsetNumber offset;
 	bool		created;		/* inserted by us, not yet visible to others */
 	int64		home;			/* what the row's home should be */
-	HiloRow		row;			/* contents now, to be changed: of hilo.hilo */
+	void	   *contents;		/* now, to be changed: one of these */
+	HiloRow		row;			/* of hilo.hilo */
 	HiloHubRow	hub;			/* or of hilo.hub */
 	HiloMemberRow member;		/* or of hilo.member */
 } HiloRowChange;
@@ -172,7 +173,12 @@ typedef struct HiloNamedRow
 } HiloNamedRow;
 
 /* A reference to a row that has not been seen yet. */
-extern void hilo_row_ref_init(HiloRowRef *ref, const char *name);
+static inline void
+hilo_row_ref_init(HiloRowRef *ref, const char *name)
+{
+	memset(ref, 0, sizeof(*ref));
+	ref->name = name;
+}
 
 /* A random number above 0 that cannot be guessed. */
 extern int64 hilo_random_number(void);
@@ -241,8 +247,8 @@ extern void hilo_row_flush_for_statement(XLogRecPtr lsn);
 
 /*
  * The LSN to flush instead of one that other sessions may have to flush as
- * well: no two sessions may wait for standbys with the same LSN. It is that of
- * a record of our own, above lsn, if there is something to wait for.
+ * well.  A server built with assertions insists that no two sessions wait for
+ * standbys with the same LSN: there it is that of a record of our own.
  */
 extern XLogRecPtr hilo_row_own_lsn(XLogRecPtr lsn);
 

@@ -240,7 +240,7 @@ report_short_connections(const HiloColumn *column, HiloCollection *collection)
 	if (limit == PG_INT64_MAX || hilo_pool_exists())
 		return;
 	(void) hilo_collection_row(collection);
-	size = hilo_collection_range_size(collection);
+	size = hilo_counter_range_size(&collection->row);
 	if (size > 1)
 		ereport(NOTICE,
 				(errmsg("column \"%s\" of table %s has numbers up to " INT64_FORMAT ", and each short connection can cost " INT64_FORMAT " of them",

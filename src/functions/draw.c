@@ -58,7 +58,7 @@ Datum
 hilo_next(PG_FUNCTION_ARGS)
 {
 	hilo_api_prevent_unless_may_write("hilo_next()");
-	PG_RETURN_TEXT_P(hilo_api_next_id(hilo_api_entry_to_draw(fcinfo,
+	PG_RETURN_TEXT_P(hilo_api_next_id(hilo_api_entry_to_take(fcinfo,
 															 HILO_DRAW_ID)));
 }
 
@@ -71,7 +71,7 @@ hilo_next_tagged(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("hilo_next()");
 	suffix_len = tag_suffix(fcinfo, 1, suffix);
-	entry = hilo_api_entry_to_draw(fcinfo, HILO_DRAW_NUMBER);
+	entry = hilo_api_entry_to_take(fcinfo, HILO_DRAW_NUMBER);
 	PG_RETURN_TEXT_P(hilo_api_next_id_tagged(entry, suffix, suffix_len));
 }
 
@@ -79,7 +79,7 @@ Datum
 hilo_next_number(PG_FUNCTION_ARGS)
 {
 	hilo_api_prevent_unless_may_write("hilo_next_number()");
-	PG_RETURN_INT64(hilo_cache_take(hilo_api_entry_to_draw(fcinfo,
+	PG_RETURN_INT64(hilo_cache_take(hilo_api_entry_to_take(fcinfo,
 														   HILO_DRAW_NUMBER)));
 }
 
@@ -119,7 +119,7 @@ checked_count(FunctionCallInfo fcinfo, HiloCollection *collection, int arg,
 	hilo_api_reject_null(fcinfo, arg, name);
 	count = PG_GETARG_INT64(arg);
 	(void) hilo_collection_row(collection);
-	max = hilo_collection_max_range_size(collection);
+	max = hilo_counter_max_range_size(&collection->row);
 	if (count < 1 || count > max)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -141,8 +141,7 @@ hilo_reserve(PG_FUNCTION_ARGS)
 	hilo_api_prevent_unless_may_write("hilo_reserve()");
 	entry = hilo_api_entry_to_draw(fcinfo, HILO_DRAW_NUMBER);
 	request.size = checked_count(fcinfo, &entry->collection, 1, "count");
-	hilo_collection_take(&entry->collection, &request, HILO_FOR_SESSION,
-						 &claim);
+	(void) hilo_collection_take(&entry->collection, &request, &claim);
 
 	values[0] = Int64GetDatum(claim.range.low);
 	values[1] = Int64GetDatum(claim.range.high);
@@ -161,8 +160,7 @@ hilo_next_hi(PG_FUNCTION_ARGS)
 	request.size = checked_count(fcinfo, &entry->collection, 1, "capacity");
 	request.alignment = request.size;
 	hilo_collection_refuse_ordered(&entry->collection);
-	hilo_collection_take(&entry->collection, &request, HILO_FOR_SESSION,
-						 &claim);
+	(void) hilo_collection_take(&entry->collection, &request, &claim);
 	PG_RETURN_INT64(claim.range.high / request.size);
 }
 
@@ -198,7 +196,8 @@ check_may_pass(HiloCollection *collection, int64 last_max)
 Datum
 hilo_next_range(PG_FUNCTION_ARGS)
 {
-	HiloRangeRequest request = {.exact = false,.alignment = 1};
+	HiloRangeRequest request = {.alignment = 1,.duration = CLIENT_RANGE_DURATION,
+	.keep = PG_INT64_MAX,.for_client = true};
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	HiloCollection *collection;
 	HiloClaim	claim;
@@ -221,13 +220,11 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	if (!PG_ARGISNULL(2) &&
 		pg_sub_s64_overflow(now, PG_GETARG_TIMESTAMPTZ(2), &age))
 		age = PG_INT64_MAX;
-	request.size = hilo_range_size(last_size, age,
-								   CLIENT_RANGE_DURATION,
-								   hilo_collection_range_size(collection),
-								   hilo_collection_max_range_size(collection));
+	request.last_size = last_size;
+	request.age = age;
 	if (request.above > 0)
 		check_may_pass(collection, request.above);
-	hilo_collection_take(collection, &request, HILO_FOR_CLIENT, &claim);
+	(void) hilo_collection_take(collection, &request, &claim);
 
 	start_len = hilo_document_id_start(start, collection->ref.name,
 									   hilo_identity_parts_separator,

@@ -162,7 +162,6 @@ hilo_lease(PG_FUNCTION_ARGS)
 	const char *member;
 	int64		size;
 	int64		at_least;
-	HiloWantedHub wanted = hilo_lease_wanted();
 	HiloRow		row;
 	int64		known_timeline;
 	bool		is_known;
@@ -191,7 +190,7 @@ hilo_lease(PG_FUNCTION_ARGS)
 	hilo_hub_state(&state);
 	do
 	{
-		range = hilo_counter_lease(&collection.ref, &wanted, size, at_least,
+		range = hilo_counter_lease(&collection.ref, hilo_leasing(), size, at_least,
 								   &state, hilo_hub_check_not_left, &row);
 		if (size > 0)
 			hilo_hub_check_not_left(&collection.ref, &state);

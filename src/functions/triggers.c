@@ -49,8 +49,8 @@ collection_of_table(Relation rel)
 {
 	const char *name = get_rel_name(hilo_topmost_table(rel));
 
-	return hilo_api_checked_entry(name != NULL ? name :
-								  RelationGetRelationName(rel));
+	return hilo_cache_entry(name != NULL ? name : RelationGetRelationName(rel),
+							hilo_identity_parts_separator);
 }
 
 /* The number of the column named in the trigger's arguments. */
@@ -83,7 +83,7 @@ make_assign_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 	hilo_assigned_init(&site.column, rel,
 					   find_column(rel, trigger->tgargs[0]));
 	if (trigger->tgnargs == 2)
-		site.entry = hilo_api_checked_entry(trigger->tgargs[1]);
+		site.entry = hilo_cache_entry(trigger->tgargs[1], hilo_identity_parts_separator);
 	else
 		site.entry = collection_of_table(rel);
 
@@ -408,7 +408,7 @@ get_ready(AdvanceSite *site, TriggerData *trigdata)
 		hilo_assigned_init(&site->assigned, rel, site->watched[0].attnum);
 	if (site->count > 0)
 	{
-		site->entry = hilo_cache_entry(collection);
+		site->entry = hilo_cache_entry(collection, NULL);
 		if (!hilo_may_advance(&site->entry->collection, site->topmost, &site->bound))
 			refuse_to_advance(site, trigdata);
 		if (site->bound)

@@ -25,8 +25,8 @@
 #include "utils/snapmgr.h"
 
 #include "base/compat.h"
-#include "counting/catalog.h"
 #include "base/relcache.h"
+#include "counting/catalog.h"
 #include "servers/citus.h"
 
 #define GROUP_TABLE		"pg_dist_local_group"
@@ -35,15 +35,8 @@
 /* OID of the table when last seen; InvalidOid: it did not exist. */
 static Oid	group_table = InvalidOid;
 
-/* The kind of node found, and the generation it is valid for; 0: none yet. */
-typedef enum NodeKind
-{
-	NO_NODE,
-	COORDINATOR,
-	WORKER
-} NodeKind;
-static NodeKind node_kind = NO_NODE;
-static uint64 known_generation = 0;
+HiloNodeKind hilo_citus_node_kind = HILO_NO_NODE;
+uint64		hilo_citus_generation = 0;
 
 /*
  * Creating or dropping the table changes the generation
@@ -150,46 +143,24 @@ has_group(Relation rel, AttrNumber attnum)
 	return found;
 }
 
-static NodeKind
-look_up(void)
-{
-	Relation	rel = open_catalog(GROUP_TABLE);
-	AttrNumber	attnum;
-	NodeKind	result = NO_NODE;
-
-	group_table = rel == NULL ? InvalidOid : RelationGetRelid(rel);
-	if (rel == NULL)
-		return NO_NODE;
-	attnum = get_attnum(group_table, GROUP_COLUMN);
-	if (attnum > 0 && get_atttype(group_table, attnum) == INT4OID)
-		result = has_group(rel, attnum) ? WORKER : COORDINATOR;
-	table_close(rel, AccessShareLock);
-	return result;
-}
-
-static NodeKind
-present_kind(void)
+void
+hilo_citus_look_up(void)
 {
 	uint64		generation = hilo_rights_generation;
+	Relation	rel = open_catalog(GROUP_TABLE);
+	AttrNumber	attnum;
 
-	if (known_generation != generation)
+	group_table = rel == NULL ? InvalidOid : RelationGetRelid(rel);
+	hilo_citus_node_kind = HILO_NO_NODE;
+	if (rel != NULL)
 	{
-		node_kind = look_up();
-		known_generation = generation;
+		attnum = get_attnum(group_table, GROUP_COLUMN);
+		if (attnum > 0 && get_atttype(group_table, attnum) == INT4OID)
+			hilo_citus_node_kind = has_group(rel, attnum) ? HILO_WORKER :
+				HILO_COORDINATOR;
+		table_close(rel, AccessShareLock);
 	}
-	return node_kind;
-}
-
-bool
-hilo_citus_is_worker(void)
-{
-	return present_kind() == WORKER;
-}
-
-bool
-hilo_citus_is_coordinator(void)
-{
-	return present_kind() == COORDINATOR;
+	hilo_citus_generation = generation;
 }
 
 /*

@@ -13,6 +13,8 @@
 
 #include "access/attnum.h"
 
+#include "counting/catalog.h"
+
 /*
  * Name of the coordinator as a hub, in our rows.  It cannot be the name of a
  * foreign server, because hilo.lease_from() and hilo.hub refuse names with a
@@ -23,17 +25,36 @@
 /* Must be called once, when the library is loaded. */
 extern void hilo_citus_init(void);
 
+/* What this node was found to be, in that hilo_rights_generation; 0: nothing yet. */
+typedef enum HiloNodeKind
+{
+	HILO_NO_NODE,				/* there is no Citus */
+	HILO_COORDINATOR,			/* even of a cluster without other nodes */
+	HILO_WORKER
+}			HiloNodeKind;
+extern HiloNodeKind hilo_citus_node_kind;
+extern uint64 hilo_citus_generation;
+
+/* Find that out. */
+extern void hilo_citus_look_up(void);
+
 /*
  * True if this node is a Citus worker.  The answer is valid as long as
  * hilo_rights_generation does not change.
  */
-extern bool hilo_citus_is_worker(void);
+static inline bool
+hilo_citus_is_worker(void)
+{
+	if (unlikely(hilo_citus_generation != hilo_rights_generation))
+		hilo_citus_look_up();
+	return hilo_citus_node_kind == HILO_WORKER;
+}
 
-/*
- * True if this node is the coordinator of a Citus cluster, even one without
- * other nodes.
- */
-extern bool hilo_citus_is_coordinator(void);
+static inline bool
+hilo_citus_is_coordinator(void)
+{
+	return !hilo_citus_is_worker() && hilo_citus_node_kind == HILO_COORDINATOR;
+}
 
 /* How Citus connects to the coordinator.  All palloc'd. */
 typedef struct HiloCitusConnection

@@ -116,19 +116,6 @@ hub_text(const char *hub)
 		psprintf("server \"%s\"", hub);
 }
 
-HiloWantedHub
-hilo_lease_wanted(void)
-{
-	bool		on_worker = hilo_citus_is_worker();
-	HiloWantedHub wanted = {.even_counted = on_worker};
-
-	if (hilo_hub[0] != '\0')
-		wanted.name = hilo_hub;
-	else if (on_worker && hilo_pool_exists())
-		wanted.name = HILO_CITUS_COORDINATOR;
-	return wanted;
-}
-
 void
 hilo_lease_check_hub(const HiloRowRef *ref, const HiloRow *row)
 {
@@ -155,13 +142,13 @@ hilo_lease_check_hub(const HiloRowRef *ref, const HiloRow *row)
 static NameData
 hub_to_ask(const HiloRowRef *ref, const HiloRow *row)
 {
-	HiloWantedHub wanted = hilo_lease_wanted();
 	NameData	hub = {0};
 
 	if (row->flags & HILO_ROW_LEASED)
 		hub = row->hub;
-	else if (hilo_counter_is_for_hub(ref, row, &wanted))
-		namestrcpy(&hub, wanted.name);
+	else if (hilo_counter_is_for_hub(ref, row, hilo_leasing()))
+		namestrcpy(&hub, hilo_hub[0] != '\0' ? hilo_hub :
+				   HILO_CITUS_COORDINATOR);
 	return hub;
 }
 

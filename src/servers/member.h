@@ -14,13 +14,24 @@
 
 #include "fmgr.h"
 
-#include "session/collection.h"
+#include "base/settings.h"
+#include "counting/counter.h"
+#include "servers/citus.h"
+#include "shared/pool.h"
 
 /*
- * The hub for counters that are not leased yet: the foreign server that the
- * setting hilo.hub names; on a Citus worker, the coordinator.
+ * Which counters should be leased: from the foreign server that the setting
+ * hilo.hub names; on a Citus worker, from the coordinator.
  */
-extern HiloWantedHub hilo_lease_wanted(void);
+static inline HiloLeasing
+hilo_leasing(void)
+{
+	bool		on_worker = hilo_citus_is_worker();
+
+	if (hilo_hub[0] == '\0' && !(on_worker && hilo_pool_exists()))
+		return HILO_LEASE_NONE;
+	return on_worker ? HILO_LEASE_ALL : HILO_LEASE_NEW;
+}
 
 /*
  * Raise 55000 if the hub in the row of a leased counter is not the one that it

@@ -95,7 +95,8 @@ hilo_api_bool(FunctionCallInfo fcinfo, int arg, const char *name)
 const char *
 hilo_api_name(FunctionCallInfo fcinfo, int arg, const char *what)
 {
-	hilo_api_reject_null(fcinfo, arg, what);
+	if (unlikely(PG_ARGISNULL(arg)))
+		hilo_api_reject_null(fcinfo, arg, what);
 	return text_to_cstring(PG_GETARG_TEXT_PP(arg));
 }
 
@@ -180,25 +181,10 @@ hilo_api_forget_range(const char *collection)
 }
 
 HiloEntry *
-hilo_api_checked_entry(const char *name)
-{
-	HiloEntry  *entry = hilo_cache_find(name);
-
-	if (unlikely(entry == NULL ||
-				 entry->text.name_generation != hilo_settings_generation))
-	{
-		hilo_check_collection(name, hilo_identity_parts_separator);
-		entry = hilo_cache_entry(name);
-		entry->text.name_generation = hilo_settings_generation;
-	}
-	return entry;
-}
-
-HiloEntry *
 hilo_api_find_entry(FunctionCallInfo fcinfo)
 {
-	HiloEntry  *entry = hilo_api_checked_entry(hilo_api_name(fcinfo, 0,
-															 "collection"));
+	HiloEntry  *entry = hilo_cache_entry(hilo_api_name(fcinfo, 0, "collection"),
+										 hilo_identity_parts_separator);
 
 	entry->unseen = 0;
 	return entry;

@@ -92,9 +92,6 @@ extern bool hilo_api_drop(FunctionCallInfo fcinfo, HiloCollection *collection);
 /* Forget the range of a collection that this session holds, if any. */
 extern void hilo_api_forget_range(const char *collection);
 
-/* Check a collection's name, and return its cache entry. */
-extern HiloEntry *hilo_api_checked_entry(const char *name);
-
 /* The cache entry of the first argument, by a lookup. */
 extern HiloEntry *hilo_api_find_entry(FunctionCallInfo fcinfo);
 
@@ -142,6 +139,18 @@ hilo_api_entry_to_draw(FunctionCallInfo fcinfo, HiloDrawn drawn)
 {
 	HiloEntry  *entry = hilo_api_entry(fcinfo);
 
+	hilo_draw_right_check(entry, drawn);
+	return entry;
+}
+
+/* The same, if the next number of this session's range is to be drawn. */
+static inline HiloEntry *
+hilo_api_entry_to_take(FunctionCallInfo fcinfo, HiloDrawn drawn)
+{
+	HiloEntry  *entry = hilo_api_entry(fcinfo);
+
+	if (unlikely(entry->right.generation != hilo_rights_generation))
+		hilo_cache_prepare(entry);
 	hilo_draw_right_check(entry, drawn);
 	return entry;
 }

@@ -24,14 +24,6 @@
 #include "shared/pool.h"
 
 void
-hilo_collection_init(HiloCollection *collection, const char *name)
-{
-	hilo_row_ref_init(&collection->ref, name);
-	collection->generation = 0;
-	memset(&collection->order, 0, sizeof(collection->order));
-}
-
-void
 hilo_collection_init_identity(HiloCollection *collection, const char *name,
 							  char *buffer)
 {
@@ -43,34 +35,14 @@ hilo_collection_init_identity(HiloCollection *collection, const char *name,
  * Note the generation before reading the row: if it changes meanwhile, what was
  * read may be out of date.
  */
-static void
-read_row(HiloCollection *collection)
+void
+hilo_collection_read(HiloCollection *collection)
 {
 	uint64		generation = hilo_row_generation;
 
 	(void) hilo_counter_read(&collection->ref, &collection->row);
 	collection->generation = generation;
 	HILO_FAILURE_POINT("row read");
-}
-
-const HiloRow *
-hilo_collection_row(HiloCollection *collection)
-{
-	if (collection->generation != hilo_row_generation)
-		read_row(collection);
-	return &collection->row;
-}
-
-int64
-hilo_collection_range_size(const HiloCollection *collection)
-{
-	return hilo_counter_range_size(&collection->row);
-}
-
-int64
-hilo_collection_max_range_size(const HiloCollection *collection)
-{
-	return hilo_counter_max_range_size(&collection->row);
 }
 
 const char *
@@ -82,28 +54,47 @@ hilo_collection_node_tag(const HiloCollection *collection)
 
 /*
  * Take from the pool.  Always reads the row again, so that pooled numbers are
- * as good as a claim made now.
+ * as good as a claim made now.  Counted numbers are for sessions, and no longer
+ * valid once numbers are to be leased.
  */
 static bool
-take_pooled(HiloCollection *collection, const HiloRangeRequest *request,
-			HiloClaimant claimant, HiloClaim *claim)
+take_pooled(HiloCollection *collection, HiloRangeRequest *request,
+			HiloClaim *claim)
 {
 	const char *name = collection->ref.name;
+	const HiloRow *row = &collection->row;
+	HiloRangeRequest any;
 	bool		low;
 	XLogRecPtr	lsn;
 
-	if (!hilo_pool_has(name))
-		return false;
 	hilo_row_check_storage();
-	read_row(collection);
-	if (!hilo_pool_take(name, &collection->row, request, claim, &low))
+	hilo_collection_read(collection);
+	if (row->flags & HILO_ROW_LEASED)
+		hilo_lease_check_hub(&collection->ref, row);
+	else if ((row->flags & (HILO_ROW_ORDERED | request->unless)) ||
+			 request->for_client || request->for_statement ||
+			 hilo_counter_is_for_hub(&collection->ref, row, request->leasing))
 		return false;
+
+	hilo_counter_size(request, row);
+	if (!hilo_pool_take(name, row, request, claim, &low))
+	{
+		/*
+		 * A session prefers higher numbers; of leased ones it takes any.
+		 */
+		any = *request;
+		if (!request->for_client && request->keep != 0)
+			any.above = 0;
+		if (!(row->flags & HILO_ROW_LEASED) || any.above == request->above ||
+			!hilo_pool_take(name, row, &any, claim, &low))
+			return false;
+	}
 	HILO_KILL_POINT("taken");
 
 	if (low)
 		hilo_lease_fetch_ahead();
 	lsn = hilo_row_own_lsn(claim->lsn);
-	if (claimant == HILO_FOR_STATEMENT)
+	if (request->for_statement)
 		hilo_row_flush_for_statement(lsn);
 	else
 		hilo_row_flush(lsn);
@@ -123,21 +114,6 @@ put_reserve(const char *name, int64 size, HiloClaim *claim)
 	claim->range.high = rest.range.low - 1;
 	if (hilo_pool_put(name, &rest, false))
 		HILO_KILL_POINT("rest pooled");
-}
-
-/*
- * True if the numbers come from a hub, or should.  Raises an error if the hub
- * is not the one that it should be.
- */
-static bool
-is_leased(HiloCollection *collection, const HiloWantedHub *wanted)
-{
-	const HiloRow *row = hilo_collection_row(collection);
-
-	if (!(row->flags & HILO_ROW_LEASED))
-		return hilo_counter_is_for_hub(&collection->ref, row, wanted);
-	hilo_lease_check_hub(&collection->ref, row);
-	return true;
 }
 
 /*
@@ -164,13 +140,12 @@ static void
 check_is_counted_here(HiloCollection *collection)
 {
 	const char *name = collection->ref.name;
-	HiloWantedHub wanted = hilo_lease_wanted();
 	HiloRow		row = collection->row;
 
 	if (hilo_collection_is_ordered(collection))
 		row.claimed_at = GetCurrentTimestamp();
 	row.flags &= ~HILO_ROW_ORDERED;
-	if (hilo_counter_is_for_hub(&collection->ref, &row, &wanted))
+	if (hilo_counter_is_for_hub(&collection->ref, &row, hilo_leasing()))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("collection \"%s\" cannot be ordered on this server",
@@ -273,7 +248,7 @@ hilo_collection_horizon(HiloCollection *collection, Snapshot snapshot,
 	 * transaction of before need not have heard that it has become ordered.
 	 */
 	if (!(row->flags & HILO_ROW_SETTLED))
-		read_row(collection);
+		hilo_collection_read(collection);
 	check_has_horizon(collection);
 	while (!hilo_order_horizon(&collection->order, collection->ref.name, row,
 							   snapshot, horizon, lsn))
@@ -284,67 +259,55 @@ hilo_collection_horizon(HiloCollection *collection, Snapshot snapshot,
 	*epoch = row->epoch;
 }
 
-void
-hilo_collection_take(HiloCollection *collection,
-					 const HiloRangeRequest *request, HiloClaimant claimant,
+bool
+hilo_collection_take(HiloCollection *collection, HiloRangeRequest *request,
 					 HiloClaim *claim)
 {
-	HiloRangeRequest any = *request;
-
-	/* A session prefers higher numbers, but does not insist on them. */
-	if (claimant == HILO_FOR_SESSION)
-		any.above = 0;
+	HiloRow    *row = &collection->row;
 
 	for (;;)
 	{
-		HiloWantedHub wanted = hilo_lease_wanted();
+		uint64		generation = hilo_row_generation;
+		HiloRangeRequest any;
+		bool		claimed;
 
-		/* The claim for a statement finds out by itself, in a single step. */
-		bool		leased = (claimant != HILO_FOR_STATEMENT ||
-							  collection->generation != 0 ||
-							  wanted.name != NULL) &&
-			is_leased(collection, &wanted);
+		request->leasing = hilo_leasing();
+		if (hilo_pool_exists() && hilo_pool_has(collection->ref.name) &&
+			take_pooled(collection, request, claim))
+			return true;
 
-		bool		pooled;
-
-		if (hilo_collection_is_ordered(collection))
+		/* A session prefers higher numbers, but does not insist on them. */
+		any = *request;
+		if (!request->for_client && request->keep != 0)
+			any.above = 0;
+		claimed = hilo_counter_claim(&collection->ref, &any, row, claim);
+		collection->generation = generation;
+		if (claimed)
 		{
-			/*
-			 * An ordered collection gives no ranges to be kept: later
-			 * transactions would draw from them.
-			 */
-			if (claimant == HILO_FOR_CLIENT || request->alignment > 1)
+			request->size = any.size;
+			request->reserve = any.reserve;
+			if (any.reserve > 0)
+				put_reserve(collection->ref.name, any.size, claim);
+			return true;
+		}
+
+		/*
+		 * An ordered collection gives no ranges to be kept: later
+		 * transactions would draw from them.
+		 */
+		if (row->flags & request->unless)
+			return false;
+		if (row->flags & HILO_ROW_ORDERED)
+		{
+			if (request->for_client || request->alignment > 1)
 				hilo_collection_refuse_ordered(collection);
 			if (hilo_collection_take_ordered(collection,
 											 request->exact ? request->size : 1,
 											 claim))
-				return;
-			continue;
+				return true;
 		}
-
-		/*
-		 * Counted numbers are no longer valid once numbers are to be leased.
-		 */
-		pooled = leased ? (collection->row.flags & HILO_ROW_LEASED) != 0 :
-			claimant == HILO_FOR_SESSION;
-		if (pooled && take_pooled(collection, request, claimant, claim))
-			return;
-		if (leased)
-		{
-			if (pooled && any.above != request->above &&
-				take_pooled(collection, &any, claimant, claim))
-				return;
-			read_row(collection);
-			if (is_leased(collection, &wanted))
-				hilo_lease_fetch(&collection->ref, &collection->row, &any);
-		}
-		else if (hilo_counter_claim(&collection->ref, &wanted, &any, claimant,
-									claim))
-		{
-			put_reserve(collection->ref.name, request->size, claim);
-			return;
-		}
-		read_row(collection);
+		else
+			hilo_lease_fetch(&collection->ref, row, &any);
 		CHECK_FOR_INTERRUPTS();
 	}
 }
@@ -352,10 +315,11 @@ hilo_collection_take(HiloCollection *collection,
 int64
 hilo_collection_draw(HiloCollection *collection)
 {
-	HiloRangeRequest request = {.size = 1,.exact = true,.alignment = 1};
+	HiloRangeRequest request = {.size = 1,.exact = true,.alignment = 1,
+	.for_statement = true};
 	HiloClaim	claim;
 
-	hilo_collection_take(collection, &request, HILO_FOR_STATEMENT, &claim);
+	(void) hilo_collection_take(collection, &request, &claim);
 	return claim.range.low;
 }
 
@@ -363,17 +327,16 @@ int64
 hilo_collection_draw_number(HiloCollection *collection, int64 number)
 {
 	HiloRangeRequest request = {.size = 1,.exact = true,.alignment = 1,
-	.above = number - 1};
-	HiloWantedHub wanted = hilo_lease_wanted();
+	.above = number - 1,.for_statement = true};
 	HiloClaim	claim;
 
-	if (hilo_counter_claim_number(&collection->ref, &wanted, number))
+	if (hilo_counter_claim_number(&collection->ref, hilo_leasing(), number))
 		return number;
-	read_row(collection);
+	hilo_collection_read(collection);
 	if (!(collection->row.flags & HILO_ROW_LEASED) &&
 		collection->row.max >= number)
 		return 0;
-	hilo_collection_take(collection, &request, HILO_FOR_STATEMENT, &claim);
+	(void) hilo_collection_take(collection, &request, &claim);
 	return claim.range.low;
 }
 
@@ -393,7 +356,7 @@ bool
 hilo_collection_return(HiloCollection *collection, int64 last, int64 high,
 					   int64 token)
 {
-	read_row(collection);
+	hilo_collection_read(collection);
 	if (collection->row.flags & HILO_ROW_LEASED)
 		return false;
 	return hilo_counter_return(&collection->ref, last, high, token);
@@ -490,7 +453,7 @@ hilo_collection_configure(HiloCollection *collection,
 	if (options->ordered)
 	{
 		check_memory(collection->ref.name);
-		read_row(collection);
+		hilo_collection_read(collection);
 		check_is_counted_here(collection);
 	}
 	if (hilo_counter_configure(&collection->ref, options))
@@ -523,7 +486,7 @@ hilo_collection_make_ordered(HiloCollection *collection)
 	HiloCounterOptions options = {.change_order = true,.ordered = true,.in_use = true};
 
 	check_memory(collection->ref.name);
-	read_row(collection);
+	hilo_collection_read(collection);
 	if (collection->row.flags & HILO_ROW_SETTLED)
 		return false;
 	hilo_collection_configure(collection, &options);
@@ -582,7 +545,7 @@ hilo_collection_advance(HiloCollection *collection, int64 number)
 	advanced = hilo_counter_advance(&collection->ref, number, &row);
 	if (row.flags & HILO_ROW_ORDERED)
 	{
-		read_row(collection);
+		hilo_collection_read(collection);
 		return advance_ordered(collection, number);
 	}
 

@@ -27,7 +27,13 @@ typedef struct HiloCollection
 /*
  * Initialize, without reading the row.  The bytes of the name must stay valid.
  */
-extern void hilo_collection_init(HiloCollection *collection, const char *name);
+static inline void
+hilo_collection_init(HiloCollection *collection, const char *name)
+{
+	hilo_row_ref_init(&collection->ref, name);
+	collection->generation = 0;
+	memset(&collection->order, 0, sizeof(collection->order));
+}
 
 /*
  * The same for the identity of that name, given without a bar.  The name of its
@@ -37,25 +43,30 @@ extern void hilo_collection_init(HiloCollection *collection, const char *name);
 extern void hilo_collection_init_identity(HiloCollection *collection,
 										  const char *name, char *buffer);
 
-/* The row; read again if it may have changed. */
-extern const HiloRow *hilo_collection_row(HiloCollection *collection);
+/* Read the row. */
+extern void hilo_collection_read(HiloCollection *collection);
 
-/* Smallest and largest size of ranges; the row must have been read. */
-extern int64 hilo_collection_range_size(const HiloCollection *collection);
-extern int64 hilo_collection_max_range_size(const HiloCollection *collection);
+/* The row; read again if it may have changed. */
+static inline const HiloRow *
+hilo_collection_row(HiloCollection *collection)
+{
+	if (collection->generation != hilo_row_generation)
+		hilo_collection_read(collection);
+	return &collection->row;
+}
 
 /* The node tag; the row must have been read. */
 extern const char *hilo_collection_node_tag(const HiloCollection *collection);
 
 /*
- * Get numbers: from the pool, by a claim, or by a lease from the hub.  On
- * return they may be shown.  For a counted collection the request means what it
- * means to hilo_counter_claim(); its pool serves only sessions, for which
- * request->above is a preference.
+ * Get numbers: from the pool, by a claim, or by a lease from the hub, as the row
+ * says.  On return they may be shown, and the row has been read.  For a counted
+ * collection the request means what it means to hilo_counter_claim(); its pool
+ * serves only sessions, for which request->above is a preference.  Returns false
+ * only if the row has one of the flags request->unless.
  */
-extern void hilo_collection_take(HiloCollection *collection,
-								 const HiloRangeRequest *request,
-								 HiloClaimant claimant, HiloClaim *claim);
+extern bool hilo_collection_take(HiloCollection *collection,
+								 HiloRangeRequest *request, HiloClaim *claim);
 
 /*
  * Draw the next count numbers of an ordered collection, for the current

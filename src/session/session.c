@@ -18,6 +18,7 @@
 
 #include "base/failure_point.h"
 #include "base/settings.h"
+#include "servers/citus.h"
 #include "session/session.h"
 #include "shared/pool.h"
 
@@ -30,20 +31,6 @@ static HTAB *cache_entries;
 /*
  * Ranges
  */
-
-static inline int64
-unused(const HiloEntry *entry)
-{
-	return entry->range.high - entry->range.last;
-}
-
-/* Number of numbers that this session has drawn from its latest range. */
-static inline int64
-drawn_of_range(const HiloEntry *entry)
-{
-	return entry->range.claim.epoch == 0 ? 0 :
-		entry->range.last - (entry->range.claim.range.low - 1);
-}
 
 void
 hilo_cache_forget(HiloEntry *entry)
@@ -77,7 +64,7 @@ revalidate(HiloEntry *entry)
 	row = hilo_collection_row(&entry->collection);
 	if (claim->epoch != 0 && !hilo_counter_holds(row, claim))
 	{
-		entry->growth.drawn += drawn_of_range(entry);
+		entry->growth.drawn += hilo_entry_drawn(entry);
 		hilo_cache_forget(entry);
 		claim->epoch = 0;
 	}
@@ -88,45 +75,11 @@ revalidate(HiloEntry *entry)
 static void
 use_claim(HiloEntry *entry, const HiloClaim *claim, uint64 generation)
 {
-	entry->growth.drawn += drawn_of_range(entry);
+	entry->growth.drawn += hilo_entry_drawn(entry);
 	entry->range.claim = *claim;
 	entry->range.last = claim->range.low - 1;
 	entry->range.high = claim->range.high;
 	entry->range.generation = generation;
-}
-
-/* Numbers that this session has drawn since it last gave some back. */
-static inline int64
-drawn_so_far(const HiloEntry *entry)
-{
-	return entry->growth.drawn + drawn_of_range(entry);
-}
-
-/*
- * Decide what to ask for.  Sizes follow the session's rate; but where there is
- * a pool, which takes the rest of a claim, not more than the session has drawn
- * so far: many sessions draw only one number.
- */
-static void
-size_request(HiloEntry *entry, TimestampTz now, HiloRangeRequest *request)
-{
-	int64		drawn = drawn_so_far(entry);
-	int64		size = hilo_range_size(entry->growth.size,
-									   now - entry->growth.claimed_at,
-									   hilo_range_duration * INT64CONST(1000),
-									   hilo_collection_range_size(&entry->collection),
-									   hilo_collection_max_range_size(&entry->collection));
-
-	memset(request, 0, sizeof(*request));
-	request->alignment = 1;
-	request->size = hilo_pool_exists() ? Min(size, Max(drawn, 1)) : size;
-	request->reserve = size - request->size;
-
-	/*
-	 * Within a session numbers increase, provided that the pool has higher
-	 * ones.
-	 */
-	request->above = drawn > 0 ? entry->range.drawn : 0;
 }
 
 /*
@@ -146,43 +99,77 @@ take_ordered(HiloEntry *entry, uint64 generation)
 	return true;
 }
 
-void
-hilo_cache_refill(HiloEntry *entry)
+/*
+ * Claim or take a range.  Sizes follow the session's rate; but where there is a
+ * pool, which takes the rest of a claim, not more than the session has drawn so
+ * far: many sessions draw only one number.  Within a session numbers increase,
+ * provided that the pool has higher ones.
+ */
+static void
+claim_range(HiloEntry *entry, int unless)
 {
-	TimestampTz now;
-	HiloRangeRequest request;
+	TimestampTz now = GetCurrentTimestamp();
+	int64		drawn = entry->growth.drawn + hilo_entry_drawn(entry);
+	HiloRangeRequest request = {
+		.alignment = 1,
+		.above = drawn > 0 ? entry->range.drawn : 0,
+		.last_size = entry->growth.size,
+		.age = now - entry->growth.claimed_at,
+		.duration = hilo_range_duration * INT64CONST(1000),
+		.keep = hilo_pool_exists() ? Max(drawn, 1) : PG_INT64_MAX,
+		.unless = unless
+	};
 	HiloClaim	claim;
 	uint64		generation = hilo_row_generation;
 
-	if (entry->range.generation == generation &&
-		hilo_collection_is_ordered(&entry->collection) &&
-		take_ordered(entry, generation))
+	if (!hilo_collection_take(&entry->collection, &request, &claim))
 		return;
-	if (unused(entry) > 0)
-		hilo_row_check_storage();
-	if (entry->range.generation != hilo_row_generation)
-		revalidate(entry);
-	if (unused(entry) > 0)
-		return;
-	if (hilo_collection_is_ordered(&entry->collection))
-	{
-		hilo_row_check_storage();
-		if (take_ordered(entry, generation))
-			return;
-	}
-
-	now = GetCurrentTimestamp();
-	size_request(entry, now, &request);
-	hilo_collection_take(&entry->collection, &request, HILO_FOR_SESSION,
-						 &claim);
 	use_claim(entry, &claim, generation);
 
 	/* Do not judge by the duration of a range smaller than it should be. */
-	if (request.reserve > 0 || (entry->growth.size > 0 &&
-								hilo_range_count(&claim.range) < request.size))
-		return;
-	entry->growth.size = request.size;
-	entry->growth.claimed_at = now;
+	if (request.reserve == 0 &&
+		(entry->growth.size == 0 ||
+		 hilo_range_count(&claim.range) >= request.size))
+	{
+		entry->growth.size = request.size;
+		entry->growth.claimed_at = now;
+	}
+}
+
+void
+hilo_cache_refill(HiloEntry *entry, int unless)
+{
+	HiloCollection *collection = &entry->collection;
+	uint64		generation = hilo_row_generation;
+
+	if (hilo_entry_unused(entry) > 0)
+	{
+		hilo_row_check_storage();
+		revalidate(entry);
+		if (hilo_entry_unused(entry) > 0)
+			return;
+	}
+	if (hilo_collection_is_ordered(collection))
+	{
+		if (entry->range.generation != generation)
+		{
+			hilo_row_check_storage();
+			revalidate(entry);
+		}
+		if (hilo_collection_is_ordered(collection) &&
+			!(collection->row.flags & unless) &&
+			take_ordered(entry, generation))
+			return;
+	}
+	claim_range(entry, unless);
+}
+
+void
+hilo_cache_prepare(HiloEntry *entry)
+{
+	if (entry->collection.generation != hilo_row_generation &&
+		!hilo_citus_is_worker())
+		hilo_cache_refill(entry, HILO_ROW_BOUND);
 }
 
 /*
@@ -196,10 +183,10 @@ hilo_cache_release(HiloEntry *entry)
 	bool		went_back;
 
 	/* At exit the row cannot be read; an invalid range is discarded later. */
-	if (!proc_exit_inprogress && unused(entry) > 0 &&
+	if (!proc_exit_inprogress && hilo_entry_unused(entry) > 0 &&
 		entry->range.generation != hilo_row_generation)
 		revalidate(entry);
-	count = unused(entry);
+	count = hilo_entry_unused(entry);
 
 	/* This either raises an error and has changed nothing, or succeeds. */
 	went_back = count > 0 &&
@@ -207,7 +194,7 @@ hilo_cache_release(HiloEntry *entry)
 								  entry->range.last, proc_exit_inprogress);
 	HILO_KILL_POINT("given back");
 	hilo_cache_forget(entry);
-	entry->growth.drawn = -drawn_of_range(entry);
+	entry->growth.drawn = -hilo_entry_drawn(entry);
 	return went_back ? count : 0;
 }
 
@@ -240,14 +227,14 @@ hilo_cache_list(void)
 	hash_seq_init(&status, cache_entries);
 	while ((entry = hash_seq_search(&status)) != NULL)
 	{
-		if (unused(entry) > 0)
+		if (hilo_entry_unused(entry) > 0)
 			entries = lappend(entries, entry);
 	}
 	foreach(lc, entries)
 	{
 		entry = lfirst(lc);
 		revalidate(entry);
-		if (unused(entry) > 0)
+		if (hilo_entry_unused(entry) > 0)
 			unused_entries = lappend(unused_entries, entry);
 	}
 	return unused_entries;
@@ -274,7 +261,7 @@ release_at_exit(int code, Datum arg)
 
 	hash_seq_init(&status, cache_entries);
 	while ((entry = hash_seq_search(&status)) != NULL)
-		any = any || unused(entry) > 0;
+		any = any || hilo_entry_unused(entry) > 0;
 	if (!any)
 		return;
 
@@ -335,20 +322,30 @@ hilo_cache_find(const char *name)
 }
 
 HiloEntry *
-hilo_cache_entry(const char *name)
+hilo_cache_entry(const char *name, const char *separator)
 {
-	HiloEntry  *entry = hilo_cache_find(name);
+	HiloEntry  *entry;
+	bool		found;
 
-	if (entry != NULL)
+	if (unlikely(cache_entries == NULL))
+		create_cache();
+	entry = hash_search(cache_entries, &name, HASH_FIND, NULL);
+	if (entry != NULL &&
+		(separator == NULL ||
+		 entry->text.name_generation == hilo_settings_generation))
 		return entry;
 
-	if (cache_entries == NULL)
-		create_cache();
-	name = MemoryContextStrdup(cache_context, name);
-	entry = hash_search(cache_entries, &name, HASH_ENTER, NULL);
-	memset((char *) entry + sizeof(const char *), 0,
-		   sizeof(HiloEntry) - sizeof(const char *));
-	hilo_collection_init(&entry->collection, name);
+	hilo_check_collection(name, separator);
+	if (entry == NULL)
+	{
+		name = MemoryContextStrdup(cache_context, name);
+		entry = hash_search(cache_entries, &name, HASH_ENTER, &found);
+		memset((char *) entry + sizeof(const char *), 0,
+			   sizeof(HiloEntry) - sizeof(const char *));
+		hilo_collection_init(&entry->collection, name);
+	}
+	if (separator != NULL)
+		entry->text.name_generation = hilo_settings_generation;
 	return entry;
 }
 

@@ -76,14 +76,39 @@ typedef struct HiloEntry
 /* The entry of a name; NULL: this backend has none. */
 extern HiloEntry *hilo_cache_find(const char *name);
 
-/* The same, but creates an empty entry.  The name must be valid. */
-extern HiloEntry *hilo_cache_entry(const char *name);
+/*
+ * The same, but creates an empty entry.  Raises 22023 unless the name is valid
+ * for a collection; with a NULL separator, it may end in any.
+ */
+extern HiloEntry *hilo_cache_entry(const char *name, const char *separator);
+
+/* Numbers of the range that are left, whether or not they are valid. */
+static inline int64
+hilo_entry_unused(const HiloEntry *entry)
+{
+	return entry->range.high - entry->range.last;
+}
+
+/* How many numbers of the range this session has drawn. */
+static inline int64
+hilo_entry_drawn(const HiloEntry *entry)
+{
+	return entry->range.claim.epoch == 0 ? 0 :
+		entry->range.last - (entry->range.claim.range.low - 1);
+}
 
 /*
  * Get a range for an entry that has no numbers left, or find that its range is
- * still valid although the generation has changed.  On return last < high.
+ * still valid although the generation has changed.  On return last < high; or
+ * the row, which was read, has one of the flags unless.
  */
-extern void hilo_cache_refill(HiloEntry *entry);
+extern void hilo_cache_refill(HiloEntry *entry, int unless);
+
+/*
+ * If the row has to be read, read it.  If nothing is bound to the collection, so
+ * that no right has to be checked before a draw, get a range with it.
+ */
+extern void hilo_cache_prepare(HiloEntry *entry);
 
 /* Draw the next number. */
 static inline int64
@@ -91,7 +116,7 @@ hilo_cache_take(HiloEntry *entry)
 {
 	if (unlikely(entry->range.last >= entry->range.high ||
 				 entry->range.generation != hilo_row_generation))
-		hilo_cache_refill(entry);
+		hilo_cache_refill(entry, 0);
 	return entry->range.drawn = ++entry->range.last;
 }
 

@@ -46,15 +46,10 @@ typedef struct Set
 } Set;
 
 static Set *set = NULL;
+bool		hilo_has_pool = false;
 static shmem_request_hook_type next_request_hook = NULL;
 static shmem_startup_hook_type next_startup_hook = NULL;
 static object_access_hook_type next_access_hook = NULL;
-
-bool
-hilo_pool_exists(void)
-{
-	return set != NULL;
-}
 
 static int
 ring_count(void)
@@ -459,6 +454,7 @@ startup(void)
 		next_startup_hook();
 
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	hilo_has_pool = true;
 	set = ShmemInitStruct("hilo", place_parts(NULL), &found);
 	if (!found)
 		initialize_set();

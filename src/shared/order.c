@@ -340,6 +340,19 @@ note_number(HiloOrder *order, HiloRing *ring, uint64 xid, int64 number)
  */
 
 /*
+ * Lock the entry where it was found last, or find it; NULL: there is none.  It
+ * may be another collection's by now.
+ */
+static HiloShared *
+lock_entry(HiloOrder *order, const char *name, LWLockMode mode)
+{
+	if (order->shared == NULL)
+		return order->shared = hilo_shared_lock(name, mode);
+	LWLockAcquire(&order->shared->lock, mode);
+	return order->shared;
+}
+
+/*
  * The ring of the row in an entry, whose lock is held.  NULL: the entry is
  * another collection's by now, or the ring belongs to another row.
  */
@@ -359,13 +372,12 @@ hilo_order_take(HiloOrder *order, const char *name, const HiloRow *row,
 				int64 count, HiloClaim *claim)
 {
 	uint64		xid = U64FromFullTransactionId(GetTopFullTransactionId());
-	HiloShared *it = order->shared;
+	HiloShared *it = lock_entry(order, name, LW_EXCLUSIVE);
 	HiloRing   *ring;
 	bool		taken;
 
 	if (it == NULL)
 		return false;
-	LWLockAcquire(&it->lock, LW_EXCLUSIVE);
 	ring = ring_of(it, name, row);
 	taken = ring != NULL && ring->high - ring->last >= count &&
 		note_number(order, ring, xid, ring->last + 1);
@@ -576,15 +588,14 @@ hilo_order_has(const HiloOrder *order, const HiloRow *row, int64 number)
 }
 
 int64
-hilo_order_claimed(const HiloOrder *order, const char *name, const HiloRow *row)
+hilo_order_claimed(HiloOrder *order, const char *name, const HiloRow *row)
 {
-	HiloShared *it = order->shared;
+	HiloShared *it = lock_entry(order, name, LW_SHARED);
 	const HiloRing *ring;
 	int64		claimed = -1;
 
 	if (it == NULL)
 		return -1;
-	LWLockAcquire(&it->lock, LW_SHARED);
 	ring = ring_of(it, name, row);
 	if (ring != NULL)
 		claimed = ring->high;
@@ -597,13 +608,12 @@ hilo_order_note(HiloOrder *order, const char *name, const HiloRow *row,
 				int64 number, bool below)
 {
 	uint64		xid = U64FromFullTransactionId(GetTopFullTransactionId());
-	HiloShared *it = order->shared;
+	HiloShared *it = lock_entry(order, name, LW_EXCLUSIVE);
 	HiloRing   *ring;
 	bool		noted;
 
 	if (it == NULL)
 		return false;
-	LWLockAcquire(&it->lock, LW_EXCLUSIVE);
 	ring = ring_of(it, name, row);
 	noted = ring != NULL && note_number(order, ring, xid, number);
 	if (noted && below && number > ring->last)
@@ -627,17 +637,16 @@ hilo_order_note(HiloOrder *order, const char *name, const HiloRow *row,
  * written, for a standby.
  */
 bool
-hilo_order_horizon(const HiloOrder *order, const char *name, const HiloRow *row,
+hilo_order_horizon(HiloOrder *order, const char *name, const HiloRow *row,
 				   Snapshot snapshot, int64 *horizon, XLogRecPtr *lsn)
 {
 	View		view = view_of(snapshot);
-	HiloShared *it = order->shared;
+	HiloShared *it = lock_entry(order, name, LW_SHARED);
 	const HiloRing *ring;
 	XLogRecPtr	by_hand = InvalidXLogRecPtr;
 
 	if (it == NULL)
 		return false;
-	LWLockAcquire(&it->lock, LW_SHARED);
 	ring = ring_of(it, name, row);
 	if (ring != NULL)
 	{

@@ -64,7 +64,7 @@ extern bool hilo_order_has(const HiloOrder *order, const HiloRow *row,
 						   int64 number);
 
 /* The highest number known to be claimed; -1: unknown, as below. */
-extern int64 hilo_order_claimed(const HiloOrder *order, const char *name,
+extern int64 hilo_order_claimed(HiloOrder *order, const char *name,
 								const HiloRow *row);
 
 /*
@@ -84,7 +84,7 @@ extern bool hilo_order_note(HiloOrder *order, const char *name,
  * inserted by the transaction that drew the number, is visible or never will
  * be, also on a standby that has replayed *lsn.  False: call hilo_order_refill().
  */
-extern bool hilo_order_horizon(const HiloOrder *order, const char *name,
+extern bool hilo_order_horizon(HiloOrder *order, const char *name,
 							   const HiloRow *row, Snapshot snapshot,
 							   int64 *horizon, XLogRecPtr *lsn);
 

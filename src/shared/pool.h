@@ -25,7 +25,13 @@
 extern void hilo_pool_init(void);
 
 /* True if the pool exists. */
-extern bool hilo_pool_exists(void);
+extern bool hilo_has_pool;
+
+static inline bool
+hilo_pool_exists(void)
+{
+	return hilo_has_pool;
+}
 
 /* True if the pool has numbers of the collection. */
 extern bool hilo_pool_has(const char *name);

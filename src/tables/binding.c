@@ -51,8 +51,7 @@ static const char *const kinds[] = {
 static List *
 find_rows(Relation rel, const char *name, Snapshot snapshot)
 {
-	Relation	index = index_open(hilo_catalog_name_index(HILO_TABLE_BINDINGS,
-														   rel),
+	Relation	index = index_open(hilo_catalog_name_index(HILO_TABLE_BINDINGS),
 								   AccessShareLock);
 	Datum		value = CStringGetTextDatum(name);
 	List	   *rows;

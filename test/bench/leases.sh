@@ -161,11 +161,12 @@ say "== a hub that takes 500 ms to answer, $clients clients, 4,000 draws a secon
 on hub 'CREATE DATABASE slow'
 as_user "$bindir/psql" -XAtq -v ON_ERROR_STOP=1 -h "$work/hub" -U postgres -d slow <<'SQL' || die "The slow hub was not made."
 CREATE EXTENSION hilo;
-ALTER FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, text) RENAME TO hilo_lease_at_once;
-CREATE FUNCTION hilo.lease(collection text, size bigint, at_least bigint, known_system bigint, known_timeline bigint, member text,
-    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT system_identifier bigint, OUT timeline bigint,
-    OUT range_size int, OUT max_range_size int, OUT node_tag text) LANGUAGE sql
-    AS 'SELECT pg_sleep(0.5); SELECT * FROM hilo_lease_at_once($1, $2, $3, $4, $5, $6)';
+ALTER FUNCTION hilo.lease RENAME TO lease_at_once;
+DO $do$ DECLARE f oid := 'hilo.lease_at_once'::regproc; BEGIN
+    EXECUTE format($sql$CREATE FUNCTION hilo.lease(%s) LANGUAGE sql AS $f$SELECT pg_sleep(0.5); SELECT * FROM hilo.lease_at_once(%s)$f$$sql$,
+        pg_get_function_arguments(f),
+        (SELECT string_agg('$' || n, ', ') FROM generate_series(1, (SELECT pronargs FROM pg_proc WHERE oid = f)) n));
+END $do$;
 SQL
 connect member2 slow
 on member2 "SELECT hilo.lease_from('slow', 'slow'); SELECT hilo_next_number('slow')" >/dev/null

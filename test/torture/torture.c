@@ -539,13 +539,14 @@ set_up(void)
 	command_in("hub", "CREATE EXTENSION hilo");
 
 	/* Its answers take long, so that much can happen in the meantime. */
-	command_in("hub", "ALTER FUNCTION hilo.lease RENAME TO hilo_lease_at_once");
-	command_in("hub", "CREATE FUNCTION hilo.lease(collection text, size bigint, at_least bigint, known_system bigint, known_timeline bigint, member text, "
-				"OUT low bigint, OUT high bigint, OUT epoch bigint, OUT system_identifier bigint, OUT timeline bigint, "
-				"OUT range_size int, OUT max_range_size int, OUT node_tag text) "
-				"LANGUAGE plpgsql AS $f$ BEGIN "
-				"SELECT l.* FROM hilo_lease_at_once($1, $2, $3, $4, $5, $6) l INTO low, high, epoch, system_identifier, timeline, range_size, max_range_size, node_tag; "
-				"PERFORM pg_sleep(random() * 0.03); END $f$");
+	command_in("hub", "DO $do$ DECLARE f oid := 'hilo.lease'::regproc; BEGIN "
+			   "ALTER FUNCTION hilo.lease RENAME TO lease_at_once; "
+			   "EXECUTE format($sql$CREATE FUNCTION hilo.lease(%s) LANGUAGE sql AS $f$"
+			   "WITH answer AS MATERIALIZED (SELECT * FROM hilo.lease_at_once(%s)), "
+			   "late AS MATERIALIZED (SELECT pg_sleep(random() * 0.03) FROM answer) "
+			   "SELECT answer.* FROM answer, late$f$$sql$, pg_get_function_arguments(f), "
+			   "(SELECT string_agg('$' || n, ', ') FROM generate_series(1, (SELECT pronargs FROM pg_proc WHERE oid = f)) n)); "
+			   "END $do$");
 	know_hub("postgres");
 	set_up_cluster();
 	command("CREATE EXTENSION amcheck");
