@@ -11,7 +11,7 @@ CREATE FUNCTION looks(relation regclass, OUT "default" text, OUT identity "char"
 	SELECT (SELECT string_agg(pg_get_expr(adbin, adrelid), ', ') FROM pg_attrdef WHERE adrelid = relation),
 		(SELECT max(attidentity) FROM pg_attribute WHERE attrelid = relation AND attnum > 0),
 		(SELECT array_agg(tgname::text ORDER BY tgname) FROM pg_trigger WHERE tgrelid = relation AND (NOT tgisinternal OR tgparentid <> 0)),
-		(SELECT array_agg(objid::regclass::text) FROM pg_depend WHERE refobjid = relation AND classid = 'pg_class'::regclass AND deptype IN ('a', 'i') AND objid IN (SELECT oid FROM pg_class WHERE relkind = 'S')) $$;
+		(SELECT array_agg(objid::regclass::text ORDER BY objid::regclass::text COLLATE "C") FROM pg_depend WHERE refobjid = relation AND classid = 'pg_class'::regclass AND deptype IN ('a', 'i') AND objid IN (SELECT oid FROM pg_class WHERE relkind = 'S')) $$;
 -- The SQLSTATE of a statement.
 CREATE FUNCTION state_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
