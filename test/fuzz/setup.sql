@@ -111,13 +111,18 @@ BEGIN
     RETURN CASE type::regtype
         WHEN 'text'::regtype THEN 'fuzz.a_text()'
         WHEN 'bigint'::regtype THEN 'fuzz.a_bigint()'
+        WHEN '"char"'::regtype THEN '(ARRAY[NULL, ''a'', ''d'', '''', ''x''])[1 + floor(random() * 5)::int]::"char"'
+        WHEN 'bytea'::regtype THEN '(ARRAY[NULL, '''', ''\x00'', (SELECT tgargs FROM pg_catalog.pg_trigger ORDER BY random() LIMIT 1)]::bytea[])[1 + floor(random() * 4)::int]'
+        WHEN 'smallint'::regtype THEN '(fuzz.a_bigint() % 32768)::smallint'
+        WHEN 'oid'::regtype THEN 'fuzz.a_relation()::oid'
+        WHEN 'pg_node_tree'::regtype THEN '(SELECT adbin FROM pg_catalog.pg_attrdef ORDER BY random() LIMIT 1)'
+        WHEN 'integer'::regtype THEN '(fuzz.a_bigint() % 2147483648)::int'
         WHEN 'boolean'::regtype THEN 'fuzz.a_boolean()'
         WHEN 'name'::regtype THEN 'fuzz.a_name()'
         WHEN 'timestamptz'::regtype THEN 'fuzz.a_time()'
         WHEN 'regclass'::regtype THEN 'fuzz.a_relation()'
         WHEN 'regnamespace'::regtype THEN 'fuzz.a_schema()'
         WHEN 'regprocedure'::regtype THEN 'fuzz.a_function()'
-        WHEN 'public.hilo_column'::regtype THEN '''fuzz.t_int.id''::public.hilo_column'
     END;
 END $$;
 
@@ -465,9 +470,10 @@ BEGIN
                 (fuzz.a_bigint() % 2147483648)::int, fuzz.a_server(), fuzz.a_bigint(), fuzz.a_bigint(), fuzz.a_bigint(), (ARRAY[NULL, 0, 1, 2, 4, 8, 16, 31, -1])[1 + floor(random() * 9)::int])
             WHEN 10 THEN format('INSERT INTO hilo.hub (hub, system_identifier, timeline, role, home) VALUES (%L, %L, %L, %L, %L)',
                 (ARRAY[NULL, '', '|', 'liar', 'dead', 'empty', 'gone'])[1 + floor(random() * 7)::int], fuzz.a_bigint(), fuzz.a_bigint(), fuzz.a_name(), fuzz.a_bigint())
-            WHEN 2 THEN format('INSERT INTO hilo.binding (collection, id_column, taken, granted_to, trigger, trigger_xid) VALUES (%L, %L, %L, %L, %L, %L)',
-                fuzz.a_text(), (ARRAY[NULL, 'fuzz.t_int.id', 'fuzz.t_text.id'])[1 + floor(random() * 3)::int], fuzz.a_text(), fuzz.a_name(), (ARRAY[NULL, '0', '16384'])[1 + floor(random() * 3)::int], (ARRAY[NULL, '0', '740'])[1 + floor(random() * 3)::int])
-            WHEN 3 THEN format('SELECT public.hilo_column_out(%L::public.hilo_column)', fuzz.a_text())
+            WHEN 2 THEN format('INSERT INTO hilo.binding (collection, kind, home, object, object_name, column_name, column_number, owner, trigger_xid) VALUES (%L, %L, %L, %L, %L, %L, %L, %L, %L)',
+                fuzz.a_text(), fuzz.a_text(), fuzz.a_bigint(), (ARRAY[NULL, '0', '16384'])[1 + floor(random() * 3)::int], fuzz.a_text(), fuzz.a_text(),
+                (ARRAY[NULL, 0, 1, 70000])[1 + floor(random() * 4)::int], fuzz.a_name(), (ARRAY[NULL, '0', '740'])[1 + floor(random() * 3)::int])
+            WHEN 3 THEN 'SELECT * FROM hilo.attachments, hilo.identities'
             WHEN 4 THEN format('%s hilo.%s', (ARRAY['DELETE FROM', 'TRUNCATE', 'DELETE FROM ONLY'])[1 + floor(random() * 3)::int], names[1 + floor(random() * 3)::int])
             WHEN 5 THEN format('UPDATE hilo.hilo SET changes = 0 WHERE random() < 2')
             WHEN 6 THEN format('INSERT INTO fuzz.assigned (id) VALUES (%L)', fuzz.a_text())

@@ -63,7 +63,7 @@ INSERT INTO t_name VALUES ('t_name/41-A');
 SELECT t, hilo.attach(t::regclass, 'id') FROM unnest('{t_small,t_big,t_default,t_always,t_plain,t_domain,t_text,t_varchar,t_citext,t_name}'::text[]) t;
 SELECT t, l.* FROM unnest('{t_small,t_big,t_default,t_always,t_plain,t_domain,t_text,t_varchar,t_citext,t_name}'::text[]) t, looks(t::regclass) l;
 SELECT collection, max_value FROM hilo.hilo WHERE collection LIKE 't\_%' ORDER BY 1;
-SELECT tgrelid::regclass AS table, pg_get_triggerdef(oid) FROM pg_trigger WHERE tgrelid::regclass::text LIKE 't\_%' ORDER BY 1::text COLLATE "C";
+SELECT tgrelid::regclass AS table, pg_get_triggerdef(oid) FROM pg_trigger WHERE tgrelid::regclass::text LIKE 't\_%' ORDER BY tgrelid::regclass::text COLLATE "C";
 INSERT INTO t_small DEFAULT VALUES RETURNING id;
 INSERT INTO t_big DEFAULT VALUES RETURNING id;
 INSERT INTO t_default DEFAULT VALUES RETURNING id;
