@@ -153,7 +153,7 @@ hilo.lease_timeout = 10min" | as_user sh -c 'cat >> server/data/postgresql.conf'
     [ "$(sql -d "$database" -c "SELECT count(*) > 100 FROM fuzz.shown")" = t ] || { say "$encoding: nothing was drawn"; failed=1; }
 done
 
-if grep -E 'PANIC|TRAP|terminated by signal|leak|still referenced|lock .*(already|not) held|you don.t own|detected write past' "$work/server/log"; then
+if grep -A 3 -E 'PANIC|TRAP|terminated by signal|leak|still referenced|lock .*(already|not) held|you don.t own|detected write past' "$work/server/log"; then
     failed=1
 fi
 say "$total calls, $wrong of them errors, in $(($(date +%s) - start)) s altogether"
