@@ -170,6 +170,7 @@ hilo_attach_target(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("hilo.attach()");
 	hilo_api_reject_null(fcinfo, 0, "relation");
+	hilo_api_reject_null(fcinfo, 4, "strength");
 	check_isolation("hilo.attach()");
 	(void) hilo_attachable_column(PG_GETARG_OID(0), column_argument(fcinfo));
 	lock_tables(fcinfo, 4, PG_GETARG_OID(0));
@@ -256,15 +257,21 @@ report_short_connections(const HiloColumn *column, HiloCollection *collection)
 Datum
 hilo_attach_report(PG_FUNCTION_ARGS)
 {
-	HiloColumn	column = {PG_GETARG_OID(0)};
-	const char *name = NameStr(*PG_GETARG_NAME(1));
-	const char *kind = text_to_cstring(PG_GETARG_TEXT_PP(3));
+	HiloColumn	column;
+	const char *name;
 	const char *replaced = PG_ARGISNULL(4) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(4));
-	bool		identity = strncmp(kind, "identity", 8) == 0;
+	bool		identity;
 	HiloCollection collection;
 
-	(void) hilo_check_owned(column.relation);
-	column.attnum = get_attnum(column.relation, name);
+	for (int i = 0; i < 6; i++)
+	{
+		if (i != 4)
+			hilo_api_reject_null(fcinfo, i, "argument");
+	}
+	column = hilo_attachable_column(PG_GETARG_OID(0), column_argument(fcinfo));
+	name = hilo_column_name(&column);
+	identity = strncmp(text_to_cstring(PG_GETARG_TEXT_PP(3)), "identity", 8) == 0;
+	hilo_check_collection(text_to_cstring(PG_GETARG_TEXT_PP(2)), hilo_identity_parts_separator);
 	hilo_collection_init(&collection, text_to_cstring(PG_GETARG_TEXT_PP(2)));
 	ereport(NOTICE,
 			(errmsg("column \"%s\" of table %s is attached to collection \"%s\", which continues above " INT64_FORMAT,
@@ -298,6 +305,7 @@ hilo_detach_target(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("hilo.detach()");
 	hilo_api_reject_null(fcinfo, 0, "relation");
+	hilo_api_reject_null(fcinfo, 2, "strength");
 	check_isolation("hilo.detach()");
 	(void) hilo_check_owned(PG_GETARG_OID(0));
 	lock_tables(fcinfo, 2, PG_GETARG_OID(0));
