@@ -244,7 +244,8 @@ has_ended(const HiloRecord *record, const View *now)
 /*
  * Fold the records of transactions that have ended into one, as far as they are
  * among the first so many.  It counts for all snapshots that may be older than
- * the view.
+ * the view, and for those for which one of them did: another session may have
+ * folded since the view was taken, by a later one.
  */
 static void
 fold_records(HiloRing *ring, const View *now, int among)
@@ -262,6 +263,8 @@ fold_records(HiloRing *ring, const View *now, int among)
 			continue;
 		}
 		folded.upto = Max(folded.upto, record->upto);
+		if (record->stamp != FOREVER)
+			folded.stamp = Max(folded.stamp, record->stamp);
 		folded.lowest = Min(folded.lowest, record->lowest);
 		folded.since = Min(folded.since, record->since);
 	}

@@ -57,16 +57,26 @@ hilo_owner_query_settings(void)
 }
 
 SPIPlanPtr
-hilo_owner_query_prepare(const char *query, Oid type)
+hilo_owner_query_prepare(const HiloOwner *owner, const char *query, Oid type)
 {
-	SPIPlanPtr	plan;
+	Caller		caller = become_owner(owner);
+	SPIPlanPtr	plan = SPI_prepare_cursor(query, 1, &type,
+										  CURSOR_OPT_GENERIC_PLAN);
 
-	SPI_connect();
-	plan = SPI_prepare_cursor(query, 1, &type, CURSOR_OPT_GENERIC_PLAN);
 	if (plan == NULL || SPI_keepplan(plan) != 0)
 		elog(ERROR, "could not prepare: %s", query);
-	SPI_finish();
+	become_caller(caller);
 	return plan;
+}
+
+/* How many prepared queries are running, each called by the one before. */
+static int	running = 0;
+
+void
+hilo_owner_query_forget(SPIPlanPtr plan)
+{
+	if (running == 0)
+		SPI_freeplan(plan);
 }
 
 bool
@@ -74,14 +84,24 @@ hilo_owner_query_run(const HiloOwner *owner, SPIPlanPtr plan, Datum argument,
 					 Datum *value, bool *isnull)
 {
 	Caller		caller = become_owner(owner);
-	int			result = SPI_execute_snapshot(plan, &argument, NULL,
-											  GetLatestSnapshot(),
-											  InvalidSnapshot, false, false, 1);
-	bool		found = SPI_processed > 0;
+	int			result;
+	bool		found;
 
+	running++;
+	PG_TRY();
+	{
+		result = SPI_execute_snapshot(plan, &argument, NULL, GetLatestSnapshot(),
+									  InvalidSnapshot, false, false, 1);
+	}
+	PG_FINALLY();
+	{
+		running--;
+	}
+	PG_END_TRY();
 	if (result != SPI_OK_SELECT)
 		elog(ERROR, "SPI_execute_snapshot returned %s",
 			 SPI_result_code_string(result));
+	found = SPI_processed > 0;
 	if (found)
 		*value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
 							   isnull);

@@ -32,7 +32,14 @@ typedef struct HiloOwner
 extern int	hilo_owner_query_settings(void);
 
 /* Prepare a query with one parameter for the rest of the session. */
-extern SPIPlanPtr hilo_owner_query_prepare(const char *query, Oid type);
+extern SPIPlanPtr hilo_owner_query_prepare(const HiloOwner *owner,
+										   const char *query, Oid type);
+
+/*
+ * A prepared query is no longer wanted.  It stays in memory if a query is
+ * running, which may be this one, and has called us.
+ */
+extern void hilo_owner_query_forget(SPIPlanPtr plan);
 
 /*
  * Run a prepared query, whose value is of a type that is passed by value.

@@ -138,13 +138,12 @@ prepared_query(const OpenPlace *open)
 		query->plan = NULL;
 	else if (query->plan != NULL && !SPI_plan_is_valid(query->plan))
 	{
-		SPIPlanPtr	plan = query->plan;
-
+		hilo_owner_query_forget(query->plan);
 		query->plan = NULL;
-		SPI_freeplan(plan);
 	}
 	if (query->plan == NULL)
-		query->plan = hilo_owner_query_prepare(taken_query(open), open->type);
+		query->plan = hilo_owner_query_prepare(&open->owner, taken_query(open),
+											   open->type);
 	return query->plan;
 }
 

@@ -102,6 +102,34 @@ SELECT current_user = session_user AS same, current_setting('search_path');
 SELECT hilo.sync('spying');
 SELECT current_user = session_user AS same, current_setting('search_path');
 
+-- A function that replaces itself while it is asked, and asks in turn.
+CREATE FUNCTION restless(n bigint) RETURNS boolean LANGUAGE plpgsql SET search_path = public AS $$
+BEGIN
+	EXECUTE format('ALTER FUNCTION regress_lookups.restless(bigint) COST %s', n + 100);
+	IF n = 1 AND set_config('lookups.asked', current_setting('lookups.asked', true) || '+', true) = '+' THEN
+		RAISE WARNING 'in turn: %', next_identity_free('restless');
+	END IF;
+	RETURN n < 3;
+END $$;
+SET lookups.asked = '';
+SELECT hilo.bind('restless', 'restless(bigint)');
+SELECT seed_identity_for('restless', 0, true), next_identity_free('restless');
+SELECT seed_identity_for('restless', 0, true), next_identity_free('restless');
+
+-- An identity that a trigger assigns, to a user who sees neither the table nor its schema, but a view.
+CREATE SCHEMA regress_inner;
+CREATE TABLE regress_inner.docs (id text PRIMARY KEY);
+CREATE TRIGGER assign BEFORE INSERT ON regress_inner.docs FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
+INSERT INTO regress_inner.docs VALUES ('docs/1');
+CREATE VIEW outside AS SELECT id FROM regress_inner.docs;
+GRANT INSERT, SELECT ON outside TO regress_lookups_clerk;
+\c -
+SET search_path = regress_lookups, public;
+SET client_min_messages = warning;
+SET ROLE regress_lookups_clerk;
+INSERT INTO outside VALUES ('docs|') RETURNING id;
+RESET ROLE;
+
 -- The last bigint marks an end, above which nothing is drawn: attach, sync and the first insert after the trigger was off pass over it.
 CREATE TABLE ending (id bigint PRIMARY KEY);
 INSERT INTO ending VALUES (7), (9223372036854775807);
@@ -171,7 +199,7 @@ SELECT hilo.seed('empty', coalesce((SELECT max(id) FROM ending WHERE false), 0))
 SELECT seed_identity_for('empty', NULL);
 
 SET client_min_messages = error;
-SELECT count(hilo.unbind(name)) FROM unnest('{seen,parts,filled,spying,dropped,retyped}'::text[]) name;
-DROP SCHEMA regress_lookups CASCADE;
+SELECT count(hilo.unbind(name)) FROM unnest('{seen,parts,filled,spying,restless,dropped,retyped}'::text[]) name;
+DROP SCHEMA regress_lookups, regress_inner CASCADE;
 DROP ROLE regress_lookups_owner, regress_lookups_clerk;
-SELECT count(hilo.drop(name)) FROM unnest('{forced,forced|,seen|,parts,parts|,filled|,spying,spying|,ending,ends,a-7,plain,lonely,retyped|,empty,empty|}'::text[]) name;
+SELECT count(hilo.drop(name)) FROM unnest('{forced,forced|,seen|,parts,parts|,filled|,spying,spying|,restless|,docs|,ending,ends,a-7,plain,lonely,retyped|,empty,empty|}'::text[]) name;

@@ -223,7 +223,7 @@ mutant() {
         note-old)
             about="ordered: what was folded does not count for older snapshots"
             replace shared/order.c 'HiloRecord	folded = {0, now->xmax,' 'HiloRecord	folded = {0, 1,'
-            look() { tap 094_ordered_attacks.pl 'an old one not what it does not show'; } ;;
+            look() { tap 094_ordered_attacks.pl 'whatever is folded since'; } ;;
         note-small)
             about="ordered: the ring has no room for all transactions"
             replace shared/order.c '	return Max(MIN_RECORDS, 4 * (MaxBackends + max_prepared_xacts));
