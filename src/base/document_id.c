@@ -71,17 +71,6 @@ hilo_ends_with(const char *id, const char *end)
 	return len >= end_len && strcmp(id + len - end_len, end) == 0;
 }
 
-/* How many bytes at the start of a name are allowed in a name. */
-static int
-allowed_bytes(const char *name, int len)
-{
-	int			i = 0;
-
-	while (i < len && name[i] != '|' && !is_control(name + i))
-		i++;
-	return i;
-}
-
 /*
  * Checks that apply to names of collections, identities and prefixes alike; the
  * name has len bytes, and something may follow it.
@@ -89,7 +78,7 @@ allowed_bytes(const char *name, int len)
 static void
 check_name(const char *what, const char *name, int len)
 {
-	int			allowed = allowed_bytes(name, len);
+	int			allowed = 0;
 
 	if (len == 0)
 		ereport(ERROR,
@@ -102,6 +91,8 @@ check_name(const char *what, const char *name, int len)
 				 errdetail("It has %d bytes; the limit is %d.",
 						   len, HILO_MAX_NAME_LEN)));
 
+	while (allowed < len && name[allowed] != '|' && !is_control(name + allowed))
+		allowed++;
 	if (allowed == len)
 		return;
 	if (name[allowed] == '|')
@@ -114,15 +105,6 @@ check_name(const char *what, const char *name, int len)
 			 errmsg("%s name must not contain a control character", what),
 			 errdetail("Byte %d is 0x%02x.",
 					   allowed + 1, (unsigned char) name[allowed])));
-}
-
-bool
-hilo_is_collection(const char *name)
-{
-	int			len = strlen(name);
-
-	return len > 0 && len <= HILO_MAX_NAME_LEN &&
-		allowed_bytes(name, len) == len;
 }
 
 void

@@ -37,9 +37,6 @@
  */
 extern void hilo_check_collection(const char *name, const char *separator);
 
-/* True if name is valid for a collection, whatever the separator is. */
-extern bool hilo_is_collection(const char *name);
-
 /*
  * The same for a function that administers: raise 22023 unless name is valid
  * for a collection or, with one '|' behind it, for an identity.  Returns

@@ -273,19 +273,26 @@ hilo_counter_check_may_create(HiloRowRef *ref)
 		report_missing(ref);
 }
 
-/* Lock the row of the counter for a draw, creating it if that is allowed. */
-static void
-find_for_draw(HiloRowChange *change, HiloRowRef *ref)
+/*
+ * Lock the row of the counter for a draw, creating it if that is allowed; but not
+ * if it would be leased: returns false if there is no such row.
+ */
+static bool
+find_for_draw(HiloRowChange *change, HiloRowRef *ref, HiloLeasing leasing)
 {
-	bool		create = MAY_CREATE(ref);
+	bool		may_create = MAY_CREATE(ref);
+	bool		create = may_create && (leasing == HILO_LEASE_NONE ||
+										hilo_is_own_name(ref->name));
 
 	if (find_row(change, ref, create ? HILO_ROW_CREATE : HILO_ROW_CHANGE))
 	{
-		if (create || !(change->row.flags & HILO_ROW_DROPPED))
-			return;
+		if (may_create || !(change->row.flags & HILO_ROW_DROPPED))
+			return true;
 		hilo_row_abandon(change);
 	}
-	report_missing(ref);
+	if (!may_create)
+		report_missing(ref);
+	return false;
 }
 
 /* Put a claim into the row. */
@@ -338,6 +345,16 @@ finish_new_epoch(HiloRowChange *change, int64 epoch)
 {
 	set_epoch(&change->row, epoch);
 	finish_and_announce(change);
+}
+
+/* What reading a row that does not exist gives. */
+static void
+make_missing(HiloRow *row)
+{
+	memset(row, 0, sizeof(*row));
+	row->flags = HILO_ROW_DROPPED;
+	row->max_value = PG_INT64_MAX;
+	row->claimed_at = DT_NOBEGIN;
 }
 
 /*
@@ -403,7 +420,11 @@ hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
 	HiloRow    *row = &change.row;
 	XLogRecPtr	lsn;
 
-	find_for_draw(&change, ref);
+	if (unlikely(!find_for_draw(&change, ref, request->leasing)))
+	{
+		make_missing(result);
+		return false;
+	}
 	if (unlikely((row->flags & (HILO_ROW_LEASED | HILO_ROW_ORDERED |
 								request->unless)) ||
 				 (request->leasing != HILO_LEASE_NONE &&
@@ -483,7 +504,8 @@ hilo_counter_claim_number(HiloRowRef *ref, HiloLeasing leasing,
 	HiloRowChange change;
 	int64		old_max;
 
-	find_for_draw(&change, ref);
+	if (!find_for_draw(&change, ref, leasing))
+		return false;
 	old_max = change.row.max;
 	if (number > change.row.max_value)
 		fail_at_limit(&change, ref);
@@ -518,10 +540,7 @@ hilo_counter_read(HiloRowRef *ref, HiloRow *row)
 
 	if (!hilo_row_find(&change, HILO_TABLE_COUNTERS, ref, HILO_ROW_READ))
 	{
-		memset(row, 0, sizeof(*row));
-		row->flags = HILO_ROW_DROPPED;
-		row->max_value = PG_INT64_MAX;
-		row->claimed_at = DT_NOBEGIN;
+		make_missing(row);
 		return false;
 	}
 	hilo_row_abandon(&change);
@@ -1061,7 +1080,7 @@ hilo_counter_lease(HiloRowRef *ref, HiloLeasing leasing, int64 size,
 	int64		leased_on;
 	XLogRecPtr	lsn;
 
-	find_for_draw(&change, ref);
+	(void) find_for_draw(&change, ref, HILO_LEASE_NONE);
 	refuse_ordered(&change, ref);
 	leased_on = last_timeline(&change, ref, leasing, state);
 

@@ -12,7 +12,7 @@
 #ifndef HILO_IDENTITY_H
 #define HILO_IDENTITY_H
 
-#include "session/collection.h"
+#include "session/session.h"
 #include "tables/taken.h"
 
 typedef struct HiloIdentity

@@ -93,14 +93,6 @@ hilo_api_bool(FunctionCallInfo fcinfo, int arg, const char *name)
 }
 
 const char *
-hilo_api_name(FunctionCallInfo fcinfo, int arg, const char *what)
-{
-	if (unlikely(PG_ARGISNULL(arg)))
-		hilo_api_reject_null(fcinfo, arg, what);
-	return text_to_cstring(PG_GETARG_TEXT_PP(arg));
-}
-
-const char *
 hilo_api_collection(FunctionCallInfo fcinfo)
 {
 	const char *name = hilo_api_name(fcinfo, 0, "collection");

@@ -13,6 +13,7 @@
 #include "commands/trigger.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "utils/builtins.h"
 
 #include "base/compat.h"
 #include "base/document_id.h"
@@ -57,8 +58,13 @@ extern int64 hilo_api_number(FunctionCallInfo fcinfo, int arg,
 extern bool hilo_api_bool(FunctionCallInfo fcinfo, int arg, const char *name);
 
 /* Text argument number arg, called what; must not be NULL.  Palloc'd. */
-extern const char *hilo_api_name(FunctionCallInfo fcinfo, int arg,
-								 const char *what);
+static inline const char *
+hilo_api_name(FunctionCallInfo fcinfo, int arg, const char *what)
+{
+	if (unlikely(PG_ARGISNULL(arg)))
+		hilo_api_reject_null(fcinfo, arg, what);
+	return text_to_cstring(PG_GETARG_TEXT_PP(arg));
+}
 
 /*
  * The first argument, checked to be a collection's name.  This function and the

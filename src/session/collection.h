@@ -59,16 +59,6 @@ hilo_collection_row(HiloCollection *collection)
 extern const char *hilo_collection_node_tag(const HiloCollection *collection);
 
 /*
- * Get numbers: from the pool, by a claim, or by a lease from the hub, as the row
- * says.  On return they may be shown, and the row has been read.  For a counted
- * collection the request means what it means to hilo_counter_claim(); its pool
- * serves only sessions, for which request->above is a preference.  Returns false
- * only if the row has one of the flags request->unless.
- */
-extern bool hilo_collection_take(HiloCollection *collection,
-								 HiloRangeRequest *request, HiloClaim *claim);
-
-/*
  * Draw the next count numbers of an ordered collection, for the current
  * transaction.  Returns false, having drawn nothing, if the collection is no
  * longer ordered.
@@ -106,29 +96,6 @@ extern void hilo_collection_horizon(HiloCollection *collection,
  */
 extern bool hilo_collection_make_ordered(HiloCollection *collection);
 extern void hilo_collection_wait_until_ordered(HiloCollection *collection);
-
-/*
- * Draw one number of an identity, or of the server-side ids, for a statement,
- * bypassing the cache.
- */
-extern int64 hilo_collection_draw(HiloCollection *collection);
-
-/*
- * The same, but draw that number; all numbers below it are then claimed as
- * well.  Returns 0 if it is already claimed.  If the numbers are leased, draws
- * one at or above it.
- */
-extern int64 hilo_collection_draw_number(HiloCollection *collection,
-										 int64 number);
-
-/*
- * Give the numbers above last of a session's claim back, to the pool if there
- * is one, else to the row.  Returns whether they went back.  At exit it waits
- * for no lock.
- */
-extern bool hilo_collection_give_back(HiloCollection *collection,
-									  const HiloClaim *claim, int64 last,
-									  bool at_exit);
 
 /* The same for the range of a client; see hilo_counter_return(). */
 extern bool hilo_collection_return(HiloCollection *collection, int64 last,

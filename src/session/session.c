@@ -19,14 +19,190 @@
 #include "base/failure_point.h"
 #include "base/settings.h"
 #include "servers/citus.h"
+#include "servers/member.h"
 #include "session/session.h"
 #include "shared/pool.h"
 
 /* Everything in this module is allocated here, and never freed. */
 static MemoryContext cache_context;
 
-/* Maps a const char *to the HiloEntry that starts with it; entries never move. */
+/* Maps a name to the HiloEntry that starts with it; entries never move. */
 static HTAB *cache_entries;
+
+/*
+ * Where numbers come from
+ */
+
+/*
+ * Note the generation before reading the row: if it changes meanwhile, what was
+ * read may be out of date.
+ */
+void
+hilo_collection_read(HiloCollection *collection)
+{
+	uint64		generation = hilo_row_generation;
+
+	(void) hilo_counter_read(&collection->ref, &collection->row);
+	collection->generation = generation;
+	HILO_FAILURE_POINT("row read");
+}
+
+/*
+ * Take from the pool.  Always reads the row again, so that pooled numbers are
+ * as good as a claim made now.  Counted numbers are for sessions, and no longer
+ * valid once numbers are to be leased.
+ */
+static bool
+take_pooled(HiloCollection *collection, HiloRangeRequest *request,
+			HiloClaim *claim)
+{
+	const char *name = collection->ref.name;
+	const HiloRow *row = &collection->row;
+	HiloRangeRequest any;
+	bool		low;
+	XLogRecPtr	lsn;
+
+	hilo_row_check_storage();
+	hilo_collection_read(collection);
+	if (row->flags & HILO_ROW_LEASED)
+		hilo_lease_check_hub(&collection->ref, row);
+	else if ((row->flags & (HILO_ROW_ORDERED | request->unless)) ||
+			 request->for_client || request->for_statement ||
+			 hilo_counter_is_for_hub(&collection->ref, row, request->leasing))
+		return false;
+
+	hilo_counter_size(request, row);
+	if (!hilo_pool_take(name, row, request, claim, &low))
+	{
+		/*
+		 * A session prefers higher numbers; of leased ones it takes any.
+		 */
+		any = *request;
+		if (!request->for_client && request->keep != 0)
+			any.above = 0;
+		if (!(row->flags & HILO_ROW_LEASED) || any.above == request->above ||
+			!hilo_pool_take(name, row, &any, claim, &low))
+			return false;
+	}
+	HILO_KILL_POINT("taken");
+
+	if (low)
+		hilo_lease_fetch_ahead();
+	lsn = hilo_row_own_lsn(claim->lsn);
+	if (request->for_statement)
+		hilo_row_flush_for_statement(lsn);
+	else
+		hilo_row_flush(lsn);
+	return true;
+}
+
+/* Put the numbers of a claim that were not asked for into the pool. */
+static void
+put_reserve(const char *name, int64 size, HiloClaim *claim)
+{
+	HiloClaim	rest = *claim;
+
+	if (hilo_range_count(&claim->range) <= size)
+		return;
+	HILO_FAILURE_POINT("claimed");
+	rest.range.low += size;
+	claim->range.high = rest.range.low - 1;
+	if (hilo_pool_put(name, &rest, false))
+		HILO_KILL_POINT("rest pooled");
+}
+
+bool
+hilo_collection_take(HiloCollection *collection, HiloRangeRequest *request,
+					 HiloClaim *claim)
+{
+	HiloRow    *row = &collection->row;
+
+	for (;;)
+	{
+		uint64		generation = hilo_row_generation;
+		HiloRangeRequest any;
+		bool		claimed;
+
+		request->leasing = hilo_leasing();
+		if (hilo_pool_exists() && hilo_pool_has(collection->ref.name) &&
+			take_pooled(collection, request, claim))
+			return true;
+
+		/* A session prefers higher numbers, but does not insist on them. */
+		any = *request;
+		if (!request->for_client && request->keep != 0)
+			any.above = 0;
+		claimed = hilo_counter_claim(&collection->ref, &any, row, claim);
+		collection->generation = generation;
+		if (claimed)
+		{
+			request->size = any.size;
+			request->reserve = any.reserve;
+			if (any.reserve > 0)
+				put_reserve(collection->ref.name, any.size, claim);
+			return true;
+		}
+
+		/*
+		 * An ordered collection gives no ranges to be kept: later
+		 * transactions would draw from them.
+		 */
+		if (row->flags & request->unless)
+			return false;
+		if (row->flags & HILO_ROW_ORDERED)
+		{
+			if (request->for_client || request->alignment > 1)
+				hilo_collection_refuse_ordered(collection);
+			if (hilo_collection_take_ordered(collection,
+											 request->exact ? request->size : 1,
+											 claim))
+				return true;
+		}
+		else
+			hilo_lease_fetch(&collection->ref, row, &any);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+int64
+hilo_collection_draw(HiloCollection *collection)
+{
+	HiloRangeRequest request = {.size = 1,.exact = true,.alignment = 1,
+	.for_statement = true};
+	HiloClaim	claim;
+
+	(void) hilo_collection_take(collection, &request, &claim);
+	return claim.range.low;
+}
+
+int64
+hilo_collection_draw_number(HiloCollection *collection, int64 number)
+{
+	HiloRangeRequest request = {.size = 1,.exact = true,.alignment = 1,
+	.above = number - 1,.for_statement = true};
+	HiloClaim	claim;
+
+	if (hilo_counter_claim_number(&collection->ref, hilo_leasing(), number))
+		return number;
+	hilo_collection_read(collection);
+	if (!(collection->row.flags & HILO_ROW_LEASED) &&
+		collection->row.max >= number)
+		return 0;
+	(void) hilo_collection_take(collection, &request, &claim);
+	return claim.range.low;
+}
+
+bool
+hilo_collection_give_back(HiloCollection *collection, const HiloClaim *claim,
+						  int64 last, bool at_exit)
+{
+	HiloClaim	rest = *claim;
+
+	rest.range.low = last + 1;
+	if (hilo_pool_exists())
+		return hilo_pool_put(collection->ref.name, &rest, false);
+	return hilo_counter_give_back(&collection->ref, claim, last, at_exit);
+}
 
 /*
  * Ranges
@@ -71,17 +247,6 @@ revalidate(HiloEntry *entry)
 	entry->range.generation = entry->collection.generation;
 }
 
-/* Start using the numbers of a claim, made after the row was read. */
-static void
-use_claim(HiloEntry *entry, const HiloClaim *claim, uint64 generation)
-{
-	entry->growth.drawn += hilo_entry_drawn(entry);
-	entry->range.claim = *claim;
-	entry->range.last = claim->range.low - 1;
-	entry->range.high = claim->range.high;
-	entry->range.generation = generation;
-}
-
 /*
  * Draw the next number of an ordered collection, as a range of one number.
  * Returns false if the collection is no longer ordered.
@@ -124,7 +289,11 @@ claim_range(HiloEntry *entry, int unless)
 
 	if (!hilo_collection_take(&entry->collection, &request, &claim))
 		return;
-	use_claim(entry, &claim, generation);
+	entry->growth.drawn += hilo_entry_drawn(entry);
+	entry->range.claim = claim;
+	entry->range.last = claim.range.low - 1;
+	entry->range.high = claim.range.high;
+	entry->range.generation = generation;
 
 	/* Do not judge by the duration of a range smaller than it should be. */
 	if (request.reserve == 0 &&

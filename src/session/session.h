@@ -17,6 +17,39 @@
 #include "base/document_id.h"
 #include "session/collection.h"
 
+/*
+ * Get numbers: from the pool, by a claim, or by a lease from the hub, as the row
+ * says.  On return they may be shown, and the row has been read.  For a counted
+ * collection the request means what it means to hilo_counter_claim(); its pool
+ * serves only sessions, for which request->above is a preference.  Returns false
+ * only if the row has one of the flags request->unless.
+ */
+extern bool hilo_collection_take(HiloCollection *collection,
+								 HiloRangeRequest *request, HiloClaim *claim);
+
+/*
+ * Draw one number of an identity, or of the server-side ids, for a statement,
+ * bypassing the cache.
+ */
+extern int64 hilo_collection_draw(HiloCollection *collection);
+
+/*
+ * The same, but draw that number; all numbers below it are then claimed as
+ * well.  Returns 0 if it is already claimed.  If the numbers are leased, draws
+ * one at or above it.
+ */
+extern int64 hilo_collection_draw_number(HiloCollection *collection,
+										 int64 number);
+
+/*
+ * Give the numbers above last of a session's claim back, to the pool if there
+ * is one, else to the row.  Returns whether they went back.  At exit it waits
+ * for no lock.
+ */
+extern bool hilo_collection_give_back(HiloCollection *collection,
+									  const HiloClaim *claim, int64 last,
+									  bool at_exit);
+
 typedef struct HiloEntry
 {
 	HiloCollection collection;	/* must be first: its name is the hash key */

@@ -79,7 +79,11 @@ RESET test.trace;
 SQL
     sort -u "$work/tmp/trace.$1" | while read -r library offset; do
         addr2line -f -e "$library" "$offset" | paste - -
-    done | sed -n 's,^\(.*\)	.*/\(src/[a-z]*/[a-z_]*\.c\):.*,\2 \1,p' | sort -u >"$work/tmp/functions.$1"
+    done | sed -n 's,^\(.*\)	.*/\(src/[a-z]*/[a-z_]*\.c\):.*,\2 \1,p' | sort -u |
+        while read -r file function; do
+            # Not those that headers define.
+            grep "^$function(" "$work/src/$file" >/dev/null && echo "$file $function"
+        done >"$work/tmp/functions.$1"
     printf '%-14s %3d functions in %2d files\n' "$1" "$(wc -l <"$work/tmp/functions.$1")" \
         "$(cut -d' ' -f1 "$work/tmp/functions.$1" | sort -u | wc -l)"
     [ "$list" = no ] || sed 's/^/    /' "$work/tmp/functions.$1"
