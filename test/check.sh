@@ -62,7 +62,7 @@ need_all() {
         default-jdk-headless libpostgresql-jdbc-java libhibernate3-java libjavassist-java libslf4j-java
     ! may_make_systems || {
         need debootstrap debootstrap
-        wish etcd-server patroni haproxy iptables iproute2 rpm
+        wish etcd-server patroni haproxy iptables iproute2
     }
 }
 
