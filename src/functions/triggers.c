@@ -227,7 +227,7 @@ watch_drawing(AdvanceSite *site, Relation rel, Oid relation,
  * While hilo.attach_online() reads the ids, the default does not draw yet: the
  * trigger's last arguments name the column.
  */
-static void
+static bool
 watch_attaching(AdvanceSite *site, TriggerData *trigdata)
 {
 	Trigger    *trigger = trigdata->tg_trigger;
@@ -236,10 +236,11 @@ watch_attaching(AdvanceSite *site, TriggerData *trigdata)
 
 	if (trigger->tgnargs < 4 ||
 		strcmp(trigger->tgargs[trigger->tgnargs - 2], HILO_ATTACHING) != 0)
-		return;
+		return false;
 	attnum = attnameAttNum(rel, trigger->tgargs[trigger->tgnargs - 1], false);
 	if (attnum > 0)
 		watch(site, attnum, !hilo_holds_ids(getBaseType(attnumTypeId(rel, attnum))));
+	return true;
 }
 
 static bool
@@ -380,6 +381,7 @@ get_ready(AdvanceSite *site, TriggerData *trigdata)
 	Relation	rel = trigdata->tg_relation;
 	uint64		changes = site->changes;
 	int64		highest = 0;
+	bool		attaching = false;
 	const char *collection;
 
 	if (trigger->tgnargs < 1)
@@ -401,7 +403,7 @@ get_ready(AdvanceSite *site, TriggerData *trigdata)
 		watch_drawing(site, rel, site->topmost, collection);
 		if (site->topmost != site->relation)
 			watch_drawing(site, rel, site->relation, collection);
-		watch_attaching(site, trigdata);
+		attaching = watch_attaching(site, trigdata);
 	}
 	site->assigns = site->count > 0 && has_argument(trigger, "assign");
 	if (site->assigns)
@@ -418,7 +420,10 @@ get_ready(AdvanceSite *site, TriggerData *trigdata)
 			hilo_bindings_refresh(collection);
 		}
 		make_readers(site, rel);
-		highest = look_at_table(site, trigdata);
+
+		/* For hilo.attach_online(), which reads the ids, nobody waits here. */
+		if (!attaching)
+			highest = look_at_table(site, trigdata);
 		make_readers(site, rel);
 	}
 	else if (rel->rd_rel->relpersistence != RELPERSISTENCE_TEMP &&
