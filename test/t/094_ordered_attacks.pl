@@ -208,6 +208,14 @@ is(horizon('own'), 2, 'the session of a prepared transaction goes on, not its re
 $observer->query("COMMIT PREPARED 'own'");
 is(horizon('own'), 4, 'until that ends');
 
+# What begins after a snapshot is not among those that it lists, either.
+my $reader = session($node);
+$reader->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
+insert($b, 'own');
+is(horizon('own', $reader), 4, 'a transaction that began after the snapshot counts as running');
+is(horizon('own'), 5, 'not for a later snapshot');
+$reader->finish;
+
 # Records of transactions that have ended are folded into one, which counts for every snapshot that may be older; those of
 # transactions that run are not, however many there are.
 $observer->query('CREATE PROCEDURE insert_many(n int) LANGUAGE plpgsql AS $$ BEGIN FOR i IN 1 .. n LOOP INSERT INTO folded DEFAULT VALUES; COMMIT; END LOOP; END $$');
