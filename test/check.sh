@@ -39,12 +39,6 @@ files=$*
 # What the tests of --all use; where a release of Debian has no package, its test is skipped.
 need_all() {
     need_tests
-    # Not installed, but to be had.
-    wish() {
-        for package in $(known_packages "$@"); do
-            dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q ' installed$' || missing="$missing $package"
-        done
-    }
     need gcc "gcc libc6-dev"
     need git git
     need unzip unzip
@@ -55,7 +49,7 @@ need_all() {
     need_python yaml python3-yaml
     clang=$(find_clang) && clang=$("$clang" -dumpversion)
     need "${clang:+true}" clang
-    wish "libclang-rt-${clang%%.*}-dev" "postgresql-${bindir:+$("$pg_config" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')}-repack" \
+    wish "libclang-rt-${clang%%.*}-dev" "postgresql-${pg_config:+$("$pg_config" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')}-repack" \
         gnuplot-nox yamllint spin \
         python3-django python3-sqlalchemy python3-alembic ruby-activerecord ruby-pg ruby-sequel \
         php-cli php-pgsql php-illuminate-database php-doctrine-orm libdbd-pg-perl libdbix-class-schema-loader-perl \

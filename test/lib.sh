@@ -98,11 +98,12 @@ need_tests() {
     need_perl IPC::Run libipc-run-perl
 }
 
-# Those of the packages that apt has: a release of Debian may lack some.
-known_packages() {
-    for package in "$@"; do
-        apt-cache policy "$package" 2>/dev/null | grep 'Candidate: [^(]' >/dev/null && say "$package"
-    done
+# Note packages that are not installed, if apt has them: a release of Debian may lack some.
+wish() {
+    missing="$missing$(LC_ALL=C apt-cache policy "$@" 2>/dev/null | awk '
+        /^[^ ]/ { sub(/:$/, ""); name = $1 }
+        /^  Installed:/ { absent = $2 == "(none)" }
+        /^  Candidate:/ && absent && $2 != "(none)" { printf " %s", name }')"
 }
 
 # Print a command, and run it as root.
@@ -152,11 +153,28 @@ plan_packages() {
     return 1
 }
 
-# Install what FUNCTION notes as missing, or say so and stop.
+# Install what FUNCTION notes as missing, or say so and stop.  What else is needed may depend on
+# what was installed, such as the version of the server.
 require() {
+    for round in 1 2 3; do
+        missing=
+        "$1"
+        [ -n "$missing" ] || return 0
+        if [ "$round" -eq 1 ]; then
+            check_may_install
+            say "Missing packages:$missing"
+            run_apt update -q
+            missing=
+            "$1"
+        fi
+        install_missing
+    done
     missing=
     "$1"
-    [ -n "$missing" ] || return 0
+    [ -z "$missing" ] || die "Still missing:$missing"
+}
+
+check_may_install() {
     command -v apt-get >/dev/null ||
         die "Missing (names of Debian packages):$missing
 Install them with this system's package manager, and start again."
@@ -164,11 +182,9 @@ Install them with this system's package manager, and start again."
         die "Missing packages; to install them: apt-get install --no-install-recommends$missing"
     [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null ||
         die "Missing packages (to install them, start this as root):$missing"
+}
 
-    say "Missing packages:$missing"
-    run_apt update -q
-    missing=
-    "$1"
+install_missing() {
     plan_packages || die "Nothing was installed, because what is installed would have to change:
 $changes
 Upgrade it when it suits you, or have this done here: $0 --upgrade"
@@ -188,10 +204,6 @@ Upgrade it when it suits you, or have this done here: $0 --upgrade"
         trap 'exit 1' HUP INT TERM
         run_apt install $yes --no-install-recommends --no-upgrade $packages
     ) || die "The packages were not installed."
-
-    missing=
-    "$1"
-    [ -z "$missing" ] || die "Still missing:$missing"
 }
 
 #
