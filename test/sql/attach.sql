@@ -8,7 +8,7 @@ SET hilo.range_size = 4;
 SET hilo.range_duration = 0;
 -- What a table looks like: default, identity, triggers, sequences that it owns.
 CREATE FUNCTION looks(relation regclass, OUT "default" text, OUT identity "char", OUT triggers text[], OUT sequences text[]) LANGUAGE sql AS $$
-	SELECT (SELECT string_agg(pg_get_expr(adbin, adrelid), ', ') FROM pg_attrdef WHERE adrelid = relation),
+	SELECT (SELECT string_agg(pg_get_expr(adbin, adrelid), ', ' ORDER BY adnum) FROM pg_attrdef WHERE adrelid = relation),
 		(SELECT max(attidentity) FROM pg_attribute WHERE attrelid = relation AND attnum > 0),
 		(SELECT array_agg(tgname::text ORDER BY tgname) FROM pg_trigger WHERE tgrelid = relation AND (NOT tgisinternal OR tgparentid <> 0)),
 		(SELECT array_agg(objid::regclass::text ORDER BY objid::regclass::text COLLATE "C") FROM pg_depend WHERE refobjid = relation AND classid = 'pg_class'::regclass AND deptype IN ('a', 'i') AND objid IN (SELECT oid FROM pg_class WHERE relkind = 'S')) $$;
