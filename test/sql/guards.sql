@@ -67,6 +67,13 @@ BEGIN;
 INSERT INTO hilo.hilo (collection, max) VALUES ('rolled_back', 300);
 ROLLBACK;
 SELECT hilo_next_number('rolled_back');
+-- A dump has the rows of collections that were dropped after a draw.
+SELECT hilo_next_number('dropped_drawn');
+SELECT hilo.drop('dropped_drawn');
+INSERT INTO hilo.hilo (flags, collection) SELECT flags, 'dropped_there' FROM hilo.hilo WHERE collection = 'dropped_drawn';
+INSERT INTO hilo.hilo SELECT * FROM hilo.hilo WHERE collection = 'dropped_drawn';
+SELECT collection, max, flags FROM hilo.hilo WHERE collection IN ('dropped_drawn', 'dropped_there') ORDER BY 1;
+
 -- Rows that are not possible for a counter.
 INSERT INTO hilo.hilo (collection, max) VALUES ('bad', -1);
 INSERT INTO hilo.hilo (collection, range_size) VALUES ('bad', -1);
@@ -74,7 +81,7 @@ INSERT INTO hilo.hilo (collection, max_range_size) VALUES ('bad', 2147483648);
 INSERT INTO hilo.hilo (collection, lease_size) VALUES ('bad', -1);
 INSERT INTO hilo.hilo (collection, timeline) VALUES ('bad', -2);
 INSERT INTO hilo.hilo (collection, flags) VALUES ('bad', -1);
-INSERT INTO hilo.hilo (collection, flags) VALUES ('bad', 512);
+INSERT INTO hilo.hilo (collection, flags) VALUES ('bad', 1024);
 INSERT INTO hilo.hilo (collection, claim_rate) VALUES ('bad', 'NaN');
 INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('bad', 8, 7);
 INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('bad', 0, 0);

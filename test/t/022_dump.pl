@@ -43,6 +43,7 @@ sql('source', q{
 	SELECT hilo.seed('only_here', 77);
 	SELECT hilo.seed('gone_here', 500);
 	SELECT hilo.drop('gone_here');
+	SELECT hilo_next_number('drawn_and_gone'), hilo.drop('drawn_and_gone');
 	SELECT hilo.seed('gone_there', 33);
 	INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('limited', 40, 50);
 });
