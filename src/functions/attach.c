@@ -484,7 +484,7 @@ hilo_disallow(PG_FUNCTION_ARGS)
 	hilo_api_prevent_unless_may_write("hilo.disallow()");
 	hilo_bindings_lock(collection);
 	if (is_recorded(collection, &binding))
-		hilo_binding_remove(collection, &binding);
+		(void) hilo_binding_remove(collection, &binding);
 	else
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING_PRIVILEGE_NOT_REVOKED),

@@ -151,7 +151,7 @@ bind_name(const char *name, const HiloBinding *binding)
 		if (hilo_binding_column(name, other, &column))
 			report_bound(name, "hilo.detach");
 		if (other->kind == HILO_BOUND)
-			hilo_binding_remove(name, other);
+			(void) hilo_binding_remove(name, other);
 	}
 	hilo_binding_add(name, binding);
 }
@@ -254,7 +254,7 @@ hilo_unbind(PG_FUNCTION_ARGS)
 					 errhint("Undo that with hilo.detach().")));
 		if (binding->kind != HILO_BOUND && binding->kind != HILO_ASKED)
 			continue;
-		hilo_binding_remove(identity.name, binding);
+		(void) hilo_binding_remove(identity.name, binding);
 		was_bound = true;
 	}
 	PG_RETURN_BOOL(was_bound);

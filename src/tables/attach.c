@@ -381,7 +381,7 @@ record(const HiloColumn *column, const char *collection)
 			recorded = true;
 		else if (!hilo_binding_column(collection, other, &living) ||
 				 living.relation == column->relation)
-			hilo_binding_remove(collection, other);
+			(void) hilo_binding_remove(collection, other);
 	}
 	if (!recorded)
 		hilo_binding_add(collection, &binding);

@@ -459,9 +459,9 @@ hilo_binding_add(const char *name, const HiloBinding *binding)
 }
 
 /*
- * Delete a row unless another transaction is about to do so, or has done it.
+ * Delete a row; false: another transaction is about to do so, or has done it.
  */
-static void
+static bool
 delete_row(Relation rel, HeapTuple tuple)
 {
 	TM_FailureData failure;
@@ -474,15 +474,18 @@ delete_row(Relation rel, HeapTuple tuple)
 	{
 		ReleaseBuffer(buffer);
 		simple_heap_delete(rel, &tuple->t_self);
+		return true;
 	}
-	else if (BufferIsValid(buffer))
+	if (BufferIsValid(buffer))
 		ReleaseBuffer(buffer);
+	return false;
 }
 
-void
+bool
 hilo_binding_remove(const char *name, const HiloBinding *binding)
 {
 	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
+	bool		removed = false;
 	ListCell   *lc;
 
 	foreach(lc, find_rows(rel, name, SnapshotSelf))
@@ -491,9 +494,10 @@ hilo_binding_remove(const char *name, const HiloBinding *binding)
 
 		if (hilo_binding_equals(hilo_binding_read(tuple, RelationGetDescr(rel)),
 								binding))
-			delete_row(rel, tuple);
+			removed = delete_row(rel, tuple) || removed;
 	}
 	finish_change(rel);
+	return removed;
 }
 
 void
@@ -514,8 +518,8 @@ hilo_bindings_refresh(const char *name)
 			strcmp(binding.column, old->column) == 0 &&
 			strcmp(binding.owner, old->owner) == 0)
 			continue;
-		hilo_binding_remove(name, old);
-		hilo_binding_add(name, &binding);
+		if (hilo_binding_remove(name, old))
+			hilo_binding_add(name, &binding);
 	}
 }
 
@@ -599,7 +603,7 @@ hilo_forget_trigger(Oid trigger)
 	ListCell   *lc;
 
 	foreach(lc, find_rows(rel, name, SnapshotSelf))
-		delete_row(rel, lfirst(lc));
+		(void) delete_row(rel, lfirst(lc));
 	table_close(rel, RowExclusiveLock);
 }
 
@@ -626,6 +630,6 @@ hilo_clean_notes(void)
 	table_endscan(scan);
 	UnregisterSnapshot(snapshot);
 	foreach(lc, obsolete)
-		delete_row(rel, lfirst(lc));
+		(void) delete_row(rel, lfirst(lc));
 	table_close(rel, RowExclusiveLock);
 }

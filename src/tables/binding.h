@@ -119,8 +119,11 @@ extern void hilo_bindings_unlock(const char *name);
  */
 extern void hilo_binding_add(const char *name, const HiloBinding *binding);
 
-/* Remove those that equal it. */
-extern void hilo_binding_remove(const char *name, const HiloBinding *binding);
+/*
+ * Remove those that equal it.  False: there is none, or another transaction is
+ * removing it.
+ */
+extern bool hilo_binding_remove(const char *name, const HiloBinding *binding);
 
 /*
  * Record the present names of what the bindings stand for by OID, so that a dump
