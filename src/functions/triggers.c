@@ -11,11 +11,13 @@
 #include "access/htup_details.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_trigger.h"
+#include "executor/executor.h"
 #include "parser/parse_relation.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/partcache.h"
 #include "utils/rel.h"
 
 #include "base/relcache.h"
@@ -533,6 +535,28 @@ draw_again(AdvanceSite *site, const Watched *watched, Relation rel,
 									 &value, &isnull);
 }
 
+/* True unless the table is a partition for other rows: none can be moved now. */
+static bool
+belongs_here(Relation rel, HeapTuple tuple)
+{
+	List	   *condition = RelationGetPartitionQual(rel);
+	EState	   *estate;
+	TupleTableSlot *slot;
+	bool		result;
+
+	if (condition == NIL)
+		return true;
+	estate = CreateExecutorState();
+	slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple);
+	ExecStoreHeapTuple(tuple, slot, false);
+	GetPerTupleExprContext(estate)->ecxt_scantuple = slot;
+	result = ExecCheck(ExecPrepareCheck(condition, estate),
+					   GetPerTupleExprContext(estate));
+	ExecDropSingleTupleTableSlot(slot);
+	FreeExecutorState(estate);
+	return result;
+}
+
 /*
  * Keep the counter ahead of the row's id in one column. highest: numbers up to it
  * that were drawn before may be ids of other rows.
@@ -550,7 +574,12 @@ keep_ahead(AdvanceSite *site, const Watched *watched, FunctionCallInfo fcinfo,
 	if (number <= 0)
 		return tuple;
 	if (unlikely(number <= highest) && is_unseen(site, fcinfo, number))
-		tuple = draw_again(site, watched, rel, tuple, value);
+	{
+		HeapTuple	again = draw_again(site, watched, rel, tuple, value);
+
+		if (belongs_here(rel, again))
+			tuple = again;
+	}
 	else
 		advance_collection(site, number);
 	site->entry->unseen = 0;
