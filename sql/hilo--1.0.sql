@@ -111,7 +111,7 @@ COMMENT ON COLUMN hilo.hilo.claim_rate IS 'numbers claimed recently, with a weig
 COMMENT ON COLUMN hilo.hilo.range_size IS 'smallest range of this collection; 0: hilo.range_size applies';
 COMMENT ON COLUMN hilo.hilo.max_range_size IS 'largest range of this collection; 0: hilo.max_range_size applies';
 COMMENT ON COLUMN hilo.hilo.lease_size IS 'smallest lease of this collection; 0: hilo.lease_size applies';
-COMMENT ON COLUMN hilo.hilo.flags IS 'sum of: 1 dropped, 2 numbers come from a hub, 4 has a node tag of its own, 8 may be bound, 16 newest claim ended above max_ever, 32 ordered, 64 max_value was set by hand, 128 its tables were dropped, 256 ordered, and all transactions that were running then have ended, 512 was drawn from before it was dropped';
+COMMENT ON COLUMN hilo.hilo.flags IS 'sum of: 1 dropped, 2 numbers come from a hub, 4 has a node tag of its own, 8 may be bound, 16 newest claim ended above max_ever, 32 ordered, 64 max_value was set by hand, 256 ordered, and all transactions that were running then have ended, 512 was drawn from before it was dropped';
 COMMENT ON COLUMN hilo.hilo.node_tag IS 'node tag of this collection, if it has its own';
 COMMENT ON COLUMN hilo.hilo.hub IS 'foreign server that numbers are leased from; empty: none, or none any longer';
 COMMENT ON COLUMN hilo.hilo.collection IS 'name';
@@ -537,7 +537,7 @@ CREATE FUNCTION hilo.own_trigger(relation regclass, collection text,
         CASE WHEN a.was IN ('was sequence', 'was identity', 'was identity always') OR a.by_default THEN substr(a.was, 5) ELSE 'nothing' END,
         CASE WHEN a.by_default THEN a.list[3] END,
         COALESCE(a.list[CASE WHEN a.by_default THEN 4 ELSE 3 END] = 'assign', false),
-        COALESCE(a.list[array_upper(a.list, 1) - 1] = 'attaching', false)
+        COALESCE(a.list[array_upper(a.list, 1) - 1] = 'attaching' AND array_upper(a.list, 1) >= 4, false)
     FROM pg_trigger t, LATERAL hilo.trigger_arguments(t.tgargs) l(list),
         LATERAL (SELECT l.list, l.list[2], l.list[2] = 'was default' AND l.list[3] IS NOT NULL) a(list, was, by_default)
     WHERE t.tgrelid = relation AND t.tgparentid = '0'::oid AND t.tgfoid = 'hilo.advance()'::regprocedure AND a.list[1] = own_trigger.collection
@@ -812,8 +812,18 @@ CREATE FUNCTION hilo.position_sequences(relation regclass, column_name name, max
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     sequence regclass;
+    is_owners boolean;
 BEGIN
-    FOR sequence IN SELECT DISTINCT s FROM hilo.tree(relation) t, hilo.column_sequences(t, column_name) s LOOP
+    -- The default that was put back is the table owner's choice; it may name any sequence.
+    FOR sequence, is_owners IN
+        SELECT s, bool_and(has_sequence_privilege(c.relowner, s, 'UPDATE'))
+        FROM hilo.tree(relation) t JOIN pg_class c ON c.oid = t, hilo.column_sequences(t, column_name) s GROUP BY s
+    LOOP
+        IF NOT is_owners THEN
+            RAISE EXCEPTION 'permission denied for sequence %', sequence
+                USING ERRCODE = 'insufficient_privilege', DETAIL = format('The owner of table %s may not set it to continue above the collection.', relation),
+                HINT = 'Grant UPDATE on the sequence to the owner of the table, or drop the trigger whose name begins with zzz_hilo_advance and give the column a default.';
+        END IF;
         EXECUTE format('SELECT setval($1, v.last, v.called)'
             ' FROM %s s, pg_sequence q,'
             ' LATERAL (SELECT CASE WHEN $2 < q.seqstart THEN q.seqstart::numeric'

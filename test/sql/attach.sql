@@ -675,3 +675,10 @@ SELECT hilo.detach('doubtful');
 DROP TABLE doubtful;
 DROP FUNCTION seed_other;
 SELECT hilo.drop('doubtful'), hilo.drop('seeded');
+
+-- A collection whose name is a word of the trigger's arguments
+CREATE TABLE worded (id serial);
+SELECT hilo.attach('worded', 'id', 'attaching') = hilo.attach('worded', 'id', 'attaching') AS same;
+SELECT hilo.detach('worded');
+DROP TABLE worded;
+SELECT hilo.drop('attaching');

@@ -255,6 +255,20 @@ SELECT hilo.detach('"trap; ALTER ROLE regress_hilo_bob SUPERUSER; --"');
 SELECT hilo.attach('"trap; ALTER ROLE regress_hilo_bob SUPERUSER; --"');
 SELECT rolsuper FROM pg_roles WHERE rolname = 'regress_hilo_bob';
 
+-- The default that is put back may name a sequence that the table's owner must not set.
+CREATE SEQUENCE others;
+SET ROLE regress_hilo_bob;
+CREATE TABLE burn (id bigint DEFAULT hilo_next_number('burn'));
+CREATE TRIGGER zzz_hilo_advance_burn BEFORE INSERT ON burn FOR EACH ROW
+	EXECUTE FUNCTION hilo.advance('burn', 'was default', 'nextval(''regress_attach_rights.others'')');
+INSERT INTO burn VALUES (1000000);
+RESET ROLE;
+SELECT hilo.detach('burn');
+SELECT last_value, is_called FROM others;
+GRANT UPDATE ON SEQUENCE others TO regress_hilo_bob;
+SELECT hilo.detach('burn');
+SELECT last_value, is_called FROM others;
+
 -- A trigger with a condition keeps its column from being changed.
 SELECT make('bob', 'picky');
 SET ROLE regress_hilo_bob;
@@ -268,4 +282,4 @@ RESET search_path;
 DROP SCHEMA regress_attach_rights CASCADE;
 DROP OWNED BY regress_hilo_ann, regress_hilo_bob, regress_hilo_team;
 DROP ROLE regress_hilo_ann, regress_hilo_bob, regress_hilo_team;
-SELECT count(hilo.drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE collection IN ('orders', 'copied', 'bobs', 'loose', 'docs', 'set', 'shared', 'moved', 'supers', 'trap', 'invoices', 'remade') OR collection ~ 'ALTER ROLE';
+SELECT count(hilo.drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE collection IN ('orders', 'copied', 'bobs', 'loose', 'docs', 'set', 'shared', 'moved', 'supers', 'trap', 'invoices', 'remade', 'burn') OR collection ~ 'ALTER ROLE';
