@@ -10,6 +10,7 @@
 #include "utils/builtins.h"
 
 #include "base/sql.h"
+#include "servers/member.h"
 #include "session/call.h"
 #include "tables/attach.h"
 #include "tables/binding.h"
@@ -26,6 +27,7 @@ hilo_seed(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("hilo.seed()");
 	(void) hilo_api_administered(fcinfo, &collection);
+	hilo_lease_prevent_on_worker(&collection.ref, "hilo.seed");
 	max = hilo_api_seed(fcinfo, &collection);
 	hilo_api_forget_range(collection.ref.name);
 	PG_RETURN_INT64(max);
@@ -168,6 +170,7 @@ hilo_configure(PG_FUNCTION_ARGS)
 	hilo_api_prevent_unless_may_write("hilo.configure()");
 	is_identity = hilo_api_administered(fcinfo, &collection);
 	name = collection.ref.name;
+	hilo_lease_prevent_on_worker(&collection.ref, "hilo.configure");
 	is_there = hilo_counter_read(&collection.ref, &before);
 	options = options_arguments(fcinfo, is_identity ? PG_INT64_MAX :
 								hilo_attached_limit(name));

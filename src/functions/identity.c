@@ -12,6 +12,7 @@
 
 #include "ids/assign.h"
 #include "ids/identity.h"
+#include "servers/member.h"
 #include "session/call.h"
 
 PG_FUNCTION_INFO_V1(next_identity);
@@ -62,6 +63,7 @@ seed_identity_for(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("seed_identity_for()");
 	identity_argument(fcinfo, "name", &identity);
+	hilo_lease_prevent_on_worker(&identity.collection.ref, "seed_identity_for");
 	PG_RETURN_INT64(hilo_api_seed(fcinfo, &identity.collection));
 }
 

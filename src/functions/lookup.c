@@ -18,6 +18,7 @@
 #include "base/sql.h"
 #include "ids/identity.h"
 #include "servers/citus.h"
+#include "servers/member.h"
 #include "session/call.h"
 #include "tables/binding.h"
 #include "tables/sync.h"
@@ -199,6 +200,7 @@ hilo_bind_column(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("hilo.bind()");
 	hilo_identity_init(&identity, hilo_api_name(fcinfo, 0, "collection"));
+	hilo_lease_prevent_on_worker(&identity.collection.ref, "hilo.bind");
 	column = column_argument(fcinfo);
 
 	hilo_documents_close(hilo_documents_open_column(identity.name, &column));
@@ -216,6 +218,7 @@ hilo_bind_function(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("hilo.bind()");
 	hilo_identity_init(&identity, hilo_api_name(fcinfo, 0, "collection"));
+	hilo_lease_prevent_on_worker(&identity.collection.ref, "hilo.bind");
 	hilo_api_reject_null(fcinfo, 1, "taken");
 	function = PG_GETARG_OID(1);
 

@@ -32,10 +32,13 @@
 #define GROUP_TABLE		"pg_dist_local_group"
 #define GROUP_COLUMN	"groupid"
 
+/* The group of a node without Citus. */
+#define NO_GROUP		(-1)
+
 /* OID of the table when last seen; InvalidOid: it did not exist. */
 static Oid	group_table = InvalidOid;
 
-HiloNodeKind hilo_citus_node_kind = HILO_NO_NODE;
+int			hilo_citus_node_group = NO_GROUP;
 uint64		hilo_citus_generation = 0;
 
 /*
@@ -123,24 +126,25 @@ find_row(const char *catalog, const char *column, const char *value,
  * The node
  */
 
-/* True if a row has a group above 0. */
-static bool
-has_group(Relation rel, AttrNumber attnum)
+/* The highest group in the table; 0 if it is empty. */
+static int
+highest_group(Relation rel, AttrNumber attnum)
 {
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
 	TableScanDesc scan = hilo_table_beginscan(rel, SnapshotSelf);
-	bool		found = false;
+	int			highest = 0;
 
-	while (!found && table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
 	{
 		bool		isnull;
 		Datum		value = slot_getattr(slot, attnum, &isnull);
 
-		found = !isnull && DatumGetInt32(value) > 0;
+		if (!isnull)
+			highest = Max(highest, DatumGetInt32(value));
 	}
 	table_endscan(scan);
 	ExecDropSingleTupleTableSlot(slot);
-	return found;
+	return highest;
 }
 
 void
@@ -151,13 +155,12 @@ hilo_citus_look_up(void)
 	AttrNumber	attnum;
 
 	group_table = rel == NULL ? InvalidOid : RelationGetRelid(rel);
-	hilo_citus_node_kind = HILO_NO_NODE;
+	hilo_citus_node_group = NO_GROUP;
 	if (rel != NULL)
 	{
 		attnum = get_attnum(group_table, GROUP_COLUMN);
 		if (attnum > 0 && get_atttype(group_table, attnum) == INT4OID)
-			hilo_citus_node_kind = has_group(rel, attnum) ? HILO_WORKER :
-				HILO_COORDINATOR;
+			hilo_citus_node_group = highest_group(rel, attnum);
 		table_close(rel, AccessShareLock);
 	}
 	hilo_citus_generation = generation;

@@ -25,35 +25,36 @@
 /* Must be called once, when the library is loaded. */
 extern void hilo_citus_init(void);
 
-/* What this node was found to be, in that hilo_rights_generation; 0: nothing yet. */
-typedef enum HiloNodeKind
-{
-	HILO_NO_NODE,				/* there is no Citus */
-	HILO_COORDINATOR,			/* even of a cluster without other nodes */
-	HILO_WORKER
-}			HiloNodeKind;
-extern HiloNodeKind hilo_citus_node_kind;
+/*
+ * The group of this node in its cluster, 0 for the coordinator; -1: there is no
+ * Citus.  As it was found to be in that hilo_rights_generation; 0: not yet.
+ */
+extern int	hilo_citus_node_group;
 extern uint64 hilo_citus_generation;
 
 /* Find that out. */
 extern void hilo_citus_look_up(void);
 
-/*
- * True if this node is a Citus worker.  The answer is valid as long as
- * hilo_rights_generation does not change.
- */
-static inline bool
-hilo_citus_is_worker(void)
+/* That group.  Valid as long as hilo_rights_generation does not change. */
+static inline int
+hilo_citus_group(void)
 {
 	if (unlikely(hilo_citus_generation != hilo_rights_generation))
 		hilo_citus_look_up();
-	return hilo_citus_node_kind == HILO_WORKER;
+	return hilo_citus_node_group;
 }
 
 static inline bool
+hilo_citus_is_worker(void)
+{
+	return hilo_citus_group() > 0;
+}
+
+/* True even on the coordinator of a cluster without other nodes. */
+static inline bool
 hilo_citus_is_coordinator(void)
 {
-	return !hilo_citus_is_worker() && hilo_citus_node_kind == HILO_COORDINATOR;
+	return hilo_citus_group() == 0;
 }
 
 /* How Citus connects to the coordinator.  All palloc'd. */

@@ -27,6 +27,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/value.h"
+#include "portability/instr_time.h"
 #include "storage/fd.h"
 #include "storage/latch.h"
 #include "utils/acl.h"
@@ -34,7 +35,6 @@
 #include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
-#include "utils/timestamp.h"
 
 #include "base/compat.h"
 #include "base/failure_point.h"
@@ -517,25 +517,31 @@ read_options(const HiloHubQuestion *question, Options *options,
 						  answer);
 }
 
-static TimestampTz
-deadline_in(int ms)
+/*
+ * Milliseconds by a clock that nobody sets, from an arbitrary start.
+ */
+static int64
+steady_ms(void)
 {
-	return TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ms);
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	return (int64) (INSTR_TIME_GET_MICROSEC(now) / 1000);
 }
 
 /*
  * Wait until one of the events happens on the connection's socket; false, with
- * no error noted: the deadline has passed.  Can be canceled.
+ * no error noted: the deadline, in terms of steady_ms(), has passed.  Can be
+ * canceled.
  */
 static bool
-wait_for_socket(int events, TimestampTz deadline)
+wait_for_socket(int events, int64 deadline)
 {
 	static uint32 wait_event = 0;
 
 	for (;;)
 	{
-		long		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
-														   deadline);
+		long		left = (long) (deadline - steady_ms());
 		int			happened;
 
 		CHECK_FOR_INTERRUPTS();
@@ -563,7 +569,7 @@ static bool
 run(const HiloHubQuestion *question, const char *sql, int count,
 	const Oid *types, const char *const *params, HiloHubAnswer *answer)
 {
-	TimestampTz deadline = deadline_in(question->timeout);
+	int64		deadline = steady_ms() + question->timeout;
 
 	clear_result();
 	if (!PQsendQueryParams(connection.conn, sql, count, types, params, NULL,
@@ -658,7 +664,7 @@ address_text(void)
 static bool
 try_address(const Options *options, StringInfo errors)
 {
-	TimestampTz deadline = deadline_in(options->connect_timeout);
+	int64		deadline = steady_ms() + options->connect_timeout;
 	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
 
 	if (!AcquireExternalFD())
@@ -753,25 +759,28 @@ try_host(const Options *options, int n, StringInfo errors)
 }
 
 /*
- * Connect to one of the hosts, trying the one that answered last first.  Each
+ * Connect to one of the hosts, trying them in turn from the first on, so that
+ * each has its turn although another one can be reached and gives nothing.  Each
  * has its own time limit, which libpq leaves to a caller that polls.
  */
 static bool
 connect_to_any(const Options *options, int first, HiloHubAnswer *answer)
 {
 	StringInfoData errors;
-	int			good = first % options->hosts;
-
 	initStringInfo(&errors);
 	connection.server = options->server;
 	for (int i = 0; i < options->hosts; i++)
 	{
-		connection.host = i == 0 ? good : i <= good ? i - 1 : i;
+		connection.host = (first + i) % options->hosts;
 		if (try_host(options, connection.host, &errors))
 			return true;
 	}
 	return fail(answer, ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION,
-				errors.data, NULL);
+				errors.data,
+				strstr(errors.data, "no password supplied") == NULL ? NULL :
+				OidIsValid(options->server) ?
+				"The hub asks for a password: add one to the user mapping." :
+				"The coordinator asks for a password: add one to pg_dist_authinfo, or allow this node in its pg_hba.conf.");
 }
 
 /* Connection strings, joined, palloc'd. */

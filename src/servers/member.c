@@ -10,6 +10,7 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "commands/dbcommands.h"
+#include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "nodes/value.h"
 #include "pgstat.h"
@@ -136,6 +137,32 @@ hilo_lease_check_hub(const HiloRowRef *ref, const HiloRow *row)
 				 errmsg("\"%s\" is leased from the Citus coordinator, but this node is not a Citus worker",
 						ref->name),
 				 errhint("Lease it from a server with hilo.lease_from(), or call that with a null server and then force a seed, to count here.")));
+}
+
+void
+hilo_lease_prevent_on_worker(HiloRowRef *ref, const char *function)
+{
+	HiloCitusConnection connection;
+	HiloRow		row;
+	bool		is_known;
+
+	if (!hilo_pool_exists() || !hilo_citus_is_worker() || hilo_hub[0] != '\0')
+		return;
+	(void) hilo_counter_read(ref, &row);
+	if ((row.flags & HILO_ROW_LEASED) ? !is_coordinator(NameStr(row.hub)) :
+		!hilo_counter_is_for_hub(ref, &row, hilo_leasing()))
+		return;
+	is_known = hilo_citus_find_coordinator(GetUserNameFromId(hilo_catalog_tables_owner(), false),
+										   &connection);
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg(HILO_COUNTER_FORMAT " is counted by the Citus coordinator",
+					HILO_COUNTER_ARGS(ref->name)),
+			 errdetail("Here, the change would apply to this worker only."),
+			 is_known ?
+			 errhint("Call %s() on the coordinator, %s:%s.", function,
+					 connection.host, connection.port) :
+			 errhint("Call %s() on the coordinator.", function)));
 }
 
 /* The hub to ask for numbers of a counter whose row was read; empty: none. */
@@ -308,15 +335,17 @@ hear_hub(const char *name, HiloHubAnswer *answer)
 
 /*
  * The name by which hubs know this member.  Copies of one server differ in
- * their cluster_name.
+ * their cluster_name, or in their group of a Citus cluster.
  */
 static const char *
 member_name(void)
 {
-	char	   *name = psprintf("%s%s%s/" UINT64_FORMAT,
+	int			group = hilo_citus_group();
+	char	   *name = psprintf("%s%s%s/" UINT64_FORMAT "%s",
 								get_database_name(MyDatabaseId),
 								cluster_name[0] == '\0' ? "" : "/",
-								cluster_name, GetSystemIdentifier());
+								cluster_name, GetSystemIdentifier(),
+								group <= 0 ? "" : psprintf("/%d", group));
 
 	for (char *c = name; *c != '\0'; c++)
 	{
@@ -430,6 +459,13 @@ lease_size(const char *name, const HiloRow *row, const HiloPoolLease *state,
 	if (hilo_is_identity(name))
 		return Max(need->least + need->more,
 				   Max(row->range_size, row->lease_size));
+
+	/*
+	 * The last answer did not arrive, though the hub may have given a lease.
+	 * This one may not arrive, either.
+	 */
+	if (state->sqlstate == ERRCODE_CONNECTION_FAILURE)
+		return need->least + need->more;
 	return Max(need->least,
 			   hilo_range_size(state->last_size, age,
 							   hilo_lease_duration * INT64CONST(1000),
@@ -978,7 +1014,6 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 	HiloHubRow	nothing = {0};
 	HiloHubAnswer answer;
 
-	check_pool(ref->name);
 	if (strlen(hub) >= NAMEDATALEN || hub[0] == '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
@@ -990,6 +1025,9 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 				(errcode(ERRCODE_RESERVED_NAME),
 				 errmsg("server \"%s\" cannot be a hub", server),
 				 errdetail("Names that contain \"|\" are reserved.")));
+	else
+		(void) get_foreign_server_oid(server, false);
+	check_pool(ref->name);
 
 	/* The server's name may have belonged to another server before. */
 	(void) read_hub(hub, &known);

@@ -41,6 +41,12 @@ hilo_leasing(void)
 extern void hilo_lease_check_hub(const HiloRowRef *ref, const HiloRow *row);
 
 /*
+ * Raise 55000 on a Citus worker if the coordinator counts: then the function has
+ * to be called there.
+ */
+extern void hilo_lease_prevent_on_worker(HiloRowRef *ref, const char *function);
+
+/*
  * Put a lease that can satisfy the request into the pool, unless another
  * session just has.  The row has been read, and is or should be leased; it is
  * leased once the lease has arrived.  On return, read the row and look into the

@@ -19,14 +19,19 @@ SELECT hilo.hub_resume('hub_x', -1);
 SELECT hilo.hub_resume('|', 1);
 \set VERBOSITY default
 SELECT count(*) FROM hilo.hilo WHERE collection LIKE 'hub%';
--- A member needs the library preloaded; without it, the settings of leases do not exist.
+-- A server that does not exist is said first.
 SELECT hilo.lease_from('hub_x', 'nowhere');
+-- A member needs the library preloaded; without it, the settings of leases do not exist.
+CREATE FOREIGN DATA WRAPPER hub_wrapper;
+CREATE SERVER hub_here FOREIGN DATA WRAPPER hub_wrapper;
+SELECT hilo.lease_from('hub_x', 'hub_here');
 \set VERBOSITY sqlstate
 SELECT hilo.lease_from('hub_x', 'nowhere');
-SELECT hilo.lease_from('hub_x', 'nowhere', 10);
-SELECT hilo.lease_from('hub_x|', 'nowhere');
+SELECT hilo.lease_from('hub_x', 'hub_here', 10);
+SELECT hilo.lease_from('hub_x|', 'hub_here');
 SELECT hilo.lease_from('hub_x', NULL);
 \set VERBOSITY default
+DROP FOREIGN DATA WRAPPER hub_wrapper CASCADE;
 SELECT name FROM pg_settings WHERE name LIKE 'hilo.%' ORDER BY name;
 SELECT count(*) FROM hilo.leases;
 SELECT count(*) FROM hilo.pool;

@@ -109,6 +109,25 @@ like(outcome_of($worker, q{SELECT hilo.lease('orders', 5)}), qr/^55000/, 'a work
 like(outcome_of($worker, q{SELECT hilo.lease('new', 5)}), qr/^55000/, 'of new ones, either');
 
 #
+# Each worker is a member by itself, even if one is a copy of another
+#
+my $groups = q{SELECT string_agg(DISTINCT substring(member FROM '[^/]*$'), ' ') FROM hilo.members WHERE collection = 'orders'};
+is($coordinator->safe_psql('postgres', $groups), '1 2', 'the group is in the name of a member');
+
+#
+# Who administers on a worker is sent to the coordinator
+#
+$_->safe_psql('postgres', 'CREATE TABLE documents (id bigint PRIMARY KEY); CREATE FUNCTION is_taken(bigint) RETURNS boolean LANGUAGE sql AS $$SELECT false$$') foreach $worker;
+foreach my $call (q{hilo.seed('orders', 5)}, q{hilo.seed('never drawn here', 5)}, q{seed_identity_for('companies', 5)}, q{hilo.configure('orders', max_value => 5)},
+	q{hilo.bind('companies', 'documents', 'id')}, q{hilo.bind('companies', 'is_taken(bigint)')})
+{
+	my ($function) = $call =~ /^([\w.]+)/;
+
+	like(outcome_of($worker, "SELECT $call"), qr/^55000: .* is counted by the Citus coordinator.*HINT:  Call \Q$function\E\(\) on the coordinator, \Q$host\E:$port\./s, "$call is refused");
+}
+is($worker->safe_psql('postgres', q{SELECT count(*) FROM hilo.hilo WHERE collection = 'never drawn here'}), 0, 'and nothing has changed');
+
+#
 # What happens on the coordinator counts for the workers
 #
 my $session = session($worker);
@@ -193,6 +212,9 @@ $worker->safe_psql('postgres', "BEGIN; TRUNCATE pg_dist_local_group; INSERT INTO
 $coordinator->safe_psql('postgres', q{SELECT hilo_next_number('counted') FROM generate_series(1, 2000)});
 is($session->query_safe(q{SELECT hilo_next_number('counted') > 2000}), 't', 'then it leases, above both, whatever a session had left');
 $session->finish;
+is($worker->safe_psql('postgres', "BEGIN; TRUNCATE pg_dist_local_group; INSERT INTO pg_dist_local_group VALUES (9); COMMIT; SELECT hilo_next_number('new in group 9') > 0"), 't', 'a copy that is a node of its own');
+is($coordinator->safe_psql('postgres', q{SELECT member ~ '/9$' FROM hilo.members WHERE collection = 'new in group 9'}), 't', 'is a member of its own');
+$worker->safe_psql('postgres', "BEGIN; TRUNCATE pg_dist_local_group; INSERT INTO pg_dist_local_group VALUES ($group); COMMIT");
 
 #
 # Server-side ids, and a tag of this node

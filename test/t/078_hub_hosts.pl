@@ -18,13 +18,25 @@ my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($hub, 'base', has_streaming => 1);
 $standby->start;
 
-# A name that has two addresses.
+# A name that has two addresses, and a clock that can be set back.
 my $dir = PostgreSQL::Test::Utils::tempdir;
 append_to_file("$dir/names.c", <<'CODE');
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <netdb.h>
 #include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+int
+gettimeofday(struct timeval *now, void *zone)
+{
+	int (*real) (struct timeval *, void *) = dlsym(RTLD_NEXT, "gettimeofday");
+	int error = real(now, zone);
+
+	if (access(CLOCK_IS_BACK, F_OK) == 0)
+		now->tv_sec -= 3600;
+	return error;
+}
 int
 getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **result)
 {
@@ -42,7 +54,7 @@ getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
 	return real("127.0.0.1", service, hints, &last->ai_next);
 }
 CODE
-system_or_bail('cc', '-shared', '-fPIC', '-o', "$dir/names.so", "$dir/names.c", '-ldl');
+system_or_bail('cc', '-shared', '-fPIC', "-DCLOCK_IS_BACK=\"$dir/back\"", '-o', "$dir/names.so", "$dir/names.c", '-ldl');
 my $preloaded = $ENV{LD_PRELOAD};
 $ENV{LD_PRELOAD} = join ' ', $preloaded // (), "$dir/names.so";
 
@@ -169,7 +181,7 @@ is(connections(sub { like(draw(), $number, 'with three other addresses') }), '1 
 $proxies[1]->mode('refuse');
 $proxies[2]->mode('pass');
 use_up();
-is(connections(sub { like(draw(), $number, 'when it does no more') }), '1 1 1', 'all are tried, each once');
+is(connections(sub { like(draw(), $number, 'when it does no more') }), '0 1 1', 'those after it are tried, in turn');
 use_up();
 is(connections(sub { like(draw(), $number, 'and from then on') }), '0 0 1', 'the third one comes first');
 # With fewer addresses than that.
@@ -193,8 +205,8 @@ my $away = [ '/nonexistent', 5432 ];
 hosts([ $dead, $proxy_hosts[0], $away, $proxy_hosts[1] ]);
 use_up();
 # The second one answered last.
-my $all = join '.*', "port $proxy_hosts[0][1] failed: it did not answer in time", "port $dead->[1] failed: Connection refused",
-  '/nonexistent/\.s\.PGSQL\.5432" failed: No such file', "port $proxy_hosts[1][1] failed: it did not answer in time";
+my $all = join '.*', "port $proxy_hosts[0][1] failed: it did not answer in time", '/nonexistent/\.s\.PGSQL\.5432" failed: No such file',
+  "port $proxy_hosts[1][1] failed: it did not answer in time", "port $dead->[1] failed: Connection refused";
 my $late = session($member);
 like(draw($late), qr/08001: could not lease numbers of "orders" from server "ids_hub"\nDETAIL:  .*$all/, 'the message names all');
 like($session->query(q{SELECT last_error FROM hilo.leases WHERE collection = 'orders'}), qr/^connection to server at .*$all/, 'and so does the view');
@@ -249,6 +261,10 @@ hosts([ $behind, $real ]);
 like(draw(), qr/25006: could not lease/, 'a standby gives no leases');
 like(draw(), $number, 'the next question begins with the next address');
 use_up();
+hosts([ $behind, $dead, $real ]);
+my @said = map { draw() } 1 .. 2;
+like($said[1], $number, 'behind one that lives and gives none, and one that is dead, the third one has its turn');
+use_up();
 hosts([ $behind, $real ], "ADD target_session_attrs 'read-write'");
 like(draw(), $number, "with target_session_attrs 'read-write' the hub is found behind it");
 hosts([$behind]);
@@ -290,7 +306,28 @@ is($held->query('SELECT 1'), 1, 'while the hub is still held');
 $held->query('COMMIT');
 $held->finish;
 configure($member, 'hilo.lease_timeout' => '1h');
+my $given = sql($hub, q{SELECT max FROM hilo.hilo WHERE collection = 'orders'});
 like(draw($waiting), $number, 'then it answers');
+is(sql($hub, q{SELECT max FROM hilo.hilo WHERE collection = 'orders'}) - $given, 1, 'and is asked for what is needed, no full lease: that answer could be late as well');
+use_up();
+like(draw($waiting), $number, 'the next time');
+is(sql($hub, q{SELECT max FROM hilo.hilo WHERE collection = 'orders'}) - $given, 101, 'for a full one');
+
+# The time that is waited is not the time of day.
+use_up();
+configure($member, 'hilo.lease_timeout' => '2s');
+$held = hold_hub($hub);
+$waiting->start($draw);
+wait_until_asked($hub);
+append_to_file("$dir/back", '');
+wait_until('the session waits no more', sub { !sql($hub, q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hilo' AND state = 'active'}) });
+wait_until('and says so', sub { sql($member, 'SELECT state FROM pg_stat_activity WHERE pid = ' . $waiting->pid) eq 'idle' });
+like(($waiting->result)[1], qr/08006: .*(?:did not answer in time|statement timeout)/s, 'though the clock was set back an hour meanwhile');
+unlink "$dir/back";
+$held->query('COMMIT');
+$held->finish;
+configure($member, 'hilo.lease_timeout' => '1h');
+like(draw($waiting), $number, 'and then it answers again');
 
 # An error of the hub: the next question tries all in their order.
 $_->mode('pass') for @proxies;
