@@ -125,8 +125,7 @@ CREATE TABLE hilo.hub (
     synchronous bigint NOT NULL,
     host bigint NOT NULL,
     reported_at timestamptz NOT NULL,
-    spare1 bigint NOT NULL,
-    spare2 bigint NOT NULL,
+    draws_on bigint NOT NULL,
     role name NOT NULL,
     hub text COLLATE "C"
 ) USING heap WITH (fillfactor = 33);
@@ -141,8 +140,7 @@ COMMENT ON COLUMN hilo.hub.raised IS 'in row |: how far the timeline that member
 COMMENT ON COLUMN hilo.hub.synchronous IS 'in row |: 1 if a synchronous standby has every lease that was given, else 0';
 COMMENT ON COLUMN hilo.hub.host IS 'which of several hosts answered last, counting from 0';
 COMMENT ON COLUMN hilo.hub.reported_at IS 'time of the last report to the hub of what is held here, after it refused a lease';
-COMMENT ON COLUMN hilo.hub.spare1 IS 'for later versions';
-COMMENT ON COLUMN hilo.hub.spare2 IS 'for later versions';
+COMMENT ON COLUMN hilo.hub.draws_on IS 'in row |: 0: this server has given no lease; else the timeline on which its own sessions may draw, -1: none';
 COMMENT ON COLUMN hilo.hub.role IS 'role whose user mapping is used; empty: the owner of the extension';
 COMMENT ON COLUMN hilo.hub.hub IS 'name of the foreign server; |: this server';
 COMMENT ON INDEX hilo.hub_hub_idx IS 'finds the row of a hub';

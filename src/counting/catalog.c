@@ -85,8 +85,8 @@ static const OurColumn counter_columns[] = {
 static const OurColumn hub_columns[] = {
 	{"home", INT8OID}, {"system_identifier", INT8OID}, {"timeline", INT8OID},
 	{"raised", INT8OID}, {"synchronous", INT8OID}, {"host", INT8OID},
-	{"reported_at", TIMESTAMPTZOID}, {"spare1", INT8OID},
-	{"spare2", INT8OID}, {"role", NAMEOID}, {"hub", TEXTOID}, {NULL}
+	{"reported_at", TIMESTAMPTZOID}, {"draws_on", INT8OID},
+	{"role", NAMEOID}, {"hub", TEXTOID}, {NULL}
 };
 
 static const OurColumn member_columns[] = {
@@ -105,7 +105,7 @@ static const OurColumn binding_columns[] = {
 
 static OurTable tables[HILO_TABLES] = {
 	[HILO_TABLE_COUNTERS] = {"hilo", counter_columns, 22, true},
-	[HILO_TABLE_HUBS] = {"hub", hub_columns, 11, true},
+	[HILO_TABLE_HUBS] = {"hub", hub_columns, 10, true},
 	[HILO_TABLE_MEMBERS] = {"member", member_columns, 10, true},
 	[HILO_TABLE_BINDINGS] = {"binding", binding_columns, 1, false}
 };

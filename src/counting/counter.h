@@ -229,9 +229,14 @@ typedef struct HiloHubState
 								 * or the last hilo.hub_resume();
 								 * HILO_NOT_RESUMED if the database was copied
 								 * or restored since, or left behind */
+	int64		draws_on;		/* 0: it has given no lease; else the timeline
+								 * on which its own sessions may draw, or
+								 * HILO_NOT_RESUMED */
 	int64		told;			/* timeline that members are told */
 	bool		synchronous;	/* true: a lease must have reached a
 								 * synchronous standby */
+	bool		noted;			/* true: each lease given until now, and each
+								 * number that this server drew since, has */
 	bool		resumes;		/* true: counters may resume by themselves on
 								 * a new timeline */
 } HiloHubState;

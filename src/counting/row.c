@@ -42,7 +42,7 @@
 
 StaticAssertDecl(sizeof(HiloRow) == 15 * 8 + 4 * 4 + 2 * NAMEDATALEN,
 				 "HiloRow has the layout of the columns of hilo.hilo");
-StaticAssertDecl(sizeof(HiloHubRow) == 9 * 8 + NAMEDATALEN,
+StaticAssertDecl(sizeof(HiloHubRow) == 8 * 8 + NAMEDATALEN,
 				 "HiloHubRow has the layout of the columns of hilo.hub");
 StaticAssertDecl(sizeof(HiloMemberRow) == 8 * 8 + NAMEDATALEN,
 				 "HiloMemberRow has the layout of the columns of hilo.member");
@@ -54,7 +54,7 @@ static const struct
 	Size		size;
 }			layouts[] = {
 	[HILO_TABLE_COUNTERS] = {21, sizeof(HiloRow)},
-	[HILO_TABLE_HUBS] = {10, sizeof(HiloHubRow)},
+	[HILO_TABLE_HUBS] = {9, sizeof(HiloHubRow)},
 	[HILO_TABLE_MEMBERS] = {9, sizeof(HiloMemberRow)}
 };
 

@@ -186,7 +186,7 @@ hilo_lease(PG_FUNCTION_ARGS)
 	if (is_known)
 		hilo_member_note(member, collection.ref.name, at_least, known_timeline,
 						 size > 0);
-	hilo_hub_note_mode();
+	hilo_hub_note_mode(false);
 	hilo_hub_state(&state);
 	do
 	{
@@ -205,7 +205,7 @@ hilo_lease(PG_FUNCTION_ARGS)
 	} while (!is_noted && size > 0 &&
 			 !hilo_counter_confirm_lease(&collection.ref, row.epoch));
 	if (size > 0 || is_known)
-		hilo_hub_note_mode();
+		hilo_hub_note_mode(size > 0);
 
 	values[0] = Int64GetDatum(range.low);
 	values[1] = Int64GetDatum(range.high);

@@ -7,18 +7,21 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "replication/syncrep.h"
 #include "storage/lwlock.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/timestamp.h"
 
 #include "base/compat.h"
 #include "base/settings.h"
 #include "counting/once.h"
 #include "servers/hub.h"
+#include "servers/member.h"
 
 /* A timeline this far above the current one cannot have been this server's. */
 #define MAX_AHEAD	INT64CONST(0x100000000)
@@ -38,6 +41,8 @@ find_own(HiloRowChange *change)
 	if (change->created || change->hub.home != change->home)
 	{
 		change->hub.timeline = HILO_NOT_RESUMED;
+		if (change->hub.draws_on != 0)
+			change->hub.draws_on = HILO_NOT_RESUMED;
 		change->hub.synchronous = 0;
 		change->hub.system_identifier = (int64) GetSystemIdentifier();
 	}
@@ -61,16 +66,21 @@ hilo_hub_state(HiloHubState *state)
 
 	state->timeline = HILO_NOT_RESUMED;
 	state->told = RecoveryInProgress() ? 0 : hilo_timeline();
+	state->draws_on = 0;
 	state->synchronous = hilo_hub_auto_resume;
-	state->resumes = false;
+	state->noted = state->resumes = false;
 	hilo_row_ref_init(&ref, HILO_OWN_NAME);
 	if (!hilo_row_find(&change, HILO_TABLE_HUBS, &ref, HILO_ROW_READ))
 		return;
 	state->told += change.hub.raised;
+	state->draws_on = change.hub.draws_on;
+	if (change.hub.home != change.home && state->draws_on != 0)
+		state->draws_on = HILO_NOT_RESUMED;
 	if (change.hub.home == change.home)
 	{
 		state->timeline = change.hub.timeline;
-		state->resumes = state->synchronous && change.hub.synchronous != 0;
+		state->noted = change.hub.synchronous != 0;
+		state->resumes = state->synchronous && state->noted;
 	}
 	hilo_row_abandon(&change);
 }
@@ -82,6 +92,8 @@ hilo_hub_set_timeline(int64 timeline)
 
 	find_own(&change);
 	change.hub.timeline = timeline;
+	if (change.hub.draws_on != 0 && timeline != HILO_NOT_RESUMED)
+		change.hub.draws_on = timeline;
 	hilo_row_flush(hilo_row_finish(&change));
 }
 
@@ -107,31 +119,107 @@ check_synchronous(void)
  * lost: keep the mode that was noted before the promotion.
  */
 void
-hilo_hub_note_mode(void)
+hilo_hub_note_mode(bool gave_lease)
 {
 	bool		synchronous = hilo_hub_auto_resume;
 	int64		timeline = hilo_timeline();
 	HiloRowChange change;
 	HiloHubRow *own = &change.hub;
+	Oid			table;
+	bool		holds;
+	XLogRecPtr	lsn;
 
 	if (synchronous)
 		check_synchronous();
 	find_own(&change);
-	if (own->synchronous == 0 ? !synchronous || own->timeline != timeline :
+	table = RelationGetRelid(change.rel);
+	holds = own->synchronous == 0 ? !synchronous || own->timeline != timeline :
 		synchronous && (own->timeline == timeline ||
-						own->timeline == HILO_NOT_RESUMED))
+						own->timeline == HILO_NOT_RESUMED);
+	if (holds && (own->draws_on != 0 || !gave_lease))
 	{
 		let_go(&change);
 		return;
 	}
-	own->synchronous = synchronous;
-	if (synchronous)
+	if (own->draws_on == 0 && gave_lease)
+		own->draws_on = timeline;
+	if (!holds)
+		own->synchronous = synchronous;
+	if (!holds && synchronous)
 	{
 		own->timeline = timeline;
-		hilo_row_flush_to_standby(hilo_row_finish(&change));
+		if (own->draws_on != 0)
+			own->draws_on = timeline;
 	}
+	lsn = hilo_row_finish(&change);
+	hilo_catalog_announce(table);
+	if (synchronous)
+		hilo_row_flush_to_standby(lsn);
 	else
-		hilo_row_flush(hilo_row_finish(&change));
+		hilo_row_flush(lsn);
+}
+
+/*
+ * Numbers that this server draws itself
+ */
+
+/* What was found about them, and the generation it is valid for; 0: nothing. */
+static HiloHubState draw_state;
+static uint64 draw_generation = 0;
+
+static bool
+may_draw(const HiloHubState *state)
+{
+	return state->draws_on == 0 || state->draws_on == hilo_timeline() ||
+		state->resumes;
+}
+
+/*
+ * Only that numbers may be drawn is remembered: it stays true as long as this
+ * server runs, because only a standby is promoted, and a standby draws none.
+ */
+void
+hilo_hub_check_draw(HiloRowRef *ref)
+{
+	uint64		generation = hilo_rights_generation;
+	HiloRow		row;
+
+	if (draw_generation == generation || hilo_is_own_name(ref->name))
+		return;
+	hilo_hub_state(&draw_state);
+	draw_generation = may_draw(&draw_state) ? generation : 0;
+	if (draw_generation != 0)
+		return;
+	(void) hilo_counter_read(ref, &row);
+	if ((row.flags & HILO_ROW_LEASED) ||
+		(row.epoch != 0 && row.timeline == hilo_timeline()) ||
+		hilo_counter_is_for_hub(ref, &row, hilo_leasing()))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("cannot draw from " HILO_COUNTER_FORMAT " because this server was promoted, copied or restored",
+					HILO_COUNTER_ARGS(ref->name)),
+			 errdetail("It has given leases, and may not know about the newest ones."),
+			 errhint("Call hilo.hub_resume() once all members that hilo.members shows have reported.")));
+}
+
+void
+hilo_hub_wait_for_standby(XLogRecPtr lsn)
+{
+	int			level;
+
+	/* Something may have been noted since the claim began. */
+	if (unlikely(draw_generation != hilo_rights_generation))
+		hilo_hub_state(&draw_state);
+	if (likely(draw_state.draws_on == 0) || !draw_state.noted)
+		return;
+	level = NewGUCNestLevel();
+	if (synchronous_commit < SYNCHRONOUS_COMMIT_REMOTE_FLUSH)
+		(void) set_config_option("synchronous_commit", "on", PGC_USERSET,
+								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+								 false);
+	hilo_row_flush_to_standby(lsn);
+	AtEOXact_GUC(false, level);
 }
 
 /*

@@ -14,6 +14,21 @@
 
 extern void hilo_hub_state(HiloHubState *state);
 
+/*
+ * Raise 55000 if a number that this server draws for itself might have been leased:
+ * it has given leases, and neither it nor the counter has been resumed on this
+ * timeline.  Call this before each claim, but not during recovery; what was found is
+ * remembered.
+ */
+extern void hilo_hub_check_draw(HiloRowRef *ref);
+
+/*
+ * Call this after each claim: if it is noted that a synchronous standby has all
+ * leases, so that this may resume by itself, waits until it has this claim, too,
+ * whatever synchronous_commit says.
+ */
+extern void hilo_hub_wait_for_standby(XLogRecPtr lsn);
+
 /* Set the timeline, or HILO_NOT_RESUMED. */
 extern void hilo_hub_set_timeline(int64 timeline);
 
@@ -23,9 +38,9 @@ extern void hilo_hub_set_timeline(int64 timeline);
  * known: only then may this server resume by itself after a promotion.  If it
  * is off, note that it does not have them.  Call this before a lease is given,
  * and again after it, because another session may have read the setting
- * earlier.
+ * earlier; then also note that one was given.
  */
-extern void hilo_hub_note_mode(void);
+extern void hilo_hub_note_mode(bool gave_lease);
 
 /*
  * Process what a member knows about this hub (system 0: nothing).  Raises 55000

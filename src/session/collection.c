@@ -87,6 +87,8 @@ refill_ordered(HiloCollection *collection, int64 count)
 	CHECK_FOR_INTERRUPTS();
 	check_memory(collection->ref.name);
 	check_is_counted_here(collection);
+	if (count > 0)
+		hilo_hub_check_draw(&collection->ref);
 	hilo_order_refill(&collection->order, &collection->ref, &collection->row,
 					  count);
 	collection->generation = generation;
@@ -114,7 +116,10 @@ hilo_collection_take_ordered(HiloCollection *collection, int64 count,
 	if (order->waited_for != claim->lsn ||
 		order->waited_how != synchronous_commit)
 	{
-		hilo_row_flush(hilo_row_own_lsn(claim->lsn));
+		XLogRecPtr	lsn = hilo_row_own_lsn(claim->lsn);
+
+		hilo_row_flush(lsn);
+		hilo_hub_wait_for_standby(lsn);
 		order->waited_for = claim->lsn;
 		order->waited_how = synchronous_commit;
 	}

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "replication/walsender.h"
@@ -19,6 +20,7 @@
 #include "base/failure_point.h"
 #include "base/settings.h"
 #include "servers/citus.h"
+#include "servers/hub.h"
 #include "servers/member.h"
 #include "session/session.h"
 #include "shared/pool.h"
@@ -132,10 +134,12 @@ hilo_collection_take(HiloCollection *collection, HiloRangeRequest *request,
 		any = *request;
 		if (!request->for_client && request->keep != 0)
 			any.above = 0;
+		hilo_hub_check_draw(&collection->ref);
 		claimed = hilo_counter_claim(&collection->ref, &any, row, claim);
 		collection->generation = generation;
 		if (claimed)
 		{
+			hilo_hub_wait_for_standby(claim->lsn);
 			request->size = any.size;
 			request->reserve = any.reserve;
 			if (any.reserve > 0)
@@ -182,8 +186,12 @@ hilo_collection_draw_number(HiloCollection *collection, int64 number)
 	.above = number - 1,.for_statement = true};
 	HiloClaim	claim;
 
+	hilo_hub_check_draw(&collection->ref);
 	if (hilo_counter_claim_number(&collection->ref, hilo_leasing(), number))
+	{
+		hilo_hub_wait_for_standby(XactLastRecEnd);
 		return number;
+	}
 	hilo_collection_read(collection);
 	if (!(collection->row.flags & HILO_ROW_LEASED) &&
 		collection->row.max >= number)

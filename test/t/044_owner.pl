@@ -120,7 +120,7 @@ sql('shop', q{
 	CREATE TABLE supers (id bigint PRIMARY KEY);
 	CREATE TABLE called (by name);
 	CREATE FUNCTION public.pry(bigint) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN INSERT INTO public.called VALUES (current_user); RETURN false; END'});
-my $hub = q{INSERT INTO hilo.hub (hub, home, system_identifier, timeline, spare1, spare2, role) VALUES ('far', 0, 1, 1, 0, 0, '} . $super . q{')};
+my $hub = q{INSERT INTO hilo.hub (hub, home, system_identifier, timeline, role) VALUES ('far', 0, 1, 1, '} . $super . q{')};
 is(gives('shop', 'boss', "$hub; SELECT count(*) FROM hilo.hub WHERE hub = 'far'"), 0, 'a hub is not taken over, with a mapping of another role');
 like(warning_of('shop', 'boss', q{INSERT INTO hilo.hilo (collection, max, flags, hub) VALUES ('far', 7, 2, 'far')}),
 	qr/collection "far" is no longer leased from server "far"/, 'nor that numbers are leased from it');

@@ -55,6 +55,9 @@ sub draw
 	return $err ? $err : 'drawn';
 }
 
+# The hub draws itself.
+my $own = q{SELECT hilo_next_number('orders')};
+
 sub twice { my ($collection) = @_; return join ' ', grep { $shown{$collection}{$_} > 1 } sort keys %{ $shown{$collection} }; }
 
 sub mark { my ($node) = @_; return sql($node, q{SELECT synchronous FROM hilo.hub WHERE hub = '|'}); }
@@ -79,8 +82,18 @@ configure($hub, synchronous_standby_names => '');
 is(draw('orders'), 'drawn', 'a lease that is lost');
 kill_server($hub);
 $standby->start;
+# A session of a hot standby lives on.
+my $early = session($standby);
+like(($early->query($own))[1], qr/25006/, 'a standby draws nothing');
 $standby->promote;
+for my $draw ($own, map { "SELECT $_" } q{hilo_next('never leased')}, q{hilo_reserve('orders', 2)}, q{hilo.next_range('orders')}, q{hilo.next_hi('orders', 2)}, q{next_identity('companies')})
+{
+	like(($early->query($draw))[1], qr/55000: cannot draw from .* because this server was promoted.*HINT:  Call hilo.hub_resume/s, "promoted, it does not draw itself: $draw");
+}
+is(error_of($standby, 'postgres', $own), '55000', 'nor in a new session');
+is(outcome_of($standby, q{SELECT next_server_side_id('docs/')}), 'fine', 'server-side ids are never leased');
 configure($standby, 'hilo.hub_auto_resume' => 'on');
+is(error_of($standby, 'postgres', $own), '55000', 'nor with a setting that came too late');
 my $second = standby_of($standby, 'two');
 configure($standby, synchronous_standby_names => 'two');
 wait_until_sync($standby);
@@ -95,6 +108,8 @@ is(mark($standby), 0, 'it is not taken for one whose standby has all');
 is(sql($standby, 'SELECT bool_and(reported) FROM hilo.members'), 't', 'the member that was refused has said what it holds');
 cmp_ok(sql($standby, 'SELECT hilo.hub_resume()'), '>=', 2, 'resumed');
 is(draw($_), 'drawn', "$_: then leases are given") for qw(orders others);
+$shown{orders}{$_}++ for scalar $early->query($own), sql($standby, $own);
+$early->finish;
 is(twice('orders') . twice('others'), '', 'no number was shown twice');
 is(mark($standby), 1, 'which the standby has, all of them');
 
@@ -109,7 +124,9 @@ my $third = standby_of($second, 'three');
 configure($second, synchronous_standby_names => 'three');
 wait_until_sync($second);
 move_hub($second, $member);
-is(draw('orders'), 'drawn', 'a synchronous standby that is promoted gives leases');
+$shown{orders}{ sql($second, $own) }++;
+is(twice('orders'), '', 'a synchronous standby that is promoted draws itself');
+is(draw('orders'), 'drawn', 'and gives leases');
 like(slurp_file($second->logfile, $offset), qr/WARNING:.*"orders" gives leases again, on timeline 3 after 2/, 'and says so in its log');
 is(twice('orders'), '', 'no number was shown twice');
 is(sql($second, q{SELECT timeline FROM hilo.hub WHERE hub = '|'}), 3, 'it is at home on its timeline');
@@ -148,6 +165,8 @@ for my $mode (qw(on off))
 		$most = $count if $count > $most;
 	}
 	cmp_ok($most, '<=', 2, "hub_auto_resume $mode: what waits there ends");
+	like(message_of($second, 'postgres', "SET statement_timeout = '1s'; SET synchronous_commit = local; SELECT hilo_next_number('own $mode')"), qr/ERROR:  (?:55000: no synchronous standby has|57014)/,
+		'nor does it claim for itself what the standby does not have') if $mode eq 'on';
 }
 $third->start;
 wait_until_sync($second);
@@ -208,6 +227,7 @@ is(sql($second, q{SELECT count(*) FROM hilo.hilo WHERE timeline > 0}), 0, 'none 
 $third->start;
 wait_until_sync($second);
 like(draw($_), qr/55000: could not lease/, "$_: nor when the standby is back") for qw(orders others);
+is(outcome_of($second, $own), 'fine', 'what its own sessions draw is its own affair');
 cmp_ok(sql($second, 'SELECT hilo.hub_resume()'), '>=', 2, 'resumed');
 is(draw('orders'), 'drawn', 'it gives leases');
 is(twice('orders'), '', 'no number was shown twice');
@@ -233,6 +253,15 @@ for my $system (0, '(SELECT system_identifier FROM pg_control_system())')
 	$asking->finish;
 	wait_until_sync($second);
 }
+
+#
+# A copy of the hub
+#
+$second->safe_psql('template1', 'CREATE DATABASE copy TEMPLATE postgres');
+is(error_of($second, 'copy', $own), '55000', 'a copy of the hub does not draw');
+$second->safe_psql('copy', 'SELECT hilo.hub_resume(force => true)');
+like($second->safe_psql('copy', $own), qr{^\d+$}, 'before it is resumed');
+is(outcome_of($second, $own), 'fine', 'the hub does');
 
 #
 # On a member
