@@ -101,9 +101,9 @@ typedef struct HiloHubRow
 								 * from 0 */
 	TimestampTz reported_at;	/* time of the last report to it of what is
 								 * held here */
-	int64		draws_on;		/* in our own row: 0: this server has given
-								 * no lease; else the timeline on which its
-								 * own sessions may draw, or HILO_NOT_RESUMED */
+	int64		draws_on;		/* in our own row: 0: this server has given no
+								 * lease; else the timeline on which its own
+								 * sessions may draw, or HILO_NOT_RESUMED */
 	NameData	role;			/* whose user mapping; empty: the owner's */
 } HiloHubRow;
 

@@ -767,6 +767,7 @@ static bool
 connect_to_any(const Options *options, int first, HiloHubAnswer *answer)
 {
 	StringInfoData errors;
+
 	initStringInfo(&errors);
 	connection.server = options->server;
 	for (int i = 0; i < options->hosts; i++)
