@@ -111,7 +111,7 @@ for my $member (@members)
 	like($member->message($refused), qr/55000: could not lease.*hilo.hub_resume/s, 'a copy gives no lease');
 	is($member->error(q{SELECT hilo.lease_from('fresh', 'hub')}), '55000', 'of nothing');
 }
-is($hub->error(q{SELECT hilo_next_number('orders')}), '', 'it draws for itself');
+is($hub->error(q{SELECT hilo_next_number('orders')}), '55000', 'nor does it draw for itself');
 is($hub->error(q{SELECT hilo.lease('orders', 10)}), '55000', 'refused, whoever asks');
 is($_->sql(q{SELECT hilo.lease_report() = count(*) FROM hilo.leases WHERE hub IS NOT NULL}), 't', 'members say what they hold') for @members;
 is($hub->sql(q{SELECT bool_and(reported) FROM hilo.members WHERE collection = 'orders'}), 't', 'which the hub notes');
