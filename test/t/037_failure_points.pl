@@ -38,7 +38,7 @@ my $table = 'CREATE TABLE NAME (id serial PRIMARY KEY); INSERT INTO NAME DEFAULT
 my @changes = (
 	{
 		what => 'first draw', sql => "SELECT hilo_next_number('NAME')",
-		at => [ 'row read' => 'error wait kill', 'row inserted' => 'error wait kill',
+		at => [ 'row inserted' => 'error wait kill',
 			'row locked' => 'kill', @flush ],
 	},
 	{
