@@ -175,9 +175,25 @@ hilo_api_forget_range(const char *collection)
 HiloEntry *
 hilo_api_find_entry(FunctionCallInfo fcinfo)
 {
-	HiloEntry  *entry = hilo_cache_entry(hilo_api_name(fcinfo, 0, "collection"),
-										 hilo_identity_parts_separator);
+	char		buffer[HILO_MAX_NAME_LEN + 1];
+	const char *name;
+	text	   *value;
+	HiloEntry  *entry;
 
+	if (unlikely(PG_ARGISNULL(0)))
+		hilo_api_reject_null(fcinfo, 0, "collection");
+
+	/* Names of a valid length need no memory of their own. */
+	value = PG_GETARG_TEXT_PP(0);
+	if (likely(VARSIZE_ANY_EXHDR(value) <= HILO_MAX_NAME_LEN))
+	{
+		memcpy(buffer, VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value));
+		buffer[VARSIZE_ANY_EXHDR(value)] = '\0';
+		name = buffer;
+	}
+	else
+		name = text_to_cstring(value);
+	entry = hilo_cache_entry(name, hilo_identity_parts_separator);
 	entry->unseen = 0;
 	return entry;
 }
