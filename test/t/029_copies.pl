@@ -69,7 +69,13 @@ foreach my $preloaded (0, 1)
 		sql('postgres', "CREATE DATABASE $copy TEMPLATE $first$strategy");
 		is_deeply(row_of($copy), $before, "$what: the copy has the row as it was");
 		is(sql($copy, 'SELECT count(*) FROM hilo.pool'), 0, "$what: nothing is in its pool");
-		is(sql($copy, q{SELECT hilo_next_number('orders')}), $before->{max} + 1, "$what: the copy goes on above max");
+
+		# The first one is a hub, whose members would get the same numbers from the copy.
+		is(error_of($node, $copy, q{SELECT hilo_next_number('orders')}), '55000', "$what: the copy of a hub draws nothing");
+		is(error_of($node, $copy, q{SELECT * FROM hilo.lease('leased', 10)}), '55000', "$what: leases no numbers");
+		is(error_of($node, $copy, q{SELECT * FROM hilo.lease('new', 10)}), '55000', "$what: nor those of a new collection");
+		sql($copy, 'SELECT hilo.hub_resume()');
+		is(sql($copy, q{SELECT hilo_next_number('orders')}), $before->{max} + 1, "$what: told to, it goes on above max");
 		my $after = row_of($copy);
 		isnt($after->{epoch}, $before->{epoch}, "$what: in a new epoch");
 		isnt($after->{home}, $before->{home}, "$what: with a home of its own");
@@ -81,9 +87,6 @@ foreach my $preloaded (0, 1)
 		is(sql($first, q{SELECT hilo_next_number('orders'), next_identity('people')}), '102|people/2', "$what: the first one goes on");
 		is(row_of($first)->{epoch}, $before->{epoch}, "$what: in its epoch");
 
-		# Members of the first one would get the same numbers from the copy.
-		is(error_of($node, $copy, q{SELECT * FROM hilo.lease('leased', 10)}), '55000', "$what: the copy leases no numbers");
-		is(error_of($node, $copy, q{SELECT * FROM hilo.lease('new', 10)}), '55000', "$what: nor those of a new collection");
 		is(sql($first, q{SELECT low > 10 FROM hilo.lease('leased', 10)}), 't', "$what: the first one does");
 		sql($copy, q{SELECT hilo.hub_resume('leased', 1000)});
 		is(sql($copy, q{SELECT low FROM hilo.lease('leased', 10)}), 1001, "$what: told to, the copy leases above");
