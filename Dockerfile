@@ -4,6 +4,8 @@
 #   docker run -e POSTGRES_PASSWORD=secret -p 5432:5432 postgres-hilo -c shared_preload_libraries=hilo
 #
 # The last option is for the pool, ordered collections and leases; everything else works without it.
+#
+# "sh test/check.sh --all" builds it where Docker is there.
 ARG POSTGRES=17
 
 FROM postgres:${POSTGRES} AS build
