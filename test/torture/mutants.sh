@@ -106,7 +106,7 @@ mutant() {
             look() { torture 0.4 'had returned'; } ;;
         standby)
             about="who takes a piece does not wait for the standby"
-            replace session/collection.c '	else
+            replace session/session.c '	else
 		hilo_row_flush(lsn);
 	return true;
 ' '	return true;
@@ -158,7 +158,7 @@ mutant() {
             look() { torture 0.4 'has become a Citus worker'; } ;;
         leak)
             about="some ranges are claimed and not used"
-            replace session/collection.c '			put_reserve(collection->ref.name, request->size, claim);
+            replace session/session.c '			put_reserve(collection->ref.name, request->size, claim);
 ' '			if (claim->range.high % 64 == 0)
 				continue;
 			put_reserve(collection->ref.name, request->size, claim);
