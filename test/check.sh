@@ -218,6 +218,7 @@ fi
 build
 if [ "$which" != files ]; then
     single "functions of the server" known_functions
+    single "the mistakes of mutants.sh can be made" sh "$top/test/torture/mutants.sh" --no-install --fit
 fi
 
 sql=$(tests_of sql sql)
@@ -238,7 +239,6 @@ fi
 if [ "$which" = all ]; then
     single "hostile input" sh "$top/test/fuzz/run.sh" --no-install 300000 1
     single "torture, two minutes" sh "$top/test/torture/run.sh" --no-install 2 1
-    single "the mistakes of mutants.sh can be made" sh "$top/test/torture/mutants.sh" --no-install --fit
     single "models" try_models
     single "PostgreSQL's own tests" sh "$top/test/core.sh" --no-install
     single "demo" sh "$top/test/demo.sh" --no-install

@@ -131,6 +131,7 @@ relation_changed(Oid relid)
 static void
 rights_changed(Datum arg, int cacheid, uint32 hashvalue)
 {
+	hilo_binding_generation++;
 	hilo_rights_generation++;
 }
 

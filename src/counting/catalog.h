@@ -35,9 +35,10 @@ typedef enum HiloTable
  */
 extern uint64 hilo_row_generation;	/* a row: seeded, dropped, configured ...;
 									 * the table: rewritten, dropped */
-extern uint64 hilo_binding_generation;	/* a row of hilo.binding */
-extern uint64 hilo_rights_generation;	/* either, or rights: roles, tables,
-										 * columns, the database */
+extern uint64 hilo_binding_generation;	/* a row of hilo.binding, or rights:
+										 * roles, tables, columns, the
+										 * database */
+extern uint64 hilo_rights_generation;	/* either */
 
 /* Must be called once, when the library is loaded. */
 extern void hilo_catalog_init(void);

@@ -89,7 +89,9 @@ typedef struct HiloEntry
 	struct
 	{
 		Oid			role;
-		uint64		generation; /* hilo_rights_generation */
+		uint64		bindings;	/* hilo_binding_generation in which the
+								 * bindings were read; 0: they were not */
+		uint64		generation; /* hilo_rights_generation; 0: verify again */
 	}			right;
 
 	/* What ids start and end with, and when that was determined. */

@@ -298,10 +298,21 @@ void
 hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn)
 {
 	uint64		generation = hilo_rights_generation;
+	uint64		bindings = hilo_binding_generation;
 	HiloCollection *collection = &entry->collection;
 	Oid			user = GetUserId();
 
-	check_bound(collection, user);
+	/*
+	 * Most changes of rows concern other collections: what was found in the
+	 * bindings, whose table may be locked, is still right.
+	 */
+	if (!(hilo_collection_row(collection)->flags & HILO_ROW_BOUND))
+		bindings = 0;
+	else if (entry->right.role != user || entry->right.bindings != bindings)
+		check_bound(collection, user);
+	entry->right.role = user;
+	entry->right.bindings = bindings;
+	entry->right.generation = 0;
 
 	/*
 	 * On such a node the result is not remembered, because the next draw may
@@ -318,6 +329,5 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn)
 		return;
 	}
 
-	entry->right.role = user;
 	entry->right.generation = generation;
 }
