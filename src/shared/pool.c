@@ -230,8 +230,9 @@ note_taken(HiloShared *it, int64 count, TimestampTz now)
  */
 
 /*
- * Find the first piece that can satisfy the request; -1: none.  Removes invalid
- * pieces on the way.
+ * Find the first piece that can satisfy the request; -1: none.  Removes pieces
+ * of another epoch on the way.  One of this epoch that is above max was claimed
+ * after the row was read, and is left for others.
  */
 static int
 find_piece(HiloShared *it, const HiloRow *row,
@@ -241,9 +242,12 @@ find_piece(HiloShared *it, const HiloRow *row,
 
 	while (i < it->piece_count)
 	{
-		if (!hilo_counter_holds(row, &it->pieces[i]))
+		const HiloClaim *piece = &it->pieces[i];
+
+		if (piece->epoch != row->epoch || piece->home != row->home)
 			remove_piece(it, i);
-		else if (hilo_range_cut_piece(request, &it->pieces[i].range, range))
+		else if (hilo_counter_holds(row, piece) &&
+				 hilo_range_cut_piece(request, &piece->range, range))
 			return i;
 		else
 			i++;

@@ -10,7 +10,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = failure_node('points', <<'SETTINGS');
+my $node = failure_node('points', <<'SETTINGS', \&add_pause);
 shared_preload_libraries = 'hilo'
 hilo.range_size = 8
 hilo.range_duration = 0
@@ -148,6 +148,24 @@ sub wrong_after
 }
 
 test_failures(\&wrong_after, @cases);
+
+# A session has read the row, and does nothing for so long that others claim anew: it takes nothing away
+# of what is in the pool then.
+{
+	my ($slow, $other) = (enter(), enter());
+
+	$other->query("SELECT hilo_next_number('late'), hilo.release('late')");
+	$slow->query("SET test.failure_point = 'row read:pause'");
+	$slow->start("SELECT hilo_next_number('late')");
+	paused($node);
+	$other->query("SELECT hilo_next_number('late') FROM generate_series(1, 30)");
+	$other->query(q{SELECT hilo.release('late')});
+	go_on($node);
+	like(scalar $slow->result, qr/^3[2-9]$/, 'a session that has read an old row draws a new number');
+	is($other->query(q{SELECT max - (SELECT sum(size) FROM hilo.pool p WHERE p.collection = h.collection) FROM hilo.hilo h WHERE collection = 'late'}),
+		32, 'what has not been drawn is in the pool');
+	leave($_) for $slow, $other;
+}
 
 $node->stop;
 unlike(slurp_file($node->logfile),

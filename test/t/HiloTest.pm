@@ -492,8 +492,8 @@ sub build_failure_points
 # purpose when it crashes, and starts anew.
 sub failure_node
 {
-	my ($name, $conf) = @_;
-	my $libdir = build_failure_points();
+	my ($name, $conf, $edit) = @_;
+	my $libdir = build_failure_points($edit);
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
 	$node->init;
