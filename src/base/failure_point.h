@@ -10,6 +10,12 @@
  * section.  In code that must not fail, as between locking a page and releasing
  * it, HILO_KILL_POINT() supports only the last two.
  *
+ * With the setting test.delay_seed, a number, one passage of a place in four takes
+ * up to 20 ms longer.  Which, and how long, follows from the seed, the place, the
+ * slot that the postmaster gave the process, and how often the process has passed
+ * places of that file: the same again where clients connect and call in the
+ * same order.  When the kernel lets them go on is not repeated.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef HILO_FAILURE_POINT_H
@@ -20,8 +26,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
+
+#define HILO_MAX_DELAY_US	20000
 
 static inline bool
 hilo_failure_is_wanted(const char *name, const char *kind)
@@ -34,8 +43,25 @@ hilo_failure_is_wanted(const char *name, const char *kind)
 }
 
 static inline void
+hilo_delay(const char *name)
+{
+	static uint64 passed = 0;
+	const char *seed = GetConfigOption("test.delay_seed", true, false);
+	uint64		hash;
+
+	if (seed == NULL || seed[0] == '\0')
+		return;
+	hash = hash_combine64(strtou64(seed, NULL, 10),
+						  (uint64) MyPMChildSlot << 32 | passed++);
+	hash = hash_bytes_extended((const unsigned char *) name, strlen(name), hash);
+	if (hash % 4 == 0)
+		pg_usleep(hash / 4 % HILO_MAX_DELAY_US);
+}
+
+static inline void
 hilo_kill_point(const char *name)
 {
+	hilo_delay(name);
 	if (hilo_failure_is_wanted(name, "term"))
 	{
 		START_CRIT_SECTION();
