@@ -33,7 +33,7 @@ class Client
   end
 
   def attach(table)
-    DB.get(Sequel.function(:hilo.attach, table))
+    DB.get(Sequel.function(Sequel.qualify(:hilo, :attach), table))
   end
 
   # import() gives no ids; multi_insert with return: does.

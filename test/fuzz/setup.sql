@@ -275,7 +275,7 @@ BEGIN
             texts := texts || CASE WHEN i > 1 THEN ', ' ELSE '' END || '%';
         END LOOP;
         texts := texts || ''' ' || CASE WHEN list = '' THEN '' ELSE ', ' ||
-            (SELECT string_agg(format('left(quote_nullable(a%s), 300)', i), ', ') FROM generate_series(1, array_length(types, 1)) i) END;
+            (SELECT string_agg(format('left(quote_nullable(a%s::text), 300)', i), ', ') FROM generate_series(1, array_length(types, 1)) i) END;
 
         body := format('BEGIN PERFORM %s(%s); RETURN NULL; EXCEPTION WHEN OTHERS THEN RETURN SQLSTATE; END', f.name, list);
         EXECUTE format('CREATE FUNCTION fuzz.call_%s(%s) RETURNS pg_catalog.text LANGUAGE plpgsql AS %L', f.n, params, body);
@@ -308,7 +308,7 @@ BEGIN
                 RETURN failed;
             END $x$ $run$,
             f.n, vars, choice, list, replace(f.function::text, '%', '%%'),
-            coalesce((SELECT string_agg(format('left(quote_nullable(a%s), 300)', i), ', ') FROM generate_series(1, array_length(types, 1)) i), ''''''));
+            coalesce((SELECT string_agg(format('left(quote_nullable(a%s::text), 300)', i), ', ') FROM generate_series(1, array_length(types, 1)) i), ''''''));
         EXECUTE format($run$
             CREATE FUNCTION fuzz.in_worker_%1$s() RETURNS text LANGUAGE plpgsql AS $x$
             DECLARE

@@ -129,7 +129,8 @@ sql(q{
 	END $$;
 });
 
-# Rows a session: in one statement, one a transaction, or several in transactions of all levels.
+# Rows a session: in one statement, one a transaction, or several in a transaction.  At SERIALIZABLE
+# a search may fail with 40001, as any query may.
 sub script
 {
 	my ($n, $rows) = @_;
@@ -138,7 +139,7 @@ sub script
 	return sprintf($insert, $rows) if $n % 3 == 0;
 	return join "\n", (sprintf $insert, 1) x $rows if $n % 3 == 1;
 	return join "\n", map {
-		my $level = ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')[ $_ % 3 ];
+		my $level = ('READ COMMITTED', 'REPEATABLE READ')[ $_ % 2 ];
 		"BEGIN ISOLATION LEVEL $level; SELECT FROM pg_class LIMIT 1; " . sprintf($insert, 10) . ' COMMIT;'
 	} 1 .. $rows / 10;
 }

@@ -202,7 +202,7 @@ like(outcome_of($worker, q{SELECT hilo.lease_from('orders', 'a|b')}), qr/^42939/
 #
 # Counted before the node was a worker
 #
-my $group = $worker->safe_psql('postgres', 'SELECT groupid FROM pg_dist_local_group');
+$group = $worker->safe_psql('postgres', 'SELECT groupid FROM pg_dist_local_group');
 $worker->safe_psql('postgres', 'UPDATE pg_dist_local_group SET groupid = 0');
 $worker->safe_psql('postgres', q{SELECT hilo_next_number('counted') FROM generate_series(1, 500)});
 $session = session($worker);

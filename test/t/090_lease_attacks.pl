@@ -31,14 +31,20 @@ add_hub($member, $hub);
 # A function that fits as well
 #
 hub(<<'SQL');
-CREATE ROLE someone;
+CREATE ROLE someone LOGIN;
 GRANT CREATE ON SCHEMA public TO someone;
 SET ROLE someone;
-CREATE FUNCTION hilo.lease(text, text, text, OUT low bigint, OUT high bigint) LANGUAGE plpgsql
+CREATE FUNCTION public.lease(text, text, text, OUT low bigint, OUT high bigint) LANGUAGE plpgsql
 	AS $$BEGIN RAISE 'called by %', session_user; END$$;
-CREATE FUNCTION hilo.lease(text, text, text, text, text, OUT low bigint, OUT high bigint) LANGUAGE plpgsql
+CREATE FUNCTION public.lease(text, text, text, text, text, OUT low bigint, OUT high bigint) LANGUAGE plpgsql
 	AS $$BEGIN RAISE 'called by %', session_user; END$$;
 SQL
+{
+	my $someone = session($hub, user => 'someone');
+	is($someone->error_of(q{CREATE FUNCTION hilo.lease(text, text, text) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'}), '42501',
+		'nobody makes functions in the schema of hilo');
+	$someone->finish;
+}
 is(sql("SELECT hilo.lease_from('a', 'ids_hub'); SELECT hilo_next_number('a')"), "\n1", 'no other function of that name is called');
 is(sql("SELECT hilo.lease_from('a|', 'ids_hub'); SELECT next_identity_for('a')"), "\n1", 'nor for identities');
 
