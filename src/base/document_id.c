@@ -265,6 +265,39 @@ hilo_build_id(const char *before, int before_len, int64 number,
 	return id;
 }
 
+void
+hilo_id_form_init(HiloIdForm * form, MemoryContext context,
+				  const char *start, int start_len,
+				  const char *suffix, int suffix_len)
+{
+	Size		longest = TYPEALIGN(HILO_ID_STEP, VARHDRSZ + start_len +
+									MAX_NUMBER_LEN + suffix_len);
+
+	if (form->id != NULL)
+		pfree(form->id);
+	form->id = MemoryContextAllocZero(context, longest);
+	memcpy(form->id + VARHDRSZ, start, start_len);
+	memcpy(form->suffix, suffix, suffix_len);
+	form->start_len = start_len;
+	form->suffix_len = suffix_len;
+	form->number = -1;
+}
+
+void
+hilo_id_form_set(HiloIdForm * form, int64 number)
+{
+	char	   *p = form->id + VARHDRSZ + form->start_len;
+	int			size;
+
+	p += pg_ulltoa_n((uint64) number, p);
+	form->last_digit = p - 1 - form->id;
+	p = append(p, form->suffix, form->suffix_len);
+	size = p - form->id;
+	SET_VARSIZE(form->id, size);
+	form->room = TYPEALIGN(HILO_ID_STEP, size);
+	form->number = number;
+}
+
 text *
 hilo_server_side_id(const char *prefix, int64 number, const char *after,
 					int after_len)

@@ -92,6 +92,64 @@ extern text *hilo_build_id(const char *before, int before_len, int64 number,
 						   const char *after, int after_len);
 
 /*
+ * Ids of one collection that differ only in the number, made one after the
+ * other: mostly the last digit changes, in the id that was made before.
+ */
+typedef struct HiloIdForm
+{
+	char	   *id;				/* that id, a text; NULL: not initialized */
+	int			room;			/* bytes that its copies take, at least its
+								 * size */
+	int			last_digit;		/* offset of the number's last digit */
+	int64		number;			/* its number; -1: no id has been made */
+	int			start_len;		/* bytes before the number */
+	int			suffix_len;		/* bytes after it, */
+	char		suffix[1 + HILO_MAX_TAG_LEN];	/* and they */
+}			HiloIdForm;
+
+/*
+ * Initialize, also once more.  The id lives in the context, which is the same
+ * each time.
+ */
+extern void hilo_id_form_init(HiloIdForm * form, MemoryContext context,
+							  const char *start, int start_len,
+							  const char *suffix, int suffix_len);
+
+/* Make form->id the id of number. */
+extern void hilo_id_form_set(HiloIdForm * form, int64 number);
+
+/*
+ * The id of number, palloc'd in the current memory context.  Whole steps are
+ * copied: most ids have one or two, and copies of a known size need no call.
+ */
+#define HILO_ID_STEP			32
+
+static inline text *
+hilo_id_form_make(HiloIdForm * form, int64 number)
+{
+	char	   *id = form->id;
+	char	   *last_digit = id + form->last_digit;
+	char	   *copy;
+
+	if (likely(number == form->number + 1 && *last_digit != '9'))
+	{
+		++*last_digit;
+		form->number = number;
+	}
+	else
+		hilo_id_form_set(form, number);
+
+	copy = palloc(form->room);
+	if (likely(form->room == HILO_ID_STEP))
+		memcpy(copy, id, HILO_ID_STEP);
+	else if (form->room == 2 * HILO_ID_STEP)
+		memcpy(copy, id, 2 * HILO_ID_STEP);
+	else
+		memcpy(copy, id, form->room);
+	return (text *) copy;
+}
+
+/*
  * A server-side id: prefix, the number with 19 digits, the bytes after it.
  * Palloc'd in the current memory context.
  */

@@ -66,13 +66,19 @@ Datum
 hilo_next_tagged(PG_FUNCTION_ARGS)
 {
 	HiloEntry  *entry;
-	char		suffix[HILO_MAX_SUFFIX_LEN];
-	int			suffix_len;
+	text	   *tag;
+	int			len;
 
 	hilo_api_prevent_unless_may_write("hilo_next()");
-	suffix_len = tag_suffix(fcinfo, 1, suffix);
+	if (unlikely(PG_ARGISNULL(1)))
+		hilo_api_reject_null(fcinfo, 1, "node_tag");
+	tag = PG_GETARG_TEXT_PP(1);
+	len = VARSIZE_ANY_EXHDR(tag);
 	entry = hilo_api_entry_to_take(fcinfo, HILO_DRAW_NUMBER);
-	PG_RETURN_TEXT_P(hilo_api_next_id_tagged(entry, suffix, suffix_len));
+
+	if (unlikely(!hilo_entry_has_tag(entry, VARDATA_ANY(tag), len)))
+		hilo_cache_give_tag(entry, text_to_cstring(tag));
+	PG_RETURN_TEXT_P(hilo_api_next_id_given(entry));
 }
 
 Datum

@@ -113,7 +113,8 @@ hilo_api_prevent_unless_may_write(const char *function)
 {
 	if (unlikely(XactReadOnly))
 		PreventCommandIfReadOnly(function);
-	PreventCommandIfParallelMode(function);
+	if (unlikely(IsInParallelMode()))
+		PreventCommandIfParallelMode(function);
 }
 
 /* The cache entry of the collection named by the first argument. */
@@ -182,18 +183,16 @@ hilo_api_next_id(HiloEntry *entry)
 {
 	int64		number = hilo_api_next_number_for_id(entry);
 
-	return hilo_build_id(entry->text.start, entry->text.start_len, number,
-						 entry->text.suffix, entry->text.suffix_len);
+	return hilo_id_form_make(&entry->text.own, number);
 }
 
-/* The same with another node tag: suffix is a hyphen and the tag, or empty. */
+/* The same with the node tag that was given last. */
 static inline text *
-hilo_api_next_id_tagged(HiloEntry *entry, const char *suffix, int suffix_len)
+hilo_api_next_id_given(HiloEntry *entry)
 {
 	int64		number = hilo_api_next_number_for_id(entry);
 
-	return hilo_build_id(entry->text.start, entry->text.start_len, number,
-						 suffix, suffix_len);
+	return hilo_id_form_make(&entry->text.given, number);
 }
 
 #endif							/* HILO_CALL_H */

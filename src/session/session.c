@@ -526,29 +526,40 @@ hilo_cache_entry(const char *name, const char *separator)
 	return entry;
 }
 
+/*
+ * Make a form of ids that have this tag, which may be in the form.
+ */
+static void
+make_form(HiloEntry *entry, HiloIdForm * form, const char *tag, int tag_len)
+{
+	char		start[HILO_MAX_START_LEN];
+	int			len = hilo_document_id_start(start, entry->collection.ref.name,
+											 hilo_identity_parts_separator,
+											 hilo_server_prefix);
+	char		suffix[1 + HILO_MAX_TAG_LEN];
+
+	suffix[0] = '-';
+	memcpy(suffix + 1, tag, tag_len);
+	hilo_id_form_init(form, cache_context, start, len,
+					  suffix, tag_len > 0 ? tag_len + 1 : 0);
+}
+
 void
 hilo_cache_make_text(HiloEntry *entry)
 {
-	const char *name = entry->collection.ref.name;
-	char		start[HILO_MAX_START_LEN];
-	int			len = hilo_document_id_start(start, name,
-											 hilo_identity_parts_separator,
-											 hilo_server_prefix);
-	char	   *copy = MemoryContextAlloc(cache_context, len);
-	const char *tag;
+	HiloIdForm *given = &entry->text.given;
+	const char *tag = hilo_collection_node_tag(&entry->collection);
 
-	memcpy(copy, start, len);
-	if (entry->text.start != NULL)
-		pfree(entry->text.start);
-	entry->text.start = copy;
-	entry->text.start_len = len;
-
-	tag = hilo_collection_node_tag(&entry->collection);
-	len = strlen(tag);
-	entry->text.suffix[0] = '-';
-	memcpy(entry->text.suffix + 1, tag, len);
-	entry->text.suffix_len = len > 0 ? len + 1 : 0;
-
+	make_form(entry, &entry->text.own, tag, strlen(tag));
+	if (given->id != NULL)
+		make_form(entry, given, given->suffix + 1, Max(given->suffix_len - 1, 0));
 	entry->text.generation = hilo_settings_generation;
 	entry->text.row_generation = entry->collection.generation;
+}
+
+void
+hilo_cache_give_tag(HiloEntry *entry, const char *tag)
+{
+	hilo_check_node_tag(tag);
+	make_form(entry, &entry->text.given, tag, strlen(tag));
 }

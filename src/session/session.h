@@ -94,17 +94,15 @@ typedef struct HiloEntry
 		uint64		generation; /* hilo_rights_generation; 0: verify again */
 	}			right;
 
-	/* What ids start and end with, and when that was determined. */
+	/* How ids look, and when that was determined. */
 	struct
 	{
 		uint32		name_generation;	/* hilo_settings_generation in which
 										 * the name was checked, */
-		uint32		generation; /* and the text was made, */
+		uint32		generation; /* and the forms were made, */
 		uint64		row_generation; /* from this row */
-		char	   *start;
-		int			start_len;
-		char		suffix[1 + HILO_MAX_TAG_LEN];
-		int			suffix_len;
+		HiloIdForm	own;		/* ids with the tag of the collection, */
+		HiloIdForm	given;		/* and with the one that a caller gave last */
 	} text;
 } HiloEntry;
 
@@ -163,10 +161,32 @@ hilo_cache_take(HiloEntry *entry)
 extern bool hilo_cache_skip(HiloEntry *entry, int64 number);
 
 /*
- * Set entry->text to what ids of the collection start and end with, according
- * to the current settings and the row as last read.
+ * Set entry->text to how ids of the collection look, according to the current
+ * settings and the row as last read.
  */
 extern void hilo_cache_make_text(HiloEntry *entry);
+
+/*
+ * Make entry->text.given the form of ids with this tag.  Raises 22023 unless it
+ * is valid.
+ */
+extern void hilo_cache_give_tag(HiloEntry *entry, const char *tag);
+
+/* True if it is that already. */
+static inline bool
+hilo_entry_has_tag(const HiloEntry *entry, const char *tag, int len)
+{
+	const		HiloIdForm *form = &entry->text.given;
+
+	if (form->id == NULL || form->suffix_len != (len > 0 ? len + 1 : 0))
+		return false;
+	for (int i = 0; i < len; i++)
+	{
+		if (form->suffix[i + 1] != tag[i])
+			return false;
+	}
+	return true;
+}
 
 /*
  * Give the unused numbers of an entry back, and forget its range.  Returns how
