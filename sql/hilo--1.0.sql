@@ -310,9 +310,9 @@ CREATE FUNCTION hilo.sync(collection text) RETURNS bigint
 COMMENT ON FUNCTION hilo.sync(text) IS
     'advance a collection to at least the highest number in the columns it is bound to, at once and for good; returns the max now stored';
 
-CREATE FUNCTION hilo.counted_number(id text, start text, counted integer) RETURNS bigint
+CREATE FUNCTION hilo._counted_number(id text, start text, counted integer) RETURNS bigint
     LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_counted_number';
-COMMENT ON FUNCTION hilo.counted_number(text, text, integer) IS
+COMMENT ON FUNCTION hilo._counted_number(text, text, integer) IS
     'the number in an id, if that begins with start and a draw of the collection could equal it: with any tag or none (0), with a tag (1), without one (2); called when the highest number in a table is looked up';
 
 CREATE FUNCTION hilo.sync(OUT collection text, OUT max bigint) RETURNS SETOF record
@@ -415,24 +415,25 @@ COMMENT ON FUNCTION hilo.advance() IS
 --
 -- Which columns draw
 --
-CREATE FUNCTION hilo.draws_from(expression pg_node_tree) RETURNS text
+-- Names with an underscore are the extension's own business.
+CREATE FUNCTION hilo._draws_from(expression pg_node_tree) RETURNS text
     LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_draws_from';
-COMMENT ON FUNCTION hilo.draws_from(pg_node_tree) IS
+COMMENT ON FUNCTION hilo._draws_from(pg_node_tree) IS
     'collection that a stored default draws from: it is one call of hilo_next() or hilo_next_number() with a constant name, with nothing around it but casts; null: none';
 
-CREATE FUNCTION hilo.drawing_columns(OUT relation oid, OUT column_number smallint, OUT collection text) RETURNS SETOF record
+CREATE FUNCTION hilo._drawing_columns(OUT relation oid, OUT column_number smallint, OUT collection text) RETURNS SETOF record
     LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     WITH function AS (
         SELECT p.oid FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang AND l.lanname = 'c'
         WHERE p.prosrc IN ('hilo_next', 'hilo_next_tagged', 'hilo_next_number')),
     drawing AS (
-        SELECT d.adrelid, d.adnum, hilo.draws_from(d.adbin) AS collection
+        SELECT d.adrelid, d.adnum, hilo._draws_from(d.adbin) AS collection
         FROM function f
             JOIN pg_depend n ON n.refclassid = 'pg_proc'::regclass AND n.refobjid = f.oid AND n.classid = 'pg_attrdef'::regclass
             JOIN pg_attrdef d ON d.oid = n.objid
             JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum AND a.attgenerated = ''
         UNION ALL
-        SELECT a.attrelid, a.attnum, hilo.draws_from(t.typdefaultbin)
+        SELECT a.attrelid, a.attnum, hilo._draws_from(t.typdefaultbin)
         FROM function f
             JOIN pg_depend n ON n.refclassid = 'pg_proc'::regclass AND n.refobjid = f.oid AND n.classid = 'pg_type'::regclass
             JOIN pg_type t ON t.oid = n.objid
@@ -441,28 +442,22 @@ CREATE FUNCTION hilo.drawing_columns(OUT relation oid, OUT column_number smallin
     FROM drawing d JOIN pg_class c ON c.oid = d.adrelid AND c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't'
     WHERE d.collection IS NOT NULL
 $$;
-COMMENT ON FUNCTION hilo.drawing_columns() IS 'columns of tables, except temporary ones, that draw from collections';
+COMMENT ON FUNCTION hilo._drawing_columns() IS 'columns of tables, except temporary ones, that draw from collections';
 
-CREATE FUNCTION hilo.trigger_arguments(arguments bytea) RETURNS text[]
+CREATE FUNCTION hilo._trigger_arguments(arguments bytea) RETURNS text[]
     LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
     SELECT trim_array(array_agg(convert_from(decode(p.part, 'hex'), getdatabaseencoding()) ORDER BY p.i), 1)
     FROM unnest(string_to_array(regexp_replace(encode(arguments, 'hex'), '(..)', '\1 ', 'g'), '00 ')) WITH ORDINALITY p(part, i)
 $$;
-COMMENT ON FUNCTION hilo.trigger_arguments(bytea) IS 'arguments of a trigger, from pg_trigger.tgargs';
-
-CREATE FUNCTION hilo.triggers(
-    OUT relation oid, OUT name name, OUT is_clone boolean, OUT arguments text[]) RETURNS SETOF record
-    LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT t.tgrelid, t.tgname, t.tgparentid <> '0'::oid, hilo.trigger_arguments(t.tgargs)
-    FROM pg_trigger t WHERE t.tgfoid = 'hilo.advance()'::regprocedure AND t.tgnargs > 0
-$$;
-COMMENT ON FUNCTION hilo.triggers() IS 'triggers that call hilo.advance()';
+COMMENT ON FUNCTION hilo._trigger_arguments(bytea) IS 'arguments of a trigger, from pg_trigger.tgargs';
 
 CREATE VIEW hilo.attachments AS
-    WITH trigger AS MATERIALIZED (SELECT t.*, t.arguments[1] AS collection FROM hilo.triggers() t),
+    WITH trigger AS MATERIALIZED (
+        SELECT t.tgrelid AS relation, t.tgname AS name, t.tgparentid <> '0'::pg_catalog.oid AS is_clone, (hilo._trigger_arguments(t.tgargs))[1] AS collection
+        FROM pg_catalog.pg_trigger t WHERE t.tgfoid = 'hilo.advance()'::pg_catalog.regprocedure::pg_catalog.oid AND t.tgnargs > 0::pg_catalog.int2),
     covered AS (SELECT t.relation, t.collection FROM trigger t WHERE t.is_clone),
     drawing AS (
-        SELECT d.* FROM hilo.drawing_columns() d
+        SELECT d.* FROM hilo._drawing_columns() d
         WHERE NOT EXISTS (SELECT FROM covered c WHERE c.relation OPERATOR(pg_catalog.=) d.relation AND c.collection OPERATOR(pg_catalog.=) d.collection)),
     own AS (
         SELECT t.* FROM trigger t
@@ -481,54 +476,56 @@ COMMENT ON COLUMN hilo.attachments.trigger_name IS 'trigger that keeps the count
 
 --
 -- Attach and detach: DDL, run as the caller.  What SQL cannot do is in the C
--- functions, each of which checks by itself what the caller may do.
+-- functions, each of which checks by itself what the caller may do.  The settings make
+-- the server print and read expressions in one way.
 --
-CREATE FUNCTION hilo.attach_begin() RETURNS void
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_attach_begin';
-COMMENT ON FUNCTION hilo.attach_begin() IS 'for hilo.attach_online(): an error in a transaction block';
+CREATE FUNCTION hilo._refuse_block() RETURNS void
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_refuse_block';
+COMMENT ON FUNCTION hilo._refuse_block() IS 'for hilo.attach_online(): an error in a transaction block';
 
-CREATE FUNCTION hilo.attach_target(relation regclass, column_name name, collection text, assign boolean, strength text,
-    OUT column_name_found name, OUT collection_found text, OUT expression text) RETURNS record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_attach_target';
-COMMENT ON FUNCTION hilo.attach_target(regclass, name, text, boolean, text) IS
-    'for hilo.attach(): lock the table, check what may be attached, and return the column, the collection, and the new default';
+CREATE FUNCTION hilo._lock(relation regclass, mode text, function text) RETURNS void
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_lock';
+COMMENT ON FUNCTION hilo._lock(regclass, text, text) IS
+    'for hilo.attach() and hilo.detach(): lock a table of one''s own and its children; an error if rows that were committed could not be seen';
 
-CREATE FUNCTION hilo.attach_move(relation regclass, column_name name, collection text, at_least bigint, read boolean) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_attach_move';
-COMMENT ON FUNCTION hilo.attach_move(regclass, name, text, bigint, boolean) IS
-    'for hilo.attach(): record that the column is attached, and move the counter, which is not rolled back; returns the max';
+CREATE FUNCTION hilo._may_attach(relation regclass, column_name name, collection text, assign boolean, alone boolean) RETURNS text
+    LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_may_attach';
+COMMENT ON FUNCTION hilo._may_attach(regclass, name, text, boolean, boolean) IS
+    'for hilo.attach(): check type, rights, and what the collection is bound to; returns the new default';
 
-CREATE FUNCTION hilo.attach_report(relation regclass, column_name name, collection text, kind text, expression text, max bigint) RETURNS void
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_attach_report';
-COMMENT ON FUNCTION hilo.attach_report(regclass, name, text, text, text, bigint) IS 'for hilo.attach(): say what was done';
+CREATE FUNCTION hilo._attach_counter(relation regclass, column_name name, collection text, at_least bigint, read boolean,
+    OUT max bigint, OUT column_limit bigint, OUT range_size bigint, OUT node_tag text) RETURNS record
+    LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_attach_counter';
+COMMENT ON FUNCTION hilo._attach_counter(regclass, name, text, bigint, boolean) IS
+    'for hilo.attach(): record that the column is attached, and move the counter, which is not rolled back; returns its max, the highest number of the type, and options';
 
-CREATE FUNCTION hilo.detach_target(relation regclass, column_name name, strength text,
-    OUT column_name_found name, OUT collection_found text) RETURNS record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_detach_target';
-COMMENT ON FUNCTION hilo.detach_target(regclass, name, text) IS 'for hilo.detach(): lock the table, and return the attached column';
+CREATE FUNCTION hilo._max(relation regclass, collection text) RETURNS bigint
+    LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_max';
+COMMENT ON FUNCTION hilo._max(regclass, text) IS
+    'for hilo.detach(): the max of a collection, for the owner of a table that is attached to it; null: it does not exist, or others own it';
 
-CREATE FUNCTION hilo.detach_done(collection text) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_detach_done';
-COMMENT ON FUNCTION hilo.detach_done(text) IS 'for hilo.detach(): raise the limit, and return the max';
+CREATE FUNCTION hilo._clean_notes() RETURNS void
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_clean_notes_now';
+COMMENT ON FUNCTION hilo._clean_notes() IS 'for hilo.detach(): remove the notes of triggers that are gone';
 
-CREATE FUNCTION hilo.set_identity(relation regclass, column_name name, identity "char") RETURNS void
+CREATE FUNCTION hilo._set_identity(relation regclass, column_name name, identity "char") RETURNS void
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_set_identity';
-COMMENT ON FUNCTION hilo.set_identity(regclass, name, "char") IS
+COMMENT ON FUNCTION hilo._set_identity(regclass, name, "char") IS
     'for hilo.attach() and hilo.detach(): make an identity column (a, d) of a column that owns a sequence, or the other way round, and leave the sequence as it is';
 
-CREATE FUNCTION hilo.check_expression(expression text) RETURNS void
+CREATE FUNCTION hilo._check_expression(expression text) RETURNS void
     LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_check_expression';
-COMMENT ON FUNCTION hilo.check_expression(text) IS 'for hilo.detach(): an error unless the text is exactly one expression';
+COMMENT ON FUNCTION hilo._check_expression(text) IS 'for hilo.detach(): an error unless the text is exactly one expression';
 
-CREATE FUNCTION hilo.tree(relation regclass) RETURNS SETOF regclass
+CREATE FUNCTION hilo._tree(relation regclass) RETURNS SETOF regclass
     LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     WITH RECURSIVE tree(relation) AS (
         SELECT relation::oid UNION SELECT i.inhrelid FROM tree t JOIN pg_inherits i ON i.inhparent = t.relation)
     SELECT t.relation::regclass FROM tree t
 $$;
-COMMENT ON FUNCTION hilo.tree(regclass) IS 'a table, its partitions and its children';
+COMMENT ON FUNCTION hilo._tree(regclass) IS 'a table, its partitions and its children';
 
-CREATE FUNCTION hilo.own_trigger(relation regclass, collection text,
+CREATE FUNCTION hilo._own_trigger(relation regclass, collection text,
     OUT name name, OUT kind text, OUT expression text, OUT assigns boolean, OUT attaching boolean) RETURNS record
     LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT t.tgname,
@@ -536,20 +533,21 @@ CREATE FUNCTION hilo.own_trigger(relation regclass, collection text,
         CASE WHEN a.by_default THEN a.list[3] END,
         COALESCE(a.list[CASE WHEN a.by_default THEN 4 ELSE 3 END] = 'assign', false),
         COALESCE(a.list[array_upper(a.list, 1) - 1] = 'attaching' AND array_upper(a.list, 1) >= 4, false)
-    FROM pg_trigger t, LATERAL hilo.trigger_arguments(t.tgargs) l(list),
+    FROM pg_trigger t, LATERAL hilo._trigger_arguments(t.tgargs) l(list),
         LATERAL (SELECT l.list, l.list[2], l.list[2] = 'was default' AND l.list[3] IS NOT NULL) a(list, was, by_default)
-    WHERE t.tgrelid = relation AND t.tgparentid = '0'::oid AND t.tgfoid = 'hilo.advance()'::regprocedure AND a.list[1] = own_trigger.collection
+    WHERE t.tgrelid = relation AND t.tgparentid = '0'::oid AND t.tgfoid = 'hilo.advance()'::regprocedure AND a.list[1] = _own_trigger.collection
     ORDER BY t.tgname LIMIT 1
 $$;
-COMMENT ON FUNCTION hilo.own_trigger(regclass, text) IS
+COMMENT ON FUNCTION hilo._own_trigger(regclass, text) IS
     'a table''s own trigger for a collection, not the clone of its parent''s, and what its arguments say: what drew before, whether it assigns ids, whether hilo.attach_online() is under way';
 
-CREATE FUNCTION hilo.drawer(relation regclass, column_name name,
-    OUT kind text, OUT expression text, OUT identity "char", OUT type oid, OUT sequence regclass, OUT from_sequence text, OUT collection text) RETURNS record
+CREATE FUNCTION hilo._drawer(relation regclass, column_name name,
+    OUT kind text, OUT expression text, OUT identity "char", OUT type oid, OUT sequence regclass, OUT from_sequence text, OUT is_partition boolean, OUT collection text) RETURNS record
     LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
     SELECT CASE WHEN a.attidentity = 'a' THEN 'identity always' WHEN a.attidentity = 'd' THEN 'identity'
             WHEN e.expression IS NULL THEN 'nothing' WHEN e.expression = f.expression THEN 'sequence' ELSE 'default' END,
-        e.expression, a.attidentity, a.atttypid, s.sequence, f.expression, hilo.draws_from(d.adbin)
+        e.expression, a.attidentity, a.atttypid, s.sequence, f.expression, (SELECT c.relispartition FROM pg_class c WHERE c.oid = a.attrelid),
+        COALESCE(hilo._draws_from(d.adbin), CASE WHEN d.oid IS NULL THEN (SELECT hilo._draws_from(t.typdefaultbin) FROM pg_type t WHERE t.oid = a.atttypid) END)
     FROM pg_attribute a
         LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
         LEFT JOIN LATERAL (
@@ -561,10 +559,10 @@ CREATE FUNCTION hilo.drawer(relation regclass, column_name name,
         LATERAL (SELECT 'nextval(''' || replace(s.sequence::text, '''', '''''') || '''::regclass)') f(expression)
     WHERE a.attrelid = relation AND a.attname = column_name AND a.attnum > 0
 $$;
-COMMENT ON FUNCTION hilo.drawer(regclass, name) IS
+COMMENT ON FUNCTION hilo._drawer(regclass, name) IS
     'what draws the values of a column: nothing, sequence (that it owns), identity, identity always, or another default; its default; the default that draws from the sequence that it owns; the collection that it draws from';
 
-CREATE FUNCTION hilo.column_sequences(relation regclass, column_name name) RETURNS SETOF regclass
+CREATE FUNCTION hilo._column_sequences(relation regclass, column_name name) RETURNS SETOF regclass
     LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT c.oid::regclass FROM pg_attribute a
         JOIN pg_depend n ON n.classid = 'pg_class'::regclass AND n.refclassid = 'pg_class'::regclass AND n.refobjid = a.attrelid AND n.refobjsubid = a.attnum AND n.deptype IN ('a', 'i')
@@ -577,48 +575,25 @@ CREATE FUNCTION hilo.column_sequences(relation regclass, column_name name) RETUR
         JOIN pg_class c ON c.oid = n.refobjid AND c.relkind = 'S'
     WHERE a.attrelid = relation AND a.attname = column_name
 $$;
-COMMENT ON FUNCTION hilo.column_sequences(regclass, name) IS 'sequences that a column owns, or that its default draws from';
+COMMENT ON FUNCTION hilo._column_sequences(regclass, name) IS 'sequences that a column owns, or that its default draws from';
 
--- The highest number that the sequences have drawn or put into a session's cache:
--- the last value is beyond all of them, and stands for a block of numbers if the
--- increment is above 1.  A descending sequence began at its start value.
-CREATE FUNCTION hilo.highest_drawn(relation regclass, column_name name) RETURNS bigint
-    LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT COALESCE(max(CASE WHEN q.seqincrement < 0 THEN q.seqstart
-        WHEN v.last IS NOT NULL THEN LEAST(v.last::numeric + q.seqincrement - 1, q.seqmax)::int8 END), 0)
-    FROM hilo.column_sequences(relation, column_name) s JOIN pg_sequence q ON q.seqrelid = s, pg_sequence_last_value(s) v(last)
+CREATE FUNCTION hilo._triggers(root regclass, OUT relation regclass, OUT name name, OUT collection text, OUT column_name name) RETURNS SETOF record
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT t.tgrelid::regclass, t.tgname, l.list[1],
+        (SELECT a.attname FROM pg_attribute a
+         WHERE a.attrelid = t.tgrelid AND a.attnum > 0 AND NOT a.attisdropped AND (hilo._drawer(t.tgrelid, a.attname)).collection = l.list[1]
+         ORDER BY a.attnum LIMIT 1)
+    FROM hilo._tree(root) r JOIN pg_trigger t ON t.tgrelid = r AND t.tgparentid = '0'::oid AND t.tgfoid = 'hilo.advance()'::regprocedure AND t.tgnargs > 0,
+        LATERAL hilo._trigger_arguments(t.tgargs) l(list)
 $$;
-COMMENT ON FUNCTION hilo.highest_drawn(regclass, name) IS 'highest number that the sequences of a column have drawn';
-
-CREATE FUNCTION hilo.create_trigger(relation regclass, column_name name, collection text, kind text, expression text, assign boolean, attaching boolean) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
-DECLARE
-    base text := 'zzz_hilo_advance_' || (SELECT c.relname FROM pg_class c WHERE c.oid = relation);
-    suffix text := '';
-    i integer := 0;
-BEGIN
-    -- The name is no other trigger's: ATTACH PARTITION gives a partition its parent's.
-    LOOP
-        WHILE octet_length(base || suffix) > 63 LOOP
-            base := left(base, -1);
-        END LOOP;
-        EXIT WHEN NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgname = (base || suffix)::name);
-        i := i + 1;
-        suffix := '_' || i;
-    END LOOP;
-    EXECUTE format('CREATE TRIGGER %I BEFORE INSERT ON %s FOR EACH ROW EXECUTE FUNCTION hilo.advance(%L, %L', base || suffix, relation, collection, 'was ' || kind)
-        || CASE WHEN kind = 'default' THEN format(', %L', expression) ELSE '' END
-        || CASE WHEN assign THEN ', ''assign''' ELSE '' END
-        || CASE WHEN attaching THEN format(', ''attaching'', %L', column_name) ELSE '' END || ')';
-END
-$$;
-COMMENT ON FUNCTION hilo.create_trigger(regclass, name, text, text, text, boolean, boolean) IS 'for hilo.attach(): create a trigger';
+COMMENT ON FUNCTION hilo._triggers(regclass) IS
+    'triggers of a table and its children, without the clones of their parents'', and the column that draws from the collection; null: none, so the trigger attaches nothing';
 
 -- A partition needs no trigger of its own if what drew its ids is what drew its parent's,
 -- whose clone it has, or if nothing did.  A child made while its parent was attached
 -- has the parent's new default; for it, what the parent had before is put back.
-CREATE FUNCTION hilo.put_triggers(relation regclass, column_name name, collection text, expression text, assign boolean, attaching boolean) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION hilo._put_triggers(relation regclass, column_name name, collection text, expression text, assign boolean, attaching boolean) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 DECLARE
     root record;
     root_own record;
@@ -628,12 +603,14 @@ DECLARE
     kind text;
     old text;
     assigns boolean;
+    base text;
+    suffix text;
 BEGIN
-    SELECT * INTO root FROM hilo.drawer(relation, column_name);
-    SELECT * INTO root_own FROM hilo.own_trigger(relation, collection);
-    FOR one IN SELECT t FROM hilo.tree(relation) t LOOP
-        SELECT * INTO own FROM hilo.own_trigger(one, collection);
-        SELECT * INTO drawer FROM hilo.drawer(one, column_name);
+    SELECT * INTO root FROM hilo._drawer(relation, column_name);
+    SELECT * INTO root_own FROM hilo._own_trigger(relation, collection);
+    FOR one IN SELECT t FROM hilo._tree(relation) t LOOP
+        SELECT * INTO own FROM hilo._own_trigger(one, collection);
+        SELECT * INTO drawer FROM hilo._drawer(one, column_name);
         kind := drawer.kind;
         old := drawer.expression;
         assigns := COALESCE(assign, own.assigns, root_own.assigns, false);
@@ -652,60 +629,167 @@ BEGIN
         END IF;
         CONTINUE WHEN own.name IS NULL AND (SELECT c.relispartition FROM pg_class c WHERE c.oid = one)
             AND (drawer.kind = 'nothing' OR drawer.identity = root.identity AND drawer.expression IS NOT DISTINCT FROM root.expression);
-        PERFORM hilo.create_trigger(one, column_name, collection, kind, old, assigns, attaching);
+        -- The name is no other trigger's: ATTACH PARTITION gives a partition its parent's.
+        base := 'zzz_hilo_advance_' || (SELECT c.relname FROM pg_class c WHERE c.oid = one);
+        FOR i IN 0 .. 2147483646 LOOP
+            suffix := CASE WHEN i = 0 THEN '' ELSE '_' || i END;
+            WHILE octet_length(base || suffix) > 63 LOOP
+                base := left(base, -1);
+            END LOOP;
+            EXIT WHEN NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgname = (base || suffix)::name);
+        END LOOP;
+        EXECUTE format('CREATE TRIGGER %I BEFORE INSERT ON %s FOR EACH ROW EXECUTE FUNCTION hilo.advance(%L, %L', base || suffix, one, collection, 'was ' || kind)
+            || CASE WHEN kind = 'default' THEN format(', %L', old) ELSE '' END
+            || CASE WHEN assigns THEN ', ''assign''' ELSE '' END
+            || CASE WHEN attaching THEN format(', ''attaching'', %L', column_name) ELSE '' END || ')';
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION hilo.put_triggers(regclass, name, text, text, boolean, boolean) IS 'for hilo.attach(): create or re-create the triggers of a table and its children';
+COMMENT ON FUNCTION hilo._put_triggers(regclass, name, text, text, boolean, boolean) IS 'for hilo.attach(): create or re-create the triggers of a table and its children';
 
--- A partition without a default stays without one, if its parent has one.
-CREATE FUNCTION hilo.put_defaults(relation regclass, column_name name, expression text) RETURNS void
+-- The locks, and the checks of hilo.attach(); what is omitted is found.
+CREATE FUNCTION hilo._target(relation regclass, mode text, INOUT column_name name, INOUT collection text, assign boolean, OUT expression text) RETURNS record
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+DECLARE
+    "table" record;
+    "column" record;
+    other record;
+    is_reference boolean;
+    distributed_by name;
+    steps text;
+    alone boolean := collection IS NULL;
+BEGIN
+    PERFORM hilo._lock(relation, mode, 'hilo.attach()');
+    SELECT c.relname AS name, k.kind, k.hint INTO "table" FROM pg_class c LEFT JOIN (VALUES
+            ('v', 'view', 'Attach the table that it selects from.'),
+            ('m', 'materialized view', 'Attach the table that it selects from.'),
+            ('f', 'foreign table', 'Attach the table on the foreign server; or let a default draw here, and use hilo.bind() and hilo.sync().'),
+            ('S', 'sequence', 'Attach the table whose column draws from it.'),
+            ('i', 'index', 'Attach its table.'),
+            ('I', 'index', 'Attach its table.'),
+            ('c', 'composite type', 'Only tables can be attached.'),
+            ('t', 'TOAST table', 'Only tables can be attached.'),
+            ('temporary', 'temporary table', 'Its ids never count; a default with hilo_next() or hilo_next_number() suffices.'),
+            ('system', 'system catalog', 'Only tables of users can be attached.'),
+            ('extension', 'table of an extension', 'Only tables of users can be attached.'),
+            ('partition', 'partition', 'Attach the partitioned table.')) k(which, kind, hint)
+        ON k.which = CASE WHEN c.relkind NOT IN ('r', 'p') THEN c.relkind::text WHEN c.relpersistence = 't' THEN 'temporary' WHEN c.oid < '12000'::oid THEN 'system'
+            WHEN EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e') THEN 'extension'
+            WHEN c.relispartition THEN 'partition' END
+        WHERE c.oid = relation;
+    IF "table".kind IS NOT NULL THEN
+        RAISE EXCEPTION '% "%" cannot be attached to a collection', "table".kind, "table".name USING ERRCODE = 'wrong_object_type', HINT = "table".hint;
+    END IF;
+    IF column_name IS NULL THEN
+        SELECT a.attname INTO column_name FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+            WHERE i.indrelid = relation AND i.indisprimary AND i.indimmediate AND i.indnkeyatts = 1;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'table "%" has no single-column primary key', "table".name USING ERRCODE = 'undefined_column', HINT = 'Specify the column.';
+        END IF;
+    END IF;
+    SELECT a.atttypid, a.attgenerated, a.attidentity, (hilo._drawer(relation, a.attname)).collection INTO "column"
+        FROM pg_attribute a WHERE a.attrelid = relation AND a.attname = column_name AND a.attnum > 0;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'column "%" of relation "%" does not exist', column_name, "table".name USING ERRCODE = 'undefined_column';
+    ELSIF "column".attgenerated <> '' THEN
+        RAISE EXCEPTION 'column "%" of relation "%" is a generated column', column_name, "table".name USING ERRCODE = 'wrong_object_type',
+            HINT = CASE "column".attgenerated WHEN 's' THEN 'Drop its expression with ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION.' ELSE 'Attach a stored column.' END;
+    END IF;
+    IF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
+        -- One that is neither distributed by a column, nor a reference table, nor colocated with others is local to the coordinator.
+        EXECUTE 'SELECT p.partmethod = ''n'' AND p.repmodel = ''t'' AS is_reference, a.attname AS distributed_by
+            FROM pg_catalog.pg_dist_partition p
+                LEFT JOIN pg_attribute a ON a.attrelid = p.logicalrelid AND a.attnum = substring(p.partkey FROM '':varattno (\d+)'')::int2
+            WHERE p.logicalrelid = $1 AND NOT (p.partmethod = ''n'' AND p.repmodel = ''s'' AND p.colocationid = 0)' INTO is_reference, distributed_by USING relation;
+    END IF;
+    IF is_reference IS NOT NULL THEN
+        -- It can have no trigger.  In one transaction, during which no row is inserted, the default
+        -- draws, and the counter moves.  Citus changes neither the default of a distribution
+        -- column nor an identity column while the table is distributed.
+        steps := format('ALTER TABLE %s %sALTER COLUMN %I SET DEFAULT %s(%L);', relation,
+            CASE WHEN "column".attidentity <> '' THEN format('ALTER COLUMN %I DROP IDENTITY, ', column_name) ELSE '' END, column_name,
+            CASE WHEN (SELECT t.typcategory = 'N' FROM pg_type t WHERE t.oid = "column".atttypid) THEN 'hilo_next_number' ELSE 'hilo_next' END, "table".name);
+        IF "column".attidentity <> '' OR distributed_by = column_name THEN
+            steps := format('SELECT undistribute_table(%L); %s SELECT %s;', relation, steps,
+                CASE WHEN is_reference THEN format('create_reference_table(%L)', relation) ELSE format('create_distributed_table(%L, %L)', relation, distributed_by) END);
+        END IF;
+        RAISE EXCEPTION 'Citus table "%" cannot be attached to a collection', "table".name USING ERRCODE = 'feature_not_supported',
+            DETAIL = 'Citus does not allow triggers on distributed tables or reference tables.',
+            HINT = format('Draw in a column default, and advance the collection in the same transaction: BEGIN; LOCK TABLE %1$s; SELECT hilo.bind(%2$L, %1$L, %3$L); SELECT hilo.sync(%2$L); %4$s COMMIT;',
+                relation, "table".name, column_name, steps);
+    END IF;
+    collection := COALESCE(collection,
+        (SELECT t.collection FROM hilo._triggers(relation) t WHERE t.relation = _target.relation AND t.collection = "column".collection LIMIT 1), "table".name);
+    SELECT t.* INTO other FROM hilo._triggers(relation) t
+        WHERE (t.column_name = _target.column_name) <> (t.collection = _target.collection) LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'column "%" of table % is attached to collection "%"', other.column_name, other.relation, other.collection USING ERRCODE = 'duplicate_object',
+            HINT = CASE WHEN other.collection = collection THEN 'Specify another collection for this column.' ELSE 'Undo that with hilo.detach() first.' END;
+    END IF;
+    expression := hilo._may_attach(relation, column_name, collection, COALESCE(assign, false),
+        alone AND NOT EXISTS (SELECT FROM hilo._own_trigger(relation, collection) t WHERE t.name IS NOT NULL));
+END
+$$;
+COMMENT ON FUNCTION hilo._target(regclass, text, name, text, boolean) IS 'for hilo.attach(): lock the table, check what may be attached, and return the column, the collection, and the new default';
+
+CREATE FUNCTION hilo._attach(relation regclass, column_name name, collection text, expression text, assign boolean, read boolean) RETURNS bigint
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 DECLARE
     root record;
     one regclass;
     drawer record;
+    drawn bigint;
+    counter record;
+    was text;
 BEGIN
-    SELECT * INTO root FROM hilo.drawer(relation, column_name);
-    FOR one IN SELECT t FROM hilo.tree(relation) t LOOP
-        SELECT * INTO drawer FROM hilo.drawer(one, column_name);
+    SELECT * INTO root FROM hilo._drawer(relation, column_name);
+    -- The highest number that the sequences have drawn or put into a session's cache: the
+    -- last value is beyond all of them, and stands for a block of numbers if the
+    -- increment is above 1.  A descending sequence began at its start value.
+    SELECT COALESCE(max(CASE WHEN q.seqincrement < 0 THEN q.seqstart
+            WHEN v.last IS NOT NULL THEN LEAST(v.last::numeric + q.seqincrement - 1, q.seqmax)::int8 END), 0) INTO drawn
+        FROM hilo._column_sequences(relation, column_name) s JOIN pg_sequence q ON q.seqrelid = s, pg_sequence_last_value(s) v(last);
+    PERFORM hilo._put_triggers(relation, column_name, collection, expression, assign, false);
+    FOR one IN SELECT t FROM hilo._tree(relation) t LOOP
+        SELECT * INTO drawer FROM hilo._drawer(one, column_name);
         CONTINUE WHEN drawer.expression = expression;
-        CONTINUE WHEN drawer.kind = 'nothing' AND root.kind <> 'nothing' AND (SELECT c.relispartition FROM pg_class c WHERE c.oid = one);
+        -- A partition without a default stays without one, if its parent has one.
+        CONTINUE WHEN drawer.kind = 'nothing' AND root.kind <> 'nothing' AND drawer.is_partition;
         IF drawer.identity <> '' THEN
-            PERFORM hilo.set_identity(one, column_name, '');
+            PERFORM hilo._set_identity(one, column_name, '');
         END IF;
         EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT %s', one, column_name, expression);
     END LOOP;
-END
-$$;
-COMMENT ON FUNCTION hilo.put_defaults(regclass, name, text) IS 'for hilo.attach(): make the defaults of a table and its children draw from the collection';
-
-CREATE FUNCTION hilo.attach_locked(relation regclass, column_name name, collection text, expression text, assign boolean, read boolean) RETURNS bigint
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
-DECLARE
-    replaced record;
-    drawn bigint := hilo.highest_drawn(relation, column_name);
-    max bigint;
-BEGIN
-    SELECT * INTO replaced FROM hilo.drawer(relation, column_name);
-    PERFORM hilo.put_triggers(relation, column_name, collection, expression, assign, false);
-    PERFORM hilo.put_defaults(relation, column_name, expression);
-    max := hilo.attach_move(relation, column_name, collection, drawn, read);
-    IF replaced.expression IS DISTINCT FROM expression THEN
-        PERFORM hilo.attach_report(relation, column_name, collection, replaced.kind, replaced.expression, max);
+    SELECT * INTO counter FROM hilo._attach_counter(relation, column_name, collection, drawn, read);
+    IF root.expression IS DISTINCT FROM expression THEN
+        was := CASE WHEN root.identity <> '' THEN 'It is not an identity column while it is attached.' ELSE COALESCE('Its default was ' || root.expression, 'It had no default') || '.' END;
+        IF root.identity <> '' OR root.expression LIKE '%nextval(%' THEN
+            RAISE NOTICE 'column "%" of table % is attached to collection "%", which continues above %', column_name, relation, collection, counter.max
+                USING DETAIL = was, HINT = 'lastval() and currval() do not see the numbers of a collection: use RETURNING, or hilo_last_number().';
+        ELSE
+            RAISE NOTICE 'column "%" of table % is attached to collection "%", which continues above %', column_name, relation, collection, counter.max USING DETAIL = was;
+        END IF;
+        IF counter.column_limit < 9223372036854775807 AND counter.range_size > 1 AND COALESCE(current_setting('hilo.pool_size', true), '0') = '0' THEN
+            RAISE NOTICE 'column "%" of table % has numbers up to %, and each short connection can cost % of them', column_name, relation, counter.column_limit, counter.range_size
+                USING HINT = 'Add hilo to shared_preload_libraries, so that connections leave what they have not used to others; or move the column to bigint; or set range_size to 1 with hilo.configure().';
+        ELSIF expression NOT LIKE '%hilo_next_number(%' AND counter.node_tag = 'A'
+                AND EXISTS (SELECT FROM pg_subscription s JOIN pg_database d ON d.oid = s.subdbid WHERE d.datname = current_database()) THEN
+            RAISE NOTICE 'this database receives rows from another server, but ids of collection "%" have the default tag "A"', collection
+                USING HINT = 'Set hilo.node_tag to a tag that only this server has.';
+        END IF;
     END IF;
-    RETURN max;
+    RETURN counter.max;
 END
 $$;
-COMMENT ON FUNCTION hilo.attach_locked(regclass, name, text, text, boolean, boolean) IS 'for hilo.attach(): do it, with the table locked';
+COMMENT ON FUNCTION hilo._attach(regclass, name, text, text, boolean, boolean) IS 'for hilo.attach(): do it, with the table locked';
 
 CREATE FUNCTION hilo.attach(relation regclass, column_name name DEFAULT NULL, collection text DEFAULT NULL, assign boolean DEFAULT NULL) RETURNS bigint
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
 DECLARE
     target record;
 BEGIN
-    SELECT * INTO target FROM hilo.attach_target(relation, column_name, collection, assign, 'exclusive');
-    RETURN hilo.attach_locked(relation, target.column_name_found, target.collection_found, target.expression, assign, true);
+    SELECT * INTO target FROM hilo._target(relation, 'exclusive', column_name, collection, assign);
+    RETURN hilo._attach(relation, target.column_name, target.collection, target.expression, assign, true);
 END
 $$;
 COMMENT ON FUNCTION hilo.attach(regclass, name, text, boolean) IS
@@ -714,22 +798,22 @@ COMMENT ON FUNCTION hilo.attach(regclass, name, text, boolean) IS
 -- The first step is only for types with few numbers: is there one left?  The second
 -- creates the triggers, so that rows inserted while the third reads the ids advance
 -- the counter; the last one sets the defaults.
-CREATE FUNCTION hilo.attach_step(step integer, relation regclass, column_name name, collection text, assign boolean) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+CREATE FUNCTION hilo._attach_step(step integer, relation regclass, column_name name, collection text, assign boolean) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
 DECLARE
     target record;
 BEGIN
-    SELECT * INTO target FROM hilo.attach_target(relation, column_name, collection, assign, CASE step WHEN 2 THEN 'share' WHEN 4 THEN 'exclusive' ELSE 'none' END);
-    IF step = 1 AND (hilo.drawer(relation, column_name)).type IN ('int2'::regtype, 'int4'::regtype) OR step = 3 THEN
-        PERFORM hilo.attach_move(relation, column_name, collection, 0, true);
+    SELECT * INTO target FROM hilo._target(relation, CASE step WHEN 2 THEN 'share' WHEN 4 THEN 'exclusive' ELSE 'none' END, column_name, collection, assign);
+    IF step = 1 AND (hilo._drawer(relation, column_name)).type IN ('int2'::regtype, 'int4'::regtype) OR step = 3 THEN
+        PERFORM hilo._attach_counter(relation, column_name, collection, 0, true);
     ELSIF step = 2 THEN
-        PERFORM hilo.put_triggers(relation, column_name, collection, target.expression, assign, true);
+        PERFORM hilo._put_triggers(relation, column_name, collection, target.expression, assign, true);
     ELSIF step = 4 THEN
-        PERFORM hilo.attach_locked(relation, column_name, collection, target.expression, assign, false);
+        PERFORM hilo._attach(relation, column_name, collection, target.expression, assign, false);
     END IF;
 END
 $$;
-COMMENT ON FUNCTION hilo.attach_step(integer, regclass, name, text, boolean) IS 'for hilo.attach_online(): one step, which may be repeated';
+COMMENT ON FUNCTION hilo._attach_step(integer, regclass, name, text, boolean) IS 'for hilo.attach_online(): one step, which may be repeated';
 
 -- No search_path can be set here, because of COMMIT.
 CREATE PROCEDURE hilo.attach_online(relation regclass, column_name name DEFAULT NULL, collection text DEFAULT NULL, assign boolean DEFAULT NULL)
@@ -738,16 +822,16 @@ DECLARE
     done boolean;
     attempts integer;
 BEGIN
-    PERFORM hilo.attach_begin();
+    PERFORM hilo._refuse_block();
     COMMIT;
-    SELECT t.column_name_found, t.collection_found INTO column_name, collection
-        FROM hilo.attach_target(relation, column_name, collection, assign, 'none'::pg_catalog.text) t;
+    SELECT t.column_name, t.collection INTO column_name, collection
+        FROM hilo._target(relation, 'none'::pg_catalog.text, column_name, collection, assign) t;
     FOR step IN 1 .. 4 LOOP
         attempts := 0;
         LOOP
             BEGIN
                 PERFORM pg_catalog.set_config('lock_timeout', '50ms', true);
-                PERFORM hilo.attach_step(step, relation, column_name, collection, assign);
+                PERFORM hilo._attach_step(step, relation, column_name, collection, assign);
                 done := true;
             EXCEPTION WHEN lock_not_available THEN
                 done := false;
@@ -767,14 +851,14 @@ COMMENT ON PROCEDURE hilo.attach_online(regclass, name, text, boolean) IS
     'attach a column as hilo.attach() does, in steps that commit, so that no other session waits for long; may be called again after it was canceled';
 
 -- Put back what drew the ids of one table; kind and old are what its trigger says.
-CREATE FUNCTION hilo.put_back(relation regclass, column_name name, kind text, old text) RETURNS void
+CREATE FUNCTION hilo._put_back(relation regclass, column_name name, kind text, old text) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 DECLARE
     drawer record;
     expression text := old;
     identity "char" := CASE kind WHEN 'identity' THEN 'd' WHEN 'identity always' THEN 'a' ELSE '' END;
 BEGIN
-    SELECT * INTO drawer FROM hilo.drawer(relation, column_name);
+    SELECT * INTO drawer FROM hilo._drawer(relation, column_name);
     IF identity <> '' AND drawer.type NOT IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype) THEN
         RAISE NOTICE 'column "%" of table % draws from its sequence by a default', column_name, relation
             USING DETAIL = format('A column of type %s cannot be an identity column again.', drawer.type::regtype);
@@ -784,7 +868,7 @@ BEGIN
     IF expression IS NULL THEN
         EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I DROP DEFAULT', relation, column_name);
     ELSE
-        PERFORM hilo.check_expression(expression);
+        PERFORM hilo._check_expression(expression);
         BEGIN
             EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT (%s)', relation, column_name, expression);
         EXCEPTION WHEN syntax_error_or_access_rule_violation THEN
@@ -797,25 +881,87 @@ BEGIN
         IF drawer.sequence IS NOT NULL THEN
             EXECUTE format('ALTER SEQUENCE %s AS %s', drawer.sequence, drawer.type::regtype);
         END IF;
-        PERFORM hilo.set_identity(relation, column_name, identity);
+        PERFORM hilo._set_identity(relation, column_name, identity);
     END IF;
 END
 $$;
-COMMENT ON FUNCTION hilo.put_back(regclass, name, text, text) IS 'for hilo.detach(): make a column draw as before it was attached';
+COMMENT ON FUNCTION hilo._put_back(regclass, name, text, text) IS 'for hilo.detach(): make a column draw as before it was attached';
 
--- A program that hands out a block of numbers for each value of a sequence may use the
--- numbers below the value or those above it: in both cases the next block must be
--- above max.  A sequence is never set back.
-CREATE FUNCTION hilo.position_sequences(relation regclass, column_name name, max bigint) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION hilo.detach(relation regclass, column_name name DEFAULT NULL) RETURNS text
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
 DECLARE
+    attached record;
+    collection text;
+    root record;
+    root_drawer record;
+    one regclass;
+    idle record;
+    own record;
+    drawer record;
+    kind text;
+    old text;
+    max bigint;
     sequence regclass;
     is_owners boolean;
 BEGIN
-    -- The default that was put back is the table owner's choice; it may name any sequence.
+    PERFORM hilo._lock(relation, 'exclusive', 'hilo.detach()');
+    IF column_name IS NOT NULL AND NOT EXISTS (SELECT FROM hilo._drawer(relation, column_name) d WHERE d.kind IS NOT NULL) THEN
+        RAISE EXCEPTION 'column "%" of relation "%" does not exist', column_name, (SELECT c.relname FROM pg_class c WHERE c.oid = relation) USING ERRCODE = 'undefined_column';
+    END IF;
+    SELECT count(DISTINCT t.column_name) AS columns, min(t.column_name) AS "column", min(t.collection) AS collection INTO attached
+        FROM hilo._triggers(relation) t WHERE t.relation = detach.relation AND t.column_name = COALESCE(detach.column_name, t.column_name);
+    IF attached.columns > 1 THEN
+        RAISE EXCEPTION 'several columns of table "%" are attached to collections', (SELECT c.relname FROM pg_class c WHERE c.oid = relation)
+            USING ERRCODE = 'undefined_object', HINT = 'Specify the column.';
+    ELSIF attached.columns = 0 THEN
+        FOR idle IN SELECT t.* FROM hilo._triggers(relation) t WHERE t.column_name IS NULL LOOP
+            EXECUTE format('DROP TRIGGER %I ON %s', idle.name, idle.relation);
+            RAISE NOTICE 'trigger "%" of table % was dropped', idle.name, idle.relation
+                USING DETAIL = 'No column of the table draws from its collection: the default was changed.';
+        END LOOP;
+        IF FOUND THEN
+            RETURN 'nothing';
+        END IF;
+        RAISE EXCEPTION USING ERRCODE = 'undefined_object', HINT = 'The view hilo.attachments shows which columns are attached.',
+            MESSAGE = CASE WHEN column_name IS NULL THEN format('no column of table %s is attached to a collection', relation)
+                ELSE format('column "%s" of table %s is not attached to a collection', column_name, relation) END;
+    END IF;
+    column_name := attached."column";
+    collection := attached.collection;
+    max := hilo._max(relation, collection);
+    SELECT * INTO root FROM hilo._own_trigger(relation, collection);
+    SELECT * INTO root_drawer FROM hilo._drawer(relation, column_name);
+    FOR one IN SELECT t FROM hilo._tree(relation) t LOOP
+        SELECT * INTO own FROM hilo._own_trigger(one, collection);
+        SELECT * INTO drawer FROM hilo._drawer(one, column_name);
+        CONTINUE WHEN own.name IS NULL AND NOT drawer.is_partition;
+        kind := COALESCE(own.kind, root.kind);
+        old := CASE WHEN own.name IS NULL THEN root.expression ELSE own.expression END;
+        IF kind = 'sequence' THEN
+            old := CASE WHEN own.name IS NULL THEN root_drawer.from_sequence ELSE drawer.from_sequence END;
+            IF old IS NULL THEN
+                RAISE EXCEPTION 'column "%" of table % does not own exactly one sequence', column_name, one
+                    USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Drop the trigger whose name begins with zzz_hilo_advance, and give the column a default.';
+            END IF;
+        END IF;
+        IF drawer.expression IS NOT NULL AND drawer.collection = collection THEN
+            PERFORM hilo._put_back(one, column_name, kind, old);
+        ELSIF NOT drawer.is_partition THEN
+            RAISE NOTICE 'column "%" of table % keeps the default set since it was attached', column_name, one;
+        END IF;
+        IF own.name IS NOT NULL THEN
+            EXECUTE format('DROP TRIGGER %I ON %s', own.name, one);
+        END IF;
+    END LOOP;
+    PERFORM hilo._clean_notes();
+
+    -- A program that hands out a block of numbers for each value of a sequence may use the
+    -- numbers below the value or those above it: in both cases the next block must be above
+    -- max.  A sequence is never set back.  The default that was put back is the table
+    -- owner's choice; it may name any sequence.
     FOR sequence, is_owners IN
         SELECT s, bool_and(has_sequence_privilege(c.relowner, s, 'UPDATE'))
-        FROM hilo.tree(relation) t JOIN pg_class c ON c.oid = t, hilo.column_sequences(t, column_name) s GROUP BY s
+        FROM hilo._tree(relation) t JOIN pg_class c ON c.oid = t, hilo._column_sequences(t, column_name) s WHERE max IS NOT NULL GROUP BY s
     LOOP
         IF NOT is_owners THEN
             RAISE EXCEPTION 'permission denied for sequence %', sequence
@@ -829,86 +975,6 @@ BEGIN
             ' WHERE q.seqrelid = $1 AND q.seqincrement > 0'
             ' AND (v.last > s.last_value OR v.last = s.last_value AND v.called AND NOT s.is_called)', sequence) USING sequence, max;
     END LOOP;
-END
-$$;
-COMMENT ON FUNCTION hilo.position_sequences(regclass, name, bigint) IS 'for hilo.detach(): set the sequences of a column to continue above max';
-
--- Drop the triggers of a table, or of a column's collection, that attach nothing.
-CREATE FUNCTION hilo.drop_idle_triggers(relation regclass) RETURNS boolean
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    found boolean := false;
-    one record;
-BEGIN
-    FOR one IN
-        SELECT t.tgrelid::regclass AS relation, t.tgname AS name FROM pg_trigger t
-        WHERE t.tgrelid IN (SELECT hilo.tree(relation)) AND t.tgparentid = '0'::oid AND t.tgfoid = 'hilo.advance()'::regprocedure
-            AND NOT EXISTS (SELECT FROM hilo.drawing_columns() d WHERE d.relation = t.tgrelid AND d.collection = (hilo.trigger_arguments(t.tgargs))[1])
-    LOOP
-        EXECUTE format('DROP TRIGGER %I ON %s', one.name, one.relation);
-        RAISE NOTICE 'trigger "%" of table % was dropped', one.name, one.relation
-            USING DETAIL = 'No column of the table draws from its collection: the default was changed.';
-        found := true;
-    END LOOP;
-    RETURN found;
-END
-$$;
-COMMENT ON FUNCTION hilo.drop_idle_triggers(regclass) IS 'for hilo.detach(): drop triggers that do nothing, because the default that drew was changed';
-
-CREATE FUNCTION hilo.detach(relation regclass, column_name name DEFAULT NULL) RETURNS text
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
-DECLARE
-    target record;
-    collection text;
-    root record;
-    root_drawer record;
-    one regclass;
-    own record;
-    kind text;
-    old text;
-    is_partition boolean;
-    max bigint;
-BEGIN
-    SELECT * INTO target FROM hilo.detach_target(relation, column_name, 'exclusive');
-    collection := target.collection_found;
-    SELECT * INTO root FROM hilo.own_trigger(relation, collection);
-    SELECT * INTO root_drawer FROM hilo.drawer(relation, target.column_name_found);
-    IF collection IS NULL THEN
-        IF hilo.drop_idle_triggers(relation) THEN
-            RETURN 'nothing';
-        END IF;
-        RAISE EXCEPTION USING ERRCODE = 'undefined_object', HINT = 'The view hilo.attachments shows which columns are attached.',
-            MESSAGE = CASE WHEN column_name IS NULL THEN format('no column of table %s is attached to a collection', relation)
-                ELSE format('column "%s" of table %s is not attached to a collection', column_name, relation) END;
-    END IF;
-    column_name := target.column_name_found;
-    FOR one IN SELECT t FROM hilo.tree(relation) t LOOP
-        SELECT * INTO own FROM hilo.own_trigger(one, collection);
-        is_partition := (SELECT c.relispartition FROM pg_class c WHERE c.oid = one);
-        CONTINUE WHEN own.name IS NULL AND NOT is_partition;
-        kind := COALESCE(own.kind, root.kind);
-        old := CASE WHEN own.name IS NULL THEN root.expression ELSE own.expression END;
-        IF kind = 'sequence' THEN
-            old := CASE WHEN own.name IS NULL THEN root_drawer.from_sequence ELSE (hilo.drawer(one, column_name)).from_sequence END;
-            IF old IS NULL THEN
-                RAISE EXCEPTION 'column "%" of table % does not own exactly one sequence', column_name, one
-                    USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Drop the trigger whose name begins with zzz_hilo_advance, and give the column a default.';
-            END IF;
-        END IF;
-        IF EXISTS (SELECT FROM pg_attrdef d JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
-                WHERE d.adrelid = one AND a.attname = column_name AND hilo.draws_from(d.adbin) = collection) THEN
-            PERFORM hilo.put_back(one, column_name, kind, old);
-        ELSIF NOT is_partition THEN
-            RAISE NOTICE 'column "%" of table % keeps the default set since it was attached', column_name, one;
-        END IF;
-        IF own.name IS NOT NULL THEN
-            EXECUTE format('DROP TRIGGER %I ON %s', own.name, one);
-        END IF;
-    END LOOP;
-    max := hilo.detach_done(collection);
-    IF max IS NOT NULL THEN
-        PERFORM hilo.position_sequences(relation, column_name, max);
-    END IF;
     RETURN root.kind;
 END
 $$;
@@ -919,7 +985,6 @@ CREATE FUNCTION hilo.attach_all(
     schema regnamespace,
     OUT relation regclass, OUT column_name name, OUT collection text, OUT max bigint, OUT result text) RETURNS SETOF record
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
 BEGIN
     IF schema IS NULL THEN
         RAISE EXCEPTION 'schema must not be null' USING ERRCODE = 'null_value_not_allowed';
@@ -938,8 +1003,7 @@ BEGIN
     LOOP
         BEGIN
             max := hilo.attach(relation, column_name, NULL::text, NULL::boolean);
-            collection := (SELECT hilo.draws_from(d.adbin) FROM pg_attrdef d JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
-                           WHERE d.adrelid = attach_all.relation AND a.attname = attach_all.column_name);
+            collection := (hilo._drawer(relation, column_name)).collection;
             result := 'attached';
         EXCEPTION WHEN OTHERS THEN
             max := NULL;
@@ -957,7 +1021,6 @@ CREATE FUNCTION hilo.detach_all(
     schema regnamespace,
     OUT relation regclass, OUT column_name name, OUT collection text, OUT result text) RETURNS SETOF record
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
 BEGIN
     IF schema IS NULL THEN
         RAISE EXCEPTION 'schema must not be null' USING ERRCODE = 'null_value_not_allowed';
@@ -967,7 +1030,7 @@ BEGIN
         WHERE c.relnamespace = schema AND a.trigger_name IS NOT NULL ORDER BY c.relname
     LOOP
         -- A child is detached with its parent.
-        CONTINUE WHEN NOT EXISTS (SELECT FROM hilo.own_trigger(relation, collection) t WHERE t.name IS NOT NULL);
+        CONTINUE WHEN NOT EXISTS (SELECT FROM hilo._own_trigger(relation, collection) t WHERE t.name IS NOT NULL);
         BEGIN
             result := hilo.detach(relation, column_name);
         EXCEPTION WHEN OTHERS THEN

@@ -78,12 +78,13 @@ hilo_sql_run(const char *format,...)
 	pfree(sql.data);
 }
 
-uint64
-hilo_sql_select(const char *sql)
+/* Run a query with a snapshot. */
+static uint64
+select_at(const char *sql, Snapshot snapshot)
 {
 	int			result;
 
-	PushActiveSnapshot(GetLatestSnapshot());
+	PushActiveSnapshot(snapshot);
 	result = SPI_execute(sql, true, 0);
 	PopActiveSnapshot();
 	if (result != SPI_OK_SELECT)
@@ -92,17 +93,29 @@ hilo_sql_select(const char *sql)
 	return SPI_processed;
 }
 
+uint64
+hilo_sql_select(const char *sql)
+{
+	return select_at(sql, GetLatestSnapshot());
+}
+
 int64
-hilo_sql_number(const char *sql)
+hilo_sql_number_at(const char *sql, Snapshot snapshot)
 {
 	bool		isnull;
 	Datum		value;
 
-	if (hilo_sql_select(sql) != 1)
+	if (select_at(sql, snapshot) != 1)
 		elog(ERROR, "query returned no number: %s", sql);
 	value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
 						  &isnull);
 	return isnull ? 0 : DatumGetInt64(value);
+}
+
+int64
+hilo_sql_number(const char *sql)
+{
+	return hilo_sql_number_at(sql, GetLatestSnapshot());
 }
 
 char *

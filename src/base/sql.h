@@ -9,6 +9,8 @@
 #ifndef HILO_SQL_H
 #define HILO_SQL_H
 
+#include "utils/snapshot.h"
+
 /*
  * Make unqualified names refer to the system's own objects, whatever the user's
  * search_path says.  Ends with AtEOXact_GUC(false, level), for the level
@@ -37,6 +39,9 @@ extern uint64 hilo_sql_select(const char *sql);
 
 /* The same for a query that returns one bigint; 0 for NULL. */
 extern int64 hilo_sql_number(const char *sql);
+
+/* The same, as of a snapshot. */
+extern int64 hilo_sql_number_at(const char *sql, Snapshot snapshot);
 
 /*
  * A literal as the server prints it in a default while

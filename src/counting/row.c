@@ -771,12 +771,3 @@ hilo_tuple_insert(Relation rel, HeapTuple tuple, CommandId cid)
 	ExecDropSingleTupleTableSlot(slot);
 	FreeExecutorState(estate);
 }
-
-bool
-hilo_tuple_deleted_here(HeapTupleHeader header)
-{
-	return !(header->t_infomask & HEAP_XMAX_INVALID) &&
-		!HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask) &&
-		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(header)) &&
-		!TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(header));
-}

@@ -276,9 +276,4 @@ extern List *hilo_row_list_members(void);
  */
 extern void hilo_tuple_insert(Relation rel, HeapTuple tuple, CommandId cid);
 
-/*
- * True if the current transaction has deleted a tuple that it has not inserted.
- */
-extern bool hilo_tuple_deleted_here(HeapTupleHeader header);
-
 #endif							/* HILO_ROW_H */

@@ -494,9 +494,9 @@ drawn_elsewhere(const char *collection, Oid function)
 									 " JOIN pg_catalog.pg_depend n ON n.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND n.refobjid = p.oid"
 									 " LEFT JOIN pg_catalog.pg_attrdef d ON n.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND d.oid = n.objid"
 									 " WHERE p.prolang = %u AND p.prosrc IN ('hilo_next', 'hilo_next_tagged', 'hilo_next_number')"
-									 " AND COALESCE(" HILO_SCHEMA ".draws_from(d.adbin), %s) = %s"
+									 " AND COALESCE(" HILO_SCHEMA "._draws_from(d.adbin), %s) = %s"
 									 " AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = d.adrelid AND t.tgfoid = %u"
-									 " AND t.tgenabled IN ('O', 'A') AND (" HILO_SCHEMA ".trigger_arguments(t.tgargs))[1] = %s)",
+									 " AND t.tgenabled IN ('O', 'A') AND (" HILO_SCHEMA "._trigger_arguments(t.tgargs))[1] = %s)",
 									 ClanguageId, name, name, function, name));
 	hilo_sql_end(level);
 	return count > 0;

@@ -254,32 +254,3 @@ hilo_citus_check_isolation(Oid relation)
 				 errdetail("On other nodes, the transaction sees the rows as of its start."),
 				 errhint("Use READ COMMITTED.")));
 }
-
-bool
-hilo_citus_refuses_triggers(Oid relation)
-{
-	TupleDesc	desc;
-	HeapTuple	tuple = find_partition(relation, &desc);
-
-	/*
-	 * A table is local if it is neither distributed by a column, nor a
-	 * reference table, nor colocated with others.
-	 */
-	return tuple != NULL &&
-		!(strcmp(column_text(tuple, desc, "partmethod"), "n") == 0 &&
-		  strcmp(column_text(tuple, desc, "repmodel"), "s") == 0 &&
-		  strcmp(column_text(tuple, desc, "colocationid"), "0") == 0);
-}
-
-AttrNumber
-hilo_citus_distribution_column(Oid relation)
-{
-	static const char field[] = ":varattno ";
-	TupleDesc	desc;
-	HeapTuple	tuple = find_partition(relation, &desc);
-	const char *column = tuple == NULL ? NULL :
-		strstr(column_text(tuple, desc, "partkey"), field);
-
-	return column == NULL ? InvalidAttrNumber :
-		(AttrNumber) atoi(column + strlen(field));
-}

@@ -15,7 +15,6 @@
 #include "access/xact.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_attrdef.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_trigger.h"
 #include "common/hashfn.h"
@@ -64,48 +63,35 @@ find_rows(Relation rel, const char *name, Snapshot snapshot)
 	return rows;
 }
 
-/* A column of type text; "" if it is NULL. */
+/* A column of type text, palloc'd; "" if it is NULL. */
 static char *
-text_column(HeapTuple tuple, int attnum, TupleDesc desc)
+text_value(Datum value)
 {
-	bool		isnull;
-	Datum		value = hilo_getattr(tuple, attnum, desc, &isnull);
-
-	return isnull ? pstrdup("") : TextDatumGetCString(value);
-}
-
-/* A column of another type; 0 if it is NULL. */
-static Datum
-plain_column(HeapTuple tuple, int attnum, TupleDesc desc)
-{
-	bool		isnull;
-	Datum		value = hilo_getattr(tuple, attnum, desc, &isnull);
-
-	return isnull ? (Datum) 0 : value;
+	return value == (Datum) 0 ? pstrdup("") : TextDatumGetCString(value);
 }
 
 HiloBinding *
 hilo_binding_read(HeapTuple tuple, TupleDesc desc)
 {
 	HiloBinding *binding = palloc0(sizeof(HiloBinding));
-	char	   *kind = text_column(tuple, HILO_ANUM_BINDING_KIND, desc);
-	Datum		home;
-	bool		isnull;
+	Datum	   *values = palloc(desc->natts * sizeof(Datum));
+	bool	   *nulls = palloc(desc->natts * sizeof(bool));
+	char	   *kind;
 
+	/* What is NULL becomes 0. */
+	heap_deform_tuple(tuple, desc, values, nulls);
+	kind = text_value(values[HILO_ANUM_BINDING_KIND - 1]);
 	while (binding->kind < HILO_UNKNOWN &&
 		   strcmp(kind, kinds[binding->kind]) != 0)
 		binding->kind++;
-	home = hilo_getattr(tuple, HILO_ANUM_BINDING_HOME, desc, &isnull);
-	binding->home = isnull ? 0 : DatumGetInt64(home);
-	binding->object = DatumGetObjectId(plain_column(tuple, HILO_ANUM_BINDING_OBJECT,
-													desc));
-	binding->name = text_column(tuple, HILO_ANUM_BINDING_NAME, desc);
-	binding->column = text_column(tuple, HILO_ANUM_BINDING_COLUMN, desc);
-	binding->attnum = DatumGetInt32(plain_column(tuple, HILO_ANUM_BINDING_NUMBER,
-												 desc));
-	binding->owner = text_column(tuple, HILO_ANUM_BINDING_OWNER, desc);
-	binding->xid = DatumGetTransactionId(plain_column(tuple, HILO_ANUM_BINDING_XID,
-													  desc));
+	if (!nulls[HILO_ANUM_BINDING_HOME - 1])
+		binding->home = DatumGetInt64(values[HILO_ANUM_BINDING_HOME - 1]);
+	binding->object = DatumGetObjectId(values[HILO_ANUM_BINDING_OBJECT - 1]);
+	binding->name = text_value(values[HILO_ANUM_BINDING_NAME - 1]);
+	binding->column = text_value(values[HILO_ANUM_BINDING_COLUMN - 1]);
+	binding->attnum = DatumGetInt32(values[HILO_ANUM_BINDING_NUMBER - 1]);
+	binding->owner = text_value(values[HILO_ANUM_BINDING_OWNER - 1]);
+	binding->xid = DatumGetTransactionId(values[HILO_ANUM_BINDING_XID - 1]);
 	return binding;
 }
 
@@ -291,8 +277,8 @@ hilo_binding_settle(const char *name, HiloBinding *binding)
 	HiloColumn	column;
 	Oid			function;
 
-	if (binding->home == home_here())
-		return;
+	/* Even with our home, by chance: no session of ours has recorded it. */
+	binding->home = 0;
 	if (binding->kind == HILO_ATTACHED || binding->kind == HILO_BOUND)
 	{
 		HiloBinding own = *binding;
@@ -324,57 +310,55 @@ hilo_binding_equals(const HiloBinding *a, const HiloBinding *b)
 }
 
 /*
- * Removed in this transaction
+ * What draws
  */
 
-/* The transaction has removed a default of the relation that draws from name. */
-static bool
-default_removed_here(const char *name, Oid relation)
+/* The columns of the current user's tables that draw from the collection. */
+static char *
+drawing_query(const char *name)
 {
-	Relation	rel = table_open(AttrDefaultRelationId, AccessShareLock);
-	bool		result = false;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
+	return psprintf("SELECT pg_catalog.max(d.relation::pg_catalog.int8) FROM " HILO_SCHEMA "._drawing_columns() d"
+					" JOIN pg_catalog.pg_class c ON c.oid = d.relation"
+					" WHERE d.collection = %s AND pg_catalog.pg_has_role(c.relowner, 'USAGE')",
+					quote_literal_cstr(name));
+}
 
-	ScanKeyInit(&key, Anum_pg_attrdef_adrelid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(relation));
-	scan = systable_beginscan(rel, AttrDefaultIndexId, true, SnapshotAny, 1,
-							  &key);
-	while (!result && HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		HiloDrawing drawing;
-		bool		isnull;
-		Datum		value = hilo_getattr(tuple, Anum_pg_attrdef_adbin,
-										 RelationGetDescr(rel), &isnull);
+Oid
+hilo_drawing_table(const char *name)
+{
+	List	   *bound = hilo_bound_columns(name);
+	int			level = hilo_sql_begin();
+	Oid			table = hilo_sql_number(drawing_query(name));
 
-		result = hilo_tuple_deleted_here(tuple->t_data) &&
-			hilo_default_draws(TextDatumGetCString(value), &drawing) &&
-			strcmp(drawing.collection, name) == 0;
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return result;
+	hilo_sql_end(level);
+	return OidIsValid(table) || bound == NIL || hilo_is_bound(name) ? table :
+		((HiloColumn *) linitial(bound))->relation;
 }
 
 bool
 hilo_unbound_here(const char *name)
 {
 	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, AccessShareLock);
+	Snapshot	before = RegisterSnapshot(GetLatestSnapshot());
 	bool		result = false;
 	ListCell   *lc;
+	int			level;
 
-	foreach(lc, find_rows(rel, name, SnapshotAny))
+	/* It sees nothing that this transaction has done. */
+	before->curcid = FirstCommandId;
+	foreach(lc, find_rows(rel, name, before))
 	{
-		HeapTuple	tuple = lfirst(lc);
-		HiloBinding *binding = hilo_binding_read(tuple, RelationGetDescr(rel));
+		HiloBinding *binding = hilo_binding_read(lfirst(lc), RelationGetDescr(rel));
 
-		if (binding->kind == HILO_ATTACHED)
-			result = result || default_removed_here(name, binding->object);
-		else if (binding->kind != HILO_ALLOWED)
-			result = result || hilo_tuple_deleted_here(tuple->t_data);
+		result = result || binding->kind == HILO_BOUND ||
+			binding->kind == HILO_ASKED;
 	}
 	table_close(rel, AccessShareLock);
+
+	level = hilo_sql_begin();
+	result = result || hilo_sql_number_at(drawing_query(name), before) != 0;
+	hilo_sql_end(level);
+	UnregisterSnapshot(before);
 	return result;
 }
 

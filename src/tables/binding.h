@@ -99,8 +99,15 @@ extern void hilo_binding_settle(const char *name, HiloBinding *binding);
 extern bool hilo_binding_equals(const HiloBinding *a, const HiloBinding *b);
 
 /*
- * True if a rollback of this transaction would bring back a binding of the name,
- * or a default that draws from it.
+ * A table with a column that draws from the collection; InvalidOid: none.
+ * Tables of roles whose privileges the current user does not have count only if
+ * they are attached: the user could not change their defaults.
+ */
+extern Oid	hilo_drawing_table(const char *name);
+
+/*
+ * True if a rollback of this transaction would bring back a binding by
+ * hilo.bind(), or such a column.
  */
 extern bool hilo_unbound_here(const char *name);
 

@@ -219,22 +219,6 @@ hilo_drawing_column(Oid relation, const char *collection, HiloColumn *column)
  * A column
  */
 
-bool
-hilo_is_partition_key(const HiloColumn *column)
-{
-	Relation	rel = try_table_open(column->relation, AccessShareLock);
-	Bitmapset  *columns = bms_make_singleton(column->attnum -
-											 FirstLowInvalidHeapAttributeNumber);
-	bool		in_expression;
-	bool		result;
-
-	if (rel == NULL)
-		return false;
-	result = has_partition_attrs(rel, columns, &in_expression);
-	table_close(rel, AccessShareLock);
-	return result;
-}
-
 char *
 hilo_column_name(const HiloColumn *column)
 {

@@ -59,12 +59,6 @@ extern Oid	hilo_topmost_table(Relation rel);
 extern char *hilo_column_name(const HiloColumn *column);
 
 /*
- * True if the table is partitioned by the column.  Rows are then in their
- * partition before a trigger can assign an id.
- */
-extern bool hilo_is_partition_key(const HiloColumn *column);
-
-/*
  * Qualified name of the column, quoted where needed, palloc'd; "-" if it no
  * longer exists.
  */

@@ -116,7 +116,7 @@ highest_query(Relation rel, const char *column, const HiloIdReader *reader,
 	if (!hilo_holds_numbers(reader->type))
 	{
 		const char *id = psprintf("%s::pg_catalog.text", number);
-		const char *counted = psprintf(HILO_SCHEMA ".counted_number(%s, %s, %d)",
+		const char *counted = psprintf(HILO_SCHEMA "._counted_number(%s, %s, %d)",
 									   id,
 									   quote_literal_cstr(pnstrdup(reader->start,
 																   reader->start_len)),

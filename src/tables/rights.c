@@ -123,8 +123,8 @@ hilo_follow_types(HiloCollection *collection, int64 limit)
 }
 
 /*
- * Raise 42501 unless the user may draw from a collection that is bound to living
- * tables.  Then its limit may have to follow their types.
+ * Raise 42501 if the collection is bound to living tables, and the user may not
+ * draw from it.  Its limit may have to follow their types.
  */
 static void
 check_bound(HiloCollection *collection, Oid user)
@@ -151,11 +151,10 @@ check_bound(HiloCollection *collection, Oid user)
 	}
 	foreach(lc, living)
 		may_draw = may_draw || may_insert_into_part(lfirst_oid(lc), user);
-	if (living == NIL)
-		return;
-	if (!may_draw)
+	if (living != NIL && !may_draw)
 		refuse_draw(name, llast_oid(living));
-	hilo_follow_types(collection, limit);
+	if (bindings != NIL)
+		hilo_follow_types(collection, limit);
 }
 
 /*
@@ -204,7 +203,7 @@ stands_for_owners(const char *name, List *bindings, Oid role, bool any)
 }
 
 bool
-hilo_may_attach(HiloCollection *collection, Oid role)
+hilo_may_attach_to(HiloCollection *collection, Oid role)
 {
 	List	   *bindings;
 	HiloRow		row;

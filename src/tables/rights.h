@@ -56,7 +56,7 @@ extern void hilo_draw_right_check_node(HiloCollection *collection,
  * owners of all living bound tables, or, if none is living, of all recorded
  * ones.
  */
-extern bool hilo_may_attach(HiloCollection *collection, Oid role);
+extern bool hilo_may_attach_to(HiloCollection *collection, Oid role);
 
 /*
  * True if a trigger on the table may move the counter: the collection is not

@@ -463,6 +463,7 @@ ALTER TABLE small ALTER id TYPE int;
 INSERT INTO small DEFAULT VALUES RETURNING id;
 SELECT max_value FROM hilo.hilo WHERE collection = 'small';
 SELECT hilo.detach('small');
+SELECT hilo_next_number('small');
 SELECT max_value FROM hilo.hilo WHERE collection = 'small';
 SELECT hilo.attach('small', 'id');
 SELECT max_value FROM hilo.hilo WHERE collection = 'small';

@@ -288,7 +288,7 @@ RESET ROLE;
 -- As restored from elsewhere: by name, if the owner is the recorded one.
 INSERT INTO hilo.binding (collection, kind, home, object, object_name, column_name, owner) VALUES
 	('theirs', 'attached', 1, 'regress_default.mine'::regclass, 'regress_default.mine', '', 'regress_hilo_own');
-SELECT owner, home = 1 AS as_it_was FROM hilo.binding WHERE collection = 'theirs';
+SELECT owner, home, object_name FROM hilo.binding WHERE collection = 'theirs';
 DROP TABLE mine;
 SET ROLE regress_hilo_own;
 CREATE TABLE mine (id bigint PRIMARY KEY);
@@ -318,14 +318,69 @@ SELECT hilo.detach('trap');
 SELECT rolsuper FROM pg_roles WHERE rolname = 'regress_hilo_other';
 -- Helpers do nothing for whoever does not own the table.
 SET ROLE regress_hilo_other;
-SELECT hilo.set_identity('hidden', 'id', 'd');
-SELECT hilo.attach_move('hidden', 'id', 'hidden', 5000, false);
-SELECT hilo.attach_locked('hidden', 'id', 'hidden', '1', NULL, false);
-SELECT hilo.put_back('hidden', 'id', 'default', '1');
+SELECT hilo._set_identity('hidden', 'id', 'd');
+SELECT hilo._lock('hidden', 'exclusive', 'hilo.attach()');
+SELECT hilo._may_attach('hidden', 'id', 'hidden', false, false);
+SELECT hilo._attach_counter('hidden', 'id', 'hidden', 5000, false);
+SELECT hilo._attach('hidden', 'id', 'hidden', '1', NULL, false);
+SELECT hilo._put_back('hidden', 'id', 'default', '1');
+SELECT hilo._max('hidden', 'hidden');
+-- Nor do they tell how far another role's collection is, whatever a table of one's own draws from.
+CREATE TABLE spy (id bigint PRIMARY KEY DEFAULT hilo_next_number('contested'));
+SELECT hilo._max('spy', 'contested');
+-- Whose default does not keep others from dropping a collection; that of a table of theirs, or of an attached one, does.
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION hilo.drop(text, boolean) TO regress_hilo_own;
+SET ROLE regress_hilo_own;
+SELECT hilo_next_number('stranger') AS drawn;
+SET ROLE regress_hilo_other;
+CREATE TABLE strange (id bigint DEFAULT hilo_next_number('stranger'));
+SET ROLE regress_hilo_own;
+SELECT hilo.drop('stranger');
+CREATE TABLE own_strange (id bigint DEFAULT hilo_next_number('stranger'));
+SELECT hilo.drop('stranger');
+SELECT hilo.drop('contested');
+RESET ROLE;
+REVOKE EXECUTE ON FUNCTION hilo.drop(text, boolean) FROM regress_hilo_own;
+SELECT hilo.drop('stranger');
+DROP TABLE spy, strange;
+SELECT hilo.drop('stranger');
+-- In the transaction that removes the default, which a rollback would bring back.
+BEGIN;
+DROP TABLE own_strange;
+SELECT hilo.drop('stranger');
+ROLLBACK;
+BEGIN;
+ALTER TABLE own_strange ALTER id DROP DEFAULT;
+SELECT hilo.drop('stranger');
+ROLLBACK;
+DROP TABLE own_strange;
+SELECT hilo.drop('stranger');
 RESET ROLE;
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT hilo.detach('hidden');
 ROLLBACK;
+
+-- Whatever the session's settings that change how the server prints names and literals.
+CREATE TABLE printed (id bigserial PRIMARY KEY, other int);
+CREATE TABLE "Printed ""2" (id text PRIMARY KEY DEFAULT 'a\b''c');
+SELECT pg_get_expr(adbin, adrelid) AS before FROM pg_attrdef WHERE adrelid IN ('printed'::regclass, '"Printed ""2"'::regclass) ORDER BY 1;
+SET quote_all_identifiers = on;
+SET standard_conforming_strings = off;
+SELECT hilo.attach('printed'), hilo.attach('"Printed ""2"');
+RESET quote_all_identifiers;
+RESET standard_conforming_strings;
+SELECT tgname, hilo._trigger_arguments(tgargs) FROM pg_trigger WHERE tgrelid IN ('printed'::regclass, '"Printed ""2"'::regclass) ORDER BY 1;
+INSERT INTO printed DEFAULT VALUES RETURNING id;
+SELECT hilo.attach('printed', assign => false), hilo.attach('"Printed ""2"', assign => true);
+SELECT tgname, hilo._trigger_arguments(tgargs) FROM pg_trigger WHERE tgrelid IN ('printed'::regclass, '"Printed ""2"'::regclass) ORDER BY 1;
+SET quote_all_identifiers = on;
+SET standard_conforming_strings = off;
+SELECT hilo.detach('printed'), hilo.detach('"Printed ""2"');
+RESET quote_all_identifiers;
+RESET standard_conforming_strings;
+SELECT pg_get_expr(adbin, adrelid) AS after FROM pg_attrdef WHERE adrelid IN ('printed'::regclass, '"Printed ""2"'::regclass) ORDER BY 1;
+SELECT count(*) AS triggers FROM pg_trigger WHERE tgrelid IN ('printed'::regclass, '"Printed ""2"'::regclass);
 
 -- An upsert that costs no number for a row that is there.
 CREATE TABLE upserts (id bigint PRIMARY KEY, name text UNIQUE);
@@ -341,3 +396,4 @@ DROP SCHEMA regress_default CASCADE;
 DROP OWNED BY regress_hilo_own, regress_hilo_other;
 DROP ROLE regress_hilo_own, regress_hilo_other;
 SELECT count(hilo.drop(c)) FROM unnest('{moved,typed,narrow,contested,parts,shrinks,to_numeric,to_uuid,rewritten,daily,tooled,seen,def_fresh,sentinel,mixed,mixed_other,log,mine,theirs,hidden,trap,upserts}'::text[]) c;
+SELECT count(hilo.drop(c)) FROM unnest(ARRAY['printed', 'Printed "2']) c;

@@ -313,7 +313,7 @@ SELECT hilo.drop('regress_kept');
 -- While hilo.attach_online() reads the ids, a row that is inserted does not wait for a look of its own.
 CREATE TABLE regress_online (id text COLLATE "C" PRIMARY KEY);
 INSERT INTO regress_online VALUES ('regress_online/7-A');
-SELECT hilo.attach_step(2, 'regress_online', 'id', 'regress_online', NULL);
+SELECT hilo._attach_step(2, 'regress_online', 'id', 'regress_online', NULL);
 INSERT INTO regress_online VALUES ('regress_online/9-A'), ('other');
 SELECT max FROM hilo.hilo WHERE collection = 'regress_online';
 SELECT count(*) FROM hilo.binding WHERE kind = 'noted';

@@ -31,6 +31,14 @@ SELECT becomes('n', NULL, 2, 't');
 SELECT hilo.attach('parts');
 SELECT becomes('n', NULL, 2, 's');
 SELECT hilo.attach('parts');
+-- An identity column, which Citus does not change either: distributed by another column; reference.
+ALTER TABLE parts ALTER id ADD GENERATED ALWAYS AS IDENTITY;
+SELECT becomes('h', '{VAR :varno 1 :varattno 2 :vartype 25}', 1, 's');
+SELECT hilo.attach('parts');
+SELECT becomes('n', NULL, 2, 't');
+SELECT hilo.attach('parts');
+ALTER TABLE parts ALTER id DROP IDENTITY;
+SELECT becomes('n', NULL, 2, 's');
 SELECT relation, result FROM hilo.attach_all('regress_shards');
 
 -- Counters are advanced by a query, at the isolation level that sees all rows.

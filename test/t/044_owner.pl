@@ -36,6 +36,16 @@ sub warning_of
 my $super = sql('postgres', 'SELECT current_user');
 sql('postgres', 'CREATE ROLE boss LOGIN; CREATE ROLE mallory LOGIN; CREATE ROLE app LOGIN; CREATE DATABASE shop OWNER boss');
 
+# A list of what to restore from a dump: all but the extension and its comment, which are there.
+sub listed
+{
+	my ($dump) = @_;
+	my ($list) = run_command([ 'pg_restore', '-l', $dump ]);
+
+	append_to_file("$dump.list", join("\n", grep { !/ EXTENSION /} split /\n/, $list) . "\n");
+	return "$dump.list";
+}
+
 #
 # What he gets
 #
@@ -238,6 +248,20 @@ is(gives('shop', 'boss', q{ALTER EXTENSION hilo UPDATE; COMMENT ON EXTENSION hil
 sql('postgres', 'CREATE DATABASE ours OWNER boss');
 sql('ours', 'CREATE EXTENSION hilo');
 is(gives('ours', 'boss', q{SELECT hilo.seed('orders', 5)}), '42501', 'what a superuser has created is not his');
+
+# But he can dump and restore all of it.
+my $dir = PostgreSQL::Test::Utils::tempdir;
+sql('ours', q{
+	SET SESSION AUTHORIZATION boss;
+	CREATE TABLE orders (id serial PRIMARY KEY, item text);
+	SELECT hilo.attach('orders');
+	INSERT INTO orders (item) VALUES ('tea')});
+$node->command_ok([ 'pg_dump', '-U', 'boss', '-Fc', '-f', "$dir/ours", 'ours' ], 'he can dump it');
+sql('postgres', 'CREATE DATABASE copy OWNER boss');
+sql('copy', 'CREATE EXTENSION hilo');
+$node->command_ok([ 'pg_restore', '-U', 'boss', '-L', listed("$dir/ours"), '-d', 'copy', "$dir/ours" ], 'and restore it beside a superuser\'s extension');
+is(gives('copy', 'boss', q{INSERT INTO orders (item) VALUES ('milk') RETURNING id > 1}), 't', 'the table is attached there');
+is(sql('copy', q{SELECT owner, object = 'orders'::regclass FROM hilo.binding WHERE collection = 'orders'}), 'boss|t', 'and bound');
 
 $node->stop;
 done_testing();

@@ -94,6 +94,22 @@ draw($a, 'block');
 is($b->query("SELECT * FROM hilo_reserve('block', 99)"), '2|100', 'a block of all that is left');
 
 #
+# A partitioned table, attached: a row that moves to another partition keeps its id, also one below the horizon
+#
+$observer->query(q{
+	CREATE TABLE moved (id bigint, part int, PRIMARY KEY (id, part)) PARTITION BY LIST (part);
+	CREATE TABLE moved_1 PARTITION OF moved FOR VALUES IN (1);
+	CREATE TABLE moved_2 PARTITION OF moved FOR VALUES IN (2);
+	SELECT hilo.configure('moved', ordered => true);
+	SELECT hilo.attach('moved', 'id')});
+is($observer->query('INSERT INTO moved (part) VALUES (1), (1), (2) RETURNING id'), "1\n2\n3", 'rows of an ordered collection');
+is(horizon($maker, 'moved'), 3, 'are below the horizon');
+is($maker->query('UPDATE moved SET part = 2 WHERE id = 1 RETURNING id, part'), '1|2', 'one moves to another partition');
+is($observer->query('UPDATE moved SET part = 1 WHERE id = 3 RETURNING id, part'), '3|1', 'and one that this session has drawn');
+is(horizon($maker, 'moved'), 3, 'the horizon stays');
+is($maker->query('INSERT INTO moved (part) VALUES (1) RETURNING id'), '4', 'and draws go on');
+
+#
 # The horizon: the end of a transaction
 #
 set_ordered('end', 'true');
