@@ -740,6 +740,7 @@ DECLARE
     drawer record;
     drawn bigint;
     counter record;
+    done text;
     was text;
 BEGIN
     SELECT * INTO root FROM hilo._drawer(relation, column_name);
@@ -762,12 +763,14 @@ BEGIN
     END LOOP;
     SELECT * INTO counter FROM hilo._attach_counter(relation, column_name, collection, drawn, read);
     IF root.expression IS DISTINCT FROM expression THEN
-        was := CASE WHEN root.identity <> '' THEN 'It is not an identity column while it is attached.' ELSE COALESCE('Its default was ' || root.expression, 'It had no default') || '.' END;
+        done := format('column "%s" of table %s is attached to collection "%s", which continues above %s', column_name, relation, collection, counter.max);
+        was := CASE WHEN root.identity <> '' THEN 'It is not an identity column while it is attached.' ELSE format('Its default was %s.', root.expression) END;
         IF root.identity <> '' OR root.expression LIKE '%nextval(%' THEN
-            RAISE NOTICE 'column "%" of table % is attached to collection "%", which continues above %', column_name, relation, collection, counter.max
-                USING DETAIL = was, HINT = 'lastval() and currval() do not see the numbers of a collection: use RETURNING, or hilo_last_number().';
+            RAISE NOTICE '%', done USING DETAIL = was, HINT = 'lastval() and currval() do not see the numbers of a collection: use RETURNING, or hilo_last_number().';
+        ELSIF root.expression IS NOT NULL THEN
+            RAISE NOTICE '%', done USING DETAIL = was;
         ELSE
-            RAISE NOTICE 'column "%" of table % is attached to collection "%", which continues above %', column_name, relation, collection, counter.max USING DETAIL = was;
+            RAISE NOTICE '%', done;
         END IF;
         IF counter.column_limit < 9223372036854775807 AND counter.range_size > 1 AND COALESCE(current_setting('hilo.pool_size', true), '0') = '0' THEN
             RAISE NOTICE 'column "%" of table % has numbers up to %, and each short connection can cost % of them', column_name, relation, counter.column_limit, counter.range_size
@@ -1100,25 +1103,29 @@ COMMENT ON FUNCTION hilo.hub_forget(text) IS
 --
 -- Views
 --
-CREATE FUNCTION hilo.status(
-    OUT collection text,
-    OUT max bigint,
-    OUT max_value bigint,
-    OUT share_used float8,
-    OUT last_claim timestamptz,
-    OUT numbers_per_hour float8,
-    OUT time_left interval,
-    OUT range_size bigint,
-    OUT max_range_size bigint,
-    OUT node_tag text,
-    OUT bound_to text[],
-    OUT hub text,
-    OUT ordered boolean,
-    OUT horizon_held_by integer,
-    OUT horizon_held_since timestamptz) RETURNS SETOF record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_status';
-COMMENT ON FUNCTION hilo.status() IS 'for each collection, how far it has counted, how fast it grows, and its options';
-CREATE VIEW hilo.status AS SELECT * FROM hilo.status();
+CREATE FUNCTION hilo._counters(
+    OUT name text, OUT max bigint, OUT max_value bigint, OUT flags integer, OUT claimed_at timestamptz, OUT claim_rate float8,
+    OUT range_size bigint, OUT max_range_size bigint, OUT node_tag text, OUT hub text,
+    OUT holder integer, OUT held_since timestamptz,
+    OUT leased bigint, OUT per_minute float8, OUT leased_at timestamptz, OUT failed_at timestamptz, OUT failing_since timestamptz, OUT error text,
+    OUT bound_to text[]) RETURNS SETOF record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_counters';
+COMMENT ON FUNCTION hilo._counters() IS
+    'for the views: each collection and identity, as its row, shared memory and the bindings say; -infinity: not yet';
+
+CREATE VIEW hilo.status AS
+    SELECT c.name AS collection, c.max, c.max_value, c.max::float8 / c.max_value::float8 AS share_used, NULLIF(c.claimed_at, '-infinity') AS last_claim,
+        pg_catalog.round(r.per_hour) AS numbers_per_hour,
+        CASE WHEN h.days < '3652500' THEN pg_catalog.make_interval(days => pg_catalog.floor(h.days)::int,
+            secs => pg_catalog.round((h.days - pg_catalog.floor(h.days)) * '86400')) END AS time_left,
+        NULLIF(c.range_size, 0) AS range_size, NULLIF(c.max_range_size, 0) AS max_range_size,
+        CASE WHEN c.flags & 4 <> 0 THEN c.node_tag END AS node_tag, c.bound_to, NULLIF(c.hub, '') AS hub, c.flags & 32 <> 0 AS ordered,
+        NULLIF(c.holder, 0) AS horizon_held_by, NULLIF(c.held_since, '-infinity') AS horizon_held_since
+    FROM hilo._counters() c,
+        LATERAL (SELECT CASE WHEN pg_catalog.isfinite(c.claimed_at) THEN c.claim_rate
+            * pg_catalog.exp(LEAST('0', EXTRACT(epoch FROM c.claimed_at - pg_catalog.clock_timestamp())::float8) / '3600') ELSE '0' END) r(per_hour),
+        LATERAL (SELECT (c.max_value - c.max)::float8 / NULLIF(r.per_hour, '0') / '24') h(days)
+    WHERE c.name = '|' OR c.name NOT LIKE '%|';
 COMMENT ON VIEW hilo.status IS 'for each collection, how far it has counted, how fast it grows, and its options';
 COMMENT ON COLUMN hilo.status.collection IS 'name of the collection; | counts the server-side ids';
 COMMENT ON COLUMN hilo.status.max IS 'highest number claimed or leased';
@@ -1136,12 +1143,11 @@ COMMENT ON COLUMN hilo.status.ordered IS 'whether numbers follow the order of th
 COMMENT ON COLUMN hilo.status.horizon_held_by IS 'process ID of the transaction that holds the horizon back; null: none';
 COMMENT ON COLUMN hilo.status.horizon_held_since IS 'when that transaction began';
 
-CREATE FUNCTION hilo.identities(
-    OUT name text,
-    OUT value bigint) RETURNS SETOF record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_identities';
-COMMENT ON FUNCTION hilo.identities() IS 'each identity and its value';
-CREATE VIEW hilo.identities AS SELECT * FROM hilo.identities();
+-- The name has no bar, unless functions would take its last character for the separator.
+CREATE VIEW hilo.identities AS
+    SELECT CASE WHEN pg_catalog.right(n.name, pg_catalog.length(n.separator)) = n.separator THEN c.name ELSE n.name END AS name, c.max AS value
+    FROM hilo._counters() c, LATERAL (SELECT pg_catalog.left(c.name, -1), pg_catalog.current_setting('hilo.identity_parts_separator')) n(name, separator)
+    WHERE c.name LIKE '_%|';
 COMMENT ON VIEW hilo.identities IS 'each identity and its value';
 COMMENT ON COLUMN hilo.identities.name IS 'name of the identity';
 COMMENT ON COLUMN hilo.identities.value IS 'number drawn last, or seeded';
@@ -1178,19 +1184,12 @@ COMMENT ON COLUMN hilo.pool.high IS 'highest number';
 COMMENT ON COLUMN hilo.pool.size IS 'number of numbers from low to high';
 COMMENT ON COLUMN hilo.pool.leased IS 'whether they were leased from a hub';
 
-CREATE FUNCTION hilo.leases(
-    OUT collection text,
-    OUT hub text,
-    OUT numbers_left bigint,
-    OUT seconds_left float8,
-    OUT highest bigint,
-    OUT leased_at timestamptz,
-    OUT last_error text,
-    OUT last_error_at timestamptz,
-    OUT failing_since timestamptz) RETURNS SETOF record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_leases';
-COMMENT ON FUNCTION hilo.leases() IS 'what this server has leased from hubs';
-CREATE VIEW hilo.leases AS SELECT * FROM hilo.leases();
+CREATE VIEW hilo.leases AS
+    SELECT c.name AS collection, NULLIF(c.hub, '') AS hub, c.leased AS numbers_left,
+        CASE WHEN c.per_minute >= '1' THEN c.leased::float8 / c.per_minute * '60' END AS seconds_left, c.max AS highest, NULLIF(c.leased_at, '-infinity') AS leased_at,
+        CASE WHEN pg_catalog.isfinite(c.failed_at) THEN c.error END AS last_error, NULLIF(c.failed_at, '-infinity') AS last_error_at,
+        NULLIF(c.failing_since, '-infinity') AS failing_since
+    FROM hilo._counters() c WHERE c.flags & 2 <> 0;
 COMMENT ON VIEW hilo.leases IS 'what this server has leased from hubs';
 COMMENT ON COLUMN hilo.leases.collection IS 'name of the collection';
 COMMENT ON COLUMN hilo.leases.hub IS 'server that leases come from; null: none any longer';
@@ -1261,8 +1260,8 @@ REVOKE ALL ON ROUTINE
     hilo.lease_from(text, text, bigint), hilo.lease(text, bigint, bigint, bigint, bigint, text),
     hilo.lease_report(), hilo.hear_hub(text),
     hilo.hub_resume(text, bigint, boolean), hilo.hub_resume(boolean), hilo.hub_forget(text),
-    hilo.guard(), hilo.status(), hilo.identities(), hilo.pool(), hilo.leases(), hilo.members() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hilo.status(), hilo.identities(), hilo.pool(), hilo.leases(), hilo.members() TO pg_monitor;
+    hilo.guard(), hilo._counters(), hilo.pool(), hilo.members() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hilo._counters(), hilo.pool(), hilo.members() TO pg_monitor;
 GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases, hilo.members TO pg_monitor;
 GRANT SELECT ON hilo.ranges, hilo.attachments TO PUBLIC;
 
@@ -1286,7 +1285,7 @@ BEGIN
         WHERE e.extname = 'hilo' AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass::pg_catalog.oid AND d.refobjid = e.oid
             AND d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid AND p.oid = d.objid
             AND (p.proname = 'seed_identity_for' OR p.pronamespace = 'hilo'::pg_catalog.regnamespace::pg_catalog.oid AND p.proname IN ('seed', 'drop', 'sync', 'configure', 'make_ordered', 'allow', 'disallow',
-                'return_range', 'bind', 'unbind', 'status', 'identities', 'pool', 'leases', 'members'))
+                'return_range', 'bind', 'unbind', '_counters', 'pool', 'members'))
     LOOP
         EXECUTE pg_catalog.format('GRANT EXECUTE ON ROUTINE %s TO %I WITH GRANT OPTION', function, creator);
     END LOOP;

@@ -285,7 +285,7 @@ SELECT statement, a.* FROM unnest(ARRAY[
 	$$SELECT hilo.bind('orders', 'mine', 'id')$$, $$SELECT hilo.unbind('orders')$$,
 	$$INSERT INTO mine VALUES (9000000)$$, $$INSERT INTO mine_too VALUES (NULL)$$,
 	$$INSERT INTO hilo.binding (collection, kind, owner) VALUES ('orders', 'allowed', 'public')$$, $$INSERT INTO hilo.hilo (collection, max) VALUES ('orders', 9000000)$$,
-	$$SELECT * FROM hilo.status$$, $$SELECT * FROM hilo.status()$$, $$SELECT * FROM hilo.hilo$$, $$SELECT * FROM hilo.identities$$, $$SELECT * FROM hilo.binding$$, $$SELECT * FROM hilo.hub$$, $$SELECT hilo.seed('orders|', 9000000)$$, $$SELECT hilo.drop('orders|')$$,
+	$$SELECT * FROM hilo.status$$, $$SELECT * FROM hilo._counters()$$, $$SELECT * FROM hilo.hilo$$, $$SELECT * FROM hilo.identities$$, $$SELECT * FROM hilo.binding$$, $$SELECT * FROM hilo.hub$$, $$SELECT hilo.seed('orders|', 9000000)$$, $$SELECT hilo.drop('orders|')$$,
 	$$CREATE TABLE heir () INHERITS (orders)$$, $$ALTER TABLE mine INHERIT orders$$,
 	$$CREATE TRIGGER zzz BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION hilo.advance('orders')$$,
 	$$SET hilo.auto_create = off$$, $$SET hilo.max_range_size = 5000000$$]) WITH ORDINALITY s(statement, i), attack(statement) a ORDER BY i;

@@ -71,8 +71,8 @@ my $functions = q{
 	FROM pg_depend d JOIN pg_proc p ON p.oid = d.objid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
 	WHERE NOT has_function_privilege('public', p.oid, 'execute') AND };
 is(sql('shop', $functions . q{has_function_privilege('boss', p.oid, 'execute')}) =~ s/\(.*?\)//gr,
-	join(' ', qw(hilo.allow hilo.bind hilo.bind hilo.configure hilo.disallow hilo.drop hilo.identities hilo.leases hilo.make_ordered hilo.members hilo.pool
-		  hilo.return_range hilo.seed hilo.status hilo.sync hilo.sync hilo.unbind seed_identity_for)),
+	join(' ', qw(hilo._counters hilo.allow hilo.bind hilo.bind hilo.configure hilo.disallow hilo.drop hilo.make_ordered hilo.members hilo.pool
+		  hilo.return_range hilo.seed hilo.sync hilo.sync hilo.unbind seed_identity_for)),
 	'he administers collections');
 unlike(sql('shop', $functions . q{has_function_privilege('boss', p.oid, 'execute')}), qr/hub|lease\(|lease_from|guard/, 'no function is among them that has to do with other servers');
 is( sql('shop', q{
@@ -109,7 +109,7 @@ my @may_not = (
 	[ q{CREATE POLICY p ON hilo.binding USING (false)}, '42501' ], [ q{CREATE RULE r AS ON INSERT TO hilo.hilo DO INSTEAD NOTHING}, '42501' ],
 	[ q{CREATE TRIGGER t BEFORE INSERT ON hilo.hilo FOR EACH ROW EXECUTE FUNCTION hilo.advance('x')}, '42501' ],
 	[ q{CREATE INDEX ON hilo.hilo (max)}, '42501' ], [ q{CREATE TABLE child () INHERITS (hilo.hilo)}, '42501' ],
-	[ q{CREATE TABLE hilo.mine (a int)}, '42501' ], [ q{CREATE FUNCTION hilo.status(int) RETURNS int LANGUAGE sql AS 'SELECT 1'}, '42501' ],
+	[ q{CREATE TABLE hilo.mine (a int)}, '42501' ], [ q{CREATE FUNCTION hilo.pool(int) RETURNS int LANGUAGE sql AS 'SELECT 1'}, '42501' ],
 	[ q{ALTER SCHEMA hilo RENAME TO other}, '42501' ], [ q{DROP SCHEMA hilo CASCADE}, '42501' ], [ q{DROP TABLE hilo.hilo}, '42501' ],
 	[ q{ALTER FUNCTION hilo.seed(text, bigint, boolean) OWNER TO boss}, '42501' ], [ q{ALTER FUNCTION hilo_next(text) SECURITY DEFINER}, '42501' ],
 	[ q{CREATE OR REPLACE FUNCTION hilo.attach_all(schema regnamespace, OUT relation regclass, OUT column_name name, OUT collection text, OUT max bigint, OUT result text) RETURNS SETOF record LANGUAGE sql AS ''}, '42501' ],
@@ -214,7 +214,7 @@ is( create_in('opened', q{SET SESSION AUTHORIZATION boss; CREATE SCHEMA hilo; GR
 	'', 'one that others may write');
 is( sql('opened', q{SELECT string_agg(DISTINCT CASE grantee WHEN 0 THEN 'public' ELSE grantee::regrole::text END || ' ' || privilege_type, ', ') FROM pg_namespace, aclexplode(nspacl) WHERE nspname = 'hilo' AND grantee <> nspowner}),
 	'public USAGE', 'which they may not do afterwards');
-is(gives('opened', $_, 'CREATE FUNCTION hilo.status(int) RETURNS int LANGUAGE sql AS $$SELECT 1$$'), '42501', "$_ cannot put anything there") foreach qw(boss mallory app);
+is(gives('opened', $_, 'CREATE FUNCTION hilo.pool(int) RETURNS int LANGUAGE sql AS $$SELECT 1$$'), '42501', "$_ cannot put anything there") foreach qw(boss mallory app);
 is(create_in('foreign_schema', 'GRANT CREATE ON DATABASE foreign_schema TO mallory; SET SESSION AUTHORIZATION mallory; CREATE SCHEMA hilo'), '42501', 'a schema of another role is not taken');
 is(create_in("full_$_->[0]", "SET SESSION AUTHORIZATION boss; CREATE SCHEMA hilo; $_->[1]"), '42P06', "nor one that has a $_->[0]")
   foreach [ table => 'CREATE TABLE hilo.hilo (a int)' ], [ function => q{CREATE FUNCTION hilo.guard() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'} ],
