@@ -13,14 +13,15 @@ CREATE TABLE bench.candidate (pos int GENERATED ALWAYS AS IDENTITY, part text, n
     x int DEFAULT 0, query text, afterwards text DEFAULT '', base text, n bigint);
 
 -- Time all candidates of a part, one after the other, in each round starting
--- with another one.  Round 0 is not counted.
-CREATE PROCEDURE bench.run(part text, first_round int, last_round int)
+-- with another one.  Round 0 is not counted.  cpu: count the time of the processor, not of the clock.
+CREATE PROCEDURE bench.run(part text, first_round int, last_round int, cpu bool DEFAULT false)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 DECLARE
     c record;
     total int := (SELECT count(*) FROM bench.candidate WHERE candidate.part = part);
     began timestamptz;
+    cpu_began float8;
     raw jsonb;
     seconds float8;
 BEGIN
@@ -29,9 +30,11 @@ BEGIN
         FOR c IN SELECT * FROM bench.candidate WHERE candidate.part = part
                  ORDER BY (row_number() OVER (ORDER BY pos) + round * 5) % total LOOP
             began := clock_timestamp();
+            cpu_began := bench_cpu();
             EXECUTE c.query;
             COMMIT;
-            seconds := extract(epoch FROM clock_timestamp() - began);
+            seconds := CASE WHEN cpu THEN bench_cpu() - cpu_began
+                ELSE extract(epoch FROM clock_timestamp() - began) END;
             raw := raw || jsonb_build_object('name', c.name, 'x', c.x, 'base', c.base, 'n', c.n, 's', seconds);
             IF c.afterwards <> '' THEN
                 EXECUTE c.afterwards;
@@ -60,10 +63,10 @@ CREATE VIEW bench.summary AS
         min(value) AS lowest, max(value) AS highest
     FROM bench.result GROUP BY part, name, x, unit;
 
--- One round's values of two candidates beside each other.
+-- One round's values of two candidates beside each other; no ratio where the loop hid one.
 CREATE VIEW bench.pair AS
     SELECT a.part, a.x, a.round, a.name AS a_name, b.name AS b_name,
-        a.value AS a, b.value AS b, a.value / nullif(b.value, 0) AS ratio
+        a.value AS a, b.value AS b, greatest(a.value, 0) / nullif(greatest(b.value, 0), 0) AS ratio
     FROM bench.result a JOIN bench.result b USING (part, x, round);
 
 CREATE SEQUENCE seq_1 CACHE 1;
@@ -72,3 +75,4 @@ CREATE SEQUENCE seq_1000 CACHE 1000;
 CREATE SEQUENCE seq_32768 CACHE 32768;
 CREATE FUNCTION bench_count(text) RETURNS bigint AS :'module' LANGUAGE c;
 CREATE FUNCTION bench_text(text) RETURNS text AS :'module' LANGUAGE c;
+CREATE FUNCTION bench_cpu() RETURNS float8 AS :'module' LANGUAGE c;

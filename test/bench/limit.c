@@ -2,11 +2,14 @@
  *
  * limit.c
  *	  What no function that draws ids can be faster than: one that only counts,
- *	  and one that only builds a text.  Nobody but the benchmark uses them.
+ *	  and one that only builds a text; and the time that a process has used.
+ *	  Nobody but the benchmark uses them.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
+
+#include <sys/resource.h>
 
 #include "fmgr.h"
 #include "utils/builtins.h"
@@ -18,6 +21,7 @@ PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(bench_count);
 PG_FUNCTION_INFO_V1(bench_text);
+PG_FUNCTION_INFO_V1(bench_cpu);
 
 static int64 last_number;
 
@@ -44,4 +48,15 @@ bench_text(PG_FUNCTION_ARGS)
 	end += sizeof(after);
 	SET_VARSIZE(result, end - (char *) result);
 	PG_RETURN_TEXT_P(result);
+}
+
+/* bench_cpu() returns float8: seconds of CPU time of this process. */
+Datum
+bench_cpu(PG_FUNCTION_ARGS)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	PG_RETURN_FLOAT8(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
+					 (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
 }

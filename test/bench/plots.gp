@@ -46,7 +46,7 @@ set ylabel 'transactions a second'
 do for [flush in 'on off'] {
     set title 'synchronous_commit = ' . flush
     file = data . '/one-row inserts, synchronous_commit ' . flush . '.tsv'
-    plot for [i = 0:2] file index i using 1:2:3:4 pointtype 7 linewidth 2 title columnheader(1)
+    plot for [i = 0:5] file index i using 1:2:3:4 pointtype 7 linewidth 2 title columnheader(1)
 }
 unset multiplot
 

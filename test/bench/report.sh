@@ -5,7 +5,7 @@ plain_table() {
     unit=$(sql "SELECT DISTINCT unit FROM bench.summary WHERE part = '$1'" | tr '\n' '/' | sed 's,/$,,')
     say "| $2 | median, $unit | lowest | highest |"
     say "| --- | ---: | ---: | ---: |"
-    sql "SELECT format('| %s | %s | %s | %s |', replace(name, '|', '\\|'), bench.show(median), bench.show(lowest), bench.show(highest))
+    sql "SELECT format('| %s | %s | %s | %s |', replace(name, '|', '\\|'), bench.show(greatest(median, 0)), bench.show(greatest(lowest, 0)), bench.show(greatest(highest, 0)))
         FROM bench.summary LEFT JOIN LATERAL (SELECT min(pos) AS pos FROM bench.candidate c
             WHERE c.part = summary.part AND c.name = summary.name) c ON true
         WHERE part = '$1' ORDER BY pos, median"
@@ -45,7 +45,7 @@ targets_table() {
 markdown() {
     say "# What hilo costs"
     say ""
-    note "Measured by \`sh test/bench/run.sh${quick:+ --quick}\` in one run, $(date +%Y-%m-%d); do not edit."
+    note "Measured by \`sh test/bench/run.sh${quick:+ --quick}\` in one run, $(date +%Y-%m-%d), on commit $commit; do not edit."
     [ -z "$quick" ] || note "**A short run, which only shows that everything works: the times mean nothing.**"
     say "| | |"
     say "| --- | --- |"
@@ -62,8 +62,8 @@ of the rounds, with the lowest and the highest; ratios are those within one roun
     targets_table
     chapter "One draw in one session"
     [ -z "$plots" ] || note "![one draw](session.svg)"
-    note "\`SELECT count(f('orders')) FROM generate_series(1, $draws)\`, net of the empty loop
-\`count(x)\` (the row \`empty loop\` is gross), ranges warm."
+    note "CPU time in $session_rounds rounds of \`SELECT count(f('orders')) FROM generate_series(1, $short_draws)\`, net of the empty loop
+\`count(x)\` (the row \`empty loop\` is gross), ranges warm. What the loop's own noise hides is shown as 0."
     plain_table session "draw"
     note "In a plpgsql procedure, \`id := f(…)\` in a loop, net of a loop that assigns an existing value:"
     plain_table procedure "draw"
@@ -146,6 +146,7 @@ write_plot_data() {
 }
 
 report() {
+    commit=$(git -C "$top" -c safe.directory='*' describe --always --dirty --abbrev=10 2>/dev/null || say "unknown")
     psql_as_user <"$bench/report.sql"
     results=$work/results
     mkdir "$results"

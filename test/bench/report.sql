@@ -84,6 +84,18 @@ UNION ALL
           FROM bench.summary s WHERE s.part LIKE 'reconnecting%' AND s.name = 'hilo_next_number') h,
         bench.ratio(h.part, 'hilo_next_number', 'nextval CACHE 1', h.x) ratio
 UNION ALL
+    SELECT 12, 'attached table with primary key, `INSERT … SELECT`', 'reported beside a sequence, an identity and the default alone',
+        string_agg(format('%s: %s', b.name, bench.show(r)), ', ' ORDER BY b.pos) || ' × its time', NULL
+    FROM (VALUES (1, 'nextval CACHE 1'), (2, 'identity'), (3, 'nextval CACHE 1000'), (4, 'hilo_next_number')) AS b(pos, name),
+        bench.ratio('insert with primary key', 'attached by hilo.attach', b.name) r
+UNION ALL
+    SELECT 13, 'attached table, one-row inserts by pgbench', 'reported beside `nextval` CACHE 1',
+        string_agg(format('%s: %s', label, bench.show(ratio.median)), ', ' ORDER BY pos) || ' × its rate', NULL
+    FROM (SELECT s.*, row_number() OVER (ORDER BY s.part DESC, s.x) AS pos,
+            regexp_replace(s.part, '.*synchronous_commit ', '') || ' ' || s.x AS label
+          FROM bench.summary s WHERE s.part LIKE 'one-row inserts%' AND s.name = 'attached by hilo.attach') h,
+        bench.ratio(h.part, 'attached by hilo.attach', 'nextval CACHE 1', h.x) ratio
+UNION ALL
     SELECT 11, 'CPU of a claim outside XLogFlush, by perf', 'at most 1.5 µs',
         coalesce(bench.show(c) || ' µs', 'could not be measured'), c <= 1.5
     FROM bench.median('CPU, by perf', 'claim outside XLogFlush (hilo_reserve)',

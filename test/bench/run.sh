@@ -30,14 +30,16 @@ bench=$top/test/bench
 if [ -z "$quick" ]; then
     rounds=5
     wal_kept=2GB
-    draws=3000000
+    draws=3000000           # from a cold start
+    short_draws=1000000     # of a session, in more rounds
+    session_rounds=15
     rows=1000000
     seconds=1               # of a run of pgbench
     claims=1000             # timed in a round
     perf_claims=50000
     connections=500
     sessions='1 2 4 8 16 32 64'
-    insert_clients='1 2 8 32'
+    insert_clients='1 8 64'
     collections='10 1000 100000'
     collection_draws=1000000
     total_draws=1000000     # of all sessions together, in a run
@@ -45,6 +47,8 @@ else
     rounds=1
     wal_kept=80MB
     draws=20000
+    short_draws=20000
+    session_rounds=1
     rows=2000
     seconds=0
     claims=20
@@ -128,7 +132,7 @@ psql_as_user -v module="$work/src/test/bench/limit.so" <"$bench/common.sql"
 part "fdatasync of this disk"
 record disk fdatasync 0 1 "$(fdatasync_time)" us
 part "draws in one session"
-psql_as_user -v draws="$draws" -v rounds="$rounds" <"$bench/session.sql"
+psql_as_user -v draws="$short_draws" -v rounds="$session_rounds" <"$bench/session.sql"
 part "from a cold start"
 measure_cold_starts
 part "INSERT ... SELECT"

@@ -1,4 +1,4 @@
--- session.sql: the cost of one draw in one session, :draws of them a round.
+-- session.sql: the cost of one draw in one session, :draws of them a round, in CPU time.
 \set QUIET on
 
 -- The empty loop three times, at both ends and in the middle.
@@ -70,9 +70,9 @@ INSERT INTO bench.candidate (part, name, query, base, n)
         ('hilo_next, 1,000 names', 'hilo_next(name)'),
         ('C function that only counts', 'bench_count(name)')) AS c(name, expression);
 
-CALL bench.run('session', 0, :rounds);
-CALL bench.run('procedure', 0, :rounds);
+CALL bench.run('session', 0, :rounds, true);
+CALL bench.run('procedure', 0, :rounds, true);
 -- Large ranges from the start: no claims in what is counted.
 SET hilo.range_size = 1048576;
-CALL bench.run('names', 0, :rounds);
+CALL bench.run('names', 0, :rounds, true);
 DROP TABLE names;
