@@ -3,10 +3,8 @@
 #
 #   sh test/arrows.sh
 #
-# Says which includes climb, and fails if there is one that is not named below.
+# Says which includes climb, and fails if there is one.
 cd "$(dirname "$0")/.." || exit 1
-known='servers/member.h -> session/collection.h
-session/call.h -> tables/rights.h'
 climbing=$(awk '
     BEGIN {
         n = split("base counting shared servers session tables ids functions", floors)
@@ -19,6 +17,4 @@ climbing=$(awk '
         if ((to[2] in floor) && floor[to[2]] > floor[at[2]])
             print at[2] "/" at[3] " -> " substr($2, 2, length($2) - 2)
     }' src/*/*.[ch])
-printf '%s\n' "$climbing" | grep -v '^$'
-new=$(printf '%s\n' "$climbing" | grep -v '^$' | grep -vxF "$known")
-[ -z "$new" ] || { echo "An include climbs."; exit 1; }
+[ -z "$climbing" ] || { printf '%s\n' "$climbing" "An include climbs."; exit 1; }

@@ -266,7 +266,7 @@ hilo_build_id(const char *before, int before_len, int64 number,
 }
 
 void
-hilo_id_form_init(HiloIdForm * form, MemoryContext context,
+hilo_id_form_init(HiloIdForm *form, MemoryContext context,
 				  const char *start, int start_len,
 				  const char *suffix, int suffix_len)
 {
@@ -284,7 +284,7 @@ hilo_id_form_init(HiloIdForm * form, MemoryContext context,
 }
 
 void
-hilo_id_form_set(HiloIdForm * form, int64 number)
+hilo_id_form_set(HiloIdForm *form, int64 number)
 {
 	char	   *p = form->id + VARHDRSZ + form->start_len;
 	int			size;

@@ -105,18 +105,18 @@ typedef struct HiloIdForm
 	int			start_len;		/* bytes before the number */
 	int			suffix_len;		/* bytes after it, */
 	char		suffix[1 + HILO_MAX_TAG_LEN];	/* and they */
-}			HiloIdForm;
+} HiloIdForm;
 
 /*
  * Initialize, also once more.  The id lives in the context, which is the same
  * each time.
  */
-extern void hilo_id_form_init(HiloIdForm * form, MemoryContext context,
+extern void hilo_id_form_init(HiloIdForm *form, MemoryContext context,
 							  const char *start, int start_len,
 							  const char *suffix, int suffix_len);
 
 /* Make form->id the id of number. */
-extern void hilo_id_form_set(HiloIdForm * form, int64 number);
+extern void hilo_id_form_set(HiloIdForm *form, int64 number);
 
 /*
  * The id of number, palloc'd in the current memory context.  Whole steps are
@@ -125,7 +125,7 @@ extern void hilo_id_form_set(HiloIdForm * form, int64 number);
 #define HILO_ID_STEP			32
 
 static inline text *
-hilo_id_form_make(HiloIdForm * form, int64 number)
+hilo_id_form_make(HiloIdForm *form, int64 number)
 {
 	char	   *id = form->id;
 	char	   *last_digit = id + form->last_digit;

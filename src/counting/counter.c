@@ -37,6 +37,9 @@ hilo_is_identity(const char *name)
 
 /*
  * Messages
+ *
+ * A row is released before an error is raised, because that may wait for the
+ * client.  Its contents stay in the change.
  */
 
 /*
@@ -67,20 +70,18 @@ hint_at_limit(const HiloRow *row)
 static void
 fail_at_limit(HiloRowChange *change, const HiloRowRef *ref)
 {
-	HiloRow		row = change->row;
-	int64		max = row.max;
-	int64		limit = row.max_value;
+	const HiloRow *row = &change->row;
 
 	let_go(change);
 	ereport(ERROR,
 			(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
-			 max < limit ?
+			 row->max < row->max_value ?
 			 errmsg(HILO_COUNTER_FORMAT " does not have enough numbers left",
 					HILO_COUNTER_ARGS(ref->name)) :
 			 errmsg(HILO_COUNTER_FORMAT " has no numbers left", HILO_COUNTER_ARGS(ref->name)),
 			 errdetail("Numbers up to " INT64_FORMAT " have been claimed; the limit is " INT64_FORMAT ".",
-					   max, limit),
-			 hint_at_limit(&row)));
+					   row->max, row->max_value),
+			 hint_at_limit(row)));
 }
 
 /* True if max has passed nine tenths of the limit. */
@@ -94,7 +95,7 @@ fail_at_limit(HiloRowChange *change, const HiloRowRef *ref)
 static void
 warn_near_limit(const HiloRowRef *ref, const HiloRow *row)
 {
-	if ((row->flags & HILO_ROW_OWN_LIMIT) ||
+	if (!IS_NEAR_LIMIT(row) || (row->flags & HILO_ROW_OWN_LIMIT) ||
 		!hilo_once("near limit", ref->name))
 		return;
 	ereport(WARNING,
@@ -108,32 +109,29 @@ warn_near_limit(const HiloRowRef *ref, const HiloRow *row)
 
 /* End a change with the error that a number is above the limit. */
 static void
-fail_above_limit(HiloRowChange *change, const HiloRowRef *ref,
-				 const char *what, int64 number)
+fail_above_limit(HiloRowChange *change, const HiloRowRef *ref, int64 number)
 {
-	int64		limit = change->row.max_value;
-
 	let_go(change);
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("%s " INT64_FORMAT " is above the limit of " HILO_COUNTER_FORMAT,
-					what, number, HILO_COUNTER_ARGS(ref->name)),
-			 errdetail("The limit is " INT64_FORMAT ".", limit)));
+			 errmsg("seed " INT64_FORMAT " is above the limit of " HILO_COUNTER_FORMAT,
+					number, HILO_COUNTER_ARGS(ref->name)),
+			 errdetail("The limit is " INT64_FORMAT ".", change->row.max_value)));
 }
 
 /* Release the row and raise 55000 if the counter has a hub. */
 static void
 refuse_leased(HiloRowChange *change, const HiloRowRef *ref)
 {
-	NameData	hub = change->row.hub;
+	const char *hub = NameStr(change->row.hub);
 
-	if (!(change->row.flags & HILO_ROW_LEASED) || NameStr(hub)[0] == '\0')
+	if (!(change->row.flags & HILO_ROW_LEASED) || hub[0] == '\0')
 		return;
 	let_go(change);
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg(HILO_COUNTER_FORMAT " is leased from server \"%s\"",
-					HILO_COUNTER_ARGS(ref->name), NameStr(hub)),
+					HILO_COUNTER_ARGS(ref->name), hub),
 			 errhint("Do this on that server, or first call hilo.lease_from() with a null server to stop leasing.")));
 }
 
@@ -186,13 +184,6 @@ lower_limit(HiloRow *row, int64 limit)
 {
 	if (limit <= row->max_value)
 		set_limit(row, Max(limit, row->max), false);
-}
-
-/* Note that hilo.binding may have rows about the counter. */
-static void
-note_bound(HiloRow *row)
-{
-	row->flags |= HILO_ROW_BOUND;
 }
 
 /* Make sure that no number of the newest claim can go back. */
@@ -278,11 +269,12 @@ hilo_counter_check_may_create(HiloRowRef *ref)
  * if it would be leased: returns false if there is no such row.
  */
 static bool
-find_for_draw(HiloRowChange *change, HiloRowRef *ref, HiloLeasing leasing)
+find_for_draw(HiloRowChange *change, HiloRowRef *ref,
+			  const HiloRangeRequest *request)
 {
-	bool		may_create = MAY_CREATE(ref);
-	bool		create = may_create && (leasing == HILO_LEASE_NONE ||
-										hilo_is_own_name(ref->name));
+	bool		may_create = MAY_CREATE(ref) || request->ordered;
+	bool		create = may_create && !request->ordered &&
+		(request->leasing == HILO_LEASE_NONE || hilo_is_own_name(ref->name));
 
 	if (find_row(change, ref, create ? HILO_ROW_CREATE : HILO_ROW_CHANGE))
 	{
@@ -411,51 +403,6 @@ hilo_counter_size(HiloRangeRequest *request, const HiloRow *row)
 	request->reserve = size - request->size;
 }
 
-bool
-hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
-				   HiloRow *result, HiloClaim *claim)
-{
-	int64		token = request->for_client ? hilo_random_number() : 0;
-	HiloRowChange change;
-	HiloRow    *row = &change.row;
-	XLogRecPtr	lsn;
-
-	if (unlikely(!find_for_draw(&change, ref, request->leasing)))
-	{
-		make_missing(result);
-		return false;
-	}
-	if (unlikely((row->flags & (HILO_ROW_LEASED | HILO_ROW_ORDERED |
-								request->unless)) ||
-				 (request->leasing != HILO_LEASE_NONE &&
-				  hilo_counter_is_for_hub(ref, row, request->leasing))))
-	{
-		let_go(&change);
-		*result = *row;
-		return false;
-	}
-
-	hilo_counter_size(request, row);
-	if (!hilo_range_cut(request, row->max, row->max_value, &claim->range))
-		fail_at_limit(&change, ref);
-	note_claim(row, &claim->range, token);
-	lsn = hilo_row_finish(&change);
-	fill_claim(claim, row, lsn);
-	*result = *row;
-
-	/*
-	 * Only now may the range be used: on disk, max must not be below a number
-	 * that was shown, or a crash would hand it out again.
-	 */
-	if (request->for_statement)
-		hilo_row_flush_for_statement(lsn);
-	else
-		hilo_row_flush(lsn);
-	if (IS_NEAR_LIMIT(row))
-		warn_near_limit(ref, row);
-	return true;
-}
-
 /*
  * A server that was promoted, or restored to a point in time, may not know the
  * newest numbers that were drawn, and horizons that were reported, before.
@@ -468,58 +415,53 @@ follow_timeline(HiloRow *row, int64 epoch)
 }
 
 bool
-hilo_counter_claim_ordered(HiloRowRef *ref, const HiloRangeRequest *request,
-						   HiloClaim *claim)
+hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
+				   HiloRow *result, HiloClaim *claim)
 {
-	int64		epoch = hilo_random_number();
+	int64		token = request->for_client || request->ordered ?
+		hilo_random_number() : 0;
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 	XLogRecPtr	lsn;
 
-	if (!find_row(&change, ref, HILO_ROW_CHANGE))
-		return false;
-	if (!(row->flags & HILO_ROW_ORDERED))
+	if (unlikely(!find_for_draw(&change, ref, request)))
 	{
-		hilo_row_abandon(&change);
+		make_missing(result);
 		return false;
 	}
-
-	if (!hilo_range_cut(request, row->max, row->max_value, &claim->range))
-		fail_at_limit(&change, ref);
-	note_claim(row, &claim->range, 0);
-	follow_timeline(row, epoch);
-	lsn = hilo_row_finish(&change);
-	fill_claim(claim, row, lsn);
-	hilo_row_flush_here(lsn);
-	if (IS_NEAR_LIMIT(row))
-		warn_near_limit(ref, row);
-	return true;
-}
-
-bool
-hilo_counter_claim_number(HiloRowRef *ref, HiloLeasing leasing,
-						  int64 number)
-{
-	HiloRange	range = {number, number};
-	HiloRowChange change;
-	int64		old_max;
-
-	if (!find_for_draw(&change, ref, leasing))
-		return false;
-	old_max = change.row.max;
-	if (number > change.row.max_value)
-		fail_at_limit(&change, ref);
-	if (number <= old_max || (change.row.flags & HILO_ROW_LEASED) ||
-		hilo_counter_is_for_hub(ref, &change.row, leasing))
+	if (unlikely((row->flags & (HILO_ROW_LEASED | HILO_ROW_ORDERED | request->unless)) !=
+				 (request->ordered ? HILO_ROW_ORDERED : 0) ||
+				 (request->only && row->max > request->above) ||
+				 (request->leasing != HILO_LEASE_NONE &&
+				  hilo_counter_is_for_hub(ref, row, request->leasing))))
 	{
 		let_go(&change);
+		*result = *row;
 		return false;
 	}
 
-	note_claim(&change.row, &range, 0);
-	hilo_row_flush_for_statement(hilo_row_finish(&change));
-	if (IS_NEAR_LIMIT(&change.row))
-		warn_near_limit(ref, &change.row);
+	hilo_counter_size(request, row);
+	if (!hilo_range_cut(request, row->max, row->max_value, &claim->range))
+		fail_at_limit(&change, ref);
+	note_claim(row, &claim->range, request->for_client ? token : 0);
+	if (request->ordered)
+		follow_timeline(row, token);
+	lsn = hilo_row_finish(&change);
+	fill_claim(claim, row, lsn);
+	*result = *row;
+
+	/*
+	 * Only now may the range be used: on disk, max must not be below a number
+	 * that was shown, or a crash would hand it out again.
+	 */
+	if (request->ordered)
+		hilo_row_flush_here(lsn);
+	else if (request->for_statement)
+		hilo_row_flush_for_statement(lsn);
+	else
+		hilo_row_flush(lsn);
+	if (IS_NEAR_LIMIT(row))
+		warn_near_limit(ref, row);
 	return true;
 }
 
@@ -571,8 +513,7 @@ lower_max(HiloRow *row, int64 last)
 }
 
 bool
-hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *claim, int64 last,
-					   bool at_exit)
+hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *rest, bool at_exit)
 {
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
@@ -581,15 +522,15 @@ hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *claim, int64 last,
 		  hilo_row_find(&change, HILO_TABLE_COUNTERS, ref, HILO_ROW_CHANGE)))
 		return false;
 
-	if (change.home != claim->home || row->home != claim->home ||
-		row->epoch != claim->epoch || row->changes != claim->changes ||
-		row->max != claim->range.high)
+	if (change.home != rest->home || row->home != rest->home ||
+		row->epoch != rest->epoch || row->changes != rest->changes ||
+		row->max != rest->range.high)
 	{
 		hilo_row_abandon(&change);
 		return false;
 	}
 
-	lower_max(row, last);
+	lower_max(row, rest->range.low - 1);
 	hilo_row_finish(&change);
 	return true;
 }
@@ -620,52 +561,38 @@ hilo_counter_return(HiloRowRef *ref, int64 last, int64 high, int64 token)
  * At least
  */
 
-/* End a change by a seed, which moves max to that number. */
-static void
-finish_seed(HiloRowChange *change, const HiloRowRef *ref, int64 max,
-			int64 epoch)
-{
-	if (max > change->row.max_value)
-		fail_above_limit(change, ref, "seed", max);
-	set_max(&change->row, max);
-	finish_new_epoch(change, epoch);
-	if (IS_NEAR_LIMIT(&change->row))
-		warn_near_limit(ref, &change->row);
-}
-
-int64
-hilo_counter_seed(HiloRowRef *ref, int64 value)
-{
-	int64		epoch = hilo_random_number();
-	HiloRowChange change;
-
-	(void) find_row(&change, ref, HILO_ROW_CREATE);
-	finish_seed(&change, ref, Max(change.row.max, value), epoch);
-	return change.row.max;
-}
-
 bool
-hilo_counter_set(HiloRowRef *ref, int64 value, const HiloRow *seen)
+hilo_counter_seed(HiloRowRef *ref, int64 *value, bool force,
+				  const HiloRow *seen)
 {
 	int64		epoch = hilo_random_number();
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 
 	(void) find_row(&change, ref, HILO_ROW_CREATE);
-	refuse_leased(&change, ref);
-	if (seen == NULL)
-		refuse_lessor(&change, ref);
-	else if (row->changes != seen->changes || row->home != seen->home)
+	if (!force)
+		*value = Max(row->max, *value);
+	else
 	{
-		let_go(&change);
-		return false;
-	}
+		refuse_leased(&change, ref);
+		if (seen == NULL)
+			refuse_lessor(&change, ref);
+		else if (row->changes != seen->changes || row->home != seen->home)
+		{
+			let_go(&change);
+			return false;
+		}
 
-	/* From now on numbers are counted here, whatever hilo.hub says. */
-	if (row->flags & HILO_ROW_LEASED)
-		row->claimed_at = GetCurrentTimestamp();
-	row->flags &= ~HILO_ROW_LEASED;
-	finish_seed(&change, ref, value, epoch);
+		/* From now on numbers are counted here, whatever hilo.hub says. */
+		if (row->flags & HILO_ROW_LEASED)
+			row->claimed_at = GetCurrentTimestamp();
+		row->flags &= ~HILO_ROW_LEASED;
+	}
+	if (*value > row->max_value)
+		fail_above_limit(&change, ref, *value);
+	set_max(row, *value);
+	finish_new_epoch(&change, epoch);
+	warn_near_limit(ref, row);
 	return true;
 }
 
@@ -703,8 +630,7 @@ hilo_counter_advance(HiloRowRef *ref, int64 number, HiloRow *result)
 		(void) hilo_row_finish(&change);
 	else
 		hilo_row_abandon(&change);
-	if (IS_NEAR_LIMIT(row))
-		warn_near_limit(ref, row);
+	warn_near_limit(ref, row);
 	*result = *row;
 	return !too_far;
 }
@@ -744,10 +670,9 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 
 	set_max(row, Max(old_max, Min(highest, Min(limit, old_limit))));
 	lower_limit(row, limit);
-	note_bound(row);
+	row->flags |= HILO_ROW_BOUND;
 	finish_new_epoch(&change, epoch);
-	if (IS_NEAR_LIMIT(row))
-		warn_near_limit(ref, row);
+	warn_near_limit(ref, row);
 	return row->max;
 }
 
@@ -834,14 +759,12 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 
 	if (options->max_value > 0 && options->max_value < row->max)
 	{
-		int64		max = row->max;
-
 		let_go(&change);
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("max_value " INT64_FORMAT " is too low for " HILO_COUNTER_FORMAT,
 						options->max_value, HILO_COUNTER_ARGS(ref->name)),
-				 errdetail("Numbers up to " INT64_FORMAT " have been claimed.", max)));
+				 errdetail("Numbers up to " INT64_FORMAT " have been claimed.", row->max)));
 	}
 
 	if (options->reset)
@@ -868,20 +791,23 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 }
 
 void
-hilo_counter_settle_order(HiloRowRef *ref)
+hilo_counter_settle(HiloRowRef *ref, bool order)
 {
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 
 	if (!find_row(&change, ref, HILO_ROW_CHANGE))
 		return;
-	if ((row->flags & (HILO_ROW_ORDERED | HILO_ROW_SETTLED)) != HILO_ROW_ORDERED)
+	if (order && (row->flags & (HILO_ROW_ORDERED | HILO_ROW_SETTLED)) != HILO_ROW_ORDERED)
 	{
 		hilo_row_abandon(&change);
 		return;
 	}
-	row->flags |= HILO_ROW_SETTLED;
-	row->flags &= ~HILO_ROW_DRAWN;
+	if (order)
+	{
+		row->flags |= HILO_ROW_SETTLED;
+		row->flags &= ~HILO_ROW_DRAWN;
+	}
 	finish_and_announce(&change);
 }
 
@@ -903,18 +829,9 @@ hilo_counter_note_binding(HiloRowRef *ref, int64 limit)
 	 * A session that has never read the bindings is not told about changes to
 	 * them.
 	 */
-	note_bound(row);
+	row->flags |= HILO_ROW_BOUND;
 	lower_limit(row, limit);
 	finish_and_announce(&change);
-}
-
-void
-hilo_counter_settle_in(HiloRowRef *ref)
-{
-	HiloRowChange change;
-
-	if (find_row(&change, ref, HILO_ROW_CHANGE))
-		finish_and_announce(&change);
 }
 
 /*
@@ -1080,7 +997,7 @@ hilo_counter_lease(HiloRowRef *ref, HiloLeasing leasing, int64 size,
 	int64		leased_on;
 	XLogRecPtr	lsn;
 
-	(void) find_for_draw(&change, ref, HILO_LEASE_NONE);
+	(void) find_for_draw(&change, ref, &request);
 	refuse_ordered(&change, ref);
 	leased_on = last_timeline(&change, ref, leasing, state);
 
@@ -1100,8 +1017,7 @@ hilo_counter_lease(HiloRowRef *ref, HiloLeasing leasing, int64 size,
 		hilo_row_flush_to_standby(lsn);
 	else
 		hilo_row_flush(lsn);
-	if (IS_NEAR_LIMIT(row))
-		warn_near_limit(ref, row);
+	warn_near_limit(ref, row);
 	if (leased_on != timeline)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),

@@ -67,30 +67,18 @@ extern void hilo_counter_size(HiloRangeRequest *request, const HiloRow *row);
 /*
  * Claim a range.  Creates a row that does not exist or was dropped, unless
  * hilo.auto_create is off.  Returns false, having changed nothing, if the
- * collection is ordered, the numbers are or should be leased from a hub, or the
- * row has one of the flags request->unless.  Sets the size of the request as
- * above; *row is the row after that.
+ * collection is ordered, the numbers are or should be leased from a hub, the
+ * number that is requested is claimed already, or the row has one of the flags
+ * request->unless.  Sets the size of the request as above; *row is the row after
+ * that.
+ *
+ * A request that is for an ordered collection creates none, and is refused by
+ * others.  Its numbers are for all sessions; they wait for standbys themselves.
+ * If the timeline is not that of the last claim, the row gets a new epoch,
+ * because earlier claims may not all be known here.
  */
 extern bool hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
 							   HiloRow *row, HiloClaim *claim);
-
-/*
- * Claim a range for all sessions that draw from an ordered collection; they
- * wait for standbys themselves.  Returns false, having claimed nothing, if the
- * collection is not ordered.  If the timeline is not that of the last claim, the
- * row gets a new epoch, because earlier claims may not all be known here.
- */
-extern bool hilo_counter_claim_ordered(HiloRowRef *ref,
-									   const HiloRangeRequest *request,
-									   HiloClaim *claim);
-
-/*
- * Claim number and all numbers below it, for a statement, if it is not claimed
- * yet.  Returns false, having changed nothing, if it is, or if the numbers are
- * or should be leased from a hub.  Creates a row as hilo_counter_claim() does.
- */
-extern bool hilo_counter_claim_number(HiloRowRef *ref,
-									  HiloLeasing leasing, int64 number);
 
 /*
  * True if the counter with this row should be leased but is not yet.  The row
@@ -116,13 +104,13 @@ extern bool hilo_counter_read(HiloRowRef *ref, HiloRow *row);
 extern bool hilo_counter_holds(const HiloRow *row, const HiloClaim *claim);
 
 /*
- * Give the numbers above last, the last one used, back to the counter if the
- * claim is still the newest.  Returns whether it was; after an error nothing
- * has changed.  Not flushed: losing the change costs only a gap.  At exit it
- * does not wait for locks on the table and its indexes.
+ * Give the rest of a claim back to the counter if the claim is still the newest.
+ * Returns whether it was; after an error nothing has changed.  Not flushed:
+ * losing the change costs only a gap.  At exit it does not wait for locks on
+ * the table and its indexes.
  */
-extern bool hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *claim,
-								   int64 last, bool at_exit);
+extern bool hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *rest,
+								   bool at_exit);
 
 /*
  * The same for the range of a client that ends at high.  It must be the newest
@@ -133,20 +121,17 @@ extern bool hilo_counter_return(HiloRowRef *ref, int64 last, int64 high,
 								int64 token);
 
 /*
- * Advance max to at least value, creating the row if necessary; a new epoch.
- * Returns the max now stored.
- */
-extern int64 hilo_counter_seed(HiloRowRef *ref, int64 value);
-
-/*
- * Likewise set max to value, up or down.  A counter that has left its hub is
+ * Advance max to at least *value, creating the row if necessary; a new epoch.
+ * *value is then the max now stored.
+ *
+ * With force, set max to it, up or down.  A counter that has left its hub is
  * counted here from then on; one that has not left it is refused.  So is one that
  * has given leases, unless seen is its row from before all its members were found
  * to be forgotten: then returns false, having changed nothing, if the row has
  * changed since.
  */
-extern bool hilo_counter_set(HiloRowRef *ref, int64 value,
-							 const HiloRow *seen);
+extern bool hilo_counter_seed(HiloRowRef *ref, int64 *value, bool force,
+							  const HiloRow *seen);
 
 /*
  * Advance max to number, which was chosen by hand, so that it will not be
@@ -190,10 +175,11 @@ extern bool hilo_counter_configure(HiloRowRef *ref,
 								   const HiloCounterOptions *options);
 
 /*
- * Note that all transactions have ended that may hold numbers from before the
- * collection became ordered, if it is.
+ * Give a row that came from elsewhere an epoch with which claims can be valid.
+ * order: if the collection is ordered, note that all transactions have ended
+ * that may hold numbers from before it became so.
  */
-extern void hilo_counter_settle_order(HiloRowRef *ref);
+extern void hilo_counter_settle(HiloRowRef *ref, bool order);
 
 /*
  * Note that hilo.binding has a row about the counter; call it before that row
@@ -201,11 +187,6 @@ extern void hilo_counter_settle_order(HiloRowRef *ref);
  * Creates the row if necessary.
  */
 extern void hilo_counter_note_binding(HiloRowRef *ref, int64 limit);
-
-/*
- * Give a row that came from elsewhere an epoch with which claims can be valid.
- */
-extern void hilo_counter_settle_in(HiloRowRef *ref);
 
 /*
  * Merge a row from another database or a backup: max and what belongs to it are
@@ -271,7 +252,7 @@ extern int64 hilo_counter_resume(HiloRowRef *ref, int64 at_least);
 extern XLogRecPtr hilo_counter_stop_leases(HiloRowRef *ref);
 
 /*
- * After a lease of that epoch: change the row, so that hilo_counter_set() of
+ * After a lease of that epoch: change the row, so that a forced seed of
  * what was read before fails.  False: the counter has another epoch.
  */
 extern bool hilo_counter_confirm_lease(HiloRowRef *ref, int64 epoch);

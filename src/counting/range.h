@@ -24,7 +24,7 @@ typedef enum HiloLeasing
 	HILO_LEASE_NONE,			/* they are counted here */
 	HILO_LEASE_NEW,				/* those from which nothing was claimed here */
 	HILO_LEASE_ALL
-}			HiloLeasing;
+} HiloLeasing;
 
 /* What a claimant asks for. */
 typedef struct HiloRangeRequest
@@ -33,6 +33,8 @@ typedef struct HiloRangeRequest
 	bool		exact;			/* true: not fewer, even close to the limit */
 	int64		alignment;		/* low - 1 must be a multiple of it; 1: any */
 	int64		above;			/* low must be above it; 0: any */
+	int64		prefer;			/* of pooled numbers, those above it; leased
+								 * ones below it, too */
 	int64		reserve;		/* numbers to claim for the pool beyond size,
 								 * as far as available; 0: none */
 
@@ -45,6 +47,8 @@ typedef struct HiloRangeRequest
 	HiloLeasing leasing;		/* by which nothing is claimed, */
 	int			unless;			/* and HILO_ROW_... with which nothing is
 								 * claimed */
+	bool		only;			/* true: above + 1, unless it is claimed */
+	bool		ordered;		/* true: for an ordered collection */
 	bool		for_client;		/* true: the claim has a token, and whoever
 								 * knows it can give the claim back */
 	bool		for_statement;	/* true: shown by a statement that may follow

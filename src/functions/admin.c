@@ -1,36 +1,45 @@
 /*-------------------------------------------------------------------------
  *
  * admin.c
- *	  The SQL functions that administer collections: seed, drop, configure.
+ *	  The SQL functions that administer collections: seed, drop, configure, and
+ *	  those of ordered ones.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "executor/spi.h"
+#include "nodes/parsenodes.h"
+#include "storage/lmgr.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
 #include "utils/builtins.h"
+#include "utils/pg_lsn.h"
+#include "utils/snapmgr.h"
 
 #include "base/sql.h"
 #include "servers/member.h"
 #include "session/call.h"
+#include "shared/pool.h"
 #include "tables/attach.h"
 #include "tables/binding.h"
 
 PG_FUNCTION_INFO_V1(hilo_seed);
 PG_FUNCTION_INFO_V1(hilo_drop);
 PG_FUNCTION_INFO_V1(hilo_configure);
+PG_FUNCTION_INFO_V1(hilo_horizon);
+PG_FUNCTION_INFO_V1(hilo_make_ordered);
 
 Datum
 hilo_seed(PG_FUNCTION_ARGS)
 {
 	HiloCollection collection;
-	int64		max;
 
 	hilo_api_prevent_unless_may_write("hilo.seed()");
 	(void) hilo_api_administered(fcinfo, &collection);
 	hilo_lease_prevent_on_worker(&collection.ref, "hilo.seed");
-	max = hilo_api_seed(fcinfo, &collection);
-	hilo_api_forget_range(collection.ref.name);
-	PG_RETURN_INT64(max);
+	PG_RETURN_INT64(hilo_api_seed(fcinfo, &collection));
 }
 
 /*
@@ -105,10 +114,14 @@ hilo_drop(PG_FUNCTION_ARGS)
 
 	if (!is_identity)
 		lock_unbound(collection.ref.name);
-	dropped = hilo_api_drop(fcinfo, &collection);
+	dropped = hilo_collection_drop(&collection,
+								   hilo_api_bool(fcinfo, 1, "force"));
+	if (!dropped)
+		ereport(NOTICE,
+				(errmsg(HILO_COUNTER_FORMAT " does not exist",
+						HILO_COUNTER_ARGS(collection.ref.name))));
 	if (!is_identity && !forget_bindings(collection.ref.name))
 		hilo_bindings_unlock(collection.ref.name);
-	hilo_api_forget_range(collection.ref.name);
 	PG_RETURN_BOOL(dropped);
 }
 
@@ -157,6 +170,16 @@ options_arguments(FunctionCallInfo fcinfo, int64 limit)
 	return options;
 }
 
+static void
+refuse_identity(bool is_identity)
+{
+	if (is_identity)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("identities cannot be ordered"),
+				 errdetail("Their numbers come in order anyway, but have no horizon.")));
+}
+
 Datum
 hilo_configure(PG_FUNCTION_ARGS)
 {
@@ -176,12 +199,107 @@ hilo_configure(PG_FUNCTION_ARGS)
 								hilo_attached_limit(name));
 
 	if (options.ordered)
-		hilo_api_check_orderable(is_identity);
+		refuse_identity(is_identity);
 	hilo_collection_configure(&collection, &options);
 	if (!is_there)
 		ereport(NOTICE,
 				(errmsg(HILO_COUNTER_FORMAT " did not exist and was created",
 						HILO_COUNTER_ARGS(name)),
 				 errhint("If that was a mistake, undo it with hilo.drop().")));
+	PG_RETURN_VOID();
+}
+
+/*
+ * Ordered collections
+ */
+
+/*
+ * The snapshot is that of the calling statement; for a cursor, the one with
+ * which the cursor was opened.
+ */
+Datum
+hilo_horizon(PG_FUNCTION_ARGS)
+{
+	TupleDesc	desc = hilo_api_result_desc(fcinfo);
+	HiloEntry  *entry = hilo_api_entry(fcinfo);
+	int64		horizon;
+	int64		epoch;
+	XLogRecPtr	lsn;
+	Datum		values[3];
+	bool		nulls[3] = {0};
+
+	if (RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+				 errmsg("cannot execute %s during recovery", "hilo.horizon()"),
+				 errhint("Call it on the primary, wait here until pg_last_wal_replay_lsn() has reached the lsn that it returned, then read up to the horizon.")));
+	hilo_collection_horizon(&entry->collection, GetActiveSnapshot(), &horizon,
+							&epoch, &lsn);
+
+	values[0] = Int64GetDatum(horizon);
+	values[1] = Int64GetDatum(epoch);
+	values[2] = LSNGetDatum(lsn);
+	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
+}
+
+/*
+ * Wait until all transactions of this database have ended that are running now,
+ * prepared ones too, as CREATE INDEX CONCURRENTLY does.
+ */
+static void
+wait_for_transactions(void)
+{
+	int			count;
+	VirtualTransactionId *running = GetCurrentVirtualXIDs(InvalidTransactionId,
+														  false, false,
+														  PROC_IN_VACUUM,
+														  &count);
+
+	for (int i = 0; i < count; i++)
+		(void) VirtualXactLock(running[i], true);
+}
+
+/*
+ * The change of the row is committed, so to speak, when it is made; the commit
+ * ends our snapshot, so that nobody waits for this session while it waits.  Two
+ * sessions would wait for each other.
+ */
+Datum
+hilo_make_ordered(PG_FUNCTION_ARGS)
+{
+	CallContext *call = (CallContext *) fcinfo->context;
+	HiloCounterOptions options = {.change_order = true,.ordered = true,.in_use = true};
+	HiloCollection collection;
+
+	if (call == NULL || !IsA(call, CallContext) || call->atomic)
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("%s cannot be called in a transaction block",
+						"hilo.make_ordered()"),
+				 errhint("A collection from which nothing was drawn becomes ordered with hilo.configure().")));
+	hilo_api_prevent_unless_may_write("hilo.make_ordered()");
+
+	SPI_connect_ext(SPI_OPT_NONATOMIC);
+	refuse_identity(hilo_api_administered(fcinfo, &collection));
+	collection.ref.name = pstrdup(collection.ref.name);
+	if (!hilo_begin_task(HILO_MAKE_ORDERED))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("another session of this database is making a collection ordered"),
+				 errhint("Try again when it has finished.")));
+	hilo_collection_check_memory(&collection);
+	if (hilo_collection_row(&collection)->flags & HILO_ROW_SETTLED)
+		ereport(NOTICE,
+				(errmsg("collection \"%s\" is ordered already",
+						collection.ref.name)));
+	else
+	{
+		hilo_collection_configure(&collection, &options);
+		SPI_commit();
+		wait_for_transactions();
+		hilo_collection_settle_order(&collection);
+	}
+	hilo_end_task(HILO_MAKE_ORDERED);
+	SPI_finish();
 	PG_RETURN_VOID();
 }

@@ -28,6 +28,7 @@
 #include "session/call.h"
 #include "tables/attach.h"
 #include "tables/binding.h"
+#include "tables/rights.h"
 
 PG_FUNCTION_INFO_V1(hilo_refuse_block);
 PG_FUNCTION_INFO_V1(hilo_lock);

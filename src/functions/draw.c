@@ -20,6 +20,7 @@
 
 #include "session/call.h"
 #include "shared/pool.h"
+#include "tables/rights.h"
 
 /* How long the range of a client program should last, as in RavenDB. */
 #define CLIENT_RANGE_DURATION	(30 * USECS_PER_SEC)
@@ -42,24 +43,14 @@ PG_FUNCTION_INFO_V1(hilo_ranges);
  * Draw
  */
 
-/* Write the suffix of the tag in argument number arg; returns its length. */
-static int
-tag_suffix(FunctionCallInfo fcinfo, int arg, char *suffix)
-{
-	const char *tag = hilo_api_name(fcinfo, arg, "node_tag");
-
-	hilo_check_node_tag(tag);
-	if (tag[0] == '\0')
-		return 0;
-	return snprintf(suffix, HILO_MAX_SUFFIX_LEN, "-%s", tag);
-}
-
 Datum
 hilo_next(PG_FUNCTION_ARGS)
 {
+	HiloEntry  *entry;
+
 	hilo_api_prevent_unless_may_write("hilo_next()");
-	PG_RETURN_TEXT_P(hilo_api_next_id(hilo_api_entry_to_take(fcinfo,
-															 HILO_DRAW_ID)));
+	entry = hilo_draw_right_to_take(hilo_api_entry(fcinfo), HILO_DRAW_ID);
+	PG_RETURN_TEXT_P(hilo_entry_next_id(entry, &entry->text.own));
 }
 
 Datum
@@ -74,26 +65,26 @@ hilo_next_tagged(PG_FUNCTION_ARGS)
 		hilo_api_reject_null(fcinfo, 1, "node_tag");
 	tag = PG_GETARG_TEXT_PP(1);
 	len = VARSIZE_ANY_EXHDR(tag);
-	entry = hilo_api_entry_to_take(fcinfo, HILO_DRAW_NUMBER);
+	entry = hilo_draw_right_to_take(hilo_api_entry(fcinfo), HILO_DRAW_NUMBER);
 
 	if (unlikely(!hilo_entry_has_tag(entry, VARDATA_ANY(tag), len)))
-		hilo_cache_give_tag(entry, text_to_cstring(tag));
-	PG_RETURN_TEXT_P(hilo_api_next_id_given(entry));
+		hilo_entry_give_tag(entry, text_to_cstring(tag));
+	PG_RETURN_TEXT_P(hilo_entry_next_id(entry, &entry->text.given));
 }
 
 Datum
 hilo_next_number(PG_FUNCTION_ARGS)
 {
 	hilo_api_prevent_unless_may_write("hilo_next_number()");
-	PG_RETURN_INT64(hilo_cache_take(hilo_api_entry_to_take(fcinfo,
-														   HILO_DRAW_NUMBER)));
+	PG_RETURN_INT64(hilo_entry_take(hilo_draw_right_to_take(hilo_api_entry(fcinfo),
+															HILO_DRAW_NUMBER)));
 }
 
 Datum
 hilo_last_number(PG_FUNCTION_ARGS)
 {
 	const char *collection = hilo_api_collection(fcinfo);
-	HiloEntry  *entry = hilo_cache_find(collection);
+	HiloEntry  *entry = hilo_entry_known(collection);
 
 	/*
 	 * Numbers drawn before the extension was dropped and created again do not
@@ -145,7 +136,7 @@ hilo_reserve(PG_FUNCTION_ARGS)
 	bool		nulls[2] = {0};
 
 	hilo_api_prevent_unless_may_write("hilo_reserve()");
-	entry = hilo_api_entry_to_draw(fcinfo, HILO_DRAW_NUMBER);
+	entry = hilo_draw_right_check(hilo_api_entry(fcinfo), HILO_DRAW_NUMBER);
 	request.size = checked_count(fcinfo, &entry->collection, 1, "count");
 	(void) hilo_collection_take(&entry->collection, &request, &claim);
 
@@ -162,7 +153,7 @@ hilo_next_hi(PG_FUNCTION_ARGS)
 	HiloClaim	claim;
 
 	hilo_api_prevent_unless_may_write("hilo.next_hi()");
-	entry = hilo_api_entry_to_draw(fcinfo, HILO_DRAW_NUMBER);
+	entry = hilo_draw_right_check(hilo_api_entry(fcinfo), HILO_DRAW_NUMBER);
 	request.size = checked_count(fcinfo, &entry->collection, 1, "capacity");
 	request.alignment = request.size;
 	hilo_collection_refuse_ordered(&entry->collection);
@@ -218,7 +209,7 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	hilo_api_prevent_unless_may_write("hilo.next_range()");
 	last_size = hilo_api_number(fcinfo, 1, "last_batch_size");
 	request.above = hilo_api_number(fcinfo, 3, "last_max");
-	collection = &hilo_api_entry_to_draw(fcinfo, HILO_DRAW_ID)->collection;
+	collection = &hilo_draw_right_check(hilo_api_entry(fcinfo), HILO_DRAW_ID)->collection;
 	(void) hilo_collection_row(collection);
 
 	/* If no time is given, use the last size unchanged. */
@@ -248,7 +239,7 @@ hilo_next_range(PG_FUNCTION_ARGS)
 Datum
 hilo_return_range(PG_FUNCTION_ARGS)
 {
-	HiloCollection collection;
+	HiloRowRef	ref;
 	int64		last;
 	int64		high;
 	int64		token = 0;
@@ -260,7 +251,7 @@ hilo_return_range(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("last must not be greater than high")));
-	hilo_collection_init(&collection, hilo_api_collection(fcinfo));
+	hilo_row_ref_init(&ref, hilo_api_collection(fcinfo));
 
 	/*
 	 * No claim has the token 0, which must not pass for an omitted argument.
@@ -271,7 +262,7 @@ hilo_return_range(PG_FUNCTION_ARGS)
 		if (token <= 0)
 			PG_RETURN_BOOL(false);
 	}
-	PG_RETURN_BOOL(hilo_collection_return(&collection, last, high, token));
+	PG_RETURN_BOOL(hilo_counter_return(&ref, last, high, token));
 }
 
 /*
@@ -285,9 +276,9 @@ hilo_release(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("hilo.release()");
 	if (PG_ARGISNULL(0))
-		PG_RETURN_INT64(hilo_cache_release_all());
-	entry = hilo_cache_find(hilo_api_collection(fcinfo));
-	PG_RETURN_INT64(entry == NULL ? 0 : hilo_cache_release(entry));
+		PG_RETURN_INT64(hilo_entries_release());
+	entry = hilo_entry_known(hilo_api_collection(fcinfo));
+	PG_RETURN_INT64(entry == NULL ? 0 : hilo_entry_release(entry));
 }
 
 Datum
@@ -297,7 +288,7 @@ hilo_ranges(PG_FUNCTION_ARGS)
 	ListCell   *lc;
 
 	hilo_init_materialized(fcinfo);
-	foreach(lc, hilo_cache_list())
+	foreach(lc, hilo_entries_in_use())
 	{
 		HiloEntry  *entry = lfirst(lc);
 		const char *name = entry->collection.ref.name;
@@ -331,66 +322,52 @@ hilo_number(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(number);
 }
 
-/* Argument number arg, which must be a valid number of a document. */
-static int64
-document_number(FunctionCallInfo fcinfo, int arg)
+/* The id of the number in argument 1, with that tag, which is checked. */
+static Datum
+format_id(FunctionCallInfo fcinfo, const char *collection, const char *tag)
 {
-	int64		number;
+	char		start[HILO_MAX_START_LEN];
+	char		suffix[HILO_MAX_SUFFIX_LEN];
+	int			start_len = hilo_document_id_start(start, collection,
+												   hilo_identity_parts_separator,
+												   hilo_server_prefix);
+	int			suffix_len;
 
-	hilo_api_reject_null(fcinfo, arg, "number");
-	number = PG_GETARG_INT64(arg);
-	if (number < 1)
+	hilo_check_node_tag(tag);
+	hilo_api_reject_null(fcinfo, 1, "number");
+	if (PG_GETARG_INT64(1) < 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("number must be at least 1")));
-	return number;
-}
-
-/* Build the id of a number of a collection. */
-static text *
-format_id(const char *collection, int64 number, const char *suffix,
-		  int suffix_len)
-{
-	char		start[HILO_MAX_START_LEN];
-	int			start_len;
-
-	start_len = hilo_document_id_start(start, collection,
-									   hilo_identity_parts_separator,
-									   hilo_server_prefix);
-	return hilo_build_id(start, start_len, number, suffix, suffix_len);
+	suffix_len = tag[0] == '\0' ? 0 :
+		snprintf(suffix, sizeof(suffix), "-%s", tag);
+	return PointerGetDatum(hilo_build_id(start, start_len, PG_GETARG_INT64(1),
+										 suffix, suffix_len));
 }
 
 /*
- * Do not create cache entries for names that are only formatted; there may be
- * many.
+ * Do not create entries for names that are only formatted; there may be many.
  */
 Datum
 hilo_format(PG_FUNCTION_ARGS)
 {
 	const char *name = hilo_api_collection(fcinfo);
-	int64		number = document_number(fcinfo, 1);
-	HiloEntry  *entry = hilo_cache_find(name);
+	HiloEntry  *entry = hilo_entry_known(name);
 	HiloCollection unknown;
-	HiloCollection *collection = entry != NULL ? &entry->collection : &unknown;
-	char		suffix[HILO_MAX_SUFFIX_LEN];
-	const char *tag;
-	int			len;
+	HiloCollection *collection = &unknown;
 
-	if (entry == NULL)
+	if (entry != NULL)
+		collection = &entry->collection;
+	else
 		hilo_collection_init(&unknown, name);
 	(void) hilo_collection_row(collection);
-	tag = hilo_collection_node_tag(collection);
-	len = snprintf(suffix, sizeof(suffix), "-%s", tag);
-	PG_RETURN_TEXT_P(format_id(name, number, suffix, len > 1 ? len : 0));
+	return format_id(fcinfo, name, hilo_collection_node_tag(collection));
 }
 
 Datum
 hilo_format_tagged(PG_FUNCTION_ARGS)
 {
 	const char *name = hilo_api_collection(fcinfo);
-	int64		number = document_number(fcinfo, 1);
-	char		suffix[HILO_MAX_SUFFIX_LEN];
-	int			suffix_len = tag_suffix(fcinfo, 2, suffix);
 
-	PG_RETURN_TEXT_P(format_id(name, number, suffix, suffix_len));
+	return format_id(fcinfo, name, hilo_api_name(fcinfo, 2, "node_tag"));
 }

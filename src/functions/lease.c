@@ -76,13 +76,10 @@ Datum
 hilo_hear_hub(PG_FUNCTION_ARGS)
 {
 	HiloCollection collection;
-	bool		heard;
 
 	hilo_api_prevent_unless_may_write("hilo.hear_hub()");
 	(void) hilo_api_administered(fcinfo, &collection);
-	heard = hilo_lease_hear(&collection.ref);
-	hilo_api_forget_range(collection.ref.name);
-	PG_RETURN_BOOL(heard);
+	PG_RETURN_BOOL(hilo_lease_hear(&collection.ref));
 }
 
 Datum
@@ -268,19 +265,6 @@ refuse_unreported(const Reports *reports, const char *where)
 			 errhint("A member reports when it asks for a lease, or when hilo.lease_report() is called there. To give up members that are gone for good, use hilo.hub_forget(), or force for all that are missing.")));
 }
 
-/*
- * Let a counter give leases again, above what is known; this session forgets
- * its range at once.
- */
-static int64
-resume(HiloRowRef *ref, int64 at_least)
-{
-	int64		max = hilo_counter_resume(ref, at_least);
-
-	hilo_api_forget_range(ref->name);
-	return max;
-}
-
 /* Where the counter would continue, as an item of a list. */
 static char *
 where_to(const char *counter, int64 at_least)
@@ -332,7 +316,7 @@ hilo_hub_resume(PG_FUNCTION_ARGS)
 					 errhint("If the name is right, use force.")));
 		refuse_unreported(&reports, where_to(collection.ref.name, at_least));
 	}
-	PG_RETURN_INT64(resume(&collection.ref, at_least));
+	PG_RETURN_INT64(hilo_counter_resume(&collection.ref, at_least));
 }
 
 /* A counter that will give leases again. */
@@ -477,7 +461,7 @@ hilo_hub_resume_all(PG_FUNCTION_ARGS)
 		HiloRowRef	ref;
 
 		hilo_row_ref_init(&ref, it->name);
-		(void) resume(&ref, it->at_least);
+		(void) hilo_counter_resume(&ref, it->at_least);
 	}
 	hilo_hub_set_timeline(hilo_timeline());
 	PG_RETURN_INT64(list_length(stopped));

@@ -57,16 +57,6 @@ hilo_counted_number(PG_FUNCTION_ARGS)
  * Sync
  */
 
-/* Sync a collection; this session forgets its range at once. */
-static bool
-sync_collection(const char *collection, int64 *max)
-{
-	if (!hilo_sync_collection(collection, max))
-		return false;
-	hilo_api_forget_range(collection);
-	return true;
-}
-
 Datum
 hilo_sync(PG_FUNCTION_ARGS)
 {
@@ -76,7 +66,7 @@ hilo_sync(PG_FUNCTION_ARGS)
 	hilo_api_prevent_unless_may_write("hilo.sync()");
 	collection = hilo_api_collection(fcinfo);
 	hilo_clean_notes();
-	if (!sync_collection(collection, &max))
+	if (!hilo_sync_collection(collection, &max))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("collection \"%s\" is not bound to a column",
@@ -105,7 +95,7 @@ hilo_sync_all(PG_FUNCTION_ARGS)
 
 		CHECK_FOR_INTERRUPTS();
 		if (!(row->row.flags & HILO_ROW_BOUND) ||
-			!sync_collection(row->name, &max))
+			!hilo_sync_collection(row->name, &max))
 			continue;
 		values[0] = CStringGetTextDatum(row->name);
 		values[1] = Int64GetDatum(max);

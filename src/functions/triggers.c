@@ -29,6 +29,7 @@
 #include "tables/column.h"
 #include "tables/attach.h"
 #include "tables/highest.h"
+#include "tables/rights.h"
 #include "tables/sync.h"
 
 PG_FUNCTION_INFO_V1(hilo_assign_id);
@@ -51,8 +52,8 @@ collection_of_table(Relation rel)
 {
 	const char *name = get_rel_name(hilo_topmost_table(rel));
 
-	return hilo_cache_entry(name != NULL ? name : RelationGetRelationName(rel),
-							hilo_identity_parts_separator);
+	return hilo_entry(name != NULL ? name : RelationGetRelationName(rel),
+					  hilo_identity_parts_separator);
 }
 
 /* The number of the column named in the trigger's arguments. */
@@ -85,7 +86,7 @@ make_assign_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
 	hilo_assigned_init(&site.column, rel,
 					   find_column(rel, trigger->tgargs[0]));
 	if (trigger->tgnargs == 2)
-		site.entry = hilo_cache_entry(trigger->tgargs[1], hilo_identity_parts_separator);
+		site.entry = hilo_entry(trigger->tgargs[1], hilo_identity_parts_separator);
 	else
 		site.entry = collection_of_table(rel);
 
@@ -327,7 +328,7 @@ move_above(AdvanceSite *site, int64 highest)
 		warn_not_advanced(collection, highest);
 	else
 		(void) hilo_collection_adopt(collection, highest, PG_INT64_MAX, true);
-	hilo_cache_forget(site->entry);
+	hilo_entry_forget(site->entry);
 }
 
 /*
@@ -352,7 +353,7 @@ look_at_table(AdvanceSite *site, TriggerData *trigdata)
 		(void) hilo_counter_read(&entry->collection.ref, &row);
 		if (hilo_counter_holds(&row, &entry->range.claim))
 			return 0;
-		hilo_cache_forget(entry);
+		hilo_entry_forget(entry);
 		return PG_INT64_MAX;
 	}
 
@@ -412,7 +413,7 @@ get_ready(AdvanceSite *site, TriggerData *trigdata)
 		hilo_assigned_init(&site->assigned, rel, site->watched[0].attnum);
 	if (site->count > 0)
 	{
-		site->entry = hilo_cache_entry(collection, NULL);
+		site->entry = hilo_entry(collection, NULL);
 		if (!hilo_may_advance(&site->entry->collection, site->topmost, &site->bound))
 			refuse_to_advance(site, trigdata);
 		if (site->bound)
@@ -445,7 +446,11 @@ advance_collection(AdvanceSite *site, int64 number)
 	HiloEntry  *entry = site->entry;
 	bool		own = !hilo_collection_is_ordered(&entry->collection) &&
 		number >= entry->range.claim.range.low &&
-		hilo_cache_skip(entry, number);
+		number <= entry->range.claim.range.high;
+
+	/* The numbers left out become a gap. */
+	if (own)
+		entry->range.last = Max(entry->range.last, number);
 
 	/*
 	 * A number within this session's range concerns only this session,
@@ -529,7 +534,7 @@ draw_again(AdvanceSite *site, const Watched *watched, Relation rel,
 
 	hilo_draw_right_check(site->entry, HILO_DRAW_ID);
 	value = hilo_id_reader_replace(&watched->reader, value,
-								   hilo_cache_take(site->entry),
+								   hilo_entry_take(site->entry),
 								   att->atttypid, att->atttypmod);
 	return heap_modify_tuple_by_cols(tuple, RelationGetDescr(rel), 1, &attnum,
 									 &value, &isnull);

@@ -18,6 +18,7 @@
 #include "ids/identity.h"
 #include "session/call.h"
 #include "tables/column.h"
+#include "tables/rights.h"
 #include "tables/taken.h"
 
 /*
@@ -65,7 +66,7 @@ document_id(HiloEntry *entry, text *requested, const Place *place)
 	if (requested == NULL)
 	{
 		hilo_draw_right_check(entry, HILO_DRAW_ID);
-		return hilo_api_next_id(entry);
+		return hilo_entry_next_id(entry, &entry->text.own);
 	}
 
 	name = text_to_cstring(requested);

@@ -111,16 +111,6 @@ hilo_api_administered(FunctionCallInfo fcinfo, HiloCollection *collection)
 	return is_identity;
 }
 
-void
-hilo_api_check_orderable(bool is_identity)
-{
-	if (is_identity)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("identities cannot be ordered"),
-				 errdetail("Their numbers come in order anyway, but have no horizon.")));
-}
-
 int64
 hilo_api_seed(FunctionCallInfo fcinfo, HiloCollection *collection)
 {
@@ -150,28 +140,6 @@ hilo_api_seed(FunctionCallInfo fcinfo, HiloCollection *collection)
 	return max;
 }
 
-bool
-hilo_api_drop(FunctionCallInfo fcinfo, HiloCollection *collection)
-{
-	const char *name = collection->ref.name;
-	bool		force = hilo_api_bool(fcinfo, 1, "force");
-
-	if (hilo_collection_drop(collection, force))
-		return true;
-	ereport(NOTICE,
-			(errmsg(HILO_COUNTER_FORMAT " does not exist", HILO_COUNTER_ARGS(name))));
-	return false;
-}
-
-void
-hilo_api_forget_range(const char *collection)
-{
-	HiloEntry  *entry = hilo_cache_find(collection);
-
-	if (entry != NULL)
-		hilo_cache_forget(entry);
-}
-
 HiloEntry *
 hilo_api_find_entry(FunctionCallInfo fcinfo)
 {
@@ -193,7 +161,7 @@ hilo_api_find_entry(FunctionCallInfo fcinfo)
 	}
 	else
 		name = text_to_cstring(value);
-	entry = hilo_cache_entry(name, hilo_identity_parts_separator);
+	entry = hilo_entry(name, hilo_identity_parts_separator);
 	entry->unseen = 0;
 	return entry;
 }

@@ -10,10 +10,6 @@
 
 #include "access/xact.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
-#include "storage/proc.h"
-#include "storage/procarray.h"
-#include "utils/timestamp.h"
 
 #include "base/failure_point.h"
 #include "base/settings.h"
@@ -42,14 +38,14 @@ hilo_collection_node_tag(const HiloCollection *collection)
  * Ordered collections
  */
 
-static void
-check_memory(const char *name)
+void
+hilo_collection_check_memory(const HiloCollection *collection)
 {
 	if (!hilo_pool_exists())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot use ordered collection \"%s\" without a pool",
-						name),
+						collection->ref.name),
 				 errhint("Add hilo to shared_preload_libraries, keep hilo.pool_size above 0, and restart the server.")));
 }
 
@@ -61,17 +57,14 @@ check_memory(const char *name)
 static void
 check_is_counted_here(HiloCollection *collection)
 {
-	const char *name = collection->ref.name;
-	HiloRow		row = collection->row;
+	HiloLeasing leasing = hilo_leasing();
 
-	if (hilo_collection_is_ordered(collection))
-		row.claimed_at = GetCurrentTimestamp();
-	row.flags &= ~HILO_ROW_ORDERED;
-	if (hilo_counter_is_for_hub(&collection->ref, &row, hilo_leasing()))
+	if (hilo_collection_is_ordered(collection) ? leasing == HILO_LEASE_ALL :
+		hilo_counter_is_for_hub(&collection->ref, &collection->row, leasing))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("collection \"%s\" cannot be ordered on this server",
-						name),
+						collection->ref.name),
 				 errdetail("Its numbers would be leased from a hub.")));
 }
 
@@ -85,7 +78,7 @@ refill_ordered(HiloCollection *collection, int64 count)
 	uint64		generation = hilo_row_generation;
 
 	CHECK_FOR_INTERRUPTS();
-	check_memory(collection->ref.name);
+	hilo_collection_check_memory(collection);
 	check_is_counted_here(collection);
 	if (count > 0)
 		hilo_hub_check_draw(&collection->ref);
@@ -161,7 +154,7 @@ check_has_horizon(const HiloCollection *collection)
 				 errmsg("collection \"%s\" is not ordered yet", name),
 				 errdetail("Transactions may hold numbers that were not drawn in order."),
 				 errhint("CALL hilo.make_ordered() waits for them; if it was interrupted, call it again.")));
-	check_memory(name);
+	hilo_collection_check_memory(collection);
 }
 
 void
@@ -186,16 +179,6 @@ hilo_collection_horizon(HiloCollection *collection, Snapshot snapshot,
 	*epoch = row->epoch;
 }
 
-bool
-hilo_collection_return(HiloCollection *collection, int64 last, int64 high,
-					   int64 token)
-{
-	hilo_collection_read(collection);
-	if (collection->row.flags & HILO_ROW_LEASED)
-		return false;
-	return hilo_counter_return(&collection->ref, last, high, token);
-}
-
 /*
  * Tell members and Citus workers, which draw from it as well, about a change.
  */
@@ -214,31 +197,26 @@ static void
 set_counter(HiloRowRef *ref, int64 value)
 {
 	HiloRow		row;
+	bool		forgotten;
 
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
 		(void) hilo_counter_read(ref, &row);
-		if (!hilo_members_are_forgotten(ref->name, &row))
-		{
-			(void) hilo_counter_set(ref, value, NULL);
-			return;
-		}
-	} while (!hilo_counter_set(ref, value, &row));
+		forgotten = hilo_members_are_forgotten(ref->name, &row);
+	} while (!hilo_counter_seed(ref, &value, true, forgotten ? &row : NULL));
 }
 
 int64
 hilo_collection_seed(HiloCollection *collection, int64 value, bool force)
 {
-	int64		max = value;
-
 	if (force)
 		set_counter(&collection->ref, value);
 	else
-		max = hilo_counter_seed(&collection->ref, value);
+		(void) hilo_counter_seed(&collection->ref, &value, false, NULL);
 	hilo_pool_forget(collection->ref.name);
 	tell_members(collection);
-	return max;
+	return value;
 }
 
 int64
@@ -268,16 +246,12 @@ hilo_collection_drop(HiloCollection *collection, bool force)
 	return dropped;
 }
 
-/*
- * From now on the collection has a horizon: call this when no transaction has
- * numbers of before it became ordered, except those with an id.
- */
-static void
-settle_order(HiloCollection *collection)
+void
+hilo_collection_settle_order(HiloCollection *collection)
 {
 	HILO_FAILURE_POINT("order changed");
 	hilo_order_begin(collection->ref.name);
-	hilo_counter_settle_order(&collection->ref);
+	hilo_counter_settle(&collection->ref, true);
 }
 
 void
@@ -286,7 +260,7 @@ hilo_collection_configure(HiloCollection *collection,
 {
 	if (options->ordered)
 	{
-		check_memory(collection->ref.name);
+		hilo_collection_check_memory(collection);
 		hilo_collection_read(collection);
 		check_is_counted_here(collection);
 	}
@@ -294,44 +268,7 @@ hilo_collection_configure(HiloCollection *collection,
 		hilo_pool_forget(collection->ref.name);
 	tell_members(collection);
 	if (options->ordered && !options->in_use)
-		settle_order(collection);
-}
-
-/*
- * Wait until all transactions of this database have ended that are running now,
- * prepared ones too, as CREATE INDEX CONCURRENTLY does.
- */
-static void
-wait_for_transactions(void)
-{
-	int			count;
-	VirtualTransactionId *running = GetCurrentVirtualXIDs(InvalidTransactionId,
-														  false, false,
-														  PROC_IN_VACUUM,
-														  &count);
-
-	for (int i = 0; i < count; i++)
-		(void) VirtualXactLock(running[i], true);
-}
-
-bool
-hilo_collection_make_ordered(HiloCollection *collection)
-{
-	HiloCounterOptions options = {.change_order = true,.ordered = true,.in_use = true};
-
-	check_memory(collection->ref.name);
-	hilo_collection_read(collection);
-	if (collection->row.flags & HILO_ROW_SETTLED)
-		return false;
-	hilo_collection_configure(collection, &options);
-	return true;
-}
-
-void
-hilo_collection_wait_until_ordered(HiloCollection *collection)
-{
-	wait_for_transactions();
-	settle_order(collection);
+		hilo_collection_settle_order(collection);
 }
 
 /*

@@ -22,6 +22,9 @@ typedef struct HiloCollection
 	HiloRow		row;
 
 	HiloOrder	order;			/* if it is ordered */
+
+	/* hilo_settings_generation in which the name was checked; 0: it was not */
+	uint32		checked;
 } HiloCollection;
 
 /*
@@ -33,6 +36,7 @@ hilo_collection_init(HiloCollection *collection, const char *name)
 	hilo_row_ref_init(&collection->ref, name);
 	collection->generation = 0;
 	memset(&collection->order, 0, sizeof(collection->order));
+	collection->checked = 0;
 }
 
 /*
@@ -89,21 +93,18 @@ extern void hilo_collection_horizon(HiloCollection *collection,
 									Snapshot snapshot, int64 *horizon,
 									int64 *epoch, XLogRecPtr *lsn);
 
+/* Raise 55000 if this server has no memory for ordered collections. */
+extern void hilo_collection_check_memory(const HiloCollection *collection);
+
 /*
- * Make a collection that may be in use ordered: the first step, false if it is
- * already; and the second one, in a later transaction that has no snapshot: wait
- * until it has a horizon.
+ * From now on the collection has a horizon: call this when no transaction has
+ * numbers of before it became ordered, except those with an id.
  */
-extern bool hilo_collection_make_ordered(HiloCollection *collection);
-extern void hilo_collection_wait_until_ordered(HiloCollection *collection);
-
-/* The same for the range of a client; see hilo_counter_return(). */
-extern bool hilo_collection_return(HiloCollection *collection, int64 last,
-								   int64 high, int64 token);
+extern void hilo_collection_settle_order(HiloCollection *collection);
 
 /*
- * Seed as hilo_counter_seed() does, or with force as hilo_counter_set() does;
- * nothing stays in the pool.  Here and below, members of this hub are told before
+ * Seed as hilo_counter_seed() does, and return the max now stored; nothing stays
+ * in the pool.  Here and below, members of this hub are told before
  * the function returns.
  */
 extern int64 hilo_collection_seed(HiloCollection *collection, int64 value,

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * session.c
- *	  The ranges that this session holds, one per collection.
+ *	  Where this session's numbers come from: the ranges that it holds, one per
+ *	  collection, the pool, the row, or a hub.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,11 +26,11 @@
 #include "session/session.h"
 #include "shared/pool.h"
 
-/* Everything in this module is allocated here, and never freed. */
-static MemoryContext cache_context;
+/* What the entries consist of is allocated here. */
+static MemoryContext entries_context;
 
 /* Maps a name to the HiloEntry that starts with it; entries never move. */
-static HTAB *cache_entries;
+static HTAB *entries;
 
 /*
  * Where numbers come from
@@ -58,9 +59,7 @@ static bool
 take_pooled(HiloCollection *collection, HiloRangeRequest *request,
 			HiloClaim *claim)
 {
-	const char *name = collection->ref.name;
 	const HiloRow *row = &collection->row;
-	HiloRangeRequest any;
 	bool		low;
 	XLogRecPtr	lsn;
 
@@ -74,18 +73,8 @@ take_pooled(HiloCollection *collection, HiloRangeRequest *request,
 		return false;
 
 	hilo_counter_size(request, row);
-	if (!hilo_pool_take(name, row, request, claim, &low))
-	{
-		/*
-		 * A session prefers higher numbers; of leased ones it takes any.
-		 */
-		any = *request;
-		if (!request->for_client && request->keep != 0)
-			any.above = 0;
-		if (!(row->flags & HILO_ROW_LEASED) || any.above == request->above ||
-			!hilo_pool_take(name, row, &any, claim, &low))
-			return false;
-	}
+	if (!hilo_pool_take(collection->ref.name, row, request, claim, &low))
+		return false;
 	HILO_KILL_POINT("taken");
 
 	if (low)
@@ -117,12 +106,11 @@ bool
 hilo_collection_take(HiloCollection *collection, HiloRangeRequest *request,
 					 HiloClaim *claim)
 {
-	HiloRow    *row = &collection->row;
+	const HiloRow *row = &collection->row;
 
 	for (;;)
 	{
 		uint64		generation = hilo_row_generation;
-		HiloRangeRequest any;
 		bool		claimed;
 
 		request->leasing = hilo_leasing();
@@ -130,20 +118,15 @@ hilo_collection_take(HiloCollection *collection, HiloRangeRequest *request,
 			take_pooled(collection, request, claim))
 			return true;
 
-		/* A session prefers higher numbers, but does not insist on them. */
-		any = *request;
-		if (!request->for_client && request->keep != 0)
-			any.above = 0;
 		hilo_hub_check_draw(&collection->ref);
-		claimed = hilo_counter_claim(&collection->ref, &any, row, claim);
+		claimed = hilo_counter_claim(&collection->ref, request,
+									 &collection->row, claim);
 		collection->generation = generation;
 		if (claimed)
 		{
 			hilo_hub_wait_for_standby(claim->lsn);
-			request->size = any.size;
-			request->reserve = any.reserve;
-			if (any.reserve > 0)
-				put_reserve(collection->ref.name, any.size, claim);
+			if (request->reserve > 0)
+				put_reserve(collection->ref.name, request->size, claim);
 			return true;
 		}
 
@@ -163,9 +146,18 @@ hilo_collection_take(HiloCollection *collection, HiloRangeRequest *request,
 				return true;
 		}
 		else
-			hilo_lease_fetch(&collection->ref, row, &any);
+			hilo_lease_fetch(&collection->ref, row, request);
 		CHECK_FOR_INTERRUPTS();
 	}
+}
+
+static int64
+draw_one(HiloCollection *collection, HiloRangeRequest *request)
+{
+	HiloClaim	claim;
+
+	(void) hilo_collection_take(collection, request, &claim);
+	return claim.range.low;
 }
 
 int64
@@ -173,64 +165,39 @@ hilo_collection_draw(HiloCollection *collection)
 {
 	HiloRangeRequest request = {.size = 1,.exact = true,.alignment = 1,
 	.for_statement = true};
-	HiloClaim	claim;
 
-	(void) hilo_collection_take(collection, &request, &claim);
-	return claim.range.low;
+	return draw_one(collection, &request);
 }
 
 int64
 hilo_collection_draw_number(HiloCollection *collection, int64 number)
 {
 	HiloRangeRequest request = {.size = 1,.exact = true,.alignment = 1,
-	.above = number - 1,.for_statement = true};
+		.above = number - 1,.only = true,.for_statement = true,
+	.leasing = hilo_leasing()};
+	uint64		generation = hilo_row_generation;
 	HiloClaim	claim;
+	bool		claimed;
 
 	hilo_hub_check_draw(&collection->ref);
-	if (hilo_counter_claim_number(&collection->ref, hilo_leasing(), number))
+	claimed = hilo_counter_claim(&collection->ref, &request, &collection->row,
+								 &claim);
+	collection->generation = generation;
+	if (claimed)
 	{
-		hilo_hub_wait_for_standby(XactLastRecEnd);
+		hilo_hub_wait_for_standby(claim.lsn);
 		return number;
 	}
-	hilo_collection_read(collection);
 	if (!(collection->row.flags & HILO_ROW_LEASED) &&
 		collection->row.max >= number)
 		return 0;
-	(void) hilo_collection_take(collection, &request, &claim);
-	return claim.range.low;
-}
-
-bool
-hilo_collection_give_back(HiloCollection *collection, const HiloClaim *claim,
-						  int64 last, bool at_exit)
-{
-	HiloClaim	rest = *claim;
-
-	rest.range.low = last + 1;
-	if (hilo_pool_exists())
-		return hilo_pool_put(collection->ref.name, &rest, false);
-	return hilo_counter_give_back(&collection->ref, claim, last, at_exit);
+	request.only = false;
+	return draw_one(collection, &request);
 }
 
 /*
  * Ranges
  */
-
-void
-hilo_cache_forget(HiloEntry *entry)
-{
-	entry->range.high = entry->range.last;
-	entry->growth.size = 0;
-}
-
-bool
-hilo_cache_skip(HiloEntry *entry, int64 number)
-{
-	if (number > entry->range.high)
-		return false;
-	entry->range.last = Max(entry->range.last, number);
-	return true;
-}
 
 /*
  * Read the row, and keep the range if it is still valid; the result holds for
@@ -240,36 +207,14 @@ static void
 revalidate(HiloEntry *entry)
 {
 	HiloClaim  *claim = &entry->range.claim;
-	const HiloRow *row;
 
-	/* A copy of the row that is older than the range says nothing about it. */
-	if (claim->epoch != 0)
-		entry->collection.generation = 0;
-	row = hilo_collection_row(&entry->collection);
-	if (claim->epoch != 0 && !hilo_counter_holds(row, claim))
+	hilo_collection_read(&entry->collection);
+	if (!hilo_counter_holds(&entry->collection.row, claim))
 	{
-		entry->growth.drawn += hilo_entry_drawn(entry);
-		hilo_cache_forget(entry);
+		hilo_entry_forget(entry);
 		claim->epoch = 0;
 	}
 	entry->range.generation = entry->collection.generation;
-}
-
-/*
- * Draw the next number of an ordered collection, as a range of one number.
- * Returns false if the collection is no longer ordered.
- */
-static bool
-take_ordered(HiloEntry *entry, uint64 generation)
-{
-	HiloClaim  *claim = &entry->range.claim;
-
-	if (!hilo_collection_take_ordered(&entry->collection, 1, claim))
-		return false;
-	entry->range.last = claim->range.low - 1;
-	entry->range.high = claim->range.high;
-	entry->range.generation = generation;
-	return true;
 }
 
 /*
@@ -278,46 +223,41 @@ take_ordered(HiloEntry *entry, uint64 generation)
  * far: many sessions draw only one number.  Within a session numbers increase,
  * provided that the pool has higher ones.
  */
-static void
-claim_range(HiloEntry *entry, int unless)
+static bool
+claim_range(HiloEntry *entry, int unless, HiloClaim *claim)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	int64		drawn = entry->growth.drawn + hilo_entry_drawn(entry);
+	int64		drawn = entry->growth.drawn + entry->range.last;
 	HiloRangeRequest request = {
 		.alignment = 1,
-		.above = drawn > 0 ? entry->range.drawn : 0,
+		.prefer = drawn > 0 ? entry->range.drawn : 0,
 		.last_size = entry->growth.size,
 		.age = now - entry->growth.claimed_at,
 		.duration = hilo_range_duration * INT64CONST(1000),
 		.keep = hilo_pool_exists() ? Max(drawn, 1) : PG_INT64_MAX,
 		.unless = unless
 	};
-	HiloClaim	claim;
-	uint64		generation = hilo_row_generation;
 
-	if (!hilo_collection_take(&entry->collection, &request, &claim))
-		return;
-	entry->growth.drawn += hilo_entry_drawn(entry);
-	entry->range.claim = claim;
-	entry->range.last = claim.range.low - 1;
-	entry->range.high = claim.range.high;
-	entry->range.generation = generation;
+	if (!hilo_collection_take(&entry->collection, &request, claim))
+		return false;
 
 	/* Do not judge by the duration of a range smaller than it should be. */
 	if (request.reserve == 0 &&
 		(entry->growth.size == 0 ||
-		 hilo_range_count(&claim.range) >= request.size))
+		 hilo_range_count(&claim->range) >= request.size))
 	{
 		entry->growth.size = request.size;
 		entry->growth.claimed_at = now;
 	}
+	return true;
 }
 
 void
-hilo_cache_refill(HiloEntry *entry, int unless)
+hilo_entry_refill(HiloEntry *entry, int unless)
 {
 	HiloCollection *collection = &entry->collection;
 	uint64		generation = hilo_row_generation;
+	HiloClaim	claim;
 
 	if (hilo_entry_unused(entry) > 0)
 	{
@@ -326,27 +266,17 @@ hilo_cache_refill(HiloEntry *entry, int unless)
 		if (hilo_entry_unused(entry) > 0)
 			return;
 	}
-	if (hilo_collection_is_ordered(collection))
-	{
-		if (entry->range.generation != generation)
-		{
-			hilo_row_check_storage();
-			revalidate(entry);
-		}
-		if (hilo_collection_is_ordered(collection) &&
-			!(collection->row.flags & unless) &&
-			take_ordered(entry, generation))
-			return;
-	}
-	claim_range(entry, unless);
-}
 
-void
-hilo_cache_prepare(HiloEntry *entry)
-{
-	if (entry->collection.generation != hilo_row_generation &&
-		!hilo_citus_is_worker())
-		hilo_cache_refill(entry, HILO_ROW_BOUND);
+	/* A range of an ordered collection is one number. */
+	if (!(collection->generation == generation &&
+		  (collection->row.flags & (HILO_ROW_ORDERED | unless)) == HILO_ROW_ORDERED &&
+		  hilo_collection_take_ordered(collection, 1, &claim)) &&
+		!claim_range(entry, unless, &claim))
+		return;
+	entry->growth.drawn += entry->range.last - (claim.range.low - 1);
+	entry->range.claim = claim;
+	entry->range.last = claim.range.low - 1;
+	entry->range.generation = generation;
 }
 
 /*
@@ -354,10 +284,11 @@ hilo_cache_prepare(HiloEntry *entry)
  */
 
 int64
-hilo_cache_release(HiloEntry *entry)
+hilo_entry_release(HiloEntry *entry)
 {
+	HiloClaim	rest;
 	int64		count;
-	bool		went_back;
+	bool		went_back = false;
 
 	/* At exit the row cannot be read; an invalid range is discarded later. */
 	if (!proc_exit_inprogress && hilo_entry_unused(entry) > 0 &&
@@ -366,55 +297,52 @@ hilo_cache_release(HiloEntry *entry)
 	count = hilo_entry_unused(entry);
 
 	/* This either raises an error and has changed nothing, or succeeds. */
-	went_back = count > 0 &&
-		hilo_collection_give_back(&entry->collection, &entry->range.claim,
-								  entry->range.last, proc_exit_inprogress);
+	rest = entry->range.claim;
+	rest.range.low = entry->range.last + 1;
+	if (count > 0)
+		went_back = hilo_pool_exists() ?
+			hilo_pool_put(entry->collection.ref.name, &rest, false) :
+			hilo_counter_give_back(&entry->collection.ref, &rest,
+								   proc_exit_inprogress);
 	HILO_KILL_POINT("given back");
-	hilo_cache_forget(entry);
-	entry->growth.drawn = -hilo_entry_drawn(entry);
+	hilo_entry_forget(entry);
+	entry->growth.drawn = -entry->range.last;
 	return went_back ? count : 0;
 }
 
 int64
-hilo_cache_release_all(void)
+hilo_entries_release(void)
 {
 	HASH_SEQ_STATUS status;
 	HiloEntry  *entry;
 	int64		count = 0;
 
-	if (cache_entries == NULL)
+	if (entries == NULL)
 		return 0;
-	hash_seq_init(&status, cache_entries);
+	hash_seq_init(&status, entries);
 	while ((entry = hash_seq_search(&status)) != NULL)
-		count += hilo_cache_release(entry);
+		count += hilo_entry_release(entry);
 	return count;
 }
 
 List *
-hilo_cache_list(void)
+hilo_entries_in_use(void)
 {
 	HASH_SEQ_STATUS status;
 	HiloEntry  *entry;
-	List	   *entries = NIL;
-	List	   *unused_entries = NIL;
-	ListCell   *lc;
+	List	   *in_use = NIL;
 
-	if (cache_entries == NULL)
+	if (entries == NULL)
 		return NIL;
-	hash_seq_init(&status, cache_entries);
+	hash_seq_init(&status, entries);
 	while ((entry = hash_seq_search(&status)) != NULL)
 	{
 		if (hilo_entry_unused(entry) > 0)
-			entries = lappend(entries, entry);
-	}
-	foreach(lc, entries)
-	{
-		entry = lfirst(lc);
-		revalidate(entry);
+			revalidate(entry);
 		if (hilo_entry_unused(entry) > 0)
-			unused_entries = lappend(unused_entries, entry);
+			in_use = lappend(in_use, entry);
 	}
-	return unused_entries;
+	return in_use;
 }
 
 /*
@@ -432,11 +360,11 @@ release_at_exit(int code, Datum arg)
 
 	if (hilo_pool_exists())
 	{
-		(void) hilo_cache_release_all();
+		(void) hilo_entries_release();
 		return;
 	}
 
-	hash_seq_init(&status, cache_entries);
+	hash_seq_init(&status, entries);
 	while ((entry = hash_seq_search(&status)) != NULL)
 		any = any || hilo_entry_unused(entry) > 0;
 	if (!any)
@@ -445,7 +373,7 @@ release_at_exit(int code, Datum arg)
 	AbortOutOfAnyTransaction();
 	StartTransactionCommand();
 	HILO_FAILURE_POINT("at exit");
-	(void) hilo_cache_release_all();
+	(void) hilo_entries_release();
 	CommitTransactionCommand();
 }
 
@@ -473,56 +401,55 @@ compare_names(const void *key1, const void *key2, Size keysize)
  * nothing may be logged.
  */
 static void
-create_cache(void)
+create_entries(void)
 {
-	HASHCTL		ctl = {0};
+	HASHCTL		ctl = {
+		.keysize = sizeof(const char *),
+		.entrysize = sizeof(HiloEntry),
+		.hash = hash_name,
+		.match = compare_names
+	};
 
-	cache_context = AllocSetContextCreate(TopMemoryContext, "hilo cache",
-										  ALLOCSET_DEFAULT_SIZES);
-	ctl.keysize = sizeof(const char *);
-	ctl.entrysize = sizeof(HiloEntry);
-	ctl.hash = hash_name;
-	ctl.match = compare_names;
-	ctl.hcxt = cache_context;
-	cache_entries = hash_create("hilo collections", 64, &ctl,
-								HASH_ELEM | HASH_FUNCTION | HASH_COMPARE |
-								HASH_CONTEXT);
+	ctl.hcxt = entries_context = AllocSetContextCreate(TopMemoryContext,
+													   "hilo collections",
+													   ALLOCSET_DEFAULT_SIZES);
+	entries = hash_create("hilo collections", 64, &ctl,
+						  HASH_ELEM | HASH_FUNCTION | HASH_COMPARE |
+						  HASH_CONTEXT);
 	if (!am_walsender)
 		before_shmem_exit(release_at_exit, (Datum) 0);
 }
 
 HiloEntry *
-hilo_cache_find(const char *name)
+hilo_entry_known(const char *name)
 {
-	return cache_entries == NULL ? NULL :
-		hash_search(cache_entries, &name, HASH_FIND, NULL);
+	return entries == NULL ? NULL :
+		hash_search(entries, &name, HASH_FIND, NULL);
 }
 
 HiloEntry *
-hilo_cache_entry(const char *name, const char *separator)
+hilo_entry(const char *name, const char *separator)
 {
 	HiloEntry  *entry;
-	bool		found;
 
-	if (unlikely(cache_entries == NULL))
-		create_cache();
-	entry = hash_search(cache_entries, &name, HASH_FIND, NULL);
+	if (unlikely(entries == NULL))
+		create_entries();
+	entry = hash_search(entries, &name, HASH_FIND, NULL);
 	if (entry != NULL &&
 		(separator == NULL ||
-		 entry->text.name_generation == hilo_settings_generation))
+		 entry->collection.checked == hilo_settings_generation))
 		return entry;
 
 	hilo_check_collection(name, separator);
 	if (entry == NULL)
 	{
-		name = MemoryContextStrdup(cache_context, name);
-		entry = hash_search(cache_entries, &name, HASH_ENTER, &found);
-		memset((char *) entry + sizeof(const char *), 0,
-			   sizeof(HiloEntry) - sizeof(const char *));
+		name = MemoryContextStrdup(entries_context, name);
+		entry = hash_search(entries, &name, HASH_ENTER, NULL);
+		memset(entry, 0, sizeof(HiloEntry));
 		hilo_collection_init(&entry->collection, name);
 	}
 	if (separator != NULL)
-		entry->text.name_generation = hilo_settings_generation;
+		entry->collection.checked = hilo_settings_generation;
 	return entry;
 }
 
@@ -530,7 +457,7 @@ hilo_cache_entry(const char *name, const char *separator)
  * Make a form of ids that have this tag, which may be in the form.
  */
 static void
-make_form(HiloEntry *entry, HiloIdForm * form, const char *tag, int tag_len)
+make_form(HiloEntry *entry, HiloIdForm *form, const char *tag, int tag_len)
 {
 	char		start[HILO_MAX_START_LEN];
 	int			len = hilo_document_id_start(start, entry->collection.ref.name,
@@ -540,12 +467,12 @@ make_form(HiloEntry *entry, HiloIdForm * form, const char *tag, int tag_len)
 
 	suffix[0] = '-';
 	memcpy(suffix + 1, tag, tag_len);
-	hilo_id_form_init(form, cache_context, start, len,
+	hilo_id_form_init(form, entries_context, start, len,
 					  suffix, tag_len > 0 ? tag_len + 1 : 0);
 }
 
 void
-hilo_cache_make_text(HiloEntry *entry)
+hilo_entry_make_text(HiloEntry *entry)
 {
 	HiloIdForm *given = &entry->text.given;
 	const char *tag = hilo_collection_node_tag(&entry->collection);
@@ -553,12 +480,12 @@ hilo_cache_make_text(HiloEntry *entry)
 	make_form(entry, &entry->text.own, tag, strlen(tag));
 	if (given->id != NULL)
 		make_form(entry, given, given->suffix + 1, Max(given->suffix_len - 1, 0));
-	entry->text.generation = hilo_settings_generation;
-	entry->text.row_generation = entry->collection.generation;
+	entry->text.generation = hilo_settings_generation +
+		entry->collection.generation;
 }
 
 void
-hilo_cache_give_tag(HiloEntry *entry, const char *tag)
+hilo_entry_give_tag(HiloEntry *entry, const char *tag)
 {
 	hilo_check_node_tag(tag);
 	make_form(entry, &entry->text.given, tag, strlen(tag));

@@ -1,9 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * session.h
- *	  The ranges that this session holds, one per collection.
+ *	  Where this session's numbers come from: the ranges that it holds, one per
+ *	  collection, the pool, the row, or a hub.
  *
- * They belong to the connection: transactions, DISCARD ALL and SET ROLE do not
+ * Ranges belong to the connection: transactions, DISCARD ALL and SET ROLE do not
  * affect them, and the unused numbers go back when it ends.  Entries are never
  * freed, so a pointer to one stays valid for the life of the backend.
  *
@@ -12,8 +13,6 @@
 #ifndef HILO_SESSION_H
 #define HILO_SESSION_H
 
-#include "access/xact.h"
-
 #include "base/document_id.h"
 #include "session/collection.h"
 
@@ -21,15 +20,15 @@
  * Get numbers: from the pool, by a claim, or by a lease from the hub, as the row
  * says.  On return they may be shown, and the row has been read.  For a counted
  * collection the request means what it means to hilo_counter_claim(); its pool
- * serves only sessions, for which request->above is a preference.  Returns false
- * only if the row has one of the flags request->unless.
+ * serves only sessions.  Returns false only if the row has one of the flags
+ * request->unless.
  */
 extern bool hilo_collection_take(HiloCollection *collection,
 								 HiloRangeRequest *request, HiloClaim *claim);
 
 /*
  * Draw one number of an identity, or of the server-side ids, for a statement,
- * bypassing the cache.
+ * bypassing the ranges.
  */
 extern int64 hilo_collection_draw(HiloCollection *collection);
 
@@ -41,31 +40,21 @@ extern int64 hilo_collection_draw(HiloCollection *collection);
 extern int64 hilo_collection_draw_number(HiloCollection *collection,
 										 int64 number);
 
-/*
- * Give the numbers above last of a session's claim back, to the pool if there
- * is one, else to the row.  Returns whether they went back.  At exit it waits
- * for no lock.
- */
-extern bool hilo_collection_give_back(HiloCollection *collection,
-									  const HiloClaim *claim, int64 last,
-									  bool at_exit);
-
 typedef struct HiloEntry
 {
 	HiloCollection collection;	/* must be first: its name is the hash key */
 
 	/*
-	 * The range: numbers above last, up to high, may be drawn as long as
+	 * The range: numbers of the claim above last may be drawn as long as
 	 * generation equals hilo_row_generation, or else after the row has been
 	 * read again.  Nothing else affects whether it is usable.
 	 */
 	struct
 	{
 		int64		last;
-		int64		high;
 		uint64		generation;
 		int64		drawn;		/* the number drawn last; 0: none */
-		HiloClaim	claim;		/* where it comes from */
+		HiloClaim	claim;		/* epoch 0: there is none */
 	}			range;
 
 	/* How large the next one should be. */
@@ -73,7 +62,8 @@ typedef struct HiloEntry
 	{
 		int64		size;		/* of the last range; 0: none, or given back */
 		TimestampTz claimed_at;
-		int64		drawn;		/* numbers drawn from earlier ranges */
+		int64		drawn;		/* range.last and this: numbers drawn since
+								 * the last release */
 	}			growth;
 
 	/*
@@ -97,86 +87,62 @@ typedef struct HiloEntry
 	/* How ids look, and when that was determined. */
 	struct
 	{
-		uint32		name_generation;	/* hilo_settings_generation in which
-										 * the name was checked, */
-		uint32		generation; /* and the forms were made, */
-		uint64		row_generation; /* from this row */
+		uint64		generation; /* of settings and row together */
 		HiloIdForm	own;		/* ids with the tag of the collection, */
 		HiloIdForm	given;		/* and with the one that a caller gave last */
 	} text;
 } HiloEntry;
 
 /* The entry of a name; NULL: this backend has none. */
-extern HiloEntry *hilo_cache_find(const char *name);
+extern HiloEntry *hilo_entry_known(const char *name);
 
 /*
  * The same, but creates an empty entry.  Raises 22023 unless the name is valid
  * for a collection; with a NULL separator, it may end in any.
  */
-extern HiloEntry *hilo_cache_entry(const char *name, const char *separator);
+extern HiloEntry *hilo_entry(const char *name, const char *separator);
 
 /* Numbers of the range that are left, whether or not they are valid. */
 static inline int64
 hilo_entry_unused(const HiloEntry *entry)
 {
-	return entry->range.high - entry->range.last;
-}
-
-/* How many numbers of the range this session has drawn. */
-static inline int64
-hilo_entry_drawn(const HiloEntry *entry)
-{
-	return entry->range.claim.epoch == 0 ? 0 :
-		entry->range.last - (entry->range.claim.range.low - 1);
+	return entry->range.claim.range.high - entry->range.last;
 }
 
 /*
  * Get a range for an entry that has no numbers left, or find that its range is
- * still valid although the generation has changed.  On return last < high; or
- * the row, which was read, has one of the flags unless.
+ * still valid although the generation has changed.  On return there are numbers
+ * left; or the row, which was read, has one of the flags unless.
  */
-extern void hilo_cache_refill(HiloEntry *entry, int unless);
-
-/*
- * If the row has to be read, read it.  If nothing is bound to the collection, so
- * that no right has to be checked before a draw, get a range with it.
- */
-extern void hilo_cache_prepare(HiloEntry *entry);
+extern void hilo_entry_refill(HiloEntry *entry, int unless);
 
 /* Draw the next number. */
 static inline int64
-hilo_cache_take(HiloEntry *entry)
+hilo_entry_take(HiloEntry *entry)
 {
-	if (unlikely(entry->range.last >= entry->range.high ||
+	if (unlikely(hilo_entry_unused(entry) <= 0 ||
 				 entry->range.generation != hilo_row_generation))
-		hilo_cache_refill(entry, 0);
+		hilo_entry_refill(entry, 0);
 	return entry->range.drawn = ++entry->range.last;
 }
-
-/*
- * Make sure that this session does not draw number, if it is in its range; the
- * numbers skipped become a gap.  Returns false if it is above the range, or
- * there is no range.
- */
-extern bool hilo_cache_skip(HiloEntry *entry, int64 number);
 
 /*
  * Set entry->text to how ids of the collection look, according to the current
  * settings and the row as last read.
  */
-extern void hilo_cache_make_text(HiloEntry *entry);
+extern void hilo_entry_make_text(HiloEntry *entry);
 
 /*
  * Make entry->text.given the form of ids with this tag.  Raises 22023 unless it
  * is valid.
  */
-extern void hilo_cache_give_tag(HiloEntry *entry, const char *tag);
+extern void hilo_entry_give_tag(HiloEntry *entry, const char *tag);
 
 /* True if it is that already. */
 static inline bool
 hilo_entry_has_tag(const HiloEntry *entry, const char *tag, int len)
 {
-	const		HiloIdForm *form = &entry->text.given;
+	const HiloIdForm *form = &entry->text.given;
 
 	if (form->id == NULL || form->suffix_len != (len > 0 ? len + 1 : 0))
 		return false;
@@ -189,21 +155,43 @@ hilo_entry_has_tag(const HiloEntry *entry, const char *tag, int len)
 }
 
 /*
+ * Draw an id of one of the forms in entry->text.  The range brings the row, so
+ * it comes first.
+ */
+static inline text *
+hilo_entry_next_id(HiloEntry *entry, HiloIdForm *form)
+{
+	int64		number = hilo_entry_take(entry);
+
+	if (unlikely(entry->text.generation !=
+				 hilo_settings_generation + entry->collection.generation))
+		hilo_entry_make_text(entry);
+	return hilo_id_form_make(form, number);
+}
+
+/*
+ * Forget the range of an entry; its unused numbers become a gap.
+ */
+static inline void
+hilo_entry_forget(HiloEntry *entry)
+{
+	entry->range.claim.range.high = entry->range.last;
+	entry->growth.size = 0;
+}
+
+/*
  * Give the unused numbers of an entry back, and forget its range.  Returns how
  * many of them went back.
  */
-extern int64 hilo_cache_release(HiloEntry *entry);
+extern int64 hilo_entry_release(HiloEntry *entry);
 
 /* The same for all entries. */
-extern int64 hilo_cache_release_all(void);
-
-/* Forget the range of an entry; its unused numbers become a gap. */
-extern void hilo_cache_forget(HiloEntry *entry);
+extern int64 hilo_entries_release(void);
 
 /*
  * The entries that have unused numbers, as a list of HiloEntry *, palloc'd.
  * Forgets invalid ranges first.
  */
-extern List *hilo_cache_list(void);
+extern List *hilo_entries_in_use(void);
 
 #endif							/* HILO_SESSION_H */

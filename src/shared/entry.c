@@ -197,10 +197,7 @@ create_entry(const char *name, uint64 oldest)
 	it->database = MyDatabaseId;
 	strlcpy(it->name, name, sizeof(it->name));
 	it->piece_count = 0;
-	memset(&it->leases, 0, sizeof(it->leases));
-	it->leases.known.leased_at = it->leases.known.failed_at =
-		it->leases.known.failing_since = it->leases.fetch_at =
-		it->leases.rate_at = it->leases.rate_since = DT_NOBEGIN;
+	hilo_leases_init(&it->leases);
 	LWLockRelease(&it->lock);
 	dlist_push_head(bucket_of(MyDatabaseId, name), &it->node);
 	return it;

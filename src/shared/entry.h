@@ -38,16 +38,6 @@ typedef struct HiloTurn
 	ConditionVariable done;
 } HiloTurn;
 
-/* What the hub answered. */
-typedef struct HiloLeases
-{
-	HiloPoolLease known;		/* left and per_minute are as of rate_at */
-	uint64		answers;		/* number of turns that brought numbers */
-	TimestampTz fetch_at;		/* when a lease worker was last requested */
-	TimestampTz rate_at;		/* time that known.per_minute refers to, */
-	TimestampTz rate_since;		/* and when its count began */
-} HiloLeases;
-
 typedef struct HiloRing HiloRing;
 
 typedef struct HiloShared
@@ -60,7 +50,7 @@ typedef struct HiloShared
 	HiloTurn	turn;
 	int			piece_count;
 	HiloClaim	pieces[HILO_MAX_PIECES];	/* lowest first */
-	HiloLeases	leases;
+	HiloPoolLease leases;
 	HiloRing   *ring;			/* NULL: not ordered */
 	char		name[HILO_MAX_ROW_NAME_LEN];
 } HiloShared;
@@ -81,6 +71,9 @@ extern HiloShared *hilo_shared_entry(int i);
 
 /* A number that was not given before. */
 extern uint64 hilo_shared_count(void);
+
+/* Nothing is known about leases yet; see pool.c. */
+extern void hilo_leases_init(HiloPoolLease *leases);
 
 /*
  * Wait until the current turn, of another session, is over.  The caller holds

@@ -429,13 +429,18 @@ last_record_end(void)
 /*
  * Make the ring belong to the row, which was read in this turn.  Where numbers
  * go on above all that were claimed, as after a seed, the records stay right.
+ *
+ * Then compute what to claim so that count numbers can be drawn: more, if the
+ * last claim did not last as long as ranges should.  False: they can be drawn.
  */
-static void
-adopt_row(HiloShared *it, const HiloRow *row)
+static bool
+adopt_row(HiloShared *it, const HiloRow *row, int64 count,
+		  HiloRangeRequest *request)
 {
 	XLogRecPtr	end = last_record_end();
 	HiloRing   *ring;
 	bool		anew;
+	int64		size;
 
 	LWLockAcquire(&it->lock, LW_EXCLUSIVE);
 	ring = it->ring;
@@ -450,33 +455,15 @@ adopt_row(HiloShared *it, const HiloRow *row)
 		ring->by_hand = end;
 		ring->size = 0;
 	}
-	LWLockRelease(&it->lock);
-}
 
-/*
- * Compute what to claim so that count numbers can be drawn: more, if the last
- * claim did not last as long as ranges should.  False: they can be drawn.
- */
-static bool
-size_claim(HiloShared *it, const HiloRow *row, int64 count,
-		   HiloRangeRequest *request)
-{
-	const HiloRing *ring;
-	int64		size;
-
-	memset(request, 0, sizeof(*request));
-	LWLockAcquire(&it->lock, LW_SHARED);
-	ring = it->ring;
 	request->size = count - (ring->high - ring->last);
 	request->above = ring->last;
 	size = hilo_range_size(ring->size, GetCurrentTimestamp() - ring->claimed_at,
 						   hilo_range_duration * INT64CONST(1000),
 						   hilo_counter_range_size(row),
 						   hilo_counter_max_range_size(row));
-	LWLockRelease(&it->lock);
-	request->exact = true;
-	request->alignment = 1;
 	request->reserve = Max(size - request->size, 0);
+	LWLockRelease(&it->lock);
 	return count > 0 && request->size > 0;
 }
 
@@ -508,7 +495,8 @@ put_claim(HiloShared *it, const HiloClaim *claim)
 static void
 use_turn(HiloShared *it, HiloRowRef *ref, HiloRow *row, int64 count)
 {
-	HiloRangeRequest request;
+	HiloRangeRequest request = {.exact = true,.alignment = 1,.ordered = true};
+	HiloRow		claimed;
 	HiloClaim	claim;
 
 	HILO_FAILURE_POINT("turn begun");
@@ -517,12 +505,11 @@ use_turn(HiloShared *it, HiloRowRef *ref, HiloRow *row, int64 count)
 		return;
 	if (row->epoch == 0)
 	{
-		hilo_counter_settle_in(ref);
+		hilo_counter_settle(ref, false);
 		(void) hilo_counter_read(ref, row);
 	}
-	adopt_row(it, row);
-	if (!size_claim(it, row, count, &request) ||
-		!hilo_counter_claim_ordered(ref, &request, &claim))
+	if (!adopt_row(it, row, count, &request) ||
+		!hilo_counter_claim(ref, &request, &claimed, &claim))
 		return;
 	HILO_FAILURE_POINT("claimed in order");
 	put_claim(it, &claim);

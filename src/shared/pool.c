@@ -207,10 +207,10 @@ is_over(TimestampTz start, TimestampTz now, int duration_ms)
 static bool
 is_low(const HiloShared *it, TimestampTz now)
 {
-	return it->leases.known.last_size > 0 && !hilo_is_identity(it->name) &&
+	return it->leases.last_size > 0 && !hilo_is_identity(it->name) &&
 		leased_left(it) <
-		(double) it->leases.known.last_size * hilo_lease_ahead / 100 &&
-		!it->turn.taken && is_over(it->leases.known.failed_at, now, hilo_lease_retry);
+		(double) it->leases.last_size * hilo_lease_ahead / 100 &&
+		!it->turn.taken && is_over(it->leases.failed_at, now, hilo_lease_retry);
 }
 
 /* Note that leased numbers were taken. */
@@ -219,8 +219,8 @@ note_taken(HiloShared *it, int64 count, TimestampTz now)
 {
 	if (it->leases.rate_at == DT_NOBEGIN)
 		it->leases.rate_since = it->leases.rate_at = now;
-	it->leases.known.per_minute = count +
-		hilo_rate_decay(it->leases.known.per_minute, now - it->leases.rate_at,
+	it->leases.per_minute = count +
+		hilo_rate_decay(it->leases.per_minute, now - it->leases.rate_at,
 						USECS_PER_MINUTE);
 	it->leases.rate_at = now;
 }
@@ -238,21 +238,32 @@ static int
 find_piece(HiloShared *it, const HiloRow *row,
 		   const HiloRangeRequest *request, HiloRange *range)
 {
-	int			i = 0;
+	HiloRangeRequest preferred = *request;
+	int			any = -1;
 
-	while (i < it->piece_count)
+	preferred.above = Max(request->above, request->prefer);
+	for (int i = 0; i < it->piece_count;)
 	{
 		const HiloClaim *piece = &it->pieces[i];
 
 		if (piece->epoch != row->epoch || piece->home != row->home)
+		{
 			remove_piece(it, i);
-		else if (hilo_counter_holds(row, piece) &&
-				 hilo_range_cut_piece(request, &piece->range, range))
-			return i;
-		else
-			i++;
+			continue;
+		}
+		if (hilo_counter_holds(row, piece))
+		{
+			if (hilo_range_cut_piece(&preferred, &piece->range, range))
+				return i;
+			if (any < 0 && piece->leased &&
+				hilo_range_cut_piece(request, &piece->range, range))
+				any = i;
+		}
+		i++;
 	}
-	return -1;
+	if (any >= 0)
+		(void) hilo_range_cut_piece(request, &it->pieces[any].range, range);
+	return any;
 }
 
 bool
@@ -341,24 +352,30 @@ hilo_pool_forget_failure(const char *name)
 
 	if (it == NULL)
 		return;
-	it->leases.known.failed_at = it->leases.known.failing_since = DT_NOBEGIN;
-	it->leases.known.sqlstate = 0;
+	it->leases.failed_at = it->leases.failing_since = DT_NOBEGIN;
+	it->leases.sqlstate = 0;
 	LWLockRelease(&it->lock);
+}
+
+void
+hilo_leases_init(HiloPoolLease *leases)
+{
+	memset(leases, 0, sizeof(*leases));
+	leases->leased_at = leases->failed_at = leases->failing_since =
+		leases->fetch_at = leases->rate_at = leases->rate_since = DT_NOBEGIN;
 }
 
 /* Copy what is known about the leases, as of now. */
 static void
 copy_leases(const HiloShared *it, TimestampTz now, HiloPoolLease *state)
 {
-	const HiloLeases *leases = &it->leases;
-
-	*state = leases->known;
+	*state = it->leases;
 	state->left = leased_left(it);
-	if (leases->rate_at != DT_NOBEGIN)
+	if (state->rate_at != DT_NOBEGIN)
 		state->per_minute =
-			hilo_rate(hilo_rate_decay(leases->known.per_minute,
-									  now - leases->rate_at, USECS_PER_MINUTE),
-					  now - leases->rate_since, USECS_PER_MINUTE);
+			hilo_rate(hilo_rate_decay(state->per_minute, now - state->rate_at,
+									  USECS_PER_MINUTE),
+					  now - state->rate_since, USECS_PER_MINUTE);
 }
 
 bool
@@ -367,8 +384,7 @@ hilo_pool_lease(const char *name, HiloPoolLease *state)
 	TimestampTz now = GetCurrentTimestamp();
 	HiloShared *it = hilo_shared_lock(name, LW_SHARED);
 
-	memset(state, 0, sizeof(*state));
-	state->leased_at = state->failed_at = state->failing_since = DT_NOBEGIN;
+	hilo_leases_init(state);
 	if (it == NULL)
 		return false;
 	copy_leases(it, now, state);
@@ -388,8 +404,8 @@ hilo_pool_wait_to_ask(const char *name, bool wait, int *waiting,
 	{
 		TimestampTz now = GetCurrentTimestamp();
 		HiloShared *it = hilo_shared_lock_for_turn(name, false);
-		HiloLeases *leases = &it->leases;
-		TimestampTz failed_at = leases->known.failed_at;
+		const HiloPoolLease *leases = &it->leases;
+		TimestampTz failed_at = leases->failed_at;
 		HiloPoolTurn result = HILO_POOL_ASKED;
 
 		if (!waited)
@@ -438,25 +454,25 @@ hilo_pool_end_asking(const char *name, int64 size, int sqlstate,
 
 	/* The entry exists as long as its turn is taken. */
 	HiloShared *it = hilo_shared_lock(name, LW_EXCLUSIVE);
-	HiloPoolLease *known = &it->leases.known;
+	HiloPoolLease *leases = &it->leases;
 
 	if (size > 0)
 	{
-		it->leases.answers++;
-		known->last_size = size;
-		known->leased_at = now;
-		known->failed_at = known->failing_since = DT_NOBEGIN;
-		known->sqlstate = 0;
-		it->leases.fetch_at = DT_NOBEGIN;
+		leases->answers++;
+		leases->last_size = size;
+		leases->leased_at = now;
+		leases->failed_at = leases->failing_since = DT_NOBEGIN;
+		leases->sqlstate = 0;
+		leases->fetch_at = DT_NOBEGIN;
 	}
 	else if (sqlstate != 0)
 	{
-		known->failed_at = now;
-		if (known->failing_since == DT_NOBEGIN)
-			known->failing_since = now;
-		known->sqlstate = sqlstate;
-		put_text(known->error, error);
-		put_text(known->hint, hint);
+		leases->failed_at = now;
+		if (leases->failing_since == DT_NOBEGIN)
+			leases->failing_since = now;
+		leases->sqlstate = sqlstate;
+		put_text(leases->error, error);
+		put_text(leases->hint, hint);
 	}
 	hilo_shared_end_turn(it);
 	LWLockRelease(&it->lock);

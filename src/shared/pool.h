@@ -76,7 +76,12 @@ extern void hilo_pool_forget(const char *name);
 typedef struct HiloPoolLease
 {
 	int64		left;			/* leased numbers in the pool */
-	double		per_minute;		/* rate at which they are taken */
+	double		per_minute;		/* rate at which they are taken; in shared
+								 * memory, hilo_rate_decay()'s figure */
+	TimestampTz rate_at;		/* as of then, */
+	TimestampTz rate_since;		/* counted since then; DT_NOBEGIN: none was */
+	TimestampTz fetch_at;		/* when a lease worker was last requested */
+	uint64		answers;		/* number of turns that brought numbers */
 	int64		last_size;		/* of the last lease; 0: none yet */
 	TimestampTz leased_at;		/* time of that; or DT_NOBEGIN */
 	TimestampTz failed_at;		/* time of the last attempt, if it failed;

@@ -324,7 +324,7 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn)
 		hilo_draw_right_check_node(collection,
 								   drawn == HILO_DRAW_ID && has_own_ids(collection));
 		if (hilo_pool_exists())
-			hilo_cache_forget(entry);
+			hilo_entry_forget(entry);
 		return;
 	}
 

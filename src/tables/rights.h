@@ -16,6 +16,7 @@
 
 #include "miscadmin.h"
 
+#include "servers/citus.h"
 #include "session/session.h"
 
 /* Kinds of draws. */
@@ -35,12 +36,28 @@ extern void hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn);
  * The same, but cheap: a remembered result is valid until the user, or rights
  * that it depends on, may have changed.
  */
-static inline void
+static inline HiloEntry *
 hilo_draw_right_check(HiloEntry *entry, HiloDrawn drawn)
 {
 	if (unlikely(entry->right.generation != hilo_rights_generation ||
 				 entry->right.role != GetUserId()))
 		hilo_draw_right_verify(entry, drawn);
+	return entry;
+}
+
+/*
+ * The same, if the next number of this session's range is to be drawn.  If the
+ * row has to be read, and nothing turns out to be bound to the collection, so
+ * that no right has to be checked first, reading it brings a range.
+ */
+static inline HiloEntry *
+hilo_draw_right_to_take(HiloEntry *entry, HiloDrawn drawn)
+{
+	if (unlikely(entry->right.generation != hilo_rights_generation) &&
+		entry->collection.generation != hilo_row_generation &&
+		!hilo_citus_is_worker())
+		hilo_entry_refill(entry, HILO_ROW_BOUND);
+	return hilo_draw_right_check(entry, drawn);
 }
 
 /*

@@ -120,9 +120,9 @@ mutant() {
             look() { torture 1 'chosen by hand, above max\|was there already\|beyond max'; } ;;
         generation)
             about="the generation is noted when the claim is made, and a message consumed before"
-            replace session/session.c '	entry->range.high = claim.range.high;
+            replace session/session.c '	entry->range.last = claim.range.low - 1;
 	entry->range.generation = generation;
-' '	entry->range.high = claim.range.high;
+' '	entry->range.last = claim.range.low - 1;
 	{
 		extern void AcceptInvalidationMessages(void);
 		AcceptInvalidationMessages();
@@ -160,26 +160,26 @@ mutant() {
             look() { torture 0.4 'has become a Citus worker'; } ;;
         leak)
             about="some ranges are claimed and not used"
-            replace session/session.c '			if (any.reserve > 0)
+            replace session/session.c '			if (request->reserve > 0)
 ' '			if (claim->range.high % 64 == 0)
 				continue;
-			if (any.reserve > 0)
+			if (request->reserve > 0)
 '
             look() { torture 0.5 'unexplained gap: '; } ;;
         forget)
             about="sessions forget ranges that are good"
-            replace session/session.c '!hilo_counter_holds(row, claim)' '(random() % 2 || !hilo_counter_holds(row, claim))'
+            replace session/session.c '!hilo_counter_holds(&entry->collection.row, claim)' '(random() % 2 || !hilo_counter_holds(&entry->collection.row, claim))'
             look() { torture 0.3 'has forgotten'; } ;;
         give-back)
             about="what a session has left does not go back into the row when it ends"
-            replace session/session.c '	(void) hilo_cache_release_all();
+            replace session/session.c '	(void) hilo_entries_release();
 	CommitTransactionCommand();
 ' '	CommitTransactionCommand();
 '
             look() { torture 0.5 'has not given back'; } ;;
         leave)
             about="what a session has left does not go into the pool when it ends"
-            replace session/session.c '		(void) hilo_cache_release_all();
+            replace session/session.c '		(void) hilo_entries_release();
 		return;
 ' '		return;
 '
