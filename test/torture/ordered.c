@@ -250,7 +250,10 @@ ordered_turn(void)
  * After a life
  */
 
-/* Compare what a reader has read with the existing rows. */
+/*
+ * Compare what a reader has read with the existing rows.  The place of one that
+ * has to begin anew, and has not done so yet, says nothing about them.
+ */
 static void
 check_reader(Reader *reader, const PGresult *rows, bool all, bool crashed)
 {
@@ -268,15 +271,16 @@ check_reader(Reader *reader, const PGresult *rows, bool all, bool crashed)
 			gone++;
 		if (read < reader->count && reader->ids[read] == id)
 			reader->ids[count++] = reader->ids[read++];
-		else if ((all || id <= reader->last) && missed++ == 0)
+		else if ((all || (!reader->may_begin_anew && id <= reader->last)) &&
+				 missed++ == 0)
 			first = id;
 	}
 	gone += reader->count - read;
 	reader->count = count;
 	shared->events_missed += missed;
 	if (missed > 0)
-		failure("a reader has missed %d events, the first of which is %" PRId64 "; its place is %" PRId64,
-				missed, first, reader->last);
+		failure("a reader has missed %d of %d events, the first of which is %" PRId64 "; its place is %" PRId64 ", and it has read %d",
+				missed, PQntuples(rows), first, reader->last, count);
 	/* Commits that were not flushed were read, and are lost in a crash. */
 	if (gone > 0 && !crashed)
 		failure("%d events that a reader has read are not there", gone);
