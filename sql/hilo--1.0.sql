@@ -179,7 +179,6 @@ COMMENT ON INDEX hilo.member_member_idx IS 'finds the row of a member and collec
 CREATE TABLE hilo.binding (
     collection text COLLATE "C" NOT NULL,
     kind text NOT NULL,
-    home bigint,
     object oid,
     object_name text,
     column_name text,
@@ -193,9 +192,8 @@ COMMENT ON TABLE hilo.binding IS
     'what hilo.attach(), hilo.bind() and hilo.allow() did, and which triggers have looked at their tables';
 COMMENT ON COLUMN hilo.binding.collection IS 'name of the collection or identity; of a note, | and a number';
 COMMENT ON COLUMN hilo.binding.kind IS 'attached: a table was; bound: to a column; asked: a function; allowed: a role may draw; noted: a trigger has looked at its table';
-COMMENT ON COLUMN hilo.binding.home IS 'table and database that recorded this; differs in a copy';
-COMMENT ON COLUMN hilo.binding.object IS 'OID there of the relation, function or trigger';
-COMMENT ON COLUMN hilo.binding.object_name IS 'qualified name of the relation or function, by which a copy finds it';
+COMMENT ON COLUMN hilo.binding.object IS 'OID of the relation, function or trigger; 0: restored, and not found by its name yet';
+COMMENT ON COLUMN hilo.binding.object_name IS 'qualified name of the relation or function, by which a restored row finds it';
 COMMENT ON COLUMN hilo.binding.column_name IS 'name of a bound column';
 COMMENT ON COLUMN hilo.binding.column_number IS 'number of a bound column';
 COMMENT ON COLUMN hilo.binding.owner IS 'owner of the relation, or the role that may draw; "public": all roles';

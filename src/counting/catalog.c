@@ -97,7 +97,7 @@ static const OurColumn member_columns[] = {
 };
 
 static const OurColumn binding_columns[] = {
-	{"collection", TEXTOID}, {"kind", TEXTOID}, {"home", INT8OID},
+	{"collection", TEXTOID}, {"kind", TEXTOID},
 	{"object", OIDOID}, {"object_name", TEXTOID}, {"column_name", TEXTOID},
 	{"column_number", INT4OID}, {"owner", TEXTOID}, {"trigger_xid", XIDOID},
 	{NULL}

@@ -196,7 +196,7 @@ hilo_configure(PG_FUNCTION_ARGS)
 	hilo_lease_prevent_on_worker(&collection.ref, "hilo.configure");
 	is_there = hilo_counter_read(&collection.ref, &before);
 	options = options_arguments(fcinfo, is_identity ? PG_INT64_MAX :
-								hilo_attached_limit(name));
+								hilo_bindings_limit(hilo_bindings(name)));
 
 	if (options.ordered)
 		refuse_identity(is_identity);

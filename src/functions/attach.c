@@ -202,9 +202,9 @@ hilo_may_attach(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("\"%s\" is bound elsewhere", collection),
 				 errhint("Undo that with hilo.unbind() first.")));
-	foreach(lc, PG_GETARG_BOOL(4) ? hilo_bound_columns(collection) : NIL)
+	foreach(lc, PG_GETARG_BOOL(4) ? hilo_living_bindings(collection) : NIL)
 	{
-		Oid			table = ((HiloColumn *) lfirst(lc))->relation;
+		Oid			table = ((HiloBinding *) lfirst(lc))->living.relation;
 
 		if (!list_member_oid(find_all_inheritors(column.relation, NoLock, NULL),
 							 table))

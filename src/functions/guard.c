@@ -270,15 +270,13 @@ fits_others(const HiloBinding *binding, List *others)
  * function, as hilo.bind() requires.
  */
 static bool
-may_bind(const char *name, const HiloBinding *binding)
+may_bind(const HiloBinding *binding)
 {
-	HiloColumn	column;
-
 	if (superuser())
 		return true;
 	if (binding->kind == HILO_BOUND)
-		return hilo_binding_column(name, binding, &column) &&
-			hilo_owns_relation(column.relation, GetUserId());
+		return OidIsValid(binding->living.relation) &&
+			hilo_owns_relation(binding->living.relation, GetUserId());
 	if (binding->kind == HILO_ASKED)
 	{
 		Oid			function = hilo_binding_function(binding);
@@ -312,7 +310,7 @@ merge_binding(TriggerData *trigdata)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("kind must be attached, bound, asked or allowed")));
 	hilo_binding_settle(name, binding);
-	if (!may_bind(name, binding))
+	if (!may_bind(binding))
 	{
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),

@@ -108,16 +108,6 @@ hilo_sync_all(PG_FUNCTION_ARGS)
  * Where documents are
  */
 
-/* Raise 42710; function is the one that undoes the existing binding. */
-static void
-report_bound(const char *name, const char *function)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_DUPLICATE_OBJECT),
-			 errmsg("\"%s\" is already bound", name),
-			 errhint("Undo that with %s() first.", function)));
-}
-
 /*
  * Bind a name, unless it is already bound in the same way.  An existing binding
  * does not count if its column or function no longer exists.
@@ -128,19 +118,20 @@ bind_name(const char *name, const HiloBinding *binding)
 	ListCell   *lc;
 
 	hilo_bindings_lock(name);
-	hilo_bindings_refresh(name);
+	hilo_bindings_refresh(name, hilo_bindings(name));
 	foreach(lc, hilo_bindings(name))
 	{
 		HiloBinding *other = lfirst(lc);
-		HiloColumn	column;
+		bool		living = OidIsValid(other->living.relation);
 
 		if (hilo_binding_equals(binding, other))
 			return;
-		if (other->kind == HILO_ASKED ||
-			(other->kind == HILO_BOUND && hilo_binding_column(name, other, &column)))
-			report_bound(name, "hilo.unbind");
-		if (hilo_binding_column(name, other, &column))
-			report_bound(name, "hilo.detach");
+		if (living || other->kind == HILO_ASKED)
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_OBJECT),
+					 errmsg("\"%s\" is already bound", name),
+					 errhint("Undo that with %s() first.",
+							 other->kind == HILO_ATTACHED ? "hilo.detach" : "hilo.unbind")));
 		if (other->kind == HILO_BOUND)
 			(void) hilo_binding_remove(name, other);
 	}
@@ -236,14 +227,12 @@ hilo_unbind(PG_FUNCTION_ARGS)
 	foreach(lc, hilo_bindings(identity.name))
 	{
 		HiloBinding *binding = lfirst(lc);
-		HiloColumn	column;
 
-		if (binding->kind == HILO_ATTACHED &&
-			hilo_binding_column(identity.name, binding, &column))
+		if (binding->kind == HILO_ATTACHED && OidIsValid(binding->living.relation))
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("\"%s\" is attached to table %s",
-							identity.name, hilo_sql_table(column.relation)),
+							identity.name, hilo_sql_table(binding->living.relation)),
 					 errhint("Undo that with hilo.detach().")));
 		if (binding->kind != HILO_BOUND && binding->kind != HILO_ASKED)
 			continue;

@@ -56,11 +56,9 @@ bound_to(const char *name, Datum *result)
 	foreach(lc, bindings)
 	{
 		HiloBinding *binding = lfirst(lc);
-		HiloColumn	column;
 
-		if (hilo_binding_column(name, binding, &column) ||
-			binding->kind == HILO_BOUND)
-			texts[count++] = CStringGetTextDatum(hilo_column_text(&column));
+		if (OidIsValid(binding->living.relation) || binding->kind == HILO_BOUND)
+			texts[count++] = CStringGetTextDatum(hilo_column_text(&binding->living));
 		else if (binding->kind == HILO_ASKED)
 			texts[count++] = CStringGetTextDatum(binding->name);
 	}

@@ -416,12 +416,6 @@ get_ready(AdvanceSite *site, TriggerData *trigdata)
 		site->entry = hilo_entry(collection, NULL);
 		if (!hilo_may_advance(&site->entry->collection, site->topmost, &site->bound))
 			refuse_to_advance(site, trigdata);
-		if (site->bound)
-		{
-			hilo_follow_types(&site->entry->collection,
-							  hilo_attached_limit(collection));
-			hilo_bindings_refresh(collection);
-		}
 		make_readers(site, rel);
 
 		/* For hilo.attach_online(), which reads the ids, nobody waits here. */

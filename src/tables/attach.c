@@ -33,21 +33,6 @@
  * The record, and the counter
  */
 
-int64
-hilo_attached_limit(const char *collection)
-{
-	int64		limit = PG_INT64_MAX;
-	ListCell   *lc;
-
-	foreach(lc, hilo_bound_columns(collection))
-	{
-		int64		of_type = hilo_type_limit(hilo_column_type(lfirst(lc)));
-
-		limit = Min(limit, of_type);
-	}
-	return limit;
-}
-
 /*
  * Record the binding, instead of those to the same table, and of dead ones.
  */
@@ -60,11 +45,10 @@ record(const HiloColumn *column, const char *collection)
 	foreach(lc, hilo_bindings(collection))
 	{
 		HiloBinding *other = lfirst(lc);
-		HiloColumn	living;
 
 		if (other->kind == HILO_ATTACHED &&
-			(!hilo_binding_column(collection, other, &living) ||
-			 living.relation == column->relation))
+			(!OidIsValid(other->living.relation) ||
+			 other->living.relation == column->relation))
 			(void) hilo_binding_remove(collection, other);
 	}
 	hilo_binding_set_relation(&binding, column->relation, InvalidAttrNumber);

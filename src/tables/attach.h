@@ -19,9 +19,6 @@
  */
 #define HILO_ATTACHING	"attaching"
 
-/* The highest number that all columns attached to the collection can hold. */
-extern int64 hilo_attached_limit(const char *collection);
-
 /*
  * Record that the column is attached, note its triggers, and move the counter to
  * at least the given number, and, with read, the highest number in the column.

@@ -21,6 +21,7 @@
 #include "nodes/value.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
@@ -84,8 +85,6 @@ hilo_binding_read(HeapTuple tuple, TupleDesc desc)
 	while (binding->kind < HILO_UNKNOWN &&
 		   strcmp(kind, kinds[binding->kind]) != 0)
 		binding->kind++;
-	if (!nulls[HILO_ANUM_BINDING_HOME - 1])
-		binding->home = DatumGetInt64(values[HILO_ANUM_BINDING_HOME - 1]);
 	binding->object = DatumGetObjectId(values[HILO_ANUM_BINDING_OBJECT - 1]);
 	binding->name = text_value(values[HILO_ANUM_BINDING_NAME - 1]);
 	binding->column = text_value(values[HILO_ANUM_BINDING_COLUMN - 1]);
@@ -93,6 +92,62 @@ hilo_binding_read(HeapTuple tuple, TupleDesc desc)
 	binding->owner = text_value(values[HILO_ANUM_BINDING_OWNER - 1]);
 	binding->xid = DatumGetTransactionId(values[HILO_ANUM_BINDING_XID - 1]);
 	return binding;
+}
+
+Oid
+hilo_table_owner(Oid relation)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	Oid			owner = InvalidOid;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	if (((Form_pg_class) GETSTRUCT(tuple))->relpersistence != RELPERSISTENCE_TEMP)
+		owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	return owner;
+}
+
+/* The relation with a qualified name, if the role owns it; else InvalidOid. */
+static Oid
+relation_named(const char *name, const char *owner)
+{
+	Oid			role = get_role_oid(owner, true);
+	Oid			relation = InvalidOid;
+	List	   *parts;
+	Oid			schema;
+
+	if (!SplitIdentifierString(pstrdup(name), '.', &parts) ||
+		list_length(parts) != 2)
+		return InvalidOid;
+	schema = get_namespace_oid(linitial(parts), true);
+	if (OidIsValid(schema))
+		relation = get_relname_relid(lsecond(parts), schema);
+	return OidIsValid(role) && OidIsValid(relation) &&
+		hilo_table_owner(relation) == role ? relation : InvalidOid;
+}
+
+/* Find what the binding stands for, if it is living. */
+static bool
+find_living(const char *name, HiloBinding *binding)
+{
+	HiloColumn	column = {binding->object, binding->attnum};
+
+	if (binding->kind != HILO_ATTACHED && binding->kind != HILO_BOUND)
+		return false;
+	if (!OidIsValid(hilo_table_owner(column.relation)))
+	{
+		column.relation = relation_named(binding->name, binding->owner);
+		if (!OidIsValid(column.relation))
+			return false;
+		column.attnum = get_attnum(column.relation, binding->column);
+	}
+	if (binding->kind == HILO_ATTACHED ?
+		!hilo_drawing_column(column.relation, name, &column) :
+		hilo_column_name(&column) == NULL)
+		return false;
+	binding->living = column;
+	return true;
 }
 
 List *
@@ -103,10 +158,47 @@ hilo_bindings(const char *name)
 	ListCell   *lc;
 
 	foreach(lc, find_rows(rel, name, SnapshotSelf))
-		bindings = lappend(bindings,
-						   hilo_binding_read(lfirst(lc), RelationGetDescr(rel)));
+	{
+		HiloBinding *binding = hilo_binding_read(lfirst(lc), RelationGetDescr(rel));
+
+		(void) find_living(name, binding);
+		bindings = lappend(bindings, binding);
+	}
 	table_close(rel, AccessShareLock);
 	return bindings;
+}
+
+List *
+hilo_living_bindings(const char *name)
+{
+	List	   *living = NIL;
+	ListCell   *lc;
+
+	foreach(lc, hilo_bindings(name))
+	{
+		if (OidIsValid(((HiloBinding *) lfirst(lc))->living.relation))
+			living = lappend(living, lfirst(lc));
+	}
+	return living;
+}
+
+int64
+hilo_bindings_limit(List *bindings)
+{
+	int64		limit = PG_INT64_MAX;
+	ListCell   *lc;
+
+	foreach(lc, bindings)
+	{
+		HiloBinding *binding = lfirst(lc);
+		int64		of_type;
+
+		if (!OidIsValid(binding->living.relation))
+			continue;
+		of_type = hilo_type_limit(hilo_column_type(&binding->living));
+		limit = Min(limit, of_type);
+	}
+	return limit;
 }
 
 bool
@@ -124,110 +216,6 @@ hilo_is_bound(const char *name)
 	return false;
 }
 
-/*
- * What a binding stands for
- */
-
-/* The home of what is recorded here. */
-static int64
-home_here(void)
-{
-	return hilo_catalog_home(hilo_catalog_table(HILO_TABLE_BINDINGS));
-}
-
-/* The owner of a relation; InvalidOid: it was dropped, or is temporary. */
-static Oid
-relation_owner(Oid relation)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
-	Oid			owner = InvalidOid;
-
-	if (!HeapTupleIsValid(tuple))
-		return InvalidOid;
-	if (((Form_pg_class) GETSTRUCT(tuple))->relpersistence != RELPERSISTENCE_TEMP)
-		owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-	ReleaseSysCache(tuple);
-	return owner;
-}
-
-/* The relation with that qualified name; InvalidOid: none. */
-static Oid
-relation_named(const char *name)
-{
-	List	   *parts;
-	Oid			schema;
-
-	if (!SplitIdentifierString(pstrdup(name), '.', &parts) ||
-		list_length(parts) != 2)
-		return InvalidOid;
-	schema = get_namespace_oid(linitial(parts), true);
-	return OidIsValid(schema) ? get_relname_relid(lsecond(parts), schema) :
-		InvalidOid;
-}
-
-/* True if the role owns the relation. */
-static bool
-is_owned_by(Oid relation, const char *role)
-{
-	char	   *owner = GetUserNameFromId(relation_owner(relation), true);
-
-	return owner != NULL && strcmp(owner, role) == 0;
-}
-
-/* The relation; *by_name: it was found by its name.  InvalidOid: none. */
-static Oid
-relation_of(const HiloBinding *binding, bool *by_name)
-{
-	Oid			relation;
-
-	*by_name = false;
-	if (binding->home == home_here() &&
-		OidIsValid(relation_owner(binding->object)))
-		return binding->object;
-	*by_name = true;
-	relation = relation_named(binding->name);
-	return OidIsValid(relation) && is_owned_by(relation, binding->owner) ?
-		relation : InvalidOid;
-}
-
-bool
-hilo_binding_column(const char *name, const HiloBinding *binding,
-					HiloColumn *column)
-{
-	bool		by_name;
-
-	column->relation = InvalidOid;
-	column->attnum = MaxAttrNumber;
-	if (binding->kind != HILO_ATTACHED && binding->kind != HILO_BOUND)
-		return false;
-	column->relation = relation_of(binding, &by_name);
-	if (!OidIsValid(column->relation))
-		return false;
-	if (binding->kind == HILO_ATTACHED)
-		return hilo_drawing_column(column->relation, name, column);
-	column->attnum = by_name ? get_attnum(column->relation, binding->column) :
-		binding->attnum;
-	if (column->attnum <= 0)
-		column->attnum = MaxAttrNumber; /* not one, rather than any */
-	return hilo_column_name(column) != NULL;
-}
-
-List *
-hilo_bound_columns(const char *name)
-{
-	List	   *columns = NIL;
-	ListCell   *lc;
-
-	foreach(lc, hilo_bindings(name))
-	{
-		HiloColumn *column = palloc(sizeof(HiloColumn));
-
-		if (hilo_binding_column(name, lfirst(lc), column))
-			columns = lappend(columns, column);
-	}
-	return columns;
-}
-
 Oid
 hilo_binding_function(const HiloBinding *binding)
 {
@@ -236,8 +224,7 @@ hilo_binding_function(const HiloBinding *binding)
 
 	if (binding->kind != HILO_ASKED)
 		return InvalidOid;
-	if (binding->home == home_here() &&
-		SearchSysCacheExists1(PROCOID, ObjectIdGetDatum(binding->object)))
+	if (SearchSysCacheExists1(PROCOID, ObjectIdGetDatum(binding->object)))
 		return binding->object;
 	level = hilo_sql_begin();
 	function = hilo_sql_number(psprintf("SELECT pg_catalog.to_regprocedure(%s)::pg_catalog.oid::pg_catalog.int8",
@@ -252,19 +239,17 @@ hilo_binding_set_relation(HiloBinding *binding, Oid relation,
 {
 	HiloColumn	column = {relation, attnum};
 
-	binding->home = home_here();
 	binding->object = relation;
 	binding->name = hilo_sql_table(relation);
 	binding->column = binding->kind == HILO_BOUND ?
 		hilo_column_name(&column) : pstrdup("");
 	binding->attnum = attnum;
-	binding->owner = GetUserNameFromId(relation_owner(relation), false);
+	binding->owner = GetUserNameFromId(hilo_table_owner(relation), false);
 }
 
 void
 hilo_binding_set_function(HiloBinding *binding, Oid function)
 {
-	binding->home = home_here();
 	binding->object = function;
 	binding->name = format_procedure_qualified(function);
 	binding->column = pstrdup("");
@@ -274,26 +259,21 @@ hilo_binding_set_function(HiloBinding *binding, Oid function)
 void
 hilo_binding_settle(const char *name, HiloBinding *binding)
 {
-	HiloColumn	column;
+	HiloBinding own = *binding;
 	Oid			function;
 
-	/* Even with our home, by chance: no session of ours has recorded it. */
-	binding->home = 0;
-	if (binding->kind == HILO_ATTACHED || binding->kind == HILO_BOUND)
+	/* It is that of another database. */
+	binding->object = own.object = InvalidOid;
+	own.owner = GetUserNameFromId(GetUserId(), false);
+	if (find_living(name, binding) || find_living(name, &own))
 	{
-		HiloBinding own = *binding;
-
-		own.owner = GetUserNameFromId(GetUserId(), false);
-		if (hilo_binding_column(name, binding, &column) ||
-			hilo_binding_column(name, &own, &column))
-			hilo_binding_set_relation(binding, column.relation, column.attnum);
+		if (!OidIsValid(binding->living.relation))
+			binding->living = own.living;
+		hilo_binding_set_relation(binding, binding->living.relation,
+								  binding->living.attnum);
 	}
-	else if (binding->kind == HILO_ASKED)
-	{
-		function = hilo_binding_function(binding);
-		if (OidIsValid(function))
-			hilo_binding_set_function(binding, function);
-	}
+	else if (OidIsValid(function = hilo_binding_function(binding)))
+		hilo_binding_set_function(binding, function);
 }
 
 bool
@@ -303,10 +283,10 @@ hilo_binding_equals(const HiloBinding *a, const HiloBinding *b)
 		return false;
 	if (a->kind == HILO_ALLOWED)
 		return strcmp(a->owner, b->owner) == 0;
-	if (a->home == b->home && a->object == b->object)
-		return a->attnum == b->attnum;
-	return a->home != b->home && strcmp(a->name, b->name) == 0 &&
-		strcmp(a->column, b->column) == 0 && strcmp(a->owner, b->owner) == 0;
+	if (OidIsValid(a->object) && OidIsValid(b->object))
+		return a->object == b->object && a->attnum == b->attnum;
+	return strcmp(a->name, b->name) == 0 && strcmp(a->column, b->column) == 0 &&
+		strcmp(a->owner, b->owner) == 0;
 }
 
 /*
@@ -326,13 +306,13 @@ drawing_query(const char *name)
 Oid
 hilo_drawing_table(const char *name)
 {
-	List	   *bound = hilo_bound_columns(name);
+	List	   *living = hilo_living_bindings(name);
 	int			level = hilo_sql_begin();
 	Oid			table = hilo_sql_number(drawing_query(name));
 
 	hilo_sql_end(level);
-	return OidIsValid(table) || bound == NIL || hilo_is_bound(name) ? table :
-		((HiloColumn *) linitial(bound))->relation;
+	return OidIsValid(table) || living == NIL || hilo_is_bound(name) ? table :
+		((HiloBinding *) linitial(living))->living.relation;
 }
 
 bool
@@ -418,7 +398,6 @@ insert_row(Relation rel, const char *name, const HiloBinding *binding)
 	values[HILO_ANUM_BINDING_COLLECTION - 1] =
 		CStringGetTextDatum(name);
 	values[HILO_ANUM_BINDING_KIND - 1] = text_datum(kinds[binding->kind]);
-	values[HILO_ANUM_BINDING_HOME - 1] = Int64GetDatum(binding->home);
 	values[HILO_ANUM_BINDING_OBJECT - 1] = ObjectIdGetDatum(binding->object);
 	values[HILO_ANUM_BINDING_NAME - 1] = text_datum(binding->name);
 	values[HILO_ANUM_BINDING_COLUMN - 1] = text_datum(binding->column);
@@ -485,20 +464,21 @@ hilo_binding_remove(const char *name, const HiloBinding *binding)
 }
 
 void
-hilo_bindings_refresh(const char *name)
+hilo_bindings_refresh(const char *name, List *bindings)
 {
 	ListCell   *lc;
 
-	foreach(lc, hilo_bindings(name))
+	foreach(lc, bindings)
 	{
 		HiloBinding *old = lfirst(lc);
 		HiloBinding binding = *old;
-		HiloColumn	column;
 
-		if (old->home != home_here() || !hilo_binding_column(name, old, &column))
+		if (!OidIsValid(old->living.relation))
 			continue;
-		hilo_binding_set_relation(&binding, column.relation, old->attnum);
-		if (strcmp(binding.name, old->name) == 0 &&
+		hilo_binding_set_relation(&binding, old->living.relation,
+								  old->kind == HILO_BOUND ? old->living.attnum :
+								  InvalidAttrNumber);
+		if (binding.object == old->object && strcmp(binding.name, old->name) == 0 &&
 			strcmp(binding.column, old->column) == 0 &&
 			strcmp(binding.owner, old->owner) == 0)
 			continue;
@@ -555,8 +535,7 @@ hilo_trigger_is_noted(Oid trigger)
 	{
 		HiloBinding *note = lfirst(lc);
 
-		if (note->object == trigger && note->xid == xid &&
-			note->home == home_here())
+		if (note->object == trigger && note->xid == xid)
 			return true;
 	}
 	return false;
@@ -571,7 +550,6 @@ hilo_note_trigger(Oid trigger)
 
 	if (hilo_trigger_is_noted(trigger))
 		return;
-	note.home = home_here();
 	note.xid = trigger_xid(trigger);
 	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
 	insert_row(rel, note_name(trigger, buffer), &note);
@@ -597,7 +575,6 @@ hilo_clean_notes(void)
 	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	TableScanDesc scan = hilo_table_beginscan(rel, snapshot);
-	int64		home = home_here();
 	List	   *obsolete = NIL;
 	HeapTuple	tuple;
 	ListCell   *lc;
@@ -607,8 +584,7 @@ hilo_clean_notes(void)
 		HiloBinding *note = hilo_binding_read(tuple, RelationGetDescr(rel));
 
 		CHECK_FOR_INTERRUPTS();
-		if (note->kind == HILO_NOTED &&
-			(note->home != home || note->xid != trigger_xid(note->object)))
+		if (note->kind == HILO_NOTED && note->xid != trigger_xid(note->object))
 			obsolete = lappend(obsolete, heap_copytuple(tuple));
 	}
 	table_endscan(scan);

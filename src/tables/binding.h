@@ -25,17 +25,16 @@
 /* The columns of hilo.binding are those of CREATE TABLE in the install script. */
 #define HILO_ANUM_BINDING_COLLECTION	1
 #define HILO_ANUM_BINDING_KIND			2
-#define HILO_ANUM_BINDING_HOME			3
-#define HILO_ANUM_BINDING_OBJECT		4
-#define HILO_ANUM_BINDING_NAME			5
-#define HILO_ANUM_BINDING_COLUMN		6
-#define HILO_ANUM_BINDING_NUMBER		7
-#define HILO_ANUM_BINDING_OWNER			8
-#define HILO_ANUM_BINDING_XID			9
-#define HILO_BINDING_COLUMNS			9
+#define HILO_ANUM_BINDING_OBJECT		3
+#define HILO_ANUM_BINDING_NAME			4
+#define HILO_ANUM_BINDING_COLUMN		5
+#define HILO_ANUM_BINDING_NUMBER		6
+#define HILO_ANUM_BINDING_OWNER			7
+#define HILO_ANUM_BINDING_XID			8
+#define HILO_BINDING_COLUMNS			8
 
 #define HILO_BINDING_TYPES \
-	TEXTOID, TEXTOID, INT8OID, OIDOID, TEXTOID, TEXTOID, INT4OID, TEXTOID, XIDOID
+	TEXTOID, TEXTOID, OIDOID, TEXTOID, TEXTOID, INT4OID, TEXTOID, XIDOID
 
 typedef enum HiloBindingKind
 {
@@ -50,36 +49,44 @@ typedef enum HiloBindingKind
 typedef struct HiloBinding
 {
 	HiloBindingKind kind;
-	int64		home;			/* of the database that recorded it */
-	Oid			object;			/* there: the relation, function or trigger */
+	Oid			object;			/* relation, function or trigger; InvalidOid:
+								 * restored, and not found by its name yet */
 	char	   *name;			/* of relation or function, qualified, quoted */
 	char	   *column;			/* HILO_BOUND: its name, */
 	AttrNumber	attnum;			/* and number */
 	char	   *owner;			/* of the object; HILO_ALLOWED: the role */
 	TransactionId xid;			/* HILO_NOTED: last changed the trigger */
+
+	/*
+	 * The column that it stands for, if it is living, else with relation
+	 * InvalidOid.  One made by attach is living if its relation, by OID, else
+	 * by name and owner, has a column that draws from the collection; one
+	 * made by bind if its relation and column exist.  Temporary tables never
+	 * count.
+	 */
+	HiloColumn	living;
 } HiloBinding;
 
-/* What a row of hilo.binding says, palloc'd. */
+/* What a row of hilo.binding says, palloc'd; nothing is living. */
 extern HiloBinding *hilo_binding_read(HeapTuple tuple, TupleDesc desc);
 
-/* All bindings of a name, as a list of HiloBinding *, palloc'd. */
+/*
+ * All bindings of a name, as a list of HiloBinding *, palloc'd.  What is living is
+ * found in the catalogs.
+ */
 extern List *hilo_bindings(const char *name);
+
+/* Those that are living. */
+extern List *hilo_living_bindings(const char *name);
+
+/* The highest number that the columns of the living ones can hold. */
+extern int64 hilo_bindings_limit(List *bindings);
 
 /* True if the name was given a column or a function by hilo.bind(). */
 extern bool hilo_is_bound(const char *name);
 
-/*
- * True if the binding is living; *column is what it stands for.  One made by
- * attach is if its relation, by OID in the home that recorded it, else by name
- * and owner, has a column that draws from the collection; one made by bind if
- * its relation and column exist.  Temporary tables never count.  Reads only the
- * catalogs.
- */
-extern bool hilo_binding_column(const char *name, const HiloBinding *binding,
-								HiloColumn *column);
-
-/* The columns of all living bindings, as a list of HiloColumn *, palloc'd. */
-extern List *hilo_bound_columns(const char *name);
+/* The owner of a relation; InvalidOid: it was dropped, or is temporary. */
+extern Oid	hilo_table_owner(Oid relation);
 
 /* The function of HILO_ASKED; InvalidOid: it does not exist. */
 extern Oid	hilo_binding_function(const HiloBinding *binding);
@@ -133,10 +140,10 @@ extern void hilo_binding_add(const char *name, const HiloBinding *binding);
 extern bool hilo_binding_remove(const char *name, const HiloBinding *binding);
 
 /*
- * Record the present names of what the bindings stand for by OID, so that a dump
- * has them.
+ * Record the present names of what the living bindings of a name stand for, so
+ * that a dump has them.
  */
-extern void hilo_bindings_refresh(const char *name);
+extern void hilo_bindings_refresh(const char *name, List *bindings);
 
 /*
  * Notes: the trigger, as this transaction last changed it, has looked at the ids

@@ -32,26 +32,6 @@ bindings_of(HiloCollection *collection)
 		hilo_bindings(collection->ref.name) : NIL;
 }
 
-static bool
-is_of_table(const HiloBinding *binding)
-{
-	return binding->kind == HILO_ATTACHED || binding->kind == HILO_BOUND;
-}
-
-/* The owner of a table; InvalidOid: it was dropped. */
-static Oid
-owner_of(Oid relation)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
-	Oid			owner;
-
-	if (!HeapTupleIsValid(tuple))
-		return InvalidOid;
-	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-	ReleaseSysCache(tuple);
-	return owner;
-}
-
 /*
  * The right to draw from a collection that is bound
  */
@@ -74,7 +54,7 @@ may_insert_into_part(Oid relation, Oid user)
 {
 	ListCell   *lc;
 
-	if (!has_subclass(relation))
+	if (!OidIsValid(relation) || !has_subclass(relation))
 		return false;
 	foreach(lc, find_all_inheritors(relation, NoLock, NULL))
 	{
@@ -110,51 +90,52 @@ refuse_draw(const char *name, Oid table)
 			 errhint("Grant that privilege, or use hilo.allow().")));
 }
 
-void
-hilo_follow_types(HiloCollection *collection, int64 limit)
+/*
+ * Make the limit of a collection that of the types of the columns that it is
+ * bound to, unless it was set by hand: a type may have changed.
+ */
+static void
+follow_types(HiloCollection *collection, List *bindings)
 {
 	const HiloRow *row = hilo_collection_row(collection);
-	HiloCounterOptions options = {.max_value = limit};
+	HiloCounterOptions options = {.max_value = hilo_bindings_limit(bindings)};
 
-	if (limit < row->max_value && row->max < row->max_value)
-		hilo_counter_note_binding(&collection->ref, limit);
-	else if (limit > row->max_value && !(row->flags & HILO_ROW_OWN_LIMIT))
+	if (options.max_value < row->max_value && row->max < row->max_value)
+		hilo_counter_note_binding(&collection->ref, options.max_value);
+	else if (options.max_value > row->max_value &&
+			 !(row->flags & HILO_ROW_OWN_LIMIT))
 		hilo_counter_configure(&collection->ref, &options);
 }
 
 /*
  * Raise 42501 if the collection is bound to living tables, and the user may not
- * draw from it.  Its limit may have to follow their types.
+ * draw from it.
  */
 static void
 check_bound(HiloCollection *collection, Oid user)
 {
-	const char *name = collection->ref.name;
 	List	   *bindings = bindings_of(collection);
-	List	   *living = NIL;
-	int64		limit = PG_INT64_MAX;
+	Oid			table = InvalidOid;
 	bool		may_draw = false;
 	ListCell   *lc;
 
 	foreach(lc, bindings)
 	{
-		HiloColumn	column;
-		int64		of_type;
+		HiloBinding *binding = lfirst(lc);
 
-		may_draw = may_draw || is_allowed(lfirst(lc), user);
-		if (!hilo_binding_column(name, lfirst(lc), &column))
+		may_draw = may_draw || is_allowed(binding, user);
+		if (!OidIsValid(binding->living.relation))
 			continue;
-		may_draw = may_draw || may_insert(column.relation, user);
-		living = lappend_oid(living, column.relation);
-		of_type = hilo_type_limit(hilo_column_type(&column));
-		limit = Min(limit, of_type);
+		table = binding->living.relation;
+		may_draw = may_draw || may_insert(table, user);
 	}
-	foreach(lc, living)
-		may_draw = may_draw || may_insert_into_part(lfirst_oid(lc), user);
-	if (living != NIL && !may_draw)
-		refuse_draw(name, llast_oid(living));
+	foreach(lc, bindings)
+		may_draw = may_draw ||
+		may_insert_into_part(((HiloBinding *) lfirst(lc))->living.relation, user);
+	if (OidIsValid(table) && !may_draw)
+		refuse_draw(collection->ref.name, table);
 	if (bindings != NIL)
-		hilo_follow_types(collection, limit);
+		follow_types(collection, bindings);
 }
 
 /*
@@ -168,7 +149,7 @@ check_bound(HiloCollection *collection, Oid user)
  * False if there is no such binding.
  */
 static bool
-stands_for_owners(const char *name, List *bindings, Oid role, bool any)
+stands_for_owners(List *bindings, Oid role, bool any)
 {
 	bool		living = false;
 	int			owners = 0;
@@ -176,22 +157,15 @@ stands_for_owners(const char *name, List *bindings, Oid role, bool any)
 	ListCell   *lc;
 
 	foreach(lc, bindings)
-	{
-		HiloColumn	column;
-
-		living = living || hilo_binding_column(name, lfirst(lc), &column);
-	}
+		living = living || OidIsValid(((HiloBinding *) lfirst(lc))->living.relation);
 	foreach(lc, bindings)
 	{
 		HiloBinding *binding = lfirst(lc);
-		HiloColumn	column;
 		Oid			owner;
 
-		if (!is_of_table(binding))
+		if (binding->kind != HILO_ATTACHED && binding->kind != HILO_BOUND)
 			continue;
-		if (living && !hilo_binding_column(name, binding, &column))
-			continue;
-		owner = living ? owner_of(column.relation) :
+		owner = living ? hilo_table_owner(binding->living.relation) :
 			get_role_oid(binding->owner, true);
 		if (!OidIsValid(owner))
 			continue;
@@ -215,30 +189,35 @@ hilo_may_attach_to(HiloCollection *collection, Oid role)
 	bindings = hilo_bindings(collection->ref.name);
 	if (bindings == NIL)
 		return row.max == 0;
-	return stands_for_owners(collection->ref.name, bindings, role, false);
+	return stands_for_owners(bindings, role, false);
 }
 
 bool
 hilo_may_advance(HiloCollection *collection, Oid topmost, bool *bound)
 {
-	const char *name = collection->ref.name;
 	List	   *bindings = bindings_of(collection);
-	Oid			owner = owner_of(topmost);
+	Oid			owner = hilo_table_owner(topmost);
+	bool		own = false;
 	ListCell   *lc;
 
 	*bound = false;
 	foreach(lc, bindings)
 	{
-		HiloColumn	column;
+		HiloBinding *binding = lfirst(lc);
 
-		*bound = *bound || ((HiloBinding *) lfirst(lc))->kind != HILO_ALLOWED;
-		if (hilo_binding_column(name, lfirst(lc), &column) &&
-			column.relation == topmost)
-			return true;
+		*bound = *bound || binding->kind != HILO_ALLOWED;
+		own = own || binding->living.relation == topmost;
 	}
-	return !*bound || superuser_arg(owner) ||
-		hilo_catalog_may_seed(false, owner) ||
-		stands_for_owners(name, bindings, owner, true);
+	if (*bound && !own && !superuser_arg(owner) &&
+		!hilo_catalog_may_seed(false, owner) &&
+		!stands_for_owners(bindings, owner, true))
+		return false;
+	if (*bound)
+	{
+		follow_types(collection, bindings);
+		hilo_bindings_refresh(collection->ref.name, bindings);
+	}
+	return true;
 }
 
 /*

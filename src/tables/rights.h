@@ -79,16 +79,11 @@ extern bool hilo_may_attach_to(HiloCollection *collection, Oid role);
  * True if a trigger on the table may move the counter: the collection is not
  * bound (*bound is then false); or the table is a living bound one, or a
  * partition of one, given by the topmost table; or its owner is the owner of
- * such a table or, if none is living, of a recorded one; or may seed.
+ * such a table or, if none is living, of a recorded one; or may seed.  If so, the
+ * limit of a bound collection, and the names in hilo.binding, are brought up to
+ * date.  Draws do that for the limit, too, when rights are verified.
  */
 extern bool hilo_may_advance(HiloCollection *collection, Oid topmost,
 							 bool *bound);
-
-/*
- * Make the limit of a collection that is bound to living tables that of their
- * columns' types, unless it was set by hand: a type may have changed.  Draws do
- * it, too, when rights are verified.
- */
-extern void hilo_follow_types(HiloCollection *collection, int64 limit);
 
 #endif							/* HILO_RIGHTS_H */

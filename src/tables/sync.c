@@ -20,39 +20,40 @@
 
 /* Advance a counter, which need not exist, to the highest number in the columns. */
 static int64
-sync_counter(HiloCollection *counter, List *columns)
+sync_counter(HiloCollection *counter, List *bindings)
 {
 	HiloSought	sought = hilo_sought(counter);
 	ListCell   *lc;
 
 	/* A table need not be read below what was found in another one. */
-	foreach(lc, columns)
-		sought.above = hilo_column_highest(lfirst(lc), &sought, false);
+	foreach(lc, bindings)
+		sought.above = hilo_column_highest(&((HiloBinding *) lfirst(lc))->living,
+										   &sought, false);
 	return hilo_collection_seed(counter, sought.above, false);
 }
 
 bool
 hilo_sync_collection(const char *name, int64 *max)
 {
-	List	   *columns = hilo_bound_columns(name);
+	List	   *bindings = hilo_living_bindings(name);
 	HiloCollection collection;
 	char		buffer[HILO_MAX_ROW_NAME_LEN];
 	int			level;
 
-	if (columns == NIL)
+	if (bindings == NIL)
 		return false;
-	hilo_bindings_refresh(name);
+	hilo_bindings_refresh(name, bindings);
 	level = NewGUCNestLevel();
 	if (LockTimeout == 0)
 		hilo_sql_set_locally("lock_timeout", LOCK_TIMEOUT);
 	hilo_collection_init(&collection, name);
-	*max = sync_counter(&collection, columns);
+	*max = sync_counter(&collection, bindings);
 
 	/* Attached columns hold no identities. */
 	if (hilo_is_bound(name))
 	{
 		hilo_collection_init_identity(&collection, name, buffer);
-		(void) sync_counter(&collection, columns);
+		(void) sync_counter(&collection, bindings);
 	}
 	AtEOXact_GUC(false, level);
 	return true;

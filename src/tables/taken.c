@@ -455,13 +455,14 @@ open_bound(HiloDocuments *documents)
 	foreach(lc, hilo_bindings(documents->identity))
 	{
 		HiloBinding *binding = lfirst(lc);
-		HiloColumn	column;
-		bool		living = hilo_binding_column(documents->identity, binding,
-												 &column);
+
+		HiloColumn	gone = {binding->object, MaxAttrNumber};
 
 		/* What hilo.bind() named and is gone is an error. */
-		if (living || binding->kind == HILO_BOUND)
-			open_column(documents, column);
+		if (OidIsValid(binding->living.relation))
+			open_column(documents, binding->living);
+		else if (binding->kind == HILO_BOUND)
+			open_column(documents, gone);
 		else if (binding->kind == HILO_ASKED)
 			open_function(documents, binding);
 		else

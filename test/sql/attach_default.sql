@@ -286,9 +286,9 @@ SET ROLE regress_hilo_other;
 SELECT hilo.attach('mine');
 RESET ROLE;
 -- As restored from elsewhere: by name, if the owner is the recorded one.
-INSERT INTO hilo.binding (collection, kind, home, object, object_name, column_name, owner) VALUES
-	('theirs', 'attached', 1, 'regress_default.mine'::regclass, 'regress_default.mine', '', 'regress_hilo_own');
-SELECT owner, home, object_name FROM hilo.binding WHERE collection = 'theirs';
+INSERT INTO hilo.binding (collection, kind, object, object_name, column_name, owner) VALUES
+	('theirs', 'attached', 'regress_default.mine'::regclass, 'regress_default.mine', '', 'regress_hilo_own');
+SELECT owner, object, object_name FROM hilo.binding WHERE collection = 'theirs';
 DROP TABLE mine;
 SET ROLE regress_hilo_own;
 CREATE TABLE mine (id bigint PRIMARY KEY);

@@ -326,7 +326,7 @@ SELECT collection, kind, object_name, column_name FROM hilo.binding WHERE kind <
 SELECT next_identity_free('bound');
 SELECT hilo.bind('bound', '"regress Schema"."Other ones"', 'Id.');
 -- Written out and read in, as by a restore; nothing else is a column.
-INSERT INTO hilo.binding (collection, kind, home, object_name, column_name, owner) SELECT 'restored', kind, 7, object_name, column_name, owner FROM hilo.binding;
+INSERT INTO hilo.binding (collection, kind, object_name, column_name, owner) SELECT 'restored', kind, object_name, column_name, owner FROM hilo.binding;
 INSERT INTO hilo.binding (collection, kind, object_name) VALUES ('restored_too', 'asked', 'public.taken_billion(bigint)');
 SELECT next_identity_free('restored');
 SELECT next_identity_free('restored_too');
