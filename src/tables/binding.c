@@ -138,12 +138,13 @@ find_living(const char *name, HiloBinding *binding)
 	if (!OidIsValid(hilo_table_owner(column.relation)))
 	{
 		column.relation = relation_named(binding->name, binding->owner);
-		if (!OidIsValid(column.relation))
-			return false;
-		column.attnum = get_attnum(column.relation, binding->column);
+		if (OidIsValid(column.relation))
+			column.attnum = get_attnum(column.relation, binding->column);
 	}
-	if (binding->kind == HILO_ATTACHED ?
-		!hilo_drawing_column(column.relation, name, &column) :
+	binding->relation = column.relation;
+	if (!OidIsValid(column.relation) ||
+		(binding->kind == HILO_ATTACHED &&
+		 !hilo_drawing_column(column.relation, name, &column)) ||
 		hilo_column_name(&column) == NULL)
 		return false;
 	binding->living = column;

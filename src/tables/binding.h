@@ -65,6 +65,7 @@ typedef struct HiloBinding
 	 * count.
 	 */
 	HiloColumn	living;
+	Oid			relation;		/* found, whether or not it has the column */
 } HiloBinding;
 
 /* What a row of hilo.binding says, palloc'd; nothing is living. */

@@ -450,13 +450,15 @@ hilo_documents_open_column(const char *identity, const HiloColumn *column)
 static void
 open_bound(HiloDocuments *documents)
 {
+	List	   *bindings = hilo_bindings(documents->identity);
 	ListCell   *lc;
 
-	foreach(lc, hilo_bindings(documents->identity))
+	hilo_bindings_refresh(documents->identity, bindings);
+	foreach(lc, bindings)
 	{
 		HiloBinding *binding = lfirst(lc);
 
-		HiloColumn	gone = {binding->object, MaxAttrNumber};
+		HiloColumn	gone = {binding->relation, MaxAttrNumber};
 
 		/* What hilo.bind() named and is gone is an error. */
 		if (OidIsValid(binding->living.relation))

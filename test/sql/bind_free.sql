@@ -324,6 +324,8 @@ ALTER TABLE "Other ones" RENAME COLUMN id TO "Id.";
 ALTER TABLE "Other ones" SET SCHEMA "regress Schema";
 SELECT collection, kind, object_name, column_name FROM hilo.binding WHERE kind <> 'noted';
 SELECT next_identity_free('bound');
+-- A look-up has recorded the new names, so that a dump has them.
+SELECT collection, kind, object_name, column_name FROM hilo.binding WHERE kind <> 'noted';
 SELECT hilo.bind('bound', '"regress Schema"."Other ones"', 'Id.');
 -- Written out and read in, as by a restore; nothing else is a column.
 INSERT INTO hilo.binding (collection, kind, object_name, column_name, owner) SELECT 'restored', kind, object_name, column_name, owner FROM hilo.binding;
