@@ -449,6 +449,20 @@ CREATE FUNCTION hilo._trigger_arguments(arguments bytea) RETURNS text[]
 $$;
 COMMENT ON FUNCTION hilo._trigger_arguments(bytea) IS 'arguments of a trigger, from pg_trigger.tgargs';
 
+-- A default of a column that cannot be told counts, too.
+CREATE FUNCTION hilo._drawn_elsewhere(collection text) RETURNS bigint
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT count(*) FROM pg_proc p
+        JOIN pg_language l ON l.oid = p.prolang AND l.lanname = 'c'
+        JOIN pg_depend n ON n.refclassid = 'pg_proc'::regclass AND n.refobjid = p.oid
+        LEFT JOIN pg_attrdef d ON n.classid = 'pg_attrdef'::regclass AND d.oid = n.objid
+    WHERE p.prosrc IN ('hilo_next', 'hilo_next_tagged', 'hilo_next_number') AND COALESCE(hilo._draws_from(d.adbin), _drawn_elsewhere.collection) = _drawn_elsewhere.collection
+        AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = d.adrelid AND t.tgfoid = 'hilo.advance()'::regprocedure
+            AND t.tgenabled IN ('O', 'A') AND (hilo._trigger_arguments(t.tgargs))[1] = _drawn_elsewhere.collection)
+$$;
+COMMENT ON FUNCTION hilo._drawn_elsewhere(text) IS
+    'for hilo.advance(): stored defaults that draw from the collection, or may do so, and are not of a table with a trigger for it';
+
 CREATE VIEW hilo.attachments AS
     WITH trigger AS MATERIALIZED (
         SELECT t.tgrelid AS relation, t.tgname AS name, t.tgparentid <> '0'::pg_catalog.oid AS is_clone, (hilo._trigger_arguments(t.tgargs))[1] AS collection
@@ -545,7 +559,7 @@ CREATE FUNCTION hilo._drawer(relation regclass, column_name name,
     SELECT CASE WHEN a.attidentity = 'a' THEN 'identity always' WHEN a.attidentity = 'd' THEN 'identity'
             WHEN e.expression IS NULL THEN 'nothing' WHEN e.expression = f.expression THEN 'sequence' ELSE 'default' END,
         e.expression, a.attidentity, a.atttypid, s.sequence, f.expression, (SELECT c.relispartition FROM pg_class c WHERE c.oid = a.attrelid),
-        COALESCE(hilo._draws_from(d.adbin), CASE WHEN d.oid IS NULL THEN (SELECT hilo._draws_from(t.typdefaultbin) FROM pg_type t WHERE t.oid = a.atttypid) END)
+        hilo._draws_from(CASE WHEN d.oid IS NULL THEN (SELECT t.typdefaultbin FROM pg_type t WHERE t.oid = a.atttypid) ELSE d.adbin END)
     FROM pg_attribute a
         LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
         LEFT JOIN LATERAL (
@@ -578,8 +592,8 @@ COMMENT ON FUNCTION hilo._column_sequences(regclass, name) IS 'sequences that a 
 CREATE FUNCTION hilo._triggers(root regclass, OUT relation regclass, OUT name name, OUT collection text, OUT column_name name) RETURNS SETOF record
     LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT t.tgrelid::regclass, t.tgname, l.list[1],
-        (SELECT a.attname FROM pg_attribute a
-         WHERE a.attrelid = t.tgrelid AND a.attnum > 0 AND NOT a.attisdropped AND (hilo._drawer(t.tgrelid, a.attname)).collection = l.list[1]
+        (SELECT a.attname FROM pg_attribute a JOIN pg_type y ON y.oid = a.atttypid LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+         WHERE a.attrelid = t.tgrelid AND a.attnum > 0 AND hilo._draws_from(CASE WHEN d.oid IS NULL THEN y.typdefaultbin ELSE d.adbin END) = l.list[1]
          ORDER BY a.attnum LIMIT 1)
     FROM hilo._tree(root) r JOIN pg_trigger t ON t.tgrelid = r AND t.tgparentid = '0'::oid AND t.tgfoid = 'hilo.advance()'::regprocedure AND t.tgnargs > 0,
         LATERAL hilo._trigger_arguments(t.tgargs) l(list)

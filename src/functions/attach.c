@@ -55,33 +55,13 @@ hilo_refuse_block(PG_FUNCTION_ARGS)
 }
 
 /*
- * The relation in argument 0, which exists and which the current user owns.
- */
-static Oid
-owned_relation(FunctionCallInfo fcinfo)
-{
-	Oid			relation = PG_GETARG_OID(0);
-	char	   *name = get_rel_name(relation);
-
-	if (name == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("table does not exist"),
-				 errdetail("Its OID is %u.", relation),
-				 errhint("If it was dropped, its trigger was dropped as well. Drop its collection with hilo.drop().")));
-	if (!hilo_owns_relation(relation, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER,
-					   get_relkind_objtype(get_rel_relkind(relation)), name);
-	return relation;
-}
-
-/*
  * hilo._lock(relation, mode, function): lock a table and its children, whose rows
  * can be inserted directly, for a function that is named in errors.
  */
 Datum
 hilo_lock(PG_FUNCTION_ARGS)
 {
+	Oid			relation = PG_GETARG_OID(0);
 	const char *mode = text_to_cstring(PG_GETARG_TEXT_PP(1));
 	const char *function = text_to_cstring(PG_GETARG_TEXT_PP(2));
 	LOCKMODE	lockmode = strcmp(mode, "exclusive") == 0 ? AccessExclusiveLock :
@@ -96,8 +76,10 @@ hilo_lock(PG_FUNCTION_ARGS)
 						function),
 				 errdetail("It would not see what was committed since the transaction began."),
 				 errhint("Use READ COMMITTED.")));
-	LockRelationOid(owned_relation(fcinfo), lockmode);
-	(void) find_all_inheritors(owned_relation(fcinfo), lockmode, NULL);
+	hilo_check_owned(relation);
+	LockRelationOid(relation, lockmode);
+	hilo_check_owned(relation);
+	(void) find_all_inheritors(relation, lockmode, NULL);
 	PG_RETURN_VOID();
 }
 
@@ -105,16 +87,7 @@ hilo_lock(PG_FUNCTION_ARGS)
 static HiloColumn
 column_argument(FunctionCallInfo fcinfo)
 {
-	HiloColumn	column = {owned_relation(fcinfo)};
-	const char *name = NameStr(*PG_GETARG_NAME(1));
-
-	column.attnum = get_attnum(column.relation, name);
-	if (column.attnum <= 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("column \"%s\" of relation \"%s\" does not exist",
-						name, get_rel_name(column.relation))));
-	return column;
+	return hilo_owned_column(PG_GETARG_OID(0), NameStr(*PG_GETARG_NAME(1)));
 }
 
 /* The same, and the collection in argument 2, to which it may be attached. */
@@ -237,7 +210,8 @@ hilo_attach_counter(PG_FUNCTION_ARGS)
 	bool		nulls[4] = {0};
 
 	hilo_api_prevent_unless_may_write("hilo.attach()");
-	LockRelationOid(owned_relation(fcinfo), AccessShareLock);
+	hilo_check_owned(PG_GETARG_OID(0));
+	LockRelationOid(PG_GETARG_OID(0), AccessShareLock);
 	column = attachable_argument(fcinfo, &name);
 	values[0] = Int64GetDatum(hilo_attach_column(&column, name,
 												 PG_GETARG_INT64(3),
@@ -256,12 +230,13 @@ hilo_attach_counter(PG_FUNCTION_ARGS)
 Datum
 hilo_max(PG_FUNCTION_ARGS)
 {
-	Oid			relation = owned_relation(fcinfo);
+	Oid			relation = PG_GETARG_OID(0);
 	HiloCollection collection;
 	HiloColumn	column;
 	HiloRow		row;
 	bool		bound;
 
+	hilo_check_owned(relation);
 	hilo_collection_init(&collection, text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	if (!hilo_drawing_column(relation, collection.ref.name, &column) ||
 		!hilo_may_advance(&collection, relation, &bound) ||
@@ -285,7 +260,8 @@ hilo_set_identity(PG_FUNCTION_ARGS)
 	char		identity = PG_GETARG_CHAR(2);
 	HiloColumn	column;
 
-	LockRelationOid(owned_relation(fcinfo), AccessExclusiveLock);
+	hilo_check_owned(PG_GETARG_OID(0));
+	LockRelationOid(PG_GETARG_OID(0), AccessExclusiveLock);
 	column = column_argument(fcinfo);
 	if ((get_rel_relkind(column.relation) != RELKIND_RELATION &&
 		 get_rel_relkind(column.relation) != RELKIND_PARTITIONED_TABLE) ||

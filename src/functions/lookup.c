@@ -9,8 +9,10 @@
 
 #include "catalog/pg_type.h"
 #include "funcapi.h"
+#include "storage/proc.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
 #include "utils/tuplestore.h"
@@ -21,7 +23,7 @@
 #include "servers/member.h"
 #include "session/call.h"
 #include "tables/binding.h"
-#include "tables/sync.h"
+#include "tables/highest.h"
 #include "tables/taken.h"
 
 PG_FUNCTION_INFO_V1(hilo_counted_number);
@@ -57,6 +59,57 @@ hilo_counted_number(PG_FUNCTION_ARGS)
  * Sync
  */
 
+/* How long to wait for a lock on a table, unless the user has said so. */
+#define LOCK_TIMEOUT	"5s"
+
+/* Advance a counter, which need not exist, to the highest number in the columns. */
+static int64
+sync_counter(HiloCollection *counter, List *bindings)
+{
+	HiloSought	sought = hilo_sought(counter);
+	ListCell   *lc;
+
+	/* A table need not be read below what was found in another one. */
+	foreach(lc, bindings)
+		sought.above = hilo_column_highest(&((HiloBinding *) lfirst(lc))->living,
+										   &sought, false);
+	return hilo_collection_seed(counter, sought.above, false);
+}
+
+/*
+ * Advance a collection to the highest number in the columns that it is bound or
+ * attached to.  All ranges become invalid, because rows that came from elsewhere
+ * may have numbers in them.  Columns bound by hilo.bind() may hold identities, so
+ * the identity of the name is advanced as well.  Returns false, having changed
+ * nothing, if it is not bound to a column; else *max is its max.
+ */
+static bool
+sync_collection(const char *name, int64 *max)
+{
+	List	   *bindings = hilo_living_bindings(name);
+	HiloCollection collection;
+	char		buffer[HILO_MAX_ROW_NAME_LEN];
+	int			level;
+
+	if (bindings == NIL)
+		return false;
+	hilo_bindings_refresh(name, bindings);
+	level = NewGUCNestLevel();
+	if (LockTimeout == 0)
+		hilo_sql_set_locally("lock_timeout", LOCK_TIMEOUT);
+	hilo_collection_init(&collection, name);
+	*max = sync_counter(&collection, bindings);
+
+	/* Attached columns hold no identities. */
+	if (hilo_is_bound(name))
+	{
+		hilo_collection_init_identity(&collection, name, buffer);
+		(void) sync_counter(&collection, bindings);
+	}
+	AtEOXact_GUC(false, level);
+	return true;
+}
+
 Datum
 hilo_sync(PG_FUNCTION_ARGS)
 {
@@ -66,7 +119,7 @@ hilo_sync(PG_FUNCTION_ARGS)
 	hilo_api_prevent_unless_may_write("hilo.sync()");
 	collection = hilo_api_collection(fcinfo);
 	hilo_clean_notes();
-	if (!hilo_sync_collection(collection, &max))
+	if (!sync_collection(collection, &max))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("collection \"%s\" is not bound to a column",
@@ -95,7 +148,7 @@ hilo_sync_all(PG_FUNCTION_ARGS)
 
 		CHECK_FOR_INTERRUPTS();
 		if (!(row->row.flags & HILO_ROW_BOUND) ||
-			!hilo_sync_collection(row->name, &max))
+			!sync_collection(row->name, &max))
 			continue;
 		values[0] = CStringGetTextDatum(row->name);
 		values[1] = Int64GetDatum(max);
@@ -138,34 +191,13 @@ bind_name(const char *name, const HiloBinding *binding)
 	hilo_binding_add(name, binding);
 }
 
-/* The column in arguments 1 and 2, of a table that the current user owns. */
-static HiloColumn
-column_argument(FunctionCallInfo fcinfo)
+/* The name in argument 0, which is bound by this server. */
+static void
+name_to_bind(FunctionCallInfo fcinfo, HiloIdentity *identity)
 {
-	HiloColumn	column;
-	char	   *table_name;
-	char	   *column_name;
-
-	hilo_api_reject_null(fcinfo, 1, "relation");
-	hilo_api_reject_null(fcinfo, 2, "column_name");
-	column.relation = PG_GETARG_OID(1);
-	column_name = NameStr(*PG_GETARG_NAME(2));
-	table_name = get_rel_name(column.relation);
-
-	if (table_name == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist",
-						column.relation)));
-	if (!hilo_owns_relation(column.relation, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, table_name);
-	column.attnum = get_attnum(column.relation, column_name);
-	if (column.attnum <= 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("column \"%s\" of relation \"%s\" does not exist",
-						column_name, table_name)));
-	return column;
+	hilo_api_prevent_unless_may_write("hilo.bind()");
+	hilo_identity_init(identity, hilo_api_name(fcinfo, 0, "collection"));
+	hilo_lease_prevent_on_worker(&identity->collection.ref, "hilo.bind");
 }
 
 /*
@@ -179,10 +211,10 @@ hilo_bind_column(PG_FUNCTION_ARGS)
 	HiloColumn	column;
 	HiloBinding binding = {.kind = HILO_BOUND};
 
-	hilo_api_prevent_unless_may_write("hilo.bind()");
-	hilo_identity_init(&identity, hilo_api_name(fcinfo, 0, "collection"));
-	hilo_lease_prevent_on_worker(&identity.collection.ref, "hilo.bind");
-	column = column_argument(fcinfo);
+	name_to_bind(fcinfo, &identity);
+	hilo_api_reject_null(fcinfo, 1, "relation");
+	hilo_api_reject_null(fcinfo, 2, "column_name");
+	column = hilo_owned_column(PG_GETARG_OID(1), NameStr(*PG_GETARG_NAME(2)));
 
 	hilo_documents_close(hilo_documents_open_column(identity.name, &column));
 	hilo_binding_set_relation(&binding, column.relation, column.attnum);
@@ -197,9 +229,7 @@ hilo_bind_function(PG_FUNCTION_ARGS)
 	HiloBinding binding = {.kind = HILO_ASKED};
 	Oid			function;
 
-	hilo_api_prevent_unless_may_write("hilo.bind()");
-	hilo_identity_init(&identity, hilo_api_name(fcinfo, 0, "collection"));
-	hilo_lease_prevent_on_worker(&identity.collection.ref, "hilo.bind");
+	name_to_bind(fcinfo, &identity);
 	hilo_api_reject_null(fcinfo, 1, "taken");
 	function = PG_GETARG_OID(1);
 

@@ -9,7 +9,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "catalog/pg_language.h"
 #include "catalog/pg_trigger.h"
 #include "executor/executor.h"
 #include "parser/parse_relation.h"
@@ -30,7 +29,6 @@
 #include "tables/attach.h"
 #include "tables/highest.h"
 #include "tables/rights.h"
-#include "tables/sync.h"
 
 PG_FUNCTION_INFO_V1(hilo_assign_id);
 PG_FUNCTION_INFO_V1(hilo_advance);
@@ -483,20 +481,12 @@ fires_first(TriggerData *trigdata)
  * view's trigger.
  */
 static bool
-drawn_elsewhere(const char *collection, Oid function)
+drawn_elsewhere(const char *collection)
 {
 	int			level = hilo_sql_begin();
-	char	   *name = quote_literal_cstr(collection);
-	int64		count;
+	int64		count = hilo_sql_number(psprintf("SELECT " HILO_SCHEMA "._drawn_elsewhere(%s)",
+												 quote_literal_cstr(collection)));
 
-	count = hilo_sql_number(psprintf("SELECT pg_catalog.count(*) FROM pg_catalog.pg_proc p"
-									 " JOIN pg_catalog.pg_depend n ON n.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND n.refobjid = p.oid"
-									 " LEFT JOIN pg_catalog.pg_attrdef d ON n.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND d.oid = n.objid"
-									 " WHERE p.prolang = %u AND p.prosrc IN ('hilo_next', 'hilo_next_tagged', 'hilo_next_number')"
-									 " AND COALESCE(" HILO_SCHEMA "._draws_from(d.adbin), %s) = %s"
-									 " AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = d.adrelid AND t.tgfoid = %u"
-									 " AND t.tgenabled IN ('O', 'A') AND (" HILO_SCHEMA "._trigger_arguments(t.tgargs))[1] = %s)",
-									 ClanguageId, name, name, function, name));
 	hilo_sql_end(level);
 	return count > 0;
 }
@@ -513,7 +503,7 @@ is_unseen(const AdvanceSite *site, FunctionCallInfo fcinfo, int64 number)
 
 	return number == entry->range.drawn && entry->unseen == hilo_command() &&
 		fires_first((TriggerData *) fcinfo->context) &&
-		!drawn_elsewhere(entry->collection.ref.name, fcinfo->flinfo->fn_oid);
+		!drawn_elsewhere(entry->collection.ref.name);
 }
 
 /* Return the row with its number replaced by one drawn now. */

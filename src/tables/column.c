@@ -12,7 +12,9 @@
 #include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "catalog/dependency.h"
 #include "catalog/indexing.h"
+#include "catalog/objectaddress.h"
 #include "catalog/partition.h"
 #include "catalog/pg_attrdef.h"
 #include "catalog/pg_attribute.h"
@@ -21,8 +23,9 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
-#include "catalog/dependency.h"
+#include "miscadmin.h"
 #include "nodes/primnodes.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -218,6 +221,37 @@ hilo_drawing_column(Oid relation, const char *collection, HiloColumn *column)
 /*
  * A column
  */
+
+void
+hilo_check_owned(Oid relation)
+{
+	char	   *name = get_rel_name(relation);
+
+	if (name == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("table does not exist"),
+				 errdetail("Its OID is %u.", relation),
+				 errhint("If it was dropped, its trigger was dropped as well. Drop its collection with hilo.drop().")));
+	if (!hilo_owns_relation(relation, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER,
+					   get_relkind_objtype(get_rel_relkind(relation)), name);
+}
+
+HiloColumn
+hilo_owned_column(Oid relation, const char *name)
+{
+	HiloColumn	column = {relation};
+
+	hilo_check_owned(relation);
+	column.attnum = get_attnum(relation, name);
+	if (column.attnum <= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" of relation \"%s\" does not exist",
+						name, get_rel_name(relation))));
+	return column;
+}
 
 char *
 hilo_column_name(const HiloColumn *column)

@@ -53,6 +53,12 @@ extern bool hilo_drawing_column(Oid relation, const char *collection,
  */
 extern Oid	hilo_topmost_table(Relation rel);
 
+/* Raise 42P01 or 42501 unless the relation exists, and is the current user's. */
+extern void hilo_check_owned(Oid relation);
+
+/* The same, and 42703 unless it has the column. */
+extern HiloColumn hilo_owned_column(Oid relation, const char *name);
+
 /*
  * Name of the column, palloc'd; NULL: the column or its table no longer exists.
  */

@@ -53,7 +53,8 @@ typedef struct OpenPlace
 {
 	Place		place;
 	HiloOwner	owner;
-	Oid			type;			/* of the query's parameter */
+	Oid			type;			/* of the query's parameter: that of the ids,
+								 * or bigint */
 } OpenPlace;
 
 struct HiloDocuments
@@ -154,19 +155,11 @@ id_datum(const HiloDocuments *documents, Oid type, int64 number)
 	char		start[HILO_MAX_START_LEN];
 	int			len;
 
-	switch (type)
-	{
-		case INT2OID:
-			return Int16GetDatum((int16) number);
-		case INT4OID:
-			return Int32GetDatum((int32) number);
-		case INT8OID:
-			return Int64GetDatum(number);
-		default:
-			len = hilo_document_id_start(start, documents->identity,
-										 hilo_identity_parts_separator, "");
-			return PointerGetDatum(hilo_build_id(start, len, number, start, 0));
-	}
+	if (type == INT8OID)
+		return Int64GetDatum(number);
+	len = hilo_document_id_start(start, documents->identity,
+								 hilo_identity_parts_separator, "");
+	return PointerGetDatum(hilo_build_id(start, len, number, start, 0));
 }
 
 static bool
@@ -319,19 +312,20 @@ open_relation(const char *identity, Oid relid)
 static void
 add_column(HiloDocuments *documents, Relation rel, AttrNumber attnum)
 {
+	Oid			type = getBaseType(get_atttype(RelationGetRelid(rel), attnum));
+	bool		numbers = hilo_holds_numbers(type);
 	OpenPlace	open = {{RelationGetRelid(rel), attnum},
-	{rel->rd_rel->relowner, true}};
+	{rel->rd_rel->relowner, true}, numbers ? INT8OID : type};
 
-	open.type = getBaseType(get_atttype(RelationGetRelid(rel), attnum));
-	if (!hilo_holds_ids(open.type) && !hilo_holds_numbers(open.type))
+	if (!hilo_holds_ids(type) && !numbers)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("ids cannot be looked up in a column of type %s",
-						format_type_be(open.type)),
+						format_type_be(type)),
 				 errdetail("The type should be text, varchar, citext, smallint, integer or bigint.")));
 	if (hilo_citus_has_shards(RelationGetRelid(rel)))
 		hilo_citus_check_isolation(RelationGetRelid(rel));
-	documents->limit = Min(documents->limit, hilo_type_limit(open.type));
+	documents->limit = Min(documents->limit, hilo_type_limit(type));
 	if (documents->settings == 0)
 		documents->settings = hilo_owner_query_settings();
 	add_place(documents, &open);
