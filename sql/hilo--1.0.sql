@@ -75,7 +75,6 @@ CREATE TABLE hilo.hilo (
     epoch bigint NOT NULL,
     home bigint NOT NULL,
     hub_epoch bigint NOT NULL,
-    timeline bigint NOT NULL,
     lineage bigint NOT NULL,
     term bigint NOT NULL,
     term_id bigint NOT NULL,
@@ -102,7 +101,6 @@ COMMENT ON COLUMN hilo.hilo.changes IS 'number of times this row has changed';
 COMMENT ON COLUMN hilo.hilo.epoch IS 'random number; a new one invalidates all earlier ranges and pooled numbers; of an ordered collection, its lowest 16 bits are those of the timeline';
 COMMENT ON COLUMN hilo.hilo.home IS 'table and database of the last change; differs in a copy or after a restore';
 COMMENT ON COLUMN hilo.hilo.hub_epoch IS 'on a member: epoch of the counter on the hub; 0: none yet';
-COMMENT ON COLUMN hilo.hilo.timeline IS 'on a hub: timeline of the newest lease given; 0: none; -1: none may be given before hilo.hub_resume()';
 COMMENT ON COLUMN hilo.hilo.lineage IS 'on a member: lineage of the hub; 0: none yet';
 COMMENT ON COLUMN hilo.hilo.term IS 'on a member: highest term of the hub that was seen; 0: none yet';
 COMMENT ON COLUMN hilo.hilo.term_id IS 'on a member: random id of that term';
@@ -117,60 +115,62 @@ COMMENT ON COLUMN hilo.hilo.hub IS 'foreign server that numbers are leased from;
 COMMENT ON COLUMN hilo.hilo.collection IS 'name';
 COMMENT ON INDEX hilo.hilo_collection_idx IS 'finds the row of a name';
 
+--
+-- Hubs and members: ordinary rows, written only by functions of the extension, which
+-- run as the owner of these tables
+--
 CREATE TABLE hilo.hub (
-    home bigint NOT NULL,
-    system_identifier bigint NOT NULL,
-    timeline bigint NOT NULL,
-    raised bigint NOT NULL,
-    synchronous bigint NOT NULL,
-    host bigint NOT NULL,
-    reported_at timestamptz NOT NULL,
-    draws_on bigint NOT NULL,
-    role name NOT NULL,
-    hub text COLLATE "C"
-) USING heap WITH (fillfactor = 33);
+    hub text COLLATE "C" NOT NULL,
+    role name,
+    lineage bigint NOT NULL,
+    term bigint,
+    term_id bigint,
+    is_open boolean,
+    timeline bigint,
+    home bigint,
+    seen bigint,
+    waited integer
+) USING heap WITH (fillfactor = 50);
 CREATE UNIQUE INDEX hub_hub_idx ON hilo.hub USING btree (hub);
 ALTER TABLE hilo.hub REPLICA IDENTITY NOTHING;
 COMMENT ON TABLE hilo.hub IS
-    'what is known about each hub, and in row | about this server as a hub; changed only by the extension''s functions, in place and at once';
-COMMENT ON COLUMN hilo.hub.home IS 'table and database of the last change; differs in a copy or after a restore';
-COMMENT ON COLUMN hilo.hub.system_identifier IS 'system identifier of the hub, as of its last answer; 0: it has never answered';
-COMMENT ON COLUMN hilo.hub.timeline IS 'highest timeline that the hub has reported; in row |: timeline on which this server may give leases, -1: none';
-COMMENT ON COLUMN hilo.hub.raised IS 'in row |: how far the timeline that members are told is above the real one, since a member knew a later one';
-COMMENT ON COLUMN hilo.hub.synchronous IS 'in row |: 1 if a synchronous standby has every lease that was given, else 0';
-COMMENT ON COLUMN hilo.hub.host IS 'which of several hosts answered last, counting from 0';
-COMMENT ON COLUMN hilo.hub.reported_at IS 'time of the last report to the hub of what is held here, after it refused a lease';
-COMMENT ON COLUMN hilo.hub.draws_on IS 'in row |: 0: this server has given no lease; else the timeline on which its own sessions may draw, -1: none';
-COMMENT ON COLUMN hilo.hub.role IS 'role whose user mapping is used; empty: the owner of the extension';
+    'which servers hilo.lease_from() has named, and in row | what this server is as a hub';
 COMMENT ON COLUMN hilo.hub.hub IS 'name of the foreign server; |: this server';
+COMMENT ON COLUMN hilo.hub.role IS 'role whose user mapping is used';
+COMMENT ON COLUMN hilo.hub.lineage IS 'random number of the hub, which its copies and standbys share';
+COMMENT ON COLUMN hilo.hub.term IS 'in row |: number of the term';
+COMMENT ON COLUMN hilo.hub.term_id IS 'in row |: random id of the term';
+COMMENT ON COLUMN hilo.hub.is_open IS 'in row |: true if leases are given in the term, false if reports of members are collected';
+COMMENT ON COLUMN hilo.hub.timeline IS 'in row |: timeline on which the term was made; on another one it does not count';
+COMMENT ON COLUMN hilo.hub.home IS 'in row |: table and database in which it was made; differs in a copy or after a restore';
+COMMENT ON COLUMN hilo.hub.seen IS 'in row |: highest term of another server that a member has seen, if not below this one, else 0';
+COMMENT ON COLUMN hilo.hub.waited IS 'in row |: whether a synchronous standby has every lease and every own number: 0 no, 1 from now on, 2 all, 3 not for long';
 COMMENT ON INDEX hilo.hub_hub_idx IS 'finds the row of a hub';
 
 CREATE TABLE hilo.member (
-    home bigint NOT NULL,
+    member text COLLATE "C" NOT NULL,
+    collection text COLLATE "C" NOT NULL,
     highest bigint NOT NULL,
-    epoch bigint NOT NULL,
-    timeline bigint NOT NULL,
-    known_timeline bigint NOT NULL,
+    epoch bigint,
+    known_term bigint,
+    reported_term bigint,
+    reported_id bigint,
     seen_at timestamptz NOT NULL,
-    spare1 bigint NOT NULL,
-    spare2 bigint NOT NULL,
-    address name NOT NULL,
-    member text COLLATE "C"
+    address inet
 ) USING heap WITH (fillfactor = 33);
-CREATE UNIQUE INDEX member_member_idx ON hilo.member USING btree (member);
+CREATE UNIQUE INDEX member_member_idx ON hilo.member USING btree (member, collection);
 ALTER TABLE hilo.member REPLICA IDENTITY NOTHING;
 COMMENT ON TABLE hilo.member IS
-    'on a hub: what each member has reported about each collection; changed only by the extension''s functions, in place and at once';
-COMMENT ON COLUMN hilo.member.home IS 'table and database of the last change; differs in a copy or after a restore';
+    'on a hub: what each member has reported about each collection that was leased';
+COMMENT ON COLUMN hilo.member.member IS 'name of the member; empty: leased by hand';
+COMMENT ON COLUMN hilo.member.collection IS 'name of the collection or identity';
 COMMENT ON COLUMN hilo.member.highest IS 'highest number that the member has ever had';
-COMMENT ON COLUMN hilo.member.epoch IS 'epoch of the counter at the member''s last lease; 0: none';
-COMMENT ON COLUMN hilo.member.timeline IS 'timeline of this server that members were being told when this one last reported; -1: the report does not count';
-COMMENT ON COLUMN hilo.member.known_timeline IS 'highest timeline of this server that the member had seen';
+COMMENT ON COLUMN hilo.member.epoch IS 'epoch of the counter at the member''s last lease; null: none';
+COMMENT ON COLUMN hilo.member.known_term IS 'highest term of this hub that the member had seen';
+COMMENT ON COLUMN hilo.member.reported_term IS 'term in which the member last reported, or got a lease,';
+COMMENT ON COLUMN hilo.member.reported_id IS 'and the random id of that';
 COMMENT ON COLUMN hilo.member.seen_at IS 'time of the member''s last request or report';
-COMMENT ON COLUMN hilo.member.spare1 IS 'for later versions';
-COMMENT ON COLUMN hilo.member.spare2 IS 'for later versions';
-COMMENT ON COLUMN hilo.member.address IS 'address of the member''s connection; empty: a Unix socket';
-COMMENT ON COLUMN hilo.member.member IS 'name of the member, a bar, name of the collection or identity';
+COMMENT ON COLUMN hilo.member.address IS 'address of the member''s connection; null: a Unix socket';
 COMMENT ON INDEX hilo.member_member_idx IS 'finds the row of a member and collection';
 
 --
@@ -224,7 +224,7 @@ CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.hub
 ALTER TABLE hilo.hub ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
 COMMENT ON TRIGGER guard_rows ON hilo.hub IS 'merges an INSERT into the existing rows; refuses changes by hand';
 COMMENT ON TRIGGER guard_table ON hilo.hub IS 'refuses changes by hand, even if they affect no row';
-SELECT pg_catalog.pg_extension_config_dump('hilo.hub', 'WHERE hub <> ''|''');
+SELECT pg_catalog.pg_extension_config_dump('hilo.hub', '');
 
 CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.member
     FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo.lease', 'hilo.hub_forget');
@@ -233,7 +233,7 @@ CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.member
 ALTER TABLE hilo.member ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
 COMMENT ON TRIGGER guard_rows ON hilo.member IS 'merges an INSERT into the existing rows; refuses changes by hand';
 COMMENT ON TRIGGER guard_table ON hilo.member IS 'refuses changes by hand, even if they affect no row';
-SELECT pg_catalog.pg_extension_config_dump('hilo.member', 'WHERE timeline >= 0');
+SELECT pg_catalog.pg_extension_config_dump('hilo.member', '');
 
 CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.binding
     FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo.bind', 'hilo.unbind');
@@ -1078,39 +1078,338 @@ CREATE FUNCTION hilo.lease_from(collection text, server text, lease_size bigint 
 COMMENT ON FUNCTION hilo.lease_from(text, text, bigint) IS
     'from now on, lease the numbers of a collection, or of an identity (companies|), from a foreign server, the hub, at least lease_size at a time; a null server: stop leasing';
 
+--
+-- On a hub.  A request is one transaction, which runs as the owner of the tables; what
+-- a member is told about terms is a row, never an error, so that it is committed.
+--
+CREATE FUNCTION hilo._present(OUT timeline bigint, OUT home bigint) RETURNS record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_present';
+COMMENT ON FUNCTION hilo._present() IS 'the timeline that this server is on, 0 in recovery, and what identifies this database';
+
+CREATE FUNCTION hilo._hub_begin(
+    local boolean,
+    OUT timeline bigint, OUT home bigint, OUT random bigint, OUT term_id bigint, OUT resumes boolean) RETURNS record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_hub_begin';
+COMMENT ON FUNCTION hilo._hub_begin(boolean) IS
+    'for hilo.lease(): begin a request, which must be READ COMMITTED, and whose commit, if local, waits for no standby; the present timeline and home, two random numbers, and hilo.hub_auto_resume';
+
+CREATE FUNCTION hilo._claim_lease(
+    collection text, size bigint, at_least bigint, waited integer,
+    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT range_size integer, OUT max_range_size integer, OUT node_tag text,
+    OUT lsn pg_lsn) RETURNS record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_claim_lease';
+COMMENT ON FUNCTION hilo._claim_lease(text, bigint, bigint, integer) IS
+    'for hilo.lease(): claim numbers in place, on disk and, as waited and synchronous_standby_names say, on a standby; with size 0 only check that some would be given';
+
+CREATE FUNCTION hilo._hub_wait(lsn pg_lsn, waited integer) RETURNS void
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_hub_wait';
+COMMENT ON FUNCTION hilo._hub_wait(pg_lsn, integer) IS 'for hilo.lease(): wait for a standby as hilo._claim_lease() does; a null lsn: for all until now';
+
+CREATE FUNCTION hilo._check_highest(collection text, highest bigint) RETURNS void
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_check_highest';
+COMMENT ON FUNCTION hilo._check_highest(text, bigint) IS
+    'for hilo.lease() and reports: an error if the name is not valid, or the number would use up more than half of what is left';
+
+CREATE FUNCTION hilo._raise_counter(collection text, highest bigint, skip bigint) RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_raise_counter';
+COMMENT ON FUNCTION hilo._raise_counter(text, bigint, bigint) IS
+    'for hilo.hub_resume(): move a counter to at least the highest number reported, and skip numbers above that; returns the max';
+
+-- Terms.  A server that has never been asked gets its row and its first term; on a new
+-- timeline, or in a copy, a new term collects reports, or is open at once if a
+-- synchronous standby was waited for.
+CREATE FUNCTION hilo._hub_hear(
+    known_lineage bigint, known_term bigint, known_term_id bigint,
+    OUT own hilo.hub, OUT is_ours boolean, OUT resumes boolean, OUT refusal text, OUT hint text) RETURNS record
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    here record;
+    max_ahead CONSTANT bigint := 4294967296;
+BEGIN
+    SELECT * INTO here FROM hilo._hub_begin(true);
+    resumes := here.resumes;
+    LOOP
+        SELECT h.* INTO own FROM hilo.hub h WHERE h.hub = '|';
+        is_ours := false;
+        IF own.hub IS NULL AND known_lineage <> 0 OR known_lineage NOT IN (0, own.lineage) THEN
+            own.lineage := COALESCE(own.lineage, 0);
+            refusal := 'this server is not the hub that the member knows';
+            hint := 'If it has taken over, call hilo.lease_from() on the member.';
+            RETURN;
+        ELSIF own.hub IS NULL THEN
+            INSERT INTO hilo.hub (hub, lineage, term, term_id, is_open, timeline, home, seen, waited)
+                VALUES ('|', here.random, 1, here.term_id, true, here.timeline, here.home, 0, 0) ON CONFLICT DO NOTHING;
+            CONTINUE;
+        ELSIF known_term - GREATEST(own.term, own.seen) > max_ahead THEN
+            refusal := format('this server has never been in term %s', known_term);
+            RETURN;
+        ELSIF (own.timeline, own.home) <> (here.timeline, here.home) THEN
+            UPDATE hilo.hub h SET term = GREATEST(own.term, own.seen, known_term) + 1, term_id = here.term_id,
+                is_open = here.resumes AND own.waited = 2 AND own.home = here.home, timeline = here.timeline, home = here.home, seen = 0
+            WHERE h.hub = '|' AND (h.term, h.term_id, h.seen, h.timeline, h.home) = (own.term, own.term_id, own.seen, own.timeline, own.home)
+            RETURNING h.is_open INTO own.is_open;
+            IF FOUND AND own.is_open THEN
+                RAISE WARNING 'this hub gives leases again, on timeline % after %', here.timeline, own.timeline
+                    USING DETAIL = 'The setting "hilo.hub_auto_resume" is on.';
+            END IF;
+            CONTINUE;
+        ELSIF known_lineage <> 0 AND (known_term > own.term OR known_term = own.term AND known_term_id <> own.term_id) THEN
+            UPDATE hilo.hub h SET seen = known_term WHERE h.hub = '|' AND h.seen < known_term;
+            IF FOUND THEN
+                RAISE WARNING 'a member knows term % of this hub, which is in term %', known_term, own.term
+                    USING DETAIL = format('The address of the member is %s.', COALESCE('"' || host(inet_client_addr()) || '"', 'a Unix socket'));
+            END IF;
+            refusal := CASE WHEN known_term > own.term THEN format('it is in term %s, but the member has seen term %s', own.term, known_term)
+                ELSE format('it is in another term %s than the member has seen', known_term) END;
+            hint := 'A later hub has taken over: stop this one. If it is the right one, call hilo.hub_resume() there.';
+            RETURN;
+        END IF;
+        is_ours := true;
+        IF NOT own.is_open THEN
+            refusal := 'it gives no leases because this server was promoted, copied, restored or left behind';
+            hint := 'Call hilo.hub_resume() on the hub once all members that hilo.members shows there have reported.';
+        END IF;
+        RETURN;
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION hilo._hub_hear(bigint, bigint, bigint) IS
+    'for hilo.lease() and reports: compare what a member knows with the term of this hub; is_ours: what it has may be noted; refusal: why no lease is given, null if one is';
+
+CREATE FUNCTION hilo._note_member(
+    member text, collection text, highest bigint, epoch bigint, known_term bigint, reported_term bigint, reported_id bigint) RETURNS bigint
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    known bigint;
+BEGIN
+    INSERT INTO hilo.member AS m VALUES (_note_member.member, _note_member.collection, _note_member.highest, _note_member.epoch,
+        _note_member.known_term, _note_member.reported_term, _note_member.reported_id, clock_timestamp(), inet_client_addr())
+    ON CONFLICT (member, collection) DO UPDATE SET highest = GREATEST(m.highest, EXCLUDED.highest), epoch = COALESCE(EXCLUDED.epoch, m.epoch),
+        known_term = GREATEST(m.known_term, EXCLUDED.known_term), reported_term = COALESCE(EXCLUDED.reported_term, m.reported_term),
+        reported_id = COALESCE(EXCLUDED.reported_id, m.reported_id), seen_at = EXCLUDED.seen_at, address = EXCLUDED.address
+    RETURNING m.highest INTO known;
+    RETURN known;
+END
+$$;
+COMMENT ON FUNCTION hilo._note_member(text, text, bigint, bigint, bigint, bigint, bigint) IS
+    'for hilo.lease() and reports: note what a member has of a collection; a null epoch or report leaves what was noted; returns the highest number that it has ever reported';
+
 CREATE FUNCTION hilo.lease(
-    collection text, size bigint, at_least bigint DEFAULT 0, known_system bigint DEFAULT 0, known_timeline bigint DEFAULT 0,
-    member text DEFAULT '',
-    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT system_identifier bigint, OUT timeline bigint,
-    OUT range_size integer, OUT max_range_size integer, OUT node_tag text) RETURNS record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET synchronous_commit = on AS 'MODULE_PATHNAME', 'hilo_lease';
-COMMENT ON FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, text) IS
-    'on a hub, called by members: claim a lease of up to size numbers above at_least, the highest that the member has ever had; size 0 claims none; known_system and known_timeline are what the member of that name knows about the hub; the last three columns are options set by hilo.configure()';
+    collection text, size bigint, at_least bigint DEFAULT 0,
+    known_lineage bigint DEFAULT 0, known_term bigint DEFAULT 0, known_term_id bigint DEFAULT 0, member text DEFAULT '',
+    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT range_size integer, OUT max_range_size integer, OUT node_tag text,
+    OUT lineage bigint, OUT term bigint, OUT term_id bigint, OUT refusal text, OUT hint text, OUT wants_report boolean) RETURNS record
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    heard record;
+    own hilo.hub;
+    claimed record;
+    new_waited integer;
+    known bigint;
+BEGIN
+    PERFORM hilo._check_highest(collection, at_least);
+    IF size IS NULL OR known_lineage IS NULL OR known_term IS NULL OR known_term_id IS NULL OR member IS NULL THEN
+        RAISE EXCEPTION 'no argument of hilo.lease() may be null' USING ERRCODE = 'null_value_not_allowed';
+    ELSIF size < 0 THEN
+        RAISE EXCEPTION 'size must not be negative' USING ERRCODE = 'invalid_parameter_value';
+    ELSIF octet_length(member) > 255 OR strpos(member, '|') > 0 THEN
+        RAISE EXCEPTION 'member must be a name of at most 255 bytes without "|"' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    SELECT * INTO heard FROM hilo._hub_hear(known_lineage, known_term, known_term_id);
+    own := heard.own;
+    lineage := own.lineage;
+    term := own.term;
+    term_id := own.term_id;
+    refusal := heard.refusal;
+    hint := heard.hint;
+    IF refusal IS NULL THEN
+        SELECT * INTO claimed FROM hilo._claim_lease(collection, size, at_least, own.waited);
+        low := claimed.low;
+        high := claimed.high;
+        epoch := claimed.epoch;
+        range_size := claimed.range_size;
+        max_range_size := claimed.max_range_size;
+        node_tag := claimed.node_tag;
+        IF size > 0 THEN
+            -- Another session may have begun to wait for the standby meanwhile.
+            new_waited := (SELECT h.waited FROM hilo.hub h WHERE h.hub = '|');
+            IF new_waited <> 0 AND own.waited = 0 THEN
+                PERFORM hilo._hub_wait(claimed.lsn, new_waited);
+            END IF;
+            new_waited := CASE WHEN heard.resumes THEN CASE own.waited WHEN 0 THEN 1 ELSE 2 END ELSE CASE own.waited WHEN 2 THEN 3 ELSE 0 END END;
+            IF new_waited <> own.waited THEN
+                UPDATE hilo.hub h SET waited = new_waited WHERE h.hub = '|' AND h.waited = own.waited;
+            END IF;
+            known := hilo._note_member(member, collection, at_least, epoch, known_term, own.term, own.term_id);
+            -- A single server rarely asks for less than before, but two that were made
+            -- from one copy do, in turns.
+            IF known > at_least AND member <> '' THEN
+                RAISE WARNING 'member "%" reports numbers of "%" up to %, but has reported % before', member, collection, at_least, known
+                    USING HINT = 'Unless it has crashed, or was restored or promoted, two servers have this name. Set cluster_name on each to a different value.';
+            END IF;
+        END IF;
+    ELSIF heard.is_ours THEN
+        IF size > 0 AND member <> '' THEN
+            PERFORM hilo._note_member(member, collection, at_least, NULL, known_term, NULL, NULL);
+        END IF;
+        wants_report := member <> '' AND NOT EXISTS (
+            SELECT FROM hilo.member m WHERE m.member = lease.member AND (m.reported_term, m.reported_id) = (own.term, own.term_id));
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text) IS
+    'on a hub, called by members: claim a lease of up to size numbers above at_least, the highest that the member has ever had; size 0 claims none; known_lineage, known_term and known_term_id are what the member of that name knows about the hub; refusal: why no lease is given';
+
+CREATE FUNCTION hilo.lease_report(
+    member text, known_lineage bigint, known_term bigint, known_term_id bigint, collections text[], highest bigint[],
+    OUT collection text, OUT epoch bigint, OUT range_size integer, OUT max_range_size integer, OUT node_tag text,
+    OUT lineage bigint, OUT term bigint, OUT term_id bigint, OUT refusal text, OUT hint text, OUT wants_report boolean) RETURNS SETOF record
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    heard record;
+    own hilo.hub;
+    counts boolean;
+    one record;
+    options record;
+BEGIN
+    IF member IS NULL OR known_lineage IS NULL OR known_term IS NULL OR known_term_id IS NULL OR collections IS NULL OR highest IS NULL THEN
+        RAISE EXCEPTION 'no argument of hilo.lease_report() may be null' USING ERRCODE = 'null_value_not_allowed';
+    ELSIF octet_length(member) > 255 OR strpos(member, '|') > 0 OR member = '' THEN
+        RAISE EXCEPTION 'member must be a name of at most 255 bytes without "|"' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    PERFORM hilo._check_highest(r.collection, r.highest) FROM unnest(collections, lease_report.highest) r(collection, highest);
+    SELECT * INTO heard FROM hilo._hub_hear(known_lineage, known_term, known_term_id);
+    own := heard.own;
+    lineage := own.lineage;
+    term := own.term;
+    term_id := own.term_id;
+    IF NOT heard.is_ours THEN
+        refusal := heard.refusal;
+        hint := heard.hint;
+        RETURN NEXT;
+        RETURN;
+    END IF;
+    -- Only in exactly this term, all of which the member's rows have stored before.
+    counts := known_lineage = own.lineage AND known_term = own.term AND known_term_id = own.term_id;
+    wants_report := NOT own.is_open AND NOT counts;
+    FOR one IN SELECT r.collection, max(r.highest) AS highest FROM unnest(collections, lease_report.highest) r(collection, highest)
+            GROUP BY r.collection ORDER BY r.collection COLLATE "C" LOOP
+        SELECT c.epoch, c.range_size, c.max_range_size, CASE WHEN c.flags & 4 <> 0 THEN c.node_tag::text END AS node_tag
+            INTO options FROM hilo.hilo c WHERE c.collection = one.collection AND c.home = own.home AND own.is_open;
+        PERFORM hilo._note_member(member, one.collection, one.highest, options.epoch, known_term, CASE WHEN counts THEN own.term END, CASE WHEN counts THEN own.term_id END);
+        collection := one.collection;
+        epoch := options.epoch;
+        range_size := options.range_size;
+        max_range_size := options.max_range_size;
+        node_tag := options.node_tag;
+        RETURN NEXT;
+    END LOOP;
+    IF counts THEN
+        UPDATE hilo.member m SET reported_term = own.term, reported_id = own.term_id, seen_at = clock_timestamp()
+        WHERE m.member = lease_report.member AND (m.reported_term, m.reported_id) IS DISTINCT FROM (own.term, own.term_id);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION hilo.lease_report(text, bigint, bigint, bigint, text[], bigint[]) IS
+    'on a hub, called by members: the highest numbers that the member has ever had of all collections leased from this hub; returns what is set for each of them';
 
 CREATE FUNCTION hilo.lease_report() RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_lease_report';
 COMMENT ON FUNCTION hilo.lease_report() IS
-    'on a member: report to each hub the highest number ever leased of each collection; returns the number of collections';
+    'on a member: report to each hub the highest number ever leased of each collection, and hear what was seeded, dropped or configured there; returns the number of collections';
 
-CREATE FUNCTION hilo.hear_hub(collection text) RETURNS boolean
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_hear_hub';
-COMMENT ON FUNCTION hilo.hear_hub(text) IS
-    'on a member, called by hubs: ask the hub whether a collection or identity was seeded, dropped or configured there, and apply that; false: it is not leased here';
-
-CREATE FUNCTION hilo.hub_resume(collection text, at_least bigint, force boolean DEFAULT false) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET synchronous_commit = on AS 'MODULE_PATHNAME', 'hilo_hub_resume';
-COMMENT ON FUNCTION hilo.hub_resume(text, bigint, boolean) IS
-    'on a hub that was promoted or restored: lease numbers of a collection or identity again, above at_least and all that members hold; returns the max now stored; requires force while a member has not reported what it holds';
-
-CREATE FUNCTION hilo.hub_resume(force boolean DEFAULT false) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET synchronous_commit = on AS 'MODULE_PATHNAME', 'hilo_hub_resume_all';
-COMMENT ON FUNCTION hilo.hub_resume(boolean) IS
-    'on a hub that was promoted or restored: lease numbers of all collections and identities again, above all that members hold; returns how many there are; requires force while a member has not reported what it holds';
+CREATE FUNCTION hilo.hub_resume(skip bigint DEFAULT 0, OUT is_open boolean, OUT term bigint, OUT missing text[]) RETURNS record
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET synchronous_commit = on AS $$
+DECLARE
+    here record;
+    own hilo.hub;
+BEGIN
+    IF skip IS NULL THEN
+        RAISE EXCEPTION 'skip must not be null' USING ERRCODE = 'null_value_not_allowed';
+    ELSIF skip < 0 THEN
+        RAISE EXCEPTION 'skip must not be negative' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    SELECT * INTO here FROM hilo._hub_begin(false);
+    SELECT h.* INTO own FROM hilo.hub h WHERE h.hub = '|' FOR UPDATE;
+    missing := '{}';
+    IF own.hub IS NULL THEN
+        RAISE EXCEPTION 'this server has given no leases' USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = COALESCE((SELECT format('It leases "%s" from "%s".', c.collection, rtrim(c.hub, '|')) FROM hilo.hilo c WHERE c.flags & 2 <> 0 AND c.hub <> '' LIMIT 1),
+                'No member has asked it.'),
+            HINT = 'Call hilo.hub_resume() on the hub.';
+    END IF;
+    -- A term that collects reports stays: a new one would void them.
+    IF (own.timeline, own.home) <> (here.timeline, here.home) OR own.seen >= own.term THEN
+        UPDATE hilo.hub h SET term = GREATEST(own.term, own.seen) + 1, term_id = here.term_id, is_open = false,
+            timeline = here.timeline, home = here.home, seen = 0
+        WHERE h.hub = '|' RETURNING h.* INTO own;
+    END IF;
+    IF NOT own.is_open THEN
+        -- A report is about all collections, except those asked for since.
+        missing := ARRAY(SELECT m.member FROM hilo.member m WHERE m.member <> '' GROUP BY m.member
+                         HAVING NOT bool_or((m.reported_term, m.reported_id) IS NOT DISTINCT FROM (own.term, own.term_id)) ORDER BY 1);
+        IF missing = '{}' THEN
+            PERFORM hilo._raise_counter(c.collection, max(c.highest), skip)
+            FROM (SELECT m.collection, m.highest FROM hilo.member m
+                  UNION ALL SELECT h.collection, 0 FROM hilo.hilo h WHERE skip > 0 AND h.flags & 3 = 0 AND h.collection <> '|') c
+            GROUP BY c.collection;
+            UPDATE hilo.hub h SET is_open = true, waited = CASE WHEN own.waited IN (2, 3) THEN 3 ELSE 0 END WHERE h.hub = '|' RETURNING h.* INTO own;
+        END IF;
+    END IF;
+    is_open := own.is_open;
+    term := own.term;
+END
+$$;
+COMMENT ON FUNCTION hilo.hub_resume(bigint) IS
+    'on a hub that was promoted, copied or restored: collect the reports of its members and, once none is missing, give leases and draw again, above all that they hold and skip numbers more; returns whether it does, the term, and the members that have not reported';
 
 CREATE FUNCTION hilo.hub_forget(member text) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_hub_forget';
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    forgotten bigint;
+BEGIN
+    IF member IS NULL THEN
+        RAISE EXCEPTION 'member must not be null' USING ERRCODE = 'null_value_not_allowed';
+    END IF;
+    DELETE FROM hilo.member m WHERE m.member = hub_forget.member;
+    GET DIAGNOSTICS forgotten = ROW_COUNT;
+    IF forgotten = 0 THEN
+        RAISE EXCEPTION 'this hub has no member "%"', member
+            USING ERRCODE = 'undefined_object', HINT = 'The view hilo.members lists the members.';
+    END IF;
+    RETURN forgotten;
+END
+$$;
 COMMENT ON FUNCTION hilo.hub_forget(text) IS
     'on a hub: forget a member that is gone for good, until it asks again; returns how many collections it had leased';
+
+-- Rows of a dump.  What is restored here is not the hub that it was: its term is not
+-- open, and no member has reported.
+CREATE FUNCTION hilo._restore_hub(other hilo.hub) RETURNS void
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    IF other.hub = '|' THEN
+        INSERT INTO hilo.hub AS h (hub, lineage, term, term_id, is_open, timeline, home, seen, waited)
+            VALUES ('|', other.lineage, other.term, other.term_id, false, 0, 0, COALESCE(other.seen, 0), 0)
+        ON CONFLICT (hub) DO UPDATE SET seen = GREATEST(h.seen, h.term, EXCLUDED.term, EXCLUDED.seen), is_open = false WHERE h.lineage = EXCLUDED.lineage;
+    ELSE
+        INSERT INTO hilo.hub (hub, role, lineage) VALUES (other.hub, other.role, COALESCE(other.lineage, 0)) ON CONFLICT DO NOTHING;
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION hilo._restore_hub(hilo.hub) IS 'for hilo.guard(): merge a row from a dump';
+
+CREATE FUNCTION hilo._restore_member(other hilo.member) RETURNS void
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    INSERT INTO hilo.member AS m VALUES (other.member, other.collection, COALESCE(other.highest, 0), other.epoch, other.known_term, NULL, NULL, COALESCE(other.seen_at, '-infinity'), other.address)
+    ON CONFLICT (member, collection) DO UPDATE SET highest = GREATEST(m.highest, EXCLUDED.highest), reported_term = NULL, reported_id = NULL;
+END
+$$;
+COMMENT ON FUNCTION hilo._restore_member(hilo.member) IS 'for hilo.guard(): merge a row from a dump';
 
 --
 -- Views
@@ -1131,7 +1430,7 @@ CREATE VIEW hilo.status AS
         CASE WHEN h.days < '3652500' THEN pg_catalog.make_interval(days => pg_catalog.floor(h.days)::int,
             secs => pg_catalog.round((h.days - pg_catalog.floor(h.days)) * '86400')) END AS time_left,
         NULLIF(c.range_size, 0) AS range_size, NULLIF(c.max_range_size, 0) AS max_range_size,
-        CASE WHEN c.flags & 4 <> 0 THEN c.node_tag END AS node_tag, c.bound_to, NULLIF(c.hub, '') AS hub, c.flags & 32 <> 0 AS ordered,
+        CASE WHEN c.flags & 4 <> 0 THEN c.node_tag END AS node_tag, c.bound_to, CASE WHEN c.flags & 2 <> 0 THEN NULLIF(c.hub, '') END AS hub, c.flags & 32 <> 0 AS ordered,
         NULLIF(c.holder, 0) AS horizon_held_by, NULLIF(c.held_since, '-infinity') AS horizon_held_since
     FROM hilo._counters() c,
         LATERAL (SELECT CASE WHEN pg_catalog.isfinite(c.claimed_at) THEN c.claim_rate
@@ -1201,8 +1500,8 @@ CREATE VIEW hilo.leases AS
         CASE WHEN c.per_minute >= '1' THEN c.leased::float8 / c.per_minute * '60' END AS seconds_left, c.max AS highest, NULLIF(c.leased_at, '-infinity') AS leased_at,
         CASE WHEN pg_catalog.isfinite(c.failed_at) THEN c.error END AS last_error, NULLIF(c.failed_at, '-infinity') AS last_error_at,
         NULLIF(c.failing_since, '-infinity') AS failing_since
-    FROM hilo._counters() c WHERE c.flags & 2 <> 0;
-COMMENT ON VIEW hilo.leases IS 'what this server has leased from hubs';
+    FROM hilo._counters() c WHERE c.flags & 2 <> 0 OR c.hub <> '';
+COMMENT ON VIEW hilo.leases IS 'what this server has leased from hubs, or asked them for';
 COMMENT ON COLUMN hilo.leases.collection IS 'name of the collection';
 COMMENT ON COLUMN hilo.leases.hub IS 'server that leases come from; null: none any longer';
 COMMENT ON COLUMN hilo.leases.numbers_left IS 'leased numbers that no session has taken yet';
@@ -1213,27 +1512,20 @@ COMMENT ON COLUMN hilo.leases.last_error IS 'error of the last request; null: it
 COMMENT ON COLUMN hilo.leases.last_error_at IS 'time of that error';
 COMMENT ON COLUMN hilo.leases.failing_since IS 'time of the first error since the hub''s last lease';
 
-CREATE FUNCTION hilo.members(
-    OUT member text,
-    OUT address text,
-    OUT collection text,
-    OUT highest bigint,
-    OUT epoch bigint,
-    OUT timeline bigint,
-    OUT last_seen timestamptz,
-    OUT reported boolean) RETURNS SETOF record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_members_view';
-COMMENT ON FUNCTION hilo.members() IS 'the members of this hub, and what they lease from it';
-CREATE VIEW hilo.members AS SELECT * FROM hilo.members();
+CREATE VIEW hilo.members AS
+    SELECT m.member, m.address, m.collection, m.highest, m.epoch, m.known_term AS term, m.seen_at AS last_seen,
+        pg_catalog.bool_or(COALESCE(m.reported_term OPERATOR(pg_catalog.=) o.term AND m.reported_id OPERATOR(pg_catalog.=) o.term_id
+            AND o.timeline OPERATOR(pg_catalog.=) p.timeline AND o.home OPERATOR(pg_catalog.=) p.home, false)) OVER (PARTITION BY m.member) AS reported
+    FROM hilo.member m LEFT JOIN hilo.hub o ON o.hub OPERATOR(pg_catalog.=) '|', hilo._present() p;
 COMMENT ON VIEW hilo.members IS 'the members of this hub, and what they lease from it';
-COMMENT ON COLUMN hilo.members.member IS 'name of the member: its database, cluster_name and system identifier';
+COMMENT ON COLUMN hilo.members.member IS 'name of the member: its database, cluster_name and system identifier; empty: leased by hand';
 COMMENT ON COLUMN hilo.members.address IS 'address of its last request; null: a Unix socket';
 COMMENT ON COLUMN hilo.members.collection IS 'name of the collection, or of an identity with its bar';
 COMMENT ON COLUMN hilo.members.highest IS 'highest number that it has ever had, as it reported';
 COMMENT ON COLUMN hilo.members.epoch IS 'epoch of the collection at its last lease; null: none; if it differs from the one in hilo.hilo, the member still draws numbers from before a seed or drop';
-COMMENT ON COLUMN hilo.members.timeline IS 'highest timeline of this hub that it had seen';
+COMMENT ON COLUMN hilo.members.term IS 'highest term of this hub that it had seen';
 COMMENT ON COLUMN hilo.members.last_seen IS 'time of the member''s last request or report';
-COMMENT ON COLUMN hilo.members.reported IS 'whether it has reported what it holds since this hub was promoted or restored';
+COMMENT ON COLUMN hilo.members.reported IS 'whether it has reported, or got a lease, in the present term of this hub';
 
 --
 -- The text of ids
@@ -1269,11 +1561,15 @@ REVOKE ALL ON ROUTINE
     hilo.return_range(text, bigint, bigint, bigint),
     hilo.allow(text, name), hilo.disallow(text, name),
     hilo.bind(text, regclass, name), hilo.bind(text, regprocedure), hilo.unbind(text),
-    hilo.lease_from(text, text, bigint), hilo.lease(text, bigint, bigint, bigint, bigint, text),
-    hilo.lease_report(), hilo.hear_hub(text),
-    hilo.hub_resume(text, bigint, boolean), hilo.hub_resume(boolean), hilo.hub_forget(text),
-    hilo.guard(), hilo._counters(), hilo.pool(), hilo.members() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hilo._counters(), hilo.pool(), hilo.members() TO pg_monitor;
+    hilo.lease_from(text, text, bigint), hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text),
+    hilo.lease_report(), hilo.lease_report(text, bigint, bigint, bigint, text[], bigint[]),
+    hilo.hub_resume(bigint), hilo.hub_forget(text),
+    hilo._present(), hilo._hub_begin(boolean), hilo._hub_hear(bigint, bigint, bigint), hilo._hub_wait(pg_lsn, integer),
+    hilo._claim_lease(text, bigint, bigint, integer), hilo._check_highest(text, bigint), hilo._raise_counter(text, bigint, bigint),
+    hilo._note_member(text, text, bigint, bigint, bigint, bigint, bigint),
+    hilo._restore_hub(hilo.hub), hilo._restore_member(hilo.member),
+    hilo.guard(), hilo._counters(), hilo.pool() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hilo._counters(), hilo.pool(), hilo._present() TO pg_monitor;
 GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases, hilo.members TO pg_monitor;
 GRANT SELECT ON hilo.ranges, hilo.attachments TO PUBLIC;
 
@@ -1297,7 +1593,7 @@ BEGIN
         WHERE e.extname = 'hilo' AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass::pg_catalog.oid AND d.refobjid = e.oid
             AND d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid AND p.oid = d.objid
             AND (p.proname = 'seed_identity_for' OR p.pronamespace = 'hilo'::pg_catalog.regnamespace::pg_catalog.oid AND p.proname IN ('seed', 'drop', 'sync', 'configure', 'make_ordered', 'allow', 'disallow',
-                'return_range', 'bind', 'unbind', '_counters', 'pool', 'members'))
+                'return_range', 'bind', 'unbind', '_counters', 'pool', '_present'))
     LOOP
         EXECUTE pg_catalog.format('GRANT EXECUTE ON ROUTINE %s TO %I WITH GRANT OPTION', function, creator);
     END LOOP;
@@ -1306,9 +1602,6 @@ BEGIN
         GRANT SELECT, INSERT ON hilo.hilo, hilo.hub, hilo.member, hilo.binding TO %1$I WITH GRANT OPTION', creator);
 END
 $$;
-
--- From now on this database can be a hub, on the current timeline.
-SELECT hilo.hub_resume(false);
 
 -- The tag distinguishes the ids of servers; servers without a tag of their own share the default.
 DO $$

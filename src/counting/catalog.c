@@ -75,25 +75,24 @@ static const OurColumn counter_columns[] = {
 	{"max", INT8OID}, {"max_ever", INT8OID}, {"max_value", INT8OID},
 	{"claim_low", INT8OID}, {"claim", INT8OID}, {"changes", INT8OID},
 	{"epoch", INT8OID}, {"home", INT8OID}, {"hub_epoch", INT8OID},
-	{"timeline", INT8OID}, {"lineage", INT8OID}, {"term", INT8OID},
-	{"term_id", INT8OID}, {"claimed_at", TIMESTAMPTZOID},
+	{"lineage", INT8OID}, {"term", INT8OID}, {"term_id", INT8OID}, {"claimed_at", TIMESTAMPTZOID},
 	{"claim_rate", FLOAT8OID}, {"range_size", INT4OID},
 	{"max_range_size", INT4OID}, {"lease_size", INT4OID}, {"flags", INT4OID},
 	{"node_tag", NAMEOID}, {"hub", NAMEOID}, {"collection", TEXTOID}, {NULL}
 };
 
 static const OurColumn hub_columns[] = {
-	{"home", INT8OID}, {"system_identifier", INT8OID}, {"timeline", INT8OID},
-	{"raised", INT8OID}, {"synchronous", INT8OID}, {"host", INT8OID},
-	{"reported_at", TIMESTAMPTZOID}, {"draws_on", INT8OID},
-	{"role", NAMEOID}, {"hub", TEXTOID}, {NULL}
+	{"hub", TEXTOID}, {"role", NAMEOID}, {"lineage", INT8OID},
+	{"term", INT8OID}, {"term_id", INT8OID}, {"is_open", BOOLOID},
+	{"timeline", INT8OID}, {"home", INT8OID}, {"seen", INT8OID},
+	{"waited", INT4OID}, {NULL}
 };
 
 static const OurColumn member_columns[] = {
-	{"home", INT8OID}, {"highest", INT8OID}, {"epoch", INT8OID},
-	{"timeline", INT8OID}, {"known_timeline", INT8OID},
-	{"seen_at", TIMESTAMPTZOID}, {"spare1", INT8OID}, {"spare2", INT8OID},
-	{"address", NAMEOID}, {"member", TEXTOID}, {NULL}
+	{"member", TEXTOID}, {"collection", TEXTOID}, {"highest", INT8OID},
+	{"epoch", INT8OID}, {"known_term", INT8OID}, {"reported_term", INT8OID},
+	{"reported_id", INT8OID}, {"seen_at", TIMESTAMPTZOID},
+	{"address", INETOID}, {NULL}
 };
 
 static const OurColumn binding_columns[] = {
@@ -104,9 +103,9 @@ static const OurColumn binding_columns[] = {
 };
 
 static OurTable tables[HILO_TABLES] = {
-	[HILO_TABLE_COUNTERS] = {"hilo", counter_columns, 22, true},
-	[HILO_TABLE_HUBS] = {"hub", hub_columns, 10, true},
-	[HILO_TABLE_MEMBERS] = {"member", member_columns, 10, true},
+	[HILO_TABLE_COUNTERS] = {"hilo", counter_columns, 21, true},
+	[HILO_TABLE_HUBS] = {"hub", hub_columns, 1, false},
+	[HILO_TABLE_MEMBERS] = {"member", member_columns, 1, false},
 	[HILO_TABLE_BINDINGS] = {"binding", binding_columns, 1, false}
 };
 

@@ -135,20 +135,6 @@ refuse_leased(HiloRowChange *change, const HiloRowRef *ref)
 			 errhint("Do this on that server, or first call hilo.lease_from() with a null server to stop leasing.")));
 }
 
-/* Release the row and raise 55000 if the counter has given leases. */
-static void
-refuse_lessor(HiloRowChange *change, const HiloRowRef *ref)
-{
-	if (change->row.timeline == 0)
-		return;
-	let_go(change);
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg(HILO_COUNTER_FORMAT " has given leases", HILO_COUNTER_ARGS(ref->name)),
-			 errdetail("Members may still draw from them."),
-			 errhint("Once no member does, call hilo.drop() with force.")));
-}
-
 /* Release the row and raise 55000 if the collection is ordered. */
 static void
 refuse_ordered(HiloRowChange *change, const HiloRowRef *ref)
@@ -220,8 +206,6 @@ settle_in(HiloRowChange *change)
 
 	row->epoch = hilo_random_number();
 	row->hub_epoch = 0;
-	if (row->timeline != 0)
-		row->timeline = HILO_NOT_RESUMED;
 	row->max_value = Max(row->max_value, Max(row->max, 1));
 	row->max_ever = Max(row->max_ever, row->max);
 	end_claims(row);
@@ -231,7 +215,7 @@ settle_in(HiloRowChange *change)
 static bool
 find_row(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
 {
-	if (!hilo_row_find(change, HILO_TABLE_COUNTERS, ref, access))
+	if (!hilo_row_find(change, ref, access))
 		return false;
 	if (unlikely(change->row.home != change->home))
 		settle_in(change);
@@ -377,6 +361,26 @@ put_hub(HiloRow *row, const char *hub, int32 size)
 	end_claims(row);
 }
 
+/* Set the lineage of the hub; terms of another one say nothing. */
+static void
+set_lineage(HiloRow *row, int64 lineage)
+{
+	if (row->lineage != lineage)
+		row->term = row->term_id = 0;
+	row->lineage = lineage;
+}
+
+/* Store a higher term.  Returns whether it is. */
+static bool
+note_term(HiloRow *row, const HiloTerm *term)
+{
+	if (row->term >= term->number)
+		return false;
+	row->term = term->number;
+	row->term_id = term->id;
+	return true;
+}
+
 /* Fill in the claim from the row, as the finished change left it. */
 static void
 fill_claim(HiloClaim *claim, const HiloRow *row, XLogRecPtr lsn)
@@ -480,7 +484,7 @@ hilo_counter_read(HiloRowRef *ref, HiloRow *row)
 {
 	HiloRowChange change;
 
-	if (!hilo_row_find(&change, HILO_TABLE_COUNTERS, ref, HILO_ROW_READ))
+	if (!hilo_row_find(&change, ref, HILO_ROW_READ))
 	{
 		make_missing(row);
 		return false;
@@ -519,7 +523,7 @@ hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *rest, bool at_exit)
 	HiloRow    *row = &change.row;
 
 	if (!(at_exit ? hilo_row_find_at_exit(&change, ref) :
-		  hilo_row_find(&change, HILO_TABLE_COUNTERS, ref, HILO_ROW_CHANGE)))
+		  hilo_row_find(&change, ref, HILO_ROW_CHANGE)))
 		return false;
 
 	if (change.home != rest->home || row->home != rest->home ||
@@ -561,9 +565,8 @@ hilo_counter_return(HiloRowRef *ref, int64 last, int64 high, int64 token)
  * At least
  */
 
-bool
-hilo_counter_seed(HiloRowRef *ref, int64 *value, bool force,
-				  const HiloRow *seen)
+int64
+hilo_counter_seed(HiloRowRef *ref, int64 value, bool force)
 {
 	int64		epoch = hilo_random_number();
 	HiloRowChange change;
@@ -571,29 +574,22 @@ hilo_counter_seed(HiloRowRef *ref, int64 *value, bool force,
 
 	(void) find_row(&change, ref, HILO_ROW_CREATE);
 	if (!force)
-		*value = Max(row->max, *value);
+		value = Max(row->max, value);
 	else
 	{
 		refuse_leased(&change, ref);
-		if (seen == NULL)
-			refuse_lessor(&change, ref);
-		else if (row->changes != seen->changes || row->home != seen->home)
-		{
-			let_go(&change);
-			return false;
-		}
 
 		/* From now on numbers are counted here, whatever hilo.hub says. */
 		if (row->flags & HILO_ROW_LEASED)
 			row->claimed_at = GetCurrentTimestamp();
 		row->flags &= ~HILO_ROW_LEASED;
 	}
-	if (*value > row->max_value)
-		fail_above_limit(&change, ref, *value);
-	set_max(row, *value);
+	if (value > row->max_value)
+		fail_above_limit(&change, ref, value);
+	set_max(row, value);
 	finish_new_epoch(&change, epoch);
 	warn_near_limit(ref, row);
-	return true;
+	return value;
 }
 
 bool
@@ -698,7 +694,6 @@ static void
 check_orderable(HiloRowChange *change, const HiloRowRef *ref)
 {
 	refuse_leased(change, ref);
-	refuse_lessor(change, ref);
 	if (!(change->row.flags & HILO_ROW_LEASED))
 		return;
 	let_go(change);
@@ -869,7 +864,6 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 
 		*row = *other;
 		row->changes = before.changes;
-		row->timeline = before.timeline;
 		row->max_ever = Max(before.max_ever, row->max_ever);
 		row->flags &= ~HILO_ROW_DRAWN;
 		row->flags |= before.flags & (HILO_ROW_BOUND | HILO_ROW_DRAWN);
@@ -885,10 +879,13 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 
 		/* Numbers that a hub may give to others must not be counted here. */
 		if (other->flags & ~row->flags & HILO_ROW_LEASED)
+		{
 			put_hub(row, NameStr(other->hub), other->lease_size);
+			set_lineage(row, other->lineage);
+		}
+		if (other->lineage == row->lineage)
+			note_term(row, &(HiloTerm) {other->lineage, other->term, other->term_id});
 	}
-	if (other->timeline != 0)
-		row->timeline = HILO_NOT_RESUMED;
 	row->hub_epoch = 0;
 	if ((row->flags & HILO_ROW_LEASED) || hilo_is_identity(ref->name) ||
 		hilo_is_own_name(ref->name))
@@ -905,7 +902,7 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 }
 
 bool
-hilo_counter_drop(HiloRowRef *ref, bool force)
+hilo_counter_drop(HiloRowRef *ref)
 {
 	int64		epoch = hilo_random_number();
 	HiloRowChange change;
@@ -919,8 +916,6 @@ hilo_counter_drop(HiloRowRef *ref, bool force)
 		return false;
 	}
 	refuse_leased(&change, ref);
-	if (!force)
-		refuse_lessor(&change, ref);
 
 	set_max(row, 0);
 	reset_options(row);
@@ -930,7 +925,6 @@ hilo_counter_drop(HiloRowRef *ref, bool force)
 	row->flags |= HILO_ROW_DROPPED;
 	row->lease_size = 0;
 	row->hub_epoch = 0;
-	row->timeline = 0;
 	row->claimed_at = DT_NOBEGIN;
 	row->claim_rate = 0;
 	finish_new_epoch(&change, epoch);
@@ -941,67 +935,43 @@ hilo_counter_drop(HiloRowRef *ref, bool force)
  * On a hub
  */
 
-/*
- * The timeline of the last lease.  If another lease could overlap with earlier
- * ones, releases the row and raises 55000.
- */
-static int64
-last_timeline(HiloRowChange *change, const HiloRowRef *ref,
-			  HiloLeasing leasing, const HiloHubState *state)
+/* Release the row and raise 55000 if the numbers are or should be leased. */
+static void
+refuse_to_lend(HiloRowChange *change, const HiloRowRef *ref,
+			   HiloLeasing leasing)
 {
 	HiloRow    *row = &change->row;
-	int64		timeline = row->timeline != 0 ? row->timeline :
-		state->timeline;
+	const char *hub;
 
-	if ((row->flags & HILO_ROW_LEASED) ||
-		hilo_counter_is_for_hub(ref, row, leasing))
-	{
-		const char *hub = row->flags & HILO_ROW_LEASED ?
-			pstrdup(NameStr(row->hub)) : hilo_hub;
-
-		let_go(change);
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg(HILO_COUNTER_FORMAT " is not counted on this server",
-						HILO_COUNTER_ARGS(ref->name)),
-				 errdetail("A server that leases numbers cannot be a hub for them."),
-				 hub[0] == '\0' ? 0 :
-				 errhint("Ask its hub, \"%.*s\".", (int) strcspn(hub, "|"), hub)));
-	}
-
-	/* The setting's promise covers promotions, not dumps. */
-	if (timeline == HILO_NOT_RESUMED ||
-		(timeline != hilo_timeline() && !state->resumes))
-	{
-		let_go(change);
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg(HILO_COUNTER_FORMAT " gives no leases because this server was promoted, copied, restored or left behind",
-						HILO_COUNTER_ARGS(ref->name)),
-				 errdetail("It may not know about the newest leases."),
-				 errhint("Call hilo.hub_resume() on the hub once all members that hilo.members shows there have reported.")));
-	}
-	return timeline;
+	if (!(row->flags & HILO_ROW_LEASED) &&
+		!hilo_counter_is_for_hub(ref, row, leasing))
+		return;
+	hub = row->flags & HILO_ROW_LEASED ? pstrdup(NameStr(row->hub)) : hilo_hub;
+	let_go(change);
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg(HILO_COUNTER_FORMAT " is not counted on this server",
+					HILO_COUNTER_ARGS(ref->name)),
+			 errdetail("A server that leases numbers cannot be a hub for them."),
+			 hub[0] == '\0' ? 0 :
+			 errhint("Ask its hub, \"%.*s\".", (int) strcspn(hub, "|"), hub)));
 }
 
 HiloRange
 hilo_counter_lease(HiloRowRef *ref, HiloLeasing leasing, int64 size,
-				   int64 above, const HiloHubState *state,
-				   HiloLeaseCheck check, HiloRow *result)
+				   int64 above, HiloRow *result, XLogRecPtr *lsn)
 {
 	HiloRangeRequest request = {.size = size,.alignment = 1,.above = above};
 	HiloRange	range = {0, -1};
-	int64		timeline = hilo_timeline();
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
-	int64		leased_on;
-	XLogRecPtr	lsn;
 
 	(void) find_for_draw(&change, ref, &request);
 	refuse_ordered(&change, ref);
-	leased_on = last_timeline(&change, ref, leasing, state);
+	refuse_to_lend(&change, ref, leasing);
 
 	*result = *row;
+	*lsn = InvalidXLogRecPtr;
 	if (size == 0)
 	{
 		let_go(&change);
@@ -1010,69 +980,26 @@ hilo_counter_lease(HiloRowRef *ref, HiloLeasing leasing, int64 size,
 	if (!hilo_range_cut(&request, row->max, row->max_value, &range))
 		fail_at_limit(&change, ref);
 	note_claim(row, &range, 0);
-	row->timeline = timeline;
-	lsn = hilo_row_finish(&change);
-	check(ref, state);
-	if (state->synchronous)
-		hilo_row_flush_to_standby(lsn);
-	else
-		hilo_row_flush(lsn);
+	*lsn = hilo_row_finish(&change);
 	warn_near_limit(ref, row);
-	if (leased_on != timeline)
-		ereport(WARNING,
-				(errcode(ERRCODE_WARNING),
-				 errmsg(HILO_COUNTER_FORMAT " gives leases again, on timeline " INT64_FORMAT " after " INT64_FORMAT,
-						HILO_COUNTER_ARGS(ref->name), timeline, leased_on),
-				 errdetail("The setting \"hilo.hub_auto_resume\" is on.")));
 	return range;
 }
 
 int64
-hilo_counter_resume(HiloRowRef *ref, int64 at_least)
+hilo_counter_raise(HiloRowRef *ref, int64 highest, int64 skip)
 {
 	int64		epoch = hilo_random_number();
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
+	int64		max;
 
 	(void) find_row(&change, ref, HILO_ROW_CREATE);
 	refuse_leased(&change, ref);
-	set_max(row, Max(row->max, at_least));
-	row->max_value = Max(row->max_value, row->max);
-	row->timeline = hilo_timeline();
+	max = Max(row->max, highest);
+	row->max_value = Max(row->max_value, max);
+	set_max(row, max + Min(skip, row->max_value - max));
 	finish_new_epoch(&change, epoch);
 	return row->max;
-}
-
-XLogRecPtr
-hilo_counter_stop_leases(HiloRowRef *ref)
-{
-	HiloRowChange change;
-
-	if (!find_row(&change, ref, HILO_ROW_CHANGE))
-		return InvalidXLogRecPtr;
-	if (change.row.timeline == 0)
-	{
-		hilo_row_abandon(&change);
-		return InvalidXLogRecPtr;
-	}
-	change.row.timeline = HILO_NOT_RESUMED;
-	return hilo_row_finish(&change);
-}
-
-bool
-hilo_counter_confirm_lease(HiloRowRef *ref, int64 epoch)
-{
-	HiloRowChange change;
-
-	if (!find_row(&change, ref, HILO_ROW_CHANGE))
-		return false;
-	if (change.row.epoch != epoch)
-	{
-		hilo_row_abandon(&change);
-		return false;
-	}
-	(void) hilo_row_finish(&change);
-	return true;
 }
 
 /*
@@ -1080,7 +1007,8 @@ hilo_counter_confirm_lease(HiloRowRef *ref, int64 epoch)
  */
 
 bool
-hilo_counter_set_hub(HiloRowRef *ref, const char *hub, int32 size)
+hilo_counter_set_hub(HiloRowRef *ref, const char *hub, int32 size,
+					 int64 lineage)
 {
 	int64		epoch = hilo_random_number();
 	HiloRowChange change;
@@ -1102,8 +1030,44 @@ hilo_counter_set_hub(HiloRowRef *ref, const char *hub, int32 size)
 		row->hub_epoch = 0;
 	}
 	put_hub(row, hub, size);
+	if (hub[0] != '\0')
+		set_lineage(row, lineage);
 	finish_and_announce(&change);
 	return new_epoch;
+}
+
+void
+hilo_counter_mark(HiloRowRef *ref, const char *hub, int64 lineage)
+{
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+
+	(void) find_row(&change, ref, HILO_ROW_CREATE);
+	if (((row->flags & HILO_ROW_LEASED) && row->lineage != 0) ||
+		(strcmp(NameStr(row->hub), hub) == 0 && row->lineage == lineage))
+	{
+		let_go(&change);
+		return;
+	}
+	row->flags &= ~HILO_ROW_DROPPED;
+	namestrcpy(&row->hub, hub);
+	set_lineage(row, lineage);
+	hilo_row_flush(hilo_row_finish(&change));
+}
+
+XLogRecPtr
+hilo_counter_note_term(HiloRowRef *ref, const HiloTerm *term)
+{
+	HiloRowChange change;
+
+	if (!find_row(&change, ref, HILO_ROW_CHANGE))
+		return InvalidXLogRecPtr;
+	if (change.row.lineage != term->lineage || !note_term(&change.row, term))
+	{
+		hilo_row_abandon(&change);
+		return InvalidXLogRecPtr;
+	}
+	return hilo_row_finish(&change);
 }
 
 /*
@@ -1145,14 +1109,26 @@ note_hub(HiloRow *row, const HiloLeaseAnswer *answer, int64 epoch)
 	return note_options(row, answer) || new_epoch;
 }
 
+/*
+ * True if the answer of a hub counts, whose term the row then has: none of a
+ * lower one, nor of another one of the same number, which a server gave that was
+ * promoted beside the one that was followed.
+ */
+static bool
+obeys(HiloRow *row, const HiloTerm *term)
+{
+	if (row->lineage != term->lineage)
+		return false;
+	return note_term(row, term) ||
+		(row->term == term->number && row->term_id == term->id);
+}
+
 /* True if the row is still what it was when the hub was asked. */
 static bool
 is_as_asked(const HiloRowChange *change, const HiloLeaseAnswer *answer)
 {
 	const HiloRow *row = &change->row;
 
-	if (change->created)
-		return true;
 	if (epoch_here(change) != answer->asked_epoch)
 		return false;
 	if (answer->is_first)
@@ -1161,7 +1137,27 @@ is_as_asked(const HiloRowChange *change, const HiloLeaseAnswer *answer)
 		strcmp(NameStr(row->hub), NameStr(answer->asked_hub)) == 0;
 }
 
-bool
+/* Lock the row if the answer counts, with the term of the answer in it. */
+static HiloTaken
+find_as_asked(HiloRowChange *change, HiloRowRef *ref,
+			  const HiloLeaseAnswer *answer)
+{
+	HiloTaken	taken = HILO_TAKEN;
+
+	if (!hilo_row_find(change, ref, HILO_ROW_CHANGE))
+		return HILO_NOT_AS_ASKED;
+	if (!is_as_asked(change, answer))
+		taken = HILO_NOT_AS_ASKED;
+	else if (!obeys(&change->row, &answer->term))
+		taken = HILO_NOT_OBEYED;
+	if (taken != HILO_TAKEN)
+		hilo_row_abandon(change);
+	else if (change->row.home != change->home)
+		settle_in(change);
+	return taken;
+}
+
+HiloTaken
 hilo_counter_take_in(HiloRowRef *ref, const HiloLeaseAnswer *answer,
 					 HiloClaim *claim)
 {
@@ -1169,20 +1165,14 @@ hilo_counter_take_in(HiloRowRef *ref, const HiloLeaseAnswer *answer,
 	HiloRange	range = answer->range;
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
+	HiloTaken	taken;
 	bool		to_announce;
 	Oid			table;
 	XLogRecPtr	lsn;
 
-	if (!hilo_row_find(&change, HILO_TABLE_COUNTERS, ref,
-					   answer->is_first ? HILO_ROW_CREATE : HILO_ROW_CHANGE))
-		return false;
-	if (!is_as_asked(&change, answer))
-	{
-		hilo_row_abandon(&change);
-		return false;
-	}
-	if (change.row.home != change.home)
-		settle_in(&change);
+	taken = find_as_asked(&change, ref, answer);
+	if (taken != HILO_TAKEN)
+		return taken;
 
 	to_announce = note_hub(row, answer, epoch);
 
@@ -1204,29 +1194,24 @@ hilo_counter_take_in(HiloRowRef *ref, const HiloLeaseAnswer *answer,
 		hilo_catalog_announce(table);
 	fill_claim(claim, row, lsn);
 	claim->leased = true;
-	return true;
+	return HILO_TAKEN;
 }
 
-bool
+HiloTaken
 hilo_counter_hear(HiloRowRef *ref, const HiloLeaseAnswer *answer,
 				  bool *worthless)
 {
 	int64		epoch = hilo_random_number();
 	HiloRowChange change;
 
-	if (!hilo_row_find(&change, HILO_TABLE_COUNTERS, ref, HILO_ROW_CHANGE))
-		return false;
-	if (!is_as_asked(&change, answer))
-	{
-		hilo_row_abandon(&change);
-		return false;
-	}
-	if (change.row.home != change.home)
-		settle_in(&change);
+	HiloTaken	taken = find_as_asked(&change, ref, answer);
+
+	if (taken != HILO_TAKEN)
+		return taken;
 	if (note_hub(&change.row, answer, epoch))
 		finish_and_announce(&change);
 	else
-		hilo_row_abandon(&change);
+		hilo_row_flush(hilo_row_finish(&change));
 	*worthless = change.row.epoch == epoch;
-	return true;
+	return HILO_TAKEN;
 }

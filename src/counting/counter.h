@@ -121,17 +121,13 @@ extern bool hilo_counter_return(HiloRowRef *ref, int64 last, int64 high,
 								int64 token);
 
 /*
- * Advance max to at least *value, creating the row if necessary; a new epoch.
- * *value is then the max now stored.
+ * Advance max to at least value, creating the row if necessary; a new epoch.
+ * Returns the max now stored.
  *
  * With force, set max to it, up or down.  A counter that has left its hub is
- * counted here from then on; one that has not left it is refused.  So is one that
- * has given leases, unless seen is its row from before all its members were found
- * to be forgotten: then returns false, having changed nothing, if the row has
- * changed since.
+ * counted here from then on; one that has not left it is refused.
  */
-extern bool hilo_counter_seed(HiloRowRef *ref, int64 *value, bool force,
-							  const HiloRow *seen);
+extern int64 hilo_counter_seed(HiloRowRef *ref, int64 value, bool force);
 
 /*
  * Advance max to number, which was chosen by hand, so that it will not be
@@ -196,79 +192,69 @@ extern void hilo_counter_note_binding(HiloRowRef *ref, int64 limit);
 extern void hilo_counter_merge(HiloRowRef *ref, const HiloRow *other);
 
 /* Drop the counter.  Returns false if it did not exist. */
-extern bool hilo_counter_drop(HiloRowRef *ref, bool force);
+extern bool hilo_counter_drop(HiloRowRef *ref);
 
 /*
  * On a hub
  */
 
-/* The state of this server as a hub. */
-typedef struct HiloHubState
-{
-	int64		timeline;		/* on which a counter that has given no lease
-								 * yet may give one: that of CREATE EXTENSION
-								 * or the last hilo.hub_resume();
-								 * HILO_NOT_RESUMED if the database was copied
-								 * or restored since, or left behind */
-	int64		draws_on;		/* 0: it has given no lease; else the timeline
-								 * on which its own sessions may draw, or
-								 * HILO_NOT_RESUMED */
-	int64		told;			/* timeline that members are told */
-	bool		synchronous;	/* true: a lease must have reached a
-								 * synchronous standby */
-	bool		noted;			/* true: each lease given until now, and each
-								 * number that this server drew since, has */
-	bool		resumes;		/* true: counters may resume by themselves on
-								 * a new timeline */
-} HiloHubState;
-
-/* Raises an error if no lease may be given, as another session has found. */
-typedef void (*HiloLeaseCheck) (HiloRowRef *ref, const HiloHubState *before);
-
 /*
  * Claim a lease of up to size numbers above the given one for a member; with
- * size 0 only check that one would be given. *result is the row after that.
- *
- * Raises an error if the lease might overlap with earlier ones: the server has
- * been promoted since, or the row comes from elsewhere.  check is called
- * between the claim and the wait for a standby, which may end in an error.
+ * size 0 only check that one would be given.  Creates a row as
+ * hilo_counter_claim() does; *result is the row after that, *lsn what has to be
+ * flushed.
  */
-extern HiloRange hilo_counter_lease(HiloRowRef *ref,
-									HiloLeasing leasing, int64 size,
-									int64 above, const HiloHubState *state,
-									HiloLeaseCheck check, HiloRow *result);
+extern HiloRange hilo_counter_lease(HiloRowRef *ref, HiloLeasing leasing,
+									int64 size, int64 above, HiloRow *result,
+									XLogRecPtr *lsn);
 
 /*
- * Let the counter give leases again, above at_least, when the above refuses
- * them.  Creates the row if necessary.  Refused on a member.  Returns the max
- * now stored.
+ * Move max to at least highest, and then skip numbers, as far as the numbers go;
+ * a new epoch.  Creates the row if necessary.  Refused on a member.  Returns the
+ * max now stored.
  */
-extern int64 hilo_counter_resume(HiloRowRef *ref, int64 at_least);
-
-/*
- * Stop leases until then, if the counter has given any.  Returns the LSN to
- * flush.
- */
-extern XLogRecPtr hilo_counter_stop_leases(HiloRowRef *ref);
-
-/*
- * After a lease of that epoch: change the row, so that a forced seed of
- * what was read before fails.  False: the counter has another epoch.
- */
-extern bool hilo_counter_confirm_lease(HiloRowRef *ref, int64 epoch);
+extern int64 hilo_counter_raise(HiloRowRef *ref, int64 highest, int64 skip);
 
 /*
  * On a member
  */
 
+/* What identifies a term of a hub. */
+typedef struct HiloTerm
+{
+	int64		lineage;		/* 0: nothing is known */
+	int64		number;			/* 0: none yet */
+	int64		id;
+} HiloTerm;
+
+static inline HiloTerm
+hilo_counter_term(const HiloRow *row)
+{
+	return (HiloTerm) {row->lineage, row->term, row->term_id};
+}
+
+/*
+ * Note that the counter is about to be leased from a hub: from then on reports
+ * to it include the counter.  Creates the row if necessary.
+ */
+extern void hilo_counter_mark(HiloRowRef *ref, const char *hub,
+							  int64 lineage);
+
+/*
+ * Store a term that is higher than the row's, if the row is of that lineage.
+ * Returns the LSN to flush; invalid: there was nothing to store.
+ */
+extern XLogRecPtr hilo_counter_note_term(HiloRowRef *ref,
+										 const HiloTerm *term);
+
 /*
  * Lease the numbers from the hub from now on, at least size at a time (0: as
- * the setting says); with an empty hub, stop leasing.  Creates the row if
- * necessary.  Returns whether earlier claims or leases are invalid from then
- * on.  Refused if the collection is ordered.
+ * the setting says); with an empty hub, stop leasing, but keep its term.  Creates
+ * the row if necessary.  Returns whether earlier claims or leases are invalid
+ * from then on.  Refused if the collection is ordered.
  */
 extern bool hilo_counter_set_hub(HiloRowRef *ref, const char *hub,
-								 int32 size);
+								 int32 size, int64 lineage);
 
 /* A request, and the hub's answer. */
 typedef struct HiloLeaseAnswer
@@ -277,6 +263,7 @@ typedef struct HiloLeaseAnswer
 								 * it did not exist or came from elsewhere */
 	NameData	asked_hub;		/* the hub that was asked */
 	bool		is_first;		/* true: the counter was not leased yet */
+	HiloTerm	term;
 	HiloRange	range;
 	int64		hub_epoch;
 	int32		range_size;		/* the hub's options; 0: not set there */
@@ -285,23 +272,32 @@ typedef struct HiloLeaseAnswer
 	NameData	node_tag;
 } HiloLeaseAnswer;
 
+typedef enum HiloTaken
+{
+	HILO_TAKEN,
+	HILO_NOT_AS_ASKED,			/* the row is no longer what it was when the
+								 * hub was asked: ask again */
+	HILO_NOT_OBEYED				/* the row has a higher term, another one of
+								 * that number, or another lineage */
+} HiloTaken;
+
 /*
- * Accept a lease: *claim is the part of it above max and not above the limit,
- * and max moves to its end.  The first lease makes the counter a leased one; a
- * row is created if necessary.  Returns false, having changed nothing, if the
- * row is no longer what it was when the hub was asked. *claim is empty if
- * nothing of the lease is above max.  Not flushed: the caller does that before
- * it draws.
+ * Accept a lease, in one step with comparing and storing its term: *claim is the
+ * part of it above max and not above the limit, and max moves to its end.  The
+ * first lease makes the counter, which was marked, a leased one.  Otherwise
+ * nothing has changed. *claim is empty if nothing of the lease is above max.  Not
+ * flushed: the caller does that before it draws.
  */
-extern bool hilo_counter_take_in(HiloRowRef *ref,
-								 const HiloLeaseAnswer *answer,
-								 HiloClaim *claim);
+extern HiloTaken hilo_counter_take_in(HiloRowRef *ref,
+									  const HiloLeaseAnswer *answer,
+									  HiloClaim *claim);
 
 /*
  * The same for an answer without numbers, about a leased counter. *worthless is
  * set to whether earlier leases are invalid now.
  */
-extern bool hilo_counter_hear(HiloRowRef *ref, const HiloLeaseAnswer *answer,
-							  bool *worthless);
+extern HiloTaken hilo_counter_hear(HiloRowRef *ref,
+								   const HiloLeaseAnswer *answer,
+								   bool *worthless);
 
 #endif							/* HILO_COUNTER_H */

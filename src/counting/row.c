@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * row.c
- *	  The layout of rows of our tables on disk, and their changes: in place, as a
+ *	  The layout of rows of hilo.hilo on disk, and their changes: in place, as a
  *	  sequence changes its only tuple.
  *
  *-------------------------------------------------------------------------
@@ -40,23 +40,11 @@
 /* Attempts to find a row while other code keeps changing it. */
 #define MAX_FIND_ATTEMPTS	10
 
-StaticAssertDecl(sizeof(HiloRow) == 15 * 8 + 4 * 4 + 2 * NAMEDATALEN,
+StaticAssertDecl(sizeof(HiloRow) == 14 * 8 + 4 * 4 + 2 * NAMEDATALEN,
 				 "HiloRow has the layout of the columns of hilo.hilo");
-StaticAssertDecl(sizeof(HiloHubRow) == 8 * 8 + NAMEDATALEN,
-				 "HiloHubRow has the layout of the columns of hilo.hub");
-StaticAssertDecl(sizeof(HiloMemberRow) == 8 * 8 + NAMEDATALEN,
-				 "HiloMemberRow has the layout of the columns of hilo.member");
 
-/* Columns before the name, and their size. */
-static const struct
-{
-	AttrNumber	fixed_columns;
-	Size		size;
-}			layouts[] = {
-	[HILO_TABLE_COUNTERS] = {21, sizeof(HiloRow)},
-	[HILO_TABLE_HUBS] = {9, sizeof(HiloHubRow)},
-	[HILO_TABLE_MEMBERS] = {9, sizeof(HiloMemberRow)}
-};
+/* Columns before the name. */
+#define FIXED_COLUMNS	20
 
 /*
  * Use pg_strong_random() rather than a cheaper source: the token of a claim is
@@ -88,10 +76,10 @@ hilo_random_number(void)
  * may have appended columns that are.
  */
 static bool
-lacks_columns(HeapTuple tuple, HiloTable table)
+lacks_columns(HeapTuple tuple)
 {
 	HeapTupleHeader header = tuple->t_data;
-	int			columns = layouts[table].fixed_columns + 1;
+	int			columns = FIXED_COLUMNS + 1;
 
 	if (HeapTupleHeaderGetNatts(header) < columns)
 		return true;
@@ -108,16 +96,16 @@ lacks_columns(HeapTuple tuple, HiloTable table)
  * width, so it is at the same place in every tuple.
  */
 static bool
-tuple_is_of(HeapTuple tuple, HiloTable table, const char *name)
+tuple_is_of(HeapTuple tuple, const char *name)
 {
 	char	   *data = (char *) GETSTRUCT(tuple);
 	text	   *value;
 
-	if (HeapTupleHeaderGetNatts(tuple->t_data) != layouts[table].fixed_columns + 1 &&
-		lacks_columns(tuple, table))
+	if (HeapTupleHeaderGetNatts(tuple->t_data) != FIXED_COLUMNS + 1 &&
+		lacks_columns(tuple))
 		return false;
 
-	data += layouts[table].size;
+	data += sizeof(HiloRow);
 	value = (text *) (data + att_align_pointer(0, TYPALIGN_INT, -1, data));
 	if (VARATT_IS_EXTENDED(value) && !VARATT_IS_SHORT(value))
 		return false;
@@ -188,13 +176,13 @@ lock_row(HiloRowChange *change, const HiloRowRef *ref)
 	tuple.t_len = ItemIdGetLength(item);
 	tuple.t_self = ref->tid;
 	tuple.t_tableOid = RelationGetRelid(change->rel);
-	if (!tuple_is_of(&tuple, change->table, ref->name))
+	if (!tuple_is_of(&tuple, ref->name))
 		goto not_there;
 	if (!change->created && !tuple_is_live(&tuple, change->buffer))
 		goto not_there;
 
 	change->offset = offset;
-	memcpy(change->contents, GETSTRUCT(&tuple), layouts[change->table].size);
+	memcpy(&change->row, GETSTRUCT(&tuple), sizeof(HiloRow));
 	return true;
 
 not_there:
@@ -208,17 +196,17 @@ not_there:
  * committed now, and leaves no trace for serializable transactions.
  */
 static bool
-look_up_row(HiloTable table, Relation rel, HiloRowRef *ref)
+look_up_row(Relation rel, HiloRowRef *ref)
 {
 	Datum		name = CStringGetTextDatum(ref->name);
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	ScanKeyEntryInitialize(&key, 0, layouts[table].fixed_columns + 1,
+	ScanKeyEntryInitialize(&key, 0, FIXED_COLUMNS + 1,
 						   BTEqualStrategyNumber, InvalidOid, C_COLLATION_OID,
 						   F_TEXTEQ, name);
-	scan = systable_beginscan(rel, hilo_catalog_name_index(table), true,
+	scan = systable_beginscan(rel, hilo_catalog_name_index(HILO_TABLE_COUNTERS), true,
 							  SnapshotSelf, 1, &key);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
@@ -257,7 +245,7 @@ find_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 
 	for (int i = 0; i < MAX_FIND_ATTEMPTS; i++)
 	{
-		if (!look_up_row(change->table, change->rel, ref))
+		if (!look_up_row(change->rel, ref))
 			return false;
 		if (lock_row(change, ref))
 			return true;
@@ -336,9 +324,9 @@ close_indexes(List *indexes)
  * redo gives to tuples, so that the page is the same on a standby.
  */
 static void
-insert_row(HiloTable table, Relation rel, HiloRowRef *ref)
+insert_row(Relation rel, HiloRowRef *ref)
 {
-	Size		size = layouts[table].size;
+	Size		size = sizeof(HiloRow);
 	Size		name_size = VARHDRSZ + strlen(ref->name);
 	int			hoff = MAXALIGN(SizeofHeapTupleHeader);
 	HeapTuple	tuple = palloc0(HEAPTUPLESIZE + hoff + size + name_size);
@@ -347,7 +335,7 @@ insert_row(HiloTable table, Relation rel, HiloRowRef *ref)
 
 	SET_VARSIZE(name, name_size);
 	memcpy(VARDATA(name), ref->name, name_size - VARHDRSZ);
-	HeapTupleHeaderSetNatts(header, layouts[table].fixed_columns + 1);
+	HeapTupleHeaderSetNatts(header, FIXED_COLUMNS + 1);
 	header->t_infomask = HEAP_HASVARWIDTH;
 	header->t_hoff = hoff;
 	tuple->t_data = header;
@@ -381,7 +369,7 @@ create_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 		return;
 	}
 
-	insert_row(change->table, change->rel, ref);
+	insert_row(change->rel, ref);
 	close_indexes(indexes);
 	HILO_FAILURE_POINT("row inserted");
 
@@ -437,17 +425,12 @@ hilo_row_unlock_table(Relation rel)
 }
 
 bool
-hilo_row_find(HiloRowChange *change, HiloTable table, HiloRowRef *ref,
-			  HiloRowAccess access)
+hilo_row_find(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
 {
 	memset(change, 0, sizeof(*change));
-	change->table = table;
-	change->contents = table == HILO_TABLE_COUNTERS ? (void *) &change->row :
-		table == HILO_TABLE_HUBS ? (void *) &change->hub :
-		(void *) &change->member;
 	change->lockmode = access == HILO_ROW_READ ? AccessShareLock :
 		RowExclusiveLock;
-	change->rel = hilo_catalog_open(table, change->lockmode);
+	change->rel = hilo_catalog_open(HILO_TABLE_COUNTERS, change->lockmode);
 	if (access != HILO_ROW_READ && hilo_storage_is_new(change->rel))
 		report_new_storage(change->rel);
 	change->home = hilo_catalog_home(RelationGetRelid(change->rel));
@@ -467,8 +450,6 @@ bool
 hilo_row_find_at_exit(HiloRowChange *change, HiloRowRef *ref)
 {
 	memset(change, 0, sizeof(*change));
-	change->table = HILO_TABLE_COUNTERS;
-	change->contents = &change->row;
 	change->lockmode = RowExclusiveLock;
 	change->rel = OidIsValid(ref->table) ?
 		hilo_catalog_open_at_exit(ref->table, change->lockmode) : NULL;
@@ -537,9 +518,8 @@ hilo_row_finish(HiloRowChange *change)
 
 	HILO_KILL_POINT("row locked");
 	change->row.changes++;
-	change->row.home = change->hub.home = change->member.home = change->home;
-	memcpy((char *) header + header->t_hoff, change->contents,
-		   layouts[change->table].size);
+	change->row.home = change->home;
+	memcpy((char *) header + header->t_hoff, &change->row, sizeof(HiloRow));
 
 	/*
 	 * This includes a row inserted without firing the triggers; but one that
@@ -679,18 +659,10 @@ hilo_row_own_lsn(XLogRecPtr lsn)
  * List
  */
 
-/* The contents of the row, for the tables that can be listed. */
-static void *
-listed(HiloNamedRow *named, HiloTable table)
+List *
+hilo_row_list(void)
 {
-	return table == HILO_TABLE_MEMBERS ? (void *) &named->member :
-		(void *) &named->row;
-}
-
-static List *
-list_rows(HiloTable table)
-{
-	Relation	rel = hilo_catalog_open(table, AccessShareLock);
+	Relation	rel = hilo_catalog_open(HILO_TABLE_COUNTERS, AccessShareLock);
 	TableScanDesc scan = hilo_table_beginscan(rel, SnapshotSelf);
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
 	int64		home = hilo_catalog_home(RelationGetRelid(rel));
@@ -705,15 +677,14 @@ list_rows(HiloTable table)
 		bool		isnull;
 
 		CHECK_FOR_INTERRUPTS();
-		value = slot_getattr(slot, layouts[table].fixed_columns + 1,
-							 &isnull);
-		if (isnull || lacks_columns(tuple, table))
+		value = slot_getattr(slot, FIXED_COLUMNS + 1, &isnull);
+		if (isnull || lacks_columns(tuple))
 			continue;
 		named = palloc0(sizeof(HiloNamedRow));
 
 		/* Copy under the lock, or half of a change might be seen. */
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
-		memcpy(listed(named, table), GETSTRUCT(tuple), layouts[table].size);
+		memcpy(&named->row, GETSTRUCT(tuple), sizeof(HiloRow));
 		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
 		if (named->row.flags & HILO_ROW_DROPPED)
 		{
@@ -723,8 +694,6 @@ list_rows(HiloTable table)
 
 		if (named->row.home != home)
 			named->row.epoch = 0;
-		if (named->member.home != home)
-			named->member.timeline = Min(named->member.timeline, 0);
 		named->name = TextDatumGetCString(value);
 		rows = lappend(rows, named);
 	}
@@ -733,18 +702,6 @@ list_rows(HiloTable table)
 	table_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return rows;
-}
-
-List *
-hilo_row_list(void)
-{
-	return list_rows(HILO_TABLE_COUNTERS);
-}
-
-List *
-hilo_row_list_members(void)
-{
-	return list_rows(HILO_TABLE_MEMBERS);
 }
 
 /*

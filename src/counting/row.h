@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * row.h
- *	  The layout of rows of our tables on disk, and their changes: in place, as a
+ *	  The layout of rows of hilo.hilo on disk, and their changes: in place, as a
  *	  sequence changes its only tuple.
  *
  * A change is visible to all sessions at once, even if the transaction is rolled
@@ -51,8 +51,6 @@ typedef struct HiloRow
 								 * those of the timeline */
 	int64		home;			/* hilo_catalog_home() at the last change */
 	int64		hub_epoch;		/* on a member: epoch on the hub; 0: none yet */
-	int64		timeline;		/* on a hub: of the newest lease; 0: none; or
-								 * HILO_NOT_RESUMED */
 	int64		lineage;		/* on a member: of the hub, */
 	int64		term;			/* the highest of its terms that was seen, */
 	int64		term_id;		/* and the random id of that; 0: none yet */
@@ -64,7 +62,8 @@ typedef struct HiloRow
 	int32		flags;			/* HILO_ROW_... */
 	NameData	node_tag;		/* if HILO_ROW_HAS_TAG */
 	NameData	hub;			/* if HILO_ROW_LEASED: the server to ask;
-								 * empty: none any longer */
+								 * empty: none any longer.  Otherwise the one
+								 * that was asked for the first lease */
 } HiloRow;
 
 #define HILO_ROW_DROPPED		1	/* dropped by hilo.drop(), or the row does
@@ -81,51 +80,6 @@ typedef struct HiloRow
 									 * running then have ended */
 #define HILO_ROW_DRAWN			512 /* numbers were drawn before it was
 									 * dropped, and it was not settled since */
-
-/* The timeline of a row made by another cluster, or restored from a backup. */
-#define HILO_NOT_RESUMED		(-1)
-
-/* A row of hilo.hub up to its name. */
-typedef struct HiloHubRow
-{
-	int64		home;
-	int64		system_identifier;	/* 0: it has never answered */
-	int64		timeline;		/* highest that it has reported; in our own
-								 * row, the one on which this server may give
-								 * leases, or HILO_NOT_RESUMED */
-	int64		raised;			/* in our own row: how far the reported
-								 * timeline is above the real one */
-	int64		synchronous;	/* in our own row: 1: a synchronous standby
-								 * has all leases */
-	int64		host;			/* which of several answered last, counting
-								 * from 0 */
-	TimestampTz reported_at;	/* time of the last report to it of what is
-								 * held here */
-	int64		draws_on;		/* in our own row: 0: this server has given no
-								 * lease; else the timeline on which its own
-								 * sessions may draw, or HILO_NOT_RESUMED */
-	NameData	role;			/* whose user mapping; empty: the owner's */
-} HiloHubRow;
-
-/*
- * A row of hilo.member up to its name, which is that of the member, a bar, and
- * that of the counter.
- */
-typedef struct HiloMemberRow
-{
-	int64		home;
-	int64		highest;		/* highest number that it has ever had */
-	int64		epoch;			/* of the counter at the last lease; 0: none */
-	int64		timeline;		/* of this hub, as members were told when this
-								 * one reported; HILO_FORGOTTEN */
-	int64		known_timeline; /* highest that the member has seen */
-	TimestampTz seen_at;
-	int64		spare[2];
-	NameData	address;		/* of its connection; empty: none */
-} HiloMemberRow;
-
-/* The timeline in the row of a forgotten member. */
-#define HILO_FORGOTTEN		(-1)
 
 /*
  * A name, and where its row was last seen.  The place is verified before use,
@@ -153,25 +107,20 @@ typedef enum HiloRowAccess
  */
 typedef struct HiloRowChange
 {
-	HiloTable	table;
 	Relation	rel;
 	LOCKMODE	lockmode;		/* of the lock on it */
 	Buffer		buffer;
 	OffsetNumber offset;
 	bool		created;		/* inserted by us, not yet visible to others */
 	int64		home;			/* what the row's home should be */
-	void	   *contents;		/* now, to be changed: one of these */
-	HiloRow		row;			/* of hilo.hilo */
-	HiloHubRow	hub;			/* or of hilo.hub */
-	HiloMemberRow member;		/* or of hilo.member */
+	HiloRow		row;			/* its contents now, to be changed */
 } HiloRowChange;
 
 /* A row as it was read. */
 typedef struct HiloNamedRow
 {
 	const char *name;
-	HiloRow		row;			/* of hilo.hilo, */
-	HiloMemberRow member;		/* or of hilo.member */
+	HiloRow		row;
 } HiloNamedRow;
 
 /* A reference to a row that has not been seen yet. */
@@ -191,8 +140,8 @@ extern int64 hilo_random_number(void);
  * transaction that has rewritten the table.  A row just created is zeroed
  * except for epoch, max_value and times.
  */
-extern bool hilo_row_find(HiloRowChange *change, HiloTable table,
-						  HiloRowRef *ref, HiloRowAccess access);
+extern bool hilo_row_find(HiloRowChange *change, HiloRowRef *ref,
+						  HiloRowAccess access);
 
 /*
  * Raise the error that a change to a counter would raise in such a transaction.
@@ -260,9 +209,6 @@ extern XLogRecPtr hilo_row_own_lsn(XLogRecPtr lsn);
  * serializable transactions.
  */
 extern List *hilo_row_list(void);
-
-/* The same for hilo.member; rows that came from elsewhere have timeline 0. */
-extern List *hilo_row_list_members(void);
 
 /*
  * Ordinary rows

@@ -18,6 +18,7 @@
 #include "access/table.h"
 #include "access/tupmacs.h"
 #include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/regproc.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
@@ -68,8 +69,8 @@ name_column(TriggerData *trigdata, HiloTable table)
 }
 
 /*
- * Copy the columns before the name into contents, a HiloRow, HiloHubRow or
- * HiloMemberRow with the layout of a tuple.  A column that is NULL was omitted,
+ * Copy the columns before the name into contents, a HiloRow with the layout of a
+ * tuple.  A column that is NULL was omitted,
  * and leaves contents unchanged.
  */
 static void
@@ -118,10 +119,6 @@ check_counter(const HiloRow *row)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("claim_rate must be a number greater than or equal to zero")));
-	if (row->timeline < HILO_NOT_RESUMED)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("timeline must be at least %d", HILO_NOT_RESUMED)));
 	if ((row->flags & ~ALL_FLAGS) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -174,69 +171,69 @@ merge_counter(TriggerData *trigdata)
 	check_counter(&other);
 	check_hub(name, &other);
 
-	/*
-	 * The row is from a hub's backup; the hub may have given more leases
-	 * since.
-	 */
-	if (other.timeline != 0)
-		hilo_hub_set_timeline(HILO_NOT_RESUMED);
 	hilo_row_ref_init(&ref, name);
 	hilo_counter_merge(&ref, &other);
 }
 
 /*
- * Hubs
+ * Hubs and members
  */
 
 /*
- * Merge the row into what is known about the hub.  A row about the restored
- * server itself is skipped: this is another server.
+ * Merge a row of hilo.hub.  One about another server names a role whose user
+ * mapping would be used to ask it.
  */
 static void
 merge_hub(TriggerData *trigdata)
 {
 	const char *name = name_column(trigdata, HILO_TABLE_HUBS);
-	HiloHubRow	other = {0};
 
-	/*
-	 * Restored rows name a role whose user mapping would be used to ask the
-	 * hub.
-	 */
-	if (hilo_is_own_name(name) || !hilo_catalog_may_lease(GetUserId()))
-		return;
 	if (name[0] == '\0' || strlen(name) >= NAMEDATALEN)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("hub must be the name of a server")));
-	read_columns(trigdata, HILO_TABLE_HUBS, &other);
-	if (other.timeline < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("timeline must not be negative")));
-	hilo_hub_merge(name, &other);
+	if (hilo_is_own_name(name) || hilo_catalog_may_lease(GetUserId()))
+		hilo_hub_restore(HILO_TABLE_HUBS, trigdata->tg_trigtuple,
+						 RelationGetDescr(trigdata->tg_relation));
 }
 
-/*
- * Members
- */
-
-/* Merge the row into what is known about the member. */
+/* Merge a row of hilo.member. */
 static void
 merge_member(TriggerData *trigdata)
 {
-	const char *name = name_column(trigdata, HILO_TABLE_MEMBERS);
-	HiloMemberRow other = {0};
+	(void) name_column(trigdata, HILO_TABLE_MEMBERS);
+	hilo_hub_restore(HILO_TABLE_MEMBERS, trigdata->tg_trigtuple,
+					 RelationGetDescr(trigdata->tg_relation));
+}
 
-	if (strchr(name, '|') == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("member must be a member name and a collection name with a bar between them")));
-	read_columns(trigdata, HILO_TABLE_MEMBERS, &other);
-	if (other.highest < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("highest must not be negative")));
-	hilo_member_merge(name, &other);
+/*
+ * True if one of our functions in SQL makes the change: it runs as the owner of
+ * the tables.  A change to hilo.hub concerns all sessions that draw.
+ */
+static bool
+is_ours(TriggerData *trigdata)
+{
+	Relation	rel = trigdata->tg_relation;
+	Oid			user;
+	int			context;
+
+	GetUserIdAndSecContext(&user, &context);
+	if (context != SECURITY_LOCAL_USERID_CHANGE ||
+		user != rel->rd_rel->relowner ||
+		(RelationGetRelid(rel) != hilo_catalog_table(HILO_TABLE_HUBS) &&
+		 RelationGetRelid(rel) != hilo_catalog_table(HILO_TABLE_MEMBERS)))
+		return false;
+	if (RelationGetRelid(rel) == hilo_catalog_table(HILO_TABLE_HUBS))
+		CacheInvalidateRelcache(rel);
+	return true;
+}
+
+/* What lets the change happen as it is. */
+static Datum
+let_pass(TriggerData *trigdata)
+{
+	return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
+						   trigdata->tg_newtuple : trigdata->tg_trigtuple);
 }
 
 /*
@@ -419,6 +416,8 @@ hilo_guard(PG_FUNCTION_ARGS)
 				 errmsg("%s() must be fired as a BEFORE trigger with two arguments",
 						"hilo.guard")));
 
+	if (is_ours(trigdata))
+		return let_pass(trigdata);
 	if (!TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 		refuse(trigdata);
 	merge(hilo_api_trigger(fcinfo, "hilo.guard"));

@@ -16,7 +16,6 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
-#include "servers/hub.h"
 #include "session/call.h"
 #include "shared/order.h"
 #include "shared/pool.h"
@@ -24,7 +23,6 @@
 
 PG_FUNCTION_INFO_V1(hilo_counters);
 PG_FUNCTION_INFO_V1(hilo_pool);
-PG_FUNCTION_INFO_V1(hilo_members_view);
 
 static Datum
 name_datum(const char *name)
@@ -91,7 +89,9 @@ put_counter(FunctionCallInfo fcinfo, const char *name, const HiloRow *row)
 	int			holder = holder_of(name, &since);
 	Datum		bound = (Datum) 0;
 	bool		is_bound = row->flags & HILO_ROW_BOUND && bound_to(name, &bound);
-	bool		is_leased = row->flags & HILO_ROW_LEASED &&
+	bool		is_leased = ((row->flags & HILO_ROW_LEASED) ||
+							 (NameStr(row->hub)[0] != '\0' &&
+							  row->claimed_at == DT_NOBEGIN)) &&
 		(hilo_pool_lease(name, &lease), true);
 	Datum		values[] = {
 		name_datum(name),
@@ -172,39 +172,6 @@ hilo_pool(PG_FUNCTION_ARGS)
 		values[2] = Int64GetDatum(range->high);
 		values[3] = Int64GetDatum(hilo_range_count(range));
 		values[4] = BoolGetDatum(pooled->piece.leased);
-		put_row(fcinfo, values, nulls);
-	}
-	return (Datum) 0;
-}
-
-/*
- * Members
- */
-
-Datum
-hilo_members_view(PG_FUNCTION_ARGS)
-{
-	ListCell   *lc;
-
-	hilo_init_materialized(fcinfo);
-	foreach(lc, hilo_members())
-	{
-		const HiloMember *member = lfirst(lc);
-		const HiloMemberRow *row = &member->row;
-		Datum		values[8];
-		bool		nulls[8] = {0};
-
-		values[0] = name_datum(member->name);
-		values[1] = CStringGetTextDatum(NameStr(row->address));
-		nulls[1] = NameStr(row->address)[0] == '\0';
-		values[2] = name_datum(member->counter);
-		values[3] = Int64GetDatum(row->highest);
-		values[4] = Int64GetDatum(row->epoch);
-		nulls[4] = row->epoch == 0;
-		values[5] = Int64GetDatum(row->known_timeline);
-		values[6] = TimestampTzGetDatum(row->seen_at);
-		nulls[6] = row->seen_at == DT_NOBEGIN;
-		values[7] = BoolGetDatum(member->reported);
 		put_row(fcinfo, values, nulls);
 	}
 	return (Datum) 0;

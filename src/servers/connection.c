@@ -628,6 +628,7 @@ set_up(const HiloHubQuestion *question, HiloHubAnswer *answer)
 
 	if (!run(question,
 			 "SELECT pg_catalog.set_config('statement_timeout', $1, false),"
+			 " pg_catalog.set_config('default_transaction_isolation', 'read committed', false),"
 			 " CASE WHEN pg_catalog.version() OPERATOR(pg_catalog.~) 'linux'"
 			 " THEN pg_catalog.set_config('client_connection_check_interval', '500', false) END"
 			 " FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'hilo'",
@@ -848,84 +849,160 @@ connect_to_hub(const HiloHubQuestion *question, HiloHubAnswer *answer)
 	return set_up(question, answer);
 }
 
-/* Read number col of the one row; 0 if it is null.  Notes no error. */
+/* Read a number of the answer; 0 if it is null.  Notes no error. */
 static bool
-read_number(int col, int64 *number)
+read_number(int row, int col, int64 *number)
 {
-	const char *value = PQgetvalue(connection.result, 0, col);
+	const char *value = PQgetvalue(connection.result, row, col);
 	char	   *end;
 
 	*number = 0;
-	if (PQgetisnull(connection.result, 0, col))
+	if (PQgetisnull(connection.result, row, col))
 		return true;
 	errno = 0;
 	*number = strtoll(value, &end, 10);
 	return errno == 0 && end != value && *end == '\0';
 }
 
+/* The columns of an answer, in every row. */
+enum AnswerColumn
+{
+	ANSWER_LOW,
+	ANSWER_HIGH,
+	ANSWER_EPOCH,
+	ANSWER_RANGE_SIZE,
+	ANSWER_MAX_RANGE_SIZE,
+	ANSWER_NODE_TAG,
+	ANSWER_LINEAGE,
+	ANSWER_TERM,
+	ANSWER_TERM_ID,
+	ANSWER_REFUSAL,
+	ANSWER_HINT,
+	ANSWER_WANTS_REPORT,
+	ANSWER_NAME,
+	ANSWER_COLUMNS
+};
+
+/* What the query calls them. */
+#define ANSWER_LIST \
+	"epoch, range_size, max_range_size, node_tag, lineage, term, term_id, refusal, hint, wants_report"
+
+/* A text of the first row, palloc'd; NULL: it is null. */
+static char *
+read_text(int row, int col)
+{
+	return PQgetisnull(connection.result, row, col) ? NULL :
+		readable(PQgetvalue(connection.result, row, col));
+}
+
+/* Read what a row says about a counter; false if it is not plausible. */
+static bool
+read_item(int row, const HiloHubQuestion *question, HiloHubItem *item)
+{
+	if (!read_number(row, ANSWER_LOW, &item->range.low) ||
+		!read_number(row, ANSWER_HIGH, &item->range.high) ||
+		!read_number(row, ANSWER_EPOCH, &item->epoch) ||
+		!read_number(row, ANSWER_RANGE_SIZE, &item->range_size) ||
+		!read_number(row, ANSWER_MAX_RANGE_SIZE, &item->max_range_size) ||
+		item->epoch < 0 ||
+		item->range_size < 0 || item->range_size > INT_MAX ||
+		item->max_range_size < 0 || item->max_range_size > INT_MAX)
+		return false;
+	item->has_tag = !PQgetisnull(connection.result, row, ANSWER_NODE_TAG);
+	namestrcpy(&item->node_tag,
+			   PQgetvalue(connection.result, row, ANSWER_NODE_TAG));
+	item->name = read_text(row, ANSWER_NAME);
+	if (question->size == 0)
+	{
+		item->range.low = 0;
+		item->range.high = -1;
+		return question->name[0] != '\0' || item->name != NULL;
+	}
+	return item->range.low > question->at_least &&
+		item->range.high >= item->range.low &&
+		(uint64) item->range.high - (uint64) item->range.low < (uint64) question->size &&
+		item->epoch > 0;
+}
+
 /* Read the hub's answer; false if it is not plausible. */
 static bool
 read_answer(const HiloHubQuestion *question, HiloHubAnswer *answer)
 {
-	int64	   *const numbers[] = {&answer->low, &answer->high, &answer->epoch,
-		&answer->system_identifier, &answer->timeline, &answer->range_size,
-	&answer->max_range_size};
-	const int	tag = lengthof(numbers);
+	bool		is_report = question->name[0] == '\0';
+	int			rows = PQntuples(connection.result);
 
-	if (PQntuples(connection.result) != 1 ||
-		PQnfields(connection.result) != tag + 1)
+	if (rows < 1 || (rows > 1 && !is_report) ||
+		PQnfields(connection.result) != ANSWER_COLUMNS ||
+		!read_number(0, ANSWER_LINEAGE, &answer->term.lineage) ||
+		!read_number(0, ANSWER_TERM, &answer->term.number) ||
+		!read_number(0, ANSWER_TERM_ID, &answer->term.id))
 		return false;
-	for (int i = 0; i < tag; i++)
+	answer->wants_report =
+		strcmp(PQgetvalue(connection.result, 0, ANSWER_WANTS_REPORT), "t") == 0;
+	answer->message = read_text(0, ANSWER_REFUSAL);
+	answer->hint = read_text(0, ANSWER_HINT);
+	if (answer->message != NULL)
 	{
-		if (!read_number(i, numbers[i]))
-			return false;
-	}
-	answer->has_tag = !PQgetisnull(connection.result, 0, tag);
-	namestrcpy(&answer->node_tag, PQgetvalue(connection.result, 0, tag));
-	if (answer->range_size < 0 || answer->range_size > INT_MAX ||
-		answer->max_range_size < 0 || answer->max_range_size > INT_MAX)
-		return false;
-
-	if (question->size == 0)
-	{
-		answer->low = answer->high = 0;
+		answer->sqlstate = ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
 		return true;
 	}
-	return answer->low > question->at_least && answer->high >= answer->low &&
-		(uint64) answer->high - (uint64) answer->low < (uint64) question->size &&
-		answer->epoch > 0 && answer->system_identifier != 0 &&
-		answer->timeline >= 1 && answer->timeline <= PG_INT64_MAX / 2;
+	answer->items = palloc0(rows * sizeof(HiloHubItem));
+	answer->count = rows;
+	for (int i = 0; i < rows; i++)
+	{
+		if (!read_item(i, question, &answer->items[i]))
+			return false;
+	}
+	return answer->term.lineage > 0 && answer->term.id > 0 &&
+		answer->term.number >= 1 && answer->term.number <= PG_INT64_MAX / 2;
 }
 
 /*
- * Ask through the current connection.  If the types of the arguments were left
- * open, a function of the same name that another role has created in that
- * schema could be called instead.
+ * Ask for a lease, or report, through the current connection.  If the types of the
+ * arguments were left open, a function of the same name that another role has
+ * created in that schema could be called instead.
  */
 static bool
-ask(const HiloHubQuestion *question, HiloHubAnswer *answer)
+send_question(const HiloHubQuestion *question, HiloHubAnswer *answer)
 {
-	static const Oid types[] = {TEXTOID, INT8OID, INT8OID, INT8OID, INT8OID,
-	TEXTOID};
-	const char *const params[] = {
+	static const Oid lease_types[] = {TEXTOID, INT8OID, INT8OID, INT8OID,
+	INT8OID, INT8OID, TEXTOID};
+	static const Oid report_types[] = {TEXTOID, INT8OID, INT8OID, INT8OID,
+	TEXTARRAYOID, INT8ARRAYOID};
+	const char *lineage = psprintf(INT64_FORMAT, question->term.lineage);
+	const char *number = psprintf(INT64_FORMAT, question->term.number);
+	const char *id = psprintf(INT64_FORMAT, question->term.id);
+	const char *const lease_params[] = {
 		question->name,
 		psprintf(INT64_FORMAT, question->size),
 		psprintf(INT64_FORMAT, question->at_least),
-		psprintf(INT64_FORMAT, question->known_system),
-		psprintf(INT64_FORMAT, question->known_timeline),
-		question->member
+		lineage, number, id, question->member
+	};
+	const char *const report_params[] = {
+		question->member, lineage, number, id, question->names,
+		question->highest
 	};
 
-	if (!run(question,
-			 "SELECT * FROM hilo.lease($1, $2, $3, $4, $5, $6)",
-			 lengthof(types), types, params, answer))
+	if (question->name[0] != '\0')
+		return run(question,
+				   "SELECT low, high, " ANSWER_LIST ", NULL FROM hilo.lease($1, $2, $3, $4, $5, $6, $7)",
+				   lengthof(lease_types), lease_types, lease_params, answer);
+	return run(question,
+			   "SELECT NULL, NULL, " ANSWER_LIST ", collection FROM hilo.lease_report($1, $2, $3, $4, $5, $6)",
+			   lengthof(report_types), report_types, report_params, answer);
+}
+
+static bool
+ask(const HiloHubQuestion *question, HiloHubAnswer *answer)
+{
+	if (!send_question(question, answer))
 		return false;
 	answer->host = connection.host;
 	if (!read_answer(question, answer))
 		return fail(answer, ERRCODE_PROTOCOL_VIOLATION,
 					"the server has answered with numbers that it was not asked for",
 					NULL);
-	return true;
+	return answer->sqlstate == 0;
 }
 
 void

@@ -14,6 +14,8 @@
 
 #include "fmgr.h"
 
+#include "counting/counter.h"
+
 #define HILO_HUB_LIBRARY	"hilo_hub"
 #define HILO_HUB_FUNCTION	"hilo_hub_ask"
 
@@ -29,12 +31,15 @@ typedef struct HiloHubQuestion
 	const char *const *conninfo;	/* NULL, or connection strings instead of
 									 * server and mapping, ending with NULL;
 									 * later ones override earlier ones */
-	const char *name;			/* of the collection or identity */
+	const char *name;			/* of the collection or identity; empty: a
+								 * report */
 	int64		size;			/* see hilo.lease(); 0: ask only whether it
 								 * would give any */
 	int64		at_least;
-	int64		known_system;
-	int64		known_timeline;
+	const char *names;			/* of a report: arrays of counters, and of the
+								 * highest number of each */
+	const char *highest;
+	HiloTerm	term;			/* what is known of the hub */
 	const char *member;			/* name of the member that asks */
 	int			host;			/* which of several hosts to try first,
 								 * counting from 0 */
@@ -45,21 +50,29 @@ typedef struct HiloHubQuestion
 								 * question */
 } HiloHubQuestion;
 
-/* The hub's answer: the contents of its only row, or an error. */
+/* What the answer says about one counter. */
+typedef struct HiloHubItem
+{
+	const char *name;			/* in a report; NULL: that asked for */
+	HiloRange	range;			/* with size 0: empty */
+	int64		epoch;			/* 0: not known there */
+	int64		range_size;		/* its options; 0: not set */
+	int64		max_range_size;
+	bool		has_tag;
+	NameData	node_tag;
+} HiloHubItem;
+
+/* The hub's answer, or an error. */
 typedef struct HiloHubAnswer
 {
 	int			sqlstate;		/* 0: no error */
 	char	   *message;		/* of the error; palloc'd */
 	char	   *hint;			/* NULL: none */
-	int64		low;			/* 0 with size 0 */
-	int64		high;
-	int64		epoch;
-	int64		system_identifier;
-	int64		timeline;
-	int64		range_size;		/* its options; 0: not set */
-	int64		max_range_size;
-	bool		has_tag;
-	NameData	node_tag;
+	HiloTerm	term;			/* of the hub, even if it refused; lineage 0:
+								 * it did not answer, or is no hub */
+	bool		wants_report;	/* it waits for this member's report */
+	int			count;			/* number of items: 1, unless it is a report */
+	HiloHubItem *items;
 	int			host;			/* which host to try first next time; -1: as
 								 * before */
 } HiloHubAnswer;
@@ -71,8 +84,8 @@ typedef struct HiloHubAnswer
  * call.  Every other failure is the answer's error: of class 08 if the hub
  * cannot be reached or does not answer; 42xxx or 2F003 if server, mapping or
  * privilege are missing (as with postgres_fdw, a role that is not a superuser
- * needs a password); otherwise the hub's own.  After an error, a lease may have
- * been lost on the way.
+ * needs a password); 55000 if the hub refused because of terms; otherwise the
+ * hub's own.  After an error, a lease may have been lost on the way.
  */
 typedef void (*HiloHubAsk) (const HiloHubQuestion *question,
 							HiloHubAnswer *answer);

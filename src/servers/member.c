@@ -30,6 +30,7 @@
 #include "base/settings.h"
 #include "servers/citus.h"
 #include "servers/connection.h"
+#include "servers/hub.h"
 #include "servers/member.h"
 #include "shared/pool.h"
 
@@ -48,56 +49,8 @@
 #define BEGIN_ATTEMPTS	20
 #define BEGIN_PAUSE_MS	10
 
-/* Minimum time between two reports to a hub of what is held here. */
-#define REPORT_PAUSE_MS	5000
-
-/* What is known about hubs: rows of hilo.hub */
-
-/* Read what is known about a hub; false, and all zero, if nothing is known. */
-static bool
-read_hub(const char *name, HiloHubRow *hub)
-{
-	HiloRowRef	ref;
-	HiloRowChange change;
-
-	memset(hub, 0, sizeof(*hub));
-	hilo_row_ref_init(&ref, name);
-	if (!hilo_row_find(&change, HILO_TABLE_HUBS, &ref, HILO_ROW_READ))
-		return false;
-	hilo_row_abandon(&change);
-	*hub = change.hub;
-	return true;
-}
-
-/* Write what is known about a hub. */
-static void
-write_hub(const char *name, int64 system_identifier, int64 timeline,
-		  const char *role)
-{
-	HiloRowRef	ref;
-	HiloRowChange change;
-
-	hilo_row_ref_init(&ref, name);
-	(void) hilo_row_find(&change, HILO_TABLE_HUBS, &ref, HILO_ROW_CREATE);
-	change.hub.system_identifier = system_identifier;
-	change.hub.timeline = timeline;
-	namestrcpy(&change.hub.role, role);
-	hilo_row_flush(hilo_row_finish(&change));
-}
-
-void
-hilo_hub_merge(const char *name, const HiloHubRow *other)
-{
-	HiloHubRow	known;
-
-	if (!read_hub(name, &known))
-		write_hub(name, other->system_identifier, other->timeline,
-				  NameStr(other->role));
-	else if (known.system_identifier == other->system_identifier &&
-			 known.timeline < other->timeline)
-		write_hub(name, known.system_identifier, other->timeline,
-				  NameStr(known.role));
-}
+/* How often a report is sent again because a later term was heard of. */
+#define MAX_REPORTS	3
 
 /*
  * Which hub
@@ -289,50 +242,6 @@ coordinator_conninfo(Oid role, HiloHubAnswer *answer)
 	return conninfo;
 }
 
-/* Make the answer an error if the server is not the hub known by that name. */
-static void
-check_hub(const HiloHubRow *known, HiloHubAnswer *answer)
-{
-	if (answer->sqlstate != 0 || known->system_identifier == 0)
-		return;
-	if (answer->system_identifier != known->system_identifier)
-		put_error(answer, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-				  psprintf("it is another server, with system identifier " UINT64_FORMAT ", not " UINT64_FORMAT "; hilo.lease_from() accepts it",
-						   (uint64) answer->system_identifier,
-						   (uint64) known->system_identifier));
-	else if (answer->timeline < known->timeline)
-		put_error(answer, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-				  psprintf("it is on timeline " INT64_FORMAT ", but timeline " INT64_FORMAT " was seen before",
-						   answer->timeline, known->timeline));
-}
-
-/*
- * Check an answer against what is known about the hub by now, because another
- * session may have had an answer in the meantime, and note what is new.
- */
-static void
-hear_hub(const char *name, HiloHubAnswer *answer)
-{
-	HiloRowRef	ref;
-	HiloRowChange change;
-	HiloHubRow	known;
-
-	hilo_row_ref_init(&ref, name);
-	(void) hilo_row_find(&change, HILO_TABLE_HUBS, &ref, HILO_ROW_CREATE);
-	known = change.hub;
-	if (change.created || known.system_identifier == 0 ||
-		(known.system_identifier == answer->system_identifier &&
-		 known.timeline < answer->timeline))
-	{
-		change.hub.system_identifier = answer->system_identifier;
-		change.hub.timeline = answer->timeline;
-		hilo_row_flush(hilo_row_finish(&change));
-		return;
-	}
-	hilo_row_abandon(&change);
-	check_hub(&known, answer);
-}
-
 /*
  * The name by which hubs know this member.  Copies of one server differ in
  * their cluster_name, or in their group of a Citus cluster.
@@ -355,82 +264,191 @@ member_name(void)
 	return name;
 }
 
-/* Note which of several hosts to ask first next time. */
-static void
-note_host(const char *hub, int64 host)
+/*
+ * The role whose user mapping is used; InvalidOid: the answer is an error.
+ */
+static Oid
+role_of(const char *hub, HiloHubAnswer *answer)
 {
-	HiloRowRef	ref;
-	HiloRowChange change;
+	char	   *name;
+	Oid			role;
 
-	hilo_row_ref_init(&ref, hub);
-	if (!hilo_row_find(&change, HILO_TABLE_HUBS, &ref, HILO_ROW_CHANGE))
-		return;
-	if (change.hub.host == host)
-	{
-		hilo_row_abandon(&change);
-		return;
-	}
-	change.hub.host = host;
-	(void) hilo_row_finish(&change);
+	/*
+	 * As Citus does between its nodes; the role's rights there do not matter.
+	 */
+	if (is_coordinator(hub))
+		return hilo_catalog_tables_owner();
+	name = hilo_hub_role(hub);
+	if (name == NULL && strcmp(hub, hilo_hub) == 0)
+		return hilo_catalog_owner();
+	role = name == NULL ? InvalidOid : get_role_oid(name, true);
+	if (!OidIsValid(role))
+		put_error(answer, ERRCODE_UNDEFINED_OBJECT, name == NULL ?
+				  "no role is known whose user mapping would be used; call hilo.lease_from() again" :
+				  psprintf("role \"%s\", whose user mapping is used, does not exist",
+						   name));
+	return role;
 }
 
-/*
- * Ask a hub, about which this is known, for size numbers above at_least; with
- * size 0, for none. keep: another question follows.
- */
+/* Complete the question, and ask it of the hub as the role. */
 static void
-ask_hub(const char *server, const HiloHubRow *known, Oid role, const char *name,
-		int64 size, int64 at_least, bool keep, HiloHubAnswer *answer)
+ask_hub(const char *server, Oid role, HiloHubQuestion *question,
+		HiloHubAnswer *answer)
 {
 	static HiloHubAsk ask = NULL;
-	HiloHubQuestion question = {
-		.server = server,.role = role,
-		.name = name,
-		.size = size,.at_least = at_least,
-		.known_system = known->system_identifier,
-		.known_timeline = known->timeline,
-		.member = member_name(),
-		.host = known->host,
-		.timeout = MyBgworkerEntry == NULL ? hilo_lease_timeout :
-		Min(hilo_lease_timeout, WORKER_TIMEOUT_MS),
-		.keep = keep || MyBgworkerEntry != NULL ||
-		(hilo_is_identity(name) && size == 1)
-	};
 
-	memset(answer, 0, sizeof(*answer));
-	if (!OidIsValid(role))
-	{
-		put_error(answer, ERRCODE_UNDEFINED_OBJECT,
-				  psprintf("role \"%s\", whose user mapping is used, does not exist",
-						   NameStr(known->role)));
-		return;
-	}
+	question->server = server;
+	question->role = role;
+	question->member = member_name();
+	question->timeout = MyBgworkerEntry == NULL ? hilo_lease_timeout :
+		Min(hilo_lease_timeout, WORKER_TIMEOUT_MS);
+	question->keep = MyBgworkerEntry != NULL ||
+		(hilo_is_identity(question->name) && question->size == 1);
 	if (is_coordinator(server))
 	{
-		question.conninfo = coordinator_conninfo(role, answer);
-		if (question.conninfo == NULL)
+		question->conninfo = coordinator_conninfo(role, answer);
+		if (question->conninfo == NULL)
 			return;
 	}
 	if (ask == NULL)
 		ask = (HiloHubAsk) load_external_function(HILO_HUB_LIBRARY,
 												  HILO_HUB_FUNCTION, true,
 												  NULL);
-	ask(&question, answer);
-	if (answer->host >= 0 && answer->host != known->host)
-		note_host(server, answer->host);
+	ask(question, answer);
+	for (int i = 0; answer->sqlstate == 0 && i < answer->count; i++)
+	{
+		const char *tag = NameStr(answer->items[i].node_tag);
+
+		if (!hilo_is_node_tag(tag, strlen(tag)))
+			put_error(answer, ERRCODE_PROTOCOL_VIOLATION,
+					  "it has answered with an invalid node tag");
+	}
 }
 
-/* The role whose user mapping is used. */
-static Oid
-role_of(const char *hub, const HiloHubRow *known)
+/*
+ * Terms: what is known of a hub is what the rows of its counters say
+ */
+
+/*
+ * The counters of a lineage, including those that were left, as a list of
+ * HiloNamedRow *.  With lineage 0: those that are leased from the server.
+ */
+static List *
+counters_of(const char *hub, int64 lineage)
 {
-	/*
-	 * As Citus does between its nodes; the role's rights there do not matter.
-	 */
-	if (is_coordinator(hub))
-		return hilo_catalog_tables_owner();
-	return NameStr(known->role)[0] == '\0' ? hilo_catalog_owner() :
-		get_role_oid(NameStr(known->role), true);
+	List	   *counters = NIL;
+	ListCell   *lc;
+
+	foreach(lc, hilo_row_list())
+	{
+		HiloNamedRow *named = lfirst(lc);
+		const HiloRow *row = &named->row;
+
+		if (lineage != 0 ? row->lineage == lineage :
+			(row->flags & HILO_ROW_LEASED) && row->lineage != 0 &&
+			strcmp(NameStr(row->hub), hub) == 0)
+			counters = lappend(counters, named);
+	}
+	return counters;
+}
+
+/* The highest term in the rows of a lineage. */
+static HiloTerm
+highest_term(const List *counters, int64 lineage)
+{
+	HiloTerm	highest = {.lineage = lineage};
+	ListCell   *lc;
+
+	foreach(lc, counters)
+	{
+		const HiloRow *row = &((HiloNamedRow *) lfirst(lc))->row;
+
+		if (row->term > highest.number)
+			highest = hilo_counter_term(row);
+	}
+	return highest;
+}
+
+/*
+ * Store a term in the rows of its lineage, and wait until it is on disk.  Returns
+ * the counters; all rows that began to be leased before have the term then.
+ */
+static List *
+store_term(const HiloTerm *term)
+{
+	for (;;)
+	{
+		List	   *counters = counters_of(NULL, term->lineage);
+		XLogRecPtr	lsn = InvalidXLogRecPtr;
+		ListCell   *lc;
+
+		foreach(lc, counters)
+		{
+			HiloNamedRow *named = lfirst(lc);
+			HiloRowRef	ref;
+			XLogRecPtr	stored;
+
+			if (named->row.term >= term->number)
+				continue;
+			hilo_row_ref_init(&ref, named->name);
+			stored = hilo_counter_note_term(&ref, term);
+			lsn = Max(lsn, stored);
+		}
+		if (XLogRecPtrIsInvalid(lsn))
+			return counters;
+		hilo_row_flush(lsn);
+		HILO_FAILURE_POINT("term stored");
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* Make the answer an error because of the term. */
+static void
+put_term_error(HiloHubAnswer *answer, const HiloTerm *known)
+{
+	if (answer->term.lineage != known->lineage)
+		put_error(answer, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+				  "it is not the hub that is known by that name; hilo.lease_from() accepts it");
+	else if (answer->term.number < known->number)
+		put_error(answer, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+				  psprintf("it is in term " INT64_FORMAT ", but term " INT64_FORMAT " was seen before",
+						   answer->term.number, known->number));
+	else
+		put_error(answer, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+				  psprintf("it is in another term " INT64_FORMAT " than was seen before",
+						   answer->term.number));
+}
+
+/*
+ * A first lease has arrived: note the hub's lineage in the row, so that reports
+ * include the counter, and then the highest term that is known of it, which a
+ * report may have been made for.  False: the answer is an error, because the name
+ * stands for another hub.
+ */
+static bool
+begin_lease(HiloRowRef *ref, const char *hub, HiloHubAnswer *answer)
+{
+	HiloTerm	known;
+	const List *counters = counters_of(hub, 0);
+
+	known.lineage = answer->term.lineage;
+	if (counters != NIL)
+	{
+		const HiloNamedRow *named = linitial(counters);
+
+		known.lineage = named->row.lineage;
+	}
+	if (known.lineage != answer->term.lineage)
+	{
+		put_term_error(answer, &known);
+		return false;
+	}
+	hilo_counter_mark(ref, hub, known.lineage);
+	HILO_FAILURE_POINT("marked");
+	known = highest_term(counters_of(NULL, known.lineage), known.lineage);
+	if (known.number > 0)
+		(void) hilo_counter_note_term(ref, &known);
+	return true;
 }
 
 /* What a lease is needed for. */
@@ -472,41 +490,177 @@ lease_size(const char *name, const HiloRow *row, const HiloPoolLease *state,
 							   min, Max(min, hilo_max_lease_size)));
 }
 
+/* What the hub has answered about a counter whose row was read before. */
+static HiloLeaseAnswer
+lease_answer(const HiloRow *row, NameData hub, const HiloHubAnswer *answer,
+			 const HiloHubItem *item)
+{
+	HiloLeaseAnswer lease = {
+		.asked_epoch = row->epoch,
+		.asked_hub = hub,
+		.is_first = (row->flags & HILO_ROW_LEASED) == 0,
+		.term = answer->term,
+		.range = item->range,
+		.hub_epoch = item->epoch,
+		.range_size = item->range_size,
+		.max_range_size = item->max_range_size,
+		.has_tag = item->has_tag,
+		.node_tag = item->node_tag
+	};
+
+	return lease;
+}
+
 /*
- * Ask a hub for size numbers above a number, for a counter whose row was read.
- * *lease is the answer to be accepted, unless that is an error.
+ * Report
+ */
+
+/* The names of counters, and the highest numbers, as literals of arrays. */
+static void
+list_counters(const List *counters, HiloHubQuestion *question)
+{
+	StringInfoData names;
+	StringInfoData highest;
+	ListCell   *lc;
+
+	initStringInfo(&names);
+	initStringInfo(&highest);
+	foreach(lc, counters)
+	{
+		const HiloNamedRow *named = lfirst(lc);
+
+		appendStringInfoString(&names, names.len > 0 ? ",\"" : "\"");
+		for (const char *c = named->name; *c != '\0'; c++)
+		{
+			if (*c == '"' || *c == '\\')
+				appendStringInfoChar(&names, '\\');
+			appendStringInfoChar(&names, *c);
+		}
+		appendStringInfoChar(&names, '"');
+		appendStringInfo(&highest, "%s" INT64_FORMAT,
+						 highest.len > 0 ? "," : "", named->row.max);
+	}
+	question->names = psprintf("{%s}", names.data);
+	question->highest = psprintf("{%s}", highest.data);
+}
+
+/* Apply what the hub has answered about its counters. */
+static void
+hear_items(const char *hub, const List *counters, const HiloHubAnswer *answer)
+{
+	ListCell   *lc;
+
+	foreach(lc, counters)
+	{
+		const HiloNamedRow *named = lfirst(lc);
+		HiloRowRef	ref;
+		bool		worthless;
+
+		if (!(named->row.flags & HILO_ROW_LEASED) ||
+			strcmp(NameStr(named->row.hub), hub) != 0)
+			continue;
+		hilo_row_ref_init(&ref, named->name);
+		for (int i = 0; i < answer->count; i++)
+		{
+			const HiloHubItem *item = &answer->items[i];
+			HiloLeaseAnswer lease;
+
+			if (strcmp(item->name, named->name) != 0 || item->epoch == 0)
+				continue;
+			lease = lease_answer(&named->row, named->row.hub, answer, item);
+			if (hilo_counter_hear(&ref, &lease, &worthless) != HILO_TAKEN)
+				break;
+			if (worthless)
+				hilo_pool_forget(named->name);
+
+			/* It gives leases, so what it said when it gave none is over. */
+			hilo_pool_forget_failure(named->name);
+			break;
+		}
+	}
+}
+
+/*
+ * Report to a hub what is held here of all counters of its lineage.  Before that,
+ * all their rows have the highest term that any has seen: it is that term for
+ * which the hub may count the report, and after that no row takes in a lease of an
+ * earlier one.  Returns the number of counters reported.
+ */
+static int64
+report_to(const char *hub, int64 lineage, int host, HiloHubAnswer *answer)
+{
+	HiloTerm	term = highest_term(counters_of(NULL, lineage), lineage);
+	Oid			role;
+
+	memset(answer, 0, sizeof(*answer));
+	role = role_of(hub, answer);
+	if (!OidIsValid(role))
+		return 0;
+	for (int i = 0; i < MAX_REPORTS; i++)
+	{
+		const List *counters = store_term(&term);
+		HiloHubQuestion question = {.name = "",.term = term,.host = host};
+
+		list_counters(counters, &question);
+		ask_hub(hub, role, &question, answer);
+		if (answer->sqlstate != 0 &&
+			answer->sqlstate != ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE)
+			return 0;
+		if (answer->sqlstate == 0 && answer->term.number <= term.number)
+			hear_items(hub, counters, answer);
+		if (answer->term.lineage != lineage ||
+			answer->term.number <= term.number)
+			return list_length(counters);
+		term = answer->term;
+	}
+	return 0;
+}
+
+int64
+hilo_lease_report_all(void)
+{
+	List	   *hubs = NIL;
+	ListCell   *lc;
+	int64		count = 0;
+
+	foreach(lc, hilo_row_list())
+	{
+		const HiloRow *row = &((HiloNamedRow *) lfirst(lc))->row;
+		HiloHubAnswer answer;
+		HiloPoolLease state;
+		void	   *hub = makeString(pstrdup(NameStr(row->hub)));
+
+		if (!(row->flags & HILO_ROW_LEASED) || strVal(hub)[0] == '\0' ||
+			row->lineage == 0 || list_member(hubs, hub))
+			continue;
+		hubs = lappend(hubs, hub);
+		(void) hilo_pool_lease(((HiloNamedRow *) lfirst(lc))->name, &state);
+		count += report_to(strVal(hub), row->lineage, state.host, &answer);
+		if (answer.sqlstate != 0)
+			ereport(WARNING,
+					(errcode(answer.sqlstate),
+					 errmsg("could not report to %s what is held here: %s",
+							hub_text(strVal(hub)), answer.message)));
+	}
+	return count;
+}
+
+/*
+ * Note what a hub that refused has said about its term, in the rows of all
+ * counters, and report to it what is held here if it waits for that.
  */
 static void
-question_hub(HiloRowRef *ref, const HiloRow *row, NameData hub, int64 size,
-			 int64 above, bool keep, HiloHubAnswer *answer,
-			 HiloLeaseAnswer *lease)
+hear_refusal(const char *hub, Oid role, const HiloRow *row,
+			 const HiloHubAnswer *answer)
 {
-	const char *name = NameStr(hub);
-	HiloHubRow	known;
+	HiloHubAnswer reported;
 
-	(void) read_hub(name, &known);
-	ask_hub(name, &known, role_of(name, &known), ref->name, size, above, keep,
-			answer);
-	if (answer->sqlstate == 0 && !hilo_is_node_tag(NameStr(answer->node_tag),
-												   strlen(NameStr(answer->node_tag))))
-		put_error(answer, ERRCODE_PROTOCOL_VIOLATION,
-				  "it has answered with an invalid node tag");
-	if (answer->sqlstate != 0)
+	if (answer->term.lineage == 0 || answer->term.lineage != row->lineage ||
+		answer->term.number < row->term)
 		return;
-	HILO_FAILURE_POINT("lease got");
-	hear_hub(name, answer);
-
-	memset(lease, 0, sizeof(*lease));
-	lease->asked_epoch = row->epoch;
-	lease->asked_hub = hub;
-	lease->is_first = (row->flags & HILO_ROW_LEASED) == 0;
-	lease->range.low = answer->low;
-	lease->range.high = answer->high;
-	lease->hub_epoch = answer->epoch;
-	lease->range_size = answer->range_size;
-	lease->max_range_size = answer->max_range_size;
-	lease->has_tag = answer->has_tag;
-	lease->node_tag = answer->node_tag;
+	(void) store_term(&answer->term);
+	if (answer->wants_report)
+		(void) report_to(hub, row->lineage, answer->host, &reported);
 }
 
 /*
@@ -516,17 +670,53 @@ question_hub(HiloRowRef *ref, const HiloRow *row, NameData hub, int64 size,
  */
 static int64
 ask_once(HiloRowRef *ref, const HiloRow *row, NameData hub, int64 size,
-		 int64 above, HiloHubAnswer *answer)
+		 int64 above, int host, HiloHubAnswer *answer)
 {
+	const char *server = NameStr(hub);
+	bool		is_first = (row->flags & HILO_ROW_LEASED) == 0;
+	HiloHubQuestion question = {
+		.name = ref->name,
+		.size = size,.at_least = Max(above, row->max),
+		.host = host
+	};
 	HiloLeaseAnswer lease;
 	HiloClaim	piece;
+	Oid			role = role_of(server, answer);
 
-	question_hub(ref, row, hub, size, Max(above, row->max), false, answer,
-				 &lease);
+	if (!OidIsValid(role))
+		return 0;
+	question.term = hilo_counter_term(row);
+	if (is_first)
+		question.term.lineage = 0;
+	ask_hub(server, role, &question, answer);
+	if (answer->sqlstate == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE &&
+		!is_first)
+		hear_refusal(server, role, row, answer);
 	if (answer->sqlstate != 0)
 		return 0;
-	if (!hilo_counter_take_in(ref, &lease, &piece) ||
-		piece.range.low > piece.range.high)
+	HILO_FAILURE_POINT("lease got");
+
+	if ((is_first || row->lineage == 0) && !begin_lease(ref, server, answer))
+		return 0;
+	lease = lease_answer(row, hub, answer, &answer->items[0]);
+	switch (hilo_counter_take_in(ref, &lease, &piece))
+	{
+		case HILO_NOT_AS_ASKED:
+			return 0;
+		case HILO_NOT_OBEYED:
+			{
+				HiloRow		now;
+				HiloTerm	known;
+
+				(void) hilo_counter_read(ref, &now);
+				known = hilo_counter_term(&now);
+				put_term_error(answer, &known);
+				return 0;
+			}
+		case HILO_TAKEN:
+			break;
+	}
+	if (piece.range.low > piece.range.high)
 		return 0;
 	HILO_FAILURE_POINT("lease taken in");
 	if (piece.epoch != row->epoch)
@@ -557,9 +747,15 @@ ask_for_lease(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 			return 0;
 		if (Max(need->above, row.max) >= row.max_value)
 			report_limit(ref->name, row.max_value);
+		if (!(row.flags & HILO_ROW_LEASED) &&
+			strcmp(NameStr(row.hub), NameStr(hub)) != 0)
+		{
+			hilo_counter_mark(ref, NameStr(hub), row.lineage);
+			continue;
+		}
 		size = ask_once(ref, &row, hub,
 						lease_size(ref->name, &row, state, need), need->above,
-						answer);
+						state->host, answer);
 		if (answer->sqlstate != 0 || size >= need->least)
 			return size;
 
@@ -567,7 +763,8 @@ ask_for_lease(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 		 * An id given by hand in the meantime may have cut off a part of the
 		 * lease.
 		 */
-		if (size > 0 && answer->high - answer->low + 1 < need->least)
+		if (size > 0 &&
+			hilo_range_count(&answer->items[0].range) < need->least)
 			return size;
 		CHECK_FOR_INTERRUPTS();
 	}
@@ -579,7 +776,7 @@ static void
 give_up_turn(int code, Datum arg)
 {
 	hilo_pool_end_asking(((HiloRowRef *) DatumGetPointer(arg))->name, 0, 0,
-						 NULL, NULL);
+						 NULL, NULL, -1);
 }
 
 /*
@@ -605,150 +802,9 @@ use_turn(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 				  psprintf("it was asked for " INT64_FORMAT " consecutive numbers, and gave " INT64_FORMAT,
 						   need->least, size));
 	hilo_pool_end_asking(ref->name, answer->sqlstate == 0 ? size : 0,
-						 answer->sqlstate, answer->message, answer->hint);
+						 answer->sqlstate, answer->message, answer->hint,
+						 answer->host);
 	return size;
-}
-
-/*
- * Report
- */
-
-static bool
-is_leased_from(const HiloRow *row, const NameData *hub)
-{
-	return (row->flags & HILO_ROW_LEASED) &&
-		strcmp(NameStr(row->hub), NameStr(*hub)) == 0;
-}
-
-/* The counters leased from a hub, as a list of HiloNamedRow *. */
-static List *
-leased_from(const NameData *hub)
-{
-	List	   *leased = NIL;
-	ListCell   *lc;
-
-	foreach(lc, hilo_row_list())
-	{
-		HiloNamedRow *named = lfirst(lc);
-
-		if (is_leased_from(&named->row, hub))
-			leased = lappend(leased, named);
-	}
-	return leased;
-}
-
-/*
- * Report to the hub of a leased counter, whose row was read, what is held here,
- * and apply what has happened to the counter there.  False: do so again, or see
- * answer->sqlstate.
- */
-static bool
-hear_once(HiloRowRef *ref, const HiloRow *row, bool keep,
-		  HiloHubAnswer *answer)
-{
-	HiloLeaseAnswer lease;
-	bool		worthless;
-
-	question_hub(ref, row, row->hub, 0, row->max, keep, answer, &lease);
-	if (answer->sqlstate != 0 || !hilo_counter_hear(ref, &lease, &worthless))
-		return false;
-	if (worthless)
-		hilo_pool_forget(ref->name);
-
-	/* It gives leases, so what it said when it gave none is over. */
-	hilo_pool_forget_failure(ref->name);
-	return true;
-}
-
-/* True if the hub was reached, even if it gives no leases. */
-static bool
-has_heard(const HiloHubAnswer *answer)
-{
-	return answer->sqlstate == 0 ||
-		answer->sqlstate == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
-}
-
-/*
- * Report to a hub what is held here of each counter leased from it.  Returns
- * the number of counters reported, and the last answer.
- */
-static int64
-report_to(const NameData *hub, HiloHubAnswer *answer)
-{
-	List	   *leased = leased_from(hub);
-	ListCell   *lc;
-	int64		count = 0;
-
-	memset(answer, 0, sizeof(*answer));
-	foreach(lc, leased)
-	{
-		HiloNamedRow *named = lfirst(lc);
-		HiloRowRef	ref;
-		HiloRow		row;
-
-		/* It may have changed since the list was made. */
-		hilo_row_ref_init(&ref, named->name);
-		if (hilo_counter_read(&ref, &row) && is_leased_from(&row, hub))
-			(void) hear_once(&ref, &row, lnext(leased, lc) != NULL, answer);
-		if (!has_heard(answer))
-			break;
-		count++;
-	}
-	return count;
-}
-
-/*
- * A hub has refused; it may be waiting for its members' reports.  Report,
- * unless that was done a moment ago.  Does not raise the hub's errors.
- */
-static void
-report_if_due(const NameData *hub)
-{
-	TimestampTz now = GetCurrentTimestamp();
-	HiloRowRef	ref;
-	HiloRowChange change;
-	HiloHubAnswer answer;
-
-	hilo_row_ref_init(&ref, NameStr(*hub));
-	if (!hilo_row_find(&change, HILO_TABLE_HUBS, &ref, HILO_ROW_CHANGE))
-		return;
-	if (change.hub.reported_at <= now &&
-		!TimestampDifferenceExceeds(change.hub.reported_at, now,
-									REPORT_PAUSE_MS))
-	{
-		hilo_row_abandon(&change);
-		return;
-	}
-	change.hub.reported_at = now;
-	(void) hilo_row_finish(&change);
-	(void) report_to(hub, &answer);
-}
-
-int64
-hilo_lease_report_all(void)
-{
-	List	   *hubs = NIL;
-	ListCell   *lc;
-	int64		count = 0;
-
-	foreach(lc, hilo_row_list())
-	{
-		const HiloRow *row = &((HiloNamedRow *) lfirst(lc))->row;
-		HiloHubAnswer answer;
-		void	   *hub = makeString(pstrdup(NameStr(row->hub)));
-
-		if (!(row->flags & HILO_ROW_LEASED) || strVal(hub)[0] == '\0' ||
-			list_member(hubs, hub))
-			continue;
-		hubs = lappend(hubs, hub);
-		count += report_to(&row->hub, &answer);
-		if (!has_heard(&answer))
-			ereport(WARNING,
-					(errcode(answer.sqlstate),
-					 errmsg("could not report to %s what is held here: %s",
-							hub_text(strVal(hub)), answer.message)));
-	}
-	return count;
 }
 
 /*
@@ -790,7 +846,7 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 	/* Numbers that arrived before this session's turn are sufficient. */
 	if (state.left > 0 && need.least == 1 && need.above == 0)
 	{
-		hilo_pool_end_asking(name, 0, 0, NULL, NULL);
+		hilo_pool_end_asking(name, 0, 0, NULL, NULL, -1);
 		return;
 	}
 
@@ -802,31 +858,9 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 		need.least += request->alignment - 1;
 	need.more = waiting;
 	(void) use_turn(ref, &state, &need, &answer);
-	if (answer.sqlstate == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE)
-		report_if_due(&hub);
 	if (answer.sqlstate != 0)
 		report_failure(name, NameStr(hub), answer.sqlstate,
 					   state.failing_since, answer.message, answer.hint);
-}
-
-bool
-hilo_lease_hear(HiloRowRef *ref)
-{
-	for (int i = 0; i < MAX_QUESTIONS; i++)
-	{
-		HiloRow		row;
-		HiloHubAnswer answer;
-
-		if (!hilo_counter_read(ref, &row) || !(row.flags & HILO_ROW_LEASED) ||
-			NameStr(row.hub)[0] == '\0')
-			return false;
-		if (hear_once(ref, &row, false, &answer))
-			return true;
-		if (answer.sqlstate != 0)
-			report_failure(ref->name, NameStr(row.hub), answer.sqlstate,
-						   DT_NOBEGIN, answer.message, answer.hint);
-	}
-	return true;
 }
 
 /*
@@ -901,15 +935,13 @@ fetch_one(const char *name, List **lost)
 	{
 		answer = known->answer;
 		hilo_pool_end_asking(name, 0, answer.sqlstate, answer.message,
-							 answer.hint);
+							 answer.hint, -1);
 	}
 	else
 		got = use_turn(&ref, &state, &need, &answer) > 0;
 
 	if (answer.sqlstate == 0)
 		return got;
-	if (answer.sqlstate == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE)
-		report_if_due(&row.hub);
 	ereport(LOG,
 			(errcode(answer.sqlstate),
 			 errmsg("could not lease numbers of \"%s\" from %s ahead: %s",
@@ -1009,12 +1041,11 @@ hilo_lease_worker(Datum database)
 void
 hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 {
-	const char *hub = server;
-	HiloHubRow	known;
-	HiloHubRow	nothing = {0};
+	HiloHubQuestion question = {.name = ref->name};
 	HiloHubAnswer answer;
+	HiloTerm	known;
 
-	if (strlen(hub) >= NAMEDATALEN || hub[0] == '\0')
+	if (strlen(server) >= NAMEDATALEN || server[0] == '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("server \"%s\" does not exist", server)));
@@ -1029,20 +1060,28 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 		(void) get_foreign_server_oid(server, false);
 	check_pool(ref->name);
 
-	/* The server's name may have belonged to another server before. */
-	(void) read_hub(hub, &known);
-	ask_hub(server, &nothing, role, ref->name, 0, 0, false, &answer);
-	if (answer.system_identifier == known.system_identifier)
-		check_hub(&known, &answer);
+	memset(&answer, 0, sizeof(answer));
+	ask_hub(server, role, &question, &answer);
+	if (answer.sqlstate == 0)
+	{
+		known = highest_term(counters_of(NULL, answer.term.lineage),
+							 answer.term.lineage);
+		if (answer.term.number < known.number ||
+			(answer.term.number == known.number && answer.term.id != known.id))
+			put_term_error(&answer, &known);
+	}
 	if (answer.sqlstate != 0)
 		report_failure(ref->name, server, answer.sqlstate, DT_NOBEGIN,
 					   answer.message, answer.hint);
 
-	write_hub(hub, answer.system_identifier, answer.timeline,
-			  is_coordinator(server) ? "" : GetUserNameFromId(role, false));
+	hilo_hub_note(server, is_coordinator(server) ? NULL :
+				  GetUserNameFromId(role, false), answer.term.lineage);
 	HILO_FAILURE_POINT("hub known");
-	if (hilo_counter_set_hub(ref, server, size))
+	if (hilo_counter_set_hub(ref, server, size, answer.term.lineage))
 		hilo_pool_forget(ref->name);
+
+	/* As with a first lease: a report may have been made meanwhile. */
+	(void) store_term(&answer.term);
 	hilo_pool_forget_failure(ref->name);
 }
 
@@ -1055,5 +1094,5 @@ hilo_lease_end(HiloRowRef *ref)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("\"%s\" is not leased", ref->name)));
-	(void) hilo_counter_set_hub(ref, "", 0);
+	(void) hilo_counter_set_hub(ref, "", 0, 0);
 }

@@ -73,29 +73,15 @@ extern void hilo_lease_fetch_ahead(void);
 extern void hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role,
 							 int32 size);
 
-/*
- * Ask the hub about a counter, without drawing: if it was seeded, dropped or
- * resumed there, what is leased here becomes invalid; the hub's options apply
- * here.  Returns false if the counter is not leased; raises an error if the hub
- * does not answer.
- */
-extern bool hilo_lease_hear(HiloRowRef *ref);
-
 /* Stop leasing; what is leased is still drawn. */
 extern void hilo_lease_end(HiloRowRef *ref);
 
 /*
- * Report to the hubs what is held here of each collection leased from them.
- * Returns the number of collections reported; warns about each hub that could
+ * Report to the hubs what is held here of each collection leased from them, and
+ * apply what was seeded, dropped or configured there.  Returns the number of collections reported; warns about each hub that could
  * not be told.
  */
 extern int64 hilo_lease_report_all(void);
-
-/*
- * Merge a row of hilo.hub from a dump: for the same server, the highest
- * timeline counts.
- */
-extern void hilo_hub_merge(const char *name, const HiloHubRow *other);
 
 /* Entry point of the lease worker. */
 extern PGDLLEXPORT void hilo_lease_worker(Datum database);

@@ -15,7 +15,6 @@
 #include "base/settings.h"
 #include "servers/hub.h"
 #include "servers/member.h"
-#include "servers/tell.h"
 #include "session/collection.h"
 #include "shared/pool.h"
 
@@ -179,44 +178,17 @@ hilo_collection_horizon(HiloCollection *collection, Snapshot snapshot,
 	*epoch = row->epoch;
 }
 
-/*
- * Tell members and Citus workers, which draw from it as well, about a change.
- */
-static void
-tell_members(HiloCollection *collection)
-{
-	if (hilo_tell_anybody(&collection->ref))
-		hilo_tell_members(&collection->ref);
-}
-
-/*
- * Set the counter.  If it gives leases, all its members must be forgotten; a lease
- * given since that was seen has changed the row.
- */
-static void
-set_counter(HiloRowRef *ref, int64 value)
-{
-	HiloRow		row;
-	bool		forgotten;
-
-	do
-	{
-		CHECK_FOR_INTERRUPTS();
-		(void) hilo_counter_read(ref, &row);
-		forgotten = hilo_members_are_forgotten(ref->name, &row);
-	} while (!hilo_counter_seed(ref, &value, true, forgotten ? &row : NULL));
-}
-
 int64
 hilo_collection_seed(HiloCollection *collection, int64 value, bool force)
 {
-	if (force)
-		set_counter(&collection->ref, value);
-	else
-		(void) hilo_counter_seed(&collection->ref, &value, false, NULL);
+	Relation	members = force ?
+		hilo_members_lock(collection->ref.name, false) : NULL;
+	int64		max = hilo_counter_seed(&collection->ref, value, force);
+
+	hilo_members_unlock(members);
 	hilo_pool_forget(collection->ref.name);
-	tell_members(collection);
-	return value;
+	hilo_members_warn(&collection->ref);
+	return max;
 }
 
 int64
@@ -227,23 +199,26 @@ hilo_collection_adopt(HiloCollection *collection, int64 highest, int64 limit,
 										 lenient);
 
 	hilo_pool_forget(collection->ref.name);
-	tell_members(collection);
+	hilo_members_warn(&collection->ref);
 	return max;
 }
 
 bool
 hilo_collection_drop(HiloCollection *collection, bool force)
 {
-	bool		has_members = hilo_tell_anybody(&collection->ref);
-	bool		dropped = hilo_counter_drop(&collection->ref, force);
+	Relation	members = hilo_members_lock(collection->ref.name, force);
+	bool		dropped = hilo_counter_drop(&collection->ref);
 
-	if (dropped)
-		hilo_pool_forget(collection->ref.name);
-	if (dropped && has_members)
-		hilo_tell_members(&collection->ref);
-	if (dropped && force)
+	hilo_members_unlock(members);
+	if (!dropped)
+		return false;
+	hilo_pool_forget(collection->ref.name);
+	if (force)
+	{
+		hilo_members_warn(&collection->ref);
 		hilo_members_forget_counter(collection->ref.name);
-	return dropped;
+	}
+	return true;
 }
 
 void
@@ -258,15 +233,19 @@ void
 hilo_collection_configure(HiloCollection *collection,
 						  const HiloCounterOptions *options)
 {
+	Relation	members = NULL;
+
 	if (options->ordered)
 	{
 		hilo_collection_check_memory(collection);
 		hilo_collection_read(collection);
 		check_is_counted_here(collection);
+		members = hilo_members_lock(collection->ref.name, false);
 	}
 	if (hilo_counter_configure(&collection->ref, options))
 		hilo_pool_forget(collection->ref.name);
-	tell_members(collection);
+	hilo_members_unlock(members);
+	hilo_members_warn(&collection->ref);
 	if (options->ordered && !options->in_use)
 		hilo_collection_settle_order(collection);
 }

@@ -448,7 +448,7 @@ put_text(char *place, const char *string)
 
 void
 hilo_pool_end_asking(const char *name, int64 size, int sqlstate,
-					 const char *error, const char *hint)
+					 const char *error, const char *hint, int host)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
@@ -456,6 +456,8 @@ hilo_pool_end_asking(const char *name, int64 size, int sqlstate,
 	HiloShared *it = hilo_shared_lock(name, LW_EXCLUSIVE);
 	HiloPoolLease *leases = &it->leases;
 
+	if (host >= 0)
+		leases->host = host;
 	if (size > 0)
 	{
 		leases->answers++;

@@ -88,6 +88,8 @@ typedef struct HiloPoolLease
 								 * else DT_NOBEGIN */
 	TimestampTz failing_since;	/* time of the first in this series of
 								 * failures */
+	int			host;			/* which of several hosts of the hub to ask
+								 * first, counting from 0 */
 	int			sqlstate;		/* error of the last attempt, */
 
 #define HILO_POOL_ERROR_LEN		512
@@ -113,9 +115,13 @@ typedef enum HiloPoolTurn
 extern HiloPoolTurn hilo_pool_wait_to_ask(const char *name, bool wait,
 										  int *waiting, HiloPoolLease *state);
 
-/* End the turn, with the size of a lease, an error, or neither. */
+/*
+ * End the turn, with the size of a lease, an error, or neither, and the host to
+ * ask first next time; -1: as before.
+ */
 extern void hilo_pool_end_asking(const char *name, int64 size, int sqlstate,
-								 const char *error, const char *hint);
+								 const char *error, const char *hint,
+								 int host);
 
 /* Forget the hub's last failure, so that it can be asked at once. */
 extern void hilo_pool_forget_failure(const char *name);

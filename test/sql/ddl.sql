@@ -118,7 +118,7 @@ ROLLBACK;
 SELECT hilo_next_number('seen') > 0 AS drawn;
 -- A row inserted without firing the guards is not changed before it is committed; then the first claim makes it valid, with this table's home and a new epoch.
 CREATE FUNCTION put_in(name text, epoch bigint) RETURNS void LANGUAGE sql AS $$
-	INSERT INTO hilo.hilo VALUES (7, 7, 9223372036854775807, 8, 0, 1, epoch, 0, 0, 0, 0, 0, 0, '-infinity', 0, 0, 0, 0, 0, '', '', name)
+	INSERT INTO hilo.hilo VALUES (7, 7, 9223372036854775807, 8, 0, 1, epoch, 0, 0, 0, 0, 0, '-infinity', 0, 0, 0, 0, 0, '', '', name)
 $$;
 BEGIN;
 ALTER TABLE hilo.hilo DISABLE TRIGGER ALL;
@@ -135,7 +135,7 @@ SELECT home = (SELECT home FROM hilo.hilo WHERE collection = 'seen') AS home, ep
 BEGIN;
 ALTER TABLE hilo.hilo DISABLE TRIGGER ALL;
 SELECT put_in('around_reserved', 5), put_in('around_seeded', 5), put_in('around_dropped', 5);
-UPDATE hilo.hilo SET timeline = 1 WHERE collection LIKE 'around\_%';
+UPDATE hilo.hilo SET hub_epoch = 1 WHERE collection LIKE 'around\_%';
 ALTER TABLE hilo.hilo ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
 COMMIT;
 SELECT low, high FROM hilo_reserve('around_reserved', 3);

@@ -82,23 +82,6 @@ is($trace->events($session, "nextval('s')"), 'A',
 	'the same with a sequence: answer without a sync');
 $session->finish;
 
-# A hub that was left behind stops all its counters, and flushes that together: it may be about to be shut down.
-$node->safe_psql('postgres', <<'SQL');
-SELECT hilo.lease('given' || i, 10) FROM generate_series(1, 50) i;
-CREATE FUNCTION outcome_at(timeline bigint) RETURNS text LANGUAGE plpgsql AS $$
-BEGIN
-	PERFORM hilo.lease('given1', 10, 0, (SELECT system_identifier FROM pg_control_system()), timeline, 'later');
-	RETURN 'given';
-EXCEPTION WHEN object_not_in_prerequisite_state THEN
-	RETURN 'refused';
-END $$;
-SQL
-my $asked = session($node, client_min_messages => 'error');
-$trace->events($asked, 'outcome_at(0)');
-is($trace->events($asked, 'outcome_at(50)') =~ tr/S//, 2, 'a hub that was left behind: one sync before its counters, one after the last');
-is($asked->query(q{SELECT outcome_at(50) || ' ' || count(*) FROM hilo.hilo WHERE timeline = -1}), 'refused 50', 'all have stopped');
-$asked->finish;
-
 # Servers that have wait events for extensions show the one of ours; and where nothing else has a name, it is seen.
 if ($node->pg_version >= 17)
 {

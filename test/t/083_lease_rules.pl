@@ -50,7 +50,7 @@ add_hub($member, $hub);
 hub(<<SQL);
 CREATE ROLE drawer LOGIN PASSWORD '$SECRET';
 CREATE ROLE trusted LOGIN;
-GRANT EXECUTE ON FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, text) TO drawer, trusted;
+GRANT EXECUTE ON FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text) TO drawer, trusted;
 CREATE ROLE stranger LOGIN PASSWORD '$SECRET';
 SQL
 my $hba = slurp_file($hub->data_dir . '/pg_hba.conf');
@@ -141,13 +141,13 @@ lease('q|', 'quoted');
 is(sql("SELECT next_identity_for('q')"), 1, 'also for identities');
 
 # What answers nonsense is not believed.
-$hub->safe_psql('rubbish', q{CREATE EXTENSION hilo; CREATE TABLE answer (low text, high text, epoch text, system_identifier text, timeline text, range_size text, max_range_size text, node_tag text)});
+$hub->safe_psql('rubbish', q{CREATE EXTENSION hilo; CREATE TABLE answer (low text, high text, epoch text, lineage text, term text, term_id text DEFAULT '9', refusal text, hint text, wants_report text, range_size text, max_range_size text, node_tag text)});
 $hub->safe_psql('rubbish', <<'SQL');
-ALTER EXTENSION hilo DROP FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, text);
-DROP FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, text);
-CREATE FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, text) RETURNS SETOF answer LANGUAGE sql AS 'SELECT * FROM answer';
+ALTER EXTENSION hilo DROP FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text);
+DROP FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text);
+CREATE FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text) RETURNS SETOF answer LANGUAGE sql AS 'SELECT * FROM answer';
 SQL
-my $id = $hub->safe_psql('rubbish', 'SELECT system_identifier FROM pg_control_system()');
+my $id = 77;
 sub answer_with
 {
 	my ($rows) = @_;
@@ -170,7 +170,7 @@ for my $numbers ("'5', '9'", "'10', '20'", "'12', '11'", "'11', '111'", "'11', '
 	is(refused("SELECT hilo_next_number('r')"), '08P01', "an answer of $numbers");
 }
 for my $rest ("NULL, '$id', '1'", "'0', '$id', '1'", "'-7', '$id', '1'", "'7', NULL, '1'", "'7', '0', '1'", "'7', '$id', NULL", "'7', '$id', '0'",
-	"'7', '$id', '-1'", "'7', '$id', '4611686018427387904'")
+	"'7', '$id', '-1'", "'7', '-5', '1'", "'7', '$id', '1', '0'", "'7', '$id', '1', NULL", "'7', '$id', '4611686018427387904'")
 {
 	answer_with("('11', '20', $rest)");
 	is(refused("SELECT hilo_next_number('r')"), '08P01', "an answer with $rest");
@@ -183,24 +183,28 @@ is(sql("SELECT hilo_next_number('r')"), 11, 'one that is right');
 # Nor is a server that the member does not take for its hub.
 sql("SELECT hilo_next_number('r') FROM generate_series(1, 99)");
 answer_with("('111', '210', '7', '12345', '1')");
-like(message("SELECT hilo_next_number('r')"), qr/55000: could not lease.*another server, with system identifier 12345, not $id/s, 'an answer of another server');
+like(message("SELECT hilo_next_number('r')"), qr/55000: could not lease.*it is not the hub that is known by that name; hilo.lease_from\(\) accepts it/s, 'an answer of another hub');
 answer_with("('111', '210', '7', '$id', '3')");
-is(sql("SELECT hilo_next_number('r')"), 111, 'one of a later timeline');
+is(sql("SELECT hilo_next_number('r')"), 111, 'one of a later term');
 sql("SELECT hilo_next_number('r') FROM generate_series(1, 99)");
 answer_with("('211', '310', '7', '$id', '2')");
-like(message("SELECT hilo_next_number('r')"), qr/55000: could not lease.*it is on timeline 2, but timeline 3 was seen before/s, 'one of an earlier timeline');
+like(message("SELECT hilo_next_number('r')"), qr/55000: could not lease.*it is in term 2, but term 3 was seen before/s, 'one of an earlier term');
+answer_with("('211', '310', '7', '$id', '3', '8')");
+like(message("SELECT hilo_next_number('r')"), qr/55000: could not lease.*it is in another term 3 than was seen before/s, 'one of another term of that number');
+answer_with("(NULL, NULL, NULL, '$id', '3', '9', 'go away', 'or stay')");
+like(message("SELECT hilo_next_number('r')"), qr/55000: could not lease.*go away\nHINT:  or stay/s, 'a refusal');
 answer_with("('211', '310', '7', '$id', '3')");
 is(sql("SELECT hilo_next_number('r')"), 211, 'nothing of these counts');
-$hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, text) RETURNS SETOF answer LANGUAGE plpgsql
+$hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text) RETURNS SETOF answer LANGUAGE plpgsql
 	AS $$ BEGIN RAISE EXCEPTION USING errcode = 'ZZ123', message = 'strange', detail = repeat('d', 1000), hint = 'do %s'; END $$});
 sql("SELECT hilo_next_number('r') FROM generate_series(1, 99)");
 like(message("SELECT hilo_next_number('r')"), qr/ZZ123: could not lease numbers of "r" from server "rubbish"\nDETAIL:  .*: strange\nHINT:  do %s/, 'an error of the hub is passed on');
-$hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, text) RETURNS SETOF answer LANGUAGE plpgsql
+$hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text) RETURNS SETOF answer LANGUAGE plpgsql
 	AS $$ BEGIN RAISE EXCEPTION USING message = repeat('é%n', 300); END $$});
 like(message("SELECT hilo_next_number('r')"), qr/P0001: could not lease.*(?:é%n){300}/s, 'a long one, too');
 is(sql("SELECT length(last_error) > 100 AND last_error !~ '[^é%n]' FROM hilo.leases WHERE collection = 'r'"),
 	't', 'which the view has, too, at least its start, in whole characters');
-$hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, text) RETURNS SETOF answer LANGUAGE plpgsql
+$hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text) RETURNS SETOF answer LANGUAGE plpgsql
 	AS $$ BEGIN RAISE EXCEPTION USING errcode = '57014', message = 'canceled there'; END $$});
 like(message("SELECT hilo_next_number('r')"), qr/08006: could not lease.*canceled there/s, 'what is canceled there was not canceled here');
 
@@ -372,7 +376,8 @@ like(message_of($member, 'postgres', "SELECT hilo.lease('by rule', 5)"), qr/5500
 like(message_of($member, 'postgres', "SELECT hilo.lease('quite new', 5)"), qr/55000/, 'of new ones, either');
 sql("ALTER DATABASE postgres SET hilo.hub = 'nowhere'");
 like(message("SELECT hilo_next_number('wrong')"), qr/42704: could not lease numbers of "wrong".*server "nowhere" does not exist/s, 'a server that does not exist');
-is(sql("SELECT count(*) FROM hilo.hilo WHERE collection = 'wrong'"), 0, 'nothing is left of that');
+is(sql("SELECT hub, numbers_left, last_error FROM hilo.leases WHERE collection = 'wrong'"), 'nowhere|0|server "nowhere" does not exist', 'the view shows a first lease that failed');
+is(sql("SELECT max, flags FROM hilo.hilo WHERE collection = 'wrong'"), '0|0', 'nothing else is left of that');
 is(refused($_), '42704', "all the same: $_") for "SELECT hilo_next('wrong')", "SELECT hilo_reserve('wrong', 1)";
 # It can be put right, for what never got a lease.
 sql("ALTER DATABASE postgres SET hilo.hub = 'ids_hub'");
@@ -402,19 +407,21 @@ is(refused("SELECT hilo.lease_from('$_', 'of_its_own')"), '42704', "without a us
 sql(q{CREATE USER MAPPING FOR CURRENT_USER SERVER of_its_own OPTIONS (user 'nobody', password 'secret')});
 is(refused("SELECT hilo.lease_from('$_', 'of_its_own')"), '08001', "not to be reached: $_") for 'x', 'x|';
 is(sql("SELECT count(*) FROM hilo.hilo WHERE collection IN ('x', 'x|') AND flags & 2 <> 0"), 0, 'nothing is leased by that, either');
-is(refused($_), '42809', "by hand: $_") for "UPDATE hilo.hub SET timeline = 0", 'DELETE FROM hilo.hub', 'TRUNCATE hilo.hub';
+is(refused($_), '42809', "by hand: $_") for "UPDATE hilo.hub SET lineage = 0", 'DELETE FROM hilo.hub', 'TRUNCATE hilo.hub';
 
 # A restored row: leased wins; and one of a hub gives nothing, whatever is said of promotions.
 sql("INSERT INTO hilo.hilo (collection, max, max_ever, flags, hub, epoch) VALUES ('b', 70, 70, 2, 'ids_hub', 1)");
 is(sql("SELECT max, flags & 2, hub FROM hilo.hilo WHERE collection = 'b'"), '70|2|ids_hub', 'a row that was restored onto one that counts is leased');
 cmp_ok(sql("SELECT hilo_next_number('b')"), '>', 70, 'and draws above');
-hub("INSERT INTO hilo.hilo (collection, max, max_ever, timeline, epoch) VALUES ('restored', 50, 50, 1, 1)");
-is(error_of($hub, 'postgres', "SET hilo.hub_auto_resume = on; SELECT hilo.lease('restored', 10)"), '55000', 'a row of a hub that was restored gives no lease');
-is(hub("SELECT hilo.hub_resume('restored', 60); SELECT low FROM hilo.lease('restored', 10)"), "60\n61", 'until it is resumed');
-is(hub("SET hilo.max_lease_size = 5; SELECT high - low + 1 FROM hilo.lease('restored', 10)"), 5, 'hilo.max_lease_size');
-is(error_of($hub, 'postgres', "SELECT hilo.lease('never given', 10)"), '55000', 'others that have given none may have, before');
-hub('SELECT hilo.hub_resume()');
-is(error_of($hub, 'postgres', "SELECT hilo.lease('never given', 10)"), '', 'until all are resumed');
+is(hub("SET hilo.max_lease_size = 5; SELECT high - low + 1 FROM hilo.lease('at most', 10)"), 5, 'hilo.max_lease_size');
+hub("INSERT INTO hilo.hub (hub, lineage, term, term_id) SELECT hub, lineage, term, term_id FROM hilo.hub WHERE hub = '|'");
+is(hub("SELECT low IS NULL AND refusal IS NOT NULL FROM hilo.lease('$_', 10)"), 't', "a hub that was restored gives no lease: $_") for 'at most', 'never given';
+is(error_of($hub, 'postgres', "SELECT hilo_next_number('own')"), '55000', 'nor does it draw');
+is(hub('SELECT is_open, missing IS NOT NULL FROM hilo.hub_resume()'), 'f|t', 'it collects reports');
+sql('SELECT hilo.lease_report()');
+hub("SELECT hilo.hub_forget(member) FROM (SELECT DISTINCT member FROM hilo.members WHERE member LIKE 'second/%') m") if hub("SELECT count(*) FROM hilo.members WHERE member LIKE 'second/%'");
+is(hub('SELECT is_open, missing FROM hilo.hub_resume()'), 't|{}', 'and goes on');
+is(hub("SELECT low > 0 FROM hilo.lease('never given', 10)"), 't', 'with all');
 
 #
 # Dropped and created again

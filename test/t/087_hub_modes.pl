@@ -60,7 +60,21 @@ my $own = q{SELECT hilo_next_number('orders')};
 
 sub twice { my ($collection) = @_; return join ' ', grep { $shown{$collection}{$_} > 1 } sort keys %{ $shown{$collection} }; }
 
-sub mark { my ($node) = @_; return sql($node, q{SELECT synchronous FROM hilo.hub WHERE hub = '|'}); }
+sub mark { my ($node) = @_; return sql($node, q{SELECT waited FROM hilo.hub WHERE hub = '|'}); }
+
+# Draw until that is noted, one step with each lease.
+sub draw_until_marked
+{
+	my ($node, $mark, $what) = @_;
+
+	for (1 .. 10)
+	{
+		last if mark($node) == $mark;
+		is(draw('orders'), 'drawn', "$what: a lease");
+	}
+	is(mark($node), $mark, $what);
+	return;
+}
 
 add_hub($member, $hub, options => "connect_timeout '2', target_session_attrs 'any'");
 sql($member, "SELECT hilo.lease_from('$_', 'ids_hub')") for qw(orders others);
@@ -106,12 +120,12 @@ like(draw('orders'), qr/55000: could not lease.*HINT:  Call hilo.hub_resume/s, '
 configure($member, 'hilo.lease_retry' => '0');
 is(mark($standby), 0, 'it is not taken for one whose standby has all');
 is(sql($standby, 'SELECT bool_and(reported) FROM hilo.members'), 't', 'the member that was refused has said what it holds');
-cmp_ok(sql($standby, 'SELECT hilo.hub_resume()'), '>=', 2, 'resumed');
+is(sql($standby, 'SELECT is_open, missing FROM hilo.hub_resume()'), 't|{}', 'resumed');
 is(draw($_), 'drawn', "$_: then leases are given") for qw(orders others);
 $shown{orders}{$_}++ for scalar $early->query($own), sql($standby, $own);
 $early->finish;
 is(twice('orders') . twice('others'), '', 'no number was shown twice');
-is(mark($standby), 1, 'which the standby has, all of them');
+is(mark($standby), 2, 'which the standby has, all of them');
 
 #
 # From then on a synchronous standby goes on by itself
@@ -127,17 +141,15 @@ move_hub($second, $member);
 $shown{orders}{ sql($second, $own) }++;
 is(twice('orders'), '', 'a synchronous standby that is promoted draws itself');
 is(draw('orders'), 'drawn', 'and gives leases');
-like(slurp_file($second->logfile, $offset), qr/WARNING:.*"orders" gives leases again, on timeline 3 after 2/, 'and says so in its log');
+like(slurp_file($second->logfile, $offset), qr/WARNING:.*this hub gives leases again, on timeline 3 after 2/, 'and says so in its log');
 is(twice('orders'), '', 'no number was shown twice');
 is(sql($second, q{SELECT timeline FROM hilo.hub WHERE hub = '|'}), 3, 'it is at home on its timeline');
 
 # Where the mode is left, the next one waits for a hand, whatever it says then.
 configure($second, 'hilo.hub_auto_resume' => 'off');
-is(draw('orders'), 'drawn', 'a lease outside of the mode');
-is(mark($second), 0, 'ends it');
+draw_until_marked($second, 0, 'outside of the mode, it ends');
 configure($second, 'hilo.hub_auto_resume' => 'on');
-is(draw('orders'), 'drawn', 'a lease within');
-is(mark($second), 1, 'begins it again, as the standby has what was before');
+draw_until_marked($second, 2, 'within, it begins again, as the standby has what was before');
 
 # Degraded: nothing to wait for.
 configure($second, synchronous_standby_names => '');
@@ -188,93 +200,68 @@ sub restart_in_place
 is(restart_in_place(), 4, 'restarted in place, a hub is on a new timeline');
 like(draw('orders'), qr/55000: could not lease.*HINT:  Call hilo.hub_resume/s, 'with the setting off it waits for a hand');
 is(sql($second, 'SELECT bool_and(reported) FROM hilo.members'), 't', 'the refused member has reported');
-cmp_ok(sql($second, 'SELECT hilo.hub_resume()'), '>=', 2, 'so it is resumed without force');
+is(sql($second, 'SELECT is_open, missing FROM hilo.hub_resume()'), 't|{}', 'so it is resumed');
 is(draw($_), 'drawn', "$_: leases are given") for qw(orders others);
 configure($second, 'hilo.hub_auto_resume', 'on');
-is(draw('orders'), 'drawn', 'a lease in the mode');
+draw_until_marked($second, 2, 'in the mode');
+is(draw('orders'), 'drawn', 'which the standby has, with the next lease');
 is(restart_in_place(), 5, 'once more');
 is(draw($_), 'drawn', "$_: with the setting on it goes on by itself") for qw(orders others);
 is(twice('orders') . twice('others'), '', 'no number was shown twice');
 
 #
-# Left behind, with no standby to wait for: it stops at once, and for good
+# Left behind, with no standby to wait for: the member that knows a later term is refused at once, and others are not
 #
-sub lease_at
-{
-	my ($timeline, $collection) = (@_, 'orders');
-	return message_of($second, 'postgres', <<SQL);
-SET statement_timeout = '2s';
-SELECT hilo.lease('$collection', 10, 0, (SELECT system_identifier FROM pg_control_system()), $timeline, 'later');
-SQL
-}
+configure($second, 'hilo.hub_auto_resume' => 'off');
+draw_until_marked($second, 0, 'the mode ends');
 $third->stop;
-# While it stops, another session gives the first lease of a collection.
-my $lock = session($second);
-$lock->query('BEGIN; LOCK TABLE hilo.hilo IN SHARE MODE');
-my $first = session($second, statement_timeout => '10s');
-my $later = session($second);
-$first->start(q{SELECT hilo.lease('first', 10, 0, 0, 0, 'first')});
-wait_until('the first waits', sub { sql($second, q{SELECT count(*) FROM pg_locks WHERE NOT granted}) == 1 });
-$later->start(q{SELECT hilo.lease('orders', 10, 0, (SELECT system_identifier FROM pg_control_system()), 50, 'later')});
-wait_until('both wait', sub { sql($second, q{SELECT count(*) FROM pg_locks WHERE NOT granted}) == 2 });
-$lock->query('ROLLBACK');
-like(($later->result)[1], qr/01000: a member knows timeline 50.*55000: this server is no longer a hub/s, 'left behind, a hub says so without its standby');
-like(($first->result)[1], qr/55000: this server is no longer a hub/, 'also to a session that was about to give a lease');
-$_->finish for $lock, $first, $later;
-like(lease_at(0), qr/ERROR:  55000: collection "orders" gives no leases/, 'and gives no leases');
-like(lease_at(0, 'new'), qr/ERROR:  55000: collection "new" gives no leases/, 'nor of a collection that did not exist');
-is(sql($second, q{SELECT count(*) FROM hilo.hilo WHERE timeline > 0}), 0, 'none is left');
+my $later = session($second, statement_timeout => '2s');
+my ($refusal, $err) = $later->query(q{SELECT refusal FROM hilo.hub o, hilo.lease('orders', 10, 0, o.lineage, o.term + 50, 1, 'later') WHERE o.hub = '|'});
+like("$refusal$err", qr/it is in term \d+, but the member has seen term \d+/, 'left behind, a hub says so without its standby');
+is(sql($second, q{SELECT seen - term FROM hilo.hub WHERE hub = '|'}), 50, 'and notes it');
+is($later->error_of(q{SELECT hilo.lease('orders', 10)}), '57014', 'others get a lease, once the standby has it');
+$later->finish;
 $third->start;
 wait_until_sync($second);
-like(draw($_), qr/55000: could not lease/, "$_: nor when the standby is back") for qw(orders others);
-is(outcome_of($second, $own), 'fine', 'what its own sessions draw is its own affair');
-cmp_ok(sql($second, 'SELECT hilo.hub_resume()'), '>=', 2, 'resumed');
+is(draw('orders'), 'drawn', 'as before');
+is(outcome_of($second, $own), 'fine', 'nor do its own sessions stop');
+like(sql($second, 'SELECT missing FROM hilo.hub_resume()'), qr/member/, 'resumed, it collects reports in a term above that');
+like(draw($_), qr/55000: could not lease/, "$_: and gives no leases") for qw(orders others);
+is(sql($second, q{SELECT is_open, term > 50 FROM hilo.hub_resume()}), 't|t', 'until all have reported');
 is(draw('orders'), 'drawn', 'it gives leases');
 is(twice('orders'), '', 'no number was shown twice');
 
 #
-# A forced seed while a lease waits for the standby: its member may be unknown until then, or have been forgotten
+# A forced seed waits for a lease that waits for the standby, and is refused then: the member may have been unknown until then
 #
-for my $system (0, '(SELECT system_identifier FROM pg_control_system())')
-{
-	my $kind = $system ? 'forgotten in the meantime' : 'unknown until then';
-	sql($second, q{SELECT hilo.lease('set', 10, 0, 0, 0, 'first') FROM generate_series(1, 2)});
-	$third->stop;
-	my $asking = session($second);
-	my $pid = $asking->pid;
-	$asking->start("SELECT low FROM hilo.lease('set', 10, 0, $system, 0, 'second')");
-	wait_until('it waits for the standby', sub { sql($second, "SELECT count(*) FROM pg_stat_activity WHERE pid = $pid AND wait_event = 'SyncRep'") });
-	sql($second, 'SET synchronous_commit = local; ' . $_)
-	  for q{SELECT hilo.hub_forget(member) FROM hilo.members WHERE collection = 'set'}, q{SELECT hilo.seed('set', 0, true)};
-	$third->start;
-	is(($asking->result)[0], 1, "$kind: a lease of after the seed, not of before");
-	is(sql($second, q{SELECT string_agg(member, ' ') FROM hilo.members WHERE collection = 'set'}), 'second', "$kind: the hub knows its member");
-	is(error_of($second, 'postgres', q{SELECT hilo.seed('set', 0, true)}), '55000', "$kind: a forced seed is refused now");
-	$asking->finish;
-	wait_until_sync($second);
-}
+$third->stop;
+my $asking = session($second);
+my $pid = $asking->pid;
+$asking->start("SELECT low FROM hilo.lease('set', 10, 0, 0, 0, 0, 'second')");
+wait_until('it waits for the standby', sub { sql($second, "SELECT count(*) FROM pg_stat_activity WHERE pid = $pid AND wait_event = 'SyncRep'") });
+my $seeding = session($second);
+$seeding->start(q{SELECT hilo.seed('set', 0, true)});
+wait_until('the seed waits for it', sub { sql($second, q{SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'hilo.member'::regclass}) });
+$third->start;
+is(($asking->result)[0], 1, 'a lease of before the seed');
+like(($seeding->result)[1], qr/55000: collection "set" has given leases\nDETAIL:  .*"second"/, 'which is refused');
+$_->finish for $asking, $seeding;
+wait_until_sync($second);
 
 #
 # A copy of the hub
 #
 $second->safe_psql('template1', 'CREATE DATABASE copy TEMPLATE postgres');
 is(error_of($second, 'copy', $own), '55000', 'a copy of the hub does not draw');
-$second->safe_psql('copy', 'SELECT hilo.hub_resume(force => true)');
+$second->safe_psql('copy', q{SELECT hilo.hub_forget(member) FROM (SELECT DISTINCT member FROM hilo.members) m; SELECT hilo.hub_resume()});
 like($second->safe_psql('copy', $own), qr{^\d+$}, 'before it is resumed');
 is(outcome_of($second, $own), 'fine', 'the hub does');
 
 #
 # On a member
 #
-like(message_of($member, 'postgres', $_), qr/55000: .*leased from server "ids_hub"/s, "refused, with the hub's name: $_")
-  for q{SELECT hilo.hub_resume('orders', 5)}, q{SELECT hilo.hub_resume('orders', 5, true)};
-like(message_of($member, 'postgres', q{SELECT hilo.lease('orders', 5)}), qr/55000: .*not counted on this server.*HINT:  Ask its hub, "ids_hub"/s, 'a lease as well');
-like(message_of($member, 'postgres', q{SELECT hilo.hub_resume()}), qr/55000: this server has given no leases\nDETAIL:  It leases "o\w+" from "ids_hub"\.\nHINT:  Call hilo.hub_resume\(\) there/, 'all at once as well');
-is(sql($member, q{SELECT hilo.hub_resume(force => true)}), 0, 'unless it is to be a hub, too');
-sql($member, q{SELECT hilo.lease_from('ids|', 'ids_hub')});
-like(message_of($member, 'postgres', q{SELECT hilo.hub_resume('ids|', 5)}), qr/55000: identity "ids" is leased from server "ids_hub"/, 'an identity as well');
-is(error_of($second, 'postgres', q{SELECT hilo.hub_resume('odrers', 5)}), '42704', 'a misspelt name');
-is(sql($second, q{SELECT count(*) FROM hilo.hilo WHERE collection = 'odrers'}), 0, 'leaves nothing behind');
+like(message_of($member, 'postgres', q{SELECT hilo.lease('orders', 5)}), qr/55000: .*not counted on this server.*HINT:  Ask its hub, "ids_hub"/s, 'a member gives no lease of what it leases');
+like(message_of($member, 'postgres', q{SELECT hilo.hub_resume()}), qr/55000: this server has given no leases\nDETAIL:  It leases "o\w+" from "ids_hub"\.\nHINT:  Call hilo.hub_resume\(\) on the hub/, 'nor is it resumed');
 
 $_->stop for $member, $third, $second;
 is(left_behind($_), '', $_->name . ' has left nothing behind') for $member, $hub, $standby, $second, $third;
