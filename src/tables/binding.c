@@ -495,13 +495,10 @@ hilo_bindings_refresh(const char *name, List *bindings)
  * many, and whoever reads the bindings of a collection does not need them.
  */
 
-#define NOTE_NAME_LEN	16
-
-static const char *
-note_name(Oid trigger, char *buffer)
+static char *
+note_name(Oid trigger)
 {
-	snprintf(buffer, NOTE_NAME_LEN, "|%u", trigger);
-	return buffer;
+	return psprintf("|%u", trigger);
 }
 
 /* The transaction that last changed a trigger; invalid: it does not exist. */
@@ -529,10 +526,9 @@ bool
 hilo_trigger_is_noted(Oid trigger)
 {
 	TransactionId xid = trigger_xid(trigger);
-	char		buffer[NOTE_NAME_LEN];
 	ListCell   *lc;
 
-	foreach(lc, hilo_bindings(note_name(trigger, buffer)))
+	foreach(lc, hilo_bindings(note_name(trigger)))
 	{
 		HiloBinding *note = lfirst(lc);
 
@@ -546,22 +542,20 @@ void
 hilo_note_trigger(Oid trigger)
 {
 	HiloBinding note = {.kind = HILO_NOTED,.object = trigger};
-	char		buffer[NOTE_NAME_LEN];
 	Relation	rel;
 
 	if (hilo_trigger_is_noted(trigger))
 		return;
 	note.xid = trigger_xid(trigger);
 	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
-	insert_row(rel, note_name(trigger, buffer), &note);
+	insert_row(rel, note_name(trigger), &note);
 	table_close(rel, NoLock);
 }
 
 void
 hilo_forget_trigger(Oid trigger)
 {
-	char		buffer[NOTE_NAME_LEN];
-	const char *name = note_name(trigger, buffer);
+	const char *name = note_name(trigger);
 	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
 	ListCell   *lc;
 

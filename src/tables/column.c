@@ -127,35 +127,6 @@ hilo_default_draws(const char *expression, HiloDrawing *drawing)
 	return node_draws(stringToNode(expression), drawing);
 }
 
-/* Add the columns with a default of their own that draw. */
-static List *
-add_drawing_columns(Oid relation, List *drawings)
-{
-	Relation	rel = table_open(AttrDefaultRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	ScanKeyInit(&key, Anum_pg_attrdef_adrelid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(relation));
-	scan = systable_beginscan(rel, AttrDefaultIndexId, true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		HiloDrawing *drawing = palloc(sizeof(HiloDrawing));
-		bool		isnull;
-		Datum		value = hilo_getattr(tuple, Anum_pg_attrdef_adbin,
-										 RelationGetDescr(rel), &isnull);
-
-		drawing->attnum = ((Form_pg_attrdef) GETSTRUCT(tuple))->adnum;
-		if (!isnull && get_attgenerated(relation, drawing->attnum) == '\0' &&
-			hilo_default_draws(TextDatumGetCString(value), drawing))
-			drawings = lappend(drawings, drawing);
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return drawings;
-}
-
 /* The column draws by the default of its domain: it has none of its own. */
 static bool
 domain_draws(HeapTuple attribute, HiloDrawing *drawing)
@@ -174,26 +145,47 @@ domain_draws(HeapTuple attribute, HiloDrawing *drawing)
 List *
 hilo_drawing_columns(Oid relation)
 {
-	List	   *drawings = add_drawing_columns(relation, NIL);
-	HeapTuple	class = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	Relation	rel = table_open(AttrDefaultRelationId, AccessShareLock);
+	List	   *drawings = NIL;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
 	int			count;
 
-	if (!HeapTupleIsValid(class))
+	ScanKeyInit(&key, Anum_pg_attrdef_adrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relation));
+	scan = systable_beginscan(rel, AttrDefaultIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		HiloDrawing *drawing = palloc(sizeof(HiloDrawing));
+		bool		isnull;
+		Datum		value = hilo_getattr(tuple, Anum_pg_attrdef_adbin,
+										 RelationGetDescr(rel), &isnull);
+
+		drawing->attnum = ((Form_pg_attrdef) GETSTRUCT(tuple))->adnum;
+		if (!isnull && get_attgenerated(relation, drawing->attnum) == '\0' &&
+			hilo_default_draws(TextDatumGetCString(value), drawing))
+			drawings = lappend(drawings, drawing);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	if (!HeapTupleIsValid(tuple))
 		return NIL;
-	count = ((Form_pg_class) GETSTRUCT(class))->relnatts;
-	ReleaseSysCache(class);
+	count = ((Form_pg_class) GETSTRUCT(tuple))->relnatts;
+	ReleaseSysCache(tuple);
 
 	for (int attnum = 1; attnum <= count; attnum++)
 	{
-		HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relation),
-											Int16GetDatum(attnum));
-		HiloDrawing drawing;
+		HiloDrawing *drawing = palloc(sizeof(HiloDrawing));
 
+		tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relation),
+								Int16GetDatum(attnum));
 		if (!HeapTupleIsValid(tuple))
 			continue;
-		if (domain_draws(tuple, &drawing))
-			drawings = lappend(drawings, memcpy(palloc(sizeof(drawing)), &drawing,
-												sizeof(drawing)));
+		if (domain_draws(tuple, drawing))
+			drawings = lappend(drawings, drawing);
 		ReleaseSysCache(tuple);
 	}
 	return drawings;
@@ -355,7 +347,7 @@ hilo_id_reader_init(HiloIdReader *reader, Oid type, const char *name,
 	reader->counted = counted;
 	reader->type = type;
 	reader->holds_ids = hilo_holds_ids(type);
-	reader->start_len = hilo_ignores_case(type) ? 0 :
+	reader->start_len = type != TEXTOID && hilo_ignores_case(type) ? 0 :
 		hilo_document_id_start(reader->start, name,
 							   hilo_identity_parts_separator, "");
 }

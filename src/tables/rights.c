@@ -71,8 +71,6 @@ is_allowed(const HiloBinding *binding, Oid user)
 {
 	Oid			role;
 
-	if (binding->kind != HILO_ALLOWED)
-		return false;
 	if (strcmp(binding->owner, "public") == 0)
 		return true;
 	role = get_role_oid(binding->owner, true);
@@ -123,7 +121,8 @@ check_bound(HiloCollection *collection, Oid user)
 	{
 		HiloBinding *binding = lfirst(lc);
 
-		may_draw = may_draw || is_allowed(binding, user);
+		may_draw = may_draw ||
+			(binding->kind == HILO_ALLOWED && is_allowed(binding, user));
 		if (!OidIsValid(binding->living.relation))
 			continue;
 		table = binding->living.relation;
