@@ -62,8 +62,8 @@ Datum
 hilo_lock(PG_FUNCTION_ARGS)
 {
 	Oid			relation = PG_GETARG_OID(0);
-	const char *mode = text_to_cstring(PG_GETARG_TEXT_PP(1));
-	const char *function = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	const char *mode = hilo_api_name(fcinfo, 1, "mode");
+	const char *function = hilo_api_name(fcinfo, 2, "function");
 	LOCKMODE	lockmode = strcmp(mode, "exclusive") == 0 ? AccessExclusiveLock :
 		strcmp(mode, "share") == 0 ? ShareRowExclusiveLock : AccessShareLock;
 
@@ -249,6 +249,7 @@ hilo_max(PG_FUNCTION_ARGS)
 Datum
 hilo_clean_notes_now(PG_FUNCTION_ARGS)
 {
+	hilo_api_prevent_unless_may_write("hilo.detach()");
 	hilo_clean_notes();
 	PG_RETURN_VOID();
 }
@@ -260,6 +261,7 @@ hilo_set_identity(PG_FUNCTION_ARGS)
 	char		identity = PG_GETARG_CHAR(2);
 	HiloColumn	column;
 
+	hilo_api_prevent_unless_may_write("hilo.attach()");
 	hilo_check_owned(PG_GETARG_OID(0));
 	LockRelationOid(PG_GETARG_OID(0), AccessExclusiveLock);
 	column = column_argument(fcinfo);

@@ -226,13 +226,12 @@ END $$;
 CREATE TABLE functions AS
     SELECT row_number() OVER (ORDER BY p.oid::regprocedure::text COLLATE "C")::int AS n, p.oid::regprocedure AS function,
         format('%I.%I', p.pronamespace::regnamespace::name, p.proname) AS name,
-        p.oid::regprocedure::text ~ '(attach|detach|bind|configure|status|identities|ranges|pool|leases|members|sync|hub_resume|lease_report|hear_hub)\(' AS heavy
+        p.oid::regprocedure::text ~ '(attach|detach|bind|configure|_counters|ranges|pool|members|sync|hub_resume|lease_report|hear_hub)\(' AS heavy
     FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
         JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
     WHERE e.extname = 'hilo' AND p.prorettype <> 'trigger'::regtype
         -- Steps of hilo.attach() and hilo.detach(), which run the SQL that they are given, as the caller.
-        AND NOT p.proname IN ('attach_locked', 'attach_step', 'create_trigger', 'put_triggers', 'put_defaults', 'put_back',
-            'position_sequences', 'drop_idle_triggers');
+        AND NOT p.proname IN ('_attach', '_attach_step', '_put_triggers', '_put_back');
 
 -- The errors that a call may end in: those of the reference, without those of a
 -- system out of resources (58P01, XX000) and a cancel, and P0001, which a

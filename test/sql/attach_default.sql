@@ -320,6 +320,7 @@ SELECT rolsuper FROM pg_roles WHERE rolname = 'regress_hilo_other';
 SET ROLE regress_hilo_other;
 SELECT hilo._set_identity('hidden', 'id', 'd');
 SELECT hilo._lock('hidden', 'exclusive', 'hilo.attach()');
+SELECT hilo._lock('hidden', NULL, NULL);
 SELECT hilo._may_attach('hidden', 'id', 'hidden', false, false);
 SELECT hilo._attach_counter('hidden', 'id', 'hidden', 5000, false);
 SELECT hilo._attach('hidden', 'id', 'hidden', '1', NULL, false);
