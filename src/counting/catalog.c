@@ -250,13 +250,6 @@ hilo_catalog_may_lease(Oid role)
  * Tables
  */
 
-bool
-hilo_catalog_has(HiloTable which)
-{
-	return OidIsValid(get_relname_relid(tables[which].name,
-										get_namespace_oid(HILO_SCHEMA, true)));
-}
-
 AttrNumber
 hilo_catalog_name_attnum(HiloTable which)
 {

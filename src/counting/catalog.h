@@ -43,9 +43,6 @@ extern uint64 hilo_rights_generation;	/* either */
 /* Must be called once, when the library is loaded. */
 extern void hilo_catalog_init(void);
 
-/* True if the table exists; false while the extension is being dropped. */
-extern bool hilo_catalog_has(HiloTable table);
-
 /* The number of the column with the name. */
 extern AttrNumber hilo_catalog_name_attnum(HiloTable table);
 

@@ -372,7 +372,7 @@ set_lineage(HiloRow *row, int64 lineage)
 
 /* Store a higher term.  Returns whether it is. */
 static bool
-note_term(HiloRow *row, const HiloTerm *term)
+note_term(HiloRow *row, const HiloTerm * term)
 {
 	if (row->term >= term->number)
 		return false;
@@ -884,7 +884,12 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 			set_lineage(row, other->lineage);
 		}
 		if (other->lineage == row->lineage)
-			note_term(row, &(HiloTerm) {other->lineage, other->term, other->term_id});
+			note_term(row, &(HiloTerm)
+/**INDENT** Error@887: Unbalanced parens */
+					  {
+			other->lineage, other->term, other->term_id
+/**INDENT** Warning@887: Extra ) */
+		});
 	}
 	row->hub_epoch = 0;
 	if ((row->flags & HILO_ROW_LEASED) || hilo_is_identity(ref->name) ||
@@ -1056,7 +1061,7 @@ hilo_counter_mark(HiloRowRef *ref, const char *hub, int64 lineage)
 }
 
 XLogRecPtr
-hilo_counter_note_term(HiloRowRef *ref, const HiloTerm *term)
+hilo_counter_note_term(HiloRowRef *ref, const HiloTerm * term)
 {
 	HiloRowChange change;
 
@@ -1115,7 +1120,7 @@ note_hub(HiloRow *row, const HiloLeaseAnswer *answer, int64 epoch)
  * promoted beside the one that was followed.
  */
 static bool
-obeys(HiloRow *row, const HiloTerm *term)
+obeys(HiloRow *row, const HiloTerm * term)
 {
 	if (row->lineage != term->lineage)
 		return false;

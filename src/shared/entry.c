@@ -41,7 +41,6 @@ typedef struct Set
 	pg_atomic_uint64 count;
 	HiloShared *entries;
 	dlist_head *buckets;
-	HiloShared **owners;		/* of the rings; NULL: free */
 	char	   *rings;
 } Set;
 
@@ -124,11 +123,8 @@ free_entry(HiloShared *it)
 {
 	dlist_delete(&it->node);
 	it->database = InvalidOid;
-	for (int i = 0; it->ring != NULL && i < ring_count(); i++)
-	{
-		if (set->owners[i] == it)
-			set->owners[i] = NULL;
-	}
+	if (it->ring != NULL)
+		it->ring->owner = NULL;
 	it->ring = NULL;
 }
 
@@ -171,15 +167,15 @@ find_ring(HiloShared *it, uint64 oldest)
 {
 	for (int i = 0; i < 2 * ring_count(); i++)
 	{
-		int			at = set->ring_hand;
+		HiloRing   *ring = ring_at(set->ring_hand);
 
 		set->ring_hand = (set->ring_hand + 1) % ring_count();
-		if (set->owners[at] != NULL && !evict(set->owners[at], oldest))
+		if (ring->owner != NULL && !evict(ring->owner, oldest))
 			continue;
-		set->owners[at] = it;
-		hilo_ring_reset(ring_at(at));
+		memset(ring, 0, offsetof(HiloRing, records));
+		ring->owner = it;
 		LWLockAcquire(&it->lock, LW_EXCLUSIVE);
-		it->ring = ring_at(at);
+		it->ring = ring;
 		LWLockRelease(&it->lock);
 		return true;
 	}
@@ -365,10 +361,16 @@ static void
 note_dropped_database(ObjectAccessType access, Oid class, Oid object,
 					  int sub_id, void *arg)
 {
+	static bool is_registered = false;
+
 	if (next_access_hook != NULL)
 		next_access_hook(access, class, object, sub_id, arg);
-	if (access == OAT_DROP && class == DatabaseRelationId)
-		dropped_database = object;
+	if (access != OAT_DROP || class != DatabaseRelationId)
+		return;
+	if (!is_registered)
+		RegisterXactCallback(forget_dropped_database, NULL);
+	is_registered = true;
+	dropped_database = object;
 }
 
 /*
@@ -396,7 +398,6 @@ place_parts(char *start)
 		MAXALIGN(sizeof(Set)),
 		MAXALIGN(mul_size(hilo_pool_size, sizeof(HiloShared))),
 		MAXALIGN(mul_size(bucket_count(), sizeof(dlist_head))),
-		MAXALIGN(mul_size(ring_count(), sizeof(HiloShared *))),
 		mul_size(ring_count(), hilo_ring_size())
 	};
 	Size		places[lengthof(sizes) + 1] = {0};
@@ -407,8 +408,7 @@ place_parts(char *start)
 	{
 		set->entries = (HiloShared *) (start + places[1]);
 		set->buckets = (dlist_head *) (start + places[2]);
-		set->owners = (HiloShared **) (start + places[3]);
-		set->rings = start + places[4];
+		set->rings = start + places[3];
 	}
 	return places[lengthof(sizes)];
 }
@@ -470,5 +470,4 @@ hilo_pool_init(void)
 	shmem_startup_hook = startup;
 	next_access_hook = object_access_hook;
 	object_access_hook = note_dropped_database;
-	RegisterXactCallback(forget_dropped_database, NULL);
 }

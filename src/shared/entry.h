@@ -38,7 +38,43 @@ typedef struct HiloTurn
 	ConditionVariable done;
 } HiloTurn;
 
-typedef struct HiloRing HiloRing;
+/*
+ * Numbers from lowest on were drawn by one transaction, upto, if stamp is
+ * ONE_TRANSACTION; else by transactions up to it.  The record of several
+ * transactions counts for snapshots whose xmin is at most upto and whose xmax is
+ * at most stamp: FOREVER if some of them may be running.
+ */
+typedef struct HiloRecord
+{
+	uint64		upto;
+	uint64		stamp;
+	int64		lowest;
+	TimestampTz since;			/* when the earliest of them began */
+} HiloRecord;
+
+/*
+ * What an ordered collection has in shared memory.  A horizon is the lowest of
+ * the records that count, less one, or else the last number.
+ */
+typedef struct HiloRing
+{
+	struct HiloShared *owner;	/* NULL: free; changes under the lock of the
+								 * set */
+	int64		home;			/* of the row that the rest belongs to; 0:
+								 * none */
+	int64		epoch;			/* of that row */
+	uint64		incarnation;	/* another one whenever the ring begins anew */
+	int64		last;			/* last number drawn or skipped */
+	int64		high;			/* highest number that can be drawn */
+	XLogRecPtr	lsn;			/* of the claim */
+	XLogRecPtr	by_hand;		/* of numbers chosen by hand: once WAL is
+								 * flushed up to here, no crash makes any of
+								 * them free again */
+	int64		size;			/* of the last claim; 0: none yet */
+	TimestampTz claimed_at;
+	int			count;
+	HiloRecord	records[FLEXIBLE_ARRAY_MEMBER]; /* oldest first */
+} HiloRing;
 
 typedef struct HiloShared
 {
@@ -88,7 +124,7 @@ extern void hilo_shared_end_turn(HiloShared *it);
  * The ring of an entry, see order.c
  */
 
-/* Size in bytes; initialize zeroed memory. */
+/* Size in bytes; zeroed memory is a free one. */
 extern Size hilo_ring_size(void);
 
 /*
@@ -97,11 +133,5 @@ extern Size hilo_ring_size(void);
  */
 extern bool hilo_ring_is_idle(HiloRing *ring, uint64 oldest);
 extern uint64 hilo_oldest_running(void);
-
-/* Make it the ring of another entry. */
-extern void hilo_ring_reset(HiloRing *ring);
-
-/* What can be drawn; false: nothing. */
-extern bool hilo_ring_rest(const HiloRing *ring, HiloClaim *rest);
 
 #endif							/* HILO_ENTRY_H */

@@ -34,77 +34,21 @@
 /* Minimum number of records. */
 #define MIN_RECORDS		1024
 
-/*
- * Numbers from lowest on were drawn by one transaction, upto, if stamp is
- * ONE_TRANSACTION; else by transactions up to it.  The record of several
- * transactions counts for snapshots whose xmin is at most upto and whose xmax is
- * at most stamp: FOREVER if some of them may be running.
- */
-typedef struct HiloRecord
-{
-	uint64		upto;
-	uint64		stamp;
-	int64		lowest;
-	TimestampTz since;			/* when the earliest of them began */
-} HiloRecord;
-
+/* Stamps of records. */
 #define ONE_TRANSACTION		0
 #define FOREVER				PG_UINT64_MAX
-
-/*
- * What an ordered collection has in shared memory.  A horizon is the lowest of
- * the records that count, less one, or else the last number.
- */
-struct HiloRing
-{
-	int64		home;			/* of the row that the rest belongs to; 0:
-								 * none */
-	int64		epoch;			/* of that row */
-	uint64		incarnation;	/* another one whenever the ring begins anew */
-	int64		last;			/* last number drawn or skipped */
-	int64		high;			/* highest number that can be drawn */
-	XLogRecPtr	lsn;			/* of the claim */
-	XLogRecPtr	by_hand;		/* of numbers chosen by hand: once WAL is
-								 * flushed up to here, no crash makes any of
-								 * them free again */
-	int64		size;			/* of the last claim; 0: none yet */
-	TimestampTz claimed_at;
-	int			count;
-	HiloRecord	records[FLEXIBLE_ARRAY_MEMBER]; /* oldest first */
-};
 
 /*
  * More than transactions can run at the same time, so that there always are
  * records that can be folded or dropped.
  */
-static int
-max_records(void)
-{
-	return Max(MIN_RECORDS, 4 * (MaxBackends + max_prepared_xacts));
-}
+#define MAX_RECORDS		Max(MIN_RECORDS, 4 * (MaxBackends + max_prepared_xacts))
 
 Size
 hilo_ring_size(void)
 {
 	return MAXALIGN(offsetof(HiloRing, records) +
-					mul_size(max_records(), sizeof(HiloRecord)));
-}
-
-void
-hilo_ring_reset(HiloRing *ring)
-{
-	memset(ring, 0, offsetof(HiloRing, records));
-}
-
-bool
-hilo_ring_rest(const HiloRing *ring, HiloClaim *rest)
-{
-	memset(rest, 0, sizeof(*rest));
-	rest->range.low = ring->last + 1;
-	rest->range.high = ring->high;
-	rest->home = ring->home;
-	rest->epoch = ring->epoch;
-	return ring->last < ring->high;
+					mul_size(MAX_RECORDS, sizeof(HiloRecord)));
 }
 
 /*
@@ -289,12 +233,12 @@ tidy(HiloShared *it)
 
 	LWLockAcquire(&it->lock, LW_EXCLUSIVE);
 	ring = it->ring;
-	if (ring != NULL && ring->count == max_records())
+	if (ring != NULL && ring->count == MAX_RECORDS)
 	{
 		drop_records(ring, oldest);
-		if (ring->count > max_records() / 2)
+		if (ring->count > MAX_RECORDS / 2)
 			fold_records(ring, &now, ring->count / 2);
-		if (ring->count == max_records())
+		if (ring->count == MAX_RECORDS)
 			fold_records(ring, &now, ring->count);
 	}
 	LWLockRelease(&it->lock);
@@ -328,7 +272,7 @@ note_number(HiloOrder *order, HiloRing *ring, uint64 xid, int64 number)
 			own_record(ring, xid)->lowest = order->lowest = number;
 		return true;
 	}
-	if (ring->count == max_records())
+	if (ring->count == MAX_RECORDS)
 		return false;
 	ring->records[ring->count++] = record;
 	order->xid = xid;
@@ -343,31 +287,29 @@ note_number(HiloOrder *order, HiloRing *ring, uint64 xid, int64 number)
  */
 
 /*
- * Lock the entry where it was found last, or find it; NULL: there is none.  It
- * may be another collection's by now.
- */
-static HiloShared *
-lock_entry(HiloOrder *order, const char *name, LWLockMode mode)
-{
-	if (order->shared == NULL)
-		return order->shared = hilo_shared_lock(name, mode);
-	LWLockAcquire(&order->shared->lock, mode);
-	return order->shared;
-}
-
-/*
- * The ring of the row in an entry, whose lock is held.  NULL: the entry is
- * another collection's by now, or the ring belongs to another row.
+ * Lock the entry where it was found last, or find it, and return the row's ring.
+ * NULL: there is no entry, it is another collection's by now, or the ring belongs
+ * to another row; then nothing is locked.
  */
 static HiloRing *
-ring_of(const HiloShared *it, const char *name, const HiloRow *row)
+lock_ring(HiloOrder *order, const char *name, const HiloRow *row,
+		  LWLockMode mode)
 {
-	HiloRing   *ring = it->ring;
+	HiloShared *it = order->shared;
+	HiloRing   *ring;
 
-	if (ring == NULL || ring->epoch != row->epoch || ring->home != row->home ||
-		it->database != MyDatabaseId || strcmp(it->name, name) != 0)
+	if (it != NULL)
+		LWLockAcquire(&it->lock, mode);
+	else
+		it = order->shared = hilo_shared_lock(name, mode);
+	if (it == NULL)
 		return NULL;
-	return ring;
+	ring = it->ring;
+	if (ring != NULL && ring->epoch == row->epoch && ring->home == row->home &&
+		it->database == MyDatabaseId && strcmp(it->name, name) == 0)
+		return ring;
+	LWLockRelease(&it->lock);
+	return NULL;
 }
 
 bool
@@ -375,23 +317,21 @@ hilo_order_take(HiloOrder *order, const char *name, const HiloRow *row,
 				int64 count, HiloClaim *claim)
 {
 	uint64		xid = U64FromFullTransactionId(GetTopFullTransactionId());
-	HiloShared *it = lock_entry(order, name, LW_EXCLUSIVE);
-	HiloRing   *ring;
+	HiloRing   *ring = lock_ring(order, name, row, LW_EXCLUSIVE);
 	bool		taken;
 
-	if (it == NULL)
+	if (ring == NULL)
 		return false;
-	ring = ring_of(it, name, row);
-	taken = ring != NULL && ring->high - ring->last >= count &&
+	taken = ring->high - ring->last >= count &&
 		note_number(order, ring, xid, ring->last + 1);
 	if (taken)
 	{
-		it->used = true;
+		order->shared->used = true;
 		claim->range.low = ring->last + 1;
 		claim->range.high = ring->last += count;
 		claim->lsn = ring->lsn;
 	}
-	LWLockRelease(&it->lock);
+	LWLockRelease(&order->shared->lock);
 	if (!taken)
 		return false;
 
@@ -544,7 +484,7 @@ hilo_order_refill(HiloOrder *order, HiloRowRef *ref, HiloRow *row, int64 count)
 	HiloShared *it = hilo_shared_lock_for_turn(ref->name, true);
 
 	order->shared = it;
-	if (it->ring->count == max_records() && !IsInParallelMode())
+	if (it->ring->count == MAX_RECORDS && !IsInParallelMode())
 	{
 		LWLockRelease(&it->lock);
 		tidy(it);
@@ -580,16 +520,13 @@ hilo_order_has(const HiloOrder *order, const HiloRow *row, int64 number)
 int64
 hilo_order_claimed(HiloOrder *order, const char *name, const HiloRow *row)
 {
-	HiloShared *it = lock_entry(order, name, LW_SHARED);
-	const HiloRing *ring;
-	int64		claimed = -1;
+	const HiloRing *ring = lock_ring(order, name, row, LW_SHARED);
+	int64		claimed;
 
-	if (it == NULL)
+	if (ring == NULL)
 		return -1;
-	ring = ring_of(it, name, row);
-	if (ring != NULL)
-		claimed = ring->high;
-	LWLockRelease(&it->lock);
+	claimed = ring->high;
+	LWLockRelease(&order->shared->lock);
 	return claimed;
 }
 
@@ -598,21 +535,19 @@ hilo_order_note(HiloOrder *order, const char *name, const HiloRow *row,
 				int64 number, bool below)
 {
 	uint64		xid = U64FromFullTransactionId(GetTopFullTransactionId());
-	HiloShared *it = lock_entry(order, name, LW_EXCLUSIVE);
-	HiloRing   *ring;
+	HiloRing   *ring = lock_ring(order, name, row, LW_EXCLUSIVE);
 	bool		noted;
 
-	if (it == NULL)
+	if (ring == NULL)
 		return false;
-	ring = ring_of(it, name, row);
-	noted = ring != NULL && note_number(order, ring, xid, number);
+	noted = note_number(order, ring, xid, number);
 	if (noted && below && number > ring->last)
 	{
 		ring->last = number;
 		ring->high = Max(ring->high, number);
 		ring->by_hand = Max(ring->by_hand, XactLastRecEnd);
 	}
-	LWLockRelease(&it->lock);
+	LWLockRelease(&order->shared->lock);
 	return noted;
 }
 
@@ -631,28 +566,21 @@ hilo_order_horizon(HiloOrder *order, const char *name, const HiloRow *row,
 				   Snapshot snapshot, int64 *horizon, XLogRecPtr *lsn)
 {
 	View		view = view_of(snapshot);
-	HiloShared *it = lock_entry(order, name, LW_SHARED);
-	const HiloRing *ring;
-	XLogRecPtr	by_hand = InvalidXLogRecPtr;
+	const HiloRing *ring = lock_ring(order, name, row, LW_SHARED);
+	XLogRecPtr	by_hand;
 
-	if (it == NULL)
-		return false;
-	ring = ring_of(it, name, row);
-	if (ring != NULL)
-	{
-		*horizon = ring->last;
-		for (int i = 0; i < ring->count; i++)
-		{
-			const HiloRecord *record = &ring->records[i];
-
-			if (record->lowest <= *horizon && counts(record, &view))
-				*horizon = record->lowest - 1;
-		}
-		by_hand = ring->by_hand;
-	}
-	LWLockRelease(&it->lock);
 	if (ring == NULL)
 		return false;
+	*horizon = ring->last;
+	for (int i = 0; i < ring->count; i++)
+	{
+		const HiloRecord *record = &ring->records[i];
+
+		if (record->lowest <= *horizon && counts(record, &view))
+			*horizon = record->lowest - 1;
+	}
+	by_hand = ring->by_hand;
+	LWLockRelease(&order->shared->lock);
 
 	XLogFlush(by_hand);
 	*lsn = last_record_end();

@@ -538,6 +538,16 @@ hilo_pool_low(void)
 	return names;
 }
 
+/* What can be drawn from a ring. */
+static HiloClaim
+rest_of_ring(const HiloRing *ring)
+{
+	HiloClaim	rest = {.range = {ring->last + 1, ring->high},
+	.home = ring->home,.epoch = ring->epoch};
+
+	return rest;
+}
+
 List *
 hilo_pool_list(void)
 {
@@ -557,8 +567,8 @@ hilo_pool_list(void)
 		{
 			count = it->piece_count;
 			memcpy(pieces, it->pieces, count * sizeof(HiloClaim));
-			if (it->ring != NULL && hilo_ring_rest(it->ring, &pieces[count]))
-				count++;
+			if (it->ring != NULL && it->ring->last < it->ring->high)
+				pieces[count++] = rest_of_ring(it->ring);
 			strlcpy(name, it->name, sizeof(name));
 		}
 		LWLockRelease(&it->lock);

@@ -192,21 +192,21 @@ mutant() {
             look() { torture 0.3 'SQLSTATE 42602'; } ;;
         note-late)
             about="ordered: the record is made after the draw"
-            replace shared/order.c '	taken = ring != NULL && ring->high - ring->last >= count &&
+            replace shared/order.c '	taken = ring->high - ring->last >= count &&
 		note_number(order, ring, xid, ring->last + 1);
-' '	taken = ring != NULL && ring->high - ring->last >= count;
+' '	taken = ring->high - ring->last >= count;
 '
-            replace shared/order.c '	LWLockRelease(&it->lock);
+            replace shared/order.c '	LWLockRelease(&order->shared->lock);
 	if (!taken)
 		return false;
 
-	order->epoch' '	LWLockRelease(&it->lock);
+	order->epoch' '	LWLockRelease(&order->shared->lock);
 	if (!taken)
 		return false;
 	pg_usleep(20000);
-	LWLockAcquire(&it->lock, LW_EXCLUSIVE);
+	LWLockAcquire(&order->shared->lock, LW_EXCLUSIVE);
 	(void) note_number(order, ring, xid, claim->range.low);
-	LWLockRelease(&it->lock);
+	LWLockRelease(&order->shared->lock);
 
 	order->epoch'
             look() { tap 093_ordered_readers.pl 'every row is read once' && torture 0.5 'a reader has missed'; } ;;
@@ -228,9 +228,7 @@ mutant() {
             look() { tap 094_ordered_attacks.pl 'whatever is folded since'; } ;;
         note-small)
             about="ordered: the ring has no room for all transactions"
-            replace shared/order.c '	return Max(MIN_RECORDS, 4 * (MaxBackends + max_prepared_xacts));
-' '	return 32;
-'
+            replace shared/order.c 'MAX_RECORDS		Max(MIN_RECORDS, 4 * (MaxBackends + max_prepared_xacts))' 'MAX_RECORDS		32'
             look() { tap 094_ordered_attacks.pl 'timeout'; } ;;
         ends)
             about="ordered: what began after the snapshot was taken is ignored"
@@ -238,7 +236,7 @@ mutant() {
             look() { tap 094_ordered_attacks.pl 'began after the snapshot'; } ;;
         by-hand)
             about="ordered: ids by hand are not noted"
-            replace shared/order.c 'noted = ring != NULL && note_number(order, ring, xid, number);' 'noted = ring != NULL;'
+            replace shared/order.c 'noted = note_number(order, ring, xid, number);' 'noted = true;'
             look() { tap 092_ordered.pl 'it counts as drawn'; } ;;
         *)
             usage ;;
