@@ -9,7 +9,8 @@
 #
 # Missing packages are named, and installed, after a question if this is a terminal;
 # --no-install installs nothing.  What is installed stays as it is, unless --upgrade says
-# that apt may upgrade what it must.  PG_CONFIG names the server to test with.
+# that apt may upgrade what it must.  PG_CONFIG names the server to test with.  With --all,
+# MINUTES is how long after its beginning a part may still begin; later ones are skipped, and named.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 . "$top/test/lib.sh"
@@ -127,6 +128,10 @@ single() {
     name=$1 single_began=$(date +%s)
     shift
     say "== $name"
+    if [ "$single_began" -gt $((began + ${MINUTES:-1000} * 60)) ]; then
+        note_skipped "  $name: $MINUTES minutes are over"
+        return
+    fi
     "$@" </dev/null >"$work/single.log" 2>&1
     status=$?
     if [ "$status" -eq 77 ]; then
@@ -237,21 +242,23 @@ fi
 [ -z "$tap" ] || tap $(for name in $tap; do say "test/t/$name.pl"; done)
 
 if [ "$which" = all ]; then
-    single "hostile input" sh "$top/test/fuzz/run.sh" --no-install 300000 1
-    single "torture, two minutes" sh "$top/test/torture/run.sh" --no-install 2 1
-    single "models" try_models
-    single "PostgreSQL's own tests" sh "$top/test/core.sh" --no-install
-    single "demo" sh "$top/test/demo.sh" --no-install
-    single "benchmark, in short" sh "$top/test/bench/run.sh" --no-install --quick
-    single "a hub that fails over" sh "$top/test/ha/run.sh" --no-install --short
-    single "yamllint" try_yamllint
     single "META.json" perl "$top/test/meta.pl" "$top"
+    single "yamllint" try_yamllint
     single "make dist" try_distribution
-    single "Dockerfile" try_docker
+    single "demo" sh "$top/test/demo.sh" --no-install
+    single "hostile input" sh "$top/test/fuzz/run.sh" --no-install 300000 1
+    single "the mistakes of mutants.sh can be made" sh "$top/test/torture/mutants.sh" --no-install --fit
+    single "models" try_models
+    single "torture, two minutes" sh "$top/test/torture/run.sh" --no-install 2 1
+    single "PostgreSQL's own tests" sh "$top/test/core.sh" --no-install
+    single "a hub that fails over" sh "$top/test/ha/run.sh" --no-install --short
     single "packages, on a fresh system" sh "$top/test/package.sh" --no-install
-    single "a running server is not touched" sh "$top/test/untouched.sh" --no-install
-    single "32 bit" sh "$top/test/versions.sh" --no-install i386
-    single "PostgreSQL 17" sh "$top/test/versions.sh" --no-install 17
+    single "32 bit" sh "$top/test/versions.sh" --no-install i386 "$top"/test/sql/*.sql "$top"/test/specs/*.spec
+    single "PostgreSQL 17" sh "$top/test/versions.sh" --no-install 17 "$top"/test/sql/*.sql "$top"/test/specs/*.spec \
+        "$top/test/t/010_crash.pl" "$top/test/t/065_two_versions.pl"
+    single "a running server is not touched" sh "$top/test/untouched.sh" --no-install "$top/test/sql/draw.sql"
+    single "benchmark, in short" sh "$top/test/bench/run.sh" --no-install --quick
+    single "Dockerfile" try_docker
 fi
 
 [ -z "$skipped" ] || say "skipped:$skipped"

@@ -41,7 +41,8 @@ build_rpm() {
         rpm -qlp rpm/RPMS/*/*.rpm'
 }
 
-step "a fresh system: $suite" make_system "$work/fresh" "$suite"
+say "== a fresh system: $suite"
+make_system "$work/fresh" "$suite" >"$work/log" 2>&1 || { tail -n 20 "$work/log"; say "there is no $suite to be had"; exit 77; }
 step "another one" cp -a "$work/fresh" "$work/builder"
 copy_into_system "$work/builder" || die "The checkout could not be copied."
 step "building the Debian package" build_debian

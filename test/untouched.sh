@@ -131,7 +131,7 @@ trap 'exit 1' HUP INT PIPE TERM
 for suite in ${suites:-$release}; do
     say "== $suite"
     root=$folder/$suite
-    make_system "$root" "$suite" >"$folder/log" 2>&1 || { tail -n 20 "$folder/log"; die "There is no system."; }
+    make_system "$root" "$suite" >"$folder/log" 2>&1 || { tail -n 20 "$folder/log"; say "there is no $suite to be had"; exit 77; }
     copy_into_system "$root" || die "The checkout could not be copied."
     in_system "$root" sh /root/hilo/test/untouched.sh --inside "$@" 2>&1 | tee "$folder/log"
     counts=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$folder/log" | tail -n 1)

@@ -81,13 +81,18 @@ make_version() {
 passed=0
 failed=0
 summary=
+missing_versions=
 
-# Run a command that runs check.sh: name, command.
+# Run a command that runs check.sh: name, command.  Exit code 77: it cannot run here.
 check() {
     name=$1 began=$(date +%s)
     shift
     say "=== $name"
-    "$@" 2>&1 | tee "$log"
+    { "$@" 2>&1; echo $? >"$log.status"; } | tee "$log"
+    if [ "$(cat "$log.status")" -eq 77 ]; then
+        missing_versions="$missing_versions $name"
+        return
+    fi
     counts=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$log" | tail -n 1)
     set -- ${counts:-0 passed, 1 failed}
     summary="$summary
@@ -99,7 +104,7 @@ check_version() {
     root=${keep:-$folder}/$1
     [ -e "$root/hilo-complete" ] ||
         { rm -rf --one-file-system "$root" && make_version "$1" && touch "$root/hilo-complete"; } ||
-        { say "There is no Debian with $1 to be had."; return 1; }
+        { say "There is no Debian with $1 to be had."; return 77; }
     version=$1
     shift
     copy_into_system "$root" &&
@@ -113,7 +118,7 @@ if [ -n "$versions" ]; then
     may_make_systems || { say "needs root, and the right to make namespaces"; exit 77; }
     require need_systems
     folder=$(mktemp -d /tmp/hilo-versions.XXXXXX) || die "Could not create a folder in /tmp."
-    trap 'end_namespace; rm -rf --one-file-system "$log" "$folder"' EXIT
+    trap 'end_namespace; rm -rf --one-file-system "$log" "$log.status" "$folder"' EXIT
     trap 'exit 1' HUP INT PIPE TERM
 fi
 for server in $servers; do
@@ -124,5 +129,7 @@ for version in $versions; do
     rm -rf --one-file-system "${folder:?}/$version"
 done
 say "===$summary"
+[ "$((passed + failed))" -gt 0 ] || { say "not to be had:$missing_versions"; exit 77; }
+[ -z "$missing_versions" ] || say "not to be had:$missing_versions"
 say "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -114,37 +114,42 @@ note("$back repeats");
 #
 # What reaches the disk before the answer
 #
-$node = crash_server('traced', "fsync = on\nwal_sync_method = fdatasync\n",
-	"CREATE EXTENSION hilo; SELECT next_identity('x'), next_server_side_id('x/')");
-my $trace = HiloTest::Trace->new($node);
-
-# In an open transaction, so that no commit flushes before the answer is sent.
-for my $synchronous_commit (qw(on local off))
+SKIP:
 {
-	my $session = session($node, synchronous_commit => $synchronous_commit);
+	skip 'strace is not installed' unless grep { -x "$_/strace" } split /:/, $ENV{PATH};
 
-	# Look the catalogs up, which may log the pruning of a page.
-	$session->query("SELECT hilo_number('a/1'), next_identity('x'), next_server_side_id('x/')");
-	$session->query('BEGIN');
-	$trace->events($session, "hilo_number('a/1')");
-	for ("next_identity('x')", "next_server_side_id('x/')", "next_server_side_id('y/')",
-		"next_identity('new_$synchronous_commit')")
+	$node = crash_server('traced', "fsync = on\nwal_sync_method = fdatasync\n",
+		"CREATE EXTENSION hilo; SELECT next_identity('x'), next_server_side_id('x/')");
+	my $trace = HiloTest::Trace->new($node);
+
+	# In an open transaction, so that no commit flushes before the answer is sent.
+	for my $synchronous_commit (qw(on local off))
 	{
-		if ($synchronous_commit eq 'off')
-		{
-			is($trace->events($session, $_), 'A', "$_, synchronous_commit = off: answer without a sync");
-		}
-		else
-		{
-			like($trace->events($session, $_), qr/^W+(?:W|S)*SA$/,
-				"$_, synchronous_commit = $synchronous_commit: write, sync, answer");
-		}
-	}
-	$session->query('ROLLBACK');
-	$session->finish;
-}
+		my $session = session($node, synchronous_commit => $synchronous_commit);
 
-$node->stop;
-$trace->finish;
+		# Look the catalogs up, which may log the pruning of a page.
+		$session->query("SELECT hilo_number('a/1'), next_identity('x'), next_server_side_id('x/')");
+		$session->query('BEGIN');
+		$trace->events($session, "hilo_number('a/1')");
+		for ("next_identity('x')", "next_server_side_id('x/')", "next_server_side_id('y/')",
+			"next_identity('new_$synchronous_commit')")
+		{
+			if ($synchronous_commit eq 'off')
+			{
+				is($trace->events($session, $_), 'A', "$_, synchronous_commit = off: answer without a sync");
+			}
+			else
+			{
+				like($trace->events($session, $_), qr/^W+(?:W|S)*SA$/,
+					"$_, synchronous_commit = $synchronous_commit: write, sync, answer");
+			}
+		}
+		$session->query('ROLLBACK');
+		$session->finish;
+	}
+
+	$node->stop;
+	$trace->finish;
+}
 
 done_testing();
