@@ -48,10 +48,24 @@ ProcessInterrupts(void)
 {
 }
 
+MemoryContext CurrentMemoryContext = NULL;
+
 void *
 palloc(Size size)
 {
 	return malloc(size);
+}
+
+void *
+MemoryContextAllocZero(MemoryContext context, Size size)
+{
+	return calloc(1, size);
+}
+
+void
+pfree(void *pointer)
+{
+	free(pointer);
 }
 
 int
@@ -498,6 +512,28 @@ is_ambiguous(const char *start, int len, int tag_len)
 		memchr(start, '-', len) != NULL;
 }
 
+/*
+ * Ids made one after the other are as those built one by one: number, which has
+ * the id expected, after some others.
+ */
+static void
+check_form(const char *start, int start_len, int64 number,
+		   const char *suffix, int suffix_len, const text *expected)
+{
+	HiloIdForm	form = {0};
+	text	   *id;
+
+	hilo_id_form_init(&form, CurrentMemoryContext, start, start_len,
+					  suffix, suffix_len);
+	for (int64 before = number > 12 ? number - 12 : 1; before < number; before++)
+		free(hilo_id_form_make(&form, before));
+	id = hilo_id_form_make(&form, number);
+	MUST(VARSIZE(id) == VARSIZE(expected) &&
+		 memcmp(id, expected, VARSIZE(expected)) == 0);
+	free(id);
+	free(form.id);
+}
+
 static void
 try_built_id(void)
 {
@@ -560,6 +596,7 @@ try_built_id(void)
 			before = malloc(start_len);
 			memcpy(before, start, start_len);
 			id = hilo_build_id(before, start_len, number, suffix, tag_len > 0 ? tag_len + 1 : 0);
+			check_form(before, start_len, number, suffix, tag_len > 0 ? tag_len + 1 : 0, id);
 
 			rest_start = len + strlen(separator);
 			MUST(is_ambiguous(before, start_len, tag_len) ||
