@@ -1433,8 +1433,9 @@ CREATE VIEW hilo.status AS
         CASE WHEN c.flags & 4 <> 0 THEN c.node_tag END AS node_tag, c.bound_to, CASE WHEN c.flags & 2 <> 0 THEN NULLIF(c.hub, '') END AS hub, c.flags & 32 <> 0 AS ordered,
         NULLIF(c.holder, 0) AS horizon_held_by, NULLIF(c.held_since, '-infinity') AS horizon_held_since
     FROM hilo._counters() c,
-        LATERAL (SELECT CASE WHEN pg_catalog.isfinite(c.claimed_at) THEN c.claim_rate
-            * pg_catalog.exp(LEAST('0', EXTRACT(epoch FROM c.claimed_at - pg_catalog.clock_timestamp())::float8) / '3600') ELSE '0' END) r(per_hour),
+        -- Nothing smaller than e^-100 of a number, where float8 would underflow.
+        LATERAL (SELECT CASE WHEN pg_catalog.isfinite(c.claimed_at) AND c.claim_rate > '1e-200' THEN c.claim_rate
+            * pg_catalog.exp(GREATEST('-100', LEAST('0', EXTRACT(epoch FROM c.claimed_at - pg_catalog.clock_timestamp())::float8) / '3600')) ELSE '0' END) r(per_hour),
         LATERAL (SELECT (c.max_value - c.max)::float8 / NULLIF(r.per_hour, '0') / '24') h(days)
     WHERE c.name = '|' OR c.name NOT LIKE '%|';
 COMMENT ON VIEW hilo.status IS 'for each collection, how far it has counted, how fast it grows, and its options';

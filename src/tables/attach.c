@@ -174,8 +174,13 @@ hilo_switch_identity(const HiloColumn *column, char identity)
 			 column->attnum, column->relation);
 	att = (Form_pg_attribute) GETSTRUCT(tuple);
 	if ((identity == '\0') == (att->attidentity == '\0'))
-		elog(ERROR, "attribute %d of relation %u has no identity to switch",
-			 column->attnum, column->relation);
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 identity == '\0' ?
+				 errmsg("column \"%s\" of relation \"%s\" is not an identity column",
+						hilo_column_name(column), get_rel_name(column->relation)) :
+				 errmsg("column \"%s\" of relation \"%s\" is already an identity column",
+						hilo_column_name(column), get_rel_name(column->relation))));
 	if (identity != '\0')
 	{
 		if (!hilo_holds_numbers(att->atttypid))
