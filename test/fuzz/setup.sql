@@ -122,6 +122,7 @@ BEGIN
         WHEN 'timestamptz'::regtype THEN 'fuzz.a_time()'
         WHEN 'regclass'::regtype THEN 'fuzz.a_relation()'
         WHEN 'regnamespace'::regtype THEN 'fuzz.a_schema()'
+        WHEN 'pg_lsn'::regtype THEN '(ARRAY[NULL, ''0/0'', ''0/1'']::pg_lsn[])[1 + floor(random() * 3)::int]'
         WHEN 'regprocedure'::regtype THEN 'fuzz.a_function()'
     END;
 END $$;
