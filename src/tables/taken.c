@@ -18,8 +18,8 @@
 #include "catalog/namespace.h"
 #include "catalog/objectaddress.h"
 #include "catalog/pg_constraint.h"
-#include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
@@ -79,19 +79,6 @@ typedef struct PreparedQuery
 	SPIPlanPtr	plan;			/* NULL: not prepared */
 } PreparedQuery;
 
-static char *
-operator_schema(Oid op)
-{
-	HeapTuple	tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(op));
-	char	   *schema;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for operator %u", op);
-	schema = get_namespace_name(((Form_pg_operator) GETSTRUCT(tuple))->oprnamespace);
-	ReleaseSysCache(tuple);
-	return schema;
-}
-
 /*
  * The query that tells whether a number is taken.  The column's operator may be
  * in a schema that is not in the search_path.
@@ -100,19 +87,21 @@ static const char *
 taken_query(const OpenPlace *open)
 {
 	Oid			object = open->place.object;
-	Oid			equal;
+	StringInfoData query;
 
 	if (open->place.attnum == 0)
 		return psprintf("SELECT %s($1)",
 						quote_qualified_identifier(get_namespace_name(get_func_namespace(object)),
 												   get_func_name(object)));
-	equal = lookup_type_cache(open->type, TYPECACHE_EQ_OPR)->eq_opr;
-	return psprintf("SELECT true FROM %s WHERE %s OPERATOR(%s.%s) $1",
-					hilo_sql_table(object),
-					quote_identifier(get_attname(object, open->place.attnum,
-												 false)),
-					quote_identifier(operator_schema(equal)),
-					get_opname(equal));
+	initStringInfo(&query);
+	appendStringInfo(&query, "SELECT true FROM %s WHERE ", hilo_sql_table(object));
+	generate_operator_clause(&query,
+							 quote_identifier(get_attname(object, open->place.attnum,
+														  false)),
+							 open->type,
+							 lookup_type_cache(open->type, TYPECACHE_EQ_OPR)->eq_opr,
+							 "$1", open->type);
+	return query.data;
 }
 
 /*
