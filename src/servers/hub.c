@@ -109,7 +109,7 @@ static Datum
 hub_column(HeapTuple tuple, Relation rel, AttrNumber attnum)
 {
 	bool		isnull;
-	Datum		value = heap_getattr(tuple, attnum, RelationGetDescr(rel),
+	Datum		value = hilo_getattr(tuple, attnum, RelationGetDescr(rel),
 									 &isnull);
 
 	return isnull ? (Datum) 0 : value;

@@ -232,7 +232,9 @@ CREATE TABLE functions AS
         JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
     WHERE e.extname = 'hilo' AND p.prorettype <> 'trigger'::regtype
         -- Steps of hilo.attach() and hilo.detach(), which run the SQL that they are given, as the caller.
-        AND NOT p.proname IN ('_attach', '_attach_step', '_put_triggers', '_put_back');
+        AND NOT p.proname IN ('_attach', '_attach_step', '_put_triggers', '_put_back')
+        -- What a row of our own table is given to.
+        AND NOT 'hilo.hub'::regtype::oid = ANY (p.proargtypes::oid[]);
 
 -- The errors that a call may end in: those of the reference, without those of a
 -- system out of resources (58P01, XX000) and a cancel, and P0001, which a
