@@ -275,6 +275,7 @@ hilo_id_form_init(HiloIdForm *form, MemoryContext context,
 
 	if (form->id != NULL)
 		pfree(form->id);
+	form->id = NULL;			/* in case there is no memory */
 	form->id = MemoryContextAllocZero(context, longest);
 	memcpy(form->id + VARHDRSZ, start, start_len);
 	memcpy(form->suffix, suffix, suffix_len);
