@@ -480,11 +480,11 @@ epoch_here(const HiloRowChange *change)
 }
 
 bool
-hilo_counter_read(HiloRowRef *ref, HiloRow *row)
+hilo_counter_read_as(HiloRowRef *ref, HiloRowAccess access, HiloRow *row)
 {
 	HiloRowChange change;
 
-	if (!hilo_row_find(&change, ref, HILO_ROW_READ))
+	if (!hilo_row_find(&change, ref, access))
 	{
 		make_missing(row);
 		return false;
@@ -522,8 +522,8 @@ hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *rest, bool at_exit)
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 
-	if (!(at_exit ? hilo_row_find_at_exit(&change, ref) :
-		  hilo_row_find(&change, ref, HILO_ROW_CHANGE)))
+	if (!hilo_row_find(&change, ref, at_exit ? HILO_ROW_CHANGE_AT_EXIT :
+					   HILO_ROW_CHANGE))
 		return false;
 
 	if (change.home != rest->home || row->home != rest->home ||
@@ -885,10 +885,10 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 		}
 		if (other->lineage == row->lineage)
 			note_term(row, &(HiloTerm)
-/**INDENT** Error@887: Unbalanced parens */
+/**INDENT** Error@888: Unbalanced parens */
 					  {
 			other->lineage, other->term, other->term_id
-/**INDENT** Warning@887: Extra ) */
+/**INDENT** Warning@890: Extra ) */
 		});
 	}
 	row->hub_epoch = 0;

@@ -95,7 +95,14 @@ extern void hilo_counter_check_may_create(HiloRowRef *ref);
  * if the counter does not exist or was dropped; *row is then an empty row with
  * HILO_ROW_DROPPED, or what is left of it.
  */
-extern bool hilo_counter_read(HiloRowRef *ref, HiloRow *row);
+extern bool hilo_counter_read_as(HiloRowRef *ref, HiloRowAccess access,
+								 HiloRow *row);
+
+static inline bool
+hilo_counter_read(HiloRowRef *ref, HiloRow *row)
+{
+	return hilo_counter_read_as(ref, HILO_ROW_READ, row);
+}
 
 /*
  * True if numbers of a claim may still be used, given the row as read: it has

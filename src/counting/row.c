@@ -398,39 +398,28 @@ report_new_storage(Relation rel)
 			 errhint("Commit first.")));
 }
 
-void
-hilo_row_check_storage(void)
-{
-	Relation	rel = hilo_catalog_open(HILO_TABLE_COUNTERS, AccessShareLock);
-
-	if (hilo_storage_is_new(rel))
-		report_new_storage(rel);
-	table_close(rel, AccessShareLock);
-}
-
 Relation
-hilo_row_lock_table(void)
+hilo_row_lock_table(LOCKMODE lockmode)
 {
-	Relation	rel = hilo_catalog_open(HILO_TABLE_COUNTERS, RowExclusiveLock);
+	Relation	rel = hilo_catalog_open(HILO_TABLE_COUNTERS, lockmode);
 
 	if (hilo_storage_is_new(rel))
 		report_new_storage(rel);
 	return rel;
 }
 
-void
-hilo_row_unlock_table(Relation rel)
-{
-	table_close(rel, RowExclusiveLock);
-}
-
 bool
 hilo_row_find(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
 {
 	memset(change, 0, sizeof(*change));
-	change->lockmode = access == HILO_ROW_READ ? AccessShareLock :
+	change->lockmode = access < HILO_ROW_CHANGE ? AccessShareLock :
 		RowExclusiveLock;
-	change->rel = hilo_catalog_open(HILO_TABLE_COUNTERS, change->lockmode);
+	if (access != HILO_ROW_CHANGE_AT_EXIT)
+		change->rel = hilo_catalog_open(HILO_TABLE_COUNTERS, change->lockmode);
+	else if (OidIsValid(ref->table))
+		change->rel = hilo_catalog_open_at_exit(ref->table, change->lockmode);
+	if (change->rel == NULL)
+		return false;
 	if (access != HILO_ROW_READ && hilo_storage_is_new(change->rel))
 		report_new_storage(change->rel);
 	change->home = hilo_catalog_home(RelationGetRelid(change->rel));
@@ -442,22 +431,6 @@ hilo_row_find(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
 		create_and_lock_row(change, ref);
 		return true;
 	}
-	table_close(change->rel, change->lockmode);
-	return false;
-}
-
-bool
-hilo_row_find_at_exit(HiloRowChange *change, HiloRowRef *ref)
-{
-	memset(change, 0, sizeof(*change));
-	change->lockmode = RowExclusiveLock;
-	change->rel = OidIsValid(ref->table) ?
-		hilo_catalog_open_at_exit(ref->table, change->lockmode) : NULL;
-	if (change->rel == NULL)
-		return false;
-	change->home = hilo_catalog_home(RelationGetRelid(change->rel));
-	if (find_and_lock_row(change, ref))
-		return true;
 	table_close(change->rel, change->lockmode);
 	return false;
 }

@@ -97,8 +97,13 @@ typedef struct HiloRowRef
 typedef enum HiloRowAccess
 {
 	HILO_ROW_READ,
+	HILO_ROW_READ_TO_DRAW,		/* refused where a change would be */
 	HILO_ROW_CHANGE,
-	HILO_ROW_CREATE				/* or change it, if it exists */
+	HILO_ROW_CREATE,			/* or change it, if it exists */
+	HILO_ROW_CHANGE_AT_EXIT		/* in a backend that is about to exit: without
+								 * waiting for locks on the table and its
+								 * indexes, and only in the table in which the
+								 * row was seen */
 } HiloRowAccess;
 
 /*
@@ -136,32 +141,19 @@ extern int64 hilo_random_number(void);
 
 /*
  * Lock the table and the row.  Returns false, holding nothing, if the row does
- * not exist (never with HILO_ROW_CREATE).  Raises an error for a change in a
- * transaction that has rewritten the table.  A row just created is zeroed
+ * not exist (never with HILO_ROW_CREATE), or, at exit, if one of the locks is
+ * taken.  Raises an error for a change in a transaction that has rewritten the
+ * table.  A row just created is zeroed
  * except for epoch, max_value and times.
  */
 extern bool hilo_row_find(HiloRowChange *change, HiloRowRef *ref,
 						  HiloRowAccess access);
 
 /*
- * Raise the error that a change to a counter would raise in such a transaction.
+ * Lock the counters' table as a change does, for several changes; close it with
+ * table_close().
  */
-extern void hilo_row_check_storage(void);
-
-/*
- * Lock the counters' table as a change does, for several changes, until
- * hilo_row_unlock_table().
- */
-extern Relation hilo_row_lock_table(void);
-extern void hilo_row_unlock_table(Relation rel);
-
-/*
- * Find a counter's row in a backend that is about to exit, without waiting for
- * locks on the table and its indexes.  Returns false if there is no such row,
- * if one of the locks is taken, or if the table is not the one in which the row
- * was seen.
- */
-extern bool hilo_row_find_at_exit(HiloRowChange *change, HiloRowRef *ref);
+extern Relation hilo_row_lock_table(LOCKMODE lockmode);
 
 /* Release the row unchanged.  Not for a row that was just created. */
 extern void hilo_row_abandon(HiloRowChange *change);

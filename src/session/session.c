@@ -41,11 +41,11 @@ static HTAB *entries;
  * read may be out of date.
  */
 void
-hilo_collection_read(HiloCollection *collection)
+hilo_collection_read_as(HiloCollection *collection, HiloRowAccess access)
 {
 	uint64		generation = hilo_row_generation;
 
-	(void) hilo_counter_read(&collection->ref, &collection->row);
+	(void) hilo_counter_read_as(&collection->ref, access, &collection->row);
 	collection->generation = generation;
 	HILO_FAILURE_POINT("row read");
 }
@@ -63,8 +63,7 @@ take_pooled(HiloCollection *collection, HiloRangeRequest *request,
 	bool		low;
 	XLogRecPtr	lsn;
 
-	hilo_row_check_storage();
-	hilo_collection_read(collection);
+	hilo_collection_read_as(collection, HILO_ROW_READ_TO_DRAW);
 	if (row->flags & HILO_ROW_LEASED)
 		hilo_lease_check_hub(&collection->ref, row);
 	else if ((row->flags & (HILO_ROW_ORDERED | request->unless)) ||
@@ -204,11 +203,11 @@ hilo_collection_draw_number(HiloCollection *collection, int64 number)
  * the generation from before the read.
  */
 static void
-revalidate(HiloEntry *entry)
+revalidate(HiloEntry *entry, HiloRowAccess access)
 {
 	HiloClaim  *claim = &entry->range.claim;
 
-	hilo_collection_read(&entry->collection);
+	hilo_collection_read_as(&entry->collection, access);
 	if (!hilo_counter_holds(&entry->collection.row, claim))
 	{
 		hilo_entry_forget(entry);
@@ -261,8 +260,7 @@ hilo_entry_refill(HiloEntry *entry, int unless)
 
 	if (hilo_entry_unused(entry) > 0)
 	{
-		hilo_row_check_storage();
-		revalidate(entry);
+		revalidate(entry, HILO_ROW_READ_TO_DRAW);
 		if (hilo_entry_unused(entry) > 0)
 			return;
 	}
@@ -293,7 +291,7 @@ hilo_entry_release(HiloEntry *entry)
 	/* At exit the row cannot be read; an invalid range is discarded later. */
 	if (!proc_exit_inprogress && hilo_entry_unused(entry) > 0 &&
 		entry->range.generation != hilo_row_generation)
-		revalidate(entry);
+		revalidate(entry, HILO_ROW_READ);
 	count = hilo_entry_unused(entry);
 
 	/* This either raises an error and has changed nothing, or succeeds. */
@@ -338,7 +336,7 @@ hilo_entries_in_use(void)
 	while ((entry = hash_seq_search(&status)) != NULL)
 	{
 		if (hilo_entry_unused(entry) > 0)
-			revalidate(entry);
+			revalidate(entry, HILO_ROW_READ);
 		if (hilo_entry_unused(entry) > 0)
 			in_use = lappend(in_use, entry);
 	}

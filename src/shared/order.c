@@ -14,6 +14,7 @@
 #include "postgres.h"
 
 #include "access/parallel.h"
+#include "access/table.h"
 #include "access/transam.h"
 #include "access/twophase.h"
 #include "access/xact.h"
@@ -480,7 +481,7 @@ give_up_turn(int code, Datum arg)
 void
 hilo_order_refill(HiloOrder *order, HiloRowRef *ref, HiloRow *row, int64 count)
 {
-	Relation	rel = hilo_row_lock_table();
+	Relation	rel = hilo_row_lock_table(RowExclusiveLock);
 	HiloShared *it = hilo_shared_lock_for_turn(ref->name, true);
 
 	order->shared = it;
@@ -502,7 +503,7 @@ hilo_order_refill(HiloOrder *order, HiloRowRef *ref, HiloRow *row, int64 count)
 		PG_END_ENSURE_ERROR_CLEANUP(give_up_turn, PointerGetDatum(it));
 		end_turn(it);
 	}
-	hilo_row_unlock_table(rel);
+	table_close(rel, RowExclusiveLock);
 }
 
 /*
