@@ -372,7 +372,7 @@ set_lineage(HiloRow *row, int64 lineage)
 
 /* Store a higher term.  Returns whether it is. */
 static bool
-note_term(HiloRow *row, const HiloTerm * term)
+note_term(HiloRow *row, const HiloTerm *term)
 {
 	if (row->term >= term->number)
 		return false;
@@ -1061,7 +1061,7 @@ hilo_counter_mark(HiloRowRef *ref, const char *hub, int64 lineage)
 }
 
 XLogRecPtr
-hilo_counter_note_term(HiloRowRef *ref, const HiloTerm * term)
+hilo_counter_note_term(HiloRowRef *ref, const HiloTerm *term)
 {
 	HiloRowChange change;
 
@@ -1120,7 +1120,7 @@ note_hub(HiloRow *row, const HiloLeaseAnswer *answer, int64 epoch)
  * promoted beside the one that was followed.
  */
 static bool
-obeys(HiloRow *row, const HiloTerm * term)
+obeys(HiloRow *row, const HiloTerm *term)
 {
 	if (row->lineage != term->lineage)
 		return false;

@@ -232,7 +232,7 @@ typedef struct HiloTerm
 	int64		lineage;		/* 0: nothing is known */
 	int64		number;			/* 0: none yet */
 	int64		id;
-}			HiloTerm;
+} HiloTerm;
 
 static inline HiloTerm
 hilo_counter_term(const HiloRow *row)
@@ -255,7 +255,7 @@ extern void hilo_counter_mark(HiloRowRef *ref, const char *hub,
  * Returns the LSN to flush; invalid: there was nothing to store.
  */
 extern XLogRecPtr hilo_counter_note_term(HiloRowRef *ref,
-										 const HiloTerm * term);
+										 const HiloTerm *term);
 
 /*
  * Lease the numbers from the hub from now on, at least size at a time (0: as
@@ -289,7 +289,7 @@ typedef enum HiloTaken
 								 * hub was asked: ask again */
 	HILO_NOT_OBEYED				/* the row has a higher term, another one of
 								 * that number, or another lineage */
-}			HiloTaken;
+} HiloTaken;
 
 /*
  * Accept a lease, in one step with comparing and storing its term: *claim is the

@@ -16,17 +16,11 @@
 /* Hashes of the messages sent: with 64 bits they practically never collide. */
 static HTAB *said = NULL;
 
-static uint64
-hash_of(const void *bytes, int len, uint64 seed)
-{
-	return hash_bytes_extended(bytes, len, seed);
-}
-
 bool
 hilo_once(const char *message, const char *name)
 {
-	uint64		key = hash_of(name, strlen(name),
-							  hash_of(message, strlen(message), 0));
+	uint64		key = hash_bytes_extended((const unsigned char *) name, strlen(name),
+										  hash_bytes((const unsigned char *) message, strlen(message)));
 	bool		found;
 
 	if (said == NULL)

@@ -897,7 +897,7 @@ read_text(int row, int col)
 
 /* Read what a row says about a counter; false if it is not plausible. */
 static bool
-read_item(int row, const HiloHubQuestion *question, HiloHubItem * item)
+read_item(int row, const HiloHubQuestion *question, HiloHubItem *item)
 {
 	if (!read_number(row, ANSWER_LOW, &item->range.low) ||
 		!read_number(row, ANSWER_HIGH, &item->range.high) ||

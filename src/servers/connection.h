@@ -60,7 +60,7 @@ typedef struct HiloHubItem
 	int64		max_range_size;
 	bool		has_tag;
 	NameData	node_tag;
-}			HiloHubItem;
+} HiloHubItem;
 
 /* The hub's answer, or an error. */
 typedef struct HiloHubAnswer

@@ -138,7 +138,7 @@ typedef struct OwnState
 	bool		is_hub;			/* there is such a row */
 	bool		may_draw;
 	bool		waits;			/* for a standby that is to have them */
-}			OwnState;
+} OwnState;
 
 static OwnState own_state;
 static uint64 own_generation = 0;
@@ -268,7 +268,7 @@ typedef struct AsOwner
 	Oid			user;
 	int			context;
 	int			level;
-}			AsOwner;
+} AsOwner;
 
 static AsOwner
 begin_as_owner(void)
@@ -283,7 +283,7 @@ begin_as_owner(void)
 }
 
 static void
-end_as_owner(const AsOwner * before)
+end_as_owner(const AsOwner *before)
 {
 	hilo_sql_end(before->level);
 	SetUserIdAndSecContext(before->user, before->context);

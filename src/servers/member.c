@@ -374,7 +374,7 @@ highest_term(const List *counters, int64 lineage)
  * the counters; all rows that began to be leased before have the term then.
  */
 static List *
-store_term(const HiloTerm * term)
+store_term(const HiloTerm *term)
 {
 	for (;;)
 	{
@@ -404,7 +404,7 @@ store_term(const HiloTerm * term)
 
 /* Make the answer an error because of the term. */
 static void
-put_term_error(HiloHubAnswer *answer, const HiloTerm * known)
+put_term_error(HiloHubAnswer *answer, const HiloTerm *known)
 {
 	if (answer->term.lineage != known->lineage)
 		put_error(answer, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -493,7 +493,7 @@ lease_size(const char *name, const HiloRow *row, const HiloPoolLease *state,
 /* What the hub has answered about a counter whose row was read before. */
 static HiloLeaseAnswer
 lease_answer(const HiloRow *row, NameData hub, const HiloHubAnswer *answer,
-			 const HiloHubItem * item)
+			 const HiloHubItem *item)
 {
 	HiloLeaseAnswer lease = {
 		.asked_epoch = row->epoch,
@@ -562,7 +562,7 @@ hear_items(const char *hub, const List *counters, const HiloHubAnswer *answer)
 		hilo_row_ref_init(&ref, named->name);
 		for (int i = 0; i < answer->count; i++)
 		{
-			const		HiloHubItem *item = &answer->items[i];
+			const HiloHubItem *item = &answer->items[i];
 			HiloLeaseAnswer lease;
 
 			if (strcmp(item->name, named->name) != 0 || item->epoch == 0)

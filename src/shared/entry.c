@@ -113,7 +113,7 @@ is_idle(HiloShared *it, uint64 oldest)
 		if (it->pieces[i].leased)
 			return false;
 	}
-	return !it->turn.taken && it->turn.waiting == 0 &&
+	return !it->turn_taken && it->turn_waiting == 0 &&
 		(it->ring == NULL || hilo_ring_is_idle(it->ring, oldest));
 }
 
@@ -271,27 +271,26 @@ stop_waiting(int code, Datum arg)
 	 */
 	ConditionVariableCancelSleep();
 	LWLockAcquire(&it->lock, LW_EXCLUSIVE);
-	it->turn.waiting--;
+	it->turn_waiting--;
 	LWLockRelease(&it->lock);
 }
 
-/* Sleep until the turn is over.  The caller has counted us in turn.waiting. */
+/* Sleep until the turn is over.  The caller has counted us in turn_waiting. */
 static void
 sleep_through(HiloShared *it, uint64 ended)
 {
 	static uint32 wait_event = 0;
-	HiloTurn   *turn = &it->turn;
 	long		timeout = Min((int64) hilo_lease_timeout * PATIENCE, INT_MAX);
 	bool		over = false;
 
-	ConditionVariablePrepareToSleep(&turn->done);
+	ConditionVariablePrepareToSleep(&it->turn_done);
 	while (!over)
 	{
 		LWLockAcquire(&it->lock, LW_SHARED);
-		over = !turn->taken || turn->ended != ended;
+		over = !it->turn_taken || it->turns_ended != ended;
 		LWLockRelease(&it->lock);
 		if (!over &&
-			ConditionVariableTimedSleep(&turn->done, timeout,
+			ConditionVariableTimedSleep(&it->turn_done, timeout,
 										hilo_wait_event("HiloLease", &wait_event)))
 			ereport(ERROR,
 					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
@@ -304,9 +303,9 @@ sleep_through(HiloShared *it, uint64 ended)
 void
 hilo_shared_wait(HiloShared *it)
 {
-	uint64		ended = it->turn.ended;
+	uint64		ended = it->turns_ended;
 
-	it->turn.waiting++;
+	it->turn_waiting++;
 	LWLockRelease(&it->lock);
 	PG_ENSURE_ERROR_CLEANUP(stop_waiting, PointerGetDatum(it));
 	{
@@ -319,9 +318,9 @@ hilo_shared_wait(HiloShared *it)
 void
 hilo_shared_end_turn(HiloShared *it)
 {
-	it->turn.taken = false;
-	it->turn.ended++;
-	ConditionVariableBroadcast(&it->turn.done);
+	it->turn_taken = false;
+	it->turns_ended++;
+	ConditionVariableBroadcast(&it->turn_done);
 }
 
 /*
@@ -428,7 +427,7 @@ initialize_set(void)
 	for (int i = 0; i < hilo_pool_size; i++)
 	{
 		LWLockInitialize(&set->entries[i].lock, lock->tranche);
-		ConditionVariableInit(&set->entries[i].turn.done);
+		ConditionVariableInit(&set->entries[i].turn_done);
 	}
 }
 

@@ -27,18 +27,6 @@
 #define HILO_MAX_PIECES		8
 
 /*
- * Turns: one session works, the others wait until it has finished.  The session
- * that has the turn must end it, however its work ends.
- */
-typedef struct HiloTurn
-{
-	bool		taken;			/* true if a session has it */
-	int			waiting;		/* number of sessions that wait for its end */
-	uint64		ended;			/* number of turns that have ended */
-	ConditionVariable done;
-} HiloTurn;
-
-/*
  * Numbers from lowest on were drawn by one transaction, upto, if stamp is
  * ONE_TRANSACTION; else by transactions up to it.  The record of several
  * transactions counts for snapshots whose xmin is at most upto and whose xmax is
@@ -83,7 +71,16 @@ typedef struct HiloShared
 	Oid			database;		/* InvalidOid: free.  This and name change
 								 * only under both locks. */
 	bool		used;			/* since the search for room last passed */
-	HiloTurn	turn;
+
+	/*
+	 * Turns: one session works, the others wait until it has finished.  The
+	 * session that has the turn must end it, however its work ends.
+	 */
+	bool		turn_taken;		/* true if a session has it */
+	int			turn_waiting;	/* number of sessions that wait for its end */
+	uint64		turns_ended;	/* number of turns that have ended */
+	ConditionVariable turn_done;
+
 	int			piece_count;
 	HiloClaim	pieces[HILO_MAX_PIECES];	/* lowest first */
 	HiloPoolLease leases;

@@ -490,11 +490,11 @@ hilo_order_refill(HiloOrder *order, HiloRowRef *ref, HiloRow *row, int64 count)
 		LWLockRelease(&it->lock);
 		tidy(it);
 	}
-	else if (it->turn.taken)
+	else if (it->turn_taken)
 		hilo_shared_wait(it);
 	else
 	{
-		it->turn.taken = true;
+		it->turn_taken = true;
 		LWLockRelease(&it->lock);
 		PG_ENSURE_ERROR_CLEANUP(give_up_turn, PointerGetDatum(it));
 		{

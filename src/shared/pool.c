@@ -210,7 +210,7 @@ is_low(const HiloShared *it, TimestampTz now)
 	return it->leases.last_size > 0 && !hilo_is_identity(it->name) &&
 		leased_left(it) <
 		(double) it->leases.last_size * hilo_lease_ahead / 100 &&
-		!it->turn.taken && is_over(it->leases.failed_at, now, hilo_lease_retry);
+		!it->turn_taken && is_over(it->leases.failed_at, now, hilo_lease_retry);
 }
 
 /* Note that leased numbers were taken. */
@@ -411,18 +411,18 @@ hilo_pool_wait_to_ask(const char *name, bool wait, int *waiting,
 		if (!waited)
 			answers = leases->answers;
 		copy_leases(it, now, state);
-		*waiting = it->turn.waiting;
+		*waiting = it->turn_waiting;
 
-		if (!it->turn.taken && leases->answers == answers)
+		if (!it->turn_taken && leases->answers == answers)
 		{
 			bool		failed = failed_at != DT_NOBEGIN &&
 				((waited && failed_at >= start) ||
 				 !is_over(failed_at, now, hilo_lease_retry));
 
 			result = failed ? HILO_POOL_FAILED : HILO_POOL_ASK;
-			it->turn.taken = !failed;
+			it->turn_taken = !failed;
 		}
-		if (!it->turn.taken || result == HILO_POOL_ASK || !wait ||
+		if (!it->turn_taken || result == HILO_POOL_ASK || !wait ||
 			leases->answers != answers)
 		{
 			LWLockRelease(&it->lock);
