@@ -139,7 +139,9 @@ Datum
 hilo_claim_lease(PG_FUNCTION_ARGS)
 {
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
-	int64		size = Min(PG_GETARG_INT64(1), hilo_max_lease_size);
+	int64		size = Min(hilo_api_number(fcinfo, 1, "size"),
+						   hilo_max_lease_size);
+	int64		at_least = hilo_api_number(fcinfo, 2, "at_least");
 	HiloCollection collection;
 	HiloRow		row;
 	HiloRange	range;
@@ -150,7 +152,7 @@ hilo_claim_lease(PG_FUNCTION_ARGS)
 	(void) hilo_api_administered(fcinfo, &collection);
 	hilo_hub_check_synchronous();
 	range = hilo_counter_lease(&collection.ref, hilo_leasing(), size,
-							   PG_GETARG_INT64(2), &row, &lsn);
+							   at_least, &row, &lsn);
 	if (size > 0)
 		hilo_hub_flush(lsn, PG_GETARG_INT32(3));
 
@@ -207,7 +209,8 @@ hilo_raise_counter(PG_FUNCTION_ARGS)
 	int64		max;
 
 	(void) hilo_api_administered(fcinfo, &collection);
-	max = hilo_counter_raise(&collection.ref, PG_GETARG_INT64(1),
-							 PG_GETARG_INT64(2));
+	max = hilo_counter_raise(&collection.ref,
+							 hilo_api_number(fcinfo, 1, "highest"),
+							 hilo_api_number(fcinfo, 2, "skip"));
 	PG_RETURN_INT64(max);
 }
