@@ -1145,7 +1145,7 @@ BEGIN
             RETURN;
         ELSIF (own.timeline, own.home) <> (here.timeline, here.home) THEN
             UPDATE hilo.hub h SET term = GREATEST(own.term, own.seen, known_term) + 1, term_id = here.term_id,
-                is_open = here.resumes AND own.waited = 2 AND own.home = here.home, timeline = here.timeline, home = here.home, seen = 0
+                is_open = here.resumes AND own.is_open AND own.waited = 2 AND own.home = here.home, timeline = here.timeline, home = here.home, seen = 0
             WHERE h.hub = '|' AND (h.term, h.term_id, h.seen, h.timeline, h.home) = (own.term, own.term_id, own.seen, own.timeline, own.home)
             RETURNING h.is_open INTO own.is_open;
             IF FOUND AND own.is_open THEN
@@ -1389,8 +1389,13 @@ COMMENT ON FUNCTION hilo.hub_forget(text) IS
 CREATE FUNCTION hilo._restore_hub(other hilo.hub) RETURNS void
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
+DECLARE
+    max_term CONSTANT bigint := 2305843009213693951;
 BEGIN
     IF other.hub = '|' THEN
+        IF (other.lineage > 0 AND other.term_id > 0 AND other.term > 0 AND GREATEST(other.term, other.seen) <= max_term) IS NOT TRUE THEN
+            RAISE EXCEPTION 'row | of table "hilo.hub" must have a lineage, a term between 1 and %, and its id', max_term USING ERRCODE = 'invalid_parameter_value';
+        END IF;
         INSERT INTO hilo.hub AS h (hub, lineage, term, term_id, is_open, timeline, home, seen, waited)
             VALUES ('|', other.lineage, other.term, other.term_id, false, 0, 0, COALESCE(other.seen, 0), 0)
         ON CONFLICT (hub) DO UPDATE SET seen = GREATEST(h.seen, h.term, EXCLUDED.term, EXCLUDED.seen), is_open = false WHERE h.lineage = EXCLUDED.lineage;

@@ -166,8 +166,8 @@ read_own(void)
 		own_state.is_hub = true;
 		own_state.waits = waited != 0;
 		own_state.may_draw = at_home &&
-			(on_timeline ? DatumGetBool(hub_column(tuple, rel, HUB_IS_OPEN)) :
-			 hilo_hub_auto_resume && waited == ALL_WAITED);
+			DatumGetBool(hub_column(tuple, rel, HUB_IS_OPEN)) &&
+			(on_timeline || (hilo_hub_auto_resume && waited == ALL_WAITED));
 	}
 	table_close(rel, AccessShareLock);
 	own_generation = generation;
@@ -351,10 +351,9 @@ hilo_members_lock(const char *counter, bool force)
 	Relation	rel;
 	char	   *names;
 
-	if (!hilo_is_hub())
-		return NULL;
+	/* Lock first: the first lease of all may be under way. */
 	rel = hilo_catalog_open(HILO_TABLE_MEMBERS, ShareLock);
-	names = force ? NULL : members_of(counter, 0);
+	names = force || !hilo_is_hub() ? NULL : members_of(counter, 0);
 	if (names != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

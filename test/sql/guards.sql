@@ -148,6 +148,14 @@ SELECT hub, role, lineage FROM hilo.hub WHERE hub <> '|' ORDER BY hub;
 \set VERBOSITY sqlstate
 INSERT INTO hilo.hub (lineage) VALUES (1);
 INSERT INTO hilo.hub (hub) VALUES ('');
+-- The row of this server: a term that is missing, or too high to be followed by others, would stop it for good; members do not compare terms of no lineage.
+INSERT INTO hilo.hub (hub, lineage) VALUES ('|', 5);
+INSERT INTO hilo.hub (hub, lineage, term) VALUES ('|', 5, 1);
+INSERT INTO hilo.hub (hub, lineage, term, term_id) VALUES ('|', 0, 1, 1);
+INSERT INTO hilo.hub (hub, lineage, term, term_id) VALUES ('|', 5, 9223372036854775807, 1);
+INSERT INTO hilo.hub (hub, lineage, term, term_id, seen) VALUES ('|', 5, 1, 1, 9223372036854775807);
+INSERT INTO hilo.hub (hub, lineage, term, term_id) VALUES ('|', 5, 0, 1);
+INSERT INTO hilo.hub (hub, lineage, term, term_id) VALUES ('|', 5, 1, 0);
 \set VERBOSITY default
 SET client_min_messages = warning;
 DROP EXTENSION hilo;

@@ -197,15 +197,24 @@ sub restart_in_place
 	wait_until_sync($second);
 	return hex substr sql($second, 'SELECT pg_walfile_name(pg_current_wal_lsn())'), 0, 8;
 }
+configure($second, 'hilo.hub_auto_resume', 'on');
+draw_until_marked($second, 2, 'in the mode');
+configure($second, 'hilo.hub_auto_resume', 'off');
 is(restart_in_place(), 4, 'restarted in place, a hub is on a new timeline');
 like(draw('orders'), qr/55000: could not lease.*HINT:  Call hilo.hub_resume/s, 'with the setting off it waits for a hand');
+# Whoever follows it then has to wait, too: what it lacked is still missing.
+configure($second, 'hilo.hub_auto_resume', 'on');
+is(restart_in_place(), 5, 'promoted again while reports are collected');
+is(error_of($second, 'postgres', $own), '55000', 'it does not draw, though the setting is on and its standby has all that it has');
+like(draw('orders'), qr/55000: could not lease.*HINT:  Call hilo.hub_resume/s, 'and gives no leases');
+is(error_of($second, 'postgres', $own), '55000', 'nor does it draw then');
 is(sql($second, 'SELECT bool_and(reported) FROM hilo.members'), 't', 'the refused member has reported');
 is(sql($second, 'SELECT is_open, missing FROM hilo.hub_resume()'), 't|{}', 'so it is resumed');
 is(draw($_), 'drawn', "$_: leases are given") for qw(orders others);
 configure($second, 'hilo.hub_auto_resume', 'on');
 draw_until_marked($second, 2, 'in the mode');
 is(draw('orders'), 'drawn', 'which the standby has, with the next lease');
-is(restart_in_place(), 5, 'once more');
+is(restart_in_place(), 6, 'once more');
 is(draw($_), 'drawn', "$_: with the setting on it goes on by itself") for qw(orders others);
 is(twice('orders') . twice('others'), '', 'no number was shown twice');
 
