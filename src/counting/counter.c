@@ -852,6 +852,7 @@ void
 hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 {
 	int64		epoch = hilo_random_number();
+	HiloTerm	term = hilo_counter_term(other);
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 
@@ -884,12 +885,7 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 			set_lineage(row, other->lineage);
 		}
 		if (other->lineage == row->lineage)
-			note_term(row, &(HiloTerm)
-/**INDENT** Error@888: Unbalanced parens */
-					  {
-			other->lineage, other->term, other->term_id
-/**INDENT** Warning@890: Extra ) */
-		});
+			note_term(row, &term);
 	}
 	row->hub_epoch = 0;
 	if ((row->flags & HILO_ROW_LEASED) || hilo_is_identity(ref->name) ||
@@ -1049,7 +1045,8 @@ hilo_counter_mark(HiloRowRef *ref, const char *hub, int64 lineage)
 
 	(void) find_row(&change, ref, HILO_ROW_CREATE);
 	if (((row->flags & HILO_ROW_LEASED) && row->lineage != 0) ||
-		(strcmp(NameStr(row->hub), hub) == 0 && row->lineage == lineage))
+		(strcmp(NameStr(row->hub), hub) == 0 && row->lineage == lineage &&
+		 !(row->flags & HILO_ROW_DROPPED)))
 	{
 		let_go(&change);
 		return;

@@ -941,6 +941,13 @@ read_answer(const HiloHubQuestion *question, HiloHubAnswer *answer)
 		strcmp(PQgetvalue(connection.result, 0, ANSWER_WANTS_REPORT), "t") == 0;
 	answer->message = read_text(0, ANSWER_REFUSAL);
 	answer->hint = read_text(0, ANSWER_HINT);
+
+	/* A refusal of one that is no hub says nothing about terms. */
+	if (!(answer->message != NULL && answer->term.lineage == 0) &&
+		!(answer->term.lineage > 0 && answer->term.id > 0 &&
+		  answer->term.number >= 1 &&
+		  answer->term.number <= PG_INT64_MAX / 2))
+		return false;
 	if (answer->message != NULL)
 	{
 		answer->sqlstate = ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
@@ -953,8 +960,7 @@ read_answer(const HiloHubQuestion *question, HiloHubAnswer *answer)
 		if (!read_item(i, question, &answer->items[i]))
 			return false;
 	}
-	return answer->term.lineage > 0 && answer->term.id > 0 &&
-		answer->term.number >= 1 && answer->term.number <= PG_INT64_MAX / 2;
+	return true;
 }
 
 /*

@@ -28,6 +28,7 @@
 #include "base/compat.h"
 #include "base/failure_point.h"
 #include "base/settings.h"
+#include "base/sql.h"
 #include "servers/citus.h"
 #include "servers/connection.h"
 #include "servers/hub.h"
@@ -370,8 +371,25 @@ highest_term(const List *counters, int64 lineage)
 }
 
 /*
- * Store a term in the rows of its lineage, and wait until it is on disk.  Returns
- * the counters; all rows that began to be leased before have the term then.
+ * Wait until a term is on disk, and on the standbys that
+ * synchronous_standby_names requires, whatever synchronous_commit says: one of
+ * them that is promoted must obey it, too.
+ */
+static void
+flush_term(XLogRecPtr lsn)
+{
+	int			level = NewGUCNestLevel();
+
+	if (synchronous_commit < SYNCHRONOUS_COMMIT_REMOTE_FLUSH)
+		hilo_sql_set_locally("synchronous_commit", "on");
+	hilo_row_flush(lsn);
+	AtEOXact_GUC(false, level);
+	HILO_FAILURE_POINT("term stored");
+}
+
+/*
+ * Store a term in the rows of its lineage, so that it lasts.  Returns the
+ * counters; all rows that began to be leased before have the term then.
  */
 static List *
 store_term(const HiloTerm *term)
@@ -396,8 +414,7 @@ store_term(const HiloTerm *term)
 		}
 		if (XLogRecPtrIsInvalid(lsn))
 			return counters;
-		hilo_row_flush(lsn);
-		HILO_FAILURE_POINT("term stored");
+		flush_term(lsn);
 		CHECK_FOR_INTERRUPTS();
 	}
 }
