@@ -159,7 +159,7 @@ inline follow(s, h)
 #ifdef WITHOUT_STANDBY
 #define RESUMES(h)		(automatic[h])
 #else
-#define RESUMES(h)		(automatic[h] && db[h].waited)
+#define RESUMES(h)		(automatic[h] && db[h].waited && db[h].open)
 #endif
 
 /* Begin term t + 1. */
