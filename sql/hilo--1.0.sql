@@ -1201,14 +1201,14 @@ CREATE FUNCTION hilo.lease(
     OUT low bigint, OUT high bigint, OUT epoch bigint, OUT range_size integer, OUT max_range_size integer, OUT node_tag text,
     OUT lineage bigint, OUT term bigint, OUT term_id bigint, OUT refusal text, OUT hint text, OUT wants_report boolean) RETURNS record
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
 DECLARE
     heard record;
-    own hilo.hub;
+    own record;
     claimed record;
-    new_waited integer;
+    waits integer;
     known bigint;
 BEGIN
-    PERFORM hilo._check_highest(collection, at_least);
     IF size IS NULL OR known_lineage IS NULL OR known_term IS NULL OR known_term_id IS NULL OR member IS NULL THEN
         RAISE EXCEPTION 'no argument of hilo.lease() may be null' USING ERRCODE = 'null_value_not_allowed';
     ELSIF size < 0 THEN
@@ -1216,15 +1216,27 @@ BEGIN
     ELSIF octet_length(member) > 255 OR strpos(member, '|') > 0 THEN
         RAISE EXCEPTION 'member must be a name of at most 255 bytes without "|"' USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    SELECT * INTO heard FROM hilo._hub_hear(known_lineage, known_term, known_term_id);
-    own := heard.own;
+    -- hilo.lease_from() asks with size 0: what would fail after a failover fails now.
+    IF size = 0 AND NOT has_function_privilege(session_user, 'hilo.report(text, bigint, bigint, bigint, text[], bigint[])', 'EXECUTE') THEN
+        RAISE EXCEPTION 'permission denied for function report' USING ERRCODE = 'insufficient_privilege',
+            HINT = 'Grant the member''s role the right to execute hilo.lease and hilo.report.';
+    END IF;
+    -- Nearly always the term is open, and no other one is known.
+    SELECT h.lineage, h.term, h.term_id, h.waited, b.resumes INTO own FROM hilo._hub_begin(true) b, hilo.hub h
+    WHERE h.hub = '|' AND h.is_open AND h.timeline = b.timeline AND h.home = b.home
+        AND (known_lineage = 0 OR known_lineage = h.lineage AND (known_term < h.term OR known_term = h.term AND known_term_id = h.term_id));
+    IF NOT FOUND THEN
+        PERFORM hilo._check_highest(lease.collection, at_least);
+        SELECT * INTO heard FROM hilo._hub_hear(known_lineage, known_term, known_term_id);
+        refusal := heard.refusal;
+        hint := heard.hint;
+        SELECT (heard.own).lineage, (heard.own).term, (heard.own).term_id, (heard.own).waited, heard.resumes INTO own;
+    END IF;
     lineage := own.lineage;
     term := own.term;
     term_id := own.term_id;
-    refusal := heard.refusal;
-    hint := heard.hint;
     IF refusal IS NULL THEN
-        SELECT * INTO claimed FROM hilo._claim_lease(collection, size, at_least, own.waited);
+        SELECT c.* INTO claimed FROM hilo._claim_lease(lease.collection, size, at_least, own.waited) c;
         low := claimed.low;
         high := claimed.high;
         epoch := claimed.epoch;
@@ -1232,28 +1244,34 @@ BEGIN
         max_range_size := claimed.max_range_size;
         node_tag := claimed.node_tag;
         IF size > 0 THEN
-            -- Another session may have begun to wait for the standby meanwhile.
-            new_waited := (SELECT h.waited FROM hilo.hub h WHERE h.hub = '|');
-            IF new_waited <> 0 AND own.waited = 0 THEN
-                PERFORM hilo._hub_wait(claimed.lsn, new_waited);
+            IF claimed.lsn IS NOT NULL THEN
+                -- Another session may have begun to wait for the standby meanwhile.
+                SELECT h.waited INTO waits FROM hilo.hub h WHERE h.hub = '|';
+                IF waits <> 0 AND own.waited = 0 THEN
+                    PERFORM hilo._hub_wait(claimed.lsn, waits);
+                END IF;
             END IF;
-            new_waited := CASE WHEN heard.resumes THEN CASE own.waited WHEN 0 THEN 1 ELSE 2 END ELSE CASE own.waited WHEN 2 THEN 3 ELSE 0 END END;
-            IF new_waited <> own.waited THEN
-                UPDATE hilo.hub h SET waited = new_waited WHERE h.hub = '|' AND h.waited = own.waited;
+            waits := CASE WHEN own.resumes THEN CASE own.waited WHEN 0 THEN 1 ELSE 2 END ELSE CASE own.waited WHEN 2 THEN 3 ELSE 0 END END;
+            IF waits <> own.waited THEN
+                UPDATE hilo.hub h SET waited = waits WHERE h.hub = '|' AND h.waited = own.waited;
             END IF;
-            known := hilo._note_member(member, collection, at_least, epoch, known_term, own.term, own.term_id);
+            INSERT INTO hilo.member AS m VALUES (lease.member, lease.collection, at_least, lease.epoch, known_term, own.term, own.term_id, clock_timestamp(), inet_client_addr())
+            ON CONFLICT (member, collection) DO UPDATE SET highest = GREATEST(m.highest, EXCLUDED.highest), epoch = EXCLUDED.epoch,
+                known_term = GREATEST(m.known_term, EXCLUDED.known_term), reported_term = EXCLUDED.reported_term,
+                reported_id = EXCLUDED.reported_id, seen_at = EXCLUDED.seen_at, address = EXCLUDED.address
+            RETURNING m.highest INTO known;
             -- A single server rarely asks for less than before, but two that were made
             -- from one copy do, in turns.
-            IF known > at_least AND member <> '' THEN
-                RAISE WARNING 'member "%" reports numbers of "%" up to %, but has reported % before', member, collection, at_least, known
+            IF known > at_least AND lease.member <> '' THEN
+                RAISE WARNING 'member "%" reports numbers of "%" up to %, but has reported % before', lease.member, lease.collection, at_least, known
                     USING HINT = 'Unless it has crashed, or was restored or promoted, two servers have this name. Set cluster_name on each to a different value.';
             END IF;
         END IF;
     ELSIF heard.is_ours THEN
-        IF size > 0 AND member <> '' THEN
-            PERFORM hilo._note_member(member, collection, at_least, NULL, known_term, NULL, NULL);
+        IF size > 0 AND lease.member <> '' THEN
+            PERFORM hilo._note_member(lease.member, lease.collection, at_least, NULL, known_term, NULL, NULL);
         END IF;
-        wants_report := member <> '' AND NOT EXISTS (
+        wants_report := lease.member <> '' AND NOT EXISTS (
             SELECT FROM hilo.member m WHERE m.member = lease.member AND (m.reported_term, m.reported_id) = (own.term, own.term_id));
     END IF;
 END
@@ -1261,7 +1279,7 @@ $$;
 COMMENT ON FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text) IS
     'on a hub, called by members: claim a lease of up to size numbers above at_least, the highest that the member has ever had; size 0 claims none; known_lineage, known_term and known_term_id are what the member of that name knows about the hub; refusal: why no lease is given';
 
-CREATE FUNCTION hilo.lease_report(
+CREATE FUNCTION hilo.report(
     member text, known_lineage bigint, known_term bigint, known_term_id bigint, collections text[], highest bigint[],
     OUT collection text, OUT epoch bigint, OUT range_size integer, OUT max_range_size integer, OUT node_tag text,
     OUT lineage bigint, OUT term bigint, OUT term_id bigint, OUT refusal text, OUT hint text, OUT wants_report boolean) RETURNS SETOF record
@@ -1274,11 +1292,11 @@ DECLARE
     options record;
 BEGIN
     IF member IS NULL OR known_lineage IS NULL OR known_term IS NULL OR known_term_id IS NULL OR collections IS NULL OR highest IS NULL THEN
-        RAISE EXCEPTION 'no argument of hilo.lease_report() may be null' USING ERRCODE = 'null_value_not_allowed';
+        RAISE EXCEPTION 'no argument of hilo.report() may be null' USING ERRCODE = 'null_value_not_allowed';
     ELSIF octet_length(member) > 255 OR strpos(member, '|') > 0 OR member = '' THEN
         RAISE EXCEPTION 'member must be a name of at most 255 bytes without "|"' USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    PERFORM hilo._check_highest(r.collection, r.highest) FROM unnest(collections, lease_report.highest) r(collection, highest);
+    PERFORM hilo._check_highest(r.collection, r.highest) FROM unnest(collections, report.highest) r(collection, highest);
     SELECT * INTO heard FROM hilo._hub_hear(known_lineage, known_term, known_term_id);
     own := heard.own;
     lineage := own.lineage;
@@ -1293,7 +1311,7 @@ BEGIN
     -- Only in exactly this term, all of which the member's rows have stored before.
     counts := known_lineage = own.lineage AND known_term = own.term AND known_term_id = own.term_id;
     wants_report := NOT own.is_open AND NOT counts;
-    FOR one IN SELECT r.collection, max(r.highest) AS highest FROM unnest(collections, lease_report.highest) r(collection, highest)
+    FOR one IN SELECT r.collection, max(r.highest) AS highest FROM unnest(collections, report.highest) r(collection, highest)
             GROUP BY r.collection ORDER BY r.collection COLLATE "C" LOOP
         SELECT c.epoch, c.range_size, c.max_range_size, CASE WHEN c.flags & 4 <> 0 THEN c.node_tag::text END AS node_tag
             INTO options FROM hilo.hilo c WHERE c.collection = one.collection AND c.home = own.home AND own.is_open;
@@ -1307,11 +1325,11 @@ BEGIN
     END LOOP;
     IF counts THEN
         UPDATE hilo.member m SET reported_term = own.term, reported_id = own.term_id, seen_at = clock_timestamp()
-        WHERE m.member = lease_report.member AND (m.reported_term, m.reported_id) IS DISTINCT FROM (own.term, own.term_id);
+        WHERE m.member = report.member AND (m.reported_term, m.reported_id) IS DISTINCT FROM (own.term, own.term_id);
     END IF;
 END
 $$;
-COMMENT ON FUNCTION hilo.lease_report(text, bigint, bigint, bigint, text[], bigint[]) IS
+COMMENT ON FUNCTION hilo.report(text, bigint, bigint, bigint, text[], bigint[]) IS
     'on a hub, called by members: the highest numbers that the member has ever had of all collections leased from this hub; returns what is set for each of them';
 
 CREATE FUNCTION hilo.lease_report() RETURNS bigint
@@ -1568,7 +1586,7 @@ REVOKE ALL ON ROUTINE
     hilo.allow(text, name), hilo.disallow(text, name),
     hilo.bind(text, regclass, name), hilo.bind(text, regprocedure), hilo.unbind(text),
     hilo.lease_from(text, text, bigint), hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text),
-    hilo.lease_report(), hilo.lease_report(text, bigint, bigint, bigint, text[], bigint[]),
+    hilo.lease_report(), hilo.report(text, bigint, bigint, bigint, text[], bigint[]),
     hilo.hub_resume(bigint), hilo.hub_forget(text),
     hilo._present(), hilo._hub_begin(boolean), hilo._hub_hear(bigint, bigint, bigint), hilo._hub_wait(pg_lsn, integer),
     hilo._claim_lease(text, bigint, bigint, integer), hilo._check_highest(text, bigint), hilo._raise_counter(text, bigint, bigint),

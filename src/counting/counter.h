@@ -237,10 +237,9 @@ typedef struct HiloTerm
 static inline HiloTerm
 hilo_counter_term(const HiloRow *row)
 {
-	return (HiloTerm)
-	{
-		row->lineage, row->term, row->term_id
-	};
+	HiloTerm	term = {.lineage = row->lineage,.number = row->term,.id = row->term_id};
+
+	return term;
 }
 
 /*

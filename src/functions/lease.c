@@ -135,6 +135,27 @@ hilo_hub_begin(PG_FUNCTION_ARGS)
 	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
 }
 
+/*
+ * Raise 22023 if the number would use up more than half of the remaining ones, as
+ * for an id given by hand: a member's mistake must not exhaust the counter.
+ */
+static void
+check_highest(HiloRowRef *ref, int64 number)
+{
+	HiloRow		row;
+
+	(void) hilo_counter_read(ref, &row);
+	if (number > row.max && number - row.max > (row.max_value - row.max) / 2)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("numbers of \"%s\" up to " INT64_FORMAT " would use up more than half of the remaining numbers",
+						ref->name, number),
+				 errdetail("The hub has claimed numbers up to " INT64_FORMAT "; the limit is " INT64_FORMAT ".",
+						   row.max, row.max_value),
+				 errhint("If the member is right, advance the counter on the hub with %s().",
+						 hilo_is_identity(ref->name) ? "seed_identity_for" : "hilo.seed")));
+}
+
 Datum
 hilo_claim_lease(PG_FUNCTION_ARGS)
 {
@@ -150,6 +171,7 @@ hilo_claim_lease(PG_FUNCTION_ARGS)
 	bool		nulls[7] = {0};
 
 	(void) hilo_api_administered(fcinfo, &collection);
+	check_highest(&collection.ref, at_least);
 	hilo_hub_check_synchronous();
 	range = hilo_counter_lease(&collection.ref, hilo_leasing(), size,
 							   at_least, &row, &lsn);
@@ -164,7 +186,10 @@ hilo_claim_lease(PG_FUNCTION_ARGS)
 	values[4] = Int32GetDatum(row.max_range_size);
 	values[5] = CStringGetTextDatum(NameStr(row.node_tag));
 	nulls[5] = (row.flags & HILO_ROW_HAS_TAG) == 0;
+
+	/* Without a synchronous standby nobody begins to wait for one. */
 	values[6] = LSNGetDatum(lsn);
+	nulls[6] = !hilo_hub_is_synchronous();
 	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
 }
 
@@ -176,29 +201,13 @@ hilo_hub_wait(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/*
- * Raise 22023 if the number would use up more than half of the remaining ones, as
- * for an id given by hand: a member's mistake must not exhaust the counter.
- */
 Datum
 hilo_check_highest(PG_FUNCTION_ARGS)
 {
 	HiloCollection collection;
-	HiloRow		row;
-	int64		number;
 
 	(void) hilo_api_administered(fcinfo, &collection);
-	number = hilo_api_number(fcinfo, 1, "at_least");
-	(void) hilo_counter_read(&collection.ref, &row);
-	if (number > row.max && number - row.max > (row.max_value - row.max) / 2)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("numbers of \"%s\" up to " INT64_FORMAT " would use up more than half of the remaining numbers",
-						collection.ref.name, number),
-				 errdetail("The hub has claimed numbers up to " INT64_FORMAT "; the limit is " INT64_FORMAT ".",
-						   row.max, row.max_value),
-				 errhint("If the member is right, advance the counter on the hub with %s().",
-						 hilo_is_identity(collection.ref.name) ? "seed_identity_for" : "hilo.seed")));
+	check_highest(&collection.ref, hilo_api_number(fcinfo, 1, "at_least"));
 	PG_RETURN_VOID();
 }
 

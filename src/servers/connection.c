@@ -994,7 +994,7 @@ send_question(const HiloHubQuestion *question, HiloHubAnswer *answer)
 				   "SELECT low, high, " ANSWER_LIST ", NULL FROM hilo.lease($1, $2, $3, $4, $5, $6, $7)",
 				   lengthof(lease_types), lease_types, lease_params, answer);
 	return run(question,
-			   "SELECT NULL, NULL, " ANSWER_LIST ", collection FROM hilo.lease_report($1, $2, $3, $4, $5, $6)",
+			   "SELECT NULL, NULL, " ANSWER_LIST ", collection FROM hilo.report($1, $2, $3, $4, $5, $6)",
 			   lengthof(report_types), report_types, report_params, answer);
 }
 

@@ -211,9 +211,8 @@ hilo_hub_check_draw(HiloRowRef *ref)
 			 errhint("Call hilo.hub_resume() once all members that hilo.members shows have reported.")));
 }
 
-/* True if a synchronous standby is configured. */
-static bool
-is_synchronous(void)
+bool
+hilo_hub_is_synchronous(void)
 {
 	bool		defined;
 
@@ -226,7 +225,7 @@ is_synchronous(void)
 void
 hilo_hub_check_synchronous(void)
 {
-	if (hilo_hub_auto_resume && !is_synchronous())
+	if (hilo_hub_auto_resume && !hilo_hub_is_synchronous())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("this server gives leases only if a synchronous standby has them"),
@@ -241,7 +240,7 @@ hilo_hub_flush(XLogRecPtr lsn, int waited)
 
 	if (synchronous_commit < SYNCHRONOUS_COMMIT_REMOTE_FLUSH)
 		hilo_sql_set_locally("synchronous_commit", "on");
-	if (hilo_hub_auto_resume || (waited != 0 && is_synchronous()))
+	if (hilo_hub_auto_resume || (waited != 0 && hilo_hub_is_synchronous()))
 		hilo_row_flush_to_standby(lsn);
 	else
 		hilo_row_flush(lsn);

@@ -35,6 +35,9 @@ extern void hilo_hub_wait_for_standby(XLogRecPtr lsn);
  */
 extern void hilo_hub_flush(XLogRecPtr lsn, int waited);
 
+/* True if a synchronous standby is configured. */
+extern bool hilo_hub_is_synchronous(void);
+
 /*
  * If hilo.hub_auto_resume is on, raise 55000 unless a synchronous standby is
  * configured.

@@ -19,11 +19,11 @@ CREATE FUNCTION public.mostly(truth bigint) RETURNS bigint LANGUAGE sql AS
 ALTER EXTENSION hilo DROP FUNCTION hilo.lease;
 DROP FUNCTION hilo.lease;
 CREATE FUNCTION hilo.lease(
-    collection text, size bigint, at_least bigint DEFAULT 0, known_system bigint DEFAULT 0, known_timeline bigint DEFAULT 0, member text DEFAULT '',
-    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT system_identifier bigint, OUT timeline bigint,
-    OUT range_size bigint, OUT max_range_size bigint, OUT node_tag text) RETURNS record
+    collection text, size bigint, at_least bigint DEFAULT 0, known_lineage bigint DEFAULT 0, known_term bigint DEFAULT 0, known_term_id bigint DEFAULT 0, member text DEFAULT '',
+    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT range_size bigint, OUT max_range_size bigint, OUT node_tag text,
+    OUT lineage bigint, OUT term bigint, OUT term_id bigint, OUT refusal text, OUT hint text, OUT wants_report boolean) RETURNS record
     LANGUAGE sql AS $$
-        SELECT public.answer(), public.answer(), public.mostly(7),
-            public.mostly((SELECT s.system_identifier FROM pg_control_system() s)), public.mostly((SELECT c.timeline_id FROM pg_control_checkpoint() c)),
-            public.mostly(0), public.mostly(0), (ARRAY[NULL, 'B', '', '%s-', repeat('t', 100)])[1 + floor(random() * 5)::int]
+        SELECT public.answer(), public.answer(), public.mostly(7), public.mostly(0), public.mostly(0),
+            (ARRAY[NULL, 'B', '', '%s-', repeat('t', 100)])[1 + floor(random() * 5)::int],
+            public.mostly(5), public.mostly(1), public.mostly(9), CASE WHEN random() < 0.1 THEN '%s' END, NULL, random() < 0.5
     $$;

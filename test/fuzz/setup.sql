@@ -229,7 +229,7 @@ END $$;
 CREATE TABLE functions AS
     SELECT row_number() OVER (ORDER BY p.oid::regprocedure::text COLLATE "C")::int AS n, p.oid::regprocedure AS function,
         format('%I.%I', p.pronamespace::regnamespace::name, p.proname) AS name,
-        p.oid::regprocedure::text ~ '(attach|detach|bind|configure|_counters|ranges|pool|members|sync|hub_resume|lease_report|hear_hub)\(' AS heavy
+        p.oid::regprocedure::text ~ '(attach|detach|bind|configure|_counters|ranges|pool|members|sync|hub_resume|lease_report|report)\(' AS heavy
     FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
         JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
     WHERE e.extname = 'hilo' AND p.prorettype <> 'trigger'::regtype
@@ -465,7 +465,7 @@ DECLARE
 BEGIN
     FOR i IN 1 .. count LOOP
         statement := CASE floor(random() * 13)::int
-            WHEN 0 THEN format('INSERT INTO hilo.hilo (max, max_value, collection, claim_rate, claimed_at, max_ever, flags, timeline)
+            WHEN 0 THEN format('INSERT INTO hilo.hilo (max, max_value, collection, claim_rate, claimed_at, max_ever, flags, term)
                 VALUES (%L, %L, %L, %L, %L, %L, %s, %L)',
                 fuzz.a_bigint(), fuzz.a_bigint(), fuzz.a_text() || CASE WHEN random() < 0.3 THEN '|' ELSE '' END,
                 (ARRAY['0', 'NaN', 'Infinity', '-1', '1e308', '5'])[1 + floor(random() * 6)::int],
@@ -473,7 +473,7 @@ BEGIN
             WHEN 1 THEN format('INSERT INTO hilo.hilo (collection, node_tag, range_size, max_range_size, lease_size, hub, hub_epoch, home, epoch, flags)
                 VALUES (%L, %L, %L, %L, %L, %L, %L, %L, %L, %L)', fuzz.a_text(), fuzz.a_name(), (fuzz.a_bigint() % 2147483648)::int, (fuzz.a_bigint() % 2147483648)::int,
                 (fuzz.a_bigint() % 2147483648)::int, fuzz.a_server(), fuzz.a_bigint(), fuzz.a_bigint(), fuzz.a_bigint(), (ARRAY[NULL, 0, 1, 2, 4, 8, 16, 31, -1])[1 + floor(random() * 9)::int])
-            WHEN 10 THEN format('INSERT INTO hilo.hub (hub, system_identifier, timeline, role, home) VALUES (%L, %L, %L, %L, %L)',
+            WHEN 10 THEN format('INSERT INTO hilo.hub (hub, lineage, term, role, home) VALUES (%L, %L, %L, %L, %L)',
                 (ARRAY[NULL, '', '|', 'liar', 'dead', 'empty', 'gone'])[1 + floor(random() * 7)::int], fuzz.a_bigint(), fuzz.a_bigint(), fuzz.a_name(), fuzz.a_bigint())
             WHEN 2 THEN format('INSERT INTO hilo.binding (collection, kind, home, object, object_name, column_name, column_number, owner, trigger_xid) VALUES (%L, %L, %L, %L, %L, %L, %L, %L, %L)',
                 fuzz.a_text(), fuzz.a_text(), fuzz.a_bigint(), (ARRAY[NULL, '0', '16384'])[1 + floor(random() * 3)::int], fuzz.a_text(), fuzz.a_text(),

@@ -394,7 +394,7 @@ def start_hub(mode):
         sys.exit('the standbys have not started')
     hub_sql(primary(), 'CREATE DATABASE ids', 'postgres')
     hub_sql(primary(), 'CREATE EXTENSION hilo; CREATE SEQUENCE control;' + block('CREATE ROLE') +
-            'GRANT EXECUTE ON FUNCTION hilo.lease TO members; GRANT USAGE ON SEQUENCE control TO members')
+            'GRANT EXECUTE ON FUNCTION hilo.lease, hilo.report TO members; GRANT USAGE ON SEQUENCE control TO members')
 
 
 def stop_hub():

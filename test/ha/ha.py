@@ -171,7 +171,7 @@ class Administrator(threading.Thread):
             return False
         self.looked_at = time.time()
         try:
-            return hub_sql(hub, "SELECT count(*) FROM hilo.hub WHERE hub = '|' AND timeline = -1 AND raised > 0")[0][0] > 0
+            return hub_sql(hub, "SELECT count(*) FROM hilo.hub WHERE hub = '|' AND seen >= term")[0][0] > 0
         except psycopg2.Error:
             return False
 
@@ -397,8 +397,9 @@ def leave_old_hub():
     new = primary()
     for name in MEMBERS[:2]:
         sql(member_path(name), 'SELECT hilo.lease_report()')
-    hub_sql(new, 'SELECT hilo.hub_resume(force => true)')
-    administrator.step('hilo.hub_resume(force => true), while the old hub lives on')
+    hub_sql(new, 'SELECT hilo.hub_forget(member) FROM (SELECT DISTINCT member FROM hilo.members) m')
+    hub_sql(new, 'SELECT hilo.hub_resume()')
+    administrator.step('members forgotten and hilo.hub_resume(), while the old hub lives on')
     administrator.timeline = timeline(new)
     time.sleep(60)
     administrator.stop(old)

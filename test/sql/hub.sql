@@ -1,5 +1,6 @@
 -- What of leases needs no preloaded server: a hub gives them, each above all that was claimed, and none that could overlap with others.
 
+\set SHOW_CONTEXT never
 -- Arguments.
 \set VERBOSITY sqlstate
 SELECT hilo.lease(NULL, 1);
@@ -14,11 +15,11 @@ SELECT hilo.lease('', 1);
 SELECT hilo.lease('hub|x', 1);
 SELECT hilo.lease('hub_x||', 1);
 SELECT hilo.lease('|', 1);
-SELECT hilo.lease_report(NULL, 0, 0, 0, '{}', '{}');
-SELECT hilo.lease_report('regress_one', 0, 0, 0, NULL, '{}');
-SELECT hilo.lease_report('', 0, 0, 0, '{}', '{}');
-SELECT hilo.lease_report('regress_one', 0, 0, 0, '{hub_x}', '{-1}');
-SELECT hilo.lease_report('regress_one', 0, 0, 0, '{|}', '{1}');
+SELECT hilo.report(NULL, 0, 0, 0, '{}', '{}');
+SELECT hilo.report('regress_one', 0, 0, 0, NULL, '{}');
+SELECT hilo.report('', 0, 0, 0, '{}', '{}');
+SELECT hilo.report('regress_one', 0, 0, 0, '{hub_x}', '{-1}');
+SELECT hilo.report('regress_one', 0, 0, 0, '{|}', '{1}');
 SELECT hilo.hub_resume(NULL);
 SELECT hilo.hub_resume(-1);
 -- A server that has never been asked is no hub.
@@ -173,19 +174,19 @@ SELECT hilo.drop('hub_counted', true), hilo.seed('hub_counted', 5);
 SELECT member, collection, reported FROM hilo.members WHERE member <> '' ORDER BY 1, 2;
 -- A report counts only in exactly this term.
 SELECT term_id AS new_id FROM hilo.hub WHERE hub = '|' \gset
-SELECT collection, epoch, refusal, wants_report FROM hilo.lease_report('regress_one', :lineage, :term, :term_id, '{hub_terms}', '{5000}');
-SELECT collection, refusal, wants_report FROM hilo.lease_report('regress_one', :lineage, :term + 4, 5, '{hub_terms}', '{5000}');
+SELECT collection, epoch, refusal, wants_report FROM hilo.report('regress_one', :lineage, :term, :term_id, '{hub_terms}', '{5000}');
+SELECT collection, refusal, wants_report FROM hilo.report('regress_one', :lineage, :term + 4, 5, '{hub_terms}', '{5000}');
 SELECT missing FROM hilo.hub_resume();
 -- That was its own number with another id, so a later term collects.
 SELECT term AS new_term, term_id AS new_id FROM hilo.hub WHERE hub = '|' \gset
-SELECT collection, refusal, wants_report FROM hilo.lease_report('regress_one', :lineage, :new_term, :new_id, '{hub_terms,hub_unknown}', '{5000,70}');
+SELECT collection, refusal, wants_report FROM hilo.report('regress_one', :lineage, :new_term, :new_id, '{hub_terms,hub_unknown}', '{5000,70}');
 SELECT is_open, missing FROM hilo.hub_resume(100);
 SELECT is_open, missing FROM hilo.hub_resume();
 SELECT low, high, refusal FROM hilo.lease('hub_terms', 10, 5000, :lineage, :new_term, :new_id, 'regress_one');
 SELECT low, high, refusal FROM hilo.lease('hub_unknown', 10);
 SELECT hilo_next_number('hub_counted');
 -- A report to an open hub says what is set for its collections.
-SELECT collection, epoch = (SELECT epoch FROM hilo.hilo WHERE hilo.collection = 'hub_terms') AS epoch, refusal, wants_report FROM hilo.lease_report('regress_one', :lineage, :new_term, :new_id, '{hub_terms}', '{5010}');
+SELECT collection, epoch = (SELECT epoch FROM hilo.hilo WHERE hilo.collection = 'hub_terms') AS epoch, refusal, wants_report FROM hilo.report('regress_one', :lineage, :new_term, :new_id, '{hub_terms}', '{5010}');
 \x off
 
 -- Members: what each has, as it says.  Forgotten, it is not waited for.
@@ -230,7 +231,7 @@ SET ROLE regress_hilo_member;
 \set VERBOSITY sqlstate
 SELECT hilo.lease('hub_fresh', 10);
 SELECT hilo.lease_from('hub_fresh', 'nowhere');
-SELECT hilo.lease_report('regress_one', 0, 0, 0, '{}', '{}');
+SELECT hilo.report('regress_one', 0, 0, 0, '{}', '{}');
 SELECT hilo.hub_resume();
 SELECT hilo.hub_forget('');
 \set VERBOSITY default

@@ -23,7 +23,7 @@ $node->append_conf('postgresql.conf', q{shared_preload_libraries = 'pg_squeeze'}
 $node->start;
 my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
 
-my @ours = ('hilo.hilo', 'hilo.hub', 'hilo.binding');
+my @ours = ('hilo.hilo', 'hilo.binding');
 $node->safe_psql('postgres', q{
 	CREATE EXTENSION hilo;
 	CREATE TABLE users (id text PRIMARY KEY);

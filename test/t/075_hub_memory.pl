@@ -222,7 +222,7 @@ is($stranger->safe_psql('hub', q{SELECT count(*) FROM hilo.lease('never', 0); SE
 # Two members with one name, as of two copies of one server, each with what it holds.
 sub reported { return message_of($stranger, 'hub', "SELECT hilo.lease('shared', 10, $_[0], 0, 0, 0, 'member')"); }
 is(reported($_), '', "a member that has had numbers up to $_") for 0, 10, 10, 20;
-is(message_of($stranger, 'hub', q{SELECT hilo.lease_report('member', 0, 0, 0, '{shared}', '{10}')}), '', 'a report that a later question has overtaken');
+is(message_of($stranger, 'hub', q{SELECT hilo.report('member', 0, 0, 0, '{shared}', '{10}')}), '', 'a report that a later question has overtaken');
 like(reported(10), qr/WARNING:  01000: member "member" reports numbers of "shared" up to 10, but has reported 20 before\n.*HINT: .*cluster_name/s, 'one that has had fewer than it said is another one');
 
 $_->stop for $node, $hub_node, $standby, $stranger;

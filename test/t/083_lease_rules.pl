@@ -51,6 +51,7 @@ hub(<<SQL);
 CREATE ROLE drawer LOGIN PASSWORD '$SECRET';
 CREATE ROLE trusted LOGIN;
 GRANT EXECUTE ON FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text) TO drawer, trusted;
+GRANT EXECUTE ON FUNCTION hilo.report TO trusted;
 CREATE ROLE stranger LOGIN PASSWORD '$SECRET';
 SQL
 my $hba = slurp_file($hub->data_dir . '/pg_hba.conf');
@@ -79,6 +80,9 @@ like($wrong, qr/08001: .*password authentication failed for user "drawer"/s, 'a 
 sql("ALTER USER MAPPING FOR admin SERVER asks OPTIONS (SET user 'stranger', SET password '$SECRET')");
 like(message("$as_admin SELECT hilo.lease_from('a', 'asks')"), qr/42501: .*permission denied for function lease/s, 'a role that the hub gives nothing');
 is(flags('a'), 0, 'nothing was leased');
+sql("ALTER USER MAPPING FOR admin SERVER asks OPTIONS (SET user 'drawer', SET password '$SECRET')");
+like(message("$as_admin SELECT hilo.lease_from('a', 'asks')"), qr/42501: .*permission denied for function report/s, 'a role whose reports would be refused after a failover');
+hub('GRANT EXECUTE ON FUNCTION hilo.report TO drawer');
 sql("ALTER USER MAPPING FOR admin SERVER asks OPTIONS (SET user 'drawer', SET password '$SECRET')");
 is(sql("$as_admin SELECT hilo.lease_from('a', 'asks')"), '', 'as it should be');
 is(sql("SELECT r.hub, h.role FROM hilo.hilo r JOIN hilo.hub h ON h.hub = r.hub::text WHERE collection = 'a'"), 'asks|admin', 'the role is remembered');

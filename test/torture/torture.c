@@ -491,7 +491,8 @@ resume_hub(void)
 {
 	command("SELECT hilo.lease_report()");
 	command_in("worker", "SELECT hilo.lease_report()");
-	command_in("hub", "SELECT hilo.hub_resume(force => true)");
+	command_in("hub", "SELECT hilo.hub_forget(member) FROM (SELECT DISTINCT member FROM hilo.members) m");
+	command_in("hub", "SELECT hilo.hub_resume()");
 }
 
 /* Make the hub known to a database. */
