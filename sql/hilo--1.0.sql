@@ -1140,7 +1140,7 @@ BEGIN
             INSERT INTO hilo.hub (hub, lineage, term, term_id, is_open, timeline, home, seen, waited)
                 VALUES ('|', here.random, 1, here.term_id, true, here.timeline, here.home, 0, 0) ON CONFLICT DO NOTHING;
             CONTINUE;
-        ELSIF known_term - GREATEST(own.term, own.seen) > max_ahead THEN
+        ELSIF known_term > GREATEST(own.term, own.seen) + max_ahead THEN
             refusal := format('this server has never been in term %s', known_term);
             RETURN;
         ELSIF (own.timeline, own.home) <> (here.timeline, here.home) THEN
