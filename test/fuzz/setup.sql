@@ -546,6 +546,9 @@ BEGIN
         PERFORM set_config('hilo.hub', '', true), set_config('hilo.lease_retry', '0', true), set_config('hilo.lease_timeout', '600000', true);
     END IF;
     IF may_write THEN
+        -- The calls may have asked this server as a hub, with a later term, and resumed it.
+        PERFORM hilo.hub_forget(m.member) FROM (SELECT DISTINCT member FROM hilo.member) m;
+        PERFORM hilo.hub_resume() FROM hilo.hub WHERE hub = '|';
         PERFORM fuzz.draw_canaries();
     END IF;
     RETURN format('calls %s failed %s', done, failed);

@@ -84,7 +84,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush news epoch standby take-in generation home guard joined leak forget give-back leave sqlstate note-late note-own note-begin note-fold note-old note-small ends by-hand'
+names='none flush news epoch standby take-in generation home guard joined leak forget give-back leave sqlstate note-late note-own note-begin note-fold note-old note-small ends by-hand terms own-draws resume reports'
 mutant() {
     case $1 in
         none)
@@ -234,6 +234,26 @@ mutant() {
             about="ordered: what began after the snapshot was taken is ignored"
             replace shared/order.c 'xid == view->own || xid >= view->xmax' 'xid == view->own'
             look() { tap 094_ordered_attacks.pl 'began after the snapshot'; } ;;
+        terms)
+            about="an answer of an earlier term is taken in"
+            replace counting/counter.c 'else if (!obeys(&change->row, &answer->term))' 'else if (!obeys(&change->row, &answer->term) && false)'
+            look() { tap 079_terms.pl 'no number twice'; } ;;
+        own-draws)
+            about="a hub that is not open draws for itself"
+            replace servers/hub.c '		own_state.may_draw = at_home &&
+' '		own_state.may_draw = true || at_home &&
+'
+            look() { tap 075_hub_memory.pl 'nor does it draw for itself'; } ;;
+        resume)
+            about="a hub resumes although reports are missing"
+            replace ../sql/hilo--1.0.sql "        IF missing = '{}' THEN
+" "        IF true THEN
+"
+            look() { tap 081_lease_failover.pl .; } ;;
+        reports)
+            about="reports of another term count"
+            replace ../sql/hilo--1.0.sql 'counts := known_lineage = own.lineage AND known_term = own.term AND known_term_id = own.term_id;' 'counts := true;'
+            look() { tap 079_terms.pl 'no number twice'; } ;;
         by-hand)
             about="ordered: ids by hand are not noted"
             replace shared/order.c 'noted = note_number(order, ring, xid, number);' 'noted = true;'
