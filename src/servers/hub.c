@@ -344,14 +344,26 @@ members_of(const char *counter, int64 epoch)
 	return names;
 }
 
-Relation
+/*
+ * The lock is none of a table: vacuum and REINDEX CONCURRENTLY, which waits for
+ * transactions, are not in the way.
+ */
+void
+hilo_leases_begin(void)
+{
+	LOCKTAG		tag = hilo_task_tag(HILO_GIVE_LEASES);
+
+	(void) LockAcquire(&tag, ShareLock, false, false);
+}
+
+void
 hilo_members_lock(const char *counter, bool force)
 {
-	Relation	rel;
+	LOCKTAG		tag = hilo_task_tag(HILO_GIVE_LEASES);
 	char	   *names;
 
 	/* Lock first: the first lease of all may be under way. */
-	rel = hilo_catalog_open(HILO_TABLE_MEMBERS, ShareLock);
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 	names = force || !hilo_is_hub() ? NULL : members_of(counter, 0);
 	if (names != NULL)
 		ereport(ERROR,
@@ -360,14 +372,14 @@ hilo_members_lock(const char *counter, bool force)
 						HILO_COUNTER_ARGS(counter)),
 				 errdetail("Members may still draw from them: %s.", names),
 				 errhint("Call hilo.hub_forget() for each that no longer does; hilo.drop() with force forgets all.")));
-	return rel;
 }
 
 void
-hilo_members_unlock(Relation rel)
+hilo_members_unlock(void)
 {
-	if (rel != NULL)
-		table_close(rel, ShareLock);
+	LOCKTAG		tag = hilo_task_tag(HILO_GIVE_LEASES);
+
+	LockRelease(&tag, ExclusiveLock, false);
 }
 
 void

@@ -67,8 +67,11 @@ extern void hilo_hub_restore(HiloTable table, HeapTuple tuple,
  * and let none be given until hilo_members_unlock(); raise 55000 if members have
  * leased from the counter, unless force, when they are only warned of.
  */
-extern Relation hilo_members_lock(const char *counter, bool force);
-extern void hilo_members_unlock(Relation rel);
+extern void hilo_members_lock(const char *counter, bool force);
+extern void hilo_members_unlock(void);
+
+/* Call this before a lease is given: hilo_members_lock() waits for its end. */
+extern void hilo_leases_begin(void);
 
 /* Forget what members have of a counter that was dropped. */
 extern void hilo_members_forget_counter(const char *counter);

@@ -181,11 +181,13 @@ hilo_collection_horizon(HiloCollection *collection, Snapshot snapshot,
 int64
 hilo_collection_seed(HiloCollection *collection, int64 value, bool force)
 {
-	Relation	members = force ?
-		hilo_members_lock(collection->ref.name, false) : NULL;
-	int64		max = hilo_counter_seed(&collection->ref, value, force);
+	int64		max;
 
-	hilo_members_unlock(members);
+	if (force)
+		hilo_members_lock(collection->ref.name, false);
+	max = hilo_counter_seed(&collection->ref, value, force);
+	if (force)
+		hilo_members_unlock();
 	hilo_pool_forget(collection->ref.name);
 	hilo_members_warn(&collection->ref);
 	return max;
@@ -206,10 +208,11 @@ hilo_collection_adopt(HiloCollection *collection, int64 highest, int64 limit,
 bool
 hilo_collection_drop(HiloCollection *collection, bool force)
 {
-	Relation	members = hilo_members_lock(collection->ref.name, force);
-	bool		dropped = hilo_counter_drop(&collection->ref);
+	bool		dropped;
 
-	hilo_members_unlock(members);
+	hilo_members_lock(collection->ref.name, force);
+	dropped = hilo_counter_drop(&collection->ref);
+	hilo_members_unlock();
 	if (!dropped)
 		return false;
 	hilo_pool_forget(collection->ref.name);
@@ -233,18 +236,17 @@ void
 hilo_collection_configure(HiloCollection *collection,
 						  const HiloCounterOptions *options)
 {
-	Relation	members = NULL;
-
 	if (options->ordered)
 	{
 		hilo_collection_check_memory(collection);
 		hilo_collection_read(collection);
 		check_is_counted_here(collection);
-		members = hilo_members_lock(collection->ref.name, false);
+		hilo_members_lock(collection->ref.name, false);
 	}
 	if (hilo_counter_configure(&collection->ref, options))
 		hilo_pool_forget(collection->ref.name);
-	hilo_members_unlock(members);
+	if (options->ordered)
+		hilo_members_unlock();
 	hilo_members_warn(&collection->ref);
 	if (options->ordered && !options->in_use)
 		hilo_collection_settle_order(collection);

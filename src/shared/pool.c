@@ -484,27 +484,28 @@ hilo_pool_end_asking(const char *name, int64 size, int sqlstate,
  * One at a time in a database
  */
 
-static void
-set_task_tag(LOCKTAG *tag, HiloTask task)
+LOCKTAG
+hilo_task_tag(HiloTask task)
 {
-	SET_LOCKTAG_OBJECT(*tag, MyDatabaseId, ExtensionRelationId, InvalidOid, task);
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, ExtensionRelationId, InvalidOid, task);
+	return tag;
 }
 
 bool
 hilo_begin_task(HiloTask task)
 {
-	LOCKTAG		tag;
+	LOCKTAG		tag = hilo_task_tag(task);
 
-	set_task_tag(&tag, task);
 	return LockAcquire(&tag, ExclusiveLock, true, true) == LOCKACQUIRE_OK;
 }
 
 void
 hilo_end_task(HiloTask task)
 {
-	LOCKTAG		tag;
+	LOCKTAG		tag = hilo_task_tag(task);
 
-	set_task_tag(&tag, task);
 	LockRelease(&tag, ExclusiveLock, true);
 }
 

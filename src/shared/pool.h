@@ -20,6 +20,8 @@
 #ifndef HILO_POOL_H
 #define HILO_POOL_H
 
+#include "storage/lock.h"
+
 #include "counting/counter.h"
 
 extern void hilo_pool_init(void);
@@ -142,8 +144,12 @@ extern List *hilo_pool_low(void);
 typedef enum HiloTask
 {
 	HILO_FETCH_LEASES = 1,
-	HILO_MAKE_ORDERED
+	HILO_MAKE_ORDERED,
+	HILO_GIVE_LEASES			/* by many at a time; see hub.c */
 } HiloTask;
+
+/* The lock of a task, for LockAcquire(). */
+extern LOCKTAG hilo_task_tag(HiloTask task);
 
 extern bool hilo_begin_task(HiloTask task);
 extern void hilo_end_task(HiloTask task);

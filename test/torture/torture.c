@@ -541,9 +541,9 @@ set_up(void)
 
 	/* Its answers take long, so that much can happen in the meantime. */
 	command_in("hub", "DO $do$ DECLARE f oid := 'hilo.lease'::regproc; BEGIN "
-			   "ALTER FUNCTION hilo.lease RENAME TO lease_at_once; "
+			   "CREATE SCHEMA at_once; ALTER FUNCTION hilo.lease SET SCHEMA at_once; "
 			   "EXECUTE format($sql$CREATE FUNCTION hilo.lease(%s) LANGUAGE sql AS $f$"
-			   "WITH answer AS MATERIALIZED (SELECT * FROM hilo.lease_at_once(%s)), "
+			   "WITH answer AS MATERIALIZED (SELECT * FROM at_once.lease(%s)), "
 			   "late AS MATERIALIZED (SELECT pg_sleep(random() * 0.03) FROM answer) "
 			   "SELECT answer.* FROM answer, late$f$$sql$, pg_get_function_arguments(f), "
 			   "(SELECT string_agg('$' || n, ', ') FROM generate_series(1, (SELECT pronargs FROM pg_proc WHERE oid = f)) n)); "
