@@ -158,8 +158,10 @@ SELECT * FROM refused(12345, 77, 5);
 SELECT * FROM refused(:lineage, 1000000000000, 5);
 SELECT seen FROM hilo.hub WHERE hub = '|';
 -- A term of another server that was this hub, or its own with another id: the request is refused, others are not.
+\set VERBOSITY terse
 SELECT * FROM refused(:lineage, :term, 5);
 SELECT * FROM refused(:lineage, :term + 3, 5);
+\set VERBOSITY default
 SELECT seen - :term AS seen, is_open FROM hilo.hub WHERE hub = '|';
 SELECT * FROM refused(:lineage, :term, :term_id);
 SELECT low > 0 AS given FROM hilo.lease('hub_terms', 10);
@@ -175,7 +177,9 @@ SELECT member, collection, reported FROM hilo.members WHERE member <> '' ORDER B
 -- A report counts only in exactly this term.
 SELECT term_id AS new_id FROM hilo.hub WHERE hub = '|' \gset
 SELECT collection, epoch, refusal, wants_report FROM hilo.report('regress_one', :lineage, :term, :term_id, '{hub_terms}', '{5000}');
+\set VERBOSITY terse
 SELECT collection, refusal, wants_report FROM hilo.report('regress_one', :lineage, :term + 4, 5, '{hub_terms}', '{5000}');
+\set VERBOSITY default
 SELECT missing FROM hilo.hub_resume();
 -- That was its own number with another id, so a later term collects.
 SELECT term AS new_term, term_id AS new_id FROM hilo.hub WHERE hub = '|' \gset
@@ -194,7 +198,9 @@ SELECT low > 0 AS given FROM hilo.lease('hub_members', 10, 50, :lineage, :new_te
 SELECT member, (address IS NULL) = (inet_client_addr() IS NULL) AS address, collection, highest, m.epoch = h.epoch AS epoch, m.term = :new_term AS term, last_seen <= clock_timestamp() AS seen, reported
 	FROM hilo.members m JOIN hilo.hilo h USING (collection) WHERE member LIKE 'regress%' ORDER BY member, collection;
 SELECT low > 0 AS given FROM hilo.lease('hub_members', 10, 40, :lineage, :new_term, :new_id, 'regress_two');
+\set VERBOSITY terse
 SELECT refusal IS NOT NULL AS refused FROM hilo.lease('hub_members', 10, 60, :lineage, :new_term + 1, 5, 'regress_two');
+\set VERBOSITY default
 SELECT missing FROM hilo.hub_resume();
 SELECT hilo.hub_forget('regress_nobody');
 SELECT hilo.hub_forget(NULL);

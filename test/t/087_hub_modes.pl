@@ -250,7 +250,7 @@ $asking->start("SELECT low FROM hilo.lease('set', 10, 0, 0, 0, 0, 'second')");
 wait_until('it waits for the standby', sub { sql($second, "SELECT count(*) FROM pg_stat_activity WHERE pid = $pid AND wait_event = 'SyncRep'") });
 my $seeding = session($second);
 $seeding->start(q{SELECT hilo.seed('set', 0, true)});
-wait_until('the seed waits for it', sub { sql($second, q{SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'hilo.member'::regclass}) });
+wait_until('the seed waits for it', sub { sql($second, q{SELECT count(*) FROM pg_locks WHERE NOT granted AND classid = 'pg_extension'::regclass}) });
 $third->start;
 is(($asking->result)[0], 1, 'a lease of before the seed');
 like(($seeding->result)[1], qr/55000: collection "set" has given leases\nDETAIL:  .*"second"/, 'which is refused');
