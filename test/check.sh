@@ -247,7 +247,6 @@ if [ "$which" = all ]; then
     single "make dist" try_distribution
     single "demo" sh "$top/test/demo.sh" --no-install
     single "hostile input" sh "$top/test/fuzz/run.sh" --no-install 300000 1
-    single "the mistakes of mutants.sh can be made" sh "$top/test/torture/mutants.sh" --no-install --fit
     single "models" try_models
     single "torture, two minutes" sh "$top/test/torture/run.sh" --no-install 2 1
     single "PostgreSQL's own tests" sh "$top/test/core.sh" --no-install
