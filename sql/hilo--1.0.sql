@@ -553,7 +553,7 @@ $$;
 COMMENT ON FUNCTION hilo._own_trigger(regclass, text) IS
     'a table''s own trigger for a collection, not the clone of its parent''s, and what its arguments say: what drew before, whether it assigns ids, whether hilo.attach_online() is under way';
 
-CREATE FUNCTION hilo._drawer(relation regclass, column_name name,
+CREATE FUNCTION hilo._attribute(relation regclass, column_name name,
     OUT kind text, OUT expression text, OUT identity "char", OUT type oid, OUT sequence regclass, OUT from_sequence text, OUT is_partition boolean, OUT collection text) RETURNS record
     LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
     SELECT CASE WHEN a.attidentity = 'a' THEN 'identity always' WHEN a.attidentity = 'd' THEN 'identity'
@@ -571,7 +571,7 @@ CREATE FUNCTION hilo._drawer(relation regclass, column_name name,
         LATERAL (SELECT 'nextval(''' || replace(s.sequence::text, '''', '''''') || '''::regclass)') f(expression)
     WHERE a.attrelid = relation AND a.attname = column_name AND a.attnum > 0
 $$;
-COMMENT ON FUNCTION hilo._drawer(regclass, name) IS
+COMMENT ON FUNCTION hilo._attribute(regclass, name) IS
     'what draws the values of a column: nothing, sequence (that it owns), identity, identity always, or another default; its default; the default that draws from the sequence that it owns; the collection that it draws from';
 
 CREATE FUNCTION hilo._column_sequences(relation regclass, column_name name) RETURNS SETOF regclass
@@ -611,25 +611,25 @@ DECLARE
     root_own record;
     one regclass;
     own record;
-    drawer record;
+    attribute record;
     kind text;
     old text;
     assigns boolean;
     base text;
     suffix text;
 BEGIN
-    SELECT * INTO root FROM hilo._drawer(relation, column_name);
+    SELECT * INTO root FROM hilo._attribute(relation, column_name);
     SELECT * INTO root_own FROM hilo._own_trigger(relation, collection);
     FOR one IN SELECT t FROM hilo._tree(relation) t LOOP
         SELECT * INTO own FROM hilo._own_trigger(one, collection);
-        SELECT * INTO drawer FROM hilo._drawer(one, column_name);
-        kind := drawer.kind;
-        old := drawer.expression;
+        SELECT * INTO attribute FROM hilo._attribute(one, column_name);
+        kind := attribute.kind;
+        old := attribute.expression;
         assigns := COALESCE(assign, own.assigns, root_own.assigns, false);
         IF own.name IS NOT NULL THEN
             IF own.attaching THEN
                 CONTINUE WHEN attaching;
-            ELSIF drawer.collection = collection THEN
+            ELSIF attribute.collection = collection THEN
                 CONTINUE WHEN assigns = own.assigns;
                 kind := own.kind;
                 old := own.expression;
@@ -640,7 +640,7 @@ BEGIN
             kind := CASE WHEN old IS NULL THEN 'nothing' ELSE 'default' END;
         END IF;
         CONTINUE WHEN own.name IS NULL AND (SELECT c.relispartition FROM pg_class c WHERE c.oid = one)
-            AND (drawer.kind = 'nothing' OR drawer.identity = root.identity AND drawer.expression IS NOT DISTINCT FROM root.expression);
+            AND (attribute.kind = 'nothing' OR attribute.identity = root.identity AND attribute.expression IS NOT DISTINCT FROM root.expression);
         -- The name is no other trigger's: ATTACH PARTITION gives a partition its parent's.
         base := 'zzz_hilo_advance_' || (SELECT c.relname FROM pg_class c WHERE c.oid = one);
         FOR i IN 0 .. 2147483646 LOOP
@@ -699,7 +699,7 @@ BEGIN
             RAISE EXCEPTION 'table "%" has no single-column primary key', "table".name USING ERRCODE = 'undefined_column', HINT = 'Specify the column.';
         END IF;
     END IF;
-    SELECT a.atttypid, a.attgenerated, a.attidentity, (hilo._drawer(relation, a.attname)).collection INTO "column"
+    SELECT a.atttypid, a.attgenerated, a.attidentity, (hilo._attribute(relation, a.attname)).collection INTO "column"
         FROM pg_attribute a WHERE a.attrelid = relation AND a.attname = column_name AND a.attnum > 0;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'column "%" of relation "%" does not exist', column_name, "table".name USING ERRCODE = 'undefined_column';
@@ -749,13 +749,13 @@ CREATE FUNCTION hilo._attach(relation regclass, column_name name, collection tex
 DECLARE
     root record;
     one regclass;
-    drawer record;
+    attribute record;
     drawn bigint;
     counter record;
     done text;
     was text;
 BEGIN
-    SELECT * INTO root FROM hilo._drawer(relation, column_name);
+    SELECT * INTO root FROM hilo._attribute(relation, column_name);
     -- The highest number that the sequences have drawn or put into a session's cache: the
     -- last value is beyond all of them, and stands for a block of numbers if the
     -- increment is above 1.  A descending sequence began at its start value.
@@ -764,11 +764,11 @@ BEGIN
         FROM hilo._column_sequences(relation, column_name) s JOIN pg_sequence q ON q.seqrelid = s, pg_sequence_last_value(s) v(last);
     PERFORM hilo._put_triggers(relation, column_name, collection, expression, assign, false);
     FOR one IN SELECT t FROM hilo._tree(relation) t LOOP
-        SELECT * INTO drawer FROM hilo._drawer(one, column_name);
-        CONTINUE WHEN drawer.expression = expression;
+        SELECT * INTO attribute FROM hilo._attribute(one, column_name);
+        CONTINUE WHEN attribute.expression = expression;
         -- A partition without a default stays without one, if its parent has one.
-        CONTINUE WHEN drawer.kind = 'nothing' AND root.kind <> 'nothing' AND drawer.is_partition;
-        IF drawer.identity <> '' THEN
+        CONTINUE WHEN attribute.kind = 'nothing' AND root.kind <> 'nothing' AND attribute.is_partition;
+        IF attribute.identity <> '' THEN
             PERFORM hilo._set_identity(one, column_name, '');
         END IF;
         EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT %s', one, column_name, expression);
@@ -819,7 +819,7 @@ DECLARE
     target record;
 BEGIN
     SELECT * INTO target FROM hilo._target(relation, CASE step WHEN 2 THEN 'share' WHEN 4 THEN 'exclusive' ELSE 'none' END, column_name, collection, assign);
-    IF step = 1 AND (hilo._drawer(relation, column_name)).type IN ('int2'::regtype, 'int4'::regtype) OR step = 3 THEN
+    IF step = 1 AND (hilo._attribute(relation, column_name)).type IN ('int2'::regtype, 'int4'::regtype) OR step = 3 THEN
         PERFORM hilo._attach_counter(relation, column_name, collection, 0, true);
     ELSIF step = 2 THEN
         PERFORM hilo._put_triggers(relation, column_name, collection, target.expression, assign, true);
@@ -869,16 +869,16 @@ COMMENT ON PROCEDURE hilo.attach_online(regclass, name, text, boolean) IS
 CREATE FUNCTION hilo._put_back(relation regclass, column_name name, kind text, old text) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 DECLARE
-    drawer record;
+    attribute record;
     expression text := old;
     identity "char" := CASE kind WHEN 'identity' THEN 'd' WHEN 'identity always' THEN 'a' ELSE '' END;
 BEGIN
-    SELECT * INTO drawer FROM hilo._drawer(relation, column_name);
-    IF identity <> '' AND drawer.type NOT IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype) THEN
+    SELECT * INTO attribute FROM hilo._attribute(relation, column_name);
+    IF identity <> '' AND attribute.type NOT IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype) THEN
         RAISE NOTICE 'column "%" of table % draws from its sequence by a default', column_name, relation
-            USING DETAIL = format('A column of type %s cannot be an identity column again.', drawer.type::regtype);
+            USING DETAIL = format('A column of type %s cannot be an identity column again.', attribute.type::regtype);
         identity := '';
-        expression := drawer.from_sequence;
+        expression := attribute.from_sequence;
     END IF;
     IF expression IS NULL THEN
         EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I DROP DEFAULT', relation, column_name);
@@ -893,8 +893,8 @@ BEGIN
     END IF;
     IF identity <> '' THEN
         -- The column may have been moved to a larger type.
-        IF drawer.sequence IS NOT NULL THEN
-            EXECUTE format('ALTER SEQUENCE %s AS %s', drawer.sequence, drawer.type::regtype);
+        IF attribute.sequence IS NOT NULL THEN
+            EXECUTE format('ALTER SEQUENCE %s AS %s', attribute.sequence, attribute.type::regtype);
         END IF;
         PERFORM hilo._set_identity(relation, column_name, identity);
     END IF;
@@ -908,11 +908,11 @@ DECLARE
     attached record;
     collection text;
     root record;
-    root_drawer record;
+    root_attribute record;
     one regclass;
     idle record;
     own record;
-    drawer record;
+    attribute record;
     kind text;
     old text;
     max bigint;
@@ -920,7 +920,7 @@ DECLARE
     is_owners boolean;
 BEGIN
     PERFORM hilo._lock(relation, 'exclusive', 'hilo.detach()');
-    IF column_name IS NOT NULL AND NOT EXISTS (SELECT FROM hilo._drawer(relation, column_name) d WHERE d.kind IS NOT NULL) THEN
+    IF column_name IS NOT NULL AND NOT EXISTS (SELECT FROM hilo._attribute(relation, column_name) d WHERE d.kind IS NOT NULL) THEN
         RAISE EXCEPTION 'column "%" of relation "%" does not exist', column_name, (SELECT c.relname FROM pg_class c WHERE c.oid = relation) USING ERRCODE = 'undefined_column';
     END IF;
     SELECT count(DISTINCT t.column_name) AS columns, min(t.column_name) AS "column", min(t.collection) AS collection INTO attached
@@ -945,23 +945,23 @@ BEGIN
     collection := attached.collection;
     max := hilo._max(relation, collection);
     SELECT * INTO root FROM hilo._own_trigger(relation, collection);
-    SELECT * INTO root_drawer FROM hilo._drawer(relation, column_name);
+    SELECT * INTO root_attribute FROM hilo._attribute(relation, column_name);
     FOR one IN SELECT t FROM hilo._tree(relation) t LOOP
         SELECT * INTO own FROM hilo._own_trigger(one, collection);
-        SELECT * INTO drawer FROM hilo._drawer(one, column_name);
-        CONTINUE WHEN own.name IS NULL AND NOT drawer.is_partition;
+        SELECT * INTO attribute FROM hilo._attribute(one, column_name);
+        CONTINUE WHEN own.name IS NULL AND NOT attribute.is_partition;
         kind := COALESCE(own.kind, root.kind);
         old := CASE WHEN own.name IS NULL THEN root.expression ELSE own.expression END;
         IF kind = 'sequence' THEN
-            old := CASE WHEN own.name IS NULL THEN root_drawer.from_sequence ELSE drawer.from_sequence END;
+            old := CASE WHEN own.name IS NULL THEN root_attribute.from_sequence ELSE attribute.from_sequence END;
             IF old IS NULL THEN
                 RAISE EXCEPTION 'column "%" of table % does not own exactly one sequence', column_name, one
                     USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Drop the trigger whose name begins with zzz_hilo_advance, and give the column a default.';
             END IF;
         END IF;
-        IF drawer.expression IS NOT NULL AND drawer.collection = collection THEN
+        IF attribute.expression IS NOT NULL AND attribute.collection = collection THEN
             PERFORM hilo._put_back(one, column_name, kind, old);
-        ELSIF NOT drawer.is_partition THEN
+        ELSIF NOT attribute.is_partition THEN
             RAISE NOTICE 'column "%" of table % keeps the default set since it was attached', column_name, one;
         END IF;
         IF own.name IS NOT NULL THEN
@@ -1018,7 +1018,7 @@ BEGIN
     LOOP
         BEGIN
             max := hilo.attach(relation, column_name, NULL::text, NULL::boolean);
-            collection := (hilo._drawer(relation, column_name)).collection;
+            collection := (hilo._attribute(relation, column_name)).collection;
             result := 'attached';
         EXCEPTION WHEN OTHERS THEN
             max := NULL;

@@ -194,7 +194,7 @@ fail_as_libpq(HiloHubAnswer *answer)
 				said.len > 0 ? said.data : "the connection was lost", NULL);
 }
 
-/* Note the error that the hub has raised. */
+/* Note the error that the hub has reported. */
 static bool
 fail_as_hub(HiloHubAnswer *answer)
 {

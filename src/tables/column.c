@@ -268,8 +268,7 @@ hilo_column_text(const HiloColumn *column)
 	char	   *table;
 
 	/*
-	 * Each may have been dropped, even if the previous one existed a moment
-	 * ago.
+	 * Each may have been dropped, even if the previous one was still there.
 	 */
 	table = get_rel_name(column->relation);
 	schema = get_namespace_name(get_rel_namespace(column->relation));
