@@ -77,18 +77,21 @@ scan_for(Relation rel, const char *name, Snapshot snapshot)
 	return tuple;
 }
 
-/* How often to look again for a row that is there, but not committed. */
+/* How often to look again for a committed row where there is another. */
 #define MAX_SCANS	10
 
 /*
  * The committed row of that name.  A scan can miss a row that is updated
  * meanwhile, if it comes to the new version too early and to the old one too
  * late: if anything is there, it is repeated.  What stays uncommitted is the first
- * version of the row.
+ * version of the row, and is taken as it is: counters that were changed in place
+ * by the same transaction already depend on it.
  */
 static HeapTuple
 find_hub(Relation rel, const char *name)
 {
+	HeapTuple	uncommitted = NULL;
+
 	for (int i = 0; i < MAX_SCANS; i++)
 	{
 		HeapTuple	tuple = scan_for(rel, name, SnapshotSelf);
@@ -97,11 +100,12 @@ find_hub(Relation rel, const char *name)
 		if (HeapTupleIsValid(tuple))
 			return tuple;
 		InitDirtySnapshot(dirty);
-		if (!HeapTupleIsValid(scan_for(rel, name, &dirty)))
-			return NULL;
+		uncommitted = scan_for(rel, name, &dirty);
+		if (!HeapTupleIsValid(uncommitted))
+			break;
 		CHECK_FOR_INTERRUPTS();
 	}
-	return NULL;
+	return uncommitted;
 }
 
 /* Column attnum of a row; 0 if it is NULL. */

@@ -31,8 +31,11 @@ sub leased { sql("SELECT hilo.lease_from('$_', 'ids_hub')") for @_; return; }
 #
 # Transactions
 #
-leased('orders');
+# The first lease of a hub: its role is noted by a transaction that is still open.
 my $s = session($member);
+$s->query(q{BEGIN; SELECT hilo.lease_from('orders', 'ids_hub')});
+is(session($member)->error_of(q{SELECT hilo_next_number('orders')}), '', 'others draw before lease_from has been committed');
+$s->query('COMMIT');
 my %shown;
 my $count = 0;
 sub draw

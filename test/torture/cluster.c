@@ -161,7 +161,10 @@ draw_on_coordinator(void)
 	draw_there(C_CLUSTER, NULL, sql);
 }
 
-/* A lease is never given up in a life, so it may be asked for by many. */
+/*
+ * A lease is never given up in a life, so it may be asked for by many.  The role
+ * is not known if the first one was stopped before its commit.
+ */
 static void
 lease_on_worker(void)
 {
@@ -187,7 +190,8 @@ draw_on_worker(void)
 	char		sql[256];
 
 	snprintf(sql, sizeof(sql), way, collection_name(C_CLUSTER), 1 + rnd(20));
-	switch (draw_there(C_CLUSTER, "55000 " HUB_ERRORS, sql))
+	switch (draw_there(C_CLUSTER, leased ? "55000 " HUB_ERRORS :
+					   "55000 42704 " HUB_ERRORS, sql))
 	{
 		case DRAWN:
 			if (of_node || shared->lease == LEASE_NONE)
