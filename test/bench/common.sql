@@ -75,4 +75,5 @@ CREATE SEQUENCE seq_1000 CACHE 1000;
 CREATE SEQUENCE seq_32768 CACHE 32768;
 CREATE FUNCTION bench_count(text) RETURNS bigint AS :'module' LANGUAGE c;
 CREATE FUNCTION bench_text(text) RETURNS text AS :'module' LANGUAGE c;
+CREATE FUNCTION bench_count_from(bigint) RETURNS void AS :'module' LANGUAGE c;
 CREATE FUNCTION bench_cpu() RETURNS float8 AS :'module' LANGUAGE c;

@@ -21,6 +21,7 @@ PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(bench_count);
 PG_FUNCTION_INFO_V1(bench_text);
+PG_FUNCTION_INFO_V1(bench_count_from);
 PG_FUNCTION_INFO_V1(bench_cpu);
 
 static int64 last_number;
@@ -48,6 +49,14 @@ bench_text(PG_FUNCTION_ARGS)
 	end += sizeof(after);
 	SET_VARSIZE(result, end - (char *) result);
 	PG_RETURN_TEXT_P(result);
+}
+
+/* bench_count_from(bigint) returns void: the number after which both go on. */
+Datum
+bench_count_from(PG_FUNCTION_ARGS)
+{
+	last_number = PG_GETARG_INT64(0);
+	PG_RETURN_VOID();
 }
 
 /* bench_cpu() returns float8: seconds of CPU time of this process. */

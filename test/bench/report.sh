@@ -65,6 +65,8 @@ of the rounds, with the lowest and the highest; ratios are those within one roun
     note "CPU time in $session_rounds rounds of \`SELECT count(f('orders')) FROM generate_series(1, $short_draws)\`, net of the empty loop
 \`count(x)\` (the row \`empty loop\` is gross), ranges warm. What the loop's own noise hides is shown as 0."
     plain_table session "draw"
+    note "Texts by the digits of their numbers, beside the C function that only builds them, the limit:"
+    plain_table digits "text"
     note "In a plpgsql procedure, \`id := f(…)\` in a loop, net of a loop that assigns an existing value:"
     plain_table procedure "draw"
     note "The collection from a column: a table with 1,000 names in turn, \`SELECT count(name), count(f(name))\`, net of

@@ -70,9 +70,23 @@ INSERT INTO bench.candidate (part, name, query, base, n)
         ('hilo_next, 1,000 names', 'hilo_next(name)'),
         ('C function that only counts', 'bench_count(name)')) AS c(name, expression);
 
+-- Text by the digits of its number: each goes back to where it began.
+INSERT INTO bench.candidate (part, name, query, afterwards, base, n)
+    SELECT 'digits', d.digits || ' digits, ' || c.name,
+        format('SELECT count(%s) FROM generate_series(1, %s) x', format(c.expression, 'd' || d.digits), least(:draws, 80000)),
+        format(c.afterwards, 'd' || d.digits, 10 ^ (d.digits - 1)), c.base, least(:draws, 80000)
+    FROM (VALUES (5), (12)) AS d(digits), LATERAL (VALUES
+        (1, 'empty loop', 'x', '', NULL),
+        (2, 'the limit', 'bench_text(%L)', 'SELECT bench_count_from(%2$s)', d.digits || ' digits, empty loop'),
+        (3, 'hilo_next', 'hilo_next(%L)', 'SELECT hilo.seed(%1$L, %2$s, true)', d.digits || ' digits, empty loop'),
+        (4, 'hilo_next with tag', $$hilo_next(%L, 'B')$$, 'SELECT hilo.seed(%1$L, %2$s, true)', d.digits || ' digits, empty loop'),
+        (5, 'empty loop', 'x', '', NULL)) AS c(pos, name, expression, afterwards, base)
+    ORDER BY digits, pos;
+
 CALL bench.run('session', 0, :rounds, true);
 CALL bench.run('procedure', 0, :rounds, true);
 -- Large ranges from the start: no claims in what is counted.
 SET hilo.range_size = 1048576;
+CALL bench.run('digits', 0, 2 * :rounds, true);
 CALL bench.run('names', 0, :rounds, true);
 DROP TABLE names;
