@@ -129,8 +129,29 @@ fixed width they do not. All text columns are \`COLLATE \"C\"\`:"
     table_by_x sessions "sessions:"
     note "Claims of one number a second, each flushed:"
     table_by_x claims "sessions:"
+    claims_model
     chapter "Free search"
     cat "$work/free_search.md"
+}
+
+# What limits claims, here and on more processors.
+claims_model() {
+    flush=$(sql "SELECT round(bench.median('disk', 'fdatasync')::numeric, 1)")
+    locked=$(sql "SELECT round(value::numeric, 1) FROM bench.result WHERE name = 'claim outside XLogFlush (hilo_reserve)'")
+    cpu=$(sql "SELECT round(($(nproc) * 1e6 / max(median))::numeric, 1) FROM bench.summary WHERE part = 'claims' AND name = 'one collection'")
+    [ -n "$locked" ] || return 0
+    note "A model of claims from one collection: a claim takes $cpu µs of CPU, its client's included (all processors, by the highest rate above),
+of which at most $locked µs are under the lock of its page (all that perf finds outside the flush); it waits for half a flush
+of $flush µs that is under way, and for its own, which it shares with all that wait. Assumed: flushes take no longer on a larger machine,
+and the lock is handed on without a pause. So few sessions are limited by the flush, many by the processors, and one page never gives more
+than $(sql "SELECT bench.show(1e6 / $locked)") claims a second, to which a larger range is the answer: each claim brings it whole."
+    say "| claims a second | $(say "$sessions" | sed 's/ / | /g') |"
+    say "| --- | $(say "$sessions" | sed 's/[0-9][0-9]*/---: |/g')"
+    for processors in $(nproc) 64; do
+        say "| by the model, $processors processors | $(sql "SELECT string_agg(bench.show(bench.claims(x, $processors, $flush, $cpu, $locked)), ' | ' ORDER BY x)
+            FROM unnest('{$(say "$sessions" | tr ' ' ',')}'::int[]) x") |"
+    done
+    say ""
 }
 
 # The data of the plots.

@@ -100,3 +100,12 @@ UNION ALL
         coalesce(bench.show(c) || ' µs', 'could not be measured'), c <= 1.5
     FROM bench.median('CPU, by perf', 'claim outside XLogFlush (hilo_reserve)',
         (SELECT x FROM bench.result WHERE name = 'claim outside XLogFlush (hilo_reserve)')) c;
+
+-- Claims a second of one collection that sessions on as many processors make.  A claim
+-- takes cpu, of which no two spend the part locked at once; then it waits for a flush that
+-- is under way, half of it on average, and for its own, which all share that wait.  All in
+-- microseconds.
+CREATE FUNCTION bench.claims(sessions float8, processors float8, flush float8, cpu float8, locked float8)
+RETURNS float8 LANGUAGE sql AS $$
+    SELECT 1e6 * least(sessions / (cpu + CASE WHEN sessions > 1 THEN 1.5 ELSE 1 END * flush), processors / cpu, 1 / locked)
+$$;
