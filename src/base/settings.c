@@ -22,10 +22,6 @@ bool		hilo_auto_create = true;
 int			hilo_pool_size = 4096;
 char	   *hilo_hub = "";
 int			hilo_min_lease_size = 65536;
-int			hilo_max_lease_size = 1073741824;
-int			hilo_lease_duration = 600000;
-int			hilo_lease_ahead = 75;
-int			hilo_lease_retry = 1000;
 int			hilo_lease_timeout = 10000;
 bool		hilo_hub_auto_resume = false;
 
@@ -205,28 +201,6 @@ define_preloaded_settings(void)
 							"hilo.lease_from() can override it for a collection.",
 							&hilo_min_lease_size, hilo_min_lease_size,
 							1, INT_MAX, PGC_SUSET, 0, NULL, NULL, NULL);
-	DefineCustomIntVariable("hilo.max_lease_size",
-							"Sets the largest number of ids leased, or given as a lease, at a time.",
-							NULL,
-							&hilo_max_lease_size, hilo_max_lease_size,
-							1, INT_MAX, PGC_SUSET, 0, NULL, NULL, NULL);
-	DefineCustomIntVariable("hilo.lease_duration",
-							"Sets how long a lease should last.",
-							"The next lease doubles when the last one was used up sooner, and halves when it lasted more than twice as long.",
-							&hilo_lease_duration, hilo_lease_duration,
-							0, INT_MAX, PGC_SUSET, GUC_UNIT_MS,
-							NULL, NULL, NULL);
-	DefineCustomIntVariable("hilo.lease_ahead",
-							"Sets the percentage of a lease that is left when the next one is fetched.",
-							"0 fetches it only when it is needed.",
-							&hilo_lease_ahead, hilo_lease_ahead,
-							0, 100, PGC_SUSET, 0, NULL, NULL, NULL);
-	DefineCustomIntVariable("hilo.lease_retry",
-							"Sets how long to wait after a failure before asking a hub again.",
-							NULL,
-							&hilo_lease_retry, hilo_lease_retry,
-							0, INT_MAX, PGC_SUSET, GUC_UNIT_MS,
-							NULL, NULL, NULL);
 	DefineCustomIntVariable("hilo.lease_timeout",
 							"Sets how long to wait for a connection to a hub, and for its answer.",
 							"For the connection, the option connect_timeout of the server or user mapping takes precedence.",

@@ -9,6 +9,7 @@
 #define HILO_SETTINGS_H
 
 #include "base/document_id.h"
+#include "base/failure_point.h"
 
 extern char *hilo_node_tag;
 extern char *hilo_server_prefix;
@@ -37,12 +38,18 @@ extern bool hilo_has_own_prefix(void);
 extern int	hilo_pool_size;		/* collections */
 extern char *hilo_hub;			/* server to lease new collections from */
 extern int	hilo_min_lease_size;	/* hilo.lease_size */
-extern int	hilo_max_lease_size;
-extern int	hilo_lease_duration;	/* milliseconds */
-extern int	hilo_lease_ahead;	/* percent of the last lease */
-extern int	hilo_lease_retry;	/* milliseconds */
 extern int	hilo_lease_timeout; /* milliseconds */
 extern bool hilo_hub_auto_resume;
+
+/*
+ * What nobody needs to set: the largest lease; how long one should last; what
+ * percentage of one is left when the next one is fetched; and how long a hub that
+ * has failed is not asked again.
+ */
+#define HILO_LARGEST_LEASE		HILO_TEST_VALUE("test.max_lease_size", 1073741824)
+#define HILO_LEASE_DURATION_MS	HILO_TEST_VALUE("test.lease_duration", 600000)
+#define HILO_LEASE_AHEAD		HILO_TEST_VALUE("test.lease_ahead", 75)
+#define HILO_LEASE_RETRY_MS		HILO_TEST_VALUE("test.lease_retry", 1000)
 
 /*
  * Changes whenever a setting that affects the text of ids changes, so that

@@ -41,11 +41,11 @@ lease_size_argument(FunctionCallInfo fcinfo)
 	if (PG_ARGISNULL(2))
 		return 0;
 	size = PG_GETARG_INT64(2);
-	if (size < 1 || size > hilo_max_lease_size)
+	if (size < 1 || size > HILO_LARGEST_LEASE)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("lease_size must be between 1 and %d",
-						hilo_max_lease_size)));
+						HILO_LARGEST_LEASE)));
 	return (int32) size;
 }
 
@@ -159,7 +159,7 @@ hilo_claim_lease(PG_FUNCTION_ARGS)
 {
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	int64		size = Min(hilo_api_number(fcinfo, 1, "size"),
-						   hilo_max_lease_size);
+						   HILO_LARGEST_LEASE);
 	int64		at_least = hilo_api_number(fcinfo, 2, "at_least");
 	HiloCollection collection;
 	HiloRow		row;

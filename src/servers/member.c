@@ -503,8 +503,8 @@ lease_size(const char *name, const HiloRow *row, const HiloPoolLease *state,
 		return need->least + need->more;
 	return Max(need->least,
 			   hilo_range_size(state->last_size, age,
-							   hilo_lease_duration * INT64CONST(1000),
-							   min, Max(min, hilo_max_lease_size)));
+							   HILO_LEASE_DURATION_MS * INT64CONST(1000),
+							   min, Max(min, HILO_LARGEST_LEASE)));
 }
 
 /* What the hub has answered about a counter whose row was read before. */

@@ -51,7 +51,7 @@ extern void hilo_lease_prevent_on_worker(HiloRowRef *ref, const char *function);
  * session just has.  The row has been read, and is or should be leased; it is
  * leased once the lease has arrived.  On return, read the row and look into the
  * pool again.  Raises an error if the hub gives none, or has failed less than
- * hilo.lease_retry ago.
+ * HILO_LEASE_RETRY_MS ago.
  *
  * Opens no subtransaction and waits for no heavyweight lock of ours: while one
  * session asks, the others sleep.

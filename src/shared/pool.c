@@ -209,8 +209,8 @@ is_low(const HiloShared *it, TimestampTz now)
 {
 	return it->leases.last_size > 0 && !hilo_is_identity(it->name) &&
 		leased_left(it) <
-		(double) it->leases.last_size * hilo_lease_ahead / 100 &&
-		!it->turn_taken && is_over(it->leases.failed_at, now, hilo_lease_retry);
+		(double) it->leases.last_size * HILO_LEASE_AHEAD / 100 &&
+		!it->turn_taken && is_over(it->leases.failed_at, now, HILO_LEASE_RETRY_MS);
 }
 
 /* Note that leased numbers were taken. */
@@ -290,7 +290,7 @@ hilo_pool_take(const char *name, const HiloRow *row,
 			note_taken(it, hilo_range_count(&range), now);
 			*low = NameStr(row->hub)[0] != '\0' && row->max < row->max_value &&
 				is_low(it, now) &&
-				is_over(it->leases.fetch_at, now, hilo_lease_retry);
+				is_over(it->leases.fetch_at, now, HILO_LEASE_RETRY_MS);
 			if (*low)
 				it->leases.fetch_at = now;
 		}
@@ -417,7 +417,7 @@ hilo_pool_wait_to_ask(const char *name, bool wait, int *waiting,
 		{
 			bool		failed = failed_at != DT_NOBEGIN &&
 				((waited && failed_at >= start) ||
-				 !is_over(failed_at, now, hilo_lease_retry));
+				 !is_over(failed_at, now, HILO_LEASE_RETRY_MS));
 
 			result = failed ? HILO_POOL_FAILED : HILO_POOL_ASK;
 			it->turn_taken = !failed;

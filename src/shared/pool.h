@@ -54,7 +54,7 @@ extern bool hilo_pool_put(const char *name, const HiloClaim *piece, bool needed)
  * wait for.  For a client it has a token, which the pool remembers.
  *
  * *low is set if so few leased numbers are left that the next lease should be
- * fetched now, and the pool has not said so within hilo.lease_retry.
+ * fetched now, and the pool has not said so within HILO_LEASE_RETRY_MS.
  */
 extern bool hilo_pool_take(const char *name, const HiloRow *row,
 						   const HiloRangeRequest *request,

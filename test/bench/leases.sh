@@ -8,10 +8,10 @@
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 . "$top/test/lib.sh"
-seconds=30 rounds=25 warm=120 away=60 steady=60
+seconds=30 rounds=25 warm=120 away=60
 for option in "$@"; do
     case $option in
-        --quick) seconds=3 rounds=3 warm=6 away=3 steady=10 ;;
+        --quick) seconds=3 rounds=3 warm=6 away=3 ;;
         *) echo "unknown option: $option" >&2; exit 2 ;;
     esac
 done
@@ -147,15 +147,6 @@ for member in $members; do
     say "$member: $(sed -n 's/^number of transactions actually processed: \([0-9]*\).*/\1/p' "$work/tmp/$member.out")00 numbers, failed: $(sed -n 's/^number of failed transactions: \([0-9]*\).*/\1/p' "$work/tmp/$member.out")"
 done
 say "clients that have failed: $failed; leases of all members in $warm s: $leases; fewest numbers left when the hub went: $left"
-
-say "== as many, leases of 5 s, $steady s"
-say "hilo.lease_duration = '5s'" | as_user sh -c 'cat >> member1/data/postgresql.conf'
-on member1 "SELECT pg_reload_conf(), hilo.lease_from('rate', 'postgres')" >/dev/null
-script rate <<SQL
-SELECT count(hilo_next_number('rate')) FROM generate_series(1, 100);
-SQL
-bench member1 rate -c 4 -j 1 -R 100 -T "$steady" >/dev/null 2>&1 || die "A client has failed."
-say "leases in $steady s: $(on hub "SELECT changes FROM hilo.hilo WHERE collection = 'rate'")"
 
 say "== a hub that takes 500 ms to answer, $clients clients, 4,000 draws a second"
 on hub 'CREATE DATABASE slow'

@@ -58,6 +58,9 @@ start=$(date +%s)
 grep '^Done ' "$work/pure.log" || { tail -n 60 "$work/pure.log"; die "libFuzzer did not finish."; }
 
 copy_checkout
+# Settings test.* make leases small.
+PROFILE=-DHILO_FAILURE_POINTS
+export PROFILE
 build >"$work/build.log" 2>&1 || { cat "$work/build.log"; exit 1; }
 start_server <<SETTINGS
 fsync = off

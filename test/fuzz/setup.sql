@@ -363,10 +363,10 @@ BEGIN
     END IF;
     PERFORM set_config('hilo.hub', (ARRAY['', '', '', '', 'works', 'dead', 'liar', 'gone', repeat('h', 63)])[1 + floor(random() * 9)::int], true),
         set_config('hilo.lease_size', sizes[1 + floor(random() * 6)::int], true),
-        set_config('hilo.max_lease_size', sizes[1 + floor(random() * 6)::int], true),
-        set_config('hilo.lease_duration', times[1 + floor(random() * 4)::int], true),
-        set_config('hilo.lease_ahead', (ARRAY['0', '0', '75', '100'])[1 + floor(random() * 4)::int], true),
-        set_config('hilo.lease_retry', (ARRAY['0', '1', '1000', '2147483647'])[1 + floor(random() * 4)::int], true),
+        set_config('test.max_lease_size', sizes[1 + floor(random() * 6)::int], true),
+        set_config('test.lease_duration', times[1 + floor(random() * 4)::int], true),
+        set_config('test.lease_ahead', (ARRAY['0', '0', '75', '100'])[1 + floor(random() * 4)::int], true),
+        set_config('test.lease_retry', (ARRAY['0', '1', '1000', '2147483647'])[1 + floor(random() * 4)::int], true),
         set_config('hilo.lease_timeout', (ARRAY['100', '1000'])[1 + floor(random() * 2)::int], true),
         set_config('hilo.hub_auto_resume', (random() < 0.5)::text, true);
 END $$;
@@ -548,7 +548,7 @@ BEGIN
     PERFORM set_config('hilo.identity_parts_separator', '/', true), set_config('hilo.server_prefix', '', true), set_config('hilo.auto_create', 'on', true),
         set_config('hilo.max_range_size', '1048576', true);
     IF fuzz.preloaded() THEN
-        PERFORM set_config('hilo.hub', '', true), set_config('hilo.lease_retry', '0', true), set_config('hilo.lease_timeout', '600000', true);
+        PERFORM set_config('hilo.hub', '', true), set_config('test.lease_retry', '0', true), set_config('hilo.lease_timeout', '600000', true);
     END IF;
     IF may_write THEN
         -- The calls may have asked this server as a hub, with a later term, and resumed it.

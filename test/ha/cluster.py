@@ -461,7 +461,7 @@ def start_members():
                 file.write(extension.read())
             file.write(block('# postgresql.conf of a member') +
                        "shared_preload_libraries = 'hilo'\nlisten_addresses = '%s'\nunix_socket_directories = '%s'\nfsync = off\n"
-                       "cluster_name = '%s'\nhilo.lease_size = 40000\nhilo.max_lease_size = 40000\n"
+                       "cluster_name = '%s'\nhilo.lease_size = 40000\ntest.max_lease_size = 40000\n"
                        "wal_log_hints = on\nshared_buffers = '32MB'\nlog_line_prefix = '%%m [%%p] '\n" % (ip(name), path, name))
         with open(path + '/data/pg_hba.conf', 'a') as file:
             file.write('host all all %s.0/24 trust\nhost replication all %s.0/24 trust\n' % (NETWORK, NETWORK))

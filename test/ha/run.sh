@@ -52,6 +52,9 @@ ip netns del "hilo-try$$"
 find_postgres
 make_work_folder
 copy_checkout
+# Settings test.* make leases small.
+PROFILE=-DHILO_FAILURE_POINTS
+export PROFILE
 build
 PATH=$PATH:/usr/sbin PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 "$top/test/ha/ha.py" --work "$work" --bindir "$bindir" --user "${run_as:-postgres}" \
     --page "$top/doc/high-availability.md" --only "$only" --modes "$modes" --limit "$limit" --result "$work/result.md"

@@ -43,7 +43,7 @@ SELECT name FROM pg_settings WHERE name LIKE 'hilo.%' ORDER BY name;
 SELECT count(*) FROM hilo.leases;
 SELECT count(*) FROM hilo.pool;
 
--- One that asks for more gets as much as hilo.max_lease_size allows.
+-- One that asks for more gets as much as a lease may have.
 SELECT high - low + 1 AS size FROM hilo.lease('hub_large', 9223372036854775807);
 -- Leases lie above all that was claimed, above max and at_least; with the epoch of the row, and the lineage and the term of this hub.
 CREATE FUNCTION lease(collection text, size bigint, at_least bigint DEFAULT 0, OUT low bigint, OUT high bigint, OUT epoch text, OUT lineage text, OUT term bigint, OUT id text) LANGUAGE sql AS $$

@@ -40,12 +40,8 @@ hilo.range_size user
 hilo.server_prefix superuser';
 my $preloaded = 'hilo.hub superuser
 hilo.hub_auto_resume superuser
-hilo.lease_ahead superuser
-hilo.lease_duration superuser
-hilo.lease_retry superuser
 hilo.lease_size superuser
 hilo.lease_timeout superuser
-hilo.max_lease_size superuser
 hilo.pool_size postmaster';
 
 is(sql($settings), $always, 'not preloaded: those that draws need');

@@ -158,14 +158,14 @@ is(sql(q{SELECT count(*) FROM hilo.leases}), 0, 'the coordinator leases nothing'
 #
 # First draws of many sessions at once, and leases that a session has to fetch itself
 #
-foreach my $setting ('', "ALTER SYSTEM SET hilo.lease_size = 3; ALTER SYSTEM SET hilo.lease_ahead = 0; ALTER SYSTEM SET hilo.max_lease_size = 3; SELECT pg_reload_conf();")
+foreach my $setting ('', "ALTER SYSTEM SET hilo.lease_size = 3; SELECT pg_reload_conf();")
 {
 	if ($setting)
 	{
 		$_->safe_psql('postgres', $setting =~ s/; /;\n/gr) for @workers;
-		$_->poll_query_until('postgres', "SELECT hilo_number('x/1') = 1 AND current_setting('hilo.max_lease_size') = '3'") or die 'not reloaded' for @workers;
+		$_->poll_query_until('postgres', "SELECT hilo_number('x/1') = 1 AND current_setting('hilo.lease_size') = '3'") or die 'not reloaded' for @workers;
 	}
-	my $kind = $setting ? 'small leases, no worker' : 'as it is';
+	my $kind = $setting ? 'small leases' : 'as it is';
 	my @errors;
 	my $bad = 0;
 	foreach my $i (1 .. $FIRST)

@@ -12,10 +12,11 @@ use Test::More;
 # The catalogs of Citus that say what a node is, where the coordinator is, and how Citus connects.
 my ($coordinator, @workers) = map { PostgreSQL::Test::Cluster->new($_) } qw(coordinator worker1 worker2);
 my $group = 0;
+my $libdir = build_failure_points();
 foreach my $node ($coordinator, @workers)
 {
 	$node->init;
-	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'hilo'\nmax_connections = 30\nautovacuum = off\nhilo.lease_size = 300\nhilo.lease_retry = 0");
+	$node->append_conf('postgresql.conf', "dynamic_library_path = '$libdir:\\$libdir'\nshared_preload_libraries = 'hilo'\nmax_connections = 30\nautovacuum = off\nhilo.lease_size = 300\ntest.lease_retry = 0");
 	$node->start;
 	$node->safe_psql('postgres', qq{
 		CREATE EXTENSION hilo;

@@ -16,12 +16,12 @@ my $libdir = build_failure_points(\&add_pause);
 my $node = new_member('server', <<SETTINGS);
 dynamic_library_path = '$libdir:\$libdir'
 hilo.lease_size = 100
-hilo.lease_duration = 0
-hilo.lease_ahead = 0
-hilo.lease_retry = 0
+test.lease_duration = 0
+test.lease_ahead = 0
+test.lease_retry = 0
 hilo.lease_timeout = 1h
 hilo.range_duration = 0
-hilo.max_lease_size = 1000000
+test.max_lease_size = 1000000
 SETTINGS
 my $hub = database($node, 'hub');
 my $member = database($node, 'member');

@@ -12,9 +12,9 @@ use Test::More;
 
 my $node = new_member('members', <<SETTINGS);
 hilo.lease_size = 100
-hilo.lease_duration = 0
-hilo.lease_ahead = 0
-hilo.lease_retry = 0
+test.lease_duration = 0
+test.lease_ahead = 0
+test.lease_retry = 0
 hilo.range_size = 1
 hilo.max_range_size = 1
 SETTINGS

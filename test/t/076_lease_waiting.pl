@@ -13,9 +13,9 @@ use Test::More;
 # One server: hub and members are databases of it.
 my $node = new_member('server', <<SETTINGS);
 hilo.lease_size = 100
-hilo.lease_duration = 0
-hilo.lease_ahead = 0
-hilo.lease_retry = 0
+test.lease_duration = 0
+test.lease_ahead = 0
+test.lease_retry = 0
 hilo.lease_timeout = 1h
 hilo.range_size = 1
 hilo.max_range_size = 1
@@ -147,7 +147,7 @@ for my $way (qw(cancel terminate))
 	my @s = sessions(4);
 	my $held = hold();
 
-	$_->query(q{SET hilo.lease_retry = '1h'}) for @s;
+	$_->query(q{SET test.lease_retry = '3600000'}) for @s;
 	$s[0]->start($draw);
 	asked();
 	$_->start($draw) for @s[ 1 .. 3 ];
@@ -186,7 +186,7 @@ for my $way (qw(cancel terminate))
 	is($member->sql(q{SELECT next_identity_for('companies')}), 10, 'then one by one again');
 
 	# A hub that gives fewer than wait, by a setting or near the end: they come in turn, and none fails that need not.
-	$node->safe_psql('template1', 'ALTER DATABASE hub SET hilo.max_lease_size = 3');
+	$node->safe_psql('template1', 'ALTER DATABASE hub SET test.max_lease_size = 3');
 	$_->finish for @s, $held;
 	@s = sessions(8);
 	$held = hold();
@@ -197,7 +197,7 @@ for my $way (qw(cancel terminate))
 	$held->query('COMMIT');
 	@got = map { my ($out, $err) = $_->result; $err || $out } @s;
 	is(join(' ', sort { $a <=> $b } @got), join(' ', 11 .. 18), 'a hub that gives no more than three at once');
-	$node->safe_psql('template1', 'ALTER DATABASE hub RESET hilo.max_lease_size');
+	$node->safe_psql('template1', 'ALTER DATABASE hub RESET test.max_lease_size');
 	$_->finish for @s;
 	@s = sessions(8);
 	$hub->sql(q{SELECT hilo.configure('companies|', max_value => 23)});
@@ -248,7 +248,7 @@ for my $mode ('ACCESS EXCLUSIVE', 'SHARE', 'EXCLUSIVE')
 
 # The same with a lease worker that fetches ahead: it ends by its lock_timeout, and is in no session's way.
 {
-	$node->safe_psql('template1', q{ALTER DATABASE member SET hilo.lease_ahead = 100});
+	$node->safe_psql('template1', q{ALTER DATABASE member SET test.lease_ahead = 100});
 	$node->safe_psql('template1', q{ALTER DATABASE member SET hilo.lease_timeout = '500ms'});
 	my ($locks) = sessions(1);
 	my $offset = -s $node->logfile;
@@ -287,7 +287,7 @@ for my $what (qw(dropped copied))
 {
 	my $other = database($node, "soon_$what");
 	add_hub($node, $node, db => $other->name, dbname => 'hub', server => 'hub');
-	$node->safe_psql('template1', 'ALTER DATABASE ' . $other->name . ' SET hilo.lease_ahead = 75');
+	$node->safe_psql('template1', 'ALTER DATABASE ' . $other->name . ' SET test.lease_ahead = 75');
 	$other->sql(qq{SELECT hilo.lease_from('soon $what', 'hub'); SELECT hilo_next_number('soon $what') FROM generate_series(1, 50)});
 	$node->poll_query_until($other->name, qq{SELECT numbers_left > 100 FROM hilo.leases WHERE collection = 'soon $what'})
 	  or die 'no worker has fetched';

@@ -14,9 +14,9 @@ use Test::More;
 my $node = new_member('server', <<SETTINGS);
 hilo.pool_size = 8
 hilo.lease_size = 1000
-hilo.lease_duration = 0
-hilo.lease_ahead = 0
-hilo.lease_retry = 0
+test.lease_duration = 0
+test.lease_ahead = 0
+test.lease_retry = 0
 hilo.range_size = 1
 hilo.range_duration = 0
 SETTINGS
@@ -71,7 +71,7 @@ $member->sql(q{ALTER SERVER hub OPTIONS (SET port '1')});
 is($member->error(q{SELECT hilo_reserve('pieces', 5000)}), '08001', 'a hub that does not answer');
 $member->sql(q{ALTER SERVER hub OPTIONS (SET port '} . $node->port . q{')});
 lease('pieces', 100);
-is($member->sql(q{SET hilo.lease_retry = '1h'; SELECT high - low FROM hilo_reserve('pieces', 5000)}), 4999, 'once named anew, is asked at once');
+is($member->sql(q{SET test.lease_retry = '3600000'; SELECT high - low FROM hilo_reserve('pieces', 5000)}), 4999, 'once named anew, is asked at once');
 my $hi = $s->query(q{SELECT hilo.next_hi('pieces', 250)});
 cmp_ok(hub_max('pieces'), '>=', $hi * 250, 'a hi that needs a lease of its own');
 is($member->sql(q{SELECT count(*) FROM generate_series(1, 40), hilo_next_number('pieces')}), 40, 'the rest is drawn');

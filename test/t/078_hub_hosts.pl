@@ -60,9 +60,9 @@ $ENV{LD_PRELOAD} = join ' ', $preloaded // (), "$dir/names.so";
 
 my $member = new_member('member', <<SETTINGS, extra => [ '--encoding=UTF8', '--locale=C' ]);
 hilo.lease_size = 100
-hilo.lease_duration = 0
-hilo.lease_ahead = 0
-hilo.lease_retry = 0
+test.lease_duration = 0
+test.lease_ahead = 0
+test.lease_retry = 0
 hilo.lease_timeout = 1h
 hilo.range_size = 1
 hilo.max_range_size = 1
@@ -347,8 +347,8 @@ is(connections(sub { like(draw(), $number, 'the next time') }), '1 1 0', 'the fi
 hosts([$real]);
 $session->query(q{SELECT hilo.lease_from('more', 'ids_hub'), hilo_next_number('more')});
 $session->query(q{SELECT hilo_next_number(c) FROM unnest(ARRAY['orders', 'more']) c, generate_series(1, 30)});
-configure($member, 'hilo.lease_retry' => '1h');
-configure($member, 'hilo.lease_ahead' => '90');
+configure($member, 'test.lease_retry' => '3600000');
+configure($member, 'test.lease_ahead' => '90');
 $_->mode('refuse') for @proxies;
 hosts([ $proxy_hosts[0] ]);
 my $offset = -s $member->logfile;
@@ -362,8 +362,8 @@ is($session->query(q{SELECT count(*) FROM hilo.leases WHERE collection IN ('orde
 #
 # The standby takes over
 #
-configure($member, 'hilo.lease_ahead' => '0');
-configure($member, 'hilo.lease_retry' => '0');
+configure($member, 'test.lease_ahead' => '0');
+configure($member, 'test.lease_retry' => '0');
 wait_until('no lease worker is left', sub { !sql($member, q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'hilo%'}) });
 hosts([ $real, $behind ], q{ADD target_session_attrs 'read-write'});
 use_up();
@@ -372,7 +372,7 @@ $hub->wait_for_catchup($standby, 'replay', $hub->lsn('insert'));
 $hub->stop;
 $standby->promote;
 use_up();
-configure($member, 'hilo.lease_retry' => '1h');
+configure($member, 'test.lease_retry' => '3600000');
 like(draw(), qr/55000: could not lease.*gives no leases because this server was promoted.*HINT/s, 'after a promotion the other one is asked, and refuses');
 like(draw(session($member)), qr/HINT:  Call hilo.hub_resume/, 'with a hint in all sessions');
 sql($member, 'SELECT hilo.lease_report()');

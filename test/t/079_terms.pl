@@ -14,9 +14,9 @@ my $libdir = build_failure_points(\&add_pause);
 my $node = new_member('members', <<SETTINGS);
 dynamic_library_path = '$libdir:\$libdir'
 hilo.lease_size = 100
-hilo.lease_duration = 0
-hilo.lease_ahead = 0
-hilo.lease_retry = 0
+test.lease_duration = 0
+test.lease_ahead = 0
+test.lease_retry = 0
 hilo.range_size = 1
 hilo.max_range_size = 1
 SETTINGS

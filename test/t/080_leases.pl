@@ -17,9 +17,9 @@ my $hub = new_node('hub');
 my @members = map {
 	new_member("member$_", <<SETTINGS)
 hilo.lease_size = 400
-hilo.max_lease_size = 2000
-hilo.lease_duration = 0
-hilo.lease_retry = 20ms
+test.max_lease_size = 2000
+test.lease_duration = 0
+test.lease_retry = 20
 hilo.max_range_size = 100
 SETTINGS
 } 1 .. 3;
@@ -123,8 +123,8 @@ pass('the members have left the hub');
 # Few questions
 #
 $members[0]->append_conf('postgresql.conf', <<SETTINGS);
-hilo.lease_duration = 10min
-hilo.max_lease_size = 1073741824
+test.lease_duration = 600000
+test.max_lease_size = 1073741824
 hilo.max_range_size = 1000
 SETTINGS
 $members[0]->restart;

@@ -16,9 +16,9 @@ my $hub = new_node('hub', "shared_preload_libraries = 'hilo'\n", allows_streamin
 my @members = map {
 	new_member("member$_", <<SETTINGS, allows_streaming => 1)
 hilo.lease_size = 100
-hilo.lease_duration = 0
-hilo.lease_retry = 0
-hilo.lease_ahead = 0
+test.lease_duration = 0
+test.lease_retry = 0
+test.lease_ahead = 0
 hilo.hub = 'ids_hub'
 hilo.range_duration = 0
 SETTINGS

@@ -1,4 +1,4 @@
-# Promises 3 and 4 over a bad line: wherever an exchange is cut, slow or dead, it costs a gap at most, is asked again after hilo.lease_retry and no sooner, and can be cancelled.
+# Promises 3 and 4 over a bad line: wherever an exchange is cut, slow or dead, it costs a gap at most, is asked again after a second and no sooner, and can be cancelled.
 use strict;
 use warnings;
 
@@ -14,9 +14,9 @@ use Time::HiRes qw(time);
 my $hub = new_node('hub');
 my $member = new_member('member', <<SETTINGS);
 hilo.lease_size = 100
-hilo.lease_duration = 0
-hilo.lease_ahead = 0
-hilo.lease_retry = 0
+test.lease_duration = 0
+test.lease_ahead = 0
+test.lease_retry = 0
 hilo.range_size = 10
 hilo.max_range_size = 10
 SETTINGS
@@ -177,7 +177,7 @@ pass('and nothing is open on the hub');
 #
 # Other draws fail at once while one is waiting.
 use_up($session);
-configure($member, 'hilo.lease_retry' => '1h');
+configure($member, 'test.lease_retry' => '3600000');
 configure($member, 'hilo.lease_timeout' => '1h');
 $proxy->mode('refuse');
 like(draw($session), qr/08\w{3}:/, 'the hub is away');
@@ -185,7 +185,7 @@ my $tries = $proxy->connections;
 my @others = map { session($member) } 1 .. 3;
 like(draw($_), qr/08\w{3}: could not lease.*DETAIL:  It has given no lease since 2/s, 'draws fail') for @others, $session, @others;
 is($proxy->connections, $tries, 'and do not ask again');
-configure($member, 'hilo.lease_retry' => '0');
+configure($member, 'test.lease_retry' => '0');
 $proxy->mode('hole');
 $others[0]->start(q{SELECT hilo_next_number('orders')});
 wait_until('one asks again', sub { $proxy->connections > $tries });
@@ -207,8 +207,8 @@ is($session->query(q{SELECT last_error IS NULL AND failing_since IS NULL FROM hi
 use_up($others[1]);
 
 # What is in the pool is drawn to its end.  The worker asks, once a retry.
-configure($member, 'hilo.lease_ahead' => '100');
-configure($member, 'hilo.lease_retry' => '1h');
+configure($member, 'test.lease_ahead' => '100');
+configure($member, 'test.lease_retry' => '3600000');
 draw($session);
 wait_until('the next lease is there', sub {
 	sql($member, q{SELECT numbers_left > 100 FROM hilo.leases WHERE collection = 'orders'}) eq 't' || (draw($session), 0)[1] });
@@ -243,14 +243,14 @@ pass('the log tells of what fails ahead');
 is($proxy->connections - $tries, 1, 'the hub was asked once, ahead');
 $hub->start;
 $proxy->mode('pass');
-configure($member, 'hilo.lease_retry' => '10ms');
+configure($member, 'test.lease_retry' => '10');
 like(draw($session), qr/^\d+$/, 'up again, the next draw works');
 
 #
 # Several hosts
 #
-configure($member, 'hilo.lease_ahead' => '0');
-configure($member, 'hilo.lease_retry' => '0');
+configure($member, 'test.lease_ahead' => '0');
+configure($member, 'test.lease_retry' => '0');
 configure($member, 'hilo.lease_timeout' => '1h');
 wait_until('no lease worker is left', sub {
 	!sql($member, q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'hilo%'}) });
@@ -272,8 +272,8 @@ $proxy->mode('pass');
 like(draw($session), qr/^\d+$/, 'one of them is enough');
 sql($member, "ALTER SERVER ids_hub OPTIONS (SET host '127.0.0.1', SET port '$one', DROP connect_timeout)");
 $second->stop;
-configure($member, 'hilo.lease_ahead' => '100');
-configure($member, 'hilo.lease_retry' => '10ms');
+configure($member, 'test.lease_ahead' => '100');
+configure($member, 'test.lease_retry' => '10');
 
 #
 # 500 ms each way: a member with a lease does not wait

@@ -13,9 +13,9 @@ my $dir = PostgreSQL::Test::Utils::tempdir;
 my $hub = new_node('hub');
 my $member = new_member('member', <<SETTINGS);
 hilo.lease_size = 50
-hilo.lease_duration = 0
-hilo.lease_ahead = 0
-hilo.lease_retry = 0
+test.lease_duration = 0
+test.lease_ahead = 0
+test.lease_retry = 0
 hilo.range_size = 10
 hilo.range_duration = 0
 max_prepared_transactions = 5
@@ -161,7 +161,7 @@ is(join(' ', grep { $shown{$_} > 1 } keys %shown), '', 'no number was shown twic
 sub set_up_workers
 {
 	my ($workers) = @_;
-	$member->append_conf('postgresql.conf', "max_worker_processes = $workers\nhilo.lease_ahead = 75\n");
+	$member->append_conf('postgresql.conf', "max_worker_processes = $workers\ntest.lease_ahead = 75\n");
 	$member->restart;
 	return;
 }

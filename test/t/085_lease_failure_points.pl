@@ -9,17 +9,15 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $libdir = build_failure_points();
 my $hub = new_node('hub');
 my $member = new_member('member', <<SETTINGS);
-dynamic_library_path = '$libdir:\$libdir'
 # What is not flushed on purpose is lost.
 wal_writer_delay = 10s
 checkpoint_timeout = 1h
 hilo.lease_size = 20
-hilo.lease_duration = 0
-hilo.lease_ahead = 0
-hilo.lease_retry = 0
+test.lease_duration = 0
+test.lease_ahead = 0
+test.lease_retry = 0
 hilo.range_size = 1
 hilo.max_range_size = 1
 SETTINGS
@@ -137,7 +135,7 @@ sub wrong_after
 test_failures(\&wrong_after, @changes);
 
 # The worker, too.
-$member->append_conf('postgresql.conf', "hilo.lease_ahead = 75\nhilo.lease_retry = 10ms\n");
+$member->append_conf('postgresql.conf', "test.lease_ahead = 75\ntest.lease_retry = 10\n");
 $member->reload;
 my $s = session($member, statement_timeout => '60s');
 $s->query($first =~ s/NAME/by_worker/r);

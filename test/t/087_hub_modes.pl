@@ -12,9 +12,9 @@ use Test::More;
 my $hub = new_node('hub', "shared_preload_libraries = 'hilo'\n", allows_streaming => 1);
 my $member = new_member('member', <<SETTINGS);
 hilo.lease_size = 100
-hilo.lease_duration = 0
-hilo.lease_retry = 0
-hilo.lease_ahead = 0
+test.lease_duration = 0
+test.lease_retry = 0
+test.lease_ahead = 0
 hilo.lease_timeout = 2s
 hilo.range_duration = 0
 SETTINGS
@@ -115,9 +115,9 @@ move_hub($standby, $member);
 like(draw('orders'), qr/55000: could not lease.*gives no leases because this server was promoted.*HINT:  Call hilo.hub_resume/s, 'turned on where leases may be lost, it waits for a hand');
 like(draw('others'), qr/55000: could not lease/, 'also for a collection that has lost none');
 # What another session was told a moment ago, too.
-configure($member, 'hilo.lease_retry' => '1h');
+configure($member, 'test.lease_retry' => '3600000');
 like(draw('orders'), qr/55000: could not lease.*HINT:  Call hilo.hub_resume/s, 'the hint comes with each draw that is refused');
-configure($member, 'hilo.lease_retry' => '0');
+configure($member, 'test.lease_retry' => '0');
 is(mark($standby), 0, 'it is not taken for one whose standby has all');
 is(sql($standby, 'SELECT bool_and(reported) FROM hilo.members'), 't', 'the member that was refused has said what it holds');
 is(sql($standby, 'SELECT is_open, missing FROM hilo.hub_resume()'), 't|{}', 'resumed');

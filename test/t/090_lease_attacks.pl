@@ -9,14 +9,12 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $libdir = build_failure_points();
 my $hub = new_node('hub');
 my $member = new_member('member', <<SETTINGS);
-dynamic_library_path = '$libdir:\$libdir'
 hilo.lease_size = 100
-hilo.lease_duration = 0
-hilo.lease_ahead = 0
-hilo.lease_retry = 0
+test.lease_duration = 0
+test.lease_ahead = 0
+test.lease_retry = 0
 hilo.range_size = 1
 hilo.range_duration = 0
 max_worker_processes = 20
@@ -63,8 +61,8 @@ is(scalar(@numbers), 300, 'and so all numbers that it needs');
 # A lease worker that is told to end while it changes a row
 #
 my $session = session($member);
-$session->query("SELECT hilo.lease_from('w', 'ids_hub'); SET hilo.lease_ahead = 100");
-sql("ALTER DATABASE postgres SET hilo.lease_ahead = 100; ALTER DATABASE postgres SET test.failure_point = 'row changed:term'");
+$session->query("SELECT hilo.lease_from('w', 'ids_hub'); SET test.lease_ahead = 100");
+sql("ALTER DATABASE postgres SET test.lease_ahead = 100; ALTER DATABASE postgres SET test.failure_point = 'row changed:term'");
 like($session->query("SELECT hilo_next_number('w')"), qr/^\d+$/, 'a draw starts a worker');
 wait_until('the worker has ended',
 	sub { slurp_file($member->logfile) =~ /terminating background worker "hilo lease worker" due to administrator command|PANIC/ });
@@ -79,14 +77,14 @@ my $proxy = HiloTest::Proxy->new($hub);
 add_hub($member, $hub, server => 'far', host => '127.0.0.1', port => $proxy->port);
 sql(<<'SQL');
 ALTER DATABASE postgres SET hilo.lease_timeout = '2s';
-ALTER DATABASE postgres SET hilo.lease_retry = '1s';
+ALTER DATABASE postgres SET test.lease_retry = '1000';
 SELECT hilo.lease_from('many' || n, 'far'), hilo_next_number('many' || n) FROM generate_series(1, 6) n;
 SQL
 $proxy->mode('hole');
 my $before = $proxy->connections;
 my $draws = "SELECT hilo_next_number('many' || n) FROM generate_series(1, 6) n";
-sql('ALTER DATABASE postgres SET hilo.lease_ahead = 100');
-$session->query("SET hilo.lease_ahead = 100; SET hilo.lease_retry = '1s'");
+sql('ALTER DATABASE postgres SET test.lease_ahead = 100');
+$session->query("SET test.lease_ahead = 100; SET test.lease_retry = '1000'");
 $session->query($draws);
 wait_until('all of them know of the failure', sub {
 	sql(q{SELECT count(*) FROM hilo.leases WHERE collection LIKE 'many%' AND last_error LIKE '%in time%'}) == 6;
@@ -121,8 +119,9 @@ for my $name ('i|', 'i')
 $proxy->mode('pass');
 # While sessions draw without a pause.
 my @clients = map { session($member) } 1 .. 4;
-append_to_file("$libdir/draws.sql", "SELECT 'i', next_identity_for('i');\nSELECT 'c', hilo_next_number('i');\n" x 1000);
-$_->start("\\i $libdir/draws.sql") for @clients;
+my $draws_file = PostgreSQL::Test::Utils::tempdir() . '/draws.sql';
+append_to_file($draws_file, "SELECT 'i', next_identity_for('i');\nSELECT 'c', hilo_next_number('i');\n" x 1000);
+$_->start("\\i $draws_file") for @clients;
 sql("SELECT hilo.lease_from('i|', 'far')");
 sql("SELECT hilo.lease_from('i', 'ids_hub')");
 sql("SELECT hilo.lease_from('i|', 'ids_hub')");

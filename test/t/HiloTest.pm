@@ -38,7 +38,7 @@
 #   add_pause($tree), paused, go_on  a failure point that lets go again
 #
 # Hubs and members
-#   new_node($name, $conf)           a server with the extension, started
+#   new_node($name, $conf)           a server with the extension, started; with settings test.*, one with failure points
 #   new_member($name, $conf)         the same, which can lease
 #   database($node, $name)           a database that is a hub or member by itself: HiloTest::Database
 #   add_hub($member, $hub, ...)      make a server known to a member as its hub
@@ -65,8 +65,9 @@ package HiloTest;
 use strict;
 use warnings;
 
-use Cwd qw(getcwd);
+use Cwd qw(abs_path getcwd);
 use Exporter 'import';
+use Fcntl qw(:flock);
 use File::Basename qw(dirname);
 use IPC::Run ();
 use PostgreSQL::Test::Cluster;
@@ -481,11 +482,19 @@ sub build_variant
 	return "$dir/dest$libdir";
 }
 
-# The same with failure points, which the setting test.failure_point names.
+# The same with failure points, which the setting test.failure_point names, and with
+# constants that settings test.* replace.  Without $edit it is built once for all tests of a run.
 sub build_failure_points
 {
 	my ($edit) = @_;
-	return build_variant(PostgreSQL::Test::Utils::tempdir() . '/points', $edit, 'PROFILE=-DHILO_FAILURE_POINTS');
+	my @points = ($edit, 'PROFILE=-DHILO_FAILURE_POINTS');
+	return build_variant(PostgreSQL::Test::Utils::tempdir() . '/points', @points) if $edit;
+
+	my $dir = abs_path($PostgreSQL::Test::Utils::tmp_check) . '/points';
+	open my $lock, '>', "$dir.lock" or die "$dir.lock: $!";
+	flock $lock, LOCK_EX or die "$dir.lock: $!";
+	append_to_file("$dir.built", build_variant($dir, @points)) unless -e "$dir.built";
+	return slurp_file("$dir.built");
 }
 
 # A server with failure points and the extension, which loses what is not flushed on
@@ -608,8 +617,12 @@ sub new_node
 	my ($name, $conf, %params) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
+	$conf //= '';
+	# A library that knows settings test.*
+	$conf = "dynamic_library_path = '" . build_failure_points() . ":\$libdir'\n$conf"
+	  if $conf =~ /^test\./m && $conf !~ /^dynamic_library_path/m;
 	$node->init(%params);
-	$node->append_conf('postgresql.conf', <<SETTINGS . ($conf // ''));
+	$node->append_conf('postgresql.conf', <<SETTINGS . $conf);
 max_connections = 50
 autovacuum = off
 restart_after_crash = on

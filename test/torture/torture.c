@@ -61,7 +61,7 @@ static const char *const ending_names[] = {
 
 /* Small leases, which are soon used up. */
 #define LEASE_SETTINGS \
-	"-c hilo.lease_retry=50ms -c hilo.lease_duration=50ms -c hilo.max_lease_size=3000"
+	"-c test.lease_retry=50 -c test.lease_duration=50 -c test.max_lease_size=3000"
 
 /* By POOL_... */
 static const char *const pool_settings[] = {
