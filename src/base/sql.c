@@ -118,6 +118,15 @@ hilo_sql_number(const char *sql)
 	return hilo_sql_number_at(sql, GetLatestSnapshot());
 }
 
+Snapshot
+hilo_snapshot_now(Oid table, CommandId command)
+{
+	Snapshot	snapshot = RegisterSnapshot(GetCatalogSnapshot(table));
+
+	snapshot->curcid = command;
+	return snapshot;
+}
+
 char *
 hilo_sql_table(Oid table)
 {

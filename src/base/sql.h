@@ -49,6 +49,13 @@ extern int64 hilo_sql_number_at(const char *sql, Snapshot snapshot);
  */
 extern char *hilo_sql_shown_literal(const char *string);
 
+/*
+ * A snapshot of what is committed now, and what this transaction did before the
+ * command, registered.  Unlike a query's, a scan with SnapshotAny whose rows are
+ * compared with it leaves no trace in serializable transactions.
+ */
+extern Snapshot hilo_snapshot_now(Oid table, CommandId command);
+
 /* The name of a table, qualified and quoted, palloc'd. */
 extern char *hilo_sql_table(Oid table);
 

@@ -175,11 +175,12 @@ hilo_may_attach(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("\"%s\" is bound elsewhere", collection),
 				 errhint("Undo that with hilo.unbind() first.")));
-	foreach(lc, PG_GETARG_BOOL(4) ? hilo_living_bindings(collection) : NIL)
+	foreach(lc, PG_GETARG_BOOL(4) ? hilo_bindings(collection) : NIL)
 	{
 		Oid			table = ((HiloBinding *) lfirst(lc))->living.relation;
 
-		if (!list_member_oid(find_all_inheritors(column.relation, NoLock, NULL),
+		if (OidIsValid(table) &&
+			!list_member_oid(find_all_inheritors(column.relation, NoLock, NULL),
 							 table))
 			ereport(ERROR,
 					(errcode(ERRCODE_DUPLICATE_OBJECT),
@@ -232,13 +233,12 @@ hilo_max(PG_FUNCTION_ARGS)
 {
 	Oid			relation = PG_GETARG_OID(0);
 	HiloCollection collection;
-	HiloColumn	column;
 	HiloRow		row;
 	bool		bound;
 
 	hilo_check_owned(relation);
 	hilo_collection_init(&collection, text_to_cstring(PG_GETARG_TEXT_PP(1)));
-	if (!hilo_drawing_column(relation, collection.ref.name, &column) ||
+	if (hilo_drawing_columns(relation, collection.ref.name) == NIL ||
 		!hilo_may_advance(&collection, relation, &bound) ||
 		!hilo_counter_read(&collection.ref, &row))
 		PG_RETURN_NULL();
@@ -316,11 +316,11 @@ hilo_draws_from(PG_FUNCTION_ARGS)
 
 /*
  * The role in argument 1, "public" for all, as a binding of the collection in
- * argument 0; *recorded: it is there.
+ * argument 0; *recorded is that one, if it is there, else NULL.
  */
 static HiloBinding
 role_argument(FunctionCallInfo fcinfo, const char *function,
-			  const char **collection, bool *recorded)
+			  const char **collection, const HiloBinding **recorded)
 {
 	HiloBinding binding = {.kind = HILO_ALLOWED};
 	ListCell   *lc;
@@ -328,11 +328,14 @@ role_argument(FunctionCallInfo fcinfo, const char *function,
 	hilo_api_prevent_unless_may_write(function);
 	*collection = hilo_api_collection(fcinfo);
 	hilo_api_reject_null(fcinfo, 1, "role");
-	binding.owner = pstrdup(NameStr(*PG_GETARG_NAME(1)));
-	*recorded = false;
+	binding.owner = NameStr(*PG_GETARG_NAME(1));
+	*recorded = NULL;
 	hilo_bindings_lock(*collection);
 	foreach(lc, hilo_bindings(*collection))
-		* recorded = *recorded || hilo_binding_equals(lfirst(lc), &binding);
+	{
+		if (hilo_binding_equals(lfirst(lc), &binding))
+			*recorded = lfirst(lc);
+	}
 	return binding;
 }
 
@@ -341,13 +344,13 @@ Datum
 hilo_allow(PG_FUNCTION_ARGS)
 {
 	const char *collection;
-	bool		recorded;
+	const HiloBinding *recorded;
 	HiloBinding binding = role_argument(fcinfo, "hilo.allow()", &collection,
 										&recorded);
 
 	if (strcmp(binding.owner, "public") != 0)
 		(void) get_role_oid(binding.owner, false);
-	if (!recorded)
+	if (recorded == NULL)
 		hilo_binding_add(collection, &binding);
 	PG_RETURN_VOID();
 }
@@ -357,12 +360,12 @@ Datum
 hilo_disallow(PG_FUNCTION_ARGS)
 {
 	const char *collection;
-	bool		recorded;
+	const HiloBinding *recorded;
 	HiloBinding binding = role_argument(fcinfo, "hilo.disallow()", &collection,
 										&recorded);
 
-	if (recorded)
-		(void) hilo_binding_remove(collection, &binding);
+	if (recorded != NULL)
+		(void) hilo_binding_remove(recorded);
 	else
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING_PRIVILEGE_NOT_REVOKED),

@@ -71,8 +71,12 @@ sync_counter(HiloCollection *counter, List *bindings)
 
 	/* A table need not be read below what was found in another one. */
 	foreach(lc, bindings)
-		sought.above = hilo_column_highest(&((HiloBinding *) lfirst(lc))->living,
-										   &sought, false);
+	{
+		HiloBinding *binding = lfirst(lc);
+
+		if (OidIsValid(binding->living.relation))
+			sought.above = hilo_column_highest(&binding->living, &sought, false);
+	}
 	return hilo_collection_seed(counter, sought.above, false);
 }
 
@@ -86,12 +90,12 @@ sync_counter(HiloCollection *counter, List *bindings)
 static bool
 sync_collection(const char *name, int64 *max)
 {
-	List	   *bindings = hilo_living_bindings(name);
+	List	   *bindings = hilo_bindings(name);
 	HiloCollection collection;
 	char		buffer[HILO_MAX_ROW_NAME_LEN];
 	int			level;
 
-	if (bindings == NIL)
+	if (!OidIsValid(hilo_living_table(bindings)))
 		return false;
 	hilo_bindings_refresh(name, bindings);
 	level = NewGUCNestLevel();
@@ -186,7 +190,7 @@ bind_name(const char *name, const HiloBinding *binding)
 					 errhint("Undo that with %s() first.",
 							 other->kind == HILO_ATTACHED ? "hilo.detach" : "hilo.unbind")));
 		if (other->kind == HILO_BOUND)
-			(void) hilo_binding_remove(name, other);
+			(void) hilo_binding_remove(other);
 	}
 	hilo_binding_add(name, binding);
 }
@@ -266,7 +270,7 @@ hilo_unbind(PG_FUNCTION_ARGS)
 					 errhint("Undo that with hilo.detach().")));
 		if (binding->kind != HILO_BOUND && binding->kind != HILO_ASKED)
 			continue;
-		(void) hilo_binding_remove(identity.name, binding);
+		(void) hilo_binding_remove(binding);
 		was_bound = true;
 	}
 	PG_RETURN_BOOL(was_bound);

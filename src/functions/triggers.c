@@ -213,13 +213,13 @@ watch_drawing(AdvanceSite *site, Relation rel, Oid relation,
 {
 	ListCell   *lc;
 
-	foreach(lc, hilo_drawing_columns(relation))
+	foreach(lc, hilo_drawing_columns(relation, collection))
 	{
 		HiloDrawing *drawing = lfirst(lc);
 		char	   *name = get_attname(relation, drawing->attnum, true);
 		int			attnum = name == NULL ? 0 : attnameAttNum(rel, name, false);
 
-		if (strcmp(drawing->collection, collection) == 0 && attnum > 0)
+		if (attnum > 0)
 			watch(site, attnum, drawing->numbers);
 	}
 }

@@ -49,7 +49,7 @@ record(const HiloColumn *column, const char *collection)
 		if (other->kind == HILO_ATTACHED &&
 			(!OidIsValid(other->living.relation) ||
 			 other->living.relation == column->relation))
-			(void) hilo_binding_remove(collection, other);
+			(void) hilo_binding_remove(other);
 	}
 	hilo_binding_set_relation(&binding, column->relation, InvalidAttrNumber);
 	hilo_binding_add(collection, &binding);

@@ -11,11 +11,12 @@
 #include "access/genam.h"
 #include "access/heapam.h"
 #include "access/htup_details.h"
+#include "access/relscan.h"
 #include "access/table.h"
+#include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_collation.h"
 #include "catalog/pg_trigger.h"
 #include "common/hashfn.h"
 #include "nodes/value.h"
@@ -35,7 +36,6 @@
 #include "base/sql.h"
 #include "counting/catalog.h"
 #include "counting/counter.h"
-#include "counting/index_probe.h"
 #include "tables/binding.h"
 
 /* In the order of HiloBindingKind. */
@@ -46,23 +46,6 @@ static const char *const kinds[] = {
 /*
  * Read
  */
-
-/* The rows of a name that snapshot sees, as a list of HeapTuple, palloc'd. */
-static List *
-find_rows(Relation rel, const char *name, Snapshot snapshot)
-{
-	Relation	index = index_open(hilo_catalog_name_index(HILO_TABLE_BINDINGS),
-								   AccessShareLock);
-	Datum		value = CStringGetTextDatum(name);
-	List	   *rows;
-	ScanKeyData key;
-
-	ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, InvalidOid,
-						   C_COLLATION_OID, F_TEXTEQ, value);
-	rows = hilo_index_rows(rel, index, &key, snapshot);
-	index_close(index, AccessShareLock);
-	return rows;
-}
 
 /* A column of type text, palloc'd; "" if it is NULL. */
 static char *
@@ -85,6 +68,7 @@ hilo_binding_read(HeapTuple tuple, TupleDesc desc)
 	while (binding->kind < HILO_UNKNOWN &&
 		   strcmp(kind, kinds[binding->kind]) != 0)
 		binding->kind++;
+	binding->tid = tuple->t_self;
 	binding->object = DatumGetObjectId(values[HILO_ANUM_BINDING_OBJECT - 1]);
 	binding->name = text_value(values[HILO_ANUM_BINDING_NAME - 1]);
 	binding->column = text_value(values[HILO_ANUM_BINDING_COLUMN - 1]);
@@ -92,6 +76,39 @@ hilo_binding_read(HeapTuple tuple, TupleDesc desc)
 	binding->owner = text_value(values[HILO_ANUM_BINDING_OWNER - 1]);
 	binding->xid = DatumGetTransactionId(values[HILO_ANUM_BINDING_XID - 1]);
 	return binding;
+}
+
+/*
+ * The rows of a name, NULL: all, that are committed now, or were made by this
+ * transaction before the command, as a list of HiloBinding *.
+ */
+static List *
+read_rows(const char *name, CommandId command)
+{
+	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, AccessShareLock);
+	Snapshot	snapshot = hilo_snapshot_now(RelationGetRelid(rel), command);
+	List	   *bindings = NIL;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (name != NULL)
+		ScanKeyInit(&key, HILO_ANUM_BINDING_COLLECTION, BTEqualStrategyNumber,
+					F_TEXTEQ, CStringGetTextDatum(name));
+	scan = systable_beginscan(rel, hilo_catalog_name_index(HILO_TABLE_BINDINGS),
+							  name != NULL, SnapshotAny, name != NULL ? 1 : 0,
+							  &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (table_tuple_satisfies_snapshot(rel, scan->slot, snapshot))
+			bindings = lappend(bindings,
+							   hilo_binding_read(tuple, RelationGetDescr(rel)));
+	}
+	systable_endscan(scan);
+	UnregisterSnapshot(snapshot);
+	table_close(rel, AccessShareLock);
+	return bindings;
 }
 
 Oid
@@ -138,14 +155,19 @@ find_living(const char *name, HiloBinding *binding)
 	if (!OidIsValid(hilo_table_owner(column.relation)))
 	{
 		column.relation = relation_named(binding->name, binding->owner);
-		if (OidIsValid(column.relation))
-			column.attnum = get_attnum(column.relation, binding->column);
+		if (!OidIsValid(column.relation))
+			return false;
+		column.attnum = get_attnum(column.relation, binding->column);
 	}
 	binding->relation = column.relation;
-	if (!OidIsValid(column.relation) ||
-		(binding->kind == HILO_ATTACHED &&
-		 !hilo_drawing_column(column.relation, name, &column)) ||
-		hilo_column_name(&column) == NULL)
+	if (binding->kind == HILO_ATTACHED)
+	{
+		List	   *drawings = hilo_drawing_columns(column.relation, name);
+
+		column.attnum = drawings == NIL ? InvalidAttrNumber :
+			((HiloDrawing *) linitial(drawings))->attnum;
+	}
+	if (hilo_column_name(&column) == NULL)
 		return false;
 	binding->living = column;
 	return true;
@@ -154,33 +176,12 @@ find_living(const char *name, HiloBinding *binding)
 List *
 hilo_bindings(const char *name)
 {
-	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, AccessShareLock);
-	List	   *bindings = NIL;
+	List	   *bindings = read_rows(name, InvalidCommandId);
 	ListCell   *lc;
 
-	foreach(lc, find_rows(rel, name, SnapshotSelf))
-	{
-		HiloBinding *binding = hilo_binding_read(lfirst(lc), RelationGetDescr(rel));
-
-		(void) find_living(name, binding);
-		bindings = lappend(bindings, binding);
-	}
-	table_close(rel, AccessShareLock);
+	foreach(lc, bindings)
+		(void) find_living(name, lfirst(lc));
 	return bindings;
-}
-
-List *
-hilo_living_bindings(const char *name)
-{
-	List	   *living = NIL;
-	ListCell   *lc;
-
-	foreach(lc, hilo_bindings(name))
-	{
-		if (OidIsValid(((HiloBinding *) lfirst(lc))->living.relation))
-			living = lappend(living, lfirst(lc));
-	}
-	return living;
 }
 
 int64
@@ -191,15 +192,25 @@ hilo_bindings_limit(List *bindings)
 
 	foreach(lc, bindings)
 	{
-		HiloBinding *binding = lfirst(lc);
-		int64		of_type;
+		int64		of_type = hilo_type_limit(hilo_column_type(&((HiloBinding *) lfirst(lc))->living));
 
-		if (!OidIsValid(binding->living.relation))
-			continue;
-		of_type = hilo_type_limit(hilo_column_type(&binding->living));
 		limit = Min(limit, of_type);
 	}
 	return limit;
+}
+
+Oid
+hilo_living_table(List *bindings)
+{
+	Oid			table = InvalidOid;
+	ListCell   *lc;
+
+	foreach(lc, bindings)
+	{
+		if (!OidIsValid(table))
+			table = ((HiloBinding *) lfirst(lc))->living.relation;
+	}
+	return table;
 }
 
 bool
@@ -307,39 +318,31 @@ drawing_query(const char *name)
 Oid
 hilo_drawing_table(const char *name)
 {
-	List	   *living = hilo_living_bindings(name);
 	int			level = hilo_sql_begin();
 	Oid			table = hilo_sql_number(drawing_query(name));
 
 	hilo_sql_end(level);
-	return OidIsValid(table) || living == NIL || hilo_is_bound(name) ? table :
-		((HiloBinding *) linitial(living))->living.relation;
+	return OidIsValid(table) || hilo_is_bound(name) ? table :
+		hilo_living_table(hilo_bindings(name));
 }
 
 bool
 hilo_unbound_here(const char *name)
 {
-	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, AccessShareLock);
-	Snapshot	before = RegisterSnapshot(GetLatestSnapshot());
-	bool		result = false;
+	Snapshot	before = hilo_snapshot_now(InvalidOid, FirstCommandId);
+	int			level = hilo_sql_begin();
+	bool		result = hilo_sql_number_at(drawing_query(name), before) != 0;
 	ListCell   *lc;
-	int			level;
 
-	/* It sees nothing that this transaction has done. */
-	before->curcid = FirstCommandId;
-	foreach(lc, find_rows(rel, name, before))
+	hilo_sql_end(level);
+	UnregisterSnapshot(before);
+	foreach(lc, read_rows(name, FirstCommandId))
 	{
-		HiloBinding *binding = hilo_binding_read(lfirst(lc), RelationGetDescr(rel));
+		HiloBinding *binding = lfirst(lc);
 
 		result = result || binding->kind == HILO_BOUND ||
 			binding->kind == HILO_ASKED;
 	}
-	table_close(rel, AccessShareLock);
-
-	level = hilo_sql_begin();
-	result = result || hilo_sql_number_at(drawing_query(name), before) != 0;
-	hilo_sql_end(level);
-	UnregisterSnapshot(before);
 	return result;
 }
 
@@ -347,34 +350,21 @@ hilo_unbound_here(const char *name)
  * Change
  */
 
-/* The hash that represents the name in a lock; another name may share it. */
-static uint32
-hash_of(const char *name)
-{
-	return hash_bytes((const unsigned char *) name, strlen(name));
-}
+/* What stands for the name in a lock; another name may share it. */
+#define LOCK_OF(name) \
+	hilo_catalog_table(HILO_TABLE_BINDINGS), \
+	hash_bytes((const unsigned char *) (name), strlen(name)), 0, ExclusiveLock
 
 void
 hilo_bindings_lock(const char *name)
 {
-	LockDatabaseObject(hilo_catalog_table(HILO_TABLE_BINDINGS), hash_of(name), 0,
-					   ExclusiveLock);
+	LockDatabaseObject(LOCK_OF(name));
 }
 
 void
 hilo_bindings_unlock(const char *name)
 {
-	UnlockDatabaseObject(hilo_catalog_table(HILO_TABLE_BINDINGS), hash_of(name),
-						 0, ExclusiveLock);
-}
-
-/* Tell the sessions, which cache what they have read from this table. */
-static void
-finish_change(Relation rel)
-{
-	CacheInvalidateRelcache(rel);
-	CommandCounterIncrement();
-	table_close(rel, NoLock);
+	UnlockDatabaseObject(LOCK_OF(name));
 }
 
 static Datum
@@ -384,20 +374,20 @@ text_datum(const char *string)
 }
 
 /*
- * Insert the row of a binding; columns of ours that are not the library's, added
- * by hand, are NULL.
+ * Insert a row.  Columns added by hand are NULL.  Except for notes, the sessions
+ * are told, which cache what they have read.
  */
 static void
-insert_row(Relation rel, const char *name, const HiloBinding *binding)
+insert_row(const char *name, const HiloBinding *binding)
 {
+	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
 	TupleDesc	desc = RelationGetDescr(rel);
 	Datum	   *values = palloc0(desc->natts * sizeof(Datum));
 	bool	   *nulls = palloc(desc->natts * sizeof(bool));
 
 	memset(nulls, true, desc->natts * sizeof(bool));
 	memset(nulls, false, HILO_BINDING_COLUMNS * sizeof(bool));
-	values[HILO_ANUM_BINDING_COLLECTION - 1] =
-		CStringGetTextDatum(name);
+	values[HILO_ANUM_BINDING_COLLECTION - 1] = CStringGetTextDatum(name);
 	values[HILO_ANUM_BINDING_KIND - 1] = text_datum(kinds[binding->kind]);
 	values[HILO_ANUM_BINDING_OBJECT - 1] = ObjectIdGetDatum(binding->object);
 	values[HILO_ANUM_BINDING_NAME - 1] = text_datum(binding->name);
@@ -407,60 +397,43 @@ insert_row(Relation rel, const char *name, const HiloBinding *binding)
 	values[HILO_ANUM_BINDING_XID - 1] = TransactionIdGetDatum(binding->xid);
 	hilo_tuple_insert(rel, heap_form_tuple(desc, values, nulls),
 					  GetCurrentCommandId(true));
+	if (binding->kind != HILO_NOTED)
+		CacheInvalidateRelcache(rel);
+	table_close(rel, NoLock);
 }
 
 void
 hilo_binding_add(const char *name, const HiloBinding *binding)
 {
-	Relation	rel;
 	HiloRowRef	ref;
 
 	hilo_row_ref_init(&ref, name);
 	hilo_counter_note_binding(&ref, PG_INT64_MAX);
-	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
-	insert_row(rel, name, binding);
-	finish_change(rel);
-}
-
-/*
- * Delete a row; false: another transaction is about to do so, or has done it.
- */
-static bool
-delete_row(Relation rel, HeapTuple tuple)
-{
-	TM_FailureData failure;
-	Buffer		buffer;
-	HeapTupleData locked = *tuple;
-
-	if (heap_lock_tuple(rel, &locked, GetCurrentCommandId(true),
-						LockTupleExclusive, LockWaitSkip, false, &buffer,
-						&failure) == TM_Ok)
-	{
-		ReleaseBuffer(buffer);
-		simple_heap_delete(rel, &tuple->t_self);
-		return true;
-	}
-	if (BufferIsValid(buffer))
-		ReleaseBuffer(buffer);
-	return false;
+	insert_row(name, binding);
+	CommandCounterIncrement();
 }
 
 bool
-hilo_binding_remove(const char *name, const HiloBinding *binding)
+hilo_binding_remove(const HiloBinding *binding)
 {
 	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
-	bool		removed = false;
-	ListCell   *lc;
+	HeapTupleData tuple = {.t_self = binding->tid};
+	TM_FailureData failure;
+	Buffer		buffer;
+	bool		removed = heap_lock_tuple(rel, &tuple, GetCurrentCommandId(true),
+										  LockTupleExclusive, LockWaitSkip,
+										  false, &buffer, &failure) == TM_Ok;
 
-	foreach(lc, find_rows(rel, name, SnapshotSelf))
+	if (BufferIsValid(buffer))
+		ReleaseBuffer(buffer);
+	if (removed)
+		simple_heap_delete(rel, &tuple.t_self);
+	if (binding->kind != HILO_NOTED)
 	{
-		HeapTuple	tuple = lfirst(lc);
-
-		if (hilo_binding_equals(hilo_binding_read(tuple, RelationGetDescr(rel)),
-								binding))
-			removed = delete_row(rel, tuple) || removed;
+		CacheInvalidateRelcache(rel);
+		CommandCounterIncrement();
 	}
-	finish_change(rel);
+	table_close(rel, NoLock);
 	return removed;
 }
 
@@ -483,7 +456,7 @@ hilo_bindings_refresh(const char *name, List *bindings)
 			strcmp(binding.column, old->column) == 0 &&
 			strcmp(binding.owner, old->owner) == 0)
 			continue;
-		if (hilo_binding_remove(name, old))
+		if (hilo_binding_remove(old))
 			hilo_binding_add(name, &binding);
 	}
 }
@@ -528,7 +501,7 @@ hilo_trigger_is_noted(Oid trigger)
 	TransactionId xid = trigger_xid(trigger);
 	ListCell   *lc;
 
-	foreach(lc, hilo_bindings(note_name(trigger)))
+	foreach(lc, read_rows(note_name(trigger), InvalidCommandId))
 	{
 		HiloBinding *note = lfirst(lc);
 
@@ -542,49 +515,33 @@ void
 hilo_note_trigger(Oid trigger)
 {
 	HiloBinding note = {.kind = HILO_NOTED,.object = trigger};
-	Relation	rel;
 
 	if (hilo_trigger_is_noted(trigger))
 		return;
 	note.xid = trigger_xid(trigger);
-	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
-	insert_row(rel, note_name(trigger), &note);
-	table_close(rel, NoLock);
+	insert_row(note_name(trigger), &note);
 }
 
 void
 hilo_forget_trigger(Oid trigger)
 {
-	const char *name = note_name(trigger);
-	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
 	ListCell   *lc;
 
-	foreach(lc, find_rows(rel, name, SnapshotSelf))
-		(void) delete_row(rel, lfirst(lc));
-	table_close(rel, RowExclusiveLock);
+	foreach(lc, read_rows(note_name(trigger), InvalidCommandId))
+		(void) hilo_binding_remove(lfirst(lc));
 }
 
 void
 hilo_clean_notes(void)
 {
-	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
-	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	TableScanDesc scan = hilo_table_beginscan(rel, snapshot);
-	List	   *obsolete = NIL;
-	HeapTuple	tuple;
 	ListCell   *lc;
 
-	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+	foreach(lc, read_rows(NULL, InvalidCommandId))
 	{
-		HiloBinding *note = hilo_binding_read(tuple, RelationGetDescr(rel));
+		HiloBinding *note = lfirst(lc);
 
 		CHECK_FOR_INTERRUPTS();
 		if (note->kind == HILO_NOTED && note->xid != trigger_xid(note->object))
-			obsolete = lappend(obsolete, heap_copytuple(tuple));
+			(void) hilo_binding_remove(note);
 	}
-	table_endscan(scan);
-	UnregisterSnapshot(snapshot);
-	foreach(lc, obsolete)
-		(void) delete_row(rel, lfirst(lc));
-	table_close(rel, RowExclusiveLock);
 }

@@ -49,6 +49,7 @@ typedef enum HiloBindingKind
 typedef struct HiloBinding
 {
 	HiloBindingKind kind;
+	ItemPointerData tid;		/* of its row, if it was read */
 	Oid			object;			/* relation, function or trigger; InvalidOid:
 								 * restored, and not found by its name yet */
 	char	   *name;			/* of relation or function, qualified, quoted */
@@ -77,8 +78,8 @@ extern HiloBinding *hilo_binding_read(HeapTuple tuple, TupleDesc desc);
  */
 extern List *hilo_bindings(const char *name);
 
-/* Those that are living. */
-extern List *hilo_living_bindings(const char *name);
+/* The table of the first that is living; InvalidOid: none is. */
+extern Oid	hilo_living_table(List *bindings);
 
 /* The highest number that the columns of the living ones can hold. */
 extern int64 hilo_bindings_limit(List *bindings);
@@ -135,10 +136,10 @@ extern void hilo_bindings_unlock(const char *name);
 extern void hilo_binding_add(const char *name, const HiloBinding *binding);
 
 /*
- * Remove those that equal it.  False: there is none, or another transaction is
- * removing it.
+ * Remove one that was read in this statement.  False: another transaction is
+ * removing it, or has done so.
  */
-extern bool hilo_binding_remove(const char *name, const HiloBinding *binding);
+extern bool hilo_binding_remove(const HiloBinding *binding);
 
 /*
  * Record the present names of what the living bindings of a name stand for, so

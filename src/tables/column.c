@@ -8,15 +8,10 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/sysattr.h"
-#include "access/table.h"
 #include "catalog/dependency.h"
-#include "catalog/indexing.h"
 #include "catalog/objectaddress.h"
 #include "catalog/partition.h"
-#include "catalog/pg_attrdef.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_language.h"
@@ -25,9 +20,9 @@
 #include "commands/extension.h"
 #include "miscadmin.h"
 #include "nodes/primnodes.h"
+#include "rewrite/rewriteHandler.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -127,87 +122,29 @@ hilo_default_draws(const char *expression, HiloDrawing *drawing)
 	return node_draws(stringToNode(expression), drawing);
 }
 
-/* The column draws by the default of its domain: it has none of its own. */
-static bool
-domain_draws(HeapTuple attribute, HiloDrawing *drawing)
-{
-	Form_pg_attribute att = (Form_pg_attribute) GETSTRUCT(attribute);
-	Node	   *expression;
-
-	if (att->attisdropped || att->atthasdef ||
-		get_typtype(att->atttypid) != TYPTYPE_DOMAIN)
-		return false;
-	drawing->attnum = att->attnum;
-	expression = get_typdefault(att->atttypid);
-	return expression != NULL && node_draws(expression, drawing);
-}
-
 List *
-hilo_drawing_columns(Oid relation)
+hilo_drawing_columns(Oid relation, const char *collection)
 {
-	Relation	rel = table_open(AttrDefaultRelationId, AccessShareLock);
+	Relation	rel = RelationIdGetRelation(relation);
 	List	   *drawings = NIL;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	int			count;
 
-	ScanKeyInit(&key, Anum_pg_attrdef_adrelid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(relation));
-	scan = systable_beginscan(rel, AttrDefaultIndexId, true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		HiloDrawing *drawing = palloc(sizeof(HiloDrawing));
-		bool		isnull;
-		Datum		value = hilo_getattr(tuple, Anum_pg_attrdef_adbin,
-										 RelationGetDescr(rel), &isnull);
-
-		drawing->attnum = ((Form_pg_attrdef) GETSTRUCT(tuple))->adnum;
-		if (!isnull && get_attgenerated(relation, drawing->attnum) == '\0' &&
-			hilo_default_draws(TextDatumGetCString(value), drawing))
-			drawings = lappend(drawings, drawing);
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-
-	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
-	if (!HeapTupleIsValid(tuple))
+	if (rel == NULL)
 		return NIL;
-	count = ((Form_pg_class) GETSTRUCT(tuple))->relnatts;
-	ReleaseSysCache(tuple);
-
-	for (int attnum = 1; attnum <= count; attnum++)
+	for (int i = 0; i < RelationGetDescr(rel)->natts; i++)
 	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
 		HiloDrawing *drawing = palloc(sizeof(HiloDrawing));
+		Node	   *expression = NULL;
 
-		tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relation),
-								Int16GetDatum(attnum));
-		if (!HeapTupleIsValid(tuple))
-			continue;
-		if (domain_draws(tuple, drawing))
+		if (!att->attisdropped && att->attgenerated == '\0')
+			expression = build_column_default(rel, i + 1);
+		drawing->attnum = i + 1;
+		if (expression != NULL && node_draws(expression, drawing) &&
+			strcmp(drawing->collection, collection) == 0)
 			drawings = lappend(drawings, drawing);
-		ReleaseSysCache(tuple);
 	}
+	RelationClose(rel);
 	return drawings;
-}
-
-bool
-hilo_drawing_column(Oid relation, const char *collection, HiloColumn *column)
-{
-	ListCell   *lc;
-
-	foreach(lc, hilo_drawing_columns(relation))
-	{
-		HiloDrawing *drawing = lfirst(lc);
-
-		if (strcmp(drawing->collection, collection) == 0)
-		{
-			column->relation = relation;
-			column->attnum = drawing->attnum;
-			return true;
-		}
-	}
-	return false;
 }
 
 /*

@@ -36,15 +36,11 @@ typedef struct HiloDrawing
 extern bool hilo_default_draws(const char *expression, HiloDrawing *drawing);
 
 /*
- * The columns of a relation that draw, by their defaults or those of their
- * domains, as a list of HiloDrawing *, palloc'd.  Reads the catalogs only, and
- * does not lock the relation, which need not exist.
+ * The columns of a relation that draw from the collection, by their defaults or
+ * those of their domains, as a list of HiloDrawing *, palloc'd.  Does not lock the
+ * relation, which need not exist.
  */
-extern List *hilo_drawing_columns(Oid relation);
-
-/* The column that draws from the collection; false: none. */
-extern bool hilo_drawing_column(Oid relation, const char *collection,
-								HiloColumn *column);
+extern List *hilo_drawing_columns(Oid relation, const char *collection);
 
 /*
  * The topmost table that rel is a partition of; rel itself if it is not a

@@ -30,20 +30,19 @@ extern HiloSought hilo_sought(HiloCollection *counter);
 
 /*
  * The number in a column of a table, its partitions and its children, with the
- * rows that are committed now, whatever the isolation level or row security;
- * the lower limit if there is none, or the column no longer exists.  Read by
- * queries of the tables' owners.  Raises 55000 if rows are in shards and the
- * isolation level is not READ COMMITTED.  Foreign tables are left out unless asked
- * for.
+ * rows that are committed now or were made by this transaction, whatever the
+ * isolation level or row security; the lower limit if there is none, or the
+ * column no longer exists.  Views, foreign tables and shards are read by queries
+ * of their owners.  Raises 55000 if rows are in shards and the isolation level is
+ * not READ COMMITTED.  Foreign tables are left out unless asked for.
  */
 extern int64 hilo_column_highest(const HiloColumn *column,
 								 const HiloSought *sought, bool foreign_too);
 
 /*
- * The same in a column of one table alone, for a trigger: no query is run, and
- * rows of open transactions count.  Reads the end of an index that leads with
- * the number, or else the whole table once.  Up to the counter's max, it answers
- * that itself rather than pass many dead rows.
+ * The same in a column of one table alone; no query is run.  Reads the end of an
+ * index that leads with the number, or else the whole table once.  Up to the
+ * counter's max, it answers that itself rather than pass many dead rows.
  */
 extern int64 hilo_highest_here(Relation rel, AttrNumber attnum,
 							   const HiloSought *sought);
