@@ -220,7 +220,7 @@ hilo_bind_column(PG_FUNCTION_ARGS)
 	hilo_api_reject_null(fcinfo, 2, "column_name");
 	column = hilo_owned_column(PG_GETARG_OID(1), NameStr(*PG_GETARG_NAME(2)));
 
-	hilo_documents_close(hilo_documents_open_column(identity.name, &column));
+	hilo_documents_check_column(identity.name, &column);
 	hilo_binding_set_relation(&binding, column.relation, column.attnum);
 	bind_name(identity.name, &binding);
 	PG_RETURN_VOID();

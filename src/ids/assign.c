@@ -51,7 +51,7 @@ next_identity_beside(const char *name, const Place *place)
 
 	hilo_identity_init(&identity, name);
 	documents = place->rel == NULL ?
-		hilo_documents_open_bound(identity.name) :
+		hilo_documents_open(identity.name, false) :
 		hilo_documents_open_own(identity.name, place->rel, place->attnum);
 	number = hilo_identity_next_beside(&identity, documents);
 	hilo_documents_close(documents);

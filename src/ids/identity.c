@@ -126,7 +126,7 @@ hilo_identity_next_free(HiloIdentity *identity, int *tries)
 	int64		drawn;
 
 	hilo_draw_right_check_node(collection, false);
-	documents = hilo_documents_open(identity->name);
+	documents = hilo_documents_open(identity->name, true);
 	*tries = 0;
 	do
 	{

@@ -18,7 +18,6 @@
 #include "nodes/primnodes.h"
 #include "nodes/value.h"
 #include "parser/parse_func.h"
-#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -282,24 +281,25 @@ hilo_column_highest(const HiloColumn *column, const HiloSought *sought,
 {
 	char	   *name = hilo_column_name(column);
 	bool		has_shards = hilo_citus_has_shards(column->relation);
+	Relation	table = try_relation_open(column->relation, AccessShareLock);
 	int64		highest = sought->above;
 	ListCell   *lc;
 
+	if (table == NULL)
+		return highest;
+	relation_close(table, NoLock);
 	if (name == NULL)
 		return highest;
 	if (has_shards)
 		hilo_citus_check_isolation(column->relation);
-	LockRelationOid(column->relation, AccessShareLock);
 	foreach(lc, has_shards ? list_make1_oid(column->relation) :
 			find_all_inheritors(column->relation, AccessShareLock, NULL))
 	{
-		Relation	rel = try_relation_open(lfirst_oid(lc), NoLock);
-		char		kind = rel == NULL ? '\0' : rel->rd_rel->relkind;
+		Relation	rel = relation_open(lfirst_oid(lc), NoLock);
+		char		kind = rel->rd_rel->relkind;
 		AttrNumber	attnum = get_attnum(lfirst_oid(lc), name);
 		int64		number = 0;
 
-		if (rel == NULL)
-			continue;
 		if (attnum == InvalidAttrNumber ||
 			rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP ||
 			(kind == RELKIND_FOREIGN_TABLE && !foreign_too))

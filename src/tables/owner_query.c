@@ -69,35 +69,16 @@ hilo_owner_query_prepare(const HiloOwner *owner, const char *query, Oid type)
 	return plan;
 }
 
-/* How many prepared queries are running, each called by the one before. */
-static int	running = 0;
-
-void
-hilo_owner_query_forget(SPIPlanPtr plan)
-{
-	if (running == 0)
-		SPI_freeplan(plan);
-}
-
 bool
 hilo_owner_query_run(const HiloOwner *owner, SPIPlanPtr plan, Datum argument,
 					 Datum *value, bool *isnull)
 {
 	Caller		caller = become_owner(owner);
-	int			result;
+	int			result = SPI_execute_snapshot(plan, &argument, NULL,
+											  GetLatestSnapshot(),
+											  InvalidSnapshot, false, false, 1);
 	bool		found;
 
-	running++;
-	PG_TRY();
-	{
-		result = SPI_execute_snapshot(plan, &argument, NULL, GetLatestSnapshot(),
-									  InvalidSnapshot, false, false, 1);
-	}
-	PG_FINALLY();
-	{
-		running--;
-	}
-	PG_END_TRY();
 	if (result != SPI_OK_SELECT)
 		elog(ERROR, "SPI_execute_snapshot returned %s",
 			 SPI_result_code_string(result));

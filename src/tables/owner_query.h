@@ -36,12 +36,6 @@ extern SPIPlanPtr hilo_owner_query_prepare(const HiloOwner *owner,
 										   const char *query, Oid type);
 
 /*
- * A prepared query is no longer wanted.  It stays in memory if a query is
- * running, which may be this one, and has called us.
- */
-extern void hilo_owner_query_forget(SPIPlanPtr plan);
-
-/*
  * Run a prepared query, whose value is of a type that is passed by value.
  * Returns false if there is no row; else the first row's value, and whether it
  * is NULL.

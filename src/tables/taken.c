@@ -41,21 +41,26 @@
 #include "tables/rights.h"
 #include "tables/taken.h"
 
-/* Where to look: a column of a relation, or a function. */
+/* Kinds of relations that can be queried. */
+static const char RELATIONS[] = {
+	RELKIND_RELATION, RELKIND_PARTITIONED_TABLE, RELKIND_FOREIGN_TABLE,
+	RELKIND_VIEW, RELKIND_MATVIEW, '\0'
+};
+
+/*
+ * Where to look: a column of a relation, or a function; and the query that this
+ * session has prepared for that.
+ */
 typedef struct Place
 {
-	Oid			object;			/* the relation or function */
-	int32		attnum;			/* of the column; 0: it is a function */
-} Place;
-
-/* A place that is ready to be looked into. */
-typedef struct OpenPlace
-{
-	Place		place;
+	Oid			object;			/* hash key: the relation or function, */
+	int32		attnum;			/* and the column; 0: it is a function */
 	HiloOwner	owner;
 	Oid			type;			/* of the query's parameter: that of the ids,
 								 * or bigint */
-} OpenPlace;
+	const char *query;			/* NULL: none yet */
+	SPIPlanPtr	plan;			/* NULL: not prepared */
+} Place;
 
 struct HiloDocuments
 {
@@ -63,7 +68,7 @@ struct HiloDocuments
 	bool		bound;			/* true: by hilo.bind() or hilo.attach() */
 	Oid			own_table;		/* table whose trigger is running; else
 								 * InvalidOid */
-	List	   *places;			/* of OpenPlace * */
+	List	   *places;			/* of Place * */
 	int64		limit;			/* highest number that all columns can hold */
 	int			settings;		/* of hilo_owner_query_settings(); 0: none */
 };
@@ -72,69 +77,66 @@ struct HiloDocuments
  * Queries
  */
 
-/* The queries that this session has prepared. */
-typedef struct PreparedQuery
-{
-	Place		place;			/* hash key */
-	SPIPlanPtr	plan;			/* NULL: not prepared */
-} PreparedQuery;
-
 /*
  * The query that tells whether a number is taken.  The column's operator may be
  * in a schema that is not in the search_path.
  */
 static const char *
-taken_query(const OpenPlace *open)
+taken_query(const Place *place)
 {
-	Oid			object = open->place.object;
+	Oid			object = place->object;
 	StringInfoData query;
 
-	if (open->place.attnum == 0)
+	if (place->attnum == 0)
 		return psprintf("SELECT %s($1)",
 						quote_qualified_identifier(get_namespace_name(get_func_namespace(object)),
 												   get_func_name(object)));
 	initStringInfo(&query);
 	appendStringInfo(&query, "SELECT true FROM %s WHERE ", hilo_sql_table(object));
 	generate_operator_clause(&query,
-							 quote_identifier(get_attname(object, open->place.attnum,
+							 quote_identifier(get_attname(object, place->attnum,
 														  false)),
-							 open->type,
-							 lookup_type_cache(open->type, TYPECACHE_EQ_OPR)->eq_opr,
-							 "$1", open->type);
+							 place->type,
+							 lookup_type_cache(place->type, TYPECACHE_EQ_OPR)->eq_opr,
+							 "$1", place->type);
 	return query.data;
 }
 
 /*
- * The prepared query of a place, prepared again if something that it depends on
- * has changed.
+ * Look there, too.  A query that was prepared before is used again; the server
+ * analyzes it anew where necessary.  If it is no longer the right one, it is kept
+ * nevertheless: it may be running, and have called us.
  */
-static SPIPlanPtr
-prepared_query(const OpenPlace *open)
+static void
+add_place(HiloDocuments *documents, Oid object, int32 attnum, HiloOwner owner,
+		  Oid type)
 {
-	static HTAB *queries = NULL;
-	PreparedQuery *query;
+	static HTAB *places = NULL;
+	Place		key = {object, attnum};
+	Place	   *place;
+	const char *query;
 	bool		found;
 
-	if (queries == NULL)
+	if (places == NULL)
 	{
-		HASHCTL		ctl = {.keysize = sizeof(Place),.entrysize = sizeof(PreparedQuery),
+		HASHCTL		ctl = {.keysize = offsetof(Place, owner),.entrysize = sizeof(Place),
 		.hcxt = TopMemoryContext};
 
-		queries = hash_create("hilo queries", 16, &ctl,
-							  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		places = hash_create("hilo places", 16, &ctl,
+							 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	}
-	query = hash_search(queries, &open->place, HASH_ENTER, &found);
-	if (!found)
-		query->plan = NULL;
-	else if (query->plan != NULL && !SPI_plan_is_valid(query->plan))
+	place = hash_search(places, &key, HASH_ENTER, &found);
+	if (!found || place->type != type)
+		place->query = NULL;
+	place->owner = owner;
+	place->type = type;
+	query = taken_query(place);
+	if (place->query == NULL || strcmp(place->query, query) != 0)
 	{
-		hilo_owner_query_forget(query->plan);
-		query->plan = NULL;
+		place->plan = NULL;
+		place->query = MemoryContextStrdup(TopMemoryContext, query);
 	}
-	if (query->plan == NULL)
-		query->plan = hilo_owner_query_prepare(&open->owner, taken_query(open),
-											   open->type);
-	return query->plan;
+	documents->places = lappend(documents->places, place);
 }
 
 /* A number, or the id with that number, as the parameter of a query. */
@@ -152,30 +154,24 @@ id_datum(const HiloDocuments *documents, Oid type, int64 number)
 }
 
 static bool
-place_has(const HiloDocuments *documents, const OpenPlace *open, int64 number)
+place_has(const HiloDocuments *documents, Place *place, int64 number)
 {
 	bool		isnull;
 	Datum		taken;
 
-	if (!hilo_owner_query_run(&open->owner, prepared_query(open),
-							  id_datum(documents, open->type, number), &taken,
+	if (place->plan == NULL)
+		place->plan = hilo_owner_query_prepare(&place->owner, place->query,
+											   place->type);
+	if (!hilo_owner_query_run(&place->owner, place->plan,
+							  id_datum(documents, place->type, number), &taken,
 							  &isnull))
 		return false;
 	if (isnull)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("function %s returned null for " INT64_FORMAT,
-						format_procedure(open->place.object), number)));
+						format_procedure(place->object), number)));
 	return DatumGetBool(taken);
-}
-
-static void
-add_place(HiloDocuments *documents, const OpenPlace *open)
-{
-	OpenPlace  *copy = palloc(sizeof(OpenPlace));
-
-	*copy = *open;
-	documents->places = lappend(documents->places, copy);
 }
 
 /*
@@ -189,16 +185,14 @@ add_place(HiloDocuments *documents, const OpenPlace *open)
 static Oid
 table_named_like(const char *name)
 {
-	char	   *relname = pstrdup(name);
-	List	   *schemas = fetch_search_path(false);
 	ListCell   *lc;
 
-	foreach(lc, schemas)
+	foreach(lc, fetch_search_path(false))
 	{
 		Oid			relid = InvalidOid;
 
 		if (!isAnyTempNamespace(lfirst_oid(lc)) && strlen(name) < NAMEDATALEN)
-			relid = get_relname_relid(relname, lfirst_oid(lc));
+			relid = get_relname_relid(name, lfirst_oid(lc));
 		if (OidIsValid(relid) &&
 			(get_rel_relkind(relid) == RELKIND_RELATION ||
 			 get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE))
@@ -207,8 +201,7 @@ table_named_like(const char *name)
 
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_TABLE),
-			 errmsg("document table \"%s\" does not exist",
-					relname),
+			 errmsg("document table \"%s\" does not exist", name),
 			 errhint("Use hilo.bind() to specify the column with the ids.")));
 	return InvalidOid;			/* keep compiler quiet */
 }
@@ -252,26 +245,9 @@ check_may_look(Relation rel)
 					   RelationGetRelationName(rel));
 }
 
-/* Temporary relations never count. */
-static bool
-can_be_queried(Relation rel)
-{
-	switch (rel->rd_rel->relkind)
-	{
-		case RELKIND_RELATION:
-		case RELKIND_PARTITIONED_TABLE:
-		case RELKIND_FOREIGN_TABLE:
-		case RELKIND_VIEW:
-		case RELKIND_MATVIEW:
-			return rel->rd_rel->relpersistence != RELPERSISTENCE_TEMP;
-		default:
-			return false;
-	}
-}
-
 /*
  * Open a relation in which documents can be looked up, and in which the user
- * may look.  It stays locked.
+ * may look.  It stays locked.  Temporary relations never count.
  */
 static Relation
 open_relation(const char *identity, Oid relid)
@@ -287,7 +263,8 @@ open_relation(const char *identity, Oid relid)
 						identity),
 				 errhint("Use hilo.unbind() and hilo.bind() to specify another column.")));
 
-	if (!can_be_queried(rel))
+	if (strchr(RELATIONS, rel->rd_rel->relkind) == NULL ||
+		rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("documents cannot be looked up in \"%s\"",
@@ -303,8 +280,7 @@ add_column(HiloDocuments *documents, Relation rel, AttrNumber attnum)
 {
 	Oid			type = getBaseType(get_atttype(RelationGetRelid(rel), attnum));
 	bool		numbers = hilo_holds_numbers(type);
-	OpenPlace	open = {{RelationGetRelid(rel), attnum},
-	{rel->rd_rel->relowner, true}, numbers ? INT8OID : type};
+	HiloOwner	owner = {rel->rd_rel->relowner, true};
 
 	if (!hilo_holds_ids(type) && !numbers)
 		ereport(ERROR,
@@ -317,7 +293,8 @@ add_column(HiloDocuments *documents, Relation rel, AttrNumber attnum)
 	documents->limit = Min(documents->limit, hilo_type_limit(type));
 	if (documents->settings == 0)
 		documents->settings = hilo_owner_query_settings();
-	add_place(documents, &open);
+	add_place(documents, RelationGetRelid(rel), attnum, owner,
+			  numbers ? INT8OID : type);
 }
 
 /*
@@ -378,14 +355,14 @@ static void
 open_function(HiloDocuments *documents, const HiloBinding *binding)
 {
 	Oid			function = hilo_binding_function(binding);
-	OpenPlace	open = {{function, 0}, {InvalidOid, false}, INT8OID};
+	HiloOwner	owner = {InvalidOid, false};
 
 	if (!OidIsValid(function))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
 				 errmsg("function %s no longer exists", binding->name),
 				 errhint("Use hilo.unbind() and hilo.bind() to specify another one.")));
-	open.owner.role = hilo_check_taken_function(function);
+	owner.role = hilo_check_taken_function(function);
 	if (!hilo_may_execute(function, GetUserId()))
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FUNCTION,
 					   get_func_name(function));
@@ -403,7 +380,7 @@ open_function(HiloDocuments *documents, const HiloBinding *binding)
 				 errhint("Mark it STABLE, or use READ COMMITTED.")));
 	if (documents->settings == 0)
 		documents->settings = hilo_sql_hide_search_path();
-	add_place(documents, &open);
+	add_place(documents, function, 0, owner, INT8OID);
 }
 
 /*
@@ -420,13 +397,13 @@ make_documents(const char *identity)
 	return documents;
 }
 
-HiloDocuments *
-hilo_documents_open_column(const char *identity, const HiloColumn *column)
+void
+hilo_documents_check_column(const char *identity, const HiloColumn *column)
 {
 	HiloDocuments *documents = make_documents(identity);
 
 	open_column(documents, *column);
-	return documents;
+	hilo_documents_close(documents);
 }
 
 /* Open what the identity is bound or attached to. */
@@ -440,7 +417,6 @@ open_bound(HiloDocuments *documents)
 	foreach(lc, bindings)
 	{
 		HiloBinding *binding = lfirst(lc);
-
 		HiloColumn	gone = {binding->relation, MaxAttrNumber};
 
 		/* What hilo.bind() named and is gone is an error. */
@@ -457,42 +433,23 @@ open_bound(HiloDocuments *documents)
 }
 
 HiloDocuments *
-hilo_documents_open(const char *identity)
+hilo_documents_open(const char *identity, bool or_named_like)
 {
 	HiloDocuments *documents = make_documents(identity);
+	HiloRowRef	ref;
+	HiloRow		row;
 
-	open_bound(documents);
-	if (!documents->bound)
+	/* hilo.binding is read only if the row says that it may be bound. */
+	hilo_row_ref_init(&ref, identity);
+	(void) hilo_counter_read(&ref, &row);
+	if (row.flags & HILO_ROW_BOUND)
+		open_bound(documents);
+	if (!documents->bound && or_named_like)
 	{
 		HiloColumn	key = {table_named_like(identity), InvalidAttrNumber};
 
 		open_column(documents, key);
 	}
-	return documents;
-}
-
-/*
- * True if the row says that the identity may be bound; only then is
- * hilo.binding read.
- */
-static bool
-may_be_bound(const char *identity)
-{
-	HiloRowRef	ref;
-	HiloRow		row;
-
-	hilo_row_ref_init(&ref, identity);
-	(void) hilo_counter_read(&ref, &row);
-	return (row.flags & HILO_ROW_BOUND) != 0;
-}
-
-HiloDocuments *
-hilo_documents_open_bound(const char *identity)
-{
-	HiloDocuments *documents = make_documents(identity);
-
-	if (may_be_bound(identity))
-		open_bound(documents);
 	return documents;
 }
 
@@ -518,7 +475,7 @@ hilo_documents_close(HiloDocuments *documents)
 {
 	if (documents->settings != 0)
 		AtEOXact_GUC(false, documents->settings);
-	list_free_deep(documents->places);
+	list_free(documents->places);
 	pfree(documents);
 }
 
@@ -527,7 +484,7 @@ hilo_documents_may_lead(const HiloDocuments *documents)
 {
 	HiloCollection collection;
 	bool		bound;
-	OpenPlace  *own;
+	Place	   *own;
 
 	if (documents->bound || !OidIsValid(documents->own_table))
 		return documents->bound;

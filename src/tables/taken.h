@@ -18,22 +18,17 @@ typedef struct HiloDocuments HiloDocuments;
 
 /*
  * Find the documents of an identity, named without a bar: where hilo.bind()
- * said, or else in the table of that name.  Raises 42P01, 42703, 42704, 42804
- * or 42501 if that fails.  The result lives in the current memory context;
+ * said, or else, if wanted, in the table of that name.  Raises 42P01, 42703, 42704,
+ * 42804 or 42501 if that fails.  The result lives in the current memory context;
  * close it, except after an error.  The bytes of the name must stay valid until
  * then.  Until then, the search_path is hidden.
  */
-extern HiloDocuments *hilo_documents_open(const char *identity);
+extern HiloDocuments *hilo_documents_open(const char *identity,
+										  bool or_named_like);
 
-/* The same, for a column that is not bound yet. */
-extern HiloDocuments *hilo_documents_open_column(const char *identity,
-												 const HiloColumn *column);
-
-/*
- * The same, but no documents at all if hilo_documents_open() would look for a
- * table of that name.
- */
-extern HiloDocuments *hilo_documents_open_bound(const char *identity);
+/* Raise the error that this would if the identity were bound to the column. */
+extern void hilo_documents_check_column(const char *identity,
+										const HiloColumn *column);
 
 /*
  * The documents in column attnum, which holds ids, of a table that is being

@@ -71,7 +71,7 @@ ALTER TABLE hilo.binding RENAME COLUMN kind TO sort;
 SAVEPOINT a;
 SELECT hilo.bind('fl_small', 'fl_small', 'id');
 ROLLBACK TO a;
-SELECT next_identity_free('fl_small');
+SELECT hilo.unbind('fl_small');
 ROLLBACK;
 SELECT next_identity_free('fl_small');
 DROP SCHEMA regress_fl, regress_fl_private CASCADE;
