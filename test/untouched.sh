@@ -4,9 +4,10 @@
 #   sh test/untouched.sh [--no-install | --upgrade] [SUITE...] [FILE...]
 #
 # On a fresh Debian with a running cluster, of an older minor release if there is one: postmaster
-# and sessions survive both commands, and no package that is installed changes.  Where the headers of
-# that very release are not to be had, both stop and say so.  SUITE is a release of Debian, this
-# machine's without one; FILE is a test, as for check.sh.  Requires root.
+# and sessions survive both commands, started by root and by a user who may use sudo, and no package
+# that is installed changes.  Where the headers of that very release are not to be had, both stop and
+# say so.  SUITE is a release of Debian, this machine's without one; FILE is a test, as for check.sh.
+# Requires root.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 
@@ -27,6 +28,7 @@ check() {
 #
 
 psql() { (cd / && exec runuser -u postgres -- psql -XAtq "$@"); }
+as_ann() { (cd /home/ann/hilo && exec runuser -u ann -- env HOME=/home/ann "$@"); }
 packages() { dpkg-query -W -f '${Package} ${Version} ${db:Status-Abbrev}\n'; }
 
 # What must stay as it is.  The session that is open answers, and still has its table.
@@ -63,7 +65,9 @@ inside() {
     sources=/etc/apt/sources.list
     cp "$sources" /root/all.list
     grep -vE -- '-(updates|security) ' /root/all.list >"$sources"
-    { apt-get -q update && apt-get install -q -y --no-install-recommends postgresql; } >/root/log 2>&1 || { cat /root/log; exit 1; }
+    { apt-get -q update && apt-get install -q -y --no-install-recommends postgresql sudo; } >/root/log 2>&1 || { cat /root/log; exit 1; }
+    useradd -m ann && echo 'ann ALL = (ALL) NOPASSWD: ALL' >/etc/sudoers.d/ann && cp -r . /home/ann/hilo || exit 1
+    chown -R ann: /home/ann
     version=$(ls /etc/postgresql)
     there=$(dpkg-query -W -f '${Version}' "postgresql-$version")
     pg_ctlcluster "$version" main status >/dev/null || pg_ctlcluster "$version" main start || exit 1
@@ -91,9 +95,11 @@ inside() {
     LC_ALL=C apt-get install -s --no-install-recommends "postgresql-server-dev-$version=$there" "libpq-dev=$there" >/root/headers
     headers=$(grep -c ^Inst /root/headers)
     before=$(packages | wc -l)
+    try "test/demo.sh, by a user" as_ann sh test/demo.sh
+    check "the demo has run, by a user" 0 "$status"
+    [ "$status" -eq 0 ] || tail -n 30 /root/log
     try test/demo.sh sh test/demo.sh
     check "the demo has run" 0 "$status"
-    [ "$status" -eq 0 ] || tail -n 30 /root/log
     try test/check.sh sh test/check.sh "$@"
     check "the tests have passed" 0 "$status"
     grep -E '^(ran on|  [a-zA-Z]|[0-9]+ passed)' /root/log
@@ -101,6 +107,8 @@ inside() {
     more=$(($(packages | wc -l) - before - headers))
     check "at most ten packages beyond the server and its headers (they have $headers): $more" yes \
         "$([ "$more" -le 10 ] && echo yes)"
+    try "test/check.sh, by a user" as_ann sh test/check.sh test/sql/draw.sql
+    check "the tests have passed, by a user" 0 "$status"
     exec 3>&-
     echo "$passed passed, $failed failed"
     [ "$failed" -eq 0 ]
