@@ -260,7 +260,8 @@ CREATE FOREIGN TABLE doors (n int, id text) SERVER loopback OPTIONS (table_name 
 INSERT INTO doors (n) VALUES (1), (2) RETURNING n, id LIKE 'doors/%-A' AS assigned;
 DROP TABLE rooms, rooms_there, shelves_there, doors_there;
 DROP FOREIGN TABLE shelves, doors;
-DROP SERVER loopback CASCADE;
+DROP USER MAPPING FOR CURRENT_USER SERVER loopback;
+DROP SERVER loopback;
 DROP EXTENSION postgres_fdw;
 
 -- Column types.
