@@ -1166,7 +1166,7 @@ BEGIN
         END IF;
         is_ours := true;
         IF NOT own.is_open THEN
-            refusal := 'it gives no leases because this server was promoted, copied, restored or left behind';
+            refusal := 'it gives no leases because it was promoted, copied, restored or left behind';
             hint := 'Call hilo.hub_resume() on the hub once all members that hilo.members shows there have reported.';
         END IF;
         RETURN;

@@ -51,7 +51,7 @@ sub use_up
 	return;
 }
 
-my $error = qr/gives no leases because this server was promoted, copied, restored or left behind/;
+my $error = qr/gives no leases because it was promoted, copied, restored or left behind/;
 
 #
 # A standby that has lost the tail

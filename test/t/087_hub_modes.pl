@@ -112,7 +112,7 @@ my $second = standby_of($standby, 'two');
 configure($standby, synchronous_standby_names => 'two');
 wait_until_sync($standby);
 move_hub($standby, $member);
-like(draw('orders'), qr/55000: could not lease.*gives no leases because this server was promoted.*HINT:  Call hilo.hub_resume/s, 'turned on where leases may be lost, it waits for a hand');
+like(draw('orders'), qr/55000: could not lease.*gives no leases because it was promoted.*HINT:  Call hilo.hub_resume/s, 'turned on where leases may be lost, it waits for a hand');
 like(draw('others'), qr/55000: could not lease/, 'also for a collection that has lost none');
 # What another session was told a moment ago, too.
 configure($member, 'test.lease_retry' => '3600000');
