@@ -71,7 +71,6 @@ CREATE TABLE hilo.hilo (
     max_value bigint NOT NULL,
     claim_low bigint NOT NULL,
     claim bigint NOT NULL,
-    changes bigint NOT NULL,
     epoch bigint NOT NULL,
     home bigint NOT NULL,
     hub_epoch bigint NOT NULL,
@@ -95,9 +94,8 @@ COMMENT ON TABLE hilo.hilo IS
 COMMENT ON COLUMN hilo.hilo.max IS 'highest number claimed; on a member, highest number leased or chosen by hand';
 COMMENT ON COLUMN hilo.hilo.max_ever IS 'highest max that this row has ever had';
 COMMENT ON COLUMN hilo.hilo.max_value IS 'upper limit of max';
-COMMENT ON COLUMN hilo.hilo.claim_low IS 'lowest number of the newest claim; above max: none of it can go back';
+COMMENT ON COLUMN hilo.hilo.claim_low IS 'lowest number of the newest claim; 0: none of it can go back';
 COMMENT ON COLUMN hilo.hilo.claim IS 'random number of the newest claim if hilo.next_range() made it and nothing has happened since, else 0';
-COMMENT ON COLUMN hilo.hilo.changes IS 'number of times this row has changed';
 COMMENT ON COLUMN hilo.hilo.epoch IS 'random number; a new one invalidates all earlier ranges and pooled numbers; of an ordered collection, its lowest 16 bits are those of the timeline';
 COMMENT ON COLUMN hilo.hilo.home IS 'table and database of the last change; differs in a copy or after a restore';
 COMMENT ON COLUMN hilo.hilo.hub_epoch IS 'on a member: epoch of the counter on the hub; 0: none yet';

@@ -73,8 +73,7 @@ typedef struct OurTable
 
 static const OurColumn counter_columns[] = {
 	{"max", INT8OID}, {"max_ever", INT8OID}, {"max_value", INT8OID},
-	{"claim_low", INT8OID}, {"claim", INT8OID}, {"changes", INT8OID},
-	{"epoch", INT8OID}, {"home", INT8OID}, {"hub_epoch", INT8OID},
+	{"claim_low", INT8OID}, {"claim", INT8OID}, {"epoch", INT8OID}, {"home", INT8OID}, {"hub_epoch", INT8OID},
 	{"lineage", INT8OID}, {"term", INT8OID}, {"term_id", INT8OID}, {"claimed_at", TIMESTAMPTZOID},
 	{"claim_rate", FLOAT8OID}, {"range_size", INT4OID},
 	{"max_range_size", INT4OID}, {"lease_size", INT4OID}, {"flags", INT4OID},
@@ -103,7 +102,7 @@ static const OurColumn binding_columns[] = {
 };
 
 static OurTable tables[HILO_TABLES] = {
-	[HILO_TABLE_COUNTERS] = {"hilo", counter_columns, 21, true},
+	[HILO_TABLE_COUNTERS] = {"hilo", counter_columns, 20, true},
 	[HILO_TABLE_HUBS] = {"hub", hub_columns, 1, false},
 	[HILO_TABLE_MEMBERS] = {"member", member_columns, 1, false},
 	[HILO_TABLE_BINDINGS] = {"binding", binding_columns, 1, false}

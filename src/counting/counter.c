@@ -135,18 +135,23 @@ refuse_leased(HiloRowChange *change, const HiloRowRef *ref)
 			 errhint("Do this on that server, or first call hilo.lease_from() with a null server to stop leasing.")));
 }
 
-/* Release the row and raise 55000 if the collection is ordered. */
+/* Raise 55000 because of what the counter is. */
 static void
-refuse_ordered(HiloRowChange *change, const HiloRowRef *ref)
+refuse(const HiloRowRef *ref, const char *state, const char *detail,
+	   const char *hint)
 {
-	if (!(change->row.flags & HILO_ROW_ORDERED))
-		return;
-	let_go(change);
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg(HILO_COUNTER_FORMAT " is ordered", HILO_COUNTER_ARGS(ref->name)),
-			 errdetail("Its numbers are drawn in order on one server."),
-			 errhint("Make it unordered with hilo.configure() first.")));
+			 errmsg(HILO_COUNTER_FORMAT " %s", HILO_COUNTER_ARGS(ref->name), state),
+			 detail == NULL ? 0 : errdetail("%s", detail),
+			 hint == NULL ? 0 : errhint("%s", hint)));
+}
+
+static void
+refuse_ordered(const HiloRowRef *ref)
+{
+	refuse(ref, "is ordered", "Its numbers are drawn in order on one server.",
+		   "Make it unordered with hilo.configure() first.");
 }
 
 /*
@@ -176,8 +181,7 @@ lower_limit(HiloRow *row, int64 limit)
 static void
 end_claims(HiloRow *row)
 {
-	/* No number is above the highest bigint; there the token prevents it. */
-	row->claim_low = row->max < PG_INT64_MAX ? row->max + 1 : row->max;
+	row->claim_low = 0;
 	row->claim = 0;
 	row->flags &= ~HILO_ROW_NEW_END;
 }
@@ -381,16 +385,15 @@ note_term(HiloRow *row, const HiloTerm *term)
 	return true;
 }
 
-/* Fill in the claim from the row, as the finished change left it. */
-static void
-fill_claim(HiloClaim *claim, const HiloRow *row, XLogRecPtr lsn)
+/* Where the numbers of a claim come from: the row, as the change left it. */
+static inline void
+put_origin(HiloClaim *claim, const HiloRow *row, XLogRecPtr lsn, bool leased)
 {
 	claim->home = row->home;
 	claim->epoch = row->epoch;
-	claim->changes = row->changes;
 	claim->token = row->claim;
 	claim->lsn = lsn;
-	claim->leased = false;
+	claim->leased = leased;
 }
 
 void
@@ -436,6 +439,7 @@ hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
 	if (unlikely((row->flags & (HILO_ROW_LEASED | HILO_ROW_ORDERED | request->unless)) !=
 				 (request->ordered ? HILO_ROW_ORDERED : 0) ||
 				 (request->only && row->max > request->above) ||
+				 (request->size == 0 && request->keep == 0) ||
 				 (request->leasing != HILO_LEASE_NONE &&
 				  hilo_counter_is_for_hub(ref, row, request->leasing))))
 	{
@@ -451,7 +455,7 @@ hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
 	if (request->ordered)
 		follow_timeline(row, token);
 	lsn = hilo_row_finish(&change);
-	fill_claim(claim, row, lsn);
+	put_origin(claim, row, lsn, false);
 	*result = *row;
 
 	/*
@@ -527,8 +531,8 @@ hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *rest, bool at_exit)
 		return false;
 
 	if (change.home != rest->home || row->home != rest->home ||
-		row->epoch != rest->epoch || row->changes != rest->changes ||
-		row->max != rest->range.high)
+		row->epoch != rest->epoch || row->max != rest->range.high ||
+		row->claim_low == 0 || row->claim_low > rest->range.low)
 	{
 		hilo_row_abandon(&change);
 		return false;
@@ -617,7 +621,7 @@ hilo_counter_advance(HiloRowRef *ref, int64 number, HiloRow *result)
 	else
 	{
 		/* If the newest claim went back, the number would be drawn. */
-		changed = number >= row->claim_low && row->claim_low <= old_max;
+		changed = row->claim_low != 0 && number >= row->claim_low;
 		if (changed)
 			end_claims(row);
 	}
@@ -646,6 +650,13 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 	old_limit = row->max_value;
 	max = Max(old_max, highest);
 
+	/* A binding may only have to be noted, and may have been. */
+	if (highest < 0 && (row->flags & HILO_ROW_BOUND) &&
+		old_limit <= Max(limit, old_max) && !change.created)
+	{
+		hilo_row_abandon(&change);
+		return old_max;
+	}
 	if (max >= Min(limit, old_limit) && !lenient)
 	{
 		let_go(&change);
@@ -664,11 +675,20 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 				 errhint("Change the row with the highest number.")));
 	}
 
-	set_max(row, Max(old_max, Min(highest, Min(limit, old_limit))));
-	lower_limit(row, limit);
+	/*
+	 * A session that has never read the bindings is not told about changes to
+	 * them.
+	 */
 	row->flags |= HILO_ROW_BOUND;
-	finish_new_epoch(&change, epoch);
-	warn_near_limit(ref, row);
+	if (highest >= 0)
+	{
+		set_max(row, Max(old_max, Min(highest, Min(limit, old_limit))));
+		set_epoch(row, epoch);
+	}
+	lower_limit(row, limit);
+	finish_and_announce(&change);
+	if (highest >= 0)
+		warn_near_limit(ref, row);
 	return row->max;
 }
 
@@ -697,11 +717,8 @@ check_orderable(HiloRowChange *change, const HiloRowRef *ref)
 	if (!(change->row.flags & HILO_ROW_LEASED))
 		return;
 	let_go(change);
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg(HILO_COUNTER_FORMAT " still has leased numbers to draw",
-					HILO_COUNTER_ARGS(ref->name)),
-			 errhint("To count here, force a seed above all numbers that other servers draw.")));
+	refuse(ref, "still has leased numbers to draw", NULL,
+		   "To count here, force a seed above all numbers that other servers draw.");
 }
 
 /*
@@ -715,12 +732,9 @@ check_unused(HiloRowChange *change, const HiloRowRef *ref)
 		!(change->row.flags & HILO_ROW_DRAWN))
 		return;
 	let_go(change);
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg(HILO_COUNTER_FORMAT " is in use",
-					HILO_COUNTER_ARGS(ref->name)),
-			 errdetail("Transactions may hold numbers that were not drawn in order."),
-			 errhint("Use CALL hilo.make_ordered(), which waits for them.")));
+	refuse(ref, "is in use",
+		   "Transactions may hold numbers that were not drawn in order.",
+		   "Use CALL hilo.make_ordered(), which waits for them.");
 }
 
 /* Make the collection ordered, or unordered. */
@@ -806,29 +820,6 @@ hilo_counter_settle(HiloRowRef *ref, bool order)
 	finish_and_announce(&change);
 }
 
-void
-hilo_counter_note_binding(HiloRowRef *ref, int64 limit)
-{
-	HiloRowChange change;
-	HiloRow    *row = &change.row;
-
-	(void) find_row(&change, ref, HILO_ROW_CREATE);
-	if ((row->flags & HILO_ROW_BOUND) &&
-		row->max_value <= Max(limit, row->max) && !change.created)
-	{
-		hilo_row_abandon(&change);
-		return;
-	}
-
-	/*
-	 * A session that has never read the bindings is not told about changes to
-	 * them.
-	 */
-	row->flags |= HILO_ROW_BOUND;
-	lower_limit(row, limit);
-	finish_and_announce(&change);
-}
-
 /*
  * Merge and drop
  */
@@ -864,7 +855,6 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 		HiloRow		before = *row;
 
 		*row = *other;
-		row->changes = before.changes;
 		row->max_ever = Max(before.max_ever, row->max_ever);
 		row->flags &= ~HILO_ROW_DRAWN;
 		row->flags |= before.flags & (HILO_ROW_BOUND | HILO_ROW_DRAWN);
@@ -936,54 +926,26 @@ hilo_counter_drop(HiloRowRef *ref)
  * On a hub
  */
 
-/* Release the row and raise 55000 if the numbers are or should be leased. */
-static void
-refuse_to_lend(HiloRowChange *change, const HiloRowRef *ref,
-			   HiloLeasing leasing)
+void
+hilo_counter_lease(HiloRowRef *ref, HiloLeasing leasing, int64 size,
+				   int64 above, HiloRow *row, HiloClaim *claim)
 {
-	HiloRow    *row = &change->row;
+	HiloRangeRequest request = {.size = size,.alignment = 1,.above = above,
+	.leasing = leasing};
 	const char *hub;
 
+	if (hilo_counter_claim(ref, &request, row, claim))
+		return;
+	if (row->flags & HILO_ROW_ORDERED)
+		refuse_ordered(ref);
 	if (!(row->flags & HILO_ROW_LEASED) &&
 		!hilo_counter_is_for_hub(ref, row, leasing))
 		return;
-	hub = row->flags & HILO_ROW_LEASED ? pstrdup(NameStr(row->hub)) : hilo_hub;
-	let_go(change);
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg(HILO_COUNTER_FORMAT " is not counted on this server",
-					HILO_COUNTER_ARGS(ref->name)),
-			 errdetail("A server that leases numbers cannot be a hub for them."),
-			 hub[0] == '\0' ? 0 :
-			 errhint("Ask its hub, \"%.*s\".", (int) strcspn(hub, "|"), hub)));
-}
-
-HiloRange
-hilo_counter_lease(HiloRowRef *ref, HiloLeasing leasing, int64 size,
-				   int64 above, HiloRow *result, XLogRecPtr *lsn)
-{
-	HiloRangeRequest request = {.size = size,.alignment = 1,.above = above};
-	HiloRange	range = {0, -1};
-	HiloRowChange change;
-	HiloRow    *row = &change.row;
-
-	(void) find_for_draw(&change, ref, &request);
-	refuse_ordered(&change, ref);
-	refuse_to_lend(&change, ref, leasing);
-
-	*result = *row;
-	*lsn = InvalidXLogRecPtr;
-	if (size == 0)
-	{
-		let_go(&change);
-		return range;
-	}
-	if (!hilo_range_cut(&request, row->max, row->max_value, &range))
-		fail_at_limit(&change, ref);
-	note_claim(row, &range, 0);
-	*lsn = hilo_row_finish(&change);
-	warn_near_limit(ref, row);
-	return range;
+	hub = row->flags & HILO_ROW_LEASED ? NameStr(row->hub) : hilo_hub;
+	refuse(ref, "is not counted on this server",
+		   "A server that leases numbers cannot be a hub for them.",
+		   hub[0] == '\0' ? NULL :
+		   psprintf("Ask its hub, \"%.*s\".", (int) strcspn(hub, "|"), hub));
 }
 
 int64
@@ -1017,7 +979,11 @@ hilo_counter_set_hub(HiloRowRef *ref, const char *hub, int32 size,
 	bool		new_epoch;
 
 	(void) find_row(&change, ref, HILO_ROW_CREATE);
-	refuse_ordered(&change, ref);
+	if (row->flags & HILO_ROW_ORDERED)
+	{
+		let_go(&change);
+		refuse_ordered(ref);
+	}
 
 	/*
 	 * What is leased stays valid, but not together with leases of another
@@ -1194,26 +1160,6 @@ hilo_counter_take_in(HiloRowRef *ref, const HiloLeaseAnswer *answer,
 	lsn = hilo_row_finish(&change);
 	if (to_announce)
 		hilo_catalog_announce(table);
-	fill_claim(claim, row, lsn);
-	claim->leased = true;
-	return HILO_TAKEN;
-}
-
-HiloTaken
-hilo_counter_hear(HiloRowRef *ref, const HiloLeaseAnswer *answer,
-				  bool *worthless)
-{
-	int64		epoch = hilo_random_number();
-	HiloRowChange change;
-
-	HiloTaken	taken = find_as_asked(&change, ref, answer);
-
-	if (taken != HILO_TAKEN)
-		return taken;
-	if (note_hub(&change.row, answer, epoch))
-		finish_and_announce(&change);
-	else
-		hilo_row_flush(hilo_row_finish(&change));
-	*worthless = change.row.epoch == epoch;
+	put_origin(claim, row, lsn, true);
 	return HILO_TAKEN;
 }

@@ -25,7 +25,6 @@ typedef struct HiloClaim
 	HiloRange	range;
 	int64		home;			/* of the row that they come from, */
 	int64		epoch;			/* as of the claim */
-	int64		changes;		/* how often that row had changed */
 	int64		token;			/* of a client's claim: random; else 0 */
 	XLogRecPtr	lsn;			/* end of its WAL record */
 	bool		leased;			/* false: counted */
@@ -68,8 +67,8 @@ extern void hilo_counter_size(HiloRangeRequest *request, const HiloRow *row);
  * Claim a range.  Creates a row that does not exist or was dropped, unless
  * hilo.auto_create is off.  Returns false, having changed nothing, if the
  * collection is ordered, the numbers are or should be leased from a hub, the
- * number that is requested is claimed already, or the row has one of the flags
- * request->unless.  Sets the size of the request as above; *row is the row after
+ * number that is requested is claimed already, the size is 0, or the row has one of
+ * the flags request->unless.  Sets the size of the request as above; *row is the row after
  * that.
  *
  * A request that is for an ordered collection creates none, and is refused by
@@ -148,9 +147,11 @@ extern bool hilo_counter_advance(HiloRowRef *ref, int64 number, HiloRow *row);
 
 /*
  * Prepare a counter for a column that holds numbers up to highest, and can hold
- * numbers up to limit: advance it like a seed, and lower its limit to that.
- * Raises an error if no number would be left, unless lenient.  Returns the max
- * now stored.
+ * numbers up to limit: advance it like a seed, lower its limit to that, though not
+ * below max, and note that hilo.binding has a row about it, before that row
+ * becomes visible.  With highest -1 nothing is advanced.  Creates the row if
+ * necessary.  Raises an error if no number would be left, unless lenient.  Returns
+ * the max now stored.
  */
 extern int64 hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit,
 								bool lenient);
@@ -185,13 +186,6 @@ extern bool hilo_counter_configure(HiloRowRef *ref,
 extern void hilo_counter_settle(HiloRowRef *ref, bool order);
 
 /*
- * Note that hilo.binding has a row about the counter; call it before that row
- * becomes visible.  Lowers the limit to the given one, though not below max.
- * Creates the row if necessary.
- */
-extern void hilo_counter_note_binding(HiloRowRef *ref, int64 limit);
-
-/*
  * Merge a row from another database or a backup: max and what belongs to it are
  * advanced, never lowered; a counter that does not exist here is created as it
  * was there.
@@ -206,14 +200,13 @@ extern bool hilo_counter_drop(HiloRowRef *ref);
  */
 
 /*
- * Claim a lease of up to size numbers above the given one for a member; with
- * size 0 only check that one would be given.  Creates a row as
- * hilo_counter_claim() does; *result is the row after that, *lsn what has to be
- * flushed.
+ * Claim a lease of up to size numbers above the given one for a member, as
+ * hilo_counter_claim() does; with size 0 only check that one would be given, and
+ * leave *claim alone.  *row is the row after that.
  */
-extern HiloRange hilo_counter_lease(HiloRowRef *ref, HiloLeasing leasing,
-									int64 size, int64 above, HiloRow *result,
-									XLogRecPtr *lsn);
+extern void hilo_counter_lease(HiloRowRef *ref, HiloLeasing leasing,
+							   int64 size, int64 above, HiloRow *row,
+							   HiloClaim *claim);
 
 /*
  * Move max to at least highest, and then skip numbers, as far as the numbers go;
@@ -273,7 +266,7 @@ typedef struct HiloLeaseAnswer
 	NameData	asked_hub;		/* the hub that was asked */
 	bool		is_first;		/* true: the counter was not leased yet */
 	HiloTerm	term;
-	HiloRange	range;
+	HiloRange	range;			/* empty: none was asked for */
 	int64		hub_epoch;
 	int32		range_size;		/* the hub's options; 0: not set there */
 	int32		max_range_size;
@@ -291,22 +284,15 @@ typedef enum HiloTaken
 } HiloTaken;
 
 /*
- * Accept a lease, in one step with comparing and storing its term: *claim is the
- * part of it above max and not above the limit, and max moves to its end.  The
- * first lease makes the counter, which was marked, a leased one.  Otherwise
- * nothing has changed. *claim is empty if nothing of the lease is above max.  Not
- * flushed: the caller does that before it draws.
+ * Accept an answer, in one step with comparing and storing its term: *claim is the
+ * part of the lease above max and not above the limit, and max moves to its end.
+ * The first lease makes the counter, which was marked, a leased one.  Otherwise
+ * nothing has changed.  *claim is empty if nothing of the lease is above max, or
+ * the answer is none; with another epoch than before, earlier leases are invalid.
+ * Not flushed: the caller does that before it draws.
  */
 extern HiloTaken hilo_counter_take_in(HiloRowRef *ref,
 									  const HiloLeaseAnswer *answer,
 									  HiloClaim *claim);
-
-/*
- * The same for an answer without numbers, about a leased counter. *worthless is
- * set to whether earlier leases are invalid now.
- */
-extern HiloTaken hilo_counter_hear(HiloRowRef *ref,
-								   const HiloLeaseAnswer *answer,
-								   bool *worthless);
 
 #endif							/* HILO_COUNTER_H */

@@ -40,11 +40,11 @@
 /* Attempts to find a row while other code keeps changing it. */
 #define MAX_FIND_ATTEMPTS	10
 
-StaticAssertDecl(sizeof(HiloRow) == 14 * 8 + 4 * 4 + 2 * NAMEDATALEN,
+StaticAssertDecl(sizeof(HiloRow) == 13 * 8 + 4 * 4 + 2 * NAMEDATALEN,
 				 "HiloRow has the layout of the columns of hilo.hilo");
 
 /* Columns before the name. */
-#define FIXED_COLUMNS	20
+#define FIXED_COLUMNS	19
 
 /*
  * Use pg_strong_random() rather than a cheaper source: the token of a claim is
@@ -490,7 +490,6 @@ hilo_row_finish(HiloRowChange *change)
 	XLogRecPtr	lsn;
 
 	HILO_KILL_POINT("row locked");
-	change->row.changes++;
 	change->row.home = change->home;
 	memcpy((char *) header + header->t_hoff, &change->row, sizeof(HiloRow));
 

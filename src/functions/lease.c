@@ -163,21 +163,20 @@ hilo_claim_lease(PG_FUNCTION_ARGS)
 	int64		at_least = hilo_api_number(fcinfo, 2, "at_least");
 	HiloCollection collection;
 	HiloRow		row;
-	HiloRange	range;
-	XLogRecPtr	lsn;
+	HiloClaim	claim = {{0}};
 	Datum		values[7];
 	bool		nulls[7] = {0};
 
 	(void) hilo_api_administered(fcinfo, &collection);
 	check_highest(&collection.ref, at_least);
 	hilo_hub_check_synchronous();
-	range = hilo_counter_lease(&collection.ref, hilo_leasing(), size,
-							   at_least, &row, &lsn);
+	hilo_counter_lease(&collection.ref, hilo_leasing(), size, at_least, &row,
+					   &claim);
 	if (size > 0)
-		hilo_hub_flush(lsn, PG_GETARG_INT32(3));
+		hilo_hub_flush(claim.lsn, PG_GETARG_INT32(3));
 
-	values[0] = Int64GetDatum(range.low);
-	values[1] = Int64GetDatum(range.high);
+	values[0] = Int64GetDatum(claim.range.low);
+	values[1] = Int64GetDatum(claim.range.high);
 	nulls[0] = nulls[1] = size == 0;
 	values[2] = Int64GetDatum(row.epoch);
 	values[3] = Int32GetDatum(row.range_size);
@@ -186,7 +185,7 @@ hilo_claim_lease(PG_FUNCTION_ARGS)
 	nulls[5] = (row.flags & HILO_ROW_HAS_TAG) == 0;
 
 	/* Without a synchronous standby nobody begins to wait for one. */
-	values[6] = LSNGetDatum(lsn);
+	values[6] = LSNGetDatum(claim.lsn);
 	nulls[6] = !hilo_hub_is_synchronous();
 	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
 }

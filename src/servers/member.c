@@ -571,7 +571,7 @@ hear_items(const char *hub, const List *counters, const HiloHubAnswer *answer)
 	{
 		const HiloNamedRow *named = lfirst(lc);
 		HiloRowRef	ref;
-		bool		worthless;
+		HiloClaim	nothing;
 
 		if (!(named->row.flags & HILO_ROW_LEASED) ||
 			strcmp(NameStr(named->row.hub), hub) != 0)
@@ -585,9 +585,10 @@ hear_items(const char *hub, const List *counters, const HiloHubAnswer *answer)
 			if (strcmp(item->name, named->name) != 0 || item->epoch == 0)
 				continue;
 			lease = lease_answer(&named->row, named->row.hub, answer, item);
-			if (hilo_counter_hear(&ref, &lease, &worthless) != HILO_TAKEN)
+			if (hilo_counter_take_in(&ref, &lease, &nothing) != HILO_TAKEN)
 				break;
-			if (worthless)
+			hilo_row_flush(nothing.lsn);
+			if (nothing.epoch != named->row.epoch)
 				hilo_pool_forget(named->name);
 
 			/* It gives leases, so what it said when it gave none is over. */

@@ -340,7 +340,6 @@ hilo_order_take(HiloOrder *order, const char *name, const HiloRow *row,
 	order->highest = claim->range.high;
 	claim->home = row->home;
 	claim->epoch = row->epoch;
-	claim->changes = row->changes;
 	claim->token = 0;
 	claim->leased = false;
 	return true;

@@ -283,7 +283,6 @@ hilo_pool_take(const char *name, const HiloRow *row,
 	{
 		*claim = it->pieces[i];
 		claim->range = range;
-		claim->changes = row->changes;
 		cut_out(it, i, &range);
 		if (claim->leased)
 		{

@@ -408,7 +408,7 @@ hilo_binding_add(const char *name, const HiloBinding *binding)
 	HiloRowRef	ref;
 
 	hilo_row_ref_init(&ref, name);
-	hilo_counter_note_binding(&ref, PG_INT64_MAX);
+	(void) hilo_counter_adopt(&ref, -1, PG_INT64_MAX, true);
 	insert_row(name, binding);
 	CommandCounterIncrement();
 }

@@ -99,7 +99,7 @@ follow_types(HiloCollection *collection, List *bindings)
 	HiloCounterOptions options = {.max_value = hilo_bindings_limit(bindings)};
 
 	if (options.max_value < row->max_value && row->max < row->max_value)
-		hilo_counter_note_binding(&collection->ref, options.max_value);
+		(void) hilo_counter_adopt(&collection->ref, -1, options.max_value, true);
 	else if (options.max_value > row->max_value &&
 			 !(row->flags & HILO_ROW_OWN_LIMIT))
 		hilo_counter_configure(&collection->ref, &options);

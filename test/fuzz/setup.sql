@@ -422,9 +422,9 @@ BEGIN
     FOR bad IN
         SELECT format('%s: max %s of %s, ever %s; before %s, ever %s', quote_literal(left(n.collection, 60)), n.max, n.max_value, n.max_ever, b.max, b.max_ever)
         FROM counters_now n LEFT JOIN fuzz.counters_before b USING (collection)
-        WHERE n.max < 0 OR n.max > n.max_value OR n.max > n.max_ever OR n.max_ever < b.max_ever OR n.changes < b.changes
+        WHERE n.max < 0 OR n.max > n.max_value OR n.max > n.max_ever OR n.max_ever < b.max_ever
            -- Only a seed or a drop lowers it, with a new epoch; or a return of the newest claim.
-           OR n.epoch = b.epoch AND n.max < least(b.max, b.claim_low - 1)
+           OR n.epoch = b.epoch AND n.max < CASE b.claim_low WHEN 0 THEN b.max ELSE least(b.max, b.claim_low - 1) END
         UNION ALL
         SELECT format('%s is gone', quote_literal(left(b.collection, 60)))
         FROM fuzz.counters_before b LEFT JOIN counters_now n USING (collection) WHERE n.epoch IS NULL

@@ -42,11 +42,11 @@ INSERT INTO hilo.hilo (collection, max) VALUES ('merged', 2000), ('merged', 3000
 SELECT max FROM hilo.hilo WHERE collection = 'merged';
 SELECT hilo_next_number('merged');
 -- COPY, as pg_dump writes it; the rows of a dump restored twice, and onto counters that have moved on.
-COPY hilo.hilo (max, max_ever, claim_low, claim, changes, epoch, max_value, flags, collection) FROM stdin;
-64	96	33	5	9	77	9223372036854775807	0	restored
-640	640	1	0	3	78	1000	0	restored_limit
-0	50	1	0	3	79	9223372036854775807	1	restored_dropped
-1	1	1	0	3	80	9223372036854775807	0	merged
+COPY hilo.hilo (max, max_ever, claim_low, claim, epoch, max_value, flags, collection) FROM stdin;
+64	96	33	5	77	9223372036854775807	0	restored
+640	640	1	0	78	1000	0	restored_limit
+0	50	1	0	79	9223372036854775807	1	restored_dropped
+1	1	1	0	80	9223372036854775807	0	merged
 \.
 COPY hilo.hilo (max, collection) FROM stdin;
 64	restored

@@ -214,10 +214,10 @@ RESET session_replication_role;
 SELECT next_identity('guarded'), next_identity('replicated');
 INSERT INTO hilo.hilo (collection, max) VALUES ('merged|', 100), ('merged|', 300), ('merged|', 20);
 SELECT next_identity('merged');
-COPY hilo.hilo (max, max_ever, claim_low, claim, changes, epoch, max_value, flags, collection) FROM stdin;
-40	96	33	0	9	77	9223372036854775807	0	restored|
-0	50	1	0	3	79	9223372036854775807	1	restored_dropped|
-1	1	1	0	3	80	9223372036854775807	0	merged|
+COPY hilo.hilo (max, max_ever, claim_low, claim, epoch, max_value, flags, collection) FROM stdin;
+40	96	33	0	77	9223372036854775807	0	restored|
+0	50	1	0	79	9223372036854775807	1	restored_dropped|
+1	1	1	0	80	9223372036854775807	0	merged|
 \.
 SELECT next_identity('restored'), next_identity('restored_dropped'), next_identity('merged');
 BEGIN;
