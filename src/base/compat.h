@@ -3,8 +3,7 @@
  * compat.h
  *	  Differences between the server versions that hilo supports.
  *
- * This is the only file that uses PG_VERSION_NUM, or the version of the running
- * server.  A library that is built for one minor release runs on all others of
+ * This is the only file that uses PG_VERSION_NUM.  A library that is built for one minor release runs on all others of
  * that version: nothing is used that a minor release has added
  * (test/server-functions lists all that may be used), and nothing that minor
  * releases changed is left to the compiler.
@@ -85,37 +84,30 @@ hilo_storage_is_new(Relation rel)
 #endif
 }
 
-/* True if role may execute function. */
+/* True if role has the privilege on a function, schema or foreign server. */
 static inline bool
-hilo_may_execute(Oid function, Oid role)
+hilo_has_privilege(Oid class, Oid object, Oid role, AclMode mode)
 {
 #if PG_VERSION_NUM >= 160000
-	return object_aclcheck(ProcedureRelationId, function, role,
-						   ACL_EXECUTE) == ACLCHECK_OK;
+	return object_aclcheck(class, object, role, mode) == ACLCHECK_OK;
 #else
-	return pg_proc_aclcheck(function, role, ACL_EXECUTE) == ACLCHECK_OK;
+	return (class == ProcedureRelationId ?
+			pg_proc_aclcheck(object, role, mode) :
+			class == NamespaceRelationId ?
+			pg_namespace_aclcheck(object, role, mode) :
+			pg_foreign_server_aclcheck(object, role, mode)) == ACLCHECK_OK;
 #endif
 }
 
+/* True if role owns a relation or function. */
 static inline bool
-hilo_may_use_schema(Oid schema, Oid role)
+hilo_owns(Oid class, Oid object, Oid role)
 {
 #if PG_VERSION_NUM >= 160000
-	return object_aclcheck(NamespaceRelationId, schema, role,
-						   ACL_USAGE) == ACLCHECK_OK;
+	return object_ownercheck(class, object, role);
 #else
-	return pg_namespace_aclcheck(schema, role, ACL_USAGE) == ACLCHECK_OK;
-#endif
-}
-
-static inline bool
-hilo_may_use_server(Oid server, Oid role)
-{
-#if PG_VERSION_NUM >= 160000
-	return object_aclcheck(ForeignServerRelationId, server, role,
-						   ACL_USAGE) == ACLCHECK_OK;
-#else
-	return pg_foreign_server_aclcheck(server, role, ACL_USAGE) == ACLCHECK_OK;
+	return class == ProcedureRelationId ? pg_proc_ownercheck(object, role) :
+		pg_class_ownercheck(object, role);
 #endif
 }
 
@@ -124,26 +116,6 @@ static inline bool
 hilo_partitions_have_identity(void)
 {
 	return PG_VERSION_NUM >= 170000;
-}
-
-static inline bool
-hilo_owns_relation(Oid relation, Oid role)
-{
-#if PG_VERSION_NUM >= 160000
-	return object_ownercheck(RelationRelationId, relation, role);
-#else
-	return pg_class_ownercheck(relation, role);
-#endif
-}
-
-static inline bool
-hilo_owns_function(Oid function, Oid role)
-{
-#if PG_VERSION_NUM >= 160000
-	return object_ownercheck(ProcedureRelationId, function, role);
-#else
-	return pg_proc_ownercheck(function, role);
-#endif
 }
 
 /* Begin a sequential scan of a table. */
@@ -205,67 +177,6 @@ static inline int64
 hilo_timeline(void)
 {
 	return GetWALInsertionTimeLine();
-}
-
-/*
- * The version number of the running server, such as 150013.  A minor upgrade
- * replaces the server but not the library, so PG_VERSION_NUM only tells the
- * major version.
- */
-static inline int
-hilo_running_version(void)
-{
-	static int	version = 0;
-
-	if (version == 0)
-		version = atoi(GetConfigOption("server_version_num", false, false));
-	return version;
-}
-
-/*
- * True if servers of this release have the bits sync_standbys_status, see
- * below.
- */
-static inline bool
-hilo_has_sync_standby_bits(int version)
-{
-	switch (version / 10000)
-	{
-		case 15:
-			return version >= 150013;
-		case 16:
-			return version >= 160009;
-		case 17:
-			return version >= 170005;
-		default:
-			return version >= 180000;
-	}
-}
-
-/*
- * True if the server as a whole requires synchronous standbys.  Without
- * SyncRepLock the answer may just have changed.
- *
- * Minor releases of May 2025 replaced a boolean, sync_standbys_defined, by a
- * set of bits, sync_standbys_status.  The headers have one of them, while the
- * running server may have the other, and a 1 means "not required" in one and
- * "required" in the other.  So neither field is named here: it is the byte
- * after lsn in all releases, and its meaning depends on the running server.
- */
-static inline bool
-hilo_sync_standbys_defined(void)
-{
-	uint8		status = *(volatile uint8 *) (WalSndCtl->lsn + NUM_SYNC_REP_WAIT_MODE);
-	const uint8 initialized = 1 << 0;
-	const uint8 defined = 1 << 1;
-
-	if (!hilo_has_sync_standby_bits(hilo_running_version()))
-		return status != 0;
-
-	/* Until the checkpointer has set the bits, the setting itself decides. */
-	if ((status & initialized) == 0)
-		return SyncRepStandbyNames != NULL && SyncRepStandbyNames[0] != '\0';
-	return (status & defined) != 0;
 }
 
 /*

@@ -35,31 +35,15 @@ static bool
 is_control(const char *c)
 {
 	unsigned char byte = *c;
+	int			encoding = GetDatabaseEncoding();
 
 	if (byte < 0x20 || byte == 0x7f)
 		return true;
-	switch (GetDatabaseEncoding())
-	{
-		case PG_UTF8:
-			return byte == 0xc2 && (unsigned char) c[1] < 0xa0;
-		case PG_LATIN1:
-		case PG_LATIN2:
-		case PG_LATIN3:
-		case PG_LATIN4:
-		case PG_LATIN5:
-		case PG_LATIN6:
-		case PG_LATIN7:
-		case PG_LATIN8:
-		case PG_LATIN9:
-		case PG_LATIN10:
-		case PG_ISO_8859_5:
-		case PG_ISO_8859_6:
-		case PG_ISO_8859_7:
-		case PG_ISO_8859_8:
-			return byte >= 0x80 && byte < 0xa0;
-		default:
-			return false;
-	}
+	if (encoding == PG_UTF8)
+		return byte == 0xc2 && (unsigned char) c[1] < 0xa0;
+	return byte >= 0x80 && byte < 0xa0 &&
+		((encoding >= PG_LATIN1 && encoding <= PG_LATIN10) ||
+		 (encoding >= PG_ISO_8859_5 && encoding <= PG_ISO_8859_8));
 }
 
 bool

@@ -52,30 +52,13 @@ hilo_sql_end(int level)
 }
 
 void
-hilo_sql_run(const char *format,...)
+hilo_sql_run(const char *sql)
 {
-	StringInfoData sql;
-	int			result;
+	int			result = SPI_execute(sql, false, 0);
 
-	initStringInfo(&sql);
-	for (;;)
-	{
-		va_list		args;
-		int			needed;
-
-		va_start(args, format);
-		needed = appendStringInfoVA(&sql, format, args);
-		va_end(args);
-		if (needed == 0)
-			break;
-		enlargeStringInfo(&sql, needed);
-	}
-
-	result = SPI_execute(sql.data, false, 0);
 	if (result < 0)
 		elog(ERROR, "SPI_execute returned %s for: %s",
-			 SPI_result_code_string(result), sql.data);
-	pfree(sql.data);
+			 SPI_result_code_string(result), sql);
 }
 
 /* Run a query with a snapshot. */

@@ -28,8 +28,8 @@ extern void hilo_sql_set_locally(const char *setting, const char *value);
 extern int	hilo_sql_begin(void);
 extern void hilo_sql_end(int level);
 
-/* Run a command, formatted as by printf(). */
-extern void hilo_sql_run(const char *format,...) pg_attribute_printf(1, 2);
+/* Run a command. */
+extern void hilo_sql_run(const char *sql);
 
 /*
  * Run a query that sees what is committed now, at any isolation level.  Returns

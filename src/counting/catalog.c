@@ -148,59 +148,45 @@ hilo_catalog_init(void)
  * The extension
  */
 
-/* Read the extension's schema and owner; false: it is not installed. */
-static bool
-look_up_extension(Oid *schema, Oid *owner)
+/* The extension's row; all zero: it is not installed. */
+static FormData_pg_extension
+look_up_extension(void)
 {
+	FormData_pg_extension extension = {0};
 	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
-	bool		found;
 
 	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber,
 				F_NAMEEQ, CStringGetDatum(EXTENSION_NAME));
 	scan = systable_beginscan(rel, ExtensionNameIndexId, true, NULL, 1, &key);
 	tuple = systable_getnext(scan);
-	found = HeapTupleIsValid(tuple);
-	if (found)
-	{
-		*schema = ((Form_pg_extension) GETSTRUCT(tuple))->extnamespace;
-		*owner = ((Form_pg_extension) GETSTRUCT(tuple))->extowner;
-	}
+	if (HeapTupleIsValid(tuple))
+		memcpy(&extension, GETSTRUCT(tuple),
+			   offsetof(FormData_pg_extension, extrelocatable));
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-	return found;
-}
-
-static void
-report_no_extension(void)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_UNDEFINED_OBJECT),
-			 errmsg("extension \"%s\" is not installed in this database",
-					EXTENSION_NAME)));
+	return extension;
 }
 
 Oid
 hilo_catalog_schema(void)
 {
-	Oid			schema = InvalidOid;
-	Oid			owner;
+	FormData_pg_extension extension = look_up_extension();
 
-	if (!look_up_extension(&schema, &owner))
-		report_no_extension();
-	return schema;
+	if (!OidIsValid(extension.oid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("extension \"%s\" is not installed in this database",
+						EXTENSION_NAME)));
+	return extension.extnamespace;
 }
 
 Oid
 hilo_catalog_owner(void)
 {
-	Oid			schema;
-	Oid			owner = InvalidOid;
-
-	(void) look_up_extension(&schema, &owner);
-	return owner;
+	return look_up_extension().extowner;
 }
 
 Oid
@@ -220,10 +206,11 @@ hilo_catalog_tables_owner(void)
 static bool
 may_execute(char *schema, char *name, const Oid *args, Oid role)
 {
-	return hilo_may_execute(LookupFuncName(list_make2(makeString(schema),
-													  makeString(name)),
-										   3, args, false),
-							role);
+	Oid			function = LookupFuncName(list_make2(makeString(schema),
+													 makeString(name)),
+										  3, args, false);
+
+	return hilo_has_privilege(ProcedureRelationId, function, role, ACL_EXECUTE);
 }
 
 bool
@@ -267,11 +254,7 @@ hilo_catalog_table(HiloTable which)
 	oid = get_relname_relid(table->name, get_namespace_oid(HILO_SCHEMA, true));
 	if (!OidIsValid(oid))
 	{
-		Oid			schema;
-		Oid			owner;
-
-		if (!look_up_extension(&schema, &owner))
-			report_no_extension();
+		(void) hilo_catalog_schema();
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("table \"%s.%s\" of extension \"%s\" does not exist",

@@ -107,16 +107,16 @@ warn_near_limit(const HiloRowRef *ref, const HiloRow *row)
 			 hint_at_limit(row)));
 }
 
-/* End a change with the error that a number is above the limit. */
+/* Raise 55000 because of what the counter is. */
 static void
-fail_above_limit(HiloRowChange *change, const HiloRowRef *ref, int64 number)
+refuse(const HiloRowRef *ref, const char *state, const char *detail,
+	   const char *hint)
 {
-	let_go(change);
 	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("seed " INT64_FORMAT " is above the limit of " HILO_COUNTER_FORMAT,
-					number, HILO_COUNTER_ARGS(ref->name)),
-			 errdetail("The limit is " INT64_FORMAT ".", change->row.max_value)));
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg(HILO_COUNTER_FORMAT " %s", HILO_COUNTER_ARGS(ref->name), state),
+			 detail == NULL ? 0 : errdetail("%s", detail),
+			 hint == NULL ? 0 : errhint("%s", hint)));
 }
 
 /* Release the row and raise 55000 if the counter has a hub. */
@@ -128,23 +128,8 @@ refuse_leased(HiloRowChange *change, const HiloRowRef *ref)
 	if (!(change->row.flags & HILO_ROW_LEASED) || hub[0] == '\0')
 		return;
 	let_go(change);
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg(HILO_COUNTER_FORMAT " is leased from server \"%s\"",
-					HILO_COUNTER_ARGS(ref->name), hub),
-			 errhint("Do this on that server, or first call hilo.lease_from() with a null server to stop leasing.")));
-}
-
-/* Raise 55000 because of what the counter is. */
-static void
-refuse(const HiloRowRef *ref, const char *state, const char *detail,
-	   const char *hint)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg(HILO_COUNTER_FORMAT " %s", HILO_COUNTER_ARGS(ref->name), state),
-			 detail == NULL ? 0 : errdetail("%s", detail),
-			 hint == NULL ? 0 : errhint("%s", hint)));
+	refuse(ref, psprintf("is leased from server \"%s\"", hub), NULL,
+		   "Do this on that server, or first call hilo.lease_from() with a null server to stop leasing.");
 }
 
 static void
@@ -385,17 +370,6 @@ note_term(HiloRow *row, const HiloTerm *term)
 	return true;
 }
 
-/* Where the numbers of a claim come from: the row, as the change left it. */
-static inline void
-put_origin(HiloClaim *claim, const HiloRow *row, XLogRecPtr lsn, bool leased)
-{
-	claim->home = row->home;
-	claim->epoch = row->epoch;
-	claim->token = row->claim;
-	claim->lsn = lsn;
-	claim->leased = leased;
-}
-
 void
 hilo_counter_size(HiloRangeRequest *request, const HiloRow *row)
 {
@@ -410,17 +384,6 @@ hilo_counter_size(HiloRangeRequest *request, const HiloRow *row)
 	request->reserve = size - request->size;
 }
 
-/*
- * A server that was promoted, or restored to a point in time, may not know the
- * newest numbers that were drawn, and horizons that were reported, before.
- */
-static void
-follow_timeline(HiloRow *row, int64 epoch)
-{
-	if ((row->epoch ^ hilo_timeline()) & TIMELINE_BITS)
-		set_epoch(row, epoch);
-}
-
 bool
 hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
 				   HiloRow *result, HiloClaim *claim)
@@ -429,6 +392,7 @@ hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
 		hilo_random_number() : 0;
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
+	HiloRange	range;
 	XLogRecPtr	lsn;
 
 	if (unlikely(!find_for_draw(&change, ref, request)))
@@ -449,13 +413,23 @@ hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
 	}
 
 	hilo_counter_size(request, row);
-	if (!hilo_range_cut(request, row->max, row->max_value, &claim->range))
+	if (!hilo_range_cut(request, row->max, row->max_value, &range))
 		fail_at_limit(&change, ref);
-	note_claim(row, &claim->range, request->for_client ? token : 0);
-	if (request->ordered)
-		follow_timeline(row, token);
+	note_claim(row, &range, request->for_client ? token : 0);
+
+	/*
+	 * A server that was promoted, or restored to a point in time, may not
+	 * know the newest numbers that were drawn, and horizons that were
+	 * reported, before.
+	 */
+	if (request->ordered && ((row->epoch ^ hilo_timeline()) & TIMELINE_BITS))
+		set_epoch(row, token);
 	lsn = hilo_row_finish(&change);
-	put_origin(claim, row, lsn, false);
+	*claim = (HiloClaim)
+	{
+		.range = range,.home = row->home,.epoch = row->epoch,
+			.token = row->claim,.lsn = lsn
+	};
 	*result = *row;
 
 	/*
@@ -589,7 +563,14 @@ hilo_counter_seed(HiloRowRef *ref, int64 value, bool force)
 		row->flags &= ~HILO_ROW_LEASED;
 	}
 	if (value > row->max_value)
-		fail_above_limit(&change, ref, value);
+	{
+		let_go(&change);
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("seed " INT64_FORMAT " is above the limit of " HILO_COUNTER_FORMAT,
+						value, HILO_COUNTER_ARGS(ref->name)),
+				 errdetail("The limit is " INT64_FORMAT ".", row->max_value)));
+	}
 	set_max(row, value);
 	finish_new_epoch(&change, epoch);
 	warn_near_limit(ref, row);
@@ -1155,11 +1136,14 @@ hilo_counter_take_in(HiloRowRef *ref, const HiloLeaseAnswer *answer,
 		end_claims(row);
 	}
 
-	claim->range = range;
 	table = RelationGetRelid(change.rel);
 	lsn = hilo_row_finish(&change);
 	if (to_announce)
 		hilo_catalog_announce(table);
-	put_origin(claim, row, lsn, true);
+	*claim = (HiloClaim)
+	{
+		.range = range,.home = row->home,.epoch = row->epoch,
+			.lsn = lsn,.leased = true
+	};
 	return HILO_TAKEN;
 }

@@ -276,25 +276,21 @@ find_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
  * creating or dropping an index takes a strong lock on the table; moving one
  * gives it new storage, and locks only the index.
  */
-static List *
+static ResultRelInfo *
 open_indexes(Relation rel)
 {
-	List	   *indexes = NIL;
-	List	   *oids = RelationGetIndexList(rel);
-	ListCell   *lc;
+	ResultRelInfo *indexes = hilo_open_indexes(rel);
 	bool		changed = rel->rd_createSubid == InvalidSubTransactionId &&
 		CheckRelationLockedByMe(rel, ShareLock, true);
 
-	foreach(lc, oids)
+	for (int i = 0; i < indexes->ri_NumIndices; i++)
 	{
-		Relation	index = index_open(lfirst_oid(lc), RowExclusiveLock);
+		Relation	index = indexes->ri_IndexRelationDescs[i];
 
 		changed = changed ||
 			(index->rd_createSubid == InvalidSubTransactionId &&
 			 hilo_storage_is_new(index));
-		indexes = lappend(indexes, index);
 	}
-	list_free(oids);
 
 	if (changed)
 		ereport(ERROR,
@@ -303,16 +299,6 @@ open_indexes(Relation rel)
 						HILO_SCHEMA, RelationGetRelationName(rel)),
 				 errhint("Commit first.")));
 	return indexes;
-}
-
-static void
-close_indexes(List *indexes)
-{
-	ListCell   *lc;
-
-	foreach(lc, indexes)
-		index_close(lfirst(lc), RowExclusiveLock);
-	list_free(indexes);
 }
 
 /*
@@ -324,7 +310,7 @@ close_indexes(List *indexes)
  * redo gives to tuples, so that the page is the same on a standby.
  */
 static void
-insert_row(Relation rel, HiloRowRef *ref)
+insert_row(Relation rel, ResultRelInfo *indexes, HiloRowRef *ref)
 {
 	Size		size = sizeof(HiloRow);
 	Size		name_size = VARHDRSZ + strlen(ref->name);
@@ -340,7 +326,7 @@ insert_row(Relation rel, HiloRowRef *ref)
 	header->t_hoff = hoff;
 	tuple->t_data = header;
 	tuple->t_len = hoff + size + name_size;
-	hilo_tuple_insert(rel, tuple, FirstCommandId);
+	hilo_insert_tuple(indexes, tuple, FirstCommandId);
 
 	ref->table = RelationGetRelid(rel);
 	ref->tid = tuple->t_self;
@@ -357,7 +343,7 @@ insert_row(Relation rel, HiloRowRef *ref)
 static void
 create_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 {
-	List	   *indexes = open_indexes(change->rel);
+	ResultRelInfo *indexes = open_indexes(change->rel);
 
 	(void) GetCurrentTransactionId();
 
@@ -365,12 +351,12 @@ create_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 	if (find_and_lock_row(change, ref))
 	{
 		UnlockPage(change->rel, 0, ExclusiveLock);
-		close_indexes(indexes);
+		ExecCloseIndices(indexes);
 		return;
 	}
 
-	insert_row(change->rel, ref);
-	close_indexes(indexes);
+	insert_row(change->rel, indexes, ref);
+	ExecCloseIndices(indexes);
 	HILO_FAILURE_POINT("row inserted");
 
 	change->created = true;
@@ -588,13 +574,9 @@ hilo_row_flush(XLogRecPtr lsn)
 void
 hilo_row_flush_to_standby(XLogRecPtr lsn)
 {
-	bool		acknowledged;
-
+	Assert(synchronous_commit >= SYNCHRONOUS_COMMIT_REMOTE_FLUSH);
 	hilo_row_flush(lsn);
-	LWLockAcquire(SyncRepLock, LW_SHARED);
-	acknowledged = lsn <= WalSndCtl->lsn[SYNC_REP_WAIT_FLUSH];
-	LWLockRelease(SyncRepLock);
-	if (!acknowledged)
+	if (!standbys_have(lsn))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("no synchronous standby has acknowledged the change")));
@@ -609,10 +591,10 @@ hilo_row_flush_for_statement(XLogRecPtr lsn)
 		XLogSetAsyncXactLSN(lsn);
 }
 
+#ifdef USE_ASSERT_CHECKING
 XLogRecPtr
 hilo_row_own_lsn(XLogRecPtr lsn)
 {
-#ifdef USE_ASSERT_CHECKING
 	char		nothing = 0;	/* a record must not be empty */
 
 	if (XLogRecPtrIsInvalid(lsn) || !SyncRepRequested() ||
@@ -622,10 +604,8 @@ hilo_row_own_lsn(XLogRecPtr lsn)
 	XLogRegisterData(&nothing, sizeof(nothing));
 	XLogSetRecordFlags(XLOG_MARK_UNIMPORTANT);
 	return XLogInsert(RM_XLOG_ID, XLOG_NOOP);
-#else
-	return lsn;
-#endif
 }
+#endif
 
 /*
  * List
@@ -680,23 +660,27 @@ hilo_row_list(void)
  * Ordinary rows
  */
 
-void
-hilo_tuple_insert(Relation rel, HeapTuple tuple, CommandId cid)
+ResultRelInfo *
+hilo_open_indexes(Relation rel)
 {
-	EState	   *estate = CreateExecutorState();
-	ResultRelInfo *result_rel = makeNode(ResultRelInfo);
-	TupleTableSlot *slot;
+	ResultRelInfo *indexes = makeNode(ResultRelInfo);
 
-	InitResultRelInfo(result_rel, rel, 0, NULL, 0);
-	ExecOpenIndices(result_rel, false);
+	InitResultRelInfo(indexes, rel, 0, NULL, 0);
+	ExecOpenIndices(indexes, false);
+	return indexes;
+}
+
+void
+hilo_insert_tuple(ResultRelInfo *indexes, HeapTuple tuple, CommandId cid)
+{
+	Relation	rel = indexes->ri_RelationDesc;
+	EState	   *estate = CreateExecutorState();
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(rel),
+													&TTSOpsHeapTuple);
 
 	heap_insert(rel, tuple, cid, HEAP_INSERT_NO_LOGICAL, NULL);
-
-	slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple);
 	ExecStoreHeapTuple(tuple, slot, false);
-	hilo_insert_index_entries(result_rel, slot, estate);
-
-	ExecCloseIndices(result_rel);
+	hilo_insert_index_entries(indexes, slot, estate);
 	ExecDropSingleTupleTableSlot(slot);
 	FreeExecutorState(estate);
 }

@@ -18,6 +18,7 @@
 #include "access/htup.h"
 #include "access/xlogdefs.h"
 #include "datatype/timestamp.h"
+#include "nodes/execnodes.h"
 #include "nodes/pg_list.h"
 #include "storage/buf.h"
 #include "storage/itemptr.h"
@@ -191,7 +192,11 @@ extern void hilo_row_flush_for_statement(XLogRecPtr lsn);
  * well.  A server built with assertions insists that no two sessions wait for
  * standbys with the same LSN: there it is that of a record of our own.
  */
+#ifdef USE_ASSERT_CHECKING
 extern XLogRecPtr hilo_row_own_lsn(XLogRecPtr lsn);
+#else
+#define hilo_row_own_lsn(lsn)	(lsn)
+#endif
 
 /*
  * Copies of all counters that are not dropped, as a list of HiloNamedRow *,
@@ -204,12 +209,16 @@ extern List *hilo_row_list(void);
  * Ordinary rows
  */
 
+/* Open the indexes of a table for inserts; close them with ExecCloseIndices(). */
+extern ResultRelInfo *hilo_open_indexes(Relation rel);
+
 /*
  * Insert a tuple, as the given command of the current transaction, with its
  * index entries; its place is then in tuple->t_self.  No trigger fires, and no
  * constraint but unique indexes is checked.  Logical decoding does not see it,
  * because the contents of our tables belong to this server.
  */
-extern void hilo_tuple_insert(Relation rel, HeapTuple tuple, CommandId cid);
+extern void hilo_insert_tuple(ResultRelInfo *indexes, HeapTuple tuple,
+							  CommandId cid);
 
 #endif							/* HILO_ROW_H */

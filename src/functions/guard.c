@@ -273,12 +273,12 @@ may_bind(const HiloBinding *binding)
 		return true;
 	if (binding->kind == HILO_BOUND)
 		return OidIsValid(binding->living.relation) &&
-			hilo_owns_relation(binding->living.relation, GetUserId());
+			hilo_owns(RelationRelationId, binding->living.relation, GetUserId());
 	if (binding->kind == HILO_ASKED)
 	{
 		Oid			function = hilo_binding_function(binding);
 
-		if (!OidIsValid(function) || !hilo_owns_function(function, GetUserId()))
+		if (!OidIsValid(function) || !hilo_owns(ProcedureRelationId, function, GetUserId()))
 			return false;
 		hilo_check_taken_function(function);
 	}

@@ -238,7 +238,7 @@ hilo_bind_function(PG_FUNCTION_ARGS)
 	function = PG_GETARG_OID(1);
 
 	(void) hilo_check_taken_function(function);
-	if (!hilo_owns_function(function, GetUserId()))
+	if (!hilo_owns(ProcedureRelationId, function, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FUNCTION,
 					   get_func_name(function));
 

@@ -377,7 +377,8 @@ look_up(const HiloHubQuestion *question, ForeignServer **server,
 		return fail(answer, ERRCODE_UNDEFINED_OBJECT,
 					psprintf("server \"%s\" does not exist", question->server),
 					NULL);
-	if (!hilo_may_use_server(serverid, question->role))
+	if (!hilo_has_privilege(ForeignServerRelationId, serverid, question->role,
+							ACL_USAGE))
 		return fail(answer, ERRCODE_INSUFFICIENT_PRIVILEGE,
 					psprintf("permission denied for foreign server %s",
 							 question->server), NULL);

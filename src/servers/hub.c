@@ -18,7 +18,6 @@
 #include "miscadmin.h"
 #include "replication/syncrep.h"
 #include "replication/walsender.h"
-#include "storage/lwlock.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
@@ -146,6 +145,7 @@ typedef struct OwnState
 
 static OwnState own_state;
 static uint64 own_generation = 0;
+uint64		hilo_no_hub_generation = 0;
 
 static void
 read_own(void)
@@ -175,6 +175,7 @@ read_own(void)
 	}
 	table_close(rel, AccessShareLock);
 	own_generation = generation;
+	hilo_no_hub_generation = own_state.is_hub ? 0 : generation;
 }
 
 static const OwnState *
@@ -215,15 +216,14 @@ hilo_hub_check_draw(HiloRowRef *ref)
 			 errhint("Call hilo.hub_resume() once all members that hilo.members shows have reported.")));
 }
 
+/*
+ * What the setting says, even if the server does not follow it yet, or no longer:
+ * whoever relies on it waits until a standby has acknowledged.
+ */
 bool
 hilo_hub_is_synchronous(void)
 {
-	bool		defined;
-
-	LWLockAcquire(SyncRepLock, LW_SHARED);
-	defined = hilo_sync_standbys_defined();
-	LWLockRelease(SyncRepLock);
-	return defined && max_wal_senders > 0;
+	return max_wal_senders > 0 && SyncRepStandbyNames[0] != '\0';
 }
 
 void
@@ -297,11 +297,11 @@ hilo_hub_note(const char *hub, const char *role, int64 lineage)
 {
 	AsOwner		before = begin_as_owner();
 
-	hilo_sql_run("INSERT INTO hilo.hub (hub, role, lineage) VALUES (%s, %s, " INT64_FORMAT ")"
-				 " ON CONFLICT (hub) DO UPDATE SET role = EXCLUDED.role, lineage = EXCLUDED.lineage"
-				 " WHERE (hub.role, hub.lineage) IS DISTINCT FROM (EXCLUDED.role, EXCLUDED.lineage)",
-				 quote_literal_cstr(hub),
-				 role == NULL ? "NULL" : quote_literal_cstr(role), lineage);
+	hilo_sql_run(psprintf("INSERT INTO hilo.hub (hub, role, lineage) VALUES (%s, %s, " INT64_FORMAT ")"
+						  " ON CONFLICT (hub) DO UPDATE SET role = EXCLUDED.role, lineage = EXCLUDED.lineage"
+						  " WHERE (hub.role, hub.lineage) IS DISTINCT FROM (EXCLUDED.role, EXCLUDED.lineage)",
+						  quote_literal_cstr(hub),
+						  role == NULL ? "NULL" : quote_literal_cstr(role), lineage));
 	end_as_owner(&before);
 }
 
@@ -394,8 +394,8 @@ hilo_members_forget_counter(const char *counter)
 	if (!hilo_is_hub())
 		return;
 	before = begin_as_owner();
-	hilo_sql_run("DELETE FROM hilo.member WHERE collection = %s",
-				 quote_literal_cstr(counter));
+	hilo_sql_run(psprintf("DELETE FROM hilo.member WHERE collection = %s",
+						  quote_literal_cstr(counter)));
 	end_as_owner(&before);
 }
 

@@ -14,6 +14,18 @@
 #include "counting/counter.h"
 
 /*
+ * True if this server is known to be no hub: then the next two functions do
+ * nothing.
+ */
+extern uint64 hilo_no_hub_generation;
+
+static inline bool
+hilo_is_no_hub(void)
+{
+	return likely(hilo_no_hub_generation == hilo_rights_generation);
+}
+
+/*
  * Raise 55000 if a number that this server draws for itself might have been
  * leased: it has been a hub, and its term is not open on this timeline and in
  * this database.  Call this before each claim, but not during recovery; what was

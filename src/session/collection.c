@@ -111,7 +111,8 @@ hilo_collection_take_ordered(HiloCollection *collection, int64 count,
 		XLogRecPtr	lsn = hilo_row_own_lsn(claim->lsn);
 
 		hilo_row_flush(lsn);
-		hilo_hub_wait_for_standby(lsn);
+		if (!hilo_is_no_hub())
+			hilo_hub_wait_for_standby(lsn);
 		order->waited_for = claim->lsn;
 		order->waited_how = synchronous_commit;
 	}

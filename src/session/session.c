@@ -117,13 +117,15 @@ hilo_collection_take(HiloCollection *collection, HiloRangeRequest *request,
 			take_pooled(collection, request, claim))
 			return true;
 
-		hilo_hub_check_draw(&collection->ref);
+		if (!hilo_is_no_hub())
+			hilo_hub_check_draw(&collection->ref);
 		claimed = hilo_counter_claim(&collection->ref, request,
 									 &collection->row, claim);
 		collection->generation = generation;
 		if (claimed)
 		{
-			hilo_hub_wait_for_standby(claim->lsn);
+			if (!hilo_is_no_hub())
+				hilo_hub_wait_for_standby(claim->lsn);
 			if (request->reserve > 0)
 				put_reserve(collection->ref.name, request->size, claim);
 			return true;

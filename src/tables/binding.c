@@ -382,6 +382,7 @@ insert_row(const char *name, const HiloBinding *binding)
 {
 	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
 	TupleDesc	desc = RelationGetDescr(rel);
+	ResultRelInfo *indexes = hilo_open_indexes(rel);
 	Datum	   *values = palloc0(desc->natts * sizeof(Datum));
 	bool	   *nulls = palloc(desc->natts * sizeof(bool));
 
@@ -395,8 +396,9 @@ insert_row(const char *name, const HiloBinding *binding)
 	values[HILO_ANUM_BINDING_NUMBER - 1] = Int32GetDatum(binding->attnum);
 	values[HILO_ANUM_BINDING_OWNER - 1] = text_datum(binding->owner);
 	values[HILO_ANUM_BINDING_XID - 1] = TransactionIdGetDatum(binding->xid);
-	hilo_tuple_insert(rel, heap_form_tuple(desc, values, nulls),
+	hilo_insert_tuple(indexes, heap_form_tuple(desc, values, nulls),
 					  GetCurrentCommandId(true));
+	ExecCloseIndices(indexes);
 	if (binding->kind != HILO_NOTED)
 		CacheInvalidateRelcache(rel);
 	table_close(rel, NoLock);

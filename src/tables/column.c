@@ -162,7 +162,7 @@ hilo_check_owned(Oid relation)
 				 errmsg("table does not exist"),
 				 errdetail("Its OID is %u.", relation),
 				 errhint("If it was dropped, its trigger was dropped as well. Drop its collection with hilo.drop().")));
-	if (!hilo_owns_relation(relation, GetUserId()))
+	if (!hilo_owns(RelationRelationId, relation, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER,
 					   get_relkind_objtype(get_rel_relkind(relation)), name);
 }

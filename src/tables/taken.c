@@ -234,7 +234,8 @@ check_may_look(Relation rel)
 	Oid			relid = RelationGetRelid(rel);
 	AclMode		mode = ACL_SELECT | ACL_INSERT;
 
-	if (!hilo_may_use_schema(RelationGetNamespace(rel), GetUserId()))
+	if (!hilo_has_privilege(NamespaceRelationId, RelationGetNamespace(rel),
+							GetUserId(), ACL_USAGE))
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SCHEMA,
 					   get_namespace_name(RelationGetNamespace(rel)));
 	if (pg_class_aclmask(relid, GetUserId(), mode, ACLMASK_ANY) == 0 &&
@@ -363,7 +364,8 @@ open_function(HiloDocuments *documents, const HiloBinding *binding)
 				 errmsg("function %s no longer exists", binding->name),
 				 errhint("Use hilo.unbind() and hilo.bind() to specify another one.")));
 	owner.role = hilo_check_taken_function(function);
-	if (!hilo_may_execute(function, GetUserId()))
+	if (!hilo_has_privilege(ProcedureRelationId, function, GetUserId(),
+							ACL_EXECUTE))
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FUNCTION,
 					   get_func_name(function));
 
