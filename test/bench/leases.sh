@@ -34,6 +34,7 @@ make_node() {
         say "shared_preload_libraries = 'hilo'"
         say "listen_addresses = ''"
         say "unix_socket_directories = '$work/$1'"
+        [ "$1" != hub ] || say "log_statement = all"
         cat
     } | as_user sh -c "cat >> $1/data/postgresql.conf"
     start_node "$1"
@@ -48,6 +49,11 @@ start_node() {
 on() {
     as_user "$bindir/psql" -XAtq -v ON_ERROR_STOP=1 -h "$work/$1" -U postgres -d postgres -c "$2" ||
         die "This failed on $1: $2"
+}
+
+# How many leases of a collection the hub was asked for, by its log.
+leases_of() {
+    grep -c "parameters: \$1 = '$1', \$2 = '[1-9]" "$work/hub/log"
 }
 
 # pgbench on a server: name, script, options.
@@ -101,7 +107,7 @@ for member in $members; do
         as_user "$bindir/psql" -XAtq -h "$work/hub" -U postgres -d postgres -c 'COPY drawn FROM STDIN' || exit 1
 done
 say "numbers drawn, and how often one was drawn again: $(on hub 'SELECT count(*), count(*) - count(DISTINCT id) FROM drawn')"
-say "leases of all members: $(on hub "SELECT changes FROM hilo.hilo WHERE collection = 'drawn'")"
+say "leases of all members: $(leases_of drawn)"
 
 say "== one-row inserts, counted and leased, $rounds rounds"
 on member1 "CREATE TABLE counted (id bigint PRIMARY KEY DEFAULT hilo_next_number('counted'), v text);
@@ -134,7 +140,7 @@ for member in $members; do
     pids="$pids $!"
 done
 sleep "$warm"
-leases=$(on hub "SELECT changes FROM hilo.hilo WHERE collection = 'steady'")
+leases=$(leases_of steady)
 left=$(for member in $members; do on "$member" "SELECT numbers_left FROM hilo.leases WHERE collection = 'steady'"; done | sort -n | head -n 1)
 as_user "$bindir/pg_ctl" -D "$work/hub/data" -m immediate -w -s stop
 sleep "$away"
@@ -168,4 +174,4 @@ bench member2 draw -c "$clients" -j 1 -R 4000 -T "$seconds" -l --log-prefix="$wo
     die "A client has failed."
 # Without the time that it started late.
 awk '{ t = $3 - $7; if (t > max) max = t; n++ } END { printf "draws: %d, the slowest: %.1f ms\n", n, max / 1000 }' "$work"/tmp/latency*
-say "leases: $(as_user "$bindir/psql" -XAtq -h "$work/hub" -U postgres -d slow -c "SELECT changes FROM hilo.hilo WHERE collection = 'slow'")"
+say "leases: $(leases_of slow)"

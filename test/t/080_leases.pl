@@ -133,7 +133,7 @@ SELECT hilo.lease_from('many', 'ids_hub', 1000);
 SELECT count(DISTINCT hilo_next_number('many')) FROM generate_series(1, 300000);
 SQL
 # The leases 1000, 2000, 4000 ... are used up so soon that each is twice as large.
-my $leases = $hub->safe_psql('postgres', q{SELECT changes FROM hilo.hilo WHERE collection = 'many'});
+my $leases = leases_asked_of($hub, 'many');
 cmp_ok($leases, '>=', 5, 'are of several leases');
 cmp_ok($leases, '<=', 14, 'but of few, as each is twice as large as the one before');
 note("$leases leases for 300,000 numbers");

@@ -80,7 +80,7 @@ our @EXPORT = qw(wait_until answers configure message_of error_of outcome_of new
   session at_once
   kill_server server_processes crash_server client_script draw_until crash_round whole_ok lines_of
   build_variant build_failure_points failure_node test_failures dies_in add_pause paused go_on
-  new_node new_member database add_hub move_hub hold_hub wait_until_asked wait_until_waiting
+  new_node new_member database add_hub move_hub hold_hub wait_until_asked wait_until_waiting leases_asked_of
   start_clients stop_clients shown_by shown_twice
   clients_folder install_packages available orm_server orm_database orm_ok orm_output orm_client);
 
@@ -705,6 +705,15 @@ SELECT count(*) FROM pg_stat_activity
 WHERE datname = '$db' AND application_name = 'hilo' AND wait_event_type = 'Lock'
 SQL
 	return;
+}
+
+# How many leases of a collection a hub was asked for, by its log.
+sub leases_asked_of
+{
+	my ($node, $name) = @_;
+
+	return scalar(() = slurp_file($node->logfile) =~
+		  /FROM hilo\.lease\(\$1.*\n.*parameters: \$1 = '\Q$name\E', \$2 = '[1-9]/g);
 }
 
 # Wait until each of these sessions waits for the hub, or for the one that asks it.
