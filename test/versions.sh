@@ -1,9 +1,11 @@
 #!/bin/sh
-# versions.sh: run check.sh with other versions of PostgreSQL than the machine's, or of 32 bit.
+# versions.sh: run check.sh with other versions of PostgreSQL than the machine's, or on another
+# architecture.
 #
 #   sh test/versions.sh [--no-install | --upgrade] [--keep DIR] [VERSION...] [FILE...]
 #
-# VERSION is 17, 18 or 19, from other releases of Debian, or i386: this release, of 32 bit.  Each
+# VERSION is 17, 18 or 19, from other releases of Debian, or this release on i386 (32 bit), or,
+# slowly, on arm64 or s390x, which Debian's qemu-user-static and binfmt-support imitate.  Each
 # gets a Debian of its own, made by debootstrap in a folder of 2 GB, which is removed at the
 # end; with --keep the folders are DIR/17 and so on, they stay, and those that are there are used
 # again.  As root, on Debian.
@@ -18,14 +20,15 @@ top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 . "$top/test/lib.sh"
 . "$top/test/system.sh"
 
+is_architecture() { case $1 in i386 | arm64 | s390x) ;; *) return 1 ;; esac; }
+
 # The suite of Debian that has a version; those of experimental come on top of sid.
 suite_of() {
     case $1 in
         17) say trixie ;;
         18) say sid ;;
         19) say experimental ;;
-        i386) say "$release" ;;
-        *) return 1 ;;
+        *) is_architecture "$1" && say "$release" ;;
     esac
 }
 
@@ -41,7 +44,7 @@ while suite_of "${1:-}" >/dev/null; do
     shift
 done
 case ${1:-} in
-    -* | [0-9]*) die "usage: sh test/versions.sh [--no-install | --upgrade] [--keep DIR] [17 | 18 | 19 | i386...] [FILE...]" ;;
+    -* | [0-9]*) die "usage: sh test/versions.sh [--no-install | --upgrade] [--keep DIR] [17 | 18 | 19 | i386 | arm64 | s390x...] [FILE...]" ;;
 esac
 servers=${PG_CONFIG:-}
 unset PG_CONFIG
@@ -60,8 +63,8 @@ add_older() {
 # Make the Debian of a version in $root.
 make_version() {
     suite=$(suite_of "$1")
-    if [ "$1" = i386 ]; then
-        make_system "$root" "$suite" i386
+    if is_architecture "$1"; then
+        make_system "$root" "$suite" "$1"
         return
     fi
     make_system "$root" "$(say "$suite" | sed 's/experimental/sid/')" || return 1
@@ -108,7 +111,7 @@ check_version() {
     version=$1
     shift
     copy_into_system "$root" &&
-        in_system "$root" env ${CI:+CI="$CI"} $([ "$version" = i386 ] || say "PG_CONFIG=/usr/lib/postgresql/$version/bin/pg_config") \
+        in_system "$root" env ${CI:+CI="$CI"} $(is_architecture "$version" || say "PG_CONFIG=/usr/lib/postgresql/$version/bin/pg_config") \
             sh /root/hilo/test/check.sh --upgrade "$@"
 }
 
