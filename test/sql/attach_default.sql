@@ -367,7 +367,8 @@ CREATE TABLE printed (id bigserial PRIMARY KEY, other int);
 CREATE TABLE "Printed ""2" (id text PRIMARY KEY DEFAULT 'a\b''c');
 SELECT pg_get_expr(adbin, adrelid) AS before FROM pg_attrdef WHERE adrelid IN ('printed'::regclass, '"Printed ""2"'::regclass) ORDER BY 1;
 SET quote_all_identifiers = on;
-SET standard_conforming_strings = off;
+-- From version 19 on, they always conform.
+SELECT set_config('standard_conforming_strings', CASE WHEN current_setting('server_version_num')::int < 190000 THEN 'off' ELSE 'on' END, false) AS conforming \gset
 SELECT hilo.attach('printed'), hilo.attach('"Printed ""2"');
 RESET quote_all_identifiers;
 RESET standard_conforming_strings;
@@ -376,7 +377,7 @@ INSERT INTO printed DEFAULT VALUES RETURNING id;
 SELECT hilo.attach('printed', assign => false), hilo.attach('"Printed ""2"', assign => true);
 SELECT tgname, hilo._trigger_arguments(tgargs) FROM pg_trigger WHERE tgrelid IN ('printed'::regclass, '"Printed ""2"'::regclass) ORDER BY 1;
 SET quote_all_identifiers = on;
-SET standard_conforming_strings = off;
+SELECT set_config('standard_conforming_strings', CASE WHEN current_setting('server_version_num')::int < 190000 THEN 'off' ELSE 'on' END, false) AS conforming \gset
 SELECT hilo.detach('printed'), hilo.detach('"Printed ""2"');
 RESET quote_all_identifiers;
 RESET standard_conforming_strings;
