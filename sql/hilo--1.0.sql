@@ -736,6 +736,12 @@ BEGIN
         RAISE EXCEPTION 'column "%" of table % is attached to collection "%"', other.column_name, other.relation, other.collection USING ERRCODE = 'duplicate_object',
             HINT = CASE WHEN other.collection = collection THEN 'Specify another collection for this column.' ELSE 'Undo that with hilo.detach() first.' END;
     END IF;
+    IF assign AND EXISTS (SELECT FROM pg_depend d JOIN pg_attribute a ON a.attrelid = d.objid AND a.attnum = d.objsubid AND a.attname = column_name
+            WHERE d.classid = 'pg_class'::regclass AND d.objid = relation AND d.refclassid = 'pg_class'::regclass AND d.refobjid = relation AND d.deptype = 'i') THEN
+        RAISE EXCEPTION 'column "%" of table "%" cannot be assigned ids by a trigger', column_name, "table".name USING ERRCODE = 'feature_not_supported',
+            DETAIL = 'It is a partition key, and a row is routed to its partition before a trigger sees it.',
+            HINT = 'Attach it without assign, so that its default draws the ids.';
+    END IF;
     expression := hilo._may_attach(relation, column_name, collection, COALESCE(assign, false),
         alone AND NOT EXISTS (SELECT FROM hilo._own_trigger(relation, collection) t WHERE t.name IS NOT NULL));
 END

@@ -22,7 +22,6 @@
 #include "servers/member.h"
 #include "session/call.h"
 #include "shared/pool.h"
-#include "tables/attach.h"
 #include "tables/binding.h"
 
 PG_FUNCTION_INFO_V1(hilo_seed);

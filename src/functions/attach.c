@@ -12,22 +12,28 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/sysattr.h"
 #include "access/table.h"
 #include "access/xact.h"
-#include "catalog/partition.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_attribute.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "funcapi.h"
+#include "nodes/value.h"
+#include "parser/parse_func.h"
+#include "parser/parser.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
-#include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
+#include "base/failure_point.h"
 #include "base/sql.h"
-#include "counting/catalog.h"
+#include "ids/assign.h"
 #include "session/call.h"
-#include "tables/attach.h"
 #include "tables/binding.h"
+#include "tables/highest.h"
 #include "tables/rights.h"
 
 PG_FUNCTION_INFO_V1(hilo_refuse_block);
@@ -83,20 +89,17 @@ hilo_lock(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* The column in argument 1 of a table in argument 0 that the current user owns. */
+/*
+ * The column in argument 1 of the current user's table in argument 0, and the
+ * collection in argument 2, to which it may be attached.  Locks the bindings.
+ */
 static HiloColumn
-column_argument(FunctionCallInfo fcinfo)
+attachable_argument(FunctionCallInfo fcinfo, HiloCollection *collection)
 {
-	return hilo_owned_column(PG_GETARG_OID(0), NameStr(*PG_GETARG_NAME(1)));
-}
-
-/* The same, and the collection in argument 2, to which it may be attached. */
-static HiloColumn
-attachable_argument(FunctionCallInfo fcinfo, const char **collection)
-{
-	HiloColumn	column = column_argument(fcinfo);
+	HiloColumn	column = hilo_owned_column(PG_GETARG_OID(0),
+										   NameStr(*PG_GETARG_NAME(1)));
 	Oid			type = hilo_column_type(&column);
-	HiloCollection counter;
+	const char *name = text_to_cstring(PG_GETARG_TEXT_PP(2));
 
 	if (!hilo_holds_ids(type) && !hilo_holds_numbers(type))
 		ereport(ERROR,
@@ -105,54 +108,17 @@ attachable_argument(FunctionCallInfo fcinfo, const char **collection)
 						hilo_column_name(&column), get_rel_name(column.relation)),
 				 errdetail("Its type is %s; it should be smallint, integer, bigint, text, varchar or citext.",
 						   format_type_be(type))));
-	*collection = text_to_cstring(PG_GETARG_TEXT_PP(2));
-	hilo_check_collection(*collection, hilo_identity_parts_separator);
-	hilo_collection_init(&counter, *collection);
-	if (!hilo_may_attach_to(&counter, GetUserId()))
+	hilo_check_collection(name, hilo_identity_parts_separator);
+	hilo_collection_init(collection, name);
+	if (!hilo_may_attach_to(collection, GetUserId()))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied to attach table %s to collection \"%s\"",
-						hilo_sql_table(column.relation), *collection),
+						hilo_sql_table(column.relation), name),
 				 errdetail("The collection is already in use."),
 				 errhint("Specify another collection, or have a role do it that may execute hilo.seed().")));
-	hilo_bindings_lock(*collection);
+	hilo_bindings_lock(name);
 	return column;
-}
-
-/* True if the table is partitioned by the column. */
-static bool
-is_partition_key(const HiloColumn *column)
-{
-	Relation	rel = table_open(column->relation, AccessShareLock);
-	Bitmapset  *columns = bms_make_singleton(column->attnum -
-											 FirstLowInvalidHeapAttributeNumber);
-	bool		in_expression;
-	bool		result = has_partition_attrs(rel, columns, &in_expression);
-
-	table_close(rel, NoLock);
-	return result;
-}
-
-/* The trigger can assign ids of the requested kind. */
-static void
-check_may_assign(const HiloColumn *column)
-{
-	if (!hilo_holds_ids(hilo_column_type(column)))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("column \"%s\" of table \"%s\" cannot be assigned ids of the requested kind",
-						hilo_column_name(column),
-						get_rel_name(column->relation)),
-				 errdetail("Its type is %s; it should be text, varchar or citext.",
-						   format_type_be(hilo_column_type(column)))));
-	if (is_partition_key(column))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("column \"%s\" of table \"%s\" cannot be assigned ids by a trigger",
-						hilo_column_name(column),
-						get_rel_name(column->relation)),
-				 errdetail("It is a partition key, and a row is routed to its partition before a trigger sees it."),
-				 errhint("Attach it without assign, so that its default draws the ids.")));
 }
 
 /*
@@ -164,18 +130,25 @@ check_may_assign(const HiloColumn *column)
 Datum
 hilo_may_attach(PG_FUNCTION_ARGS)
 {
-	const char *collection;
+	HiloCollection collection;
 	HiloColumn	column = attachable_argument(fcinfo, &collection);
+	const char *name = collection.ref.name;
 	ListCell   *lc;
 
 	if (PG_GETARG_BOOL(3))
-		check_may_assign(&column);
-	if (hilo_is_bound(collection))
+	{
+		Relation	rel = table_open(column.relation, AccessShareLock);
+		HiloAssigned assigned;
+
+		hilo_assigned_init(&assigned, rel, column.attnum, NULL);
+		table_close(rel, NoLock);
+	}
+	if (hilo_is_bound(name))
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 errmsg("\"%s\" is bound elsewhere", collection),
+				 errmsg("\"%s\" is bound elsewhere", name),
 				 errhint("Undo that with hilo.unbind() first.")));
-	foreach(lc, PG_GETARG_BOOL(4) ? hilo_bindings(collection) : NIL)
+	foreach(lc, PG_GETARG_BOOL(4) ? hilo_bindings(name) : NIL)
 	{
 		Oid			table = ((HiloBinding *) lfirst(lc))->living.relation;
 
@@ -185,20 +158,64 @@ hilo_may_attach(PG_FUNCTION_ARGS)
 			ereport(ERROR,
 					(errcode(ERRCODE_DUPLICATE_OBJECT),
 					 errmsg("collection \"%s\" is attached to table %s",
-							collection, hilo_sql_table(table)),
+							name, hilo_sql_table(table)),
 					 errhint("Specify the collection: this one to share it, or another.")));
 	}
 	PG_RETURN_TEXT_P(cstring_to_text(psprintf("%s.%s(%s::text)",
 											  quote_identifier(get_namespace_name(hilo_catalog_schema())),
 											  hilo_holds_numbers(hilo_column_type(&column)) ?
 											  "hilo_next_number" : "hilo_next",
-											  hilo_sql_shown_literal(collection))));
+											  hilo_sql_shown_literal(name))));
+}
+
+/*
+ * Record the binding, instead of those to the same table, and of dead ones.
+ */
+static void
+record(Oid relation, const char *collection)
+{
+	HiloBinding binding = {.kind = HILO_ATTACHED};
+	ListCell   *lc;
+
+	foreach(lc, hilo_bindings(collection))
+	{
+		HiloBinding *other = lfirst(lc);
+
+		if (other->kind == HILO_ATTACHED &&
+			(!OidIsValid(other->living.relation) ||
+			 other->living.relation == relation))
+			(void) hilo_binding_remove(other);
+	}
+	hilo_binding_set_relation(&binding, relation, InvalidAttrNumber);
+	hilo_binding_add(collection, &binding);
+}
+
+/* Note that all ids are known that a trigger of the table would look for. */
+static void
+note_triggers(Oid relation, const char *collection)
+{
+	Relation	rel = table_open(relation, NoLock);
+	Oid			function = LookupFuncName(list_make2(makeString(HILO_SCHEMA),
+													 makeString("advance")),
+										  0, NULL, false);
+
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		Trigger    *trigger = &rel->trigdesc->triggers[i];
+
+		if (trigger->tgfoid == function && trigger->tgnargs > 0 &&
+			strcmp(trigger->tgargs[0], collection) == 0)
+			hilo_note_trigger(trigger->tgoid);
+	}
+	table_close(rel, NoLock);
 }
 
 /*
  * hilo._attach_counter(relation, column_name, collection, at_least, read): the
- * last step; see hilo_attach_column().  Returns the max, and what decides about
- * notices: the limit of the type, the size of the smallest ranges, and the tag.
+ * last step: record that the column is attached, note the triggers, and move the
+ * counter to at least the given number, and, with read, the highest number in the
+ * column.  Returns the max, and what decides about notices: the limit of the type,
+ * the size of the smallest ranges, and the tag.
  */
 Datum
 hilo_attach_counter(PG_FUNCTION_ARGS)
@@ -206,19 +223,32 @@ hilo_attach_counter(PG_FUNCTION_ARGS)
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	HiloCollection collection;
 	HiloColumn	column;
-	const char *name;
+	HiloSought	sought;
+	int64		limit;
 	Datum		values[4];
 	bool		nulls[4] = {0};
+	ListCell   *lc;
 
 	hilo_api_prevent_unless_may_write("hilo.attach()");
 	hilo_check_owned(PG_GETARG_OID(0));
 	LockRelationOid(PG_GETARG_OID(0), AccessShareLock);
-	column = attachable_argument(fcinfo, &name);
-	values[0] = Int64GetDatum(hilo_attach_column(&column, name,
-												 PG_GETARG_INT64(3),
-												 PG_GETARG_BOOL(4)));
-	hilo_collection_init(&collection, name);
-	values[1] = Int64GetDatum(hilo_type_limit(hilo_column_type(&column)));
+	column = attachable_argument(fcinfo, &collection);
+
+	sought = hilo_sought(&collection);
+	sought.above = Max(sought.above, PG_GETARG_INT64(3));
+	if (PG_GETARG_BOOL(4))
+		sought.above = hilo_column_highest(&column, &sought, true);
+	record(column.relation, collection.ref.name);
+	foreach(lc, find_all_inheritors(column.relation, NoLock, NULL))
+		note_triggers(lfirst_oid(lc), collection.ref.name);
+	HILO_FAILURE_POINT("column bound");
+
+	/* The last step: no rollback undoes it. */
+	limit = hilo_type_limit(hilo_column_type(&column));
+	values[0] = Int64GetDatum(hilo_collection_adopt(&collection, sought.above,
+													limit, false));
+	HILO_FAILURE_POINT("counter adopted");
+	values[1] = Int64GetDatum(limit);
 	values[2] = Int64GetDatum(hilo_counter_range_size(hilo_collection_row(&collection)));
 	values[3] = CStringGetTextDatum(hilo_collection_node_tag(&collection));
 	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
@@ -254,30 +284,137 @@ hilo_clean_notes_now(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* hilo._set_identity(relation, column_name, identity) */
+/*
+ * Identity columns
+ */
+
+/* The sequence that the column owns, with that dependency; InvalidOid: not one. */
+static Oid
+owned_sequence(const HiloColumn *column, DependencyType deptype)
+{
+	Oid			result = InvalidOid;
+	ListCell   *lc;
+
+	foreach(lc, getOwnedSequences(column->relation))
+	{
+		Oid			relation;
+		int32		attnum;
+
+		if (!sequenceIsOwned(lfirst_oid(lc), deptype, &relation, &attnum) ||
+			attnum != column->attnum)
+			continue;
+		if (OidIsValid(result))
+			return InvalidOid;
+		result = lfirst_oid(lc);
+	}
+	return result;
+}
+
+static void
+refuse_identity(const HiloColumn *column, const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("column \"%s\" of table %s cannot be an identity column again",
+					hilo_column_name(column), hilo_sql_table(column->relation)),
+			 errdetail("%s", detail),
+			 errhint("Drop the trigger that calls hilo.advance(), and give the column a default.")));
+}
+
+/*
+ * hilo._set_identity(relation, column_name, identity): make an identity column,
+ * ATTRIBUTE_IDENTITY_..., an ordinary column that owns its sequence, or with
+ * identity '\0', the other way round: no command does either and leaves the
+ * sequence as it is.
+ */
 Datum
 hilo_set_identity(PG_FUNCTION_ARGS)
 {
 	char		identity = PG_GETARG_CHAR(2);
+	DependencyType before = identity == '\0' ? DEPENDENCY_INTERNAL : DEPENDENCY_AUTO;
+	DependencyType after = identity == '\0' ? DEPENDENCY_AUTO : DEPENDENCY_INTERNAL;
 	HiloColumn	column;
+	bool		is_partition;
+	char		kind;
+	Oid			sequence;
+	HeapTuple	tuple;
+	Form_pg_attribute att;
+	Relation	rel;
 
 	hilo_api_prevent_unless_may_write("hilo.attach()");
 	hilo_check_owned(PG_GETARG_OID(0));
 	LockRelationOid(PG_GETARG_OID(0), AccessExclusiveLock);
-	column = column_argument(fcinfo);
-	if ((get_rel_relkind(column.relation) != RELKIND_RELATION &&
-		 get_rel_relkind(column.relation) != RELKIND_PARTITIONED_TABLE) ||
+	column = hilo_owned_column(PG_GETARG_OID(0), NameStr(*PG_GETARG_NAME(1)));
+	is_partition = get_rel_relispartition(column.relation);
+
+	/* Before version 17 partitions have no identity. */
+	if (is_partition && !hilo_partitions_have_identity())
+		PG_RETURN_VOID();
+	kind = get_rel_relkind(column.relation);
+	tuple = SearchSysCacheCopyAttNum(column.relation, column.attnum);
+	att = (Form_pg_attribute) GETSTRUCT(tuple);
+	if ((kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE) ||
 		(identity != '\0' && identity != ATTRIBUTE_IDENTITY_ALWAYS &&
-		 identity != ATTRIBUTE_IDENTITY_BY_DEFAULT))
+		 identity != ATTRIBUTE_IDENTITY_BY_DEFAULT) ||
+		(identity == '\0') == (att->attidentity == '\0'))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("\"%s\" is not a column that can be an identity column",
-						hilo_column_name(&column))));
+						NameStr(att->attname))));
+	sequence = owned_sequence(&column, before);
+	if (identity != '\0')
+	{
+		if (!hilo_holds_numbers(att->atttypid))
+			refuse_identity(&column, psprintf("Its type is %s.",
+											  format_type_be(att->atttypid)));
+		if (att->atthasdef || !att->attnotnull)
+			refuse_identity(&column, "It has a default, or allows nulls.");
+		if (!OidIsValid(sequence) && !is_partition)
+			refuse_identity(&column, "It does not own exactly one sequence.");
+	}
+	if (OidIsValid(sequence))
+	{
+		ObjectAddress owned;
+		ObjectAddress owner;
 
-	/* Before version 17 partitions have no identity. */
-	if (!get_rel_relispartition(column.relation) || hilo_partitions_have_identity())
-		hilo_switch_identity(&column, identity);
+		if (deleteDependencyRecordsForClass(RelationRelationId, sequence,
+											RelationRelationId, before) != 1)
+			elog(ERROR, "sequence %u does not depend on one column", sequence);
+		ObjectAddressSet(owned, RelationRelationId, sequence);
+		ObjectAddressSubSet(owner, RelationRelationId, column.relation,
+							column.attnum);
+		recordDependencyOn(&owned, &owner, after);
+	}
+	att->attidentity = identity;
+	rel = table_open(AttributeRelationId, RowExclusiveLock);
+	CatalogTupleUpdate(rel, &tuple->t_self, tuple);
+	table_close(rel, RowExclusiveLock);
+	CommandCounterIncrement();
 	PG_RETURN_VOID();
+}
+
+/*
+ * Expressions
+ */
+
+/* True if the string is a single expression. */
+static bool
+is_expression(const char *string)
+{
+	SelectStmt	plain = {.type = T_SelectStmt};
+	List	   *statements = raw_parser(psprintf("SELECT (%s)", string),
+										RAW_PARSE_DEFAULT);
+	SelectStmt *select;
+
+	if (list_length(statements) != 1)
+		return false;
+	select = (SelectStmt *) linitial_node(RawStmt, statements)->stmt;
+	if (!IsA(select, SelectStmt) || list_length(select->targetList) != 1)
+		return false;
+	plain.targetList = select->targetList;
+	plain.groupDistinct = select->groupDistinct;
+	plain.limitOption = select->limitOption;
+	return equal(select, &plain);
 }
 
 /*
@@ -291,7 +428,7 @@ hilo_check_expression(PG_FUNCTION_ARGS)
 {
 	char	   *expression = text_to_cstring(PG_GETARG_TEXT_PP(0));
 
-	if (!hilo_is_expression(expression))
+	if (!is_expression(expression))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("\"%s\" is not an expression", expression),
@@ -315,43 +452,45 @@ hilo_draws_from(PG_FUNCTION_ARGS)
  */
 
 /*
- * The role in argument 1, "public" for all, as a binding of the collection in
- * argument 0; *recorded is that one, if it is there, else NULL.
+ * Let the role in argument 1, "public" for all, draw from the collection in
+ * argument 0, or no longer.
  */
-static HiloBinding
-role_argument(FunctionCallInfo fcinfo, const char *function,
-			  const char **collection, const HiloBinding **recorded)
+static void
+allow(FunctionCallInfo fcinfo, const char *function, bool may_draw)
 {
 	HiloBinding binding = {.kind = HILO_ALLOWED};
+	HiloBinding *recorded = NULL;
+	const char *collection;
 	ListCell   *lc;
 
 	hilo_api_prevent_unless_may_write(function);
-	*collection = hilo_api_collection(fcinfo);
+	collection = hilo_api_collection(fcinfo);
 	hilo_api_reject_null(fcinfo, 1, "role");
 	binding.owner = NameStr(*PG_GETARG_NAME(1));
-	*recorded = NULL;
-	hilo_bindings_lock(*collection);
-	foreach(lc, hilo_bindings(*collection))
+	if (may_draw && strcmp(binding.owner, "public") != 0)
+		(void) get_role_oid(binding.owner, false);
+	hilo_bindings_lock(collection);
+	foreach(lc, hilo_bindings(collection))
 	{
 		if (hilo_binding_equals(lfirst(lc), &binding))
-			*recorded = lfirst(lc);
+			recorded = lfirst(lc);
 	}
-	return binding;
+	if (may_draw && recorded == NULL)
+		hilo_binding_add(collection, &binding);
+	else if (!may_draw && recorded != NULL)
+		(void) hilo_binding_remove(recorded);
+	else if (!may_draw)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING_PRIVILEGE_NOT_REVOKED),
+				 errmsg("role \"%s\" was not allowed to draw from collection \"%s\"",
+						binding.owner, collection)));
 }
 
 /* hilo.allow(collection, role) */
 Datum
 hilo_allow(PG_FUNCTION_ARGS)
 {
-	const char *collection;
-	const HiloBinding *recorded;
-	HiloBinding binding = role_argument(fcinfo, "hilo.allow()", &collection,
-										&recorded);
-
-	if (strcmp(binding.owner, "public") != 0)
-		(void) get_role_oid(binding.owner, false);
-	if (recorded == NULL)
-		hilo_binding_add(collection, &binding);
+	allow(fcinfo, "hilo.allow()", true);
 	PG_RETURN_VOID();
 }
 
@@ -359,17 +498,6 @@ hilo_allow(PG_FUNCTION_ARGS)
 Datum
 hilo_disallow(PG_FUNCTION_ARGS)
 {
-	const char *collection;
-	const HiloBinding *recorded;
-	HiloBinding binding = role_argument(fcinfo, "hilo.disallow()", &collection,
-										&recorded);
-
-	if (recorded != NULL)
-		(void) hilo_binding_remove(recorded);
-	else
-		ereport(WARNING,
-				(errcode(ERRCODE_WARNING_PRIVILEGE_NOT_REVOKED),
-				 errmsg("role \"%s\" was not allowed to draw from collection \"%s\"",
-						binding.owner, collection)));
+	allow(fcinfo, "hilo.disallow()", false);
 	PG_RETURN_VOID();
 }

@@ -26,7 +26,6 @@
 #include "session/call.h"
 #include "tables/binding.h"
 #include "tables/column.h"
-#include "tables/attach.h"
 #include "tables/highest.h"
 #include "tables/rights.h"
 
@@ -37,77 +36,40 @@ PG_FUNCTION_INFO_V1(hilo_advance);
  * Assign
  */
 
-/* What the trigger keeps in fn_extra between the rows of a statement. */
-typedef struct AssignSite
-{
-	HiloAssigned column;		/* holds the ids */
-	HiloEntry  *entry;			/* of the collection */
-} AssignSite;
-
-/* The entry of the collection named after rel, or after its topmost parent. */
-static HiloEntry *
-collection_of_table(Relation rel)
-{
-	const char *name = get_rel_name(hilo_topmost_table(rel));
-
-	return hilo_entry(name != NULL ? name : RelationGetRelationName(rel),
-					  hilo_identity_parts_separator);
-}
-
-/* The number of the column named in the trigger's arguments. */
-static AttrNumber
-find_column(Relation rel, const char *name)
-{
-	int			attnum = attnameAttNum(rel, name, false);
-
-	if (attnum == InvalidAttrNumber)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("column \"%s\" of relation \"%s\" does not exist",
-						name, RelationGetRelationName(rel))));
-	return attnum;
-}
-
-static AssignSite *
-make_assign_site(FunctionCallInfo fcinfo, TriggerData *trigdata)
-{
-	Trigger    *trigger = trigdata->tg_trigger;
-	Relation	rel = trigdata->tg_relation;
-	AssignSite	site;
-
-	if (trigger->tgnargs < 1 || trigger->tgnargs > 2)
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("%s() takes the name of the id column, and the collection's name if it differs from the table's",
-						"hilo.assign_id")));
-
-	hilo_assigned_init(&site.column, rel,
-					   find_column(rel, trigger->tgargs[0]));
-	if (trigger->tgnargs == 2)
-		site.entry = hilo_entry(trigger->tgargs[1], hilo_identity_parts_separator);
-	else
-		site.entry = collection_of_table(rel);
-
-	fcinfo->flinfo->fn_extra = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt,
-												  sizeof(site));
-	memcpy(fcinfo->flinfo->fn_extra, &site, sizeof(site));
-	return fcinfo->flinfo->fn_extra;
-}
-
-/* BEFORE INSERT, for each row: assign the id that the row requests. */
+/*
+ * BEFORE INSERT, for each row: assign the id that the row requests.  The collection
+ * is by default the one named after the table, or after its topmost parent.
+ */
 Datum
 hilo_assign_id(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = hilo_api_trigger(fcinfo, "hilo.assign_id");
-	AssignSite *site;
+	Trigger    *trigger = trigdata->tg_trigger;
+	Relation	rel = trigdata->tg_relation;
+	HiloAssigned *site = fcinfo->flinfo->fn_extra;
 
 	hilo_api_prevent_unless_may_write("hilo.assign_id()");
-	site = fcinfo->flinfo->fn_extra;
 	if (site == NULL)
-		site = make_assign_site(fcinfo, trigdata);
-	return PointerGetDatum(hilo_assign_to_row(&site->column, site->entry,
-											  trigdata->tg_relation,
-											  trigdata->tg_trigtuple));
+	{
+		HiloAssigned assigned;
+		const char *name = trigger->tgnargs == 2 ? trigger->tgargs[1] :
+			get_rel_name(hilo_topmost_table(rel));
+
+		if (trigger->tgnargs < 1 || trigger->tgnargs > 2)
+			ereport(ERROR,
+					(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+					 errmsg("%s() takes the name of the id column, and the collection's name if it differs from the table's",
+							"hilo.assign_id")));
+		hilo_assigned_init(&assigned, rel,
+						   hilo_column_number(RelationGetRelid(rel),
+											  trigger->tgargs[0]),
+						   hilo_entry(name != NULL ? name : RelationGetRelationName(rel),
+									  hilo_identity_parts_separator));
+		site = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(assigned));
+		*site = assigned;
+		fcinfo->flinfo->fn_extra = site;
+	}
+	return PointerGetDatum(hilo_assign_to_row(site, rel, trigdata->tg_trigtuple));
 }
 
 /*
@@ -189,10 +151,14 @@ find_site(TriggerData *trigdata)
 	return site;
 }
 
-/* Add a column, unless it is there. */
+/* Add a column of that name, if there is one, unless it is there. */
 static void
-watch(AdvanceSite *site, AttrNumber attnum, bool numbers)
+watch(AdvanceSite *site, Relation rel, const char *name, bool numbers)
 {
+	int			attnum = name == NULL ? 0 : attnameAttNum(rel, name, false);
+
+	if (attnum <= 0)
+		return;
 	for (int i = 0; i < site->count; i++)
 	{
 		if (site->watched[i].attnum == attnum)
@@ -206,41 +172,45 @@ watch(AdvanceSite *site, AttrNumber attnum, bool numbers)
 	site->count++;
 }
 
-/* Add the columns of rel that draw by the defaults of relation. */
-static void
-watch_drawing(AdvanceSite *site, Relation rel, Oid relation,
-			  const char *collection)
-{
-	ListCell   *lc;
-
-	foreach(lc, hilo_drawing_columns(relation, collection))
-	{
-		HiloDrawing *drawing = lfirst(lc);
-		char	   *name = get_attname(relation, drawing->attnum, true);
-		int			attnum = name == NULL ? 0 : attnameAttNum(rel, name, false);
-
-		if (attnum > 0)
-			watch(site, attnum, drawing->numbers);
-	}
-}
+/*
+ * Arguments of the trigger hilo.advance: the collection; "was " and what drew
+ * before; behind "was default", that default; then perhaps "assign", and while
+ * hilo.attach_online() is under way, this and the column.
+ */
+#define ATTACHING	"attaching"
 
 /*
- * While hilo.attach_online() reads the ids, the default does not draw yet: the
- * trigger's last arguments name the column.
+ * Find the columns that draw by the defaults of the topmost table, and of this
+ * one.  Returns true if hilo.attach_online() reads the ids: the default does not
+ * draw yet, but the trigger's last arguments name the column.
  */
 static bool
-watch_attaching(AdvanceSite *site, TriggerData *trigdata)
+find_columns(AdvanceSite *site, TriggerData *trigdata)
 {
-	Trigger    *trigger = trigdata->tg_trigger;
 	Relation	rel = trigdata->tg_relation;
-	int			attnum;
+	char	  **args = trigdata->tg_trigger->tgargs;
+	int			nargs = trigdata->tg_trigger->tgnargs;
+	Oid			tables[] = {site->topmost, site->relation};
+	ListCell   *lc;
 
-	if (trigger->tgnargs < 4 ||
-		strcmp(trigger->tgargs[trigger->tgnargs - 2], HILO_ATTACHING) != 0)
+	site->count = 0;
+	if (rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
 		return false;
-	attnum = attnameAttNum(rel, trigger->tgargs[trigger->tgnargs - 1], false);
-	if (attnum > 0)
-		watch(site, attnum, !hilo_holds_ids(getBaseType(attnumTypeId(rel, attnum))));
+	for (int i = 0; i < (tables[0] == tables[1] ? 1 : 2); i++)
+	{
+		foreach(lc, hilo_drawing_columns(tables[i], args[0]))
+		{
+			HiloDrawing *drawing = lfirst(lc);
+
+			watch(site, rel, get_attname(tables[i], drawing->attnum, true),
+				  drawing->numbers);
+		}
+	}
+	if (nargs < 4 || strcmp(args[nargs - 2], ATTACHING) != 0)
+		return false;
+	watch(site, rel, args[nargs - 1],
+		  !hilo_holds_ids(getBaseType(get_atttype(site->relation,
+												  get_attnum(site->relation, args[nargs - 1])))));
 	return true;
 }
 
@@ -272,19 +242,6 @@ make_readers(AdvanceSite *site, Relation rel)
 	}
 	site->settings_generation = hilo_settings_generation;
 	site->row_generation = hilo_row_generation;
-}
-
-static void
-refuse_to_advance(AdvanceSite *site, TriggerData *trigdata)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-			 errmsg("permission denied for collection \"%s\"",
-					site->entry->collection.ref.name),
-			 errdetail("It is attached to tables of other roles, and trigger \"%s\" of table %s would advance it.",
-					   trigdata->tg_trigger->tgname,
-					   hilo_sql_table(RelationGetRelid(trigdata->tg_relation))),
-			 errhint("Drop the trigger, or use another collection.")));
 }
 
 /* Sent once per session: during a migration each row may have such a number. */
@@ -361,11 +318,13 @@ look_at_table(AdvanceSite *site, TriggerData *trigdata)
 	sought.limit = Min(sought.limit, hilo_collection_row(&entry->collection)->max_value - 1);
 	for (int i = 0; i < site->count; i++)
 	{
-		Watched    *watched = &site->watched[i];
+		HiloSought	here = sought;
 		int64		number;
 
-		sought.counted = watched->reader.counted;
-		number = hilo_highest_here(trigdata->tg_relation, watched->attnum, &sought);
+		if (site->watched[i].numbers)
+			here.counted = HILO_COUNT_NUMBERS;
+		number = hilo_highest_here(trigdata->tg_relation, site->watched[i].attnum,
+								   &here);
 		highest = Max(highest, number);
 	}
 	if (highest > 0)
@@ -382,8 +341,7 @@ get_ready(AdvanceSite *site, TriggerData *trigdata)
 	Relation	rel = trigdata->tg_relation;
 	uint64		changes = site->changes;
 	int64		highest = 0;
-	bool		attaching = false;
-	const char *collection;
+	bool		attaching;
 
 	if (trigger->tgnargs < 1)
 		ereport(ERROR,
@@ -395,34 +353,31 @@ get_ready(AdvanceSite *site, TriggerData *trigdata)
 	 * Do not check the separator: the table may come from a server with
 	 * another one.
 	 */
-	collection = trigger->tgargs[0];
-	hilo_check_collection(collection, NULL);
+	hilo_check_collection(trigger->tgargs[0], NULL);
 	site->topmost = hilo_topmost_table(rel);
-	site->count = 0;
-	if (rel->rd_rel->relpersistence != RELPERSISTENCE_TEMP)
-	{
-		watch_drawing(site, rel, site->topmost, collection);
-		if (site->topmost != site->relation)
-			watch_drawing(site, rel, site->relation, collection);
-		attaching = watch_attaching(site, trigdata);
-	}
+	attaching = find_columns(site, trigdata);
 	site->assigns = site->count > 0 && has_argument(trigger, "assign");
-	if (site->assigns)
-		hilo_assigned_init(&site->assigned, rel, site->watched[0].attnum);
 	if (site->count > 0)
 	{
-		site->entry = hilo_entry(collection, NULL);
+		site->entry = hilo_entry(trigger->tgargs[0], NULL);
 		if (!hilo_may_advance(&site->entry->collection, site->topmost, &site->bound))
-			refuse_to_advance(site, trigdata);
-		make_readers(site, rel);
+			ereport(ERROR,
+					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					 errmsg("permission denied for collection \"%s\"",
+							trigger->tgargs[0]),
+					 errdetail("It is attached to tables of other roles, and trigger \"%s\" of table %s would advance it.",
+							   trigger->tgname, hilo_sql_table(site->relation)),
+					 errhint("Drop the trigger, or use another collection.")));
+		if (site->assigns)
+			hilo_assigned_init(&site->assigned, rel, site->watched[0].attnum,
+							   site->entry);
 
 		/* For hilo.attach_online(), which reads the ids, nobody waits here. */
 		if (!attaching)
 			highest = look_at_table(site, trigdata);
 		make_readers(site, rel);
 	}
-	else if (rel->rd_rel->relpersistence != RELPERSISTENCE_TEMP &&
-			 hilo_trigger_is_noted(site->trigger))
+	else if (rel->rd_rel->relpersistence != RELPERSISTENCE_TEMP)
 	{
 		/* Once a default draws again, it will have to look again. */
 		hilo_forget_trigger(site->trigger);
@@ -596,8 +551,7 @@ hilo_advance(PG_FUNCTION_ARGS)
 					   site->row_generation != hilo_row_generation)))
 		make_readers(site, trigdata->tg_relation);
 	if (site->assigns)
-		tuple = hilo_assign_to_row(&site->assigned, site->entry,
-								   trigdata->tg_relation, tuple);
+		tuple = hilo_assign_to_row(&site->assigned, trigdata->tg_relation, tuple);
 	for (int i = 0; i < site->count; i++)
 		tuple = keep_ahead(site, &site->watched[i], fcinfo, tuple, highest);
 	return PointerGetDatum(tuple);

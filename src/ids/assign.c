@@ -99,11 +99,13 @@ hilo_assign_document_id(HiloEntry *entry, text *requested)
  */
 
 void
-hilo_assigned_init(HiloAssigned *column, Relation rel, AttrNumber attnum)
+hilo_assigned_init(HiloAssigned *column, Relation rel, AttrNumber attnum,
+				   HiloEntry *entry)
 {
 	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), attnum - 1);
 
 	column->attnum = attnum;
+	column->entry = entry;
 	column->type = att->atttypid;
 	column->typmod = att->atttypmod;
 	column->base_type = getBaseTypeAndTypmod(column->type, &column->typmod);
@@ -135,8 +137,7 @@ column_value(const HiloAssigned *column, text *id)
 }
 
 HeapTuple
-hilo_assign_to_row(const HiloAssigned *column, HiloEntry *entry, Relation rel,
-				   HeapTuple tuple)
+hilo_assign_to_row(const HiloAssigned *column, Relation rel, HeapTuple tuple)
 {
 	TupleDesc	desc = RelationGetDescr(rel);
 	Place		place = {rel, column->attnum};
@@ -144,7 +145,7 @@ hilo_assign_to_row(const HiloAssigned *column, HiloEntry *entry, Relation rel,
 	bool		isnull;
 	Datum		value = hilo_getattr(tuple, attnum, desc, &isnull);
 	text	   *requested = isnull ? NULL : DatumGetTextPP(value);
-	text	   *id = document_id(entry, requested, &place);
+	text	   *id = document_id(column->entry, requested, &place);
 
 	if (id == requested)
 		return tuple;

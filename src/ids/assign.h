@@ -27,11 +27,12 @@ typedef struct HiloAssigned
 	Oid			type;			/* of the column, */
 	Oid			base_type;		/* its base type if it is a domain, */
 	int32		typmod;			/* and the base type's modifier */
+	HiloEntry  *entry;			/* of the collection */
 } HiloAssigned;
 
 /* Prepare to assign to a column; raises 42804 unless it can hold ids. */
 extern void hilo_assigned_init(HiloAssigned *column, Relation rel,
-							   AttrNumber attnum);
+							   AttrNumber attnum, HiloEntry *entry);
 
 /*
  * Returns a row that is about to be inserted into rel with the id that the
@@ -39,8 +40,7 @@ extern void hilo_assigned_init(HiloAssigned *column, Relation rel,
  * according to its index.  Palloc'd, or the row itself if its id stays the
  * same.
  */
-extern HeapTuple hilo_assign_to_row(const HiloAssigned *column,
-									HiloEntry *entry, Relation rel,
+extern HeapTuple hilo_assign_to_row(const HiloAssigned *column, Relation rel,
 									HeapTuple tuple);
 
 #endif							/* HILO_ASSIGN_H */

@@ -167,18 +167,26 @@ hilo_check_owned(Oid relation)
 					   get_relkind_objtype(get_rel_relkind(relation)), name);
 }
 
+AttrNumber
+hilo_column_number(Oid relation, const char *name)
+{
+	AttrNumber	attnum = get_attnum(relation, name);
+
+	if (attnum <= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" of relation \"%s\" does not exist",
+						name, get_rel_name(relation))));
+	return attnum;
+}
+
 HiloColumn
 hilo_owned_column(Oid relation, const char *name)
 {
 	HiloColumn	column = {relation};
 
 	hilo_check_owned(relation);
-	column.attnum = get_attnum(relation, name);
-	if (column.attnum <= 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("column \"%s\" of relation \"%s\" does not exist",
-						name, get_rel_name(relation))));
+	column.attnum = hilo_column_number(relation, name);
 	return column;
 }
 
@@ -288,25 +296,10 @@ hilo_id_reader_init(HiloIdReader *reader, Oid type, const char *name,
 							   hilo_identity_parts_separator, "");
 }
 
-/* True if the id counts.  Its digits are from start to just before end. */
-static bool
-is_counted(const HiloIdReader *reader, const char *id, int len, int start,
-		   int end)
-{
-	if (id[start] == '0')
-		return false;
-	switch (reader->counted)
-	{
-		case HILO_COUNT_TAGGED:
-			return end < len;
-		case HILO_COUNT_UNTAGGED:
-			return end == len;
-		default:
-			return true;
-	}
-}
-
-/* The number in an id; 0 if the id does not start as it should. */
+/*
+ * The number in an id; 0 if the id does not start as it should, or does not
+ * count.  Its digits are from start to just before end.
+ */
 static int64
 number_in_id(const HiloIdReader *reader, text *id)
 {
@@ -319,7 +312,9 @@ number_in_id(const HiloIdReader *reader, text *id)
 	if (len <= 0 ||
 		memcmp(VARDATA_ANY(id), reader->start, reader->start_len) != 0 ||
 		!hilo_document_id_digits(rest, len, &start, &end) ||
-		!is_counted(reader, rest, len, start, end) ||
+		rest[start] == '0' ||
+		(reader->counted == HILO_COUNT_TAGGED && end == len) ||
+		(reader->counted == HILO_COUNT_UNTAGGED && end < len) ||
 		!hilo_document_id_number(rest, len, &number))
 		return 0;
 	return number;

@@ -52,7 +52,10 @@ extern Oid	hilo_topmost_table(Relation rel);
 /* Raise 42P01 or 42501 unless the relation exists, and is the current user's. */
 extern void hilo_check_owned(Oid relation);
 
-/* The same, and 42703 unless it has the column. */
+/* The number of a relation's column.  Raises 42703 if there is none. */
+extern AttrNumber hilo_column_number(Oid relation, const char *name);
+
+/* Raises all of these. */
 extern HiloColumn hilo_owned_column(Oid relation, const char *name);
 
 /*
