@@ -376,12 +376,12 @@ COMMENT ON FUNCTION next_server_side_id(text) IS
     'draw a server-side id: companies/ gives companies/0000000000000000027-A; numbers increase on this server, whatever the prefix';
 
 CREATE FUNCTION hilo.bind(collection text, relation regclass, column_name name) RETURNS void
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_bind_column';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_bind';
 COMMENT ON FUNCTION hilo.bind(text, regclass, name) IS
     'bind an identity to the column that holds its ids or numbers and leads a btree index';
 
 CREATE FUNCTION hilo.bind(collection text, taken regprocedure) RETURNS void
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_bind_function';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_bind';
 COMMENT ON FUNCTION hilo.bind(text, regprocedure) IS
     'bind an identity to a function from bigint to boolean that tells whether a number is taken; it runs as its owner';
 

@@ -23,11 +23,15 @@ PG_FUNCTION_INFO_V1(next_identity_free_for);
 PG_FUNCTION_INFO_V1(next_server_side_id);
 PG_FUNCTION_INFO_V1(hilo_document_id);
 
-/* The identity in the first argument, called what. */
+/*
+ * Refuse to write for a function where sequences refuse it; then the identity in
+ * its first argument, called what.
+ */
 static void
-identity_argument(FunctionCallInfo fcinfo, const char *what,
-				  HiloIdentity *identity)
+identity_argument(FunctionCallInfo fcinfo, const char *function,
+				  const char *what, HiloIdentity *identity)
 {
+	hilo_api_prevent_unless_may_write(function);
 	hilo_identity_init(identity, hilo_api_name(fcinfo, 0, what));
 }
 
@@ -40,8 +44,7 @@ next_identity(PG_FUNCTION_ARGS)
 {
 	HiloIdentity identity;
 
-	hilo_api_prevent_unless_may_write("next_identity()");
-	identity_argument(fcinfo, "name", &identity);
+	identity_argument(fcinfo, "next_identity()", "name", &identity);
 	PG_RETURN_TEXT_P(hilo_identity_id(&identity,
 									  hilo_identity_next(&identity)));
 }
@@ -51,8 +54,7 @@ next_identity_for(PG_FUNCTION_ARGS)
 {
 	HiloIdentity identity;
 
-	hilo_api_prevent_unless_may_write("next_identity_for()");
-	identity_argument(fcinfo, "name", &identity);
+	identity_argument(fcinfo, "next_identity_for()", "name", &identity);
 	PG_RETURN_INT64(hilo_identity_next(&identity));
 }
 
@@ -61,8 +63,7 @@ seed_identity_for(PG_FUNCTION_ARGS)
 {
 	HiloIdentity identity;
 
-	hilo_api_prevent_unless_may_write("seed_identity_for()");
-	identity_argument(fcinfo, "name", &identity);
+	identity_argument(fcinfo, "seed_identity_for()", "name", &identity);
 	hilo_lease_prevent_on_worker(&identity.collection.ref, "seed_identity_for");
 	PG_RETURN_INT64(hilo_api_seed(fcinfo, &identity.collection));
 }
@@ -73,8 +74,7 @@ next_identity_free(PG_FUNCTION_ARGS)
 	HiloIdentity identity;
 	int			tries;
 
-	hilo_api_prevent_unless_may_write("next_identity_free()");
-	identity_argument(fcinfo, "prefix", &identity);
+	identity_argument(fcinfo, "next_identity_free()", "prefix", &identity);
 	PG_RETURN_TEXT_P(hilo_identity_id(&identity,
 									  hilo_identity_next_free(&identity,
 															  &tries)));
@@ -89,8 +89,7 @@ next_identity_free_for(PG_FUNCTION_ARGS)
 	Datum		values[2];
 	bool		nulls[2] = {0};
 
-	hilo_api_prevent_unless_may_write("next_identity_free_for()");
-	identity_argument(fcinfo, "prefix", &identity);
+	identity_argument(fcinfo, "next_identity_free_for()", "prefix", &identity);
 	values[0] = Int64GetDatum(hilo_identity_next_free(&identity, &tries));
 	values[1] = Int32GetDatum(tries);
 	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));

@@ -29,8 +29,7 @@
 PG_FUNCTION_INFO_V1(hilo_counted_number);
 PG_FUNCTION_INFO_V1(hilo_sync);
 PG_FUNCTION_INFO_V1(hilo_sync_all);
-PG_FUNCTION_INFO_V1(hilo_bind_column);
-PG_FUNCTION_INFO_V1(hilo_bind_function);
+PG_FUNCTION_INFO_V1(hilo_bind);
 PG_FUNCTION_INFO_V1(hilo_unbind);
 
 /*
@@ -179,11 +178,10 @@ bind_name(const char *name, const HiloBinding *binding)
 	foreach(lc, hilo_bindings(name))
 	{
 		HiloBinding *other = lfirst(lc);
-		bool		living = OidIsValid(other->living.relation);
 
 		if (hilo_binding_equals(binding, other))
 			return;
-		if (living || other->kind == HILO_ASKED)
+		if (OidIsValid(other->living.relation) || other->kind == HILO_ASKED)
 			ereport(ERROR,
 					(errcode(ERRCODE_DUPLICATE_OBJECT),
 					 errmsg("\"%s\" is already bound", name),
@@ -195,54 +193,41 @@ bind_name(const char *name, const HiloBinding *binding)
 	hilo_binding_add(name, binding);
 }
 
-/* The name in argument 0, which is bound by this server. */
-static void
-name_to_bind(FunctionCallInfo fcinfo, HiloIdentity *identity)
-{
-	hilo_api_prevent_unless_may_write("hilo.bind()");
-	hilo_identity_init(identity, hilo_api_name(fcinfo, 0, "collection"));
-	hilo_lease_prevent_on_worker(&identity->collection.ref, "hilo.bind");
-}
-
 /*
+ * hilo.bind(collection, relation, column_name), hilo.bind(collection, taken).
  * Only its owner may let all roles look up ids in a table, or have a function
  * called.
  */
 Datum
-hilo_bind_column(PG_FUNCTION_ARGS)
+hilo_bind(PG_FUNCTION_ARGS)
 {
+	bool		to_column = PG_NARGS() == 3;
 	HiloIdentity identity;
-	HiloColumn	column;
-	HiloBinding binding = {.kind = HILO_BOUND};
+	HiloBinding binding = {.kind = to_column ? HILO_BOUND : HILO_ASKED};
+	Oid			object;
 
-	name_to_bind(fcinfo, &identity);
-	hilo_api_reject_null(fcinfo, 1, "relation");
-	hilo_api_reject_null(fcinfo, 2, "column_name");
-	column = hilo_owned_column(PG_GETARG_OID(1), NameStr(*PG_GETARG_NAME(2)));
+	hilo_api_prevent_unless_may_write("hilo.bind()");
+	hilo_identity_init(&identity, hilo_api_name(fcinfo, 0, "collection"));
+	hilo_lease_prevent_on_worker(&identity.collection.ref, "hilo.bind");
+	hilo_api_reject_null(fcinfo, 1, to_column ? "relation" : "taken");
+	object = PG_GETARG_OID(1);
+	if (to_column)
+	{
+		HiloColumn	column;
 
-	hilo_documents_check_column(identity.name, &column);
-	hilo_binding_set_relation(&binding, column.relation, column.attnum);
-	bind_name(identity.name, &binding);
-	PG_RETURN_VOID();
-}
-
-Datum
-hilo_bind_function(PG_FUNCTION_ARGS)
-{
-	HiloIdentity identity;
-	HiloBinding binding = {.kind = HILO_ASKED};
-	Oid			function;
-
-	name_to_bind(fcinfo, &identity);
-	hilo_api_reject_null(fcinfo, 1, "taken");
-	function = PG_GETARG_OID(1);
-
-	(void) hilo_check_taken_function(function);
-	if (!hilo_owns(ProcedureRelationId, function, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FUNCTION,
-					   get_func_name(function));
-
-	hilo_binding_set_function(&binding, function);
+		hilo_api_reject_null(fcinfo, 2, "column_name");
+		column = hilo_owned_column(object, NameStr(*PG_GETARG_NAME(2)));
+		hilo_documents_check_column(identity.name, &column);
+		hilo_binding_set_relation(&binding, object, column.attnum);
+	}
+	else
+	{
+		(void) hilo_check_taken_function(object);
+		if (!hilo_owns(ProcedureRelationId, object, GetUserId()))
+			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FUNCTION,
+						   get_func_name(object));
+		hilo_binding_set_function(&binding, object);
+	}
 	bind_name(identity.name, &binding);
 	PG_RETURN_VOID();
 }

@@ -37,55 +37,37 @@ bindings_of(HiloCollection *collection)
  */
 
 /*
- * True if the user has the privilege to insert into the relation, or into a
- * column of it.
+ * True if the binding lets the user draw: hilo.allow() named the user, a role of
+ * the user's, or "public"; or the user has the privilege to insert into the
+ * table, or into a column of it; or, with parts, into a partition or a child that
+ * is one, for whose lock no draw waits.
  */
 static bool
-may_insert(Oid relation, Oid user)
+lets_draw(const HiloBinding *binding, Oid user, bool parts)
 {
-	return pg_class_aclcheck(relation, user, ACL_INSERT) == ACLCHECK_OK ||
-		pg_attribute_aclcheck_all(relation, user, ACL_INSERT,
-								  ACLMASK_ANY) == ACLCHECK_OK;
-}
-
-/* The same for a partition or child, whose lock no draw waits for. */
-static bool
-may_insert_into_part(Oid relation, Oid user)
-{
+	Oid			table = binding->living.relation;
 	ListCell   *lc;
 
-	if (!OidIsValid(relation) || !has_subclass(relation))
-		return false;
-	foreach(lc, find_all_inheritors(relation, NoLock, NULL))
+	if (binding->kind == HILO_ALLOWED)
 	{
-		if (get_rel_relispartition(lfirst_oid(lc)) &&
-			may_insert(lfirst_oid(lc), user))
+		Oid			role = get_role_oid(binding->owner, true);
+
+		return strcmp(binding->owner, "public") == 0 ||
+			(OidIsValid(role) && has_privs_of_role(user, role));
+	}
+	if (!OidIsValid(table) || (parts && !has_subclass(table)))
+		return false;
+	foreach(lc, parts ? find_all_inheritors(table, NoLock, NULL) : list_make1_oid(table))
+	{
+		Oid			relation = lfirst_oid(lc);
+
+		if ((relation == table || get_rel_relispartition(relation)) &&
+			(pg_class_aclcheck(relation, user, ACL_INSERT) == ACLCHECK_OK ||
+			 pg_attribute_aclcheck_all(relation, user, ACL_INSERT,
+									   ACLMASK_ANY) == ACLCHECK_OK))
 			return true;
 	}
 	return false;
-}
-
-/* True if hilo.allow() named the user, a role of the user's, or "public". */
-static bool
-is_allowed(const HiloBinding *binding, Oid user)
-{
-	Oid			role;
-
-	if (strcmp(binding->owner, "public") == 0)
-		return true;
-	role = get_role_oid(binding->owner, true);
-	return OidIsValid(role) && has_privs_of_role(user, role);
-}
-
-static void
-refuse_draw(const char *name, Oid table)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-			 errmsg("permission denied for collection \"%s\"", name),
-			 errdetail("It is attached to table %s; drawing requires the privilege to insert into it, or into a partition of it.",
-					   hilo_sql_table(table)),
-			 errhint("Grant that privilege, or use hilo.allow().")));
 }
 
 /*
@@ -113,26 +95,22 @@ static void
 check_bound(HiloCollection *collection, Oid user)
 {
 	List	   *bindings = bindings_of(collection);
-	Oid			table = InvalidOid;
-	bool		may_draw = false;
+	Oid			table = hilo_living_table(bindings);
+	bool		may_draw = !OidIsValid(table);
 	ListCell   *lc;
 
 	foreach(lc, bindings)
-	{
-		HiloBinding *binding = lfirst(lc);
-
-		may_draw = may_draw ||
-			(binding->kind == HILO_ALLOWED && is_allowed(binding, user));
-		if (!OidIsValid(binding->living.relation))
-			continue;
-		table = binding->living.relation;
-		may_draw = may_draw || may_insert(table, user);
-	}
+		may_draw = may_draw || lets_draw(lfirst(lc), user, false);
 	foreach(lc, bindings)
-		may_draw = may_draw ||
-		may_insert_into_part(((HiloBinding *) lfirst(lc))->living.relation, user);
-	if (OidIsValid(table) && !may_draw)
-		refuse_draw(collection->ref.name, table);
+		may_draw = may_draw || lets_draw(lfirst(lc), user, true);
+	if (!may_draw)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for collection \"%s\"",
+						collection->ref.name),
+				 errdetail("It is attached to table %s; drawing requires the privilege to insert into it, or into a partition of it.",
+						   hilo_sql_table(table)),
+				 errhint("Grant that privilege, or use hilo.allow().")));
 	if (bindings != NIL)
 		follow_types(collection, bindings);
 }
@@ -150,13 +128,11 @@ check_bound(HiloCollection *collection, Oid user)
 static bool
 stands_for_owners(List *bindings, Oid role, bool any)
 {
-	bool		living = false;
+	bool		living = OidIsValid(hilo_living_table(bindings));
 	int			owners = 0;
 	int			matching = 0;
 	ListCell   *lc;
 
-	foreach(lc, bindings)
-		living = living || OidIsValid(((HiloBinding *) lfirst(lc))->living.relation);
 	foreach(lc, bindings)
 	{
 		HiloBinding *binding = lfirst(lc);
@@ -181,7 +157,7 @@ hilo_may_attach_to(HiloCollection *collection, Oid role)
 	List	   *bindings;
 	HiloRow		row;
 
-	if (superuser_arg(role) || hilo_catalog_may_seed(false, role))
+	if (hilo_catalog_may_seed(false, role))
 		return true;
 	if (!hilo_counter_read(&collection->ref, &row))
 		memset(&row, 0, sizeof(row));
@@ -207,8 +183,7 @@ hilo_may_advance(HiloCollection *collection, Oid topmost, bool *bound)
 		*bound = *bound || binding->kind != HILO_ALLOWED;
 		own = own || binding->living.relation == topmost;
 	}
-	if (*bound && !own && !superuser_arg(owner) &&
-		!hilo_catalog_may_seed(false, owner) &&
+	if (*bound && !own && !hilo_catalog_may_seed(false, owner) &&
 		!stands_for_owners(bindings, owner, true))
 		return false;
 	if (*bound)
