@@ -244,7 +244,7 @@ hilo_attach_counter(PG_FUNCTION_ARGS)
 	HILO_FAILURE_POINT("column bound");
 
 	/* The last step: no rollback undoes it. */
-	limit = hilo_type_limit(hilo_column_type(&column));
+	limit = hilo_column_limit(&column);
 	values[0] = Int64GetDatum(hilo_collection_adopt(&collection, sought.above,
 													limit, false));
 	HILO_FAILURE_POINT("counter adopted");

@@ -102,7 +102,7 @@ typedef struct AdvanceSite
 	bool		assigns;		/* true: it assigns ids of the requested kind */
 	HiloAssigned assigned;		/* where, if it does */
 
-	/* The settings and the row that the readers depend on. */
+	/* The settings and the row that the readers depend on; 0: none yet. */
 	uint32		settings_generation;
 	uint64		row_generation;
 } AdvanceSite;
@@ -191,9 +191,11 @@ find_columns(AdvanceSite *site, TriggerData *trigdata)
 	char	  **args = trigdata->tg_trigger->tgargs;
 	int			nargs = trigdata->tg_trigger->tgnargs;
 	Oid			tables[] = {site->topmost, site->relation};
+	int			next = nargs > 1 && strcmp(args[1], "was default") == 0 ? 3 : 2;
 	ListCell   *lc;
 
 	site->count = 0;
+	site->assigns = next < nargs && strcmp(args[next], "assign") == 0;
 	if (rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
 		return false;
 	for (int i = 0; i < (tables[0] == tables[1] ? 1 : 2); i++)
@@ -212,16 +214,6 @@ find_columns(AdvanceSite *site, TriggerData *trigdata)
 		  !hilo_holds_ids(getBaseType(get_atttype(site->relation,
 												  get_attnum(site->relation, args[nargs - 1])))));
 	return true;
-}
-
-static bool
-has_argument(Trigger *trigger, const char *argument)
-{
-	/* The one behind "was default" is the default. */
-	int			i = trigger->tgnargs > 1 &&
-		strcmp(trigger->tgargs[1], "was default") == 0 ? 3 : 2;
-
-	return i < trigger->tgnargs && strcmp(trigger->tgargs[i], argument) == 0;
 }
 
 /* Prepare to read the ids of the columns. */
@@ -356,7 +348,6 @@ get_ready(AdvanceSite *site, TriggerData *trigdata)
 	hilo_check_collection(trigger->tgargs[0], NULL);
 	site->topmost = hilo_topmost_table(rel);
 	attaching = find_columns(site, trigdata);
-	site->assigns = site->count > 0 && has_argument(trigger, "assign");
 	if (site->count > 0)
 	{
 		site->entry = hilo_entry(trigger->tgargs[0], NULL);
@@ -375,7 +366,7 @@ get_ready(AdvanceSite *site, TriggerData *trigdata)
 		/* For hilo.attach_online(), which reads the ids, nobody waits here. */
 		if (!attaching)
 			highest = look_at_table(site, trigdata);
-		make_readers(site, rel);
+		site->row_generation = 0;
 	}
 	else if (rel->rd_rel->relpersistence != RELPERSISTENCE_TEMP)
 	{
@@ -546,9 +537,10 @@ hilo_advance(PG_FUNCTION_ARGS)
 		fcinfo->flinfo->fn_extra = site = find_site(trigdata);
 	if (unlikely(site->known_at != site->changes))
 		highest = get_ready(site, trigdata);
-	else if (unlikely(site->count > 0 &&
-					  (site->settings_generation != hilo_settings_generation ||
-					   site->row_generation != hilo_row_generation)))
+	if (site->count == 0)
+		return PointerGetDatum(tuple);
+	if (unlikely(site->settings_generation != hilo_settings_generation ||
+				 site->row_generation != hilo_row_generation))
 		make_readers(site, trigdata->tg_relation);
 	if (site->assigns)
 		tuple = hilo_assign_to_row(&site->assigned, trigdata->tg_relation, tuple);

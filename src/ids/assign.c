@@ -25,13 +25,6 @@
  * The id of a document
  */
 
-/* The row that the id is for, if known. */
-typedef struct Place
-{
-	Relation	rel;			/* NULL: not known */
-	AttrNumber	attnum;
-} Place;
-
 static text *
 random_guid(void)
 {
@@ -43,23 +36,24 @@ random_guid(void)
 }
 
 static text *
-next_identity_beside(const char *name, const Place *place)
+next_identity_beside(const char *name, Relation rel, AttrNumber attnum)
 {
 	HiloIdentity identity;
 	HiloDocuments *documents;
 	int64		number;
 
 	hilo_identity_init(&identity, name);
-	documents = place->rel == NULL ?
+	documents = rel == NULL ?
 		hilo_documents_open(identity.name, false) :
-		hilo_documents_open_own(identity.name, place->rel, place->attnum);
+		hilo_documents_open_own(identity.name, rel, attnum);
 	number = hilo_identity_next_beside(&identity, documents);
 	hilo_documents_close(documents);
 	return hilo_identity_id(&identity, number);
 }
 
+/* For a row of rel; NULL: it is not known. */
 static text *
-document_id(HiloEntry *entry, text *requested, const Place *place)
+document_id(HiloEntry *entry, text *requested, Relation rel, AttrNumber attnum)
 {
 	const char *name;
 
@@ -75,7 +69,7 @@ document_id(HiloEntry *entry, text *requested, const Place *place)
 	if (hilo_ends_with(name, hilo_identity_parts_separator))
 		return hilo_next_server_side_id(name);
 	if (hilo_ends_with(name, "|"))
-		return next_identity_beside(name, place);
+		return next_identity_beside(name, rel, attnum);
 
 	if (strlen(name) > HILO_MAX_ID_LEN)
 		ereport(ERROR,
@@ -89,9 +83,7 @@ document_id(HiloEntry *entry, text *requested, const Place *place)
 text *
 hilo_assign_document_id(HiloEntry *entry, text *requested)
 {
-	Place		unknown = {0};
-
-	return document_id(entry, requested, &unknown);
+	return document_id(entry, requested, NULL, InvalidAttrNumber);
 }
 
 /*
@@ -140,12 +132,11 @@ HeapTuple
 hilo_assign_to_row(const HiloAssigned *column, Relation rel, HeapTuple tuple)
 {
 	TupleDesc	desc = RelationGetDescr(rel);
-	Place		place = {rel, column->attnum};
 	int			attnum = column->attnum;
 	bool		isnull;
 	Datum		value = hilo_getattr(tuple, attnum, desc, &isnull);
 	text	   *requested = isnull ? NULL : DatumGetTextPP(value);
-	text	   *id = document_id(column->entry, requested, &place);
+	text	   *id = document_id(column->entry, requested, rel, attnum);
 
 	if (id == requested)
 		return tuple;

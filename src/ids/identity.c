@@ -37,12 +37,6 @@ hilo_identity_next(HiloIdentity *identity)
  * The next free one
  */
 
-static bool
-is_taken(int64 number, void *arg)
-{
-	return hilo_documents_have(number, arg);
-}
-
 /*
  * Any role can create a table with the name of an unbound identity, or with a
  * trigger that assigns ids, and fill it so that the search makes a large jump.
@@ -68,7 +62,7 @@ search(const char *name, int64 last, HiloDocuments *documents, int *tries)
 	int64		limit = hilo_documents_limit(documents);
 	int64		number;
 
-	if (!hilo_free_search(last, limit, is_taken, documents, &number, tries))
+	if (!hilo_free_search(last, limit, hilo_documents_have, documents, &number, tries))
 		ereport(ERROR,
 				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
 				 errmsg("no free number was found for identity \"%s\"",
@@ -139,7 +133,7 @@ hilo_identity_next_free(HiloIdentity *identity, int *tries)
 	} while (drawn == 0 ||
 			 (drawn != number &&
 			  (drawn > hilo_documents_limit(documents) ||
-			   (++*tries, is_taken(drawn, documents)))));
+			   (++*tries, hilo_documents_have(drawn, documents)))));
 
 	hilo_documents_close(documents);
 	return drawn;
@@ -157,7 +151,7 @@ hilo_identity_next_beside(HiloIdentity *identity, HiloDocuments *documents)
 	int64		number = hilo_identity_next(identity);
 
 	while (number > hilo_documents_limit(documents) ||
-		   is_taken(number, documents))
+		   hilo_documents_have(number, documents))
 	{
 		int			tries = 0;
 

@@ -15,11 +15,9 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
-#include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_trigger.h"
 #include "common/hashfn.h"
-#include "nodes/value.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
@@ -167,7 +165,7 @@ find_living(const char *name, HiloBinding *binding)
 		column.attnum = drawings == NIL ? InvalidAttrNumber :
 			((HiloDrawing *) linitial(drawings))->attnum;
 	}
-	if (hilo_column_name(&column) == NULL)
+	if (!OidIsValid(hilo_column_type(&column)))
 		return false;
 	binding->living = column;
 	return true;
@@ -192,9 +190,9 @@ hilo_bindings_limit(List *bindings)
 
 	foreach(lc, bindings)
 	{
-		int64		of_type = hilo_type_limit(hilo_column_type(&((HiloBinding *) lfirst(lc))->living));
+		int64		of_column = hilo_column_limit(&((HiloBinding *) lfirst(lc))->living);
 
-		limit = Min(limit, of_type);
+		limit = Min(limit, of_column);
 	}
 	return limit;
 }
@@ -271,21 +269,20 @@ hilo_binding_set_function(HiloBinding *binding, Oid function)
 void
 hilo_binding_settle(const char *name, HiloBinding *binding)
 {
-	HiloBinding own = *binding;
-	Oid			function;
+	char	   *owner = binding->owner;
 
 	/* It is that of another database. */
-	binding->object = own.object = InvalidOid;
-	own.owner = GetUserNameFromId(GetUserId(), false);
-	if (find_living(name, binding) || find_living(name, &own))
+	binding->object = InvalidOid;
+	if (!find_living(name, binding))
 	{
-		if (!OidIsValid(binding->living.relation))
-			binding->living = own.living;
-		hilo_binding_set_relation(binding, binding->living.relation,
-								  binding->living.attnum);
+		binding->owner = GetUserNameFromId(GetUserId(), false);
+		if (!find_living(name, binding))
+			binding->owner = owner;
 	}
-	else if (OidIsValid(function = hilo_binding_function(binding)))
-		hilo_binding_set_function(binding, function);
+	binding->object = binding->kind == HILO_ASKED ?
+		hilo_binding_function(binding) : binding->living.relation;
+	if (binding->kind == HILO_BOUND)
+		binding->attnum = binding->living.attnum;
 }
 
 bool

@@ -227,8 +227,10 @@ hilo_column_text(const HiloColumn *column)
 Oid
 hilo_column_type(const HiloColumn *column)
 {
-	Oid			type = get_atttype(column->relation, column->attnum);
+	Oid			type = InvalidOid;
 
+	if (column->attnum > 0)
+		type = get_atttype(column->relation, column->attnum);
 	return OidIsValid(type) ? getBaseType(type) : InvalidOid;
 }
 
@@ -267,9 +269,9 @@ hilo_holds_numbers(Oid type)
 }
 
 int64
-hilo_type_limit(Oid type)
+hilo_column_limit(const HiloColumn *column)
 {
-	switch (type)
+	switch (hilo_column_type(column))
 	{
 		case INT2OID:
 			return PG_INT16_MAX;

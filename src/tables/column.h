@@ -86,8 +86,11 @@ extern bool hilo_ignores_case(Oid type);
  */
 extern bool hilo_holds_numbers(Oid type);
 
-/* Highest number that an id or number of this type can have. */
-extern int64 hilo_type_limit(Oid type);
+/*
+ * Highest number that an id or number in the column can have; that of bigint if
+ * the column does not exist.
+ */
+extern int64 hilo_column_limit(const HiloColumn *column);
 
 /*
  * Which ids count.  Server-side ids never do, nor do ids whose number has

@@ -21,7 +21,6 @@
 #include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
@@ -279,23 +278,24 @@ open_relation(const char *identity, Oid relid)
 static void
 add_column(HiloDocuments *documents, Relation rel, AttrNumber attnum)
 {
-	Oid			type = getBaseType(get_atttype(RelationGetRelid(rel), attnum));
-	bool		numbers = hilo_holds_numbers(type);
+	HiloColumn	column = {RelationGetRelid(rel), attnum};
+	Oid			type = hilo_column_type(&column);
+	int64		limit = hilo_column_limit(&column);
 	HiloOwner	owner = {rel->rd_rel->relowner, true};
 
-	if (!hilo_holds_ids(type) && !numbers)
+	if (!hilo_holds_ids(type) && !hilo_holds_numbers(type))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("ids cannot be looked up in a column of type %s",
 						format_type_be(type)),
 				 errdetail("The type should be text, varchar, citext, smallint, integer or bigint.")));
-	if (hilo_citus_has_shards(RelationGetRelid(rel)))
-		hilo_citus_check_isolation(RelationGetRelid(rel));
-	documents->limit = Min(documents->limit, hilo_type_limit(type));
+	if (hilo_citus_has_shards(column.relation))
+		hilo_citus_check_isolation(column.relation);
+	documents->limit = Min(documents->limit, limit);
 	if (documents->settings == 0)
 		documents->settings = hilo_owner_query_settings();
-	add_place(documents, RelationGetRelid(rel), attnum, owner,
-			  numbers ? INT8OID : type);
+	add_place(documents, column.relation, attnum, owner,
+			  hilo_holds_numbers(type) ? INT8OID : type);
 }
 
 /*
@@ -503,8 +503,9 @@ hilo_documents_limit(const HiloDocuments *documents)
 }
 
 bool
-hilo_documents_have(int64 number, HiloDocuments *documents)
+hilo_documents_have(int64 number, void *arg)
 {
+	HiloDocuments *documents = arg;
 	ListCell   *lc;
 
 	foreach(lc, documents->places)

@@ -53,9 +53,9 @@ extern int64 hilo_documents_limit(const HiloDocuments *documents);
 /*
  * True if a document with this number exists: one that is committed now, or was
  * made by this transaction, whatever the isolation level; row security does not
- * hide rows of a table from its owner.
+ * hide rows of a table from its owner.  A HiloTakenCallback.
  */
-extern bool hilo_documents_have(int64 number, HiloDocuments *documents);
+extern bool hilo_documents_have(int64 number, void *documents);
 
 /*
  * Raise 42883 or 42804 unless the function exists, takes a bigint, and returns
