@@ -1569,7 +1569,7 @@ COMMENT ON FUNCTION hilo_format(text, bigint) IS
     'the document id of a number, with the node tag of this server';
 
 CREATE FUNCTION hilo_format(collection text, number bigint, node_tag text) RETURNS text
-    LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_format_tagged';
+    LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_format';
 COMMENT ON FUNCTION hilo_format(text, bigint, text) IS
     'the document id of a number, with the given node tag';
 

@@ -162,15 +162,6 @@ lower_limit(HiloRow *row, int64 limit)
 		set_limit(row, Max(limit, row->max), false);
 }
 
-/* Make sure that no number of the newest claim can go back. */
-static void
-end_claims(HiloRow *row)
-{
-	row->claim_low = 0;
-	row->claim = 0;
-	row->flags &= ~HILO_ROW_NEW_END;
-}
-
 /*
  * Set max, up or down, to a value within the limit.  The counter then exists.
  */
@@ -180,35 +171,7 @@ set_max(HiloRow *row, int64 max)
 	row->max = max;
 	row->max_ever = Max(row->max_ever, max);
 	row->flags &= ~HILO_ROW_DROPPED;
-	end_claims(row);
-}
-
-/*
- * A row that came from elsewhere, with a copy of the database or an insert that
- * bypassed the triggers, starts over: its ranges and leases belong to the place
- * that it came from.
- */
-static void
-settle_in(HiloRowChange *change)
-{
-	HiloRow    *row = &change->row;
-
-	row->epoch = hilo_random_number();
-	row->hub_epoch = 0;
-	row->max_value = Max(row->max_value, Max(row->max, 1));
-	row->max_ever = Max(row->max_ever, row->max);
-	end_claims(row);
-}
-
-/* Lock the row for a change. */
-static bool
-find_row(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
-{
-	if (!hilo_row_find(change, ref, access))
-		return false;
-	if (unlikely(change->row.home != change->home))
-		settle_in(change);
-	return true;
+	hilo_row_end_claims(row);
 }
 
 static void
@@ -249,7 +212,7 @@ find_for_draw(HiloRowChange *change, HiloRowRef *ref,
 	bool		create = may_create && !request->ordered &&
 		(request->leasing == HILO_LEASE_NONE || hilo_is_own_name(ref->name));
 
-	if (find_row(change, ref, create ? HILO_ROW_CREATE : HILO_ROW_CHANGE))
+	if (hilo_row_find(change, ref, create ? HILO_ROW_CREATE : HILO_ROW_CHANGE))
 	{
 		if (may_create || !(change->row.flags & HILO_ROW_DROPPED))
 			return true;
@@ -347,7 +310,7 @@ put_hub(HiloRow *row, const char *hub, int32 size)
 	row->flags &= ~HILO_ROW_DROPPED;
 	namestrcpy(&row->hub, hub);
 	row->lease_size = size;
-	end_claims(row);
+	hilo_row_end_claims(row);
 }
 
 /* Set the lineage of the hub; terms of another one say nothing. */
@@ -523,7 +486,7 @@ hilo_counter_return(HiloRowRef *ref, int64 last, int64 high, int64 token)
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 
-	if (!find_row(&change, ref, HILO_ROW_CHANGE))
+	if (!hilo_row_find(&change, ref, HILO_ROW_CHANGE))
 		return false;
 
 	if ((row->flags & HILO_ROW_DROPPED) || row->claim == 0 ||
@@ -550,7 +513,7 @@ hilo_counter_seed(HiloRowRef *ref, int64 value, bool force)
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 
-	(void) find_row(&change, ref, HILO_ROW_CREATE);
+	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
 	if (!force)
 		value = Max(row->max, value);
 	else
@@ -586,7 +549,7 @@ hilo_counter_advance(HiloRowRef *ref, int64 number, HiloRow *result)
 	bool		changed;
 	bool		too_far = false;
 
-	(void) find_row(&change, ref, HILO_ROW_CREATE);
+	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
 	old_max = row->max;
 
 	if (number > old_max)
@@ -604,7 +567,7 @@ hilo_counter_advance(HiloRowRef *ref, int64 number, HiloRow *result)
 		/* If the newest claim went back, the number would be drawn. */
 		changed = row->claim_low != 0 && number >= row->claim_low;
 		if (changed)
-			end_claims(row);
+			hilo_row_end_claims(row);
 	}
 
 	if (changed || change.created)
@@ -626,7 +589,7 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 	int64		old_limit;
 	int64		max;
 
-	(void) find_row(&change, ref, HILO_ROW_CREATE);
+	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
 	old_max = row->max;
 	old_limit = row->max_value;
 	max = Max(old_max, highest);
@@ -726,7 +689,7 @@ set_order(HiloRow *row, bool ordered)
 	if (ordered)
 		row->flags |= HILO_ROW_ORDERED;
 	row->hub_epoch = 0;
-	end_claims(row);
+	hilo_row_end_claims(row);
 }
 
 bool
@@ -738,7 +701,7 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 	bool		was_ordered;
 	bool		is_ordered;
 
-	(void) find_row(&change, ref, HILO_ROW_CREATE);
+	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
 	was_ordered = (row->flags & HILO_ROW_ORDERED) != 0;
 	is_ordered = options->change_order ? options->ordered :
 		was_ordered && !options->reset;
@@ -786,7 +749,7 @@ hilo_counter_settle(HiloRowRef *ref, bool order)
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 
-	if (!find_row(&change, ref, HILO_ROW_CHANGE))
+	if (!hilo_row_find(&change, ref, HILO_ROW_CHANGE))
 		return;
 	if (order && (row->flags & (HILO_ROW_ORDERED | HILO_ROW_SETTLED)) != HILO_ROW_ORDERED)
 	{
@@ -828,7 +791,7 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 
-	(void) find_row(&change, ref, HILO_ROW_CREATE);
+	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
 
 	if (change.created || (row->flags & HILO_ROW_DROPPED) ||
 		is_as_created(row))
@@ -864,7 +827,7 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 		row->flags &= ~HILO_ROW_ORDERED;
 	row->max_ever = Max(Max(row->max_ever, row->max), other->max_ever);
 	row->max_value = Max(row->max_value, row->max);
-	end_claims(row);
+	hilo_row_end_claims(row);
 
 	/*
 	 * Even if max stays the same: the rest of the ranges here may lie below
@@ -880,7 +843,7 @@ hilo_counter_drop(HiloRowRef *ref)
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 
-	if (!find_row(&change, ref, HILO_ROW_CHANGE))
+	if (!hilo_row_find(&change, ref, HILO_ROW_CHANGE))
 		return false;
 	if (row->flags & HILO_ROW_DROPPED)
 	{
@@ -937,7 +900,7 @@ hilo_counter_raise(HiloRowRef *ref, int64 highest, int64 skip)
 	HiloRow    *row = &change.row;
 	int64		max;
 
-	(void) find_row(&change, ref, HILO_ROW_CREATE);
+	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
 	refuse_leased(&change, ref);
 	max = Max(row->max, highest);
 	row->max_value = Max(row->max_value, max);
@@ -959,7 +922,7 @@ hilo_counter_set_hub(HiloRowRef *ref, const char *hub, int32 size,
 	HiloRow    *row = &change.row;
 	bool		new_epoch;
 
-	(void) find_row(&change, ref, HILO_ROW_CREATE);
+	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
 	if (row->flags & HILO_ROW_ORDERED)
 	{
 		let_go(&change);
@@ -990,7 +953,7 @@ hilo_counter_mark(HiloRowRef *ref, const char *hub, int64 lineage)
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 
-	(void) find_row(&change, ref, HILO_ROW_CREATE);
+	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
 	if (((row->flags & HILO_ROW_LEASED) && row->lineage != 0) ||
 		(strcmp(NameStr(row->hub), hub) == 0 && row->lineage == lineage &&
 		 !(row->flags & HILO_ROW_DROPPED)))
@@ -1009,7 +972,7 @@ hilo_counter_note_term(HiloRowRef *ref, const HiloTerm *term)
 {
 	HiloRowChange change;
 
-	if (!find_row(&change, ref, HILO_ROW_CHANGE))
+	if (!hilo_row_find(&change, ref, HILO_ROW_CHANGE))
 		return InvalidXLogRecPtr;
 	if (change.row.lineage != term->lineage || !note_term(&change.row, term))
 	{
@@ -1101,8 +1064,6 @@ find_as_asked(HiloRowChange *change, HiloRowRef *ref,
 		taken = HILO_NOT_OBEYED;
 	if (taken != HILO_TAKEN)
 		hilo_row_abandon(change);
-	else if (change->row.home != change->home)
-		settle_in(change);
 	return taken;
 }
 
@@ -1133,7 +1094,7 @@ hilo_counter_take_in(HiloRowRef *ref, const HiloLeaseAnswer *answer,
 	else if (range.low <= range.high)
 	{
 		note_claim(row, &range, 0);
-		end_claims(row);
+		hilo_row_end_claims(row);
 	}
 
 	table = RelationGetRelid(change.rel);

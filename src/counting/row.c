@@ -384,6 +384,25 @@ report_new_storage(Relation rel)
 			 errhint("Commit first.")));
 }
 
+void
+hilo_row_end_claims(HiloRow *row)
+{
+	row->claim_low = 0;
+	row->claim = 0;
+	row->flags &= ~HILO_ROW_NEW_END;
+}
+
+/* Let a row that came from elsewhere start over. */
+static void
+settle_in(HiloRow *row)
+{
+	row->epoch = hilo_random_number();
+	row->hub_epoch = 0;
+	row->max_value = Max(row->max_value, Max(row->max, 1));
+	row->max_ever = Max(row->max_ever, row->max);
+	hilo_row_end_claims(row);
+}
+
 Relation
 hilo_row_lock_table(LOCKMODE lockmode)
 {
@@ -410,15 +429,18 @@ hilo_row_find(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
 		report_new_storage(change->rel);
 	change->home = hilo_catalog_home(RelationGetRelid(change->rel));
 
-	if (find_and_lock_row(change, ref))
-		return true;
-	if (access == HILO_ROW_CREATE)
+	if (!find_and_lock_row(change, ref))
 	{
+		if (access != HILO_ROW_CREATE)
+		{
+			table_close(change->rel, change->lockmode);
+			return false;
+		}
 		create_and_lock_row(change, ref);
-		return true;
 	}
-	table_close(change->rel, change->lockmode);
-	return false;
+	if (unlikely(change->row.home != change->home) && access >= HILO_ROW_CHANGE)
+		settle_in(&change->row);
+	return true;
 }
 
 /*

@@ -144,6 +144,10 @@ extern int64 hilo_random_number(void);
  * taken.  Raises an error for a change in a transaction that has rewritten the
  * table.  A row just created is zeroed
  * except for epoch, max_value and times.
+ *
+ * For a change, a row that came from elsewhere, with a copy of the database or an
+ * insert that bypassed the triggers, starts over with a new epoch: its ranges and
+ * leases belong to the place that it came from.  Its home still says so.
  */
 extern bool hilo_row_find(HiloRowChange *change, HiloRowRef *ref,
 						  HiloRowAccess access);
@@ -153,6 +157,9 @@ extern bool hilo_row_find(HiloRowChange *change, HiloRowRef *ref,
  * table_close().
  */
 extern Relation hilo_row_lock_table(LOCKMODE lockmode);
+
+/* Make sure that no number of the newest claim can go back. */
+extern void hilo_row_end_claims(HiloRow *row);
 
 /* Release the row unchanged.  Not for a row that was just created. */
 extern void hilo_row_abandon(HiloRowChange *change);

@@ -133,16 +133,7 @@ static int64
 option_argument(FunctionCallInfo fcinfo, int arg, const char *name,
 				int64 limit)
 {
-	int64		value;
-
-	if (PG_ARGISNULL(arg))
-		return 0;
-	value = PG_GETARG_INT64(arg);
-	if (value < 1 || value > limit)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("%s must be between 1 and " INT64_FORMAT, name, limit)));
-	return value;
+	return PG_ARGISNULL(arg) ? 0 : hilo_api_count(fcinfo, arg, name, limit, NULL);
 }
 
 /* The options to set; limit is the highest max_value allowed. */
@@ -286,7 +277,7 @@ hilo_make_ordered(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("another session of this database is making a collection ordered"),
 				 errhint("Try again when it has finished.")));
-	hilo_collection_check_memory(&collection);
+	hilo_pool_require("use ordered collection", collection.ref.name);
 	if (hilo_collection_row(&collection)->flags & HILO_ROW_SETTLED)
 		ereport(NOTICE,
 				(errmsg("collection \"%s\" is ordered already",

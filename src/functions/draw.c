@@ -16,7 +16,6 @@
 #include "funcapi.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
-#include "utils/tuplestore.h"
 
 #include "session/call.h"
 #include "shared/pool.h"
@@ -36,8 +35,6 @@ PG_FUNCTION_INFO_V1(hilo_next_hi);
 PG_FUNCTION_INFO_V1(hilo_release);
 PG_FUNCTION_INFO_V1(hilo_number);
 PG_FUNCTION_INFO_V1(hilo_format);
-PG_FUNCTION_INFO_V1(hilo_format_tagged);
-PG_FUNCTION_INFO_V1(hilo_ranges);
 
 /*
  * Draw
@@ -110,19 +107,10 @@ static int64
 checked_count(FunctionCallInfo fcinfo, HiloCollection *collection, int arg,
 			  const char *name)
 {
-	int64		count;
-	int64		max;
+	const HiloRow *row = hilo_collection_row(collection);
 
-	hilo_api_reject_null(fcinfo, arg, name);
-	count = PG_GETARG_INT64(arg);
-	(void) hilo_collection_row(collection);
-	max = hilo_counter_max_range_size(&collection->row);
-	if (count < 1 || count > max)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("%s must be between 1 and " INT64_FORMAT, name, max),
-				 errhint("The upper bound is the setting \"hilo.max_range_size\", unless hilo.configure() has set another one.")));
-	return count;
+	return hilo_api_count(fcinfo, arg, name, hilo_counter_max_range_size(row),
+						  "The upper bound is the setting \"hilo.max_range_size\", unless hilo.configure() has set another one.");
 }
 
 Datum
@@ -281,31 +269,6 @@ hilo_release(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(entry == NULL ? 0 : hilo_entry_release(entry));
 }
 
-Datum
-hilo_ranges(PG_FUNCTION_ARGS)
-{
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	ListCell   *lc;
-
-	hilo_init_materialized(fcinfo);
-	foreach(lc, hilo_entries_in_use())
-	{
-		HiloEntry  *entry = lfirst(lc);
-		const char *name = entry->collection.ref.name;
-		HiloRange  *range = &entry->range.claim.range;
-		Datum		values[5];
-		bool		nulls[5] = {0};
-
-		values[0] = CStringGetTextDatum(name);
-		values[1] = Int64GetDatum(range->low);
-		values[2] = Int64GetDatum(range->high);
-		values[3] = Int64GetDatum(entry->range.last + 1);
-		values[4] = Int64GetDatum(hilo_range_count(range));
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-	}
-	return (Datum) 0;
-}
-
 /*
  * The text of ids
  */
@@ -322,29 +285,6 @@ hilo_number(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(number);
 }
 
-/* The id of the number in argument 1, with that tag, which is checked. */
-static Datum
-format_id(FunctionCallInfo fcinfo, const char *collection, const char *tag)
-{
-	char		start[HILO_MAX_START_LEN];
-	char		suffix[HILO_MAX_SUFFIX_LEN];
-	int			start_len = hilo_document_id_start(start, collection,
-												   hilo_identity_parts_separator,
-												   hilo_server_prefix);
-	int			suffix_len;
-
-	hilo_check_node_tag(tag);
-	hilo_api_reject_null(fcinfo, 1, "number");
-	if (PG_GETARG_INT64(1) < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("number must be at least 1")));
-	suffix_len = tag[0] == '\0' ? 0 :
-		snprintf(suffix, sizeof(suffix), "-%s", tag);
-	return PointerGetDatum(hilo_build_id(start, start_len, PG_GETARG_INT64(1),
-										 suffix, suffix_len));
-}
-
 /*
  * Do not create entries for names that are only formatted; there may be many.
  */
@@ -355,19 +295,32 @@ hilo_format(PG_FUNCTION_ARGS)
 	HiloEntry  *entry = hilo_entry_known(name);
 	HiloCollection unknown;
 	HiloCollection *collection = &unknown;
+	const char *tag;
+	char		start[HILO_MAX_START_LEN];
+	int			start_len = hilo_document_id_start(start, name,
+												   hilo_identity_parts_separator,
+												   hilo_server_prefix);
+	char		suffix[HILO_MAX_SUFFIX_LEN];
 
 	if (entry != NULL)
 		collection = &entry->collection;
 	else
 		hilo_collection_init(&unknown, name);
-	(void) hilo_collection_row(collection);
-	return format_id(fcinfo, name, hilo_collection_node_tag(collection));
-}
+	if (PG_NARGS() > 2)
+		tag = hilo_api_name(fcinfo, 2, "node_tag");
+	else
+	{
+		(void) hilo_collection_row(collection);
+		tag = hilo_collection_node_tag(collection);
+	}
 
-Datum
-hilo_format_tagged(PG_FUNCTION_ARGS)
-{
-	const char *name = hilo_api_collection(fcinfo);
-
-	return format_id(fcinfo, name, hilo_api_name(fcinfo, 2, "node_tag"));
+	hilo_check_node_tag(tag);
+	hilo_api_reject_null(fcinfo, 1, "number");
+	if (PG_GETARG_INT64(1) < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("number must be at least 1")));
+	snprintf(suffix, sizeof(suffix), "-%s", tag);
+	PG_RETURN_TEXT_P(hilo_build_id(start, start_len, PG_GETARG_INT64(1),
+								   suffix, tag[0] == '\0' ? 0 : strlen(suffix)));
 }

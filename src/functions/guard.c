@@ -107,22 +107,20 @@ read_columns(TriggerData *trigdata, HiloTable table, void *contents)
 static void
 check_counter(const HiloRow *row)
 {
-	if (row->max < 0 || row->max_value < 1 || row->max > row->max_value)
+	const char *wrong =
+		row->max < 0 || row->max_value < 1 || row->max > row->max_value ?
+		"max must be between 0 and max_value" :
+		row->range_size < 0 || row->max_range_size < 0 || row->lease_size < 0 ?
+		"sizes of ranges and leases must not be negative" :
+		!(row->claim_rate >= 0) || isinf(row->claim_rate) ?
+		"claim_rate must be a number greater than or equal to zero" :
+		(row->flags & ~ALL_FLAGS) != 0 ?
+		psprintf("flags must be between 0 and %d", ALL_FLAGS) : NULL;
+
+	if (wrong != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("max must be between 0 and max_value")));
-	if (row->range_size < 0 || row->max_range_size < 0 || row->lease_size < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("sizes of ranges and leases must not be negative")));
-	if (!(row->claim_rate >= 0) || isinf(row->claim_rate))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("claim_rate must be a number greater than or equal to zero")));
-	if ((row->flags & ~ALL_FLAGS) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("flags must be between 0 and %d", ALL_FLAGS)));
+				 errmsg("%s", wrong)));
 	hilo_check_node_tag(NameStr(row->node_tag));
 }
 
@@ -180,29 +178,24 @@ merge_counter(TriggerData *trigdata)
  */
 
 /*
- * Merge a row of hilo.hub.  One about another server names a role whose user
- * mapping would be used to ask it.
+ * Merge a row of hilo.hub or hilo.member.  One about another server names a role
+ * whose user mapping would be used to ask it.
  */
 static void
-merge_hub(TriggerData *trigdata)
+merge_ordinary(TriggerData *trigdata, HiloTable table)
 {
-	const char *name = name_column(trigdata, HILO_TABLE_HUBS);
+	const char *name = name_column(trigdata, table);
 
-	if (name[0] == '\0' || strlen(name) >= NAMEDATALEN)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("hub must be the name of a server")));
-	if (hilo_is_own_name(name) || hilo_catalog_may_lease(GetUserId()))
-		hilo_hub_restore(HILO_TABLE_HUBS, trigdata->tg_trigtuple,
-						 RelationGetDescr(trigdata->tg_relation));
-}
-
-/* Merge a row of hilo.member. */
-static void
-merge_member(TriggerData *trigdata)
-{
-	(void) name_column(trigdata, HILO_TABLE_MEMBERS);
-	hilo_hub_restore(HILO_TABLE_MEMBERS, trigdata->tg_trigtuple,
+	if (table == HILO_TABLE_HUBS)
+	{
+		if (name[0] == '\0' || strlen(name) >= NAMEDATALEN)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("hub must be the name of a server")));
+		if (!hilo_is_own_name(name) && !hilo_catalog_may_lease(GetUserId()))
+			return;
+	}
+	hilo_hub_restore(table, trigdata->tg_trigtuple,
 					 RelationGetDescr(trigdata->tg_relation));
 }
 
@@ -214,16 +207,16 @@ static bool
 is_ours(TriggerData *trigdata)
 {
 	Relation	rel = trigdata->tg_relation;
+	bool		is_hub = RelationGetRelid(rel) == hilo_catalog_table(HILO_TABLE_HUBS);
 	Oid			user;
 	int			context;
 
 	GetUserIdAndSecContext(&user, &context);
 	if (context != SECURITY_LOCAL_USERID_CHANGE ||
 		user != rel->rd_rel->relowner ||
-		(RelationGetRelid(rel) != hilo_catalog_table(HILO_TABLE_HUBS) &&
-		 RelationGetRelid(rel) != hilo_catalog_table(HILO_TABLE_MEMBERS)))
+		!(is_hub || RelationGetRelid(rel) == hilo_catalog_table(HILO_TABLE_MEMBERS)))
 		return false;
-	if (RelationGetRelid(rel) == hilo_catalog_table(HILO_TABLE_HUBS))
+	if (is_hub)
 		CacheInvalidateRelcache(rel);
 	return true;
 }
@@ -362,10 +355,8 @@ merge(TriggerData *trigdata)
 			merge_counter(trigdata);
 			break;
 		case HILO_TABLE_HUBS:
-			merge_hub(trigdata);
-			break;
 		case HILO_TABLE_MEMBERS:
-			merge_member(trigdata);
+			merge_ordinary(trigdata, table);
 			break;
 		case HILO_TABLE_BINDINGS:
 			merge_binding(trigdata);

@@ -32,23 +32,6 @@ PG_FUNCTION_INFO_V1(hilo_raise_counter);
  * On a member
  */
 
-/* The lease_size in argument 2; 0 if it is NULL. */
-static int32
-lease_size_argument(FunctionCallInfo fcinfo)
-{
-	int64		size;
-
-	if (PG_ARGISNULL(2))
-		return 0;
-	size = PG_GETARG_INT64(2);
-	if (size < 1 || size > HILO_LARGEST_LEASE)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("lease_size must be between 1 and %d",
-						HILO_LARGEST_LEASE)));
-	return (int32) size;
-}
-
 Datum
 hilo_lease_from(PG_FUNCTION_ARGS)
 {
@@ -57,7 +40,8 @@ hilo_lease_from(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("hilo.lease_from()");
 	(void) hilo_api_administered(fcinfo, &collection);
-	size = lease_size_argument(fcinfo);
+	size = PG_ARGISNULL(2) ? 0 :
+		(int32) hilo_api_count(fcinfo, 2, "lease_size", HILO_LARGEST_LEASE, NULL);
 
 	if (PG_ARGISNULL(1))
 		hilo_lease_end(&collection.ref);

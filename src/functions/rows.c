@@ -23,12 +23,7 @@
 
 PG_FUNCTION_INFO_V1(hilo_counters);
 PG_FUNCTION_INFO_V1(hilo_pool);
-
-static Datum
-name_datum(const char *name)
-{
-	return CStringGetTextDatum(name);
-}
+PG_FUNCTION_INFO_V1(hilo_ranges);
 
 static void
 put_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
@@ -94,7 +89,7 @@ put_counter(FunctionCallInfo fcinfo, const char *name, const HiloRow *row)
 							  row->claimed_at == DT_NOBEGIN)) &&
 		(hilo_pool_lease(name, &lease), true);
 	Datum		values[] = {
-		name_datum(name),
+		CStringGetTextDatum(name),
 		Int64GetDatum(row->max),
 		Int64GetDatum(row->max_value),
 		Int32GetDatum(row->flags),
@@ -102,8 +97,8 @@ put_counter(FunctionCallInfo fcinfo, const char *name, const HiloRow *row)
 		Float8GetDatum(row->claim_rate),
 		Int64GetDatum(row->range_size),
 		Int64GetDatum(row->max_range_size),
-		name_datum(NameStr(row->node_tag)),
-		name_datum(is_leased ? NameStr(row->hub) : ""),
+		CStringGetTextDatum(NameStr(row->node_tag)),
+		CStringGetTextDatum(is_leased ? NameStr(row->hub) : ""),
 		Int32GetDatum(holder),
 		TimestampTzGetDatum(since),
 		Int64GetDatum(lease.left),
@@ -111,7 +106,7 @@ put_counter(FunctionCallInfo fcinfo, const char *name, const HiloRow *row)
 		TimestampTzGetDatum(lease.leased_at),
 		TimestampTzGetDatum(lease.failed_at),
 		TimestampTzGetDatum(lease.failing_since),
-		name_datum(lease.error),
+		CStringGetTextDatum(lease.error),
 		bound
 	};
 	bool		nulls[lengthof(values)] = {0};
@@ -167,11 +162,39 @@ hilo_pool(PG_FUNCTION_ARGS)
 
 		if (!is_good(pooled))
 			continue;
-		values[0] = name_datum(pooled->name);
+		values[0] = CStringGetTextDatum(pooled->name);
 		values[1] = Int64GetDatum(range->low);
 		values[2] = Int64GetDatum(range->high);
 		values[3] = Int64GetDatum(hilo_range_count(range));
 		values[4] = BoolGetDatum(pooled->piece.leased);
+		put_row(fcinfo, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+/*
+ * Ranges of this session
+ */
+
+Datum
+hilo_ranges(PG_FUNCTION_ARGS)
+{
+	ListCell   *lc;
+
+	hilo_init_materialized(fcinfo);
+	foreach(lc, hilo_entries_in_use())
+	{
+		HiloEntry  *entry = lfirst(lc);
+		const char *name = entry->collection.ref.name;
+		HiloRange  *range = &entry->range.claim.range;
+		Datum		values[5];
+		bool		nulls[5] = {0};
+
+		values[0] = CStringGetTextDatum(name);
+		values[1] = Int64GetDatum(range->low);
+		values[2] = Int64GetDatum(range->high);
+		values[3] = Int64GetDatum(entry->range.last + 1);
+		values[4] = Int64GetDatum(hilo_range_count(range));
 		put_row(fcinfo, values, nulls);
 	}
 	return (Datum) 0;

@@ -30,7 +30,7 @@ int64
 hilo_identity_next(HiloIdentity *identity)
 {
 	hilo_draw_right_check_node(&identity->collection, false);
-	return hilo_collection_draw(&identity->collection);
+	return hilo_collection_draw(&identity->collection, 0);
 }
 
 /*
@@ -127,7 +127,7 @@ hilo_identity_next_free(HiloIdentity *identity, int *tries)
 		(void) hilo_counter_read(&collection->ref, &row);
 		number = search_beside_others(identity, row.max, documents, tries);
 		HILO_FAILURE_POINT("free number found");
-		drawn = hilo_collection_draw_number(collection, number);
+		drawn = hilo_collection_draw(collection, number);
 
 		/* If the hub gave another number instead, that may be free as well. */
 	} while (drawn == 0 ||
@@ -157,11 +157,11 @@ hilo_identity_next_beside(HiloIdentity *identity, HiloDocuments *documents)
 
 		number = search_beside_others(identity, number, documents, &tries);
 		HILO_FAILURE_POINT("free number found");
-		number = hilo_collection_draw_number(collection, number);
+		number = hilo_collection_draw(collection, number);
 
 		/* Numbers above it may be free as well. */
 		if (number == 0)
-			number = hilo_collection_draw(collection);
+			number = hilo_collection_draw(collection, 0);
 	}
 	return number;
 }
@@ -194,6 +194,6 @@ hilo_next_server_side_id(const char *prefix)
 	hilo_collection_init(&collection, HILO_OWN_NAME);
 	hilo_draw_right_check_node(&collection, hilo_has_own_tag());
 	return hilo_server_side_id(prefix,
-							   hilo_collection_draw(&collection),
+							   hilo_collection_draw(&collection, 0),
 							   hilo_id_suffix, hilo_id_suffix_len);
 }

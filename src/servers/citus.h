@@ -86,16 +86,4 @@ extern bool hilo_citus_has_shards(Oid relation);
  */
 extern void hilo_citus_check_isolation(Oid relation);
 
-/*
- * True if Citus refuses triggers on the table.  It allows them on one that is
- * local to the coordinator.
- */
-extern bool hilo_citus_refuses_triggers(Oid relation);
-
-/*
- * The distribution column, whose default Citus does not allow to change;
- * InvalidAttrNumber: none.
- */
-extern AttrNumber hilo_citus_distribution_column(Oid relation);
-
 #endif							/* HILO_CITUS_H */

@@ -147,17 +147,22 @@ static OwnState own_state;
 static uint64 own_generation = 0;
 uint64		hilo_no_hub_generation = 0;
 
-static void
-read_own(void)
+static const OwnState *
+own(void)
 {
 	uint64		generation = hilo_rights_generation;
-	Relation	rel = hilo_catalog_open(HILO_TABLE_HUBS, AccessShareLock);
-	int64		home = hilo_catalog_home(hilo_catalog_table(HILO_TABLE_COUNTERS));
-	HeapTuple	tuple = find_hub(rel, HILO_OWN_NAME);
+	Relation	rel;
+	int64		home;
+	HeapTuple	tuple;
 	int			waited;
 	bool		at_home;
 	bool		on_timeline;
 
+	if (likely(own_generation == generation))
+		return &own_state;
+	rel = hilo_catalog_open(HILO_TABLE_HUBS, AccessShareLock);
+	home = hilo_catalog_home(hilo_catalog_table(HILO_TABLE_COUNTERS));
+	tuple = find_hub(rel, HILO_OWN_NAME);
 	own_state = (OwnState)
 	{
 		.may_draw = true
@@ -176,13 +181,6 @@ read_own(void)
 	table_close(rel, AccessShareLock);
 	own_generation = generation;
 	hilo_no_hub_generation = own_state.is_hub ? 0 : generation;
-}
-
-static const OwnState *
-own(void)
-{
-	if (unlikely(own_generation != hilo_rights_generation))
-		read_own();
 	return &own_state;
 }
 

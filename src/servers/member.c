@@ -173,17 +173,6 @@ report_limit(const char *name, int64 limit)
 			 errdetail("The limit is " INT64_FORMAT ".", limit)));
 }
 
-static void
-check_pool(const char *name)
-{
-	if (!hilo_pool_exists())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot lease numbers of \"%s\" without a pool",
-						name),
-				 errhint("Add hilo to shared_preload_libraries, keep hilo.pool_size above 0, and restart the server.")));
-}
-
 /*
  * Ask
  */
@@ -847,7 +836,7 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 		hilo_counter_check_may_create(ref);
 	if (NameStr(hub)[0] == '\0')
 		report_no_hub(name);
-	check_pool(name);
+	hilo_pool_require("lease numbers of", name);
 
 	switch (hilo_pool_wait_to_ask(name, true, &waiting, &state))
 	{
@@ -1076,7 +1065,7 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 				 errdetail("Names that contain \"|\" are reserved.")));
 	else
 		(void) get_foreign_server_oid(server, false);
-	check_pool(ref->name);
+	hilo_pool_require("lease numbers of", ref->name);
 
 	memset(&answer, 0, sizeof(answer));
 	ask_hub(server, role, &question, &answer);

@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "funcapi.h"
-#include "nodes/primnodes.h"
 #include "utils/builtins.h"
 
 #include "session/call.h"
@@ -18,32 +17,6 @@ hilo_command(void)
 {
 	return ((uint64) hilo_local_xid() << 32) |
 		(GetCurrentCommandId(false) + 1);
-}
-
-/*
- * Only a constant collection is certain to be the same in the next call:
- * variables of a procedural language look stable, too, but change their values
- * under the same FmgrInfo.
- */
-HiloCallSite *
-hilo_api_call_site(FmgrInfo *flinfo)
-{
-	HiloCallSite *site = flinfo->fn_extra;
-
-	if (site == NULL)
-	{
-		Node	   *expr = flinfo->fn_expr;
-
-		site = MemoryContextAllocZero(flinfo->fn_mcxt, sizeof(HiloCallSite));
-		site->constant = expr != NULL && IsA(expr, FuncExpr) &&
-			IsA(linitial(((FuncExpr *) expr)->args), Const);
-
-		/* Calls that somebody wrote in this statement have a position. */
-		if (site->constant && ((FuncExpr *) expr)->location == -1)
-			site->command = hilo_command();
-		flinfo->fn_extra = site;
-	}
-	return site;
 }
 
 TriggerData *
@@ -83,6 +56,22 @@ hilo_api_number(FunctionCallInfo fcinfo, int arg, const char *name)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s must not be negative", name)));
 	return number;
+}
+
+int64
+hilo_api_count(FunctionCallInfo fcinfo, int arg, const char *name, int64 max,
+			   const char *hint)
+{
+	int64		count;
+
+	hilo_api_reject_null(fcinfo, arg, name);
+	count = PG_GETARG_INT64(arg);
+	if (count < 1 || count > max)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must be between 1 and " INT64_FORMAT, name, max),
+				 hint == NULL ? 0 : errhint("%s", hint)));
+	return count;
 }
 
 bool
@@ -138,32 +127,6 @@ hilo_api_seed(FunctionCallInfo fcinfo, HiloCollection *collection)
 				 errhint("To set it back to " INT64_FORMAT ", call the function with force; numbers above it will be drawn a second time.",
 						 value)));
 	return max;
-}
-
-HiloEntry *
-hilo_api_find_entry(FunctionCallInfo fcinfo)
-{
-	char		buffer[HILO_MAX_NAME_LEN + 1];
-	const char *name;
-	text	   *value;
-	HiloEntry  *entry;
-
-	if (unlikely(PG_ARGISNULL(0)))
-		hilo_api_reject_null(fcinfo, 0, "collection");
-
-	/* Names of a valid length need no memory of their own. */
-	value = PG_GETARG_TEXT_PP(0);
-	if (likely(VARSIZE_ANY_EXHDR(value) <= HILO_MAX_NAME_LEN))
-	{
-		memcpy(buffer, VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value));
-		buffer[VARSIZE_ANY_EXHDR(value)] = '\0';
-		name = buffer;
-	}
-	else
-		name = text_to_cstring(value);
-	entry = hilo_entry(name, hilo_identity_parts_separator);
-	entry->unseen = 0;
-	return entry;
 }
 
 TupleDesc

@@ -53,6 +53,10 @@ extern void hilo_api_reject_null(FunctionCallInfo fcinfo, int arg,
 extern int64 hilo_api_number(FunctionCallInfo fcinfo, int arg,
 							 const char *name);
 
+/* Argument number arg, which must be between 1 and max; hint may be NULL. */
+extern int64 hilo_api_count(FunctionCallInfo fcinfo, int arg, const char *name,
+							int64 max, const char *hint);
+
 /* Argument number arg, which must not be NULL. */
 extern bool hilo_api_bool(FunctionCallInfo fcinfo, int arg, const char *name);
 

@@ -37,17 +37,6 @@ hilo_collection_node_tag(const HiloCollection *collection)
  * Ordered collections
  */
 
-void
-hilo_collection_check_memory(const HiloCollection *collection)
-{
-	if (!hilo_pool_exists())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot use ordered collection \"%s\" without a pool",
-						collection->ref.name),
-				 errhint("Add hilo to shared_preload_libraries, keep hilo.pool_size above 0, and restart the server.")));
-}
-
 /*
  * Raise an error if the numbers would be leased if the collection were not
  * ordered.  If it is ordered already, that means if even counted collections
@@ -77,7 +66,7 @@ refill_ordered(HiloCollection *collection, int64 count)
 	uint64		generation = hilo_row_generation;
 
 	CHECK_FOR_INTERRUPTS();
-	hilo_collection_check_memory(collection);
+	hilo_pool_require("use ordered collection", collection->ref.name);
 	check_is_counted_here(collection);
 	if (count > 0)
 		hilo_hub_check_draw(&collection->ref);
@@ -154,7 +143,7 @@ check_has_horizon(const HiloCollection *collection)
 				 errmsg("collection \"%s\" is not ordered yet", name),
 				 errdetail("Transactions may hold numbers that were not drawn in order."),
 				 errhint("CALL hilo.make_ordered() waits for them; if it was interrupted, call it again.")));
-	hilo_collection_check_memory(collection);
+	hilo_pool_require("use ordered collection", collection->ref.name);
 }
 
 void
@@ -239,7 +228,7 @@ hilo_collection_configure(HiloCollection *collection,
 {
 	if (options->ordered)
 	{
-		hilo_collection_check_memory(collection);
+		hilo_pool_require("use ordered collection", collection->ref.name);
 		hilo_collection_read(collection);
 		check_is_counted_here(collection);
 		hilo_members_lock(collection->ref.name, false);
@@ -254,38 +243,13 @@ hilo_collection_configure(HiloCollection *collection,
 }
 
 /*
- * The same for an ordered collection.  Changes the row first, so that claims made
- * from now on are above the number.
+ * If the collection is ordered, the row is changed first, so that claims made from
+ * now on are above the number.
  */
-static bool
-advance_ordered(HiloCollection *collection, int64 number)
-{
-	const char *name = collection->ref.name;
-	HiloOrder  *order = &collection->order;
-	bool		advanced = true;
-
-	if (hilo_order_has(order, &collection->row, number))
-		return true;
-	for (;;)
-	{
-		int64		claimed = hilo_order_claimed(order, name, &collection->row);
-		HiloRow		row;
-
-		if (claimed >= 0 && number > claimed)
-			advanced = hilo_counter_advance(&collection->ref, number, &row);
-		if (hilo_order_note(order, name, &collection->row, number, advanced))
-			return advanced;
-		refill_ordered(collection, 0);
-		if (!hilo_collection_is_ordered(collection))
-			return hilo_collection_advance(collection, number);
-	}
-}
-
 bool
 hilo_collection_advance(HiloCollection *collection, int64 number)
 {
-	HiloRow		row;
-	bool		advanced;
+	const char *name = collection->ref.name;
 
 	/*
 	 * If the collection becomes ordered meanwhile, its horizon is below the
@@ -293,15 +257,23 @@ hilo_collection_advance(HiloCollection *collection, int64 number)
 	 */
 	(void) GetTopTransactionId();
 	if (hilo_collection_is_ordered(collection) &&
-		(hilo_collection_row(collection)->flags & HILO_ROW_ORDERED))
-		return advance_ordered(collection, number);
-	advanced = hilo_counter_advance(&collection->ref, number, &row);
-	if (row.flags & HILO_ROW_ORDERED)
+		hilo_order_has(&collection->order, hilo_collection_row(collection), number))
+		return true;
+	for (;;)
 	{
-		hilo_collection_read(collection);
-		return advance_ordered(collection, number);
-	}
+		HiloRow		row;
+		bool		advanced = hilo_counter_advance(&collection->ref, number,
+													&row);
 
-	hilo_pool_skip(collection->ref.name, number);
-	return advanced;
+		if (!(row.flags & HILO_ROW_ORDERED))
+		{
+			hilo_pool_skip(name, number);
+			return advanced;
+		}
+		if (!hilo_collection_is_ordered(collection))
+			hilo_collection_read(collection);
+		if (hilo_order_note(&collection->order, name, &row, number, advanced))
+			return advanced;
+		refill_ordered(collection, 0);
+	}
 }

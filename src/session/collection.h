@@ -100,9 +100,6 @@ extern void hilo_collection_horizon(HiloCollection *collection,
 									Snapshot snapshot, int64 *horizon,
 									int64 *epoch, XLogRecPtr *lsn);
 
-/* Raise 55000 if this server has no memory for ordered collections. */
-extern void hilo_collection_check_memory(const HiloCollection *collection);
-
 /*
  * From now on the collection has a horizon: call this when no transaction has
  * numbers of before it became ordered, except those with an id.

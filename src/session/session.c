@@ -12,6 +12,7 @@
 #include "access/xlog.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
+#include "nodes/primnodes.h"
 #include "replication/walsender.h"
 #include "storage/ipc.h"
 #include "utils/hsearch.h"
@@ -23,7 +24,7 @@
 #include "servers/citus.h"
 #include "servers/hub.h"
 #include "servers/member.h"
-#include "session/session.h"
+#include "session/call.h"
 #include "shared/pool.h"
 
 /* What the entries consist of is allocated here. */
@@ -135,7 +136,9 @@ hilo_collection_take(HiloCollection *collection, HiloRangeRequest *request,
 		 * An ordered collection gives no ranges to be kept: later
 		 * transactions would draw from them.
 		 */
-		if (row->flags & request->unless)
+		if ((row->flags & request->unless) ||
+			(request->only && row->max > request->above &&
+			 !(row->flags & HILO_ROW_LEASED)))
 			return false;
 		if (row->flags & HILO_ROW_ORDERED)
 		{
@@ -152,48 +155,15 @@ hilo_collection_take(HiloCollection *collection, HiloRangeRequest *request,
 	}
 }
 
-static int64
-draw_one(HiloCollection *collection, HiloRangeRequest *request)
-{
-	HiloClaim	claim;
-
-	(void) hilo_collection_take(collection, request, &claim);
-	return claim.range.low;
-}
-
 int64
-hilo_collection_draw(HiloCollection *collection)
+hilo_collection_draw(HiloCollection *collection, int64 number)
 {
 	HiloRangeRequest request = {.size = 1,.exact = true,.alignment = 1,
-	.for_statement = true};
-
-	return draw_one(collection, &request);
-}
-
-int64
-hilo_collection_draw_number(HiloCollection *collection, int64 number)
-{
-	HiloRangeRequest request = {.size = 1,.exact = true,.alignment = 1,
-		.above = number - 1,.only = true,.for_statement = true,
-	.leasing = hilo_leasing()};
-	uint64		generation = hilo_row_generation;
+	.above = Max(number - 1, 0),.only = number > 0,.for_statement = true};
 	HiloClaim	claim;
-	bool		claimed;
 
-	hilo_hub_check_draw(&collection->ref);
-	claimed = hilo_counter_claim(&collection->ref, &request, &collection->row,
-								 &claim);
-	collection->generation = generation;
-	if (claimed)
-	{
-		hilo_hub_wait_for_standby(claim.lsn);
-		return number;
-	}
-	if (!(collection->row.flags & HILO_ROW_LEASED) &&
-		collection->row.max >= number)
-		return 0;
-	request.only = false;
-	return draw_one(collection, &request);
+	return hilo_collection_take(collection, &request, &claim) ?
+		claim.range.low : 0;
 }
 
 /*
@@ -452,6 +422,66 @@ hilo_entry(const char *name, const char *separator)
 		entry->collection.checked = hilo_settings_generation;
 	return entry;
 }
+
+/*
+ * The entry of a call
+ */
+
+/*
+ * Only a constant collection is certain to be the same in the next call:
+ * variables of a procedural language look stable, too, but change their values
+ * under the same FmgrInfo.
+ */
+HiloCallSite *
+hilo_api_call_site(FmgrInfo *flinfo)
+{
+	HiloCallSite *site = flinfo->fn_extra;
+
+	if (site == NULL)
+	{
+		Node	   *expr = flinfo->fn_expr;
+
+		site = MemoryContextAllocZero(flinfo->fn_mcxt, sizeof(HiloCallSite));
+		site->constant = expr != NULL && IsA(expr, FuncExpr) &&
+			IsA(linitial(((FuncExpr *) expr)->args), Const);
+
+		/* Calls that somebody wrote in this statement have a position. */
+		if (site->constant && ((FuncExpr *) expr)->location == -1)
+			site->command = hilo_command();
+		flinfo->fn_extra = site;
+	}
+	return site;
+}
+
+HiloEntry *
+hilo_api_find_entry(FunctionCallInfo fcinfo)
+{
+	char		buffer[HILO_MAX_NAME_LEN + 1];
+	const char *name;
+	text	   *value;
+	HiloEntry  *entry;
+
+	if (unlikely(PG_ARGISNULL(0)))
+		hilo_api_reject_null(fcinfo, 0, "collection");
+
+	/* Names of a valid length need no memory of their own. */
+	value = PG_GETARG_TEXT_PP(0);
+	if (likely(VARSIZE_ANY_EXHDR(value) <= HILO_MAX_NAME_LEN))
+	{
+		memcpy(buffer, VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value));
+		buffer[VARSIZE_ANY_EXHDR(value)] = '\0';
+		name = buffer;
+	}
+	else
+		name = text_to_cstring(value);
+	entry = hilo_entry(name, hilo_identity_parts_separator);
+	entry->unseen = 0;
+	return entry;
+}
+
+/*
+ * The text of ids
+ */
 
 /*
  * Make a form of ids that have this tag, which may be in the form.

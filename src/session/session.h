@@ -21,24 +21,18 @@
  * says.  On return they may be shown, and the row has been read.  For a counted
  * collection the request means what it means to hilo_counter_claim(); its pool
  * serves only sessions.  Returns false only if the row has one of the flags
- * request->unless.
+ * request->unless, or the one number that is requested is claimed already.
  */
 extern bool hilo_collection_take(HiloCollection *collection,
 								 HiloRangeRequest *request, HiloClaim *claim);
 
 /*
  * Draw one number of an identity, or of the server-side ids, for a statement,
- * bypassing the ranges.
+ * bypassing the ranges.  With a number above 0, draw that one; all numbers below it
+ * are then claimed as well.  Returns 0 if it is already claimed.  If the numbers
+ * are leased, draws one at or above it.
  */
-extern int64 hilo_collection_draw(HiloCollection *collection);
-
-/*
- * The same, but draw that number; all numbers below it are then claimed as
- * well.  Returns 0 if it is already claimed.  If the numbers are leased, draws
- * one at or above it.
- */
-extern int64 hilo_collection_draw_number(HiloCollection *collection,
-										 int64 number);
+extern int64 hilo_collection_draw(HiloCollection *collection, int64 number);
 
 typedef struct HiloEntry
 {

@@ -517,19 +517,6 @@ hilo_order_has(const HiloOrder *order, const HiloRow *row, int64 number)
 		number >= order->lowest && number <= order->highest;
 }
 
-int64
-hilo_order_claimed(HiloOrder *order, const char *name, const HiloRow *row)
-{
-	const HiloRing *ring = lock_ring(order, name, row, LW_SHARED);
-	int64		claimed;
-
-	if (ring == NULL)
-		return -1;
-	claimed = ring->high;
-	LWLockRelease(&order->shared->lock);
-	return claimed;
-}
-
 bool
 hilo_order_note(HiloOrder *order, const char *name, const HiloRow *row,
 				int64 number, bool below)

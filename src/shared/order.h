@@ -63,10 +63,6 @@ extern void hilo_order_refill(HiloOrder *order, HiloRowRef *ref,
 extern bool hilo_order_has(const HiloOrder *order, const HiloRow *row,
 						   int64 number);
 
-/* The highest number known to be claimed; -1: unknown, as below. */
-extern int64 hilo_order_claimed(HiloOrder *order, const char *name,
-								const HiloRow *row);
-
 /*
  * Let a number count as drawn by the current transaction, which gets an id.
  * below: all numbers drawn later are above it; the row says so already.  False:

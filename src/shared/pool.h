@@ -35,6 +35,12 @@ hilo_pool_exists(void)
 	return hilo_has_pool;
 }
 
+/*
+ * Raise 55000 if it does not, because of which one cannot do that with the
+ * collection or identity.
+ */
+extern void hilo_pool_require(const char *action, const char *name);
+
 /* True if the pool has numbers of the collection. */
 extern bool hilo_pool_has(const char *name);
 

@@ -192,7 +192,7 @@ mutant() {
             look() { torture 0.7 'has not left'; } ;;
         sqlstate)
             about="a bad count is refused with another SQLSTATE"
-            replace functions/draw.c '(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+            replace session/call.c '(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s must be between 1 and ' '(errcode(ERRCODE_INVALID_NAME),
 				 errmsg("%s must be between 1 and '
             look() { torture 0.3 'SQLSTATE 42602'; } ;;
