@@ -166,11 +166,13 @@ hilo_sync_all(PG_FUNCTION_ARGS)
 
 /*
  * Bind a name, unless it is already bound in the same way.  An existing binding
- * does not count if its column or function no longer exists.
+ * does not count if its column or function no longer exists.  The limit follows the
+ * type at once: leases may be given before anybody draws here.
  */
 static void
 bind_name(const char *name, const HiloBinding *binding)
 {
+	HiloRowRef	ref;
 	ListCell   *lc;
 
 	hilo_bindings_lock(name);
@@ -191,6 +193,9 @@ bind_name(const char *name, const HiloBinding *binding)
 			(void) hilo_binding_remove(other);
 	}
 	hilo_binding_add(name, binding);
+	hilo_row_ref_init(&ref, name);
+	(void) hilo_counter_adopt(&ref, -1, hilo_bindings_limit(hilo_bindings(name)),
+							  true);
 }
 
 /*

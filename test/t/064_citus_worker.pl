@@ -129,6 +129,35 @@ foreach my $call (q{hilo.seed('orders', 5)}, q{hilo.seed('never drawn here', 5)}
 is($worker->safe_psql('postgres', q{SELECT count(*) FROM hilo.hilo WHERE collection = 'never drawn here'}), 0, 'and nothing has changed');
 
 #
+# The limit of a type is known before anybody draws on the coordinator
+#
+$coordinator->safe_psql('postgres', q{CREATE TABLE small (id smallint); SELECT hilo.bind('small', 'small', 'id')});
+like(outcome_of($_, q{SELECT hilo_next_number('small')::smallint FROM generate_series(1, 33000)}), qr/^2200H/, 'a smallint column: no worker draws a larger number') for @workers;
+is($coordinator->safe_psql('postgres', q{SELECT max, max_value FROM hilo.hilo WHERE collection = 'small'}), '32767|32767', 'all smaller ones were drawn');
+
+#
+# The extension, created in a transaction that is still open
+#
+{
+	$_->safe_psql('template1', 'CREATE DATABASE early') for $coordinator, $worker;
+	$worker->safe_psql('early', qq{
+		CREATE EXTENSION hilo;
+		SET allow_system_table_mods = on;
+		CREATE TABLE pg_catalog.pg_dist_local_group (groupid int NOT NULL PRIMARY KEY);
+		INSERT INTO pg_catalog.pg_dist_local_group VALUES (1);
+		CREATE TABLE pg_catalog.pg_dist_node (nodeid int, groupid int, nodename text, nodeport int, noderole text);
+		INSERT INTO pg_catalog.pg_dist_node VALUES (1, 0, '$host', $port, 'primary');
+	});
+	my $creates = session($coordinator, dbname => 'early');
+	$creates->query_safe('BEGIN; CREATE EXTENSION hilo');
+	like(message_of($worker, 'early', q{SELECT hilo_next_number('early')}), qr/42704: .*extension "hilo" is not installed on the server.*HINT:  Create it there, and commit that/s,
+		'not committed on the coordinator: a worker says so');
+	$creates->query_safe('COMMIT');
+	is($worker->safe_psql('early', q{SELECT hilo_next_number('early')}), 1, 'and draws once it is');
+	$creates->finish;
+}
+
+#
 # What happens on the coordinator counts for the workers
 #
 my $session = session($worker);
