@@ -88,10 +88,12 @@ variant 'asynchronous, resumed by hand' terms '-DNUMBERS=3 -DTERMS=3'
 variant 'asynchronous, the hub draws, too' terms '-DNUMBERS=3 -DTERMS=3 -DOWN'
 variant 'synchronous, resumes by itself, draws' terms '-DNUMBERS=3 -DTERMS=3 -DSYNC -DOWN'
 variant 'the setting switched' terms '-DNUMBERS=2 -DTERMS=3 -DMODES'
+variant 'the setting switched, off at first' terms '-DNUMBERS=2 -DTERMS=3 -DMODES -DOFF'
 variant 'requests and refusals are late, too' terms '-DNUMBERS=1 -DTERMS=3 -DLATE'
 variant 'two standbys promoted beside each other' terms '-DNUMBERS=1 -DTERMS=3 -DHUBS=3 -DPROMOTED'
 if $long; then
 	limit='-w34 -Q8'
+	variant 'the setting switched, more numbers' terms '-DNUMBERS=3 -DTERMS=3 -DMODES -DOFF'
 	variant 'asynchronous, more of all' terms '-DNUMBERS=4 -DTERMS=4'
 	variant 'late, more of all' terms '-DNUMBERS=2 -DTERMS=3 -DLATE'
 	variant 'two standbys' terms '-DNUMBERS=2 -DTERMS=3 -DHUBS=3'
@@ -109,7 +111,9 @@ rule_left_out 'a lease is taken in without comparing' terms '-DWITHOUT_COMPARISO
 rule_left_out 'old reports count' terms '-DNUMBERS=1 -DTERMS=4 -DWITHOUT_VOIDING'
 rule_left_out 'a report in another term counts' terms '-DNUMBERS=1 -DWITHOUT_EXACT'
 rule_left_out 'own draws do not wait for the standby' terms '-DNUMBERS=1 -DTERMS=2 -DHUBS=3 -DSYNC -DOWN -DWITHOUT_OWN_WAIT'
-rule_left_out 'the note is cleared without the standby' terms '-DMODES -DWITHOUT_CLEARING'
+rule_left_out 'the note is cleared before the standby knows' terms '-DMODES -DWITHOUT_LEAVING'
+rule_left_out 'the note is set at once' terms '-DMODES -DOFF -DWITHOUT_ENTERING'
+rule_left_out 'the note is not looked at after a claim' terms '-DMODES -DOFF -DNUMBERS=3 -DTERMS=2 -DWITHOUT_SECOND_LOOK'
 
 echo "Epochs, generations and ranges"
 if $long; then

@@ -15,9 +15,10 @@
  * it is gone, so each database has its own set of such numbers.
  *
  * Variants: SYNC (hilo.hub_auto_resume is on, so each claim waits for the
- * standby), MODES (it is switched off and on), OWN (the hub's own sessions draw,
- * too), LATE (requests and refusals are late, too), PROMOTED (begins when both
- * standbys have been promoted beside each other).  A macro that begins with
+ * standby), MODES (it is switched off and on, while leases are being given), OFF
+ * (at first it is off), OWN (the hub's own sessions draw, too), LATE (requests and
+ * refusals are late, too), PROMOTED (begins when both standbys have been promoted
+ * beside each other).  A macro that begins with
  * WITHOUT_ leaves out a rule; each must lead to a repeat.
  */
 
@@ -44,14 +45,27 @@ typedef Database
 	bit			open;			/* or collecting reports */
 	byte		timeline;		/* on which the term was made */
 	byte		seen;			/* highest foreign term, if not below ours */
-	bit			waited;			/* the standby has all leases */
+	byte		waited;			/* the standby has all leases: NOT_WAITED ... */
 	bit			reported[MEMBERS];	/* in this collecting term */
 };
+
+/* The note in a database; it changes by one step with a lease. */
+#define NOT_WAITED		0
+#define ENTERING		1		/* from now on leases are waited for, */
+#define ALL_WAITED		2		/* all have been, */
+#define LEAVING			3		/* and no longer are, once the standby knows */
 
 Database	db[HUBS];
 bit			is_primary[HUBS];	/* or standby, or stopped */
 byte		timeline[HUBS];
 bit			automatic[HUBS];	/* hilo.hub_auto_resume */
+#ifdef MODES
+byte		shown[HUBS];		/* the note as other transactions see it: that is
+								 * after standbys can have it */
+#define NOTE(h)			shown[h]
+#else
+#define NOTE(h)			db[h].waited
+#endif
 byte		promotions;
 byte		ids;				/* last id of a term */
 
@@ -73,6 +87,7 @@ byte		leased;				/* numbers that members have had, one bit each */
 #define NOTHING		0
 #define ASKED		1			/* on its way to the hub, */
 #define ANSWERED	2			/* and back */
+#define BEGUN		3			/* with MODES: its claim comes later */
 
 typedef Slot
 {
@@ -81,6 +96,8 @@ typedef Slot
 	byte		term;			/* that the member, and then the hub, has */
 	byte		id;
 	byte		number;			/* the member's max; then the lease, 0: refused */
+	byte		waited;			/* the note, */
+	bit			automatic;		/* and the setting, when it began */
 };
 
 Slot		slot[2 * MEMBERS];
@@ -136,6 +153,9 @@ inline promote(h)
 	is_primary[h] = 1;
 	timeline[h]++;
 	promotions++;
+#ifdef MODES
+	shown[h] = db[h].waited;
+#endif
 	printf("server %d is promoted: timeline %d\n", h, timeline[h])
 }
 
@@ -159,7 +179,7 @@ inline follow(s, h)
 #ifdef WITHOUT_STANDBY
 #define RESUMES(h)		(automatic[h])
 #else
-#define RESUMES(h)		(automatic[h] && db[h].waited && db[h].open)
+#define RESUMES(h)		(automatic[h] && db[h].waited == ALL_WAITED && db[h].open)
 #endif
 
 /* Begin term t + 1. */
@@ -198,35 +218,61 @@ inline check_once()
 #define CAN_CLAIM(h)	(db[h].max < NUMBERS)
 #else
 #define CAN_CLAIM(h)	(db[h].max < NUMBERS && \
-						 ((!automatic[h] && !db[h].waited) || HAS_STANDBY(h)))
+						 ((!automatic[h] && NOTE(h) == NOT_WAITED) || HAS_STANDBY(h)))
 #endif
 
 inline wait_for_standby(h)
 {
 	if
 #ifndef WITHOUT_STANDBY
-	:: db[h].waited -> copy_database(h, ASIDE(h))
+	:: NOTE(h) != NOT_WAITED -> copy_database(h, ASIDE(h))
 #endif
 	:: else
 	fi
 }
 
-/* Set or clear the note; the standby has it before the next lease. */
-inline note_mode(h)
+/* Each step is noted by a lease that is waited for; the next one takes it along. */
+#ifdef WITHOUT_ENTERING
+#define NEXT_ON(waited)		ALL_WAITED
+#else
+#define NEXT_ON(waited)		(waited == NOT_WAITED -> ENTERING : ALL_WAITED)
+#endif
+#ifdef WITHOUT_LEAVING
+#define NEXT_OFF(waited)	NOT_WAITED
+#else
+#define NEXT_OFF(waited)	(waited == ALL_WAITED -> LEAVING : NOT_WAITED)
+#endif
+
+/* The note may have changed since the lease began. */
+#ifdef WITHOUT_SECOND_LOOK
+#define IS_WAITED(s)	(slot[s].automatic || slot[s].waited != NOT_WAITED)
+#else
+#define IS_WAITED(s)	(slot[s].automatic || slot[s].waited != NOT_WAITED || NOTE(slot[s].hub) != NOT_WAITED)
+#endif
+
+/* A lease that has begun: claim, wait, note, answer. */
+inline claim(s)
 {
+	x = slot[s].hub;
+	db[x].max = MAX(db[x].max, slot[s].number) + 1;
+	slot[s].number = db[x].max;
 	if
-	:: automatic[h] && !db[h].waited ->
-		printf("  server %d notes, with its standby, that leases are waited for\n", h);
-		db[h].waited = 1;
-		copy_database(h, ASIDE(h))
-	:: !automatic[h] && db[h].waited ->
-		printf("  server %d notes that leases are not waited for\n", h);
-		db[h].waited = 0;
-#ifndef WITHOUT_CLEARING
-		copy_database(h, ASIDE(h))
+#ifndef WITHOUT_STANDBY
+	:: IS_WAITED(s) -> copy_database(x, ASIDE(x))
 #endif
 	:: else
-	fi
+	fi;
+	t = (slot[s].automatic -> NEXT_ON(slot[s].waited) : NEXT_OFF(slot[s].waited));
+	if
+	:: NOTE(x) == slot[s].waited && db[x].waited == slot[s].waited && slot[s].waited != t ->
+		db[x].waited = t;
+		printf("  server %d notes about waiting for its standby: %d\n", x, t)
+	:: else
+	fi;
+	slot[s].waited = 0;
+	slot[s].automatic = 0;
+	slot[s].state = ANSWERED;
+	printf("  server %d answers: number %d in term %d/%d\n", x, slot[s].number, slot[s].term, slot[s].id)
 }
 
 /* Note in hub x the highest number in a request. */
@@ -289,16 +335,22 @@ inline handle(m, s)
 			slot[s].number = 0;
 			printf("  server %d waits for a standby in vain\n", x)
 		:: s % 2 == 0 && IS_OPEN(x) && CAN_CLAIM(x) ->
-			note_mode(x);
-			db[x].max = MAX(db[x].max, slot[s].number) + 1;
-			slot[s].number = db[x].max;
-			wait_for_standby(x);
-			printf("  server %d answers: number %d in term %d/%d\n", x, db[x].max, db[x].term, db[x].id)
+			slot[s].waited = NOTE(x);
+			slot[s].automatic = automatic[x];
+			slot[s].state = BEGUN
 		fi
 	fi;
 	slot[s].term = db[x].term;
 	slot[s].id = db[x].id;
-	slot[s].state = ANSWERED
+	if
+	:: slot[s].state != BEGUN -> slot[s].state = ANSWERED
+	:: else ->
+#ifdef MODES
+		printf("  server %d begins to give a lease\n", x)
+#else
+		claim(s)
+#endif
+	fi
 }
 
 /*
@@ -331,14 +383,16 @@ inline collect_reports(h)
 {
 	t = MAX(db[h].term, db[h].seen);
 	new_term(h);
-	db[h].waited = 0;
 	printf("hub_resume() on server %d: makes term %d/%d to collect reports\n", h, db[h].term, db[h].id)
 }
 
 inline open_term(h)
 {
 	db[h].open = 1;
-	db[h].waited = 0;
+	db[h].waited = (db[h].waited >= ALL_WAITED -> LEAVING : NOT_WAITED);
+#ifdef MODES
+	shown[h] = db[h].waited;
+#endif
 	db[h].max = MAX(db[h].max, db[h].high);
 	db[h].high = 0;
 	db[h].reported[0] = 0;
@@ -374,7 +428,9 @@ inline clear(s)
 	slot[s].hub = 0;
 	slot[s].term = 0;
 	slot[s].id = 0;
-	slot[s].number = 0
+	slot[s].number = 0;
+	slot[s].waited = 0;
+	slot[s].automatic = 0
 }
 
 /* The term in an answer, beside that in the member's row. */
@@ -459,7 +515,7 @@ inline ask(m, s, r, h)
 #ifndef LATE
 	handle(m, s);
 	if
-	:: slot[s].number == 0 -> hear_refusal(m, s, r)
+	:: slot[s].state == ANSWERED && slot[s].number == 0 -> hear_refusal(m, s, r)
 	:: else
 	fi
 #endif
@@ -511,6 +567,14 @@ inline arrive(m, s)
 #define ON_ARRIVAL(m, s)
 #endif
 
+#ifdef MODES
+#define CAN_GO_ON(h, s)	(is_primary[h] && db[h].max < NUMBERS && (!IS_WAITED(s) || HAS_STANDBY(h)))
+#define ON_CLAIM(s) \
+	:: d_step { slot[s].state == BEGUN && CAN_GO_ON(slot[s].hub, s) -> claim(s); x = 0; t = 0 }
+#else
+#define ON_CLAIM(s)
+#endif
+
 /* Without an answer under way, asking for a lease does the same. */
 #define MAY_CALL(s, h)	(is_primary[h] && FITS(h) && slot[s].state == ANSWERED)
 
@@ -520,6 +584,7 @@ inline arrive(m, s)
 	:: d_step { MAY_CALL(s, 0) -> call_report(m, r, 0); x = 0; t = 0 } \
 	:: d_step { MAY_CALL(s, 1) -> call_report(m, r, 1); x = 0; t = 0 } \
 	ON_ARRIVAL(m, s) \
+	ON_CLAIM(s) \
 	:: d_step { slot[s].state == ANSWERED && slot[s].number > 0 -> take_in(m, s); t = 0 } \
 	:: d_step { slot[s].state == ANSWERED && slot[s].number == 0 -> hear_refusal(m, s, r) } \
 	:: d_step { slot[r].state == ASKED && is_primary[slot[r].hub] && FITS(slot[r].hub) -> arrive(m, r); x = 0; t = 0 } \
@@ -543,6 +608,7 @@ inline arrive(m, s)
 	:: d_step { MAY_DRAW(h) && CAN_CLAIM(h) -> draw_own(h); t = 0 }
 
 #define MODE_EVENTS(h) \
+	:: d_step { is_primary[h] && shown[h] != db[h].waited -> shown[h] = db[h].waited; printf("others see the note of server %d: %d\n", h, shown[h]) } \
 	:: d_step { is_primary[h] -> automatic[h] = 1 - automatic[h]; printf("hub_auto_resume on server %d is now %d\n", h, automatic[h]) }
 
 active proctype world()
@@ -558,7 +624,14 @@ active proctype world()
 			timeline[x] = 1;
 #if defined(SYNC) || defined(MODES)
 			automatic[x] = 1;
-			db[x].waited = 1;
+			db[x].waited = ALL_WAITED;
+#endif
+#ifdef MODES
+#ifdef OFF
+			automatic[x] = x > 0;
+			db[x].waited = NOT_WAITED;
+#endif
+			shown[x] = db[x].waited;
 #endif
 			x++
 		:: else -> break
@@ -601,6 +674,7 @@ active proctype world()
 #endif
 #ifdef MODES
 	MODE_EVENTS(0)
+	MODE_EVENTS(1)
 #endif
 	od
 }
