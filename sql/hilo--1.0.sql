@@ -1315,8 +1315,9 @@ BEGIN
     -- Only in exactly this term, all of which the member's rows have stored before.
     counts := known_lineage = own.lineage AND known_term = own.term AND known_term_id = own.term_id;
     wants_report := NOT own.is_open AND NOT counts;
-    FOR one IN SELECT r.collection, max(r.highest) AS highest FROM unnest(collections, report.highest) r(collection, highest)
-            GROUP BY r.collection ORDER BY r.collection COLLATE "C" LOOP
+    -- In the order of the report.
+    FOR one IN SELECT r.collection, max(r.highest) AS highest FROM unnest(collections, report.highest) WITH ORDINALITY r(collection, highest, n)
+            GROUP BY r.collection ORDER BY min(r.n) LOOP
         SELECT c.epoch, c.range_size, c.max_range_size, CASE WHEN c.flags & 4 <> 0 THEN c.node_tag::text END AS node_tag
             INTO options FROM hilo.hilo c WHERE c.collection = one.collection AND c.home = own.home AND own.is_open;
         PERFORM hilo._note_member(member, one.collection, one.highest, options.epoch, known_term, CASE WHEN counts THEN own.term END, CASE WHEN counts THEN own.term_id END);

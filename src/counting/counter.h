@@ -265,9 +265,10 @@ typedef struct HiloLeaseAnswer
 								 * it did not exist or came from elsewhere */
 	NameData	asked_hub;		/* the hub that was asked */
 	bool		is_first;		/* true: the counter was not leased yet */
+	const char *name;			/* in the answer to a report; else NULL */
 	HiloTerm	term;
-	HiloRange	range;			/* empty: none was asked for */
-	int64		hub_epoch;
+	HiloRange	range;			/* empty in the answer to a report */
+	int64		hub_epoch;		/* 0: the hub does not know the counter */
 	int32		range_size;		/* the hub's options; 0: not set there */
 	int32		max_range_size;
 	bool		has_tag;

@@ -21,18 +21,16 @@
 #include "access/reloptions.h"
 #include "catalog/pg_type.h"
 #include "catalog/pg_user_mapping.h"
+#include "commands/dbcommands.h"
 #include "foreign/foreign.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
 #include "nodes/value.h"
 #include "portability/instr_time.h"
 #include "storage/fd.h"
 #include "storage/latch.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
@@ -52,37 +50,23 @@ enum
 };
 static const char *const place_keywords[PLACES] = {"host", "hostaddr", "port"};
 
-/* The options of server and user mapping. */
+/* What a connection is made with. */
 typedef struct Options
 {
-	Oid			server;			/* InvalidOid: not a foreign server */
-	const char **keywords;		/* as libpq takes them, with the places last */
-	const char **values;
-	int			count;			/* number of options before the places */
-	const char *places[PLACES]; /* NULL: not given */
-	int			hosts;			/* number of hosts that they name; 1 if they
-								 * cannot be divided */
-	bool		has_password;
-	bool		password_required;
-	int			connect_timeout;	/* milliseconds, for each host */
+	const char **keywords;		/* all that libpq knows, then NULL, */
+	const char **values;		/* and their values; NULL: not given */
+	bool		needs_password; /* the hub must have asked for one */
 } Options;
 
 /*
- * The only connection of this session, and what it was made for.  Invalidations
- * may mark it outdated at any time.
+ * The only connection of this session.
  */
 typedef struct Connection
 {
 	PGconn	   *conn;			/* NULL: none */
 	PGresult   *result;			/* of the last statement; NULL: none */
-	Oid			server;
-	Oid			role;
-	int			timeout;		/* that was set on the hub */
+	char	   *made_with;		/* in TopMemoryContext; see made_with() */
 	int			host;			/* which of several hosts, counting from 0 */
-	bool		outdated;
-	char	   *conninfo;		/* connection strings that it was made with,
-								 * in TopMemoryContext; NULL: it was made with
-								 * a server */
 } Connection;
 
 static Connection connection;
@@ -104,30 +88,9 @@ disconnect(void)
 		ReleaseExternalFD();
 	}
 	connection.conn = NULL;
-	if (connection.conninfo != NULL)
-		pfree(connection.conninfo);
-	connection.conninfo = NULL;
-}
-
-/* Syscache callback: a server, wrapper, user mapping or role has changed. */
-static void
-note_change(Datum arg, int cacheid, uint32 hashvalue)
-{
-	connection.outdated = true;
-}
-
-static void
-register_callbacks(void)
-{
-	static bool registered = false;
-
-	if (registered)
-		return;
-	registered = true;
-	CacheRegisterSyscacheCallback(FOREIGNSERVEROID, note_change, (Datum) 0);
-	CacheRegisterSyscacheCallback(FOREIGNDATAWRAPPEROID, note_change, (Datum) 0);
-	CacheRegisterSyscacheCallback(USERMAPPINGOID, note_change, (Datum) 0);
-	CacheRegisterSyscacheCallback(AUTHOID, note_change, (Datum) 0);
+	if (connection.made_with != NULL)
+		pfree(connection.made_with);
+	connection.made_with = NULL;
 }
 
 /*
@@ -219,37 +182,35 @@ fail_as_hub(HiloHubAnswer *answer)
 	return fail(answer, code, message, hint);
 }
 
-static bool
-is_libpq_option(const PQconninfoOption *known, const char *name)
+/*
+ * Options
+ */
+
+/* Where the value of an option belongs; NULL: libpq does not know the option. */
+static const char **
+value_of(const Options *options, const char *keyword)
 {
-	for (; known->keyword != NULL; known++)
+	for (int i = 0; options->keywords[i] != NULL; i++)
 	{
-		if (strcmp(known->keyword, name) == 0)
-			return true;
+		if (strcmp(options->keywords[i], keyword) == 0)
+			return &options->values[i];
 	}
-	return false;
+	return NULL;
 }
 
+/* Set an option, unless the value is empty, as which libpq ignores it. */
 static void
-add_option(Options *options, const char *keyword, const char *value)
+set_option(Options *options, const char *keyword, const char *value)
 {
-	for (int i = 0; i < PLACES; i++)
-	{
-		if (strcmp(keyword, place_keywords[i]) == 0)
-		{
-			/* libpq ignores empty values. */
-			if (value[0] != '\0')
-				options->places[i] = value;
-			return;
-		}
-	}
-	options->keywords[options->count] = keyword;
-	options->values[options->count++] = value;
+	const char **place = value_of(options, keyword);
+
+	if (place != NULL && value[0] != '\0')
+		*place = value;
 }
 
-/* Add those of a server's or user mapping's options that libpq knows. */
+/* Set those of a server's or user mapping's options that libpq knows. */
 static void
-add_options(Options *options, List *list, const PQconninfoOption *known)
+set_options(Options *options, List *list)
 {
 	ListCell   *lc;
 
@@ -261,69 +222,66 @@ add_options(Options *options, List *list, const PQconninfoOption *known)
 
 		if (strcmp(def->defname, "password_required") == 0 &&
 			parse_bool(value, &required))
-			options->password_required = required;
-		if (!is_libpq_option(known, def->defname))
-			continue;
-		if (strcmp(def->defname, "password") == 0)
-			options->has_password = value[0] != '\0';
-		if (strcmp(def->defname, "connect_timeout") == 0)
-		{
-			long		seconds = strtol(value, NULL, 10);
-
-			if (seconds > 0)
-				options->connect_timeout = Min(seconds, INT_MAX / 1000) * 1000;
-		}
-		add_option(options, def->defname, value);
+			options->needs_password = required;
+		set_option(options, def->defname, value);
 	}
 }
 
-static int
-count_parts(const char *list)
+/* Set the options of a connection string, with its host as host_keyword. */
+static bool
+set_conninfo(Options *options, const char *conninfo, const char *host_keyword,
+			 HiloHubAnswer *answer)
 {
-	int			count = 1;
+	char	   *error = NULL;
+	PQconninfoOption *parsed = PQconninfoParse(conninfo, &error);
 
-	for (; *list != '\0'; list++)
-		count += *list == ',';
-	return count;
+	if (parsed == NULL)
+	{
+		char	   *message = pstrdup(error == NULL ? "out of memory" : error);
+
+		PQfreemem(error);
+		return fail(answer, ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION,
+					message, NULL);
+	}
+	for (PQconninfoOption *it = parsed; it->keyword != NULL; it++)
+	{
+		if (it->val != NULL)
+			set_option(options, strcmp(it->keyword, "host") == 0 ?
+					   host_keyword : it->keyword, pstrdup(it->val));
+	}
+	PQconninfoFree(parsed);
+	return true;
 }
 
 /*
- * The number of hosts that the places name, by the rules of libpq. 1 if they
- * violate those rules: if it is given all of them, libpq reports that.
+ * Options for the Citus coordinator, as Citus has them.  If a host is given for
+ * all nodes, it is the one in their certificates, and they are found by address.
  */
-static int
-count_hosts(const char *const *places)
+static bool
+set_coordinator(Options *options, const HiloHubQuestion *question,
+				HiloHubAnswer *answer)
 {
-	const char *list = places[HOSTADDR] != NULL ? places[HOSTADDR] : places[HOST];
-	int			count = list == NULL ? 1 : count_parts(list);
+	const HiloCitusConnection *node = question->coordinator;
+	const char *keyword;
 
-	if (places[HOST] != NULL && count_parts(places[HOST]) != count)
-		return 1;
-	if (places[PORT] != NULL && count_parts(places[PORT]) != 1 &&
-		count_parts(places[PORT]) != count)
-		return 1;
-	return count;
+	options->needs_password = false;
+	if (!set_conninfo(options, node->common, "host", answer))
+		return false;
+	keyword = *value_of(options, "host") != NULL ? "hostaddr" : "host";
+	set_option(options, keyword, node->host);
+	set_option(options, "port", node->port);
+	set_option(options, "dbname", get_database_name(MyDatabaseId));
+	set_option(options, "user", GetUserNameFromId(question->role, false));
+	return set_conninfo(options, node->pool, keyword, answer) &&
+		set_conninfo(options, node->authentication, keyword, answer);
 }
 
-/*
- * Item n of a list, counting from 0; if the list has only one item, that one.
- */
-static const char *
-part(const char *list, int n)
-{
-	if (list == NULL || strchr(list, ',') == NULL)
-		return list;
-	while (n-- > 0)
-		list = strchr(list, ',') + 1;
-	return pnstrdup(list, strcspn(list, ","));
-}
-
-/* Note 2F003 if a role that is not a superuser has used no password. */
+/* Note 2F003 if the role has used no password, but needs one. */
 static bool
 check_password(bool shown, const Options *options, Oid role,
 			   HiloHubAnswer *answer)
 {
-	if (shown || !options->password_required || superuser_arg(role))
+	if (shown || !options->needs_password)
 		return true;
 	return fail(answer, ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED,
 				"password is required",
@@ -356,24 +314,26 @@ read_mapping(Oid role, Oid server, List **options)
 }
 
 /*
- * Find server and mapping, and check the role's privileges.  If they are
- * dropped in the meantime, that is the answer's error, not one of the catalogs.
+ * Options of server and user mapping, after a check of the role's privileges.  If
+ * they are dropped in the meantime, that is the answer's error, not one of the
+ * catalogs.
  */
 static bool
-look_up(const HiloHubQuestion *question, ForeignServer **server,
-		List **mapping, HiloHubAnswer *answer)
+set_server(Options *options, const HiloHubQuestion *question,
+		   HiloHubAnswer *answer)
 {
 	const char *role = GetUserNameFromId(question->role, true);
 	Oid			serverid = get_foreign_server_oid(question->server, true);
+	ForeignServer *server = OidIsValid(serverid) ?
+		GetForeignServerExtended(serverid, FSV_MISSING_OK) : NULL;
+	ForeignDataWrapper *wrapper;
+	List	   *mapping;
 
 	if (role == NULL)
 		return fail(answer, ERRCODE_UNDEFINED_OBJECT,
 					psprintf("role with OID %u does not exist", question->role),
 					NULL);
-
-	*server = OidIsValid(serverid) ?
-		GetForeignServerExtended(serverid, FSV_MISSING_OK) : NULL;
-	if (*server == NULL)
+	if (server == NULL)
 		return fail(answer, ERRCODE_UNDEFINED_OBJECT,
 					psprintf("server \"%s\" does not exist", question->server),
 					NULL);
@@ -382,140 +342,68 @@ look_up(const HiloHubQuestion *question, ForeignServer **server,
 		return fail(answer, ERRCODE_INSUFFICIENT_PRIVILEGE,
 					psprintf("permission denied for foreign server %s",
 							 question->server), NULL);
-	if (!read_mapping(question->role, serverid, mapping))
+	if (!read_mapping(question->role, serverid, &mapping))
 		return fail(answer, ERRCODE_UNDEFINED_OBJECT,
 					psprintf("user mapping not found for user \"%s\", server \"%s\"",
 							 role, question->server), NULL);
-	return true;
+
+	options->needs_password = true;
+	set_options(options, server->options);
+	set_options(options, mapping);
+
+	/* Without a validator that checks options, any user can set them. */
+	wrapper = GetForeignDataWrapperExtended(server->fdwid, FDW_MISSING_OK);
+	if (wrapper == NULL || !OidIsValid(wrapper->fdwvalidator))
+		options->needs_password = true;
+	if (superuser_arg(question->role))
+		options->needs_password = false;
+	return check_password(*value_of(options, "password") != NULL, options,
+						  question->role, answer);
 }
 
-/* Convert options to what libpq takes; later ones override earlier ones. */
-static bool
-set_options(const HiloHubQuestion *question, Options *options, List *list,
-			HiloHubAnswer *answer)
-{
-	PQconninfoOption *known = PQconndefaults();
-	int			count = list_length(list) + 2;
-
-	if (known == NULL)
-		return fail(answer, ERRCODE_OUT_OF_MEMORY, "out of memory", NULL);
-	memset(options, 0, sizeof(*options));
-	options->keywords = palloc0((count + PLACES + 1) * sizeof(char *));
-	options->values = palloc0((count + PLACES + 1) * sizeof(char *));
-	options->password_required = true;
-	options->connect_timeout = question->timeout;
-
-	add_option(options, "fallback_application_name", "hilo");
-	add_options(options, list, known);
-	add_option(options, "client_encoding", GetDatabaseEncodingName());
-	PQconninfoFree(known);
-	for (int i = 0; i < PLACES; i++)
-		options->keywords[options->count + i] = place_keywords[i];
-	options->hosts = count_hosts(options->places);
-	return true;
-}
-
-/*
- * Append the options that a connection string sets, with host_keyword in place
- * of "host".
- */
-static bool
-append_conninfo(const char *conninfo, const char *host_keyword, List **list,
-				HiloHubAnswer *answer)
-{
-	char	   *error = NULL;
-	PQconninfoOption *parsed = PQconninfoParse(conninfo, &error);
-
-	if (parsed == NULL)
-	{
-		char	   *message = pstrdup(error == NULL ? "out of memory" : error);
-
-		PQfreemem(error);
-		return fail(answer, ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION,
-					message, NULL);
-	}
-	for (PQconninfoOption *it = parsed; it->keyword != NULL; it++)
-	{
-		const char *keyword = strcmp(it->keyword, "host") == 0 ?
-			host_keyword : it->keyword;
-
-		if (it->val != NULL && it->val[0] != '\0')
-			*list = lappend(*list,
-							makeDefElem(pstrdup(keyword),
-										(Node *) makeString(pstrdup(it->val)),
-										-1));
-	}
-	PQconninfoFree(parsed);
-	return true;
-}
-
-static bool
-has_option(List *list, const char *keyword)
-{
-	ListCell   *lc;
-
-	foreach(lc, list)
-	{
-		if (strcmp(((DefElem *) lfirst(lc))->defname, keyword) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* Read connection strings instead of server and user mapping. */
-static bool
-read_conninfo(const HiloHubQuestion *question, Options *options,
-			  HiloHubAnswer *answer)
-{
-	const char *const *strings = question->conninfo;
-	const char *host_keyword = "host";
-	List	   *list = NIL;
-
-	/*
-	 * The first string is for all nodes of a Citus cluster.  As in Citus, a
-	 * host in it is the one in their certificates, and the nodes are found by
-	 * address.
-	 */
-	for (int i = 0; strings[i] != NULL; i++)
-	{
-		if (!append_conninfo(strings[i], host_keyword, &list, answer))
-			return false;
-		if (i == 0 && has_option(list, "host"))
-			host_keyword = "hostaddr";
-	}
-	if (!set_options(question, options, list, answer))
-		return false;
-	options->password_required = false;
-	return true;
-}
-
-/*
- * Read the options of server and user mapping, and check what can be checked
- * without connecting.
- */
+/* Read what to connect with, and check what can be checked without connecting. */
 static bool
 read_options(const HiloHubQuestion *question, Options *options,
 			 HiloHubAnswer *answer)
 {
-	ForeignServer *server;
-	ForeignDataWrapper *wrapper;
-	List	   *mapping;
+	PQconninfoOption *known = PQconndefaults();
+	int			count = 0;
 
-	if (question->conninfo != NULL)
-		return read_conninfo(question, options, answer);
-	if (!look_up(question, &server, &mapping, answer))
-		return false;
-	wrapper = GetForeignDataWrapperExtended(server->fdwid, FDW_MISSING_OK);
-	if (!set_options(question, options,
-					 list_concat_copy(server->options, mapping), answer))
-		return false;
-	options->server = server->serverid;
+	if (known == NULL)
+		return fail(answer, ERRCODE_OUT_OF_MEMORY, "out of memory", NULL);
+	while (known[count].keyword != NULL)
+		count++;
+	options->keywords = palloc0((count + 1) * sizeof(char *));
+	options->values = palloc0((count + 1) * sizeof(char *));
+	for (int i = 0; i < count; i++)
+		options->keywords[i] = pstrdup(known[i].keyword);
+	PQconninfoFree(known);
 
-	/* Without a validator that checks options, any user can set them. */
-	if (wrapper == NULL || !OidIsValid(wrapper->fdwvalidator))
-		options->password_required = true;
-	return check_password(options->has_password, options, question->role,
-						  answer);
+	set_option(options, "fallback_application_name", "hilo");
+	if (!(question->coordinator != NULL ?
+		  set_coordinator(options, question, answer) :
+		  set_server(options, question, answer)))
+		return false;
+	set_option(options, "client_encoding", GetDatabaseEncodingName());
+	return true;
+}
+
+/* All that a connection depends on, as a text; palloc'd. */
+static char *
+made_with(const HiloHubQuestion *question, const Options *options)
+{
+	StringInfoData result;
+
+	initStringInfo(&result);
+	appendStringInfo(&result, "%u %d %d", question->role, question->timeout,
+					 options->needs_password);
+	for (int i = 0; options->keywords[i] != NULL; i++)
+	{
+		if (options->values[i] != NULL)
+			appendStringInfo(&result, " %s %zu %s", options->keywords[i],
+							 strlen(options->values[i]), options->values[i]);
+	}
+	return result.data;
 }
 
 /*
@@ -567,8 +455,8 @@ wait_for_socket(int events, int64 deadline)
  * sent or the connection is closed.
  */
 static bool
-run(const HiloHubQuestion *question, const char *sql, int count,
-	const Oid *types, const char *const *params, HiloHubAnswer *answer)
+send_and_wait(const HiloHubQuestion *question, const char *sql, int count,
+			  const Oid *types, const char *const *params, HiloHubAnswer *answer)
 {
 	int64		deadline = steady_ms() + question->timeout;
 
@@ -616,8 +504,9 @@ run(const HiloHubQuestion *question, const char *sql, int count,
 }
 
 /*
- * Check that the hub has the extension, and have the hub cancel what takes longer than this side waits.  If this side gives up sooner, by closing
- * the connection, that also ends soon, if the hub can notice it.  A cancel
+ * Check that the hub has the extension, and have it cancel what takes longer than
+ * this side waits.  If this side gives up sooner, by closing the connection, that
+ * also ends soon, if the hub can notice it.  A cancel
  * request on another connection would not work better, and libpq blocks while
  * it sends one.
  */
@@ -627,18 +516,18 @@ set_up(const HiloHubQuestion *question, HiloHubAnswer *answer)
 	static const Oid types[] = {TEXTOID};
 	const char *params[] = {psprintf("%d", question->timeout)};
 
-	if (!run(question,
-			 "SELECT pg_catalog.set_config('statement_timeout', $1, false),"
-			 " pg_catalog.set_config('default_transaction_isolation', 'read committed', false),"
-			 " CASE WHEN pg_catalog.version() OPERATOR(pg_catalog.~) 'linux'"
-			 " THEN pg_catalog.set_config('client_connection_check_interval', '500', false) END"
-			 " FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'hilo'",
-			 1, types, params, answer))
+	if (!send_and_wait(question,
+					   "SELECT pg_catalog.set_config('statement_timeout', $1, false),"
+					   " pg_catalog.set_config('default_transaction_isolation', 'read committed', false),"
+					   " CASE WHEN pg_catalog.version() OPERATOR(pg_catalog.~) 'linux'"
+					   " THEN pg_catalog.set_config('client_connection_check_interval', '500', false) END"
+					   " FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'hilo'",
+					   1, types, params, answer))
 		return false;
 	if (PQntuples(connection.result) != 1)
 		return fail(answer, ERRCODE_UNDEFINED_OBJECT,
-					"extension \"hilo\" is not installed on the server", NULL);
-	connection.timeout = question->timeout;
+					"extension \"hilo\" is not installed on the server",
+					"Create it there, and commit that before other servers draw.");
 	return true;
 }
 
@@ -660,13 +549,13 @@ address_text(void)
 }
 
 /*
- * Connect to the host that the options name; false after an error, which is appended
- * to errors.
+ * Connect to the address that the options name; false after an error, which is
+ * appended to errors.
  */
 static bool
-try_address(const Options *options, StringInfo errors)
+try_address(const Options *options, int timeout, StringInfo errors)
 {
-	int64		deadline = steady_ms() + options->connect_timeout;
+	int64		deadline = steady_ms() + timeout;
 	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
 
 	if (!AcquireExternalFD())
@@ -707,8 +596,9 @@ try_address(const Options *options, StringInfo errors)
 }
 
 /*
- * The addresses of a host name, as a list of strings; empty if it is not a
- * name, or not known, which libpq then reports.
+ * The addresses of a host name, as a list of strings; one NULL if there are not
+ * several.  libpq would try all of them, but continue with the next one only after
+ * one has refused.
  */
 static List *
 addresses_of(const char *host)
@@ -719,7 +609,7 @@ addresses_of(const char *host)
 
 	if (host == NULL || host[0] == '/' || host[0] == '@' ||
 		getaddrinfo(host, NULL, &hints, &found) != 0)
-		return NIL;
+		return list_make1(NULL);
 	for (struct addrinfo *it = found; it != NULL; it = it->ai_next)
 	{
 		char		address[NI_MAXHOST];
@@ -729,35 +619,39 @@ addresses_of(const char *host)
 			addresses = lappend(addresses, pstrdup(address));
 	}
 	freeaddrinfo(found);
-	return addresses;
+	return list_length(addresses) > 1 ? addresses : list_make1(NULL);
+}
+
+/* The items of a comma-separated list, as a list of strings; of NULL: none. */
+static List *
+items_of(const char *list)
+{
+	List	   *items = NIL;
+
+	while (list != NULL)
+	{
+		int			len = strcspn(list, ",");
+
+		items = lappend(items, pnstrdup(list, len));
+		list = list[len] == '\0' ? NULL : list + len + 1;
+	}
+	return items;
 }
 
 /*
- * Connect to host n. libpq would try all addresses of its name, but continue
- * with the next one only after one has refused.
+ * The number of hosts that the items name, by the rules of libpq. 1 if they
+ * violate those rules: if it is given all of them, libpq reports that.
  */
-static bool
-try_host(const Options *options, int n, StringInfo errors)
+static int
+count_hosts(List *const *items)
 {
-	const char **values = options->values + options->count;
-	List	   *addresses = NIL;
-	ListCell   *lc;
+	int			count = list_length(items[HOSTADDR] != NIL ?
+									items[HOSTADDR] : items[HOST]);
 
-	for (int i = 0; i < PLACES; i++)
-		values[i] = options->hosts == 1 ?
-			options->places[i] : part(options->places[i], n);
-	if (values[HOSTADDR] == NULL)
-		addresses = addresses_of(values[HOST]);
-	if (list_length(addresses) <= 1)
-		return try_address(options, errors);
-
-	foreach(lc, addresses)
-	{
-		values[HOSTADDR] = lfirst(lc);
-		if (try_address(options, errors))
-			return true;
-	}
-	return false;
+	if ((items[HOST] != NIL && list_length(items[HOST]) != count) ||
+		(list_length(items[PORT]) > 1 && list_length(items[PORT]) != count))
+		return 1;
+	return Max(count, 1);
 }
 
 /*
@@ -766,48 +660,50 @@ try_host(const Options *options, int n, StringInfo errors)
  * has its own time limit, which libpq leaves to a caller that polls.
  */
 static bool
-connect_to_any(const Options *options, int first, HiloHubAnswer *answer)
+connect_to_any(Options *options, const HiloHubQuestion *question,
+			   HiloHubAnswer *answer)
 {
+	const char *seconds = *value_of(options, "connect_timeout");
+	long		limit = seconds == NULL ? 0 : strtol(seconds, NULL, 10);
+	int			timeout = limit > 0 ? Min(limit, INT_MAX / 1000) * 1000 :
+		question->timeout;
+	const char **places[PLACES];
+	List	   *items[PLACES];
+	int			hosts;
 	StringInfoData errors;
 
 	initStringInfo(&errors);
-	connection.server = options->server;
-	for (int i = 0; i < options->hosts; i++)
+	for (int i = 0; i < PLACES; i++)
 	{
-		connection.host = (first + i) % options->hosts;
-		if (try_host(options, connection.host, &errors))
-			return true;
+		places[i] = value_of(options, place_keywords[i]);
+		items[i] = items_of(*places[i]);
+	}
+	hosts = count_hosts(items);
+	for (int i = 0; i < hosts; i++)
+	{
+		List	   *addresses;
+		ListCell   *lc;
+
+		connection.host = (question->host + i) % hosts;
+		for (int j = 0; hosts > 1 && j < PLACES; j++)
+			*places[j] = items[j] == NIL ? NULL :
+				list_nth(items[j], list_length(items[j]) == 1 ? 0 :
+						 connection.host);
+		addresses = items[HOSTADDR] != NIL ? list_make1((void *) *places[HOSTADDR]) :
+			addresses_of(*places[HOST]);
+		foreach(lc, addresses)
+		{
+			*places[HOSTADDR] = lfirst(lc);
+			if (try_address(options, timeout, &errors))
+				return true;
+		}
 	}
 	return fail(answer, ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION,
 				errors.data,
 				strstr(errors.data, "no password supplied") == NULL ? NULL :
-				OidIsValid(options->server) ?
+				question->coordinator == NULL ?
 				"The hub asks for a password: add one to the user mapping." :
 				"The coordinator asks for a password: add one to pg_dist_authinfo, or allow this node in its pg_hba.conf.");
-}
-
-/* Connection strings, joined, palloc'd. */
-static char *
-joined(const char *const *conninfo)
-{
-	StringInfoData result;
-
-	initStringInfo(&result);
-	for (int i = 0; conninfo[i] != NULL; i++)
-		appendStringInfo(&result, "%s\n", conninfo[i]);
-	return result.data;
-}
-
-/*
- * True if the connection was made with these strings, or, if that is NULL, with
- * none.
- */
-static bool
-is_by_conninfo(const char *const *conninfo)
-{
-	if (conninfo == NULL || connection.conninfo == NULL)
-		return conninfo == NULL && connection.conninfo == NULL;
-	return strcmp(connection.conninfo, joined(conninfo)) == 0;
 }
 
 /* Connect, unless the current connection can be used. */
@@ -815,12 +711,8 @@ static bool
 connect_to_hub(const HiloHubQuestion *question, HiloHubAnswer *answer)
 {
 	Options		options;
+	char	   *wanted;
 
-	/* Changes from here on affect the next question. */
-	register_callbacks();
-	if (connection.outdated)
-		disconnect();
-	connection.outdated = false;
 	if (!read_options(question, &options, answer))
 		return false;
 
@@ -829,25 +721,22 @@ connect_to_hub(const HiloHubQuestion *question, HiloHubAnswer *answer)
 	 * server's last message arrives first, and the end of the connection
 	 * after it.
 	 */
-	if (connection.conn != NULL && !connection.outdated &&
-		connection.server == options.server &&
-		is_by_conninfo(question->conninfo) &&
-		connection.role == question->role &&
-		connection.timeout == question->timeout &&
+	wanted = made_with(question, &options);
+	if (connection.made_with != NULL &&
+		strcmp(connection.made_with, wanted) == 0 &&
 		PQconsumeInput(connection.conn) && PQconsumeInput(connection.conn))
 		return true;
 
 	disconnect();
-	connection.role = question->role;
-	if (!connect_to_any(&options, question->host, answer) ||
+	if (!connect_to_any(&options, question, answer) ||
 		!check_password(PQconnectionUsedPassword(connection.conn), &options,
 						question->role, answer))
 		return false;
-	if (question->conninfo != NULL)
-		connection.conninfo = MemoryContextStrdup(TopMemoryContext,
-												  joined(question->conninfo));
 	HILO_FAILURE_POINT("hub connected");
-	return set_up(question, answer);
+	if (!set_up(question, answer))
+		return false;
+	connection.made_with = MemoryContextStrdup(TopMemoryContext, wanted);
+	return true;
 }
 
 /* Read a number of the answer; 0 if it is null.  Notes no error. */
@@ -898,17 +787,23 @@ read_text(int row, int col)
 
 /* Read what a row says about a counter; false if it is not plausible. */
 static bool
-read_item(int row, const HiloHubQuestion *question, HiloHubItem *item)
+read_item(int row, const HiloHubQuestion *question, const HiloTerm *term,
+		  HiloLeaseAnswer *item)
 {
+	int64		range_size;
+	int64		max_range_size;
+
 	if (!read_number(row, ANSWER_LOW, &item->range.low) ||
 		!read_number(row, ANSWER_HIGH, &item->range.high) ||
-		!read_number(row, ANSWER_EPOCH, &item->epoch) ||
-		!read_number(row, ANSWER_RANGE_SIZE, &item->range_size) ||
-		!read_number(row, ANSWER_MAX_RANGE_SIZE, &item->max_range_size) ||
-		item->epoch < 0 ||
-		item->range_size < 0 || item->range_size > INT_MAX ||
-		item->max_range_size < 0 || item->max_range_size > INT_MAX)
+		!read_number(row, ANSWER_EPOCH, &item->hub_epoch) ||
+		!read_number(row, ANSWER_RANGE_SIZE, &range_size) ||
+		!read_number(row, ANSWER_MAX_RANGE_SIZE, &max_range_size) ||
+		item->hub_epoch < 0 || range_size < 0 || range_size > INT_MAX ||
+		max_range_size < 0 || max_range_size > INT_MAX)
 		return false;
+	item->range_size = (int32) range_size;
+	item->max_range_size = (int32) max_range_size;
+	item->term = *term;
 	item->has_tag = !PQgetisnull(connection.result, row, ANSWER_NODE_TAG);
 	namestrcpy(&item->node_tag,
 			   PQgetvalue(connection.result, row, ANSWER_NODE_TAG));
@@ -922,7 +817,7 @@ read_item(int row, const HiloHubQuestion *question, HiloHubItem *item)
 	return item->range.low > question->at_least &&
 		item->range.high >= item->range.low &&
 		(uint64) item->range.high - (uint64) item->range.low < (uint64) question->size &&
-		item->epoch > 0;
+		item->hub_epoch > 0;
 }
 
 /* Read the hub's answer; false if it is not plausible. */
@@ -954,11 +849,11 @@ read_answer(const HiloHubQuestion *question, HiloHubAnswer *answer)
 		answer->sqlstate = ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
 		return true;
 	}
-	answer->items = palloc0(rows * sizeof(HiloHubItem));
+	answer->items = palloc0(rows * sizeof(HiloLeaseAnswer));
 	answer->count = rows;
 	for (int i = 0; i < rows; i++)
 	{
-		if (!read_item(i, question, &answer->items[i]))
+		if (!read_item(i, question, &answer->term, &answer->items[i]))
 			return false;
 	}
 	return true;
@@ -970,39 +865,36 @@ read_answer(const HiloHubQuestion *question, HiloHubAnswer *answer)
  * created in that schema could be called instead.
  */
 static bool
-send_question(const HiloHubQuestion *question, HiloHubAnswer *answer)
+ask_connected(const HiloHubQuestion *question, HiloHubAnswer *answer)
 {
 	static const Oid lease_types[] = {TEXTOID, INT8OID, INT8OID, INT8OID,
-	INT8OID, INT8OID, TEXTOID};
+	TEXTOID, INT8OID, INT8OID};
 	static const Oid report_types[] = {TEXTOID, INT8OID, INT8OID, INT8OID,
 	TEXTARRAYOID, INT8ARRAYOID};
-	const char *lineage = psprintf(INT64_FORMAT, question->term.lineage);
-	const char *number = psprintf(INT64_FORMAT, question->term.number);
-	const char *id = psprintf(INT64_FORMAT, question->term.id);
-	const char *const lease_params[] = {
-		question->name,
-		psprintf(INT64_FORMAT, question->size),
-		psprintf(INT64_FORMAT, question->at_least),
-		lineage, number, id, question->member
-	};
-	const char *const report_params[] = {
-		question->member, lineage, number, id, question->names,
-		question->highest
+	bool		is_report = question->name[0] == '\0';
+	const char *params[lengthof(lease_types)] = {
+		question->member,
+		psprintf(INT64_FORMAT, question->term.lineage),
+		psprintf(INT64_FORMAT, question->term.number),
+		psprintf(INT64_FORMAT, question->term.id)
 	};
 
-	if (question->name[0] != '\0')
-		return run(question,
-				   "SELECT low, high, " ANSWER_LIST ", NULL FROM hilo.lease($1, $2, $3, $4, $5, $6, $7)",
-				   lengthof(lease_types), lease_types, lease_params, answer);
-	return run(question,
-			   "SELECT NULL, NULL, " ANSWER_LIST ", collection FROM hilo.report($1, $2, $3, $4, $5, $6)",
-			   lengthof(report_types), report_types, report_params, answer);
-}
-
-static bool
-ask(const HiloHubQuestion *question, HiloHubAnswer *answer)
-{
-	if (!send_question(question, answer))
+	if (is_report)
+	{
+		params[4] = question->names;
+		params[5] = question->highest;
+	}
+	else
+	{
+		params[4] = question->name;
+		params[5] = psprintf(INT64_FORMAT, question->size);
+		params[6] = psprintf(INT64_FORMAT, question->at_least);
+	}
+	if (!send_and_wait(question, is_report ?
+					   "SELECT NULL, NULL, " ANSWER_LIST ", collection FROM hilo.report($1, $2, $3, $4, $5, $6)" :
+					   "SELECT low, high, " ANSWER_LIST ", NULL FROM hilo.lease($5, $6, $7, $2, $3, $4, $1)",
+					   is_report ? lengthof(report_types) : lengthof(lease_types),
+					   is_report ? report_types : lease_types, params, answer))
 		return false;
 	answer->host = connection.host;
 	if (!read_answer(question, answer))
@@ -1020,7 +912,8 @@ hilo_hub_ask(const HiloHubQuestion *question, HiloHubAnswer *answer)
 	memset(answer, 0, sizeof(*answer));
 	PG_TRY();
 	{
-		answered = connect_to_hub(question, answer) && ask(question, answer);
+		answered = connect_to_hub(question, answer) &&
+			ask_connected(question, answer);
 	}
 	PG_CATCH();
 	{

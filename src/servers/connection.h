@@ -15,22 +15,21 @@
 #include "fmgr.h"
 
 #include "counting/counter.h"
+#include "servers/citus.h"
 
 #define HILO_HUB_LIBRARY	"hilo_hub"
 #define HILO_HUB_FUNCTION	"hilo_hub_ask"
 
 /*
  * A question to a hub.  The hub has the extension; it is a foreign server of a
- * wrapper with the options of libpq, like postgres_fdw, or given by connection
- * strings.
+ * wrapper with the options of libpq, like postgres_fdw, or the Citus coordinator.
  */
 typedef struct HiloHubQuestion
 {
 	const char *server;
 	Oid			role;			/* whose user mapping is used */
-	const char *const *conninfo;	/* NULL, or connection strings instead of
-									 * server and mapping, ending with NULL;
-									 * later ones override earlier ones */
+	const HiloCitusConnection *coordinator; /* NULL, or the way to it, instead
+											 * of server and mapping */
 	const char *name;			/* of the collection or identity; empty: a
 								 * report */
 	int64		size;			/* see hilo.lease(); 0: ask only whether it
@@ -50,21 +49,10 @@ typedef struct HiloHubQuestion
 								 * question */
 } HiloHubQuestion;
 
-/* What the answer says about one counter. */
-typedef struct HiloHubItem
-{
-	const char *name;			/* in a report; NULL: that asked for */
-	HiloRange	range;			/* with size 0: empty */
-	int64		epoch;			/* 0: not known there */
-	int64		range_size;		/* its options; 0: not set */
-	int64		max_range_size;
-	bool		has_tag;
-	NameData	node_tag;
-} HiloHubItem;
-
 /* The hub's answer, or an error. */
 typedef struct HiloHubAnswer
 {
+	const char *server;			/* for the caller */
 	int			sqlstate;		/* 0: no error */
 	char	   *message;		/* of the error; palloc'd */
 	char	   *hint;			/* NULL: none */
@@ -72,7 +60,7 @@ typedef struct HiloHubAnswer
 								 * it did not answer, or is no hub */
 	bool		wants_report;	/* it waits for this member's report */
 	int			count;			/* number of items: 1, unless it is a report */
-	HiloHubItem *items;
+	HiloLeaseAnswer *items;		/* without what was asked */
 	int			host;			/* which host to try first next time; -1: as
 								 * before */
 } HiloHubAnswer;

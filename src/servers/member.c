@@ -9,6 +9,7 @@
 
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "catalog/pg_type.h"
 #include "commands/dbcommands.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
@@ -19,7 +20,9 @@
 #include "storage/latch.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -186,52 +189,6 @@ put_error(HiloHubAnswer *answer, int sqlstate, char *message)
 	answer->hint = NULL;
 }
 
-/* A value, quoted for a connection string. */
-static const char *
-quoted(const char *value)
-{
-	StringInfoData result;
-
-	initStringInfo(&result);
-	appendStringInfoChar(&result, '\'');
-	for (; *value != '\0'; value++)
-	{
-		if (*value == '\'' || *value == '\\')
-			appendStringInfoChar(&result, '\\');
-		appendStringInfoChar(&result, *value);
-	}
-	appendStringInfoChar(&result, '\'');
-	return result.data;
-}
-
-/*
- * How a role connects to the Citus coordinator; NULL: not possible, and the
- * answer is an error.
- */
-static const char *const *
-coordinator_conninfo(Oid role, HiloHubAnswer *answer)
-{
-	const char **conninfo = palloc0(5 * sizeof(char *));
-	const char *user = GetUserNameFromId(role, false);
-	HiloCitusConnection connection;
-
-	if (!hilo_citus_find_coordinator(user, &connection))
-	{
-		put_error(answer, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-				  "the coordinator is not in pg_dist_node");
-		answer->hint = "Use SELECT citus_set_coordinator_host('<hostname>') on coordinator to configure the coordinator hostname";
-		return NULL;
-	}
-	conninfo[0] = connection.common;
-	conninfo[1] = psprintf("host=%s port=%s dbname=%s user=%s",
-						   quoted(connection.host), quoted(connection.port),
-						   quoted(get_database_name(MyDatabaseId)),
-						   quoted(user));
-	conninfo[2] = connection.pool;
-	conninfo[3] = connection.authentication;
-	return conninfo;
-}
-
 /*
  * The name by which hubs know this member.  Copies of one server differ in
  * their cluster_name, or in their group of a Citus cluster.
@@ -258,20 +215,13 @@ member_name(void)
  * The role whose user mapping is used; InvalidOid: the answer is an error.
  */
 static Oid
-role_of(const char *hub, HiloHubAnswer *answer)
+mapped_role(const char *hub, HiloHubAnswer *answer)
 {
-	char	   *name;
-	Oid			role;
+	char	   *name = hilo_hub_role(hub);
+	Oid			role = name == NULL ? InvalidOid : get_role_oid(name, true);
 
-	/*
-	 * As Citus does between its nodes; the role's rights there do not matter.
-	 */
-	if (is_coordinator(hub))
-		return hilo_catalog_tables_owner();
-	name = hilo_hub_role(hub);
 	if (name == NULL && strcmp(hub, hilo_hub) == 0)
 		return hilo_catalog_owner();
-	role = name == NULL ? InvalidOid : get_role_oid(name, true);
 	if (!OidIsValid(role))
 		put_error(answer, ERRCODE_UNDEFINED_OBJECT, name == NULL ?
 				  "no role is known whose user mapping would be used; call hilo.lease_from() again" :
@@ -280,26 +230,43 @@ role_of(const char *hub, HiloHubAnswer *answer)
 	return role;
 }
 
-/* Complete the question, and ask it of the hub as the role. */
+/*
+ * Complete the question, and ask it of the hub.  Unless it has a role, it is asked
+ * as that which is known.
+ */
 static void
-ask_hub(const char *server, Oid role, HiloHubQuestion *question,
-		HiloHubAnswer *answer)
+ask_hub(HiloHubQuestion *question, HiloHubAnswer *answer)
 {
 	static HiloHubAsk ask = NULL;
+	HiloCitusConnection coordinator;
 
-	question->server = server;
-	question->role = role;
+	memset(answer, 0, sizeof(*answer));
+	answer->host = -1;
+	if (is_coordinator(question->server))
+	{
+		/* As Citus does between its nodes; the role's rights do not matter. */
+		question->role = hilo_catalog_tables_owner();
+		question->coordinator = &coordinator;
+		if (!hilo_citus_find_coordinator(GetUserNameFromId(question->role, false),
+										 &coordinator))
+		{
+			put_error(answer, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+					  "the coordinator is not in pg_dist_node");
+			answer->hint = "Use SELECT citus_set_coordinator_host('<hostname>') on coordinator to configure the coordinator hostname";
+			return;
+		}
+	}
+	else if (!OidIsValid(question->role))
+	{
+		question->role = mapped_role(question->server, answer);
+		if (!OidIsValid(question->role))
+			return;
+	}
 	question->member = member_name();
 	question->timeout = MyBgworkerEntry == NULL ? hilo_lease_timeout :
 		Min(hilo_lease_timeout, WORKER_TIMEOUT_MS);
 	question->keep = MyBgworkerEntry != NULL ||
 		(hilo_is_identity(question->name) && question->size == 1);
-	if (is_coordinator(server))
-	{
-		question->conninfo = coordinator_conninfo(role, answer);
-		if (question->conninfo == NULL)
-			return;
-	}
 	if (ask == NULL)
 		ask = (HiloHubAsk) load_external_function(HILO_HUB_LIBRARY,
 												  HILO_HUB_FUNCTION, true,
@@ -496,24 +463,13 @@ lease_size(const char *name, const HiloRow *row, const HiloPoolLease *state,
 							   min, Max(min, HILO_LARGEST_LEASE)));
 }
 
-/* What the hub has answered about a counter whose row was read before. */
-static HiloLeaseAnswer
-lease_answer(const HiloRow *row, NameData hub, const HiloHubAnswer *answer,
-			 const HiloHubItem *item)
+/* Complete an answer about a counter whose row was read before. */
+static HiloLeaseAnswer *
+lease_answer(HiloLeaseAnswer *lease, const HiloRow *row, NameData hub)
 {
-	HiloLeaseAnswer lease = {
-		.asked_epoch = row->epoch,
-		.asked_hub = hub,
-		.is_first = (row->flags & HILO_ROW_LEASED) == 0,
-		.term = answer->term,
-		.range = item->range,
-		.hub_epoch = item->epoch,
-		.range_size = item->range_size,
-		.max_range_size = item->max_range_size,
-		.has_tag = item->has_tag,
-		.node_tag = item->node_tag
-	};
-
+	lease->asked_epoch = row->epoch;
+	lease->asked_hub = hub;
+	lease->is_first = (row->flags & HILO_ROW_LEASED) == 0;
 	return lease;
 }
 
@@ -521,69 +477,58 @@ lease_answer(const HiloRow *row, NameData hub, const HiloHubAnswer *answer,
  * Report
  */
 
-/* The names of counters, and the highest numbers, as literals of arrays. */
+/* The names of counters, and their highest numbers, as literals of arrays. */
 static void
 list_counters(const List *counters, HiloHubQuestion *question)
 {
-	StringInfoData names;
-	StringInfoData highest;
+	MemoryContext context = CurrentMemoryContext;
+	ArrayBuildState *names = initArrayResult(TEXTOID, context, false);
+	ArrayBuildState *highest = initArrayResult(INT8OID, context, false);
 	ListCell   *lc;
 
-	initStringInfo(&names);
-	initStringInfo(&highest);
 	foreach(lc, counters)
 	{
 		const HiloNamedRow *named = lfirst(lc);
 
-		appendStringInfoString(&names, names.len > 0 ? ",\"" : "\"");
-		for (const char *c = named->name; *c != '\0'; c++)
-		{
-			if (*c == '"' || *c == '\\')
-				appendStringInfoChar(&names, '\\');
-			appendStringInfoChar(&names, *c);
-		}
-		appendStringInfoChar(&names, '"');
-		appendStringInfo(&highest, "%s" INT64_FORMAT,
-						 highest.len > 0 ? "," : "", named->row.max);
+		(void) accumArrayResult(names, CStringGetTextDatum(named->name), false,
+								TEXTOID, context);
+		(void) accumArrayResult(highest, Int64GetDatum(named->row.max), false,
+								INT8OID, context);
 	}
-	question->names = psprintf("{%s}", names.data);
-	question->highest = psprintf("{%s}", highest.data);
+	question->names = OidOutputFunctionCall(F_ARRAY_OUT,
+											makeArrayResult(names, context));
+	question->highest = OidOutputFunctionCall(F_ARRAY_OUT,
+											  makeArrayResult(highest, context));
 }
 
-/* Apply what the hub has answered about its counters. */
+/*
+ * Apply what the hub has answered about the counters that were reported, in their
+ * order.
+ */
 static void
-hear_items(const char *hub, const List *counters, const HiloHubAnswer *answer)
+take_in_items(const char *hub, const List *counters, const HiloHubAnswer *answer)
 {
-	ListCell   *lc;
-
-	foreach(lc, counters)
+	for (int i = 0; i < answer->count && i < list_length(counters); i++)
 	{
-		const HiloNamedRow *named = lfirst(lc);
+		const HiloNamedRow *named = list_nth(counters, i);
+		HiloLeaseAnswer *item = &answer->items[i];
 		HiloRowRef	ref;
-		HiloClaim	nothing;
+		HiloClaim	none;
 
-		if (!(named->row.flags & HILO_ROW_LEASED) ||
+		if (strcmp(item->name, named->name) != 0 || item->hub_epoch == 0 ||
+			!(named->row.flags & HILO_ROW_LEASED) ||
 			strcmp(NameStr(named->row.hub), hub) != 0)
 			continue;
 		hilo_row_ref_init(&ref, named->name);
-		for (int i = 0; i < answer->count; i++)
-		{
-			const HiloHubItem *item = &answer->items[i];
-			HiloLeaseAnswer lease;
+		if (hilo_counter_take_in(&ref, lease_answer(item, &named->row, named->row.hub),
+								 &none) != HILO_TAKEN)
+			continue;
+		hilo_row_flush(none.lsn);
+		if (none.epoch != named->row.epoch)
+			hilo_pool_forget(named->name);
 
-			if (strcmp(item->name, named->name) != 0 || item->epoch == 0)
-				continue;
-			lease = lease_answer(&named->row, named->row.hub, answer, item);
-			if (hilo_counter_take_in(&ref, &lease, &nothing) != HILO_TAKEN)
-				break;
-			hilo_row_flush(nothing.lsn);
-			if (nothing.epoch != named->row.epoch)
-				hilo_pool_forget(named->name);
-
-			/* It gives leases, so what it said when it gave none is over. */
-			hilo_pool_forget_failure(named->name);
-			break;
-		}
+		/* It gives leases, so what it said when it gave none is over. */
+		hilo_pool_forget_failure(named->name);
 	}
 }
 
@@ -597,24 +542,21 @@ static int64
 report_to(const char *hub, int64 lineage, int host, HiloHubAnswer *answer)
 {
 	HiloTerm	term = highest_term(counters_of(NULL, lineage), lineage);
-	Oid			role;
 
-	memset(answer, 0, sizeof(*answer));
-	role = role_of(hub, answer);
-	if (!OidIsValid(role))
-		return 0;
 	for (int i = 0; i < MAX_REPORTS; i++)
 	{
 		const List *counters = store_term(&term);
-		HiloHubQuestion question = {.name = "",.term = term,.host = host};
+		HiloHubQuestion question = {
+			.server = hub,.name = "",.term = term,.host = host
+		};
 
 		list_counters(counters, &question);
-		ask_hub(hub, role, &question, answer);
+		ask_hub(&question, answer);
 		if (answer->sqlstate != 0 &&
 			answer->sqlstate != ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE)
 			return 0;
 		if (answer->sqlstate == 0 && answer->term.number <= term.number)
-			hear_items(hub, counters, answer);
+			take_in_items(hub, counters, answer);
 		if (answer->term.lineage != lineage ||
 			answer->term.number <= term.number)
 			return list_length(counters);
@@ -657,7 +599,7 @@ hilo_lease_report_all(void)
  * counters, and report to it what is held here if it waits for that.
  */
 static void
-hear_refusal(const char *hub, Oid role, const HiloRow *row,
+obey_refusal(const char *hub, const HiloRow *row,
 			 const HiloHubAnswer *answer)
 {
 	HiloHubAnswer reported;
@@ -682,31 +624,26 @@ ask_once(HiloRowRef *ref, const HiloRow *row, NameData hub, int64 size,
 	const char *server = NameStr(hub);
 	bool		is_first = (row->flags & HILO_ROW_LEASED) == 0;
 	HiloHubQuestion question = {
-		.name = ref->name,
+		.server = server,.name = ref->name,
 		.size = size,.at_least = Max(above, row->max),
-		.host = host
+		.term = hilo_counter_term(row),.host = host
 	};
-	HiloLeaseAnswer lease;
 	HiloClaim	piece;
-	Oid			role = role_of(server, answer);
 
-	if (!OidIsValid(role))
-		return 0;
-	question.term = hilo_counter_term(row);
 	if (is_first)
 		question.term.lineage = 0;
-	ask_hub(server, role, &question, answer);
+	ask_hub(&question, answer);
 	if (answer->sqlstate == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE &&
 		!is_first)
-		hear_refusal(server, role, row, answer);
+		obey_refusal(server, row, answer);
 	if (answer->sqlstate != 0)
 		return 0;
 	HILO_FAILURE_POINT("lease got");
 
 	if ((is_first || row->lineage == 0) && !begin_lease(ref, server, answer))
 		return 0;
-	lease = lease_answer(row, hub, answer, &answer->items[0]);
-	switch (hilo_counter_take_in(ref, &lease, &piece))
+	switch (hilo_counter_take_in(ref, lease_answer(answer->items, row, hub),
+								 &piece))
 	{
 		case HILO_NOT_AS_ASKED:
 			return 0;
@@ -891,29 +828,6 @@ hilo_lease_fetch_ahead(void)
 	(void) RegisterDynamicBackgroundWorker(&worker, NULL);
 }
 
-/* A hub that cannot be reached, and its error. */
-typedef struct LostHub
-{
-	NameData	hub;
-	HiloHubAnswer answer;
-} LostHub;
-
-/* The entry of that hub; NULL: none. */
-static const LostHub *
-find_lost(const List *lost, const NameData *hub)
-{
-	ListCell   *lc;
-
-	foreach(lc, lost)
-	{
-		const LostHub *it = lfirst(lc);
-
-		if (strcmp(NameStr(it->hub), NameStr(*hub)) == 0)
-			return it;
-	}
-	return NULL;
-}
-
 /*
  * Fetch the next lease of a collection, unless its hub cannot be reached.
  * Returns whether numbers were received.  Errors of the hub are logged; if it
@@ -926,7 +840,8 @@ fetch_one(const char *name, List **lost)
 	HiloRow		row;
 	HiloPoolLease state;
 	HiloHubAnswer answer;
-	const LostHub *known;
+	const HiloHubAnswer *known = NULL;
+	ListCell   *lc;
 	Need		need = {.least = 1};
 	int			waiting;
 	bool		got = false;
@@ -937,10 +852,14 @@ fetch_one(const char *name, List **lost)
 		hilo_pool_wait_to_ask(name, false, &waiting, &state) != HILO_POOL_ASK)
 		return false;
 
-	known = find_lost(*lost, &row.hub);
+	foreach(lc, *lost)
+	{
+		if (strcmp(((HiloHubAnswer *) lfirst(lc))->server, NameStr(row.hub)) == 0)
+			known = lfirst(lc);
+	}
 	if (known != NULL)
 	{
-		answer = known->answer;
+		answer = *known;
 		hilo_pool_end_asking(name, 0, answer.sqlstate, answer.message,
 							 answer.hint, -1);
 	}
@@ -957,10 +876,10 @@ fetch_one(const char *name, List **lost)
 	if (known == NULL &&
 		ERRCODE_TO_CATEGORY(answer.sqlstate) == ERRCODE_CONNECTION_EXCEPTION)
 	{
-		LostHub    *it = palloc(sizeof(LostHub));
+		HiloHubAnswer *it = palloc(sizeof(HiloHubAnswer));
 
-		it->hub = row.hub;
-		it->answer = answer;
+		*it = answer;
+		it->server = pstrdup(NameStr(row.hub));
 		*lost = lappend(*lost, it);
 	}
 	return got;
@@ -1048,7 +967,9 @@ hilo_lease_worker(Datum database)
 void
 hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 {
-	HiloHubQuestion question = {.name = ref->name};
+	HiloHubQuestion question = {
+		.server = server,.name = ref->name,.role = role
+	};
 	HiloHubAnswer answer;
 	HiloTerm	known;
 
@@ -1056,19 +977,16 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("server \"%s\" does not exist", server)));
-	if (is_coordinator(server))
-		role = hilo_catalog_tables_owner();
-	else if (strchr(server, '|') != NULL)
+	if (!is_coordinator(server) && strchr(server, '|') != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_RESERVED_NAME),
 				 errmsg("server \"%s\" cannot be a hub", server),
 				 errdetail("Names that contain \"|\" are reserved.")));
-	else
+	if (!is_coordinator(server))
 		(void) get_foreign_server_oid(server, false);
 	hilo_pool_require("lease numbers of", ref->name);
 
-	memset(&answer, 0, sizeof(answer));
-	ask_hub(server, role, &question, &answer);
+	ask_hub(&question, &answer);
 	if (answer.sqlstate == 0)
 	{
 		known = highest_term(counters_of(NULL, answer.term.lineage),
