@@ -130,20 +130,21 @@ find_row(const char *catalog, const char *column, const char *value,
 static int
 highest_group(Relation rel, AttrNumber attnum)
 {
-	TupleTableSlot *slot = table_slot_create(rel, NULL);
-	TableScanDesc scan = hilo_table_beginscan(rel, SnapshotSelf);
+	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, SnapshotSelf,
+										  0, NULL);
+	HeapTuple	tuple;
 	int			highest = 0;
 
-	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		bool		isnull;
-		Datum		value = slot_getattr(slot, attnum, &isnull);
+		Datum		value = hilo_getattr(tuple, attnum, RelationGetDescr(rel),
+										 &isnull);
 
 		if (!isnull)
 			highest = Max(highest, DatumGetInt32(value));
 	}
-	table_endscan(scan);
-	ExecDropSingleTupleTableSlot(slot);
+	systable_endscan(scan);
 	return highest;
 }
 
@@ -209,38 +210,26 @@ hilo_citus_find_coordinator(const char *role, HiloCitusConnection *connection)
  * Tables
  */
 
-/* A copy of the table's row in pg_dist_partition; NULL: none. */
-static HeapTuple
-find_partition(Oid relation, TupleDesc *desc)
+bool
+hilo_citus_has_shards(Oid relation)
 {
 	Relation	rel = open_catalog("pg_dist_partition");
 	Oid			index;
 	ScanKeyData key;
 	SysScanDesc scan;
-	HeapTuple	tuple;
+	bool		has_shards;
 
 	if (rel == NULL)
-		return NULL;
-	*desc = CreateTupleDescCopy(RelationGetDescr(rel));
+		return false;
 	index = get_relname_relid("pg_dist_partition_logical_relid_index",
 							  PG_CATALOG_NAMESPACE);
-	ScanKeyInit(&key, SPI_fnumber(*desc, "logicalrelid"), BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(relation));
+	ScanKeyInit(&key, SPI_fnumber(RelationGetDescr(rel), "logicalrelid"),
+				BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relation));
 	scan = systable_beginscan(rel, index, OidIsValid(index), NULL, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-		tuple = heap_copytuple(tuple);
+	has_shards = HeapTupleIsValid(systable_getnext(scan));
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-	return tuple;
-}
-
-bool
-hilo_citus_has_shards(Oid relation)
-{
-	TupleDesc	desc;
-
-	return find_partition(relation, &desc) != NULL;
+	return has_shards;
 }
 
 void

@@ -11,8 +11,6 @@
 #ifndef HILO_CITUS_H
 #define HILO_CITUS_H
 
-#include "access/attnum.h"
-
 #include "counting/catalog.h"
 
 /*
@@ -48,13 +46,6 @@ static inline bool
 hilo_citus_is_worker(void)
 {
 	return hilo_citus_group() > 0;
-}
-
-/* True even on the coordinator of a cluster without other nodes. */
-static inline bool
-hilo_citus_is_coordinator(void)
-{
-	return hilo_citus_group() == 0;
 }
 
 /* How Citus connects to the coordinator.  All palloc'd. */

@@ -236,17 +236,24 @@ hilo_hub_check_synchronous(void)
 }
 
 void
-hilo_hub_flush(XLogRecPtr lsn, int waited)
+hilo_flush_everywhere(XLogRecPtr lsn, bool needs_standby)
 {
 	int			level = NewGUCNestLevel();
 
 	if (synchronous_commit < SYNCHRONOUS_COMMIT_REMOTE_FLUSH)
 		hilo_sql_set_locally("synchronous_commit", "on");
-	if (hilo_hub_auto_resume || (waited != 0 && hilo_hub_is_synchronous()))
+	if (needs_standby)
 		hilo_row_flush_to_standby(lsn);
 	else
 		hilo_row_flush(lsn);
 	AtEOXact_GUC(false, level);
+}
+
+void
+hilo_hub_flush(XLogRecPtr lsn, int waited)
+{
+	hilo_flush_everywhere(lsn, hilo_hub_auto_resume ||
+						  (waited != 0 && hilo_hub_is_synchronous()));
 }
 
 void

@@ -41,6 +41,13 @@ extern void hilo_hub_check_draw(HiloRowRef *ref);
 extern void hilo_hub_wait_for_standby(XLogRecPtr lsn);
 
 /*
+ * Wait until a change is on disk, and on the standbys that
+ * synchronous_standby_names requires, whatever synchronous_commit says.  Raises
+ * 55000 if a standby is needed, and none is required there.
+ */
+extern void hilo_flush_everywhere(XLogRecPtr lsn, bool needs_standby);
+
+/*
  * Wait until a lease is on disk, and on a standby: if waited is not 0, whatever
  * synchronous_commit says, provided that one is configured; with
  * hilo.hub_auto_resume raises 55000 if none has it.

@@ -311,12 +311,12 @@ counters_of(const char *hub, int64 lineage)
 
 /* The highest term in the rows of a lineage. */
 static HiloTerm
-highest_term(const List *counters, int64 lineage)
+highest_term(int64 lineage)
 {
 	HiloTerm	highest = {.lineage = lineage};
 	ListCell   *lc;
 
-	foreach(lc, counters)
+	foreach(lc, counters_of(NULL, lineage))
 	{
 		const HiloRow *row = &((HiloNamedRow *) lfirst(lc))->row;
 
@@ -327,25 +327,9 @@ highest_term(const List *counters, int64 lineage)
 }
 
 /*
- * Wait until a term is on disk, and on the standbys that
- * synchronous_standby_names requires, whatever synchronous_commit says: one of
- * them that is promoted must obey it, too.
- */
-static void
-flush_term(XLogRecPtr lsn)
-{
-	int			level = NewGUCNestLevel();
-
-	if (synchronous_commit < SYNCHRONOUS_COMMIT_REMOTE_FLUSH)
-		hilo_sql_set_locally("synchronous_commit", "on");
-	hilo_row_flush(lsn);
-	AtEOXact_GUC(false, level);
-	HILO_FAILURE_POINT("term stored");
-}
-
-/*
- * Store a term in the rows of its lineage, so that it lasts.  Returns the
- * counters; all rows that began to be leased before have the term then.
+ * Store a term in the rows of its lineage, so that it lasts: a synchronous standby
+ * that is promoted must obey it, too.  Returns the counters; all rows that began to
+ * be leased before have the term then.
  */
 static List *
 store_term(const HiloTerm *term)
@@ -370,7 +354,8 @@ store_term(const HiloTerm *term)
 		}
 		if (XLogRecPtrIsInvalid(lsn))
 			return counters;
-		flush_term(lsn);
+		hilo_flush_everywhere(lsn, false);
+		HILO_FAILURE_POINT("term stored");
 		CHECK_FOR_INTERRUPTS();
 	}
 }
@@ -401,16 +386,10 @@ put_term_error(HiloHubAnswer *answer, const HiloTerm *known)
 static bool
 begin_lease(HiloRowRef *ref, const char *hub, HiloHubAnswer *answer)
 {
-	HiloTerm	known;
 	const List *counters = counters_of(hub, 0);
+	HiloTerm	known = counters == NIL ? answer->term :
+		hilo_counter_term(&((HiloNamedRow *) linitial(counters))->row);
 
-	known.lineage = answer->term.lineage;
-	if (counters != NIL)
-	{
-		const HiloNamedRow *named = linitial(counters);
-
-		known.lineage = named->row.lineage;
-	}
 	if (known.lineage != answer->term.lineage)
 	{
 		put_term_error(answer, &known);
@@ -418,7 +397,7 @@ begin_lease(HiloRowRef *ref, const char *hub, HiloHubAnswer *answer)
 	}
 	hilo_counter_mark(ref, hub, known.lineage);
 	HILO_FAILURE_POINT("marked");
-	known = highest_term(counters_of(NULL, known.lineage), known.lineage);
+	known = highest_term(known.lineage);
 	if (known.number > 0)
 		(void) hilo_counter_note_term(ref, &known);
 	return true;
@@ -541,7 +520,7 @@ take_in_items(const char *hub, const List *counters, const HiloHubAnswer *answer
 static int64
 report_to(const char *hub, int64 lineage, int host, HiloHubAnswer *answer)
 {
-	HiloTerm	term = highest_term(counters_of(NULL, lineage), lineage);
+	HiloTerm	term = highest_term(lineage);
 
 	for (int i = 0; i < MAX_REPORTS; i++)
 	{
@@ -989,8 +968,7 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 	ask_hub(&question, &answer);
 	if (answer.sqlstate == 0)
 	{
-		known = highest_term(counters_of(NULL, answer.term.lineage),
-							 answer.term.lineage);
+		known = highest_term(answer.term.lineage);
 		if (answer.term.number < known.number ||
 			(answer.term.number == known.number && answer.term.id != known.id))
 			put_term_error(&answer, &known);

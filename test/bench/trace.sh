@@ -105,7 +105,8 @@ for step in $steps; do
 done
 
 as_user "$bindir/pg_ctl" -D "$work/server/data" -w -s -m fast stop
-as_user sh -c "echo \"shared_preload_libraries = 'hilo'\" >> server/data/postgresql.conf"
+# Without a worker that fetches ahead, the session that is traced does.
+as_user sh -c "printf '%s\n' \"shared_preload_libraries = 'hilo'\" 'max_worker_processes = 0' >> server/data/postgresql.conf"
 run_server
 run_sql <<SQL
 SELECT hilo.configure('events', ordered => true, range_size => 1000);
