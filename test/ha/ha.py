@@ -148,7 +148,7 @@ class Administrator(threading.Thread):
             new = primary()
             if new is not None and not self.paused:
                 try:
-                    if mode.by_hand and timeline(new) > self.timeline or self.was_left_behind(new):
+                    if mode.by_hand and timeline(new) > self.timeline or self.is_closed(new):
                         self.take_over(new, timeline(new))
                 except psycopg2.Error as error:
                     trouble = str(error).strip().splitlines()[0]
@@ -166,12 +166,13 @@ class Administrator(threading.Thread):
             event['steps'].append(text)
             say('by hand: ' + text)
 
-    def was_left_behind(self, hub):
+    def is_closed(self, hub):
+        """A hub that was left behind, or that collects reports, is opened by hand in all modes."""
         if time.time() < self.looked_at + 1:
             return False
         self.looked_at = time.time()
         try:
-            return hub_sql(hub, "SELECT count(*) FROM hilo.hub WHERE hub = '|' AND seen >= term")[0][0] > 0
+            return hub_sql(hub, "SELECT count(*) FROM hilo.hub WHERE hub = '|' AND (seen >= term OR NOT is_open)")[0][0] > 0
         except psycopg2.Error:
             return False
 
