@@ -1106,8 +1106,8 @@ COMMENT ON FUNCTION hilo._claim_lease(text, bigint, bigint, integer) IS
     'for hilo.lease(): claim numbers in place, on disk and, as waited and synchronous_standby_names say, on a standby; with size 0 only check that some would be given';
 
 CREATE FUNCTION hilo._hub_wait(lsn pg_lsn, waited integer) RETURNS void
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_hub_wait';
-COMMENT ON FUNCTION hilo._hub_wait(pg_lsn, integer) IS 'for hilo.lease(): wait for a standby as hilo._claim_lease() does; a null lsn: for all until now';
+    LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_hub_wait';
+COMMENT ON FUNCTION hilo._hub_wait(pg_lsn, integer) IS 'for hilo.lease(): wait for a standby as hilo._claim_lease() does';
 
 CREATE FUNCTION hilo._check_highest(collection text, highest bigint) RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_check_highest';

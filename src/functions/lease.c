@@ -177,8 +177,7 @@ hilo_claim_lease(PG_FUNCTION_ARGS)
 Datum
 hilo_hub_wait(PG_FUNCTION_ARGS)
 {
-	hilo_hub_flush(PG_ARGISNULL(0) ? GetXLogInsertRecPtr() : PG_GETARG_LSN(0),
-				   PG_GETARG_INT32(1));
+	hilo_hub_flush(PG_GETARG_LSN(0), PG_GETARG_INT32(1));
 	PG_RETURN_VOID();
 }
 
