@@ -83,22 +83,28 @@ hilo_sql_select(const char *sql)
 }
 
 int64
-hilo_sql_number_at(const char *sql, Snapshot snapshot)
+hilo_sql_result(void)
 {
 	bool		isnull;
 	Datum		value;
 
-	if (select_at(sql, snapshot) != 1)
-		elog(ERROR, "query returned no number: %s", sql);
+	if (SPI_processed != 1)
+		elog(ERROR, "query returned no number");
 	value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
 						  &isnull);
 	return isnull ? 0 : DatumGetInt64(value);
 }
 
 int64
-hilo_sql_number(const char *sql)
+hilo_sql_number(const char *sql, Snapshot snapshot)
 {
-	return hilo_sql_number_at(sql, GetLatestSnapshot());
+	int			level = hilo_sql_begin();
+	int64		number;
+
+	(void) select_at(sql, snapshot != NULL ? snapshot : GetLatestSnapshot());
+	number = hilo_sql_result();
+	hilo_sql_end(level);
+	return number;
 }
 
 Snapshot

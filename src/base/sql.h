@@ -37,11 +37,14 @@ extern void hilo_sql_run(const char *sql);
  */
 extern uint64 hilo_sql_select(const char *sql);
 
-/* The same for a query that returns one bigint; 0 for NULL. */
-extern int64 hilo_sql_number(const char *sql);
+/* The bigint that this has returned; 0 for NULL. */
+extern int64 hilo_sql_result(void);
 
-/* The same, as of a snapshot. */
-extern int64 hilo_sql_number_at(const char *sql, Snapshot snapshot);
+/*
+ * The bigint that a query returns, 0 for NULL, as of a snapshot; NULL: as of now.
+ * Sets up the environment itself.
+ */
+extern int64 hilo_sql_number(const char *sql, Snapshot snapshot);
 
 /*
  * A literal as the server prints it in a default while

@@ -429,12 +429,8 @@ fires_first(TriggerData *trigdata)
 static bool
 drawn_elsewhere(const char *collection)
 {
-	int			level = hilo_sql_begin();
-	int64		count = hilo_sql_number(psprintf("SELECT " HILO_SCHEMA "._drawn_elsewhere(%s)",
-												 quote_literal_cstr(collection)));
-
-	hilo_sql_end(level);
-	return count > 0;
+	return hilo_sql_number(psprintf("SELECT " HILO_SCHEMA "._drawn_elsewhere(%s)",
+									quote_literal_cstr(collection)), NULL) > 0;
 }
 
 /*

@@ -229,18 +229,12 @@ hilo_is_bound(const char *name)
 Oid
 hilo_binding_function(const HiloBinding *binding)
 {
-	int			level;
-	Oid			function;
-
 	if (binding->kind != HILO_ASKED)
 		return InvalidOid;
 	if (SearchSysCacheExists1(PROCOID, ObjectIdGetDatum(binding->object)))
 		return binding->object;
-	level = hilo_sql_begin();
-	function = hilo_sql_number(psprintf("SELECT pg_catalog.to_regprocedure(%s)::pg_catalog.oid::pg_catalog.int8",
-										quote_literal_cstr(binding->name)));
-	hilo_sql_end(level);
-	return function;
+	return hilo_sql_number(psprintf("SELECT pg_catalog.to_regprocedure(%s)::pg_catalog.oid::pg_catalog.int8",
+									quote_literal_cstr(binding->name)), NULL);
 }
 
 void
@@ -315,10 +309,8 @@ drawing_query(const char *name)
 Oid
 hilo_drawing_table(const char *name)
 {
-	int			level = hilo_sql_begin();
-	Oid			table = hilo_sql_number(drawing_query(name));
+	Oid			table = hilo_sql_number(drawing_query(name), NULL);
 
-	hilo_sql_end(level);
 	return OidIsValid(table) || hilo_is_bound(name) ? table :
 		hilo_living_table(hilo_bindings(name));
 }
@@ -327,11 +319,9 @@ bool
 hilo_unbound_here(const char *name)
 {
 	Snapshot	before = hilo_snapshot_now(InvalidOid, FirstCommandId);
-	int			level = hilo_sql_begin();
-	bool		result = hilo_sql_number_at(drawing_query(name), before) != 0;
+	bool		result = hilo_sql_number(drawing_query(name), before) != 0;
 	ListCell   *lc;
 
-	hilo_sql_end(level);
 	UnregisterSnapshot(before);
 	foreach(lc, read_rows(name, FirstCommandId))
 	{

@@ -95,8 +95,10 @@ hilo_owner_query_number(const HiloOwner *owner, const char *query)
 {
 	Caller		caller = become_owner(owner);
 	int			level = hilo_sql_hide_search_path();
-	int64		number = hilo_sql_number(query);
+	int64		number;
 
+	(void) hilo_sql_select(query);
+	number = hilo_sql_result();
 	AtEOXact_GUC(false, level);
 	become_caller(caller);
 	return number;
