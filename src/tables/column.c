@@ -8,10 +8,13 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/table.h"
 #include "catalog/dependency.h"
 #include "catalog/objectaddress.h"
 #include "catalog/partition.h"
+#include "catalog/pg_attrdef.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_language.h"
@@ -20,9 +23,9 @@
 #include "commands/extension.h"
 #include "miscadmin.h"
 #include "nodes/primnodes.h"
-#include "rewrite/rewriteHandler.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -122,28 +125,62 @@ hilo_default_draws(const char *expression, HiloDrawing *drawing)
 	return node_draws(stringToNode(expression), drawing);
 }
 
+/* Add what a column draws, if it draws from the collection. */
+static List *
+add_drawing(List *drawings, AttrNumber attnum, Node *expression,
+			const char *collection)
+{
+	HiloDrawing *drawing = palloc(sizeof(HiloDrawing));
+
+	drawing->attnum = attnum;
+	return expression != NULL && node_draws(expression, drawing) &&
+		strcmp(drawing->collection, collection) == 0 ?
+		lappend(drawings, drawing) : drawings;
+}
+
+/* Without a lock, no relcache entry can be built: the table may be changing. */
 List *
 hilo_drawing_columns(Oid relation, const char *collection)
 {
-	Relation	rel = RelationIdGetRelation(relation);
+	Relation	rel = table_open(AttrDefaultRelationId, AccessShareLock);
 	List	   *drawings = NIL;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
 
-	if (rel == NULL)
-		return NIL;
-	for (int i = 0; i < RelationGetDescr(rel)->natts; i++)
+	ScanKeyInit(&key, Anum_pg_attrdef_adrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relation));
+	scan = systable_beginscan(rel, AttrDefaultIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
-		HiloDrawing *drawing = palloc(sizeof(HiloDrawing));
-		Node	   *expression = NULL;
+		AttrNumber	attnum = ((Form_pg_attrdef) GETSTRUCT(tuple))->adnum;
+		bool		isnull;
+		Datum		value = hilo_getattr(tuple, Anum_pg_attrdef_adbin,
+										 RelationGetDescr(rel), &isnull);
 
-		if (!att->attisdropped && att->attgenerated == '\0')
-			expression = build_column_default(rel, i + 1);
-		drawing->attnum = i + 1;
-		if (expression != NULL && node_draws(expression, drawing) &&
-			strcmp(drawing->collection, collection) == 0)
-			drawings = lappend(drawings, drawing);
+		if (!isnull && get_attgenerated(relation, attnum) == '\0')
+			drawings = add_drawing(drawings, attnum,
+								   stringToNode(TextDatumGetCString(value)),
+								   collection);
 	}
-	RelationClose(rel);
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+
+	/* Columns without a default of their own have that of their domain. */
+	for (int attnum = 1;
+		 HeapTupleIsValid(tuple = SearchSysCache2(ATTNUM,
+												  ObjectIdGetDatum(relation),
+												  Int16GetDatum(attnum)));
+		 attnum++)
+	{
+		Form_pg_attribute att = (Form_pg_attribute) GETSTRUCT(tuple);
+
+		if (!att->attisdropped && !att->atthasdef &&
+			get_typtype(att->atttypid) == TYPTYPE_DOMAIN)
+			drawings = add_drawing(drawings, attnum,
+								   get_typdefault(att->atttypid), collection);
+		ReleaseSysCache(tuple);
+	}
 	return drawings;
 }
 

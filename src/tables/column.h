@@ -37,8 +37,8 @@ extern bool hilo_default_draws(const char *expression, HiloDrawing *drawing);
 
 /*
  * The columns of a relation that draw from the collection, by their defaults or
- * those of their domains, as a list of HiloDrawing *, palloc'd.  Does not lock the
- * relation, which need not exist.
+ * those of their domains, as a list of HiloDrawing *, palloc'd.  Reads the
+ * catalogs only, and does not lock the relation, which need not exist.
  */
 extern List *hilo_drawing_columns(Oid relation, const char *collection);
 
