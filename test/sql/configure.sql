@@ -220,3 +220,10 @@ SELECT max, max_value FROM hilo.hilo WHERE collection = 'conf_merged';
 INSERT INTO hilo.hilo SELECT * FROM hilo.hilo WHERE collection = 'conf_merged';
 SELECT hilo_next_number('conf_merged');
 SELECT hilo.drop('conf_merged');
+
+-- Options leave the newest claim what it is: the rest of a range still goes back.
+SELECT hilo_next_number('conf_kept');
+SELECT hilo.configure('conf_kept', range_size => 5);
+SELECT hilo.release('conf_kept');
+SELECT max FROM hilo.hilo WHERE collection = 'conf_kept';
+SELECT hilo.drop('conf_kept');
