@@ -868,33 +868,30 @@ static bool
 ask_connected(const HiloHubQuestion *question, HiloHubAnswer *answer)
 {
 	static const Oid lease_types[] = {TEXTOID, INT8OID, INT8OID, INT8OID,
-	TEXTOID, INT8OID, INT8OID};
+	INT8OID, INT8OID, TEXTOID};
 	static const Oid report_types[] = {TEXTOID, INT8OID, INT8OID, INT8OID,
 	TEXTARRAYOID, INT8ARRAYOID};
-	bool		is_report = question->name[0] == '\0';
-	const char *params[lengthof(lease_types)] = {
-		question->member,
-		psprintf(INT64_FORMAT, question->term.lineage),
-		psprintf(INT64_FORMAT, question->term.number),
-		psprintf(INT64_FORMAT, question->term.id)
+	const char *lineage = psprintf(INT64_FORMAT, question->term.lineage);
+	const char *number = psprintf(INT64_FORMAT, question->term.number);
+	const char *id = psprintf(INT64_FORMAT, question->term.id);
+	const char *const lease_params[] = {
+		question->name, psprintf(INT64_FORMAT, question->size),
+		psprintf(INT64_FORMAT, question->at_least), lineage, number, id,
+		question->member
 	};
+	const char *const report_params[] = {
+		question->member, lineage, number, id, question->names,
+		question->highest
+	};
+	bool		is_report = question->name[0] == '\0';
 
-	if (is_report)
-	{
-		params[4] = question->names;
-		params[5] = question->highest;
-	}
-	else
-	{
-		params[4] = question->name;
-		params[5] = psprintf(INT64_FORMAT, question->size);
-		params[6] = psprintf(INT64_FORMAT, question->at_least);
-	}
-	if (!send_and_wait(question, is_report ?
-					   "SELECT NULL, NULL, " ANSWER_LIST ", collection FROM hilo.report($1, $2, $3, $4, $5, $6)" :
-					   "SELECT low, high, " ANSWER_LIST ", NULL FROM hilo.lease($5, $6, $7, $2, $3, $4, $1)",
-					   is_report ? lengthof(report_types) : lengthof(lease_types),
-					   is_report ? report_types : lease_types, params, answer))
+	if (!(is_report ?
+		  send_and_wait(question,
+						"SELECT NULL, NULL, " ANSWER_LIST ", collection FROM hilo.report($1, $2, $3, $4, $5, $6)",
+						lengthof(report_types), report_types, report_params, answer) :
+		  send_and_wait(question,
+						"SELECT low, high, " ANSWER_LIST ", NULL FROM hilo.lease($1, $2, $3, $4, $5, $6, $7)",
+						lengthof(lease_types), lease_types, lease_params, answer)))
 		return false;
 	answer->host = connection.host;
 	if (!read_answer(question, answer))
