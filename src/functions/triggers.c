@@ -316,7 +316,7 @@ look_at_table(AdvanceSite *site, TriggerData *trigdata)
 		if (site->watched[i].numbers)
 			here.counted = HILO_COUNT_NUMBERS;
 		number = hilo_highest_here(trigdata->tg_relation, site->watched[i].attnum,
-								   &here);
+								   &here, true);
 		highest = Max(highest, number);
 	}
 	if (highest > 0)

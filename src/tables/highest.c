@@ -65,12 +65,13 @@ hilo_sought(HiloCollection *counter)
 /* How many rows that do not count to pass where the answer need not be exact. */
 #define MAX_PASSED	1000
 
-/* Whether a row is there, and its number. */
+/* How to look at rows. */
 typedef struct Look
 {
 	HiloIdReader reader;
 	AttrNumber	attnum;
 	Snapshot	now;
+	bool		uncommitted;	/* rows of open transactions count as well */
 } Look;
 
 /* The function hilo_number(text). */
@@ -130,11 +131,15 @@ is_in_order(Relation index, const Look *look)
 static int64
 number_in_row(const Look *look, Relation rel, TupleTableSlot *slot)
 {
+	SnapshotData dirty;
 	bool		isnull;
 	Datum		value;
 
 	/* Look first: the TOASTed value of a dead row may be gone. */
-	if (!table_tuple_satisfies_snapshot(rel, slot, look->now))
+	InitDirtySnapshot(dirty);
+	if (!table_tuple_satisfies_snapshot(rel, slot, look->now) &&
+		!(look->uncommitted &&
+		  table_tuple_satisfies_snapshot(rel, slot, &dirty)))
 		return 0;
 	value = slot_getattr(slot, look->attnum, &isnull);
 	return isnull ? 0 : hilo_id_reader_number(&look->reader, value);
@@ -210,11 +215,12 @@ look_into_table(const Look *look, Relation rel, int64 limit)
 }
 
 int64
-hilo_highest_here(Relation rel, AttrNumber attnum, const HiloSought *sought)
+hilo_highest_here(Relation rel, AttrNumber attnum, const HiloSought *sought,
+				  bool uncommitted)
 {
 	Oid			type = getBaseType(TupleDescAttr(RelationGetDescr(rel),
 												 attnum - 1)->atttypid);
-	Look		look = {.attnum = attnum};
+	Look		look = {.attnum = attnum,.uncommitted = uncommitted};
 	int64		max = Max(Min(sought->max, sought->limit), sought->above);
 	int64		number = 0;
 	bool		found = false;
@@ -305,7 +311,7 @@ hilo_column_highest(const HiloColumn *column, const HiloSought *sought,
 			(kind == RELKIND_FOREIGN_TABLE && !foreign_too))
 			number = 0;
 		else if (!has_shards && kind == RELKIND_RELATION)
-			number = hilo_highest_here(rel, attnum, sought);
+			number = hilo_highest_here(rel, attnum, sought, false);
 		else if (has_shards || kind != RELKIND_PARTITIONED_TABLE)
 			number = query_highest(rel, attnum, sought);
 		relation_close(rel, NoLock);

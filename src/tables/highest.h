@@ -42,10 +42,11 @@ extern int64 hilo_column_highest(const HiloColumn *column,
 /*
  * The same in a column of one table alone; no query is run.  Reads the end of an
  * index that leads with the number, or else the whole table once.  Up to the
- * counter's max, it answers that itself rather than pass many dead rows.
+ * counter's max, it answers that itself rather than pass many dead rows.  With
+ * uncommitted, rows count that transactions have inserted which are still open.
  */
 extern int64 hilo_highest_here(Relation rel, AttrNumber attnum,
-							   const HiloSought *sought);
+							   const HiloSought *sought, bool uncommitted);
 
 /* Which ids count for a collection or identity. */
 extern HiloCountedIds hilo_counted_ids(HiloCollection *collection);
