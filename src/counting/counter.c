@@ -107,14 +107,14 @@ warn_near_limit(const HiloRowRef *ref, const HiloRow *row)
 			 hint_at_limit(row)));
 }
 
-/* Raise 55000 because of what the counter is. */
+/* Raise 55000 because of what the counter is; the message is about its name. */
 static void
-refuse(const HiloRowRef *ref, const char *state, const char *detail,
+refuse(const HiloRowRef *ref, const char *message, const char *detail,
 	   const char *hint)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg(HILO_COUNTER_FORMAT " %s", HILO_COUNTER_ARGS(ref->name), state),
+			 errmsg(message, HILO_COUNTER_ARGS(ref->name)),
 			 detail == NULL ? 0 : errdetail("%s", detail),
 			 hint == NULL ? 0 : errhint("%s", hint)));
 }
@@ -128,14 +128,18 @@ refuse_leased(HiloRowChange *change, const HiloRowRef *ref)
 	if (!(change->row.flags & HILO_ROW_LEASED) || hub[0] == '\0')
 		return;
 	let_go(change);
-	refuse(ref, psprintf("is leased from server \"%s\"", hub), NULL,
-		   "Do this on that server, or first call hilo.lease_from() with a null server to stop leasing.");
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg(HILO_COUNTER_FORMAT " is leased from server \"%s\"",
+					HILO_COUNTER_ARGS(ref->name), hub),
+			 errhint("Do this on that server, or first call hilo.lease_from() with a null server to stop leasing.")));
 }
 
 static void
 refuse_ordered(const HiloRowRef *ref)
 {
-	refuse(ref, "is ordered", "Its numbers are drawn in order on one server.",
+	refuse(ref, HILO_COUNTER_FORMAT " is ordered",
+		   "Its numbers are drawn in order on one server.",
 		   "Make it unordered with hilo.configure() first.");
 }
 
@@ -661,7 +665,7 @@ check_orderable(HiloRowChange *change, const HiloRowRef *ref)
 	if (!(change->row.flags & HILO_ROW_LEASED))
 		return;
 	let_go(change);
-	refuse(ref, "still has leased numbers to draw", NULL,
+	refuse(ref, HILO_COUNTER_FORMAT " still has leased numbers to draw", NULL,
 		   "To count here, force a seed above all numbers that other servers draw.");
 }
 
@@ -676,7 +680,7 @@ check_unused(HiloRowChange *change, const HiloRowRef *ref)
 		!(change->row.flags & HILO_ROW_DRAWN))
 		return;
 	let_go(change);
-	refuse(ref, "is in use",
+	refuse(ref, HILO_COUNTER_FORMAT " is in use",
 		   "Transactions may hold numbers that were not drawn in order.",
 		   "Use CALL hilo.make_ordered(), which waits for them.");
 }
@@ -886,7 +890,7 @@ hilo_counter_lease(HiloRowRef *ref, HiloLeasing leasing, int64 size,
 		!hilo_counter_is_for_hub(ref, row, leasing))
 		return;
 	hub = row->flags & HILO_ROW_LEASED ? NameStr(row->hub) : hilo_hub;
-	refuse(ref, "is not counted on this server",
+	refuse(ref, HILO_COUNTER_FORMAT " is not counted on this server",
 		   "A server that leases numbers cannot be a hub for them.",
 		   hub[0] == '\0' ? NULL :
 		   psprintf("Ask its hub, \"%.*s\".", (int) strcspn(hub, "|"), hub));

@@ -752,7 +752,7 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 		hilo_counter_check_may_create(ref);
 	if (NameStr(hub)[0] == '\0')
 		report_no_hub(name);
-	hilo_pool_require("lease numbers of", name);
+	hilo_pool_require("cannot lease numbers of \"%s\" without a pool", name);
 
 	switch (hilo_pool_wait_to_ask(name, true, &waiting, &state))
 	{
@@ -963,7 +963,7 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 				 errdetail("Names that contain \"|\" are reserved.")));
 	if (!is_coordinator(server))
 		(void) get_foreign_server_oid(server, false);
-	hilo_pool_require("lease numbers of", ref->name);
+	hilo_pool_require("cannot lease numbers of \"%s\" without a pool", ref->name);
 
 	ask_hub(&question, &answer);
 	if (answer.sqlstate == 0)

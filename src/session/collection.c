@@ -66,7 +66,8 @@ refill_ordered(HiloCollection *collection, int64 count)
 	uint64		generation = hilo_row_generation;
 
 	CHECK_FOR_INTERRUPTS();
-	hilo_pool_require("use ordered collection", collection->ref.name);
+	hilo_pool_require("cannot use ordered collection \"%s\" without a pool",
+					  collection->ref.name);
 	check_is_counted_here(collection);
 	if (count > 0)
 		hilo_hub_check_draw(&collection->ref);
@@ -143,7 +144,8 @@ check_has_horizon(const HiloCollection *collection)
 				 errmsg("collection \"%s\" is not ordered yet", name),
 				 errdetail("Transactions may hold numbers that were not drawn in order."),
 				 errhint("CALL hilo.make_ordered() waits for them; if it was interrupted, call it again.")));
-	hilo_pool_require("use ordered collection", collection->ref.name);
+	hilo_pool_require("cannot use ordered collection \"%s\" without a pool",
+					  collection->ref.name);
 }
 
 void
@@ -228,7 +230,8 @@ hilo_collection_configure(HiloCollection *collection,
 {
 	if (options->ordered)
 	{
-		hilo_pool_require("use ordered collection", collection->ref.name);
+		hilo_pool_require("cannot use ordered collection \"%s\" without a pool",
+						  collection->ref.name);
 		hilo_collection_read(collection);
 		check_is_counted_here(collection);
 		hilo_members_lock(collection->ref.name, false);

@@ -144,12 +144,12 @@ cut_number(HiloShared *it, int64 number)
 }
 
 void
-hilo_pool_require(const char *action, const char *name)
+hilo_pool_require(const char *message, const char *name)
 {
 	if (!hilo_pool_exists())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot %s \"%s\" without a pool", action, name),
+				 errmsg(message, name),
 				 errhint("Add hilo to shared_preload_libraries, keep hilo.pool_size above 0, and restart the server.")));
 }
 

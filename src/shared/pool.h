@@ -36,10 +36,10 @@ hilo_pool_exists(void)
 }
 
 /*
- * Raise 55000 if it does not, because of which one cannot do that with the
- * collection or identity.
+ * Raise 55000 with a message about the name if it does not: a collection or
+ * identity that needs it cannot be used.
  */
-extern void hilo_pool_require(const char *action, const char *name);
+extern void hilo_pool_require(const char *message, const char *name);
 
 /* True if the pool has numbers of the collection. */
 extern bool hilo_pool_has(const char *name);
