@@ -119,8 +119,14 @@ hilo_snapshot_now(Oid table, CommandId command)
 char *
 hilo_sql_table(Oid table)
 {
-	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
-									  get_rel_name(table));
+	char	   *name = get_rel_name(table);
+	char	   *schema = get_namespace_name(get_rel_namespace(table));
+
+	if (name == NULL || schema == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", table)));
+	return quote_qualified_identifier(schema, name);
 }
 
 char *

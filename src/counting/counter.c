@@ -107,7 +107,7 @@ warn_near_limit(const HiloRowRef *ref, const HiloRow *row)
 			 hint_at_limit(row)));
 }
 
-/* Raise 55000 because of what the counter is; the message is about its name. */
+/* Raise 55000 because of what the counter is; message has HILO_COUNTER_FORMAT. */
 static void
 refuse(const HiloRowRef *ref, const char *message, const char *detail,
 	   const char *hint)
@@ -598,7 +598,7 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 	old_limit = row->max_value;
 	max = Max(old_max, highest);
 
-	/* A binding may only have to be noted, and may have been. */
+	/* Nothing is to be done if a binding has only to be noted, and has been. */
 	if (highest < 0 && (row->flags & HILO_ROW_BOUND) &&
 		old_limit <= Max(limit, old_max) && !change.created)
 	{

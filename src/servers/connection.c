@@ -199,7 +199,7 @@ value_of(const Options *options, const char *keyword)
 	return NULL;
 }
 
-/* Set an option, unless the value is empty, as which libpq ignores it. */
+/* Set an option; libpq ignores empty values, so they are not set. */
 static void
 set_option(Options *options, const char *keyword, const char *value)
 {
@@ -715,7 +715,10 @@ connect_to_hub(const HiloHubQuestion *question, HiloHubAnswer *answer)
 	char	   *wanted;
 
 	if (!read_options(question, &options, answer))
+	{
+		disconnect();
 		return false;
+	}
 
 	/*
 	 * A connection lost since the last question is not an error.  The

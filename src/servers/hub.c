@@ -264,7 +264,12 @@ hilo_hub_wait_for_standby(XLogRecPtr lsn)
 		AcceptInvalidationMessages();
 	if (likely(!own()->is_hub) || !own()->waits)
 		return;
-	hilo_hub_flush(lsn, ALL_WAITED);
+
+	/*
+	 * The setting that hilo_hub_flush() asks may be out of date in a long
+	 * statement; the server waits if it requires a standby.
+	 */
+	hilo_flush_everywhere(lsn, hilo_hub_auto_resume);
 }
 
 /*

@@ -48,9 +48,9 @@ extern void hilo_hub_wait_for_standby(XLogRecPtr lsn);
 extern void hilo_flush_everywhere(XLogRecPtr lsn, bool needs_standby);
 
 /*
- * Wait until a lease is on disk, and on a standby: if waited is not 0, whatever
- * synchronous_commit says, provided that one is configured; with
- * hilo.hub_auto_resume raises 55000 if none has it.
+ * Wait until a lease is on disk, and on the standbys that
+ * synchronous_standby_names requires.  With hilo.hub_auto_resume, or if waited is
+ * not 0 and that setting names some, raises 55000 if none has it.
  */
 extern void hilo_hub_flush(XLogRecPtr lsn, int waited);
 

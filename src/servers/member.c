@@ -218,10 +218,9 @@ static Oid
 mapped_role(const char *hub, HiloHubAnswer *answer)
 {
 	char	   *name = hilo_hub_role(hub);
-	Oid			role = name == NULL ? InvalidOid : get_role_oid(name, true);
+	Oid			role = name != NULL ? get_role_oid(name, true) :
+		strcmp(hub, hilo_hub) == 0 ? hilo_catalog_owner() : InvalidOid;
 
-	if (name == NULL && strcmp(hub, hilo_hub) == 0)
-		return hilo_catalog_owner();
 	if (!OidIsValid(role))
 		put_error(answer, ERRCODE_UNDEFINED_OBJECT, name == NULL ?
 				  "no role is known whose user mapping would be used; call hilo.lease_from() again" :
@@ -231,8 +230,8 @@ mapped_role(const char *hub, HiloHubAnswer *answer)
 }
 
 /*
- * Complete the question, and ask it of the hub.  Unless it has a role, it is asked
- * as that which is known.
+ * Complete the question, and ask it of the hub.  If it names no role, the recorded
+ * one is used.
  */
 static void
 ask_hub(HiloHubQuestion *question, HiloHubAnswer *answer)

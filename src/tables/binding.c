@@ -67,6 +67,7 @@ hilo_binding_read(HeapTuple tuple, TupleDesc desc)
 		   strcmp(kind, kinds[binding->kind]) != 0)
 		binding->kind++;
 	binding->tid = tuple->t_self;
+	binding->collection = text_value(values[HILO_ANUM_BINDING_COLLECTION - 1]);
 	binding->object = DatumGetObjectId(values[HILO_ANUM_BINDING_OBJECT - 1]);
 	binding->name = text_value(values[HILO_ANUM_BINDING_NAME - 1]);
 	binding->column = text_value(values[HILO_ANUM_BINDING_COLUMN - 1]);
@@ -76,15 +77,10 @@ hilo_binding_read(HeapTuple tuple, TupleDesc desc)
 	return binding;
 }
 
-/*
- * The rows of a name, NULL: all, that are committed now, or were made by this
- * transaction before the command, as a list of HiloBinding *.
- */
+/* The rows of a name, NULL: all, that the snapshot sees, as HiloBinding *. */
 static List *
-read_rows(const char *name, CommandId command)
+rows_of(Relation rel, const char *name, Snapshot snapshot)
 {
-	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, AccessShareLock);
-	Snapshot	snapshot = hilo_snapshot_now(RelationGetRelid(rel), command);
 	List	   *bindings = NIL;
 	ScanKeyData key;
 	SysScanDesc scan;
@@ -104,6 +100,17 @@ read_rows(const char *name, CommandId command)
 							   hilo_binding_read(tuple, RelationGetDescr(rel)));
 	}
 	systable_endscan(scan);
+	return bindings;
+}
+
+/* Those that are committed now, or were made by this transaction before the command. */
+static List *
+read_rows(const char *name, CommandId command)
+{
+	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, AccessShareLock);
+	Snapshot	snapshot = hilo_snapshot_now(RelationGetRelid(rel), command);
+	List	   *bindings = rows_of(rel, name, snapshot);
+
 	UnregisterSnapshot(snapshot);
 	table_close(rel, AccessShareLock);
 	return bindings;
@@ -237,18 +244,33 @@ hilo_binding_function(const HiloBinding *binding)
 									quote_literal_cstr(binding->name)), NULL);
 }
 
+/* The same; false if the relation, or the column, does not exist any more. */
+static bool
+describe_relation(HiloBinding *binding, Oid relation, AttrNumber attnum)
+{
+	HiloColumn	column = {relation, attnum};
+	char	   *name = get_rel_name(relation);
+	char	   *schema = get_namespace_name(get_rel_namespace(relation));
+
+	binding->object = relation;
+	binding->name = name == NULL || schema == NULL ? NULL :
+		quote_qualified_identifier(schema, name);
+	binding->column = binding->kind == HILO_BOUND ?
+		hilo_column_name(&column) : pstrdup("");
+	binding->attnum = attnum;
+	binding->owner = GetUserNameFromId(hilo_table_owner(relation), true);
+	return binding->name != NULL && binding->column != NULL &&
+		binding->owner != NULL;
+}
+
 void
 hilo_binding_set_relation(HiloBinding *binding, Oid relation,
 						  AttrNumber attnum)
 {
-	HiloColumn	column = {relation, attnum};
-
-	binding->object = relation;
-	binding->name = hilo_sql_table(relation);
-	binding->column = binding->kind == HILO_BOUND ?
-		hilo_column_name(&column) : pstrdup("");
-	binding->attnum = attnum;
-	binding->owner = GetUserNameFromId(hilo_table_owner(relation), false);
+	if (!describe_relation(binding, relation, attnum))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relation)));
 }
 
 void
@@ -402,21 +424,45 @@ hilo_binding_add(const char *name, const HiloBinding *binding)
 	CommandCounterIncrement();
 }
 
+/* Delete a row that a registered snapshot sees; false: another transaction does, or has. */
+static bool
+delete_row(Relation rel, ItemPointer tid)
+{
+	HeapTupleData tuple = {.t_self = *tid};
+	TM_FailureData failure;
+	Buffer		buffer;
+	bool		locked = heap_lock_tuple(rel, &tuple, GetCurrentCommandId(true),
+										 LockTupleExclusive, LockWaitSkip,
+										 false, &buffer, &failure) == TM_Ok;
+
+	if (BufferIsValid(buffer))
+		ReleaseBuffer(buffer);
+	if (locked)
+		simple_heap_delete(rel, &tuple.t_self);
+	return locked;
+}
+
+/*
+ * The row may be elsewhere since it was read, where no lock was kept: the table may
+ * have been rewritten, or another row may have its place.
+ */
 bool
 hilo_binding_remove(const HiloBinding *binding)
 {
 	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
-	HeapTupleData tuple = {.t_self = binding->tid};
-	TM_FailureData failure;
-	Buffer		buffer;
-	bool		removed = heap_lock_tuple(rel, &tuple, GetCurrentCommandId(true),
-										  LockTupleExclusive, LockWaitSkip,
-										  false, &buffer, &failure) == TM_Ok;
+	Snapshot	snapshot = hilo_snapshot_now(RelationGetRelid(rel),
+											 InvalidCommandId);
+	bool		removed = false;
+	ListCell   *lc;
 
-	if (BufferIsValid(buffer))
-		ReleaseBuffer(buffer);
-	if (removed)
-		simple_heap_delete(rel, &tuple.t_self);
+	foreach(lc, rows_of(rel, binding->collection, snapshot))
+	{
+		HiloBinding *row = lfirst(lc);
+
+		if (hilo_binding_equals(row, binding) && row->xid == binding->xid)
+			removed = delete_row(rel, &row->tid) || removed;
+	}
+	UnregisterSnapshot(snapshot);
 	if (binding->kind != HILO_NOTED)
 	{
 		CacheInvalidateRelcache(rel);
@@ -438,9 +484,10 @@ hilo_bindings_refresh(const char *name, List *bindings)
 
 		if (!OidIsValid(old->living.relation))
 			continue;
-		hilo_binding_set_relation(&binding, old->living.relation,
-								  old->kind == HILO_BOUND ? old->living.attnum :
-								  InvalidAttrNumber);
+		if (!describe_relation(&binding, old->living.relation,
+							   old->kind == HILO_BOUND ? old->living.attnum :
+							   InvalidAttrNumber))
+			continue;
 		if (binding.object == old->object && strcmp(binding.name, old->name) == 0 &&
 			strcmp(binding.column, old->column) == 0 &&
 			strcmp(binding.owner, old->owner) == 0)

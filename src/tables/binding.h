@@ -49,7 +49,8 @@ typedef enum HiloBindingKind
 typedef struct HiloBinding
 {
 	HiloBindingKind kind;
-	ItemPointerData tid;		/* of its row, if it was read */
+	ItemPointerData tid;		/* of its row, when it was read */
+	char	   *collection;		/* whose binding it is, if it was read */
 	Oid			object;			/* relation, function or trigger; InvalidOid:
 								 * restored, and not found by its name yet */
 	char	   *name;			/* of relation or function, qualified, quoted */
@@ -93,7 +94,10 @@ extern Oid	hilo_table_owner(Oid relation);
 /* The function of HILO_ASKED; InvalidOid: it does not exist. */
 extern Oid	hilo_binding_function(const HiloBinding *binding);
 
-/* The relation or function is what the binding records from now on. */
+/*
+ * The relation or function is what the binding records from now on.  Raises 42P01
+ * if the relation does not exist any more.
+ */
 extern void hilo_binding_set_relation(HiloBinding *binding, Oid relation,
 									  AttrNumber attnum);
 extern void hilo_binding_set_function(HiloBinding *binding, Oid function);
@@ -136,8 +140,8 @@ extern void hilo_bindings_unlock(const char *name);
 extern void hilo_binding_add(const char *name, const HiloBinding *binding);
 
 /*
- * Remove one that was read in this statement.  False: another transaction is
- * removing it, or has done so.
+ * Remove one that was read.  False: another transaction is removing it, or has
+ * done so.
  */
 extern bool hilo_binding_remove(const HiloBinding *binding);
 

@@ -157,11 +157,16 @@ hilo_drawing_columns(Oid relation, const char *collection)
 		bool		isnull;
 		Datum		value = hilo_getattr(tuple, Anum_pg_attrdef_adbin,
 										 RelationGetDescr(rel), &isnull);
+		HeapTuple	column = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relation),
+											 Int16GetDatum(attnum));
 
-		if (!isnull && get_attgenerated(relation, attnum) == '\0')
+		if (!HeapTupleIsValid(column))
+			continue;
+		if (!isnull && ((Form_pg_attribute) GETSTRUCT(column))->attgenerated == '\0')
 			drawings = add_drawing(drawings, attnum,
 								   stringToNode(TextDatumGetCString(value)),
 								   collection);
+		ReleaseSysCache(column);
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);

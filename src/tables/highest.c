@@ -285,17 +285,24 @@ int64
 hilo_column_highest(const HiloColumn *column, const HiloSought *sought,
 					bool foreign_too)
 {
-	char	   *name = hilo_column_name(column);
-	bool		has_shards = hilo_citus_has_shards(column->relation);
 	Relation	table = try_relation_open(column->relation, AccessShareLock);
 	int64		highest = sought->above;
+	char	   *name;
+	bool		has_shards;
 	ListCell   *lc;
 
 	if (table == NULL)
 		return highest;
 	relation_close(table, NoLock);
+
+	/*
+	 * Only now: the column may have been renamed during the wait for the
+	 * lock.
+	 */
+	name = hilo_column_name(column);
 	if (name == NULL)
 		return highest;
+	has_shards = hilo_citus_has_shards(column->relation);
 	if (has_shards)
 		hilo_citus_check_isolation(column->relation);
 	foreach(lc, has_shards ? list_make1_oid(column->relation) :

@@ -43,7 +43,7 @@ extern int64 hilo_column_highest(const HiloColumn *column,
  * The same in a column of one table alone; no query is run.  Reads the end of an
  * index that leads with the number, or else the whole table once.  Up to the
  * counter's max, it answers that itself rather than pass many dead rows.  With
- * uncommitted, rows count that transactions have inserted which are still open.
+ * uncommitted, rows inserted by transactions that are still open also count.
  */
 extern int64 hilo_highest_here(Relation rel, AttrNumber attnum,
 							   const HiloSought *sought, bool uncommitted);
