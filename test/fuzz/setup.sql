@@ -242,7 +242,7 @@ CREATE TABLE functions AS
 -- system out of resources (58P01, XX000) and a cancel, and P0001, which a
 -- function bound here raises.
 CREATE FUNCTION may_be(state text) RETURNS boolean LANGUAGE sql IMMUTABLE AS
-    $$ SELECT state IN ('22004', '22023', '2200H', '25000', '25001', '25006', '42601', '2BP01', '39P01', '39P03', '40001', '42501', '42P01', '42703', '42704', '42883',
+    $$ SELECT state IN ('0A000', '22004', '22023', '2200H', '25000', '25001', '25006', '42601', '2BP01', '39P01', '39P03', '40001', '42501', '42P01', '42703', '42704', '42883',
         '42710', '42804', '42809', '55000', '55006', '22P02', '42602', '08000', '08001', '08006', '08P01', '2F003', '42939', 'P0001')
             OR state IN ('53200', '55P03') AND fuzz.preloaded() $$;
 
