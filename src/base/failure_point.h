@@ -5,7 +5,7 @@
  *
  * These do nothing unless built with -DHILO_FAILURE_POINTS. Then the setting
  * test.failure_point, 'name:error', 'name:wait', 'name:kill' or 'name:term',
- * names the place at which an error is raised, the session waits until it is
+ * names the place at which an error is reported, the session waits until it is
  * canceled, the process dies, or the process is told to end, in a critical
  * section.  In code that must not fail, as between locking a page and releasing
  * it, HILO_KILL_POINT() supports only the last two.

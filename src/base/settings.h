@@ -42,7 +42,7 @@ extern int	hilo_lease_timeout; /* milliseconds */
 extern bool hilo_hub_auto_resume;
 
 /*
- * What nobody needs to set: the largest lease; how long one should last; what
+ * What need not be set: the largest lease; how long one should last; what
  * percentage of one is left when the next one is fetched; and how long a hub that
  * has failed is not asked again.
  */

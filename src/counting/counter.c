@@ -38,7 +38,7 @@ hilo_is_identity(const char *name)
 /*
  * Messages
  *
- * A row is released before an error is raised, because that may wait for the
+ * A row is released before an error is reported, because that may wait for the
  * client.  Its contents stay in the change.
  */
 
@@ -55,7 +55,7 @@ let_go(HiloRowChange *change)
 		hilo_row_abandon(change);
 }
 
-/* Hint at how the limit of a row can be raised; for ereport(). */
+/* Hint at how to get a higher limit for a row; for ereport(). */
 static int
 hint_at_limit(const HiloRow *row)
 {
@@ -559,7 +559,7 @@ hilo_counter_advance(HiloRowRef *ref, int64 number, HiloRow *result)
 	if (number > old_max)
 	{
 		/*
-		 * This includes a number above the limit, which may be raised later.
+		 * This includes a number above the limit, which may become higher.
 		 */
 		changed = number - old_max <= (row->max_value - old_max) / 2;
 		too_far = !changed;

@@ -4,7 +4,7 @@
  *	  Ranges of numbers: how large the next one should be, where it starts, and how
  *	  fast numbers are claimed.
  *
- * Pure arithmetic: no backend state, no catalog access, no errors raised.
+ * Pure arithmetic: no backend state, no catalog access, no errors.
  *
  *-------------------------------------------------------------------------
  */

@@ -251,7 +251,7 @@ wait_for_transactions(void)
 
 /*
  * The change of the row is committed, so to speak, when it is made; the commit
- * ends our snapshot, so that nobody waits for this session while it waits.  Two
+ * ends our snapshot, so that no session waits for this one while it waits.  Two
  * sessions would wait for each other.
  */
 Datum

@@ -168,7 +168,7 @@ hilo_claim_lease(PG_FUNCTION_ARGS)
 	values[5] = CStringGetTextDatum(NameStr(row.node_tag));
 	nulls[5] = (row.flags & HILO_ROW_HAS_TAG) == 0;
 
-	/* Without a synchronous standby nobody begins to wait for one. */
+	/* Without a synchronous standby there is none to wait for. */
 	values[6] = LSNGetDatum(claim.lsn);
 	nulls[6] = !hilo_hub_is_synchronous();
 	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));

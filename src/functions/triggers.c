@@ -363,7 +363,10 @@ get_ready(AdvanceSite *site, TriggerData *trigdata)
 			hilo_assigned_init(&site->assigned, rel, site->watched[0].attnum,
 							   site->entry);
 
-		/* For hilo.attach_online(), which reads the ids, nobody waits here. */
+		/*
+		 * For hilo.attach_online(), which reads the ids, no session waits
+		 * here.
+		 */
 		if (!attaching)
 			highest = look_at_table(site, trigdata);
 		site->row_generation = 0;

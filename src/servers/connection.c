@@ -408,7 +408,7 @@ made_with(const HiloHubQuestion *question, const Options *options)
 }
 
 /*
- * Milliseconds by a clock that nobody sets, from an arbitrary start.
+ * Milliseconds by a clock that is never set, from an arbitrary start.
  */
 static int64
 steady_ms(void)

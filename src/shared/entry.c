@@ -103,7 +103,7 @@ find_entry(const char *name)
 
 /*
  * True if the entry may be evicted: it has no leases, which others would have
- * to be asked for again, nobody works with it, and its ring holds nothing.
+ * to be asked for again, no session works with it, and its ring holds nothing.
  */
 static bool
 is_idle(HiloShared *it, uint64 oldest)

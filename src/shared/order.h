@@ -92,8 +92,8 @@ extern TransactionId hilo_order_holder(const char *name, Snapshot snapshot,
 									   TimestampTz *since);
 
 /*
- * Forget who has drawn from a collection: its horizon is below all numbers until
- * the transactions that have an id now have ended.
+ * Forget which transactions have drawn from a collection: its horizon is below
+ * all numbers until the transactions that have an id now have ended.
  */
 extern void hilo_order_begin(const char *name);
 
