@@ -1086,28 +1086,28 @@ COMMENT ON FUNCTION hilo.lease_from(text, text, bigint) IS
 -- On a hub.  A request is one transaction, which runs as the owner of the tables; what
 -- a member is told about terms is a row, never an error, so that it is committed.
 --
-CREATE FUNCTION hilo._present(OUT timeline bigint, OUT home bigint) RETURNS record
+CREATE FUNCTION hilo._present(OUT timeline bigint, OUT home bigint, OUT random bigint, OUT resumes boolean) RETURNS record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_present';
-COMMENT ON FUNCTION hilo._present() IS 'the timeline that this server is on, 0 in recovery, and what identifies this database';
+COMMENT ON FUNCTION hilo._present() IS
+    'the timeline that this server is on, 0 in recovery, and what identifies this database; a random number, and hilo.hub_auto_resume';
 
-CREATE FUNCTION hilo._hub_begin(
-    local boolean,
-    OUT timeline bigint, OUT home bigint, OUT random bigint, OUT term_id bigint, OUT resumes boolean) RETURNS record
+CREATE FUNCTION hilo._hub_begin(local boolean) RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_hub_begin';
 COMMENT ON FUNCTION hilo._hub_begin(boolean) IS
-    'for hilo.lease(): begin a request, which must be READ COMMITTED, and whose commit, if local, waits for no standby; the present timeline and home, two random numbers, and hilo.hub_auto_resume';
+    'for hilo.lease(): begin a request, which must be READ COMMITTED, and whose commit, if local, waits for no standby';
 
 CREATE FUNCTION hilo._claim_lease(
-    collection text, size bigint, at_least bigint, waited integer,
+    collection text, size bigint, at_least bigint,
     OUT low bigint, OUT high bigint, OUT epoch bigint, OUT range_size integer, OUT max_range_size integer, OUT node_tag text,
     OUT lsn pg_lsn) RETURNS record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_claim_lease';
-COMMENT ON FUNCTION hilo._claim_lease(text, bigint, bigint, integer) IS
-    'for hilo.lease(): claim numbers in place, on disk and, as waited and synchronous_standby_names say, on a standby; with size 0 only check that some would be given';
+COMMENT ON FUNCTION hilo._claim_lease(text, bigint, bigint) IS
+    'for hilo.lease(): claim numbers in place, on disk; with size 0 only check that some would be given';
 
 CREATE FUNCTION hilo._hub_wait(lsn pg_lsn, waited integer) RETURNS void
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_hub_wait';
-COMMENT ON FUNCTION hilo._hub_wait(pg_lsn, integer) IS 'for hilo.lease(): wait for a standby as hilo._claim_lease() does';
+COMMENT ON FUNCTION hilo._hub_wait(pg_lsn, integer) IS
+    'for hilo.lease(): wait until a claim is on a standby, as waited and synchronous_standby_names say';
 
 CREATE FUNCTION hilo._check_highest(collection text, highest bigint) RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_check_highest';
@@ -1130,7 +1130,7 @@ DECLARE
     here record;
     max_ahead CONSTANT bigint := 4294967296;
 BEGIN
-    SELECT * INTO here FROM hilo._hub_begin(true);
+    SELECT * INTO here FROM hilo._present();
     resumes := here.resumes;
     LOOP
         SELECT h.* INTO own FROM hilo.hub h WHERE h.hub = '|';
@@ -1142,13 +1142,13 @@ BEGIN
             RETURN;
         ELSIF own.hub IS NULL THEN
             INSERT INTO hilo.hub (hub, lineage, term, term_id, is_open, timeline, home, seen, waited)
-                VALUES ('|', here.random, 1, here.term_id, true, here.timeline, here.home, 0, 0) ON CONFLICT DO NOTHING;
+                VALUES ('|', here.random, 1, here.random, true, here.timeline, here.home, 0, 0) ON CONFLICT DO NOTHING;
             CONTINUE;
         ELSIF known_term > GREATEST(own.term, own.seen) + max_ahead THEN
             refusal := format('this server has never been in term %s', known_term);
             RETURN;
         ELSIF (own.timeline, own.home) <> (here.timeline, here.home) THEN
-            UPDATE hilo.hub h SET term = GREATEST(own.term, own.seen, known_term) + 1, term_id = here.term_id,
+            UPDATE hilo.hub h SET term = GREATEST(own.term, own.seen, known_term) + 1, term_id = here.random,
                 is_open = here.resumes AND own.is_open AND own.waited = 2 AND own.home = here.home, timeline = here.timeline, home = here.home, seen = 0
             WHERE h.hub = '|' AND (h.term, h.term_id, h.seen, h.timeline, h.home) = (own.term, own.term_id, own.seen, own.timeline, own.home)
             RETURNING h.is_open INTO own.is_open;
@@ -1225,9 +1225,10 @@ BEGIN
         RAISE EXCEPTION 'permission denied for function report' USING ERRCODE = 'insufficient_privilege',
             HINT = 'Grant the member''s role the right to execute hilo.lease and hilo.report.';
     END IF;
+    PERFORM hilo._hub_begin(true);
     -- Nearly always the term is open, and no other one is known.
-    SELECT h.lineage, h.term, h.term_id, h.waited, b.resumes INTO own FROM hilo._hub_begin(true) b, hilo.hub h
-    WHERE h.hub = '|' AND h.is_open AND h.timeline = b.timeline AND h.home = b.home
+    SELECT h.lineage, h.term, h.term_id, h.waited, p.resumes INTO own FROM hilo._present() p, hilo.hub h
+    WHERE h.hub = '|' AND h.is_open AND h.timeline = p.timeline AND h.home = p.home
         AND (known_lineage = 0 OR known_lineage = h.lineage AND (known_term < h.term OR known_term = h.term AND known_term_id = h.term_id));
     IF NOT FOUND THEN
         PERFORM hilo._check_highest(lease.collection, at_least);
@@ -1240,7 +1241,7 @@ BEGIN
     term := own.term;
     term_id := own.term_id;
     IF refusal IS NULL THEN
-        SELECT c.* INTO claimed FROM hilo._claim_lease(lease.collection, size, at_least, own.waited) c;
+        SELECT c.* INTO claimed FROM hilo._claim_lease(lease.collection, size, at_least) c;
         low := claimed.low;
         high := claimed.high;
         epoch := claimed.epoch;
@@ -1248,22 +1249,13 @@ BEGIN
         max_range_size := claimed.max_range_size;
         node_tag := claimed.node_tag;
         IF size > 0 THEN
-            IF claimed.lsn IS NOT NULL THEN
-                -- Another session may have begun to wait for the standby meanwhile.
-                SELECT h.waited INTO waits FROM hilo.hub h WHERE h.hub = '|';
-                IF waits <> 0 AND own.waited = 0 THEN
-                    PERFORM hilo._hub_wait(claimed.lsn, waits);
-                END IF;
-            END IF;
+            -- Another session may have begun to wait for the standby since the term was read.
+            PERFORM hilo._hub_wait(claimed.lsn, h.waited) FROM hilo.hub h WHERE h.hub = '|';
             waits := CASE WHEN own.resumes THEN CASE own.waited WHEN 0 THEN 1 ELSE 2 END ELSE CASE own.waited WHEN 2 THEN 3 ELSE 0 END END;
             IF waits <> own.waited THEN
                 UPDATE hilo.hub h SET waited = waits WHERE h.hub = '|' AND h.waited = own.waited;
             END IF;
-            INSERT INTO hilo.member AS m VALUES (lease.member, lease.collection, at_least, lease.epoch, known_term, own.term, own.term_id, clock_timestamp(), inet_client_addr())
-            ON CONFLICT (member, collection) DO UPDATE SET highest = GREATEST(m.highest, EXCLUDED.highest), epoch = EXCLUDED.epoch,
-                known_term = GREATEST(m.known_term, EXCLUDED.known_term), reported_term = EXCLUDED.reported_term,
-                reported_id = EXCLUDED.reported_id, seen_at = EXCLUDED.seen_at, address = EXCLUDED.address
-            RETURNING m.highest INTO known;
+            known := hilo._note_member(lease.member, lease.collection, at_least, lease.epoch, known_term, own.term, own.term_id);
             -- A single server rarely asks for less than before, but two that were made
             -- from one copy do, in turns.
             IF known > at_least AND lease.member <> '' THEN
@@ -1300,6 +1292,7 @@ BEGIN
     ELSIF octet_length(member) > 255 OR strpos(member, '|') > 0 OR member = '' THEN
         RAISE EXCEPTION 'member must be a name of at most 255 bytes without "|"' USING ERRCODE = 'invalid_parameter_value';
     END IF;
+    PERFORM hilo._hub_begin(true);
     PERFORM hilo._check_highest(r.collection, r.highest) FROM unnest(collections, report.highest) r(collection, highest);
     SELECT * INTO heard FROM hilo._hub_hear(known_lineage, known_term, known_term_id);
     own := heard.own;
@@ -1353,7 +1346,8 @@ BEGIN
     ELSIF skip < 0 THEN
         RAISE EXCEPTION 'skip must not be negative' USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    SELECT * INTO here FROM hilo._hub_begin(false);
+    PERFORM hilo._hub_begin(false);
+    SELECT * INTO here FROM hilo._present();
     SELECT h.* INTO own FROM hilo.hub h WHERE h.hub = '|' FOR UPDATE;
     missing := '{}';
     IF own.hub IS NULL THEN
@@ -1364,7 +1358,7 @@ BEGIN
     END IF;
     -- A term that collects reports stays: a new one would void them.
     IF (own.timeline, own.home) <> (here.timeline, here.home) OR own.seen >= own.term THEN
-        UPDATE hilo.hub h SET term = GREATEST(own.term, own.seen) + 1, term_id = here.term_id, is_open = false,
+        UPDATE hilo.hub h SET term = GREATEST(own.term, own.seen) + 1, term_id = here.random, is_open = false,
             timeline = here.timeline, home = here.home, seen = 0
         WHERE h.hub = '|' RETURNING h.* INTO own;
     END IF;
@@ -1594,7 +1588,7 @@ REVOKE ALL ON ROUTINE
     hilo.lease_report(), hilo.report(text, bigint, bigint, bigint, text[], bigint[]),
     hilo.hub_resume(bigint), hilo.hub_forget(text),
     hilo._present(), hilo._hub_begin(boolean), hilo._hub_hear(bigint, bigint, bigint), hilo._hub_wait(pg_lsn, integer),
-    hilo._claim_lease(text, bigint, bigint, integer), hilo._check_highest(text, bigint), hilo._raise_counter(text, bigint, bigint),
+    hilo._claim_lease(text, bigint, bigint), hilo._check_highest(text, bigint), hilo._raise_counter(text, bigint, bigint),
     hilo._note_member(text, text, bigint, bigint, bigint, bigint, bigint),
     hilo._restore_hub(hilo.hub), hilo._restore_member(hilo.member),
     hilo.guard(), hilo._counters(), hilo.pool() FROM PUBLIC;

@@ -996,9 +996,9 @@ note_options(HiloRow *row, const HiloLeaseAnswer *answer)
 	HiloRow		before = *row;
 
 	row->flags &= ~HILO_ROW_HAS_TAG;
-	if (answer->has_tag)
+	if (answer->node_tag != NULL)
 		row->flags |= HILO_ROW_HAS_TAG;
-	row->node_tag = answer->node_tag;
+	namestrcpy(&row->node_tag, answer->node_tag == NULL ? "" : answer->node_tag);
 	if (answer->range_size > 0)
 		row->range_size = answer->range_size;
 	if (answer->max_range_size > 0)
@@ -1012,15 +1012,17 @@ note_options(HiloRow *row, const HiloLeaseAnswer *answer)
  * was seeded or dropped.  Returns whether others have to read the row again.
  */
 static bool
-note_hub(HiloRow *row, const HiloLeaseAnswer *answer, int64 epoch)
+note_hub(HiloRow *row, const HiloRow *asked, const HiloLeaseAnswer *answer,
+		 int64 epoch)
 {
-	bool		new_epoch = answer->is_first ||
+	bool		is_first = !(row->flags & HILO_ROW_LEASED);
+	bool		new_epoch = is_first ||
 		(row->hub_epoch != 0 && row->hub_epoch != answer->hub_epoch);
 
 	if (new_epoch)
 		row->epoch = epoch;
-	if (answer->is_first)
-		put_hub(row, NameStr(answer->asked_hub), 0);
+	if (is_first)
+		put_hub(row, NameStr(asked->hub), 0);
 	row->hub_epoch = answer->hub_epoch;
 	return note_options(row, answer) || new_epoch;
 }
@@ -1041,28 +1043,26 @@ obeys(HiloRow *row, const HiloTerm *term)
 
 /* True if the row is still what it was when the hub was asked. */
 static bool
-is_as_asked(const HiloRowChange *change, const HiloLeaseAnswer *answer)
+is_as_asked(const HiloRowChange *change, const HiloRow *asked)
 {
 	const HiloRow *row = &change->row;
 
-	if (epoch_here(change) != answer->asked_epoch)
-		return false;
-	if (answer->is_first)
-		return !(row->flags & HILO_ROW_LEASED);
-	return (row->flags & HILO_ROW_LEASED) &&
-		strcmp(NameStr(row->hub), NameStr(answer->asked_hub)) == 0;
+	return epoch_here(change) == asked->epoch &&
+		((row->flags ^ asked->flags) & HILO_ROW_LEASED) == 0 &&
+		(!(row->flags & HILO_ROW_LEASED) ||
+		 strcmp(NameStr(row->hub), NameStr(asked->hub)) == 0);
 }
 
 /* Lock the row if the answer counts, with the term of the answer in it. */
 static HiloTaken
-find_as_asked(HiloRowChange *change, HiloRowRef *ref,
+find_as_asked(HiloRowChange *change, HiloRowRef *ref, const HiloRow *asked,
 			  const HiloLeaseAnswer *answer)
 {
 	HiloTaken	taken = HILO_TAKEN;
 
 	if (!hilo_row_find(change, ref, HILO_ROW_CHANGE))
 		return HILO_NOT_AS_ASKED;
-	if (!is_as_asked(change, answer))
+	if (!is_as_asked(change, asked))
 		taken = HILO_NOT_AS_ASKED;
 	else if (!obeys(&change->row, &answer->term))
 		taken = HILO_NOT_OBEYED;
@@ -1072,8 +1072,8 @@ find_as_asked(HiloRowChange *change, HiloRowRef *ref,
 }
 
 HiloTaken
-hilo_counter_take_in(HiloRowRef *ref, const HiloLeaseAnswer *answer,
-					 HiloClaim *claim)
+hilo_counter_take_in(HiloRowRef *ref, const HiloRow *asked,
+					 const HiloLeaseAnswer *answer, HiloClaim *claim)
 {
 	int64		epoch = hilo_random_number();
 	HiloRange	range = answer->range;
@@ -1084,11 +1084,11 @@ hilo_counter_take_in(HiloRowRef *ref, const HiloLeaseAnswer *answer,
 	Oid			table;
 	XLogRecPtr	lsn;
 
-	taken = find_as_asked(&change, ref, answer);
+	taken = find_as_asked(&change, ref, asked, answer);
 	if (taken != HILO_TAKEN)
 		return taken;
 
-	to_announce = note_hub(row, answer, epoch);
+	to_announce = note_hub(row, asked, answer, epoch);
 
 	range.high = Min(range.high, row->max_value);
 	if (range.low <= row->max)

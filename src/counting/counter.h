@@ -258,21 +258,16 @@ extern XLogRecPtr hilo_counter_note_term(HiloRowRef *ref,
 extern bool hilo_counter_set_hub(HiloRowRef *ref, const char *hub,
 								 int32 size, int64 lineage);
 
-/* A request, and the hub's answer. */
+/* What a hub has answered about a counter. */
 typedef struct HiloLeaseAnswer
 {
-	int64		asked_epoch;	/* of the row here when the hub was asked; 0:
-								 * it did not exist or came from elsewhere */
-	NameData	asked_hub;		/* the hub that was asked */
-	bool		is_first;		/* true: the counter was not leased yet */
 	const char *name;			/* in the answer to a report; else NULL */
 	HiloTerm	term;
 	HiloRange	range;			/* empty in the answer to a report */
 	int64		hub_epoch;		/* 0: the hub does not know the counter */
 	int32		range_size;		/* the hub's options; 0: not set there */
 	int32		max_range_size;
-	bool		has_tag;
-	NameData	node_tag;
+	const char *node_tag;		/* NULL: not set there */
 } HiloLeaseAnswer;
 
 typedef enum HiloTaken
@@ -285,14 +280,15 @@ typedef enum HiloTaken
 } HiloTaken;
 
 /*
- * Accept an answer, in one step with comparing and storing its term: *claim is the
- * part of the lease above max and not above the limit, and max moves to its end.
+ * Accept the answer of the hub in the row *asked, which was read before that was
+ * asked, in one step with comparing and storing its term: *claim is the part of the
+ * lease above max and not above the limit, and max moves to its end.
  * The first lease makes the counter, which was marked, a leased one.  Otherwise
  * nothing has changed.  *claim is empty if nothing of the lease is above max, or
  * the answer is none; with another epoch than before, earlier leases are invalid.
  * Not flushed: the caller does that before it draws.
  */
-extern HiloTaken hilo_counter_take_in(HiloRowRef *ref,
+extern HiloTaken hilo_counter_take_in(HiloRowRef *ref, const HiloRow *asked,
 									  const HiloLeaseAnswer *answer,
 									  HiloClaim *claim);
 

@@ -63,24 +63,20 @@ hilo_lease_report(PG_FUNCTION_ARGS)
  * On a hub: what the functions in SQL call
  */
 
-/* What identifies this database. */
-static Datum
-home_datum(void)
-{
-	return Int64GetDatum(hilo_catalog_home(hilo_catalog_table(HILO_TABLE_COUNTERS)));
-}
-
 Datum
 hilo_present(PG_FUNCTION_ARGS)
 {
+	Oid			table = hilo_catalog_table(HILO_TABLE_COUNTERS);
 	TupleDesc	desc;
-	Datum		values[2];
-	bool		nulls[2] = {0};
+	Datum		values[4];
+	bool		nulls[4] = {0};
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	values[0] = Int64GetDatum(RecoveryInProgress() ? 0 : hilo_timeline());
-	values[1] = home_datum();
+	values[1] = Int64GetDatum(hilo_catalog_home(table));
+	values[2] = Int64GetDatum(hilo_random_number());
+	values[3] = BoolGetDatum(hilo_hub_auto_resume);
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values,
 											 nulls));
 }
@@ -88,10 +84,6 @@ hilo_present(PG_FUNCTION_ARGS)
 Datum
 hilo_hub_begin(PG_FUNCTION_ARGS)
 {
-	TupleDesc	desc = hilo_api_result_desc(fcinfo);
-	Datum		values[5];
-	bool		nulls[5] = {0};
-
 	hilo_api_prevent_unless_may_write("hilo.lease()");
 	if (IsolationUsesXactSnapshot())
 		ereport(ERROR,
@@ -108,13 +100,7 @@ hilo_hub_begin(PG_FUNCTION_ARGS)
 		(void) set_config_option("synchronous_commit", "local", PGC_USERSET,
 								 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0,
 								 false);
-
-	values[0] = Int64GetDatum(hilo_timeline());
-	values[1] = home_datum();
-	values[2] = Int64GetDatum(hilo_random_number());
-	values[3] = Int64GetDatum(hilo_random_number());
-	values[4] = BoolGetDatum(hilo_hub_auto_resume);
-	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
+	PG_RETURN_VOID();
 }
 
 /*
@@ -156,8 +142,6 @@ hilo_claim_lease(PG_FUNCTION_ARGS)
 	hilo_hub_check_synchronous();
 	hilo_counter_lease(&collection.ref, hilo_leasing(), size, at_least, &row,
 					   &claim);
-	if (size > 0)
-		hilo_hub_flush(claim.lsn, PG_GETARG_INT32(3));
 
 	values[0] = Int64GetDatum(claim.range.low);
 	values[1] = Int64GetDatum(claim.range.high);
@@ -167,10 +151,7 @@ hilo_claim_lease(PG_FUNCTION_ARGS)
 	values[4] = Int32GetDatum(row.max_range_size);
 	values[5] = CStringGetTextDatum(NameStr(row.node_tag));
 	nulls[5] = (row.flags & HILO_ROW_HAS_TAG) == 0;
-
-	/* Without a synchronous standby there is none to wait for. */
 	values[6] = LSNGetDatum(claim.lsn);
-	nulls[6] = !hilo_hub_is_synchronous();
 	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
 }
 

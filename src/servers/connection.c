@@ -781,7 +781,7 @@ enum AnswerColumn
 #define ANSWER_LIST \
 	"epoch, range_size, max_range_size, node_tag, lineage, term, term_id, refusal, hint, wants_report"
 
-/* A text of the first row, palloc'd; NULL: it is null. */
+/* A text of the answer, palloc'd; NULL: it is null. */
 static char *
 read_text(int row, int col)
 {
@@ -808,9 +808,7 @@ read_item(int row, const HiloHubQuestion *question, const HiloTerm *term,
 	item->range_size = (int32) range_size;
 	item->max_range_size = (int32) max_range_size;
 	item->term = *term;
-	item->has_tag = !PQgetisnull(connection.result, row, ANSWER_NODE_TAG);
-	namestrcpy(&item->node_tag,
-			   PQgetvalue(connection.result, row, ANSWER_NODE_TAG));
+	item->node_tag = read_text(row, ANSWER_NODE_TAG);
 	item->name = read_text(row, ANSWER_NAME);
 	if (question->size == 0)
 	{

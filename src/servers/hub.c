@@ -54,57 +54,35 @@ enum HubColumn
  */
 
 /*
- * A copy of the row of that name that the snapshot sees, NULL: none.  Leaves no
- * trace for serializable transactions.
- */
-static HeapTuple
-scan_for(Relation rel, const char *name, Snapshot snapshot)
-{
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	ScanKeyEntryInitialize(&key, 0, HUB_NAME, BTEqualStrategyNumber,
-						   InvalidOid, C_COLLATION_OID, F_TEXTEQ,
-						   CStringGetTextDatum(name));
-	scan = systable_beginscan(rel, hilo_catalog_name_index(HILO_TABLE_HUBS),
-							  true, snapshot, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-		tuple = heap_copytuple(tuple);
-	systable_endscan(scan);
-	return tuple;
-}
-
-/* How often to look again for a committed row where there is another. */
-#define MAX_SCANS	10
-
-/*
- * The committed row of that name.  A scan can miss a row that is updated
- * meanwhile, if it comes to the new version too early and to the old one too
- * late: if anything is there, it is repeated.  What stays uncommitted is the first
- * version of the row, and is taken as it is: counters that were changed in place
- * by the same transaction already depend on it.
+ * A copy of the row of that name, NULL: none.  Of one that no transaction has
+ * committed yet, the first version is taken as it is: counters that were changed
+ * in place by the same transaction already depend on it.
  */
 static HeapTuple
 find_hub(Relation rel, const char *name)
 {
-	HeapTuple	uncommitted = NULL;
+	Snapshot	now = hilo_snapshot_now(RelationGetRelid(rel), InvalidCommandId);
+	SnapshotData dirty;
+	HeapTuple	result = NULL;
+	bool		committed = false;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
 
-	for (int i = 0; i < MAX_SCANS; i++)
+	InitDirtySnapshot(dirty);
+	ScanKeyInit(&key, HUB_NAME, BTEqualStrategyNumber, F_TEXTEQ,
+				CStringGetTextDatum(name));
+	scan = systable_beginscan(rel, hilo_catalog_name_index(HILO_TABLE_HUBS),
+							  true, SnapshotAny, 1, &key);
+	while (!committed && HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		HeapTuple	tuple = scan_for(rel, name, SnapshotSelf);
-		SnapshotData dirty;
-
-		if (HeapTupleIsValid(tuple))
-			return tuple;
-		InitDirtySnapshot(dirty);
-		uncommitted = scan_for(rel, name, &dirty);
-		if (!HeapTupleIsValid(uncommitted))
-			break;
-		CHECK_FOR_INTERRUPTS();
+		committed = table_tuple_satisfies_snapshot(rel, scan->slot, now);
+		if (committed || table_tuple_satisfies_snapshot(rel, scan->slot, &dirty))
+			result = heap_copytuple(tuple);
 	}
-	return uncommitted;
+	systable_endscan(scan);
+	UnregisterSnapshot(now);
+	return result;
 }
 
 /* Column attnum of a row; 0 if it is NULL. */

@@ -46,13 +46,6 @@
  */
 #define WORKER_TIMEOUT_MS	3000
 
-/*
- * How often, and with which pauses, a new worker tries to take the place of
- * another.
- */
-#define BEGIN_ATTEMPTS	20
-#define BEGIN_PAUSE_MS	10
-
 /* How often a report is sent again because a later term was heard of. */
 #define MAX_REPORTS	3
 
@@ -273,9 +266,9 @@ ask_hub(HiloHubQuestion *question, HiloHubAnswer *answer)
 	ask(question, answer);
 	for (int i = 0; answer->sqlstate == 0 && i < answer->count; i++)
 	{
-		const char *tag = NameStr(answer->items[i].node_tag);
+		const char *tag = answer->items[i].node_tag;
 
-		if (!hilo_is_node_tag(tag, strlen(tag)))
+		if (tag != NULL && !hilo_is_node_tag(tag, strlen(tag)))
 			put_error(answer, ERRCODE_PROTOCOL_VIOLATION,
 					  "it has answered with an invalid node tag");
 	}
@@ -363,17 +356,14 @@ store_term(const HiloTerm *term)
 static void
 put_term_error(HiloHubAnswer *answer, const HiloTerm *known)
 {
-	if (answer->term.lineage != known->lineage)
-		put_error(answer, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-				  "it is not the hub that is known by that name; hilo.lease_from() accepts it");
-	else if (answer->term.number < known->number)
-		put_error(answer, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-				  psprintf("it is in term " INT64_FORMAT ", but term " INT64_FORMAT " was seen before",
-						   answer->term.number, known->number));
-	else
-		put_error(answer, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-				  psprintf("it is in another term " INT64_FORMAT " than was seen before",
-						   answer->term.number));
+	put_error(answer, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+			  answer->term.lineage != known->lineage ?
+			  "it is not the hub that is known by that name; hilo.lease_from() accepts it" :
+			  answer->term.number < known->number ?
+			  psprintf("it is in term " INT64_FORMAT ", but term " INT64_FORMAT " was seen before",
+					   answer->term.number, known->number) :
+			  psprintf("it is in another term " INT64_FORMAT " than was seen before",
+					   answer->term.number));
 }
 
 /*
@@ -441,16 +431,6 @@ lease_size(const char *name, const HiloRow *row, const HiloPoolLease *state,
 							   min, Max(min, HILO_LARGEST_LEASE)));
 }
 
-/* Complete an answer about a counter whose row was read before. */
-static HiloLeaseAnswer *
-lease_answer(HiloLeaseAnswer *lease, const HiloRow *row, NameData hub)
-{
-	lease->asked_epoch = row->epoch;
-	lease->asked_hub = hub;
-	lease->is_first = (row->flags & HILO_ROW_LEASED) == 0;
-	return lease;
-}
-
 /*
  * Report
  */
@@ -489,7 +469,7 @@ take_in_items(const char *hub, const List *counters, const HiloHubAnswer *answer
 	for (int i = 0; i < answer->count && i < list_length(counters); i++)
 	{
 		const HiloNamedRow *named = list_nth(counters, i);
-		HiloLeaseAnswer *item = &answer->items[i];
+		const HiloLeaseAnswer *item = &answer->items[i];
 		HiloRowRef	ref;
 		HiloClaim	none;
 
@@ -498,8 +478,7 @@ take_in_items(const char *hub, const List *counters, const HiloHubAnswer *answer
 			strcmp(NameStr(named->row.hub), hub) != 0)
 			continue;
 		hilo_row_ref_init(&ref, named->name);
-		if (hilo_counter_take_in(&ref, lease_answer(item, &named->row, named->row.hub),
-								 &none) != HILO_TAKEN)
+		if (hilo_counter_take_in(&ref, &named->row, item, &none) != HILO_TAKEN)
 			continue;
 		hilo_row_flush(none.lsn);
 		if (none.epoch != named->row.epoch)
@@ -591,15 +570,15 @@ obey_refusal(const char *hub, const HiloRow *row,
 }
 
 /*
- * Ask for size numbers above a number, and put the lease into the pool.  This
- * session has the turn.  Returns the count of numbers received; 0: ask again,
- * or see answer->sqlstate.
+ * Ask the hub in the row for size numbers above a number, and put the lease into the
+ * pool.  This session has the turn.  Returns the count of numbers received; 0: ask
+ * again, or see answer->sqlstate.
  */
 static int64
-ask_once(HiloRowRef *ref, const HiloRow *row, NameData hub, int64 size,
-		 int64 above, int host, HiloHubAnswer *answer)
+ask_once(HiloRowRef *ref, const HiloRow *row, int64 size, int64 above,
+		 int host, HiloHubAnswer *answer)
 {
-	const char *server = NameStr(hub);
+	const char *server = NameStr(row->hub);
 	bool		is_first = (row->flags & HILO_ROW_LEASED) == 0;
 	HiloHubQuestion question = {
 		.server = server,.name = ref->name,
@@ -620,8 +599,7 @@ ask_once(HiloRowRef *ref, const HiloRow *row, NameData hub, int64 size,
 
 	if ((is_first || row->lineage == 0) && !begin_lease(ref, server, answer))
 		return 0;
-	switch (hilo_counter_take_in(ref, lease_answer(answer->items, row, hub),
-								 &piece))
+	switch (hilo_counter_take_in(ref, row, answer->items, &piece))
 	{
 		case HILO_NOT_AS_ASKED:
 			return 0;
@@ -675,9 +653,8 @@ ask_for_lease(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 			hilo_counter_mark(ref, NameStr(hub), row.lineage);
 			continue;
 		}
-		size = ask_once(ref, &row, hub,
-						lease_size(ref->name, &row, state, need), need->above,
-						state->host, answer);
+		size = ask_once(ref, &row, lease_size(ref->name, &row, state, need),
+						need->above, state->host, answer);
 		if (answer->sqlstate != 0 || size >= need->least)
 			return size;
 
@@ -807,19 +784,17 @@ hilo_lease_fetch_ahead(void)
 }
 
 /*
- * Fetch the next lease of a collection, unless its hub cannot be reached.
- * Returns whether numbers were received.  Errors of the hub are logged; if it
- * cannot be reached, it is added to *lost.
+ * Fetch the next lease of a collection.  Returns whether numbers were received.
+ * Errors of the hub are logged.  If it cannot be reached, that is *lost, and holds
+ * for its other collections, too.
  */
 static bool
-fetch_one(const char *name, List **lost)
+fetch_one(const char *name, HiloHubAnswer *lost)
 {
 	HiloRowRef	ref;
 	HiloRow		row;
 	HiloPoolLease state;
 	HiloHubAnswer answer;
-	const HiloHubAnswer *known = NULL;
-	ListCell   *lc;
 	Need		need = {.least = 1};
 	int			waiting;
 	bool		got = false;
@@ -830,14 +805,9 @@ fetch_one(const char *name, List **lost)
 		hilo_pool_wait_to_ask(name, false, &waiting, &state) != HILO_POOL_ASK)
 		return false;
 
-	foreach(lc, *lost)
+	if (lost->server != NULL && strcmp(lost->server, NameStr(row.hub)) == 0)
 	{
-		if (strcmp(((HiloHubAnswer *) lfirst(lc))->server, NameStr(row.hub)) == 0)
-			known = lfirst(lc);
-	}
-	if (known != NULL)
-	{
-		answer = *known;
+		answer = *lost;
 		hilo_pool_end_asking(name, 0, answer.sqlstate, answer.message,
 							 answer.hint, -1);
 	}
@@ -851,35 +821,12 @@ fetch_one(const char *name, List **lost)
 			 errmsg("could not lease numbers of \"%s\" from %s ahead: %s",
 					name, hub_text(NameStr(row.hub)),
 					answer.message)));
-	if (known == NULL &&
-		ERRCODE_TO_CATEGORY(answer.sqlstate) == ERRCODE_CONNECTION_EXCEPTION)
+	if (ERRCODE_TO_CATEGORY(answer.sqlstate) == ERRCODE_CONNECTION_EXCEPTION)
 	{
-		HiloHubAnswer *it = palloc(sizeof(HiloHubAnswer));
-
-		*it = answer;
-		it->server = pstrdup(NameStr(row.hub));
-		*lost = lappend(*lost, it);
+		*lost = answer;
+		lost->server = pstrdup(NameStr(row.hub));
 	}
 	return got;
-}
-
-/*
- * Become the lease worker of the database.  An existing worker may be about to
- * end, and may not see what this one was started for.
- */
-static bool
-begin_worker(void)
-{
-	for (int i = 0; i < BEGIN_ATTEMPTS; i++)
-	{
-		if (hilo_begin_task(HILO_FETCH_LEASES))
-			return true;
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 BEGIN_PAUSE_MS, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
-	}
-	return false;
 }
 
 /* Exit callback. */
@@ -898,7 +845,7 @@ void
 hilo_lease_worker(Datum database)
 {
 	MemoryContext context;
-	List	   *lost = NIL;
+	HiloHubAnswer lost = {0};
 	bool		got = true;
 
 	/*
@@ -909,7 +856,7 @@ hilo_lease_worker(Datum database)
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(database),
 											  InvalidOid, 0);
-	if (!hilo_pool_exists() || !begin_worker())
+	if (!hilo_pool_exists() || !hilo_begin_task(HILO_FETCH_LEASES))
 		return;
 	before_shmem_exit(end_worker, (Datum) 0);
 	SetConfigOption("lock_timeout", psprintf("%dms", Min(hilo_lease_timeout, WORKER_TIMEOUT_MS)),
@@ -951,17 +898,15 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 	HiloHubAnswer answer;
 	HiloTerm	known;
 
-	if (strlen(server) >= NAMEDATALEN || server[0] == '\0')
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("server \"%s\" does not exist", server)));
-	if (!is_coordinator(server) && strchr(server, '|') != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_RESERVED_NAME),
-				 errmsg("server \"%s\" cannot be a hub", server),
-				 errdetail("Names that contain \"|\" are reserved.")));
 	if (!is_coordinator(server))
+	{
 		(void) get_foreign_server_oid(server, false);
+		if (strchr(server, '|') != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_RESERVED_NAME),
+					 errmsg("server \"%s\" cannot be a hub", server),
+					 errdetail("Names that contain \"|\" are reserved.")));
+	}
 	hilo_pool_require("cannot lease numbers of \"%s\" without a pool", ref->name);
 
 	ask_hub(&question, &answer);
