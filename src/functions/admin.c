@@ -95,7 +95,7 @@ forget_bindings(const char *collection)
 	hilo_clean_notes();
 	foreach(lc, hilo_bindings(collection))
 	{
-		(void) hilo_binding_remove(lfirst(lc));
+		(void) hilo_binding_remove(collection, lfirst(lc));
 		result = true;
 	}
 	return result;

@@ -184,7 +184,7 @@ record(Oid relation, const char *collection)
 		if (other->kind == HILO_ATTACHED &&
 			(!OidIsValid(other->living.relation) ||
 			 other->living.relation == relation))
-			(void) hilo_binding_remove(other);
+			(void) hilo_binding_remove(collection, other);
 	}
 	hilo_binding_set_relation(&binding, relation, InvalidAttrNumber);
 	hilo_binding_add(collection, &binding);
@@ -478,7 +478,7 @@ allow(FunctionCallInfo fcinfo, const char *function, bool may_draw)
 	if (may_draw && recorded == NULL)
 		hilo_binding_add(collection, &binding);
 	else if (!may_draw && recorded != NULL)
-		(void) hilo_binding_remove(recorded);
+		(void) hilo_binding_remove(collection, recorded);
 	else if (!may_draw)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING_PRIVILEGE_NOT_REVOKED),

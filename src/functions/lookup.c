@@ -190,7 +190,7 @@ bind_name(const char *name, const HiloBinding *binding)
 					 errhint("Undo that with %s() first.",
 							 other->kind == HILO_ATTACHED ? "hilo.detach" : "hilo.unbind")));
 		if (other->kind == HILO_BOUND)
-			(void) hilo_binding_remove(other);
+			(void) hilo_binding_remove(name, other);
 	}
 	hilo_binding_add(name, binding);
 	hilo_row_ref_init(&ref, name);
@@ -260,7 +260,7 @@ hilo_unbind(PG_FUNCTION_ARGS)
 					 errhint("Undo that with hilo.detach().")));
 		if (binding->kind != HILO_BOUND && binding->kind != HILO_ASKED)
 			continue;
-		(void) hilo_binding_remove(binding);
+		(void) hilo_binding_remove(identity.name, binding);
 		was_bound = true;
 	}
 	PG_RETURN_BOOL(was_bound);

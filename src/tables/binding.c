@@ -67,7 +67,6 @@ hilo_binding_read(HeapTuple tuple, TupleDesc desc)
 		   strcmp(kind, kinds[binding->kind]) != 0)
 		binding->kind++;
 	binding->tid = tuple->t_self;
-	binding->collection = text_value(values[HILO_ANUM_BINDING_COLLECTION - 1]);
 	binding->object = DatumGetObjectId(values[HILO_ANUM_BINDING_OBJECT - 1]);
 	binding->name = text_value(values[HILO_ANUM_BINDING_NAME - 1]);
 	binding->column = text_value(values[HILO_ANUM_BINDING_COLUMN - 1]);
@@ -77,10 +76,15 @@ hilo_binding_read(HeapTuple tuple, TupleDesc desc)
 	return binding;
 }
 
-/* The rows of a name, NULL: all, that the snapshot sees, as HiloBinding *. */
+/*
+ * The rows of a name, NULL: all, that are committed now, or were made by this
+ * transaction before the command.
+ */
 static List *
-rows_of(Relation rel, const char *name, Snapshot snapshot)
+read_rows(const char *name, CommandId command)
 {
+	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, AccessShareLock);
+	Snapshot	snapshot = hilo_snapshot_now(RelationGetRelid(rel), command);
 	List	   *bindings = NIL;
 	ScanKeyData key;
 	SysScanDesc scan;
@@ -100,17 +104,6 @@ rows_of(Relation rel, const char *name, Snapshot snapshot)
 							   hilo_binding_read(tuple, RelationGetDescr(rel)));
 	}
 	systable_endscan(scan);
-	return bindings;
-}
-
-/* Those that are committed now, or were made by this transaction before the command. */
-static List *
-read_rows(const char *name, CommandId command)
-{
-	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, AccessShareLock);
-	Snapshot	snapshot = hilo_snapshot_now(RelationGetRelid(rel), command);
-	List	   *bindings = rows_of(rel, name, snapshot);
-
 	UnregisterSnapshot(snapshot);
 	table_close(rel, AccessShareLock);
 	return bindings;
@@ -149,22 +142,55 @@ relation_named(const char *name, const char *owner)
 		hilo_table_owner(relation) == role ? relation : InvalidOid;
 }
 
-/* Find what the binding stands for, if it is living. */
+/*
+ * The binding stands for the relation, under its present names; false, without a
+ * change: the relation, or the column, does not exist any more.
+ */
 static bool
+describe(HiloBinding *binding, Oid relation, AttrNumber attnum)
+{
+	HiloColumn	column = {relation, attnum};
+	char	   *name = get_rel_name(relation);
+	char	   *schema = get_namespace_name(get_rel_namespace(relation));
+	char	   *owner = GetUserNameFromId(hilo_table_owner(relation), true);
+	char	   *column_name = binding->kind == HILO_BOUND ?
+		hilo_column_name(&column) : pstrdup("");
+
+	if (name == NULL || schema == NULL || owner == NULL || column_name == NULL)
+		return false;
+	binding->object = relation;
+	binding->name = quote_qualified_identifier(schema, name);
+	binding->column = column_name;
+	binding->attnum = binding->kind == HILO_BOUND ? attnum : InvalidAttrNumber;
+	binding->owner = owner;
+	return true;
+}
+
+void
+hilo_binding_set_relation(HiloBinding *binding, Oid relation,
+						  AttrNumber attnum)
+{
+	if (!describe(binding, relation, attnum))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relation)));
+}
+
+/* Find what the binding stands for, if it is living, and its present names. */
+static void
 find_living(const char *name, HiloBinding *binding)
 {
+	HiloBinding recorded = *binding;
 	HiloColumn	column = {binding->object, binding->attnum};
 
 	if (binding->kind != HILO_ATTACHED && binding->kind != HILO_BOUND)
-		return false;
+		return;
 	if (!OidIsValid(hilo_table_owner(column.relation)))
 	{
 		column.relation = relation_named(binding->name, binding->owner);
-		if (!OidIsValid(column.relation))
-			return false;
 		column.attnum = get_attnum(column.relation, binding->column);
 	}
-	binding->relation = column.relation;
+	binding->object = column.relation;
 	if (binding->kind == HILO_ATTACHED)
 	{
 		List	   *drawings = hilo_drawing_columns(column.relation, name);
@@ -172,10 +198,14 @@ find_living(const char *name, HiloBinding *binding)
 		column.attnum = drawings == NIL ? InvalidAttrNumber :
 			((HiloDrawing *) linitial(drawings))->attnum;
 	}
-	if (!OidIsValid(hilo_column_type(&column)))
-		return false;
+	if (!OidIsValid(hilo_column_type(&column)) ||
+		!describe(binding, column.relation, column.attnum))
+		return;
 	binding->living = column;
-	return true;
+	binding->is_old = binding->object != recorded.object ||
+		strcmp(binding->name, recorded.name) != 0 ||
+		strcmp(binding->column, recorded.column) != 0 ||
+		strcmp(binding->owner, recorded.owner) != 0;
 }
 
 List *
@@ -185,7 +215,7 @@ hilo_bindings(const char *name)
 	ListCell   *lc;
 
 	foreach(lc, bindings)
-		(void) find_living(name, lfirst(lc));
+		find_living(name, lfirst(lc));
 	return bindings;
 }
 
@@ -244,35 +274,6 @@ hilo_binding_function(const HiloBinding *binding)
 									quote_literal_cstr(binding->name)), NULL);
 }
 
-/* The same; false if the relation, or the column, does not exist any more. */
-static bool
-describe_relation(HiloBinding *binding, Oid relation, AttrNumber attnum)
-{
-	HiloColumn	column = {relation, attnum};
-	char	   *name = get_rel_name(relation);
-	char	   *schema = get_namespace_name(get_rel_namespace(relation));
-
-	binding->object = relation;
-	binding->name = name == NULL || schema == NULL ? NULL :
-		quote_qualified_identifier(schema, name);
-	binding->column = binding->kind == HILO_BOUND ?
-		hilo_column_name(&column) : pstrdup("");
-	binding->attnum = attnum;
-	binding->owner = GetUserNameFromId(hilo_table_owner(relation), true);
-	return binding->name != NULL && binding->column != NULL &&
-		binding->owner != NULL;
-}
-
-void
-hilo_binding_set_relation(HiloBinding *binding, Oid relation,
-						  AttrNumber attnum)
-{
-	if (!describe_relation(binding, relation, attnum))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relation)));
-}
-
 void
 hilo_binding_set_function(HiloBinding *binding, Oid function)
 {
@@ -289,16 +290,17 @@ hilo_binding_settle(const char *name, HiloBinding *binding)
 
 	/* It is that of another database. */
 	binding->object = InvalidOid;
-	if (!find_living(name, binding))
+	find_living(name, binding);
+	if (!OidIsValid(binding->living.relation))
 	{
+		binding->object = InvalidOid;
 		binding->owner = GetUserNameFromId(GetUserId(), false);
-		if (!find_living(name, binding))
-			binding->owner = owner;
+		find_living(name, binding);
 	}
+	if (!OidIsValid(binding->living.relation))
+		binding->owner = owner;
 	binding->object = binding->kind == HILO_ASKED ?
 		hilo_binding_function(binding) : binding->living.relation;
-	if (binding->kind == HILO_BOUND)
-		binding->attnum = binding->living.attnum;
 }
 
 bool
@@ -424,7 +426,10 @@ hilo_binding_add(const char *name, const HiloBinding *binding)
 	CommandCounterIncrement();
 }
 
-/* Delete a row that a registered snapshot sees; false: another transaction does, or has. */
+/*
+ * Delete a row that was just read, and whose place is still its own: the statement's
+ * snapshot is older.  False: another transaction deletes it, or has done so.
+ */
 static bool
 delete_row(Relation rel, ItemPointer tid)
 {
@@ -447,22 +452,19 @@ delete_row(Relation rel, ItemPointer tid)
  * have been rewritten, or another row may have its place.
  */
 bool
-hilo_binding_remove(const HiloBinding *binding)
+hilo_binding_remove(const char *name, const HiloBinding *binding)
 {
 	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
-	Snapshot	snapshot = hilo_snapshot_now(RelationGetRelid(rel),
-											 InvalidCommandId);
 	bool		removed = false;
 	ListCell   *lc;
 
-	foreach(lc, rows_of(rel, binding->collection, snapshot))
+	foreach(lc, hilo_bindings(name))
 	{
 		HiloBinding *row = lfirst(lc);
 
 		if (hilo_binding_equals(row, binding) && row->xid == binding->xid)
 			removed = delete_row(rel, &row->tid) || removed;
 	}
-	UnregisterSnapshot(snapshot);
 	if (binding->kind != HILO_NOTED)
 	{
 		CacheInvalidateRelcache(rel);
@@ -479,21 +481,10 @@ hilo_bindings_refresh(const char *name, List *bindings)
 
 	foreach(lc, bindings)
 	{
-		HiloBinding *old = lfirst(lc);
-		HiloBinding binding = *old;
+		HiloBinding *binding = lfirst(lc);
 
-		if (!OidIsValid(old->living.relation))
-			continue;
-		if (!describe_relation(&binding, old->living.relation,
-							   old->kind == HILO_BOUND ? old->living.attnum :
-							   InvalidAttrNumber))
-			continue;
-		if (binding.object == old->object && strcmp(binding.name, old->name) == 0 &&
-			strcmp(binding.column, old->column) == 0 &&
-			strcmp(binding.owner, old->owner) == 0)
-			continue;
-		if (hilo_binding_remove(old))
-			hilo_binding_add(name, &binding);
+		if (binding->is_old && hilo_binding_remove(name, binding))
+			hilo_binding_add(name, binding);
 	}
 }
 
@@ -564,7 +555,7 @@ hilo_forget_trigger(Oid trigger)
 	ListCell   *lc;
 
 	foreach(lc, read_rows(note_name(trigger), InvalidCommandId))
-		(void) hilo_binding_remove(lfirst(lc));
+		(void) hilo_binding_remove(note_name(trigger), lfirst(lc));
 }
 
 void
@@ -578,6 +569,6 @@ hilo_clean_notes(void)
 
 		CHECK_FOR_INTERRUPTS();
 		if (note->kind == HILO_NOTED && note->xid != trigger_xid(note->object))
-			(void) hilo_binding_remove(note);
+			(void) hilo_binding_remove(note_name(note->object), note);
 	}
 }

@@ -50,9 +50,8 @@ typedef struct HiloBinding
 {
 	HiloBindingKind kind;
 	ItemPointerData tid;		/* of its row, when it was read */
-	char	   *collection;		/* whose binding it is, if it was read */
 	Oid			object;			/* relation, function or trigger; InvalidOid:
-								 * restored, and not found by its name yet */
+								 * not found */
 	char	   *name;			/* of relation or function, qualified, quoted */
 	char	   *column;			/* HILO_BOUND: its name, */
 	AttrNumber	attnum;			/* and number */
@@ -67,7 +66,7 @@ typedef struct HiloBinding
 	 * count.
 	 */
 	HiloColumn	living;
-	Oid			relation;		/* found, whether or not it has the column */
+	bool		is_old;			/* its row has not these names */
 } HiloBinding;
 
 /* What a row of hilo.binding says, palloc'd; nothing is living. */
@@ -143,7 +142,7 @@ extern void hilo_binding_add(const char *name, const HiloBinding *binding);
  * Remove one that was read.  False: another transaction is removing it, or has
  * done so.
  */
-extern bool hilo_binding_remove(const HiloBinding *binding);
+extern bool hilo_binding_remove(const char *name, const HiloBinding *binding);
 
 /*
  * Record the present names of what the living bindings of a name stand for, so

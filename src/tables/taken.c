@@ -419,7 +419,7 @@ open_bound(HiloDocuments *documents)
 	foreach(lc, bindings)
 	{
 		HiloBinding *binding = lfirst(lc);
-		HiloColumn	gone = {binding->relation, MaxAttrNumber};
+		HiloColumn	gone = {binding->object, MaxAttrNumber};
 
 		/* What hilo.bind() named and is gone is an error. */
 		if (OidIsValid(binding->living.relation))
