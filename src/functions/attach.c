@@ -138,9 +138,8 @@ hilo_may_attach(PG_FUNCTION_ARGS)
 	if (PG_GETARG_BOOL(3))
 	{
 		Relation	rel = table_open(column.relation, AccessShareLock);
-		HiloAssigned assigned;
 
-		hilo_assigned_init(&assigned, rel, column.attnum, NULL);
+		hilo_check_assignable(rel, column.attnum);
 		table_close(rel, NoLock);
 	}
 	if (hilo_is_bound(name))

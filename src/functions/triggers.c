@@ -46,30 +46,28 @@ hilo_assign_id(PG_FUNCTION_ARGS)
 	TriggerData *trigdata = hilo_api_trigger(fcinfo, "hilo.assign_id");
 	Trigger    *trigger = trigdata->tg_trigger;
 	Relation	rel = trigdata->tg_relation;
-	HiloAssigned *site = fcinfo->flinfo->fn_extra;
+	HiloEntry  *entry = fcinfo->flinfo->fn_extra;
+	AttrNumber	attnum;
 
 	hilo_api_prevent_unless_may_write("hilo.assign_id()");
-	if (site == NULL)
+	if (trigger->tgnargs < 1 || trigger->tgnargs > 2)
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("%s() takes the name of the id column, and the collection's name if it differs from the table's",
+						"hilo.assign_id")));
+	attnum = hilo_column_number(RelationGetRelid(rel), trigger->tgargs[0]);
+	if (entry == NULL)
 	{
-		HiloAssigned assigned;
 		const char *name = trigger->tgnargs == 2 ? trigger->tgargs[1] :
 			get_rel_name(hilo_topmost_table(rel));
 
-		if (trigger->tgnargs < 1 || trigger->tgnargs > 2)
-			ereport(ERROR,
-					(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-					 errmsg("%s() takes the name of the id column, and the collection's name if it differs from the table's",
-							"hilo.assign_id")));
-		hilo_assigned_init(&assigned, rel,
-						   hilo_column_number(RelationGetRelid(rel),
-											  trigger->tgargs[0]),
-						   hilo_entry(name != NULL ? name : RelationGetRelationName(rel),
-									  hilo_identity_parts_separator));
-		site = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(assigned));
-		*site = assigned;
-		fcinfo->flinfo->fn_extra = site;
+		hilo_check_assignable(rel, attnum);
+		entry = hilo_entry(name != NULL ? name : RelationGetRelationName(rel),
+						   hilo_identity_parts_separator);
+		fcinfo->flinfo->fn_extra = entry;
 	}
-	return PointerGetDatum(hilo_assign_to_row(site, rel, trigdata->tg_trigtuple));
+	return PointerGetDatum(hilo_assign_to_row(entry, rel, attnum,
+											  trigdata->tg_trigtuple));
 }
 
 /*
@@ -99,8 +97,8 @@ typedef struct AdvanceSite
 	int			count;			/* of columns; 0: the table is not attached */
 	Watched    *watched;
 	bool		bound;			/* the collection is */
-	bool		assigns;		/* true: it assigns ids of the requested kind */
-	HiloAssigned assigned;		/* where, if it does */
+	bool		assigns;		/* true: it assigns ids of the requested kind
+								 * to the first of them */
 
 	/* The settings and the row that the readers depend on; 0: none yet. */
 	uint32		settings_generation;
@@ -360,8 +358,7 @@ get_ready(AdvanceSite *site, TriggerData *trigdata)
 							   trigger->tgname, hilo_sql_table(site->relation)),
 					 errhint("Drop the trigger, or use another collection.")));
 		if (site->assigns)
-			hilo_assigned_init(&site->assigned, rel, site->watched[0].attnum,
-							   site->entry);
+			hilo_check_assignable(rel, site->watched[0].attnum);
 
 		/*
 		 * For hilo.attach_online(), which reads the ids, no session waits
@@ -456,17 +453,15 @@ static HeapTuple
 draw_again(AdvanceSite *site, const Watched *watched, Relation rel,
 		   HeapTuple tuple, Datum value)
 {
-	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel),
-										  watched->attnum - 1);
+	TupleDesc	desc = RelationGetDescr(rel);
 	int			attnum = watched->attnum;
 	bool		isnull = false;
 
 	hilo_draw_right_check(site->entry, HILO_DRAW_ID);
 	value = hilo_id_reader_replace(&watched->reader, value,
 								   hilo_entry_take(site->entry),
-								   att->atttypid, att->atttypmod);
-	return heap_modify_tuple_by_cols(tuple, RelationGetDescr(rel), 1, &attnum,
-									 &value, &isnull);
+								   TupleDescAttr(desc, attnum - 1));
+	return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
 }
 
 /* True unless the table is a partition for other rows: none can be moved now. */
@@ -542,7 +537,8 @@ hilo_advance(PG_FUNCTION_ARGS)
 				 site->row_generation != hilo_row_generation))
 		make_readers(site, trigdata->tg_relation);
 	if (site->assigns)
-		tuple = hilo_assign_to_row(&site->assigned, trigdata->tg_relation, tuple);
+		tuple = hilo_assign_to_row(site->entry, trigdata->tg_relation,
+								   site->watched[0].attnum, tuple);
 	for (int i = 0; i < site->count; i++)
 		tuple = keep_ahead(site, &site->watched[i], fcinfo, tuple, highest);
 	return PointerGetDatum(tuple);

@@ -91,56 +91,33 @@ hilo_assign_document_id(HiloEntry *entry, text *requested)
  */
 
 void
-hilo_assigned_init(HiloAssigned *column, Relation rel, AttrNumber attnum,
-				   HiloEntry *entry)
+hilo_check_assignable(Relation rel, AttrNumber attnum)
 {
 	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), attnum - 1);
 
-	column->attnum = attnum;
-	column->entry = entry;
-	column->type = att->atttypid;
-	column->typmod = att->atttypmod;
-	column->base_type = getBaseTypeAndTypmod(column->type, &column->typmod);
-	if (!hilo_holds_ids(column->base_type))
+	if (!hilo_holds_ids(getBaseType(att->atttypid)))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("column \"%s\" of relation \"%s\" cannot hold document ids",
 						NameStr(att->attname), RelationGetRelationName(rel)),
 				 errdetail("Its type is %s; it should be text, varchar or citext.",
-						   format_type_be(column->type))));
-}
-
-/*
- * The id as a value of the column's type.  Checks the domain and the length,
- * because the server does not check them again after a trigger.
- */
-static Datum
-column_value(const HiloAssigned *column, text *id)
-{
-	Datum		value = PointerGetDatum(id);
-
-	if (column->base_type == VARCHAROID && column->typmod >= 0)
-		value = DirectFunctionCall3(varchar, value,
-									Int32GetDatum(column->typmod),
-									BoolGetDatum(false));
-	if (column->type != column->base_type)
-		domain_check(value, false, column->type, NULL, NULL);
-	return value;
+						   format_type_be(att->atttypid))));
 }
 
 HeapTuple
-hilo_assign_to_row(const HiloAssigned *column, Relation rel, HeapTuple tuple)
+hilo_assign_to_row(HiloEntry *entry, Relation rel, int attnum, HeapTuple tuple)
 {
 	TupleDesc	desc = RelationGetDescr(rel);
-	int			attnum = column->attnum;
+	Form_pg_attribute att = TupleDescAttr(desc, attnum - 1);
 	bool		isnull;
 	Datum		value = hilo_getattr(tuple, attnum, desc, &isnull);
 	text	   *requested = isnull ? NULL : DatumGetTextPP(value);
-	text	   *id = document_id(column->entry, requested, rel, attnum);
+	text	   *id = document_id(entry, requested, rel, attnum);
 
 	if (id == requested)
 		return tuple;
-	value = column_value(column, id);
+	value = att->atttypid == TEXTOID ? PointerGetDatum(id) :
+		hilo_column_value(att, text_to_cstring(id));
 	isnull = false;
 	return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
 }

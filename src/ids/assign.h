@@ -20,19 +20,8 @@
  */
 extern text *hilo_assign_document_id(HiloEntry *entry, text *requested);
 
-/* A column to which a trigger assigns such ids. */
-typedef struct HiloAssigned
-{
-	AttrNumber	attnum;
-	Oid			type;			/* of the column, */
-	Oid			base_type;		/* its base type if it is a domain, */
-	int32		typmod;			/* and the base type's modifier */
-	HiloEntry  *entry;			/* of the collection */
-} HiloAssigned;
-
-/* Prepare to assign to a column; raises 42804 unless it can hold ids. */
-extern void hilo_assigned_init(HiloAssigned *column, Relation rel,
-							   AttrNumber attnum, HiloEntry *entry);
+/* Raise 42804 unless a column of rel can hold document ids. */
+extern void hilo_check_assignable(Relation rel, AttrNumber attnum);
 
 /*
  * Returns a row that is about to be inserted into rel with the id that the
@@ -40,7 +29,7 @@ extern void hilo_assigned_init(HiloAssigned *column, Relation rel,
  * according to its index.  Palloc'd, or the row itself if its id stays the
  * same.
  */
-extern HeapTuple hilo_assign_to_row(const HiloAssigned *column, Relation rel,
+extern HeapTuple hilo_assign_to_row(HiloEntry *entry, Relation rel, int attnum,
 									HeapTuple tuple);
 
 #endif							/* HILO_ASSIGN_H */

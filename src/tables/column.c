@@ -409,14 +409,22 @@ hilo_id_reader_number(const HiloIdReader *reader, Datum value)
 }
 
 Datum
+hilo_column_value(Form_pg_attribute att, char *id)
+{
+	Oid			function;
+	Oid			param;
+
+	getTypeInputInfo(att->atttypid, &function, &param);
+	return OidInputFunctionCall(function, id, param, att->atttypmod);
+}
+
+Datum
 hilo_id_reader_replace(const HiloIdReader *reader, Datum value, int64 number,
-					   Oid type, int32 typmod)
+					   Form_pg_attribute att)
 {
 	char	   *id = text_of(reader, value);
 	int			start = 0;
 	int			end = strlen(id);
-	Oid			function;
-	Oid			param;
 
 	if (reader->holds_ids && reader->counted != HILO_COUNT_NUMBERS)
 	{
@@ -426,6 +434,5 @@ hilo_id_reader_replace(const HiloIdReader *reader, Datum value, int64 number,
 		end += reader->start_len;
 	}
 	id = psprintf("%.*s" INT64_FORMAT "%s", start, id, number, id + end);
-	getTypeInputInfo(type, &function, &param);
-	return OidInputFunctionCall(function, id, param, typmod);
+	return hilo_column_value(att, id);
 }

@@ -9,7 +9,7 @@
 #ifndef HILO_COLUMN_H
 #define HILO_COLUMN_H
 
-#include "fmgr.h"
+#include "catalog/pg_attribute.h"
 #include "utils/relcache.h"
 
 #include "base/document_id.h"
@@ -127,10 +127,13 @@ extern void hilo_id_reader_init(HiloIdReader *reader, Oid type,
 extern int64 hilo_id_reader_number(const HiloIdReader *reader, Datum value);
 
 /*
- * The value, which has a number, with another number, as the input of the
- * column's type, a domain perhaps, makes it: raises that type's errors.
+ * An id as a value of a column: raises the errors of its type, perhaps a domain,
+ * because the server does not check what a trigger has changed.
  */
+extern Datum hilo_column_value(Form_pg_attribute att, char *id);
+
+/* The same for a value of the column, which has a number, with another number. */
 extern Datum hilo_id_reader_replace(const HiloIdReader *reader, Datum value,
-									int64 number, Oid type, int32 typmod);
+									int64 number, Form_pg_attribute att);
 
 #endif							/* HILO_COLUMN_H */
