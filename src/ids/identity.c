@@ -59,7 +59,7 @@ check_may_jump(const char *name, int64 last, int64 number)
 static int64
 search(const char *name, int64 last, HiloDocuments *documents, int *tries)
 {
-	int64		limit = hilo_documents_limit(documents);
+	int64		limit = documents->limit;
 	int64		number;
 
 	if (!hilo_free_search(last, limit, hilo_documents_have, documents, &number, tries))
@@ -132,7 +132,7 @@ hilo_identity_next_free(HiloIdentity *identity, int *tries)
 		/* If the hub gave another number instead, that may be free as well. */
 	} while (drawn == 0 ||
 			 (drawn != number &&
-			  (drawn > hilo_documents_limit(documents) ||
+			  (drawn > documents->limit ||
 			   (++*tries, hilo_documents_have(drawn, documents)))));
 
 	hilo_documents_close(documents);
@@ -150,7 +150,7 @@ hilo_identity_next_beside(HiloIdentity *identity, HiloDocuments *documents)
 	HiloCollection *collection = &identity->collection;
 	int64		number = hilo_identity_next(identity);
 
-	while (number > hilo_documents_limit(documents) ||
+	while (number > documents->limit ||
 		   hilo_documents_have(number, documents))
 	{
 		int			tries = 0;

@@ -7,8 +7,10 @@
  */
 #include "postgres.h"
 
+#include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
+#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 #include "base/sql.h"
@@ -42,52 +44,65 @@ become_caller(Caller caller)
 	SetUserIdAndSecContext(caller.role, caller.context);
 }
 
-int
-hilo_owner_query_settings(void)
+/* A query that was prepared in this session. */
+typedef struct Prepared
 {
-	int			level = hilo_sql_hide_search_path();
+	const char *query;
+	Oid			type;			/* of its parameter */
+	SPIPlanPtr	plan;
+}			Prepared;
 
-	/*
-	 * Where there is no index, the penalty for reading a whole table must not
-	 * start the compiler.
-	 */
-	hilo_sql_set_locally("enable_seqscan", "off");
-	hilo_sql_set_locally("jit", "off");
-	return level;
-}
-
-SPIPlanPtr
-hilo_owner_query_prepare(const HiloOwner *owner, const char *query, Oid type)
+/*
+ * The plan of a query, kept for the rest of the session; the server analyzes it
+ * anew where necessary.
+ */
+static SPIPlanPtr
+plan_of(const char *query, Oid type)
 {
-	Caller		caller = become_owner(owner);
-	SPIPlanPtr	plan = SPI_prepare_cursor(query, 1, &type,
-										  CURSOR_OPT_GENERIC_PLAN);
+	static List *all = NIL;
+	MemoryContext old;
+	Prepared   *prepared;
+	SPIPlanPtr	plan;
+	ListCell   *lc;
 
+	foreach(lc, all)
+	{
+		prepared = lfirst(lc);
+		if (prepared->type == type && strcmp(prepared->query, query) == 0)
+			return prepared->plan;
+	}
+	plan = SPI_prepare_cursor(query, 1, &type, CURSOR_OPT_GENERIC_PLAN);
 	if (plan == NULL || SPI_keepplan(plan) != 0)
 		elog(ERROR, "could not prepare: %s", query);
-	become_caller(caller);
+	old = MemoryContextSwitchTo(TopMemoryContext);
+	prepared = palloc(sizeof(Prepared));
+	prepared->query = pstrdup(query);
+	prepared->type = type;
+	prepared->plan = plan;
+	all = lappend(all, prepared);
+	MemoryContextSwitchTo(old);
 	return plan;
 }
 
 bool
-hilo_owner_query_run(const HiloOwner *owner, SPIPlanPtr plan, Datum argument,
-					 Datum *value, bool *isnull)
+hilo_owner_query_is_true(const HiloOwner *owner, const char *query, Oid type,
+						 Datum argument, bool *isnull)
 {
 	Caller		caller = become_owner(owner);
-	int			result = SPI_execute_snapshot(plan, &argument, NULL,
-											  GetLatestSnapshot(),
+	int			result = SPI_execute_snapshot(plan_of(query, type), &argument,
+											  NULL, GetLatestSnapshot(),
 											  InvalidSnapshot, false, false, 1);
-	bool		found;
+	Datum		value = BoolGetDatum(false);
 
 	if (result != SPI_OK_SELECT)
 		elog(ERROR, "SPI_execute_snapshot returned %s",
 			 SPI_result_code_string(result));
-	found = SPI_processed > 0;
-	if (found)
-		*value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
-							   isnull);
+	*isnull = false;
+	if (SPI_processed > 0)
+		value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
+							  isnull);
 	become_caller(caller);
-	return found;
+	return DatumGetBool(value);
 }
 
 int64

@@ -13,8 +13,6 @@
 #ifndef HILO_OWNER_QUERY_H
 #define HILO_OWNER_QUERY_H
 
-#include "executor/spi.h"
-
 /* Whose query it is. */
 typedef struct HiloOwner
 {
@@ -24,24 +22,12 @@ typedef struct HiloOwner
 } HiloOwner;
 
 /*
- * Hide the user's search_path from what queries call, and make the planner use
- * an index wherever there is one: a prepared query may be older than the rows.
- * Ends with AtEOXact_GUC(false, level), for the level returned, or with an
- * error.
+ * Run a query with one parameter, prepared for the rest of the session, that
+ * returns boolean: the first row's value, and whether that is NULL; false if there
+ * is no row.
  */
-extern int	hilo_owner_query_settings(void);
-
-/* Prepare a query with one parameter for the rest of the session. */
-extern SPIPlanPtr hilo_owner_query_prepare(const HiloOwner *owner,
-										   const char *query, Oid type);
-
-/*
- * Run a prepared query, whose value is of a type that is passed by value.
- * Returns false if there is no row; else the first row's value, and whether it
- * is NULL.
- */
-extern bool hilo_owner_query_run(const HiloOwner *owner, SPIPlanPtr plan,
-								 Datum argument, Datum *value, bool *isnull);
+extern bool hilo_owner_query_is_true(const HiloOwner *owner, const char *query,
+									 Oid type, Datum argument, bool *isnull);
 
 /* Run a query that returns one bigint; 0 for NULL. */
 extern int64 hilo_owner_query_number(const HiloOwner *owner, const char *query);

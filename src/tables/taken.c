@@ -23,9 +23,7 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
-#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/regproc.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
@@ -46,97 +44,19 @@ static const char RELATIONS[] = {
 	RELKIND_VIEW, RELKIND_MATVIEW, '\0'
 };
 
-/*
- * Where to look: a column of a relation, or a function; and the query that this
- * session has prepared for that.
- */
+/* Where to look: in a column of a relation, or by a function. */
 typedef struct Place
 {
-	Oid			object;			/* hash key: the relation or function, */
-	int32		attnum;			/* and the column; 0: it is a function */
 	HiloOwner	owner;
-	Oid			type;			/* of the query's parameter: that of the ids,
-								 * or bigint */
-	const char *query;			/* NULL: none yet */
-	SPIPlanPtr	plan;			/* NULL: not prepared */
+	Oid			function;		/* InvalidOid: none */
+	const char *query;			/* that tells whether a number is taken */
+	Oid			type;			/* of its parameter: that of the ids, or
+								 * bigint */
 } Place;
-
-struct HiloDocuments
-{
-	const char *identity;
-	bool		bound;			/* true: by hilo.bind() or hilo.attach() */
-	Oid			own_table;		/* table whose trigger is running; else
-								 * InvalidOid */
-	List	   *places;			/* of Place * */
-	int64		limit;			/* highest number that all columns can hold */
-	int			settings;		/* of hilo_owner_query_settings(); 0: none */
-};
 
 /*
  * Queries
  */
-
-/*
- * The query that tells whether a number is taken.  The column's operator may be
- * in a schema that is not in the search_path.
- */
-static const char *
-taken_query(const Place *place)
-{
-	Oid			object = place->object;
-	StringInfoData query;
-
-	if (place->attnum == 0)
-		return psprintf("SELECT %s($1)",
-						quote_qualified_identifier(get_namespace_name(get_func_namespace(object)),
-												   get_func_name(object)));
-	initStringInfo(&query);
-	appendStringInfo(&query, "SELECT true FROM %s WHERE ", hilo_sql_table(object));
-	generate_operator_clause(&query,
-							 quote_identifier(get_attname(object, place->attnum,
-														  false)),
-							 place->type,
-							 lookup_type_cache(place->type, TYPECACHE_EQ_OPR)->eq_opr,
-							 "$1", place->type);
-	return query.data;
-}
-
-/*
- * Look there, too.  A query that was prepared before is used again; the server
- * analyzes it anew where necessary.  If it is no longer the right one, it is kept
- * nevertheless: it may be running, and have called us.
- */
-static void
-add_place(HiloDocuments *documents, Oid object, int32 attnum, HiloOwner owner,
-		  Oid type)
-{
-	static HTAB *places = NULL;
-	Place		key = {object, attnum};
-	Place	   *place;
-	const char *query;
-	bool		found;
-
-	if (places == NULL)
-	{
-		HASHCTL		ctl = {.keysize = offsetof(Place, owner),.entrysize = sizeof(Place),
-		.hcxt = TopMemoryContext};
-
-		places = hash_create("hilo places", 16, &ctl,
-							 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	}
-	place = hash_search(places, &key, HASH_ENTER, &found);
-	if (!found || place->type != type)
-		place->query = NULL;
-	place->owner = owner;
-	place->type = type;
-	query = taken_query(place);
-	if (place->query == NULL || strcmp(place->query, query) != 0)
-	{
-		place->plan = NULL;
-		place->query = MemoryContextStrdup(TopMemoryContext, query);
-	}
-	documents->places = lappend(documents->places, place);
-}
 
 /* A number, or the id with that number, as the parameter of a query. */
 static Datum
@@ -153,24 +73,29 @@ id_datum(const HiloDocuments *documents, Oid type, int64 number)
 }
 
 static bool
-place_has(const HiloDocuments *documents, Place *place, int64 number)
+place_has(const HiloDocuments *documents, const Place *place, int64 number)
 {
 	bool		isnull;
-	Datum		taken;
+	bool		taken = hilo_owner_query_is_true(&place->owner, place->query,
+												 place->type,
+												 id_datum(documents, place->type, number),
+												 &isnull);
 
-	if (place->plan == NULL)
-		place->plan = hilo_owner_query_prepare(&place->owner, place->query,
-											   place->type);
-	if (!hilo_owner_query_run(&place->owner, place->plan,
-							  id_datum(documents, place->type, number), &taken,
-							  &isnull))
-		return false;
 	if (isnull)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("function %s returned null for " INT64_FORMAT,
-						format_procedure(place->object), number)));
-	return DatumGetBool(taken);
+						format_procedure(place->function), number)));
+	return taken;
+}
+
+static void
+add_place(HiloDocuments *documents, Place place)
+{
+	Place	   *added = palloc(sizeof(Place));
+
+	*added = place;
+	documents->places = lappend(documents->places, added);
 }
 
 /*
@@ -205,20 +130,18 @@ table_named_like(const char *name)
 	return InvalidOid;			/* keep compiler quiet */
 }
 
-/* The only column of a table's primary key. */
+/* The only column of the primary key of a table. */
 static AttrNumber
-primary_key_column(Relation rel)
+primary_key_column(Oid table, const char *name)
 {
 	Oid			constraint;
 	int			member;
 
-	if (!bms_get_singleton_member(get_primary_key_attnos(RelationGetRelid(rel),
-														 true, &constraint),
+	if (!bms_get_singleton_member(get_primary_key_attnos(table, true, &constraint),
 								  &member))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("table \"%s\" has no single-column primary key",
-						RelationGetRelationName(rel)),
+				 errmsg("table \"%s\" has no single-column primary key", name),
 				 errhint("Use hilo.bind() to specify the column with the ids.")));
 	return member + FirstLowInvalidHeapAttributeNumber;
 }
@@ -274,14 +197,18 @@ open_relation(const char *identity, Oid relid)
 	return rel;
 }
 
-/* Look up ids in a column of a relation, which is locked. */
+/*
+ * Look up ids in a column of a relation, which is locked.  The column's operator
+ * may be in a schema that is not in the search_path.
+ */
 static void
 add_column(HiloDocuments *documents, Relation rel, AttrNumber attnum)
 {
 	HiloColumn	column = {RelationGetRelid(rel), attnum};
 	Oid			type = hilo_column_type(&column);
 	int64		limit = hilo_column_limit(&column);
-	HiloOwner	owner = {rel->rd_rel->relowner, true};
+	Place		place = {{rel->rd_rel->relowner, true}};
+	StringInfoData query;
 
 	if (!hilo_holds_ids(type) && !hilo_holds_numbers(type))
 		ereport(ERROR,
@@ -292,23 +219,38 @@ add_column(HiloDocuments *documents, Relation rel, AttrNumber attnum)
 	if (hilo_citus_has_shards(column.relation))
 		hilo_citus_check_isolation(column.relation);
 	documents->limit = Min(documents->limit, limit);
+
+	/*
+	 * A prepared query may be older than the rows: make the planner use an
+	 * index wherever there is one, and where there is none, the penalty for
+	 * reading a whole table must not start the compiler.
+	 */
 	if (documents->settings == 0)
-		documents->settings = hilo_owner_query_settings();
-	add_place(documents, column.relation, attnum, owner,
-			  hilo_holds_numbers(type) ? INT8OID : type);
+	{
+		documents->settings = hilo_sql_hide_search_path();
+		hilo_sql_set_locally("enable_seqscan", "off");
+		hilo_sql_set_locally("jit", "off");
+	}
+	place.type = hilo_holds_numbers(type) ? INT8OID : type;
+	initStringInfo(&query);
+	appendStringInfo(&query, "SELECT true FROM %s WHERE ",
+					 hilo_sql_table(column.relation));
+	generate_operator_clause(&query,
+							 quote_identifier(get_attname(column.relation, attnum,
+														  false)),
+							 place.type,
+							 lookup_type_cache(place.type, TYPECACHE_EQ_OPR)->eq_opr,
+							 "$1", place.type);
+	place.query = query.data;
+	add_place(documents, place);
 }
 
-/*
- * Look up ids in a column of a relation; if attnum is invalid, in that of its
- * primary key.
- */
+/* Look up ids in a column, as a bound one, which may be gone. */
 static void
 open_column(HiloDocuments *documents, HiloColumn column)
 {
 	Relation	rel = open_relation(documents->identity, column.relation);
 
-	if (column.attnum == InvalidAttrNumber)
-		column.attnum = primary_key_column(rel);
 	if (hilo_column_name(&column) == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
@@ -356,14 +298,14 @@ static void
 open_function(HiloDocuments *documents, const HiloBinding *binding)
 {
 	Oid			function = hilo_binding_function(binding);
-	HiloOwner	owner = {InvalidOid, false};
+	Place		place = {.function = function,.type = INT8OID};
 
 	if (!OidIsValid(function))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
 				 errmsg("function %s no longer exists", binding->name),
 				 errhint("Use hilo.unbind() and hilo.bind() to specify another one.")));
-	owner.role = hilo_check_taken_function(function);
+	place.owner.role = hilo_check_taken_function(function);
 	if (!hilo_has_privilege(ProcedureRelationId, function, GetUserId(),
 							ACL_EXECUTE))
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FUNCTION,
@@ -382,7 +324,10 @@ open_function(HiloDocuments *documents, const HiloBinding *binding)
 				 errhint("Mark it STABLE, or use READ COMMITTED.")));
 	if (documents->settings == 0)
 		documents->settings = hilo_sql_hide_search_path();
-	add_place(documents, function, 0, owner, INT8OID);
+	place.query = psprintf("SELECT %s($1)",
+						   quote_qualified_identifier(get_namespace_name(get_func_namespace(function)),
+													  get_func_name(function)));
+	add_place(documents, place);
 }
 
 /*
@@ -419,7 +364,7 @@ open_bound(HiloDocuments *documents)
 	foreach(lc, bindings)
 	{
 		HiloBinding *binding = lfirst(lc);
-		HiloColumn	gone = {binding->object, MaxAttrNumber};
+		HiloColumn	gone = {binding->object};
 
 		/* What hilo.bind() named and is gone is an error. */
 		if (OidIsValid(binding->living.relation))
@@ -448,8 +393,9 @@ hilo_documents_open(const char *identity, bool or_named_like)
 		open_bound(documents);
 	if (!documents->bound && or_named_like)
 	{
-		HiloColumn	key = {table_named_like(identity), InvalidAttrNumber};
+		HiloColumn	key = {table_named_like(identity)};
 
+		key.attnum = primary_key_column(key.relation, identity);
 		open_column(documents, key);
 	}
 	return documents;
@@ -494,12 +440,6 @@ hilo_documents_may_lead(const HiloDocuments *documents)
 	hilo_collection_init(&collection, documents->identity);
 	return hilo_catalog_may_seed(true, own->owner.role) ||
 		(hilo_may_advance(&collection, documents->own_table, &bound) && bound);
-}
-
-int64
-hilo_documents_limit(const HiloDocuments *documents)
-{
-	return documents->limit;
 }
 
 bool

@@ -14,7 +14,16 @@
 #include "tables/column.h"
 
 /* The documents of an identity, ready to be looked up. */
-typedef struct HiloDocuments HiloDocuments;
+typedef struct HiloDocuments
+{
+	const char *identity;
+	bool		bound;			/* true: by hilo.bind() or hilo.attach() */
+	Oid			own_table;		/* table whose trigger is running; else
+								 * InvalidOid */
+	List	   *places;			/* where to look */
+	int64		limit;			/* highest number that all columns can hold */
+	int			settings;		/* level of settings that are hidden; 0: none */
+} HiloDocuments;
 
 /*
  * Find the documents of an identity, named without a bar: where hilo.bind()
@@ -46,9 +55,6 @@ extern void hilo_documents_close(HiloDocuments *documents);
  * identity.
  */
 extern bool hilo_documents_may_lead(const HiloDocuments *documents);
-
-/* Highest number that the documents' columns can hold. */
-extern int64 hilo_documents_limit(const HiloDocuments *documents);
 
 /*
  * True if a document with this number exists: one that is committed now, or was
