@@ -49,9 +49,13 @@ bound_to(const char *name, Datum *result)
 	foreach(lc, bindings)
 	{
 		HiloBinding *binding = lfirst(lc);
+		char	   *column = hilo_column_name(&binding->living);
 
-		if (OidIsValid(binding->living.relation) || binding->kind == HILO_BOUND)
-			texts[count++] = CStringGetTextDatum(hilo_column_text(&binding->living));
+		if (column != NULL)
+			texts[count++] = CStringGetTextDatum(psprintf("%s.%s", binding->name,
+														  quote_identifier(column)));
+		else if (binding->kind == HILO_BOUND)
+			texts[count++] = CStringGetTextDatum("-");
 		else if (binding->kind == HILO_ASKED)
 			texts[count++] = CStringGetTextDatum(binding->name);
 	}

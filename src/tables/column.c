@@ -34,9 +34,6 @@
 #include "base/settings.h"
 #include "tables/column.h"
 
-/* Text of a column that does not exist. */
-#define NO_COLUMN	"-"
-
 Oid
 hilo_topmost_table(Relation rel)
 {
@@ -125,25 +122,15 @@ hilo_default_draws(const char *expression, HiloDrawing *drawing)
 	return node_draws(stringToNode(expression), drawing);
 }
 
-/* Add what a column draws, if it draws from the collection. */
-static List *
-add_drawing(List *drawings, AttrNumber attnum, Node *expression,
-			const char *collection)
-{
-	HiloDrawing *drawing = palloc(sizeof(HiloDrawing));
-
-	drawing->attnum = attnum;
-	return expression != NULL && node_draws(expression, drawing) &&
-		strcmp(drawing->collection, collection) == 0 ?
-		lappend(drawings, drawing) : drawings;
-}
-
-/* Without a lock, no relcache entry can be built: the table may be changing. */
-List *
-hilo_drawing_columns(Oid relation, const char *collection)
+/*
+ * The stored defaults of a relation, as text, by the numbers of their columns; NULL:
+ * none.  Without a lock, no relcache entry can be built: the table may be changing.
+ */
+static char **
+stored_defaults(Oid relation)
 {
 	Relation	rel = table_open(AttrDefaultRelationId, AccessShareLock);
-	List	   *drawings = NIL;
+	char	  **defaults = palloc0((MaxHeapAttributeNumber + 1) * sizeof(char *));
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
@@ -153,25 +140,26 @@ hilo_drawing_columns(Oid relation, const char *collection)
 	scan = systable_beginscan(rel, AttrDefaultIndexId, true, NULL, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		AttrNumber	attnum = ((Form_pg_attrdef) GETSTRUCT(tuple))->adnum;
 		bool		isnull;
 		Datum		value = hilo_getattr(tuple, Anum_pg_attrdef_adbin,
 										 RelationGetDescr(rel), &isnull);
-		HeapTuple	column = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relation),
-											 Int16GetDatum(attnum));
 
-		if (!HeapTupleIsValid(column))
-			continue;
-		if (!isnull && ((Form_pg_attribute) GETSTRUCT(column))->attgenerated == '\0')
-			drawings = add_drawing(drawings, attnum,
-								   stringToNode(TextDatumGetCString(value)),
-								   collection);
-		ReleaseSysCache(column);
+		if (!isnull)
+			defaults[((Form_pg_attrdef) GETSTRUCT(tuple))->adnum] = TextDatumGetCString(value);
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
+	return defaults;
+}
 
-	/* Columns without a default of their own have that of their domain. */
+/* Columns without a default of their own have that of their domain. */
+List *
+hilo_drawing_columns(Oid relation, const char *collection)
+{
+	char	  **defaults = stored_defaults(relation);
+	List	   *drawings = NIL;
+	HeapTuple	tuple;
+
 	for (int attnum = 1;
 		 HeapTupleIsValid(tuple = SearchSysCache2(ATTNUM,
 												  ObjectIdGetDatum(relation),
@@ -179,11 +167,18 @@ hilo_drawing_columns(Oid relation, const char *collection)
 		 attnum++)
 	{
 		Form_pg_attribute att = (Form_pg_attribute) GETSTRUCT(tuple);
+		HiloDrawing *drawing = palloc(sizeof(HiloDrawing));
+		Node	   *expression = NULL;
 
-		if (!att->attisdropped && !att->atthasdef &&
-			get_typtype(att->atttypid) == TYPTYPE_DOMAIN)
-			drawings = add_drawing(drawings, attnum,
-								   get_typdefault(att->atttypid), collection);
+		if (defaults[attnum] != NULL && att->attgenerated == '\0')
+			expression = stringToNode(defaults[attnum]);
+		else if (!att->attisdropped && !att->atthasdef &&
+				 get_typtype(att->atttypid) == TYPTYPE_DOMAIN)
+			expression = get_typdefault(att->atttypid);
+		drawing->attnum = attnum;
+		if (expression != NULL && node_draws(expression, drawing) &&
+			strcmp(drawing->collection, collection) == 0)
+			drawings = lappend(drawings, drawing);
 		ReleaseSysCache(tuple);
 	}
 	return drawings;
@@ -245,25 +240,6 @@ hilo_column_name(const HiloColumn *column)
 	name = pstrdup(NameStr(((Form_pg_attribute) GETSTRUCT(tuple))->attname));
 	ReleaseSysCache(tuple);
 	return name;
-}
-
-char *
-hilo_column_text(const HiloColumn *column)
-{
-	char	   *name = hilo_column_name(column);
-	char	   *schema;
-	char	   *table;
-
-	/*
-	 * Each may have been dropped, even if the previous one was still there.
-	 */
-	table = get_rel_name(column->relation);
-	schema = get_namespace_name(get_rel_namespace(column->relation));
-	if (name == NULL || table == NULL || schema == NULL)
-		return pstrdup(NO_COLUMN);
-
-	return psprintf("%s.%s", quote_qualified_identifier(schema, table),
-					quote_identifier(name));
 }
 
 Oid
@@ -340,44 +316,6 @@ hilo_id_reader_init(HiloIdReader *reader, Oid type, const char *name,
 							   hilo_identity_parts_separator, "");
 }
 
-/*
- * The number in an id; 0 if the id does not start as it should, or does not
- * count.  Its digits are from start to just before end.
- */
-static int64
-number_in_id(const HiloIdReader *reader, text *id)
-{
-	const char *rest = VARDATA_ANY(id) + reader->start_len;
-	int			len = (int) VARSIZE_ANY_EXHDR(id) - reader->start_len;
-	int			start;
-	int			end;
-	int64		number = 0;
-
-	if (len <= 0 ||
-		memcmp(VARDATA_ANY(id), reader->start, reader->start_len) != 0 ||
-		!hilo_document_id_digits(rest, len, &start, &end) ||
-		rest[start] == '0' ||
-		(reader->counted == HILO_COUNT_TAGGED && end == len) ||
-		(reader->counted == HILO_COUNT_UNTAGGED && end < len) ||
-		!hilo_document_id_number(rest, len, &number))
-		return 0;
-	return number;
-}
-
-/* The number that a value of any type is when written as text; 0: none. */
-static int64
-number_in_text(const char *string)
-{
-	char	   *end;
-	int64		number;
-
-	if (*string < '1' || *string > '9')
-		return 0;
-	errno = 0;
-	number = strtoi64(string, &end, 10);
-	return *end == '\0' && errno == 0 ? number : 0;
-}
-
 /* The value as text, palloc'd. */
 static char *
 text_of(const HiloIdReader *reader, Datum value)
@@ -385,13 +323,44 @@ text_of(const HiloIdReader *reader, Datum value)
 	Oid			function;
 	bool		varlena;
 
+	if (reader->holds_ids)
+		return TextDatumGetCString(value);
 	getTypeOutputInfo(reader->type, &function, &varlena);
 	return OidOutputFunctionCall(function, value);
+}
+
+/*
+ * Find the number in a value as text: from offset start to just before offset end.
+ * Returns false if it is an id that does not start as it should, or does not count.
+ */
+static bool
+find_number(const HiloIdReader *reader, const char *id, int *start, int *end)
+{
+	int			skipped = reader->start_len;
+	int			len = strlen(id);
+
+	*start = 0;
+	*end = len;
+	if (!reader->holds_ids || reader->counted == HILO_COUNT_NUMBERS)
+		return true;
+	if (len < skipped || memcmp(id, reader->start, skipped) != 0 ||
+		!hilo_document_id_digits(id + skipped, len - skipped, start, end))
+		return false;
+	*start += skipped;
+	*end += skipped;
+	return !(reader->counted == HILO_COUNT_TAGGED && *end == len) &&
+		!(reader->counted == HILO_COUNT_UNTAGGED && *end < len);
 }
 
 int64
 hilo_id_reader_number(const HiloIdReader *reader, Datum value)
 {
+	char	   *id;
+	int			start;
+	int			end;
+	char	   *rest;
+	int64		number;
+
 	switch (reader->type)
 	{
 		case INT2OID:
@@ -400,12 +369,17 @@ hilo_id_reader_number(const HiloIdReader *reader, Datum value)
 			return DatumGetInt32(value);
 		case INT8OID:
 			return DatumGetInt64(value);
-		default:
-			if (reader->counted == HILO_COUNT_NUMBERS)
-				return number_in_text(text_of(reader, value));
-			return reader->holds_ids ?
-				number_in_id(reader, DatumGetTextPP(value)) : 0;
 	}
+	if (!reader->holds_ids && reader->counted != HILO_COUNT_NUMBERS)
+		return 0;
+	id = text_of(reader, value);
+	if (!find_number(reader, id, &start, &end) ||
+		id[start] < '1' || id[start] > '9')
+		return 0;
+	id[end] = '\0';
+	errno = 0;
+	number = strtoi64(id + start, &rest, 10);
+	return *rest == '\0' && errno == 0 ? number : 0;
 }
 
 Datum
@@ -423,16 +397,10 @@ hilo_id_reader_replace(const HiloIdReader *reader, Datum value, int64 number,
 					   Form_pg_attribute att)
 {
 	char	   *id = text_of(reader, value);
-	int			start = 0;
-	int			end = strlen(id);
+	int			start;
+	int			end;
 
-	if (reader->holds_ids && reader->counted != HILO_COUNT_NUMBERS)
-	{
-		(void) hilo_document_id_digits(id + reader->start_len,
-									   end - reader->start_len, &start, &end);
-		start += reader->start_len;
-		end += reader->start_len;
-	}
+	(void) find_number(reader, id, &start, &end);
 	id = psprintf("%.*s" INT64_FORMAT "%s", start, id, number, id + end);
 	return hilo_column_value(att, id);
 }

@@ -63,12 +63,6 @@ extern HiloColumn hilo_owned_column(Oid relation, const char *name);
  */
 extern char *hilo_column_name(const HiloColumn *column);
 
-/*
- * Qualified name of the column, quoted where needed, palloc'd; "-" if it no
- * longer exists.
- */
-extern char *hilo_column_text(const HiloColumn *column);
-
 /* Its type, or a domain's base type; InvalidOid: the column does not exist. */
 extern Oid	hilo_column_type(const HiloColumn *column);
 

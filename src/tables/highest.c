@@ -70,8 +70,7 @@ typedef struct Look
 {
 	HiloIdReader reader;
 	AttrNumber	attnum;
-	Snapshot	now;
-	bool		uncommitted;	/* rows of open transactions count as well */
+	Snapshot	snapshot;		/* that sees those that count */
 } Look;
 
 /* The function hilo_number(text). */
@@ -127,19 +126,15 @@ is_in_order(Relation index, const Look *look)
 		form->indkey.values[0] == look->attnum;
 }
 
-/* The number in a row, read with SnapshotAny; 0: none, or the row is not there. */
+/* The number in a row, read with SnapshotAny; 0: none, or it does not count. */
 static int64
 number_in_row(const Look *look, Relation rel, TupleTableSlot *slot)
 {
-	SnapshotData dirty;
 	bool		isnull;
 	Datum		value;
 
 	/* Look first: the TOASTed value of a dead row may be gone. */
-	InitDirtySnapshot(dirty);
-	if (!table_tuple_satisfies_snapshot(rel, slot, look->now) &&
-		!(look->uncommitted &&
-		  table_tuple_satisfies_snapshot(rel, slot, &dirty)))
+	if (!table_tuple_satisfies_snapshot(rel, slot, look->snapshot))
 		return 0;
 	value = slot_getattr(slot, look->attnum, &isnull);
 	return isnull ? 0 : hilo_id_reader_number(&look->reader, value);
@@ -220,16 +215,17 @@ hilo_highest_here(Relation rel, AttrNumber attnum, const HiloSought *sought,
 {
 	Oid			type = getBaseType(TupleDescAttr(RelationGetDescr(rel),
 												 attnum - 1)->atttypid);
-	Look		look = {.attnum = attnum,.uncommitted = uncommitted};
+	Snapshot	now = hilo_snapshot_now(RelationGetRelid(rel), InvalidCommandId);
+	SnapshotData dirty;
+	Look		look = {.attnum = attnum,.snapshot = uncommitted ? &dirty : now};
 	int64		max = Max(Min(sought->max, sought->limit), sought->above);
 	int64		number = 0;
-	bool		found = false;
+	bool		found;
 	ListCell   *lc;
 
 	hilo_id_reader_init(&look.reader, type, sought->collection, sought->counted);
-	if (!look.reader.holds_ids && !hilo_holds_numbers(type))
-		return sought->above;
-	look.now = hilo_snapshot_now(RelationGetRelid(rel), InvalidCommandId);
+	InitDirtySnapshot(dirty);
+	found = !look.reader.holds_ids && !hilo_holds_numbers(type);
 	foreach(lc, RelationGetIndexList(rel))
 	{
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
@@ -247,7 +243,7 @@ hilo_highest_here(Relation rel, AttrNumber attnum, const HiloSought *sought,
 	}
 	if (!found)
 		number = look_into_table(&look, rel, sought->limit);
-	UnregisterSnapshot(look.now);
+	UnregisterSnapshot(now);
 	return Max(number, sought->above);
 }
 

@@ -50,7 +50,7 @@ typedef struct Prepared
 	const char *query;
 	Oid			type;			/* of its parameter */
 	SPIPlanPtr	plan;
-}			Prepared;
+} Prepared;
 
 /*
  * The plan of a query, kept for the rest of the session; the server analyzes it
