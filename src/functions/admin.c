@@ -59,21 +59,22 @@ lock_unbound(const char *collection)
 	 * undo the drop.
 	 */
 	hilo_bindings_lock(collection);
-	table = hilo_drawing_table(collection);
+	table = hilo_drawing_table(collection, InvalidCommandId);
 	if (OidIsValid(table))
 		ereport(ERROR,
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 				 errmsg("a column of table %s draws from collection \"%s\"",
 						hilo_sql_table(table), collection),
 				 errhint("Undo that with hilo.detach(), or change the default, first.")));
-	if (hilo_is_bound(collection))
+	if (hilo_is_bound(collection, InvalidCommandId))
 		ereport(ERROR,
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 				 errmsg("collection \"%s\" is bound to documents",
 						collection),
 				 errhint("Undo that with hilo.unbind() first.")));
 	if ((IsTransactionBlock() || IsSubTransaction()) &&
-		hilo_unbound_here(collection))
+		(OidIsValid(hilo_drawing_table(collection, FirstCommandId)) ||
+		 hilo_is_bound(collection, FirstCommandId)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot drop collection \"%s\" in the transaction that unbound it",

@@ -142,7 +142,7 @@ hilo_may_attach(PG_FUNCTION_ARGS)
 		hilo_check_assignable(rel, column.attnum);
 		table_close(rel, NoLock);
 	}
-	if (hilo_is_bound(name))
+	if (hilo_is_bound(name, InvalidCommandId))
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("\"%s\" is bound elsewhere", name),
@@ -185,7 +185,7 @@ record(Oid relation, const char *collection)
 			 other->living.relation == relation))
 			(void) hilo_binding_remove(collection, other);
 	}
-	hilo_binding_set_relation(&binding, relation, InvalidAttrNumber);
+	(void) hilo_binding_set_relation(&binding, relation, InvalidAttrNumber);
 	hilo_binding_add(collection, &binding);
 }
 

@@ -104,7 +104,7 @@ sync_collection(const char *name, int64 *max)
 	*max = sync_counter(&collection, bindings);
 
 	/* Attached columns hold no identities. */
-	if (hilo_is_bound(name))
+	if (hilo_is_bound(name, InvalidCommandId))
 	{
 		hilo_collection_init_identity(&collection, name, buffer);
 		(void) sync_counter(&collection, bindings);
@@ -223,7 +223,7 @@ hilo_bind(PG_FUNCTION_ARGS)
 		hilo_api_reject_null(fcinfo, 2, "column_name");
 		column = hilo_owned_column(object, NameStr(*PG_GETARG_NAME(2)));
 		hilo_documents_check_column(identity.name, &column);
-		hilo_binding_set_relation(&binding, object, column.attnum);
+		(void) hilo_binding_set_relation(&binding, object, column.attnum);
 	}
 	else
 	{

@@ -100,9 +100,8 @@ typedef struct AdvanceSite
 	bool		assigns;		/* true: it assigns ids of the requested kind
 								 * to the first of them */
 
-	/* The settings and the row that the readers depend on; 0: none yet. */
-	uint32		settings_generation;
-	uint64		row_generation;
+	uint64		readers;		/* generation of settings and row together on
+								 * which they depend; 0: none yet */
 } AdvanceSite;
 
 static HTAB *sites = NULL;
@@ -230,8 +229,7 @@ make_readers(AdvanceSite *site, Relation rel)
 							collection->ref.name,
 							watched->numbers ? HILO_COUNT_NUMBERS : counted);
 	}
-	site->settings_generation = hilo_settings_generation;
-	site->row_generation = hilo_row_generation;
+	site->readers = hilo_settings_generation + hilo_row_generation;
 }
 
 /* Sent once per session: during a migration each row may have such a number. */
@@ -366,7 +364,7 @@ get_ready(AdvanceSite *site, TriggerData *trigdata)
 		 */
 		if (!attaching)
 			highest = look_at_table(site, trigdata);
-		site->row_generation = 0;
+		site->readers = 0;
 	}
 	else if (rel->rd_rel->relpersistence != RELPERSISTENCE_TEMP)
 	{
@@ -533,8 +531,7 @@ hilo_advance(PG_FUNCTION_ARGS)
 		highest = get_ready(site, trigdata);
 	if (site->count == 0)
 		return PointerGetDatum(tuple);
-	if (unlikely(site->settings_generation != hilo_settings_generation ||
-				 site->row_generation != hilo_row_generation))
+	if (unlikely(site->readers != hilo_settings_generation + hilo_row_generation))
 		make_readers(site, trigdata->tg_relation);
 	if (site->assigns)
 		tuple = hilo_assign_to_row(site->entry, trigdata->tg_relation,

@@ -142,12 +142,9 @@ relation_named(const char *name, const char *owner)
 		hilo_table_owner(relation) == role ? relation : InvalidOid;
 }
 
-/*
- * The binding stands for the relation, under its present names; false, without a
- * change: the relation, or the column, does not exist any more.
- */
-static bool
-describe(HiloBinding *binding, Oid relation, AttrNumber attnum)
+bool
+hilo_binding_set_relation(HiloBinding *binding, Oid relation,
+						  AttrNumber attnum)
 {
 	HiloColumn	column = {relation, attnum};
 	char	   *name = get_rel_name(relation);
@@ -164,16 +161,6 @@ describe(HiloBinding *binding, Oid relation, AttrNumber attnum)
 	binding->attnum = binding->kind == HILO_BOUND ? attnum : InvalidAttrNumber;
 	binding->owner = owner;
 	return true;
-}
-
-void
-hilo_binding_set_relation(HiloBinding *binding, Oid relation,
-						  AttrNumber attnum)
-{
-	if (!describe(binding, relation, attnum))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relation)));
 }
 
 /* Find what the binding stands for, if it is living, and its present names. */
@@ -199,7 +186,7 @@ find_living(const char *name, HiloBinding *binding)
 			((HiloDrawing *) linitial(drawings))->attnum;
 	}
 	if (!OidIsValid(hilo_column_type(&column)) ||
-		!describe(binding, column.relation, column.attnum))
+		!hilo_binding_set_relation(binding, column.relation, column.attnum))
 		return;
 	binding->living = column;
 	binding->is_old = binding->object != recorded.object ||
@@ -249,11 +236,11 @@ hilo_living_table(List *bindings)
 }
 
 bool
-hilo_is_bound(const char *name)
+hilo_is_bound(const char *name, CommandId command)
 {
 	ListCell   *lc;
 
-	foreach(lc, hilo_bindings(name))
+	foreach(lc, read_rows(name, command))
 	{
 		HiloBinding *binding = lfirst(lc);
 
@@ -320,41 +307,19 @@ hilo_binding_equals(const HiloBinding *a, const HiloBinding *b)
  * What draws
  */
 
-/* The columns of the current user's tables that draw from the collection. */
-static char *
-drawing_query(const char *name)
-{
-	return psprintf("SELECT pg_catalog.max(d.relation::pg_catalog.int8) FROM " HILO_SCHEMA "._drawing_columns() d"
-					" JOIN pg_catalog.pg_class c ON c.oid = d.relation"
-					" WHERE d.collection = %s AND pg_catalog.pg_has_role(c.relowner, 'USAGE')",
-					quote_literal_cstr(name));
-}
-
 Oid
-hilo_drawing_table(const char *name)
+hilo_drawing_table(const char *name, CommandId command)
 {
-	Oid			table = hilo_sql_number(drawing_query(name), NULL);
+	Snapshot	snapshot = hilo_snapshot_now(InvalidOid, command);
+	Oid			table = hilo_sql_number(psprintf("SELECT pg_catalog.max(d.relation::pg_catalog.int8) FROM " HILO_SCHEMA "._drawing_columns() d"
+												 " JOIN pg_catalog.pg_class c ON c.oid = d.relation"
+												 " WHERE d.collection = %s AND pg_catalog.pg_has_role(c.relowner, 'USAGE')",
+												 quote_literal_cstr(name)),
+										snapshot);
 
-	return OidIsValid(table) || hilo_is_bound(name) ? table :
+	UnregisterSnapshot(snapshot);
+	return OidIsValid(table) || hilo_is_bound(name, command) ? table :
 		hilo_living_table(hilo_bindings(name));
-}
-
-bool
-hilo_unbound_here(const char *name)
-{
-	Snapshot	before = hilo_snapshot_now(InvalidOid, FirstCommandId);
-	bool		result = hilo_sql_number(drawing_query(name), before) != 0;
-	ListCell   *lc;
-
-	UnregisterSnapshot(before);
-	foreach(lc, read_rows(name, FirstCommandId))
-	{
-		HiloBinding *binding = lfirst(lc);
-
-		result = result || binding->kind == HILO_BOUND ||
-			binding->kind == HILO_ASKED;
-	}
-	return result;
 }
 
 /*

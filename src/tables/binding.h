@@ -84,8 +84,8 @@ extern Oid	hilo_living_table(List *bindings);
 /* The highest number that the columns of the living ones can hold. */
 extern int64 hilo_bindings_limit(List *bindings);
 
-/* True if the name was given a column or a function by hilo.bind(). */
-extern bool hilo_is_bound(const char *name);
+/* True if the name had a column or a function by hilo.bind() before the command. */
+extern bool hilo_is_bound(const char *name, CommandId command);
 
 /* The owner of a relation; InvalidOid: it was dropped, or is temporary. */
 extern Oid	hilo_table_owner(Oid relation);
@@ -94,10 +94,10 @@ extern Oid	hilo_table_owner(Oid relation);
 extern Oid	hilo_binding_function(const HiloBinding *binding);
 
 /*
- * The relation or function is what the binding records from now on.  Raises 42P01
- * if the relation does not exist any more.
+ * The relation, or its column, or the function is what the binding records from now
+ * on, under its present names.  False, without a change: it does not exist any more.
  */
-extern void hilo_binding_set_relation(HiloBinding *binding, Oid relation,
+extern bool hilo_binding_set_relation(HiloBinding *binding, Oid relation,
 									  AttrNumber attnum);
 extern void hilo_binding_set_function(HiloBinding *binding, Oid function);
 
@@ -111,17 +111,12 @@ extern void hilo_binding_settle(const char *name, HiloBinding *binding);
 extern bool hilo_binding_equals(const HiloBinding *a, const HiloBinding *b);
 
 /*
- * A table with a column that draws from the collection; InvalidOid: none.
+ * A table with a column that drew from the collection before the command, of which
+ * there are those of this transaction, and InvalidCommandId: now.  InvalidOid: none.
  * Tables of roles whose privileges the current user does not have count only if
  * they are attached: the user could not change their defaults.
  */
-extern Oid	hilo_drawing_table(const char *name);
-
-/*
- * True if a rollback of this transaction would bring back a binding by
- * hilo.bind(), or such a column.
- */
-extern bool hilo_unbound_here(const char *name);
+extern Oid	hilo_drawing_table(const char *name, CommandId command);
 
 /*
  * Keep other sessions from changing the bindings of a name until the

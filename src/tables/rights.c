@@ -136,13 +136,11 @@ stands_for_owners(List *bindings, Oid role, bool any)
 	foreach(lc, bindings)
 	{
 		HiloBinding *binding = lfirst(lc);
-		Oid			owner;
+		Oid			owner = get_role_oid(binding->owner, true);
 
-		if (binding->kind != HILO_ATTACHED && binding->kind != HILO_BOUND)
-			continue;
-		owner = living ? hilo_table_owner(binding->living.relation) :
-			get_role_oid(binding->owner, true);
-		if (!OidIsValid(owner))
+		if ((binding->kind != HILO_ATTACHED && binding->kind != HILO_BOUND) ||
+			(living && !OidIsValid(binding->living.relation)) ||
+			!OidIsValid(owner))
 			continue;
 		owners++;
 		if (has_privs_of_role(role, owner))
