@@ -42,19 +42,6 @@ hilo_is_identity(const char *name)
  * client.  Its contents stay in the change.
  */
 
-/*
- * Release a row that was not changed; but one that was just created has to be
- * finished.  As it shows no number, no standby is waited for.
- */
-static void
-let_go(HiloRowChange *change)
-{
-	if (change->created)
-		hilo_row_flush_here(hilo_row_finish(change));
-	else
-		hilo_row_abandon(change);
-}
-
 /* Hint at how to get a higher limit for a row; for ereport(). */
 static int
 hint_at_limit(const HiloRow *row)
@@ -72,7 +59,7 @@ fail_at_limit(HiloRowChange *change, const HiloRowRef *ref)
 {
 	const HiloRow *row = &change->row;
 
-	let_go(change);
+	hilo_row_abandon(change);
 	ereport(ERROR,
 			(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
 			 row->max < row->max_value ?
@@ -127,7 +114,7 @@ refuse_leased(HiloRowChange *change, const HiloRowRef *ref)
 
 	if (!(change->row.flags & HILO_ROW_LEASED) || hub[0] == '\0')
 		return;
-	let_go(change);
+	hilo_row_abandon(change);
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg(HILO_COUNTER_FORMAT " is leased from server \"%s\"",
@@ -178,41 +165,17 @@ set_max(HiloRow *row, int64 max)
 	hilo_row_end_claims(row);
 }
 
-static void
-report_missing(const HiloRowRef *ref)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_UNDEFINED_OBJECT),
-			 errmsg(HILO_COUNTER_FORMAT " does not exist", HILO_COUNTER_ARGS(ref->name)),
-			 errdetail("The setting \"hilo.auto_create\" is off, so draws do not create it."),
-			 errhint("Check the name, or create it with %s.", hilo_is_identity(ref->name) ?
-					 "seed_identity_for()" : "hilo.seed()")));
-}
-
-/*
- * True if a draw may create the counter.  The row of server-side ids may always
- * be created: there is only one.
- */
-#define MAY_CREATE(ref)	(hilo_auto_create || hilo_is_own_name((ref)->name))
-
-void
-hilo_counter_check_may_create(HiloRowRef *ref)
-{
-	HiloRow		row;
-
-	if (!MAY_CREATE(ref) && !hilo_counter_read(ref, &row))
-		report_missing(ref);
-}
-
 /*
  * Lock the row of the counter for a draw, creating it if that is allowed; but not
- * if it would be leased: returns false if there is no such row.
+ * if it would be leased: returns false if there is no such row.  That of server-side
+ * ids may always be created: there is only one.
  */
 static bool
 find_for_draw(HiloRowChange *change, HiloRowRef *ref,
 			  const HiloRangeRequest *request)
 {
-	bool		may_create = MAY_CREATE(ref) || request->ordered;
+	bool		may_create = hilo_auto_create || request->ordered ||
+		hilo_is_own_name(ref->name);
 	bool		create = may_create && !request->ordered &&
 		(request->leasing == HILO_LEASE_NONE || hilo_is_own_name(ref->name));
 
@@ -223,7 +186,12 @@ find_for_draw(HiloRowChange *change, HiloRowRef *ref,
 		hilo_row_abandon(change);
 	}
 	if (!may_create)
-		report_missing(ref);
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg(HILO_COUNTER_FORMAT " does not exist", HILO_COUNTER_ARGS(ref->name)),
+				 errdetail("The setting \"hilo.auto_create\" is off, so draws do not create it."),
+				 errhint("Check the name, or create it with %s.", hilo_is_identity(ref->name) ?
+						 "seed_identity_for()" : "hilo.seed()")));
 	return false;
 }
 
@@ -248,24 +216,26 @@ note_claim(HiloRow *row, const HiloRange *range, int64 token)
 	row->claimed_at = now;
 }
 
-/* Finish a change after which every session must read the row again. */
-static void
-finish_and_announce(HiloRowChange *change)
+/*
+ * Finish a change after which every session must read the row again.  Returns
+ * the LSN to flush.
+ */
+static XLogRecPtr
+finish_announced(HiloRowChange *change)
 {
 	Oid			table = RelationGetRelid(change->rel);
 	XLogRecPtr	lsn = hilo_row_finish(change);
 
 	HILO_KILL_POINT("before announcement");
 	hilo_catalog_announce(table);
-	hilo_row_flush(lsn);
+	return lsn;
 }
 
-/*
- * Set a new epoch: a random number, generated before the page was locked.
- */
 static void
-set_epoch(HiloRow *row, int64 epoch)
+set_epoch(HiloRow *row)
 {
+	int64		epoch = hilo_random_number();
+
 	if (row->flags & HILO_ROW_ORDERED)
 		epoch = (epoch & ~TIMELINE_BITS) | (hilo_timeline() & TIMELINE_BITS);
 	row->epoch = epoch;
@@ -273,20 +243,10 @@ set_epoch(HiloRow *row, int64 epoch)
 
 /* Finish a change with a new epoch. */
 static void
-finish_new_epoch(HiloRowChange *change, int64 epoch)
+finish_new_epoch(HiloRowChange *change)
 {
-	set_epoch(&change->row, epoch);
-	finish_and_announce(change);
-}
-
-/* What reading a row that does not exist gives. */
-static void
-make_missing(HiloRow *row)
-{
-	memset(row, 0, sizeof(*row));
-	row->flags = HILO_ROW_DROPPED;
-	row->max_value = PG_INT64_MAX;
-	row->claimed_at = DT_NOBEGIN;
+	set_epoch(&change->row);
+	hilo_row_flush(finish_announced(change));
 }
 
 /*
@@ -355,8 +315,7 @@ bool
 hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
 				   HiloRow *result, HiloClaim *claim)
 {
-	int64		token = request->for_client || request->ordered ?
-		hilo_random_number() : 0;
+	int64		token = request->for_client ? hilo_random_number() : 0;
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 	HiloRange	range;
@@ -364,7 +323,7 @@ hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
 
 	if (unlikely(!find_for_draw(&change, ref, request)))
 	{
-		make_missing(result);
+		*result = *row;
 		return false;
 	}
 	if (unlikely((row->flags & (HILO_ROW_LEASED | HILO_ROW_ORDERED | request->unless)) !=
@@ -374,7 +333,7 @@ hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
 				 (request->leasing != HILO_LEASE_NONE &&
 				  hilo_counter_is_for_hub(ref, row, request->leasing))))
 	{
-		let_go(&change);
+		hilo_row_abandon(&change);
 		*result = *row;
 		return false;
 	}
@@ -382,7 +341,7 @@ hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
 	hilo_counter_size(request, row);
 	if (!hilo_range_cut(request, row->max, row->max_value, &range))
 		fail_at_limit(&change, ref);
-	note_claim(row, &range, request->for_client ? token : 0);
+	note_claim(row, &range, token);
 
 	/*
 	 * A server that was promoted, or restored to a point in time, may not
@@ -390,7 +349,7 @@ hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
 	 * reported, before.
 	 */
 	if (request->ordered && ((row->epoch ^ hilo_timeline()) & TIMELINE_BITS))
-		set_epoch(row, token);
+		set_epoch(row);
 	lsn = hilo_row_finish(&change);
 	*claim = (HiloClaim)
 	{
@@ -425,16 +384,12 @@ epoch_here(const HiloRowChange *change)
 }
 
 bool
-hilo_counter_read_as(HiloRowRef *ref, HiloRowAccess access, HiloRow *row)
+hilo_counter_read(HiloRowRef *ref, HiloRow *row)
 {
 	HiloRowChange change;
 
-	if (!hilo_row_find(&change, ref, access))
-	{
-		make_missing(row);
-		return false;
-	}
-	hilo_row_abandon(&change);
+	if (hilo_row_find(&change, ref, HILO_ROW_READ))
+		hilo_row_abandon(&change);
 	*row = change.row;
 	row->epoch = epoch_here(&change);
 	return !(row->flags & HILO_ROW_DROPPED);
@@ -451,14 +406,21 @@ hilo_counter_holds(const HiloRow *row, const HiloClaim *claim)
  * Give back
  */
 
-/* Take the numbers above last out of the newest claim. */
-static void
-lower_max(HiloRow *row, int64 last)
+/*
+ * True if the numbers are the rest of the newest claim of this row.  A client's
+ * claim is none any more once anything has happened since.
+ */
+static bool
+is_rest(const HiloRow *row, const HiloClaim *rest)
 {
-	row->claim_rate = Max(row->claim_rate - (row->max - last), 0);
-	row->max = last;
-	row->claim = 0;
-	row->flags &= ~HILO_ROW_NEW_END;
+	if (row->max != rest->range.high || row->claim_low == 0 ||
+		row->claim_low > rest->range.low)
+		return false;
+	if (rest->home != 0)
+		return row->home == rest->home && row->epoch == rest->epoch;
+	return row->claim != 0 &&
+		(rest->token != 0 ? rest->token == row->claim :
+		 (row->flags & HILO_ROW_NEW_END) != 0);
 }
 
 bool
@@ -470,38 +432,16 @@ hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *rest, bool at_exit)
 	if (!hilo_row_find(&change, ref, at_exit ? HILO_ROW_CHANGE_AT_EXIT :
 					   HILO_ROW_CHANGE))
 		return false;
-
-	if (change.home != rest->home || row->home != rest->home ||
-		row->epoch != rest->epoch || row->max != rest->range.high ||
-		row->claim_low == 0 || row->claim_low > rest->range.low)
+	if (!is_rest(row, rest))
 	{
 		hilo_row_abandon(&change);
 		return false;
 	}
 
-	lower_max(row, rest->range.low - 1);
-	hilo_row_finish(&change);
-	return true;
-}
-
-bool
-hilo_counter_return(HiloRowRef *ref, int64 last, int64 high, int64 token)
-{
-	HiloRowChange change;
-	HiloRow    *row = &change.row;
-
-	if (!hilo_row_find(&change, ref, HILO_ROW_CHANGE))
-		return false;
-
-	if ((row->flags & HILO_ROW_DROPPED) || row->claim == 0 ||
-		row->max != high || last < row->claim_low - 1 || last > high ||
-		(token == 0 ? !(row->flags & HILO_ROW_NEW_END) : token != row->claim))
-	{
-		hilo_row_abandon(&change);
-		return false;
-	}
-
-	lower_max(row, last);
+	row->claim_rate = Max(row->claim_rate - hilo_range_count(&rest->range), 0);
+	row->max = rest->range.low - 1;
+	row->claim = 0;
+	row->flags &= ~HILO_ROW_NEW_END;
 	hilo_row_finish(&change);
 	return true;
 }
@@ -513,7 +453,6 @@ hilo_counter_return(HiloRowRef *ref, int64 last, int64 high, int64 token)
 int64
 hilo_counter_seed(HiloRowRef *ref, int64 value, bool force)
 {
-	int64		epoch = hilo_random_number();
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 
@@ -531,7 +470,7 @@ hilo_counter_seed(HiloRowRef *ref, int64 value, bool force)
 	}
 	if (value > row->max_value)
 	{
-		let_go(&change);
+		hilo_row_abandon(&change);
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("seed " INT64_FORMAT " is above the limit of " HILO_COUNTER_FORMAT,
@@ -539,7 +478,7 @@ hilo_counter_seed(HiloRowRef *ref, int64 value, bool force)
 				 errdetail("The limit is " INT64_FORMAT ".", row->max_value)));
 	}
 	set_max(row, value);
-	finish_new_epoch(&change, epoch);
+	finish_new_epoch(&change);
 	warn_near_limit(ref, row);
 	return value;
 }
@@ -574,7 +513,7 @@ hilo_counter_advance(HiloRowRef *ref, int64 number, HiloRow *result)
 			hilo_row_end_claims(row);
 	}
 
-	if (changed || change.created)
+	if (changed)
 		(void) hilo_row_finish(&change);
 	else
 		hilo_row_abandon(&change);
@@ -586,7 +525,6 @@ hilo_counter_advance(HiloRowRef *ref, int64 number, HiloRow *result)
 int64
 hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 {
-	int64		epoch = hilo_random_number();
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 	int64		old_max;
@@ -600,14 +538,14 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 
 	/* Nothing is to be done if a binding has only to be noted, and has been. */
 	if (highest < 0 && (row->flags & HILO_ROW_BOUND) &&
-		old_limit <= Max(limit, old_max) && !change.created)
+		old_limit <= Max(limit, old_max))
 	{
 		hilo_row_abandon(&change);
 		return old_max;
 	}
 	if (max >= Min(limit, old_limit) && !lenient)
 	{
-		let_go(&change);
+		hilo_row_abandon(&change);
 		ereport(ERROR,
 				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
 				 errmsg(HILO_COUNTER_FORMAT " would have no numbers left",
@@ -631,10 +569,10 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 	if (highest >= 0)
 	{
 		set_max(row, Max(old_max, Min(highest, Min(limit, old_limit))));
-		set_epoch(row, epoch);
+		set_epoch(row);
 	}
 	lower_limit(row, limit);
-	finish_and_announce(&change);
+	hilo_row_flush(finish_announced(&change));
 	if (highest >= 0)
 		warn_near_limit(ref, row);
 	return row->max;
@@ -664,7 +602,7 @@ check_orderable(HiloRowChange *change, const HiloRowRef *ref)
 	refuse_leased(change, ref);
 	if (!(change->row.flags & HILO_ROW_LEASED))
 		return;
-	let_go(change);
+	hilo_row_abandon(change);
 	refuse(ref, HILO_COUNTER_FORMAT " still has leased numbers to draw", NULL,
 		   "To count here, force a seed above all numbers that other servers draw.");
 }
@@ -679,7 +617,7 @@ check_unused(HiloRowChange *change, const HiloRowRef *ref)
 	if (change->row.claimed_at == DT_NOBEGIN &&
 		!(change->row.flags & HILO_ROW_DRAWN))
 		return;
-	let_go(change);
+	hilo_row_abandon(change);
 	refuse(ref, HILO_COUNTER_FORMAT " is in use",
 		   "Transactions may hold numbers that were not drawn in order.",
 		   "Use CALL hilo.make_ordered(), which waits for them.");
@@ -699,7 +637,6 @@ set_order(HiloRow *row, bool ordered)
 bool
 hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 {
-	int64		epoch = hilo_random_number();
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 	bool		was_ordered;
@@ -716,7 +653,7 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 
 	if (options->max_value > 0 && options->max_value < row->max)
 	{
-		let_go(&change);
+		hilo_row_abandon(&change);
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("max_value " INT64_FORMAT " is too low for " HILO_COUNTER_FORMAT,
@@ -741,9 +678,9 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 	if (is_ordered != was_ordered)
 	{
 		set_order(row, is_ordered);
-		set_epoch(row, epoch);
+		set_epoch(row);
 	}
-	finish_and_announce(&change);
+	hilo_row_flush(finish_announced(&change));
 	return is_ordered != was_ordered;
 }
 
@@ -765,7 +702,7 @@ hilo_counter_settle(HiloRowRef *ref, bool order)
 		row->flags |= HILO_ROW_SETTLED;
 		row->flags &= ~HILO_ROW_DRAWN;
 	}
-	finish_and_announce(&change);
+	hilo_row_flush(finish_announced(&change));
 }
 
 /*
@@ -790,7 +727,6 @@ is_as_created(const HiloRow *row)
 void
 hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 {
-	int64		epoch = hilo_random_number();
 	HiloTerm	term = hilo_counter_term(other);
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
@@ -837,13 +773,12 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 	 * Even if max stays the same: the rest of the ranges here may lie below
 	 * the other max, and may have been used there.
 	 */
-	finish_new_epoch(&change, epoch);
+	finish_new_epoch(&change);
 }
 
 bool
 hilo_counter_drop(HiloRowRef *ref)
 {
-	int64		epoch = hilo_random_number();
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 
@@ -866,7 +801,7 @@ hilo_counter_drop(HiloRowRef *ref)
 	row->hub_epoch = 0;
 	row->claimed_at = DT_NOBEGIN;
 	row->claim_rate = 0;
-	finish_new_epoch(&change, epoch);
+	finish_new_epoch(&change);
 	return true;
 }
 
@@ -899,7 +834,6 @@ hilo_counter_lease(HiloRowRef *ref, HiloLeasing leasing, int64 size,
 int64
 hilo_counter_raise(HiloRowRef *ref, int64 highest, int64 skip)
 {
-	int64		epoch = hilo_random_number();
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 	int64		max;
@@ -909,7 +843,7 @@ hilo_counter_raise(HiloRowRef *ref, int64 highest, int64 skip)
 	max = Max(row->max, highest);
 	row->max_value = Max(row->max_value, max);
 	set_max(row, max + Min(skip, row->max_value - max));
-	finish_new_epoch(&change, epoch);
+	finish_new_epoch(&change);
 	return row->max;
 }
 
@@ -921,7 +855,6 @@ bool
 hilo_counter_set_hub(HiloRowRef *ref, const char *hub, int32 size,
 					 int64 lineage)
 {
-	int64		epoch = hilo_random_number();
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 	bool		new_epoch;
@@ -929,7 +862,7 @@ hilo_counter_set_hub(HiloRowRef *ref, const char *hub, int32 size,
 	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
 	if (row->flags & HILO_ROW_ORDERED)
 	{
-		let_go(&change);
+		hilo_row_abandon(&change);
 		refuse_ordered(ref);
 	}
 
@@ -941,13 +874,13 @@ hilo_counter_set_hub(HiloRowRef *ref, const char *hub, int32 size,
 								   strcmp(NameStr(row->hub), hub) != 0);
 	if (new_epoch)
 	{
-		row->epoch = epoch;
+		set_epoch(row);
 		row->hub_epoch = 0;
 	}
 	put_hub(row, hub, size);
 	if (hub[0] != '\0')
 		set_lineage(row, lineage);
-	finish_and_announce(&change);
+	hilo_row_flush(finish_announced(&change));
 	return new_epoch;
 }
 
@@ -962,7 +895,7 @@ hilo_counter_mark(HiloRowRef *ref, const char *hub, int64 lineage)
 		(strcmp(NameStr(row->hub), hub) == 0 && row->lineage == lineage &&
 		 !(row->flags & HILO_ROW_DROPPED)))
 	{
-		let_go(&change);
+		hilo_row_abandon(&change);
 		return;
 	}
 	row->flags &= ~HILO_ROW_DROPPED;
@@ -1012,15 +945,14 @@ note_options(HiloRow *row, const HiloLeaseAnswer *answer)
  * was seeded or dropped.  Returns whether others have to read the row again.
  */
 static bool
-note_hub(HiloRow *row, const HiloRow *asked, const HiloLeaseAnswer *answer,
-		 int64 epoch)
+note_hub(HiloRow *row, const HiloRow *asked, const HiloLeaseAnswer *answer)
 {
 	bool		is_first = !(row->flags & HILO_ROW_LEASED);
 	bool		new_epoch = is_first ||
 		(row->hub_epoch != 0 && row->hub_epoch != answer->hub_epoch);
 
 	if (new_epoch)
-		row->epoch = epoch;
+		set_epoch(row);
 	if (is_first)
 		put_hub(row, NameStr(asked->hub), 0);
 	row->hub_epoch = answer->hub_epoch;
@@ -1075,20 +1007,18 @@ HiloTaken
 hilo_counter_take_in(HiloRowRef *ref, const HiloRow *asked,
 					 const HiloLeaseAnswer *answer, HiloClaim *claim)
 {
-	int64		epoch = hilo_random_number();
 	HiloRange	range = answer->range;
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 	HiloTaken	taken;
 	bool		to_announce;
-	Oid			table;
 	XLogRecPtr	lsn;
 
 	taken = find_as_asked(&change, ref, asked, answer);
 	if (taken != HILO_TAKEN)
 		return taken;
 
-	to_announce = note_hub(row, asked, answer, epoch);
+	to_announce = note_hub(row, asked, answer);
 
 	range.high = Min(range.high, row->max_value);
 	if (range.low <= row->max)
@@ -1101,10 +1031,7 @@ hilo_counter_take_in(HiloRowRef *ref, const HiloRow *asked,
 		hilo_row_end_claims(row);
 	}
 
-	table = RelationGetRelid(change.rel);
-	lsn = hilo_row_finish(&change);
-	if (to_announce)
-		hilo_catalog_announce(table);
+	lsn = to_announce ? finish_announced(&change) : hilo_row_finish(&change);
 	*claim = (HiloClaim)
 	{
 		.range = range,.home = row->home,.epoch = row->epoch,

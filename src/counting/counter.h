@@ -86,22 +86,12 @@ extern bool hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
 extern bool hilo_counter_is_for_hub(const HiloRowRef *ref, const HiloRow *row,
 									HiloLeasing leasing);
 
-/* Raise the error that a claim would if it may not create the counter. */
-extern void hilo_counter_check_may_create(HiloRowRef *ref);
-
 /*
  * Copy the row; the epoch is 0 if the row came from elsewhere.  Returns false
  * if the counter does not exist or was dropped; *row is then an empty row with
  * HILO_ROW_DROPPED, or what is left of it.
  */
-extern bool hilo_counter_read_as(HiloRowRef *ref, HiloRowAccess access,
-								 HiloRow *row);
-
-static inline bool
-hilo_counter_read(HiloRowRef *ref, HiloRow *row)
-{
-	return hilo_counter_read_as(ref, HILO_ROW_READ, row);
-}
+extern bool hilo_counter_read(HiloRowRef *ref, HiloRow *row);
 
 /*
  * True if numbers of a claim may still be used, given the row as read: it has
@@ -114,17 +104,12 @@ extern bool hilo_counter_holds(const HiloRow *row, const HiloClaim *claim);
  * Returns whether it was; after an error nothing has changed.  Not flushed:
  * losing the change costs only a gap.  At exit it does not wait for locks on
  * the table and its indexes.
+ *
+ * A claim without a home is a client's.  It must be the newest and have that
+ * token; with token 0 its end must be one that was never handed out before.
  */
 extern bool hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *rest,
 								   bool at_exit);
-
-/*
- * The same for the range of a client that ends at high.  It must be the newest
- * claim and have that token; with token 0 its end must be one that was never
- * handed out before.
- */
-extern bool hilo_counter_return(HiloRowRef *ref, int64 last, int64 high,
-								int64 token);
 
 /*
  * Advance max to at least value, creating the row if necessary; a new epoch.

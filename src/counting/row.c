@@ -370,20 +370,6 @@ create_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 	change->row.claimed_at = DT_NOBEGIN;
 }
 
-/*
- * This transaction has rewritten the table: a rollback would discard the new
- * storage with the changes made to rows there.
- */
-static void
-report_new_storage(Relation rel)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("cannot change counters in a transaction that has rewritten table \"%s.%s\"",
-					HILO_SCHEMA, RelationGetRelationName(rel)),
-			 errhint("Commit first.")));
-}
-
 void
 hilo_row_end_claims(HiloRow *row)
 {
@@ -408,8 +394,13 @@ hilo_row_lock_table(LOCKMODE lockmode)
 {
 	Relation	rel = hilo_catalog_open(HILO_TABLE_COUNTERS, lockmode);
 
+	/* A rollback would discard the new storage with the changes there. */
 	if (hilo_storage_is_new(rel))
-		report_new_storage(rel);
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot use counters in a transaction that has rewritten table \"%s.%s\"",
+						HILO_SCHEMA, RelationGetRelationName(rel)),
+				 errhint("Commit first.")));
 	return rel;
 }
 
@@ -417,16 +408,17 @@ bool
 hilo_row_find(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
 {
 	memset(change, 0, sizeof(*change));
-	change->lockmode = access < HILO_ROW_CHANGE ? AccessShareLock :
+	change->row.flags = HILO_ROW_DROPPED;
+	change->row.max_value = PG_INT64_MAX;
+	change->row.claimed_at = DT_NOBEGIN;
+	change->lockmode = access == HILO_ROW_READ ? AccessShareLock :
 		RowExclusiveLock;
 	if (access != HILO_ROW_CHANGE_AT_EXIT)
-		change->rel = hilo_catalog_open(HILO_TABLE_COUNTERS, change->lockmode);
+		change->rel = hilo_row_lock_table(change->lockmode);
 	else if (OidIsValid(ref->table))
 		change->rel = hilo_catalog_open_at_exit(ref->table, change->lockmode);
 	if (change->rel == NULL)
 		return false;
-	if (access != HILO_ROW_READ && hilo_storage_is_new(change->rel))
-		report_new_storage(change->rel);
 	change->home = hilo_catalog_home(RelationGetRelid(change->rel));
 
 	if (!find_and_lock_row(change, ref))
@@ -454,13 +446,6 @@ release_locks(HiloRowChange *change)
 	if (change->created)
 		UnlockPage(change->rel, 0, ExclusiveLock);
 	table_close(change->rel, change->lockmode);
-}
-
-void
-hilo_row_abandon(HiloRowChange *change)
-{
-	Assert(!change->created);
-	release_locks(change);
 }
 
 /*
@@ -512,6 +497,15 @@ hilo_row_finish(HiloRowChange *change)
 	HILO_KILL_POINT("row changed");
 	release_locks(change);
 	return lsn;
+}
+
+void
+hilo_row_abandon(HiloRowChange *change)
+{
+	if (change->created)
+		hilo_row_flush_here(hilo_row_finish(change));
+	else
+		release_locks(change);
 }
 
 /* True if synchronous standbys have reached the LSN. */
@@ -638,21 +632,18 @@ hilo_row_list(void)
 {
 	Relation	rel = hilo_catalog_open(HILO_TABLE_COUNTERS, AccessShareLock);
 	TableScanDesc scan = hilo_table_beginscan(rel, SnapshotSelf);
-	TupleTableSlot *slot = table_slot_create(rel, NULL);
 	int64		home = hilo_catalog_home(RelationGetRelid(rel));
 	List	   *rows = NIL;
+	HeapTuple	tuple;
 
-	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
 	{
-		HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
-		Buffer		buffer = ((BufferHeapTupleTableSlot *) slot)->buffer;
+		Buffer		buffer = ((HeapScanDesc) scan)->rs_cbuf;
 		HiloNamedRow *named;
-		Datum		value;
 		bool		isnull;
 
 		CHECK_FOR_INTERRUPTS();
-		value = slot_getattr(slot, FIXED_COLUMNS + 1, &isnull);
-		if (isnull || lacks_columns(tuple))
+		if (lacks_columns(tuple))
 			continue;
 		named = palloc0(sizeof(HiloNamedRow));
 
@@ -668,11 +659,12 @@ hilo_row_list(void)
 
 		if (named->row.home != home)
 			named->row.epoch = 0;
-		named->name = TextDatumGetCString(value);
+		named->name = TextDatumGetCString(hilo_getattr(tuple, FIXED_COLUMNS + 1,
+													   RelationGetDescr(rel),
+													   &isnull));
 		rows = lappend(rows, named);
 	}
 
-	ExecDropSingleTupleTableSlot(slot);
 	table_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return rows;

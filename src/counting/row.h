@@ -96,7 +96,6 @@ typedef struct HiloRowRef
 typedef enum HiloRowAccess
 {
 	HILO_ROW_READ,
-	HILO_ROW_READ_TO_DRAW,		/* refused where a change would be */
 	HILO_ROW_CHANGE,
 	HILO_ROW_CREATE,			/* or change it, if it exists */
 	HILO_ROW_CHANGE_AT_EXIT		/* in a backend that is about to exit: without
@@ -117,7 +116,8 @@ typedef struct HiloRowChange
 	OffsetNumber offset;
 	bool		created;		/* inserted by us, not yet visible to others */
 	int64		home;			/* what the row's home should be */
-	HiloRow		row;			/* its contents now, to be changed */
+	HiloRow		row;			/* its contents now, to be changed; if there
+								 * is none, an empty one, HILO_ROW_DROPPED */
 } HiloRowChange;
 
 /* A row as it was read. */
@@ -141,8 +141,7 @@ extern int64 hilo_random_number(void);
 /*
  * Lock the table and the row.  Returns false, holding nothing, if the row does
  * not exist (never with HILO_ROW_CREATE), or, at exit, if one of the locks is
- * taken.  Raises an error for a change in a transaction that has rewritten the
- * table.  A row just created is zeroed
+ * taken.  Raises an error in a transaction that has rewritten the table.  A row just created is zeroed
  * except for epoch, max_value and times.
  *
  * For a change, a row that came from elsewhere, with a copy of the database or an
@@ -161,7 +160,10 @@ extern Relation hilo_row_lock_table(LOCKMODE lockmode);
 /* Make sure that no number of the newest claim can go back. */
 extern void hilo_row_end_claims(HiloRow *row);
 
-/* Release the row unchanged.  Not for a row that was just created. */
+/*
+ * Release a row that was not changed; but one that was just created has to be
+ * finished.  As it shows no number, no standby is waited for.
+ */
 extern void hilo_row_abandon(HiloRowChange *change);
 
 /*

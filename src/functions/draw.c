@@ -230,7 +230,7 @@ hilo_return_range(PG_FUNCTION_ARGS)
 	HiloRowRef	ref;
 	int64		last;
 	int64		high;
-	int64		token = 0;
+	HiloClaim	rest = {.home = 0};
 
 	hilo_api_prevent_unless_may_write("hilo.return_range()");
 	last = hilo_api_number(fcinfo, 1, "last");
@@ -246,11 +246,14 @@ hilo_return_range(PG_FUNCTION_ARGS)
 	 */
 	if (!PG_ARGISNULL(3))
 	{
-		token = PG_GETARG_INT64(3);
-		if (token <= 0)
+		rest.token = PG_GETARG_INT64(3);
+		if (rest.token <= 0)
 			PG_RETURN_BOOL(false);
 	}
-	PG_RETURN_BOOL(hilo_counter_return(&ref, last, high, token));
+	rest.range.high = high;
+	if (pg_add_s64_overflow(last, 1, &rest.range.low))
+		PG_RETURN_BOOL(false);
+	PG_RETURN_BOOL(hilo_counter_give_back(&ref, &rest, false));
 }
 
 /*

@@ -724,8 +724,6 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 
 	if (row->flags & HILO_ROW_LEASED)
 		hilo_lease_check_hub(ref, row);
-	else
-		hilo_counter_check_may_create(ref);
 	if (NameStr(hub)[0] == '\0')
 		report_no_hub(name);
 	hilo_pool_require("cannot lease numbers of \"%s\" without a pool", name);

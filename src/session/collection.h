@@ -47,15 +47,8 @@ hilo_collection_init(HiloCollection *collection, const char *name)
 extern void hilo_collection_init_identity(HiloCollection *collection,
 										  const char *name, char *buffer);
 
-/* Read the row, by one of the ways to read. */
-extern void hilo_collection_read_as(HiloCollection *collection,
-									HiloRowAccess access);
-
-static inline void
-hilo_collection_read(HiloCollection *collection)
-{
-	hilo_collection_read_as(collection, HILO_ROW_READ);
-}
+/* Read the row. */
+extern void hilo_collection_read(HiloCollection *collection);
 
 /* The row; read again if it may have changed. */
 static inline const HiloRow *

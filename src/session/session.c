@@ -42,11 +42,11 @@ static HTAB *entries;
  * read may be out of date.
  */
 void
-hilo_collection_read_as(HiloCollection *collection, HiloRowAccess access)
+hilo_collection_read(HiloCollection *collection)
 {
 	uint64		generation = hilo_row_generation;
 
-	(void) hilo_counter_read_as(&collection->ref, access, &collection->row);
+	(void) hilo_counter_read(&collection->ref, &collection->row);
 	collection->generation = generation;
 	HILO_FAILURE_POINT("row read");
 }
@@ -64,7 +64,7 @@ take_pooled(HiloCollection *collection, HiloRangeRequest *request,
 	bool		low;
 	XLogRecPtr	lsn;
 
-	hilo_collection_read_as(collection, HILO_ROW_READ_TO_DRAW);
+	hilo_collection_read(collection);
 	if (row->flags & HILO_ROW_LEASED)
 		hilo_lease_check_hub(&collection->ref, row);
 	else if ((row->flags & (HILO_ROW_ORDERED | request->unless)) ||
@@ -175,11 +175,11 @@ hilo_collection_draw(HiloCollection *collection, int64 number)
  * the generation from before the read.
  */
 static void
-revalidate(HiloEntry *entry, HiloRowAccess access)
+revalidate(HiloEntry *entry)
 {
 	HiloClaim  *claim = &entry->range.claim;
 
-	hilo_collection_read_as(&entry->collection, access);
+	hilo_collection_read(&entry->collection);
 	if (!hilo_counter_holds(&entry->collection.row, claim))
 	{
 		hilo_entry_forget(entry);
@@ -232,7 +232,7 @@ hilo_entry_refill(HiloEntry *entry, int unless)
 
 	if (hilo_entry_unused(entry) > 0)
 	{
-		revalidate(entry, HILO_ROW_READ_TO_DRAW);
+		revalidate(entry);
 		if (hilo_entry_unused(entry) > 0)
 			return;
 	}
@@ -263,7 +263,7 @@ hilo_entry_release(HiloEntry *entry)
 	/* At exit the row cannot be read; an invalid range is discarded later. */
 	if (!proc_exit_inprogress && hilo_entry_unused(entry) > 0 &&
 		entry->range.generation != hilo_row_generation)
-		revalidate(entry, HILO_ROW_READ);
+		revalidate(entry);
 	count = hilo_entry_unused(entry);
 
 	/* This either raises an error and has changed nothing, or succeeds. */
@@ -308,7 +308,7 @@ hilo_entries_in_use(void)
 	while ((entry = hash_seq_search(&status)) != NULL)
 	{
 		if (hilo_entry_unused(entry) > 0)
-			revalidate(entry, HILO_ROW_READ);
+			revalidate(entry);
 		if (hilo_entry_unused(entry) > 0)
 			in_use = lappend(in_use, entry);
 	}

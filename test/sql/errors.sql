@@ -165,7 +165,7 @@ SELECT hilo_next_number('parallel');
 DROP TABLE parallel_scan;
 DROP FUNCTION parallel_next, parallel_call;
 
--- A transaction that has itself rewritten the table: 55000; what it had cached, and what others have, is as valid as before.
+-- A transaction that has itself rewritten the table: 55000, whatever needs a counter; what it had cached, and what others have, is as valid as before.
 SELECT hilo_next_number('rewritten');
 BEGIN;
 CLUSTER hilo.hilo USING hilo_collection_idx;
