@@ -33,31 +33,16 @@ int			hilo_id_suffix_len;
 static bool node_tag_is_own = false;
 static bool server_prefix_is_own = false;
 
-/* Pass the source of a value to the assign hook. */
+/* Tell the assign hook whether a value was set for this server only. */
 static bool
 note_source(void **extra, GucSource source)
 {
-	GucSource  *noted = hilo_guc_malloc(sizeof(GucSource));
+	bool	   *is_own = *extra = hilo_guc_malloc(sizeof(bool));
 
-	if (noted == NULL)
-		return false;
-	*noted = source;
-	*extra = noted;
-	return true;
-}
-
-static bool
-is_own_source(const void *extra)
-{
-	switch (*(const GucSource *) extra)
-	{
-		case PGC_S_ENV_VAR:
-		case PGC_S_FILE:
-		case PGC_S_ARGV:
-			return true;
-		default:
-			return false;
-	}
+	if (is_own != NULL)
+		*is_own = source == PGC_S_ENV_VAR || source == PGC_S_FILE ||
+			source == PGC_S_ARGV;
+	return is_own != NULL;
 }
 
 bool
@@ -91,7 +76,7 @@ assign_node_tag(const char *newval, void *extra)
 	hilo_id_suffix_len = len > 0 ? len + 1 : 0;
 	hilo_id_suffix[0] = '-';
 	memcpy(hilo_id_suffix + 1, newval, len);
-	node_tag_is_own = is_own_source(extra);
+	node_tag_is_own = *(const bool *) extra;
 	hilo_settings_generation++;
 }
 
@@ -109,7 +94,7 @@ check_server_prefix(char **newval, void **extra, GucSource source)
 static void
 assign_server_prefix(const char *newval, void *extra)
 {
-	server_prefix_is_own = is_own_source(extra);
+	server_prefix_is_own = *(const bool *) extra;
 	hilo_settings_generation++;
 }
 

@@ -61,48 +61,31 @@ hilo_sql_run(const char *sql)
 			 SPI_result_code_string(result), sql);
 }
 
-/* Run a query with a snapshot. */
-static uint64
-select_at(const char *sql, Snapshot snapshot)
+Datum
+hilo_sql_select(const char *sql, Snapshot snapshot)
 {
 	int			result;
-
-	PushActiveSnapshot(snapshot);
-	result = SPI_execute(sql, true, 0);
-	PopActiveSnapshot();
-	if (result != SPI_OK_SELECT)
-		elog(ERROR, "SPI_execute returned %s for: %s",
-			 SPI_result_code_string(result), sql);
-	return SPI_processed;
-}
-
-uint64
-hilo_sql_select(const char *sql)
-{
-	return select_at(sql, GetLatestSnapshot());
-}
-
-int64
-hilo_sql_result(void)
-{
 	bool		isnull;
 	Datum		value;
 
-	if (SPI_processed != 1)
-		elog(ERROR, "query returned no number");
+	PushActiveSnapshot(snapshot != NULL ? snapshot : GetLatestSnapshot());
+	result = SPI_execute(sql, true, 0);
+	PopActiveSnapshot();
+	if (result != SPI_OK_SELECT || SPI_processed != 1)
+		elog(ERROR, "SPI_execute returned %s for: %s",
+			 SPI_result_code_string(result), sql);
 	value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
 						  &isnull);
-	return isnull ? 0 : DatumGetInt64(value);
+	return isnull ? (Datum) 0 : value;
 }
 
 int64
 hilo_sql_number(const char *sql, Snapshot snapshot)
 {
 	int			level = hilo_sql_begin();
-	int64		number;
+	Datum		value = hilo_sql_select(sql, snapshot);
+	int64		number = value == 0 ? 0 : DatumGetInt64(value);
 
-	(void) select_at(sql, snapshot != NULL ? snapshot : GetLatestSnapshot());
-	number = hilo_sql_result();
 	hilo_sql_end(level);
 	return number;
 }

@@ -32,18 +32,12 @@ extern void hilo_sql_end(int level);
 extern void hilo_sql_run(const char *sql);
 
 /*
- * Run a query that sees what is committed now, at any isolation level.  Returns
- * the number of rows in SPI_tuptable.
+ * Run a query that returns one row and one column, as of a snapshot; NULL: as of
+ * now, at any isolation level.  Returns the value; 0 for NULL.
  */
-extern uint64 hilo_sql_select(const char *sql);
+extern Datum hilo_sql_select(const char *sql, Snapshot snapshot);
 
-/* The bigint that this has returned; 0 for NULL. */
-extern int64 hilo_sql_result(void);
-
-/*
- * The bigint that a query returns, 0 for NULL, as of a snapshot; NULL: as of now.
- * Sets up the environment itself.
- */
+/* The same for a bigint.  Sets up the environment itself. */
 extern int64 hilo_sql_number(const char *sql, Snapshot snapshot);
 
 /*

@@ -49,7 +49,7 @@ uint64		hilo_rights_generation = 1;
 typedef struct OurColumn
 {
 	const char *name;			/* NULL: no more */
-	Oid			type;			/* InvalidOid: one of our own */
+	Oid			type;
 } OurColumn;
 
 /*
@@ -277,11 +277,8 @@ lost_column(const OurTable *table, Relation rel)
 		if (i >= desc->natts)
 			return column->name;
 		att = TupleDescAttr(desc, i);
-		if (att->attisdropped || strcmp(NameStr(att->attname), column->name) != 0)
-			return column->name;
-		if (OidIsValid(column->type) ? att->atttypid != column->type :
-			getExtensionOfObject(TypeRelationId, att->atttypid) !=
-			get_extension_oid(EXTENSION_NAME, true))
+		if (att->attisdropped || att->atttypid != column->type ||
+			strcmp(NameStr(att->attname), column->name) != 0)
 			return column->name;
 	}
 	return NULL;

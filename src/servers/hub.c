@@ -322,16 +322,16 @@ members_of(const char *counter, int64 epoch)
 {
 	MemoryContext context = CurrentMemoryContext;
 	AsOwner		before = begin_as_owner();
-	char	   *names = NULL;
+	char	   *names;
+	Datum		value;
 
-	(void) hilo_sql_select(psprintf("SELECT string_agg(quote, ', ' ORDER BY quote) || CASE WHEN max(count) > 10 THEN ', ...' ELSE '' END"
-									" FROM (SELECT CASE WHEN member = '' THEN 'leased by hand' ELSE '\"' || member || '\"' END AS quote, count(*) OVER () AS count"
-									" FROM hilo.member WHERE collection = %s AND (" INT64_FORMAT " = 0 OR epoch <> " INT64_FORMAT ")"
-									" ORDER BY member LIMIT 10) m",
-									quote_literal_cstr(counter), epoch, epoch));
-	names = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
-	if (names != NULL)
-		names = MemoryContextStrdup(context, names);
+	value = hilo_sql_select(psprintf("SELECT string_agg(quote, ', ' ORDER BY quote) || CASE WHEN max(count) > 10 THEN ', ...' ELSE '' END"
+									 " FROM (SELECT CASE WHEN member = '' THEN 'leased by hand' ELSE '\"' || member || '\"' END AS quote, count(*) OVER () AS count"
+									 " FROM hilo.member WHERE collection = %s AND (" INT64_FORMAT " = 0 OR epoch <> " INT64_FORMAT ")"
+									 " ORDER BY member LIMIT 10) m",
+									 quote_literal_cstr(counter), epoch, epoch), NULL);
+	names = value == 0 ? NULL :
+		MemoryContextStrdup(context, TextDatumGetCString(value));
 	end_as_owner(&before);
 	return names;
 }

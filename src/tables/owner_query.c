@@ -110,10 +110,9 @@ hilo_owner_query_number(const HiloOwner *owner, const char *query)
 {
 	Caller		caller = become_owner(owner);
 	int			level = hilo_sql_hide_search_path();
-	int64		number;
+	Datum		value = hilo_sql_select(query, NULL);
+	int64		number = value == 0 ? 0 : DatumGetInt64(value);
 
-	(void) hilo_sql_select(query);
-	number = hilo_sql_result();
 	AtEOXact_GUC(false, level);
 	become_caller(caller);
 	return number;
