@@ -36,7 +36,6 @@
 #include "utils/syscache.h"
 
 #include "base/compat.h"
-#include "base/relcache.h"
 #include "counting/catalog.h"
 
 #define EXTENSION_NAME		"hilo"
@@ -61,8 +60,6 @@ typedef struct OurTable
 {
 	const char *name;
 	const OurColumn *columns;
-	AttrNumber	name_attnum;
-	bool		in_place;		/* true: rows change in place */
 
 	Oid			oid;
 	bool		is_current;		/* may be opened without a lookup */
@@ -87,12 +84,8 @@ static const OurColumn hub_columns[] = {
 	{"waited", INT4OID}, {NULL}
 };
 
-static const OurColumn member_columns[] = {
-	{"member", TEXTOID}, {"collection", TEXTOID}, {"highest", INT8OID},
-	{"epoch", INT8OID}, {"known_term", INT8OID}, {"reported_term", INT8OID},
-	{"reported_id", INT8OID}, {"seen_at", TIMESTAMPTZOID},
-	{"address", INETOID}, {NULL}
-};
+/* The others are read and written only by SQL, which reports what is missing. */
+static const OurColumn member_columns[] = {{"member", TEXTOID}, {NULL}};
 
 static const OurColumn binding_columns[] = {
 	{"collection", TEXTOID}, {"kind", TEXTOID},
@@ -102,16 +95,22 @@ static const OurColumn binding_columns[] = {
 };
 
 static OurTable tables[HILO_TABLES] = {
-	[HILO_TABLE_COUNTERS] = {"hilo", counter_columns, 20, true},
-	[HILO_TABLE_HUBS] = {"hub", hub_columns, 1, false},
-	[HILO_TABLE_MEMBERS] = {"member", member_columns, 1, false},
-	[HILO_TABLE_BINDINGS] = {"binding", binding_columns, 1, false}
+	[HILO_TABLE_COUNTERS] = {"hilo", counter_columns},
+	[HILO_TABLE_HUBS] = {"hub", hub_columns},
+	[HILO_TABLE_MEMBERS] = {"member", member_columns},
+	[HILO_TABLE_BINDINGS] = {"binding", binding_columns}
 };
 
-/* One of our tables may have changed. */
+/* Those who are told about changes to relations. */
+static HiloRelationChanged listeners[2];
+static int	listener_count = 0;
+
+/* Relcache callback. */
 static void
-relation_changed(Oid relid)
+relation_changed(Datum arg, Oid relid)
 {
+	for (int i = 0; i < listener_count; i++)
+		listeners[i] (relid);
 	for (int i = 0; i < HILO_TABLES; i++)
 	{
 		if (OidIsValid(relid) && relid != tables[i].oid)
@@ -136,12 +135,19 @@ rights_changed(Datum arg, int cacheid, uint32 hashvalue)
 void
 hilo_catalog_init(void)
 {
-	hilo_on_relation_change(relation_changed);
+	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(RELOID, rights_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(ATTNUM, rights_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHOID, rights_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, rights_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(DATABASEOID, rights_changed, (Datum) 0);
+}
+
+void
+hilo_on_relation_change(HiloRelationChanged changed)
+{
+	Assert(listener_count < lengthof(listeners));
+	listeners[listener_count++] = changed;
 }
 
 /*
@@ -236,12 +242,6 @@ hilo_catalog_may_lease(Oid role)
  * Tables
  */
 
-AttrNumber
-hilo_catalog_name_attnum(HiloTable which)
-{
-	return tables[which].name_attnum;
-}
-
 Oid
 hilo_catalog_table(HiloTable which)
 {
@@ -314,6 +314,7 @@ depends_on_name_only(Relation index, AttrNumber attnum)
 static const char *
 check_indexes(OurTable *table, Relation rel)
 {
+	AttrNumber	name = HILO_NAME_ATTNUM(table - tables);
 	List	   *indexes = RelationGetIndexList(rel);
 	const char *unfit = NULL;
 	ListCell   *lc;
@@ -324,13 +325,13 @@ check_indexes(OurTable *table, Relation rel)
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
 		Form_pg_index form = index->rd_index;
 
-		if (table->in_place &&
+		if (table == &tables[HILO_TABLE_COUNTERS] &&
 			(!form->indisunique || !form->indimmediate ||
-			 !depends_on_name_only(index, table->name_attnum)))
+			 !depends_on_name_only(index, name)))
 			unfit = pstrdup(RelationGetRelationName(index));
 		if (index->rd_rel->relam == BTREE_AM_OID &&
 			form->indisvalid && form->indisready && form->indnatts == 1 &&
-			form->indkey.values[0] == table->name_attnum &&
+			form->indkey.values[0] == name &&
 			index->rd_indcollation[0] == C_COLLATION_OID &&
 			RelationGetIndexPredicate(index) == NIL)
 			table->name_index = RelationGetRelid(index);
@@ -388,7 +389,7 @@ check_table(OurTable *table, Relation rel)
 				 lost == NULL ? 0 :
 				 errdetail("Column \"%s\" is missing, or was changed.", lost),
 				 errhint("Dump the table, re-create the extension, and restore the dump.")));
-	if (table->in_place &&
+	if (table == &tables[HILO_TABLE_COUNTERS] &&
 		rel->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -516,5 +517,5 @@ hilo_catalog_announce(Oid table)
 	SendSharedInvalidMessages(&message, 1);
 
 	/* This session receives its own message later. */
-	relation_changed(table);
+	relation_changed((Datum) 0, table);
 }

@@ -26,6 +26,9 @@ typedef enum HiloTable
 
 #define HILO_TABLES			(HILO_TABLE_BINDINGS + 1)
 
+/* The number of the column with the name. */
+#define HILO_NAME_ATTNUM(table)	((table) == HILO_TABLE_COUNTERS ? 20 : 1)
+
 /*
  * Generations: numbers that change when data that was read may have been
  * changed, by any session.  Note the generation before reading; the data is
@@ -43,8 +46,17 @@ extern uint64 hilo_rights_generation;	/* either */
 /* Must be called once, when the library is loaded. */
 extern void hilo_catalog_init(void);
 
-/* The number of the column with the name. */
-extern AttrNumber hilo_catalog_name_attnum(HiloTable table);
+/*
+ * Called at any time with a relation that may have changed; InvalidOid: all
+ * may have.  It must only note that.
+ */
+typedef void (*HiloRelationChanged) (Oid relid);
+
+/*
+ * Have that called from now on, in this session.  A server has ten places for
+ * relcache callbacks, for all libraries; this library takes one.
+ */
+extern void hilo_on_relation_change(HiloRelationChanged changed);
 
 /* OID of a table.  Raises an error if it does not exist. */
 extern Oid	hilo_catalog_table(HiloTable table);

@@ -43,8 +43,8 @@
 StaticAssertDecl(sizeof(HiloRow) == 13 * 8 + 4 * 4 + 2 * NAMEDATALEN,
 				 "HiloRow has the layout of the columns of hilo.hilo");
 
-/* Columns before the name. */
-#define FIXED_COLUMNS	19
+/* The column after those of fixed width. */
+#define NAME_COLUMN		HILO_NAME_ATTNUM(HILO_TABLE_COUNTERS)
 
 /*
  * Use pg_strong_random() rather than a cheaper source: the token of a claim is
@@ -79,7 +79,7 @@ static bool
 lacks_columns(HeapTuple tuple)
 {
 	HeapTupleHeader header = tuple->t_data;
-	int			columns = FIXED_COLUMNS + 1;
+	int			columns = NAME_COLUMN;
 
 	if (HeapTupleHeaderGetNatts(header) < columns)
 		return true;
@@ -101,7 +101,7 @@ tuple_is_of(HeapTuple tuple, const char *name)
 	char	   *data = (char *) GETSTRUCT(tuple);
 	text	   *value;
 
-	if (HeapTupleHeaderGetNatts(tuple->t_data) != FIXED_COLUMNS + 1 &&
+	if (HeapTupleHeaderGetNatts(tuple->t_data) != NAME_COLUMN &&
 		lacks_columns(tuple))
 		return false;
 
@@ -203,7 +203,7 @@ look_up_row(Relation rel, HiloRowRef *ref)
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	ScanKeyEntryInitialize(&key, 0, FIXED_COLUMNS + 1,
+	ScanKeyEntryInitialize(&key, 0, NAME_COLUMN,
 						   BTEqualStrategyNumber, InvalidOid, C_COLLATION_OID,
 						   F_TEXTEQ, name);
 	scan = systable_beginscan(rel, hilo_catalog_name_index(HILO_TABLE_COUNTERS), true,
@@ -321,7 +321,7 @@ insert_row(Relation rel, ResultRelInfo *indexes, HiloRowRef *ref)
 
 	SET_VARSIZE(name, name_size);
 	memcpy(VARDATA(name), ref->name, name_size - VARHDRSZ);
-	HeapTupleHeaderSetNatts(header, FIXED_COLUMNS + 1);
+	HeapTupleHeaderSetNatts(header, NAME_COLUMN);
 	header->t_infomask = HEAP_HASVARWIDTH;
 	header->t_hoff = hoff;
 	tuple->t_data = header;
@@ -659,7 +659,7 @@ hilo_row_list(void)
 
 		if (named->row.home != home)
 			named->row.epoch = 0;
-		named->name = TextDatumGetCString(hilo_getattr(tuple, FIXED_COLUMNS + 1,
+		named->name = TextDatumGetCString(hilo_getattr(tuple, NAME_COLUMN,
 													   RelationGetDescr(rel),
 													   &isnull));
 		rows = lappend(rows, named);

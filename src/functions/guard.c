@@ -65,7 +65,7 @@ required_column(TriggerData *trigdata, int attnum)
 static const char *
 name_column(TriggerData *trigdata, HiloTable table)
 {
-	return TextDatumGetCString(required_column(trigdata, hilo_catalog_name_attnum(table)));
+	return TextDatumGetCString(required_column(trigdata, HILO_NAME_ATTNUM(table)));
 }
 
 /*
@@ -79,7 +79,7 @@ read_columns(TriggerData *trigdata, HiloTable table, void *contents)
 	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
 	Size		offset = 0;
 
-	for (int i = 0; i < hilo_catalog_name_attnum(table) - 1; i++)
+	for (int i = 0; i < HILO_NAME_ATTNUM(table) - 1; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 		char	   *place;

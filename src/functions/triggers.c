@@ -19,7 +19,6 @@
 #include "utils/partcache.h"
 #include "utils/rel.h"
 
-#include "base/relcache.h"
 #include "base/sql.h"
 #include "counting/once.h"
 #include "ids/assign.h"

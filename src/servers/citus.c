@@ -25,7 +25,6 @@
 #include "utils/snapmgr.h"
 
 #include "base/compat.h"
-#include "base/relcache.h"
 #include "counting/catalog.h"
 #include "servers/citus.h"
 
