@@ -1440,7 +1440,7 @@ CREATE FUNCTION hilo._counters(
     OUT name text, OUT max bigint, OUT max_value bigint, OUT flags integer, OUT claimed_at timestamptz, OUT claim_rate float8,
     OUT range_size bigint, OUT max_range_size bigint, OUT node_tag text, OUT hub text,
     OUT holder integer, OUT held_since timestamptz,
-    OUT leased bigint, OUT per_minute float8, OUT leased_at timestamptz, OUT failed_at timestamptz, OUT failing_since timestamptz, OUT error text,
+    OUT leased bigint, OUT per_minute float8, OUT taken_at timestamptz, OUT leased_at timestamptz, OUT failed_at timestamptz, OUT failing_since timestamptz, OUT error text,
     OUT bound_to text[]) RETURNS SETOF record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_counters';
 COMMENT ON FUNCTION hilo._counters() IS
@@ -1520,10 +1520,12 @@ COMMENT ON COLUMN hilo.pool.leased IS 'whether they were leased from a hub';
 
 CREATE VIEW hilo.leases AS
     SELECT c.name AS collection, NULLIF(c.hub, '') AS hub, c.leased AS numbers_left,
-        CASE WHEN c.per_minute >= '1' THEN c.leased::float8 / c.per_minute * '60' END AS seconds_left, c.max AS highest, NULLIF(c.leased_at, '-infinity') AS leased_at,
+        CASE WHEN r.per_minute >= '1' THEN c.leased::float8 / r.per_minute * '60' END AS seconds_left, c.max AS highest, NULLIF(c.leased_at, '-infinity') AS leased_at,
         CASE WHEN pg_catalog.isfinite(c.failed_at) THEN c.error END AS last_error, NULLIF(c.failed_at, '-infinity') AS last_error_at,
         NULLIF(c.failing_since, '-infinity') AS failing_since
-    FROM hilo._counters() c WHERE c.flags & 2 <> 0 OR c.hub <> '';
+    FROM hilo._counters() c,
+        LATERAL (SELECT c.per_minute * pg_catalog.exp(GREATEST('-100', LEAST('0', EXTRACT(epoch FROM c.taken_at - pg_catalog.clock_timestamp())::float8) / '60'))) r(per_minute)
+    WHERE c.flags & 2 <> 0 OR c.hub <> '';
 COMMENT ON VIEW hilo.leases IS 'what this server has leased from hubs, or asked them for';
 COMMENT ON COLUMN hilo.leases.collection IS 'name of the collection';
 COMMENT ON COLUMN hilo.leases.hub IS 'server that leases come from; null: none any longer';

@@ -20,12 +20,6 @@
  */
 #define RANGE_SHARE_OF_REST		64
 
-/*
- * Minimum age, in units, that a rate is computed for: a first claim says
- * little.
- */
-#define RATE_MIN_AGE	(1.0 / 60)
-
 int64
 hilo_range_size(int64 last_size, int64 age_us, int64 duration_us,
 				int64 min_size, int64 max_size)
@@ -113,10 +107,4 @@ hilo_rate_decay(double value, int64 elapsed_us, int64 unit_us)
 {
 	/* If the clock was set back, nothing decays. */
 	return value * exp(-(double) Max(elapsed_us, 0) / unit_us);
-}
-
-double
-hilo_rate(double value, int64 age_us, int64 unit_us)
-{
-	return value / (1 - exp(-Max((double) age_us / unit_us, RATE_MIN_AGE)));
 }

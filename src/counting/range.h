@@ -101,11 +101,8 @@ extern bool hilo_range_cut_piece(const HiloRangeRequest *request,
  * (exponential smoothing).  At a steady rate that is the number claimed per
  * unit.
  *
- * The first function returns the figure now, if it was value elapsed_us ago.
- * The second returns numbers per unit, if the figure is value now and counting
- * began so long ago: while that is less than some units, the average.
+ * This returns the figure now, if it was value elapsed_us ago.
  */
 extern double hilo_rate_decay(double value, int64 elapsed_us, int64 unit_us);
-extern double hilo_rate(double value, int64 age_us, int64 unit_us);
 
 #endif							/* HILO_RANGE_H */

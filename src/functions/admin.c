@@ -261,6 +261,7 @@ hilo_make_ordered(PG_FUNCTION_ARGS)
 	CallContext *call = (CallContext *) fcinfo->context;
 	HiloCounterOptions options = {.change_order = true,.ordered = true,.in_use = true};
 	HiloCollection collection;
+	LOCKTAG		tag = hilo_task_tag(HILO_MAKE_ORDERED);
 
 	if (call == NULL || !IsA(call, CallContext) || call->atomic)
 		ereport(ERROR,
@@ -273,7 +274,7 @@ hilo_make_ordered(PG_FUNCTION_ARGS)
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
 	refuse_identity(hilo_api_administered(fcinfo, &collection));
 	collection.ref.name = pstrdup(collection.ref.name);
-	if (!hilo_begin_task(HILO_MAKE_ORDERED))
+	if (LockAcquire(&tag, ExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("another session of this database is making a collection ordered"),
@@ -291,7 +292,7 @@ hilo_make_ordered(PG_FUNCTION_ARGS)
 		wait_for_transactions();
 		hilo_collection_settle_order(&collection);
 	}
-	hilo_end_task(HILO_MAKE_ORDERED);
+	LockRelease(&tag, ExclusiveLock, true);
 	SPI_finish();
 	PG_RETURN_VOID();
 }

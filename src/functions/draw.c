@@ -162,12 +162,12 @@ check_may_pass(HiloCollection *collection, int64 last_max)
 {
 	const char *name = collection->ref.name;
 	HiloRow		row;
+	int64		pooled;
 
 	/* max changes without an announcement, so read the row again. */
 	(void) hilo_counter_read(&collection->ref, &row);
-	if (last_max <= row.max &&
-		!((row.flags & HILO_ROW_LEASED) &&
-		  hilo_pool_passes_over(name, &row, last_max)))
+	pooled = (row.flags & HILO_ROW_LEASED) ? hilo_pool_highest(name, &row) : 0;
+	if (last_max <= row.max && (pooled == 0 || last_max < pooled))
 		return;
 
 	if (!hilo_catalog_may_seed(false, GetUserId()))

@@ -79,19 +79,13 @@ holder_of(const char *name, TimestampTz *since)
 static void
 put_counter(FunctionCallInfo fcinfo, const char *name, const HiloRow *row)
 {
-	HiloPoolLease lease = {
-		.leased_at = DT_NOBEGIN,
-		.failed_at = DT_NOBEGIN,
-		.failing_since = DT_NOBEGIN
-	};
+	HiloPoolLease lease = hilo_pool_lease(name);
 	TimestampTz since = DT_NOBEGIN;
 	int			holder = holder_of(name, &since);
 	Datum		bound = (Datum) 0;
 	bool		is_bound = row->flags & HILO_ROW_BOUND && bound_to(name, &bound);
-	bool		is_leased = ((row->flags & HILO_ROW_LEASED) ||
-							 (NameStr(row->hub)[0] != '\0' &&
-							  row->claimed_at == DT_NOBEGIN)) &&
-		(hilo_pool_lease(name, &lease), true);
+	bool		is_leased = (row->flags & HILO_ROW_LEASED) ||
+		(NameStr(row->hub)[0] != '\0' && row->claimed_at == DT_NOBEGIN);
 	Datum		values[] = {
 		CStringGetTextDatum(name),
 		Int64GetDatum(row->max),
@@ -107,6 +101,7 @@ put_counter(FunctionCallInfo fcinfo, const char *name, const HiloRow *row)
 		TimestampTzGetDatum(since),
 		Int64GetDatum(lease.left),
 		Float8GetDatum(lease.per_minute),
+		TimestampTzGetDatum(lease.taken_at),
 		TimestampTzGetDatum(lease.leased_at),
 		TimestampTzGetDatum(lease.failed_at),
 		TimestampTzGetDatum(lease.failing_since),
@@ -139,16 +134,31 @@ hilo_counters(PG_FUNCTION_ARGS)
  * The pool
  */
 
-/* True if draws can use numbers of the piece. */
-static bool
-is_good(const HiloPooled *pooled)
+/* Put the pieces whose numbers can be drawn. */
+static void
+put_pieces(FunctionCallInfo fcinfo, const HiloPooled *pooled)
 {
 	HiloRowRef	ref;
 	HiloRow		row;
 
 	hilo_row_ref_init(&ref, pooled->name);
-	return hilo_counter_read(&ref, &row) &&
-		hilo_counter_holds(&row, &pooled->piece);
+	if (!hilo_counter_read(&ref, &row))
+		return;
+	for (int i = 0; i < pooled->count; i++)
+	{
+		const HiloClaim *piece = &pooled->pieces[i];
+		Datum		values[] = {
+			CStringGetTextDatum(pooled->name),
+			Int64GetDatum(piece->range.low),
+			Int64GetDatum(piece->range.high),
+			Int64GetDatum(hilo_range_count(&piece->range)),
+			BoolGetDatum(piece->leased)
+		};
+		bool		nulls[lengthof(values)] = {0};
+
+		if (hilo_counter_holds(&row, piece))
+			put_row(fcinfo, values, nulls);
+	}
 }
 
 Datum
@@ -158,21 +168,7 @@ hilo_pool(PG_FUNCTION_ARGS)
 
 	hilo_init_materialized(fcinfo);
 	foreach(lc, hilo_pool_list())
-	{
-		HiloPooled *pooled = lfirst(lc);
-		const HiloRange *range = &pooled->piece.range;
-		Datum		values[5];
-		bool		nulls[5] = {0};
-
-		if (!is_good(pooled))
-			continue;
-		values[0] = CStringGetTextDatum(pooled->name);
-		values[1] = Int64GetDatum(range->low);
-		values[2] = Int64GetDatum(range->high);
-		values[3] = Int64GetDatum(hilo_range_count(range));
-		values[4] = BoolGetDatum(pooled->piece.leased);
-		put_row(fcinfo, values, nulls);
-	}
+		put_pieces(fcinfo, lfirst(lc));
 	return (Datum) 0;
 }
 

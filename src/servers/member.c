@@ -481,11 +481,9 @@ take_in_items(const char *hub, const List *counters, const HiloHubAnswer *answer
 		if (hilo_counter_take_in(&ref, &named->row, item, &none) != HILO_TAKEN)
 			continue;
 		hilo_row_flush(none.lsn);
-		if (none.epoch != named->row.epoch)
-			hilo_pool_forget(named->name);
 
 		/* It gives leases, so what it said when it gave none is over. */
-		hilo_pool_forget_failure(named->name);
+		hilo_pool_forget(named->name, none.epoch != named->row.epoch);
 	}
 }
 
@@ -533,15 +531,15 @@ hilo_lease_report_all(void)
 	{
 		const HiloRow *row = &((HiloNamedRow *) lfirst(lc))->row;
 		HiloHubAnswer answer;
-		HiloPoolLease state;
 		void	   *hub = makeString(pstrdup(NameStr(row->hub)));
 
 		if (!(row->flags & HILO_ROW_LEASED) || strVal(hub)[0] == '\0' ||
 			row->lineage == 0 || list_member(hubs, hub))
 			continue;
 		hubs = lappend(hubs, hub);
-		(void) hilo_pool_lease(((HiloNamedRow *) lfirst(lc))->name, &state);
-		count += report_to(strVal(hub), row->lineage, state.host, &answer);
+		count += report_to(strVal(hub), row->lineage,
+						   hilo_pool_lease(((HiloNamedRow *) lfirst(lc))->name).host,
+						   &answer);
 		if (answer.sqlstate != 0)
 			ereport(WARNING,
 					(errcode(answer.sqlstate),
@@ -620,7 +618,7 @@ ask_once(HiloRowRef *ref, const HiloRow *row, int64 size, int64 above,
 		return 0;
 	HILO_FAILURE_POINT("lease taken in");
 	if (piece.epoch != row->epoch)
-		hilo_pool_forget(ref->name);
+		hilo_pool_forget(ref->name, true);
 	(void) hilo_pool_put(ref->name, &piece, true);
 	HILO_KILL_POINT("pooled");
 	return hilo_range_count(&piece.range);
@@ -831,7 +829,9 @@ fetch_one(const char *name, HiloHubAnswer *lost)
 static void
 end_worker(int code, Datum arg)
 {
-	hilo_end_task(HILO_FETCH_LEASES);
+	LOCKTAG		tag = hilo_task_tag(HILO_FETCH_LEASES);
+
+	LockRelease(&tag, ExclusiveLock, true);
 }
 
 /*
@@ -844,6 +844,7 @@ hilo_lease_worker(Datum database)
 {
 	MemoryContext context;
 	HiloHubAnswer lost = {0};
+	LOCKTAG		tag;
 	bool		got = true;
 
 	/*
@@ -854,7 +855,9 @@ hilo_lease_worker(Datum database)
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(database),
 											  InvalidOid, 0);
-	if (!hilo_pool_exists() || !hilo_begin_task(HILO_FETCH_LEASES))
+	tag = hilo_task_tag(HILO_FETCH_LEASES);
+	if (!hilo_pool_exists() ||
+		LockAcquire(&tag, ExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
 		return;
 	before_shmem_exit(end_worker, (Datum) 0);
 	SetConfigOption("lock_timeout", psprintf("%dms", Min(hilo_lease_timeout, WORKER_TIMEOUT_MS)),
@@ -865,21 +868,26 @@ hilo_lease_worker(Datum database)
 
 	while (got)
 	{
-		List	   *names;
+		List	   *pooled;
 		ListCell   *lc;
 
 		got = false;
 		MemoryContextSwitchTo(context);
-		names = hilo_pool_low();
-		foreach(lc, names)
+		pooled = hilo_pool_list();
+		foreach(lc, pooled)
 		{
+			const HiloPooled *one = lfirst(lc);
+
+			if (!one->is_low)
+				continue;
 			SetCurrentStatementStartTimestamp();
 			StartTransactionCommand();
 			MemoryContextSwitchTo(context);
-			if (fetch_one(lfirst(lc), &lost))
+			if (fetch_one(one->name, &lost))
 				got = true;
 			CommitTransactionCommand();
 		}
+		list_free_deep(pooled);
 	}
 }
 
@@ -922,12 +930,11 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 	hilo_hub_note(server, is_coordinator(server) ? NULL :
 				  GetUserNameFromId(role, false), answer.term.lineage);
 	HILO_FAILURE_POINT("hub known");
-	if (hilo_counter_set_hub(ref, server, size, answer.term.lineage))
-		hilo_pool_forget(ref->name);
+	hilo_pool_forget(ref->name,
+					 hilo_counter_set_hub(ref, server, size, answer.term.lineage));
 
 	/* As with a first lease: a report may have been made meanwhile. */
 	(void) store_term(&answer.term);
-	hilo_pool_forget_failure(ref->name);
 }
 
 void

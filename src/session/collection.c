@@ -180,7 +180,7 @@ hilo_collection_seed(HiloCollection *collection, int64 value, bool force)
 	max = hilo_counter_seed(&collection->ref, value, force);
 	if (force)
 		hilo_members_unlock();
-	hilo_pool_forget(collection->ref.name);
+	hilo_pool_forget(collection->ref.name, true);
 	hilo_members_warn(&collection->ref);
 	return max;
 }
@@ -192,7 +192,7 @@ hilo_collection_adopt(HiloCollection *collection, int64 highest, int64 limit,
 	int64		max = hilo_counter_adopt(&collection->ref, highest, limit,
 										 lenient);
 
-	hilo_pool_forget(collection->ref.name);
+	hilo_pool_forget(collection->ref.name, true);
 	hilo_members_warn(&collection->ref);
 	return max;
 }
@@ -207,7 +207,7 @@ hilo_collection_drop(HiloCollection *collection, bool force)
 	hilo_members_unlock();
 	if (!dropped)
 		return false;
-	hilo_pool_forget(collection->ref.name);
+	hilo_pool_forget(collection->ref.name, true);
 	if (force)
 	{
 		hilo_members_warn(&collection->ref);
@@ -237,7 +237,7 @@ hilo_collection_configure(HiloCollection *collection,
 		hilo_members_lock(collection->ref.name, false);
 	}
 	if (hilo_counter_configure(&collection->ref, options))
-		hilo_pool_forget(collection->ref.name);
+		hilo_pool_forget(collection->ref.name, true);
 	if (options->ordered)
 		hilo_members_unlock();
 	hilo_members_warn(&collection->ref);

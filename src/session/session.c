@@ -114,7 +114,8 @@ hilo_collection_take(HiloCollection *collection, HiloRangeRequest *request,
 		bool		claimed;
 
 		request->leasing = hilo_leasing();
-		if (hilo_pool_exists() && hilo_pool_has(collection->ref.name) &&
+		if (hilo_pool_exists() &&
+			hilo_pool_highest(collection->ref.name, NULL) > 0 &&
 			take_pooled(collection, request, claim))
 			return true;
 

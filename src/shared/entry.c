@@ -13,7 +13,6 @@
 #include "catalog/pg_database.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
-#include "port/atomics.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
 
@@ -30,18 +29,16 @@
 /* The others wait for a turn for this many times hilo.lease_timeout. */
 #define PATIENCE		5
 
-/* Head of the shared memory; the entries, the buckets and the rings follow. */
+/*
+ * The shared memory; the rings follow.  First come the hilo.pool_size entries for
+ * pools, then those with a ring.
+ */
 typedef struct Set
 {
-	LWLock	   *lock;			/* protects which names the entries have, and
-								 * which rings */
-	int			hand;			/* where the search for room goes on, */
-	int			ring_hand;		/* and that for a ring */
-	uint32		bucket_mask;
-	pg_atomic_uint64 count;
-	HiloShared *entries;
-	dlist_head *buckets;
-	char	   *rings;
+	LWLock	   *lock;			/* protects which names the entries have */
+	int			hands[2];		/* where the search for room goes on, without
+								 * and with a ring */
+	HiloShared	entries[FLEXIBLE_ARRAY_MEMBER];
 } Set;
 
 static Set *set = NULL;
@@ -56,22 +53,10 @@ ring_count(void)
 	return Min(hilo_pool_size, Max(MIN_RINGS, hilo_pool_size / ENTRIES_PER_RING));
 }
 
-static HiloRing *
-ring_at(int i)
+static int
+entry_count(void)
 {
-	return (HiloRing *) (set->rings + (Size) i * hilo_ring_size());
-}
-
-HiloShared *
-hilo_shared_entry(int i)
-{
-	return &set->entries[i];
-}
-
-uint64
-hilo_shared_count(void)
-{
-	return pg_atomic_add_fetch_u64(&set->count, 1);
+	return hilo_pool_size + ring_count();
 }
 
 /*
@@ -83,11 +68,11 @@ bucket_of(Oid database, const char *name)
 {
 	uint32		hash = hash_bytes((const unsigned char *) name, strlen(name));
 
-	return &set->buckets[hash_combine(hash, database) & set->bucket_mask];
+	return &set->entries[hash_combine(hash, database) % hilo_pool_size].bucket;
 }
 
 static HiloShared *
-find_entry(const char *name)
+find_entry(const char *name, bool ordered)
 {
 	dlist_iter	iter;
 
@@ -95,7 +80,8 @@ find_entry(const char *name)
 	{
 		HiloShared *it = dlist_container(HiloShared, node, iter.cur);
 
-		if (it->database == MyDatabaseId && strcmp(it->name, name) == 0)
+		if (it->database == MyDatabaseId && (it->ring != NULL) == ordered &&
+			strcmp(it->name, name) == 0)
 			return it;
 	}
 	return NULL;
@@ -108,12 +94,8 @@ find_entry(const char *name)
 static bool
 is_idle(HiloShared *it, uint64 oldest)
 {
-	for (int i = 0; i < it->piece_count; i++)
-	{
-		if (it->pieces[i].leased)
-			return false;
-	}
-	return !it->turn_taken && it->turn_waiting == 0 &&
+	return hilo_leased_left(it) == 0 &&
+		!it->turn_taken && it->turn_waiting == 0 &&
 		(it->ring == NULL || hilo_ring_is_idle(it->ring, oldest));
 }
 
@@ -123,91 +105,56 @@ free_entry(HiloShared *it)
 {
 	dlist_delete(&it->node);
 	it->database = InvalidOid;
-	if (it->ring != NULL)
-		it->ring->owner = NULL;
-	it->ring = NULL;
 }
 
 /*
- * Free an entry unless it is in use, or was used since this last was called for
- * it.
+ * Find a free entry, and lock it; NULL: all are in use.  Those that were not used
+ * since this was last called for them make room.
  */
-static bool
-evict(HiloShared *it, uint64 oldest)
-{
-	bool		idle;
-
-	LWLockAcquire(&it->lock, LW_EXCLUSIVE);
-	idle = !it->used && is_idle(it, oldest);
-	it->used = false;
-	if (idle)
-		free_entry(it);
-	LWLockRelease(&it->lock);
-	return idle;
-}
-
-/* A free entry; NULL: all are in use. */
 static HiloShared *
-find_room(uint64 oldest)
+lock_room(bool ordered, uint64 oldest)
 {
-	for (int i = 0; i < 2 * hilo_pool_size; i++)
-	{
-		HiloShared *it = &set->entries[set->hand];
+	int			first = ordered ? hilo_pool_size : 0;
+	int			count = ordered ? ring_count() : hilo_pool_size;
 
-		set->hand = (set->hand + 1) % hilo_pool_size;
-		if (!OidIsValid(it->database) || evict(it, oldest))
+	for (int i = 0; i < 2 * count; i++)
+	{
+		HiloShared *it = &set->entries[first + set->hands[ordered]];
+
+		set->hands[ordered] = (set->hands[ordered] + 1) % count;
+		LWLockAcquire(&it->lock, LW_EXCLUSIVE);
+		if (OidIsValid(it->database) && !it->used && is_idle(it, oldest))
+			free_entry(it);
+		if (!OidIsValid(it->database))
 			return it;
+		it->used = false;
+		LWLockRelease(&it->lock);
 	}
 	return NULL;
 }
 
-/* Give the entry a ring; false: all are in use. */
-static bool
-find_ring(HiloShared *it, uint64 oldest)
+/* Begin an entry, whose lock is held. */
+static void
+begin_entry(HiloShared *it, const char *name)
 {
-	for (int i = 0; i < 2 * ring_count(); i++)
-	{
-		HiloRing   *ring = ring_at(set->ring_hand);
-
-		set->ring_hand = (set->ring_hand + 1) % ring_count();
-		if (ring->owner != NULL && !evict(ring->owner, oldest))
-			continue;
-		memset(ring, 0, offsetof(HiloRing, records));
-		ring->owner = it;
-		LWLockAcquire(&it->lock, LW_EXCLUSIVE);
-		it->ring = ring;
-		LWLockRelease(&it->lock);
-		return true;
-	}
-	return false;
-}
-
-static HiloShared *
-create_entry(const char *name, uint64 oldest)
-{
-	HiloShared *it = find_room(oldest);
-
-	if (it == NULL)
-		return NULL;
-	LWLockAcquire(&it->lock, LW_EXCLUSIVE);
 	it->database = MyDatabaseId;
 	strlcpy(it->name, name, sizeof(it->name));
 	it->piece_count = 0;
-	hilo_leases_init(&it->leases);
-	LWLockRelease(&it->lock);
+	it->leases = hilo_no_leases;
+	if (it->ring != NULL)
+		memset(it->ring, 0, offsetof(HiloRing, incarnation));
 	dlist_push_head(bucket_of(MyDatabaseId, name), &it->node);
-	return it;
 }
 
 HiloShared *
-hilo_shared_lock(const char *name, LWLockMode mode)
+hilo_shared_lock(const char *name, bool ordered, LWLockMode mode)
 {
 	HiloShared *it;
 
 	if (set == NULL)
 		return NULL;
 	LWLockAcquire(set->lock, LW_SHARED);
-	it = find_entry(name);
+	it = find_entry(name, ordered);
 	if (it != NULL)
 		LWLockAcquire(&it->lock, mode);
 	LWLockRelease(set->lock);
@@ -215,37 +162,25 @@ hilo_shared_lock(const char *name, LWLockMode mode)
 }
 
 HiloShared *
-hilo_shared_lock_new(const char *name, bool ordered)
+hilo_shared_lock_new(const char *name, bool ordered, bool required)
 {
-	HiloShared *it = hilo_shared_lock(name, LW_EXCLUSIVE);
-	uint64		oldest;
+	HiloShared *it = hilo_shared_lock(name, ordered, LW_EXCLUSIVE);
 
-	if (it == NULL || (ordered && it->ring == NULL))
+	if (it == NULL)
 	{
-		if (it != NULL)
-			LWLockRelease(&it->lock);
-		oldest = hilo_oldest_running();
+		uint64		oldest = hilo_oldest_running();
+
 		LWLockAcquire(set->lock, LW_EXCLUSIVE);
-		it = find_entry(name);
-		if (it == NULL)
-			it = create_entry(name, oldest);
-		if (it != NULL && ordered && it->ring == NULL && !find_ring(it, oldest))
-			it = NULL;
+		it = find_entry(name, ordered);
 		if (it != NULL)
 			LWLockAcquire(&it->lock, LW_EXCLUSIVE);
+		else if ((it = lock_room(ordered, oldest)) != NULL)
+			begin_entry(it, name);
 		LWLockRelease(set->lock);
 	}
 	if (it != NULL)
 		it->used = true;
-	return it;
-}
-
-HiloShared *
-hilo_shared_lock_for_turn(const char *name, bool ordered)
-{
-	HiloShared *it = hilo_shared_lock_new(name, ordered);
-
-	if (it == NULL)
+	else if (required)
 		ereport(ERROR,
 				(errcode(ERRCODE_OUT_OF_MEMORY),
 				 errmsg("the pool has no room for collection \"%s\"", name),
@@ -253,6 +188,23 @@ hilo_shared_lock_for_turn(const char *name, bool ordered)
 									 ENTRIES_PER_RING) : 0,
 				 errhint("Increase the setting \"hilo.pool_size\", which requires a restart.")));
 	return it;
+}
+
+HiloShared *
+hilo_shared_lock_next(Oid database, int *i, LWLockMode mode)
+{
+	while (set != NULL && *i < entry_count())
+	{
+		HiloShared *it = &set->entries[(*i)++];
+
+		if (it->database != database)
+			continue;
+		LWLockAcquire(&it->lock, mode);
+		if (it->database == database)
+			return it;
+		LWLockRelease(&it->lock);
+	}
+	return NULL;
 }
 
 /*
@@ -275,22 +227,22 @@ stop_waiting(int code, Datum arg)
 	LWLockRelease(&it->lock);
 }
 
-/* Sleep until the turn is over.  The caller has counted us in turn_waiting. */
-static void
-sleep_through(HiloShared *it, uint64 ended)
+/*
+ * This session is in the list of those to be woken before it releases the lock,
+ * so it cannot miss the end of the turn.
+ */
+void
+hilo_shared_wait(HiloShared *it)
 {
 	static uint32 wait_event = 0;
 	long		timeout = Min((int64) hilo_lease_timeout * PATIENCE, INT_MAX);
-	bool		over = false;
 
+	it->turn_waiting++;
 	ConditionVariablePrepareToSleep(&it->turn_done);
-	while (!over)
+	LWLockRelease(&it->lock);
+	PG_ENSURE_ERROR_CLEANUP(stop_waiting, PointerGetDatum(it));
 	{
-		LWLockAcquire(&it->lock, LW_SHARED);
-		over = !it->turn_taken || it->turns_ended != ended;
-		LWLockRelease(&it->lock);
-		if (!over &&
-			ConditionVariableTimedSleep(&it->turn_done, timeout,
+		if (ConditionVariableTimedSleep(&it->turn_done, timeout,
 										hilo_wait_event("HiloLease", &wait_event)))
 			ereport(ERROR,
 					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
@@ -298,29 +250,19 @@ sleep_through(HiloShared *it, uint64 ended)
 							it->name),
 					 errdetail("It may be waiting for a lock of this session.")));
 	}
-}
-
-void
-hilo_shared_wait(HiloShared *it)
-{
-	uint64		ended = it->turns_ended;
-
-	it->turn_waiting++;
-	LWLockRelease(&it->lock);
-	PG_ENSURE_ERROR_CLEANUP(stop_waiting, PointerGetDatum(it));
-	{
-		sleep_through(it, ended);
-	}
 	PG_END_ENSURE_ERROR_CLEANUP(stop_waiting, PointerGetDatum(it));
 	stop_waiting(0, PointerGetDatum(it));
 }
 
 void
-hilo_shared_end_turn(HiloShared *it)
+hilo_shared_end_turn(int code, Datum entry)
 {
+	HiloShared *it = (HiloShared *) DatumGetPointer(entry);
+
+	LWLockAcquire(&it->lock, LW_EXCLUSIVE);
 	it->turn_taken = false;
-	it->turns_ended++;
 	ConditionVariableBroadcast(&it->turn_done);
+	LWLockRelease(&it->lock);
 }
 
 /*
@@ -339,14 +281,12 @@ forget_dropped_database(XactEvent event, void *arg)
 		return;
 	if (event == XACT_EVENT_COMMIT)
 	{
-		LWLockAcquire(set->lock, LW_EXCLUSIVE);
-		for (int i = 0; i < hilo_pool_size; i++)
-		{
-			HiloShared *it = &set->entries[i];
+		HiloShared *it;
+		int			i = 0;
 
-			if (it->database != dropped_database)
-				continue;
-			LWLockAcquire(&it->lock, LW_EXCLUSIVE);
+		LWLockAcquire(set->lock, LW_EXCLUSIVE);
+		while ((it = hilo_shared_lock_next(dropped_database, &i, LW_EXCLUSIVE)) != NULL)
+		{
 			free_entry(it);
 			LWLockRelease(&it->lock);
 		}
@@ -376,58 +316,36 @@ note_dropped_database(ObjectAccessType access, Oid class, Oid object,
  * Shared memory
  */
 
-static uint32
-bucket_count(void)
+static Size
+start_of_rings(void)
 {
-	uint32		count = 16;
-
-	while (count < (uint32) hilo_pool_size)
-		count *= 2;
-	return count;
+	return MAXALIGN(offsetof(Set, entries) +
+					mul_size(entry_count(), sizeof(HiloShared)));
 }
 
-/*
- * The parts of the shared memory, one after the other.  Each is placed at *next
- * and moves it on; with NULL their sizes add up.
- */
 static Size
-place_parts(char *start)
+memory_size(void)
 {
-	Size		sizes[] = {
-		MAXALIGN(sizeof(Set)),
-		MAXALIGN(mul_size(hilo_pool_size, sizeof(HiloShared))),
-		MAXALIGN(mul_size(bucket_count(), sizeof(dlist_head))),
-		mul_size(ring_count(), hilo_ring_size())
-	};
-	Size		places[lengthof(sizes) + 1] = {0};
-
-	for (size_t i = 0; i < lengthof(sizes); i++)
-		places[i + 1] = add_size(places[i], sizes[i]);
-	if (start != NULL)
-	{
-		set->entries = (HiloShared *) (start + places[1]);
-		set->buckets = (dlist_head *) (start + places[2]);
-		set->rings = start + places[3];
-	}
-	return places[lengthof(sizes)];
+	return add_size(start_of_rings(), mul_size(ring_count(), hilo_ring_size()));
 }
 
 static void
 initialize_set(void)
 {
-	LWLock	   *lock = &GetNamedLWLockTranche(TRANCHE_NAME)->lock;
+	char	   *ring = (char *) set + start_of_rings();
 
-	memset(set, 0, place_parts(NULL));
-	(void) place_parts((char *) set);
-	set->lock = lock;
-	set->bucket_mask = bucket_count() - 1;
-	pg_atomic_init_u64(&set->count, 0);
-	for (uint32 i = 0; i <= set->bucket_mask; i++)
-		dlist_init(&set->buckets[i]);
-	for (int i = 0; i < hilo_pool_size; i++)
+	memset(set, 0, memory_size());
+	set->lock = &GetNamedLWLockTranche(TRANCHE_NAME)->lock;
+	for (int i = 0; i < entry_count(); i++)
 	{
-		LWLockInitialize(&set->entries[i].lock, lock->tranche);
-		ConditionVariableInit(&set->entries[i].turn_done);
+		HiloShared *it = &set->entries[i];
+
+		LWLockInitialize(&it->lock, set->lock->tranche);
+		ConditionVariableInit(&it->turn_done);
+		if (i < hilo_pool_size)
+			continue;
+		it->ring = (HiloRing *) ring;
+		ring += hilo_ring_size();
 	}
 }
 
@@ -437,7 +355,7 @@ request_memory(void)
 	if (next_request_hook != NULL)
 		next_request_hook();
 
-	RequestAddinShmemSpace(place_parts(NULL));
+	RequestAddinShmemSpace(memory_size());
 	RequestNamedLWLockTranche(TRANCHE_NAME, 1);
 }
 
@@ -451,7 +369,7 @@ startup(void)
 
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	hilo_has_pool = true;
-	set = ShmemInitStruct("hilo", place_parts(NULL), &found);
+	set = ShmemInitStruct("hilo", memory_size(), &found);
 	if (!found)
 		initialize_set();
 	LWLockRelease(AddinShmemInitLock);

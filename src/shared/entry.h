@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * entry.h
- *	  Shared memory: one entry per collection, with its lock, its turn, its pooled
- *	  numbers, and, if it is ordered, its ring.
+ *	  Shared memory: one entry per collection, with its lock, its turn, and its
+ *	  pooled numbers; an ordered one has another entry, with a ring.
  *
  * Only for this folder; others use pool.h and order.h.
  *
@@ -20,11 +20,7 @@
 #include "storage/condition_variable.h"
 #include "storage/lwlock.h"
 
-#include "base/document_id.h"
 #include "shared/pool.h"
-
-/* Pieces of a collection.  A few suffice, because adjacent ones are merged. */
-#define HILO_MAX_PIECES		8
 
 /*
  * Numbers from lowest on were drawn by one transaction, upto, if stamp is
@@ -37,7 +33,7 @@ typedef struct HiloRecord
 	uint64		upto;
 	uint64		stamp;
 	int64		lowest;
-	TimestampTz since;			/* when the earliest of them began */
+	TimestampTz since;			/* when the one began */
 } HiloRecord;
 
 /*
@@ -46,12 +42,9 @@ typedef struct HiloRecord
  */
 typedef struct HiloRing
 {
-	struct HiloShared *owner;	/* NULL: free; changes under the lock of the
-								 * set */
 	int64		home;			/* of the row that the rest belongs to; 0:
 								 * none */
 	int64		epoch;			/* of that row */
-	uint64		incarnation;	/* another one whenever the ring begins anew */
 	int64		last;			/* last number drawn or skipped */
 	int64		high;			/* highest number that can be drawn */
 	XLogRecPtr	lsn;			/* of the claim */
@@ -61,12 +54,15 @@ typedef struct HiloRing
 	int64		size;			/* of the last claim; 0: none yet */
 	TimestampTz claimed_at;
 	int			count;
+	uint64		incarnation;	/* another one whenever the ring begins anew;
+								 * this and what follows outlives the entry */
 	HiloRecord	records[FLEXIBLE_ARRAY_MEMBER]; /* oldest first */
 } HiloRing;
 
 typedef struct HiloShared
 {
-	dlist_node	node;			/* in its bucket */
+	dlist_head	bucket;			/* the entries whose names have this hash */
+	dlist_node	node;			/* in the bucket of its name */
 	LWLock		lock;
 	Oid			database;		/* InvalidOid: free.  This and name change
 								 * only under both locks. */
@@ -78,35 +74,42 @@ typedef struct HiloShared
 	 */
 	bool		turn_taken;		/* true if a session has it */
 	int			turn_waiting;	/* number of sessions that wait for its end */
-	uint64		turns_ended;	/* number of turns that have ended */
 	ConditionVariable turn_done;
 
 	int			piece_count;
 	HiloClaim	pieces[HILO_MAX_PIECES];	/* lowest first */
 	HiloPoolLease leases;
-	HiloRing   *ring;			/* NULL: not ordered */
+	HiloRing   *ring;			/* always the same; NULL: this entry is for a
+								 * pool */
 	char		name[HILO_MAX_ROW_NAME_LEN];
 } HiloShared;
 
 /*
- * The entry of this database with that name, locked; NULL, and nothing is
- * locked: there is none.  The second function creates it, with or without a
- * ring; NULL: no room.
+ * The entry of this database with that name, with a ring or without, locked.
+ * NULL, and nothing is locked: there is none.
  */
-extern HiloShared *hilo_shared_lock(const char *name, LWLockMode mode);
-extern HiloShared *hilo_shared_lock_new(const char *name, bool ordered);
+extern HiloShared *hilo_shared_lock(const char *name, bool ordered,
+									LWLockMode mode);
 
-/* Like the second one; raises 53200 if there is no room. */
-extern HiloShared *hilo_shared_lock_for_turn(const char *name, bool ordered);
+/*
+ * The same, for a change, but creates it.  If there is no room, NULL, or raises
+ * 53200 if it is required.
+ */
+extern HiloShared *hilo_shared_lock_new(const char *name, bool ordered,
+										bool required);
 
-/* Entry number i of hilo.pool_size; it may be free. */
-extern HiloShared *hilo_shared_entry(int i);
+/*
+ * The next entry of the database from number *i on, which moves on, locked; NULL,
+ * and nothing is locked: there is none.
+ */
+extern HiloShared *hilo_shared_lock_next(Oid database, int *i,
+										 LWLockMode mode);
 
-/* A number that was not given before. */
-extern uint64 hilo_shared_count(void);
+/* Nothing is known about leases yet. */
+extern const HiloPoolLease hilo_no_leases;
 
-/* Nothing is known about leases yet; see pool.c. */
-extern void hilo_leases_init(HiloPoolLease *leases);
+/* Leased numbers in the pool. */
+extern int64 hilo_leased_left(const HiloShared *it);
 
 /*
  * Wait until the current turn, of another session, is over.  The caller holds
@@ -114,8 +117,8 @@ extern void hilo_leases_init(HiloPoolLease *leases);
  */
 extern void hilo_shared_wait(HiloShared *it);
 
-/* End this session's turn.  The caller holds the lock. */
-extern void hilo_shared_end_turn(HiloShared *it);
+/* End this session's turn in the entry; can be used for error cleanup. */
+extern void hilo_shared_end_turn(int code, Datum entry);
 
 /*
  * The ring of an entry, see order.c

@@ -146,9 +146,9 @@ counts(const HiloRecord *record, const View *view)
 static void
 begin_records(HiloRing *ring)
 {
-	HiloRecord	all = {next_xid() - 1, FOREVER, 1, GetCurrentTimestamp()};
+	HiloRecord	all = {next_xid() - 1, FOREVER, 1};
 
-	ring->incarnation = hilo_shared_count();
+	ring->incarnation++;
 	ring->records[0] = all;
 	ring->count = 1;
 }
@@ -195,7 +195,7 @@ has_ended(const HiloRecord *record, const View *now)
 static void
 fold_records(HiloRing *ring, const View *now, int among)
 {
-	HiloRecord	folded = {0, now->xmax, PG_INT64_MAX, DT_NOEND};
+	HiloRecord	folded = {0, now->xmax, PG_INT64_MAX};
 	int			count = 0;
 
 	for (int i = 0; i < ring->count; i++)
@@ -211,7 +211,6 @@ fold_records(HiloRing *ring, const View *now, int among)
 		if (record->stamp != FOREVER)
 			folded.stamp = Max(folded.stamp, record->stamp);
 		folded.lowest = Min(folded.lowest, record->lowest);
-		folded.since = Min(folded.since, record->since);
 	}
 	if (count < ring->count)
 	{
@@ -230,11 +229,10 @@ tidy(HiloShared *it)
 {
 	View		now = view_of(GetLatestSnapshot());
 	uint64		oldest = hilo_oldest_running();
-	HiloRing   *ring;
+	HiloRing   *ring = it->ring;
 
 	LWLockAcquire(&it->lock, LW_EXCLUSIVE);
-	ring = it->ring;
-	if (ring != NULL && ring->count == MAX_RECORDS)
+	if (ring->count == MAX_RECORDS)
 	{
 		drop_records(ring, oldest);
 		if (ring->count > MAX_RECORDS / 2)
@@ -302,11 +300,11 @@ lock_ring(HiloOrder *order, const char *name, const HiloRow *row,
 	if (it != NULL)
 		LWLockAcquire(&it->lock, mode);
 	else
-		it = order->shared = hilo_shared_lock(name, mode);
+		it = order->shared = hilo_shared_lock(name, true, mode);
 	if (it == NULL)
 		return NULL;
 	ring = it->ring;
-	if (ring != NULL && ring->epoch == row->epoch && ring->home == row->home &&
+	if (ring->epoch == row->epoch && ring->home == row->home &&
 		it->database == MyDatabaseId && strcmp(it->name, name) == 0)
 		return ring;
 	LWLockRelease(&it->lock);
@@ -378,12 +376,11 @@ adopt_row(HiloShared *it, const HiloRow *row, int64 count,
 		  HiloRangeRequest *request)
 {
 	XLogRecPtr	end = last_record_end();
-	HiloRing   *ring;
+	HiloRing   *ring = it->ring;
 	bool		anew;
 	int64		size;
 
 	LWLockAcquire(&it->lock, LW_EXCLUSIVE);
-	ring = it->ring;
 	anew = ring->home != row->home || row->max < ring->high;
 	if (anew)
 		begin_records(ring);
@@ -414,10 +411,9 @@ adopt_row(HiloShared *it, const HiloRow *row, int64 count,
 static void
 put_claim(HiloShared *it, const HiloClaim *claim)
 {
-	HiloRing   *ring;
+	HiloRing   *ring = it->ring;
 
 	LWLockAcquire(&it->lock, LW_EXCLUSIVE);
-	ring = it->ring;
 	ring->epoch = claim->epoch;
 	if (claim->range.high > ring->high)
 	{
@@ -457,21 +453,6 @@ use_turn(HiloShared *it, HiloRowRef *ref, HiloRow *row, int64 count)
 	HILO_KILL_POINT("put in order");
 }
 
-static void
-end_turn(HiloShared *it)
-{
-	LWLockAcquire(&it->lock, LW_EXCLUSIVE);
-	hilo_shared_end_turn(it);
-	LWLockRelease(&it->lock);
-}
-
-/* Error cleanup. */
-static void
-give_up_turn(int code, Datum arg)
-{
-	end_turn((HiloShared *) DatumGetPointer(arg));
-}
-
 /*
  * The table is locked first, so that the session with the turn does not wait for
  * a transaction that waits for the turn.  No snapshot can be taken in parallel
@@ -481,7 +462,7 @@ void
 hilo_order_refill(HiloOrder *order, HiloRowRef *ref, HiloRow *row, int64 count)
 {
 	Relation	rel = hilo_row_lock_table(RowExclusiveLock);
-	HiloShared *it = hilo_shared_lock_for_turn(ref->name, true);
+	HiloShared *it = hilo_shared_lock_new(ref->name, true, true);
 
 	order->shared = it;
 	if (it->ring->count == MAX_RECORDS && !IsInParallelMode())
@@ -495,12 +476,12 @@ hilo_order_refill(HiloOrder *order, HiloRowRef *ref, HiloRow *row, int64 count)
 	{
 		it->turn_taken = true;
 		LWLockRelease(&it->lock);
-		PG_ENSURE_ERROR_CLEANUP(give_up_turn, PointerGetDatum(it));
+		PG_ENSURE_ERROR_CLEANUP(hilo_shared_end_turn, PointerGetDatum(it));
 		{
 			use_turn(it, ref, row, count);
 		}
-		PG_END_ENSURE_ERROR_CLEANUP(give_up_turn, PointerGetDatum(it));
-		end_turn(it);
+		PG_END_ENSURE_ERROR_CLEANUP(hilo_shared_end_turn, PointerGetDatum(it));
+		hilo_shared_end_turn(0, PointerGetDatum(it));
 	}
 	table_close(rel, RowExclusiveLock);
 }
@@ -579,13 +560,13 @@ TransactionId
 hilo_order_holder(const char *name, Snapshot snapshot, TimestampTz *since)
 {
 	View		view = view_of(snapshot);
-	HiloShared *it = hilo_shared_lock(name, LW_SHARED);
+	HiloShared *it = hilo_shared_lock(name, true, LW_SHARED);
 	const HiloRecord *holder = NULL;
 	TransactionId xid = InvalidTransactionId;
 
 	if (it == NULL)
 		return xid;
-	for (int i = 0; it->ring != NULL && i < it->ring->count; i++)
+	for (int i = 0; i < it->ring->count; i++)
 	{
 		const HiloRecord *record = &it->ring->records[i];
 
@@ -605,11 +586,10 @@ hilo_order_holder(const char *name, Snapshot snapshot, TimestampTz *since)
 void
 hilo_order_begin(const char *name)
 {
-	HiloShared *it = hilo_shared_lock(name, LW_EXCLUSIVE);
+	HiloShared *it = hilo_shared_lock(name, true, LW_EXCLUSIVE);
 
 	if (it == NULL)
 		return;
-	if (it->ring != NULL)
-		begin_records(it->ring);
+	begin_records(it->ring);
 	LWLockRelease(&it->lock);
 }

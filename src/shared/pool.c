@@ -41,22 +41,6 @@ is_next_to(const HiloClaim *low, const HiloClaim *high)
 		low->leased == high->leased;
 }
 
-/* Merge piece i with the one before it, if that is possible. */
-static void
-merge_with_previous(HiloShared *it, int i)
-{
-	HiloClaim  *low;
-
-	if (i < 1 || i >= it->piece_count)
-		return;
-	low = &it->pieces[i - 1];
-	if (!is_next_to(low, &it->pieces[i]))
-		return;
-	low->range.high = it->pieces[i].range.high;
-	low->lsn = Max(low->lsn, it->pieces[i].lsn);
-	remove_piece(it, i);
-}
-
 static int
 smallest_piece(const HiloShared *it)
 {
@@ -72,36 +56,46 @@ smallest_piece(const HiloShared *it)
 }
 
 /*
- * Add a piece; if there are too many, the smallest is lost.  Returns false if
- * that is the new one, which cannot happen if it is needed.
+ * Add a piece, merged with those next to it; if there are too many, the smallest
+ * is lost.  Returns false if that is the new one, which cannot happen if it is
+ * needed.
  */
 static bool
-add_piece(HiloShared *it, const HiloClaim *piece, bool needed)
+add_piece(HiloShared *it, HiloClaim piece, bool needed)
 {
-	int			i = 0;
+	int			place;
 
-	if (piece->range.low > piece->range.high)
+	if (piece.range.low > piece.range.high)
 		return true;
+	piece.token = 0;
+	for (int i = it->piece_count - 1; i >= 0; i--)
+	{
+		const HiloClaim *other = &it->pieces[i];
+
+		if (!is_next_to(other, &piece) && !is_next_to(&piece, other))
+			continue;
+		piece.range.low = Min(piece.range.low, other->range.low);
+		piece.range.high = Max(piece.range.high, other->range.high);
+		piece.lsn = Max(piece.lsn, other->lsn);
+		remove_piece(it, i);
+	}
+
 	if (it->piece_count == HILO_MAX_PIECES)
 	{
 		int			smallest = smallest_piece(it);
 
 		if (!needed && hilo_range_count(&it->pieces[smallest].range) >
-			hilo_range_count(&piece->range))
+			hilo_range_count(&piece.range))
 			return false;
 		remove_piece(it, smallest);
 	}
-
-	while (i < it->piece_count &&
-		   it->pieces[i].range.low < piece->range.low)
-		i++;
-	memmove(&it->pieces[i + 1], &it->pieces[i],
-			(it->piece_count - i) * sizeof(HiloClaim));
-	it->piece_count++;
-	it->pieces[i] = *piece;
-	it->pieces[i].token = 0;
-	merge_with_previous(it, i + 1);
-	merge_with_previous(it, i);
+	for (place = it->piece_count++; place > 0; place--)
+	{
+		if (it->pieces[place - 1].range.low < piece.range.low)
+			break;
+		it->pieces[place] = it->pieces[place - 1];
+	}
+	it->pieces[place] = piece;
 	return true;
 }
 
@@ -116,8 +110,8 @@ cut_out(HiloShared *it, int i, const HiloRange *range)
 	above.range.low = range->high + 1;
 	remove_piece(it, i);
 	if (range->high < above.range.high) /* or range->high + 1 could overflow */
-		(void) add_piece(it, &above, false);
-	(void) add_piece(it, &below, false);
+		(void) add_piece(it, above, false);
+	(void) add_piece(it, below, false);
 }
 
 /*
@@ -128,18 +122,14 @@ static void
 cut_number(HiloShared *it, int64 number)
 {
 	HiloRange	range = {number, number};
-	int			i = 0;
 
-	while (i < it->piece_count)
+	for (int i = 0; i < it->piece_count; i++)
 	{
-		if (it->pieces[i].range.low <= number &&
-			number <= it->pieces[i].range.high)
-		{
-			cut_out(it, i, &range);
-			i = 0;				/* the pieces have moved */
-		}
-		else
-			i++;
+		if (it->pieces[i].range.low > number ||
+			number > it->pieces[i].range.high)
+			continue;
+		cut_out(it, i, &range);
+		i = -1;					/* the pieces have moved */
 	}
 }
 
@@ -153,17 +143,21 @@ hilo_pool_require(const char *message, const char *name)
 				 errhint("Add hilo to shared_preload_libraries, keep hilo.pool_size above 0, and restart the server.")));
 }
 
-bool
-hilo_pool_has(const char *name)
+int64
+hilo_pool_highest(const char *name, const HiloRow *row)
 {
-	HiloShared *it = hilo_shared_lock(name, LW_SHARED);
-	bool		has;
+	HiloShared *it = hilo_shared_lock(name, false, LW_SHARED);
+	int64		highest = 0;
 
 	if (it == NULL)
-		return false;
-	has = it->piece_count > 0;
+		return 0;
+	for (int i = 0; i < it->piece_count; i++)
+	{
+		if (row == NULL || hilo_counter_holds(row, &it->pieces[i]))
+			highest = Max(highest, it->pieces[i].range.high);
+	}
 	LWLockRelease(&it->lock);
-	return has;
+	return highest;
 }
 
 bool
@@ -174,10 +168,10 @@ hilo_pool_put(const char *name, const HiloClaim *piece, bool needed)
 
 	if (!hilo_pool_exists())
 		return false;
-	it = hilo_shared_lock_new(name, false);
+	it = hilo_shared_lock_new(name, false, false);
 	if (it == NULL)
 		return false;
-	put = add_piece(it, piece, needed);
+	put = add_piece(it, *piece, needed);
 	LWLockRelease(&it->lock);
 	return put;
 }
@@ -186,8 +180,8 @@ hilo_pool_put(const char *name, const HiloClaim *piece, bool needed)
  * Leases that run low
  */
 
-static int64
-leased_left(const HiloShared *it)
+int64
+hilo_leased_left(const HiloShared *it)
 {
 	int64		left = 0;
 
@@ -218,7 +212,7 @@ static bool
 is_low(const HiloShared *it, TimestampTz now)
 {
 	return it->leases.last_size > 0 && !hilo_is_identity(it->name) &&
-		leased_left(it) <
+		hilo_leased_left(it) <
 		(double) it->leases.last_size * HILO_LEASE_AHEAD / 100 &&
 		!it->turn_taken && is_over(it->leases.failed_at, now, HILO_LEASE_RETRY_MS);
 }
@@ -227,12 +221,10 @@ is_low(const HiloShared *it, TimestampTz now)
 static void
 note_taken(HiloShared *it, int64 count, TimestampTz now)
 {
-	if (it->leases.rate_at == DT_NOBEGIN)
-		it->leases.rate_since = it->leases.rate_at = now;
 	it->leases.per_minute = count +
-		hilo_rate_decay(it->leases.per_minute, now - it->leases.rate_at,
+		hilo_rate_decay(it->leases.per_minute, now - it->leases.taken_at,
 						USECS_PER_MINUTE);
-	it->leases.rate_at = now;
+	it->leases.taken_at = now;
 }
 
 /*
@@ -281,7 +273,7 @@ hilo_pool_take(const char *name, const HiloRow *row,
 			   const HiloRangeRequest *request, HiloClaim *claim, bool *low)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	HiloShared *it = hilo_shared_lock(name, LW_EXCLUSIVE);
+	HiloShared *it = hilo_shared_lock(name, false, LW_EXCLUSIVE);
 	HiloRange	range;
 	int			i;
 
@@ -308,30 +300,10 @@ hilo_pool_take(const char *name, const HiloRow *row,
 	return i >= 0;
 }
 
-bool
-hilo_pool_passes_over(const char *name, const HiloRow *row, int64 above)
-{
-	HiloShared *it = hilo_shared_lock(name, LW_SHARED);
-	bool		any = false;
-	bool		found = false;
-
-	if (it == NULL)
-		return false;
-	for (int i = 0; i < it->piece_count; i++)
-	{
-		if (!hilo_counter_holds(row, &it->pieces[i]))
-			continue;
-		any = true;
-		found = found || it->pieces[i].range.high > above;
-	}
-	LWLockRelease(&it->lock);
-	return any && !found;
-}
-
 void
 hilo_pool_skip(const char *name, int64 number)
 {
-	HiloShared *it = hilo_shared_lock(name, LW_EXCLUSIVE);
+	HiloShared *it = hilo_shared_lock(name, false, LW_EXCLUSIVE);
 
 	if (it == NULL)
 		return;
@@ -340,13 +312,16 @@ hilo_pool_skip(const char *name, int64 number)
 }
 
 void
-hilo_pool_forget(const char *name)
+hilo_pool_forget(const char *name, bool numbers)
 {
-	HiloShared *it = hilo_shared_lock(name, LW_EXCLUSIVE);
+	HiloShared *it = hilo_shared_lock(name, false, LW_EXCLUSIVE);
 
 	if (it == NULL)
 		return;
-	it->piece_count = 0;
+	if (numbers)
+		it->piece_count = 0;
+	it->leases.failed_at = it->leases.failing_since = DT_NOBEGIN;
+	it->leases.sqlstate = 0;
 	LWLockRelease(&it->lock);
 }
 
@@ -354,93 +329,57 @@ hilo_pool_forget(const char *name)
  * Asking the hub
  */
 
-void
-hilo_pool_forget_failure(const char *name)
+const HiloPoolLease hilo_no_leases = {
+	.fetch_at = DT_NOBEGIN,
+	.leased_at = DT_NOBEGIN,
+	.failed_at = DT_NOBEGIN,
+	.failing_since = DT_NOBEGIN
+};
+
+static HiloPoolLease
+leases_of(const HiloShared *it)
 {
-	HiloShared *it = hilo_shared_lock(name, LW_EXCLUSIVE);
+	HiloPoolLease leases = it->leases;
+
+	leases.left = hilo_leased_left(it);
+	return leases;
+}
+
+HiloPoolLease
+hilo_pool_lease(const char *name)
+{
+	HiloShared *it = hilo_shared_lock(name, false, LW_SHARED);
+	HiloPoolLease leases;
 
 	if (it == NULL)
-		return;
-	it->leases.failed_at = it->leases.failing_since = DT_NOBEGIN;
-	it->leases.sqlstate = 0;
+		return hilo_no_leases;
+	leases = leases_of(it);
 	LWLockRelease(&it->lock);
-}
-
-void
-hilo_leases_init(HiloPoolLease *leases)
-{
-	memset(leases, 0, sizeof(*leases));
-	leases->leased_at = leases->failed_at = leases->failing_since =
-		leases->fetch_at = leases->rate_at = leases->rate_since = DT_NOBEGIN;
-}
-
-/* Copy what is known about the leases, as of now. */
-static void
-copy_leases(const HiloShared *it, TimestampTz now, HiloPoolLease *state)
-{
-	*state = it->leases;
-	state->left = leased_left(it);
-	if (state->rate_at != DT_NOBEGIN)
-		state->per_minute =
-			hilo_rate(hilo_rate_decay(state->per_minute, now - state->rate_at,
-									  USECS_PER_MINUTE),
-					  now - state->rate_since, USECS_PER_MINUTE);
-}
-
-bool
-hilo_pool_lease(const char *name, HiloPoolLease *state)
-{
-	TimestampTz now = GetCurrentTimestamp();
-	HiloShared *it = hilo_shared_lock(name, LW_SHARED);
-
-	hilo_leases_init(state);
-	if (it == NULL)
-		return false;
-	copy_leases(it, now, state);
-	LWLockRelease(&it->lock);
-	return true;
+	return leases;
 }
 
 HiloPoolTurn
 hilo_pool_wait_to_ask(const char *name, bool wait, int *waiting,
 					  HiloPoolLease *state)
 {
-	TimestampTz start = GetCurrentTimestamp();
-	uint64		answers = 0;
-	bool		waited = false;
+	TimestampTz now = GetCurrentTimestamp();
+	HiloShared *it = hilo_shared_lock_new(name, false, true);
+	HiloPoolTurn result = HILO_POOL_ASKED;
 
-	for (;;)
+	*state = leases_of(it);
+	*waiting = it->turn_waiting;
+	if (it->turn_taken && wait)
 	{
-		TimestampTz now = GetCurrentTimestamp();
-		HiloShared *it = hilo_shared_lock_for_turn(name, false);
-		const HiloPoolLease *leases = &it->leases;
-		TimestampTz failed_at = leases->failed_at;
-		HiloPoolTurn result = HILO_POOL_ASKED;
-
-		if (!waited)
-			answers = leases->answers;
-		copy_leases(it, now, state);
-		*waiting = it->turn_waiting;
-
-		if (!it->turn_taken && leases->answers == answers)
-		{
-			bool		failed = failed_at != DT_NOBEGIN &&
-				((waited && failed_at >= start) ||
-				 !is_over(failed_at, now, HILO_LEASE_RETRY_MS));
-
-			result = failed ? HILO_POOL_FAILED : HILO_POOL_ASK;
-			it->turn_taken = !failed;
-		}
-		if (!it->turn_taken || result == HILO_POOL_ASK || !wait ||
-			leases->answers != answers)
-		{
-			LWLockRelease(&it->lock);
-			return result;
-		}
-
 		hilo_shared_wait(it);
-		waited = true;
+		return result;
 	}
+	if (!it->turn_taken)
+	{
+		it->turn_taken = is_over(it->leases.failed_at, now, HILO_LEASE_RETRY_MS);
+		result = it->turn_taken ? HILO_POOL_ASK : HILO_POOL_FAILED;
+	}
+	LWLockRelease(&it->lock);
+	return result;
 }
 
 /* Copy as much of a string, which may be NULL, as fits into place. */
@@ -462,14 +401,13 @@ hilo_pool_end_asking(const char *name, int64 size, int sqlstate,
 	TimestampTz now = GetCurrentTimestamp();
 
 	/* The entry exists as long as its turn is taken. */
-	HiloShared *it = hilo_shared_lock(name, LW_EXCLUSIVE);
+	HiloShared *it = hilo_shared_lock(name, false, LW_EXCLUSIVE);
 	HiloPoolLease *leases = &it->leases;
 
 	if (host >= 0)
 		leases->host = host;
 	if (size > 0)
 	{
-		leases->answers++;
 		leases->last_size = size;
 		leases->leased_at = now;
 		leases->failed_at = leases->failing_since = DT_NOBEGIN;
@@ -485,13 +423,9 @@ hilo_pool_end_asking(const char *name, int64 size, int sqlstate,
 		put_text(leases->error, error);
 		put_text(leases->hint, hint);
 	}
-	hilo_shared_end_turn(it);
 	LWLockRelease(&it->lock);
+	hilo_shared_end_turn(0, PointerGetDatum(it));
 }
-
-/*
- * One at a time in a database
- */
 
 LOCKTAG
 hilo_task_tag(HiloTask task)
@@ -502,51 +436,9 @@ hilo_task_tag(HiloTask task)
 	return tag;
 }
 
-bool
-hilo_begin_task(HiloTask task)
-{
-	LOCKTAG		tag = hilo_task_tag(task);
-
-	return LockAcquire(&tag, ExclusiveLock, true, true) == LOCKACQUIRE_OK;
-}
-
-void
-hilo_end_task(HiloTask task)
-{
-	LOCKTAG		tag = hilo_task_tag(task);
-
-	LockRelease(&tag, ExclusiveLock, true);
-}
-
 /*
- * Lists
- *
- * Entries never move, so each is locked by itself.
+ * List
  */
-
-List *
-hilo_pool_low(void)
-{
-	TimestampTz now = GetCurrentTimestamp();
-	List	   *names = NIL;
-
-	for (int i = 0; hilo_pool_exists() && i < hilo_pool_size; i++)
-	{
-		HiloShared *it = hilo_shared_entry(i);
-		char		name[HILO_MAX_ROW_NAME_LEN];
-		bool		low;
-
-		if (it->database != MyDatabaseId)
-			continue;
-		LWLockAcquire(&it->lock, LW_SHARED);
-		low = it->database == MyDatabaseId && is_low(it, now);
-		strlcpy(name, it->name, sizeof(name));
-		LWLockRelease(&it->lock);
-		if (low)
-			names = lappend(names, pstrdup(name));
-	}
-	return names;
-}
 
 /* What can be drawn from a ring. */
 static HiloClaim
@@ -561,36 +453,21 @@ rest_of_ring(const HiloRing *ring)
 List *
 hilo_pool_list(void)
 {
+	TimestampTz now = GetCurrentTimestamp();
 	List	   *pooled = NIL;
+	HiloShared *it;
+	int			i = 0;
 
-	for (int i = 0; hilo_pool_exists() && i < hilo_pool_size; i++)
+	while ((it = hilo_shared_lock_next(MyDatabaseId, &i, LW_SHARED)) != NULL)
 	{
-		HiloShared *it = hilo_shared_entry(i);
-		char		name[HILO_MAX_ROW_NAME_LEN];
-		HiloClaim	pieces[HILO_MAX_PIECES + 1];
-		int			count = 0;
+		HiloPooled	one = {.is_low = is_low(it, now),.count = it->piece_count};
 
-		if (it->database != MyDatabaseId)
-			continue;
-		LWLockAcquire(&it->lock, LW_SHARED);
-		if (it->database == MyDatabaseId)
-		{
-			count = it->piece_count;
-			memcpy(pieces, it->pieces, count * sizeof(HiloClaim));
-			if (it->ring != NULL && it->ring->last < it->ring->high)
-				pieces[count++] = rest_of_ring(it->ring);
-			strlcpy(name, it->name, sizeof(name));
-		}
+		strlcpy(one.name, it->name, sizeof(one.name));
+		memcpy(one.pieces, it->pieces, sizeof(one.pieces));
+		if (it->ring != NULL && it->ring->last < it->ring->high)
+			one.pieces[one.count++] = rest_of_ring(it->ring);
 		LWLockRelease(&it->lock);
-
-		for (int j = 0; j < count; j++)
-		{
-			HiloPooled *one = palloc(sizeof(HiloPooled));
-
-			one->name = pstrdup(name);
-			one->piece = pieces[j];
-			pooled = lappend(pooled, one);
-		}
+		pooled = lappend(pooled, memcpy(palloc(sizeof(one)), &one, sizeof(one)));
 	}
 	return pooled;
 }

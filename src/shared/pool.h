@@ -22,6 +22,7 @@
 
 #include "storage/lock.h"
 
+#include "base/document_id.h"
 #include "counting/counter.h"
 
 extern void hilo_pool_init(void);
@@ -41,8 +42,11 @@ hilo_pool_exists(void)
  */
 extern void hilo_pool_require(const char *message, const char *name);
 
-/* True if the pool has numbers of the collection. */
-extern bool hilo_pool_has(const char *name);
+/*
+ * The highest number that the pool has of the collection, in pieces that are valid
+ * by the row, if one is given; 0: it has none.
+ */
+extern int64 hilo_pool_highest(const char *name, const HiloRow *row);
 
 /*
  * Put numbers into the pool.  Returns whether they are there, rather than lost.
@@ -66,15 +70,14 @@ extern bool hilo_pool_take(const char *name, const HiloRow *row,
 						   const HiloRangeRequest *request,
 						   HiloClaim *claim, bool *low);
 
-/* True if the pool has valid numbers, but none above this one. */
-extern bool hilo_pool_passes_over(const char *name, const HiloRow *row,
-								  int64 above);
-
 /* Cut a number, which was chosen by hand, out of the pieces in the pool. */
 extern void hilo_pool_skip(const char *name, int64 number);
 
-/* Forget the numbers of a collection. */
-extern void hilo_pool_forget(const char *name);
+/*
+ * Forget the hub's last failure, so that it can be asked at once, and, if told so,
+ * the numbers of a collection.
+ */
+extern void hilo_pool_forget(const char *name, bool numbers);
 
 /*
  * Asking the hub: one session at a time
@@ -84,12 +87,9 @@ extern void hilo_pool_forget(const char *name);
 typedef struct HiloPoolLease
 {
 	int64		left;			/* leased numbers in the pool */
-	double		per_minute;		/* rate at which they are taken; in shared
-								 * memory, hilo_rate_decay()'s figure */
-	TimestampTz rate_at;		/* as of then, */
-	TimestampTz rate_since;		/* counted since then; DT_NOBEGIN: none was */
+	double		per_minute;		/* rate at which they are taken, see range.h, */
+	TimestampTz taken_at;		/* as of then, when one was last taken */
 	TimestampTz fetch_at;		/* when a lease worker was last requested */
-	uint64		answers;		/* number of turns that brought numbers */
 	int64		last_size;		/* of the last lease; 0: none yet */
 	TimestampTz leased_at;		/* time of that; or DT_NOBEGIN */
 	TimestampTz failed_at;		/* time of the last attempt, if it failed;
@@ -109,7 +109,7 @@ typedef enum HiloPoolTurn
 {
 	HILO_POOL_ASK,				/* ask, then call hilo_pool_end_asking() */
 	HILO_POOL_ASKED,			/* another session has asked: look again */
-	HILO_POOL_FAILED			/* another session has just asked, and failed */
+	HILO_POOL_FAILED			/* one has failed within HILO_LEASE_RETRY_MS */
 } HiloPoolTurn;
 
 /*
@@ -131,22 +131,10 @@ extern void hilo_pool_end_asking(const char *name, int64 size, int sqlstate,
 								 const char *error, const char *hint,
 								 int host);
 
-/* Forget the hub's last failure, so that it can be asked at once. */
-extern void hilo_pool_forget_failure(const char *name);
+/* What is known about a collection's leases. */
+extern HiloPoolLease hilo_pool_lease(const char *name);
 
-/* What is known about a collection's leases; false: nothing. */
-extern bool hilo_pool_lease(const char *name, HiloPoolLease *state);
-
-/*
- * The names of this database's leased collections whose next lease should be
- * fetched now, as a list of char *, palloc'd.
- */
-extern List *hilo_pool_low(void);
-
-/*
- * Tasks that only one session of this database does at a time.  Returns false
- * if another one does; ends with an error, too.
- */
+/* Tasks that only one session of this database does at a time. */
 typedef enum HiloTask
 {
 	HILO_FETCH_LEASES = 1,
@@ -157,17 +145,19 @@ typedef enum HiloTask
 /* The lock of a task, for LockAcquire(). */
 extern LOCKTAG hilo_task_tag(HiloTask task);
 
-extern bool hilo_begin_task(HiloTask task);
-extern void hilo_end_task(HiloTask task);
+/* Pieces of a collection.  A few suffice, because adjacent ones are merged. */
+#define HILO_MAX_PIECES		8
 
-/* A piece in a list. */
+/* What the pool has of a collection. */
 typedef struct HiloPooled
 {
-	const char *name;
-	HiloClaim	piece;
+	char		name[HILO_MAX_ROW_NAME_LEN];
+	bool		is_low;			/* its next lease should be fetched now */
+	int			count;
+	HiloClaim	pieces[HILO_MAX_PIECES];	/* lowest first */
 } HiloPooled;
 
-/* The pieces in this database, as a list of HiloPooled *, palloc'd. */
+/* All collections of this database, as a list of HiloPooled *, palloc'd. */
 extern List *hilo_pool_list(void);
 
 #endif							/* HILO_POOL_H */
