@@ -12,7 +12,7 @@
 #ifndef HILO_HIGHEST_H
 #define HILO_HIGHEST_H
 
-#include "session/collection.h"
+#include "session/session.h"
 #include "tables/column.h"
 
 /* The highest number that counts and is above one limit, but not the other. */
