@@ -718,7 +718,6 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 	NameData	hub = hub_to_ask(ref, row);
 	HiloPoolLease state;
 	HiloHubAnswer answer;
-	int			waiting;
 
 	if (row->flags & HILO_ROW_LEASED)
 		hilo_lease_check_hub(ref, row);
@@ -726,7 +725,7 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 		report_no_hub(name);
 	hilo_pool_require("cannot lease numbers of \"%s\" without a pool", name);
 
-	switch (hilo_pool_wait_to_ask(name, true, &waiting, &state))
+	switch (hilo_pool_wait_to_ask(name, true, &state))
 	{
 		case HILO_POOL_ASKED:
 			return;
@@ -751,7 +750,7 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 	 */
 	if (request->alignment > 1)
 		need.least += request->alignment - 1;
-	need.more = waiting;
+	need.more = state.waiting;
 	(void) use_turn(ref, &state, &need, &answer);
 	if (answer.sqlstate != 0)
 		report_failure(name, NameStr(hub), answer.sqlstate,
@@ -792,13 +791,12 @@ fetch_one(const char *name, HiloHubAnswer *lost)
 	HiloPoolLease state;
 	HiloHubAnswer answer;
 	Need		need = {.least = 1};
-	int			waiting;
 	bool		got = false;
 
 	hilo_row_ref_init(&ref, name);
 	if (!hilo_counter_read(&ref, &row) || !(row.flags & HILO_ROW_LEASED) ||
 		NameStr(row.hub)[0] == '\0' || row.max >= row.max_value ||
-		hilo_pool_wait_to_ask(name, false, &waiting, &state) != HILO_POOL_ASK)
+		hilo_pool_wait_to_ask(name, false, &state) != HILO_POOL_ASK)
 		return false;
 
 	if (lost->server != NULL && strcmp(lost->server, NameStr(row.hub)) == 0)

@@ -342,6 +342,7 @@ leases_of(const HiloShared *it)
 	HiloPoolLease leases = it->leases;
 
 	leases.left = hilo_leased_left(it);
+	leases.waiting = it->turn_waiting;
 	return leases;
 }
 
@@ -359,15 +360,13 @@ hilo_pool_lease(const char *name)
 }
 
 HiloPoolTurn
-hilo_pool_wait_to_ask(const char *name, bool wait, int *waiting,
-					  HiloPoolLease *state)
+hilo_pool_wait_to_ask(const char *name, bool wait, HiloPoolLease *state)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	HiloShared *it = hilo_shared_lock_new(name, false, true);
 	HiloPoolTurn result = HILO_POOL_ASKED;
 
 	*state = leases_of(it);
-	*waiting = it->turn_waiting;
 	if (it->turn_taken && wait)
 	{
 		hilo_shared_wait(it);
@@ -440,16 +439,6 @@ hilo_task_tag(HiloTask task)
  * List
  */
 
-/* What can be drawn from a ring. */
-static HiloClaim
-rest_of_ring(const HiloRing *ring)
-{
-	HiloClaim	rest = {.range = {ring->last + 1, ring->high},
-	.home = ring->home,.epoch = ring->epoch};
-
-	return rest;
-}
-
 List *
 hilo_pool_list(void)
 {
@@ -465,7 +454,13 @@ hilo_pool_list(void)
 		strlcpy(one.name, it->name, sizeof(one.name));
 		memcpy(one.pieces, it->pieces, sizeof(one.pieces));
 		if (it->ring != NULL && it->ring->last < it->ring->high)
-			one.pieces[one.count++] = rest_of_ring(it->ring);
+		{
+			one.pieces[0].range.low = it->ring->last + 1;
+			one.pieces[0].range.high = it->ring->high;
+			one.pieces[0].home = it->ring->home;
+			one.pieces[0].epoch = it->ring->epoch;
+			one.count = 1;
+		}
 		LWLockRelease(&it->lock);
 		pooled = lappend(pooled, memcpy(palloc(sizeof(one)), &one, sizeof(one)));
 	}

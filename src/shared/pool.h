@@ -87,6 +87,7 @@ extern void hilo_pool_forget(const char *name, bool numbers);
 typedef struct HiloPoolLease
 {
 	int64		left;			/* leased numbers in the pool */
+	int			waiting;		/* sessions that wait for a turn to end */
 	double		per_minute;		/* rate at which they are taken, see range.h, */
 	TimestampTz taken_at;		/* as of then, when one was last taken */
 	TimestampTz fetch_at;		/* when a lease worker was last requested */
@@ -117,11 +118,10 @@ typedef enum HiloPoolTurn
  * at once if another session is asking.  Raises 53200 if there is no room for
  * the collection, and 55P03 if the session that asks takes too long.
  *
- * *waiting is the number of other sessions that wait; *state is what is known
- * about the leases.
+ * *state is what is known about the leases.
  */
 extern HiloPoolTurn hilo_pool_wait_to_ask(const char *name, bool wait,
-										  int *waiting, HiloPoolLease *state);
+										  HiloPoolLease *state);
 
 /*
  * End the turn, with the size of a lease, an error, or neither, and the host to

@@ -56,6 +56,7 @@ my %seen;
 my @all = split /\n/, $s->query(q{SELECT hilo_next_number('ways') FROM generate_series(1, 2000)});
 is(join(' ', grep { $seen{$_}++ || $_ <= 64 || ($_ > 100 && $_ <= 200) } @all), '', 'all others, once');
 is(scalar(grep { $_ <= 1000 } @all), 1000 - 100 - 64, 'as many as there are');
+is($member->sql(q{SELECT seconds_left >= 0 AND seconds_left < 3600 FROM hilo.leases WHERE collection = 'ways'}), 't', 'as they are taken, the rest lasts so long');
 
 # What needs more than is left in one piece leaves the rest to others.
 lease('pieces', 100);
