@@ -88,7 +88,6 @@ CREATE TABLE hilo.hilo (
     collection text COLLATE "C"
 ) USING heap WITH (fillfactor = 33);
 CREATE UNIQUE INDEX hilo_collection_idx ON hilo.hilo USING btree (collection);
-ALTER TABLE hilo.hilo REPLICA IDENTITY NOTHING;
 COMMENT ON TABLE hilo.hilo IS
     'counters: one row for each collection and identity (companies|), and one for server-side ids (|); changed only by the extension''s functions, in place and at once';
 COMMENT ON COLUMN hilo.hilo.max IS 'highest number claimed; on a member, highest number leased or chosen by hand';
@@ -130,7 +129,6 @@ CREATE TABLE hilo.hub (
     waited integer
 ) USING heap WITH (fillfactor = 50);
 CREATE UNIQUE INDEX hub_hub_idx ON hilo.hub USING btree (hub);
-ALTER TABLE hilo.hub REPLICA IDENTITY NOTHING;
 COMMENT ON TABLE hilo.hub IS
     'which servers hilo.lease_from() has named, and in row | what this server is as a hub';
 COMMENT ON COLUMN hilo.hub.hub IS 'name of the foreign server; |: this server';
@@ -157,7 +155,6 @@ CREATE TABLE hilo.member (
     address inet
 ) USING heap WITH (fillfactor = 33);
 CREATE UNIQUE INDEX member_member_idx ON hilo.member USING btree (member, collection);
-ALTER TABLE hilo.member REPLICA IDENTITY NOTHING;
 COMMENT ON TABLE hilo.member IS
     'on a hub: what each member has reported about each collection that was leased';
 COMMENT ON COLUMN hilo.member.member IS 'name of the member; empty: leased by hand';
@@ -185,7 +182,6 @@ CREATE TABLE hilo.binding (
     trigger_xid xid
 ) USING heap;
 CREATE INDEX binding_collection_idx ON hilo.binding USING btree (collection);
-ALTER TABLE hilo.binding REPLICA IDENTITY NOTHING;
 COMMENT ON TABLE hilo.binding IS
     'what hilo.attach(), hilo.bind() and hilo.allow() did, and which triggers have looked at their tables';
 COMMENT ON COLUMN hilo.binding.collection IS 'name of the collection or identity; of a note, | and a number';
@@ -206,41 +202,28 @@ CREATE FUNCTION hilo.guard() RETURNS trigger
 COMMENT ON FUNCTION hilo.guard() IS
     'trigger of the extension''s tables: INSERT advances the counter or adds the binding; UPDATE, DELETE and TRUNCATE are refused';
 
-CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.hilo
-    FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo.seed', 'hilo.drop');
-CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.hilo
-    FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo.seed', 'hilo.drop');
-ALTER TABLE hilo.hilo ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
-COMMENT ON TRIGGER guard_rows ON hilo.hilo IS 'merges an INSERT into the existing rows; refuses changes by hand';
-COMMENT ON TRIGGER guard_table ON hilo.hilo IS 'refuses changes by hand, even if they affect no row';
-SELECT pg_catalog.pg_extension_config_dump('hilo.hilo', '');
-
-CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.hub
-    FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo.lease_from', 'hilo.lease_from');
-CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.hub
-    FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo.lease_from', 'hilo.lease_from');
-ALTER TABLE hilo.hub ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
-COMMENT ON TRIGGER guard_rows ON hilo.hub IS 'merges an INSERT into the existing rows; refuses changes by hand';
-COMMENT ON TRIGGER guard_table ON hilo.hub IS 'refuses changes by hand, even if they affect no row';
-SELECT pg_catalog.pg_extension_config_dump('hilo.hub', '');
-
-CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.member
-    FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo.lease', 'hilo.hub_forget');
-CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.member
-    FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo.lease', 'hilo.hub_forget');
-ALTER TABLE hilo.member ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
-COMMENT ON TRIGGER guard_rows ON hilo.member IS 'merges an INSERT into the existing rows; refuses changes by hand';
-COMMENT ON TRIGGER guard_table ON hilo.member IS 'refuses changes by hand, even if they affect no row';
-SELECT pg_catalog.pg_extension_config_dump('hilo.member', '');
-
-CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.binding
-    FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo.bind', 'hilo.unbind');
-CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.binding
-    FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo.bind', 'hilo.unbind');
-ALTER TABLE hilo.binding ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
-COMMENT ON TRIGGER guard_rows ON hilo.binding IS 'merges an INSERT into the existing rows; refuses changes by hand';
-COMMENT ON TRIGGER guard_table ON hilo.binding IS 'refuses changes by hand, even if they affect no row';
-SELECT pg_catalog.pg_extension_config_dump('hilo.binding', 'WHERE kind <> ''noted''');
+DO $$
+DECLARE
+    guarded record;
+BEGIN
+    FOR guarded IN SELECT * FROM (VALUES
+            ('hilo', 'seed', 'drop', ''),
+            ('hub', 'lease_from', 'lease_from', ''),
+            ('member', 'lease', 'hub_forget', ''),
+            ('binding', 'bind', 'unbind', 'WHERE kind <> ''noted''')) v("table", changes, deletes, dumped) LOOP
+        EXECUTE pg_catalog.format($sql$
+            CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.%1$I
+                FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo.%2$s', 'hilo.%3$s');
+            CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.%1$I
+                FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo.%2$s', 'hilo.%3$s');
+            ALTER TABLE hilo.%1$I ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table, REPLICA IDENTITY NOTHING;
+            COMMENT ON TRIGGER guard_rows ON hilo.%1$I IS 'merges an INSERT into the existing rows; refuses changes by hand';
+            COMMENT ON TRIGGER guard_table ON hilo.%1$I IS 'refuses changes by hand, even if they affect no row';
+            SELECT pg_catalog.pg_extension_config_dump('hilo.%1$I', %4$L)
+            $sql$, guarded."table", guarded.changes, guarded.deletes, guarded.dumped);
+    END LOOP;
+END
+$$;
 
 --
 -- Draw
@@ -489,19 +472,15 @@ COMMENT ON COLUMN hilo.attachments.trigger_name IS 'trigger that keeps the count
 -- functions, each of which checks by itself what the caller may do.  The settings make
 -- the server print and read expressions in one way.
 --
-CREATE FUNCTION hilo._refuse_block() RETURNS void
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_refuse_block';
-COMMENT ON FUNCTION hilo._refuse_block() IS 'for hilo.attach_online(): an error in a transaction block';
-
 CREATE FUNCTION hilo._lock(relation regclass, mode text, function text) RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_lock';
 COMMENT ON FUNCTION hilo._lock(regclass, text, text) IS
     'for hilo.attach() and hilo.detach(): lock a table of one''s own and its children; an error if rows that were committed could not be seen';
 
-CREATE FUNCTION hilo._may_attach(relation regclass, column_name name, collection text, assign boolean, alone boolean) RETURNS text
+CREATE FUNCTION hilo._may_attach(relation regclass, column_name name, collection text, assign boolean, alone boolean) RETURNS void
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_may_attach';
 COMMENT ON FUNCTION hilo._may_attach(regclass, name, text, boolean, boolean) IS
-    'for hilo.attach(): check type, rights, and what the collection is bound to; returns the new default';
+    'for hilo.attach(): check type, rights, and what the collection is bound to';
 
 CREATE FUNCTION hilo._attach_counter(relation regclass, column_name name, collection text, at_least bigint, read boolean,
     OUT max bigint, OUT column_limit bigint, OUT range_size bigint, OUT node_tag text) RETURNS record
@@ -534,22 +513,6 @@ CREATE FUNCTION hilo._tree(relation regclass) RETURNS SETOF regclass
     SELECT t.relation::regclass FROM tree t
 $$;
 COMMENT ON FUNCTION hilo._tree(regclass) IS 'a table, its partitions and its children';
-
-CREATE FUNCTION hilo._own_trigger(relation regclass, collection text,
-    OUT name name, OUT kind text, OUT expression text, OUT assigns boolean, OUT attaching boolean) RETURNS record
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT t.tgname,
-        CASE WHEN a.was IN ('was sequence', 'was identity', 'was identity always') OR a.by_default THEN substr(a.was, 5) ELSE 'nothing' END,
-        CASE WHEN a.by_default THEN a.list[3] END,
-        COALESCE(a.list[CASE WHEN a.by_default THEN 4 ELSE 3 END] = 'assign', false),
-        COALESCE(a.list[array_upper(a.list, 1) - 1] = 'attaching' AND array_upper(a.list, 1) >= 4, false)
-    FROM pg_trigger t, LATERAL hilo._trigger_arguments(t.tgargs) l(list),
-        LATERAL (SELECT l.list, l.list[2], l.list[2] = 'was default' AND l.list[3] IS NOT NULL) a(list, was, by_default)
-    WHERE t.tgrelid = relation AND t.tgparentid = '0'::oid AND t.tgfoid = 'hilo.advance()'::regprocedure AND a.list[1] = _own_trigger.collection
-    ORDER BY t.tgname LIMIT 1
-$$;
-COMMENT ON FUNCTION hilo._own_trigger(regclass, text) IS
-    'a table''s own trigger for a collection, not the clone of its parent''s, and what its arguments say: what drew before, whether it assigns ids, whether hilo.attach_online() is under way';
 
 CREATE FUNCTION hilo._attribute(relation regclass, column_name name,
     OUT kind text, OUT expression text, OUT identity "char", OUT type oid, OUT sequence regclass, OUT from_sequence text, OUT is_partition boolean, OUT collection text) RETURNS record
@@ -587,17 +550,24 @@ CREATE FUNCTION hilo._column_sequences(relation regclass, column_name name) RETU
 $$;
 COMMENT ON FUNCTION hilo._column_sequences(regclass, name) IS 'sequences that a column owns, or that its default draws from';
 
-CREATE FUNCTION hilo._triggers(root regclass, OUT relation regclass, OUT name name, OUT collection text, OUT column_name name) RETURNS SETOF record
+CREATE FUNCTION hilo._triggers(relation regclass,
+    OUT name name, OUT collection text, OUT column_name name, OUT kind text, OUT expression text, OUT assigns boolean, OUT attaching boolean) RETURNS SETOF record
     LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT t.tgrelid::regclass, t.tgname, l.list[1],
-        (SELECT a.attname FROM pg_attribute a JOIN pg_type y ON y.oid = a.atttypid LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-         WHERE a.attrelid = t.tgrelid AND a.attnum > 0 AND hilo._draws_from(CASE WHEN d.oid IS NULL THEN y.typdefaultbin ELSE d.adbin END) = l.list[1]
-         ORDER BY a.attnum LIMIT 1)
-    FROM hilo._tree(root) r JOIN pg_trigger t ON t.tgrelid = r AND t.tgparentid = '0'::oid AND t.tgfoid = 'hilo.advance()'::regprocedure AND t.tgnargs > 0,
-        LATERAL hilo._trigger_arguments(t.tgargs) l(list)
+    SELECT t.tgname, a.list[1],
+        (SELECT c.attname FROM pg_attribute c JOIN pg_type y ON y.oid = c.atttypid LEFT JOIN pg_attrdef d ON d.adrelid = c.attrelid AND d.adnum = c.attnum
+         WHERE c.attrelid = t.tgrelid AND c.attnum > 0 AND hilo._draws_from(CASE WHEN d.oid IS NULL THEN y.typdefaultbin ELSE d.adbin END) = a.list[1]
+         ORDER BY c.attnum LIMIT 1),
+        CASE WHEN a.was IN ('was sequence', 'was identity', 'was identity always') OR a.by_default THEN substr(a.was, 5) ELSE 'nothing' END,
+        CASE WHEN a.by_default THEN a.list[3] END,
+        COALESCE(a.list[CASE WHEN a.by_default THEN 4 ELSE 3 END] = 'assign', false),
+        COALESCE(a.list[array_upper(a.list, 1) - 1] = 'attaching' AND array_upper(a.list, 1) >= 4, false)
+    FROM pg_trigger t, LATERAL hilo._trigger_arguments(t.tgargs) l(list),
+        LATERAL (SELECT l.list, l.list[2], l.list[2] = 'was default' AND l.list[3] IS NOT NULL) a(list, was, by_default)
+    WHERE t.tgrelid = relation AND t.tgparentid = '0'::oid AND t.tgfoid = 'hilo.advance()'::regprocedure AND t.tgnargs > 0
+    ORDER BY t.tgname
 $$;
 COMMENT ON FUNCTION hilo._triggers(regclass) IS
-    'triggers of a table and its children, without the clones of their parents'', and the column that draws from the collection; null: none, so the trigger attaches nothing';
+    'a table''s own triggers, not the clones of its parent''s: the column that draws from the collection (null: none, so the trigger attaches nothing), and what the arguments say: what drew before, whether it assigns ids, whether hilo.attach_online() is under way';
 
 -- A partition needs no trigger of its own if what drew its ids is what drew its parent's,
 -- whose clone it has, or if nothing did.  A child made while its parent was attached
@@ -617,9 +587,9 @@ DECLARE
     suffix text;
 BEGIN
     SELECT * INTO root FROM hilo._attribute(relation, column_name);
-    SELECT * INTO root_own FROM hilo._own_trigger(relation, collection);
+    SELECT t.* INTO root_own FROM hilo._triggers(relation) t WHERE t.collection = _put_triggers.collection LIMIT 1;
     FOR one IN SELECT t FROM hilo._tree(relation) t LOOP
-        SELECT * INTO own FROM hilo._own_trigger(one, collection);
+        SELECT t.* INTO own FROM hilo._triggers(one) t WHERE t.collection = _put_triggers.collection LIMIT 1;
         SELECT * INTO attribute FROM hilo._attribute(one, column_name);
         kind := attribute.kind;
         old := attribute.expression;
@@ -697,8 +667,9 @@ BEGIN
             RAISE EXCEPTION 'table "%" has no single-column primary key', "table".name USING ERRCODE = 'undefined_column', HINT = 'Specify the column.';
         END IF;
     END IF;
-    SELECT a.atttypid, a.attgenerated, a.attidentity, (hilo._attribute(relation, a.attname)).collection INTO "column"
-        FROM pg_attribute a WHERE a.attrelid = relation AND a.attname = column_name AND a.attnum > 0;
+    SELECT a.attgenerated, a.attidentity, (hilo._attribute(relation, a.attname)).collection,
+            CASE WHEN t.typcategory = 'N' THEN 'hilo_next_number' ELSE 'hilo_next' END AS draw INTO "column"
+        FROM pg_attribute a LEFT JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = relation AND a.attname = column_name AND a.attnum > 0;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'column "%" of relation "%" does not exist', column_name, "table".name USING ERRCODE = 'undefined_column';
     ELSIF "column".attgenerated <> '' THEN
@@ -718,7 +689,7 @@ BEGIN
         -- column nor an identity column while the table is distributed.
         steps := format('ALTER TABLE %s %sALTER COLUMN %I SET DEFAULT %s(%L);', relation,
             CASE WHEN "column".attidentity <> '' THEN format('ALTER COLUMN %I DROP IDENTITY, ', column_name) ELSE '' END, column_name,
-            CASE WHEN (SELECT t.typcategory = 'N' FROM pg_type t WHERE t.oid = "column".atttypid) THEN 'hilo_next_number' ELSE 'hilo_next' END, "table".name);
+            "column".draw, "table".name);
         IF "column".attidentity <> '' OR distributed_by = column_name THEN
             steps := format('SELECT undistribute_table(%L); %s SELECT %s;', relation, steps,
                 CASE WHEN is_reference THEN format('create_reference_table(%L)', relation) ELSE format('create_distributed_table(%L, %L)', relation, distributed_by) END);
@@ -728,9 +699,8 @@ BEGIN
             HINT = format('Draw in a column default, and advance the collection in the same transaction: BEGIN; LOCK TABLE %1$s; SELECT hilo.bind(%2$L, %1$L, %3$L); SELECT hilo.sync(%2$L); %4$s COMMIT;',
                 relation, "table".name, column_name, steps);
     END IF;
-    collection := COALESCE(collection,
-        (SELECT t.collection FROM hilo._triggers(relation) t WHERE t.relation = _target.relation AND t.collection = "column".collection LIMIT 1), "table".name);
-    SELECT t.* INTO other FROM hilo._triggers(relation) t
+    collection := COALESCE(collection, (SELECT t.collection FROM hilo._triggers(relation) t WHERE t.collection = "column".collection LIMIT 1), "table".name);
+    SELECT r AS relation, t.* INTO other FROM hilo._tree(relation) r, hilo._triggers(r) t
         WHERE (t.column_name = _target.column_name) <> (t.collection = _target.collection) LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'column "%" of table % is attached to collection "%"', other.column_name, other.relation, other.collection USING ERRCODE = 'duplicate_object',
@@ -742,8 +712,10 @@ BEGIN
             DETAIL = 'It is a partition key, and a row is routed to its partition before a trigger sees it.',
             HINT = 'Attach it without assign, so that its default draws the ids.';
     END IF;
-    expression := hilo._may_attach(relation, column_name, collection, COALESCE(assign, false),
-        alone AND NOT EXISTS (SELECT FROM hilo._own_trigger(relation, collection) t WHERE t.name IS NOT NULL));
+    PERFORM hilo._may_attach(relation, column_name, collection, COALESCE(assign, false),
+        alone AND NOT EXISTS (SELECT FROM hilo._triggers(relation) t WHERE t.collection = _target.collection));
+    expression := format('%I.%s(''%s''::text)', (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'hilo'),
+        "column".draw, replace(collection, '''', ''''''));
 END
 $$;
 COMMENT ON FUNCTION hilo._target(regclass, text, name, text, boolean) IS 'for hilo.attach(): lock the table, check what may be attached, and return the column, the collection, and the new default';
@@ -841,10 +813,9 @@ DECLARE
     done boolean;
     attempts integer;
 BEGIN
-    PERFORM hilo._refuse_block();
-    COMMIT;
     SELECT t.column_name, t.collection INTO column_name, collection
-        FROM hilo._target(relation, 'none'::pg_catalog.text, column_name, collection, assign) t;
+        FROM hilo._target(relation, 'none, outside a block'::pg_catalog.text, column_name, collection, assign) t;
+    COMMIT;
     FOR step IN 1 .. 4 LOOP
         attempts := 0;
         LOOP
@@ -928,12 +899,12 @@ BEGIN
         RAISE EXCEPTION 'column "%" of relation "%" does not exist', column_name, (SELECT c.relname FROM pg_class c WHERE c.oid = relation) USING ERRCODE = 'undefined_column';
     END IF;
     SELECT count(DISTINCT t.column_name) AS columns, min(t.column_name) AS "column", min(t.collection) AS collection INTO attached
-        FROM hilo._triggers(relation) t WHERE t.relation = detach.relation AND t.column_name = COALESCE(detach.column_name, t.column_name);
+        FROM hilo._triggers(relation) t WHERE t.column_name = COALESCE(detach.column_name, t.column_name);
     IF attached.columns > 1 THEN
         RAISE EXCEPTION 'several columns of table "%" are attached to collections', (SELECT c.relname FROM pg_class c WHERE c.oid = relation)
             USING ERRCODE = 'undefined_object', HINT = 'Specify the column.';
     ELSIF attached.columns = 0 THEN
-        FOR idle IN SELECT t.* FROM hilo._triggers(relation) t WHERE t.column_name IS NULL LOOP
+        FOR idle IN SELECT r AS relation, t.name FROM hilo._tree(relation) r, hilo._triggers(r) t WHERE t.column_name IS NULL LOOP
             EXECUTE format('DROP TRIGGER %I ON %s', idle.name, idle.relation);
             RAISE NOTICE 'trigger "%" of table % was dropped', idle.name, idle.relation
                 USING DETAIL = 'No column of the table draws from its collection: the default was changed.';
@@ -948,10 +919,10 @@ BEGIN
     column_name := attached."column";
     collection := attached.collection;
     max := hilo._max(relation, collection);
-    SELECT * INTO root FROM hilo._own_trigger(relation, collection);
+    SELECT t.* INTO root FROM hilo._triggers(relation) t WHERE t.collection = attached.collection LIMIT 1;
     SELECT * INTO root_attribute FROM hilo._attribute(relation, column_name);
     FOR one IN SELECT t FROM hilo._tree(relation) t LOOP
-        SELECT * INTO own FROM hilo._own_trigger(one, collection);
+        SELECT t.* INTO own FROM hilo._triggers(one) t WHERE t.collection = attached.collection LIMIT 1;
         SELECT * INTO attribute FROM hilo._attribute(one, column_name);
         CONTINUE WHEN own.name IS NULL AND NOT attribute.is_partition;
         kind := COALESCE(own.kind, root.kind);
@@ -1049,7 +1020,7 @@ BEGIN
         WHERE c.relnamespace = schema AND a.trigger_name IS NOT NULL ORDER BY c.relname
     LOOP
         -- A child is detached with its parent.
-        CONTINUE WHEN NOT EXISTS (SELECT FROM hilo._own_trigger(relation, collection) t WHERE t.name IS NOT NULL);
+        CONTINUE WHEN NOT EXISTS (SELECT FROM hilo._triggers(relation) t WHERE t.collection = detach_all.collection);
         BEGIN
             result := hilo.detach(relation, column_name);
         EXCEPTION WHEN OTHERS THEN
@@ -1486,12 +1457,7 @@ COMMENT ON VIEW hilo.identities IS 'each identity and its value';
 COMMENT ON COLUMN hilo.identities.name IS 'name of the identity';
 COMMENT ON COLUMN hilo.identities.value IS 'number drawn last, or seeded';
 
-CREATE FUNCTION hilo.ranges(
-    OUT collection text,
-    OUT low bigint,
-    OUT high bigint,
-    OUT next bigint,
-    OUT size bigint) RETURNS SETOF record
+CREATE FUNCTION hilo.ranges(OUT collection text, OUT low bigint, OUT high bigint, OUT next bigint, OUT size bigint) RETURNS SETOF record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_ranges';
 COMMENT ON FUNCTION hilo.ranges() IS 'ranges of this session that have unused numbers';
 CREATE VIEW hilo.ranges AS SELECT * FROM hilo.ranges();
@@ -1502,12 +1468,7 @@ COMMENT ON COLUMN hilo.ranges.high IS 'last number of the range';
 COMMENT ON COLUMN hilo.ranges.next IS 'number that will be drawn next';
 COMMENT ON COLUMN hilo.ranges.size IS 'size of the range when it was claimed';
 
-CREATE FUNCTION hilo.pool(
-    OUT collection text,
-    OUT low bigint,
-    OUT high bigint,
-    OUT size bigint,
-    OUT leased boolean) RETURNS SETOF record
+CREATE FUNCTION hilo.pool(OUT collection text, OUT low bigint, OUT high bigint, OUT size bigint, OUT leased boolean) RETURNS SETOF record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_pool';
 COMMENT ON FUNCTION hilo.pool() IS 'numbers in shared memory that no session holds';
 CREATE VIEW hilo.pool AS SELECT * FROM hilo.pool();
@@ -1580,20 +1541,10 @@ COMMENT ON FUNCTION hilo_format(text, bigint, text) IS
 GRANT USAGE ON SCHEMA hilo TO PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA hilo FROM PUBLIC;
 REVOKE ALL ON ROUTINE
-    hilo.seed(text, bigint, boolean), hilo.drop(text, boolean), hilo.sync(text), hilo.sync(),
-    hilo.configure(text, bigint, bigint, bigint, text, boolean, boolean), hilo.make_ordered(text),
-    seed_identity_for(text, bigint, boolean),
-    hilo.return_range(text, bigint, bigint, bigint),
-    hilo.allow(text, name), hilo.disallow(text, name),
-    hilo.bind(text, regclass, name), hilo.bind(text, regprocedure), hilo.unbind(text),
-    hilo.lease_from(text, text, bigint), hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text),
-    hilo.lease_report(), hilo.report(text, bigint, bigint, bigint, text[], bigint[]),
-    hilo.hub_resume(bigint), hilo.hub_forget(text),
-    hilo._present(), hilo._hub_begin(boolean), hilo._hub_hear(bigint, bigint, bigint), hilo._hub_wait(pg_lsn, integer),
-    hilo._claim_lease(text, bigint, bigint), hilo._check_highest(text, bigint), hilo._raise_counter(text, bigint, bigint),
-    hilo._note_member(text, text, bigint, bigint, bigint, bigint, bigint),
-    hilo._restore_hub(hilo.hub), hilo._restore_member(hilo.member),
-    hilo.guard(), hilo._counters(), hilo.pool() FROM PUBLIC;
+    seed_identity_for, hilo.seed, hilo.drop, hilo.sync(text), hilo.sync(), hilo.configure, hilo.make_ordered, hilo.return_range, hilo.allow, hilo.disallow,
+    hilo.bind(text, regclass, name), hilo.bind(text, regprocedure), hilo.unbind, hilo._counters, hilo.pool,
+    hilo.guard, hilo.lease_from, hilo.lease, hilo.lease_report, hilo.report, hilo.hub_resume, hilo.hub_forget, hilo._present, hilo._hub_begin, hilo._hub_hear, hilo._hub_wait,
+    hilo._claim_lease, hilo._check_highest, hilo._raise_counter, hilo._note_member, hilo._restore_hub, hilo._restore_member FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hilo._counters(), hilo.pool(), hilo._present() TO pg_monitor;
 GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases, hilo.members TO pg_monitor;
 GRANT SELECT ON hilo.ranges, hilo.attachments TO PUBLIC;
@@ -1608,23 +1559,15 @@ DO $$
 DECLARE
     creator name := (SELECT r.rolname FROM pg_catalog.pg_extension e, pg_catalog.pg_roles r
                      WHERE e.extname = 'hilo' AND r.oid = e.extowner AND NOT r.rolsuper);
-    function pg_catalog.regprocedure;
 BEGIN
-    IF creator IS NULL THEN
-        RETURN;
+    IF creator IS NOT NULL THEN
+        EXECUTE pg_catalog.format('
+            GRANT EXECUTE ON ROUTINE
+                seed_identity_for, hilo.seed, hilo.drop, hilo.sync(text), hilo.sync(), hilo.configure, hilo.make_ordered, hilo.return_range, hilo.allow, hilo.disallow,
+                hilo.bind(text, regclass, name), hilo.bind(text, regprocedure), hilo.unbind, hilo._counters, hilo.pool, hilo._present TO %1$I WITH GRANT OPTION;
+            GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases, hilo.members TO %1$I WITH GRANT OPTION;
+            GRANT SELECT, INSERT ON hilo.hilo, hilo.hub, hilo.member, hilo.binding TO %1$I WITH GRANT OPTION', creator);
     END IF;
-    FOR function IN
-        SELECT p.oid FROM pg_catalog.pg_depend d, pg_catalog.pg_extension e, pg_catalog.pg_proc p
-        WHERE e.extname = 'hilo' AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass::pg_catalog.oid AND d.refobjid = e.oid
-            AND d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid AND p.oid = d.objid
-            AND (p.proname = 'seed_identity_for' OR p.pronamespace = 'hilo'::pg_catalog.regnamespace::pg_catalog.oid AND p.proname IN ('seed', 'drop', 'sync', 'configure', 'make_ordered', 'allow', 'disallow',
-                'return_range', 'bind', 'unbind', '_counters', 'pool', '_present'))
-    LOOP
-        EXECUTE pg_catalog.format('GRANT EXECUTE ON ROUTINE %s TO %I WITH GRANT OPTION', function, creator);
-    END LOOP;
-    EXECUTE pg_catalog.format('
-        GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases, hilo.members TO %1$I WITH GRANT OPTION;
-        GRANT SELECT, INSERT ON hilo.hilo, hilo.hub, hilo.member, hilo.binding TO %1$I WITH GRANT OPTION', creator);
 END
 $$;
 

@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "executor/spi.h"
-#include "lib/stringinfo.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -110,21 +109,4 @@ hilo_sql_table(Oid table)
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("relation with OID %u does not exist", table)));
 	return quote_qualified_identifier(schema, name);
-}
-
-char *
-hilo_sql_shown_literal(const char *string)
-{
-	StringInfoData result;
-
-	initStringInfo(&result);
-	appendStringInfoChar(&result, '\'');
-	for (; *string != '\0'; string++)
-	{
-		if (*string == '\'')
-			appendStringInfoChar(&result, *string);
-		appendStringInfoChar(&result, *string);
-	}
-	appendStringInfoChar(&result, '\'');
-	return result.data;
 }

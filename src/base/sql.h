@@ -41,12 +41,6 @@ extern Datum hilo_sql_select(const char *sql, Snapshot snapshot);
 extern int64 hilo_sql_number(const char *sql, Snapshot snapshot);
 
 /*
- * A literal as the server prints it in a default while
- * standard_conforming_strings is on: without E, even with backslashes.
- */
-extern char *hilo_sql_shown_literal(const char *string);
-
-/*
  * A snapshot of what is committed now, and what this transaction did before the
  * command, registered.  Unlike a query's, a scan with SnapshotAny whose rows are
  * compared with it leaves no trace in serializable transactions.

@@ -36,7 +36,6 @@
 #include "tables/highest.h"
 #include "tables/rights.h"
 
-PG_FUNCTION_INFO_V1(hilo_refuse_block);
 PG_FUNCTION_INFO_V1(hilo_lock);
 PG_FUNCTION_INFO_V1(hilo_may_attach);
 PG_FUNCTION_INFO_V1(hilo_attach_counter);
@@ -47,18 +46,6 @@ PG_FUNCTION_INFO_V1(hilo_check_expression);
 PG_FUNCTION_INFO_V1(hilo_draws_from);
 PG_FUNCTION_INFO_V1(hilo_allow);
 PG_FUNCTION_INFO_V1(hilo_disallow);
-
-/* hilo._refuse_block(): raise 25001 in a transaction block. */
-Datum
-hilo_refuse_block(PG_FUNCTION_ARGS)
-{
-	if (IsTransactionBlock() || IsSubTransaction())
-		ereport(ERROR,
-				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-				 errmsg("hilo.attach_online() cannot be called in a transaction block"),
-				 errhint("Use hilo.attach() there.")));
-	PG_RETURN_VOID();
-}
 
 /*
  * hilo._lock(relation, mode, function): lock a table and its children, whose rows
@@ -73,6 +60,13 @@ hilo_lock(PG_FUNCTION_ARGS)
 	LOCKMODE	lockmode = strcmp(mode, "exclusive") == 0 ? AccessExclusiveLock :
 		strcmp(mode, "share") == 0 ? ShareRowExclusiveLock : AccessShareLock;
 
+	if (strcmp(mode, "none, outside a block") == 0 &&
+		(IsTransactionBlock() || IsSubTransaction()))
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("%s cannot be called in a transaction block",
+						"hilo.attach_online()"),
+				 errhint("Use hilo.attach() there.")));
 	hilo_api_prevent_unless_may_write(function);
 	hilo_api_reject_null(fcinfo, 0, "relation");
 	if (IsolationUsesXactSnapshot())
@@ -124,8 +118,7 @@ attachable_argument(FunctionCallInfo fcinfo, HiloCollection *collection)
 /*
  * hilo._may_attach(relation, column_name, collection, assign, alone): raise an
  * error unless the column of a locked table may be attached, and, with alone, if
- * the collection is attached to another table.  Returns the default that draws,
- * as the server prints it.
+ * the collection is attached to another table.
  */
 Datum
 hilo_may_attach(PG_FUNCTION_ARGS)
@@ -133,7 +126,7 @@ hilo_may_attach(PG_FUNCTION_ARGS)
 	HiloCollection collection;
 	HiloColumn	column = attachable_argument(fcinfo, &collection);
 	const char *name = collection.ref.name;
-	ListCell   *lc;
+	Oid			table;
 
 	if (PG_GETARG_BOOL(3))
 	{
@@ -147,24 +140,16 @@ hilo_may_attach(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("\"%s\" is bound elsewhere", name),
 				 errhint("Undo that with hilo.unbind() first.")));
-	foreach(lc, PG_GETARG_BOOL(4) ? hilo_bindings(name) : NIL)
-	{
-		Oid			table = ((HiloBinding *) lfirst(lc))->living.relation;
-
-		if (OidIsValid(table) &&
-			!list_member_oid(find_all_inheritors(column.relation, NoLock, NULL),
-							 table))
-			ereport(ERROR,
-					(errcode(ERRCODE_DUPLICATE_OBJECT),
-					 errmsg("collection \"%s\" is attached to table %s",
-							name, hilo_sql_table(table)),
-					 errhint("Specify the collection: this one to share it, or another.")));
-	}
-	PG_RETURN_TEXT_P(cstring_to_text(psprintf("%s.%s(%s::text)",
-											  quote_identifier(get_namespace_name(hilo_catalog_schema())),
-											  hilo_holds_numbers(hilo_column_type(&column)) ?
-											  "hilo_next_number" : "hilo_next",
-											  hilo_sql_shown_literal(name))));
+	table = hilo_living_table(hilo_bindings(name));
+	if (PG_GETARG_BOOL(4) && OidIsValid(table) &&
+		!list_member_oid(find_all_inheritors(column.relation, NoLock, NULL),
+						 table))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("collection \"%s\" is attached to table %s",
+						name, hilo_sql_table(table)),
+				 errhint("Specify the collection: this one to share it, or another.")));
+	PG_RETURN_VOID();
 }
 
 /*
@@ -458,9 +443,8 @@ static void
 allow(FunctionCallInfo fcinfo, const char *function, bool may_draw)
 {
 	HiloBinding binding = {.kind = HILO_ALLOWED};
-	HiloBinding *recorded = NULL;
 	const char *collection;
-	ListCell   *lc;
+	bool		recorded;
 
 	hilo_api_prevent_unless_may_write(function);
 	collection = hilo_api_collection(fcinfo);
@@ -469,16 +453,10 @@ allow(FunctionCallInfo fcinfo, const char *function, bool may_draw)
 	if (may_draw && strcmp(binding.owner, "public") != 0)
 		(void) get_role_oid(binding.owner, false);
 	hilo_bindings_lock(collection);
-	foreach(lc, hilo_bindings(collection))
-	{
-		if (hilo_binding_equals(lfirst(lc), &binding))
-			recorded = lfirst(lc);
-	}
-	if (may_draw && recorded == NULL)
+	recorded = hilo_binding_remove(collection, &binding);
+	if (may_draw)
 		hilo_binding_add(collection, &binding);
-	else if (!may_draw && recorded != NULL)
-		(void) hilo_binding_remove(collection, recorded);
-	else if (!may_draw)
+	else if (!recorded)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING_PRIVILEGE_NOT_REVOKED),
 				 errmsg("role \"%s\" was not allowed to draw from collection \"%s\"",
