@@ -61,30 +61,30 @@ COMMENT ON SCHEMA hilo IS 'tables and views of the extension hilo';
 -- replica identity: programs that rewrite a table while it is in use need these to
 -- follow changes.  They would miss changes in place, and so they refuse this table.
 --
--- There are no defaults: the trigger fills in what an INSERT omits.  A page holds
--- few rows on purpose: a claim compares the used part of its page, and locks the
--- page meanwhile.
+-- The defaults are for an INSERT by hand, which the trigger merges.  A page holds few
+-- rows on purpose: a claim compares the used part of its page, and locks the page
+-- meanwhile.
 --
 CREATE TABLE hilo.hilo (
-    max bigint NOT NULL,
-    max_ever bigint NOT NULL,
-    max_value bigint NOT NULL,
-    claim_low bigint NOT NULL,
-    claim bigint NOT NULL,
-    epoch bigint NOT NULL,
-    home bigint NOT NULL,
-    hub_epoch bigint NOT NULL,
-    lineage bigint NOT NULL,
-    term bigint NOT NULL,
-    term_id bigint NOT NULL,
-    claimed_at timestamptz NOT NULL,
-    claim_rate float8 NOT NULL,
-    range_size int NOT NULL,
-    max_range_size int NOT NULL,
-    lease_size int NOT NULL,
-    flags int NOT NULL,
-    node_tag name NOT NULL,
-    hub name NOT NULL,
+    max bigint NOT NULL DEFAULT 0,
+    max_ever bigint NOT NULL DEFAULT 0,
+    max_value bigint NOT NULL DEFAULT 9223372036854775807,
+    claim_low bigint NOT NULL DEFAULT 0,
+    claim bigint NOT NULL DEFAULT 0,
+    epoch bigint NOT NULL DEFAULT 0,
+    home bigint NOT NULL DEFAULT 0,
+    hub_epoch bigint NOT NULL DEFAULT 0,
+    lineage bigint NOT NULL DEFAULT 0,
+    term bigint NOT NULL DEFAULT 0,
+    term_id bigint NOT NULL DEFAULT 0,
+    claimed_at timestamptz NOT NULL DEFAULT '-infinity',
+    claim_rate float8 NOT NULL DEFAULT 0,
+    range_size int NOT NULL DEFAULT 0,
+    max_range_size int NOT NULL DEFAULT 0,
+    lease_size int NOT NULL DEFAULT 0,
+    flags int NOT NULL DEFAULT 64,
+    node_tag name NOT NULL DEFAULT '',
+    hub name NOT NULL DEFAULT '',
     collection text COLLATE "C"
 ) USING heap WITH (fillfactor = 33);
 CREATE UNIQUE INDEX hilo_collection_idx ON hilo.hilo USING btree (collection);
@@ -1423,7 +1423,7 @@ CREATE VIEW hilo.status AS
         CASE WHEN h.days < '3652500' THEN pg_catalog.make_interval(days => pg_catalog.floor(h.days)::int,
             secs => pg_catalog.round((h.days - pg_catalog.floor(h.days)) * '86400')) END AS time_left,
         NULLIF(c.range_size, 0) AS range_size, NULLIF(c.max_range_size, 0) AS max_range_size,
-        CASE WHEN c.flags & 4 <> 0 THEN c.node_tag END AS node_tag, c.bound_to, CASE WHEN c.flags & 2 <> 0 THEN NULLIF(c.hub, '') END AS hub, c.flags & 32 <> 0 AS ordered,
+        CASE WHEN c.flags & 4 <> 0 THEN c.node_tag END AS node_tag, CASE WHEN pg_catalog.cardinality(c.bound_to) > 0 THEN c.bound_to END AS bound_to, CASE WHEN c.flags & 2 <> 0 THEN NULLIF(c.hub, '') END AS hub, c.flags & 32 <> 0 AS ordered,
         NULLIF(c.holder, 0) AS horizon_held_by, NULLIF(c.held_since, '-infinity') AS horizon_held_since
     FROM hilo._counters() c,
         -- Nothing smaller than e^-100 of a number, where float8 would underflow.
@@ -1486,7 +1486,7 @@ CREATE VIEW hilo.leases AS
         NULLIF(c.failing_since, '-infinity') AS failing_since
     FROM hilo._counters() c,
         LATERAL (SELECT c.per_minute * pg_catalog.exp(GREATEST('-100', LEAST('0', EXTRACT(epoch FROM c.taken_at - pg_catalog.clock_timestamp())::float8) / '60'))) r(per_minute)
-    WHERE c.flags & 2 <> 0 OR c.hub <> '';
+    WHERE c.flags & 2 <> 0 OR c.hub <> '' AND c.claimed_at = '-infinity';
 COMMENT ON VIEW hilo.leases IS 'what this server has leased from hubs, or asked them for';
 COMMENT ON COLUMN hilo.leases.collection IS 'name of the collection';
 COMMENT ON COLUMN hilo.leases.hub IS 'server that leases come from; null: none any longer';

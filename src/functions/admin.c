@@ -8,7 +8,6 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "executor/spi.h"
 #include "nodes/parsenodes.h"
 #include "storage/lmgr.h"
@@ -217,7 +216,6 @@ hilo_horizon(PG_FUNCTION_ARGS)
 	int64		epoch;
 	XLogRecPtr	lsn;
 	Datum		values[3];
-	bool		nulls[3] = {0};
 
 	if (RecoveryInProgress())
 		ereport(ERROR,
@@ -230,7 +228,7 @@ hilo_horizon(PG_FUNCTION_ARGS)
 	values[0] = Int64GetDatum(horizon);
 	values[1] = Int64GetDatum(epoch);
 	values[2] = LSNGetDatum(lsn);
-	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
+	return hilo_api_result(desc, values);
 }
 
 /*

@@ -210,7 +210,6 @@ hilo_attach_counter(PG_FUNCTION_ARGS)
 	HiloSought	sought;
 	int64		limit;
 	Datum		values[4];
-	bool		nulls[4] = {0};
 	ListCell   *lc;
 
 	hilo_api_prevent_unless_may_write("hilo.attach()");
@@ -235,7 +234,7 @@ hilo_attach_counter(PG_FUNCTION_ARGS)
 	values[1] = Int64GetDatum(limit);
 	values[2] = Int64GetDatum(hilo_counter_range_size(hilo_collection_row(&collection)));
 	values[3] = CStringGetTextDatum(hilo_collection_node_tag(&collection));
-	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
+	return hilo_api_result(desc, values);
 }
 
 /*

@@ -11,7 +11,6 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "common/int.h"
 #include "funcapi.h"
 #include "utils/builtins.h"
@@ -121,7 +120,6 @@ hilo_reserve(PG_FUNCTION_ARGS)
 	HiloEntry  *entry;
 	HiloClaim	claim;
 	Datum		values[2];
-	bool		nulls[2] = {0};
 
 	hilo_api_prevent_unless_may_write("hilo_reserve()");
 	entry = hilo_draw_right_check(hilo_api_entry(fcinfo), HILO_DRAW_NUMBER);
@@ -130,7 +128,7 @@ hilo_reserve(PG_FUNCTION_ARGS)
 
 	values[0] = Int64GetDatum(claim.range.low);
 	values[1] = Int64GetDatum(claim.range.high);
-	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
+	return hilo_api_result(desc, values);
 }
 
 Datum
@@ -192,7 +190,6 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	int64		age;
 	TimestampTz now = GetCurrentTimestamp();
 	Datum		values[7];
-	bool		nulls[7] = {0};
 
 	hilo_api_prevent_unless_may_write("hilo.next_range()");
 	last_size = hilo_api_number(fcinfo, 1, "last_batch_size");
@@ -221,7 +218,7 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	values[4] = CStringGetTextDatum(hilo_collection_node_tag(collection));
 	values[5] = TimestampTzGetDatum(now);
 	values[6] = Int64GetDatum(claim.token);
-	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
+	return hilo_api_result(desc, values);
 }
 
 Datum

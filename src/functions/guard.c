@@ -16,7 +16,6 @@
 
 #include "access/htup_details.h"
 #include "access/table.h"
-#include "access/tupmacs.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/regproc.h"
@@ -66,37 +65,6 @@ static const char *
 name_column(TriggerData *trigdata, HiloTable table)
 {
 	return TextDatumGetCString(required_column(trigdata, HILO_NAME_ATTNUM(table)));
-}
-
-/*
- * Copy the columns before the name into contents, a HiloRow with the layout of a
- * tuple.  A column that is NULL was omitted,
- * and leaves contents unchanged.
- */
-static void
-read_columns(TriggerData *trigdata, HiloTable table, void *contents)
-{
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
-	Size		offset = 0;
-
-	for (int i = 0; i < HILO_NAME_ATTNUM(table) - 1; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-		char	   *place;
-		bool		isnull;
-		Datum		value = hilo_getattr(trigdata->tg_trigtuple, i + 1, desc,
-										 &isnull);
-
-		offset = att_align_nominal(offset, att->attalign);
-		place = (char *) contents + offset;
-		offset += att->attlen;
-		if (isnull)
-			continue;
-		if (att->attbyval)
-			store_att_byval(place, value, att->attlen);
-		else
-			memcpy(place, DatumGetPointer(value), att->attlen);
-	}
 }
 
 /*
@@ -151,19 +119,20 @@ static void
 merge_counter(TriggerData *trigdata)
 {
 	const char *name = name_column(trigdata, HILO_TABLE_COUNTERS);
-	HiloRow		other = {0};
+	HeapTupleHeader header = trigdata->tg_trigtuple->t_data;
+	HiloRow		other;
 	HiloRowRef	ref;
 
 	/* The row may come from a server with another separator. */
 	if (!hilo_is_own_name(name))
 		(void) hilo_check_row_name(name, NULL);
 
-	other.max_value = PG_INT64_MAX;
-	other.claimed_at = DT_NOBEGIN;
+	/* Without nulls, the columns before the name have the layout of the row. */
+	for (int i = 1; i < HILO_NAME_ATTNUM(HILO_TABLE_COUNTERS); i++)
+		(void) required_column(trigdata, i);
+	memcpy(&other, (char *) header + header->t_hoff, sizeof(other));
 
-	/* If flags are omitted, a given limit counts as set by hand. */
-	other.flags = HILO_ROW_OWN_LIMIT;
-	read_columns(trigdata, HILO_TABLE_COUNTERS, &other);
+	/* If flags were omitted, a limit that was given counts as set by hand. */
 	if (other.max_value == PG_INT64_MAX)
 		other.flags &= ~HILO_ROW_OWN_LIMIT;
 	check_counter(&other);

@@ -7,7 +7,6 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "utils/builtins.h"
 
 #include "ids/assign.h"
@@ -87,12 +86,11 @@ next_identity_free_for(PG_FUNCTION_ARGS)
 	HiloIdentity identity;
 	int			tries;
 	Datum		values[2];
-	bool		nulls[2] = {0};
 
 	identity_argument(fcinfo, "next_identity_free_for()", "prefix", &identity);
 	values[0] = Int64GetDatum(hilo_identity_next_free(&identity, &tries));
 	values[1] = Int32GetDatum(tries);
-	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
+	return hilo_api_result(desc, values);
 }
 
 Datum

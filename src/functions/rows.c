@@ -26,9 +26,10 @@ PG_FUNCTION_INFO_V1(hilo_pool);
 PG_FUNCTION_INFO_V1(hilo_ranges);
 
 static void
-put_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
+put_row(FunctionCallInfo fcinfo, Datum *values)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	bool	   *nulls = palloc0(rsinfo->setDesc->natts * sizeof(bool));
 
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
@@ -37,11 +38,11 @@ put_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
  * Counters
  */
 
-/* What the collection is bound to, as text[]; false: nothing. */
-static bool
-bound_to(const char *name, Datum *result)
+/* What the collection is bound to, as text[]. */
+static Datum
+bound_to(const char *name, const HiloRow *row)
 {
-	List	   *bindings = hilo_bindings(name);
+	List	   *bindings = row->flags & HILO_ROW_BOUND ? hilo_bindings(name) : NIL;
 	Datum	   *texts = palloc((list_length(bindings) + 1) * sizeof(Datum));
 	int			count = 0;
 	ListCell   *lc;
@@ -59,9 +60,8 @@ bound_to(const char *name, Datum *result)
 		else if (binding->kind == HILO_ASKED)
 			texts[count++] = CStringGetTextDatum(binding->name);
 	}
-	*result = PointerGetDatum(construct_array(texts, count, TEXTOID, -1, false,
-											  TYPALIGN_INT));
-	return count > 0;
+	return PointerGetDatum(construct_array(texts, count, TEXTOID, -1, false,
+										   TYPALIGN_INT));
 }
 
 /*
@@ -82,10 +82,6 @@ put_counter(FunctionCallInfo fcinfo, const char *name, const HiloRow *row)
 	HiloPoolLease lease = hilo_pool_lease(name);
 	TimestampTz since = DT_NOBEGIN;
 	int			holder = holder_of(name, &since);
-	Datum		bound = (Datum) 0;
-	bool		is_bound = row->flags & HILO_ROW_BOUND && bound_to(name, &bound);
-	bool		is_leased = (row->flags & HILO_ROW_LEASED) ||
-		(NameStr(row->hub)[0] != '\0' && row->claimed_at == DT_NOBEGIN);
 	Datum		values[] = {
 		CStringGetTextDatum(name),
 		Int64GetDatum(row->max),
@@ -96,7 +92,7 @@ put_counter(FunctionCallInfo fcinfo, const char *name, const HiloRow *row)
 		Int64GetDatum(row->range_size),
 		Int64GetDatum(row->max_range_size),
 		CStringGetTextDatum(NameStr(row->node_tag)),
-		CStringGetTextDatum(is_leased ? NameStr(row->hub) : ""),
+		CStringGetTextDatum(NameStr(row->hub)),
 		Int32GetDatum(holder),
 		TimestampTzGetDatum(since),
 		Int64GetDatum(lease.left),
@@ -106,12 +102,10 @@ put_counter(FunctionCallInfo fcinfo, const char *name, const HiloRow *row)
 		TimestampTzGetDatum(lease.failed_at),
 		TimestampTzGetDatum(lease.failing_since),
 		CStringGetTextDatum(lease.error),
-		bound
+		bound_to(name, row)
 	};
-	bool		nulls[lengthof(values)] = {0};
 
-	nulls[lengthof(values) - 1] = !is_bound;
-	put_row(fcinfo, values, nulls);
+	put_row(fcinfo, values);
 }
 
 /* hilo._counters() */
@@ -154,10 +148,9 @@ put_pieces(FunctionCallInfo fcinfo, const HiloPooled *pooled)
 			Int64GetDatum(hilo_range_count(&piece->range)),
 			BoolGetDatum(piece->leased)
 		};
-		bool		nulls[lengthof(values)] = {0};
 
 		if (hilo_counter_holds(&row, piece))
-			put_row(fcinfo, values, nulls);
+			put_row(fcinfo, values);
 	}
 }
 
@@ -185,17 +178,16 @@ hilo_ranges(PG_FUNCTION_ARGS)
 	foreach(lc, hilo_entries_in_use())
 	{
 		HiloEntry  *entry = lfirst(lc);
-		const char *name = entry->collection.ref.name;
 		HiloRange  *range = &entry->range.claim.range;
-		Datum		values[5];
-		bool		nulls[5] = {0};
+		Datum		values[] = {
+			CStringGetTextDatum(entry->collection.ref.name),
+			Int64GetDatum(range->low),
+			Int64GetDatum(range->high),
+			Int64GetDatum(entry->range.last + 1),
+			Int64GetDatum(hilo_range_count(range))
+		};
 
-		values[0] = CStringGetTextDatum(name);
-		values[1] = Int64GetDatum(range->low);
-		values[2] = Int64GetDatum(range->high);
-		values[3] = Int64GetDatum(entry->range.last + 1);
-		values[4] = Int64GetDatum(hilo_range_count(range));
-		put_row(fcinfo, values, nulls);
+		put_row(fcinfo, values);
 	}
 	return (Datum) 0;
 }

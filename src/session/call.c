@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "funcapi.h"
 #include "utils/builtins.h"
 
@@ -145,4 +146,12 @@ hilo_api_result_desc(FunctionCallInfo fcinfo)
 		MemoryContextSwitchTo(old);
 	}
 	return site->result_desc;
+}
+
+Datum
+hilo_api_result(TupleDesc desc, Datum *values)
+{
+	bool	   *nulls = palloc0(desc->natts * sizeof(bool));
+
+	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
 }

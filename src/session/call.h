@@ -98,6 +98,9 @@ extern HiloEntry *hilo_api_find_entry(FunctionCallInfo fcinfo);
  */
 extern TupleDesc hilo_api_result_desc(FunctionCallInfo fcinfo);
 
+/* A row of that type with these values, none of which is NULL. */
+extern Datum hilo_api_result(TupleDesc desc, Datum *values);
+
 /* Refuse what sequences refuse. */
 static inline void
 hilo_api_prevent_unless_may_write(const char *function)

@@ -91,13 +91,14 @@ INSERT INTO hilo.hilo (collection, max) VALUES ('bad||', 1);
 INSERT INTO hilo.hilo (collection, max) VALUES ('', 1);
 SELECT count(*) FROM hilo.hilo WHERE collection LIKE 'ba%d%' OR collection = '';
 SELECT hilo_next_number('bad');
--- What an INSERT leaves out, or has as null, is filled in as for a new row.
+-- What an INSERT leaves out is filled in as for a new row; null is refused.
 INSERT INTO hilo.hilo (collection) VALUES ('filled');
 INSERT INTO hilo.hilo (collection, max) VALUES ('filled_max', 7);
-INSERT INTO hilo.hilo (collection, max, max_value, claimed_at, node_tag, home) VALUES ('filled_null', NULL, NULL, NULL, NULL, NULL);
+INSERT INTO hilo.hilo (collection, max) VALUES ('filled_null', NULL);
+INSERT INTO hilo.hilo (collection, hub) VALUES ('filled_null', NULL);
 SELECT collection, max, max_ever, claim, epoch > 0 AS epoch, max_value, home <> 0 AS home, hub_epoch, lineage, term, term_id, claimed_at,
 	claim_rate, range_size, max_range_size, lease_size, flags, node_tag, hub FROM hilo.hilo WHERE collection LIKE 'filled%' ORDER BY collection;
-SELECT hilo_next_number('filled'), hilo_next_number('filled_max'), hilo_next_number('filled_null');
+SELECT hilo_next_number('filled'), hilo_next_number('filled_max');
 
 -- A row that only a binding has made is filled like a new one: bindings may be restored first.
 CREATE TABLE regress_bound (id text PRIMARY KEY);
