@@ -497,9 +497,9 @@ CREATE FUNCTION hilo._clean_notes() RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_clean_notes_now';
 COMMENT ON FUNCTION hilo._clean_notes() IS 'for hilo.detach(): remove the notes of triggers that are gone';
 
-CREATE FUNCTION hilo._set_identity(relation regclass, column_name name, identity "char") RETURNS void
+CREATE FUNCTION hilo._set_identity(relation regclass, column_name name, identity "char", sequence oid) RETURNS void
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_set_identity';
-COMMENT ON FUNCTION hilo._set_identity(regclass, name, "char") IS
+COMMENT ON FUNCTION hilo._set_identity(regclass, name, "char", oid) IS
     'for hilo.attach() and hilo.detach(): make an identity column (a, d) of a column that owns a sequence, or the other way round, and leave the sequence as it is';
 
 CREATE FUNCTION hilo._check_expression(expression text) RETURNS void
@@ -526,7 +526,7 @@ CREATE FUNCTION hilo._attribute(relation regclass, column_name name,
         LEFT JOIN LATERAL (
             SELECT min(c.oid)::regclass FROM pg_depend n JOIN pg_class c ON c.oid = n.objid AND c.relkind = 'S'
             WHERE n.classid = 'pg_class'::regclass AND n.refclassid = 'pg_class'::regclass AND n.refobjid = a.attrelid AND n.refobjsubid = a.attnum
-                AND n.deptype IN ('a', 'i')
+                AND n.deptype = (CASE a.attidentity WHEN '' THEN 'a' ELSE 'i' END)::"char"
             HAVING count(*) = 1) s(sequence) ON true,
         LATERAL (SELECT pg_get_expr(d.adbin, d.adrelid)) e(expression),
         LATERAL (SELECT 'nextval(''' || replace(s.sequence::text, '''', '''''') || '''::regclass)') f(expression)
@@ -745,7 +745,7 @@ BEGIN
         -- A partition without a default stays without one, if its parent has one.
         CONTINUE WHEN attribute.kind = 'nothing' AND root.kind <> 'nothing' AND attribute.is_partition;
         IF attribute.identity <> '' THEN
-            PERFORM hilo._set_identity(one, column_name, '');
+            PERFORM hilo._set_identity(one, column_name, '', COALESCE(attribute.sequence::oid, 0));
         END IF;
         EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT %s', one, column_name, expression);
     END LOOP;
@@ -871,7 +871,7 @@ BEGIN
         IF attribute.sequence IS NOT NULL THEN
             EXECUTE format('ALTER SEQUENCE %s AS %s', attribute.sequence, attribute.type::regtype);
         END IF;
-        PERFORM hilo._set_identity(relation, column_name, identity);
+        PERFORM hilo._set_identity(relation, column_name, identity, COALESCE(attribute.sequence::oid, 0));
     END IF;
 END
 $$;

@@ -271,28 +271,6 @@ hilo_clean_notes_now(PG_FUNCTION_ARGS)
  * Identity columns
  */
 
-/* The sequence that the column owns, with that dependency; InvalidOid: not one. */
-static Oid
-owned_sequence(const HiloColumn *column, DependencyType deptype)
-{
-	Oid			result = InvalidOid;
-	ListCell   *lc;
-
-	foreach(lc, getOwnedSequences(column->relation))
-	{
-		Oid			relation;
-		int32		attnum;
-
-		if (!sequenceIsOwned(lfirst_oid(lc), deptype, &relation, &attnum) ||
-			attnum != column->attnum)
-			continue;
-		if (OidIsValid(result))
-			return InvalidOid;
-		result = lfirst_oid(lc);
-	}
-	return result;
-}
-
 static void
 refuse_identity(const HiloColumn *column, const char *detail)
 {
@@ -305,10 +283,10 @@ refuse_identity(const HiloColumn *column, const char *detail)
 }
 
 /*
- * hilo._set_identity(relation, column_name, identity): make an identity column,
- * ATTRIBUTE_IDENTITY_..., an ordinary column that owns its sequence, or with
- * identity '\0', the other way round: no command does either and leaves the
- * sequence as it is.
+ * hilo._set_identity(relation, column_name, identity, sequence): make an identity
+ * column, ATTRIBUTE_IDENTITY_..., of an ordinary column that owns a sequence, or
+ * with identity '\0', the other way round: no command does either and leaves the
+ * sequence as it is.  Partitions own none, 0.
  */
 Datum
 hilo_set_identity(PG_FUNCTION_ARGS)
@@ -319,7 +297,9 @@ hilo_set_identity(PG_FUNCTION_ARGS)
 	HiloColumn	column;
 	bool		is_partition;
 	char		kind;
-	Oid			sequence;
+	Oid			sequence = PG_GETARG_OID(3);
+	Oid			owner;
+	int32		attnum;
 	HeapTuple	tuple;
 	Form_pg_attribute att;
 	Relation	rel;
@@ -344,7 +324,10 @@ hilo_set_identity(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("\"%s\" is not a column that can be an identity column",
 						NameStr(att->attname))));
-	sequence = owned_sequence(&column, before);
+	if (OidIsValid(sequence) ?
+		!sequenceIsOwned(sequence, before, &owner, &attnum) ||
+		owner != column.relation || attnum != column.attnum : !is_partition)
+		refuse_identity(&column, "It does not own exactly one sequence.");
 	if (identity != '\0')
 	{
 		if (!hilo_holds_numbers(att->atttypid))
@@ -352,21 +335,18 @@ hilo_set_identity(PG_FUNCTION_ARGS)
 											  format_type_be(att->atttypid)));
 		if (att->atthasdef || !att->attnotnull)
 			refuse_identity(&column, "It has a default, or allows nulls.");
-		if (!OidIsValid(sequence) && !is_partition)
-			refuse_identity(&column, "It does not own exactly one sequence.");
 	}
 	if (OidIsValid(sequence))
 	{
-		ObjectAddress owned;
-		ObjectAddress owner;
+		ObjectAddress object;
+		ObjectAddress referenced;
 
 		if (deleteDependencyRecordsForClass(RelationRelationId, sequence,
 											RelationRelationId, before) != 1)
 			elog(ERROR, "sequence %u does not depend on one column", sequence);
-		ObjectAddressSet(owned, RelationRelationId, sequence);
-		ObjectAddressSubSet(owner, RelationRelationId, column.relation,
-							column.attnum);
-		recordDependencyOn(&owned, &owner, after);
+		ObjectAddressSet(object, RelationRelationId, sequence);
+		ObjectAddressSubSet(referenced, RelationRelationId, owner, attnum);
+		recordDependencyOn(&object, &referenced, after);
 	}
 	att->attidentity = identity;
 	rel = table_open(AttributeRelationId, RowExclusiveLock);
@@ -387,17 +367,14 @@ is_expression(const char *string)
 	SelectStmt	plain = {.type = T_SelectStmt};
 	List	   *statements = raw_parser(psprintf("SELECT (%s)", string),
 										RAW_PARSE_DEFAULT);
-	SelectStmt *select;
+	SelectStmt *select = castNode(SelectStmt,
+								  linitial_node(RawStmt, statements)->stmt);
 
-	if (list_length(statements) != 1)
-		return false;
-	select = (SelectStmt *) linitial_node(RawStmt, statements)->stmt;
-	if (!IsA(select, SelectStmt) || list_length(select->targetList) != 1)
-		return false;
 	plain.targetList = select->targetList;
 	plain.groupDistinct = select->groupDistinct;
 	plain.limitOption = select->limitOption;
-	return equal(select, &plain);
+	return list_length(statements) == 1 &&
+		list_length(select->targetList) == 1 && equal(select, &plain);
 }
 
 /*

@@ -186,24 +186,20 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	HiloClaim	claim;
 	char		start[HILO_MAX_START_LEN];
 	int			start_len;
-	int64		last_size;
-	int64		age;
 	TimestampTz now = GetCurrentTimestamp();
 	Datum		values[7];
 
 	hilo_api_prevent_unless_may_write("hilo.next_range()");
-	last_size = hilo_api_number(fcinfo, 1, "last_batch_size");
+	request.last_size = hilo_api_number(fcinfo, 1, "last_batch_size");
 	request.above = hilo_api_number(fcinfo, 3, "last_max");
 	collection = &hilo_draw_right_check(hilo_api_entry(fcinfo), HILO_DRAW_ID)->collection;
 	(void) hilo_collection_row(collection);
 
 	/* If no time is given, use the last size unchanged. */
-	age = CLIENT_RANGE_DURATION;
+	request.age = CLIENT_RANGE_DURATION;
 	if (!PG_ARGISNULL(2) &&
-		pg_sub_s64_overflow(now, PG_GETARG_TIMESTAMPTZ(2), &age))
-		age = PG_INT64_MAX;
-	request.last_size = last_size;
-	request.age = age;
+		pg_sub_s64_overflow(now, PG_GETARG_TIMESTAMPTZ(2), &request.age))
+		request.age = PG_INT64_MAX;
 	if (request.above > 0)
 		check_may_pass(collection, request.above);
 	(void) hilo_collection_take(collection, &request, &claim);
@@ -296,6 +292,7 @@ hilo_format(PG_FUNCTION_ARGS)
 	HiloCollection unknown;
 	HiloCollection *collection = &unknown;
 	const char *tag;
+	int64		number;
 	char		start[HILO_MAX_START_LEN];
 	int			start_len = hilo_document_id_start(start, name,
 												   hilo_identity_parts_separator,
@@ -315,12 +312,8 @@ hilo_format(PG_FUNCTION_ARGS)
 	}
 
 	hilo_check_node_tag(tag);
-	hilo_api_reject_null(fcinfo, 1, "number");
-	if (PG_GETARG_INT64(1) < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("number must be at least 1")));
+	number = hilo_api_count(fcinfo, 1, "number", PG_INT64_MAX, NULL);
 	snprintf(suffix, sizeof(suffix), "-%s", tag);
-	PG_RETURN_TEXT_P(hilo_build_id(start, start_len, PG_GETARG_INT64(1),
-								   suffix, tag[0] == '\0' ? 0 : strlen(suffix)));
+	PG_RETURN_TEXT_P(hilo_build_id(start, start_len, number, suffix,
+								   tag[0] == '\0' ? 0 : strlen(suffix)));
 }

@@ -190,14 +190,6 @@ is_ours(TriggerData *trigdata)
 	return true;
 }
 
-/* What lets the change happen as it is. */
-static Datum
-let_pass(TriggerData *trigdata)
-{
-	return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
-						   trigdata->tg_newtuple : trigdata->tg_trigtuple);
-}
-
 /*
  * Bindings
  */
@@ -290,27 +282,21 @@ merge_binding(TriggerData *trigdata)
  * The trigger
  */
 
-/* The one of our tables that the trigger is on. */
-static HiloTable
-guarded_table(Relation rel)
-{
-	for (int i = 0; i < HILO_TABLES; i++)
-	{
-		if (RelationGetRelid(rel) == hilo_catalog_table(i))
-			return i;
-	}
-	ereport(ERROR,
-			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-			 errmsg("this trigger cannot guard table \"%s\"",
-					RelationGetRelationName(rel))));
-	return HILO_TABLES;			/* keep compiler quiet */
-}
-
-/* Merge the inserted row into the existing ones. */
+/* Merge the inserted row into the existing ones of the table that it is for. */
 static void
 merge(TriggerData *trigdata)
 {
-	HiloTable	table = guarded_table(trigdata->tg_relation);
+	Relation	rel = trigdata->tg_relation;
+	HiloTable	table = HILO_TABLE_COUNTERS;
+
+	while (table < HILO_TABLES &&
+		   RelationGetRelid(rel) != hilo_catalog_table(table))
+		table++;
+	if (table == HILO_TABLES)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("this trigger cannot guard table \"%s\"",
+						RelationGetRelationName(rel))));
 
 	/*
 	 * Opening the table raises an error unless it has the columns that are
@@ -318,19 +304,12 @@ merge(TriggerData *trigdata)
 	 */
 	table_close(hilo_catalog_open(table, AccessShareLock), AccessShareLock);
 
-	switch (table)
-	{
-		case HILO_TABLE_COUNTERS:
-			merge_counter(trigdata);
-			break;
-		case HILO_TABLE_HUBS:
-		case HILO_TABLE_MEMBERS:
-			merge_ordinary(trigdata, table);
-			break;
-		case HILO_TABLE_BINDINGS:
-			merge_binding(trigdata);
-			break;
-	}
+	if (table == HILO_TABLE_COUNTERS)
+		merge_counter(trigdata);
+	else if (table == HILO_TABLE_BINDINGS)
+		merge_binding(trigdata);
+	else
+		merge_ordinary(trigdata, table);
 }
 
 /*
@@ -341,19 +320,17 @@ static void
 refuse(TriggerData *trigdata)
 {
 	const char *table = RelationGetRelationName(trigdata->tg_relation);
-	char	  **functions = trigdata->tg_trigger->tgargs;
+	bool		is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
 
-	if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("cannot update table \"hilo.%s\" by hand", table),
-				 errhint("Use %s() instead.", functions[0])));
 	ereport(ERROR,
 			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 is_update ?
+			 errmsg("cannot update table \"hilo.%s\" by hand", table) :
 			 TRIGGER_FIRED_BY_DELETE(trigdata->tg_event) ?
 			 errmsg("cannot delete from table \"hilo.%s\" by hand", table) :
 			 errmsg("cannot truncate table \"hilo.%s\"", table),
-			 errhint("Use %s() instead.", functions[1])));
+			 errhint("Use %s() instead.",
+					 trigdata->tg_trigger->tgargs[is_update ? 0 : 1])));
 }
 
 /*
@@ -377,7 +354,8 @@ hilo_guard(PG_FUNCTION_ARGS)
 						"hilo.guard")));
 
 	if (is_ours(trigdata))
-		return let_pass(trigdata);
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
+							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
 	if (!TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 		refuse(trigdata);
 	merge(hilo_api_trigger(fcinfo, "hilo.guard"));

@@ -318,7 +318,7 @@ SELECT hilo.detach('trap');
 SELECT rolsuper FROM pg_roles WHERE rolname = 'regress_hilo_other';
 -- Helpers do nothing for whoever does not own the table.
 SET ROLE regress_hilo_other;
-SELECT hilo._set_identity('hidden', 'id', 'd');
+SELECT hilo._set_identity('hidden', 'id', 'd', 0);
 SELECT hilo._lock('hidden', 'exclusive', 'hilo.attach()');
 SELECT hilo._lock('hidden', NULL, NULL);
 SELECT hilo._may_attach('hidden', 'id', 'hidden', false, false);
