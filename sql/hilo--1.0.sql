@@ -448,19 +448,15 @@ CREATE VIEW hilo.attachments AS
     WITH trigger AS MATERIALIZED (
         SELECT t.tgrelid AS relation, t.tgname AS name, t.tgparentid <> '0'::pg_catalog.oid AS is_clone, (hilo._trigger_arguments(t.tgargs))[1] AS collection
         FROM pg_catalog.pg_trigger t WHERE t.tgfoid = 'hilo.advance()'::pg_catalog.regprocedure::pg_catalog.oid AND t.tgnargs > 0::pg_catalog.int2),
-    covered AS (SELECT t.relation, t.collection FROM trigger t WHERE t.is_clone),
-    drawing AS (
-        SELECT d.* FROM hilo._drawing_columns() d
-        WHERE NOT EXISTS (SELECT FROM covered c WHERE c.relation OPERATOR(pg_catalog.=) d.relation AND c.collection OPERATOR(pg_catalog.=) d.collection)),
-    own AS (
-        SELECT t.* FROM trigger t
-        WHERE NOT t.is_clone
-            AND NOT EXISTS (SELECT FROM covered c WHERE c.relation OPERATOR(pg_catalog.=) t.relation AND c.collection OPERATOR(pg_catalog.=) t.collection))
-    SELECT COALESCE(d.relation, o.relation)::pg_catalog.regclass AS relation,
-        (SELECT a.attname FROM pg_catalog.pg_attribute a WHERE a.attrelid OPERATOR(pg_catalog.=) d.relation AND a.attnum OPERATOR(pg_catalog.=) d.column_number) AS column_name,
-        COALESCE(d.collection, o.collection) AS collection,
-        o.name AS trigger_name
-    FROM drawing d FULL JOIN own o ON o.relation OPERATOR(pg_catalog.=) d.relation AND o.collection OPERATOR(pg_catalog.=) d.collection;
+    either AS (
+        SELECT COALESCE(d.relation, t.relation) AS relation, d.column_number, COALESCE(d.collection, t.collection) AS collection, t.name
+        FROM hilo._drawing_columns() d FULL JOIN (SELECT * FROM trigger WHERE NOT is_clone) t
+            ON t.relation OPERATOR(pg_catalog.=) d.relation AND t.collection OPERATOR(pg_catalog.=) d.collection)
+    SELECT b.relation::pg_catalog.regclass AS relation,
+        (SELECT a.attname FROM pg_catalog.pg_attribute a WHERE a.attrelid OPERATOR(pg_catalog.=) b.relation AND a.attnum OPERATOR(pg_catalog.=) b.column_number) AS column_name,
+        b.collection, b.name AS trigger_name
+    FROM either b
+    WHERE NOT EXISTS (SELECT FROM trigger c WHERE c.is_clone AND c.relation OPERATOR(pg_catalog.=) b.relation AND c.collection OPERATOR(pg_catalog.=) b.collection);
 COMMENT ON VIEW hilo.attachments IS 'columns whose defaults draw from collections, and triggers that keep counters ahead; attached columns have both; the row of a partitioned table covers its partitions';
 COMMENT ON COLUMN hilo.attachments.relation IS 'table';
 COMMENT ON COLUMN hilo.attachments.column_name IS 'column that draws; null: the trigger does nothing, because no column of the table draws from the collection';

@@ -42,29 +42,26 @@ PG_FUNCTION_INFO_V1(hilo_guard);
  * The inserted row
  */
 
-/* Column attnum of the new row, which must not be NULL. */
-static Datum
-required_column(TriggerData *trigdata, int attnum)
-{
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
-	bool		isnull;
-	Datum		value;
-
-	value = hilo_getattr(trigdata->tg_trigtuple, attnum, desc, &isnull);
-	if (isnull)
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("column \"%s\" of table \"hilo.%s\" must not be null",
-						NameStr(TupleDescAttr(desc, attnum - 1)->attname),
-						RelationGetRelationName(trigdata->tg_relation))));
-	return value;
-}
-
-/* The name of the new row. */
+/* The name of the new row.  Neither that nor a column before it may be NULL. */
 static const char *
 name_column(TriggerData *trigdata, HiloTable table)
 {
-	return TextDatumGetCString(required_column(trigdata, HILO_NAME_ATTNUM(table)));
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	Datum		value = (Datum) 0;
+
+	for (int i = 0; i < HILO_NAME_ATTNUM(table); i++)
+	{
+		bool		isnull;
+
+		value = hilo_getattr(trigdata->tg_trigtuple, i + 1, desc, &isnull);
+		if (isnull)
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("column \"%s\" of table \"hilo.%s\" must not be null",
+							NameStr(TupleDescAttr(desc, i)->attname),
+							RelationGetRelationName(trigdata->tg_relation))));
+	}
+	return TextDatumGetCString(value);
 }
 
 /*
@@ -128,8 +125,6 @@ merge_counter(TriggerData *trigdata)
 		(void) hilo_check_row_name(name, NULL);
 
 	/* Without nulls, the columns before the name have the layout of the row. */
-	for (int i = 1; i < HILO_NAME_ATTNUM(HILO_TABLE_COUNTERS); i++)
-		(void) required_column(trigdata, i);
 	memcpy(&other, (char *) header + header->t_hoff, sizeof(other));
 
 	/* If flags were omitted, a limit that was given counts as set by hand. */
@@ -223,19 +218,17 @@ fits_others(const HiloBinding *binding, List *others)
 static bool
 may_bind(const HiloBinding *binding)
 {
-	if (superuser())
-		return true;
-	if (binding->kind == HILO_BOUND)
-		return OidIsValid(binding->living.relation) &&
-			hilo_owns(RelationRelationId, binding->living.relation, GetUserId());
-	if (binding->kind == HILO_ASKED)
-	{
-		Oid			function = hilo_binding_function(binding);
+	Oid			class = binding->kind == HILO_BOUND ? RelationRelationId :
+		ProcedureRelationId;
 
-		if (!OidIsValid(function) || !hilo_owns(ProcedureRelationId, function, GetUserId()))
-			return false;
-		hilo_check_taken_function(function);
-	}
+	if (superuser() ||
+		(binding->kind != HILO_BOUND && binding->kind != HILO_ASKED))
+		return true;
+	if (!OidIsValid(binding->object) ||
+		!hilo_owns(class, binding->object, GetUserId()))
+		return false;
+	if (binding->kind == HILO_ASKED)
+		hilo_check_taken_function(binding->object);
 	return true;
 }
 

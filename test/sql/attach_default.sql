@@ -315,6 +315,10 @@ SET ROLE regress_hilo_other;
 CREATE TRIGGER zzz_hilo_advance_trap BEFORE INSERT ON trap FOR EACH ROW EXECUTE FUNCTION hilo.advance('trap', 'was default', '0; ALTER ROLE regress_hilo_other SUPERUSER');
 RESET ROLE;
 SELECT hilo.detach('trap');
+SELECT hilo._check_expression('0); ALTER ROLE regress_hilo_other SUPERUSER; SELECT (1');
+SELECT hilo._check_expression('0), (1');
+SELECT hilo._check_expression('0) FROM pg_class WHERE (true');
+SELECT hilo._check_expression('0) UNION SELECT (1');
 SELECT rolsuper FROM pg_roles WHERE rolname = 'regress_hilo_other';
 -- Helpers do nothing for whoever does not own the table.
 SET ROLE regress_hilo_other;
@@ -326,6 +330,15 @@ SELECT hilo._attach_counter('hidden', 'id', 'hidden', 5000, false);
 SELECT hilo._attach('hidden', 'id', 'hidden', '1', NULL, false);
 SELECT hilo._put_back('hidden', 'id', 'default', '1');
 SELECT hilo._max('hidden', 'hidden');
+-- A sequence becomes that of an identity column only if the column owns it, and the other way round.
+CREATE TABLE lender (id serial, other int NOT NULL, also int GENERATED ALWAYS AS IDENTITY);
+ALTER TABLE lender ALTER id DROP DEFAULT;
+SELECT hilo._set_identity('lender', 'other', 'd', 'lender_id_seq'::regclass);
+SELECT hilo._set_identity('lender', 'other', 'd', 0);
+SELECT hilo._set_identity('lender', 'id', 'd', 'lender_also_seq'::regclass);
+SELECT hilo._set_identity('lender', 'also', '', 'lender_id_seq'::regclass);
+SELECT hilo._set_identity('lender', 'also', '', 0);
+DROP TABLE lender;
 -- Nor do they tell how far another role's collection is, whatever a table of one's own draws from.
 CREATE TABLE spy (id bigint PRIMARY KEY DEFAULT hilo_next_number('contested'));
 SELECT hilo._max('spy', 'contested');
