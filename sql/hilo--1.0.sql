@@ -178,20 +178,18 @@ CREATE TABLE hilo.binding (
     object_name text,
     column_name text,
     column_number integer,
-    owner text,
-    trigger_xid xid
+    owner text
 ) USING heap;
 CREATE INDEX binding_collection_idx ON hilo.binding USING btree (collection);
 COMMENT ON TABLE hilo.binding IS
     'what hilo.attach(), hilo.bind() and hilo.allow() did, and which triggers have looked at their tables';
-COMMENT ON COLUMN hilo.binding.collection IS 'name of the collection or identity; of a note, | and a number';
+COMMENT ON COLUMN hilo.binding.collection IS 'name of the collection or identity; of a note, |, the OID of the trigger, and the transaction that changed it last';
 COMMENT ON COLUMN hilo.binding.kind IS 'attached: a table was; bound: to a column; asked: a function; allowed: a role may draw; noted: a trigger has looked at its table';
 COMMENT ON COLUMN hilo.binding.object IS 'OID of the relation, function or trigger; 0: restored, and not found by its name yet';
 COMMENT ON COLUMN hilo.binding.object_name IS 'qualified name of the relation or function, by which a restored row finds it';
 COMMENT ON COLUMN hilo.binding.column_name IS 'name of a bound column';
 COMMENT ON COLUMN hilo.binding.column_number IS 'number of a bound column';
 COMMENT ON COLUMN hilo.binding.owner IS 'owner of the relation, or the role that may draw; "public": all roles';
-COMMENT ON COLUMN hilo.binding.trigger_xid IS 'transaction that last changed the trigger that was noted';
 COMMENT ON INDEX hilo.binding_collection_idx IS 'finds the bindings of a collection';
 
 --

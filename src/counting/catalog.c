@@ -90,8 +90,7 @@ static const OurColumn member_columns[] = {{"member", TEXTOID}, {NULL}};
 static const OurColumn binding_columns[] = {
 	{"collection", TEXTOID}, {"kind", TEXTOID},
 	{"object", OIDOID}, {"object_name", TEXTOID}, {"column_name", TEXTOID},
-	{"column_number", INT4OID}, {"owner", TEXTOID}, {"trigger_xid", XIDOID},
-	{NULL}
+	{"column_number", INT4OID}, {"owner", TEXTOID}, {NULL}
 };
 
 static OurTable tables[HILO_TABLES] = {

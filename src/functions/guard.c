@@ -264,7 +264,6 @@ merge_binding(TriggerData *trigdata)
 				 errhint("The owner can use hilo.bind().")));
 		return;
 	}
-	binding->xid = InvalidTransactionId;
 
 	hilo_bindings_lock(name);
 	if (fits_others(binding, hilo_bindings(name)))

@@ -67,12 +67,12 @@ hilo_binding_read(HeapTuple tuple, TupleDesc desc)
 		   strcmp(kind, kinds[binding->kind]) != 0)
 		binding->kind++;
 	binding->tid = tuple->t_self;
+	binding->collection = text_value(values[HILO_ANUM_BINDING_COLLECTION - 1]);
 	binding->object = DatumGetObjectId(values[HILO_ANUM_BINDING_OBJECT - 1]);
 	binding->name = text_value(values[HILO_ANUM_BINDING_NAME - 1]);
 	binding->column = text_value(values[HILO_ANUM_BINDING_COLUMN - 1]);
 	binding->attnum = DatumGetInt32(values[HILO_ANUM_BINDING_NUMBER - 1]);
 	binding->owner = text_value(values[HILO_ANUM_BINDING_OWNER - 1]);
-	binding->xid = DatumGetTransactionId(values[HILO_ANUM_BINDING_XID - 1]);
 	return binding;
 }
 
@@ -371,7 +371,6 @@ insert_row(const char *name, const HiloBinding *binding)
 	values[HILO_ANUM_BINDING_COLUMN - 1] = text_datum(binding->column);
 	values[HILO_ANUM_BINDING_NUMBER - 1] = Int32GetDatum(binding->attnum);
 	values[HILO_ANUM_BINDING_OWNER - 1] = text_datum(binding->owner);
-	values[HILO_ANUM_BINDING_XID - 1] = TransactionIdGetDatum(binding->xid);
 	hilo_insert_tuple(indexes, heap_form_tuple(desc, values, nulls),
 					  GetCurrentCommandId(true));
 	ExecCloseIndices(indexes);
@@ -427,7 +426,7 @@ hilo_binding_remove(const char *name, const HiloBinding *binding)
 	{
 		HiloBinding *row = lfirst(lc);
 
-		if (hilo_binding_equals(row, binding) && row->xid == binding->xid)
+		if (hilo_binding_equals(row, binding))
 			removed = delete_row(rel, &row->tid) || removed;
 	}
 	if (binding->kind != HILO_NOTED)
@@ -456,19 +455,14 @@ hilo_bindings_refresh(const char *name, List *bindings)
 /*
  * Notes
  *
- * Each is under a name of its own, which no collection can have: there may be very
- * many, and whoever reads the bindings of a collection does not need them.
+ * Each is under a name of its own, which no collection can have, and which says it
+ * all: there may be very many, and whoever reads the bindings of a collection does
+ * not need them.
  */
 
+/* The name of the note about a trigger as it is now. */
 static char *
 note_name(Oid trigger)
-{
-	return psprintf("|%u", trigger);
-}
-
-/* The transaction that last changed a trigger; invalid: it does not exist. */
-static TransactionId
-trigger_xid(Oid trigger)
 {
 	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
 	TransactionId xid = InvalidTransactionId;
@@ -484,23 +478,13 @@ trigger_xid(Oid trigger)
 		xid = HeapTupleHeaderGetRawXmin(tuple->t_data);
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-	return xid;
+	return psprintf("|%u %u", trigger, xid);
 }
 
 bool
 hilo_trigger_is_noted(Oid trigger)
 {
-	TransactionId xid = trigger_xid(trigger);
-	ListCell   *lc;
-
-	foreach(lc, read_rows(note_name(trigger), InvalidCommandId))
-	{
-		HiloBinding *note = lfirst(lc);
-
-		if (note->object == trigger && note->xid == xid)
-			return true;
-	}
-	return false;
+	return read_rows(note_name(trigger), InvalidCommandId) != NIL;
 }
 
 void
@@ -508,19 +492,17 @@ hilo_note_trigger(Oid trigger)
 {
 	HiloBinding note = {.kind = HILO_NOTED,.object = trigger};
 
-	if (hilo_trigger_is_noted(trigger))
-		return;
-	note.xid = trigger_xid(trigger);
-	insert_row(note_name(trigger), &note);
+	if (!hilo_trigger_is_noted(trigger))
+		insert_row(note_name(trigger), &note);
 }
 
 void
 hilo_forget_trigger(Oid trigger)
 {
-	ListCell   *lc;
+	HiloBinding note = {.kind = HILO_NOTED,.object = trigger};
 
-	foreach(lc, read_rows(note_name(trigger), InvalidCommandId))
-		(void) hilo_binding_remove(note_name(trigger), lfirst(lc));
+	if (hilo_trigger_is_noted(trigger))
+		(void) hilo_binding_remove(note_name(trigger), &note);
 }
 
 void
@@ -533,7 +515,8 @@ hilo_clean_notes(void)
 		HiloBinding *note = lfirst(lc);
 
 		CHECK_FOR_INTERRUPTS();
-		if (note->kind == HILO_NOTED && note->xid != trigger_xid(note->object))
-			(void) hilo_binding_remove(note_name(note->object), note);
+		if (note->kind == HILO_NOTED &&
+			strcmp(note->collection, note_name(note->object)) != 0)
+			(void) hilo_binding_remove(note->collection, note);
 	}
 }

@@ -30,11 +30,7 @@
 #define HILO_ANUM_BINDING_COLUMN		5
 #define HILO_ANUM_BINDING_NUMBER		6
 #define HILO_ANUM_BINDING_OWNER			7
-#define HILO_ANUM_BINDING_XID			8
-#define HILO_BINDING_COLUMNS			8
-
-#define HILO_BINDING_TYPES \
-	TEXTOID, TEXTOID, OIDOID, TEXTOID, TEXTOID, INT4OID, TEXTOID, XIDOID
+#define HILO_BINDING_COLUMNS			7
 
 typedef enum HiloBindingKind
 {
@@ -49,14 +45,14 @@ typedef enum HiloBindingKind
 typedef struct HiloBinding
 {
 	HiloBindingKind kind;
-	ItemPointerData tid;		/* of its row, when it was read */
+	ItemPointerData tid;		/* of its row, when it was read, */
+	char	   *collection;		/* and the name there */
 	Oid			object;			/* relation, function or trigger; InvalidOid:
 								 * not found */
 	char	   *name;			/* of relation or function, qualified, quoted */
 	char	   *column;			/* HILO_BOUND: its name, */
 	AttrNumber	attnum;			/* and number */
 	char	   *owner;			/* of the object; HILO_ALLOWED: the role */
-	TransactionId xid;			/* HILO_NOTED: last changed the trigger */
 
 	/*
 	 * The column that it stands for, if it is living, else with relation

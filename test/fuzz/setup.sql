@@ -480,9 +480,9 @@ BEGIN
                 (fuzz.a_bigint() % 2147483648)::int, fuzz.a_server(), fuzz.a_bigint(), fuzz.a_bigint(), fuzz.a_bigint(), (ARRAY[NULL, 0, 1, 2, 4, 8, 16, 31, -1])[1 + floor(random() * 9)::int])
             WHEN 10 THEN format('INSERT INTO hilo.hub (hub, lineage, term, role, home) VALUES (%L, %L, %L, %L, %L)',
                 (ARRAY[NULL, '', '|', 'liar', 'dead', 'empty', 'gone'])[1 + floor(random() * 7)::int], fuzz.a_bigint(), fuzz.a_bigint(), fuzz.a_name(), fuzz.a_bigint())
-            WHEN 2 THEN format('INSERT INTO hilo.binding (collection, kind, home, object, object_name, column_name, column_number, owner, trigger_xid) VALUES (%L, %L, %L, %L, %L, %L, %L, %L, %L)',
-                fuzz.a_text(), fuzz.a_text(), fuzz.a_bigint(), (ARRAY[NULL, '0', '16384'])[1 + floor(random() * 3)::int], fuzz.a_text(), fuzz.a_text(),
-                (ARRAY[NULL, 0, 1, 70000])[1 + floor(random() * 4)::int], fuzz.a_name(), (ARRAY[NULL, '0', '740'])[1 + floor(random() * 3)::int])
+            WHEN 2 THEN format('INSERT INTO hilo.binding (collection, kind, object, object_name, column_name, column_number, owner) VALUES (%L, %L, %L, %L, %L, %L, %L)',
+                fuzz.a_text(), fuzz.a_text(), (ARRAY[NULL, '0', '16384'])[1 + floor(random() * 3)::int], fuzz.a_text(), fuzz.a_text(),
+                (ARRAY[NULL, 0, 1, 70000])[1 + floor(random() * 4)::int], fuzz.a_name())
             WHEN 3 THEN 'SELECT * FROM hilo.attachments, hilo.identities'
             WHEN 4 THEN format('%s hilo.%s', (ARRAY['DELETE FROM', 'TRUNCATE', 'DELETE FROM ONLY'])[1 + floor(random() * 3)::int], names[1 + floor(random() * 3)::int])
             WHEN 5 THEN format('UPDATE hilo.hilo SET changes = 0 WHERE random() < 2')

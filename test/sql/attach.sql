@@ -653,7 +653,7 @@ DROP TABLE stepped, stepped_child;
 SELECT hilo.drop('stepped_child');
 
 -- Rows that hilo.attach() has not made
-INSERT INTO hilo.binding (collection, kind, object, trigger_xid) VALUES ('|5', 'noted', 5, '5');
+INSERT INTO hilo.binding (collection, kind, object) VALUES ('|5 5', 'noted', 5);
 INSERT INTO hilo.binding (collection, kind, object) VALUES ('stepped', 'other', 5);
 INSERT INTO hilo.binding (collection, kind) VALUES ('stepped', 'attached');
 SELECT count(*) FROM hilo.binding WHERE object = 5;

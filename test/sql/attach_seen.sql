@@ -9,7 +9,7 @@ SET hilo.range_duration = 0;
 SET client_min_messages = warning;
 CREATE FUNCTION max_of(name text) RETURNS bigint LANGUAGE sql AS $$ SELECT max FROM hilo.hilo WHERE collection = name $$;
 CREATE FUNCTION seen(relation regclass) RETURNS bigint LANGUAGE sql AS $$
-	SELECT count(*) FROM pg_trigger t JOIN hilo.binding b ON b.kind = 'noted' AND b.object = t.oid AND b.trigger_xid::text = t.xmin::text WHERE t.tgrelid = relation $$;
+	SELECT count(*) FROM pg_trigger t JOIN hilo.binding b ON b.kind = 'noted' AND b.collection = '|' || t.oid || ' ' || t.xmin WHERE t.tgrelid = relation $$;
 
 -- Made by hand, as a restore does, on a table with rows; the session has drawn before.
 CREATE TABLE made (id bigint PRIMARY KEY DEFAULT hilo_next_number('made'), item text);
