@@ -402,7 +402,8 @@ hilo_draws_from(PG_FUNCTION_ARGS)
 {
 	HiloDrawing drawing;
 
-	if (!hilo_default_draws(text_to_cstring(PG_GETARG_TEXT_PP(0)), &drawing))
+	if (!hilo_default_draws(stringToNode(text_to_cstring(PG_GETARG_TEXT_PP(0))),
+							&drawing))
 		PG_RETURN_NULL();
 	PG_RETURN_TEXT_P(cstring_to_text(drawing.collection));
 }

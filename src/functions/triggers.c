@@ -305,13 +305,11 @@ look_at_table(AdvanceSite *site, TriggerData *trigdata)
 	sought.limit = Min(sought.limit, hilo_collection_row(&entry->collection)->max_value - 1);
 	for (int i = 0; i < site->count; i++)
 	{
-		HiloSought	here = sought;
-		int64		number;
+		int64		number = hilo_highest_here(trigdata->tg_relation,
+											   site->watched[i].attnum,
+											   &site->watched[i].reader,
+											   &sought, true);
 
-		if (site->watched[i].numbers)
-			here.counted = HILO_COUNT_NUMBERS;
-		number = hilo_highest_here(trigdata->tg_relation, site->watched[i].attnum,
-								   &here, true);
 		highest = Max(highest, number);
 	}
 	if (highest > 0)
@@ -357,13 +355,14 @@ get_ready(AdvanceSite *site, TriggerData *trigdata)
 		if (site->assigns)
 			hilo_check_assignable(rel, site->watched[0].attnum);
 
+		make_readers(site, rel);
+
 		/*
 		 * For hilo.attach_online(), which reads the ids, no session waits
 		 * here.
 		 */
 		if (!attaching)
 			highest = look_at_table(site, trigdata);
-		site->readers = 0;
 	}
 	else if (rel->rd_rel->relpersistence != RELPERSISTENCE_TEMP)
 	{

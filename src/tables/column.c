@@ -49,32 +49,21 @@ hilo_topmost_table(Relation rel)
  * Defaults that draw
  */
 
-/*
- * True if the function is hilo_next() or hilo_next_number(); the name of its C
- * function says so, because only superusers create those.
- */
-static bool
-is_drawing_function(Oid function, bool *numbers)
+char *
+hilo_c_function(Oid function)
 {
 	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	bool		result = false;
+	char	   *name = NULL;
+	bool		isnull;
 
 	if (!HeapTupleIsValid(tuple))
-		return false;
+		return pstrdup("");
 	if (((Form_pg_proc) GETSTRUCT(tuple))->prolang == ClanguageId)
-	{
-		bool		isnull;
-		char	   *source = TextDatumGetCString(SysCacheGetAttr(PROCOID, tuple,
-																 Anum_pg_proc_prosrc,
-																 &isnull));
-
-		*numbers = strcmp(source, "hilo_next_number") == 0;
-		result = *numbers || strcmp(source, "hilo_next") == 0 ||
-			strcmp(source, "hilo_next_tagged") == 0;
-		pfree(source);
-	}
+		name = TextDatumGetCString(SysCacheGetAttr(PROCOID, tuple,
+												   Anum_pg_proc_prosrc,
+												   &isnull));
 	ReleaseSysCache(tuple);
-	return result;
+	return name == NULL ? pstrdup("") : name;
 }
 
 /* The expression below all casts. */
@@ -98,14 +87,19 @@ strip_casts(Node *node)
 	}
 }
 
-static bool
-node_draws(Node *node, HiloDrawing *drawing)
+bool
+hilo_default_draws(Node *expression, HiloDrawing *drawing)
 {
-	FuncExpr   *call = (FuncExpr *) strip_casts(node);
+	FuncExpr   *call = (FuncExpr *) strip_casts(expression);
+	char	   *function;
 	Const	   *name;
 
-	if (!IsA(call, FuncExpr) || call->args == NIL ||
-		!is_drawing_function(call->funcid, &drawing->numbers))
+	if (!IsA(call, FuncExpr) || call->args == NIL)
+		return false;
+	function = hilo_c_function(call->funcid);
+	drawing->numbers = strcmp(function, "hilo_next_number") == 0;
+	if (!drawing->numbers && strcmp(function, "hilo_next") != 0 &&
+		strcmp(function, "hilo_next_tagged") != 0)
 		return false;
 	name = linitial(call->args);
 	if (IsA(name, RelabelType))
@@ -114,12 +108,6 @@ node_draws(Node *node, HiloDrawing *drawing)
 		return false;
 	drawing->collection = TextDatumGetCString(name->constvalue);
 	return true;
-}
-
-bool
-hilo_default_draws(const char *expression, HiloDrawing *drawing)
-{
-	return node_draws(stringToNode(expression), drawing);
 }
 
 /*
@@ -176,7 +164,7 @@ hilo_drawing_columns(Oid relation, const char *collection)
 				 get_typtype(att->atttypid) == TYPTYPE_DOMAIN)
 			expression = get_typdefault(att->atttypid);
 		drawing->attnum = attnum;
-		if (expression != NULL && node_draws(expression, drawing) &&
+		if (expression != NULL && hilo_default_draws(expression, drawing) &&
 			strcmp(drawing->collection, collection) == 0)
 			drawings = lappend(drawings, drawing);
 		ReleaseSysCache(tuple);
@@ -256,28 +244,25 @@ hilo_column_type(const HiloColumn *column)
  * Types
  */
 
-/* True for the type citext of the extension of that name. */
 bool
-hilo_ignores_case(Oid type)
+hilo_holds_ids(Oid type)
 {
-	Oid			extension = get_extension_oid("citext", true);
-	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+	Oid			extension;
+	HeapTuple	tuple;
 	bool		result;
 
+	if (type == TEXTOID || type == VARCHAROID)
+		return true;
+	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
 	if (!HeapTupleIsValid(tuple))
 		return false;
+	extension = get_extension_oid("citext", true);
 	result = strcmp(NameStr(((Form_pg_type) GETSTRUCT(tuple))->typname),
 					"citext") == 0 &&
 		OidIsValid(extension) &&
 		getExtensionOfObject(TypeRelationId, type) == extension;
 	ReleaseSysCache(tuple);
 	return result;
-}
-
-bool
-hilo_holds_ids(Oid type)
-{
-	return type == TEXTOID || type == VARCHAROID || hilo_ignores_case(type);
 }
 
 bool
@@ -311,7 +296,9 @@ hilo_id_reader_init(HiloIdReader *reader, Oid type, const char *name,
 	reader->counted = counted;
 	reader->type = type;
 	reader->holds_ids = hilo_holds_ids(type);
-	reader->start_len = type != TEXTOID && hilo_ignores_case(type) ? 0 :
+
+	/* In citext, ids that differ only in case are equal. */
+	reader->start_len = reader->holds_ids && type != TEXTOID && type != VARCHAROID ? 0 :
 		hilo_document_id_start(reader->start, name,
 							   hilo_identity_parts_separator, "");
 }

@@ -10,6 +10,7 @@
 #define HILO_COLUMN_H
 
 #include "catalog/pg_attribute.h"
+#include "nodes/nodes.h"
 #include "utils/relcache.h"
 
 #include "base/document_id.h"
@@ -29,11 +30,16 @@ typedef struct HiloDrawing
 } HiloDrawing;
 
 /*
- * True if a stored default, in the form of pg_attrdef.adbin, is one call of
- * hilo_next() or hilo_next_number() with a constant name, with nothing around it
- * but casts.  Sets all of *drawing but the column.
+ * The name of the C function of one of our functions, which only superusers can
+ * create, palloc'd; "" for other functions.
  */
-extern bool hilo_default_draws(const char *expression, HiloDrawing *drawing);
+extern char *hilo_c_function(Oid function);
+
+/*
+ * True if a default is one call of hilo_next() or hilo_next_number() with a constant
+ * name, with nothing around it but casts.  Sets all of *drawing but the column.
+ */
+extern bool hilo_default_draws(Node *expression, HiloDrawing *drawing);
 
 /*
  * The columns of a relation that draw from the collection, by their defaults or
@@ -70,9 +76,6 @@ extern Oid	hilo_column_type(const HiloColumn *column);
 
 /* True for a type that holds ids: text, varchar or citext. */
 extern bool hilo_holds_ids(Oid type);
-
-/* True if ids that differ only in case are equal: citext. */
-extern bool hilo_ignores_case(Oid type);
 
 /*
  * True for a type that holds only the numbers of ids: smallint, integer or

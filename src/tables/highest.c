@@ -16,8 +16,6 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/primnodes.h"
-#include "nodes/value.h"
-#include "parser/parse_func.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -68,21 +66,10 @@ hilo_sought(HiloCollection *counter)
 /* How to look at rows. */
 typedef struct Look
 {
-	HiloIdReader reader;
+	const HiloIdReader *reader;
 	AttrNumber	attnum;
 	Snapshot	snapshot;		/* that sees those that count */
 } Look;
-
-/* The function hilo_number(text). */
-static Oid
-number_function(void)
-{
-	Oid			argument = TEXTOID;
-
-	return LookupFuncName(list_make2(makeString(get_namespace_name(hilo_catalog_schema())),
-									 makeString("hilo_number")),
-						  1, &argument, false);
-}
 
 /*
  * True if the index orders the ids by hilo_number() of them, and that finds the
@@ -94,16 +81,16 @@ orders_ids(Relation index, const Look *look)
 {
 	FuncExpr   *call = linitial(RelationGetIndexExpressions(index));
 	char		id[HILO_MAX_START_LEN + 3];
-	int			len = look->reader.start_len;
+	int			len = look->reader->start_len;
 	int64		number;
 	Node	   *argument;
 
-	if (!IsA(call, FuncExpr) || call->funcid != number_function())
+	if (!IsA(call, FuncExpr) || strcmp(hilo_c_function(call->funcid), "hilo_number") != 0)
 		return false;
 	argument = linitial(call->args);
 	if (IsA(argument, RelabelType))
 		argument = (Node *) ((RelabelType *) argument)->arg;
-	memcpy(id, look->reader.start, len);
+	memcpy(id, look->reader->start, len);
 	memcpy(id + len, "7-A", 3);
 	return IsA(argument, Var) && ((Var *) argument)->varattno == look->attnum &&
 		hilo_document_id_number(id, len + 3, &number) && number == 7 &&
@@ -121,7 +108,7 @@ is_in_order(Relation index, const Look *look)
 		!form->indisvalid || !form->indisready ||
 		RelationGetIndexPredicate(index) != NIL)
 		return false;
-	return look->reader.holds_ids ?
+	return look->reader->holds_ids ?
 		form->indkey.values[0] == InvalidAttrNumber && orders_ids(index, look) :
 		form->indkey.values[0] == look->attnum;
 }
@@ -137,7 +124,7 @@ number_in_row(const Look *look, Relation rel, TupleTableSlot *slot)
 	if (!table_tuple_satisfies_snapshot(rel, slot, look->snapshot))
 		return 0;
 	value = slot_getattr(slot, look->attnum, &isnull);
-	return isnull ? 0 : hilo_id_reader_number(&look->reader, value);
+	return isnull ? 0 : hilo_id_reader_number(look->reader, value);
 }
 
 /* Between two limits; 0: none; the upper limit if it gave up. */
@@ -210,22 +197,18 @@ look_into_table(const Look *look, Relation rel, int64 limit)
 }
 
 int64
-hilo_highest_here(Relation rel, AttrNumber attnum, const HiloSought *sought,
-				  bool uncommitted)
+hilo_highest_here(Relation rel, AttrNumber attnum, const HiloIdReader *reader,
+				  const HiloSought *sought, bool uncommitted)
 {
-	Oid			type = getBaseType(TupleDescAttr(RelationGetDescr(rel),
-												 attnum - 1)->atttypid);
 	Snapshot	now = hilo_snapshot_now(RelationGetRelid(rel), InvalidCommandId);
 	SnapshotData dirty;
-	Look		look = {.attnum = attnum,.snapshot = uncommitted ? &dirty : now};
+	Look		look = {reader, attnum, uncommitted ? &dirty : now};
 	int64		max = Max(Min(sought->max, sought->limit), sought->above);
 	int64		number = 0;
-	bool		found;
+	bool		found = !reader->holds_ids && !hilo_holds_numbers(reader->type);
 	ListCell   *lc;
 
-	hilo_id_reader_init(&look.reader, type, sought->collection, sought->counted);
 	InitDirtySnapshot(dirty);
-	found = !look.reader.holds_ids && !hilo_holds_numbers(type);
 	foreach(lc, RelationGetIndexList(rel))
 	{
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
@@ -253,22 +236,19 @@ hilo_highest_here(Relation rel, AttrNumber attnum, const HiloSought *sought,
 
 /* The same, where only a query can read. */
 static int64
-query_highest(Relation rel, AttrNumber attnum, const HiloSought *sought)
+query_highest(Relation rel, AttrNumber attnum, const HiloIdReader *reader,
+			  const HiloSought *sought)
 {
 	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), attnum - 1);
-	HiloOwner	owner = {rel->rd_rel->relowner, true};
 	const char *number = quote_identifier(NameStr(att->attname));
-	HiloIdReader reader;
 
-	hilo_id_reader_init(&reader, getBaseType(att->atttypid), sought->collection,
-						sought->counted);
-	if (!hilo_holds_numbers(reader.type))
+	if (!hilo_holds_numbers(reader->type))
 		number = psprintf(HILO_SCHEMA "._counted_number(%s::pg_catalog.text, %s, %d)",
 						  number,
-						  quote_literal_cstr(pnstrdup(reader.start,
-													  reader.start_len)),
-						  reader.counted);
-	return hilo_owner_query_number(&owner,
+						  quote_literal_cstr(pnstrdup(reader->start,
+													  reader->start_len)),
+						  reader->counted);
+	return hilo_owner_query_number(rel->rd_rel->relowner,
 								   psprintf("SELECT pg_catalog.max(%s)::pg_catalog.int8 FROM %s"
 											" WHERE %s > " INT64_FORMAT " AND %s <= " INT64_FORMAT,
 											number,
@@ -284,6 +264,7 @@ hilo_column_highest(const HiloColumn *column, const HiloSought *sought,
 	Relation	table = try_relation_open(column->relation, AccessShareLock);
 	int64		highest = sought->above;
 	char	   *name;
+	HiloIdReader reader;
 	bool		has_shards;
 	ListCell   *lc;
 
@@ -298,6 +279,8 @@ hilo_column_highest(const HiloColumn *column, const HiloSought *sought,
 	name = hilo_column_name(column);
 	if (name == NULL)
 		return highest;
+	hilo_id_reader_init(&reader, hilo_column_type(column), sought->collection,
+						sought->counted);
 	has_shards = hilo_citus_has_shards(column->relation);
 	if (has_shards)
 		hilo_citus_check_isolation(column->relation);
@@ -314,9 +297,9 @@ hilo_column_highest(const HiloColumn *column, const HiloSought *sought,
 			(kind == RELKIND_FOREIGN_TABLE && !foreign_too))
 			number = 0;
 		else if (!has_shards && kind == RELKIND_RELATION)
-			number = hilo_highest_here(rel, attnum, sought, false);
+			number = hilo_highest_here(rel, attnum, &reader, sought, false);
 		else if (has_shards || kind != RELKIND_PARTITIONED_TABLE)
-			number = query_highest(rel, attnum, sought);
+			number = query_highest(rel, attnum, &reader, sought);
 		relation_close(rel, NoLock);
 		highest = Max(highest, number);
 	}

@@ -46,6 +46,7 @@ extern int64 hilo_column_highest(const HiloColumn *column,
  * uncommitted, rows inserted by transactions that are still open also count.
  */
 extern int64 hilo_highest_here(Relation rel, AttrNumber attnum,
+							   const HiloIdReader *reader,
 							   const HiloSought *sought, bool uncommitted);
 
 /* Which ids count for a collection or identity. */

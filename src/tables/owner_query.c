@@ -24,15 +24,15 @@ typedef struct Caller
 } Caller;
 
 static Caller
-become_owner(const HiloOwner *owner)
+become_owner(Oid owner, bool sees_all_rows)
 {
 	Caller		caller;
 
 	GetUserIdAndSecContext(&caller.role, &caller.context);
-	SetUserIdAndSecContext(owner->role,
+	SetUserIdAndSecContext(owner,
 						   caller.context | SECURITY_RESTRICTED_OPERATION |
 						   SECURITY_LOCAL_USERID_CHANGE |
-						   (owner->sees_all_rows ? SECURITY_NOFORCE_RLS : 0));
+						   (sees_all_rows ? SECURITY_NOFORCE_RLS : 0));
 	SPI_connect();
 	return caller;
 }
@@ -85,10 +85,10 @@ plan_of(const char *query, Oid type)
 }
 
 bool
-hilo_owner_query_is_true(const HiloOwner *owner, const char *query, Oid type,
-						 Datum argument, bool *isnull)
+hilo_owner_query_is_true(Oid owner, bool sees_all_rows, const char *query,
+						 Oid type, Datum argument, bool *isnull)
 {
-	Caller		caller = become_owner(owner);
+	Caller		caller = become_owner(owner, sees_all_rows);
 	int			result = SPI_execute_snapshot(plan_of(query, type), &argument,
 											  NULL, GetLatestSnapshot(),
 											  InvalidSnapshot, false, false, 1);
@@ -106,9 +106,9 @@ hilo_owner_query_is_true(const HiloOwner *owner, const char *query, Oid type,
 }
 
 int64
-hilo_owner_query_number(const HiloOwner *owner, const char *query)
+hilo_owner_query_number(Oid owner, const char *query)
 {
-	Caller		caller = become_owner(owner);
+	Caller		caller = become_owner(owner, true);
 	int			level = hilo_sql_hide_search_path();
 	Datum		value = hilo_sql_select(query, NULL);
 	int64		number = value == 0 ? 0 : DatumGetInt64(value);

@@ -13,23 +13,17 @@
 #ifndef HILO_OWNER_QUERY_H
 #define HILO_OWNER_QUERY_H
 
-/* Whose query it is. */
-typedef struct HiloOwner
-{
-	Oid			role;
-	bool		sees_all_rows;	/* row security does not apply to the owner,
-								 * not even with FORCE */
-} HiloOwner;
-
 /*
  * Run a query with one parameter, prepared for the rest of the session, that
  * returns boolean: the first row's value, and whether that is NULL; false if there
- * is no row.
+ * is no row.  With sees_all_rows, row security does not apply to the owner, not
+ * even with FORCE.
  */
-extern bool hilo_owner_query_is_true(const HiloOwner *owner, const char *query,
-									 Oid type, Datum argument, bool *isnull);
+extern bool hilo_owner_query_is_true(Oid owner, bool sees_all_rows,
+									 const char *query, Oid type,
+									 Datum argument, bool *isnull);
 
-/* Run a query that returns one bigint; 0 for NULL. */
-extern int64 hilo_owner_query_number(const HiloOwner *owner, const char *query);
+/* Run a query that returns one bigint; 0 for NULL.  It sees all rows. */
+extern int64 hilo_owner_query_number(Oid owner, const char *query);
 
 #endif							/* HILO_OWNER_QUERY_H */

@@ -196,38 +196,19 @@ hilo_may_advance(HiloCollection *collection, Oid topmost, bool *bound)
  * The right to draw
  */
 
-/*
- * True if a prefix or tag of this node's own distinguishes its ids from those
- * of other nodes.  A tag in the row is the same on all nodes.
- */
-static bool
-has_own_ids(HiloCollection *collection)
-{
-	return hilo_has_own_prefix() ||
-		(hilo_has_own_tag() &&
-		 !(hilo_collection_row(collection)->flags & HILO_ROW_HAS_TAG));
-}
-
-/*
- * True if the numbers are leased, or will be.  Server-side ids never are.  A
- * Citus worker that preloads the library leases all others.
- */
-static bool
-can_be_leased(HiloCollection *collection)
-{
-	if (hilo_is_own_name(collection->ref.name))
-		return false;
-	return hilo_pool_exists() ||
-		(hilo_collection_row(collection)->flags & HILO_ROW_LEASED);
-}
-
 void
 hilo_draw_right_check_node(HiloCollection *collection, bool unique_by_tag)
 {
 	const char *name = collection->ref.name;
 
+	/*
+	 * Server-side ids are never leased.  A worker that preloads the library
+	 * leases all others.
+	 */
 	if (unique_by_tag || !hilo_citus_is_worker() ||
-		can_be_leased(collection))
+		(!hilo_is_own_name(name) &&
+		 (hilo_pool_exists() ||
+		  (hilo_collection_row(collection)->flags & HILO_ROW_LEASED))))
 		return;
 
 	ereport(ERROR,
@@ -250,13 +231,14 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn)
 	uint64		generation = hilo_rights_generation;
 	uint64		bindings = hilo_binding_generation;
 	HiloCollection *collection = &entry->collection;
+	int			flags = hilo_collection_row(collection)->flags;
 	Oid			user = GetUserId();
 
 	/*
 	 * Most changes of rows concern other collections: what was found in the
 	 * bindings, whose table may be locked, is still right.
 	 */
-	if (!(hilo_collection_row(collection)->flags & HILO_ROW_BOUND))
+	if (!(flags & HILO_ROW_BOUND))
 		bindings = 0;
 	else if (entry->right.role != user || entry->right.bindings != bindings)
 		check_bound(collection, user);
@@ -266,14 +248,16 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn)
 
 	/*
 	 * On such a node the result is not remembered, because the next draw may
-	 * be of another kind.  A range that was counted here must not be used any
-	 * more once numbers will be leased.
+	 * be of another kind: ids are unique with a prefix or tag of this node's
+	 * own; a tag in the row is the same on all nodes.  A range that was
+	 * counted here must not be used any more once numbers will be leased.
 	 */
-	if (hilo_citus_is_worker() &&
-		!(hilo_collection_row(collection)->flags & HILO_ROW_LEASED))
+	flags = hilo_collection_row(collection)->flags;
+	if (hilo_citus_is_worker() && !(flags & HILO_ROW_LEASED))
 	{
-		hilo_draw_right_check_node(collection,
-								   drawn == HILO_DRAW_ID && has_own_ids(collection));
+		hilo_draw_right_check_node(collection, drawn == HILO_DRAW_ID &&
+								   (hilo_has_own_prefix() ||
+									(hilo_has_own_tag() && !(flags & HILO_ROW_HAS_TAG))));
 		if (hilo_pool_exists())
 			hilo_entry_forget(entry);
 		return;

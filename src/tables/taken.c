@@ -47,7 +47,7 @@ static const char RELATIONS[] = {
 /* Where to look: in a column of a relation, or by a function. */
 typedef struct Place
 {
-	HiloOwner	owner;
+	Oid			owner;			/* who looks */
 	Oid			function;		/* InvalidOid: none */
 	const char *query;			/* that tells whether a number is taken */
 	Oid			type;			/* of its parameter: that of the ids, or
@@ -76,7 +76,8 @@ static bool
 place_has(const HiloDocuments *documents, const Place *place, int64 number)
 {
 	bool		isnull;
-	bool		taken = hilo_owner_query_is_true(&place->owner, place->query,
+	bool		taken = hilo_owner_query_is_true(place->owner,
+												 !OidIsValid(place->function), place->query,
 												 place->type,
 												 id_datum(documents, place->type, number),
 												 &isnull);
@@ -89,11 +90,14 @@ place_has(const HiloDocuments *documents, const Place *place, int64 number)
 	return taken;
 }
 
+/* Look there, too.  The first one hides the search_path. */
 static void
 add_place(HiloDocuments *documents, Place place)
 {
 	Place	   *added = palloc(sizeof(Place));
 
+	if (documents->settings == 0)
+		documents->settings = hilo_sql_hide_search_path();
 	*added = place;
 	documents->places = lappend(documents->places, added);
 }
@@ -207,7 +211,7 @@ add_column(HiloDocuments *documents, Relation rel, AttrNumber attnum)
 	HiloColumn	column = {RelationGetRelid(rel), attnum};
 	Oid			type = hilo_column_type(&column);
 	int64		limit = hilo_column_limit(&column);
-	Place		place = {{rel->rd_rel->relowner, true}};
+	Place		place = {rel->rd_rel->relowner};
 	StringInfoData query;
 
 	if (!hilo_holds_ids(type) && !hilo_holds_numbers(type))
@@ -219,18 +223,6 @@ add_column(HiloDocuments *documents, Relation rel, AttrNumber attnum)
 	if (hilo_citus_has_shards(column.relation))
 		hilo_citus_check_isolation(column.relation);
 	documents->limit = Min(documents->limit, limit);
-
-	/*
-	 * A prepared query may be older than the rows: make the planner use an
-	 * index wherever there is one, and where there is none, the penalty for
-	 * reading a whole table must not start the compiler.
-	 */
-	if (documents->settings == 0)
-	{
-		documents->settings = hilo_sql_hide_search_path();
-		hilo_sql_set_locally("enable_seqscan", "off");
-		hilo_sql_set_locally("jit", "off");
-	}
 	place.type = hilo_holds_numbers(type) ? INT8OID : type;
 	initStringInfo(&query);
 	appendStringInfo(&query, "SELECT true FROM %s WHERE ",
@@ -243,6 +235,14 @@ add_column(HiloDocuments *documents, Relation rel, AttrNumber attnum)
 							 "$1", place.type);
 	place.query = query.data;
 	add_place(documents, place);
+
+	/*
+	 * A prepared query may be older than the rows: make the planner use an
+	 * index wherever there is one, and where there is none, the penalty for
+	 * reading a whole table must not start the compiler.
+	 */
+	hilo_sql_set_locally("enable_seqscan", "off");
+	hilo_sql_set_locally("jit", "off");
 }
 
 /* Look up ids in a column, as a bound one, which may be gone. */
@@ -305,7 +305,7 @@ open_function(HiloDocuments *documents, const HiloBinding *binding)
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
 				 errmsg("function %s no longer exists", binding->name),
 				 errhint("Use hilo.unbind() and hilo.bind() to specify another one.")));
-	place.owner.role = hilo_check_taken_function(function);
+	place.owner = hilo_check_taken_function(function);
 	if (!hilo_has_privilege(ProcedureRelationId, function, GetUserId(),
 							ACL_EXECUTE))
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FUNCTION,
@@ -322,8 +322,6 @@ open_function(HiloDocuments *documents, const HiloBinding *binding)
 				 errmsg("volatile function %s cannot be called in a transaction of this isolation level",
 						get_func_name(function)),
 				 errhint("Mark it STABLE, or use READ COMMITTED.")));
-	if (documents->settings == 0)
-		documents->settings = hilo_sql_hide_search_path();
 	place.query = psprintf("SELECT %s($1)",
 						   quote_qualified_identifier(get_namespace_name(get_func_namespace(function)),
 													  get_func_name(function)));
@@ -438,7 +436,7 @@ hilo_documents_may_lead(const HiloDocuments *documents)
 		return documents->bound;
 	own = linitial(documents->places);
 	hilo_collection_init(&collection, documents->identity);
-	return hilo_catalog_may_seed(true, own->owner.role) ||
+	return hilo_catalog_may_seed(true, own->owner) ||
 		(hilo_may_advance(&collection, documents->own_table, &bound) && bound);
 }
 
