@@ -111,6 +111,6 @@ hilo_document_id(PG_FUNCTION_ARGS)
 	text	   *requested = PG_ARGISNULL(1) ? NULL : PG_GETARG_TEXT_PP(1);
 
 	hilo_api_prevent_unless_may_write("hilo_document_id()");
-	PG_RETURN_TEXT_P(hilo_assign_document_id(hilo_api_entry(fcinfo),
-											 requested));
+	PG_RETURN_TEXT_P(hilo_assign_document_id(hilo_api_entry(fcinfo), requested,
+											 NULL, InvalidAttrNumber));
 }

@@ -14,7 +14,6 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/regproc.h"
 #include "utils/tuplestore.h"
 
 #include "base/sql.h"

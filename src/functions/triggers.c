@@ -418,21 +418,11 @@ fires_first(TriggerData *trigdata)
 }
 
 /*
- * True if a stored default that is not of a table with such a trigger may draw
- * from the collection: of a view, for example, whose number is then seen by the
- * view's trigger.
- */
-static bool
-drawn_elsewhere(const char *collection)
-{
-	return hilo_sql_number(psprintf("SELECT " HILO_SCHEMA "._drawn_elsewhere(%s)",
-									quote_literal_cstr(collection)), NULL) > 0;
-}
-
-/*
  * True if the row's number may be replaced, because nobody can have seen it: it
  * is the last one that this session has drawn, for a stored default, in this
- * command; neither hilo_last_number() nor a trigger has been given it.
+ * command; neither hilo_last_number() nor a trigger has been given it.  Nor may a
+ * stored default draw from the collection that is not of a table with such a
+ * trigger: of a view, for example, whose number is then seen by the view's trigger.
  */
 static bool
 is_unseen(const AdvanceSite *site, FunctionCallInfo fcinfo, int64 number)
@@ -441,7 +431,9 @@ is_unseen(const AdvanceSite *site, FunctionCallInfo fcinfo, int64 number)
 
 	return number == entry->range.drawn && entry->unseen == hilo_command() &&
 		fires_first((TriggerData *) fcinfo->context) &&
-		!drawn_elsewhere(entry->collection.ref.name);
+		hilo_sql_number(psprintf("SELECT " HILO_SCHEMA "._drawn_elsewhere(%s)",
+								 quote_literal_cstr(entry->collection.ref.name)),
+						NULL) == 0;
 }
 
 /* Return the row with its number replaced by one drawn now. */

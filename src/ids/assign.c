@@ -51,9 +51,9 @@ next_identity_beside(const char *name, Relation rel, AttrNumber attnum)
 	return hilo_identity_id(&identity, number);
 }
 
-/* For a row of rel; NULL: it is not known. */
-static text *
-document_id(HiloEntry *entry, text *requested, Relation rel, AttrNumber attnum)
+text *
+hilo_assign_document_id(HiloEntry *entry, text *requested, Relation rel,
+						AttrNumber attnum)
 {
 	const char *name;
 
@@ -78,12 +78,6 @@ document_id(HiloEntry *entry, text *requested, Relation rel, AttrNumber attnum)
 				 errdetail("It has %d bytes; the limit is %d.",
 						   (int) strlen(name), HILO_MAX_ID_LEN)));
 	return requested;
-}
-
-text *
-hilo_assign_document_id(HiloEntry *entry, text *requested)
-{
-	return document_id(entry, requested, NULL, InvalidAttrNumber);
 }
 
 /*
@@ -112,7 +106,7 @@ hilo_assign_to_row(HiloEntry *entry, Relation rel, int attnum, HeapTuple tuple)
 	bool		isnull;
 	Datum		value = hilo_getattr(tuple, attnum, desc, &isnull);
 	text	   *requested = isnull ? NULL : DatumGetTextPP(value);
-	text	   *id = document_id(entry, requested, rel, attnum);
+	text	   *id = hilo_assign_document_id(entry, requested, rel, attnum);
 
 	if (id == requested)
 		return tuple;

@@ -15,10 +15,12 @@
 
 /*
  * The id for a document of the collection: drawn, or the requested one itself.
- * If hilo.bind() or hilo.attach() has said where the documents are, an identity
- * is one that no document has.  The transaction must be one that may write.
+ * An identity is one that no document has: no row in that column of rel, or, with
+ * rel NULL, where hilo.bind() or hilo.attach() has said that documents are.  The
+ * transaction must be one that may write.
  */
-extern text *hilo_assign_document_id(HiloEntry *entry, text *requested);
+extern text *hilo_assign_document_id(HiloEntry *entry, text *requested,
+									 Relation rel, AttrNumber attnum);
 
 /* Raise 42804 unless a column of rel can hold document ids. */
 extern void hilo_check_assignable(Relation rel, AttrNumber attnum);

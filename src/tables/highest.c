@@ -17,7 +17,6 @@
 #include "miscadmin.h"
 #include "nodes/primnodes.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
