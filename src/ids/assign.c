@@ -30,9 +30,7 @@ random_guid(void)
 {
 	Datum		uuid = DirectFunctionCall1(gen_random_uuid, (Datum) 0);
 
-	return DatumGetTextPP(DirectFunctionCall1(textin,
-											  DirectFunctionCall1(uuid_out,
-																  uuid)));
+	return cstring_to_text(DatumGetCString(DirectFunctionCall1(uuid_out, uuid)));
 }
 
 static text *

@@ -72,24 +72,6 @@ id_datum(const HiloDocuments *documents, Oid type, int64 number)
 	return PointerGetDatum(hilo_build_id(start, len, number, start, 0));
 }
 
-static bool
-place_has(const HiloDocuments *documents, const Place *place, int64 number)
-{
-	bool		isnull;
-	bool		taken = hilo_owner_query_is_true(place->owner,
-												 !OidIsValid(place->function), place->query,
-												 place->type,
-												 id_datum(documents, place->type, number),
-												 &isnull);
-
-	if (isnull)
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("function %s returned null for " INT64_FORMAT,
-						format_procedure(place->function), number)));
-	return taken;
-}
-
 /* Look there, too.  The first one hides the search_path. */
 static void
 add_place(HiloDocuments *documents, Place place)
@@ -448,8 +430,19 @@ hilo_documents_have(int64 number, void *arg)
 
 	foreach(lc, documents->places)
 	{
-		if (place_has(documents, lfirst(lc), number))
+		const Place *place = lfirst(lc);
+		bool		isnull;
+
+		if (hilo_owner_query_is_true(place->owner, !OidIsValid(place->function),
+									 place->query, place->type,
+									 id_datum(documents, place->type, number),
+									 &isnull))
 			return true;
+		if (isnull)
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("function %s returned null for " INT64_FORMAT,
+							format_procedure(place->function), number)));
 	}
 	return false;
 }
