@@ -736,8 +736,8 @@ hilo_collection_configure(HiloCollection *collection,
 		check_is_counted_here(collection);
 		hilo_members_lock(collection->ref.name, false);
 	}
-	if (hilo_counter_configure(&collection->ref, options))
-		hilo_pool_forget(collection->ref.name, true);
+	hilo_pool_forget(collection->ref.name,
+					 hilo_counter_configure(&collection->ref, options));
 	if (options->ordered)
 		hilo_members_unlock();
 	hilo_members_warn(&collection->ref);

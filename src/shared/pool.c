@@ -114,25 +114,6 @@ cut_out(HiloShared *it, int i, const HiloRange *range)
 	(void) add_piece(it, below, false);
 }
 
-/*
- * Cut one number out of all pieces that have it; invalid pieces may have it,
- * too.
- */
-static void
-cut_number(HiloShared *it, int64 number)
-{
-	HiloRange	range = {number, number};
-
-	for (int i = 0; i < it->piece_count; i++)
-	{
-		if (it->pieces[i].range.low > number ||
-			number > it->pieces[i].range.high)
-			continue;
-		cut_out(it, i, &range);
-		i = -1;					/* the pieces have moved */
-	}
-}
-
 void
 hilo_pool_require(const char *message, const char *name)
 {
@@ -163,12 +144,9 @@ hilo_pool_highest(const char *name, const HiloRow *row)
 bool
 hilo_pool_put(const char *name, const HiloClaim *piece, bool needed)
 {
-	HiloShared *it;
+	HiloShared *it = hilo_shared_lock_new(name, false, false);
 	bool		put;
 
-	if (!hilo_pool_exists())
-		return false;
-	it = hilo_shared_lock_new(name, false, false);
 	if (it == NULL)
 		return false;
 	put = add_piece(it, *piece, needed);
@@ -300,14 +278,23 @@ hilo_pool_take(const char *name, const HiloRow *row,
 	return i >= 0;
 }
 
+/* Invalid pieces may have the number, too. */
 void
 hilo_pool_skip(const char *name, int64 number)
 {
 	HiloShared *it = hilo_shared_lock(name, false, LW_EXCLUSIVE);
+	HiloRange	range = {number, number};
 
 	if (it == NULL)
 		return;
-	cut_number(it, number);
+	for (int i = 0; i < it->piece_count; i++)
+	{
+		if (it->pieces[i].range.low > number ||
+			number > it->pieces[i].range.high)
+			continue;
+		cut_out(it, i, &range);
+		i = -1;					/* the pieces have moved */
+	}
 	LWLockRelease(&it->lock);
 }
 

@@ -49,7 +49,8 @@ extern void hilo_pool_require(const char *message, const char *name);
 extern int64 hilo_pool_highest(const char *name, const HiloRow *row);
 
 /*
- * Put numbers into the pool.  Returns whether they are there, rather than lost.
+ * Put numbers into the pool, which exists.  Returns whether they are there, rather
+ * than lost.
  *
  * If there is no room for another piece, the smallest is lost, though not this
  * one if it is needed; if there is none for another collection, one that has no
@@ -61,7 +62,7 @@ extern bool hilo_pool_put(const char *name, const HiloClaim *piece, bool needed)
  * Take numbers that satisfy the request from the lowest piece that has them.
  * row is the row as read: pieces that are not valid by it are discarded when
  * they are found. *claim is what was taken, with the LSN that the caller has to
- * wait for.  For a client it has a token, which the pool remembers.
+ * wait for.
  *
  * *low is set if so few leased numbers are left that the next lease should be
  * fetched now, and the pool has not said so within HILO_LEASE_RETRY_MS.
