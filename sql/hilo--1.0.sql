@@ -1535,8 +1535,6 @@ COMMENT ON FUNCTION hilo_format(text, bigint, text) IS
 GRANT USAGE ON SCHEMA hilo TO PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA hilo FROM PUBLIC;
 REVOKE ALL ON ROUTINE
-    seed_identity_for, hilo.seed, hilo.drop, hilo.sync(text), hilo.sync(), hilo.configure, hilo.make_ordered, hilo.return_range, hilo.allow, hilo.disallow,
-    hilo.bind(text, regclass, name), hilo.bind(text, regprocedure), hilo.unbind, hilo._counters, hilo.pool,
     hilo.guard, hilo.lease_from, hilo.lease, hilo.lease_report, hilo.report, hilo.hub_resume, hilo.hub_forget, hilo._present, hilo._hub_begin, hilo._hub_hear, hilo._hub_wait,
     hilo._claim_lease, hilo._check_highest, hilo._raise_counter, hilo._note_member, hilo._restore_hub, hilo._restore_member FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hilo._counters(), hilo.pool(), hilo._present() TO pg_monitor;
@@ -1546,21 +1544,23 @@ GRANT SELECT ON hilo.ranges, hilo.attachments TO PUBLIC;
 -- The owner of the database can dump and restore it.
 GRANT SELECT, INSERT ON hilo.hilo, hilo.hub, hilo.member, hilo.binding TO pg_database_owner;
 
--- A creator who is not a superuser administers collections, and can dump and restore
+-- PUBLIC does not administer.  A creator who is not a superuser administers collections, and can dump and restore
 -- them (COPY requires privileges on the tables, whose triggers merge).  What connects
 -- to other servers is reserved for superusers: leases, hubs, settings.
 DO $$
 DECLARE
     creator name := (SELECT r.rolname FROM pg_catalog.pg_extension e, pg_catalog.pg_roles r
                      WHERE e.extname = 'hilo' AND r.oid = e.extowner AND NOT r.rolsuper);
+    administration CONSTANT text := '
+        seed_identity_for, hilo.seed, hilo.drop, hilo.sync(text), hilo.sync(), hilo.configure, hilo.make_ordered, hilo.return_range, hilo.allow, hilo.disallow,
+        hilo.bind(text, regclass, name), hilo.bind(text, regprocedure), hilo.unbind, hilo._counters, hilo.pool';
 BEGIN
+    EXECUTE pg_catalog.format('REVOKE ALL ON ROUTINE %s FROM PUBLIC', administration);
     IF creator IS NOT NULL THEN
         EXECUTE pg_catalog.format('
-            GRANT EXECUTE ON ROUTINE
-                seed_identity_for, hilo.seed, hilo.drop, hilo.sync(text), hilo.sync(), hilo.configure, hilo.make_ordered, hilo.return_range, hilo.allow, hilo.disallow,
-                hilo.bind(text, regclass, name), hilo.bind(text, regprocedure), hilo.unbind, hilo._counters, hilo.pool, hilo._present TO %1$I WITH GRANT OPTION;
+            GRANT EXECUTE ON ROUTINE %2$s, hilo._present TO %1$I WITH GRANT OPTION;
             GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases, hilo.members TO %1$I WITH GRANT OPTION;
-            GRANT SELECT, INSERT ON hilo.hilo, hilo.hub, hilo.member, hilo.binding TO %1$I WITH GRANT OPTION', creator);
+            GRANT SELECT, INSERT ON hilo.hilo, hilo.hub, hilo.member, hilo.binding TO %1$I WITH GRANT OPTION', creator, administration);
     END IF;
 END
 $$;

@@ -83,22 +83,21 @@ lock_unbound(const char *collection)
 }
 
 /*
- * Remove what is recorded: roles that are allowed, tables that no longer exist.
- * Returns whether there was anything.
+ * Remove what is recorded: roles that are allowed, tables that no longer exist;
+ * release the lock if nothing is.
  */
-static bool
+static void
 forget_bindings(const char *collection)
 {
-	bool		result = false;
+	List	   *bindings;
 	ListCell   *lc;
 
 	hilo_clean_notes();
-	foreach(lc, hilo_bindings(collection))
-	{
+	bindings = hilo_bindings(collection);
+	foreach(lc, bindings)
 		(void) hilo_binding_remove(collection, lfirst(lc));
-		result = true;
-	}
-	return result;
+	if (bindings == NIL)
+		hilo_bindings_unlock(collection);
 }
 
 Datum
@@ -119,8 +118,8 @@ hilo_drop(PG_FUNCTION_ARGS)
 		ereport(NOTICE,
 				(errmsg(HILO_COUNTER_FORMAT " does not exist",
 						HILO_COUNTER_ARGS(collection.ref.name))));
-	if (!is_identity && !forget_bindings(collection.ref.name))
-		hilo_bindings_unlock(collection.ref.name);
+	if (!is_identity)
+		forget_bindings(collection.ref.name);
 	PG_RETURN_BOOL(dropped);
 }
 
