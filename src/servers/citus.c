@@ -83,20 +83,8 @@ column_text(HeapTuple tuple, TupleDesc desc, const char *name)
 }
 
 /*
- * True if these columns of the row have these values. other_column may be NULL.
- */
-static bool
-row_has(HeapTuple tuple, TupleDesc desc, const char *column, const char *value,
-		const char *other_column, const char *other_value)
-{
-	return strcmp(column_text(tuple, desc, column), value) == 0 &&
-		(other_column == NULL ||
-		 strcmp(column_text(tuple, desc, other_column), other_value) == 0);
-}
-
-/*
  * The first row of a catalog that has these values now, as a copy, with its
- * descriptor in *desc; NULL: no such catalog or row.
+ * descriptor in *desc; NULL: no such catalog or row.  other_column may be NULL.
  */
 static HeapTuple
 find_row(const char *catalog, const char *column, const char *value,
@@ -113,7 +101,9 @@ find_row(const char *catalog, const char *column, const char *value,
 	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
 	while (result == NULL && HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		if (row_has(tuple, *desc, column, value, other_column, other_value))
+		if (strcmp(column_text(tuple, *desc, column), value) == 0 &&
+			(other_column == NULL ||
+			 strcmp(column_text(tuple, *desc, other_column), other_value) == 0))
 			result = heap_copytuple(tuple);
 	}
 	systable_endscan(scan);

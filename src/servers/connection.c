@@ -19,7 +19,6 @@
 #include "libpq-fe.h"
 
 #include "access/reloptions.h"
-#include "catalog/pg_type.h"
 #include "catalog/pg_user_mapping.h"
 #include "commands/dbcommands.h"
 #include "foreign/foreign.h"
@@ -457,12 +456,12 @@ wait_for_socket(int events, int64 deadline)
  */
 static bool
 send_and_wait(const HiloHubQuestion *question, const char *sql, int count,
-			  const Oid *types, const char *const *params, HiloHubAnswer *answer)
+			  const char *const *params, HiloHubAnswer *answer)
 {
 	int64		deadline = steady_ms() + question->timeout;
 
 	clear_result();
-	if (!PQsendQueryParams(connection.conn, sql, count, types, params, NULL,
+	if (!PQsendQueryParams(connection.conn, sql, count, NULL, params, NULL,
 						   NULL, 0))
 		return fail_as_libpq(answer);
 	HILO_FAILURE_POINT("hub asked");
@@ -514,7 +513,6 @@ send_and_wait(const HiloHubQuestion *question, const char *sql, int count,
 static bool
 set_up(const HiloHubQuestion *question, HiloHubAnswer *answer)
 {
-	static const Oid types[] = {TEXTOID};
 	const char *params[] = {psprintf("%d", question->timeout)};
 
 	if (!send_and_wait(question,
@@ -523,7 +521,7 @@ set_up(const HiloHubQuestion *question, HiloHubAnswer *answer)
 					   " CASE WHEN pg_catalog.version() OPERATOR(pg_catalog.~) 'linux'"
 					   " THEN pg_catalog.set_config('client_connection_check_interval', '500', false) END"
 					   " FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'hilo'",
-					   1, types, params, answer))
+					   1, params, answer))
 		return false;
 	if (PQntuples(connection.result) != 1)
 		return fail(answer, ERRCODE_UNDEFINED_OBJECT,
@@ -640,22 +638,6 @@ items_of(const char *list)
 }
 
 /*
- * The number of hosts that the items name, by the rules of libpq. 1 if they
- * violate those rules: if it is given all of them, libpq reports that.
- */
-static int
-count_hosts(List *const *items)
-{
-	int			count = list_length(items[HOSTADDR] != NIL ?
-									items[HOSTADDR] : items[HOST]);
-
-	if ((items[HOST] != NIL && list_length(items[HOST]) != count) ||
-		(list_length(items[PORT]) > 1 && list_length(items[PORT]) != count))
-		return 1;
-	return Max(count, 1);
-}
-
-/*
  * Connect to one of the hosts, trying them in turn from the first on, so that
  * each has its turn although another one can be reached and gives nothing.  Each
  * has its own time limit, which libpq leaves to a caller that polls.
@@ -679,7 +661,12 @@ connect_to_any(Options *options, const HiloHubQuestion *question,
 		places[i] = value_of(options, place_keywords[i]);
 		items[i] = items_of(*places[i]);
 	}
-	hosts = count_hosts(items);
+
+	/* If the lists do not match, libpq is given all of them, and says so. */
+	hosts = Max(list_length(items[HOSTADDR] != NIL ? items[HOSTADDR] : items[HOST]), 1);
+	if ((items[HOST] != NIL && list_length(items[HOST]) != hosts) ||
+		(list_length(items[PORT]) > 1 && list_length(items[PORT]) != hosts))
+		hosts = 1;
 	for (int i = 0; i < hosts; i++)
 	{
 		List	   *addresses;
@@ -743,22 +730,7 @@ connect_to_hub(const HiloHubQuestion *question, HiloHubAnswer *answer)
 	return true;
 }
 
-/* Read a number of the answer; 0 if it is null.  Notes no error. */
-static bool
-read_number(int row, int col, int64 *number)
-{
-	const char *value = PQgetvalue(connection.result, row, col);
-	char	   *end;
-
-	*number = 0;
-	if (PQgetisnull(connection.result, row, col))
-		return true;
-	errno = 0;
-	*number = strtoll(value, &end, 10);
-	return errno == 0 && end != value && *end == '\0';
-}
-
-/* The columns of an answer, in every row. */
+/* The columns of an answer, in every row: numbers, then texts. */
 enum AnswerColumn
 {
 	ANSWER_LOW,
@@ -766,10 +738,11 @@ enum AnswerColumn
 	ANSWER_EPOCH,
 	ANSWER_RANGE_SIZE,
 	ANSWER_MAX_RANGE_SIZE,
-	ANSWER_NODE_TAG,
 	ANSWER_LINEAGE,
 	ANSWER_TERM,
 	ANSWER_TERM_ID,
+	ANSWER_NUMBERS,
+	ANSWER_NODE_TAG = ANSWER_NUMBERS,
 	ANSWER_REFUSAL,
 	ANSWER_HINT,
 	ANSWER_WANTS_REPORT,
@@ -779,7 +752,23 @@ enum AnswerColumn
 
 /* What the query calls them. */
 #define ANSWER_LIST \
-	"epoch, range_size, max_range_size, node_tag, lineage, term, term_id, refusal, hint, wants_report"
+	"epoch, range_size, max_range_size, lineage, term, term_id, node_tag, refusal, hint, wants_report"
+
+/* Read the numbers of a row, 0 for null; false if one of them is none. */
+static bool
+read_numbers(int row, int64 *numbers)
+{
+	for (int i = 0; i < ANSWER_NUMBERS; i++)
+	{
+		char	   *end;
+
+		errno = 0;
+		numbers[i] = strtoll(PQgetvalue(connection.result, row, i), &end, 10);
+		if (errno != 0 || *end != '\0')
+			return false;
+	}
+	return true;
+}
 
 /* A text of the answer, palloc'd; NULL: it is null. */
 static char *
@@ -794,22 +783,20 @@ static bool
 read_item(int row, const HiloHubQuestion *question, const HiloTerm *term,
 		  HiloLeaseAnswer *item)
 {
-	int64		range_size;
-	int64		max_range_size;
+	int64		numbers[ANSWER_NUMBERS];
 
-	if (!read_number(row, ANSWER_LOW, &item->range.low) ||
-		!read_number(row, ANSWER_HIGH, &item->range.high) ||
-		!read_number(row, ANSWER_EPOCH, &item->hub_epoch) ||
-		!read_number(row, ANSWER_RANGE_SIZE, &range_size) ||
-		!read_number(row, ANSWER_MAX_RANGE_SIZE, &max_range_size) ||
-		item->hub_epoch < 0 || range_size < 0 || range_size > INT_MAX ||
-		max_range_size < 0 || max_range_size > INT_MAX)
+	if (!read_numbers(row, numbers) || numbers[ANSWER_EPOCH] < 0 ||
+		(uint64) numbers[ANSWER_RANGE_SIZE] > INT_MAX ||
+		(uint64) numbers[ANSWER_MAX_RANGE_SIZE] > INT_MAX)
 		return false;
-	item->range_size = (int32) range_size;
-	item->max_range_size = (int32) max_range_size;
-	item->term = *term;
-	item->node_tag = read_text(row, ANSWER_NODE_TAG);
 	item->name = read_text(row, ANSWER_NAME);
+	item->term = *term;
+	item->range.low = numbers[ANSWER_LOW];
+	item->range.high = numbers[ANSWER_HIGH];
+	item->hub_epoch = numbers[ANSWER_EPOCH];
+	item->range_size = (int32) numbers[ANSWER_RANGE_SIZE];
+	item->max_range_size = (int32) numbers[ANSWER_MAX_RANGE_SIZE];
+	item->node_tag = read_text(row, ANSWER_NODE_TAG);
 	if (question->size == 0)
 	{
 		item->range.low = 0;
@@ -828,13 +815,14 @@ read_answer(const HiloHubQuestion *question, HiloHubAnswer *answer)
 {
 	bool		is_report = question->name[0] == '\0';
 	int			rows = PQntuples(connection.result);
+	int64		numbers[ANSWER_NUMBERS];
 
 	if (rows < 1 || (rows > 1 && !is_report) ||
-		PQnfields(connection.result) != ANSWER_COLUMNS ||
-		!read_number(0, ANSWER_LINEAGE, &answer->term.lineage) ||
-		!read_number(0, ANSWER_TERM, &answer->term.number) ||
-		!read_number(0, ANSWER_TERM_ID, &answer->term.id))
+		PQnfields(connection.result) != ANSWER_COLUMNS || !read_numbers(0, numbers))
 		return false;
+	answer->term.lineage = numbers[ANSWER_LINEAGE];
+	answer->term.number = numbers[ANSWER_TERM];
+	answer->term.id = numbers[ANSWER_TERM_ID];
 	answer->wants_report =
 		strcmp(PQgetvalue(connection.result, 0, ANSWER_WANTS_REPORT), "t") == 0;
 	answer->message = read_text(0, ANSWER_REFUSAL);
@@ -869,10 +857,6 @@ read_answer(const HiloHubQuestion *question, HiloHubAnswer *answer)
 static bool
 ask_connected(const HiloHubQuestion *question, HiloHubAnswer *answer)
 {
-	static const Oid lease_types[] = {TEXTOID, INT8OID, INT8OID, INT8OID,
-	INT8OID, INT8OID, TEXTOID};
-	static const Oid report_types[] = {TEXTOID, INT8OID, INT8OID, INT8OID,
-	TEXTARRAYOID, INT8ARRAYOID};
 	const char *lineage = psprintf(INT64_FORMAT, question->term.lineage);
 	const char *number = psprintf(INT64_FORMAT, question->term.number);
 	const char *id = psprintf(INT64_FORMAT, question->term.id);
@@ -889,11 +873,13 @@ ask_connected(const HiloHubQuestion *question, HiloHubAnswer *answer)
 
 	if (!(is_report ?
 		  send_and_wait(question,
-						"SELECT NULL, NULL, " ANSWER_LIST ", collection FROM hilo.report($1, $2, $3, $4, $5, $6)",
-						lengthof(report_types), report_types, report_params, answer) :
+						"SELECT NULL, NULL, " ANSWER_LIST ", collection FROM hilo.report($1::pg_catalog.text, $2::pg_catalog.int8,"
+						" $3::pg_catalog.int8, $4::pg_catalog.int8, $5::pg_catalog.text[], $6::pg_catalog.int8[])",
+						lengthof(report_params), report_params, answer) :
 		  send_and_wait(question,
-						"SELECT low, high, " ANSWER_LIST ", NULL FROM hilo.lease($1, $2, $3, $4, $5, $6, $7)",
-						lengthof(lease_types), lease_types, lease_params, answer)))
+						"SELECT low, high, " ANSWER_LIST ", NULL FROM hilo.lease($1::pg_catalog.text, $2::pg_catalog.int8,"
+						" $3::pg_catalog.int8, $4::pg_catalog.int8, $5::pg_catalog.int8, $6::pg_catalog.int8, $7::pg_catalog.text)",
+						lengthof(lease_params), lease_params, answer)))
 		return false;
 	answer->host = connection.host;
 	if (!read_answer(question, answer))

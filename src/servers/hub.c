@@ -325,10 +325,9 @@ members_of(const char *counter, int64 epoch)
 	char	   *names;
 	Datum		value;
 
-	value = hilo_sql_select(psprintf("SELECT string_agg(quote, ', ' ORDER BY quote) || CASE WHEN max(count) > 10 THEN ', ...' ELSE '' END"
-									 " FROM (SELECT CASE WHEN member = '' THEN 'leased by hand' ELSE '\"' || member || '\"' END AS quote, count(*) OVER () AS count"
-									 " FROM hilo.member WHERE collection = %s AND (" INT64_FORMAT " = 0 OR epoch <> " INT64_FORMAT ")"
-									 " ORDER BY member LIMIT 10) m",
+	value = hilo_sql_select(psprintf("SELECT array_to_string((array_agg(name ORDER BY name))[:10], ', ') || CASE WHEN count(*) > 10 THEN ', ...' ELSE '' END"
+									 " FROM (SELECT CASE WHEN member = '' THEN 'leased by hand' ELSE '\"' || member || '\"' END AS name"
+									 " FROM hilo.member WHERE collection = %s AND (" INT64_FORMAT " = 0 OR epoch <> " INT64_FORMAT ")) m",
 									 quote_literal_cstr(counter), epoch, epoch), NULL);
 	names = value == 0 ? NULL :
 		MemoryContextStrdup(context, TextDatumGetCString(value));

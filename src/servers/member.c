@@ -149,26 +149,6 @@ report_failure(const char *name, const char *hub, int sqlstate,
 			 hint == NULL ? 0 : errhint("%s", hint)));
 }
 
-static void
-report_no_hub(const char *name)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("\"%s\" has used up its leases and no longer has a hub",
-					name),
-			 errhint("Lease it again with hilo.lease_from(), or force a seed above all numbers that other servers draw, to count here.")));
-}
-
-static void
-report_limit(const char *name, int64 limit)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
-			 errmsg("\"%s\" does not have enough numbers left",
-					name),
-			 errdetail("The limit is " INT64_FORMAT ".", limit)));
-}
-
 /*
  * Ask
  */
@@ -644,7 +624,10 @@ ask_for_lease(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 		if (NameStr(hub)[0] == '\0')
 			return 0;
 		if (Max(need->above, row.max) >= row.max_value)
-			report_limit(ref->name, row.max_value);
+			ereport(ERROR,
+					(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+					 errmsg("\"%s\" does not have enough numbers left", ref->name),
+					 errdetail("The limit is " INT64_FORMAT ".", row.max_value)));
 		if (!(row.flags & HILO_ROW_LEASED) &&
 			strcmp(NameStr(row.hub), NameStr(hub)) != 0)
 		{
@@ -722,7 +705,11 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 	if (row->flags & HILO_ROW_LEASED)
 		hilo_lease_check_hub(ref, row);
 	if (NameStr(hub)[0] == '\0')
-		report_no_hub(name);
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("\"%s\" has used up its leases and no longer has a hub",
+						name),
+				 errhint("Lease it again with hilo.lease_from(), or force a seed above all numbers that other servers draw, to count here.")));
 	hilo_pool_require("cannot lease numbers of \"%s\" without a pool", name);
 
 	switch (hilo_pool_wait_to_ask(name, true, &state))
