@@ -1069,10 +1069,10 @@ CREATE FUNCTION hilo._claim_lease(
 COMMENT ON FUNCTION hilo._claim_lease(text, bigint, bigint) IS
     'for hilo.lease(): claim numbers in place, on disk; with size 0 only check that some would be given';
 
-CREATE FUNCTION hilo._hub_wait(lsn pg_lsn, waited integer) RETURNS void
+CREATE FUNCTION hilo._hub_wait(lsn pg_lsn, needs_standby boolean) RETURNS void
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_hub_wait';
-COMMENT ON FUNCTION hilo._hub_wait(pg_lsn, integer) IS
-    'for hilo.lease(): wait until a claim is on a standby, as waited and synchronous_standby_names say';
+COMMENT ON FUNCTION hilo._hub_wait(pg_lsn, boolean) IS
+    'for hilo.lease(): wait until a claim is on the standbys that synchronous_standby_names requires; an error if it needs one, and none is required';
 
 CREATE FUNCTION hilo._check_highest(collection text, highest bigint) RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_check_highest';
@@ -1174,7 +1174,9 @@ CREATE FUNCTION hilo.lease(
 DECLARE
     heard record;
     own record;
-    claimed record;
+    lsn pg_lsn;
+    -- What the settings say, even if the server does not follow them yet: the wait finds out.
+    is_synchronous boolean := current_setting('max_wal_senders') <> '0' AND current_setting('synchronous_standby_names') <> '';
     waits integer;
     known bigint;
 BEGIN
@@ -1206,16 +1208,15 @@ BEGIN
     term := own.term;
     term_id := own.term_id;
     IF refusal IS NULL THEN
-        SELECT c.* INTO claimed FROM hilo._claim_lease(lease.collection, size, at_least) c;
-        low := claimed.low;
-        high := claimed.high;
-        epoch := claimed.epoch;
-        range_size := claimed.range_size;
-        max_range_size := claimed.max_range_size;
-        node_tag := claimed.node_tag;
+        IF own.resumes AND NOT is_synchronous THEN
+            RAISE EXCEPTION 'this server gives leases only if a synchronous standby has them' USING ERRCODE = 'object_not_in_prerequisite_state',
+                DETAIL = 'The setting "hilo.hub_auto_resume" is on.',
+                HINT = 'Set synchronous_standby_names, or set hilo.hub_auto_resume to "off".';
+        END IF;
+        SELECT c.* INTO low, high, epoch, range_size, max_range_size, node_tag, lsn FROM hilo._claim_lease(lease.collection, size, at_least) c;
         IF size > 0 THEN
             -- Another session may have begun to wait for the standby since the term was read.
-            PERFORM hilo._hub_wait(claimed.lsn, h.waited) FROM hilo.hub h WHERE h.hub = '|';
+            PERFORM hilo._hub_wait(lsn, own.resumes OR h.waited <> 0 AND is_synchronous) FROM hilo.hub h WHERE h.hub = '|';
             waits := CASE WHEN own.resumes THEN CASE own.waited WHEN 0 THEN 1 ELSE 2 END ELSE CASE own.waited WHEN 2 THEN 3 ELSE 0 END END;
             IF waits <> own.waited THEN
                 UPDATE hilo.hub h SET waited = waits WHERE h.hub = '|' AND h.waited = own.waited;
@@ -1249,8 +1250,7 @@ DECLARE
     heard record;
     own hilo.hub;
     counts boolean;
-    one record;
-    options record;
+    number bigint;
 BEGIN
     IF member IS NULL OR known_lineage IS NULL OR known_term IS NULL OR known_term_id IS NULL OR collections IS NULL OR highest IS NULL THEN
         RAISE EXCEPTION 'no argument of hilo.report() may be null' USING ERRCODE = 'null_value_not_allowed';
@@ -1274,16 +1274,11 @@ BEGIN
     counts := known_lineage = own.lineage AND known_term = own.term AND known_term_id = own.term_id;
     wants_report := NOT own.is_open AND NOT counts;
     -- In the order of the report.
-    FOR one IN SELECT r.collection, max(r.highest) AS highest FROM unnest(collections, report.highest) WITH ORDINALITY r(collection, highest, n)
+    FOR collection, number IN SELECT r.collection, max(r.highest) FROM unnest(collections, report.highest) WITH ORDINALITY r(collection, highest, n)
             GROUP BY r.collection ORDER BY min(r.n) LOOP
-        SELECT c.epoch, c.range_size, c.max_range_size, CASE WHEN c.flags & 4 <> 0 THEN c.node_tag::text END AS node_tag
-            INTO options FROM hilo.hilo c WHERE c.collection = one.collection AND c.home = own.home AND own.is_open;
-        PERFORM hilo._note_member(member, one.collection, one.highest, options.epoch, known_term, CASE WHEN counts THEN own.term END, CASE WHEN counts THEN own.term_id END);
-        collection := one.collection;
-        epoch := options.epoch;
-        range_size := options.range_size;
-        max_range_size := options.max_range_size;
-        node_tag := options.node_tag;
+        SELECT c.epoch, c.range_size, c.max_range_size, CASE WHEN c.flags & 4 <> 0 THEN c.node_tag END
+            INTO epoch, range_size, max_range_size, node_tag FROM hilo.hilo c WHERE c.collection = report.collection AND c.home = own.home AND own.is_open;
+        PERFORM hilo._note_member(member, collection, number, epoch, known_term, CASE WHEN counts THEN own.term END, CASE WHEN counts THEN own.term_id END);
         RETURN NEXT;
     END LOOP;
     IF counts THEN

@@ -139,7 +139,6 @@ hilo_claim_lease(PG_FUNCTION_ARGS)
 
 	(void) hilo_api_administered(fcinfo, &collection);
 	check_highest(&collection.ref, at_least);
-	hilo_hub_check_synchronous();
 	hilo_counter_lease(&collection.ref, hilo_leasing(), size, at_least, &row,
 					   &claim);
 
@@ -158,7 +157,7 @@ hilo_claim_lease(PG_FUNCTION_ARGS)
 Datum
 hilo_hub_wait(PG_FUNCTION_ARGS)
 {
-	hilo_hub_flush(PG_GETARG_LSN(0), PG_GETARG_INT32(1));
+	hilo_flush_everywhere(PG_GETARG_LSN(0), PG_GETARG_BOOL(1));
 	PG_RETURN_VOID();
 }
 

@@ -16,8 +16,6 @@
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
-#include "replication/syncrep.h"
-#include "replication/walsender.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
@@ -192,27 +190,6 @@ hilo_hub_check_draw(HiloRowRef *ref)
 			 errhint("Call hilo.hub_resume() once all members that hilo.members shows have reported.")));
 }
 
-/*
- * What the setting says, even if the server does not follow it yet, or no longer:
- * whoever relies on it waits until a standby has acknowledged.
- */
-bool
-hilo_hub_is_synchronous(void)
-{
-	return max_wal_senders > 0 && SyncRepStandbyNames[0] != '\0';
-}
-
-void
-hilo_hub_check_synchronous(void)
-{
-	if (hilo_hub_auto_resume && !hilo_hub_is_synchronous())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("this server gives leases only if a synchronous standby has them"),
-				 errdetail("The setting \"hilo.hub_auto_resume\" is on."),
-				 errhint("Set synchronous_standby_names, or set hilo.hub_auto_resume to \"off\".")));
-}
-
 void
 hilo_flush_everywhere(XLogRecPtr lsn, bool needs_standby)
 {
@@ -228,13 +205,6 @@ hilo_flush_everywhere(XLogRecPtr lsn, bool needs_standby)
 }
 
 void
-hilo_hub_flush(XLogRecPtr lsn, int waited)
-{
-	hilo_flush_everywhere(lsn, hilo_hub_auto_resume ||
-						  (waited != 0 && hilo_hub_is_synchronous()));
-}
-
-void
 hilo_hub_wait_for_standby(XLogRecPtr lsn)
 {
 	/* Something may have been noted since the claim began. */
@@ -244,7 +214,7 @@ hilo_hub_wait_for_standby(XLogRecPtr lsn)
 		return;
 
 	/*
-	 * The setting that hilo_hub_flush() asks may be out of date in a long
+	 * What synchronous_standby_names says may be out of date in a long
 	 * statement; the server waits if it requires a standby.
 	 */
 	hilo_flush_everywhere(lsn, hilo_hub_auto_resume);

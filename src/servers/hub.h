@@ -47,22 +47,6 @@ extern void hilo_hub_wait_for_standby(XLogRecPtr lsn);
  */
 extern void hilo_flush_everywhere(XLogRecPtr lsn, bool needs_standby);
 
-/*
- * Wait until a lease is on disk, and on the standbys that
- * synchronous_standby_names requires.  With hilo.hub_auto_resume, or if waited is
- * not 0 and that setting names some, raises 55000 if none has it.
- */
-extern void hilo_hub_flush(XLogRecPtr lsn, int waited);
-
-/* True if a synchronous standby is configured. */
-extern bool hilo_hub_is_synchronous(void);
-
-/*
- * If hilo.hub_auto_resume is on, raise 55000 unless a synchronous standby is
- * configured.
- */
-extern void hilo_hub_check_synchronous(void);
-
 /* True if this server has been asked for leases. */
 extern bool hilo_is_hub(void);
 

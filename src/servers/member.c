@@ -891,12 +891,12 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 
 	if (!is_coordinator(server))
 	{
-		(void) get_foreign_server_oid(server, false);
 		if (strchr(server, '|') != NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_RESERVED_NAME),
 					 errmsg("server \"%s\" cannot be a hub", server),
 					 errdetail("Names that contain \"|\" are reserved.")));
+		(void) get_foreign_server_oid(server, false);
 	}
 	hilo_pool_require("cannot lease numbers of \"%s\" without a pool", ref->name);
 
