@@ -119,7 +119,7 @@ COMMENT ON INDEX hilo.hilo_collection_idx IS 'finds the row of a name';
 CREATE TABLE hilo.hub (
     hub text COLLATE "C" NOT NULL,
     role name,
-    lineage bigint NOT NULL,
+    lineage bigint,
     term bigint,
     term_id bigint,
     is_open boolean,
@@ -133,7 +133,7 @@ COMMENT ON TABLE hilo.hub IS
     'which servers hilo.lease_from() has named, and in row | what this server is as a hub';
 COMMENT ON COLUMN hilo.hub.hub IS 'name of the foreign server; |: this server';
 COMMENT ON COLUMN hilo.hub.role IS 'role whose user mapping is used';
-COMMENT ON COLUMN hilo.hub.lineage IS 'random number of the hub, which its copies and standbys share';
+COMMENT ON COLUMN hilo.hub.lineage IS 'in row |: random number, which copies and standbys of this server share';
 COMMENT ON COLUMN hilo.hub.term IS 'in row |: number of the term';
 COMMENT ON COLUMN hilo.hub.term_id IS 'in row |: random id of the term';
 COMMENT ON COLUMN hilo.hub.is_open IS 'in row |: true if leases are given in the term, false if reports of members are collected';
@@ -1377,7 +1377,7 @@ BEGIN
             VALUES ('|', other.lineage, other.term, other.term_id, false, 0, 0, COALESCE(other.seen, 0), 0)
         ON CONFLICT (hub) DO UPDATE SET seen = GREATEST(h.seen, h.term, EXCLUDED.term, EXCLUDED.seen), is_open = false WHERE h.lineage = EXCLUDED.lineage;
     ELSE
-        INSERT INTO hilo.hub (hub, role, lineage) VALUES (other.hub, other.role, COALESCE(other.lineage, 0)) ON CONFLICT DO NOTHING;
+        INSERT INTO hilo.hub (hub, role) VALUES (other.hub, other.role) ON CONFLICT DO NOTHING;
     END IF;
 END
 $$;

@@ -251,15 +251,13 @@ end_as_owner(const AsOwner *before)
 }
 
 void
-hilo_hub_note(const char *hub, const char *role, int64 lineage)
+hilo_hub_note(const char *hub, const char *role)
 {
 	AsOwner		before = begin_as_owner();
 
-	hilo_sql_run(psprintf("INSERT INTO hilo.hub (hub, role, lineage) VALUES (%s, %s, " INT64_FORMAT ")"
-						  " ON CONFLICT (hub) DO UPDATE SET role = EXCLUDED.role, lineage = EXCLUDED.lineage"
-						  " WHERE (hub.role, hub.lineage) IS DISTINCT FROM (EXCLUDED.role, EXCLUDED.lineage)",
-						  quote_literal_cstr(hub),
-						  role == NULL ? "NULL" : quote_literal_cstr(role), lineage));
+	hilo_sql_run(psprintf("INSERT INTO hilo.hub (hub, role) VALUES (%s, %s)"
+						  " ON CONFLICT (hub) DO UPDATE SET role = EXCLUDED.role WHERE hub.role IS DISTINCT FROM EXCLUDED.role",
+						  quote_literal_cstr(hub), quote_literal_cstr(role)));
 	end_as_owner(&before);
 }
 

@@ -56,8 +56,8 @@ extern bool hilo_is_hub(void);
  */
 extern char *hilo_hub_role(const char *hub);
 
-/* Note them; the row is of the current transaction. */
-extern void hilo_hub_note(const char *hub, const char *role, int64 lineage);
+/* Note it; the row is of the current transaction. */
+extern void hilo_hub_note(const char *hub, const char *role);
 
 /*
  * Merge a row from a dump into hilo.hub or hilo.member, of which it is a row.

@@ -912,8 +912,8 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 		report_failure(ref->name, server, answer.sqlstate, DT_NOBEGIN,
 					   answer.message, answer.hint);
 
-	hilo_hub_note(server, is_coordinator(server) ? NULL :
-				  GetUserNameFromId(role, false), answer.term.lineage);
+	if (!is_coordinator(server))
+		hilo_hub_note(server, GetUserNameFromId(role, false));
 	HILO_FAILURE_POINT("hub known");
 	hilo_pool_forget(ref->name,
 					 hilo_counter_set_hub(ref, server, size, answer.term.lineage));
