@@ -54,12 +54,13 @@ enum HubColumn
 /*
  * A copy of the row of that name, NULL: none.  Of one that no transaction has
  * committed yet, the first version is taken as it is: counters that were changed
- * in place by the same transaction already depend on it.
+ * in place by the same transaction already depend on it.  A scan with SnapshotAny
+ * leaves no trace in serializable transactions.
  */
 static HeapTuple
 find_hub(Relation rel, const char *name)
 {
-	Snapshot	now = hilo_snapshot_now(RelationGetRelid(rel), InvalidCommandId);
+	Snapshot	now = RegisterSnapshot(GetCatalogSnapshot(RelationGetRelid(rel)));
 	SnapshotData dirty;
 	HeapTuple	result = NULL;
 	bool		committed = false;
