@@ -94,11 +94,16 @@ warn_near_limit(const HiloRowRef *ref, const HiloRow *row)
 			 hint_at_limit(row)));
 }
 
-/* Raise 55000 because of what the counter is; message has HILO_COUNTER_FORMAT. */
+/*
+ * Release the row, unless there is none, and raise 55000 because of what the
+ * counter is; message has HILO_COUNTER_FORMAT.
+ */
 static void
-refuse(const HiloRowRef *ref, const char *message, const char *detail,
-	   const char *hint)
+refuse(HiloRowChange *change, const HiloRowRef *ref, const char *message,
+	   const char *detail, const char *hint)
 {
+	if (change != NULL)
+		hilo_row_abandon(change);
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg(message, HILO_COUNTER_ARGS(ref->name)),
@@ -123,9 +128,9 @@ refuse_leased(HiloRowChange *change, const HiloRowRef *ref)
 }
 
 static void
-refuse_ordered(const HiloRowRef *ref)
+refuse_ordered(HiloRowChange *change, const HiloRowRef *ref)
 {
-	refuse(ref, HILO_COUNTER_FORMAT " is ordered",
+	refuse(change, ref, HILO_COUNTER_FORMAT " is ordered",
 		   "Its numbers are drawn in order on one server.",
 		   "Make it unordered with hilo.configure() first.");
 }
@@ -488,33 +493,21 @@ hilo_counter_advance(HiloRowRef *ref, int64 number, HiloRow *result)
 {
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
-	int64		old_max;
-	bool		changed;
-	bool		too_far = false;
+	bool		too_far;
 
 	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
-	old_max = row->max;
 
-	if (number > old_max)
-	{
-		/*
-		 * This includes a number above the limit, which may become higher.
-		 */
-		changed = number - old_max <= (row->max_value - old_max) / 2;
-		too_far = !changed;
-		if (changed)
-			set_max(row, number);
-	}
-	else
-	{
-		/* If the newest claim went back, the number would be drawn. */
-		changed = row->claim_low != 0 && number >= row->claim_low;
-		if (changed)
-			hilo_row_end_claims(row);
-	}
+	/* This includes a number above the limit, which may become higher. */
+	too_far = number > row->max &&
+		number - row->max > (row->max_value - row->max) / 2;
 
-	if (changed)
+	/* If the newest claim went back, a number of it would be drawn. */
+	if (!too_far && (number > row->max ||
+					 (row->claim_low != 0 && number >= row->claim_low)))
+	{
+		set_max(row, Max(row->max, number));
 		(void) hilo_row_finish(&change);
+	}
 	else
 		hilo_row_abandon(&change);
 	warn_near_limit(ref, row);
@@ -527,23 +520,19 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 {
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
-	int64		old_max;
-	int64		old_limit;
-	int64		max;
+	int64		end;
 
 	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
-	old_max = row->max;
-	old_limit = row->max_value;
-	max = Max(old_max, highest);
+	end = Min(limit, row->max_value);
 
 	/* Nothing is to be done if a binding has only to be noted, and has been. */
 	if (highest < 0 && (row->flags & HILO_ROW_BOUND) &&
-		old_limit <= Max(limit, old_max))
+		row->max_value <= Max(limit, row->max))
 	{
 		hilo_row_abandon(&change);
-		return old_max;
+		return row->max;
 	}
-	if (max >= Min(limit, old_limit) && !lenient)
+	if (Max(row->max, highest) >= end && !lenient)
 	{
 		hilo_row_abandon(&change);
 		ereport(ERROR,
@@ -551,10 +540,10 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 				 errmsg(HILO_COUNTER_FORMAT " would have no numbers left",
 						HILO_COUNTER_ARGS(ref->name)),
 				 errdetail("Numbers up to " INT64_FORMAT " are in use; the limit is " INT64_FORMAT ".",
-						   max, Min(limit, old_limit)),
-				 old_limit < limit && (row->flags & HILO_ROW_OWN_LIMIT) ?
+						   Max(row->max, highest), end),
+				 row->max_value < limit && (row->flags & HILO_ROW_OWN_LIMIT) ?
 				 errhint("Raise max_value with hilo.configure().") :
-				 old_max >= Min(limit, old_limit) ?
+				 row->max >= end ?
 				 errhint("Specify another collection, or move the column to a larger type.") :
 				 limit < PG_INT64_MAX ?
 				 errhint("Move the column to a larger type.") :
@@ -568,7 +557,7 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 	row->flags |= HILO_ROW_BOUND;
 	if (highest >= 0)
 	{
-		set_max(row, Max(old_max, Min(highest, Min(limit, old_limit))));
+		set_max(row, Max(row->max, Min(highest, end)));
 		set_epoch(row);
 	}
 	lower_limit(row, limit);
@@ -600,11 +589,9 @@ static void
 check_orderable(HiloRowChange *change, const HiloRowRef *ref)
 {
 	refuse_leased(change, ref);
-	if (!(change->row.flags & HILO_ROW_LEASED))
-		return;
-	hilo_row_abandon(change);
-	refuse(ref, HILO_COUNTER_FORMAT " still has leased numbers to draw", NULL,
-		   "To count here, force a seed above all numbers that other servers draw.");
+	if (change->row.flags & HILO_ROW_LEASED)
+		refuse(change, ref, HILO_COUNTER_FORMAT " still has leased numbers to draw", NULL,
+			   "To count here, force a seed above all numbers that other servers draw.");
 }
 
 /*
@@ -614,13 +601,11 @@ check_orderable(HiloRowChange *change, const HiloRowRef *ref)
 static void
 check_unused(HiloRowChange *change, const HiloRowRef *ref)
 {
-	if (change->row.claimed_at == DT_NOBEGIN &&
-		!(change->row.flags & HILO_ROW_DRAWN))
-		return;
-	hilo_row_abandon(change);
-	refuse(ref, HILO_COUNTER_FORMAT " is in use",
-		   "Transactions may hold numbers that were not drawn in order.",
-		   "Use CALL hilo.make_ordered(), which waits for them.");
+	if (change->row.claimed_at != DT_NOBEGIN ||
+		(change->row.flags & HILO_ROW_DRAWN))
+		refuse(change, ref, HILO_COUNTER_FORMAT " is in use",
+			   "Transactions may hold numbers that were not drawn in order.",
+			   "Use CALL hilo.make_ordered(), which waits for them.");
 }
 
 /* Make the collection ordered, or unordered. */
@@ -685,23 +670,20 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 }
 
 void
-hilo_counter_settle(HiloRowRef *ref, bool order)
+hilo_counter_settle(HiloRowRef *ref)
 {
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 
 	if (!hilo_row_find(&change, ref, HILO_ROW_CHANGE))
 		return;
-	if (order && (row->flags & (HILO_ROW_ORDERED | HILO_ROW_SETTLED)) != HILO_ROW_ORDERED)
+	if ((row->flags & (HILO_ROW_ORDERED | HILO_ROW_SETTLED)) != HILO_ROW_ORDERED)
 	{
 		hilo_row_abandon(&change);
 		return;
 	}
-	if (order)
-	{
-		row->flags |= HILO_ROW_SETTLED;
-		row->flags &= ~HILO_ROW_DRAWN;
-	}
+	row->flags |= HILO_ROW_SETTLED;
+	row->flags &= ~HILO_ROW_DRAWN;
 	hilo_row_flush(finish_announced(&change));
 }
 
@@ -820,12 +802,12 @@ hilo_counter_lease(HiloRowRef *ref, HiloLeasing leasing, int64 size,
 	if (hilo_counter_claim(ref, &request, row, claim))
 		return;
 	if (row->flags & HILO_ROW_ORDERED)
-		refuse_ordered(ref);
+		refuse_ordered(NULL, ref);
 	if (!(row->flags & HILO_ROW_LEASED) &&
 		!hilo_counter_is_for_hub(ref, row, leasing))
 		return;
 	hub = row->flags & HILO_ROW_LEASED ? NameStr(row->hub) : hilo_hub;
-	refuse(ref, HILO_COUNTER_FORMAT " is not counted on this server",
+	refuse(NULL, ref, HILO_COUNTER_FORMAT " is not counted on this server",
 		   "A server that leases numbers cannot be a hub for them.",
 		   hub[0] == '\0' ? NULL :
 		   psprintf("Ask its hub, \"%.*s\".", (int) strcspn(hub, "|"), hub));
@@ -861,10 +843,7 @@ hilo_counter_set_hub(HiloRowRef *ref, const char *hub, int32 size,
 
 	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
 	if (row->flags & HILO_ROW_ORDERED)
-	{
-		hilo_row_abandon(&change);
-		refuse_ordered(ref);
-	}
+		refuse_ordered(&change, ref);
 
 	/*
 	 * What is leased stays valid, but not together with leases of another
@@ -985,24 +964,6 @@ is_as_asked(const HiloRowChange *change, const HiloRow *asked)
 		 strcmp(NameStr(row->hub), NameStr(asked->hub)) == 0);
 }
 
-/* Lock the row if the answer counts, with the term of the answer in it. */
-static HiloTaken
-find_as_asked(HiloRowChange *change, HiloRowRef *ref, const HiloRow *asked,
-			  const HiloLeaseAnswer *answer)
-{
-	HiloTaken	taken = HILO_TAKEN;
-
-	if (!hilo_row_find(change, ref, HILO_ROW_CHANGE))
-		return HILO_NOT_AS_ASKED;
-	if (!is_as_asked(change, asked))
-		taken = HILO_NOT_AS_ASKED;
-	else if (!obeys(&change->row, &answer->term))
-		taken = HILO_NOT_OBEYED;
-	if (taken != HILO_TAKEN)
-		hilo_row_abandon(change);
-	return taken;
-}
-
 HiloTaken
 hilo_counter_take_in(HiloRowRef *ref, const HiloRow *asked,
 					 const HiloLeaseAnswer *answer, HiloClaim *claim)
@@ -1010,13 +971,21 @@ hilo_counter_take_in(HiloRowRef *ref, const HiloRow *asked,
 	HiloRange	range = answer->range;
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
-	HiloTaken	taken;
+	HiloTaken	taken = HILO_TAKEN;
 	bool		to_announce;
 	XLogRecPtr	lsn;
 
-	taken = find_as_asked(&change, ref, asked, answer);
+	if (!hilo_row_find(&change, ref, HILO_ROW_CHANGE))
+		return HILO_NOT_AS_ASKED;
+	if (!is_as_asked(&change, asked))
+		taken = HILO_NOT_AS_ASKED;
+	else if (!obeys(row, &answer->term))
+		taken = HILO_NOT_OBEYED;
 	if (taken != HILO_TAKEN)
+	{
+		hilo_row_abandon(&change);
 		return taken;
+	}
 
 	to_announce = note_hub(row, asked, answer);
 

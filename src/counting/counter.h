@@ -164,11 +164,10 @@ extern bool hilo_counter_configure(HiloRowRef *ref,
 								   const HiloCounterOptions *options);
 
 /*
- * Give a row that came from elsewhere an epoch with which claims can be valid.
- * order: if the collection is ordered, note that all transactions have ended
- * that may hold numbers from before it became so.
+ * If the collection is ordered, note that all transactions have ended that may
+ * hold numbers from before it became so.
  */
-extern void hilo_counter_settle(HiloRowRef *ref, bool order);
+extern void hilo_counter_settle(HiloRowRef *ref);
 
 /*
  * Merge a row from another database or a backup: max and what belongs to it are

@@ -721,7 +721,7 @@ hilo_collection_settle_order(HiloCollection *collection)
 {
 	HILO_FAILURE_POINT("order changed");
 	hilo_order_begin(collection->ref.name);
-	hilo_counter_settle(&collection->ref, true);
+	hilo_counter_settle(&collection->ref);
 }
 
 void

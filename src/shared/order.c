@@ -439,9 +439,14 @@ use_turn(HiloShared *it, HiloRowRef *ref, HiloRow *row, int64 count)
 	(void) hilo_counter_read(ref, row);
 	if (!(row->flags & HILO_ROW_ORDERED))
 		return;
+
+	/*
+	 * It came from elsewhere, and gets an epoch with which claims can be
+	 * valid.
+	 */
 	if (row->epoch == 0)
 	{
-		hilo_counter_settle(ref, false);
+		(void) hilo_counter_seed(ref, 0, false);
 		(void) hilo_counter_read(ref, row);
 	}
 	if (!adopt_row(it, row, count, &request) ||

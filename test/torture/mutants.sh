@@ -242,7 +242,7 @@ mutant() {
             look() { tap 094_ordered_attacks.pl 'began after the snapshot'; } ;;
         terms)
             about="an answer of an earlier term is taken in"
-            replace counting/counter.c 'else if (!obeys(&change->row, &answer->term))' 'else if (!obeys(&change->row, &answer->term) && false)'
+            replace counting/counter.c 'else if (!obeys(row, &answer->term))' 'else if (!obeys(row, &answer->term) && false)'
             look() { tap 079_terms.pl 'no number twice'; } ;;
         own-draws)
             about="a hub that is not open draws for itself"
