@@ -89,15 +89,6 @@ hilo_sql_number(const char *sql, Snapshot snapshot)
 	return number;
 }
 
-Snapshot
-hilo_snapshot_now(Oid table, CommandId command)
-{
-	Snapshot	snapshot = RegisterSnapshot(GetCatalogSnapshot(table));
-
-	snapshot->curcid = command;
-	return snapshot;
-}
-
 char *
 hilo_sql_table(Oid table)
 {

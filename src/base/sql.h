@@ -40,13 +40,6 @@ extern Datum hilo_sql_select(const char *sql, Snapshot snapshot);
 /* The same for a bigint.  Sets up the environment itself. */
 extern int64 hilo_sql_number(const char *sql, Snapshot snapshot);
 
-/*
- * A snapshot of what is committed now, and what this transaction did before the
- * command, registered.  Unlike a query's, a scan with SnapshotAny whose rows are
- * compared with it leaves no trace in serializable transactions.
- */
-extern Snapshot hilo_snapshot_now(Oid table, CommandId command);
-
 /* The name of a table, qualified and quoted, palloc'd. */
 extern char *hilo_sql_table(Oid table);
 

@@ -33,6 +33,7 @@
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "base/compat.h"
@@ -502,6 +503,15 @@ hilo_catalog_open_at_exit(Oid expected, LOCKMODE lockmode)
 		return NULL;
 	}
 	return rel;
+}
+
+Snapshot
+hilo_snapshot_now(Oid table, CommandId command)
+{
+	Snapshot	snapshot = RegisterSnapshot(GetCatalogSnapshot(table));
+
+	snapshot->curcid = command;
+	return snapshot;
 }
 
 void

@@ -12,6 +12,7 @@
 #include "miscadmin.h"
 #include "storage/lockdefs.h"
 #include "utils/relcache.h"
+#include "utils/snapshot.h"
 
 /* The schema of our tables; the functions may be in another one. */
 #define HILO_SCHEMA		"hilo"
@@ -80,6 +81,13 @@ extern Relation hilo_catalog_open_at_exit(Oid expected, LOCKMODE lockmode);
  * there is no such index.
  */
 extern Oid	hilo_catalog_name_index(HiloTable table);
+
+/*
+ * A snapshot of what is committed now, and what this transaction did before the
+ * command, registered.  Unlike a query's, a scan with SnapshotAny whose rows are
+ * compared with it leaves no trace in serializable transactions.
+ */
+extern Snapshot hilo_snapshot_now(Oid table, CommandId command);
 
 /*
  * Identifies the database and table that rows belong to.  It differs in a copy
