@@ -133,11 +133,19 @@ hilo_api_seed(FunctionCallInfo fcinfo, HiloCollection *collection)
 TupleDesc
 hilo_api_result_desc(FunctionCallInfo fcinfo)
 {
-	TupleDesc	desc;
+	HiloCallSite *site = hilo_api_call_site(fcinfo->flinfo);
 
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	return BlessTupleDesc(desc);
+	if (site->result_desc == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+		TupleDesc	desc;
+
+		if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+			elog(ERROR, "return type must be a row type");
+		site->result_desc = BlessTupleDesc(desc);
+		MemoryContextSwitchTo(old);
+	}
+	return site->result_desc;
 }
 
 Datum

@@ -29,6 +29,7 @@ typedef struct HiloCallSite
 								 * was found; 0: not found yet */
 	uint64		command;		/* hilo_command(), if a stored default makes
 								 * the calls; else 0 */
+	TupleDesc	result_desc;	/* NULL: not looked up yet */
 } HiloCallSite;
 
 /* Identifies the command that this session runs now; not 0. */
