@@ -18,6 +18,7 @@
 #include "utils/memutils.h"
 #include "utils/partcache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "base/sql.h"
 #include "counting/once.h"
@@ -121,6 +122,45 @@ table_changed(Oid relation)
 	}
 }
 
+/* True if the relation has a trigger with that OID. */
+static bool
+has_trigger(Relation rel, Oid trigger)
+{
+	TriggerDesc *triggers = rel->trigdesc;
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		if (triggers->triggers[i].tgoid == trigger)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Forget triggers that have been dropped, as far as this relation and those that no
+ * longer exist are concerned: a session may meet any number of them.  No statement
+ * is using one, because the server does not drop the triggers of a table in use.
+ */
+static void
+forget_dropped(Relation rel)
+{
+	HASH_SEQ_STATUS status;
+	AdvanceSite *site;
+
+	hash_seq_init(&status, sites);
+	while ((site = hash_seq_search(&status)) != NULL)
+	{
+		if (site->known_at == site->changes ||
+			(site->relation == RelationGetRelid(rel) ?
+			 has_trigger(rel, site->trigger) :
+			 SearchSysCacheExists1(RELOID, ObjectIdGetDatum(site->relation))))
+			continue;
+		if (site->watched != NULL)
+			pfree(site->watched);
+		(void) hash_search(sites, &site->trigger, HASH_REMOVE, NULL);
+	}
+}
+
 static AdvanceSite *
 find_site(TriggerData *trigdata)
 {
@@ -137,9 +177,11 @@ find_site(TriggerData *trigdata)
 							HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 		hilo_on_relation_change(table_changed);
 	}
-	site = hash_search(sites, &trigger, HASH_ENTER, &found);
+	site = hash_search(sites, &trigger, HASH_FIND, &found);
 	if (!found)
 	{
+		forget_dropped(trigdata->tg_relation);
+		site = hash_search(sites, &trigger, HASH_ENTER, NULL);
 		memset((char *) site + sizeof(Oid), 0, sizeof(AdvanceSite) - sizeof(Oid));
 		site->relation = site->topmost = RelationGetRelid(trigdata->tg_relation);
 		site->changes = 1;

@@ -295,6 +295,25 @@ INSERT INTO t_kind DEFAULT VALUES RETURNING id;
 SELECT hilo.detach('t_kind'), hilo.attach('t_kind');
 INSERT INTO t_kind DEFAULT VALUES RETURNING id;
 DROP TABLE t_done, t_grows, t_kind;
+-- A session that meets one trigger after another, of one table or of many, keeps what it knows of those that exist.
+CREATE PROCEDURE attach_again(times int) LANGUAGE plpgsql AS $$
+BEGIN
+    FOR i IN 1 .. times LOOP
+        CREATE TABLE t_each (id bigserial PRIMARY KEY);
+        PERFORM hilo.attach('t_again'), hilo.attach('t_each');
+        INSERT INTO t_again DEFAULT VALUES;
+        INSERT INTO t_each DEFAULT VALUES;
+        PERFORM hilo.detach('t_again');
+        DROP TABLE t_each;
+    END LOOP;
+END $$;
+CREATE FUNCTION known() RETURNS bigint LANGUAGE sql AS $$ SELECT used_bytes FROM pg_backend_memory_contexts WHERE name = 'hilo triggers' AND level = 1 $$;
+CREATE TABLE t_again (id bigserial PRIMARY KEY);
+CALL attach_again(40);
+SELECT known() AS before \gset
+CALL attach_again(40);
+SELECT known() - :before AS more;
+DROP TABLE t_again;
 
 RESET client_min_messages;
 SET client_min_messages = error;
