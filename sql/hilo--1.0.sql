@@ -195,6 +195,9 @@ COMMENT ON INDEX hilo.binding_collection_idx IS 'finds the bindings of a collect
 --
 -- Guards
 --
+-- SQL changes rows of hilo.hub and hilo.member; if there is a publication FOR ALL TABLES, the
+-- server refuses that for tables without a replica identity.
+--
 CREATE FUNCTION hilo.guard() RETURNS trigger
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_guard';
 COMMENT ON FUNCTION hilo.guard() IS
@@ -205,20 +208,20 @@ DECLARE
     guarded record;
 BEGIN
     FOR guarded IN SELECT * FROM (VALUES
-            ('hilo', 'seed', 'drop', ''),
-            ('hub', 'lease_from', 'lease_from', ''),
-            ('member', 'lease', 'hub_forget', ''),
-            ('binding', 'bind', 'unbind', 'WHERE kind <> ''noted''')) v("table", changes, deletes, dumped) LOOP
+            ('hilo', 'seed', 'drop', '', 'NOTHING'),
+            ('hub', 'lease_from', 'lease_from', '', 'USING INDEX hub_hub_idx'),
+            ('member', 'lease', 'hub_forget', '', 'USING INDEX member_member_idx'),
+            ('binding', 'bind', 'unbind', 'WHERE kind <> ''noted''', 'NOTHING')) v("table", changes, deletes, dumped, identity) LOOP
         EXECUTE pg_catalog.format($sql$
             CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.%1$I
                 FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo.%2$s', 'hilo.%3$s');
             CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.%1$I
                 FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo.%2$s', 'hilo.%3$s');
-            ALTER TABLE hilo.%1$I ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table, REPLICA IDENTITY NOTHING;
+            ALTER TABLE hilo.%1$I ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table, REPLICA IDENTITY %5$s;
             COMMENT ON TRIGGER guard_rows ON hilo.%1$I IS 'merges an INSERT into the existing rows; refuses changes by hand';
             COMMENT ON TRIGGER guard_table ON hilo.%1$I IS 'refuses changes by hand, even if they affect no row';
             SELECT pg_catalog.pg_extension_config_dump('hilo.%1$I', %4$L)
-            $sql$, guarded."table", guarded.changes, guarded.deletes, guarded.dumped);
+            $sql$, guarded."table", guarded.changes, guarded.deletes, guarded.dumped, guarded.identity);
     END LOOP;
 END
 $$;

@@ -16,6 +16,7 @@
 
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "replication/logicalworker.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/regproc.h"
@@ -330,7 +331,8 @@ refuse(TriggerData *trigdata)
  *
  * BEFORE UPDATE, DELETE or TRUNCATE: refuse; once per statement, so that one
  * that affects no row is refused as well, and for each row, because statements
- * on a parent table and apply workers fire only row triggers.
+ * on a parent table fire only row triggers.  Those that logical replication brings
+ * concern another server, and are left out.
  */
 Datum
 hilo_guard(PG_FUNCTION_ARGS)
@@ -349,7 +351,11 @@ hilo_guard(PG_FUNCTION_ARGS)
 		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
 							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
 	if (!TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
-		refuse(trigdata);
+	{
+		if (!IsLogicalWorker())
+			refuse(trigdata);
+		return PointerGetDatum(NULL);
+	}
 	merge(hilo_api_trigger(fcinfo, "hilo.guard"));
 	return PointerGetDatum(NULL);
 }

@@ -386,10 +386,6 @@ try_rate(void)
 	result = hilo_rate_decay(value, elapsed, unit);
 	MUST(result >= 0 && result <= value);
 	MUST(elapsed > 0 || result == value);
-
-	result = hilo_rate(value, elapsed, unit);
-	MUST(isfinite(result) && result >= value);
-	MUST(result <= value * 61);
 }
 
 /*

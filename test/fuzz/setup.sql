@@ -485,7 +485,7 @@ BEGIN
                 (ARRAY[NULL, 0, 1, 70000])[1 + floor(random() * 4)::int], fuzz.a_name())
             WHEN 3 THEN 'SELECT * FROM hilo.attachments, hilo.identities'
             WHEN 4 THEN format('%s hilo.%s', (ARRAY['DELETE FROM', 'TRUNCATE', 'DELETE FROM ONLY'])[1 + floor(random() * 3)::int], names[1 + floor(random() * 3)::int])
-            WHEN 5 THEN format('UPDATE hilo.hilo SET changes = 0 WHERE random() < 2')
+            WHEN 5 THEN format('UPDATE hilo.hilo SET claim = 0 WHERE random() < 2')
             WHEN 6 THEN format('INSERT INTO fuzz.assigned (id) VALUES (%L)', fuzz.a_text())
             WHEN 7 THEN format('INSERT INTO fuzz.t_identity (id) OVERRIDING SYSTEM VALUE VALUES (%L) ON CONFLICT DO NOTHING', fuzz.a_bigint())
             WHEN 8 THEN format('INSERT INTO fuzz.t_text (id) VALUES (%L) ON CONFLICT DO NOTHING', 't_text/' || coalesce(fuzz.a_bigint(), 5))

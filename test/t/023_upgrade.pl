@@ -79,7 +79,7 @@ my %before = map { $_ => $old->safe_psql('postgres', $looks{$_}) } keys %looks;
 is($before{'bindings'}, "attached|allowed|||reader\nattached|attached|public.attached||postgres", 'a table is attached');
 is(join(' ', $before{'guards'} =~ /^(\w+\|\w+\|A)\|/mg), join(' ', map { ("$_|guard_rows|A", "$_|guard_table|A") } qw(binding hilo hub member)),
 	'guards are always on');
-is($before{'replica identity, persistence, access method'}, "binding|n|p|heap\nhilo|n|p|heap\nhub|n|p|heap\nmember|n|p|heap", 'no replica identity');
+is($before{'replica identity, persistence, access method'}, "binding|n|p|heap\nhilo|n|p|heap\nhub|i|p|heap\nmember|i|p|heap", 'no replica identity where SQL changes nothing');
 
 # What pg_dump says of a database, but for its random words.
 sub dump_of
