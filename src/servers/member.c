@@ -379,6 +379,7 @@ typedef struct Need
 	int64		more;			/* preferably so many more, for sessions that
 								 * wait */
 	int64		above;			/* all above this number */
+	bool		any;			/* true: numbers in the pool will do */
 } Need;
 
 /* How many numbers the next lease should have. */
@@ -606,13 +607,15 @@ ask_once(HiloRowRef *ref, const HiloRow *row, int64 size, int64 above,
 
 /*
  * The same, repeated until numbers were received or *answer is an error; 0
- * without an error: the row is no longer leased.
+ * without an error: the row is no longer leased, or the pool has numbers that will
+ * do.
  */
 static int64
 ask_for_lease(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 			  HiloHubAnswer *answer)
 {
 	memset(answer, 0, sizeof(*answer));
+	answer->host = -1;
 	for (int i = 0; i < MAX_QUESTIONS; i++)
 	{
 		HiloRow		row;
@@ -620,6 +623,11 @@ ask_for_lease(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 		int64		size;
 
 		(void) hilo_counter_read(ref, &row);
+
+		/* Some may have arrived before this session's turn. */
+		if (need->any && (row.flags & HILO_ROW_LEASED) &&
+			hilo_pool_highest(ref->name, &row) > 0)
+			return 0;
 		hub = hub_to_ask(ref, &row);
 		if (NameStr(hub)[0] == '\0')
 			return 0;
@@ -724,12 +732,7 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 			break;
 	}
 
-	/* Numbers that arrived before this session's turn are sufficient. */
-	if (state.left > 0 && need.least == 1 && need.above == 0)
-	{
-		hilo_pool_end_asking(name, 0, 0, NULL, NULL, -1);
-		return;
-	}
+	need.any = need.least == 1 && need.above == 0;
 
 	/*
 	 * So many more numbers contain an aligned block, wherever the lease

@@ -210,7 +210,21 @@ is(scalar(@numbers), 12000, 'none is told of it');
 is(join(' ', grep { $seen{$_}++ } @numbers), '', 'no number was shown twice');
 cmp_ok(hub(q{SELECT max FROM hilo.hilo WHERE collection = 'changing'}), '>=', (sort { $b <=> $a } @numbers)[0], 'the hub is above all of them');
 
-for ($s, $in_open, @two, @many)
+#
+# The extension is created again
+#
+# What was leased before is in the pool, and of no use.
+$member->safe_psql('postgres', 'ALTER SYSTEM SET hilo.hub = ids_hub');
+$member->reload;
+$member->poll_query_until('postgres', 'SHOW hilo.hub', 'ids_hub') or die 'not reloaded';
+my $again = session($member);
+my $first = $again->query(q{SELECT hilo_next_number('again')});
+$again->query('DROP EXTENSION hilo CASCADE; CREATE EXTENSION hilo; SET statement_timeout = 20000');
+cmp_ok($again->query(q{SELECT hilo_next_number('again')}), '>', $first, 'a member whose extension was created again leases anew');
+$again->query(q{BEGIN; DROP EXTENSION hilo CASCADE; CREATE EXTENSION hilo; SELECT hilo_next_number('rolled back'); ROLLBACK});
+is($again->error_of(q{SELECT hilo_next_number('rolled back')}), '', 'also after a rollback');
+
+for ($s, $in_open, $again, @two, @many)
 {
 	$_->hang_up;
 }
