@@ -146,7 +146,7 @@ hilo_catalog_init(void)
 void
 hilo_on_relation_change(HiloRelationChanged changed)
 {
-	Assert(listener_count < lengthof(listeners));
+	Assert(listener_count < (int) lengthof(listeners));
 	listeners[listener_count++] = changed;
 }
 
