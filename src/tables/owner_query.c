@@ -14,6 +14,7 @@
 #include "utils/snapmgr.h"
 
 #include "base/sql.h"
+#include "servers/citus.h"
 #include "tables/owner_query.h"
 
 /* What ran before a query. */
@@ -49,17 +50,23 @@ typedef struct Prepared
 {
 	const char *query;
 	Oid			type;			/* of its parameter */
+	int			options;		/* CURSOR_OPT_... */
 	SPIPlanPtr	plan;
 } Prepared;
 
 /*
  * The plan of a query, kept for the rest of the session; the server analyzes it
  * anew where necessary.
+ *
+ * With Citus, the server chooses between one plan for all values and one for
+ * each: a table or view may be in shards that can only be planned for a value,
+ * which Citus tells by a price that is never chosen.
  */
 static SPIPlanPtr
 plan_of(const char *query, Oid type)
 {
 	static List *all = NIL;
+	int			options = hilo_citus_group() < 0 ? CURSOR_OPT_GENERIC_PLAN : 0;
 	MemoryContext old;
 	Prepared   *prepared;
 	SPIPlanPtr	plan;
@@ -68,16 +75,18 @@ plan_of(const char *query, Oid type)
 	foreach(lc, all)
 	{
 		prepared = lfirst(lc);
-		if (prepared->type == type && strcmp(prepared->query, query) == 0)
+		if (prepared->type == type && prepared->options == options &&
+			strcmp(prepared->query, query) == 0)
 			return prepared->plan;
 	}
-	plan = SPI_prepare_cursor(query, 1, &type, CURSOR_OPT_GENERIC_PLAN);
+	plan = SPI_prepare_cursor(query, 1, &type, options);
 	if (plan == NULL || SPI_keepplan(plan) != 0)
 		elog(ERROR, "could not prepare: %s", query);
 	old = MemoryContextSwitchTo(TopMemoryContext);
 	prepared = palloc(sizeof(Prepared));
 	prepared->query = pstrdup(query);
 	prepared->type = type;
+	prepared->options = options;
 	prepared->plan = plan;
 	all = lappend(all, prepared);
 	MemoryContextSwitchTo(old);

@@ -182,6 +182,26 @@ $_->safe_psql('postgres', "ALTER SYSTEM RESET ALL") for @workers;
 $_->reload for @workers;
 
 #
+# Free identities: ids are looked up in the shards, by whichever column they are distributed
+#
+foreach my $how ("bigint, create_distributed_table('NAME', 'k')", "text, create_distributed_table('NAME', 'k')", "bigint, create_distributed_table('NAME', 'id')",
+	"text, create_distributed_table('NAME', NULL)", "bigint, create_reference_table('NAME')", "bigint, citus_add_local_table_to_metadata('NAME')")
+{
+	my $name = 't' . ++$number;
+	my ($type, $call) = (split /, /, $how =~ s/NAME/$name/r, 2);
+	my ($id, $viewed) = $type eq 'text' ? ("'$name/' || n", "'v_' || id AS id") : ('n', 'id');
+
+	sql("CREATE TABLE $name (id $type, k bigint); SELECT $call; INSERT INTO $name SELECT $id, n FROM generate_series(1, 300) n; CREATE VIEW v_$name AS SELECT $viewed FROM $name");
+	foreach my $place ($name, "v_$name")
+	{
+		sql("SELECT hilo.bind('$place', '$place', 'id')");
+		# So often that the server would choose a plan for all numbers.
+		my ($result, $out, $err) = $coordinator->psql('postgres', "SELECT string_agg(hilo_number(next_identity_free('$place'))::text, ' ') FROM generate_series(1, 8)");
+		is("$out$err", join(' ', 301 .. 308), "$how: next_identity_free() looks into the shards of $place");
+	}
+}
+
+#
 # Seeds, syncs and options
 #
 my $d = 't' . ++$number;
