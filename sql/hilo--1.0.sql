@@ -693,7 +693,7 @@ BEGIN
         END IF;
         RAISE EXCEPTION 'Citus table "%" cannot be attached to a collection', "table".name USING ERRCODE = 'feature_not_supported',
             DETAIL = 'Citus does not allow triggers on distributed tables or reference tables.',
-            HINT = format('Draw in a column default, and advance the collection in the same transaction: BEGIN; LOCK TABLE %1$s; SELECT hilo.bind(%2$L, %1$L, %3$L); SELECT hilo.sync(%2$L); %4$s COMMIT;',
+            HINT = format('Draw in a column default, and advance the collection in the same transaction, on the coordinator: BEGIN; LOCK TABLE %1$s; SELECT hilo.bind(%2$L, %1$L, %3$L); SELECT hilo.sync(%2$L); %4$s COMMIT;',
                 relation, "table".name, column_name, steps);
     END IF;
     collection := COALESCE(collection, (SELECT t.collection FROM hilo._triggers(relation) t WHERE t.collection = "column".collection LIMIT 1), "table".name);

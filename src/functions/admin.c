@@ -109,6 +109,7 @@ hilo_drop(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("hilo.drop()");
 	is_identity = hilo_api_administered(fcinfo, &collection);
+	hilo_lease_prevent_on_worker(&collection.ref, "hilo.drop");
 
 	if (!is_identity)
 		lock_unbound(collection.ref.name);
@@ -270,6 +271,7 @@ hilo_make_ordered(PG_FUNCTION_ARGS)
 
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
 	refuse_identity(hilo_api_administered(fcinfo, &collection));
+	hilo_lease_prevent_on_worker(&collection.ref, "hilo.make_ordered");
 	collection.ref.name = pstrdup(collection.ref.name);
 	if (LockAcquire(&tag, ExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
 		ereport(ERROR,

@@ -186,8 +186,9 @@ bind_name(const char *name, const HiloBinding *binding)
 			ereport(ERROR,
 					(errcode(ERRCODE_DUPLICATE_OBJECT),
 					 errmsg("\"%s\" is already bound", name),
-					 errhint("Undo that with %s() first.",
-							 other->kind == HILO_ATTACHED ? "hilo.detach" : "hilo.unbind")));
+					 other->kind == HILO_ATTACHED ?
+					 errhint("Undo that with hilo.detach(), or change the default, first.") :
+					 errhint("Undo that with hilo.unbind() first.")));
 		if (other->kind == HILO_BOUND)
 			(void) hilo_binding_remove(name, other);
 	}
@@ -256,7 +257,7 @@ hilo_unbind(PG_FUNCTION_ARGS)
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("\"%s\" is attached to table %s",
 							identity.name, hilo_sql_table(binding->living.relation)),
-					 errhint("Undo that with hilo.detach().")));
+					 errhint("Undo that with hilo.detach(), or change the default.")));
 		if (binding->kind != HILO_BOUND && binding->kind != HILO_ASKED)
 			continue;
 		(void) hilo_binding_remove(identity.name, binding);

@@ -293,6 +293,17 @@ SELECT state_of($$SELECT hilo.bind('letters', 'orders', 'id')$$), state_of($$SEL
 CREATE TABLE bound (id bigint PRIMARY KEY);
 SELECT hilo.bind('bound', 'bound', 'id');
 SELECT state_of($$SELECT hilo.attach('letters', 'id', 'bound')$$), state_of($$SELECT hilo.attach('two', 'number', 'bound')$$);
+-- With its trigger dropped by hand, a column is attached as long as its default draws: the hints name what helps.
+CREATE TABLE by_hand (id bigserial PRIMARY KEY);
+SELECT hilo.attach('by_hand');
+DROP TRIGGER zzz_hilo_advance_by_hand ON by_hand;
+\set VERBOSITY default
+SELECT hilo.bind('by_hand', 'by_hand', 'id');
+SELECT hilo.unbind('by_hand');
+SELECT hilo.detach('by_hand');
+\set VERBOSITY terse
+ALTER TABLE by_hand ALTER id DROP DEFAULT;
+SELECT hilo.unbind('by_hand'), hilo.bind('by_hand', 'by_hand', 'id'), hilo.unbind('by_hand'), hilo.drop('by_hand');
 -- A bound collection cannot be attached before it is unbound.
 SELECT state_of($$SELECT hilo.attach('bound')$$);
 SELECT hilo.unbind('bound'), hilo.attach('bound'), hilo.detach('bound'), hilo.unbind('bound'), hilo.drop('bound');
@@ -302,7 +313,7 @@ CREATE INDEX ON regress_attach_2.letters (id);
 INSERT INTO letters SELECT i FROM generate_series(1, 5) i;
 INSERT INTO regress_attach_2.letters SELECT i FROM generate_series(6, 9) i;
 SELECT next_identity_free_for('letters');
-DROP TABLE bound, two, "Letters", parcels;
+DROP TABLE bound, by_hand, two, "Letters", parcels;
 
 -- A transaction that rolls back leaves the table as it was; the collection's row stays.
 CREATE TABLE undone (id serial);

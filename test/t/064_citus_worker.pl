@@ -120,11 +120,13 @@ is($coordinator->safe_psql('postgres', $groups), '1 2', 'the group is in the nam
 #
 $_->safe_psql('postgres', 'CREATE TABLE documents (id bigint PRIMARY KEY); CREATE FUNCTION is_taken(bigint) RETURNS boolean LANGUAGE sql AS $$SELECT false$$') foreach $worker;
 foreach my $call (q{hilo.seed('orders', 5)}, q{hilo.seed('never drawn here', 5)}, q{seed_identity_for('companies', 5)}, q{hilo.configure('orders', max_value => 5)},
-	q{hilo.bind('companies', 'documents', 'id')}, q{hilo.bind('companies', 'is_taken(bigint)')})
+	q{hilo.bind('companies', 'documents', 'id')}, q{hilo.bind('companies', 'is_taken(bigint)')}, q{hilo.drop('orders')}, q{hilo.drop('orders', true)}, q{hilo.drop('never drawn here')},
+	q{hilo.drop('companies|', true)}, q{hilo.make_ordered('orders')}, q{hilo.make_ordered('never drawn here')})
 {
 	my ($function) = $call =~ /^([\w.]+)/;
+	my $command = $function eq 'hilo.make_ordered' ? 'CALL' : 'SELECT';
 
-	like(outcome_of($worker, "SELECT $call"), qr/^55000: .* is counted by the Citus coordinator.*HINT:  Call \Q$function\E\(\) on the coordinator, \Q$host\E:$port\./s, "$call is refused");
+	like(outcome_of($worker, "$command $call"), qr/^55000: .* is counted by the Citus coordinator.*HINT:  Call \Q$function\E\(\) on the coordinator, \Q$host\E:$port\./s, "$call is refused");
 }
 is($worker->safe_psql('postgres', q{SELECT count(*) FROM hilo.hilo WHERE collection = 'never drawn here'}), 0, 'and nothing has changed');
 
