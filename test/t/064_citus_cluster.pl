@@ -43,6 +43,9 @@ sub sql { my ($sql) = @_; return $coordinator->safe_psql('postgres', $sql); }
 
 sub on_worker { my ($sql) = @_; return $workers[0]->safe_psql('postgres', $sql); }
 
+# Workers hear of a change with their next request: have them make one now.
+sub ask { my @asked = @_; $_->safe_psql('postgres', 'SELECT hilo.lease_report()') for @asked; return; }
+
 sql(sprintf q{SELECT citus_set_coordinator_host('localhost', %d)}, $coordinator->port);
 sql(sprintf q{SELECT citus_add_node('localhost', %d)}, $_->port) for @workers;
 sql('CREATE EXTENSION hilo');
@@ -208,16 +211,19 @@ my $d = 't' . ++$number;
 sql($tables{distributed} =~ s/NAME/$d/gr);
 sql("INSERT INTO $d (k, v) SELECT k, v FROM src; INSERT INTO $d (k, v) SELECT k, v FROM src");
 sql("SELECT hilo.seed('$d', 10000000)");
+ask(@workers);
 sql("INSERT INTO $d (k, v) SELECT k, v FROM src");
 is(sql("SELECT count(*), count(*) FILTER (WHERE id > 10000000) FROM $d"), '600|200', 'hilo.seed(): workers draw above it');
 sql("INSERT INTO $d VALUES (20000000, 1, 1); CREATE INDEX ON $d (id); SELECT hilo.bind('$d', '$d', 'id')");
 is(sql("SELECT hilo.sync('$d')"), 20000000, 'hilo.sync(): looks into shards');
+ask(@workers);
 sql("INSERT INTO $d (k, v) SELECT k, v FROM src");
 is(sql("SELECT count(*) FILTER (WHERE id > 20000000) FROM $d"), 200, 'and workers draw above that');
 sql("SELECT seed_identity_for('$d', 10000005, true)");
 my $free = sql("SELECT hilo_number(next_identity_free('$d'))");
 is(sql("SELECT $free > 10000006, count(*) FROM $d WHERE id = $free"), 't|0', 'next_identity_free() looks into shards');
 sql("SELECT hilo.configure('$d', node_tag => 'tg')");
+ask(@workers);
 is(sql("SELECT bool_and(result LIKE '$d/%-tg') FROM run_command_on_all_nodes(\$\$SELECT hilo_next('$d')\$\$)"), 't', 'hilo.configure(): on all nodes');
 is(sql("BEGIN; INSERT INTO $d (k, v) SELECT k, v FROM src; SELECT hilo.seed('$d', 30000000); INSERT INTO $d (k, v) SELECT k, v FROM src; COMMIT; SELECT count(*) - count(DISTINCT id) FROM $d"),
 	"30000000\n0", 'in a transaction that has written as well');
@@ -225,7 +231,7 @@ is(sql("BEGIN; INSERT INTO $d (k, v) SELECT k, v FROM src; SELECT hilo.seed('$d'
 #
 # Attach
 #
-sub hint_of { my ($table) = @_; my $error = outcome_of($coordinator, "SELECT hilo.attach('$table')"); return $error =~ /^0A000: .*by hand: (.*?)\n/s ? $1 : "no hint: $error"; }
+sub hint_of { my ($table) = @_; my $error = outcome_of($coordinator, "SELECT hilo.attach('$table')"); return $error =~ /^0A000: .*on the coordinator: (.*?)\n/s ? $1 : "no hint: $error"; }
 
 foreach my $how ("create_distributed_table('NAME', 'k')", "create_distributed_table('NAME', 'id')", "create_reference_table('NAME')")
 {
@@ -234,7 +240,7 @@ foreach my $how ("create_distributed_table('NAME', 'k')", "create_distributed_ta
 	sql("ALTER TABLE $name DROP CONSTRAINT ${name}_pkey, ADD PRIMARY KEY (id, k)") if $how =~ /'k'/;
 	sql("INSERT INTO $name (id, k) SELECT n, n FROM generate_series(1, 70) n; SELECT " . ($how =~ s/NAME/$name/r));
 	my $hint = hint_of($name);
-	$hint = outcome_of($coordinator, "SELECT hilo.attach('$name', 'id')") =~ /by hand: (.*?)\n/s ? $1 : $hint if $how =~ /'k'/;
+	$hint = outcome_of($coordinator, "SELECT hilo.attach('$name', 'id')") =~ /on the coordinator: (.*?)\n/s ? $1 : $hint if $how =~ /'k'/;
 	is(outcome_of($coordinator, $hint), 'fine', "$how: the hint works");
 	is(sql("INSERT INTO $name (k) VALUES (7) RETURNING id"), 71, 'and the numbers go on');
 	is(outcome_of($workers[1], "INSERT INTO $name (k) VALUES (8)"), 'fine', 'on a worker, too');
@@ -246,9 +252,12 @@ my $before = 't' . ++$number;
 sql("CREATE TABLE $before (id bigserial PRIMARY KEY, k bigint); INSERT INTO $before (k) SELECT generate_series(1, 10); SELECT hilo.attach('$before')");
 like(outcome_of($coordinator, "SELECT create_distributed_table('$before', 'id')"), qr/because it has triggers.*HINT:  Consider dropping all the triggers/s, 'Citus refuses an attached table, with a hint');
 my $trigger = sql("SELECT trigger_name FROM hilo.attachments WHERE relation = '$before'::regclass");
-is(outcome_of($coordinator, "DROP TRIGGER $trigger ON $before; SELECT create_distributed_table('$before', 'id'); SELECT hilo.bind('$before', '$before', 'id'), hilo.sync('$before')"), 'fine', 'which works');
+is(outcome_of($coordinator, "DROP TRIGGER $trigger ON $before; SELECT create_distributed_table('$before', 'id')"), 'fine', 'which works');
 is(sql("INSERT INTO $before (k) VALUES (1) RETURNING id > 10"), 't', 'the default draws on');
-is(outcome_of($coordinator, "SELECT undistribute_table('$before'); SELECT hilo.unbind('$before'); SELECT hilo.attach('$before'); SELECT hilo.detach('$before')"), 'fine', 'undistributed, attached and detached');
+like(outcome_of($coordinator, "SELECT hilo.bind('$before', '$before', 'id')"), qr/^42710: .*HINT:  Undo that with hilo\.detach\(\), or change the default/s, 'so it is attached');
+sql("INSERT INTO $before VALUES (5000, 1)");
+is(sql("SELECT hilo.sync('$before')"), 5000, 'hilo.sync() looks into its shards');
+is(outcome_of($coordinator, "SELECT undistribute_table('$before'); SELECT hilo.attach('$before'); SELECT hilo.detach('$before')"), 'fine', 'undistributed, attached and detached');
 
 # Local to the coordinator: before, after, and by a foreign key.
 my $reference = sql(q{SELECT min(logicalrelid::text) FROM pg_dist_partition WHERE repmodel = 't'});
@@ -295,10 +304,11 @@ sql("INSERT INTO $w (k, v) SELECT k, v FROM src") for 1 .. 3;
 is(outcome_of($third, "INSERT INTO $w (k, v) SELECT v + 1, k FROM src"), 'fine', 'a node added later draws with nothing set up');
 $workers[0]->stop('immediate');
 my ($ret, $out, $warning) = $coordinator->psql('postgres', "SELECT hilo.seed('$w', 1000000)");
-like($warning, qr/WARNING:  Citus worker \S+ was not told about the change to "$w"/, 'a worker that is away: a warning names it');
+like($warning, qr/WARNING:  members may draw from earlier leases until their next request: .*worker1/, 'a worker that is away: a warning names it');
 $workers[0]->start;
 $coordinator->stop('immediate');
 $coordinator->start;
+ask($workers[1], $third);
 sql("INSERT INTO $w (k, v) SELECT k, v FROM src") for 1 .. 2;
 is(sql("SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE id > 1000000) FROM $w"), '1200|1200|400', 'killed and started again: no number twice, all above the seed');
 
