@@ -57,7 +57,7 @@ lock_unbound(const char *collection)
 	 * Lock the bindings first: a session that is binding the name could not
 	 * undo the drop.
 	 */
-	hilo_bindings_lock(collection);
+	(void) hilo_bindings_lock(collection, true);
 	table = hilo_drawing_table(collection, InvalidCommandId);
 	if (OidIsValid(table))
 		ereport(ERROR,

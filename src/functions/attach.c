@@ -111,7 +111,7 @@ attachable_argument(FunctionCallInfo fcinfo, HiloCollection *collection)
 						hilo_sql_table(column.relation), name),
 				 errdetail("The collection is already in use."),
 				 errhint("Specify another collection, or have a role do it that may execute hilo.seed().")));
-	hilo_bindings_lock(name);
+	(void) hilo_bindings_lock(name, true);
 	return column;
 }
 
@@ -325,6 +325,7 @@ hilo_set_identity(PG_FUNCTION_ARGS)
 				 errmsg("\"%s\" is not a column that can be an identity column",
 						NameStr(att->attname))));
 	if (OidIsValid(sequence) ?
+		get_rel_relkind(sequence) != RELKIND_SEQUENCE ||
 		!sequenceIsOwned(sequence, before, &owner, &attnum) ||
 		owner != column.relation || attnum != column.attnum : !is_partition)
 		refuse_identity(&column, "It does not own exactly one sequence.");
@@ -429,7 +430,7 @@ allow(FunctionCallInfo fcinfo, const char *function, bool may_draw)
 	binding.owner = NameStr(*PG_GETARG_NAME(1));
 	if (may_draw && strcmp(binding.owner, "public") != 0)
 		(void) get_role_oid(binding.owner, false);
-	hilo_bindings_lock(collection);
+	(void) hilo_bindings_lock(collection, true);
 	recorded = hilo_binding_remove(collection, &binding);
 	if (may_draw)
 		hilo_binding_add(collection, &binding);

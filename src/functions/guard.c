@@ -266,7 +266,7 @@ merge_binding(TriggerData *trigdata)
 		return;
 	}
 
-	hilo_bindings_lock(name);
+	(void) hilo_bindings_lock(name, true);
 	if (fits_others(binding, hilo_bindings(name)))
 		hilo_binding_add(name, binding);
 }
@@ -331,8 +331,8 @@ refuse(TriggerData *trigdata)
  *
  * BEFORE UPDATE, DELETE or TRUNCATE: refuse; once per statement, so that one
  * that affects no row is refused as well, and for each row, because statements
- * on a parent table fire only row triggers.  Those that logical replication brings
- * concern another server, and are left out.
+ * on a parent table fire only row triggers.  Rows that logical replication brings
+ * concern another server, and are left alone.
  */
 Datum
 hilo_guard(PG_FUNCTION_ARGS)
@@ -352,7 +352,7 @@ hilo_guard(PG_FUNCTION_ARGS)
 							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
 	if (!TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 	{
-		if (!IsLogicalWorker())
+		if (!IsLogicalWorker() || TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
 			refuse(trigdata);
 		return PointerGetDatum(NULL);
 	}

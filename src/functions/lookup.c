@@ -174,7 +174,7 @@ bind_name(const char *name, const HiloBinding *binding)
 	HiloRowRef	ref;
 	ListCell   *lc;
 
-	hilo_bindings_lock(name);
+	(void) hilo_bindings_lock(name, true);
 	hilo_bindings_refresh(name, hilo_bindings(name));
 	foreach(lc, hilo_bindings(name))
 	{
@@ -247,7 +247,7 @@ hilo_unbind(PG_FUNCTION_ARGS)
 	hilo_api_prevent_unless_may_write("hilo.unbind()");
 	hilo_identity_init(&identity, hilo_api_name(fcinfo, 0, "collection"));
 
-	hilo_bindings_lock(identity.name);
+	(void) hilo_bindings_lock(identity.name, true);
 	foreach(lc, hilo_bindings(identity.name))
 	{
 		HiloBinding *binding = lfirst(lc);
@@ -260,8 +260,8 @@ hilo_unbind(PG_FUNCTION_ARGS)
 					 errhint("Undo that with hilo.detach(), or change the default.")));
 		if (binding->kind != HILO_BOUND && binding->kind != HILO_ASKED)
 			continue;
-		(void) hilo_binding_remove(identity.name, binding);
-		was_bound = true;
+		if (hilo_binding_remove(identity.name, binding))
+			was_bound = true;
 	}
 	PG_RETURN_BOOL(was_bound);
 }

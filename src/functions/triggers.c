@@ -102,6 +102,8 @@ typedef struct AdvanceSite
 
 	uint64		readers;		/* generation of settings and row together on
 								 * which they depend; 0: none yet */
+	LocalTransactionId used;	/* last transaction in which statements have
+								 * kept a pointer to this */
 } AdvanceSite;
 
 static HTAB *sites = NULL;
@@ -138,8 +140,9 @@ has_trigger(Relation rel, Oid trigger)
 
 /*
  * Forget triggers that have been dropped, as far as this relation and those that no
- * longer exist are concerned: a session may meet any number of them.  No statement
- * is using one, because the server does not drop the triggers of a table in use.
+ * longer exist are concerned: a session may meet any number of them.  Statements of
+ * this transaction may still be using one: DETACH PARTITION drops triggers of a table
+ * in use.
  */
 static void
 forget_dropped(Relation rel)
@@ -150,7 +153,7 @@ forget_dropped(Relation rel)
 	hash_seq_init(&status, sites);
 	while ((site = hash_seq_search(&status)) != NULL)
 	{
-		if (site->known_at == site->changes ||
+		if (site->known_at == site->changes || site->used == hilo_local_xid() ||
 			(site->relation == RelationGetRelid(rel) ?
 			 has_trigger(rel, site->trigger) :
 			 SearchSysCacheExists1(RELOID, ObjectIdGetDatum(site->relation))))
@@ -186,6 +189,7 @@ find_site(TriggerData *trigdata)
 		site->relation = site->topmost = RelationGetRelid(trigdata->tg_relation);
 		site->changes = 1;
 	}
+	site->used = hilo_local_xid();
 	return site;
 }
 

@@ -19,7 +19,7 @@
 #include "catalog/pg_trigger.h"
 #include "common/hashfn.h"
 #include "storage/bufmgr.h"
-#include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -327,20 +327,33 @@ hilo_drawing_table(const char *name, CommandId command)
  */
 
 /* What stands for the name in a lock; another name may share it. */
-#define LOCK_OF(name) \
-	hilo_catalog_table(HILO_TABLE_BINDINGS), \
-	hash_bytes((const unsigned char *) (name), strlen(name)), 0, ExclusiveLock
-
-void
-hilo_bindings_lock(const char *name)
+static LOCKTAG
+lock_of(const char *name)
 {
-	LockDatabaseObject(LOCK_OF(name));
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, hilo_catalog_table(HILO_TABLE_BINDINGS),
+					   hash_bytes((const unsigned char *) name, strlen(name)), 0);
+	return tag;
+}
+
+bool
+hilo_bindings_lock(const char *name, bool wait)
+{
+	LOCKTAG		tag = lock_of(name);
+
+	if (LockAcquire(&tag, ExclusiveLock, false, !wait) == LOCKACQUIRE_NOT_AVAIL)
+		return false;
+	AcceptInvalidationMessages();
+	return true;
 }
 
 void
 hilo_bindings_unlock(const char *name)
 {
-	UnlockDatabaseObject(LOCK_OF(name));
+	LOCKTAG		tag = lock_of(name);
+
+	LockRelease(&tag, ExclusiveLock, false);
 }
 
 static Datum
@@ -447,7 +460,8 @@ hilo_bindings_refresh(const char *name, List *bindings)
 	{
 		HiloBinding *binding = lfirst(lc);
 
-		if (binding->is_old && hilo_binding_remove(name, binding))
+		if (binding->is_old && hilo_bindings_lock(name, false) &&
+			hilo_binding_remove(name, binding))
 			hilo_binding_add(name, binding);
 	}
 }

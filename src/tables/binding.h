@@ -116,9 +116,10 @@ extern Oid	hilo_drawing_table(const char *name, CommandId command);
 
 /*
  * Keep other sessions from changing the bindings of a name until the
- * transaction ends.  Call this before looking up what to change.
+ * transaction ends.  Call this before looking up what to change.  Returns false if
+ * another session has the lock, and this is not to wait.
  */
-extern void hilo_bindings_lock(const char *name);
+extern bool hilo_bindings_lock(const char *name, bool wait);
 
 /* Release that lock, if nothing was changed. */
 extern void hilo_bindings_unlock(const char *name);
@@ -137,7 +138,7 @@ extern bool hilo_binding_remove(const char *name, const HiloBinding *binding);
 
 /*
  * Record the present names of what the living bindings of a name stand for, so
- * that a dump has them.
+ * that a dump has them; but not while another session changes its bindings.
  */
 extern void hilo_bindings_refresh(const char *name, List *bindings);
 

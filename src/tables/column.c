@@ -169,6 +169,7 @@ hilo_drawing_columns(Oid relation, const char *collection)
 			drawings = lappend(drawings, drawing);
 		ReleaseSysCache(tuple);
 	}
+	pfree(defaults);
 	return drawings;
 }
 

@@ -67,7 +67,10 @@ typedef struct Look
 {
 	const HiloIdReader *reader;
 	AttrNumber	attnum;
-	Snapshot	snapshot;		/* that sees those that count */
+	Snapshot	now;			/* that sees those that count */
+	Snapshot	dirty;			/* NULL, or one that sees others that do;
+								 * alone it could miss a row that is being
+								 * updated */
 } Look;
 
 /*
@@ -120,7 +123,9 @@ number_in_row(const Look *look, Relation rel, TupleTableSlot *slot)
 	Datum		value;
 
 	/* Look first: the TOASTed value of a dead row may be gone. */
-	if (!table_tuple_satisfies_snapshot(rel, slot, look->snapshot))
+	if (!table_tuple_satisfies_snapshot(rel, slot, look->now) &&
+		!(look->dirty != NULL &&
+		  table_tuple_satisfies_snapshot(rel, slot, look->dirty)))
 		return 0;
 	value = slot_getattr(slot, look->attnum, &isnull);
 	return isnull ? 0 : hilo_id_reader_number(look->reader, value);
@@ -201,7 +206,7 @@ hilo_highest_here(Relation rel, AttrNumber attnum, const HiloIdReader *reader,
 {
 	Snapshot	now = hilo_snapshot_now(RelationGetRelid(rel), InvalidCommandId);
 	SnapshotData dirty;
-	Look		look = {reader, attnum, uncommitted ? &dirty : now};
+	Look		look = {reader, attnum, now, uncommitted ? &dirty : NULL};
 	int64		max = Max(Min(sought->max, sought->limit), sought->above);
 	int64		number = 0;
 	bool		found = !reader->holds_ids && !hilo_holds_numbers(reader->type);

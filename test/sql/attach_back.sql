@@ -307,13 +307,34 @@ BEGIN
         DROP TABLE t_each;
     END LOOP;
 END $$;
-CREATE FUNCTION known() RETURNS bigint LANGUAGE sql AS $$ SELECT used_bytes FROM pg_backend_memory_contexts WHERE name = 'hilo triggers' AND level = 1 $$;
+CREATE FUNCTION known() RETURNS bigint LANGUAGE sql AS $$ SELECT sum(used_bytes)::bigint FROM pg_backend_memory_contexts WHERE name = 'hilo triggers' $$;
 CREATE TABLE t_again (id bigserial PRIMARY KEY);
 CALL attach_again(40);
 SELECT known() AS before \gset
 CALL attach_again(40);
 SELECT known() - :before AS more;
 DROP TABLE t_again;
+-- A statement goes on whose partition a trigger detaches, and gives another trigger.
+CREATE TABLE t_whole (id bigint PRIMARY KEY, id2 bigint, id3 bigint, v text) PARTITION BY RANGE (id);
+CREATE TABLE t_part PARTITION OF t_whole FOR VALUES FROM (0) TO (1000000);
+SELECT hilo.attach('t_whole', 'id', 't_c1'), hilo.attach('t_whole', 'id2', 't_c2'), hilo.attach('t_whole', 'id3', 't_c3');
+CREATE FUNCTION leave() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF new.v = 'leave' THEN
+        ALTER TABLE t_whole DETACH PARTITION t_part;
+        CREATE TRIGGER zzzz_new BEFORE INSERT ON t_part FOR EACH ROW EXECUTE FUNCTION hilo.advance('t_c4', 'was nothing');
+        INSERT INTO t_part VALUES (500, 500, 500, 'inside');
+    END IF;
+    RETURN new;
+END $$;
+CREATE TRIGGER a BEFORE INSERT ON t_part FOR EACH ROW EXECUTE FUNCTION leave();
+INSERT INTO t_part (v) VALUES ('one'), ('leave'), ('two'), ('three') RETURNING *;
+DROP TABLE t_whole, t_part;
+-- Only a sequence makes an identity column, even if an index depends on the column in the same way.
+CREATE TABLE t_index (id bigint NOT NULL);
+CREATE INDEX t_index_id ON t_index (id);
+SELECT hilo._set_identity('t_index', 'id', 'd', 't_index_id'::regclass::oid);
+DROP TABLE t_index;
 
 RESET client_min_messages;
 SET client_min_messages = error;

@@ -174,6 +174,12 @@ is( $subscriber->safe_psql('postgres',
 	'merged by maximum');
 unlike(substr(slurp_file($subscriber->logfile), $offset), qr/ERROR:/, 'without an error');
 
+# A TRUNCATE that came through is refused: a trigger cannot leave it out.
+$offset = -s $subscriber->logfile;
+$publisher->safe_psql('postgres', 'ALTER TABLE hilo.hilo DISABLE TRIGGER ALL; TRUNCATE hilo.hilo; ALTER TABLE hilo.hilo ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table');
+wait_until('the subscriber refuses it', sub { substr(slurp_file($subscriber->logfile), $offset) =~ /cannot truncate table "hilo\.hilo"/ });
+cmp_ok($subscriber->safe_psql('postgres', 'SELECT count(*) FROM hilo.hilo'), '>', 5, 'and keeps its counters');
+
 $writer->finish;
 $subscriber->stop;
 $publisher->stop;
