@@ -105,6 +105,9 @@ CREATE FUNCTION argument(type oid, name text) RETURNS text LANGUAGE plpgsql AS $
 BEGIN
     IF name = 'server' THEN
         RETURN 'fuzz.a_server()';
+    ELSIF name = 'skip' THEN
+        -- What hilo.hub_resume() skips, it skips in all counters: the canaries need numbers.
+        RETURN '(ARRAY[NULL, -1, 0, 1, 1000, 1000000])[1 + floor(random() * 6)::int]';
     ELSIF name = 'lease_size' THEN
         RETURN '(ARRAY[NULL, NULL, 1, 10, 1000, fuzz.a_bigint()])[1 + floor(random() * 6)::int]';
     END IF;
