@@ -114,7 +114,8 @@ SET client_min_messages = warning;
 DROP SCHEMA hilo CASCADE;
 DROP ROLE regress_hilo_owner;
 ALTER SCHEMA regress_gone RENAME TO hilo;
-SELECT hilo_next_number('c');
+-- Above 2 if the first session was still ending, and could not return its range.
+SELECT hilo_next_number('c') > 1 AS next;
 DROP EXTENSION hilo;
 
 -- In a transaction that is rolled back.
