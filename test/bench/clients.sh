@@ -154,7 +154,8 @@ measure_sessions() {
 
 # Claims a second: each with a flush, as each commit of a transaction has one.
 measure_claiming_sessions() {
-    echo "SELECT pg_current_xact_id();" | script claims_commit
+    # An id alone writes no WAL, so nothing would be flushed.
+    echo "SELECT pg_logical_emit_message(true, 'bench', 'x');" | script claims_commit
     script claims_thousand <<'SQL'
 \set k random(1, 1000)
 SELECT hilo_reserve('thousand' || :k, 1);
