@@ -93,7 +93,7 @@ forget_bindings(const char *collection)
 	ListCell   *lc;
 
 	hilo_clean_notes();
-	bindings = hilo_bindings(collection);
+	bindings = hilo_bindings(collection).all;
 	foreach(lc, bindings)
 		(void) hilo_binding_remove(collection, lfirst(lc));
 	if (bindings == NIL)
@@ -186,7 +186,7 @@ hilo_configure(PG_FUNCTION_ARGS)
 	hilo_lease_prevent_on_worker(&collection.ref, "hilo.configure");
 	is_there = hilo_counter_read(&collection.ref, &before);
 	options = options_arguments(fcinfo, is_identity ? PG_INT64_MAX :
-								hilo_bindings_limit(hilo_bindings(name)));
+								hilo_bindings(name).limit);
 
 	if (options.ordered)
 		refuse_identity(is_identity);

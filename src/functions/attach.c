@@ -140,7 +140,7 @@ hilo_may_attach(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("\"%s\" is bound elsewhere", name),
 				 errhint("Undo that with hilo.unbind() first.")));
-	table = hilo_living_table(hilo_bindings(name));
+	table = hilo_bindings(name).table;
 	if (PG_GETARG_BOOL(4) && OidIsValid(table) &&
 		!list_member_oid(find_all_inheritors(column.relation, NoLock, NULL),
 						 table))
@@ -161,7 +161,7 @@ record(Oid relation, const char *collection)
 	HiloBinding binding = {.kind = HILO_ATTACHED};
 	ListCell   *lc;
 
-	foreach(lc, hilo_bindings(collection))
+	foreach(lc, hilo_bindings(collection).all)
 	{
 		HiloBinding *other = lfirst(lc);
 
@@ -401,12 +401,13 @@ hilo_check_expression(PG_FUNCTION_ARGS)
 Datum
 hilo_draws_from(PG_FUNCTION_ARGS)
 {
-	HiloDrawing drawing;
+	bool		numbers;
+	char	   *collection = hilo_default_draws(stringToNode(text_to_cstring(PG_GETARG_TEXT_PP(0))),
+												&numbers);
 
-	if (!hilo_default_draws(stringToNode(text_to_cstring(PG_GETARG_TEXT_PP(0))),
-							&drawing))
+	if (collection == NULL)
 		PG_RETURN_NULL();
-	PG_RETURN_TEXT_P(cstring_to_text(drawing.collection));
+	PG_RETURN_TEXT_P(cstring_to_text(collection));
 }
 
 /*

@@ -267,7 +267,7 @@ merge_binding(TriggerData *trigdata)
 	}
 
 	(void) hilo_bindings_lock(name, true);
-	if (fits_others(binding, hilo_bindings(name)))
+	if (fits_others(binding, hilo_bindings(name).all))
 		hilo_binding_add(name, binding);
 }
 

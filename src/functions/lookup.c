@@ -14,6 +14,7 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/regproc.h"
 #include "utils/tuplestore.h"
 
 #include "base/sql.h"
@@ -62,13 +63,13 @@ hilo_counted_number(PG_FUNCTION_ARGS)
 
 /* Advance a counter, which need not exist, to the highest number in the columns. */
 static int64
-sync_counter(HiloCollection *counter, List *bindings)
+sync_counter(HiloCollection *counter, const HiloBindings *bindings)
 {
 	HiloSought	sought = hilo_sought(counter);
 	ListCell   *lc;
 
 	/* A table need not be read below what was found in another one. */
-	foreach(lc, bindings)
+	foreach(lc, bindings->all)
 	{
 		HiloBinding *binding = lfirst(lc);
 
@@ -88,25 +89,25 @@ sync_counter(HiloCollection *counter, List *bindings)
 static bool
 sync_collection(const char *name, int64 *max)
 {
-	List	   *bindings = hilo_bindings(name);
+	HiloBindings bindings = hilo_bindings(name);
 	HiloCollection collection;
 	char		buffer[HILO_MAX_ROW_NAME_LEN];
 	int			level;
 
-	if (!OidIsValid(hilo_living_table(bindings)))
+	if (!OidIsValid(bindings.table))
 		return false;
-	hilo_bindings_refresh(name, bindings);
+	hilo_bindings_refresh(name, &bindings);
 	level = NewGUCNestLevel();
 	if (LockTimeout == 0)
 		hilo_sql_set_locally("lock_timeout", LOCK_TIMEOUT);
 	hilo_collection_init(&collection, name);
-	*max = sync_counter(&collection, bindings);
+	*max = sync_counter(&collection, &bindings);
 
 	/* Attached columns hold no identities. */
 	if (hilo_is_bound(name, InvalidCommandId))
 	{
 		hilo_collection_init_identity(&collection, name, buffer);
-		(void) sync_counter(&collection, bindings);
+		(void) sync_counter(&collection, &bindings);
 	}
 	AtEOXact_GUC(false, level);
 	return true;
@@ -171,12 +172,14 @@ hilo_sync_all(PG_FUNCTION_ARGS)
 static void
 bind_name(const char *name, const HiloBinding *binding)
 {
+	HiloBindings bindings;
 	HiloRowRef	ref;
 	ListCell   *lc;
 
 	(void) hilo_bindings_lock(name, true);
-	hilo_bindings_refresh(name, hilo_bindings(name));
-	foreach(lc, hilo_bindings(name))
+	bindings = hilo_bindings(name);
+	hilo_bindings_refresh(name, &bindings);
+	foreach(lc, hilo_bindings(name).all)
 	{
 		HiloBinding *other = lfirst(lc);
 
@@ -194,8 +197,7 @@ bind_name(const char *name, const HiloBinding *binding)
 	}
 	hilo_binding_add(name, binding);
 	hilo_row_ref_init(&ref, name);
-	(void) hilo_counter_adopt(&ref, -1, hilo_bindings_limit(hilo_bindings(name)),
-							  true);
+	(void) hilo_counter_adopt(&ref, -1, hilo_bindings(name).limit, true);
 }
 
 /*
@@ -231,7 +233,9 @@ hilo_bind(PG_FUNCTION_ARGS)
 		if (!hilo_owns(ProcedureRelationId, object, GetUserId()))
 			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FUNCTION,
 						   get_func_name(object));
-		hilo_binding_set_function(&binding, object);
+		binding.object = object;
+		binding.name = format_procedure_qualified(object);
+		binding.column = binding.owner = pstrdup("");
 	}
 	bind_name(identity.name, &binding);
 	PG_RETURN_VOID();
@@ -248,7 +252,7 @@ hilo_unbind(PG_FUNCTION_ARGS)
 	hilo_identity_init(&identity, hilo_api_name(fcinfo, 0, "collection"));
 
 	(void) hilo_bindings_lock(identity.name, true);
-	foreach(lc, hilo_bindings(identity.name))
+	foreach(lc, hilo_bindings(identity.name).all)
 	{
 		HiloBinding *binding = lfirst(lc);
 

@@ -42,7 +42,7 @@ put_row(FunctionCallInfo fcinfo, Datum *values)
 static Datum
 bound_to(const char *name, const HiloRow *row)
 {
-	List	   *bindings = row->flags & HILO_ROW_BOUND ? hilo_bindings(name) : NIL;
+	List	   *bindings = row->flags & HILO_ROW_BOUND ? hilo_bindings(name).all : NIL;
 	Datum	   *texts = palloc((list_length(bindings) + 1) * sizeof(Datum));
 	int			count = 0;
 	ListCell   *lc;

@@ -14,9 +14,9 @@
 #include "parser/parse_relation.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/partcache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
@@ -102,6 +102,7 @@ typedef struct AdvanceSite
 
 	uint64		readers;		/* generation of settings and row together on
 								 * which they depend; 0: none yet */
+	bool		looked;			/* at the ids that were there before */
 	LocalTransactionId used;	/* last transaction in which statements have
 								 * kept a pointer to this */
 } AdvanceSite;
@@ -124,52 +125,18 @@ table_changed(Oid relation)
 	}
 }
 
-/* True if the relation has a trigger with that OID. */
-static bool
-has_trigger(Relation rel, Oid trigger)
-{
-	TriggerDesc *triggers = rel->trigdesc;
-
-	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
-	{
-		if (triggers->triggers[i].tgoid == trigger)
-			return true;
-	}
-	return false;
-}
-
 /*
- * Forget triggers that have been dropped, as far as this relation and those that no
- * longer exist are concerned: a session may meet any number of them.  Statements of
- * this transaction may still be using one: DETACH PARTITION drops triggers of a table
- * in use.
+ * What is known about a trigger.  When a new one is met, those about which nothing
+ * is known any more are forgotten, because a session may meet any number of triggers
+ * that are then dropped; but statements of this transaction may still be using one:
+ * DETACH PARTITION drops triggers of a table in use.
  */
-static void
-forget_dropped(Relation rel)
-{
-	HASH_SEQ_STATUS status;
-	AdvanceSite *site;
-
-	hash_seq_init(&status, sites);
-	while ((site = hash_seq_search(&status)) != NULL)
-	{
-		if (site->known_at == site->changes || site->used == hilo_local_xid() ||
-			(site->relation == RelationGetRelid(rel) ?
-			 has_trigger(rel, site->trigger) :
-			 SearchSysCacheExists1(RELOID, ObjectIdGetDatum(site->relation))))
-			continue;
-		if (site->watched != NULL)
-			pfree(site->watched);
-		(void) hash_search(sites, &site->trigger, HASH_REMOVE, NULL);
-	}
-}
-
 static AdvanceSite *
 find_site(TriggerData *trigdata)
 {
 	Oid			trigger = trigdata->tg_trigger->tgoid;
+	HASH_SEQ_STATUS status;
 	AdvanceSite *site;
-	bool		found;
 
 	if (sites == NULL)
 	{
@@ -180,10 +147,18 @@ find_site(TriggerData *trigdata)
 							HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 		hilo_on_relation_change(table_changed);
 	}
-	site = hash_search(sites, &trigger, HASH_FIND, &found);
-	if (!found)
+	site = hash_search(sites, &trigger, HASH_FIND, NULL);
+	if (site == NULL)
 	{
-		forget_dropped(trigdata->tg_relation);
+		hash_seq_init(&status, sites);
+		while ((site = hash_seq_search(&status)) != NULL)
+		{
+			if (site->known_at == site->changes || site->used == hilo_local_xid())
+				continue;
+			if (site->watched != NULL)
+				pfree(site->watched);
+			(void) hash_search(sites, &site->trigger, HASH_REMOVE, NULL);
+		}
 		site = hash_search(sites, &trigger, HASH_ENTER, NULL);
 		memset((char *) site + sizeof(Oid), 0, sizeof(AdvanceSite) - sizeof(Oid));
 		site->relation = site->topmost = RelationGetRelid(trigdata->tg_relation);
@@ -191,27 +166,6 @@ find_site(TriggerData *trigdata)
 	}
 	site->used = hilo_local_xid();
 	return site;
-}
-
-/* Add a column of that name, if there is one, unless it is there. */
-static void
-watch(AdvanceSite *site, Relation rel, const char *name, bool numbers)
-{
-	int			attnum = name == NULL ? 0 : attnameAttNum(rel, name, false);
-
-	if (attnum <= 0)
-		return;
-	for (int i = 0; i < site->count; i++)
-	{
-		if (site->watched[i].attnum == attnum)
-			return;
-	}
-	site->watched = site->watched == NULL ?
-		MemoryContextAlloc(TopMemoryContext, sizeof(Watched)) :
-		repalloc(site->watched, (site->count + 1) * sizeof(Watched));
-	site->watched[site->count].attnum = attnum;
-	site->watched[site->count].numbers = numbers;
-	site->count++;
 }
 
 /*
@@ -232,49 +186,41 @@ find_columns(AdvanceSite *site, TriggerData *trigdata)
 	Relation	rel = trigdata->tg_relation;
 	char	  **args = trigdata->tg_trigger->tgargs;
 	int			nargs = trigdata->tg_trigger->tgnargs;
-	Oid			tables[] = {site->topmost, site->relation};
 	int			next = nargs > 1 && strcmp(args[1], "was default") == 0 ? 3 : 2;
+	HiloDrawing attaching = {.name = NULL};
+	List	   *drawings;
 	ListCell   *lc;
 
 	site->count = 0;
 	site->assigns = next < nargs && strcmp(args[next], "assign") == 0;
 	if (rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
 		return false;
-	for (int i = 0; i < (tables[0] == tables[1] ? 1 : 2); i++)
+	drawings = hilo_drawing_columns(site->topmost, args[0]);
+	if (site->topmost != site->relation)
+		drawings = list_concat(drawings, hilo_drawing_columns(site->relation, args[0]));
+	if (nargs > 3 && strcmp(args[nargs - 2], ATTACHING) == 0)
 	{
-		foreach(lc, hilo_drawing_columns(tables[i], args[0]))
-		{
-			HiloDrawing *drawing = lfirst(lc);
-
-			watch(site, rel, get_attname(tables[i], drawing->attnum, true),
-				  drawing->numbers);
-		}
+		attaching.name = args[nargs - 1];
+		drawings = lappend(drawings, &attaching);
 	}
-	if (nargs < 4 || strcmp(args[nargs - 2], ATTACHING) != 0)
-		return false;
-	watch(site, rel, args[nargs - 1],
-		  !hilo_holds_ids(getBaseType(get_atttype(site->relation,
-												  get_attnum(site->relation, args[nargs - 1])))));
-	return true;
-}
-
-/* Prepare to read the ids of the columns. */
-static void
-make_readers(AdvanceSite *site, Relation rel)
-{
-	HiloCollection *collection = &site->entry->collection;
-	HiloCountedIds counted = hilo_counted_ids(collection);
-
-	for (int i = 0; i < site->count; i++)
+	foreach(lc, drawings)
 	{
-		Watched    *watched = &site->watched[i];
+		HiloDrawing *drawing = lfirst(lc);
+		int			attnum = attnameAttNum(rel, drawing->name, false);
+		bool		is_new = attnum > 0;
 
-		hilo_id_reader_init(&watched->reader,
-							getBaseType(attnumTypeId(rel, watched->attnum)),
-							collection->ref.name,
-							watched->numbers ? HILO_COUNT_NUMBERS : counted);
+		for (int i = 0; i < site->count; i++)
+			is_new = is_new && site->watched[i].attnum != attnum;
+		if (!is_new)
+			continue;
+		site->watched = site->watched == NULL ?
+			MemoryContextAlloc(TopMemoryContext, sizeof(Watched)) :
+			repalloc(site->watched, (site->count + 1) * sizeof(Watched));
+		site->watched[site->count].attnum = attnum;
+		site->watched[site->count].numbers = drawing->numbers;
+		site->count++;
 	}
-	site->readers = hilo_settings_generation + hilo_row_generation;
+	return attaching.name != NULL;
 }
 
 /* Sent once per session: during a migration each row may have such a number. */
@@ -300,28 +246,10 @@ warn_not_advanced(HiloCollection *collection, int64 number)
 }
 
 /*
- * Move the counter above ids that were found in the table.  All ranges become
- * invalid: the ids may be in any of them.
- */
-static void
-move_above(AdvanceSite *site, int64 highest)
-{
-	HiloCollection *collection = &site->entry->collection;
-	HiloRow		row;
-
-	if (!hilo_counter_read(&collection->ref, &row))
-		row.max_value = PG_INT64_MAX;
-	if (!site->bound && highest > row.max &&
-		highest - row.max > (row.max_value - row.max) / 2)
-		warn_not_advanced(collection, highest);
-	else
-		(void) hilo_collection_adopt(collection, highest, PG_INT64_MAX, true);
-	hilo_entry_forget(site->entry);
-}
-
-/*
- * The first time that the trigger fires: were there ids before it?  Returns the
- * highest; this session may have drawn numbers up to that, which are ids already.
+ * The first time that the trigger fires: were there ids before it?  Then the counter
+ * moves above them, and all ranges become invalid: the ids may be in any of them.
+ * Returns the highest; this session may have drawn numbers up to that, which are ids
+ * already.
  *
  * If another session has looked, it has made a range of before invalid, and one
  * that was claimed since is above the ids.
@@ -330,15 +258,20 @@ static int64
 look_at_table(AdvanceSite *site, TriggerData *trigdata)
 {
 	HiloEntry  *entry = site->entry;
+	HiloCollection *collection = &entry->collection;
 	HiloSought	sought;
+	int64		limit;
 	int64		highest = 0;
 	HiloRow		row;
 
 	if (hilo_trigger_is_noted(site->trigger))
 	{
-		if (entry->range.claim.epoch == 0)
+		/* That was announced before the note was committed. */
+		AcceptInvalidationMessages();
+		if (entry->range.claim.epoch == 0 ||
+			entry->range.generation == hilo_row_generation)
 			return 0;
-		(void) hilo_counter_read(&entry->collection.ref, &row);
+		(void) hilo_counter_read(&collection->ref, &row);
 		if (hilo_counter_holds(&row, &entry->range.claim))
 			return 0;
 		hilo_entry_forget(entry);
@@ -346,9 +279,10 @@ look_at_table(AdvanceSite *site, TriggerData *trigdata)
 	}
 
 	/* Numbers at or below max may be in ranges; one at the limit is no id. */
-	sought = hilo_sought(&entry->collection);
+	sought = hilo_sought(collection);
+	limit = hilo_collection_row(collection)->max_value;
 	sought.above = 0;
-	sought.limit = Min(sought.limit, hilo_collection_row(&entry->collection)->max_value - 1);
+	sought.limit = Min(sought.limit, limit - 1);
 	for (int i = 0; i < site->count; i++)
 	{
 		int64		number = hilo_highest_here(trigdata->tg_relation,
@@ -358,21 +292,24 @@ look_at_table(AdvanceSite *site, TriggerData *trigdata)
 
 		highest = Max(highest, number);
 	}
+	if (!site->bound && highest > sought.max &&
+		highest - sought.max > (limit - sought.max) / 2)
+		warn_not_advanced(collection, highest);
+	else if (highest > 0)
+		(void) hilo_collection_adopt(collection, highest, PG_INT64_MAX, true);
 	if (highest > 0)
-		move_above(site, highest);
+		hilo_entry_forget(entry);
 	hilo_note_trigger(site->trigger);
 	return highest;
 }
 
-/* Find out all about the trigger.  Returns what look_at_table() does. */
-static int64
+/* Find out all about the trigger. */
+static void
 get_ready(AdvanceSite *site, TriggerData *trigdata)
 {
 	Trigger    *trigger = trigdata->tg_trigger;
 	Relation	rel = trigdata->tg_relation;
 	uint64		changes = site->changes;
-	int64		highest = 0;
-	bool		attaching;
 
 	if (trigger->tgnargs < 1)
 		ereport(ERROR,
@@ -384,12 +321,14 @@ get_ready(AdvanceSite *site, TriggerData *trigdata)
 	 * Do not check the separator: the table may come from a server with
 	 * another one.
 	 */
-	hilo_check_collection(trigger->tgargs[0], NULL);
+	site->entry = hilo_entry(trigger->tgargs[0], NULL);
 	site->topmost = hilo_topmost_table(rel);
-	attaching = find_columns(site, trigdata);
+	site->readers = 0;
+
+	/* For hilo.attach_online(), which reads the ids, no session waits here. */
+	site->looked = find_columns(site, trigdata);
 	if (site->count > 0)
 	{
-		site->entry = hilo_entry(trigger->tgargs[0], NULL);
 		if (!hilo_may_advance(&site->entry->collection, site->topmost, &site->bound))
 			ereport(ERROR,
 					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
@@ -400,15 +339,6 @@ get_ready(AdvanceSite *site, TriggerData *trigdata)
 					 errhint("Drop the trigger, or use another collection.")));
 		if (site->assigns)
 			hilo_check_assignable(rel, site->watched[0].attnum);
-
-		make_readers(site, rel);
-
-		/*
-		 * For hilo.attach_online(), which reads the ids, no session waits
-		 * here.
-		 */
-		if (!attaching)
-			highest = look_at_table(site, trigdata);
 	}
 	else if (rel->rd_rel->relpersistence != RELPERSISTENCE_TEMP)
 	{
@@ -416,7 +346,6 @@ get_ready(AdvanceSite *site, TriggerData *trigdata)
 		hilo_forget_trigger(site->trigger);
 	}
 	site->known_at = changes;
-	return highest;
 }
 
 /* Make sure that the number will not be drawn later. */
@@ -502,19 +431,15 @@ draw_again(AdvanceSite *site, const Watched *watched, Relation rel,
 static bool
 belongs_here(Relation rel, HeapTuple tuple)
 {
-	List	   *condition = RelationGetPartitionQual(rel);
-	EState	   *estate;
-	TupleTableSlot *slot;
+	EState	   *estate = CreateExecutorState();
+	ResultRelInfo *info = makeNode(ResultRelInfo);
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(rel),
+													&TTSOpsHeapTuple);
 	bool		result;
 
-	if (condition == NIL)
-		return true;
-	estate = CreateExecutorState();
-	slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple);
+	InitResultRelInfo(info, rel, 1, NULL, 0);
 	ExecStoreHeapTuple(tuple, slot, false);
-	GetPerTupleExprContext(estate)->ecxt_scantuple = slot;
-	result = ExecCheck(ExecPrepareCheck(condition, estate),
-					   GetPerTupleExprContext(estate));
+	result = ExecPartitionCheck(info, slot, estate, false);
 	ExecDropSingleTupleTableSlot(slot);
 	FreeExecutorState(estate);
 	return result;
@@ -529,11 +454,25 @@ keep_ahead(AdvanceSite *site, const Watched *watched, FunctionCallInfo fcinfo,
 		   HeapTuple tuple, int64 highest)
 {
 	Relation	rel = ((TriggerData *) fcinfo->context)->tg_relation;
+	const HiloIdForm *drawn = &site->entry->text.own;
 	bool		isnull;
 	Datum		value = hilo_getattr(tuple, watched->attnum,
 									 RelationGetDescr(rel), &isnull);
-	int64		number = isnull ? 0 : hilo_id_reader_number(&watched->reader, value);
+	int64		number;
 
+	if (isnull)
+		return tuple;
+	if (watched->reader.holds_ids)
+		value = PointerGetDatum(DatumGetTextPP(value));
+
+	/* Mostly it is the id that was made last, whose number is known. */
+	if (watched->reader.holds_ids && !watched->numbers && drawn->id != NULL &&
+		VARSIZE_ANY_EXHDR(DatumGetPointer(value)) + VARHDRSZ == VARSIZE(drawn->id) &&
+		memcmp(VARDATA_ANY(DatumGetPointer(value)), VARDATA(drawn->id),
+			   VARSIZE(drawn->id) - VARHDRSZ) == 0)
+		number = drawn->number;
+	else
+		number = hilo_id_reader_number(&watched->reader, value);
 	if (number <= 0)
 		return tuple;
 	if (unlikely(number <= highest) && is_unseen(site, fcinfo, number))
@@ -564,11 +503,24 @@ hilo_advance(PG_FUNCTION_ARGS)
 	if (site == NULL)
 		fcinfo->flinfo->fn_extra = site = find_site(trigdata);
 	if (unlikely(site->known_at != site->changes))
-		highest = get_ready(site, trigdata);
+		get_ready(site, trigdata);
 	if (site->count == 0)
 		return PointerGetDatum(tuple);
 	if (unlikely(site->readers != hilo_settings_generation + hilo_row_generation))
-		make_readers(site, trigdata->tg_relation);
+	{
+		for (int i = 0; i < site->count; i++)
+			hilo_id_reader_init(&site->watched[i].reader,
+								getBaseType(attnumTypeId(trigdata->tg_relation,
+														 site->watched[i].attnum)),
+								&site->entry->collection,
+								site->watched[i].numbers);
+		site->readers = hilo_settings_generation + hilo_row_generation;
+	}
+	if (unlikely(!site->looked))
+	{
+		highest = look_at_table(site, trigdata);
+		site->looked = true;
+	}
 	if (site->assigns)
 		tuple = hilo_assign_to_row(site->entry, trigdata->tg_relation,
 								   site->watched[0].attnum, tuple);

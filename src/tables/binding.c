@@ -18,6 +18,8 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_trigger.h"
 #include "common/hashfn.h"
+#include "executor/spi.h"
+#include "funcapi.h"
 #include "storage/bufmgr.h"
 #include "storage/lock.h"
 #include "utils/acl.h"
@@ -45,34 +47,28 @@ static const char *const kinds[] = {
  * Read
  */
 
-/* A column of type text, palloc'd; "" if it is NULL. */
-static char *
-text_value(Datum value)
-{
-	return value == (Datum) 0 ? pstrdup("") : TextDatumGetCString(value);
-}
-
 HiloBinding *
 hilo_binding_read(HeapTuple tuple, TupleDesc desc)
 {
 	HiloBinding *binding = palloc0(sizeof(HiloBinding));
-	Datum	   *values = palloc(desc->natts * sizeof(Datum));
-	bool	   *nulls = palloc(desc->natts * sizeof(bool));
-	char	   *kind;
+	char	   *values[HILO_BINDING_COLUMNS];
 
-	/* What is NULL becomes 0. */
-	heap_deform_tuple(tuple, desc, values, nulls);
-	kind = text_value(values[HILO_ANUM_BINDING_KIND - 1]);
+	for (int i = 0; i < HILO_BINDING_COLUMNS; i++)
+	{
+		values[i] = SPI_getvalue(tuple, desc, i + 1);
+		if (values[i] == NULL)
+			values[i] = pstrdup("");
+	}
 	while (binding->kind < HILO_UNKNOWN &&
-		   strcmp(kind, kinds[binding->kind]) != 0)
+		   strcmp(values[HILO_ANUM_BINDING_KIND - 1], kinds[binding->kind]) != 0)
 		binding->kind++;
 	binding->tid = tuple->t_self;
-	binding->collection = text_value(values[HILO_ANUM_BINDING_COLLECTION - 1]);
-	binding->object = DatumGetObjectId(values[HILO_ANUM_BINDING_OBJECT - 1]);
-	binding->name = text_value(values[HILO_ANUM_BINDING_NAME - 1]);
-	binding->column = text_value(values[HILO_ANUM_BINDING_COLUMN - 1]);
-	binding->attnum = DatumGetInt32(values[HILO_ANUM_BINDING_NUMBER - 1]);
-	binding->owner = text_value(values[HILO_ANUM_BINDING_OWNER - 1]);
+	binding->collection = values[HILO_ANUM_BINDING_COLLECTION - 1];
+	binding->object = atooid(values[HILO_ANUM_BINDING_OBJECT - 1]);
+	binding->name = values[HILO_ANUM_BINDING_NAME - 1];
+	binding->column = values[HILO_ANUM_BINDING_COLUMN - 1];
+	binding->attnum = atoi(values[HILO_ANUM_BINDING_NUMBER - 1]);
+	binding->owner = values[HILO_ANUM_BINDING_OWNER - 1];
 	return binding;
 }
 
@@ -185,7 +181,7 @@ find_living(const char *name, HiloBinding *binding)
 		column.attnum = drawings == NIL ? InvalidAttrNumber :
 			((HiloDrawing *) linitial(drawings))->attnum;
 	}
-	if (!OidIsValid(hilo_column_type(&column)) ||
+	if (column.attnum <= 0 ||
 		!hilo_binding_set_relation(binding, column.relation, column.attnum))
 		return;
 	binding->living = column;
@@ -195,44 +191,24 @@ find_living(const char *name, HiloBinding *binding)
 		strcmp(binding->owner, recorded.owner) != 0;
 }
 
-List *
+HiloBindings
 hilo_bindings(const char *name)
 {
-	List	   *bindings = read_rows(name, InvalidCommandId);
+	HiloBindings bindings = {read_rows(name, InvalidCommandId),.limit = PG_INT64_MAX};
 	ListCell   *lc;
 
-	foreach(lc, bindings)
-		find_living(name, lfirst(lc));
+	foreach(lc, bindings.all)
+	{
+		HiloBinding *binding = lfirst(lc);
+		int64		limit;
+
+		find_living(name, binding);
+		limit = hilo_column_limit(&binding->living);
+		bindings.limit = Min(bindings.limit, limit);
+		if (!OidIsValid(bindings.table))
+			bindings.table = binding->living.relation;
+	}
 	return bindings;
-}
-
-int64
-hilo_bindings_limit(List *bindings)
-{
-	int64		limit = PG_INT64_MAX;
-	ListCell   *lc;
-
-	foreach(lc, bindings)
-	{
-		int64		of_column = hilo_column_limit(&((HiloBinding *) lfirst(lc))->living);
-
-		limit = Min(limit, of_column);
-	}
-	return limit;
-}
-
-Oid
-hilo_living_table(List *bindings)
-{
-	Oid			table = InvalidOid;
-	ListCell   *lc;
-
-	foreach(lc, bindings)
-	{
-		if (!OidIsValid(table))
-			table = ((HiloBinding *) lfirst(lc))->living.relation;
-	}
-	return table;
 }
 
 bool
@@ -259,15 +235,6 @@ hilo_binding_function(const HiloBinding *binding)
 		return binding->object;
 	return hilo_sql_number(psprintf("SELECT pg_catalog.to_regprocedure(%s)::pg_catalog.oid::pg_catalog.int8",
 									quote_literal_cstr(binding->name)), NULL);
-}
-
-void
-hilo_binding_set_function(HiloBinding *binding, Oid function)
-{
-	binding->object = function;
-	binding->name = format_procedure_qualified(function);
-	binding->column = pstrdup("");
-	binding->owner = pstrdup("");
 }
 
 void
@@ -319,7 +286,7 @@ hilo_drawing_table(const char *name, CommandId command)
 
 	UnregisterSnapshot(snapshot);
 	return OidIsValid(table) || hilo_is_bound(name, command) ? table :
-		hilo_living_table(hilo_bindings(name));
+		hilo_bindings(name).table;
 }
 
 /*
@@ -356,12 +323,6 @@ hilo_bindings_unlock(const char *name)
 	LockRelease(&tag, ExclusiveLock, false);
 }
 
-static Datum
-text_datum(const char *string)
-{
-	return CStringGetTextDatum(string != NULL ? string : "");
-}
-
 /*
  * Insert a row.  Columns added by hand are NULL.  Except for notes, the sessions
  * are told, which cache what they have read.
@@ -372,19 +333,23 @@ insert_row(const char *name, const HiloBinding *binding)
 	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
 	TupleDesc	desc = RelationGetDescr(rel);
 	ResultRelInfo *indexes = hilo_open_indexes(rel);
-	Datum	   *values = palloc0(desc->natts * sizeof(Datum));
-	bool	   *nulls = palloc(desc->natts * sizeof(bool));
+	const char **values = palloc0(desc->natts * sizeof(char *));
 
-	memset(nulls, true, desc->natts * sizeof(bool));
-	memset(nulls, false, HILO_BINDING_COLUMNS * sizeof(bool));
-	values[HILO_ANUM_BINDING_COLLECTION - 1] = CStringGetTextDatum(name);
-	values[HILO_ANUM_BINDING_KIND - 1] = text_datum(kinds[binding->kind]);
-	values[HILO_ANUM_BINDING_OBJECT - 1] = ObjectIdGetDatum(binding->object);
-	values[HILO_ANUM_BINDING_NAME - 1] = text_datum(binding->name);
-	values[HILO_ANUM_BINDING_COLUMN - 1] = text_datum(binding->column);
-	values[HILO_ANUM_BINDING_NUMBER - 1] = Int32GetDatum(binding->attnum);
-	values[HILO_ANUM_BINDING_OWNER - 1] = text_datum(binding->owner);
-	hilo_insert_tuple(indexes, heap_form_tuple(desc, values, nulls),
+	values[HILO_ANUM_BINDING_COLLECTION - 1] = name;
+	values[HILO_ANUM_BINDING_KIND - 1] = kinds[binding->kind];
+	values[HILO_ANUM_BINDING_OBJECT - 1] = psprintf("%u", binding->object);
+	values[HILO_ANUM_BINDING_NAME - 1] = binding->name;
+	values[HILO_ANUM_BINDING_COLUMN - 1] = binding->column;
+	values[HILO_ANUM_BINDING_NUMBER - 1] = psprintf("%d", binding->attnum);
+	values[HILO_ANUM_BINDING_OWNER - 1] = binding->owner;
+	for (int i = 0; i < HILO_BINDING_COLUMNS; i++)
+	{
+		if (values[i] == NULL)
+			values[i] = "";
+	}
+	hilo_insert_tuple(indexes,
+					  BuildTupleFromCStrings(TupleDescGetAttInMetadata(desc),
+											 (char **) values),
 					  GetCurrentCommandId(true));
 	ExecCloseIndices(indexes);
 	if (binding->kind != HILO_NOTED)
@@ -435,7 +400,7 @@ hilo_binding_remove(const char *name, const HiloBinding *binding)
 	bool		removed = false;
 	ListCell   *lc;
 
-	foreach(lc, hilo_bindings(name))
+	foreach(lc, hilo_bindings(name).all)
 	{
 		HiloBinding *row = lfirst(lc);
 
@@ -452,11 +417,11 @@ hilo_binding_remove(const char *name, const HiloBinding *binding)
 }
 
 void
-hilo_bindings_refresh(const char *name, List *bindings)
+hilo_bindings_refresh(const char *name, const HiloBindings *bindings)
 {
 	ListCell   *lc;
 
-	foreach(lc, bindings)
+	foreach(lc, bindings->all)
 	{
 		HiloBinding *binding = lfirst(lc);
 

@@ -65,20 +65,20 @@ typedef struct HiloBinding
 	bool		is_old;			/* its row has not these names */
 } HiloBinding;
 
+/* The bindings of a name. */
+typedef struct HiloBindings
+{
+	List	   *all;			/* of HiloBinding *, palloc'd */
+	Oid			table;			/* the first that is living; InvalidOid: none */
+	int64		limit;			/* highest number that the columns of the
+								 * living ones can hold */
+} HiloBindings;
+
 /* What a row of hilo.binding says, palloc'd; nothing is living. */
 extern HiloBinding *hilo_binding_read(HeapTuple tuple, TupleDesc desc);
 
-/*
- * All bindings of a name, as a list of HiloBinding *, palloc'd.  What is living is
- * found in the catalogs.
- */
-extern List *hilo_bindings(const char *name);
-
-/* The table of the first that is living; InvalidOid: none is. */
-extern Oid	hilo_living_table(List *bindings);
-
-/* The highest number that the columns of the living ones can hold. */
-extern int64 hilo_bindings_limit(List *bindings);
+/* All bindings of a name.  What is living is found in the catalogs. */
+extern HiloBindings hilo_bindings(const char *name);
 
 /* True if the name had a column or a function by hilo.bind() before the command. */
 extern bool hilo_is_bound(const char *name, CommandId command);
@@ -90,12 +90,11 @@ extern Oid	hilo_table_owner(Oid relation);
 extern Oid	hilo_binding_function(const HiloBinding *binding);
 
 /*
- * The relation, or its column, or the function is what the binding records from now
- * on, under its present names.  False, without a change: it does not exist any more.
+ * The relation, or its column, is what the binding records from now on, under its
+ * present names.  False, without a change: it does not exist any more.
  */
 extern bool hilo_binding_set_relation(HiloBinding *binding, Oid relation,
 									  AttrNumber attnum);
-extern void hilo_binding_set_function(HiloBinding *binding, Oid function);
 
 /*
  * Make a binding that came from elsewhere stand for the relation or function of
@@ -140,7 +139,8 @@ extern bool hilo_binding_remove(const char *name, const HiloBinding *binding);
  * Record the present names of what the living bindings of a name stand for, so
  * that a dump has them; but not while another session changes its bindings.
  */
-extern void hilo_bindings_refresh(const char *name, List *bindings);
+extern void hilo_bindings_refresh(const char *name,
+								  const HiloBindings *bindings);
 
 /*
  * Notes: the trigger, as this transaction last changed it, has looked at the ids

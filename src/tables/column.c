@@ -23,6 +23,7 @@
 #include "commands/extension.h"
 #include "miscadmin.h"
 #include "nodes/primnodes.h"
+#include "parser/parse_coerce.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -66,110 +67,99 @@ hilo_c_function(Oid function)
 	return name == NULL ? pstrdup("") : name;
 }
 
-/* The expression below all casts. */
-static Node *
-strip_casts(Node *node)
+char *
+hilo_default_draws(Node *expression, bool *numbers)
 {
+	FuncExpr   *call;
+	Const	   *name;
+	char	   *function;
+
 	for (;;)
 	{
-		if (IsA(node, RelabelType))
-			node = (Node *) ((RelabelType *) node)->arg;
-		else if (IsA(node, CoerceViaIO))
-			node = (Node *) ((CoerceViaIO *) node)->arg;
-		else if (IsA(node, CoerceToDomain))
-			node = (Node *) ((CoerceToDomain *) node)->arg;
-		else if (IsA(node, FuncExpr) &&
-				 ((FuncExpr *) node)->funcformat != COERCE_EXPLICIT_CALL &&
-				 ((FuncExpr *) node)->funcformat != COERCE_SQL_SYNTAX)
-			node = linitial(((FuncExpr *) node)->args);
+		call = (FuncExpr *) expression;
+		if (IsA(call, RelabelType))
+			expression = (Node *) ((RelabelType *) expression)->arg;
+		else if (IsA(call, CoerceViaIO))
+			expression = (Node *) ((CoerceViaIO *) expression)->arg;
+		else if (IsA(call, CoerceToDomain))
+			expression = (Node *) ((CoerceToDomain *) expression)->arg;
+		else if (!IsA(call, FuncExpr) || call->args == NIL)
+			return NULL;
+		else if (call->funcformat != COERCE_EXPLICIT_CALL &&
+				 call->funcformat != COERCE_SQL_SYNTAX)
+			expression = linitial(call->args);
 		else
-			return node;
+			break;
 	}
-}
-
-bool
-hilo_default_draws(Node *expression, HiloDrawing *drawing)
-{
-	FuncExpr   *call = (FuncExpr *) strip_casts(expression);
-	char	   *function;
-	Const	   *name;
-
-	if (!IsA(call, FuncExpr) || call->args == NIL)
-		return false;
 	function = hilo_c_function(call->funcid);
-	drawing->numbers = strcmp(function, "hilo_next_number") == 0;
-	if (!drawing->numbers && strcmp(function, "hilo_next") != 0 &&
+	*numbers = strcmp(function, "hilo_next_number") == 0;
+	if (!*numbers && strcmp(function, "hilo_next") != 0 &&
 		strcmp(function, "hilo_next_tagged") != 0)
-		return false;
+		return NULL;
 	name = linitial(call->args);
 	if (IsA(name, RelabelType))
 		name = (Const *) ((RelabelType *) name)->arg;
 	if (!IsA(name, Const) || name->constisnull || name->constlen != -1)
-		return false;
-	drawing->collection = TextDatumGetCString(name->constvalue);
-	return true;
+		return NULL;
+	return TextDatumGetCString(name->constvalue);
 }
 
 /*
- * The stored defaults of a relation, as text, by the numbers of their columns; NULL:
- * none.  Without a lock, no relcache entry can be built: the table may be changing.
+ * Columns without a default of their own have that of their domain.  Without a lock,
+ * no relcache entry can be built: the table may be changing.
  */
-static char **
-stored_defaults(Oid relation)
-{
-	Relation	rel = table_open(AttrDefaultRelationId, AccessShareLock);
-	char	  **defaults = palloc0((MaxHeapAttributeNumber + 1) * sizeof(char *));
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	ScanKeyInit(&key, Anum_pg_attrdef_adrelid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(relation));
-	scan = systable_beginscan(rel, AttrDefaultIndexId, true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		bool		isnull;
-		Datum		value = hilo_getattr(tuple, Anum_pg_attrdef_adbin,
-										 RelationGetDescr(rel), &isnull);
-
-		if (!isnull)
-			defaults[((Form_pg_attrdef) GETSTRUCT(tuple))->adnum] = TextDatumGetCString(value);
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return defaults;
-}
-
-/* Columns without a default of their own have that of their domain. */
 List *
 hilo_drawing_columns(Oid relation, const char *collection)
 {
-	char	  **defaults = stored_defaults(relation);
+	Relation	rel = table_open(AttrDefaultRelationId, AccessShareLock);
 	List	   *drawings = NIL;
-	HeapTuple	tuple;
+	HeapTuple	column;
 
 	for (int attnum = 1;
-		 HeapTupleIsValid(tuple = SearchSysCache2(ATTNUM,
-												  ObjectIdGetDatum(relation),
-												  Int16GetDatum(attnum)));
+		 HeapTupleIsValid(column = SearchSysCache2(ATTNUM,
+												   ObjectIdGetDatum(relation),
+												   Int16GetDatum(attnum)));
 		 attnum++)
 	{
-		Form_pg_attribute att = (Form_pg_attribute) GETSTRUCT(tuple);
+		Form_pg_attribute att = (Form_pg_attribute) GETSTRUCT(column);
 		HiloDrawing *drawing = palloc(sizeof(HiloDrawing));
 		Node	   *expression = NULL;
+		char	   *drawn = NULL;
 
-		if (defaults[attnum] != NULL && att->attgenerated == '\0')
-			expression = stringToNode(defaults[attnum]);
+		if (att->atthasdef && att->attgenerated == '\0')
+		{
+			ScanKeyData keys[2];
+			SysScanDesc scan;
+			HeapTuple	tuple;
+			bool		isnull;
+
+			ScanKeyInit(&keys[0], Anum_pg_attrdef_adrelid,
+						BTEqualStrategyNumber, F_OIDEQ,
+						ObjectIdGetDatum(relation));
+			ScanKeyInit(&keys[1], Anum_pg_attrdef_adnum, BTEqualStrategyNumber,
+						F_INT2EQ, Int16GetDatum(attnum));
+			scan = systable_beginscan(rel, AttrDefaultIndexId, true, NULL,
+									  lengthof(keys), keys);
+			while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+				expression = stringToNode(TextDatumGetCString(hilo_getattr(tuple, Anum_pg_attrdef_adbin,
+																		   RelationGetDescr(rel),
+																		   &isnull)));
+			systable_endscan(scan);
+		}
 		else if (!att->attisdropped && !att->atthasdef &&
 				 get_typtype(att->atttypid) == TYPTYPE_DOMAIN)
 			expression = get_typdefault(att->atttypid);
-		drawing->attnum = attnum;
-		if (expression != NULL && hilo_default_draws(expression, drawing) &&
-			strcmp(drawing->collection, collection) == 0)
+		if (expression != NULL)
+			drawn = hilo_default_draws(expression, &drawing->numbers);
+		if (drawn != NULL && strcmp(drawn, collection) == 0)
+		{
+			drawing->attnum = attnum;
+			drawing->name = pstrdup(NameStr(att->attname));
 			drawings = lappend(drawings, drawing);
-		ReleaseSysCache(tuple);
+		}
+		ReleaseSysCache(column);
 	}
-	pfree(defaults);
+	table_close(rel, AccessShareLock);
 	return drawings;
 }
 
@@ -249,21 +239,14 @@ bool
 hilo_holds_ids(Oid type)
 {
 	Oid			extension;
-	HeapTuple	tuple;
-	bool		result;
 
 	if (type == TEXTOID || type == VARCHAROID)
 		return true;
-	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
-	if (!HeapTupleIsValid(tuple))
+	if (!IsBinaryCoercible(type, TEXTOID))
 		return false;
 	extension = get_extension_oid("citext", true);
-	result = strcmp(NameStr(((Form_pg_type) GETSTRUCT(tuple))->typname),
-					"citext") == 0 &&
-		OidIsValid(extension) &&
+	return OidIsValid(extension) &&
 		getExtensionOfObject(TypeRelationId, type) == extension;
-	ReleaseSysCache(tuple);
-	return result;
 }
 
 bool
@@ -291,10 +274,22 @@ hilo_column_limit(const HiloColumn *column)
  */
 
 void
-hilo_id_reader_init(HiloIdReader *reader, Oid type, const char *name,
-					HiloCountedIds counted)
+hilo_id_reader_init(HiloIdReader *reader, Oid type, HiloCollection *collection,
+					bool numbers)
 {
-	reader->counted = counted;
+	const char *name = collection->ref.name;
+
+	reader->counted = HILO_COUNT_ALL;
+	if (numbers)
+		reader->counted = HILO_COUNT_NUMBERS;
+	else if (hilo_is_identity(name))
+	{
+		reader->counted = HILO_COUNT_UNTAGGED;
+		name = pnstrdup(name, strlen(name) - 1);
+	}
+	else if (hilo_collection_row(collection) &&
+			 hilo_collection_node_tag(collection)[0] != '\0')
+		reader->counted = HILO_COUNT_TAGGED;
 	reader->type = type;
 	reader->holds_ids = hilo_holds_ids(type);
 

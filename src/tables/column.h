@@ -14,6 +14,7 @@
 #include "utils/relcache.h"
 
 #include "base/document_id.h"
+#include "session/session.h"
 
 typedef struct HiloColumn
 {
@@ -21,11 +22,11 @@ typedef struct HiloColumn
 	int32		attnum;
 } HiloColumn;
 
-/* What a default draws: from a collection, a number or an id. */
+/* A column that draws from a collection. */
 typedef struct HiloDrawing
 {
-	AttrNumber	attnum;			/* of the column */
-	const char *collection;
+	AttrNumber	attnum;
+	const char *name;
 	bool		numbers;		/* hilo_next_number(), not hilo_next() */
 } HiloDrawing;
 
@@ -36,10 +37,11 @@ typedef struct HiloDrawing
 extern char *hilo_c_function(Oid function);
 
 /*
- * True if a default is one call of hilo_next() or hilo_next_number() with a constant
- * name, with nothing around it but casts.  Sets all of *drawing but the column.
+ * The collection that a default draws from, palloc'd, if it is one call of
+ * hilo_next() or, *numbers, hilo_next_number() with a constant name, with nothing
+ * around it but casts; else NULL.
  */
-extern bool hilo_default_draws(Node *expression, HiloDrawing *drawing);
+extern char *hilo_default_draws(Node *expression, bool *numbers);
 
 /*
  * The columns of a relation that draw from the collection, by their defaults or
@@ -112,13 +114,12 @@ typedef struct HiloIdReader
 } HiloIdReader;
 
 /*
- * Prepare to read the ids of a collection or an identity in a column.  Text ids
- * count only if they start with its name; in a column that ignores case, all
- * ids count.
+ * Prepare to read the ids of a collection or an identity in a column, or with
+ * numbers, values that are numbers.  Text ids count only if they start with its
+ * name; in a column that ignores case, all ids count.
  */
 extern void hilo_id_reader_init(HiloIdReader *reader, Oid type,
-								const char *name,
-								HiloCountedIds counted);
+								HiloCollection *collection, bool numbers);
 
 /* The number in a value; 0 if it has none. */
 extern int64 hilo_id_reader_number(const HiloIdReader *reader, Datum value);

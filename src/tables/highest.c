@@ -28,25 +28,12 @@
 #include "tables/highest.h"
 #include "tables/owner_query.h"
 
-HiloCountedIds
-hilo_counted_ids(HiloCollection *collection)
-{
-	if (hilo_is_identity(collection->ref.name))
-		return HILO_COUNT_UNTAGGED;
-	(void) hilo_collection_row(collection);
-	return hilo_collection_node_tag(collection)[0] != '\0' ?
-		HILO_COUNT_TAGGED : HILO_COUNT_ALL;
-}
-
 HiloSought
 hilo_sought(HiloCollection *counter)
 {
-	HiloSought	sought = {counter->ref.name, hilo_counted_ids(counter)};
+	HiloSought	sought = {counter};
 	HiloRow		row;
 
-	if (hilo_is_identity(counter->ref.name))
-		sought.collection = pnstrdup(counter->ref.name,
-									 strlen(counter->ref.name) - 1);
 	if (!hilo_counter_read(&counter->ref, &row))
 		row.max_value = PG_INT64_MAX;
 	else
@@ -283,8 +270,7 @@ hilo_column_highest(const HiloColumn *column, const HiloSought *sought,
 	name = hilo_column_name(column);
 	if (name == NULL)
 		return highest;
-	hilo_id_reader_init(&reader, hilo_column_type(column), sought->collection,
-						sought->counted);
+	hilo_id_reader_init(&reader, hilo_column_type(column), sought->counter, false);
 	has_shards = hilo_citus_has_shards(column->relation);
 	if (has_shards)
 		hilo_citus_check_isolation(column->relation);

@@ -12,14 +12,12 @@
 #ifndef HILO_HIGHEST_H
 #define HILO_HIGHEST_H
 
-#include "session/session.h"
 #include "tables/column.h"
 
 /* The highest number that counts and is above one limit, but not the other. */
 typedef struct HiloSought
 {
-	const char *collection;		/* or identity, without a bar */
-	HiloCountedIds counted;
+	HiloCollection *counter;
 	int64		above;
 	int64		limit;
 	int64		max;			/* of the counter */
@@ -48,8 +46,5 @@ extern int64 hilo_column_highest(const HiloColumn *column,
 extern int64 hilo_highest_here(Relation rel, AttrNumber attnum,
 							   const HiloIdReader *reader,
 							   const HiloSought *sought, bool uncommitted);
-
-/* Which ids count for a collection or identity. */
-extern HiloCountedIds hilo_counted_ids(HiloCollection *collection);
 
 #endif							/* HILO_HIGHEST_H */

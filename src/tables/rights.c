@@ -21,14 +21,6 @@
 #include "tables/binding.h"
 #include "tables/rights.h"
 
-/* The bindings of a collection; a flag in its row says if there may be any. */
-static List *
-bindings_of(HiloCollection *collection)
-{
-	return hilo_collection_row(collection)->flags & HILO_ROW_BOUND ?
-		hilo_bindings(collection->ref.name) : NIL;
-}
-
 /*
  * The right to draw from a collection that is bound
  */
@@ -72,10 +64,10 @@ lets_draw(const HiloBinding *binding, Oid user, bool parts)
  * bound to, unless it was set by hand: a type may have changed.
  */
 static void
-follow_types(HiloCollection *collection, List *bindings)
+follow_types(HiloCollection *collection, int64 limit)
 {
 	const HiloRow *row = hilo_collection_row(collection);
-	HiloCounterOptions options = {.max_value = hilo_bindings_limit(bindings)};
+	HiloCounterOptions options = {.max_value = limit};
 
 	if (options.max_value < row->max_value && row->max < row->max_value)
 		(void) hilo_counter_adopt(&collection->ref, -1, options.max_value, true);
@@ -91,14 +83,13 @@ follow_types(HiloCollection *collection, List *bindings)
 static void
 check_bound(HiloCollection *collection, Oid user)
 {
-	List	   *bindings = bindings_of(collection);
-	Oid			table = hilo_living_table(bindings);
-	bool		may_draw = !OidIsValid(table);
+	HiloBindings bindings = hilo_bindings(collection->ref.name);
+	bool		may_draw = !OidIsValid(bindings.table);
 	ListCell   *lc;
 
-	foreach(lc, bindings)
+	foreach(lc, bindings.all)
 		may_draw = may_draw || lets_draw(lfirst(lc), user, false);
-	foreach(lc, bindings)
+	foreach(lc, bindings.all)
 		may_draw = may_draw || lets_draw(lfirst(lc), user, true);
 	if (!may_draw)
 		ereport(ERROR,
@@ -106,10 +97,10 @@ check_bound(HiloCollection *collection, Oid user)
 				 errmsg("permission denied for collection \"%s\"",
 						collection->ref.name),
 				 errdetail("It is attached to table %s; drawing requires the privilege to insert into it, or into a partition of it.",
-						   hilo_sql_table(table)),
+						   hilo_sql_table(bindings.table)),
 				 errhint("Grant that privilege, or use hilo.allow().")));
-	if (bindings != NIL)
-		follow_types(collection, bindings);
+	if (bindings.all != NIL)
+		follow_types(collection, bindings.limit);
 }
 
 /*
@@ -123,20 +114,19 @@ check_bound(HiloCollection *collection, Oid user)
  * False if there is no such binding.
  */
 static bool
-stands_for_owners(List *bindings, Oid role, bool any)
+stands_for_owners(const HiloBindings *bindings, Oid role, bool any)
 {
-	bool		living = OidIsValid(hilo_living_table(bindings));
 	int			owners = 0;
 	int			matching = 0;
 	ListCell   *lc;
 
-	foreach(lc, bindings)
+	foreach(lc, bindings->all)
 	{
 		HiloBinding *binding = lfirst(lc);
 		Oid			owner = get_role_oid(binding->owner, true);
 
 		if ((binding->kind != HILO_ATTACHED && binding->kind != HILO_BOUND) ||
-			(living && !OidIsValid(binding->living.relation)) ||
+			(OidIsValid(bindings->table) && !OidIsValid(binding->living.relation)) ||
 			!OidIsValid(owner))
 			continue;
 		owners++;
@@ -149,7 +139,7 @@ stands_for_owners(List *bindings, Oid role, bool any)
 bool
 hilo_may_attach_to(HiloCollection *collection, Oid role)
 {
-	List	   *bindings;
+	HiloBindings bindings;
 	HiloRow		row;
 
 	if (hilo_catalog_may_seed(false, role))
@@ -157,21 +147,25 @@ hilo_may_attach_to(HiloCollection *collection, Oid role)
 	if (!hilo_counter_read(&collection->ref, &row))
 		memset(&row, 0, sizeof(row));
 	bindings = hilo_bindings(collection->ref.name);
-	if (bindings == NIL)
+	if (bindings.all == NIL)
 		return row.max == 0;
-	return stands_for_owners(bindings, role, false);
+	return stands_for_owners(&bindings, role, false);
 }
 
 bool
 hilo_may_advance(HiloCollection *collection, Oid topmost, bool *bound)
 {
-	List	   *bindings = bindings_of(collection);
-	Oid			owner = hilo_table_owner(topmost);
+	HiloBindings bindings;
+	Oid			owner;
 	bool		own = false;
 	ListCell   *lc;
 
 	*bound = false;
-	foreach(lc, bindings)
+	if (!(hilo_collection_row(collection)->flags & HILO_ROW_BOUND))
+		return true;
+	bindings = hilo_bindings(collection->ref.name);
+	owner = hilo_table_owner(topmost);
+	foreach(lc, bindings.all)
 	{
 		HiloBinding *binding = lfirst(lc);
 
@@ -179,12 +173,12 @@ hilo_may_advance(HiloCollection *collection, Oid topmost, bool *bound)
 		own = own || binding->living.relation == topmost;
 	}
 	if (*bound && !own && !hilo_catalog_may_seed(false, owner) &&
-		!stands_for_owners(bindings, owner, true))
+		!stands_for_owners(&bindings, owner, true))
 		return false;
 	if (*bound)
 	{
-		follow_types(collection, bindings);
-		hilo_bindings_refresh(collection->ref.name, bindings);
+		follow_types(collection, bindings.limit);
+		hilo_bindings_refresh(collection->ref.name, &bindings);
 	}
 	return true;
 }

@@ -89,12 +89,15 @@ add_place(HiloDocuments *documents, Place place)
  */
 
 /*
- * The table with an identity's name, in the schemas of the user's search_path;
- * temporary tables do not count.
+ * The only column of the primary key of the table with an identity's name, in the
+ * schemas of the user's search_path; temporary tables do not count.
  */
-static Oid
-table_named_like(const char *name)
+static HiloColumn
+key_named_like(const char *name)
 {
+	HiloColumn	key = {InvalidOid};
+	Oid			constraint;
+	int			member;
 	ListCell   *lc;
 
 	foreach(lc, fetch_search_path(false))
@@ -103,33 +106,24 @@ table_named_like(const char *name)
 
 		if (!isAnyTempNamespace(lfirst_oid(lc)) && strlen(name) < NAMEDATALEN)
 			relid = get_relname_relid(name, lfirst_oid(lc));
-		if (OidIsValid(relid) &&
+		if (!OidIsValid(key.relation) && OidIsValid(relid) &&
 			(get_rel_relkind(relid) == RELKIND_RELATION ||
 			 get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE))
-			return relid;
+			key.relation = relid;
 	}
-
-	ereport(ERROR,
-			(errcode(ERRCODE_UNDEFINED_TABLE),
-			 errmsg("document table \"%s\" does not exist", name),
-			 errhint("Use hilo.bind() to specify the column with the ids.")));
-	return InvalidOid;			/* keep compiler quiet */
-}
-
-/* The only column of the primary key of a table. */
-static AttrNumber
-primary_key_column(Oid table, const char *name)
-{
-	Oid			constraint;
-	int			member;
-
-	if (!bms_get_singleton_member(get_primary_key_attnos(table, true, &constraint),
-								  &member))
+	if (!OidIsValid(key.relation))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("document table \"%s\" does not exist", name),
+				 errhint("Use hilo.bind() to specify the column with the ids.")));
+	if (!bms_get_singleton_member(get_primary_key_attnos(key.relation, true,
+														 &constraint), &member))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("table \"%s\" has no single-column primary key", name),
 				 errhint("Use hilo.bind() to specify the column with the ids.")));
-	return member + FirstLowInvalidHeapAttributeNumber;
+	key.attnum = member + FirstLowInvalidHeapAttributeNumber;
+	return key;
 }
 
 /*
@@ -152,35 +146,6 @@ check_may_look(Relation rel)
 		aclcheck_error(ACLCHECK_NO_PRIV,
 					   get_relkind_objtype(rel->rd_rel->relkind),
 					   RelationGetRelationName(rel));
-}
-
-/*
- * Open a relation in which documents can be looked up, and in which the user
- * may look.  It stays locked.  Temporary relations never count.
- */
-static Relation
-open_relation(const char *identity, Oid relid)
-{
-	Relation	rel = NULL;
-
-	if (OidIsValid(relid))
-		rel = try_relation_open(relid, AccessShareLock);
-	if (rel == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("the document table of \"%s\" no longer exists",
-						identity),
-				 errhint("Use hilo.unbind() and hilo.bind() to specify another column.")));
-
-	if (strchr(RELATIONS, rel->rd_rel->relkind) == NULL ||
-		rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("documents cannot be looked up in \"%s\"",
-						RelationGetRelationName(rel)),
-				 errhint("Use a table or view that is not temporary, or bind a function.")));
-	check_may_look(rel);
-	return rel;
 }
 
 /*
@@ -227,12 +192,31 @@ add_column(HiloDocuments *documents, Relation rel, AttrNumber attnum)
 	hilo_sql_set_locally("jit", "off");
 }
 
-/* Look up ids in a column, as a bound one, which may be gone. */
+/*
+ * Look up ids in a column, as a bound one, which may be gone, and in which the user
+ * may look.  Its relation stays locked.  Temporary ones never count.
+ */
 static void
 open_column(HiloDocuments *documents, HiloColumn column)
 {
-	Relation	rel = open_relation(documents->identity, column.relation);
+	Relation	rel = NULL;
 
+	if (OidIsValid(column.relation))
+		rel = try_relation_open(column.relation, AccessShareLock);
+	if (rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("the document table of \"%s\" no longer exists",
+						documents->identity),
+				 errhint("Use hilo.unbind() and hilo.bind() to specify another column.")));
+	if (strchr(RELATIONS, rel->rd_rel->relkind) == NULL ||
+		rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("documents cannot be looked up in \"%s\"",
+						RelationGetRelationName(rel)),
+				 errhint("Use a table or view that is not temporary, or bind a function.")));
+	check_may_look(rel);
 	if (hilo_column_name(&column) == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
@@ -337,11 +321,11 @@ hilo_documents_check_column(const char *identity, const HiloColumn *column)
 static void
 open_bound(HiloDocuments *documents)
 {
-	List	   *bindings = hilo_bindings(documents->identity);
+	HiloBindings bindings = hilo_bindings(documents->identity);
 	ListCell   *lc;
 
-	hilo_bindings_refresh(documents->identity, bindings);
-	foreach(lc, bindings)
+	hilo_bindings_refresh(documents->identity, &bindings);
+	foreach(lc, bindings.all)
 	{
 		HiloBinding *binding = lfirst(lc);
 		HiloColumn	gone = {binding->object};
@@ -372,12 +356,7 @@ hilo_documents_open(const char *identity, bool or_named_like)
 	if (row.flags & HILO_ROW_BOUND)
 		open_bound(documents);
 	if (!documents->bound && or_named_like)
-	{
-		HiloColumn	key = {table_named_like(identity)};
-
-		key.attnum = primary_key_column(key.relation, identity);
-		open_column(documents, key);
-	}
+		open_column(documents, key_named_like(identity));
 	return documents;
 }
 
@@ -403,8 +382,6 @@ hilo_documents_close(HiloDocuments *documents)
 {
 	if (documents->settings != 0)
 		AtEOXact_GUC(false, documents->settings);
-	list_free(documents->places);
-	pfree(documents);
 }
 
 bool
