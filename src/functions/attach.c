@@ -13,20 +13,11 @@
 
 #include "access/htup_details.h"
 #include "access/table.h"
-#include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
-#include "catalog/pg_attribute.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
-#include "funcapi.h"
-#include "nodes/value.h"
-#include "parser/parse_func.h"
-#include "parser/parser.h"
 #include "storage/lmgr.h"
-#include "utils/acl.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 
 #include "base/failure_point.h"
 #include "base/sql.h"
@@ -92,16 +83,9 @@ attachable_argument(FunctionCallInfo fcinfo, HiloCollection *collection)
 {
 	HiloColumn	column = hilo_owned_column(PG_GETARG_OID(0),
 										   NameStr(*PG_GETARG_NAME(1)));
-	Oid			type = hilo_column_type(&column);
 	const char *name = text_to_cstring(PG_GETARG_TEXT_PP(2));
 
-	if (!hilo_holds_ids(type) && !hilo_holds_numbers(type))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("column \"%s\" of relation \"%s\" cannot hold ids of a collection",
-						hilo_column_name(&column), get_rel_name(column.relation)),
-				 errdetail("Its type is %s; it should be smallint, integer, bigint, text, varchar or citext.",
-						   format_type_be(type))));
+	hilo_check_holds(column.relation, column.attnum, true);
 	hilo_check_collection(name, hilo_identity_parts_separator);
 	hilo_collection_init(collection, name);
 	if (!hilo_may_attach_to(collection, GetUserId()))
@@ -129,12 +113,7 @@ hilo_may_attach(PG_FUNCTION_ARGS)
 	Oid			table;
 
 	if (PG_GETARG_BOOL(3))
-	{
-		Relation	rel = table_open(column.relation, AccessShareLock);
-
-		hilo_check_assignable(rel, column.attnum);
-		table_close(rel, NoLock);
-	}
+		hilo_check_holds(column.relation, column.attnum, false);
 	if (hilo_is_bound(name, InvalidCommandId))
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
@@ -179,16 +158,14 @@ static void
 note_triggers(Oid relation, const char *collection)
 {
 	Relation	rel = table_open(relation, NoLock);
-	Oid			function = LookupFuncName(list_make2(makeString(HILO_SCHEMA),
-													 makeString("advance")),
-										  0, NULL, false);
 
 	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
 	{
 		Trigger    *trigger = &rel->trigdesc->triggers[i];
 
-		if (trigger->tgfoid == function && trigger->tgnargs > 0 &&
-			strcmp(trigger->tgargs[0], collection) == 0)
+		if (trigger->tgnargs > 0 &&
+			strcmp(trigger->tgargs[0], collection) == 0 &&
+			strcmp(hilo_c_function(trigger->tgfoid), "hilo_advance") == 0)
 			hilo_note_trigger(trigger->tgoid);
 	}
 	table_close(rel, NoLock);
@@ -317,6 +294,7 @@ hilo_set_identity(PG_FUNCTION_ARGS)
 	tuple = SearchSysCacheCopyAttNum(column.relation, column.attnum);
 	att = (Form_pg_attribute) GETSTRUCT(tuple);
 	if ((kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE) ||
+		!hilo_holds_numbers(att->atttypid) ||
 		(identity != '\0' && identity != ATTRIBUTE_IDENTITY_ALWAYS &&
 		 identity != ATTRIBUTE_IDENTITY_BY_DEFAULT) ||
 		(identity == '\0') == (att->attidentity == '\0'))
@@ -329,14 +307,8 @@ hilo_set_identity(PG_FUNCTION_ARGS)
 		!sequenceIsOwned(sequence, before, &owner, &attnum) ||
 		owner != column.relation || attnum != column.attnum : !is_partition)
 		refuse_identity(&column, "It does not own exactly one sequence.");
-	if (identity != '\0')
-	{
-		if (!hilo_holds_numbers(att->atttypid))
-			refuse_identity(&column, psprintf("Its type is %s.",
-											  format_type_be(att->atttypid)));
-		if (att->atthasdef || !att->attnotnull)
-			refuse_identity(&column, "It has a default, or allows nulls.");
-	}
+	if (identity != '\0' && (att->atthasdef || !att->attnotnull))
+		refuse_identity(&column, "It has a default, or allows nulls.");
 	if (OidIsValid(sequence))
 	{
 		ObjectAddress object;
@@ -361,35 +333,23 @@ hilo_set_identity(PG_FUNCTION_ARGS)
  * Expressions
  */
 
-/* True if the string is a single expression. */
-static bool
-is_expression(const char *string)
-{
-	SelectStmt	plain = {.type = T_SelectStmt};
-	List	   *statements = raw_parser(psprintf("SELECT (%s)", string),
-										RAW_PARSE_DEFAULT);
-	SelectStmt *select = castNode(SelectStmt,
-								  linitial_node(RawStmt, statements)->stmt);
-
-	plain.targetList = select->targetList;
-	plain.groupDistinct = select->groupDistinct;
-	plain.limitOption = select->limitOption;
-	return list_length(statements) == 1 &&
-		list_length(select->targetList) == 1 && equal(select, &plain);
-}
-
 /*
- * hilo._check_expression(expression): raise 22023 unless the text is a single
- * expression.  The text of a replaced default comes from an argument of a
- * trigger, which the table's owner may have made up, while the current user may
- * be a superuser.
+ * hilo._check_expression(expression): raise an error unless the text is a single
+ * expression, so that ALTER TABLE with it is one command that does one thing.  The
+ * text of a replaced default comes from an argument of a trigger, which the table's
+ * owner may have made up, while the current user may be a superuser.
  */
 Datum
 hilo_check_expression(PG_FUNCTION_ARGS)
 {
 	char	   *expression = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	List	   *statements = raw_parser(psprintf("ALTER TABLE t ALTER c SET DEFAULT (%s)",
+												 expression),
+										RAW_PARSE_DEFAULT);
+	RawStmt    *first = linitial_node(RawStmt, statements);
 
-	if (!is_expression(expression))
+	if (list_length(statements) != 1 ||
+		list_length(castNode(AlterTableStmt, first->stmt)->cmds) != 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("\"%s\" is not an expression", expression),

@@ -61,7 +61,7 @@ hilo_assign_id(PG_FUNCTION_ARGS)
 		const char *name = trigger->tgnargs == 2 ? trigger->tgargs[1] :
 			get_rel_name(hilo_topmost_table(rel));
 
-		hilo_check_assignable(rel, attnum);
+		hilo_check_holds(RelationGetRelid(rel), attnum, false);
 		entry = hilo_entry(name != NULL ? name : RelationGetRelationName(rel),
 						   hilo_identity_parts_separator);
 		fcinfo->flinfo->fn_extra = entry;
@@ -338,7 +338,7 @@ get_ready(AdvanceSite *site, TriggerData *trigdata)
 							   trigger->tgname, hilo_sql_table(site->relation)),
 					 errhint("Drop the trigger, or use another collection.")));
 		if (site->assigns)
-			hilo_check_assignable(rel, site->watched[0].attnum);
+			hilo_check_holds(site->relation, site->watched[0].attnum, false);
 	}
 	else if (rel->rd_rel->relpersistence != RELPERSISTENCE_TEMP)
 	{

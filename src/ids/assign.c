@@ -9,29 +9,17 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_type.h"
-#include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
 #include "ids/assign.h"
 #include "ids/identity.h"
 #include "session/call.h"
-#include "tables/column.h"
 #include "tables/rights.h"
-#include "tables/taken.h"
 
 /*
  * The id of a document
  */
-
-static text *
-random_guid(void)
-{
-	Datum		uuid = DirectFunctionCall1(gen_random_uuid, (Datum) 0);
-
-	return cstring_to_text(DatumGetCString(DirectFunctionCall1(uuid_out, uuid)));
-}
 
 static text *
 next_identity_beside(const char *name, Relation rel, AttrNumber attnum)
@@ -63,7 +51,11 @@ hilo_assign_document_id(HiloEntry *entry, text *requested, Relation rel,
 
 	name = text_to_cstring(requested);
 	if (name[0] == '\0')
-		return random_guid();
+	{
+		Datum		uuid = DirectFunctionCall1(gen_random_uuid, (Datum) 0);
+
+		return cstring_to_text(DatumGetCString(DirectFunctionCall1(uuid_out, uuid)));
+	}
 	if (hilo_ends_with(name, hilo_identity_parts_separator))
 		return hilo_next_server_side_id(name);
 	if (hilo_ends_with(name, "|"))
@@ -83,17 +75,20 @@ hilo_assign_document_id(HiloEntry *entry, text *requested, Relation rel,
  */
 
 void
-hilo_check_assignable(Relation rel, AttrNumber attnum)
+hilo_check_holds(Oid relation, AttrNumber attnum, bool numbers_too)
 {
-	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), attnum - 1);
+	HiloColumn	column = {relation, attnum};
+	Oid			type = hilo_column_type(&column);
 
-	if (!hilo_holds_ids(getBaseType(att->atttypid)))
+	if (!hilo_holds_ids(type) && !(numbers_too && hilo_holds_numbers(type)))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("column \"%s\" of relation \"%s\" cannot hold document ids",
-						NameStr(att->attname), RelationGetRelationName(rel)),
-				 errdetail("Its type is %s; it should be text, varchar or citext.",
-						   format_type_be(att->atttypid))));
+				 errmsg("column \"%s\" of relation \"%s\" cannot hold %s",
+						hilo_column_name(&column), get_rel_name(relation),
+						numbers_too ? "ids of a collection" : "document ids"),
+				 errdetail("Its type is %s; it should be %stext, varchar or citext.",
+						   format_type_be(type),
+						   numbers_too ? "smallint, integer, bigint, " : "")));
 }
 
 HeapTuple

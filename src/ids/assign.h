@@ -22,8 +22,8 @@
 extern text *hilo_assign_document_id(HiloEntry *entry, text *requested,
 									 Relation rel, AttrNumber attnum);
 
-/* Raise 42804 unless a column of rel can hold document ids. */
-extern void hilo_check_assignable(Relation rel, AttrNumber attnum);
+/* Raise 42804 unless a column can hold document ids, or perhaps numbers. */
+extern void hilo_check_holds(Oid relation, AttrNumber attnum, bool numbers_too);
 
 /*
  * Returns a row that is about to be inserted into rel with the id that the

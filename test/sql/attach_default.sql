@@ -316,6 +316,7 @@ CREATE TRIGGER zzz_hilo_advance_trap BEFORE INSERT ON trap FOR EACH ROW EXECUTE 
 RESET ROLE;
 SELECT hilo.detach('trap');
 SELECT hilo._check_expression('0); ALTER ROLE regress_hilo_other SUPERUSER; SELECT (1');
+SELECT hilo._check_expression('0), ALTER c SET DEFAULT (1');
 SELECT hilo._check_expression('0), (1');
 SELECT hilo._check_expression('0) FROM pg_class WHERE (true');
 SELECT hilo._check_expression('0) UNION SELECT (1');
