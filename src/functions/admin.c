@@ -8,12 +8,7 @@
  */
 #include "postgres.h"
 
-#include "executor/spi.h"
-#include "nodes/parsenodes.h"
 #include "storage/lmgr.h"
-#include "storage/proc.h"
-#include "storage/procarray.h"
-#include "utils/builtins.h"
 #include "utils/pg_lsn.h"
 #include "utils/snapmgr.h"
 
@@ -82,45 +77,42 @@ lock_unbound(const char *collection)
 				 errhint("Commit first.")));
 }
 
-/*
- * Remove what is recorded: roles that are allowed, tables that no longer exist;
- * release the lock if nothing is.
- */
-static void
-forget_bindings(const char *collection)
-{
-	List	   *bindings;
-	ListCell   *lc;
-
-	hilo_clean_notes();
-	bindings = hilo_bindings(collection).all;
-	foreach(lc, bindings)
-		(void) hilo_binding_remove(collection, lfirst(lc));
-	if (bindings == NIL)
-		hilo_bindings_unlock(collection);
-}
-
 Datum
 hilo_drop(PG_FUNCTION_ARGS)
 {
 	HiloCollection collection;
+	const char *name;
 	bool		is_identity;
 	bool		dropped;
+	List	   *bindings;
+	ListCell   *lc;
 
 	hilo_api_prevent_unless_may_write("hilo.drop()");
 	is_identity = hilo_api_administered(fcinfo, &collection);
+	name = collection.ref.name;
 	hilo_lease_prevent_on_worker(&collection.ref, "hilo.drop");
 
 	if (!is_identity)
-		lock_unbound(collection.ref.name);
+		lock_unbound(name);
 	dropped = hilo_collection_drop(&collection,
 								   hilo_api_bool(fcinfo, 1, "force"));
 	if (!dropped)
 		ereport(NOTICE,
 				(errmsg(HILO_COUNTER_FORMAT " does not exist",
-						HILO_COUNTER_ARGS(collection.ref.name))));
-	if (!is_identity)
-		forget_bindings(collection.ref.name);
+						HILO_COUNTER_ARGS(name))));
+	if (is_identity)
+		PG_RETURN_BOOL(dropped);
+
+	/*
+	 * Remove what is recorded: roles that are allowed, tables that no longer
+	 * exist.
+	 */
+	hilo_clean_notes();
+	bindings = hilo_bindings(name).all;
+	foreach(lc, bindings)
+		(void) hilo_binding_remove(name, lfirst(lc));
+	if (bindings == NIL)
+		hilo_bindings_unlock(name);
 	PG_RETURN_BOOL(dropped);
 }
 
@@ -272,7 +264,6 @@ hilo_make_ordered(PG_FUNCTION_ARGS)
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
 	refuse_identity(hilo_api_administered(fcinfo, &collection));
 	hilo_lease_prevent_on_worker(&collection.ref, "hilo.make_ordered");
-	collection.ref.name = pstrdup(collection.ref.name);
 	if (LockAcquire(&tag, ExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),

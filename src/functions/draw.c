@@ -12,8 +12,6 @@
 #include "postgres.h"
 
 #include "common/int.h"
-#include "funcapi.h"
-#include "utils/builtins.h"
 #include "utils/timestamp.h"
 
 #include "session/call.h"
@@ -99,52 +97,48 @@ hilo_last_number(PG_FUNCTION_ARGS)
 }
 
 /*
- * Argument number arg, which must be positive and at most the largest range
- * size of the collection.
+ * Take as many numbers as argument 1 says, called what, of which the range size of
+ * the collection allows so many; aligned to that number, which an ordered
+ * collection refuses, or not.
  */
-static int64
-checked_count(FunctionCallInfo fcinfo, HiloCollection *collection, int arg,
-			  const char *name)
+static HiloRange
+take_exactly(FunctionCallInfo fcinfo, const char *what, bool aligned)
 {
-	const HiloRow *row = hilo_collection_row(collection);
+	HiloEntry  *entry = hilo_draw_right_check(hilo_api_entry(fcinfo),
+											  HILO_DRAW_NUMBER);
+	const HiloRow *row = hilo_collection_row(&entry->collection);
+	HiloRangeRequest request = {.exact = true};
+	HiloClaim	claim;
 
-	return hilo_api_count(fcinfo, arg, name, hilo_counter_max_range_size(row),
-						  "The upper bound is the setting \"hilo.max_range_size\", unless hilo.configure() has set another one.");
+	request.size = hilo_api_count(fcinfo, 1, what, hilo_counter_max_range_size(row),
+								  "The upper bound is the setting \"hilo.max_range_size\", unless hilo.configure() has set another one.");
+	request.alignment = aligned ? request.size : 1;
+	if (aligned)
+		hilo_collection_refuse_ordered(&entry->collection);
+	(void) hilo_collection_take(&entry->collection, &request, &claim);
+	return claim.range;
 }
 
 Datum
 hilo_reserve(PG_FUNCTION_ARGS)
 {
-	HiloRangeRequest request = {.exact = true,.alignment = 1};
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
-	HiloEntry  *entry;
-	HiloClaim	claim;
+	HiloRange	range;
 	Datum		values[2];
 
 	hilo_api_prevent_unless_may_write("hilo_reserve()");
-	entry = hilo_draw_right_check(hilo_api_entry(fcinfo), HILO_DRAW_NUMBER);
-	request.size = checked_count(fcinfo, &entry->collection, 1, "count");
-	(void) hilo_collection_take(&entry->collection, &request, &claim);
-
-	values[0] = Int64GetDatum(claim.range.low);
-	values[1] = Int64GetDatum(claim.range.high);
+	range = take_exactly(fcinfo, "count", false);
+	values[0] = Int64GetDatum(range.low);
+	values[1] = Int64GetDatum(range.high);
 	return hilo_api_result(desc, values);
 }
 
 Datum
 hilo_next_hi(PG_FUNCTION_ARGS)
 {
-	HiloRangeRequest request = {.exact = true};
-	HiloEntry  *entry;
-	HiloClaim	claim;
-
 	hilo_api_prevent_unless_may_write("hilo.next_hi()");
-	entry = hilo_draw_right_check(hilo_api_entry(fcinfo), HILO_DRAW_NUMBER);
-	request.size = checked_count(fcinfo, &entry->collection, 1, "capacity");
-	request.alignment = request.size;
-	hilo_collection_refuse_ordered(&entry->collection);
-	(void) hilo_collection_take(&entry->collection, &request, &claim);
-	PG_RETURN_INT64(claim.range.high / request.size);
+	PG_RETURN_INT64(take_exactly(fcinfo, "capacity", true).high /
+					PG_GETARG_INT64(1));
 }
 
 /*
@@ -222,13 +216,12 @@ hilo_return_range(PG_FUNCTION_ARGS)
 {
 	HiloRowRef	ref;
 	int64		last;
-	int64		high;
 	HiloClaim	rest = {.home = 0};
 
 	hilo_api_prevent_unless_may_write("hilo.return_range()");
 	last = hilo_api_number(fcinfo, 1, "last");
-	high = hilo_api_number(fcinfo, 2, "high");
-	if (last > high)
+	rest.range.high = hilo_api_number(fcinfo, 2, "high");
+	if (last > rest.range.high)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("last must not be greater than high")));
@@ -243,10 +236,8 @@ hilo_return_range(PG_FUNCTION_ARGS)
 		if (rest.token <= 0)
 			PG_RETURN_BOOL(false);
 	}
-	rest.range.high = high;
-	if (pg_add_s64_overflow(last, 1, &rest.range.low))
-		PG_RETURN_BOOL(false);
-	PG_RETURN_BOOL(hilo_counter_give_back(&ref, &rest, false));
+	PG_RETURN_BOOL(!pg_add_s64_overflow(last, 1, &rest.range.low) &&
+				   hilo_counter_give_back(&ref, &rest, false));
 }
 
 /*
@@ -290,7 +281,7 @@ hilo_format(PG_FUNCTION_ARGS)
 	const char *name = hilo_api_collection(fcinfo);
 	HiloEntry  *entry = hilo_entry_known(name);
 	HiloCollection unknown;
-	HiloCollection *collection = &unknown;
+	HiloCollection *collection = entry != NULL ? &entry->collection : &unknown;
 	const char *tag;
 	int64		number;
 	char		start[HILO_MAX_START_LEN];
@@ -299,10 +290,7 @@ hilo_format(PG_FUNCTION_ARGS)
 												   hilo_server_prefix);
 	char		suffix[HILO_MAX_SUFFIX_LEN];
 
-	if (entry != NULL)
-		collection = &entry->collection;
-	else
-		hilo_collection_init(&unknown, name);
+	hilo_collection_init(&unknown, name);
 	if (PG_NARGS() > 2)
 		tag = hilo_api_name(fcinfo, 2, "node_tag");
 	else

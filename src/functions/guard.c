@@ -17,16 +17,9 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "replication/logicalworker.h"
-#include "utils/builtins.h"
 #include "utils/inval.h"
-#include "utils/regproc.h"
-#include "utils/rel.h"
-#include "utils/timestamp.h"
 
-#include "base/sql.h"
-#include "counting/catalog.h"
 #include "servers/hub.h"
-#include "servers/member.h"
 #include "session/call.h"
 #include "tables/binding.h"
 #include "tables/taken.h"
@@ -203,10 +196,9 @@ fits_others(const HiloBinding *binding, List *others)
 	{
 		HiloBinding *other = lfirst(lc);
 
-		if (hilo_binding_equals(binding, other))
-			return false;
-		if (binding->kind != HILO_ALLOWED && other->kind != HILO_ALLOWED &&
-			!(binding->kind == HILO_ATTACHED && other->kind == HILO_ATTACHED))
+		if (hilo_binding_equals(binding, other) ||
+			(binding->kind != HILO_ALLOWED && other->kind != HILO_ALLOWED &&
+			 (binding->kind != HILO_ATTACHED || other->kind != HILO_ATTACHED)))
 			return false;
 	}
 	return true;

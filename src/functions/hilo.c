@@ -7,11 +7,8 @@
  */
 #include "postgres.h"
 
-#include "fmgr.h"
-
 #include "base/compat.h"
 #include "base/settings.h"
-#include "counting/catalog.h"
 #include "servers/citus.h"
 #include "shared/pool.h"
 

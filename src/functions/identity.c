@@ -7,8 +7,6 @@
  */
 #include "postgres.h"
 
-#include "utils/builtins.h"
-
 #include "ids/assign.h"
 #include "ids/identity.h"
 #include "servers/member.h"

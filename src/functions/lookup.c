@@ -8,18 +8,12 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "funcapi.h"
-#include "storage/proc.h"
-#include "utils/acl.h"
-#include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
 #include "utils/tuplestore.h"
 
 #include "base/sql.h"
 #include "ids/identity.h"
-#include "servers/citus.h"
 #include "servers/member.h"
 #include "session/call.h"
 #include "tables/binding.h"

@@ -8,10 +8,7 @@
  */
 #include "postgres.h"
 
-#include "funcapi.h"
-#include "storage/procarray.h"
 #include "utils/array.h"
-#include "utils/builtins.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
@@ -65,50 +62,9 @@ bound_to(const char *name, const HiloRow *row)
 }
 
 /*
- * The process whose transaction holds the horizon of an ordered collection back,
- * 0 if that is prepared or there is none, and when it began.
+ * hilo._counters().  The process that holds a horizon back is 0 if its transaction
+ * is prepared.
  */
-static int
-holder_of(const char *name, TimestampTz *since)
-{
-	TransactionId holder = hilo_order_holder(name, GetActiveSnapshot(), since);
-
-	return TransactionIdIsValid(holder) ? BackendXidGetPid(holder) : 0;
-}
-
-static void
-put_counter(FunctionCallInfo fcinfo, const char *name, const HiloRow *row)
-{
-	HiloPoolLease lease = hilo_pool_lease(name);
-	TimestampTz since = DT_NOBEGIN;
-	int			holder = holder_of(name, &since);
-	Datum		values[] = {
-		CStringGetTextDatum(name),
-		Int64GetDatum(row->max),
-		Int64GetDatum(row->max_value),
-		Int32GetDatum(row->flags),
-		TimestampTzGetDatum(row->claimed_at),
-		Float8GetDatum(row->claim_rate),
-		Int64GetDatum(row->range_size),
-		Int64GetDatum(row->max_range_size),
-		CStringGetTextDatum(NameStr(row->node_tag)),
-		CStringGetTextDatum(NameStr(row->hub)),
-		Int32GetDatum(holder),
-		TimestampTzGetDatum(since),
-		Int64GetDatum(lease.left),
-		Float8GetDatum(lease.per_minute),
-		TimestampTzGetDatum(lease.taken_at),
-		TimestampTzGetDatum(lease.leased_at),
-		TimestampTzGetDatum(lease.failed_at),
-		TimestampTzGetDatum(lease.failing_since),
-		CStringGetTextDatum(lease.error),
-		bound_to(name, row)
-	};
-
-	put_row(fcinfo, values);
-}
-
-/* hilo._counters() */
 Datum
 hilo_counters(PG_FUNCTION_ARGS)
 {
@@ -117,9 +73,36 @@ hilo_counters(PG_FUNCTION_ARGS)
 	hilo_init_materialized(fcinfo);
 	foreach(lc, hilo_row_list())
 	{
-		HiloNamedRow *row = lfirst(lc);
+		const HiloNamedRow *named = lfirst(lc);
+		const HiloRow *row = &named->row;
+		HiloPoolLease lease = hilo_pool_lease(named->name);
+		TimestampTz since = DT_NOBEGIN;
+		TransactionId holder = hilo_order_holder(named->name,
+												 GetActiveSnapshot(), &since);
+		Datum		values[] = {
+			CStringGetTextDatum(named->name),
+			Int64GetDatum(row->max),
+			Int64GetDatum(row->max_value),
+			Int32GetDatum(row->flags),
+			TimestampTzGetDatum(row->claimed_at),
+			Float8GetDatum(row->claim_rate),
+			Int64GetDatum(row->range_size),
+			Int64GetDatum(row->max_range_size),
+			CStringGetTextDatum(NameStr(row->node_tag)),
+			CStringGetTextDatum(NameStr(row->hub)),
+			Int32GetDatum(BackendXidGetPid(holder)),
+			TimestampTzGetDatum(since),
+			Int64GetDatum(lease.left),
+			Float8GetDatum(lease.per_minute),
+			TimestampTzGetDatum(lease.taken_at),
+			TimestampTzGetDatum(lease.leased_at),
+			TimestampTzGetDatum(lease.failed_at),
+			TimestampTzGetDatum(lease.failing_since),
+			CStringGetTextDatum(lease.error),
+			bound_to(named->name, row)
+		};
 
-		put_counter(fcinfo, row->name, &row->row);
+		put_row(fcinfo, values);
 	}
 	return (Datum) 0;
 }
@@ -128,32 +111,7 @@ hilo_counters(PG_FUNCTION_ARGS)
  * The pool
  */
 
-/* Put the pieces whose numbers can be drawn. */
-static void
-put_pieces(FunctionCallInfo fcinfo, const HiloPooled *pooled)
-{
-	HiloRowRef	ref;
-	HiloRow		row;
-
-	hilo_row_ref_init(&ref, pooled->name);
-	if (!hilo_counter_read(&ref, &row))
-		return;
-	for (int i = 0; i < pooled->count; i++)
-	{
-		const HiloClaim *piece = &pooled->pieces[i];
-		Datum		values[] = {
-			CStringGetTextDatum(pooled->name),
-			Int64GetDatum(piece->range.low),
-			Int64GetDatum(piece->range.high),
-			Int64GetDatum(hilo_range_count(&piece->range)),
-			BoolGetDatum(piece->leased)
-		};
-
-		if (hilo_counter_holds(&row, piece))
-			put_row(fcinfo, values);
-	}
-}
-
+/* The pieces whose numbers can be drawn. */
 Datum
 hilo_pool(PG_FUNCTION_ARGS)
 {
@@ -161,7 +119,28 @@ hilo_pool(PG_FUNCTION_ARGS)
 
 	hilo_init_materialized(fcinfo);
 	foreach(lc, hilo_pool_list())
-		put_pieces(fcinfo, lfirst(lc));
+	{
+		const HiloPooled *pooled = lfirst(lc);
+		HiloRowRef	ref;
+		HiloRow		row;
+
+		hilo_row_ref_init(&ref, pooled->name);
+		(void) hilo_counter_read(&ref, &row);
+		for (int i = 0; i < pooled->count; i++)
+		{
+			const HiloClaim *piece = &pooled->pieces[i];
+			Datum		values[] = {
+				CStringGetTextDatum(pooled->name),
+				Int64GetDatum(piece->range.low),
+				Int64GetDatum(piece->range.high),
+				Int64GetDatum(hilo_range_count(&piece->range)),
+				BoolGetDatum(piece->leased)
+			};
+
+			if (hilo_counter_holds(&row, piece))
+				put_row(fcinfo, values);
+		}
+	}
 	return (Datum) 0;
 }
 

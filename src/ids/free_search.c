@@ -21,27 +21,24 @@ look_up(int64 number, HiloTakenCallback is_taken, void *arg, int *tries)
 
 /*
  * Search downwards for a free number below limit and above taken: limit - 1, -
- * 2, - 4 ... The upward search has passed the middle, so distance cannot
- * overflow.
+ * 2, - 4 ...; 0: none.  The upward search has passed the middle, so distance
+ * cannot overflow.
  */
-static bool
+static int64
 gallop_down(int64 taken, int64 limit, HiloTakenCallback is_taken, void *arg,
-			int64 *result, int *tries)
+			int *tries)
 {
 	for (int64 distance = 1; distance < limit - taken; distance *= 2)
 	{
 		if (!look_up(limit - distance, is_taken, arg, tries))
-		{
-			*result = limit - distance;
-			return true;
-		}
+			return limit - distance;
 	}
-	return false;
+	return 0;
 }
 
-bool
+int64
 hilo_free_search(int64 last, int64 limit, HiloTakenCallback is_taken,
-				 void *arg, int64 *result, int *tries)
+				 void *arg, int *tries)
 {
 	int64		taken = last;
 	int64		distance = 1;
@@ -49,14 +46,13 @@ hilo_free_search(int64 last, int64 limit, HiloTakenCallback is_taken,
 
 	/* n, then n + 1, n + 2, n + 4 ...; never past the limit */
 	if (last >= limit)
-		return false;
+		return 0;
 	number = last + 1;
 	while (look_up(number, is_taken, arg, tries))
 	{
 		if (number >= limit)
 		{
-			if (!gallop_down(taken, limit, is_taken, arg, &number, tries))
-				return false;
+			number = gallop_down(taken, limit, is_taken, arg, tries);
 			break;
 		}
 		taken = number;
@@ -74,6 +70,5 @@ hilo_free_search(int64 last, int64 limit, HiloTakenCallback is_taken,
 			number = middle;
 	}
 
-	*result = number;
-	return true;
+	return number;
 }

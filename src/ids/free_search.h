@@ -23,10 +23,10 @@ typedef bool (*HiloTakenCallback) (int64 number, void *arg);
  * Bentley, A. C. Yao: An almost optimal algorithm for unbounded searching,
  * 1976.)
  *
- * Returns false if last is the limit, or no free number was found.
+ * Returns 0 if last is the limit, or no free number was found.
  */
-extern bool hilo_free_search(int64 last, int64 limit,
-							 HiloTakenCallback is_taken, void *arg,
-							 int64 *result, int *tries);
+extern int64 hilo_free_search(int64 last, int64 limit,
+							  HiloTakenCallback is_taken, void *arg,
+							  int *tries);
 
 #endif							/* HILO_FREE_SEARCH_H */

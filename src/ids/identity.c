@@ -8,15 +8,10 @@
  */
 #include "postgres.h"
 
-#include "miscadmin.h"
-
-#include "base/document_id.h"
 #include "base/failure_point.h"
-#include "base/settings.h"
 #include "ids/free_search.h"
 #include "ids/identity.h"
 #include "tables/rights.h"
-#include "tables/taken.h"
 
 void
 hilo_identity_init(HiloIdentity *identity, const char *name)
@@ -60,9 +55,10 @@ static int64
 search(const char *name, int64 last, HiloDocuments *documents, int *tries)
 {
 	int64		limit = documents->limit;
-	int64		number;
+	int64		number = hilo_free_search(last, limit, hilo_documents_have,
+										  documents, tries);
 
-	if (!hilo_free_search(last, limit, hilo_documents_have, documents, &number, tries))
+	if (number == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
 				 errmsg("no free number was found for identity \"%s\"",

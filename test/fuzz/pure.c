@@ -419,7 +419,7 @@ static void
 try_free_search(void)
 {
 	Documents	documents;
-	int64		result = -1;
+	int64		result;
 	int			tries = 0;
 	bool		scattered = false;
 
@@ -432,8 +432,9 @@ try_free_search(void)
 		scattered |= documents.pattern[i] != 0;
 	}
 
-	if (hilo_free_search(documents.last, documents.limit, is_taken, &documents,
-						 &result, &tries))
+	result = hilo_free_search(documents.last, documents.limit, is_taken,
+							  &documents, &tries);
+	if (result != 0)
 	{
 		MUST(result > documents.last && result <= documents.limit);
 		MUST(!is_taken(result, &documents));
