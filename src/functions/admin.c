@@ -18,14 +18,7 @@
 #include "shared/pool.h"
 #include "tables/binding.h"
 
-PG_FUNCTION_INFO_V1(hilo_seed);
-PG_FUNCTION_INFO_V1(hilo_drop);
-PG_FUNCTION_INFO_V1(hilo_configure);
-PG_FUNCTION_INFO_V1(hilo_horizon);
-PG_FUNCTION_INFO_V1(hilo_make_ordered);
-
-Datum
-hilo_seed(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_seed)
 {
 	HiloCollection collection;
 
@@ -77,8 +70,7 @@ lock_unbound(const char *collection)
 				 errhint("Commit first.")));
 }
 
-Datum
-hilo_drop(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_drop)
 {
 	HiloCollection collection;
 	const char *name;
@@ -162,8 +154,7 @@ refuse_identity(bool is_identity)
 				 errdetail("Their numbers come in order anyway, but have no horizon.")));
 }
 
-Datum
-hilo_configure(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_configure)
 {
 	HiloCollection collection;
 	const char *name;
@@ -199,8 +190,7 @@ hilo_configure(PG_FUNCTION_ARGS)
  * The snapshot is that of the calling statement; for a cursor, the one with
  * which the cursor was opened.
  */
-Datum
-hilo_horizon(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_horizon)
 {
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	HiloEntry  *entry = hilo_api_entry(fcinfo);
@@ -245,8 +235,7 @@ wait_for_transactions(void)
  * ends our snapshot, so that no session waits for this one while it waits.  Two
  * sessions would wait for each other.
  */
-Datum
-hilo_make_ordered(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_make_ordered)
 {
 	CallContext *call = (CallContext *) fcinfo->context;
 	HiloCounterOptions options = {.change_order = true,.ordered = true,.in_use = true};

@@ -27,23 +27,11 @@
 #include "tables/highest.h"
 #include "tables/rights.h"
 
-PG_FUNCTION_INFO_V1(hilo_lock);
-PG_FUNCTION_INFO_V1(hilo_may_attach);
-PG_FUNCTION_INFO_V1(hilo_attach_counter);
-PG_FUNCTION_INFO_V1(hilo_max);
-PG_FUNCTION_INFO_V1(hilo_clean_notes_now);
-PG_FUNCTION_INFO_V1(hilo_set_identity);
-PG_FUNCTION_INFO_V1(hilo_check_expression);
-PG_FUNCTION_INFO_V1(hilo_draws_from);
-PG_FUNCTION_INFO_V1(hilo_allow);
-PG_FUNCTION_INFO_V1(hilo_disallow);
-
 /*
  * hilo._lock(relation, mode, function): lock a table and its children, whose rows
  * can be inserted directly, for a function that is named in errors.
  */
-Datum
-hilo_lock(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_lock)
 {
 	Oid			relation = PG_GETARG_OID(0);
 	const char *mode = hilo_api_name(fcinfo, 1, "mode");
@@ -104,8 +92,7 @@ attachable_argument(FunctionCallInfo fcinfo, HiloCollection *collection)
  * error unless the column of a locked table may be attached, and, with alone, if
  * the collection is attached to another table.
  */
-Datum
-hilo_may_attach(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_may_attach)
 {
 	HiloCollection collection;
 	HiloColumn	column = attachable_argument(fcinfo, &collection);
@@ -178,8 +165,7 @@ note_triggers(Oid relation, const char *collection)
  * column.  Returns the max, and what decides about notices: the limit of the type,
  * the size of the smallest ranges, and the tag.
  */
-Datum
-hilo_attach_counter(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_attach_counter)
 {
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	HiloCollection collection;
@@ -218,8 +204,7 @@ hilo_attach_counter(PG_FUNCTION_ARGS)
  * hilo._max(relation, collection): the counter's max, for whoever owns a table
  * with a column that draws from it, and whose trigger may move it; else NULL.
  */
-Datum
-hilo_max(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_max)
 {
 	Oid			relation = PG_GETARG_OID(0);
 	HiloCollection collection;
@@ -236,8 +221,7 @@ hilo_max(PG_FUNCTION_ARGS)
 }
 
 /* hilo._clean_notes() */
-Datum
-hilo_clean_notes_now(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_clean_notes_now)
 {
 	hilo_api_prevent_unless_may_write("hilo.detach()");
 	hilo_clean_notes();
@@ -265,8 +249,7 @@ refuse_identity(const HiloColumn *column, const char *detail)
  * with identity '\0', the other way round: no command does either and leaves the
  * sequence as it is.  Partitions own none, 0.
  */
-Datum
-hilo_set_identity(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_set_identity)
 {
 	char		identity = PG_GETARG_CHAR(2);
 	DependencyType before = identity == '\0' ? DEPENDENCY_INTERNAL : DEPENDENCY_AUTO;
@@ -339,8 +322,7 @@ hilo_set_identity(PG_FUNCTION_ARGS)
  * text of a replaced default comes from an argument of a trigger, which the table's
  * owner may have made up, while the current user may be a superuser.
  */
-Datum
-hilo_check_expression(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_check_expression)
 {
 	char	   *expression = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	List	   *statements = raw_parser(psprintf("ALTER TABLE t ALTER c SET DEFAULT (%s)",
@@ -358,8 +340,7 @@ hilo_check_expression(PG_FUNCTION_ARGS)
 }
 
 /* hilo._draws_from(pg_node_tree): the collection that a default draws from. */
-Datum
-hilo_draws_from(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_draws_from)
 {
 	bool		numbers;
 	char	   *collection = hilo_default_draws(stringToNode(text_to_cstring(PG_GETARG_TEXT_PP(0))),
@@ -403,16 +384,14 @@ allow(FunctionCallInfo fcinfo, const char *function, bool may_draw)
 }
 
 /* hilo.allow(collection, role) */
-Datum
-hilo_allow(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_allow)
 {
 	allow(fcinfo, "hilo.allow()", true);
 	PG_RETURN_VOID();
 }
 
 /* hilo.disallow(collection, role) */
-Datum
-hilo_disallow(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_disallow)
 {
 	allow(fcinfo, "hilo.disallow()", false);
 	PG_RETURN_VOID();

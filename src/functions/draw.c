@@ -21,24 +21,11 @@
 /* How long the range of a client program should last, as in RavenDB. */
 #define CLIENT_RANGE_DURATION	(30 * USECS_PER_SEC)
 
-PG_FUNCTION_INFO_V1(hilo_next);
-PG_FUNCTION_INFO_V1(hilo_next_tagged);
-PG_FUNCTION_INFO_V1(hilo_next_number);
-PG_FUNCTION_INFO_V1(hilo_last_number);
-PG_FUNCTION_INFO_V1(hilo_reserve);
-PG_FUNCTION_INFO_V1(hilo_next_range);
-PG_FUNCTION_INFO_V1(hilo_return_range);
-PG_FUNCTION_INFO_V1(hilo_next_hi);
-PG_FUNCTION_INFO_V1(hilo_release);
-PG_FUNCTION_INFO_V1(hilo_number);
-PG_FUNCTION_INFO_V1(hilo_format);
-
 /*
  * Draw
  */
 
-Datum
-hilo_next(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_next)
 {
 	HiloEntry  *entry;
 
@@ -47,8 +34,7 @@ hilo_next(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(hilo_entry_next_id(entry, &entry->text.own));
 }
 
-Datum
-hilo_next_tagged(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_next_tagged)
 {
 	HiloEntry  *entry;
 	text	   *tag;
@@ -66,16 +52,14 @@ hilo_next_tagged(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(hilo_entry_next_id(entry, &entry->text.given));
 }
 
-Datum
-hilo_next_number(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_next_number)
 {
 	hilo_api_prevent_unless_may_write("hilo_next_number()");
 	PG_RETURN_INT64(hilo_entry_take(hilo_draw_right_to_take(hilo_api_entry(fcinfo),
 															HILO_DRAW_NUMBER)));
 }
 
-Datum
-hilo_last_number(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_last_number)
 {
 	const char *collection = hilo_api_collection(fcinfo);
 	HiloEntry  *entry = hilo_entry_known(collection);
@@ -119,8 +103,7 @@ take_exactly(FunctionCallInfo fcinfo, const char *what, bool aligned)
 	return claim.range;
 }
 
-Datum
-hilo_reserve(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_reserve)
 {
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	HiloRange	range;
@@ -133,8 +116,7 @@ hilo_reserve(PG_FUNCTION_ARGS)
 	return hilo_api_result(desc, values);
 }
 
-Datum
-hilo_next_hi(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_next_hi)
 {
 	hilo_api_prevent_unless_may_write("hilo.next_hi()");
 	PG_RETURN_INT64(take_exactly(fcinfo, "capacity", true).high /
@@ -170,8 +152,7 @@ check_may_pass(HiloCollection *collection, int64 last_max)
 				 errdetail("Skipping unclaimed numbers requires the privilege to execute hilo.seed().")));
 }
 
-Datum
-hilo_next_range(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_next_range)
 {
 	HiloRangeRequest request = {.alignment = 1,.duration = CLIENT_RANGE_DURATION,
 	.keep = PG_INT64_MAX,.for_client = true};
@@ -211,8 +192,7 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	return hilo_api_result(desc, values);
 }
 
-Datum
-hilo_return_range(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_return_range)
 {
 	HiloRowRef	ref;
 	int64		last;
@@ -244,8 +224,7 @@ hilo_return_range(PG_FUNCTION_ARGS)
  * Ranges of this session
  */
 
-Datum
-hilo_release(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_release)
 {
 	HiloEntry  *entry;
 
@@ -260,8 +239,7 @@ hilo_release(PG_FUNCTION_ARGS)
  * The text of ids
  */
 
-Datum
-hilo_number(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_number)
 {
 	text	   *id = PG_GETARG_TEXT_PP(0);
 	int64		number;
@@ -275,8 +253,7 @@ hilo_number(PG_FUNCTION_ARGS)
 /*
  * Do not create entries for names that are only formatted; there may be many.
  */
-Datum
-hilo_format(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_format)
 {
 	const char *name = hilo_api_collection(fcinfo);
 	HiloEntry  *entry = hilo_entry_known(name);

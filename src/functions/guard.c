@@ -24,8 +24,6 @@
 #include "tables/binding.h"
 #include "tables/taken.h"
 
-PG_FUNCTION_INFO_V1(hilo_guard);
-
 /* All HILO_ROW_... flags. */
 #define ALL_FLAGS \
 	(HILO_ROW_DROPPED | HILO_ROW_LEASED | HILO_ROW_HAS_TAG | HILO_ROW_BOUND | \
@@ -326,8 +324,7 @@ refuse(TriggerData *trigdata)
  * on a parent table fire only row triggers.  Rows that logical replication brings
  * concern another server, and are left alone.
  */
-Datum
-hilo_guard(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_guard)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 

@@ -12,14 +12,6 @@
 #include "servers/member.h"
 #include "session/call.h"
 
-PG_FUNCTION_INFO_V1(next_identity);
-PG_FUNCTION_INFO_V1(next_identity_for);
-PG_FUNCTION_INFO_V1(seed_identity_for);
-PG_FUNCTION_INFO_V1(next_identity_free);
-PG_FUNCTION_INFO_V1(next_identity_free_for);
-PG_FUNCTION_INFO_V1(next_server_side_id);
-PG_FUNCTION_INFO_V1(hilo_document_id);
-
 /*
  * Refuse to write for a function where sequences refuse it; then the identity in
  * its first argument, called what.
@@ -36,8 +28,7 @@ identity_argument(FunctionCallInfo fcinfo, const char *function,
  * Draw, seed, drop
  */
 
-Datum
-next_identity(PG_FUNCTION_ARGS)
+HILO_FUNCTION(next_identity)
 {
 	HiloIdentity identity;
 
@@ -46,8 +37,7 @@ next_identity(PG_FUNCTION_ARGS)
 									  hilo_identity_next(&identity)));
 }
 
-Datum
-next_identity_for(PG_FUNCTION_ARGS)
+HILO_FUNCTION(next_identity_for)
 {
 	HiloIdentity identity;
 
@@ -55,8 +45,7 @@ next_identity_for(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(hilo_identity_next(&identity));
 }
 
-Datum
-seed_identity_for(PG_FUNCTION_ARGS)
+HILO_FUNCTION(seed_identity_for)
 {
 	HiloIdentity identity;
 
@@ -65,8 +54,7 @@ seed_identity_for(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(hilo_api_seed(fcinfo, &identity.collection));
 }
 
-Datum
-next_identity_free(PG_FUNCTION_ARGS)
+HILO_FUNCTION(next_identity_free)
 {
 	HiloIdentity identity;
 	int			tries;
@@ -77,8 +65,7 @@ next_identity_free(PG_FUNCTION_ARGS)
 															  &tries)));
 }
 
-Datum
-next_identity_free_for(PG_FUNCTION_ARGS)
+HILO_FUNCTION(next_identity_free_for)
 {
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	HiloIdentity identity;
@@ -91,8 +78,7 @@ next_identity_free_for(PG_FUNCTION_ARGS)
 	return hilo_api_result(desc, values);
 }
 
-Datum
-next_server_side_id(PG_FUNCTION_ARGS)
+HILO_FUNCTION(next_server_side_id)
 {
 	hilo_api_prevent_unless_may_write("next_server_side_id()");
 	PG_RETURN_TEXT_P(hilo_next_server_side_id(hilo_api_name(fcinfo, 0,
@@ -103,8 +89,7 @@ next_server_side_id(PG_FUNCTION_ARGS)
  * The id of a document
  */
 
-Datum
-hilo_document_id(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_document_id)
 {
 	text	   *requested = PG_ARGISNULL(1) ? NULL : PG_GETARG_TEXT_PP(1);
 

@@ -19,21 +19,11 @@
 #include "servers/member.h"
 #include "session/call.h"
 
-PG_FUNCTION_INFO_V1(hilo_lease_from);
-PG_FUNCTION_INFO_V1(hilo_lease_report);
-PG_FUNCTION_INFO_V1(hilo_present);
-PG_FUNCTION_INFO_V1(hilo_hub_begin);
-PG_FUNCTION_INFO_V1(hilo_claim_lease);
-PG_FUNCTION_INFO_V1(hilo_hub_wait);
-PG_FUNCTION_INFO_V1(hilo_check_highest);
-PG_FUNCTION_INFO_V1(hilo_raise_counter);
-
 /*
  * On a member
  */
 
-Datum
-hilo_lease_from(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_lease_from)
 {
 	HiloCollection collection;
 	int32		size;
@@ -52,8 +42,7 @@ hilo_lease_from(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-Datum
-hilo_lease_report(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_lease_report)
 {
 	hilo_api_prevent_unless_may_write("hilo.lease_report()");
 	PG_RETURN_INT64(hilo_lease_report_all());
@@ -63,8 +52,7 @@ hilo_lease_report(PG_FUNCTION_ARGS)
  * On a hub: what the functions in SQL call
  */
 
-Datum
-hilo_present(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_present)
 {
 	Oid			table = hilo_catalog_table(HILO_TABLE_COUNTERS);
 	TupleDesc	desc;
@@ -81,8 +69,7 @@ hilo_present(PG_FUNCTION_ARGS)
 											 nulls));
 }
 
-Datum
-hilo_hub_begin(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_hub_begin)
 {
 	hilo_api_prevent_unless_may_write("hilo.lease()");
 	if (IsolationUsesXactSnapshot())
@@ -124,8 +111,7 @@ check_highest(HiloRowRef *ref, int64 number)
 						 hilo_is_identity(ref->name) ? "seed_identity_for" : "hilo.seed")));
 }
 
-Datum
-hilo_claim_lease(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_claim_lease)
 {
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	int64		size = Min(hilo_api_number(fcinfo, 1, "size"),
@@ -154,15 +140,13 @@ hilo_claim_lease(PG_FUNCTION_ARGS)
 	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
 }
 
-Datum
-hilo_hub_wait(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_hub_wait)
 {
 	hilo_flush_everywhere(PG_GETARG_LSN(0), PG_GETARG_BOOL(1));
 	PG_RETURN_VOID();
 }
 
-Datum
-hilo_check_highest(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_check_highest)
 {
 	HiloCollection collection;
 
@@ -171,8 +155,7 @@ hilo_check_highest(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-Datum
-hilo_raise_counter(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_raise_counter)
 {
 	HiloCollection collection;
 	int64		max;

@@ -20,18 +20,11 @@
 #include "tables/highest.h"
 #include "tables/taken.h"
 
-PG_FUNCTION_INFO_V1(hilo_counted_number);
-PG_FUNCTION_INFO_V1(hilo_sync);
-PG_FUNCTION_INFO_V1(hilo_sync_all);
-PG_FUNCTION_INFO_V1(hilo_bind);
-PG_FUNCTION_INFO_V1(hilo_unbind);
-
 /*
  * The number in an id, or NULL: the id does not begin with start, or it does
  * not count.
  */
-Datum
-hilo_counted_number(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_counted_number)
 {
 	text	   *start = PG_GETARG_TEXT_PP(1);
 	HiloIdReader reader = {.counted = PG_GETARG_INT32(2),.type = TEXTOID,
@@ -107,8 +100,7 @@ sync_collection(const char *name, int64 *max)
 	return true;
 }
 
-Datum
-hilo_sync(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_sync)
 {
 	const char *collection;
 	int64		max;
@@ -127,8 +119,7 @@ hilo_sync(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(max);
 }
 
-Datum
-hilo_sync_all(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_sync_all)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	ListCell   *lc;
@@ -199,8 +190,7 @@ bind_name(const char *name, const HiloBinding *binding)
  * Only its owner may let all roles look up ids in a table, or have a function
  * called.
  */
-Datum
-hilo_bind(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_bind)
 {
 	bool		to_column = PG_NARGS() == 3;
 	HiloIdentity identity;
@@ -235,8 +225,7 @@ hilo_bind(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-Datum
-hilo_unbind(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_unbind)
 {
 	HiloIdentity identity;
 	bool		was_bound = false;

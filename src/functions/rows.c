@@ -18,10 +18,6 @@
 #include "shared/pool.h"
 #include "tables/binding.h"
 
-PG_FUNCTION_INFO_V1(hilo_counters);
-PG_FUNCTION_INFO_V1(hilo_pool);
-PG_FUNCTION_INFO_V1(hilo_ranges);
-
 static void
 put_row(FunctionCallInfo fcinfo, Datum *values)
 {
@@ -65,8 +61,7 @@ bound_to(const char *name, const HiloRow *row)
  * hilo._counters().  The process that holds a horizon back is 0 if its transaction
  * is prepared.
  */
-Datum
-hilo_counters(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_counters)
 {
 	ListCell   *lc;
 
@@ -112,8 +107,7 @@ hilo_counters(PG_FUNCTION_ARGS)
  */
 
 /* The pieces whose numbers can be drawn. */
-Datum
-hilo_pool(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_pool)
 {
 	ListCell   *lc;
 
@@ -148,8 +142,7 @@ hilo_pool(PG_FUNCTION_ARGS)
  * Ranges of this session
  */
 
-Datum
-hilo_ranges(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_ranges)
 {
 	ListCell   *lc;
 

@@ -29,9 +29,6 @@
 #include "tables/highest.h"
 #include "tables/rights.h"
 
-PG_FUNCTION_INFO_V1(hilo_assign_id);
-PG_FUNCTION_INFO_V1(hilo_advance);
-
 /*
  * Assign
  */
@@ -40,8 +37,7 @@ PG_FUNCTION_INFO_V1(hilo_advance);
  * BEFORE INSERT, for each row: assign the id that the row requests.  The collection
  * is by default the one named after the table, or after its topmost parent.
  */
-Datum
-hilo_assign_id(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_assign_id)
 {
 	TriggerData *trigdata = hilo_api_trigger(fcinfo, "hilo.assign_id");
 	Trigger    *trigger = trigdata->tg_trigger;
@@ -492,8 +488,7 @@ keep_ahead(AdvanceSite *site, const Watched *watched, FunctionCallInfo fcinfo,
  * BEFORE INSERT, for each row: make sure that the row's id, assigned first if the
  * trigger says so, will not be drawn later.
  */
-Datum
-hilo_advance(PG_FUNCTION_ARGS)
+HILO_FUNCTION(hilo_advance)
 {
 	TriggerData *trigdata = hilo_api_trigger(fcinfo, "hilo.advance");
 	HeapTuple	tuple = trigdata->tg_trigtuple;
