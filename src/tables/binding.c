@@ -333,23 +333,17 @@ insert_row(const char *name, const HiloBinding *binding)
 	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
 	TupleDesc	desc = RelationGetDescr(rel);
 	ResultRelInfo *indexes = hilo_open_indexes(rel);
-	const char **values = palloc0(desc->natts * sizeof(char *));
+	const char *columns[HILO_BINDING_COLUMNS] = {
+		name, kinds[binding->kind], psprintf("%u", binding->object),
+		binding->name, binding->column, psprintf("%d", binding->attnum),
+		binding->owner
+	};
+	char	  **values = palloc0(desc->natts * sizeof(char *));
 
-	values[HILO_ANUM_BINDING_COLLECTION - 1] = name;
-	values[HILO_ANUM_BINDING_KIND - 1] = kinds[binding->kind];
-	values[HILO_ANUM_BINDING_OBJECT - 1] = psprintf("%u", binding->object);
-	values[HILO_ANUM_BINDING_NAME - 1] = binding->name;
-	values[HILO_ANUM_BINDING_COLUMN - 1] = binding->column;
-	values[HILO_ANUM_BINDING_NUMBER - 1] = psprintf("%d", binding->attnum);
-	values[HILO_ANUM_BINDING_OWNER - 1] = binding->owner;
 	for (int i = 0; i < HILO_BINDING_COLUMNS; i++)
-	{
-		if (values[i] == NULL)
-			values[i] = "";
-	}
+		values[i] = pstrdup(columns[i] != NULL ? columns[i] : "");
 	hilo_insert_tuple(indexes,
-					  BuildTupleFromCStrings(TupleDescGetAttInMetadata(desc),
-											 (char **) values),
+					  BuildTupleFromCStrings(TupleDescGetAttInMetadata(desc), values),
 					  GetCurrentCommandId(true));
 	ExecCloseIndices(indexes);
 	if (binding->kind != HILO_NOTED)

@@ -26,35 +26,42 @@
  */
 
 /*
- * True if the binding lets the user draw: hilo.allow() named the user, a role of
+ * True if a binding lets the user draw: hilo.allow() named the user, a role of
  * the user's, or "public"; or the user has the privilege to insert into the
  * table, or into a column of it; or, with parts, into a partition or a child that
  * is one, for whose lock no draw waits.
  */
 static bool
-lets_draw(const HiloBinding *binding, Oid user, bool parts)
+lets_draw(const HiloBindings *bindings, Oid user, bool parts)
 {
-	Oid			table = binding->living.relation;
 	ListCell   *lc;
+	ListCell   *part;
 
-	if (binding->kind == HILO_ALLOWED)
+	foreach(lc, bindings->all)
 	{
-		Oid			role = get_role_oid(binding->owner, true);
+		HiloBinding *binding = lfirst(lc);
+		Oid			table = binding->living.relation;
+		Oid			role;
 
-		return strcmp(binding->owner, "public") == 0 ||
-			(OidIsValid(role) && has_privs_of_role(user, role));
-	}
-	if (!OidIsValid(table) || (parts && !has_subclass(table)))
-		return false;
-	foreach(lc, parts ? find_all_inheritors(table, NoLock, NULL) : list_make1_oid(table))
-	{
-		Oid			relation = lfirst_oid(lc);
+		if (binding->kind == HILO_ALLOWED)
+		{
+			role = get_role_oid(binding->owner, true);
+			if (strcmp(binding->owner, "public") == 0 ||
+				(OidIsValid(role) && has_privs_of_role(user, role)))
+				return true;
+		}
+		if (!OidIsValid(table) || (parts && !has_subclass(table)))
+			continue;
+		foreach(part, parts ? find_all_inheritors(table, NoLock, NULL) : list_make1_oid(table))
+		{
+			Oid			relation = lfirst_oid(part);
 
-		if ((relation == table || get_rel_relispartition(relation)) &&
-			(pg_class_aclcheck(relation, user, ACL_INSERT) == ACLCHECK_OK ||
-			 pg_attribute_aclcheck_all(relation, user, ACL_INSERT,
-									   ACLMASK_ANY) == ACLCHECK_OK))
-			return true;
+			if ((relation == table || get_rel_relispartition(relation)) &&
+				(pg_class_aclcheck(relation, user, ACL_INSERT) == ACLCHECK_OK ||
+				 pg_attribute_aclcheck_all(relation, user, ACL_INSERT,
+										   ACLMASK_ANY) == ACLCHECK_OK))
+				return true;
+		}
 	}
 	return false;
 }
@@ -74,33 +81,6 @@ follow_types(HiloCollection *collection, int64 limit)
 	else if (options.max_value > row->max_value &&
 			 !(row->flags & HILO_ROW_OWN_LIMIT))
 		hilo_counter_configure(&collection->ref, &options);
-}
-
-/*
- * Raise 42501 if the collection is bound to living tables, and the user may not
- * draw from it.
- */
-static void
-check_bound(HiloCollection *collection, Oid user)
-{
-	HiloBindings bindings = hilo_bindings(collection->ref.name);
-	bool		may_draw = !OidIsValid(bindings.table);
-	ListCell   *lc;
-
-	foreach(lc, bindings.all)
-		may_draw = may_draw || lets_draw(lfirst(lc), user, false);
-	foreach(lc, bindings.all)
-		may_draw = may_draw || lets_draw(lfirst(lc), user, true);
-	if (!may_draw)
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied for collection \"%s\"",
-						collection->ref.name),
-				 errdetail("It is attached to table %s; drawing requires the privilege to insert into it, or into a partition of it.",
-						   hilo_sql_table(bindings.table)),
-				 errhint("Grant that privilege, or use hilo.allow().")));
-	if (bindings.all != NIL)
-		follow_types(collection, bindings.limit);
 }
 
 /*
@@ -232,7 +212,21 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn)
 	if (!(flags & HILO_ROW_BOUND))
 		bindings = 0;
 	else if (entry->right.role != user || entry->right.bindings != bindings)
-		check_bound(collection, user);
+	{
+		HiloBindings bound = hilo_bindings(collection->ref.name);
+
+		if (OidIsValid(bound.table) && !lets_draw(&bound, user, false) &&
+			!lets_draw(&bound, user, true))
+			ereport(ERROR,
+					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					 errmsg("permission denied for collection \"%s\"",
+							collection->ref.name),
+					 errdetail("It is attached to table %s; drawing requires the privilege to insert into it, or into a partition of it.",
+							   hilo_sql_table(bound.table)),
+					 errhint("Grant that privilege, or use hilo.allow().")));
+		if (bound.all != NIL)
+			follow_types(collection, bound.limit);
+	}
 	entry->right.role = user;
 	entry->right.bindings = bindings;
 	entry->right.generation = 0;
