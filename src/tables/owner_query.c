@@ -17,32 +17,23 @@
 #include "servers/citus.h"
 #include "tables/owner_query.h"
 
-/* What ran before a query. */
-typedef struct Caller
+/* Notes the caller's role and security context. */
+static void
+become_owner(Oid owner, bool sees_all_rows, Oid *role, int *context)
 {
-	Oid			role;
-	int			context;
-} Caller;
-
-static Caller
-become_owner(Oid owner, bool sees_all_rows)
-{
-	Caller		caller;
-
-	GetUserIdAndSecContext(&caller.role, &caller.context);
+	GetUserIdAndSecContext(role, context);
 	SetUserIdAndSecContext(owner,
-						   caller.context | SECURITY_RESTRICTED_OPERATION |
+						   *context | SECURITY_RESTRICTED_OPERATION |
 						   SECURITY_LOCAL_USERID_CHANGE |
 						   (sees_all_rows ? SECURITY_NOFORCE_RLS : 0));
 	SPI_connect();
-	return caller;
 }
 
 static void
-become_caller(Caller caller)
+become_caller(Oid role, int context)
 {
 	SPI_finish();
-	SetUserIdAndSecContext(caller.role, caller.context);
+	SetUserIdAndSecContext(role, context);
 }
 
 /* A query that was prepared in this session. */
@@ -97,12 +88,15 @@ bool
 hilo_owner_query_is_true(Oid owner, bool sees_all_rows, const char *query,
 						 Oid type, Datum argument, bool *isnull)
 {
-	Caller		caller = become_owner(owner, sees_all_rows);
-	int			result = SPI_execute_snapshot(plan_of(query, type), &argument,
-											  NULL, GetLatestSnapshot(),
-											  InvalidSnapshot, false, false, 1);
+	Oid			role;
+	int			context;
+	int			result;
 	Datum		value = BoolGetDatum(false);
 
+	become_owner(owner, sees_all_rows, &role, &context);
+	result = SPI_execute_snapshot(plan_of(query, type), &argument, NULL,
+								  GetLatestSnapshot(), InvalidSnapshot, false,
+								  false, 1);
 	if (result != SPI_OK_SELECT)
 		elog(ERROR, "SPI_execute_snapshot returned %s",
 			 SPI_result_code_string(result));
@@ -110,19 +104,24 @@ hilo_owner_query_is_true(Oid owner, bool sees_all_rows, const char *query,
 	if (SPI_processed > 0)
 		value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
 							  isnull);
-	become_caller(caller);
+	become_caller(role, context);
 	return DatumGetBool(value);
 }
 
 int64
 hilo_owner_query_number(Oid owner, const char *query)
 {
-	Caller		caller = become_owner(owner, true);
-	int			level = hilo_sql_hide_search_path();
-	Datum		value = hilo_sql_select(query, NULL);
-	int64		number = value == 0 ? 0 : DatumGetInt64(value);
+	Oid			role;
+	int			context;
+	int			level;
+	Datum		value;
+	int64		number;
 
+	become_owner(owner, true, &role, &context);
+	level = hilo_sql_hide_search_path();
+	value = hilo_sql_select(query, NULL);
+	number = value == 0 ? 0 : DatumGetInt64(value);
 	AtEOXact_GUC(false, level);
-	become_caller(caller);
+	become_caller(role, context);
 	return number;
 }
