@@ -362,6 +362,31 @@ for my $what (sort keys %cases)
 	}
 }
 
+# The answer is here, but not taken in, when the hub gets a new count, of which the member hears by a report of another session.
+my %counts = (
+	'seeded' => [ "SELECT hilo.seed('NAME', 5000)", 5000 ],
+	'dropped' => [ "SELECT hilo.drop('NAME', true)", 0 ]);
+for my $what (sort keys %counts)
+{
+	my $name = 'heard' . ++$times;
+	my $session = session($member);
+	my ($change, $least) = @{ $counts{$what} };
+
+	$member->sql("SELECT hilo.lease_from('$name', 'hub', 100); SELECT hilo_next_number('$name') FROM generate_series(1, 100)");
+	$session->query("SET test.failure_point = 'lease got:pause'");
+	$session->start("SELECT hilo_next_number('$name') FROM generate_series(1, 10)");
+	paused($node);
+	$hub->sql('SET client_min_messages = error; ' . $change =~ s/NAME/$name/r);
+	cmp_ok($member->sql('SELECT hilo.lease_report()'), '>', 0, "$what on the hub: the member hears of it");
+	go_on($node);
+	my ($out, $err) = $session->result;
+	my @drawn = split /\n/, $out;
+	is($err . @drawn, 10, "$what on the hub: the session draws");
+	is(join(' ', grep { $_ <= $least } @drawn), '', "$what on the hub: no number of before comes in");
+	is_distinct("$what on the hub", @drawn, split /\n/, $hub->sql("SELECT hilo_next_number('$name') FROM generate_series(1, 300)"));
+	$session->finish;
+}
+
 $node->stop;
 is(left_behind($node), '', 'nothing was left behind');
 done_testing();

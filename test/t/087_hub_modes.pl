@@ -154,6 +154,39 @@ draw_until_marked($second, 2, 'within, it begins again, as the standby has what 
 # Degraded: nothing to wait for.
 configure($second, synchronous_standby_names => '');
 like(draw('orders'), qr/55000: could not lease.*this server gives leases only if a synchronous standby has them.*HINT:  Set synchronous_standby_names/s, 'without a synchronous standby no leases are given');
+like(message_of($second, 'postgres', q{SELECT hilo_next_number('single')}), qr/55000: no synchronous standby has acknowledged/, 'nor does it claim for itself');
+
+# The same in a statement that began when there was one, and goes on when none is required any more.
+configure($second, synchronous_standby_names => 'three');
+wait_until_sync($second);
+my $gate = session($second);
+my %long = (
+	'a lease' => q{SELECT low FROM hilo.lease('orders', 10, 0, 0, 0, 0, 'long')},
+	'a claim of its own' => q{SELECT hilo_next_number('long own')});
+my %statement;
+$gate->query('SELECT pg_advisory_lock(1)');
+for my $what (sort keys %long)
+{
+	$statement{$what} = session($second);
+	$statement{$what}->start("DO \$\$ BEGIN PERFORM pg_advisory_lock_shared(1); PERFORM * FROM ($long{$what}) x; END \$\$");
+}
+wait_until('both have begun', sub { sql($second, q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 2 });
+# It is away, so what waits for it ends when it is required no longer.
+$third->stop;
+my $waiting = session($second);
+my $waits = $waiting->pid;
+$waiting->start('CREATE TABLE waits ()');
+wait_until('a commit waits for the standby', sub { sql($second, "SELECT count(*) FROM pg_stat_activity WHERE pid = $waits AND wait_event = 'SyncRep'") });
+configure($second, synchronous_standby_names => '');
+is(($waiting->result)[1], '', 'the server requires no standby');
+$gate->finish;
+for my $what (sort keys %long)
+{
+	like(($statement{$what}->result)[1], qr/ERROR:  55000: no synchronous standby has acknowledged/, "$what that no standby has, in a long statement: refused");
+	$statement{$what}->finish;
+}
+$waiting->finish;
+$third->start;
 
 #
 # A standby that is asked for, and away

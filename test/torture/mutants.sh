@@ -38,9 +38,9 @@ tap() {
     grep "\(Failed test .*\|IPC::Run: .*\)\($2\)" "$work/tmp/log" >/dev/null
 }
 
-# Run a test of test/sql in the copy: found if its output differs in a line like that.
+# Run a test of test/sql or test/specs in the copy: found if its output differs in a line like that.
 sql() {
-    sh "$copy/test/check.sh" --no-install "$copy/test/sql/$1.sql" >"$work/tmp/log" 2>&1
+    sh "$copy/test/check.sh" --no-install "$copy/test/$1" >"$work/tmp/log" 2>&1
     grep "$2" "$work/tmp/log" >/dev/null
 }
 
@@ -90,7 +90,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush news epoch standby take-in generation home guard joined leak forget give-back leave sqlstate note-late note-own note-begin note-fold note-old note-small ends by-hand terms own-draws resume reports'
+names='none flush news epoch standby take-in generation home guard joined leak forget give-back leave sqlstate note-late note-own note-begin note-fold note-old note-small ends by-hand terms own-draws resume reports asked no-standby first-look'
 mutant() {
     case $1 in
         none)
@@ -259,7 +259,19 @@ mutant() {
         reports)
             about="reports of another term count"
             replace ../sql/hilo--1.0.sql 'counts := known_lineage = own.lineage AND known_term = own.term AND known_term_id = own.term_id;' 'counts := true;'
-            look() { sql hub '^-wants_report *| t'; } ;;
+            look() { sql sql/hub.sql '^-wants_report *| t'; } ;;
+        asked)
+            about="an answer of the hub is taken in although the row has another epoch since"
+            replace counting/counter.c 'return epoch_here(change) == asked->epoch &&' 'return'
+            look() { tap 074_lease_in_flight.pl 'seeded on the hub: no number of before comes in'; } ;;
+        no-standby)
+            about="a lease is given that no synchronous standby has"
+            replace functions/lease.c 'PG_GETARG_LSN(0), PG_GETARG_BOOL(1)' 'PG_GETARG_LSN(0), false'
+            look() { tap 087_hub_modes.pl 'a lease that no standby has, in a long statement'; } ;;
+        first-look)
+            about="the first look at a table misses rows that are being updated"
+            replace tables/highest.c '!table_tuple_satisfies_snapshot(rel, slot, look->now) &&' '(look->dirty != NULL || !table_tuple_satisfies_snapshot(rel, slot, look->now)) &&'
+            look() { sql specs/iso-first-look.spec '^-doc/101-A'; } ;;
         by-hand)
             about="ordered: ids by hand are not noted"
             replace shared/order.c 'noted = note_number(order, ring, xid, number);' 'noted = true;'
