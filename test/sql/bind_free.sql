@@ -55,6 +55,12 @@ SELECT hilo.bind('quadrillion', 'taken_quadrillion(bigint)');
 SELECT value, tries <= 62 AS few FROM next_identity_free_for('billion');
 SELECT value, tries FROM next_identity_free_for('billion');
 SELECT value, tries <= 102 AS few FROM next_identity_free_for('quadrillion');
+-- Others draw at every look-up: a second search that ends at the same number is the last one.
+CREATE FUNCTION taken_busy(bigint) RETURNS boolean LANGUAGE sql AS 'SELECT public.next_identity_for(''busy'') > 0 AND $1 <= 10000';
+SELECT hilo.bind('busy', 'taken_busy(bigint)');
+SET statement_timeout = '1min';
+SELECT value, tries <= 60 AS few FROM next_identity_free_for('busy');
+RESET statement_timeout;
 -- From 2^62 to the end all are taken: an error, nothing wrapped, nothing lost.
 SELECT hilo.bind('high', 'taken_high(bigint)');
 SELECT seed_identity_for('high', 4611686018427387902);
@@ -740,7 +746,7 @@ DROP SCHEMA regress_hilo CASCADE;
 RESET client_min_messages;
 REVOKE EXECUTE ON FUNCTION hilo.bind(text, regclass, name), hilo.bind(text, regprocedure), hilo.unbind(text) FROM regress_hilo_owner, regress_hilo_user;
 DROP ROLE regress_hilo_owner, regress_hilo_group, regress_hilo_user;
-DROP FUNCTION taken_billion, taken_quadrillion, taken_high, taken_none, taken_all, taken_but_last, try;
+DROP FUNCTION taken_billion, taken_quadrillion, taken_high, taken_none, taken_all, taken_but_last, taken_busy, try;
 DROP TABLE docs;
 DROP EXTENSION citext;
 SELECT count(hilo.drop(rtrim(name, '|') || '|')) > 0 AS dropped FROM hilo.identities;
