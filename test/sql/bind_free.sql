@@ -340,6 +340,21 @@ SELECT next_identity_free('restored');
 SELECT next_identity_free('restored_too');
 SELECT hilo.unbind('restored');
 SELECT hilo.unbind('restored_too');
+-- Without the owner's role: it is found if whoever restores it owns what has the name.
+INSERT INTO hilo.binding (collection, kind, object_name, column_name, owner)
+	SELECT 'restored', kind, object_name, column_name, 'regress_no_role' FROM hilo.binding WHERE collection = 'bound';
+SELECT owner = current_user AS own, object::regclass::text = object_name AS found FROM hilo.binding WHERE collection = 'restored';
+SELECT next_identity_free('restored');
+SELECT hilo.unbind('restored');
+-- Of a collection with two tables both come back, each once; no other place is added.
+CREATE TABLE one (id bigint PRIMARY KEY DEFAULT hilo_next_number('both'));
+CREATE TABLE two (id bigint PRIMARY KEY DEFAULT hilo_next_number('both'));
+INSERT INTO hilo.binding (collection, kind, object_name, column_name, owner)
+	SELECT 'both', kind, 'public.' || name, CASE kind WHEN 'bound' THEN 'id' ELSE '' END, current_user
+	FROM unnest('{one,two,two,one}'::text[], '{attached,attached,attached,bound}'::text[]) r(name, kind);
+SELECT kind, object::regclass, object_name FROM hilo.binding WHERE collection = 'both' ORDER BY object_name;
+DROP TABLE one, two;
+SELECT hilo.drop('both');
 \set VERBOSITY sqlstate
 INSERT INTO hilo.binding VALUES ('bad', NULL);
 INSERT INTO hilo.binding VALUES ('bad', 'other');
