@@ -184,6 +184,15 @@ SELECT missing FROM hilo.hub_resume();
 -- That was its own number with another id, so a later term collects.
 SELECT term AS new_term, term_id AS new_id FROM hilo.hub WHERE hub = '|' \gset
 SELECT collection, refusal, wants_report FROM hilo.report('regress_one', :lineage, :new_term, :new_id, '{hub_terms,hub_unknown}', '{5000,70}');
+-- A skip cannot use up more than half of the remaining numbers of any counter; refused, it has moved none.
+SELECT hilo.configure('hub_terms', max_value => 5999);
+SELECT collection, max AS before FROM hilo.hilo WHERE collection = 'hub_counted' \gset
+\x off
+SELECT hilo.hub_resume(9223372036854775807);
+SELECT hilo.hub_resume(500);
+SELECT max - :before AS moved FROM hilo.hilo WHERE collection = 'hub_counted';
+SELECT hilo.configure('hub_terms', max_value => 9223372036854775807);
+\x on
 SELECT is_open, missing FROM hilo.hub_resume(100);
 SELECT is_open, missing FROM hilo.hub_resume();
 SELECT low, high, refusal FROM hilo.lease('hub_terms', 10, 5000, :lineage, :new_term, :new_id, 'regress_one');
