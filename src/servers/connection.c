@@ -33,6 +33,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
+#include "utils/varlena.h"
 
 #include "base/compat.h"
 #include "base/failure_point.h"
@@ -65,32 +66,25 @@ typedef struct Connection
 {
 	PGconn	   *conn;			/* NULL: none */
 	PGresult   *result;			/* of the last statement; NULL: none */
-	char	   *made_with;		/* in TopMemoryContext; see made_with() */
+	char	   *made_with;		/* all that it depends on, as a text in
+								 * TopMemoryContext; NULL: it is not ready */
 	int			host;			/* which of several hosts, counting from 0 */
 } Connection;
 
 static Connection connection;
 
 static void
-clear_result(void)
-{
-	PQclear(connection.result);
-	connection.result = NULL;
-}
-
-static void
 disconnect(void)
 {
-	clear_result();
+	PQclear(connection.result);
 	if (connection.conn != NULL)
 	{
 		PQfinish(connection.conn);
 		ReleaseExternalFD();
 	}
-	connection.conn = NULL;
 	if (connection.made_with != NULL)
 		pfree(connection.made_with);
-	connection.made_with = NULL;
+	memset(&connection, 0, sizeof(connection));
 }
 
 /*
@@ -186,45 +180,19 @@ fail_as_hub(HiloHubAnswer *answer)
  * Options
  */
 
-/* Where the value of an option belongs; NULL: libpq does not know the option. */
+/*
+ * Where the value of an option belongs; for one that libpq does not know, a place
+ * that nothing reads.
+ */
 static const char **
-value_of(const Options *options, const char *keyword)
+value_of(Options *options, const char *keyword)
 {
-	for (int i = 0; options->keywords[i] != NULL; i++)
-	{
-		if (strcmp(options->keywords[i], keyword) == 0)
-			return &options->values[i];
-	}
-	return NULL;
-}
+	int			i = 0;
 
-/* Set an option; libpq ignores empty values, so they are not set. */
-static void
-set_option(Options *options, const char *keyword, const char *value)
-{
-	const char **place = value_of(options, keyword);
-
-	if (place != NULL && value[0] != '\0')
-		*place = value;
-}
-
-/* Set those of a server's or user mapping's options that libpq knows. */
-static void
-set_options(Options *options, List *list)
-{
-	ListCell   *lc;
-
-	foreach(lc, list)
-	{
-		DefElem    *def = lfirst(lc);
-		const char *value = def->arg == NULL ? "" : strVal(def->arg);
-		bool		required;
-
-		if (strcmp(def->defname, "password_required") == 0 &&
-			parse_bool(value, &required))
-			options->needs_password = required;
-		set_option(options, def->defname, value);
-	}
+	while (options->keywords[i] != NULL &&
+		   strcmp(options->keywords[i], keyword) != 0)
+		i++;
+	return &options->values[i];
 }
 
 /* Set the options of a connection string, with its host as host_keyword. */
@@ -245,9 +213,9 @@ set_conninfo(Options *options, const char *conninfo, const char *host_keyword,
 	}
 	for (PQconninfoOption *it = parsed; it->keyword != NULL; it++)
 	{
-		if (it->val != NULL)
-			set_option(options, strcmp(it->keyword, "host") == 0 ?
-					   host_keyword : it->keyword, pstrdup(it->val));
+		if (it->val != NULL && it->val[0] != '\0')
+			*value_of(options, strcmp(it->keyword, "host") == 0 ?
+					  host_keyword : it->keyword) = pstrdup(it->val);
 	}
 	PQconninfoFree(parsed);
 	return true;
@@ -268,55 +236,18 @@ set_coordinator(Options *options, const HiloHubQuestion *question,
 	if (!set_conninfo(options, node->common, "host", answer))
 		return false;
 	keyword = *value_of(options, "host") != NULL ? "hostaddr" : "host";
-	set_option(options, keyword, node->host);
-	set_option(options, "port", node->port);
-	set_option(options, "dbname", get_database_name(MyDatabaseId));
-	set_option(options, "user", GetUserNameFromId(question->role, false));
+	*value_of(options, keyword) = node->host;
+	*value_of(options, "port") = node->port;
+	*value_of(options, "dbname") = get_database_name(MyDatabaseId);
+	*value_of(options, "user") = GetUserNameFromId(question->role, false);
 	return set_conninfo(options, node->pool, keyword, answer) &&
 		set_conninfo(options, node->authentication, keyword, answer);
 }
 
-/* Note 2F003 if the role has used no password, but needs one. */
-static bool
-check_password(bool shown, const Options *options, Oid role,
-			   HiloHubAnswer *answer)
-{
-	if (shown || !options->needs_password)
-		return true;
-	return fail(answer, ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED,
-				"password is required",
-				psprintf("Role \"%s\" is not a superuser, so it must have a password in its user mapping, and the hub must ask for it.",
-						 GetUserNameFromId(role, true)));
-}
-
-/* Options of the role's user mapping, or else of that for all roles. */
-static bool
-read_mapping(Oid role, Oid server, List **options)
-{
-	HeapTuple	tuple = SearchSysCache2(USERMAPPINGUSERSERVER,
-										ObjectIdGetDatum(role),
-										ObjectIdGetDatum(server));
-	Datum		datum;
-	bool		isnull;
-
-	if (!HeapTupleIsValid(tuple))
-		tuple = SearchSysCache2(USERMAPPINGUSERSERVER,
-								ObjectIdGetDatum(InvalidOid),
-								ObjectIdGetDatum(server));
-	if (!HeapTupleIsValid(tuple))
-		return false;
-
-	datum = SysCacheGetAttr(USERMAPPINGUSERSERVER, tuple,
-							Anum_pg_user_mapping_umoptions, &isnull);
-	*options = isnull ? NIL : untransformRelOptions(datum);
-	ReleaseSysCache(tuple);
-	return true;
-}
-
 /*
- * Options of server and user mapping, after a check of the role's privileges.  If
- * they are dropped in the meantime, that is the answer's error, not one of the
- * catalogs.
+ * Options of server and user mapping, the role's or else that for all roles, after a
+ * check of the role's privileges.  If they are dropped in the meantime, that is the
+ * answer's error, not one of the catalogs.
  */
 static bool
 set_server(Options *options, const HiloHubQuestion *question,
@@ -327,7 +258,10 @@ set_server(Options *options, const HiloHubQuestion *question,
 	ForeignServer *server = OidIsValid(serverid) ?
 		GetForeignServerExtended(serverid, FSV_MISSING_OK) : NULL;
 	ForeignDataWrapper *wrapper;
-	List	   *mapping;
+	HeapTuple	mapping;
+	Datum		datum;
+	bool		isnull;
+	ListCell   *lc;
 
 	if (role == NULL)
 		return fail(answer, ERRCODE_UNDEFINED_OBJECT,
@@ -342,14 +276,37 @@ set_server(Options *options, const HiloHubQuestion *question,
 		return fail(answer, ERRCODE_INSUFFICIENT_PRIVILEGE,
 					psprintf("permission denied for foreign server %s",
 							 question->server), NULL);
-	if (!read_mapping(question->role, serverid, &mapping))
+	mapping = SearchSysCache2(USERMAPPINGUSERSERVER,
+							  ObjectIdGetDatum(question->role),
+							  ObjectIdGetDatum(serverid));
+	if (!HeapTupleIsValid(mapping))
+		mapping = SearchSysCache2(USERMAPPINGUSERSERVER,
+								  ObjectIdGetDatum(InvalidOid),
+								  ObjectIdGetDatum(serverid));
+	if (!HeapTupleIsValid(mapping))
 		return fail(answer, ERRCODE_UNDEFINED_OBJECT,
 					psprintf("user mapping not found for user \"%s\", server \"%s\"",
 							 role, question->server), NULL);
+	datum = SysCacheGetAttr(USERMAPPINGUSERSERVER, mapping,
+							Anum_pg_user_mapping_umoptions, &isnull);
+	if (!isnull)
+		server->options = list_concat(server->options,
+									  untransformRelOptions(datum));
+	ReleaseSysCache(mapping);
 
 	options->needs_password = true;
-	set_options(options, server->options);
-	set_options(options, mapping);
+	foreach(lc, server->options)
+	{
+		DefElem    *def = lfirst(lc);
+		const char *value = def->arg == NULL ? "" : strVal(def->arg);
+		bool		required;
+
+		if (strcmp(def->defname, "password_required") == 0 &&
+			parse_bool(value, &required))
+			options->needs_password = required;
+		if (value[0] != '\0')	/* libpq ignores an empty one */
+			*value_of(options, def->defname) = value;
+	}
 
 	/* Without a validator that checks options, any user can set them. */
 	wrapper = GetForeignDataWrapperExtended(server->fdwid, FDW_MISSING_OK);
@@ -357,11 +314,10 @@ set_server(Options *options, const HiloHubQuestion *question,
 		options->needs_password = true;
 	if (superuser_arg(question->role))
 		options->needs_password = false;
-	return check_password(*value_of(options, "password") != NULL, options,
-						  question->role, answer);
+	return true;
 }
 
-/* Read what to connect with, and check what can be checked without connecting. */
+/* Read what to connect with. */
 static bool
 read_options(const HiloHubQuestion *question, Options *options,
 			 HiloHubAnswer *answer)
@@ -379,61 +335,35 @@ read_options(const HiloHubQuestion *question, Options *options,
 		options->keywords[i] = pstrdup(known[i].keyword);
 	PQconninfoFree(known);
 
-	set_option(options, "fallback_application_name", "hilo");
+	*value_of(options, "fallback_application_name") = "hilo";
 	if (!(question->coordinator != NULL ?
 		  set_coordinator(options, question, answer) :
 		  set_server(options, question, answer)))
 		return false;
-	set_option(options, "client_encoding", GetDatabaseEncodingName());
+	*value_of(options, "client_encoding") = GetDatabaseEncodingName();
 	return true;
-}
-
-/* All that a connection depends on, as a text; palloc'd. */
-static char *
-made_with(const HiloHubQuestion *question, const Options *options)
-{
-	StringInfoData result;
-
-	initStringInfo(&result);
-	appendStringInfo(&result, "%u %d %d", question->role, question->timeout,
-					 options->needs_password);
-	for (int i = 0; options->keywords[i] != NULL; i++)
-	{
-		if (options->values[i] != NULL)
-			appendStringInfo(&result, " %s %zu %s", options->keywords[i],
-							 strlen(options->values[i]), options->values[i]);
-	}
-	return result.data;
-}
-
-/*
- * Milliseconds by a clock that is never set, from an arbitrary start.
- */
-static int64
-steady_ms(void)
-{
-	instr_time	now;
-
-	INSTR_TIME_SET_CURRENT(now);
-	return (int64) (INSTR_TIME_GET_MICROSEC(now) / 1000);
 }
 
 /*
  * Wait until one of the events happens on the connection's socket; false, with
- * no error noted: the deadline, in terms of steady_ms(), has passed.  Can be
- * canceled.
+ * no error noted: so many milliseconds have passed since the start, by a clock
+ * that is never set.  Can be canceled.
  */
 static bool
-wait_for_socket(int events, int64 deadline)
+wait_for_socket(int events, instr_time start, int timeout)
 {
 	static uint32 wait_event = 0;
 
 	for (;;)
 	{
-		long		left = (long) (deadline - steady_ms());
+		instr_time	passed;
+		long		left;
 		int			happened;
 
 		CHECK_FOR_INTERRUPTS();
+		INSTR_TIME_SET_CURRENT(passed);
+		INSTR_TIME_SUBTRACT(passed, start);
+		left = timeout - (long) INSTR_TIME_GET_MILLISEC(passed);
 		if (left <= 0)
 			return false;
 		happened = WaitLatchOrSocket(MyLatch,
@@ -458,9 +388,11 @@ static bool
 send_and_wait(const HiloHubQuestion *question, const char *sql, int count,
 			  const char *const *params, HiloHubAnswer *answer)
 {
-	int64		deadline = steady_ms() + question->timeout;
+	instr_time	start;
 
-	clear_result();
+	INSTR_TIME_SET_CURRENT(start);
+	PQclear(connection.result);
+	connection.result = NULL;
 	if (!PQsendQueryParams(connection.conn, sql, count, NULL, params, NULL,
 						   NULL, 0))
 		return fail_as_libpq(answer);
@@ -472,7 +404,7 @@ send_and_wait(const HiloHubQuestion *question, const char *sql, int count,
 
 		while (PQisBusy(connection.conn))
 		{
-			if (!wait_for_socket(WL_SOCKET_READABLE, deadline))
+			if (!wait_for_socket(WL_SOCKET_READABLE, start, question->timeout))
 				return fail(answer, ERRCODE_CONNECTION_FAILURE,
 							"the server did not answer in time", NULL);
 
@@ -486,7 +418,7 @@ send_and_wait(const HiloHubQuestion *question, const char *sql, int count,
 		next = PQgetResult(connection.conn);
 		if (next == NULL)
 			break;
-		clear_result();
+		PQclear(connection.result);
 		connection.result = next;
 
 		/*
@@ -500,33 +432,6 @@ send_and_wait(const HiloHubQuestion *question, const char *sql, int count,
 
 	if (PQresultStatus(connection.result) != PGRES_TUPLES_OK)
 		return fail_as_hub(answer);
-	return true;
-}
-
-/*
- * Check that the hub has the extension, and have it cancel what takes longer than
- * this side waits.  If this side gives up sooner, by closing the connection, that
- * also ends soon, if the hub can notice it.  A cancel
- * request on another connection would not work better, and libpq blocks while
- * it sends one.
- */
-static bool
-set_up(const HiloHubQuestion *question, HiloHubAnswer *answer)
-{
-	const char *params[] = {psprintf("%d", question->timeout)};
-
-	if (!send_and_wait(question,
-					   "SELECT pg_catalog.set_config('statement_timeout', $1, false),"
-					   " pg_catalog.set_config('default_transaction_isolation', 'read committed', false),"
-					   " CASE WHEN pg_catalog.version() OPERATOR(pg_catalog.~) 'linux'"
-					   " THEN pg_catalog.set_config('client_connection_check_interval', '500', false) END"
-					   " FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'hilo'",
-					   1, params, answer))
-		return false;
-	if (PQntuples(connection.result) != 1)
-		return fail(answer, ERRCODE_UNDEFINED_OBJECT,
-					"extension \"hilo\" is not installed on the server",
-					"Create it there, and commit that before other servers draw.");
 	return true;
 }
 
@@ -554,9 +459,10 @@ address_text(void)
 static bool
 try_address(const Options *options, int timeout, StringInfo errors)
 {
-	int64		deadline = steady_ms() + timeout;
+	instr_time	start;
 	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
 
+	INSTR_TIME_SET_CURRENT(start);
 	if (!AcquireExternalFD())
 	{
 		append_said(errors, "there are too many open files");
@@ -576,7 +482,7 @@ try_address(const Options *options, int timeout, StringInfo errors)
 		   status != PGRES_POLLING_OK && status != PGRES_POLLING_FAILED)
 	{
 		if (!wait_for_socket(status == PGRES_POLLING_READING ?
-							 WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE, deadline))
+							 WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE, start, timeout))
 		{
 			append_said(errors,
 						psprintf("connection to server at \"%s\"%s, port %s failed: it did not answer in time",
@@ -621,22 +527,6 @@ addresses_of(const char *host)
 	return list_length(addresses) > 1 ? addresses : list_make1(NULL);
 }
 
-/* The items of a comma-separated list, as a list of strings; of NULL: none. */
-static List *
-items_of(const char *list)
-{
-	List	   *items = NIL;
-
-	while (list != NULL)
-	{
-		int			len = strcspn(list, ",");
-
-		items = lappend(items, pnstrdup(list, len));
-		list = list[len] == '\0' ? NULL : list + len + 1;
-	}
-	return items;
-}
-
 /*
  * Connect to one of the hosts, trying them in turn from the first on, so that
  * each has its turn although another one can be reached and gives nothing.  Each
@@ -652,6 +542,7 @@ connect_to_any(Options *options, const HiloHubQuestion *question,
 		question->timeout;
 	const char **places[PLACES];
 	List	   *items[PLACES];
+	bool		split = true;
 	int			hosts;
 	StringInfoData errors;
 
@@ -659,31 +550,37 @@ connect_to_any(Options *options, const HiloHubQuestion *question,
 	for (int i = 0; i < PLACES; i++)
 	{
 		places[i] = value_of(options, place_keywords[i]);
-		items[i] = items_of(*places[i]);
+		split &= SplitGUCList(pstrdup(*places[i] == NULL ? "" : *places[i]), ',',
+							  &items[i]);
 	}
 
-	/* If the lists do not match, libpq is given all of them, and says so. */
+	/*
+	 * If the lists do not match, or have gaps, libpq is given all of them,
+	 * and says so.
+	 */
 	hosts = Max(list_length(items[HOSTADDR] != NIL ? items[HOSTADDR] : items[HOST]), 1);
-	if ((items[HOST] != NIL && list_length(items[HOST]) != hosts) ||
+	if (!split || (items[HOST] != NIL && list_length(items[HOST]) != hosts) ||
 		(list_length(items[PORT]) > 1 && list_length(items[PORT]) != hosts))
 		hosts = 1;
 	for (int i = 0; i < hosts; i++)
 	{
+		int			host = (question->host + i) % hosts;
 		List	   *addresses;
 		ListCell   *lc;
 
-		connection.host = (question->host + i) % hosts;
 		for (int j = 0; hosts > 1 && j < PLACES; j++)
 			*places[j] = items[j] == NIL ? NULL :
-				list_nth(items[j], list_length(items[j]) == 1 ? 0 :
-						 connection.host);
-		addresses = items[HOSTADDR] != NIL ? list_make1((void *) *places[HOSTADDR]) :
+				list_nth(items[j], list_length(items[j]) == 1 ? 0 : host);
+		addresses = *places[HOSTADDR] != NULL ? list_make1((void *) *places[HOSTADDR]) :
 			addresses_of(*places[HOST]);
 		foreach(lc, addresses)
 		{
 			*places[HOSTADDR] = lfirst(lc);
 			if (try_address(options, timeout, &errors))
+			{
+				connection.host = host;
 				return true;
+			}
 		}
 	}
 	return fail(answer, ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION,
@@ -694,17 +591,34 @@ connect_to_any(Options *options, const HiloHubQuestion *question,
 				"The coordinator asks for a password: add one to pg_dist_authinfo, or allow this node in its pg_hba.conf.");
 }
 
-/* Connect, unless the current connection can be used. */
+/*
+ * Connect, unless the current connection can be used.  Check that the hub has the
+ * extension, and have it cancel what takes longer than this side waits.  If this side
+ * gives up sooner, by closing the connection, that also ends soon, if the hub can
+ * notice it.  A cancel request on another connection would not work better, and libpq
+ * blocks while it sends one.
+ */
 static bool
 connect_to_hub(const HiloHubQuestion *question, HiloHubAnswer *answer)
 {
+	const char *timeout = psprintf("%d", question->timeout);
 	Options		options;
-	char	   *wanted;
+	bool		may_connect;
+	StringInfoData made_with;
 
 	if (!read_options(question, &options, answer))
 	{
 		disconnect();
 		return false;
+	}
+	initStringInfo(&made_with);
+	appendStringInfo(&made_with, "%u %s %d", question->role, timeout,
+					 options.needs_password);
+	for (int i = 0; options.keywords[i] != NULL; i++)
+	{
+		if (options.values[i] != NULL)
+			appendStringInfo(&made_with, " %s %zu %s", options.keywords[i],
+							 strlen(options.values[i]), options.values[i]);
 	}
 
 	/*
@@ -712,21 +626,37 @@ connect_to_hub(const HiloHubQuestion *question, HiloHubAnswer *answer)
 	 * server's last message arrives first, and the end of the connection
 	 * after it.
 	 */
-	wanted = made_with(question, &options);
 	if (connection.made_with != NULL &&
-		strcmp(connection.made_with, wanted) == 0 &&
+		strcmp(connection.made_with, made_with.data) == 0 &&
 		PQconsumeInput(connection.conn) && PQconsumeInput(connection.conn))
 		return true;
 
+	/* A password that is needed must be the role's own, not the server's. */
 	disconnect();
-	if (!connect_to_any(&options, question, answer) ||
-		!check_password(PQconnectionUsedPassword(connection.conn), &options,
-						question->role, answer))
+	may_connect = !options.needs_password ||
+		*value_of(&options, "password") != NULL;
+	if (may_connect && !connect_to_any(&options, question, answer))
 		return false;
+	if (!may_connect || (options.needs_password &&
+						 !PQconnectionUsedPassword(connection.conn)))
+		return fail(answer, ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED,
+					"password is required",
+					psprintf("Role \"%s\" is not a superuser, so it must have a password in its user mapping, and the hub must ask for it.",
+							 GetUserNameFromId(question->role, true)));
 	HILO_FAILURE_POINT("hub connected");
-	if (!set_up(question, answer))
+	if (!send_and_wait(question,
+					   "SELECT pg_catalog.set_config('statement_timeout', $1, false),"
+					   " pg_catalog.set_config('default_transaction_isolation', 'read committed', false),"
+					   " CASE WHEN pg_catalog.version() OPERATOR(pg_catalog.~) 'linux'"
+					   " THEN pg_catalog.set_config('client_connection_check_interval', '500', false) END"
+					   " FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'hilo'",
+					   1, &timeout, answer))
 		return false;
-	connection.made_with = MemoryContextStrdup(TopMemoryContext, wanted);
+	if (PQntuples(connection.result) != 1)
+		return fail(answer, ERRCODE_UNDEFINED_OBJECT,
+					"extension \"hilo\" is not installed on the server",
+					"Create it there, and commit that before other servers draw.");
+	connection.made_with = MemoryContextStrdup(TopMemoryContext, made_with.data);
 	return true;
 }
 
@@ -754,22 +684,6 @@ enum AnswerColumn
 #define ANSWER_LIST \
 	"epoch, range_size, max_range_size, lineage, term, term_id, node_tag, refusal, hint, wants_report"
 
-/* Read the numbers of a row, 0 for null; false if one of them is none. */
-static bool
-read_numbers(int row, int64 *numbers)
-{
-	for (int i = 0; i < ANSWER_NUMBERS; i++)
-	{
-		char	   *end;
-
-		errno = 0;
-		numbers[i] = strtoll(PQgetvalue(connection.result, row, i), &end, 10);
-		if (errno != 0 || *end != '\0')
-			return false;
-	}
-	return true;
-}
-
 /* A text of the answer, palloc'd; NULL: it is null. */
 static char *
 read_text(int row, int col)
@@ -778,19 +692,42 @@ read_text(int row, int col)
 		readable(PQgetvalue(connection.result, row, col));
 }
 
-/* Read what a row says about a counter; false if it is not plausible. */
+/*
+ * Read a row: the hub's term and, unless it refuses, what it says about a counter.
+ * False if that is not plausible.
+ */
 static bool
-read_item(int row, const HiloHubQuestion *question, const HiloTerm *term,
+read_item(int row, const HiloHubQuestion *question, bool refuses,
 		  HiloLeaseAnswer *item)
 {
 	int64		numbers[ANSWER_NUMBERS];
 
-	if (!read_numbers(row, numbers) || numbers[ANSWER_EPOCH] < 0 ||
+	for (int i = 0; i < ANSWER_NUMBERS; i++)
+	{
+		char	   *end;
+
+		errno = 0;				/* and null is 0 */
+		numbers[i] = strtoll(PQgetvalue(connection.result, row, i), &end, 10);
+		if (errno != 0 || *end != '\0')
+			return false;
+	}
+	item->term.lineage = numbers[ANSWER_LINEAGE];
+	item->term.number = numbers[ANSWER_TERM];
+	item->term.id = numbers[ANSWER_TERM_ID];
+
+	/* A refusal of one that is no hub says nothing about terms. */
+	if (!(refuses && item->term.lineage == 0) &&
+		(item->term.lineage <= 0 || item->term.id <= 0 ||
+		 item->term.number < 1 || item->term.number > PG_INT64_MAX / 2))
+		return false;
+	if (refuses)
+		return true;
+
+	if (numbers[ANSWER_EPOCH] < 0 ||
 		(uint64) numbers[ANSWER_RANGE_SIZE] > INT_MAX ||
 		(uint64) numbers[ANSWER_MAX_RANGE_SIZE] > INT_MAX)
 		return false;
 	item->name = read_text(row, ANSWER_NAME);
-	item->term = *term;
 	item->range.low = numbers[ANSWER_LOW];
 	item->range.high = numbers[ANSWER_HIGH];
 	item->hub_epoch = numbers[ANSWER_EPOCH];
@@ -813,39 +750,27 @@ read_item(int row, const HiloHubQuestion *question, const HiloTerm *term,
 static bool
 read_answer(const HiloHubQuestion *question, HiloHubAnswer *answer)
 {
-	bool		is_report = question->name[0] == '\0';
 	int			rows = PQntuples(connection.result);
-	int64		numbers[ANSWER_NUMBERS];
 
-	if (rows < 1 || (rows > 1 && !is_report) ||
-		PQnfields(connection.result) != ANSWER_COLUMNS || !read_numbers(0, numbers))
+	if (rows < 1 || (rows > 1 && question->name[0] != '\0') ||
+		PQnfields(connection.result) != ANSWER_COLUMNS)
 		return false;
-	answer->term.lineage = numbers[ANSWER_LINEAGE];
-	answer->term.number = numbers[ANSWER_TERM];
-	answer->term.id = numbers[ANSWER_TERM_ID];
 	answer->wants_report =
 		strcmp(PQgetvalue(connection.result, 0, ANSWER_WANTS_REPORT), "t") == 0;
 	answer->message = read_text(0, ANSWER_REFUSAL);
 	answer->hint = read_text(0, ANSWER_HINT);
-
-	/* A refusal of one that is no hub says nothing about terms. */
-	if (!(answer->message != NULL && answer->term.lineage == 0) &&
-		!(answer->term.lineage > 0 && answer->term.id > 0 &&
-		  answer->term.number >= 1 &&
-		  answer->term.number <= PG_INT64_MAX / 2))
-		return false;
-	if (answer->message != NULL)
-	{
-		answer->sqlstate = ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
-		return true;
-	}
 	answer->items = palloc0(rows * sizeof(HiloLeaseAnswer));
-	answer->count = rows;
 	for (int i = 0; i < rows; i++)
 	{
-		if (!read_item(i, question, &answer->term, &answer->items[i]))
+		if (!read_item(i, question, answer->message != NULL, &answer->items[i]))
 			return false;
+		answer->items[i].term = answer->items[0].term;
 	}
+	answer->term = answer->items[0].term;
+	if (answer->message != NULL)
+		answer->sqlstate = ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
+	else
+		answer->count = rows;
 	return true;
 }
 
@@ -913,7 +838,6 @@ hilo_hub_ask(const HiloHubQuestion *question, HiloHubAnswer *answer)
 	 */
 	if (!answered && connection.conn != NULL)
 		answer->host = connection.host + 1;
-	clear_result();
 	if (!answered || !question->keep)
 		disconnect();
 }
