@@ -41,7 +41,8 @@ enum HubColumn
 	HUB_TIMELINE,
 	HUB_HOME,
 	HUB_SEEN,
-	HUB_WAITED
+	HUB_WAITED,
+	HUB_COLUMNS
 };
 
 /* hilo.hub.waited: a synchronous standby has every lease and own number. */
@@ -52,17 +53,18 @@ enum HubColumn
  */
 
 /*
- * A copy of the row of that name, NULL: none.  Of one that no transaction has
- * committed yet, the first version is taken as it is: counters that were changed
- * in place by the same transaction already depend on it.  A scan with SnapshotAny
- * leaves no trace in serializable transactions.
+ * Read the row of that name: its columns by their numbers, 0 for NULL; false: there
+ * is none.  Of one that no transaction has committed yet, the first version is taken
+ * as it is: counters that were changed in place by the same transaction already depend
+ * on it.  A scan with SnapshotAny leaves no trace in serializable transactions.
  */
-static HeapTuple
-find_hub(Relation rel, const char *name)
+static bool
+read_hub(const char *name, Datum *columns)
 {
+	Relation	rel = hilo_catalog_open(HILO_TABLE_HUBS, AccessShareLock);
 	Snapshot	now = RegisterSnapshot(GetCatalogSnapshot(RelationGetRelid(rel)));
 	SnapshotData dirty;
-	HeapTuple	result = NULL;
+	HeapTuple	found = NULL;
 	bool		committed = false;
 	ScanKeyData key;
 	SysScanDesc scan;
@@ -77,35 +79,30 @@ find_hub(Relation rel, const char *name)
 	{
 		committed = table_tuple_satisfies_snapshot(rel, scan->slot, now);
 		if (committed || table_tuple_satisfies_snapshot(rel, scan->slot, &dirty))
-			result = heap_copytuple(tuple);
+			found = heap_copytuple(tuple);
 	}
 	systable_endscan(scan);
 	UnregisterSnapshot(now);
-	return result;
-}
 
-/* Column attnum of a row; 0 if it is NULL. */
-static Datum
-hub_column(HeapTuple tuple, Relation rel, AttrNumber attnum)
-{
-	bool		isnull;
-	Datum		value = hilo_getattr(tuple, attnum, RelationGetDescr(rel),
-									 &isnull);
+	for (int i = HUB_NAME; found != NULL && i < HUB_COLUMNS; i++)
+	{
+		bool		isnull;
 
-	return isnull ? (Datum) 0 : value;
+		columns[i] = hilo_getattr(found, i, RelationGetDescr(rel), &isnull);
+		if (isnull)
+			columns[i] = (Datum) 0;
+	}
+	table_close(rel, AccessShareLock);
+	return found != NULL;
 }
 
 char *
 hilo_hub_role(const char *hub)
 {
-	Relation	rel = hilo_catalog_open(HILO_TABLE_HUBS, AccessShareLock);
-	HeapTuple	tuple = find_hub(rel, hub);
-	Name		role = HeapTupleIsValid(tuple) ?
-		(Name) DatumGetPointer(hub_column(tuple, rel, HUB_ROLE)) : NULL;
-	char	   *result = role == NULL ? NULL : pstrdup(NameStr(*role));
+	Datum		columns[HUB_COLUMNS];
 
-	table_close(rel, AccessShareLock);
-	return result;
+	return read_hub(hub, columns) && columns[HUB_ROLE] != 0 ?
+		pstrdup(NameStr(*DatumGetName(columns[HUB_ROLE]))) : NULL;
 }
 
 /*
@@ -128,34 +125,24 @@ static const OwnState *
 own(void)
 {
 	uint64		generation = hilo_rights_generation;
-	Relation	rel;
-	int64		home;
-	HeapTuple	tuple;
-	int			waited;
-	bool		at_home;
-	bool		on_timeline;
+	Datum		columns[HUB_COLUMNS];
 
 	if (likely(own_generation == generation))
 		return &own_state;
-	rel = hilo_catalog_open(HILO_TABLE_HUBS, AccessShareLock);
-	home = hilo_catalog_home(hilo_catalog_table(HILO_TABLE_COUNTERS));
-	tuple = find_hub(rel, HILO_OWN_NAME);
-	own_state = (OwnState)
+	own_state.is_hub = read_hub(HILO_OWN_NAME, columns);
+	own_state.may_draw = !own_state.is_hub;
+	own_state.waits = false;
+	if (own_state.is_hub)
 	{
-		.may_draw = true
-	};
-	if (HeapTupleIsValid(tuple))
-	{
-		waited = DatumGetInt32(hub_column(tuple, rel, HUB_WAITED));
-		at_home = DatumGetInt64(hub_column(tuple, rel, HUB_HOME)) == home;
-		on_timeline = DatumGetInt64(hub_column(tuple, rel, HUB_TIMELINE)) == hilo_timeline();
-		own_state.is_hub = true;
+		int64		home = hilo_catalog_home(hilo_catalog_table(HILO_TABLE_COUNTERS));
+		int			waited = DatumGetInt32(columns[HUB_WAITED]);
+
 		own_state.waits = waited != 0;
-		own_state.may_draw = at_home &&
-			DatumGetBool(hub_column(tuple, rel, HUB_IS_OPEN)) &&
-			(on_timeline || (hilo_hub_auto_resume && waited == ALL_WAITED));
+		own_state.may_draw = DatumGetInt64(columns[HUB_HOME]) == home &&
+			DatumGetBool(columns[HUB_IS_OPEN]) &&
+			(DatumGetInt64(columns[HUB_TIMELINE]) == hilo_timeline() ||
+			 (hilo_hub_auto_resume && waited == ALL_WAITED));
 	}
-	table_close(rel, AccessShareLock);
 	own_generation = generation;
 	hilo_no_hub_generation = own_state.is_hub ? 0 : generation;
 	return &own_state;
@@ -251,15 +238,21 @@ end_as_owner(const AsOwner *before)
 	SetUserIdAndSecContext(before->user, before->context);
 }
 
-void
-hilo_hub_note(const char *hub, const char *role)
+static void
+run_as_owner(const char *sql)
 {
 	AsOwner		before = begin_as_owner();
 
-	hilo_sql_run(psprintf("INSERT INTO hilo.hub (hub, role) VALUES (%s, %s)"
+	hilo_sql_run(sql);
+	end_as_owner(&before);
+}
+
+void
+hilo_hub_note(const char *hub, const char *role)
+{
+	run_as_owner(psprintf("INSERT INTO hilo.hub (hub, role) VALUES (%s, %s)"
 						  " ON CONFLICT (hub) DO UPDATE SET role = EXCLUDED.role WHERE hub.role IS DISTINCT FROM EXCLUDED.role",
 						  quote_literal_cstr(hub), quote_literal_cstr(role)));
-	end_as_owner(&before);
 }
 
 void
@@ -345,14 +338,9 @@ hilo_members_unlock(void)
 void
 hilo_members_forget_counter(const char *counter)
 {
-	AsOwner		before;
-
-	if (!hilo_is_hub())
-		return;
-	before = begin_as_owner();
-	hilo_sql_run(psprintf("DELETE FROM hilo.member WHERE collection = %s",
-						  quote_literal_cstr(counter)));
-	end_as_owner(&before);
+	if (hilo_is_hub())
+		run_as_owner(psprintf("DELETE FROM hilo.member WHERE collection = %s",
+							  quote_literal_cstr(counter)));
 }
 
 void

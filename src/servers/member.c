@@ -116,17 +116,14 @@ hilo_lease_prevent_on_worker(HiloRowRef *ref, const char *function)
 }
 
 /* The hub to ask for numbers of a counter whose row was read; empty: none. */
-static NameData
+static const char *
 hub_to_ask(const HiloRowRef *ref, const HiloRow *row)
 {
-	NameData	hub = {0};
-
 	if (row->flags & HILO_ROW_LEASED)
-		hub = row->hub;
-	else if (hilo_counter_is_for_hub(ref, row, hilo_leasing()))
-		namestrcpy(&hub, hilo_hub[0] != '\0' ? hilo_hub :
-				   HILO_CITUS_COORDINATOR);
-	return hub;
+		return NameStr(row->hub);
+	if (!hilo_counter_is_for_hub(ref, row, hilo_leasing()))
+		return "";
+	return hilo_hub[0] != '\0' ? hilo_hub : HILO_CITUS_COORDINATOR;
 }
 
 /*
@@ -185,24 +182,6 @@ member_name(void)
 }
 
 /*
- * The role whose user mapping is used; InvalidOid: the answer is an error.
- */
-static Oid
-mapped_role(const char *hub, HiloHubAnswer *answer)
-{
-	char	   *name = hilo_hub_role(hub);
-	Oid			role = name != NULL ? get_role_oid(name, true) :
-		strcmp(hub, hilo_hub) == 0 ? hilo_catalog_owner() : InvalidOid;
-
-	if (!OidIsValid(role))
-		put_error(answer, ERRCODE_UNDEFINED_OBJECT, name == NULL ?
-				  "no role is known whose user mapping would be used; call hilo.lease_from() again" :
-				  psprintf("role \"%s\", whose user mapping is used, does not exist",
-						   name));
-	return role;
-}
-
-/*
  * Complete the question, and ask it of the hub.  If it names no role, the recorded
  * one is used.
  */
@@ -230,9 +209,19 @@ ask_hub(HiloHubQuestion *question, HiloHubAnswer *answer)
 	}
 	else if (!OidIsValid(question->role))
 	{
-		question->role = mapped_role(question->server, answer);
+		const char *name = hilo_hub_role(question->server);
+
+		question->role = name != NULL ? get_role_oid(name, true) :
+			strcmp(question->server, hilo_hub) == 0 ? hilo_catalog_owner() :
+			InvalidOid;
 		if (!OidIsValid(question->role))
+		{
+			put_error(answer, ERRCODE_UNDEFINED_OBJECT, name == NULL ?
+					  "no role is known whose user mapping would be used; call hilo.lease_from() again" :
+					  psprintf("role \"%s\", whose user mapping is used, does not exist",
+							   name));
 			return;
+		}
 	}
 	question->member = member_name();
 	question->timeout = MyBgworkerEntry == NULL ? hilo_lease_timeout :
@@ -376,8 +365,6 @@ begin_lease(HiloRowRef *ref, const char *hub, HiloHubAnswer *answer)
 typedef struct Need
 {
 	int64		least;			/* at least so many consecutive numbers, */
-	int64		more;			/* preferably so many more, for sessions that
-								 * wait */
 	int64		above;			/* all above this number */
 	bool		any;			/* true: numbers in the pool will do */
 } Need;
@@ -394,18 +381,19 @@ lease_size(const char *name, const HiloRow *row, const HiloPoolLease *state,
 
 	/*
 	 * Numbers of identities come in order: lease no more than will be drawn
-	 * now.
+	 * now, also by sessions that wait.
 	 */
 	if (hilo_is_identity(name))
-		return Max(need->least + need->more,
+		return Max(need->least + state->waiting,
 				   Max(row->range_size, row->lease_size));
 
 	/*
 	 * The last answer did not arrive, though the hub may have given a lease.
 	 * This one may not arrive, either.
 	 */
-	if (state->sqlstate == ERRCODE_CONNECTION_FAILURE)
-		return need->least + need->more;
+	if (state->failed_at != DT_NOBEGIN &&
+		state->sqlstate == ERRCODE_CONNECTION_FAILURE)
+		return need->least + state->waiting;
 	return Max(need->least,
 			   hilo_range_size(state->last_size, age,
 							   HILO_LEASE_DURATION_MS * INT64CONST(1000),
@@ -619,17 +607,19 @@ ask_for_lease(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 	for (int i = 0; i < MAX_QUESTIONS; i++)
 	{
 		HiloRow		row;
-		NameData	hub;
+		const char *hub;
 		int64		size;
 
 		(void) hilo_counter_read(ref, &row);
 
-		/* Some may have arrived before this session's turn. */
-		if (need->any && (row.flags & HILO_ROW_LEASED) &&
-			hilo_pool_highest(ref->name, &row) > 0)
+		/*
+		 * Some may have arrived before this session's turn; taking them
+		 * removes those that are not valid.
+		 */
+		if (need->any && (row.flags & HILO_ROW_LEASED) && state->left > 0)
 			return 0;
 		hub = hub_to_ask(ref, &row);
-		if (NameStr(hub)[0] == '\0')
+		if (hub[0] == '\0')
 			return 0;
 		if (Max(need->above, row.max) >= row.max_value)
 			ereport(ERROR,
@@ -637,9 +627,9 @@ ask_for_lease(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 					 errmsg("\"%s\" does not have enough numbers left", ref->name),
 					 errdetail("The limit is " INT64_FORMAT ".", row.max_value)));
 		if (!(row.flags & HILO_ROW_LEASED) &&
-			strcmp(NameStr(row.hub), NameStr(hub)) != 0)
+			strcmp(NameStr(row.hub), hub) != 0)
 		{
-			hilo_counter_mark(ref, NameStr(hub), row.lineage);
+			hilo_counter_mark(ref, hub, row.lineage);
 			continue;
 		}
 		size = ask_once(ref, &row, lease_size(ref->name, &row, state, need),
@@ -706,13 +696,13 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 	const char *name = ref->name;
 	Need		need = {.least = request->exact ? request->size : 1,
 	.above = request->above};
-	NameData	hub = hub_to_ask(ref, row);
+	const char *hub = hub_to_ask(ref, row);
 	HiloPoolLease state;
 	HiloHubAnswer answer;
 
 	if (row->flags & HILO_ROW_LEASED)
 		hilo_lease_check_hub(ref, row);
-	if (NameStr(hub)[0] == '\0')
+	if (hub[0] == '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("\"%s\" has used up its leases and no longer has a hub",
@@ -725,8 +715,8 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 		case HILO_POOL_ASKED:
 			return;
 		case HILO_POOL_FAILED:
-			report_failure(name, NameStr(hub), state.sqlstate,
-						   state.failing_since, state.error,
+			report_failure(name, hub, state.sqlstate, state.failing_since,
+						   state.error,
 						   state.hint[0] != '\0' ? state.hint : NULL);
 		case HILO_POOL_ASK:
 			break;
@@ -740,11 +730,10 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 	 */
 	if (request->alignment > 1)
 		need.least += request->alignment - 1;
-	need.more = state.waiting;
 	(void) use_turn(ref, &state, &need, &answer);
 	if (answer.sqlstate != 0)
-		report_failure(name, NameStr(hub), answer.sqlstate,
-					   state.failing_since, answer.message, answer.hint);
+		report_failure(name, hub, answer.sqlstate, state.failing_since,
+					   answer.message, answer.hint);
 }
 
 /*

@@ -222,27 +222,32 @@ hilo_collection_take(HiloCollection *collection, HiloRangeRequest *request,
 
 	for (;;)
 	{
-		uint64		generation = hilo_row_generation;
-		bool		claimed;
-
 		request->leasing = hilo_leasing();
 		if (hilo_pool_exists() &&
-			hilo_pool_highest(collection->ref.name, NULL) > 0 &&
+			((row->flags & HILO_ROW_LEASED) ||
+			 hilo_pool_highest(collection->ref.name, NULL) > 0) &&
 			take_pooled(collection, request, claim))
 			return true;
 
-		if (!hilo_is_no_hub())
-			hilo_hub_check_draw(&collection->ref);
-		claimed = hilo_counter_claim(&collection->ref, request,
-									 &collection->row, claim);
-		collection->generation = generation;
-		if (claimed)
+		/* From a leased collection, which was just read, nothing is claimed. */
+		if (!hilo_pool_exists() || !(row->flags & HILO_ROW_LEASED))
 		{
+			uint64		generation = hilo_row_generation;
+			bool		claimed;
+
 			if (!hilo_is_no_hub())
-				hilo_hub_wait_for_standby(claim->lsn);
-			if (request->reserve > 0)
-				put_reserve(collection->ref.name, request->size, claim);
-			return true;
+				hilo_hub_check_draw(&collection->ref);
+			claimed = hilo_counter_claim(&collection->ref, request,
+										 &collection->row, claim);
+			collection->generation = generation;
+			if (claimed)
+			{
+				if (!hilo_is_no_hub())
+					hilo_hub_wait_for_standby(claim->lsn);
+				if (request->reserve > 0)
+					put_reserve(collection->ref.name, request->size, claim);
+				return true;
+			}
 		}
 
 		/*

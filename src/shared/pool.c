@@ -409,8 +409,9 @@ hilo_pool_end_asking(const char *name, int64 size, int sqlstate,
 		put_text(leases->error, error);
 		put_text(leases->hint, hint);
 	}
+	it->turn_taken = false;
+	ConditionVariableBroadcast(&it->turn_done);
 	LWLockRelease(&it->lock);
-	hilo_shared_end_turn(0, PointerGetDatum(it));
 }
 
 LOCKTAG

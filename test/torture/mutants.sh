@@ -246,8 +246,8 @@ mutant() {
             look() { tap 079_terms.pl 'no number twice'; } ;;
         own-draws)
             about="a hub that is not open draws for itself"
-            replace servers/hub.c '		own_state.may_draw = at_home &&
-' '		own_state.may_draw = true || at_home &&
+            replace servers/hub.c '		own_state.may_draw = DatumGetInt64(columns[HUB_HOME]) == home &&
+' '		own_state.may_draw = true || DatumGetInt64(columns[HUB_HOME]) == home &&
 '
             look() { tap 075_hub_memory.pl 'nor does it draw for itself'; } ;;
         resume)
