@@ -18,7 +18,10 @@
 #include "shared/pool.h"
 #include "tables/binding.h"
 
-HILO_FUNCTION(hilo_seed)
+PG_FUNCTION_INFO_V1(hilo_seed);
+
+Datum
+hilo_seed(PG_FUNCTION_ARGS)
 {
 	HiloCollection collection;
 
@@ -70,7 +73,10 @@ lock_unbound(const char *collection)
 				 errhint("Commit first.")));
 }
 
-HILO_FUNCTION(hilo_drop)
+PG_FUNCTION_INFO_V1(hilo_drop);
+
+Datum
+hilo_drop(PG_FUNCTION_ARGS)
 {
 	HiloCollection collection;
 	const char *name;
@@ -154,7 +160,10 @@ refuse_identity(bool is_identity)
 				 errdetail("Their numbers come in order anyway, but have no horizon.")));
 }
 
-HILO_FUNCTION(hilo_configure)
+PG_FUNCTION_INFO_V1(hilo_configure);
+
+Datum
+hilo_configure(PG_FUNCTION_ARGS)
 {
 	HiloCollection collection;
 	const char *name;
@@ -190,7 +199,10 @@ HILO_FUNCTION(hilo_configure)
  * The snapshot is that of the calling statement; for a cursor, the one with
  * which the cursor was opened.
  */
-HILO_FUNCTION(hilo_horizon)
+PG_FUNCTION_INFO_V1(hilo_horizon);
+
+Datum
+hilo_horizon(PG_FUNCTION_ARGS)
 {
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	HiloEntry  *entry = hilo_api_entry(fcinfo);
@@ -235,7 +247,10 @@ wait_for_transactions(void)
  * ends our snapshot, so that no session waits for this one while it waits.  Two
  * sessions would wait for each other.
  */
-HILO_FUNCTION(hilo_make_ordered)
+PG_FUNCTION_INFO_V1(hilo_make_ordered);
+
+Datum
+hilo_make_ordered(PG_FUNCTION_ARGS)
 {
 	CallContext *call = (CallContext *) fcinfo->context;
 	HiloCounterOptions options = {.change_order = true,.ordered = true,.in_use = true};

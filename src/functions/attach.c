@@ -31,7 +31,10 @@
  * hilo._lock(relation, mode, function): lock a table and its children, whose rows
  * can be inserted directly, for a function that is named in errors.
  */
-HILO_FUNCTION(hilo_lock)
+PG_FUNCTION_INFO_V1(hilo_lock);
+
+Datum
+hilo_lock(PG_FUNCTION_ARGS)
 {
 	Oid			relation = PG_GETARG_OID(0);
 	const char *mode = hilo_api_name(fcinfo, 1, "mode");
@@ -92,7 +95,10 @@ attachable_argument(FunctionCallInfo fcinfo, HiloCollection *collection)
  * error unless the column of a locked table may be attached, and, with alone, if
  * the collection is attached to another table.
  */
-HILO_FUNCTION(hilo_may_attach)
+PG_FUNCTION_INFO_V1(hilo_may_attach);
+
+Datum
+hilo_may_attach(PG_FUNCTION_ARGS)
 {
 	HiloCollection collection;
 	HiloColumn	column = attachable_argument(fcinfo, &collection);
@@ -165,7 +171,10 @@ note_triggers(Oid relation, const char *collection)
  * column.  Returns the max, and what decides about notices: the limit of the type,
  * the size of the smallest ranges, and the tag.
  */
-HILO_FUNCTION(hilo_attach_counter)
+PG_FUNCTION_INFO_V1(hilo_attach_counter);
+
+Datum
+hilo_attach_counter(PG_FUNCTION_ARGS)
 {
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	HiloCollection collection;
@@ -204,7 +213,10 @@ HILO_FUNCTION(hilo_attach_counter)
  * hilo._max(relation, collection): the counter's max, for whoever owns a table
  * with a column that draws from it, and whose trigger may move it; else NULL.
  */
-HILO_FUNCTION(hilo_max)
+PG_FUNCTION_INFO_V1(hilo_max);
+
+Datum
+hilo_max(PG_FUNCTION_ARGS)
 {
 	Oid			relation = PG_GETARG_OID(0);
 	HiloCollection collection;
@@ -221,7 +233,10 @@ HILO_FUNCTION(hilo_max)
 }
 
 /* hilo._clean_notes() */
-HILO_FUNCTION(hilo_clean_notes_now)
+PG_FUNCTION_INFO_V1(hilo_clean_notes_now);
+
+Datum
+hilo_clean_notes_now(PG_FUNCTION_ARGS)
 {
 	hilo_api_prevent_unless_may_write("hilo.detach()");
 	hilo_clean_notes();
@@ -249,7 +264,10 @@ refuse_identity(const HiloColumn *column, const char *detail)
  * with identity '\0', the other way round: no command does either and leaves the
  * sequence as it is.  Partitions own none, 0.
  */
-HILO_FUNCTION(hilo_set_identity)
+PG_FUNCTION_INFO_V1(hilo_set_identity);
+
+Datum
+hilo_set_identity(PG_FUNCTION_ARGS)
 {
 	char		identity = PG_GETARG_CHAR(2);
 	DependencyType before = identity == '\0' ? DEPENDENCY_INTERNAL : DEPENDENCY_AUTO;
@@ -322,7 +340,10 @@ HILO_FUNCTION(hilo_set_identity)
  * text of a replaced default comes from an argument of a trigger, which the table's
  * owner may have made up, while the current user may be a superuser.
  */
-HILO_FUNCTION(hilo_check_expression)
+PG_FUNCTION_INFO_V1(hilo_check_expression);
+
+Datum
+hilo_check_expression(PG_FUNCTION_ARGS)
 {
 	char	   *expression = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	List	   *statements = raw_parser(psprintf("ALTER TABLE t ALTER c SET DEFAULT (%s)",
@@ -340,7 +361,10 @@ HILO_FUNCTION(hilo_check_expression)
 }
 
 /* hilo._draws_from(pg_node_tree): the collection that a default draws from. */
-HILO_FUNCTION(hilo_draws_from)
+PG_FUNCTION_INFO_V1(hilo_draws_from);
+
+Datum
+hilo_draws_from(PG_FUNCTION_ARGS)
 {
 	bool		numbers;
 	char	   *collection = hilo_default_draws(stringToNode(text_to_cstring(PG_GETARG_TEXT_PP(0))),
@@ -384,14 +408,20 @@ allow(FunctionCallInfo fcinfo, const char *function, bool may_draw)
 }
 
 /* hilo.allow(collection, role) */
-HILO_FUNCTION(hilo_allow)
+PG_FUNCTION_INFO_V1(hilo_allow);
+
+Datum
+hilo_allow(PG_FUNCTION_ARGS)
 {
 	allow(fcinfo, "hilo.allow()", true);
 	PG_RETURN_VOID();
 }
 
 /* hilo.disallow(collection, role) */
-HILO_FUNCTION(hilo_disallow)
+PG_FUNCTION_INFO_V1(hilo_disallow);
+
+Datum
+hilo_disallow(PG_FUNCTION_ARGS)
 {
 	allow(fcinfo, "hilo.disallow()", false);
 	PG_RETURN_VOID();

@@ -25,7 +25,10 @@
  * Draw
  */
 
-HILO_FUNCTION(hilo_next)
+PG_FUNCTION_INFO_V1(hilo_next);
+
+Datum
+hilo_next(PG_FUNCTION_ARGS)
 {
 	HiloEntry  *entry;
 
@@ -34,7 +37,10 @@ HILO_FUNCTION(hilo_next)
 	PG_RETURN_TEXT_P(hilo_entry_next_id(entry, &entry->text.own));
 }
 
-HILO_FUNCTION(hilo_next_tagged)
+PG_FUNCTION_INFO_V1(hilo_next_tagged);
+
+Datum
+hilo_next_tagged(PG_FUNCTION_ARGS)
 {
 	HiloEntry  *entry;
 	text	   *tag;
@@ -52,14 +58,20 @@ HILO_FUNCTION(hilo_next_tagged)
 	PG_RETURN_TEXT_P(hilo_entry_next_id(entry, &entry->text.given));
 }
 
-HILO_FUNCTION(hilo_next_number)
+PG_FUNCTION_INFO_V1(hilo_next_number);
+
+Datum
+hilo_next_number(PG_FUNCTION_ARGS)
 {
 	hilo_api_prevent_unless_may_write("hilo_next_number()");
 	PG_RETURN_INT64(hilo_entry_take(hilo_draw_right_to_take(hilo_api_entry(fcinfo),
 															HILO_DRAW_NUMBER)));
 }
 
-HILO_FUNCTION(hilo_last_number)
+PG_FUNCTION_INFO_V1(hilo_last_number);
+
+Datum
+hilo_last_number(PG_FUNCTION_ARGS)
 {
 	const char *collection = hilo_api_collection(fcinfo);
 	HiloEntry  *entry = hilo_entry_known(collection);
@@ -103,7 +115,10 @@ take_exactly(FunctionCallInfo fcinfo, const char *what, bool aligned)
 	return claim.range;
 }
 
-HILO_FUNCTION(hilo_reserve)
+PG_FUNCTION_INFO_V1(hilo_reserve);
+
+Datum
+hilo_reserve(PG_FUNCTION_ARGS)
 {
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	HiloRange	range;
@@ -116,7 +131,10 @@ HILO_FUNCTION(hilo_reserve)
 	return hilo_api_result(desc, values);
 }
 
-HILO_FUNCTION(hilo_next_hi)
+PG_FUNCTION_INFO_V1(hilo_next_hi);
+
+Datum
+hilo_next_hi(PG_FUNCTION_ARGS)
 {
 	hilo_api_prevent_unless_may_write("hilo.next_hi()");
 	PG_RETURN_INT64(take_exactly(fcinfo, "capacity", true).high /
@@ -152,7 +170,10 @@ check_may_pass(HiloCollection *collection, int64 last_max)
 				 errdetail("Skipping unclaimed numbers requires the privilege to execute hilo.seed().")));
 }
 
-HILO_FUNCTION(hilo_next_range)
+PG_FUNCTION_INFO_V1(hilo_next_range);
+
+Datum
+hilo_next_range(PG_FUNCTION_ARGS)
 {
 	HiloRangeRequest request = {.alignment = 1,.duration = CLIENT_RANGE_DURATION,
 	.keep = PG_INT64_MAX,.for_client = true};
@@ -192,7 +213,10 @@ HILO_FUNCTION(hilo_next_range)
 	return hilo_api_result(desc, values);
 }
 
-HILO_FUNCTION(hilo_return_range)
+PG_FUNCTION_INFO_V1(hilo_return_range);
+
+Datum
+hilo_return_range(PG_FUNCTION_ARGS)
 {
 	HiloRowRef	ref;
 	int64		last;
@@ -224,7 +248,10 @@ HILO_FUNCTION(hilo_return_range)
  * Ranges of this session
  */
 
-HILO_FUNCTION(hilo_release)
+PG_FUNCTION_INFO_V1(hilo_release);
+
+Datum
+hilo_release(PG_FUNCTION_ARGS)
 {
 	HiloEntry  *entry;
 
@@ -239,7 +266,10 @@ HILO_FUNCTION(hilo_release)
  * The text of ids
  */
 
-HILO_FUNCTION(hilo_number)
+PG_FUNCTION_INFO_V1(hilo_number);
+
+Datum
+hilo_number(PG_FUNCTION_ARGS)
 {
 	text	   *id = PG_GETARG_TEXT_PP(0);
 	int64		number;
@@ -253,7 +283,10 @@ HILO_FUNCTION(hilo_number)
 /*
  * Do not create entries for names that are only formatted; there may be many.
  */
-HILO_FUNCTION(hilo_format)
+PG_FUNCTION_INFO_V1(hilo_format);
+
+Datum
+hilo_format(PG_FUNCTION_ARGS)
 {
 	const char *name = hilo_api_collection(fcinfo);
 	HiloEntry  *entry = hilo_entry_known(name);

@@ -324,7 +324,10 @@ refuse(TriggerData *trigdata)
  * on a parent table fire only row triggers.  Rows that logical replication brings
  * concern another server, and are left alone.
  */
-HILO_FUNCTION(hilo_guard)
+PG_FUNCTION_INFO_V1(hilo_guard);
+
+Datum
+hilo_guard(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 

@@ -28,7 +28,10 @@ identity_argument(FunctionCallInfo fcinfo, const char *function,
  * Draw, seed, drop
  */
 
-HILO_FUNCTION(next_identity)
+PG_FUNCTION_INFO_V1(next_identity);
+
+Datum
+next_identity(PG_FUNCTION_ARGS)
 {
 	HiloIdentity identity;
 
@@ -37,7 +40,10 @@ HILO_FUNCTION(next_identity)
 									  hilo_identity_next(&identity)));
 }
 
-HILO_FUNCTION(next_identity_for)
+PG_FUNCTION_INFO_V1(next_identity_for);
+
+Datum
+next_identity_for(PG_FUNCTION_ARGS)
 {
 	HiloIdentity identity;
 
@@ -45,7 +51,10 @@ HILO_FUNCTION(next_identity_for)
 	PG_RETURN_INT64(hilo_identity_next(&identity));
 }
 
-HILO_FUNCTION(seed_identity_for)
+PG_FUNCTION_INFO_V1(seed_identity_for);
+
+Datum
+seed_identity_for(PG_FUNCTION_ARGS)
 {
 	HiloIdentity identity;
 
@@ -54,7 +63,10 @@ HILO_FUNCTION(seed_identity_for)
 	PG_RETURN_INT64(hilo_api_seed(fcinfo, &identity.collection));
 }
 
-HILO_FUNCTION(next_identity_free)
+PG_FUNCTION_INFO_V1(next_identity_free);
+
+Datum
+next_identity_free(PG_FUNCTION_ARGS)
 {
 	HiloIdentity identity;
 	int			tries;
@@ -65,7 +77,10 @@ HILO_FUNCTION(next_identity_free)
 															  &tries)));
 }
 
-HILO_FUNCTION(next_identity_free_for)
+PG_FUNCTION_INFO_V1(next_identity_free_for);
+
+Datum
+next_identity_free_for(PG_FUNCTION_ARGS)
 {
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	HiloIdentity identity;
@@ -78,7 +93,10 @@ HILO_FUNCTION(next_identity_free_for)
 	return hilo_api_result(desc, values);
 }
 
-HILO_FUNCTION(next_server_side_id)
+PG_FUNCTION_INFO_V1(next_server_side_id);
+
+Datum
+next_server_side_id(PG_FUNCTION_ARGS)
 {
 	hilo_api_prevent_unless_may_write("next_server_side_id()");
 	PG_RETURN_TEXT_P(hilo_next_server_side_id(hilo_api_name(fcinfo, 0,
@@ -89,7 +107,10 @@ HILO_FUNCTION(next_server_side_id)
  * The id of a document
  */
 
-HILO_FUNCTION(hilo_document_id)
+PG_FUNCTION_INFO_V1(hilo_document_id);
+
+Datum
+hilo_document_id(PG_FUNCTION_ARGS)
 {
 	text	   *requested = PG_ARGISNULL(1) ? NULL : PG_GETARG_TEXT_PP(1);
 

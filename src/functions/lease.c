@@ -23,7 +23,10 @@
  * On a member
  */
 
-HILO_FUNCTION(hilo_lease_from)
+PG_FUNCTION_INFO_V1(hilo_lease_from);
+
+Datum
+hilo_lease_from(PG_FUNCTION_ARGS)
 {
 	HiloCollection collection;
 	int32		size;
@@ -42,7 +45,10 @@ HILO_FUNCTION(hilo_lease_from)
 	PG_RETURN_VOID();
 }
 
-HILO_FUNCTION(hilo_lease_report)
+PG_FUNCTION_INFO_V1(hilo_lease_report);
+
+Datum
+hilo_lease_report(PG_FUNCTION_ARGS)
 {
 	hilo_api_prevent_unless_may_write("hilo.lease_report()");
 	PG_RETURN_INT64(hilo_lease_report_all());
@@ -52,7 +58,10 @@ HILO_FUNCTION(hilo_lease_report)
  * On a hub: what the functions in SQL call
  */
 
-HILO_FUNCTION(hilo_present)
+PG_FUNCTION_INFO_V1(hilo_present);
+
+Datum
+hilo_present(PG_FUNCTION_ARGS)
 {
 	Oid			table = hilo_catalog_table(HILO_TABLE_COUNTERS);
 	TupleDesc	desc;
@@ -69,7 +78,10 @@ HILO_FUNCTION(hilo_present)
 											 nulls));
 }
 
-HILO_FUNCTION(hilo_hub_begin)
+PG_FUNCTION_INFO_V1(hilo_hub_begin);
+
+Datum
+hilo_hub_begin(PG_FUNCTION_ARGS)
 {
 	hilo_api_prevent_unless_may_write("hilo.lease()");
 	if (IsolationUsesXactSnapshot())
@@ -111,7 +123,10 @@ check_highest(HiloRowRef *ref, int64 number)
 						 hilo_is_identity(ref->name) ? "seed_identity_for" : "hilo.seed")));
 }
 
-HILO_FUNCTION(hilo_claim_lease)
+PG_FUNCTION_INFO_V1(hilo_claim_lease);
+
+Datum
+hilo_claim_lease(PG_FUNCTION_ARGS)
 {
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	int64		size = Min(hilo_api_number(fcinfo, 1, "size"),
@@ -140,13 +155,19 @@ HILO_FUNCTION(hilo_claim_lease)
 	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
 }
 
-HILO_FUNCTION(hilo_hub_wait)
+PG_FUNCTION_INFO_V1(hilo_hub_wait);
+
+Datum
+hilo_hub_wait(PG_FUNCTION_ARGS)
 {
 	hilo_flush_everywhere(PG_GETARG_LSN(0), PG_GETARG_BOOL(1));
 	PG_RETURN_VOID();
 }
 
-HILO_FUNCTION(hilo_check_highest)
+PG_FUNCTION_INFO_V1(hilo_check_highest);
+
+Datum
+hilo_check_highest(PG_FUNCTION_ARGS)
 {
 	HiloCollection collection;
 
@@ -155,7 +176,10 @@ HILO_FUNCTION(hilo_check_highest)
 	PG_RETURN_VOID();
 }
 
-HILO_FUNCTION(hilo_raise_counter)
+PG_FUNCTION_INFO_V1(hilo_raise_counter);
+
+Datum
+hilo_raise_counter(PG_FUNCTION_ARGS)
 {
 	HiloCollection collection;
 	int64		max;

@@ -24,7 +24,10 @@
  * The number in an id, or NULL: the id does not begin with start, or it does
  * not count.
  */
-HILO_FUNCTION(hilo_counted_number)
+PG_FUNCTION_INFO_V1(hilo_counted_number);
+
+Datum
+hilo_counted_number(PG_FUNCTION_ARGS)
 {
 	text	   *start = PG_GETARG_TEXT_PP(1);
 	HiloIdReader reader = {.counted = PG_GETARG_INT32(2),.type = TEXTOID,
@@ -100,7 +103,10 @@ sync_collection(const char *name, int64 *max)
 	return true;
 }
 
-HILO_FUNCTION(hilo_sync)
+PG_FUNCTION_INFO_V1(hilo_sync);
+
+Datum
+hilo_sync(PG_FUNCTION_ARGS)
 {
 	const char *collection;
 	int64		max;
@@ -119,7 +125,10 @@ HILO_FUNCTION(hilo_sync)
 	PG_RETURN_INT64(max);
 }
 
-HILO_FUNCTION(hilo_sync_all)
+PG_FUNCTION_INFO_V1(hilo_sync_all);
+
+Datum
+hilo_sync_all(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	ListCell   *lc;
@@ -190,7 +199,10 @@ bind_name(const char *name, const HiloBinding *binding)
  * Only its owner may let all roles look up ids in a table, or have a function
  * called.
  */
-HILO_FUNCTION(hilo_bind)
+PG_FUNCTION_INFO_V1(hilo_bind);
+
+Datum
+hilo_bind(PG_FUNCTION_ARGS)
 {
 	bool		to_column = PG_NARGS() == 3;
 	HiloIdentity identity;
@@ -225,7 +237,10 @@ HILO_FUNCTION(hilo_bind)
 	PG_RETURN_VOID();
 }
 
-HILO_FUNCTION(hilo_unbind)
+PG_FUNCTION_INFO_V1(hilo_unbind);
+
+Datum
+hilo_unbind(PG_FUNCTION_ARGS)
 {
 	HiloIdentity identity;
 	bool		was_bound = false;

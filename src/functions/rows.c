@@ -61,7 +61,10 @@ bound_to(const char *name, const HiloRow *row)
  * hilo._counters().  The process that holds a horizon back is 0 if its transaction
  * is prepared.
  */
-HILO_FUNCTION(hilo_counters)
+PG_FUNCTION_INFO_V1(hilo_counters);
+
+Datum
+hilo_counters(PG_FUNCTION_ARGS)
 {
 	ListCell   *lc;
 
@@ -107,7 +110,10 @@ HILO_FUNCTION(hilo_counters)
  */
 
 /* The pieces whose numbers can be drawn. */
-HILO_FUNCTION(hilo_pool)
+PG_FUNCTION_INFO_V1(hilo_pool);
+
+Datum
+hilo_pool(PG_FUNCTION_ARGS)
 {
 	ListCell   *lc;
 
@@ -142,7 +148,10 @@ HILO_FUNCTION(hilo_pool)
  * Ranges of this session
  */
 
-HILO_FUNCTION(hilo_ranges)
+PG_FUNCTION_INFO_V1(hilo_ranges);
+
+Datum
+hilo_ranges(PG_FUNCTION_ARGS)
 {
 	ListCell   *lc;
 

@@ -37,7 +37,10 @@
  * BEFORE INSERT, for each row: assign the id that the row requests.  The collection
  * is by default the one named after the table, or after its topmost parent.
  */
-HILO_FUNCTION(hilo_assign_id)
+PG_FUNCTION_INFO_V1(hilo_assign_id);
+
+Datum
+hilo_assign_id(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = hilo_api_trigger(fcinfo, "hilo.assign_id");
 	Trigger    *trigger = trigdata->tg_trigger;
@@ -488,7 +491,10 @@ keep_ahead(AdvanceSite *site, const Watched *watched, FunctionCallInfo fcinfo,
  * BEFORE INSERT, for each row: make sure that the row's id, assigned first if the
  * trigger says so, will not be drawn later.
  */
-HILO_FUNCTION(hilo_advance)
+PG_FUNCTION_INFO_V1(hilo_advance);
+
+Datum
+hilo_advance(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = hilo_api_trigger(fcinfo, "hilo.advance");
 	HeapTuple	tuple = trigdata->tg_trigtuple;

@@ -20,12 +20,6 @@
 #include "base/settings.h"
 #include "session/session.h"
 
-/* Begins the definition of a function that SQL calls. */
-#define HILO_FUNCTION(name) \
-	PG_FUNCTION_INFO_V1(name); \
-	Datum \
-	name(PG_FUNCTION_ARGS)
-
 /* What a call site in a query keeps in fn_extra between calls. */
 typedef struct HiloCallSite
 {

@@ -82,7 +82,7 @@ SQL
     done | sed -n 's,^\(.*\)	.*/\(src/[a-z]*/[a-z_]*\.c\):.*,\2 \1,p' | sort -u |
         while read -r file function; do
             # Not those that headers define.
-            grep -E "^(HILO_FUNCTION\\()?$function[()]" "$work/src/$file" >/dev/null && echo "$file $function"
+            grep "^$function(" "$work/src/$file" >/dev/null && echo "$file $function"
         done >"$work/tmp/functions.$1"
     printf '%-14s %3d functions in %2d files\n' "$1" "$(wc -l <"$work/tmp/functions.$1")" \
         "$(cut -d' ' -f1 "$work/tmp/functions.$1" | sort -u | wc -l)"
