@@ -172,16 +172,9 @@ hilo_insert_index_entries(ResultRelInfo *result_rel, TupleTableSlot *slot,
 #endif
 }
 
-/* The timeline on which this server writes. */
-static inline int64
-hilo_timeline(void)
-{
-	return GetWALInsertionTimeLine();
-}
-
 /*
- * Make fcinfo return rows through a tuplestore.  Version 15 has a function for
- * this only from its second release on.
+ * Make fcinfo return rows through a tuplestore.  The first release of version 15
+ * has the function only under its former name, which later ones keep.
  */
 static inline void
 hilo_init_materialized(FunctionCallInfo fcinfo)
@@ -189,16 +182,7 @@ hilo_init_materialized(FunctionCallInfo fcinfo)
 #if PG_VERSION_NUM >= 160000
 	InitMaterializedSRF(fcinfo, 0);
 #else
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	MemoryContext old = MemoryContextSwitchTo(rsinfo->econtext->ecxt_per_query_memory);
-	TupleDesc	desc;
-
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	rsinfo->returnMode = SFRM_Materialize;
-	rsinfo->setResult = tuplestore_begin_heap(true, false, work_mem);
-	rsinfo->setDesc = desc;
-	MemoryContextSwitchTo(old);
+	SetSingleFuncCall(fcinfo, 0);
 #endif
 }
 

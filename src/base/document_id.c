@@ -236,15 +236,16 @@ hilo_document_id_start(char *start, const char *name, const char *separator,
 }
 
 text *
-hilo_build_id(const char *before, int before_len, int64 number,
-			  const char *after, int after_len)
+hilo_build_id(const char *start, int start_len, int64 number, const char *tag)
 {
-	text	   *id = (text *) palloc(VARHDRSZ + before_len + MAX_NUMBER_LEN +
-									 after_len);
-	char	   *p = append(VARDATA(id), before, before_len);
+	int			tag_len = strlen(tag);
+	text	   *id = (text *) palloc(VARHDRSZ + start_len + MAX_NUMBER_LEN +
+									 1 + tag_len);
+	char	   *p = append(VARDATA(id), start, start_len);
 
 	p += pg_ulltoa_n((uint64) number, p);
-	p = append(p, after, after_len);
+	if (tag_len > 0)
+		p = append(append(p, "-", 1), tag, tag_len);
 	SET_VARSIZE(id, p - (char *) id);
 	return id;
 }
@@ -252,19 +253,20 @@ hilo_build_id(const char *before, int before_len, int64 number,
 void
 hilo_id_form_init(HiloIdForm *form, MemoryContext context,
 				  const char *start, int start_len,
-				  const char *suffix, int suffix_len)
+				  const char *tag, int tag_len)
 {
 	Size		longest = TYPEALIGN(HILO_ID_STEP, VARHDRSZ + start_len +
-									MAX_NUMBER_LEN + suffix_len);
+									MAX_NUMBER_LEN + 1 + tag_len);
 
 	if (form->id != NULL)
 		pfree(form->id);
 	form->id = NULL;			/* in case there is no memory */
 	form->id = MemoryContextAllocZero(context, longest);
 	memcpy(form->id + VARHDRSZ, start, start_len);
-	memcpy(form->suffix, suffix, suffix_len);
+	form->suffix[0] = '-';
+	memmove(form->suffix + 1, tag, tag_len);
 	form->start_len = start_len;
-	form->suffix_len = suffix_len;
+	form->suffix_len = tag_len > 0 ? tag_len + 1 : 0;
 	form->number = -1;
 }
 
@@ -284,8 +286,7 @@ hilo_id_form_set(HiloIdForm *form, int64 number)
 }
 
 text *
-hilo_server_side_id(const char *prefix, int64 number, const char *after,
-					int after_len)
+hilo_server_side_id(const char *prefix, int64 number, const char *tag)
 {
 	int			len = strlen(prefix);
 	char		start[HILO_MAX_NAME_LEN + MAX_MULTIBYTE_CHAR_LEN +
@@ -295,7 +296,7 @@ hilo_server_side_id(const char *prefix, int64 number, const char *after,
 
 	memcpy(start, prefix, len);
 	memset(start + len, '0', zeros);
-	return hilo_build_id(start, len + zeros, number, after, after_len);
+	return hilo_build_id(start, len + zeros, number, tag);
 }
 
 /* True for xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx. */

@@ -24,9 +24,6 @@
 /* Room for the name of an identity's row: with a bar, and terminated. */
 #define HILO_MAX_ROW_NAME_LEN	(HILO_MAX_NAME_LEN + 2)
 
-/* Room for what follows the number: a hyphen and the tag, terminated. */
-#define HILO_MAX_SUFFIX_LEN		(HILO_MAX_TAG_LEN + 2)
-
 /* Longest start of an id: collection, separator, server prefix. */
 #define HILO_MAX_START_LEN \
 	(HILO_MAX_NAME_LEN + MAX_MULTIBYTE_CHAR_LEN + HILO_MAX_PREFIX_LEN)
@@ -85,11 +82,11 @@ extern int	hilo_document_id_start(char *start, const char *name,
 								   const char *separator, const char *prefix);
 
 /*
- * The id of number: the bytes before it, its digits, the bytes after it.
- * Palloc'd in the current memory context.
+ * The id of number: the bytes before it, its digits, and, unless the tag is empty,
+ * a hyphen and the tag.  Palloc'd in the current memory context.
  */
-extern text *hilo_build_id(const char *before, int before_len, int64 number,
-						   const char *after, int after_len);
+extern text *hilo_build_id(const char *start, int start_len, int64 number,
+						   const char *tag);
 
 /*
  * Ids of one collection that differ only in the number, made one after the
@@ -108,12 +105,12 @@ typedef struct HiloIdForm
 } HiloIdForm;
 
 /*
- * Initialize, also once more.  The id lives in the context, which is the same
- * each time.
+ * Initialize, also once more: then the tag may be the one in the form.  The id
+ * lives in the context, which is the same each time.
  */
 extern void hilo_id_form_init(HiloIdForm *form, MemoryContext context,
 							  const char *start, int start_len,
-							  const char *suffix, int suffix_len);
+							  const char *tag, int tag_len);
 
 /* Make form->id the id of number. */
 extern void hilo_id_form_set(HiloIdForm *form, int64 number);
@@ -150,11 +147,11 @@ hilo_id_form_make(HiloIdForm *form, int64 number)
 }
 
 /*
- * A server-side id: prefix, the number with 19 digits, the bytes after it.
+ * A server-side id: prefix, the number with 19 digits, and the tag as above.
  * Palloc'd in the current memory context.
  */
 extern text *hilo_server_side_id(const char *prefix, int64 number,
-								 const char *after, int after_len);
+								 const char *tag);
 
 /*
  * Find the digits of the number in an id: from offset first to just before

@@ -26,8 +26,6 @@ int			hilo_lease_timeout = 10000;
 bool		hilo_hub_auto_resume = false;
 
 uint32		hilo_settings_generation = 1;
-char		hilo_id_suffix[1 + HILO_MAX_TAG_LEN];
-int			hilo_id_suffix_len;
 
 /* True if the current value was set for this server only. */
 static bool node_tag_is_own = false;
@@ -71,11 +69,6 @@ check_node_tag(char **newval, void **extra, GucSource source)
 static void
 assign_node_tag(const char *newval, void *extra)
 {
-	int			len = strlen(newval);
-
-	hilo_id_suffix_len = len > 0 ? len + 1 : 0;
-	hilo_id_suffix[0] = '-';
-	memcpy(hilo_id_suffix + 1, newval, len);
 	node_tag_is_own = *(const bool *) extra;
 	hilo_settings_generation++;
 }

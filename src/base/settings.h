@@ -57,10 +57,6 @@ extern bool hilo_hub_auto_resume;
  */
 extern uint32 hilo_settings_generation;
 
-/* The text that hilo.node_tag adds after a number: "-A", or nothing. */
-extern char hilo_id_suffix[1 + HILO_MAX_TAG_LEN];
-extern int	hilo_id_suffix_len;
-
 /* Must be called once, when the library is loaded. */
 extern void hilo_settings_init(void);
 

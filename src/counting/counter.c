@@ -242,7 +242,7 @@ set_epoch(HiloRow *row)
 	int64		epoch = hilo_random_number();
 
 	if (row->flags & HILO_ROW_ORDERED)
-		epoch = (epoch & ~TIMELINE_BITS) | (hilo_timeline() & TIMELINE_BITS);
+		epoch = (epoch & ~TIMELINE_BITS) | (GetWALInsertionTimeLine() & TIMELINE_BITS);
 	row->epoch = epoch;
 }
 
@@ -344,7 +344,7 @@ hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
 	}
 
 	hilo_counter_size(request, row);
-	if (!hilo_range_cut(request, row->max, row->max_value, &range))
+	if (!hilo_range_cut(request, row->max, row->max_value, false, &range))
 		fail_at_limit(&change, ref);
 	note_claim(row, &range, token);
 
@@ -353,7 +353,7 @@ hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
 	 * know the newest numbers that were drawn, and horizons that were
 	 * reported, before.
 	 */
-	if (request->ordered && ((row->epoch ^ hilo_timeline()) & TIMELINE_BITS))
+	if (request->ordered && ((row->epoch ^ GetWALInsertionTimeLine()) & TIMELINE_BITS))
 		set_epoch(row);
 	lsn = hilo_row_finish(&change);
 	*claim = (HiloClaim)

@@ -41,64 +41,31 @@ hilo_range_size(int64 last_size, int64 age_us, int64 duration_us,
 	return Min(Max(size, min_size), max_size);
 }
 
-/*
- * Find the lowest number that may begin the range, less one.  Returns false if
- * there is none up to limit; otherwise *left is the count of numbers from
- * there.
- */
-static bool
-find_start(const HiloRangeRequest *request, int64 max, int64 limit,
-		   int64 *below, int64 *left)
-{
-	*below = Max(max, request->above);
-	if (request->alignment > 1 && *below % request->alignment != 0)
-	{
-		int64		skip = request->alignment - *below % request->alignment;
-
-		if (pg_add_s64_overflow(*below, skip, below))
-			return false;
-	}
-	*left = limit - *below;
-	return *below < limit;
-}
-
 bool
 hilo_range_cut(const HiloRangeRequest *request, int64 max, int64 limit,
-			   HiloRange *range)
+			   bool pooled, HiloRange *range)
 {
-	int64		share;
+	int64		below = Max(max, request->above);	/* low - 1 */
 	int64		size = request->size;
-	int64		below;
 	int64		left;
+	int64		share;
 
-	if (!find_start(request, max, limit, &below, &left))
+	if (request->alignment > 1 && below % request->alignment != 0 &&
+		pg_add_s64_overflow(below, request->alignment - below % request->alignment,
+							&below))
+		return false;
+	left = limit - below;
+	if (left <= 0 || (request->exact && size > left))
 		return false;
 
-	share = Max(left / RANGE_SHARE_OF_REST, 1);
+	share = pooled ? left : Max(left / RANGE_SHARE_OF_REST, 1);
 	if (!request->exact)
 		size = Min(size, share);
-	else if (size > left)
-		return false;
-	if (request->reserve > 0 && size < share)
+	if (!pooled && size < share)
 		size += Min(request->reserve, share - size);
 
 	range->low = below + 1;
 	range->high = below + size;
-	return true;
-}
-
-bool
-hilo_range_cut_piece(const HiloRangeRequest *request, const HiloRange *piece,
-					 HiloRange *range)
-{
-	int64		below;
-	int64		left;
-
-	if (!find_start(request, piece->low - 1, piece->high, &below, &left) ||
-		(request->exact && request->size > left))
-		return false;
-	range->low = below + 1;
-	range->high = below + Min(request->size, left);
 	return true;
 }
 

@@ -80,20 +80,13 @@ extern int64 hilo_range_size(int64 last_size, int64 age_us, int64 duration_us,
  *
  * limit is the highest number allowed.  A request that is not exact gets at
  * most 1/64 of the numbers left, so that claims shrink towards the limit
- * instead of one claimant taking all the rest; a reserve never takes more.
+ * instead of one claimant taking all the rest; a reserve never takes more.  Of
+ * numbers that are pooled, it gets all if they are fewer, and no reserve.
  * Returns false, leaving *range alone, if no numbers (or, for an exact request,
  * not enough) are left.
  */
 extern bool hilo_range_cut(const HiloRangeRequest *request, int64 max,
-						   int64 limit, HiloRange *range);
-
-/*
- * Cut the range that satisfies the request out of the numbers low..high,
- * without its reserve; all of them if the request is not exact and they are
- * fewer.  Returns false if none fits.
- */
-extern bool hilo_range_cut_piece(const HiloRangeRequest *request,
-								 const HiloRange *piece, HiloRange *range);
+						   int64 limit, bool pooled, HiloRange *range);
 
 /*
  * The rate at which numbers are claimed, as one figure: the sum of all numbers

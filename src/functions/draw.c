@@ -298,7 +298,6 @@ hilo_format(PG_FUNCTION_ARGS)
 	int			start_len = hilo_document_id_start(start, name,
 												   hilo_identity_parts_separator,
 												   hilo_server_prefix);
-	char		suffix[HILO_MAX_SUFFIX_LEN];
 
 	hilo_collection_init(&unknown, name);
 	if (PG_NARGS() > 2)
@@ -311,7 +310,5 @@ hilo_format(PG_FUNCTION_ARGS)
 
 	hilo_check_node_tag(tag);
 	number = hilo_api_count(fcinfo, 1, "number", PG_INT64_MAX, NULL);
-	snprintf(suffix, sizeof(suffix), "-%s", tag);
-	PG_RETURN_TEXT_P(hilo_build_id(start, start_len, number, suffix,
-								   tag[0] == '\0' ? 0 : strlen(suffix)));
+	PG_RETURN_TEXT_P(hilo_build_id(start, start_len, number, tag));
 }

@@ -70,7 +70,7 @@ hilo_present(PG_FUNCTION_ARGS)
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
-	values[0] = Int64GetDatum(RecoveryInProgress() ? 0 : hilo_timeline());
+	values[0] = Int64GetDatum(RecoveryInProgress() ? 0 : GetWALInsertionTimeLine());
 	values[1] = Int64GetDatum(hilo_catalog_home(table));
 	values[2] = Int64GetDatum(hilo_random_number());
 	values[3] = BoolGetDatum(hilo_hub_auto_resume);

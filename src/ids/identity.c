@@ -173,7 +173,7 @@ hilo_identity_id(const HiloIdentity *identity, int64 number)
 	int			len = hilo_document_id_start(start, identity->name,
 											 hilo_identity_parts_separator, "");
 
-	return hilo_build_id(start, len, number, "", 0);
+	return hilo_build_id(start, len, number, "");
 }
 
 /*
@@ -189,7 +189,6 @@ hilo_next_server_side_id(const char *prefix)
 								  hilo_identity_parts_separator);
 	hilo_collection_init(&collection, HILO_OWN_NAME);
 	hilo_draw_right_check_node(&collection, hilo_has_own_tag());
-	return hilo_server_side_id(prefix,
-							   hilo_collection_draw(&collection, 0),
-							   hilo_id_suffix, hilo_id_suffix_len);
+	return hilo_server_side_id(prefix, hilo_collection_draw(&collection, 0),
+							   hilo_node_tag);
 }

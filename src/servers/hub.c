@@ -140,7 +140,7 @@ own(void)
 		own_state.waits = waited != 0;
 		own_state.may_draw = DatumGetInt64(columns[HUB_HOME]) == home &&
 			DatumGetBool(columns[HUB_IS_OPEN]) &&
-			(DatumGetInt64(columns[HUB_TIMELINE]) == hilo_timeline() ||
+			(DatumGetInt64(columns[HUB_TIMELINE]) == GetWALInsertionTimeLine() ||
 			 (hilo_hub_auto_resume && waited == ALL_WAITED));
 	}
 	own_generation = generation;

@@ -592,12 +592,8 @@ make_form(HiloEntry *entry, HiloIdForm *form, const char *tag, int tag_len)
 	int			len = hilo_document_id_start(start, entry->collection.ref.name,
 											 hilo_identity_parts_separator,
 											 hilo_server_prefix);
-	char		suffix[1 + HILO_MAX_TAG_LEN];
 
-	suffix[0] = '-';
-	memcpy(suffix + 1, tag, tag_len);
-	hilo_id_form_init(form, entries_context, start, len,
-					  suffix, tag_len > 0 ? tag_len + 1 : 0);
+	hilo_id_form_init(form, entries_context, start, len, tag, tag_len);
 }
 
 void

@@ -219,6 +219,7 @@ find_piece(HiloShared *it, const HiloRow *row,
 		   const HiloRangeRequest *request, HiloRange *range)
 {
 	HiloRangeRequest preferred = *request;
+	HiloRange	other;			/* of the piece any */
 	int			any = -1;
 
 	preferred.above = Max(request->above, request->prefer);
@@ -233,16 +234,18 @@ find_piece(HiloShared *it, const HiloRow *row,
 		}
 		if (hilo_counter_holds(row, piece))
 		{
-			if (hilo_range_cut_piece(&preferred, &piece->range, range))
+			int64		below = piece->range.low - 1;
+
+			if (hilo_range_cut(&preferred, below, piece->range.high, true, range))
 				return i;
 			if (any < 0 && piece->leased &&
-				hilo_range_cut_piece(request, &piece->range, range))
+				hilo_range_cut(request, below, piece->range.high, true, &other))
 				any = i;
 		}
 		i++;
 	}
 	if (any >= 0)
-		(void) hilo_range_cut_piece(request, &it->pieces[any].range, range);
+		*range = other;
 	return any;
 }
 

@@ -69,7 +69,7 @@ id_datum(const HiloDocuments *documents, Oid type, int64 number)
 		return Int64GetDatum(number);
 	len = hilo_document_id_start(start, documents->identity,
 								 hilo_identity_parts_separator, "");
-	return PointerGetDatum(hilo_build_id(start, len, number, start, 0));
+	return PointerGetDatum(hilo_build_id(start, len, number, ""));
 }
 
 /* Look there, too.  The first one hides the search_path. */

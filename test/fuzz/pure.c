@@ -328,7 +328,7 @@ try_range_cut(void)
 	HiloRangeRequest request = take_request(max, &below);
 	int64		size;
 
-	if (!hilo_range_cut(&request, max, limit, &range))
+	if (!hilo_range_cut(&request, max, limit, false, &range))
 	{
 		MUST(below + (request.exact ? request.size : 1) > limit);
 		MUST(range.low == -5 && range.high == -7);
@@ -359,7 +359,7 @@ try_range_cut_piece(void)
 	request = take_request(piece.low - 1, &below);
 	fits = below + (request.exact ? request.size : 1) <= piece.high;
 
-	if (!hilo_range_cut_piece(&request, &piece, &range))
+	if (!hilo_range_cut(&request, piece.low - 1, piece.high, true, &range))
 	{
 		MUST(!fits);
 		MUST(range.low == -5 && range.high == -7);
@@ -515,13 +515,13 @@ is_ambiguous(const char *start, int len, int tag_len)
  */
 static void
 check_form(const char *start, int start_len, int64 number,
-		   const char *suffix, int suffix_len, const text *expected)
+		   const char *tag, const text *expected)
 {
 	HiloIdForm	form = {0};
 	text	   *id;
 
 	hilo_id_form_init(&form, CurrentMemoryContext, start, start_len,
-					  suffix, suffix_len);
+					  tag, strlen(tag));
 	for (int64 before = number > 12 ? number - 12 : 1; before < number; before++)
 		free(hilo_id_form_make(&form, before));
 	id = hilo_id_form_make(&form, number);
@@ -563,11 +563,10 @@ try_built_id(void)
 
 		if (IS_ACCEPTED(hilo_check_server_side_prefix(name, separator)))
 		{
-			char		after[] = {'-', 'A'};
 			text	   *id;
 
 			check_good_name(name, len - strlen(separator));
-			id = hilo_server_side_id(name, number, after, 2);
+			id = hilo_server_side_id(name, number, "A");
 			MUST(VARSIZE_ANY_EXHDR(id) == (Size) len + 19 + 2);
 			free(id);
 		}
@@ -577,7 +576,6 @@ try_built_id(void)
 			hilo_is_server_prefix(prefix))
 		{
 			char		start[HILO_MAX_START_LEN];
-			char		suffix[1 + HILO_MAX_TAG_LEN] = "-";
 			int			start_len;
 			int			rest_start;
 			char	   *before;
@@ -586,14 +584,13 @@ try_built_id(void)
 
 			check_good_name(name, len);
 			MUST(tag_len <= HILO_MAX_TAG_LEN);
-			memcpy(suffix + 1, tag, tag_len);
 			start_len = hilo_document_id_start(start, name, separator, prefix);
 			MUST(start_len == len + (int) strlen(separator) + (int) strlen(prefix));
 			/* In memory of just their length. */
 			before = malloc(start_len);
 			memcpy(before, start, start_len);
-			id = hilo_build_id(before, start_len, number, suffix, tag_len > 0 ? tag_len + 1 : 0);
-			check_form(before, start_len, number, suffix, tag_len > 0 ? tag_len + 1 : 0, id);
+			id = hilo_build_id(before, start_len, number, tag);
+			check_form(before, start_len, number, tag, id);
 
 			rest_start = len + strlen(separator);
 			MUST(is_ambiguous(before, start_len, tag_len) ||
