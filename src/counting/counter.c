@@ -7,16 +7,16 @@
  */
 #include "postgres.h"
 
-#include "miscadmin.h"
+#include "common/hashfn.h"
 #include "storage/lwlock.h"
 #include "utils/builtins.h"
+#include "utils/hsearch.h"
 #include "utils/timestamp.h"
 
 #include "base/compat.h"
 #include "base/failure_point.h"
 #include "base/settings.h"
 #include "counting/counter.h"
-#include "counting/once.h"
 
 /* The bits of an ordered collection's epoch that are those of the timeline. */
 #define TIMELINE_BITS	INT64CONST(0xffff)
@@ -69,6 +69,28 @@ fail_at_limit(HiloRowChange *change, const HiloRowRef *ref)
 			 errdetail("Numbers up to " INT64_FORMAT " have been claimed; the limit is " INT64_FORMAT ".",
 					   row->max, row->max_value),
 			 hint_at_limit(row)));
+}
+
+/* Hashes of the messages sent: with 64 bits they practically never collide. */
+static HTAB *said = NULL;
+
+bool
+hilo_once(const char *message, const char *name)
+{
+	uint64		key = hash_bytes_extended((const unsigned char *) name, strlen(name),
+										  hash_bytes((const unsigned char *) message, strlen(message)));
+	bool		found;
+
+	if (said == NULL)
+	{
+		HASHCTL		ctl = {.keysize = sizeof(uint64),.entrysize = sizeof(uint64),
+		.hcxt = TopMemoryContext};
+
+		said = hash_create("hilo messages", 16, &ctl,
+						   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	(void) hash_search(said, &key, HASH_ENTER, &found);
+	return !found;
 }
 
 /* True if max has passed nine tenths of the limit. */
@@ -148,14 +170,6 @@ set_limit(HiloRow *row, int64 limit, bool own)
 		row->flags |= HILO_ROW_OWN_LIMIT;
 	else
 		row->flags &= ~HILO_ROW_OWN_LIMIT;
-}
-
-/* Lower the limit to that of a type, but not below max. */
-static void
-lower_limit(HiloRow *row, int64 limit)
-{
-	if (limit <= row->max_value)
-		set_limit(row, Max(limit, row->max), false);
 }
 
 /*
@@ -369,10 +383,8 @@ hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
 	 */
 	if (request->ordered)
 		hilo_row_flush_here(lsn);
-	else if (request->for_statement)
-		hilo_row_flush_for_statement(lsn);
 	else
-		hilo_row_flush(lsn);
+		hilo_row_flush_claim(lsn, request->for_statement);
 	if (IS_NEAR_LIMIT(row))
 		warn_near_limit(ref, row);
 	return true;
@@ -560,7 +572,8 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 		set_max(row, Max(row->max, Min(highest, end)));
 		set_epoch(row);
 	}
-	lower_limit(row, limit);
+	if (limit <= row->max_value)
+		set_limit(row, Max(limit, row->max), false);
 	hilo_row_flush(finish_announced(&change));
 	if (highest >= 0)
 		warn_near_limit(ref, row);
@@ -583,40 +596,23 @@ reset_options(HiloRow *row)
 }
 
 /*
- * Release the row and raise an error if the collection cannot become ordered.
+ * Release the row and raise an error if the collection cannot be made ordered.
+ * If numbers were drawn, transactions may hold some, and draw from ranges.
  */
 static void
-check_orderable(HiloRowChange *change, const HiloRowRef *ref)
+check_orderable(HiloRowChange *change, const HiloRowRef *ref, bool in_use)
 {
+	const HiloRow *row = &change->row;
+
 	refuse_leased(change, ref);
-	if (change->row.flags & HILO_ROW_LEASED)
+	if (row->flags & HILO_ROW_LEASED)
 		refuse(change, ref, HILO_COUNTER_FORMAT " still has leased numbers to draw", NULL,
 			   "To count here, force a seed above all numbers that other servers draw.");
-}
-
-/*
- * Release the row and raise an error if numbers were drawn: transactions may
- * hold some, and draw from ranges.
- */
-static void
-check_unused(HiloRowChange *change, const HiloRowRef *ref)
-{
-	if (change->row.claimed_at != DT_NOBEGIN ||
-		(change->row.flags & HILO_ROW_DRAWN))
+	if (!in_use && !(row->flags & HILO_ROW_SETTLED) &&
+		(row->claimed_at != DT_NOBEGIN || (row->flags & HILO_ROW_DRAWN)))
 		refuse(change, ref, HILO_COUNTER_FORMAT " is in use",
 			   "Transactions may hold numbers that were not drawn in order.",
 			   "Use CALL hilo.make_ordered(), which waits for them.");
-}
-
-/* Make the collection ordered, or unordered. */
-static void
-set_order(HiloRow *row, bool ordered)
-{
-	row->flags &= ~(HILO_ROW_ORDERED | HILO_ROW_SETTLED);
-	if (ordered)
-		row->flags |= HILO_ROW_ORDERED;
-	row->hub_epoch = 0;
-	hilo_row_end_claims(row);
 }
 
 bool
@@ -631,10 +627,8 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 	was_ordered = (row->flags & HILO_ROW_ORDERED) != 0;
 	is_ordered = options->change_order ? options->ordered :
 		was_ordered && !options->reset;
-	if (is_ordered && !was_ordered)
-		check_orderable(&change, ref);
-	if (options->ordered && !options->in_use && !(row->flags & HILO_ROW_SETTLED))
-		check_unused(&change, ref);
+	if (options->ordered)
+		check_orderable(&change, ref, options->in_use);
 
 	if (options->max_value > 0 && options->max_value < row->max)
 	{
@@ -662,7 +656,11 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 	row->flags &= ~HILO_ROW_DROPPED;
 	if (is_ordered != was_ordered)
 	{
-		set_order(row, is_ordered);
+		row->flags &= ~(HILO_ROW_ORDERED | HILO_ROW_SETTLED);
+		if (is_ordered)
+			row->flags |= HILO_ROW_ORDERED;
+		row->hub_epoch = 0;
+		hilo_row_end_claims(row);
 		set_epoch(row);
 	}
 	hilo_row_flush(finish_announced(&change));

@@ -58,6 +58,12 @@ extern bool hilo_is_identity(const char *name);
 extern bool hilo_is_own_name(const char *name);
 
 /*
+ * True at this session's first call with that message, any text that stands for
+ * one, about that name.
+ */
+extern bool hilo_once(const char *message, const char *name);
+
+/*
  * Set the size and reserve of a request that follows from the last range, by the
  * options in the row.
  */

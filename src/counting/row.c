@@ -53,18 +53,13 @@ StaticAssertDecl(sizeof(HiloRow) == 13 * 8 + 4 * 4 + 2 * NAMEDATALEN,
 int64
 hilo_random_number(void)
 {
-	uint64		result;
+	int64		result;
 
-	do
-	{
-		if (!pg_strong_random(&result, sizeof(result)))
-			ereport(ERROR,
-					(errcode(ERRCODE_INTERNAL_ERROR),
-					 errmsg("could not generate a random number")));
-		result &= PG_INT64_MAX;
-	} while (result == 0);
-
-	return (int64) result;
+	if (!pg_strong_random(&result, sizeof(result)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("could not generate a random number")));
+	return Max(result & PG_INT64_MAX, 1);
 }
 
 /*
@@ -78,14 +73,9 @@ hilo_random_number(void)
 static bool
 lacks_columns(HeapTuple tuple)
 {
-	HeapTupleHeader header = tuple->t_data;
-	int			columns = NAME_COLUMN;
-
-	if (HeapTupleHeaderGetNatts(header) < columns)
-		return true;
-	for (int i = 0; HeapTupleHasNulls(tuple) && i < columns; i++)
+	for (int i = 1; i <= NAME_COLUMN; i++)
 	{
-		if (att_isnull(i, header->t_bits))
+		if (heap_attisnull(tuple, i, NULL))
 			return true;
 	}
 	return false;
@@ -166,28 +156,22 @@ lock_row(HiloRowChange *change, const HiloRowRef *ref)
 	LockBuffer(change->buffer, BUFFER_LOCK_EXCLUSIVE);
 	page = BufferGetPage(change->buffer);
 
-	if (offset > PageGetMaxOffsetNumber(page))
-		goto not_there;
-	item = PageGetItemId(page, offset);
-	if (!ItemIdIsNormal(item))
-		goto not_there;
-
-	tuple.t_data = (HeapTupleHeader) PageGetItem(page, item);
-	tuple.t_len = ItemIdGetLength(item);
-	tuple.t_self = ref->tid;
-	tuple.t_tableOid = RelationGetRelid(change->rel);
-	if (!tuple_is_of(&tuple, ref->name))
-		goto not_there;
-	if (!change->created && !tuple_is_live(&tuple, change->buffer))
-		goto not_there;
-
-	change->offset = offset;
-	memcpy(&change->row, GETSTRUCT(&tuple), sizeof(HiloRow));
-	return true;
-
-not_there:
+	if (offset <= PageGetMaxOffsetNumber(page) &&
+		ItemIdIsNormal(item = PageGetItemId(page, offset)))
+	{
+		tuple.t_data = (HeapTupleHeader) PageGetItem(page, item);
+		tuple.t_len = ItemIdGetLength(item);
+		tuple.t_self = ref->tid;
+		tuple.t_tableOid = RelationGetRelid(change->rel);
+		if (tuple_is_of(&tuple, ref->name) &&
+			(change->created || tuple_is_live(&tuple, change->buffer)))
+		{
+			change->offset = offset;
+			memcpy(&change->row, GETSTRUCT(&tuple), sizeof(HiloRow));
+			return true;
+		}
+	}
 	UnlockReleaseBuffer(change->buffer);
-	change->buffer = InvalidBuffer;
 	return false;
 }
 
@@ -276,10 +260,10 @@ find_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
  * creating or dropping an index takes a strong lock on the table; moving one
  * gives it new storage, and locks only the index.
  */
-static ResultRelInfo *
+static CatalogIndexState
 open_indexes(Relation rel)
 {
-	ResultRelInfo *indexes = hilo_open_indexes(rel);
+	CatalogIndexState indexes = CatalogOpenIndexes(rel);
 	bool		changed = rel->rd_createSubid == InvalidSubTransactionId &&
 		CheckRelationLockedByMe(rel, ShareLock, true);
 
@@ -302,35 +286,31 @@ open_indexes(Relation rel)
 }
 
 /*
- * Insert an empty row and remember its TID.  Columns that others have appended
- * to the table are left out of the tuple.
+ * Insert an empty row.  Columns that others have appended to the table are left
+ * out of the tuple.
  *
  * The tuple is an ordinary one of the current transaction, and dead if that
  * ends before hilo_row_finish() has frozen it.  Its command id is the one that
  * redo gives to tuples, so that the page is the same on a standby.
  */
 static void
-insert_row(Relation rel, ResultRelInfo *indexes, HiloRowRef *ref)
+insert_row(CatalogIndexState indexes, const char *name)
 {
 	Size		size = sizeof(HiloRow);
-	Size		name_size = VARHDRSZ + strlen(ref->name);
+	Size		name_size = VARHDRSZ + strlen(name);
 	int			hoff = MAXALIGN(SizeofHeapTupleHeader);
 	HeapTuple	tuple = palloc0(HEAPTUPLESIZE + hoff + size + name_size);
 	HeapTupleHeader header = (HeapTupleHeader) ((char *) tuple + HEAPTUPLESIZE);
-	text	   *name = (text *) ((char *) header + hoff + size);
+	text	   *value = (text *) ((char *) header + hoff + size);
 
-	SET_VARSIZE(name, name_size);
-	memcpy(VARDATA(name), ref->name, name_size - VARHDRSZ);
+	SET_VARSIZE(value, name_size);
+	memcpy(VARDATA(value), name, name_size - VARHDRSZ);
 	HeapTupleHeaderSetNatts(header, NAME_COLUMN);
 	header->t_infomask = HEAP_HASVARWIDTH;
 	header->t_hoff = hoff;
 	tuple->t_data = header;
 	tuple->t_len = hoff + size + name_size;
 	hilo_insert_tuple(indexes, tuple, FirstCommandId);
-
-	ref->table = RelationGetRelid(rel);
-	ref->tid = tuple->t_self;
-	ref->generation = hilo_row_generation;
 	heap_freetuple(tuple);
 }
 
@@ -343,7 +323,7 @@ insert_row(Relation rel, ResultRelInfo *indexes, HiloRowRef *ref)
 static void
 create_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 {
-	ResultRelInfo *indexes = open_indexes(change->rel);
+	CatalogIndexState indexes = open_indexes(change->rel);
 
 	(void) GetCurrentTransactionId();
 
@@ -351,21 +331,18 @@ create_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 	if (find_and_lock_row(change, ref))
 	{
 		UnlockPage(change->rel, 0, ExclusiveLock);
-		ExecCloseIndices(indexes);
+		CatalogCloseIndexes(indexes);
 		return;
 	}
 
-	insert_row(change->rel, indexes, ref);
-	ExecCloseIndices(indexes);
+	insert_row(indexes, ref->name);
+	CatalogCloseIndexes(indexes);
 	HILO_FAILURE_POINT("row inserted");
 
 	change->created = true;
-	if (!lock_row(change, ref))
-		elog(ERROR, "new row of table \"%s\" is not where it was put",
+	if (!find_and_lock_row(change, ref))
+		elog(ERROR, "new row of table \"%s\" is not there",
 			 RelationGetRelationName(change->rel));
-
-	change->row.home = change->home;
-	change->row.epoch = hilo_random_number();
 	change->row.max_value = PG_INT64_MAX;
 	change->row.claimed_at = DT_NOBEGIN;
 }
@@ -378,7 +355,7 @@ hilo_row_end_claims(HiloRow *row)
 	row->flags &= ~HILO_ROW_NEW_END;
 }
 
-/* Let a row that came from elsewhere start over. */
+/* Let a row that was just created start, and one that came from elsewhere start over. */
 static void
 settle_in(HiloRow *row)
 {
@@ -599,9 +576,9 @@ hilo_row_flush_to_standby(XLogRecPtr lsn)
 }
 
 void
-hilo_row_flush_for_statement(XLogRecPtr lsn)
+hilo_row_flush_claim(XLogRecPtr lsn, bool for_statement)
 {
-	if (synchronous_commit > SYNCHRONOUS_COMMIT_OFF)
+	if (!for_statement || synchronous_commit > SYNCHRONOUS_COMMIT_OFF)
 		hilo_row_flush(lsn);
 	else if (!XLogRecPtrIsInvalid(lsn))
 		XLogSetAsyncXactLSN(lsn);
@@ -639,25 +616,24 @@ hilo_row_list(void)
 	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
 	{
 		Buffer		buffer = ((HeapScanDesc) scan)->rs_cbuf;
+		HiloRow		row;
 		HiloNamedRow *named;
 		bool		isnull;
 
 		CHECK_FOR_INTERRUPTS();
 		if (lacks_columns(tuple))
 			continue;
-		named = palloc0(sizeof(HiloNamedRow));
 
 		/* Copy under the lock, or half of a change might be seen. */
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
-		memcpy(&named->row, GETSTRUCT(tuple), sizeof(HiloRow));
+		memcpy(&row, GETSTRUCT(tuple), sizeof(HiloRow));
 		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-		if (named->row.flags & HILO_ROW_DROPPED)
-		{
-			pfree(named);
+		if (row.flags & HILO_ROW_DROPPED)
 			continue;
-		}
 
-		if (named->row.home != home)
+		named = palloc(sizeof(HiloNamedRow));
+		named->row = row;
+		if (row.home != home)
 			named->row.epoch = 0;
 		named->name = TextDatumGetCString(hilo_getattr(tuple, NAME_COLUMN,
 													   RelationGetDescr(rel),
@@ -674,18 +650,8 @@ hilo_row_list(void)
  * Ordinary rows
  */
 
-ResultRelInfo *
-hilo_open_indexes(Relation rel)
-{
-	ResultRelInfo *indexes = makeNode(ResultRelInfo);
-
-	InitResultRelInfo(indexes, rel, 0, NULL, 0);
-	ExecOpenIndices(indexes, false);
-	return indexes;
-}
-
 void
-hilo_insert_tuple(ResultRelInfo *indexes, HeapTuple tuple, CommandId cid)
+hilo_insert_tuple(CatalogIndexState indexes, HeapTuple tuple, CommandId cid)
 {
 	Relation	rel = indexes->ri_RelationDesc;
 	EState	   *estate = CreateExecutorState();

@@ -17,8 +17,8 @@
 
 #include "access/htup.h"
 #include "access/xlogdefs.h"
+#include "catalog/indexing.h"
 #include "datatype/timestamp.h"
-#include "nodes/execnodes.h"
 #include "nodes/pg_list.h"
 #include "storage/buf.h"
 #include "storage/itemptr.h"
@@ -191,10 +191,10 @@ extern void hilo_row_flush(XLogRecPtr lsn);
 extern void hilo_row_flush_to_standby(XLogRecPtr lsn);
 
 /*
- * The same for a number that a statement shows itself: like a commit, it
- * follows synchronous_commit = off, and is then written soon.
+ * The same for numbers that were claimed.  For one that a statement shows itself,
+ * like a commit, it follows synchronous_commit = off: it is then written soon.
  */
-extern void hilo_row_flush_for_statement(XLogRecPtr lsn);
+extern void hilo_row_flush_claim(XLogRecPtr lsn, bool for_statement);
 
 /*
  * The LSN to flush instead of one that other sessions may have to flush as
@@ -218,16 +218,13 @@ extern List *hilo_row_list(void);
  * Ordinary rows
  */
 
-/* Open the indexes of a table for inserts; close them with ExecCloseIndices(). */
-extern ResultRelInfo *hilo_open_indexes(Relation rel);
-
 /*
  * Insert a tuple, as the given command of the current transaction, with its
- * index entries; its place is then in tuple->t_self.  No trigger fires, and no
- * constraint but unique indexes is checked.  Logical decoding does not see it,
- * because the contents of our tables belong to this server.
+ * entries in the indexes that CatalogOpenIndexes() has opened.  No trigger fires,
+ * and no constraint but unique indexes is checked.  Logical decoding does not see
+ * it, because the contents of our tables belong to this server.
  */
-extern void hilo_insert_tuple(ResultRelInfo *indexes, HeapTuple tuple,
+extern void hilo_insert_tuple(CatalogIndexState indexes, HeapTuple tuple,
 							  CommandId cid);
 
 #endif							/* HILO_ROW_H */

@@ -21,7 +21,6 @@
 #include "utils/syscache.h"
 
 #include "base/sql.h"
-#include "counting/once.h"
 #include "ids/assign.h"
 #include "session/call.h"
 #include "tables/binding.h"

@@ -192,10 +192,7 @@ take_pooled(HiloCollection *collection, HiloRangeRequest *request,
 	if (low)
 		hilo_lease_fetch_ahead();
 	lsn = hilo_row_own_lsn(claim->lsn);
-	if (request->for_statement)
-		hilo_row_flush_for_statement(lsn);
-	else
-		hilo_row_flush(lsn);
+	hilo_row_flush_claim(lsn, request->for_statement);
 	return true;
 }
 

@@ -332,7 +332,7 @@ insert_row(const char *name, const HiloBinding *binding)
 {
 	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
 	TupleDesc	desc = RelationGetDescr(rel);
-	ResultRelInfo *indexes = hilo_open_indexes(rel);
+	CatalogIndexState indexes = CatalogOpenIndexes(rel);
 	const char *columns[HILO_BINDING_COLUMNS] = {
 		name, kinds[binding->kind], psprintf("%u", binding->object),
 		binding->name, binding->column, psprintf("%d", binding->attnum),
@@ -345,7 +345,7 @@ insert_row(const char *name, const HiloBinding *binding)
 	hilo_insert_tuple(indexes,
 					  BuildTupleFromCStrings(TupleDescGetAttInMetadata(desc), values),
 					  GetCurrentCommandId(true));
-	ExecCloseIndices(indexes);
+	CatalogCloseIndexes(indexes);
 	if (binding->kind != HILO_NOTED)
 		CacheInvalidateRelcache(rel);
 	table_close(rel, NoLock);
