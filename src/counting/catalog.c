@@ -7,16 +7,13 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "catalog/dependency.h"
-#include "catalog/indexing.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_collation.h"
-#include "catalog/pg_extension.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
@@ -24,19 +21,17 @@
 #include "commands/trigger.h"
 #include "miscadmin.h"
 #include "nodes/bitmapset.h"
-#include "nodes/value.h"
 #include "optimizer/optimizer.h"
-#include "parser/parse_func.h"
 #include "storage/lmgr.h"
 #include "storage/sinval.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "base/compat.h"
+#include "base/sql.h"
 #include "counting/catalog.h"
 
 #define EXTENSION_NAME		"hilo"
@@ -63,8 +58,8 @@ typedef struct OurTable
 	const OurColumn *columns;
 
 	Oid			oid;
-	bool		is_current;		/* may be opened without a lookup */
-	bool		is_checked;		/* and it is as it should be, */
+	bool		is_current;		/* may be opened without a lookup, and is as
+								 * it should be, */
 	Oid			name_index;		/* with this index on its names; InvalidOid:
 								 * none */
 } OurTable;
@@ -115,7 +110,7 @@ relation_changed(Datum arg, Oid relid)
 	{
 		if (OidIsValid(relid) && relid != tables[i].oid)
 			continue;
-		tables[i].is_current = tables[i].is_checked = false;
+		tables[i].is_current = false;
 		if (i == HILO_TABLE_COUNTERS)
 			hilo_row_generation++;
 		if (i == HILO_TABLE_BINDINGS)
@@ -154,45 +149,31 @@ hilo_on_relation_change(HiloRelationChanged changed)
  * The extension
  */
 
-/* The extension's row; all zero: it is not installed. */
-static FormData_pg_extension
-look_up_extension(void)
+/* An OID in the extension's row; InvalidOid: it is not installed. */
+static Oid
+extension_column(const char *name)
 {
-	FormData_pg_extension extension = {0};
-	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber,
-				F_NAMEEQ, CStringGetDatum(EXTENSION_NAME));
-	scan = systable_beginscan(rel, ExtensionNameIndexId, true, NULL, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-		memcpy(&extension, GETSTRUCT(tuple),
-			   offsetof(FormData_pg_extension, extrelocatable));
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return extension;
+	return (Oid) hilo_sql_number(psprintf("SELECT (SELECT %s::bigint FROM pg_extension WHERE extname = '"
+										  EXTENSION_NAME "')", name), NULL);
 }
 
 Oid
 hilo_catalog_schema(void)
 {
-	FormData_pg_extension extension = look_up_extension();
+	Oid			schema = extension_column("extnamespace");
 
-	if (!OidIsValid(extension.oid))
+	if (!OidIsValid(schema))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("extension \"%s\" is not installed in this database",
 						EXTENSION_NAME)));
-	return extension.extnamespace;
+	return schema;
 }
 
 Oid
 hilo_catalog_owner(void)
 {
-	return look_up_extension().extowner;
+	return extension_column("extowner");
 }
 
 Oid
@@ -205,37 +186,31 @@ hilo_catalog_tables_owner(void)
 	return owner;
 }
 
-/*
- * True if the role may execute a function of that schema that has three
- * arguments.
- */
+/* True if the role may execute the function, which has the three arguments. */
 static bool
-may_execute(char *schema, char *name, const Oid *args, Oid role)
+may_execute(const char *schema, const char *function, Oid role)
 {
-	Oid			function = LookupFuncName(list_make2(makeString(schema),
-													 makeString(name)),
-										  3, args, false);
+	char	   *name = psprintf("%s.%s", quote_identifier(schema), function);
+	Datum		oid = DirectFunctionCall1(regprocedurein, CStringGetDatum(name));
 
-	return hilo_has_privilege(ProcedureRelationId, function, role, ACL_EXECUTE);
+	return hilo_has_privilege(ProcedureRelationId, DatumGetObjectId(oid), role,
+							  ACL_EXECUTE);
 }
 
 bool
 hilo_catalog_may_seed(bool identity, Oid role)
 {
-	Oid			args[3] = {TEXTOID, INT8OID, BOOLOID};
-
 	return identity ?
 		may_execute(get_namespace_name(hilo_catalog_schema()),
-					"seed_identity_for", args, role) :
-		may_execute("hilo", "seed", args, role);
+					"seed_identity_for(pg_catalog.text,bigint,boolean)", role) :
+		may_execute(HILO_SCHEMA, "seed(pg_catalog.text,bigint,boolean)", role);
 }
 
 bool
 hilo_catalog_may_lease(Oid role)
 {
-	Oid			args[3] = {TEXTOID, TEXTOID, INT8OID};
-
-	return may_execute("hilo", "lease_from", args, role);
+	return may_execute(HILO_SCHEMA,
+					   "lease_from(pg_catalog.text,pg_catalog.text,bigint)", role);
 }
 
 /*
@@ -405,7 +380,6 @@ check_table(OurTable *table, Relation rel)
 				 errdetail("Rows are changed in place, so an index must be unique and depend only on the name."),
 				 errhint("Drop it.")));
 	warn_if_weakened(table, rel);
-	table->is_checked = true;
 }
 
 Relation
@@ -433,17 +407,16 @@ hilo_catalog_open(HiloTable which, LOCKMODE lockmode)
 	while (rel == NULL)
 	{
 		rel = try_table_open(hilo_catalog_table(which), lockmode);
-		if (rel != NULL)
-		{
-			table->oid = RelationGetRelid(rel);
-			table->is_current = true;
-			table->is_checked = false;
-		}
 		CHECK_FOR_INTERRUPTS();
 	}
+	if (!table->is_current)
+	{
+		uint64		generation = hilo_rights_generation;
 
-	if (!table->is_checked)
+		table->oid = RelationGetRelid(rel);
 		check_table(table, rel);
+		table->is_current = generation == hilo_rights_generation;
+	}
 	return rel;
 }
 
@@ -461,48 +434,22 @@ hilo_catalog_name_index(HiloTable which)
 	return index;
 }
 
-/*
- * Lock the table's indexes until the end of the transaction, so that opening
- * one does not have to wait.
- */
-static bool
-lock_indexes_at_exit(Relation rel)
+bool
+hilo_catalog_lock_at_exit(Oid expected, LOCKMODE lockmode)
 {
-	List	   *indexes = RelationGetIndexList(rel);
-	ListCell   *lc;
-
-	foreach(lc, indexes)
-	{
-		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
-			return false;
-	}
-	list_free(indexes);
-	return true;
-}
-
-Relation
-hilo_catalog_open_at_exit(Oid expected, LOCKMODE lockmode)
-{
-	OurTable   *table = &tables[HILO_TABLE_COUNTERS];
 	Relation	rel;
+	ListCell   *lc;
+	bool		locked = true;
 
 	if (!ConditionalLockRelationOid(expected, lockmode))
-		return NULL;
+		return false;
 	rel = try_relation_open(expected, NoLock);
 	if (rel == NULL)
-	{
-		UnlockRelationOid(expected, lockmode);
-		return NULL;
-	}
-	if (rel->rd_rel->relkind != RELKIND_RELATION ||
-		rel->rd_rel->relam != HEAP_TABLE_AM_OID ||
-		lost_column(table, rel) != NULL || !lock_indexes_at_exit(rel) ||
-		check_indexes(table, rel) != NULL || !OidIsValid(table->name_index))
-	{
-		relation_close(rel, lockmode);
-		return NULL;
-	}
-	return rel;
+		return false;
+	foreach(lc, RelationGetIndexList(rel))
+		locked = locked && ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock);
+	relation_close(rel, NoLock);
+	return locked;
 }
 
 Snapshot

@@ -69,11 +69,11 @@ extern Oid	hilo_catalog_table(HiloTable table);
 extern Relation hilo_catalog_open(HiloTable table, LOCKMODE lockmode);
 
 /*
- * The same for the counters' table in a backend that is about to exit.  NULL if
- * it would have to wait for a lock on the table or one of its indexes, or if
- * the table's OID is not the expected one.
+ * For the counters' table in a backend that is about to exit: lock the table and
+ * its indexes until the end of the transaction, so that opening them does not wait.
+ * False if that would wait, or if no table has the expected OID.
  */
-extern Relation hilo_catalog_open_at_exit(Oid expected, LOCKMODE lockmode);
+extern bool hilo_catalog_lock_at_exit(Oid expected, LOCKMODE lockmode);
 
 /*
  * OID of the valid index on the table's name column, which is unique in a table

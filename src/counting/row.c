@@ -390,12 +390,11 @@ hilo_row_find(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
 	change->row.claimed_at = DT_NOBEGIN;
 	change->lockmode = access == HILO_ROW_READ ? AccessShareLock :
 		RowExclusiveLock;
-	if (access != HILO_ROW_CHANGE_AT_EXIT)
-		change->rel = hilo_row_lock_table(change->lockmode);
-	else if (OidIsValid(ref->table))
-		change->rel = hilo_catalog_open_at_exit(ref->table, change->lockmode);
-	if (change->rel == NULL)
+	if (access == HILO_ROW_CHANGE_AT_EXIT &&
+		!(OidIsValid(ref->table) &&
+		  hilo_catalog_lock_at_exit(ref->table, change->lockmode)))
 		return false;
+	change->rel = hilo_row_lock_table(change->lockmode);
 	change->home = hilo_catalog_home(RelationGetRelid(change->rel));
 
 	if (!find_and_lock_row(change, ref))
