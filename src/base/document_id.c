@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "common/int.h"
-#include "miscadmin.h"
 #include "utils/builtins.h"
 
 #include "base/compat.h"

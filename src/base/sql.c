@@ -7,9 +7,7 @@
  */
 #include "postgres.h"
 
-#include "executor/spi.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 

@@ -8,8 +8,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "funcapi.h"
-#include "utils/builtins.h"
 
 #include "session/call.h"
 

@@ -9,10 +9,8 @@
 #define HILO_CALL_H
 
 #include "access/tupdesc.h"
-#include "access/xact.h"
 #include "commands/trigger.h"
 #include "fmgr.h"
-#include "miscadmin.h"
 #include "utils/builtins.h"
 
 #include "base/compat.h"

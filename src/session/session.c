@@ -8,14 +8,9 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
-#include "access/xlog.h"
-#include "miscadmin.h"
 #include "nodes/primnodes.h"
-#include "replication/walsender.h"
 #include "storage/ipc.h"
 #include "utils/hsearch.h"
-#include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 #include "base/failure_point.h"

@@ -8,11 +8,9 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_database.h"
 #include "common/hashfn.h"
-#include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
 

@@ -15,14 +15,9 @@
 
 #include "access/parallel.h"
 #include "access/table.h"
-#include "access/transam.h"
 #include "access/twophase.h"
-#include "access/xact.h"
-#include "access/xlog.h"
 #include "access/xlog_internal.h"
-#include "miscadmin.h"
 #include "storage/ipc.h"
-#include "storage/procarray.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 

@@ -16,7 +16,6 @@
 #ifndef HILO_ORDER_H
 #define HILO_ORDER_H
 
-#include "utils/snapshot.h"
 
 #include "counting/counter.h"
 

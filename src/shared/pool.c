@@ -9,9 +9,6 @@
 #include "postgres.h"
 
 #include "catalog/pg_extension.h"
-#include "mb/pg_wchar.h"
-#include "miscadmin.h"
-#include "storage/lock.h"
 #include "utils/timestamp.h"
 
 #include "base/settings.h"
