@@ -441,13 +441,12 @@ is_rest(const HiloRow *row, const HiloClaim *rest)
 }
 
 bool
-hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *rest, bool at_exit)
+hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *rest)
 {
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 
-	if (!hilo_row_find(&change, ref, at_exit ? HILO_ROW_CHANGE_AT_EXIT :
-					   HILO_ROW_CHANGE))
+	if (!hilo_row_find(&change, ref, HILO_ROW_CHANGE))
 		return false;
 	if (!is_rest(row, rest))
 	{
@@ -897,13 +896,24 @@ hilo_counter_note_term(HiloRowRef *ref, const HiloTerm *term)
 }
 
 /*
- * Adopt the hub's options: its tag, or that it has none, and the sizes that are
- * set there.  Returns whether anything changes.
+ * Note the hub's answer, with its options: its tag, or that it has none, and the
+ * sizes that are set there.  Sets a new epoch if earlier counted or leased numbers
+ * are invalid now: when numbers are leased for the first time, and when the hub
+ * was seeded or dropped.  Returns whether anything changes, so that others have to
+ * read the row again.
  */
 static bool
-note_options(HiloRow *row, const HiloLeaseAnswer *answer)
+note_hub(HiloRow *row, const HiloRow *asked, const HiloLeaseAnswer *answer)
 {
 	HiloRow		before = *row;
+	bool		is_first = !(row->flags & HILO_ROW_LEASED);
+
+	if (is_first ||
+		(row->hub_epoch != 0 && row->hub_epoch != answer->hub_epoch))
+		set_epoch(row);
+	if (is_first)
+		put_hub(row, NameStr(asked->hub), 0);
+	row->hub_epoch = answer->hub_epoch;
 
 	row->flags &= ~HILO_ROW_HAS_TAG;
 	if (answer->node_tag != NULL)
@@ -914,26 +924,6 @@ note_options(HiloRow *row, const HiloLeaseAnswer *answer)
 	if (answer->max_range_size > 0)
 		row->max_range_size = answer->max_range_size;
 	return memcmp(&before, row, sizeof(HiloRow)) != 0;
-}
-
-/*
- * Note the hub's answer.  Sets a new epoch if earlier counted or leased numbers
- * are invalid now: when numbers are leased for the first time, and when the hub
- * was seeded or dropped.  Returns whether others have to read the row again.
- */
-static bool
-note_hub(HiloRow *row, const HiloRow *asked, const HiloLeaseAnswer *answer)
-{
-	bool		is_first = !(row->flags & HILO_ROW_LEASED);
-	bool		new_epoch = is_first ||
-		(row->hub_epoch != 0 && row->hub_epoch != answer->hub_epoch);
-
-	if (new_epoch)
-		set_epoch(row);
-	if (is_first)
-		put_hub(row, NameStr(asked->hub), 0);
-	row->hub_epoch = answer->hub_epoch;
-	return note_options(row, answer) || new_epoch;
 }
 
 /*

@@ -108,14 +108,12 @@ extern bool hilo_counter_holds(const HiloRow *row, const HiloClaim *claim);
 /*
  * Give the rest of a claim back to the counter if the claim is still the newest.
  * Returns whether it was; after an error nothing has changed.  Not flushed:
- * losing the change costs only a gap.  At exit it does not wait for locks on
- * the table and its indexes.
+ * losing the change costs only a gap.
  *
  * A claim without a home is a client's.  It must be the newest and have that
  * token; with token 0 its end must be one that was never handed out before.
  */
-extern bool hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *rest,
-								   bool at_exit);
+extern bool hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *rest);
 
 /*
  * Advance max to at least value, creating the row if necessary; a new epoch.

@@ -18,6 +18,7 @@
 #include "executor/tuptable.h"
 #include "postmaster/interrupt.h"
 #include "storage/bufmgr.h"
+#include "storage/ipc.h"
 #include "storage/lmgr.h"
 #include "storage/lwlock.h"
 #include "utils/builtins.h"
@@ -385,9 +386,8 @@ hilo_row_find(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
 	change->row.claimed_at = DT_NOBEGIN;
 	change->lockmode = access == HILO_ROW_READ ? AccessShareLock :
 		RowExclusiveLock;
-	if (access == HILO_ROW_CHANGE_AT_EXIT &&
-		!(OidIsValid(ref->table) &&
-		  hilo_catalog_lock_at_exit(ref->table, change->lockmode)))
+	if (proc_exit_inprogress &&
+		!hilo_catalog_lock_at_exit(ref->table, change->lockmode))
 		return false;
 	change->rel = hilo_row_lock_table(change->lockmode);
 	change->home = hilo_catalog_home(RelationGetRelid(change->rel));

@@ -241,7 +241,7 @@ hilo_return_range(PG_FUNCTION_ARGS)
 			PG_RETURN_BOOL(false);
 	}
 	PG_RETURN_BOOL(!pg_add_s64_overflow(last, 1, &rest.range.low) &&
-				   hilo_counter_give_back(&ref, &rest, false));
+				   hilo_counter_give_back(&ref, &rest));
 }
 
 /*

@@ -382,8 +382,7 @@ hilo_entry_release(HiloEntry *entry)
 	if (count > 0)
 		went_back = hilo_pool_exists() ?
 			hilo_pool_put(entry->collection.ref.name, &rest, false) :
-			hilo_counter_give_back(&entry->collection.ref, &rest,
-								   proc_exit_inprogress);
+			hilo_counter_give_back(&entry->collection.ref, &rest);
 	HILO_KILL_POINT("given back");
 	hilo_entry_forget(entry);
 	entry->growth.drawn = -entry->range.last;

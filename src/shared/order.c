@@ -320,22 +320,17 @@ hilo_order_take(HiloOrder *order, const char *name, const HiloRow *row,
 		note_number(order, ring, xid, ring->last + 1);
 	if (taken)
 	{
+		*claim = (HiloClaim)
+		{
+			.range.low = ring->last + 1,.range.high = ring->last + count,
+				.home = row->home,.epoch = row->epoch,.lsn = ring->lsn
+		};
 		order->shared->used = true;
-		claim->range.low = ring->last + 1;
-		claim->range.high = ring->last += count;
-		claim->lsn = ring->lsn;
+		order->epoch = row->epoch;
+		order->highest = ring->last = claim->range.high;
 	}
 	LWLockRelease(&order->shared->lock);
-	if (!taken)
-		return false;
-
-	order->epoch = row->epoch;
-	order->highest = claim->range.high;
-	claim->home = row->home;
-	claim->epoch = row->epoch;
-	claim->token = 0;
-	claim->leased = false;
-	return true;
+	return taken;
 }
 
 /*

@@ -308,7 +308,6 @@ hilo_pool_forget(const char *name, bool numbers)
 	if (numbers)
 		it->piece_count = 0;
 	it->leases.failed_at = it->leases.failing_since = DT_NOBEGIN;
-	it->leases.sqlstate = 0;
 	LWLockRelease(&it->lock);
 }
 
@@ -375,9 +374,7 @@ put_text(char *place, const char *string)
 	int			len = string == NULL ? 0 :
 		pg_mbcliplen(string, strlen(string), HILO_POOL_ERROR_LEN - 1);
 
-	if (len > 0)
-		memcpy(place, string, len);
-	place[len] = '\0';
+	strlcpy(place, string == NULL ? "" : string, len + 1);
 }
 
 void
@@ -397,7 +394,6 @@ hilo_pool_end_asking(const char *name, int64 size, int sqlstate,
 		leases->last_size = size;
 		leases->leased_at = now;
 		leases->failed_at = leases->failing_since = DT_NOBEGIN;
-		leases->sqlstate = 0;
 		leases->fetch_at = DT_NOBEGIN;
 	}
 	else if (sqlstate != 0)

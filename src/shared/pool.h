@@ -100,7 +100,7 @@ typedef struct HiloPoolLease
 								 * failures */
 	int			host;			/* which of several hosts of the hub to ask
 								 * first, counting from 0 */
-	int			sqlstate;		/* error of the last attempt, */
+	int			sqlstate;		/* if it failed: its error, */
 
 #define HILO_POOL_ERROR_LEN		512
 	char		error[HILO_POOL_ERROR_LEN];
