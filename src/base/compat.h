@@ -112,11 +112,7 @@ hilo_owns(Oid class, Oid object, Oid role)
 }
 
 /* True if partitions inherit the identity property of columns. */
-static inline bool
-hilo_partitions_have_identity(void)
-{
-	return PG_VERSION_NUM >= 170000;
-}
+#define HILO_PARTITIONS_HAVE_IDENTITY	(PG_VERSION_NUM >= 170000)
 
 /* Begin a sequential scan of a table. */
 static inline TableScanDesc

@@ -245,12 +245,9 @@ lost_column(const OurTable *table, Relation rel)
 	for (int i = 0; table->columns[i].name != NULL; i++)
 	{
 		const OurColumn *column = &table->columns[i];
-		Form_pg_attribute att;
+		Form_pg_attribute att = i < desc->natts ? TupleDescAttr(desc, i) : NULL;
 
-		if (i >= desc->natts)
-			return column->name;
-		att = TupleDescAttr(desc, i);
-		if (att->attisdropped || att->atttypid != column->type ||
+		if (att == NULL || att->attisdropped || att->atttypid != column->type ||
 			strcmp(NameStr(att->attname), column->name) != 0)
 			return column->name;
 	}

@@ -959,16 +959,14 @@ hilo_counter_take_in(HiloRowRef *ref, const HiloRow *asked,
 	HiloRange	range = answer->range;
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
-	HiloTaken	taken = HILO_TAKEN;
+	HiloTaken	taken;
 	bool		to_announce;
 	XLogRecPtr	lsn;
 
 	if (!hilo_row_find(&change, ref, HILO_ROW_CHANGE))
 		return HILO_NOT_AS_ASKED;
-	if (!is_as_asked(&change, asked))
-		taken = HILO_NOT_AS_ASKED;
-	else if (!obeys(row, &answer->term))
-		taken = HILO_NOT_OBEYED;
+	taken = !is_as_asked(&change, asked) ? HILO_NOT_AS_ASKED :
+		obeys(row, &answer->term) ? HILO_TAKEN : HILO_NOT_OBEYED;
 	if (taken != HILO_TAKEN)
 	{
 		hilo_row_abandon(&change);

@@ -289,7 +289,7 @@ hilo_set_identity(PG_FUNCTION_ARGS)
 	is_partition = get_rel_relispartition(column.relation);
 
 	/* Before version 17 partitions have no identity. */
-	if (is_partition && !hilo_partitions_have_identity())
+	if (is_partition && !HILO_PARTITIONS_HAVE_IDENTITY)
 		PG_RETURN_VOID();
 	kind = get_rel_relkind(column.relation);
 	tuple = SearchSysCacheCopyAttNum(column.relation, column.attnum);

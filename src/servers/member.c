@@ -96,7 +96,7 @@ hilo_lease_prevent_on_worker(HiloRowRef *ref, const char *function)
 	HiloRow		row;
 	bool		is_known;
 
-	if (!hilo_pool_exists() || !hilo_citus_is_worker() || hilo_hub[0] != '\0')
+	if (!hilo_has_pool || !hilo_citus_is_worker() || hilo_hub[0] != '\0')
 		return;
 	(void) hilo_counter_read(ref, &row);
 	if ((row.flags & HILO_ROW_LEASED) ? !is_coordinator(NameStr(row.hub)) :
@@ -833,7 +833,7 @@ hilo_lease_worker(Datum database)
 	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(database),
 											  InvalidOid, 0);
 	tag = hilo_task_tag(HILO_FETCH_LEASES);
-	if (!hilo_pool_exists() ||
+	if (!hilo_has_pool ||
 		LockAcquire(&tag, ExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
 		return;
 	before_shmem_exit(end_worker, (Datum) 0);

@@ -28,7 +28,7 @@ hilo_leasing(void)
 {
 	bool		on_worker = hilo_citus_is_worker();
 
-	if (hilo_hub[0] == '\0' && !(on_worker && hilo_pool_exists()))
+	if (hilo_hub[0] == '\0' && !(on_worker && hilo_has_pool))
 		return HILO_LEASE_NONE;
 	return on_worker ? HILO_LEASE_ALL : HILO_LEASE_NEW;
 }

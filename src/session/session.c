@@ -143,14 +143,12 @@ take_ordered(HiloCollection *collection, int64 count, HiloClaim *claim)
 void
 hilo_collection_refuse_ordered(HiloCollection *collection)
 {
-	const char *name = collection->ref.name;
-
 	(void) hilo_collection_row(collection);
 	if (hilo_collection_is_ordered(collection))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("collection \"%s\" is ordered and gives no ranges to client programs",
-						name),
+						collection->ref.name),
 				 errhint("Draw with hilo_next() or hilo_next_number(), or reserve a block with hilo_reserve().")));
 }
 
@@ -215,14 +213,14 @@ hilo_collection_take(HiloCollection *collection, HiloRangeRequest *request,
 	for (;;)
 	{
 		request->leasing = hilo_leasing();
-		if (hilo_pool_exists() &&
+		if (hilo_has_pool &&
 			((row->flags & HILO_ROW_LEASED) ||
 			 hilo_pool_highest(collection->ref.name, NULL) > 0) &&
 			take_pooled(collection, request, claim))
 			return true;
 
 		/* From a leased collection, which was just read, nothing is claimed. */
-		if (!hilo_pool_exists() || !(row->flags & HILO_ROW_LEASED))
+		if (!hilo_has_pool || !(row->flags & HILO_ROW_LEASED))
 		{
 			uint64		generation = hilo_row_generation;
 			bool		claimed;
@@ -315,7 +313,7 @@ claim_range(HiloEntry *entry, int unless, HiloClaim *claim)
 		.last_size = entry->growth.size,
 		.age = now - entry->growth.claimed_at,
 		.duration = hilo_range_duration * INT64CONST(1000),
-		.keep = hilo_pool_exists() ? Max(drawn, 1) : PG_INT64_MAX,
+		.keep = hilo_has_pool ? Max(drawn, 1) : PG_INT64_MAX,
 		.unless = unless
 	};
 
@@ -380,7 +378,7 @@ hilo_entry_release(HiloEntry *entry)
 	rest = entry->range.claim;
 	rest.range.low = entry->range.last + 1;
 	if (count > 0)
-		went_back = hilo_pool_exists() ?
+		went_back = hilo_has_pool ?
 			hilo_pool_put(entry->collection.ref.name, &rest, false) :
 			hilo_counter_give_back(&entry->collection.ref, &rest);
 	HILO_KILL_POINT("given back");
@@ -433,27 +431,15 @@ hilo_entries_in_use(void)
 static void
 release_at_exit(int code, Datum arg)
 {
-	HASH_SEQ_STATUS status;
-	HiloEntry  *entry;
-	bool		any = false;
-
-	if (hilo_pool_exists())
+	if (!hilo_has_pool)
 	{
-		(void) hilo_entries_release();
-		return;
+		AbortOutOfAnyTransaction();
+		StartTransactionCommand();
+		HILO_FAILURE_POINT("at exit");
 	}
-
-	hash_seq_init(&status, entries);
-	while ((entry = hash_seq_search(&status)) != NULL)
-		any = any || hilo_entry_unused(entry) > 0;
-	if (!any)
-		return;
-
-	AbortOutOfAnyTransaction();
-	StartTransactionCommand();
-	HILO_FAILURE_POINT("at exit");
 	(void) hilo_entries_release();
-	CommitTransactionCommand();
+	if (!hilo_has_pool)
+		CommitTransactionCommand();
 }
 
 /*
@@ -697,15 +683,14 @@ hilo_collection_drop(HiloCollection *collection, bool force)
 	hilo_members_lock(collection->ref.name, force);
 	dropped = hilo_counter_drop(&collection->ref);
 	hilo_members_unlock();
-	if (!dropped)
-		return false;
-	hilo_pool_forget(collection->ref.name, true);
-	if (force)
+	if (dropped)
+		hilo_pool_forget(collection->ref.name, true);
+	if (dropped && force)
 	{
 		hilo_members_warn(&collection->ref);
 		hilo_members_forget_counter(collection->ref.name);
 	}
-	return true;
+	return dropped;
 }
 
 void

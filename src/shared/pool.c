@@ -86,12 +86,9 @@ add_piece(HiloShared *it, HiloClaim piece, bool needed)
 			return false;
 		remove_piece(it, smallest);
 	}
-	for (place = it->piece_count++; place > 0; place--)
-	{
-		if (it->pieces[place - 1].range.low < piece.range.low)
-			break;
+	place = it->piece_count++;
+	for (; place > 0 && it->pieces[place - 1].range.low >= piece.range.low; place--)
 		it->pieces[place] = it->pieces[place - 1];
-	}
 	it->pieces[place] = piece;
 	return true;
 }
@@ -114,7 +111,7 @@ cut_out(HiloShared *it, int i, const HiloRange *range)
 void
 hilo_pool_require(const char *message, const char *name)
 {
-	if (!hilo_pool_exists())
+	if (!hilo_has_pool)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg(message, name),
@@ -192,16 +189,6 @@ is_low(const HiloShared *it, TimestampTz now)
 		!it->turn_taken && is_over(it->leases.failed_at, now, HILO_LEASE_RETRY_MS);
 }
 
-/* Note that leased numbers were taken. */
-static void
-note_taken(HiloShared *it, int64 count, TimestampTz now)
-{
-	it->leases.per_minute = count +
-		hilo_rate_decay(it->leases.per_minute, now - it->leases.taken_at,
-						USECS_PER_MINUTE);
-	it->leases.taken_at = now;
-}
-
 /*
  * Take
  */
@@ -266,7 +253,10 @@ hilo_pool_take(const char *name, const HiloRow *row,
 		cut_out(it, i, &range);
 		if (claim->leased)
 		{
-			note_taken(it, hilo_range_count(&range), now);
+			it->leases.per_minute = hilo_range_count(&range) +
+				hilo_rate_decay(it->leases.per_minute,
+								now - it->leases.taken_at, USECS_PER_MINUTE);
+			it->leases.taken_at = now;
 			*low = NameStr(row->hub)[0] != '\0' && row->max < row->max_value &&
 				is_low(it, now) &&
 				is_over(it->leases.fetch_at, now, HILO_LEASE_RETRY_MS);

@@ -30,12 +30,6 @@ extern void hilo_pool_init(void);
 /* True if the pool exists. */
 extern bool hilo_has_pool;
 
-static inline bool
-hilo_pool_exists(void)
-{
-	return hilo_has_pool;
-}
-
 /*
  * Raise 55000 with a message about the name if it does not: a collection or
  * identity that needs it cannot be used.

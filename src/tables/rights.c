@@ -178,7 +178,7 @@ hilo_draw_right_check_node(HiloCollection *collection, bool unique_by_tag)
 	 */
 	if (unique_by_tag || !hilo_citus_is_worker() ||
 		(!hilo_is_own_name(name) &&
-		 (hilo_pool_exists() ||
+		 (hilo_has_pool ||
 		  (hilo_collection_row(collection)->flags & HILO_ROW_LEASED))))
 		return;
 
@@ -243,7 +243,7 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn)
 		hilo_draw_right_check_node(collection, drawn == HILO_DRAW_ID &&
 								   (hilo_has_own_prefix() ||
 									(hilo_has_own_tag() && !(flags & HILO_ROW_HAS_TAG))));
-		if (hilo_pool_exists())
+		if (hilo_has_pool)
 			hilo_entry_forget(entry);
 		return;
 	}
