@@ -8,14 +8,11 @@
 #include "postgres.h"
 
 #include "common/hashfn.h"
-#include "storage/lwlock.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/timestamp.h"
 
 #include "base/compat.h"
-#include "base/failure_point.h"
-#include "base/settings.h"
 #include "counting/counter.h"
 
 /* The bits of an ordered collection's epoch that are those of the timeline. */
@@ -887,12 +884,10 @@ hilo_counter_note_term(HiloRowRef *ref, const HiloTerm *term)
 
 	if (!hilo_row_find(&change, ref, HILO_ROW_CHANGE))
 		return InvalidXLogRecPtr;
-	if (change.row.lineage != term->lineage || !note_term(&change.row, term))
-	{
-		hilo_row_abandon(&change);
-		return InvalidXLogRecPtr;
-	}
-	return hilo_row_finish(&change);
+	if (change.row.lineage == term->lineage && note_term(&change.row, term))
+		return hilo_row_finish(&change);
+	hilo_row_abandon(&change);
+	return InvalidXLogRecPtr;
 }
 
 /*

@@ -24,7 +24,6 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/snapmgr.h"
-#include "utils/timestamp.h"
 
 #include "base/compat.h"
 #include "base/failure_point.h"
@@ -178,17 +177,17 @@ lock_row(HiloRowChange *change, const HiloRowRef *ref)
 static bool
 look_up_row(Relation rel, HiloRowRef *ref)
 {
-	Datum		name = CStringGetTextDatum(ref->name);
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
 	ScanKeyEntryInitialize(&key, 0, NAME_COLUMN,
 						   BTEqualStrategyNumber, InvalidOid, C_COLLATION_OID,
-						   F_TEXTEQ, name);
+						   F_TEXTEQ, CStringGetTextDatum(ref->name));
 	scan = systable_beginscan(rel, hilo_catalog_name_index(HILO_TABLE_COUNTERS), true,
 							  SnapshotSelf, 1, &key);
 	tuple = systable_getnext(scan);
+	ref->table = InvalidOid;
 	if (HeapTupleIsValid(tuple))
 	{
 		/* The row stays there as long as we hold the lock on the table. */
@@ -196,8 +195,6 @@ look_up_row(Relation rel, HiloRowRef *ref)
 		ref->tid = tuple->t_self;
 		ref->generation = hilo_row_generation;
 	}
-	else
-		ref->table = InvalidOid;
 	systable_endscan(scan);
 
 	return OidIsValid(ref->table);

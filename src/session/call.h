@@ -14,7 +14,6 @@
 #include "utils/builtins.h"
 
 #include "base/compat.h"
-#include "base/document_id.h"
 #include "base/settings.h"
 #include "session/session.h"
 

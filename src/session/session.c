@@ -13,7 +13,6 @@
 #include "utils/hsearch.h"
 #include "utils/timestamp.h"
 
-#include "base/failure_point.h"
 #include "base/settings.h"
 #include "servers/citus.h"
 #include "servers/hub.h"

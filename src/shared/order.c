@@ -13,7 +13,6 @@
  */
 #include "postgres.h"
 
-#include "access/parallel.h"
 #include "access/table.h"
 #include "access/twophase.h"
 #include "access/xlog_internal.h"
@@ -22,7 +21,6 @@
 #include "utils/timestamp.h"
 
 #include "base/compat.h"
-#include "base/failure_point.h"
 #include "base/settings.h"
 #include "shared/entry.h"
 #include "shared/order.h"

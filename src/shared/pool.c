@@ -326,12 +326,10 @@ HiloPoolLease
 hilo_pool_lease(const char *name)
 {
 	HiloShared *it = hilo_shared_lock(name, false, LW_SHARED);
-	HiloPoolLease leases;
+	HiloPoolLease leases = it == NULL ? hilo_no_leases : leases_of(it);
 
-	if (it == NULL)
-		return hilo_no_leases;
-	leases = leases_of(it);
-	LWLockRelease(&it->lock);
+	if (it != NULL)
+		LWLockRelease(&it->lock);
 	return leases;
 }
 
