@@ -19,7 +19,6 @@
 #include "catalog/pg_trigger.h"
 #include "common/hashfn.h"
 #include "executor/spi.h"
-#include "funcapi.h"
 #include "storage/bufmgr.h"
 #include "storage/lock.h"
 #include "utils/acl.h"
@@ -333,17 +332,22 @@ insert_row(const char *name, const HiloBinding *binding)
 	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
 	TupleDesc	desc = RelationGetDescr(rel);
 	CatalogIndexState indexes = CatalogOpenIndexes(rel);
-	const char *columns[HILO_BINDING_COLUMNS] = {
-		name, kinds[binding->kind], psprintf("%u", binding->object),
-		binding->name, binding->column, psprintf("%d", binding->attnum),
+	const char *texts[HILO_BINDING_COLUMNS] = {
+		name, kinds[binding->kind], "", binding->name, binding->column, "",
 		binding->owner
 	};
-	char	  **values = palloc0(desc->natts * sizeof(char *));
+	Datum	   *values = palloc0(desc->natts * sizeof(Datum));
+	bool	   *nulls = palloc(desc->natts * sizeof(bool));
 
-	for (int i = 0; i < HILO_BINDING_COLUMNS; i++)
-		values[i] = pstrdup(columns[i] != NULL ? columns[i] : "");
-	hilo_insert_tuple(indexes,
-					  BuildTupleFromCStrings(TupleDescGetAttInMetadata(desc), values),
+	for (int i = 0; i < desc->natts; i++)
+	{
+		nulls[i] = i >= HILO_BINDING_COLUMNS;
+		if (!nulls[i])
+			values[i] = CStringGetTextDatum(texts[i] != NULL ? texts[i] : "");
+	}
+	values[HILO_ANUM_BINDING_OBJECT - 1] = ObjectIdGetDatum(binding->object);
+	values[HILO_ANUM_BINDING_NUMBER - 1] = Int32GetDatum(binding->attnum);
+	hilo_insert_tuple(indexes, heap_form_tuple(desc, values, nulls),
 					  GetCurrentCommandId(true));
 	CatalogCloseIndexes(indexes);
 	if (binding->kind != HILO_NOTED)

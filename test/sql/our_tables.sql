@@ -38,6 +38,14 @@ SELECT hilo.unbind('our_bound');
 ALTER TABLE hilo.hilo DROP COLUMN deleted_at, DROP COLUMN version, DROP COLUMN touched;
 SELECT hilo_next_number('our_before') AS before, hilo_next_number('our_last') AS last;
 
+-- Not even one of a type that allows no nulls.
+CREATE DOMAIN our_tenant AS int NOT NULL;
+ALTER TABLE hilo.binding DROP COLUMN deleted_at, DROP COLUMN version, ADD COLUMN tenant our_tenant DEFAULT 1;
+SELECT hilo.allow('our_last', 'public');
+SELECT collection, kind, owner FROM hilo.binding WHERE collection = 'our_last';
+ALTER TABLE hilo.binding DROP COLUMN tenant;
+DROP DOMAIN our_tenant;
+
 -- Ours.
 \set VERBOSITY default
 BEGIN;
