@@ -409,19 +409,25 @@ is_unseen(const AdvanceSite *site, FunctionCallInfo fcinfo, int64 number)
 						NULL) == 0;
 }
 
-/* Return the row with its number replaced by one drawn now. */
+/*
+ * Return the row with one drawn now instead of its number, or of its id, which is of
+ * that form.
+ */
 static HeapTuple
 draw_again(AdvanceSite *site, const Watched *watched, Relation rel,
-		   HeapTuple tuple, Datum value)
+		   HeapTuple tuple, HiloIdForm *form)
 {
 	TupleDesc	desc = RelationGetDescr(rel);
 	int			attnum = watched->attnum;
 	bool		isnull = false;
+	char	   *id;
+	Datum		value;
 
 	hilo_draw_right_check(site->entry, HILO_DRAW_ID);
-	value = hilo_id_reader_replace(&watched->reader, value,
-								   hilo_entry_take(site->entry),
-								   TupleDescAttr(desc, attnum - 1));
+	id = form != NULL ?
+		text_to_cstring(hilo_entry_next_id(site->entry, form)) :
+		psprintf(INT64_FORMAT, hilo_entry_take(site->entry));
+	value = hilo_column_value(TupleDescAttr(desc, attnum - 1), id);
 	return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
 }
 
@@ -452,7 +458,9 @@ keep_ahead(AdvanceSite *site, const Watched *watched, FunctionCallInfo fcinfo,
 		   HeapTuple tuple, int64 highest)
 {
 	Relation	rel = ((TriggerData *) fcinfo->context)->tg_relation;
-	const HiloIdForm *drawn = &site->entry->text.own;
+	HiloIdForm *forms[] = {&site->entry->text.own, &site->entry->text.given};
+	HiloIdForm *form = NULL;
+	bool		is_id = watched->reader.holds_ids && !watched->numbers;
 	bool		isnull;
 	Datum		value = hilo_getattr(tuple, watched->attnum,
 									 RelationGetDescr(rel), &isnull);
@@ -464,18 +472,24 @@ keep_ahead(AdvanceSite *site, const Watched *watched, FunctionCallInfo fcinfo,
 		value = PointerGetDatum(DatumGetTextPP(value));
 
 	/* Mostly it is the id that was made last, whose number is known. */
-	if (watched->reader.holds_ids && !watched->numbers && drawn->id != NULL &&
-		VARSIZE_ANY_EXHDR(DatumGetPointer(value)) + VARHDRSZ == VARSIZE(drawn->id) &&
-		memcmp(VARDATA_ANY(DatumGetPointer(value)), VARDATA(drawn->id),
-			   VARSIZE(drawn->id) - VARHDRSZ) == 0)
-		number = drawn->number;
-	else
-		number = hilo_id_reader_number(&watched->reader, value);
+	for (int i = 0; is_id && form == NULL && i < lengthof(forms); i++)
+	{
+		const char *id = forms[i]->id;
+
+		if (id != NULL &&
+			VARSIZE_ANY_EXHDR(DatumGetPointer(value)) + VARHDRSZ == VARSIZE(id) &&
+			memcmp(VARDATA_ANY(DatumGetPointer(value)), VARDATA(id),
+				   VARSIZE(id) - VARHDRSZ) == 0)
+			form = forms[i];
+	}
+	number = form != NULL ? form->number :
+		hilo_id_reader_number(&watched->reader, value);
 	if (number <= 0)
 		return tuple;
-	if (unlikely(number <= highest) && is_unseen(site, fcinfo, number))
+	if (unlikely(number <= highest) && (form != NULL || !is_id) &&
+		is_unseen(site, fcinfo, number))
 	{
-		HeapTuple	again = draw_again(site, watched, rel, tuple, value);
+		HeapTuple	again = draw_again(site, watched, rel, tuple, form);
 
 		if (belongs_here(rel, again))
 			tuple = again;

@@ -374,16 +374,3 @@ hilo_column_value(Form_pg_attribute att, char *id)
 	getTypeInputInfo(att->atttypid, &function, &param);
 	return OidInputFunctionCall(function, id, param, att->atttypmod);
 }
-
-Datum
-hilo_id_reader_replace(const HiloIdReader *reader, Datum value, int64 number,
-					   Form_pg_attribute att)
-{
-	char	   *id = text_of(reader, value);
-	int			start;
-	int			end;
-
-	(void) find_number(reader, id, &start, &end);
-	id = psprintf("%.*s" INT64_FORMAT "%s", start, id, number, id + end);
-	return hilo_column_value(att, id);
-}

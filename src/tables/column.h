@@ -130,8 +130,4 @@ extern int64 hilo_id_reader_number(const HiloIdReader *reader, Datum value);
  */
 extern Datum hilo_column_value(Form_pg_attribute att, char *id);
 
-/* The same for a value of the column, which has a number, with another number. */
-extern Datum hilo_id_reader_replace(const HiloIdReader *reader, Datum value,
-									int64 number, Form_pg_attribute att);
-
 #endif							/* HILO_COLUMN_H */

@@ -178,6 +178,16 @@ CREATE TRIGGER by_hand BEFORE INSERT ON texts FOR EACH ROW EXECUTE FUNCTION hilo
 INSERT INTO texts DEFAULT VALUES RETURNING id;
 RESET hilo.server_prefix;
 DROP TABLE texts;
+-- also where it looks as if the prefix were the number, and the number the tag.
+SET hilo.server_prefix = '5-';
+SET hilo.node_tag = '';
+CREATE TABLE prefixed (id text PRIMARY KEY DEFAULT hilo_next('prefixed'));
+INSERT INTO prefixed VALUES ('prefixed/5-100');
+CREATE TRIGGER by_hand BEFORE INSERT ON prefixed FOR EACH ROW EXECUTE FUNCTION hilo.advance('prefixed');
+INSERT INTO prefixed DEFAULT VALUES RETURNING id;
+RESET hilo.server_prefix;
+RESET hilo.node_tag;
+DROP TABLE prefixed;
 CREATE TABLE tags (id text PRIMARY KEY DEFAULT hilo_next('tags', 'X'));
 INSERT INTO tags VALUES ('tags/1-A');
 CREATE TRIGGER by_hand BEFORE INSERT ON tags FOR EACH ROW EXECUTE FUNCTION hilo.advance('tags');
