@@ -613,10 +613,11 @@ ask_for_lease(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 		(void) hilo_counter_read(ref, &row);
 
 		/*
-		 * Some may have arrived before this session's turn; taking them
-		 * removes those that are not valid.
+		 * Some may have arrived before this session's turn.  Those that are
+		 * not valid are none: taking would leave what is above max alone.
 		 */
-		if (need->any && (row.flags & HILO_ROW_LEASED) && state->left > 0)
+		if (need->any && (row.flags & HILO_ROW_LEASED) && state->left > 0 &&
+			hilo_pool_highest(ref->name, &row) > 0)
 			return 0;
 		hub = hub_to_ask(ref, &row);
 		if (hub[0] == '\0')

@@ -58,6 +58,22 @@ my %seen;
 is(scalar(grep { $seen{$_}++ } @numbers), 0, 'a copy of a database has leases of its own');
 is(scalar(@numbers), 300, 'and so all numbers that it needs');
 #
+# A row that was restored without firing the triggers, to what it was before the last lease
+#
+sql("SELECT hilo.lease_from('restored', 'ids_hub'); SELECT hilo_next_number('restored')");
+sql(<<'SQL');
+ALTER TABLE hilo.hilo DISABLE TRIGGER USER;
+UPDATE hilo.hilo SET max = 1 WHERE collection = 'restored';
+ALTER TABLE hilo.hilo ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
+SQL
+{
+	my $session = session($member);
+	is($session->query("SET statement_timeout = '20s'; SELECT count(DISTINCT hilo_next_number('restored')), min(hilo_next_number('restored')) > 1 FROM generate_series(1, 300)"),
+		'300|t', 'leased numbers that its row does not know are in nobody\'s way');
+	$session->finish;
+}
+
+#
 # A lease worker that is told to end while it changes a row
 #
 my $session = session($member);
