@@ -71,7 +71,8 @@ extern Relation hilo_catalog_open(HiloTable table, LOCKMODE lockmode);
 /*
  * For the counters' table in a backend that is about to exit: lock the table and
  * its indexes until the end of the transaction, so that opening them does not wait.
- * False if that would wait, or if no table has the expected OID.
+ * False if that would wait, or raise an error, or if the table's OID is not the
+ * expected one.
  */
 extern bool hilo_catalog_lock_at_exit(Oid expected, LOCKMODE lockmode);
 

@@ -190,6 +190,24 @@ is(sql(q{SELECT count(*), sum(max) FROM hilo.hilo WHERE collection LIKE 'many%'}
 	'1000|1000', 'all of them went back');
 
 #
+# A table that is not as it should be
+#
+
+foreach my $damage (
+	[ 'CREATE INDEX unfit ON hilo.hilo (max)', 'DROP INDEX hilo.unfit' ],
+	[ 'ALTER TABLE hilo.hilo SET UNLOGGED', 'ALTER TABLE hilo.hilo SET LOGGED' ],
+	[ 'ALTER TABLE hilo.hilo RENAME TO other', 'ALTER TABLE hilo.other RENAME TO hilo' ])
+{
+	my $end = -s $node->logfile;
+
+	$session = drawer('damaged', 1);
+	sql($damage->[0]);
+	ok(disconnect($session), "ends after $damage->[0]");
+	sql($damage->[1]);
+	unlike(slurp_file($node->logfile, $end), qr/FATAL/, 'without an error');
+}
+
+#
 # The row is found again, wherever it has gone
 #
 
