@@ -33,7 +33,6 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
-#include "utils/varlena.h"
 
 #include "base/compat.h"
 #include "base/failure_point.h"
@@ -528,6 +527,25 @@ addresses_of(const char *host)
 }
 
 /*
+ * The items of a comma-separated list, of which NULL has none, as a list of strings;
+ * NULL for one that is left out.
+ */
+static List *
+items_of(const char *list)
+{
+	List	   *items = NIL;
+
+	while (list != NULL)
+	{
+		int			len = strcspn(list, ",");
+
+		items = lappend(items, len == 0 ? NULL : pnstrdup(list, len));
+		list = list[len] == '\0' ? NULL : list + len + 1;
+	}
+	return items;
+}
+
+/*
  * Connect to one of the hosts, trying them in turn from the first on, so that
  * each has its turn although another one can be reached and gives nothing.  Each
  * has its own time limit, which libpq leaves to a caller that polls.
@@ -542,7 +560,6 @@ connect_to_any(Options *options, const HiloHubQuestion *question,
 		question->timeout;
 	const char **places[PLACES];
 	List	   *items[PLACES];
-	bool		split = true;
 	int			hosts;
 	StringInfoData errors;
 
@@ -550,16 +567,12 @@ connect_to_any(Options *options, const HiloHubQuestion *question,
 	for (int i = 0; i < PLACES; i++)
 	{
 		places[i] = value_of(options, place_keywords[i]);
-		split &= SplitGUCList(pstrdup(*places[i] == NULL ? "" : *places[i]), ',',
-							  &items[i]);
+		items[i] = items_of(*places[i]);
 	}
 
-	/*
-	 * If the lists do not match, or have gaps, libpq is given all of them,
-	 * and says so.
-	 */
+	/* If the lists do not match, libpq is given all of them, and says so. */
 	hosts = Max(list_length(items[HOSTADDR] != NIL ? items[HOSTADDR] : items[HOST]), 1);
-	if (!split || (items[HOST] != NIL && list_length(items[HOST]) != hosts) ||
+	if ((items[HOST] != NIL && list_length(items[HOST]) != hosts) ||
 		(list_length(items[PORT]) > 1 && list_length(items[PORT]) != hosts))
 		hosts = 1;
 	for (int i = 0; i < hosts; i++)
