@@ -290,6 +290,10 @@ look_at_table(AdvanceSite *site, TriggerData *trigdata)
 
 		highest = Max(highest, number);
 	}
+
+	/* Others may have moved the counter meanwhile. */
+	if (highest > 0)
+		sought = hilo_sought(collection);
 	if (!site->bound && highest > sought.max &&
 		highest - sought.max > (limit - sought.max) / 2)
 		warn_not_advanced(collection, highest);
