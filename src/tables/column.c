@@ -73,6 +73,7 @@ hilo_default_draws(Node *expression, bool *numbers)
 	FuncExpr   *call;
 	Const	   *name;
 	char	   *function;
+	ListCell   *lc;
 
 	for (;;)
 	{
@@ -97,6 +98,13 @@ hilo_default_draws(Node *expression, bool *numbers)
 		strcmp(function, "hilo_next_tagged") != 0)
 		return NULL;
 	name = linitial(call->args);
+	foreach(lc, call->args)
+	{
+		NamedArgExpr *named = lfirst(lc);
+
+		if (IsA(named, NamedArgExpr) && named->argnumber == 0)
+			name = (Const *) named->arg;
+	}
 	if (IsA(name, RelabelType))
 		name = (Const *) ((RelabelType *) name)->arg;
 	if (!IsA(name, Const) || name->constisnull || name->constlen != -1)

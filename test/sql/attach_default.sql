@@ -166,6 +166,11 @@ ALTER TABLE tooled DROP COLUMN id;
 SELECT column_name, trigger_name FROM hilo.attachments WHERE collection = 'tooled';
 DROP TABLE tooled;
 
+-- However the argument is written.
+CREATE TABLE by_name (id bigint DEFAULT hilo_next_number(collection => 'by_name'), t text DEFAULT hilo_next(node_tag => 'A', collection => 'by_name'));
+SELECT adnum, hilo._draws_from(adbin) FROM pg_attrdef WHERE adrelid = 'by_name'::regclass ORDER BY adnum;
+DROP TABLE by_name;
+
 -- None of these is drawn again: somebody can have seen it.
 CREATE TABLE seen (id bigint PRIMARY KEY, root bigint, note text);
 SELECT hilo.attach('seen');
