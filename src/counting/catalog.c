@@ -7,13 +7,17 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "catalog/dependency.h"
+#include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_collation.h"
+#include "catalog/pg_extension.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
@@ -23,12 +27,12 @@
 #include "storage/lmgr.h"
 #include "storage/sinval.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
 #include "base/compat.h"
-#include "base/sql.h"
 #include "counting/catalog.h"
 
 #define EXTENSION_NAME		"hilo"
@@ -146,31 +150,48 @@ hilo_on_relation_change(HiloRelationChanged changed)
  * The extension
  */
 
-/* An OID in the extension's row; InvalidOid: it is not installed. */
-static Oid
-extension_column(const char *name)
+/*
+ * The extension's row; all zero: it is not installed.  A query would keep its locks
+ * until the end of the transaction, which may draw.
+ */
+static FormData_pg_extension
+look_up_extension(void)
 {
-	return (Oid) hilo_sql_number(psprintf("SELECT (SELECT %s::bigint FROM pg_extension WHERE extname = '"
-										  EXTENSION_NAME "')", name), NULL);
+	FormData_pg_extension extension = {0};
+	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber,
+				F_NAMEEQ, CStringGetDatum(EXTENSION_NAME));
+	scan = systable_beginscan(rel, ExtensionNameIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		memcpy(&extension, GETSTRUCT(tuple),
+			   offsetof(FormData_pg_extension, extrelocatable));
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return extension;
 }
 
 Oid
 hilo_catalog_schema(void)
 {
-	Oid			schema = extension_column("extnamespace");
+	FormData_pg_extension extension = look_up_extension();
 
-	if (!OidIsValid(schema))
+	if (!OidIsValid(extension.oid))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("extension \"%s\" is not installed in this database",
 						EXTENSION_NAME)));
-	return schema;
+	return extension.extnamespace;
 }
 
 Oid
 hilo_catalog_owner(void)
 {
-	return extension_column("extowner");
+	return look_up_extension().extowner;
 }
 
 Oid

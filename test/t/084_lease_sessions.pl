@@ -223,6 +223,9 @@ $again->query('DROP EXTENSION hilo CASCADE; CREATE EXTENSION hilo; SET statement
 cmp_ok($again->query(q{SELECT hilo_next_number('again')}), '>', $first, 'a member whose extension was created again leases anew');
 $again->query(q{BEGIN; DROP EXTENSION hilo CASCADE; CREATE EXTENSION hilo; SELECT hilo_next_number('rolled back'); ROLLBACK});
 is($again->error_of(q{SELECT hilo_next_number('rolled back')}), '', 'also after a rollback');
+$again->query(q{BEGIN; SELECT hilo_next_number('locks')});
+is($again->query(q{SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND relation = 'pg_extension'::regclass}), 0, 'and no lock is left of that');
+$again->query('COMMIT');
 
 for ($s, $in_open, $again, @two, @many)
 {
