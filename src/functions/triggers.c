@@ -476,7 +476,7 @@ keep_ahead(AdvanceSite *site, const Watched *watched, FunctionCallInfo fcinfo,
 		value = PointerGetDatum(DatumGetTextPP(value));
 
 	/* Mostly it is the id that was made last, whose number is known. */
-	for (int i = 0; is_id && form == NULL && i < lengthof(forms); i++)
+	for (int i = 0; is_id && form == NULL && i < (int) lengthof(forms); i++)
 	{
 		const char *id = forms[i]->id;
 
