@@ -158,9 +158,10 @@ say "== a hub that takes 500 ms to answer, $clients clients, 4,000 draws a secon
 on hub 'CREATE DATABASE slow'
 as_user "$bindir/psql" -XAtq -v ON_ERROR_STOP=1 -h "$work/hub" -U postgres -d slow <<'SQL' || die "The slow hub was not made."
 CREATE EXTENSION hilo;
-ALTER FUNCTION hilo.lease RENAME TO lease_at_once;
-DO $do$ DECLARE f oid := 'hilo.lease_at_once'::regproc; BEGIN
-    EXECUTE format($sql$CREATE FUNCTION hilo.lease(%s) LANGUAGE sql AS $f$SELECT pg_sleep(0.5); SELECT * FROM hilo.lease_at_once(%s)$f$$sql$,
+CREATE SCHEMA at_once;
+ALTER FUNCTION hilo.lease SET SCHEMA at_once;
+DO $do$ DECLARE f oid := 'at_once.lease'::regproc; BEGIN
+    EXECUTE format($sql$CREATE FUNCTION hilo.lease(%s) LANGUAGE sql AS $f$SELECT pg_sleep(0.5); SELECT * FROM at_once.lease(%s)$f$$sql$,
         pg_get_function_arguments(f),
         (SELECT string_agg('$' || n, ', ') FROM generate_series(1, (SELECT pronargs FROM pg_proc WHERE oid = f)) n));
 END $do$;
