@@ -374,12 +374,14 @@ hilo_entry_release(HiloEntry *entry)
 	count = hilo_entry_unused(entry);
 
 	/* This either raises an error and has changed nothing, or succeeds. */
-	rest = entry->range.claim;
-	rest.range.low = entry->range.last + 1;
 	if (count > 0)
+	{
+		rest = entry->range.claim;
+		rest.range.low = entry->range.last + 1;
 		went_back = hilo_has_pool ?
 			hilo_pool_put(entry->collection.ref.name, &rest, false) :
 			hilo_counter_give_back(&entry->collection.ref, &rest);
+	}
 	HILO_KILL_POINT("given back");
 	hilo_entry_forget(entry);
 	entry->growth.drawn = -entry->range.last;

@@ -354,7 +354,7 @@ leave(@held[ grep { $_ % 2 } 0 .. 29 ]);
 leave(@held[ grep { $_ % 2 == 0 } 0 .. 29 ]);
 my $left = $observer->query(q{SELECT sum(size) FROM hilo.pool WHERE collection = 'pieces'});
 cmp_ok($left, '>', 10, 'what there is room for is kept');
-my $before = highest_of('pieces');
+$before = highest_of('pieces');
 my @drawn = split /\n/, once("SELECT hilo_next_number('pieces') FROM generate_series(1, $left)");
 is(highest_of('pieces'), $before, 'and used');
 is(scalar(grep { $seen{$_}++ } @drawn), 0, 'no number came twice');
