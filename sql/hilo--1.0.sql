@@ -1303,7 +1303,7 @@ CREATE FUNCTION hilo.hub_resume(skip bigint DEFAULT 0, OUT is_open boolean, OUT 
 DECLARE
     here record;
     own hilo.hub;
-    raised text[];
+    collections text[];
     reported bigint[];
     tight record;
 BEGIN
@@ -1333,14 +1333,14 @@ BEGIN
         missing := ARRAY(SELECT m.member FROM hilo.member m WHERE m.member <> '' GROUP BY m.member
                          HAVING NOT bool_or((m.reported_term, m.reported_id) IS NOT DISTINCT FROM (own.term, own.term_id)) ORDER BY 1);
         IF missing = '{}' THEN
-            SELECT array_agg(c.collection), array_agg(c.highest) INTO raised, reported
+            SELECT array_agg(c.collection), array_agg(c.highest) INTO collections, reported
             FROM (SELECT m.collection, max(m.highest) AS highest
                   FROM (SELECT m.collection, m.highest FROM hilo.member m
                         UNION ALL SELECT h.collection, h.max FROM hilo.hilo h WHERE skip > 0 AND h.flags & 3 = 0 AND h.collection <> '|') m
                   GROUP BY m.collection) c;
-            -- A mistake must not exhaust a counter.  Look at all before any is raised, which cannot be undone.
+            -- A mistake must not exhaust a counter.  Look at all before any advances, which cannot be undone.
             SELECT c.collection, c.highest, l.max_value INTO tight
-            FROM unnest(raised, reported) c(collection, highest) LEFT JOIN hilo.hilo h ON h.collection = c.collection,
+            FROM unnest(collections, reported) c(collection, highest) LEFT JOIN hilo.hilo h ON h.collection = c.collection,
                 LATERAL (SELECT COALESCE(h.max_value, 9223372036854775807) AS max_value) l
             WHERE l.max_value > c.highest AND skip > (l.max_value - c.highest) / 2 ORDER BY l.max_value - c.highest, 1 LIMIT 1;
             IF FOUND THEN
@@ -1348,7 +1348,7 @@ BEGIN
                     USING ERRCODE = 'invalid_parameter_value', DETAIL = format('Numbers up to %s are claimed or reported; the limit is %s.', tight.highest, tight.max_value),
                     HINT = format('Skip at most %s, or raise the limit of "%s" first.', (tight.max_value - tight.highest) / 2, tight.collection);
             END IF;
-            PERFORM hilo._raise_counter(c.collection, c.highest, skip) FROM unnest(raised, reported) c(collection, highest);
+            PERFORM hilo._raise_counter(c.collection, c.highest, skip) FROM unnest(collections, reported) c(collection, highest);
             UPDATE hilo.hub h SET is_open = true, waited = CASE WHEN own.waited IN (2, 3) THEN 3 ELSE 0 END WHERE h.hub = '|' RETURNING h.* INTO own;
         END IF;
     END IF;
