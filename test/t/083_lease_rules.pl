@@ -126,7 +126,7 @@ sql(q{CREATE ROLE leaver SUPERUSER});
 add_hub($member, $hub, server => 'of_leaver', role => 'leaver');
 sql(q{SET ROLE leaver; SELECT hilo.lease_from('bequeathed', 'of_leaver'); RESET ROLE; DROP USER MAPPING FOR leaver SERVER of_leaver; DROP ROLE leaver});
 like(message("SELECT hilo_next_number('bequeathed')"), qr/42704: could not lease.*role "leaver", whose user mapping is used, does not exist/s, 'a role that was dropped');
-sql(q{CREATE USER MAPPING FOR CURRENT_USER SERVER of_leaver OPTIONS (user 'postgres'); SELECT hilo.lease_from('bequeathed', 'of_leaver')});
+sql(sprintf q{CREATE USER MAPPING FOR CURRENT_USER SERVER of_leaver OPTIONS (user '%s'); SELECT hilo.lease_from('bequeathed', 'of_leaver')}, superuser());
 is(sql("SELECT hilo_next_number('bequeathed')"), 1, 'until another one leases');
 
 #

@@ -41,6 +41,7 @@
 #   new_node($name, $conf)           a server with the extension, started; with settings test.*, one with failure points
 #   new_member($name, $conf)         the same, which can lease
 #   database($node, $name)           a database that is a hub or member by itself: HiloTest::Database
+#   superuser()                      the role that initdb made
 #   add_hub($member, $hub, ...)      make a server known to a member as its hub
 #   move_hub($hub, @members)         tell members that their hub is another server
 #   hold_hub($hub, $db)              a session in which a hub gives no answer
@@ -80,7 +81,7 @@ our @EXPORT = qw(wait_until answers configure message_of error_of outcome_of new
   session at_once
   kill_server server_processes crash_server client_script draw_until crash_round whole_ok lines_of
   build_variant build_failure_points failure_node test_failures dies_in add_pause paused go_on
-  new_node new_member database add_hub move_hub hold_hub wait_until_asked wait_until_waiting leases_asked_of
+  new_node new_member database superuser add_hub move_hub hold_hub wait_until_asked wait_until_waiting leases_asked_of
   start_clients stop_clients shown_by shown_twice
   clients_folder install_packages available orm_server orm_database orm_ok orm_output orm_client);
 
@@ -650,6 +651,9 @@ sub database
 	return $self;
 }
 
+# The superuser of the servers, as initdb names it.
+sub superuser { return scalar getpwuid $>; }
+
 # Tell a member of a hub; options: server, db (of the member), dbname (there),
 # host, port, options (of the server), user, role, password.
 sub add_hub
@@ -660,7 +664,7 @@ sub add_hub
 	  "host '" . ($o{host} // $hub->host) . "'",
 	  "port '" . ($o{port} // $hub->port) . "'",
 	  "dbname '" . ($o{dbname} // 'postgres') . "'", $o{options} // ();
-	my $user = join ', ', "user '" . ($o{user} // 'postgres') . "'",
+	my $user = join ', ', "user '" . ($o{user} // superuser()) . "'",
 	  defined $o{password} ? "password '$o{password}'" : ();
 	my $role = $o{role} // 'CURRENT_USER';
 
