@@ -43,21 +43,30 @@ sub order { return $observer->query("SELECT hilo.configure('$_[0]', ordered => t
 sub begin_to_order
 {
 	my ($collection) = @_;
-	my $pid = $maker->pid;
 
 	$maker->start("CALL hilo.make_ordered('$collection')");
-	wait_until('it waits', sub {
-		$observer->query("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid AND state = 'active'") eq 't';
+	wait_until_it_waits('it waits');
+	return;
+}
+
+# It waits for each transaction in turn, and one of them may be the observer's that looks.
+sub wait_until_it_waits
+{
+	my ($what) = @_;
+	my $pid = $maker->pid;
+
+	wait_until($what, sub {
+		$observer->query("SELECT cardinality(b) > 0 AND pg_backend_pid() <> ALL (b) FROM pg_blocking_pids($pid) b") eq 't';
 	});
 	return;
 }
 
 sub still_waits
 {
-	my ($what) = @_;
-	my $pid = $maker->pid;
+	my ($what, $collection) = @_;
 
-	is($observer->query("SELECT count(*) FROM pg_locks WHERE pid = $pid AND NOT granted") . ' ' . horizon($_[1]), "1 $YET", $what);
+	wait_until_it_waits($what);
+	is(horizon($collection), $YET, $what);
 	return;
 }
 
