@@ -243,7 +243,10 @@ check_give_back(void)
 	if (cut_short)
 		return;
 	snprintf(sql, sizeof(sql), "SELECT hilo_next_number('%s')", collection_name(c));
-	PQclear(draw(c, true, 1, NULL, sql));
+
+	/* The first ranges out of a pool are of one number, of which nothing is left. */
+	for (int i = 0; i < 5 && !cut_short; i++)
+		PQclear(draw(c, true, 1, NULL, sql));
 	look_up();
 	newest = held[c];
 	if (!connected() || !newest.known || !newest.looked_up || newest.next > newest.high)

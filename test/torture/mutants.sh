@@ -192,7 +192,7 @@ mutant() {
 		(void) hilo_entries_release();
 	if (!hilo_has_pool)
 '
-            look() { torture 0.7 'has not left\|unexplained gap'; } ;;
+            look() { torture 0.7 'has not left'; } ;;
         sqlstate)
             about="a bad count is refused with another SQLSTATE"
             replace session/call.c '(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
