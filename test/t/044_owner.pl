@@ -157,9 +157,9 @@ is( gives('shop', 'boss', q{INSERT INTO hilo.binding (collection, kind, object_n
 sql('postgres', 'CREATE DATABASE trap OWNER boss');
 sql('trap', 'CREATE SCHEMA hilo AUTHORIZATION boss; GRANT CREATE ON SCHEMA public TO mallory; CREATE TABLE t (id serial PRIMARY KEY); CREATE TABLE log (by name, what text); GRANT ALL ON log TO PUBLIC');
 my $traps = '';
-my @pairs = map { [ split /,/ ] } qw(oid,regclass regclass,oid oid,regrole oid,regproc oid,regprocedure oid,regnamespace oid,integer oid,bigint oid,text
-  name,text text,name name,regclass regclass,regclass regclass,text regrole,regrole regprocedure,regprocedure regproc,regproc smallint,oid integer,oid bigint,oid
-  regtype,oid oid,regtype boolean,text bytea,text anyelement,anyelement anyarray,anyarray anynonarray,anynonarray);
+my @pairs = map { [ split /:/ ] } qw(oid:regclass regclass:oid oid:regrole oid:regproc oid:regprocedure oid:regnamespace oid:integer oid:bigint oid:text
+  name:text text:name name:regclass regclass:regclass regclass:text regrole:regrole regprocedure:regprocedure regproc:regproc smallint:oid integer:oid bigint:oid
+  regtype:oid oid:regtype boolean:text bytea:text anyelement:anyelement anyarray:anyarray anynonarray:anynonarray);
 foreach my $pair (@pairs)
 {
 	my ($left, $right) = @$pair;
