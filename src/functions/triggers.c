@@ -255,6 +255,7 @@ warn_not_advanced(HiloCollection *collection, int64 number)
 static int64
 look_at_table(AdvanceSite *site, TriggerData *trigdata)
 {
+	Relation	rel = trigdata->tg_relation;
 	HiloEntry  *entry = site->entry;
 	HiloCollection *collection = &entry->collection;
 	HiloSought	sought;
@@ -281,9 +282,11 @@ look_at_table(AdvanceSite *site, TriggerData *trigdata)
 	limit = hilo_collection_row(collection)->max_value;
 	sought.above = 0;
 	sought.limit = Min(sought.limit, limit - 1);
-	for (int i = 0; i < site->count; i++)
+
+	/* To read a foreign table is left to hilo.attach(): it may not answer. */
+	for (int i = 0; rel->rd_rel->relkind == RELKIND_RELATION && i < site->count; i++)
 	{
-		int64		number = hilo_highest_here(trigdata->tg_relation,
+		int64		number = hilo_highest_here(rel,
 											   site->watched[i].attnum,
 											   &site->watched[i].reader,
 											   &sought, true);
