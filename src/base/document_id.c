@@ -82,7 +82,9 @@ check_name(const char *what, const char *name, int len)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s name \"%.*s\" must not contain \"|\"",
-						what, len, name)));
+						what, len, name),
+				 name[allowed + 1] != '\0' ? 0 :
+				 errhint("To draw from an identity, use next_identity().")));
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("%s name must not contain a control character", what),

@@ -205,7 +205,7 @@ Datum
 hilo_horizon(PG_FUNCTION_ARGS)
 {
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
-	HiloEntry  *entry = hilo_api_entry(fcinfo);
+	HiloEntry  *entry;
 	int64		horizon;
 	int64		epoch;
 	XLogRecPtr	lsn;
@@ -216,6 +216,8 @@ hilo_horizon(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
 				 errmsg("cannot execute %s during recovery", "hilo.horizon()"),
 				 errhint("Call it on the primary, wait here until pg_last_wal_replay_lsn() has reached the lsn that it returned, then read up to the horizon.")));
+	refuse_identity(hilo_ends_with(hilo_api_name(fcinfo, 0, "collection"), "|"));
+	entry = hilo_api_entry(fcinfo);
 	hilo_collection_horizon(&entry->collection, GetActiveSnapshot(), &horizon,
 							&epoch, &lsn);
 

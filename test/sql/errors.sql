@@ -33,6 +33,7 @@ SELECT left(name, 8) AS name, t.* FROM unnest(ARRAY['', '|', 'a|b', 'a|', E'a\tb
 SELECT call, t.* FROM unnest(ARRAY['hilo_next(%L)', 'hilo_next(%L, ''B'')', 'hilo_next_number(%L)', 'hilo_last_number(%L)', 'hilo_reserve(%L, 1)',
 	'hilo.next_range(%L)', 'hilo.return_range(%L, 0, 1)', 'hilo.next_hi(%L, 1)', 'hilo.release(%L)', 'hilo.seed(%L, 1)', 'hilo.drop(%L)',
 	'hilo_format(%L, 1)', 'hilo_format(%L, 1, ''B'')']) WITH ORDINALITY u(call, i), try('SELECT ' || format(call, 'a|b')) t ORDER BY i;
+SELECT call, t.* FROM unnest(ARRAY['hilo_next(%L)', 'hilo.horizon(%L)', 'hilo.release(%L)']) WITH ORDINALITY u(call, i), try('SELECT ' || format(call, 'companies|')) t ORDER BY i;
 -- Names that are fine.
 SELECT left(name, 10), octet_length(name), t.state FROM unnest(ARRAY['a', ' ', 'a b', 'a/b', '/a', 'A', '-', '%s', '"', '''', '\', '日本語', E'\u00e9t\u00e9', E'a\u00a0b', repeat('x', 255),
 	repeat('é', 127), 'x' || repeat('é', 127)]) WITH ORDINALITY n(name, i), try(format('SELECT hilo_next_number(%L)', name)) t ORDER BY i;
@@ -90,7 +91,7 @@ DELETE FROM hilo.hilo;
 TRUNCATE hilo.hilo;
 \set VERBOSITY sqlstate
 
--- A read-only transaction: 25006, with numbers in the session's range or without.
+-- A read-only transaction: 25006, with numbers in the session's range or without.  hilo.release() answers 0, so that no reset of a pooler fails.
 SELECT hilo_next_number('read_only');
 BEGIN READ ONLY;
 SAVEPOINT s;
@@ -125,7 +126,7 @@ SELECT collection, low, high, next FROM hilo.ranges WHERE collection LIKE 'read_
 COMMIT;
 SELECT hilo_next_number('read_only');
 
--- In parallel mode: 25000.  The functions are marked so that no plan calls them there; these copies are marked wrongly.
+-- In parallel mode: 25000, or 0.  The functions are marked so that no plan calls them there; these copies are marked wrongly.
 CREATE FUNCTION parallel_next(text) RETURNS text PARALLEL SAFE LANGUAGE plpgsql AS $$ BEGIN RETURN hilo_next($1); END $$;
 CREATE FUNCTION parallel_call(call text) RETURNS text PARALLEL SAFE LANGUAGE plpgsql AS $$
 DECLARE
