@@ -672,14 +672,17 @@ use_turn(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 	{
 		HILO_FAILURE_POINT("asking");
 		size = ask_for_lease(ref, state, need, answer);
+
+		/*
+		 * Do not ask the hub for more at once: that would waste another
+		 * lease.
+		 */
+		if (size > 0 && size < need->least)
+			put_error(answer, ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED,
+					  psprintf("it was asked for " INT64_FORMAT " consecutive numbers, and gave " INT64_FORMAT,
+							   need->least, size));
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(give_up_turn, PointerGetDatum(ref));
-
-	/* Do not ask the hub for more at once: that would waste another lease. */
-	if (size > 0 && size < need->least)
-		put_error(answer, ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED,
-				  psprintf("it was asked for " INT64_FORMAT " consecutive numbers, and gave " INT64_FORMAT,
-						   need->least, size));
 	hilo_pool_end_asking(ref->name, answer->sqlstate == 0 ? size : 0,
 						 answer->sqlstate, answer->message, answer->hint,
 						 answer->host);
