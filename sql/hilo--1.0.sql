@@ -1379,10 +1379,38 @@ $$;
 COMMENT ON FUNCTION hilo.hub_forget(text) IS
     'on a hub: forget a member that is gone for good, until it asks again; returns how many collections it had leased';
 
+-- The library calls these and the next as the owner of the tables.
+CREATE FUNCTION hilo._note_hub(hub text, role text) RETURNS void
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    INSERT INTO hilo.hub AS h (hub, role) VALUES (_note_hub.hub, _note_hub.role)
+    ON CONFLICT (hub) DO UPDATE SET role = EXCLUDED.role WHERE h.role IS DISTINCT FROM EXCLUDED.role;
+END
+$$;
+COMMENT ON FUNCTION hilo._note_hub(text, text) IS 'for hilo.lease_from(): note the role whose user mapping is used to ask a hub';
+
+CREATE FUNCTION hilo._members_of(collection text, epoch bigint) RETURNS text
+    LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT COALESCE(array_to_string((array_agg(m.name ORDER BY m.name))[:10], ', ') || CASE WHEN count(*) > 10 THEN ', ...' ELSE '' END, '')
+    FROM (SELECT CASE WHEN m.member = '' THEN 'leased by hand' ELSE '"' || m.member || '"' END AS name
+          FROM hilo.member m WHERE m.collection = _members_of.collection AND (_members_of.epoch = 0 OR m.epoch <> _members_of.epoch)) m
+$$;
+COMMENT ON FUNCTION hilo._members_of(text, bigint) IS
+    'for messages: the members that have leased from a collection; those whose last lease is of another epoch, unless that is 0';
+
+CREATE FUNCTION hilo._forget_counter(collection text) RETURNS void
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    DELETE FROM hilo.member m WHERE m.collection = _forget_counter.collection;
+END
+$$;
+COMMENT ON FUNCTION hilo._forget_counter(text) IS 'for hilo.drop(): forget what members have of a collection';
+
 -- Rows of a dump.  What is restored here is not the hub that it was: its term is not
 -- open, and no member has reported.
 CREATE FUNCTION hilo._restore_hub(other hilo.hub) RETURNS void
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     max_term CONSTANT bigint := 2305843009213693951;
@@ -1402,7 +1430,7 @@ $$;
 COMMENT ON FUNCTION hilo._restore_hub(hilo.hub) IS 'for hilo.guard(): merge a row from a dump';
 
 CREATE FUNCTION hilo._restore_member(other hilo.member) RETURNS void
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
     INSERT INTO hilo.member AS m VALUES (other.member, other.collection, COALESCE(other.highest, 0), other.epoch, other.known_term, NULL, NULL, COALESCE(other.seen_at, '-infinity'), other.address)
@@ -1549,7 +1577,8 @@ GRANT USAGE ON SCHEMA hilo TO PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA hilo FROM PUBLIC;
 REVOKE ALL ON ROUTINE
     hilo.guard, hilo.lease_from, hilo.lease, hilo.lease_report, hilo.report, hilo.hub_resume, hilo.hub_forget, hilo._present, hilo._hub_begin, hilo._hub_hear, hilo._hub_wait,
-    hilo._claim_lease, hilo._check_highest, hilo._raise_counter, hilo._note_member, hilo._restore_hub, hilo._restore_member FROM PUBLIC;
+    hilo._claim_lease, hilo._check_highest, hilo._raise_counter, hilo._note_member, hilo._note_hub, hilo._members_of, hilo._forget_counter,
+    hilo._restore_hub, hilo._restore_member FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hilo._counters(), hilo.pool(), hilo._present() TO pg_monitor;
 GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases, hilo.members TO pg_monitor;
 GRANT SELECT ON hilo.ranges, hilo.attachments TO PUBLIC;

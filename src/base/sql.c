@@ -30,41 +30,17 @@ hilo_sql_hide_search_path(void)
 	return level;
 }
 
-int
-hilo_sql_begin(void)
+int64
+hilo_sql_number(const char *sql, Snapshot snapshot)
 {
 	int			level;
-
-	SPI_connect();
-	level = hilo_sql_hide_search_path();
-	hilo_sql_set_locally("row_security", "off");
-	return level;
-}
-
-void
-hilo_sql_end(int level)
-{
-	AtEOXact_GUC(false, level);
-	SPI_finish();
-}
-
-void
-hilo_sql_run(const char *sql)
-{
-	int			result = SPI_execute(sql, false, 0);
-
-	if (result < 0)
-		elog(ERROR, "SPI_execute returned %s for: %s",
-			 SPI_result_code_string(result), sql);
-}
-
-Datum
-hilo_sql_select(const char *sql, Snapshot snapshot)
-{
 	int			result;
 	bool		isnull;
 	Datum		value;
+	int64		number;
 
+	SPI_connect();
+	level = hilo_sql_hide_search_path();
 	PushActiveSnapshot(snapshot != NULL ? snapshot : GetLatestSnapshot());
 	result = SPI_execute(sql, true, 0);
 	PopActiveSnapshot();
@@ -73,17 +49,9 @@ hilo_sql_select(const char *sql, Snapshot snapshot)
 			 SPI_result_code_string(result), sql);
 	value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
 						  &isnull);
-	return isnull ? (Datum) 0 : value;
-}
-
-int64
-hilo_sql_number(const char *sql, Snapshot snapshot)
-{
-	int			level = hilo_sql_begin();
-	Datum		value = hilo_sql_select(sql, snapshot);
-	int64		number = value == 0 ? 0 : DatumGetInt64(value);
-
-	hilo_sql_end(level);
+	number = isnull ? 0 : DatumGetInt64(value);
+	AtEOXact_GUC(false, level);
+	SPI_finish();
 	return number;
 }
 

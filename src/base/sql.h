@@ -2,7 +2,7 @@
  *
  * sql.h
  *	  Runs SQL for other modules, with only the system's own functions and
- *	  operators, and with an error if row security would hide rows.
+ *	  operators.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,22 +22,9 @@ extern int	hilo_sql_hide_search_path(void);
 extern void hilo_sql_set_locally(const char *setting, const char *value);
 
 /*
- * Connect to SPI and set up the environment; undo this with the value returned.
- * What the functions below return lives until then.
+ * Run a query that returns one bigint, as of a snapshot; NULL: as of now, at any
+ * isolation level.  Returns 0 for NULL.
  */
-extern int	hilo_sql_begin(void);
-extern void hilo_sql_end(int level);
-
-/* Run a command. */
-extern void hilo_sql_run(const char *sql);
-
-/*
- * Run a query that returns one row and one column, as of a snapshot; NULL: as of
- * now, at any isolation level.  Returns the value; 0 for NULL.
- */
-extern Datum hilo_sql_select(const char *sql, Snapshot snapshot);
-
-/* The same for a bigint.  Sets up the environment itself. */
 extern int64 hilo_sql_number(const char *sql, Snapshot snapshot);
 
 /* The name of a table, qualified and quoted, palloc'd. */

@@ -13,8 +13,6 @@
 #include "access/xlog.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -209,65 +207,49 @@ hilo_hub_wait_for_standby(XLogRecPtr lsn)
 }
 
 /*
- * Changes, as the owner of the tables, which the guard lets through
+ * Changes
  */
 
-typedef struct AsOwner
+/*
+ * Call a function of the install script as the owner of the tables, whose changes the
+ * guard lets through, also in a security-restricted context: the worker that applies
+ * changes of another server may be in one.  If the function is stable, it sees what is
+ * committed by now, at any isolation level.
+ */
+static Datum
+call_as_owner(const char *function, int nargs, Datum first, Datum second)
 {
 	Oid			user;
 	int			context;
-	int			level;
-} AsOwner;
+	Oid			oid;
+	Datum		result;
 
-static AsOwner
-begin_as_owner(void)
-{
-	AsOwner		before;
-
-	GetUserIdAndSecContext(&before.user, &before.context);
+	GetUserIdAndSecContext(&user, &context);
 	SetUserIdAndSecContext(hilo_catalog_tables_owner(),
 						   SECURITY_LOCAL_USERID_CHANGE);
-	before.level = hilo_sql_begin();
-	return before;
-}
-
-static void
-end_as_owner(const AsOwner *before)
-{
-	hilo_sql_end(before->level);
-	SetUserIdAndSecContext(before->user, before->context);
-}
-
-static void
-run_as_owner(const char *sql)
-{
-	AsOwner		before = begin_as_owner();
-
-	hilo_sql_run(sql);
-	end_as_owner(&before);
+	oid = DatumGetObjectId(DirectFunctionCall1(regprocin,
+											   CStringGetDatum(function)));
+	PushActiveSnapshot(GetLatestSnapshot());
+	result = nargs == 1 ? OidFunctionCall1(oid, first) :
+		OidFunctionCall2(oid, first, second);
+	PopActiveSnapshot();
+	SetUserIdAndSecContext(user, context);
+	return result;
 }
 
 void
 hilo_hub_note(const char *hub, const char *role)
 {
-	run_as_owner(psprintf("INSERT INTO hilo.hub (hub, role) VALUES (%s, %s)"
-						  " ON CONFLICT (hub) DO UPDATE SET role = EXCLUDED.role WHERE hub.role IS DISTINCT FROM EXCLUDED.role",
-						  quote_literal_cstr(hub), quote_literal_cstr(role)));
+	(void) call_as_owner(HILO_SCHEMA "._note_hub", 2, CStringGetTextDatum(hub),
+						 CStringGetTextDatum(role));
 }
 
 void
 hilo_hub_restore(HiloTable table, HeapTuple tuple, TupleDesc desc)
 {
-	Datum		row = heap_copy_tuple_as_datum(tuple, desc);
-	Oid			type = desc->tdtypeid;
-	AsOwner		before = begin_as_owner();
-
-	if (SPI_execute_with_args(table == HILO_TABLE_HUBS ?
-							  "SELECT hilo._restore_hub($1)" :
-							  "SELECT hilo._restore_member($1)",
-							  1, &type, &row, NULL, false, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not restore a row");
-	end_as_owner(&before);
+	(void) call_as_owner(table == HILO_TABLE_HUBS ? HILO_SCHEMA "._restore_hub" :
+						 HILO_SCHEMA "._restore_member",
+						 1, heap_copy_tuple_as_datum(tuple, desc), (Datum) 0);
 }
 
 /*
@@ -276,25 +258,15 @@ hilo_hub_restore(HiloTable table, HeapTuple tuple, TupleDesc desc)
 
 /*
  * The members that have leased from the counter, as a list for a message,
- * palloc'd; those whose last lease is of another epoch, unless that is 0.  NULL:
- * none.
+ * palloc'd, "" if there are none; those whose last lease is of another epoch, unless
+ * that is 0.
  */
 static char *
 members_of(const char *counter, int64 epoch)
 {
-	MemoryContext context = CurrentMemoryContext;
-	AsOwner		before = begin_as_owner();
-	char	   *names;
-	Datum		value;
-
-	value = hilo_sql_select(psprintf("SELECT array_to_string((array_agg(name ORDER BY name))[:10], ', ') || CASE WHEN count(*) > 10 THEN ', ...' ELSE '' END"
-									 " FROM (SELECT CASE WHEN member = '' THEN 'leased by hand' ELSE '\"' || member || '\"' END AS name"
-									 " FROM hilo.member WHERE collection = %s AND (" INT64_FORMAT " = 0 OR epoch <> " INT64_FORMAT ")) m",
-									 quote_literal_cstr(counter), epoch, epoch), NULL);
-	names = value == 0 ? NULL :
-		MemoryContextStrdup(context, TextDatumGetCString(value));
-	end_as_owner(&before);
-	return names;
+	return TextDatumGetCString(call_as_owner(HILO_SCHEMA "._members_of", 2,
+											 CStringGetTextDatum(counter),
+											 Int64GetDatum(epoch)));
 }
 
 /*
@@ -313,12 +285,12 @@ void
 hilo_members_lock(const char *counter, bool force)
 {
 	LOCKTAG		tag = hilo_task_tag(HILO_GIVE_LEASES);
-	char	   *names;
+	const char *names;
 
 	/* Lock first: the first lease of all may be under way. */
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
-	names = force || !hilo_is_hub() ? NULL : members_of(counter, 0);
-	if (names != NULL)
+	names = force || !hilo_is_hub() ? "" : members_of(counter, 0);
+	if (names[0] != '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg(HILO_COUNTER_FORMAT " has given leases",
@@ -339,8 +311,8 @@ void
 hilo_members_forget_counter(const char *counter)
 {
 	if (hilo_is_hub())
-		run_as_owner(psprintf("DELETE FROM hilo.member WHERE collection = %s",
-							  quote_literal_cstr(counter)));
+		(void) call_as_owner(HILO_SCHEMA "._forget_counter", 1,
+							 CStringGetTextDatum(counter), (Datum) 0);
 }
 
 void
@@ -353,7 +325,7 @@ hilo_members_warn(HiloRowRef *ref)
 		return;
 	(void) hilo_counter_read(ref, &row);
 	names = members_of(ref->name, row.epoch);
-	if (names != NULL)
+	if (names[0] != '\0')
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
 				 errmsg("members may draw from earlier leases until their next request: %s",

@@ -9,7 +9,6 @@
 
 #include "executor/spi.h"
 #include "miscadmin.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -113,15 +112,10 @@ hilo_owner_query_number(Oid owner, const char *query)
 {
 	Oid			role;
 	int			context;
-	int			level;
-	Datum		value;
 	int64		number;
 
 	become_owner(owner, true, &role, &context);
-	level = hilo_sql_hide_search_path();
-	value = hilo_sql_select(query, NULL);
-	number = value == 0 ? 0 : DatumGetInt64(value);
-	AtEOXact_GUC(false, level);
+	number = hilo_sql_number(query, NULL);
 	become_caller(role, context);
 	return number;
 }

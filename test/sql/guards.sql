@@ -146,6 +146,16 @@ INSERT INTO hilo.hub (hub, role) VALUES ('regress_hub', 'regress_role');
 SELECT hub, role FROM hilo.hub WHERE hub <> '|';
 INSERT INTO hilo.hub (hub) VALUES ('regress_hub'), ('regress_hub_2');
 SELECT hub, role FROM hilo.hub WHERE hub <> '|' ORDER BY hub;
+-- In a security-restricted operation, too: the worker that applies changes of another server may be in one.
+CREATE FUNCTION regress_apply() RETURNS bigint LANGUAGE sql AS $$
+	INSERT INTO hilo.hub (hub) VALUES ('regress_hub_3');
+	INSERT INTO hilo.member (member, collection) VALUES ('regress_member', 'guarded');
+	SELECT (SELECT count(*) FROM hilo.hub WHERE hub = 'regress_hub_3') + (SELECT count(*) FROM hilo.member WHERE member = 'regress_member')
+$$;
+CREATE MATERIALIZED VIEW regress_applied AS SELECT regress_apply() AS rows;
+SELECT rows FROM regress_applied;
+DROP MATERIALIZED VIEW regress_applied;
+DROP FUNCTION regress_apply();
 \set VERBOSITY sqlstate
 INSERT INTO hilo.hub (lineage) VALUES (1);
 INSERT INTO hilo.hub (hub) VALUES ('');
