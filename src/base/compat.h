@@ -24,6 +24,7 @@
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "nodes/pg_list.h"
 #include "access/transam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
@@ -181,6 +182,24 @@ hilo_init_materialized(FunctionCallInfo fcinfo)
 	SetSingleFuncCall(fcinfo, 0);
 #endif
 }
+
+/*
+ * Loop through a list of pointers, or of OIDs, and declare the variable that is
+ * each of them in turn.  A loop declares variables of only one type: the outer
+ * one, which runs once, declares where the inner one is.
+ */
+#if PG_VERSION_NUM < 170000
+#define foreach_ptr(type, var, lst)	foreach_internal(type *, var, lst, lfirst)
+#define foreach_oid(var, lst)	foreach_internal(Oid, var, lst, lfirst_oid)
+#define foreach_internal(type, var, lst, value) \
+	for (ForEachState var##__state = {(lst), 0}; \
+		 var##__state.i >= 0; \
+		 var##__state.i = -1) \
+		for (type var; \
+			 var##__state.i < list_length(var##__state.l) && \
+			 (var = value(list_nth_cell(var##__state.l, var##__state.i)), true); \
+			 var##__state.i++)
+#endif
 
 /*
  * The wait event that pg_stat_activity shows under a name; *event caches its

@@ -307,12 +307,11 @@ check_indexes(OurTable *table, Relation rel)
 	AttrNumber	name = HILO_NAME_ATTNUM(table - tables);
 	List	   *indexes = RelationGetIndexList(rel);
 	const char *unfit = NULL;
-	ListCell   *lc;
 
 	table->name_index = InvalidOid;
-	foreach(lc, indexes)
+	foreach_oid(oid, indexes)
 	{
-		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+		Relation	index = index_open(oid, AccessShareLock);
 		Form_pg_index form = index->rd_index;
 
 		if (table == &tables[HILO_TABLE_COUNTERS] &&
@@ -454,7 +453,6 @@ hilo_catalog_lock_at_exit(Oid expected, LOCKMODE lockmode)
 {
 	OurTable   *table = &tables[HILO_TABLE_COUNTERS];
 	Relation	rel;
-	ListCell   *lc;
 	bool		locked = true;
 
 	if (table->oid != expected || !ConditionalLockRelationOid(expected, lockmode))
@@ -462,8 +460,8 @@ hilo_catalog_lock_at_exit(Oid expected, LOCKMODE lockmode)
 	rel = try_relation_open(expected, NoLock);
 	if (rel == NULL)
 		return false;
-	foreach(lc, RelationGetIndexList(rel))
-		locked = locked && ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock);
+	foreach_oid(index, RelationGetIndexList(rel))
+		locked = locked && ConditionalLockRelationOid(index, AccessShareLock);
 
 	/* Opening it must neither raise an error nor look for another table. */
 	if (locked && !table->is_current)

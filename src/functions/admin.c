@@ -83,7 +83,6 @@ hilo_drop(PG_FUNCTION_ARGS)
 	bool		is_identity;
 	bool		dropped;
 	List	   *bindings;
-	ListCell   *lc;
 
 	hilo_api_prevent_unless_may_write("hilo.drop()");
 	is_identity = hilo_api_administered(fcinfo, &collection);
@@ -107,8 +106,8 @@ hilo_drop(PG_FUNCTION_ARGS)
 	 */
 	hilo_clean_notes();
 	bindings = hilo_bindings(name).all;
-	foreach(lc, bindings)
-		(void) hilo_binding_remove(name, lfirst(lc));
+	foreach_ptr(HiloBinding, binding, bindings)
+		(void) hilo_binding_remove(name, binding);
 	if (bindings == NIL)
 		hilo_bindings_unlock(name);
 	PG_RETURN_BOOL(dropped);

@@ -131,12 +131,9 @@ static void
 record(Oid relation, const char *collection)
 {
 	HiloBinding binding = {.kind = HILO_ATTACHED};
-	ListCell   *lc;
 
-	foreach(lc, hilo_bindings(collection).all)
+	foreach_ptr(HiloBinding, other, hilo_bindings(collection).all)
 	{
-		HiloBinding *other = lfirst(lc);
-
 		if (other->kind == HILO_ATTACHED &&
 			(!OidIsValid(other->living.relation) ||
 			 other->living.relation == relation))
@@ -182,7 +179,6 @@ hilo_attach_counter(PG_FUNCTION_ARGS)
 	HiloSought	sought;
 	int64		limit;
 	Datum		values[4];
-	ListCell   *lc;
 
 	hilo_api_prevent_unless_may_write("hilo.attach()");
 	hilo_check_owned(PG_GETARG_OID(0));
@@ -194,8 +190,8 @@ hilo_attach_counter(PG_FUNCTION_ARGS)
 	if (PG_GETARG_BOOL(4))
 		sought.above = hilo_column_highest(&column, &sought, true);
 	record(column.relation, collection.ref.name);
-	foreach(lc, find_all_inheritors(column.relation, NoLock, NULL))
-		note_triggers(lfirst_oid(lc), collection.ref.name);
+	foreach_oid(table, find_all_inheritors(column.relation, NoLock, NULL))
+		note_triggers(table, collection.ref.name);
 	HILO_FAILURE_POINT("column bound");
 
 	/* The last step: no rollback undoes it. */

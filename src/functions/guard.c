@@ -188,12 +188,8 @@ is_ours(TriggerData *trigdata)
 static bool
 fits_others(const HiloBinding *binding, List *others)
 {
-	ListCell   *lc;
-
-	foreach(lc, others)
+	foreach_ptr(HiloBinding, other, others)
 	{
-		HiloBinding *other = lfirst(lc);
-
 		if (hilo_binding_equals(binding, other) ||
 			(binding->kind != HILO_ALLOWED && other->kind != HILO_ALLOWED &&
 			 (binding->kind != HILO_ATTACHED || other->kind != HILO_ATTACHED)))

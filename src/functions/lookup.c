@@ -56,13 +56,10 @@ static int64
 sync_counter(HiloCollection *counter, const HiloBindings *bindings)
 {
 	HiloSought	sought = hilo_sought(counter);
-	ListCell   *lc;
 
 	/* A table need not be read below what was found in another one. */
-	foreach(lc, bindings->all)
+	foreach_ptr(HiloBinding, binding, bindings->all)
 	{
-		HiloBinding *binding = lfirst(lc);
-
 		if (OidIsValid(binding->living.relation))
 			sought.above = hilo_column_highest(&binding->living, &sought, false);
 	}
@@ -131,14 +128,12 @@ Datum
 hilo_sync_all(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	ListCell   *lc;
 
 	hilo_api_prevent_unless_may_write("hilo.sync()");
 	hilo_init_materialized(fcinfo);
 	hilo_clean_notes();
-	foreach(lc, hilo_row_list())
+	foreach_ptr(const HiloNamedRow, row, hilo_row_list())
 	{
-		const HiloNamedRow *row = lfirst(lc);
 		Datum		values[2];
 		bool		nulls[2] = {0};
 		int64		max;
@@ -168,15 +163,12 @@ bind_name(const char *name, const HiloBinding *binding)
 {
 	HiloBindings bindings;
 	HiloRowRef	ref;
-	ListCell   *lc;
 
 	(void) hilo_bindings_lock(name, true);
 	bindings = hilo_bindings(name);
 	hilo_bindings_refresh(name, &bindings);
-	foreach(lc, hilo_bindings(name).all)
+	foreach_ptr(HiloBinding, other, hilo_bindings(name).all)
 	{
-		HiloBinding *other = lfirst(lc);
-
 		if (hilo_binding_equals(binding, other))
 			return;
 		if (OidIsValid(other->living.relation) || other->kind == HILO_ASKED)
@@ -244,16 +236,13 @@ hilo_unbind(PG_FUNCTION_ARGS)
 {
 	HiloIdentity identity;
 	bool		was_bound = false;
-	ListCell   *lc;
 
 	hilo_api_prevent_unless_may_write("hilo.unbind()");
 	hilo_identity_init(&identity, hilo_api_name(fcinfo, 0, "collection"));
 
 	(void) hilo_bindings_lock(identity.name, true);
-	foreach(lc, hilo_bindings(identity.name).all)
+	foreach_ptr(HiloBinding, binding, hilo_bindings(identity.name).all)
 	{
-		HiloBinding *binding = lfirst(lc);
-
 		if (binding->kind == HILO_ATTACHED && OidIsValid(binding->living.relation))
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -38,11 +38,9 @@ bound_to(const char *name, const HiloRow *row)
 	List	   *bindings = row->flags & HILO_ROW_BOUND ? hilo_bindings(name).all : NIL;
 	Datum	   *texts = palloc((list_length(bindings) + 1) * sizeof(Datum));
 	int			count = 0;
-	ListCell   *lc;
 
-	foreach(lc, bindings)
+	foreach_ptr(HiloBinding, binding, bindings)
 	{
-		HiloBinding *binding = lfirst(lc);
 		char	   *column = hilo_column_name(&binding->living);
 
 		if (column != NULL)
@@ -66,12 +64,9 @@ PG_FUNCTION_INFO_V1(hilo_counters);
 Datum
 hilo_counters(PG_FUNCTION_ARGS)
 {
-	ListCell   *lc;
-
 	hilo_init_materialized(fcinfo);
-	foreach(lc, hilo_row_list())
+	foreach_ptr(const HiloNamedRow, named, hilo_row_list())
 	{
-		const HiloNamedRow *named = lfirst(lc);
 		const HiloRow *row = &named->row;
 		HiloPoolLease lease = hilo_pool_lease(named->name);
 		TimestampTz since = DT_NOBEGIN;
@@ -115,12 +110,9 @@ PG_FUNCTION_INFO_V1(hilo_pool);
 Datum
 hilo_pool(PG_FUNCTION_ARGS)
 {
-	ListCell   *lc;
-
 	hilo_init_materialized(fcinfo);
-	foreach(lc, hilo_pool_list())
+	foreach_ptr(const HiloPooled, pooled, hilo_pool_list())
 	{
-		const HiloPooled *pooled = lfirst(lc);
 		HiloRowRef	ref;
 		HiloRow		row;
 
@@ -153,12 +145,9 @@ PG_FUNCTION_INFO_V1(hilo_ranges);
 Datum
 hilo_ranges(PG_FUNCTION_ARGS)
 {
-	ListCell   *lc;
-
 	hilo_init_materialized(fcinfo);
-	foreach(lc, hilo_entries_in_use())
+	foreach_ptr(HiloEntry, entry, hilo_entries_in_use())
 	{
-		HiloEntry  *entry = lfirst(lc);
 		HiloRange  *range = &entry->range.claim.range;
 		Datum		values[] = {
 			CStringGetTextDatum(entry->collection.ref.name),

@@ -187,7 +187,6 @@ find_columns(AdvanceSite *site, TriggerData *trigdata)
 	int			next = nargs > 1 && strcmp(args[1], "was default") == 0 ? 3 : 2;
 	HiloDrawing attaching = {.name = NULL};
 	List	   *drawings;
-	ListCell   *lc;
 
 	site->count = 0;
 	site->assigns = next < nargs && strcmp(args[next], "assign") == 0;
@@ -201,9 +200,8 @@ find_columns(AdvanceSite *site, TriggerData *trigdata)
 		attaching.name = args[nargs - 1];
 		drawings = lappend(drawings, &attaching);
 	}
-	foreach(lc, drawings)
+	foreach_ptr(HiloDrawing, drawing, drawings)
 	{
-		HiloDrawing *drawing = lfirst(lc);
 		int			attnum = attnameAttNum(rel, drawing->name, false);
 		bool		is_new = attnum > 0;
 

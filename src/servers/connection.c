@@ -260,7 +260,6 @@ set_server(Options *options, const HiloHubQuestion *question,
 	HeapTuple	mapping;
 	Datum		datum;
 	bool		isnull;
-	ListCell   *lc;
 
 	if (role == NULL)
 		return fail(answer, ERRCODE_UNDEFINED_OBJECT,
@@ -294,9 +293,8 @@ set_server(Options *options, const HiloHubQuestion *question,
 	ReleaseSysCache(mapping);
 
 	options->needs_password = true;
-	foreach(lc, server->options)
+	foreach_ptr(DefElem, def, server->options)
 	{
-		DefElem    *def = lfirst(lc);
 		const char *value = def->arg == NULL ? "" : strVal(def->arg);
 		bool		required;
 
@@ -579,16 +577,15 @@ connect_to_any(Options *options, const HiloHubQuestion *question,
 	{
 		int			host = (question->host + i) % hosts;
 		List	   *addresses;
-		ListCell   *lc;
 
 		for (int j = 0; hosts > 1 && j < PLACES; j++)
 			*places[j] = items[j] == NIL ? NULL :
 				list_nth(items[j], list_length(items[j]) == 1 ? 0 : host);
 		addresses = *places[HOSTADDR] != NULL ? list_make1((void *) *places[HOSTADDR]) :
 			addresses_of(*places[HOST]);
-		foreach(lc, addresses)
+		foreach_ptr(const char, address, addresses)
 		{
-			*places[HOSTADDR] = lfirst(lc);
+			*places[HOSTADDR] = address;
 			if (try_address(options, timeout, &errors))
 			{
 				connection.host = host;

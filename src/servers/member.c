@@ -255,11 +255,9 @@ static List *
 counters_of(const char *hub, int64 lineage)
 {
 	List	   *counters = NIL;
-	ListCell   *lc;
 
-	foreach(lc, hilo_row_list())
+	foreach_ptr(HiloNamedRow, named, hilo_row_list())
 	{
-		HiloNamedRow *named = lfirst(lc);
 		const HiloRow *row = &named->row;
 
 		if (lineage != 0 ? row->lineage == lineage :
@@ -275,14 +273,11 @@ static HiloTerm
 highest_term(int64 lineage)
 {
 	HiloTerm	highest = {.lineage = lineage};
-	ListCell   *lc;
 
-	foreach(lc, counters_of(NULL, lineage))
+	foreach_ptr(const HiloNamedRow, named, counters_of(NULL, lineage))
 	{
-		const HiloRow *row = &((HiloNamedRow *) lfirst(lc))->row;
-
-		if (row->term > highest.number)
-			highest = hilo_counter_term(row);
+		if (named->row.term > highest.number)
+			highest = hilo_counter_term(&named->row);
 	}
 	return highest;
 }
@@ -299,11 +294,9 @@ store_term(const HiloTerm *term)
 	{
 		List	   *counters = counters_of(NULL, term->lineage);
 		XLogRecPtr	lsn = InvalidXLogRecPtr;
-		ListCell   *lc;
 
-		foreach(lc, counters)
+		foreach_ptr(HiloNamedRow, named, counters)
 		{
-			HiloNamedRow *named = lfirst(lc);
 			HiloRowRef	ref;
 			XLogRecPtr	stored;
 
@@ -411,12 +404,9 @@ list_counters(const List *counters, HiloHubQuestion *question)
 	MemoryContext context = CurrentMemoryContext;
 	ArrayBuildState *names = initArrayResult(TEXTOID, context, false);
 	ArrayBuildState *highest = initArrayResult(INT8OID, context, false);
-	ListCell   *lc;
 
-	foreach(lc, counters)
+	foreach_ptr(const HiloNamedRow, named, counters)
 	{
-		const HiloNamedRow *named = lfirst(lc);
-
 		(void) accumArrayResult(names, CStringGetTextDatum(named->name), false,
 								TEXTOID, context);
 		(void) accumArrayResult(highest, Int64GetDatum(named->row.max), false,
@@ -493,12 +483,11 @@ int64
 hilo_lease_report_all(void)
 {
 	List	   *hubs = NIL;
-	ListCell   *lc;
 	int64		count = 0;
 
-	foreach(lc, hilo_row_list())
+	foreach_ptr(const HiloNamedRow, named, hilo_row_list())
 	{
-		const HiloRow *row = &((HiloNamedRow *) lfirst(lc))->row;
+		const HiloRow *row = &named->row;
 		HiloHubAnswer answer;
 		void	   *hub = makeString(pstrdup(NameStr(row->hub)));
 
@@ -507,7 +496,7 @@ hilo_lease_report_all(void)
 			continue;
 		hubs = lappend(hubs, hub);
 		count += report_to(strVal(hub), row->lineage,
-						   hilo_pool_lease(((HiloNamedRow *) lfirst(lc))->name).host,
+						   hilo_pool_lease(named->name).host,
 						   &answer);
 		if (answer.sqlstate != 0)
 			ereport(WARNING,
@@ -850,15 +839,12 @@ hilo_lease_worker(Datum database)
 	while (got)
 	{
 		List	   *pooled;
-		ListCell   *lc;
 
 		got = false;
 		MemoryContextSwitchTo(context);
 		pooled = hilo_pool_list();
-		foreach(lc, pooled)
+		foreach_ptr(const HiloPooled, one, pooled)
 		{
-			const HiloPooled *one = lfirst(lc);
-
 			if (!one->is_low)
 				continue;
 			SetCurrentStatementStartTimestamp();

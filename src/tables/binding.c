@@ -194,11 +194,9 @@ HiloBindings
 hilo_bindings(const char *name)
 {
 	HiloBindings bindings = {read_rows(name, InvalidCommandId),.limit = PG_INT64_MAX};
-	ListCell   *lc;
 
-	foreach(lc, bindings.all)
+	foreach_ptr(HiloBinding, binding, bindings.all)
 	{
-		HiloBinding *binding = lfirst(lc);
 		int64		limit;
 
 		find_living(name, binding);
@@ -213,12 +211,8 @@ hilo_bindings(const char *name)
 bool
 hilo_is_bound(const char *name, CommandId command)
 {
-	ListCell   *lc;
-
-	foreach(lc, read_rows(name, command))
+	foreach_ptr(HiloBinding, binding, read_rows(name, command))
 	{
-		HiloBinding *binding = lfirst(lc);
-
 		if (binding->kind == HILO_BOUND || binding->kind == HILO_ASKED)
 			return true;
 	}
@@ -396,12 +390,9 @@ hilo_binding_remove(const char *name, const HiloBinding *binding)
 {
 	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
 	bool		removed = false;
-	ListCell   *lc;
 
-	foreach(lc, hilo_bindings(name).all)
+	foreach_ptr(HiloBinding, row, hilo_bindings(name).all)
 	{
-		HiloBinding *row = lfirst(lc);
-
 		if (hilo_binding_equals(row, binding))
 			removed = delete_row(rel, &row->tid) || removed;
 	}
@@ -417,12 +408,8 @@ hilo_binding_remove(const char *name, const HiloBinding *binding)
 void
 hilo_bindings_refresh(const char *name, const HiloBindings *bindings)
 {
-	ListCell   *lc;
-
-	foreach(lc, bindings->all)
+	foreach_ptr(HiloBinding, binding, bindings->all)
 	{
-		HiloBinding *binding = lfirst(lc);
-
 		if (binding->is_old && hilo_bindings_lock(name, false) &&
 			hilo_binding_remove(name, binding))
 			hilo_binding_add(name, binding);
@@ -485,12 +472,8 @@ hilo_forget_trigger(Oid trigger)
 void
 hilo_clean_notes(void)
 {
-	ListCell   *lc;
-
-	foreach(lc, read_rows(NULL, InvalidCommandId))
+	foreach_ptr(HiloBinding, note, read_rows(NULL, InvalidCommandId))
 	{
-		HiloBinding *note = lfirst(lc);
-
 		CHECK_FOR_INTERRUPTS();
 		if (note->kind == HILO_NOTED &&
 			strcmp(note->collection, note_name(note->object)) != 0)

@@ -73,7 +73,6 @@ hilo_default_draws(Node *expression, bool *numbers)
 	FuncExpr   *call;
 	Const	   *name;
 	char	   *function;
-	ListCell   *lc;
 
 	for (;;)
 	{
@@ -98,10 +97,8 @@ hilo_default_draws(Node *expression, bool *numbers)
 		strcmp(function, "hilo_next_tagged") != 0)
 		return NULL;
 	name = linitial(call->args);
-	foreach(lc, call->args)
+	foreach_ptr(NamedArgExpr, named, call->args)
 	{
-		NamedArgExpr *named = lfirst(lc);
-
 		if (IsA(named, NamedArgExpr) && named->argnumber == 0)
 			name = (Const *) named->arg;
 	}

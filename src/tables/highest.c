@@ -197,12 +197,11 @@ hilo_highest_here(Relation rel, AttrNumber attnum, const HiloIdReader *reader,
 	int64		max = Max(Min(sought->max, sought->limit), sought->above);
 	int64		number = 0;
 	bool		found = !reader->holds_ids && !hilo_holds_numbers(reader->type);
-	ListCell   *lc;
 
 	InitDirtySnapshot(dirty);
-	foreach(lc, RelationGetIndexList(rel))
+	foreach_oid(oid, RelationGetIndexList(rel))
 	{
-		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+		Relation	index = index_open(oid, AccessShareLock);
 
 		if (!found && is_in_order(index, &look))
 		{
@@ -257,7 +256,6 @@ hilo_column_highest(const HiloColumn *column, const HiloSought *sought,
 	char	   *name;
 	HiloIdReader reader;
 	bool		has_shards;
-	ListCell   *lc;
 
 	if (table == NULL)
 		return highest;
@@ -274,12 +272,12 @@ hilo_column_highest(const HiloColumn *column, const HiloSought *sought,
 	has_shards = hilo_citus_has_shards(column->relation);
 	if (has_shards)
 		hilo_citus_check_isolation(column->relation);
-	foreach(lc, has_shards ? list_make1_oid(column->relation) :
-			find_all_inheritors(column->relation, AccessShareLock, NULL))
+	foreach_oid(oid, has_shards ? list_make1_oid(column->relation) :
+				find_all_inheritors(column->relation, AccessShareLock, NULL))
 	{
-		Relation	rel = relation_open(lfirst_oid(lc), NoLock);
+		Relation	rel = relation_open(oid, NoLock);
 		char		kind = rel->rd_rel->relkind;
-		AttrNumber	attnum = get_attnum(lfirst_oid(lc), name);
+		AttrNumber	attnum = get_attnum(oid, name);
 		int64		number = 0;
 
 		if (attnum == InvalidAttrNumber ||

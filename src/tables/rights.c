@@ -34,12 +34,8 @@
 static bool
 lets_draw(const HiloBindings *bindings, Oid user, bool parts)
 {
-	ListCell   *lc;
-	ListCell   *part;
-
-	foreach(lc, bindings->all)
+	foreach_ptr(HiloBinding, binding, bindings->all)
 	{
-		HiloBinding *binding = lfirst(lc);
 		Oid			table = binding->living.relation;
 		Oid			role;
 
@@ -52,10 +48,8 @@ lets_draw(const HiloBindings *bindings, Oid user, bool parts)
 		}
 		if (!OidIsValid(table) || (parts && !has_subclass(table)))
 			continue;
-		foreach(part, parts ? find_all_inheritors(table, NoLock, NULL) : list_make1_oid(table))
+		foreach_oid(relation, parts ? find_all_inheritors(table, NoLock, NULL) : list_make1_oid(table))
 		{
-			Oid			relation = lfirst_oid(part);
-
 			if ((relation == table || get_rel_relispartition(relation)) &&
 				(pg_class_aclcheck(relation, user, ACL_INSERT) == ACLCHECK_OK ||
 				 pg_attribute_aclcheck_all(relation, user, ACL_INSERT,
@@ -98,11 +92,9 @@ stands_for_owners(const HiloBindings *bindings, Oid role, bool any)
 {
 	int			owners = 0;
 	int			matching = 0;
-	ListCell   *lc;
 
-	foreach(lc, bindings->all)
+	foreach_ptr(HiloBinding, binding, bindings->all)
 	{
-		HiloBinding *binding = lfirst(lc);
 		Oid			owner = get_role_oid(binding->owner, true);
 
 		if ((binding->kind != HILO_ATTACHED && binding->kind != HILO_BOUND) ||
@@ -138,17 +130,14 @@ hilo_may_advance(HiloCollection *collection, Oid topmost, bool *bound)
 	HiloBindings bindings;
 	Oid			owner;
 	bool		own = false;
-	ListCell   *lc;
 
 	*bound = false;
 	if (!(hilo_collection_row(collection)->flags & HILO_ROW_BOUND))
 		return true;
 	bindings = hilo_bindings(collection->ref.name);
 	owner = hilo_table_owner(topmost);
-	foreach(lc, bindings.all)
+	foreach_ptr(HiloBinding, binding, bindings.all)
 	{
-		HiloBinding *binding = lfirst(lc);
-
 		*bound = *bound || binding->kind != HILO_ALLOWED;
 		own = own || binding->living.relation == topmost;
 	}

@@ -98,14 +98,13 @@ key_named_like(const char *name)
 	HiloColumn	key = {InvalidOid};
 	Oid			constraint;
 	int			member;
-	ListCell   *lc;
 
-	foreach(lc, fetch_search_path(false))
+	foreach_oid(schema, fetch_search_path(false))
 	{
 		Oid			relid = InvalidOid;
 
-		if (!isAnyTempNamespace(lfirst_oid(lc)) && strlen(name) < NAMEDATALEN)
-			relid = get_relname_relid(name, lfirst_oid(lc));
+		if (!isAnyTempNamespace(schema) && strlen(name) < NAMEDATALEN)
+			relid = get_relname_relid(name, schema);
 		if (!OidIsValid(key.relation) && OidIsValid(relid) &&
 			(get_rel_relkind(relid) == RELKIND_RELATION ||
 			 get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE))
@@ -322,12 +321,10 @@ static void
 open_bound(HiloDocuments *documents)
 {
 	HiloBindings bindings = hilo_bindings(documents->identity);
-	ListCell   *lc;
 
 	hilo_bindings_refresh(documents->identity, &bindings);
-	foreach(lc, bindings.all)
+	foreach_ptr(HiloBinding, binding, bindings.all)
 	{
-		HiloBinding *binding = lfirst(lc);
 		HiloColumn	gone = {binding->object};
 
 		/* What hilo.bind() named and is gone is an error. */
@@ -403,11 +400,9 @@ bool
 hilo_documents_have(int64 number, void *arg)
 {
 	HiloDocuments *documents = arg;
-	ListCell   *lc;
 
-	foreach(lc, documents->places)
+	foreach_ptr(const Place, place, documents->places)
 	{
-		const Place *place = lfirst(lc);
 		bool		isnull;
 
 		if (hilo_owner_query_is_true(place->owner, !OidIsValid(place->function),
