@@ -81,8 +81,8 @@ typedef struct HiloRow
 									 * dropped, and it was not settled since */
 
 /*
- * A name, and where its row was last seen.  The place is verified before use,
- * so a reference stays usable.
+ * A name, and where its row was last seen: at first, all but the name is zero.
+ * The place is verified before use, so a reference stays usable.
  */
 typedef struct HiloRowRef
 {
@@ -122,14 +122,6 @@ typedef struct HiloNamedRow
 	const char *name;
 	HiloRow		row;
 } HiloNamedRow;
-
-/* A reference to a row that has not been seen yet. */
-static inline void
-hilo_row_ref_init(HiloRowRef *ref, const char *name)
-{
-	memset(ref, 0, sizeof(*ref));
-	ref->name = name;
-}
 
 /* A random number above 0 that cannot be guessed. */
 extern int64 hilo_random_number(void);

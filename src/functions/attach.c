@@ -215,12 +215,11 @@ Datum
 hilo_max(PG_FUNCTION_ARGS)
 {
 	Oid			relation = PG_GETARG_OID(0);
-	HiloCollection collection;
+	HiloCollection collection = {.ref.name = text_to_cstring(PG_GETARG_TEXT_PP(1))};
 	HiloRow		row;
 	bool		bound;
 
 	hilo_check_owned(relation);
-	hilo_collection_init(&collection, text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	if (hilo_drawing_columns(relation, collection.ref.name) == NIL ||
 		!hilo_may_advance(&collection, relation, &bound) ||
 		!hilo_counter_read(&collection.ref, &row))

@@ -218,7 +218,7 @@ PG_FUNCTION_INFO_V1(hilo_return_range);
 Datum
 hilo_return_range(PG_FUNCTION_ARGS)
 {
-	HiloRowRef	ref;
+	HiloRowRef	ref = {.name = NULL};
 	int64		last;
 	HiloClaim	rest = {.home = 0};
 
@@ -229,7 +229,7 @@ hilo_return_range(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("last must not be greater than high")));
-	hilo_row_ref_init(&ref, hilo_api_collection(fcinfo));
+	ref.name = hilo_api_collection(fcinfo);
 
 	/*
 	 * No claim has the token 0, which must not pass for an omitted argument.
@@ -291,7 +291,7 @@ hilo_format(PG_FUNCTION_ARGS)
 {
 	const char *name = hilo_api_collection(fcinfo);
 	HiloEntry  *entry = hilo_entry_known(name);
-	HiloCollection unknown;
+	HiloCollection unknown = {.ref.name = name};
 	HiloCollection *collection = entry != NULL ? &entry->collection : &unknown;
 	const char *tag;
 	int64		number;
@@ -300,7 +300,6 @@ hilo_format(PG_FUNCTION_ARGS)
 												   hilo_identity_parts_separator,
 												   hilo_server_prefix);
 
-	hilo_collection_init(&unknown, name);
 	if (PG_NARGS() > 2)
 		tag = hilo_api_name(fcinfo, 2, "node_tag");
 	else

@@ -110,7 +110,7 @@ merge_counter(TriggerData *trigdata)
 	const char *name = name_column(trigdata, HILO_TABLE_COUNTERS);
 	HeapTupleHeader header = trigdata->tg_trigtuple->t_data;
 	HiloRow		other;
-	HiloRowRef	ref;
+	HiloRowRef	ref = {.name = name};
 
 	/* The row may come from a server with another separator. */
 	if (!hilo_is_own_name(name))
@@ -125,7 +125,6 @@ merge_counter(TriggerData *trigdata)
 	check_counter(&other);
 	check_hub(name, &other);
 
-	hilo_row_ref_init(&ref, name);
 	hilo_counter_merge(&ref, &other);
 }
 

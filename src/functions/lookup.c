@@ -77,7 +77,7 @@ static bool
 sync_collection(const char *name, int64 *max)
 {
 	HiloBindings bindings = hilo_bindings(name);
-	HiloCollection collection;
+	HiloCollection collection = {.ref.name = name};
 	char		buffer[HILO_MAX_ROW_NAME_LEN];
 	int			level;
 
@@ -87,7 +87,6 @@ sync_collection(const char *name, int64 *max)
 	level = NewGUCNestLevel();
 	if (LockTimeout == 0)
 		hilo_sql_set_locally("lock_timeout", LOCK_TIMEOUT);
-	hilo_collection_init(&collection, name);
 	*max = sync_counter(&collection, &bindings);
 
 	/* Attached columns hold no identities. */
@@ -162,7 +161,7 @@ static void
 bind_name(const char *name, const HiloBinding *binding)
 {
 	HiloBindings bindings;
-	HiloRowRef	ref;
+	HiloRowRef	ref = {.name = name};
 
 	(void) hilo_bindings_lock(name, true);
 	bindings = hilo_bindings(name);
@@ -182,7 +181,6 @@ bind_name(const char *name, const HiloBinding *binding)
 			(void) hilo_binding_remove(name, other);
 	}
 	hilo_binding_add(name, binding);
-	hilo_row_ref_init(&ref, name);
 	(void) hilo_counter_adopt(&ref, -1, hilo_bindings(name).limit, true);
 }
 

@@ -113,10 +113,9 @@ hilo_pool(PG_FUNCTION_ARGS)
 	hilo_init_materialized(fcinfo);
 	foreach_ptr(const HiloPooled, pooled, hilo_pool_list())
 	{
-		HiloRowRef	ref;
+		HiloRowRef	ref = {.name = pooled->name};
 		HiloRow		row;
 
-		hilo_row_ref_init(&ref, pooled->name);
 		(void) hilo_counter_read(&ref, &row);
 		for (int i = 0; i < pooled->count; i++)
 		{

@@ -183,11 +183,10 @@ hilo_identity_id(const HiloIdentity *identity, int64 number)
 text *
 hilo_next_server_side_id(const char *prefix)
 {
-	HiloCollection collection;
+	HiloCollection collection = {.ref.name = HILO_OWN_NAME};
 
 	hilo_check_server_side_prefix(prefix,
 								  hilo_identity_parts_separator);
-	hilo_collection_init(&collection, HILO_OWN_NAME);
 	hilo_draw_right_check_node(&collection, hilo_has_own_tag());
 	return hilo_server_side_id(prefix, hilo_collection_draw(&collection, 0),
 							   hilo_node_tag);

@@ -297,12 +297,11 @@ store_term(const HiloTerm *term)
 
 		foreach_ptr(HiloNamedRow, named, counters)
 		{
-			HiloRowRef	ref;
+			HiloRowRef	ref = {.name = named->name};
 			XLogRecPtr	stored;
 
 			if (named->row.term >= term->number)
 				continue;
-			hilo_row_ref_init(&ref, named->name);
 			stored = hilo_counter_note_term(&ref, term);
 			lsn = Max(lsn, stored);
 		}
@@ -429,14 +428,13 @@ take_in_items(const char *hub, const List *counters, const HiloHubAnswer *answer
 	{
 		const HiloNamedRow *named = list_nth(counters, i);
 		const HiloLeaseAnswer *item = &answer->items[i];
-		HiloRowRef	ref;
+		HiloRowRef	ref = {.name = named->name};
 		HiloClaim	none;
 
 		if (strcmp(item->name, named->name) != 0 || item->hub_epoch == 0 ||
 			!(named->row.flags & HILO_ROW_LEASED) ||
 			strcmp(NameStr(named->row.hub), hub) != 0)
 			continue;
-		hilo_row_ref_init(&ref, named->name);
 		if (hilo_counter_take_in(&ref, &named->row, item, &none) != HILO_TAKEN)
 			continue;
 		hilo_row_flush(none.lsn);
@@ -758,14 +756,13 @@ hilo_lease_fetch_ahead(void)
 static bool
 fetch_one(const char *name, HiloHubAnswer *lost)
 {
-	HiloRowRef	ref;
+	HiloRowRef	ref = {.name = name};
 	HiloRow		row;
 	HiloPoolLease state;
 	HiloHubAnswer answer;
 	Need		need = {.least = 1};
 	bool		got = false;
 
-	hilo_row_ref_init(&ref, name);
 	if (!hilo_counter_read(&ref, &row) || !(row.flags & HILO_ROW_LEASED) ||
 		NameStr(row.hub)[0] == '\0' || row.max >= row.max_value ||
 		hilo_pool_wait_to_ask(name, false, &state) != HILO_POOL_ASK)

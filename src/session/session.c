@@ -493,7 +493,7 @@ hilo_entry(const char *name, const char *separator)
 	{
 		entry = hash_search(entries, name, HASH_ENTER, NULL);
 		memset(&entry->checked, 0, sizeof(HiloEntry) - offsetof(HiloEntry, checked));
-		hilo_collection_init(&entry->collection, entry->name);
+		entry->collection.ref.name = entry->name;
 	}
 	if (separator != NULL)
 		entry->checked = hilo_settings_generation;

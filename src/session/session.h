@@ -19,6 +19,7 @@
 
 /*
  * A collection, identity, or the server-side ids: its row, and its options.
+ * At first, all but ref.name is zero.
  */
 typedef struct HiloCollection
 {
@@ -38,7 +39,7 @@ static inline void
 hilo_collection_init(HiloCollection *collection, const char *name)
 {
 	memset(collection, 0, sizeof(*collection));
-	hilo_row_ref_init(&collection->ref, name);
+	collection->ref.name = name;
 }
 
 /*

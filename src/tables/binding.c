@@ -352,9 +352,8 @@ insert_row(const char *name, const HiloBinding *binding)
 void
 hilo_binding_add(const char *name, const HiloBinding *binding)
 {
-	HiloRowRef	ref;
+	HiloRowRef	ref = {.name = name};
 
-	hilo_row_ref_init(&ref, name);
 	(void) hilo_counter_adopt(&ref, -1, PG_INT64_MAX, true);
 	insert_row(name, binding);
 	CommandCounterIncrement();

@@ -344,11 +344,10 @@ HiloDocuments *
 hilo_documents_open(const char *identity, bool or_named_like)
 {
 	HiloDocuments *documents = make_documents(identity);
-	HiloRowRef	ref;
+	HiloRowRef	ref = {.name = identity};
 	HiloRow		row;
 
 	/* hilo.binding is read only if the row says that it may be bound. */
-	hilo_row_ref_init(&ref, identity);
 	(void) hilo_counter_read(&ref, &row);
 	if (row.flags & HILO_ROW_BOUND)
 		open_bound(documents);
@@ -384,14 +383,13 @@ hilo_documents_close(HiloDocuments *documents)
 bool
 hilo_documents_may_lead(const HiloDocuments *documents)
 {
-	HiloCollection collection;
+	HiloCollection collection = {.ref.name = documents->identity};
 	bool		bound;
 	Place	   *own;
 
 	if (documents->bound || !OidIsValid(documents->own_table))
 		return documents->bound;
 	own = linitial(documents->places);
-	hilo_collection_init(&collection, documents->identity);
 	return hilo_catalog_may_seed(true, own->owner) ||
 		(hilo_may_advance(&collection, documents->own_table, &bound) && bound);
 }
