@@ -14,7 +14,6 @@
 #define HILO_COMPAT_H
 
 #include "access/genam.h"
-#include "access/reloptions.h"
 #include "access/tableam.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_foreign_server.h"
@@ -28,7 +27,6 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
-#include "postmaster/autovacuum.h"
 #include "replication/syncrep.h"
 #include "replication/walsender.h"
 #include "replication/walsender_private.h"
@@ -36,11 +34,9 @@
 #include "storage/lock.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
-#include "storage/sinvaladt.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
-#include "utils/regproc.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 #include "utils/wait_event.h"

@@ -8,7 +8,6 @@
  */
 #include "postgres.h"
 
-#include "storage/lmgr.h"
 #include "utils/pg_lsn.h"
 #include "utils/snapmgr.h"
 

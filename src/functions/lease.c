@@ -14,7 +14,6 @@
 #include "utils/builtins.h"
 #include "utils/pg_lsn.h"
 
-#include "base/sql.h"
 #include "servers/hub.h"
 #include "servers/member.h"
 #include "session/call.h"

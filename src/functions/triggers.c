@@ -18,7 +18,6 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/syscache.h"
 
 #include "base/sql.h"
 #include "ids/assign.h"

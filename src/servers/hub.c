@@ -11,8 +11,6 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xlog.h"
-#include "catalog/pg_collation.h"
-#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"

@@ -14,7 +14,6 @@
 #include "utils/timestamp.h"
 
 #include "base/settings.h"
-#include "servers/citus.h"
 #include "servers/hub.h"
 #include "servers/member.h"
 #include "session/call.h"
