@@ -1,6 +1,6 @@
 # coverage.pl: say which lines the tests have reached, after gcov --json-format.
 #
-#   perl coverage.pl UNREACHED FOLDER
+#   perl coverage.pl UNREACHED FOLDER...
 #
 # Prints a table of the files, then the lines that were not reached.  Those that
 # UNREACHED does not name make it fail, and so do less than 95 of 100 lines.
@@ -14,7 +14,7 @@ use warnings;
 use IO::Uncompress::Gunzip qw(gunzip);
 use JSON::PP;
 
-my ($unreached, $folder) = @ARGV;
+my ($unreached, @folders) = @ARGV;
 my @known;
 open(my $in, '<', $unreached) or die "$unreached: $!";
 while (<$in>)
@@ -29,7 +29,7 @@ close($in);
 
 # The lines of all files: how often reached, and in which function.
 my %lines;
-foreach my $report (glob("$folder/*.gcov.json.gz"))
+foreach my $report (map { glob("$_/*.gcov.json.gz") } @folders)
 {
 	gunzip($report => \my $json) or die $report;
 	foreach my $file (@{ decode_json($json)->{files} })
@@ -43,7 +43,7 @@ foreach my $report (glob("$folder/*.gcov.json.gz"))
 		}
 	}
 }
-die "no report in $folder\n" unless %lines;
+die "no report in @folders\n" unless %lines;
 
 sub percent { sprintf('%5.1f %%', 100 * $_[0] / $_[1]) }
 
@@ -80,7 +80,7 @@ printf "%-24s %6d %8d %s\n", 'all', $all, $reached, percent($reached, $all);
 my $unnamed = 0;
 foreach my $run (@missed)
 {
-	open(my $source, '<', "$folder/src/$run->{file}") or die "$run->{file}: $!";
+	open(my $source, '<', "$folders[0]/src/$run->{file}") or die "$run->{file}: $!";
 	my @text = <$source>;
 	close($source);
 	my $text = join '', @text[ $run->{first} - 1 .. $run->{last} - 1 ];

@@ -484,11 +484,11 @@ sub build_variant
 }
 
 # The same with failure points, which the setting test.failure_point names, and with
-# constants that settings test.* replace.  Without $edit it is built once for all tests of a run.
+# constants that settings test.* replace; PROFILE of the run is kept.  Without $edit it is built once for all tests of a run.
 sub build_failure_points
 {
 	my ($edit) = @_;
-	my @points = ($edit, 'PROFILE=-DHILO_FAILURE_POINTS');
+	my @points = ($edit, join ' ', 'PROFILE=-DHILO_FAILURE_POINTS', $ENV{PROFILE} // ());
 	return build_variant(PostgreSQL::Test::Utils::tempdir() . '/points', @points) if $edit;
 
 	my $dir = abs_path($PostgreSQL::Test::Utils::tmp_check) . '/points';
