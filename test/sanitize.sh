@@ -146,7 +146,7 @@ run_coverage() {
     # Many tests reach lines in the build with failure points.
     points=$work/covered/tmp_check/points/tree
     (cd "$work/covered" && gcov --json-format src/*/*.gcno *.gcno >/dev/null) &&
-        (cd "$points" && gcov --json-format src/*/*.gcno >/dev/null) &&
+        (cd "$points" && gcov --json-format src/*/*.gcno *.gcno >/dev/null) &&
         perl "$top/test/sanitize/coverage.pl" "$top/test/sanitize/unreached" "$work/covered" "$points" &&
         [ "$good" -eq 0 ]
 }
