@@ -4,7 +4,7 @@
 # sequence misses rows.  And no draw that begins after another has returned gets a smaller number.
 #
 # HILO_ORDERED_ROWS is about how many rows are written, HILO_ORDERED_KILLS how often the server is killed in that.  The long form,
-# 2,000,000 and 20, wrote 2,237,294 rows: no reader missed one, and the one on a sequence missed 15,472.
+# 10,000,000 and 20, wrote 10,366,105 rows: no reader missed one, and the one on a sequence missed 174,542.
 use strict;
 use warnings;
 
