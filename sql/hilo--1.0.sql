@@ -438,7 +438,9 @@ CREATE FUNCTION hilo._drawn_elsewhere(collection text) RETURNS bigint
         JOIN pg_language l ON l.oid = p.prolang AND l.lanname = 'c'
         JOIN pg_depend n ON n.refclassid = 'pg_proc'::regclass AND n.refobjid = p.oid
         LEFT JOIN pg_attrdef d ON n.classid = 'pg_attrdef'::regclass AND d.oid = n.objid
-    WHERE p.prosrc IN ('hilo_next', 'hilo_next_tagged', 'hilo_next_number') AND COALESCE(hilo._draws_from(d.adbin), _drawn_elsewhere.collection) = _drawn_elsewhere.collection
+        LEFT JOIN pg_type y ON n.classid = 'pg_type'::regclass AND y.oid = n.objid
+    WHERE p.prosrc IN ('hilo_next', 'hilo_next_tagged', 'hilo_next_number')
+        AND COALESCE(hilo._draws_from(d.adbin), hilo._draws_from(y.typdefaultbin), _drawn_elsewhere.collection) = _drawn_elsewhere.collection
         AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = d.adrelid AND t.tgfoid = 'hilo.advance()'::regprocedure
             AND t.tgenabled IN ('O', 'A') AND (hilo._trigger_arguments(t.tgargs))[1] = _drawn_elsewhere.collection)
 $$;

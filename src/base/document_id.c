@@ -83,7 +83,7 @@ check_name(const char *what, const char *name, int len)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s name \"%.*s\" must not contain \"|\"",
 						what, len, name),
-				 name[allowed + 1] != '\0' ? 0 :
+				 allowed == 0 || name[allowed + 1] != '\0' ? 0 :
 				 errhint("To draw from an identity, use next_identity().")));
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

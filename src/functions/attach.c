@@ -148,17 +148,19 @@ static void
 note_triggers(Oid relation, const char *collection)
 {
 	Relation	rel = table_open(relation, NoLock);
+	TriggerDesc *triggers = CopyTriggerDesc(rel->trigdesc);
 
-	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	/* A look-up may rebuild the relcache entry. */
+	table_close(rel, NoLock);
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
-		Trigger    *trigger = &rel->trigdesc->triggers[i];
+		Trigger    *trigger = &triggers->triggers[i];
 
 		if (trigger->tgnargs > 0 &&
 			strcmp(trigger->tgargs[0], collection) == 0 &&
 			strcmp(hilo_c_function(trigger->tgfoid), "hilo_advance") == 0)
 			hilo_note_trigger(trigger->tgoid);
 	}
-	table_close(rel, NoLock);
 }
 
 /*
@@ -190,7 +192,7 @@ hilo_attach_counter(PG_FUNCTION_ARGS)
 	if (PG_GETARG_BOOL(4))
 		sought.above = hilo_column_highest(&column, &sought, true);
 	record(column.relation, collection.ref.name);
-	foreach_oid(table, find_all_inheritors(column.relation, NoLock, NULL))
+	foreach_oid(table, find_all_inheritors(column.relation, AccessShareLock, NULL))
 		note_triggers(table, collection.ref.name);
 	HILO_FAILURE_POINT("column bound");
 

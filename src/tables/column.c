@@ -77,7 +77,9 @@ hilo_default_draws(Node *expression, bool *numbers)
 	for (;;)
 	{
 		call = (FuncExpr *) expression;
-		if (IsA(call, RelabelType))
+		if (call == NULL)
+			return NULL;
+		else if (IsA(call, RelabelType))
 			expression = (Node *) ((RelabelType *) expression)->arg;
 		else if (IsA(call, CoerceViaIO))
 			expression = (Node *) ((CoerceViaIO *) expression)->arg;

@@ -169,6 +169,8 @@ DROP TABLE tooled;
 -- However the argument is written.
 CREATE TABLE by_name (id bigint DEFAULT hilo_next_number(collection => 'by_name'), t text DEFAULT hilo_next(node_tag => 'A', collection => 'by_name'));
 SELECT adnum, hilo._draws_from(adbin) FROM pg_attrdef WHERE adrelid = 'by_name'::regclass ORDER BY adnum;
+-- An empty expression draws from nothing.
+SELECT count(hilo._draws_from(ev_qual)) FROM pg_rewrite;
 DROP TABLE by_name;
 
 -- None of these is drawn again: somebody can have seen it.

@@ -331,3 +331,13 @@ CALL hilo.attach_online('regress_online');
 INSERT INTO regress_online DEFAULT VALUES RETURNING id;
 DROP TABLE regress_online;
 SELECT hilo.drop('regress_online');
+-- A default of a domain that draws from another collection changes nothing: a number that is an id already is drawn again.
+CREATE DOMAIN regress_other AS bigint DEFAULT hilo_next_number('regress_other');
+CREATE TABLE regress_back (id bigint DEFAULT hilo_next_number('regress_back'), v text);
+INSERT INTO regress_back VALUES (1), (2), (3);
+CREATE TRIGGER advance BEFORE INSERT ON regress_back FOR EACH ROW EXECUTE FUNCTION hilo.advance('regress_back', 'was nothing');
+SELECT hilo._drawn_elsewhere('regress_back'), hilo._drawn_elsewhere('regress_other');
+INSERT INTO regress_back (v) VALUES ('a') RETURNING id > 3 AS is_new;
+DROP TABLE regress_back;
+DROP DOMAIN regress_other;
+SELECT hilo.drop('regress_back');
