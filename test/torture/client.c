@@ -121,8 +121,10 @@ transaction(void)
 			see_failure(holding - 1, CURSOR_ROWS, now_us());
 		}
 		end_transaction();
-		if (holding > 0 && connected())
-			command("CLOSE ALL");
+
+		/* That may be cancelled, too. */
+		while (holding > 0 && connected() && !command("CLOSE ALL"))
+			;
 	}
 	holding = 0;
 	in_transaction = failed = serializable = false;
