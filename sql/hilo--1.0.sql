@@ -1033,7 +1033,7 @@ COMMENT ON FUNCTION hilo.detach_all(regnamespace) IS
     'hilo.detach() for each attached table of a schema; result: what was restored, or why not';
 
 --
--- Who may draw
+-- The right to draw
 --
 CREATE FUNCTION hilo.allow(collection text, role name) RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_allow';

@@ -314,7 +314,7 @@ hilo_set_identity(PG_FUNCTION_ARGS)
 
 		if (deleteDependencyRecordsForClass(RelationRelationId, sequence,
 											RelationRelationId, before) != 1)
-			elog(ERROR, "sequence %u does not depend on one column", sequence);
+			refuse_identity(&column, "Its sequence was changed at the same time.");
 		ObjectAddressSet(object, RelationRelationId, sequence);
 		ObjectAddressSubSet(referenced, RelationRelationId, owner, attnum);
 		recordDependencyOn(&object, &referenced, after);
@@ -373,7 +373,7 @@ hilo_draws_from(PG_FUNCTION_ARGS)
 }
 
 /*
- * Who may draw
+ * The right to draw
  */
 
 /*

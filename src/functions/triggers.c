@@ -395,7 +395,7 @@ fires_first(TriggerData *trigdata)
 }
 
 /*
- * True if the row's number may be replaced, because nobody can have seen it: it
+ * True if the row's number may be replaced, because no one can have seen it: it
  * is the last one that this session has drawn, for a stored default, in this
  * command; neither hilo_last_number() nor a trigger has been given it.  Nor may a
  * stored default draw from the collection that is not of a table with such a

@@ -128,7 +128,7 @@ typedef struct HiloEntry
 
 	/*
 	 * The command in which a stored default drew the last number, which
-	 * nobody can have seen yet; 0: not so.  See hilo_command().
+	 * was shown to no one yet; 0: not so.  See hilo_command().
 	 */
 	uint64		unseen;
 
