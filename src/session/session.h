@@ -127,8 +127,8 @@ typedef struct HiloEntry
 	}			growth;
 
 	/*
-	 * The command in which a stored default drew the last number, which
-	 * was shown to no one yet; 0: not so.  See hilo_command().
+	 * The command in which a stored default drew the last number, which was
+	 * shown to no one yet; 0: not so.  See hilo_command().
 	 */
 	uint64		unseen;
 
