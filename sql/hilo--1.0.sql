@@ -178,18 +178,22 @@ CREATE TABLE hilo.binding (
     object_name text,
     column_name text,
     column_number integer,
-    owner text
+    owner text,
+    was text,
+    sequence text
 ) USING heap;
 CREATE INDEX binding_collection_idx ON hilo.binding USING btree (collection);
 COMMENT ON TABLE hilo.binding IS
-    'what hilo.attach(), hilo.bind() and hilo.allow() did, and which triggers have looked at their tables';
-COMMENT ON COLUMN hilo.binding.collection IS 'name of the collection or identity; of a note, |, the OID of the trigger, and the transaction that changed it last';
-COMMENT ON COLUMN hilo.binding.kind IS 'attached: a table was; bound: to a column; asked: a function; allowed: a role may draw; noted: a trigger has looked at its table';
-COMMENT ON COLUMN hilo.binding.object IS 'OID of the relation, function or trigger; 0: restored, and not found by its name yet';
-COMMENT ON COLUMN hilo.binding.object_name IS 'qualified name of the relation or function, by which a restored row finds it';
+    'which tables are attached to collections, where the documents of identities are, and which roles may draw';
+COMMENT ON COLUMN hilo.binding.collection IS 'name of the collection or identity';
+COMMENT ON COLUMN hilo.binding.kind IS 'attached: a table, by hilo.attach(); bound: a column, by hilo.bind(); allowed: a role, by hilo.allow()';
+COMMENT ON COLUMN hilo.binding.object IS 'OID of the relation or role; 0: restored, and not found by its name yet, or all roles';
+COMMENT ON COLUMN hilo.binding.object_name IS 'qualified name of the relation, by which a restored row finds it';
 COMMENT ON COLUMN hilo.binding.column_name IS 'name of a bound column';
 COMMENT ON COLUMN hilo.binding.column_number IS 'number of a bound column';
-COMMENT ON COLUMN hilo.binding.owner IS 'owner of the relation, or the role that may draw; "public": all roles';
+COMMENT ON COLUMN hilo.binding.owner IS 'owner of the relation, or the role that may draw, by which a restored row finds it; "public": all roles';
+COMMENT ON COLUMN hilo.binding.was IS 'of an attached table: what drew before, a sequence or nothing';
+COMMENT ON COLUMN hilo.binding.sequence IS 'of an attached table: qualified name of that sequence';
 COMMENT ON INDEX hilo.binding_collection_idx IS 'finds the bindings of a collection';
 
 --
@@ -211,7 +215,7 @@ BEGIN
             ('hilo', 'seed', 'drop', '', 'NOTHING'),
             ('hub', 'lease_from', 'lease_from', '', 'USING INDEX hub_hub_idx'),
             ('member', 'lease', 'hub_forget', '', 'USING INDEX member_member_idx'),
-            ('binding', 'bind', 'unbind', 'WHERE kind <> ''noted''', 'NOTHING')) v("table", changes, deletes, dumped, identity) LOOP
+            ('binding', 'bind', 'unbind', '', 'NOTHING')) v("table", changes, deletes, dumped, identity) LOOP
         EXECUTE pg_catalog.format($sql$
             CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.%1$I
                 FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo.%2$s', 'hilo.%3$s');
@@ -278,6 +282,25 @@ COMMENT ON FUNCTION hilo.return_range(text, bigint, bigint, bigint) IS
     'give back the unused numbers, those above last, of a client program''s range from hilo.next_range() that ends at high; true if they went back';
 
 --
+-- Sequences
+--
+CREATE FUNCTION hilo.nextval(sequence regclass) RETURNS bigint
+    LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_nextval';
+COMMENT ON FUNCTION hilo.nextval(regclass) IS
+    'draw the next number of a sequence as nextval() does, but from a range of this session that follows the rate; on disk before it is returned, and not among the ids of the columns that draw from the sequence';
+
+CREATE FUNCTION hilo.reserve(sequence regclass, count bigint, OUT low bigint, OUT high bigint) RETURNS record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_reserve_of_sequence';
+COMMENT ON FUNCTION hilo.reserve(regclass, bigint) IS
+    'draw exactly count contiguous numbers of a sequence with increment 1, low to high, for the caller; at most hilo.max_range_size';
+
+-- No user can call a function with an argument of type internal.
+CREATE FUNCTION hilo._identity_nextval(sequence regclass, internal) RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_identity_nextval';
+COMMENT ON FUNCTION hilo._identity_nextval(regclass, internal) IS
+    'for the setting hilo.sequences: draw the number of an identity column';
+
+--
 -- Administer collections
 --
 CREATE FUNCTION hilo.seed(collection text, value bigint, force boolean DEFAULT false) RETURNS bigint
@@ -285,20 +308,10 @@ CREATE FUNCTION hilo.seed(collection text, value bigint, force boolean DEFAULT f
 COMMENT ON FUNCTION hilo.seed(text, bigint, boolean) IS
     'advance a collection to at least value, or set it with force, at once and for good; returns the max now stored; on a hub that has given leases of it, force requires that all its members are forgotten, see hilo.hub_forget()';
 
-CREATE FUNCTION hilo.sync(collection text) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_sync';
-COMMENT ON FUNCTION hilo.sync(text) IS
-    'advance a collection to at least the highest number in the columns it is bound to, at once and for good; returns the max now stored';
-
 CREATE FUNCTION hilo._counted_number(id text, start text, counted integer) RETURNS bigint
     LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_counted_number';
 COMMENT ON FUNCTION hilo._counted_number(text, text, integer) IS
     'the number in an id, if that begins with start and a draw of the collection could equal it: with any tag or none (0), with a tag (1), without one (2); called when the highest number in a table is looked up';
-
-CREATE FUNCTION hilo.sync(OUT collection text, OUT max bigint) RETURNS SETOF record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_sync_all';
-COMMENT ON FUNCTION hilo.sync() IS
-    'advance all collections that are bound to columns, as hilo.sync(text) does for one';
 
 CREATE FUNCTION hilo.drop(collection text, force boolean DEFAULT false) RETURNS boolean
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_drop';
@@ -364,11 +377,6 @@ CREATE FUNCTION hilo.bind(collection text, relation regclass, column_name name) 
 COMMENT ON FUNCTION hilo.bind(text, regclass, name) IS
     'bind an identity to the column that holds its ids or numbers and leads a btree index';
 
-CREATE FUNCTION hilo.bind(collection text, taken regprocedure) RETURNS void
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_bind';
-COMMENT ON FUNCTION hilo.bind(text, regprocedure) IS
-    'bind an identity to a function from bigint to boolean that tells whether a number is taken; it runs as its owner';
-
 CREATE FUNCTION hilo.unbind(collection text) RETURNS boolean
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_unbind';
 COMMENT ON FUNCTION hilo.unbind(text) IS
@@ -387,123 +395,99 @@ CREATE FUNCTION hilo.assign_id() RETURNS trigger
 COMMENT ON FUNCTION hilo.assign_id() IS
     'BEFORE INSERT trigger for each row: assigns hilo_document_id() to the column that the first argument names; the collection is the second argument, or else the table''s name';
 
-CREATE FUNCTION hilo.advance() RETURNS trigger
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_advance';
-COMMENT ON FUNCTION hilo.advance() IS
-    'trigger of attached tables: advances the collection that the first argument names for ids chosen by hand, and after a restore for existing ids';
-
 --
 -- Which columns draw
 --
 -- Names with an underscore are the extension's own business.
-CREATE FUNCTION hilo._draws_from(expression pg_node_tree) RETURNS text
-    LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_draws_from';
-COMMENT ON FUNCTION hilo._draws_from(pg_node_tree) IS
-    'collection that a stored default draws from: it is one call of hilo_next() or hilo_next_number() with a constant name, with nothing around it but casts; null: none';
+CREATE FUNCTION hilo._draws(expression pg_node_tree, OUT sequence oid, OUT collection text, OUT by_hilo boolean) RETURNS record
+    LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_draws';
+COMMENT ON FUNCTION hilo._draws(pg_node_tree) IS
+    'what a stored default draws from, if it is one call with a constant sequence or collection and nothing around it but casts: the sequence, or else the collection, and whether by a function of the extension; null: nothing';
 
-CREATE FUNCTION hilo._drawing_columns(OUT relation oid, OUT column_number smallint, OUT collection text) RETURNS SETOF record
+CREATE FUNCTION hilo._drawing_columns(OUT relation oid, OUT column_number smallint, OUT collection text, OUT sequence oid) RETURNS SETOF record
     LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     WITH function AS (
         SELECT p.oid FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang AND l.lanname = 'c'
-        WHERE p.prosrc IN ('hilo_next', 'hilo_next_tagged', 'hilo_next_number')),
-    drawing AS (
-        SELECT d.adrelid, d.adnum, hilo._draws_from(d.adbin) AS collection
+        WHERE p.prosrc IN ('hilo_next', 'hilo_next_tagged', 'hilo_next_number', 'hilo_nextval')),
+    stored AS (
+        SELECT d.adrelid AS relation, d.adnum AS column_number, d.adbin AS expression
         FROM function f
             JOIN pg_depend n ON n.refclassid = 'pg_proc'::regclass AND n.refobjid = f.oid AND n.classid = 'pg_attrdef'::regclass
             JOIN pg_attrdef d ON d.oid = n.objid
             JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum AND a.attgenerated = ''
         UNION ALL
-        SELECT a.attrelid, a.attnum, hilo._draws_from(t.typdefaultbin)
+        SELECT a.attrelid, a.attnum, t.typdefaultbin
         FROM function f
             JOIN pg_depend n ON n.refclassid = 'pg_proc'::regclass AND n.refobjid = f.oid AND n.classid = 'pg_type'::regclass
             JOIN pg_type t ON t.oid = n.objid
             JOIN pg_attribute a ON a.atttypid = t.oid AND NOT a.atthasdef AND NOT a.attisdropped)
-    SELECT d.adrelid, d.adnum, d.collection
-    FROM drawing d JOIN pg_class c ON c.oid = d.adrelid AND c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't'
-    WHERE d.collection IS NOT NULL
+    SELECT s.relation, s.column_number, d.collection, d.sequence
+    FROM stored s JOIN pg_class c ON c.oid = s.relation AND c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't',
+        LATERAL hilo._draws(s.expression) d
+    WHERE d.by_hilo
 $$;
-COMMENT ON FUNCTION hilo._drawing_columns() IS 'columns of tables, except temporary ones, that draw from collections';
-
-CREATE FUNCTION hilo._trigger_arguments(arguments bytea) RETURNS text[]
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
-    SELECT trim_array(array_agg(convert_from(decode(p.part, 'hex'), getdatabaseencoding()) ORDER BY p.i), 1)
-    FROM unnest(string_to_array(regexp_replace(encode(arguments, 'hex'), '(..)', '\1 ', 'g'), '00 ')) WITH ORDINALITY p(part, i)
-$$;
-COMMENT ON FUNCTION hilo._trigger_arguments(bytea) IS 'arguments of a trigger, from pg_trigger.tgargs';
-
--- A default of a column that cannot be told counts, too.
-CREATE FUNCTION hilo._drawn_elsewhere(collection text) RETURNS bigint
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT count(*) FROM pg_proc p
-        JOIN pg_language l ON l.oid = p.prolang AND l.lanname = 'c'
-        JOIN pg_depend n ON n.refclassid = 'pg_proc'::regclass AND n.refobjid = p.oid
-        LEFT JOIN pg_attrdef d ON n.classid = 'pg_attrdef'::regclass AND d.oid = n.objid
-        LEFT JOIN pg_type y ON n.classid = 'pg_type'::regclass AND y.oid = n.objid
-    WHERE p.prosrc IN ('hilo_next', 'hilo_next_tagged', 'hilo_next_number')
-        AND COALESCE(hilo._draws_from(d.adbin), hilo._draws_from(y.typdefaultbin), _drawn_elsewhere.collection) = _drawn_elsewhere.collection
-        AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = d.adrelid AND t.tgfoid = 'hilo.advance()'::regprocedure
-            AND t.tgenabled IN ('O', 'A') AND (hilo._trigger_arguments(t.tgargs))[1] = _drawn_elsewhere.collection)
-$$;
-COMMENT ON FUNCTION hilo._drawn_elsewhere(text) IS
-    'for hilo.advance(): stored defaults that draw from the collection, or may do so, and are not of a table with a trigger for it';
+COMMENT ON FUNCTION hilo._drawing_columns() IS 'columns of tables, except temporary ones, that draw by hilo, by their defaults or those of their domains';
 
 CREATE VIEW hilo.attachments AS
-    WITH trigger AS MATERIALIZED (
-        SELECT t.tgrelid AS relation, t.tgname AS name, t.tgparentid <> '0'::pg_catalog.oid AS is_clone, (hilo._trigger_arguments(t.tgargs))[1] AS collection
-        FROM pg_catalog.pg_trigger t WHERE t.tgfoid = 'hilo.advance()'::pg_catalog.regprocedure::pg_catalog.oid AND t.tgnargs > 0::pg_catalog.int2),
-    either AS (
-        SELECT COALESCE(d.relation, t.relation) AS relation, d.column_number, COALESCE(d.collection, t.collection) AS collection, t.name
-        FROM hilo._drawing_columns() d FULL JOIN (SELECT * FROM trigger WHERE NOT is_clone) t
-            ON t.relation OPERATOR(pg_catalog.=) d.relation AND t.collection OPERATOR(pg_catalog.=) d.collection)
-    SELECT b.relation::pg_catalog.regclass AS relation,
-        (SELECT a.attname FROM pg_catalog.pg_attribute a WHERE a.attrelid OPERATOR(pg_catalog.=) b.relation AND a.attnum OPERATOR(pg_catalog.=) b.column_number) AS column_name,
-        b.collection, b.name AS trigger_name
-    FROM either b
-    WHERE NOT EXISTS (SELECT FROM trigger c WHERE c.is_clone AND c.relation OPERATOR(pg_catalog.=) b.relation AND c.collection OPERATOR(pg_catalog.=) b.collection);
-COMMENT ON VIEW hilo.attachments IS 'columns whose defaults draw from collections, and triggers that keep counters ahead; attached columns have both; the row of a partitioned table covers its partitions';
+    WITH RECURSIVE drawing AS MATERIALIZED (SELECT * FROM hilo._drawing_columns()),
+    ancestor(relation, parent) AS (
+        SELECT i.inhrelid, i.inhparent FROM drawing d JOIN pg_catalog.pg_inherits i ON i.inhrelid OPERATOR(pg_catalog.=) d.relation
+        UNION SELECT a.relation, i.inhparent FROM ancestor a JOIN pg_catalog.pg_inherits i ON i.inhrelid OPERATOR(pg_catalog.=) a.parent)
+    SELECT d.relation::pg_catalog.regclass AS relation, a.attname AS column_name, d.collection, d.sequence::pg_catalog.regclass AS sequence
+    FROM drawing d JOIN pg_catalog.pg_attribute a ON a.attrelid OPERATOR(pg_catalog.=) d.relation AND a.attnum OPERATOR(pg_catalog.=) d.column_number
+    WHERE NOT EXISTS (SELECT FROM ancestor t JOIN drawing p ON p.relation OPERATOR(pg_catalog.=) t.parent
+        JOIN pg_catalog.pg_attribute b ON b.attrelid OPERATOR(pg_catalog.=) p.relation AND b.attnum OPERATOR(pg_catalog.=) p.column_number AND b.attname OPERATOR(pg_catalog.=) a.attname
+        WHERE t.relation OPERATOR(pg_catalog.=) d.relation AND COALESCE(p.collection OPERATOR(pg_catalog.=) d.collection, p.sequence OPERATOR(pg_catalog.=) d.sequence));
+COMMENT ON VIEW hilo.attachments IS 'columns whose defaults draw by hilo; the row of a table covers its partitions and children that draw from the same';
 COMMENT ON COLUMN hilo.attachments.relation IS 'table';
-COMMENT ON COLUMN hilo.attachments.column_name IS 'column that draws; null: the trigger does nothing, because no column of the table draws from the collection';
-COMMENT ON COLUMN hilo.attachments.collection IS 'collection';
-COMMENT ON COLUMN hilo.attachments.trigger_name IS 'trigger that keeps the counter ahead of the column; null: none, so it falls behind ids chosen by hand';
+COMMENT ON COLUMN hilo.attachments.column_name IS 'column that draws';
+COMMENT ON COLUMN hilo.attachments.collection IS 'collection that it draws from; null: a sequence';
+COMMENT ON COLUMN hilo.attachments.sequence IS 'sequence that it draws from; null: a collection';
 
 --
 -- Attach and detach: DDL, run as the caller.  What SQL cannot do is in the C
 -- functions, each of which checks by itself what the caller may do.  The settings make
--- the server print and read expressions in one way.
+-- the server print expressions in one way.
 --
-CREATE FUNCTION hilo._lock(relation regclass, mode text, function text) RETURNS void
+CREATE FUNCTION hilo._lock(relation regclass, function text) RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_lock';
-COMMENT ON FUNCTION hilo._lock(regclass, text, text) IS
+COMMENT ON FUNCTION hilo._lock(regclass, text) IS
     'for hilo.attach() and hilo.detach(): lock a table of one''s own and its children; an error if rows that were committed could not be seen';
 
-CREATE FUNCTION hilo._may_attach(relation regclass, column_name name, collection text, assign boolean, alone boolean) RETURNS void
+CREATE FUNCTION hilo._check_holds(relation regclass, column_name name, assign boolean) RETURNS void
+    LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_check_column';
+COMMENT ON FUNCTION hilo._check_holds(regclass, name, boolean) IS
+    'for hilo.attach(): an error unless the column can hold ids, of text if they are to be assigned, or numbers';
+
+CREATE FUNCTION hilo._sync_sequence(sequence regclass, attach boolean) RETURNS bigint
+    LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_sync_sequence';
+COMMENT ON FUNCTION hilo._sync_sequence(regclass, boolean) IS
+    'for hilo.attach() and hilo.sync(): move a sequence to at least the highest number in its columns, and return where it is; to attach, the right to draw suffices, and a number is left alone that would use up more than half of what is left';
+
+CREATE FUNCTION hilo._may_attach(relation regclass, column_name name, collection text, alone boolean) RETURNS void
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_may_attach';
-COMMENT ON FUNCTION hilo._may_attach(regclass, name, text, boolean, boolean) IS
+COMMENT ON FUNCTION hilo._may_attach(regclass, name, text, boolean) IS
     'for hilo.attach(): check type, rights, and what the collection is bound to';
 
-CREATE FUNCTION hilo._attach_counter(relation regclass, column_name name, collection text, at_least bigint, read boolean,
-    OUT max bigint, OUT column_limit bigint, OUT range_size bigint, OUT node_tag text) RETURNS record
+CREATE FUNCTION hilo._bind_column(relation regclass, collection text, was text, sequence text) RETURNS void
+    LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_bind_column';
+COMMENT ON FUNCTION hilo._bind_column(regclass, text, text, text) IS
+    'for hilo.attach(): record that a table is attached to a collection, and what drew before';
+
+CREATE FUNCTION hilo._unbind_column(relation regclass, collection text, OUT was text, OUT sequence text) RETURNS record
+    LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_unbind_column';
+COMMENT ON FUNCTION hilo._unbind_column(regclass, text) IS
+    'for hilo.detach(): remove that record, and return it';
+
+CREATE FUNCTION hilo._attach_counter(relation regclass, column_name name, collection text, at_least bigint, OUT max bigint, OUT node_tag text, OUT ignored boolean) RETURNS record
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_attach_counter';
-COMMENT ON FUNCTION hilo._attach_counter(regclass, name, text, bigint, boolean) IS
-    'for hilo.attach(): record that the column is attached, and move the counter, which is not rolled back; returns its max, the highest number of the type, and options';
+COMMENT ON FUNCTION hilo._attach_counter(regclass, name, text, bigint) IS
+    'for hilo.attach(): move the counter, which is not rolled back; returns its max, its node tag, and whether the column has only ids of another form';
 
 CREATE FUNCTION hilo._max(relation regclass, collection text) RETURNS bigint
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_max';
 COMMENT ON FUNCTION hilo._max(regclass, text) IS
     'for hilo.detach(): the max of a collection, for the owner of a table that is attached to it; null: it does not exist, or others own it';
-
-CREATE FUNCTION hilo._clean_notes() RETURNS void
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_clean_notes_now';
-COMMENT ON FUNCTION hilo._clean_notes() IS 'for hilo.detach(): remove the notes of triggers that are gone';
-
-CREATE FUNCTION hilo._set_identity(relation regclass, column_name name, identity "char", sequence oid) RETURNS void
-    LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_set_identity';
-COMMENT ON FUNCTION hilo._set_identity(regclass, name, "char", oid) IS
-    'for hilo.attach() and hilo.detach(): make an identity column (a, d) of a column that owns a sequence, or the other way round, and leave the sequence as it is';
-
-CREATE FUNCTION hilo._check_expression(expression text) RETURNS void
-    LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_check_expression';
-COMMENT ON FUNCTION hilo._check_expression(text) IS 'for hilo.detach(): an error unless the text is exactly one expression';
 
 CREATE FUNCTION hilo._tree(relation regclass) RETURNS SETOF regclass
     LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -514,131 +498,34 @@ $$;
 COMMENT ON FUNCTION hilo._tree(regclass) IS 'a table, its partitions and its children';
 
 CREATE FUNCTION hilo._attribute(relation regclass, column_name name,
-    OUT kind text, OUT expression text, OUT identity "char", OUT type oid, OUT sequence regclass, OUT from_sequence text, OUT is_partition boolean, OUT collection text) RETURNS record
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
-    SELECT CASE WHEN a.attidentity = 'a' THEN 'identity always' WHEN a.attidentity = 'd' THEN 'identity'
-            WHEN e.expression IS NULL THEN 'nothing' WHEN e.expression = f.expression THEN 'sequence' ELSE 'default' END,
-        e.expression, a.attidentity, a.atttypid, s.sequence, f.expression, (SELECT c.relispartition FROM pg_class c WHERE c.oid = a.attrelid),
-        hilo._draws_from(CASE WHEN d.oid IS NULL THEN (SELECT t.typdefaultbin FROM pg_type t WHERE t.oid = a.atttypid) ELSE d.adbin END)
-    FROM pg_attribute a
+    OUT kind text, OUT expression text, OUT type oid, OUT sequence regclass, OUT own_sequence regclass, OUT is_partition boolean, OUT collection text, OUT number int2) RETURNS record
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
+    SELECT CASE WHEN a.attidentity <> '' THEN 'identity' WHEN y.typdefaultbin IS NOT NULL AND d.oid IS NULL THEN 'domain' WHEN e.expression IS NULL THEN 'nothing'
+            WHEN e.expression = f.call THEN 'sequence' WHEN e.expression = 'hilo.' || f.call THEN 'attached' WHEN w.collection IS NOT NULL THEN 'collection' ELSE 'default' END,
+        e.expression, a.atttypid, w.sequence, pg_get_serial_sequence(relation::text, column_name)::regclass, c.relispartition, w.collection, a.attnum
+    FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_type y ON y.oid = a.atttypid
         LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-        LEFT JOIN LATERAL (
-            SELECT min(c.oid)::regclass FROM pg_depend n JOIN pg_class c ON c.oid = n.objid AND c.relkind = 'S'
-            WHERE n.classid = 'pg_class'::regclass AND n.refclassid = 'pg_class'::regclass AND n.refobjid = a.attrelid AND n.refobjsubid = a.attnum
-                AND n.deptype = (CASE a.attidentity WHEN '' THEN 'a' ELSE 'i' END)::"char"
-            HAVING count(*) = 1) s(sequence) ON true,
+        LEFT JOIN LATERAL hilo._draws(COALESCE(d.adbin, y.typdefaultbin)) w ON true,
         LATERAL (SELECT pg_get_expr(d.adbin, d.adrelid)) e(expression),
-        LATERAL (SELECT 'nextval(''' || replace(s.sequence::text, '''', '''''') || '''::regclass)') f(expression)
+        LATERAL (SELECT 'nextval(' || quote_literal(w.sequence::regclass) || '::regclass)') f(call)
     WHERE a.attrelid = relation AND a.attname = column_name AND a.attnum > 0
 $$;
 COMMENT ON FUNCTION hilo._attribute(regclass, name) IS
-    'what draws the values of a column: nothing, sequence (that it owns), identity, identity always, or another default; its default; the default that draws from the sequence that it owns; the collection that it draws from';
+    'what draws the values of a column: nothing, sequence (exactly nextval of it), attached (exactly hilo.nextval), collection, identity, domain (the default is its), or another default; its default; the sequence and the collection that this draws from, and the sequence that the column owns';
 
-CREATE FUNCTION hilo._column_sequences(relation regclass, column_name name) RETURNS SETOF regclass
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT c.oid::regclass FROM pg_attribute a
-        JOIN pg_depend n ON n.classid = 'pg_class'::regclass AND n.refclassid = 'pg_class'::regclass AND n.refobjid = a.attrelid AND n.refobjsubid = a.attnum AND n.deptype IN ('a', 'i')
-        JOIN pg_class c ON c.oid = n.objid AND c.relkind = 'S'
-    WHERE a.attrelid = relation AND a.attname = column_name
-    UNION
-    SELECT c.oid::regclass FROM pg_attribute a
-        JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-        JOIN pg_depend n ON n.classid = 'pg_attrdef'::regclass AND n.objid = d.oid AND n.refclassid = 'pg_class'::regclass
-        JOIN pg_class c ON c.oid = n.refobjid AND c.relkind = 'S'
-    WHERE a.attrelid = relation AND a.attname = column_name
-$$;
-COMMENT ON FUNCTION hilo._column_sequences(regclass, name) IS 'sequences that a column owns, or that its default draws from';
-
-CREATE FUNCTION hilo._triggers(relation regclass,
-    OUT name name, OUT collection text, OUT column_name name, OUT kind text, OUT expression text, OUT assigns boolean, OUT attaching boolean) RETURNS SETOF record
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT t.tgname, a.list[1],
-        (SELECT c.attname FROM pg_attribute c JOIN pg_type y ON y.oid = c.atttypid LEFT JOIN pg_attrdef d ON d.adrelid = c.attrelid AND d.adnum = c.attnum
-         WHERE c.attrelid = t.tgrelid AND c.attnum > 0 AND hilo._draws_from(CASE WHEN d.oid IS NULL THEN y.typdefaultbin ELSE d.adbin END) = a.list[1]
-         ORDER BY c.attnum LIMIT 1),
-        CASE WHEN a.was IN ('was sequence', 'was identity', 'was identity always') OR a.by_default THEN substr(a.was, 5) ELSE 'nothing' END,
-        CASE WHEN a.by_default THEN a.list[3] END,
-        COALESCE(a.list[CASE WHEN a.by_default THEN 4 ELSE 3 END] = 'assign', false),
-        COALESCE(a.list[array_upper(a.list, 1) - 1] = 'attaching' AND array_upper(a.list, 1) >= 4, false)
-    FROM pg_trigger t, LATERAL hilo._trigger_arguments(t.tgargs) l(list),
-        LATERAL (SELECT l.list, l.list[2], l.list[2] = 'was default' AND l.list[3] IS NOT NULL) a(list, was, by_default)
-    WHERE t.tgrelid = relation AND t.tgparentid = '0'::oid AND t.tgfoid = 'hilo.advance()'::regprocedure AND t.tgnargs > 0
-    ORDER BY t.tgname
-$$;
-COMMENT ON FUNCTION hilo._triggers(regclass) IS
-    'a table''s own triggers, not the clones of its parent''s: the column that draws from the collection (null: none, so the trigger attaches nothing), and what the arguments say: what drew before, whether it assigns ids, whether hilo.attach_online() is under way';
-
--- A partition needs no trigger of its own if what drew its ids is what drew its parent's,
--- whose clone it has, or if nothing did.  A child made while its parent was attached
--- has the parent's new default; for it, what the parent had before is put back.
-CREATE FUNCTION hilo._put_triggers(relation regclass, column_name name, collection text, expression text, assign boolean, attaching boolean) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
-DECLARE
-    root record;
-    root_own record;
-    one regclass;
-    own record;
-    attribute record;
-    kind text;
-    old text;
-    assigns boolean;
-    base text;
-    suffix text;
-BEGIN
-    SELECT * INTO root FROM hilo._attribute(relation, column_name);
-    SELECT t.* INTO root_own FROM hilo._triggers(relation) t WHERE t.collection = _put_triggers.collection LIMIT 1;
-    FOR one IN SELECT t FROM hilo._tree(relation) t LOOP
-        SELECT t.* INTO own FROM hilo._triggers(one) t WHERE t.collection = _put_triggers.collection LIMIT 1;
-        SELECT * INTO attribute FROM hilo._attribute(one, column_name);
-        kind := attribute.kind;
-        old := attribute.expression;
-        assigns := COALESCE(assign, own.assigns, root_own.assigns, false);
-        IF own.name IS NOT NULL THEN
-            IF own.attaching THEN
-                CONTINUE WHEN attaching;
-            ELSIF attribute.collection = collection THEN
-                CONTINUE WHEN assigns = own.assigns;
-                kind := own.kind;
-                old := own.expression;
-            END IF;
-            EXECUTE format('DROP TRIGGER %I ON %s', own.name, one);
-        ELSIF root_own.name IS NOT NULL AND old = expression THEN
-            old := CASE WHEN root_own.kind = 'default' THEN root_own.expression WHEN root_own.kind = 'sequence' THEN root.from_sequence END;
-            kind := CASE WHEN old IS NULL THEN 'nothing' ELSE 'default' END;
-        END IF;
-        CONTINUE WHEN own.name IS NULL AND (SELECT c.relispartition FROM pg_class c WHERE c.oid = one)
-            AND (attribute.kind = 'nothing' OR attribute.identity = root.identity AND attribute.expression IS NOT DISTINCT FROM root.expression);
-        -- The name is no other trigger's: ATTACH PARTITION gives a partition its parent's.
-        base := 'zzz_hilo_advance_' || (SELECT c.relname FROM pg_class c WHERE c.oid = one);
-        FOR i IN 0 .. 2147483646 LOOP
-            suffix := CASE WHEN i = 0 THEN '' ELSE '_' || i END;
-            WHILE octet_length(base || suffix) > 63 LOOP
-                base := left(base, -1);
-            END LOOP;
-            EXIT WHEN NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgname = (base || suffix)::name);
-        END LOOP;
-        EXECUTE format('CREATE TRIGGER %I BEFORE INSERT ON %s FOR EACH ROW EXECUTE FUNCTION hilo.advance(%L, %L', base || suffix, one, collection, 'was ' || kind)
-            || CASE WHEN kind = 'default' THEN format(', %L', old) ELSE '' END
-            || CASE WHEN assigns THEN ', ''assign''' ELSE '' END
-            || CASE WHEN attaching THEN format(', ''attaching'', %L', column_name) ELSE '' END || ')';
-    END LOOP;
-END
-$$;
-COMMENT ON FUNCTION hilo._put_triggers(regclass, name, text, text, boolean, boolean) IS 'for hilo.attach(): create or re-create the triggers of a table and its children';
-
--- The locks, and the checks of hilo.attach(); what is omitted is found.
-CREATE FUNCTION hilo._target(relation regclass, mode text, INOUT column_name name, INOUT collection text, assign boolean, OUT expression text) RETURNS record
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+-- The checks of hilo.attach(); what is omitted is found.  Without a collection, the
+-- column stays with its sequence.
+CREATE FUNCTION hilo._target(relation regclass, INOUT column_name name, INOUT collection text, assign boolean, OUT draw text) RETURNS record
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
 DECLARE
     "table" record;
     "column" record;
-    other record;
-    is_reference boolean;
-    distributed_by name;
-    steps text;
+    root record;
+    hub text := COALESCE(current_setting('hilo.hub', true), '');
+    in_shards boolean := false;
     alone boolean := collection IS NULL;
 BEGIN
-    PERFORM hilo._lock(relation, mode, 'hilo.attach()');
+    PERFORM hilo._lock(relation, 'hilo.attach()');
     SELECT c.relname AS name, k.kind, k.hint INTO "table" FROM pg_class c LEFT JOIN (VALUES
             ('v', 'view', 'Attach the table that it selects from.'),
             ('m', 'materialized view', 'Attach the table that it selects from.'),
@@ -648,7 +535,7 @@ BEGIN
             ('I', 'index', 'Attach its table.'),
             ('c', 'composite type', 'Only tables can be attached.'),
             ('t', 'TOAST table', 'Only tables can be attached.'),
-            ('temporary', 'temporary table', 'Its ids never count; a default with hilo_next() or hilo_next_number() suffices.'),
+            ('temporary', 'temporary table', 'A default with hilo.nextval(), hilo_next() or hilo_next_number() suffices.'),
             ('system', 'system catalog', 'Only tables of users can be attached.'),
             ('extension', 'table of an extension', 'Only tables of users can be attached.'),
             ('partition', 'partition', 'Attach the partitioned table.')) k(which, kind, hint)
@@ -657,7 +544,7 @@ BEGIN
             WHEN c.relispartition THEN 'partition' END
         WHERE c.oid = relation;
     IF "table".kind IS NOT NULL THEN
-        RAISE EXCEPTION '% "%" cannot be attached to a collection', "table".kind, "table".name USING ERRCODE = 'wrong_object_type', HINT = "table".hint;
+        RAISE EXCEPTION '% "%" cannot be attached', "table".kind, "table".name USING ERRCODE = 'wrong_object_type', HINT = "table".hint;
     END IF;
     IF column_name IS NULL THEN
         SELECT a.attname INTO column_name FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
@@ -666,44 +553,41 @@ BEGIN
             RAISE EXCEPTION 'table "%" has no single-column primary key', "table".name USING ERRCODE = 'undefined_column', HINT = 'Specify the column.';
         END IF;
     END IF;
-    SELECT a.attgenerated, a.attidentity, (hilo._attribute(relation, a.attname)).collection,
-            CASE WHEN t.typcategory = 'N' THEN 'hilo_next_number' ELSE 'hilo_next' END AS draw INTO "column"
-        FROM pg_attribute a LEFT JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = relation AND a.attname = column_name AND a.attnum > 0;
+    SELECT a.attgenerated, t.typcategory INTO "column" FROM pg_attribute a LEFT JOIN pg_type t ON t.oid = a.atttypid
+        WHERE a.attrelid = relation AND a.attname = column_name AND a.attnum > 0;
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'column "%" of relation "%" does not exist', column_name, "table".name USING ERRCODE = 'undefined_column';
+        RAISE EXCEPTION 'column "%" of relation "%" does not exist', column_name, "table".name USING ERRCODE = 'undefined_column',
+            HINT = format('To name a collection, write collection => %L.', column_name);
     ELSIF "column".attgenerated <> '' THEN
         RAISE EXCEPTION 'column "%" of relation "%" is a generated column', column_name, "table".name USING ERRCODE = 'wrong_object_type',
             HINT = CASE "column".attgenerated WHEN 's' THEN 'Drop its expression with ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION.' ELSE 'Attach a stored column.' END;
     END IF;
+    PERFORM hilo._check_holds(relation, column_name, COALESCE(assign, false));
+    SELECT * INTO root FROM hilo._attribute(relation, column_name);
+    IF root.kind = 'identity' THEN
+        RAISE EXCEPTION 'identity column "%" of table % cannot be attached', column_name, relation USING ERRCODE = 'feature_not_supported',
+            DETAIL = 'An identity column has no default.',
+            HINT = format('Set hilo.sequences to on, which serves it as it is; or make it a serial column: BEGIN; ALTER TABLE %1$s ALTER COLUMN %2$I DROP IDENTITY; CREATE SEQUENCE %3$s AS %4$s OWNED BY %1$s.%2$I; ALTER TABLE %1$s ALTER COLUMN %2$I SET DEFAULT nextval(%3$L); COMMIT; and attach it.',
+                relation, column_name, root.own_sequence, root.type::regtype);
+    END IF;
     IF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
-        -- One that is neither distributed by a column, nor a reference table, nor colocated with others is local to the coordinator.
-        EXECUTE 'SELECT p.partmethod = ''n'' AND p.repmodel = ''t'' AS is_reference, a.attname AS distributed_by
-            FROM pg_catalog.pg_dist_partition p
-                LEFT JOIN pg_attribute a ON a.attrelid = p.logicalrelid AND a.attnum = substring(p.partkey FROM '':varattno (\d+)'')::int2
-            WHERE p.logicalrelid = $1 AND NOT (p.partmethod = ''n'' AND p.repmodel = ''s'' AND p.colocationid = 0)' INTO is_reference, distributed_by USING relation;
+        EXECUTE 'SELECT EXISTS (SELECT FROM pg_catalog.pg_dist_partition p WHERE p.logicalrelid = $1)' INTO in_shards USING relation;
     END IF;
-    IF is_reference IS NOT NULL THEN
-        -- It can have no trigger.  In one transaction, during which no row is inserted, the default
-        -- draws, and the counter moves.  Citus changes neither the default of a distribution
-        -- column nor an identity column while the table is distributed.
-        steps := format('ALTER TABLE %s %sALTER COLUMN %I SET DEFAULT %s(%L);', relation,
-            CASE WHEN "column".attidentity <> '' THEN format('ALTER COLUMN %I DROP IDENTITY, ', column_name) ELSE '' END, column_name,
-            "column".draw, "table".name);
-        IF "column".attidentity <> '' OR distributed_by = column_name THEN
-            steps := format('SELECT undistribute_table(%L); %s SELECT %s;', relation, steps,
-                CASE WHEN is_reference THEN format('create_reference_table(%L)', relation) ELSE format('create_distributed_table(%L, %L)', relation, distributed_by) END);
+    -- A sequence is unique on its own server only.
+    IF collection IS NULL AND ("column".typcategory <> 'N' OR root.kind = 'collection' OR in_shards OR hub <> '') THEN
+        collection := COALESCE(root.collection, "table".name);
+    END IF;
+    IF collection IS NULL THEN
+        IF root.kind IN ('default', 'domain') THEN
+            RAISE EXCEPTION 'column "%" of table % does not draw from a sequence by nextval() alone', column_name, relation USING ERRCODE = 'feature_not_supported',
+                DETAIL = COALESCE('Its default is ' || root.expression || '.', 'Its default comes from its domain.'),
+                HINT = 'Write hilo.nextval() into the default by hand, or name a collection.';
         END IF;
-        RAISE EXCEPTION 'Citus table "%" cannot be attached to a collection', "table".name USING ERRCODE = 'feature_not_supported',
-            DETAIL = 'Citus does not allow triggers on distributed tables or reference tables.',
-            HINT = format('Draw in a column default, and advance the collection in the same transaction, on the coordinator: BEGIN; LOCK TABLE %1$s; SELECT hilo.bind(%2$L, %1$L, %3$L); SELECT hilo.sync(%2$L); %4$s COMMIT;',
-                relation, "table".name, column_name, steps);
+        RETURN;
     END IF;
-    collection := COALESCE(collection, (SELECT t.collection FROM hilo._triggers(relation) t WHERE t.collection = "column".collection LIMIT 1), "table".name);
-    SELECT r AS relation, t.* INTO other FROM hilo._tree(relation) r, hilo._triggers(r) t
-        WHERE (t.column_name = _target.column_name) <> (t.collection = _target.collection) LIMIT 1;
-    IF FOUND THEN
-        RAISE EXCEPTION 'column "%" of table % is attached to collection "%"', other.column_name, other.relation, other.collection USING ERRCODE = 'duplicate_object',
-            HINT = CASE WHEN other.collection = collection THEN 'Specify another collection for this column.' ELSE 'Undo that with hilo.detach() first.' END;
+    IF root.collection <> collection THEN
+        RAISE EXCEPTION 'column "%" of table % is attached to collection "%"', column_name, relation, root.collection USING ERRCODE = 'duplicate_object',
+            HINT = 'Undo that with hilo.detach() first.';
     END IF;
     IF assign AND EXISTS (SELECT FROM pg_depend d JOIN pg_attribute a ON a.attrelid = d.objid AND a.attnum = d.objsubid AND a.attname = column_name
             WHERE d.classid = 'pg_class'::regclass AND d.objid = relation AND d.refclassid = 'pg_class'::regclass AND d.refobjid = relation AND d.deptype = 'i') THEN
@@ -711,268 +595,225 @@ BEGIN
             DETAIL = 'It is a partition key, and a row is routed to its partition before a trigger sees it.',
             HINT = 'Attach it without assign, so that its default draws the ids.';
     END IF;
-    PERFORM hilo._may_attach(relation, column_name, collection, COALESCE(assign, false),
-        alone AND NOT EXISTS (SELECT FROM hilo._triggers(relation) t WHERE t.collection = _target.collection));
-    expression := format('%I.%s(''%s''::text)', (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'hilo'),
-        "column".draw, replace(collection, '''', ''''''));
+    PERFORM hilo._may_attach(relation, column_name, collection, alone AND root.kind <> 'collection');
+    draw := format('%I.%s(%L::text)', (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'hilo'),
+        CASE WHEN "column".typcategory = 'N' THEN 'hilo_next_number' ELSE 'hilo_next' END, collection);
 END
 $$;
-COMMENT ON FUNCTION hilo._target(regclass, text, name, text, boolean) IS 'for hilo.attach(): lock the table, check what may be attached, and return the column, the collection, and the new default';
+COMMENT ON FUNCTION hilo._target(regclass, name, text, boolean) IS 'for hilo.attach(): lock the table, check what may be attached, and return the column, and the collection with the new default, or null';
 
-CREATE FUNCTION hilo._attach(relation regclass, column_name name, collection text, expression text, assign boolean, read boolean) RETURNS bigint
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+-- Other defaults stay as they are.
+CREATE FUNCTION hilo._attach_sequence(relation regclass, column_name name) RETURNS bigint
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
+DECLARE
+    one regclass;
+    attribute record;
+    drawn regclass;
+    made name;
+    max bigint;
+    changed boolean := false;
+BEGIN
+    SELECT * INTO attribute FROM hilo._attribute(relation, column_name);
+    IF attribute.kind = 'nothing' THEN
+        drawn := attribute.own_sequence;
+        IF drawn IS NULL THEN
+            SELECT s.name INTO made FROM pg_class c, generate_series(0, 10000) i,
+                LATERAL (SELECT (left(c.relname, 26) || '_' || left(column_name, 26) || '_seq' || CASE WHEN i = 0 THEN '' ELSE i::text END)::name) s(name)
+                WHERE c.oid = relation AND NOT EXISTS (SELECT FROM pg_class o WHERE o.relname = s.name AND o.relnamespace = c.relnamespace) ORDER BY i LIMIT 1;
+            EXECUTE format('CREATE SEQUENCE %s.%I AS %s OWNED BY %s.%I', (SELECT c.relnamespace::regnamespace FROM pg_class c WHERE c.oid = relation), made,
+                (SELECT COALESCE(NULLIF(t.typbasetype, 0::oid), t.oid)::regtype FROM pg_type t WHERE t.oid = attribute.type), relation, column_name);
+            drawn := format('%s.%I', (SELECT c.relnamespace::regnamespace FROM pg_class c WHERE c.oid = relation), made)::regclass;
+        END IF;
+        EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT hilo.nextval(%L::regclass)', relation, column_name, drawn);
+        changed := true;
+    ELSE
+        drawn := attribute.sequence;
+    END IF;
+    FOR one IN SELECT t FROM hilo._tree(relation) t LOOP
+        SELECT * INTO attribute FROM hilo._attribute(one, column_name);
+        IF attribute.kind = 'sequence' THEN
+            EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT hilo.nextval(%L::regclass)', one, column_name, attribute.sequence);
+            changed := true;
+            IF attribute.sequence <> drawn THEN
+                PERFORM hilo._sync_sequence(attribute.sequence, true);
+            END IF;
+        ELSIF attribute.kind NOT IN ('attached', 'nothing') THEN
+            RAISE NOTICE 'column "%" of table % keeps its default', column_name, one
+                USING DETAIL = COALESCE(attribute.expression, 'It comes from its domain.');
+        END IF;
+    END LOOP;
+    max := hilo._sync_sequence(drawn, true);
+    IF changed THEN
+        RAISE NOTICE 'column "%" of table % draws by hilo.nextval() from sequence %, which is at %', column_name, relation, drawn, max;
+    END IF;
+    RETURN max;
+END
+$$;
+COMMENT ON FUNCTION hilo._attach_sequence(regclass, name) IS 'for hilo.attach(): let the column, with the table locked, draw from its sequence by hilo.nextval()';
+
+CREATE FUNCTION hilo._attach_collection(relation regclass, column_name name, collection text, draw text, assign boolean) RETURNS bigint
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
 DECLARE
     root record;
     one regclass;
     attribute record;
-    drawn bigint;
+    drawn bigint := 0;
     counter record;
-    done text;
-    was text;
+    others text;
 BEGIN
     SELECT * INTO root FROM hilo._attribute(relation, column_name);
-    -- The highest number that the sequences have drawn or put into a session's cache: the
-    -- last value is beyond all of them, and stands for a block of numbers if the
-    -- increment is above 1.  A descending sequence began at its start value.
-    SELECT COALESCE(max(CASE WHEN q.seqincrement < 0 THEN q.seqstart
-            WHEN v.last IS NOT NULL THEN LEAST(v.last::numeric + q.seqincrement - 1, q.seqmax)::int8 END), 0) INTO drawn
-        FROM hilo._column_sequences(relation, column_name) s JOIN pg_sequence q ON q.seqrelid = s, pg_sequence_last_value(s) v(last);
-    PERFORM hilo._put_triggers(relation, column_name, collection, expression, assign, false);
     FOR one IN SELECT t FROM hilo._tree(relation) t LOOP
         SELECT * INTO attribute FROM hilo._attribute(one, column_name);
-        CONTINUE WHEN attribute.expression = expression;
+        CONTINUE WHEN attribute.collection = collection;
         -- A partition without a default stays without one, if its parent has one.
         CONTINUE WHEN attribute.kind = 'nothing' AND root.kind <> 'nothing' AND attribute.is_partition;
-        IF attribute.identity <> '' THEN
-            PERFORM hilo._set_identity(one, column_name, '', COALESCE(attribute.sequence::oid, 0));
+        -- The last value of a sequence stands for a block of numbers if the increment is above 1.
+        drawn := GREATEST(drawn, (SELECT CASE WHEN v.last IS NULL THEN 0 WHEN q.seqincrement < 0 THEN q.seqstart ELSE LEAST(v.last::numeric + q.seqincrement - 1, q.seqmax)::int8 END
+            FROM pg_sequence q, pg_sequence_last_value(q.seqrelid) v(last) WHERE q.seqrelid = attribute.sequence));
+        EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT %s', one, column_name, draw);
+        IF one = relation OR (attribute.kind, attribute.sequence) IS DISTINCT FROM (root.kind, root.sequence) THEN
+            PERFORM hilo._bind_column(one, collection, CASE WHEN attribute.kind IN ('sequence', 'attached') THEN 'sequence' ELSE 'nothing' END, COALESCE(attribute.sequence::text, ''));
         END IF;
-        EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT %s', one, column_name, expression);
+        IF attribute.kind = 'default' THEN
+            RAISE NOTICE 'the default of column "%" of table % was replaced', column_name, one
+                USING DETAIL = format('It was %s.', attribute.expression), HINT = 'hilo.detach() does not restore it.';
+        END IF;
     END LOOP;
-    SELECT * INTO counter FROM hilo._attach_counter(relation, column_name, collection, drawn, read);
-    IF root.expression IS DISTINCT FROM expression THEN
-        done := format('column "%s" of table %s is attached to collection "%s", which continues above %s', column_name, relation, collection, counter.max);
-        was := CASE WHEN root.identity <> '' THEN 'It is not an identity column while it is attached.' ELSE format('Its default was %s.', root.expression) END;
-        IF root.identity <> '' OR root.expression LIKE '%nextval(%' THEN
-            RAISE NOTICE '%', done USING DETAIL = was, HINT = 'lastval() and currval() do not see the numbers of a collection: use RETURNING, or hilo_last_number().';
-        ELSIF root.expression IS NOT NULL THEN
-            RAISE NOTICE '%', done USING DETAIL = was;
-        ELSE
-            RAISE NOTICE '%', done;
+    IF assign THEN
+        FOR one IN SELECT t FROM hilo._tree(relation) t JOIN pg_class c ON c.oid = t WHERE t = relation OR NOT c.relispartition LOOP
+            CONTINUE WHEN EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = one AND t.tgfoid = 'hilo.assign_id()'::regprocedure);
+            EXECUTE format('CREATE TRIGGER hilo_assign_id BEFORE INSERT ON %s FOR EACH ROW EXECUTE FUNCTION hilo.assign_id(%L, %L)', one, column_name, collection);
+        END LOOP;
+    END IF;
+    SELECT * INTO counter FROM hilo._attach_counter(relation, column_name, collection, drawn);
+    IF root.collection IS NULL THEN
+        RAISE NOTICE 'column "%" of table % is attached to collection "%", which continues above %', column_name, relation, collection, counter.max;
+        IF root.sequence IS NOT NULL THEN
+            SELECT string_agg(pg_describe_object(d.classid, d.objid, d.objsubid), ', ' ORDER BY 1) INTO others FROM pg_depend d
+                WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = root.sequence AND d.deptype = 'n' AND d.classid IN ('pg_attrdef'::regclass, 'pg_proc'::regclass, 'pg_rewrite'::regclass, 'pg_type'::regclass);
+            RAISE NOTICE 'lastval() and currval() do not see the numbers of a collection' USING HINT = 'Use RETURNING, or hilo_last_number().';
+            IF others IS NOT NULL THEN
+                RAISE NOTICE 'sequence % is still drawn from', root.sequence USING DETAIL = format('By: %s.', others), HINT = 'These numbers, and those of the collection, can be the same.';
+            END IF;
         END IF;
-        IF counter.column_limit < 9223372036854775807 AND counter.range_size > 1 AND COALESCE(current_setting('hilo.pool_size', true), '0') = '0' THEN
-            RAISE NOTICE 'column "%" of table % has numbers up to %, and each short connection can cost % of them', column_name, relation, counter.column_limit, counter.range_size
-                USING HINT = 'Add hilo to shared_preload_libraries, so that connections leave what they have not used to others; or move the column to bigint; or set range_size to 1 with hilo.configure().';
-        ELSIF expression NOT LIKE '%hilo_next_number(%' AND counter.node_tag = 'A'
-                AND EXISTS (SELECT FROM pg_subscription s JOIN pg_database d ON d.oid = s.subdbid WHERE d.datname = current_database()) THEN
-            RAISE NOTICE 'this database receives rows from another server, but ids of collection "%" have the default tag "A"', collection
-                USING HINT = 'Set hilo.node_tag to a tag that only this server has.';
+        IF counter.ignored THEN
+            RAISE NOTICE 'no id in column "%" of table % is one of collection "%"', column_name, relation, collection
+                USING HINT = 'Its ids begin with the name of the collection, as it is written here, and the separator.';
         END IF;
     END IF;
     RETURN counter.max;
 END
 $$;
-COMMENT ON FUNCTION hilo._attach(regclass, name, text, text, boolean, boolean) IS 'for hilo.attach(): do it, with the table locked';
+COMMENT ON FUNCTION hilo._attach_collection(regclass, name, text, text, boolean) IS 'for hilo.attach(): let the column, with the table locked, draw from a collection';
 
 CREATE FUNCTION hilo.attach(relation regclass, column_name name DEFAULT NULL, collection text DEFAULT NULL, assign boolean DEFAULT NULL) RETURNS bigint
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
 DECLARE
     target record;
+    max bigint;
+    blind regclass;
 BEGIN
-    SELECT * INTO target FROM hilo._target(relation, 'exclusive', column_name, collection, assign);
-    RETURN hilo._attach(relation, target.column_name, target.collection, target.expression, assign, true);
+    SELECT * INTO target FROM hilo._target(relation, column_name, collection, assign);
+    max := CASE WHEN target.collection IS NULL THEN hilo._attach_sequence(relation, target.column_name)
+        ELSE hilo._attach_collection(relation, target.column_name, target.collection, target.draw, assign) END;
+    SELECT t INTO blind FROM hilo._tree(relation) t JOIN pg_class c ON c.oid = t AND c.relkind = 'r', hilo._attribute(t, target.column_name) a
+        WHERE NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = t AND i.indisvalid AND i.indpred IS NULL
+            AND CASE WHEN target.draw LIKE '%hilo_next(%' THEN pg_get_indexdef(i.indexrelid, 1, true) LIKE '%hilo_number(%' ELSE i.indkey[0] = a.number END) LIMIT 1;
+    IF blind IS NOT NULL THEN
+        RAISE NOTICE 'ids that come into column "%" of table % by other means may be drawn again', target.column_name, blind
+            USING DETAIL = 'No index shows which numbers it has.',
+                HINT = format('CREATE INDEX ON %s (%s);', blind, CASE WHEN target.draw LIKE '%hilo_next(%' THEN format('%I.hilo_number(%I)',
+                    (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'hilo'), target.column_name) ELSE quote_ident(target.column_name) END);
+    END IF;
+    RETURN max;
 END
 $$;
 COMMENT ON FUNCTION hilo.attach(regclass, name, text, boolean) IS
-    'draw the values of a column, by default the primary key, from a collection, by default the one named like the table; with assign, each row receives the kind of id that it requests, as with hilo.assign_id(); returns the max, which is at least the highest id';
+    'let a column, by default the primary key, draw by hilo: from its own sequence, or from a collection if one is named, the column holds text, or the server has a hub; with assign, each row receives the kind of id that it requests, as with hilo.assign_id(); returns the number that the counter is at';
 
--- The first step is only for types with few numbers: is there one left?  The second
--- creates the triggers, so that rows inserted while the third reads the ids advance
--- the counter; the last one sets the defaults.
-CREATE FUNCTION hilo._attach_step(step integer, relation regclass, column_name name, collection text, assign boolean) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
-DECLARE
-    target record;
-BEGIN
-    SELECT * INTO target FROM hilo._target(relation, CASE step WHEN 2 THEN 'share' WHEN 4 THEN 'exclusive' ELSE 'none' END, column_name, collection, assign);
-    IF step = 1 AND (hilo._attribute(relation, column_name)).type IN ('int2'::regtype, 'int4'::regtype) OR step = 3 THEN
-        PERFORM hilo._attach_counter(relation, column_name, collection, 0, true);
-    ELSIF step = 2 THEN
-        PERFORM hilo._put_triggers(relation, column_name, collection, target.expression, assign, true);
-    ELSIF step = 4 THEN
-        PERFORM hilo._attach(relation, column_name, collection, target.expression, assign, false);
-    END IF;
-END
-$$;
-COMMENT ON FUNCTION hilo._attach_step(integer, regclass, name, text, boolean) IS 'for hilo.attach_online(): one step, which may be repeated';
-
--- No search_path can be set here, because of COMMIT.
-CREATE PROCEDURE hilo.attach_online(relation regclass, column_name name DEFAULT NULL, collection text DEFAULT NULL, assign boolean DEFAULT NULL)
-    LANGUAGE plpgsql AS $$
-DECLARE
-    done boolean;
-    attempts integer;
-BEGIN
-    SELECT t.column_name, t.collection INTO column_name, collection
-        FROM hilo._target(relation, 'none, outside a block'::pg_catalog.text, column_name, collection, assign) t;
-    COMMIT;
-    FOR step IN 1 .. 4 LOOP
-        attempts := 0;
-        LOOP
-            BEGIN
-                PERFORM pg_catalog.set_config('lock_timeout', '50ms', true);
-                PERFORM hilo._attach_step(step, relation, column_name, collection, assign);
-                done := true;
-            EXCEPTION WHEN lock_not_available THEN
-                done := false;
-            END;
-            COMMIT;
-            EXIT WHEN done;
-            attempts := attempts OPERATOR(pg_catalog.+) 1;
-            IF attempts OPERATOR(pg_catalog.%) 20 OPERATOR(pg_catalog.=) 0 THEN
-                RAISE NOTICE 'table % is in use; still trying to lock it', relation;
-            END IF;
-            PERFORM pg_catalog.pg_sleep(0.1);
-        END LOOP;
-    END LOOP;
-END
-$$;
-COMMENT ON PROCEDURE hilo.attach_online(regclass, name, text, boolean) IS
-    'attach a column as hilo.attach() does, in steps that commit, so that no other session waits for long; may be called again after it was canceled';
-
--- Put back what drew the ids of one table; kind and old are what its trigger says.
-CREATE FUNCTION hilo._put_back(relation regclass, column_name name, kind text, old text) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
-DECLARE
-    attribute record;
-    expression text := old;
-    identity "char" := CASE kind WHEN 'identity' THEN 'd' WHEN 'identity always' THEN 'a' ELSE '' END;
-BEGIN
-    SELECT * INTO attribute FROM hilo._attribute(relation, column_name);
-    IF identity <> '' AND attribute.type NOT IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype) THEN
-        RAISE NOTICE 'column "%" of table % draws from its sequence by a default', column_name, relation
-            USING DETAIL = format('A column of type %s cannot be an identity column again.', attribute.type::regtype);
-        identity := '';
-        expression := attribute.from_sequence;
-    END IF;
-    IF expression IS NULL THEN
-        EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I DROP DEFAULT', relation, column_name);
-    ELSE
-        PERFORM hilo._check_expression(expression);
-        BEGIN
-            EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT (%s)', relation, column_name, expression);
-        EXCEPTION WHEN syntax_error_or_access_rule_violation THEN
-            RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = SQLERRM,
-                HINT = format('The default dates from before the table was attached. Restore the objects that it refers to, or drop the trigger whose name begins with zzz_hilo_advance and give column "%s" a default.', column_name);
-        END;
-    END IF;
-    IF identity <> '' THEN
-        -- The column may have been moved to a larger type.
-        IF attribute.sequence IS NOT NULL THEN
-            EXECUTE format('ALTER SEQUENCE %s AS %s', attribute.sequence, attribute.type::regtype);
-        END IF;
-        PERFORM hilo._set_identity(relation, column_name, identity, COALESCE(attribute.sequence::oid, 0));
-    END IF;
-END
-$$;
-COMMENT ON FUNCTION hilo._put_back(regclass, name, text, text) IS 'for hilo.detach(): make a column draw as before it was attached';
-
+-- What drew before is known by the default itself, or, for a collection, recorded.  A
+-- sequence is moved above the collection, so that the next block of a program that
+-- multiplies its values is above it, too, and never back.
 CREATE FUNCTION hilo.detach(relation regclass, column_name name DEFAULT NULL) RETURNS text
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
 DECLARE
     attached record;
-    collection text;
-    root record;
-    root_attribute record;
     one regclass;
-    idle record;
-    own record;
     attribute record;
+    root record;
+    own record;
+    back regclass;
     kind text;
-    old text;
     max bigint;
-    sequence regclass;
-    is_owners boolean;
+    assigns name;
 BEGIN
-    PERFORM hilo._lock(relation, 'exclusive', 'hilo.detach()');
+    PERFORM hilo._lock(relation, 'hilo.detach()');
+    SELECT count(*) AS columns, min(a.attname::text)::name AS name, min(t.collection) AS collection INTO attached
+        FROM pg_attribute a, hilo._attribute(a.attrelid, a.attname) t
+        WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped AND a.attname = COALESCE(detach.column_name, a.attname) AND t.kind IN ('attached', 'collection');
     IF column_name IS NOT NULL AND NOT EXISTS (SELECT FROM hilo._attribute(relation, column_name) d WHERE d.kind IS NOT NULL) THEN
         RAISE EXCEPTION 'column "%" of relation "%" does not exist', column_name, (SELECT c.relname FROM pg_class c WHERE c.oid = relation) USING ERRCODE = 'undefined_column';
-    END IF;
-    SELECT count(DISTINCT t.column_name) AS columns, min(t.column_name) AS "column", min(t.collection) AS collection INTO attached
-        FROM hilo._triggers(relation) t WHERE t.column_name = COALESCE(detach.column_name, t.column_name);
-    IF attached.columns > 1 THEN
-        RAISE EXCEPTION 'several columns of table "%" are attached to collections', (SELECT c.relname FROM pg_class c WHERE c.oid = relation)
-            USING ERRCODE = 'undefined_object', HINT = 'Specify the column.';
+    ELSIF attached.columns > 1 THEN
+        RAISE EXCEPTION 'several columns of table "%" are attached', (SELECT c.relname FROM pg_class c WHERE c.oid = relation) USING ERRCODE = 'undefined_object', HINT = 'Specify the column.';
     ELSIF attached.columns = 0 THEN
-        FOR idle IN SELECT r AS relation, t.name FROM hilo._tree(relation) r, hilo._triggers(r) t WHERE t.column_name IS NULL LOOP
-            EXECUTE format('DROP TRIGGER %I ON %s', idle.name, idle.relation);
-            RAISE NOTICE 'trigger "%" of table % was dropped', idle.name, idle.relation
-                USING DETAIL = 'No column of the table draws from its collection: the default was changed.';
-        END LOOP;
-        IF FOUND THEN
-            RETURN 'nothing';
-        END IF;
         RAISE EXCEPTION USING ERRCODE = 'undefined_object', HINT = 'The view hilo.attachments shows which columns are attached.',
-            MESSAGE = CASE WHEN column_name IS NULL THEN format('no column of table %s is attached to a collection', relation)
-                ELSE format('column "%s" of table %s is not attached to a collection', column_name, relation) END;
+            MESSAGE = CASE WHEN column_name IS NULL THEN format('no column of table %s is attached', relation) ELSE format('column "%s" of table %s is not attached', column_name, relation) END;
     END IF;
-    column_name := attached."column";
-    collection := attached.collection;
-    max := hilo._max(relation, collection);
-    SELECT t.* INTO root FROM hilo._triggers(relation) t WHERE t.collection = attached.collection LIMIT 1;
-    SELECT * INTO root_attribute FROM hilo._attribute(relation, column_name);
+    column_name := attached.name;
+    IF attached.collection IS NOT NULL THEN
+        max := hilo._max(relation, attached.collection);
+        SELECT * INTO root FROM hilo._unbind_column(relation, attached.collection);
+    END IF;
     FOR one IN SELECT t FROM hilo._tree(relation) t LOOP
-        SELECT t.* INTO own FROM hilo._triggers(one) t WHERE t.collection = attached.collection LIMIT 1;
         SELECT * INTO attribute FROM hilo._attribute(one, column_name);
-        CONTINUE WHEN own.name IS NULL AND NOT attribute.is_partition;
-        kind := COALESCE(own.kind, root.kind);
-        old := CASE WHEN own.name IS NULL THEN root.expression ELSE own.expression END;
-        IF kind = 'sequence' THEN
-            old := CASE WHEN own.name IS NULL THEN root_attribute.from_sequence ELSE attribute.from_sequence END;
-            IF old IS NULL THEN
-                RAISE EXCEPTION 'column "%" of table % does not own exactly one sequence', column_name, one
-                    USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Drop the trigger whose name begins with zzz_hilo_advance, and give the column a default.';
+        CONTINUE WHEN attribute.kind <> 'attached' AND attribute.collection IS DISTINCT FROM attached.collection;
+        back := attribute.sequence;
+        IF attached.collection IS NOT NULL THEN
+            IF one <> relation THEN
+                SELECT * INTO own FROM hilo._unbind_column(one, attached.collection);
+            ELSE
+                own := root;
             END IF;
+            IF own.was IS NULL THEN
+                own := root;
+            END IF;
+            back := CASE WHEN own.was = 'nothing' THEN NULL ELSE COALESCE(to_regclass(NULLIF(own.sequence, '')), attribute.own_sequence) END;
+            IF max IS NOT NULL THEN
+                PERFORM hilo._move_sequence(s, max) FROM (SELECT DISTINCT s FROM unnest(ARRAY[back, to_regclass(NULLIF(own.sequence, '')), attribute.own_sequence]) s WHERE s IS NOT NULL) o;
+            END IF;
+            FOR assigns IN SELECT t.tgname FROM pg_trigger t WHERE t.tgrelid = one AND t.tgname = 'hilo_assign_id' AND t.tgparentid = '0'::oid AND t.tgfoid = 'hilo.assign_id()'::regprocedure LOOP
+                EXECUTE format('DROP TRIGGER %I ON %s', assigns, one);
+            END LOOP;
         END IF;
-        IF attribute.expression IS NOT NULL AND attribute.collection = collection THEN
-            PERFORM hilo._put_back(one, column_name, kind, old);
-        ELSIF NOT attribute.is_partition THEN
-            RAISE NOTICE 'column "%" of table % keeps the default set since it was attached', column_name, one;
+        IF back IS NULL THEN
+            EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I DROP DEFAULT', one, column_name);
+        ELSE
+            EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT nextval(%L::regclass)', one, column_name, back);
         END IF;
-        IF own.name IS NOT NULL THEN
-            EXECUTE format('DROP TRIGGER %I ON %s', own.name, one);
+        IF one = relation THEN
+            kind := CASE WHEN back IS NULL THEN 'nothing' ELSE 'sequence' END;
         END IF;
     END LOOP;
-    PERFORM hilo._clean_notes();
-
-    -- A program that hands out a block of numbers for each value of a sequence may use the
-    -- numbers below the value or those above it: in both cases the next block must be above
-    -- max.  A sequence is never set back.  The default that was put back is the table
-    -- owner's choice; it may name any sequence.
-    FOR sequence, is_owners IN
-        SELECT s, bool_and(has_sequence_privilege(c.relowner, s, 'UPDATE'))
-        FROM hilo._tree(relation) t JOIN pg_class c ON c.oid = t, hilo._column_sequences(t, column_name) s WHERE max IS NOT NULL GROUP BY s
-    LOOP
-        IF NOT is_owners THEN
-            RAISE EXCEPTION 'permission denied for sequence %', sequence
-                USING ERRCODE = 'insufficient_privilege', DETAIL = format('The owner of table %s may not set it to continue above the collection.', relation),
-                HINT = 'Grant UPDATE on the sequence to the owner of the table, or drop the trigger whose name begins with zzz_hilo_advance and give the column a default.';
-        END IF;
-        EXECUTE format('SELECT setval($1, v.last, v.called)'
-            ' FROM %s s, pg_sequence q,'
-            ' LATERAL (SELECT CASE WHEN $2 < q.seqstart THEN q.seqstart::numeric'
-            ' ELSE LEAST(q.seqstart + ceil(($2 - q.seqstart)::numeric / q.seqincrement) * q.seqincrement, q.seqmax) END::int8, $2 >= q.seqstart) v(last, called)'
-            ' WHERE q.seqrelid = $1 AND q.seqincrement > 0'
-            ' AND (v.last > s.last_value OR v.last = s.last_value AND v.called AND NOT s.is_called)', sequence) USING sequence, max;
-    END LOOP;
-    RETURN root.kind;
+    RETURN kind;
 END
 $$;
 COMMENT ON FUNCTION hilo.detach(regclass, name) IS
-    'undo hilo.attach(): restore what it replaced, and return what that was: "sequence", "identity", "identity always", "default" or "nothing"';
+    'undo hilo.attach(): let a column draw from its sequence by nextval() again, or, if it had no sequence, from nothing; returns "sequence" or "nothing"';
 
-CREATE FUNCTION hilo.attach_all(
-    schema regnamespace,
-    OUT relation regclass, OUT column_name name, OUT collection text, OUT max bigint, OUT result text) RETURNS SETOF record
+CREATE FUNCTION hilo._move_sequence(sequence regclass, number bigint) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    EXECUTE format('SELECT setval($1, v.last, v.called)'
+        ' FROM %s s, pg_sequence q,'
+        ' LATERAL (SELECT CASE WHEN $2 < q.seqstart THEN q.seqstart::numeric'
+        ' ELSE LEAST(q.seqstart + ceil(($2::numeric - q.seqstart) / q.seqincrement) * q.seqincrement, q.seqmax) END::int8, $2 >= q.seqstart) v(last, called)'
+        ' WHERE q.seqrelid = $1 AND q.seqincrement > 0'
+        ' AND (v.last > s.last_value OR v.last = s.last_value AND v.called AND NOT s.is_called)', sequence) USING sequence, number;
+END
+$$;
+COMMENT ON FUNCTION hilo._move_sequence(regclass, bigint) IS 'for hilo.detach(): move a sequence above a number';
+
+CREATE FUNCTION hilo.attach_all(schema regnamespace, OUT relation regclass, OUT column_name name, OUT max bigint, OUT result text) RETURNS SETOF record
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF schema IS NULL THEN
@@ -981,22 +822,15 @@ BEGIN
     FOR relation, column_name IN
         SELECT c.oid, a.attname FROM pg_class c
             JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary AND i.indnkeyatts = 1
-            JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]
-        WHERE c.relnamespace = schema AND c.relkind IN ('r', 'p') AND NOT c.relispartition
-            AND (a.attidentity <> '' OR EXISTS (
-                SELECT FROM pg_attrdef d
-                    JOIN pg_depend n ON n.classid = 'pg_attrdef'::regclass AND n.objid = d.oid AND n.refclassid = 'pg_class'::regclass
-                    JOIN pg_class s ON s.oid = n.refobjid AND s.relkind = 'S'
-                WHERE d.adrelid = c.oid AND d.adnum = a.attnum))
+            JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0], hilo._attribute(c.oid, a.attname) t
+        WHERE c.relnamespace = schema AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND (t.kind = 'identity' OR t.sequence IS NOT NULL)
         ORDER BY c.relname
     LOOP
         BEGIN
             max := hilo.attach(relation, column_name, NULL::text, NULL::boolean);
-            collection := (hilo._attribute(relation, column_name)).collection;
             result := 'attached';
         EXCEPTION WHEN OTHERS THEN
             max := NULL;
-            collection := NULL;
             result := SQLERRM;
         END;
         RETURN NEXT;
@@ -1006,20 +840,15 @@ $$;
 COMMENT ON FUNCTION hilo.attach_all(regnamespace) IS
     'hilo.attach() for each table of a schema whose primary key draws from a sequence; result: attached, or why not';
 
-CREATE FUNCTION hilo.detach_all(
-    schema regnamespace,
-    OUT relation regclass, OUT column_name name, OUT collection text, OUT result text) RETURNS SETOF record
+CREATE FUNCTION hilo.detach_all(schema regnamespace, OUT relation regclass, OUT column_name name, OUT result text) RETURNS SETOF record
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF schema IS NULL THEN
         RAISE EXCEPTION 'schema must not be null' USING ERRCODE = 'null_value_not_allowed';
     END IF;
-    FOR relation, column_name, collection IN
-        SELECT a.relation, a.column_name, a.collection FROM hilo.attachments a JOIN pg_class c ON c.oid = a.relation
-        WHERE c.relnamespace = schema AND a.trigger_name IS NOT NULL ORDER BY c.relname
+    FOR relation, column_name IN
+        SELECT a.relation, a.column_name FROM hilo.attachments a JOIN pg_class c ON c.oid = a.relation WHERE c.relnamespace = schema ORDER BY c.relname
     LOOP
-        -- A child is detached with its parent.
-        CONTINUE WHEN NOT EXISTS (SELECT FROM hilo._triggers(relation) t WHERE t.collection = detach_all.collection);
         BEGIN
             result := hilo.detach(relation, column_name);
         EXCEPTION WHEN OTHERS THEN
@@ -1030,7 +859,52 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION hilo.detach_all(regnamespace) IS
-    'hilo.detach() for each attached table of a schema; result: what was restored, or why not';
+    'hilo.detach() for each attached table of a schema; result: what draws now, or why not';
+
+--
+-- Sync
+--
+CREATE FUNCTION hilo._sync_collection(name text) RETURNS bigint
+    LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_sync_collection';
+COMMENT ON FUNCTION hilo._sync_collection(text) IS
+    'for hilo.sync(): move a collection to at least the highest number in its columns, at once and for good; null: no column draws from it';
+
+CREATE FUNCTION hilo.sync(OUT collection text, OUT sequence regclass, OUT max bigint) RETURNS SETOF record
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT c.collection, c.sequence, COALESCE(hilo._sync_collection(c.collection), hilo._sync_sequence(c.sequence, false))
+    FROM (SELECT a.collection, a.sequence FROM hilo.attachments a UNION SELECT b.collection, NULL::regclass FROM hilo.binding b WHERE b.kind = 'bound') c
+    ORDER BY c.collection, c.sequence::text
+$$;
+COMMENT ON FUNCTION hilo.sync() IS
+    'move all collections and sequences of attached and bound columns, as hilo.sync(text) does';
+
+CREATE FUNCTION hilo.sync(relation regclass) RETURNS bigint
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT max(s.max) FROM (SELECT COALESCE(hilo._sync_collection(c.collection), hilo._sync_sequence(c.sequence, false)) AS max
+        FROM (SELECT DISTINCT a.collection, a.sequence FROM hilo._drawing_columns() a WHERE a.relation = sync.relation) c) s
+$$;
+COMMENT ON FUNCTION hilo.sync(regclass) IS
+    'move the counters of the attached columns of a table, as hilo.sync(text) does; returns the highest; null: none is attached';
+
+CREATE FUNCTION hilo.sync(name text) RETURNS bigint
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
+DECLARE
+    max bigint := hilo._sync_collection(name);
+BEGIN
+    IF name IS NULL THEN
+        RAISE EXCEPTION 'name must not be null' USING ERRCODE = 'null_value_not_allowed';
+    ELSIF max IS NULL AND pg_catalog.to_regclass(name) IS NOT NULL THEN
+        max := hilo.sync(pg_catalog.to_regclass(name));
+    END IF;
+    IF max IS NULL THEN
+        RAISE EXCEPTION 'no column draws from collection "%", and no table of that name is attached', name USING ERRCODE = 'undefined_object',
+            HINT = 'Use hilo.attach() or hilo.bind() to specify the column with its ids, or use hilo.seed().';
+    END IF;
+    RETURN max;
+END
+$$;
+COMMENT ON FUNCTION hilo.sync(text) IS
+    'move a collection, or the counters of a table, to at least the highest number in the columns that draw from it, at once and for good; returns the number that it is at';
 
 --
 -- The right to draw
@@ -1596,8 +1470,8 @@ DECLARE
     creator name := (SELECT r.rolname FROM pg_catalog.pg_extension e, pg_catalog.pg_roles r
                      WHERE e.extname = 'hilo' AND r.oid = e.extowner AND NOT r.rolsuper);
     administration CONSTANT text := '
-        seed_identity_for, hilo.seed, hilo.drop, hilo.sync(text), hilo.sync(), hilo.configure, hilo.make_ordered, hilo.return_range, hilo.allow, hilo.disallow,
-        hilo.bind(text, regclass, name), hilo.bind(text, regprocedure), hilo.unbind, hilo._counters, hilo.pool';
+        seed_identity_for, hilo.seed, hilo.drop, hilo.sync(text), hilo.sync(regclass), hilo.sync(), hilo._sync_collection, hilo.configure, hilo.make_ordered, hilo.return_range, hilo.allow, hilo.disallow,
+        hilo.bind, hilo.unbind, hilo._counters, hilo.pool';
 BEGIN
     EXECUTE pg_catalog.format('REVOKE ALL ON ROUTINE %s FROM PUBLIC', administration);
     IF creator IS NOT NULL THEN

@@ -7,7 +7,7 @@
 cd "$(dirname "$0")/.." || exit 1
 climbing=$(awk '
     BEGIN {
-        n = split("base counting shared servers session tables ids functions", floors)
+        n = split("base counting shared servers session tables sequences ids functions", floors)
         for (i = 1; i <= n; i++)
             floor[floors[i]] = i
     }

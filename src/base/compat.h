@@ -24,6 +24,13 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
+#if PG_VERSION_NUM < 160000
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wstrict-prototypes"
+#include "nodes/nodeFuncs.h"
+#include "nodes/pathnodes.h"
+#pragma GCC diagnostic pop
+#endif
 #include "access/transam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
@@ -110,6 +117,19 @@ hilo_owns(Oid class, Oid object, Oid role)
 
 /* True if partitions inherit the identity property of columns. */
 #define HILO_PARTITIONS_HAVE_IDENTITY	(PG_VERSION_NUM >= 170000)
+
+/* The parameters of a planner_hook, and the arguments that pass them on. */
+#if PG_VERSION_NUM >= 190000
+#define HILO_PLANNER_PARAMETERS \
+	Query *parse, const char *query_string, int cursor_options, \
+	ParamListInfo bound_params, ExplainState *explain
+#define HILO_PLANNER_ARGUMENTS	parse, query_string, cursor_options, bound_params, explain
+#else
+#define HILO_PLANNER_PARAMETERS \
+	Query *parse, const char *query_string, int cursor_options, \
+	ParamListInfo bound_params
+#define HILO_PLANNER_ARGUMENTS	parse, query_string, cursor_options, bound_params
+#endif
 
 /* Begin a sequential scan of a table. */
 static inline TableScanDesc

@@ -97,7 +97,7 @@ static OurTable tables[HILO_TABLES] = {
 };
 
 /* Those who are told about changes to relations. */
-static HiloRelationChanged listeners[2];
+static HiloRelationChanged listeners[3];
 static int	listener_count = 0;
 
 /* Relcache callback. */

@@ -103,7 +103,6 @@ hilo_drop(PG_FUNCTION_ARGS)
 	 * Remove what is recorded: roles that are allowed, tables that no longer
 	 * exist.
 	 */
-	hilo_clean_notes();
 	bindings = hilo_bindings(name).all;
 	foreach_ptr(HiloBinding, binding, bindings)
 		(void) hilo_binding_remove(name, binding);
@@ -182,10 +181,7 @@ hilo_configure(PG_FUNCTION_ARGS)
 		refuse_identity(is_identity);
 	hilo_collection_configure(&collection, &options);
 	if (!is_there)
-		ereport(NOTICE,
-				(errmsg(HILO_COUNTER_FORMAT " did not exist and was created",
-						HILO_COUNTER_ARGS(name)),
-				 errhint("If that was a mistake, undo it with hilo.drop().")));
+		hilo_api_notice_created(name);
 	PG_RETURN_VOID();
 }
 

@@ -12,9 +12,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/table.h"
-#include "catalog/dependency.h"
-#include "catalog/indexing.h"
 #include "catalog/pg_inherits.h"
 #include "storage/lmgr.h"
 #include "utils/lsyscache.h"
@@ -22,14 +19,16 @@
 #include "base/failure_point.h"
 #include "base/sql.h"
 #include "ids/assign.h"
+#include "sequences/sequence.h"
 #include "session/call.h"
 #include "tables/binding.h"
+#include "tables/drawing.h"
 #include "tables/highest.h"
 #include "tables/rights.h"
 
 /*
- * hilo._lock(relation, mode, function): lock a table and its children, whose rows
- * can be inserted directly, for a function that is named in errors.
+ * hilo._lock(relation, function): lock a table of the current user and its children,
+ * whose rows can be inserted directly, for a function that is named in errors.
  */
 PG_FUNCTION_INFO_V1(hilo_lock);
 
@@ -37,18 +36,8 @@ Datum
 hilo_lock(PG_FUNCTION_ARGS)
 {
 	Oid			relation = PG_GETARG_OID(0);
-	const char *mode = hilo_api_name(fcinfo, 1, "mode");
-	const char *function = hilo_api_name(fcinfo, 2, "function");
-	LOCKMODE	lockmode = strcmp(mode, "exclusive") == 0 ? AccessExclusiveLock :
-		strcmp(mode, "share") == 0 ? ShareRowExclusiveLock : AccessShareLock;
+	const char *function = hilo_api_name(fcinfo, 1, "function");
 
-	if (strcmp(mode, "none, outside a block") == 0 &&
-		(IsTransactionBlock() || IsSubTransaction()))
-		ereport(ERROR,
-				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-				 errmsg("%s cannot be called in a transaction block",
-						"hilo.attach_online()"),
-				 errhint("Use hilo.attach() there.")));
 	hilo_api_prevent_unless_may_write(function);
 	hilo_api_reject_null(fcinfo, 0, "relation");
 	if (IsolationUsesXactSnapshot())
@@ -59,10 +48,114 @@ hilo_lock(PG_FUNCTION_ARGS)
 				 errdetail("It would not see what was committed since the transaction began."),
 				 errhint("Use READ COMMITTED.")));
 	hilo_check_owned(relation);
-	LockRelationOid(relation, lockmode);
+	LockRelationOid(relation, AccessExclusiveLock);
 	hilo_check_owned(relation);
-	(void) find_all_inheritors(relation, lockmode, NULL);
+	(void) find_all_inheritors(relation, AccessExclusiveLock, NULL);
 	PG_RETURN_VOID();
+}
+
+/*
+ * hilo._check_holds(relation, column_name, assign): raise an error unless the column
+ * can hold ids, as text if hilo.assign_id() is to assign them, or numbers.
+ */
+PG_FUNCTION_INFO_V1(hilo_check_column);
+
+Datum
+hilo_check_column(PG_FUNCTION_ARGS)
+{
+	Oid			relation = PG_GETARG_OID(0);
+	AttrNumber	attnum = hilo_column_number(relation, NameStr(*PG_GETARG_NAME(1)));
+
+	hilo_check_holds(relation, attnum, !PG_GETARG_BOOL(2));
+	PG_RETURN_VOID();
+}
+
+/*
+ * Sequences
+ */
+
+/*
+ * The highest number in the columns of a sequence, which is at a number, and what its
+ * numbers end at.
+ */
+static int64
+highest_of_sequence(Oid sequence, int64 at, int64 *limit)
+{
+	HiloSought	sought = {.above = at};
+
+	foreach_ptr(const HiloDrawing, drawing, hilo_columns_of_sequence(sequence))
+	{
+		HiloColumn	column = {drawing->relation, drawing->attnum};
+		int64		type_limit = hilo_column_limit(&column);
+
+		*limit = Min(*limit, type_limit);
+	}
+	sought.limit = *limit;
+	foreach_ptr(const HiloDrawing, drawing, hilo_columns_of_sequence(sequence))
+	{
+		HiloColumn	column = {drawing->relation, drawing->attnum};
+
+		sought.above = hilo_column_highest(&column, &sought, false);
+		hilo_catalog_announce(column.relation);
+	}
+	return sought.above;
+}
+
+/*
+ * hilo._sync_sequence(sequence, attach): move the sequence to at least the highest
+ * number in its columns, and return the number that it is at.  Once a table is
+ * attached, this needs the right to draw, and a number so high that more than half of
+ * what is left would be used up is left alone.
+ */
+PG_FUNCTION_INFO_V1(hilo_sync_sequence);
+
+Datum
+hilo_sync_sequence(PG_FUNCTION_ARGS)
+{
+	HiloSequence *sequence = hilo_sequence(PG_GETARG_OID(0));
+	bool		attach = PG_GETARG_BOOL(1);
+	int64		limit;
+	int64		at = hilo_sequence_position(sequence, &limit);
+	int64		highest;
+
+	hilo_api_prevent_unless_may_write(attach ? "hilo.attach()" : "hilo.sync()");
+	if (!attach && !hilo_catalog_may_seed(false, GetUserId()))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to move sequence \"%s\"", get_rel_name(sequence->oid)),
+				 errdetail("That requires the privilege to execute hilo.seed().")));
+	if (!sequence->looks)
+		PG_RETURN_INT64(at);
+	highest = highest_of_sequence(sequence->oid, at, &limit);
+	if (attach && highest > at &&
+		(uint64) highest - (uint64) at > ((uint64) limit - (uint64) at) / 2)
+	{
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("sequence \"%s\" is not moved to " INT64_FORMAT,
+						get_rel_name(sequence->oid), highest),
+				 errdetail("That would use up more than half of the remaining numbers."),
+				 errhint("If ids should continue above it, use setval().")));
+		PG_RETURN_INT64(at);
+	}
+	PG_RETURN_INT64(highest > at ? hilo_sequence_move(sequence, highest, attach) : at);
+}
+
+/*
+ * Collections
+ */
+
+/* Raise 42501 unless the current user may attach the table to the collection. */
+static void
+check_may_attach(Oid relation, HiloCollection *collection)
+{
+	if (!hilo_may_attach_to(collection, GetUserId()))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to attach table %s to collection \"%s\"",
+						hilo_sql_table(relation), collection->ref.name),
+				 errdetail("The collection is already in use."),
+				 errhint("Specify another collection, or have a role do it that may execute hilo.seed().")));
 }
 
 /*
@@ -79,19 +172,13 @@ attachable_argument(FunctionCallInfo fcinfo, HiloCollection *collection)
 	hilo_check_holds(column.relation, column.attnum, true);
 	hilo_check_collection(name, hilo_identity_parts_separator);
 	hilo_collection_init(collection, name);
-	if (!hilo_may_attach_to(collection, GetUserId()))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied to attach table %s to collection \"%s\"",
-						hilo_sql_table(column.relation), name),
-				 errdetail("The collection is already in use."),
-				 errhint("Specify another collection, or have a role do it that may execute hilo.seed().")));
+	check_may_attach(column.relation, collection);
 	(void) hilo_bindings_lock(name, true);
 	return column;
 }
 
 /*
- * hilo._may_attach(relation, column_name, collection, assign, alone): raise an
+ * hilo._may_attach(relation, column_name, collection, alone): raise an
  * error unless the column of a locked table may be attached, and, with alone, if
  * the collection is attached to another table.
  */
@@ -105,15 +192,13 @@ hilo_may_attach(PG_FUNCTION_ARGS)
 	const char *name = collection.ref.name;
 	Oid			table;
 
-	if (PG_GETARG_BOOL(3))
-		hilo_check_holds(column.relation, column.attnum, false);
 	if (hilo_is_bound(name, InvalidCommandId))
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("\"%s\" is bound elsewhere", name),
 				 errhint("Undo that with hilo.unbind() first.")));
 	table = hilo_bindings(name).table;
-	if (PG_GETARG_BOOL(4) && OidIsValid(table) &&
+	if (PG_GETARG_BOOL(3) && OidIsValid(table) &&
 		!list_member_oid(find_all_inheritors(column.relation, NoLock, NULL),
 						 table))
 		ereport(ERROR,
@@ -125,50 +210,70 @@ hilo_may_attach(PG_FUNCTION_ARGS)
 }
 
 /*
- * Record the binding, instead of those to the same table, and of dead ones.
+ * hilo._bind_column(relation, collection, was, sequence): record that the table is
+ * attached, and what drew before: instead of what is recorded of it, and of tables
+ * that are gone.
  */
-static void
-record(Oid relation, const char *collection)
-{
-	HiloBinding binding = {.kind = HILO_ATTACHED};
+PG_FUNCTION_INFO_V1(hilo_bind_column);
 
-	foreach_ptr(HiloBinding, other, hilo_bindings(collection).all)
+Datum
+hilo_bind_column(PG_FUNCTION_ARGS)
+{
+	Oid			relation = PG_GETARG_OID(0);
+	const char *name = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	HiloBinding binding = {.kind = HILO_ATTACHED};
+	HiloCollection collection;
+
+	hilo_check_owned(relation);
+	hilo_collection_init(&collection, name);
+	check_may_attach(relation, &collection);
+	(void) hilo_bindings_lock(name, true);
+	foreach_ptr(HiloBinding, other, hilo_bindings(name).all)
 	{
 		if (other->kind == HILO_ATTACHED &&
-			(!OidIsValid(other->living.relation) ||
-			 other->living.relation == relation))
-			(void) hilo_binding_remove(collection, other);
+			(!OidIsValid(other->living.relation) || other->living.relation == relation))
+			(void) hilo_binding_remove(name, other);
 	}
 	(void) hilo_binding_set_relation(&binding, relation, InvalidAttrNumber);
-	hilo_binding_add(collection, &binding);
-}
-
-/* Note that all ids are known that a trigger of the table would look for. */
-static void
-note_triggers(Oid relation, const char *collection)
-{
-	Relation	rel = table_open(relation, NoLock);
-	TriggerDesc *triggers = CopyTriggerDesc(rel->trigdesc);
-
-	/* A look-up may rebuild the relcache entry. */
-	table_close(rel, NoLock);
-	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
-	{
-		Trigger    *trigger = &triggers->triggers[i];
-
-		if (trigger->tgnargs > 0 &&
-			strcmp(trigger->tgargs[0], collection) == 0 &&
-			strcmp(hilo_c_function(trigger->tgfoid), "hilo_advance") == 0)
-			hilo_note_trigger(trigger->tgoid);
-	}
+	binding.was = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	binding.sequence = text_to_cstring(PG_GETARG_TEXT_PP(3));
+	hilo_binding_add(name, &binding);
+	PG_RETURN_VOID();
 }
 
 /*
- * hilo._attach_counter(relation, column_name, collection, at_least, read): the
- * last step: record that the column is attached, note the triggers, and move the
- * counter to at least the given number, and, with read, the highest number in the
- * column.  Returns the max, and what decides about notices: the limit of the type,
- * the size of the smallest ranges, and the tag.
+ * hilo._unbind_column(relation, collection): remove that, and return it; null: nothing
+ * is recorded.
+ */
+PG_FUNCTION_INFO_V1(hilo_unbind_column);
+
+Datum
+hilo_unbind_column(PG_FUNCTION_ARGS)
+{
+	TupleDesc	desc = hilo_api_result_desc(fcinfo);
+	Oid			relation = PG_GETARG_OID(0);
+	const char *name = text_to_cstring(PG_GETARG_TEXT_PP(1));
+
+	hilo_check_owned(relation);
+	(void) hilo_bindings_lock(name, true);
+	foreach_ptr(HiloBinding, binding, hilo_bindings(name).all)
+	{
+		Datum		values[2];
+
+		if (binding->kind != HILO_ATTACHED || binding->object != relation)
+			continue;
+		(void) hilo_binding_remove(name, binding);
+		values[0] = CStringGetTextDatum(binding->was);
+		values[1] = CStringGetTextDatum(binding->sequence);
+		return hilo_api_result(desc, values);
+	}
+	PG_RETURN_NULL();
+}
+
+/*
+ * hilo._attach_counter(relation, column_name, collection, at_least): the last step:
+ * move the counter to at least the given number, and the highest number in the column.
+ * Returns the max, the node tag, and whether the column has only ids of another form.
  */
 PG_FUNCTION_INFO_V1(hilo_attach_counter);
 
@@ -180,36 +285,43 @@ hilo_attach_counter(PG_FUNCTION_ARGS)
 	HiloColumn	column;
 	HiloSought	sought;
 	int64		limit;
-	Datum		values[4];
+	int64		highest;
+	bool		ignored;
+	Datum		values[3];
 
 	hilo_api_prevent_unless_may_write("hilo.attach()");
-	hilo_check_owned(PG_GETARG_OID(0));
-	LockRelationOid(PG_GETARG_OID(0), AccessShareLock);
 	column = attachable_argument(fcinfo, &collection);
-
+	limit = hilo_column_limit(&column);
 	sought = hilo_sought(&collection);
 	sought.above = Max(sought.above, PG_GETARG_INT64(3));
-	if (PG_GETARG_BOOL(4))
-		sought.above = hilo_column_highest(&column, &sought, true);
-	record(column.relation, collection.ref.name);
-	foreach_oid(table, find_all_inheritors(column.relation, AccessShareLock, NULL))
-		note_triggers(table, collection.ref.name);
+	highest = hilo_column_highest(&column, &sought, true);
+	if (highest > sought.above && highest < PG_INT64_MAX - 1 &&
+		highest - sought.above > (Min(limit, sought.limit) - sought.above) / 2 &&
+		highest < Min(limit, sought.limit))
+	{
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("collection \"%s\" is not moved to " INT64_FORMAT,
+						collection.ref.name, highest),
+				 errdetail("That would use up more than half of the remaining numbers."),
+				 errhint("If ids should continue above it, use hilo.seed().")));
+		highest = sought.above;
+	}
+	ignored = highest == sought.above && hilo_column_has_others(&column, &collection);
 	HILO_FAILURE_POINT("column bound");
 
 	/* The last step: no rollback undoes it. */
-	limit = hilo_column_limit(&column);
-	values[0] = Int64GetDatum(hilo_collection_adopt(&collection, sought.above,
-													limit, false));
+	values[0] = Int64GetDatum(hilo_collection_adopt(&collection, highest, limit, false));
 	HILO_FAILURE_POINT("counter adopted");
-	values[1] = Int64GetDatum(limit);
-	values[2] = Int64GetDatum(hilo_counter_range_size(hilo_collection_row(&collection)));
-	values[3] = CStringGetTextDatum(hilo_collection_node_tag(&collection));
+	(void) hilo_collection_row(&collection);
+	values[1] = CStringGetTextDatum(hilo_collection_node_tag(&collection));
+	values[2] = BoolGetDatum(ignored);
 	return hilo_api_result(desc, values);
 }
 
 /*
  * hilo._max(relation, collection): the counter's max, for whoever owns a table
- * with a column that draws from it, and whose trigger may move it; else NULL.
+ * with a column that draws from it, and whose ids may move it; else NULL.
  */
 PG_FUNCTION_INFO_V1(hilo_max);
 
@@ -223,153 +335,39 @@ hilo_max(PG_FUNCTION_ARGS)
 
 	hilo_check_owned(relation);
 	if (hilo_drawing_columns(relation, collection.ref.name) == NIL ||
-		!hilo_may_advance(&collection, relation, &bound) ||
+		!hilo_may_lead(&collection, relation, &bound) ||
 		!hilo_counter_read(&collection.ref, &row))
 		PG_RETURN_NULL();
 	PG_RETURN_INT64(row.max);
 }
 
-/* hilo._clean_notes() */
-PG_FUNCTION_INFO_V1(hilo_clean_notes_now);
-
-Datum
-hilo_clean_notes_now(PG_FUNCTION_ARGS)
-{
-	hilo_api_prevent_unless_may_write("hilo.detach()");
-	hilo_clean_notes();
-	PG_RETURN_VOID();
-}
-
 /*
- * Identity columns
- */
-
-static void
-refuse_identity(const HiloColumn *column, const char *detail)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("column \"%s\" of table %s cannot be an identity column again",
-					hilo_column_name(column), hilo_sql_table(column->relation)),
-			 errdetail("%s", detail),
-			 errhint("Drop the trigger that calls hilo.advance(), and give the column a default.")));
-}
-
-/*
- * hilo._set_identity(relation, column_name, identity, sequence): make an identity
- * column, ATTRIBUTE_IDENTITY_..., of an ordinary column that owns a sequence, or
- * with identity '\0', the other way round: no command does either and leaves the
- * sequence as it is.  Partitions own none, 0.
- */
-PG_FUNCTION_INFO_V1(hilo_set_identity);
-
-Datum
-hilo_set_identity(PG_FUNCTION_ARGS)
-{
-	char		identity = PG_GETARG_CHAR(2);
-	DependencyType before = identity == '\0' ? DEPENDENCY_INTERNAL : DEPENDENCY_AUTO;
-	DependencyType after = identity == '\0' ? DEPENDENCY_AUTO : DEPENDENCY_INTERNAL;
-	HiloColumn	column;
-	bool		is_partition;
-	char		kind;
-	Oid			sequence = PG_GETARG_OID(3);
-	Oid			owner;
-	int32		attnum;
-	HeapTuple	tuple;
-	Form_pg_attribute att;
-	Relation	rel;
-
-	hilo_api_prevent_unless_may_write("hilo.attach()");
-	hilo_check_owned(PG_GETARG_OID(0));
-	LockRelationOid(PG_GETARG_OID(0), AccessExclusiveLock);
-	column = hilo_owned_column(PG_GETARG_OID(0), NameStr(*PG_GETARG_NAME(1)));
-	is_partition = get_rel_relispartition(column.relation);
-
-	/* Before version 17 partitions have no identity. */
-	if (is_partition && !HILO_PARTITIONS_HAVE_IDENTITY)
-		PG_RETURN_VOID();
-	kind = get_rel_relkind(column.relation);
-	tuple = SearchSysCacheCopyAttNum(column.relation, column.attnum);
-	att = (Form_pg_attribute) GETSTRUCT(tuple);
-	if ((kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE) ||
-		!hilo_holds_numbers(att->atttypid) ||
-		(identity != '\0' && identity != ATTRIBUTE_IDENTITY_ALWAYS &&
-		 identity != ATTRIBUTE_IDENTITY_BY_DEFAULT) ||
-		(identity == '\0') == (att->attidentity == '\0'))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("\"%s\" is not a column that can be an identity column",
-						NameStr(att->attname))));
-	if (OidIsValid(sequence) ?
-		get_rel_relkind(sequence) != RELKIND_SEQUENCE ||
-		!sequenceIsOwned(sequence, before, &owner, &attnum) ||
-		owner != column.relation || attnum != column.attnum : !is_partition)
-		refuse_identity(&column, "It does not own exactly one sequence.");
-	if (identity != '\0' && (att->atthasdef || !att->attnotnull))
-		refuse_identity(&column, "It has a default, or allows nulls.");
-	if (OidIsValid(sequence))
-	{
-		ObjectAddress object;
-		ObjectAddress referenced;
-
-		if (deleteDependencyRecordsForClass(RelationRelationId, sequence,
-											RelationRelationId, before) != 1)
-			refuse_identity(&column, "Its sequence was changed at the same time.");
-		ObjectAddressSet(object, RelationRelationId, sequence);
-		ObjectAddressSubSet(referenced, RelationRelationId, owner, attnum);
-		recordDependencyOn(&object, &referenced, after);
-	}
-	att->attidentity = identity;
-	rel = table_open(AttributeRelationId, RowExclusiveLock);
-	CatalogTupleUpdate(rel, &tuple->t_self, tuple);
-	table_close(rel, RowExclusiveLock);
-	CommandCounterIncrement();
-	PG_RETURN_VOID();
-}
-
-/*
- * Expressions
+ * Defaults
  */
 
 /*
- * hilo._check_expression(expression): raise an error unless the text is a single
- * expression, so that ALTER TABLE with it is one command that does one thing.  The
- * text of a replaced default comes from an argument of a trigger, which the table's
- * owner may have made up, while the current user may be a superuser.
+ * hilo._draws(pg_node_tree): the sequence, or else the collection, that a default draws
+ * from, and whether by hilo; null: none.
  */
-PG_FUNCTION_INFO_V1(hilo_check_expression);
+PG_FUNCTION_INFO_V1(hilo_draws);
 
 Datum
-hilo_check_expression(PG_FUNCTION_ARGS)
+hilo_draws(PG_FUNCTION_ARGS)
 {
-	char	   *expression = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	List	   *statements = raw_parser(psprintf("ALTER TABLE t ALTER c SET DEFAULT (%s)",
-												 expression),
-										RAW_PARSE_DEFAULT);
-	RawStmt    *first = linitial_node(RawStmt, statements);
+	TupleDesc	desc = hilo_api_result_desc(fcinfo);
+	HiloDraws	draws;
+	Datum		values[3] = {0};
+	bool		nulls[3] = {0};
 
-	if (list_length(statements) != 1 ||
-		list_length(castNode(AlterTableStmt, first->stmt)->cmds) != 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("\"%s\" is not an expression", expression),
-				 errdetail("A trigger that calls hilo.advance() names it as a default.")));
-	PG_RETURN_VOID();
-}
-
-/* hilo._draws_from(pg_node_tree): the collection that a default draws from. */
-PG_FUNCTION_INFO_V1(hilo_draws_from);
-
-Datum
-hilo_draws_from(PG_FUNCTION_ARGS)
-{
-	bool		numbers;
-	char	   *collection = hilo_default_draws(stringToNode(text_to_cstring(PG_GETARG_TEXT_PP(0))),
-												&numbers);
-
-	if (collection == NULL)
+	if (!hilo_expression_draws(stringToNode(text_to_cstring(PG_GETARG_TEXT_PP(0))), &draws))
 		PG_RETURN_NULL();
-	PG_RETURN_TEXT_P(cstring_to_text(collection));
+	nulls[0] = !OidIsValid(draws.sequence);
+	values[0] = ObjectIdGetDatum(draws.sequence);
+	nulls[1] = draws.collection == NULL;
+	if (draws.collection != NULL)
+		values[1] = CStringGetTextDatum(draws.collection);
+	values[2] = BoolGetDatum(draws.by_hilo);
+	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
 }
 
 /*
@@ -385,18 +383,26 @@ allow(FunctionCallInfo fcinfo, const char *function, bool may_draw)
 {
 	HiloBinding binding = {.kind = HILO_ALLOWED};
 	const char *collection;
+	HiloRowRef	ref = {.name = NULL};
+	HiloRow		row;
+	bool		is_there;
 	bool		recorded;
 
 	hilo_api_prevent_unless_may_write(function);
-	collection = hilo_api_collection(fcinfo);
+	ref.name = collection = hilo_api_collection(fcinfo);
 	hilo_api_reject_null(fcinfo, 1, "role");
 	binding.owner = NameStr(*PG_GETARG_NAME(1));
-	if (may_draw && strcmp(binding.owner, "public") != 0)
-		(void) get_role_oid(binding.owner, false);
+	if (strcmp(binding.owner, "public") != 0)
+		binding.object = get_role_oid(binding.owner, !may_draw);
+	is_there = hilo_counter_read(&ref, &row);
 	(void) hilo_bindings_lock(collection, true);
 	recorded = hilo_binding_remove(collection, &binding);
 	if (may_draw)
+	{
 		hilo_binding_add(collection, &binding);
+		if (!is_there)
+			hilo_api_notice_created(collection);
+	}
 	else if (!recorded)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING_PRIVILEGE_NOT_REVOKED),

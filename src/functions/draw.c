@@ -17,6 +17,7 @@
 #include "session/call.h"
 #include "shared/pool.h"
 #include "tables/rights.h"
+#include "tables/take.h"
 
 /* How long the range of a client program should last, as in RavenDB. */
 #define CLIENT_RANGE_DURATION	(30 * USECS_PER_SEC)
@@ -34,7 +35,7 @@ hilo_next(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("hilo_next()");
 	entry = hilo_draw_right_to_take(hilo_api_entry(fcinfo), HILO_DRAW_ID);
-	PG_RETURN_TEXT_P(hilo_entry_next_id(entry, &entry->text.own));
+	PG_RETURN_TEXT_P(hilo_take_id(entry, &entry->text.own));
 }
 
 PG_FUNCTION_INFO_V1(hilo_next_tagged);
@@ -55,7 +56,7 @@ hilo_next_tagged(PG_FUNCTION_ARGS)
 
 	if (unlikely(!hilo_entry_has_tag(entry, VARDATA_ANY(tag), len)))
 		hilo_entry_give_tag(entry, text_to_cstring(tag));
-	PG_RETURN_TEXT_P(hilo_entry_next_id(entry, &entry->text.given));
+	PG_RETURN_TEXT_P(hilo_take_id(entry, &entry->text.given));
 }
 
 PG_FUNCTION_INFO_V1(hilo_next_number);
@@ -64,8 +65,8 @@ Datum
 hilo_next_number(PG_FUNCTION_ARGS)
 {
 	hilo_api_prevent_unless_may_write("hilo_next_number()");
-	PG_RETURN_INT64(hilo_entry_take(hilo_draw_right_to_take(hilo_api_entry(fcinfo),
-															HILO_DRAW_NUMBER)));
+	PG_RETURN_INT64(hilo_take(hilo_draw_right_to_take(hilo_api_entry(fcinfo),
+													  HILO_DRAW_NUMBER)));
 }
 
 PG_FUNCTION_INFO_V1(hilo_last_number);
@@ -88,7 +89,6 @@ hilo_last_number(PG_FUNCTION_ARGS)
 				 errmsg("no number of collection \"%s\" has been drawn in this session",
 						collection),
 				 errhint("Draw one with hilo_next_number() or hilo_next(). If a pooler gives each transaction a different connection, use INSERT ... RETURNING.")));
-	entry->unseen = 0;
 	PG_RETURN_INT64(entry->range.drawn);
 }
 
@@ -111,7 +111,7 @@ take_exactly(FunctionCallInfo fcinfo, const char *what, bool aligned)
 	request.alignment = aligned ? request.size : 1;
 	if (aligned)
 		hilo_collection_refuse_ordered(&entry->collection);
-	(void) hilo_collection_take(&entry->collection, &request, &claim);
+	hilo_take_block(entry, &request, &claim);
 	return claim.range;
 }
 
@@ -178,6 +178,7 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	HiloRangeRequest request = {.alignment = 1,.duration = CLIENT_RANGE_DURATION,
 	.keep = PG_INT64_MAX,.for_client = true};
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
+	HiloEntry  *entry;
 	HiloCollection *collection;
 	HiloClaim	claim;
 	char		start[HILO_MAX_START_LEN];
@@ -188,7 +189,8 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	hilo_api_prevent_unless_may_write("hilo.next_range()");
 	request.last_size = hilo_api_number(fcinfo, 1, "last_batch_size");
 	request.above = hilo_api_number(fcinfo, 3, "last_max");
-	collection = &hilo_draw_right_check(hilo_api_entry(fcinfo), HILO_DRAW_ID)->collection;
+	entry = hilo_draw_right_check(hilo_api_entry(fcinfo), HILO_DRAW_ID);
+	collection = &entry->collection;
 	(void) hilo_collection_row(collection);
 
 	/* If no time is given, use the last size unchanged. */
@@ -198,7 +200,7 @@ hilo_next_range(PG_FUNCTION_ARGS)
 		request.age = PG_INT64_MAX;
 	if (request.above > 0)
 		check_may_pass(collection, request.above);
-	(void) hilo_collection_take(collection, &request, &claim);
+	hilo_take_block(entry, &request, &claim);
 
 	start_len = hilo_document_id_start(start, collection->ref.name,
 									   hilo_identity_parts_separator,

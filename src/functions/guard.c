@@ -182,7 +182,7 @@ is_ours(TriggerData *trigdata)
 
 /*
  * True if the binding may be added to the existing ones.  A name can be bound
- * to one column or function.
+ * to one column.
  */
 static bool
 fits_others(const HiloBinding *binding, List *others)
@@ -198,30 +198,21 @@ fits_others(const HiloBinding *binding, List *others)
 }
 
 /*
- * True if the current user may make the binding, that is, owns the table or
- * function, as hilo.bind() requires.
+ * True if the current user may make the binding, that is, owns the table, as
+ * hilo.bind() requires.
  */
 static bool
 may_bind(const HiloBinding *binding)
 {
-	Oid			class = binding->kind == HILO_BOUND ? RelationRelationId :
-		ProcedureRelationId;
-
-	if (superuser() ||
-		(binding->kind != HILO_BOUND && binding->kind != HILO_ASKED))
-		return true;
-	if (!OidIsValid(binding->object) ||
-		!hilo_owns(class, binding->object, GetUserId()))
-		return false;
-	if (binding->kind == HILO_ASKED)
-		hilo_check_taken_function(binding->object);
-	return true;
+	return superuser() || binding->kind != HILO_BOUND ||
+		(OidIsValid(binding->object) &&
+		 hilo_owns(RelationRelationId, binding->object, GetUserId()));
 }
 
 /*
  * Add the binding if it fits the existing ones, so that a restore keeps those,
  * and the row is created in the same way as by hilo.bind().  One from elsewhere
- * stands for what has its names here.  Notes of triggers are not restored.
+ * stands for what has its names here.
  */
 static void
 merge_binding(TriggerData *trigdata)
@@ -231,21 +222,19 @@ merge_binding(TriggerData *trigdata)
 
 	binding = hilo_binding_read(trigdata->tg_trigtuple,
 								RelationGetDescr(trigdata->tg_relation));
-	if (binding->kind == HILO_NOTED)
-		return;
 	name = name_column(trigdata, HILO_TABLE_BINDINGS);
 	hilo_check_collection(name, NULL);
 	if (binding->kind == HILO_UNKNOWN)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("kind must be attached, bound, asked or allowed")));
+				 errmsg("kind must be attached, bound or allowed")));
 	hilo_binding_settle(name, binding);
 	if (!may_bind(binding))
 	{
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
 				 errmsg("\"%s\" is not bound to its documents", name),
-				 errdetail("Role \"%s\" does not own the table or function.",
+				 errdetail("Role \"%s\" does not own the table.",
 						   GetUserNameFromId(GetUserId(), false)),
 				 errhint("The owner can use hilo.bind().")));
 		return;

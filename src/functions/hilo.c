@@ -10,6 +10,7 @@
 #include "base/compat.h"
 #include "base/settings.h"
 #include "servers/citus.h"
+#include "sequences/setting.h"
 #include "shared/pool.h"
 
 PG_MODULE_MAGIC;
@@ -19,6 +20,7 @@ extern PGDLLEXPORT void _PG_init(void);
 void
 _PG_init(void)
 {
+	hilo_sequences_setting_init();
 	hilo_settings_init();
 	hilo_catalog_init();
 	hilo_citus_init();

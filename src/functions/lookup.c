@@ -8,15 +8,13 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "utils/lsyscache.h"
-#include "utils/regproc.h"
-#include "utils/tuplestore.h"
 
 #include "base/sql.h"
 #include "ids/identity.h"
 #include "servers/member.h"
 #include "session/call.h"
 #include "tables/binding.h"
+#include "tables/drawing.h"
 #include "tables/highest.h"
 #include "tables/taken.h"
 
@@ -51,101 +49,91 @@ hilo_counted_number(PG_FUNCTION_ARGS)
 /* How long to wait for a lock on a table, unless the user has said so. */
 #define LOCK_TIMEOUT	"5s"
 
-/* Advance a counter, which need not exist, to the highest number in the columns. */
+/*
+ * Move a counter, which need not exist, to the highest number in the columns.
+ */
 static int64
-sync_counter(HiloCollection *counter, const HiloBindings *bindings)
+sync_counter(HiloCollection *counter, List *columns)
 {
 	HiloSought	sought = hilo_sought(counter);
 
 	/* A table need not be read below what was found in another one. */
-	foreach_ptr(HiloBinding, binding, bindings->all)
+	foreach_ptr(const HiloColumn, column, columns)
 	{
-		if (OidIsValid(binding->living.relation))
-			sought.above = hilo_column_highest(&binding->living, &sought, false);
+		sought.above = hilo_column_highest(column, &sought, false);
+		hilo_catalog_announce(column->relation);
 	}
 	return hilo_collection_seed(counter, sought.above, false);
 }
 
 /*
- * Advance a collection to the highest number in the columns that it is bound or
- * attached to.  All ranges become invalid, because rows that came from elsewhere
- * may have numbers in them.  Columns bound by hilo.bind() may hold identities, so
- * the identity of the name is advanced as well.  Returns false, having changed
- * nothing, if it is not bound to a column; else *max is its max.
+ * The columns that the collection is bound or attached to, or else those whose defaults
+ * draw from it.
  */
-static bool
-sync_collection(const char *name, int64 *max)
+static List *
+columns_of(const char *name, const HiloBindings *bindings)
 {
-	HiloBindings bindings = hilo_bindings(name);
-	HiloCollection collection = {.ref.name = name};
-	char		buffer[HILO_MAX_ROW_NAME_LEN];
-	int			level;
+	List	   *columns = NIL;
 
-	if (!OidIsValid(bindings.table))
-		return false;
+	foreach_ptr(HiloBinding, binding, bindings->all)
+	{
+		if (OidIsValid(binding->living.relation))
+			columns = lappend(columns, &binding->living);
+	}
+	if (columns != NIL)
+		return columns;
+	foreach_ptr(const HiloDrawing, drawing, hilo_columns_of_default(name))
+	{
+		HiloColumn *column = palloc(sizeof(HiloColumn));
+
+		column->relation = drawing->relation;
+		column->attnum = drawing->attnum;
+		columns = lappend(columns, column);
+	}
+	return columns;
+}
+
+/*
+ * hilo._sync_collection(collection): move a collection to the highest number in its
+ * columns.  All ranges become invalid, because rows that came from elsewhere may have
+ * numbers in them.  Columns bound by hilo.bind() may hold identities, so the
+ * identity of the name is moved as well.  Returns the max; null: no column draws from
+ * it.
+ */
+PG_FUNCTION_INFO_V1(hilo_sync_collection);
+
+Datum
+hilo_sync_collection(PG_FUNCTION_ARGS)
+{
+	const char *name;
+	HiloBindings bindings;
+	HiloCollection collection;
+	char		buffer[HILO_MAX_ROW_NAME_LEN];
+	List	   *columns;
+	int			level;
+	int64		max;
+
+	hilo_api_prevent_unless_may_write("hilo.sync()");
+	name = hilo_api_name(fcinfo, 0, "name");
+	hilo_collection_init(&collection, name);
+	bindings = hilo_bindings(name);
+	columns = columns_of(name, &bindings);
+	if (columns == NIL)
+		PG_RETURN_NULL();
 	hilo_bindings_refresh(name, &bindings);
 	level = NewGUCNestLevel();
 	if (LockTimeout == 0)
 		hilo_sql_set_locally("lock_timeout", LOCK_TIMEOUT);
-	*max = sync_counter(&collection, &bindings);
+	max = sync_counter(&collection, columns);
 
 	/* Attached columns hold no identities. */
 	if (hilo_is_bound(name, InvalidCommandId))
 	{
 		hilo_collection_init_identity(&collection, name, buffer);
-		(void) sync_counter(&collection, &bindings);
+		(void) sync_counter(&collection, columns);
 	}
 	AtEOXact_GUC(false, level);
-	return true;
-}
-
-PG_FUNCTION_INFO_V1(hilo_sync);
-
-Datum
-hilo_sync(PG_FUNCTION_ARGS)
-{
-	const char *collection;
-	int64		max;
-
-	hilo_api_prevent_unless_may_write("hilo.sync()");
-	collection = hilo_api_collection(fcinfo);
-	hilo_clean_notes();
-	if (!sync_collection(collection, &max))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("collection \"%s\" is not bound to a column",
-						collection),
-				 hilo_citus_is_worker() ?
-				 errhint("Use hilo.sync() on the Citus coordinator, where tables are bound.") :
-				 errhint("Use hilo.attach() or hilo.bind() to specify the column with its ids, or use hilo.seed().")));
 	PG_RETURN_INT64(max);
-}
-
-PG_FUNCTION_INFO_V1(hilo_sync_all);
-
-Datum
-hilo_sync_all(PG_FUNCTION_ARGS)
-{
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-
-	hilo_api_prevent_unless_may_write("hilo.sync()");
-	hilo_init_materialized(fcinfo);
-	hilo_clean_notes();
-	foreach_ptr(const HiloNamedRow, row, hilo_row_list())
-	{
-		Datum		values[2];
-		bool		nulls[2] = {0};
-		int64		max;
-
-		CHECK_FOR_INTERRUPTS();
-		if (!(row->row.flags & HILO_ROW_BOUND) ||
-			!sync_collection(row->name, &max))
-			continue;
-		values[0] = CStringGetTextDatum(row->name);
-		values[1] = Int64GetDatum(max);
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-	}
-	return (Datum) 0;
 }
 
 /*
@@ -154,7 +142,7 @@ hilo_sync_all(PG_FUNCTION_ARGS)
 
 /*
  * Bind a name, unless it is already bound in the same way.  An existing binding
- * does not count if its column or function no longer exists.  The limit follows the
+ * does not count if its column no longer exists.  The limit follows the
  * type at once: leases may be given before anybody draws here.
  */
 static void
@@ -170,7 +158,7 @@ bind_name(const char *name, const HiloBinding *binding)
 	{
 		if (hilo_binding_equals(binding, other))
 			return;
-		if (OidIsValid(other->living.relation) || other->kind == HILO_ASKED)
+		if (OidIsValid(other->living.relation))
 			ereport(ERROR,
 					(errcode(ERRCODE_DUPLICATE_OBJECT),
 					 errmsg("\"%s\" is already bound", name),
@@ -185,44 +173,26 @@ bind_name(const char *name, const HiloBinding *binding)
 }
 
 /*
- * hilo.bind(collection, relation, column_name), hilo.bind(collection, taken).
- * Only its owner may let all roles look up ids in a table, or have a function
- * called.
+ * hilo.bind(collection, relation, column_name).  Only its owner may let all roles look up
+ * ids in a table.
  */
 PG_FUNCTION_INFO_V1(hilo_bind);
 
 Datum
 hilo_bind(PG_FUNCTION_ARGS)
 {
-	bool		to_column = PG_NARGS() == 3;
 	HiloIdentity identity;
-	HiloBinding binding = {.kind = to_column ? HILO_BOUND : HILO_ASKED};
-	Oid			object;
+	HiloBinding binding = {.kind = HILO_BOUND};
+	HiloColumn	column;
 
 	hilo_api_prevent_unless_may_write("hilo.bind()");
 	hilo_identity_init(&identity, hilo_api_name(fcinfo, 0, "collection"));
 	hilo_lease_prevent_on_worker(&identity.collection.ref, "hilo.bind");
-	hilo_api_reject_null(fcinfo, 1, to_column ? "relation" : "taken");
-	object = PG_GETARG_OID(1);
-	if (to_column)
-	{
-		HiloColumn	column;
-
-		hilo_api_reject_null(fcinfo, 2, "column_name");
-		column = hilo_owned_column(object, NameStr(*PG_GETARG_NAME(2)));
-		hilo_documents_check_column(identity.name, &column);
-		(void) hilo_binding_set_relation(&binding, object, column.attnum);
-	}
-	else
-	{
-		(void) hilo_check_taken_function(object);
-		if (!hilo_owns(ProcedureRelationId, object, GetUserId()))
-			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FUNCTION,
-						   get_func_name(object));
-		binding.object = object;
-		binding.name = format_procedure_qualified(object);
-		binding.column = binding.owner = pstrdup("");
-	}
+	hilo_api_reject_null(fcinfo, 1, "relation");
+	hilo_api_reject_null(fcinfo, 2, "column_name");
+	column = hilo_owned_column(PG_GETARG_OID(1), NameStr(*PG_GETARG_NAME(2)));
+	hilo_documents_check_column(identity.name, &column);
+	(void) hilo_binding_set_relation(&binding, column.relation, column.attnum);
 	bind_name(identity.name, &binding);
 	PG_RETURN_VOID();
 }
@@ -247,7 +217,7 @@ hilo_unbind(PG_FUNCTION_ARGS)
 					 errmsg("\"%s\" is attached to table %s",
 							identity.name, hilo_sql_table(binding->living.relation)),
 					 errhint("Undo that with hilo.detach(), or change the default.")));
-		if (binding->kind != HILO_BOUND && binding->kind != HILO_ASKED)
+		if (binding->kind != HILO_BOUND)
 			continue;
 		if (hilo_binding_remove(identity.name, binding))
 			was_bound = true;

@@ -48,8 +48,6 @@ bound_to(const char *name, const HiloRow *row)
 														  quote_identifier(column)));
 		else if (binding->kind == HILO_BOUND)
 			texts[count++] = CStringGetTextDatum("-");
-		else if (binding->kind == HILO_ASKED)
-			texts[count++] = CStringGetTextDatum(binding->name);
 	}
 	return PointerGetDatum(construct_array(texts, count, TEXTOID, -1, false,
 										   TYPALIGN_INT));

@@ -16,6 +16,7 @@
 #include "ids/identity.h"
 #include "session/call.h"
 #include "tables/rights.h"
+#include "tables/take.h"
 
 /*
  * The id of a document
@@ -46,7 +47,7 @@ hilo_assign_document_id(HiloEntry *entry, text *requested, Relation rel,
 	if (requested == NULL)
 	{
 		hilo_draw_right_check(entry, HILO_DRAW_ID);
-		return hilo_entry_next_id(entry, &entry->text.own);
+		return hilo_take_id(entry, &entry->text.own);
 	}
 
 	name = text_to_cstring(requested);

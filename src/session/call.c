@@ -11,13 +11,6 @@
 
 #include "session/call.h"
 
-uint64
-hilo_command(void)
-{
-	return ((uint64) hilo_local_xid() << 32) |
-		(GetCurrentCommandId(false) + 1);
-}
-
 TriggerData *
 hilo_api_trigger(FunctionCallInfo fcinfo, const char *function)
 {
@@ -99,6 +92,15 @@ hilo_api_administered(FunctionCallInfo fcinfo, HiloCollection *collection)
 	return is_identity;
 }
 
+void
+hilo_api_notice_created(const char *name)
+{
+	ereport(NOTICE,
+			(errmsg(HILO_COUNTER_FORMAT " did not exist and was created",
+					HILO_COUNTER_ARGS(name)),
+			 errhint("If that was a mistake, undo it with hilo.drop().")));
+}
+
 int64
 hilo_api_seed(FunctionCallInfo fcinfo, HiloCollection *collection)
 {
@@ -118,6 +120,8 @@ hilo_api_seed(FunctionCallInfo fcinfo, HiloCollection *collection)
 	force = hilo_api_bool(fcinfo, 2, "force");
 	is_there = hilo_counter_read(&collection->ref, &before);
 	max = hilo_collection_seed(collection, value, force);
+	if (!is_there)
+		hilo_api_notice_created(name);
 	if (is_there && !force && value <= before.max)
 		ereport(NOTICE,
 				(errmsg(HILO_COUNTER_FORMAT " is at " INT64_FORMAT " already",

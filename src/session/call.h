@@ -24,13 +24,8 @@ typedef struct HiloCallSite
 	HiloEntry  *entry;			/* its entry, */
 	uint32		generation;		/* and the generation of the settings when it
 								 * was found; 0: not found yet */
-	uint64		command;		/* hilo_command(), if a stored default makes
-								 * the calls; else 0 */
 	TupleDesc	result_desc;	/* NULL: not looked up yet */
 } HiloCallSite;
-
-/* Identifies the command that this session runs now; not 0. */
-extern uint64 hilo_command(void);
 
 /* The site of a call, created at the first call. */
 extern HiloCallSite *hilo_api_call_site(FmgrInfo *flinfo);
@@ -86,6 +81,9 @@ extern bool hilo_api_administered(FunctionCallInfo fcinfo,
  */
 extern int64 hilo_api_seed(FunctionCallInfo fcinfo, HiloCollection *collection);
 
+/* Say that a counter did not exist before: its name may be a mistake. */
+extern void hilo_api_notice_created(const char *name);
+
 /* The entry of the first argument, by a lookup. */
 extern HiloEntry *hilo_api_find_entry(FunctionCallInfo fcinfo);
 
@@ -127,7 +125,6 @@ hilo_api_entry(FunctionCallInfo fcinfo)
 		site->entry = hilo_api_find_entry(fcinfo);
 		site->generation = hilo_settings_generation;
 	}
-	site->entry->unseen = site->command;
 	return site->entry;
 }
 

@@ -301,12 +301,13 @@ revalidate(HiloEntry *entry)
  * provided that the pool has higher ones.
  */
 static bool
-claim_range(HiloEntry *entry, int unless, HiloClaim *claim)
+claim_range(HiloEntry *entry, int unless, int64 above, HiloClaim *claim)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	int64		drawn = entry->growth.drawn + entry->range.last;
 	HiloRangeRequest request = {
 		.alignment = 1,
+		.above = above,
 		.prefer = drawn > 0 ? entry->range.drawn : 0,
 		.last_size = entry->growth.size,
 		.age = now - entry->growth.claimed_at,
@@ -330,7 +331,7 @@ claim_range(HiloEntry *entry, int unless, HiloClaim *claim)
 }
 
 void
-hilo_entry_refill(HiloEntry *entry, int unless)
+hilo_entry_refill(HiloEntry *entry, int unless, int64 above)
 {
 	HiloCollection *collection = &entry->collection;
 	uint64		generation = hilo_row_generation;
@@ -347,12 +348,13 @@ hilo_entry_refill(HiloEntry *entry, int unless)
 	if (!(collection->generation == generation &&
 		  (collection->row.flags & (HILO_ROW_ORDERED | unless)) == HILO_ROW_ORDERED &&
 		  take_ordered(collection, 1, &claim)) &&
-		!claim_range(entry, unless, &claim))
+		!claim_range(entry, unless, above, &claim))
 		return;
 	entry->growth.drawn += entry->range.last - (claim.range.low - 1);
 	entry->range.claim = claim;
 	entry->range.last = claim.range.low - 1;
 	entry->range.generation = generation;
+	entry->range.clean = false;
 }
 
 /*
@@ -520,10 +522,6 @@ hilo_api_call_site(FmgrInfo *flinfo)
 		site = MemoryContextAllocZero(flinfo->fn_mcxt, sizeof(HiloCallSite));
 		site->constant = expr != NULL && IsA(expr, FuncExpr) &&
 			IsA(linitial(((FuncExpr *) expr)->args), Const);
-
-		/* Calls that somebody wrote in this statement have a position. */
-		if (site->constant && ((FuncExpr *) expr)->location == -1)
-			site->command = hilo_command();
 		flinfo->fn_extra = site;
 	}
 	return site;
@@ -551,7 +549,6 @@ hilo_api_find_entry(FunctionCallInfo fcinfo)
 	else
 		name = text_to_cstring(value);
 	entry = hilo_entry(name, hilo_identity_parts_separator);
-	entry->unseen = 0;
 	return entry;
 }
 

@@ -115,7 +115,11 @@ typedef struct HiloEntry
 		uint64		generation;
 		int64		drawn;		/* the number drawn last; 0: none */
 		HiloClaim	claim;		/* epoch 0: there is none */
+		bool		clean;		/* they were looked at, see look.h */
+		int64		clean_up_to;	/* if it is ordered: and so were numbers
+									 * up to this */
 	}			range;
+	struct HiloLook *look;		/* NULL: not needed yet */
 
 	/* How large the next one should be. */
 	struct
@@ -125,12 +129,6 @@ typedef struct HiloEntry
 		int64		drawn;		/* range.last and this: numbers drawn since
 								 * the last release */
 	}			growth;
-
-	/*
-	 * The command in which a stored default drew the last number, which was
-	 * shown to no one yet; 0: not so.  See hilo_command().
-	 */
-	uint64		unseen;
 
 	/*
 	 * The role that was last found to have the right to draw; maintained by
@@ -170,21 +168,12 @@ hilo_entry_unused(const HiloEntry *entry)
 }
 
 /*
- * Get a range for an entry that has no numbers left, or find that its range is
- * still valid although the generation has changed.  On return there are numbers
- * left; or the row, which was read, has one of the flags unless.
+ * Get a range for an entry that has no numbers left, with numbers above the given one
+ * (0: any), or find that its range is still valid although the generation has
+ * changed.  On return there are numbers left; or the row, which was read, has one of
+ * the flags unless.
  */
-extern void hilo_entry_refill(HiloEntry *entry, int unless);
-
-/* Draw the next number. */
-static inline int64
-hilo_entry_take(HiloEntry *entry)
-{
-	if (unlikely(hilo_entry_unused(entry) <= 0 ||
-				 entry->range.generation != hilo_row_generation))
-		hilo_entry_refill(entry, 0);
-	return entry->range.drawn = ++entry->range.last;
-}
+extern void hilo_entry_refill(HiloEntry *entry, int unless, int64 above);
 
 /*
  * Set entry->text to how ids of the collection look, according to the current
@@ -206,21 +195,6 @@ hilo_entry_has_tag(const HiloEntry *entry, const char *tag, int len)
 
 	return form->id != NULL && form->suffix_len == (len > 0 ? len + 1 : 0) &&
 		memcmp(form->suffix + 1, tag, len) == 0;
-}
-
-/*
- * Draw an id of one of the forms in entry->text.  The range brings the row, so
- * it comes first.
- */
-static inline text *
-hilo_entry_next_id(HiloEntry *entry, HiloIdForm *form)
-{
-	int64		number = hilo_entry_take(entry);
-
-	if (unlikely(entry->text.generation !=
-				 hilo_settings_generation + entry->collection.generation))
-		hilo_entry_make_text(entry);
-	return hilo_id_form_make(form, number);
 }
 
 /*

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * binding.c
- *	  Rows of hilo.binding: what hilo.attach(), hilo.bind() and hilo.allow() did,
- *	  and which triggers have looked at their tables.
+ *	  Rows of hilo.binding: which columns are attached to collections, where the
+ *	  documents of identities are, and which roles may draw.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,7 +16,6 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_trigger.h"
 #include "common/hashfn.h"
 #include "executor/spi.h"
 #include "storage/bufmgr.h"
@@ -35,10 +34,11 @@
 #include "counting/catalog.h"
 #include "counting/counter.h"
 #include "tables/binding.h"
+#include "tables/drawing.h"
 
 /* In the order of HiloBindingKind. */
 static const char *const kinds[] = {
-	"attached", "bound", "asked", "allowed", "noted"
+	"attached", "bound", "allowed"
 };
 
 /*
@@ -67,6 +67,8 @@ hilo_binding_read(HeapTuple tuple, TupleDesc desc)
 	binding->column = values[HILO_ANUM_BINDING_COLUMN - 1];
 	binding->attnum = atoi(values[HILO_ANUM_BINDING_NUMBER - 1]);
 	binding->owner = values[HILO_ANUM_BINDING_OWNER - 1];
+	binding->was = values[HILO_ANUM_BINDING_WAS - 1];
+	binding->sequence = values[HILO_ANUM_BINDING_SEQUENCE - 1];
 	return binding;
 }
 
@@ -164,8 +166,16 @@ find_living(const char *name, HiloBinding *binding)
 	HiloBinding recorded = *binding;
 	HiloColumn	column = {binding->object, binding->attnum};
 
-	if (binding->kind != HILO_ATTACHED && binding->kind != HILO_BOUND)
+	if (binding->kind == HILO_ALLOWED)
+	{
+		char	   *role = OidIsValid(binding->object) ?
+			GetUserNameFromId(binding->object, true) : NULL;
+
+		if (role != NULL)
+			binding->owner = role;
+		binding->is_old = strcmp(binding->owner, recorded.owner) != 0;
 		return;
+	}
 	if (!OidIsValid(hilo_table_owner(column.relation)))
 	{
 		column.relation = relation_named(binding->name, binding->owner);
@@ -176,8 +186,10 @@ find_living(const char *name, HiloBinding *binding)
 	{
 		List	   *drawings = hilo_drawing_columns(column.relation, name);
 
-		column.attnum = drawings == NIL ? InvalidAttrNumber :
-			((HiloDrawing *) linitial(drawings))->attnum;
+		const HiloDrawing *drawing = drawings == NIL ? NULL : linitial(drawings);
+
+		column.attnum = drawing == NULL ? InvalidAttrNumber : drawing->attnum;
+		binding->numbers = drawing != NULL && drawing->numbers;
 	}
 	if (column.attnum <= 0 ||
 		!hilo_binding_set_relation(binding, column.relation, column.attnum))
@@ -212,21 +224,10 @@ hilo_is_bound(const char *name, CommandId command)
 {
 	foreach_ptr(HiloBinding, binding, read_rows(name, command))
 	{
-		if (binding->kind == HILO_BOUND || binding->kind == HILO_ASKED)
+		if (binding->kind == HILO_BOUND)
 			return true;
 	}
 	return false;
-}
-
-Oid
-hilo_binding_function(const HiloBinding *binding)
-{
-	if (binding->kind != HILO_ASKED)
-		return InvalidOid;
-	if (SearchSysCacheExists1(PROCOID, ObjectIdGetDatum(binding->object)))
-		return binding->object;
-	return hilo_sql_number(psprintf("SELECT pg_catalog.to_regprocedure(%s)::pg_catalog.oid::pg_catalog.int8",
-									quote_literal_cstr(binding->name)), NULL);
 }
 
 void
@@ -236,6 +237,11 @@ hilo_binding_settle(const char *name, HiloBinding *binding)
 
 	/* It is that of another database. */
 	binding->object = InvalidOid;
+	if (binding->kind == HILO_ALLOWED)
+	{
+		binding->object = get_role_oid(owner, true);
+		return;
+	}
 	find_living(name, binding);
 	if (!OidIsValid(binding->living.relation))
 	{
@@ -245,8 +251,7 @@ hilo_binding_settle(const char *name, HiloBinding *binding)
 	}
 	if (!OidIsValid(binding->living.relation))
 		binding->owner = owner;
-	binding->object = binding->kind == HILO_ASKED ?
-		hilo_binding_function(binding) : binding->living.relation;
+	binding->object = binding->living.relation;
 }
 
 bool
@@ -255,7 +260,8 @@ hilo_binding_equals(const HiloBinding *a, const HiloBinding *b)
 	if (a->kind != b->kind)
 		return false;
 	if (a->kind == HILO_ALLOWED)
-		return strcmp(a->owner, b->owner) == 0;
+		return OidIsValid(a->object) || OidIsValid(b->object) ?
+			a->object == b->object : strcmp(a->owner, b->owner) == 0;
 	if (OidIsValid(a->object) && OidIsValid(b->object))
 		return a->object == b->object && a->attnum == b->attnum;
 	return strcmp(a->name, b->name) == 0 && strcmp(a->column, b->column) == 0 &&
@@ -316,8 +322,8 @@ hilo_bindings_unlock(const char *name)
 }
 
 /*
- * Insert a row.  Columns added by hand are NULL.  Except for notes, the sessions
- * are told, which cache what they have read.
+ * Insert a row.  Columns added by hand are NULL.  The sessions are told, which cache
+ * what they have read.
  */
 static void
 insert_row(const char *name, const HiloBinding *binding)
@@ -327,7 +333,7 @@ insert_row(const char *name, const HiloBinding *binding)
 	CatalogIndexState indexes = CatalogOpenIndexes(rel);
 	const char *texts[HILO_BINDING_COLUMNS] = {
 		name, kinds[binding->kind], "", binding->name, binding->column, "",
-		binding->owner
+		binding->owner, binding->was, binding->sequence
 	};
 	Datum	   *values = palloc0(desc->natts * sizeof(Datum));
 	bool	   *nulls = palloc(desc->natts * sizeof(bool));
@@ -343,8 +349,7 @@ insert_row(const char *name, const HiloBinding *binding)
 	hilo_insert_tuple(indexes, heap_form_tuple(desc, values, nulls),
 					  GetCurrentCommandId(true));
 	CatalogCloseIndexes(indexes);
-	if (binding->kind != HILO_NOTED)
-		CacheInvalidateRelcache(rel);
+	CacheInvalidateRelcache(rel);
 	table_close(rel, NoLock);
 }
 
@@ -394,11 +399,8 @@ hilo_binding_remove(const char *name, const HiloBinding *binding)
 		if (hilo_binding_equals(row, binding))
 			removed = delete_row(rel, &row->tid) || removed;
 	}
-	if (binding->kind != HILO_NOTED)
-	{
-		CacheInvalidateRelcache(rel);
-		CommandCounterIncrement();
-	}
+	CacheInvalidateRelcache(rel);
+	CommandCounterIncrement();
 	table_close(rel, NoLock);
 	return removed;
 }
@@ -411,70 +413,5 @@ hilo_bindings_refresh(const char *name, const HiloBindings *bindings)
 		if (binding->is_old && hilo_bindings_lock(name, false) &&
 			hilo_binding_remove(name, binding))
 			hilo_binding_add(name, binding);
-	}
-}
-
-/*
- * Notes
- *
- * Each is under a name of its own, which no collection can have, and which says it
- * all: there may be very many, and whoever reads the bindings of a collection does
- * not need them.
- */
-
-/* The name of the note about a trigger as it is now. */
-static char *
-note_name(Oid trigger)
-{
-	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
-	TransactionId xid = InvalidTransactionId;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(trigger));
-	scan = systable_beginscan(rel, TriggerOidIndexId, true, NULL, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-		xid = HeapTupleHeaderGetRawXmin(tuple->t_data);
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return psprintf("|%u %u", trigger, xid);
-}
-
-bool
-hilo_trigger_is_noted(Oid trigger)
-{
-	return read_rows(note_name(trigger), InvalidCommandId) != NIL;
-}
-
-void
-hilo_note_trigger(Oid trigger)
-{
-	HiloBinding note = {.kind = HILO_NOTED,.object = trigger};
-
-	if (!hilo_trigger_is_noted(trigger))
-		insert_row(note_name(trigger), &note);
-}
-
-void
-hilo_forget_trigger(Oid trigger)
-{
-	HiloBinding note = {.kind = HILO_NOTED,.object = trigger};
-
-	if (hilo_trigger_is_noted(trigger))
-		(void) hilo_binding_remove(note_name(trigger), &note);
-}
-
-void
-hilo_clean_notes(void)
-{
-	foreach_ptr(HiloBinding, note, read_rows(NULL, InvalidCommandId))
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (note->kind == HILO_NOTED &&
-			strcmp(note->collection, note_name(note->object)) != 0)
-			(void) hilo_binding_remove(note->collection, note);
 	}
 }

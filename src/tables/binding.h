@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * binding.h
- *	  Rows of hilo.binding: what hilo.attach(), hilo.bind() and hilo.allow() did,
- *	  and which triggers have looked at their tables.
+ *	  Rows of hilo.binding: which columns are attached to collections, where the
+ *	  documents of identities are, and which roles may draw.
  *
  * A name here has no bar: a binding applies to both the collection and the
  * identity of that name.
@@ -30,15 +30,15 @@
 #define HILO_ANUM_BINDING_COLUMN		5
 #define HILO_ANUM_BINDING_NUMBER		6
 #define HILO_ANUM_BINDING_OWNER			7
-#define HILO_BINDING_COLUMNS			7
+#define HILO_ANUM_BINDING_WAS			8
+#define HILO_ANUM_BINDING_SEQUENCE		9
+#define HILO_BINDING_COLUMNS			9
 
 typedef enum HiloBindingKind
 {
 	HILO_ATTACHED,				/* a relation, by hilo.attach() */
 	HILO_BOUND,					/* a relation's column, by hilo.bind() */
-	HILO_ASKED,					/* a function, by hilo.bind() */
 	HILO_ALLOWED,				/* a role, by hilo.allow() */
-	HILO_NOTED,					/* a trigger that has looked at its table */
 	HILO_UNKNOWN				/* not a row of ours; ignored */
 } HiloBindingKind;
 
@@ -47,12 +47,14 @@ typedef struct HiloBinding
 	HiloBindingKind kind;
 	ItemPointerData tid;		/* of its row, when it was read, */
 	char	   *collection;		/* and the name there */
-	Oid			object;			/* relation, function or trigger; InvalidOid:
-								 * not found */
-	char	   *name;			/* of relation or function, qualified, quoted */
+	Oid			object;			/* relation or role; InvalidOid: not found */
+	char	   *name;			/* of the relation, qualified and quoted */
 	char	   *column;			/* HILO_BOUND: its name, */
 	AttrNumber	attnum;			/* and number */
-	char	   *owner;			/* of the object; HILO_ALLOWED: the role */
+	char	   *owner;			/* of the relation; HILO_ALLOWED: the role, or
+								 * "public" */
+	char	   *was;			/* HILO_ATTACHED: what drew before, */
+	char	   *sequence;		/* and from which sequence; "": none */
 
 	/*
 	 * The column that it stands for, if it is living, else with relation
@@ -62,7 +64,9 @@ typedef struct HiloBinding
 	 * count.
 	 */
 	HiloColumn	living;
-	bool		is_old;			/* its row has not these names */
+	bool		numbers;		/* attached: its default draws numbers, not
+								 * ids */
+	bool		is_old;			/* the stored names are out of date */
 } HiloBinding;
 
 /* The bindings of a name. */
@@ -80,14 +84,11 @@ extern HiloBinding *hilo_binding_read(HeapTuple tuple, TupleDesc desc);
 /* All bindings of a name.  What is living is found in the catalogs. */
 extern HiloBindings hilo_bindings(const char *name);
 
-/* True if the name had a column or a function by hilo.bind() before the command. */
+/* True if hilo.bind() had bound the name before the command. */
 extern bool hilo_is_bound(const char *name, CommandId command);
 
 /* The owner of a relation; InvalidOid: it was dropped, or is temporary. */
 extern Oid	hilo_table_owner(Oid relation);
-
-/* The function of HILO_ASKED; InvalidOid: it does not exist. */
-extern Oid	hilo_binding_function(const HiloBinding *binding);
 
 /*
  * The relation, or its column, is what the binding records from now on, under its
@@ -97,8 +98,9 @@ extern bool hilo_binding_set_relation(HiloBinding *binding, Oid relation,
 									  AttrNumber attnum);
 
 /*
- * Make a binding that came from elsewhere stand for the relation or function of
- * its name here, if that belongs to the recorded owner, or to the current user.
+ * Make a binding that came from elsewhere stand for the relation of its name here, if
+ * that belongs to the recorded owner, or to the current user; or for the role of its
+ * name.
  */
 extern void hilo_binding_settle(const char *name, HiloBinding *binding);
 
@@ -141,17 +143,5 @@ extern bool hilo_binding_remove(const char *name, const HiloBinding *binding);
  */
 extern void hilo_bindings_refresh(const char *name,
 								  const HiloBindings *bindings);
-
-/*
- * Notes: the trigger, as this transaction last changed it, has looked at the ids
- * of its table.  A note counts once it is committed; no session waits for
- * another's.
- */
-extern bool hilo_trigger_is_noted(Oid trigger);
-extern void hilo_note_trigger(Oid trigger);
-extern void hilo_forget_trigger(Oid trigger);
-
-/* Remove the notes about triggers that were dropped or changed since. */
-extern void hilo_clean_notes(void);
 
 #endif							/* HILO_BINDING_H */

@@ -1,32 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * column.c
- *	  Columns that hold ids: which draw from a collection, the types allowed, and
- *	  the numbers in a column.
+ *	  Columns that hold ids: the types allowed, and the numbers in a column.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/table.h"
 #include "catalog/dependency.h"
-#include "catalog/objectaddress.h"
 #include "catalog/partition.h"
-#include "catalog/pg_attrdef.h"
 #include "catalog/pg_attribute.h"
-#include "catalog/pg_class.h"
-#include "catalog/pg_language.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
 #include "miscadmin.h"
-#include "nodes/primnodes.h"
 #include "parser/parse_coerce.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -44,130 +34,6 @@ hilo_topmost_table(Relation rel)
 	if (rel->rd_rel->relispartition)
 		ancestors = get_partition_ancestors(relid);
 	return ancestors == NIL ? relid : llast_oid(ancestors);
-}
-
-/*
- * Defaults that draw
- */
-
-char *
-hilo_c_function(Oid function)
-{
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	char	   *name = NULL;
-	bool		isnull;
-
-	if (!HeapTupleIsValid(tuple))
-		return pstrdup("");
-	if (((Form_pg_proc) GETSTRUCT(tuple))->prolang == ClanguageId)
-		name = TextDatumGetCString(SysCacheGetAttr(PROCOID, tuple,
-												   Anum_pg_proc_prosrc,
-												   &isnull));
-	ReleaseSysCache(tuple);
-	return name == NULL ? pstrdup("") : name;
-}
-
-char *
-hilo_default_draws(Node *expression, bool *numbers)
-{
-	FuncExpr   *call;
-	Const	   *name;
-	char	   *function;
-
-	for (;;)
-	{
-		call = (FuncExpr *) expression;
-		if (call == NULL)
-			return NULL;
-		else if (IsA(call, RelabelType))
-			expression = (Node *) ((RelabelType *) expression)->arg;
-		else if (IsA(call, CoerceViaIO))
-			expression = (Node *) ((CoerceViaIO *) expression)->arg;
-		else if (IsA(call, CoerceToDomain))
-			expression = (Node *) ((CoerceToDomain *) expression)->arg;
-		else if (!IsA(call, FuncExpr) || call->args == NIL)
-			return NULL;
-		else if (call->funcformat != COERCE_EXPLICIT_CALL &&
-				 call->funcformat != COERCE_SQL_SYNTAX)
-			expression = linitial(call->args);
-		else
-			break;
-	}
-	function = hilo_c_function(call->funcid);
-	*numbers = strcmp(function, "hilo_next_number") == 0;
-	if (!*numbers && strcmp(function, "hilo_next") != 0 &&
-		strcmp(function, "hilo_next_tagged") != 0)
-		return NULL;
-	name = linitial(call->args);
-	foreach_ptr(NamedArgExpr, named, call->args)
-	{
-		if (IsA(named, NamedArgExpr) && named->argnumber == 0)
-			name = (Const *) named->arg;
-	}
-	if (IsA(name, RelabelType))
-		name = (Const *) ((RelabelType *) name)->arg;
-	if (!IsA(name, Const) || name->constisnull || name->constlen != -1)
-		return NULL;
-	return TextDatumGetCString(name->constvalue);
-}
-
-/*
- * Columns without a default of their own have that of their domain.  Without a lock,
- * no relcache entry can be built: the table may be changing.
- */
-List *
-hilo_drawing_columns(Oid relation, const char *collection)
-{
-	Relation	rel = table_open(AttrDefaultRelationId, AccessShareLock);
-	List	   *drawings = NIL;
-	HeapTuple	column;
-
-	for (int attnum = 1;
-		 HeapTupleIsValid(column = SearchSysCache2(ATTNUM,
-												   ObjectIdGetDatum(relation),
-												   Int16GetDatum(attnum)));
-		 attnum++)
-	{
-		Form_pg_attribute att = (Form_pg_attribute) GETSTRUCT(column);
-		HiloDrawing *drawing = palloc(sizeof(HiloDrawing));
-		Node	   *expression = NULL;
-		char	   *drawn = NULL;
-
-		if (att->atthasdef && att->attgenerated == '\0')
-		{
-			ScanKeyData keys[2];
-			SysScanDesc scan;
-			HeapTuple	tuple;
-			bool		isnull;
-
-			ScanKeyInit(&keys[0], Anum_pg_attrdef_adrelid,
-						BTEqualStrategyNumber, F_OIDEQ,
-						ObjectIdGetDatum(relation));
-			ScanKeyInit(&keys[1], Anum_pg_attrdef_adnum, BTEqualStrategyNumber,
-						F_INT2EQ, Int16GetDatum(attnum));
-			scan = systable_beginscan(rel, AttrDefaultIndexId, true, NULL,
-									  lengthof(keys), keys);
-			while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-				expression = stringToNode(TextDatumGetCString(hilo_getattr(tuple, Anum_pg_attrdef_adbin,
-																		   RelationGetDescr(rel),
-																		   &isnull)));
-			systable_endscan(scan);
-		}
-		else if (!att->attisdropped && !att->atthasdef &&
-				 get_typtype(att->atttypid) == TYPTYPE_DOMAIN)
-			expression = get_typdefault(att->atttypid);
-		if (expression != NULL)
-			drawn = hilo_default_draws(expression, &drawing->numbers);
-		if (drawn != NULL && strcmp(drawn, collection) == 0)
-		{
-			drawing->attnum = attnum;
-			drawing->name = pstrdup(NameStr(att->attname));
-			drawings = lappend(drawings, drawing);
-		}
-		ReleaseSysCache(column);
-	}
-	table_close(rel, AccessShareLock);
-	return drawings;
 }
 
 /*
@@ -284,7 +150,7 @@ void
 hilo_id_reader_init(HiloIdReader *reader, Oid type, HiloCollection *collection,
 					bool numbers)
 {
-	const char *name = collection->ref.name;
+	const char *name = collection == NULL ? "" : collection->ref.name;
 
 	reader->counted = HILO_COUNT_ALL;
 	if (numbers)

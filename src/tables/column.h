@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * column.h
- *	  Columns that hold ids: which draw from a collection, the types allowed, and
- *	  the numbers in a column.
+ *	  Columns that hold ids: the types allowed, and the numbers in a column.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,34 +20,6 @@ typedef struct HiloColumn
 	Oid			relation;
 	int32		attnum;
 } HiloColumn;
-
-/* A column that draws from a collection. */
-typedef struct HiloDrawing
-{
-	AttrNumber	attnum;
-	const char *name;
-	bool		numbers;		/* hilo_next_number(), not hilo_next() */
-} HiloDrawing;
-
-/*
- * The name of the C function of one of our functions, which only superusers can
- * create, palloc'd; "" for other functions.
- */
-extern char *hilo_c_function(Oid function);
-
-/*
- * The collection that a default draws from, palloc'd, if it is one call of
- * hilo_next() or, *numbers, hilo_next_number() with a constant name, with nothing
- * around it but casts; else NULL.
- */
-extern char *hilo_default_draws(Node *expression, bool *numbers);
-
-/*
- * The columns of a relation that draw from the collection, by their defaults or
- * those of their domains, as a list of HiloDrawing *, palloc'd.  Reads the
- * catalogs only, and does not lock the relation, which need not exist.
- */
-extern List *hilo_drawing_columns(Oid relation, const char *collection);
 
 /*
  * The topmost table that rel is a partition of; rel itself if it is not a
@@ -115,7 +86,7 @@ typedef struct HiloIdReader
 
 /*
  * Prepare to read the ids of a collection or an identity in a column, or with
- * numbers, values that are numbers.  Text ids count only if they start with its
+ * numbers, values that are numbers; then the collection may be NULL.  Text ids count only if they start with its
  * name; in a column that ignores case, all ids count.
  */
 extern void hilo_id_reader_init(HiloIdReader *reader, Oid type,

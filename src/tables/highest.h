@@ -17,10 +17,10 @@
 /* The highest number that counts and is above one limit, but not the other. */
 typedef struct HiloSought
 {
-	HiloCollection *counter;
+	HiloCollection *counter;	/* NULL: a sequence, of which all numbers
+								 * count */
 	int64		above;
 	int64		limit;
-	int64		max;			/* of the counter */
 } HiloSought;
 
 /* What is sought for a counter: numbers above its max, up to its limit. */
@@ -38,13 +38,10 @@ extern int64 hilo_column_highest(const HiloColumn *column,
 								 const HiloSought *sought, bool foreign_too);
 
 /*
- * The same in a column of one table alone; no query is run.  Reads the end of an
- * index that leads with the number, or else the whole table once.  Up to the
- * counter's max, it answers that itself rather than pass many dead rows.  With
- * uncommitted, rows inserted by transactions that are still open also count.
+ * True if a column of ids has some that no draw of the collection could equal.  Reads
+ * it until there is one.
  */
-extern int64 hilo_highest_here(Relation rel, AttrNumber attnum,
-							   const HiloIdReader *reader,
-							   const HiloSought *sought, bool uncommitted);
+extern bool hilo_column_has_others(const HiloColumn *column,
+								   HiloCollection *collection);
 
 #endif							/* HILO_HIGHEST_H */

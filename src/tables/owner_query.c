@@ -18,13 +18,12 @@
 
 /* Notes the caller's role and security context. */
 static void
-become_owner(Oid owner, bool sees_all_rows, Oid *role, int *context)
+become_owner(Oid owner, Oid *role, int *context)
 {
 	GetUserIdAndSecContext(role, context);
 	SetUserIdAndSecContext(owner,
 						   *context | SECURITY_RESTRICTED_OPERATION |
-						   SECURITY_LOCAL_USERID_CHANGE |
-						   (sees_all_rows ? SECURITY_NOFORCE_RLS : 0));
+						   SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
 	SPI_connect();
 }
 
@@ -84,25 +83,24 @@ plan_of(const char *query, Oid type)
 }
 
 bool
-hilo_owner_query_is_true(Oid owner, bool sees_all_rows, const char *query,
-						 Oid type, Datum argument, bool *isnull)
+hilo_owner_query_is_true(Oid owner, const char *query, Oid type, Datum argument)
 {
 	Oid			role;
 	int			context;
 	int			result;
+	bool		isnull;
 	Datum		value = BoolGetDatum(false);
 
-	become_owner(owner, sees_all_rows, &role, &context);
+	become_owner(owner, &role, &context);
 	result = SPI_execute_snapshot(plan_of(query, type), &argument, NULL,
 								  GetLatestSnapshot(), InvalidSnapshot, false,
 								  false, 1);
 	if (result != SPI_OK_SELECT)
 		elog(ERROR, "SPI_execute_snapshot returned %s",
 			 SPI_result_code_string(result));
-	*isnull = false;
 	if (SPI_processed > 0)
 		value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
-							  isnull);
+							  &isnull);
 	become_caller(role, context);
 	return DatumGetBool(value);
 }
@@ -114,7 +112,7 @@ hilo_owner_query_number(Oid owner, const char *query)
 	int			context;
 	int64		number;
 
-	become_owner(owner, true, &role, &context);
+	become_owner(owner, &role, &context);
 	number = hilo_sql_number(query, NULL);
 	become_caller(role, context);
 	return number;

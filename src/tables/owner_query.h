@@ -15,13 +15,11 @@
 
 /*
  * Run a query with one parameter, prepared for the rest of the session, that
- * returns boolean: the first row's value, and whether that is NULL; false if there
- * is no row.  With sees_all_rows, row security does not apply to the owner, not
- * even with FORCE.
+ * returns boolean: the first row's value; false if there is no row.  It sees all rows:
+ * row security does not apply to the owner, not even with FORCE.
  */
-extern bool hilo_owner_query_is_true(Oid owner, bool sees_all_rows,
-									 const char *query, Oid type,
-									 Datum argument, bool *isnull);
+extern bool hilo_owner_query_is_true(Oid owner, const char *query, Oid type,
+									 Datum argument);
 
 /* Run a query that returns one bigint; 0 for NULL.  It sees all rows. */
 extern int64 hilo_owner_query_number(Oid owner, const char *query);

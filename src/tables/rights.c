@@ -2,7 +2,7 @@
  *
  * rights.c
  *	  The rights to draw from a collection, to attach to it, and to move its
- *	  counter by a trigger.
+ *	  counter by the ids of a table.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,6 +11,7 @@
 #include "catalog/pg_inherits.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "base/compat.h"
 #include "base/settings.h"
@@ -41,9 +42,10 @@ lets_draw(const HiloBindings *bindings, Oid user, bool parts)
 
 		if (binding->kind == HILO_ALLOWED)
 		{
-			role = get_role_oid(binding->owner, true);
+			role = binding->object;
 			if (strcmp(binding->owner, "public") == 0 ||
-				(OidIsValid(role) && has_privs_of_role(user, role)))
+				(SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(role)) &&
+				 has_privs_of_role(user, role)))
 				return true;
 		}
 		if (!OidIsValid(table) || (parts && !has_subclass(table)))
@@ -78,7 +80,7 @@ follow_types(HiloCollection *collection, int64 limit)
 }
 
 /*
- * The right to attach, and to advance
+ * The right to attach, and to lead
  */
 
 /*
@@ -125,7 +127,7 @@ hilo_may_attach_to(HiloCollection *collection, Oid role)
 }
 
 bool
-hilo_may_advance(HiloCollection *collection, Oid topmost, bool *bound)
+hilo_may_lead(HiloCollection *collection, Oid topmost, bool *bound)
 {
 	HiloBindings bindings;
 	Oid			owner;

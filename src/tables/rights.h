@@ -2,7 +2,7 @@
  *
  * rights.h
  *	  The rights to draw from a collection, to attach to it, and to move its
- *	  counter by a trigger.
+ *	  counter by the ids of a table.
  *
  * If the collection is bound to living tables, a role may draw if it may insert
  * into one of them, or into a partition of one, or was allowed by hilo.allow();
@@ -56,7 +56,7 @@ hilo_draw_right_to_take(HiloEntry *entry, HiloDrawn drawn)
 	if (unlikely(entry->right.generation != hilo_rights_generation) &&
 		entry->collection.generation != hilo_row_generation &&
 		!hilo_citus_is_worker())
-		hilo_entry_refill(entry, HILO_ROW_BOUND);
+		hilo_entry_refill(entry, HILO_ROW_BOUND, 0);
 	return hilo_draw_right_check(entry, drawn);
 }
 
@@ -76,14 +76,13 @@ extern void hilo_draw_right_check_node(HiloCollection *collection,
 extern bool hilo_may_attach_to(HiloCollection *collection, Oid role);
 
 /*
- * True if a trigger on the table may move the counter: the collection is not
+ * True if the ids of a table may move the counter: the collection is not
  * bound (*bound is then false); or the table is a living bound one, or a
  * partition of one, given by the topmost table; or its owner is the owner of
  * such a table or, if none is living, of a recorded one; or may seed.  If so, the
  * limit of a bound collection, and the names in hilo.binding, are brought up to
  * date.  Draws do that for the limit, too, when rights are verified.
  */
-extern bool hilo_may_advance(HiloCollection *collection, Oid topmost,
-							 bool *bound);
+extern bool hilo_may_lead(HiloCollection *collection, Oid topmost, bool *bound);
 
 #endif							/* HILO_RIGHTS_H */

@@ -3,8 +3,8 @@
  * taken.c
  *	  Where the documents of an identity are, and which numbers are taken.
  *
- * A number is looked up by a query over the relation with the documents, or over
- * the function that knows them, which is prepared once in a session.
+ * A number is looked up by a query over the relation with the documents, which is
+ * prepared once in a session.
  *
  *-------------------------------------------------------------------------
  */
@@ -44,11 +44,10 @@ static const char RELATIONS[] = {
 	RELKIND_VIEW, RELKIND_MATVIEW, '\0'
 };
 
-/* Where to look: in a column of a relation, or by a function. */
+/* Where to look: in a column of a relation. */
 typedef struct Place
 {
 	Oid			owner;			/* who looks */
-	Oid			function;		/* InvalidOid: none */
 	const char *query;			/* that tells whether a number is taken */
 	Oid			type;			/* of its parameter: that of the ids, or
 								 * bigint */
@@ -214,7 +213,7 @@ open_column(HiloDocuments *documents, HiloColumn column)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("documents cannot be looked up in \"%s\"",
 						RelationGetRelationName(rel)),
-				 errhint("Use a table or view that is not temporary, or bind a function.")));
+				 errhint("Use a table or view that is not temporary.")));
 	check_may_look(rel);
 	if (hilo_column_name(&column) == NULL)
 		ereport(ERROR,
@@ -224,73 +223,6 @@ open_column(HiloDocuments *documents, HiloColumn column)
 				 errhint("Use hilo.unbind() and hilo.bind() to specify another column.")));
 	add_column(documents, rel, column.attnum);
 	relation_close(rel, NoLock);
-}
-
-/*
- * Documents that a function knows
- */
-
-Oid
-hilo_check_taken_function(Oid function)
-{
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	Form_pg_proc proc;
-	Oid			owner;
-
-	if (!HeapTupleIsValid(tuple))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_FUNCTION),
-				 errmsg("function with OID %u does not exist", function)));
-	proc = (Form_pg_proc) GETSTRUCT(tuple);
-	if (proc->prokind != PROKIND_FUNCTION || proc->proretset ||
-		proc->prorettype != BOOLOID || proc->pronargs != 1 ||
-		proc->proargtypes.values[0] != INT8OID)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("function %s must take a bigint and return boolean",
-						NameStr(proc->proname))));
-	owner = proc->proowner;
-	ReleaseSysCache(tuple);
-	return owner;
-}
-
-/*
- * The function runs as its owner, to whom the caller lends no rights, and from
- * whom the caller gains nothing but the answer.  It may have been replaced since
- * it was bound.
- */
-static void
-open_function(HiloDocuments *documents, const HiloBinding *binding)
-{
-	Oid			function = hilo_binding_function(binding);
-	Place		place = {.function = function,.type = INT8OID};
-
-	if (!OidIsValid(function))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_FUNCTION),
-				 errmsg("function %s no longer exists", binding->name),
-				 errhint("Use hilo.unbind() and hilo.bind() to specify another one.")));
-	place.owner = hilo_check_taken_function(function);
-	if (!hilo_has_privilege(ProcedureRelationId, function, GetUserId(),
-							ACL_EXECUTE))
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FUNCTION,
-					   get_func_name(function));
-
-	/*
-	 * A volatile function would see only what existed when the transaction
-	 * began.
-	 */
-	if (IsolationUsesXactSnapshot() &&
-		func_volatile(function) == PROVOLATILE_VOLATILE)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("volatile function %s cannot be called in a transaction of this isolation level",
-						get_func_name(function)),
-				 errhint("Mark it STABLE, or use READ COMMITTED.")));
-	place.query = psprintf("SELECT %s($1)",
-						   quote_qualified_identifier(get_namespace_name(get_func_namespace(function)),
-													  get_func_name(function)));
-	add_place(documents, place);
 }
 
 /*
@@ -332,8 +264,6 @@ open_bound(HiloDocuments *documents)
 			open_column(documents, binding->living);
 		else if (binding->kind == HILO_BOUND)
 			open_column(documents, gone);
-		else if (binding->kind == HILO_ASKED)
-			open_function(documents, binding);
 		else
 			continue;
 		documents->bound = true;
@@ -391,7 +321,7 @@ hilo_documents_may_lead(const HiloDocuments *documents)
 		return documents->bound;
 	own = linitial(documents->places);
 	return hilo_catalog_may_seed(true, own->owner) ||
-		(hilo_may_advance(&collection, documents->own_table, &bound) && bound);
+		(hilo_may_lead(&collection, documents->own_table, &bound) && bound);
 }
 
 bool
@@ -401,18 +331,9 @@ hilo_documents_have(int64 number, void *arg)
 
 	foreach_ptr(const Place, place, documents->places)
 	{
-		bool		isnull;
-
-		if (hilo_owner_query_is_true(place->owner, !OidIsValid(place->function),
-									 place->query, place->type,
-									 id_datum(documents, place->type, number),
-									 &isnull))
+		if (hilo_owner_query_is_true(place->owner, place->query, place->type,
+									 id_datum(documents, place->type, number)))
 			return true;
-		if (isnull)
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("function %s returned null for " INT64_FORMAT,
-							format_procedure(place->function), number)));
 	}
 	return false;
 }

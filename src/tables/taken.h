@@ -63,10 +63,4 @@ extern bool hilo_documents_may_lead(const HiloDocuments *documents);
  */
 extern bool hilo_documents_have(int64 number, void *documents);
 
-/*
- * Raise 42883 or 42804 unless the function exists, takes a bigint, and returns
- * boolean.  Returns its owner.
- */
-extern Oid	hilo_check_taken_function(Oid function);
-
 #endif							/* HILO_TAKEN_H */

@@ -1,0 +1,580 @@
+/*-------------------------------------------------------------------------
+ *
+ * sequence.c
+ *	  Sequences, counted by the server's own nextval, with a cache whose size
+ *	  follows the rate.
+ *
+ * PostgreSQL can keep a range of a sequence in a session: that is what CACHE does,
+ * with one size for all and for good.  Here each claim has a size of its own.  It
+ * is put, for the duration of one call of nextval_internal(), into this backend's
+ * copy of the sequence's row in pg_sequence.
+ *
+ * A number must be on disk before it is returned, which nextval leaves to the
+ * commit.  So after each call that took numbers from the sequence's page, the WAL
+ * is flushed up to the last change of that page, whoever made it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_sequence.h"
+#include "commands/sequence.h"
+#include "executor/instrument.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/bufpage.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/resowner.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "base/compat.h"
+#include "base/settings.h"
+#include "counting/row.h"
+#include "sequences/sequence.h"
+
+/*
+ * How many numbers nextval logs ahead.  A claim of more than that always writes
+ * WAL, so it cannot be gone after a crash while a later, larger change is not.
+ */
+#define LOGGED_AHEAD	32
+
+/* How long a range should last. */
+#define RANGE_DURATION_US	INT64CONST(100000)
+
+/* The sequences from which this session draws, by OID. */
+static HTAB *sequences = NULL;
+
+/*
+ * What is known
+ */
+
+/* Changes with each message about sequences or roles. */
+static uint64 changes = 0;
+
+/* Called for each message about a relation; InvalidOid: about all. */
+static void
+sequence_changed(Oid relation)
+{
+	HASH_SEQ_STATUS status;
+	HiloSequence *sequence;
+
+	changes++;
+	if (OidIsValid(relation))
+	{
+		sequence = hash_search(sequences, &relation, HASH_FIND, NULL);
+		if (sequence != NULL)
+			sequence->known = false;
+		return;
+	}
+	hash_seq_init(&status, sequences);
+	while ((sequence = hash_seq_search(&status)) != NULL)
+		sequence->known = false;
+}
+
+/* Syscache callback for pg_sequence, and for roles. */
+static void
+catalog_changed(Datum arg, int cacheid, uint32 hash)
+{
+	sequence_changed(InvalidOid);
+}
+
+static void
+create_table(void)
+{
+	HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(HiloSequence),
+	.hcxt = TopMemoryContext};
+
+	sequences = hash_create("hilo sequences", 16, &ctl,
+							HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	hilo_on_relation_change(sequence_changed);
+	CacheRegisterSyscacheCallback(SEQRELID, catalog_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHOID, catalog_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, catalog_changed, (Datum) 0);
+}
+
+HiloSequence *
+hilo_sequence(Oid oid)
+{
+	HiloSequence *sequence;
+	bool		found;
+
+	if (sequences == NULL)
+		create_table();
+	sequence = hash_search(sequences, &oid, HASH_ENTER, &found);
+	if (!found)
+		memset((char *) sequence + sizeof(Oid), 0, sizeof(HiloSequence) - sizeof(Oid));
+	return sequence;
+}
+
+/*
+ * Lock and open the sequence as nextval does: its lock stays until the transaction
+ * ends.
+ */
+static Relation
+open_sequence(Oid oid)
+{
+	ResourceOwner owner = CurrentResourceOwner;
+	Relation	rel;
+
+	CurrentResourceOwner = TopTransactionResourceOwner;
+	LockRelationOid(oid, RowExclusiveLock);
+	CurrentResourceOwner = owner;
+	rel = relation_open(oid, NoLock);
+	if (rel->rd_rel->relkind != RELKIND_SEQUENCE)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a sequence", RelationGetRelationName(rel))));
+	return rel;
+}
+
+/* Read the catalog.  Returns the tuple of pg_sequence, to be released. */
+static HeapTuple
+read_catalog(HiloSequence *sequence, Relation rel)
+{
+	HeapTuple	tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(sequence->oid));
+	Form_pg_sequence form;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for sequence %u", sequence->oid);
+	form = (Form_pg_sequence) GETSTRUCT(tuple);
+	sequence->is_logged = RelationNeedsWAL(rel);
+	sequence->increment = form->seqincrement;
+	sequence->end = form->seqincrement > 0 ? form->seqmax : form->seqmin;
+	sequence->cache = form->seqcache;
+	sequence->looks = form->seqincrement == 1 && !form->seqcycle;
+	if (sequence->looks && sequence->look == NULL)
+		sequence->look = hilo_look_create(sequence->oid, NULL, &sequence->clean);
+	return tuple;
+}
+
+/* Make sure that the catalog was read. */
+static void
+get_to_know(HiloSequence *sequence)
+{
+	uint64		before = changes;
+	Relation	rel;
+
+	if (sequence->known)
+		return;
+	sequence->role = InvalidOid;
+	rel = open_sequence(sequence->oid);
+	ReleaseSysCache(read_catalog(sequence, rel));
+	relation_close(rel, NoLock);
+	sequence->known = before == changes;
+}
+
+static void
+check_counts_by_one(const HiloSequence *sequence)
+{
+	if (sequence->increment != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("sequence \"%s\" does not count by 1", get_rel_name(sequence->oid)),
+				 errdetail("Its increment is " INT64_FORMAT ".", sequence->increment)));
+}
+
+static void
+fail_at_limit(const HiloSequence *sequence)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+			 errmsg("sequence \"%s\" does not have enough numbers left",
+					get_rel_name(sequence->oid)),
+			 errdetail("Its maximum value is " INT64_FORMAT ".", sequence->end)));
+}
+
+/* Numbers from number up to the limit of the sequence, at most INT64_MAX. */
+static int64
+room_above(const HiloSequence *sequence, int64 number)
+{
+	uint64		distance = sequence->increment > 0 ?
+		(uint64) sequence->end - (uint64) number :
+		(uint64) number - (uint64) sequence->end;
+	uint64		step = sequence->increment > 0 ? (uint64) sequence->increment :
+		-(uint64) sequence->increment;
+
+	return (int64) Min(distance / step, PG_INT64_MAX);
+}
+
+/*
+ * Calls of nextval
+ */
+
+/* Number of times that this session has accessed a buffer. */
+static inline int64
+buffers_accessed(void)
+{
+	return pgBufferUsage.shared_blks_hit + pgBufferUsage.shared_blks_read +
+		pgBufferUsage.local_blks_hit + pgBufferUsage.local_blks_read;
+}
+
+/*
+ * Call nextval_internal() with another CACHE than the sequence's own, and step times its
+ * increment.
+ *
+ * The lock comes first, so that the tuple that is changed is the one that will be
+ * read.  What misses it nevertheless takes what the catalog says, which is harmless.
+ */
+static int64
+call_nextval(HiloSequence *sequence, int64 cache, int64 step, bool check_right)
+{
+	Relation	rel = open_sequence(sequence->oid);
+	HeapTuple	tuple = read_catalog(sequence, rel);
+	Form_pg_sequence form = (Form_pg_sequence) GETSTRUCT(tuple);
+	int64		own_cache = form->seqcache;
+	int64		own_increment = form->seqincrement;
+	int64		number;
+
+	relation_close(rel, NoLock);
+	form->seqcache = Max(cache, own_cache);
+	form->seqincrement = step * own_increment;
+	PG_TRY();
+	{
+		number = nextval_internal(sequence->oid, check_right);
+	}
+	PG_FINALLY();
+	{
+		form->seqcache = own_cache;
+		form->seqincrement = own_increment;
+	}
+	PG_END_TRY();
+	ReleaseSysCache(tuple);
+	return number;
+}
+
+/*
+ * Read the sequence's page: the number that it is at, and with lsn, the last change
+ * that was logged.
+ */
+static int64
+read_page(const HiloSequence *sequence, XLogRecPtr *lsn)
+{
+	Relation	rel = open_sequence(sequence->oid);
+	Buffer		buffer = ReadBuffer(rel, 0);
+	Page		page = BufferGetPage(buffer);
+	HeapTupleHeader header;
+	FormData_pg_sequence_data data;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	header = (HeapTupleHeader) PageGetItem(page, PageGetItemId(page, FirstOffsetNumber));
+	memcpy(&data, (char *) header + header->t_hoff, sizeof(data));
+	if (lsn != NULL)
+		*lsn = PageGetLSN(page);
+	UnlockReleaseBuffer(buffer);
+	relation_close(rel, NoLock);
+	return data.is_called || data.last_value == PG_INT64_MIN ?
+		data.last_value : data.last_value - 1;
+}
+
+/*
+ * Make sure that everything drawn so far from the sequence is on disk, and on the
+ * standbys that the session waits for.
+ */
+static void
+flush_sequence(const HiloSequence *sequence)
+{
+	XLogRecPtr	lsn;
+
+	if (!sequence->is_logged)
+		return;
+	(void) read_page(sequence, &lsn);
+	hilo_row_flush(hilo_row_own_lsn(lsn));
+}
+
+/*
+ * How many numbers to claim: twice as many as last time if these were used up
+ * within a tenth of a second, half as many after more than two tenths.  The first
+ * claim of a session, and claims near the limit, are small.
+ */
+static int64
+size_of_claim(const HiloSequence *sequence)
+{
+	int64		max = Min(hilo_max_range_size, HILO_MAX_SEQUENCE_RANGE);
+	int64		size = 1;
+
+	if (sequence->left > 0)
+		return 0;
+	if (sequence->size > 0)
+		size = hilo_range_size(sequence->size,
+							   GetCurrentTimestamp() - sequence->claimed_at,
+							   RANGE_DURATION_US, 1, max);
+	if (!sequence->may_grow)
+		size = Min(size, Max(sequence->size, 1));
+	size = Min(size, Max(sequence->room / 64, 1));
+	if (sequence->looks && sequence->look->place_count > HILO_FEW_PLACES)
+		size = Max(size, sequence->look->place_count);
+	return Max(Min(size, max), sequence->cache);
+}
+
+/*
+ * Draw one number: from the range, or else by a claim of that size and step.
+ * Afterwards last and left say what the session holds.
+ *
+ * If nextval returned another number than the next one, or accessed a buffer, some
+ * other function has used or ended the range: the number is then a claim of one.
+ * That it accessed a buffer for a look-up in the catalogs is possible, and harmless.
+ */
+static int64
+draw(HiloSequence *sequence, int64 size, int64 step, bool check_right)
+{
+	int64		before = buffers_accessed();
+	bool		claims = sequence->left <= 0;
+	int64		number = claims ?
+		call_nextval(sequence, size, step, check_right) :
+		nextval_internal(sequence->oid, check_right);
+	bool		accessed = before != buffers_accessed();
+
+	if (claims)
+	{
+		/* If nothing was accessed, the number comes from a range of others. */
+		sequence->left = accessed ? Min(size - 1, room_above(sequence, number) / step) : 0;
+		sequence->may_grow = accessed;
+		sequence->clean = false;
+	}
+	else if (likely(!accessed && number == sequence->last + sequence->increment))
+		sequence->left--;
+	else
+	{
+		sequence->left = 0;
+		sequence->may_grow = sequence->clean = false;
+	}
+	sequence->last = number;
+	return number;
+}
+
+/* Draw what is left of the range, up to a number, and drop it. */
+static void
+drop_up_to(HiloSequence *sequence, int64 number)
+{
+	while (sequence->left > 0 && sequence->last < number)
+	{
+		CHECK_FOR_INTERRUPTS();
+		(void) draw(sequence, 0, 1, false);
+	}
+}
+
+/*
+ * Claim size numbers, with that step between them, and drop all but the first.
+ * False: that comes from a range of others, and nothing was claimed.
+ */
+static bool
+claim_and_drop(HiloSequence *sequence, int64 size, int64 step, bool check_right,
+			   int64 *first)
+{
+	bool		claimed;
+
+	/* In the range that is dropped, numbers are further apart. */
+	sequence->known = false;
+	*first = draw(sequence, size, step, check_right);
+	claimed = sequence->may_grow;
+	sequence->increment = step;
+	HILO_FAILURE_POINT("sequence moved");
+	drop_up_to(sequence, PG_INT64_MAX);
+	get_to_know(sequence);
+	return claimed;
+}
+
+/*
+ * Move
+ */
+
+/*
+ * One call of nextval takes all numbers that are missing, and what it has put into
+ * the session's range is dropped.  That is atomic, and cannot go backwards, as setval
+ * could beside draws of others.  For more than the largest range, the increment is
+ * larger for once.
+ */
+static void
+move_to(HiloSequence *sequence, int64 number, bool check_right)
+{
+	drop_up_to(sequence, PG_INT64_MAX);
+	for (;;)
+	{
+		int64		at = read_page(sequence, NULL);
+		uint64		missing = (uint64) number - (uint64) at;
+		int64		first;
+
+		if (at >= number)
+			break;
+		if (number > sequence->end)
+			fail_at_limit(sequence);
+		CHECK_FOR_INTERRUPTS();
+		if (missing <= HILO_MAX_SEQUENCE_RANGE)
+			(void) claim_and_drop(sequence, missing, 1, check_right, &first);
+		else
+			(void) claim_and_drop(sequence, LOGGED_AHEAD + 1,
+								  missing / (LOGGED_AHEAD + 1), check_right, &first);
+	}
+	flush_sequence(sequence);
+}
+
+int64
+hilo_sequence_position(HiloSequence *sequence, int64 *end)
+{
+	get_to_know(sequence);
+	*end = sequence->end;
+	return read_page(sequence, NULL);
+}
+
+int64
+hilo_sequence_move(HiloSequence *sequence, int64 number, bool check_right)
+{
+	get_to_know(sequence);
+	check_counts_by_one(sequence);
+	move_to(sequence, number, check_right);
+	return read_page(sequence, NULL);
+}
+
+/*
+ * Draw
+ */
+
+/* Draw a number: from the range, or by a claim of that size. */
+static int64
+draw_or_claim(HiloSequence *sequence, int64 size, bool check_right)
+{
+	bool		claims = sequence->left <= 0;
+	int64		number = draw(sequence, size, 1, check_right);
+
+	if (claims)
+	{
+		sequence->size = size;
+		sequence->claimed_at = GetCurrentTimestamp();
+		sequence->room = room_above(sequence, number);
+	}
+	HILO_FAILURE_POINT("sequence claimed");
+	return number;
+}
+
+/*
+ * Make a number that was just drawn, and what the session holds above it, fit to be
+ * used: on disk, and looked at.  Returns that number, or a higher one.
+ *
+ * The flush comes first.  The look may end with an error, after which currval()
+ * shows the number.
+ */
+static int64
+make_clean(HiloSequence *sequence, int64 number)
+{
+	HiloLookProgress progress = {0};
+
+	for (;;)
+	{
+		HiloRange	numbers = {number, number + sequence->left};
+		int64		highest;
+
+		flush_sequence(sequence);
+		if (!sequence->looks)
+			sequence->clean = true;
+		if (sequence->clean)
+			return number;
+		hilo_look_prepare(sequence->look);
+		if (!hilo_look(sequence->look, numbers, sequence->end, &progress, &highest))
+			return number;
+		if (highest > numbers.high)
+			move_to(sequence, highest, false);
+		else
+			drop_up_to(sequence, highest);
+		number = draw_or_claim(sequence, Max(sequence->size, 1), false);
+	}
+}
+
+static int64
+next_slowly(HiloSequence *sequence, bool has_right)
+{
+	bool		check_right;
+	int64		number;
+
+	get_to_know(sequence);
+	if (sequence->looks && sequence->left <= 0)
+		hilo_look_prepare(sequence->look);
+	check_right = !has_right && sequence->role != GetUserId();
+	number = draw_or_claim(sequence, size_of_claim(sequence), check_right);
+	if (check_right)
+		sequence->role = GetUserId();
+	return make_clean(sequence, number);
+}
+
+/*
+ * If the sequence has a CACHE, a plain nextval may have put numbers into the range that
+ * are not on disk: then each number is checked.
+ */
+int64
+hilo_sequence_next(HiloSequence *sequence, bool has_right)
+{
+	int64		number;
+
+	if (unlikely(!sequence->clean || !sequence->known || sequence->left <= 0 ||
+				 sequence->cache != 1 || !(has_right || sequence->role == GetUserId())))
+		return next_slowly(sequence, has_right);
+	number = draw(sequence, 0, 1, false);
+	return likely(sequence->clean) ? number : make_clean(sequence, number);
+}
+
+int64
+hilo_sequence_reserve(HiloSequence *sequence, int64 count)
+{
+	HiloLookProgress progress = {0};
+
+	get_to_know(sequence);
+	check_counts_by_one(sequence);
+	for (;;)
+	{
+		int64		step = count <= HILO_MAX_SEQUENCE_RANGE ? 1 :
+			(count - 1 + LOGGED_AHEAD - 1) / LOGGED_AHEAD;
+		HiloRange	numbers;
+		int64		highest;
+
+		drop_up_to(sequence, PG_INT64_MAX);
+		if ((uint64) count > (uint64) sequence->end - (uint64) read_page(sequence, NULL))
+			fail_at_limit(sequence);
+		CHECK_FOR_INTERRUPTS();
+		if (!claim_and_drop(sequence, step == 1 ? count : LOGGED_AHEAD + 1, step, true,
+							&numbers.low))
+			continue;
+		numbers.high = numbers.low + (count - 1);
+
+		/* Others may have come first. */
+		if (sequence->last < numbers.high)
+			fail_at_limit(sequence);
+		flush_sequence(sequence);
+		if (!sequence->looks)
+			return numbers.low;
+		hilo_look_prepare(sequence->look);
+		if (!hilo_look(sequence->look, numbers, sequence->end, &progress, &highest))
+			return numbers.low;
+		move_to(sequence, highest, false);
+	}
+}
+
+/*
+ * List
+ */
+
+List *
+hilo_sequences_in_use(void)
+{
+	HASH_SEQ_STATUS status;
+	HiloSequence *sequence;
+	List	   *in_use = NIL;
+
+	if (sequences == NULL)
+		return NIL;
+	hash_seq_init(&status, sequences);
+	while ((sequence = hash_seq_search(&status)) != NULL)
+	{
+		if (sequence->left > 0)
+			in_use = lappend(in_use, sequence);
+	}
+	return in_use;
+}

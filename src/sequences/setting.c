@@ -1,0 +1,153 @@
+/*-------------------------------------------------------------------------
+ *
+ * setting.c
+ *	  The setting hilo.sequences: nextval in queries, and identity columns, draw the
+ *	  HiLo way.
+ *
+ * Before a query is planned, its calls of nextval are replaced, so that no catalog
+ * has to change.  Identity columns draw by a node that checks no right, for which
+ * there is a function that no user can call.  What is not planned, such as the
+ * defaults of COPY, keeps drawing by nextval, from the same sequence.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+
+#include "catalog/namespace.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/planner.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/plancache.h"
+#include "utils/syscache.h"
+
+#include "counting/catalog.h"
+#include "sequences/setting.h"
+
+static bool is_on = false;
+static planner_hook_type next_planner = NULL;
+
+/* The functions that are called instead. */
+typedef struct Replacements
+{
+	Oid			nextval;
+	Oid			identity_nextval;
+} Replacements;
+
+/* True if the expression draws from a sequence: nextval, or an identity column. */
+static bool
+is_drawing(const Node *node)
+{
+	return (IsA(node, FuncExpr) && ((const FuncExpr *) node)->funcid == F_NEXTVAL) ||
+		IsA(node, NextValueExpr);
+}
+
+/* True if something in a query, or an expression, draws from a sequence. */
+static bool
+draws_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (is_drawing(node))
+		return true;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, draws_walker, context, 0);
+	return expression_tree_walker(node, draws_walker, context);
+}
+
+/*
+ * What an identity column calls instead of drawing directly.  The column may have a
+ * smaller type, for which the sequence's limit is not too high.
+ */
+static Node *
+identity_call(const NextValueExpr *value, const Replacements *functions)
+{
+	List	   *args = list_make2(makeConst(REGCLASSOID, -1, InvalidOid, sizeof(Oid),
+											ObjectIdGetDatum(value->seqid), false, true),
+								  makeNullConst(INTERNALOID, -1, InvalidOid));
+	Expr	   *call = (Expr *) makeFuncExpr(functions->identity_nextval, INT8OID, args,
+											 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+
+	if (value->typeId == INT8OID)
+		return (Node *) call;
+	return (Node *) makeFuncExpr(value->typeId == INT4OID ? F_INT4_INT8 : F_INT2_INT8,
+								 value->typeId, list_make1(call), InvalidOid, InvalidOid,
+								 COERCE_IMPLICIT_CAST);
+}
+
+static Node *
+replace_mutator(Node *node, void *context)
+{
+	const Replacements *functions = context;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, NextValueExpr))
+		return identity_call((const NextValueExpr *) node, functions);
+	if (IsA(node, Query))
+		return (Node *) query_tree_mutator((Query *) node, replace_mutator, context, 0);
+	node = expression_tree_mutator(node, replace_mutator, context);
+	if (is_drawing(node))
+		((FuncExpr *) node)->funcid = functions->nextval;
+	return node;
+}
+
+static Oid
+function_of(Oid schema, const char *name, const Oid *types, int count)
+{
+	return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum(name),
+						   PointerGetDatum(buildoidvector(types, count)),
+						   ObjectIdGetDatum(schema));
+}
+
+/* The functions; false if this database does not have the extension. */
+static bool
+find_replacements(Replacements *functions)
+{
+	Oid			schema = get_namespace_oid(HILO_SCHEMA, true);
+	Oid			types[] = {REGCLASSOID, INTERNALOID};
+
+	if (!OidIsValid(schema) || !OidIsValid(hilo_catalog_owner()))
+		return false;
+	functions->nextval = function_of(schema, "nextval", types, 1);
+	functions->identity_nextval = function_of(schema, "_identity_nextval", types, 2);
+	return OidIsValid(functions->nextval) && OidIsValid(functions->identity_nextval);
+}
+
+static PlannedStmt *
+plan(HILO_PLANNER_PARAMETERS)
+{
+	Replacements functions;
+
+	if (is_on && draws_walker((Node *) parse, NULL) && find_replacements(&functions))
+		parse = (Query *) replace_mutator((Node *) parse, &functions);
+	return next_planner != NULL ? next_planner(HILO_PLANNER_ARGUMENTS) :
+		standard_planner(HILO_PLANNER_ARGUMENTS);
+}
+
+/* Prepared statements follow the setting, too. */
+static void
+assign_sequences(bool newval, void *extra)
+{
+	if (newval != is_on)
+		ResetPlanCache();
+}
+
+void
+hilo_sequences_setting_init(void)
+{
+	DefineCustomBoolVariable("hilo.sequences",
+							 "Lets nextval() in queries, and identity columns, draw as hilo.nextval() does.",
+							 "In a database without the extension, this does nothing.",
+							 &is_on, is_on, PGC_USERSET, 0,
+							 NULL, assign_sequences, NULL);
+	next_planner = planner_hook;
+	planner_hook = plan;
+}

@@ -1,0 +1,370 @@
+/*-------------------------------------------------------------------------
+ *
+ * drawing.c
+ *	  Which columns draw from a counter, as their defaults say.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_attrdef.h"
+#include "catalog/pg_attribute.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "nodes/primnodes.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/hsearch.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+#include "base/compat.h"
+#include "counting/catalog.h"
+#include "tables/binding.h"
+#include "tables/drawing.h"
+
+/*
+ * Expressions
+ */
+
+char *
+hilo_c_function(Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	char	   *name = NULL;
+	bool		isnull;
+
+	if (!HeapTupleIsValid(tuple))
+		return pstrdup("");
+	if (((Form_pg_proc) GETSTRUCT(tuple))->prolang == ClanguageId)
+		name = TextDatumGetCString(SysCacheGetAttr(PROCOID, tuple,
+												   Anum_pg_proc_prosrc,
+												   &isnull));
+	ReleaseSysCache(tuple);
+	return name == NULL ? pstrdup("") : name;
+}
+
+/* The call in an expression, without the casts around it; NULL: none. */
+static FuncExpr *
+call_within(Node *expression)
+{
+	for (;;)
+	{
+		FuncExpr   *call = (FuncExpr *) expression;
+
+		if (call == NULL)
+			return NULL;
+		else if (IsA(call, RelabelType))
+			expression = (Node *) ((RelabelType *) expression)->arg;
+		else if (IsA(call, CoerceViaIO))
+			expression = (Node *) ((CoerceViaIO *) expression)->arg;
+		else if (IsA(call, CoerceToDomain))
+			expression = (Node *) ((CoerceToDomain *) expression)->arg;
+		else if (!IsA(call, FuncExpr) || call->args == NIL)
+			return NULL;
+		else if (call->funcformat != COERCE_EXPLICIT_CALL &&
+				 call->funcformat != COERCE_SQL_SYNTAX)
+			expression = linitial(call->args);
+		else
+			return call;
+	}
+}
+
+/* The first argument of a call, if it is a constant; else NULL. */
+static const Const *
+constant_argument(const FuncExpr *call)
+{
+	Node	   *argument = linitial(call->args);
+
+	foreach_ptr(NamedArgExpr, named, call->args)
+	{
+		if (IsA(named, NamedArgExpr) && named->argnumber == 0)
+			argument = (Node *) named->arg;
+	}
+	if (IsA(argument, RelabelType))
+		argument = (Node *) ((RelabelType *) argument)->arg;
+	return IsA(argument, Const) && !((Const *) argument)->constisnull ?
+		(const Const *) argument : NULL;
+}
+
+bool
+hilo_expression_draws(Node *expression, HiloDraws *draws)
+{
+	FuncExpr   *call = call_within(expression);
+	const Const *argument = call == NULL ? NULL : constant_argument(call);
+	char	   *function;
+
+	memset(draws, 0, sizeof(*draws));
+	if (argument == NULL)
+		return false;
+	function = call->funcid == F_NEXTVAL ? pstrdup("") : hilo_c_function(call->funcid);
+	draws->by_hilo = call->funcid != F_NEXTVAL;
+	draws->numbers = true;
+	if (call->funcid == F_NEXTVAL || strcmp(function, "hilo_nextval") == 0)
+		draws->sequence = DatumGetObjectId(argument->constvalue);
+	else if (argument->constlen == -1 &&
+			 (strcmp(function, "hilo_next") == 0 ||
+			  strcmp(function, "hilo_next_tagged") == 0 ||
+			  strcmp(function, "hilo_next_number") == 0))
+	{
+		draws->collection = TextDatumGetCString(argument->constvalue);
+		draws->numbers = strcmp(function, "hilo_next_number") == 0;
+	}
+	else
+		return false;
+	return true;
+}
+
+/*
+ * Defaults
+ */
+
+/* The first default that a scan of pg_attrdef by these keys finds; NULL: none. */
+static Node *
+stored_default(Oid index, const ScanKeyData *keys, int nkeys, Oid *relation, int32 *attnum)
+{
+	Relation	rel = table_open(AttrDefaultRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(rel, index, true, NULL, nkeys,
+										  unconstify(ScanKeyData *, keys));
+	HeapTuple	tuple = systable_getnext(scan);
+	Node	   *expression = NULL;
+	bool		isnull;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		Datum		stored = hilo_getattr(tuple, Anum_pg_attrdef_adbin, RelationGetDescr(rel),
+										  &isnull);
+
+		expression = stringToNode(TextDatumGetCString(stored));
+		*relation = ((Form_pg_attrdef) GETSTRUCT(tuple))->adrelid;
+		*attnum = ((Form_pg_attrdef) GETSTRUCT(tuple))->adnum;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return expression;
+}
+
+/* The default of a column; NULL: none. */
+static Node *
+default_of_column(Oid relation, int32 attnum)
+{
+	ScanKeyData keys[2];
+
+	ScanKeyInit(&keys[0], Anum_pg_attrdef_adrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relation));
+	ScanKeyInit(&keys[1], Anum_pg_attrdef_adnum, BTEqualStrategyNumber, F_INT2EQ,
+				Int16GetDatum(attnum));
+	return stored_default(AttrDefaultIndexId, keys, lengthof(keys), &relation, &attnum);
+}
+
+/* What is known about a default.  Each change of one gives it another OID. */
+typedef struct Default
+{
+	Oid			oid;			/* hash key */
+	HiloDrawing drawing;		/* relation InvalidOid: it does not draw */
+	Oid			sequence;
+	char	   *collection;
+} Default;
+
+/* What the default with the OID draws from. */
+static const Default *
+default_with_oid(Oid oid)
+{
+	static HTAB *defaults = NULL;
+	Default    *known;
+	bool		found;
+	ScanKeyData key;
+	HiloDrawing drawing = {InvalidOid};
+	Node	   *expression;
+	HiloDraws	draws;
+
+	if (defaults == NULL)
+	{
+		HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(Default),
+		.hcxt = TopMemoryContext};
+
+		defaults = hash_create("hilo defaults", 64, &ctl,
+							   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	known = hash_search(defaults, &oid, HASH_FIND, NULL);
+	if (known != NULL)
+		return known;
+	ScanKeyInit(&key, Anum_pg_attrdef_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(oid));
+	expression = stored_default(AttrDefaultOidIndexId, &key, 1, &drawing.relation,
+								&drawing.attnum);
+	if (!hilo_expression_draws(expression, &draws))
+		drawing.relation = InvalidOid;
+	drawing.numbers = draws.numbers;
+	known = hash_search(defaults, &oid, HASH_ENTER, &found);
+	known->drawing = drawing;
+	known->sequence = draws.sequence;
+	known->collection = draws.collection == NULL ? NULL :
+		MemoryContextStrdup(TopMemoryContext, draws.collection);
+	return known;
+}
+
+/* OIDs of the defaults that depend on an object. */
+static List *
+defaults_on(Oid class, Oid object)
+{
+	Relation	rel = table_open(DependRelationId, AccessShareLock);
+	List	   *defaults = NIL;
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(class));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(object));
+	scan = systable_beginscan(rel, DependReferenceIndexId, true, NULL, lengthof(keys), keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(tuple);
+
+		if (depend->classid == AttrDefaultRelationId)
+			defaults = lappend_oid(defaults, depend->objid);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return defaults;
+}
+
+/*
+ * Columns
+ */
+
+static List *
+add_column(List *columns, HiloDrawing drawing)
+{
+	foreach_ptr(const HiloDrawing, other, columns)
+	{
+		if (other->relation == drawing.relation && other->attnum == drawing.attnum)
+			return columns;
+	}
+	return lappend(columns, memcpy(palloc(sizeof(drawing)), &drawing, sizeof(drawing)));
+}
+
+/*
+ * Columns without a default of their own have that of their domain.  Without a lock,
+ * no relcache entry can be built: the table may be changing.
+ */
+List *
+hilo_drawing_columns(Oid relation, const char *collection)
+{
+	List	   *drawings = NIL;
+	HeapTuple	column;
+
+	for (int attnum = 1;
+		 HeapTupleIsValid(column = SearchSysCache2(ATTNUM,
+												   ObjectIdGetDatum(relation),
+												   Int16GetDatum(attnum)));
+		 attnum++)
+	{
+		Form_pg_attribute att = (Form_pg_attribute) GETSTRUCT(column);
+		HiloDrawing drawing = {relation, attnum};
+		Node	   *expression = NULL;
+		HiloDraws	draws;
+
+		if (att->atthasdef && att->attgenerated == '\0')
+			expression = default_of_column(relation, attnum);
+		else if (!att->attisdropped && !att->atthasdef &&
+				 get_typtype(att->atttypid) == TYPTYPE_DOMAIN)
+			expression = get_typdefault(att->atttypid);
+		ReleaseSysCache(column);
+		if (!hilo_expression_draws(expression, &draws) || draws.collection == NULL ||
+			strcmp(draws.collection, collection) != 0)
+			continue;
+		drawing.numbers = draws.numbers;
+		drawings = add_column(drawings, drawing);
+	}
+	return drawings;
+}
+
+/*
+ * The column that owns the sequence, if what draws for it is the sequence itself, or
+ * no default at all: an identity column, or programs.  Ids by other expressions run
+ * ahead of the sequence.
+ */
+static List *
+add_owning_column(List *columns, Oid sequence)
+{
+	HiloDrawing drawing = {.numbers = true};
+	Node	   *expression;
+	HiloDraws	draws;
+
+	if (!sequenceIsOwned(sequence, DEPENDENCY_AUTO, &drawing.relation, &drawing.attnum) &&
+		!sequenceIsOwned(sequence, DEPENDENCY_INTERNAL, &drawing.relation, &drawing.attnum))
+		return columns;
+	expression = default_of_column(drawing.relation, drawing.attnum);
+	if (expression != NULL &&
+		!(hilo_expression_draws(expression, &draws) && draws.sequence == sequence))
+		return columns;
+	return add_column(columns, drawing);
+}
+
+List *
+hilo_columns_of_sequence(Oid sequence)
+{
+	List	   *columns = add_owning_column(NIL, sequence);
+
+	foreach_oid(oid, defaults_on(RelationRelationId, sequence))
+	{
+		const Default *known = default_with_oid(oid);
+		HeapTuple	tuple;
+
+		if (!OidIsValid(known->drawing.relation) || known->sequence != sequence)
+			continue;
+		tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(known->drawing.relation));
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		if (pg_class_aclcheck(sequence, ((Form_pg_class) GETSTRUCT(tuple))->relowner,
+							  ACL_UPDATE) == ACLCHECK_OK)
+			columns = add_column(columns, known->drawing);
+		ReleaseSysCache(tuple);
+	}
+	return columns;
+}
+
+List *
+hilo_columns_of_default(const char *collection)
+{
+	static const char *const functions[] = {
+		"hilo_next(pg_catalog.text)", "hilo_next(pg_catalog.text,pg_catalog.text)",
+		"hilo_next_number(pg_catalog.text)"
+	};
+	const char *schema = quote_identifier(get_namespace_name(hilo_catalog_schema()));
+	List	   *columns = NIL;
+	Oid			owner = InvalidOid;
+
+	for (int i = 0; i < (int) lengthof(functions); i++)
+	{
+		Datum		name = CStringGetDatum(psprintf("%s.%s", schema, functions[i]));
+		Oid			function = DatumGetObjectId(DirectFunctionCall1(regprocedurein, name));
+
+		foreach_oid(oid, defaults_on(ProcedureRelationId, function))
+		{
+			const Default *known = default_with_oid(oid);
+			Oid			table_owner = hilo_table_owner(known->drawing.relation);
+
+			if (known->collection == NULL || strcmp(known->collection, collection) != 0 ||
+				!OidIsValid(table_owner))
+				continue;
+			if (OidIsValid(owner) && owner != table_owner)
+				return NIL;
+			owner = table_owner;
+			columns = add_column(columns, known->drawing);
+		}
+	}
+	return columns;
+}

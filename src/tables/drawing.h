@@ -1,0 +1,67 @@
+/*-------------------------------------------------------------------------
+ *
+ * drawing.h
+ *	  Which columns draw from a counter, as their defaults say.
+ *
+ * A default draws if it is a call with a constant sequence or collection, with
+ * nothing around it but casts.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_DRAWING_H
+#define HILO_DRAWING_H
+
+#include "nodes/pg_list.h"
+#include "nodes/nodes.h"
+
+#include "session/session.h"
+
+/* What an expression draws from. */
+typedef struct HiloDraws
+{
+	Oid			sequence;		/* of nextval() or hilo.nextval(); InvalidOid:
+								 * a collection */
+	char	   *collection;		/* palloc'd; NULL: a sequence */
+	bool		by_hilo;		/* not by the server's nextval() */
+	bool		numbers;		/* numbers, not ids */
+} HiloDraws;
+
+/* A column that draws. */
+typedef struct HiloDrawing
+{
+	Oid			relation;
+	int32		attnum;
+	int32		numbers;		/* 1: numbers, 0: ids */
+} HiloDrawing;
+
+/*
+ * The name of the C function of one of our functions, which only superusers can
+ * create, palloc'd; "" for other functions.
+ */
+extern char *hilo_c_function(Oid function);
+
+/* Find out what an expression, as it is stored, draws from.  False: it does not. */
+extern bool hilo_expression_draws(Node *expression, HiloDraws *draws);
+
+/*
+ * The columns of a relation that draw from the collection, by their defaults or
+ * those of their domains, as a list of HiloDrawing *, palloc'd.  Reads the
+ * catalogs only, and does not lock the relation, which need not exist.
+ */
+extern List *hilo_drawing_columns(Oid relation, const char *collection);
+
+/*
+ * The columns with whose ids numbers of a sequence must not collide, as a list of
+ * HiloDrawing *, palloc'd: the one that owns it, and those whose defaults draw from
+ * it, if the owner of their table may set the sequence.  Any role can write a
+ * default that names another role's sequence.
+ */
+extern List *hilo_columns_of_sequence(Oid sequence);
+
+/*
+ * The columns, except of temporary tables, whose defaults draw from the collection,
+ * if all of their tables have one owner; else NIL.
+ */
+extern List *hilo_columns_of_default(const char *collection);
+
+#endif							/* HILO_DRAWING_H */

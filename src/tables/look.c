@@ -1,0 +1,459 @@
+/*-------------------------------------------------------------------------
+ *
+ * look.c
+ *	  The look: are there ids among the numbers that a session has taken?
+ *
+ * The columns of a counter are those that draw from it, found by their defaults in
+ * pg_depend, or by hilo.binding.  For each of them, and each of its partitions and
+ * children, one index is looked into that is in the order of the numbers.  The
+ * search comes down from the highest number that was taken; the first entry below
+ * the lowest one ends it before any row is visited, so mostly it is one descent.
+ *
+ * Nothing here waits for a lock, and no code of users runs.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_opfamily.h"
+#include "catalog/pg_type.h"
+#include "common/pg_prng.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "nodes/primnodes.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "base/compat.h"
+#include "counting/catalog.h"
+#include "tables/binding.h"
+#include "tables/column.h"
+#include "tables/drawing.h"
+#include "tables/look.h"
+#include "tables/search.h"
+
+/* How far above an id to search for others at first; doubled at most this often. */
+#define WINDOW			INT64CONST(1048576)
+#define MAX_STEPS		64
+
+/* An id so near the end of the window is one of a contiguous import. */
+#define NEAR_END		1024
+
+/* After so many entries whose rows are dead, the next one counts. */
+#define MAX_PASSED		1000
+
+/* An index to look into. */
+typedef struct Place
+{
+	HiloSearchKind kind;
+	Oid			table;
+	AttrNumber	attnum;
+	Oid			index;
+	HiloIdReader reader;
+	HiloIdForm	form;			/* HILO_BY_ID */
+} Place;
+
+/* All looks of this session. */
+static List *looks = NIL;
+
+/* Changes with each message about a relation, or about pg_sequence. */
+static uint64 generation = 1;
+
+/*
+ * Messages
+ */
+
+/* Called for each message about a relation; InvalidOid: about all. */
+static void
+relation_changed(Oid relation)
+{
+	ListCell   *lc;
+
+	generation++;
+	foreach(lc, looks)
+	{
+		HiloLook   *look = lfirst(lc);
+
+		if (OidIsValid(relation) && !list_member_oid(look->relations, relation))
+			continue;
+		look->changes++;
+		*look->clean = false;
+	}
+}
+
+/* Syscache callback: ALTER SEQUENCE ... OWNED BY changes only this. */
+static void
+sequence_changed(Datum arg, int cacheid, uint32 hash)
+{
+	generation++;
+}
+
+static void
+forget_looks(void)
+{
+	ListCell   *lc;
+
+	foreach(lc, looks)
+		* ((HiloLook *) lfirst(lc))->clean = false;
+}
+
+static void
+transaction_ended(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_ABORT)
+		forget_looks();
+}
+
+static void
+subtransaction_ended(SubXactEvent event, SubTransactionId own,
+					 SubTransactionId parent, void *arg)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		forget_looks();
+}
+
+HiloLook *
+hilo_look_create(Oid sequence, HiloCollection *collection, bool *clean)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+	HiloLook   *look = palloc0(sizeof(HiloLook));
+
+	if (looks == NIL)
+	{
+		hilo_on_relation_change(relation_changed);
+		CacheRegisterSyscacheCallback(SEQRELID, sequence_changed, (Datum) 0);
+		RegisterXactCallback(transaction_ended, NULL);
+		RegisterSubXactCallback(subtransaction_ended, NULL);
+	}
+	look->sequence = sequence;
+	look->collection = collection;
+	look->clean = clean;
+	look->limit = PG_INT64_MAX;
+	look->context = AllocSetContextCreate(TopMemoryContext, "hilo look",
+										  ALLOCSET_SMALL_SIZES);
+	looks = lappend(looks, look);
+	MemoryContextSwitchTo(old);
+	return look;
+}
+
+/*
+ * Places
+ */
+
+/*
+ * Lock and open a relation, unless another session has a lock that conflicts, or
+ * it does not exist; then NULL.
+ */
+static Relation
+open_if_free(Oid oid)
+{
+	Relation	rel;
+
+	if (!ConditionalLockRelationOid(oid, AccessShareLock))
+		return NULL;
+	rel = try_relation_open(oid, NoLock);
+	if (rel == NULL)
+		UnlockRelationOid(oid, AccessShareLock);
+	return rel;
+}
+
+/* The form of the ids that are looked up one by one. */
+static void
+init_form(HiloLook *look, HiloIdForm *form, bool numbers)
+{
+	char		start[HILO_MAX_START_LEN];
+	const char *tag = "";
+	int			len = 0;
+
+	if (!numbers)
+	{
+		len = hilo_document_id_start(start, look->collection->ref.name,
+									 hilo_identity_parts_separator,
+									 hilo_server_prefix);
+		tag = hilo_collection_node_tag(look->collection);
+	}
+	memset(form, 0, sizeof(*form));
+	hilo_id_form_init(form, look->context, start, len, tag, strlen(tag));
+}
+
+/*
+ * Find the index of one table to look into, if it has one: the best of its kinds.
+ * False: one of them could not be locked.
+ */
+static bool
+find_place(HiloLook *look, Relation table, AttrNumber attnum, bool numbers)
+{
+	Place		place = {.table = RelationGetRelid(table),.attnum = attnum};
+	Oid			type = getBaseType(TupleDescAttr(RelationGetDescr(table), attnum - 1)->atttypid);
+	bool		complete = true;
+	bool		found = false;
+
+	hilo_id_reader_init(&place.reader, type, look->collection, numbers);
+	if (!place.reader.holds_ids && !hilo_holds_numbers(type))
+		return true;
+	foreach_oid(oid, RelationGetIndexList(table))
+	{
+		Relation	index = open_if_free(oid);
+		HiloSearchKind kind;
+
+		look->relations = list_append_unique_oid(look->relations, oid);
+		if (index == NULL)
+		{
+			complete = false;
+			continue;
+		}
+		if (hilo_index_answers(index, attnum, &place.reader, &kind) &&
+			(!found || kind < place.kind))
+		{
+			place.index = oid;
+			place.kind = kind;
+			found = true;
+		}
+		relation_close(index, AccessShareLock);
+	}
+	if (!found)
+		return complete;
+	if (place.kind == HILO_BY_ID)
+		init_form(look, &place.form, numbers);
+	look->places = lappend(look->places, memcpy(palloc(sizeof(Place)), &place, sizeof(Place)));
+	return complete;
+}
+
+/*
+ * Find the places of a column: in its table, in partitions and in children, unless
+ * they were found as those of another column.  Returns false if something could
+ * not be locked.
+ */
+static bool
+find_places(HiloLook *look, const HiloDrawing *drawing)
+{
+	HiloColumn	column = {drawing->relation, drawing->attnum};
+	char	   *name = hilo_column_name(&column);
+	int64		limit = hilo_column_limit(&column);
+	bool		complete = true;
+
+	look->limit = Min(look->limit, limit);
+	if (name == NULL)
+		return true;
+	foreach_oid(oid, find_all_inheritors(column.relation, NoLock, NULL))
+	{
+		AttrNumber	attnum = get_attnum(oid, name);
+		Relation	rel;
+
+		look->relations = list_append_unique_oid(look->relations, oid);
+		if (attnum <= 0 || get_rel_relkind(oid) != RELKIND_RELATION)
+			continue;
+		rel = open_if_free(oid);
+		if (rel == NULL)
+		{
+			complete = false;
+			continue;
+		}
+		if (!RELATION_IS_OTHER_TEMP(rel) &&
+			!find_place(look, rel, attnum, drawing->numbers))
+			complete = false;
+		relation_close(rel, AccessShareLock);
+	}
+	return complete;
+}
+
+/*
+ * The columns of a collection: those that it is bound to, or else those whose
+ * defaults draw from it.
+ */
+static List *
+columns_of_collection(HiloCollection *collection)
+{
+	List	   *columns = NIL;
+
+	if (hilo_collection_row(collection)->flags & HILO_ROW_BOUND)
+	{
+		foreach_ptr(const HiloBinding, binding, hilo_bindings(collection->ref.name).all)
+		{
+			HiloDrawing drawing = {binding->living.relation, binding->living.attnum,
+			binding->numbers};
+
+			if (OidIsValid(drawing.relation))
+				columns = lappend(columns, memcpy(palloc(sizeof(drawing)), &drawing,
+												  sizeof(drawing)));
+		}
+	}
+	return columns != NIL ? columns : hilo_columns_of_default(collection->ref.name);
+}
+
+/* True if both are the same columns. */
+static bool
+are_equal(List *a, List *b)
+{
+	if (list_length(a) != list_length(b))
+		return false;
+	for (int i = 0; i < list_length(a); i++)
+	{
+		if (memcmp(list_nth(a, i), list_nth(b, i), sizeof(HiloDrawing)) != 0)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The places are found again only after a message about one of their relations:
+ * a table may have very many partitions, and mostly another table has changed.
+ */
+void
+hilo_look_prepare(HiloLook *look)
+{
+	uint64		now = generation;
+	uint64		texts = look->collection == NULL ? 0 :
+		hilo_settings_generation + hilo_row_generation;
+	uint64		changes = look->changes;
+	bool		is_placed = look->places_found && look->placed_at == changes &&
+		look->texts == texts;
+	MemoryContext old;
+	List	   *columns;
+
+	if (look->found_at == now && is_placed)
+		return;
+	columns = look->collection == NULL ?
+		hilo_columns_of_sequence(look->sequence) :
+		columns_of_collection(look->collection);
+	if (is_placed && are_equal(columns, look->columns))
+	{
+		look->found_at = now;
+		return;
+	}
+
+	/* If this fails, it is all done again. */
+	look->places_found = false;
+	*look->clean = false;
+	MemoryContextReset(look->context);
+	look->columns = look->places = look->relations = NIL;
+	look->place_count = 0;
+	look->limit = PG_INT64_MAX;
+	old = MemoryContextSwitchTo(look->context);
+	look->places_found = true;
+
+	/* Partitions mostly have their parent's default. */
+	for (int is_partition = 0; is_partition <= 1; is_partition++)
+	{
+		foreach_ptr(const HiloDrawing, drawing, columns)
+		{
+			if (get_rel_relispartition(drawing->relation) == (is_partition == 1) &&
+				!(is_partition && list_member_oid(look->relations, drawing->relation)) &&
+				!find_places(look, drawing))
+				look->places_found = false;
+		}
+	}
+	foreach_ptr(const HiloDrawing, drawing, columns)
+		look->columns = lappend(look->columns,
+								memcpy(palloc(sizeof(HiloDrawing)), drawing, sizeof(HiloDrawing)));
+	MemoryContextSwitchTo(old);
+	look->place_count = list_length(look->places);
+	look->placed_at = changes;
+	look->texts = texts;
+	look->found_at = now;
+}
+
+/*
+ * Look
+ */
+
+/*
+ * The highest id between two numbers in one place, or HILO_NONE.  *complete is set to false
+ * if it could not be locked.
+ */
+static int64
+look_into(const Place *place, int64 low, int64 high, int64 limit, bool *complete)
+{
+	Relation	table = open_if_free(place->table);
+	Relation	index = table == NULL ? NULL : open_if_free(place->index);
+	HiloSearch	search;
+	int64		highest = HILO_NONE;
+
+	if (index == NULL || index->rd_rel->relkind != RELKIND_INDEX ||
+		index->rd_index->indrelid != place->table || !index->rd_index->indisvalid ||
+		RelationGetNumberOfBlocks(index) == 0 ||
+		(place->kind == HILO_BY_FUNCTION &&
+		 CheckRelationLockedByMe(table, AccessExclusiveLock, false)))
+		*complete = false;
+	else
+	{
+		hilo_search_begin(&search, table, index, place->attnum, place->kind,
+						  &place->reader);
+		highest = place->kind == HILO_BY_ID ?
+			hilo_search_ids(&search, &place->form, low, limit) :
+			hilo_search_numbers(&search, low, high, MAX_PASSED);
+		hilo_search_end(&search);
+	}
+	if (index != NULL)
+		relation_close(index, AccessShareLock);
+	if (table != NULL)
+		relation_close(table, AccessShareLock);
+	return highest;
+}
+
+/* The highest id between two numbers, or HILO_NONE. */
+static int64
+look_everywhere(const HiloLook *look, int64 low, int64 high, int64 limit, bool *complete)
+{
+	int64		highest = HILO_NONE;
+
+	for (int i = 0; i < list_length(look->places); i++)
+	{
+		int64		number = look_into(list_nth(look->places, i), Max(low, highest),
+									   high, limit, complete);
+
+		highest = Max(highest, number);
+	}
+	return highest;
+}
+
+/*
+ * The numbers are not used before it is certain that none of them is an id.  A search
+ * for ids above them would follow a single stray id any distance.  So only if one
+ * of them is an id, the search goes up to the end of a window.
+ */
+bool
+hilo_look(HiloLook *look, HiloRange numbers, int64 limit,
+		  HiloLookProgress *progress, int64 *highest)
+{
+	uint64		changes = look->changes;
+	bool		complete = look->places_found;
+	int64		size = hilo_range_count(&numbers);
+	int64		found;
+	int64		above = HILO_NONE;
+	int64		end;
+
+	limit = Max(Min(limit, look->limit), numbers.high);
+	if (progress->steps++ >= MAX_STEPS)
+		return false;
+	found = look_everywhere(look, numbers.low, numbers.high, limit, &complete);
+	HILO_FAILURE_POINT("looked");
+	if (found == HILO_NONE)
+	{
+		*look->clean = complete && look->changes == changes;
+		return false;
+	}
+	if (progress->window == 0)
+		progress->window = Max(Min(WINDOW, (limit - numbers.low) / 64), size);
+	end = found + Min(progress->window, limit - found);
+	if (found < end)
+		above = look_everywhere(look, found + 1, end, limit, &complete);
+	*highest = Max(above, found);
+	if (*highest > end - NEAR_END)
+		progress->window = Min(progress->window, PG_INT64_MAX / 2) * 2;
+	return true;
+}

@@ -1,0 +1,86 @@
+/*-------------------------------------------------------------------------
+ *
+ * look.h
+ *	  The look: are there ids among the numbers that a session has taken?
+ *
+ * A session looks at the columns that draw from a counter before it uses numbers
+ * of it, so that nothing has to keep the counter ahead of ids that came there by
+ * other means.  What was claimed is no other session's, so a look after the claim
+ * has no race with other draws.
+ *
+ * Numbers count as looked at, or clean, until there is a message about one of the
+ * tables or their indexes, or until a transaction or subtransaction of this
+ * session aborts, as after a unique violation.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_LOOK_H
+#define HILO_LOOK_H
+
+#include "counting/range.h"
+#include "session/session.h"
+
+/*
+ * With more places than this, a look costs more than a small claim: then a claim takes
+ * at least as many numbers as places, and pieces of the pool are not looked at.
+ */
+#define HILO_FEW_PLACES		16
+
+/*
+ * Where the ids of one counter are.  Lives as long as the session; fields are
+ * for look.c, unless said otherwise.
+ */
+typedef struct HiloLook
+{
+	Oid			sequence;		/* the counter: a sequence, */
+	HiloCollection *collection; /* or else a collection */
+	bool	   *clean;			/* the counter's: are the numbers that the
+								 * session holds looked at? */
+
+	/* For callers, valid after hilo_look_prepare(): */
+	int64		limit;			/* highest number that all the columns hold */
+	int			place_count;	/* indexes to look at */
+
+	MemoryContext context;		/* of the lists */
+	List	   *columns;		/* of HiloDrawing * */
+	List	   *places;			/* of Place * */
+	List	   *relations;		/* OIDs of the tables, their parents, and
+								 * indexes */
+	uint64		found_at;		/* generation in which columns were found; 0:
+								 * not yet */
+	bool		places_found;	/* all could be locked */
+	uint64		changes;		/* number of messages about the relations; */
+	uint64		placed_at;		/* as of when the places were found, */
+	uint64		texts;			/* and for which settings and options */
+} HiloLook;
+
+/* How far the looks of one draw have come; at first, all zero. */
+typedef struct HiloLookProgress
+{
+	int64		window;			/* how far above an id to search for others */
+	int			steps;
+} HiloLookProgress;
+
+/*
+ * The columns of a sequence, or else of a collection; *clean is the counter's, as
+ * above.  Catalogs are not read yet.
+ */
+extern HiloLook *hilo_look_create(Oid sequence, HiloCollection *collection,
+								  bool *clean);
+
+/*
+ * Find the columns and indexes, if they may have changed since the last call.
+ * Call this before each claim, and before a look.  Waits for no lock.
+ */
+extern void hilo_look_prepare(HiloLook *look);
+
+/*
+ * Look at the numbers, of which limit is the highest that the counter has.  False: none
+ * of them is an id, or that cannot be known now; *clean is true only in the first
+ * case.  Otherwise *highest is the highest id that was found near them, perhaps above
+ * them: the caller drops its numbers up to it, goes on above it, and looks again.
+ */
+extern bool hilo_look(HiloLook *look, HiloRange numbers, int64 limit,
+					  HiloLookProgress *progress, int64 *highest);
+
+#endif							/* HILO_LOOK_H */

@@ -1,0 +1,234 @@
+/*-------------------------------------------------------------------------
+ *
+ * search.c
+ *	  Searches one index for the highest id among some numbers.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relscan.h"
+#include "access/tableam.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_opfamily.h"
+#include "catalog/pg_type.h"
+#include "common/pg_prng.h"
+#include "miscadmin.h"
+#include "nodes/primnodes.h"
+#include "storage/bufmgr.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+
+#include "base/compat.h"
+#include "counting/catalog.h"
+#include "tables/drawing.h"
+#include "tables/search.h"
+
+/* Exact ids to look up in each power of two. */
+#define PROBES			8
+
+/*
+ * Indexes
+ */
+
+/*
+ * True if the index orders the ids by hilo_number() of them, and that finds the
+ * number in ids of the collection.  It may not, because a name can look like a
+ * number with a tag.
+ */
+static bool
+orders_ids(Relation index, AttrNumber attnum, const HiloIdReader *reader)
+{
+	FuncExpr   *call = linitial(RelationGetIndexExpressions(index));
+	char		id[HILO_MAX_START_LEN + 3];
+	int			len = reader->start_len;
+	int64		number;
+	Node	   *argument;
+
+	if (!IsA(call, FuncExpr) || strcmp(hilo_c_function(call->funcid), "hilo_number") != 0)
+		return false;
+	argument = linitial(call->args);
+	if (IsA(argument, RelabelType))
+		argument = (Node *) ((RelabelType *) argument)->arg;
+	memcpy(id, reader->start, len);
+	memcpy(id + len, "7-A", 3);
+	return IsA(argument, Var) && ((Var *) argument)->varattno == attnum &&
+		hilo_document_id_number(id, len + 3, &number) && number == 7 &&
+		hilo_document_id_number(id, len + 1, &number) && number == 7;
+}
+
+bool
+hilo_index_answers(Relation index, AttrNumber attnum, const HiloIdReader *reader,
+				   HiloSearchKind *kind)
+{
+	Form_pg_index form = index->rd_index;
+
+	if (index->rd_rel->relam != BTREE_AM_OID || !form->indisvalid ||
+		!form->indisready || RelationGetIndexPredicate(index) != NIL ||
+		RelationGetNumberOfBlocks(index) == 0)
+		return false;
+	if (index->rd_opfamily[0] == INTEGER_BTREE_FAM_OID)
+	{
+		*kind = reader->holds_ids ? HILO_BY_FUNCTION : HILO_BY_NUMBER;
+		return reader->holds_ids ?
+			form->indkey.values[0] == InvalidAttrNumber &&
+			orders_ids(index, attnum, reader) :
+			form->indkey.values[0] == attnum;
+	}
+	*kind = HILO_BY_ID;
+	return reader->holds_ids && form->indkey.values[0] == attnum &&
+		(index->rd_opfamily[0] == TEXT_BTREE_FAM_OID ||
+		 index->rd_opfamily[0] == TEXT_PATTERN_BTREE_FAM_OID);
+}
+
+/*
+ * Search
+ */
+
+void
+hilo_search_begin(HiloSearch *search, Relation table, Relation index,
+				  AttrNumber attnum, HiloSearchKind kind, const HiloIdReader *reader)
+{
+	search->table = table;
+	search->index = index;
+	search->attnum = attnum;
+	search->kind = kind;
+	search->reader = reader;
+	search->now = NULL;
+	InitDirtySnapshot(search->dirty);
+	search->slot = table_slot_create(table, NULL);
+	search->scan = hilo_index_beginscan(table, index, SnapshotAny, 1);
+}
+
+void
+hilo_search_end(HiloSearch *search)
+{
+	index_endscan(search->scan);
+	ExecDropSingleTupleTableSlot(search->slot);
+	if (search->now != NULL)
+		UnregisterSnapshot(search->now);
+}
+
+static int64
+number_of(Datum value, Oid type)
+{
+	switch (type)
+	{
+		case INT2OID:
+			return DatumGetInt16(value);
+		case INT4OID:
+			return DatumGetInt32(value);
+		default:
+			return DatumGetInt64(value);
+	}
+}
+
+/*
+ * True if one of the versions of the row that the scan is at is living, and has an id
+ * of the counter.  The values of a table that this transaction is rewriting are not
+ * read.
+ */
+static bool
+is_living(HiloSearch *search)
+{
+	do
+	{
+		bool		isnull;
+		Datum		value;
+
+		if (!index_fetch_heap(search->scan, search->slot))
+			return false;
+		if (search->now == NULL)
+			search->now = hilo_snapshot_now(RelationGetRelid(search->table),
+											InvalidCommandId);
+		if (!table_tuple_satisfies_snapshot(search->table, search->slot, search->now) &&
+			!table_tuple_satisfies_snapshot(search->table, search->slot, &search->dirty))
+			continue;
+		if (search->kind != HILO_BY_FUNCTION)
+			return true;
+		value = slot_getattr(search->slot, search->attnum, &isnull);
+		if (!isnull && hilo_id_reader_number(search->reader, value) != 0)
+			return true;
+	} while (search->scan->xs_heap_continue);
+	return false;
+}
+
+int64
+hilo_search_numbers(HiloSearch *search, int64 low, int64 high, int max_passed)
+{
+	Relation	index = search->index;
+	Oid			type = index->rd_opcintype[0];
+	Oid			up_to = get_opfamily_member(INTEGER_BTREE_FAM_OID, type, INT8OID,
+											BTLessEqualStrategyNumber);
+	ScanDirection direction = index->rd_indoption[0] & INDOPTION_DESC ?
+		ForwardScanDirection : BackwardScanDirection;
+	ScanKeyData key;
+	int			passed = 0;
+
+	ScanKeyEntryInitialize(&key, 0, 1, BTLessEqualStrategyNumber, INT8OID, InvalidOid,
+						   get_opcode(up_to), Int64GetDatum(high));
+	search->scan->xs_want_itup = true;
+	index_rescan(search->scan, &key, 1, NULL, 0);
+	while (index_getnext_tid(search->scan, direction) != NULL)
+	{
+		bool		isnull;
+		Datum		value = index_getattr(search->scan->xs_itup, 1,
+										  search->scan->xs_itupdesc, &isnull);
+		int64		number = number_of(value, type);
+
+		CHECK_FOR_INTERRUPTS();
+		if (isnull || number < low)
+			break;
+		if (++passed > max_passed || is_living(search))
+			return number;
+	}
+	return HILO_NONE;
+}
+
+/* True if there is a row with exactly that id. */
+static bool
+has_id(HiloSearch *search, HiloIdForm *form, int64 number)
+{
+	ScanKeyData key;
+
+	ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, TEXTOID,
+						   search->index->rd_indcollation[0], F_TEXTEQ,
+						   PointerGetDatum(hilo_id_form_make(form, number)));
+	index_rescan(search->scan, &key, 1, NULL, 0);
+	while (index_getnext_tid(search->scan, ForwardScanDirection) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (is_living(search))
+			return true;
+	}
+	return false;
+}
+
+int64
+hilo_search_ids(HiloSearch *search, const HiloIdForm *as, int64 low, int64 limit)
+{
+	HiloIdForm	form = *as;
+	int64		highest = low;
+	bool		taken = has_id(search, &form, low);
+
+	if (!taken)
+		return HILO_NONE;
+	for (int64 power = 1; taken && power < limit - low; power *= 2)
+	{
+		taken = false;
+		for (int i = 0; i < PROBES && !taken; i++)
+		{
+			int64		part = Max(power / PROBES, 1);
+			int64		number = low + power + Min(i * part, power - 1) +
+				pg_prng_uint64_range(&pg_global_prng_state, 0, part - 1);
+
+			taken = number <= limit && has_id(search, &form, number);
+		}
+		if (taken)
+			highest = Min(low + power + power - 1, limit);
+		if (power > limit / 2)
+			break;
+	}
+	return highest;
+}

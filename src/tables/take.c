@@ -1,0 +1,112 @@
+/*-------------------------------------------------------------------------
+ *
+ * take.c
+ *	  Takes numbers of a collection that were looked at.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "tables/take.h"
+
+/* The numbers of an ordered collection come one by one, and are looked at together. */
+#define ORDERED_AT_A_TIME	1024
+
+/* The look of the entry, which has just taken numbers, so that its row was read. */
+static HiloLook *
+look_of(HiloEntry *entry)
+{
+	if (entry->look == NULL)
+		entry->look = hilo_look_create(InvalidOid, &entry->collection, &entry->range.clean);
+	hilo_look_prepare(entry->look);
+	return entry->look;
+}
+
+/*
+ * Look at the next number of an ordered collection, and at those after it.  False: it
+ * must not be used; the numbers up to *highest were drawn, too.
+ */
+static bool
+is_clean_in_order(HiloEntry *entry, HiloLook *look, HiloLookProgress *progress)
+{
+	HiloRange	numbers = {entry->range.last + 1};
+	int64		limit = entry->collection.row.max_value;
+	HiloRangeRequest skipped = {.exact = true,.alignment = 1};
+	HiloClaim	claim;
+	int64		highest;
+
+	numbers.high = numbers.low + Min(ORDERED_AT_A_TIME - 1, limit - numbers.low);
+	if (!hilo_look(look, numbers, limit, progress, &highest))
+	{
+		entry->range.clean_up_to = entry->range.clean ? numbers.high : 0;
+		return true;
+	}
+	hilo_entry_forget(entry);
+	skipped.size = Min(highest, limit) - numbers.low;
+	if (skipped.size > 0)
+		(void) hilo_collection_take(&entry->collection, &skipped, &claim);
+	return false;
+}
+
+void
+hilo_take_refill(HiloEntry *entry)
+{
+	HiloLookProgress progress = {0};
+	int64		above = 0;
+	bool		was_clean = entry->range.clean;
+
+	for (;;)
+	{
+		HiloRange	numbers;
+		HiloLook   *look;
+
+		if (hilo_entry_unused(entry) <= 0 ||
+			entry->range.generation != hilo_row_generation)
+			hilo_entry_refill(entry, 0, above);
+		if (entry->range.clean)
+			return;
+		look = look_of(entry);
+		numbers.low = entry->range.last + 1;
+		numbers.high = entry->range.claim.range.high;
+		if (hilo_collection_is_ordered(&entry->collection))
+		{
+			/* Unless there was a message since, many were looked at. */
+			if (was_clean && numbers.low <= entry->range.clean_up_to)
+			{
+				entry->range.clean = true;
+				return;
+			}
+			if (look->place_count == 0 || is_clean_in_order(entry, look, &progress))
+				return;
+			continue;
+		}
+		if (look->place_count == 0 && look->places_found)
+			entry->range.clean = true;
+		if (entry->range.clean ||
+			!hilo_look(look, numbers, entry->collection.row.max_value, &progress, &above))
+			return;
+		entry->range.last = Min(above, numbers.high);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+void
+hilo_take_block(HiloEntry *entry, HiloRangeRequest *request, HiloClaim *claim)
+{
+	HiloLookProgress progress = {0};
+	bool		was_clean = entry->range.clean;
+	HiloLook   *look;
+
+	do
+	{
+		(void) hilo_collection_take(&entry->collection, request, claim);
+		look = look_of(entry);
+	} while (look->place_count > 0 &&
+			 hilo_look(look, claim->range, entry->collection.row.max_value, &progress,
+					   &request->above));
+
+	/* What was looked at was not this session's range. */
+	entry->range.clean = was_clean && look->placed_at == look->changes;
+}

@@ -1,0 +1,49 @@
+/*-------------------------------------------------------------------------
+ *
+ * take.h
+ *	  Takes numbers of a collection that were looked at.
+ *
+ * What session.h gives to a session may be among the ids of the columns that draw
+ * from the collection.  Here it is looked at first.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HILO_TAKE_H
+#define HILO_TAKE_H
+
+#include "session/session.h"
+#include "tables/look.h"
+
+/* Make sure that the entry has a number left that may be used. */
+extern void hilo_take_refill(HiloEntry *entry);
+
+/* Draw the next number. */
+static inline int64
+hilo_take(HiloEntry *entry)
+{
+	if (unlikely(hilo_entry_unused(entry) <= 0 || !entry->range.clean ||
+				 entry->range.generation != hilo_row_generation))
+		hilo_take_refill(entry);
+	return entry->range.drawn = ++entry->range.last;
+}
+
+/*
+ * Draw an id of one of the forms in entry->text.  The range brings the row, so
+ * it comes first.
+ */
+static inline text *
+hilo_take_id(HiloEntry *entry, HiloIdForm *form)
+{
+	int64		number = hilo_take(entry);
+
+	if (unlikely(entry->text.generation !=
+				 hilo_settings_generation + entry->collection.generation))
+		hilo_entry_make_text(entry);
+	return hilo_id_form_make(form, number);
+}
+
+/* Take a block, as hilo_collection_take() does. */
+extern void hilo_take_block(HiloEntry *entry, HiloRangeRequest *request,
+							HiloClaim *claim);
+
+#endif							/* HILO_TAKE_H */
