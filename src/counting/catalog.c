@@ -119,7 +119,7 @@ relation_changed(Datum arg, Oid relid)
 	}
 }
 
-/* Syscache callback for catalogs that rights depend on. */
+/* Syscache callback for roles, and for the owner of the database. */
 static void
 rights_changed(Datum arg, int cacheid, uint32 hashvalue)
 {
@@ -131,8 +131,6 @@ void
 hilo_catalog_init(void)
 {
 	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
-	CacheRegisterSyscacheCallback(RELOID, rights_changed, (Datum) 0);
-	CacheRegisterSyscacheCallback(ATTNUM, rights_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHOID, rights_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, rights_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(DATABASEOID, rights_changed, (Datum) 0);

@@ -39,9 +39,8 @@ typedef enum HiloTable
  */
 extern uint64 hilo_row_generation;	/* a row: seeded, dropped, configured ...;
 									 * the table: rewritten, dropped */
-extern uint64 hilo_binding_generation;	/* a row of hilo.binding, or rights:
-										 * roles, tables, columns, the
-										 * database */
+extern uint64 hilo_binding_generation;	/* a row of hilo.binding; a role; the
+										 * owner of the database */
 extern uint64 hilo_rights_generation;	/* either */
 
 /* Must be called once, when the library is loaded. */

@@ -496,33 +496,6 @@ hilo_counter_seed(HiloRowRef *ref, int64 value, bool force)
 	return value;
 }
 
-bool
-hilo_counter_advance(HiloRowRef *ref, int64 number, HiloRow *result)
-{
-	HiloRowChange change;
-	HiloRow    *row = &change.row;
-	bool		too_far;
-
-	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
-
-	/* This includes a number above the limit, which may become higher. */
-	too_far = number > row->max &&
-		number - row->max > (row->max_value - row->max) / 2;
-
-	/* If the newest claim went back, a number of it would be drawn. */
-	if (!too_far && (number > row->max ||
-					 (row->claim_low != 0 && number >= row->claim_low)))
-	{
-		set_max(row, Max(row->max, number));
-		(void) hilo_row_finish(&change);
-	}
-	else
-		hilo_row_abandon(&change);
-	warn_near_limit(ref, row);
-	*result = *row;
-	return !too_far;
-}
-
 int64
 hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 {

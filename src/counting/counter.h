@@ -125,16 +125,6 @@ extern bool hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *rest);
 extern int64 hilo_counter_seed(HiloRowRef *ref, int64 value, bool force);
 
 /*
- * Advance max to number, which was chosen by hand, so that it will not be
- * claimed later.  Not flushed: the transaction that stores the number does
- * that.
- *
- * Returns false, having changed nothing, if that would use up more than half of
- * the remaining numbers. *row is the row after that.
- */
-extern bool hilo_counter_advance(HiloRowRef *ref, int64 number, HiloRow *row);
-
-/*
  * Prepare a counter for a column that holds numbers up to highest, and can hold
  * numbers up to limit: advance it like a seed, lower its limit to that, though not
  * below max, and note that hilo.binding has a row about it, before that row

@@ -17,6 +17,7 @@
 #include "shared/order.h"
 #include "shared/pool.h"
 #include "tables/binding.h"
+#include "tables/drawing.h"
 
 static void
 put_row(FunctionCallInfo fcinfo, Datum *values)
@@ -54,6 +55,27 @@ bound_to(const char *name, const HiloRow *row)
 }
 
 /*
+ * The limit of a counter: its own, or that of the columns whose defaults draw from it, if
+ * it is bound to none.
+ */
+static int64
+limit_of(const char *name, const HiloRow *row)
+{
+	int64		limit = row->max_value;
+
+	if ((row->flags & HILO_ROW_BOUND) || hilo_is_identity(name))
+		return limit;
+	foreach_ptr(const HiloDrawing, drawing, hilo_columns_of_default(name))
+	{
+		HiloColumn	column = {drawing->relation, drawing->attnum};
+		int64		type_limit = hilo_column_limit(&column);
+
+		limit = Min(limit, type_limit);
+	}
+	return Max(limit, row->max);
+}
+
+/*
  * hilo._counters().  The process that holds a horizon back is 0 if its transaction
  * is prepared.
  */
@@ -73,7 +95,7 @@ hilo_counters(PG_FUNCTION_ARGS)
 		Datum		values[] = {
 			CStringGetTextDatum(named->name),
 			Int64GetDatum(row->max),
-			Int64GetDatum(row->max_value),
+			Int64GetDatum(limit_of(named->name, row)),
 			Int32GetDatum(row->flags),
 			TimestampTzGetDatum(row->claimed_at),
 			Float8GetDatum(row->claim_rate),

@@ -153,7 +153,7 @@ read_catalog(HiloSequence *sequence, Relation rel)
 	sequence->cache = form->seqcache;
 	sequence->looks = form->seqincrement == 1 && !form->seqcycle;
 	if (sequence->looks && sequence->look == NULL)
-		sequence->look = hilo_look_create(sequence->oid, NULL, &sequence->clean);
+		sequence->look = hilo_look_create(sequence->oid, NULL, &sequence->clean, NULL);
 	return tuple;
 }
 

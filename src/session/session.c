@@ -718,39 +718,3 @@ hilo_collection_configure(HiloCollection *collection,
 	if (options->ordered && !options->in_use)
 		hilo_collection_settle_order(collection);
 }
-
-/*
- * If the collection is ordered, the row is changed first, so that claims made from
- * now on are above the number.
- */
-bool
-hilo_collection_advance(HiloCollection *collection, int64 number)
-{
-	const char *name = collection->ref.name;
-
-	/*
-	 * If the collection becomes ordered meanwhile, its horizon is below the
-	 * numbers of transactions that have an id by then.
-	 */
-	(void) GetTopTransactionId();
-	if (hilo_collection_is_ordered(collection) &&
-		hilo_order_has(&collection->order, hilo_collection_row(collection), number))
-		return true;
-	for (;;)
-	{
-		HiloRow		row;
-		bool		advanced = hilo_counter_advance(&collection->ref, number,
-													&row);
-
-		if (!(row.flags & HILO_ROW_ORDERED))
-		{
-			hilo_pool_skip(name, number);
-			return advanced;
-		}
-		if (!hilo_collection_is_ordered(collection))
-			hilo_collection_read(collection);
-		if (hilo_order_note(&collection->order, name, &row, number, advanced))
-			return advanced;
-		refill_ordered(collection, 0);
-	}
-}

@@ -262,10 +262,4 @@ extern bool hilo_collection_drop(HiloCollection *collection, bool force);
 extern void hilo_collection_configure(HiloCollection *collection,
 									  const HiloCounterOptions *options);
 
-/*
- * Make sure that number, which was chosen by hand, is not claimed or taken from
- * the pool later; see hilo_counter_advance().
- */
-extern bool hilo_collection_advance(HiloCollection *collection, int64 number);
-
 #endif							/* HILO_SESSION_H */

@@ -48,9 +48,6 @@ typedef struct HiloRing
 	int64		last;			/* last number drawn or skipped */
 	int64		high;			/* highest number that can be drawn */
 	XLogRecPtr	lsn;			/* of the claim */
-	XLogRecPtr	by_hand;		/* of numbers chosen by hand: once WAL is
-								 * flushed up to here, no crash makes any of
-								 * them free again */
 	int64		size;			/* of the last claim; 0: none yet */
 	TimestampTz claimed_at;
 	int			count;

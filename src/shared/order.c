@@ -236,18 +236,6 @@ tidy(HiloShared *it)
 	LWLockRelease(&it->lock);
 }
 
-/* Find the current transaction's record, which is there. */
-static HiloRecord *
-own_record(HiloRing *ring, uint64 xid)
-{
-	int			i = ring->count - 1;
-
-	while (ring->records[i].stamp != ONE_TRANSACTION ||
-		   ring->records[i].upto != xid)
-		i--;
-	return &ring->records[i];
-}
-
 /*
  * Let the number count as drawn by the current transaction.  False: the ring is
  * full.
@@ -259,18 +247,12 @@ note_number(HiloOrder *order, HiloRing *ring, uint64 xid, int64 number)
 	GetCurrentTransactionStartTimestamp()};
 
 	if (order->xid == xid && order->incarnation == ring->incarnation)
-	{
-		if (number < order->lowest)
-			own_record(ring, xid)->lowest = order->lowest = number;
 		return true;
-	}
 	if (ring->count == MAX_RECORDS)
 		return false;
 	ring->records[ring->count++] = record;
 	order->xid = xid;
 	order->incarnation = ring->incarnation;
-	order->lowest = number;
-	order->highest = 0;
 	return true;
 }
 
@@ -324,8 +306,7 @@ hilo_order_take(HiloOrder *order, const char *name, const HiloRow *row,
 				.home = row->home,.epoch = row->epoch,.lsn = ring->lsn
 		};
 		order->shared->used = true;
-		order->epoch = row->epoch;
-		order->highest = ring->last = claim->range.high;
+		ring->last = claim->range.high;
 	}
 	LWLockRelease(&order->shared->lock);
 	return taken;
@@ -363,7 +344,6 @@ static bool
 adopt_row(HiloShared *it, const HiloRow *row, int64 count,
 		  HiloRangeRequest *request)
 {
-	XLogRecPtr	end = last_record_end();
 	HiloRing   *ring = it->ring;
 	bool		anew;
 	int64		size;
@@ -377,7 +357,6 @@ adopt_row(HiloShared *it, const HiloRow *row, int64 count,
 		ring->home = row->home;
 		ring->epoch = row->epoch;
 		ring->last = ring->high = row->max;
-		ring->by_hand = end;
 		ring->size = 0;
 	}
 
@@ -480,45 +459,11 @@ hilo_order_refill(HiloOrder *order, HiloRowRef *ref, HiloRow *row, int64 count)
 }
 
 /*
- * Numbers chosen by hand
- */
-
-bool
-hilo_order_has(const HiloOrder *order, const HiloRow *row, int64 number)
-{
-	return order->xid != 0 && order->epoch == row->epoch &&
-		order->xid == U64FromFullTransactionId(GetTopFullTransactionIdIfAny()) &&
-		number >= order->lowest && number <= order->highest;
-}
-
-bool
-hilo_order_note(HiloOrder *order, const char *name, const HiloRow *row,
-				int64 number, bool below)
-{
-	uint64		xid = U64FromFullTransactionId(GetTopFullTransactionId());
-	HiloRing   *ring = lock_ring(order, name, row, LW_EXCLUSIVE);
-	bool		noted;
-
-	if (ring == NULL)
-		return false;
-	noted = note_number(order, ring, xid, number);
-	if (noted && below && number > ring->last)
-	{
-		ring->last = number;
-		ring->high = Max(ring->high, number);
-		ring->by_hand = Max(ring->by_hand, XactLastRecEnd);
-	}
-	LWLockRelease(&order->shared->lock);
-	return noted;
-}
-
-/*
  * The horizon
  */
 
 /*
- * After a crash, no number at or below the horizon may be drawn again, so flush
- * the WAL of those chosen by hand.  Whatever has ended in the snapshot has
+ * Whatever has ended in the snapshot has
  * written its WAL by now; have the WAL writer write it even if nothing else is
  * written, for a standby.
  */
@@ -528,7 +473,6 @@ hilo_order_horizon(HiloOrder *order, const char *name, const HiloRow *row,
 {
 	View		view = view_of(snapshot);
 	const HiloRing *ring = lock_ring(order, name, row, LW_SHARED);
-	XLogRecPtr	by_hand;
 
 	if (ring == NULL)
 		return false;
@@ -540,10 +484,8 @@ hilo_order_horizon(HiloOrder *order, const char *name, const HiloRow *row,
 		if (record->lowest <= *horizon && counts(record, &view))
 			*horizon = record->lowest - 1;
 	}
-	by_hand = ring->by_hand;
 	LWLockRelease(&order->shared->lock);
 
-	XLogFlush(by_hand);
 	*lsn = last_record_end();
 	XLogSetAsyncXactLSN(*lsn);
 	return true;

@@ -25,10 +25,7 @@ typedef struct HiloOrder
 	struct HiloShared *shared;	/* where it was found last */
 	uint64		incarnation;	/* of the ring in which our transaction has a
 								 * record, */
-	uint64		xid;			/* that transaction, */
-	int64		epoch;			/* and of which epoch */
-	int64		lowest;			/* of the numbers that the record stands for */
-	int64		highest;		/* number that it has drawn */
+	uint64		xid;			/* and that transaction */
 	XLogRecPtr	waited_for;		/* claim that was waited for, */
 	int			waited_how;		/* with this synchronous_commit */
 } HiloOrder;
@@ -50,25 +47,6 @@ extern bool hilo_order_take(HiloOrder *order, const char *name,
  */
 extern void hilo_order_refill(HiloOrder *order, HiloRowRef *ref,
 							  HiloRow *row, int64 count);
-
-/*
- * Numbers chosen by hand
- */
-
-/*
- * True if the current transaction has drawn the number, or chosen it between
- * those that it has drawn.
- */
-extern bool hilo_order_has(const HiloOrder *order, const HiloRow *row,
-						   int64 number);
-
-/*
- * Let a number count as drawn by the current transaction, which gets an id.
- * below: all numbers drawn later are above it; the row says so already.  False:
- * call hilo_order_refill(), and try again.
- */
-extern bool hilo_order_note(HiloOrder *order, const char *name,
-							const HiloRow *row, int64 number, bool below);
 
 /*
  * The horizon

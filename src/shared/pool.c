@@ -268,26 +268,6 @@ hilo_pool_take(const char *name, const HiloRow *row,
 	return i >= 0;
 }
 
-/* Invalid pieces may have the number, too. */
-void
-hilo_pool_skip(const char *name, int64 number)
-{
-	HiloShared *it = hilo_shared_lock(name, false, LW_EXCLUSIVE);
-	HiloRange	range = {number, number};
-
-	if (it == NULL)
-		return;
-	for (int i = 0; i < it->piece_count; i++)
-	{
-		if (it->pieces[i].range.low > number ||
-			number > it->pieces[i].range.high)
-			continue;
-		cut_out(it, i, &range);
-		i = -1;					/* the pieces have moved */
-	}
-	LWLockRelease(&it->lock);
-}
-
 void
 hilo_pool_forget(const char *name, bool numbers)
 {

@@ -65,9 +65,6 @@ extern bool hilo_pool_take(const char *name, const HiloRow *row,
 						   const HiloRangeRequest *request,
 						   HiloClaim *claim, bool *low);
 
-/* Cut a number, which was chosen by hand, out of the pieces in the pool. */
-extern void hilo_pool_skip(const char *name, int64 number);
-
 /*
  * Forget the hub's last failure, so that it can be asked at once, and, if told so,
  * the numbers of a collection.

@@ -92,6 +92,8 @@ relation_changed(Oid relation)
 			continue;
 		look->changes++;
 		*look->clean = false;
+		if (look->right != NULL)
+			*look->right = 0;
 	}
 }
 
@@ -127,7 +129,7 @@ subtransaction_ended(SubXactEvent event, SubTransactionId own,
 }
 
 HiloLook *
-hilo_look_create(Oid sequence, HiloCollection *collection, bool *clean)
+hilo_look_create(Oid sequence, HiloCollection *collection, bool *clean, uint64 *right)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
 	HiloLook   *look = palloc0(sizeof(HiloLook));
@@ -142,7 +144,9 @@ hilo_look_create(Oid sequence, HiloCollection *collection, bool *clean)
 	look->sequence = sequence;
 	look->collection = collection;
 	look->clean = clean;
+	look->right = right;
 	look->limit = PG_INT64_MAX;
+	look->changes = 1;
 	look->context = AllocSetContextCreate(TopMemoryContext, "hilo look",
 										  ALLOCSET_SMALL_SIZES);
 	looks = lappend(looks, look);
@@ -367,6 +371,16 @@ hilo_look_prepare(HiloLook *look)
 	look->found_at = now;
 }
 
+HiloLook *
+hilo_look_of_entry(HiloEntry *entry)
+{
+	if (entry->look == NULL)
+		entry->look = hilo_look_create(InvalidOid, &entry->collection, &entry->range.clean,
+									   &entry->right.generation);
+	hilo_look_prepare(entry->look);
+	return entry->look;
+}
+
 /*
  * Look
  */
@@ -448,8 +462,12 @@ hilo_look(HiloLook *look, HiloRange numbers, int64 limit,
 		return false;
 	}
 	if (progress->window == 0)
-		progress->window = Max(Min(WINDOW, (limit - numbers.low) / 64), size);
-	end = found + Min(progress->window, limit - found);
+	{
+		int64		share = (int64) (((uint64) limit - (uint64) numbers.low) / 64);
+
+		progress->window = Max(Min(WINDOW, share), size);
+	}
+	end = found + (int64) Min((uint64) progress->window, (uint64) limit - (uint64) found);
 	if (found < end)
 		above = look_everywhere(look, found + 1, end, limit, &complete);
 	*highest = Max(above, found);

@@ -36,6 +36,8 @@ typedef struct HiloLook
 	HiloCollection *collection; /* or else a collection */
 	bool	   *clean;			/* the counter's: are the numbers that the
 								 * session holds looked at? */
+	uint64	   *right;			/* set to 0 when the right to draw may have
+								 * changed; may be NULL */
 
 	/* For callers, valid after hilo_look_prepare(): */
 	int64		limit;			/* highest number that all the columns hold */
@@ -62,11 +64,14 @@ typedef struct HiloLookProgress
 } HiloLookProgress;
 
 /*
- * The columns of a sequence, or else of a collection; *clean is the counter's, as
- * above.  Catalogs are not read yet.
+ * The columns of a sequence, or else of a collection; *clean and *right are the
+ * counter's, as above.  Catalogs are not read yet.
  */
 extern HiloLook *hilo_look_create(Oid sequence, HiloCollection *collection,
-								  bool *clean);
+								  bool *clean, uint64 *right);
+
+/* The look of an entry, prepared. */
+extern HiloLook *hilo_look_of_entry(HiloEntry *entry);
 
 /*
  * Find the columns and indexes, if they may have changed since the last call.

@@ -20,6 +20,7 @@
 #include "servers/citus.h"
 #include "shared/pool.h"
 #include "tables/binding.h"
+#include "tables/look.h"
 #include "tables/rights.h"
 
 /*
@@ -195,6 +196,8 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn)
 	HiloCollection *collection = &entry->collection;
 	int			flags = hilo_collection_row(collection)->flags;
 	Oid			user = GetUserId();
+	bool		is_known = entry->right.generation != 0;
+	uint64		changes = 0;
 
 	/*
 	 * Most changes of rows concern other collections: what was found in the
@@ -202,9 +205,14 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn)
 	 */
 	if (!(flags & HILO_ROW_BOUND))
 		bindings = 0;
-	else if (entry->right.role != user || entry->right.bindings != bindings)
+	else if (!is_known || entry->right.role != user ||
+			 entry->right.bindings != bindings)
 	{
-		HiloBindings bound = hilo_bindings(collection->ref.name);
+		HiloBindings bound;
+
+		/* From now on, a message about a table makes this be verified again. */
+		changes = hilo_look_of_entry(entry)->changes;
+		bound = hilo_bindings(collection->ref.name);
 
 		if (OidIsValid(bound.table) && !lets_draw(&bound, user, false) &&
 			!lets_draw(&bound, user, true))
@@ -239,5 +247,6 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn)
 		return;
 	}
 
-	entry->right.generation = generation;
+	if (changes == 0 || changes == entry->look->changes)
+		entry->right.generation = generation;
 }

@@ -14,16 +14,6 @@
 /* The numbers of an ordered collection come one by one, and are looked at together. */
 #define ORDERED_AT_A_TIME	1024
 
-/* The look of the entry, which has just taken numbers, so that its row was read. */
-static HiloLook *
-look_of(HiloEntry *entry)
-{
-	if (entry->look == NULL)
-		entry->look = hilo_look_create(InvalidOid, &entry->collection, &entry->range.clean);
-	hilo_look_prepare(entry->look);
-	return entry->look;
-}
-
 /*
  * Look at the next number of an ordered collection, and at those after it.  False: it
  * must not be used; the numbers up to *highest were drawn, too.
@@ -67,7 +57,7 @@ hilo_take_refill(HiloEntry *entry)
 			hilo_entry_refill(entry, 0, above);
 		if (entry->range.clean)
 			return;
-		look = look_of(entry);
+		look = hilo_look_of_entry(entry);
 		numbers.low = entry->range.last + 1;
 		numbers.high = entry->range.claim.range.high;
 		if (hilo_collection_is_ordered(&entry->collection))
@@ -102,7 +92,7 @@ hilo_take_block(HiloEntry *entry, HiloRangeRequest *request, HiloClaim *claim)
 	do
 	{
 		(void) hilo_collection_take(&entry->collection, request, claim);
-		look = look_of(entry);
+		look = hilo_look_of_entry(entry);
 	} while (look->place_count > 0 &&
 			 hilo_look(look, claim->range, entry->collection.row.max_value, &progress,
 					   &request->above));
