@@ -1373,11 +1373,11 @@ CREATE FUNCTION hilo.ranges(OUT collection text, OUT low bigint, OUT high bigint
 COMMENT ON FUNCTION hilo.ranges() IS 'ranges of this session that have unused numbers';
 CREATE VIEW hilo.ranges AS SELECT * FROM hilo.ranges();
 COMMENT ON VIEW hilo.ranges IS 'ranges of this session that have unused numbers';
-COMMENT ON COLUMN hilo.ranges.collection IS 'name of the collection';
-COMMENT ON COLUMN hilo.ranges.low IS 'first number of the range';
+COMMENT ON COLUMN hilo.ranges.collection IS 'name of the collection, or qualified name of the sequence';
+COMMENT ON COLUMN hilo.ranges.low IS 'first number of the range; of a sequence, of what is left';
 COMMENT ON COLUMN hilo.ranges.high IS 'last number of the range';
 COMMENT ON COLUMN hilo.ranges.next IS 'number that will be drawn next';
-COMMENT ON COLUMN hilo.ranges.size IS 'size of the range when it was claimed';
+COMMENT ON COLUMN hilo.ranges.size IS 'size of the range when it was claimed; of a sequence, numbers left';
 
 CREATE FUNCTION hilo.pool(OUT collection text, OUT low bigint, OUT high bigint, OUT size bigint, OUT leased boolean) RETURNS SETOF record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_pool';

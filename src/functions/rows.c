@@ -9,10 +9,13 @@
 #include "postgres.h"
 
 #include "utils/array.h"
+#include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
+#include "base/sql.h"
+#include "sequences/sequence.h"
 #include "session/call.h"
 #include "shared/order.h"
 #include "shared/pool.h"
@@ -176,6 +179,22 @@ hilo_ranges(PG_FUNCTION_ARGS)
 			Int64GetDatum(hilo_range_count(range))
 		};
 
+		put_row(fcinfo, values);
+	}
+	foreach_ptr(const HiloSequence, sequence, hilo_sequences_in_use())
+	{
+		char	   *name = get_rel_name(sequence->oid);
+		int64		next = sequence->last + sequence->increment;
+		int64		last = sequence->last + sequence->left * sequence->increment;
+		Datum		values[5];
+
+		if (name == NULL)
+			continue;
+		values[0] = CStringGetTextDatum(hilo_sql_table(sequence->oid));
+		values[1] = Int64GetDatum(Min(next, last));
+		values[2] = Int64GetDatum(Max(next, last));
+		values[3] = Int64GetDatum(next);
+		values[4] = Int64GetDatum(sequence->left);
 		put_row(fcinfo, values);
 	}
 	return (Datum) 0;
