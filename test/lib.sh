@@ -189,13 +189,18 @@ install_missing() {
 $changes
 Upgrade it when it suits you, or have this done here: $0 --upgrade"
 
-    # A fresh server package would start a cluster, and others their service.
+    # A fresh server package would start a cluster, and others their service.  A policy that is
+    # there, as in containers, stays.
     settings=/etc/postgresql-common/createcluster.d/hilo-no-main-cluster.conf
     policy=/usr/sbin/policy-rc.d
-    [ ! -e "$policy" ] || policy=
+    prepare="mkdir -p ${settings%/*} && echo 'create_main_cluster = false' >$settings"
+    if [ -e "$policy" ]; then
+        policy=
+    else
+        prepare="$prepare && printf '#!/bin/sh\nexit 101\n' >$policy && chmod 755 $policy"
+    fi
     say "Keep the packages from creating a cluster and starting services:"
-    as_root sh -c "mkdir -p ${settings%/*} && echo 'create_main_cluster = false' >$settings
-        [ -z '$policy' ] || { printf '#!/bin/sh\nexit 101\n' >$policy && chmod 755 $policy; }"
+    as_root sh -c "$prepare" || die "Nothing was installed."
     # At a terminal, apt asks.
     yes=
     [ -t 0 ] && [ "${CI:-}" != true ] || yes=-y
