@@ -110,7 +110,7 @@ inside() {
     [ "$status" -eq 0 ] || tail -n 30 /root/log
     check "the server has the extension" orders/1-A \
         "$(psql -c "CREATE EXTENSION hilo; SELECT hilo_next('orders'); DROP EXTENSION hilo" 2>&1)"
-    as_ann sudo make -s PG_CONFIG="/usr/lib/postgresql/$version/bin/pg_config" uninstall clean
+    make -s -C /home/ann/hilo PG_CONFIG="/usr/lib/postgresql/$version/bin/pg_config" uninstall clean
     apt-get purge -q -y $(say "$(packages)" | grep -vxF "$installed" | cut -d ' ' -f 1) >/root/log 2>&1
     check "what was installed is removed again" "$installed" "$(packages)"
 
