@@ -70,6 +70,15 @@ may_make_systems() {
     [ "$(id -u)" -eq 0 ] && unshare --mount --pid --fork true 2>/dev/null
 }
 
+# The newest server of Debian's packages, or the one of PG_CONFIG.
+find_server() {
+    if [ -n "${PG_CONFIG:-}" ]; then
+        ls "$("$PG_CONFIG" --bindir)/postgres"
+    else
+        ls /usr/lib/postgresql/*/bin/postgres | sort -t/ -k5 -rn | head -n 1
+    fi 2>/dev/null
+}
+
 # A server with its headers, make and a compiler, which Debian's headers come with.
 #
 # A server that is there is the user's: it stays as it is, and only the headers of its very
@@ -80,7 +89,7 @@ need_build() {
         command -v gcc >/dev/null || find_clang >/dev/null || missing="$missing gcc libc6-dev"
         return
     fi
-    server=$(ls -d "${PG_CONFIG:+${PG_CONFIG%/*}}"/postgres /usr/lib/postgresql/*/bin/postgres 2>/dev/null | sort -t/ -k5 -rn | head -n 1)
+    server=$(find_server)
     if [ -n "$server" ]; then
         version=${server#/usr/lib/postgresql/}
         version=${version%%/*}
@@ -187,15 +196,20 @@ Install them with this system's package manager, and start again."
 install_missing() {
     plan_packages || die "Nothing was installed, because what is installed would have to change:
 $changes
-Upgrade it when it suits you, or have this done here: $0 --upgrade"
+Upgrade it when it suits you, or have it done here, with --upgrade as the first argument of $0."
 
-    # A fresh server package would start a cluster, and others their service.
+    # A fresh server package would start a cluster, and others their service.  A policy that is
+    # there, as in containers, stays.
     settings=/etc/postgresql-common/createcluster.d/hilo-no-main-cluster.conf
     policy=/usr/sbin/policy-rc.d
-    [ ! -e "$policy" ] || policy=
+    prepare="mkdir -p ${settings%/*} && echo 'create_main_cluster = false' >$settings"
+    if [ -e "$policy" ]; then
+        policy=
+    else
+        prepare="$prepare && printf '#!/bin/sh\nexit 101\n' >$policy && chmod 755 $policy"
+    fi
     say "Keep the packages from creating a cluster and starting services:"
-    as_root sh -c "mkdir -p ${settings%/*} && echo 'create_main_cluster = false' >$settings
-        [ -z '$policy' ] || { printf '#!/bin/sh\nexit 101\n' >$policy && chmod 755 $policy; }"
+    as_root sh -c "$prepare" || die "Nothing was installed."
     # At a terminal, apt asks.
     yes=
     [ -t 0 ] && [ "${CI:-}" != true ] || yes=-y

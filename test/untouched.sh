@@ -1,13 +1,13 @@
 #!/bin/sh
-# untouched.sh: the demo and check.sh leave a running server alone.
+# untouched.sh: the installation, the demo and check.sh leave a running server alone.
 #
 #   sh test/untouched.sh [--no-install | --upgrade] [SUITE...] [FILE...]
 #
 # On a fresh Debian with a running cluster, of an older minor release if there is one: postmaster
-# and sessions survive both commands, started by root and by a user who may use sudo, and no package
-# that is installed changes.  Where the headers of that very release are not to be had, both stop and
-# say so.  SUITE is a release of Debian, this machine's without one; FILE is a test, as for check.sh.
-# Requires root.
+# and sessions survive what README.md says to install, and both commands, started by root and by a
+# user who may use sudo, and no package that is installed changes.  Where the headers of that very
+# release are not to be had, they stop and say so.  SUITE is a release of Debian, this machine's
+# without one; FILE is a test, as for check.sh.  Requires root.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 
@@ -60,6 +60,13 @@ try() {
         "$(ls -d /tmp/hilo* /etc/postgresql-common/createcluster.d/hilo* /usr/sbin/policy-rc.d 2>/dev/null)"
 }
 
+# The block of README.md that builds and installs, for the server that runs.
+block() {
+    awk '/^```/ { if (found) printf "%s", text; text = ""; found = 0; next }
+        { text = text $0 "\n" }
+        /test\/deps\.sh/ { found = 1 }' README.md | sed "s/17/$version/g"
+}
+
 inside() {
     cd /root/hilo || exit 1
     sources=/etc/apt/sources.list
@@ -82,7 +89,7 @@ inside() {
     echo "PostgreSQL $there is running, $newest is to be had"
     if [ "$there" != "$newest" ]; then
         grep -E -- '-security ' /root/all.list >"$sources"
-        for command in test/demo.sh test/check.sh; do
+        for command in test/deps.sh test/demo.sh test/check.sh; do
             try "$command, no headers of that release" sh "$command"
             check "$command has stopped" 1 "$status"
             check "$command has said so" 1 "$(grep -c '^Nothing was installed' /root/log)"
@@ -95,6 +102,18 @@ inside() {
     LC_ALL=C apt-get install -s --no-install-recommends "postgresql-server-dev-$version=$there" "libpq-dev=$there" >/root/headers
     headers=$(grep -c ^Inst /root/headers)
     before=$(packages | wc -l)
+
+    # Installed by a user, used in the running server, and removed again.
+    check "README.md says how to build and to install" "sh make sudo" "$(block | awk '/^[^#]/ { print $1 }' | xargs)"
+    try "the installation, by a user" as_ann sh -e -x -c "$(block)"
+    check "README.md's block has run" 0 "$status"
+    [ "$status" -eq 0 ] || tail -n 30 /root/log
+    check "the server has the extension" orders/1-A \
+        "$(psql -c "CREATE EXTENSION hilo; SELECT hilo_next('orders'); DROP EXTENSION hilo" 2>&1)"
+    make -s -C /home/ann/hilo PG_CONFIG="/usr/lib/postgresql/$version/bin/pg_config" uninstall clean
+    apt-get purge -q -y $(say "$(packages)" | grep -vxF "$installed" | cut -d ' ' -f 1) >/root/log 2>&1
+    check "what was installed is removed again" "$installed" "$(packages)"
+
     try "test/demo.sh, by a user" as_ann sh test/demo.sh
     check "the demo has run, by a user" 0 "$status"
     [ "$status" -eq 0 ] || tail -n 30 /root/log

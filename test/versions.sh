@@ -14,7 +14,8 @@
 # any version, from a package or built.  Without a VERSION these are all; without either, 17,
 # 18, 19 and i386 are tested.
 #
-# FILE is a test, as for check.sh.
+# FILE is a test, as for check.sh.  PG_TEST_TIMEOUT_DEFAULT is for how many seconds a TAP test waits,
+# 180 without it: a machine that is busy, or imitated, may need more.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 . "$top/test/lib.sh"
@@ -111,7 +112,8 @@ check_version() {
     version=$1
     shift
     copy_into_system "$root" &&
-        in_system "$root" env ${CI:+CI="$CI"} $(is_architecture "$version" || say "PG_CONFIG=/usr/lib/postgresql/$version/bin/pg_config") \
+        in_system "$root" env ${CI:+CI="$CI"} ${PG_TEST_TIMEOUT_DEFAULT:+PG_TEST_TIMEOUT_DEFAULT="$PG_TEST_TIMEOUT_DEFAULT"} \
+            $(is_architecture "$version" || say "PG_CONFIG=/usr/lib/postgresql/$version/bin/pg_config") \
             sh /root/hilo/test/check.sh --upgrade "$@"
 }
 

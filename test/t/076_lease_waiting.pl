@@ -246,12 +246,13 @@ for my $mode ('ACCESS EXCLUSIVE', 'SHARE', 'EXCLUSIVE')
 }
 
 # The same with a lease worker that fetches ahead: it ends by its lock_timeout, and is in no session's way.
+# Only the worker's timeout is short.
 {
 	$node->safe_psql('template1', q{ALTER DATABASE member SET test.lease_ahead = 100});
 	$node->safe_psql('template1', q{ALTER DATABASE member SET hilo.lease_timeout = '500ms'});
 	my ($locks) = sessions(1);
 	my $offset = -s $node->logfile;
-	$locks->query('BEGIN; LOCK TABLE hilo.hilo; SET LOCAL hilo.max_range_size = 10');
+	$locks->query(q{BEGIN; LOCK TABLE hilo.hilo; SET LOCAL hilo.max_range_size = 10; SET LOCAL hilo.lease_timeout = '10min'});
 	is_new('a session that has locked the table, while a worker fetches',
 		split /\n/, $locks->query(q{SELECT hilo_next_number('orders') FROM generate_series(1, 350)}));
 	wait_until('the worker ends', sub { slurp_file($node->logfile, $offset) =~ /due to lock timeout/ });

@@ -712,12 +712,13 @@ SQL
 }
 
 # How many leases of a collection a hub was asked for, by its log.
+# (15 logs "parameters:", 17 "Parameters:".)
 sub leases_asked_of
 {
 	my ($node, $name) = @_;
 
 	return scalar(() = slurp_file($node->logfile) =~
-		  /FROM hilo\.lease\(\$1.*\n.*parameters: \$1 = '\Q$name\E', \$2 = '[1-9]/g);
+		  /FROM hilo\.lease\(\$1.*\n.*(?i:parameters): \$1 = '\Q$name\E', \$2 = '[1-9]/g);
 }
 
 # Wait until each of these sessions waits for the hub, or for the one that asks it.
