@@ -126,7 +126,8 @@ CREATE TABLE hilo.hub (
     timeline bigint,
     home bigint,
     seen bigint,
-    waited integer
+    waited integer,
+    backup bigint
 ) USING heap WITH (fillfactor = 50);
 CREATE UNIQUE INDEX hub_hub_idx ON hilo.hub USING btree (hub);
 COMMENT ON TABLE hilo.hub IS
@@ -141,6 +142,7 @@ COMMENT ON COLUMN hilo.hub.timeline IS 'in row |: timeline on which the term was
 COMMENT ON COLUMN hilo.hub.home IS 'in row |: table and database in which it was made; differs in a copy or after a restore';
 COMMENT ON COLUMN hilo.hub.seen IS 'in row |: highest term of another server that a member has seen, if not below this one, else 0';
 COMMENT ON COLUMN hilo.hub.waited IS 'in row |: whether a synchronous standby has every lease and every own number: 0 no, 1 from now on, 2 all, 3 not for long';
+COMMENT ON COLUMN hilo.hub.backup IS 'in row |: identifies the backup that the data folder had been restored from when the term was made; 0: none; in a folder restored from another one the term does not count';
 COMMENT ON INDEX hilo.hub_hub_idx IS 'finds the row of a hub';
 
 CREATE TABLE hilo.member (
@@ -1056,10 +1058,10 @@ COMMENT ON FUNCTION hilo.lease_from(text, text, bigint) IS
 -- On a hub.  A request is one transaction, which runs as the owner of the tables; what
 -- a member is told about terms is a row, never an error, so that it is committed.
 --
-CREATE FUNCTION hilo._present(OUT timeline bigint, OUT home bigint, OUT random bigint, OUT resumes boolean) RETURNS record
+CREATE FUNCTION hilo._present(OUT timeline bigint, OUT home bigint, OUT random bigint, OUT resumes boolean, OUT backup bigint) RETURNS record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_present';
 COMMENT ON FUNCTION hilo._present() IS
-    'the timeline that this server is on, 0 in recovery, and what identifies this database; a random number, and hilo.hub_auto_resume';
+    'the timeline that this server is on, 0 in recovery, and what identifies this database; a random number, and hilo.hub_auto_resume; what identifies the backup that the data folder was restored from, 0: none';
 
 CREATE FUNCTION hilo._hub_begin(local boolean) RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_hub_begin';
@@ -1111,15 +1113,16 @@ BEGIN
             hint := 'If it has taken over, call hilo.lease_from() on the member.';
             RETURN;
         ELSIF own.hub IS NULL THEN
-            INSERT INTO hilo.hub (hub, lineage, term, term_id, is_open, timeline, home, seen, waited)
-                VALUES ('|', here.random, 1, here.random, true, here.timeline, here.home, 0, 0) ON CONFLICT DO NOTHING;
+            INSERT INTO hilo.hub (hub, lineage, term, term_id, is_open, timeline, home, seen, waited, backup)
+                VALUES ('|', here.random, 1, here.random, true, here.timeline, here.home, 0, 0, here.backup) ON CONFLICT DO NOTHING;
             CONTINUE;
         ELSIF known_term > GREATEST(own.term, own.seen) + max_ahead THEN
             refusal := format('this server has never been in term %s', known_term);
             RETURN;
-        ELSIF (own.timeline, own.home) <> (here.timeline, here.home) THEN
+        ELSIF (own.timeline, own.home) <> (here.timeline, here.home) OR here.backup NOT IN (0, own.backup) THEN
             UPDATE hilo.hub h SET term = GREATEST(own.term, own.seen, known_term) + 1, term_id = here.random,
-                is_open = here.resumes AND own.is_open AND own.waited = 2 AND own.home = here.home, timeline = here.timeline, home = here.home, seen = 0
+                is_open = here.resumes AND own.is_open AND own.waited = 2 AND own.home = here.home AND own.timeline <> here.timeline,
+                timeline = here.timeline, home = here.home, seen = 0, backup = here.backup
             WHERE h.hub = '|' AND (h.term, h.term_id, h.seen, h.timeline, h.home) = (own.term, own.term_id, own.seen, own.timeline, own.home)
             RETURNING h.is_open INTO own.is_open;
             IF FOUND AND own.is_open THEN
@@ -1200,7 +1203,7 @@ BEGIN
     PERFORM hilo._hub_begin(true);
     -- Nearly always the term is open, and no other one is known.
     SELECT h.lineage, h.term, h.term_id, h.waited, p.resumes INTO own FROM hilo._present() p, hilo.hub h
-    WHERE h.hub = '|' AND h.is_open AND h.timeline = p.timeline AND h.home = p.home
+    WHERE h.hub = '|' AND h.is_open AND h.timeline = p.timeline AND h.home = p.home AND p.backup IN (0, h.backup)
         AND (known_lineage = 0 OR known_lineage = h.lineage AND (known_term < h.term OR known_term = h.term AND known_term_id = h.term_id));
     IF NOT FOUND THEN
         PERFORM hilo._check_highest(lease.collection, at_least);
@@ -1421,8 +1424,8 @@ BEGIN
         IF (other.lineage > 0 AND other.term_id > 0 AND other.term > 0 AND GREATEST(other.term, other.seen) <= max_term) IS NOT TRUE THEN
             RAISE EXCEPTION 'row | of table "hilo.hub" must have a lineage, a term between 1 and %, and its id', max_term USING ERRCODE = 'invalid_parameter_value';
         END IF;
-        INSERT INTO hilo.hub AS h (hub, lineage, term, term_id, is_open, timeline, home, seen, waited)
-            VALUES ('|', other.lineage, other.term, other.term_id, false, 0, 0, COALESCE(other.seen, 0), 0)
+        INSERT INTO hilo.hub AS h (hub, lineage, term, term_id, is_open, timeline, home, seen, waited, backup)
+            VALUES ('|', other.lineage, other.term, other.term_id, false, 0, 0, COALESCE(other.seen, 0), 0, 0)
         ON CONFLICT (hub) DO UPDATE SET seen = GREATEST(h.seen, h.term, EXCLUDED.term, EXCLUDED.seen), is_open = false WHERE h.lineage = EXCLUDED.lineage;
     ELSE
         INSERT INTO hilo.hub (hub, role) VALUES (other.hub, other.role) ON CONFLICT DO NOTHING;
@@ -1538,7 +1541,7 @@ COMMENT ON COLUMN hilo.leases.failing_since IS 'time of the first error since th
 CREATE VIEW hilo.members AS
     SELECT m.member, m.address, m.collection, m.highest, m.epoch, m.known_term AS term, m.seen_at AS last_seen,
         pg_catalog.bool_or(COALESCE(m.reported_term OPERATOR(pg_catalog.=) o.term AND m.reported_id OPERATOR(pg_catalog.=) o.term_id
-            AND o.timeline OPERATOR(pg_catalog.=) p.timeline AND o.home OPERATOR(pg_catalog.=) p.home, false)) OVER (PARTITION BY m.member) AS reported
+            AND o.timeline OPERATOR(pg_catalog.=) p.timeline AND o.home OPERATOR(pg_catalog.=) p.home AND p.backup IN ('0', o.backup), false)) OVER (PARTITION BY m.member) AS reported
     FROM hilo.member m LEFT JOIN hilo.hub o ON o.hub OPERATOR(pg_catalog.=) '|', hilo._present() p;
 COMMENT ON VIEW hilo.members IS 'the members of this hub, and what they lease from it';
 COMMENT ON COLUMN hilo.members.member IS 'name of the member: its database, cluster_name and system identifier; empty: leased by hand';

@@ -64,8 +64,8 @@ hilo_present(PG_FUNCTION_ARGS)
 {
 	Oid			table = hilo_catalog_table(HILO_TABLE_COUNTERS);
 	TupleDesc	desc;
-	Datum		values[4];
-	bool		nulls[4] = {0};
+	Datum		values[5];
+	bool		nulls[5] = {0};
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
@@ -73,6 +73,7 @@ hilo_present(PG_FUNCTION_ARGS)
 	values[1] = Int64GetDatum(hilo_catalog_home(table));
 	values[2] = Int64GetDatum(hilo_random_number());
 	values[3] = BoolGetDatum(hilo_hub_auto_resume);
+	values[4] = Int64GetDatum(hilo_hub_backup());
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values,
 											 nulls));
 }

@@ -11,7 +11,9 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xlog.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
+#include "storage/fd.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
@@ -38,6 +40,7 @@ enum HubColumn
 	HUB_HOME,
 	HUB_SEEN,
 	HUB_WAITED,
+	HUB_BACKUP,
 	HUB_COLUMNS
 };
 
@@ -102,6 +105,41 @@ hilo_hub_role(const char *hub)
 }
 
 /*
+ * The backup that the data folder was restored from
+ */
+
+int64
+hilo_hub_backup(void)
+{
+	static const char *const files[] = {BACKUP_LABEL_FILE, BACKUP_LABEL_OLD};
+	static int64 backup = -1;	/* not read yet */
+
+	for (int i = 0; backup < 0; i++)
+	{
+		unsigned char label[BLCKSZ];
+		int			len;
+		FILE	   *file;
+
+		if (i == lengthof(files))
+		{
+			backup = 0;
+			break;
+		}
+		file = AllocateFile(files[i], PG_BINARY_R);
+		if (file == NULL && errno == ENOENT)
+			continue;
+		len = file == NULL ? 0 : fread(label, 1, sizeof(label), file);
+		if (file == NULL || ferror(file))
+			ereport(ERROR,
+					(errcode_for_file_access(),
+					 errmsg("could not read file \"%s\": %m", files[i])));
+		FreeFile(file);
+		backup = Max((int64) (hash_bytes_extended(label, len, 0) & PG_INT64_MAX), 1);
+	}
+	return backup;
+}
+
+/*
  * Numbers that this server draws itself
  */
 
@@ -133,11 +171,15 @@ own(void)
 		int64		home = hilo_catalog_home(hilo_catalog_table(HILO_TABLE_COUNTERS));
 		int			waited = DatumGetInt32(columns[HUB_WAITED]);
 
+		int64		backup = hilo_hub_backup();
+		bool		is_same = DatumGetInt64(columns[HUB_TIMELINE]) == GetWALInsertionTimeLine();
+
 		own_state.waits = waited != 0;
 		own_state.may_draw = DatumGetInt64(columns[HUB_HOME]) == home &&
 			DatumGetBool(columns[HUB_IS_OPEN]) &&
-			(DatumGetInt64(columns[HUB_TIMELINE]) == GetWALInsertionTimeLine() ||
-			 (hilo_hub_auto_resume && waited == ALL_WAITED));
+			(is_same ?
+			 backup == 0 || DatumGetInt64(columns[HUB_BACKUP]) == backup :
+			 hilo_hub_auto_resume && waited == ALL_WAITED);
 	}
 	own_generation = generation;
 	hilo_no_hub_generation = own_state.is_hub ? 0 : generation;

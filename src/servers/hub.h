@@ -26,9 +26,18 @@ hilo_is_no_hub(void)
 }
 
 /*
+ * Identifies the backup that the data folder was restored from, by the label that
+ * the server has left there: 0: none is known.  A term that was made before that
+ * backup, or while it was taken, has another value.  The last leases of such a term
+ * may be missing here, although a server that is started from a backup as it is stays
+ * on the timeline.
+ */
+extern int64 hilo_hub_backup(void);
+
+/*
  * Raise 55000 if a number that this server draws for itself might have been
- * leased: it has been a hub, and its term is not open on this timeline and in
- * this database.  Call this before each claim, but not during recovery; what was
+ * leased: it has been a hub, and its term is not open on this timeline, in this
+ * database, and in a data folder restored from this backup.  Call this before each claim, but not during recovery; what was
  * found is remembered.
  */
 extern void hilo_hub_check_draw(HiloRowRef *ref);
