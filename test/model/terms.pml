@@ -240,7 +240,7 @@ inline check_once()
 
 /* With the note or the setting, a claim waits for the standby; is there one? */
 #if defined(SHOWN)
-#define CAN_CLAIM(h)	(db[h].max < NUMBERS && (is_primary[ASIDE(h)] || promotions > 0 || db[h].max < db[ASIDE(h)].max + SHOWN))
+#define CAN_CLAIM(h)	(db[h].max < NUMBERS && ((h) > 0 || db[0].max < db[1].max + SHOWN))
 #elif defined(WITHOUT_STANDBY)
 #define CAN_CLAIM(h)	(db[h].max < NUMBERS)
 #else
@@ -724,7 +724,7 @@ inline forget(h, m)
 /* A backup is taken before anything is restored from it, and only once. */
 #define RESTORE_EVENTS \
 	:: d_step { is_primary[0] && saved_timeline == 0 && folder[0] == 0 -> save_backup() } \
-	:: d_step { !is_primary[0] && saved_timeline > 0 -> restore_backup() }
+	:: d_step { !is_primary[0] && promotions == 0 && saved_timeline > 0 -> restore_backup() }
 
 #define LOSE_EVENTS(m, s, r) \
 	:: d_step { !gone[m] && ((is_primary[0] && !db[0].open && db[0].reported[m]) || (is_primary[1] && !db[1].open && db[1].reported[m])) -> lose(m, s, r) } \
