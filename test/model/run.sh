@@ -92,7 +92,6 @@ variant 'the setting switched, off at first' terms '-DNUMBERS=2 -DTERMS=3 -DMODE
 variant 'requests and refusals are late, too' terms '-DNUMBERS=1 -DTERMS=3 -DLATE'
 variant 'two standbys promoted beside each other' terms '-DNUMBERS=1 -DTERMS=3 -DHUBS=3 -DPROMOTED'
 variant 'the hub restored from a base backup, as it is' terms '-DNUMBERS=1 -DTERMS=2 -DRESTORED'
-variant 'the same, the hub draws, too' terms '-DNUMBERS=1 -DTERMS=2 -DRESTORED -DOWN'
 variant 'own draws count everywhere, numbers are skipped' terms '-DNUMBERS=4 -DTERMS=2 -DOWN -DSHOWN=2'
 variant 'a member is lost and forgotten' terms '-DNUMBERS=2 -DTERMS=2 -DFORGET'
 variant 'each of two standbys is waited for' terms '-DNUMBERS=1 -DTERMS=2 -DHUBS=3 -DSYNC -DALL -DOWN'
