@@ -126,7 +126,8 @@ CREATE TABLE hilo.hub (
     timeline bigint,
     home bigint,
     seen bigint,
-    waited integer
+    waited integer,
+    backup bigint
 ) USING heap WITH (fillfactor = 50);
 CREATE UNIQUE INDEX hub_hub_idx ON hilo.hub USING btree (hub);
 COMMENT ON TABLE hilo.hub IS
@@ -141,6 +142,7 @@ COMMENT ON COLUMN hilo.hub.timeline IS 'in row |: timeline on which the term was
 COMMENT ON COLUMN hilo.hub.home IS 'in row |: table and database in which it was made; differs in a copy or after a restore';
 COMMENT ON COLUMN hilo.hub.seen IS 'in row |: highest term of another server that a member has seen, if not below this one, else 0';
 COMMENT ON COLUMN hilo.hub.waited IS 'in row |: whether a synchronous standby has every lease and every own number: 0 no, 1 from now on, 2 all, 3 not for long';
+COMMENT ON COLUMN hilo.hub.backup IS 'in row |: identifies the backup that the data folder had been restored from when the term was made; 0: none; in a folder restored from another one the term does not count';
 COMMENT ON INDEX hilo.hub_hub_idx IS 'finds the row of a hub';
 
 CREATE TABLE hilo.member (
@@ -152,7 +154,9 @@ CREATE TABLE hilo.member (
     reported_term bigint,
     reported_id bigint,
     seen_at timestamptz NOT NULL,
-    address inet
+    address inet,
+    started bigint,
+    shared_at timestamptz
 ) USING heap WITH (fillfactor = 33);
 CREATE UNIQUE INDEX member_member_idx ON hilo.member USING btree (member, collection);
 COMMENT ON TABLE hilo.member IS
@@ -164,8 +168,10 @@ COMMENT ON COLUMN hilo.member.epoch IS 'epoch of the counter at the member''s la
 COMMENT ON COLUMN hilo.member.known_term IS 'highest term of this hub that the member had seen';
 COMMENT ON COLUMN hilo.member.reported_term IS 'term in which the member last reported, or got a lease,';
 COMMENT ON COLUMN hilo.member.reported_id IS 'and the random id of that';
-COMMENT ON COLUMN hilo.member.seen_at IS 'time of the member''s last request or report';
+COMMENT ON COLUMN hilo.member.seen_at IS 'time of the member''s last request or report, to a minute';
 COMMENT ON COLUMN hilo.member.address IS 'address of the member''s connection; null: a Unix socket';
+COMMENT ON COLUMN hilo.member.started IS 'when the member''s server was started, as it says, in microseconds; null: not said';
+COMMENT ON COLUMN hilo.member.shared_at IS 'when it was last noticed that two servers have this name; null: never';
 COMMENT ON INDEX hilo.member_member_idx IS 'finds the row of a member and collection';
 
 --
@@ -930,10 +936,10 @@ COMMENT ON FUNCTION hilo.lease_from(text, text, bigint) IS
 -- On a hub.  A request is one transaction, which runs as the owner of the tables; what
 -- a member is told about terms is a row, never an error, so that it is committed.
 --
-CREATE FUNCTION hilo._present(OUT timeline bigint, OUT home bigint, OUT random bigint, OUT resumes boolean) RETURNS record
+CREATE FUNCTION hilo._present(OUT timeline bigint, OUT home bigint, OUT random bigint, OUT resumes boolean, OUT all_standbys boolean, OUT backup bigint) RETURNS record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_present';
 COMMENT ON FUNCTION hilo._present() IS
-    'the timeline that this server is on, 0 in recovery, and what identifies this database; a random number, and hilo.hub_auto_resume';
+    'the timeline that this server is on, 0 in recovery, and what identifies this database; a random number, and hilo.hub_auto_resume; whether synchronous_standby_names requires every standby that it lists; what identifies the backup that the data folder was restored from, 0: none';
 
 CREATE FUNCTION hilo._hub_begin(local boolean) RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_hub_begin';
@@ -968,7 +974,7 @@ COMMENT ON FUNCTION hilo._raise_counter(text, bigint, bigint) IS
 -- synchronous standby was waited for.
 CREATE FUNCTION hilo._hub_hear(
     known_lineage bigint, known_term bigint, known_term_id bigint,
-    OUT own hilo.hub, OUT is_ours boolean, OUT resumes boolean, OUT refusal text, OUT hint text) RETURNS record
+    OUT own hilo.hub, OUT is_ours boolean, OUT resumes boolean, OUT all_standbys boolean, OUT refusal text, OUT hint text) RETURNS record
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     here record;
@@ -976,24 +982,26 @@ DECLARE
 BEGIN
     SELECT * INTO here FROM hilo._present();
     resumes := here.resumes;
+    all_standbys := here.all_standbys;
     LOOP
         SELECT h.* INTO own FROM hilo.hub h WHERE h.hub = '|';
         is_ours := false;
         IF own.hub IS NULL AND known_lineage <> 0 OR known_lineage NOT IN (0, own.lineage) THEN
             own.lineage := COALESCE(own.lineage, 0);
             refusal := 'this server is not the hub that the member knows';
-            hint := 'If it has taken over, call hilo.lease_from() on the member.';
+            hint := 'If it has taken over, first seed its counters above all numbers that members have drawn, then call hilo.lease_from() on each member.';
             RETURN;
         ELSIF own.hub IS NULL THEN
-            INSERT INTO hilo.hub (hub, lineage, term, term_id, is_open, timeline, home, seen, waited)
-                VALUES ('|', here.random, 1, here.random, true, here.timeline, here.home, 0, 0) ON CONFLICT DO NOTHING;
+            INSERT INTO hilo.hub (hub, lineage, term, term_id, is_open, timeline, home, seen, waited, backup)
+                VALUES ('|', here.random, 1, here.random, true, here.timeline, here.home, 0, 0, here.backup) ON CONFLICT DO NOTHING;
             CONTINUE;
         ELSIF known_term > GREATEST(own.term, own.seen) + max_ahead THEN
             refusal := format('this server has never been in term %s', known_term);
             RETURN;
-        ELSIF (own.timeline, own.home) <> (here.timeline, here.home) THEN
+        ELSIF (own.timeline, own.home) <> (here.timeline, here.home) OR here.backup NOT IN (0, own.backup) THEN
             UPDATE hilo.hub h SET term = GREATEST(own.term, own.seen, known_term) + 1, term_id = here.random,
-                is_open = here.resumes AND own.is_open AND own.waited = 2 AND own.home = here.home, timeline = here.timeline, home = here.home, seen = 0
+                is_open = here.resumes AND own.is_open AND own.waited = 2 AND own.home = here.home AND own.timeline <> here.timeline,
+                timeline = here.timeline, home = here.home, seen = 0, backup = here.backup
             WHERE h.hub = '|' AND (h.term, h.term_id, h.seen, h.timeline, h.home) = (own.term, own.term_id, own.seen, own.timeline, own.home)
             RETURNING h.is_open INTO own.is_open;
             IF FOUND AND own.is_open THEN
@@ -1024,28 +1032,35 @@ $$;
 COMMENT ON FUNCTION hilo._hub_hear(bigint, bigint, bigint) IS
     'for hilo.lease() and reports: compare what a member knows with the term of this hub; is_ours: what it has may be noted; refusal: why no lease is given, null if one is';
 
+-- A server is never asked for by one that was started earlier, unless two have its name, or
+-- another server, such as its standby, has taken its place.
 CREATE FUNCTION hilo._note_member(
-    member text, collection text, highest bigint, epoch bigint, known_term bigint, reported_term bigint, reported_id bigint) RETURNS bigint
+    member text, collection text, highest bigint, epoch bigint, known_term bigint, reported_term bigint, reported_id bigint, started bigint) RETURNS void
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    known bigint;
+    is_shared boolean;
 BEGIN
     INSERT INTO hilo.member AS m VALUES (_note_member.member, _note_member.collection, _note_member.highest, _note_member.epoch,
-        _note_member.known_term, _note_member.reported_term, _note_member.reported_id, clock_timestamp(), inet_client_addr())
+        _note_member.known_term, _note_member.reported_term, _note_member.reported_id, clock_timestamp(), inet_client_addr(), _note_member.started)
     ON CONFLICT (member, collection) DO UPDATE SET highest = GREATEST(m.highest, EXCLUDED.highest), epoch = COALESCE(EXCLUDED.epoch, m.epoch),
         known_term = GREATEST(m.known_term, EXCLUDED.known_term), reported_term = COALESCE(EXCLUDED.reported_term, m.reported_term),
-        reported_id = COALESCE(EXCLUDED.reported_id, m.reported_id), seen_at = EXCLUDED.seen_at, address = EXCLUDED.address
-    RETURNING m.highest INTO known;
-    RETURN known;
+        reported_id = COALESCE(EXCLUDED.reported_id, m.reported_id), seen_at = EXCLUDED.seen_at, address = EXCLUDED.address, started = COALESCE(EXCLUDED.started, m.started),
+        shared_at = CASE WHEN EXCLUDED.started < m.started THEN EXCLUDED.seen_at ELSE m.shared_at END
+    RETURNING m.shared_at = m.seen_at INTO is_shared;
+    IF is_shared THEN
+        RAISE WARNING 'two servers ask this hub by the name of member "%"', member
+            USING DETAIL = format('One of them was started before the other one, and asks again for "%s".', collection),
+            HINT = 'Unless one has taken the other''s place, set cluster_name on each to a different value.';
+    END IF;
 END
 $$;
-COMMENT ON FUNCTION hilo._note_member(text, text, bigint, bigint, bigint, bigint, bigint) IS
-    'for hilo.lease() and reports: note what a member has of a collection; a null epoch or report leaves what was noted; returns the highest number that it has ever reported';
+COMMENT ON FUNCTION hilo._note_member(text, text, bigint, bigint, bigint, bigint, bigint, bigint) IS
+    'for hilo.lease() and reports: note what a member has of a collection; a null epoch or report leaves what was noted';
 
 CREATE FUNCTION hilo.lease(
     collection text, size bigint, at_least bigint DEFAULT 0,
-    known_lineage bigint DEFAULT 0, known_term bigint DEFAULT 0, known_term_id bigint DEFAULT 0, member text DEFAULT '',
+    known_lineage bigint DEFAULT 0, known_term bigint DEFAULT 0, known_term_id bigint DEFAULT 0, member text DEFAULT '', started bigint DEFAULT NULL,
     OUT low bigint, OUT high bigint, OUT epoch bigint, OUT range_size integer, OUT max_range_size integer, OUT node_tag text,
     OUT lineage bigint, OUT term bigint, OUT term_id bigint, OUT refusal text, OUT hint text, OUT wants_report boolean) RETURNS record
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -1057,40 +1072,40 @@ DECLARE
     -- What the settings say, even if the server does not follow them yet: the wait finds out.
     is_synchronous boolean := current_setting('max_wal_senders') <> '0' AND current_setting('synchronous_standby_names') <> '';
     waits integer;
-    known bigint;
+    is_noted boolean;
 BEGIN
     IF size IS NULL OR known_lineage IS NULL OR known_term IS NULL OR known_term_id IS NULL OR member IS NULL THEN
-        RAISE EXCEPTION 'no argument of hilo.lease() may be null' USING ERRCODE = 'null_value_not_allowed';
+        RAISE EXCEPTION 'only started may be null in hilo.lease()' USING ERRCODE = 'null_value_not_allowed';
     ELSIF size < 0 THEN
         RAISE EXCEPTION 'size must not be negative' USING ERRCODE = 'invalid_parameter_value';
     ELSIF octet_length(member) > 255 OR strpos(member, '|') > 0 THEN
         RAISE EXCEPTION 'member must be a name of at most 255 bytes without "|"' USING ERRCODE = 'invalid_parameter_value';
     END IF;
     -- hilo.lease_from() asks with size 0: what would fail after a failover fails now.
-    IF size = 0 AND NOT has_function_privilege(session_user, 'hilo.report(text, bigint, bigint, bigint, text[], bigint[])', 'EXECUTE') THEN
+    IF size = 0 AND NOT has_function_privilege(session_user, 'hilo.report(text, bigint, bigint, bigint, text[], bigint[], text[], bigint)', 'EXECUTE') THEN
         RAISE EXCEPTION 'permission denied for function report' USING ERRCODE = 'insufficient_privilege',
             HINT = 'Grant the member''s role the right to execute hilo.lease and hilo.report.';
     END IF;
     PERFORM hilo._hub_begin(true);
     -- Nearly always the term is open, and no other one is known.
-    SELECT h.lineage, h.term, h.term_id, h.waited, p.resumes INTO own FROM hilo._present() p, hilo.hub h
-    WHERE h.hub = '|' AND h.is_open AND h.timeline = p.timeline AND h.home = p.home
+    SELECT h.lineage, h.term, h.term_id, h.waited, p.resumes, p.all_standbys INTO own FROM hilo._present() p, hilo.hub h
+    WHERE h.hub = '|' AND h.is_open AND h.timeline = p.timeline AND h.home = p.home AND p.backup IN (0, h.backup)
         AND (known_lineage = 0 OR known_lineage = h.lineage AND (known_term < h.term OR known_term = h.term AND known_term_id = h.term_id));
     IF NOT FOUND THEN
         PERFORM hilo._check_highest(lease.collection, at_least);
         SELECT * INTO heard FROM hilo._hub_hear(known_lineage, known_term, known_term_id);
         refusal := heard.refusal;
         hint := heard.hint;
-        SELECT (heard.own).lineage, (heard.own).term, (heard.own).term_id, (heard.own).waited, heard.resumes INTO own;
+        SELECT (heard.own).lineage, (heard.own).term, (heard.own).term_id, (heard.own).waited, heard.resumes, heard.all_standbys INTO own;
     END IF;
     lineage := own.lineage;
     term := own.term;
     term_id := own.term_id;
     IF refusal IS NULL THEN
-        IF own.resumes AND NOT is_synchronous THEN
-            RAISE EXCEPTION 'this server gives leases only if a synchronous standby has them' USING ERRCODE = 'object_not_in_prerequisite_state',
-                DETAIL = 'The setting "hilo.hub_auto_resume" is on.',
-                HINT = 'Set synchronous_standby_names, or set hilo.hub_auto_resume to "off".';
+        IF own.resumes AND NOT own.all_standbys THEN
+            RAISE EXCEPTION 'this server gives leases only if all standbys that may take over have them' USING ERRCODE = 'object_not_in_prerequisite_state',
+                DETAIL = 'The setting "hilo.hub_auto_resume" is on, and synchronous_standby_names does not require every standby that it lists.',
+                HINT = 'List standbys by their names, and wait for all of them: FIRST 2 (a, b); or set hilo.hub_auto_resume to "off".';
         END IF;
         SELECT c.* INTO low, high, epoch, range_size, max_range_size, node_tag, lsn FROM hilo._claim_lease(lease.collection, size, at_least) c;
         IF size > 0 THEN
@@ -1100,28 +1115,29 @@ BEGIN
             IF waits <> own.waited THEN
                 UPDATE hilo.hub h SET waited = waits WHERE h.hub = '|' AND h.waited = own.waited;
             END IF;
-            known := hilo._note_member(lease.member, lease.collection, at_least, lease.epoch, known_term, own.term, own.term_id);
-            -- A single server rarely asks for less than before, but two that were made
-            -- from one copy do, in turns.
-            IF known > at_least AND lease.member <> '' THEN
-                RAISE WARNING 'member "%" reports numbers of "%" up to %, but has reported % before', lease.member, lease.collection, at_least, known
-                    USING HINT = 'Unless it has crashed, or was restored or promoted, two servers have this name. Set cluster_name on each to a different value.';
+            -- Nearly always the member's row says all that matters already, and the request needs no
+            -- transaction id.
+            SELECT (m.epoch, m.known_term, m.reported_term, m.reported_id) IS NOT DISTINCT FROM (lease.epoch, GREATEST(m.known_term, lease.known_term), own.term, own.term_id)
+                AND (m.address, m.started) IS NOT DISTINCT FROM (inet_client_addr(), COALESCE(lease.started, m.started)) AND m.seen_at BETWEEN clock_timestamp() - interval '60 seconds' AND clock_timestamp() INTO is_noted
+            FROM hilo.member m WHERE m.member = lease.member AND m.collection = lease.collection;
+            IF is_noted IS NOT TRUE THEN
+                PERFORM hilo._note_member(lease.member, lease.collection, at_least, lease.epoch, known_term, own.term, own.term_id, lease.started);
             END IF;
         END IF;
     ELSIF heard.is_ours THEN
         IF size > 0 AND lease.member <> '' THEN
-            PERFORM hilo._note_member(lease.member, lease.collection, at_least, NULL, known_term, NULL, NULL);
+            PERFORM hilo._note_member(lease.member, lease.collection, at_least, NULL, known_term, NULL, NULL, lease.started);
         END IF;
         wants_report := lease.member <> '' AND NOT EXISTS (
             SELECT FROM hilo.member m WHERE m.member = lease.member AND (m.reported_term, m.reported_id) = (own.term, own.term_id));
     END IF;
 END
 $$;
-COMMENT ON FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text) IS
-    'on a hub, called by members: claim a lease of up to size numbers above at_least, the highest that the member has ever had; size 0 claims none; known_lineage, known_term and known_term_id are what the member of that name knows about the hub; refusal: why no lease is given';
+COMMENT ON FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text, bigint) IS
+    'on a hub, called by members: claim a lease of up to size numbers above at_least, the highest that the member has ever had; size 0 claims none; known_lineage, known_term and known_term_id are what the member of that name knows about the hub, and started says when its server was started; refusal: why no lease is given';
 
 CREATE FUNCTION hilo.report(
-    member text, known_lineage bigint, known_term bigint, known_term_id bigint, collections text[], highest bigint[],
+    member text, known_lineage bigint, known_term bigint, known_term_id bigint, collections text[], highest bigint[], "left" text[] DEFAULT '{}', started bigint DEFAULT NULL,
     OUT collection text, OUT epoch bigint, OUT range_size integer, OUT max_range_size integer, OUT node_tag text,
     OUT lineage bigint, OUT term bigint, OUT term_id bigint, OUT refusal text, OUT hint text, OUT wants_report boolean) RETURNS SETOF record
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -1131,8 +1147,8 @@ DECLARE
     counts boolean;
     number bigint;
 BEGIN
-    IF member IS NULL OR known_lineage IS NULL OR known_term IS NULL OR known_term_id IS NULL OR collections IS NULL OR highest IS NULL THEN
-        RAISE EXCEPTION 'no argument of hilo.report() may be null' USING ERRCODE = 'null_value_not_allowed';
+    IF member IS NULL OR known_lineage IS NULL OR known_term IS NULL OR known_term_id IS NULL OR collections IS NULL OR highest IS NULL OR "left" IS NULL THEN
+        RAISE EXCEPTION 'only started may be null in hilo.report()' USING ERRCODE = 'null_value_not_allowed';
     ELSIF octet_length(member) > 255 OR strpos(member, '|') > 0 OR member = '' THEN
         RAISE EXCEPTION 'member must be a name of at most 255 bytes without "|"' USING ERRCODE = 'invalid_parameter_value';
     END IF;
@@ -1157,7 +1173,13 @@ BEGIN
             GROUP BY r.collection ORDER BY min(r.n) LOOP
         SELECT c.epoch, c.range_size, c.max_range_size, CASE WHEN c.flags & 4 <> 0 THEN c.node_tag END
             INTO epoch, range_size, max_range_size, node_tag FROM hilo.hilo c WHERE c.collection = report.collection AND c.home = own.home AND own.is_open;
-        PERFORM hilo._note_member(member, collection, number, epoch, known_term, CASE WHEN counts THEN own.term END, CASE WHEN counts THEN own.term_id END);
+        -- What it has left is of no concern to a hub that knows all its leases of it.
+        IF own.is_open AND counts AND collection = ANY ("left")
+                AND number <= (SELECT c.max FROM hilo.hilo c WHERE c.collection = report.collection AND c.home = own.home) THEN
+            DELETE FROM hilo.member m WHERE m.member = report.member AND m.collection = report.collection;
+        ELSE
+            PERFORM hilo._note_member(member, collection, number, epoch, known_term, CASE WHEN counts THEN own.term END, CASE WHEN counts THEN own.term_id END, started);
+        END IF;
         RETURN NEXT;
     END LOOP;
     IF counts THEN
@@ -1166,25 +1188,27 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION hilo.report(text, bigint, bigint, bigint, text[], bigint[]) IS
-    'on a hub, called by members: the highest numbers that the member has ever had of all collections leased from this hub; returns what is set for each of them';
+COMMENT ON FUNCTION hilo.report(text, bigint, bigint, bigint, text[], bigint[], text[], bigint) IS
+    'on a hub, called by members: the highest numbers that the member has ever had of all collections leased from this hub, and which of these it has left; returns what is set for each of them';
 
 CREATE FUNCTION hilo.lease_report() RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_lease_report';
 COMMENT ON FUNCTION hilo.lease_report() IS
     'on a member: report to each hub the highest number ever leased of each collection, and hear what was seeded, dropped or configured there; returns the number of collections';
 
-CREATE FUNCTION hilo.hub_resume(skip bigint DEFAULT 0, OUT is_open boolean, OUT term bigint, OUT missing text[]) RETURNS record
+CREATE FUNCTION hilo.hub_resume(skip bigint DEFAULT NULL, again boolean DEFAULT false, OUT is_open boolean, OUT term bigint, OUT missing text[]) RETURNS record
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET synchronous_commit = on AS $$
 DECLARE
     here record;
     own hilo.hub;
     collections text[];
-    reported bigint[];
+    bases bigint[];
+    limits bigint[];
+    skips bigint[];
     tight record;
 BEGIN
-    IF skip IS NULL THEN
-        RAISE EXCEPTION 'skip must not be null' USING ERRCODE = 'null_value_not_allowed';
+    IF again IS NULL THEN
+        RAISE EXCEPTION 'again must not be null' USING ERRCODE = 'null_value_not_allowed';
     ELSIF skip < 0 THEN
         RAISE EXCEPTION 'skip must not be negative' USING ERRCODE = 'invalid_parameter_value';
     END IF;
@@ -1199,50 +1223,80 @@ BEGIN
             HINT = 'Call hilo.hub_resume() on the hub.';
     END IF;
     -- A term that collects reports stays: a new one would void them.
-    IF (own.timeline, own.home) <> (here.timeline, here.home) OR own.seen >= own.term THEN
+    IF (own.timeline, own.home) <> (here.timeline, here.home) OR here.backup NOT IN (0, own.backup) OR own.seen >= own.term OR again AND own.is_open THEN
         UPDATE hilo.hub h SET term = GREATEST(own.term, own.seen) + 1, term_id = here.random, is_open = false,
-            timeline = here.timeline, home = here.home, seen = 0
+            timeline = here.timeline, home = here.home, seen = 0, backup = here.backup
         WHERE h.hub = '|' RETURNING h.* INTO own;
+    ELSIF own.is_open AND skip IS NOT NULL THEN
+        RAISE EXCEPTION 'this hub gives leases, so no numbers are skipped' USING ERRCODE = 'object_not_in_prerequisite_state',
+            HINT = 'If it lacks leases that were given, call hilo.hub_resume(again => true), which begins a new term.';
     END IF;
     IF NOT own.is_open THEN
         -- A report is about all collections, except those asked for since.
         missing := ARRAY(SELECT m.member FROM hilo.member m WHERE m.member <> '' GROUP BY m.member
                          HAVING NOT bool_or((m.reported_term, m.reported_id) IS NOT DISTINCT FROM (own.term, own.term_id)) ORDER BY 1);
         IF missing = '{}' THEN
-            SELECT array_agg(c.collection), array_agg(c.highest) INTO collections, reported
-            FROM (SELECT m.collection, max(m.highest) AS highest
-                  FROM (SELECT m.collection, m.highest FROM hilo.member m
-                        UNION ALL SELECT h.collection, h.max FROM hilo.hilo h WHERE skip > 0 AND h.flags & 3 = 0 AND h.collection <> '|') m
-                  GROUP BY m.collection) c;
+            -- What was drawn or leased last may be unknown here: unless told otherwise, skip what is claimed
+            -- in two hours, but not much of what is left.
+            SELECT array_agg(c.collection), array_agg(c.base), array_agg(c."limit"),
+                array_agg(COALESCE(skip, LEAST(CASE WHEN c.collection LIKE '_%|' THEN 1000 ELSE GREATEST(1048576, LEAST(2 * c.claim_rate, 1e18)::bigint) END,
+                    (c."limit" - c.base) / 1024)))
+            INTO collections, bases, limits, skips
+            FROM (SELECT collection, GREATEST(h.max, m.highest) AS base, GREATEST(COALESCE(h.max_value, 9223372036854775807), h.max, m.highest) AS "limit",
+                    COALESCE(h.claim_rate, 0) AS claim_rate
+                  FROM (SELECT h.* FROM hilo.hilo h WHERE skip IS DISTINCT FROM 0 AND h.flags & 1 = 0 OR h.collection IN (SELECT m.collection FROM hilo.member m)) h
+                      FULL JOIN (SELECT m.collection, max(m.highest) AS highest FROM hilo.member m GROUP BY m.collection) m USING (collection)
+                  WHERE COALESCE(h.flags, 0) & 2 = 0) c;
             -- A mistake must not exhaust a counter.  Look at all before any advances, which cannot be undone.
-            SELECT c.collection, c.highest, l.max_value INTO tight
-            FROM unnest(collections, reported) c(collection, highest) LEFT JOIN hilo.hilo h ON h.collection = c.collection,
-                LATERAL (SELECT COALESCE(h.max_value, 9223372036854775807) AS max_value) l
-            WHERE l.max_value > c.highest AND skip > (l.max_value - c.highest) / 2 ORDER BY l.max_value - c.highest, 1 LIMIT 1;
+            SELECT c.collection, c.base, c."limit" INTO tight FROM unnest(collections, bases, limits) c(collection, base, "limit")
+            WHERE c."limit" > c.base AND skip > (c."limit" - c.base) / 2 ORDER BY c."limit" - c.base, 1 LIMIT 1;
             IF FOUND THEN
                 RAISE EXCEPTION 'skipping % numbers of "%" would use up more than half of the remaining numbers', skip, tight.collection
-                    USING ERRCODE = 'invalid_parameter_value', DETAIL = format('Numbers up to %s are claimed or reported; the limit is %s.', tight.highest, tight.max_value),
-                    HINT = format('Skip at most %s, or raise the limit of "%s" first.', (tight.max_value - tight.highest) / 2, tight.collection);
+                    USING ERRCODE = 'invalid_parameter_value', DETAIL = format('Numbers up to %s are claimed or reported; the limit is %s.', tight.base, tight."limit"),
+                    HINT = format('Skip at most %s, or raise the limit of "%s" first.', (tight."limit" - tight.base) / 2, tight.collection);
             END IF;
-            PERFORM hilo._raise_counter(c.collection, c.highest, skip) FROM unnest(collections, reported) c(collection, highest);
+            PERFORM hilo._raise_counter(c.collection, c.base, c.skip) FROM unnest(collections, bases, skips) c(collection, base, skip);
             UPDATE hilo.hub h SET is_open = true, waited = CASE WHEN own.waited IN (2, 3) THEN 3 ELSE 0 END WHERE h.hub = '|' RETURNING h.* INTO own;
+            IF skip IS NULL AND collections <> '{}' THEN
+                RAISE NOTICE 'counters go on above numbers that this server may not know to be in use: % skip up to % numbers',
+                        array_length(collections, 1), (SELECT max(s) FROM unnest(skips) s)
+                    USING HINT = 'If no lease and no draw can have been lost, hilo.hub_resume(skip => 0) skips none.';
+            END IF;
         END IF;
     END IF;
     is_open := own.is_open;
     term := own.term;
 END
 $$;
-COMMENT ON FUNCTION hilo.hub_resume(bigint) IS
-    'on a hub that was promoted, copied or restored: collect the reports of its members and, once none is missing, give leases and draw again, above all that they hold and skip numbers more; returns whether it does, the term, and the members that have not reported';
+COMMENT ON FUNCTION hilo.hub_resume(bigint, boolean) IS
+    'on a hub that was promoted, copied or restored: collect the reports of its members and, once none is missing, give leases and draw again, above all that they hold and skip numbers more, by default what is claimed in two hours and at least a million; again: also if it gives leases, as after a snapshot was restored; returns whether it gives leases, the term, and the members that have not reported';
 
-CREATE FUNCTION hilo.hub_forget(member text) RETURNS bigint
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION hilo._leases_stop() RETURNS void
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_leases_stop';
+COMMENT ON FUNCTION hilo._leases_stop() IS
+    'for hilo.hub_forget(): wait for leases that are being given, and let none be given until the end of the transaction';
+
+CREATE FUNCTION hilo.hub_forget(member text, force boolean DEFAULT false) RETURNS bigint
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET synchronous_commit = on AS $$
 DECLARE
     forgotten bigint;
 BEGIN
     IF member IS NULL THEN
         RAISE EXCEPTION 'member must not be null' USING ERRCODE = 'null_value_not_allowed';
+    ELSIF force IS NULL THEN
+        RAISE EXCEPTION 'force must not be null' USING ERRCODE = 'null_value_not_allowed';
     END IF;
+    -- A lease that is being given relies on the row of its member.
+    PERFORM hilo._leases_stop();
+    -- seen_at may be a minute older than the member's last request.
+    IF NOT force AND member <> '' AND EXISTS (
+            SELECT FROM hilo.member m WHERE m.member = hub_forget.member AND m.seen_at > clock_timestamp() - interval '2 minutes') THEN
+        RAISE EXCEPTION 'member "%" has asked this hub within the last two minutes', member USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'What it goes on drawing may be drawn twice after the next failover.',
+            HINT = format('Stop it first. Then wait, or call hilo.hub_forget(%L, force => true).', member);
+    END IF;
+    PERFORM hilo._raise_counter(m.collection, m.highest, 0) FROM hilo.member m LEFT JOIN hilo.hilo h ON h.collection = m.collection
+        WHERE m.member = hub_forget.member AND COALESCE(h.flags, 0) & 2 = 0 AND m.highest > COALESCE(h.max, 0);
     DELETE FROM hilo.member m WHERE m.member = hub_forget.member;
     GET DIAGNOSTICS forgotten = ROW_COUNT;
     IF forgotten = 0 THEN
@@ -1252,8 +1306,8 @@ BEGIN
     RETURN forgotten;
 END
 $$;
-COMMENT ON FUNCTION hilo.hub_forget(text) IS
-    'on a hub: forget a member that is gone for good, until it asks again; returns how many collections it had leased';
+COMMENT ON FUNCTION hilo.hub_forget(text, boolean) IS
+    'on a hub: forget a member that is gone for good, until it asks again, and go on above all that it has reported; force: also if it has just asked; returns how many collections it had leased';
 
 -- The library calls these and the next as the owner of the tables.
 CREATE FUNCTION hilo._note_hub(hub text, role text) RETURNS void
@@ -1295,8 +1349,8 @@ BEGIN
         IF (other.lineage > 0 AND other.term_id > 0 AND other.term > 0 AND GREATEST(other.term, other.seen) <= max_term) IS NOT TRUE THEN
             RAISE EXCEPTION 'row | of table "hilo.hub" must have a lineage, a term between 1 and %, and its id', max_term USING ERRCODE = 'invalid_parameter_value';
         END IF;
-        INSERT INTO hilo.hub AS h (hub, lineage, term, term_id, is_open, timeline, home, seen, waited)
-            VALUES ('|', other.lineage, other.term, other.term_id, false, 0, 0, COALESCE(other.seen, 0), 0)
+        INSERT INTO hilo.hub AS h (hub, lineage, term, term_id, is_open, timeline, home, seen, waited, backup)
+            VALUES ('|', other.lineage, other.term, other.term_id, false, 0, 0, COALESCE(other.seen, 0), 0, 0)
         ON CONFLICT (hub) DO UPDATE SET seen = GREATEST(h.seen, h.term, EXCLUDED.term, EXCLUDED.seen), is_open = false WHERE h.lineage = EXCLUDED.lineage;
     ELSE
         INSERT INTO hilo.hub (hub, role) VALUES (other.hub, other.role) ON CONFLICT DO NOTHING;
@@ -1309,7 +1363,8 @@ CREATE FUNCTION hilo._restore_member(other hilo.member) RETURNS void
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-    INSERT INTO hilo.member AS m VALUES (other.member, other.collection, COALESCE(other.highest, 0), other.epoch, other.known_term, NULL, NULL, COALESCE(other.seen_at, '-infinity'), other.address)
+    INSERT INTO hilo.member AS m VALUES (other.member, other.collection, COALESCE(other.highest, 0), other.epoch, other.known_term, NULL, NULL,
+        COALESCE(other.seen_at, '-infinity'), other.address, other.started, other.shared_at)
     ON CONFLICT (member, collection) DO UPDATE SET highest = GREATEST(m.highest, EXCLUDED.highest), reported_term = NULL, reported_id = NULL;
 END
 $$;
@@ -1390,12 +1445,16 @@ COMMENT ON COLUMN hilo.pool.high IS 'highest number';
 COMMENT ON COLUMN hilo.pool.size IS 'number of numbers from low to high';
 COMMENT ON COLUMN hilo.pool.leased IS 'whether they were leased from a hub';
 
+CREATE FUNCTION hilo._member_name() RETURNS text
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_own_member_name';
+COMMENT ON FUNCTION hilo._member_name() IS 'for the view hilo.leases: the name by which hubs know this database; null: none has been asked';
+
 CREATE VIEW hilo.leases AS
     SELECT c.name AS collection, NULLIF(c.hub, '') AS hub, c.leased AS numbers_left,
         CASE WHEN r.per_minute >= '1' THEN c.leased::float8 / r.per_minute * '60' END AS seconds_left, c.max AS highest, NULLIF(c.leased_at, '-infinity') AS leased_at,
         CASE WHEN pg_catalog.isfinite(c.failed_at) THEN c.error END AS last_error, NULLIF(c.failed_at, '-infinity') AS last_error_at,
-        NULLIF(c.failing_since, '-infinity') AS failing_since
-    FROM hilo._counters() c,
+        NULLIF(c.failing_since, '-infinity') AS failing_since, m.name AS member
+    FROM hilo._counters() c, hilo._member_name() m(name),
         LATERAL (SELECT c.per_minute * pg_catalog.exp(GREATEST('-100', LEAST('0', EXTRACT(epoch FROM c.taken_at - pg_catalog.clock_timestamp())::float8) / '60'))) r(per_minute)
     WHERE c.flags & 2 <> 0 OR c.hub <> '' AND c.claimed_at = '-infinity';
 COMMENT ON VIEW hilo.leases IS 'what this server has leased from hubs, or asked them for';
@@ -1408,21 +1467,23 @@ COMMENT ON COLUMN hilo.leases.leased_at IS 'time of the hub''s last lease; null:
 COMMENT ON COLUMN hilo.leases.last_error IS 'error of the last request; null: it succeeded';
 COMMENT ON COLUMN hilo.leases.last_error_at IS 'time of that error';
 COMMENT ON COLUMN hilo.leases.failing_since IS 'time of the first error since the hub''s last lease';
+COMMENT ON COLUMN hilo.leases.member IS 'name by which hubs know this database, as hilo.members shows it there; null: none has been asked';
 
 CREATE VIEW hilo.members AS
     SELECT m.member, m.address, m.collection, m.highest, m.epoch, m.known_term AS term, m.seen_at AS last_seen,
         pg_catalog.bool_or(COALESCE(m.reported_term OPERATOR(pg_catalog.=) o.term AND m.reported_id OPERATOR(pg_catalog.=) o.term_id
-            AND o.timeline OPERATOR(pg_catalog.=) p.timeline AND o.home OPERATOR(pg_catalog.=) p.home, false)) OVER (PARTITION BY m.member) AS reported
+            AND o.timeline OPERATOR(pg_catalog.=) p.timeline AND o.home OPERATOR(pg_catalog.=) p.home AND p.backup IN ('0', o.backup), false)) OVER (PARTITION BY m.member) AS reported, m.shared_at
     FROM hilo.member m LEFT JOIN hilo.hub o ON o.hub OPERATOR(pg_catalog.=) '|', hilo._present() p;
 COMMENT ON VIEW hilo.members IS 'the members of this hub, and what they lease from it';
-COMMENT ON COLUMN hilo.members.member IS 'name of the member: its database, cluster_name and system identifier; empty: leased by hand';
+COMMENT ON COLUMN hilo.members.member IS 'name of the member: its cluster_name, and a random number that its database keeps; empty: leased by hand';
 COMMENT ON COLUMN hilo.members.address IS 'address of its last request; null: a Unix socket';
 COMMENT ON COLUMN hilo.members.collection IS 'name of the collection, or of an identity with its bar';
-COMMENT ON COLUMN hilo.members.highest IS 'highest number that it has ever had, as it reported';
+COMMENT ON COLUMN hilo.members.highest IS 'highest number that it has ever had, as it said when this row was last written';
 COMMENT ON COLUMN hilo.members.epoch IS 'epoch of the collection at its last lease; null: none; if it differs from the one in hilo.hilo, the member still draws numbers from before a seed or drop';
 COMMENT ON COLUMN hilo.members.term IS 'highest term of this hub that it had seen';
-COMMENT ON COLUMN hilo.members.last_seen IS 'time of the member''s last request or report';
+COMMENT ON COLUMN hilo.members.last_seen IS 'time of the member''s last request or report, to a minute';
 COMMENT ON COLUMN hilo.members.reported IS 'whether it has reported, or got a lease, in the present term of this hub';
+COMMENT ON COLUMN hilo.members.shared_at IS 'when it was last noticed that two servers have this name; null: never';
 
 --
 -- The text of ids
@@ -1452,10 +1513,10 @@ COMMENT ON FUNCTION hilo_format(text, bigint, text) IS
 GRANT USAGE ON SCHEMA hilo TO PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA hilo FROM PUBLIC;
 REVOKE ALL ON ROUTINE
-    hilo.guard, hilo.lease_from, hilo.lease, hilo.lease_report, hilo.report, hilo.hub_resume, hilo.hub_forget, hilo._present, hilo._hub_begin, hilo._hub_hear, hilo._hub_wait,
+    hilo.guard, hilo._member_name, hilo.lease_from, hilo.lease, hilo.lease_report, hilo.report, hilo.hub_resume, hilo.hub_forget, hilo._leases_stop, hilo._present, hilo._hub_begin, hilo._hub_hear, hilo._hub_wait,
     hilo._claim_lease, hilo._check_highest, hilo._raise_counter, hilo._note_member, hilo._note_hub, hilo._members_of, hilo._forget_counter,
     hilo._restore_hub, hilo._restore_member FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hilo._counters(), hilo.pool(), hilo._present() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hilo._counters(), hilo.pool(), hilo._present(), hilo._member_name() TO pg_monitor;
 GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases, hilo.members TO pg_monitor;
 GRANT SELECT ON hilo.ranges, hilo.attachments TO PUBLIC;
 
@@ -1476,7 +1537,7 @@ BEGIN
     EXECUTE pg_catalog.format('REVOKE ALL ON ROUTINE %s FROM PUBLIC', administration);
     IF creator IS NOT NULL THEN
         EXECUTE pg_catalog.format('
-            GRANT EXECUTE ON ROUTINE %2$s, hilo._present TO %1$I WITH GRANT OPTION;
+            GRANT EXECUTE ON ROUTINE %2$s, hilo._present, hilo._member_name TO %1$I WITH GRANT OPTION;
             GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases, hilo.members TO %1$I WITH GRANT OPTION;
             GRANT SELECT, INSERT ON hilo.hilo, hilo.hub, hilo.member, hilo.binding TO %1$I WITH GRANT OPTION', creator, administration);
     END IF;

@@ -77,7 +77,7 @@ static const OurColumn hub_columns[] = {
 	{"hub", TEXTOID}, {"role", NAMEOID}, {"lineage", INT8OID},
 	{"term", INT8OID}, {"term_id", INT8OID}, {"is_open", BOOLOID},
 	{"timeline", INT8OID}, {"home", INT8OID}, {"seen", INT8OID},
-	{"waited", INT4OID}, {NULL}
+	{"waited", INT4OID}, {"backup", INT8OID}, {NULL}
 };
 
 /* The others are read and written only by SQL, which reports what is missing. */

@@ -689,6 +689,8 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 
 		*row = *other;
 		row->max_ever = Max(before.max_ever, row->max_ever);
+		if (hilo_is_own_name(ref->name))
+			row->lineage = before.lineage;
 		row->flags &= ~HILO_ROW_DRAWN;
 		row->flags |= before.flags & (HILO_ROW_BOUND | HILO_ROW_DRAWN);
 		if (row->flags & HILO_ROW_DRAWN)
@@ -828,6 +830,33 @@ hilo_counter_set_hub(HiloRowRef *ref, const char *hub, int32 size,
 		set_lineage(row, lineage);
 	hilo_row_flush(finish_announced(&change));
 	return new_epoch;
+}
+
+/* It is the lineage in the row, which leases nothing. */
+int64
+hilo_counter_member_number(bool create)
+{
+	HiloRowRef	ref = {.name = HILO_OWN_NAME};
+	HiloRowChange change;
+	HiloRow		row;
+
+	(void) hilo_counter_read(&ref, &row);
+	if (row.lineage != 0 && row.epoch != 0)
+		return row.lineage;
+	if (!create)
+		return 0;
+
+	(void) hilo_row_find(&change, &ref, HILO_ROW_CREATE);
+	if (change.row.lineage != 0)
+	{
+		hilo_row_abandon(&change);
+		return change.row.lineage;
+	}
+	change.row.lineage = hilo_random_number();
+	if (change.created)
+		change.row.flags |= HILO_ROW_DROPPED;	/* nothing was drawn yet */
+	hilo_row_flush(hilo_row_finish(&change));
+	return change.row.lineage;
 }
 
 void

@@ -214,6 +214,14 @@ hilo_counter_term(const HiloRow *row)
 }
 
 /*
+ * The random number by which hubs know this database.  It is kept in the row of
+ * server-side ids, so it stays through a rollback,
+ * a new name of the database, and pg_upgrade, but a copy of the database has another
+ * one.  0: there is none, and it is not to be created.
+ */
+extern int64 hilo_counter_member_number(bool create);
+
+/*
  * Note that the counter is about to be leased from a hub: from then on reports
  * to it include the counter.  Creates the row if necessary.
  */

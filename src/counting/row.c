@@ -399,7 +399,13 @@ hilo_row_find(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
 		create_and_lock_row(change, ref);
 	}
 	if (unlikely(change->row.home != change->home) && access >= HILO_ROW_CHANGE)
+	{
 		settle_in(&change->row);
+
+		/* This is another member than the one that it was copied from. */
+		if (strcmp(ref->name, HILO_OWN_NAME) == 0)
+			change->row.lineage = 0;
+	}
 	return true;
 }
 

@@ -50,7 +50,8 @@ typedef struct HiloRow
 								 * those of the timeline */
 	int64		home;			/* hilo_catalog_home() at the last change */
 	int64		hub_epoch;		/* on a member: epoch on the hub; 0: none yet */
-	int64		lineage;		/* on a member: of the hub, */
+	int64		lineage;		/* on a member: of the hub, or in row |: the
+								 * number of this member, */
 	int64		term;			/* the highest of its terms that was seen, */
 	int64		term_id;		/* and the random id of that; 0: none yet */
 	TimestampTz claimed_at;		/* time of the newest claim; DT_NOBEGIN: none */

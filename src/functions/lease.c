@@ -53,6 +53,18 @@ hilo_lease_report(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(hilo_lease_report_all());
 }
 
+PG_FUNCTION_INFO_V1(hilo_own_member_name);
+
+Datum
+hilo_own_member_name(PG_FUNCTION_ARGS)
+{
+	const char *name = hilo_member_name(false);
+
+	if (name == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(cstring_to_text(name));
+}
+
 /*
  * On a hub: what the functions in SQL call
  */
@@ -64,8 +76,8 @@ hilo_present(PG_FUNCTION_ARGS)
 {
 	Oid			table = hilo_catalog_table(HILO_TABLE_COUNTERS);
 	TupleDesc	desc;
-	Datum		values[4];
-	bool		nulls[4] = {0};
+	Datum		values[6];
+	bool		nulls[6] = {0};
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
@@ -73,8 +85,19 @@ hilo_present(PG_FUNCTION_ARGS)
 	values[1] = Int64GetDatum(hilo_catalog_home(table));
 	values[2] = Int64GetDatum(hilo_random_number());
 	values[3] = BoolGetDatum(hilo_hub_auto_resume);
+	values[4] = BoolGetDatum(hilo_hub_requires_all_standbys());
+	values[5] = Int64GetDatum(hilo_hub_backup());
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values,
 											 nulls));
+}
+
+PG_FUNCTION_INFO_V1(hilo_leases_stop);
+
+Datum
+hilo_leases_stop(PG_FUNCTION_ARGS)
+{
+	hilo_leases_stop_until_commit();
+	PG_RETURN_VOID();
 }
 
 PG_FUNCTION_INFO_V1(hilo_hub_begin);
@@ -180,10 +203,14 @@ PG_FUNCTION_INFO_V1(hilo_raise_counter);
 Datum
 hilo_raise_counter(PG_FUNCTION_ARGS)
 {
+	const char *name = hilo_api_name(fcinfo, 0, "collection");
 	HiloCollection collection;
 	int64		max;
 
-	(void) hilo_api_administered(fcinfo, &collection);
+	if (hilo_is_own_name(name))
+		hilo_collection_init(&collection, name);
+	else
+		(void) hilo_api_administered(fcinfo, &collection);
 	max = hilo_counter_raise(&collection.ref,
 							 hilo_api_number(fcinfo, 1, "highest"),
 							 hilo_api_number(fcinfo, 2, "skip"));

@@ -120,8 +120,29 @@ fail(HiloHubAnswer *answer, int sqlstate, const char *message, const char *hint)
 }
 
 /*
+ * True if the line has been said already: it is the answer of a host, which does not
+ * depend on its address or on encryption.
+ */
+static bool
+is_repeated(const char *lines, const char *said, int len)
+{
+	const char *const answers[] = {"FATAL:", "fe_sendauth:"};
+	char	   *copy = pnstrdup(said, len);
+	bool		repeated = false;
+
+	for (size_t i = 0; i < lengthof(answers) && !repeated; i++)
+	{
+		const char *answer = strstr(copy, answers[i]);
+
+		repeated = answer != NULL && strstr(lines, answer) != NULL;
+	}
+	pfree(copy);
+	return repeated;
+}
+
+/*
  * Append libpq's message, in one line, without the lines in which it guesses
- * the cause.
+ * the cause, and without repetitions.
  */
 static void
 append_said(StringInfo line, const char *said)
@@ -130,7 +151,7 @@ append_said(StringInfo line, const char *said)
 	{
 		int			len = strcspn(said, "\n");
 
-		if (len > 0 && *said != '\t')
+		if (len > 0 && *said != '\t' && !is_repeated(line->data, said, len))
 			appendStringInfo(line, "%s%.*s", line->len > 0 ? "; " : "", len,
 							 said);
 		said += len;
@@ -172,6 +193,8 @@ fail_as_hub(HiloHubAnswer *answer)
 		strspn(state, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 5 &&
 		strncmp(state, "57", 2) != 0 && strncmp(state, "03", 2) >= 0)
 		code = MAKE_SQLSTATE(state[0], state[1], state[2], state[3], state[4]);
+	if (code == ERRCODE_INSUFFICIENT_PRIVILEGE && hint == NULL)
+		hint = "On the hub: GRANT EXECUTE ON FUNCTION hilo.lease, hilo.report TO the role in the user mapping.";
 	return fail(answer, code, message, hint);
 }
 
@@ -342,11 +365,11 @@ read_options(const HiloHubQuestion *question, Options *options,
 }
 
 /*
- * Wait until one of the events happens on the connection's socket; false, with
- * no error noted: so many milliseconds have passed since the start, by a clock
- * that is never set.  Can be canceled.
+ * Wait until one of the events happens on the connection's socket, and return
+ * which; 0, with no error noted: so many milliseconds have passed since the start,
+ * by a clock that is never set.  Can be canceled.
  */
-static bool
+static int
 wait_for_socket(int events, instr_time start, int timeout)
 {
 	static uint32 wait_event = 0;
@@ -362,7 +385,7 @@ wait_for_socket(int events, instr_time start, int timeout)
 		INSTR_TIME_SUBTRACT(passed, start);
 		left = timeout - (long) INSTR_TIME_GET_MILLISEC(passed);
 		if (left <= 0)
-			return false;
+			return 0;
 		happened = WaitLatchOrSocket(MyLatch,
 									 WL_LATCH_SET | WL_EXIT_ON_PM_DEATH |
 									 WL_TIMEOUT | events,
@@ -373,8 +396,32 @@ wait_for_socket(int events, instr_time start, int timeout)
 
 		/* libpq would block if it were called too early. */
 		if (happened & events)
-			return true;
+			return happened & events;
 	}
+}
+
+/*
+ * Send what libpq holds ready, which a hub that is frozen does not take.  What the
+ * hub sends meanwhile is read, or both sides could wait for each other.
+ */
+static bool
+flush_output(const HiloHubQuestion *question, instr_time start,
+			 HiloHubAnswer *answer)
+{
+	int			left;
+
+	while ((left = PQflush(connection.conn)) > 0)
+	{
+		int			happened = wait_for_socket(WL_SOCKET_READABLE | WL_SOCKET_WRITEABLE,
+											   start, question->timeout);
+
+		if (happened == 0)
+			return fail(answer, ERRCODE_CONNECTION_FAILURE,
+						"the server did not take the request in time", NULL);
+		if ((happened & WL_SOCKET_READABLE) && !PQconsumeInput(connection.conn))
+			return fail_as_libpq(answer);
+	}
+	return left == 0 || fail_as_libpq(answer);
 }
 
 /*
@@ -393,6 +440,8 @@ send_and_wait(const HiloHubQuestion *question, const char *sql, int count,
 	if (!PQsendQueryParams(connection.conn, sql, count, NULL, params, NULL,
 						   NULL, 0))
 		return fail_as_libpq(answer);
+	if (!flush_output(question, start, answer))
+		return false;
 	HILO_FAILURE_POINT("hub asked");
 
 	for (;;)
@@ -491,7 +540,7 @@ try_address(const Options *options, int timeout, StringInfo errors)
 		status = PQconnectPoll(connection.conn);
 	}
 	if (PQstatus(connection.conn) == CONNECTION_OK)
-		return true;
+		return PQsetnonblocking(connection.conn, 1) == 0;
 	append_said(errors, PQerrorMessage(connection.conn));
 	disconnect();
 	return false;
@@ -560,8 +609,10 @@ connect_to_any(Options *options, const HiloHubQuestion *question,
 	List	   *items[PLACES];
 	int			hosts;
 	StringInfoData errors;
+	StringInfoData here;		/* those of one host */
 
 	initStringInfo(&errors);
+	initStringInfo(&here);
 	for (int i = 0; i < PLACES; i++)
 	{
 		places[i] = value_of(options, place_keywords[i]);
@@ -578,6 +629,7 @@ connect_to_any(Options *options, const HiloHubQuestion *question,
 		int			host = (question->host + i) % hosts;
 		List	   *addresses;
 
+		resetStringInfo(&here);
 		for (int j = 0; hosts > 1 && j < PLACES; j++)
 			*places[j] = items[j] == NIL ? NULL :
 				list_nth(items[j], list_length(items[j]) == 1 ? 0 : host);
@@ -586,12 +638,13 @@ connect_to_any(Options *options, const HiloHubQuestion *question,
 		foreach_ptr(const char, address, addresses)
 		{
 			*places[HOSTADDR] = address;
-			if (try_address(options, timeout, &errors))
+			if (try_address(options, timeout, &here))
 			{
 				connection.host = host;
 				return true;
 			}
 		}
+		appendStringInfo(&errors, "%s%s", errors.len > 0 ? "; " : "", here.data);
 	}
 	return fail(answer, ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION,
 				errors.data,
@@ -795,25 +848,29 @@ ask_connected(const HiloHubQuestion *question, HiloHubAnswer *answer)
 	const char *lineage = psprintf(INT64_FORMAT, question->term.lineage);
 	const char *number = psprintf(INT64_FORMAT, question->term.number);
 	const char *id = psprintf(INT64_FORMAT, question->term.id);
+	const char *started = psprintf(INT64_FORMAT, question->started);
 	const char *const lease_params[] = {
 		question->name, psprintf(INT64_FORMAT, question->size),
 		psprintf(INT64_FORMAT, question->at_least), lineage, number, id,
-		question->member
+		question->member, started
 	};
 	const char *const report_params[] = {
 		question->member, lineage, number, id, question->names,
-		question->highest
+		question->highest, question->left, started
 	};
 	bool		is_report = question->name[0] == '\0';
 
+	HILO_FAILURE_POINT("hub ready");
 	if (!(is_report ?
 		  send_and_wait(question,
 						"SELECT NULL, NULL, " ANSWER_LIST ", collection FROM hilo.report($1::pg_catalog.text, $2::pg_catalog.int8,"
-						" $3::pg_catalog.int8, $4::pg_catalog.int8, $5::pg_catalog.text[], $6::pg_catalog.int8[])",
+						" $3::pg_catalog.int8, $4::pg_catalog.int8, $5::pg_catalog.text[], $6::pg_catalog.int8[],"
+						" $7::pg_catalog.text[], $8::pg_catalog.int8)",
 						lengthof(report_params), report_params, answer) :
 		  send_and_wait(question,
 						"SELECT low, high, " ANSWER_LIST ", NULL FROM hilo.lease($1::pg_catalog.text, $2::pg_catalog.int8,"
-						" $3::pg_catalog.int8, $4::pg_catalog.int8, $5::pg_catalog.int8, $6::pg_catalog.int8, $7::pg_catalog.text)",
+						" $3::pg_catalog.int8, $4::pg_catalog.int8, $5::pg_catalog.int8, $6::pg_catalog.int8, $7::pg_catalog.text,"
+						" $8::pg_catalog.int8)",
 						lengthof(lease_params), lease_params, answer)))
 		return false;
 	answer->host = connection.host;

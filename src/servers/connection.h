@@ -38,8 +38,11 @@ typedef struct HiloHubQuestion
 	const char *names;			/* of a report: arrays of counters, and of the
 								 * highest number of each */
 	const char *highest;
+	const char *left;			/* and of those counters that are no longer
+								 * leased */
 	HiloTerm	term;			/* what is known of the hub */
 	const char *member;			/* name of the member that asks */
+	int64		started;		/* when its server was started */
 	int			host;			/* which of several hosts to try first,
 								 * counting from 0 */
 	int			timeout;		/* milliseconds, for connecting (unless server

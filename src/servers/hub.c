@@ -11,7 +11,14 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xlog.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
+#include "nodes/bitmapset.h"
+#include "replication/syncrep.h"
+#include "replication/walsender.h"
+#include "replication/walsender_private.h"
+#include "storage/fd.h"
+#include "storage/spin.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
@@ -38,6 +45,7 @@ enum HubColumn
 	HUB_HOME,
 	HUB_SEEN,
 	HUB_WAITED,
+	HUB_BACKUP,
 	HUB_COLUMNS
 };
 
@@ -102,6 +110,41 @@ hilo_hub_role(const char *hub)
 }
 
 /*
+ * The backup that the data folder was restored from
+ */
+
+int64
+hilo_hub_backup(void)
+{
+	static const char *const files[] = {BACKUP_LABEL_FILE, BACKUP_LABEL_OLD};
+	static int64 backup = -1;	/* not read yet */
+
+	for (size_t i = 0; backup < 0; i++)
+	{
+		unsigned char label[BLCKSZ];
+		int			len;
+		FILE	   *file;
+
+		if (i == lengthof(files))
+		{
+			backup = 0;
+			break;
+		}
+		file = AllocateFile(files[i], PG_BINARY_R);
+		if (file == NULL && errno == ENOENT)
+			continue;
+		len = file == NULL ? 0 : fread(label, 1, sizeof(label), file);
+		if (file == NULL || ferror(file))
+			ereport(ERROR,
+					(errcode_for_file_access(),
+					 errmsg("could not read file \"%s\": %m", files[i])));
+		FreeFile(file);
+		backup = Max((int64) (hash_bytes_extended(label, len, 0) & PG_INT64_MAX), 1);
+	}
+	return backup;
+}
+
+/*
  * Numbers that this server draws itself
  */
 
@@ -133,11 +176,15 @@ own(void)
 		int64		home = hilo_catalog_home(hilo_catalog_table(HILO_TABLE_COUNTERS));
 		int			waited = DatumGetInt32(columns[HUB_WAITED]);
 
+		int64		backup = hilo_hub_backup();
+		bool		is_same = DatumGetInt64(columns[HUB_TIMELINE]) == GetWALInsertionTimeLine();
+
 		own_state.waits = waited != 0;
 		own_state.may_draw = DatumGetInt64(columns[HUB_HOME]) == home &&
 			DatumGetBool(columns[HUB_IS_OPEN]) &&
-			(DatumGetInt64(columns[HUB_TIMELINE]) == GetWALInsertionTimeLine() ||
-			 (hilo_hub_auto_resume && waited == ALL_WAITED));
+			(is_same ?
+			 backup == 0 || DatumGetInt64(columns[HUB_BACKUP]) == backup :
+			 hilo_hub_auto_resume && waited == ALL_WAITED);
 	}
 	own_generation = generation;
 	hilo_no_hub_generation = own_state.is_hub ? 0 : generation;
@@ -159,7 +206,7 @@ hilo_hub_check_draw(HiloRowRef *ref)
 {
 	HiloRow		row;
 
-	if (likely(own()->may_draw) || hilo_is_own_name(ref->name))
+	if (likely(own()->may_draw))
 		return;
 	own_generation = 0;
 	(void) hilo_counter_read(ref, &row);
@@ -168,10 +215,64 @@ hilo_hub_check_draw(HiloRowRef *ref)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 hilo_is_own_name(ref->name) ?
+			 errmsg("cannot draw server-side ids because this server was promoted, copied or restored") :
 			 errmsg("cannot draw from " HILO_COUNTER_FORMAT " because this server was promoted, copied or restored",
 					HILO_COUNTER_ARGS(ref->name)),
 			 errdetail("It has given leases, and may not know about the newest ones."),
 			 errhint("Call hilo.hub_resume() once all members that hilo.members shows have reported.")));
+}
+
+bool
+hilo_hub_requires_all_standbys(void)
+{
+	const		SyncRepConfigData *config = SyncRepConfig;
+	const char *name;
+
+	if (max_wal_senders == 0 || config == NULL ||
+		config->num_sync < config->nmembers)
+		return false;
+	name = config->member_names;
+	for (int i = 0; i < config->nmembers; i++)
+	{
+		if (strcmp(name, "*") == 0)
+			return false;
+		name += strlen(name) + 1;
+	}
+	return true;
+}
+
+/*
+ * True if a standby of each name that is listed has reached the LSN.  While it was
+ * waited for, other names may have been listed.  A standby's priority is the place
+ * of its name, but 1 for all if any of them will do.
+ */
+static bool
+all_standbys_have(XLogRecPtr lsn)
+{
+	Bitmapset  *places = NULL;
+	int			count = 0;
+
+	if (!hilo_hub_requires_all_standbys())
+		return false;
+	for (int i = 0; i < max_wal_senders; i++)
+	{
+		WalSnd	   *sender = &WalSndCtl->walsnds[i];
+		int			place;
+
+		SpinLockAcquire(&sender->mutex);
+		place = sender->pid != 0 && sender->flush >= lsn &&
+			!XLogRecPtrIsInvalid(sender->flush) ?
+			sender->sync_standby_priority : 0;
+		SpinLockRelease(&sender->mutex);
+		if (place > 0)
+		{
+			places = bms_add_member(places, place);
+			count++;
+		}
+	}
+	return (SyncRepConfig->syncrep_method == SYNC_REP_PRIORITY ?
+			bms_num_members(places) : count) >= SyncRepConfig->nmembers;
 }
 
 void
@@ -185,6 +286,11 @@ hilo_flush_everywhere(XLogRecPtr lsn, bool needs_standby)
 		hilo_row_flush_to_standby(lsn);
 	else
 		hilo_row_flush(lsn);
+	if (needs_standby && hilo_hub_auto_resume && !all_standbys_have(lsn))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("not all standbys that synchronous_standby_names lists have acknowledged the change"),
+				 errhint("List standbys by their names, and wait for all of them: FIRST 2 (a, b); or set hilo.hub_auto_resume to \"off\".")));
 	AtEOXact_GUC(false, level);
 }
 
@@ -277,6 +383,14 @@ hilo_leases_begin(void)
 	LOCKTAG		tag = hilo_task_tag(HILO_GIVE_LEASES);
 
 	(void) LockAcquire(&tag, ShareLock, false, false);
+}
+
+void
+hilo_leases_stop_until_commit(void)
+{
+	LOCKTAG		tag = hilo_task_tag(HILO_GIVE_LEASES);
+
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 }
 
 void

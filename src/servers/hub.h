@@ -26,9 +26,18 @@ hilo_is_no_hub(void)
 }
 
 /*
+ * Identifies the backup that the data folder was restored from, by the label that
+ * the server has left there: 0: none is known.  A term that was made before that
+ * backup, or while it was taken, has another value.  The last leases of such a term
+ * may be missing here, although a server that is started from a backup as it is stays
+ * on the timeline.
+ */
+extern int64 hilo_hub_backup(void);
+
+/*
  * Raise 55000 if a number that this server draws for itself might have been
- * leased: it has been a hub, and its term is not open on this timeline and in
- * this database.  Call this before each claim, but not during recovery; what was
+ * leased: it has been a hub, and its term is not open on this timeline, in this
+ * database, and in a data folder restored from this backup.  Call this before each claim, but not during recovery; what was
  * found is remembered.
  */
 extern void hilo_hub_check_draw(HiloRowRef *ref);
@@ -41,9 +50,16 @@ extern void hilo_hub_check_draw(HiloRowRef *ref);
 extern void hilo_hub_wait_for_standby(XLogRecPtr lsn);
 
 /*
+ * True if synchronous_standby_names requires every standby that it lists, by name:
+ * then whichever of them is promoted has all that was waited for.
+ */
+extern bool hilo_hub_requires_all_standbys(void);
+
+/*
  * Wait until a change is on disk, and on the standbys that
- * synchronous_standby_names requires, whatever synchronous_commit says.  Raises
- * 55000 if a standby is needed, and none is required there.
+ * synchronous_standby_names requires, whatever synchronous_commit says.  If
+ * standbys are needed, raises 55000 if none is required there, or, where a standby
+ * may resume by itself, if one that is listed does not have the change.
  */
 extern void hilo_flush_everywhere(XLogRecPtr lsn, bool needs_standby);
 
@@ -75,6 +91,12 @@ extern void hilo_members_unlock(void);
 
 /* Call this before a lease is given: hilo_members_lock() waits for its end. */
 extern void hilo_leases_begin(void);
+
+/*
+ * Wait for leases that are being given, and let none be given until the end of this
+ * transaction.
+ */
+extern void hilo_leases_stop_until_commit(void);
 
 /* Forget what members have of a counter that was dropped. */
 extern void hilo_members_forget_counter(const char *counter);

@@ -159,18 +159,21 @@ put_error(HiloHubAnswer *answer, int sqlstate, char *message)
 
 /*
  * The name by which hubs know this member.  Copies of one server differ in
- * their cluster_name, or in their group of a Citus cluster.
+ * their cluster_name, or in their group of a Citus cluster; copies of its database
+ * in their number.
  */
-static const char *
-member_name(void)
+const char *
+hilo_member_name(bool create)
 {
+	int64		number = hilo_counter_member_number(create);
 	int			group = hilo_citus_group();
-	char	   *name = psprintf("%s%s%s/" UINT64_FORMAT "%s",
-								get_database_name(MyDatabaseId),
+	char	   *name = psprintf("%s%s" INT64_FORMAT "%s", cluster_name,
 								cluster_name[0] == '\0' ? "" : "/",
-								cluster_name, GetSystemIdentifier(),
+								number,
 								group <= 0 ? "" : psprintf("/%d", group));
 
+	if (number == 0)
+		return NULL;
 	for (char *c = name; *c != '\0'; c++)
 	{
 		if (*c == '|' || (unsigned char) *c < ' ')
@@ -221,7 +224,8 @@ ask_hub(HiloHubQuestion *question, HiloHubAnswer *answer)
 			return;
 		}
 	}
-	question->member = member_name();
+	question->member = hilo_member_name(true);
+	question->started = PgStartTime;
 	question->timeout = MyBgworkerEntry == NULL ? hilo_lease_timeout :
 		Min(hilo_lease_timeout, WORKER_TIMEOUT_MS);
 	question->keep = MyBgworkerEntry != NULL ||
@@ -317,7 +321,7 @@ put_term_error(HiloHubAnswer *answer, const HiloTerm *known)
 {
 	put_error(answer, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 			  answer->term.lineage != known->lineage ?
-			  "it is not the hub that is known by that name; hilo.lease_from() accepts it" :
+			  "it is not the hub that is known by that name; once its counters are above all numbers of this one, hilo.lease_from() accepts it" :
 			  answer->term.number < known->number ?
 			  psprintf("it is in term " INT64_FORMAT ", but term " INT64_FORMAT " was seen before",
 					   answer->term.number, known->number) :
@@ -359,6 +363,17 @@ typedef struct Need
 	bool		any;			/* true: numbers in the pool will do */
 } Need;
 
+/*
+ * True if the last answer did not arrive, though the hub may have given a lease.
+ * The next one may not arrive, either, so it should be small.
+ */
+static bool
+answer_was_lost(const HiloPoolLease *state)
+{
+	return state->failed_at != DT_NOBEGIN &&
+		state->sqlstate == ERRCODE_CONNECTION_FAILURE;
+}
+
 /* How many numbers the next lease should have. */
 static int64
 lease_size(const char *name, const HiloRow *row, const HiloPoolLease *state,
@@ -377,12 +392,7 @@ lease_size(const char *name, const HiloRow *row, const HiloPoolLease *state,
 		return Max(need->least + state->waiting,
 				   Max(row->range_size, row->lease_size));
 
-	/*
-	 * The last answer did not arrive, though the hub may have given a lease.
-	 * This one may not arrive, either.
-	 */
-	if (state->failed_at != DT_NOBEGIN &&
-		state->sqlstate == ERRCODE_CONNECTION_FAILURE)
+	if (answer_was_lost(state))
 		return need->least + state->waiting;
 	return Max(need->least,
 			   hilo_range_size(state->last_size, age,
@@ -394,13 +404,17 @@ lease_size(const char *name, const HiloRow *row, const HiloPoolLease *state,
  * Report
  */
 
-/* The names of counters, and their highest numbers, as literals of arrays. */
+/*
+ * The names of counters, their highest numbers, and the names of those that were
+ * left, as literals of arrays.
+ */
 static void
 list_counters(const List *counters, HiloHubQuestion *question)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ArrayBuildState *names = initArrayResult(TEXTOID, context, false);
 	ArrayBuildState *highest = initArrayResult(INT8OID, context, false);
+	ArrayBuildState *left = initArrayResult(TEXTOID, context, false);
 
 	foreach_ptr(const HiloNamedRow, named, counters)
 	{
@@ -408,7 +422,12 @@ list_counters(const List *counters, HiloHubQuestion *question)
 								TEXTOID, context);
 		(void) accumArrayResult(highest, Int64GetDatum(named->row.max), false,
 								INT8OID, context);
+		if (NameStr(named->row.hub)[0] == '\0')
+			(void) accumArrayResult(left, CStringGetTextDatum(named->name), false,
+									TEXTOID, context);
 	}
+	question->left = OidOutputFunctionCall(F_ARRAY_OUT,
+										   makeArrayResult(left, context));
 	question->names = OidOutputFunctionCall(F_ARRAY_OUT,
 											makeArrayResult(names, context));
 	question->highest = OidOutputFunctionCall(F_ARRAY_OUT,
@@ -668,7 +687,15 @@ use_turn(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 							   need->least, size));
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(give_up_turn, PointerGetDatum(ref));
-	hilo_pool_end_asking(ref->name, answer->sqlstate == 0 ? size : 0,
+
+	/*
+	 * A lease that was small on purpose says nothing about how large the next
+	 * one should be.  As it is soon used up, that becomes twice what is noted
+	 * here.
+	 */
+	hilo_pool_end_asking(ref->name, answer->sqlstate != 0 ? 0 :
+						 size > 0 && answer_was_lost(state) ?
+						 Max(size, state->last_size / 2) : size,
 						 answer->sqlstate, answer->message, answer->hint,
 						 answer->host);
 	return size;
@@ -897,16 +924,38 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 
 	/* As with a first lease: a report may have been made meanwhile. */
 	(void) store_term(&answer.term);
+
+	if (hilo_hub[0] == '\0' && !is_coordinator(server) &&
+		hilo_once("no setting", server))
+		ereport(NOTICE,
+				(errmsg("the setting \"hilo.hub\" does not name server \"%s\"", server),
+				 errdetail("After this server was restored from a backup of before this call, it would count by itself."),
+				 errhint("Set hilo.hub = '%s' in the configuration file.", server)));
 }
 
+/*
+ * The hub is told, so that it no longer waits for what this server has of the
+ * counter.  If that fails, the counter stays in its list.
+ */
 void
 hilo_lease_end(HiloRowRef *ref)
 {
 	HiloRow		row;
+	HiloHubAnswer answer;
+	const char *hub = NameStr(row.hub);
 
 	if (!hilo_counter_read(ref, &row) || !(row.flags & HILO_ROW_LEASED))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("\"%s\" is not leased", ref->name)));
 	(void) hilo_counter_set_hub(ref, "", 0, 0);
+	if (hub[0] == '\0' || row.lineage == 0)
+		return;
+	(void) report_to(hub, row.lineage, hilo_pool_lease(ref->name).host, &answer);
+	if (answer.sqlstate != 0)
+		ereport(WARNING,
+				(errcode(answer.sqlstate),
+				 errmsg("could not tell %s that \"%s\" is no longer leased: %s",
+						hub_text(hub), ref->name, answer.message),
+				 errhint("It stays in hilo.members there until hilo.hub_forget() is called for this member.")));
 }

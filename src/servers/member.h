@@ -83,6 +83,12 @@ extern void hilo_lease_end(HiloRowRef *ref);
  */
 extern int64 hilo_lease_report_all(void);
 
+/*
+ * The name by which hubs know this member, palloc'd; NULL: it has none yet, and none
+ * is to be created.
+ */
+extern const char *hilo_member_name(bool create);
+
 /* Entry point of the lease worker. */
 extern PGDLLEXPORT void hilo_lease_worker(Datum database);
 

@@ -556,8 +556,8 @@ BEGIN
     IF may_write THEN
         -- The calls may have asked this server as a hub, with a later term, and resumed it.
         BEGIN
-            PERFORM hilo.hub_forget(m.member) FROM (SELECT DISTINCT member FROM hilo.member) m;
-            PERFORM hilo.hub_resume() FROM hilo.hub WHERE hub = '|';
+            PERFORM hilo.hub_forget(m.member, true) FROM (SELECT DISTINCT member FROM hilo.member) m;
+            PERFORM hilo.hub_resume(CASE WHEN NOT h.is_open THEN 0 END) FROM hilo.hub h WHERE h.hub = '|';
         EXCEPTION WHEN serialization_failure OR object_not_in_prerequisite_state THEN
             NULL;               -- another batch does the same, or this one is not READ COMMITTED
         END;

@@ -398,7 +398,7 @@ def leave_old_hub():
     new = primary()
     for name in MEMBERS[:2]:
         sql(member_path(name), 'SELECT hilo.lease_report()')
-    hub_sql(new, 'SELECT hilo.hub_forget(member) FROM (SELECT DISTINCT member FROM hilo.members) m')
+    hub_sql(new, 'SELECT hilo.hub_forget(member, true) FROM (SELECT DISTINCT member FROM hilo.members) m')
     hub_sql(new, 'SELECT hilo.hub_resume()')
     administrator.step('members forgotten and hilo.hub_resume(), while the old hub lives on')
     administrator.timeline = timeline(new)

@@ -18,7 +18,11 @@
  * standby), MODES (it is switched off and on, while leases are being given), OFF
  * (at first it is off), OWN (the hub's own sessions draw, too), LATE (requests and
  * refusals are late, too), PROMOTED (begins when both standbys have been promoted
- * beside each other).  A macro that begins with
+ * beside each other), RESTORED (server 0 may be replaced by a base backup of it that
+ * is started as it is), SHOWN (what a hub's own sessions draw counts wherever it was
+ * drawn, and a standby lags by so many numbers at most), FORGET (a member may be lost
+ * once it has reported, and is forgotten), ALL (each claim waits for all standbys, and
+ * any of them may be promoted).  A macro that begins with
  * WITHOUT_ leaves out a rule; each must lead to a repeat.
  */
 
@@ -39,7 +43,8 @@ typedef Database
 {
 	byte		max;
 	byte		own;			/* numbers that own sessions drew, one bit each */
-	byte		high;			/* highest number reported, if above max */
+	byte		high[MEMBERS];	/* highest number reported, if above max */
+	byte		backup;			/* the folder in which the term was made */
 	byte		term;
 	byte		id;				/* random in reality; here 1, 2, 3, ... */
 	bit			open;			/* or collecting reports */
@@ -67,6 +72,11 @@ byte		shown[HUBS];		/* the note as other transactions see it: that is
 #define NOTE(h)			db[h].waited
 #endif
 byte		promotions;
+byte		folder[HUBS];		/* 0, or which restored backup it is */
+Database	saved;				/* a base backup of server 0 */
+byte		saved_timeline;		/* 0: none */
+byte		shown_own;			/* numbers that own sessions drew anywhere */
+bit			gone[MEMBERS];		/* members that are lost */
 byte		ids;				/* last id of a term */
 
 /* A member's row of the counter. */
@@ -115,7 +125,9 @@ inline copy_database(from, to)
 {
 	db[to].max = db[from].max;
 	db[to].own = db[from].own;
-	db[to].high = db[from].high;
+	db[to].high[0] = db[from].high[0];
+	db[to].high[1] = db[from].high[1];
+	db[to].backup = db[from].backup;
 	db[to].term = db[from].term;
 	db[to].id = db[from].id;
 	db[to].open = db[from].open;
@@ -128,7 +140,8 @@ inline copy_database(from, to)
 }
 
 #define IS_COPY(a, b)	(db[a].max == db[b].max && db[a].own == db[b].own && \
-						 db[a].high == db[b].high && db[a].term == db[b].term && \
+						 db[a].high[0] == db[b].high[0] && db[a].high[1] == db[b].high[1] && \
+						 db[a].backup == db[b].backup && db[a].term == db[b].term && \
 						 db[a].id == db[b].id && db[a].open == db[b].open && \
 						 db[a].timeline == db[b].timeline && db[a].seen == db[b].seen && \
 						 db[a].waited == db[b].waited && timeline[a] == timeline[b] && \
@@ -140,7 +153,11 @@ inline copy_database(from, to)
  * itself, only that one is promoted.
  */
 #define ASIDE(h)		(((h) + 1) % HUBS)
-#if defined(SYNC) || defined(MODES)
+#define OTHER(h)		(((h) + 2) % HUBS)
+#if defined(ALL)
+#define HAS_STANDBY(h)	(!is_primary[ASIDE(h)] && !is_primary[OTHER(h)])
+#define MAY_PROMOTE(h)	(promotions < HUBS - 1)
+#elif defined(SYNC) || defined(MODES)
 #define HAS_STANDBY(h)	(!is_primary[ASIDE(h)])
 #define MAY_PROMOTE(h)	((h) == promotions + 1 && timeline[h] == timeline[promotions])
 #else
@@ -173,13 +190,18 @@ inline follow(s, h)
  * Terms and claims on a hub
  */
 
-#define IS_OPEN(h)		(db[h].open && db[h].timeline == timeline[h])
+#ifdef WITHOUT_LABEL
+#define IS_HOME(h)		(db[h].timeline == timeline[h])
+#else
+#define IS_HOME(h)		(db[h].timeline == timeline[h] && db[h].backup == folder[h])
+#endif
+#define IS_OPEN(h)		(db[h].open && IS_HOME(h))
 
 /* A hub resumes by itself if its database says that it has all leases. */
 #ifdef WITHOUT_STANDBY
 #define RESUMES(h)		(automatic[h])
 #else
-#define RESUMES(h)		(automatic[h] && db[h].waited == ALL_WAITED && db[h].open)
+#define RESUMES(h)		(automatic[h] && db[h].waited == ALL_WAITED && db[h].open && db[h].timeline != timeline[h])
 #endif
 
 /* Begin term t + 1. */
@@ -189,6 +211,7 @@ inline new_term(h)
 	ids++;
 	db[h].id = ids;
 	db[h].timeline = timeline[h];
+	db[h].backup = folder[h];
 	db[h].seen = 0;
 	db[h].open = 0;
 #ifndef WITHOUT_VOIDING
@@ -199,7 +222,9 @@ inline new_term(h)
 
 /* Number t is handed out, by now for the first time. */
 #define IN_TABLES(h)	(is_primary[h] && (db[h].own & BIT(t)))
-#if HUBS > 2
+#ifdef SHOWN
+#define IS_OWN			(shown_own & BIT(t))
+#elif HUBS > 2
 #define IS_OWN			(IN_TABLES(0) || IN_TABLES(1) || IN_TABLES(2))
 #else
 #define IS_OWN			(IN_TABLES(0) || IN_TABLES(1))
@@ -214,18 +239,28 @@ inline check_once()
 }
 
 /* With the note or the setting, a claim waits for the standby; is there one? */
-#ifdef WITHOUT_STANDBY
+#if defined(SHOWN)
+#define CAN_CLAIM(h)	(db[h].max < NUMBERS && ((h) > 0 || db[0].max < db[1].max + SHOWN))
+#elif defined(WITHOUT_STANDBY)
 #define CAN_CLAIM(h)	(db[h].max < NUMBERS)
 #else
 #define CAN_CLAIM(h)	(db[h].max < NUMBERS && \
 						 ((!automatic[h] && NOTE(h) == NOT_WAITED) || HAS_STANDBY(h)))
 #endif
 
+inline copy_to_standbys(h)
+{
+#if defined(ALL) && !defined(WITHOUT_ALL)
+	copy_database(h, OTHER(h));
+#endif
+	copy_database(h, ASIDE(h))
+}
+
 inline wait_for_standby(h)
 {
 	if
 #ifndef WITHOUT_STANDBY
-	:: NOTE(h) != NOT_WAITED -> copy_database(h, ASIDE(h))
+	:: NOTE(h) != NOT_WAITED -> copy_to_standbys(h)
 #endif
 	:: else
 	fi
@@ -258,7 +293,7 @@ inline claim(s)
 	slot[s].number = db[x].max;
 	if
 #ifndef WITHOUT_STANDBY
-	:: IS_WAITED(s) -> copy_database(x, ASIDE(x))
+	:: IS_WAITED(s) -> copy_to_standbys(x)
 #endif
 	:: else
 	fi;
@@ -276,10 +311,10 @@ inline claim(s)
 }
 
 /* Note in hub x the highest number in a request. */
-inline note_high(s)
+inline note_high(m, s)
 {
 	if
-	:: slot[s].number > db[x].max && slot[s].number > db[x].high -> db[x].high = slot[s].number
+	:: slot[s].number > db[x].max && slot[s].number > db[x].high[m] -> db[x].high[m] = slot[s].number
 	:: else
 	fi
 }
@@ -303,7 +338,7 @@ inline handle(m, s)
 {
 	x = slot[s].hub;
 	if
-	:: db[x].timeline != timeline[x] ->
+	:: !IS_HOME(x) ->
 		t = MAX(db[x].term, db[x].seen);
 		t = MAX(t, slot[s].term);
 		slot[s].state = RESUMES(x);
@@ -318,7 +353,7 @@ inline handle(m, s)
 		slot[s].number = 0;
 		printf("  server %d has term %d/%d, so it refuses, and notes that term\n", x, db[x].term, db[x].id)
 	:: else ->
-		note_high(s);
+		note_high(m, s);
 		if
 		:: s % 2 == 1 ->
 			slot[s].number = 0;
@@ -373,7 +408,7 @@ inline handle(m, s)
 #define ALL_REPORTED(h)	(db[h].reported[0] && db[h].reported[1])
 #endif
 
-#define NEEDS_TERM(h)	(db[h].timeline != timeline[h] || db[h].seen >= db[h].term)
+#define NEEDS_TERM(h)	(!IS_HOME(h) || db[h].seen >= db[h].term)
 #define CAN_COLLECT(h)	(is_primary[h] && MAY_RESUME(h) && NEEDS_TERM(h) && \
 						 db[h].term < TERMS && db[h].seen < TERMS)
 #define CAN_OPEN(h)		(is_primary[h] && MAY_RESUME(h) && !NEEDS_TERM(h) && \
@@ -393,8 +428,13 @@ inline open_term(h)
 #ifdef MODES
 	shown[h] = db[h].waited;
 #endif
-	db[h].max = MAX(db[h].max, db[h].high);
-	db[h].high = 0;
+	db[h].max = MAX(db[h].max, db[h].high[0]);
+	db[h].max = MAX(db[h].max, db[h].high[1]);
+#if defined(SHOWN) && !defined(WITHOUT_SKIP)
+	db[h].max = db[h].max + SHOWN;
+#endif
+	db[h].high[0] = 0;
+	db[h].high[1] = 0;
 	db[h].reported[0] = 0;
 	db[h].reported[1] = 0;
 	printf("hub_resume() on server %d: opens term %d/%d above number %d\n", h, db[h].term, db[h].id, db[h].max)
@@ -403,7 +443,7 @@ inline open_term(h)
 #ifdef WITHOUT_GUARD
 #define MAY_DRAW(h)		(is_primary[h])
 #else
-#define MAY_DRAW(h)		(is_primary[h] && (IS_OPEN(h) || (RESUMES(h) && db[h].timeline != timeline[h])))
+#define MAY_DRAW(h)		(is_primary[h] && (IS_OPEN(h) || RESUMES(h)))
 #endif
 
 inline draw_own(h)
@@ -413,6 +453,9 @@ inline draw_own(h)
 	printf("server %d draws number %d itself\n", h, t);
 	check_once();
 	db[h].own = db[h].own | BIT(t);
+#ifdef SHOWN
+	shown_own = shown_own | BIT(t);
+#endif
 #ifndef WITHOUT_OWN_WAIT
 	wait_for_standby(h)
 #endif
@@ -552,10 +595,75 @@ inline arrive(m, s)
 }
 
 /*
+ * Restored, and lost
+ */
+
+inline save_backup()
+{
+	saved.max = db[0].max;
+	saved.own = db[0].own;
+	saved.high[0] = db[0].high[0];
+	saved.high[1] = db[0].high[1];
+	saved.backup = db[0].backup;
+	saved.term = db[0].term;
+	saved.id = db[0].id;
+	saved.open = db[0].open;
+	saved.timeline = db[0].timeline;
+	saved.seen = db[0].seen;
+	saved.waited = db[0].waited;
+	saved.reported[0] = db[0].reported[0];
+	saved.reported[1] = db[0].reported[1];
+	saved_timeline = timeline[0];
+	printf("a base backup of server 0 is taken\n")
+}
+
+/* It takes the place of server 0, which is stopped. */
+inline restore_backup()
+{
+	db[0].max = saved.max;
+	db[0].own = saved.own;
+	db[0].high[0] = saved.high[0];
+	db[0].high[1] = saved.high[1];
+	db[0].backup = saved.backup;
+	db[0].term = saved.term;
+	db[0].id = saved.id;
+	db[0].open = saved.open;
+	db[0].timeline = saved.timeline;
+	db[0].seen = saved.seen;
+	db[0].waited = saved.waited;
+	db[0].reported[0] = saved.reported[0];
+	db[0].reported[1] = saved.reported[1];
+	timeline[0] = saved_timeline;
+	folder[0]++;
+	saved_timeline = 0;
+	is_primary[0] = 1;
+	printf("the base backup is started as server 0, as it is\n")
+}
+
+inline lose(m, s, r)
+{
+	gone[m] = 1;
+	clear(s);
+	clear(r);
+	printf("member %d is lost\n", m)
+}
+
+/* hilo.hub_forget() */
+inline forget(h, m)
+{
+#ifndef WITHOUT_RAISE
+	db[h].max = MAX(db[h].max, db[h].high[m]);
+#endif
+	db[h].high[m] = 0;
+	db[h].reported[m] = 1;
+	printf("hub_forget() on server %d: member %d\n", h, m)
+}
+
+/*
  * Events
  */
 
-#define FITS(h)			(db[h].timeline == timeline[h] || (db[h].term < TERMS && db[h].seen < TERMS))
+#define FITS(h)			(IS_HOME(h) || (db[h].term < TERMS && db[h].seen < TERMS))
 #define CAN_HANDLE(h)	(is_primary[h] && FITS(h) && (!IS_OPEN(h) || CAN_CLAIM(h)))
 
 #ifdef LATE
@@ -578,9 +686,15 @@ inline arrive(m, s)
 /* Without an answer under way, asking for a lease does the same. */
 #define MAY_CALL(s, h)	(is_primary[h] && FITS(h) && slot[s].state == ANSWERED)
 
+#ifdef FORGET
+#define IS_HERE(m)		(!gone[m])
+#else
+#define IS_HERE(m)		true
+#endif
+
 #define MEMBER_EVENTS(m, s, r) \
-	:: d_step { MAY_ASK(s, 0) -> ask(m, s, r, 0); x = 0; t = 0 } \
-	:: d_step { MAY_ASK(s, 1) -> ask(m, s, r, 1); x = 0; t = 0 } \
+	:: d_step { IS_HERE(m) && MAY_ASK(s, 0) -> ask(m, s, r, 0); x = 0; t = 0 } \
+	:: d_step { IS_HERE(m) && MAY_ASK(s, 1) -> ask(m, s, r, 1); x = 0; t = 0 } \
 	:: d_step { MAY_CALL(s, 0) -> call_report(m, r, 0); x = 0; t = 0 } \
 	:: d_step { MAY_CALL(s, 1) -> call_report(m, r, 1); x = 0; t = 0 } \
 	ON_ARRIVAL(m, s) \
@@ -606,6 +720,16 @@ inline arrive(m, s)
 
 #define OWN_EVENTS(h) \
 	:: d_step { MAY_DRAW(h) && CAN_CLAIM(h) -> draw_own(h); t = 0 }
+
+/* A backup is taken before anything is restored from it, and only once. */
+#define RESTORE_EVENTS \
+	:: d_step { is_primary[0] && saved_timeline == 0 && folder[0] == 0 -> save_backup() } \
+	:: d_step { !is_primary[0] && promotions == 0 && saved_timeline > 0 -> restore_backup() }
+
+#define LOSE_EVENTS(m, s, r) \
+	:: d_step { !gone[m] && ((is_primary[0] && !db[0].open && db[0].reported[m]) || (is_primary[1] && !db[1].open && db[1].reported[m])) -> lose(m, s, r) } \
+	:: d_step { gone[m] && is_primary[0] && !db[0].open && db[0].high[m] > 0 -> forget(0, m) } \
+	:: d_step { gone[m] && is_primary[1] && !db[1].open && db[1].high[m] > 0 -> forget(1, m) }
 
 #define MODE_EVENTS(h) \
 	:: d_step { is_primary[h] && shown[h] != db[h].waited -> shown[h] = db[h].waited; printf("others see the note of server %d: %d\n", h, shown[h]) } \
@@ -671,6 +795,13 @@ active proctype world()
 #if HUBS > 2
 	OWN_EVENTS(2)
 #endif
+#endif
+#ifdef RESTORED
+	RESTORE_EVENTS
+#endif
+#ifdef FORGET
+	LOSE_EVENTS(0, 0, 1)
+	LOSE_EVENTS(1, 2, 3)
 #endif
 #ifdef MODES
 	MODE_EVENTS(0)

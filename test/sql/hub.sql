@@ -20,7 +20,7 @@ SELECT hilo.report('regress_one', 0, 0, 0, NULL, '{}');
 SELECT hilo.report('', 0, 0, 0, '{}', '{}');
 SELECT hilo.report('regress_one', 0, 0, 0, '{hub_x}', '{-1}');
 SELECT hilo.report('regress_one', 0, 0, 0, '{|}', '{1}');
-SELECT hilo.hub_resume(NULL);
+SELECT hilo.hub_resume(1, NULL);
 SELECT hilo.hub_resume(-1);
 -- A server that has never been asked is no hub.
 SELECT hilo.hub_resume();
@@ -122,9 +122,11 @@ SELECT low, high FROM hilo.lease('hub_set', 10, 0, 0, 0, 0, 'regress_two');
 SELECT low, high FROM hilo.lease('hub_set|', 10, 0, 0, 0, 0, 'regress_two');
 SELECT hilo.seed('hub_set', 5, true);
 SELECT hilo.hub_forget('regress_one');
+SELECT hilo.hub_forget('regress_one', NULL);
+SELECT hilo.hub_forget('regress_one', true);
 SELECT hilo.seed('hub_set', 5, true);
 SELECT seed_identity_for('hub_set', 5, true);
-SELECT hilo.hub_forget('regress_two');
+SELECT hilo.hub_forget('regress_two', true);
 SELECT hilo.seed('hub_set', 5, true), seed_identity_for('hub_set', 3, true), next_identity('hub_set');
 -- Until one of them asks again.
 SELECT low, high FROM hilo.lease('hub_set', 10, 0, 0, 0, 0, 'regress_two');
@@ -213,8 +215,8 @@ SELECT refusal IS NOT NULL AS refused FROM hilo.lease('hub_members', 10, 60, :li
 SELECT missing FROM hilo.hub_resume();
 SELECT hilo.hub_forget('regress_nobody');
 SELECT hilo.hub_forget(NULL);
-SELECT hilo.hub_forget('regress_one'), hilo.hub_forget('regress_two');
-SELECT is_open, missing FROM hilo.hub_resume();
+SELECT hilo.hub_forget('regress_one', true), hilo.hub_forget('regress_two', true);
+SELECT is_open, missing FROM hilo.hub_resume(0);
 -- Rows of a dump: this is not the hub that it was, and no member has reported.
 INSERT INTO hilo.member (member, collection, highest) VALUES ('regress_three', 'hub_lost', 40);
 INSERT INTO hilo.hub (hub, lineage, term, term_id) VALUES ('|', 5, 99, 5);
@@ -224,7 +226,15 @@ SELECT is_open FROM hilo.hub WHERE hub = '|';
 SELECT low, refusal FROM hilo.lease('hub_members', 10);
 SELECT is_open, missing FROM hilo.hub_resume();
 SELECT hilo.hub_forget('regress_three');
-SELECT is_open, missing FROM hilo.hub_resume();
+SELECT is_open, missing FROM hilo.hub_resume(0);
+-- Nothing is skipped by a hub that is open, unless it is told to begin a new term.
+SELECT hilo.hub_resume(0);
+SELECT is_open, missing FROM hilo.hub_resume(0, again => true);
+SELECT max AS before FROM hilo.hilo WHERE collection = 'hub_counted' \gset
+SET client_min_messages = warning;
+SELECT is_open, missing FROM hilo.hub_resume(again => true);
+RESET client_min_messages;
+SELECT max - :before AS skipped FROM hilo.hilo WHERE collection = 'hub_counted';
 SELECT low > 0 AS given FROM hilo.lease('hub_members', 10);
 DROP FUNCTION refused;
 
@@ -251,11 +261,11 @@ SELECT hilo.hub_resume();
 SELECT hilo.hub_forget('');
 \set VERBOSITY default
 RESET ROLE;
-GRANT EXECUTE ON FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text) TO regress_hilo_member;
+GRANT EXECUTE ON FUNCTION hilo.lease TO regress_hilo_member;
 SET ROLE regress_hilo_member;
 SELECT low > 0 AS given FROM hilo.lease('hub_fresh', 10);
 RESET ROLE;
-REVOKE ALL ON FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text) FROM regress_hilo_member;
+REVOKE ALL ON FUNCTION hilo.lease FROM regress_hilo_member;
 DROP ROLE regress_hilo_member;
 
 SELECT count(hilo.drop(collection, true)) > 0 AS dropped FROM hilo.hilo WHERE collection LIKE 'hub%' AND flags & 1 = 0;

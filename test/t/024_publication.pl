@@ -139,7 +139,7 @@ $offset = -s $subscriber->logfile;
 my $hub = session($publisher);
 is($hub->query_safe(q{SELECT low FROM hilo.lease('leased', 100, member => 'one')}), 1, 'the publisher gives a lease');
 is($hub->query_safe(q{SELECT low FROM hilo.lease('leased', 100, 100, member => 'one')}), 101, 'and another one to that member');
-is($hub->query_safe(q{SELECT hilo.hub_forget('one')}), 1, 'and forgets it');
+is($hub->query_safe(q{SELECT hilo.hub_forget('one', true)}), 1, 'and forgets it');
 $hub->finish;
 $publisher->safe_psql('postgres', q{INSERT INTO orders (v) VALUES (1004)});
 $publisher->wait_for_catchup('everything');

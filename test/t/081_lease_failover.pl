@@ -98,14 +98,14 @@ is(error_of($standby, 'postgres', q{SELECT hilo_next_number('orders')}), '55000'
 
 # The one that was refused has said what it holds; the hub waits for the other one.
 my $missing = sql($standby, 'SELECT missing FROM hilo.hub_resume()');
-like($missing, qr/postgres\/member1\/\d+/, 'the hub waits for what the other member holds');
-unlike($missing, qr/postgres\/member2/, 'but not for this one');
+like($missing, qr/member1\/\d+/, 'the hub waits for what the other member holds');
+unlike($missing, qr/member2/, 'but not for this one');
 is(sql($standby, 'SELECT is_open FROM hilo.hub_resume()'), 'f', 'however often it is resumed');
 is(sql($members[0], q{SELECT hilo.lease_report()}), sql($members[0], q{SELECT count(*) FROM hilo.leases}), 'it says so of all that it leases');
 
 # Above what the members hold, of all collections.
 my ($floor) = sort { $b <=> $a } map { highest($_) } @members;
-is(sql($standby, 'SELECT is_open, missing FROM hilo.hub_resume()'), 't|{}', 'resumed');
+is(sql($standby, 'SELECT is_open, missing FROM hilo.hub_resume(skip => 0)'), 't|{}', 'resumed');
 cmp_ok(sql($standby, q{SELECT max FROM hilo.hilo WHERE collection = 'orders'}), '>=', $floor, 'above what was reported');
 $shown{$_}++ for split /\n/, sql($standby, q{SELECT hilo_next_number('orders') FROM generate_series(1, 40)});
 draw($_, 250) for @members[ 1, 0 ];

@@ -105,7 +105,7 @@ for my $draw ($own, map { "SELECT $_" } q{hilo_next('never leased')}, q{hilo_res
 	like(($early->query($draw))[1], qr/55000: cannot draw from .* because this server was promoted.*HINT:  Call hilo.hub_resume/s, "promoted, it does not draw itself: $draw");
 }
 is(error_of($standby, 'postgres', $own), '55000', 'nor in a new session');
-is(outcome_of($standby, q{SELECT next_server_side_id('docs/')}), 'fine', 'server-side ids are never leased');
+is(error_of($standby, 'postgres', q{SELECT next_server_side_id('docs/')}), '55000', 'nor server-side ids, of which the newest may be lost, too');
 configure($standby, 'hilo.hub_auto_resume' => 'on');
 is(error_of($standby, 'postgres', $own), '55000', 'nor with a setting that came too late');
 my $second = standby_of($standby, 'two');
@@ -153,7 +153,7 @@ draw_until_marked($second, 2, 'within, it begins again, as the standby has what 
 
 # Degraded: nothing to wait for.
 configure($second, synchronous_standby_names => '');
-like(draw('orders'), qr/55000: could not lease.*this server gives leases only if a synchronous standby has them.*HINT:  Set synchronous_standby_names/s, 'without a synchronous standby no leases are given');
+like(draw('orders'), qr/55000: could not lease.*this server gives leases only if all standbys that may take over have them.*HINT:  List standbys by their names/s, 'without a synchronous standby no leases are given');
 like(message_of($second, 'postgres', q{SELECT hilo_next_number('single')}), qr/55000: no synchronous standby has acknowledged/, 'nor does it claim for itself');
 
 # The same in a statement that began when there was one, and goes on when none is required any more.
@@ -295,7 +295,7 @@ wait_until_sync($second);
 #
 $second->safe_psql('template1', 'CREATE DATABASE copy TEMPLATE postgres');
 is(error_of($second, 'copy', $own), '55000', 'a copy of the hub does not draw');
-$second->safe_psql('copy', q{SELECT hilo.hub_forget(member) FROM (SELECT DISTINCT member FROM hilo.members) m; SELECT hilo.hub_resume()});
+$second->safe_psql('copy', q{SELECT hilo.hub_forget(member, true) FROM (SELECT DISTINCT member FROM hilo.members) m; SELECT hilo.hub_resume()});
 like($second->safe_psql('copy', $own), qr{^\d+$}, 'before it is resumed');
 is(outcome_of($second, $own), 'fine', 'the hub does');
 

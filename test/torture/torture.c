@@ -491,7 +491,7 @@ resume_hub(void)
 {
 	command("SELECT hilo.lease_report()");
 	command_in("worker", "SELECT hilo.lease_report()");
-	command_in("hub", "SELECT hilo.hub_forget(member) FROM (SELECT DISTINCT member FROM hilo.members) m");
+	command_in("hub", "SELECT hilo.hub_forget(member, true) FROM (SELECT DISTINCT member FROM hilo.members) m");
 	command_in("hub", "SELECT hilo.hub_resume()");
 }
 

@@ -1,0 +1,159 @@
+# Promises 1 and 9 on a hub that was restored as it is, promoted without the newest WAL, or has lost a member, too: it gives and draws nothing that may be in use, and skips far enough when it is resumed.
+use strict;
+use warnings;
+
+use File::Copy ();
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::RecursiveCopy;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $hub = new_node('hub', '', allows_streaming => 1);
+my @nodes = ($hub);
+
+sub sql { my ($node, $sql) = @_; return $node->safe_psql('postgres', $sql); }
+
+sub term { my ($node) = @_; return sql($node, q{SELECT concat_ws(',', lineage, term, term_id) FROM hilo.hub WHERE hub = '|'}); }
+
+# A member's request for ten numbers, above what it has, in the term of the hub: the first number, or the refusal.
+sub lease
+{
+	my ($node, $member, $at_least, $term) = @_;
+	$term //= term($node) || '0, 0, 0';
+	return sql($node, "SELECT coalesce(low::text, refusal) FROM hilo.lease('orders', 10, $at_least, $term, '$member')");
+}
+
+sub report
+{
+	my ($node, $member, $highest) = @_;
+	return sql($node, "SELECT refusal IS NULL FROM hilo.report('$member', " . term($node) . ", '{orders}', '{$highest}')");
+}
+
+sub start_copy
+{
+	my ($name, $backup, %how) = @_;
+	my $copy = PostgreSQL::Test::Cluster->new($name);
+
+	$copy->init_from_backup($how{of} // $hub, $backup, has_streaming => $how{standby} // 0);
+	$copy->start;
+	push @nodes, $copy;
+	return $copy;
+}
+
+my $restored = qr/gives no leases because it was promoted, copied, restored or left behind/;
+my @own = (q{SELECT hilo_next_number('orders')}, q{SELECT next_identity_for('companies')}, q{SELECT next_server_side_id('docs/')});
+
+is(lease($hub, 'm1', 0), 1, 'a lease');
+is(lease($hub, 'm2', 0), 11, 'one for another member');
+sql($hub, $_) for @own;
+
+#
+# A base backup, started as it is: on the same timeline, in the same term
+#
+$hub->backup('base');
+my $last = 10 + lease($hub, 'm1', 10) - 1;
+$hub->stop;
+my $copy = start_copy('copy', 'base');
+is(sql($copy, q{SELECT timeline_id FROM pg_control_checkpoint()}), 1, 'a backup that is started as it is stays on the timeline');
+for my $draw (@own)
+{
+	is(error_of($copy, 'postgres', $draw), '55000', "it does not draw: $draw");
+}
+like(lease($copy, 'm2', 20), $restored, 'and gives no lease');
+is(sql($copy, 'SELECT is_open, missing FROM hilo.hub_resume()'), 'f|{m1,m2}', 'it waits for what its members hold');
+report($copy, 'm2', 20);
+report($copy, 'm1', $last);
+is(sql($copy, 'SELECT is_open, missing FROM hilo.hub_resume(skip => 0)'), 't|{}', 'and goes on');
+cmp_ok(lease($copy, 'm1', $last), '>', $last, 'above that');
+is(error_of($copy, 'postgres', $_), '', "it draws: $_") for @own;
+$copy->restart;
+is(error_of($copy, 'postgres', $_), '', "also after a restart: $_") for @own;
+like(lease($copy, 'm1', $last), qr/^\d+$/, 'it gives leases after a restart');
+
+# A term that begins while a backup is taken is older than its end, and what follows is missing there, too.
+my $session = session($copy);
+$session->query(q{SELECT pg_backup_start('by hand', true)});
+is(sql($copy, 'SELECT is_open FROM hilo.hub_resume(again => true)'), 'f', 'a new term');
+report($copy, $_, $last) for 'm1', 'm2';
+is(sql($copy, 'SELECT is_open FROM hilo.hub_resume()'), 't', 'begins during a backup');
+sql($copy, 'CHECKPOINT');
+my $path = $copy->backup_dir . '/by_hand';
+mkdir $copy->backup_dir;
+PostgreSQL::Test::RecursiveCopy::copypath($copy->data_dir, $path,
+	filterfn => sub { $_[0] !~ m,^(?:postmaster\.(?:pid|opts)|log|backup_label.*)$, });
+my $label = $session->query('SELECT labelfile FROM pg_backup_stop(false)');
+append_to_file("$path/backup_label", "$label\n");
+$session->finish;
+sql($copy, 'SELECT pg_switch_wal()');
+# What the backup needs of the WAL.
+foreach my $segment (map { m,([0-9A-F]{24})$, } glob $copy->data_dir . '/pg_wal/*')
+{
+	File::Copy::copy($copy->data_dir . "/pg_wal/$segment", "$path/pg_wal/$segment") or die $!;
+}
+is(lease($copy, 'm1', $last) =~ /^\d+$/ ? 1 : 0, 1, 'a lease');
+$copy->stop;
+my $second = start_copy('second', 'by_hand', of => $copy);
+like(lease($second, 'm1', $last), $restored, 'a term that was begun during the backup does not count in it');
+is(error_of($second, 'postgres', $own[0]), '55000', 'nor may it draw');
+$second->stop;
+
+#
+# A standby without the newest WAL is promoted: the hub's own draws
+#
+$copy->start;
+$copy->backup('standby');
+my $standby = start_copy('standby', 'standby', of => $copy, standby => 1);
+$copy->wait_for_catchup($standby, 'replay', $copy->lsn('insert'));
+$standby->stop;
+my %before = map { $_ => [ map { /(\d+)(?:-A)?$/ } split /\n/, sql($copy, "$_ FROM generate_series(1, 300)") ] } @own;
+$copy->stop('immediate');
+$standby->start;
+$standby->promote;
+is(error_of($standby, 'postgres', $_), '55000', "promoted, it does not draw: $_") for @own;
+like(message_of($standby, 'postgres', $own[2]), qr/cannot draw server-side ids because this server was promoted/, 'in words');
+like(lease($standby, 'm1', 50_000), $restored, 'nor does it give leases');
+
+# One of its members is gone: what it had said stays in use.
+like(message_of($standby, 'postgres', q{SELECT hilo.hub_forget('m1')}), qr/55000: member "m1" has asked this hub within the last two minutes.*HINT: .*force => true/s, 'a member that has just asked is not forgotten');
+is(sql($standby, q{SELECT hilo.hub_forget('m1', force => true)}), 1, 'unless by force');
+report($standby, 'm2', 20);
+cmp_ok(sql($standby, q{SELECT max FROM hilo.hilo WHERE collection = 'orders'}), '>=', 50_000, 'the counter is above what a member had that was forgotten');
+
+# By default numbers are skipped.
+my $base = sql($standby, q{SELECT max FROM hilo.hilo WHERE collection = 'orders'});
+like(message_of($standby, 'postgres', 'SELECT hilo.hub_resume()'), qr/NOTICE: .*skip up to 1048576 numbers.*HINT: .*skip => 0/s, 'resumed, it says what it skips');
+is(sql($standby, q{SELECT max FROM hilo.hilo WHERE collection = 'orders'}) - $base, 1048576, 'a million numbers of a collection');
+cmp_ok(sql($standby, q{SELECT max FROM hilo.hilo WHERE collection = '|'}), '>=', 1048576, 'of server-side ids');
+is(sql($standby, q{SELECT max FROM hilo.hilo WHERE collection = 'companies|'}) > 1000 ? 't' : 'f', 't', 'a thousand of an identity');
+for my $draw (@own)
+{
+	my %is_old = map { $_ => 1 } $before{$draw}->@*;
+	is((grep { $is_old{$_} } map { /(\d+)(?:-A)?$/ } split /\n/, sql($standby, "$draw FROM generate_series(1, 300)")), 0, "no number comes twice: $draw");
+}
+
+#
+# An open hub
+#
+my $max = sql($standby, q{SELECT max FROM hilo.hilo WHERE collection = 'orders'});
+is(sql($standby, 'SELECT is_open FROM hilo.hub_resume()'), 't', 'an open hub is open');
+like(message_of($standby, 'postgres', 'SELECT hilo.hub_resume(1000000)'), qr/55000: this hub gives leases, so no numbers are skipped.*HINT: .*again => true/s, 'and skips nothing without being told again');
+is(sql($standby, q{SELECT max FROM hilo.hilo WHERE collection = 'orders'}), $max, 'nor has it moved');
+is(sql($standby, 'SELECT is_open, missing FROM hilo.hub_resume(1000000, again => true)'), 'f|{m2}', 'told again, it collects reports');
+report($standby, 'm2', 20);
+is(sql($standby, 'SELECT is_open FROM hilo.hub_resume(1000000, again => true)'), 't', 'and goes on once they are there');
+is(sql($standby, q{SELECT max FROM hilo.hilo WHERE collection = 'orders'}) - $max, 1000000, 'so many numbers above');
+
+# A counter of a small type loses little.
+sql($standby, q{SELECT hilo.configure('little', max_value => 32767); SELECT hilo.seed('little', 1024)});
+$max = sql($standby, q{SELECT max FROM hilo.hilo WHERE collection = 'little'});
+sql($standby, 'SELECT hilo.hub_resume(again => true)');
+report($standby, 'm2', 20);
+sql($standby, 'SELECT hilo.hub_resume()');
+is(sql($standby, q{SELECT max FROM hilo.hilo WHERE collection = 'little'}) - $max, 30, 'at most 1/1024 of what is left is skipped');
+
+$_->stop for grep { -e $_->data_dir . '/postmaster.pid' } @nodes;
+is(left_behind($_), '', $_->name . ' has left nothing behind') for @nodes;
+done_testing();
