@@ -32,6 +32,7 @@
 #include "replication/walsender_private.h"
 #include "parser/parser.h"
 #include "storage/lock.h"
+#include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
 #include "utils/acl.h"
@@ -211,6 +212,26 @@ hilo_wait_event(const char *name, uint32 *event)
 	return *event;
 #else
 	return PG_WAIT_EXTENSION;
+#endif
+}
+
+/* Get a tranche for locks in dynamic shared memory. */
+static inline int
+hilo_new_tranche(const char *name)
+{
+#if PG_VERSION_NUM >= 190000
+	return LWLockNewTrancheId(name);
+#else
+	return LWLockNewTrancheId();
+#endif
+}
+
+/* Tell this session the name of a tranche. */
+static inline void
+hilo_register_tranche(int tranche, const char *name)
+{
+#if PG_VERSION_NUM < 190000
+	LWLockRegisterTranche(tranche, name);
 #endif
 }
 

@@ -19,7 +19,7 @@ int			hilo_max_range_size = 1048576;
 int			hilo_range_duration = 1000;
 bool		hilo_auto_create = true;
 
-int			hilo_pool_size = 4096;
+int			hilo_pool_size = 1024;
 char	   *hilo_hub = "";
 int			hilo_min_lease_size = 65536;
 int			hilo_lease_timeout = 10000;
@@ -116,7 +116,7 @@ assign_part_of_id(const char *newval, void *extra)
 	hilo_settings_generation++;
 }
 
-/* Define the settings that exist on every server. */
+/* Define the settings of draws. */
 static void
 define_settings(void)
 {
@@ -160,15 +160,15 @@ define_settings(void)
 							 NULL, NULL, NULL);
 }
 
-/* Define the settings that need our shared memory. */
+/* Define the settings of the pool, and of leases. */
 static void
-define_preloaded_settings(void)
+define_server_settings(void)
 {
 	DefineCustomIntVariable("hilo.pool_size",
 							"Sets the number of collections whose unused numbers are kept in shared memory.",
-							"0 keeps none.",
+							"It is read when that memory is made, by the first session that draws after the start of the server.",
 							&hilo_pool_size, hilo_pool_size,
-							0, 1000000, PGC_POSTMASTER, 0, NULL, NULL, NULL);
+							1, 1000000, PGC_SIGHUP, 0, NULL, NULL, NULL);
 	DefineCustomStringVariable("hilo.hub",
 							   "Sets the foreign server that new collections lease their numbers from.",
 							   "It applies to collections from which nothing has been claimed here. Empty means none.",
@@ -196,7 +196,6 @@ void
 hilo_settings_init(void)
 {
 	define_settings();
-	if (process_shared_preload_libraries_in_progress)
-		define_preloaded_settings();
+	define_server_settings();
 	MarkGUCPrefixReserved("hilo");
 }

@@ -18,7 +18,6 @@
 #include "executor/tuptable.h"
 #include "postmaster/interrupt.h"
 #include "storage/bufmgr.h"
-#include "storage/ipc.h"
 #include "storage/lmgr.h"
 #include "storage/lwlock.h"
 #include "utils/builtins.h"
@@ -383,9 +382,6 @@ hilo_row_find(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
 	change->row.claimed_at = DT_NOBEGIN;
 	change->lockmode = access == HILO_ROW_READ ? AccessShareLock :
 		RowExclusiveLock;
-	if (proc_exit_inprogress &&
-		!hilo_catalog_lock_at_exit(ref->table, change->lockmode))
-		return false;
 	change->rel = hilo_row_lock_table(change->lockmode);
 	change->home = hilo_catalog_home(RelationGetRelid(change->rel));
 
