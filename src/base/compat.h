@@ -215,6 +215,17 @@ hilo_wait_event(const char *name, uint32 *event)
 #endif
 }
 
+/* Messages of which level this process logs. */
+static inline int *
+hilo_log_level(void)
+{
+#if PG_VERSION_NUM >= 190000
+	return &log_min_messages[MyBackendType];
+#else
+	return &log_min_messages;
+#endif
+}
+
 /* Get a tranche for locks in dynamic shared memory. */
 static inline int
 hilo_new_tranche(const char *name)
