@@ -37,6 +37,7 @@
 #include "storage/procarray.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
+#include "utils/guc_tables.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -57,6 +58,22 @@ hilo_guc_malloc(size_t size)
 	return guc_malloc(LOG, size);
 #else
 	return malloc(size);
+#endif
+}
+
+/*
+ * The settings, sorted by name, if the server sorts all of them again whenever one
+ * is defined; else NULL.  Later versions have a hash table.
+ */
+static inline struct config_generic **
+hilo_sorted_settings(int *count)
+{
+#if PG_VERSION_NUM >= 160000
+	*count = 0;
+	return NULL;
+#else
+	*count = GetNumConfigOptions();
+	return get_guc_variables();
 #endif
 }
 
