@@ -39,10 +39,12 @@
 #include "replication/walsender_private.h"
 #include "parser/parser.h"
 #include "storage/lock.h"
+#include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
+#include "utils/guc_tables.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -63,6 +65,22 @@ hilo_guc_malloc(size_t size)
 	return guc_malloc(LOG, size);
 #else
 	return malloc(size);
+#endif
+}
+
+/*
+ * The settings, sorted by name, if the server sorts all of them again whenever one
+ * is defined; else NULL.  Later versions have a hash table.
+ */
+static inline struct config_generic **
+hilo_sorted_settings(int *count)
+{
+#if PG_VERSION_NUM >= 160000
+	*count = 0;
+	return NULL;
+#else
+	*count = GetNumConfigOptions();
+	return get_guc_variables();
 #endif
 }
 
@@ -231,6 +249,37 @@ hilo_wait_event(const char *name, uint32 *event)
 	return *event;
 #else
 	return PG_WAIT_EXTENSION;
+#endif
+}
+
+/* Messages of which level this process logs. */
+static inline int *
+hilo_log_level(void)
+{
+#if PG_VERSION_NUM >= 190000
+	return &log_min_messages[MyBackendType];
+#else
+	return &log_min_messages;
+#endif
+}
+
+/* Get a tranche for locks in dynamic shared memory. */
+static inline int
+hilo_new_tranche(const char *name)
+{
+#if PG_VERSION_NUM >= 190000
+	return LWLockNewTrancheId(name);
+#else
+	return LWLockNewTrancheId();
+#endif
+}
+
+/* Tell this session the name of a tranche. */
+static inline void
+hilo_register_tranche(int tranche, const char *name)
+{
+#if PG_VERSION_NUM < 190000
+	LWLockRegisterTranche(tranche, name);
 #endif
 }
 

@@ -19,7 +19,7 @@ int			hilo_max_range_size = 1048576;
 int			hilo_range_duration = 1000;
 bool		hilo_auto_create = true;
 
-int			hilo_pool_size = 4096;
+int			hilo_pool_size = 1024;
 char	   *hilo_hub = "";
 int			hilo_min_lease_size = 65536;
 int			hilo_lease_timeout = 10000;
@@ -116,87 +116,196 @@ assign_part_of_id(const char *newval, void *extra)
 	hilo_settings_generation++;
 }
 
-/* Define the settings that exist on every server. */
-static void
-define_settings(void)
+/*
+ * Defining
+ *
+ * Version 15 sorts all settings again whenever one is defined.  That takes 589,000
+ * instructions each time, so our settings would cost a connection more than all
+ * else that it does.  It takes a tenth of that if they are sorted already.  So
+ * ours are defined in the order of their names, while the settings that belong
+ * behind them are hidden by copies of the one before them.  Those that have a
+ * placeholder are defined first, because they take its place without a sort.
+ */
+
+/* More than there are settings. */
+#define MAX_SETTINGS	32
+
+static const char *defined[MAX_SETTINGS];
+static int	defined_count = 0;
+
+/*
+ * True if a setting has to be defined now, and was not before: any one, or only
+ * one that has a placeholder.
+ */
+static bool
+is_next(const char *name, bool with_placeholder)
 {
-	DefineCustomStringVariable("hilo.node_tag",
-							   "Sets the tag of this server, which follows the number in an id.",
-							   "A tag consists of letters, digits and underscores. If it is empty, ids have no tag.",
-							   &hilo_node_tag, hilo_node_tag, PGC_SUSET, 0,
-							   check_node_tag, assign_node_tag, NULL);
-	DefineCustomStringVariable("hilo.server_prefix",
-							   "Sets the text that precedes the number in an id.",
-							   NULL,
-							   &hilo_server_prefix, hilo_server_prefix,
-							   PGC_SUSET, 0,
-							   check_server_prefix, assign_server_prefix, NULL);
-	DefineCustomStringVariable("hilo.identity_parts_separator",
-							   "Sets the character between collection and number.",
-							   NULL,
-							   &hilo_identity_parts_separator,
-							   hilo_identity_parts_separator, PGC_SUSET, 0,
-							   check_separator, assign_part_of_id, NULL);
-	DefineCustomIntVariable("hilo.range_size",
-							"Sets the smallest number of ids claimed at a time.",
-							"If it exceeds hilo.max_range_size, that setting takes precedence.",
-							&hilo_min_range_size, hilo_min_range_size,
-							1, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
-	DefineCustomIntVariable("hilo.max_range_size",
-							"Sets the largest number of ids claimed at a time.",
-							NULL,
-							&hilo_max_range_size, hilo_max_range_size,
-							1, INT_MAX, PGC_SUSET, 0, NULL, NULL, NULL);
-	DefineCustomIntVariable("hilo.range_duration",
-							"Sets how long a session's range should last.",
-							"The next range doubles when the last one was used up sooner, and halves when it lasted more than twice as long.",
-							&hilo_range_duration, hilo_range_duration,
-							0, INT_MAX, PGC_USERSET, GUC_UNIT_MS,
-							NULL, NULL, NULL);
-	DefineCustomBoolVariable("hilo.auto_create",
-							 "Lets draws create collections and identities.",
-							 "If off, hilo.attach(), hilo.seed() and the like create them.",
-							 &hilo_auto_create, hilo_auto_create, PGC_SUSET, 0,
-							 NULL, NULL, NULL);
+	for (int i = 0; i < defined_count; i++)
+	{
+		if (strcmp(defined[i], name) == 0)
+			return false;
+	}
+	if (with_placeholder && GetConfigOption(name, true, false) == NULL)
+		return false;
+	Assert(defined_count < MAX_SETTINGS);
+	defined[defined_count++] = name;
+	return true;
 }
 
-/* Define the settings that need our shared memory. */
+/* Define settings, in the order of their names. */
 static void
-define_preloaded_settings(void)
+define_settings(bool with_placeholder)
 {
-	DefineCustomIntVariable("hilo.pool_size",
-							"Sets the number of collections whose unused numbers are kept in shared memory.",
-							"0 keeps none.",
-							&hilo_pool_size, hilo_pool_size,
-							0, 1000000, PGC_POSTMASTER, 0, NULL, NULL, NULL);
-	DefineCustomStringVariable("hilo.hub",
-							   "Sets the foreign server that new collections lease their numbers from.",
-							   "It applies to collections from which nothing has been claimed here. Empty means none.",
-							   &hilo_hub, hilo_hub, PGC_SUSET, 0,
-							   check_hub, NULL, NULL);
-	DefineCustomIntVariable("hilo.lease_size",
-							"Sets the smallest number of ids leased at a time.",
-							"hilo.lease_from() can override it for a collection.",
-							&hilo_min_lease_size, hilo_min_lease_size,
-							1, INT_MAX, PGC_SUSET, 0, NULL, NULL, NULL);
-	DefineCustomIntVariable("hilo.lease_timeout",
-							"Sets how long to wait for a connection to a hub, and for its answer.",
-							"For the connection, the option connect_timeout of the server or user mapping takes precedence.",
-							&hilo_lease_timeout, hilo_lease_timeout,
-							1, INT_MAX, PGC_SUSET, GUC_UNIT_MS,
-							NULL, NULL, NULL);
-	DefineCustomBoolVariable("hilo.hub_auto_resume",
-							 "Lets this server give leases right after a promotion.",
-							 "Set it only where standbys are synchronous, so that no promotion can lose a commit.",
-							 &hilo_hub_auto_resume, hilo_hub_auto_resume,
-							 PGC_SUSET, 0, NULL, NULL, NULL);
+	if (is_next("hilo.auto_create", with_placeholder))
+		DefineCustomBoolVariable("hilo.auto_create",
+								 "Lets draws create collections and identities.",
+								 "If off, hilo.attach(), hilo.seed() and the like create them.",
+								 &hilo_auto_create, hilo_auto_create, PGC_SUSET, 0,
+								 NULL, NULL, NULL);
+	if (is_next("hilo.hub", with_placeholder))
+		DefineCustomStringVariable("hilo.hub",
+								   "Sets the foreign server that new collections lease their numbers from.",
+								   "It applies to collections from which nothing has been claimed here. Empty means none.",
+								   &hilo_hub, hilo_hub, PGC_SUSET, 0,
+								   check_hub, NULL, NULL);
+	if (is_next("hilo.hub_auto_resume", with_placeholder))
+		DefineCustomBoolVariable("hilo.hub_auto_resume",
+								 "Lets this server give leases right after a promotion.",
+								 "Set it only where standbys are synchronous, so that no promotion can lose a commit.",
+								 &hilo_hub_auto_resume, hilo_hub_auto_resume,
+								 PGC_SUSET, 0, NULL, NULL, NULL);
+	if (is_next("hilo.identity_parts_separator", with_placeholder))
+		DefineCustomStringVariable("hilo.identity_parts_separator",
+								   "Sets the character between collection and number.",
+								   NULL,
+								   &hilo_identity_parts_separator,
+								   hilo_identity_parts_separator, PGC_SUSET, 0,
+								   check_separator, assign_part_of_id, NULL);
+	if (is_next("hilo.lease_size", with_placeholder))
+		DefineCustomIntVariable("hilo.lease_size",
+								"Sets the smallest number of ids leased at a time.",
+								"hilo.lease_from() can override it for a collection.",
+								&hilo_min_lease_size, hilo_min_lease_size,
+								1, INT_MAX, PGC_SUSET, 0, NULL, NULL, NULL);
+	if (is_next("hilo.lease_timeout", with_placeholder))
+		DefineCustomIntVariable("hilo.lease_timeout",
+								"Sets how long to wait for a connection to a hub, and for its answer.",
+								"For the connection, the option connect_timeout of the server or user mapping takes precedence.",
+								&hilo_lease_timeout, hilo_lease_timeout,
+								1, INT_MAX, PGC_SUSET, GUC_UNIT_MS,
+								NULL, NULL, NULL);
+	if (is_next("hilo.max_range_size", with_placeholder))
+		DefineCustomIntVariable("hilo.max_range_size",
+								"Sets the largest number of ids claimed at a time.",
+								NULL,
+								&hilo_max_range_size, hilo_max_range_size,
+								1, INT_MAX, PGC_SUSET, 0, NULL, NULL, NULL);
+	if (is_next("hilo.node_tag", with_placeholder))
+		DefineCustomStringVariable("hilo.node_tag",
+								   "Sets the tag of this server, which follows the number in an id.",
+								   "A tag consists of letters, digits and underscores. If it is empty, ids have no tag.",
+								   &hilo_node_tag, hilo_node_tag, PGC_SUSET, 0,
+								   check_node_tag, assign_node_tag, NULL);
+	if (is_next("hilo.pool_size", with_placeholder))
+		DefineCustomIntVariable("hilo.pool_size",
+								"Sets the number of collections whose unused numbers are kept in shared memory.",
+								"It is read when that memory is made, by the first session that draws after the start of the server.",
+								&hilo_pool_size, hilo_pool_size,
+								1, 1000000, PGC_SIGHUP, 0, NULL, NULL, NULL);
+	if (is_next("hilo.range_duration", with_placeholder))
+		DefineCustomIntVariable("hilo.range_duration",
+								"Sets how long a session's range should last.",
+								"The next range doubles when the last one was used up sooner, and halves when it lasted more than twice as long.",
+								&hilo_range_duration, hilo_range_duration,
+								0, INT_MAX, PGC_USERSET, GUC_UNIT_MS,
+								NULL, NULL, NULL);
+	if (is_next("hilo.range_size", with_placeholder))
+		DefineCustomIntVariable("hilo.range_size",
+								"Sets the smallest number of ids claimed at a time.",
+								"If it exceeds hilo.max_range_size, that setting takes precedence.",
+								&hilo_min_range_size, hilo_min_range_size,
+								1, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
+	if (is_next("hilo.server_prefix", with_placeholder))
+		DefineCustomStringVariable("hilo.server_prefix",
+								   "Sets the text that precedes the number in an id.",
+								   NULL,
+								   &hilo_server_prefix, hilo_server_prefix,
+								   PGC_SUSET, 0,
+								   check_server_prefix, assign_server_prefix, NULL);
+}
+
+/*
+ * Put the settings back that were hidden from a place on, and sort those that
+ * were added behind them into the others.
+ */
+static void
+show_settings(int first, struct config_generic **hidden, int hidden_count)
+{
+	int			count;
+	struct config_generic **all = hilo_sorted_settings(&count);
+	int			added = count - first - hidden_count;
+
+	memmove(all + first, all + first + hidden_count, added * sizeof(*all));
+	memcpy(all + first + added, hidden, hidden_count * sizeof(*all));
+	for (int i = first + 1; i < count; i++)
+	{
+		struct config_generic *setting = all[i];
+		int			place = i;
+
+		for (; place > first && pg_strcasecmp(all[place - 1]->name, setting->name) > 0; place--)
+			all[place] = all[place - 1];
+		all[place] = setting;
+	}
+}
+
+/* Define settings while those from a place on are hidden. */
+static void
+define_at_end(int first, struct config_generic **hidden, int hidden_count)
+{
+	PG_TRY();
+	{
+		define_settings(false);
+	}
+	PG_CATCH();
+	{
+		show_settings(first, hidden, hidden_count);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	show_settings(first, hidden, hidden_count);
+}
+
+/* Define all settings without having them sorted each time. */
+static void
+define_sorted_settings(void)
+{
+	int			first = 0;
+	int			count;
+	struct config_generic **all;
+	struct config_generic **hidden;
+
+	define_settings(true);
+	all = hilo_sorted_settings(&count);
+	while (first < count && pg_strcasecmp(all[first]->name, "hilo.") < 0)
+		first++;
+	Assert(first > 0);
+
+	hidden = palloc((count - first) * sizeof(*all));
+	memcpy(hidden, all + first, (count - first) * sizeof(*all));
+	for (int i = first; i < count; i++)
+		all[i] = all[first - 1];
+	define_at_end(first, hidden, count - first);
+	pfree(hidden);
 }
 
 void
 hilo_settings_init(void)
 {
-	define_settings();
-	if (process_shared_preload_libraries_in_progress)
-		define_preloaded_settings();
+	int			count;
+
+	if (hilo_sorted_settings(&count) == NULL)
+		define_settings(false);
+	else
+		define_sorted_settings();
 	MarkGUCPrefixReserved("hilo");
 }

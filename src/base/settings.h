@@ -31,11 +31,8 @@ extern bool hilo_auto_create;	/* true: a draw may create a counter */
 extern bool hilo_has_own_tag(void);
 extern bool hilo_has_own_prefix(void);
 
-/*
- * If the library is not in shared_preload_libraries, these settings do not
- * exist, and the variables keep their defaults.
- */
-extern int	hilo_pool_size;		/* collections */
+extern int	hilo_pool_size;		/* collections; read when the memory of the
+								 * pool is made */
 extern char *hilo_hub;			/* server to lease new collections from */
 extern int	hilo_min_lease_size;	/* hilo.lease_size */
 extern int	hilo_lease_timeout; /* milliseconds */

@@ -445,30 +445,6 @@ hilo_catalog_name_index(HiloTable which)
 	return index;
 }
 
-bool
-hilo_catalog_lock_at_exit(Oid expected, LOCKMODE lockmode)
-{
-	OurTable   *table = &tables[HILO_TABLE_COUNTERS];
-	Relation	rel;
-	bool		locked = true;
-
-	if (table->oid != expected || !ConditionalLockRelationOid(expected, lockmode))
-		return false;
-	rel = try_relation_open(expected, NoLock);
-	if (rel == NULL)
-		return false;
-	foreach_oid(index, RelationGetIndexList(rel))
-		locked = locked && ConditionalLockRelationOid(index, AccessShareLock);
-
-	/* Opening it must neither raise an error nor look for another table. */
-	if (locked && !table->is_current)
-		table->is_current = lost_column(table, rel) == NULL &&
-			rel->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT &&
-			check_indexes(table, rel) == NULL;
-	relation_close(rel, NoLock);
-	return locked && table->is_current && OidIsValid(table->name_index);
-}
-
 Snapshot
 hilo_snapshot_now(Oid table, CommandId command)
 {

@@ -68,14 +68,6 @@ extern Oid	hilo_catalog_table(HiloTable table);
 extern Relation hilo_catalog_open(HiloTable table, LOCKMODE lockmode);
 
 /*
- * For the counters' table in a backend that is about to exit: lock the table and
- * its indexes until the end of the transaction, so that opening them does not wait.
- * False if that would wait, or raise an error, or if the table's OID is not the
- * expected one.
- */
-extern bool hilo_catalog_lock_at_exit(Oid expected, LOCKMODE lockmode);
-
-/*
  * OID of the valid index on the table's name column, which is unique in a table
  * whose rows change in place.  The table must be open.  Raises an error if
  * there is no such index.

@@ -345,6 +345,7 @@ hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
 	if (unlikely((row->flags & (HILO_ROW_LEASED | HILO_ROW_ORDERED | request->unless)) !=
 				 (request->ordered ? HILO_ROW_ORDERED : 0) ||
 				 (request->only && row->max > request->above) ||
+				 (request->ordered && row->epoch != request->epoch) ||
 				 (request->size == 0 && request->keep == 0) ||
 				 (request->leasing != HILO_LEASE_NONE &&
 				  hilo_counter_is_for_hub(ref, row, request->leasing))))
@@ -421,20 +422,17 @@ hilo_counter_holds(const HiloRow *row, const HiloClaim *claim)
  */
 
 /*
- * True if the numbers are the rest of the newest claim of this row.  A client's
- * claim is none any more once anything has happened since.
+ * True if the numbers are the rest of the newest claim of this row, which is a
+ * client's, and nothing has happened since.
  */
 static bool
 is_rest(const HiloRow *row, const HiloClaim *rest)
 {
 	if (row->max != rest->range.high || row->claim_low == 0 ||
-		row->claim_low > rest->range.low)
+		row->claim_low > rest->range.low || row->claim == 0)
 		return false;
-	if (rest->home != 0)
-		return row->home == rest->home && row->epoch == rest->epoch;
-	return row->claim != 0 &&
-		(rest->token != 0 ? rest->token == row->claim :
-		 (row->flags & HILO_ROW_NEW_END) != 0);
+	return rest->token != 0 ? rest->token == row->claim :
+		(row->flags & HILO_ROW_NEW_END) != 0;
 }
 
 bool

@@ -74,7 +74,7 @@ extern void hilo_counter_size(HiloRangeRequest *request, const HiloRow *row);
  * hilo.auto_create is off.  Returns false, having changed nothing, if the
  * collection is ordered, the numbers are or should be leased from a hub, the
  * number that is requested is claimed already, the size is 0, or the row has one of
- * the flags request->unless.  Sets the size of the request as above; *row is the row after
+ * the flags request->unless, or another epoch than an ordered request.  Sets the size of the request as above; *row is the row after
  * that.
  *
  * A request that is for an ordered collection creates none, and is refused by
@@ -106,12 +106,10 @@ extern bool hilo_counter_read(HiloRowRef *ref, HiloRow *row);
 extern bool hilo_counter_holds(const HiloRow *row, const HiloClaim *claim);
 
 /*
- * Give the rest of a claim back to the counter if the claim is still the newest.
- * Returns whether it was; after an error nothing has changed.  Not flushed:
- * losing the change costs only a gap.
- *
- * A claim without a home is a client's.  It must be the newest and have that
- * token; with token 0 its end must be one that was never handed out before.
+ * Give the rest of a client's claim back to the counter if the claim is still the
+ * newest: it must have that token; with token 0 its end must be one that was never
+ * handed out before.  Returns whether it was; after an error nothing has changed.
+ * Not flushed: losing the change costs only a gap.
  */
 extern bool hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *rest);
 

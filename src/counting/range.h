@@ -48,7 +48,8 @@ typedef struct HiloRangeRequest
 	int			unless;			/* and HILO_ROW_... with which nothing is
 								 * claimed */
 	bool		only;			/* true: above + 1, unless it is claimed */
-	bool		ordered;		/* true: for an ordered collection */
+	bool		ordered;		/* true: for an ordered collection, whose row */
+	int64		epoch;			/* has to have this epoch */
 	bool		for_client;		/* true: the claim has a token, and whoever
 								 * knows it can give the claim back */
 	bool		for_statement;	/* true: shown by a statement that may follow

@@ -18,7 +18,6 @@
 #include "executor/tuptable.h"
 #include "postmaster/interrupt.h"
 #include "storage/bufmgr.h"
-#include "storage/ipc.h"
 #include "storage/lmgr.h"
 #include "storage/lwlock.h"
 #include "utils/builtins.h"
@@ -383,9 +382,6 @@ hilo_row_find(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
 	change->row.claimed_at = DT_NOBEGIN;
 	change->lockmode = access == HILO_ROW_READ ? AccessShareLock :
 		RowExclusiveLock;
-	if (proc_exit_inprogress &&
-		!hilo_catalog_lock_at_exit(ref->table, change->lockmode))
-		return false;
 	change->rel = hilo_row_lock_table(change->lockmode);
 	change->home = hilo_catalog_home(RelationGetRelid(change->rel));
 
@@ -518,33 +514,46 @@ hilo_row_flush_here(XLogRecPtr lsn)
 	HILO_FAILURE_POINT("after flush");
 }
 
-/*
- * A wait for standbys that is canceled ends with only a warning.  If they have
- * not reached the LSN now, either it was, or none are required.  Which of these,
- * the server says by the same function: one that would wait consumes a cancel
- * request.
- */
-static void
-check_not_canceled(XLogRecPtr lsn)
-{
-	bool		pending = QueryCancelPending;
-	bool		waits;
+/* Whether the server has warned while this session waited for standbys. */
+static bool standbys_warned = false;
+static emit_log_hook_type next_log_hook = NULL;
 
-	if (standbys_have(lsn))
-		return;
+/* Log hook while this session waits for standbys. */
+static void
+catch_warning(ErrorData *error)
+{
+	if (error->elevel == WARNING)
+	{
+		standbys_warned = true;
+		error->output_to_server = error->output_to_client = false;
+	}
+	else if (next_log_hook != NULL)
+		next_log_hook(error);
+}
+
+/*
+ * Wait as a commit does.  Returns whether the wait was cut short.
+ *
+ * The server only warns then, and consumes the request to cancel.  The warning
+ * is all that tells this, so it must reach our hook whatever the settings are; and
+ * nobody else, because it says that the transaction has committed.
+ */
+static bool
+wait_for_standbys(XLogRecPtr lsn)
+{
+	int		   *level = hilo_log_level();
+	int			old_level = *level;
+
 	HOLD_INTERRUPTS();
-	QueryCancelPending = true;
+	next_log_hook = emit_log_hook;
+	emit_log_hook = catch_warning;
+	*level = WARNING;
+	standbys_warned = false;
 	SyncRepWaitForLSN(lsn, false);
-	waits = !QueryCancelPending;
-	QueryCancelPending = pending;
+	*level = old_level;
+	emit_log_hook = next_log_hook;
 	RESUME_INTERRUPTS();
-	if (!waits && !ProcDiePending)
-		return;
-	CHECK_FOR_INTERRUPTS();
-	ereport(ERROR,
-			(errcode(ERRCODE_QUERY_CANCELED),
-			 errmsg("canceled the wait for a synchronous standby"),
-			 errdetail("The change has been made on this server, but the standby may not know of it. Numbers claimed are not handed out.")));
+	return standbys_warned || ProcDiePending;
 }
 
 void
@@ -553,12 +562,13 @@ hilo_row_flush(XLogRecPtr lsn)
 	if (XLogRecPtrIsInvalid(lsn))
 		return;
 	hilo_row_flush_here(lsn);
-
-	HOLD_INTERRUPTS();
-	SyncRepWaitForLSN(lsn, false);
-	RESUME_INTERRUPTS();
-	if (SyncRepRequested() && (SyncRepStandbyNames[0] != '\0' || ConfigReloadPending))
-		check_not_canceled(lsn);
+	if (!SyncRepRequested() || !wait_for_standbys(lsn))
+		return;
+	CHECK_FOR_INTERRUPTS();
+	ereport(ERROR,
+			(errcode(ERRCODE_QUERY_CANCELED),
+			 errmsg("canceled the wait for a synchronous standby"),
+			 errdetail("The change has been made on this server, but the standby may not know of it. Numbers claimed are not handed out.")));
 }
 
 void

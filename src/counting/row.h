@@ -129,9 +129,8 @@ extern int64 hilo_random_number(void);
 
 /*
  * Lock the table and the row.  Returns false, holding nothing, if the row does
- * not exist (never with HILO_ROW_CREATE).  In a backend that is about to exit it
- * waits for no lock on the table and its indexes, and looks only in the table in
- * which the row was seen: false, too, if that is impossible.  Raises an error in a transaction that has rewritten the table.  A row just created is zeroed
+ * not exist (never with HILO_ROW_CREATE).  Raises an error in a transaction that
+ * has rewritten the table.  A row just created is zeroed
  * except for epoch, max_value and times.
  *
  * For a change, a row that came from elsewhere, with a copy of the database or an

@@ -269,8 +269,6 @@ hilo_make_ordered(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("another session of this database is making a collection ordered"),
 				 errhint("Try again when it has finished.")));
-	hilo_pool_require("cannot use ordered collection \"%s\" without a pool",
-					  collection.ref.name);
 	if (hilo_collection_row(&collection)->flags & HILO_ROW_SETTLED)
 		ereport(NOTICE,
 				(errmsg("collection \"%s\" is ordered already",

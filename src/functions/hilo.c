@@ -9,9 +9,9 @@
 
 #include "base/compat.h"
 #include "base/settings.h"
+#include "counting/catalog.h"
 #include "servers/citus.h"
 #include "sequences/setting.h"
-#include "shared/pool.h"
 
 PG_MODULE_MAGIC;
 
@@ -24,5 +24,4 @@ _PG_init(void)
 	hilo_settings_init();
 	hilo_catalog_init();
 	hilo_citus_init();
-	hilo_pool_init();
 }

@@ -226,7 +226,7 @@ hilo_hub_check_draw(HiloRowRef *ref)
 bool
 hilo_hub_requires_all_standbys(void)
 {
-	const		SyncRepConfigData *config = SyncRepConfig;
+	const SyncRepConfigData *config = SyncRepConfig;
 	const char *name;
 
 	if (max_wal_senders == 0 || config == NULL ||

@@ -94,7 +94,7 @@ hilo_lease_prevent_on_worker(HiloRowRef *ref, const char *function)
 	HiloRow		row;
 	bool		is_known;
 
-	if (!hilo_has_pool || !hilo_citus_is_worker() || hilo_hub[0] != '\0')
+	if (!hilo_citus_is_worker() || hilo_hub[0] != '\0')
 		return;
 	(void) hilo_counter_read(ref, &row);
 	if ((row.flags & HILO_ROW_LEASED) ? !is_coordinator(NameStr(row.hub)) :
@@ -724,7 +724,6 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 				 errmsg("\"%s\" has used up its leases and no longer has a hub",
 						name),
 				 errhint("Lease it again with hilo.lease_from(), or force a seed above all numbers that other servers draw, to count here.")));
-	hilo_pool_require("cannot lease numbers of \"%s\" without a pool", name);
 
 	switch (hilo_pool_wait_to_ask(name, true, &state))
 	{
@@ -848,8 +847,7 @@ hilo_lease_worker(Datum database)
 	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(database),
 											  InvalidOid, 0);
 	tag = hilo_task_tag(HILO_FETCH_LEASES);
-	if (!hilo_has_pool ||
-		LockAcquire(&tag, ExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
+	if (LockAcquire(&tag, ExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
 		return;
 	before_shmem_exit(end_worker, (Datum) 0);
 	SetConfigOption("lock_timeout", psprintf("%dms", Min(hilo_lease_timeout, WORKER_TIMEOUT_MS)),
@@ -902,7 +900,6 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 					 errdetail("Names that contain \"|\" are reserved.")));
 		(void) get_foreign_server_oid(server, false);
 	}
-	hilo_pool_require("cannot lease numbers of \"%s\" without a pool", ref->name);
 
 	ask_hub(&question, &answer);
 	if (answer.sqlstate == 0)

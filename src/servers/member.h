@@ -26,11 +26,9 @@
 static inline HiloLeasing
 hilo_leasing(void)
 {
-	bool		on_worker = hilo_citus_is_worker();
-
-	if (hilo_hub[0] == '\0' && !(on_worker && hilo_has_pool))
-		return HILO_LEASE_NONE;
-	return on_worker ? HILO_LEASE_ALL : HILO_LEASE_NEW;
+	if (hilo_citus_is_worker())
+		return HILO_LEASE_ALL;
+	return hilo_hub[0] == '\0' ? HILO_LEASE_NONE : HILO_LEASE_NEW;
 }
 
 /*

@@ -91,8 +91,6 @@ refill_ordered(HiloCollection *collection, int64 count)
 	uint64		generation = hilo_row_generation;
 
 	CHECK_FOR_INTERRUPTS();
-	hilo_pool_require("cannot use ordered collection \"%s\" without a pool",
-					  collection->ref.name);
 	check_is_counted_here(collection);
 	if (count > 0)
 		hilo_hub_check_draw(&collection->ref);
@@ -211,14 +209,13 @@ hilo_collection_take(HiloCollection *collection, HiloRangeRequest *request,
 	for (;;)
 	{
 		request->leasing = hilo_leasing();
-		if (hilo_has_pool &&
-			((row->flags & HILO_ROW_LEASED) ||
+		if (((row->flags & HILO_ROW_LEASED) ||
 			 hilo_pool_highest(collection->ref.name, NULL) > 0) &&
 			take_pooled(collection, request, claim))
 			return true;
 
 		/* From a leased collection, which was just read, nothing is claimed. */
-		if (!hilo_has_pool || !(row->flags & HILO_ROW_LEASED))
+		if (!(row->flags & HILO_ROW_LEASED))
 		{
 			uint64		generation = hilo_row_generation;
 			bool		claimed;
@@ -295,9 +292,9 @@ revalidate(HiloEntry *entry)
 }
 
 /*
- * Claim or take a range.  Sizes follow the session's rate; but where there is a
- * pool, which takes the rest of a claim, not more than the session has drawn so
- * far: many sessions draw only one number.  Within a session numbers increase,
+ * Claim or take a range.  Sizes follow the session's rate; but it keeps no more
+ * than it has drawn so far, and the pool takes the rest: many sessions draw only
+ * one number.  Without a pool it keeps all.  Within a session numbers increase,
  * provided that the pool has higher ones.
  */
 static bool
@@ -312,7 +309,7 @@ claim_range(HiloEntry *entry, int unless, int64 above, HiloClaim *claim)
 		.last_size = entry->growth.size,
 		.age = now - entry->growth.claimed_at,
 		.duration = hilo_range_duration * INT64CONST(1000),
-		.keep = hilo_has_pool ? Max(drawn, 1) : PG_INT64_MAX,
+		.keep = hilo_pool_open() ? Max(drawn, 1) : PG_INT64_MAX,
 		.unless = unless
 	};
 
@@ -374,14 +371,11 @@ hilo_entry_release(HiloEntry *entry)
 		revalidate(entry);
 	count = hilo_entry_unused(entry);
 
-	/* This either raises an error and has changed nothing, or succeeds. */
 	if (count > 0)
 	{
 		rest = entry->range.claim;
 		rest.range.low = entry->range.last + 1;
-		went_back = hilo_has_pool ?
-			hilo_pool_put(entry->collection.ref.name, &rest, false) :
-			hilo_counter_give_back(&entry->collection.ref, &rest);
+		went_back = hilo_pool_put(entry->collection.ref.name, &rest, false);
 	}
 	HILO_KILL_POINT("given back");
 	hilo_entry_forget(entry);
@@ -425,34 +419,22 @@ hilo_entries_in_use(void)
 }
 
 /*
- * Exit callback: put everything into the pool, which needs no transaction, or
- * give it back, without waiting for a lock on the table.  The connection may
- * end at any point, so first get into a state in which tables can be opened.
- * Assigns no transaction id, and flushes nothing.
+ * Exit callback: put everything into the pool.  The connection may end at any
+ * point, so no table can be read, and no WAL written: a walsender outlives the
+ * shutdown checkpoint, after which nothing may be logged.  The shared memory of
+ * the pool is unmapped only after such callbacks.
  */
 static void
 release_at_exit(int code, Datum arg)
 {
-	if (!hilo_has_pool)
-	{
-		AbortOutOfAnyTransaction();
-		StartTransactionCommand();
-		HILO_FAILURE_POINT("at exit");
-	}
 	(void) hilo_entries_release();
-	if (!hilo_has_pool)
-		CommitTransactionCommand();
 }
 
 /*
  * Entries
  */
 
-/*
- * Create the table of entries, and make sure that ranges go back at exit; but
- * not those of a walsender, which outlives the shutdown checkpoint, after which
- * nothing may be logged.
- */
+/* Create the table of entries, and make sure that ranges go back at exit. */
 static void
 create_entries(void)
 {
@@ -466,8 +448,7 @@ create_entries(void)
 													   ALLOCSET_DEFAULT_SIZES);
 	entries = hash_create("hilo collections", 64, &ctl,
 						  HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
-	if (!am_walsender)
-		before_shmem_exit(release_at_exit, (Datum) 0);
+	before_shmem_exit(release_at_exit, (Datum) 0);
 }
 
 HiloEntry *
@@ -615,8 +596,6 @@ check_has_horizon(const HiloCollection *collection)
 				 errmsg("collection \"%s\" is not ordered yet", name),
 				 errdetail("Transactions may hold numbers that were not drawn in order."),
 				 errhint("CALL hilo.make_ordered() waits for them; if it was interrupted, call it again.")));
-	hilo_pool_require("cannot use ordered collection \"%s\" without a pool",
-					  collection->ref.name);
 }
 
 void
@@ -704,8 +683,6 @@ hilo_collection_configure(HiloCollection *collection,
 {
 	if (options->ordered)
 	{
-		hilo_pool_require("cannot use ordered collection \"%s\" without a pool",
-						  collection->ref.name);
 		hilo_collection_read(collection);
 		check_is_counted_here(collection);
 		hilo_members_lock(collection->ref.name, false);

@@ -5,7 +5,7 @@
  *	  collection, the pool, the row, or a hub.
  *
  * Ranges belong to the connection: transactions, DISCARD ALL and SET ROLE do not
- * affect them, and the unused numbers go back when it ends.  Entries are never
+ * affect them, and the unused numbers go into the pool when it ends.  Entries are never
  * freed, so a pointer to one stays valid for the life of the backend.
  *
  *-------------------------------------------------------------------------
@@ -208,8 +208,8 @@ hilo_entry_forget(HiloEntry *entry)
 }
 
 /*
- * Give the unused numbers of an entry back, and forget its range.  Returns how
- * many of them went back.
+ * Put the unused numbers of an entry into the pool, and forget its range.  Returns
+ * how many of them are there.
  */
 extern int64 hilo_entry_release(HiloEntry *entry);
 

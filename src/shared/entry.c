@@ -1,49 +1,64 @@
 /*-------------------------------------------------------------------------
  *
  * entry.c
- *	  The entries in shared memory: look-up, room for new ones, turns, and the
- *	  hooks.
+ *	  Entries in shared memory: look-up, room for new ones, and turns.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "catalog/objectaccess.h"
-#include "catalog/pg_database.h"
+#include <sys/stat.h>
+
 #include "common/hashfn.h"
 #include "storage/ipc.h"
-#include "storage/shmem.h"
 
 #include "base/compat.h"
 #include "base/settings.h"
 #include "shared/entry.h"
-
-#define TRANCHE_NAME	"hilo"
+#include "shared/segment.h"
 
 /* One collection in this many can be ordered, but at least MIN_RINGS. */
 #define ENTRIES_PER_RING	64
 #define MIN_RINGS			8
 
-/* The others wait for a turn for this many times hilo.lease_timeout. */
+/* The others wait for a turn for this many times hilo.lease_timeout, */
 #define PATIENCE		5
 
-/*
- * The shared memory; the rings follow.  First come the hilo.pool_size entries for
- * pools, then those with a ring.
- */
+/* or so many milliseconds if the numbers are of an ordered collection. */
+#define PATIENCE_IN_ORDER	HILO_TEST_VALUE("test.order_timeout", 60000)
+
+/* Another one whenever the meaning of what is in the segment changes. */
+#define LAYOUT			1
+
+/* The entries of one kind: distances are from the start of the segment. */
+typedef struct Shelf
+{
+	int			count;
+	int			hand;			/* where the search for room goes on */
+	Size		entry_size;
+	Size		entries;		/* distance of the first one */
+	Size		buckets;		/* distance of the buckets: by the hash of a
+								 * name, the number of the first entry; -1:
+								 * none */
+} Shelf;
+
+/* What the segment begins with; entries and buckets follow. */
 typedef struct Set
 {
-	LWLock	   *lock;			/* protects which names the entries have */
-	int			hands[2];		/* where the search for room goes on, without
-								 * and with a ring */
-	HiloShared	entries[FLEXIBLE_ARRAY_MEMBER];
+	HiloSegment segment;
+	LWLock		lock;			/* protects which names the entries have */
+	Shelf		shelves[HILO_KINDS];
 } Set;
 
+/* The segment, once this session has attached to it. */
 static Set *set = NULL;
-bool		hilo_has_pool = false;
-static shmem_request_hook_type next_request_hook = NULL;
-static shmem_startup_hook_type next_startup_hook = NULL;
-static object_access_hook_type next_access_hook = NULL;
+
+/* Why it has not. */
+static HiloSegmentState set_state = HILO_SEGMENT_NOT_MADE;
+
+/*
+ * The set
+ */
 
 static int
 ring_count(void)
@@ -51,154 +66,358 @@ ring_count(void)
 	return Min(hilo_pool_size, Max(MIN_RINGS, hilo_pool_size / ENTRIES_PER_RING));
 }
 
-static int
-entry_count(void)
+/*
+ * Lay the entries of one kind out from a distance on.  Returns the distance
+ * behind them.
+ */
+static Size
+lay_out(Shelf *shelf, int count, Size entry_size, Size distance)
 {
-	return hilo_pool_size + ring_count();
+	shelf->count = count;
+	shelf->entry_size = MAXALIGN(entry_size);
+	shelf->entries = MAXALIGN(distance);
+	shelf->buckets = add_size(shelf->entries,
+							  mul_size(count, shelf->entry_size));
+	return add_size(shelf->buckets, mul_size(count, sizeof(int)));
+}
+
+/* Lay out everything.  Returns the size of the segment. */
+static Size
+lay_out_all(Shelf *shelves)
+{
+	Size		distance = sizeof(Set);
+
+	distance = lay_out(&shelves[HILO_POOL], hilo_pool_size, sizeof(HiloPool), distance);
+	return lay_out(&shelves[HILO_RING], ring_count(), hilo_ring_size(), distance);
+}
+
+static inline HiloShared *
+entry_at(const Shelf *shelf, int i)
+{
+	return (HiloShared *) ((char *) set + shelf->entries + i * shelf->entry_size);
+}
+
+static inline int *
+buckets_of(const Shelf *shelf)
+{
+	return (int *) ((char *) set + shelf->buckets);
+}
+
+/* Initialize a segment, which is zeroed behind what it begins with. */
+static void
+initialize_set(HiloSegment *segment)
+{
+	Set		   *attached = set;
+
+	set = (Set *) segment;
+	(void) lay_out_all(set->shelves);
+	LWLockInitialize(&set->lock, segment->tranche);
+	for (HiloKind kind = HILO_POOL; kind < HILO_KINDS; kind++)
+	{
+		const Shelf *shelf = &set->shelves[kind];
+
+		for (int i = 0; i < shelf->count; i++)
+		{
+			HiloShared *it = entry_at(shelf, i);
+
+			LWLockInitialize(&it->lock, segment->tranche);
+			ConditionVariableInit(&it->turn_done);
+			buckets_of(shelf)[i] = -1;
+		}
+	}
+	set = attached;
+}
+
+/*
+ * Attach to the set; if told so, make one if there is none.  Not at exit, when a
+ * segment is of no use any more.
+ */
+static bool
+attach_set(bool make)
+{
+	Shelf		shelves[HILO_KINDS];
+	uint32		layout;
+
+	if (likely(set != NULL))
+		return true;
+	if (proc_exit_inprogress)
+		return false;
+	layout = hash_combine(LAYOUT, hash_combine(sizeof(HiloPool), hash_combine(sizeof(HiloRing), sizeof(Set))));
+	set = (Set *) hilo_segment_attach(layout, make ? lay_out_all(shelves) : 0,
+									  initialize_set, &set_state);
+	return set != NULL;
+}
+
+/*
+ * Databases
+ */
+
+/* When a file was written, in nanoseconds. */
+static int64
+written_at(const struct stat *file)
+{
+#if defined(__APPLE__)
+	return file->st_mtimespec.tv_sec * INT64CONST(1000000000) + file->st_mtimespec.tv_nsec;
+#elif defined(WIN32)
+	return file->st_mtime * INT64CONST(1000000000);
+#else
+	return file->st_mtim.tv_sec * INT64CONST(1000000000) + file->st_mtim.tv_nsec;
+#endif
+}
+
+/* The database of this session; none if it cannot be told from others. */
+static const HiloDatabase *
+this_database(void)
+{
+	static HiloDatabase database = {InvalidOid};
+	char		path[MAXPGPATH];
+	struct stat file;
+
+	if (likely(OidIsValid(database.oid)))
+		return &database;
+	snprintf(path, sizeof(path), "%s/PG_VERSION", DatabasePath);
+	if (DatabasePath != NULL && stat(path, &file) == 0)
+	{
+		database.inode = file.st_ino;
+		database.changed_at = written_at(&file);
+		database.oid = MyDatabaseId;
+	}
+	return &database;
+}
+
+static inline bool
+is_of_database(const HiloShared *it)
+{
+	const HiloDatabase *database = this_database();
+
+	return it->database.oid == database->oid && OidIsValid(database->oid) &&
+		it->database.inode == database->inode &&
+		it->database.changed_at == database->changed_at;
+}
+
+bool
+hilo_shared_is_of(const HiloShared *it, const char *name)
+{
+	return is_of_database(it) && strcmp(it->name, name) == 0;
+}
+
+bool
+hilo_pool_open(void)
+{
+	return attach_set(true) && OidIsValid(this_database()->oid);
 }
 
 /*
  * Look-up.  The caller of these functions holds the lock of the set.
  */
 
-static dlist_head *
-bucket_of(Oid database, const char *name)
+/* The link to the first of the entries whose names have this one's hash. */
+static int *
+bucket_of(const Shelf *shelf, Oid database, const char *name)
 {
 	uint32		hash = hash_bytes((const unsigned char *) name, strlen(name));
 
-	return &set->entries[hash_combine(hash, database) % hilo_pool_size].bucket;
+	return &buckets_of(shelf)[hash_combine(hash, database) % shelf->count];
 }
 
 static HiloShared *
-find_entry(const char *name, bool ordered)
+find_entry(const Shelf *shelf, const char *name)
 {
-	dlist_iter	iter;
+	int			i = *bucket_of(shelf, MyDatabaseId, name);
 
-	dlist_foreach(iter, bucket_of(MyDatabaseId, name))
+	while (i >= 0)
 	{
-		HiloShared *it = dlist_container(HiloShared, node, iter.cur);
+		HiloShared *it = entry_at(shelf, i);
 
-		if (it->database == MyDatabaseId && (it->ring != NULL) == ordered &&
-			strcmp(it->name, name) == 0)
+		if (hilo_shared_is_of(it, name))
 			return it;
+		i = it->next;
 	}
 	return NULL;
 }
 
 /*
- * True if the entry may be evicted: it has no leases, which others would have
- * to be asked for again, no session works with it, and its ring holds nothing.
+ * Room for new entries.  The caller holds the lock of the set.
  */
-static bool
-is_idle(HiloShared *it, uint64 oldest)
-{
-	return hilo_leased_left(it) == 0 &&
-		!it->turn_taken && it->turn_waiting == 0 &&
-		(it->ring == NULL || hilo_ring_is_idle(it->ring, oldest));
-}
 
-/* Free an entry, whose lock is held. */
+/* Free entry number i, whose lock is held. */
 static void
-free_entry(HiloShared *it)
+free_entry(const Shelf *shelf, int i)
 {
-	dlist_delete(&it->node);
-	it->database = InvalidOid;
+	HiloShared *it = entry_at(shelf, i);
+	int		   *link = bucket_of(shelf, it->database.oid, it->name);
+
+	while (*link != i)
+		link = &entry_at(shelf, *link)->next;
+	*link = it->next;
+	it->database.oid = InvalidOid;
 }
 
-/*
- * Find a free entry, and lock it; NULL: all are in use.  Those that were not used
- * since this was last called for them make room.
- */
-static HiloShared *
-lock_room(bool ordered, uint64 oldest)
-{
-	int			first = ordered ? hilo_pool_size : 0;
-	int			count = ordered ? ring_count() : hilo_pool_size;
-
-	for (int i = 0; i < 2 * count; i++)
-	{
-		HiloShared *it = &set->entries[first + set->hands[ordered]];
-
-		set->hands[ordered] = (set->hands[ordered] + 1) % count;
-		LWLockAcquire(&it->lock, LW_EXCLUSIVE);
-		if (OidIsValid(it->database) && !it->used && is_idle(it, oldest))
-			free_entry(it);
-		if (!OidIsValid(it->database))
-			return it;
-		it->used = false;
-		LWLockRelease(&it->lock);
-	}
-	return NULL;
-}
-
-/* Begin an entry, whose lock is held. */
+/* Begin entry number i, whose lock is held. */
 static void
-begin_entry(HiloShared *it, const char *name)
+begin_entry(HiloKind kind, int i, const char *name)
 {
-	it->database = MyDatabaseId;
+	const Shelf *shelf = &set->shelves[kind];
+	HiloShared *it = entry_at(shelf, i);
+	int		   *first = bucket_of(shelf, MyDatabaseId, name);
+
+	it->database = *this_database();
 	strlcpy(it->name, name, sizeof(it->name));
-	it->piece_count = 0;
-	it->leases = hilo_no_leases;
-	if (it->ring != NULL)
-		memset(it->ring, 0, offsetof(HiloRing, incarnation));
-	dlist_push_head(bucket_of(MyDatabaseId, name), &it->node);
+	it->next = *first;
+	*first = i;
+	it->has_leases = false;
+	if (kind == HILO_POOL)
+	{
+		((HiloPool *) it)->piece_count = 0;
+		((HiloPool *) it)->leases = hilo_no_leases;
+	}
+	else
+		memset((char *) it + sizeof(HiloShared), 0,
+			   offsetof(HiloRing, incarnation) - sizeof(HiloShared));
 }
+
+/*
+ * Lock entry number i, and free it if it may be evicted: no session works with
+ * it, and its ring holds nothing.  NULL, and nothing is locked: it may not.
+ */
+static HiloShared *
+lock_evicted(HiloKind kind, int i, uint64 oldest)
+{
+	const Shelf *shelf = &set->shelves[kind];
+	HiloShared *it = entry_at(shelf, i);
+
+	LWLockAcquire(&it->lock, LW_EXCLUSIVE);
+	if (!OidIsValid(it->database.oid))
+		return it;
+	if (!it->turn_taken && it->turn_waiting == 0 &&
+		(kind == HILO_POOL || hilo_ring_is_idle((HiloRing *) it, oldest)))
+	{
+		free_entry(shelf, i);
+		return it;
+	}
+	LWLockRelease(&it->lock);
+	return NULL;
+}
+
+/*
+ * Find a free entry, and lock it; its number is *found.  NULL: all are in use.
+ *
+ * Those that were not used since the search last passed make room, but first
+ * those without leases: others would have to ask the hub for these again.  What
+ * is only read to find out is read without locks, so that a search that finds
+ * nothing but leases takes no longer than some microseconds.
+ */
+static HiloShared *
+lock_room(HiloKind kind, uint64 oldest, int *found)
+{
+	Shelf	   *shelf = &set->shelves[kind];
+
+	for (int i = 0; i < 3 * shelf->count; i++)
+	{
+		HiloShared *it = entry_at(shelf, shelf->hand);
+		bool		any = i >= 2 * shelf->count;
+		bool		used = it->used;
+
+		*found = shelf->hand;
+		shelf->hand = (shelf->hand + 1) % shelf->count;
+		if (OidIsValid(it->database.oid) && !any)
+		{
+			if (it->has_leases)
+				continue;
+			it->used = false;
+			if (used)
+				continue;
+		}
+		it = lock_evicted(kind, *found, oldest);
+		if (it != NULL)
+			return it;
+	}
+	return NULL;
+}
+
+/*
+ * Lock
+ */
 
 HiloShared *
-hilo_shared_lock(const char *name, bool ordered, LWLockMode mode)
+hilo_shared_lock(HiloKind kind, const char *name, LWLockMode mode)
 {
 	HiloShared *it;
 
-	if (set == NULL)
+	if (!attach_set(false))
 		return NULL;
-	LWLockAcquire(set->lock, LW_SHARED);
-	it = find_entry(name, ordered);
+	LWLockAcquire(&set->lock, LW_SHARED);
+	it = find_entry(&set->shelves[kind], name);
 	if (it != NULL)
 		LWLockAcquire(&it->lock, mode);
-	LWLockRelease(set->lock);
+	LWLockRelease(&set->lock);
 	return it;
 }
 
-HiloShared *
-hilo_shared_lock_new(const char *name, bool ordered, bool required)
+/* Raise an error because the entry of the name cannot be had. */
+static void
+fail_without_entry(HiloKind kind, const char *name)
 {
-	HiloShared *it = hilo_shared_lock(name, ordered, LW_EXCLUSIVE);
+	if (set == NULL && set_state == HILO_SEGMENT_OTHER_LAYOUT)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot use collection \"%s\" while another version of the library is in use",
+						name),
+				 errdetail("Sessions of the other version have made the shared memory that it needs."),
+				 errhint("Restart the server when it suits you.")));
+	if (set == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("there is no shared memory for collection \"%s\"", name),
+				 errhint("Make room for dynamic shared memory (on Linux, in /dev/shm), or increase min_dynamic_shared_memory.")));
+	ereport(ERROR,
+			(errcode(ERRCODE_OUT_OF_MEMORY),
+			 errmsg("the pool has no room for collection \"%s\"", name),
+			 kind == HILO_RING ? errdetail("One collection in %d can be ordered.",
+										   ENTRIES_PER_RING) : 0,
+			 errhint("Increase the setting \"hilo.pool_size\", and restart the server.")));
+}
 
-	if (it == NULL)
+HiloShared *
+hilo_shared_lock_new(HiloKind kind, const char *name, bool required)
+{
+	HiloShared *it = NULL;
+
+	bool		is_open = hilo_pool_open();
+
+	if (is_open)
+		it = hilo_shared_lock(kind, name, LW_EXCLUSIVE);
+	if (is_open && it == NULL)
 	{
-		uint64		oldest = hilo_oldest_running();
+		uint64		oldest = kind == HILO_RING ? hilo_oldest_running() : 0;
+		int			i;
 
-		LWLockAcquire(set->lock, LW_EXCLUSIVE);
-		it = find_entry(name, ordered);
+		LWLockAcquire(&set->lock, LW_EXCLUSIVE);
+		it = find_entry(&set->shelves[kind], name);
 		if (it != NULL)
 			LWLockAcquire(&it->lock, LW_EXCLUSIVE);
-		else if ((it = lock_room(ordered, oldest)) != NULL)
-			begin_entry(it, name);
-		LWLockRelease(set->lock);
+		else if ((it = lock_room(kind, oldest, &i)) != NULL)
+			begin_entry(kind, i, name);
+		LWLockRelease(&set->lock);
 	}
 	if (it != NULL)
 		it->used = true;
 	else if (required)
-		ereport(ERROR,
-				(errcode(ERRCODE_OUT_OF_MEMORY),
-				 errmsg("the pool has no room for collection \"%s\"", name),
-				 ordered ? errdetail("One collection in %d can be ordered.",
-									 ENTRIES_PER_RING) : 0,
-				 errhint("Increase the setting \"hilo.pool_size\", which requires a restart.")));
+		fail_without_entry(kind, name);
 	return it;
 }
 
 HiloShared *
-hilo_shared_lock_next(Oid database, int *i, LWLockMode mode)
+hilo_shared_lock_next(HiloKind kind, int *i, LWLockMode mode)
 {
-	while (set != NULL && *i < entry_count())
+	while (attach_set(false) && *i < set->shelves[kind].count)
 	{
-		HiloShared *it = &set->entries[(*i)++];
+		HiloShared *it = entry_at(&set->shelves[kind], (*i)++);
 
-		if (it->database != database)
+		if (!is_of_database(it))
 			continue;
 		LWLockAcquire(&it->lock, mode);
-		if (it->database == database)
+		if (is_of_database(it))
 			return it;
 		LWLockRelease(&it->lock);
 	}
@@ -225,26 +444,39 @@ stop_waiting(int code, Datum arg)
 	LWLockRelease(&it->lock);
 }
 
+/* Sleep until a turn is over.  Returns whether it took too long. */
+static bool
+sleep_until_turn_ends(HiloKind kind, HiloShared *it)
+{
+	static uint32 wait_events[HILO_KINDS];
+
+	return kind == HILO_POOL ?
+		ConditionVariableTimedSleep(&it->turn_done,
+									Min((int64) hilo_lease_timeout * PATIENCE, INT_MAX),
+									hilo_wait_event("HiloLease", &wait_events[kind])) :
+		ConditionVariableTimedSleep(&it->turn_done, PATIENCE_IN_ORDER,
+									hilo_wait_event("HiloOrder", &wait_events[kind]));
+}
+
 /*
  * This session is in the list of those to be woken before it releases the lock,
  * so it cannot miss the end of the turn.
  */
 void
-hilo_shared_wait(HiloShared *it)
+hilo_shared_wait(HiloKind kind, HiloShared *it)
 {
-	static uint32 wait_event = 0;
-	long		timeout = Min((int64) hilo_lease_timeout * PATIENCE, INT_MAX);
-
 	it->turn_waiting++;
 	ConditionVariablePrepareToSleep(&it->turn_done);
 	LWLockRelease(&it->lock);
 	PG_ENSURE_ERROR_CLEANUP(stop_waiting, PointerGetDatum(it));
 	{
-		if (ConditionVariableTimedSleep(&it->turn_done, timeout,
-										hilo_wait_event("HiloLease", &wait_event)))
+		if (sleep_until_turn_ends(kind, it))
 			ereport(ERROR,
 					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+					 kind == HILO_POOL ?
 					 errmsg("another session has been asking for numbers of \"%s\" for too long",
+							it->name) :
+					 errmsg("another session has been claiming numbers of ordered collection \"%s\" for too long",
 							it->name),
 					 errdetail("It may be waiting for a lock of this session.")));
 	}
@@ -261,128 +493,4 @@ hilo_shared_end_turn(int code, Datum entry)
 	it->turn_taken = false;
 	ConditionVariableBroadcast(&it->turn_done);
 	LWLockRelease(&it->lock);
-}
-
-/*
- * Dropped databases
- *
- * Another one may get the OID, so nothing of them is kept: when DROP DATABASE
- * commits, no session can leave anything there.
- */
-
-static Oid	dropped_database = InvalidOid;
-
-static void
-forget_dropped_database(XactEvent event, void *arg)
-{
-	if (!OidIsValid(dropped_database))
-		return;
-	if (event == XACT_EVENT_COMMIT)
-	{
-		HiloShared *it;
-		int			i = 0;
-
-		LWLockAcquire(set->lock, LW_EXCLUSIVE);
-		while ((it = hilo_shared_lock_next(dropped_database, &i, LW_EXCLUSIVE)) != NULL)
-		{
-			free_entry(it);
-			LWLockRelease(&it->lock);
-		}
-		LWLockRelease(set->lock);
-	}
-	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT)
-		dropped_database = InvalidOid;
-}
-
-static void
-note_dropped_database(ObjectAccessType access, Oid class, Oid object,
-					  int sub_id, void *arg)
-{
-	static bool is_registered = false;
-
-	if (next_access_hook != NULL)
-		next_access_hook(access, class, object, sub_id, arg);
-	if (access != OAT_DROP || class != DatabaseRelationId)
-		return;
-	if (!is_registered)
-		RegisterXactCallback(forget_dropped_database, NULL);
-	is_registered = true;
-	dropped_database = object;
-}
-
-/*
- * Shared memory
- */
-
-static Size
-start_of_rings(void)
-{
-	return MAXALIGN(offsetof(Set, entries) +
-					mul_size(entry_count(), sizeof(HiloShared)));
-}
-
-static Size
-memory_size(void)
-{
-	return add_size(start_of_rings(), mul_size(ring_count(), hilo_ring_size()));
-}
-
-static void
-initialize_set(void)
-{
-	char	   *ring = (char *) set + start_of_rings();
-
-	memset(set, 0, memory_size());
-	set->lock = &GetNamedLWLockTranche(TRANCHE_NAME)->lock;
-	for (int i = 0; i < entry_count(); i++)
-	{
-		HiloShared *it = &set->entries[i];
-
-		LWLockInitialize(&it->lock, set->lock->tranche);
-		ConditionVariableInit(&it->turn_done);
-		if (i < hilo_pool_size)
-			continue;
-		it->ring = (HiloRing *) ring;
-		ring += hilo_ring_size();
-	}
-}
-
-static void
-request_memory(void)
-{
-	if (next_request_hook != NULL)
-		next_request_hook();
-
-	RequestAddinShmemSpace(memory_size());
-	RequestNamedLWLockTranche(TRANCHE_NAME, 1);
-}
-
-static void
-startup(void)
-{
-	bool		found;
-
-	if (next_startup_hook != NULL)
-		next_startup_hook();
-
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	hilo_has_pool = true;
-	set = ShmemInitStruct("hilo", memory_size(), &found);
-	if (!found)
-		initialize_set();
-	LWLockRelease(AddinShmemInitLock);
-}
-
-void
-hilo_pool_init(void)
-{
-	if (!process_shared_preload_libraries_in_progress || hilo_pool_size == 0)
-		return;
-
-	next_request_hook = shmem_request_hook;
-	shmem_request_hook = request_memory;
-	next_startup_hook = shmem_startup_hook;
-	shmem_startup_hook = startup;
-	next_access_hook = object_access_hook;
-	object_access_hook = note_dropped_database;
 }

@@ -1,26 +1,76 @@
 /*-------------------------------------------------------------------------
  *
  * entry.h
- *	  Shared memory: one entry per collection, with its lock, its turn, and its
- *	  pooled numbers; an ordered one has another entry, with a ring.
+ *	  Entries in shared memory: those of the pool, and the rings of ordered
+ *	  collections.
  *
  * Only for this folder; others use pool.h and order.h.
  *
- * Shared memory exists if the library is in shared_preload_libraries.  Each
- * entry has a lock, which is held for about a microsecond; another lock protects
- * the set of entries, and is taken first.  While one of them is held, no code
- * runs that can raise an error, and no page is locked.
+ * Each entry has a lock, which is held for about a microsecond; another lock
+ * protects the set of entries, and is taken first.  While one of them is held, no
+ * code runs that can raise an error, and no page is locked.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef HILO_ENTRY_H
 #define HILO_ENTRY_H
 
-#include "lib/ilist.h"
 #include "storage/condition_variable.h"
 #include "storage/lwlock.h"
 
 #include "shared/pool.h"
+
+/* Kinds of entries. */
+typedef enum HiloKind
+{
+	HILO_POOL,
+	HILO_RING
+} HiloKind;
+
+#define HILO_KINDS		(HILO_RING + 1)
+
+/*
+ * Which database an entry belongs to.  Another database may get the OID of one
+ * that was dropped, but not its file PG_VERSION of the same age.
+ */
+typedef struct HiloDatabase
+{
+	Oid			oid;			/* InvalidOid: none */
+	uint64		inode;			/* of that file, */
+	int64		changed_at;		/* and when it was written, in nanoseconds */
+} HiloDatabase;
+
+/* What entries of both kinds begin with. */
+typedef struct HiloShared
+{
+	LWLock		lock;
+	HiloDatabase database;		/* none: the entry is free.  This and name
+								 * change only under both locks. */
+	int			next;			/* the next entry whose name has this hash;
+								 * -1: none */
+	bool		used;			/* since the search for room last passed */
+	bool		has_leases;		/* as pool.c found last.  The search for room
+								 * reads this without the lock. */
+
+	/*
+	 * Turns: one session works, the others wait until it has finished.  The
+	 * session that has the turn must end it, however its work ends.
+	 */
+	bool		turn_taken;		/* true if a session has it */
+	int			turn_waiting;	/* number of sessions that wait for its end */
+	ConditionVariable turn_done;
+
+	char		name[HILO_MAX_ROW_NAME_LEN];
+} HiloShared;
+
+/* What the pool has of a collection. */
+typedef struct HiloPool
+{
+	HiloShared	shared;
+	int			piece_count;
+	HiloClaim	pieces[HILO_MAX_PIECES];	/* lowest first */
+	HiloPoolLease leases;
+} HiloPool;
 
 /*
  * Numbers from lowest on were drawn by one transaction, upto, if stamp is
@@ -42,6 +92,7 @@ typedef struct HiloRecord
  */
 typedef struct HiloRing
 {
+	HiloShared	shared;
 	int64		home;			/* of the row that the rest belongs to; 0:
 								 * none */
 	int64		epoch;			/* of that row */
@@ -56,69 +107,45 @@ typedef struct HiloRing
 	HiloRecord	records[FLEXIBLE_ARRAY_MEMBER]; /* oldest first */
 } HiloRing;
 
-typedef struct HiloShared
-{
-	dlist_head	bucket;			/* the entries whose names have this hash */
-	dlist_node	node;			/* in the bucket of its name */
-	LWLock		lock;
-	Oid			database;		/* InvalidOid: free.  This and name change
-								 * only under both locks. */
-	bool		used;			/* since the search for room last passed */
-
-	/*
-	 * Turns: one session works, the others wait until it has finished.  The
-	 * session that has the turn must end it, however its work ends.
-	 */
-	bool		turn_taken;		/* true if a session has it */
-	int			turn_waiting;	/* number of sessions that wait for its end */
-	ConditionVariable turn_done;
-
-	int			piece_count;
-	HiloClaim	pieces[HILO_MAX_PIECES];	/* lowest first */
-	HiloPoolLease leases;
-	HiloRing   *ring;			/* always the same; NULL: this entry is for a
-								 * pool */
-	char		name[HILO_MAX_ROW_NAME_LEN];
-} HiloShared;
-
 /*
- * The entry of this database with that name, with a ring or without, locked.
- * NULL, and nothing is locked: there is none.
+ * The entry of this database with that name, locked.  NULL, and nothing is
+ * locked: there is none.
  */
-extern HiloShared *hilo_shared_lock(const char *name, bool ordered,
+extern HiloShared *hilo_shared_lock(HiloKind kind, const char *name,
 									LWLockMode mode);
 
 /*
- * The same, for a change, but creates it.  If there is no room, NULL, or raises
- * 53200 if it is required.
+ * The entry with that name, created if there is none, locked for a change.  NULL,
+ * and nothing is locked: there is no room.  Raises an error instead if it is
+ * required.
  */
-extern HiloShared *hilo_shared_lock_new(const char *name, bool ordered,
+extern HiloShared *hilo_shared_lock_new(HiloKind kind, const char *name,
 										bool required);
 
 /*
- * The next entry of the database from number *i on, which moves on, locked; NULL,
+ * The next entry of this database from number *i on, which moves on, locked; NULL,
  * and nothing is locked: there is none.
  */
-extern HiloShared *hilo_shared_lock_next(Oid database, int *i,
+extern HiloShared *hilo_shared_lock_next(HiloKind kind, int *i,
 										 LWLockMode mode);
+
+/* True if the entry is that of this database with that name. */
+extern bool hilo_shared_is_of(const HiloShared *it, const char *name);
 
 /* Nothing is known about leases yet. */
 extern const HiloPoolLease hilo_no_leases;
-
-/* Leased numbers in the pool. */
-extern int64 hilo_leased_left(const HiloShared *it);
 
 /*
  * Wait until the current turn, of another session, is over.  The caller holds
  * the lock, which is released on return.  Raises 55P03 if that takes too long.
  */
-extern void hilo_shared_wait(HiloShared *it);
+extern void hilo_shared_wait(HiloKind kind, HiloShared *it);
 
 /* End this session's turn in the entry; can be used for error cleanup. */
 extern void hilo_shared_end_turn(int code, Datum entry);
 
 /*
- * The ring of an entry, see order.c
+ * The ring of an ordered collection, see order.c
  */
 
 /* Size in bytes; zeroed memory is a free one. */

@@ -218,13 +218,12 @@ fold_records(HiloRing *ring, const View *now, int among)
  * looked up before the lock is taken: they are right later, too.
  */
 static void
-tidy(HiloShared *it)
+tidy(HiloRing *ring)
 {
 	View		now = view_of(GetLatestSnapshot());
 	uint64		oldest = hilo_oldest_running();
-	HiloRing   *ring = it->ring;
 
-	LWLockAcquire(&it->lock, LW_EXCLUSIVE);
+	LWLockAcquire(&ring->shared.lock, LW_EXCLUSIVE);
 	if (ring->count == MAX_RECORDS)
 	{
 		drop_records(ring, oldest);
@@ -233,7 +232,7 @@ tidy(HiloShared *it)
 		if (ring->count == MAX_RECORDS)
 			fold_records(ring, &now, ring->count);
 	}
-	LWLockRelease(&it->lock);
+	LWLockRelease(&ring->shared.lock);
 }
 
 /*
@@ -260,29 +259,34 @@ note_number(HiloOrder *order, HiloRing *ring, uint64 xid, int64 number)
  * Draw
  */
 
+/* The ring of a collection, locked; NULL: there is none. */
+static HiloRing *
+find_ring(const char *name, LWLockMode mode)
+{
+	return (HiloRing *) hilo_shared_lock(HILO_RING, name, mode);
+}
+
 /*
- * Lock the entry where it was found last, or find it, and return the row's ring.
- * NULL: there is no entry, it is another collection's by now, or the ring belongs
- * to another row; then nothing is locked.
+ * Lock the ring where it was found last, or find it.  NULL: there is none, it is
+ * another collection's by now, or it belongs to another row; then nothing is
+ * locked.
  */
 static HiloRing *
 lock_ring(HiloOrder *order, const char *name, const HiloRow *row,
 		  LWLockMode mode)
 {
-	HiloShared *it = order->shared;
-	HiloRing   *ring;
+	HiloRing   *ring = order->ring;
 
-	if (it != NULL)
-		LWLockAcquire(&it->lock, mode);
+	if (ring != NULL)
+		LWLockAcquire(&ring->shared.lock, mode);
 	else
-		it = order->shared = hilo_shared_lock(name, true, mode);
-	if (it == NULL)
+		ring = order->ring = find_ring(name, mode);
+	if (ring == NULL)
 		return NULL;
-	ring = it->ring;
 	if (ring->epoch == row->epoch && ring->home == row->home &&
-		it->database == MyDatabaseId && strcmp(it->name, name) == 0)
+		hilo_shared_is_of(&ring->shared, name))
 		return ring;
-	LWLockRelease(&it->lock);
+	LWLockRelease(&ring->shared.lock);
 	return NULL;
 }
 
@@ -305,10 +309,10 @@ hilo_order_take(HiloOrder *order, const char *name, const HiloRow *row,
 			.range.low = ring->last + 1,.range.high = ring->last + count,
 				.home = row->home,.epoch = row->epoch,.lsn = ring->lsn
 		};
-		order->shared->used = true;
+		ring->shared.used = true;
 		ring->last = claim->range.high;
 	}
-	LWLockRelease(&order->shared->lock);
+	LWLockRelease(&order->ring->shared.lock);
 	return taken;
 }
 
@@ -341,14 +345,13 @@ last_record_end(void)
  * last claim did not last as long as ranges should.  False: they can be drawn.
  */
 static bool
-adopt_row(HiloShared *it, const HiloRow *row, int64 count,
+adopt_row(HiloRing *ring, const HiloRow *row, int64 count,
 		  HiloRangeRequest *request)
 {
-	HiloRing   *ring = it->ring;
 	bool		anew;
 	int64		size;
 
-	LWLockAcquire(&it->lock, LW_EXCLUSIVE);
+	LWLockAcquire(&ring->shared.lock, LW_EXCLUSIVE);
 	anew = ring->home != row->home || row->max < ring->high;
 	if (anew)
 		begin_records(ring);
@@ -367,7 +370,8 @@ adopt_row(HiloShared *it, const HiloRow *row, int64 count,
 						   hilo_counter_range_size(row),
 						   hilo_counter_max_range_size(row));
 	request->reserve = Max(size - request->size, 0);
-	LWLockRelease(&it->lock);
+	request->epoch = ring->epoch;
+	LWLockRelease(&ring->shared.lock);
 	return count > 0 && request->size > 0;
 }
 
@@ -376,11 +380,9 @@ adopt_row(HiloShared *it, const HiloRow *row, int64 count,
  * claim leave a gap, and numbers chosen by hand in the meantime are not drawn.
  */
 static void
-put_claim(HiloShared *it, const HiloClaim *claim)
+put_claim(HiloRing *ring, const HiloClaim *claim)
 {
-	HiloRing   *ring = it->ring;
-
-	LWLockAcquire(&it->lock, LW_EXCLUSIVE);
+	LWLockAcquire(&ring->shared.lock, LW_EXCLUSIVE);
 	ring->epoch = claim->epoch;
 	if (claim->range.high > ring->high)
 	{
@@ -391,36 +393,48 @@ put_claim(HiloShared *it, const HiloClaim *claim)
 		ring->size = hilo_range_count(&claim->range);
 		ring->claimed_at = GetCurrentTimestamp();
 	}
-	LWLockRelease(&it->lock);
+	LWLockRelease(&ring->shared.lock);
 }
 
-/* Read the row, make the ring belong to it, and claim what is missing. */
+/*
+ * Read the row, make the ring belong to it, and claim what is missing.
+ *
+ * Meanwhile the row may be given another epoch, as by a forced seed.  The claim
+ * is then refused under the lock of the row's page, because its numbers would not
+ * be those that follow the ring's; and all of this is done again.
+ */
 static void
-use_turn(HiloShared *it, HiloRowRef *ref, HiloRow *row, int64 count)
+use_turn(HiloRing *ring, HiloRowRef *ref, HiloRow *row, int64 count)
 {
 	HiloRangeRequest request = {.exact = true,.alignment = 1,.ordered = true};
 	HiloRow		claimed;
 	HiloClaim	claim;
 
 	HILO_FAILURE_POINT("turn begun");
-	(void) hilo_counter_read(ref, row);
-	if (!(row->flags & HILO_ROW_ORDERED))
-		return;
-
-	/*
-	 * It came from elsewhere, and gets an epoch with which claims can be
-	 * valid.
-	 */
-	if (row->epoch == 0)
+	for (;;)
 	{
-		(void) hilo_counter_seed(ref, 0, false);
 		(void) hilo_counter_read(ref, row);
+		if (!(row->flags & HILO_ROW_ORDERED))
+			return;
+
+		/*
+		 * It came from elsewhere, and gets an epoch with which claims can be
+		 * valid.
+		 */
+		if (row->epoch == 0)
+		{
+			(void) hilo_counter_seed(ref, 0, false);
+			continue;
+		}
+		if (!adopt_row(ring, row, count, &request))
+			return;
+		HILO_FAILURE_POINT("row adopted");
+		if (hilo_counter_claim(ref, &request, &claimed, &claim))
+			break;
+		CHECK_FOR_INTERRUPTS();
 	}
-	if (!adopt_row(it, row, count, &request) ||
-		!hilo_counter_claim(ref, &request, &claimed, &claim))
-		return;
 	HILO_FAILURE_POINT("claimed in order");
-	put_claim(it, &claim);
+	put_claim(ring, &claim);
 	row->epoch = claim.epoch;
 	HILO_KILL_POINT("put in order");
 }
@@ -434,26 +448,27 @@ void
 hilo_order_refill(HiloOrder *order, HiloRowRef *ref, HiloRow *row, int64 count)
 {
 	Relation	rel = hilo_row_lock_table(RowExclusiveLock);
-	HiloShared *it = hilo_shared_lock_new(ref->name, true, true);
+	HiloRing   *ring = (HiloRing *) hilo_shared_lock_new(HILO_RING, ref->name, true);
+	HiloShared *shared = &ring->shared;
 
-	order->shared = it;
-	if (it->ring->count == MAX_RECORDS && !IsInParallelMode())
+	order->ring = ring;
+	if (ring->count == MAX_RECORDS && !IsInParallelMode())
 	{
-		LWLockRelease(&it->lock);
-		tidy(it);
+		LWLockRelease(&shared->lock);
+		tidy(ring);
 	}
-	else if (it->turn_taken)
-		hilo_shared_wait(it);
+	else if (shared->turn_taken)
+		hilo_shared_wait(HILO_RING, shared);
 	else
 	{
-		it->turn_taken = true;
-		LWLockRelease(&it->lock);
-		PG_ENSURE_ERROR_CLEANUP(hilo_shared_end_turn, PointerGetDatum(it));
+		shared->turn_taken = true;
+		LWLockRelease(&shared->lock);
+		PG_ENSURE_ERROR_CLEANUP(hilo_shared_end_turn, PointerGetDatum(shared));
 		{
-			use_turn(it, ref, row, count);
+			use_turn(ring, ref, row, count);
 		}
-		PG_END_ENSURE_ERROR_CLEANUP(hilo_shared_end_turn, PointerGetDatum(it));
-		hilo_shared_end_turn(0, PointerGetDatum(it));
+		PG_END_ENSURE_ERROR_CLEANUP(hilo_shared_end_turn, PointerGetDatum(shared));
+		hilo_shared_end_turn(0, PointerGetDatum(shared));
 	}
 	table_close(rel, RowExclusiveLock);
 }
@@ -484,7 +499,7 @@ hilo_order_horizon(HiloOrder *order, const char *name, const HiloRow *row,
 		if (record->lowest <= *horizon && counts(record, &view))
 			*horizon = record->lowest - 1;
 	}
-	LWLockRelease(&order->shared->lock);
+	LWLockRelease(&order->ring->shared.lock);
 
 	*lsn = last_record_end();
 	XLogSetAsyncXactLSN(*lsn);
@@ -495,15 +510,15 @@ TransactionId
 hilo_order_holder(const char *name, Snapshot snapshot, TimestampTz *since)
 {
 	View		view = view_of(snapshot);
-	HiloShared *it = hilo_shared_lock(name, true, LW_SHARED);
+	HiloRing   *ring = find_ring(name, LW_SHARED);
 	const HiloRecord *holder = NULL;
 	TransactionId xid = InvalidTransactionId;
 
-	if (it == NULL)
+	if (ring == NULL)
 		return xid;
-	for (int i = 0; i < it->ring->count; i++)
+	for (int i = 0; i < ring->count; i++)
 	{
-		const HiloRecord *record = &it->ring->records[i];
+		const HiloRecord *record = &ring->records[i];
 
 		if (record->stamp == ONE_TRANSACTION && counts(record, &view) &&
 			(holder == NULL || record->lowest < holder->lowest))
@@ -514,17 +529,17 @@ hilo_order_holder(const char *name, Snapshot snapshot, TimestampTz *since)
 		xid = (TransactionId) holder->upto;
 		*since = holder->since;
 	}
-	LWLockRelease(&it->lock);
+	LWLockRelease(&ring->shared.lock);
 	return xid;
 }
 
 void
 hilo_order_begin(const char *name)
 {
-	HiloShared *it = hilo_shared_lock(name, true, LW_EXCLUSIVE);
+	HiloRing   *ring = find_ring(name, LW_EXCLUSIVE);
 
-	if (it == NULL)
+	if (ring == NULL)
 		return;
-	begin_records(it->ring);
-	LWLockRelease(&it->lock);
+	begin_records(ring);
+	LWLockRelease(&ring->shared.lock);
 }

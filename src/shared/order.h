@@ -4,8 +4,7 @@
  *	  Ordered collections: numbers that all sessions of the server draw one after
  *	  the other, and the horizon.
  *
- * They exist where the pool exists.  The numbers are those of one claim, or of
- * several consecutive ones.  A restart of the server loses them, which leaves a
+ * The numbers are those of one claim, or of several consecutive ones.  A restart of the server loses them, which leaves a
  * gap.
  *
  * Each transaction that draws leaves a record, with its id and the lowest of its
@@ -22,7 +21,7 @@
 /* What a session remembers about an ordered collection; all zero at first. */
 typedef struct HiloOrder
 {
-	struct HiloShared *shared;	/* where it was found last */
+	struct HiloRing *ring;		/* where it was found last */
 	uint64		incarnation;	/* of the ring in which our transaction has a
 								 * record, */
 	uint64		xid;			/* and that transaction */
@@ -43,7 +42,8 @@ extern bool hilo_order_take(HiloOrder *order, const char *name,
  * Make it possible to draw count numbers; 0: only find the collection.  One
  * session does so at a time; the others wait until it has finished.  *row is
  * the row as read; if it is not ordered any longer, nothing was done.  Raises
- * 53200 if there is no room for the collection.
+ * 53200 if there is no room for the collection, and 55000 if sessions with another
+ * version of the library have made the shared memory.
  */
 extern void hilo_order_refill(HiloOrder *order, HiloRowRef *ref,
 							  HiloRow *row, int64 count);

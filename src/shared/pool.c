@@ -15,11 +15,44 @@
 #include "shared/entry.h"
 
 /*
+ * Entries
+ */
+
+/* Leased numbers in the pool. */
+static int64
+leased_left(const HiloPool *it)
+{
+	int64		left = 0;
+
+	for (int i = 0; i < it->piece_count; i++)
+	{
+		if (it->pieces[i].leased)
+			left += hilo_range_count(&it->pieces[i].range);
+	}
+	return left;
+}
+
+/* The entry of a collection, locked; NULL: there is none. */
+static HiloPool *
+lock_pool(const char *name, LWLockMode mode)
+{
+	return (HiloPool *) hilo_shared_lock(HILO_POOL, name, mode);
+}
+
+/* Unlock an entry that may have been changed. */
+static void
+unlock_pool(HiloPool *it)
+{
+	it->shared.has_leases = leased_left(it) > 0;
+	LWLockRelease(&it->shared.lock);
+}
+
+/*
  * Pieces
  */
 
 static void
-remove_piece(HiloShared *it, int i)
+remove_piece(HiloPool *it, int i)
 {
 	it->piece_count--;
 	memmove(&it->pieces[i], &it->pieces[i + 1],
@@ -39,7 +72,7 @@ is_next_to(const HiloClaim *low, const HiloClaim *high)
 }
 
 static int
-smallest_piece(const HiloShared *it)
+smallest_piece(const HiloPool *it)
 {
 	int			smallest = 0;
 
@@ -58,7 +91,7 @@ smallest_piece(const HiloShared *it)
  * needed.
  */
 static bool
-add_piece(HiloShared *it, HiloClaim piece, bool needed)
+add_piece(HiloPool *it, HiloClaim piece, bool needed)
 {
 	int			place;
 
@@ -95,7 +128,7 @@ add_piece(HiloShared *it, HiloClaim piece, bool needed)
 
 /* Cut a range out of piece i, which may leave a piece on either side. */
 static void
-cut_out(HiloShared *it, int i, const HiloRange *range)
+cut_out(HiloPool *it, int i, const HiloRange *range)
 {
 	HiloClaim	below = it->pieces[i];
 	HiloClaim	above = it->pieces[i];
@@ -108,20 +141,10 @@ cut_out(HiloShared *it, int i, const HiloRange *range)
 	(void) add_piece(it, below, false);
 }
 
-void
-hilo_pool_require(const char *message, const char *name)
-{
-	if (!hilo_has_pool)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg(message, name),
-				 errhint("Add hilo to shared_preload_libraries, keep hilo.pool_size above 0, and restart the server.")));
-}
-
 int64
 hilo_pool_highest(const char *name, const HiloRow *row)
 {
-	HiloShared *it = hilo_shared_lock(name, false, LW_SHARED);
+	HiloPool   *it = lock_pool(name, LW_SHARED);
 	int64		highest = 0;
 
 	if (it == NULL)
@@ -131,39 +154,26 @@ hilo_pool_highest(const char *name, const HiloRow *row)
 		if (row == NULL || hilo_counter_holds(row, &it->pieces[i]))
 			highest = Max(highest, it->pieces[i].range.high);
 	}
-	LWLockRelease(&it->lock);
+	LWLockRelease(&it->shared.lock);
 	return highest;
 }
 
 bool
 hilo_pool_put(const char *name, const HiloClaim *piece, bool needed)
 {
-	HiloShared *it = hilo_shared_lock_new(name, false, false);
+	HiloPool   *it = (HiloPool *) hilo_shared_lock_new(HILO_POOL, name, false);
 	bool		put;
 
 	if (it == NULL)
 		return false;
 	put = add_piece(it, *piece, needed);
-	LWLockRelease(&it->lock);
+	unlock_pool(it);
 	return put;
 }
 
 /*
  * Leases that run low
  */
-
-int64
-hilo_leased_left(const HiloShared *it)
-{
-	int64		left = 0;
-
-	for (int i = 0; i < it->piece_count; i++)
-	{
-		if (it->pieces[i].leased)
-			left += hilo_range_count(&it->pieces[i].range);
-	}
-	return left;
-}
 
 /*
  * True if start was at least that long ago, or never, or if the clock was set
@@ -181,12 +191,12 @@ is_over(TimestampTz start, TimestampTz now, int duration_ms)
  * requested only when they are drawn, so that they come in order.
  */
 static bool
-is_low(const HiloShared *it, TimestampTz now)
+is_low(const HiloPool *it, TimestampTz now)
 {
-	return it->leases.last_size > 0 && !hilo_is_identity(it->name) &&
-		hilo_leased_left(it) <
+	return it->leases.last_size > 0 && !hilo_is_identity(it->shared.name) &&
+		leased_left(it) <
 		(double) it->leases.last_size * HILO_LEASE_AHEAD / 100 &&
-		!it->turn_taken && is_over(it->leases.failed_at, now, HILO_LEASE_RETRY_MS);
+		!it->shared.turn_taken && is_over(it->leases.failed_at, now, HILO_LEASE_RETRY_MS);
 }
 
 /*
@@ -199,7 +209,7 @@ is_low(const HiloShared *it, TimestampTz now)
  * after the row was read, and is left for others.
  */
 static int
-find_piece(HiloShared *it, const HiloRow *row,
+find_piece(HiloPool *it, const HiloRow *row,
 		   const HiloRangeRequest *request, HiloRange *range)
 {
 	HiloRangeRequest preferred = *request;
@@ -238,7 +248,7 @@ hilo_pool_take(const char *name, const HiloRow *row,
 			   const HiloRangeRequest *request, HiloClaim *claim, bool *low)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	HiloShared *it = hilo_shared_lock(name, false, LW_EXCLUSIVE);
+	HiloPool   *it = lock_pool(name, LW_EXCLUSIVE);
 	HiloRange	range;
 	int			i;
 
@@ -264,21 +274,21 @@ hilo_pool_take(const char *name, const HiloRow *row,
 				it->leases.fetch_at = now;
 		}
 	}
-	LWLockRelease(&it->lock);
+	unlock_pool(it);
 	return i >= 0;
 }
 
 void
 hilo_pool_forget(const char *name, bool numbers)
 {
-	HiloShared *it = hilo_shared_lock(name, false, LW_EXCLUSIVE);
+	HiloPool   *it = lock_pool(name, LW_EXCLUSIVE);
 
 	if (it == NULL)
 		return;
 	if (numbers)
 		it->piece_count = 0;
 	it->leases.failed_at = it->leases.failing_since = DT_NOBEGIN;
-	LWLockRelease(&it->lock);
+	unlock_pool(it);
 }
 
 /*
@@ -293,23 +303,23 @@ const HiloPoolLease hilo_no_leases = {
 };
 
 static HiloPoolLease
-leases_of(const HiloShared *it)
+leases_of(const HiloPool *it)
 {
 	HiloPoolLease leases = it->leases;
 
-	leases.left = hilo_leased_left(it);
-	leases.waiting = it->turn_waiting;
+	leases.left = leased_left(it);
+	leases.waiting = it->shared.turn_waiting;
 	return leases;
 }
 
 HiloPoolLease
 hilo_pool_lease(const char *name)
 {
-	HiloShared *it = hilo_shared_lock(name, false, LW_SHARED);
+	HiloPool   *it = lock_pool(name, LW_SHARED);
 	HiloPoolLease leases = it == NULL ? hilo_no_leases : leases_of(it);
 
 	if (it != NULL)
-		LWLockRelease(&it->lock);
+		LWLockRelease(&it->shared.lock);
 	return leases;
 }
 
@@ -317,21 +327,21 @@ HiloPoolTurn
 hilo_pool_wait_to_ask(const char *name, bool wait, HiloPoolLease *state)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	HiloShared *it = hilo_shared_lock_new(name, false, true);
+	HiloPool   *it = (HiloPool *) hilo_shared_lock_new(HILO_POOL, name, true);
 	HiloPoolTurn result = HILO_POOL_ASKED;
 
 	*state = leases_of(it);
-	if (it->turn_taken && wait)
+	if (it->shared.turn_taken && wait)
 	{
-		hilo_shared_wait(it);
+		hilo_shared_wait(HILO_POOL, &it->shared);
 		return result;
 	}
-	if (!it->turn_taken)
+	if (!it->shared.turn_taken)
 	{
-		it->turn_taken = is_over(it->leases.failed_at, now, HILO_LEASE_RETRY_MS);
-		result = it->turn_taken ? HILO_POOL_ASK : HILO_POOL_FAILED;
+		it->shared.turn_taken = is_over(it->leases.failed_at, now, HILO_LEASE_RETRY_MS);
+		result = it->shared.turn_taken ? HILO_POOL_ASK : HILO_POOL_FAILED;
 	}
-	LWLockRelease(&it->lock);
+	LWLockRelease(&it->shared.lock);
 	return result;
 }
 
@@ -352,7 +362,7 @@ hilo_pool_end_asking(const char *name, int64 size, int sqlstate,
 	TimestampTz now = GetCurrentTimestamp();
 
 	/* The entry exists as long as its turn is taken. */
-	HiloShared *it = hilo_shared_lock(name, false, LW_EXCLUSIVE);
+	HiloPool   *it = lock_pool(name, LW_EXCLUSIVE);
 	HiloPoolLease *leases = &it->leases;
 
 	if (host >= 0)
@@ -373,9 +383,9 @@ hilo_pool_end_asking(const char *name, int64 size, int sqlstate,
 		put_text(leases->error, error);
 		put_text(leases->hint, hint);
 	}
-	it->turn_taken = false;
-	ConditionVariableBroadcast(&it->turn_done);
-	LWLockRelease(&it->lock);
+	it->shared.turn_taken = false;
+	ConditionVariableBroadcast(&it->shared.turn_done);
+	LWLockRelease(&it->shared.lock);
 }
 
 LOCKTAG
@@ -391,30 +401,46 @@ hilo_task_tag(HiloTask task)
  * List
  */
 
+static List *
+append_pooled(List *list, const HiloPooled *one)
+{
+	return lappend(list, memcpy(palloc(sizeof(*one)), one, sizeof(*one)));
+}
+
 List *
 hilo_pool_list(void)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	List	   *pooled = NIL;
-	HiloShared *it;
+	HiloPool   *it;
+	HiloRing   *ring;
 	int			i = 0;
 
-	while ((it = hilo_shared_lock_next(MyDatabaseId, &i, LW_SHARED)) != NULL)
+	while ((it = (HiloPool *) hilo_shared_lock_next(HILO_POOL, &i, LW_SHARED)) != NULL)
 	{
 		HiloPooled	one = {.is_low = is_low(it, now),.count = it->piece_count};
 
-		strlcpy(one.name, it->name, sizeof(one.name));
+		strlcpy(one.name, it->shared.name, sizeof(one.name));
 		memcpy(one.pieces, it->pieces, sizeof(one.pieces));
-		if (it->ring != NULL && it->ring->last < it->ring->high)
-		{
-			one.pieces[0].range.low = it->ring->last + 1;
-			one.pieces[0].range.high = it->ring->high;
-			one.pieces[0].home = it->ring->home;
-			one.pieces[0].epoch = it->ring->epoch;
-			one.count = 1;
-		}
-		LWLockRelease(&it->lock);
-		pooled = lappend(pooled, memcpy(palloc(sizeof(one)), &one, sizeof(one)));
+		LWLockRelease(&it->shared.lock);
+		pooled = append_pooled(pooled, &one);
+	}
+
+	/* What is left in a ring is one piece. */
+	i = 0;
+	while ((ring = (HiloRing *) hilo_shared_lock_next(HILO_RING, &i, LW_SHARED)) != NULL)
+	{
+		HiloPooled	one = {
+			.count = ring->last < ring->high ? 1 : 0,
+			.pieces = {{
+					.range = {ring->last + 1, ring->high},
+					.home = ring->home,.epoch = ring->epoch
+			}}
+		};
+
+		strlcpy(one.name, ring->shared.name, sizeof(one.name));
+		LWLockRelease(&ring->shared.lock);
+		pooled = append_pooled(pooled, &one);
 	}
 	return pooled;
 }

@@ -3,11 +3,10 @@
  * pool.h
  *	  The pool: claimed and leased numbers in shared memory that no session holds.
  *
- * The pool exists if the library is in shared_preload_libraries.  For each of
- * a limited number of collections it has a few pieces: numbers that no session
- * holds, and that are on disk as claimed.  A piece is either in the pool or
- * held by one session.  A restart of the server loses the pool, which leaves
- * gaps.
+ * For each of a limited number of collections it has a few pieces: numbers that
+ * no session holds, and that are on disk as claimed.  A piece is either in the
+ * pool or held by one session.  A restart of the server loses the pool, which
+ * leaves gaps.
  *
  * Through it, the sessions of a member also agree on which one asks the hub,
  * and share the result.
@@ -25,16 +24,11 @@
 #include "base/document_id.h"
 #include "counting/counter.h"
 
-extern void hilo_pool_init(void);
-
-/* True if the pool exists. */
-extern bool hilo_has_pool;
-
 /*
- * Raise 55000 with a message about the name if it does not: a collection or
- * identity that needs it cannot be used.
+ * Make sure that this session has the pool, which the first one that calls this
+ * makes.  False: it cannot have it now, and what it puts there is lost.
  */
-extern void hilo_pool_require(const char *message, const char *name);
+extern bool hilo_pool_open(void);
 
 /*
  * The highest number that the pool has of the collection, in pieces that are valid
@@ -43,12 +37,12 @@ extern void hilo_pool_require(const char *message, const char *name);
 extern int64 hilo_pool_highest(const char *name, const HiloRow *row);
 
 /*
- * Put numbers into the pool, which exists.  Returns whether they are there, rather
- * than lost.
+ * Put numbers into the pool.  Returns whether they are there, rather than lost.
+ * Can be called at exit: it reads no table, and writes no WAL.
  *
  * If there is no room for another piece, the smallest is lost, though not this
- * one if it is needed; if there is none for another collection, one that has no
- * leased numbers makes room.
+ * one if it is needed; if there is none for another collection, another one makes
+ * room, preferably one that has no leased numbers.
  */
 extern bool hilo_pool_put(const char *name, const HiloClaim *piece, bool needed);
 

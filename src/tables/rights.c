@@ -162,30 +162,16 @@ hilo_may_lead(HiloCollection *collection, Oid topmost, bool *bound)
 void
 hilo_draw_right_check_node(HiloCollection *collection, bool unique_by_tag)
 {
-	const char *name = collection->ref.name;
-
-	/*
-	 * Server-side ids are never leased.  A worker that preloads the library
-	 * leases all others.
-	 */
+	/* Server-side ids are never leased; a worker leases all others. */
 	if (unique_by_tag || !hilo_citus_is_worker() ||
-		(!hilo_is_own_name(name) &&
-		 (hilo_has_pool ||
-		  (hilo_collection_row(collection)->flags & HILO_ROW_LEASED))))
+		!hilo_is_own_name(collection->ref.name))
 		return;
 
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 hilo_is_own_name(name) ?
-			 errmsg("cannot draw server-side ids on a Citus worker") :
-			 errmsg("cannot draw from " HILO_COUNTER_FORMAT " on a Citus worker",
-					HILO_COUNTER_ARGS(name)),
+			 errmsg("cannot draw server-side ids on a Citus worker"),
 			 errdetail("This node counts by itself, so other nodes would draw the same numbers."),
-			 hilo_is_own_name(name) ?
-			 errhint("Set hilo.node_tag to a tag that only this node has, in its postgresql.conf.") :
-			 hilo_pool_size == 0 ?
-			 errhint("Set hilo.pool_size above 0, so that this node leases the numbers from the coordinator.") :
-			 errhint("Add hilo to shared_preload_libraries of this node, so that it leases the numbers from the coordinator.")));
+			 errhint("Set hilo.node_tag to a tag that only this node has, in its postgresql.conf.")));
 }
 
 void
@@ -242,8 +228,7 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn)
 		hilo_draw_right_check_node(collection, drawn == HILO_DRAW_ID &&
 								   (hilo_has_own_prefix() ||
 									(hilo_has_own_tag() && !(flags & HILO_ROW_HAS_TAG))));
-		if (hilo_has_pool)
-			hilo_entry_forget(entry);
+		hilo_entry_forget(entry);
 		return;
 	}
 

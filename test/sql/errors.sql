@@ -202,7 +202,7 @@ CLUSTER hilo.hilo USING hilo_collection_idx;
 ROLLBACK TO s;
 SELECT hilo_next_number('rewritten'), hilo_next_number('rewritten_new');
 COMMIT;
--- Giving back does not work there either, and loses nothing.
+-- Giving back loses nothing there, either.
 BEGIN;
 CLUSTER hilo.hilo USING hilo_collection_idx;
 SELECT hilo.release('rewritten');

@@ -73,8 +73,8 @@ for my $round (1 .. 3)
 		  unless $i == 0 && $round == 3;
 	}
 }
-# What is the newest claim goes back, by hand or when the session ends; what
-# other sessions have is held.
+# What is left goes into the pool, by hand or when the session ends; what other
+# sessions have is held.
 for my $way (qw(release exit))
 {
 	my $brief = session($primary);
@@ -87,9 +87,9 @@ for my $way (qw(release exit))
 			'SELECT count(*) FROM pg_stat_activity WHERE pid = ' . $brief->pid);
 	});
 	is( $primary->safe_psql(
-			'postgres', "SELECT max FROM hilo.hilo WHERE collection = 'orders'"),
-		$number,
-		"the newest range went back by $way");
+			'postgres', "SELECT min(low) FROM hilo.pool WHERE collection = 'orders' AND low > $number"),
+		$number + 1,
+		"the rest is in the pool by $way");
 }
 show('orders', $_->query("SELECT hilo_next_number('orders')")) for @holders;
 is($holders[0]->query('SELECT count(*) FROM hilo.ranges'),

@@ -1,4 +1,4 @@
-# Promises 1, 4 and 6: a server that stops lets the sessions give their unused numbers back, is not held up by them, and never repeats a number afterwards.
+# Promises 1, 4 and 6: a server that stops is not held up by sessions that leave their unused numbers; they are lost with the pool, and no number is repeated afterwards.
 use strict;
 use warnings;
 
@@ -72,15 +72,14 @@ hold_ranges();
 my $idle = draw('d', 1);
 $idle->query_safe('BEGIN');
 draw('d', 1, $idle);
-is(maxima($node), 'a 32, b 64, c 96, d 32', 'ranges are held');
+is(maxima($node), 'a 32, b 32, c 32, d 32', 'ranges are held');
 my $offset = -s $node->logfile;
 ok($node->stop('fast', fail_ok => 1), 'fast stop');
 hang_up_all();
 unlike(log_since($offset), qr/(PANIC|ERROR|TRAP|WARNING):|terminated by signal/,
 	'without an accident');
 $node->start;
-is(maxima($node), 'a 3, b 37, c 68, d 2',
-	'the last holders of ranges have given their unused numbers back');
+is(maxima($node), 'a 32, b 32, c 32, d 32', 'what they left is a gap');
 hold_ranges();
 is(repeated(), '', 'no number was drawn twice');
 
@@ -137,8 +136,6 @@ $node->stop('fast', fail_ok => 1);	# the node object has to learn it
 unlike(log_since($offset), qr/(PANIC|ERROR|TRAP|WARNING):|terminated by signal/,
 	'without an accident');
 $node->start;
-is($node->safe_psql('postgres', "SELECT max FROM hilo.hilo WHERE collection = 'smart'"),
-	41, 'its rest has gone back');
 hold_ranges();
 is(repeated(), '', 'no number was drawn twice');
 

@@ -38,66 +38,56 @@ sub row_of
 	return \%row;
 }
 
-# Ways to copy, and what the library does with unused numbers.
+# Ways to copy.
 my @strategies = sql('postgres', 'SHOW server_version_num') >= 150000 ?
   (' STRATEGY wal_log', ' STRATEGY file_copy') : ('');
 my $count = 0;
-foreach my $preloaded (0, 1)
+foreach my $strategy (@strategies)
 {
-	my $how = $preloaded ? 'preloaded' : 'not preloaded';
+	my $what = $strategy;
+	my ($first, $copy) = map { "$_" . ++$count } qw(first copy);
 
-	if ($preloaded)
-	{
-		$node->append_conf('postgresql.conf', "shared_preload_libraries = 'hilo'");
-		$node->restart;
-	}
-	foreach my $strategy (@strategies)
-	{
-		my $what = "$how$strategy";
-		my ($first, $copy) = map { "$_" . ++$count } qw(first copy);
+	sql('postgres', "CREATE DATABASE $first");
+	sql($first, q{
+		CREATE EXTENSION hilo;
+		SELECT hilo.seed('orders', 100), hilo_next_number('orders'), next_identity('people'), next_server_side_id('a/');
+		SELECT * FROM hilo.lease('leased', 10);
+	});
+	wait_until_empty($first);
+	my $before = row_of($first);
+	is($before->{max}, 132, "$what: max");
 
-		sql('postgres', "CREATE DATABASE $first");
-		sql($first, q{
-			CREATE EXTENSION hilo;
-			SELECT hilo.seed('orders', 100), hilo_next_number('orders'), next_identity('people'), next_server_side_id('a/');
-			SELECT * FROM hilo.lease('leased', 10);
-		});
-		wait_until_empty($first);
-		my $before = row_of($first);
-		is($before->{max}, $preloaded ? 132 : 101, "$what: max");
+	sql('postgres', "CREATE DATABASE $copy TEMPLATE $first$strategy");
+	is_deeply(row_of($copy), $before, "$what: the copy has the row as it was");
+	is(sql($copy, 'SELECT count(*) FROM hilo.pool'), 0, "$what: nothing is in its pool");
 
-		sql('postgres', "CREATE DATABASE $copy TEMPLATE $first$strategy");
-		is_deeply(row_of($copy), $before, "$what: the copy has the row as it was");
-		is(sql($copy, 'SELECT count(*) FROM hilo.pool'), 0, "$what: nothing is in its pool");
+	# The first one is a hub, whose members would get the same numbers from the copy.
+	is(error_of($node, $copy, q{SELECT hilo_next_number('orders')}), '55000', "$what: the copy of a hub draws nothing");
+	is(sql($copy, qq{SELECT low IS NULL AND refusal ~ 'copied' FROM hilo.lease('$_', 10)}), 't', "$what: leases no numbers: $_") foreach 'leased', 'new';
+	is(sql($copy, 'SELECT is_open, missing FROM hilo.hub_resume()'), 't|{}', "$what: it has no members to wait for");
+	is(sql($copy, q{SELECT hilo_next_number('orders')}), $before->{max} + 1, "$what: told to, it goes on above max");
+	my $after = row_of($copy);
+	isnt($after->{epoch}, $before->{epoch}, "$what: in a new epoch");
+	isnt($after->{home}, $before->{home}, "$what: with a home of its own");
+	is(sql($copy, q{SELECT hilo_next_number('orders') > 101, next_identity('people'), next_server_side_id('a/')}),
+		't|people/2|a/0000000000000000002-A', "$what: and so on, identities and server-side ids");
+	is(row_of($copy)->{epoch}, $after->{epoch}, "$what: which is no other one for the next connection");
 
-		# The first one is a hub, whose members would get the same numbers from the copy.
-		is(error_of($node, $copy, q{SELECT hilo_next_number('orders')}), '55000', "$what: the copy of a hub draws nothing");
-		is(sql($copy, qq{SELECT low IS NULL AND refusal ~ 'copied' FROM hilo.lease('$_', 10)}), 't', "$what: leases no numbers: $_") foreach 'leased', 'new';
-		is(sql($copy, 'SELECT is_open, missing FROM hilo.hub_resume()'), 't|{}', "$what: it has no members to wait for");
-		is(sql($copy, q{SELECT hilo_next_number('orders')}), $before->{max} + 1, "$what: told to, it goes on above max");
-		my $after = row_of($copy);
-		isnt($after->{epoch}, $before->{epoch}, "$what: in a new epoch");
-		isnt($after->{home}, $before->{home}, "$what: with a home of its own");
-		is(sql($copy, q{SELECT hilo_next_number('orders') > 101, next_identity('people'), next_server_side_id('a/')}),
-			't|people/2|a/0000000000000000002-A', "$what: and so on, identities and server-side ids");
-		is(row_of($copy)->{epoch}, $after->{epoch}, "$what: which is no other one for the next connection");
+	# The one that was copied has not noticed.
+	is(sql($first, q{SELECT hilo_next_number('orders'), next_identity('people')}), '102|people/2', "$what: the first one goes on");
+	is(row_of($first)->{epoch}, $before->{epoch}, "$what: in its epoch");
 
-		# The one that was copied has not noticed.
-		is(sql($first, q{SELECT hilo_next_number('orders'), next_identity('people')}), '102|people/2', "$what: the first one goes on");
-		is(row_of($first)->{epoch}, $before->{epoch}, "$what: in its epoch");
+	is(sql($first, q{SELECT low > 10 FROM hilo.lease('leased', 10)}), 't', "$what: the first one does");
+	is(sql($copy, q{SELECT low > 10 FROM hilo.lease('leased', 10)}), 't', "$what: so does the copy");
 
-		is(sql($first, q{SELECT low > 10 FROM hilo.lease('leased', 10)}), 't', "$what: the first one does");
-		is(sql($copy, q{SELECT low > 10 FROM hilo.lease('leased', 10)}), 't', "$what: so does the copy");
-
-		# It takes the place of the first one.
-		wait_until_empty($_) foreach $first, $copy;
-		my $max = row_of($copy)->{max};
-		my $shown = sql($copy, q{SELECT hilo_next_number('orders')});
-		wait_until_empty($_) foreach $first, $copy;
-		sql('postgres', "DROP DATABASE $first");
-		sql('postgres', "ALTER DATABASE $copy RENAME TO $first");
-		cmp_ok(sql($first, q{SELECT hilo_next_number('orders')}), '>', $shown, "$what: renamed, it goes on above what was shown");
-	}
+	# It takes the place of the first one.
+	wait_until_empty($_) foreach $first, $copy;
+	my $max = row_of($copy)->{max};
+	my $shown = sql($copy, q{SELECT hilo_next_number('orders')});
+	wait_until_empty($_) foreach $first, $copy;
+	sql('postgres', "DROP DATABASE $first");
+	sql('postgres', "ALTER DATABASE $copy RENAME TO $first");
+	cmp_ok(sql($first, q{SELECT hilo_next_number('orders')}), '>', $shown, "$what: renamed, it goes on above what was shown");
 }
 
 #

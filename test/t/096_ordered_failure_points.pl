@@ -10,8 +10,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = failure_node('points', <<'SETTINGS');
-shared_preload_libraries = 'hilo'
+my $node = failure_node('points', <<'SETTINGS', \&add_pause);
 hilo.range_size = 4
 hilo.range_duration = 0
 SETTINGS
@@ -77,6 +76,44 @@ test_failures(\&wrong_after,
 	{ what => 'to become unordered', unordered => 1, sql => "SELECT hilo.configure('NAME', ordered => false)", at => [ 'row changed' => 'kill' ] },
 	{ what => 'to become ordered', unordered => 1, sql => "CALL hilo.make_ordered('NAME')",
 		at => [ 'order changed' => 'error wait kill term', 'before announcement' => 'kill', 'row changed' => 'kill' ] });
+
+# Who has the turn takes too long.
+{
+	my ($slow, $other) = map { session($node) } 1 .. 2;
+
+	$other->query("SET client_min_messages = warning; SELECT hilo.configure('turn', ordered => true)");
+	$slow->query("SET test.failure_point = 'turn begun:wait'");
+	$slow->start("SELECT hilo_next_number('turn')");
+	$other->query("SET test.order_timeout = 100");
+	my $err = '';
+	wait_until('another session waits for it', sub {
+		(undef, $err) = $other->query("SELECT hilo_next_number('turn')");
+		$err =~ /ERROR/;
+	});
+	like($err, qr/55P03:.*another session has been claiming numbers of ordered collection "turn" for too long/, 'another session gives up');
+	unlike($err, qr/hub|asking/, 'without a word about a hub');
+	$other->query('SELECT pg_cancel_backend(' . $slow->pid . ')');
+	$slow->result;
+	$_->finish for $slow, $other;
+}
+
+# A forced seed comes between the look at the row and the claim: numbers go on behind the seed, and no two sessions have the same.
+for my $seed (1000, 10)
+{
+	my ($slow, $other) = map { session($node, statement_timeout => '60s') } 1 .. 2;
+	my $name = "seeded_$seed";
+
+	$other->query("SET client_min_messages = warning; SELECT hilo.configure('$name', ordered => true)");
+	$other->query("SELECT hilo_next_number('$name') FROM generate_series(1, 200)");
+	$slow->query("SET test.failure_point = 'row adopted:pause'");
+	$slow->start("SELECT hilo_next_number('$name') FROM generate_series(1, 20)");
+	paused($node);
+	$other->query("SELECT hilo.seed('$name', $seed, true)");
+	go_on($node);
+	is(join(' ', split /\n/, $slow->result), join(' ', $seed + 1 .. $seed + 20), "a forced seed to $seed meanwhile: numbers go on behind it");
+	is($other->query("SELECT * FROM hilo_reserve('$name', 50)"), ($seed + 21) . '|' . ($seed + 70), 'and another session has those above');
+	$_->finish for $slow, $other;
+}
 
 $node->stop;
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP|leak|still referenced|lock .* (?:already|not) held|own a lock/,

@@ -97,8 +97,7 @@ leave_range(Held *h, int c)
 void
 write_off(Held *h, int c, char why)
 {
-	if (h->known && h->looked_up && !h->dirty && why == WHY_SESSION &&
-		shared->pool != POOL_NONE)
+	if (h->known && h->looked_up && !h->dirty && why == WHY_SESSION)
 		lost(WHY_POOLED, c, h->count, h->next, h->high);
 	else if (h->known && h->looked_up)
 		lost(why, c, h->count, h->next, h->high);
@@ -110,14 +109,13 @@ write_off(Held *h, int c, char why)
 }
 
 /*
- * A session that has released its range draws like a new one where there is a
- * pool: from the lowest of its numbers.
+ * A session that has released its range draws like a new one: from the lowest of
+ * the pool's numbers.
  */
 void
 see_release(int c)
 {
-	if (shared->pool != POOL_NONE)
-		last_seen[c] = 0;
+	last_seen[c] = 0;
 }
 
 /* A new count has begun: what was held of the old one is void. */

@@ -212,7 +212,7 @@ one_turn(void)
 	if (connected())
 		outside();
 	failed = false;
-	if (connected() && shared->pool != POOL_NONE && chance(30))
+	if (connected() && chance(30))
 		ordered_turn();
 	if (chance(20))
 		cluster_turn();

@@ -268,7 +268,7 @@ cluster_turn(void)
 				draw_on_coordinator();
 				break;
 			case WORKER:
-				if (shared->pool != POOL_NONE && chance(shared->lease == LEASED ? 2 : 10))
+				if (chance(shared->lease == LEASED ? 2 : 10))
 					lease_on_worker();
 				else
 					draw_on_worker();

@@ -65,7 +65,7 @@ some_collection(void)
 		return C_NEW + rnd(2);
 	if (kind == 4)
 		return C_OWN + me;
-	if (kind == 5 && shared->pool != POOL_NONE)
+	if (kind == 5)
 		return C_LEASED + rnd(2);
 	return C_PLAIN + rnd(6);
 }
@@ -467,7 +467,7 @@ static const struct
 static int
 some_table(void)
 {
-	return rnd(shared->pool != POOL_NONE ? 4 : 3);
+	return rnd(4);
 }
 
 /* A drawn number collided with one that was inserted by hand. */
@@ -748,7 +748,7 @@ operation(void)
 		do_cursor();
 	else if (what < 95)
 		do_bad_input();
-	else if (what < 97 && shared->pool != POOL_NONE)
+	else if (what < 97)
 		do_insert_above_lease();
 	else
 		do_insert_by_hand();

@@ -71,8 +71,7 @@ static Entries collisions;
 
 /* Of the life that is closed. */
 static bool life_crashed;
-static bool life_pool;			/* there was a pool, */
-static bool life_pool_known;	/* and what it had at the end has been booked */
+static bool life_pool_known;	/* what the pool had at the end has been booked */
 
 /* How many numbers each reason explains. */
 static int64_t explained[256];
@@ -330,14 +329,13 @@ ledger_pooled(int c, uint32_t number, int64_t low, int64_t high)
 }
 
 /*
- * If there was a pool, can the gaps of a count be explained?  Only where nothing
+ * Can the gaps of a count be explained?  Only where nothing
  * takes numbers out of it unseen, as a crash does, or a seed.
  */
 static bool
 is_explainable(int c, uint32_t number)
 {
-	return !life_pool ||
-		(life_pool_known && is_own(c) &&
+	return (life_pool_known && is_own(c) &&
 		 number == shared->collections[c].count);
 }
 
@@ -354,8 +352,7 @@ weigh_claims(void)
 		Entry	   *entry = &claims.entry[i];
 
 		entry->low += (int64_t) events_during(entry) * MAX_RANGE_SIZE;
-		entry->high = life_pool ? 0 :
-			ledger_shown_before(entry->collection, entry->count, entry->start);
+		entry->high = 0;
 	}
 }
 
@@ -532,7 +529,7 @@ book_losses(void)
 
 			if (entry->why == WHY_RETURNED && !life_crashed)
 				continue;
-			if (entry->why == WHY_POOLED && life_pool &&
+			if (entry->why == WHY_POOLED &&
 				is_explainable(entry->collection, entry->count))
 				continue;
 			if (entry->kind == KIND_FORGOTTEN && events_during(entry) == 0)
@@ -595,7 +592,6 @@ void
 ledger_end_life(bool crashed, bool pool_known)
 {
 	life_crashed = crashed;
-	life_pool = shared->pool != POOL_NONE;
 	life_pool_known = pool_known;
 	book_advances();
 	weigh_claims();

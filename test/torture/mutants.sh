@@ -90,7 +90,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush news epoch standby take-in generation home guard joined leak forget give-back leave sqlstate note-late note-own note-begin note-fold note-old note-small ends by-hand terms own-draws resume reports asked no-standby first-look'
+names='none flush news epoch standby take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends by-hand terms own-draws resume reports asked no-standby first-look'
 mutant() {
     case $1 in
         none)
@@ -138,16 +138,8 @@ mutant() {
             look() { torture 0.5 'had returned'; } ;;
         home)
             about="pieces of a dropped database stay"
-            replace shared/entry.c '			free_entry(it);
-			LWLockRelease(&it->lock);
-		}
-		LWLockRelease(set->lock);
-	}
-	if (event == XACT_EVENT_COMMIT ||' '			LWLockRelease(&it->lock);
-		}
-		LWLockRelease(set->lock);
-	}
-	if (event == XACT_EVENT_COMMIT ||'
+            replace shared/entry.c '		it->database.inode == database->inode &&
+		it->database.changed_at == database->changed_at;' '		true;'
             look() { torture 0.4 'the copy of it in its place'; } ;;
         guard)
             about="a Citus worker draws what other nodes draw"
@@ -175,22 +167,12 @@ mutant() {
             about="sessions forget ranges that are good"
             replace session/session.c '!hilo_counter_holds(&entry->collection.row, claim)' '(random() % 2 || !hilo_counter_holds(&entry->collection.row, claim))'
             look() { torture 0.3 'has forgotten'; } ;;
-        give-back)
-            about="what a session has left does not go back into the row when it ends"
-            replace session/session.c '	(void) hilo_entries_release();
-	if (!hilo_has_pool)
-' '	if (hilo_has_pool)
-		(void) hilo_entries_release();
-	if (!hilo_has_pool)
-'
-            look() { torture 0.5 'has not given back'; } ;;
         leave)
             about="what a session has left does not go into the pool when it ends"
-            replace session/session.c '	(void) hilo_entries_release();
-	if (!hilo_has_pool)
-' '	if (!hilo_has_pool)
-		(void) hilo_entries_release();
-	if (!hilo_has_pool)
+            replace session/session.c '{
+	(void) hilo_entries_release();
+' '{
+	(void) code;
 '
             look() { torture 0.7 'has not left'; } ;;
         sqlstate)
@@ -205,15 +187,15 @@ mutant() {
 		note_number(order, ring, xid, ring->last + 1);
 ' '	taken = ring->high - ring->last >= count;
 '
-            replace shared/order.c '	LWLockRelease(&order->shared->lock);
+            replace shared/order.c '	LWLockRelease(&order->ring->shared.lock);
 	return taken;
-' '	LWLockRelease(&order->shared->lock);
+' '	LWLockRelease(&order->ring->shared.lock);
 	if (!taken)
 		return false;
 	pg_usleep(20000);
-	LWLockAcquire(&order->shared->lock, LW_EXCLUSIVE);
+	LWLockAcquire(&order->ring->shared.lock, LW_EXCLUSIVE);
 	(void) note_number(order, ring, xid, claim->range.low);
-	LWLockRelease(&order->shared->lock);
+	LWLockRelease(&order->ring->shared.lock);
 	order->highest = claim->range.high;
 	return true;
 '

@@ -65,7 +65,7 @@ static const char *const ending_names[] = {
 
 /* By POOL_... */
 static const char *const pool_settings[] = {
-	"",
+	"-c hilo.pool_size=4096 " LEASE_SETTINGS,
 	"-c shared_preload_libraries=hilo -c hilo.pool_size=4096 " LEASE_SETTINGS,
 	"-c shared_preload_libraries=hilo -c hilo.pool_size=5 " LEASE_SETTINGS
 };
@@ -451,22 +451,20 @@ command_in(const char *database, const char *sql)
 }
 
 /*
- * If there is a pool, make sure that the collections that should be leased are.
+ * Make sure that the collections that should be leased are.
  */
 static void
 lease(void)
 {
-	if (shared->pool != POOL_NONE)
-		command("SELECT hilo.lease_from(name, 'hub', size) FROM (VALUES ('leased0', 100), ('leased1', 2000)) v(name, size) "
-				"WHERE NOT EXISTS (SELECT FROM hilo.hilo WHERE collection = name AND flags & 2 <> 0)");
+	command("SELECT hilo.lease_from(name, 'hub', size) FROM (VALUES ('leased0', 100), ('leased1', 2000)) v(name, size) "
+			"WHERE NOT EXISTS (SELECT FROM hilo.hilo WHERE collection = name AND flags & 2 <> 0)");
 }
 
 /* The same for those that should be ordered. */
 static void
 order(void)
 {
-	if (shared->pool != POOL_NONE)
-		command("CALL hilo.make_ordered('events')");
+	command("CALL hilo.make_ordered('events')");
 }
 
 static void
@@ -830,7 +828,7 @@ create_extension_anew(void)
 	disconnect_admin();
 	end_prepared();
 	read_counters(ledger_final);
-	check_readers(ask_admin, shared->pool != POOL_NONE, shared->killed);
+	check_readers(ask_admin, true, shared->killed);
 	command("DROP EXTENSION hilo CASCADE");
 	command("TRUNCATE tl, docs, frees, events");
 	forget_events(true);
@@ -924,7 +922,7 @@ disturb(int64_t until, int ending, bool long_life, bool *restore_point)
 			done = true;
 			/* A backend may have been killed since the last use. */
 			disconnect_admin();
-			if (shared->pool != POOL_NONE && shared->life % 4 == 1)
+			if (shared->life % 4 == 1)
 			{
 				usleep(200000);
 				replace_database();
@@ -1024,13 +1022,13 @@ end_clients(void)
 		shared->collections[c].readers = 0;
 }
 
-/* No pool in every other life. */
+/* Not preloaded in every other life. */
 static int
 some_pool(void)
 {
 	if (shared->life == 0)
 		return POOL_ROOMY;
-	return rnd(2) == 0 ? POOL_NONE : rnd(4) == 0 ? POOL_TIGHT : POOL_ROOMY;
+	return rnd(2) == 0 ? POOL_LATE : rnd(4) == 0 ? POOL_TIGHT : POOL_ROOMY;
 }
 
 /* End all sessions before the server, to see what they leave in the pool. */
@@ -1094,7 +1092,7 @@ live(int64_t length, int ending, bool long_life)
 	{
 		case END_FAST:
 		case END_EXTENSION:
-			pool_known = shared->pool == POOL_ROOMY && !crashed && rnd(2);
+			pool_known = shared->pool != POOL_TIGHT && !crashed && rnd(2);
 			if (pool_known)
 				empty_sessions();
 			shared->ending = 1;
@@ -1150,7 +1148,7 @@ live(int64_t length, int ending, bool long_life)
 	lease();
 	order();
 	check_tables();
-	check_readers(ask_admin, shared->pool != POOL_NONE, crashed);
+	check_readers(ask_admin, true, crashed);
 	if (shared->life % 4 == 3)
 	{
 		command("TRUNCATE ta, tb, tc, tl, docs, events");

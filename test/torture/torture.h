@@ -135,13 +135,13 @@ enum
 };
 
 /*
- * Numbers that sessions have not drawn go back into the row or, if the library
- * is preloaded, into the pool for the next session: then no session has seen
- * all that a crash, or a seed, can take.  Only there are numbers leased.
+ * Numbers that sessions have not drawn go into the pool for the next session, so
+ * no session has seen all that a crash, or a seed, can take.  The pool is one of a
+ * server that preloads the library, or not (POOL_LATE).
  */
 enum
 {
-	POOL_NONE, POOL_ROOMY, POOL_TIGHT
+	POOL_LATE, POOL_ROOMY, POOL_TIGHT
 };
 
 /*

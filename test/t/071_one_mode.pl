@@ -1,0 +1,211 @@
+# Promises 1, 4 and 6 without anything preloaded: the pool is made by the first session that needs it.  Short connections use no
+# more numbers than they draw; where there is no memory for it, nothing but gaps comes of that; and what one database
+# or one version of the library has left is not drawn in another one.
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init(allows_streaming => 1);
+$node->append_conf('postgresql.conf', <<'CONF');
+max_connections = 60
+autovacuum = off
+restart_after_crash = on
+CONF
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION hilo; CREATE TABLE lines (id bigint DEFAULT hilo_next_number(\'lines\'))');
+
+sub sql { return $node->safe_psql($_[1] // 'postgres', $_[0]); }
+
+# Wait until no connections are left: then the pool has what they had.
+sub settle
+{
+	$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'client backend'})
+	  or die 'connections are left';
+	return;
+}
+
+sub once
+{
+	my $result = sql(@_);
+	settle();
+	return $result;
+}
+
+#
+# Settings
+#
+my $settings = q{LOAD 'hilo'; SELECT string_agg(substr(name, 6), ' ' ORDER BY name COLLATE "C") FROM pg_settings WHERE name LIKE 'hilo.%' AND context = };
+is(sql("$settings 'superuser'"), 'auto_create hub hub_auto_resume identity_parts_separator lease_size lease_timeout max_range_size node_tag server_prefix',
+	'settings');
+is(sql("$settings 'sighup'"), 'pool_size', 'and that of the memory');
+is(error_of($node, 'postgres', q{LOAD 'hilo'; SET hilo.pool_size = 5}), '55P02', 'which is not for a session');
+
+#
+# Connections that come and go
+#
+append_to_file($node->basedir . '/insert.sql', "INSERT INTO lines DEFAULT VALUES;\n");
+foreach my $clients (1, 8)
+{
+	my $before = sql(q{SELECT coalesce(max(max), 0) FROM hilo.hilo WHERE collection = 'lines'});
+	my $rows = sql('SELECT count(*) FROM lines');
+
+	$node->command_ok([ 'pgbench', '-n', '-C', '-c', $clients, '-t', 200 / $clients, '-f', $node->basedir . '/insert.sql', '-p', $node->port, '-h', $node->host, 'postgres' ],
+		"$clients clients");
+	settle();
+	is(sql("SELECT count(DISTINCT id) - $rows FROM lines"), 200, "$clients clients: 200 different numbers");
+	cmp_ok(sql('SELECT max(id) FROM lines') - $before, '<=', 200 + 32 * $clients, "$clients clients: none is lost");
+}
+is(sql('SELECT max(id) <= (SELECT max FROM hilo.hilo WHERE collection = \'lines\') FROM lines'), 't', 'max is ahead');
+
+#
+# Another database with the same OID
+#
+sql('CREATE DATABASE one');
+sql(q{CREATE EXTENSION hilo; SELECT hilo_next_number('x')}, 'one');
+settle();
+sql('CREATE DATABASE two TEMPLATE one');
+is(once(q{SELECT max(hilo_next_number('x')) FROM generate_series(1, 33)}, 'one'), 34, 'a database goes on after it was copied');
+cmp_ok(once(q{SELECT hilo_next_number('x')}, 'two'), '>', 32, 'the copy has nothing of its pool');
+
+# A copy in which nothing was drawn has the old row; then it takes the OID of the original.
+sql('CREATE DATABASE first');
+sql(q{CREATE EXTENSION hilo; SELECT hilo_next_number('x')}, 'first');
+my $oid = sql(q{SELECT oid FROM pg_database WHERE datname = 'first'});
+settle();
+sql('CREATE DATABASE copy TEMPLATE first');
+once(q{SELECT hilo_next_number('x') FROM generate_series(1, 33)}, 'first');
+sql('DROP DATABASE first');
+sql("CREATE DATABASE first TEMPLATE copy OID $oid");
+my %drawn;
+$drawn{$_}++ for map { split /\n/, once(q{SELECT hilo_next_number('x') FROM generate_series(1, 15)}, 'first') } 1 .. 8;
+is(join(' ', grep { $drawn{$_} > 1 } sort { $a <=> $b } keys %drawn), '', 'the OID of a dropped database: no number comes twice');
+sql("DROP DATABASE $_") foreach qw(first copy one two);
+
+#
+# The end of a backend, and of the server
+#
+my %shown;
+foreach my $end (
+	[ 'kill -9 of a connection', sub {
+		my $session = session($node);
+		$session->query(q{SELECT hilo_next_number('end') FROM generate_series(1, 3)});
+		my $other = sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'});
+		kill 'KILL', $session->pid;
+		$session->hang_up;
+		wait_until('the server starts anew', sub { !kill 0, $other });
+		$node->poll_query_until('postgres', 'SELECT true') or die 'no restart';
+	} ],
+	[ 'an immediate stop', sub { $node->stop('immediate'); $node->start } ],
+	[ 'kill -9 of the server', sub { kill_server($node); $node->start } ],
+	[ 'a clean stop', sub { $node->restart } ],
+	[ 'single-user mode', sub {
+		$node->stop;
+		my ($out, $err);
+		my $ok = run_log([ 'postgres', '--single', '-D', $node->data_dir, 'postgres' ],
+			'<', \"SELECT hilo_next_number('end'), hilo.release(), hilo_next_number('end')\n", '>', \$out, '2>', \$err);
+		ok($ok, 'single-user mode: it draws') or diag($err);
+		$shown{$_}++ for $out =~ /hilo_next_number = "(\d+)"/g;
+		$node->start;
+	} ],
+	[ 'preloaded', sub { $node->append_conf('postgresql.conf', "shared_preload_libraries = 'hilo'"); $node->restart } ])
+{
+	$shown{ once(q{SELECT hilo_next_number('end')}) }++ for 1 .. 3;
+	is(sql(q{SELECT count(*) FROM hilo.pool WHERE collection = 'end'}), 1, "$end->[0]: there is a pool");
+	$end->[1]();
+	is(sql(q{SELECT count(*) FROM hilo.pool}), 0, "$end->[0]: then it is empty");
+	$shown{ once(q{SELECT hilo_next_number('end')}) }++ for 1 .. 3;
+}
+is(join(' ', grep { $shown{$_} > 1 } sort { $a <=> $b } keys %shown), '', 'no number comes twice');
+cmp_ok(scalar(keys %shown), '>=', 38, 'of many');
+$node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
+$node->restart;
+
+#
+# A standby, and its promotion
+#
+once(q{SELECT hilo_next_number('end')});
+$node->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'base', has_streaming => 1);
+$standby->start;
+$shown{ once(q{SELECT hilo_next_number('end')}) }++ for 1 .. 40;
+$node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
+is($standby->safe_psql('postgres', 'SELECT count(*) FROM hilo.pool'), 0, 'a standby has no pool');
+is(error_of($standby, 'postgres', q{SELECT hilo_next_number('end')}), '25006', 'and does not draw');
+$node->stop('immediate');
+$standby->promote;
+$shown{ $standby->safe_psql('postgres', q{SELECT hilo_next_number('end')}) }++ for 1 .. 40;
+is(join(' ', grep { $shown{$_} > 1 } sort { $a <=> $b } keys %shown), '', 'promoted: no number comes twice');
+$standby->stop;
+
+#
+# No room: no file of the server may be as large as the memory would be.
+#
+SKIP:
+{
+	skip 'prlimit is not there', 9 unless `prlimit --version 2>&1` =~ /util-linux/;
+	$node->append_conf('postgresql.conf', "hilo.pool_size = 200000\ndynamic_shared_memory_type = posix\nmin_dynamic_shared_memory = 0");
+	system_or_bail('sh', '-c', 'ulimit -S -f 200000; exec "$@"', 'sh', 'pg_ctl', '-D', $node->data_dir, '-l', $node->logfile, '-w', '-s', 'start');
+	my $pid = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
+	my $offset = -s $node->logfile;
+	my $session = session($node);
+
+	my $first = $session->query(q{SELECT hilo_next_number('room')});
+	is($first, 1, 'no memory: a session draws');
+	is($session->query(q{SELECT low, high FROM hilo.ranges WHERE collection = 'room'}), '1|32', 'no memory: and keeps its range');
+	is($session->query(q{SELECT count(*) FROM generate_series(1, 5) i, LATERAL (SELECT hilo_next_number('room' || i)) t}), 5, 'no memory: it goes on');
+	my @said = slurp_file($node->logfile, $offset) =~ /LOG:  hilo could not get shared memory: (.*)/g;
+	is(scalar @said, 1, 'no memory: one line in the log') or diag(join "\n", @said);
+	is($session->error_of(q{SELECT hilo.configure('in_order', ordered => true); SELECT hilo_next_number('in_order')}), '53200', 'no memory: nothing is drawn in order');
+	my $pid_of = $session->pid;
+	is($session->query(q{SELECT hilo.release('room')}), 0, 'no memory: nothing can be left to others');
+	$session->finish;
+	$node->poll_query_until('postgres', "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid_of)") or die 'still there';
+	is(sql(q{SELECT hilo_next_number('room')}), 33, 'no memory: what was left is a gap');
+
+	# There is room again.
+	$session = session($node);
+	$session->query(q{SELECT hilo_next_number('later')});
+	system_or_bail('prlimit', '--pid', $_, '--fsize=unlimited') for $pid, $session->pid;
+	$session->query(q{SELECT hilo_next_number('later2')});
+	is($session->query(q{SELECT low, high FROM hilo.pool WHERE collection = 'later2'}), '2|32', 'the next refill has the pool');
+	is(sql(q{SELECT hilo_next_number('in_order')}), 1, 'and numbers are drawn in order');
+	$session->finish;
+	system_or_bail('pg_ctl', '-D', $node->data_dir, '-w', '-s', '-m', 'fast', 'stop');
+	$node->append_conf('postgresql.conf', 'hilo.pool_size = 1024');
+}
+
+#
+# Another version of the library in the same server
+#
+my $other = build_variant(PostgreSQL::Test::Utils::tempdir() . '/other', sub {
+	my $file = "$_[0]/src/shared/entry.c";
+	my $source = slurp_file($file);
+
+	$source =~ s/(#define LAYOUT\t+)(\d+)/$1 . ($2 + 1)/e or die 'no layout';
+	unlink $file;
+	append_to_file($file, $source);
+});
+$node->start;
+my $first = session($node);
+$first->query(q{SELECT hilo_next_number('versions')});
+my $second = session($node, dynamic_library_path => "$other:\$libdir");
+is($second->query(q{SELECT hilo_next_number('versions')}), 33, 'another version: it draws');
+is($second->query(q{SELECT count(*) FROM hilo.pool}), 0, 'another version: it does not see the pool');
+is($second->error_of(q{SELECT hilo_next_number('in_order')}), '55000', 'another version: it draws nothing in order');
+$second->finish;
+is($first->query(q{SELECT hilo_next_number('versions')}), 2, 'this one goes on');
+is($first->query(q{SELECT hilo_next_number('in_order') > 1}), 't', 'in order, too');
+$first->finish;
+
+$node->stop;
+unlike(slurp_file($node->logfile), qr/PANIC|TRAP|leak|still referenced|lock .* (?:already|not) held|own a lock/,
+	'nothing was left behind');
+done_testing();
