@@ -684,6 +684,11 @@ BEGIN
             CONTINUE WHEN EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = one AND t.tgfoid = 'hilo.assign_id()'::regprocedure);
             EXECUTE format('CREATE TRIGGER hilo_assign_id BEFORE INSERT ON %s FOR EACH ROW EXECUTE FUNCTION hilo.assign_id(%L, %L)', one, column_name, collection);
         END LOOP;
+    ELSIF NOT assign THEN
+        FOR one IN SELECT t.tgrelid FROM hilo._tree(relation) r JOIN pg_trigger t ON t.tgrelid = r AND t.tgname = 'hilo_assign_id' AND t.tgparentid = '0'::oid
+                AND t.tgfoid = 'hilo.assign_id()'::regprocedure LOOP
+            EXECUTE format('DROP TRIGGER hilo_assign_id ON %s', one);
+        END LOOP;
     END IF;
     SELECT * INTO counter FROM hilo._attach_counter(relation, column_name, collection, drawn);
     IF root.collection IS NULL THEN

@@ -9,10 +9,13 @@
 #include "postgres.h"
 
 #include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
+#include "sequences/sequence.h"
 #include "session/call.h"
 #include "shared/order.h"
 #include "shared/pool.h"
@@ -134,7 +137,7 @@ hilo_pool(PG_FUNCTION_ARGS)
 }
 
 /*
- * Ranges of this session
+ * Ranges of this session; of a sequence, what is left of it
  */
 
 PG_FUNCTION_INFO_V1(hilo_ranges);
@@ -154,6 +157,25 @@ hilo_ranges(PG_FUNCTION_ARGS)
 			Int64GetDatum(hilo_range_count(range))
 		};
 
+		put_row(fcinfo, values);
+	}
+	foreach_ptr(const HiloSequence, sequence, hilo_sequences_in_use())
+	{
+		char	   *name = get_rel_name(sequence->oid);
+		char	   *schema = get_namespace_name(get_rel_namespace(sequence->oid));
+		Datum		next = Int64GetDatum(sequence->last + sequence->increment);
+		Datum		values[] = {
+			0,
+			next,
+			Int64GetDatum(sequence->last + sequence->left * sequence->increment),
+			next,
+			Int64GetDatum(sequence->left)
+		};
+
+		/* It may have been dropped. */
+		if (name == NULL || schema == NULL)
+			continue;
+		values[0] = CStringGetTextDatum(quote_qualified_identifier(schema, name));
 		put_row(fcinfo, values);
 	}
 	return (Datum) 0;
