@@ -690,6 +690,11 @@ BEGIN
             CONTINUE WHEN EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = one AND t.tgfoid = 'hilo.assign_id()'::regprocedure);
             EXECUTE format('CREATE TRIGGER hilo_assign_id BEFORE INSERT ON %s FOR EACH ROW EXECUTE FUNCTION hilo.assign_id(%L, %L)', one, column_name, collection);
         END LOOP;
+    ELSIF NOT assign THEN
+        FOR one IN SELECT t.tgrelid FROM hilo._tree(relation) r JOIN pg_trigger t ON t.tgrelid = r AND t.tgname = 'hilo_assign_id' AND t.tgparentid = '0'::oid
+                AND t.tgfoid = 'hilo.assign_id()'::regprocedure LOOP
+            EXECUTE format('DROP TRIGGER hilo_assign_id ON %s', one);
+        END LOOP;
     END IF;
     SELECT * INTO counter FROM hilo._attach_counter(relation, column_name, collection, drawn);
     IF root.collection IS NULL THEN
@@ -877,9 +882,10 @@ COMMENT ON FUNCTION hilo._sync_collection(text) IS
 
 CREATE FUNCTION hilo.sync(OUT collection text, OUT sequence regclass, OUT max bigint) RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT c.collection, c.sequence, COALESCE(hilo._sync_collection(c.collection), hilo._sync_sequence(c.sequence, false))
-    FROM (SELECT a.collection, a.sequence FROM hilo.attachments a UNION SELECT b.collection, NULL::regclass FROM hilo.binding b WHERE b.kind = 'bound') c
-    ORDER BY c.collection, c.sequence::text
+    WITH moved AS MATERIALIZED (
+        SELECT c.collection, c.sequence, COALESCE(hilo._sync_collection(c.collection), hilo._sync_sequence(c.sequence, false)) AS max
+        FROM (SELECT a.collection, a.sequence FROM hilo.attachments a UNION SELECT b.collection, NULL::regclass FROM hilo.binding b WHERE b.kind = 'bound') c)
+    SELECT m.* FROM moved m WHERE m.max IS NOT NULL ORDER BY m.collection, m.sequence::text
 $$;
 COMMENT ON FUNCTION hilo.sync() IS
     'move all collections and sequences of attached and bound columns, as hilo.sync(text) does';
@@ -896,11 +902,17 @@ CREATE FUNCTION hilo.sync(name text) RETURNS bigint
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
 DECLARE
     max bigint := hilo._sync_collection(name);
+    relation pg_catalog.regclass;
 BEGIN
     IF name IS NULL THEN
         RAISE EXCEPTION 'name must not be null' USING ERRCODE = 'null_value_not_allowed';
-    ELSIF max IS NULL AND pg_catalog.to_regclass(name) IS NOT NULL THEN
-        max := hilo.sync(pg_catalog.to_regclass(name));
+    ELSIF max IS NULL THEN
+        BEGIN
+            relation := pg_catalog.to_regclass(name);
+        EXCEPTION WHEN invalid_name OR syntax_error THEN
+            -- Not every name of a collection can be one of a table.
+        END;
+        max := hilo.sync(relation);
     END IF;
     IF max IS NULL THEN
         RAISE EXCEPTION 'no column draws from collection "%", and no table of that name is attached', name USING ERRCODE = 'undefined_object',
@@ -1531,7 +1543,7 @@ DECLARE
     creator name := (SELECT r.rolname FROM pg_catalog.pg_extension e, pg_catalog.pg_roles r
                      WHERE e.extname = 'hilo' AND r.oid = e.extowner AND NOT r.rolsuper);
     administration CONSTANT text := '
-        seed_identity_for, hilo.seed, hilo.drop, hilo.sync(text), hilo.sync(regclass), hilo.sync(), hilo._sync_collection, hilo.configure, hilo.make_ordered, hilo.return_range, hilo.allow, hilo.disallow,
+        seed_identity_for, hilo.seed, hilo.drop, hilo.sync(text), hilo.sync(regclass), hilo.sync(), hilo.configure, hilo.make_ordered, hilo.return_range, hilo.allow, hilo.disallow,
         hilo.bind, hilo.unbind, hilo._counters, hilo.pool';
 BEGIN
     EXECUTE pg_catalog.format('REVOKE ALL ON ROUTINE %s FROM PUBLIC', administration);

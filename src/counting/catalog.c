@@ -201,7 +201,7 @@ hilo_catalog_tables_owner(void)
 	return owner;
 }
 
-/* True if the role may execute the function, which has the three arguments. */
+/* True if the role may execute the function. */
 static bool
 may_execute(const char *schema, const char *function, Oid role)
 {
@@ -219,6 +219,17 @@ hilo_catalog_may_seed(bool identity, Oid role)
 		may_execute(get_namespace_name(hilo_catalog_schema()),
 					"seed_identity_for(pg_catalog.text,bigint,boolean)", role) :
 		may_execute(HILO_SCHEMA, "seed(pg_catalog.text,bigint,boolean)", role);
+}
+
+void
+hilo_catalog_check_may_sync(void)
+{
+	if (!may_execute(HILO_SCHEMA, "sync(pg_catalog.text)", GetUserId()) &&
+		!may_execute(HILO_SCHEMA, "sync(pg_catalog.regclass)", GetUserId()) &&
+		!may_execute(HILO_SCHEMA, "sync()", GetUserId()))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for function sync")));
 }
 
 bool

@@ -114,6 +114,9 @@ extern Oid	hilo_catalog_tables_owner(void);
  */
 extern bool hilo_catalog_may_seed(bool identity, Oid role);
 
+/* Raise 42501 unless the current user may execute one of the functions hilo.sync(). */
+extern void hilo_catalog_check_may_sync(void);
+
 /* True if the role may choose the server from which numbers are leased. */
 extern bool hilo_catalog_may_lease(Oid role);
 

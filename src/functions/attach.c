@@ -15,6 +15,7 @@
 #include "catalog/pg_inherits.h"
 #include "storage/lmgr.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "base/failure_point.h"
 #include "base/sql.h"
@@ -90,7 +91,9 @@ highest_of_sequence(Oid sequence, int64 at, int64 *limit)
 
 		*limit = Min(*limit, type_limit);
 	}
-	sought.limit = *limit;
+
+	/* A row with the last bigint marks an end. */
+	sought.limit = Min(*limit, PG_INT64_MAX - 1);
 	foreach_ptr(const HiloDrawing, drawing, hilo_columns_of_sequence(sequence))
 	{
 		HiloColumn	column = {drawing->relation, drawing->attnum};
@@ -119,11 +122,8 @@ hilo_sync_sequence(PG_FUNCTION_ARGS)
 	int64		highest;
 
 	hilo_api_prevent_unless_may_write(attach ? "hilo.attach()" : "hilo.sync()");
-	if (!attach && !hilo_catalog_may_seed(false, GetUserId()))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied to move sequence \"%s\"", get_rel_name(sequence->oid)),
-				 errdetail("That requires the privilege to execute hilo.seed().")));
+	if (!attach)
+		hilo_catalog_check_may_sync();
 	if (!sequence->looks)
 		PG_RETURN_INT64(at);
 	highest = highest_of_sequence(sequence->oid, at, &limit);
@@ -375,6 +375,23 @@ hilo_draws(PG_FUNCTION_ARGS)
  */
 
 /*
+ * A role that was dropped is found by the name that it had when it was allowed to
+ * draw.
+ */
+static void
+find_dropped_role(const char *collection, HiloBinding *binding)
+{
+	if (OidIsValid(binding->object) || strcmp(binding->owner, "public") == 0)
+		return;
+	foreach_ptr(const HiloBinding, other, hilo_bindings(collection).all)
+	{
+		if (other->kind == HILO_ALLOWED && strcmp(other->owner, binding->owner) == 0 &&
+			!SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(other->object)))
+			binding->object = other->object;
+	}
+}
+
+/*
  * Let the role in argument 1, "public" for all, draw from the collection in
  * argument 0, or no longer.
  */
@@ -396,11 +413,13 @@ allow(FunctionCallInfo fcinfo, const char *function, bool may_draw)
 		binding.object = get_role_oid(binding.owner, !may_draw);
 	is_there = hilo_counter_read(&ref, &row);
 	(void) hilo_bindings_lock(collection, true);
+	if (!may_draw)
+		find_dropped_role(collection, &binding);
 	recorded = hilo_binding_remove(collection, &binding);
 	if (may_draw)
 	{
 		hilo_binding_add(collection, &binding);
-		if (!is_there)
+		if (!is_there && !recorded)
 			hilo_api_notice_created(collection);
 	}
 	else if (!recorded)

@@ -114,6 +114,7 @@ hilo_sync_collection(PG_FUNCTION_ARGS)
 	int64		max;
 
 	hilo_api_prevent_unless_may_write("hilo.sync()");
+	hilo_catalog_check_may_sync();
 	name = hilo_api_name(fcinfo, 0, "name");
 	hilo_collection_init(&collection, name);
 	bindings = hilo_bindings(name);

@@ -9,12 +9,12 @@
 #include "postgres.h"
 
 #include "utils/array.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
-#include "base/sql.h"
 #include "sequences/sequence.h"
 #include "session/call.h"
 #include "shared/order.h"
@@ -159,7 +159,7 @@ hilo_pool(PG_FUNCTION_ARGS)
 }
 
 /*
- * Ranges of this session
+ * Ranges of this session; of a sequence, what is left of it
  */
 
 PG_FUNCTION_INFO_V1(hilo_ranges);
@@ -184,17 +184,20 @@ hilo_ranges(PG_FUNCTION_ARGS)
 	foreach_ptr(const HiloSequence, sequence, hilo_sequences_in_use())
 	{
 		char	   *name = get_rel_name(sequence->oid);
-		int64		next = sequence->last + sequence->increment;
-		int64		last = sequence->last + sequence->left * sequence->increment;
-		Datum		values[5];
+		char	   *schema = get_namespace_name(get_rel_namespace(sequence->oid));
+		Datum		next = Int64GetDatum(sequence->last + sequence->increment);
+		Datum		values[] = {
+			0,
+			next,
+			Int64GetDatum(sequence->last + sequence->left * sequence->increment),
+			next,
+			Int64GetDatum(sequence->left)
+		};
 
-		if (name == NULL)
+		/* It may have been dropped. */
+		if (name == NULL || schema == NULL)
 			continue;
-		values[0] = CStringGetTextDatum(hilo_sql_table(sequence->oid));
-		values[1] = Int64GetDatum(Min(next, last));
-		values[2] = Int64GetDatum(Max(next, last));
-		values[3] = Int64GetDatum(next);
-		values[4] = Int64GetDatum(sequence->left);
+		values[0] = CStringGetTextDatum(quote_qualified_identifier(schema, name));
 		put_row(fcinfo, values);
 	}
 	return (Datum) 0;

@@ -41,6 +41,7 @@
 #include "base/settings.h"
 #include "counting/row.h"
 #include "sequences/sequence.h"
+#include "servers/citus.h"
 
 /*
  * How many numbers nextval logs ahead.  A claim of more than that always writes
@@ -489,6 +490,20 @@ make_clean(HiloSequence *sequence, int64 number)
 	}
 }
 
+/* Raise 55000 where other servers may draw the same numbers. */
+static void
+check_node(const HiloSequence *sequence)
+{
+	if (*hilo_hub == '\0' && !hilo_citus_is_worker())
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("cannot draw from sequence \"%s\" %s", get_rel_name(sequence->oid),
+					*hilo_hub == '\0' ? "on a Citus worker" : "where hilo.hub is set"),
+			 errdetail("It is unique on its own server, so other servers may draw the same numbers."),
+			 errhint("Attach the table to a collection with hilo.attach().")));
+}
+
 static int64
 next_slowly(HiloSequence *sequence, bool has_right)
 {
@@ -496,6 +511,7 @@ next_slowly(HiloSequence *sequence, bool has_right)
 	int64		number;
 
 	get_to_know(sequence);
+	check_node(sequence);
 	if (sequence->looks && sequence->left <= 0)
 		hilo_look_prepare(sequence->look);
 	check_right = !has_right && sequence->role != GetUserId();
@@ -527,6 +543,7 @@ hilo_sequence_reserve(HiloSequence *sequence, int64 count)
 	HiloLookProgress progress = {0};
 
 	get_to_know(sequence);
+	check_node(sequence);
 	check_counts_by_one(sequence);
 	for (;;)
 	{
@@ -536,7 +553,10 @@ hilo_sequence_reserve(HiloSequence *sequence, int64 count)
 		int64		highest;
 
 		drop_up_to(sequence, PG_INT64_MAX);
-		if ((uint64) count > (uint64) sequence->end - (uint64) read_page(sequence, NULL))
+
+		/* With a larger increment, more numbers are taken. */
+		if ((uint64) (step == 1 ? count : (LOGGED_AHEAD + 1) * step) >
+			(uint64) sequence->end - (uint64) read_page(sequence, NULL))
 			fail_at_limit(sequence);
 		CHECK_FOR_INTERRUPTS();
 		if (!claim_and_drop(sequence, step == 1 ? count : LOGGED_AHEAD + 1, step, true,

@@ -21,6 +21,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/planner.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
@@ -28,8 +29,10 @@
 #include "utils/plancache.h"
 #include "utils/syscache.h"
 
+#include "base/settings.h"
 #include "counting/catalog.h"
 #include "sequences/setting.h"
+#include "servers/citus.h"
 
 static bool is_on = false;
 static planner_hook_type next_planner = NULL;
@@ -107,18 +110,25 @@ function_of(Oid schema, const char *name, const Oid *types, int count)
 						   ObjectIdGetDatum(schema));
 }
 
-/* The functions; false if this database does not have the extension. */
+/*
+ * The functions.  False if this database does not have the extension, not everybody
+ * may call them, or other servers may draw the same numbers.
+ */
 static bool
 find_replacements(Replacements *functions)
 {
 	Oid			schema = get_namespace_oid(HILO_SCHEMA, true);
 	Oid			types[] = {REGCLASSOID, INTERNALOID};
 
-	if (!OidIsValid(schema) || !OidIsValid(hilo_catalog_owner()))
+	if (!OidIsValid(schema) || !OidIsValid(hilo_catalog_owner()) ||
+		*hilo_hub != '\0' || hilo_citus_group() >= 0)
 		return false;
 	functions->nextval = function_of(schema, "nextval", types, 1);
 	functions->identity_nextval = function_of(schema, "_identity_nextval", types, 2);
-	return OidIsValid(functions->nextval) && OidIsValid(functions->identity_nextval);
+	return OidIsValid(functions->nextval) && OidIsValid(functions->identity_nextval) &&
+		hilo_has_privilege(ProcedureRelationId, functions->nextval, ACL_ID_PUBLIC, ACL_EXECUTE) &&
+		hilo_has_privilege(ProcedureRelationId, functions->identity_nextval, ACL_ID_PUBLIC,
+						   ACL_EXECUTE);
 }
 
 static PlannedStmt *

@@ -1,4 +1,4 @@
--- A table listed in Citus's pg_dist_partition is searched by queries, and is not attached if Citus refuses triggers.
+-- A table listed in Citus's pg_dist_partition is searched by queries, and draws from a collection.
 \set SHOW_CONTEXT never
 
 CREATE SCHEMA regress_shards;
@@ -20,26 +20,37 @@ CREATE FUNCTION becomes(method "char", key text, colocation int, replication "ch
 	INSERT INTO pg_catalog.pg_dist_partition VALUES ('parts', $1, $2, $3, $4);
 $$;
 
--- Distributed by another column; by that one; reference; single shard.
+-- Distributed by another column; by that one; reference; single shard: a sequence is unique on its own server only, so the column draws from a collection.
+CREATE FUNCTION draws() RETURNS text LANGUAGE sql AS $$
+	SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'parts'::regclass AND adnum = 1
+$$;
 SELECT becomes('h', '{VAR :varno 1 :varattno 2 :vartype 25}', 1, 's');
 SELECT hilo.attach('parts');
+SELECT draws(), hilo.detach('parts');
 SELECT hilo.attach('parts', 'name', 'w_named');
+SELECT hilo.detach('parts');
+\set VERBOSITY terse
 SELECT becomes('h', '{VAR :varno 1 :varattno 1 :vartype 20}', 1, 's');
 SELECT hilo.attach('parts');
-CALL hilo.attach_online('parts');
+SELECT draws(), hilo.detach('parts');
 SELECT becomes('n', NULL, 2, 't');
 SELECT hilo.attach('parts');
+SELECT draws(), hilo.detach('parts');
 SELECT becomes('n', NULL, 2, 's');
 SELECT hilo.attach('parts');
--- An identity column, which Citus does not change either: distributed by another column; reference.
-ALTER TABLE parts ALTER id ADD GENERATED ALWAYS AS IDENTITY;
-SELECT becomes('h', '{VAR :varno 1 :varattno 2 :vartype 25}', 1, 's');
-SELECT hilo.attach('parts');
-SELECT becomes('n', NULL, 2, 't');
-SELECT hilo.attach('parts');
-ALTER TABLE parts ALTER id DROP IDENTITY;
-SELECT becomes('n', NULL, 2, 's');
+SELECT draws(), hilo.detach('parts');
+-- From a sequence, and back.
+CREATE SEQUENCE ids OWNED BY parts.id;
+ALTER TABLE parts ALTER id SET DEFAULT nextval('ids');
 SELECT relation, result FROM hilo.attach_all('regress_shards');
+SELECT draws(), hilo.detach('parts');
+SELECT draws(), currval('ids');
+ALTER TABLE parts ALTER id DROP DEFAULT;
+-- An identity column cannot be attached.
+ALTER TABLE parts ALTER id ADD GENERATED ALWAYS AS IDENTITY;
+SELECT relation, result FROM hilo.attach_all('regress_shards');
+ALTER TABLE parts ALTER id DROP IDENTITY;
+\set VERBOSITY default
 
 -- Counters are advanced by a query, at the isolation level that sees all rows.
 INSERT INTO parts VALUES (500, 'parts/500');
@@ -71,18 +82,19 @@ SET ROLE regress_shards_user;
 SELECT next_identity_free('w_names');
 RESET ROLE;
 
--- Local to the coordinator: Citus allows triggers, the highest id is found by a query.
+-- Local to the coordinator: the same.
 SELECT becomes('n', NULL, 0, 's');
 SELECT hilo.attach('parts', 'id', 'w_parts_3');
+SELECT hilo.detach('parts');
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT hilo.attach('parts', 'name', 'w_parts_4');
 ROLLBACK;
 
-SELECT hilo.detach('parts'), hilo.unbind('w_parts'), hilo.unbind('w_names');
+SELECT hilo.unbind('w_parts'), hilo.unbind('w_names');
 SET allow_system_table_mods = on;
 DROP TABLE pg_catalog.pg_dist_partition;
 RESET allow_system_table_mods;
 DROP SCHEMA regress_shards CASCADE;
 DROP ROLE regress_shards_user;
 SELECT count(hilo.drop(collection)) FROM hilo.status WHERE collection ~ '^w_';
-SELECT hilo.drop('w_parts|'), hilo.drop('w_names|');
+SELECT hilo.drop('w_parts|'), hilo.drop('w_names|'), hilo.drop('parts');

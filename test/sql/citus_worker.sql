@@ -55,6 +55,24 @@ INSERT INTO docs VALUES (NULL, 'HiLo');
 INSERT INTO docs VALUES ('docs|', 'identity');
 INSERT INTO docs VALUES ('', 'GUID'), ('docs/tea', 'semantic');
 SELECT way FROM docs ORDER BY 1;
+-- A sequence is unique on its own server only: refused, also where it is attached; the setting does nothing, on the coordinator either.
+CREATE SEQUENCE w_sequence;
+CREATE TABLE w_serial (id bigint PRIMARY KEY DEFAULT hilo.nextval('w_sequence'));
+SELECT hilo.nextval('w_sequence');
+\set VERBOSITY terse
+SELECT hilo.reserve('w_sequence', 2);
+INSERT INTO w_serial DEFAULT VALUES;
+SET hilo.sequences = on;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT nextval('w_sequence');
+SELECT nextval('w_sequence');
+UPDATE pg_dist_local_group SET groupid = 0;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT nextval('w_sequence');
+INSERT INTO w_serial DEFAULT VALUES RETURNING id;
+UPDATE pg_dist_local_group SET groupid = 3;
+RESET hilo.sequences;
+DROP TABLE w_serial;
+DROP SEQUENCE w_sequence;
+\set VERBOSITY default
 -- Functions that do not draw work; those that move a counter have to be called on the coordinator.
 SELECT hilo_last_number('w') IS NOT NULL AS drawn, hilo_format('w', 3);
 SELECT hilo.seed('w_seeded', 5);

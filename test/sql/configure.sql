@@ -135,7 +135,7 @@ SELECT hilo_next('conf_new');
 CREATE TABLE conf_small (id smallint);
 CREATE TABLE conf_int (id int);
 \set VERBOSITY terse
-SELECT hilo.attach('conf_int', 'id');
+SELECT hilo.attach('conf_int', 'id', 'conf_int');
 SELECT state, message FROM try($$'conf_int', max_value => 2147483648$$);
 SELECT hilo.attach('conf_small', 'id', 'conf_int');
 SELECT state, message FROM try($$'conf_int', max_value => 32768$$);
@@ -148,7 +148,7 @@ SELECT max_value FROM hilo.hilo WHERE collection = 'conf_int';
 -- A limit of its own stays when a table is attached.
 SELECT hilo.configure('conf_own', max_value => 500);
 CREATE TABLE conf_own (id int);
-SELECT hilo.attach('conf_own', 'id');
+SELECT hilo.attach('conf_own', 'id', 'conf_own');
 SELECT max_value FROM hilo.hilo WHERE collection = 'conf_own';
 INSERT INTO conf_own SELECT FROM generate_series(1, 500);
 INSERT INTO conf_own DEFAULT VALUES;
@@ -159,7 +159,7 @@ DROP TABLE conf_own, conf_int;
 CREATE ROLE "regress_hilo ""Role's";
 SELECT hilo.allow('conf_grant', 'regress_hilo "Role''s'), hilo.allow('conf_grant', 'regress_hilo "Role''s');
 SELECT hilo.allow('conf_grant', 'public');
-SELECT collection, kind, object, owner FROM hilo.binding WHERE collection = 'conf_grant' ORDER BY owner;
+SELECT collection, kind, object::regrole, owner FROM hilo.binding WHERE collection = 'conf_grant' ORDER BY owner;
 BEGIN;
 SELECT hilo.disallow('conf_grant', 'public');
 SELECT owner FROM hilo.binding WHERE collection = 'conf_grant' ORDER BY owner;

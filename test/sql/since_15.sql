@@ -18,13 +18,14 @@ MERGE INTO since_15_books b USING (VALUES (5, 'since_15_books|'), (6, 'since_15_
 	WHEN NOT MATCHED THEN INSERT (n, id) VALUES (v.n, v.id);
 SELECT n, id FROM since_15_books WHERE n >= 5 ORDER BY n;
 CREATE TABLE since_15_given (id bigint PRIMARY KEY, x int);
-SELECT hilo.attach('since_15_given');
+SELECT hilo.attach('since_15_given', collection => 'since_15_given');
 INSERT INTO since_15_given VALUES (700);
-MERGE INTO since_15_given USING (VALUES (700), (1000)) v(n) ON id = n
-	WHEN MATCHED THEN UPDATE SET id = 900 WHEN NOT MATCHED THEN INSERT VALUES (n);
+MERGE INTO since_15_given USING (VALUES (700), (1)) v(n) ON id = n
+	WHEN MATCHED THEN UPDATE SET id = 2 WHEN NOT MATCHED THEN INSERT VALUES (n);
 SELECT id FROM since_15_given ORDER BY id;
-SELECT max FROM hilo.hilo WHERE collection = 'since_15_given';
 INSERT INTO since_15_given (x) VALUES (1) RETURNING id;
+MERGE INTO since_15_given USING (VALUES (0)) v(n) ON id = n WHEN NOT MATCHED THEN INSERT (x) VALUES (2);
+SELECT id FROM since_15_given ORDER BY id;
 
 -- Promise 1: our tables cannot be changed by it.
 SELECT hilo_next_number('since_15');

@@ -52,15 +52,14 @@ SELECT collection, numbers_per_hour BETWEEN 366 AND 368 AS e_th_part, numbers_pe
 -- What it is bound to.
 CREATE TABLE stat_doc (id text PRIMARY KEY);
 CREATE TABLE stat_more (id text PRIMARY KEY);
-CREATE FUNCTION stat_taken(bigint) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT false';
 \set VERBOSITY terse
-SELECT hilo.bind('stat_bound', 'stat_doc', 'id'), hilo.bind('stat_asked', 'stat_taken(bigint)'::regprocedure), hilo.attach('stat_more', 'id', 'stat_more');
+SELECT hilo.bind('stat_bound', 'stat_doc', 'id'), hilo.attach('stat_more', 'id', 'stat_more');
 ALTER TABLE stat_doc RENAME TO "stat Doc";
 SELECT hilo.allow('stat_granted', 'public');
-SELECT collection, bound_to FROM hilo.status WHERE collection IN ('stat_bound', 'stat_asked', 'stat_more', 'stat_granted') ORDER BY 1;
+SELECT collection, bound_to FROM hilo.status WHERE collection IN ('stat_bound', 'stat_more', 'stat_granted') ORDER BY 1;
 DROP TABLE "stat Doc";
 SELECT collection, bound_to FROM hilo.status WHERE collection = 'stat_bound';
-SELECT hilo.unbind('stat_bound'), hilo.unbind('stat_asked'), hilo.detach('stat_more'), hilo.disallow('stat_granted', 'public');
+SELECT hilo.unbind('stat_bound'), hilo.detach('stat_more'), hilo.disallow('stat_granted', 'public');
 SELECT count(bound_to) FROM hilo.status WHERE collection LIKE 'stat%';
 
 -- Server-side ids are a row of it; identities are not, nor what was dropped.
@@ -92,7 +91,6 @@ SELECT count(*) FROM hilo._counters();
 RESET ROLE;
 DROP ROLE regress_hilo_monitor, regress_hilo_user;
 DROP TABLE stat_more;
-DROP FUNCTION stat_taken;
 -- A rate that has faded long ago.
 INSERT INTO hilo.hilo (collection, max, claimed_at, claim_rate) VALUES ('stat_old', 5, now() - interval '60 days', 1000);
 SELECT numbers_per_hour, time_left FROM hilo.status WHERE collection = 'stat_old';
