@@ -1,0 +1,185 @@
+# Shown is spent, over a sequence, too: no number comes back after kill -9 or an immediate stop, whatever became of its transaction; a jump of a million is neither gone then, nor has it become thirty.
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $ROUNDS = 6;
+my $STATEMENTS = 30_000;    # more than a client gets to in a round
+my $LEAST = 150;            # lines that each client logs before the end
+my $dir = PostgreSQL::Test::Utils::tempdir;
+
+# Nothing else may flush: no client commits.
+my @CLIENTS = (1, 2, 4, 5, 7, 8);
+my $settings = "synchronous_commit = off\n";
+my $setup = <<'SQL';
+CREATE EXTENSION hilo;
+SET client_min_messages = warning;
+CREATE SEQUENCE alone;
+CREATE SEQUENCE beside;
+CREATE SEQUENCE cached CACHE 10;
+CREATE SEQUENCE down INCREMENT -3;
+CREATE TABLE attached (id bigserial PRIMARY KEY);
+SELECT hilo.attach('attached');
+CREATE TABLE identity (id bigint GENERATED ALWAYS AS IDENTITY);
+SELECT format('CREATE SEQUENCE own_%s', i) FROM generate_series(1, 9) i \gexec
+SQL
+
+# What clients do, a line of psql's script each: "sequence|low[|high]" for all that counts.
+# What plain nextval gives does not, nor may anything have to be flushed for it.
+sub draws
+{
+	my ($client) = @_;
+
+	return (
+		"SELECT 'alone', hilo.nextval('alone');",
+		"SELECT 'beside', hilo.nextval('beside');",
+		"SELECT nextval('beside') \\g /dev/null\nSELECT 'beside', hilo.nextval('beside');",
+		"SELECT 'cached', hilo.nextval('cached');",
+		"SELECT nextval('cached') \\g /dev/null\nSELECT 'cached', hilo.nextval('cached');",
+		"SELECT 'down', hilo.nextval('down');",
+		"SELECT 'alone', low, high FROM hilo.reserve('alone', 5);",
+		"INSERT INTO attached DEFAULT VALUES RETURNING 'attached', id;",
+		"INSERT INTO attached SELECT FROM generate_series(1, 30) RETURNING 'attached', id;",
+		$client < 5 ? "INSERT INTO identity DEFAULT VALUES RETURNING 'identity', id;" : "SELECT nextval('alone') \\g /dev/null\nSELECT 'alone', hilo.nextval('alone');",
+		# Upwards only; no other session draws from this one.
+		"SELECT setval('own_$client', (SELECT last_value FROM own_$client) + 7) \\g /dev/null\nSELECT 'own_$client', hilo.nextval('own_$client');",
+		"SELECT nextval('own_$client') \\g /dev/null\nSELECT 'own_$client', hilo.nextval('own_$client');",
+		"DISCARD SEQUENCES;\nSELECT 'alone', hilo.nextval('alone');");
+}
+
+# Add the numbers in the lines to %$seen; returns those that were there before.
+sub repeats
+{
+	my ($seen, @lines) = @_;
+	my @repeats;
+
+	for my $line (@lines)
+	{
+		my ($sequence, $low, $high) = $line =~ /^(\w+)\|(-?\d+)(?:\|(\d+))?$/
+		  or die "unexpected line in a client's log: $line";
+		for my $number ($low .. $high // $low)
+		{
+			push @repeats, "$sequence $number" if $seen->{$sequence}{$number}++;
+		}
+	}
+	return @repeats;
+}
+
+# Rounds over one data folder, until numbers repeat or all are done.
+sub rounds
+{
+	my ($node, $name, $draws) = @_;
+	my (%seen, @repeats);
+	my @scripts = map {
+		my $file = client_script("$dir/$name.body.$_", $_, $STATEMENTS, $draws->($_));
+		my $head = "$dir/$name.$_.sql";
+		append_to_file($head, "SET hilo.sequences = " . ($_ < 5 ? 'on' : 'off') . ";\n" . ($_ % 2 ? "SET hilo.max_range_size = 5;\n" : '') . slurp_file($file));
+		$head;
+	} @CLIENTS;
+
+	for my $round (1 .. $ROUNDS)
+	{
+		@repeats = repeats(\%seen, crash_round($node, $round, "$dir/$name", $LEAST, @scripts));
+		last if @repeats;
+	}
+	return (\%seen, \@repeats);
+}
+
+# Take the flush of a claim out of the code.
+sub remove_flush
+{
+	my ($tree) = @_;
+	my $code = slurp_file("$tree/src/sequences/sequence.c");
+
+	is($code =~ s/^\thilo_row_flush\(hilo_row_own_lsn\(lsn\)\);\n/\t(void) hilo_row_own_lsn(lsn);\n/mg, 1,
+		'one line of the code flushes what was drawn from sequences');
+	unlink "$tree/src/sequences/sequence.c";
+	append_to_file("$tree/src/sequences/sequence.c", $code);
+	return;
+}
+
+#
+# Draws in transactions that roll back, or never end, and nothing else
+#
+my $node = crash_server('hilo', $settings, $setup);
+my ($seen, $repeats) = rounds($node, 'hilo', \&draws);
+is("@$repeats", '', "$ROUNDS times kill -9: no number came twice");
+cmp_ok(scalar(keys %{ $seen->{alone} }), '>=', $ROUNDS * @CLIENTS * $LEAST / 12, 'many numbers were drawn');
+note("$_: " . keys(%{ $seen->{$_} }) . ' numbers') for sort keys %$seen;
+
+#
+# An immediate stop
+#
+$node->start;
+my $session = session($node);
+my @shown = map { $session->query("BEGIN; SELECT hilo.nextval('alone')") } 1 .. 40;
+$node->stop('immediate');
+$session->hang_up;
+$node->start;
+my $next = $node->safe_psql('postgres', "SELECT hilo.nextval('alone')");
+cmp_ok($next, '>', (sort { $a <=> $b } @shown)[-1], 'after an immediate stop draws go on above what was shown');
+
+#
+# Jumps of a million: the first number after kill -9 is above it, and not far
+#
+sub jump
+{
+	my ($what, $before, $draw, $sequence) = @_;
+
+	$node->safe_psql('postgres', $before);
+	my $jumper = session($node);
+	$jumper->query('BEGIN');
+	my $number = $jumper->query($draw);
+	kill_server($node);
+	$jumper->hang_up;
+	$node->start;
+	my $after = $node->safe_psql('postgres', "SELECT hilo.nextval('$sequence')");
+	cmp_ok($number, '>=', 1_000_000, "$what: a jump");
+	cmp_ok($after, '>', $number, "$what: it is not gone");
+	cmp_ok($after, '<', $number + 2_100_000, "$what: nor more than twice as far");
+	return;
+}
+jump('a block', 'CREATE SEQUENCE block', q{SELECT high FROM hilo.reserve('block', 1000000)}, 'block');
+jump('an import', q{SET client_min_messages = warning; CREATE TABLE imports (id bigserial PRIMARY KEY);
+	SELECT hilo.attach('imports'); INSERT INTO imports SELECT generate_series(1, 1000000)},
+	'INSERT INTO imports DEFAULT VALUES RETURNING id', 'imports_id_seq');
+jump('hilo.sync()', q{SET client_min_messages = warning; CREATE TABLE synced (id bigserial PRIMARY KEY);
+	SELECT hilo.attach('synced'); INSERT INTO synced VALUES (5000000)}, q{SELECT hilo.sync('synced')}, 'synced_id_seq');
+
+# A setval that nothing has flushed yet, and draws after it; and a sequence that was restarted upwards.
+$node->safe_psql('postgres', 'CREATE SEQUENCE moved; CREATE SEQUENCE restarted');
+$session = session($node);
+$session->query("SELECT hilo.nextval('moved'), hilo.nextval('restarted')");
+$session->query('ALTER SEQUENCE restarted RESTART 3000');
+$session->query("BEGIN; SELECT setval('moved', 5000)");
+is($session->query("SELECT hilo.nextval('moved')"), 5001, 'a draw after setval');
+is($session->query("SELECT hilo.nextval('restarted')"), 3000, 'a draw after RESTART, which is not flushed itself');
+kill_server($node);
+$session->hang_up;
+$node->start;
+cmp_ok($node->safe_psql('postgres', "SELECT hilo.nextval('moved')"), '>', 5001, 'after kill -9 it is not drawn again');
+cmp_ok($node->safe_psql('postgres', "SELECT hilo.nextval('restarted')"), '>', 3000, 'nor is that');
+$node->stop;
+
+#
+# The same must be caught where numbers do come twice
+#
+my $libdir = build_variant("$dir/mutant", \&remove_flush);
+$node = crash_server('no_flush', $settings . "dynamic_library_path = '$libdir:\$libdir'\n", $setup);
+$node->start;
+$session = session($node);
+$session->query("SELECT hilo.nextval('alone')");
+like(slurp_file('/proc/' . $session->pid . '/maps'), qr,\Q$libdir\E/hilo\.so$,m, 'the library without the flush is loaded');
+$session->finish;
+$node->stop;
+(undef, $repeats) = rounds($node, 'no_flush', \&draws);
+cmp_ok(scalar @$repeats, '>', 0, 'the same without the flush: numbers come twice');
+note(scalar(@$repeats) . ' repeats');
+
+done_testing();
