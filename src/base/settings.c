@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include "utils/plancache.h"
+
 #include "base/compat.h"
 #include "base/settings.h"
 
@@ -18,6 +20,7 @@ int			hilo_min_range_size = 32;
 int			hilo_max_range_size = 1048576;
 int			hilo_range_duration = 1000;
 bool		hilo_auto_create = true;
+bool		hilo_sequences = false;
 
 int			hilo_pool_size = 1024;
 char	   *hilo_hub = "";
@@ -114,6 +117,14 @@ static void
 assign_part_of_id(const char *newval, void *extra)
 {
 	hilo_settings_generation++;
+}
+
+/* Prepared statements follow the setting, too. */
+static void
+assign_sequences(bool newval, void *extra)
+{
+	if (newval != hilo_sequences)
+		ResetPlanCache();
 }
 
 /*
@@ -225,6 +236,12 @@ define_settings(bool with_placeholder)
 								"If it exceeds hilo.max_range_size, that setting takes precedence.",
 								&hilo_min_range_size, hilo_min_range_size,
 								1, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
+	if (is_next("hilo.sequences", with_placeholder))
+		DefineCustomBoolVariable("hilo.sequences",
+								 "Lets nextval() in queries, and identity columns, draw as hilo.nextval() does.",
+								 "In a database without the extension, this does nothing.",
+								 &hilo_sequences, hilo_sequences, PGC_USERSET, 0,
+								 NULL, assign_sequences, NULL);
 	if (is_next("hilo.server_prefix", with_placeholder))
 		DefineCustomStringVariable("hilo.server_prefix",
 								   "Sets the text that precedes the number in an id.",

@@ -18,6 +18,7 @@ extern int	hilo_min_range_size;	/* hilo.range_size */
 extern int	hilo_max_range_size;
 extern int	hilo_range_duration;	/* milliseconds */
 extern bool hilo_auto_create;	/* true: a draw may create a counter */
+extern bool hilo_sequences;		/* true: nextval in queries is ours */
 
 /* The default of hilo.node_tag. */
 #define HILO_DEFAULT_NODE_TAG	"A"

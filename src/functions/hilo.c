@@ -20,8 +20,8 @@ extern PGDLLEXPORT void _PG_init(void);
 void
 _PG_init(void)
 {
-	hilo_sequences_setting_init();
 	hilo_settings_init();
+	hilo_sequences_setting_init();
 	hilo_catalog_init();
 	hilo_citus_init();
 }

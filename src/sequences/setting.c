@@ -24,17 +24,15 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/plancache.h"
 #include "utils/syscache.h"
 
+#include "base/settings.h"
 #include "base/settings.h"
 #include "counting/catalog.h"
 #include "sequences/setting.h"
 #include "servers/citus.h"
 
-static bool is_on = false;
 static planner_hook_type next_planner = NULL;
 
 /* The functions that are called instead. */
@@ -136,28 +134,15 @@ plan(HILO_PLANNER_PARAMETERS)
 {
 	Replacements functions;
 
-	if (is_on && draws_walker((Node *) parse, NULL) && find_replacements(&functions))
+	if (hilo_sequences && draws_walker((Node *) parse, NULL) && find_replacements(&functions))
 		parse = (Query *) replace_mutator((Node *) parse, &functions);
 	return next_planner != NULL ? next_planner(HILO_PLANNER_ARGUMENTS) :
 		standard_planner(HILO_PLANNER_ARGUMENTS);
 }
 
-/* Prepared statements follow the setting, too. */
-static void
-assign_sequences(bool newval, void *extra)
-{
-	if (newval != is_on)
-		ResetPlanCache();
-}
-
 void
 hilo_sequences_setting_init(void)
 {
-	DefineCustomBoolVariable("hilo.sequences",
-							 "Lets nextval() in queries, and identity columns, draw as hilo.nextval() does.",
-							 "In a database without the extension, this does nothing.",
-							 &is_on, is_on, PGC_USERSET, 0,
-							 NULL, assign_sequences, NULL);
 	next_planner = planner_hook;
 	planner_hook = plan;
 }

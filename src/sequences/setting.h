@@ -9,7 +9,7 @@
 #ifndef HILO_SETTING_H
 #define HILO_SETTING_H
 
-/* Must be called once, when the library is loaded, before the prefix is reserved. */
+/* Must be called once, when the library is loaded. */
 extern void hilo_sequences_setting_init(void);
 
 #endif							/* HILO_SETTING_H */

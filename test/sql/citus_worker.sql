@@ -72,7 +72,7 @@ UPDATE pg_dist_local_group SET groupid = 3;
 RESET hilo.sequences;
 DROP TABLE w_serial;
 DROP SEQUENCE w_sequence;
-\set VERBOSITY default
+\set VERBOSITY terse
 -- Functions that do not draw work; those that move a counter have to be called on the coordinator.
 SELECT hilo_last_number('w') IS NOT NULL AS drawn, hilo_format('w', 3);
 SELECT hilo.seed('w_seeded', 5);
