@@ -273,8 +273,11 @@ read_page(const HiloSequence *sequence, XLogRecPtr *lsn)
 		*lsn = PageGetLSN(page);
 	UnlockReleaseBuffer(buffer);
 	relation_close(rel, NoLock);
-	return data.is_called || data.last_value == PG_INT64_MIN ?
-		data.last_value : data.last_value - 1;
+	if (data.is_called)
+		return data.last_value;
+	return sequence->increment > 0 ?
+		Max(data.last_value, PG_INT64_MIN + 1) - 1 :
+		Min(data.last_value, PG_INT64_MAX - 1) + 1;
 }
 
 /*
@@ -452,6 +455,9 @@ draw_or_claim(HiloSequence *sequence, int64 size, bool check_right)
 		sequence->size = size;
 		sequence->claimed_at = GetCurrentTimestamp();
 		sequence->room = room_above(sequence, number);
+		if (sequence->looks)
+			sequence->room = Min(sequence->room,
+								 Max(sequence->look->limit, number) - number);
 	}
 	HILO_FAILURE_POINT("sequence claimed");
 	return number;

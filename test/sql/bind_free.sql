@@ -43,56 +43,33 @@ SELECT count(DISTINCT value), count(*) FILTER (WHERE value IN (SELECT id FROM bl
 	count(*) FILTER (WHERE value - 1 NOT IN (SELECT id FROM blocks UNION ALL SELECT value FROM drawn UNION ALL SELECT 0)) AS stray FROM drawn;
 DROP TABLE blocks, drawn;
 
--- Huge ones, known to a function.
-CREATE FUNCTION taken_billion(bigint) RETURNS boolean LANGUAGE sql RETURN $1 <= 1000000000;
-CREATE FUNCTION taken_quadrillion(bigint) RETURNS boolean LANGUAGE sql RETURN $1 <= 1000000000000000;
-CREATE FUNCTION taken_high(bigint) RETURNS boolean LANGUAGE sql RETURN $1 >= 4611686018427387904;
-CREATE FUNCTION taken_none(bigint) RETURNS boolean LANGUAGE sql RETURN false;
-CREATE FUNCTION taken_all(bigint) RETURNS boolean LANGUAGE sql RETURN true;
-CREATE FUNCTION taken_but_last(bigint) RETURNS boolean LANGUAGE sql RETURN $1 < 9223372036854775807;
-SELECT hilo.bind('billion', 'taken_billion(bigint)');
-SELECT hilo.bind('quadrillion', 'taken_quadrillion(bigint)');
-SELECT value, tries <= 62 AS few FROM next_identity_free_for('billion');
-SELECT value, tries FROM next_identity_free_for('billion');
-SELECT value, tries <= 102 AS few FROM next_identity_free_for('quadrillion');
--- Others draw at every look-up: a second search that ends at the same number is the last one.
-CREATE FUNCTION taken_busy(bigint) RETURNS boolean LANGUAGE sql AS 'SELECT public.next_identity_for(''busy'') > 0 AND $1 <= 10000';
-SELECT hilo.bind('busy', 'taken_busy(bigint)');
-SET statement_timeout = '1min';
-SELECT value, tries <= 60 AS few FROM next_identity_free_for('busy');
-RESET statement_timeout;
--- From 2^62 to the end all are taken: an error, nothing wrapped, nothing lost.
-SELECT hilo.bind('high', 'taken_high(bigint)');
-SELECT seed_identity_for('high', 4611686018427387902);
+-- Many documents; numbers at the end of bigint.
+CREATE TABLE many (id bigint PRIMARY KEY);
+INSERT INTO many SELECT generate_series(1, 200000);
+SELECT value, tries <= 62 AS few FROM next_identity_free_for('many');
+SELECT value, tries FROM next_identity_free_for('many');
+CREATE TABLE high (id bigint PRIMARY KEY);
+INSERT INTO high SELECT 9223372036854775807 - i FROM generate_series(0, 99) i;
+SELECT seed_identity_for('high', 9223372036854775800 - 50);
 SET statement_timeout = '5s';
 SELECT next_identity_free('high');
 \set VERBOSITY sqlstate
-SELECT next_identity_free('high');
 SELECT next_identity_free_for('high');
 SELECT value FROM hilo.identities WHERE name = 'high';
-SELECT hilo.unbind('high');
-SELECT hilo.bind('high', 'taken_none(bigint)');
-SELECT next_identity_free('high');
-SELECT hilo.unbind('high');
-SELECT hilo.bind('high', 'taken_all(bigint)');
-SELECT next_identity_free('high');
-SELECT seed_identity_for('high', 0, true);
-SELECT next_identity_free('high');
-SELECT value FROM hilo.identities WHERE name = 'high';
--- A first draw that finds nothing leaves the identity as good as new.
-SELECT hilo.bind('never', 'taken_all(bigint)');
-SELECT next_identity_free('never');
-SELECT next_identity_for('never');
 -- The last one is free: it is found, and after that none is left.
-SELECT hilo.unbind('high');
-SELECT hilo.bind('high', 'taken_but_last(bigint)');
+DELETE FROM high WHERE id = 9223372036854775807;
 SELECT value, tries <= 128 AS few FROM next_identity_free_for('high');
 SELECT next_identity_free('high');
 SELECT next_identity('high');
 SELECT value FROM hilo.identities WHERE name = 'high';
+-- A first draw that finds nothing leaves the identity as good as new.
+CREATE TABLE never (id smallint PRIMARY KEY);
+INSERT INTO never SELECT generate_series(1, 32767);
+SELECT next_identity_free('never');
+SELECT next_identity_for('never');
 RESET statement_timeout;
 \set VERBOSITY default
-SELECT hilo.unbind(collection) FROM hilo.binding WHERE kind IN ('bound', 'asked');
+DROP TABLE many, high, never;
 
 -- Column types, and the ends of the smaller ones.
 CREATE DOMAIN doc_number AS integer CHECK (VALUE > 0);
@@ -238,10 +215,10 @@ DROP MATERIALIZED VIEW docs_matview;
 DROP SEQUENCE docs_sequence;
 -- NULL, bad names, read-only transactions, parallel mode.
 SELECT call, try('SELECT ' || call) FROM unnest(ARRAY['hilo.bind(NULL, ''docs'', ''id'')', 'hilo.bind(''docs'', NULL, ''id'')', 'hilo.bind(''docs'', ''docs'', NULL)',
-	'hilo.bind(NULL, ''taken_none(bigint)'')', 'hilo.bind(''docs'', NULL)', 'hilo.unbind(NULL)']) call;
-SELECT name, try(format('SELECT hilo.bind(%L, ''docs'', ''id'')', name)) AS column, try(format('SELECT hilo.bind(%L, ''taken_none(bigint)'')', name)) AS function,
+	'hilo.unbind(NULL)']) call;
+SELECT name, try(format('SELECT hilo.bind(%L, ''docs'', ''id'')', name)) AS column,
 	try(format('SELECT hilo.unbind(%L)', name)) AS unbind FROM unnest(ARRAY['', '|', '/', 'a|b', E'a\x01']) name;
-SELECT call, try('SET LOCAL transaction_read_only = on; SELECT ' || call) FROM unnest(ARRAY['hilo.bind(''docs'', ''docs'', ''id'')', 'hilo.bind(''docs'', ''taken_none(bigint)'')',
+SELECT call, try('SET LOCAL transaction_read_only = on; SELECT ' || call) FROM unnest(ARRAY['hilo.bind(''docs'', ''docs'', ''id'')',
 	'hilo.unbind(''docs'')', 'next_identity_free(''docs'')', 'next_identity_free_for(''docs'')']) call;
 CREATE FUNCTION parallel_call(call text) RETURNS text PARALLEL SAFE LANGUAGE plpgsql AS $$
 DECLARE
@@ -252,7 +229,6 @@ BEGIN
 END $$;
 SELECT count(set_config(name, 'on', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 SELECT parallel_call('hilo.bind(''docs'', ''docs'', ''id'')');
-SELECT parallel_call('hilo.bind(''docs'', ''taken_none(bigint)'')');
 SELECT parallel_call('hilo.unbind(''docs'')');
 SELECT parallel_call('next_identity_free(''docs'')');
 SELECT count(set_config(name, 'off', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
@@ -268,12 +244,11 @@ INSERT INTO others VALUES ('bound/1', 'bound/2', 1), ('bound/2', 'bound/3', 2);
 SELECT hilo.bind('bound|', 'others', 'id');
 SELECT hilo.bind('bound/', 'others', 'id');
 SELECT hilo.bind('bound', 'others', 'id');
-SELECT collection, kind, object_name, column_name FROM hilo.binding WHERE kind <> 'noted';
+SELECT collection, kind, object_name, column_name FROM hilo.binding;
 SELECT next_identity_free('bound');
 SELECT hilo.bind('bound', 'others', 'key');
 \set VERBOSITY sqlstate
 SELECT hilo.bind('bound', 'docs', 'id');
-SELECT hilo.bind('bound/', 'taken_none(bigint)');
 SELECT hilo.bind('bound_too', 'others', 'id');
 SELECT hilo.bind('Bound', 'others', 'number');
 SELECT hilo.unbind('bound|');
@@ -281,11 +256,8 @@ SELECT hilo.unbind('bound');
 SELECT hilo.unbind('never/');
 SELECT hilo.unbind('bound_too');
 SELECT hilo.unbind('Bound');
-SELECT hilo.bind('bound', 'taken_none(bigint)');
-SELECT hilo.bind('bound/', 'taken_none(bigint)');
-SELECT hilo.bind('bound', 'taken_all(bigint)');
 SELECT hilo.bind('bound', 'others', 'id');
-SELECT collection, kind, object_name, column_name FROM hilo.binding WHERE kind <> 'noted';
+SELECT collection, kind, object_name, column_name FROM hilo.binding;
 SELECT hilo.unbind('bound');
 -- Each call in a statement sees what the previous one has done.
 SELECT hilo.bind('bound', 'others', 'key'), hilo.bind('bound', 'others', 'key');
@@ -303,12 +275,12 @@ SELECT hilo.unbind('bound');
 SELECT hilo.bind('bound', 'others', 'id');
 SELECT next_identity_free('bound');
 ROLLBACK TO s;
-SELECT collection, kind, object_name, column_name FROM hilo.binding WHERE kind <> 'noted';
+SELECT collection, kind, object_name, column_name FROM hilo.binding;
 ROLLBACK;
 SELECT count(*) FROM hilo.binding;
 SELECT next_identity_free('bound');
 -- A binding goes before the table of that name.
-SELECT hilo.bind('docs', 'taken_billion(bigint)');
+SELECT hilo.bind('docs', 'others', 'id');
 SELECT next_identity_free('docs');
 SELECT hilo.unbind('docs');
 SELECT seed_identity_for('docs', 0, true);
@@ -328,18 +300,15 @@ SELECT seed_identity_for('bound', 0, true);
 ALTER TABLE others RENAME TO "Other ones";
 ALTER TABLE "Other ones" RENAME COLUMN id TO "Id.";
 ALTER TABLE "Other ones" SET SCHEMA "regress Schema";
-SELECT collection, kind, object_name, column_name FROM hilo.binding WHERE kind <> 'noted';
+SELECT collection, kind, object_name, column_name FROM hilo.binding;
 SELECT next_identity_free('bound');
 -- A look-up has recorded the new names, so that a dump has them.
-SELECT collection, kind, object_name, column_name FROM hilo.binding WHERE kind <> 'noted';
+SELECT collection, kind, object_name, column_name FROM hilo.binding;
 SELECT hilo.bind('bound', '"regress Schema"."Other ones"', 'Id.');
--- Written out and read in, as by a restore; nothing else is a column.
+-- Written out and read in, as by a restore.
 INSERT INTO hilo.binding (collection, kind, object_name, column_name, owner) SELECT 'restored', kind, object_name, column_name, owner FROM hilo.binding;
-INSERT INTO hilo.binding (collection, kind, object_name) VALUES ('restored_too', 'asked', 'public.taken_billion(bigint)');
 SELECT next_identity_free('restored');
-SELECT next_identity_free('restored_too');
 SELECT hilo.unbind('restored');
-SELECT hilo.unbind('restored_too');
 -- Without the owner's role: it is found if whoever restores it owns what has the name.
 INSERT INTO hilo.binding (collection, kind, object_name, column_name, owner)
 	SELECT 'restored', kind, object_name, column_name, 'regress_no_role' FROM hilo.binding WHERE collection = 'bound';
@@ -362,7 +331,7 @@ INSERT INTO hilo.binding VALUES ('', 'bound');
 \set VERBOSITY default
 -- A row that names nothing, or no name at all, does no harm.
 INSERT INTO hilo.binding (collection, kind) VALUES ('nameless', 'bound'), ('nameless2', 'attached');
-INSERT INTO hilo.binding (collection, kind, object_name, column_name, owner) VALUES ('misnamed', 'bound', '"docs.id', '', ''), ('misnamed2', 'attached', 'a.b.c', '', current_user), ('misnamed3', 'asked', 'public.no(bigint)', '', '');
+INSERT INTO hilo.binding (collection, kind, object_name, column_name, owner) VALUES ('misnamed', 'bound', '"docs.id', '', ''), ('misnamed2', 'attached', 'a.b.c', '', current_user);
 SELECT hilo_next_number('nameless'), hilo_next_number('nameless2'), hilo_next_number('misnamed'), hilo_next_number('misnamed2'), hilo_next_number('misnamed3');
 SELECT next_identity_free('nameless');
 SELECT next_identity_free('misnamed');
@@ -371,14 +340,14 @@ SELECT count(hilo.unbind(c)), count(hilo.drop(c)) FROM unnest('{nameless,nameles
 -- A column, then a table, that no longer exists; another one of its name counts if it is the same owner's.
 ALTER TABLE "regress Schema"."Other ones" DROP COLUMN "Id.";
 SELECT next_identity_free('bound');
-SELECT collection, kind, object_name, column_name FROM hilo.binding WHERE kind <> 'noted';
+SELECT collection, kind, object_name, column_name FROM hilo.binding;
 ALTER TABLE "regress Schema"."Other ones" ADD COLUMN "Id." text UNIQUE;
 \set VERBOSITY sqlstate
 SELECT next_identity_free('bound');
 \set VERBOSITY default
 DROP TABLE "regress Schema"."Other ones";
 SELECT next_identity_free('bound');
-SELECT collection, kind, object_name, column_name FROM hilo.binding WHERE kind <> 'noted';
+SELECT collection, kind, object_name, column_name FROM hilo.binding;
 CREATE TABLE "regress Schema"."Other ones" ("Id." text PRIMARY KEY);
 \set VERBOSITY sqlstate
 SELECT next_identity_free('bound');
@@ -524,10 +493,9 @@ CREATE FUNCTION regress_trojan.fake(bigint, bigint) RETURNS boolean LANGUAGE plp
 CREATE OPERATOR regress_trojan.= (FUNCTION = regress_trojan.fake, LEFTARG = text, RIGHTARG = text);
 CREATE OPERATOR regress_trojan.= (FUNCTION = regress_trojan.fake, LEFTARG = bigint, RIGHTARG = bigint);
 CREATE OPERATOR regress_trojan.<= (FUNCTION = regress_trojan.fake, LEFTARG = bigint, RIGHTARG = bigint);
-CREATE FUNCTION regress_trojan.taken_none(bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'fooled'; END $$;
 CREATE FUNCTION regress_trojan.texteq(text, text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'fooled'; END $$;
 CREATE TABLE regress_trojan.binding (collection text PRIMARY KEY, kind text, object_name text);
-INSERT INTO regress_trojan.binding VALUES ('docs', 'asked', 'regress_trojan.fake(bigint)');
+INSERT INTO regress_trojan.binding VALUES ('docs', 'bound', 'regress_trojan.docs');
 CREATE TABLE regress_trojan.hilo (max bigint, collection text PRIMARY KEY);
 CREATE DOMAIN regress_trojan.bigint AS text;
 CREATE DOMAIN regress_trojan.citext AS text;
@@ -540,9 +508,8 @@ SELECT seed_identity_for('docs', 0, true), next_identity_free('docs');
 SELECT hilo.bind('docs', 'public.docs', 'id');
 SELECT next_identity_free('docs');
 SELECT hilo.unbind('docs');
-SELECT hilo.bind('docs', 'public.taken_none(bigint)');
 SELECT next_identity_free('docs');
-SELECT collection, kind, object_name, column_name FROM hilo.binding WHERE kind <> 'noted';
+SELECT collection, kind, object_name, column_name FROM hilo.binding;
 SELECT hilo.unbind('docs');
 CREATE TABLE regress_trojan.docs (id text PRIMARY KEY);
 INSERT INTO regress_trojan.docs SELECT 'docs/' || i FROM pg_catalog.generate_series(1, 9) i;
@@ -566,24 +533,19 @@ CREATE TABLE regress_hilo.papers (id text PRIMARY KEY, title text);
 INSERT INTO regress_hilo.papers VALUES ('papers/1'), ('papers/2');
 CREATE TABLE regress_hilo.files (id text PRIMARY KEY);
 INSERT INTO regress_hilo.files VALUES ('files/1'), ('files/2');
-CREATE FUNCTION regress_hilo.taken(n bigint) RETURNS boolean LANGUAGE sql BEGIN ATOMIC SELECT EXISTS (SELECT FROM regress_hilo.files WHERE id = 'files/' || n); END;
 \set VERBOSITY sqlstate
 -- Only a role with the privilege binds and unbinds, and only what it owns.
 SELECT hilo.bind('files', 'regress_hilo.files', 'id');
-SELECT hilo.bind('files', 'regress_hilo.taken(bigint)');
 SELECT hilo.unbind('files');
 RESET ROLE;
-GRANT EXECUTE ON FUNCTION hilo.bind(text, regclass, name), hilo.bind(text, regprocedure), hilo.unbind(text) TO regress_hilo_owner, regress_hilo_user;
+GRANT EXECUTE ON FUNCTION hilo.bind(text, regclass, name), hilo.unbind(text) TO regress_hilo_owner, regress_hilo_user;
 SET ROLE regress_hilo_user;
 SELECT hilo.bind('files', 'regress_hilo.files', 'id');
-SELECT hilo.bind('files', 'regress_hilo.taken(bigint)');
 SELECT hilo.bind('files', 'pg_class', 'relname');
 RESET ROLE;
 GRANT ALL ON ALL TABLES IN SCHEMA regress_hilo TO regress_hilo_user;
-GRANT ALL ON FUNCTION regress_hilo.taken(bigint) TO regress_hilo_user;
 SET ROLE regress_hilo_user;
 SELECT hilo.bind('files', 'regress_hilo.files', 'id');
-SELECT hilo.bind('files', 'regress_hilo.taken(bigint)');
 RESET ROLE;
 REVOKE ALL ON ALL TABLES IN SCHEMA regress_hilo FROM regress_hilo_user;
 SELECT count(*) FROM hilo.binding;
@@ -639,7 +601,6 @@ SELECT seed_identity_for('papers', 0, true);
 SELECT count(*) FROM regress_hilo.papers;
 SELECT next_identity_free('papers');
 SELECT hilo.unbind('files');
-SELECT hilo.bind('files', 'regress_hilo.taken(bigint)');
 -- A member of the owning role is an owner.
 RESET ROLE;
 ALTER TABLE regress_hilo.files OWNER TO regress_hilo_group;
@@ -648,120 +609,14 @@ SET ROLE regress_hilo_owner;
 SELECT hilo.bind('of_group', 'regress_hilo.files', 'id');
 SELECT hilo.unbind('of_group');
 RESET ROLE;
--- A function: the caller needs only EXECUTE; it runs as its owner.
-SET ROLE regress_hilo_user;
-SELECT count(*) FROM regress_hilo.files;
-SELECT next_identity_free('files'), next_identity_free('files');
-RESET ROLE;
-REVOKE EXECUTE ON FUNCTION regress_hilo.taken(bigint) FROM PUBLIC, regress_hilo_user;
-SET ROLE regress_hilo_user;
-SELECT next_identity_free('files');
-SELECT next_identity_free_for('files');
-RESET ROLE;
-SELECT next_identity_free('files');
-SELECT hilo.unbind('files');
 \set VERBOSITY default
-CREATE FUNCTION regress_hilo.who(n bigint) RETURNS boolean LANGUAGE plpgsql AS $$
-BEGIN
-	RAISE NOTICE 'asked about % as %, search_path %', n, current_user, regexp_replace(current_setting('search_path'), ', pg_temp$', '');
-	PERFORM set_config('search_path', 'regress_hilo', false);
-	RETURN false;
-END $$;
-ALTER FUNCTION regress_hilo.who(bigint) OWNER TO regress_hilo_owner;
-SELECT hilo.bind('who', 'regress_hilo.who(bigint)');
-SET ROLE regress_hilo_user;
-SELECT next_identity_free('who');
-SELECT current_user, current_setting('search_path');
-RESET ROLE;
-SELECT next_identity_free('who');
--- In a context that keeps an owner's code from reaching the caller's session.
-CREATE FUNCTION regress_hilo.grabs(n bigint) RETURNS boolean LANGUAGE plpgsql AS $$
-BEGIN
-	EXECUTE (ARRAY['SET ROLE postgres', 'SET SESSION AUTHORIZATION DEFAULT', 'CREATE TEMPORARY TABLE t ()', 'DECLARE c CURSOR WITH HOLD FOR SELECT 1', 'LISTEN channel', 'PREPARE p AS SELECT 1'])[n];
-	RETURN false;
-END $$;
-ALTER FUNCTION regress_hilo.grabs(bigint) OWNER TO regress_hilo_owner;
-SELECT hilo.bind('grabs', 'regress_hilo.grabs(bigint)');
-SELECT n, seed_identity_for('grabs', n - 1, true) AS before, try('SELECT next_identity_free(''grabs'')') FROM generate_series(1, 4) n;
-SELECT current_user = session_user AS same, seed_identity_for('grabs', 0, true);
-\set VERBOSITY sqlstate
-SELECT next_identity_free('grabs');
-SELECT current_user = session_user AS same, current_setting('search_path');
--- An error of the function, a NULL, something that takes long: nothing is lost.
-CREATE FUNCTION regress_hilo.fails(n bigint) RETURNS boolean LANGUAGE plpgsql AS $$
-BEGIN
-	IF n = 1 THEN
-		RAISE division_by_zero;
-	ELSIF n = 3 THEN
-		RETURN NULL;
-	ELSIF n = 5 THEN
-		PERFORM pg_sleep(60);
-	END IF;
-	RETURN false;
-END $$;
-SELECT hilo.bind('fails', 'regress_hilo.fails(bigint)');
-SELECT next_identity_free('fails');
-SELECT next_identity('fails'), next_identity_free('fails');
-SELECT next_identity_free('fails');
-\set VERBOSITY default
-SELECT next_identity_free('fails');
-SELECT next_identity('fails'), next_identity_free('fails');
-SET statement_timeout = '100ms';
-SELECT next_identity_free('fails');
-RESET statement_timeout;
-SELECT next_identity('fails'), next_identity_free('fails');
--- A search that does not end.
-CREATE FUNCTION regress_hilo.slow(n bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(1); RETURN true; END $$;
-SELECT hilo.bind('slow', 'regress_hilo.slow(bigint)');
-SET statement_timeout = '100ms';
-SELECT next_identity_free('slow');
-RESET statement_timeout;
-SELECT next_identity('slow');
--- Strict, immutable, with settings and rights of its own.
-CREATE FUNCTION regress_hilo.own(n bigint) RETURNS boolean LANGUAGE plpgsql IMMUTABLE STRICT SECURITY DEFINER SET search_path = regress_hilo AS $$ BEGIN
-	RETURN EXISTS (SELECT FROM files WHERE id = 'files/' || n); END $$;
-SELECT hilo.bind('own', 'regress_hilo.own(bigint)');
-SELECT next_identity_free('own');
--- Unsuitable functions: 42804.
-CREATE FUNCTION regress_hilo.two(bigint, bigint) RETURNS boolean LANGUAGE sql RETURN true;
-CREATE FUNCTION regress_hilo.of_int(int) RETURNS boolean LANGUAGE sql RETURN true;
-CREATE FUNCTION regress_hilo.to_int(bigint) RETURNS int LANGUAGE sql RETURN 1;
-CREATE FUNCTION regress_hilo.to_set(bigint) RETURNS SETOF boolean LANGUAGE sql AS 'SELECT true';
-CREATE FUNCTION regress_hilo.no_argument() RETURNS boolean LANGUAGE sql RETURN true;
-CREATE PROCEDURE regress_hilo.proc(bigint) LANGUAGE sql AS '';
-CREATE FUNCTION regress_hilo.of_array(VARIADIC bigint[]) RETURNS boolean LANGUAGE sql RETURN true;
-SELECT p.oid::regprocedure, try(format('SELECT hilo.bind(''bad'', %L)', p.oid::regprocedure)) FROM pg_proc p
-	WHERE pronamespace = 'regress_hilo'::regnamespace AND proname IN ('two', 'of_int', 'to_int', 'to_set', 'no_argument', 'proc', 'of_array') ORDER BY proname;
-SELECT hilo.bind('bad', 'regress_hilo.to_int(bigint)');
--- Dropped: a clear error; created again it is called again, unless it is no longer suitable.
-DROP FUNCTION regress_hilo.own(bigint);
-SELECT next_identity_free('own');
-\set VERBOSITY sqlstate
-CREATE FUNCTION regress_hilo.own(n bigint) RETURNS text LANGUAGE sql RETURN 'false';
-SET statement_timeout = '5s';
-SELECT next_identity_free('own');
-RESET statement_timeout;
-DROP FUNCTION regress_hilo.own(bigint);
-CREATE FUNCTION regress_hilo.own(n bigint) RETURNS SETOF boolean LANGUAGE sql AS 'SELECT false';
-SELECT next_identity_free('own');
-DROP FUNCTION regress_hilo.own(bigint);
-CREATE FUNCTION regress_hilo.own(n bigint) RETURNS boolean LANGUAGE sql RETURN n < 10;
-SELECT next_identity_free('own');
--- Quoted names, and a function that has to be found without the search_path.
-CREATE FUNCTION regress_hilo."Taken, ""or"" not"("N" bigint) RETURNS boolean LANGUAGE sql RETURN "N" < 5;
-SET search_path = regress_hilo, public;
-SELECT hilo.bind('quoted', '"Taken, ""or"" not"(bigint)');
-RESET search_path;
-SELECT object_name FROM hilo.binding WHERE collection = 'quoted';
-SELECT next_identity_free('quoted');
-\set VERBOSITY default
-SELECT count(hilo.unbind(collection)) > 0 AS unbound FROM hilo.binding WHERE kind IN ('bound', 'asked');
+SELECT count(hilo.unbind(collection)) >= 0 AS unbound FROM hilo.binding WHERE kind = 'bound';
 SET client_min_messages = warning;
 DROP SCHEMA regress_hilo CASCADE;
 RESET client_min_messages;
-REVOKE EXECUTE ON FUNCTION hilo.bind(text, regclass, name), hilo.bind(text, regprocedure), hilo.unbind(text) FROM regress_hilo_owner, regress_hilo_user;
+REVOKE EXECUTE ON FUNCTION hilo.bind(text, regclass, name), hilo.unbind(text) FROM regress_hilo_owner, regress_hilo_user;
 DROP ROLE regress_hilo_owner, regress_hilo_group, regress_hilo_user;
-DROP FUNCTION taken_billion, taken_quadrillion, taken_high, taken_none, taken_all, taken_but_last, taken_busy, try;
+DROP FUNCTION try;
 DROP TABLE docs;
 DROP EXTENSION citext;
 SELECT count(hilo.drop(rtrim(name, '|') || '|')) > 0 AS dropped FROM hilo.identities;
