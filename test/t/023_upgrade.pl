@@ -32,7 +32,11 @@ $old->safe_psql('postgres', q{
 	ALTER TABLE gone DROP COLUMN id;
 	ALTER TABLE gone RENAME TO attached;
 	INSERT INTO attached DEFAULT VALUES;
-	SELECT hilo.attach('attached', 'number');
+	SELECT hilo.attach('attached', 'number', 'attached');
+	CREATE INDEX ON attached (number);
+	CREATE TABLE counted (id serial PRIMARY KEY);
+	SELECT hilo.attach('counted');
+	INSERT INTO counted SELECT FROM generate_series(1, 20);
 	SELECT hilo.configure('attached', range_size => 4, node_tag => 'B'), hilo.allow('attached', 'reader');
 });
 # A row whose creation was rolled back; rows rewritten, and one after that.
@@ -48,11 +52,12 @@ $old->safe_psql('quoted', qq{
 # All that is to stay as it is.
 my %looks = (
 	'counters' => q{SELECT * FROM hilo.hilo ORDER BY collection},
-	'bindings' => q{SELECT collection, kind, object_name, column_name, owner FROM hilo.binding WHERE kind <> 'noted' ORDER BY 1, 2, object_name COLLATE "C", owner COLLATE "C"},
+	'bindings' => q{SELECT collection, kind, object_name, column_name, owner FROM hilo.binding ORDER BY 1, 2, object_name COLLATE "C", owner COLLATE "C"},
 	'hubs' => q{SELECT * FROM hilo.hub ORDER BY hub},
 	'guards' => q{SELECT relname, tgname, tgenabled, tgtype, tgfoid::regprocedure FROM pg_trigger
 		JOIN pg_class c ON c.oid = tgrelid WHERE relnamespace = 'hilo'::regnamespace ORDER BY 1, 2},
-	'attached' => q{SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE tgrelid = 'attached'::regclass},
+	'attached' => q{SELECT * FROM hilo.attachments ORDER BY 1},
+	'what was replaced' => q{SELECT collection, was, sequence FROM hilo.binding ORDER BY 1, 2},
 	'replica identity, persistence, access method' =>
 	  q{SELECT relname, relreplident, relpersistence, amname FROM pg_class c JOIN pg_am a ON a.oid = relam
 		WHERE relnamespace = 'hilo'::regnamespace AND relkind = 'r' ORDER BY 1},
@@ -76,7 +81,8 @@ my %looks = (
 	'tables to dump' =>
 	  q{SELECT extversion, extconfig::regclass[], extcondition FROM pg_extension WHERE extname = 'hilo'},);
 my %before = map { $_ => $old->safe_psql('postgres', $looks{$_}) } keys %looks;
-is($before{'bindings'}, "attached|allowed|||reader\nattached|attached|public.attached||postgres", 'a table is attached');
+is($before{'bindings'}, "attached|allowed|||reader\nattached|attached|public.attached||" . superuser(), 'a table is attached');
+is($before{'attached'}, "attached|number|attached|\ncounted|id||counted_id_seq", 'and one to its sequence');
 is(join(' ', $before{'guards'} =~ /^(\w+\|\w+\|A)\|/mg), join(' ', map { ("$_|guard_rows|A", "$_|guard_table|A") } qw(binding hilo hub member)),
 	'guards are always on');
 is($before{'replica identity, persistence, access method'}, "binding|n|p|heap\nhilo|n|p|heap\nhub|i|p|heap\nmember|i|p|heap", 'no replica identity where SQL changes nothing');
@@ -113,8 +119,10 @@ foreach my $mode ('copy', 'link')
 			q{SELECT hilo_next_number('advanced'), hilo_next_number('dropped'), hilo_next_number('rolled back'), hilo_next_number('many500'), hilo_next_number('new')}),
 		'5001|1|2|2|1', "$mode: draws go on");
 	is($new->safe_psql('postgres', q{INSERT INTO attached DEFAULT VALUES RETURNING number}), 2, "$mode: attached tables go on");
-	is( $new->safe_psql('postgres', q{INSERT INTO attached VALUES (90); SET ROLE reader; SELECT hilo_next_number('attached'), hilo_format('attached', 91)}),
-		'91|attached/91-B', "$mode: above explicit ids, with options and grants");
+	is( $new->safe_psql('postgres', q{INSERT INTO attached VALUES (3); SET ROLE reader; SELECT hilo_next_number('attached'), hilo_format('attached', 91)}),
+		'4|attached/91-B', "$mode: past ids chosen by hand, with options and grants");
+	is($new->safe_psql('postgres', q{INSERT INTO counted SELECT FROM generate_series(1, 20); SELECT count(DISTINCT id), min(id) FROM counted}),
+		'40|1', "$mode: an attached sequence goes on");
 	is( $new->safe_psql('postgres',
 			q{SELECT string_agg(hilo_next_number('limited')::text, ',') FROM generate_series(1, 9)}),
 		join(',', 42 .. 50), "$mode: up to the limit");

@@ -132,7 +132,7 @@ $old->safe_psql('postgres', q{
 my $shown = show_numbers($old, 40);
 is(shown_again({ map { $_ => [ $_ eq 'seeded' ? 700 : 0 ] } @collections }, $shown), '', "version $older shows numbers");
 my $counters = q{SELECT collection, max, max_ever, max_value, epoch, flags FROM hilo.hilo ORDER BY 1};
-my $bindings = q{SELECT collection, kind, object_name, column_name, owner FROM hilo.binding WHERE kind <> 'noted' ORDER BY 1, 2, object_name COLLATE "C", owner COLLATE "C"};
+my $bindings = q{SELECT collection, kind, object_name, column_name, owner FROM hilo.binding ORDER BY 1, 2, object_name COLLATE "C", owner COLLATE "C"};
 $old->safe_psql('postgres', 'VACUUM FULL hilo.hilo');
 
 # What sessions had left has gone back when they are all gone.

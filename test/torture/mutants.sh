@@ -90,7 +90,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush news epoch standby take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends by-hand terms own-draws resume reports asked no-standby first-look'
+names='none flush news epoch standby take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends by-hand terms own-draws resume reports asked no-standby seq-flush seq-standby seq-cached seq-message seq-right seq-reserve look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-stranger'
 mutant() {
     case $1 in
         none)
@@ -252,10 +252,100 @@ mutant() {
             about="a lease is given that no synchronous standby has"
             replace functions/lease.c 'PG_GETARG_LSN(0), PG_GETARG_BOOL(1)' 'PG_GETARG_LSN(0), false'
             look() { tap 087_hub_modes.pl 'a lease that no standby has, in a long statement'; } ;;
-        first-look)
-            about="the first look at a table misses rows that are being updated"
-            replace tables/highest.c '!table_tuple_satisfies_snapshot(rel, slot, look->now) &&' '(look->dirty != NULL || !table_tuple_satisfies_snapshot(rel, slot, look->now)) &&'
-            look() { sql specs/iso-first-look.spec '^-doc/101-A'; } ;;
+        seq-flush)
+            about="what is drawn from a sequence is not flushed"
+            replace sequences/sequence.c '	hilo_row_flush(hilo_row_own_lsn(lsn));
+' '	(void) hilo_row_own_lsn(lsn);
+'
+            look() { tap 017_sequence_crash.pl 'no number came twice'; } ;;
+        seq-standby)
+            about="what is drawn from a sequence does not wait for the standby"
+            replace sequences/sequence.c '	hilo_row_flush(hilo_row_own_lsn(lsn));
+' '	hilo_row_flush_here(hilo_row_own_lsn(lsn));
+'
+            look() { tap 018_sequence_standby.pl 'waits'; } ;;
+        seq-cached)
+            about="what nextval has put into the range of a sequence with CACHE counts as flushed"
+            replace sequences/sequence.c '				 sequence->cache != 1 ||' '				 false ||'
+            replace sequences/sequence.c '		sequence->may_grow = sequence->clean = false;
+' '		sequence->may_grow = false;
+'
+            look() { tap 018_sequence_standby.pl 'of a range that nextval has filled'; } ;;
+        seq-message)
+            about="ALTER SEQUENCE is not noticed"
+            replace sequences/sequence.c '		if (sequence != NULL)
+			sequence->known = false;
+' ''
+            replace sequences/sequence.c '	sequence_changed(InvalidOid);
+' ''
+            look() { sql sql/sequences.sql '^[-+]'; } ;;
+        seq-right)
+            about="the right to draw is checked once for all roles"
+            replace sequences/sequence.c '!has_right && sequence->role != GetUserId()' '!has_right && !OidIsValid(sequence->role)'
+            replace sequences/sequence.c '!(has_right || sequence->role == GetUserId())' '!(has_right || OidIsValid(sequence->role))'
+            look() { sql sql/sequences.sql '^[-+]'; } ;;
+        seq-reserve)
+            about="a large block is claimed with a step that is too small"
+            replace sequences/sequence.c '(count - 1 + LOGGED_AHEAD - 1) / LOGGED_AHEAD' '(count - 1) / (LOGGED_AHEAD + 8)'
+            look() { tap 017_sequence_crash.pl 'a block\|numbers left'; } ;;
+        look-none)
+            about="nobody looks"
+            replace tables/look.c '	if (found == HILO_NONE)
+' '	if (true)
+'
+            look() { tap 039_look.pl 'an import: no insert fails'; } ;;
+        look-abort)
+            about="after an error the rest of a range is not looked at"
+            replace tables/look.c '	if (event == XACT_EVENT_ABORT)
+		forget_looks();
+' ''
+            look() { tap 039_look.pl 'at most one insert fails'; } ;;
+        look-message)
+            about="after a message about the table a range is not looked at"
+            replace tables/look.c '		look->changes++;
+		*look->clean = false;
+' '		look->changes++;
+'
+            look() { tap 039_look.pl 'after a message about its table'; } ;;
+        look-locked)
+            about="what could not be locked counts as looked at"
+            replace tables/look.c '		*look->clean = complete && look->changes == changes;
+' '		*look->clean = look->changes == changes;
+'
+            look() { tap 039_look.pl 'when it is free again'; } ;;
+        look-partial)
+            about="a partial index is looked into"
+            replace tables/search.c '		!form->indisready || RelationGetIndexPredicate(index) != NIL ||' '		!form->indisready ||'
+            look() { tap 039_look.pl 'beside a partial index'; } ;;
+        look-parts)
+            about="partitions are not looked at"
+            replace tables/look.c 'get_rel_relkind(oid) != RELKIND_RELATION' '(get_rel_relkind(oid) != RELKIND_RELATION || get_rel_relispartition(oid))'
+            look() { tap 039_look.pl 'partitions are looked at\|all of them'; } ;;
+        look-window)
+            about="ids above the numbers are followed to the end"
+            replace tables/look.c 'end = found + Min(progress->window, limit - found);' 'end = limit;'
+            look() { tap 039_look.pl 'nor is the counter far\|a sentinel'; } ;;
+        look-limit)
+            about="the limit of the type does not count"
+            replace tables/look.c '	look->limit = Min(look->limit, limit);
+' '	(void) limit;
+'
+            look() { sql sql/look.sql '^[-+]'; } ;;
+        look-open)
+            about="ids of transactions that are open do not count"
+            replace tables/search.c '!table_tuple_satisfies_snapshot(search->table, search->slot, &search->dirty)' 'true'
+            look() { tap 039_look.pl 'nobody waits'; } ;;
+        look-text)
+            about="of text the first power of two that is free ends the search too early: one look-up each"
+            replace tables/search.c 'i < PROBES && !taken' 'i < 1 && !taken'
+            look() { tap 039_look.pl 'every third id missing'; } ;;
+        look-stranger)
+            about="ids in tables of strangers count"
+            replace tables/drawing.c '		if (pg_class_aclcheck(sequence, ((Form_pg_class) GETSTRUCT(tuple))->relowner,
+							  ACL_UPDATE) == ACLCHECK_OK)
+' '		if (true)
+'
+            look() { tap 039_look.pl 'a stranger do not count'; } ;;
         by-hand)
             about="ordered: ids by hand are not noted"
             replace shared/order.c 'noted = note_number(order, ring, xid, number);' 'noted = true;'

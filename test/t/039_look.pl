@@ -1,0 +1,115 @@
+# No id twice, and no error that comes again: each rule of the look at a table, with other sessions that import, lock, hold and roll back.
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_node('look');
+
+sub sql { return $node->safe_psql('postgres', "SET client_min_messages = warning;\n$_[0]"); }
+
+# A session that does not wait.
+sub quick { return session($node, statement_timeout => '30s', lock_timeout => '5s'); }
+
+# How many of some inserts fail in a session; each is a statement.
+sub failures
+{
+	my ($session, $insert, $count) = @_;
+	return scalar grep { ($session->query($insert))[1] } 1 .. $count;
+}
+
+sub attached
+{
+	my ($table, $column) = @_;
+	sql("CREATE TABLE $table ($column); SELECT hilo.attach('$table')");
+	return;
+}
+
+# An import lies ahead; it is passed in few steps, by several sessions at once.
+attached('imported', 'id bigserial PRIMARY KEY');
+sql('INSERT INTO imported SELECT generate_series(3, 200000)');
+my @sessions = map { quick() } 1 .. 3;
+is(join(' ', map { failures($_, 'INSERT INTO imported DEFAULT VALUES', 10) } @sessions), '0 0 0', 'an import: no insert fails');
+is(sql('SELECT min(id), max(id) < 201000 FROM imported WHERE id NOT BETWEEN 3 AND 200000'), '1|t', 'it is passed, not far');
+$_->finish foreach @sessions;
+
+# A sentinel at the end of the type, and a thousand stray ids, do not take the counter along.
+sql(q{CREATE SEQUENCE far_numbers; CREATE TABLE far (id int PRIMARY KEY DEFAULT nextval('far_numbers')); SELECT hilo.attach('far');
+	INSERT INTO far VALUES (2147483647); INSERT INTO far SELECT i * 2000003::bigint FROM generate_series(1, 1000) i});
+my $session = quick();
+is(failures($session, 'INSERT INTO far SELECT FROM generate_series(1, 1000)', 3), 0, 'a sentinel and stray ids: no insert fails');
+is(sql('SELECT last_value < 20000 FROM far_numbers'), 't', 'nor is the counter far');
+$session->finish;
+
+# Ids of a transaction that is open are ids, and nobody waits for it.
+attached('open', 'id bigserial PRIMARY KEY');
+my $open = session($node);
+$open->query('BEGIN; INSERT INTO open SELECT generate_series(2, 50)');
+$session = quick();
+is(failures($session, 'INSERT INTO open DEFAULT VALUES', 5), 0, 'ids of a transaction that is open: nobody waits');
+$open->query('ROLLBACK');
+$open->finish;
+$session->finish;
+
+# Ids given by hand within a range that is held: the insert fails once.
+attached('held', 'id bigserial PRIMARY KEY');
+$session = quick();
+$session->query('INSERT INTO held SELECT FROM generate_series(1, 5000)');
+sql(q{INSERT INTO held SELECT generate_series(last_value - 60, last_value + 500) FROM held_id_seq ON CONFLICT DO NOTHING});
+cmp_ok(failures($session, 'INSERT INTO held DEFAULT VALUES', 100), '<=', 1, 'ids within a range that is held: at most one insert fails');
+is(failures($session, 'INSERT INTO held DEFAULT VALUES', 500), 0, 'and none after it');
+
+# A message about the table: a session that holds a range looks again.
+$session->query('INSERT INTO held SELECT FROM generate_series(1, 5000)');
+my $last = $session->query('INSERT INTO held DEFAULT VALUES RETURNING id');
+sql("INSERT INTO held SELECT generate_series($last + 1, $last + 20) ON CONFLICT DO NOTHING; ALTER TABLE held SET (fillfactor = 90)");
+is(failures($session, 'INSERT INTO held DEFAULT VALUES', 50), 0, 'after a message about its table a session looks again');
+$session->finish;
+
+# An index that has not all rows, or is not valid, shows nothing.
+sql('CREATE TABLE partial (id bigserial, v int); CREATE UNIQUE INDEX ON partial (id) WHERE v > 5; CREATE UNIQUE INDEX ON partial (id)');
+sql(q{SELECT hilo.attach('partial', 'id'); INSERT INTO partial SELECT generate_series(1, 300), 1});
+$session = quick();
+is(failures($session, 'INSERT INTO partial DEFAULT VALUES', 3), 0, 'beside a partial index');
+$session->finish;
+
+# Each partition and child is looked at.
+sql(q{CREATE TABLE parts (id bigserial, part int, PRIMARY KEY (id, part)) PARTITION BY LIST (part);
+	CREATE TABLE parts_1 PARTITION OF parts FOR VALUES IN (1); CREATE TABLE parts_2 PARTITION OF parts FOR VALUES IN (2);
+	SELECT hilo.attach('parts', 'id'); INSERT INTO parts VALUES (2, 2), (3, 1), (4, 2)});
+$session = quick();
+is(failures($session, 'INSERT INTO parts (part) VALUES (2)', 5), 0, 'partitions are looked at');
+is(sql('SELECT count(*) - count(DISTINCT id) FROM parts'), 0, 'all of them, whichever the row is for');
+$session->finish;
+
+# A table that is locked: nobody waits, and the next draw looks.
+attached('locked', 'id bigserial PRIMARY KEY');
+$session = quick();
+my $lock = session($node);
+$session->query(q{SELECT hilo.nextval('locked_id_seq')});
+$lock->query('BEGIN; LOCK TABLE locked; INSERT INTO locked SELECT generate_series(2, 90)');
+like($session->query(q{SELECT hilo.nextval('locked_id_seq') FROM generate_series(1, 6) OFFSET 5}), qr/^\d+$/, 'a table that is locked: a draw does not wait');
+$lock->query('COMMIT');
+is(failures($session, 'INSERT INTO locked DEFAULT VALUES', 100), 0, 'when it is free again, the session looks');
+$_->finish foreach $lock, $session;
+
+# Text without an index of numbers, every third id missing.
+sql(q{CREATE TABLE texts (id text PRIMARY KEY DEFAULT hilo_next('texts'));
+	INSERT INTO texts SELECT 'texts/' || i || '-A' FROM generate_series(1, 3000) i WHERE i % 3 > 0});
+$session = quick();
+is(failures($session, 'INSERT INTO texts DEFAULT VALUES', 300), 0, 'text, every third id missing: no insert fails');
+$session->finish;
+
+# A default of a stranger does not count: it cannot hold up the sequence of another role.
+sql(q{CREATE ROLE stranger; CREATE SEQUENCE our_numbers; CREATE TABLE ours (id int PRIMARY KEY DEFAULT hilo.nextval('our_numbers'));
+	GRANT USAGE ON SEQUENCE our_numbers TO stranger; GRANT CREATE ON SCHEMA public TO stranger; SET ROLE stranger;
+	CREATE TABLE theirs (id bigint PRIMARY KEY DEFAULT hilo.nextval('our_numbers')); INSERT INTO theirs SELECT generate_series(1, 100000)});
+is(sql('INSERT INTO ours DEFAULT VALUES RETURNING id'), 1, 'ids in the table of a stranger do not count');
+
+$node->stop;
+done_testing();
