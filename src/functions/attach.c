@@ -106,7 +106,8 @@ highest_of_sequence(Oid sequence, int64 at, int64 *limit)
 
 /*
  * hilo._sync_sequence(sequence, attach): move the sequence to at least the highest
- * number in its columns, and return the number that it is at.  Once a table is
+ * number in its columns, and return the number that it is at; null: it does not exist
+ * any more.  Once a table is
  * attached, this needs the right to draw, and a number so high that more than half of
  * what is left would be used up is left alone.
  */
@@ -115,15 +116,24 @@ PG_FUNCTION_INFO_V1(hilo_sync_sequence);
 Datum
 hilo_sync_sequence(PG_FUNCTION_ARGS)
 {
-	HiloSequence *sequence = hilo_sequence(PG_GETARG_OID(0));
+	HiloSequence *sequence;
 	bool		attach = PG_GETARG_BOOL(1);
 	int64		limit;
-	int64		at = hilo_sequence_position(sequence, &limit);
+	int64		at;
 	int64		highest;
 
 	hilo_api_prevent_unless_may_write(attach ? "hilo.attach()" : "hilo.sync()");
 	if (!attach)
+	{
 		hilo_catalog_check_may_sync();
+
+		/* It may have been dropped meanwhile. */
+		LockRelationOid(PG_GETARG_OID(0), RowExclusiveLock);
+		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(PG_GETARG_OID(0))))
+			PG_RETURN_NULL();
+	}
+	sequence = hilo_sequence(PG_GETARG_OID(0));
+	at = hilo_sequence_position(sequence, &limit);
 	if (!sequence->looks)
 		PG_RETURN_INT64(at);
 	highest = highest_of_sequence(sequence->oid, at, &limit);
