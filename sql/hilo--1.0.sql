@@ -480,10 +480,10 @@ CREATE FUNCTION hilo._bind_column(relation regclass, collection text, was text, 
 COMMENT ON FUNCTION hilo._bind_column(regclass, text, text, text) IS
     'for hilo.attach(): record that a table is attached to a collection, and what drew before';
 
-CREATE FUNCTION hilo._unbind_column(relation regclass, collection text, OUT was text, OUT sequence text) RETURNS record
-    LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_unbind_column';
-COMMENT ON FUNCTION hilo._unbind_column(regclass, text) IS
-    'for hilo.detach(): remove that record, and return it';
+CREATE FUNCTION hilo._drawn_before(relation regclass, collection text, OUT was text, OUT sequence text) RETURNS record
+    LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_drawn_before';
+COMMENT ON FUNCTION hilo._drawn_before(regclass, text) IS
+    'for hilo.detach(): what drew before a table was attached to a collection, as it was recorded';
 
 CREATE FUNCTION hilo._attach_counter(relation regclass, column_name name, collection text, at_least bigint, OUT max bigint, OUT node_tag text, OUT ignored boolean) RETURNS record
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_attach_counter';
@@ -670,7 +670,13 @@ BEGIN
     SELECT * INTO root FROM hilo._attribute(relation, column_name);
     FOR one IN SELECT t FROM hilo._tree(relation) t LOOP
         SELECT * INTO attribute FROM hilo._attribute(one, column_name);
-        CONTINUE WHEN attribute.collection = collection;
+        IF attribute.collection = collection THEN
+            -- Its default was written by hand, or it was attached before.
+            IF one = relation AND (hilo._drawn_before(one, collection)).was IS NULL THEN
+                PERFORM hilo._bind_column(one, collection, CASE WHEN attribute.own_sequence IS NULL THEN 'nothing' ELSE 'sequence' END, COALESCE(attribute.own_sequence::text, ''));
+            END IF;
+            CONTINUE;
+        END IF;
         -- A partition without a default stays without one, if its parent has one.
         CONTINUE WHEN attribute.kind = 'nothing' AND root.kind <> 'nothing' AND attribute.is_partition;
         -- The last value of a sequence stands for a block of numbers if the increment is above 1.
@@ -773,7 +779,7 @@ BEGIN
     column_name := attached.name;
     IF attached.collection IS NOT NULL THEN
         max := hilo._max(relation, attached.collection);
-        SELECT * INTO root FROM hilo._unbind_column(relation, attached.collection);
+        SELECT * INTO root FROM hilo._drawn_before(relation, attached.collection);
     END IF;
     FOR one IN SELECT t FROM hilo._tree(relation) t LOOP
         SELECT * INTO attribute FROM hilo._attribute(one, column_name);
@@ -781,7 +787,7 @@ BEGIN
         back := attribute.sequence;
         IF attached.collection IS NOT NULL THEN
             IF one <> relation THEN
-                SELECT * INTO own FROM hilo._unbind_column(one, attached.collection);
+                SELECT * INTO own FROM hilo._drawn_before(one, attached.collection);
             ELSE
                 own := root;
             END IF;

@@ -92,8 +92,8 @@ highest_of_sequence(Oid sequence, int64 at, int64 *limit)
 		*limit = Min(*limit, type_limit);
 	}
 
-	/* A row with the last bigint marks an end. */
-	sought.limit = Min(*limit, PG_INT64_MAX - 1);
+	/* A row with the last number of the type marks an end. */
+	sought.limit = *limit - 1;
 	foreach_ptr(const HiloDrawing, drawing, hilo_columns_of_sequence(sequence))
 	{
 		HiloColumn	column = {drawing->relation, drawing->attnum};
@@ -252,27 +252,26 @@ hilo_bind_column(PG_FUNCTION_ARGS)
 }
 
 /*
- * hilo._unbind_column(relation, collection): remove that, and return it; null: nothing
- * is recorded.
+ * hilo._drawn_before(relation, collection): what drew before, as it was recorded; null:
+ * nothing is.  The record stays when the table is detached: it says whose tables the
+ * collection was for.
  */
-PG_FUNCTION_INFO_V1(hilo_unbind_column);
+PG_FUNCTION_INFO_V1(hilo_drawn_before);
 
 Datum
-hilo_unbind_column(PG_FUNCTION_ARGS)
+hilo_drawn_before(PG_FUNCTION_ARGS)
 {
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	Oid			relation = PG_GETARG_OID(0);
 	const char *name = text_to_cstring(PG_GETARG_TEXT_PP(1));
 
 	hilo_check_owned(relation);
-	(void) hilo_bindings_lock(name, true);
 	foreach_ptr(HiloBinding, binding, hilo_bindings(name).all)
 	{
 		Datum		values[2];
 
 		if (binding->kind != HILO_ATTACHED || binding->object != relation)
 			continue;
-		(void) hilo_binding_remove(name, binding);
 		values[0] = CStringGetTextDatum(binding->was);
 		values[1] = CStringGetTextDatum(binding->sequence);
 		return hilo_api_result(desc, values);

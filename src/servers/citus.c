@@ -40,13 +40,12 @@ int			hilo_citus_node_group = NO_GROUP;
 uint64		hilo_citus_generation = 0;
 
 /*
- * Creating or dropping the table changes the generation
- * anyway.
+ * Without the table, any relation may be the one: it may have been created, or renamed.
  */
 static void
 group_changed(Oid relid)
 {
-	if (OidIsValid(group_table) && relid == group_table)
+	if (!OidIsValid(group_table) || relid == group_table)
 		hilo_rights_generation++;
 }
 

@@ -197,7 +197,7 @@ SELECT hilo.attach('anns');
 SELECT hilo.detach('anns');
 SELECT hilo._attach_sequence('anns', 'id');
 SELECT hilo._bind_column('anns', 'anns', 'nothing', '');
-SELECT hilo._unbind_column('anns', 'orders');
+SELECT hilo._drawn_before('anns', 'orders');
 SELECT hilo._attach_counter('anns', 'id', 'anns', 5);
 SELECT hilo._max('anns', 'orders');
 SELECT hilo._lock('anns', 'x');
