@@ -90,7 +90,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush news epoch standby take-in generation home guard joined leak forget give-back leave sqlstate note-late note-own note-begin note-fold note-old note-small ends by-hand terms own-draws resume reports asked no-standby seq-flush seq-standby seq-cached seq-message seq-right seq-reserve look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-stranger'
+names='none flush news epoch standby take-in generation home guard joined leak forget give-back leave sqlstate note-late note-own note-begin note-fold note-old note-small ends terms own-draws resume reports asked no-standby seq-flush seq-standby seq-cached seq-message seq-right seq-reserve look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-stranger'
 mutant() {
     case $1 in
         none)
@@ -364,10 +364,6 @@ mutant() {
 ' '		if (true)
 '
             look() { tap 039_look.pl 'a stranger do not count'; } ;;
-        by-hand)
-            about="ordered: ids by hand are not noted"
-            replace shared/order.c 'noted = note_number(order, ring, xid, number);' 'noted = true;'
-            look() { tap 092_ordered.pl 'it counts as drawn'; } ;;
         *)
             usage ;;
     esac
