@@ -101,7 +101,7 @@ $observer->query(q{
 	CREATE TABLE moved_1 PARTITION OF moved FOR VALUES IN (1);
 	CREATE TABLE moved_2 PARTITION OF moved FOR VALUES IN (2);
 	SELECT hilo.configure('moved', ordered => true);
-	SELECT hilo.attach('moved', 'id')});
+	SELECT hilo.attach('moved', 'id', 'moved')});
 is($observer->query('INSERT INTO moved (part) VALUES (1), (1), (2) RETURNING id'), "1\n2\n3", 'rows of an ordered collection');
 is(horizon($maker, 'moved'), 3, 'are below the horizon');
 is($maker->query('UPDATE moved SET part = 2 WHERE id = 1 RETURNING id, part'), '1|2', 'one moves to another partition');
