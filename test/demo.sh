@@ -132,6 +132,16 @@ printf '   %-22s %-12s %s\n' "" "hilo" "sequence" \
 [ "${plain%%,*}" -gt 3 ] || say "
    The sequence repeats numbers that a user has seen. hilo leaves a gap."
 
+chapter "A table that has a sequence"
+run_sql "CREATE TABLE customers (id serial PRIMARY KEY, name text);
+INSERT INTO customers (name) VALUES ('Ada'), ('Ben');
+SELECT hilo.attach('customers');
+INSERT INTO customers VALUES (4, 'imported');
+INSERT INTO customers (name) VALUES ('Cleo'), ('Dan') RETURNING id, lastval();"
+say "   The sequence stays, and an id that is there is passed. Its default now:"
+run_sql "SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'customers'::regclass;
+SELECT hilo.detach('customers');"
+
 chapter "A table whose ids are drawn by DEFAULT"
 run_sql "CREATE TABLE orders (id text COLLATE \"C\" PRIMARY KEY DEFAULT hilo_next('orders'), item text);"
 open_session one

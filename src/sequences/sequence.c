@@ -130,7 +130,11 @@ open_sequence(Oid oid)
 	CurrentResourceOwner = TopTransactionResourceOwner;
 	LockRelationOid(oid, RowExclusiveLock);
 	CurrentResourceOwner = owner;
-	rel = relation_open(oid, NoLock);
+	rel = try_relation_open(oid, NoLock);
+	if (rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("sequence with OID %u does not exist", oid)));
 	if (rel->rd_rel->relkind != RELKIND_SEQUENCE)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),

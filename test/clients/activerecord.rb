@@ -1,4 +1,4 @@
-# ActiveRecord, of Rails: its tables, attached to collections, with the same models.
+# ActiveRecord, of Rails: its tables, attached, with the same models.
 #
 # Numbers: a model is as it was.  A migration attaches the table:
 #     execute "SELECT hilo.attach('orders')"

@@ -1,5 +1,4 @@
-# DBIx::Class, with the classes that its Loader makes from the tables: attached to
-# collections.
+# DBIx::Class, with the classes that its Loader makes from the tables: attached.
 #
 # Numbers: the Loader sees a default that is an expression; with retrieve_on_insert the id
 # comes back by RETURNING.  Without it, DBIx::Class takes the column for one that a sequence

@@ -1,4 +1,4 @@
-# Django: its tables, attached to collections by a migration, with the same models.
+# Django: its tables, attached by a migration, with the same models.
 #
 # Numbers: a model is as it was.  A migration attaches the table that another one
 # has made with a serial or identity column:

@@ -1,13 +1,12 @@
 <?php
-// Doctrine: its tables, attached to collections.
+// Doctrine: its tables, attached.
 //
-// Numbers: the strategy SEQUENCE, which is its default for PostgreSQL, asks the sequence
-// by name before it inserts, and IDENTITY asks lastval() afterwards, which knows sequences
-// only: neither sees the collection.  Let Doctrine ask hilo, by a generator of its own
-// (HiloGenerator, below):
-//     #[Id, Column, GeneratedValue(strategy: 'CUSTOM'), CustomIdGenerator(HiloGenerator::class)]
+// Numbers: an entity is as it was.  With the strategy IDENTITY Doctrine asks lastval() after
+// it inserts; with SEQUENCE it asks the sequence by name before, for a block of numbers.
+// Both see the sequence, which an attached column keeps.
 //
-// Texts: the same generator.
+// Texts: let Doctrine ask hilo, by a generator of its own (HiloGenerator, below):
+//     #[Id, Column(type: 'text'), GeneratedValue(strategy: 'CUSTOM'), CustomIdGenerator(HiloGenerator::class)]
 //
 // "orm:schema-tool:update" knows no default that is an expression, and plans to drop that of
 // an attached column: leave it out.
@@ -29,16 +28,15 @@ class HiloGenerator extends AbstractIdGenerator
 {
     public function generateId(EntityManagerInterface $em, $entity): mixed
     {
-        $metadata = $em->getClassMetadata(get_class($entity));
-        $function = $metadata->getTypeOfField('id') === 'text' ? 'hilo_next' : 'hilo_next_number';
-        return $em->getConnection()->fetchOne("SELECT $function(?)", [$metadata->getTableName()]);
+        $table = $em->getClassMetadata(get_class($entity))->getTableName();
+        return $em->getConnection()->fetchOne('SELECT hilo_next(?)', [$table]);
     }
 }
 
 #[ORM\Entity, ORM\Table('orders')]
 class Order
 {
-    #[ORM\Id, ORM\Column, ORM\GeneratedValue(strategy: 'CUSTOM'), ORM\CustomIdGenerator(HiloGenerator::class)]
+    #[ORM\Id, ORM\Column, ORM\GeneratedValue(strategy: 'IDENTITY')]
     public ?int $id = null;
     #[ORM\Column]
     public string $item;
@@ -47,7 +45,7 @@ class Order
 #[ORM\Entity, ORM\Table('lines')]
 class Line
 {
-    #[ORM\Id, ORM\Column(type: 'bigint'), ORM\GeneratedValue(strategy: 'CUSTOM'), ORM\CustomIdGenerator(HiloGenerator::class)]
+    #[ORM\Id, ORM\Column(type: 'bigint'), ORM\GeneratedValue(strategy: 'IDENTITY')]
     public ?string $id = null;
     #[ORM\Column]
     public string $item;

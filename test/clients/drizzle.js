@@ -1,9 +1,9 @@
-// Drizzle: its tables, attached to collections.
+// Drizzle: its tables, attached.
 //
 // Numbers: a table as it was, with serial or generatedByDefaultAsIdentity(), goes on
 // working: inserts say DEFAULT, and returning() brings the id.  Where tables are
 // pushed, say the default:
-//     id: integer('id').primaryKey().default(sql`hilo_next_number('orders')`)
+//     id: integer('id').primaryKey().default(sql`hilo.nextval('orders_id_seq'::regclass)`)
 //
 // Texts:
 //     id: text('id').primaryKey().default(sql`hilo_next('documents')`)
@@ -33,11 +33,11 @@ const generated = {
 };
 const attached = {
 	orders: pgTable('orders', {
-		id: integer('id').primaryKey().default(sql`hilo_next_number('orders')`),
+		id: integer('id').primaryKey().default(sql`hilo.nextval('orders_id_seq'::regclass)`),
 		item,
 	}),
 	lines: pgTable('lines', {
-		id: bigint('id', { mode: 'number' }).primaryKey().default(sql`hilo_next_number('lines')`),
+		id: bigint('id', { mode: 'number' }).primaryKey().default(sql`hilo.nextval('lines_id_seq'::regclass)`),
 		item,
 	}),
 	documents,

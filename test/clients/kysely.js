@@ -1,4 +1,4 @@
-// Kysely: tables that are attached to collections.  Inserts leave the column out, and
+// Kysely: tables that are attached.  Inserts leave the column out, and
 // returning('id') brings the id, for numbers and texts alike.
 'use strict';
 

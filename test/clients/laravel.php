@@ -1,5 +1,5 @@
 <?php
-// Laravel's Eloquent and its schema builder: tables, attached to collections, with the
+// Laravel's Eloquent and its schema builder: tables, attached, with the
 // same models.
 //
 // Numbers: a model is as it was.  A migration attaches the table:

@@ -1,8 +1,8 @@
-// MikroORM: its tables, attached to collections.
+// MikroORM: its tables, attached.
 //
 // Numbers: an entity as it was, with autoincrement, goes on working: inserts leave the
 // column out, and RETURNING brings the id.  Where updateSchema() is used, say the default:
-//     @PrimaryKey({ type: 'integer', autoincrement: false, defaultRaw: "hilo_next_number('orders'::text)" })
+//     @PrimaryKey({ type: 'integer', autoincrement: false, defaultRaw: "hilo.nextval('orders_id_seq'::regclass)" })
 //
 // Texts:
 //     @PrimaryKey({ type: 'text', defaultRaw: "hilo_next('documents'::text)" })
@@ -33,8 +33,8 @@ const generated = [
 
 // What updateSchema() understands.
 const attached = [
-	entity('orders', { type: 'integer', autoincrement: false, defaultRaw: "hilo_next_number('orders'::text)" }),
-	entity('lines', { type: 'bigint', autoincrement: false, defaultRaw: "hilo_next_number('lines'::text)" }),
+	entity('orders', { type: 'integer', autoincrement: false, defaultRaw: "hilo.nextval('orders_id_seq'::regclass)" }),
+	entity('lines', { type: 'bigint', autoincrement: false, defaultRaw: "hilo.nextval('lines_id_seq'::regclass)" }),
 	documents,
 ];
 

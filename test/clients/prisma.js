@@ -1,9 +1,9 @@
-// Prisma, with its adapter for pg: its tables, attached to collections.
+// Prisma, with its adapter for pg: its tables, attached.
 //
 // Numbers: a model as it was, with autoincrement(), goes on working: inserts leave the
 // column out, and RETURNING brings the id.  Where "prisma db push" or "migrate dev" is
 // used, say the default:
-//     id Int @id @default(dbgenerated("hilo_next_number('orders'::text)"))
+//     id Int @id @default(dbgenerated("hilo.nextval('orders_id_seq'::regclass)"))
 //
 // Texts:
 //     id String @id @default(dbgenerated("hilo_next('documents'::text)"))

@@ -1,4 +1,4 @@
-# Sequel: its tables, attached to collections.
+# Sequel: its tables, attached.
 #
 # Numbers: as before; a migration attaches the table: run "SELECT hilo.attach('orders')".
 # Inserts leave the column out, and RETURNING brings the id: Sequel asks the catalogs for

@@ -1,7 +1,7 @@
-// Sequelize: its tables, attached to collections, with the same models.
+// Sequelize: its tables, attached, with the same models.
 //
 // Numbers: a model is as it was.  sync() makes the serial column, hilo.attach()
-// replaces its sequence; inserts say DEFAULT, and RETURNING brings the id.
+// keeps its sequence; inserts say DEFAULT, and RETURNING brings the id.
 //
 // Texts: Sequelize sends what defaultValue says instead of DEFAULT:
 //     id: { type: DataTypes.TEXT, primaryKey: true,

@@ -1,7 +1,7 @@
-# SQLAlchemy: its tables, attached to collections, with the same models.
+# SQLAlchemy: its tables, attached, with the same models.
 #
 # Numbers: a model is as it was.  create_all() makes the serial column,
-# hilo.attach() replaces its sequence; inserts leave the column out, and RETURNING
+# hilo.attach() keeps its sequence; inserts leave the column out, and RETURNING
 # brings the ids, also those of many rows in one statement.
 #
 # Texts: FetchedValue() says that the server knows the default, so that

@@ -1,9 +1,9 @@
-// TypeORM: its tables, attached to collections.
+// TypeORM: its tables, attached.
 //
 // Numbers: an entity as it was, generated: 'increment' (@PrimaryGeneratedColumn()),
 // goes on working: inserts say DEFAULT, and RETURNING brings the id.  But
-// synchronize() would give the column a sequence again.  Where it is used:
-//     @PrimaryColumn({ type: 'int', default: () => "hilo_next_number('orders')" })
+// synchronize() would put nextval() back.  Where it is used:
+//     @PrimaryColumn({ type: 'int', default: () => "hilo.nextval('orders_id_seq'::regclass)" })
 // which also lets save() take an id that is given; before, only insert() does.
 //
 // Texts:
@@ -36,8 +36,8 @@ const generated = [
 
 // What synchronize() understands.
 const attached = [
-	entity('orders', { type: 'int', default: () => "hilo_next_number('orders')" }),
-	entity('lines', { type: 'bigint', default: () => "hilo_next_number('lines')" }),
+	entity('orders', { type: 'int', default: () => "hilo.nextval('orders_id_seq'::regclass)" }),
+	entity('lines', { type: 'bigint', default: () => "hilo.nextval('lines_id_seq'::regclass)" }),
 	documents,
 ];
 

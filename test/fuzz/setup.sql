@@ -91,13 +91,10 @@ CREATE FUNCTION a_relation() RETURNS regclass LANGUAGE sql VOLATILE AS
     $$ SELECT (ARRAY[NULL, '0', '1', '4294967295', 'fuzz.t_int', 'fuzz.t_int', 'fuzz.t_identity', 'fuzz.t_identity',
         'fuzz.t_text', 'fuzz.t_text', 'fuzz."Ta b"', 'fuzz.t_part', 'fuzz.t_part_1',
         'fuzz.t_small', 'fuzz.t_odd', 'fuzz.v', 'fuzz.t_int_pkey', 'pg_class', 'pg_authid',
-        'hilo.hilo', 'hilo.hub', 'hilo.member', 'hilo.binding', 'fuzz.assigned']::regclass[])[1 + floor(random() * 24)::int] $$;
+        'hilo.hilo', 'hilo.hub', 'hilo.member', 'hilo.binding', 'fuzz.assigned', 'fuzz.s', 'fuzz.s', 'fuzz.s_odd', 'fuzz.t_serial',
+        'fuzz.t_serial_id_seq', 'fuzz.t_identity_id_seq']::regclass[])[1 + floor(random() * 30)::int] $$;
 CREATE FUNCTION a_schema() RETURNS regnamespace LANGUAGE sql VOLATILE AS
     $$ SELECT (ARRAY[NULL, '0', '4294967295', 'fuzz', 'evil', 'hilo', 'pg_catalog']::regnamespace[])[1 + floor(random() * 7)::int] $$;
-CREATE FUNCTION a_function() RETURNS regprocedure LANGUAGE sql VOLATILE AS
-    $$ SELECT (ARRAY[NULL, '0', '4294967295', 'fuzz.taken_100(bigint)', 'fuzz.taken_always(bigint)',
-        'fuzz.taken_null(bigint)', 'fuzz.taken_error(bigint)', 'fuzz.taken_volatile(bigint)',
-        'fuzz.a_text()', 'abs(bigint)', 'public.hilo_next_number(text)']::regprocedure[])[1 + floor(random() * 11)::int] $$;
 
 -- An expression for an argument of a type; an unknown type is an error,
 -- so that new ones have to be added here.
@@ -128,7 +125,6 @@ BEGIN
         WHEN 'text[]'::regtype THEN 'CASE floor(random() * 4) WHEN 0 THEN NULL WHEN 1 THEN ARRAY[]::text[] WHEN 2 THEN ARRAY[fuzz.a_text()] ELSE ARRAY[fuzz.a_text(), NULL, fuzz.a_text()] END'
         WHEN 'bigint[]'::regtype THEN 'CASE floor(random() * 4) WHEN 0 THEN NULL WHEN 1 THEN ARRAY[]::bigint[] WHEN 2 THEN ARRAY[fuzz.a_bigint()] ELSE ARRAY[fuzz.a_bigint(), NULL, fuzz.a_bigint()] END'
         WHEN 'pg_lsn'::regtype THEN '(ARRAY[NULL, ''0/0'', ''0/1'']::pg_lsn[])[1 + floor(random() * 3)::int]'
-        WHEN 'regprocedure'::regtype THEN 'fuzz.a_function()'
     END;
 END $$;
 
@@ -141,6 +137,9 @@ CREATE TABLE t_text (id text COLLATE "C" PRIMARY KEY, other text);
 CREATE TABLE "Ta b" (id varchar(40) PRIMARY KEY, other bigint, gone int);
 ALTER TABLE "Ta b" DROP COLUMN gone;
 CREATE TABLE t_small (id smallint PRIMARY KEY);
+CREATE SEQUENCE s;
+CREATE SEQUENCE s_odd AS smallint INCREMENT -7 CACHE 3 CYCLE;
+CREATE TABLE t_serial (id serial PRIMARY KEY, other text);
 CREATE TABLE t_odd (id numeric PRIMARY KEY, other uuid);
 CREATE TABLE t_part (id bigint, other text) PARTITION BY RANGE (id);
 CREATE TABLE t_part_1 PARTITION OF t_part DEFAULT;
@@ -149,11 +148,6 @@ CREATE TABLE assigned (id text, other text DEFAULT public.hilo_next('canary_defa
 CREATE TRIGGER assign BEFORE INSERT ON assigned FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO t_small VALUES (32000);
 INSERT INTO t_text VALUES ('t_text/7'), ('orders/1'), ('t_text/99999999999999999999'), ('');
-CREATE FUNCTION taken_100(bigint) RETURNS boolean STABLE LANGUAGE sql AS 'SELECT $1 < 100';
-CREATE FUNCTION taken_always(bigint) RETURNS boolean STABLE LANGUAGE sql AS 'SELECT true';
-CREATE FUNCTION taken_null(bigint) RETURNS boolean STABLE LANGUAGE sql AS 'SELECT NULL::boolean';
-CREATE FUNCTION taken_error(bigint) RETURNS boolean STABLE LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'taken_error'; END $$;
-CREATE FUNCTION taken_volatile(bigint) RETURNS boolean VOLATILE LANGUAGE sql AS 'SELECT public.hilo_next_number(''canary_taken'') < 0';
 GRANT ALL ON t_int, assigned TO PUBLIC;
 
 -- Servers: a hub, one that is not a hub, one without the extension, this database, and
@@ -236,8 +230,10 @@ CREATE TABLE functions AS
     FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
         JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
     WHERE e.extname = 'hilo' AND p.prorettype <> 'trigger'::regtype
-        -- Steps of hilo.attach() and hilo.detach(), which run the SQL that they are given, as the caller.
-        AND NOT p.proname IN ('_attach', '_attach_step', '_put_triggers', '_put_back')
+        -- A step of hilo.attach(), which runs the SQL that it is given, as the caller.
+        AND p.proname <> '_attach_collection'
+        -- What no user can call.
+        AND NOT 'internal'::regtype = ANY (p.proargtypes::oid[])
         -- What a row of our own tables is given to.
         AND NOT p.proargtypes::oid[] && ARRAY['hilo.hub'::regtype::oid, 'hilo.member'::regtype::oid];
 

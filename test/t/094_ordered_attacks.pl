@@ -147,7 +147,7 @@ $a->query('COMMIT');
 is(horizon('seeded'), 2, 'until it ends');
 
 $observer->query('CREATE TABLE chosen (id bigint PRIMARY KEY)');
-$observer->query("SELECT hilo.attach('chosen')");
+$observer->query("SELECT hilo.attach('chosen', collection => 'chosen')");
 order('chosen');
 is(horizon('chosen'), 0, 'an attached table');
 $a->query('BEGIN');
@@ -155,7 +155,7 @@ is($a->query("SELECT max(hilo_next_number('chosen')) FROM generate_series(1, 20)
 $observer->query("SELECT hilo.seed('chosen', 0, true)");
 $a->query('INSERT INTO chosen VALUES (10)');
 $a->query('COMMIT');
-is(insert($b, 'chosen'), 11, 'a number that it chooses after a forced seed is not drawn again');
+is(join(' ', grep { $_ == 10 } map { insert($b, 'chosen') } 1 .. 12), '', 'a number that it chooses after a forced seed is not drawn again');
 
 #
 # A copy of a database
@@ -166,16 +166,15 @@ $template->query('\c template');
 $template->query('CREATE EXTENSION hilo');
 for my $table ('copied', 'second')
 {
-	$template->query("CREATE TABLE $table (id bigint PRIMARY KEY); SELECT hilo.attach('$table')");
+	$template->query("CREATE TABLE $table (id bigint PRIMARY KEY); SELECT hilo.attach('$table', collection => '$table')");
 	$template->query("SELECT hilo.configure('$table', ordered => true)");
 }
 is(insert($template, 'copied'), 1, 'a database');
 $template->finish;
 $observer->query('CREATE DATABASE copy TEMPLATE template');
 $copy->query('\c copy');
-$copy->query("INSERT INTO copied VALUES (5000)");
-is($copy->query("SELECT max FROM hilo.hilo WHERE collection = 'copied'"), 5000, 'a number chosen first in a copy is noted in the row');
-is(insert($copy, 'copied'), 5001, 'drawn are those above it');
+$copy->query("INSERT INTO copied SELECT generate_series(2, 5000)");
+is(insert($copy, 'copied'), 5001, 'ids that are in a copy are passed');
 is(insert($copy, 'second'), 1, 'another collection of the copy is another one');
 is(horizon('copied', $copy), 5001, 'it has a horizon');
 is(horizon('second', $copy), 1, 'so has the other one');
@@ -264,25 +263,20 @@ is(horizon('folded'), $held + 1 + 4800 + 60 + 3000, 'and have ended');
 $_->finish for @many;
 
 #
-# Numbers chosen by hand, and a crash
+# A crash
 #
-$observer->query('CREATE TABLE first (id bigint PRIMARY KEY)');
-$observer->query("SELECT hilo.attach('first')");
-order('first');
-$observer->query('INSERT INTO first VALUES (5)');
-is($observer->query("SELECT max FROM hilo.hilo WHERE collection = 'first'"), 5, 'the first number of all is chosen: the row has it');
-
 $observer->query('CREATE TABLE changed (id bigint PRIMARY KEY)');
-$observer->query("SELECT hilo.attach('changed')");
+$observer->query("SELECT hilo.attach('changed', collection => 'changed')");
 order('changed');
 insert($observer, 'changed');
 is(horizon('changed'), 1, 'a number drawn');
-$a->query('BEGIN; INSERT INTO changed VALUES (5000)');
-is(horizon('changed'), 4999, 'the horizon is below a number that is chosen');
+$a->query('BEGIN; INSERT INTO changed VALUES (2)');
+is(insert($observer, 'changed'), 3, 'a number that a transaction has chosen is passed');
+my $shown = horizon('changed');
 kill_server($node);
 $node->start;
 $observer = session($node);
-is(insert($observer, 'changed'), 5001, 'after a crash no number below the horizon is drawn again');
+cmp_ok(insert($observer, 'changed'), '>', $shown, 'after a crash no number below the horizon is drawn again');
 
 $observer->finish;
 $node->stop;

@@ -471,7 +471,7 @@ static void
 set_up_extension(void)
 {
 	command("CREATE EXTENSION hilo");
-	command("SELECT hilo.attach('ta'), hilo.attach('tb'), hilo.attach('tc'), hilo.attach('tl', 'id', 'leased0'), hilo.attach('events')");
+	command("SELECT hilo.attach('ta', 'id', 'ta'), hilo.attach('tb'), hilo.attach('tc', 'id', 'tc'), hilo.attach('tl', 'id', 'leased0'), hilo.attach('events', collection => 'events')");
 	lease();
 	order();
 	command("CREATE TRIGGER assign BEFORE INSERT ON docs FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id')");
