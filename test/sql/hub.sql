@@ -239,6 +239,31 @@ SELECT max - :before AS skipped FROM hilo.hilo WHERE collection = 'hub_counted';
 SELECT low > 0 AS given FROM hilo.lease('hub_members', 10);
 DROP FUNCTION refused;
 
+-- A usual lease takes no transaction id, and writes no row: the member's row says all already.
+SELECT lineage, term, term_id FROM hilo.hub WHERE hub = '|' \gset
+SELECT low, high FROM hilo.lease('hub_usual', 10, 0, :lineage, :term, :term_id, 'regress_one', 1);
+SELECT ctid AS place, xmin AS writer FROM hilo.member WHERE collection = 'hub_usual' \gset
+SELECT xmin AS hub_writer FROM hilo.hub WHERE hub = '|' \gset
+BEGIN;
+SELECT low, high FROM hilo.lease('hub_usual', 10, 10, :lineage, :term, :term_id, 'regress_one', 1);
+SELECT low, high FROM hilo.lease('hub_usual', 10, 100, :lineage, :term, :term_id, 'regress_one', 1);
+SELECT pg_current_xact_id_if_assigned() IS NULL AS without_id;
+COMMIT;
+SELECT m.ctid = :'place' AND m.xmin = :'writer' AS same_member, h.xmin = :'hub_writer' AS same_hub FROM hilo.member m, hilo.hub h WHERE m.collection = 'hub_usual' AND h.hub = '|';
+-- What is new in it is written: when the member was started, what it knows, a new epoch, another member.
+SELECT low, high FROM hilo.lease('hub_usual', 10, 110, :lineage, :term, :term_id, 'regress_one', 2);
+SELECT xmin <> :'writer' AS written, started, highest FROM hilo.member WHERE collection = 'hub_usual';
+SELECT hilo.hub_forget('regress_one', true) > 0 AS forgotten;
+SELECT low, high FROM hilo.lease('hub_usual', 10, 120, :lineage, 0, 0, 'regress_one', 2);
+SELECT low, high FROM hilo.lease('hub_usual', 10, 130, :lineage, :term, :term_id, 'regress_one', 2);
+SELECT known_term = :term AS known FROM hilo.member WHERE collection = 'hub_usual';
+SELECT hilo.seed('hub_usual', 500);
+SELECT low, high FROM hilo.lease('hub_usual', 10, 140, :lineage, :term, :term_id, 'regress_one', 2);
+SELECT m.epoch = c.epoch AS of_the_row FROM hilo.member m JOIN hilo.hilo c USING (collection) WHERE collection = 'hub_usual';
+SELECT low, high FROM hilo.lease('hub_usual', 10, 0, :lineage, :term, :term_id, 'regress_two', 2);
+SELECT count(*) FROM hilo.member WHERE collection = 'hub_usual';
+SELECT hilo.hub_forget('regress_one', true) > 0 AND hilo.hub_forget('regress_two', true) > 0 AS forgotten;
+
 -- Names of members.
 SELECT hilo.lease('hub_fresh', 1, member => NULL);
 SELECT hilo.lease('hub_fresh', 1, member => 'a|b');

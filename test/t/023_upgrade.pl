@@ -1,4 +1,4 @@
-# Promise 1, across pg_upgrade (copied and linked): counters, guards, comments and privileges come along, and no number repeats.
+# Promise 1, across pg_upgrade (copied and linked): counters, guards, comments and privileges come along, and no number repeats; a member of a hub stays the same one.
 use strict;
 use warnings;
 
@@ -135,5 +135,57 @@ foreach my $mode ('copy', 'link')
 		508, "$mode: no row was lost, or is there twice");
 	$new->stop;
 }
+
+#
+# A member of a hub keeps its name, its lease and what it knows, so that nothing stands in the way of the hub's next resume.
+#
+my $settings = <<SETTINGS;
+shared_preload_libraries = 'hilo'
+hilo.lease_size = 100
+test.lease_duration = 0
+test.lease_ahead = 0
+SETTINGS
+my $hub = new_node('hub');
+my $member = new_node('member', $settings);
+my %shown;
+
+sub draw
+{
+	my ($node, $count) = @_;
+	my $numbers = $node->safe_psql('postgres', "SELECT hilo_next_number('orders') FROM generate_series(1, $count)");
+	$shown{$_}++ for split /\n/, $numbers;
+	return;
+}
+
+sub on_hub { return $hub->safe_psql('postgres', $_[0]); }
+
+add_hub($member, $hub);
+$member->safe_psql('postgres', q{SELECT hilo.lease_from('orders', 'ids_hub')});
+draw($member, 150);
+$member->safe_psql('postgres', 'SELECT hilo.release()');
+my $name = on_hub('SELECT member FROM hilo.members');
+like($name, qr,^member/\d+$,, 'a member');
+my $leased = q{SELECT collection, hub, highest, member FROM hilo.leases ORDER BY 1};
+my $lease = $member->safe_psql('postgres', $leased);
+$member->stop;
+
+# Its cluster_name is in its configuration, which is copied by hand.
+my $upgraded = upgrade($member, 'copy');
+$upgraded->stop;
+$upgraded->append_conf('postgresql.conf', $settings);
+PostgreSQL::Test::Utils::system_or_bail('pg_ctl', '-w', '-D', $upgraded->data_dir, '-l', $upgraded->logfile, '-o', '--cluster-name=member', 'start');
+$upgraded->_update_pid(1);
+is($upgraded->safe_psql('postgres', $leased), $lease, 'upgraded: the lease and the name are there');
+draw($upgraded, 300);
+is(join(' ', grep { $shown{$_} > 1 } keys %shown), '', 'upgraded: no number twice');
+is(scalar(keys %shown), 450, 'of those that were drawn');
+is(on_hub('SELECT member FROM hilo.members'), $name, 'upgraded: the hub knows one member');
+
+like(on_hub(q{SELECT is_open, missing FROM hilo.hub_resume(again => true)}), qr/^f\|\{"?\Q$name\E"?\}$/, 'upgraded: a resume waits for it');
+$upgraded->safe_psql('postgres', 'SELECT hilo.lease_report()');
+is(on_hub(q{SELECT is_open, missing FROM hilo.hub_resume(0)}), 't|{}', 'upgraded: and for no other one');
+draw($upgraded, 300);
+is(join(' ', grep { $shown{$_} > 1 } keys %shown), '', 'upgraded: no number twice in a new term');
+$_->stop for $upgraded, $hub;
 
 done_testing();

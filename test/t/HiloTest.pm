@@ -184,7 +184,7 @@ sub restore_sql
 sub upgrade
 {
 	my ($old, $mode) = @_;
-	my $new = PostgreSQL::Test::Cluster->new("new_$mode");
+	my $new = PostgreSQL::Test::Cluster->new($old->name . "_$mode");
 	my $bindir = $new->config_data('--bindir');
 	my $folder = getcwd();
 
