@@ -234,7 +234,7 @@ fi
 say ""
 say "That is all; the server and its folder are removed. What to read next:"
 say ""
-say "   doc/quick-start.md       install it, and use it for one of your tables"
+say "   doc/using-it.md          install it; first ids, and recipes"
 say "   doc/existing-tables.md   switch tables from sequences to hilo, and back"
 say "   doc/how-it-works.md      what happened above, with drawings"
 say "   doc/event-stores.md      numbers in order, and readers that miss no row"
