@@ -16,9 +16,9 @@
 char	   *hilo_node_tag = HILO_DEFAULT_NODE_TAG;
 char	   *hilo_server_prefix = "";
 char	   *hilo_identity_parts_separator = "/";
-int			hilo_min_range_size = 32;
+int			hilo_min_range_size = 1;
 int			hilo_max_range_size = 1048576;
-int			hilo_range_duration = 1000;
+int			hilo_range_duration = 100;
 bool		hilo_auto_create = true;
 bool		hilo_sequences = false;
 

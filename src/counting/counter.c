@@ -321,7 +321,8 @@ hilo_counter_size(HiloRangeRequest *request, const HiloRow *row)
 	if (request->keep == 0)
 		return;
 	size = hilo_range_size(request->last_size, request->age, request->duration,
-						   hilo_counter_range_size(row),
+						   request->for_client && row->range_size == 0 ?
+						   HILO_CLIENT_RANGE_SIZE : hilo_counter_range_size(row),
 						   hilo_counter_max_range_size(row));
 	request->size = Min(size, request->keep);
 	request->reserve = size - request->size;

@@ -30,6 +30,9 @@ typedef struct HiloClaim
 	bool		leased;			/* false: counted */
 } HiloClaim;
 
+/* The smallest range of a client program, as in RavenDB. */
+#define HILO_CLIENT_RANGE_SIZE	32
+
 /* The smallest and largest size of ranges of the row's counter. */
 static inline int64
 hilo_counter_range_size(const HiloRow *row)

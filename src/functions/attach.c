@@ -80,7 +80,7 @@ hilo_check_column(PG_FUNCTION_ARGS)
  * numbers end at.
  */
 static int64
-highest_of_sequence(Oid sequence, int64 at, int64 *limit)
+highest_of_sequence(Oid sequence, int64 at, bool attach, int64 *limit)
 {
 	HiloSought	sought = {.above = at};
 
@@ -92,8 +92,8 @@ highest_of_sequence(Oid sequence, int64 at, int64 *limit)
 		*limit = Min(*limit, type_limit);
 	}
 
-	/* A row with the last number of the type marks an end. */
-	sought.limit = *limit - 1;
+	/* A row with the last number marks an end. */
+	sought.limit = attach ? Min(*limit, PG_INT64_MAX - 1) : *limit - 1;
 	foreach_ptr(const HiloDrawing, drawing, hilo_columns_of_sequence(sequence))
 	{
 		HiloColumn	column = {drawing->relation, drawing->attnum};
@@ -136,7 +136,7 @@ hilo_sync_sequence(PG_FUNCTION_ARGS)
 	at = hilo_sequence_position(sequence, &limit);
 	if (!sequence->looks)
 		PG_RETURN_INT64(at);
-	highest = highest_of_sequence(sequence->oid, at, &limit);
+	highest = highest_of_sequence(sequence->oid, at, attach, &limit);
 	if (attach && highest > at &&
 		(uint64) highest - (uint64) at > ((uint64) limit - (uint64) at) / 2)
 	{

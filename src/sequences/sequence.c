@@ -49,9 +49,6 @@
  */
 #define LOGGED_AHEAD	32
 
-/* How long a range should last. */
-#define RANGE_DURATION_US	INT64CONST(100000)
-
 /* The sequences from which this session draws, by OID. */
 static HTAB *sequences = NULL;
 
@@ -308,14 +305,15 @@ static int64
 size_of_claim(const HiloSequence *sequence)
 {
 	int64		max = Min(hilo_max_range_size, HILO_MAX_SEQUENCE_RANGE);
-	int64		size = 1;
+	int64		size = hilo_min_range_size;
 
 	if (sequence->left > 0)
 		return 0;
 	if (sequence->size > 0)
 		size = hilo_range_size(sequence->size,
 							   GetCurrentTimestamp() - sequence->claimed_at,
-							   RANGE_DURATION_US, 1, max);
+							   hilo_range_duration * INT64CONST(1000),
+							   hilo_min_range_size, max);
 	if (!sequence->may_grow)
 		size = Min(size, Max(sequence->size, 1));
 	size = Min(size, Max(sequence->room / 64, 1));

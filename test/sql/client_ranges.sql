@@ -30,6 +30,7 @@ SELECT size_for(600000, now()), size_for(1048576, now()), size_for(9223372036854
 	size_for(9223372036854775807, '-infinity');
 SET hilo.max_range_size = 100;
 SELECT size_for(0, NULL), size_for(60, now()), size_for(1000, NULL), size_for(1000, '-infinity');
+-- The smallest is 32, whatever the setting.
 SET hilo.range_size = 200;
 SELECT size_for(0, NULL), size_for(1, '-infinity');
 RESET hilo.max_range_size;
@@ -78,11 +79,11 @@ SELECT low, high FROM hilo.next_range('fresh');
 SELECT hilo.return_range('fresh', 0, 31) AS other_end, hilo.return_range('fresh', 10, 32), hilo.return_range('fresh', 10, 32) AS again;
 SELECT max FROM hilo.hilo WHERE collection = 'fresh';
 -- 32 is handed out again: a late return by the first client must not take it from the second.
-SET hilo.range_size = 22;
+SET hilo.max_range_size = 22;
 SELECT low, high, claim FROM hilo.next_range('fresh') \gset
 SELECT :low, :high, hilo.return_range('fresh', 10, 32) AS without, hilo.return_range('fresh', 20, 32, NULL) AS null_claim;
 SELECT hilo.return_range('fresh', 30, 32, :claim) AS with_number;
-RESET hilo.range_size;
+RESET hilo.max_range_size;
 SELECT low, high FROM hilo.next_range('fresh');
 SELECT hilo.return_range('fresh', 40, 62);
 SELECT max FROM hilo.hilo WHERE collection = 'fresh';

@@ -57,11 +57,11 @@ SELECT hilo_next_number('restored'), hilo_next_number('restored_limit'), hilo_ne
 INSERT INTO hilo.hilo (collection, max) SELECT 'many_' || i, i FROM generate_series(1, 500) i;
 SELECT count(*), sum(max) FROM hilo.hilo WHERE collection LIKE 'many\_%';
 -- An end that was handed out before the dump cannot be returned without its number.
-SET hilo.range_size = 22;
+SET hilo.max_range_size = 22;
 INSERT INTO hilo.hilo (collection, max, max_ever) VALUES ('ended', 10, 32);
 SELECT low, high FROM hilo.next_range('ended');
 SELECT hilo.return_range('ended', 20, 32);
-RESET hilo.range_size;
+RESET hilo.max_range_size;
 -- As it was, whatever becomes of the transaction.
 BEGIN;
 INSERT INTO hilo.hilo (collection, max) VALUES ('rolled_back', 300);

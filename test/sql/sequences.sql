@@ -1,6 +1,7 @@
 -- hilo.nextval(): the sequence stays the counter, as if it had a CACHE, and all that PostgreSQL does with a sequence works as before.
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;
+SET hilo.range_size = 1;
 CREATE SCHEMA regress_sequences;
 SET search_path = regress_sequences, public;
 CREATE FUNCTION state_of(statement text) RETURNS text LANGUAGE plpgsql AS $$

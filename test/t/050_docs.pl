@@ -44,7 +44,9 @@ my $FILES = qr/^(conf|yaml|json|csharp|xml|java|javascript|perl|php|prisma|pytho
 my $node = PostgreSQL::Test::Cluster->new('docs');
 # Pages count characters, whatever the locale that this is run in.
 $node->init(allows_streaming => 'logical', extra => [ '--encoding=UTF8' ]);
-$node->append_conf('postgresql.conf', "max_prepared_transactions = 10\nlisten_addresses = 'localhost'");
+# A reader's server has no settings of hilo.
+$node->append_conf('postgresql.conf', "max_prepared_transactions = 10\nlisten_addresses = 'localhost'\n" .
+	  "hilo.range_size = 1\nhilo.range_duration = 100ms");
 my $bindir = $node->config_data('--bindir');
 my $unused = PostgreSQL::Test::Utils::tempdir . '/unused';
 PostgreSQL::Test::RecursiveCopy::copypath($node->data_dir, $unused);
