@@ -49,7 +49,7 @@ SET client_min_messages = warning;
 CREATE SEQUENCE events_seq;
 CREATE TABLE events (id bigint PRIMARY KEY, seq bigint DEFAULT nextval('events_seq'), writer int);
 CREATE INDEX ON events (seq);
-SELECT hilo.attach('events'), hilo.configure('events', ordered => true);
+SELECT hilo.attach('events', collection => 'events'), hilo.configure('events', ordered => true);
 CREATE PROCEDURE write(w int, transactions int) LANGUAGE plpgsql AS $$
 DECLARE
 	kind float8;
