@@ -25,7 +25,11 @@ log_statement = none
 SETTINGS
 $node->start;
 $node->safe_psql('postgres',
-	"CREATE EXTENSION hilo; SELECT hilo_next_number(c) FROM unnest('{x,y,z}'::text[]) c");
+	"CREATE EXTENSION hilo; SELECT hilo_next_number(c) FROM unnest('{z,waits}'::text[]) c");
+# Each session has collections of its own: it would draw from the pool what the one before has left.
+$node->safe_psql('postgres',
+	"SELECT hilo_next_number(c || s) FROM unnest('{x_,y_,block_,range_,hi_}'::text[]) c, unnest('{on,local,off}'::text[]) s");
+# The stop empties the pool.
 $node->stop;
 
 my $trace = HiloTest::Trace->new($node);
@@ -34,13 +38,13 @@ my $trace = HiloTest::Trace->new($node);
 for my $synchronous_commit (qw(on local off))
 {
 	my $session = session($node, synchronous_commit => $synchronous_commit);
-	my $new = "new_$synchronous_commit";
+	my ($new, $x, $y, $block, $range, $hi) = map { "${_}_$synchronous_commit" } qw(new x y block range hi);
 	my @changes = (
-		[ "hilo_next_number('x')" => 'first draw of a session' ],
-		[ "hilo_next('y')" => 'first id of a session' ],
-		[ "hilo_reserve('x', 10)" => 'hilo_reserve()' ],
-		[ "hilo.next_range('x')" => 'hilo.next_range()' ],
-		[ "hilo.next_hi('x', 100)" => 'hilo.next_hi()' ],
+		[ "hilo_next_number('$x')" => 'first draw of a session' ],
+		[ "hilo_next('$y')" => 'first id of a session' ],
+		[ "hilo_reserve('$block', 10)" => 'hilo_reserve()' ],
+		[ "hilo.next_range('$range')" => 'hilo.next_range()' ],
+		[ "hilo.next_hi('$hi', 100)" => 'hilo.next_hi()' ],
 		[ "hilo_next_number('$new')" => 'first draw of a collection' ],
 		[ "hilo.seed('$new', 1000)" => 'hilo.seed()' ],
 		[ "hilo_next_number('$new')" => 'draw after hilo.seed()' ],
@@ -59,15 +63,15 @@ for my $synchronous_commit (qw(on local off))
 	}
 
 	# And nothing of it as long as the range lasts, or a commit would wait.
-	$trace->events($session, "hilo_next_number('$_')") for qw(x y);
-	for ([ "hilo_next_number('x')", 'a number' ], [ "hilo_next('y')", 'an id' ])
+	$trace->events($session, "hilo_next_number('$_')") for $x, $y;
+	for ([ "hilo_next_number('$x')", 'a number' ], [ "hilo_next('$y')", 'an id' ])
 	{
 		my ($expression, $name) = @$_;
 		is($trace->events($session, $expression), 'A',
 			"$name from memory, synchronous_commit = $synchronous_commit: no write, no sync");
 	}
 	$session->query('ROLLBACK');
-	is($trace->events($session, "hilo_next_number('x')"), 'A',
+	is($trace->events($session, "hilo_next_number('$x')"), 'A',
 		"a transaction that draws from memory, synchronous_commit = $synchronous_commit: no write, no sync");
 	$session->finish;
 }
@@ -91,7 +95,7 @@ if ($node->pg_version >= 17)
 if ($node->pg_version =~ /^17/)
 {
 	my $claims = session($node, commit_delay => 100000, commit_siblings => 0, 'hilo.max_range_size' => 1);
-	$claims->start("SELECT count(hilo_next_number('x')) FROM generate_series(1, 50)");
+	$claims->start("SELECT count(hilo_next_number('waits')) FROM generate_series(1, 50)");
 	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'HiloFlush'"),
 		'a session that waits before it flushes shows it');
 	$claims->result;

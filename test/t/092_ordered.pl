@@ -101,7 +101,7 @@ $observer->query(q{
 	CREATE TABLE moved_1 PARTITION OF moved FOR VALUES IN (1);
 	CREATE TABLE moved_2 PARTITION OF moved FOR VALUES IN (2);
 	SELECT hilo.configure('moved', ordered => true);
-	SELECT hilo.attach('moved', 'id', 'moved')});
+	SELECT hilo.attach('moved', 'id', collection => 'moved')});
 is($observer->query('INSERT INTO moved (part) VALUES (1), (1), (2) RETURNING id'), "1\n2\n3", 'rows of an ordered collection');
 is(horizon($maker, 'moved'), 3, 'are below the horizon');
 is($maker->query('UPDATE moved SET part = 2 WHERE id = 1 RETURNING id, part'), '1|2', 'one moves to another partition');
@@ -292,25 +292,56 @@ $_->query('COMMIT') for $c, $unrelated;
 $unrelated->finish;
 
 #
-# Ids chosen by hand: no part of the order, and passed
+# Ids chosen by hand: they are not drawn, but no part of the order, and the horizon does not cover them
 #
 $node->safe_psql('postgres', "CREATE TABLE by_hand (id bigint PRIMARY KEY); SELECT hilo.attach('by_hand', collection => 'by_hand')");
 set_ordered('by_hand', 'true');
 sub by_hand { return scalar $_[0]->query('INSERT INTO by_hand VALUES ' . ($_[1] // '(DEFAULT)') . ' RETURNING id'); }
 is(by_hand($a) . ' ' . by_hand($b), '1 2', 'drawn by the default');
-$a->query('BEGIN');
-is(by_hand($a, '(5)'), 5, 'chosen, by a transaction that is open');
-is(horizon($c, 'by_hand'), 2, 'it does not count as drawn');
-my @passed = map { by_hand($_) } $b, $c, $b, $c;
-is(scalar(grep { $passed[$_] <= $passed[ $_ - 1 ] } 1 .. $#passed), 0, 'what is drawn later is in order') or diag("@passed");
-is(scalar(grep { $_ == 5 } @passed), 0, 'and passes it');
-$a->query('COMMIT');
-is(horizon($c, 'by_hand'), $passed[-1], 'the horizon is where the draws are');
-by_hand($a, '(9000000000000000000)');
-is(by_hand($b), $passed[-1] + 1, 'one that is far off moves nothing');
+$maker->query('BEGIN');
+is(by_hand($maker, '(4), (5), (7)'), "4\n5\n7", 'chosen');
+is(horizon($c, 'by_hand'), 2, 'no numbers drawn');
+my $skips = session($node);
+is(by_hand($skips) . ' ' . by_hand($skips), '8 9', 'one that looks goes on above them, also while they are not committed');
+is(horizon($c, 'by_hand'), 9, 'the transaction that has chosen them does not hold the horizon back');
+$maker->query('COMMIT');
+is(by_hand($maker, '(6)') . ' ' . horizon($c, 'by_hand'), '6 9', 'below the horizon: accepted, and that is where it was');
+$maker->query('INSERT INTO by_hand VALUES (11)');
+is(join(' ', map { by_hand($skips) } 1 .. 3), '10  12', 'one that has looked before fails once, looks again, and goes on');
+is(horizon($c, 'by_hand'), 12, 'and so does the horizon');
+$maker->query('INSERT INTO by_hand VALUES (14)');
+$skips->query('BEGIN');
+is(by_hand($skips), 13, 'a transaction draws');
+is(horizon($c, 'by_hand'), 12, 'it holds the horizon back');
+$a->query('INSERT INTO by_hand VALUES (15)');
+is(horizon($c, 'by_hand'), 12, 'whatever others choose meanwhile');
+$skips->query('COMMIT');
+is(horizon($c, 'by_hand'), 13, 'until it ends');
+$skips->finish;
+$skips = session($node);
+is($skips->query("SELECT * FROM hilo_reserve('by_hand', 4)"), '18|21', 'a block has none of them');
+$maker->query('INSERT INTO by_hand SELECT generate_series(23, 5000)');
+$skips->finish;
+$skips = session($node);
+$skips->query('BEGIN');
+is(by_hand($skips) . ' ' . by_hand($skips), '5001 5002', 'many of them');
+is(horizon($c, 'by_hand'), 21, 'while its transaction is open, the horizon is below what it has drawn and skipped');
+$skips->query('ROLLBACK');
+is(horizon($c, 'by_hand'), 5002, 'until it ends');
+$maker->query('INSERT INTO by_hand VALUES (9000000000000000000)');
+$skips->finish;
+$skips = session($node);
+is(by_hand($skips), 5003, 'one that is far off is not among the next numbers');
+is(horizon($c, 'by_hand'), 5003, 'and no part of the order');
+$skips->finish;
+
+# What was drawn is inserted in any order.
+is($b->query("WITH d AS MATERIALIZED (SELECT hilo_next_number('by_hand') n FROM generate_series(1, 5)) INSERT INTO by_hand SELECT n FROM d ORDER BY n DESC RETURNING id"),
+	"5008\n5007\n5006\n5005\n5004", 'numbers drawn before, in the same transaction');
 my $early = $b->query("SELECT low FROM hilo_reserve('by_hand', 5)");
 is(by_hand($b, "($early)"), $early, 'a number drawn in another transaction');
-
+is($b->query("BEGIN; WITH r AS (SELECT * FROM hilo_reserve('by_hand', 3)) INSERT INTO by_hand SELECT generate_series(low, high) FROM r RETURNING id; COMMIT"),
+	join("\n", map { $early + 5 + $_ } 0 .. 2), 'a block reserved here');
 #
 # To become ordered, and unordered
 #
@@ -531,14 +562,27 @@ $node->start;
 $shown = horizon($c, 'end');
 is(draw($a, 'end'), $shown + 1, 'after a kill -9 it goes on above the horizon');
 
-# Without the library in shared memory.
+# Not preloaded.
 $_->finish for $a, $b, $c, $observer, $maker;
 $node->append_conf('postgresql.conf', q{shared_preload_libraries = ''});
 $node->restart;
-$a = session($node);
-is($a->error_of($_), '55000', "not preloaded: $_") for "SELECT hilo_next_number('end')", "SELECT hilo_reserve('end', 5)", "SELECT hilo.horizon('end')", "SELECT hilo.configure('new', ordered => true)", "CALL hilo.make_ordered('end')";
-is($a->query("SELECT hilo.configure('end', ordered => false); SELECT hilo_next_number('end') > $shown"), "\nt", 'made unordered it draws');
+($a, $b, $observer) = map { session($node) } 1 .. 3;
+my $next = draw($a, 'end');
+cmp_ok($next, '>', $shown, 'not preloaded: numbers go on');
+$a->query('BEGIN');
+is(join(' ', map { draw($_, 'end') } $b, $a, $b), join(' ', map { $next + $_ } 1 .. 3), 'not preloaded: sessions draw in turn');
+is(horizon($b, 'end'), $next + 1, 'not preloaded: there is a horizon');
+$a->query('COMMIT');
+is(horizon($b, 'end'), $next + 3, 'not preloaded: which goes on');
+is($b->query("SELECT hilo_reserve('end', 5)"), '(' . ($next + 4) . ',' . ($next + 8) . ')', 'not preloaded: a block');
+set_ordered('new', 'true');
+is(draw($a, 'new') . ' ' . horizon($b, 'new'), '1 1', 'not preloaded: another collection becomes ordered');
+take_range($a, 'later');
+$b->query("CALL hilo.make_ordered('later')");
+like(horizon($b, 'later'), qr/^\d+$/, 'not preloaded: and one that is in use');
+is($a->query("SELECT hilo.configure('end', ordered => false); SELECT hilo_next_number('end') > $next + 8"), "\nt", 'made unordered it draws');
 
+$_->finish for $b, $observer;
 $a->finish;
 $node->stop;
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP|leak|still referenced|lock .* (?:already|not) held|own a lock/,
