@@ -42,6 +42,7 @@ hilo.node_tag superuser
 hilo.pool_size sighup
 hilo.range_duration user
 hilo.range_size user
+hilo.sequences user
 hilo.server_prefix superuser';
 
 is(sql($settings), $all, 'not preloaded: all settings');
