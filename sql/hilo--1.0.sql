@@ -717,6 +717,11 @@ BEGIN
             RAISE NOTICE 'no id in column "%" of table % is one of collection "%"', column_name, relation, collection
                 USING HINT = 'Its ids begin with the name of the collection, as it is written here, and the separator.';
         END IF;
+        IF draw NOT LIKE '%hilo_next_number(%' AND counter.node_tag = 'A'
+                AND EXISTS (SELECT FROM pg_subscription s JOIN pg_database d ON d.oid = s.subdbid WHERE d.datname = current_database()) THEN
+            RAISE NOTICE 'this database receives rows from another server, but ids of collection "%" have the default tag "A"', collection
+                USING HINT = 'Set hilo.node_tag to a tag that only this server has.';
+        END IF;
     END IF;
     RETURN counter.max;
 END

@@ -102,7 +102,7 @@ $writer->query_safe(
 	q{BEGIN; SELECT hilo_next('fresh rolled back'); INSERT INTO orders (v) VALUES (1002); ROLLBACK;});
 $writer->query_safe(q{SELECT hilo_next('fresh alone')});
 $writer->query_safe(
-	q{SELECT hilo.seed('orders', 2000); SELECT hilo.seed('fresh seeded', 5); SELECT hilo.drop('fresh'); SELECT hilo.drop('ours_only');});
+	q{SET client_min_messages = warning; SELECT hilo.seed('orders', 2000); SELECT hilo.seed('fresh seeded', 5); RESET client_min_messages; SELECT hilo.drop('fresh'); SELECT hilo.drop('ours_only');});
 $publisher->safe_psql('postgres',
 	q{INSERT INTO hilo.hilo (collection, max) VALUES ('fresh inserted', 5)});
 $publisher->safe_psql('postgres', 'VACUUM FULL hilo.hilo');
