@@ -1,8 +1,8 @@
 # The pages say what is true: whoever pastes the blocks of a page, in order, gets what the page shows, and at its end has what
 # he had before.  And they are short: few pages, few words.
 #
-# Each page has a new server, and on it the empty database "shop"; so the order of the pages does not matter.  The server
-# preloads the library if the page says in its first lines that its examples assume that.  Its visible text runs, and nothing else:
+# Each page has a new server, and on it the empty database "shop"; so the order of the pages does not matter.  Nothing is
+# preloaded.  The visible text of a page runs, and nothing else:
 #
 #   ```sql   is pasted into one psql that stays open.  What a statement gives is compared with the comment behind it (rows and
 #            columns separated by ", "), or, where a ```text block follows, with that: notices, errors and tables as psql shows
@@ -185,7 +185,7 @@ sub blocks_of
 
 my %session;
 
-# Wait until connections that were closed have ended, as a reader does without knowing: they give back what they have left.
+# Wait until connections that were closed have ended, as a reader does without knowing: what they have left goes to the pool.
 sub wait_for_exits
 {
 	my $open = keys %session;
@@ -289,8 +289,6 @@ sub check_page
 
 	PostgreSQL::Test::RecursiveCopy::copypath($unused, $node->data_dir);
 	chmod 0700, $node->data_dir;
-	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'hilo'")
-	  if slurp_file($page) =~ /The\s+examples\s+assume\s[^.]*\[preloaded\]/;
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE DATABASE shop');
 	my $before = left_over();
@@ -395,7 +393,6 @@ foreach my $page (@pages, 'src/README.md', glob('test/*.md'), glob('test/*/*.md'
 my $reference = slurp_file('doc/reference.md');
 PostgreSQL::Test::RecursiveCopy::copypath($unused, $node->data_dir);
 chmod 0700, $node->data_dir;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'hilo'");
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION hilo');
 

@@ -13,7 +13,6 @@ use Test::More;
 my $folder = 'doc/monitoring';
 my $node = PostgreSQL::Test::Cluster->new('monitoring');
 $node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'hilo'");
 $node->start;
 
 # The server leases from a database of its own.

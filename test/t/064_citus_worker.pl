@@ -16,7 +16,7 @@ my $libdir = build_failure_points();
 foreach my $node ($coordinator, @workers)
 {
 	$node->init;
-	$node->append_conf('postgresql.conf', "dynamic_library_path = '$libdir:\\$libdir'\nshared_preload_libraries = 'hilo'\nmax_connections = 30\nautovacuum = off\nhilo.lease_size = 300\ntest.lease_retry = 0");
+	$node->append_conf('postgresql.conf', "dynamic_library_path = '$libdir:\\$libdir'\nmax_connections = 30\nautovacuum = off\nhilo.lease_size = 300\ntest.lease_retry = 0");
 	$node->start;
 	$node->safe_psql('postgres', qq{
 		CREATE EXTENSION hilo;
@@ -118,9 +118,9 @@ is($coordinator->safe_psql('postgres', $groups), '1 2', 'the group is in the nam
 #
 # Who administers on a worker is sent to the coordinator
 #
-$_->safe_psql('postgres', 'CREATE TABLE documents (id bigint PRIMARY KEY); CREATE FUNCTION is_taken(bigint) RETURNS boolean LANGUAGE sql AS $$SELECT false$$') foreach $worker;
+$worker->safe_psql('postgres', 'CREATE TABLE documents (id bigint PRIMARY KEY)');
 foreach my $call (q{hilo.seed('orders', 5)}, q{hilo.seed('never drawn here', 5)}, q{seed_identity_for('companies', 5)}, q{hilo.configure('orders', max_value => 5)},
-	q{hilo.bind('companies', 'documents', 'id')}, q{hilo.bind('companies', 'is_taken(bigint)')}, q{hilo.drop('orders')}, q{hilo.drop('orders', true)}, q{hilo.drop('never drawn here')},
+	q{hilo.bind('companies', 'documents', 'id')}, q{hilo.drop('orders')}, q{hilo.drop('orders', true)}, q{hilo.drop('never drawn here')},
 	q{hilo.drop('companies|', true)}, q{hilo.make_ordered('orders')}, q{hilo.make_ordered('never drawn here')})
 {
 	my ($function) = $call =~ /^([\w.]+)/;
@@ -287,16 +287,6 @@ $session->finish;
 $other->safe_psql('postgres', 'UPDATE pg_dist_local_group SET groupid = 0');
 is($other->safe_psql('postgres', q{SELECT hilo_next_number('never leased')}), 1, 'no worker: what was never leased counts here');
 like(outcome_of($other, q{SELECT hilo_next_number('orders')}), qr/^55000: .*not a Citus worker/, 'no worker: what was leased is refused');
-
-#
-# Not preloaded, or without a pool: one refusal, with the hint that fits
-#
-$worker->append_conf('postgresql.conf', 'hilo.pool_size = 0');
-$worker->restart;
-like(outcome_of($worker, q{SELECT hilo_next_number('new')}), qr/^55000: cannot draw from collection "new" on a Citus worker.*HINT:  Set hilo\.pool_size above 0/s, 'without a pool');
-$worker->adjust_conf('postgresql.conf', 'shared_preload_libraries', "''");
-$worker->restart;
-like(outcome_of($worker, q{SELECT hilo_next_number('new')}), qr/^55000: cannot draw from collection "new" on a Citus worker.*HINT:  Add hilo to shared_preload_libraries/s, 'not preloaded');
 
 $_->stop foreach @workers;
 done_testing();
