@@ -118,7 +118,7 @@ is(hub_max('buffered|'), 52, 'without the hub');
 #
 # What a role may not do that may only draw
 #
-$member->sql(q{CREATE ROLE drawer; CREATE TABLE docs (id bigint PRIMARY KEY); GRANT INSERT ON docs TO drawer; SELECT hilo.attach('docs')});
+$member->sql(q{CREATE ROLE drawer; CREATE TABLE docs (id bigint PRIMARY KEY); GRANT INSERT ON docs TO drawer; SELECT hilo.attach('docs', collection => 'docs')});
 lease('docs', 1000);
 $member->sql(q{SET ROLE drawer; INSERT INTO docs DEFAULT VALUES});
 is($member->sql('SELECT id FROM docs'), 1, 'it draws');
@@ -136,44 +136,32 @@ like($member->sql("SELECT low > $highest FROM hilo.next_range('docs', 0, NULL, $
 #
 $member->sql(q{SELECT hilo.lease_from('room' || i, 'hub', 100), hilo_next_number('room' || i) FROM generate_series(1, 4) i});
 is($member->sql(q{SELECT count(DISTINCT collection) FROM hilo.pool WHERE leased}), 8, 'eight leased collections have room');
-$hub->sql(q{SELECT hilo.seed('fits not', 0)});
-my $message = $member->message(q{SELECT hilo.lease_from('fits not', 'hub'); SELECT hilo_next_number('fits not')});
-like($message, qr/ERROR:  53200: /, 'a ninth one does not');
-like($message, qr/hilo\.pool_size/, 'the message names the setting');
-is(hub_max('fits not'), 0, 'and no lease is lost');
+is($member->error(q{SELECT hilo.lease_from('ninth', 'hub', 100); SELECT hilo_next_number('ninth')}), '', 'a ninth one gets the room of another');
+cmp_ok($member->sql(q{SELECT count(DISTINCT collection) FROM hilo.pool WHERE leased}), '<=', 8, 'there is no more');
+is($member->sql(q{SELECT bool_and(hilo_next_number('room' || i) > 1) FROM generate_series(1, 4) i}), 't', 'and whoever loses a lease draws no number again');
 # Numbers that are counted here are drawn all the same, and push no lease out.
 my $before = $member->sql(q{SELECT sum(size) FROM hilo.pool WHERE leased});
 is($member->sql(q{SELECT count(hilo_next_number('counted' || i)) FROM generate_series(1, 20) i}), 20, 'others are counted');
 is($member->sql(q{SELECT sum(size) FROM hilo.pool WHERE leased}), $before, 'and leases stay');
 is($member->sql(q{SELECT count(*) FROM hilo.pool WHERE NOT leased}), 0, 'counted numbers have no room');
-# Nor does an id by hand find room; then what a session leaves later has no place, either.
-$member->sql(q{CREATE TABLE by_hand (id bigint PRIMARY KEY); SELECT hilo.attach('by_hand')});
+# What a session leaves has a place once there is room; ids by hand among it are passed over.
+$member->sql(q{CREATE TABLE by_hand (id bigint PRIMARY KEY); SELECT hilo.attach('by_hand', collection => 'by_hand')});
 my $holder = session($member, 'hilo.range_size' => 20);
 is($holder->query('INSERT INTO by_hand DEFAULT VALUES RETURNING id'), 1, 'a session has numbers');
 $member->sql('INSERT INTO by_hand VALUES (5)');
-$member->sql(q{SELECT hilo.lease_from('room2', NULL); SELECT hilo_next_number('room2') FROM generate_series(1, 99); SELECT hilo.drop('room2')});
+$member->sql(q{SELECT hilo.lease_from('room2', NULL); SELECT hilo_next_number('room2') FROM generate_series(1, (SELECT numbers_left FROM hilo.leases WHERE collection = 'room2')); SELECT hilo.drop('room2')});
 $pid = $holder->pid;
 $holder->finish;
 wait_until('it has left', sub { !kill 0, $pid });
-is($member->sql(q{SELECT count(*) FROM hilo.pool WHERE collection = 'by_hand'}), 0, 'it leaves nothing, though now there is room');
 is($member->error('INSERT INTO by_hand SELECT FROM generate_series(1, 40)'), '', 'no collision');
-# Room is made by what is left, and used up or dropped.
-$member->sql(q{SELECT hilo.lease_from('room1', NULL); SELECT hilo_next_number('room1') FROM generate_series(1, 99); SELECT hilo.drop('room1')});
-is($member->error(q{SELECT hilo.lease_from('fits now', 'hub'); SELECT hilo_next_number('fits now')}), '', 'one that is dropped makes room');
 
-# Without a pool there is no leasing.
+# Nothing need be preloaded.
 $s->finish;
-$node->append_conf('postgresql.conf', 'hilo.pool_size = 0');
+$node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
 $node->restart;
-like($member->message(q{SELECT hilo.lease_from('no pool', 'hub'); SELECT hilo_next_number('no pool')}), qr/ERROR:  (?:55000|53200): /, 'no pool, no leases');
-like($member->message(q{SELECT hilo_next_number('ways')}), qr/ERROR:  (?:55000|53200): /, 'also of a collection that was leased before');
-is($member->sql(q{SELECT hilo_next_number('counted here')}), 1, 'others are counted');
-# Nor without the library.
-$node->append_conf('postgresql.conf', q{shared_preload_libraries = ''});
-$node->restart;
-like($member->message(q{SELECT hilo.lease_from('no library', 'hub')}), qr/ERROR:  55000: .*HINT:.*shared_preload_libraries/s, 'without the library in shared_preload_libraries: no leases');
-like($member->message(q{SELECT hilo_next_number('ways')}), qr/ERROR:  55000: .*HINT:.*shared_preload_libraries/s, 'also of a collection that was leased before');
-is($hub->sql(q{SELECT high - low FROM hilo.lease('a hub does not need it', 10)}), 9, 'a hub does not need it');
+is($member->error(q{SELECT hilo.lease_from('no library', 'hub'); SELECT hilo_next_number('no library')}), '', 'without the library in shared_preload_libraries: leases');
+like($member->sql(q{SELECT hilo_next_number('ways')}), qr/^\d+$/, 'also of a collection that was leased before');
+is($hub->sql(q{SELECT high - low FROM hilo.lease('a hub does not need it, either', 10)}), 9, 'a hub does not need it, either');
 
 $node->stop;
 is(left_behind($node), '', 'nothing was left behind');
