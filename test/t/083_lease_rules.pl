@@ -246,7 +246,7 @@ like($end, qr/2200H: could not lease.*collection "full" has no numbers left/s, '
 is(hub("SELECT max FROM hilo.hilo WHERE collection = 'full'"), 1000, 'and all was leased');
 
 hub("SELECT hilo.seed('small', 2147483000)");
-sql("CREATE TABLE small (id int PRIMARY KEY); SELECT hilo.attach('small', 'id')");
+sql("CREATE TABLE small (id int PRIMARY KEY); SELECT hilo.attach('small', 'id', 'small')");
 lease('small', 'ids_hub', 500);
 is(sql("WITH n AS (INSERT INTO small SELECT FROM generate_series(1, 647) RETURNING id) SELECT min(id), max(id), count(*) FROM n"),
 	'2147483001|2147483647|647', 'a column of type integer gets all that fit');
@@ -254,12 +254,12 @@ my $asked = leases_asked_of($hub, 'small');
 is(refused('INSERT INTO small DEFAULT VALUES'), '2200H', 'and then an error') for 1 .. 3;
 is(leases_asked_of($hub, 'small'), $asked, 'without asking the hub');
 hub("SELECT hilo.seed('past', 3000000000)");
-sql("CREATE TABLE past (id int PRIMARY KEY); SELECT hilo.attach('past', 'id')");
+sql("CREATE TABLE past (id int PRIMARY KEY); SELECT hilo.attach('past', 'id', 'past')");
 my $past = refused("SELECT hilo.lease_from('past', 'ids_hub')");
 is($past || refused('INSERT INTO past DEFAULT VALUES'), '2200H', 'a hub that is past the limit');
 is(refused('INSERT INTO past DEFAULT VALUES'), $past ? '' : '2200H', 'is not taken, or gives nothing');
 # It may come to be so later.
-sql("CREATE TABLE later (id int PRIMARY KEY); SELECT hilo.attach('later', 'id'); SELECT hilo.lease_from('later', 'ids_hub')");
+sql("CREATE TABLE later (id int PRIMARY KEY); SELECT hilo.attach('later', 'id', 'later'); SELECT hilo.lease_from('later', 'ids_hub')");
 is(sql('INSERT INTO later DEFAULT VALUES RETURNING id'), 1, 'a hub');
 hub("SELECT hilo.seed('later', 3000000000)");
 sql('INSERT INTO later SELECT FROM generate_series(1, 99)');
@@ -301,7 +301,7 @@ is(refused("SELECT hilo.configure('ways', node_tag => 'W')"), '', 'other options
 is($s->query("SELECT hilo_next('ways')") =~ /-W$/ ? 1 : 0, 1, 'and count');
 
 # Ids by hand.
-sql("CREATE TABLE hand (id bigint PRIMARY KEY); SELECT hilo.attach('hand', 'id'); SELECT hilo.lease_from('hand', 'ids_hub')");
+sql("CREATE TABLE hand (id bigint PRIMARY KEY); SELECT hilo.attach('hand', 'id', 'hand'); SELECT hilo.lease_from('hand', 'ids_hub')");
 sql('INSERT INTO hand DEFAULT VALUES; INSERT INTO hand VALUES (5), (50), (150), (400)');
 is(sql('SELECT count(*) FROM hand WHERE id = 1'), 1, 'the first one is drawn');
 sql('INSERT INTO hand SELECT FROM generate_series(1, 400)');
