@@ -118,7 +118,7 @@ is_complete($session, 20, 10, 'a prepared statement: exactly 1..10 of each');
 #
 
 $session->query_safe('TRUNCATE ids');
-my $other = session($node);
+my $other = session($node, client_min_messages => 'warning');
 my $expected = 0;
 foreach my $command (
 	"SELECT hilo.seed('seeded', 5)",
@@ -244,7 +244,7 @@ is( $node->safe_psql('postgres',
 is( $node->safe_psql('postgres', q{
 	SELECT count(*) FROM hilo.hilo h
 	JOIN (SELECT collection, max(number), max(session) AS session FROM drawn WHERE collection LIKE 'own%' GROUP BY 1) d USING (collection)
-	WHERE h.max > d.max + 32 * 5 + 20}),
+	WHERE h.max - coalesce((SELECT sum(size) FROM hilo.pool p WHERE p.collection = h.collection), 0) > d.max + 32 * 5 + 20}),
 	0,
 	'a collection with one session has next to no gaps');
 
@@ -286,9 +286,11 @@ foreach my $move (
 	is(answer_in($mover, "SELECT hilo_next_number('$name')"), 1, "$move: a draw after its savepoint was rolled back");
 	$mover->query_safe('ROLLBACK');
 	is(answer_in($mover, "SELECT hilo_next_number('$name')"), 2, "$move, rolled back: the collection is there");
-	is($node->safe_psql('postgres', "SELECT hilo_next_number('$name')") > 2 ? 'above' : 'again', 'above', "$move, rolled back: for others, too");
+	my $others = $node->safe_psql('postgres', "SELECT hilo_next_number('$name')");
+	cmp_ok($others, '>', 2, "$move, rolled back: for others, too");
 	$mover->query_safe("BEGIN; $move; COMMIT");
-	is(answer_in($mover, "SELECT hilo_next_number('$name')"), 3, "$move, committed: the session goes on");
+	my $next = answer_in($mover, "SELECT hilo_next_number('$name')");
+	ok($next =~ /^\d+$/ && $next > 2 && $next != $others, "$move, committed: the session goes on") or diag("$next, the other one $others");
 	is(answer_in($mover, "SELECT hilo_next_number('$name after')"), 1, "$move, committed: collections are made");
 	is($node->safe_psql('postgres', $moved_rows), 2 * $moved . '|' . 2 * $moved, "$move: a row each");
 	is(answer_in($mover, 'REINDEX TABLE hilo.hilo'), '', "$move: the index can be built anew");
@@ -315,7 +317,9 @@ if ($notice =~ /can/)
 		SET debug_discard_caches = 1;
 		INSERT INTO ids SELECT draw_names('discarded', 4, 2);
 		BEGIN; INSERT INTO ids SELECT draw_names('discarded', 4, 1); COMMIT;
+		SET client_min_messages = warning;
 		SELECT hilo.seed('discarded elsewhere', 5);
+		RESET client_min_messages;
 		INSERT INTO ids SELECT draw_names('discarded', 4, 1);
 		SET debug_discard_caches = 0;});
 	is_complete($session, 4, 8, 'debug_discard_caches: exactly 1..8 of each');
