@@ -393,6 +393,8 @@ foreach my $page (@pages, 'src/README.md', glob('test/*.md'), glob('test/*/*.md'
 my $reference = slurp_file('doc/reference.md');
 PostgreSQL::Test::RecursiveCopy::copypath($unused, $node->data_dir);
 chmod 0700, $node->data_dir;
+# A session knows the settings when it has loaded the library.
+$node->append_conf('postgresql.conf', "session_preload_libraries = 'hilo'");
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION hilo');
 

@@ -186,7 +186,6 @@ my %node = map { $_ => make_node($_, "version_$_") } $older, $version;
 foreach my $node (values %node)
 {
 	$node->append_conf('postgresql.conf', "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\n");
-	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'hilo'\n");
 	$node->append_conf('postgresql.conf', 'hilo.node_tag = ' . ($node == $node{$older} ? "'A'" : "'B'") . "\n");
 	$node->start;
 	$node->safe_psql('postgres', q{
