@@ -51,10 +51,15 @@ orders_ids(Relation index, AttrNumber attnum, const HiloIdReader *reader)
 	argument = linitial(call->args);
 	if (IsA(argument, RelabelType))
 		argument = (Node *) ((RelabelType *) argument)->arg;
+	if (!IsA(argument, Var) || ((Var *) argument)->varattno != attnum)
+		return false;
+
+	/* Where case is ignored, ids of all collections count. */
+	if (len == 0)
+		return true;
 	memcpy(id, reader->start, len);
 	memcpy(id + len, "7-A", 3);
-	return IsA(argument, Var) && ((Var *) argument)->varattno == attnum &&
-		hilo_document_id_number(id, len + 3, &number) && number == 7 &&
+	return hilo_document_id_number(id, len + 3, &number) && number == 7 &&
 		hilo_document_id_number(id, len + 1, &number) && number == 7;
 }
 
