@@ -150,7 +150,7 @@ mutant() {
             } ;;
         joined)
             about="sessions do not hear that their node has become a Citus worker"
-            replace servers/citus.c '	if (OidIsValid(group_table) && relid == group_table)
+            replace servers/citus.c '	if (!OidIsValid(group_table) || relid == group_table)
 		hilo_rights_generation++;
 ' '	(void) relid;
 '
