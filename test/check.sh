@@ -227,7 +227,7 @@ copy_checkout
 # What the tests show must not depend on the clock; those of sizes set other values.
 EXTRA_SETTINGS="${EXTRA_SETTINGS:-}
 hilo.range_size = 32
-hilo.range_duration = 1s"
+hilo.max_range_size = 32"
 say "== $("$pg_config" --version)"
 if [ "$which" != files ]; then
     for compiler in gcc "$(find_clang)"; do

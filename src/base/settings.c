@@ -18,7 +18,6 @@ char	   *hilo_server_prefix = "";
 char	   *hilo_identity_parts_separator = "/";
 int			hilo_min_range_size = 1;
 int			hilo_max_range_size = 1048576;
-int			hilo_range_duration = 100;
 bool		hilo_auto_create = true;
 bool		hilo_sequences = false;
 
@@ -223,13 +222,6 @@ define_settings(bool with_placeholder)
 								"It is read when that memory is made, by the first session that draws after the start of the server.",
 								&hilo_pool_size, hilo_pool_size,
 								1, 1000000, PGC_SIGHUP, 0, NULL, NULL, NULL);
-	if (is_next("hilo.range_duration", with_placeholder))
-		DefineCustomIntVariable("hilo.range_duration",
-								"Sets how long a session's range should last.",
-								"The next range doubles when the last one was used up sooner, and halves when it lasted more than twice as long.",
-								&hilo_range_duration, hilo_range_duration,
-								0, INT_MAX, PGC_USERSET, GUC_UNIT_MS,
-								NULL, NULL, NULL);
 	if (is_next("hilo.range_size", with_placeholder))
 		DefineCustomIntVariable("hilo.range_size",
 								"Sets the smallest number of ids claimed at a time.",

@@ -211,14 +211,14 @@ find_for_draw(HiloRowChange *change, HiloRowRef *ref,
 	return false;
 }
 
-/* Put a claim into the row. */
+/* Put a claim into the row; with its low number, if that is to be known. */
 static void
-note_claim(HiloRow *row, const HiloRange *range, int64 token)
+note_claim(HiloRow *row, const HiloRange *range, bool keep_low, int64 token)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
 	row->max = range->high;
-	row->claim_low = range->low;
+	row->claim_low = keep_low ? range->low : 0;
 	row->claim = token;
 	row->flags &= ~(HILO_ROW_DROPPED | HILO_ROW_NEW_END);
 	if (row->max > row->max_ever)
@@ -313,18 +313,42 @@ note_term(HiloRow *row, const HiloTerm *term)
 	return true;
 }
 
+/* How many numbers the newest claim took, if that was one for sessions; else 0. */
+static int64
+last_size_for_sessions(const HiloRow *row)
+{
+	return row->claim_low == 0 || row->claim != 0 ? 0 : row->max - row->claim_low + 1;
+}
+
 void
 hilo_counter_size(HiloRangeRequest *request, const HiloRow *row)
 {
+	int64		min = hilo_counter_range_size(row);
+	int64		max = hilo_counter_max_range_size(row);
 	int64		size;
 
 	if (request->keep == 0)
 		return;
-	size = hilo_range_size(request->last_size, request->age, request->duration,
-						   request->for_client && row->range_size == 0 ?
-						   HILO_CLIENT_RANGE_SIZE : hilo_counter_range_size(row),
-						   hilo_counter_max_range_size(row));
+	if (request->for_client)
+	{
+		request->size = request->wish =
+			hilo_range_size(request->last_size, request->age, HILO_CLIENT_RANGE_DURATION,
+							row->range_size == 0 ? HILO_CLIENT_RANGE_SIZE : min, max);
+		return;
+	}
+	size = hilo_range_size(request->last_size, request->age, HILO_RANGE_DURATION, min, max);
+	request->wish = size;
 	request->size = Min(size, request->keep);
+
+	/*
+	 * Many sessions may draw few numbers each: the claims of all have a rate,
+	 * too.
+	 */
+	if (request->keep < PG_INT64_MAX)
+		size = Max(size,
+				   hilo_range_size(last_size_for_sessions(row),
+								   GetCurrentTimestamp() - row->claimed_at,
+								   HILO_RANGE_DURATION, min, max));
 	request->reserve = size - request->size;
 }
 
@@ -359,7 +383,7 @@ hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
 	hilo_counter_size(request, row);
 	if (!hilo_range_cut(request, row->max, row->max_value, false, &range))
 		fail_at_limit(&change, ref);
-	note_claim(row, &range, token);
+	note_claim(row, &range, request->keep > 0, token);
 
 	/*
 	 * A server that was promoted, or restored to a point in time, may not
@@ -978,7 +1002,7 @@ hilo_counter_take_in(HiloRowRef *ref, const HiloRow *asked,
 		set_max(row, row->max_value);	/* past all numbers that can be used */
 	else if (range.low <= range.high)
 	{
-		note_claim(row, &range, 0);
+		note_claim(row, &range, false, 0);
 		hilo_row_end_claims(row);
 	}
 

@@ -33,6 +33,9 @@ typedef struct HiloClaim
 /* The smallest range of a client program, as in RavenDB. */
 #define HILO_CLIENT_RANGE_SIZE	32
 
+/* How long such a range should last, in microseconds, as in RavenDB. */
+#define HILO_CLIENT_RANGE_DURATION	(30 * USECS_PER_SEC)
+
 /* The smallest and largest size of ranges of the row's counter. */
 static inline int64
 hilo_counter_range_size(const HiloRow *row)
@@ -67,8 +70,9 @@ extern bool hilo_is_own_name(const char *name);
 extern bool hilo_once(const char *message, const char *name);
 
 /*
- * Set the size and reserve of a request that follows from the last range, by the
- * options in the row.
+ * Set the size, reserve and wish of a request whose size follows from the last ranges,
+ * by the options in the row: the claimant's own last range, and for the reserve the
+ * newest claim of the counter.
  */
 extern void hilo_counter_size(HiloRangeRequest *request, const HiloRow *row);
 

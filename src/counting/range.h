@@ -11,6 +11,9 @@
 #ifndef HILO_RANGE_H
 #define HILO_RANGE_H
 
+/* How long a session's range should last, in microseconds. */
+#define HILO_RANGE_DURATION		INT64CONST(100000)
+
 /* The numbers low..high, both included; empty when low > high. */
 typedef struct HiloRange
 {
@@ -38,11 +41,11 @@ typedef struct HiloRangeRequest
 	int64		reserve;		/* numbers to claim for the pool beyond size,
 								 * as far as available; 0: none */
 
-	/* If keep is not 0, size and reserve follow from the last range: */
-	int64		last_size;		/* its size; 0: none */
+	/* If keep is not 0, size and reserve follow from the last ranges: */
+	int64		last_size;		/* size of the claimant's; 0: none */
 	int64		age;			/* microseconds since it was claimed */
-	int64		duration;		/* microseconds that a range should last */
 	int64		keep;			/* how much of a range is not reserve */
+	int64		wish;			/* result: the size without keep */
 
 	HiloLeasing leasing;		/* by which nothing is claimed, */
 	int			unless;			/* and HILO_ROW_... with which nothing is

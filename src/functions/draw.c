@@ -19,9 +19,6 @@
 #include "tables/rights.h"
 #include "tables/take.h"
 
-/* How long the range of a client program should last, as in RavenDB. */
-#define CLIENT_RANGE_DURATION	(30 * USECS_PER_SEC)
-
 /*
  * Draw
  */
@@ -175,8 +172,7 @@ PG_FUNCTION_INFO_V1(hilo_next_range);
 Datum
 hilo_next_range(PG_FUNCTION_ARGS)
 {
-	HiloRangeRequest request = {.alignment = 1,.duration = CLIENT_RANGE_DURATION,
-	.keep = PG_INT64_MAX,.for_client = true};
+	HiloRangeRequest request = {.alignment = 1,.keep = PG_INT64_MAX,.for_client = true};
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	HiloEntry  *entry;
 	HiloCollection *collection;
@@ -194,7 +190,7 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	(void) hilo_collection_row(collection);
 
 	/* If no time is given, use the last size unchanged. */
-	request.age = CLIENT_RANGE_DURATION;
+	request.age = HILO_CLIENT_RANGE_DURATION;
 	if (!PG_ARGISNULL(2) &&
 		pg_sub_s64_overflow(now, PG_GETARG_TIMESTAMPTZ(2), &request.age))
 		request.age = PG_INT64_MAX;

@@ -312,7 +312,7 @@ size_of_claim(const HiloSequence *sequence)
 	if (sequence->size > 0)
 		size = hilo_range_size(sequence->size,
 							   GetCurrentTimestamp() - sequence->claimed_at,
-							   hilo_range_duration * INT64CONST(1000),
+							   HILO_RANGE_DURATION,
 							   hilo_min_range_size, max);
 	if (!sequence->may_grow)
 		size = Min(size, Max(sequence->size, 1));

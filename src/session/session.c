@@ -308,7 +308,6 @@ claim_range(HiloEntry *entry, int unless, int64 above, HiloClaim *claim)
 		.prefer = drawn > 0 ? entry->range.drawn : 0,
 		.last_size = entry->growth.size,
 		.age = now - entry->growth.claimed_at,
-		.duration = hilo_range_duration * INT64CONST(1000),
 		.keep = hilo_pool_open() ? Max(drawn, 1) : PG_INT64_MAX,
 		.unless = unless
 	};
@@ -317,7 +316,7 @@ claim_range(HiloEntry *entry, int unless, int64 above, HiloClaim *claim)
 		return false;
 
 	/* Do not judge by the duration of a range smaller than it should be. */
-	if (request.reserve == 0 &&
+	if (request.size == request.wish &&
 		(entry->growth.size == 0 ||
 		 hilo_range_count(&claim->range) >= request.size))
 	{

@@ -366,7 +366,7 @@ adopt_row(HiloRing *ring, const HiloRow *row, int64 count,
 	request->size = count - (ring->high - ring->last);
 	request->above = ring->last;
 	size = hilo_range_size(ring->size, GetCurrentTimestamp() - ring->claimed_at,
-						   hilo_range_duration * INT64CONST(1000),
+						   HILO_RANGE_DURATION,
 						   hilo_counter_range_size(row),
 						   hilo_counter_max_range_size(row));
 	request->reserve = Max(size - request->size, 0);

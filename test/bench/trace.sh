@@ -63,7 +63,7 @@ build
 start_server <<'CONF'
 autovacuum = off
 hilo.range_size = 2
-hilo.range_duration = 0
+hilo.max_range_size = 2
 CONF
 run_sql() { as_user "$bindir/psql" -X -q -A -t -v ON_ERROR_STOP=1 -d "${1:-postgres}" >"$work/tmp/psql.log" 2>&1 ||
     { cat "$work/tmp/psql.log"; die "A step failed."; } }

@@ -351,7 +351,6 @@ DECLARE
 BEGIN
     PERFORM set_config('hilo.range_size', sizes[1 + floor(random() * 6)::int], true),
         set_config('hilo.max_range_size', sizes[1 + floor(random() * 6)::int], true),
-        set_config('hilo.range_duration', times[1 + floor(random() * 4)::int], true),
         set_config('hilo.auto_create', (random() < 0.8)::text, true),
         set_config('hilo.node_tag', (ARRAY['A', '', '_', repeat('Z', 32)])[1 + floor(random() * 4)::int], true),
         set_config('hilo.server_prefix', (ARRAY['', '', 'North/', repeat('x', 127) || '/', '-'])[1 + floor(random() * 5)::int], true),

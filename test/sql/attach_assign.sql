@@ -5,7 +5,7 @@ CREATE SCHEMA regress_assign;
 SET search_path = regress_assign, public;
 SET client_min_messages = warning;
 SET hilo.range_size = 4;
-SET hilo.range_duration = 0;
+SET hilo.max_range_size = 4;
 CREATE FUNCTION max_of(name text) RETURNS bigint LANGUAGE sql AS 'SELECT max FROM hilo.hilo WHERE collection = name';
 
 -- Each kind of id; one trigger alone.

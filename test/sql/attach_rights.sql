@@ -8,7 +8,7 @@ CREATE SCHEMA regress_attach_rights;
 GRANT USAGE, CREATE ON SCHEMA regress_attach_rights TO PUBLIC;
 SET search_path = regress_attach_rights, public;
 SET hilo.range_size = 4;
-SET hilo.range_duration = 0;
+SET hilo.max_range_size = 4;
 CREATE FUNCTION max_of(name text) RETURNS bigint LANGUAGE sql SECURITY DEFINER AS $$ SELECT max FROM hilo.hilo WHERE collection = name $$;
 -- The result of a statement run by a role, and whether it has moved the counters.
 CREATE FUNCTION as_role(role text, statement text, OUT state text, OUT moved boolean) LANGUAGE plpgsql AS $$

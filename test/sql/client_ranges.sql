@@ -1,6 +1,7 @@
 -- Promise 1 and the rule by which ranges go back: a client program gets a range sized by its last one, and can give the
 -- unused rest back once, while it is the newest claim, and never numbers of another one.
 
+SET hilo.max_range_size = 1048576;
 SELECT prefix, low, high, last_size, server_tag, range_at BETWEEN now() AND clock_timestamp() AS is_now, claim > 0 AS has_claim
 FROM hilo.next_range('parts');
 -- The range is the client's: not cached, not drawn from.
@@ -33,13 +34,13 @@ SELECT size_for(0, NULL), size_for(60, now()), size_for(1000, NULL), size_for(10
 -- The smallest is 32, whatever the setting.
 SET hilo.range_size = 200;
 SELECT size_for(0, NULL), size_for(1, '-infinity');
-RESET hilo.max_range_size;
+SET hilo.max_range_size = 1048576;
 SELECT size_for(0, NULL), size_for(1, '-infinity');
 RESET hilo.range_size;
 -- 30 s, whatever the setting of sessions is.
-SET hilo.range_duration = 0;
+SET hilo.max_range_size = 200;
 SELECT size_for(100, now() - interval '20 s');
-RESET hilo.range_duration;
+SET hilo.max_range_size = 1048576;
 
 -- last_max: the counter never answers below what the client has seen.
 SELECT low, high FROM hilo.next_range('seen', last_max => 500);
@@ -83,7 +84,7 @@ SET hilo.max_range_size = 22;
 SELECT low, high, claim FROM hilo.next_range('fresh') \gset
 SELECT :low, :high, hilo.return_range('fresh', 10, 32) AS without, hilo.return_range('fresh', 20, 32, NULL) AS null_claim;
 SELECT hilo.return_range('fresh', 30, 32, :claim) AS with_number;
-RESET hilo.max_range_size;
+SET hilo.max_range_size = 1048576;
 SELECT low, high FROM hilo.next_range('fresh');
 SELECT hilo.return_range('fresh', 40, 62);
 SELECT max FROM hilo.hilo WHERE collection = 'fresh';

@@ -1,6 +1,5 @@
 -- Options of a collection: sizes, limit and tag of its own, at once and for good; and grants, which are transactional.
 
-SET hilo.range_duration = 0;
 CREATE VIEW regress_options AS SELECT collection, max, range_size, max_range_size, max_value, node_tag, flags & 4 AS has_tag FROM hilo.hilo;
 
 -- No options: the collection is created, and nothing else.

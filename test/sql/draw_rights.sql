@@ -12,7 +12,6 @@ CREATE ROLE regress_hilo_nobody;
 CREATE SCHEMA regress_rights;
 GRANT USAGE, CREATE ON SCHEMA regress_rights TO PUBLIC;
 SET search_path = regress_rights, public;
-SET hilo.range_duration = 0;
 
 CREATE TABLE orders (id bigserial PRIMARY KEY, item text);
 ALTER TABLE orders OWNER TO regress_hilo_owner;

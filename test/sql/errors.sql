@@ -1,4 +1,5 @@
 -- Errors for bad input; the next valid call works as if nothing had happened.
+SET hilo.max_range_size = 1048576;
 \set SHOW_CONTEXT never
 
 -- Run a statement; returns its SQLSTATE, and the next number of a collection, which shows that none was lost.
@@ -60,7 +61,7 @@ SELECT statement, t.* FROM unnest(ARRAY[
 SET hilo.max_range_size = 5;
 SELECT statement, t.* FROM unnest(ARRAY['hilo_reserve(''five'', 6)', 'hilo_reserve(''five'', 5)', 'hilo.next_hi(''five'', 6)', 'hilo.next_hi(''five'', 5)'])
 	WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
-RESET hilo.max_range_size;
+SET hilo.max_range_size = 1048576;
 -- Before a draw: 55000, also where others have drawn, and after reserving.
 SELECT statement, t.* FROM unnest(ARRAY['hilo_last_number(''never'')', 'hilo_reserve(''never'', 2)', 'hilo_last_number(''never'')', 'hilo.next_range(''never'')',
 	'hilo_last_number(''never'')', 'hilo_next_number(''never'')', 'hilo_last_number(''never'')']) WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
@@ -272,11 +273,9 @@ SET hilo.identity_parts_separator = E'\t';
 SET hilo.range_size = 0;
 SET hilo.range_size = -1;
 SET hilo.max_range_size = 0;
-SET hilo.range_duration = -1;
-SET hilo.range_duration = '1 parsec';
 SELECT hilo_next('settings');
 SELECT current_setting('hilo.node_tag'), current_setting('hilo.server_prefix'), current_setting('hilo.identity_parts_separator'),
-	current_setting('hilo.range_size'), current_setting('hilo.max_range_size'), current_setting('hilo.range_duration');
+	current_setting('hilo.range_size'), current_setting('hilo.max_range_size');
 SET hilo.node_tag = 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx';
 SELECT hilo_next('settings');
 RESET hilo.node_tag;

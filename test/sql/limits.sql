@@ -1,5 +1,6 @@
 -- Promise 5: no number is beyond the end of bigint or the collection's own limit; the last one is handed out, then 2200H;
 -- near a limit claims shrink to 1/64 of what is left.
+SET hilo.max_range_size = 1048576;
 \set VERBOSITY sqlstate
 
 -- The end of bigint, one by one.

@@ -122,7 +122,7 @@ SET hilo.server_prefix = 'x/';
 SET hilo.identity_parts_separator = ':';
 SET hilo.max_range_size = 5000000;
 SET hilo.range_size = 64;
-SET hilo.range_duration = '2s';
+SET hilo.sequences = on;
 SELECT low, last_size FROM hilo.next_range('own');
 RESET hilo.range_size;
 RESET SESSION AUTHORIZATION;

@@ -21,37 +21,34 @@ BEGIN
 		RETURN NEXT;
 	END LOOP;
 END $$;
-SET hilo.range_duration = '24d';
 
 -- Cases of RavenDB's own tests.
 SELECT hilo.seed('users', 64), hilo.seed('products', 128), hilo.seed('accounts', 4000), hilo.seed('regions', 32);
 SELECT hilo_next('users', ''), hilo_next('products', '');
 SELECT * FROM ranges_of('accounts', 1);
 SELECT * FROM ranges_of('regions', 1);
--- Max 64, 32 drawn: Max 96; one more at once: Max 160.
+-- Max 64, 32 drawn: Max 96; one more: Max 128.
 SELECT hilo.seed('orders_64', 64);
 SELECT * FROM ranges_of('orders_64', 32);
 SELECT max FROM hilo.hilo WHERE collection = 'orders_64';
 SELECT hilo_next_number('orders_64');
 SELECT max FROM hilo.hilo WHERE collection = 'orders_64';
 
--- Used up fast: doubled, from range_size to max_range_size.
-SELECT * FROM ranges_of('growing', 1000);
+-- Used up within 0.1 s: doubled, from range_size to max_range_size.
+SET hilo.range_size = 4;
 SET hilo.max_range_size = 700;
-SELECT * FROM ranges_of('growing', 3000);
+CREATE TEMPORARY TABLE grown AS SELECT size, lag(size) OVER (ORDER BY low) AS last FROM ranges_of('growing', 20000);
+SELECT min(size), max(size), count(*) FILTER (WHERE size NOT IN (least(last * 2, 700), last, greatest(last / 2, 4))) AS other FROM grown;
 SET hilo.max_range_size = 100;
-SELECT * FROM ranges_of('growing', 300);
-RESET hilo.max_range_size;
--- Lasted longer: halved, down to range_size.
-SET hilo.range_size = 1000;
-SELECT * FROM ranges_of('worn_down', 1);
-SET hilo.range_size = 100;
-SET hilo.range_duration = 0;
-SELECT * FROM ranges_of('worn_down', 1900);
-SET hilo.range_duration = '24d';
+SELECT max(size) FROM ranges_of('growing', 1500) WHERE low > 21000;
+-- Lasted longer than 0.2 s: halved, down to range_size.
+SELECT hilo_next_number('growing') = max AS used_up FROM hilo.hilo, generate_series(1, max - hilo_last_number('growing')) WHERE collection = 'growing' ORDER BY 1 DESC LIMIT 1;
+SELECT max - claim_low + 1 AS last FROM hilo.hilo WHERE collection = 'growing' \gset
+SELECT pg_sleep(0.21);
+SELECT size = greatest(:last / 2, 4) AS halved FROM ranges_of('growing', 1);
 -- The first one has range_size; where max_range_size is smaller, that one counts.
 SET hilo.range_size = 5;
-SELECT * FROM ranges_of('small', 16);
+SELECT * FROM ranges_of('small', 1);
 SET hilo.range_size = 50;
 SET hilo.max_range_size = 7;
 SELECT * FROM ranges_of('clamped', 15);

@@ -1,6 +1,7 @@
 -- Promise 1: reserved blocks are exact and contiguous, classic hi/lo blocks are aligned, and no two of them overlap,
 -- whatever sizes are mixed.
 
+SET hilo.max_range_size = 1048576;
 SELECT * FROM hilo_reserve('blocks', 10);
 SELECT * FROM hilo_reserve('blocks', 1);
 -- Reserved numbers are the caller's, not the session's: not cached, not the last number drawn.

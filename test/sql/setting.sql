@@ -7,10 +7,10 @@ SHOW hilo.sequences;
 -- Does a sequence have numbers that this session holds?  Two hundred draws at once make a range, if they are hilo's.
 CREATE FUNCTION is_hilo(statement text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
-	before bigint := (SELECT sum(size) FROM hilo.ranges);
+	before bigint := (SELECT sum(high) FROM hilo.ranges);
 BEGIN
 	EXECUTE statement;
-	RETURN before IS DISTINCT FROM (SELECT sum(size) FROM hilo.ranges);
+	RETURN before IS DISTINCT FROM (SELECT sum(high) FROM hilo.ranges);
 END $$;
 CREATE TABLE serials (id serial PRIMARY KEY, x int);
 CREATE TABLE always (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, x int);

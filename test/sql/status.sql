@@ -1,6 +1,6 @@
 -- The view hilo.status: the state of each collection, and how long its numbers will last.
 
-SET hilo.range_duration = 0;
+SET hilo.max_range_size = 1048576;
 SET hilo.range_size = 10;
 
 -- Claims of every kind count; numbers that went back are subtracted from the rate.

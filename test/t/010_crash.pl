@@ -19,7 +19,7 @@ my $dir = PostgreSQL::Test::Utils::tempdir;
 my $settings = <<'SETTINGS';
 synchronous_commit = off
 hilo.range_size = 3
-hilo.range_duration = 0
+hilo.max_range_size = 3
 SETTINGS
 
 # What clients do, a line of psql's script each.  All of it logs lines of the

@@ -40,7 +40,6 @@ hilo.lease_timeout superuser
 hilo.max_range_size superuser
 hilo.node_tag superuser
 hilo.pool_size sighup
-hilo.range_duration user
 hilo.range_size user
 hilo.sequences user
 hilo.server_prefix superuser';

@@ -12,7 +12,7 @@ use Test::More;
 my $node = failure_node('points', <<'SETTINGS');
 # Much room, so that each statement draws from a claim of its own.
 hilo.range_size = 4
-hilo.range_duration = 0
+hilo.max_range_size = 4
 SETTINGS
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION amcheck;

@@ -35,7 +35,7 @@ $node->append_conf('postgresql.conf', <<"SETTINGS");
 dynamic_library_path = '$libdir:\$libdir'
 autovacuum = off
 hilo.range_size = 4
-hilo.range_duration = 0
+hilo.max_range_size = 4
 SETTINGS
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION hilo');

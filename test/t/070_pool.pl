@@ -336,7 +336,7 @@ is($next->query('INSERT INTO by_hand SELECT FROM generate_series(1, 2) RETURNING
 leave($next);
 
 # Many pieces of one collection: there is a bound, and no number comes twice.
-@held = map { enter('hilo.range_size' => 10, 'hilo.range_duration' => 0) } 1 .. 30;
+@held = map { enter('hilo.range_size' => 10, 'hilo.max_range_size' => 10) } 1 .. 30;
 my %seen;
 $seen{$_}++ for map { split /\n/, $_->query(q{SELECT hilo_next_number('pieces') FROM generate_series(1, 11)}) } @held;
 leave(@held[ grep { $_ % 2 } 0 .. 29 ]);
@@ -350,7 +350,7 @@ is(scalar(grep { $seen{$_}++ } @drawn), 0, 'no number came twice');
 
 # The smallest one goes, or does not come in.
 my @sizes = (20, 20, 20, 10, 20, 20, 20, 20, 5, 30);
-@held = map { enter('hilo.range_size' => $_, 'hilo.range_duration' => 0) } @sizes;
+@held = map { enter('hilo.range_size' => $_, 'hilo.max_range_size' => $_) } @sizes;
 take_range($held[$_], 'sizes', $sizes[$_]) for 0 .. $#held;
 leave($_) for splice @held, 0, 8;
 like(pooled('sizes'), qr/^22\.\.40 62\.\.80 102\.\.120 132\.\.140 162\.\.180 (?:\d+\.\.\d+ ?){3}$/, 'eight pieces');

@@ -13,7 +13,7 @@ use Test::More;
 my $node = failure_node('points', <<'SETTINGS', \&add_pause);
 shared_preload_libraries = 'hilo'
 hilo.range_size = 8
-hilo.range_duration = 0
+hilo.max_range_size = 8
 SETTINGS
 
 my $GAP = 60;    # more than all that a case claims

@@ -20,7 +20,6 @@ test.lease_duration = 0
 test.lease_ahead = 0
 test.lease_retry = 0
 hilo.lease_timeout = 1h
-hilo.range_duration = 0
 test.max_lease_size = 1000000
 SETTINGS
 my $hub = database($node, 'hub');

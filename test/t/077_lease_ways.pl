@@ -18,7 +18,7 @@ test.lease_duration = 0
 test.lease_ahead = 0
 test.lease_retry = 0
 hilo.range_size = 1
-hilo.range_duration = 0
+hilo.max_range_size = 1
 SETTINGS
 my $hub = database($node, 'hub');
 my $member = database($node, 'member');

@@ -66,7 +66,6 @@ test.lease_retry = 0
 hilo.lease_timeout = 1h
 hilo.range_size = 1
 hilo.max_range_size = 1
-hilo.range_duration = 0
 SETTINGS
 add_hub($member, $hub, options => "connect_timeout '1', sslmode 'disable', gssencmode 'disable'");
 my $connect_timeout = 1;

@@ -20,7 +20,6 @@ test.lease_duration = 0
 test.lease_retry = 0
 test.lease_ahead = 0
 hilo.hub = 'ids_hub'
-hilo.range_duration = 0
 SETTINGS
 } 1, 2;
 

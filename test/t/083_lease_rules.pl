@@ -21,7 +21,6 @@ test.lease_ahead = 0
 test.lease_retry = 0
 hilo.range_size = 1
 hilo.max_range_size = 1
-hilo.range_duration = 0
 max_worker_processes = 0
 max_prepared_transactions = 5
 log_statement = none

@@ -17,7 +17,7 @@ test.lease_duration = 0
 test.lease_ahead = 0
 test.lease_retry = 0
 hilo.range_size = 10
-hilo.range_duration = 0
+hilo.max_range_size = 10
 max_prepared_transactions = 5
 SETTINGS
 my $proxy = HiloTest::Proxy->new($hub);

@@ -16,7 +16,6 @@ test.lease_duration = 0
 test.lease_retry = 0
 test.lease_ahead = 0
 hilo.lease_timeout = 2s
-hilo.range_duration = 0
 SETTINGS
 my %shown;
 

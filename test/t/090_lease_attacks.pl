@@ -16,7 +16,7 @@ test.lease_duration = 0
 test.lease_ahead = 0
 test.lease_retry = 0
 hilo.range_size = 1
-hilo.range_duration = 0
+hilo.max_range_size = 1
 max_worker_processes = 20
 SETTINGS
 

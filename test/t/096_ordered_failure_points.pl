@@ -12,7 +12,7 @@ use Test::More;
 
 my $node = failure_node('points', <<'SETTINGS', \&add_pause);
 hilo.range_size = 4
-hilo.range_duration = 0
+hilo.max_range_size = 4
 SETTINGS
 my $times = 0;
 

@@ -1047,6 +1047,9 @@ sub orm_ok
 			# Before it is attached, no text comes by itself.
 			$does->($owner, $table eq 'documents' ? 'give documents documents/1-A before' : "add $table 1 before");
 			$does->($owner, "attach $table");
+
+			# The notice of attach offers it: ids given below are looked for by number.
+			orm_server->safe_psql($name, 'CREATE INDEX ON documents (hilo_number(id))') if $table eq 'documents';
 			$does->($owner, "add $table 1 single");
 			my ($last) = reverse $does->($owner, "add $table 3 bulk");
 			$does->($owner, "give $table " . beyond((split /\|/, $last)[1]) . ' given');
