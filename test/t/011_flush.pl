@@ -44,7 +44,7 @@ for my $synchronous_commit (qw(on local off))
 		[ "hilo_next('$y')" => 'first id of a session' ],
 		[ "hilo_reserve('$block', 10)" => 'hilo_reserve()' ],
 		[ "hilo.next_range('$range')" => 'hilo.next_range()' ],
-		[ "hilo.next_hi('$hi', 100)" => 'hilo.next_hi()' ],
+		[ "hilo.next_hi('$hi', 30)" => 'hilo.next_hi()' ],
 		[ "hilo_next_number('$new')" => 'first draw of a collection' ],
 		[ "hilo.seed('$new', 1000)" => 'hilo.seed()' ],
 		[ "hilo_next_number('$new')" => 'draw after hilo.seed()' ],

@@ -228,7 +228,7 @@ $shown = $out;
 # What was cut short is not known to the standby; what was shown is.
 $session->query('SELECT hilo.release()');
 $standby->stop;
-start_and_wait($session, "hilo_reserve('x', 1000)");
+start_and_wait($session, "hilo_reserve('x', 30)");
 $admin->query('SELECT pg_cancel_backend(' . $session->pid . ')');
 is(state_of(($session->result)[1]), '57014', 'a claim is cut short');
 $session->finish;

@@ -24,6 +24,7 @@ autovacuum = off
 max_connections = 30
 shared_buffers = 32MB
 log_statement = none
+hilo.max_range_size = 1048576
 SETTINGS
 $primary->start;
 $primary->safe_psql('postgres', 'CREATE EXTENSION hilo');

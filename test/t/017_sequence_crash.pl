@@ -16,7 +16,7 @@ my $dir = PostgreSQL::Test::Utils::tempdir;
 
 # Nothing else may flush: no client commits.
 my @CLIENTS = (1, 2, 4, 5, 7, 8);
-my $settings = "synchronous_commit = off\n";
+my $settings = "synchronous_commit = off\nhilo.max_range_size = 1048576\n";
 my $setup = <<'SQL';
 CREATE EXTENSION hilo;
 SET client_min_messages = warning;

@@ -11,7 +11,7 @@ use Test::More;
 
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf', "max_connections = 30\nautovacuum = off\n");
+$primary->append_conf('postgresql.conf', "max_connections = 30\nautovacuum = off\nhilo.max_range_size = 1048576\n");
 $primary->start;
 $primary->safe_psql('postgres', q{
 	SET client_min_messages = warning;

@@ -158,7 +158,9 @@ $session->query_safe(q{
 	CREATE TABLE minimal (id bigserial PRIMARY KEY);
 	SELECT hilo.attach('minimal');
 	INSERT INTO minimal SELECT FROM generate_series(1, 5000);
+	SET hilo.max_range_size = 1048576;
 	SELECT hilo.reserve('minimal_id_seq', 100000);
+	RESET hilo.max_range_size;
 	COMMIT});
 my $shown = $session->query('BEGIN; INSERT INTO minimal DEFAULT VALUES RETURNING id');
 kill_server($node);

@@ -134,6 +134,7 @@ for my $way (qw(cancel timeout terminate))
 	$member->sql(q{CREATE TABLE cut (id bigint PRIMARY KEY); SELECT hilo.attach('cut', collection => 'cut'); SELECT hilo.lease_from('cut', 'hub')});
 	my $held = hold();
 
+	$session->query('SET hilo.max_range_size = 100');
 	$session->start(q{SELECT low, high FROM hilo_reserve('cut', 60)});
 	asked();
 	$member->sql('INSERT INTO cut VALUES (80)');

@@ -42,7 +42,7 @@ is(hub_max('ways'), 1000, 'takes a lease');
 is($member->sql(q{SELECT collection, hub, numbers_left, highest, leased_at IS NOT NULL, last_error IS NULL FROM hilo.leases}), 'ways|hub|999|1000|t|t', 'as the view shows');
 is($member->sql(q{SELECT * FROM hilo.pool}), 'ways|2|1000|999|t', 'and that of the pool');
 is($s->query(q{SELECT * FROM hilo_reserve('ways', 10)}), '2|11', 'hilo_reserve()');
-is($s->query(q{SELECT hilo.next_hi('ways', 100)}), 2, 'hilo.next_hi()');
+is($s->query(q{SET hilo.max_range_size = 1000; SELECT hilo.next_hi('ways', 100)}), 2, 'hilo.next_hi()');
 my ($low, $high, $claim) = split /\|/, $s->query(q{SELECT low, high, claim FROM hilo.next_range('ways', 50)});
 is("$low $high", '12 61', 'hilo.next_range() takes what lies lowest');
 is($s->query("SELECT hilo.return_range('ways', $low, $high, $claim)"), 'f', 'hilo.return_range(): the range of a client does not go back');
@@ -69,10 +69,10 @@ is($rhigh - $rlow, 499, 'one larger than a lease');
 
 # A hub that is named anew is asked at once, however it failed before.
 $member->sql(q{ALTER SERVER hub OPTIONS (SET port '1')});
-is($member->error(q{SELECT hilo_reserve('pieces', 5000)}), '08001', 'a hub that does not answer');
+is($member->error(q{SET hilo.max_range_size = 10000; SELECT hilo_reserve('pieces', 5000)}), '08001', 'a hub that does not answer');
 $member->sql(q{ALTER SERVER hub OPTIONS (SET port '} . $node->port . q{')});
 lease('pieces', 100);
-is($member->sql(q{SET test.lease_retry = '3600000'; SELECT high - low FROM hilo_reserve('pieces', 5000)}), 4999, 'once named anew, is asked at once');
+is($member->sql(q{SET test.lease_retry = '3600000'; SET hilo.max_range_size = 10000; SELECT high - low FROM hilo_reserve('pieces', 5000)}), 4999, 'once named anew, is asked at once');
 my $hi = $s->query(q{SELECT hilo.next_hi('pieces', 250)});
 cmp_ok(hub_max('pieces'), '>=', $hi * 250, 'a hi that needs a lease of its own');
 is($member->sql(q{SELECT count(*) FROM generate_series(1, 40), hilo_next_number('pieces')}), 40, 'the rest is drawn');

@@ -23,7 +23,7 @@ foreach my $name (qw(one two))
 }
 
 my $lease = q{SELECT low FROM hilo.lease('orders', 10)};
-my $own = q{SELECT low FROM hilo_reserve('own', 100)};
+my $own = q{SELECT low FROM hilo_reserve('own', 30)};
 
 sub names_are
 {

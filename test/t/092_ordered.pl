@@ -15,6 +15,7 @@ $node->init(allows_streaming => 1);
 $node->append_conf('postgresql.conf', <<'CONF');
 shared_preload_libraries = 'hilo'
 hilo.pool_size = 1024
+hilo.max_range_size = 1048576
 max_prepared_transactions = 5
 autovacuum = off
 restart_after_crash = on

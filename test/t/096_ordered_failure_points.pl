@@ -72,7 +72,7 @@ test_failures(\&wrong_after,
 	{ what => 'a draw', sql => $draw, at => [
 		'turn begun' => 'error wait kill term', 'claimed in order' => 'error wait kill term', 'put in order' => 'kill term',
 		'drawn in order' => 'kill term', 'row locked' => 'kill', 'row changed' => 'kill', 'before flush' => 'error wait kill' ] },
-	{ what => 'a block', sql => "SELECT hilo_reserve('NAME', 100)", at => [ 'turn begun' => 'error', 'claimed in order' => 'error kill' ] },
+	{ what => 'a block', sql => "SET hilo.max_range_size = 100; SELECT hilo_reserve('NAME', 100)", at => [ 'turn begun' => 'error', 'claimed in order' => 'error kill' ] },
 	{ what => 'to become unordered', unordered => 1, sql => "SELECT hilo.configure('NAME', ordered => false)", at => [ 'row changed' => 'kill' ] },
 	{ what => 'to become ordered', unordered => 1, sql => "CALL hilo.make_ordered('NAME')",
 		at => [ 'order changed' => 'error wait kill term', 'before announcement' => 'kill', 'row changed' => 'kill' ] });
@@ -111,7 +111,7 @@ for my $seed (1000, 10)
 	$other->query("SELECT hilo.seed('$name', $seed, true)");
 	go_on($node);
 	is(join(' ', split /\n/, $slow->result), join(' ', $seed + 1 .. $seed + 20), "a forced seed to $seed meanwhile: numbers go on behind it");
-	is($other->query("SELECT * FROM hilo_reserve('$name', 50)"), ($seed + 21) . '|' . ($seed + 70), 'and another session has those above');
+	is($other->query("SET hilo.max_range_size = 100; SELECT * FROM hilo_reserve('$name', 50)"), ($seed + 21) . '|' . ($seed + 70), 'and another session has those above');
 	$_->finish for $slow, $other;
 }
 
