@@ -337,6 +337,7 @@ hilo_counter_size(HiloRangeRequest *request, const HiloRow *row)
 		return;
 	}
 	size = hilo_range_size(request->last_size, request->age, HILO_RANGE_DURATION, min, max);
+	size = Min(Max(size, request->least), max);
 	request->wish = size;
 	request->size = Min(size, request->keep);
 

@@ -28,6 +28,7 @@ typedef struct HiloClaim
 	int64		token;			/* of a client's claim: random; else 0 */
 	XLogRecPtr	lsn;			/* end of its WAL record */
 	bool		leased;			/* false: counted */
+	bool		pooled;			/* true: taken from the pool */
 } HiloClaim;
 
 /* The smallest range of a client program, as in RavenDB. */

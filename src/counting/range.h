@@ -46,6 +46,7 @@ typedef struct HiloRangeRequest
 	int64		age;			/* microseconds since it was claimed */
 	int64		keep;			/* how much of a range is not reserve */
 	int64		wish;			/* result: the size without keep */
+	int64		least;			/* the smallest size; 0: any */
 
 	HiloLeasing leasing;		/* by which nothing is claimed, */
 	int			unless;			/* and HILO_ROW_... with which nothing is

@@ -182,6 +182,7 @@ take_pooled(HiloCollection *collection, HiloRangeRequest *request,
 		hilo_lease_fetch_ahead();
 	lsn = hilo_row_own_lsn(claim->lsn);
 	hilo_row_flush_claim(lsn, request->for_statement);
+	claim->pooled = true;
 	return true;
 }
 
@@ -294,21 +295,23 @@ revalidate(HiloEntry *entry)
 /*
  * Claim or take a range.  Sizes follow the session's rate; but it keeps no more
  * than it has drawn so far, and the pool takes the rest: many sessions draw only
- * one number.  Without a pool it keeps all.  Within a session numbers increase,
- * provided that the pool has higher ones.
+ * one number.  Without a pool it keeps all, and where a claim is costly, too.  Within a
+ * session numbers increase, provided that the pool has higher ones.
  */
 static bool
 claim_range(HiloEntry *entry, int unless, int64 above, HiloClaim *claim)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	int64		drawn = entry->growth.drawn + entry->range.last;
+	int64		least = entry->growth.least;
 	HiloRangeRequest request = {
 		.alignment = 1,
 		.above = above,
 		.prefer = drawn > 0 ? entry->range.drawn : 0,
 		.last_size = entry->growth.size,
 		.age = now - entry->growth.claimed_at,
-		.keep = hilo_pool_open() ? Max(drawn, 1) : PG_INT64_MAX,
+		.keep = hilo_pool_open() && least == 0 ? Max(drawn, 1) : PG_INT64_MAX,
+		.least = least,
 		.unless = unless
 	};
 

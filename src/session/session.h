@@ -128,6 +128,8 @@ typedef struct HiloEntry
 		TimestampTz claimed_at;
 		int64		drawn;		/* range.last and this: numbers drawn since
 								 * the last release */
+		int64		least;		/* claim at least so many, for that costs
+								 * much; 0: any number */
 	}			growth;
 
 	/*

@@ -40,6 +40,21 @@ is_clean_in_order(HiloEntry *entry, HiloLook *look, HiloLookProgress *progress)
 	return false;
 }
 
+/*
+ * How many numbers the next claim should have at least, 0: any.  A collection whose row
+ * has not been read yet, and that has no bindings, is not worth another look-up.
+ */
+static int64
+least_claim(HiloEntry *entry)
+{
+	HiloLook   *look;
+
+	if (entry->look == NULL && !(entry->collection.row.flags & HILO_ROW_BOUND))
+		return 0;
+	look = hilo_look_of_entry(entry);
+	return look->place_count > HILO_FEW_PLACES ? look->place_count : 0;
+}
+
 void
 hilo_take_refill(HiloEntry *entry)
 {
@@ -52,6 +67,8 @@ hilo_take_refill(HiloEntry *entry)
 		HiloRange	numbers;
 		HiloLook   *look;
 
+		if (hilo_entry_unused(entry) <= 0)
+			entry->growth.least = least_claim(entry);
 		if (hilo_entry_unused(entry) <= 0 ||
 			entry->range.generation != hilo_row_generation)
 			hilo_entry_refill(entry, 0, above);
@@ -72,8 +89,15 @@ hilo_take_refill(HiloEntry *entry)
 				return;
 			continue;
 		}
-		if (look->place_count == 0 && look->places_found)
+
+		/*
+		 * To look for few numbers into very many indexes costs more than all
+		 * the rest; whoever claimed what is in the pool has looked at it.
+		 */
+		if ((look->place_count == 0 && look->places_found) ||
+			(entry->range.claim.pooled && entry->growth.least > 0))
 			entry->range.clean = true;
+		entry->range.claim.pooled = false;
 		if (entry->range.clean ||
 			!hilo_look(look, numbers, entry->collection.row.max_value, &progress, &above))
 			return;

@@ -350,3 +350,20 @@ RESET hilo.identity_parts_separator;
 DROP SCHEMA regress_look CASCADE;
 SELECT count(hilo.drop(name)) FROM unnest('{lines,numbers,docs,exact,loud,tagged}'::text[]) name;
 DROP ROLE regress_hilo_stranger;
+
+-- A claim that is looked at in many indexes takes at least as many numbers; its rest, which was looked at, is not looked at
+-- again by those who take it from the pool, until it fails once.
+CREATE TABLE many (id bigint PRIMARY KEY, x int) PARTITION BY RANGE (id);
+SELECT format('CREATE TABLE many_%s PARTITION OF many FOR VALUES FROM (%s) TO (%s)', i, i * 1000, i * 1000 + 1000) FROM generate_series(0, 19) i \gexec
+SELECT hilo.attach('many', collection => 'many');
+SET hilo.range_size = 1;
+SET hilo.max_range_size = 1000;
+INSERT INTO many (x) VALUES (0) RETURNING id;
+SELECT low, high FROM hilo.ranges WHERE collection = 'many';
+SELECT hilo.release('many');
+SET hilo.max_range_size = 1;
+INSERT INTO many VALUES (3), (5);
+INSERT INTO many (x) VALUES (0) RETURNING id;
+INSERT INTO many (x) VALUES (0) RETURNING id;
+INSERT INTO many (x) VALUES (0) RETURNING id;
+DROP TABLE many;
