@@ -513,7 +513,8 @@ CREATE FUNCTION hilo._attribute(relation regclass, column_name name,
         LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
         LEFT JOIN LATERAL hilo._draws(COALESCE(d.adbin, y.typdefaultbin)) w ON true,
         LATERAL (SELECT pg_get_expr(d.adbin, d.adrelid)) e(expression),
-        LATERAL (SELECT 'nextval(' || quote_literal(w.sequence::regclass) || '::regclass)') f(call)
+        -- As pg_get_expr() writes it: a backslash is nothing special.
+        LATERAL (SELECT 'nextval(''' || replace(w.sequence::regclass::text, '''', '''''') || '''::regclass)') f(call)
     WHERE a.attrelid = relation AND a.attname = column_name AND a.attnum > 0
 $$;
 COMMENT ON FUNCTION hilo._attribute(regclass, name) IS

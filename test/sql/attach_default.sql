@@ -109,3 +109,13 @@ INSERT INTO negative (x) VALUES (0) RETURNING id;
 SELECT * FROM attached;
 DROP SCHEMA regress_default CASCADE;
 SELECT count(hilo.drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE collection NOT LIKE '%|';
+-- A sequence whose name has a quote and a backslash.
+CREATE SCHEMA regress_default;
+SET search_path = regress_default, public;
+CREATE TABLE named (id bigserial PRIMARY KEY);
+ALTER SEQUENCE named_id_seq RENAME TO "it's \ named";
+SELECT hilo.attach('named');
+SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'named'::regclass;
+SELECT hilo.detach('named');
+SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'named'::regclass;
+DROP SCHEMA regress_default CASCADE;
