@@ -116,6 +116,7 @@ class Client
 
     public function truncate(): void
     {
+        $this->em->clear();
         $connection = $this->em->getConnection();
         foreach ($connection->createSchemaManager()->listTableNames() as $table) {
             $connection->executeStatement($connection->getDatabasePlatform()->getTruncateTableSQL($table, true));
@@ -134,6 +135,7 @@ class Client
     // As orm:schema-tool:drop --full-database does.
     public function drop(): void
     {
+        $this->em->clear();
         (new SchemaTool($this->em))->dropDatabase();
     }
 
