@@ -226,9 +226,9 @@ cmp_ok($out, '>', max($before, $shown), 'the claim that waited has its number');
 $shown = $out;
 
 # What was cut short is not known to the standby; what was shown is.
-$session->query('SELECT hilo.release()');
+$session->query('SELECT hilo.release(); SET hilo.max_range_size = 1000');
 $standby->stop;
-start_and_wait($session, "hilo_reserve('x', 30)");
+start_and_wait($session, "hilo_reserve('x', 1000)");
 $admin->query('SELECT pg_cancel_backend(' . $session->pid . ')');
 is(state_of(($session->result)[1]), '57014', 'a claim is cut short');
 $session->finish;

@@ -92,8 +92,8 @@ my @changes = (
 		at => [ 'given back' => 'kill' ],
 	},
 	{
-		what => 'return', before => "SELECT hilo.next_range('NAME', 8)",
-		sql => "SELECT hilo.return_range('NAME', 3, 8)",
+		what => 'return', before => "SELECT hilo.next_range('NAME')",
+		sql => "SELECT hilo.return_range('NAME', 3, 4)",
 		at => [ 'row locked' => 'kill', 'row changed' => 'kill' ],
 	},
 	{

@@ -124,13 +124,13 @@ $node->safe_psql('postgres', q{
 	CREATE TABLE letters (id bigint PRIMARY KEY);
 	GRANT INSERT ON letters TO clerk;
 	SET client_min_messages = warning;
-	SELECT hilo.attach('letters');
+	SELECT hilo.attach('letters', collection => 'letters');
 	SELECT hilo.seed('other', 1);
 });
-my ($locker, $drawer, $seeder) = map { session($node, 'hilo.range_size' => 32) } 1 .. 3;
+my ($locker, $drawer, $seeder) = map { session($node, 'hilo.range_size' => 32, 'hilo.max_range_size' => 32) } 1 .. 3;
 $drawer->query('SET SESSION AUTHORIZATION clerk');
 # Fails where it would wait, however slow the machine is.
-$_->query("SET lock_timeout = '1s'") foreach $drawer, $seeder;
+$_->query("SET lock_timeout = '1s'; SET client_min_messages = warning") foreach $drawer, $seeder;
 is($drawer->query(q{SELECT hilo_next_number('letters')}), 1, 'a session has numbers of a bound collection');
 $locker->query('BEGIN; LOCK TABLE hilo.binding IN ACCESS EXCLUSIVE MODE');
 foreach my $change (
@@ -161,7 +161,7 @@ $node->safe_psql('postgres', q{
 	ALTER DATABASE postgres OWNER TO old_owner;
 	CREATE TABLE parcels (id bigint PRIMARY KEY);
 	SET client_min_messages = warning;
-	SELECT hilo.attach('parcels');
+	SELECT hilo.attach('parcels', collection => 'parcels');
 	SELECT hilo.allow('parcels', 'pg_database_owner');
 });
 my ($old, $new) = map {
