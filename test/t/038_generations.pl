@@ -131,7 +131,8 @@ my ($locker, $drawer, $seeder) = map { session($node, 'hilo.range_size' => 32, '
 $drawer->query('SET SESSION AUTHORIZATION clerk');
 # Fails where it would wait, however slow the machine is.
 $_->query("SET lock_timeout = '1s'; SET client_min_messages = warning") foreach $drawer, $seeder;
-is($drawer->query(q{SELECT hilo_next_number('letters')}), 1, 'a session has numbers of a bound collection');
+is($drawer->query(q{SELECT count(hilo_next_number('letters')) FROM generate_series(1, 40)}), 40, 'a session has numbers of a bound collection');
+is($drawer->query(q{SELECT high > next FROM hilo.ranges WHERE collection = 'letters'}), 't', 'and some are left');
 $locker->query('BEGIN; LOCK TABLE hilo.binding IN ACCESS EXCLUSIVE MODE');
 foreach my $change (
 	q{SELECT hilo.seed('other', 5)},

@@ -15,7 +15,7 @@ if (available('ActiveRecord', qw(ruby -e), q{require 'pg'; require 'active_recor
 	orm_ok('rails_sql', [qw(ruby activerecord.rb sql)], without => ['synchronize'], also => [ fixtures => 'parcels: nil' ]);
 	orm_ok('rails_ruby', [qw(ruby activerecord.rb ruby)], without => ['synchronize'], also => [ fixtures => 'parcels: nil' ], setting => 1);
 }
-orm_ok('sequel', [qw(ruby sequel.rb)], without => ['synchronize'], also => [ sequences => 'parcels: nil' ])
+orm_ok('sequel', [qw(ruby sequel.rb)], without => ['synchronize'], also => [ sequences => 'parcels: nil' ], setting => 1)
   if available('Sequel', qw(ruby -e), q{require 'pg'; require 'sequel'});
 
 done_testing();

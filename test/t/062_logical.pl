@@ -62,7 +62,7 @@ on_both(q{
 	CREATE TABLE lines2 PARTITION OF lines FOR VALUES IN (2);
 	CREATE TABLE people (number int PRIMARY KEY);
 	SET client_min_messages = warning;
-	SELECT hilo.attach('orders'), hilo.attach('invoices'), hilo.attach('lines', 'id');
+	SELECT hilo.attach('orders'), hilo.attach('invoices', collection => 'invoices'), hilo.attach('lines', 'id', 'lines');
 	SELECT hilo.bind('people', 'people', 'number');
 });
 $one->safe_psql('postgres', q{INSERT INTO invoices SELECT hilo_next_number('invoices') FROM generate_series(1, 50)});
@@ -145,7 +145,7 @@ SKIP:
 		CREATE TABLE letters (id text PRIMARY KEY, item text);
 		CREATE TABLE parcels (id bigint PRIMARY KEY, item text);
 		SET client_min_messages = warning;
-		SELECT hilo.attach('letters'), hilo.attach('parcels');
+		SELECT hilo.attach('letters', collection => 'letters'), hilo.attach('parcels', collection => 'parcels');
 	});
 	$one->safe_psql('postgres', q{SELECT hilo.configure('parcels', max_value => 1000000)});
 	$other->safe_psql('postgres', q{SELECT hilo.seed('parcels', 1000000), hilo.configure('parcels', max_value => 2000000)});

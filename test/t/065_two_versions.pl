@@ -123,7 +123,7 @@ $old->safe_psql('postgres', q{
 	CREATE EXTENSION hilo;
 	CREATE TABLE attached (number serial PRIMARY KEY, item text);
 	INSERT INTO attached DEFAULT VALUES;
-	SELECT hilo.attach('attached', 'number');
+	SELECT hilo.attach('attached', 'number', 'attached');
 	SELECT hilo.seed('seeded', 5000), hilo.seed('seeded', 700, true);
 	SELECT hilo_next_number('many' || i) FROM generate_series(1, 300) i;
 	INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('limited', 40, 42);
@@ -194,7 +194,7 @@ foreach my $node (values %node)
 		CREATE TABLE orders (id text PRIMARY KEY);
 		CREATE TABLE invoices (id bigint PRIMARY KEY);
 		CREATE TABLE notes (id text PRIMARY KEY DEFAULT hilo_next('notes'));
-		SELECT hilo.attach('orders'), hilo.attach('invoices');
+		SELECT hilo.attach('orders'), hilo.attach('invoices', collection => 'invoices');
 	});
 }
 
