@@ -37,9 +37,6 @@ use PostgreSQL::Test::RecursiveCopy;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# A reader's sessions have no options: the Makefile pins the sizes of ranges for other tests.
-delete $ENV{PGOPTIONS};
-
 my $TIMEOUT = $PostgreSQL::Test::Utils::timeout_default;
 my $PAUSE = $ENV{HILO_DOCS_PAUSE} // 0;
 my $FILES = qr/^(conf|yaml|json|csharp|xml|java|javascript|perl|php|prisma|python|ruby|dockerfile)$/;
