@@ -519,8 +519,8 @@ $$;
 COMMENT ON FUNCTION hilo._attribute(regclass, name) IS
     'what draws the values of a column: nothing, sequence (exactly nextval of it), attached (exactly hilo.nextval), collection, identity, domain (the default is its), or another default; its default; the sequence and the collection that this draws from, and the sequence that the column owns';
 
--- The checks of hilo.attach(); what is omitted is found.  Without a collection, the
--- column stays with its sequence.
+-- The checks of hilo.attach().  An argument that is omitted is found here: the column, and
+-- whether to use a collection; without one, the column stays with its sequence.
 CREATE FUNCTION hilo._target(relation regclass, INOUT column_name name, INOUT collection text, assign boolean, OUT draw text) RETURNS record
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
 DECLARE
@@ -671,7 +671,7 @@ BEGIN
     FOR one IN SELECT t FROM hilo._tree(relation) t LOOP
         SELECT * INTO attribute FROM hilo._attribute(one, column_name);
         IF attribute.collection = collection THEN
-            -- Its default was written by hand, or it was attached before.
+            -- It draws already: its default was written by hand, or it has been attached.
             IF one = relation AND (hilo._drawn_before(one, collection)).was IS NULL THEN
                 PERFORM hilo._bind_column(one, collection, CASE WHEN attribute.own_sequence IS NULL THEN 'nothing' ELSE 'sequence' END, COALESCE(attribute.own_sequence::text, ''));
             END IF;
@@ -753,9 +753,9 @@ $$;
 COMMENT ON FUNCTION hilo.attach(regclass, name, text, boolean) IS
     'let a column, by default the primary key, draw by hilo: from its own sequence, or from a collection if one is named, the column holds text, or the server has a hub; with assign, each row receives the kind of id that it requests, as with hilo.assign_id(); returns the number that the counter is at';
 
--- What drew before is known by the default itself, or, for a collection, recorded.  A
--- sequence is moved above the collection, so that the next block of a program that
--- multiplies its values is above it, too, and never back.
+-- The default itself says what drew before; for a collection it is recorded.  A sequence
+-- only moves up: above the collection, so that the next block of a program that multiplies
+-- its values is above it, too.
 CREATE FUNCTION hilo.detach(relation regclass, column_name name DEFAULT NULL) RETURNS text
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
 DECLARE
@@ -1055,8 +1055,9 @@ $$;
 COMMENT ON FUNCTION hilo._hub_hear(bigint, bigint, bigint) IS
     'for hilo.lease() and reports: compare what a member knows with the term of this hub; is_ours: what it has may be recorded; refusal: why no lease is given, null if one is';
 
--- A server is never asked for by one that was started earlier, unless two have its name, or
--- another server, such as its standby, has taken its place.
+-- Each request says when the member's server was started.  An earlier time than before
+-- means that two servers have one name, or that another server, such as a standby, has taken
+-- the member's place.
 CREATE FUNCTION hilo._note_member(
     member text, collection text, highest bigint, epoch bigint, known_term bigint, reported_term bigint, reported_id bigint, started bigint) RETURNS void
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -1188,7 +1189,7 @@ BEGIN
         RETURN NEXT;
         RETURN;
     END IF;
-    -- Only in exactly this term, all of which the member's rows have stored before.
+    -- A report counts only in exactly this term, which all of the member's rows have stored before.
     counts := known_lineage = own.lineage AND known_term = own.term AND known_term_id = own.term_id;
     wants_report := NOT own.is_open AND NOT counts;
     -- In the order of the report.
@@ -1196,7 +1197,7 @@ BEGIN
             GROUP BY r.collection ORDER BY min(r.n) LOOP
         SELECT c.epoch, c.range_size, c.max_range_size, CASE WHEN c.flags & 4 <> 0 THEN c.node_tag END
             INTO epoch, range_size, max_range_size, node_tag FROM hilo.hilo c WHERE c.collection = report.collection AND c.home = own.home AND own.is_open;
-        -- What it has left is of no concern to a hub that knows all its leases of it.
+        -- A collection that the member has left is forgotten, if this hub knows all leases of it.
         IF own.is_open AND counts AND collection = ANY ("left")
                 AND number <= (SELECT c.max FROM hilo.hilo c WHERE c.collection = report.collection AND c.home = own.home) THEN
             DELETE FROM hilo.member m WHERE m.member = report.member AND m.collection = report.collection;
@@ -1245,7 +1246,7 @@ BEGIN
                 'No member has asked it.'),
             HINT = 'Call hilo.hub_resume() on the hub.';
     END IF;
-    -- A term that collects reports stays: a new one would void them.
+    -- A term that collects reports goes on, because a new one would void them.
     IF (own.timeline, own.home) <> (here.timeline, here.home) OR here.backup NOT IN (0, own.backup) OR own.seen >= own.term OR again AND own.is_open THEN
         UPDATE hilo.hub h SET term = GREATEST(own.term, own.seen) + 1, term_id = here.random, is_open = false,
             timeline = here.timeline, home = here.home, seen = 0, backup = here.backup

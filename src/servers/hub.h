@@ -14,8 +14,9 @@
 #include "counting/counter.h"
 
 /*
- * True if this server is known to be no hub: then the next two functions do
- * nothing.
+ * The hilo_rights_generation in which this server was found to be no hub; 0: it was
+ * not.  As long as that is current, hilo_hub_check_draw() and
+ * hilo_hub_wait_for_standby() have nothing to do.
  */
 extern uint64 hilo_no_hub_generation;
 
