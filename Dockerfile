@@ -1,9 +1,7 @@
 # The official PostgreSQL image, with hilo:
 #
 #   docker build --build-arg POSTGRES=17 -t postgres-hilo .
-#   docker run -e POSTGRES_PASSWORD=secret -p 5432:5432 postgres-hilo -c shared_preload_libraries=hilo
-#
-# The last option is for the pool, ordered collections and leases; everything else works without it.
+#   docker run -e POSTGRES_PASSWORD=secret -p 5432:5432 postgres-hilo
 #
 # "sh test/check.sh --all" builds it where Docker is there.
 ARG POSTGRES=17

@@ -211,7 +211,7 @@ COMMENT ON INDEX hilo.binding_collection_idx IS 'finds the bindings of a collect
 CREATE FUNCTION hilo.guard() RETURNS trigger
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_guard';
 COMMENT ON FUNCTION hilo.guard() IS
-    'trigger of the extension''s tables: INSERT advances the counter or adds the binding; UPDATE, DELETE and TRUNCATE are refused';
+    'trigger of the extension''s tables: INSERT moves the counter or adds the binding; UPDATE, DELETE and TRUNCATE are refused';
 
 DO $$
 DECLARE
@@ -272,7 +272,7 @@ COMMENT ON FUNCTION hilo.next_hi(text, bigint) IS
 CREATE FUNCTION hilo.release(collection text DEFAULT NULL) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_release';
 COMMENT ON FUNCTION hilo.release(text) IS
-    'give this session''s unused numbers of a collection, or of all collections, back now; returns how many went back';
+    'put this session''s unused numbers of a collection, or of all collections, into the pool; returns how many are there';
 
 CREATE FUNCTION hilo.next_range(
     collection text, last_batch_size bigint DEFAULT 0, last_range_at timestamptz DEFAULT NULL, last_max bigint DEFAULT 0,
@@ -312,7 +312,7 @@ COMMENT ON FUNCTION hilo._identity_nextval(regclass, internal) IS
 CREATE FUNCTION hilo.seed(collection text, value bigint, force boolean DEFAULT false) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_seed';
 COMMENT ON FUNCTION hilo.seed(text, bigint, boolean) IS
-    'advance a collection to at least value, or set it with force, at once and for good; returns the max now stored; on a hub that has given leases of it, force requires that all its members are forgotten, see hilo.hub_forget()';
+    'move a collection to at least value, or set it with force, at once and for good; returns the max now stored; on a hub that has given leases of it, force requires that all its members are forgotten, see hilo.hub_forget()';
 
 CREATE FUNCTION hilo._counted_number(id text, start text, counted integer) RETURNS bigint
     LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_counted_number';
@@ -330,7 +330,7 @@ CREATE FUNCTION hilo.configure(
     ordered boolean DEFAULT NULL) RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_configure';
 COMMENT ON FUNCTION hilo.configure(text, bigint, bigint, bigint, text, boolean, boolean) IS
-    'set a collection''s range sizes, limit and node tag, or make one ordered from which nothing was drawn (at once and for good; null leaves an option unchanged, reset first resets all of them)';
+    'set a collection''s range sizes, limit and node tag, or make it ordered if nothing was drawn from it; at once and for good; null leaves an option unchanged, reset first resets all of them';
 
 --
 -- Ordered collections
@@ -338,12 +338,12 @@ COMMENT ON FUNCTION hilo.configure(text, bigint, bigint, bigint, text, boolean, 
 CREATE PROCEDURE hilo.make_ordered(collection text)
     LANGUAGE C AS 'MODULE_PATHNAME', 'hilo_make_ordered';
 COMMENT ON PROCEDURE hilo.make_ordered(text) IS
-    'make a collection ordered that is in use: waits for all transactions of this database, which may hold numbers of before; called again, it goes on';
+    'make a collection that is in use ordered: waits for all running transactions of this database, which may hold earlier numbers; if it was interrupted, call it again';
 
 CREATE FUNCTION hilo.horizon(collection text, OUT horizon bigint, OUT epoch bigint, OUT lsn pg_lsn) RETURNS record
     LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_horizon';
 COMMENT ON FUNCTION hilo.horizon(text) IS
-    'horizon of an ordered collection: no row up to this number can still appear that this statement does not see; if epoch has changed since the last call, start over; a standby that has replayed lsn shows these rows';
+    'horizon of an ordered collection: apart from the rows that this statement sees, none can appear whose INSERT drew a number up to this one; if epoch has changed since the last call, start over; a standby that has replayed lsn shows these rows';
 
 --
 -- Identities and server-side ids
@@ -361,7 +361,7 @@ COMMENT ON FUNCTION next_identity_for(text) IS
 CREATE FUNCTION seed_identity_for(name text, value bigint, force boolean DEFAULT false) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION seed_identity_for(text, bigint, boolean) IS
-    'advance an identity to at least value, or set it with force, at once and for good; returns the value now stored; the next draw gives one more';
+    'move an identity to at least value, or set it with force, at once and for good; returns the value now stored; the next draw gives one more';
 
 CREATE FUNCTION next_identity_free(prefix text) RETURNS text
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
@@ -520,8 +520,8 @@ $$;
 COMMENT ON FUNCTION hilo._attribute(regclass, name) IS
     'what draws the values of a column: nothing, sequence (exactly nextval of it), attached (exactly hilo.nextval), collection, identity, domain (the default is its), or another default; its default; the sequence and the collection that this draws from, and the sequence that the column owns';
 
--- The checks of hilo.attach(); what is omitted is found.  Without a collection, the
--- column stays with its sequence.
+-- The checks of hilo.attach().  An argument that is omitted is found here: the column, and
+-- whether to use a collection; without one, the column stays with its sequence.
 CREATE FUNCTION hilo._target(relation regclass, INOUT column_name name, INOUT collection text, assign boolean, OUT draw text) RETURNS record
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
 DECLARE
@@ -672,7 +672,7 @@ BEGIN
     FOR one IN SELECT t FROM hilo._tree(relation) t LOOP
         SELECT * INTO attribute FROM hilo._attribute(one, column_name);
         IF attribute.collection = collection THEN
-            -- Its default was written by hand, or it was attached before.
+            -- It draws already: its default was written by hand, or it has been attached.
             IF one = relation AND (hilo._drawn_before(one, collection)).was IS NULL THEN
                 PERFORM hilo._bind_column(one, collection, CASE WHEN attribute.own_sequence IS NULL THEN 'nothing' ELSE 'sequence' END, COALESCE(attribute.own_sequence::text, ''));
             END IF;
@@ -754,9 +754,9 @@ $$;
 COMMENT ON FUNCTION hilo.attach(regclass, name, text, boolean) IS
     'let a column, by default the primary key, draw by hilo: from its own sequence, or from a collection if one is named, the column holds text, or the server has a hub; with assign, each row receives the kind of id that it requests, as with hilo.assign_id(); returns the number that the counter is at';
 
--- What drew before is known by the default itself, or, for a collection, recorded.  A
--- sequence is moved above the collection, so that the next block of a program that
--- multiplies its values is above it, too, and never back.
+-- The default itself says what drew before; for a collection it is recorded.  A sequence
+-- only moves up: above the collection, so that the next block of a program that multiplies
+-- its values is above it, too.
 CREATE FUNCTION hilo.detach(relation regclass, column_name name DEFAULT NULL) RETURNS text
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
 DECLARE
@@ -1054,10 +1054,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION hilo._hub_hear(bigint, bigint, bigint) IS
-    'for hilo.lease() and reports: compare what a member knows with the term of this hub; is_ours: what it has may be noted; refusal: why no lease is given, null if one is';
+    'for hilo.lease() and reports: compare what a member knows with the term of this hub; is_ours: what it has may be recorded; refusal: why no lease is given, null if one is';
 
--- A server is never asked for by one that was started earlier, unless two have its name, or
--- another server, such as its standby, has taken its place.
+-- Each request says when the member's server was started.  An earlier time than before
+-- means that two servers have one name, or that another server, such as a standby, has taken
+-- the member's place.
 CREATE FUNCTION hilo._note_member(
     member text, collection text, highest bigint, epoch bigint, known_term bigint, reported_term bigint, reported_id bigint, started bigint) RETURNS void
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -1080,7 +1081,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION hilo._note_member(text, text, bigint, bigint, bigint, bigint, bigint, bigint) IS
-    'for hilo.lease() and reports: note what a member has of a collection; a null epoch or report leaves what was noted';
+    'for hilo.lease() and reports: record what a member has of a collection; a null epoch or report leaves what was recorded';
 
 CREATE FUNCTION hilo.lease(
     collection text, size bigint, at_least bigint DEFAULT 0,
@@ -1189,7 +1190,7 @@ BEGIN
         RETURN NEXT;
         RETURN;
     END IF;
-    -- Only in exactly this term, all of which the member's rows have stored before.
+    -- A report counts only in exactly this term, which all of the member's rows have stored before.
     counts := known_lineage = own.lineage AND known_term = own.term AND known_term_id = own.term_id;
     wants_report := NOT own.is_open AND NOT counts;
     -- In the order of the report.
@@ -1197,7 +1198,7 @@ BEGIN
             GROUP BY r.collection ORDER BY min(r.n) LOOP
         SELECT c.epoch, c.range_size, c.max_range_size, CASE WHEN c.flags & 4 <> 0 THEN c.node_tag END
             INTO epoch, range_size, max_range_size, node_tag FROM hilo.hilo c WHERE c.collection = report.collection AND c.home = own.home AND own.is_open;
-        -- What it has left is of no concern to a hub that knows all its leases of it.
+        -- A collection that the member has left is forgotten, if this hub knows all leases of it.
         IF own.is_open AND counts AND collection = ANY ("left")
                 AND number <= (SELECT c.max FROM hilo.hilo c WHERE c.collection = report.collection AND c.home = own.home) THEN
             DELETE FROM hilo.member m WHERE m.member = report.member AND m.collection = report.collection;
@@ -1246,7 +1247,7 @@ BEGIN
                 'No member has asked it.'),
             HINT = 'Call hilo.hub_resume() on the hub.';
     END IF;
-    -- A term that collects reports stays: a new one would void them.
+    -- A term that collects reports goes on, because a new one would void them.
     IF (own.timeline, own.home) <> (here.timeline, here.home) OR here.backup NOT IN (0, own.backup) OR own.seen >= own.term OR again AND own.is_open THEN
         UPDATE hilo.hub h SET term = GREATEST(own.term, own.seen) + 1, term_id = here.random, is_open = false,
             timeline = here.timeline, home = here.home, seen = 0, backup = here.backup
@@ -1271,7 +1272,7 @@ BEGIN
                   FROM (SELECT h.* FROM hilo.hilo h WHERE skip IS DISTINCT FROM 0 AND h.flags & 1 = 0 OR h.collection IN (SELECT m.collection FROM hilo.member m)) h
                       FULL JOIN (SELECT m.collection, max(m.highest) AS highest FROM hilo.member m GROUP BY m.collection) m USING (collection)
                   WHERE COALESCE(h.flags, 0) & 2 = 0) c;
-            -- A mistake must not exhaust a counter.  Look at all before any advances, which cannot be undone.
+            -- A mistake must not exhaust a counter.  Look at all before any counter moves, which cannot be undone.
             SELECT c.collection, c.base, c."limit" INTO tight FROM unnest(collections, bases, limits) c(collection, base, "limit")
             WHERE c."limit" > c.base AND skip > (c."limit" - c.base) / 2 ORDER BY c."limit" - c.base, 1 LIMIT 1;
             IF FOUND THEN
@@ -1342,7 +1343,7 @@ BEGIN
     ON CONFLICT (hub) DO UPDATE SET role = EXCLUDED.role WHERE h.role IS DISTINCT FROM EXCLUDED.role;
 END
 $$;
-COMMENT ON FUNCTION hilo._note_hub(text, text) IS 'for hilo.lease_from(): note the role whose user mapping is used to ask a hub';
+COMMENT ON FUNCTION hilo._note_hub(text, text) IS 'for hilo.lease_from(): record the role whose user mapping is used to ask a hub';
 
 CREATE FUNCTION hilo._members_of(collection text, epoch bigint) RETURNS text
     LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -1432,7 +1433,7 @@ COMMENT ON COLUMN hilo.status.time_left IS 'how long the numbers will last at th
 COMMENT ON COLUMN hilo.status.range_size IS 'smallest range of this collection; null: hilo.range_size applies';
 COMMENT ON COLUMN hilo.status.max_range_size IS 'largest range of this collection; null: hilo.max_range_size applies';
 COMMENT ON COLUMN hilo.status.node_tag IS 'node tag of this collection; null: hilo.node_tag applies';
-COMMENT ON COLUMN hilo.status.bound_to IS 'columns, or the function, that the collection is bound to; null: none';
+COMMENT ON COLUMN hilo.status.bound_to IS 'columns that the collection is bound to; null: none';
 COMMENT ON COLUMN hilo.status.hub IS 'server that numbers are leased from; null: none';
 COMMENT ON COLUMN hilo.status.ordered IS 'whether numbers follow the order of the draws, over all sessions';
 COMMENT ON COLUMN hilo.status.horizon_held_by IS 'process ID of the transaction that holds the horizon back; null: none';
@@ -1466,7 +1467,7 @@ COMMENT ON VIEW hilo.pool IS 'numbers in shared memory that no session holds';
 COMMENT ON COLUMN hilo.pool.collection IS 'name of the collection';
 COMMENT ON COLUMN hilo.pool.low IS 'lowest number';
 COMMENT ON COLUMN hilo.pool.high IS 'highest number';
-COMMENT ON COLUMN hilo.pool.size IS 'number of numbers from low to high';
+COMMENT ON COLUMN hilo.pool.size IS 'how many numbers there are from low to high';
 COMMENT ON COLUMN hilo.pool.leased IS 'whether they were leased from a hub';
 
 CREATE FUNCTION hilo._member_name() RETURNS text

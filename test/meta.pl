@@ -77,6 +77,14 @@ foreach my $phase (values %{ $meta->{prereqs} // {} })
 	}
 }
 
+# Not in the checkout: a release has the address of the repository that it is made in.
+my $resources = $meta->{resources} // {};
+check_keys('resources', $resources, qw(homepage bugtracker repository));
+check('homepage', $resources->{homepage}, $url, 1);
+check("bugtracker $_", $resources->{bugtracker}{$_}, $url) foreach keys %{ $resources->{bugtracker} // {} };
+check_keys('repository', $resources->{repository} // {}, qw(url web type));
+check("repository $_", $resources->{repository}{$_}, $_ eq 'type' ? qr/^git$/ : $url) foreach keys %{ $resources->{repository} // {} };
+
 push @wrong, 'provides has not hilo' unless $meta->{provides}{hilo};
 while (my ($name, $provided) = each %{ $meta->{provides} // {} })
 {
@@ -104,6 +112,9 @@ my ($changed) = contents('CHANGELOG.md') =~ /^## (\S+)/m;
 push @wrong, "CHANGELOG.md begins with $changed" unless $changed eq $meta->{version};
 my ($packaged) = contents('debian/changelog') =~ /^\S+ \((.*)-[^-]*\)/;
 push @wrong, "debian/changelog begins with $packaged" unless $packaged eq $meta->{version};
+
+my ($spec) = contents('hilo.spec') =~ /^Version: *(\S+)/m;
+push @wrong, "hilo.spec says $spec" unless $spec eq $meta->{version};
 
 die join("\n", @wrong) . "\n" if @wrong;
 print "$meta->{version}\n";

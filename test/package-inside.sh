@@ -26,7 +26,7 @@ check() {
     fi
 }
 
-# The same with a shell pattern.
+# Check that the third argument matches the second one, a shell pattern.
 check_like() {
     case $3 in
         $2) check "$1" "$3" "$3" ;;

@@ -35,9 +35,9 @@
 extern void hilo_check_collection(const char *name, const char *separator);
 
 /*
- * The same for a function that administers: raise 22023 unless name is valid
- * for a collection or, with one '|' behind it, for an identity.  Returns
- * whether it is the name of an identity.
+ * For functions that administer: raise 22023 unless name is valid for a
+ * collection or, with a '|' at its end, for an identity.  Returns whether it is
+ * the name of an identity.
  */
 extern bool hilo_check_row_name(const char *name, const char *separator);
 

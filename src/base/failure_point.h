@@ -13,8 +13,8 @@
  * With the setting test.delay_seed, a number, one passage of a place in four takes
  * up to 20 ms longer.  Which, and how long, follows from the seed, the place, the
  * slot that the postmaster gave the process, and how often the process has passed
- * places of that file: the same again where clients connect and call in the
- * same order.  When the kernel lets them go on is not repeated.
+ * places of that file.  So the delays repeat if clients connect and call in the
+ * same order; when the kernel lets a process go on does not.
  *
  * HILO_TEST_VALUE() is a constant that a setting test.* replaces there.
  *

@@ -48,13 +48,13 @@ extern void hilo_catalog_init(void);
 
 /*
  * Called at any time with a relation that may have changed; InvalidOid: all
- * may have.  It must only note that.
+ * may have.  It must do no more than remember that.
  */
 typedef void (*HiloRelationChanged) (Oid relid);
 
 /*
- * Have that called from now on, in this session.  A server has ten places for
- * relcache callbacks, for all libraries; this library takes one.
+ * Call the function about changes from now on, in this session.  A server has ten
+ * places for relcache callbacks, for all libraries; this library takes one.
  */
 extern void hilo_on_relation_change(HiloRelationChanged changed);
 

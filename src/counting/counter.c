@@ -530,7 +530,10 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
 	end = Min(limit, row->max_value);
 
-	/* Nothing is to be done if a binding has only to be noted, and has been. */
+	/*
+	 * Nothing is to be done if a binding only has to be recorded, and has
+	 * been.
+	 */
 	if (highest < 0 && (row->flags & HILO_ROW_BOUND) &&
 		row->max_value <= Max(limit, row->max))
 	{

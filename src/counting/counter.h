@@ -71,9 +71,9 @@ extern bool hilo_is_own_name(const char *name);
 extern bool hilo_once(const char *message, const char *name);
 
 /*
- * Set the size, reserve and wish of a request whose size follows from the last ranges,
- * by the options in the row: the claimant's own last range, and for the reserve the
- * newest claim of the counter.
+ * Set the size, reserve and wish of a request whose size follows the rate, by the
+ * options in the row: the size by the claimant's last range, and the reserve by the
+ * newest claim of the counter, whoever made it.
  */
 extern void hilo_counter_size(HiloRangeRequest *request, const HiloRow *row);
 
@@ -82,11 +82,12 @@ extern void hilo_counter_size(HiloRangeRequest *request, const HiloRow *row);
  * hilo.auto_create is off.  Returns false, having changed nothing, if the
  * collection is ordered, the numbers are or should be leased from a hub, the
  * number that is requested is claimed already, the size is 0, or the row has one of
- * the flags request->unless, or another epoch than an ordered request.  Sets the size of the request as above; *row is the row after
- * that.
+ * the flags request->unless, or another epoch than an ordered request.  Sets the
+ * size of the request as hilo_counter_size() does; *row is the row as it is then.
  *
- * A request that is for an ordered collection creates none, and is refused by
- * others.  Its numbers are for all sessions; they wait for standbys themselves.
+ * A request for an ordered collection creates no row, and claims nothing from a
+ * collection that is not ordered.  Its numbers are for all sessions, which wait for
+ * standbys themselves.
  * If the timeline is not that of the last claim, the row gets a new epoch,
  * because earlier claims may not all be known here.
  */
@@ -122,7 +123,7 @@ extern bool hilo_counter_holds(const HiloRow *row, const HiloClaim *claim);
 extern bool hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *rest);
 
 /*
- * Advance max to at least value, creating the row if necessary; a new epoch.
+ * Move max up to at least value, creating the row if necessary; a new epoch.
  * Returns the max now stored.
  *
  * With force, set max to it, up or down.  A counter that has left its hub is
@@ -132,11 +133,11 @@ extern int64 hilo_counter_seed(HiloRowRef *ref, int64 value, bool force);
 
 /*
  * Prepare a counter for a column that holds numbers up to highest, and can hold
- * numbers up to limit: advance it like a seed, lower its limit to that, though not
- * below max, and note that hilo.binding has a row about it, before that row
- * becomes visible.  With highest -1 nothing is advanced.  Creates the row if
- * necessary.  Raises an error if no number would be left, unless lenient.  Returns
- * the max now stored.
+ * numbers up to limit: move max like a seed, lower its limit to that, though not
+ * below max, and record that hilo.binding has a row about it, before that row
+ * becomes visible.  With highest -1 max stays.  Creates the row if necessary.
+ * Raises an error if no number would be left, unless lenient.  Returns the max now
+ * stored.
  */
 extern int64 hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit,
 								bool lenient);
@@ -164,15 +165,14 @@ extern bool hilo_counter_configure(HiloRowRef *ref,
 								   const HiloCounterOptions *options);
 
 /*
- * If the collection is ordered, note that all transactions have ended that may
- * hold numbers from before it became so.
+ * If the collection is ordered, record that all transactions have ended that may
+ * hold numbers drawn before it became ordered.
  */
 extern void hilo_counter_settle(HiloRowRef *ref);
 
 /*
- * Merge a row from another database or a backup: max and what belongs to it are
- * advanced, never lowered; a counter that does not exist here is created as it
- * was there.
+ * Merge a row from another database or a backup: max and what belongs to it only
+ * go up; a counter that does not exist here is created as it was there.
  */
 extern void hilo_counter_merge(HiloRowRef *ref, const HiloRow *other);
 
@@ -221,15 +221,15 @@ hilo_counter_term(const HiloRow *row)
 
 /*
  * The random number by which hubs know this database.  It is kept in the row of
- * server-side ids, so it stays through a rollback,
- * a new name of the database, and pg_upgrade, but a copy of the database has another
- * one.  0: there is none, and it is not to be created.
+ * server-side ids: a rollback, a new name of the database and pg_upgrade do not
+ * change it, but a copy of the database has another one.  0: there is none, and it
+ * is not to be created.
  */
 extern int64 hilo_counter_member_number(bool create);
 
 /*
- * Note that the counter is about to be leased from a hub: from then on reports
- * to it include the counter.  Creates the row if necessary.
+ * Record that the counter is about to be leased from a hub: from then on reports
+ * to the hub include the counter.  Creates the row if necessary.
  */
 extern void hilo_counter_mark(HiloRowRef *ref, const char *hub,
 							  int64 lineage);
@@ -272,13 +272,14 @@ typedef enum HiloTaken
 } HiloTaken;
 
 /*
- * Accept the answer of the hub in the row *asked, which was read before that was
- * asked, in one step with comparing and storing its term: *claim is the part of the
- * lease above max and not above the limit, and max moves to its end.
- * The first lease makes the counter, which was marked, a leased one.  Otherwise
- * nothing has changed.  *claim is empty if nothing of the lease is above max, or
- * the answer is none; with another epoch than before, earlier leases are invalid.
- * Not flushed: the caller does that before it draws.
+ * Accept the answer of the hub that the row *asked names; *asked was read before the
+ * question.  In one step, the term of the answer is compared and stored, *claim
+ * becomes the part of the lease above max and not above the limit, and max moves to
+ * its end.  The first lease makes the counter, which was marked, a leased one.
+ * Unless the result is HILO_TAKEN, nothing has changed.  *claim is empty if nothing
+ * of the lease is above max, or the answer has no lease; if its epoch is another one
+ * than before, earlier leases are invalid.  Not flushed: the caller does that before
+ * it draws.
  */
 extern HiloTaken hilo_counter_take_in(HiloRowRef *ref, const HiloRow *asked,
 									  const HiloLeaseAnswer *answer,

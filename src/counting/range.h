@@ -36,8 +36,8 @@ typedef struct HiloRangeRequest
 	bool		exact;			/* true: not fewer, even close to the limit */
 	int64		alignment;		/* low - 1 must be a multiple of it; 1: any */
 	int64		above;			/* low must be above it; 0: any */
-	int64		prefer;			/* of pooled numbers, those above it; leased
-								 * ones below it, too */
+	int64		prefer;			/* prefer pooled numbers above this; accept
+								 * lower ones only if leased */
 	int64		reserve;		/* numbers to claim for the pool beyond size,
 								 * as far as available; 0: none */
 
@@ -48,12 +48,13 @@ typedef struct HiloRangeRequest
 	int64		wish;			/* result: the size without keep */
 	int64		least;			/* the smallest size; 0: any */
 
-	HiloLeasing leasing;		/* by which nothing is claimed, */
-	int			unless;			/* and HILO_ROW_... with which nothing is
-								 * claimed */
+	HiloLeasing leasing;		/* counters from which nothing is claimed, */
+	int			unless;			/* and HILO_ROW_... of rows from which nothing
+								 * is claimed */
 	bool		only;			/* true: above + 1, unless it is claimed */
-	bool		ordered;		/* true: for an ordered collection, whose row */
-	int64		epoch;			/* has to have this epoch */
+	bool		ordered;		/* true: for an ordered collection, whose row
+								 * must have this */
+	int64		epoch;
 	bool		for_client;		/* true: the claim has a token, and whoever
 								 * knows it can give the claim back */
 	bool		for_statement;	/* true: shown by a statement that may follow

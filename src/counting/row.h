@@ -50,9 +50,9 @@ typedef struct HiloRow
 								 * those of the timeline */
 	int64		home;			/* hilo_catalog_home() at the last change */
 	int64		hub_epoch;		/* on a member: epoch on the hub; 0: none yet */
-	int64		lineage;		/* on a member: of the hub, or in row |: the
-								 * number of this member, */
-	int64		term;			/* the highest of its terms that was seen, */
+	int64		lineage;		/* on a member: of the hub; in row |: the
+								 * number of this member */
+	int64		term;			/* the highest known term of the hub, */
 	int64		term_id;		/* and the random id of that; 0: none yet */
 	TimestampTz claimed_at;		/* time of the newest claim; DT_NOBEGIN: none */
 	float8		claim_rate;		/* per hour, see range.h */
@@ -62,8 +62,8 @@ typedef struct HiloRow
 	int32		flags;			/* HILO_ROW_... */
 	NameData	node_tag;		/* if HILO_ROW_HAS_TAG */
 	NameData	hub;			/* if HILO_ROW_LEASED: the server to ask;
-								 * empty: none any longer.  Otherwise the one
-								 * that was asked for the first lease */
+								 * empty: none any longer.  Otherwise the
+								 * server that was asked for a first lease */
 } HiloRow;
 
 #define HILO_ROW_DROPPED		1	/* dropped by hilo.drop(), or the row does
@@ -77,20 +77,20 @@ typedef struct HiloRow
 #define HILO_ROW_OWN_LIMIT		64	/* max_value was set by hand, and is not
 									 * that of a type */
 #define HILO_ROW_SETTLED		256 /* if ordered: all transactions that were
-									 * running then have ended */
+									 * running when it became so have ended */
 #define HILO_ROW_DRAWN			512 /* numbers were drawn before it was
 									 * dropped, and it was not settled since */
 
 /*
- * A name, and where its row was last seen: at first, all but the name is zero.
+ * A name, and where its row was found last: at first, all but the name is zero.
  * The place is verified before use, so a reference stays usable.
  */
 typedef struct HiloRowRef
 {
 	const char *name;			/* belongs to the caller, and must stay */
-	Oid			table;			/* InvalidOid: row not seen yet */
+	Oid			table;			/* InvalidOid: row not found yet */
 	ItemPointerData tid;
-	uint64		generation;		/* hilo_row_generation when it was seen */
+	uint64		generation;		/* hilo_row_generation when it was found */
 } HiloRowRef;
 
 /* What is to be done with a row. */
@@ -130,8 +130,8 @@ extern int64 hilo_random_number(void);
 /*
  * Lock the table and the row.  Returns false, holding nothing, if the row does
  * not exist (never with HILO_ROW_CREATE).  Raises an error in a transaction that
- * has rewritten the table.  A row just created is zeroed
- * except for epoch, max_value and times.
+ * has rewritten the table.  A row just created is zeroed except for epoch,
+ * max_value and times.
  *
  * For a change, a row that came from elsewhere, with a copy of the database or an
  * insert that bypassed the triggers, starts over with a new epoch: its ranges and
@@ -174,14 +174,15 @@ extern void hilo_row_flush_here(XLogRecPtr lsn);
 extern void hilo_row_flush(XLogRecPtr lsn);
 
 /*
- * The same, but also raises 55000 if no synchronous standby has acknowledged
- * it, whatever the settings are by then.
+ * Flush a change as hilo_row_flush() does, and raise 55000 if no synchronous
+ * standby has acknowledged it, whatever the settings are by then.
  */
 extern void hilo_row_flush_to_standby(XLogRecPtr lsn);
 
 /*
- * The same for numbers that were claimed.  For one that a statement shows itself,
- * like a commit, it follows synchronous_commit = off: it is then written soon.
+ * Flush the claim of some numbers, as hilo_row_flush() does.  A number shown
+ * directly by a statement honours synchronous_commit = off: then the server writes
+ * the claim soon, and nobody waits for it.
  */
 extern void hilo_row_flush_claim(XLogRecPtr lsn, bool for_statement);
 

@@ -143,7 +143,7 @@ hilo_next_hi(PG_FUNCTION_ARGS)
  */
 
 /*
- * Raise 42501 if last_max would advance the counter, or skip leased numbers
+ * Raise 42501 if last_max would move the counter, or skip leased numbers
  * that others could draw, unless the caller may seed.
  */
 static void
@@ -162,7 +162,7 @@ check_may_pass(HiloCollection *collection, int64 last_max)
 	if (!hilo_catalog_may_seed(false, GetUserId()))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied to advance collection \"%s\" to " INT64_FORMAT,
+				 errmsg("permission denied to move collection \"%s\" to " INT64_FORMAT,
 						name, last_max),
 				 errdetail("Skipping unclaimed numbers requires the privilege to execute hilo.seed().")));
 }

@@ -141,7 +141,7 @@ check_highest(HiloRowRef *ref, int64 number)
 						ref->name, number),
 				 errdetail("The hub has claimed numbers up to " INT64_FORMAT "; the limit is " INT64_FORMAT ".",
 						   row.max, row.max_value),
-				 errhint("If the member is right, advance the counter on the hub with %s().",
+				 errhint("If the member is right, move the counter on the hub with %s().",
 						 hilo_is_identity(ref->name) ? "seed_identity_for" : "hilo.seed")));
 }
 

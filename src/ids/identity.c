@@ -44,9 +44,9 @@ check_may_jump(const char *name, int64 last, int64 number)
 		!hilo_catalog_may_seed(true, GetUserId()))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied to advance identity \"%s\" from " INT64_FORMAT " to " INT64_FORMAT,
+				 errmsg("permission denied to move identity \"%s\" from " INT64_FORMAT " to " INT64_FORMAT,
 						name, last, number),
-				 errdetail("Advancing it by more than hilo.max_range_size for a table that is not bound requires the privilege to execute seed_identity_for()."),
+				 errdetail("Moving it by more than hilo.max_range_size for a table that is not bound requires the privilege to execute seed_identity_for()."),
 				 errhint("Have the table bound with hilo.bind().")));
 }
 
@@ -74,9 +74,9 @@ search(const char *name, int64 last, HiloDocuments *documents, int *tries)
 }
 
 /*
- * The same while other sessions draw: the documents with numbers that they have
- * just drawn must not make the search jump over free numbers above them.  So a
- * number is accepted only if none was drawn since the search began, or if a
+ * Search for a free number while other sessions draw.  The documents that they
+ * have just created must not make the search jump over free numbers above them.
+ * So a number is accepted only if none was drawn since the search began, or if a
  * second search ends there as well, as it does behind a block of documents.
  */
 static int64

@@ -25,15 +25,15 @@ extern void hilo_citus_init(void);
 
 /*
  * The group of this node in its cluster, 0 for the coordinator; -1: there is no
- * Citus.  As it was found to be in that hilo_rights_generation; 0: not yet.
+ * Citus.  It was looked up in that hilo_rights_generation; 0: not yet.
  */
 extern int	hilo_citus_node_group;
 extern uint64 hilo_citus_generation;
 
-/* Find that out. */
+/* Look up the group. */
 extern void hilo_citus_look_up(void);
 
-/* That group.  Valid as long as hilo_rights_generation does not change. */
+/* The group.  Valid as long as hilo_rights_generation does not change. */
 static inline int
 hilo_citus_group(void)
 {

@@ -297,7 +297,7 @@ hilo_flush_everywhere(XLogRecPtr lsn, bool needs_standby)
 void
 hilo_hub_wait_for_standby(XLogRecPtr lsn)
 {
-	/* Something may have been noted since the claim began. */
+	/* Something may have been recorded since the claim began. */
 	if (unlikely(own_state.is_hub))
 		AcceptInvalidationMessages();
 	if (likely(!own()->is_hub) || !own()->waits)

@@ -14,8 +14,9 @@
 #include "counting/counter.h"
 
 /*
- * True if this server is known to be no hub: then the next two functions do
- * nothing.
+ * The hilo_rights_generation in which this server was found to be no hub; 0: it was
+ * not.  As long as that is current, hilo_hub_check_draw() and
+ * hilo_hub_wait_for_standby() have nothing to do.
  */
 extern uint64 hilo_no_hub_generation;
 
@@ -27,24 +28,23 @@ hilo_is_no_hub(void)
 
 /*
  * Identifies the backup that the data folder was restored from, by the label that
- * the server has left there: 0: none is known.  A term that was made before that
- * backup, or while it was taken, has another value.  The last leases of such a term
- * may be missing here, although a server that is started from a backup as it is stays
- * on the timeline.
+ * the server has left there; 0: none is known.  A term that was made before that
+ * backup, or while it was taken, has another value: its last leases may be missing
+ * here, although a server that starts from a backup as it is stays on the timeline.
  */
 extern int64 hilo_hub_backup(void);
 
 /*
  * Raise 55000 if a number that this server draws for itself might have been
  * leased: it has been a hub, and its term is not open on this timeline, in this
- * database, and in a data folder restored from this backup.  Call this before each claim, but not during recovery; what was
- * found is remembered.
+ * database, and in a data folder restored from this backup.  Call this before each
+ * claim, but not during recovery.  The answer is remembered, so most calls are cheap.
  */
 extern void hilo_hub_check_draw(HiloRowRef *ref);
 
 /*
- * Call this after each claim: if it is noted that a synchronous standby has all
- * leases, so that it may resume by itself, waits until it has this claim, too,
+ * Call this after each claim.  If a standby may resume by itself, because it is
+ * recorded that a synchronous one has all leases, wait until it has this claim, too,
  * whatever synchronous_commit says.
  */
 extern void hilo_hub_wait_for_standby(XLogRecPtr lsn);
@@ -72,19 +72,17 @@ extern bool hilo_is_hub(void);
  */
 extern char *hilo_hub_role(const char *hub);
 
-/* Note it; the row is of the current transaction. */
+/* Record the role for that server, in a row of the current transaction. */
 extern void hilo_hub_note(const char *hub, const char *role);
 
-/*
- * Merge a row from a dump into hilo.hub or hilo.member, of which it is a row.
- */
+/* Merge a row of a dump into hilo.hub or hilo.member, whichever it is of. */
 extern void hilo_hub_restore(HiloTable table, HeapTuple tuple,
 							 TupleDesc desc);
 
 /*
- * For changes that members do not survive: wait for leases that are being given,
- * and let none be given until hilo_members_unlock(); raise 55000 if members have
- * leased from the counter, unless force, when they are only warned of.
+ * For changes that make members' leases unsafe: wait for leases that are being
+ * given, and let none be given until hilo_members_unlock().  If members have leased
+ * from the counter, raise 55000, or with force only warn.
  */
 extern void hilo_members_lock(const char *counter, bool force);
 extern void hilo_members_unlock(void);

@@ -598,9 +598,9 @@ ask_once(HiloRowRef *ref, const HiloRow *row, int64 size, int64 above,
 }
 
 /*
- * The same, repeated until numbers were received or *answer is an error; 0
- * without an error: the row is no longer leased, or the pool has numbers that will
- * do.
+ * Ask until numbers are received or *answer is an error, because the row may
+ * change while the hub is asked.  Returns how many numbers were received; 0 without
+ * an error: the row is no longer leased, or the pool has numbers that will do.
  */
 static int64
 ask_for_lease(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
@@ -690,8 +690,8 @@ use_turn(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 
 	/*
 	 * A lease that was small on purpose says nothing about how large the next
-	 * one should be.  As it is soon used up, that becomes twice what is noted
-	 * here.
+	 * one should be.  As it is soon used up, that becomes twice what is
+	 * recorded here.
 	 */
 	hilo_pool_end_asking(ref->name, answer->sqlstate != 0 ? 0 :
 						 size > 0 && answer_was_lost(state) ?

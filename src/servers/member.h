@@ -45,8 +45,8 @@ extern void hilo_lease_check_hub(const HiloRowRef *ref, const HiloRow *row);
 extern void hilo_lease_prevent_on_worker(HiloRowRef *ref, const char *function);
 
 /*
- * Put a lease that can satisfy the request into the pool, unless another
- * session just has.  The row has been read, and is or should be leased; it is
+ * Put a lease that can satisfy the request into the pool, unless another session
+ * has just done so.  The row has been read, and is or should be leased; it is
  * leased once the lease has arrived.  On return, read the row and look into the
  * pool again.  Raises an error if the hub gives none, or has failed less than
  * HILO_LEASE_RETRY_MS ago.
@@ -76,8 +76,8 @@ extern void hilo_lease_end(HiloRowRef *ref);
 
 /*
  * Report to the hubs what is held here of each collection leased from them, and
- * apply what was seeded, dropped or configured there.  Returns the number of collections reported; warns about each hub that could
- * not be told.
+ * apply what was seeded, dropped or configured there.  Warns about each hub that
+ * could not be told.  Returns the number of collections reported.
  */
 extern int64 hilo_lease_report_all(void);
 

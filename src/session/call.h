@@ -69,15 +69,16 @@ hilo_api_name(FunctionCallInfo fcinfo, int arg, const char *what)
 extern const char *hilo_api_collection(FunctionCallInfo fcinfo);
 
 /*
- * The same for functions that administer: the name of a collection, or, with a
- * bar at its end, of an identity.  Returns whether it is an identity.
+ * The first argument of a function that administers, checked to be the name of a
+ * collection or, with a bar at its end, of an identity.  Returns whether it is an
+ * identity.
  */
 extern bool hilo_api_administered(FunctionCallInfo fcinfo,
 								  HiloCollection *collection);
 
 /*
- * Seed with arguments 1 and 2, value and force.  Sends a notice if that
- * advances nothing.  Returns the max now stored.
+ * Seed with arguments 1 and 2, value and force.  Sends a notice if the counter
+ * does not move.  Returns the max now stored.
  */
 extern int64 hilo_api_seed(FunctionCallInfo fcinfo, HiloCollection *collection);
 

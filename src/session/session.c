@@ -436,7 +436,7 @@ release_at_exit(int code, Datum arg)
  * Entries
  */
 
-/* Create the table of entries, and make sure that ranges go back at exit. */
+/* Create the table of entries, and make sure that unused numbers go into the pool at exit. */
 static void
 create_entries(void)
 {

@@ -43,9 +43,9 @@ hilo_collection_init(HiloCollection *collection, const char *name)
 }
 
 /*
- * The same for the identity of that name, given without a bar.  The name of its
- * row, which has a bar, is put into buffer, of HILO_MAX_ROW_NAME_LEN bytes,
- * which must stay valid.
+ * Initialize for an identity, named without a bar.  The name of its row, which has
+ * a bar, is put into buffer, of HILO_MAX_ROW_NAME_LEN bytes, which must stay
+ * valid.
  */
 extern void hilo_collection_init_identity(HiloCollection *collection,
 										  const char *name, char *buffer);
@@ -124,7 +124,7 @@ typedef struct HiloEntry
 	/* How large the next one should be. */
 	struct
 	{
-		int64		size;		/* of the last range; 0: none, or given back */
+		int64		size;		/* of the last range; 0: none, or released */
 		TimestampTz claimed_at;
 		int64		drawn;		/* range.last and this: numbers drawn since
 								 * the last release */
@@ -157,8 +157,8 @@ typedef struct HiloEntry
 extern HiloEntry *hilo_entry_known(const char *name);
 
 /*
- * The same, but creates an empty entry.  Raises 22023 unless the name is valid
- * for a collection; with a NULL separator, it may end in any.
+ * The entry of a name, created empty if this backend has none.  Raises 22023 unless
+ * the name is valid for a collection; with a NULL separator, it may end in any.
  */
 extern HiloEntry *hilo_entry(const char *name, const char *separator);
 
@@ -215,7 +215,7 @@ hilo_entry_forget(HiloEntry *entry)
  */
 extern int64 hilo_entry_release(HiloEntry *entry);
 
-/* The same for all entries. */
+/* Put the unused numbers of all entries into the pool.  Returns how many are there. */
 extern int64 hilo_entries_release(void);
 
 /*
@@ -244,15 +244,15 @@ extern void hilo_collection_horizon(HiloCollection *collection,
 									int64 *epoch, XLogRecPtr *lsn);
 
 /*
- * From now on the collection has a horizon: call this when no transaction has
- * numbers of before it became ordered, except those with an id.
+ * From now on the collection has a horizon.  Call this when no transaction holds
+ * numbers drawn before it became ordered, except transactions that have an id.
  */
 extern void hilo_collection_settle_order(HiloCollection *collection);
 
 /*
  * Seed as hilo_counter_seed() does, and return the max now stored; nothing stays
- * in the pool.  Here and below, members of this hub are told before
- * the function returns.
+ * in the pool.  This function and the next ones tell the members of this hub before
+ * they return.
  */
 extern int64 hilo_collection_seed(HiloCollection *collection, int64 value,
 								  bool force);

@@ -4,8 +4,8 @@
  *	  Ordered collections: numbers that all sessions of the server draw one after
  *	  the other, and the horizon.
  *
- * The numbers are those of one claim, or of several consecutive ones.  A restart of the server loses them, which leaves a
- * gap.
+ * The numbers are those of one claim, or of several consecutive ones.  A restart of
+ * the server loses them, which leaves a gap.
  *
  * Each transaction that draws leaves a record, with its id and the lowest of its
  * numbers.  Whether that transaction is running in a snapshot, the snapshot says.
@@ -14,7 +14,6 @@
  */
 #ifndef HILO_ORDER_H
 #define HILO_ORDER_H
-
 
 #include "counting/counter.h"
 
@@ -39,11 +38,11 @@ extern bool hilo_order_take(HiloOrder *order, const char *name,
 							HiloClaim *claim);
 
 /*
- * Make it possible to draw count numbers; 0: only find the collection.  One
- * session does so at a time; the others wait until it has finished.  *row is
- * the row as read; if it is not ordered any longer, nothing was done.  Raises
- * 53200 if there is no room for the collection, and 55000 if sessions with another
- * version of the library have made the shared memory.
+ * Make it possible to draw count numbers.  With count 0, only attaches to the ring.
+ * One session does so at a time; the others wait until it has finished.  *row
+ * becomes the row as read; if it is not ordered any longer, nothing was done.
+ * Raises 53200 if there is no room for the collection, and 55000 if sessions with
+ * another version of the library have made the shared memory.
  */
 extern void hilo_order_refill(HiloOrder *order, HiloRowRef *ref,
 							  HiloRow *row, int64 count);

@@ -40,9 +40,9 @@ extern int64 hilo_pool_highest(const char *name, const HiloRow *row);
  * Put numbers into the pool.  Returns whether they are there, rather than lost.
  * Can be called at exit: it reads no table, and writes no WAL.
  *
- * If there is no room for another piece, the smallest is lost, though not this
- * one if it is needed; if there is none for another collection, another one makes
- * room, preferably one that has no leased numbers.
+ * If there is no room for another piece, the smallest one is lost, but never this
+ * one if it is needed.  If there is no room for another collection, one is evicted,
+ * preferably one that has no leased numbers.
  */
 extern bool hilo_pool_put(const char *name, const HiloClaim *piece, bool needed);
 

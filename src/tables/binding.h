@@ -84,15 +84,15 @@ extern HiloBinding *hilo_binding_read(HeapTuple tuple, TupleDesc desc);
 /* All bindings of a name.  What is living is found in the catalogs. */
 extern HiloBindings hilo_bindings(const char *name);
 
-/* True if hilo.bind() had bound the name before the command. */
+/* True if the name was bound by hilo.bind() before this command. */
 extern bool hilo_is_bound(const char *name, CommandId command);
 
 /* The owner of a relation; InvalidOid: it was dropped, or is temporary. */
 extern Oid	hilo_table_owner(Oid relation);
 
 /*
- * The relation, or its column, is what the binding records from now on, under its
- * present names.  False, without a change: it does not exist any more.
+ * Let the binding record the relation, or its column, under its present names.
+ * False, without a change: it does not exist any more.
  */
 extern bool hilo_binding_set_relation(HiloBinding *binding, Oid relation,
 									  AttrNumber attnum);
@@ -108,8 +108,8 @@ extern void hilo_binding_settle(const char *name, HiloBinding *binding);
 extern bool hilo_binding_equals(const HiloBinding *a, const HiloBinding *b);
 
 /*
- * A table with a column that drew from the collection before the command, of which
- * there are those of this transaction, and InvalidCommandId: now.  InvalidOid: none.
+ * A table with a column that drew from the collection before a command of this
+ * transaction, or, with InvalidCommandId, that does so now.  InvalidOid: none.
  * Tables of roles whose privileges the current user does not have count only if
  * they are attached: the user could not change their defaults.
  */
@@ -126,8 +126,8 @@ extern bool hilo_bindings_lock(const char *name, bool wait);
 extern void hilo_bindings_unlock(const char *name);
 
 /*
- * Add a binding to a name.  The name's row notes, at once and for good, that
- * the name may be bound.
+ * Add a binding to a name.  The name's row records, at once and for good, that the
+ * name may be bound.
  */
 extern void hilo_binding_add(const char *name, const HiloBinding *binding);
 

@@ -34,7 +34,7 @@ extern void hilo_check_owned(Oid relation);
 /* The number of a relation's column.  Raises 42703 if there is none. */
 extern AttrNumber hilo_column_number(Oid relation, const char *name);
 
-/* Raises all of these. */
+/* The column of a relation.  Raises the errors of the two functions above. */
 extern HiloColumn hilo_owned_column(Oid relation, const char *name);
 
 /*
@@ -57,8 +57,8 @@ extern bool hilo_holds_ids(Oid type);
 extern bool hilo_holds_numbers(Oid type);
 
 /*
- * Highest number that an id or number in the column can have; that of bigint if
- * the column does not exist.
+ * Highest number that an id or number in the column can have; PG_INT64_MAX if there
+ * is no such column.
  */
 extern int64 hilo_column_limit(const HiloColumn *column);
 
@@ -85,9 +85,9 @@ typedef struct HiloIdReader
 } HiloIdReader;
 
 /*
- * Prepare to read the ids of a collection or an identity in a column, or with
- * numbers, values that are numbers; then the collection may be NULL.  Text ids count only if they start with its
- * name; in a column that ignores case, all ids count.
+ * Prepare to read the ids of a collection or an identity in a column, or, if numbers
+ * is true, values that are numbers; then the collection may be NULL.  Text ids count
+ * only if they start with its name; in a column that ignores case, all ids count.
  */
 extern void hilo_id_reader_init(HiloIdReader *reader, Oid type,
 								HiloCollection *collection, bool numbers);

@@ -3,8 +3,8 @@
  * highest.h
  *	  The highest number in a column.
  *
- * In a text column only ids count that a draw of the collection could equal; if
- * the column ignores case, ids of all collections do.  The last bigint never
+ * In a text column an id counts only if a draw of the collection could equal it; if
+ * the column ignores case, ids of all collections count.  The last bigint never
  * counts: such a row marks the end of something, and nothing is above it.
  *
  *-------------------------------------------------------------------------
@@ -39,7 +39,7 @@ extern int64 hilo_column_highest(const HiloColumn *column,
 
 /*
  * True if a column of ids has some that no draw of the collection could equal.  Reads
- * it until there is one.
+ * the column until one is found.
  */
 extern bool hilo_column_has_others(const HiloColumn *column,
 								   HiloCollection *collection);

@@ -4,8 +4,8 @@
  *	  The look: are there ids among the numbers that a session has taken?
  *
  * A session looks at the columns that draw from a counter before it uses numbers
- * of it, so that nothing has to keep the counter ahead of ids that came there by
- * other means.  What was claimed is no other session's, so a look after the claim
+ * of it.  So nothing has to keep the counter ahead of ids that came there by other
+ * means.  What was claimed is no other session's, so a look after the claim
  * has no race with other draws.
  *
  * Numbers count as looked at, or clean, until there is a message about one of the

@@ -2,7 +2,7 @@
  *
  * rights.c
  *	  The rights to draw from a collection, to attach to it, and to move its
- *	  counter by the ids of a table.
+ *	  counter above the ids of a table.
  *
  *-------------------------------------------------------------------------
  */

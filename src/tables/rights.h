@@ -2,7 +2,7 @@
  *
  * rights.h
  *	  The rights to draw from a collection, to attach to it, and to move its
- *	  counter by the ids of a table.
+ *	  counter above the ids of a table.
  *
  * If the collection is bound to living tables, a role may draw if it may insert
  * into one of them, or into a partition of one, or was allowed by hilo.allow();
@@ -33,8 +33,8 @@ typedef enum HiloDrawn
 extern void hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn);
 
 /*
- * The same, but cheap: a remembered result is valid until the user, or rights
- * that it depends on, may have changed.
+ * Check the right to draw, at little cost: a remembered result is valid until the
+ * user, or rights that it depends on, may have changed.
  */
 static inline HiloEntry *
 hilo_draw_right_check(HiloEntry *entry, HiloDrawn drawn)
@@ -46,9 +46,9 @@ hilo_draw_right_check(HiloEntry *entry, HiloDrawn drawn)
 }
 
 /*
- * The same, if the next number of this session's range is to be drawn.  If the
- * row has to be read, and nothing turns out to be bound to the collection, so
- * that no right has to be checked first, reading it brings a range.
+ * Check the right to draw the next number of this session's range.  If the row has
+ * to be read, and nothing is bound to the collection, so that no right has to be
+ * checked first, reading it brings a range, too.
  */
 static inline HiloEntry *
 hilo_draw_right_to_take(HiloEntry *entry, HiloDrawn drawn)

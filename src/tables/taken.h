@@ -35,7 +35,7 @@ typedef struct HiloDocuments
 extern HiloDocuments *hilo_documents_open(const char *identity,
 										  bool or_named_like);
 
-/* Raise the error that this would if the identity were bound to the column. */
+/* Fail as hilo.bind() would for this column. */
 extern void hilo_documents_check_column(const char *identity,
 										const HiloColumn *column);
 

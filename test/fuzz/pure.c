@@ -256,7 +256,7 @@ take_bytes(int max, int *len)
 	return bytes;
 }
 
-/* The same as a C string. */
+/* Take bytes as take_bytes() does, and return them as a C string. */
 static char *
 take_string(int max)
 {

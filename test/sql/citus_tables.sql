@@ -52,7 +52,7 @@ SELECT relation, result FROM hilo.attach_all('regress_shards');
 ALTER TABLE parts ALTER id DROP IDENTITY;
 \set VERBOSITY default
 
--- Counters are advanced by a query, at the isolation level that sees all rows.
+-- Counters are moved by a query, at the isolation level that sees all rows.
 INSERT INTO parts VALUES (500, 'parts/500');
 SELECT hilo.sync('w_parts');
 SELECT hilo.bind('w_names', 'parts', 'name');

@@ -131,7 +131,7 @@ COMMIT;
 SELECT home, epoch FROM hilo.hilo WHERE collection = 'around';
 SELECT hilo_next_number('around');
 SELECT home = (SELECT home FROM hilo.hilo WHERE collection = 'seen') AS home, epoch <> 5 AS epoch, max FROM hilo.hilo WHERE collection = 'around';
--- The same for a row that says that it is leased, or has given leases: neither applies here.
+-- A row put in around the triggers that says that it is leased, or has given leases: neither applies here.
 BEGIN;
 ALTER TABLE hilo.hilo DISABLE TRIGGER ALL;
 SELECT put_in('around_reserved', 5), put_in('around_seeded', 5), put_in('around_dropped', 5);

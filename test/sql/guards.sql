@@ -1,4 +1,4 @@
--- Promise 1: rows of our tables cannot be changed by hand; INSERT and COPY advance counters and never lower one.
+-- Promise 1: rows of our tables cannot be changed by hand; INSERT and COPY raise counters and never lower one.
 
 SELECT hilo_next_number('guarded'), hilo_next_number('guarded_too');
 UPDATE hilo.hilo SET max = 0;
@@ -105,7 +105,7 @@ CREATE TABLE regress_bound (id text PRIMARY KEY);
 SELECT hilo.bind('bound_before', 'regress_bound', 'id');
 INSERT INTO hilo.hilo (collection, max, max_value, range_size, max_range_size, node_tag, flags) VALUES ('bound_before', 5, 1000, 4, 64, 'North', 4);
 SELECT max, max_value, range_size, max_range_size, node_tag, flags FROM hilo.hilo WHERE collection = 'bound_before';
--- Afterwards only its count is advanced.
+-- Afterwards only its count moves.
 INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('bound_before', 7, 2000);
 SELECT max, max_value, range_size, flags FROM hilo.hilo WHERE collection = 'bound_before';
 SELECT hilo.unbind('bound_before');

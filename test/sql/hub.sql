@@ -1,4 +1,4 @@
--- What of leases needs no preloaded server: a hub gives them, each above all that was claimed, and none that could overlap with others.
+-- Promise 9, on one server: a hub gives leases, each above all that was claimed, and none that could overlap with others.
 
 \set SHOW_CONTEXT never
 -- Arguments.
@@ -58,7 +58,7 @@ SELECT * FROM lease('hub_given', 10);
 SELECT * FROM lease('hub_given', 10, 100);
 SELECT * FROM lease('hub_given', 10, 5);
 SELECT hilo_next_number('hub_given'), hilo.release('hub_given');
--- An ordinary seed, and what advances: above it, of a new epoch, or of the same.
+-- An ordinary seed, and what moves a counter: above it, of a new epoch, or of the same.
 SELECT epoch AS before FROM hilo.hilo WHERE collection = 'hub_given' \gset
 SELECT hilo.seed('hub_given', 1000);
 SELECT * FROM lease('hub_given', 1);
@@ -239,7 +239,7 @@ SELECT max - :before AS skipped FROM hilo.hilo WHERE collection = 'hub_counted';
 SELECT low > 0 AS given FROM hilo.lease('hub_members', 10);
 DROP FUNCTION refused;
 
--- A usual lease takes no transaction id, and writes no row: the member's row says all already.
+-- Most leases take no transaction id, and write no row: the member's row says all already.
 SELECT lineage, term, term_id FROM hilo.hub WHERE hub = '|' \gset
 SELECT low, high FROM hilo.lease('hub_usual', 10, 0, :lineage, :term, :term_id, 'regress_one', 1);
 SELECT ctid AS place, xmin AS writer FROM hilo.member WHERE collection = 'hub_usual' \gset

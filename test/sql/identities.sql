@@ -200,7 +200,7 @@ SELECT next_identity('rewritten'), next_identity('rewritten_new');
 ALTER TABLE hilo.hilo SET WITHOUT CLUSTER;
 \set VERBOSITY default
 
--- The table is not changed by hand: an INSERT, or COPY, advances an identity at most.
+-- The table is not changed by hand: an INSERT, or COPY, moves an identity up at most.
 SELECT seed_identity_for('guarded', 10);
 \set VERBOSITY sqlstate
 UPDATE hilo.hilo SET max = 0 WHERE collection = 'guarded|';

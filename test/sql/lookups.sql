@@ -125,7 +125,7 @@ RESET session_replication_role;
 SELECT hilo.sync('ending');
 INSERT INTO ending SELECT generate_series(101, 200);
 INSERT INTO ending DEFAULT VALUES RETURNING id > 200 AND id < 1000 AS above;
--- The same in text, and above the limit of a collection.
+-- In text, too, the last bigint does not count; nor do ids above the limit of a collection.
 CREATE TABLE ends (id text PRIMARY KEY);
 INSERT INTO ends VALUES ('ends/7-A'), ('ends/9223372036854775807-A'), ('ends/5000-A');
 SELECT hilo.configure('ends', max_value => 1000), hilo.attach('ends');

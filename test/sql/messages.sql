@@ -4,7 +4,7 @@
 CREATE SCHEMA regress_messages;
 SET search_path = regress_messages, public;
 
--- A seed that advances nothing; not one that makes the collection, nor by hilo.sync(), nor with force.
+-- A seed that moves nothing; not one that makes the collection, nor by hilo.sync(), nor with force.
 SELECT hilo.seed('msg', 0), hilo.seed('msg', 50);
 SELECT hilo.seed('msg', 50);
 SELECT hilo.seed('msg', 20);

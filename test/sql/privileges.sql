@@ -111,7 +111,7 @@ CLUSTER hilo.hilo USING hilo_collection_idx;
 ALTER TABLE hilo.hilo DISABLE TRIGGER ALL;
 SELECT hilo.guard();
 \set VERBOSITY default
--- Nor advance one by claiming to have seen more; up to the max, it may.
+-- Nor move one by claiming to have seen more; up to the max, it may.
 SELECT hilo.next_range('own', last_max => 97);
 SELECT low FROM hilo.next_range('own', last_max => 96);
 SELECT hilo.next_range('own_new', last_max => 1);

@@ -54,7 +54,7 @@ SET hilo.max_range_size = 7;
 SELECT * FROM ranges_of('clamped', 15);
 RESET hilo.range_size;
 RESET hilo.max_range_size;
--- Each collection has a size of its own.  What is given back by hand comes next.
+-- Each collection has a size of its own.  What is released by hand comes next.
 SELECT * FROM ranges_of('other', 1);
 SELECT hilo.release('small');
 SELECT hilo_next_number('small');

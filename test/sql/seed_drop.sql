@@ -1,4 +1,4 @@
--- Promises 1 and 4: a seed advances and never lowers unless forced, a drop starts a new count, both at once and for good;
+-- Promises 1 and 4: a seed raises and never lowers unless forced, a drop starts a new count, both at once and for good;
 -- sessions that hold numbers from before forget them.
 
 -- At least the value; never lower; the answer is the max now stored.

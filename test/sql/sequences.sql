@@ -77,7 +77,7 @@ SELECT hilo.nextval('e'), hilo.nextval('e');
 ROLLBACK TO a;
 SELECT hilo.nextval('e');
 COMMIT;
--- The same with a range in the session.
+-- setval() and RESTART, also rolled back, while the session holds a range.
 SET hilo.max_range_size = 100;
 CREATE SEQUENCE w;
 SELECT count(hilo.nextval('w')) FROM generate_series(1, 300);

@@ -78,7 +78,7 @@ SELECT hilo_number(next_server_side_id('companies/')) - :before AS number;
 \set VERBOSITY default
 SELECT next_server_side_id(NULL);
 SELECT next_server_side_id('companies');
--- No collection can have the name of that counter, so nothing moves it but a restore, which advances it.
+-- No collection can have the name of that counter, so nothing moves it but a restore.
 \set VERBOSITY sqlstate
 SELECT hilo_next_number('|');
 SELECT hilo.drop('|');

@@ -56,7 +56,7 @@ INSERT INTO orders_view (item) VALUES ('jam');
 SELECT hilo_next_number('since_15_orders') > 0 AS drawn;
 RESET ROLE;
 
--- The prefix of the settings is reserved; some settings exist only if the library is preloaded.
+-- The prefix of the settings is reserved, and all settings exist once the library is loaded.
 SET hilo.no_such_setting = 1;
 SET hilo.hub = 'nowhere';
 

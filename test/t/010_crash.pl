@@ -117,7 +117,7 @@ whole_ok($node);
 $node->stop;
 
 #
-# The same must be caught where numbers do come twice
+# This test sees a number that comes twice: by a sequence, and by a library that does not flush
 #
 $node = crash_server('sequence', $settings, 'CREATE SEQUENCE orders; CREATE SEQUENCE users');
 (undef, $repeats) = rounds($node, 'sequence', @draws_of_nextval);

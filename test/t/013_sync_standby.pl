@@ -49,7 +49,7 @@ sub max_of_x
 	return $admin->query("SELECT max FROM hilo.hilo WHERE collection = 'x'");
 }
 
-# The same, after which the pool has nothing: a number there that standbys know need not be waited for.
+# The max, read by a seed that empties the pool: a number there that standbys know need not be waited for.
 sub max_without_pool
 {
 	return $admin->query("SELECT hilo.seed('x', 0)");
@@ -147,7 +147,7 @@ $admin->query('SELECT pg_cancel_backend(' . $session->pid . ')');
 ($out, $err) = $session->result;
 is("$out " . state_of($err), ' 57014', 'hilo.seed() is cancelled with an error');
 
-# The process of a session is gone, and has given back what it does.
+# Wait until the process of a session is gone.
 sub wait_until_gone
 {
 	my ($session) = @_;

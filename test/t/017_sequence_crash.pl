@@ -168,7 +168,7 @@ cmp_ok($node->safe_psql('postgres', "SELECT hilo.nextval('restarted')"), '>', 30
 $node->stop;
 
 #
-# The same must be caught where numbers do come twice
+# This test sees a number that comes twice: by a library that does not flush
 #
 my $libdir = build_variant("$dir/mutant", \&remove_flush);
 $node = crash_server('no_flush', $settings . "dynamic_library_path = '$libdir:\$libdir'\n", $setup);

@@ -46,7 +46,7 @@ sub wait_gone
 		"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)");
 }
 
-# The same, within a time in which no lock is released.
+# True if a process is gone, and has done what it does at its end, within a time in which no lock is released.
 sub gone_soon
 {
 	my ($pid) = @_;
@@ -290,7 +290,7 @@ is($anew[2]->query_safe("SELECT hilo_next_number('orders')"),
 $before = $node->safe_psql('anew', 'SELECT h FROM hilo.hilo h');
 disconnect($anew[0]);
 is($node->safe_psql('anew', 'SELECT h FROM hilo.hilo h'),
-	$before, 'nothing was given back to the extension made anew');
+	$before, 'nothing of it came to the extension made anew');
 disconnect($anew[2]);
 is($node->safe_psql('anew', q{SELECT low FROM hilo.pool; SELECT hilo_next_number('orders')}),
 	"2\n2", 'its own holder does');
@@ -369,7 +369,7 @@ is(max_of($node, 'killed'), 96, 'ranges are out, and in the pool');
 my $started = sql('SELECT pg_postmaster_start_time()');
 $offset = -s $node->logfile;
 kill 'KILL', $session->pid;
-# Not before: the other one would have time to end, and to give back.
+# Not before: the other one would have time to end, and to fill the pool.
 $node->wait_for_log(qr/database system is ready to accept connections/, $offset);
 $session->hang_up;
 $other->hang_up;

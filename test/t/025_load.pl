@@ -86,7 +86,7 @@ is( $node->safe_psql('postgres',
 	'20|20',
 	'each has one row');
 
-# The same in transactions of every isolation level, half of which roll back
+# 40 sessions draw in transactions of every isolation level, half of which roll back
 foreach my $level ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')
 {
 	$node->safe_psql('postgres', 'TRUNCATE drawn');

@@ -107,7 +107,7 @@ for my $round (1 .. $ROUNDS)
 }
 is("@within", '', 'synchronous_commit = off: no number came twice between two crashes');
 
-# The same check sees what is not flushed, so it would see the above, too.
+# The check sees numbers that are not flushed, so it would have seen a repeat above.
 cmp_ok($back, '>', 0, 'synchronous_commit = off: numbers come back after kill -9');
 note("$back repeats");
 

@@ -380,7 +380,7 @@ foreach my $round (1, 2)
 	sql('back', "SELECT hilo.detach('$_')") foreach @attached;
 	is(schema_of('back'), $was, "round $round: detached, it is what it was");
 }
-# The same of a copy: what is put back is known there.
+# Detached in a restored copy, tables get their old defaults back: what these were is known there.
 sql('back', "SET client_min_messages = warning; SELECT hilo.attach('$_')") foreach @attached;
 $node->command_ok([ 'pg_dump', '-f', "$dir/back.sql", 'back' ], 'pg_dump of the attached tables');
 restore_sql($node, "$dir/back.sql", new_database($node, 'back_copy'));

@@ -44,7 +44,7 @@ my $FILES = qr/^(conf|yaml|json|csharp|xml|java|javascript|perl|php|prisma|pytho
 my $node = PostgreSQL::Test::Cluster->new('docs');
 # Pages count characters, whatever the locale that this is run in.
 $node->init(allows_streaming => 'logical', extra => [ '--encoding=UTF8' ]);
-# A reader's server has no settings of hilo.
+# A reader's server has the defaults of hilo, which the configuration of the tests replaces.
 $node->append_conf('postgresql.conf', "max_prepared_transactions = 10\nlisten_addresses = 'localhost'\n" .
 	  "hilo.range_size = 1\nhilo.max_range_size = 1048576");
 my $bindir = $node->config_data('--bindir');

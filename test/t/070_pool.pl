@@ -146,7 +146,7 @@ like($claims, qr/^rmgr: Generic/m, 'and at least one');
 # A session that stays gives to the pool, too; whoever has claimed since.
 my $pooler = enter();
 take_range($pooler, 'd');
-is($pooler->query(q{SELECT hilo.release('d')}), 31, 'given back');
+is($pooler->query(q{SELECT hilo.release('d')}), 31, 'released');
 is(highest_of('d') . ' ' . pooled('d'), '64 34..64', 'into the pool, not into the row');
 is($pooler->query(q{SELECT hilo_next_number('d'), hilo_last_number('d')}), '34|34', 'for the next client of a pooler');
 $pooler->query(q{SELECT hilo.release('d')});

@@ -72,7 +72,7 @@ SKIP:
 	my @drawn = map { number_of('oids', $next) } 1 .. 40;
 	is(join(' ', grep { $seen{$_}++ } @drawn), '', 'its numbers are those of no other one');
 
-	# The same where nothing was drawn in the copy.
+	# The database is replaced by a copy in which nothing was drawn.
 	my $max = $node->safe_psql('oids', 'SELECT max FROM hilo.hilo');
 	$node->safe_psql('template1', 'CREATE DATABASE copy2 TEMPLATE oids');
 	$node->safe_psql('template1', 'DROP DATABASE oids');

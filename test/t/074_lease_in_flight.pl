@@ -79,7 +79,7 @@ for my $way (qw(cancel timeout terminate))
 	$_->hang_up for $session, $other, $held;
 }
 
-# The same of a collection, which sessions hold ranges of.
+# hilo.lease_from() of a collection waits for its answer, while sessions hold ranges of it.
 {
 	my $session = session($member);
 	my $other = session($member);

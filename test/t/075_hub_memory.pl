@@ -18,7 +18,6 @@ test.lease_retry = 0
 hilo.range_size = 1
 hilo.max_range_size = 1
 SETTINGS
-# A hub need not preload the library.
 my $hub_node = new_node('hub', '', allows_streaming => 1);
 my $hub = database($hub_node, 'hub');
 my @members = map { database($node, "member$_") } 1, 2;

@@ -245,7 +245,7 @@ for my $mode ('ACCESS EXCLUSIVE', 'SHARE', 'EXCLUSIVE')
 	$locks->finish;
 }
 
-# The same with a lease worker that fetches ahead: it ends by its lock_timeout, and is in no session's way.
+# The table is locked while a lease worker fetches ahead: it ends by its lock_timeout, and is in no session's way.
 # Only the worker's timeout is short.
 {
 	$node->safe_psql('template1', q{ALTER DATABASE member SET test.lease_ahead = 100});

@@ -155,7 +155,7 @@ $holder->finish;
 wait_until('it has left', sub { !kill 0, $pid });
 is($member->error('INSERT INTO by_hand SELECT FROM generate_series(1, 40)'), '', 'no collision');
 
-# Nothing need be preloaded.
+# Leases on servers that preload nothing.
 $s->finish;
 $node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
 $node->restart;

@@ -181,7 +181,7 @@ sub twice { return scalar grep { $_ > 1 } values %shown; }
 	$session->finish;
 }
 
-# The same by the setting: the row is leased only once the lease is here, but it is marked before.
+# The first lease by the setting is under way at a failover: the row is leased only once the lease is here, but it is marked before.
 {
 	my ($old, $new) = set_up(1);
 

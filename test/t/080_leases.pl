@@ -12,7 +12,6 @@ use Test::More;
 my $dir = PostgreSQL::Test::Utils::tempdir;
 
 # Small leases, so that there is much to ask.
-# The hub need not preload the library.
 my $hub = new_node('hub');
 my @members = map {
 	new_member("member$_", <<SETTINGS)

@@ -155,7 +155,7 @@ configure($second, synchronous_standby_names => '');
 like(draw('orders'), qr/55000: could not lease.*this server gives leases only if all standbys that may take over have them.*HINT:  List standbys by their names/s, 'without a synchronous standby no leases are given');
 like(message_of($second, 'postgres', q{SELECT hilo_next_number('single')}), qr/55000: no synchronous standby has acknowledged/, 'nor does it claim for itself');
 
-# The same in a statement that began when there was one, and goes on when none is required any more.
+# Nor in a statement that began when there was a synchronous standby, and goes on when none is required any more.
 configure($second, synchronous_standby_names => 'three');
 wait_until_sync($second);
 my $gate = session($second);

@@ -483,7 +483,7 @@ sub build_variant
 	return "$dir/dest$libdir";
 }
 
-# The same with failure points, which the setting test.failure_point names, and with
+# Build a variant with failure points, which the setting test.failure_point names, and with
 # constants that settings test.* replace; PROFILE of the run is kept.  Without $edit it is built once for all tests of a run.
 sub build_failure_points
 {
@@ -1148,7 +1148,7 @@ sub new
 	return $self;
 }
 
-# The same, which does not wait until it is connected, and does not know its pid.
+# See session(); but this does not wait until it is connected, and does not know its pid.
 sub connect
 {
 	my ($class, $node, %settings) = @_;
@@ -1216,7 +1216,7 @@ sub query
 	return $self->result;
 }
 
-# The same; dies if there is an error, or any message.
+# Run a statement: its output; dies if there is an error, or any message.
 sub query_safe
 {
 	my ($self, $sql) = @_;

@@ -575,7 +575,7 @@ check_collisions(void)
 	}
 }
 
-/* The same for those that were shown. */
+/* A number that was chosen by hand above max, and shown, must not be drawn later. */
 static void
 check_above(int c, uint32_t number, Count *count)
 {

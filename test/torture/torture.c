@@ -460,7 +460,7 @@ lease(void)
 			"WHERE NOT EXISTS (SELECT FROM hilo.hilo WHERE collection = name AND flags & 2 <> 0)");
 }
 
-/* The same for those that should be ordered. */
+/* Make sure that the collection that should be ordered is. */
 static void
 order(void)
 {
