@@ -85,6 +85,7 @@ CREATE TABLE hilo.hilo (
     flags int NOT NULL DEFAULT 64,
     node_tag name NOT NULL DEFAULT '',
     hub name NOT NULL DEFAULT '',
+    separator "char" NOT NULL DEFAULT '',
     collection text COLLATE "C"
 ) USING heap WITH (fillfactor = 33);
 CREATE UNIQUE INDEX hilo_collection_idx ON hilo.hilo USING btree (collection);
@@ -109,6 +110,7 @@ COMMENT ON COLUMN hilo.hilo.lease_size IS 'smallest lease of this collection; 0:
 COMMENT ON COLUMN hilo.hilo.flags IS 'sum of: 1 dropped, 2 numbers come from a hub, 4 has a node tag of its own, 8 may be bound, 16 newest claim ended above max_ever, 32 ordered, 64 max_value was set by hand, 256 ordered, and all transactions that were running then have ended, 512 was drawn from before it was dropped';
 COMMENT ON COLUMN hilo.hilo.node_tag IS 'node tag of this collection, if it has its own';
 COMMENT ON COLUMN hilo.hilo.hub IS 'foreign server that numbers are leased from; empty: none, or none any longer';
+COMMENT ON COLUMN hilo.hilo.separator IS 'separator of this collection; empty: hilo.identity_parts_separator applies';
 COMMENT ON COLUMN hilo.hilo.collection IS 'name';
 COMMENT ON INDEX hilo.hilo_collection_idx IS 'finds the row of a name';
 
@@ -326,11 +328,11 @@ COMMENT ON FUNCTION hilo.drop(text, boolean) IS
 
 CREATE FUNCTION hilo.configure(
     collection text, range_size bigint DEFAULT NULL, max_range_size bigint DEFAULT NULL, max_value bigint DEFAULT NULL,
-    node_tag text DEFAULT NULL, reset boolean DEFAULT false,
+    node_tag text DEFAULT NULL, separator text DEFAULT NULL, reset boolean DEFAULT false,
     ordered boolean DEFAULT NULL) RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_configure';
-COMMENT ON FUNCTION hilo.configure(text, bigint, bigint, bigint, text, boolean, boolean) IS
-    'set a collection''s range sizes, limit and node tag, or make one ordered from which nothing was drawn (at once and for good; null leaves an option unchanged, reset first resets all of them)';
+COMMENT ON FUNCTION hilo.configure(text, bigint, bigint, bigint, text, text, boolean, boolean) IS
+    'set a collection''s range sizes, limit, node tag and separator, or make one ordered from which nothing was drawn (at once and for good; null leaves an option unchanged, reset first resets all of them)';
 
 --
 -- Ordered collections
@@ -1398,7 +1400,7 @@ COMMENT ON FUNCTION hilo._restore_member(hilo.member) IS 'for hilo.guard(): merg
 --
 CREATE FUNCTION hilo._counters(
     OUT name text, OUT max bigint, OUT max_value bigint, OUT flags integer, OUT claimed_at timestamptz, OUT claim_rate float8,
-    OUT range_size bigint, OUT max_range_size bigint, OUT node_tag text, OUT hub text,
+    OUT range_size bigint, OUT max_range_size bigint, OUT node_tag text, OUT separator text, OUT hub text,
     OUT holder integer, OUT held_since timestamptz,
     OUT leased bigint, OUT per_minute float8, OUT taken_at timestamptz, OUT leased_at timestamptz, OUT failed_at timestamptz, OUT failing_since timestamptz, OUT error text,
     OUT bound_to text[]) RETURNS SETOF record
@@ -1412,7 +1414,7 @@ CREATE VIEW hilo.status AS
         CASE WHEN h.days < '3652500' THEN pg_catalog.make_interval(days => pg_catalog.floor(h.days)::int,
             secs => pg_catalog.round((h.days - pg_catalog.floor(h.days)) * '86400')) END AS time_left,
         NULLIF(c.range_size, 0) AS range_size, NULLIF(c.max_range_size, 0) AS max_range_size,
-        CASE WHEN c.flags & 4 <> 0 THEN c.node_tag END AS node_tag, CASE WHEN pg_catalog.cardinality(c.bound_to) > 0 THEN c.bound_to END AS bound_to, CASE WHEN c.flags & 2 <> 0 THEN NULLIF(c.hub, '') END AS hub, c.flags & 32 <> 0 AS ordered,
+        CASE WHEN c.flags & 4 <> 0 THEN c.node_tag END AS node_tag, NULLIF(c.separator, '') AS separator, CASE WHEN pg_catalog.cardinality(c.bound_to) > 0 THEN c.bound_to END AS bound_to, CASE WHEN c.flags & 2 <> 0 THEN NULLIF(c.hub, '') END AS hub, c.flags & 32 <> 0 AS ordered,
         NULLIF(c.holder, 0) AS horizon_held_by, NULLIF(c.held_since, '-infinity') AS horizon_held_since
     FROM hilo._counters() c,
         -- Nothing smaller than e^-100 of a number, where float8 would underflow.
@@ -1431,6 +1433,7 @@ COMMENT ON COLUMN hilo.status.time_left IS 'how long the numbers will last at th
 COMMENT ON COLUMN hilo.status.range_size IS 'smallest range of this collection; null: hilo.range_size applies';
 COMMENT ON COLUMN hilo.status.max_range_size IS 'largest range of this collection; null: hilo.max_range_size applies';
 COMMENT ON COLUMN hilo.status.node_tag IS 'node tag of this collection; null: hilo.node_tag applies';
+COMMENT ON COLUMN hilo.status.separator IS 'separator of this collection; null: hilo.identity_parts_separator applies';
 COMMENT ON COLUMN hilo.status.bound_to IS 'columns, or the function, that the collection is bound to; null: none';
 COMMENT ON COLUMN hilo.status.hub IS 'server that numbers are leased from; null: none';
 COMMENT ON COLUMN hilo.status.ordered IS 'whether numbers follow the order of the draws, over all sessions';

@@ -149,6 +149,7 @@ typedef struct HiloCounterOptions
 	int64		max_value;
 	bool		own_limit;		/* true: set by hand; false: that of a type */
 	const char *node_tag;		/* NULL: leave it */
+	const char *separator;		/* NULL: leave it */
 	bool		change_order;	/* true: set ordered */
 	bool		ordered;
 	bool		in_use;			/* true: even if numbers were drawn */

@@ -339,6 +339,15 @@ mutant() {
             about="of text the first power of two that is free ends the search too early: one look-up each"
             replace tables/search.c 'i < PROBES && !taken' 'i < 1 && !taken'
             look() { tap 039_look.pl 'every third id missing'; } ;;
+        look-separator)
+            about="a collection's own separator does not count for ids that are looked up one by one"
+            replace tables/look.c 'hilo_collection_separator(look->collection)' 'hilo_identity_parts_separator'
+            look() { sql sql/separator.sql '^[-+]'; } ;;
+        look-form)
+            about="numbers that were looked at as ids of another form are not looked at again"
+            replace tables/take.h '			entry->range.clean = false;
+' ''
+            look() { sql sql/separator.sql '^[-+]'; } ;;
         look-stranger)
             about="ids in tables of strangers count"
             replace tables/drawing.c '		if (pg_class_aclcheck(sequence, ((Form_pg_class) GETSTRUCT(tuple))->relowner,
