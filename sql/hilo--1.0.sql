@@ -973,7 +973,7 @@ COMMENT ON FUNCTION hilo._hub_begin(boolean) IS
 
 CREATE FUNCTION hilo._claim_lease(
     collection text, size bigint, at_least bigint,
-    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT range_size integer, OUT max_range_size integer, OUT node_tag text,
+    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT range_size integer, OUT max_range_size integer, OUT node_tag text, OUT separator text,
     OUT lsn pg_lsn) RETURNS record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_claim_lease';
 COMMENT ON FUNCTION hilo._claim_lease(text, bigint, bigint) IS
@@ -1086,7 +1086,7 @@ COMMENT ON FUNCTION hilo._note_member(text, text, bigint, bigint, bigint, bigint
 CREATE FUNCTION hilo.lease(
     collection text, size bigint, at_least bigint DEFAULT 0,
     known_lineage bigint DEFAULT 0, known_term bigint DEFAULT 0, known_term_id bigint DEFAULT 0, member text DEFAULT '', started bigint DEFAULT NULL,
-    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT range_size integer, OUT max_range_size integer, OUT node_tag text,
+    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT range_size integer, OUT max_range_size integer, OUT node_tag text, OUT separator text,
     OUT lineage bigint, OUT term bigint, OUT term_id bigint, OUT refusal text, OUT hint text, OUT wants_report boolean) RETURNS record
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
@@ -1132,7 +1132,7 @@ BEGIN
                 DETAIL = 'The setting "hilo.hub_auto_resume" is on, and synchronous_standby_names does not require every standby that it lists.',
                 HINT = 'List standbys by their names, and wait for all of them: FIRST 2 (a, b); or set hilo.hub_auto_resume to "off".';
         END IF;
-        SELECT c.* INTO low, high, epoch, range_size, max_range_size, node_tag, lsn FROM hilo._claim_lease(lease.collection, size, at_least) c;
+        SELECT c.* INTO low, high, epoch, range_size, max_range_size, node_tag, separator, lsn FROM hilo._claim_lease(lease.collection, size, at_least) c;
         IF size > 0 THEN
             -- Another session may have begun to wait for the standby since the term was read.
             PERFORM hilo._hub_wait(lsn, own.resumes OR h.waited <> 0 AND is_synchronous) FROM hilo.hub h WHERE h.hub = '|';
@@ -1163,7 +1163,7 @@ COMMENT ON FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, tex
 
 CREATE FUNCTION hilo.report(
     member text, known_lineage bigint, known_term bigint, known_term_id bigint, collections text[], highest bigint[], "left" text[] DEFAULT '{}', started bigint DEFAULT NULL,
-    OUT collection text, OUT epoch bigint, OUT range_size integer, OUT max_range_size integer, OUT node_tag text,
+    OUT collection text, OUT epoch bigint, OUT range_size integer, OUT max_range_size integer, OUT node_tag text, OUT separator text,
     OUT lineage bigint, OUT term bigint, OUT term_id bigint, OUT refusal text, OUT hint text, OUT wants_report boolean) RETURNS SETOF record
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -1196,8 +1196,8 @@ BEGIN
     -- In the order of the report.
     FOR collection, number IN SELECT r.collection, max(r.highest) FROM unnest(collections, report.highest) WITH ORDINALITY r(collection, highest, n)
             GROUP BY r.collection ORDER BY min(r.n) LOOP
-        SELECT c.epoch, c.range_size, c.max_range_size, CASE WHEN c.flags & 4 <> 0 THEN c.node_tag END
-            INTO epoch, range_size, max_range_size, node_tag FROM hilo.hilo c WHERE c.collection = report.collection AND c.home = own.home AND own.is_open;
+        SELECT c.epoch, c.range_size, c.max_range_size, CASE WHEN c.flags & 4 <> 0 THEN c.node_tag END, NULLIF(c.separator::text, '')
+            INTO epoch, range_size, max_range_size, node_tag, separator FROM hilo.hilo c WHERE c.collection = report.collection AND c.home = own.home AND own.is_open;
         -- What it has left is of no concern to a hub that knows all its leases of it.
         IF own.is_open AND counts AND collection = ANY ("left")
                 AND number <= (SELECT c.max FROM hilo.hilo c WHERE c.collection = report.collection AND c.home = own.home) THEN

@@ -942,6 +942,7 @@ note_hub(HiloRow *row, const HiloRow *asked, const HiloLeaseAnswer *answer)
 	if (answer->node_tag != NULL)
 		row->flags |= HILO_ROW_HAS_TAG;
 	namestrcpy(&row->node_tag, answer->node_tag == NULL ? "" : answer->node_tag);
+	row->separator[0] = answer->separator == NULL ? '\0' : answer->separator[0];
 	if (answer->range_size > 0)
 		row->range_size = answer->range_size;
 	if (answer->max_range_size > 0)

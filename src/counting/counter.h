@@ -260,6 +260,7 @@ typedef struct HiloLeaseAnswer
 	int32		range_size;		/* the hub's options; 0: not set there */
 	int32		max_range_size;
 	const char *node_tag;		/* NULL: not set there */
+	const char *separator;		/* NULL: not set there */
 } HiloLeaseAnswer;
 
 typedef enum HiloTaken
