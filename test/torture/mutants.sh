@@ -90,7 +90,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush news epoch standby take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends terms own-draws resume reports asked no-standby seq-flush seq-standby seq-cached seq-message seq-right seq-reserve look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-stranger'
+names='none flush news epoch standby take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends terms own-draws resume reports asked no-standby seq-flush seq-standby seq-cached seq-message seq-right seq-reserve look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-separator look-form look-stranger'
 mutant() {
     case $1 in
         none)
