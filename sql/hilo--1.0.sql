@@ -85,6 +85,7 @@ CREATE TABLE hilo.hilo (
     flags int NOT NULL DEFAULT 64,
     node_tag name NOT NULL DEFAULT '',
     hub name NOT NULL DEFAULT '',
+    separator "char" NOT NULL DEFAULT '',
     collection text COLLATE "C"
 ) USING heap WITH (fillfactor = 33);
 CREATE UNIQUE INDEX hilo_collection_idx ON hilo.hilo USING btree (collection);
@@ -109,6 +110,7 @@ COMMENT ON COLUMN hilo.hilo.lease_size IS 'smallest lease of this collection; 0:
 COMMENT ON COLUMN hilo.hilo.flags IS 'sum of: 1 dropped, 2 numbers come from a hub, 4 has a node tag of its own, 8 may be bound, 16 newest claim ended above max_ever, 32 ordered, 64 max_value was set by hand, 256 ordered, and all transactions that were running then have ended, 512 was drawn from before it was dropped';
 COMMENT ON COLUMN hilo.hilo.node_tag IS 'node tag of this collection, if it has its own';
 COMMENT ON COLUMN hilo.hilo.hub IS 'foreign server that numbers are leased from; empty: none, or none any longer';
+COMMENT ON COLUMN hilo.hilo.separator IS 'separator of this collection; empty: hilo.identity_parts_separator applies';
 COMMENT ON COLUMN hilo.hilo.collection IS 'name';
 COMMENT ON INDEX hilo.hilo_collection_idx IS 'finds the row of a name';
 
@@ -326,11 +328,11 @@ COMMENT ON FUNCTION hilo.drop(text, boolean) IS
 
 CREATE FUNCTION hilo.configure(
     collection text, range_size bigint DEFAULT NULL, max_range_size bigint DEFAULT NULL, max_value bigint DEFAULT NULL,
-    node_tag text DEFAULT NULL, reset boolean DEFAULT false,
+    node_tag text DEFAULT NULL, separator text DEFAULT NULL, reset boolean DEFAULT false,
     ordered boolean DEFAULT NULL) RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_configure';
-COMMENT ON FUNCTION hilo.configure(text, bigint, bigint, bigint, text, boolean, boolean) IS
-    'set a collection''s range sizes, limit and node tag, or make it ordered if nothing was drawn from it; at once and for good; null leaves an option unchanged, reset first resets all of them';
+COMMENT ON FUNCTION hilo.configure(text, bigint, bigint, bigint, text, text, boolean, boolean) IS
+    'set a collection''s range sizes, limit, node tag and separator, or make it ordered if nothing was drawn from it; at once and for good; null leaves an option unchanged, reset first resets all of them';
 
 --
 -- Ordered collections
@@ -972,7 +974,7 @@ COMMENT ON FUNCTION hilo._hub_begin(boolean) IS
 
 CREATE FUNCTION hilo._claim_lease(
     collection text, size bigint, at_least bigint,
-    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT range_size integer, OUT max_range_size integer, OUT node_tag text,
+    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT range_size integer, OUT max_range_size integer, OUT node_tag text, OUT separator text,
     OUT lsn pg_lsn) RETURNS record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_claim_lease';
 COMMENT ON FUNCTION hilo._claim_lease(text, bigint, bigint) IS
@@ -1086,7 +1088,7 @@ COMMENT ON FUNCTION hilo._note_member(text, text, bigint, bigint, bigint, bigint
 CREATE FUNCTION hilo.lease(
     collection text, size bigint, at_least bigint DEFAULT 0,
     known_lineage bigint DEFAULT 0, known_term bigint DEFAULT 0, known_term_id bigint DEFAULT 0, member text DEFAULT '', started bigint DEFAULT NULL,
-    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT range_size integer, OUT max_range_size integer, OUT node_tag text,
+    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT range_size integer, OUT max_range_size integer, OUT node_tag text, OUT separator text,
     OUT lineage bigint, OUT term bigint, OUT term_id bigint, OUT refusal text, OUT hint text, OUT wants_report boolean) RETURNS record
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
@@ -1132,7 +1134,7 @@ BEGIN
                 DETAIL = 'The setting "hilo.hub_auto_resume" is on, and synchronous_standby_names does not require every standby that it lists.',
                 HINT = 'List standbys by their names, and wait for all of them: FIRST 2 (a, b); or set hilo.hub_auto_resume to "off".';
         END IF;
-        SELECT c.* INTO low, high, epoch, range_size, max_range_size, node_tag, lsn FROM hilo._claim_lease(lease.collection, size, at_least) c;
+        SELECT c.* INTO low, high, epoch, range_size, max_range_size, node_tag, separator, lsn FROM hilo._claim_lease(lease.collection, size, at_least) c;
         IF size > 0 THEN
             -- Another session may have begun to wait for the standby since the term was read.
             PERFORM hilo._hub_wait(lsn, own.resumes OR h.waited <> 0 AND is_synchronous) FROM hilo.hub h WHERE h.hub = '|';
@@ -1163,7 +1165,7 @@ COMMENT ON FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, tex
 
 CREATE FUNCTION hilo.report(
     member text, known_lineage bigint, known_term bigint, known_term_id bigint, collections text[], highest bigint[], "left" text[] DEFAULT '{}', started bigint DEFAULT NULL,
-    OUT collection text, OUT epoch bigint, OUT range_size integer, OUT max_range_size integer, OUT node_tag text,
+    OUT collection text, OUT epoch bigint, OUT range_size integer, OUT max_range_size integer, OUT node_tag text, OUT separator text,
     OUT lineage bigint, OUT term bigint, OUT term_id bigint, OUT refusal text, OUT hint text, OUT wants_report boolean) RETURNS SETOF record
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -1196,8 +1198,8 @@ BEGIN
     -- In the order of the report.
     FOR collection, number IN SELECT r.collection, max(r.highest) FROM unnest(collections, report.highest) WITH ORDINALITY r(collection, highest, n)
             GROUP BY r.collection ORDER BY min(r.n) LOOP
-        SELECT c.epoch, c.range_size, c.max_range_size, CASE WHEN c.flags & 4 <> 0 THEN c.node_tag END
-            INTO epoch, range_size, max_range_size, node_tag FROM hilo.hilo c WHERE c.collection = report.collection AND c.home = own.home AND own.is_open;
+        SELECT c.epoch, c.range_size, c.max_range_size, CASE WHEN c.flags & 4 <> 0 THEN c.node_tag END, NULLIF(c.separator::text, '')
+            INTO epoch, range_size, max_range_size, node_tag, separator FROM hilo.hilo c WHERE c.collection = report.collection AND c.home = own.home AND own.is_open;
         -- A collection that the member has left is forgotten, if this hub knows all leases of it.
         IF own.is_open AND counts AND collection = ANY ("left")
                 AND number <= (SELECT c.max FROM hilo.hilo c WHERE c.collection = report.collection AND c.home = own.home) THEN
@@ -1400,7 +1402,7 @@ COMMENT ON FUNCTION hilo._restore_member(hilo.member) IS 'for hilo.guard(): merg
 --
 CREATE FUNCTION hilo._counters(
     OUT name text, OUT max bigint, OUT max_value bigint, OUT flags integer, OUT claimed_at timestamptz, OUT claim_rate float8,
-    OUT range_size bigint, OUT max_range_size bigint, OUT node_tag text, OUT hub text,
+    OUT range_size bigint, OUT max_range_size bigint, OUT node_tag text, OUT separator text, OUT hub text,
     OUT holder integer, OUT held_since timestamptz,
     OUT leased bigint, OUT per_minute float8, OUT taken_at timestamptz, OUT leased_at timestamptz, OUT failed_at timestamptz, OUT failing_since timestamptz, OUT error text,
     OUT bound_to text[]) RETURNS SETOF record
@@ -1414,7 +1416,7 @@ CREATE VIEW hilo.status AS
         CASE WHEN h.days < '3652500' THEN pg_catalog.make_interval(days => pg_catalog.floor(h.days)::int,
             secs => pg_catalog.round((h.days - pg_catalog.floor(h.days)) * '86400')) END AS time_left,
         NULLIF(c.range_size, 0) AS range_size, NULLIF(c.max_range_size, 0) AS max_range_size,
-        CASE WHEN c.flags & 4 <> 0 THEN c.node_tag END AS node_tag, CASE WHEN pg_catalog.cardinality(c.bound_to) > 0 THEN c.bound_to END AS bound_to, CASE WHEN c.flags & 2 <> 0 THEN NULLIF(c.hub, '') END AS hub, c.flags & 32 <> 0 AS ordered,
+        CASE WHEN c.flags & 4 <> 0 THEN c.node_tag END AS node_tag, NULLIF(c.separator, '') AS separator, CASE WHEN pg_catalog.cardinality(c.bound_to) > 0 THEN c.bound_to END AS bound_to, CASE WHEN c.flags & 2 <> 0 THEN NULLIF(c.hub, '') END AS hub, c.flags & 32 <> 0 AS ordered,
         NULLIF(c.holder, 0) AS horizon_held_by, NULLIF(c.held_since, '-infinity') AS horizon_held_since
     FROM hilo._counters() c,
         -- Nothing smaller than e^-100 of a number, where float8 would underflow.
@@ -1433,6 +1435,7 @@ COMMENT ON COLUMN hilo.status.time_left IS 'how long the numbers will last at th
 COMMENT ON COLUMN hilo.status.range_size IS 'smallest range of this collection; null: hilo.range_size applies';
 COMMENT ON COLUMN hilo.status.max_range_size IS 'largest range of this collection; null: hilo.max_range_size applies';
 COMMENT ON COLUMN hilo.status.node_tag IS 'node tag of this collection; null: hilo.node_tag applies';
+COMMENT ON COLUMN hilo.status.separator IS 'separator of this collection; null: hilo.identity_parts_separator applies';
 COMMENT ON COLUMN hilo.status.bound_to IS 'columns that the collection is bound to; null: none';
 COMMENT ON COLUMN hilo.status.hub IS 'server that numbers are leased from; null: none';
 COMMENT ON COLUMN hilo.status.ordered IS 'whether numbers follow the order of the draws, over all sessions';

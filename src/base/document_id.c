@@ -197,6 +197,51 @@ hilo_is_separator(const char *separator)
 	return pg_mbstrlen(separator) == 1;
 }
 
+bool
+hilo_is_own_separator(const char *separator)
+{
+	return hilo_is_separator(separator) && separator[1] == '\0' &&
+		!IS_HIGHBIT_SET(separator[0]);
+}
+
+void
+hilo_check_own_separator(const char *name, const char *separator)
+{
+	int			len = strlen(separator);
+	char		id[HILO_MAX_NAME_LEN + sizeof("_10")];
+	int			start;
+	int			first;
+	int			behind;
+
+	if (hilo_ends_with(name, "|"))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("only collections can have their own separator"),
+				 errdetail("In identities and server-side ids it is that of hilo.identity_parts_separator.")));
+	if (!hilo_is_own_separator(separator))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid separator \"%.*s\"",
+						pg_mbcliplen(separator, len, NAMEDATALEN), separator),
+				 errdetail("The separator of a collection is one ASCII character other than \"|\", a letter, a digit or a control character.")));
+	hilo_check_collection(name, separator);
+
+	/*
+	 * A node tag may consist of what follows a hyphen in the name.  In ids
+	 * that have a tag it would not, but the tag can be left out at any time.
+	 */
+	start = hilo_document_id_start(id, name, separator, "");
+	memcpy(id + start, "10", 2);
+	if (!hilo_document_id_digits(id, start + 2, &first, &behind) ||
+		first != start)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("collection \"%s\" cannot have the separator \"%s\"",
+						name, separator),
+				 errdetail("hilo_number() would find another number in \"%.*s\".",
+						   start + 2, id)));
+}
+
 /*
  * A prefix that ends in a digit would give different numbers the same id (N1 +
  * 0 and N + 10); behind a letter the number would not be found.
@@ -269,6 +314,16 @@ hilo_id_form_init(HiloIdForm *form, MemoryContext context,
 	form->start_len = start_len;
 	form->suffix_len = tag_len > 0 ? tag_len + 1 : 0;
 	form->number = -1;
+}
+
+bool
+hilo_id_form_is(const HiloIdForm *form, const char *start, int start_len,
+				const char *tag, int tag_len)
+{
+	return form->start_len == start_len &&
+		memcmp(form->id + VARHDRSZ, start, start_len) == 0 &&
+		form->suffix_len == (tag_len > 0 ? tag_len + 1 : 0) &&
+		memcmp(form->suffix + 1, tag, tag_len) == 0;
 }
 
 void

@@ -71,6 +71,19 @@ extern bool hilo_is_node_tag(const char *tag, int len);
  */
 extern bool hilo_is_separator(const char *separator);
 
+/*
+ * True if it may be the separator of a single collection: one of these, and
+ * ASCII, because the row has one byte for it.
+ */
+extern bool hilo_is_own_separator(const char *separator);
+
+/*
+ * Raise 22023 unless the collection may have this separator of its own: the name
+ * must not end in it, and hilo_document_id_number() must find the number in each id.
+ * Raise 0A000 if the name, with a bar at its end, is not that of a collection.
+ */
+extern void hilo_check_own_separator(const char *name, const char *separator);
+
 /* True if ids may be built with this server prefix. */
 extern bool hilo_is_server_prefix(const char *prefix);
 
@@ -111,6 +124,10 @@ typedef struct HiloIdForm
 extern void hilo_id_form_init(HiloIdForm *form, MemoryContext context,
 							  const char *start, int start_len,
 							  const char *tag, int tag_len);
+
+/* True if an initialized form is that of ids with this start and tag. */
+extern bool hilo_id_form_is(const HiloIdForm *form, const char *start, int start_len,
+							const char *tag, int tag_len);
 
 /* Make form->id the id of number. */
 extern void hilo_id_form_set(HiloIdForm *form, int64 number);

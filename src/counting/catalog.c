@@ -70,7 +70,7 @@ static const OurColumn counter_columns[] = {
 	{"lineage", INT8OID}, {"term", INT8OID}, {"term_id", INT8OID}, {"claimed_at", TIMESTAMPTZOID},
 	{"claim_rate", FLOAT8OID}, {"range_size", INT4OID},
 	{"max_range_size", INT4OID}, {"lease_size", INT4OID}, {"flags", INT4OID},
-	{"node_tag", NAMEOID}, {"hub", NAMEOID}, {"collection", TEXTOID}, {NULL}
+	{"node_tag", NAMEOID}, {"hub", NAMEOID}, {"separator", CHAROID}, {"collection", TEXTOID}, {NULL}
 };
 
 static const OurColumn hub_columns[] = {

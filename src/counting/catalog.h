@@ -28,7 +28,7 @@ typedef enum HiloTable
 #define HILO_TABLES			(HILO_TABLE_BINDINGS + 1)
 
 /* The number of the column with the name. */
-#define HILO_NAME_ATTNUM(table)	((table) == HILO_TABLE_COUNTERS ? 20 : 1)
+#define HILO_NAME_ATTNUM(table)	((table) == HILO_TABLE_COUNTERS ? 21 : 1)
 
 /*
  * Generations: numbers that change when data that was read may have been

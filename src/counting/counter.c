@@ -589,6 +589,7 @@ reset_options(HiloRow *row)
 	row->max_value = PG_INT64_MAX;
 	row->flags &= ~(HILO_ROW_HAS_TAG | HILO_ROW_OWN_LIMIT);
 	memset(&row->node_tag, 0, sizeof(NameData));
+	row->separator[0] = '\0';
 }
 
 /*
@@ -649,6 +650,8 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 		row->flags |= HILO_ROW_HAS_TAG;
 		namestrcpy(&row->node_tag, options->node_tag);
 	}
+	if (options->separator != NULL)
+		row->separator[0] = options->separator[0];
 	row->flags &= ~HILO_ROW_DROPPED;
 	if (is_ordered != was_ordered)
 	{
@@ -695,7 +698,7 @@ is_as_created(const HiloRow *row)
 	return row->max == 0 && row->max_ever == 0 &&
 		row->claimed_at == DT_NOBEGIN &&
 		row->range_size == 0 && row->max_range_size == 0 &&
-		row->max_value == PG_INT64_MAX &&
+		row->max_value == PG_INT64_MAX && row->separator[0] == '\0' &&
 		(row->flags & (HILO_ROW_HAS_TAG | HILO_ROW_LEASED |
 					   HILO_ROW_ORDERED)) == 0;
 }
@@ -920,11 +923,11 @@ hilo_counter_note_term(HiloRowRef *ref, const HiloTerm *term)
 }
 
 /*
- * Note the hub's answer, with its options: its tag, or that it has none, and the
- * sizes that are set there.  Sets a new epoch if earlier counted or leased numbers
- * are invalid now: when numbers are leased for the first time, and when the hub
- * was seeded or dropped.  Returns whether anything changes, so that others have to
- * read the row again.
+ * Note the hub's answer, with its options: its tag and its separator, or that it
+ * has none, and the sizes that are set there.  Sets a new epoch if earlier counted
+ * or leased numbers are invalid now: when numbers are leased for the first time, and
+ * when the hub was seeded or dropped.  Returns whether anything changes, so that
+ * others have to read the row again.
  */
 static bool
 note_hub(HiloRow *row, const HiloRow *asked, const HiloLeaseAnswer *answer)
@@ -943,11 +946,12 @@ note_hub(HiloRow *row, const HiloRow *asked, const HiloLeaseAnswer *answer)
 	if (answer->node_tag != NULL)
 		row->flags |= HILO_ROW_HAS_TAG;
 	namestrcpy(&row->node_tag, answer->node_tag == NULL ? "" : answer->node_tag);
+	row->separator[0] = answer->separator == NULL ? '\0' : answer->separator[0];
 	if (answer->range_size > 0)
 		row->range_size = answer->range_size;
 	if (answer->max_range_size > 0)
 		row->max_range_size = answer->max_range_size;
-	return memcmp(&before, row, sizeof(HiloRow)) != 0;
+	return memcmp(&before, row, HILO_ROW_SIZE) != 0;
 }
 
 /*

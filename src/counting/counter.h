@@ -151,6 +151,7 @@ typedef struct HiloCounterOptions
 	int64		max_value;
 	bool		own_limit;		/* true: set by hand; false: that of a type */
 	const char *node_tag;		/* NULL: leave it */
+	const char *separator;		/* NULL: leave it */
 	bool		change_order;	/* true: set ordered */
 	bool		ordered;
 	bool		in_use;			/* true: even if numbers were drawn */
@@ -260,6 +261,7 @@ typedef struct HiloLeaseAnswer
 	int32		range_size;		/* the hub's options; 0: not set there */
 	int32		max_range_size;
 	const char *node_tag;		/* NULL: not set there */
+	const char *separator;		/* NULL: not set there */
 } HiloLeaseAnswer;
 
 typedef enum HiloTaken

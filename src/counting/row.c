@@ -34,7 +34,7 @@
 /* Attempts to find a row while other code keeps changing it. */
 #define MAX_FIND_ATTEMPTS	10
 
-StaticAssertDecl(sizeof(HiloRow) == 13 * 8 + 4 * 4 + 2 * NAMEDATALEN,
+StaticAssertDecl(HILO_ROW_SIZE == 13 * 8 + 4 * 4 + 2 * NAMEDATALEN + 1,
 				 "HiloRow has the layout of the columns of hilo.hilo");
 
 /* The column after those of fixed width. */
@@ -83,14 +83,14 @@ static bool
 tuple_is_of(HeapTuple tuple, const char *name)
 {
 	char	   *data = (char *) GETSTRUCT(tuple);
+	Size		at = HILO_ROW_SIZE;
 	text	   *value;
 
 	if (HeapTupleHeaderGetNatts(tuple->t_data) != NAME_COLUMN &&
 		lacks_columns(tuple))
 		return false;
 
-	data += sizeof(HiloRow);
-	value = (text *) (data + att_align_pointer(0, TYPALIGN_INT, -1, data));
+	value = (text *) (data + att_align_pointer(at, TYPALIGN_INT, -1, data + at));
 	if (VARATT_IS_EXTENDED(value) && !VARATT_IS_SHORT(value))
 		return false;
 	return VARSIZE_ANY_EXHDR(value) == strlen(name) &&
@@ -161,7 +161,7 @@ lock_row(HiloRowChange *change, const HiloRowRef *ref)
 			(change->created || tuple_is_live(&tuple, change->buffer)))
 		{
 			change->offset = offset;
-			memcpy(&change->row, GETSTRUCT(&tuple), sizeof(HiloRow));
+			memcpy(&change->row, GETSTRUCT(&tuple), HILO_ROW_SIZE);
 			return true;
 		}
 	}
@@ -288,7 +288,7 @@ open_indexes(Relation rel)
 static void
 insert_row(CatalogIndexState indexes, const char *name)
 {
-	Size		size = sizeof(HiloRow);
+	Size		size = INTALIGN(HILO_ROW_SIZE);
 	Size		name_size = VARHDRSZ + strlen(name);
 	int			hoff = MAXALIGN(SizeofHeapTupleHeader);
 	HeapTuple	tuple = palloc0(HEAPTUPLESIZE + hoff + size + name_size);
@@ -454,7 +454,7 @@ hilo_row_finish(HiloRowChange *change)
 
 	HILO_KILL_POINT("row locked");
 	change->row.home = change->home;
-	memcpy((char *) header + header->t_hoff, &change->row, sizeof(HiloRow));
+	memcpy((char *) header + header->t_hoff, &change->row, HILO_ROW_SIZE);
 
 	/*
 	 * This includes a row inserted without firing the triggers; but one that
@@ -623,7 +623,7 @@ hilo_row_list(void)
 	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
 	{
 		Buffer		buffer = ((HeapScanDesc) scan)->rs_cbuf;
-		HiloRow		row;
+		HiloRow		row = {0};
 		HiloNamedRow *named;
 		bool		isnull;
 
@@ -633,7 +633,7 @@ hilo_row_list(void)
 
 		/* Copy under the lock, or half of a change might be seen. */
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
-		memcpy(&row, GETSTRUCT(tuple), sizeof(HiloRow));
+		memcpy(&row, GETSTRUCT(tuple), HILO_ROW_SIZE);
 		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
 		if (row.flags & HILO_ROW_DROPPED)
 			continue;

@@ -64,7 +64,13 @@ typedef struct HiloRow
 	NameData	hub;			/* if HILO_ROW_LEASED: the server to ask;
 								 * empty: none any longer.  Otherwise the
 								 * server that was asked for a first lease */
+	char		separator[2];	/* of its ids, if not empty.  Only the first
+								 * byte is on disk; the other one, 0, makes it
+								 * a string */
 } HiloRow;
+
+/* The bytes of a row on disk. */
+#define HILO_ROW_SIZE	(offsetof(HiloRow, separator) + 1)
 
 #define HILO_ROW_DROPPED		1	/* dropped by hilo.drop(), or the row does
 									 * not exist */

@@ -123,9 +123,9 @@ option_argument(FunctionCallInfo fcinfo, int arg, const char *name,
 	return PG_ARGISNULL(arg) ? 0 : hilo_api_count(fcinfo, arg, name, limit, NULL);
 }
 
-/* The options to set; limit is the highest max_value allowed. */
+/* The options to set for a counter; limit is the highest max_value allowed. */
 static HiloCounterOptions
-options_arguments(FunctionCallInfo fcinfo, int64 limit)
+options_arguments(FunctionCallInfo fcinfo, const char *name, int64 limit)
 {
 	HiloCounterOptions options = {0};
 
@@ -133,16 +133,21 @@ options_arguments(FunctionCallInfo fcinfo, int64 limit)
 	options.max_range_size = option_argument(fcinfo, 2, "max_range_size",
 											 INT_MAX);
 	options.max_value = option_argument(fcinfo, 3, "max_value", limit);
-	options.reset = hilo_api_bool(fcinfo, 5, "reset");
+	options.reset = hilo_api_bool(fcinfo, 6, "reset");
 	options.own_limit = options.max_value > 0 && options.max_value < limit;
 	if (options.reset && options.max_value == 0)
 		options.max_value = limit;
-	options.change_order = !PG_ARGISNULL(6);
-	options.ordered = options.change_order && PG_GETARG_BOOL(6);
+	options.change_order = !PG_ARGISNULL(7);
+	options.ordered = options.change_order && PG_GETARG_BOOL(7);
 	if (!PG_ARGISNULL(4))
 	{
 		options.node_tag = text_to_cstring(PG_GETARG_TEXT_PP(4));
 		hilo_check_node_tag(options.node_tag);
+	}
+	if (!PG_ARGISNULL(5))
+	{
+		options.separator = text_to_cstring(PG_GETARG_TEXT_PP(5));
+		hilo_check_own_separator(name, options.separator);
 	}
 	return options;
 }
@@ -174,7 +179,7 @@ hilo_configure(PG_FUNCTION_ARGS)
 	name = collection.ref.name;
 	hilo_lease_prevent_on_worker(&collection.ref, "hilo.configure");
 	is_there = hilo_counter_read(&collection.ref, &before);
-	options = options_arguments(fcinfo, is_identity ? PG_INT64_MAX :
+	options = options_arguments(fcinfo, name, is_identity ? PG_INT64_MAX :
 								hilo_bindings(name).limit);
 
 	if (options.ordered)

@@ -199,7 +199,7 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	hilo_take_block(entry, &request, &claim);
 
 	start_len = hilo_document_id_start(start, collection->ref.name,
-									   hilo_identity_parts_separator,
+									   hilo_collection_separator(collection),
 									   hilo_server_prefix);
 	values[0] = PointerGetDatum(cstring_to_text_with_len(start, start_len));
 	values[1] = Int64GetDatum(claim.range.low);
@@ -294,19 +294,15 @@ hilo_format(PG_FUNCTION_ARGS)
 	const char *tag;
 	int64		number;
 	char		start[HILO_MAX_START_LEN];
-	int			start_len = hilo_document_id_start(start, name,
-												   hilo_identity_parts_separator,
-												   hilo_server_prefix);
+	int			start_len;
 
-	if (PG_NARGS() > 2)
-		tag = hilo_api_name(fcinfo, 2, "node_tag");
-	else
-	{
-		(void) hilo_collection_row(collection);
-		tag = hilo_collection_node_tag(collection);
-	}
-
+	(void) hilo_collection_row(collection);
+	tag = PG_NARGS() > 2 ? hilo_api_name(fcinfo, 2, "node_tag") :
+		hilo_collection_node_tag(collection);
 	hilo_check_node_tag(tag);
 	number = hilo_api_count(fcinfo, 1, "number", PG_INT64_MAX, NULL);
+	start_len = hilo_document_id_start(start, name,
+									   hilo_collection_separator(collection),
+									   hilo_server_prefix);
 	PG_RETURN_TEXT_P(hilo_build_id(start, start_len, number, tag));
 }

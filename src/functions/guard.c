@@ -60,9 +60,9 @@ name_column(TriggerData *trigdata, HiloTable table)
  * Counters
  */
 
-/* Raise 22023 unless a counter could have these contents. */
+/* Raise 22023 unless a counter of that name could have these contents. */
 static void
-check_counter(const HiloRow *row)
+check_counter(const char *name, const HiloRow *row)
 {
 	const char *wrong =
 		row->max < 0 || row->max_value < 1 || row->max > row->max_value ?
@@ -79,6 +79,8 @@ check_counter(const HiloRow *row)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s", wrong)));
 	hilo_check_node_tag(NameStr(row->node_tag));
+	if (row->separator[0] != '\0')
+		hilo_check_own_separator(name, row->separator);
 }
 
 /*
@@ -109,7 +111,7 @@ merge_counter(TriggerData *trigdata)
 {
 	const char *name = name_column(trigdata, HILO_TABLE_COUNTERS);
 	HeapTupleHeader header = trigdata->tg_trigtuple->t_data;
-	HiloRow		other;
+	HiloRow		other = {0};
 	HiloRowRef	ref = {.name = name};
 
 	/* The row may come from a server with another separator. */
@@ -117,12 +119,12 @@ merge_counter(TriggerData *trigdata)
 		(void) hilo_check_row_name(name, NULL);
 
 	/* Without nulls, the columns before the name have the layout of the row. */
-	memcpy(&other, (char *) header + header->t_hoff, sizeof(other));
+	memcpy(&other, (char *) header + header->t_hoff, HILO_ROW_SIZE);
 
 	/* If flags were omitted, a limit that was given counts as set by hand. */
 	if (other.max_value == PG_INT64_MAX)
 		other.flags &= ~HILO_ROW_OWN_LIMIT;
-	check_counter(&other);
+	check_counter(name, &other);
 	check_hub(name, &other);
 
 	hilo_counter_merge(&ref, &other);

@@ -157,8 +157,8 @@ hilo_claim_lease(PG_FUNCTION_ARGS)
 	HiloCollection collection;
 	HiloRow		row;
 	HiloClaim	claim = {{0}};
-	Datum		values[7];
-	bool		nulls[7] = {0};
+	Datum		values[8];
+	bool		nulls[8] = {0};
 
 	(void) hilo_api_administered(fcinfo, &collection);
 	check_highest(&collection.ref, at_least);
@@ -173,7 +173,9 @@ hilo_claim_lease(PG_FUNCTION_ARGS)
 	values[4] = Int32GetDatum(row.max_range_size);
 	values[5] = CStringGetTextDatum(NameStr(row.node_tag));
 	nulls[5] = (row.flags & HILO_ROW_HAS_TAG) == 0;
-	values[6] = LSNGetDatum(claim.lsn);
+	values[6] = CStringGetTextDatum(row.separator);
+	nulls[6] = row.separator[0] == '\0';
+	values[7] = LSNGetDatum(claim.lsn);
 	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
 }
 

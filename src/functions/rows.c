@@ -105,6 +105,7 @@ hilo_counters(PG_FUNCTION_ARGS)
 			Int64GetDatum(row->range_size),
 			Int64GetDatum(row->max_range_size),
 			CStringGetTextDatum(NameStr(row->node_tag)),
+			CStringGetTextDatum(row->separator),
 			CStringGetTextDatum(NameStr(row->hub)),
 			Int32GetDatum(BackendXidGetPid(holder)),
 			TimestampTzGetDatum(since),

@@ -736,6 +736,7 @@ enum AnswerColumn
 	ANSWER_TERM_ID,
 	ANSWER_NUMBERS,
 	ANSWER_NODE_TAG = ANSWER_NUMBERS,
+	ANSWER_SEPARATOR,
 	ANSWER_REFUSAL,
 	ANSWER_HINT,
 	ANSWER_WANTS_REPORT,
@@ -745,7 +746,7 @@ enum AnswerColumn
 
 /* What the query calls them. */
 #define ANSWER_LIST \
-	"epoch, range_size, max_range_size, lineage, term, term_id, node_tag, refusal, hint, wants_report"
+	"epoch, range_size, max_range_size, lineage, term, term_id, node_tag, separator, refusal, hint, wants_report"
 
 /* A text of the answer, palloc'd; NULL: it is null. */
 static char *
@@ -797,6 +798,7 @@ read_item(int row, const HiloHubQuestion *question, bool refuses,
 	item->range_size = (int32) numbers[ANSWER_RANGE_SIZE];
 	item->max_range_size = (int32) numbers[ANSWER_MAX_RANGE_SIZE];
 	item->node_tag = read_text(row, ANSWER_NODE_TAG);
+	item->separator = read_text(row, ANSWER_SEPARATOR);
 	if (question->size == 0)
 	{
 		item->range.low = 0;

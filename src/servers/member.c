@@ -238,10 +238,14 @@ ask_hub(HiloHubQuestion *question, HiloHubAnswer *answer)
 	for (int i = 0; answer->sqlstate == 0 && i < answer->count; i++)
 	{
 		const char *tag = answer->items[i].node_tag;
+		const char *separator = answer->items[i].separator;
 
 		if (tag != NULL && !hilo_is_node_tag(tag, strlen(tag)))
 			put_error(answer, ERRCODE_PROTOCOL_VIOLATION,
 					  "it has answered with an invalid node tag");
+		else if (separator != NULL && !hilo_is_own_separator(separator))
+			put_error(answer, ERRCODE_PROTOCOL_VIOLATION,
+					  "it has answered with an invalid separator");
 	}
 }
 

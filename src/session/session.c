@@ -44,6 +44,13 @@ hilo_collection_node_tag(const HiloCollection *collection)
 		NameStr(collection->row.node_tag) : hilo_node_tag;
 }
 
+const char *
+hilo_collection_separator(const HiloCollection *collection)
+{
+	return collection->row.separator[0] != '\0' ?
+		collection->row.separator : hilo_identity_parts_separator;
+}
+
 /*
  * Note the generation before reading the row: if it changes meanwhile, what was
  * read may be out of date.
@@ -540,37 +547,43 @@ hilo_api_find_entry(FunctionCallInfo fcinfo)
  */
 
 /*
- * Make a form of ids that have this tag, which may be in the form.
+ * Make a form of ids that have this tag, which may be in the form.  Returns true if
+ * it was one of other ids.
  */
-static void
+static bool
 make_form(HiloEntry *entry, HiloIdForm *form, const char *tag, int tag_len)
 {
 	char		start[HILO_MAX_START_LEN];
 	int			len = hilo_document_id_start(start, entry->collection.ref.name,
-											 hilo_identity_parts_separator,
+											 hilo_collection_separator(&entry->collection),
 											 hilo_server_prefix);
+	bool		differs = form->id != NULL &&
+		!hilo_id_form_is(form, start, len, tag, tag_len);
 
 	hilo_id_form_init(form, entries_context, start, len, tag, tag_len);
+	return differs;
 }
 
-void
+bool
 hilo_entry_make_text(HiloEntry *entry)
 {
 	HiloIdForm *given = &entry->text.given;
 	const char *tag = hilo_collection_node_tag(&entry->collection);
+	bool		differs = make_form(entry, &entry->text.own, tag, strlen(tag));
 
-	make_form(entry, &entry->text.own, tag, strlen(tag));
 	if (given->id != NULL)
-		make_form(entry, given, given->suffix + 1, Max(given->suffix_len - 1, 0));
+		(void) make_form(entry, given, given->suffix + 1,
+						 Max(given->suffix_len - 1, 0));
 	entry->text.generation = hilo_settings_generation +
 		entry->collection.generation;
+	return differs;
 }
 
 void
 hilo_entry_give_tag(HiloEntry *entry, const char *tag)
 {
 	hilo_check_node_tag(tag);
-	make_form(entry, &entry->text.given, tag, strlen(tag));
+	(void) make_form(entry, &entry->text.given, tag, strlen(tag));
 }
 
 /*

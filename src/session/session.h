@@ -65,6 +65,12 @@ hilo_collection_row(HiloCollection *collection)
 /* The node tag; the row must have been read. */
 extern const char *hilo_collection_node_tag(const HiloCollection *collection);
 
+/*
+ * The separator of its ids; the row must have been read.  Not for an identity,
+ * whose ids have the one of the setting.
+ */
+extern const char *hilo_collection_separator(const HiloCollection *collection);
+
 /* True if the collection is ordered, according to the row as last read. */
 static inline bool
 hilo_collection_is_ordered(const HiloCollection *collection)
@@ -179,9 +185,9 @@ extern void hilo_entry_refill(HiloEntry *entry, int unless, int64 above);
 
 /*
  * Set entry->text to how ids of the collection look, according to the current
- * settings and the row as last read.
+ * settings and the row as last read.  Returns true if they looked different before.
  */
-extern void hilo_entry_make_text(HiloEntry *entry);
+extern bool hilo_entry_make_text(HiloEntry *entry);
 
 /*
  * Make entry->text.given the form of ids with this tag.  Raises 22023 unless it

@@ -151,6 +151,7 @@ hilo_id_reader_init(HiloIdReader *reader, Oid type, HiloCollection *collection,
 					bool numbers)
 {
 	const char *name = collection == NULL ? "" : collection->ref.name;
+	const char *separator = hilo_identity_parts_separator;
 
 	reader->counted = HILO_COUNT_ALL;
 	if (numbers)
@@ -160,16 +161,19 @@ hilo_id_reader_init(HiloIdReader *reader, Oid type, HiloCollection *collection,
 		reader->counted = HILO_COUNT_UNTAGGED;
 		name = pnstrdup(name, strlen(name) - 1);
 	}
-	else if (hilo_collection_row(collection) &&
-			 hilo_collection_node_tag(collection)[0] != '\0')
-		reader->counted = HILO_COUNT_TAGGED;
+	else
+	{
+		(void) hilo_collection_row(collection);
+		separator = hilo_collection_separator(collection);
+		if (hilo_collection_node_tag(collection)[0] != '\0')
+			reader->counted = HILO_COUNT_TAGGED;
+	}
 	reader->type = type;
 	reader->holds_ids = hilo_holds_ids(type);
 
 	/* In citext, ids that differ only in case are equal. */
 	reader->start_len = reader->holds_ids && type != TEXTOID && type != VARCHAROID ? 0 :
-		hilo_document_id_start(reader->start, name,
-							   hilo_identity_parts_separator, "");
+		hilo_document_id_start(reader->start, name, separator, "");
 }
 
 /* The value as text, palloc'd. */

@@ -186,7 +186,7 @@ init_form(HiloLook *look, HiloIdForm *form, bool numbers)
 	if (!numbers)
 	{
 		len = hilo_document_id_start(start, look->collection->ref.name,
-									 hilo_identity_parts_separator,
+									 hilo_collection_separator(look->collection),
 									 hilo_server_prefix);
 		tag = hilo_collection_node_tag(look->collection);
 	}

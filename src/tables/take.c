@@ -62,6 +62,13 @@ hilo_take_refill(HiloEntry *entry)
 	int64		above = 0;
 	bool		was_clean = entry->range.clean;
 
+	/*
+	 * A number in order that an error has left behind belongs to a
+	 * transaction that has failed: the horizon may have passed it.
+	 */
+	if (hilo_collection_is_ordered(&entry->collection))
+		hilo_entry_forget(entry);
+
 	for (;;)
 	{
 		HiloRange	numbers;

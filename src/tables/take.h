@@ -29,16 +29,27 @@ hilo_take(HiloEntry *entry)
 
 /*
  * Draw an id of one of the forms in entry->text.  The range brings the row, so
- * it comes first.
+ * it comes first.  If its numbers were looked at as ids of another form, they are
+ * looked at again; the one that was taken has not been shown, and goes back.
  */
 static inline text *
 hilo_take_id(HiloEntry *entry, HiloIdForm *form)
 {
+	int64		drawn = entry->range.drawn;
 	int64		number = hilo_take(entry);
 
-	if (unlikely(entry->text.generation !=
-				 hilo_settings_generation + entry->collection.generation))
-		hilo_entry_make_text(entry);
+	while (unlikely(entry->text.generation !=
+					hilo_settings_generation + entry->collection.generation))
+	{
+		if (hilo_entry_make_text(entry))
+		{
+			entry->range.drawn = drawn;
+			entry->range.clean = false;
+			if (!hilo_collection_is_ordered(&entry->collection))
+				entry->range.last--;
+			number = hilo_take(entry);
+		}
+	}
 	return hilo_id_form_make(form, number);
 }
 

@@ -20,10 +20,11 @@ ALTER EXTENSION hilo DROP FUNCTION hilo.lease;
 DROP FUNCTION hilo.lease;
 CREATE FUNCTION hilo.lease(
     collection text, size bigint, at_least bigint DEFAULT 0, known_lineage bigint DEFAULT 0, known_term bigint DEFAULT 0, known_term_id bigint DEFAULT 0, member text DEFAULT '',
-    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT range_size bigint, OUT max_range_size bigint, OUT node_tag text,
+    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT range_size bigint, OUT max_range_size bigint, OUT node_tag text, OUT separator text,
     OUT lineage bigint, OUT term bigint, OUT term_id bigint, OUT refusal text, OUT hint text, OUT wants_report boolean) RETURNS record
     LANGUAGE sql AS $$
         SELECT public.answer(), public.answer(), public.mostly(7), public.mostly(0), public.mostly(0),
             (ARRAY[NULL, 'B', '', '%s-', repeat('t', 100)])[1 + floor(random() * 5)::int],
+            (ARRAY[NULL, NULL, '_', '.', '%s-', 'x'])[1 + floor(random() * 6)::int],
             public.mostly(5), public.mostly(1), public.mostly(9), CASE WHEN random() < 0.1 THEN '%s' END, NULL, random() < 0.5
     $$;

@@ -571,6 +571,23 @@ try_built_id(void)
 			free(id);
 		}
 
+		/* Without a tag the number is found, but for what looks like a GUID. */
+		if (IS_ACCEPTED(hilo_check_own_separator(name, separator)))
+		{
+			char		start[HILO_MAX_START_LEN];
+			int64		again;
+			text	   *id;
+
+			MUST(strlen(separator) == 1);
+			check_good_name(name, len);
+			id = hilo_build_id(start, hilo_document_id_start(start, name, separator, ""),
+							   number, "");
+			MUST((separator[0] == '-' && VARSIZE_ANY_EXHDR(id) == 36) ||
+				 (hilo_document_id_number(VARDATA(id), VARSIZE_ANY_EXHDR(id), &again) &&
+				  again == number));
+			free(id);
+		}
+
 		if (IS_ACCEPTED(hilo_check_collection(name, separator)) &&
 			IS_ACCEPTED(hilo_check_node_tag(tag)) &&
 			hilo_is_server_prefix(prefix))

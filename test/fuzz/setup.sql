@@ -473,8 +473,8 @@ BEGIN
                 fuzz.a_bigint(), fuzz.a_bigint(), fuzz.a_text() || CASE WHEN random() < 0.3 THEN '|' ELSE '' END,
                 (ARRAY['0', 'NaN', 'Infinity', '-1', '1e308', '5'])[1 + floor(random() * 6)::int],
                 fuzz.a_time(), fuzz.a_bigint(), floor(random() * 40)::int, fuzz.a_bigint())
-            WHEN 1 THEN format('INSERT INTO hilo.hilo (collection, node_tag, range_size, max_range_size, lease_size, hub, hub_epoch, home, epoch, flags)
-                VALUES (%L, %L, %L, %L, %L, %L, %L, %L, %L, %L)', fuzz.a_text(), fuzz.a_name(), (fuzz.a_bigint() % 2147483648)::int, (fuzz.a_bigint() % 2147483648)::int,
+            WHEN 1 THEN format('INSERT INTO hilo.hilo (collection, node_tag, separator, range_size, max_range_size, lease_size, hub, hub_epoch, home, epoch, flags)
+                VALUES (%L, %L, %L, %L, %L, %L, %L, %L, %L, %L, %L)', fuzz.a_text(), fuzz.a_name(), (ARRAY['', '', '_', '.', 'x', '|', NULL])[1 + floor(random() * 7)::int], (fuzz.a_bigint() % 2147483648)::int, (fuzz.a_bigint() % 2147483648)::int,
                 (fuzz.a_bigint() % 2147483648)::int, fuzz.a_server(), fuzz.a_bigint(), fuzz.a_bigint(), fuzz.a_bigint(), (ARRAY[NULL, 0, 1, 2, 4, 8, 16, 31, -1])[1 + floor(random() * 9)::int])
             WHEN 10 THEN format('INSERT INTO hilo.hub (hub, lineage, term, role, home) VALUES (%L, %L, %L, %L, %L)',
                 (ARRAY[NULL, '', '|', 'liar', 'dead', 'empty', 'gone'])[1 + floor(random() * 7)::int], fuzz.a_bigint(), fuzz.a_bigint(), fuzz.a_name(), fuzz.a_bigint())

@@ -118,7 +118,7 @@ ROLLBACK;
 SELECT hilo_next_number('seen') > 0 AS drawn;
 -- A row inserted without firing the guards is not changed before it is committed; then the first claim makes it valid, with this table's home and a new epoch.
 CREATE FUNCTION put_in(name text, epoch bigint) RETURNS void LANGUAGE sql AS $$
-	INSERT INTO hilo.hilo VALUES (7, 7, 9223372036854775807, 8, 0, epoch, 0, 0, 0, 0, 0, '-infinity', 0, 0, 0, 0, 0, '', '', name)
+	INSERT INTO hilo.hilo VALUES (7, 7, 9223372036854775807, 8, 0, epoch, 0, 0, 0, 0, 0, '-infinity', 0, 0, 0, 0, 0, '', '', '', name)
 $$;
 BEGIN;
 ALTER TABLE hilo.hilo DISABLE TRIGGER ALL;

@@ -144,7 +144,7 @@ lease('q|', 'quoted');
 is(sql("SELECT next_identity_for('q')"), 1, 'also for identities');
 
 # What answers nonsense is not believed.
-$hub->safe_psql('rubbish', q{CREATE EXTENSION hilo; CREATE TABLE answer (low text, high text, epoch text, lineage text, term text, term_id text DEFAULT '9', refusal text, hint text, wants_report text, range_size text, max_range_size text, node_tag text)});
+$hub->safe_psql('rubbish', q{CREATE EXTENSION hilo; CREATE TABLE answer (low text, high text, epoch text, lineage text, term text, term_id text DEFAULT '9', refusal text, hint text, wants_report text, range_size text, max_range_size text, node_tag text, separator text)});
 $hub->safe_psql('rubbish', <<'SQL');
 ALTER EXTENSION hilo DROP FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text, bigint);
 DROP FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text, bigint);
@@ -177,6 +177,11 @@ for my $rest ("NULL, '$id', '1'", "'0', '$id', '1'", "'-7', '$id', '1'", "'7', N
 {
 	answer_with("('11', '20', $rest)");
 	is(refused("SELECT hilo_next_number('r')"), '08P01', "an answer with $rest");
+}
+for my $text ("'a-b', NULL", "NULL, ''", "NULL, '__'", "NULL, 'x'", "NULL, '|'", "NULL, 'é'")
+{
+	answer_with("('11', '20', '7', '$id', '1', '9', NULL, NULL, NULL, NULL, NULL, $text)");
+	is(refused("SELECT hilo_next_number('r')"), '08P01', "an answer with the tag and separator $text");
 }
 answer_with("('11', '20', '7', '$id', '1'), ('21', '30', '7', '$id', '1')");
 is(refused("SELECT hilo_next_number('r')"), '08P01', 'two rows');
@@ -298,6 +303,20 @@ is(refused($_), '55000', "refused: $_")
 is(refused("SELECT hilo.configure('ways', max_value => 100)"), '22023', 'a limit below what is leased');
 is(refused("SELECT hilo.configure('ways', node_tag => 'W')"), '', 'other options are its own');
 is($s->query("SELECT hilo_next('ways')") =~ /-W$/ ? 1 : 0, 1, 'and count');
+
+# The tag and the separator of the hub: from the next lease or report on.
+hub("SELECT hilo.configure('texts', separator => '_', node_tag => '')");
+lease('texts', 'ids_hub');
+is($s->query("SELECT hilo_next('texts'), hilo_format('texts', 7, 'B'), hilo_number(hilo_next('texts'))"), 'texts_1|texts_7-B|2', 'the separator of the hub, and no tag');
+is(sql("SELECT separator, node_tag = '' FROM hilo.status WHERE collection = 'texts'"), '_|t', 'the view shows them');
+hub("SELECT hilo.configure('texts', separator => '.')");
+sql('SELECT hilo.lease_report()');
+is($s->query("SELECT hilo_next('texts')"), 'texts.3', 'another one, after a report');
+hub("SELECT hilo.configure('texts', reset => true)");
+sql('SELECT hilo.lease_report()');
+is($s->query("SELECT hilo_next('texts')"), 'texts/4-A', 'that of the setting');
+hub("SELECT hilo.configure('texts', separator => ':')");
+is($s->query("SELECT hilo_next('texts') FROM generate_series(1, 97) OFFSET 96"), 'texts:101-A', 'another one, with the next lease');
 
 # Ids by hand.
 sql("CREATE TABLE hand (id bigint PRIMARY KEY); SELECT hilo.attach('hand', 'id', 'hand'); SELECT hilo.lease_from('hand', 'ids_hub')");

@@ -90,7 +90,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush news epoch standby take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends terms own-draws resume reports asked no-standby seq-flush seq-standby seq-cached seq-message seq-right seq-reserve look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-stranger'
+names='none flush news epoch standby take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends terms own-draws resume reports asked no-standby seq-flush seq-standby seq-cached seq-message seq-right seq-reserve look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-separator look-form look-stranger'
 mutant() {
     case $1 in
         none)
@@ -339,6 +339,15 @@ mutant() {
             about="of text the first power of two that is free ends the search too early: one look-up each"
             replace tables/search.c 'i < PROBES && !taken' 'i < 1 && !taken'
             look() { tap 039_look.pl 'every third id missing'; } ;;
+        look-separator)
+            about="a collection's own separator does not count for ids that are looked up one by one"
+            replace tables/look.c 'hilo_collection_separator(look->collection)' 'hilo_identity_parts_separator'
+            look() { sql sql/separator.sql '^[-+]'; } ;;
+        look-form)
+            about="numbers that were looked at as ids of another form are not looked at again"
+            replace tables/take.h '			entry->range.clean = false;
+' ''
+            look() { sql sql/separator.sql '^[-+]'; } ;;
         look-stranger)
             about="ids in tables of strangers count"
             replace tables/drawing.c '		if (pg_class_aclcheck(sequence, ((Form_pg_class) GETSTRUCT(tuple))->relowner,
