@@ -8,6 +8,7 @@
 #ifndef HILO_SETTINGS_H
 #define HILO_SETTINGS_H
 
+#include "base/export.h"
 #include "base/document_id.h"
 #include "base/failure_point.h"
 
@@ -33,10 +34,10 @@ extern bool hilo_has_own_prefix(void);
 
 extern int	hilo_pool_size;		/* collections; read when the memory of the
 								 * pool is made */
-extern char *hilo_hub;			/* server to lease new collections from */
-extern int	hilo_min_lease_size;	/* hilo.lease_size */
-extern int	hilo_lease_timeout; /* milliseconds */
-extern bool hilo_hub_auto_resume;
+extern HILO_EXPORT char *hilo_hub;	/* server to lease new collections from */
+extern HILO_EXPORT int hilo_min_lease_size; /* hilo.lease_size */
+extern HILO_EXPORT int hilo_lease_timeout;	/* milliseconds */
+extern HILO_EXPORT bool hilo_hub_auto_resume;
 
 /*
  * What need not be set: the largest lease; how long one should last; what

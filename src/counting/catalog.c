@@ -456,6 +456,40 @@ hilo_catalog_name_index(HiloTable which)
 	return index;
 }
 
+/*
+ * Counters that were changed in place by a transaction that has not committed yet already
+ * depend on the rows that it has inserted.  A scan with SnapshotAny leaves no trace in
+ * serializable transactions.
+ */
+HeapTuple
+hilo_catalog_find(HiloTable which, const char *name)
+{
+	Relation	rel = hilo_catalog_open(which, AccessShareLock);
+	Snapshot	now = RegisterSnapshot(GetCatalogSnapshot(RelationGetRelid(rel)));
+	SnapshotData dirty;
+	HeapTuple	found = NULL;
+	bool		committed = false;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	InitDirtySnapshot(dirty);
+	ScanKeyInit(&key, HILO_NAME_ATTNUM(which), BTEqualStrategyNumber, F_TEXTEQ,
+				CStringGetTextDatum(name));
+	scan = systable_beginscan(rel, hilo_catalog_name_index(which), true,
+							  SnapshotAny, 1, &key);
+	while (!committed && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		committed = table_tuple_satisfies_snapshot(rel, scan->slot, now);
+		if (committed || table_tuple_satisfies_snapshot(rel, scan->slot, &dirty))
+			found = heap_copytuple(tuple);
+	}
+	systable_endscan(scan);
+	UnregisterSnapshot(now);
+	table_close(rel, AccessShareLock);
+	return found;
+}
+
 Snapshot
 hilo_snapshot_now(Oid table, CommandId command)
 {

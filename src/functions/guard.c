@@ -19,7 +19,7 @@
 #include "replication/logicalworker.h"
 #include "utils/inval.h"
 
-#include "servers/hub.h"
+#include "counting/source.h"
 #include "session/call.h"
 #include "tables/binding.h"
 #include "tables/taken.h"
@@ -150,8 +150,8 @@ merge_ordinary(TriggerData *trigdata, HiloTable table)
 		if (!hilo_is_own_name(name) && !hilo_catalog_may_lease(GetUserId()))
 			return;
 	}
-	hilo_hub_restore(table, trigdata->tg_trigtuple,
-					 RelationGetDescr(trigdata->tg_relation));
+	hilo_source()->restored(table, trigdata->tg_trigtuple,
+							RelationGetDescr(trigdata->tg_relation));
 }
 
 /*

@@ -11,11 +11,11 @@
 #include "nodes/primnodes.h"
 #include "storage/ipc.h"
 #include "utils/hsearch.h"
+#include "utils/inval.h"
 #include "utils/timestamp.h"
 
 #include "base/settings.h"
-#include "servers/hub.h"
-#include "servers/member.h"
+#include "counting/source.h"
 #include "session/call.h"
 #include "shared/pool.h"
 
@@ -92,8 +92,8 @@ refill_ordered(HiloCollection *collection, int64 count)
 
 	CHECK_FOR_INTERRUPTS();
 	check_is_counted_here(collection);
-	if (count > 0)
-		hilo_hub_check_draw(&collection->ref);
+	if (count > 0 && !hilo_counts_alone())
+		hilo_source()->opens(&collection->ref);
 	hilo_order_refill(&collection->order, &collection->ref, &collection->row,
 					  count);
 	collection->generation = generation;
@@ -128,8 +128,8 @@ take_ordered(HiloCollection *collection, int64 count, HiloClaim *claim)
 		XLogRecPtr	lsn = hilo_row_own_lsn(claim->lsn);
 
 		hilo_row_flush(lsn);
-		if (!hilo_is_no_hub())
-			hilo_hub_wait_for_standby(lsn);
+		if (!hilo_counts_alone())
+			hilo_source()->drawn(lsn);
 		order->waited_for = claim->lsn;
 		order->waited_how = synchronous_commit;
 	}
@@ -167,7 +167,7 @@ take_pooled(HiloCollection *collection, HiloRangeRequest *request,
 
 	hilo_collection_read(collection);
 	if (row->flags & HILO_ROW_LEASED)
-		hilo_lease_check_hub(&collection->ref, row);
+		hilo_source()->check(&collection->ref, row);
 	else if ((row->flags & (HILO_ROW_ORDERED | request->unless)) ||
 			 request->for_client || request->for_statement ||
 			 hilo_counter_is_for_hub(&collection->ref, row, request->leasing))
@@ -179,7 +179,7 @@ take_pooled(HiloCollection *collection, HiloRangeRequest *request,
 	HILO_KILL_POINT("taken");
 
 	if (low)
-		hilo_lease_fetch_ahead();
+		hilo_source()->low();
 	lsn = hilo_row_own_lsn(claim->lsn);
 	hilo_row_flush_claim(lsn, request->for_statement);
 	claim->pooled = true;
@@ -221,15 +221,15 @@ hilo_collection_take(HiloCollection *collection, HiloRangeRequest *request,
 			uint64		generation = hilo_row_generation;
 			bool		claimed;
 
-			if (!hilo_is_no_hub())
-				hilo_hub_check_draw(&collection->ref);
+			if (!hilo_counts_alone())
+				hilo_source()->opens(&collection->ref);
 			claimed = hilo_counter_claim(&collection->ref, request,
 										 &collection->row, claim);
 			collection->generation = generation;
 			if (claimed)
 			{
-				if (!hilo_is_no_hub())
-					hilo_hub_wait_for_standby(claim->lsn);
+				if (!hilo_counts_alone())
+					hilo_source()->drawn(claim->lsn);
 				if (request->reserve > 0)
 					put_reserve(collection->ref.name, request->size, claim);
 				return true;
@@ -254,7 +254,7 @@ hilo_collection_take(HiloCollection *collection, HiloRangeRequest *request,
 				return true;
 		}
 		else
-			hilo_lease_fetch(&collection->ref, row, request);
+			hilo_source()->fetch(&collection->ref, row, request);
 		CHECK_FOR_INTERRUPTS();
 	}
 }
@@ -626,18 +626,52 @@ hilo_collection_horizon(HiloCollection *collection, Snapshot snapshot,
  * Changes to a collection
  */
 
+/*
+ * Before a change that the numbers of others do not survive: wait for leases that are being
+ * given, and let none be given until allow_leases(); raise 55000 if others draw from the
+ * counter, unless force.  The lock is none of a table: vacuum and REINDEX CONCURRENTLY, which
+ * waits for transactions, are not in the way.
+ */
+static void
+stop_leases(const char *name, bool force)
+{
+	LOCKTAG		tag = hilo_task_tag(HILO_GIVE_LEASES);
+
+	/* Lock first: the first lease of all may be under way. */
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	AcceptInvalidationMessages();
+	if (!force && !hilo_counts_alone())
+		hilo_source()->before_change(name);
+}
+
+static void
+allow_leases(void)
+{
+	LOCKTAG		tag = hilo_task_tag(HILO_GIVE_LEASES);
+
+	LockRelease(&tag, ExclusiveLock, false);
+}
+
+/* After any change: warn those that may draw from earlier leases. */
+static void
+warn_others(HiloCollection *collection)
+{
+	if (!hilo_counts_alone())
+		hilo_source()->after_change(&collection->ref);
+}
+
 int64
 hilo_collection_seed(HiloCollection *collection, int64 value, bool force)
 {
 	int64		max;
 
 	if (force)
-		hilo_members_lock(collection->ref.name, false);
+		stop_leases(collection->ref.name, false);
 	max = hilo_counter_seed(&collection->ref, value, force);
 	if (force)
-		hilo_members_unlock();
+		allow_leases();
 	hilo_pool_forget(collection->ref.name, true);
-	hilo_members_warn(&collection->ref);
+	warn_others(collection);
 	return max;
 }
 
@@ -649,7 +683,7 @@ hilo_collection_adopt(HiloCollection *collection, int64 highest, int64 limit,
 										 lenient);
 
 	hilo_pool_forget(collection->ref.name, true);
-	hilo_members_warn(&collection->ref);
+	warn_others(collection);
 	return max;
 }
 
@@ -658,15 +692,16 @@ hilo_collection_drop(HiloCollection *collection, bool force)
 {
 	bool		dropped;
 
-	hilo_members_lock(collection->ref.name, force);
+	stop_leases(collection->ref.name, force);
 	dropped = hilo_counter_drop(&collection->ref);
-	hilo_members_unlock();
+	allow_leases();
 	if (dropped)
 		hilo_pool_forget(collection->ref.name, true);
 	if (dropped && force)
 	{
-		hilo_members_warn(&collection->ref);
-		hilo_members_forget_counter(collection->ref.name);
+		warn_others(collection);
+		if (!hilo_counts_alone())
+			hilo_source()->dropped(collection->ref.name);
 	}
 	return dropped;
 }
@@ -687,13 +722,13 @@ hilo_collection_configure(HiloCollection *collection,
 	{
 		hilo_collection_read(collection);
 		check_is_counted_here(collection);
-		hilo_members_lock(collection->ref.name, false);
+		stop_leases(collection->ref.name, false);
 	}
 	hilo_pool_forget(collection->ref.name,
 					 hilo_counter_configure(&collection->ref, options));
 	if (options->ordered)
-		hilo_members_unlock();
-	hilo_members_warn(&collection->ref);
+		allow_leases();
+	warn_others(collection);
 	if (options->ordered && !options->in_use)
 		hilo_collection_settle_order(collection);
 }

@@ -16,7 +16,7 @@
 
 #include "miscadmin.h"
 
-#include "servers/citus.h"
+#include "counting/node.h"
 #include "session/session.h"
 
 /* Kinds of draws. */
@@ -55,7 +55,7 @@ hilo_draw_right_to_take(HiloEntry *entry, HiloDrawn drawn)
 {
 	if (unlikely(entry->right.generation != hilo_rights_generation) &&
 		entry->collection.generation != hilo_row_generation &&
-		!hilo_citus_is_worker())
+		!hilo_node_is_worker())
 		hilo_entry_refill(entry, HILO_ROW_BOUND, 0);
 	return hilo_draw_right_check(entry, drawn);
 }

@@ -11,19 +11,7 @@
 #ifndef HILO_HUB_H
 #define HILO_HUB_H
 
-#include "counting/counter.h"
-
-/*
- * True if this server is known to be no hub: then the next two functions do
- * nothing.
- */
-extern uint64 hilo_no_hub_generation;
-
-static inline bool
-hilo_is_no_hub(void)
-{
-	return likely(hilo_no_hub_generation == hilo_rights_generation);
-}
+#include "hub/core.h"
 
 /*
  * Identifies the backup that the data folder was restored from, by the label that
@@ -82,14 +70,12 @@ extern void hilo_hub_restore(HiloTable table, HeapTuple tuple,
 							 TupleDesc desc);
 
 /*
- * For changes that members do not survive: wait for leases that are being given,
- * and let none be given until hilo_members_unlock(); raise 55000 if members have
- * leased from the counter, unless force, when they are only warned of.
+ * Raise 55000 if members have leased from the counter.  No lease may be given until the
+ * change is made for which this is called.
  */
-extern void hilo_members_lock(const char *counter, bool force);
-extern void hilo_members_unlock(void);
+extern void hilo_members_refuse(const char *counter);
 
-/* Call this before a lease is given: hilo_members_lock() waits for its end. */
+/* Call this before a lease is given: changes that members do not survive wait for its end. */
 extern void hilo_leases_begin(void);
 
 /*
