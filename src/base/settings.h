@@ -40,16 +40,6 @@ extern HILO_EXPORT int hilo_lease_timeout;	/* milliseconds */
 extern HILO_EXPORT bool hilo_hub_auto_resume;
 
 /*
- * What need not be set: the largest lease; how long one should last; what
- * percentage of one is left when the next one is fetched; and how long a hub that
- * has failed is not asked again.
- */
-#define HILO_LARGEST_LEASE		HILO_TEST_VALUE("test.max_lease_size", 1073741824)
-#define HILO_LEASE_DURATION_MS	HILO_TEST_VALUE("test.lease_duration", 600000)
-#define HILO_LEASE_AHEAD		HILO_TEST_VALUE("test.lease_ahead", 75)
-#define HILO_LEASE_RETRY_MS		HILO_TEST_VALUE("test.lease_retry", 1000)
-
-/*
  * Changes whenever a setting that affects the text of ids changes, so that
  * modules can tell when text that they keep is out of date.
  */

@@ -201,9 +201,8 @@ hilo_catalog_tables_owner(void)
 	return owner;
 }
 
-/* True if the role may execute the function. */
-static bool
-may_execute(const char *schema, const char *function, Oid role)
+bool
+hilo_catalog_may_execute(const char *schema, const char *function, Oid role)
 {
 	char	   *name = psprintf("%s.%s", quote_identifier(schema), function);
 	Datum		oid = DirectFunctionCall1(regprocedurein, CStringGetDatum(name));
@@ -216,27 +215,20 @@ bool
 hilo_catalog_may_seed(bool identity, Oid role)
 {
 	return identity ?
-		may_execute(get_namespace_name(hilo_catalog_schema()),
-					"seed_identity_for(pg_catalog.text,bigint,boolean)", role) :
-		may_execute(HILO_SCHEMA, "seed(pg_catalog.text,bigint,boolean)", role);
+		hilo_catalog_may_execute(get_namespace_name(hilo_catalog_schema()),
+								 "seed_identity_for(pg_catalog.text,bigint,boolean)", role) :
+		hilo_catalog_may_execute(HILO_SCHEMA, "seed(pg_catalog.text,bigint,boolean)", role);
 }
 
 void
 hilo_catalog_check_may_sync(void)
 {
-	if (!may_execute(HILO_SCHEMA, "sync(pg_catalog.text)", GetUserId()) &&
-		!may_execute(HILO_SCHEMA, "sync(pg_catalog.regclass)", GetUserId()) &&
-		!may_execute(HILO_SCHEMA, "sync()", GetUserId()))
+	if (!hilo_catalog_may_execute(HILO_SCHEMA, "sync(pg_catalog.text)", GetUserId()) &&
+		!hilo_catalog_may_execute(HILO_SCHEMA, "sync(pg_catalog.regclass)", GetUserId()) &&
+		!hilo_catalog_may_execute(HILO_SCHEMA, "sync()", GetUserId()))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied for function sync")));
-}
-
-bool
-hilo_catalog_may_lease(Oid role)
-{
-	return may_execute(HILO_SCHEMA,
-					   "lease_from(pg_catalog.text,pg_catalog.text,bigint)", role);
 }
 
 /*

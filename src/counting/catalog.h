@@ -125,8 +125,9 @@ extern bool hilo_catalog_may_seed(bool identity, Oid role);
 /* Raise 42501 unless the current user may execute one of the functions hilo.sync(). */
 extern void hilo_catalog_check_may_sync(void);
 
-/* True if the role may choose the server from which numbers are leased. */
-extern bool hilo_catalog_may_lease(Oid role);
+/* True if the role may execute a function, by its name and the types of its arguments. */
+extern HILO_EXPORT bool hilo_catalog_may_execute(const char *schema,
+												 const char *function, Oid role);
 
 /*
  * Tell all sessions, including this one, that rows of the counters' table must

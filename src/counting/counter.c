@@ -131,7 +131,6 @@ hilo_counter_refuse(HiloRowChange *change, const HiloRowRef *ref, const char *me
 			 hint == NULL ? 0 : errhint("%s", hint)));
 }
 
-/* Release the row and raise 55000 if the counter has a hub. */
 void
 hilo_counter_refuse_leased(HiloRowChange *change, const HiloRowRef *ref)
 {
@@ -176,7 +175,7 @@ hilo_counter_put_max(HiloRow *row, int64 max)
 
 /*
  * Lock the row of the counter for a draw, creating it if that is allowed; but not
- * if it would be leased: returns false if there is no such row.  That of server-side
+ * if another server would count: returns false if there is no such row.  That of server-side
  * ids may always be created: there is only one.
  */
 static bool

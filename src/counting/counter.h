@@ -61,7 +61,7 @@ extern HILO_EXPORT bool hilo_is_identity(const char *name);
 	(int) strlen(name) - (hilo_is_identity(name) ? 1 : 0), (name)
 
 /*
- * True for the name of the row of server-side ids, or of this server as a hub.
+ * True for the name of the row of server-side ids, or of this server itself.
  */
 extern HILO_EXPORT bool hilo_is_own_name(const char *name);
 
@@ -81,7 +81,7 @@ extern void hilo_counter_size(HiloRangeRequest *request, const HiloRow *row);
 /*
  * Claim a range.  Creates a row that does not exist or was dropped, unless
  * hilo.auto_create is off.  Returns false, having changed nothing, if the
- * collection is ordered, the numbers are or should be leased from a hub, the
+ * collection is ordered, the numbers come or should come from another server, the
  * number that is requested is claimed already, the size is 0, or the row has one of
  * the flags request->unless, or another epoch than an ordered request.  Sets the size of the request as above; *row is the row after
  * that.
@@ -95,8 +95,8 @@ extern HILO_EXPORT bool hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *re
 										   HiloRow *row, HiloClaim *claim);
 
 /*
- * True if the counter with this row should be leased but is not yet.  The row
- * of server-side ids never is.
+ * True if the counter with this row should be counted by another server but is not
+ * yet.  The row of server-side ids never is.
  */
 extern HILO_EXPORT bool hilo_counter_is_for_hub(const HiloRowRef *ref, const HiloRow *row,
 												HiloLeasing leasing);

@@ -29,7 +29,7 @@
 #define GROUP_TABLE		"pg_dist_local_group"
 #define GROUP_COLUMN	"groupid"
 
-/* The group of a node without Citus. */
+/* The group of a node that is in no cluster. */
 #define NO_GROUP		(-1)
 
 /* OID of the table when last seen; InvalidOid: it did not exist. */

@@ -4,8 +4,8 @@
  *	  What kind of node this server is in a cluster of Citus, and which tables
  *	  have their rows on other nodes.
  *
- * All of it is read from the catalogs of Citus, which may be missing; nothing is
- * linked against Citus.
+ * All of it is read from catalogs, which may be missing; nothing is linked against
+ * that extension.
  *
  *-------------------------------------------------------------------------
  */
@@ -44,7 +44,7 @@ hilo_node_is_worker(void)
 	return hilo_node_group() > 0;
 }
 
-/* Open a catalog of Citus; NULL: it does not exist. */
+/* Open a catalog of the cluster; NULL: it does not exist. */
 extern HILO_EXPORT Relation hilo_node_open_catalog(const char *name);
 
 /*

@@ -73,11 +73,14 @@ typedef struct HiloSource
 	void		(*dropped) (const char *counter);
 
 	/*
-	 * Merge what another row says about its source into one, whose page is
-	 * locked; or a row from a dump into the table that it is of.
+	 * Rows from a dump.  Remove from a counter's what the user may not
+	 * choose; merge what it says about its source into the one here, whose
+	 * page is locked; and merge a row of another table, of that name.
 	 */
+	void		(*admit) (const char *name, HiloRow *row);
 	void		(*merge) (HiloRow *row, const HiloRow *other);
-	void		(*restored) (HiloTable table, HeapTuple tuple, TupleDesc desc);
+	void		(*restored) (HiloTable table, const char *name, HeapTuple tuple,
+							 TupleDesc desc);
 } HiloSource;
 
 /*

@@ -144,7 +144,7 @@ hilo_sync_collection(PG_FUNCTION_ARGS)
 /*
  * Bind a name, unless it is already bound in the same way.  An existing binding
  * does not count if its column no longer exists.  The limit follows the
- * type at once: leases may be given before anybody draws here.
+ * type at once: others may be given numbers before anybody draws here.
  */
 static void
 bind_name(const char *name, const HiloBinding *binding)

@@ -2,7 +2,7 @@
  *
  * rows.c
  *	  The SQL functions behind the views: what is known about counters, the pool
- *	  and members.
+ *	  and ranges.
  *
  *-------------------------------------------------------------------------
  */

@@ -34,6 +34,7 @@ hilo_hub_source(void)
 		.after_change = hilo_members_warn,
 		.dropped = hilo_members_forget_counter,
 		.merge = hilo_leased_merge,
+		.admit = hilo_hub_admit,
 		.restored = hilo_hub_restore
 	};
 

@@ -316,12 +316,51 @@ hilo_hub_note(const char *hub, const char *role)
 						 CStringGetTextDatum(role));
 }
 
-void
-hilo_hub_restore(HiloTable table, HeapTuple tuple, TupleDesc desc)
+/* True if the role may choose the server from which numbers are leased. */
+static bool
+may_lease(Oid role)
 {
+	return hilo_catalog_may_execute(HILO_SCHEMA,
+									"lease_from(pg_catalog.text,pg_catalog.text,bigint)", role);
+}
+
+/* One about another server names a role whose user mapping would be used to ask it. */
+void
+hilo_hub_restore(HiloTable table, const char *name, HeapTuple tuple,
+				 TupleDesc desc)
+{
+	if (table == HILO_TABLE_HUBS)
+	{
+		if (name[0] == '\0' || strlen(name) >= NAMEDATALEN)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("hub must be the name of a server")));
+		if (!hilo_is_own_name(name) && !may_lease(GetUserId()))
+			return;
+	}
 	(void) call_as_owner(table == HILO_TABLE_HUBS ? HILO_SCHEMA "._restore_hub" :
 						 HILO_SCHEMA "._restore_member",
 						 1, heap_copy_tuple_as_datum(tuple, desc), (Datum) 0);
+}
+
+/*
+ * Without that right the row has no hub, like the row of a member that has left it:
+ * draws are refused until someone says where numbers come from.
+ */
+void
+hilo_hub_admit(const char *name, HiloRow *row)
+{
+	if (may_lease(GetUserId()))
+		return;
+	if (row->flags & HILO_ROW_LEASED)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg(HILO_COUNTER_FORMAT " is no longer leased from server \"%s\"",
+						HILO_COUNTER_ARGS(name), NameStr(row->hub)),
+				 errdetail("Role \"%s\" may not choose the server that numbers come from.",
+						   GetUserNameFromId(GetUserId(), false)),
+				 errhint("A superuser can do that with hilo.lease_from().")));
+	memset(&row->hub, 0, sizeof(NameData));
 }
 
 /*

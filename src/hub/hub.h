@@ -64,10 +64,17 @@ extern char *hilo_hub_role(const char *hub);
 extern void hilo_hub_note(const char *hub, const char *role);
 
 /*
- * Merge a row from a dump into hilo.hub or hilo.member, of which it is a row.
+ * Merge a row of that name from a dump into hilo.hub or hilo.member, of which it is a
+ * row.
  */
-extern void hilo_hub_restore(HiloTable table, HeapTuple tuple,
-							 TupleDesc desc);
+extern void hilo_hub_restore(HiloTable table, const char *name,
+							 HeapTuple tuple, TupleDesc desc);
+
+/*
+ * Remove the hub from a counter's row from a dump, unless the user may choose the server
+ * that numbers are leased from: not every role that may restore counters may.
+ */
+extern void hilo_hub_admit(const char *name, HiloRow *row);
 
 /*
  * Raise 55000 if members have leased from the counter.  No lease may be given until the

@@ -13,6 +13,16 @@
 
 #include "hub/core.h"
 
+/*
+ * What need not be set: the largest lease; how long one should last; what
+ * percentage of one is left when the next one is fetched; and how long a hub that
+ * has failed is not asked again.
+ */
+#define HILO_LARGEST_LEASE		HILO_TEST_VALUE("test.max_lease_size", 1073741824)
+#define HILO_LEASE_DURATION_MS	HILO_TEST_VALUE("test.lease_duration", 600000)
+#define HILO_LEASE_AHEAD		HILO_TEST_VALUE("test.lease_ahead", 75)
+#define HILO_LEASE_RETRY_MS		HILO_TEST_VALUE("test.lease_retry", 1000)
+
 /* What is known about the hub's answers since the start of the server. */
 typedef struct HiloLeaseState
 {

@@ -2,21 +2,21 @@
  *
  * session.c
  *	  Where this session's numbers come from: the ranges that it holds, one per
- *	  collection, the pool, the row, or a hub.
+ *	  collection, the pool, the row, or another server.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "nodes/primnodes.h"
 #include "storage/ipc.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/timestamp.h"
 
+#include "base/compat.h"
 #include "base/settings.h"
 #include "counting/source.h"
-#include "session/call.h"
+#include "session/session.h"
 #include "shared/pool.h"
 
 /* What the entries consist of is allocated here. */
@@ -63,9 +63,9 @@ hilo_collection_read(HiloCollection *collection)
  */
 
 /*
- * Raise an error if the numbers would be leased if the collection were not
- * ordered.  If it is ordered already, that means if even counted collections
- * would be leased.
+ * Raise an error if the numbers would come from another server if the collection were
+ * not ordered.  If it is ordered already, that means if even collections that were
+ * counted here would.
  */
 static void
 check_is_counted_here(HiloCollection *collection)
@@ -155,7 +155,7 @@ hilo_collection_refuse_ordered(HiloCollection *collection)
 /*
  * Take from the pool.  Always reads the row again, so that pooled numbers are
  * as good as a claim made now.  Counted numbers are for sessions, and no longer
- * valid once numbers are to be leased.
+ * valid once numbers are to come from elsewhere.
  */
 static bool
 take_pooled(HiloCollection *collection, HiloRangeRequest *request,
@@ -215,7 +215,7 @@ hilo_collection_take(HiloCollection *collection, HiloRangeRequest *request,
 			take_pooled(collection, request, claim))
 			return true;
 
-		/* From a leased collection, which was just read, nothing is claimed. */
+		/* If another server counts, as the row just said, nothing is claimed. */
 		if (!(row->flags & HILO_ROW_LEASED))
 		{
 			uint64		generation = hilo_row_generation;
@@ -485,57 +485,6 @@ hilo_entry(const char *name, const char *separator)
 }
 
 /*
- * The entry of a call
- */
-
-/*
- * Only a constant collection is certain to be the same in the next call:
- * variables of a procedural language look stable, too, but change their values
- * under the same FmgrInfo.
- */
-HiloCallSite *
-hilo_api_call_site(FmgrInfo *flinfo)
-{
-	HiloCallSite *site = flinfo->fn_extra;
-
-	if (site == NULL)
-	{
-		Node	   *expr = flinfo->fn_expr;
-
-		site = MemoryContextAllocZero(flinfo->fn_mcxt, sizeof(HiloCallSite));
-		site->constant = expr != NULL && IsA(expr, FuncExpr) &&
-			IsA(linitial(((FuncExpr *) expr)->args), Const);
-		flinfo->fn_extra = site;
-	}
-	return site;
-}
-
-HiloEntry *
-hilo_api_find_entry(FunctionCallInfo fcinfo)
-{
-	char		buffer[HILO_MAX_NAME_LEN + 1];
-	const char *name;
-	text	   *value;
-	HiloEntry  *entry;
-
-	if (unlikely(PG_ARGISNULL(0)))
-		hilo_api_reject_null(fcinfo, 0, "collection");
-
-	/* Names of a valid length need no memory of their own. */
-	value = PG_GETARG_TEXT_PP(0);
-	if (likely(VARSIZE_ANY_EXHDR(value) <= HILO_MAX_NAME_LEN))
-	{
-		memcpy(buffer, VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value));
-		buffer[VARSIZE_ANY_EXHDR(value)] = '\0';
-		name = buffer;
-	}
-	else
-		name = text_to_cstring(value);
-	entry = hilo_entry(name, hilo_identity_parts_separator);
-	return entry;
-}
-
-/*
  * The text of ids
  */
 
@@ -627,9 +576,9 @@ hilo_collection_horizon(HiloCollection *collection, Snapshot snapshot,
  */
 
 /*
- * Before a change that the numbers of others do not survive: wait for leases that are being
- * given, and let none be given until allow_leases(); raise 55000 if others draw from the
- * counter, unless force.  The lock is none of a table: vacuum and REINDEX CONCURRENTLY, which
+ * Before a change that the numbers of others do not survive: wait until none are being
+ * given to them, and let none be given until allow_leases(); raise 55000 if others draw from
+ * the counter, unless force.  The lock is none of a table: vacuum and REINDEX CONCURRENTLY, which
  * waits for transactions, are not in the way.
  */
 static void
@@ -637,7 +586,7 @@ stop_leases(const char *name, bool force)
 {
 	LOCKTAG		tag = hilo_task_tag(HILO_GIVE_LEASES);
 
-	/* Lock first: the first lease of all may be under way. */
+	/* Lock first: the first numbers of all may be under way. */
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 	AcceptInvalidationMessages();
 	if (!force && !hilo_counts_alone())
@@ -652,7 +601,7 @@ allow_leases(void)
 	LockRelease(&tag, ExclusiveLock, false);
 }
 
-/* After any change: warn those that may draw from earlier leases. */
+/* After any change: warn of others that may still draw what they were given before. */
 static void
 warn_others(HiloCollection *collection)
 {

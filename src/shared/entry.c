@@ -202,7 +202,7 @@ hilo_shared_is_of(const HiloShared *it, const char *name)
 }
 
 bool
-hilo_pool_open(void)
+hilo_shared_open(void)
 {
 	return attach_set(true) && OidIsValid(this_database()->oid);
 }
@@ -384,7 +384,7 @@ hilo_shared_lock_new(HiloKind kind, const char *name, bool required)
 {
 	HiloShared *it = NULL;
 
-	bool		is_open = hilo_pool_open();
+	bool		is_open = hilo_shared_open();
 
 	if (is_open)
 		it = hilo_shared_lock(kind, name, LW_EXCLUSIVE);

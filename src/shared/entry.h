@@ -18,7 +18,9 @@
 #include "storage/condition_variable.h"
 #include "storage/lwlock.h"
 
-#include "shared/pool.h"
+#include "base/document_id.h"
+#include "base/export.h"
+#include "counting/counter.h"
 
 /* Kinds of entries. */
 typedef enum HiloKind
@@ -62,6 +64,9 @@ typedef struct HiloShared
 
 	char		name[HILO_MAX_ROW_NAME_LEN];
 } HiloShared;
+
+/* Pieces of a collection.  A few suffice, because adjacent ones are merged. */
+#define HILO_MAX_PIECES		8
 
 /* Size in bytes of what only hilo_hub reads of an entry. */
 #define HILO_BLOCK_SIZE		1152
@@ -110,6 +115,12 @@ typedef struct HiloRing
 								 * this and what follows outlives the entry */
 	HiloRecord	records[FLEXIBLE_ARRAY_MEMBER]; /* oldest first */
 } HiloRing;
+
+/*
+ * Make sure that this session has the shared memory, which the first one that calls this
+ * makes.  False: it cannot have it now.
+ */
+extern bool hilo_shared_open(void);
 
 /*
  * The entry of this database with that name, locked.  NULL, and nothing is

@@ -12,6 +12,7 @@
 
 #include "counting/source.h"
 #include "shared/entry.h"
+#include "shared/pool.h"
 
 /*
  * Entries
@@ -43,6 +44,12 @@ unlock_pool(HiloPool *it)
 {
 	it->shared.has_fetched = hilo_pool_fetched_left(it) > 0;
 	LWLockRelease(&it->shared.lock);
+}
+
+bool
+hilo_pool_open(void)
+{
+	return hilo_shared_open();
 }
 
 /*
@@ -273,44 +280,50 @@ hilo_task_tag(HiloTask task)
  */
 
 static List *
-append_pooled(List *list, const HiloPooled *one)
+append_pooled(List *list, const char *name, int count, const HiloClaim *pieces)
 {
-	return lappend(list, memcpy(palloc(sizeof(*one)), one, sizeof(*one)));
+	HiloPooled *one = palloc(sizeof(HiloPooled));
+
+	strlcpy(one->name, name, sizeof(one->name));
+	one->count = count;
+	one->pieces = palloc(count * sizeof(HiloClaim));
+	memcpy(one->pieces, pieces, count * sizeof(HiloClaim));
+	return lappend(list, one);
 }
 
+/* Memory is allocated only when no lock is held. */
 List *
 hilo_pool_list(void)
 {
 	List	   *pooled = NIL;
+	char		name[HILO_MAX_ROW_NAME_LEN];
 	HiloPool   *it;
 	HiloRing   *ring;
 	int			i = 0;
 
 	while ((it = (HiloPool *) hilo_shared_lock_next(HILO_POOL, &i, LW_SHARED)) != NULL)
 	{
-		HiloPooled	one = {.count = it->piece_count};
+		int			count = it->piece_count;
+		HiloClaim	pieces[HILO_MAX_PIECES];
 
-		strlcpy(one.name, it->shared.name, sizeof(one.name));
-		memcpy(one.pieces, it->pieces, sizeof(one.pieces));
+		strlcpy(name, it->shared.name, sizeof(name));
+		memcpy(pieces, it->pieces, sizeof(pieces));
 		LWLockRelease(&it->shared.lock);
-		pooled = append_pooled(pooled, &one);
+		pooled = append_pooled(pooled, name, count, pieces);
 	}
 
 	/* What is left in a ring is one piece. */
 	i = 0;
 	while ((ring = (HiloRing *) hilo_shared_lock_next(HILO_RING, &i, LW_SHARED)) != NULL)
 	{
-		HiloPooled	one = {
-			.count = ring->last < ring->high ? 1 : 0,
-			.pieces = {{
-					.range = {ring->last + 1, ring->high},
-					.home = ring->home,.epoch = ring->epoch
-			}}
+		HiloClaim	rest = {
+			.range = {ring->last + 1, ring->high},
+			.home = ring->home,.epoch = ring->epoch
 		};
 
-		strlcpy(one.name, ring->shared.name, sizeof(one.name));
+		strlcpy(name, ring->shared.name, sizeof(name));
 		LWLockRelease(&ring->shared.lock);
-		pooled = append_pooled(pooled, &one);
+		pooled = append_pooled(pooled, name, rest.range.low <= rest.range.high ? 1 : 0, &rest);
 	}
 	return pooled;
 }

@@ -75,15 +75,12 @@ typedef enum HiloTask
 /* The lock of a task, for LockAcquire(). */
 extern HILO_EXPORT LOCKTAG hilo_task_tag(HiloTask task);
 
-/* Pieces of a collection.  A few suffice, because adjacent ones are merged. */
-#define HILO_MAX_PIECES		8
-
 /* What the pool has of a collection. */
 typedef struct HiloPooled
 {
 	char		name[HILO_MAX_ROW_NAME_LEN];
 	int			count;
-	HiloClaim	pieces[HILO_MAX_PIECES];	/* lowest first */
+	HiloClaim  *pieces;			/* lowest first */
 } HiloPooled;
 
 /* All collections of this database, as a list of HiloPooled *, palloc'd. */

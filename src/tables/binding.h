@@ -87,9 +87,6 @@ extern HiloBindings hilo_bindings(const char *name);
 /* True if hilo.bind() had bound the name before the command. */
 extern bool hilo_is_bound(const char *name, CommandId command);
 
-/* The owner of a relation; InvalidOid: it was dropped, or is temporary. */
-extern Oid	hilo_table_owner(Oid relation);
-
 /*
  * The relation, or its column, is what the binding records from now on, under its
  * present names.  False, without a change: it does not exist any more.

@@ -96,7 +96,7 @@ key_named_like(const char *name)
 {
 	HiloColumn	key = {InvalidOid};
 	Oid			constraint;
-	int			member;
+	int			only;
 
 	foreach_oid(schema, fetch_search_path(false))
 	{
@@ -115,12 +115,12 @@ key_named_like(const char *name)
 				 errmsg("document table \"%s\" does not exist", name),
 				 errhint("Use hilo.bind() to specify the column with the ids.")));
 	if (!bms_get_singleton_member(get_primary_key_attnos(key.relation, true,
-														 &constraint), &member))
+														 &constraint), &only))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("table \"%s\" has no single-column primary key", name),
 				 errhint("Use hilo.bind() to specify the column with the ids.")));
-	key.attnum = member + FirstLowInvalidHeapAttributeNumber;
+	key.attnum = only + FirstLowInvalidHeapAttributeNumber;
 	return key;
 }
 
