@@ -234,7 +234,7 @@ if [ "$which" != files ]; then
     for compiler in gcc "$(find_clang)"; do
         ! command -v "$compiler" >/dev/null || single "builds with ${compiler##*/}, warnings are errors" strict_build "$compiler"
     done
-    single "includes go downward" sh "$top/test/arrows.sh"
+    single "what files may know of others" sh "$top/test/arrows.sh"
 fi
 build
 if [ "$which" != files ]; then
