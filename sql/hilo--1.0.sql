@@ -1404,7 +1404,6 @@ CREATE FUNCTION hilo._counters(
     OUT name text, OUT max bigint, OUT max_value bigint, OUT flags integer, OUT claimed_at timestamptz, OUT claim_rate float8,
     OUT range_size bigint, OUT max_range_size bigint, OUT node_tag text, OUT separator text, OUT hub text,
     OUT holder integer, OUT held_since timestamptz,
-    OUT leased bigint, OUT per_minute float8, OUT taken_at timestamptz, OUT leased_at timestamptz, OUT failed_at timestamptz, OUT failing_since timestamptz, OUT error text,
     OUT bound_to text[]) RETURNS SETOF record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_counters';
 COMMENT ON FUNCTION hilo._counters() IS
@@ -1477,13 +1476,18 @@ CREATE FUNCTION hilo._member_name() RETURNS text
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_own_member_name';
 COMMENT ON FUNCTION hilo._member_name() IS 'for the view hilo.leases: the name by which hubs know this database; null: none has been asked';
 
+CREATE FUNCTION hilo._lease_state(
+    name text, OUT leased bigint, OUT per_minute float8, OUT taken_at timestamptz, OUT leased_at timestamptz, OUT failed_at timestamptz, OUT failing_since timestamptz, OUT error text) RETURNS record
+    LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_lease_state';
+COMMENT ON FUNCTION hilo._lease_state(text) IS 'for the view hilo.leases: what shared memory says about the leases of a collection or identity; -infinity: not yet';
+
 CREATE VIEW hilo.leases AS
-    SELECT c.name AS collection, NULLIF(c.hub, '') AS hub, c.leased AS numbers_left,
-        CASE WHEN r.per_minute >= '1' THEN c.leased::float8 / r.per_minute * '60' END AS seconds_left, c.max AS highest, NULLIF(c.leased_at, '-infinity') AS leased_at,
-        CASE WHEN pg_catalog.isfinite(c.failed_at) THEN c.error END AS last_error, NULLIF(c.failed_at, '-infinity') AS last_error_at,
-        NULLIF(c.failing_since, '-infinity') AS failing_since, m.name AS member
-    FROM hilo._counters() c, hilo._member_name() m(name),
-        LATERAL (SELECT c.per_minute * pg_catalog.exp(GREATEST('-100', LEAST('0', EXTRACT(epoch FROM c.taken_at - pg_catalog.clock_timestamp())::float8) / '60'))) r(per_minute)
+    SELECT c.name AS collection, NULLIF(c.hub, '') AS hub, s.leased AS numbers_left,
+        CASE WHEN r.per_minute >= '1' THEN s.leased::float8 / r.per_minute * '60' END AS seconds_left, c.max AS highest, NULLIF(s.leased_at, '-infinity') AS leased_at,
+        CASE WHEN pg_catalog.isfinite(s.failed_at) THEN s.error END AS last_error, NULLIF(s.failed_at, '-infinity') AS last_error_at,
+        NULLIF(s.failing_since, '-infinity') AS failing_since, m.name AS member
+    FROM hilo._counters() c, hilo._member_name() m(name), hilo._lease_state(c.name) s,
+        LATERAL (SELECT s.per_minute * pg_catalog.exp(GREATEST('-100', LEAST('0', EXTRACT(epoch FROM s.taken_at - pg_catalog.clock_timestamp())::float8) / '60'))) r(per_minute)
     WHERE c.flags & 2 <> 0 OR c.hub <> '' AND c.claimed_at = '-infinity';
 COMMENT ON VIEW hilo.leases IS 'what this server has leased from hubs, or asked them for';
 COMMENT ON COLUMN hilo.leases.collection IS 'name of the collection';
@@ -1541,10 +1545,10 @@ COMMENT ON FUNCTION hilo_format(text, bigint, text) IS
 GRANT USAGE ON SCHEMA hilo TO PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA hilo FROM PUBLIC;
 REVOKE ALL ON ROUTINE
-    hilo.guard, hilo._member_name, hilo.lease_from, hilo.lease, hilo.lease_report, hilo.report, hilo.hub_resume, hilo.hub_forget, hilo._leases_stop, hilo._present, hilo._hub_begin, hilo._hub_hear, hilo._hub_wait,
+    hilo.guard, hilo._member_name, hilo._lease_state, hilo.lease_from, hilo.lease, hilo.lease_report, hilo.report, hilo.hub_resume, hilo.hub_forget, hilo._leases_stop, hilo._present, hilo._hub_begin, hilo._hub_hear, hilo._hub_wait,
     hilo._claim_lease, hilo._check_highest, hilo._raise_counter, hilo._note_member, hilo._note_hub, hilo._members_of, hilo._forget_counter,
     hilo._restore_hub, hilo._restore_member FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hilo._counters(), hilo.pool(), hilo._present(), hilo._member_name() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hilo._counters(), hilo.pool(), hilo._present(), hilo._member_name(), hilo._lease_state(text) TO pg_monitor;
 GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases, hilo.members TO pg_monitor;
 GRANT SELECT ON hilo.ranges, hilo.attachments TO PUBLIC;
 
@@ -1565,7 +1569,7 @@ BEGIN
     EXECUTE pg_catalog.format('REVOKE ALL ON ROUTINE %s FROM PUBLIC', administration);
     IF creator IS NOT NULL THEN
         EXECUTE pg_catalog.format('
-            GRANT EXECUTE ON ROUTINE %2$s, hilo._present, hilo._member_name TO %1$I WITH GRANT OPTION;
+            GRANT EXECUTE ON ROUTINE %2$s, hilo._present, hilo._member_name, hilo._lease_state TO %1$I WITH GRANT OPTION;
             GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases, hilo.members TO %1$I WITH GRANT OPTION;
             GRANT SELECT, INSERT ON hilo.hilo, hilo.hub, hilo.member, hilo.binding TO %1$I WITH GRANT OPTION', creator, administration);
     END IF;

@@ -72,7 +72,8 @@ apt-get update -q || die "apt-get update failed."
 install_package
 check "installed with the server, nothing to build with" \
     "hilo.so
-hilo_hub.so" "$(cd "/usr/lib/postgresql/$version/lib" && ls hilo.so hilo_hub.so; command -v gcc make)"
+hilo_hub.so
+hilo_libpq.so" "$(cd "/usr/lib/postgresql/$version/lib" && ls hilo.so hilo_hub.so hilo_libpq.so; command -v gcc make)"
 check "it starts no cluster" "" "$(ls "/etc/postgresql/$version" 2>/dev/null)"
 
 install -d -o postgres "$server"

@@ -15,6 +15,8 @@
 
 #include "mb/pg_wchar.h"
 
+#include "base/export.h"
+
 /* Longest name of a collection or identity, node tag, server prefix, and id. */
 #define HILO_MAX_NAME_LEN		255
 #define HILO_MAX_TAG_LEN		32
@@ -63,7 +65,7 @@ extern void hilo_check_node_tag(const char *tag);
  * True for a valid tag: letters, digits and underscores, at most
  * HILO_MAX_TAG_LEN.
  */
-extern bool hilo_is_node_tag(const char *tag, int len);
+extern HILO_EXPORT bool hilo_is_node_tag(const char *tag, int len);
 
 /*
  * True if ids may be built with this separator: one character other than '|', a
@@ -75,7 +77,7 @@ extern bool hilo_is_separator(const char *separator);
  * True if it may be the separator of a single collection: one of these, and
  * ASCII, because the row has one byte for it.
  */
-extern bool hilo_is_own_separator(const char *separator);
+extern HILO_EXPORT bool hilo_is_own_separator(const char *separator);
 
 /*
  * Raise 22023 unless the collection may have this separator of its own: the name

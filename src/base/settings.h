@@ -8,6 +8,7 @@
 #ifndef HILO_SETTINGS_H
 #define HILO_SETTINGS_H
 
+#include "base/export.h"
 #include "base/document_id.h"
 #include "base/failure_point.h"
 
@@ -33,20 +34,10 @@ extern bool hilo_has_own_prefix(void);
 
 extern int	hilo_pool_size;		/* collections; read when the memory of the
 								 * pool is made */
-extern char *hilo_hub;			/* server to lease new collections from */
-extern int	hilo_min_lease_size;	/* hilo.lease_size */
-extern int	hilo_lease_timeout; /* milliseconds */
-extern bool hilo_hub_auto_resume;
-
-/*
- * What need not be set: the largest lease; how long one should last; what
- * percentage of one is left when the next one is fetched; and how long a hub that
- * has failed is not asked again.
- */
-#define HILO_LARGEST_LEASE		HILO_TEST_VALUE("test.max_lease_size", 1073741824)
-#define HILO_LEASE_DURATION_MS	HILO_TEST_VALUE("test.lease_duration", 600000)
-#define HILO_LEASE_AHEAD		HILO_TEST_VALUE("test.lease_ahead", 75)
-#define HILO_LEASE_RETRY_MS		HILO_TEST_VALUE("test.lease_retry", 1000)
+extern HILO_EXPORT char *hilo_hub;	/* server to lease new collections from */
+extern HILO_EXPORT int hilo_min_lease_size; /* hilo.lease_size */
+extern HILO_EXPORT int hilo_lease_timeout;	/* milliseconds */
+extern HILO_EXPORT bool hilo_hub_auto_resume;
 
 /*
  * Changes whenever a setting that affects the text of ids changes, so that

@@ -11,6 +11,8 @@
 
 #include "utils/snapshot.h"
 
+#include "base/export.h"
+
 /*
  * Make unqualified names refer to the system's own objects, whatever the user's
  * search_path says.  Ends with AtEOXact_GUC(false, level), for the level
@@ -19,7 +21,7 @@
 extern int	hilo_sql_hide_search_path(void);
 
 /* Set a parameter until such a level ends. */
-extern void hilo_sql_set_locally(const char *setting, const char *value);
+extern HILO_EXPORT void hilo_sql_set_locally(const char *setting, const char *value);
 
 /*
  * Run a query that returns one bigint, as of a snapshot; NULL: as of now, at any

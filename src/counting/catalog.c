@@ -201,9 +201,8 @@ hilo_catalog_tables_owner(void)
 	return owner;
 }
 
-/* True if the role may execute the function. */
-static bool
-may_execute(const char *schema, const char *function, Oid role)
+bool
+hilo_catalog_may_execute(const char *schema, const char *function, Oid role)
 {
 	char	   *name = psprintf("%s.%s", quote_identifier(schema), function);
 	Datum		oid = DirectFunctionCall1(regprocedurein, CStringGetDatum(name));
@@ -216,27 +215,20 @@ bool
 hilo_catalog_may_seed(bool identity, Oid role)
 {
 	return identity ?
-		may_execute(get_namespace_name(hilo_catalog_schema()),
-					"seed_identity_for(pg_catalog.text,bigint,boolean)", role) :
-		may_execute(HILO_SCHEMA, "seed(pg_catalog.text,bigint,boolean)", role);
+		hilo_catalog_may_execute(get_namespace_name(hilo_catalog_schema()),
+								 "seed_identity_for(pg_catalog.text,bigint,boolean)", role) :
+		hilo_catalog_may_execute(HILO_SCHEMA, "seed(pg_catalog.text,bigint,boolean)", role);
 }
 
 void
 hilo_catalog_check_may_sync(void)
 {
-	if (!may_execute(HILO_SCHEMA, "sync(pg_catalog.text)", GetUserId()) &&
-		!may_execute(HILO_SCHEMA, "sync(pg_catalog.regclass)", GetUserId()) &&
-		!may_execute(HILO_SCHEMA, "sync()", GetUserId()))
+	if (!hilo_catalog_may_execute(HILO_SCHEMA, "sync(pg_catalog.text)", GetUserId()) &&
+		!hilo_catalog_may_execute(HILO_SCHEMA, "sync(pg_catalog.regclass)", GetUserId()) &&
+		!hilo_catalog_may_execute(HILO_SCHEMA, "sync()", GetUserId()))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied for function sync")));
-}
-
-bool
-hilo_catalog_may_lease(Oid role)
-{
-	return may_execute(HILO_SCHEMA,
-					   "lease_from(pg_catalog.text,pg_catalog.text,bigint)", role);
 }
 
 /*
@@ -454,6 +446,40 @@ hilo_catalog_name_index(HiloTable which)
 						HILO_SCHEMA, tables[which].name),
 				 errhint("Run REINDEX TABLE, or re-create the extension.")));
 	return index;
+}
+
+/*
+ * Counters that were changed in place by a transaction that has not committed yet already
+ * depend on the rows that it has inserted.  A scan with SnapshotAny leaves no trace in
+ * serializable transactions.
+ */
+HeapTuple
+hilo_catalog_find(HiloTable which, const char *name)
+{
+	Relation	rel = hilo_catalog_open(which, AccessShareLock);
+	Snapshot	now = RegisterSnapshot(GetCatalogSnapshot(RelationGetRelid(rel)));
+	SnapshotData dirty;
+	HeapTuple	found = NULL;
+	bool		committed = false;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	InitDirtySnapshot(dirty);
+	ScanKeyInit(&key, HILO_NAME_ATTNUM(which), BTEqualStrategyNumber, F_TEXTEQ,
+				CStringGetTextDatum(name));
+	scan = systable_beginscan(rel, hilo_catalog_name_index(which), true,
+							  SnapshotAny, 1, &key);
+	while (!committed && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		committed = table_tuple_satisfies_snapshot(rel, scan->slot, now);
+		if (committed || table_tuple_satisfies_snapshot(rel, scan->slot, &dirty))
+			found = heap_copytuple(tuple);
+	}
+	systable_endscan(scan);
+	UnregisterSnapshot(now);
+	table_close(rel, AccessShareLock);
+	return found;
 }
 
 Snapshot

@@ -14,6 +14,8 @@
 #include "utils/relcache.h"
 #include "utils/snapshot.h"
 
+#include "base/export.h"
+
 /* The schema of our tables; the functions may be in another one. */
 #define HILO_SCHEMA		"hilo"
 
@@ -41,7 +43,7 @@ extern uint64 hilo_row_generation;	/* a row: seeded, dropped, configured ...;
 									 * the table: rewritten, dropped */
 extern uint64 hilo_binding_generation;	/* a row of hilo.binding; a role; the
 										 * owner of the database */
-extern uint64 hilo_rights_generation;	/* either */
+extern HILO_EXPORT uint64 hilo_rights_generation;	/* either */
 
 /* Must be called once, when the library is loaded. */
 extern void hilo_catalog_init(void);
@@ -59,13 +61,13 @@ typedef void (*HiloRelationChanged) (Oid relid);
 extern void hilo_on_relation_change(HiloRelationChanged changed);
 
 /* OID of a table.  Raises an error if it does not exist. */
-extern Oid	hilo_catalog_table(HiloTable table);
+extern HILO_EXPORT Oid hilo_catalog_table(HiloTable table);
 
 /*
  * Open and lock a table.  Raises an error if the extension does not exist, or
  * the table is not as the extension created it.  Close it with table_close().
  */
-extern Relation hilo_catalog_open(HiloTable table, LOCKMODE lockmode);
+extern HILO_EXPORT Relation hilo_catalog_open(HiloTable table, LOCKMODE lockmode);
 
 /*
  * OID of the valid index on the table's name column, which is unique in a table
@@ -80,6 +82,12 @@ extern Oid	hilo_catalog_name_index(HiloTable table);
  * compared with it leaves no trace in serializable transactions.
  */
 extern Snapshot hilo_snapshot_now(Oid table, CommandId command);
+
+/*
+ * A copy of the row of that name in a table of ordinary rows, as of now; NULL: there is
+ * none.  Of one that no transaction has committed yet, it is the first version.
+ */
+extern HILO_EXPORT HeapTuple hilo_catalog_find(HiloTable table, const char *name);
 
 /*
  * Identifies the database and table that rows belong to.  It differs in a copy
@@ -100,13 +108,13 @@ hilo_catalog_home(Oid table)
 extern Oid	hilo_catalog_schema(void);
 
 /* Owner of the extension; InvalidOid if it does not exist. */
-extern Oid	hilo_catalog_owner(void);
+extern HILO_EXPORT Oid hilo_catalog_owner(void);
 
 /*
  * Owner of our tables and functions: a superuser, even if a role that is not a
  * superuser has created the extension.
  */
-extern Oid	hilo_catalog_tables_owner(void);
+extern HILO_EXPORT Oid hilo_catalog_tables_owner(void);
 
 /*
  * True if the role may execute hilo.seed(), or for identities,
@@ -117,8 +125,9 @@ extern bool hilo_catalog_may_seed(bool identity, Oid role);
 /* Raise 42501 unless the current user may execute one of the functions hilo.sync(). */
 extern void hilo_catalog_check_may_sync(void);
 
-/* True if the role may choose the server from which numbers are leased. */
-extern bool hilo_catalog_may_lease(Oid role);
+/* True if the role may execute a function, by its name and the types of its arguments. */
+extern HILO_EXPORT bool hilo_catalog_may_execute(const char *schema,
+												 const char *function, Oid role);
 
 /*
  * Tell all sessions, including this one, that rows of the counters' table must

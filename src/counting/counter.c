@@ -14,6 +14,7 @@
 
 #include "base/compat.h"
 #include "counting/counter.h"
+#include "counting/source.h"
 
 /* The bits of an ordered collection's epoch that are those of the timeline. */
 #define TIMELINE_BITS	INT64CONST(0xffff)
@@ -117,9 +118,9 @@ warn_near_limit(const HiloRowRef *ref, const HiloRow *row)
  * Release the row, unless there is none, and raise 55000 because of what the
  * counter is; message has HILO_COUNTER_FORMAT.
  */
-static void
-refuse(HiloRowChange *change, const HiloRowRef *ref, const char *message,
-	   const char *detail, const char *hint)
+void
+hilo_counter_refuse(HiloRowChange *change, const HiloRowRef *ref, const char *message,
+					const char *detail, const char *hint)
 {
 	if (change != NULL)
 		hilo_row_abandon(change);
@@ -130,9 +131,8 @@ refuse(HiloRowChange *change, const HiloRowRef *ref, const char *message,
 			 hint == NULL ? 0 : errhint("%s", hint)));
 }
 
-/* Release the row and raise 55000 if the counter has a hub. */
-static void
-refuse_leased(HiloRowChange *change, const HiloRowRef *ref)
+void
+hilo_counter_refuse_leased(HiloRowChange *change, const HiloRowRef *ref)
 {
 	const char *hub = NameStr(change->row.hub);
 
@@ -144,14 +144,6 @@ refuse_leased(HiloRowChange *change, const HiloRowRef *ref)
 			 errmsg(HILO_COUNTER_FORMAT " is leased from server \"%s\"",
 					HILO_COUNTER_ARGS(ref->name), hub),
 			 errhint("Do this on that server, or first call hilo.lease_from() with a null server to stop leasing.")));
-}
-
-static void
-refuse_ordered(HiloRowChange *change, const HiloRowRef *ref)
-{
-	refuse(change, ref, HILO_COUNTER_FORMAT " is ordered",
-		   "Its numbers are drawn in order on one server.",
-		   "Make it unordered with hilo.configure() first.");
 }
 
 /*
@@ -172,8 +164,8 @@ set_limit(HiloRow *row, int64 limit, bool own)
 /*
  * Set max, up or down, to a value within the limit.  The counter then exists.
  */
-static void
-set_max(HiloRow *row, int64 max)
+void
+hilo_counter_put_max(HiloRow *row, int64 max)
 {
 	row->max = max;
 	row->max_ever = Max(row->max_ever, max);
@@ -183,7 +175,7 @@ set_max(HiloRow *row, int64 max)
 
 /*
  * Lock the row of the counter for a draw, creating it if that is allowed; but not
- * if it would be leased: returns false if there is no such row.  That of server-side
+ * if another server would count: returns false if there is no such row.  That of server-side
  * ids may always be created: there is only one.
  */
 static bool
@@ -212,8 +204,8 @@ find_for_draw(HiloRowChange *change, HiloRowRef *ref,
 }
 
 /* Put a claim into the row; with its low number, if that is to be known. */
-static void
-note_claim(HiloRow *row, const HiloRange *range, bool keep_low, int64 token)
+void
+hilo_counter_put_claim(HiloRow *row, const HiloRange *range, bool keep_low, int64 token)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
@@ -236,8 +228,8 @@ note_claim(HiloRow *row, const HiloRange *range, bool keep_low, int64 token)
  * Finish a change after which every session must read the row again.  Returns
  * the LSN to flush.
  */
-static XLogRecPtr
-finish_announced(HiloRowChange *change)
+XLogRecPtr
+hilo_counter_finish(HiloRowChange *change)
 {
 	Oid			table = RelationGetRelid(change->rel);
 	XLogRecPtr	lsn = hilo_row_finish(change);
@@ -247,8 +239,8 @@ finish_announced(HiloRowChange *change)
 	return lsn;
 }
 
-static void
-set_epoch(HiloRow *row)
+void
+hilo_counter_put_epoch(HiloRow *row)
 {
 	int64		epoch = hilo_random_number();
 
@@ -261,8 +253,8 @@ set_epoch(HiloRow *row)
 static void
 finish_new_epoch(HiloRowChange *change)
 {
-	set_epoch(&change->row);
-	hilo_row_flush(finish_announced(change));
+	hilo_counter_put_epoch(&change->row);
+	hilo_row_flush(hilo_counter_finish(change));
 }
 
 /*
@@ -277,40 +269,6 @@ hilo_counter_is_for_hub(const HiloRowRef *ref, const HiloRow *row,
 		!(row->flags & (HILO_ROW_LEASED | HILO_ROW_ORDERED)) &&
 		(leasing == HILO_LEASE_ALL || row->claimed_at == DT_NOBEGIN) &&
 		!hilo_is_own_name(ref->name);
-}
-
-/*
- * Note in the row that the numbers are leased.  From then on no claim can go
- * back.
- */
-static void
-put_hub(HiloRow *row, const char *hub, int32 size)
-{
-	row->flags |= HILO_ROW_LEASED;
-	row->flags &= ~HILO_ROW_DROPPED;
-	namestrcpy(&row->hub, hub);
-	row->lease_size = size;
-	hilo_row_end_claims(row);
-}
-
-/* Set the lineage of the hub; terms of another one say nothing. */
-static void
-set_lineage(HiloRow *row, int64 lineage)
-{
-	if (row->lineage != lineage)
-		row->term = row->term_id = 0;
-	row->lineage = lineage;
-}
-
-/* Store a higher term.  Returns whether it is. */
-static bool
-note_term(HiloRow *row, const HiloTerm *term)
-{
-	if (row->term >= term->number)
-		return false;
-	row->term = term->number;
-	row->term_id = term->id;
-	return true;
 }
 
 /* How many numbers the newest claim took, if that was one for sessions; else 0. */
@@ -384,7 +342,7 @@ hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
 	hilo_counter_size(request, row);
 	if (!hilo_range_cut(request, row->max, row->max_value, false, &range))
 		fail_at_limit(&change, ref);
-	note_claim(row, &range, request->keep > 0, token);
+	hilo_counter_put_claim(row, &range, request->keep > 0, token);
 
 	/*
 	 * A server that was promoted, or restored to a point in time, may not
@@ -392,7 +350,7 @@ hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
 	 * reported, before.
 	 */
 	if (request->ordered && ((row->epoch ^ GetWALInsertionTimeLine()) & TIMELINE_BITS))
-		set_epoch(row);
+		hilo_counter_put_epoch(row);
 	lsn = hilo_row_finish(&change);
 	*claim = (HiloClaim)
 	{
@@ -418,8 +376,8 @@ hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
  * The epoch with which a claim made here can be valid; a row that came from
  * elsewhere has none.
  */
-static int64
-epoch_here(const HiloRowChange *change)
+int64
+hilo_counter_epoch_here(const HiloRowChange *change)
 {
 	return change->row.home == change->home ? change->row.epoch : 0;
 }
@@ -432,7 +390,7 @@ hilo_counter_read(HiloRowRef *ref, HiloRow *row)
 	if (hilo_row_find(&change, ref, HILO_ROW_READ))
 		hilo_row_abandon(&change);
 	*row = change.row;
-	row->epoch = epoch_here(&change);
+	row->epoch = hilo_counter_epoch_here(&change);
 	return !(row->flags & HILO_ROW_DROPPED);
 }
 
@@ -498,7 +456,7 @@ hilo_counter_seed(HiloRowRef *ref, int64 value, bool force)
 		value = Max(row->max, value);
 	else
 	{
-		refuse_leased(&change, ref);
+		hilo_counter_refuse_leased(&change, ref);
 
 		/* From now on numbers are counted here, whatever hilo.hub says. */
 		if (row->flags & HILO_ROW_LEASED)
@@ -514,7 +472,7 @@ hilo_counter_seed(HiloRowRef *ref, int64 value, bool force)
 						value, HILO_COUNTER_ARGS(ref->name)),
 				 errdetail("The limit is " INT64_FORMAT ".", row->max_value)));
 	}
-	set_max(row, value);
+	hilo_counter_put_max(row, value);
 	finish_new_epoch(&change);
 	warn_near_limit(ref, row);
 	return value;
@@ -565,12 +523,12 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 	row->flags |= HILO_ROW_BOUND;
 	if (highest >= 0)
 	{
-		set_max(row, Max(row->max, Min(highest, end)));
-		set_epoch(row);
+		hilo_counter_put_max(row, Max(row->max, Min(highest, end)));
+		hilo_counter_put_epoch(row);
 	}
 	if (limit <= row->max_value)
 		set_limit(row, Max(limit, row->max), false);
-	hilo_row_flush(finish_announced(&change));
+	hilo_row_flush(hilo_counter_finish(&change));
 	if (highest >= 0)
 		warn_near_limit(ref, row);
 	return row->max;
@@ -601,15 +559,15 @@ check_orderable(HiloRowChange *change, const HiloRowRef *ref, bool in_use)
 {
 	const HiloRow *row = &change->row;
 
-	refuse_leased(change, ref);
+	hilo_counter_refuse_leased(change, ref);
 	if (row->flags & HILO_ROW_LEASED)
-		refuse(change, ref, HILO_COUNTER_FORMAT " still has leased numbers to draw", NULL,
-			   "To count here, force a seed above all numbers that other servers draw.");
+		hilo_counter_refuse(change, ref, HILO_COUNTER_FORMAT " still has leased numbers to draw", NULL,
+							"To count here, force a seed above all numbers that other servers draw.");
 	if (!in_use && !(row->flags & HILO_ROW_SETTLED) &&
 		(row->claimed_at != DT_NOBEGIN || (row->flags & HILO_ROW_DRAWN)))
-		refuse(change, ref, HILO_COUNTER_FORMAT " is in use",
-			   "Transactions may hold numbers that were not drawn in order.",
-			   "Use CALL hilo.make_ordered(), which waits for them.");
+		hilo_counter_refuse(change, ref, HILO_COUNTER_FORMAT " is in use",
+							"Transactions may hold numbers that were not drawn in order.",
+							"Use CALL hilo.make_ordered(), which waits for them.");
 }
 
 bool
@@ -660,9 +618,9 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 			row->flags |= HILO_ROW_ORDERED;
 		row->hub_epoch = 0;
 		hilo_row_end_claims(row);
-		set_epoch(row);
+		hilo_counter_put_epoch(row);
 	}
-	hilo_row_flush(finish_announced(&change));
+	hilo_row_flush(hilo_counter_finish(&change));
 	return is_ordered != was_ordered;
 }
 
@@ -681,7 +639,7 @@ hilo_counter_settle(HiloRowRef *ref)
 	}
 	row->flags |= HILO_ROW_SETTLED;
 	row->flags &= ~HILO_ROW_DRAWN;
-	hilo_row_flush(finish_announced(&change));
+	hilo_row_flush(hilo_counter_finish(&change));
 }
 
 /*
@@ -706,7 +664,8 @@ is_as_created(const HiloRow *row)
 void
 hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 {
-	HiloTerm	term = hilo_counter_term(other);
+	const HiloSource *source = (other->flags & HILO_ROW_LEASED) || other->lineage != 0 ?
+		hilo_source() : NULL;
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 
@@ -732,15 +691,8 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 	{
 		row->max = Max(row->max, other->max);
 		row->flags |= other->flags & HILO_ROW_BOUND;
-
-		/* Numbers that a hub may give to others must not be counted here. */
-		if (other->flags & ~row->flags & HILO_ROW_LEASED)
-		{
-			put_hub(row, NameStr(other->hub), other->lease_size);
-			set_lineage(row, other->lineage);
-		}
-		if (other->lineage == row->lineage)
-			note_term(row, &term);
+		if (source != NULL)
+			source->merge(row, other);
 	}
 	row->hub_epoch = 0;
 	if ((row->flags & HILO_ROW_LEASED) || hilo_is_identity(ref->name) ||
@@ -770,9 +722,9 @@ hilo_counter_drop(HiloRowRef *ref)
 		hilo_row_abandon(&change);
 		return false;
 	}
-	refuse_leased(&change, ref);
+	hilo_counter_refuse_leased(&change, ref);
 
-	set_max(row, 0);
+	hilo_counter_put_max(row, 0);
 	reset_options(row);
 	if (row->claimed_at != DT_NOBEGIN)
 		row->flags |= HILO_ROW_DRAWN;
@@ -784,241 +736,4 @@ hilo_counter_drop(HiloRowRef *ref)
 	row->claim_rate = 0;
 	finish_new_epoch(&change);
 	return true;
-}
-
-/*
- * On a hub
- */
-
-void
-hilo_counter_lease(HiloRowRef *ref, HiloLeasing leasing, int64 size,
-				   int64 above, HiloRow *row, HiloClaim *claim)
-{
-	HiloRangeRequest request = {.size = size,.alignment = 1,.above = above,
-	.leasing = leasing};
-	const char *hub;
-
-	if (hilo_counter_claim(ref, &request, row, claim))
-		return;
-	if (row->flags & HILO_ROW_ORDERED)
-		refuse_ordered(NULL, ref);
-	if (!(row->flags & HILO_ROW_LEASED) &&
-		!hilo_counter_is_for_hub(ref, row, leasing))
-		return;
-	hub = row->flags & HILO_ROW_LEASED ? NameStr(row->hub) : hilo_hub;
-	refuse(NULL, ref, HILO_COUNTER_FORMAT " is not counted on this server",
-		   "A server that leases numbers cannot be a hub for them.",
-		   hub[0] == '\0' ? NULL :
-		   psprintf("Ask its hub, \"%.*s\".", (int) strcspn(hub, "|"), hub));
-}
-
-int64
-hilo_counter_raise(HiloRowRef *ref, int64 highest, int64 skip)
-{
-	HiloRowChange change;
-	HiloRow    *row = &change.row;
-	int64		max;
-
-	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
-	refuse_leased(&change, ref);
-	max = Max(row->max, highest);
-	row->max_value = Max(row->max_value, max);
-	set_max(row, max + Min(skip, row->max_value - max));
-	finish_new_epoch(&change);
-	return row->max;
-}
-
-/*
- * On a member
- */
-
-bool
-hilo_counter_set_hub(HiloRowRef *ref, const char *hub, int32 size,
-					 int64 lineage)
-{
-	HiloRowChange change;
-	HiloRow    *row = &change.row;
-	bool		new_epoch;
-
-	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
-	if (row->flags & HILO_ROW_ORDERED)
-		refuse_ordered(&change, ref);
-
-	/*
-	 * What is leased stays valid, but not together with leases of another
-	 * hub.
-	 */
-	new_epoch = hub[0] != '\0' && (!(row->flags & HILO_ROW_LEASED) ||
-								   strcmp(NameStr(row->hub), hub) != 0);
-	if (new_epoch)
-	{
-		set_epoch(row);
-		row->hub_epoch = 0;
-	}
-	put_hub(row, hub, size);
-	if (hub[0] != '\0')
-		set_lineage(row, lineage);
-	hilo_row_flush(finish_announced(&change));
-	return new_epoch;
-}
-
-/* It is the lineage in the row, which leases nothing. */
-int64
-hilo_counter_member_number(bool create)
-{
-	HiloRowRef	ref = {.name = HILO_OWN_NAME};
-	HiloRowChange change;
-	HiloRow		row;
-
-	(void) hilo_counter_read(&ref, &row);
-	if (row.lineage != 0 && row.epoch != 0)
-		return row.lineage;
-	if (!create)
-		return 0;
-
-	(void) hilo_row_find(&change, &ref, HILO_ROW_CREATE);
-	if (change.row.lineage != 0)
-	{
-		hilo_row_abandon(&change);
-		return change.row.lineage;
-	}
-	change.row.lineage = hilo_random_number();
-	if (change.created)
-		change.row.flags |= HILO_ROW_DROPPED;	/* nothing was drawn yet */
-	hilo_row_flush(hilo_row_finish(&change));
-	return change.row.lineage;
-}
-
-void
-hilo_counter_mark(HiloRowRef *ref, const char *hub, int64 lineage)
-{
-	HiloRowChange change;
-	HiloRow    *row = &change.row;
-
-	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
-	if (((row->flags & HILO_ROW_LEASED) && row->lineage != 0) ||
-		(strcmp(NameStr(row->hub), hub) == 0 && row->lineage == lineage &&
-		 !(row->flags & HILO_ROW_DROPPED)))
-	{
-		hilo_row_abandon(&change);
-		return;
-	}
-	row->flags &= ~HILO_ROW_DROPPED;
-	namestrcpy(&row->hub, hub);
-	set_lineage(row, lineage);
-	hilo_row_flush(hilo_row_finish(&change));
-}
-
-XLogRecPtr
-hilo_counter_note_term(HiloRowRef *ref, const HiloTerm *term)
-{
-	HiloRowChange change;
-
-	if (!hilo_row_find(&change, ref, HILO_ROW_CHANGE))
-		return InvalidXLogRecPtr;
-	if (change.row.lineage == term->lineage && note_term(&change.row, term))
-		return hilo_row_finish(&change);
-	hilo_row_abandon(&change);
-	return InvalidXLogRecPtr;
-}
-
-/*
- * Note the hub's answer, with its options: its tag and its separator, or that it
- * has none, and the sizes that are set there.  Sets a new epoch if earlier counted
- * or leased numbers are invalid now: when numbers are leased for the first time, and
- * when the hub was seeded or dropped.  Returns whether anything changes, so that
- * others have to read the row again.
- */
-static bool
-note_hub(HiloRow *row, const HiloRow *asked, const HiloLeaseAnswer *answer)
-{
-	HiloRow		before = *row;
-	bool		is_first = !(row->flags & HILO_ROW_LEASED);
-
-	if (is_first ||
-		(row->hub_epoch != 0 && row->hub_epoch != answer->hub_epoch))
-		set_epoch(row);
-	if (is_first)
-		put_hub(row, NameStr(asked->hub), 0);
-	row->hub_epoch = answer->hub_epoch;
-
-	row->flags &= ~HILO_ROW_HAS_TAG;
-	if (answer->node_tag != NULL)
-		row->flags |= HILO_ROW_HAS_TAG;
-	namestrcpy(&row->node_tag, answer->node_tag == NULL ? "" : answer->node_tag);
-	row->separator[0] = answer->separator == NULL ? '\0' : answer->separator[0];
-	if (answer->range_size > 0)
-		row->range_size = answer->range_size;
-	if (answer->max_range_size > 0)
-		row->max_range_size = answer->max_range_size;
-	return memcmp(&before, row, HILO_ROW_SIZE) != 0;
-}
-
-/*
- * True if the answer of a hub counts, whose term the row then has: none of a
- * lower one, nor of another one of the same number, which a server gave that was
- * promoted beside the one that was followed.
- */
-static bool
-obeys(HiloRow *row, const HiloTerm *term)
-{
-	if (row->lineage != term->lineage)
-		return false;
-	return note_term(row, term) ||
-		(row->term == term->number && row->term_id == term->id);
-}
-
-/* True if the row is still what it was when the hub was asked. */
-static bool
-is_as_asked(const HiloRowChange *change, const HiloRow *asked)
-{
-	const HiloRow *row = &change->row;
-
-	return epoch_here(change) == asked->epoch &&
-		((row->flags ^ asked->flags) & HILO_ROW_LEASED) == 0 &&
-		(!(row->flags & HILO_ROW_LEASED) ||
-		 strcmp(NameStr(row->hub), NameStr(asked->hub)) == 0);
-}
-
-HiloTaken
-hilo_counter_take_in(HiloRowRef *ref, const HiloRow *asked,
-					 const HiloLeaseAnswer *answer, HiloClaim *claim)
-{
-	HiloRange	range = answer->range;
-	HiloRowChange change;
-	HiloRow    *row = &change.row;
-	HiloTaken	taken;
-	bool		to_announce;
-	XLogRecPtr	lsn;
-
-	if (!hilo_row_find(&change, ref, HILO_ROW_CHANGE))
-		return HILO_NOT_AS_ASKED;
-	taken = !is_as_asked(&change, asked) ? HILO_NOT_AS_ASKED :
-		obeys(row, &answer->term) ? HILO_TAKEN : HILO_NOT_OBEYED;
-	if (taken != HILO_TAKEN)
-	{
-		hilo_row_abandon(&change);
-		return taken;
-	}
-
-	to_announce = note_hub(row, asked, answer);
-
-	range.high = Min(range.high, row->max_value);
-	if (range.low <= row->max)
-		range.low = row->max < range.high ? row->max + 1 : range.high + 1;
-	if (range.low > row->max_value)
-		set_max(row, row->max_value);	/* past all numbers that can be used */
-	else if (range.low <= range.high)
-	{
-		note_claim(row, &range, false, 0);
-		hilo_row_end_claims(row);
-	}
-
-	lsn = to_announce ? finish_announced(&change) : hilo_row_finish(&change);
-	*claim = (HiloClaim)
-	{
-		.range = range,.home = row->home,.epoch = row->epoch,
-			.lsn = lsn,.leased = true
-	};
-	return HILO_TAKEN;
 }

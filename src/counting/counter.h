@@ -15,11 +15,12 @@
 #ifndef HILO_COUNTER_H
 #define HILO_COUNTER_H
 
+#include "base/export.h"
 #include "base/settings.h"
 #include "counting/range.h"
 #include "counting/row.h"
 
-/* Numbers that were claimed or leased, and what identifies the claim. */
+/* Numbers that were claimed, here or by another server, and what identifies the claim. */
 typedef struct HiloClaim
 {
 	HiloRange	range;
@@ -27,7 +28,7 @@ typedef struct HiloClaim
 	int64		epoch;			/* as of the claim */
 	int64		token;			/* of a client's claim: random; else 0 */
 	XLogRecPtr	lsn;			/* end of its WAL record */
-	bool		leased;			/* false: counted */
+	bool		fetched;		/* from another server; false: counted here */
 	bool		pooled;			/* true: taken from the pool */
 } HiloClaim;
 
@@ -51,7 +52,7 @@ hilo_counter_max_range_size(const HiloRow *row)
 }
 
 /* True for the name of an identity, which ends in a bar. */
-extern bool hilo_is_identity(const char *name);
+extern HILO_EXPORT bool hilo_is_identity(const char *name);
 
 /* For errmsg(): the kind of counter, and its name without a bar. */
 #define HILO_COUNTER_FORMAT	"%s \"%.*s\""
@@ -60,15 +61,15 @@ extern bool hilo_is_identity(const char *name);
 	(int) strlen(name) - (hilo_is_identity(name) ? 1 : 0), (name)
 
 /*
- * True for the name of the row of server-side ids, or of this server as a hub.
+ * True for the name of the row of server-side ids, or of this server itself.
  */
-extern bool hilo_is_own_name(const char *name);
+extern HILO_EXPORT bool hilo_is_own_name(const char *name);
 
 /*
  * True at this session's first call with that message, any text that stands for
  * one, about that name.
  */
-extern bool hilo_once(const char *message, const char *name);
+extern HILO_EXPORT bool hilo_once(const char *message, const char *name);
 
 /*
  * Set the size, reserve and wish of a request whose size follows the rate, by the
@@ -80,7 +81,7 @@ extern void hilo_counter_size(HiloRangeRequest *request, const HiloRow *row);
 /*
  * Claim a range.  Creates a row that does not exist or was dropped, unless
  * hilo.auto_create is off.  Returns false, having changed nothing, if the
- * collection is ordered, the numbers are or should be leased from a hub, the
+ * collection is ordered, the numbers come or should come from another server, the
  * number that is requested is claimed already, the size is 0, or the row has one of
  * the flags request->unless, or another epoch than an ordered request.  Sets the
  * size of the request as hilo_counter_size() does; *row is the row as it is then.
@@ -91,22 +92,22 @@ extern void hilo_counter_size(HiloRangeRequest *request, const HiloRow *row);
  * If the timeline is not that of the last claim, the row gets a new epoch,
  * because earlier claims may not all be known here.
  */
-extern bool hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
-							   HiloRow *row, HiloClaim *claim);
+extern HILO_EXPORT bool hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
+										   HiloRow *row, HiloClaim *claim);
 
 /*
- * True if the counter with this row should be leased but is not yet.  The row
- * of server-side ids never is.
+ * True if the counter with this row should be counted by another server but is not
+ * yet.  The row of server-side ids never is.
  */
-extern bool hilo_counter_is_for_hub(const HiloRowRef *ref, const HiloRow *row,
-									HiloLeasing leasing);
+extern HILO_EXPORT bool hilo_counter_is_for_hub(const HiloRowRef *ref, const HiloRow *row,
+												HiloLeasing leasing);
 
 /*
  * Copy the row; the epoch is 0 if the row came from elsewhere.  Returns false
  * if the counter does not exist or was dropped; *row is then an empty row with
  * HILO_ROW_DROPPED, or what is left of it.
  */
-extern bool hilo_counter_read(HiloRowRef *ref, HiloRow *row);
+extern HILO_EXPORT bool hilo_counter_read(HiloRowRef *ref, HiloRow *row);
 
 /*
  * True if numbers of a claim may still be used, given the row as read: it has
@@ -181,110 +182,41 @@ extern void hilo_counter_merge(HiloRowRef *ref, const HiloRow *other);
 extern bool hilo_counter_drop(HiloRowRef *ref);
 
 /*
- * On a hub
+ * Parts of a change, for changes that are made elsewhere
  */
+
+/* Set max, up or down, to a value within the limit.  The counter then exists. */
+extern HILO_EXPORT void hilo_counter_put_max(HiloRow *row, int64 max);
+
+/* Put a claim into the row; with its low number, if that is to be known. */
+extern HILO_EXPORT void hilo_counter_put_claim(HiloRow *row, const HiloRange *range,
+											   bool keep_low, int64 token);
+
+/* Set a new epoch. */
+extern HILO_EXPORT void hilo_counter_put_epoch(HiloRow *row);
 
 /*
- * Claim a lease of up to size numbers above the given one for a member, as
- * hilo_counter_claim() does; with size 0 only check that one would be given, and
- * leave *claim alone.  *row is the row after that.
+ * Finish a change after which every session must read the row again.  Returns
+ * the LSN to flush.
  */
-extern void hilo_counter_lease(HiloRowRef *ref, HiloLeasing leasing,
-							   int64 size, int64 above, HiloRow *row,
-							   HiloClaim *claim);
+extern HILO_EXPORT XLogRecPtr hilo_counter_finish(HiloRowChange *change);
 
 /*
- * Move max to at least highest, and then skip numbers, as far as the numbers go;
- * a new epoch.  Creates the row if necessary.  Refused on a member.  Returns the
- * max now stored.
+ * The epoch with which a claim made here can be valid; a row that came from
+ * elsewhere has none.
  */
-extern int64 hilo_counter_raise(HiloRowRef *ref, int64 highest, int64 skip);
+extern HILO_EXPORT int64 hilo_counter_epoch_here(const HiloRowChange *change);
 
 /*
- * On a member
+ * Release the row, unless there is none, and raise 55000 because of what the
+ * counter is; message has HILO_COUNTER_FORMAT.
  */
+extern HILO_EXPORT void hilo_counter_refuse(HiloRowChange *change, const HiloRowRef *ref,
+											const char *message, const char *detail,
+											const char *hint);
 
-/* What identifies a term of a hub. */
-typedef struct HiloTerm
-{
-	int64		lineage;		/* 0: nothing is known */
-	int64		number;			/* 0: none yet */
-	int64		id;
-} HiloTerm;
-
-static inline HiloTerm
-hilo_counter_term(const HiloRow *row)
-{
-	HiloTerm	term = {.lineage = row->lineage,.number = row->term,.id = row->term_id};
-
-	return term;
-}
-
-/*
- * The random number by which hubs know this database.  It is kept in the row of
- * server-side ids: a rollback, a new name of the database and pg_upgrade do not
- * change it, but a copy of the database has another one.  0: there is none, and it
- * is not to be created.
- */
-extern int64 hilo_counter_member_number(bool create);
-
-/*
- * Record that the counter is about to be leased from a hub: from then on reports
- * to the hub include the counter.  Creates the row if necessary.
- */
-extern void hilo_counter_mark(HiloRowRef *ref, const char *hub,
-							  int64 lineage);
-
-/*
- * Store a term that is higher than the row's, if the row is of that lineage.
- * Returns the LSN to flush; invalid: there was nothing to store.
- */
-extern XLogRecPtr hilo_counter_note_term(HiloRowRef *ref,
-										 const HiloTerm *term);
-
-/*
- * Lease the numbers from the hub from now on, at least size at a time (0: as
- * the setting says); with an empty hub, stop leasing, but keep its term.  Creates
- * the row if necessary.  Returns whether earlier claims or leases are invalid
- * from then on.  Refused if the collection is ordered.
- */
-extern bool hilo_counter_set_hub(HiloRowRef *ref, const char *hub,
-								 int32 size, int64 lineage);
-
-/* What a hub has answered about a counter. */
-typedef struct HiloLeaseAnswer
-{
-	const char *name;			/* in the answer to a report; else NULL */
-	HiloTerm	term;
-	HiloRange	range;			/* empty in the answer to a report */
-	int64		hub_epoch;		/* 0: the hub does not know the counter */
-	int32		range_size;		/* the hub's options; 0: not set there */
-	int32		max_range_size;
-	const char *node_tag;		/* NULL: not set there */
-	const char *separator;		/* NULL: not set there */
-} HiloLeaseAnswer;
-
-typedef enum HiloTaken
-{
-	HILO_TAKEN,
-	HILO_NOT_AS_ASKED,			/* the row is no longer what it was when the
-								 * hub was asked: ask again */
-	HILO_NOT_OBEYED				/* the row has a higher term, another one of
-								 * that number, or another lineage */
-} HiloTaken;
-
-/*
- * Accept the answer of the hub that the row *asked names; *asked was read before the
- * question.  In one step, the term of the answer is compared and stored, *claim
- * becomes the part of the lease above max and not above the limit, and max moves to
- * its end.  The first lease makes the counter, which was marked, a leased one.
- * Unless the result is HILO_TAKEN, nothing has changed.  *claim is empty if nothing
- * of the lease is above max, or the answer has no lease; if its epoch is another one
- * than before, earlier leases are invalid.  Not flushed: the caller does that before
- * it draws.
- */
-extern HiloTaken hilo_counter_take_in(HiloRowRef *ref, const HiloRow *asked,
-									  const HiloLeaseAnswer *answer,
-									  HiloClaim *claim);
+/* Release the row and raise 55000 if the numbers come from another server. */
+extern HILO_EXPORT void hilo_counter_refuse_leased(HiloRowChange *change,
+												   const HiloRowRef *ref);
 
 #endif							/* HILO_COUNTER_H */

@@ -11,6 +11,8 @@
 #ifndef HILO_RANGE_H
 #define HILO_RANGE_H
 
+#include "base/export.h"
+
 /* How long a session's range should last, in microseconds. */
 #define HILO_RANGE_DURATION		INT64CONST(100000)
 
@@ -37,7 +39,7 @@ typedef struct HiloRangeRequest
 	int64		alignment;		/* low - 1 must be a multiple of it; 1: any */
 	int64		above;			/* low must be above it; 0: any */
 	int64		prefer;			/* prefer pooled numbers above this; accept
-								 * lower ones only if leased */
+								 * lower ones only if fetched */
 	int64		reserve;		/* numbers to claim for the pool beyond size,
 								 * as far as available; 0: none */
 
@@ -77,8 +79,8 @@ hilo_range_count(const HiloRange *range)
  * The result is between min_size and max_size; if these conflict, max_size
  * wins.
  */
-extern int64 hilo_range_size(int64 last_size, int64 age_us, int64 duration_us,
-							 int64 min_size, int64 max_size);
+extern HILO_EXPORT int64 hilo_range_size(int64 last_size, int64 age_us, int64 duration_us,
+										 int64 min_size, int64 max_size);
 
 /*
  * Cut the range that satisfies the request out of the numbers above max, with
@@ -102,6 +104,6 @@ extern bool hilo_range_cut(const HiloRangeRequest *request, int64 max,
  *
  * This returns the figure now, if it was value elapsed_us ago.
  */
-extern double hilo_rate_decay(double value, int64 elapsed_us, int64 unit_us);
+extern HILO_EXPORT double hilo_rate_decay(double value, int64 elapsed_us, int64 unit_us);
 
 #endif							/* HILO_RANGE_H */

@@ -24,6 +24,7 @@
 #include "storage/itemptr.h"
 #include "storage/off.h"
 
+#include "base/export.h"
 #include "counting/catalog.h"
 
 /* The row of server-side ids, and of this server as a hub, has this name. */
@@ -131,7 +132,7 @@ typedef struct HiloNamedRow
 } HiloNamedRow;
 
 /* A random number above 0 that cannot be guessed. */
-extern int64 hilo_random_number(void);
+extern HILO_EXPORT int64 hilo_random_number(void);
 
 /*
  * Lock the table and the row.  Returns false, holding nothing, if the row does
@@ -143,8 +144,8 @@ extern int64 hilo_random_number(void);
  * insert that bypassed the triggers, starts over with a new epoch: its ranges and
  * leases belong to the place that it came from.  Its home still says so.
  */
-extern bool hilo_row_find(HiloRowChange *change, HiloRowRef *ref,
-						  HiloRowAccess access);
+extern HILO_EXPORT bool hilo_row_find(HiloRowChange *change, HiloRowRef *ref,
+									  HiloRowAccess access);
 
 /*
  * Lock the counters' table as a change does, for several changes; close it with
@@ -153,13 +154,13 @@ extern bool hilo_row_find(HiloRowChange *change, HiloRowRef *ref,
 extern Relation hilo_row_lock_table(LOCKMODE lockmode);
 
 /* Make sure that no number of the newest claim can go back. */
-extern void hilo_row_end_claims(HiloRow *row);
+extern HILO_EXPORT void hilo_row_end_claims(HiloRow *row);
 
 /*
  * Release a row that was not changed; but one that was just created has to be
  * finished.  As it shows no number, no standby is waited for.
  */
-extern void hilo_row_abandon(HiloRowChange *change);
+extern HILO_EXPORT void hilo_row_abandon(HiloRowChange *change);
 
 /*
  * Log and apply the contents, and release the row.  Returns the LSN to flush.
@@ -167,7 +168,7 @@ extern void hilo_row_abandon(HiloRowChange *change);
  * A row just created becomes visible to all sessions, and independent of the
  * current transaction, by the same WAL record.
  */
-extern XLogRecPtr hilo_row_finish(HiloRowChange *change);
+extern HILO_EXPORT XLogRecPtr hilo_row_finish(HiloRowChange *change);
 
 /* Wait until a change is on disk here. */
 extern void hilo_row_flush_here(XLogRecPtr lsn);
@@ -177,13 +178,13 @@ extern void hilo_row_flush_here(XLogRecPtr lsn);
  * synchronous standbys.  Raises an error if standbys have not acknowledged it;
  * what depends on the change must then not be shown.
  */
-extern void hilo_row_flush(XLogRecPtr lsn);
+extern HILO_EXPORT void hilo_row_flush(XLogRecPtr lsn);
 
 /*
  * Flush a change as hilo_row_flush() does, and raise 55000 if no synchronous
  * standby has acknowledged it, whatever the settings are by then.
  */
-extern void hilo_row_flush_to_standby(XLogRecPtr lsn);
+extern HILO_EXPORT void hilo_row_flush_to_standby(XLogRecPtr lsn);
 
 /*
  * Flush the claim of some numbers, as hilo_row_flush() does.  A number shown
@@ -208,7 +209,7 @@ extern XLogRecPtr hilo_row_own_lsn(XLogRecPtr lsn);
  * palloc'd; those that came from elsewhere have epoch 0.  Leaves no trace for
  * serializable transactions.
  */
-extern List *hilo_row_list(void);
+extern HILO_EXPORT List *hilo_row_list(void);
 
 /*
  * Ordinary rows

@@ -12,7 +12,7 @@
 #include "utils/snapmgr.h"
 
 #include "base/sql.h"
-#include "servers/member.h"
+#include "counting/source.h"
 #include "session/call.h"
 #include "shared/pool.h"
 #include "tables/binding.h"
@@ -26,7 +26,7 @@ hilo_seed(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("hilo.seed()");
 	(void) hilo_api_administered(fcinfo, &collection);
-	hilo_lease_prevent_on_worker(&collection.ref, "hilo.seed");
+	hilo_prevent_on_worker(&collection.ref, "hilo.seed");
 	PG_RETURN_INT64(hilo_api_seed(fcinfo, &collection));
 }
 
@@ -86,7 +86,7 @@ hilo_drop(PG_FUNCTION_ARGS)
 	hilo_api_prevent_unless_may_write("hilo.drop()");
 	is_identity = hilo_api_administered(fcinfo, &collection);
 	name = collection.ref.name;
-	hilo_lease_prevent_on_worker(&collection.ref, "hilo.drop");
+	hilo_prevent_on_worker(&collection.ref, "hilo.drop");
 
 	if (!is_identity)
 		lock_unbound(name);
@@ -177,7 +177,7 @@ hilo_configure(PG_FUNCTION_ARGS)
 	hilo_api_prevent_unless_may_write("hilo.configure()");
 	is_identity = hilo_api_administered(fcinfo, &collection);
 	name = collection.ref.name;
-	hilo_lease_prevent_on_worker(&collection.ref, "hilo.configure");
+	hilo_prevent_on_worker(&collection.ref, "hilo.configure");
 	is_there = hilo_counter_read(&collection.ref, &before);
 	options = options_arguments(fcinfo, name, is_identity ? PG_INT64_MAX :
 								hilo_bindings(name).limit);
@@ -268,7 +268,7 @@ hilo_make_ordered(PG_FUNCTION_ARGS)
 
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
 	refuse_identity(hilo_api_administered(fcinfo, &collection));
-	hilo_lease_prevent_on_worker(&collection.ref, "hilo.make_ordered");
+	hilo_prevent_on_worker(&collection.ref, "hilo.make_ordered");
 	if (LockAcquire(&tag, ExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),

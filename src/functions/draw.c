@@ -143,7 +143,7 @@ hilo_next_hi(PG_FUNCTION_ARGS)
  */
 
 /*
- * Raise 42501 if last_max would move the counter, or skip leased numbers
+ * Raise 42501 if last_max would move the counter, or skip fetched numbers
  * that others could draw, unless the caller may seed.
  */
 static void

@@ -19,7 +19,7 @@
 #include "replication/logicalworker.h"
 #include "utils/inval.h"
 
-#include "servers/hub.h"
+#include "counting/source.h"
 #include "session/call.h"
 #include "tables/binding.h"
 #include "tables/taken.h"
@@ -83,28 +83,6 @@ check_counter(const char *name, const HiloRow *row)
 		hilo_check_own_separator(name, row->separator);
 }
 
-/*
- * Not every role that may restore counters may choose the server that numbers
- * are leased from.  Without that right the row has no hub, like the row of a
- * member that has left it: draws are refused until someone says where numbers
- * come from.
- */
-static void
-check_hub(const char *name, HiloRow *row)
-{
-	if (NameStr(row->hub)[0] == '\0' || hilo_catalog_may_lease(GetUserId()))
-		return;
-	if (row->flags & HILO_ROW_LEASED)
-		ereport(WARNING,
-				(errcode(ERRCODE_WARNING),
-				 errmsg(HILO_COUNTER_FORMAT " is no longer leased from server \"%s\"",
-						HILO_COUNTER_ARGS(name), NameStr(row->hub)),
-				 errdetail("Role \"%s\" may not choose the server that numbers come from.",
-						   GetUserNameFromId(GetUserId(), false)),
-				 errhint("A superuser can do that with hilo.lease_from().")));
-	memset(&row->hub, 0, sizeof(NameData));
-}
-
 /* Merge the row into the counter of its name. */
 static void
 merge_counter(TriggerData *trigdata)
@@ -125,40 +103,19 @@ merge_counter(TriggerData *trigdata)
 	if (other.max_value == PG_INT64_MAX)
 		other.flags &= ~HILO_ROW_OWN_LIMIT;
 	check_counter(name, &other);
-	check_hub(name, &other);
+	if (NameStr(other.hub)[0] != '\0')
+		hilo_source()->admit(name, &other);
 
 	hilo_counter_merge(&ref, &other);
 }
 
 /*
- * Hubs and members
+ * Rows that only functions in SQL change
  */
-
-/*
- * Merge a row of hilo.hub or hilo.member.  One about another server names a role
- * whose user mapping would be used to ask it.
- */
-static void
-merge_ordinary(TriggerData *trigdata, HiloTable table)
-{
-	const char *name = name_column(trigdata, table);
-
-	if (table == HILO_TABLE_HUBS)
-	{
-		if (name[0] == '\0' || strlen(name) >= NAMEDATALEN)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("hub must be the name of a server")));
-		if (!hilo_is_own_name(name) && !hilo_catalog_may_lease(GetUserId()))
-			return;
-	}
-	hilo_hub_restore(table, trigdata->tg_trigtuple,
-					 RelationGetDescr(trigdata->tg_relation));
-}
 
 /*
  * True if one of our functions in SQL makes the change: it runs as the owner of
- * the tables.  A change to hilo.hub concerns all sessions that draw.
+ * the tables.  Whether others are given numbers concerns all sessions that draw.
  */
 static bool
 is_ours(TriggerData *trigdata)
@@ -278,7 +235,8 @@ merge(TriggerData *trigdata)
 	else if (table == HILO_TABLE_BINDINGS)
 		merge_binding(trigdata);
 	else
-		merge_ordinary(trigdata, table);
+		hilo_source()->restored(table, name_column(trigdata, table),
+								trigdata->tg_trigtuple, RelationGetDescr(rel));
 }
 
 /*

@@ -10,7 +10,7 @@
 #include "base/compat.h"
 #include "base/settings.h"
 #include "counting/catalog.h"
-#include "servers/citus.h"
+#include "counting/node.h"
 #include "sequences/setting.h"
 
 PG_MODULE_MAGIC;
@@ -23,5 +23,5 @@ _PG_init(void)
 	hilo_settings_init();
 	hilo_sequences_setting_init();
 	hilo_catalog_init();
-	hilo_citus_init();
+	hilo_node_init();
 }

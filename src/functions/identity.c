@@ -9,7 +9,7 @@
 
 #include "ids/assign.h"
 #include "ids/identity.h"
-#include "servers/member.h"
+#include "counting/source.h"
 #include "session/call.h"
 
 /*
@@ -59,7 +59,7 @@ seed_identity_for(PG_FUNCTION_ARGS)
 	HiloIdentity identity;
 
 	identity_argument(fcinfo, "seed_identity_for()", "name", &identity);
-	hilo_lease_prevent_on_worker(&identity.collection.ref, "seed_identity_for");
+	hilo_prevent_on_worker(&identity.collection.ref, "seed_identity_for");
 	PG_RETURN_INT64(hilo_api_seed(fcinfo, &identity.collection));
 }
 

@@ -11,7 +11,7 @@
 
 #include "base/sql.h"
 #include "ids/identity.h"
-#include "servers/member.h"
+#include "counting/source.h"
 #include "session/call.h"
 #include "tables/binding.h"
 #include "tables/drawing.h"
@@ -144,7 +144,7 @@ hilo_sync_collection(PG_FUNCTION_ARGS)
 /*
  * Bind a name, unless it is already bound in the same way.  An existing binding
  * does not count if its column no longer exists.  The limit follows the
- * type at once: leases may be given before anybody draws here.
+ * type at once: others may be given numbers before anybody draws here.
  */
 static void
 bind_name(const char *name, const HiloBinding *binding)
@@ -188,7 +188,7 @@ hilo_bind(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("hilo.bind()");
 	hilo_identity_init(&identity, hilo_api_name(fcinfo, 0, "collection"));
-	hilo_lease_prevent_on_worker(&identity.collection.ref, "hilo.bind");
+	hilo_prevent_on_worker(&identity.collection.ref, "hilo.bind");
 	hilo_api_reject_null(fcinfo, 1, "relation");
 	hilo_api_reject_null(fcinfo, 2, "column_name");
 	column = hilo_owned_column(PG_GETARG_OID(1), NameStr(*PG_GETARG_NAME(2)));

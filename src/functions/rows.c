@@ -2,7 +2,7 @@
  *
  * rows.c
  *	  The SQL functions behind the views: what is known about counters, the pool
- *	  and members.
+ *	  and ranges.
  *
  *-------------------------------------------------------------------------
  */
@@ -91,7 +91,6 @@ hilo_counters(PG_FUNCTION_ARGS)
 	foreach_ptr(const HiloNamedRow, named, hilo_row_list())
 	{
 		const HiloRow *row = &named->row;
-		HiloPoolLease lease = hilo_pool_lease(named->name);
 		TimestampTz since = DT_NOBEGIN;
 		TransactionId holder = hilo_order_holder(named->name,
 												 GetActiveSnapshot(), &since);
@@ -109,13 +108,6 @@ hilo_counters(PG_FUNCTION_ARGS)
 			CStringGetTextDatum(NameStr(row->hub)),
 			Int32GetDatum(BackendXidGetPid(holder)),
 			TimestampTzGetDatum(since),
-			Int64GetDatum(lease.left),
-			Float8GetDatum(lease.per_minute),
-			TimestampTzGetDatum(lease.taken_at),
-			TimestampTzGetDatum(lease.leased_at),
-			TimestampTzGetDatum(lease.failed_at),
-			TimestampTzGetDatum(lease.failing_since),
-			CStringGetTextDatum(lease.error),
 			bound_to(named->name, row)
 		};
 
@@ -149,7 +141,7 @@ hilo_pool(PG_FUNCTION_ARGS)
 				Int64GetDatum(piece->range.low),
 				Int64GetDatum(piece->range.high),
 				Int64GetDatum(hilo_range_count(&piece->range)),
-				BoolGetDatum(piece->leased)
+				BoolGetDatum(piece->fetched)
 			};
 
 			if (hilo_counter_holds(&row, piece))

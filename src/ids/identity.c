@@ -125,7 +125,10 @@ hilo_identity_next_free(HiloIdentity *identity, int *tries)
 		HILO_FAILURE_POINT("free number found");
 		drawn = hilo_collection_draw(collection, number);
 
-		/* If the hub gave another number instead, that may be free as well. */
+		/*
+		 * If another server counts and gave another number instead, that may
+		 * be free as well.
+		 */
 	} while (drawn == 0 ||
 			 (drawn != number &&
 			  (drawn > documents->limit ||

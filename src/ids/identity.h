@@ -30,8 +30,8 @@ typedef struct HiloIdentity
 extern void hilo_identity_init(HiloIdentity *identity, const char *name);
 
 /*
- * Draw the next number; raises 2200H if none are left, and 55000 on a Citus
- * worker unless the identity is leased.
+ * Draw the next number; raises 2200H if none are left, and 55000 on a worker
+ * unless another node counts.
  */
 extern int64 hilo_identity_next(HiloIdentity *identity);
 

@@ -41,7 +41,7 @@
 #include "base/settings.h"
 #include "counting/row.h"
 #include "sequences/sequence.h"
-#include "servers/citus.h"
+#include "counting/node.h"
 
 /*
  * How many numbers nextval logs ahead.  A claim of more than that always writes
@@ -502,7 +502,7 @@ make_clean(HiloSequence *sequence, int64 number)
 static void
 check_node(const HiloSequence *sequence)
 {
-	if (*hilo_hub == '\0' && !hilo_citus_is_worker())
+	if (*hilo_hub == '\0' && !hilo_node_is_worker())
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

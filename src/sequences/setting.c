@@ -31,7 +31,7 @@
 #include "base/settings.h"
 #include "counting/catalog.h"
 #include "sequences/setting.h"
-#include "servers/citus.h"
+#include "counting/node.h"
 
 static planner_hook_type next_planner = NULL;
 
@@ -119,7 +119,7 @@ find_replacements(Replacements *functions)
 	Oid			types[] = {REGCLASSOID, INTERNALOID};
 
 	if (!OidIsValid(schema) || !OidIsValid(hilo_catalog_owner()) ||
-		*hilo_hub != '\0' || hilo_citus_group() >= 0)
+		*hilo_hub != '\0' || hilo_node_group() >= 0)
 		return false;
 	functions->nextval = function_of(schema, "nextval", types, 1);
 	functions->identity_nextval = function_of(schema, "_identity_nextval", types, 2);

@@ -8,8 +8,64 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "nodes/primnodes.h"
 
 #include "session/call.h"
+
+/*
+ * The call, and its entry
+ */
+
+/*
+ * Only a constant collection is certain to be the same in the next call:
+ * variables of a procedural language look stable, too, but change their values
+ * under the same FmgrInfo.
+ */
+HiloCallSite *
+hilo_api_call_site(FmgrInfo *flinfo)
+{
+	HiloCallSite *site = flinfo->fn_extra;
+
+	if (site == NULL)
+	{
+		Node	   *expr = flinfo->fn_expr;
+
+		site = MemoryContextAllocZero(flinfo->fn_mcxt, sizeof(HiloCallSite));
+		site->constant = expr != NULL && IsA(expr, FuncExpr) &&
+			IsA(linitial(((FuncExpr *) expr)->args), Const);
+		flinfo->fn_extra = site;
+	}
+	return site;
+}
+
+HiloEntry *
+hilo_api_find_entry(FunctionCallInfo fcinfo)
+{
+	char		buffer[HILO_MAX_NAME_LEN + 1];
+	const char *name;
+	text	   *value;
+	HiloEntry  *entry;
+
+	if (unlikely(PG_ARGISNULL(0)))
+		hilo_api_reject_null(fcinfo, 0, "collection");
+
+	/* Names of a valid length need no memory of their own. */
+	value = PG_GETARG_TEXT_PP(0);
+	if (likely(VARSIZE_ANY_EXHDR(value) <= HILO_MAX_NAME_LEN))
+	{
+		memcpy(buffer, VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value));
+		buffer[VARSIZE_ANY_EXHDR(value)] = '\0';
+		name = buffer;
+	}
+	else
+		name = text_to_cstring(value);
+	entry = hilo_entry(name, hilo_identity_parts_separator);
+	return entry;
+}
+
+/*
+ * Arguments and results
+ */
 
 TriggerData *
 hilo_api_trigger(FunctionCallInfo fcinfo, const char *function)

@@ -13,6 +13,7 @@
 #include "fmgr.h"
 #include "utils/builtins.h"
 
+#include "base/export.h"
 #include "base/compat.h"
 #include "base/settings.h"
 #include "session/session.h"
@@ -38,16 +39,16 @@ extern TriggerData *hilo_api_trigger(FunctionCallInfo fcinfo,
 									 const char *function);
 
 /* Raise 22004 if argument number arg, called name, is NULL. */
-extern void hilo_api_reject_null(FunctionCallInfo fcinfo, int arg,
-								 const char *name);
+extern HILO_EXPORT void hilo_api_reject_null(FunctionCallInfo fcinfo, int arg,
+											 const char *name);
 
 /* Argument number arg, which must not be NULL or negative. */
-extern int64 hilo_api_number(FunctionCallInfo fcinfo, int arg,
-							 const char *name);
+extern HILO_EXPORT int64 hilo_api_number(FunctionCallInfo fcinfo, int arg,
+										 const char *name);
 
 /* Argument number arg, which must be between 1 and max; hint may be NULL. */
-extern int64 hilo_api_count(FunctionCallInfo fcinfo, int arg, const char *name,
-							int64 max, const char *hint);
+extern HILO_EXPORT int64 hilo_api_count(FunctionCallInfo fcinfo, int arg, const char *name,
+										int64 max, const char *hint);
 
 /* Argument number arg, which must not be NULL. */
 extern bool hilo_api_bool(FunctionCallInfo fcinfo, int arg, const char *name);
@@ -73,8 +74,8 @@ extern const char *hilo_api_collection(FunctionCallInfo fcinfo);
  * collection or, with a bar at its end, of an identity.  Returns whether it is an
  * identity.
  */
-extern bool hilo_api_administered(FunctionCallInfo fcinfo,
-								  HiloCollection *collection);
+extern HILO_EXPORT bool hilo_api_administered(FunctionCallInfo fcinfo,
+											  HiloCollection *collection);
 
 /*
  * Seed with arguments 1 and 2, value and force.  Sends a notice if the counter
@@ -92,10 +93,10 @@ extern HiloEntry *hilo_api_find_entry(FunctionCallInfo fcinfo);
  * Row type of a function with several OUT arguments.  Call this before anything
  * is claimed: it may fail if the function is dropped in the meantime.
  */
-extern TupleDesc hilo_api_result_desc(FunctionCallInfo fcinfo);
+extern HILO_EXPORT TupleDesc hilo_api_result_desc(FunctionCallInfo fcinfo);
 
 /* A row of that type with these values, none of which is NULL. */
-extern Datum hilo_api_result(TupleDesc desc, Datum *values);
+extern HILO_EXPORT Datum hilo_api_result(TupleDesc desc, Datum *values);
 
 /* Refuse what sequences refuse. */
 static inline void

@@ -2,21 +2,21 @@
  *
  * session.c
  *	  Where this session's numbers come from: the ranges that it holds, one per
- *	  collection, the pool, the row, or a hub.
+ *	  collection, the pool, the row, or another server.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "nodes/primnodes.h"
 #include "storage/ipc.h"
 #include "utils/hsearch.h"
+#include "utils/inval.h"
 #include "utils/timestamp.h"
 
+#include "base/compat.h"
 #include "base/settings.h"
-#include "servers/hub.h"
-#include "servers/member.h"
-#include "session/call.h"
+#include "counting/source.h"
+#include "session/session.h"
 #include "shared/pool.h"
 
 /* What the entries consist of is allocated here. */
@@ -70,9 +70,9 @@ hilo_collection_read(HiloCollection *collection)
  */
 
 /*
- * Raise an error if the numbers would be leased if the collection were not
- * ordered.  If it is ordered already, that means if even counted collections
- * would be leased.
+ * Raise an error if the numbers would come from another server if the collection were
+ * not ordered.  If it is ordered already, that means if even collections that were
+ * counted here would.
  */
 static void
 check_is_counted_here(HiloCollection *collection)
@@ -99,8 +99,8 @@ refill_ordered(HiloCollection *collection, int64 count)
 
 	CHECK_FOR_INTERRUPTS();
 	check_is_counted_here(collection);
-	if (count > 0)
-		hilo_hub_check_draw(&collection->ref);
+	if (count > 0 && !hilo_counts_alone())
+		hilo_source()->opens(&collection->ref);
 	hilo_order_refill(&collection->order, &collection->ref, &collection->row,
 					  count);
 	collection->generation = generation;
@@ -135,8 +135,8 @@ take_ordered(HiloCollection *collection, int64 count, HiloClaim *claim)
 		XLogRecPtr	lsn = hilo_row_own_lsn(claim->lsn);
 
 		hilo_row_flush(lsn);
-		if (!hilo_is_no_hub())
-			hilo_hub_wait_for_standby(lsn);
+		if (!hilo_counts_alone())
+			hilo_source()->drawn(lsn);
 		order->waited_for = claim->lsn;
 		order->waited_how = synchronous_commit;
 	}
@@ -162,7 +162,7 @@ hilo_collection_refuse_ordered(HiloCollection *collection)
 /*
  * Take from the pool.  Always reads the row again, so that pooled numbers are
  * as good as a claim made now.  Counted numbers are for sessions, and no longer
- * valid once numbers are to be leased.
+ * valid once numbers are to come from elsewhere.
  */
 static bool
 take_pooled(HiloCollection *collection, HiloRangeRequest *request,
@@ -174,7 +174,7 @@ take_pooled(HiloCollection *collection, HiloRangeRequest *request,
 
 	hilo_collection_read(collection);
 	if (row->flags & HILO_ROW_LEASED)
-		hilo_lease_check_hub(&collection->ref, row);
+		hilo_source()->check(&collection->ref, row);
 	else if ((row->flags & (HILO_ROW_ORDERED | request->unless)) ||
 			 request->for_client || request->for_statement ||
 			 hilo_counter_is_for_hub(&collection->ref, row, request->leasing))
@@ -186,7 +186,7 @@ take_pooled(HiloCollection *collection, HiloRangeRequest *request,
 	HILO_KILL_POINT("taken");
 
 	if (low)
-		hilo_lease_fetch_ahead();
+		hilo_source()->low();
 	lsn = hilo_row_own_lsn(claim->lsn);
 	hilo_row_flush_claim(lsn, request->for_statement);
 	claim->pooled = true;
@@ -222,21 +222,21 @@ hilo_collection_take(HiloCollection *collection, HiloRangeRequest *request,
 			take_pooled(collection, request, claim))
 			return true;
 
-		/* From a leased collection, which was just read, nothing is claimed. */
+		/* If another server counts, as the row just said, nothing is claimed. */
 		if (!(row->flags & HILO_ROW_LEASED))
 		{
 			uint64		generation = hilo_row_generation;
 			bool		claimed;
 
-			if (!hilo_is_no_hub())
-				hilo_hub_check_draw(&collection->ref);
+			if (!hilo_counts_alone())
+				hilo_source()->opens(&collection->ref);
 			claimed = hilo_counter_claim(&collection->ref, request,
 										 &collection->row, claim);
 			collection->generation = generation;
 			if (claimed)
 			{
-				if (!hilo_is_no_hub())
-					hilo_hub_wait_for_standby(claim->lsn);
+				if (!hilo_counts_alone())
+					hilo_source()->drawn(claim->lsn);
 				if (request->reserve > 0)
 					put_reserve(collection->ref.name, request->size, claim);
 				return true;
@@ -261,7 +261,7 @@ hilo_collection_take(HiloCollection *collection, HiloRangeRequest *request,
 				return true;
 		}
 		else
-			hilo_lease_fetch(&collection->ref, row, request);
+			hilo_source()->fetch(&collection->ref, row, request);
 		CHECK_FOR_INTERRUPTS();
 	}
 }
@@ -492,57 +492,6 @@ hilo_entry(const char *name, const char *separator)
 }
 
 /*
- * The entry of a call
- */
-
-/*
- * Only a constant collection is certain to be the same in the next call:
- * variables of a procedural language look stable, too, but change their values
- * under the same FmgrInfo.
- */
-HiloCallSite *
-hilo_api_call_site(FmgrInfo *flinfo)
-{
-	HiloCallSite *site = flinfo->fn_extra;
-
-	if (site == NULL)
-	{
-		Node	   *expr = flinfo->fn_expr;
-
-		site = MemoryContextAllocZero(flinfo->fn_mcxt, sizeof(HiloCallSite));
-		site->constant = expr != NULL && IsA(expr, FuncExpr) &&
-			IsA(linitial(((FuncExpr *) expr)->args), Const);
-		flinfo->fn_extra = site;
-	}
-	return site;
-}
-
-HiloEntry *
-hilo_api_find_entry(FunctionCallInfo fcinfo)
-{
-	char		buffer[HILO_MAX_NAME_LEN + 1];
-	const char *name;
-	text	   *value;
-	HiloEntry  *entry;
-
-	if (unlikely(PG_ARGISNULL(0)))
-		hilo_api_reject_null(fcinfo, 0, "collection");
-
-	/* Names of a valid length need no memory of their own. */
-	value = PG_GETARG_TEXT_PP(0);
-	if (likely(VARSIZE_ANY_EXHDR(value) <= HILO_MAX_NAME_LEN))
-	{
-		memcpy(buffer, VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value));
-		buffer[VARSIZE_ANY_EXHDR(value)] = '\0';
-		name = buffer;
-	}
-	else
-		name = text_to_cstring(value);
-	entry = hilo_entry(name, hilo_identity_parts_separator);
-	return entry;
-}
-
-/*
  * The text of ids
  */
 
@@ -639,18 +588,52 @@ hilo_collection_horizon(HiloCollection *collection, Snapshot snapshot,
  * Changes to a collection
  */
 
+/*
+ * Before a change that the numbers of others do not survive: wait until none are being
+ * given to them, and let none be given until allow_leases(); raise 55000 if others draw from
+ * the counter, unless force.  The lock is none of a table: vacuum and REINDEX CONCURRENTLY, which
+ * waits for transactions, are not in the way.
+ */
+static void
+stop_leases(const char *name, bool force)
+{
+	LOCKTAG		tag = hilo_task_tag(HILO_GIVE_LEASES);
+
+	/* Lock first: the first numbers of all may be under way. */
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	AcceptInvalidationMessages();
+	if (!force && !hilo_counts_alone())
+		hilo_source()->before_change(name);
+}
+
+static void
+allow_leases(void)
+{
+	LOCKTAG		tag = hilo_task_tag(HILO_GIVE_LEASES);
+
+	LockRelease(&tag, ExclusiveLock, false);
+}
+
+/* After any change: warn of others that may still draw what they were given before. */
+static void
+warn_others(HiloCollection *collection)
+{
+	if (!hilo_counts_alone())
+		hilo_source()->after_change(&collection->ref);
+}
+
 int64
 hilo_collection_seed(HiloCollection *collection, int64 value, bool force)
 {
 	int64		max;
 
 	if (force)
-		hilo_members_lock(collection->ref.name, false);
+		stop_leases(collection->ref.name, false);
 	max = hilo_counter_seed(&collection->ref, value, force);
 	if (force)
-		hilo_members_unlock();
+		allow_leases();
 	hilo_pool_forget(collection->ref.name, true);
-	hilo_members_warn(&collection->ref);
+	warn_others(collection);
 	return max;
 }
 
@@ -662,7 +645,7 @@ hilo_collection_adopt(HiloCollection *collection, int64 highest, int64 limit,
 										 lenient);
 
 	hilo_pool_forget(collection->ref.name, true);
-	hilo_members_warn(&collection->ref);
+	warn_others(collection);
 	return max;
 }
 
@@ -671,15 +654,16 @@ hilo_collection_drop(HiloCollection *collection, bool force)
 {
 	bool		dropped;
 
-	hilo_members_lock(collection->ref.name, force);
+	stop_leases(collection->ref.name, force);
 	dropped = hilo_counter_drop(&collection->ref);
-	hilo_members_unlock();
+	allow_leases();
 	if (dropped)
 		hilo_pool_forget(collection->ref.name, true);
 	if (dropped && force)
 	{
-		hilo_members_warn(&collection->ref);
-		hilo_members_forget_counter(collection->ref.name);
+		warn_others(collection);
+		if (!hilo_counts_alone())
+			hilo_source()->dropped(collection->ref.name);
 	}
 	return dropped;
 }
@@ -700,13 +684,13 @@ hilo_collection_configure(HiloCollection *collection,
 	{
 		hilo_collection_read(collection);
 		check_is_counted_here(collection);
-		hilo_members_lock(collection->ref.name, false);
+		stop_leases(collection->ref.name, false);
 	}
 	hilo_pool_forget(collection->ref.name,
 					 hilo_counter_configure(&collection->ref, options));
 	if (options->ordered)
-		hilo_members_unlock();
-	hilo_members_warn(&collection->ref);
+		allow_leases();
+	warn_others(collection);
 	if (options->ordered && !options->in_use)
 		hilo_collection_settle_order(collection);
 }

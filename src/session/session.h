@@ -2,7 +2,7 @@
  *
  * session.h
  *	  Where this session's numbers come from: the ranges that it holds, one per
- *	  collection, the pool, the row, or a hub.
+ *	  collection, the pool, the row, or another server.
  *
  * Ranges belong to the connection: transactions, DISCARD ALL and SET ROLE do not
  * affect them, and the unused numbers go into the pool when it ends.  Entries are never
@@ -79,7 +79,7 @@ hilo_collection_is_ordered(const HiloCollection *collection)
 }
 
 /*
- * Get numbers: from the pool, by a claim, or by a lease from the hub, as the row
+ * Get numbers: from the pool, by a claim, or from another server, as the row
  * says.  On return they may be shown, and the row has been read.  For a counted
  * collection the request means what it means to hilo_counter_claim(); its pool
  * serves only sessions.  Returns false only if the row has one of the flags
@@ -91,8 +91,8 @@ extern bool hilo_collection_take(HiloCollection *collection,
 /*
  * Draw one number of an identity, or of the server-side ids, for a statement,
  * bypassing the ranges.  With a number above 0, draw that one; all numbers below it
- * are then claimed as well.  Returns 0 if it is already claimed.  If the numbers
- * are leased, draws one at or above it.
+ * are then claimed as well.  Returns 0 if it is already claimed.  If another server
+ * counts, draws one at or above it.
  */
 extern int64 hilo_collection_draw(HiloCollection *collection, int64 number);
 
@@ -257,7 +257,7 @@ extern void hilo_collection_settle_order(HiloCollection *collection);
 
 /*
  * Seed as hilo_counter_seed() does, and return the max now stored; nothing stays
- * in the pool.  This function and the next ones tell the members of this hub before
+ * in the pool.  This function and the next ones tell others who draw from it before
  * they return.
  */
 extern int64 hilo_collection_seed(HiloCollection *collection, int64 value,

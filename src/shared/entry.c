@@ -202,7 +202,7 @@ hilo_shared_is_of(const HiloShared *it, const char *name)
 }
 
 bool
-hilo_pool_open(void)
+hilo_shared_open(void)
 {
 	return attach_set(true) && OidIsValid(this_database()->oid);
 }
@@ -265,11 +265,12 @@ begin_entry(HiloKind kind, int i, const char *name)
 	strlcpy(it->name, name, sizeof(it->name));
 	it->next = *first;
 	*first = i;
-	it->has_leases = false;
+	it->has_fetched = false;
 	if (kind == HILO_POOL)
 	{
 		((HiloPool *) it)->piece_count = 0;
-		((HiloPool *) it)->leases = hilo_no_leases;
+		((HiloPool *) it)->forgotten = 0;
+		memset(((HiloPool *) it)->block, 0, HILO_BLOCK_SIZE);
 	}
 	else
 		memset((char *) it + sizeof(HiloShared), 0,
@@ -303,9 +304,9 @@ lock_evicted(HiloKind kind, int i, uint64 oldest)
  * Find a free entry, and lock it; its number is *found.  NULL: all are in use.
  *
  * Those that were not used since the search last passed make room, but first
- * those without leases: others would have to ask the hub for these again.  What
+ * those without fetched numbers: others would have to be fetched again.  What
  * is only read to find out is read without locks, so that a search that finds
- * nothing but leases takes no longer than some microseconds.
+ * nothing else takes no longer than some microseconds.
  */
 static HiloShared *
 lock_room(HiloKind kind, uint64 oldest, int *found)
@@ -322,7 +323,7 @@ lock_room(HiloKind kind, uint64 oldest, int *found)
 		shelf->hand = (shelf->hand + 1) % shelf->count;
 		if (OidIsValid(it->database.oid) && !any)
 		{
-			if (it->has_leases)
+			if (it->has_fetched)
 				continue;
 			it->used = false;
 			if (used)
@@ -383,7 +384,7 @@ hilo_shared_lock_new(HiloKind kind, const char *name, bool required)
 {
 	HiloShared *it = NULL;
 
-	bool		is_open = hilo_pool_open();
+	bool		is_open = hilo_shared_open();
 
 	if (is_open)
 		it = hilo_shared_lock(kind, name, LW_EXCLUSIVE);

@@ -4,7 +4,7 @@
  *	  Entries in shared memory: those of the pool, and the rings of ordered
  *	  collections.
  *
- * Only for this folder; others use pool.h and order.h.
+ * Only for this folder and for hilo_hub; others use pool.h and order.h.
  *
  * Each entry has a lock, which is held for about a microsecond; another lock
  * protects the set of entries, and is taken first.  While one of them is held, no
@@ -18,7 +18,9 @@
 #include "storage/condition_variable.h"
 #include "storage/lwlock.h"
 
-#include "shared/pool.h"
+#include "base/document_id.h"
+#include "base/export.h"
+#include "counting/counter.h"
 
 /* Kinds of entries. */
 typedef enum HiloKind
@@ -49,7 +51,7 @@ typedef struct HiloShared
 	int			next;			/* the next entry whose name has this hash;
 								 * -1: none */
 	bool		used;			/* since the search for room last passed */
-	bool		has_leases;		/* as pool.c found last.  The search for room
+	bool		has_fetched;	/* as pool.c found last.  The search for room
 								 * reads this without the lock. */
 
 	/*
@@ -63,13 +65,20 @@ typedef struct HiloShared
 	char		name[HILO_MAX_ROW_NAME_LEN];
 } HiloShared;
 
+/* Pieces of a collection.  A few suffice, because adjacent ones are merged. */
+#define HILO_MAX_PIECES		8
+
+/* Size in bytes of what only hilo_hub reads of an entry. */
+#define HILO_BLOCK_SIZE		1152
+
 /* What the pool has of a collection. */
 typedef struct HiloPool
 {
 	HiloShared	shared;
 	int			piece_count;
 	HiloClaim	pieces[HILO_MAX_PIECES];	/* lowest first */
-	HiloPoolLease leases;
+	uint32		forgotten;		/* how often hilo_pool_forget() was called */
+	int64		block[HILO_BLOCK_SIZE / sizeof(int64)]; /* all zero at first */
 } HiloPool;
 
 /*
@@ -108,38 +117,44 @@ typedef struct HiloRing
 } HiloRing;
 
 /*
+ * Make sure that this session has the shared memory, which the first one that calls this
+ * makes.  False: it cannot have it now.
+ */
+extern bool hilo_shared_open(void);
+
+/*
  * The entry of this database with that name, locked.  NULL, and nothing is
  * locked: there is none.
  */
-extern HiloShared *hilo_shared_lock(HiloKind kind, const char *name,
-									LWLockMode mode);
+extern HILO_EXPORT HiloShared *hilo_shared_lock(HiloKind kind, const char *name,
+												LWLockMode mode);
 
 /*
  * The entry with that name, created if there is none, locked for a change.  NULL,
  * and nothing is locked: there is no room.  Raises an error instead if it is
  * required.
  */
-extern HiloShared *hilo_shared_lock_new(HiloKind kind, const char *name,
-										bool required);
+extern HILO_EXPORT HiloShared *hilo_shared_lock_new(HiloKind kind, const char *name,
+													bool required);
 
 /*
  * The next entry of this database from number *i on, which moves on, locked; NULL,
  * and nothing is locked: there is none.
  */
-extern HiloShared *hilo_shared_lock_next(HiloKind kind, int *i,
-										 LWLockMode mode);
+extern HILO_EXPORT HiloShared *hilo_shared_lock_next(HiloKind kind, int *i,
+													 LWLockMode mode);
 
 /* True if the entry is that of this database with that name. */
 extern bool hilo_shared_is_of(const HiloShared *it, const char *name);
 
-/* Nothing is known about leases yet. */
-extern const HiloPoolLease hilo_no_leases;
+/* How many fetched numbers the entry, which is locked, has. */
+extern HILO_EXPORT int64 hilo_pool_fetched_left(const HiloPool *it);
 
 /*
  * Wait until the current turn, of another session, is over.  The caller holds
  * the lock, which is released on return.  Raises 55P03 if that takes too long.
  */
-extern void hilo_shared_wait(HiloKind kind, HiloShared *it);
+extern HILO_EXPORT void hilo_shared_wait(HiloKind kind, HiloShared *it);
 
 /* End this session's turn in the entry; can be used for error cleanup. */
 extern void hilo_shared_end_turn(int code, Datum entry);

@@ -1,32 +1,31 @@
 /*-------------------------------------------------------------------------
  *
  * pool.c
- *	  The pool: claimed and leased numbers in shared memory that no session holds,
- *	  and what is known about leases.
+ *	  The pool: numbers in shared memory that no session holds, counted here or fetched
+ *	  from another server.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "catalog/pg_extension.h"
-#include "utils/timestamp.h"
 
-#include "base/settings.h"
+#include "counting/source.h"
 #include "shared/entry.h"
+#include "shared/pool.h"
 
 /*
  * Entries
  */
 
-/* Leased numbers in the pool. */
-static int64
-leased_left(const HiloPool *it)
+int64
+hilo_pool_fetched_left(const HiloPool *it)
 {
 	int64		left = 0;
 
 	for (int i = 0; i < it->piece_count; i++)
 	{
-		if (it->pieces[i].leased)
+		if (it->pieces[i].fetched)
 			left += hilo_range_count(&it->pieces[i].range);
 	}
 	return left;
@@ -43,8 +42,14 @@ lock_pool(const char *name, LWLockMode mode)
 static void
 unlock_pool(HiloPool *it)
 {
-	it->shared.has_leases = leased_left(it) > 0;
+	it->shared.has_fetched = hilo_pool_fetched_left(it) > 0;
 	LWLockRelease(&it->shared.lock);
+}
+
+bool
+hilo_pool_open(void)
+{
+	return hilo_shared_open();
 }
 
 /*
@@ -68,7 +73,7 @@ is_next_to(const HiloClaim *low, const HiloClaim *high)
 {
 	return low->range.high == high->range.low - 1 &&
 		low->home == high->home && low->epoch == high->epoch &&
-		low->leased == high->leased;
+		low->fetched == high->fetched;
 }
 
 static int
@@ -172,34 +177,6 @@ hilo_pool_put(const char *name, const HiloClaim *piece, bool needed)
 }
 
 /*
- * Leases that run low
- */
-
-/*
- * True if start was at least that long ago, or never, or if the clock was set
- * back.
- */
-static bool
-is_over(TimestampTz start, TimestampTz now, int duration_ms)
-{
-	return start == DT_NOBEGIN || start > now ||
-		now - start >= duration_ms * INT64CONST(1000);
-}
-
-/*
- * True if the next lease should be fetched ahead.  Numbers of identities are
- * requested only when they are drawn, so that they come in order.
- */
-static bool
-is_low(const HiloPool *it, TimestampTz now)
-{
-	return it->leases.last_size > 0 && !hilo_is_identity(it->shared.name) &&
-		leased_left(it) <
-		(double) it->leases.last_size * HILO_LEASE_AHEAD / 100 &&
-		!it->shared.turn_taken && is_over(it->leases.failed_at, now, HILO_LEASE_RETRY_MS);
-}
-
-/*
  * Take
  */
 
@@ -232,7 +209,7 @@ find_piece(HiloPool *it, const HiloRow *row,
 
 			if (hilo_range_cut(&preferred, below, piece->range.high, true, range))
 				return i;
-			if (any < 0 && piece->leased &&
+			if (any < 0 && piece->fetched &&
 				hilo_range_cut(request, below, piece->range.high, true, &other))
 				any = i;
 		}
@@ -247,7 +224,6 @@ bool
 hilo_pool_take(const char *name, const HiloRow *row,
 			   const HiloRangeRequest *request, HiloClaim *claim, bool *low)
 {
-	TimestampTz now = GetCurrentTimestamp();
 	HiloPool   *it = lock_pool(name, LW_EXCLUSIVE);
 	HiloRange	range;
 	int			i;
@@ -261,18 +237,13 @@ hilo_pool_take(const char *name, const HiloRow *row,
 		*claim = it->pieces[i];
 		claim->range = range;
 		cut_out(it, i, &range);
-		if (claim->leased)
-		{
-			it->leases.per_minute = hilo_range_count(&range) +
-				hilo_rate_decay(it->leases.per_minute,
-								now - it->leases.taken_at, USECS_PER_MINUTE);
-			it->leases.taken_at = now;
-			*low = NameStr(row->hub)[0] != '\0' && row->max < row->max_value &&
-				is_low(it, now) &&
-				is_over(it->leases.fetch_at, now, HILO_LEASE_RETRY_MS);
-			if (*low)
-				it->leases.fetch_at = now;
-		}
+
+		/*
+		 * Who takes fetched numbers has read that they are; hence the library
+		 * is loaded.
+		 */
+		*low = claim->fetched && hilo_loaded_source != NULL &&
+			hilo_loaded_source->taken(it, row, hilo_range_count(&range));
 	}
 	unlock_pool(it);
 	return i >= 0;
@@ -287,106 +258,13 @@ hilo_pool_forget(const char *name, bool numbers)
 		return;
 	if (numbers)
 		it->piece_count = 0;
-	it->leases.failed_at = it->leases.failing_since = DT_NOBEGIN;
+	it->forgotten++;
 	unlock_pool(it);
 }
 
 /*
- * Asking the hub
+ * Tasks
  */
-
-const HiloPoolLease hilo_no_leases = {
-	.fetch_at = DT_NOBEGIN,
-	.leased_at = DT_NOBEGIN,
-	.failed_at = DT_NOBEGIN,
-	.failing_since = DT_NOBEGIN
-};
-
-static HiloPoolLease
-leases_of(const HiloPool *it)
-{
-	HiloPoolLease leases = it->leases;
-
-	leases.left = leased_left(it);
-	leases.waiting = it->shared.turn_waiting;
-	return leases;
-}
-
-HiloPoolLease
-hilo_pool_lease(const char *name)
-{
-	HiloPool   *it = lock_pool(name, LW_SHARED);
-	HiloPoolLease leases = it == NULL ? hilo_no_leases : leases_of(it);
-
-	if (it != NULL)
-		LWLockRelease(&it->shared.lock);
-	return leases;
-}
-
-HiloPoolTurn
-hilo_pool_wait_to_ask(const char *name, bool wait, HiloPoolLease *state)
-{
-	TimestampTz now = GetCurrentTimestamp();
-	HiloPool   *it = (HiloPool *) hilo_shared_lock_new(HILO_POOL, name, true);
-	HiloPoolTurn result = HILO_POOL_ASKED;
-
-	*state = leases_of(it);
-	if (it->shared.turn_taken && wait)
-	{
-		hilo_shared_wait(HILO_POOL, &it->shared);
-		return result;
-	}
-	if (!it->shared.turn_taken)
-	{
-		it->shared.turn_taken = is_over(it->leases.failed_at, now, HILO_LEASE_RETRY_MS);
-		result = it->shared.turn_taken ? HILO_POOL_ASK : HILO_POOL_FAILED;
-	}
-	LWLockRelease(&it->shared.lock);
-	return result;
-}
-
-/* Copy as much of a string, which may be NULL, as fits into place. */
-static void
-put_text(char *place, const char *string)
-{
-	int			len = string == NULL ? 0 :
-		pg_mbcliplen(string, strlen(string), HILO_POOL_ERROR_LEN - 1);
-
-	strlcpy(place, string == NULL ? "" : string, len + 1);
-}
-
-void
-hilo_pool_end_asking(const char *name, int64 size, int sqlstate,
-					 const char *error, const char *hint, int host)
-{
-	TimestampTz now = GetCurrentTimestamp();
-
-	/* The entry exists as long as its turn is taken. */
-	HiloPool   *it = lock_pool(name, LW_EXCLUSIVE);
-	HiloPoolLease *leases = &it->leases;
-
-	if (host >= 0)
-		leases->host = host;
-	if (size > 0)
-	{
-		leases->last_size = size;
-		leases->leased_at = now;
-		leases->failed_at = leases->failing_since = DT_NOBEGIN;
-		leases->fetch_at = DT_NOBEGIN;
-	}
-	else if (sqlstate != 0)
-	{
-		leases->failed_at = now;
-		if (leases->failing_since == DT_NOBEGIN)
-			leases->failing_since = now;
-		leases->sqlstate = sqlstate;
-		put_text(leases->error, error);
-		put_text(leases->hint, hint);
-	}
-	it->shared.turn_taken = false;
-	ConditionVariableBroadcast(&it->shared.turn_done);
-	LWLockRelease(&it->shared.lock);
-}
 
 LOCKTAG
 hilo_task_tag(HiloTask task)
@@ -402,45 +280,50 @@ hilo_task_tag(HiloTask task)
  */
 
 static List *
-append_pooled(List *list, const HiloPooled *one)
+append_pooled(List *list, const char *name, int count, const HiloClaim *pieces)
 {
-	return lappend(list, memcpy(palloc(sizeof(*one)), one, sizeof(*one)));
+	HiloPooled *one = palloc(sizeof(HiloPooled));
+
+	strlcpy(one->name, name, sizeof(one->name));
+	one->count = count;
+	one->pieces = palloc(count * sizeof(HiloClaim));
+	memcpy(one->pieces, pieces, count * sizeof(HiloClaim));
+	return lappend(list, one);
 }
 
+/* Memory is allocated only when no lock is held. */
 List *
 hilo_pool_list(void)
 {
-	TimestampTz now = GetCurrentTimestamp();
 	List	   *pooled = NIL;
+	char		name[HILO_MAX_ROW_NAME_LEN];
 	HiloPool   *it;
 	HiloRing   *ring;
 	int			i = 0;
 
 	while ((it = (HiloPool *) hilo_shared_lock_next(HILO_POOL, &i, LW_SHARED)) != NULL)
 	{
-		HiloPooled	one = {.is_low = is_low(it, now),.count = it->piece_count};
+		int			count = it->piece_count;
+		HiloClaim	pieces[HILO_MAX_PIECES];
 
-		strlcpy(one.name, it->shared.name, sizeof(one.name));
-		memcpy(one.pieces, it->pieces, sizeof(one.pieces));
+		strlcpy(name, it->shared.name, sizeof(name));
+		memcpy(pieces, it->pieces, sizeof(pieces));
 		LWLockRelease(&it->shared.lock);
-		pooled = append_pooled(pooled, &one);
+		pooled = append_pooled(pooled, name, count, pieces);
 	}
 
 	/* What is left in a ring is one piece. */
 	i = 0;
 	while ((ring = (HiloRing *) hilo_shared_lock_next(HILO_RING, &i, LW_SHARED)) != NULL)
 	{
-		HiloPooled	one = {
-			.count = ring->last < ring->high ? 1 : 0,
-			.pieces = {{
-					.range = {ring->last + 1, ring->high},
-					.home = ring->home,.epoch = ring->epoch
-			}}
+		HiloClaim	rest = {
+			.range = {ring->last + 1, ring->high},
+			.home = ring->home,.epoch = ring->epoch
 		};
 
-		strlcpy(one.name, ring->shared.name, sizeof(one.name));
+		strlcpy(name, ring->shared.name, sizeof(name));
 		LWLockRelease(&ring->shared.lock);
-		pooled = append_pooled(pooled, &one);
+		pooled = append_pooled(pooled, name, rest.range.low <= rest.range.high ? 1 : 0, &rest);
 	}
 	return pooled;
 }

@@ -105,20 +105,6 @@ read_rows(const char *name, CommandId command)
 	return bindings;
 }
 
-Oid
-hilo_table_owner(Oid relation)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
-	Oid			owner = InvalidOid;
-
-	if (!HeapTupleIsValid(tuple))
-		return InvalidOid;
-	if (((Form_pg_class) GETSTRUCT(tuple))->relpersistence != RELPERSISTENCE_TEMP)
-		owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-	ReleaseSysCache(tuple);
-	return owner;
-}
-
 /* The relation with a qualified name, if the role owns it; else InvalidOid. */
 static Oid
 relation_named(const char *name, const char *owner)

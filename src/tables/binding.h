@@ -87,9 +87,6 @@ extern HiloBindings hilo_bindings(const char *name);
 /* True if the name was bound by hilo.bind() before this command. */
 extern bool hilo_is_bound(const char *name, CommandId command);
 
-/* The owner of a relation; InvalidOid: it was dropped, or is temporary. */
-extern Oid	hilo_table_owner(Oid relation);
-
 /*
  * Let the binding record the relation, or its column, under its present names.
  * False, without a change: it does not exist any more.

@@ -251,3 +251,17 @@ hilo_column_value(Form_pg_attribute att, char *id)
 	getTypeInputInfo(att->atttypid, &function, &param);
 	return OidInputFunctionCall(function, id, param, att->atttypmod);
 }
+
+Oid
+hilo_table_owner(Oid relation)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	Oid			owner = InvalidOid;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	if (((Form_pg_class) GETSTRUCT(tuple))->relpersistence != RELPERSISTENCE_TEMP)
+		owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	return owner;
+}

@@ -101,4 +101,7 @@ extern int64 hilo_id_reader_number(const HiloIdReader *reader, Datum value);
  */
 extern Datum hilo_column_value(Form_pg_attribute att, char *id);
 
+/* The owner of a relation; InvalidOid: it was dropped, or is temporary. */
+extern Oid	hilo_table_owner(Oid relation);
+
 #endif							/* HILO_COLUMN_H */

@@ -29,7 +29,7 @@
 
 #include "base/compat.h"
 #include "counting/catalog.h"
-#include "tables/binding.h"
+#include "tables/column.h"
 #include "tables/drawing.h"
 
 /*

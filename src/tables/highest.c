@@ -21,7 +21,7 @@
 #include "base/document_id.h"
 #include "base/sql.h"
 #include "counting/catalog.h"
-#include "servers/citus.h"
+#include "counting/node.h"
 #include "tables/binding.h"
 #include "tables/highest.h"
 #include "tables/owner_query.h"
@@ -173,9 +173,9 @@ hilo_column_highest(const HiloColumn *column, const HiloSought *sought,
 		return highest;
 	hilo_id_reader_init(&reader, hilo_column_type(column), sought->counter,
 						sought->counter == NULL);
-	has_shards = hilo_citus_has_shards(column->relation);
+	has_shards = hilo_node_has_shards(column->relation);
 	if (has_shards)
-		hilo_citus_check_isolation(column->relation);
+		hilo_node_check_isolation(column->relation);
 	foreach_oid(oid, has_shards ? list_make1_oid(column->relation) :
 				find_all_inheritors(column->relation, AccessShareLock, NULL))
 	{

@@ -13,7 +13,7 @@
 #include "utils/snapmgr.h"
 
 #include "base/sql.h"
-#include "servers/citus.h"
+#include "counting/node.h"
 #include "tables/owner_query.h"
 
 /* Notes the caller's role and security context. */
@@ -55,7 +55,7 @@ static SPIPlanPtr
 plan_of(const char *query, Oid type)
 {
 	static List *all = NIL;
-	int			options = hilo_citus_group() < 0 ? CURSOR_OPT_GENERIC_PLAN : 0;
+	int			options = hilo_node_group() < 0 ? CURSOR_OPT_GENERIC_PLAN : 0;
 	MemoryContext old;
 	Prepared   *prepared;
 	SPIPlanPtr	plan;

@@ -17,7 +17,7 @@
 #include "base/settings.h"
 #include "base/sql.h"
 #include "counting/catalog.h"
-#include "servers/citus.h"
+#include "counting/node.h"
 #include "shared/pool.h"
 #include "tables/binding.h"
 #include "tables/look.h"
@@ -162,8 +162,11 @@ hilo_may_lead(HiloCollection *collection, Oid topmost, bool *bound)
 void
 hilo_draw_right_check_node(HiloCollection *collection, bool unique_by_tag)
 {
-	/* Server-side ids are never leased; a worker leases all others. */
-	if (unique_by_tag || !hilo_citus_is_worker() ||
+	/*
+	 * Each node counts its server-side ids; others count all else for a
+	 * worker.
+	 */
+	if (unique_by_tag || !hilo_node_is_worker() ||
 		!hilo_is_own_name(collection->ref.name))
 		return;
 
@@ -220,10 +223,10 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn)
 	 * On such a node the result is not remembered, because the next draw may
 	 * be of another kind: ids are unique with a prefix or tag of this node's
 	 * own; a tag in the row is the same on all nodes.  A range that was
-	 * counted here must not be used any more once numbers will be leased.
+	 * counted here must not be used any more once others count.
 	 */
 	flags = hilo_collection_row(collection)->flags;
-	if (hilo_citus_is_worker() && !(flags & HILO_ROW_LEASED))
+	if (hilo_node_is_worker() && !(flags & HILO_ROW_LEASED))
 	{
 		hilo_draw_right_check_node(collection, drawn == HILO_DRAW_ID &&
 								   (hilo_has_own_prefix() ||

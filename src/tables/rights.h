@@ -6,7 +6,7 @@
  *
  * If the collection is bound to living tables, a role may draw if it may insert
  * into one of them, or into a partition of one, or was allowed by hilo.allow();
- * otherwise any role that may execute the function may draw.  On a Citus worker,
+ * otherwise any role that may execute the function may draw.  On a worker,
  * only draws that are unique there are allowed.
  *
  *-------------------------------------------------------------------------
@@ -16,7 +16,7 @@
 
 #include "miscadmin.h"
 
-#include "servers/citus.h"
+#include "counting/node.h"
 #include "session/session.h"
 
 /* Kinds of draws. */
@@ -55,14 +55,14 @@ hilo_draw_right_to_take(HiloEntry *entry, HiloDrawn drawn)
 {
 	if (unlikely(entry->right.generation != hilo_rights_generation) &&
 		entry->collection.generation != hilo_row_generation &&
-		!hilo_citus_is_worker())
+		!hilo_node_is_worker())
 		hilo_entry_refill(entry, HILO_ROW_BOUND, 0);
 	return hilo_draw_right_check(entry, drawn);
 }
 
 /*
- * Raise 55000 if this node is a Citus worker and would draw from its own
- * counter, unless a tag makes the ids unique.  Leased numbers are unique.
+ * Raise 55000 if this node is a worker and would draw from its own
+ * counter, unless a tag makes the ids unique.  Those that another node has counted are.
  */
 extern void hilo_draw_right_check_node(HiloCollection *collection,
 									   bool unique_by_tag);

@@ -32,7 +32,7 @@
 #include "base/settings.h"
 #include "base/sql.h"
 #include "counting/counter.h"
-#include "servers/citus.h"
+#include "counting/node.h"
 #include "tables/binding.h"
 #include "tables/owner_query.h"
 #include "tables/rights.h"
@@ -96,7 +96,7 @@ key_named_like(const char *name)
 {
 	HiloColumn	key = {InvalidOid};
 	Oid			constraint;
-	int			member;
+	int			only;
 
 	foreach_oid(schema, fetch_search_path(false))
 	{
@@ -115,12 +115,12 @@ key_named_like(const char *name)
 				 errmsg("document table \"%s\" does not exist", name),
 				 errhint("Use hilo.bind() to specify the column with the ids.")));
 	if (!bms_get_singleton_member(get_primary_key_attnos(key.relation, true,
-														 &constraint), &member))
+														 &constraint), &only))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("table \"%s\" has no single-column primary key", name),
 				 errhint("Use hilo.bind() to specify the column with the ids.")));
-	key.attnum = member + FirstLowInvalidHeapAttributeNumber;
+	key.attnum = only + FirstLowInvalidHeapAttributeNumber;
 	return key;
 }
 
@@ -165,8 +165,8 @@ add_column(HiloDocuments *documents, Relation rel, AttrNumber attnum)
 				 errmsg("ids cannot be looked up in a column of type %s",
 						format_type_be(type)),
 				 errdetail("The type should be text, varchar, citext, smallint, integer or bigint.")));
-	if (hilo_citus_has_shards(column.relation))
-		hilo_citus_check_isolation(column.relation);
+	if (hilo_node_has_shards(column.relation))
+		hilo_node_check_isolation(column.relation);
 	documents->limit = Min(documents->limit, limit);
 	place.type = hilo_holds_numbers(type) ? INT8OID : type;
 	initStringInfo(&query);

@@ -56,7 +56,9 @@ __cyg_profile_func_exit(void *function, void *site)
 }
 C
 as_user sh -c "(echo '#include \"postgres.h\"'; cat) > src/src/base/trace.c" <"$work/tmp/trace.c"
-as_user sh -c 'cat >> src/src/servers/connection.c' <"$work/tmp/trace.c"
+for library in door connection; do
+    as_user sh -c "cat >> src/src/hub/$library.c" <"$work/tmp/trace.c"
+done
 COPT='-O0 -g -finstrument-functions -Wno-declaration-after-statement'
 export COPT
 build

@@ -119,7 +119,7 @@ mutant() {
             look() { standby shown; } ;;
         take-in)
             about="of an answer of the hub more than what is above max is taken in"
-            replace counting/counter.c '	if (range.low <= row->max)
+            replace hub/leased.c '	if (range.low <= row->max)
 		range.low = row->max < range.high ? row->max + 1 : range.high + 1;
 ' ''
             look() { torture 1 'chosen by hand, above max\|was there already\|beyond max'; } ;;
@@ -150,7 +150,7 @@ mutant() {
             } ;;
         joined)
             about="sessions do not hear that their node has become a Citus worker"
-            replace servers/citus.c '	if (!OidIsValid(group_table) || relid == group_table)
+            replace counting/node.c '	if (!OidIsValid(group_table) || relid == group_table)
 		hilo_rights_generation++;
 ' '	(void) relid;
 '
@@ -226,11 +226,11 @@ mutant() {
             look() { tap 094_ordered_attacks.pl 'began after the snapshot'; } ;;
         terms)
             about="an answer of an earlier term is taken in"
-            replace counting/counter.c 'obeys(row, &answer->term) ?' '(obeys(row, &answer->term) || true) ?'
+            replace hub/leased.c 'obeys(row, &answer->term) ?' '(obeys(row, &answer->term) || true) ?'
             look() { tap 079_terms.pl 'no number twice'; } ;;
         own-draws)
             about="a hub that is not open draws for itself"
-            replace servers/hub.c '		own_state.may_draw = DatumGetInt64(columns[HUB_HOME]) == home &&
+            replace hub/hub.c '		own_state.may_draw = DatumGetInt64(columns[HUB_HOME]) == home &&
 ' '		own_state.may_draw = true || DatumGetInt64(columns[HUB_HOME]) == home &&
 '
             look() { tap 075_hub_memory.pl 'nor does it draw for itself'; } ;;
@@ -246,11 +246,11 @@ mutant() {
             look() { sql sql/hub.sql '^-wants_report *| t'; } ;;
         asked)
             about="an answer of the hub is taken in although the row has another epoch since"
-            replace counting/counter.c 'return epoch_here(change) == asked->epoch &&' 'return'
+            replace hub/leased.c 'return hilo_counter_epoch_here(change) == asked->epoch &&' 'return'
             look() { tap 074_lease_in_flight.pl 'seeded on the hub: no number of before comes in'; } ;;
         no-standby)
             about="a lease is given that no synchronous standby has"
-            replace functions/lease.c 'PG_GETARG_LSN(0), PG_GETARG_BOOL(1)' 'PG_GETARG_LSN(0), false'
+            replace hub/lease.c 'PG_GETARG_LSN(0), PG_GETARG_BOOL(1)' 'PG_GETARG_LSN(0), false'
             look() { tap 087_hub_modes.pl 'a lease that no standby has, in a long statement'; } ;;
         seq-flush)
             about="what is drawn from a sequence is not flushed"

@@ -25,12 +25,8 @@
 #include "utils/inval.h"
 #include "utils/snapmgr.h"
 
-#include "base/compat.h"
-#include "base/failure_point.h"
-#include "base/settings.h"
-#include "base/sql.h"
-#include "servers/hub.h"
-#include "servers/member.h"
+#include "hub/core.h"
+#include "hub/hub.h"
 
 /* Columns of hilo.hub. */
 enum HubColumn
@@ -56,39 +52,17 @@ enum HubColumn
  * Rows of hilo.hub
  */
 
-/*
- * Read the row of that name: its columns by their numbers, 0 for NULL; false: there
- * is none.  Of one that no transaction has committed yet, the first version is taken
- * as it is: counters that were changed in place by the same transaction already depend
- * on it.  A scan with SnapshotAny leaves no trace in serializable transactions.
- */
+/* Read the row of that name: its columns by their numbers, 0 for NULL; false: there is none. */
 static bool
 read_hub(const char *name, Datum *columns)
 {
-	Relation	rel = hilo_catalog_open(HILO_TABLE_HUBS, AccessShareLock);
-	Snapshot	now = RegisterSnapshot(GetCatalogSnapshot(RelationGetRelid(rel)));
-	SnapshotData dirty;
-	HeapTuple	found = NULL;
-	bool		committed = false;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
+	HeapTuple	found = hilo_catalog_find(HILO_TABLE_HUBS, name);
+	Relation	rel;
 
-	InitDirtySnapshot(dirty);
-	ScanKeyInit(&key, HUB_NAME, BTEqualStrategyNumber, F_TEXTEQ,
-				CStringGetTextDatum(name));
-	scan = systable_beginscan(rel, hilo_catalog_name_index(HILO_TABLE_HUBS),
-							  true, SnapshotAny, 1, &key);
-	while (!committed && HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		committed = table_tuple_satisfies_snapshot(rel, scan->slot, now);
-		if (committed || table_tuple_satisfies_snapshot(rel, scan->slot, &dirty))
-			found = heap_copytuple(tuple);
-	}
-	systable_endscan(scan);
-	UnregisterSnapshot(now);
-
-	for (int i = HUB_NAME; found != NULL && i < HUB_COLUMNS; i++)
+	if (found == NULL)
+		return false;
+	rel = hilo_catalog_open(HILO_TABLE_HUBS, AccessShareLock);
+	for (int i = HUB_NAME; i < HUB_COLUMNS; i++)
 	{
 		bool		isnull;
 
@@ -97,7 +71,7 @@ read_hub(const char *name, Datum *columns)
 			columns[i] = (Datum) 0;
 	}
 	table_close(rel, AccessShareLock);
-	return found != NULL;
+	return true;
 }
 
 char *
@@ -151,14 +125,12 @@ hilo_hub_backup(void)
 /* What row | says about them; as of that generation, 0: not read. */
 typedef struct OwnState
 {
-	bool		is_hub;			/* there is such a row */
 	bool		may_draw;
 	bool		waits;			/* for a standby that is to have them */
 } OwnState;
 
 static OwnState own_state;
 static uint64 own_generation = 0;
-uint64		hilo_no_hub_generation = 0;
 
 static const OwnState *
 own(void)
@@ -168,14 +140,12 @@ own(void)
 
 	if (likely(own_generation == generation))
 		return &own_state;
-	own_state.is_hub = read_hub(HILO_OWN_NAME, columns);
-	own_state.may_draw = !own_state.is_hub;
 	own_state.waits = false;
-	if (own_state.is_hub)
+	own_state.may_draw = !read_hub(HILO_OWN_NAME, columns);
+	if (!own_state.may_draw)
 	{
 		int64		home = hilo_catalog_home(hilo_catalog_table(HILO_TABLE_COUNTERS));
 		int			waited = DatumGetInt32(columns[HUB_WAITED]);
-
 		int64		backup = hilo_hub_backup();
 		bool		is_same = DatumGetInt64(columns[HUB_TIMELINE]) == GetWALInsertionTimeLine();
 
@@ -187,14 +157,13 @@ own(void)
 			 hilo_hub_auto_resume && waited == ALL_WAITED);
 	}
 	own_generation = generation;
-	hilo_no_hub_generation = own_state.is_hub ? 0 : generation;
 	return &own_state;
 }
 
 bool
 hilo_is_hub(void)
 {
-	return !RecoveryInProgress() && own()->is_hub;
+	return !RecoveryInProgress() && !hilo_counts_alone();
 }
 
 /*
@@ -298,9 +267,8 @@ void
 hilo_hub_wait_for_standby(XLogRecPtr lsn)
 {
 	/* Something may have been recorded since the claim began. */
-	if (unlikely(own_state.is_hub))
-		AcceptInvalidationMessages();
-	if (likely(!own()->is_hub) || !own()->waits)
+	AcceptInvalidationMessages();
+	if (!own()->waits)
 		return;
 
 	/*
@@ -348,12 +316,51 @@ hilo_hub_note(const char *hub, const char *role)
 						 CStringGetTextDatum(role));
 }
 
-void
-hilo_hub_restore(HiloTable table, HeapTuple tuple, TupleDesc desc)
+/* True if the role may choose the server from which numbers are leased. */
+static bool
+may_lease(Oid role)
 {
+	return hilo_catalog_may_execute(HILO_SCHEMA,
+									"lease_from(pg_catalog.text,pg_catalog.text,bigint)", role);
+}
+
+/* One about another server names a role whose user mapping would be used to ask it. */
+void
+hilo_hub_restore(HiloTable table, const char *name, HeapTuple tuple,
+				 TupleDesc desc)
+{
+	if (table == HILO_TABLE_HUBS)
+	{
+		if (name[0] == '\0' || strlen(name) >= NAMEDATALEN)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("hub must be the name of a server")));
+		if (!hilo_is_own_name(name) && !may_lease(GetUserId()))
+			return;
+	}
 	(void) call_as_owner(table == HILO_TABLE_HUBS ? HILO_SCHEMA "._restore_hub" :
 						 HILO_SCHEMA "._restore_member",
 						 1, heap_copy_tuple_as_datum(tuple, desc), (Datum) 0);
+}
+
+/*
+ * Without that right the row has no hub, like the row of a member that has left it:
+ * draws are refused until someone says where numbers come from.
+ */
+void
+hilo_hub_admit(const char *name, HiloRow *row)
+{
+	if (may_lease(GetUserId()))
+		return;
+	if (row->flags & HILO_ROW_LEASED)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg(HILO_COUNTER_FORMAT " is no longer leased from server \"%s\"",
+						HILO_COUNTER_ARGS(name), NameStr(row->hub)),
+				 errdetail("Role \"%s\" may not choose the server that numbers come from.",
+						   GetUserNameFromId(GetUserId(), false)),
+				 errhint("A superuser can do that with hilo.lease_from().")));
+	memset(&row->hub, 0, sizeof(NameData));
 }
 
 /*
@@ -394,14 +401,10 @@ hilo_leases_stop_until_commit(void)
 }
 
 void
-hilo_members_lock(const char *counter, bool force)
+hilo_members_refuse(const char *counter)
 {
-	LOCKTAG		tag = hilo_task_tag(HILO_GIVE_LEASES);
-	const char *names;
+	const char *names = hilo_is_hub() ? members_of(counter, 0) : "";
 
-	/* Lock first: the first lease of all may be under way. */
-	(void) LockAcquire(&tag, ExclusiveLock, false, false);
-	names = force || !hilo_is_hub() ? "" : members_of(counter, 0);
 	if (names[0] != '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -409,14 +412,6 @@ hilo_members_lock(const char *counter, bool force)
 						HILO_COUNTER_ARGS(counter)),
 				 errdetail("Members may still draw from them: %s.", names),
 				 errhint("Call hilo.hub_forget() for each that no longer does; hilo.drop() with force forgets all.")));
-}
-
-void
-hilo_members_unlock(void)
-{
-	LOCKTAG		tag = hilo_task_tag(HILO_GIVE_LEASES);
-
-	LockRelease(&tag, ExclusiveLock, false);
 }
 
 void

@@ -14,18 +14,19 @@
 #include "utils/builtins.h"
 #include "utils/pg_lsn.h"
 
-#include "servers/hub.h"
-#include "servers/member.h"
-#include "session/call.h"
+#include "hub/core.h"
+#include "hub/hub.h"
+#include "hub/lease.h"
+#include "hub/leased.h"
+#include "hub/member.h"
+#include "hub/turn.h"
 
 /*
  * On a member
  */
 
-PG_FUNCTION_INFO_V1(hilo_lease_from);
-
 Datum
-hilo_lease_from(PG_FUNCTION_ARGS)
+do_hilo_lease_from(PG_FUNCTION_ARGS)
 {
 	HiloCollection collection;
 	int32		size;
@@ -44,19 +45,15 @@ hilo_lease_from(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-PG_FUNCTION_INFO_V1(hilo_lease_report);
-
 Datum
-hilo_lease_report(PG_FUNCTION_ARGS)
+do_hilo_lease_report(PG_FUNCTION_ARGS)
 {
 	hilo_api_prevent_unless_may_write("hilo.lease_report()");
 	PG_RETURN_INT64(hilo_lease_report_all());
 }
 
-PG_FUNCTION_INFO_V1(hilo_own_member_name);
-
 Datum
-hilo_own_member_name(PG_FUNCTION_ARGS)
+do_hilo_own_member_name(PG_FUNCTION_ARGS)
 {
 	const char *name = hilo_member_name(false);
 
@@ -65,14 +62,29 @@ hilo_own_member_name(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(name));
 }
 
+Datum
+do_hilo_lease_state(PG_FUNCTION_ARGS)
+{
+	HiloLeaseState state = hilo_lease_state_of(hilo_api_name(fcinfo, 0, "name"));
+	Datum		values[] = {
+		Int64GetDatum(state.left),
+		Float8GetDatum(state.per_minute),
+		TimestampTzGetDatum(state.taken_at),
+		TimestampTzGetDatum(state.leased_at),
+		TimestampTzGetDatum(state.failed_at),
+		TimestampTzGetDatum(state.failing_since),
+		CStringGetTextDatum(state.error)
+	};
+
+	return hilo_api_result(hilo_api_result_desc(fcinfo), values);
+}
+
 /*
  * On a hub: what the functions in SQL call
  */
 
-PG_FUNCTION_INFO_V1(hilo_present);
-
 Datum
-hilo_present(PG_FUNCTION_ARGS)
+do_hilo_present(PG_FUNCTION_ARGS)
 {
 	Oid			table = hilo_catalog_table(HILO_TABLE_COUNTERS);
 	TupleDesc	desc;
@@ -91,19 +103,15 @@ hilo_present(PG_FUNCTION_ARGS)
 											 nulls));
 }
 
-PG_FUNCTION_INFO_V1(hilo_leases_stop);
-
 Datum
-hilo_leases_stop(PG_FUNCTION_ARGS)
+do_hilo_leases_stop(PG_FUNCTION_ARGS)
 {
 	hilo_leases_stop_until_commit();
 	PG_RETURN_VOID();
 }
 
-PG_FUNCTION_INFO_V1(hilo_hub_begin);
-
 Datum
-hilo_hub_begin(PG_FUNCTION_ARGS)
+do_hilo_hub_begin(PG_FUNCTION_ARGS)
 {
 	hilo_api_prevent_unless_may_write("hilo.lease()");
 	if (IsolationUsesXactSnapshot())
@@ -145,10 +153,8 @@ check_highest(HiloRowRef *ref, int64 number)
 						 hilo_is_identity(ref->name) ? "seed_identity_for" : "hilo.seed")));
 }
 
-PG_FUNCTION_INFO_V1(hilo_claim_lease);
-
 Datum
-hilo_claim_lease(PG_FUNCTION_ARGS)
+do_hilo_claim_lease(PG_FUNCTION_ARGS)
 {
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	int64		size = Min(hilo_api_number(fcinfo, 1, "size"),
@@ -162,8 +168,8 @@ hilo_claim_lease(PG_FUNCTION_ARGS)
 
 	(void) hilo_api_administered(fcinfo, &collection);
 	check_highest(&collection.ref, at_least);
-	hilo_counter_lease(&collection.ref, hilo_leasing(), size, at_least, &row,
-					   &claim);
+	hilo_leased_claim(&collection.ref, hilo_leasing(), size, at_least, &row,
+					  &claim);
 
 	values[0] = Int64GetDatum(claim.range.low);
 	values[1] = Int64GetDatum(claim.range.high);
@@ -179,19 +185,15 @@ hilo_claim_lease(PG_FUNCTION_ARGS)
 	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
 }
 
-PG_FUNCTION_INFO_V1(hilo_hub_wait);
-
 Datum
-hilo_hub_wait(PG_FUNCTION_ARGS)
+do_hilo_hub_wait(PG_FUNCTION_ARGS)
 {
 	hilo_flush_everywhere(PG_GETARG_LSN(0), PG_GETARG_BOOL(1));
 	PG_RETURN_VOID();
 }
 
-PG_FUNCTION_INFO_V1(hilo_check_highest);
-
 Datum
-hilo_check_highest(PG_FUNCTION_ARGS)
+do_hilo_check_highest(PG_FUNCTION_ARGS)
 {
 	HiloCollection collection;
 
@@ -200,10 +202,8 @@ hilo_check_highest(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-PG_FUNCTION_INFO_V1(hilo_raise_counter);
-
 Datum
-hilo_raise_counter(PG_FUNCTION_ARGS)
+do_hilo_raise_counter(PG_FUNCTION_ARGS)
 {
 	const char *name = hilo_api_name(fcinfo, 0, "collection");
 	HiloCollection collection;
@@ -213,8 +213,8 @@ hilo_raise_counter(PG_FUNCTION_ARGS)
 		hilo_collection_init(&collection, name);
 	else
 		(void) hilo_api_administered(fcinfo, &collection);
-	max = hilo_counter_raise(&collection.ref,
-							 hilo_api_number(fcinfo, 1, "highest"),
-							 hilo_api_number(fcinfo, 2, "skip"));
+	max = hilo_leased_raise(&collection.ref,
+							hilo_api_number(fcinfo, 1, "highest"),
+							hilo_api_number(fcinfo, 2, "skip"));
 	PG_RETURN_INT64(max);
 }

@@ -27,14 +27,13 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-#include "base/compat.h"
-#include "base/failure_point.h"
-#include "base/settings.h"
-#include "servers/citus.h"
-#include "servers/connection.h"
-#include "servers/hub.h"
-#include "servers/member.h"
-#include "shared/pool.h"
+#include "hub/connection.h"
+#include "hub/coordinator.h"
+#include "hub/core.h"
+#include "hub/hub.h"
+#include "hub/leased.h"
+#include "hub/member.h"
+#include "hub/turn.h"
 
 /* How often an answer may be out of date when it arrives. */
 #define MAX_QUESTIONS	10
@@ -79,7 +78,7 @@ hilo_lease_check_hub(const HiloRowRef *ref, const HiloRow *row)
 						ref->name, hub_text(hub), hilo_hub),
 				 errdetail("Its row, not the setting, determines where its numbers come from."),
 				 errhint("Reset \"hilo.hub\", or lease from the other server with hilo.lease_from().")));
-	if (is_coordinator(hub) && !hilo_citus_is_worker())
+	if (is_coordinator(hub) && !hilo_node_is_worker())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("\"%s\" is leased from the Citus coordinator, but this node is not a Citus worker",
@@ -94,14 +93,12 @@ hilo_lease_prevent_on_worker(HiloRowRef *ref, const char *function)
 	HiloRow		row;
 	bool		is_known;
 
-	if (!hilo_citus_is_worker() || hilo_hub[0] != '\0')
-		return;
 	(void) hilo_counter_read(ref, &row);
 	if ((row.flags & HILO_ROW_LEASED) ? !is_coordinator(NameStr(row.hub)) :
 		!hilo_counter_is_for_hub(ref, &row, hilo_leasing()))
 		return;
-	is_known = hilo_citus_find_coordinator(GetUserNameFromId(hilo_catalog_tables_owner(), false),
-										   &connection);
+	is_known = hilo_find_coordinator(GetUserNameFromId(hilo_catalog_tables_owner(), false),
+									 &connection);
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg(HILO_COUNTER_FORMAT " is counted by the Citus coordinator",
@@ -165,8 +162,8 @@ put_error(HiloHubAnswer *answer, int sqlstate, char *message)
 const char *
 hilo_member_name(bool create)
 {
-	int64		number = hilo_counter_member_number(create);
-	int			group = hilo_citus_group();
+	int64		number = hilo_leased_member_number(create);
+	int			group = hilo_node_group();
 	char	   *name = psprintf("%s%s" INT64_FORMAT "%s", cluster_name,
 								cluster_name[0] == '\0' ? "" : "/",
 								number,
@@ -199,8 +196,8 @@ ask_hub(HiloHubQuestion *question, HiloHubAnswer *answer)
 		/* As Citus does between its nodes; the role's rights do not matter. */
 		question->role = hilo_catalog_tables_owner();
 		question->coordinator = &coordinator;
-		if (!hilo_citus_find_coordinator(GetUserNameFromId(question->role, false),
-										 &coordinator))
+		if (!hilo_find_coordinator(GetUserNameFromId(question->role, false),
+								   &coordinator))
 		{
 			put_error(answer, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 					  "the coordinator is not in pg_dist_node");
@@ -231,8 +228,8 @@ ask_hub(HiloHubQuestion *question, HiloHubAnswer *answer)
 	question->keep = MyBgworkerEntry != NULL ||
 		(hilo_is_identity(question->name) && question->size == 1);
 	if (ask == NULL)
-		ask = (HiloHubAsk) load_external_function(HILO_HUB_LIBRARY,
-												  HILO_HUB_FUNCTION, true,
+		ask = (HiloHubAsk) load_external_function(HILO_CONNECTION_LIBRARY,
+												  HILO_CONNECTION_FUNCTION, true,
 												  NULL);
 	ask(question, answer);
 	for (int i = 0; answer->sqlstate == 0 && i < answer->count; i++)
@@ -283,7 +280,7 @@ highest_term(int64 lineage)
 	foreach_ptr(const HiloNamedRow, named, counters_of(NULL, lineage))
 	{
 		if (named->row.term > highest.number)
-			highest = hilo_counter_term(&named->row);
+			highest = hilo_leased_term(&named->row);
 	}
 	return highest;
 }
@@ -308,7 +305,7 @@ store_term(const HiloTerm *term)
 
 			if (named->row.term >= term->number)
 				continue;
-			stored = hilo_counter_note_term(&ref, term);
+			stored = hilo_leased_note_term(&ref, term);
 			lsn = Max(lsn, stored);
 		}
 		if (XLogRecPtrIsInvalid(lsn))
@@ -344,18 +341,18 @@ begin_lease(HiloRowRef *ref, const char *hub, HiloHubAnswer *answer)
 {
 	const List *counters = counters_of(hub, 0);
 	HiloTerm	known = counters == NIL ? answer->term :
-		hilo_counter_term(&((HiloNamedRow *) linitial(counters))->row);
+		hilo_leased_term(&((HiloNamedRow *) linitial(counters))->row);
 
 	if (known.lineage != answer->term.lineage)
 	{
 		put_term_error(answer, &known);
 		return false;
 	}
-	hilo_counter_mark(ref, hub, known.lineage);
+	hilo_leased_mark(ref, hub, known.lineage);
 	HILO_FAILURE_POINT("marked");
 	known = highest_term(known.lineage);
 	if (known.number > 0)
-		(void) hilo_counter_note_term(ref, &known);
+		(void) hilo_leased_note_term(ref, &known);
 	return true;
 }
 
@@ -372,7 +369,7 @@ typedef struct Need
  * The next one may not arrive, either, so it should be small.
  */
 static bool
-answer_was_lost(const HiloPoolLease *state)
+answer_was_lost(const HiloLeaseState *state)
 {
 	return state->failed_at != DT_NOBEGIN &&
 		state->sqlstate == ERRCODE_CONNECTION_FAILURE;
@@ -380,7 +377,7 @@ answer_was_lost(const HiloPoolLease *state)
 
 /* How many numbers the next lease should have. */
 static int64
-lease_size(const char *name, const HiloRow *row, const HiloPoolLease *state,
+lease_size(const char *name, const HiloRow *row, const HiloLeaseState *state,
 		   const Need *need)
 {
 	int64		min = row->lease_size > 0 ? row->lease_size :
@@ -456,7 +453,7 @@ take_in_items(const char *hub, const List *counters, const HiloHubAnswer *answer
 			!(named->row.flags & HILO_ROW_LEASED) ||
 			strcmp(NameStr(named->row.hub), hub) != 0)
 			continue;
-		if (hilo_counter_take_in(&ref, &named->row, item, &none) != HILO_TAKEN)
+		if (hilo_leased_take_in(&ref, &named->row, item, &none) != HILO_TAKEN)
 			continue;
 		hilo_row_flush(none.lsn);
 
@@ -515,7 +512,7 @@ hilo_lease_report_all(void)
 			continue;
 		hubs = lappend(hubs, hub);
 		count += report_to(strVal(hub), row->lineage,
-						   hilo_pool_lease(named->name).host,
+						   hilo_lease_state_of(named->name).host,
 						   &answer);
 		if (answer.sqlstate != 0)
 			ereport(WARNING,
@@ -558,7 +555,7 @@ ask_once(HiloRowRef *ref, const HiloRow *row, int64 size, int64 above,
 	HiloHubQuestion question = {
 		.server = server,.name = ref->name,
 		.size = size,.at_least = Max(above, row->max),
-		.term = hilo_counter_term(row),.host = host
+		.term = hilo_leased_term(row),.host = host
 	};
 	HiloClaim	piece;
 
@@ -574,7 +571,7 @@ ask_once(HiloRowRef *ref, const HiloRow *row, int64 size, int64 above,
 
 	if ((is_first || row->lineage == 0) && !begin_lease(ref, server, answer))
 		return 0;
-	switch (hilo_counter_take_in(ref, row, answer->items, &piece))
+	switch (hilo_leased_take_in(ref, row, answer->items, &piece))
 	{
 		case HILO_NOT_AS_ASKED:
 			return 0;
@@ -584,7 +581,7 @@ ask_once(HiloRowRef *ref, const HiloRow *row, int64 size, int64 above,
 				HiloTerm	known;
 
 				(void) hilo_counter_read(ref, &now);
-				known = hilo_counter_term(&now);
+				known = hilo_leased_term(&now);
 				put_term_error(answer, &known);
 				return 0;
 			}
@@ -607,7 +604,7 @@ ask_once(HiloRowRef *ref, const HiloRow *row, int64 size, int64 above,
  * an error: the row is no longer leased, or the pool has numbers that will do.
  */
 static int64
-ask_for_lease(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
+ask_for_lease(HiloRowRef *ref, const HiloLeaseState *state, const Need *need,
 			  HiloHubAnswer *answer)
 {
 	memset(answer, 0, sizeof(*answer));
@@ -638,7 +635,7 @@ ask_for_lease(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 		if (!(row.flags & HILO_ROW_LEASED) &&
 			strcmp(NameStr(row.hub), hub) != 0)
 		{
-			hilo_counter_mark(ref, hub, row.lineage);
+			hilo_leased_mark(ref, hub, row.lineage);
 			continue;
 		}
 		size = ask_once(ref, &row, lease_size(ref->name, &row, state, need),
@@ -662,8 +659,8 @@ ask_for_lease(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 static void
 give_up_turn(int code, Datum arg)
 {
-	hilo_pool_end_asking(((HiloRowRef *) DatumGetPointer(arg))->name, 0, 0,
-						 NULL, NULL, -1);
+	hilo_turn_end(((HiloRowRef *) DatumGetPointer(arg))->name, 0, 0,
+				  NULL, NULL, -1);
 }
 
 /*
@@ -671,7 +668,7 @@ give_up_turn(int code, Datum arg)
  * received.
  */
 static int64
-use_turn(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
+use_turn(HiloRowRef *ref, const HiloLeaseState *state, const Need *need,
 		 HiloHubAnswer *answer)
 {
 	int64		size;
@@ -697,11 +694,11 @@ use_turn(HiloRowRef *ref, const HiloPoolLease *state, const Need *need,
 	 * one should be.  As it is soon used up, that becomes twice what is
 	 * recorded here.
 	 */
-	hilo_pool_end_asking(ref->name, answer->sqlstate != 0 ? 0 :
-						 size > 0 && answer_was_lost(state) ?
-						 Max(size, state->last_size / 2) : size,
-						 answer->sqlstate, answer->message, answer->hint,
-						 answer->host);
+	hilo_turn_end(ref->name, answer->sqlstate != 0 ? 0 :
+				  size > 0 && answer_was_lost(state) ?
+				  Max(size, state->last_size / 2) : size,
+				  answer->sqlstate, answer->message, answer->hint,
+				  answer->host);
 	return size;
 }
 
@@ -717,7 +714,7 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 	Need		need = {.least = request->exact ? request->size : 1,
 	.above = request->above};
 	const char *hub = hub_to_ask(ref, row);
-	HiloPoolLease state;
+	HiloLeaseState state;
 	HiloHubAnswer answer;
 
 	if (row->flags & HILO_ROW_LEASED)
@@ -729,15 +726,15 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 						name),
 				 errhint("Lease it again with hilo.lease_from(), or force a seed above all numbers that other servers draw, to count here.")));
 
-	switch (hilo_pool_wait_to_ask(name, true, &state))
+	switch (hilo_turn_wait(name, true, &state))
 	{
-		case HILO_POOL_ASKED:
+		case HILO_TURN_OVER:
 			return;
-		case HILO_POOL_FAILED:
+		case HILO_TURN_FAILED:
 			report_failure(name, hub, state.sqlstate, state.failing_since,
 						   state.error,
 						   state.hint[0] != '\0' ? state.hint : NULL);
-		case HILO_POOL_ASK:
+		case HILO_TURN:
 			break;
 	}
 
@@ -786,21 +783,21 @@ fetch_one(const char *name, HiloHubAnswer *lost)
 {
 	HiloRowRef	ref = {.name = name};
 	HiloRow		row;
-	HiloPoolLease state;
+	HiloLeaseState state;
 	HiloHubAnswer answer;
 	Need		need = {.least = 1};
 	bool		got = false;
 
 	if (!hilo_counter_read(&ref, &row) || !(row.flags & HILO_ROW_LEASED) ||
 		NameStr(row.hub)[0] == '\0' || row.max >= row.max_value ||
-		hilo_pool_wait_to_ask(name, false, &state) != HILO_POOL_ASK)
+		hilo_turn_wait(name, false, &state) != HILO_TURN)
 		return false;
 
 	if (lost->server != NULL && strcmp(lost->server, NameStr(row.hub)) == 0)
 	{
 		answer = *lost;
-		hilo_pool_end_asking(name, 0, answer.sqlstate, answer.message,
-							 answer.hint, -1);
+		hilo_turn_end(name, 0, answer.sqlstate, answer.message,
+					  answer.hint, -1);
 	}
 	else
 		got = use_turn(&ref, &state, &need, &answer) > 0;
@@ -835,7 +832,7 @@ end_worker(int code, Datum arg)
  * because a collection's name does not fit into a worker's argument.
  */
 void
-hilo_lease_worker(Datum database)
+hilo_lease_work(Datum database)
 {
 	MemoryContext context;
 	HiloHubAnswer lost = {0};
@@ -862,23 +859,21 @@ hilo_lease_worker(Datum database)
 
 	while (got)
 	{
-		List	   *pooled;
+		List	   *low;
 
 		got = false;
 		MemoryContextSwitchTo(context);
-		pooled = hilo_pool_list();
-		foreach_ptr(const HiloPooled, one, pooled)
+		low = hilo_leases_low();
+		foreach_ptr(const char, name, low)
 		{
-			if (!one->is_low)
-				continue;
 			SetCurrentStatementStartTimestamp();
 			StartTransactionCommand();
 			MemoryContextSwitchTo(context);
-			if (fetch_one(one->name, &lost))
+			if (fetch_one(name, &lost))
 				got = true;
 			CommitTransactionCommand();
 		}
-		list_free_deep(pooled);
+		list_free_deep(low);
 	}
 }
 
@@ -921,7 +916,7 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 		hilo_hub_note(server, GetUserNameFromId(role, false));
 	HILO_FAILURE_POINT("hub known");
 	hilo_pool_forget(ref->name,
-					 hilo_counter_set_hub(ref, server, size, answer.term.lineage));
+					 hilo_leased_set_hub(ref, server, size, answer.term.lineage));
 
 	/* As with a first lease: a report may have been made meanwhile. */
 	(void) store_term(&answer.term);
@@ -949,10 +944,10 @@ hilo_lease_end(HiloRowRef *ref)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("\"%s\" is not leased", ref->name)));
-	(void) hilo_counter_set_hub(ref, "", 0, 0);
+	(void) hilo_leased_set_hub(ref, "", 0, 0);
 	if (hub[0] == '\0' || row.lineage == 0)
 		return;
-	(void) report_to(hub, row.lineage, hilo_pool_lease(ref->name).host, &answer);
+	(void) report_to(hub, row.lineage, hilo_lease_state_of(ref->name).host, &answer);
 	if (answer.sqlstate != 0)
 		ereport(WARNING,
 				(errcode(answer.sqlstate),

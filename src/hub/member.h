@@ -12,24 +12,7 @@
 #ifndef HILO_MEMBER_H
 #define HILO_MEMBER_H
 
-#include "fmgr.h"
-
-#include "base/settings.h"
-#include "counting/counter.h"
-#include "servers/citus.h"
-#include "shared/pool.h"
-
-/*
- * Which counters should be leased: from the foreign server that the setting
- * hilo.hub names; on a Citus worker, from the coordinator.
- */
-static inline HiloLeasing
-hilo_leasing(void)
-{
-	if (hilo_citus_is_worker())
-		return HILO_LEASE_ALL;
-	return hilo_hub[0] == '\0' ? HILO_LEASE_NONE : HILO_LEASE_NEW;
-}
+#include "hub/core.h"
 
 /*
  * Raise 55000 if the hub in the row of a leased counter is not the one that it
@@ -39,8 +22,8 @@ hilo_leasing(void)
 extern void hilo_lease_check_hub(const HiloRowRef *ref, const HiloRow *row);
 
 /*
- * Raise 55000 on a Citus worker if the coordinator counts: then the function has
- * to be called there.
+ * Raise 55000 if the coordinator counts for this worker: then the function has to be
+ * called there.
  */
 extern void hilo_lease_prevent_on_worker(HiloRowRef *ref, const char *function);
 
@@ -88,6 +71,6 @@ extern int64 hilo_lease_report_all(void);
 extern const char *hilo_member_name(bool create);
 
 /* Entry point of the lease worker. */
-extern PGDLLEXPORT void hilo_lease_worker(Datum database);
+extern void hilo_lease_work(Datum database);
 
 #endif							/* HILO_MEMBER_H */

@@ -11,20 +11,7 @@
 #ifndef HILO_HUB_H
 #define HILO_HUB_H
 
-#include "counting/counter.h"
-
-/*
- * The hilo_rights_generation in which this server was found to be no hub; 0: it was
- * not.  As long as that is current, hilo_hub_check_draw() and
- * hilo_hub_wait_for_standby() have nothing to do.
- */
-extern uint64 hilo_no_hub_generation;
-
-static inline bool
-hilo_is_no_hub(void)
-{
-	return likely(hilo_no_hub_generation == hilo_rights_generation);
-}
+#include "hub/core.h"
 
 /*
  * Identifies the backup that the data folder was restored from, by the label that
@@ -75,19 +62,26 @@ extern char *hilo_hub_role(const char *hub);
 /* Record the role for that server, in a row of the current transaction. */
 extern void hilo_hub_note(const char *hub, const char *role);
 
-/* Merge a row of a dump into hilo.hub or hilo.member, whichever it is of. */
-extern void hilo_hub_restore(HiloTable table, HeapTuple tuple,
-							 TupleDesc desc);
+/*
+ * Merge a row of that name from a dump into hilo.hub or hilo.member, of which it is a
+ * row.
+ */
+extern void hilo_hub_restore(HiloTable table, const char *name,
+							 HeapTuple tuple, TupleDesc desc);
 
 /*
- * For changes that make members' leases unsafe: wait for leases that are being
- * given, and let none be given until hilo_members_unlock().  If members have leased
- * from the counter, raise 55000, or with force only warn.
+ * Remove the hub from a counter's row from a dump, unless the user may choose the server
+ * that numbers are leased from: not every role that may restore counters may.
  */
-extern void hilo_members_lock(const char *counter, bool force);
-extern void hilo_members_unlock(void);
+extern void hilo_hub_admit(const char *name, HiloRow *row);
 
-/* Call this before a lease is given: hilo_members_lock() waits for its end. */
+/*
+ * Raise 55000 if members have leased from the counter.  No lease may be given until the
+ * change is made for which this is called.
+ */
+extern void hilo_members_refuse(const char *counter);
+
+/* Call this before a lease is given: changes that members do not survive wait for its end. */
 extern void hilo_leases_begin(void);
 
 /*

@@ -5,7 +5,7 @@
  *
  * This is a library of its own, like the server's libpqwalreceiver: most
  * sessions ask no hub, and need not load libpq.  It uses no symbol of the other
- * library.
+ * libraries.
  *
  * Functions that return a bool return false after an error, which they have
  * noted in the answer.
@@ -34,9 +34,8 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
-#include "base/compat.h"
-#include "base/failure_point.h"
-#include "servers/connection.h"
+#include "hub/connection.h"
+#include "hub/core.h"
 
 PG_MODULE_MAGIC;
 

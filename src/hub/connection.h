@@ -3,8 +3,8 @@
  * connection.h
  *	  Asks another server, the hub, for numbers of its counters.
  *
- * The function is in a library that is loaded when first needed, because most
- * sessions ask no hub and need not load libpq: use its type for
+ * The function is in a library that is loaded when first needed, because hubs, and
+ * most sessions of members, ask no hub and need not load libpq: use its type for
  * load_external_function().
  *
  *-------------------------------------------------------------------------
@@ -14,11 +14,11 @@
 
 #include "fmgr.h"
 
-#include "counting/counter.h"
-#include "servers/citus.h"
+#include "hub/coordinator.h"
+#include "hub/leased.h"
 
-#define HILO_HUB_LIBRARY	"hilo_hub"
-#define HILO_HUB_FUNCTION	"hilo_hub_ask"
+#define HILO_CONNECTION_LIBRARY		"hilo_libpq"
+#define HILO_CONNECTION_FUNCTION	"hilo_hub_ask"
 
 /*
  * A question to a hub.  The hub has the extension; it is a foreign server of a
@@ -80,7 +80,7 @@ typedef struct HiloHubAnswer
  */
 typedef void (*HiloHubAsk) (const HiloHubQuestion *question,
 							HiloHubAnswer *answer);
-extern PGDLLEXPORT void hilo_hub_ask(const HiloHubQuestion *question,
+extern HILO_EXPORT void hilo_hub_ask(const HiloHubQuestion *question,
 									 HiloHubAnswer *answer);
 
 #endif							/* HILO_CONNECTION_H */
