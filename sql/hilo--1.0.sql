@@ -791,7 +791,8 @@ BEGIN
     END IF;
     FOR one IN SELECT t FROM hilo._tree(relation) t LOOP
         SELECT * INTO attribute FROM hilo._attribute(one, column_name);
-        CONTINUE WHEN attribute.kind <> 'attached' AND attribute.collection IS DISTINCT FROM attached.collection;
+        -- A child may have a default of its own.
+        CONTINUE WHEN CASE WHEN attached.collection IS NULL THEN attribute.kind <> 'attached' ELSE attribute.collection IS DISTINCT FROM attached.collection END;
         back := attribute.sequence;
         IF attached.collection IS NOT NULL THEN
             IF one <> relation THEN

@@ -154,3 +154,11 @@ SELECT to_regclass('plain_id_seq');
 DROP SCHEMA regress_back, regress_back_2 CASCADE;
 DROP ROLE regress_back_user;
 SELECT count(hilo.drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE collection NOT LIKE '%|';
+-- A child whose default is something else keeps it.
+CREATE SCHEMA regress_back;
+CREATE TABLE regress_back.parent (id serial);
+CREATE TABLE regress_back.child (id int DEFAULT 5) INHERITS (regress_back.parent);
+SELECT hilo.attach('regress_back.parent', 'id');
+SELECT hilo.detach('regress_back.parent', 'id');
+SELECT adrelid::regclass, pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid IN ('regress_back.parent'::regclass, 'regress_back.child'::regclass) ORDER BY 1;
+DROP SCHEMA regress_back CASCADE;

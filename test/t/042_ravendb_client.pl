@@ -35,6 +35,7 @@ unless ($installed)
 
 my $node = PostgreSQL::Test::Cluster->new('ravendb');
 $node->init;
+$node->append_conf('postgresql.conf', 'hilo.max_range_size = 1048576');
 $node->start;
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 

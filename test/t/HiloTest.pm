@@ -850,7 +850,7 @@ sub orm_server
 		$orm_server = PostgreSQL::Test::Cluster->new('orms');
 		$orm_server->init(extra => ['--encoding=UTF8']);
 		# JDBC knows no sockets.
-		$orm_server->append_conf('postgresql.conf', "listen_addresses = '127.0.0.1'");
+		$orm_server->append_conf('postgresql.conf', "listen_addresses = '127.0.0.1'\nhilo.max_range_size = 1048576\n");
 		$orm_server->start;
 	}
 	return $orm_server;
