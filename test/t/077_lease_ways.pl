@@ -36,13 +36,13 @@ sub left { return $member->sql("SELECT numbers_left FROM hilo.leases WHERE colle
 is($member->sql(q{SELECT pg_typeof(hilo.lease_from('ways', 'hub', 1000))}), 'void', 'hilo.lease_from() returns nothing');
 is(hub_max('ways'), 0, 'and draws nothing');
 is($member->sql(q{SELECT collection, hub, numbers_left, highest, leased_at IS NULL, last_error IS NULL FROM hilo.leases}), 'ways|hub|0|0|t|t', 'as the view shows');
-my $s = session($member);
+my $s = session($member, 'hilo.max_range_size' => 1000);
 is($s->query(q{SELECT hilo_next('ways')}), 'ways/1-A', 'hilo_next()');
 is(hub_max('ways'), 1000, 'takes a lease');
 is($member->sql(q{SELECT collection, hub, numbers_left, highest, leased_at IS NOT NULL, last_error IS NULL FROM hilo.leases}), 'ways|hub|999|1000|t|t', 'as the view shows');
 is($member->sql(q{SELECT * FROM hilo.pool}), 'ways|2|1000|999|t', 'and that of the pool');
 is($s->query(q{SELECT * FROM hilo_reserve('ways', 10)}), '2|11', 'hilo_reserve()');
-is($s->query(q{SET hilo.max_range_size = 1000; SELECT hilo.next_hi('ways', 100)}), 2, 'hilo.next_hi()');
+is($s->query(q{SELECT hilo.next_hi('ways', 100)}), 2, 'hilo.next_hi()');
 my ($low, $high, $claim) = split /\|/, $s->query(q{SELECT low, high, claim FROM hilo.next_range('ways', 50)});
 is("$low $high", '12 61', 'hilo.next_range() takes what lies lowest');
 is($s->query("SELECT hilo.return_range('ways', $low, $high, $claim)"), 'f', 'hilo.return_range(): the range of a client does not go back');
@@ -60,7 +60,7 @@ is($member->sql(q{SELECT seconds_left >= 0 AND seconds_left < 3600 FROM hilo.lea
 
 # What needs more than is left in one piece leaves the rest to others.
 lease('pieces', 100);
-is($s->query(q{SET hilo.max_range_size = 1000; SELECT low, high FROM hilo_reserve('pieces', 60)}), '1|60', 'a reserve');
+is($s->query(q{SELECT low, high FROM hilo_reserve('pieces', 60)}), '1|60', 'a reserve');
 my ($rlow, $rhigh) = split /\|/, $s->query(q{SELECT low, high FROM hilo_reserve('pieces', 60)});
 is($rhigh - $rlow, 59, 'another one, for which a lease is asked');
 cmp_ok($rlow, '>', 60, 'of other numbers');
@@ -80,7 +80,7 @@ is($member->sql(q{SELECT count(*) FROM generate_series(1, 40), hilo_next_number(
 # The end of a lease goes back as well, and outlives nothing.
 lease('back', 100);
 my $one = session($member);
-$one->query(q{SET hilo.range_size = 30; SELECT hilo_next_number('back') FROM generate_series(1, 33)});
+$one->query(q{SET hilo.range_size = 30; SET hilo.max_range_size = 30; SELECT hilo_next_number('back') FROM generate_series(1, 33)});
 is(left('back'), 38, 'a session has drawn 32 numbers, and has a range of 30');
 my $pid = $one->pid;
 $one->finish;
@@ -90,9 +90,9 @@ is($member->sql(q{SELECT hilo_next_number('back')}), 34, 'for the next one');
 
 # A session goes on above what it has drawn, but rather below than it asks the hub.
 lease('below', 100);
-$one = session($member, 'hilo.range_size' => 30);
+$one = session($member, 'hilo.range_size' => 30, 'hilo.max_range_size' => 30);
 is($one->query(q{SELECT max(hilo_next_number('below')) FROM generate_series(1, 33)}), 33, 'one session has the lower numbers');
-my $two = session($member, 'hilo.range_size' => 70);
+my $two = session($member, 'hilo.range_size' => 70, 'hilo.max_range_size' => 70);
 is($two->query(q{SELECT hilo_next_number('below')}), 63, 'another one takes the others');
 $pid = $one->pid;
 $one->finish;
@@ -146,7 +146,7 @@ is($member->sql(q{SELECT sum(size) FROM hilo.pool WHERE leased}), $before, 'and 
 is($member->sql(q{SELECT count(*) FROM hilo.pool WHERE NOT leased}), 0, 'counted numbers have no room');
 # What a session leaves has a place once there is room; ids by hand among it are passed over.
 $member->sql(q{CREATE TABLE by_hand (id bigint PRIMARY KEY); SELECT hilo.attach('by_hand', collection => 'by_hand')});
-my $holder = session($member, 'hilo.range_size' => 20);
+my $holder = session($member, 'hilo.range_size' => 20, 'hilo.max_range_size' => 20);
 is($holder->query('INSERT INTO by_hand DEFAULT VALUES RETURNING id'), 1, 'a session has numbers');
 $member->sql('INSERT INTO by_hand VALUES (5)');
 $member->sql(q{SELECT hilo.lease_from('room2', NULL); SELECT hilo_next_number('room2') FROM generate_series(1, (SELECT numbers_left FROM hilo.leases WHERE collection = 'room2')); SELECT hilo.drop('room2')});
