@@ -100,7 +100,7 @@ $local->finish;
 
 # Numbers that plain nextval has logged: here it waits for them.
 my $plain = session($primary);
-like($plain->query("BEGIN; SELECT nextval('cached')"), qr/^\d+$/, 'plain nextval does not wait');
+like($plain->query("BEGIN; SELECT nextval('cached'), 'BEGIN'"), qr/^\d+\|BEGIN$/, 'plain nextval does not wait');
 $plain->start("SELECT hilo.nextval('cached')");
 wait_until_it_waits($plain, 'hilo.nextval() of a range that nextval has filled');
 cancel($plain, 'it');
