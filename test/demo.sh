@@ -207,7 +207,6 @@ say "   (the session has ended; in the next one:)"
 open_session one
 in_session one "SELECT low, high FROM hilo.pool WHERE collection = 'employees';"
 in_session one "SELECT hilo_next('employees', 'A');"
-in_session one "SELECT low, high, next FROM hilo.ranges;"
 close_sessions
 
 chapter "Readers that miss no row"
