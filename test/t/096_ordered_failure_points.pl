@@ -115,6 +115,20 @@ for my $seed (1000, 10)
 	$_->finish for $slow, $other;
 }
 
+# A number that a failed look has left behind: the horizon may have passed it, so no later transaction draws it.
+$node->safe_psql('postgres', q{SET client_min_messages = warning; CREATE TABLE looked (id bigint PRIMARY KEY);
+	SELECT hilo.attach('looked', 'id', 'looked'), hilo.configure('looked', ordered => true)});
+my $looker = session($node);
+$looker->query_safe('INSERT INTO looked DEFAULT VALUES');
+$looker->query_safe('ALTER TABLE looked ADD COLUMN v int');
+$looker->query_safe(q{SET test.failure_point = 'looked:error'});
+isnt($looker->error_of('INSERT INTO looked DEFAULT VALUES'), '', 'a look fails');
+$looker->query_safe('RESET test.failure_point');
+$node->safe_psql('postgres', 'BEGIN; INSERT INTO looked DEFAULT VALUES; ROLLBACK');
+my $passed = $node->safe_psql('postgres', q{SELECT horizon FROM hilo.horizon('looked')});
+cmp_ok($looker->query_safe('INSERT INTO looked DEFAULT VALUES RETURNING id'), '>', $passed, 'its number is not drawn later');
+$looker->finish;
+
 $node->stop;
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP|leak|still referenced|lock .* (?:already|not) held|own a lock/,
 	'nothing was left behind');
