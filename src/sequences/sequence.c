@@ -20,6 +20,7 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_sequence.h"
 #include "commands/sequence.h"
@@ -319,7 +320,15 @@ size_of_claim(const HiloSequence *sequence)
 	size = Min(size, Max(sequence->room / 64, 1));
 	if (sequence->looks && sequence->look->place_count > HILO_FEW_PLACES)
 		size = Max(size, sequence->look->place_count);
-	return Max(Min(size, max), sequence->cache);
+	size = Max(Min(size, max), sequence->cache);
+
+	/*
+	 * With wal_level = minimal, the transaction that makes a sequence writes no WAL
+	 * for what it draws, but its page then says that numbers are logged ahead; after a
+	 * crash nextval() would give those again.  Only a claim of more numbers than that
+	 * is sure to be logged.
+	 */
+	return XLogIsNeeded() ? size : Max(size, LOGGED_AHEAD + 1);
 }
 
 /*

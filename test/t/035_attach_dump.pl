@@ -386,7 +386,7 @@ $node->command_ok([ 'pg_dump', '-f', "$dir/back.sql", 'back' ], 'pg_dump of the 
 restore_sql($node, "$dir/back.sql", new_database($node, 'back_copy'));
 sql('back_copy', "SELECT hilo.detach('$_')") foreach @attached;
 is(schema_of('back_copy'), $was, 'restored, and detached there: the same');
-is(sql('back_copy', q{SELECT object_name FROM hilo.binding}), 't_plain', 'the table of a collection stays recorded');
+is(sql('back_copy', q{SELECT object_name FROM hilo.binding}), 'public.t_plain', 'the table of a collection stays recorded');
 sql('back_copy', 'SET client_min_messages = warning; DROP TABLE ' . join(', ', map { s/'.*//r } @attached) . ' CASCADE');
 is(sql('back_copy', q{SELECT relation FROM hilo.attachments}), 't_hilo', 'and when the tables are dropped, only the one remains that was made with such a default');
 

@@ -134,7 +134,7 @@ like($member->sql("SELECT low > $highest FROM hilo.next_range('docs', 0, NULL, $
 #
 # How large the pool may grow: eight collections
 #
-$member->sql(q{SELECT hilo.lease_from('room' || i, 'hub', 100), hilo_next_number('room' || i) FROM generate_series(1, 4) i});
+$member->sql(q{SELECT hilo.lease_from('room' || i, 'hub', 100), hilo_next_number('room' || i) FROM generate_series(1, 5) i});
 is($member->sql(q{SELECT count(DISTINCT collection) FROM hilo.pool WHERE leased}), 8, 'eight leased collections have room');
 is($member->error(q{SELECT hilo.lease_from('ninth', 'hub', 100); SELECT hilo_next_number('ninth')}), '', 'a ninth one gets the room of another');
 cmp_ok($member->sql(q{SELECT count(DISTINCT collection) FROM hilo.pool WHERE leased}), '<=', 8, 'there is no more');
