@@ -323,10 +323,10 @@ size_of_claim(const HiloSequence *sequence)
 	size = Max(Min(size, max), sequence->cache);
 
 	/*
-	 * With wal_level = minimal, the transaction that makes a sequence writes no WAL
-	 * for what it draws, but its page then says that numbers are logged ahead; after a
-	 * crash nextval() would give those again.  Only a claim of more numbers than that
-	 * is sure to be logged.
+	 * With wal_level = minimal, the transaction that makes a sequence writes
+	 * no WAL for what it draws, but its page then says that numbers are
+	 * logged ahead; after a crash nextval() would give those again.  Only a
+	 * claim of more numbers than that is sure to be logged.
 	 */
 	return XLogIsNeeded() ? size : Max(size, LOGGED_AHEAD + 1);
 }

@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "storage/ipc.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
@@ -360,6 +361,7 @@ hilo_entry_refill(HiloEntry *entry, int unless, int64 above)
 	entry->range.claim = claim;
 	entry->range.last = claim.range.low - 1;
 	entry->range.generation = generation;
+	entry->range.transaction = GetCurrentTransactionStartTimestamp();
 	entry->range.clean = false;
 }
 

@@ -121,6 +121,7 @@ typedef struct HiloEntry
 		uint64		generation;
 		int64		drawn;		/* the number drawn last; 0: none */
 		HiloClaim	claim;		/* epoch 0: there is none */
+		TimestampTz transaction;	/* start of the one that took it */
 		bool		clean;		/* they were looked at, see look.h */
 		int64		clean_up_to;	/* if it is ordered: and so were numbers
 									 * up to this */

@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "miscadmin.h"
 
 #include "tables/take.h"
@@ -66,7 +67,8 @@ hilo_take_refill(HiloEntry *entry)
 	 * A number in order that an error has left behind belongs to a
 	 * transaction that has failed: the horizon may have passed it.
 	 */
-	if (hilo_collection_is_ordered(&entry->collection))
+	if (hilo_collection_is_ordered(&entry->collection) &&
+		entry->range.transaction != GetCurrentTransactionStartTimestamp())
 		hilo_entry_forget(entry);
 
 	for (;;)
