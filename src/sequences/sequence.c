@@ -298,6 +298,26 @@ flush_sequence(const HiloSequence *sequence)
 }
 
 /*
+ * With wal_level = minimal, the transaction that makes a sequence writes no WAL for what
+ * it draws, but the sequence's page then says that numbers are logged ahead; after a
+ * crash nextval() would give those again.  Only a later claim of more numbers than
+ * that is sure to be logged.
+ */
+static bool
+must_be_larger(const HiloSequence *sequence)
+{
+	Relation	rel;
+	bool		writes_wal;
+
+	if (XLogIsNeeded() || !sequence->is_logged)
+		return false;
+	rel = relation_open(sequence->oid, AccessShareLock);
+	writes_wal = RelationNeedsWAL(rel);
+	relation_close(rel, AccessShareLock);
+	return writes_wal;
+}
+
+/*
  * How many numbers to claim: twice as many as last time if these were used up
  * within a tenth of a second, half as many after more than two tenths.  The first
  * claim of a session, and claims near the limit, are small.
@@ -322,13 +342,7 @@ size_of_claim(const HiloSequence *sequence)
 		size = Max(size, sequence->look->place_count);
 	size = Max(Min(size, max), sequence->cache);
 
-	/*
-	 * With wal_level = minimal, the transaction that makes a sequence writes
-	 * no WAL for what it draws, but its page then says that numbers are
-	 * logged ahead; after a crash nextval() would give those again.  Only a
-	 * claim of more numbers than that is sure to be logged.
-	 */
-	return XLogIsNeeded() ? size : Max(size, LOGGED_AHEAD + 1);
+	return must_be_larger(sequence) ? Max(size, LOGGED_AHEAD + 1) : size;
 }
 
 /*
