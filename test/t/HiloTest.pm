@@ -623,6 +623,8 @@ sub new_node
 	$conf = "dynamic_library_path = '" . build_failure_points() . ":\$libdir'\n$conf"
 	  if $conf =~ /^test\./m && $conf !~ /^dynamic_library_path/m;
 	$node->init(%params);
+	# A node without standbys has wal_level = minimal, which makes claims of sequences larger.
+	$conf = "wal_level = replica\n$conf" unless $params{allows_streaming};
 	$node->append_conf('postgresql.conf', <<SETTINGS . $conf);
 max_connections = 50
 autovacuum = off
