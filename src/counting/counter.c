@@ -179,13 +179,11 @@ hilo_counter_put_max(HiloRow *row, int64 max)
  * ids may always be created: there is only one.
  */
 static bool
-find_for_draw(HiloRowChange *change, HiloRowRef *ref,
-			  const HiloRangeRequest *request)
+find_for_draw(HiloRowChange *change, HiloRowRef *ref, HiloLeasing leasing)
 {
-	bool		may_create = hilo_auto_create || request->ordered ||
-		hilo_is_own_name(ref->name);
-	bool		create = may_create && !request->ordered &&
-		(request->leasing == HILO_LEASE_NONE || hilo_is_own_name(ref->name));
+	bool		is_own = hilo_is_own_name(ref->name);
+	bool		may_create = hilo_auto_create || is_own;
+	bool		create = may_create && (leasing == HILO_LEASE_NONE || is_own);
 
 	if (hilo_row_find(change, ref, create ? HILO_ROW_CREATE : HILO_ROW_CHANGE))
 	{
@@ -279,96 +277,150 @@ last_size_for_sessions(const HiloRow *row)
 }
 
 void
-hilo_counter_size(HiloRangeRequest *request, const HiloRow *row)
+hilo_counter_size(HiloSizing *sizing, const HiloRow *row, HiloWanted *wanted)
 {
 	int64		min = hilo_counter_range_size(row);
 	int64		max = hilo_counter_max_range_size(row);
 	int64		size;
 
-	if (request->keep == 0)
-		return;
-	if (request->for_client)
+	if (sizing->for_client)
 	{
-		request->size = request->wish =
-			hilo_range_size(request->last_size, request->age, HILO_CLIENT_RANGE_DURATION,
+		wanted->size = sizing->wish =
+			hilo_range_size(sizing->last_size, sizing->age, HILO_CLIENT_RANGE_DURATION,
 							row->range_size == 0 ? HILO_CLIENT_RANGE_SIZE : min, max);
 		return;
 	}
-	size = hilo_range_size(request->last_size, request->age, HILO_RANGE_DURATION, min, max);
-	size = Min(Max(size, request->least), max);
-	request->wish = size;
-	request->size = Min(size, request->keep);
+	size = hilo_range_size(sizing->last_size, sizing->age, HILO_RANGE_DURATION, min, max);
+	size = Min(Max(size, sizing->least), max);
+	sizing->wish = size;
+	wanted->size = Min(size, sizing->keep);
 
 	/*
 	 * Many sessions may draw few numbers each: the claims of all have a rate,
 	 * too.
 	 */
-	if (request->keep < PG_INT64_MAX)
+	if (sizing->keep < PG_INT64_MAX)
 		size = Max(size,
 				   hilo_range_size(last_size_for_sessions(row),
 								   GetCurrentTimestamp() - row->claimed_at,
 								   HILO_RANGE_DURATION, min, max));
-	request->reserve = size - request->size;
+	wanted->reserve = size - wanted->size;
+}
+
+/*
+ * Lock the row for a claim.  Returns false, with nothing locked, if its numbers are drawn
+ * in order, or come or should come from another server.
+ */
+static bool
+begin_claim(HiloRowChange *change, HiloRowRef *ref, HiloLeasing leasing)
+{
+	if (unlikely(!find_for_draw(change, ref, leasing)))
+		return false;
+	if (likely((change->row.flags & (HILO_ROW_LEASED | HILO_ROW_ORDERED)) == 0 &&
+			   !hilo_counter_is_for_hub(ref, &change->row, leasing)))
+		return true;
+	hilo_row_abandon(change);
+	return false;
+}
+
+/*
+ * Claim what is wanted from the row, with its low number, if that is to be known, and
+ * release it.  The caller has to wait for claim->lsn: only then may the numbers be used.  On
+ * disk, max must not be below a number that was shown, or a crash would hand it out
+ * again.
+ */
+static void
+finish_claim(HiloRowChange *change, const HiloRowRef *ref, const HiloWanted *wanted,
+			 bool keep_low, int64 token, HiloClaim *claim)
+{
+	HiloRow    *row = &change->row;
+	HiloRange	range;
+
+	if (!hilo_range_cut(wanted, row->max, row->max_value, false, &range))
+		fail_at_limit(change, ref);
+	hilo_counter_put_claim(row, &range, keep_low, token);
+	*claim = (HiloClaim)
+	{
+		.range = range,.home = change->home,.epoch = row->epoch,
+			.token = token,.lsn = hilo_row_finish(change)
+	};
 }
 
 bool
-hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
-				   HiloRow *result, HiloClaim *claim)
+hilo_counter_claim(HiloRowRef *ref, HiloLeasing leasing, HiloSizing *sizing,
+				   HiloWanted *wanted, HiloRow *row, HiloClaim *claim)
 {
-	int64		token = request->for_client ? hilo_random_number() : 0;
+	int64		token = sizing != NULL && sizing->for_client ? hilo_random_number() : 0;
 	HiloRowChange change;
-	HiloRow    *row = &change.row;
-	HiloRange	range;
-	XLogRecPtr	lsn;
+	bool		claims = begin_claim(&change, ref, leasing);
 
-	if (unlikely(!find_for_draw(&change, ref, request)))
-	{
-		*result = *row;
-		return false;
-	}
-	if (unlikely((row->flags & (HILO_ROW_LEASED | HILO_ROW_ORDERED | request->unless)) !=
-				 (request->ordered ? HILO_ROW_ORDERED : 0) ||
-				 (request->only && row->max > request->above) ||
-				 (request->ordered && row->epoch != request->epoch) ||
-				 (request->size == 0 && request->keep == 0) ||
-				 (request->leasing != HILO_LEASE_NONE &&
-				  hilo_counter_is_for_hub(ref, row, request->leasing))))
+	if (claims && sizing != NULL)
+		hilo_counter_size(sizing, &change.row, wanted);
+	if (claims && wanted->size == 0)
 	{
 		hilo_row_abandon(&change);
-		*result = *row;
+		claims = false;
+	}
+	if (claims)
+		finish_claim(&change, ref, wanted, sizing != NULL, token, claim);
+	*row = change.row;
+	if (!claims)
+		return false;
+	hilo_row_flush(claim->lsn);
+	warn_near_limit(ref, row);
+	return true;
+}
+
+bool
+hilo_counter_claim_number(HiloRowRef *ref, HiloLeasing leasing, int64 number,
+						  HiloRow *row, HiloClaim *claim)
+{
+	HiloWanted	wanted = {.size = 1,.exact = true,.alignment = 1,
+	.above = Max(number - 1, 0)};
+	HiloRowChange change;
+	bool		claims = begin_claim(&change, ref, leasing);
+
+	if (claims && change.row.max > wanted.above && number > 0)
+	{
+		hilo_row_abandon(&change);
+		claims = false;
+	}
+	if (claims)
+		finish_claim(&change, ref, &wanted, false, 0, claim);
+	*row = change.row;
+	if (!claims)
+		return false;
+	hilo_row_flush_claim(claim->lsn);
+	warn_near_limit(ref, row);
+	return true;
+}
+
+bool
+hilo_counter_claim_in_order(HiloRowRef *ref, int64 epoch, const HiloWanted *wanted,
+							HiloClaim *claim)
+{
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+
+	if (!hilo_row_find(&change, ref, HILO_ROW_CHANGE))
+		return false;
+	if ((row->flags & (HILO_ROW_LEASED | HILO_ROW_ORDERED)) != HILO_ROW_ORDERED ||
+		row->epoch != epoch)
+	{
+		hilo_row_abandon(&change);
 		return false;
 	}
-
-	hilo_counter_size(request, row);
-	if (!hilo_range_cut(request, row->max, row->max_value, false, &range))
-		fail_at_limit(&change, ref);
-	hilo_counter_put_claim(row, &range, request->keep > 0, token);
 
 	/*
 	 * A server that was promoted, or restored to a point in time, may not
 	 * know the newest numbers that were drawn, and horizons that were
 	 * reported, before.
 	 */
-	if (request->ordered && ((row->epoch ^ GetWALInsertionTimeLine()) & TIMELINE_BITS))
+	if ((row->epoch ^ GetWALInsertionTimeLine()) & TIMELINE_BITS)
 		hilo_counter_put_epoch(row);
-	lsn = hilo_row_finish(&change);
-	*claim = (HiloClaim)
-	{
-		.range = range,.home = row->home,.epoch = row->epoch,
-			.token = row->claim,.lsn = lsn
-	};
-	*result = *row;
-
-	/*
-	 * Only now may the range be used: on disk, max must not be below a number
-	 * that was shown, or a crash would hand it out again.
-	 */
-	if (request->ordered)
-		hilo_row_flush_here(lsn);
-	else
-		hilo_row_flush_claim(lsn, request->for_statement);
-	if (IS_NEAR_LIMIT(row))
-		warn_near_limit(ref, row);
+	finish_claim(&change, ref, wanted, false, 0, claim);
+	hilo_row_flush_here(claim->lsn);
+	warn_near_limit(ref, row);
 	return true;
 }
 

@@ -71,29 +71,57 @@ extern HILO_EXPORT bool hilo_is_own_name(const char *name);
  */
 extern HILO_EXPORT bool hilo_once(const char *message, const char *name);
 
-/*
- * Set the size, reserve and wish of a request whose size follows the rate, by the
- * options in the row: the size by the claimant's last range, and the reserve by the
- * newest claim of the counter, whoever made it.
- */
-extern void hilo_counter_size(HiloRangeRequest *request, const HiloRow *row);
+/* How large a range should be: what its size depends on, besides the row. */
+typedef struct HiloSizing
+{
+	bool		for_client;		/* true: for a client program: the claim has a
+								 * token, and whoever knows it can give the
+								 * rest back.  false: for a session, and the
+								 * pool */
+	int64		last_size;		/* of the claimant's last range; 0: none */
+	int64		age;			/* microseconds since that was claimed */
+	int64		keep;			/* for a session: how many numbers it keeps,
+								 * rather than leave them to the pool; */
+	int64		least;			/* and the smallest size; 0: any */
+	int64		wish;			/* result: the size without keep */
+} HiloSizing;
 
 /*
- * Claim a range.  Creates a row that does not exist or was dropped, unless
- * hilo.auto_create is off.  Returns false, having changed nothing, if the
- * collection is ordered, the numbers come or should come from another server, the
- * number that is requested is claimed already, the size is 0, or the row has one of
- * the flags request->unless, or another epoch than an ordered request.  Sets the
- * size of the request as hilo_counter_size() does; *row is the row as it is then.
+ * Set size and reserve of what is wanted by the rate and the options in the row: the
+ * size by the claimant's last range, and the reserve by the newest claim of the
+ * counter, whoever made it.
+ */
+extern void hilo_counter_size(HiloSizing *sizing, const HiloRow *row, HiloWanted *wanted);
+
+/*
+ * Claim a range, of the size that the sizing leads to; or a block, if there is none.
+ * Creates a row that does not exist or was dropped, unless hilo.auto_create is off.
+ * Returns false, having claimed nothing, if the collection is ordered, the numbers
+ * come or should come from another server, or the size is 0.  *row is the row as it
+ * is then.
+ */
+extern HILO_EXPORT bool hilo_counter_claim(HiloRowRef *ref, HiloLeasing leasing,
+										   HiloSizing *sizing, HiloWanted *wanted,
+										   HiloRow *row, HiloClaim *claim);
+
+/*
+ * Claim one number, as hilo_counter_claim() does, for a statement that shows it, and
+ * that may follow synchronous_commit = off.  With a number above 0, claim that one, and
+ * all below it; returns false, too, if it is claimed already.
+ */
+extern bool hilo_counter_claim_number(HiloRowRef *ref, HiloLeasing leasing, int64 number,
+									  HiloRow *row, HiloClaim *claim);
+
+/*
+ * Claim numbers of an ordered collection for all sessions, which wait for standbys
+ * themselves.  Returns false, having claimed nothing, if the row does not exist, is not
+ * that of an ordered collection, or has another epoch.
  *
- * A request for an ordered collection creates no row, and claims nothing from a
- * collection that is not ordered.  Its numbers are for all sessions, which wait for
- * standbys themselves.
  * If the timeline is not that of the last claim, the row gets a new epoch,
  * because earlier claims may not all be known here.
  */
-extern HILO_EXPORT bool hilo_counter_claim(HiloRowRef *ref, HiloRangeRequest *request,
-										   HiloRow *row, HiloClaim *claim);
+extern bool hilo_counter_claim_in_order(HiloRowRef *ref, int64 epoch,
+										const HiloWanted *wanted, HiloClaim *claim);
 
 /*
  * True if the counter with this row should be counted by another server but is not

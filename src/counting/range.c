@@ -42,27 +42,27 @@ hilo_range_size(int64 last_size, int64 age_us, int64 duration_us,
 }
 
 bool
-hilo_range_cut(const HiloRangeRequest *request, int64 max, int64 limit,
-			   bool pooled, HiloRange *range)
+hilo_range_cut(const HiloWanted *wanted, int64 max, int64 limit, bool pooled,
+			   HiloRange *range)
 {
-	int64		below = Max(max, request->above);	/* low - 1 */
-	int64		size = request->size;
+	int64		below = Max(max, wanted->above);	/* low - 1 */
+	int64		size = wanted->size;
 	int64		left;
 	int64		share;
 
-	if (request->alignment > 1 && below % request->alignment != 0 &&
-		pg_add_s64_overflow(below, request->alignment - below % request->alignment,
+	if (wanted->alignment > 1 && below % wanted->alignment != 0 &&
+		pg_add_s64_overflow(below, wanted->alignment - below % wanted->alignment,
 							&below))
 		return false;
 	left = limit - below;
-	if (left <= 0 || (request->exact && size > left))
+	if (left <= 0 || (wanted->exact && size > left))
 		return false;
 
 	share = pooled ? left : Max(left / RANGE_SHARE_OF_REST, 1);
-	if (!request->exact)
+	if (!wanted->exact)
 		size = Min(size, share);
 	if (!pooled && size < share)
-		size += Min(request->reserve, share - size);
+		size += Min(wanted->reserve, share - size);
 
 	range->low = below + 1;
 	range->high = below + size;

@@ -31,37 +31,16 @@ typedef enum HiloLeasing
 	HILO_LEASE_ALL
 } HiloLeasing;
 
-/* What a claimant asks for. */
-typedef struct HiloRangeRequest
+/* Which numbers are wanted. */
+typedef struct HiloWanted
 {
-	int64		size;			/* how many numbers, at least 1 */
+	int64		size;			/* how many, at least 1 */
 	bool		exact;			/* true: not fewer, even close to the limit */
 	int64		alignment;		/* low - 1 must be a multiple of it; 1: any */
 	int64		above;			/* low must be above it; 0: any */
-	int64		prefer;			/* prefer pooled numbers above this; accept
-								 * lower ones only if fetched */
 	int64		reserve;		/* numbers to claim for the pool beyond size,
 								 * as far as available; 0: none */
-
-	/* If keep is not 0, size and reserve follow from the last ranges: */
-	int64		last_size;		/* size of the claimant's; 0: none */
-	int64		age;			/* microseconds since it was claimed */
-	int64		keep;			/* how much of a range is not reserve */
-	int64		wish;			/* result: the size without keep */
-	int64		least;			/* the smallest size; 0: any */
-
-	HiloLeasing leasing;		/* counters from which nothing is claimed, */
-	int			unless;			/* and HILO_ROW_... of rows from which nothing
-								 * is claimed */
-	bool		only;			/* true: above + 1, unless it is claimed */
-	bool		ordered;		/* true: for an ordered collection, whose row
-								 * must have this */
-	int64		epoch;
-	bool		for_client;		/* true: the claim has a token, and whoever
-								 * knows it can give the claim back */
-	bool		for_statement;	/* true: shown by a statement that may follow
-								 * synchronous_commit = off */
-} HiloRangeRequest;
+} HiloWanted;
 
 static inline int64
 hilo_range_count(const HiloRange *range)
@@ -83,18 +62,18 @@ extern HILO_EXPORT int64 hilo_range_size(int64 last_size, int64 age_us, int64 du
 										 int64 min_size, int64 max_size);
 
 /*
- * Cut the range that satisfies the request out of the numbers above max, with
- * as much of its reserve as available.
+ * Cut the range that is wanted out of the numbers above max, with as much of its
+ * reserve as available.
  *
- * limit is the highest number allowed.  A request that is not exact gets at
+ * limit is the highest number allowed.  Unless wanted is exact, the range gets at
  * most 1/64 of the numbers left, so that claims shrink towards the limit
  * instead of one claimant taking all the rest; a reserve never takes more.  Of
  * numbers that are pooled, it gets all if they are fewer, and no reserve.
- * Returns false, leaving *range alone, if no numbers (or, for an exact request,
+ * Returns false, leaving *range alone, if no numbers (or, if wanted is exact,
  * not enough) are left.
  */
-extern bool hilo_range_cut(const HiloRangeRequest *request, int64 max,
-						   int64 limit, bool pooled, HiloRange *range);
+extern bool hilo_range_cut(const HiloWanted *wanted, int64 max, int64 limit,
+						   bool pooled, HiloRange *range);
 
 /*
  * The rate at which numbers are claimed, as one figure: the sum of all numbers

@@ -583,9 +583,9 @@ hilo_row_flush_to_standby(XLogRecPtr lsn)
 }
 
 void
-hilo_row_flush_claim(XLogRecPtr lsn, bool for_statement)
+hilo_row_flush_claim(XLogRecPtr lsn)
 {
-	if (!for_statement || synchronous_commit > SYNCHRONOUS_COMMIT_OFF)
+	if (synchronous_commit > SYNCHRONOUS_COMMIT_OFF)
 		hilo_row_flush(lsn);
 	else if (!XLogRecPtrIsInvalid(lsn))
 		XLogSetAsyncXactLSN(lsn);

@@ -187,11 +187,11 @@ extern HILO_EXPORT void hilo_row_flush(XLogRecPtr lsn);
 extern HILO_EXPORT void hilo_row_flush_to_standby(XLogRecPtr lsn);
 
 /*
- * Flush the claim of some numbers, as hilo_row_flush() does.  A number shown
- * directly by a statement honours synchronous_commit = off: then the server writes
- * the claim soon, and nobody waits for it.
+ * Flush the claim of a number that a statement shows, as hilo_row_flush() does;
+ * but with synchronous_commit = off, the server writes the claim soon, and nobody
+ * waits for it.
  */
-extern void hilo_row_flush_claim(XLogRecPtr lsn, bool for_statement);
+extern void hilo_row_flush_claim(XLogRecPtr lsn);
 
 /*
  * The LSN to flush instead of one that other sessions may have to flush as

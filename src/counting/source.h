@@ -35,12 +35,11 @@ typedef struct HiloSource
 	void		(*check) (const HiloRowRef *ref, const HiloRow *row);
 
 	/*
-	 * Put numbers that can satisfy the request into the pool, or raise an
-	 * error. The row has been read; on return, read it and look into the pool
-	 * again.
+	 * Put wanted numbers into the pool, or raise an error. The row has been
+	 * read; on return, read it and look into the pool again.
 	 */
 	void		(*fetch) (HiloRowRef *ref, const HiloRow *row,
-						  const HiloRangeRequest *request);
+						  const HiloWanted *wanted);
 
 	/*
 	 * Fetched numbers were taken from the pool's entry, whose lock is held.
@@ -89,7 +88,7 @@ typedef struct HiloSource
  */
 #define HILO_SOURCE_LAYOUT \
 	((uint32) (((1 * 4096 + sizeof(HiloSource)) * 4096 + \
-				sizeof(HiloRow)) * 4096 + sizeof(HiloRangeRequest)))
+				sizeof(HiloRow)) * 4096 + sizeof(HiloWanted)))
 
 /* The name of the library, and of the function in it that returns the table. */
 #define HILO_SOURCE_LIBRARY		"hilo_hub"

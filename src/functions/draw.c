@@ -31,7 +31,7 @@ hilo_next(PG_FUNCTION_ARGS)
 	HiloEntry  *entry;
 
 	hilo_api_prevent_unless_may_write("hilo_next()");
-	entry = hilo_draw_right_to_take(hilo_api_entry(fcinfo), HILO_DRAW_ID);
+	entry = hilo_draw_right_check(hilo_api_entry(fcinfo), HILO_DRAW_ID);
 	PG_RETURN_TEXT_P(hilo_take_id(entry, &entry->text.own));
 }
 
@@ -49,7 +49,7 @@ hilo_next_tagged(PG_FUNCTION_ARGS)
 		hilo_api_reject_null(fcinfo, 1, "node_tag");
 	tag = PG_GETARG_TEXT_PP(1);
 	len = VARSIZE_ANY_EXHDR(tag);
-	entry = hilo_draw_right_to_take(hilo_api_entry(fcinfo), HILO_DRAW_NUMBER);
+	entry = hilo_draw_right_check(hilo_api_entry(fcinfo), HILO_DRAW_NUMBER);
 
 	if (unlikely(!hilo_entry_has_tag(entry, VARDATA_ANY(tag), len)))
 		hilo_entry_give_tag(entry, text_to_cstring(tag));
@@ -62,8 +62,8 @@ Datum
 hilo_next_number(PG_FUNCTION_ARGS)
 {
 	hilo_api_prevent_unless_may_write("hilo_next_number()");
-	PG_RETURN_INT64(hilo_take(hilo_draw_right_to_take(hilo_api_entry(fcinfo),
-													  HILO_DRAW_NUMBER)));
+	PG_RETURN_INT64(hilo_take(hilo_draw_right_check(hilo_api_entry(fcinfo),
+													HILO_DRAW_NUMBER)));
 }
 
 PG_FUNCTION_INFO_V1(hilo_last_number);
@@ -100,15 +100,15 @@ take_exactly(FunctionCallInfo fcinfo, const char *what, bool aligned)
 	HiloEntry  *entry = hilo_draw_right_check(hilo_api_entry(fcinfo),
 											  HILO_DRAW_NUMBER);
 	const HiloRow *row = hilo_collection_row(&entry->collection);
-	HiloRangeRequest request = {.exact = true};
+	HiloWanted	block = {.exact = true};
 	HiloClaim	claim;
 
-	request.size = hilo_api_count(fcinfo, 1, what, hilo_counter_max_range_size(row),
-								  "The upper bound is the setting \"hilo.max_range_size\", unless hilo.configure() has set another one.");
-	request.alignment = aligned ? request.size : 1;
+	block.size = hilo_api_count(fcinfo, 1, what, hilo_counter_max_range_size(row),
+								"The upper bound is the setting \"hilo.max_range_size\", unless hilo.configure() has set another one.");
+	block.alignment = aligned ? block.size : 1;
 	if (aligned)
 		hilo_collection_refuse_ordered(&entry->collection);
-	hilo_take_block(entry, &request, &claim);
+	hilo_take_block(entry, &block, &claim);
 	return claim.range;
 }
 
@@ -172,7 +172,8 @@ PG_FUNCTION_INFO_V1(hilo_next_range);
 Datum
 hilo_next_range(PG_FUNCTION_ARGS)
 {
-	HiloRangeRequest request = {.alignment = 1,.keep = PG_INT64_MAX,.for_client = true};
+	HiloSizing	sizing = {.for_client = true,.age = HILO_CLIENT_RANGE_DURATION};
+	int64		above;
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	HiloEntry  *entry;
 	HiloCollection *collection;
@@ -183,20 +184,19 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	Datum		values[7];
 
 	hilo_api_prevent_unless_may_write("hilo.next_range()");
-	request.last_size = hilo_api_number(fcinfo, 1, "last_batch_size");
-	request.above = hilo_api_number(fcinfo, 3, "last_max");
+	sizing.last_size = hilo_api_number(fcinfo, 1, "last_batch_size");
+	above = hilo_api_number(fcinfo, 3, "last_max");
 	entry = hilo_draw_right_check(hilo_api_entry(fcinfo), HILO_DRAW_ID);
 	collection = &entry->collection;
 	(void) hilo_collection_row(collection);
 
 	/* If no time is given, use the last size unchanged. */
-	request.age = HILO_CLIENT_RANGE_DURATION;
 	if (!PG_ARGISNULL(2) &&
-		pg_sub_s64_overflow(now, PG_GETARG_TIMESTAMPTZ(2), &request.age))
-		request.age = PG_INT64_MAX;
-	if (request.above > 0)
-		check_may_pass(collection, request.above);
-	hilo_take_block(entry, &request, &claim);
+		pg_sub_s64_overflow(now, PG_GETARG_TIMESTAMPTZ(2), &sizing.age))
+		sizing.age = PG_INT64_MAX;
+	if (above > 0)
+		check_may_pass(collection, above);
+	hilo_take_for_client(entry, &sizing, above, &claim);
 
 	start_len = hilo_document_id_start(start, collection->ref.name,
 									   hilo_collection_separator(collection),

@@ -85,11 +85,10 @@ void
 hilo_leased_claim(HiloRowRef *ref, HiloLeasing leasing, int64 size,
 				  int64 above, HiloRow *row, HiloClaim *claim)
 {
-	HiloRangeRequest request = {.size = size,.alignment = 1,.above = above,
-	.leasing = leasing};
+	HiloWanted	wanted = {.size = size,.alignment = 1,.above = above};
 	const char *hub;
 
-	if (hilo_counter_claim(ref, &request, row, claim))
+	if (hilo_counter_claim(ref, leasing, NULL, &wanted, row, claim))
 		return;
 	if (row->flags & HILO_ROW_ORDERED)
 		refuse_ordered(NULL, ref);

@@ -708,11 +708,11 @@ use_turn(HiloRowRef *ref, const HiloLeaseState *state, const Need *need,
 
 void
 hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
-				 const HiloRangeRequest *request)
+				 const HiloWanted *wanted)
 {
 	const char *name = ref->name;
-	Need		need = {.least = request->exact ? request->size : 1,
-	.above = request->above};
+	Need		need = {.least = wanted->exact ? wanted->size : 1,
+	.above = wanted->above};
 	const char *hub = hub_to_ask(ref, row);
 	HiloLeaseState state;
 	HiloHubAnswer answer;
@@ -744,8 +744,8 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 	 * So many more numbers contain an aligned block, wherever the lease
 	 * starts.
 	 */
-	if (request->alignment > 1)
-		need.least += request->alignment - 1;
+	if (wanted->alignment > 1)
+		need.least += wanted->alignment - 1;
 	(void) use_turn(ref, &state, &need, &answer);
 	if (answer.sqlstate != 0)
 		report_failure(name, hub, answer.sqlstate, state.failing_since,

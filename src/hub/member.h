@@ -38,7 +38,7 @@ extern void hilo_lease_prevent_on_worker(HiloRowRef *ref, const char *function);
  * session asks, the others sleep.
  */
 extern void hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
-							 const HiloRangeRequest *request);
+							 const HiloWanted *wanted);
 
 /*
  * Have a worker fetch the next lease soon.  If none can be started, the next

@@ -160,38 +160,62 @@ hilo_collection_refuse_ordered(HiloCollection *collection)
  * Where numbers come from
  */
 
+typedef enum Source
+{
+	FROM_ROW,					/* they are counted here */
+	IN_ORDER,
+	FROM_OTHERS					/* another server counts, or should */
+}			Source;
+
+/* The source, according to the row as last read. */
+static Source
+source_of(const HiloCollection *collection, HiloLeasing leasing)
+{
+	if (collection->row.flags & HILO_ROW_LEASED)
+		return FROM_OTHERS;
+	if (hilo_collection_is_ordered(collection))
+		return IN_ORDER;
+	return hilo_counter_is_for_hub(&collection->ref, &collection->row, leasing) ?
+		FROM_OTHERS : FROM_ROW;
+}
+
 /*
- * Take from the pool.  Always reads the row again, so that pooled numbers are
- * as good as a claim made now.  Counted numbers are for sessions, and no longer
- * valid once numbers are to come from elsewhere.
+ * Take from the pool; the row has just been read, so that pooled numbers are as good
+ * as a claim made now.  The caller has to wait for claim->lsn.
  */
 static bool
-take_pooled(HiloCollection *collection, HiloRangeRequest *request,
+take_pooled(HiloCollection *collection, const HiloWanted *wanted, int64 prefer,
 			HiloClaim *claim)
 {
-	const HiloRow *row = &collection->row;
 	bool		low;
-	XLogRecPtr	lsn;
 
-	hilo_collection_read(collection);
-	if (row->flags & HILO_ROW_LEASED)
-		hilo_source()->check(&collection->ref, row);
-	else if ((row->flags & (HILO_ROW_ORDERED | request->unless)) ||
-			 request->for_client || request->for_statement ||
-			 hilo_counter_is_for_hub(&collection->ref, row, request->leasing))
-		return false;
-
-	hilo_counter_size(request, row);
-	if (!hilo_pool_take(collection->ref.name, row, request, claim, &low))
+	if (!hilo_pool_take(collection->ref.name, &collection->row, wanted, prefer, claim, &low))
 		return false;
 	HILO_KILL_POINT("taken");
-
 	if (low)
 		hilo_source()->low();
-	lsn = hilo_row_own_lsn(claim->lsn);
-	hilo_row_flush_claim(lsn, request->for_statement);
+	claim->lsn = hilo_row_own_lsn(claim->lsn);
 	claim->pooled = true;
 	return true;
+}
+
+/*
+ * Take fetched numbers from the pool, or else fetch some, and read the row
+ * again; it has just been read.
+ */
+static bool
+take_fetched(HiloCollection *collection, const HiloWanted *wanted, int64 prefer,
+			 HiloClaim *claim)
+{
+	if (collection->row.flags & HILO_ROW_LEASED)
+	{
+		hilo_source()->check(&collection->ref, &collection->row);
+		if (take_pooled(collection, wanted, prefer, claim))
+			return true;
+	}
+	hilo_source()->fetch(&collection->ref, &collection->row, wanted);
+	hilo_collection_read(collection);
+	return false;
 }
 
 /* Put the numbers of a claim that were not asked for into the pool. */
@@ -209,73 +233,134 @@ put_reserve(const char *name, int64 size, HiloClaim *claim)
 		HILO_KILL_POINT("rest pooled");
 }
 
-bool
-hilo_collection_take(HiloCollection *collection, HiloRangeRequest *request,
-					 HiloClaim *claim)
+/*
+ * Take what is wanted: a range, of the size that the sizing leads to, or else a block.
+ * A range of an ordered collection is one number.
+ */
+static void
+take(HiloCollection *collection, HiloSizing *sizing, int64 prefer,
+	 HiloWanted *wanted, HiloClaim *claim)
 {
-	const HiloRow *row = &collection->row;
+	bool		for_client = sizing != NULL && sizing->for_client;
+	HiloRow    *row = &collection->row;
+	uint64		generation;
 
+	(void) hilo_collection_row(collection);
 	for (;;)
 	{
-		request->leasing = hilo_leasing();
-		if (((row->flags & HILO_ROW_LEASED) ||
-			 hilo_pool_highest(collection->ref.name, NULL) > 0) &&
-			take_pooled(collection, request, claim))
-			return true;
+		HiloLeasing leasing = hilo_leasing();
+		bool		pooled = (row->flags & HILO_ROW_LEASED) != 0 ||
+			(!for_client &&
+			 hilo_pool_highest(collection->ref.name, NULL) > 0);
 
-		/* If another server counts, as the row just said, nothing is claimed. */
-		if (!(row->flags & HILO_ROW_LEASED))
+		if (pooled)
+			hilo_collection_read(collection);
+		if (sizing != NULL)
+			hilo_counter_size(sizing, row, wanted);
+		switch (source_of(collection, leasing))
 		{
-			uint64		generation = hilo_row_generation;
-			bool		claimed;
-
-			if (!hilo_counts_alone())
-				hilo_source()->opens(&collection->ref);
-			claimed = hilo_counter_claim(&collection->ref, request,
-										 &collection->row, claim);
-			collection->generation = generation;
-			if (claimed)
-			{
+			case FROM_ROW:
+				if (pooled && !for_client &&
+					take_pooled(collection, wanted, prefer, claim))
+				{
+					hilo_row_flush(claim->lsn);
+					return;
+				}
 				if (!hilo_counts_alone())
-					hilo_source()->drawn(claim->lsn);
-				if (request->reserve > 0)
-					put_reserve(collection->ref.name, request->size, claim);
-				return true;
-			}
-		}
+					hilo_source()->opens(&collection->ref);
+				generation = hilo_row_generation;
+				if (hilo_counter_claim(&collection->ref, leasing, sizing, wanted, row, claim))
+				{
+					collection->generation = generation;
+					if (!hilo_counts_alone())
+						hilo_source()->drawn(claim->lsn);
+					if (wanted->reserve > 0)
+						put_reserve(collection->ref.name, wanted->size, claim);
+					return;
+				}
+				collection->generation = generation;
+				break;
 
-		/*
-		 * An ordered collection gives no ranges to be kept: later
-		 * transactions would draw from them.
-		 */
-		if ((row->flags & request->unless) ||
-			(request->only && row->max > request->above &&
-			 !(row->flags & HILO_ROW_LEASED)))
-			return false;
-		if (row->flags & HILO_ROW_ORDERED)
-		{
-			if (request->for_client || request->alignment > 1)
-				hilo_collection_refuse_ordered(collection);
-			if (take_ordered(collection,
-							 request->exact ? request->size : 1,
-							 claim))
-				return true;
+			case IN_ORDER:
+
+				/*
+				 * It gives no ranges to be kept: later transactions would
+				 * draw from them.
+				 */
+				if (for_client || wanted->alignment > 1)
+					hilo_collection_refuse_ordered(collection);
+				if (take_ordered(collection, wanted->exact ? wanted->size : 1, claim))
+					return;
+				break;
+
+			case FROM_OTHERS:
+				if (take_fetched(collection, wanted, prefer, claim))
+				{
+					hilo_row_flush(claim->lsn);
+					return;
+				}
+				break;
 		}
-		else
-			hilo_source()->fetch(&collection->ref, row, request);
 		CHECK_FOR_INTERRUPTS();
 	}
 }
 
+void
+hilo_collection_take_block(HiloCollection *collection, const HiloWanted *block,
+						   HiloClaim *claim)
+{
+	HiloWanted	wanted = *block;
+
+	take(collection, NULL, 0, &wanted, claim);
+}
+
+void
+hilo_collection_take_for_client(HiloCollection *collection, HiloSizing *sizing,
+								int64 above, HiloClaim *claim)
+{
+	HiloWanted	wanted = {.alignment = 1,.above = above};
+
+	take(collection, sizing, 0, &wanted, claim);
+}
+
+/*
+ * The row is not read before it is locked: most identities are counted here.
+ */
 int64
 hilo_collection_draw(HiloCollection *collection, int64 number)
 {
-	HiloRangeRequest request = {.size = 1,.exact = true,.alignment = 1,
-	.above = Max(number - 1, 0),.only = number > 0,.for_statement = true};
+	HiloWanted	wanted = {.size = 1,.exact = true,.alignment = 1,
+	.above = Max(number - 1, 0)};
 	HiloClaim	claim;
 
-	return hilo_collection_take(collection, &request, &claim) ?
-		claim.range.low : 0;
+	for (;;)
+	{
+		HiloLeasing leasing = hilo_leasing();
+		uint64		generation = hilo_row_generation;
+		bool		claimed;
+
+		if (!hilo_counts_alone())
+			hilo_source()->opens(&collection->ref);
+		claimed = hilo_counter_claim_number(&collection->ref, leasing, number,
+											&collection->row, &claim);
+		collection->generation = generation;
+		if (claimed)
+		{
+			if (!hilo_counts_alone())
+				hilo_source()->drawn(claim.lsn);
+			return claim.range.low;
+		}
+		if (number > 0 && source_of(collection, leasing) == FROM_ROW)
+			return 0;
+		hilo_collection_read(collection);
+		if (source_of(collection, leasing) == FROM_OTHERS &&
+			take_fetched(collection, &wanted, 0, &claim))
+		{
+			hilo_row_flush_claim(claim.lsn);
+			return claim.range.low;
+		}
+		CHECK_FOR_INTERRUPTS();
+	}
 }
 
 /*
@@ -306,39 +391,34 @@ revalidate(HiloEntry *entry)
  * one number.  Without a pool it keeps all, and where a claim is costly, too.  Within a
  * session numbers increase, provided that the pool has higher ones.
  */
-static bool
-claim_range(HiloEntry *entry, int unless, int64 above, HiloClaim *claim)
+static void
+claim_range(HiloEntry *entry, int64 above, HiloClaim *claim)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	int64		drawn = entry->growth.drawn + entry->range.last;
-	int64		least = entry->growth.least;
-	HiloRangeRequest request = {
-		.alignment = 1,
-		.above = above,
-		.prefer = drawn > 0 ? entry->range.drawn : 0,
+	HiloWanted	wanted = {.alignment = 1,.above = above};
+	HiloSizing	sizing = {
 		.last_size = entry->growth.size,
 		.age = now - entry->growth.claimed_at,
-		.keep = hilo_pool_open() && least == 0 ? Max(drawn, 1) : PG_INT64_MAX,
-		.least = least,
-		.unless = unless
+		.keep = hilo_pool_open() && entry->growth.least == 0 ? Max(drawn, 1) : PG_INT64_MAX,
+		.least = entry->growth.least
 	};
 
-	if (!hilo_collection_take(&entry->collection, &request, claim))
-		return false;
+	take(&entry->collection, &sizing,
+		 drawn > 0 ? entry->range.drawn : 0, &wanted, claim);
 
 	/* Do not judge by the duration of a range smaller than it should be. */
-	if (request.size == request.wish &&
+	if (wanted.size == sizing.wish &&
 		(entry->growth.size == 0 ||
-		 hilo_range_count(&claim->range) >= request.size))
+		 hilo_range_count(&claim->range) >= wanted.size))
 	{
-		entry->growth.size = request.size;
+		entry->growth.size = wanted.size;
 		entry->growth.claimed_at = now;
 	}
-	return true;
 }
 
 void
-hilo_entry_refill(HiloEntry *entry, int unless, int64 above)
+hilo_entry_refill(HiloEntry *entry, int64 above)
 {
 	HiloCollection *collection = &entry->collection;
 	uint64		generation = hilo_row_generation;
@@ -353,10 +433,9 @@ hilo_entry_refill(HiloEntry *entry, int unless, int64 above)
 
 	/* A range of an ordered collection is one number. */
 	if (!(collection->generation == generation &&
-		  (collection->row.flags & (HILO_ROW_ORDERED | unless)) == HILO_ROW_ORDERED &&
-		  take_ordered(collection, 1, &claim)) &&
-		!claim_range(entry, unless, above, &claim))
-		return;
+		  hilo_collection_is_ordered(collection) &&
+		  take_ordered(collection, 1, &claim)))
+		claim_range(entry, above, &claim);
 	entry->growth.drawn += entry->range.last - (claim.range.low - 1);
 	entry->range.claim = claim;
 	entry->range.last = claim.range.low - 1;

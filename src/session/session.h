@@ -79,20 +79,30 @@ hilo_collection_is_ordered(const HiloCollection *collection)
 }
 
 /*
- * Get numbers: from the pool, by a claim, or from another server, as the row
- * says.  On return they may be shown, and the row has been read.  For a counted
- * collection the request means what it means to hilo_counter_claim(); its pool
- * serves only sessions.  Returns false only if the row has one of the flags
- * request->unless, or the one number that is requested is claimed already.
+ * Get numbers that no range of this session has: from the pool, by a claim, in
+ * order, or from another server, as the row says.  On return they may be shown, and
+ * the row has been read.
  */
-extern bool hilo_collection_take(HiloCollection *collection,
-								 HiloRangeRequest *request, HiloClaim *claim);
 
 /*
- * Draw one number of an identity, or of the server-side ids, for a statement,
- * bypassing the ranges.  With a number above 0, draw that one; all numbers below it
- * are then claimed as well.  Returns 0 if it is already claimed.  If another server
- * counts, draws one at or above it.
+ * Take a block.  In an ordered collection, as many numbers as that, which must not
+ * be aligned.
+ */
+extern void hilo_collection_take_block(HiloCollection *collection, const HiloWanted *block,
+									   HiloClaim *claim);
+
+/*
+ * Take a range for a client program, with numbers above the given one.  Raises 0A000
+ * if the collection is ordered.
+ */
+extern void hilo_collection_take_for_client(HiloCollection *collection, HiloSizing *sizing,
+											int64 above, HiloClaim *claim);
+
+/*
+ * Draw one number of an identity, or of the server-side ids, for a statement.  With
+ * a number above 0, draw that one; all numbers below it are then claimed as well.
+ * Returns 0 if it is already claimed.  If another server counts, draws one at or
+ * above it.
  */
 extern int64 hilo_collection_draw(HiloCollection *collection, int64 number);
 
@@ -179,10 +189,9 @@ hilo_entry_unused(const HiloEntry *entry)
 /*
  * Get a range for an entry that has no numbers left, with numbers above the given one
  * (0: any), or find that its range is still valid although the generation has
- * changed.  On return there are numbers left; or the row, which was read, has one of
- * the flags unless.
+ * changed.  On return there are numbers left, and the row has been read.
  */
-extern void hilo_entry_refill(HiloEntry *entry, int unless, int64 above);
+extern void hilo_entry_refill(HiloEntry *entry, int64 above);
 
 /*
  * Set entry->text to how ids of the collection look, according to the current

@@ -346,7 +346,7 @@ last_record_end(void)
  */
 static bool
 adopt_row(HiloRing *ring, const HiloRow *row, int64 count,
-		  HiloRangeRequest *request)
+		  HiloWanted *wanted)
 {
 	bool		anew;
 	int64		size;
@@ -363,16 +363,15 @@ adopt_row(HiloRing *ring, const HiloRow *row, int64 count,
 		ring->size = 0;
 	}
 
-	request->size = count - (ring->high - ring->last);
-	request->above = ring->last;
+	wanted->size = count - (ring->high - ring->last);
+	wanted->above = ring->last;
 	size = hilo_range_size(ring->size, GetCurrentTimestamp() - ring->claimed_at,
 						   HILO_RANGE_DURATION,
 						   hilo_counter_range_size(row),
 						   hilo_counter_max_range_size(row));
-	request->reserve = Max(size - request->size, 0);
-	request->epoch = ring->epoch;
+	wanted->reserve = Max(size - wanted->size, 0);
 	LWLockRelease(&ring->shared.lock);
-	return count > 0 && request->size > 0;
+	return count > 0 && wanted->size > 0;
 }
 
 /*
@@ -406,8 +405,7 @@ put_claim(HiloRing *ring, const HiloClaim *claim)
 static void
 use_turn(HiloRing *ring, HiloRowRef *ref, HiloRow *row, int64 count)
 {
-	HiloRangeRequest request = {.exact = true,.alignment = 1,.ordered = true};
-	HiloRow		claimed;
+	HiloWanted	wanted = {.exact = true,.alignment = 1};
 	HiloClaim	claim;
 
 	HILO_FAILURE_POINT("turn begun");
@@ -426,10 +424,10 @@ use_turn(HiloRing *ring, HiloRowRef *ref, HiloRow *row, int64 count)
 			(void) hilo_counter_seed(ref, 0, false);
 			continue;
 		}
-		if (!adopt_row(ring, row, count, &request))
+		if (!adopt_row(ring, row, count, &wanted))
 			return;
 		HILO_FAILURE_POINT("row adopted");
-		if (hilo_counter_claim(ref, &request, &claimed, &claim))
+		if (hilo_counter_claim_in_order(ref, row->epoch, &wanted, &claim))
 			break;
 		CHECK_FOR_INTERRUPTS();
 	}

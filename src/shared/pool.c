@@ -181,19 +181,19 @@ hilo_pool_put(const char *name, const HiloClaim *piece, bool needed)
  */
 
 /*
- * Find the first piece that can satisfy the request; -1: none.  Removes pieces
- * of another epoch on the way.  One of this epoch that is above max was claimed
- * after the row was read, and is left for others.
+ * Find the first piece that has what is wanted; -1: none.  Removes pieces of
+ * another epoch on the way.  One of this epoch that is above max was claimed after
+ * the row was read, and is left for others.
  */
 static int
-find_piece(HiloPool *it, const HiloRow *row,
-		   const HiloRangeRequest *request, HiloRange *range)
+find_piece(HiloPool *it, const HiloRow *row, const HiloWanted *wanted,
+		   int64 prefer, HiloRange *range)
 {
-	HiloRangeRequest preferred = *request;
+	HiloWanted	preferred = *wanted;
 	HiloRange	other;			/* of the piece any */
 	int			any = -1;
 
-	preferred.above = Max(request->above, request->prefer);
+	preferred.above = Max(wanted->above, prefer);
 	for (int i = 0; i < it->piece_count;)
 	{
 		const HiloClaim *piece = &it->pieces[i];
@@ -210,7 +210,7 @@ find_piece(HiloPool *it, const HiloRow *row,
 			if (hilo_range_cut(&preferred, below, piece->range.high, true, range))
 				return i;
 			if (any < 0 && piece->fetched &&
-				hilo_range_cut(request, below, piece->range.high, true, &other))
+				hilo_range_cut(wanted, below, piece->range.high, true, &other))
 				any = i;
 		}
 		i++;
@@ -222,7 +222,7 @@ find_piece(HiloPool *it, const HiloRow *row,
 
 bool
 hilo_pool_take(const char *name, const HiloRow *row,
-			   const HiloRangeRequest *request, HiloClaim *claim, bool *low)
+			   const HiloWanted *wanted, int64 prefer, HiloClaim *claim, bool *low)
 {
 	HiloPool   *it = lock_pool(name, LW_EXCLUSIVE);
 	HiloRange	range;
@@ -231,7 +231,7 @@ hilo_pool_take(const char *name, const HiloRow *row,
 	*low = false;
 	if (it == NULL)
 		return false;
-	i = find_piece(it, row, request, &range);
+	i = find_piece(it, row, wanted, prefer, &range);
 	if (i >= 0)
 	{
 		*claim = it->pieces[i];

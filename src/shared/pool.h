@@ -46,16 +46,16 @@ extern HILO_EXPORT int64 hilo_pool_highest(const char *name, const HiloRow *row)
 extern HILO_EXPORT bool hilo_pool_put(const char *name, const HiloClaim *piece, bool needed);
 
 /*
- * Take numbers that satisfy the request from the lowest piece that has them.
- * row is the row as read: pieces that are not valid by it are discarded when
- * they are found. *claim is what was taken, with the LSN that the caller has to
- * wait for.
+ * Take wanted numbers from the lowest piece that has them: above prefer, or lower
+ * ones if these were fetched.  row is the row as read: pieces that are not valid by
+ * it are discarded when they are found.  *claim is what was taken, with the LSN
+ * that the caller has to wait for.
  *
  * *low is set if so few fetched numbers are left that the next ones should be
  * fetched now, and nobody has been told so a moment ago.
  */
 extern bool hilo_pool_take(const char *name, const HiloRow *row,
-						   const HiloRangeRequest *request,
+						   const HiloWanted *wanted, int64 prefer,
 						   HiloClaim *claim, bool *low);
 
 /*

@@ -46,21 +46,6 @@ hilo_draw_right_check(HiloEntry *entry, HiloDrawn drawn)
 }
 
 /*
- * Check the right to draw the next number of this session's range.  If the row has
- * to be read, and nothing is bound to the collection, so that no right has to be
- * checked first, reading it brings a range, too.
- */
-static inline HiloEntry *
-hilo_draw_right_to_take(HiloEntry *entry, HiloDrawn drawn)
-{
-	if (unlikely(entry->right.generation != hilo_rights_generation) &&
-		entry->collection.generation != hilo_row_generation &&
-		!hilo_node_is_worker())
-		hilo_entry_refill(entry, HILO_ROW_BOUND, 0);
-	return hilo_draw_right_check(entry, drawn);
-}
-
-/*
  * Raise 55000 if this node is a worker and would draw from its own
  * counter, unless a tag makes the ids unique.  Those that another node has counted are.
  */

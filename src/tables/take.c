@@ -24,7 +24,7 @@ is_clean_in_order(HiloEntry *entry, HiloLook *look, HiloLookProgress *progress)
 {
 	HiloRange	numbers = {entry->range.last + 1};
 	int64		limit = entry->collection.row.max_value;
-	HiloRangeRequest skipped = {.exact = true,.alignment = 1};
+	HiloWanted	skipped = {.exact = true,.alignment = 1};
 	HiloClaim	claim;
 	int64		highest;
 
@@ -37,7 +37,7 @@ is_clean_in_order(HiloEntry *entry, HiloLook *look, HiloLookProgress *progress)
 	hilo_entry_forget(entry);
 	skipped.size = Min(highest, limit) - numbers.low;
 	if (skipped.size > 0)
-		(void) hilo_collection_take(&entry->collection, &skipped, &claim);
+		hilo_collection_take_block(&entry->collection, &skipped, &claim);
 	return false;
 }
 
@@ -80,7 +80,7 @@ hilo_take_refill(HiloEntry *entry)
 			entry->growth.least = least_claim(entry);
 		if (hilo_entry_unused(entry) <= 0 ||
 			entry->range.generation != hilo_row_generation)
-			hilo_entry_refill(entry, 0, above);
+			hilo_entry_refill(entry, above);
 		if (entry->range.clean)
 			return;
 		look = hilo_look_of_entry(entry);
@@ -115,21 +115,38 @@ hilo_take_refill(HiloEntry *entry)
 	}
 }
 
+/*
+ * Look at numbers that are not of this session's range.  False: they must not be used,
+ * but some above *above may.
+ */
+static bool
+is_clean(HiloEntry *entry, const HiloClaim *claim, HiloLookProgress *progress, int64 *above)
+{
+	bool		was_clean = entry->range.clean;
+	HiloLook   *look = hilo_look_of_entry(entry);
+	bool		clean = look->place_count == 0 ||
+		!hilo_look(look, claim->range, entry->collection.row.max_value, progress, above);
+
+	entry->range.clean = was_clean && look->placed_at == look->changes;
+	return clean;
+}
+
 void
-hilo_take_block(HiloEntry *entry, HiloRangeRequest *request, HiloClaim *claim)
+hilo_take_block(HiloEntry *entry, HiloWanted *block, HiloClaim *claim)
 {
 	HiloLookProgress progress = {0};
-	bool		was_clean = entry->range.clean;
-	HiloLook   *look;
 
 	do
-	{
-		(void) hilo_collection_take(&entry->collection, request, claim);
-		look = hilo_look_of_entry(entry);
-	} while (look->place_count > 0 &&
-			 hilo_look(look, claim->range, entry->collection.row.max_value, &progress,
-					   &request->above));
+		hilo_collection_take_block(&entry->collection, block, claim);
+	while (!is_clean(entry, claim, &progress, &block->above));
+}
 
-	/* What was looked at was not this session's range. */
-	entry->range.clean = was_clean && look->placed_at == look->changes;
+void
+hilo_take_for_client(HiloEntry *entry, HiloSizing *sizing, int64 above, HiloClaim *claim)
+{
+	HiloLookProgress progress = {0};
+
+	do
+		hilo_collection_take_for_client(&entry->collection, sizing, above, claim);
+	while (!is_clean(entry, claim, &progress, &above));
 }

@@ -53,8 +53,9 @@ hilo_take_id(HiloEntry *entry, HiloIdForm *form)
 	return hilo_id_form_make(form, number);
 }
 
-/* Take a block, as hilo_collection_take() does. */
-extern void hilo_take_block(HiloEntry *entry, HiloRangeRequest *request,
-							HiloClaim *claim);
+/* Take numbers that are not for this session's range, as session.h says. */
+extern void hilo_take_block(HiloEntry *entry, HiloWanted *block, HiloClaim *claim);
+extern void hilo_take_for_client(HiloEntry *entry, HiloSizing *sizing, int64 above,
+								 HiloClaim *claim);
 
 #endif							/* HILO_TAKE_H */

@@ -112,9 +112,13 @@ mutant() {
             look() { torture 0.4 'had returned'; } ;;
         standby)
             about="who takes a piece does not wait for the standby"
-            replace session/session.c '	hilo_row_flush_claim(lsn, request->for_statement);
-' '	if (request->for_statement)
-		hilo_row_flush_claim(lsn, true);
+            replace session/session.c '				{
+					hilo_row_flush(claim->lsn);
+					return;
+				}
+				if (!hilo_counts_alone())
+' '					return;
+				if (!hilo_counts_alone())
 '
             look() { standby shown; } ;;
         take-in)
@@ -157,10 +161,10 @@ mutant() {
             look() { torture 0.4 'has become a Citus worker'; } ;;
         leak)
             about="some ranges are claimed and not used"
-            replace session/session.c '			if (request->reserve > 0)
-' '			if (claim->range.high % 64 == 0)
-				continue;
-			if (request->reserve > 0)
+            replace session/session.c '					if (wanted->reserve > 0)
+' '					if (claim->range.high % 64 == 0)
+						continue;
+					if (wanted->reserve > 0)
 '
             look() { torture 0.5 'unexplained gap: '; } ;;
         forget)
