@@ -15,6 +15,7 @@
 #include "access/xloginsert.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_control.h"
+#include "common/hashfn.h"
 #include "executor/tuptable.h"
 #include "postmaster/interrupt.h"
 #include "storage/bufmgr.h"
@@ -34,6 +35,9 @@
 /* Attempts to find a row while other code keeps changing it. */
 #define MAX_FIND_ATTEMPTS	10
 
+/* A table with fewer pages is small. */
+#define SPREAD_PAGES	256
+
 StaticAssertDecl(HILO_ROW_SIZE == 13 * 8 + 4 * 4 + 2 * NAMEDATALEN + 1,
 				 "HiloRow has the layout of the columns of hilo.hilo");
 
@@ -41,19 +45,37 @@ StaticAssertDecl(HILO_ROW_SIZE == 13 * 8 + 4 * 4 + 2 * NAMEDATALEN + 1,
 #define NAME_COLUMN		HILO_NAME_ATTNUM(HILO_TABLE_COUNTERS)
 
 /*
+ * Random numbers, as many as one change can need: they are made before its page is
+ * locked, because that takes long, and can fail.
+ */
+static int64 random_numbers[4];
+static int	random_count = 0;
+
+/*
  * Use pg_strong_random() rather than a cheaper source: the token of a claim is
  * all that distinguishes its holder from others.
  */
+static void
+make_random_numbers(void)
+{
+	while (random_count < lengthof(random_numbers))
+	{
+		int64		number;
+
+		if (!pg_strong_random(&number, sizeof(number)))
+			ereport(ERROR,
+					(errcode(ERRCODE_INTERNAL_ERROR),
+					 errmsg("could not generate a random number")));
+		random_numbers[random_count++] = Max(number & PG_INT64_MAX, 1);
+	}
+}
+
 int64
 hilo_random_number(void)
 {
-	int64		result;
-
-	if (!pg_strong_random(&result, sizeof(result)))
-		ereport(ERROR,
-				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("could not generate a random number")));
-	return Max(result & PG_INT64_MAX, 1);
+	if (random_count == 0)
+		make_random_numbers();
+	return random_numbers[--random_count];
 }
 
 /*
@@ -134,7 +156,20 @@ tuple_is_live(HeapTuple tuple, Buffer buffer)
  */
 
 /*
- * Lock the page that ref->tid names, exclusively, and read the row.
+ * Where rows were found last, by the hash of their names, for references that are made
+ * anew with each call, as those of identities.  Two names with one hash take turns.
+ */
+static HiloRowRef places[256];
+
+static HiloRowRef *
+place_of(const HiloRowRef *ref)
+{
+	return &places[hash_bytes((const unsigned char *) ref->name, strlen(ref->name)) %
+				   lengthof(places)];
+}
+
+/*
+ * Lock the page that ref->tid names, for a read or a change, and read the row.
  * Returns false, with nothing locked, when the live row is not there.
  */
 static bool
@@ -147,7 +182,8 @@ lock_row(HiloRowChange *change, const HiloRowRef *ref)
 
 	change->buffer = ReadBuffer(change->rel,
 								ItemPointerGetBlockNumber(&ref->tid));
-	LockBuffer(change->buffer, BUFFER_LOCK_EXCLUSIVE);
+	LockBuffer(change->buffer, change->lockmode == AccessShareLock ?
+			   BUFFER_LOCK_SHARE : BUFFER_LOCK_EXCLUSIVE);
 	page = BufferGetPage(change->buffer);
 
 	if (offset <= PageGetMaxOffsetNumber(page) &&
@@ -193,6 +229,7 @@ look_up_row(Relation rel, HiloRowRef *ref)
 		ref->table = RelationGetRelid(rel);
 		ref->tid = tuple->t_self;
 		ref->generation = hilo_row_generation;
+		*place_of(ref) = *ref;
 	}
 	systable_endscan(scan);
 
@@ -206,6 +243,14 @@ look_up_row(Relation rel, HiloRowRef *ref)
 static bool
 find_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 {
+	if (!OidIsValid(ref->table))
+	{
+		const char *name = ref->name;
+
+		*ref = *place_of(ref);
+		ref->name = name;
+	}
+
 	/*
 	 * lock_row() verifies that the row is where ref remembers it; but the
 	 * page must exist, which it may not after the table was rewritten.
@@ -215,7 +260,11 @@ find_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 		 ItemPointerGetBlockNumber(&ref->tid) < RelationGetNumberOfBlocks(change->rel)) &&
 		lock_row(change, ref))
 	{
-		ref->generation = hilo_row_generation;
+		if (ref->generation != hilo_row_generation)
+		{
+			ref->generation = hilo_row_generation;
+			*place_of(ref) = *ref;
+		}
 		return true;
 	}
 
@@ -277,9 +326,18 @@ open_indexes(Relation rel)
 	return indexes;
 }
 
+/* For this session, until it reads the relation again.  No harm if an error leaves it so. */
+static void
+set_fillfactor(Relation rel, int fillfactor)
+{
+	if (rel->rd_options != NULL)
+		((StdRdOptions *) rel->rd_options)->fillfactor = fillfactor;
+}
+
 /*
  * Insert an empty row.  Columns that others have appended to the table are left
- * out of the tuple.
+ * out of the tuple.  A claim compares the used part of its page, and locks the page
+ * meanwhile: as long as the table is small, its pages are left nearly empty.
  *
  * The tuple is an ordinary one of the current transaction, and dead if that
  * ends before hilo_row_finish() has frozen it.  Its command id is the one that
@@ -288,6 +346,8 @@ open_indexes(Relation rel)
 static void
 insert_row(CatalogIndexState indexes, const char *name)
 {
+	Relation	rel = indexes->ri_RelationDesc;
+	int			fillfactor = RelationGetFillFactor(rel, HEAP_DEFAULT_FILLFACTOR);
 	Size		size = INTALIGN(HILO_ROW_SIZE);
 	Size		name_size = VARHDRSZ + strlen(name);
 	int			hoff = MAXALIGN(SizeofHeapTupleHeader);
@@ -302,7 +362,11 @@ insert_row(CatalogIndexState indexes, const char *name)
 	header->t_hoff = hoff;
 	tuple->t_data = header;
 	tuple->t_len = hoff + size + name_size;
+
+	if (RelationGetNumberOfBlocks(rel) < SPREAD_PAGES)
+		set_fillfactor(rel, HEAP_MIN_FILLFACTOR);
 	hilo_insert_tuple(indexes, tuple, FirstCommandId);
+	set_fillfactor(rel, fillfactor);
 	heap_freetuple(tuple);
 }
 
@@ -384,6 +448,8 @@ hilo_row_find(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
 		RowExclusiveLock;
 	change->rel = hilo_row_lock_table(change->lockmode);
 	change->home = hilo_catalog_home(RelationGetRelid(change->rel));
+	if (access >= HILO_ROW_CHANGE)
+		make_random_numbers();
 
 	if (!find_and_lock_row(change, ref))
 	{

@@ -154,16 +154,16 @@ test_failures(\&wrong_after, @cases);
 {
 	my ($slow, $other) = (enter(), enter());
 
-	$other->query("SELECT hilo_next_number('late'), hilo.release('late')");
+	$_->query("SELECT hilo_next_number('late'), hilo.release('late')") for $other, $slow;
 	$slow->query("SET test.failure_point = 'row read:pause'");
 	$slow->start("SELECT hilo_next_number('late')");
 	paused($node);
 	$other->query("SELECT hilo_next_number('late') FROM generate_series(1, 30)");
 	$other->query(q{SELECT hilo.release('late')});
 	go_on($node);
-	like(scalar $slow->result, qr/^3[2-9]$/, 'a session that has read an old row draws a new number');
+	like(scalar $slow->result, qr/^3[3-9]$/, 'a session that has read an old row draws a new number');
 	is($other->query(q{SELECT max - (SELECT sum(size) FROM hilo.pool p WHERE p.collection = h.collection) FROM hilo.hilo h WHERE collection = 'late'}),
-		32, 'what has not been drawn is in the pool');
+		33, 'what has not been drawn is in the pool');
 	leave($_) for $slow, $other;
 }
 
