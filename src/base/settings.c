@@ -103,7 +103,7 @@ check_separator(char **newval, void **extra, GucSource source)
 }
 
 static bool
-check_hub(char **newval, void **extra, GucSource source)
+check_hub_name(char **newval, void **extra, GucSource source)
 {
 	if (strlen(*newval) < NAMEDATALEN && strchr(*newval, '|') == NULL)
 		return true;
@@ -177,7 +177,7 @@ define_settings(bool with_placeholder)
 								   "Sets the foreign server that new collections lease their numbers from.",
 								   "It applies to collections from which nothing has been claimed here. Empty means none.",
 								   &hilo_hub, hilo_hub, PGC_SUSET, 0,
-								   check_hub, NULL, NULL);
+								   check_hub_name, NULL, NULL);
 	if (is_next("hilo.hub_auto_resume", with_placeholder))
 		DefineCustomBoolVariable("hilo.hub_auto_resume",
 								 "Lets this server give leases right after a promotion.",

@@ -100,6 +100,12 @@ static OurTable tables[HILO_TABLES] = {
 static HiloRelationChanged listeners[3];
 static int	listener_count = 0;
 
+void
+hilo_rights_invalidate(void)
+{
+	hilo_rights_generation++;
+}
+
 /* Relcache callback. */
 static void
 relation_changed(Datum arg, Oid relid)
@@ -115,7 +121,7 @@ relation_changed(Datum arg, Oid relid)
 			hilo_row_generation++;
 		if (i == HILO_TABLE_BINDINGS)
 			hilo_binding_generation++;
-		hilo_rights_generation++;
+		hilo_rights_invalidate();
 	}
 }
 
@@ -124,7 +130,7 @@ static void
 rights_changed(Datum arg, int cacheid, uint32 hashvalue)
 {
 	hilo_binding_generation++;
-	hilo_rights_generation++;
+	hilo_rights_invalidate();
 }
 
 void

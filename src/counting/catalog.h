@@ -45,6 +45,9 @@ extern uint64 hilo_binding_generation;	/* a row of hilo.binding; a role; the
 										 * owner of the database */
 extern HILO_EXPORT uint64 hilo_rights_generation;	/* either */
 
+/* Have whatever rests on hilo_rights_generation looked up again. */
+extern void hilo_rights_invalidate(void);
+
 /* Must be called once, when the library is loaded. */
 extern void hilo_catalog_init(void);
 

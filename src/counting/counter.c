@@ -293,17 +293,20 @@ hilo_counter_size(HiloSizing *sizing, const HiloRow *row, HiloWanted *wanted)
 	size = hilo_range_size(sizing->last_size, sizing->age, HILO_RANGE_DURATION, min, max);
 	size = Min(Max(size, sizing->least), max);
 	sizing->wish = size;
-	wanted->size = Min(size, sizing->keep);
+	wanted->size = size;
+	wanted->reserve = 0;
+	if (sizing->keep == 0)
+		return;
 
 	/*
 	 * Many sessions may draw few numbers each: the claims of all have a rate,
 	 * too.
 	 */
-	if (sizing->keep < PG_INT64_MAX)
-		size = Max(size,
-				   hilo_range_size(last_size_for_sessions(row),
-								   GetCurrentTimestamp() - row->claimed_at,
-								   HILO_RANGE_DURATION, min, max));
+	size = Max(size,
+			   hilo_range_size(last_size_for_sessions(row),
+							   GetCurrentTimestamp() - row->claimed_at,
+							   HILO_RANGE_DURATION, min, max));
+	wanted->size = Min(sizing->wish, sizing->keep);
 	wanted->reserve = size - wanted->size;
 }
 
@@ -530,8 +533,32 @@ hilo_counter_seed(HiloRowRef *ref, int64 value, bool force)
 	return value;
 }
 
+/* Lower the limit to that of a type, but not below max. */
+static void
+lower_limit(HiloRow *row, int64 limit)
+{
+	if (limit <= row->max_value)
+		set_limit(row, Max(limit, row->max), false);
+}
+
+/*
+ * Hint at how a column that can hold numbers up to limit gets numbers; for
+ * ereport().
+ */
+static int
+hint_to_adopt(const HiloRow *row, int64 limit)
+{
+	if (row->max_value < limit && (row->flags & HILO_ROW_OWN_LIMIT))
+		return errhint("Raise max_value with hilo.configure().");
+	if (row->max >= Min(limit, row->max_value))
+		return errhint("Specify another collection, or move the column to a larger type.");
+	if (limit < PG_INT64_MAX)
+		return errhint("Move the column to a larger type.");
+	return errhint("Change the row with the highest number.");
+}
+
 int64
-hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
+hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit)
 {
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
@@ -539,18 +566,8 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 
 	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
 	end = Min(limit, row->max_value);
-
-	/*
-	 * Nothing is to be done if a binding only has to be recorded, and has
-	 * been.
-	 */
-	if (highest < 0 && (row->flags & HILO_ROW_BOUND) &&
-		row->max_value <= Max(limit, row->max))
-	{
-		hilo_row_abandon(&change);
-		return row->max;
-	}
-	if (Max(row->max, highest) >= end && !lenient)
+	highest = Max(row->max, highest);
+	if (highest >= end)
 	{
 		hilo_row_abandon(&change);
 		ereport(ERROR,
@@ -558,32 +575,36 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit, bool lenient)
 				 errmsg(HILO_COUNTER_FORMAT " would have no numbers left",
 						HILO_COUNTER_ARGS(ref->name)),
 				 errdetail("Numbers up to " INT64_FORMAT " are in use; the limit is " INT64_FORMAT ".",
-						   Max(row->max, highest), end),
-				 row->max_value < limit && (row->flags & HILO_ROW_OWN_LIMIT) ?
-				 errhint("Raise max_value with hilo.configure().") :
-				 row->max >= end ?
-				 errhint("Specify another collection, or move the column to a larger type.") :
-				 limit < PG_INT64_MAX ?
-				 errhint("Move the column to a larger type.") :
-				 errhint("Change the row with the highest number.")));
+						   highest, end),
+				 hint_to_adopt(row, limit)));
 	}
-
-	/*
-	 * A session that has never read the bindings is not told about changes to
-	 * them.
-	 */
 	row->flags |= HILO_ROW_BOUND;
-	if (highest >= 0)
-	{
-		hilo_counter_put_max(row, Max(row->max, Min(highest, end)));
-		hilo_counter_put_epoch(row);
-	}
-	if (limit <= row->max_value)
-		set_limit(row, Max(limit, row->max), false);
-	hilo_row_flush(hilo_counter_finish(&change));
-	if (highest >= 0)
-		warn_near_limit(ref, row);
+	hilo_counter_put_max(row, highest);
+	lower_limit(row, limit);
+	finish_new_epoch(&change);
+	warn_near_limit(ref, row);
 	return row->max;
+}
+
+/*
+ * A session that has never read the bindings is not told about changes to them; hence
+ * the flag in the row.
+ */
+void
+hilo_counter_note_bound(HiloRowRef *ref, int64 limit)
+{
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+
+	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
+	if ((row->flags & HILO_ROW_BOUND) && row->max_value <= Max(limit, row->max))
+	{
+		hilo_row_abandon(&change);
+		return;
+	}
+	row->flags |= HILO_ROW_BOUND;
+	lower_limit(row, limit);
+	hilo_row_flush(hilo_counter_finish(&change));
 }
 
 /*

@@ -81,7 +81,7 @@ typedef struct HiloSizing
 	int64		last_size;		/* of the claimant's last range; 0: none */
 	int64		age;			/* microseconds since that was claimed */
 	int64		keep;			/* for a session: how many numbers it keeps,
-								 * rather than leave them to the pool; */
+								 * rather than leave them to the pool; 0: all */
 	int64		least;			/* and the smallest size; 0: any */
 	int64		wish;			/* result: the size without keep */
 } HiloSizing;
@@ -162,14 +162,18 @@ extern int64 hilo_counter_seed(HiloRowRef *ref, int64 value, bool force);
 
 /*
  * Prepare a counter for a column that holds numbers up to highest, and can hold
- * numbers up to limit: move max like a seed, lower its limit to that, though not
- * below max, and record that hilo.binding has a row about it, before that row
- * becomes visible.  With highest -1 max stays.  Creates the row if necessary.
- * Raises an error if no number would be left, unless lenient.  Returns the max now
- * stored.
+ * numbers up to limit: move max like a seed, and do what hilo_counter_note_bound()
+ * does.  Creates the row if necessary.  Raises 2200H if no number would be left.
+ * Returns the max now stored.
  */
-extern int64 hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit,
-								bool lenient);
+extern int64 hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit);
+
+/*
+ * Record in the row that hilo.binding has a row about the counter, before that becomes
+ * visible, and lower the limit to that of bound columns (PG_INT64_MAX: there is none),
+ * though not below max.  Creates the row if necessary.
+ */
+extern void hilo_counter_note_bound(HiloRowRef *ref, int64 limit);
 
 /* What can be set for a single counter. */
 typedef struct HiloCounterOptions

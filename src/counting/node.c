@@ -45,7 +45,7 @@ static void
 group_changed(Oid relid)
 {
 	if (!OidIsValid(group_table) || relid == group_table)
-		hilo_rights_generation++;
+		hilo_rights_invalidate();
 }
 
 void

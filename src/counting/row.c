@@ -344,7 +344,7 @@ set_fillfactor(Relation rel, int fillfactor)
  * redo gives to tuples, so that the page is the same on a standby.
  */
 static void
-insert_row(CatalogIndexState indexes, const char *name)
+insert_empty_row(CatalogIndexState indexes, const char *name)
 {
 	Relation	rel = indexes->ri_RelationDesc;
 	int			fillfactor = RelationGetFillFactor(rel, HEAP_DEFAULT_FILLFACTOR);
@@ -391,7 +391,7 @@ create_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 		return;
 	}
 
-	insert_row(indexes, ref->name);
+	insert_empty_row(indexes, ref->name);
 	CatalogCloseIndexes(indexes);
 	HILO_FAILURE_POINT("row inserted");
 

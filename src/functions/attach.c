@@ -320,7 +320,7 @@ hilo_attach_counter(PG_FUNCTION_ARGS)
 	HILO_FAILURE_POINT("column bound");
 
 	/* The last step: no rollback undoes it. */
-	values[0] = Int64GetDatum(hilo_collection_adopt(&collection, highest, limit, false));
+	values[0] = Int64GetDatum(hilo_collection_adopt(&collection, highest, limit));
 	HILO_FAILURE_POINT("counter adopted");
 	(void) hilo_collection_row(&collection);
 	values[1] = CStringGetTextDatum(hilo_collection_node_tag(&collection));
@@ -405,7 +405,7 @@ find_dropped_role(const char *collection, HiloBinding *binding)
  * argument 0, or no longer.
  */
 static void
-allow(FunctionCallInfo fcinfo, const char *function, bool may_draw)
+change_allowed(FunctionCallInfo fcinfo, const char *function, bool may_draw)
 {
 	HiloBinding binding = {.kind = HILO_ALLOWED};
 	const char *collection;
@@ -444,7 +444,7 @@ PG_FUNCTION_INFO_V1(hilo_allow);
 Datum
 hilo_allow(PG_FUNCTION_ARGS)
 {
-	allow(fcinfo, "hilo.allow()", true);
+	change_allowed(fcinfo, "hilo.allow()", true);
 	PG_RETURN_VOID();
 }
 
@@ -454,6 +454,6 @@ PG_FUNCTION_INFO_V1(hilo_disallow);
 Datum
 hilo_disallow(PG_FUNCTION_ARGS)
 {
-	allow(fcinfo, "hilo.disallow()", false);
+	change_allowed(fcinfo, "hilo.disallow()", false);
 	PG_RETURN_VOID();
 }

@@ -244,7 +244,7 @@ merge(TriggerData *trigdata)
  * use instead: to change a row, and to delete one.
  */
 static void
-refuse(TriggerData *trigdata)
+refuse_change(TriggerData *trigdata)
 {
 	const char *table = RelationGetRelationName(trigdata->tg_relation);
 	bool		is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
@@ -289,7 +289,7 @@ hilo_guard(PG_FUNCTION_ARGS)
 	if (!TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 	{
 		if (!IsLogicalWorker() || TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
-			refuse(trigdata);
+			refuse_change(trigdata);
 		return PointerGetDatum(NULL);
 	}
 	merge(hilo_api_trigger(fcinfo, "hilo.guard"));

@@ -170,7 +170,7 @@ bind_name(const char *name, const HiloBinding *binding)
 			(void) hilo_binding_remove(name, other);
 	}
 	hilo_binding_add(name, binding);
-	(void) hilo_counter_adopt(&ref, -1, hilo_bindings(name).limit, true);
+	hilo_counter_note_bound(&ref, hilo_bindings(name).limit);
 }
 
 /*

@@ -385,6 +385,13 @@ revalidate(HiloEntry *entry)
 	entry->range.generation = entry->collection.generation;
 }
 
+/* How many numbers of the range were drawn. */
+static int64
+drawn_of_range(const HiloEntry *entry)
+{
+	return entry->range.last - entry->range.claim.range.low + 1;
+}
+
 /*
  * Claim or take a range.  Sizes follow the session's rate; but it keeps no more
  * than it has drawn so far, and the pool takes the rest: many sessions draw only
@@ -395,12 +402,12 @@ static void
 claim_range(HiloEntry *entry, int64 above, HiloClaim *claim)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	int64		drawn = entry->growth.drawn + entry->range.last;
+	int64		drawn = entry->growth.drawn + drawn_of_range(entry);
 	HiloWanted	wanted = {.alignment = 1,.above = above};
 	HiloSizing	sizing = {
 		.last_size = entry->growth.size,
 		.age = now - entry->growth.claimed_at,
-		.keep = hilo_pool_open() && entry->growth.least == 0 ? Max(drawn, 1) : PG_INT64_MAX,
+		.keep = hilo_pool_open() && entry->growth.least == 0 ? Max(drawn, 1) : 0,
 		.least = entry->growth.least
 	};
 
@@ -436,7 +443,7 @@ hilo_entry_refill(HiloEntry *entry, int64 above)
 		  hilo_collection_is_ordered(collection) &&
 		  take_ordered(collection, 1, &claim)))
 		claim_range(entry, above, &claim);
-	entry->growth.drawn += entry->range.last - (claim.range.low - 1);
+	entry->growth.drawn += drawn_of_range(entry);
 	entry->range.claim = claim;
 	entry->range.last = claim.range.low - 1;
 	entry->range.generation = generation;
@@ -469,7 +476,8 @@ hilo_entry_release(HiloEntry *entry)
 	}
 	HILO_KILL_POINT("given back");
 	hilo_entry_forget(entry);
-	entry->growth.drawn = -entry->range.last;
+	entry->growth.drawn = 0;
+	entry->range.claim.range.low = entry->range.last + 1;
 	return went_back ? count : 0;
 }
 
@@ -566,6 +574,7 @@ hilo_entry(const char *name, const char *separator)
 		entry = hash_search(entries, name, HASH_ENTER, NULL);
 		memset(&entry->checked, 0, sizeof(HiloEntry) - offsetof(HiloEntry, checked));
 		entry->collection.ref.name = entry->name;
+		entry->range.claim.range.low = 1;
 	}
 	if (separator != NULL)
 		entry->checked = hilo_settings_generation;
@@ -719,11 +728,9 @@ hilo_collection_seed(HiloCollection *collection, int64 value, bool force)
 }
 
 int64
-hilo_collection_adopt(HiloCollection *collection, int64 highest, int64 limit,
-					  bool lenient)
+hilo_collection_adopt(HiloCollection *collection, int64 highest, int64 limit)
 {
-	int64		max = hilo_counter_adopt(&collection->ref, highest, limit,
-										 lenient);
+	int64		max = hilo_counter_adopt(&collection->ref, highest, limit);
 
 	hilo_pool_forget(collection->ref.name, true);
 	warn_others(collection);

@@ -130,7 +130,8 @@ typedef struct HiloEntry
 		int64		last;
 		uint64		generation;
 		int64		drawn;		/* the number drawn last; 0: none */
-		HiloClaim	claim;		/* epoch 0: there is none */
+		HiloClaim	claim;		/* its numbers up to last were drawn; epoch 0:
+								 * there is none */
 		TimestampTz transaction;	/* start of the one that took it */
 		bool		clean;		/* they were looked at, see look.h */
 		int64		clean_up_to;	/* if it is ordered: and so were numbers
@@ -143,8 +144,8 @@ typedef struct HiloEntry
 	{
 		int64		size;		/* of the last range; 0: none, or released */
 		TimestampTz claimed_at;
-		int64		drawn;		/* range.last and this: numbers drawn since
-								 * the last release */
+		int64		drawn;		/* numbers drawn since the last release, but
+								 * for those of the range */
 		int64		least;		/* claim at least so many, for that costs
 								 * much; 0: any number */
 	}			growth;
@@ -273,7 +274,7 @@ extern void hilo_collection_settle_order(HiloCollection *collection);
 extern int64 hilo_collection_seed(HiloCollection *collection, int64 value,
 								  bool force);
 extern int64 hilo_collection_adopt(HiloCollection *collection, int64 highest,
-								   int64 limit, bool lenient);
+								   int64 limit);
 extern bool hilo_collection_drop(HiloCollection *collection, bool force);
 
 /* Set options, as hilo_counter_configure() does. */

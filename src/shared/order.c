@@ -403,7 +403,7 @@ put_claim(HiloRing *ring, const HiloClaim *claim)
  * be those that follow the ring's; and all of this is done again.
  */
 static void
-use_turn(HiloRing *ring, HiloRowRef *ref, HiloRow *row, int64 count)
+fill_ring(HiloRing *ring, HiloRowRef *ref, HiloRow *row, int64 count)
 {
 	HiloWanted	wanted = {.exact = true,.alignment = 1};
 	HiloClaim	claim;
@@ -463,7 +463,7 @@ hilo_order_refill(HiloOrder *order, HiloRowRef *ref, HiloRow *row, int64 count)
 		LWLockRelease(&shared->lock);
 		PG_ENSURE_ERROR_CLEANUP(hilo_shared_end_turn, PointerGetDatum(shared));
 		{
-			use_turn(ring, ref, row, count);
+			fill_ring(ring, ref, row, count);
 		}
 		PG_END_ENSURE_ERROR_CLEANUP(hilo_shared_end_turn, PointerGetDatum(shared));
 		hilo_shared_end_turn(0, PointerGetDatum(shared));

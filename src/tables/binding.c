@@ -312,7 +312,7 @@ hilo_bindings_unlock(const char *name)
  * what they have read.
  */
 static void
-insert_row(const char *name, const HiloBinding *binding)
+insert_binding(const char *name, const HiloBinding *binding)
 {
 	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, RowExclusiveLock);
 	TupleDesc	desc = RelationGetDescr(rel);
@@ -344,8 +344,8 @@ hilo_binding_add(const char *name, const HiloBinding *binding)
 {
 	HiloRowRef	ref = {.name = name};
 
-	(void) hilo_counter_adopt(&ref, -1, PG_INT64_MAX, true);
-	insert_row(name, binding);
+	hilo_counter_note_bound(&ref, PG_INT64_MAX);
+	insert_binding(name, binding);
 	CommandCounterIncrement();
 }
 

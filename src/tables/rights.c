@@ -74,7 +74,7 @@ follow_types(HiloCollection *collection, int64 limit)
 	HiloCounterOptions options = {.max_value = limit};
 
 	if (options.max_value < row->max_value && row->max < row->max_value)
-		(void) hilo_counter_adopt(&collection->ref, -1, options.max_value, true);
+		hilo_counter_note_bound(&collection->ref, options.max_value);
 	else if (options.max_value > row->max_value &&
 			 !(row->flags & HILO_ROW_OWN_LIMIT))
 		hilo_counter_configure(&collection->ref, &options);
@@ -178,7 +178,7 @@ hilo_draw_right_check_node(HiloCollection *collection, bool unique_by_tag)
 }
 
 void
-hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn)
+hilo_draw_right_verify(HiloEntry *entry, HiloDrawKind kind)
 {
 	uint64		generation = hilo_rights_generation;
 	uint64		bindings = hilo_binding_generation;
@@ -228,7 +228,7 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn)
 	flags = hilo_collection_row(collection)->flags;
 	if (hilo_node_is_worker() && !(flags & HILO_ROW_LEASED))
 	{
-		hilo_draw_right_check_node(collection, drawn == HILO_DRAW_ID &&
+		hilo_draw_right_check_node(collection, kind == HILO_DRAW_ID &&
 								   (hilo_has_own_prefix() ||
 									(hilo_has_own_tag() && !(flags & HILO_ROW_HAS_TAG))));
 		hilo_entry_forget(entry);

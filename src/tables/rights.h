@@ -20,28 +20,28 @@
 #include "session/session.h"
 
 /* Kinds of draws. */
-typedef enum HiloDrawn
+typedef enum HiloDrawKind
 {
 	HILO_DRAW_ID,				/* an id with the server prefix and node tag */
 	HILO_DRAW_NUMBER			/* a number, or an id with the caller's tag */
-} HiloDrawn;
+} HiloDrawKind;
 
 /*
  * Raise 42501 unless the current user may draw, and 55000 unless this node may.
  * Remembers the result if it holds for all kinds of draws.
  */
-extern void hilo_draw_right_verify(HiloEntry *entry, HiloDrawn drawn);
+extern void hilo_draw_right_verify(HiloEntry *entry, HiloDrawKind kind);
 
 /*
  * Check the right to draw, at little cost: a remembered result is valid until the
  * user, or rights that it depends on, may have changed.
  */
 static inline HiloEntry *
-hilo_draw_right_check(HiloEntry *entry, HiloDrawn drawn)
+hilo_draw_right_check(HiloEntry *entry, HiloDrawKind kind)
 {
 	if (unlikely(entry->right.generation != hilo_rights_generation ||
 				 entry->right.role != GetUserId()))
-		hilo_draw_right_verify(entry, drawn);
+		hilo_draw_right_verify(entry, kind);
 	return entry;
 }
 

@@ -155,7 +155,7 @@ mutant() {
         joined)
             about="sessions do not hear that their node has become a Citus worker"
             replace counting/node.c '	if (!OidIsValid(group_table) || relid == group_table)
-		hilo_rights_generation++;
+		hilo_rights_invalidate();
 ' '	(void) relid;
 '
             look() { torture 0.4 'has become a Citus worker'; } ;;
