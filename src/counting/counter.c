@@ -51,13 +51,10 @@ hint_at_limit(const HiloRow *row)
 	return 0;
 }
 
-/* End a change with the error that no numbers are left. */
+/* Raise the error that no numbers are left. */
 static void
-fail_at_limit(HiloRowChange *change, const HiloRowRef *ref)
+report_limit(const HiloRow *row, const HiloRowRef *ref)
 {
-	const HiloRow *row = &change->row;
-
-	hilo_row_abandon(change);
 	ereport(ERROR,
 			(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
 			 row->max < row->max_value ?
@@ -112,6 +109,19 @@ warn_near_limit(const HiloRowRef *ref, const HiloRow *row)
 			 errdetail("Numbers up to " INT64_FORMAT " have been claimed; the limit is " INT64_FORMAT ".",
 					   row->max, row->max_value),
 			 hint_at_limit(row)));
+}
+
+void
+hilo_counter_check_limit(const HiloRowRef *ref, const HiloRow *row, int64 limit, int64 number)
+{
+	HiloRow		limited = *row;
+
+	limited.max_value = limit;
+	limited.flags &= ~HILO_ROW_OWN_LIMIT;
+	if (number > limit)
+		report_limit(&limited, ref);
+	limited.max = number;
+	warn_near_limit(ref, &limited);
 }
 
 /*
@@ -340,7 +350,10 @@ finish_claim(HiloRowChange *change, const HiloRowRef *ref, const HiloWanted *wan
 	HiloRange	range;
 
 	if (!hilo_range_cut(wanted, row->max, row->max_value, false, &range))
-		fail_at_limit(change, ref);
+	{
+		hilo_row_abandon(change);
+		report_limit(row, ref);
+	}
 	hilo_counter_put_claim(row, &range, keep_low, token);
 	*claim = (HiloClaim)
 	{

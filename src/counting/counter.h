@@ -175,6 +175,13 @@ extern int64 hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit);
  */
 extern void hilo_counter_note_bound(HiloRowRef *ref, int64 limit);
 
+/*
+ * Raise 2200H if the number, which is about to be used, is above a limit that is not in
+ * the row, as that of the type of a column which draws by its default; and warn near it.
+ */
+extern void hilo_counter_check_limit(const HiloRowRef *ref, const HiloRow *row,
+									 int64 limit, int64 number);
+
 /* What can be set for a single counter. */
 typedef struct HiloCounterOptions
 {

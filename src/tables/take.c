@@ -56,6 +56,23 @@ least_claim(HiloEntry *entry)
 	return look->place_count > HILO_FEW_PLACES ? look->place_count : 0;
 }
 
+/*
+ * End the range, which is near it, at the limit of the columns' types; the counter's may be
+ * higher, because columns that draw by their defaults alone have no part in that.
+ */
+static void
+end_at_type(HiloEntry *entry, int64 limit)
+{
+	HiloCollection *collection = &entry->collection;
+	int64		next = entry->range.last + 1;
+
+	if (next > limit)
+		hilo_entry_forget(entry);
+	else
+		entry->range.claim.range.high = Min(entry->range.claim.range.high, limit);
+	hilo_counter_check_limit(&collection->ref, &collection->row, limit, next);
+}
+
 void
 hilo_take_refill(HiloEntry *entry)
 {
@@ -85,6 +102,9 @@ hilo_take_refill(HiloEntry *entry)
 			return;
 		look = hilo_look_of_entry(entry);
 		numbers.low = entry->range.last + 1;
+		if (unlikely(look->limit < entry->collection.row.max_value &&
+					 entry->range.claim.range.high > look->limit - look->limit / 10))
+			end_at_type(entry, look->limit);
 		numbers.high = entry->range.claim.range.high;
 		if (hilo_collection_is_ordered(&entry->collection))
 		{

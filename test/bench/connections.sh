@@ -7,8 +7,8 @@
 # CONNECTIONS, 500 by default, are made in a run of pgbench -C with 2 clients,
 # each of which sends one statement; ROUNDS, 9 by default, are such runs of each
 # statement in turn.  CPU is that of the server, by what its postmaster's
-# children have used until they ended.  Then 40 times as many connections, 8 at a
-# time, draw one number each.
+# children have used until they ended.  Then 8 times as many connections, by 1, 8
+# and 24 clients, draw one number each, in three rounds.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 . "$top/test/lib.sh"
@@ -46,9 +46,8 @@ measure_kind() {
 }
 
 compare() {
-    kinds='nothing nextval hilo'
+    kinds='nothing nextval sequence collection'
     as_user sh -c 'rm -f tmp/*.cpu tmp/*.rate'
-    sql "SELECT hilo_next_number('orders'), nextval('seq_1')" >/dev/null
     for round in $(seq "$rounds"); do
         for kind in $kinds; do
             measure_kind "$kind"
@@ -56,20 +55,34 @@ compare() {
         # begin with another one next time
         kinds="${kinds#* } ${kinds%% *}"
     done
-    for kind in nothing nextval hilo; do
-        say "$1, $(sed 's/;$//' "$work/tmp/$kind.pgbench"): $(median "$kind.cpu") us of CPU, $(median "$kind.rate") connections/s"
+    for kind in nothing nextval sequence collection; do
+        say "$1, $(sed 's/;$//' "$work/tmp/$kind.pgbench"): $(median "$kind.cpu") us of CPU, $(median "$kind.rate") connections/s, CPU to that of nextval $(
+            awk "BEGIN { printf \"%.3f\", $(median "$kind.cpu") / $(median nextval.cpu) }")"
     done
-    say "$1, draw to nextval: CPU $(awk "BEGIN { printf \"%.2f\", $(median hilo.cpu) / $(median nextval.cpu) }")"
+}
+
+# The highest number that was claimed.
+highest() {
+    case $1 in
+        nextval) sql "SELECT last_value FROM seq_1" ;;
+        sequence) sql "SELECT last_value FROM seq_2" ;;
+        collection) sql "SELECT max FROM hilo.hilo WHERE collection = 'orders'" ;;
+    esac
 }
 
 # Connections that draw one number each.
 come_and_go() {
-    sql "CHECKPOINT"
-    before=$(flushes)
-    used=$(sql "SELECT max FROM hilo.hilo WHERE collection = 'orders'")
-    run_pgbench hilo 8 -C -t $((connections * 40 / 8))
-    wait_for_silence
-    say "$1, $((connections * 40 / 8 * 8)) connections: $(($(sql "SELECT max FROM hilo.hilo WHERE collection = 'orders'") - used)) numbers claimed, $(($(flushes) - before)) flushes"
+    for round in 1 2 3; do
+        for clients in 1 8 24; do
+            for kind in nextval sequence collection; do
+                flushed=$(flushes)
+                used=$(highest "$kind")
+                run_pgbench "$kind" "$clients" -C -t $((connections * 8 / clients))
+                wait_for_silence
+                say "$1, round $round, $clients clients, $((connections * 8 / clients * clients)) connections, $kind: $(($(highest "$kind") - used)) numbers, $(($(flushes) - flushed)) flushes, $rate connections/s"
+            done
+        done
+    done
 }
 
 require need_build
@@ -84,12 +97,14 @@ autovacuum = off
 checkpoint_timeout = 1h
 SETTINGS
 tick_rate=$(getconf CLK_TCK)
-sql "CREATE EXTENSION hilo; CREATE SEQUENCE seq_1"
+sql "CREATE EXTENSION hilo; CREATE SEQUENCE seq_1; CREATE SEQUENCE seq_2"
 echo "SELECT 1;" | script nothing
 echo "SELECT nextval('seq_1');" | script nextval
-echo "SELECT hilo_next_number('orders');" | script hilo
-compare "not preloaded"
-come_and_go "not preloaded"
-preload hilo
-compare "preloaded"
-come_and_go "preloaded"
+echo "SELECT hilo.nextval('seq_2');" | script sequence
+echo "SELECT hilo_next_number('orders');" | script collection
+sql "SELECT hilo_next_number('orders'), nextval('seq_1'), hilo.nextval('seq_2')" >/dev/null
+for mode in "not preloaded" preloaded; do
+    [ "$mode" = "not preloaded" ] || preload hilo
+    compare "$mode"
+    come_and_go "$mode"
+done

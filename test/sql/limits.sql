@@ -84,3 +84,19 @@ SELECT hilo.drop('full');
 INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('full', 5, 7);
 SELECT hilo_next_number('full'), hilo_next_number('full');
 SELECT hilo_next_number('full');
+
+-- A column that draws by its default alone: the end of its type is that of its ids.
+CREATE TABLE default_alone (id smallint PRIMARY KEY DEFAULT hilo_next_number('default_alone'));
+INSERT INTO default_alone DEFAULT VALUES RETURNING id;
+SELECT hilo.seed('default_alone', 29489);
+INSERT INTO default_alone DEFAULT VALUES RETURNING id;
+INSERT INTO default_alone DEFAULT VALUES RETURNING id;
+SELECT hilo.seed('default_alone', 32765);
+INSERT INTO default_alone DEFAULT VALUES RETURNING id;
+INSERT INTO default_alone DEFAULT VALUES RETURNING id;
+INSERT INTO default_alone DEFAULT VALUES RETURNING id;
+INSERT INTO default_alone DEFAULT VALUES RETURNING id;
+ALTER TABLE default_alone ALTER COLUMN id TYPE int;
+INSERT INTO default_alone DEFAULT VALUES RETURNING id > 32767 AS above;
+SELECT max_value FROM hilo.hilo WHERE collection = 'default_alone';
+DROP TABLE default_alone;
