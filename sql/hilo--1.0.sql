@@ -745,8 +745,8 @@ BEGIN
         WHERE NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = t AND i.indisvalid AND i.indpred IS NULL
             AND CASE WHEN target.draw LIKE '%hilo_next(%' THEN pg_get_indexdef(i.indexrelid, 1, true) LIKE '%hilo_number(%' ELSE i.indkey[0] = a.number END) LIMIT 1;
     IF blind IS NOT NULL THEN
-        RAISE NOTICE 'ids that come into column "%" of table % by other means may be drawn again', target.column_name, blind
-            USING DETAIL = 'No index shows which numbers it has.',
+        RAISE NOTICE 'column "%" of table % has no index in which its numbers can be looked up', target.column_name, blind
+            USING DETAIL = 'Ids that come there by other means can collide with numbers that are drawn.',
                 HINT = format('CREATE INDEX ON %s (%s);', blind, CASE WHEN target.draw LIKE '%hilo_next(%' THEN format('%I.hilo_number(%I)',
                     (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'hilo'), target.column_name) ELSE quote_ident(target.column_name) END);
     END IF;

@@ -602,7 +602,7 @@ catch_warning(ErrorData *error)
  *
  * The server only warns then, and consumes the request to cancel.  The warning
  * is all that tells this, so it must reach our hook whatever the settings are; and
- * nobody else, because it says that the transaction has committed.
+ * no one else, because it says that the transaction has committed.
  */
 static bool
 wait_for_standbys(XLogRecPtr lsn)

@@ -188,7 +188,7 @@ extern HILO_EXPORT void hilo_row_flush_to_standby(XLogRecPtr lsn);
 
 /*
  * Flush the claim of a number that a statement shows, as hilo_row_flush() does;
- * but with synchronous_commit = off, the server writes the claim soon, and nobody
+ * but with synchronous_commit = off, the server writes the claim soon, and no session
  * waits for it.
  */
 extern void hilo_row_flush_claim(XLogRecPtr lsn);

@@ -48,7 +48,8 @@ typedef struct HiloSequence
 
 	/* The last claim. */
 	int64		size;			/* 0: none yet */
-	bool		may_grow;		/* nobody has used or ended its range */
+	bool		may_grow;		/* no other function has used or ended its
+								 * range */
 	int64		room;			/* numbers that were left; 0: unknown */
 	TimestampTz claimed_at;
 

@@ -239,8 +239,8 @@ hilo_pool_take(const char *name, const HiloRow *row,
 		cut_out(it, i, &range);
 
 		/*
-		 * Who takes fetched numbers has read that they are; hence the library
-		 * is loaded.
+		 * A session that takes fetched numbers has read that they are, so it
+		 * has loaded the library.
 		 */
 		*low = claim->fetched && hilo_loaded_source != NULL &&
 			hilo_loaded_source->taken(it, row, hilo_range_count(&range));

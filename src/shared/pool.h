@@ -52,7 +52,7 @@ extern HILO_EXPORT bool hilo_pool_put(const char *name, const HiloClaim *piece, 
  * that the caller has to wait for.
  *
  * *low is set if so few fetched numbers are left that the next ones should be
- * fetched now, and nobody has been told so a moment ago.
+ * fetched now, and no other session has just been told so.
  */
 extern bool hilo_pool_take(const char *name, const HiloRow *row,
 						   const HiloWanted *wanted, int64 prefer,
