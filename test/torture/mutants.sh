@@ -403,7 +403,7 @@ mutant() {
             replace sequences/sequence.c '		size = Max(size, sequence->look->place_count);
 ' '		size = Max(size, 1);
 '
-            look() { sql sql/look.sql '^- *1 |   20$'; } ;;
+            look() { sql sql/look.sql '^- *[12] |   20$'; } ;;
         look-pooled)
             about="what comes from the pool is looked at again in very many indexes"
             replace tables/take.c '			(entry->range.claim.pooled && entry->growth.least > 0))

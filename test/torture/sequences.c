@@ -200,7 +200,10 @@ run_insert(int s, const char *sql)
 	if (PQresultStatus(result) == PGRES_TUPLES_OK ||
 		PQresultStatus(result) == PGRES_COMMAND_OK ||
 		PQresultStatus(result) == PGRES_COPY_IN)
+	{
+		cut_short = false;
 		return result;
+	}
 	judge(result, "23505 " LOCK_ERRORS, sql);
 	state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 	detail = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);
@@ -822,10 +825,9 @@ account_shown(const Line *line, int64_t number)
 		else
 		{
 			sequences_repeated++;
-			failure("repeated: %s of %s, count %u, by %s and %s, after %" PRId64 " us",
-					names[s], "a sequence", line->count, it->by_hilo ? "hilo" : "nextval",
-					by_hilo ? "hilo" : "nextval", line->end - it->end);
-			failure("  the number is %" PRId64, number);
+			failure("repeated: %s, count %u: %" PRId64 ", by %s at %" PRId64 " and by %s at %" PRId64,
+					names[s], line->count, number, it->by_hilo ? "hilo" : "nextval",
+					it->end, by_hilo ? "hilo" : "nextval", line->end);
 		}
 		by_hilo |= it->by_hilo;
 	}
@@ -872,8 +874,9 @@ account_collision(const Line *line)
 		excused = note(s, line->count - back, line->low)->hand_until >= since;
 	sequences_collisions++;
 	if (!excused)
-		failure("%" PRId64 " was drawn for %s, count %u, and was there already", line->low,
-				names[s], line->count);
+		failure("%" PRId64 " was drawn for %s, count %u, and was there already; the session held %" PRId64 "..%" PRId64 ", since %" PRId64 ", in a turn %" PRId64 "..%" PRId64,
+				line->low, names[s], line->count, line->held_low, line->held_high,
+				line->since, line->start, line->end);
 }
 
 /* The logs of all clients of a life are read at once. */
