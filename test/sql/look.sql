@@ -195,6 +195,15 @@ INSERT INTO dead VALUES (3100, 0);
 UPDATE dead SET x = x + 1 WHERE id = 3100;
 SELECT setval('dead_id_seq', 3099);
 INSERT INTO dead (x) VALUES (0) RETURNING id;
+-- After a thousand dead entries the next counts, unseen.
+CREATE TABLE dead_too (id bigserial PRIMARY KEY) WITH (autovacuum_enabled = off);
+BEGIN;
+INSERT INTO dead_too SELECT generate_series(1, 3000);
+DELETE FROM dead_too;
+COMMIT;
+SET hilo.max_range_size = 3000;
+SELECT low > 2500 AS above FROM hilo.reserve('dead_too_id_seq', 2500);
+SET hilo.max_range_size = 1;
 
 -- Partitions, sub-partitions, children; attached and detached ones.
 CREATE TABLE parts (id bigserial, part int) PARTITION BY LIST (part);
@@ -366,4 +375,12 @@ INSERT INTO many VALUES (3), (5);
 INSERT INTO many (x) VALUES (0) RETURNING id;
 INSERT INTO many (x) VALUES (0) RETURNING id;
 INSERT INTO many (x) VALUES (0) RETURNING id;
+DROP TABLE many;
+-- A claim of a sequence does, too.
+CREATE TABLE many (id bigserial PRIMARY KEY, x int) PARTITION BY RANGE (id);
+SELECT format('CREATE TABLE many_%s PARTITION OF many FOR VALUES FROM (%s) TO (%s)', i, i * 1000, i * 1000 + 1000) FROM generate_series(0, 19) i \gexec
+SELECT hilo.attach('many');
+SET hilo.max_range_size = 1000;
+INSERT INTO many (x) VALUES (0) RETURNING id;
+SELECT low, high FROM hilo.ranges WHERE collection ~ 'many';
 DROP TABLE many;

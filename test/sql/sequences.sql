@@ -150,6 +150,23 @@ BEGIN READ ONLY;
 SELECT hilo.nextval('failing');
 ROLLBACK;
 SELECT setval('failing', 20), nextval('failing'), last_value FROM failing;
+-- Neither does a claim that fails, which is no smaller than 50 here; nor does it make later claims larger.
+SET hilo.range_size = 50;
+SELECT setval('failing', 100), hilo.nextval('failing');
+DO $$ BEGIN WHILE EXISTS (SELECT FROM hilo.ranges WHERE collection ~ 'failing') LOOP PERFORM hilo.nextval('regress_sequences.failing'); END LOOP; END $$;
+BEGIN READ ONLY;
+SELECT hilo.nextval('failing');
+ROLLBACK;
+SELECT nextval('failing') AS n \gset
+SELECT last_value - :n AS more FROM failing;
+SET hilo.range_size = 1;
+CREATE SEQUENCE failed;
+SELECT hilo.nextval('failed');
+BEGIN READ ONLY;
+SELECT count(state_of($$SELECT hilo.nextval('failed')$$)) FROM generate_series(1, 10);
+ROLLBACK;
+SELECT hilo.nextval('failed') AS n \gset
+SELECT last_value - :n <= 1 AS small FROM failed;
 
 -- A block: low is returned, currval is its end; what the session held is lost.
 SET hilo.max_range_size = 1000000000;

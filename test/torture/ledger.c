@@ -494,6 +494,18 @@ book_gaps(int c, uint32_t number, Count *count)
 	}
 }
 
+/* Was one of the numbers inserted by hand?  Then a look has found it. */
+static bool
+has_number_between(const Spans *spans, int64_t low, int64_t high)
+{
+	for (size_t i = 0; i < spans->used; i++)
+	{
+		if (spans->span[i].low <= high && spans->span[i].high >= low)
+			return true;
+	}
+	return false;
+}
+
 static int
 by_count(const void *a, const void *b)
 {
@@ -532,7 +544,8 @@ book_losses(void)
 			if (entry->why == WHY_POOLED &&
 				is_explainable(entry->collection, entry->count))
 				continue;
-			if (entry->kind == KIND_FORGOTTEN && events_during(entry) == 0)
+			if (entry->kind == KIND_FORGOTTEN && events_during(entry) == 0 &&
+				!has_number_between(&count->by_hand, entry->low, entry->high))
 				failure("%s, count %u: a session has forgotten %" PRId64 "..%" PRId64 " without a reason",
 						collection_name(first.collection), first.count,
 						entry->low, entry->high);
@@ -542,17 +555,6 @@ book_losses(void)
 		append(&count->covered, &more);
 		free(more.span);
 	}
-}
-
-static bool
-has_number(const Spans *spans, int64_t number)
-{
-	for (size_t i = 0; i < spans->used; i++)
-	{
-		if (spans->span[i].low <= number && spans->span[i].high >= number)
-			return true;
-	}
-	return false;
 }
 
 /*
@@ -568,8 +570,8 @@ check_collisions(void)
 		Entry	   *entry = &collisions.entry[i];
 		Count	   *count = count_of(entry->collection, entry->count);
 
-		if (!has_number(&count->by_hand, entry->low) ||
-			(!shared->killed && has_number(&count->above, entry->low)))
+		if (!has_number_between(&count->by_hand, entry->low, entry->low) ||
+			(!shared->killed && has_number_between(&count->above, entry->low, entry->low)))
 			failure("%s: the number %" PRId64 ", drawn, was there already",
 					collection_name(entry->collection), entry->low);
 	}
@@ -581,7 +583,8 @@ check_above(int c, uint32_t number, Count *count)
 {
 	for (size_t i = 0; i < count->above.used; i++)
 	{
-		if (!shared->killed && has_number(&count->shown, count->above.span[i].low))
+		if (!shared->killed && has_number_between(&count->shown, count->above.span[i].low,
+													count->above.span[i].low))
 			failure("%s, count %u: %" PRId64 " was drawn after it was chosen by hand, above max",
 					collection_name(c), number, count->above.span[i].low);
 	}

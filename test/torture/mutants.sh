@@ -90,7 +90,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush news epoch standby take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends terms own-draws resume reports asked no-standby seq-flush seq-standby seq-cached seq-message seq-right seq-reserve look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-separator look-form look-stranger'
+names='none flush news epoch standby take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends terms own-draws resume reports asked no-standby seq-flush seq-standby seq-cached seq-message seq-right seq-reserve seq-failed seq-restore seq-lock look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-separator look-form look-stranger look-many look-pooled look-passed look-invalid look-empty'
 mutant() {
     case $1 in
         none)
@@ -292,6 +292,48 @@ mutant() {
             about="a large block is claimed with a step that is too small"
             replace sequences/sequence.c '(count - 1 + LOGGED_AHEAD - 1) / LOGGED_AHEAD' '(count - 1) / (LOGGED_AHEAD + 8)'
             look() { tap 017_sequence_crash.pl 'a block\|numbers left'; } ;;
+        seq-failed)
+            about="a claim that fails makes the next one larger"
+            replace sequences/sequence.c '	bool		claims = sequence->left <= 0;
+	int64		number = draw(sequence, size, 1, check_right);
+
+	if (claims)
+	{
+' '	bool		claims = sequence->left <= 0;
+	int64		number;
+
+	if (claims)
+	{
+		sequence->size = size;
+		sequence->claimed_at = GetCurrentTimestamp();
+	}
+	number = draw(sequence, size, 1, check_right);
+	if (claims)
+	{
+'
+            look() { sql sql/sequences.sql '^- t'; } ;;
+        seq-restore)
+            about="after an error in nextval the larger cache stays"
+            replace sequences/sequence.c '	PG_FINALLY();
+	{
+		form->seqcache = own_cache;
+		form->seqincrement = own_increment;
+	}
+	PG_END_TRY();
+' '	PG_CATCH();
+	{
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	form->seqcache = own_cache;
+	form->seqincrement = own_increment;
+'
+            look() { sql sql/sequences.sql '^- *0$'; } ;;
+        seq-lock)
+            about="a sequence is not locked before its row in the catalog is changed for a claim"
+            replace sequences/sequence.c '	LockRelationOid(oid, RowExclusiveLock);
+' ''
+            look() { sql specs/iso-sequence.spec '^+ERROR:  sequence "iso_s" does not have enough'; } ;;
         look-none)
             about="nobody looks"
             replace tables/look.c '	if (found == HILO_NONE)
@@ -359,6 +401,35 @@ mutant() {
 ' '		if (true)
 '
             look() { tap 039_look.pl 'a stranger do not count'; } ;;
+        look-many)
+            about="a claim that is looked at in many indexes is as small as any other"
+            replace tables/take.c 'return look->place_count > HILO_FEW_PLACES ? look->place_count : 0;' 'return 0;'
+            replace sequences/sequence.c '		size = Max(size, sequence->look->place_count);
+' '		size = Max(size, 1);
+'
+            look() { sql sql/look.sql '^- *[12] |   20$'; } ;;
+        look-pooled)
+            about="what comes from the pool is looked at again in very many indexes"
+            replace tables/take.c '			(entry->range.claim.pooled && entry->growth.least > 0))
+' '			false)
+'
+            look() { sql sql/look.sql '^-ERROR:  duplicate key value violates unique constraint "many_0_pkey"'; } ;;
+        look-passed)
+            about="any number of dead entries is passed"
+            replace tables/search.c '++passed > max_passed || is_living(search)' '(++passed > max_passed && false) || is_living(search)'
+            look() { sql sql/look.sql '^[-+]'; } ;;
+        look-invalid)
+            about="an index that is not valid is looked into"
+            replace tables/search.c '!form->indisvalid ||' ''
+            replace tables/look.c '!index->rd_index->indisvalid ||' ''
+            look() { sql sql/look.sql '^[-+]'; } ;;
+        look-empty)
+            about="an index that has no blocks yet is looked into"
+            replace tables/search.c ' ||
+		RelationGetNumberOfBlocks(index) == 0)' ')'
+            replace tables/look.c '		RelationGetNumberOfBlocks(index) == 0 ||
+' ''
+            look() { sql sql/look.sql '^[-+]'; } ;;
         *)
             usage ;;
     esac

@@ -6,6 +6,7 @@
  *	  torture.c	 the lives of a server, and how each of them ends
  *	  client.h	 what a client does meanwhile
  *	  ledger.c	 the account of all numbers: shown, lost, or a mistake
+ *	  sequences.c  sequences: clients, and their account
  *
  * A count is the time between two resets of a collection: within it no number
  * may be shown twice.
@@ -22,6 +23,9 @@
 
 #define CLIENTS			8
 #define MAX_CLIENTS		32
+#define SEQUENCE_CLIENTS	6	/* more, which draw from sequences */
+#define SEQUENCES		8
+#define MAX_CRASHES		4096
 #define MAX_COLLECTIONS	4096
 #define MAX_RANGE_SIZE	256		/* setting of the server */
 
@@ -182,6 +186,20 @@ typedef struct SharedCollection
 	volatile int uncertain;		/* a reset has not been answered */
 } SharedCollection;
 
+typedef struct SharedSequence
+{
+	volatile uint32_t count;
+	volatile int readers;		/* clients that may draw from it */
+	volatile int writer;		/* a client ends its count */
+} SharedSequence;
+
+/* When processes of the server were killed, or it was stopped immediately. */
+typedef struct Crash
+{
+	int64_t		begin;
+	int64_t		end;
+} Crash;
+
 /* In memory that all processes share. */
 typedef struct Shared
 {
@@ -228,6 +246,11 @@ typedef struct Shared
 	volatile int64_t memory_last;
 	volatile int64_t memory_transactions;
 	SharedCollection collections[MAX_COLLECTIONS];
+	SharedSequence sequences[SEQUENCES];
+	volatile int64_t restores;	/* of dumps */
+	volatile int64_t counts_ended;
+	Crash		crashes[MAX_CRASHES];
+	volatile int crash_count;
 } Shared;
 
 extern Shared *shared;
@@ -245,6 +268,23 @@ extern void run_maintenance(const char *conninfo);
 extern void check_readers(PGresult *(*ask) (const char *sql), bool ordered,
 						  bool crashed);
 extern void forget_events(bool may_begin_anew);
+
+/* sequences.c */
+extern const char *const sequences_create;
+extern const char *const sequences_attach;
+extern const char *const sequences_detach;
+extern int64_t sequences_shown,
+			sequences_repeated,
+			sequences_plain,
+			sequences_plain_repeated,
+			sequences_by_hand,
+			sequences_collisions;
+extern void run_sequences(int number, const char *conninfo, const char *log,
+						  const char *programs, const char *where);
+extern void sequences_read(const char *log);
+extern void sequences_account(void);
+extern void sequences_check(PGresult *(*ask) (const char *sql));
+extern void sequences_new_counts(void);
 
 /* ledger.c */
 extern void ledger_base(int c, uint32_t count, int64_t base);
