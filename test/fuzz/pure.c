@@ -301,21 +301,21 @@ try_range_size(void)
 	MUST(size == wanted);
 }
 
-/* A request; sets *below to what its range must begin above, if there is one. */
-static HiloRangeRequest
-take_request(int64 max, __int128 *below)
+/* What is wanted; sets *below to what its range must begin above, if there is one. */
+static HiloWanted
+take_wanted(int64 max, __int128 *below)
 {
-	HiloRangeRequest request;
+	HiloWanted wanted;
 
-	request.size = take_number_between(1, INT_MAX);
-	request.exact = take_byte() & 1;
-	request.alignment = take_byte() & 1 ? request.size : take_number_between(1, INT_MAX);
-	request.above = take_number_between(0, PG_INT64_MAX);
-	request.reserve = take_byte() & 1 ? 0 : take_number_between(0, PG_INT64_MAX);
+	wanted.size = take_number_between(1, INT_MAX);
+	wanted.exact = take_byte() & 1;
+	wanted.alignment = take_byte() & 1 ? wanted.size : take_number_between(1, INT_MAX);
+	wanted.above = take_number_between(0, PG_INT64_MAX);
+	wanted.reserve = take_byte() & 1 ? 0 : take_number_between(0, PG_INT64_MAX);
 
-	*below = Max(max, request.above);
-	*below = (*below + request.alignment - 1) / request.alignment * request.alignment;
-	return request;
+	*below = Max(max, wanted.above);
+	*below = (*below + wanted.alignment - 1) / wanted.alignment * wanted.alignment;
+	return wanted;
 }
 
 static void
@@ -325,23 +325,23 @@ try_range_cut(void)
 	int64		limit = take_number_between(1, PG_INT64_MAX);
 	int64		max = take_number_between(0, limit);
 	__int128	below;
-	HiloRangeRequest request = take_request(max, &below);
+	HiloWanted wanted = take_wanted(max, &below);
 	int64		size;
 
-	if (!hilo_range_cut(&request, max, limit, false, &range))
+	if (!hilo_range_cut(&wanted, max, limit, false, &range))
 	{
-		MUST(below + (request.exact ? request.size : 1) > limit);
+		MUST(below + (wanted.exact ? wanted.size : 1) > limit);
 		MUST(range.low == -5 && range.high == -7);
 		return;
 	}
-	MUST(below + (request.exact ? request.size : 1) <= limit);
+	MUST(below + (wanted.exact ? wanted.size : 1) <= limit);
 	MUST(range.low == below + 1);
 	MUST(range.high >= range.low && range.high <= limit);
 
 	size = hilo_range_count(&range);
-	MUST(request.exact ? size >= request.size : size >= 1);
-	MUST((__int128) size <= (__int128) request.size + request.reserve);
-	MUST((request.exact && size == request.size) ||
+	MUST(wanted.exact ? size >= wanted.size : size >= 1);
+	MUST((__int128) size <= (__int128) wanted.size + wanted.reserve);
+	MUST((wanted.exact && size == wanted.size) ||
 		 size <= Max((limit - below) / 64, 1));
 }
 
@@ -351,15 +351,15 @@ try_range_cut_piece(void)
 	HiloRange	range = {-5, -7};
 	HiloRange	piece;
 	__int128	below;
-	HiloRangeRequest request;
+	HiloWanted wanted;
 	bool		fits;
 
 	piece.low = take_number_between(1, PG_INT64_MAX);
 	piece.high = take_number_between(piece.low, PG_INT64_MAX);
-	request = take_request(piece.low - 1, &below);
-	fits = below + (request.exact ? request.size : 1) <= piece.high;
+	wanted = take_wanted(piece.low - 1, &below);
+	fits = below + (wanted.exact ? wanted.size : 1) <= piece.high;
 
-	if (!hilo_range_cut(&request, piece.low - 1, piece.high, true, &range))
+	if (!hilo_range_cut(&wanted, piece.low - 1, piece.high, true, &range))
 	{
 		MUST(!fits);
 		MUST(range.low == -5 && range.high == -7);
@@ -368,8 +368,8 @@ try_range_cut_piece(void)
 	MUST(fits);
 	MUST(range.low == below + 1 && range.low >= piece.low);
 	MUST(range.high >= range.low && range.high <= piece.high);
-	MUST(hilo_range_count(&range) == request.size ||
-		 (!request.exact && hilo_range_count(&range) < request.size &&
+	MUST(hilo_range_count(&range) == wanted.size ||
+		 (!wanted.exact && hilo_range_count(&range) < wanted.size &&
 		  range.high == piece.high));
 }
 
