@@ -1068,6 +1068,7 @@ CREATE FUNCTION hilo._note_member(
 #variable_conflict use_column
 DECLARE
     is_shared boolean;
+    is_new boolean;
 BEGIN
     INSERT INTO hilo.member AS m VALUES (_note_member.member, _note_member.collection, _note_member.highest, _note_member.epoch,
         _note_member.known_term, _note_member.reported_term, _note_member.reported_id, clock_timestamp(), inet_client_addr(), _note_member.started)
@@ -1075,7 +1076,11 @@ BEGIN
         known_term = GREATEST(m.known_term, EXCLUDED.known_term), reported_term = COALESCE(EXCLUDED.reported_term, m.reported_term),
         reported_id = COALESCE(EXCLUDED.reported_id, m.reported_id), seen_at = EXCLUDED.seen_at, address = EXCLUDED.address, started = COALESCE(EXCLUDED.started, m.started),
         shared_at = CASE WHEN EXCLUDED.started < m.started THEN EXCLUDED.seen_at ELSE m.shared_at END
-    RETURNING m.shared_at = m.seen_at INTO is_shared;
+    RETURNING m.shared_at = m.seen_at, m.xmax = 0 INTO is_shared, is_new;
+    -- A standby that is promoted has to know who may draw.
+    IF is_new AND current_setting('synchronous_commit') = 'local' THEN
+        PERFORM set_config('synchronous_commit', 'on', true);
+    END IF;
     IF is_shared THEN
         RAISE WARNING 'two servers ask this hub by the name of member "%"', member
             USING DETAIL = format('One of them was started before the other one, and asks again for "%s".', collection),
