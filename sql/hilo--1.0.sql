@@ -1505,7 +1505,7 @@ COMMENT ON COLUMN hilo.leases.member IS 'name by which hubs know this database, 
 CREATE VIEW hilo.members AS
     SELECT m.member, m.address, m.collection, m.highest, m.epoch, m.known_term AS term, m.seen_at AS last_seen,
         pg_catalog.bool_or(COALESCE(m.reported_term OPERATOR(pg_catalog.=) o.term AND m.reported_id OPERATOR(pg_catalog.=) o.term_id
-            AND o.timeline OPERATOR(pg_catalog.=) p.timeline AND o.home OPERATOR(pg_catalog.=) p.home AND p.backup IN ('0', o.backup), false)) OVER (PARTITION BY m.member) AS reported, m.shared_at
+            AND o.timeline OPERATOR(pg_catalog.=) p.timeline AND o.home OPERATOR(pg_catalog.=) p.home AND p.backup IN ('0', o.backup), false)) OVER (PARTITION BY m.member) AS reported, m.shared_at, NULLIF(o.seen, '0') AS later_term
     FROM hilo.member m LEFT JOIN hilo.hub o ON o.hub OPERATOR(pg_catalog.=) '|', hilo._present() p;
 COMMENT ON VIEW hilo.members IS 'the members of this hub, and what they lease from it';
 COMMENT ON COLUMN hilo.members.member IS 'name of the member: its cluster_name, and a random number that its database keeps; empty: leased by hand';
@@ -1517,6 +1517,7 @@ COMMENT ON COLUMN hilo.members.term IS 'highest term of this hub that it had see
 COMMENT ON COLUMN hilo.members.last_seen IS 'time of the member''s last request or report, to a minute';
 COMMENT ON COLUMN hilo.members.reported IS 'whether it has reported, or got a lease, in the present term of this hub';
 COMMENT ON COLUMN hilo.members.shared_at IS 'when it was last noticed that two servers have this name; null: never';
+COMMENT ON COLUMN hilo.members.later_term IS 'highest term of another server that a member has seen, which may have taken over; null: none';
 
 --
 -- The text of ids
