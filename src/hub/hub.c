@@ -223,6 +223,7 @@ hilo_hub_requires_all_standbys(void)
 	const char *name;
 
 	if (max_wal_senders == 0 || config == NULL ||
+		config->syncrep_method != SYNC_REP_PRIORITY ||
 		config->num_sync < config->nmembers)
 		return false;
 	name = config->member_names;
@@ -236,15 +237,14 @@ hilo_hub_requires_all_standbys(void)
 }
 
 /*
- * True if a standby of each name that is listed has reached the LSN.  While it was
- * waited for, other names may have been listed.  A standby's priority is the place
- * of its name, but 1 for all if any of them will do.
+ * True if a standby of each name that is listed has reached the LSN, and so has each
+ * other one of these names.  While it was waited for, other names may have been listed.
+ * A standby's priority is the place of its name.
  */
 static bool
 all_standbys_have(XLogRecPtr lsn)
 {
 	Bitmapset  *places = NULL;
-	int			count = 0;
 
 	if (!hilo_hub_requires_all_standbys())
 		return false;
@@ -252,20 +252,18 @@ all_standbys_have(XLogRecPtr lsn)
 	{
 		WalSnd	   *sender = &WalSndCtl->walsnds[i];
 		int			place;
+		bool		has;
 
 		SpinLockAcquire(&sender->mutex);
-		place = sender->pid != 0 && sender->flush >= lsn &&
-			!XLogRecPtrIsInvalid(sender->flush) ?
-			sender->sync_standby_priority : 0;
+		place = sender->pid != 0 ? sender->sync_standby_priority : 0;
+		has = sender->flush >= lsn && !XLogRecPtrIsInvalid(sender->flush);
 		SpinLockRelease(&sender->mutex);
+		if (place > 0 && !has)
+			return false;
 		if (place > 0)
-		{
 			places = bms_add_member(places, place);
-			count++;
-		}
 	}
-	return (SyncRepConfig->syncrep_method == SYNC_REP_PRIORITY ?
-			bms_num_members(places) : count) >= SyncRepConfig->nmembers;
+	return bms_num_members(places) >= SyncRepConfig->nmembers;
 }
 
 void
