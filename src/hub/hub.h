@@ -4,7 +4,7 @@
  *	  This server as a hub: whether it may draw, and what its members have.
  *
  * What a hub does for its members is SQL, in the install script, over the
- * ordinary rows of hilo.hub and hilo.member.
+ * ordinary rows of hilo.hub and hilo.member, unless neither of them changes.
  *
  *-------------------------------------------------------------------------
  */
