@@ -1068,6 +1068,7 @@ CREATE FUNCTION hilo._note_member(
 #variable_conflict use_column
 DECLARE
     is_shared boolean;
+    is_new boolean;
 BEGIN
     INSERT INTO hilo.member AS m VALUES (_note_member.member, _note_member.collection, _note_member.highest, _note_member.epoch,
         _note_member.known_term, _note_member.reported_term, _note_member.reported_id, clock_timestamp(), inet_client_addr(), _note_member.started)
@@ -1075,7 +1076,11 @@ BEGIN
         known_term = GREATEST(m.known_term, EXCLUDED.known_term), reported_term = COALESCE(EXCLUDED.reported_term, m.reported_term),
         reported_id = COALESCE(EXCLUDED.reported_id, m.reported_id), seen_at = EXCLUDED.seen_at, address = EXCLUDED.address, started = COALESCE(EXCLUDED.started, m.started),
         shared_at = CASE WHEN EXCLUDED.started < m.started THEN EXCLUDED.seen_at ELSE m.shared_at END
-    RETURNING m.shared_at = m.seen_at INTO is_shared;
+    RETURNING m.shared_at = m.seen_at, m.xmax = 0 INTO is_shared, is_new;
+    -- A standby that is promoted has to know who may draw.
+    IF is_new AND current_setting('synchronous_commit') = 'local' THEN
+        PERFORM set_config('synchronous_commit', 'on', true);
+    END IF;
     IF is_shared THEN
         RAISE WARNING 'two servers ask this hub by the name of member "%"', member
             USING DETAIL = format('One of them was started before the other one, and asks again for "%s".', collection),
@@ -1086,21 +1091,20 @@ $$;
 COMMENT ON FUNCTION hilo._note_member(text, text, bigint, bigint, bigint, bigint, bigint, bigint) IS
     'for hilo.lease() and reports: record what a member has of a collection; a null epoch or report leaves what was recorded';
 
-CREATE FUNCTION hilo.lease(
-    collection text, size bigint, at_least bigint DEFAULT 0,
-    known_lineage bigint DEFAULT 0, known_term bigint DEFAULT 0, known_term_id bigint DEFAULT 0, member text DEFAULT '', started bigint DEFAULT NULL,
+CREATE FUNCTION hilo._lease(
+    collection text, size bigint, at_least bigint,
+    known_lineage bigint, known_term bigint, known_term_id bigint, member text, started bigint,
     OUT low bigint, OUT high bigint, OUT epoch bigint, OUT range_size integer, OUT max_range_size integer, OUT node_tag text, OUT separator text,
     OUT lineage bigint, OUT term bigint, OUT term_id bigint, OUT refusal text, OUT hint text, OUT wants_report boolean) RETURNS record
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     heard record;
-    own record;
+    own hilo.hub;
     lsn pg_lsn;
     -- What the settings say, even if the server does not follow them yet: the wait finds out.
     is_synchronous boolean := current_setting('max_wal_senders') <> '0' AND current_setting('synchronous_standby_names') <> '';
     waits integer;
-    is_noted boolean;
 BEGIN
     IF size IS NULL OR known_lineage IS NULL OR known_term IS NULL OR known_term_id IS NULL OR member IS NULL THEN
         RAISE EXCEPTION 'only started may be null in hilo.lease()' USING ERRCODE = 'null_value_not_allowed';
@@ -1115,52 +1119,48 @@ BEGIN
             HINT = 'Grant the member''s role the right to execute hilo.lease and hilo.report.';
     END IF;
     PERFORM hilo._hub_begin(true);
-    -- Nearly always the term is open, and no other one is known.
-    SELECT h.lineage, h.term, h.term_id, h.waited, p.resumes, p.all_standbys INTO own FROM hilo._present() p, hilo.hub h
-    WHERE h.hub = '|' AND h.is_open AND h.timeline = p.timeline AND h.home = p.home AND p.backup IN (0, h.backup)
-        AND (known_lineage = 0 OR known_lineage = h.lineage AND (known_term < h.term OR known_term = h.term AND known_term_id = h.term_id));
-    IF NOT FOUND THEN
-        PERFORM hilo._check_highest(lease.collection, at_least);
-        SELECT * INTO heard FROM hilo._hub_hear(known_lineage, known_term, known_term_id);
-        refusal := heard.refusal;
-        hint := heard.hint;
-        SELECT (heard.own).lineage, (heard.own).term, (heard.own).term_id, (heard.own).waited, heard.resumes, heard.all_standbys INTO own;
-    END IF;
+    PERFORM hilo._check_highest(_lease.collection, at_least);
+    SELECT * INTO heard FROM hilo._hub_hear(known_lineage, known_term, known_term_id);
+    own := heard.own;
+    refusal := heard.refusal;
+    hint := heard.hint;
     lineage := own.lineage;
     term := own.term;
     term_id := own.term_id;
     IF refusal IS NULL THEN
-        IF own.resumes AND NOT own.all_standbys THEN
+        IF heard.resumes AND NOT heard.all_standbys THEN
             RAISE EXCEPTION 'this server gives leases only if all standbys that may take over have them' USING ERRCODE = 'object_not_in_prerequisite_state',
                 DETAIL = 'The setting "hilo.hub_auto_resume" is on, and synchronous_standby_names does not require every standby that it lists.',
                 HINT = 'List standbys by their names, and wait for all of them: FIRST 2 (a, b); or set hilo.hub_auto_resume to "off".';
         END IF;
-        SELECT c.* INTO low, high, epoch, range_size, max_range_size, node_tag, separator, lsn FROM hilo._claim_lease(lease.collection, size, at_least) c;
+        SELECT c.* INTO low, high, epoch, range_size, max_range_size, node_tag, separator, lsn FROM hilo._claim_lease(_lease.collection, size, at_least) c;
         IF size > 0 THEN
             -- Another session may have begun to wait for the standby since the term was read.
-            PERFORM hilo._hub_wait(lsn, own.resumes OR h.waited <> 0 AND is_synchronous) FROM hilo.hub h WHERE h.hub = '|';
-            waits := CASE WHEN own.resumes THEN CASE own.waited WHEN 0 THEN 1 ELSE 2 END ELSE CASE own.waited WHEN 2 THEN 3 ELSE 0 END END;
+            PERFORM hilo._hub_wait(lsn, heard.resumes OR h.waited <> 0 AND is_synchronous) FROM hilo.hub h WHERE h.hub = '|';
+            waits := CASE WHEN heard.resumes THEN CASE own.waited WHEN 0 THEN 1 ELSE 2 END ELSE CASE own.waited WHEN 2 THEN 3 ELSE 0 END END;
             IF waits <> own.waited THEN
                 UPDATE hilo.hub h SET waited = waits WHERE h.hub = '|' AND h.waited = own.waited;
             END IF;
-            -- Nearly always the member's row says all that matters already, and the request needs no
-            -- transaction id.
-            SELECT (m.epoch, m.known_term, m.reported_term, m.reported_id) IS NOT DISTINCT FROM (lease.epoch, GREATEST(m.known_term, lease.known_term), own.term, own.term_id)
-                AND (m.address, m.started) IS NOT DISTINCT FROM (inet_client_addr(), COALESCE(lease.started, m.started)) AND m.seen_at BETWEEN clock_timestamp() - interval '60 seconds' AND clock_timestamp() INTO is_noted
-            FROM hilo.member m WHERE m.member = lease.member AND m.collection = lease.collection;
-            IF is_noted IS NOT TRUE THEN
-                PERFORM hilo._note_member(lease.member, lease.collection, at_least, lease.epoch, known_term, own.term, own.term_id, lease.started);
-            END IF;
+            PERFORM hilo._note_member(_lease.member, _lease.collection, at_least, _lease.epoch, known_term, own.term, own.term_id, _lease.started);
         END IF;
     ELSIF heard.is_ours THEN
-        IF size > 0 AND lease.member <> '' THEN
-            PERFORM hilo._note_member(lease.member, lease.collection, at_least, NULL, known_term, NULL, NULL, lease.started);
+        IF size > 0 AND _lease.member <> '' THEN
+            PERFORM hilo._note_member(_lease.member, _lease.collection, at_least, NULL, known_term, NULL, NULL, _lease.started);
         END IF;
-        wants_report := lease.member <> '' AND NOT EXISTS (
-            SELECT FROM hilo.member m WHERE m.member = lease.member AND (m.reported_term, m.reported_id) = (own.term, own.term_id));
+        wants_report := _lease.member <> '' AND NOT EXISTS (
+            SELECT FROM hilo.member m WHERE m.member = _lease.member AND (m.reported_term, m.reported_id) = (own.term, own.term_id));
     END IF;
 END
 $$;
+COMMENT ON FUNCTION hilo._lease(text, bigint, bigint, bigint, bigint, bigint, text, bigint) IS
+    'for hilo.lease(): give a lease where more has to be done than to claim it: the first one, a closed term, a member whose row changes';
+
+CREATE FUNCTION hilo.lease(
+    collection text, size bigint, at_least bigint DEFAULT 0,
+    known_lineage bigint DEFAULT 0, known_term bigint DEFAULT 0, known_term_id bigint DEFAULT 0, member text DEFAULT '', started bigint DEFAULT NULL,
+    OUT low bigint, OUT high bigint, OUT epoch bigint, OUT range_size integer, OUT max_range_size integer, OUT node_tag text, OUT separator text,
+    OUT lineage bigint, OUT term bigint, OUT term_id bigint, OUT refusal text, OUT hint text, OUT wants_report boolean) RETURNS record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SECURITY DEFINER AS 'MODULE_PATHNAME', 'hilo_lease';
 COMMENT ON FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text, bigint) IS
     'on a hub, called by members: claim a lease of up to size numbers above at_least, the highest that the member has ever had; size 0 claims none; known_lineage, known_term and known_term_id are what the member of that name knows about the hub, and started says when its server was started; refusal: why no lease is given';
 
@@ -1505,7 +1505,7 @@ COMMENT ON COLUMN hilo.leases.member IS 'name by which hubs know this database, 
 CREATE VIEW hilo.members AS
     SELECT m.member, m.address, m.collection, m.highest, m.epoch, m.known_term AS term, m.seen_at AS last_seen,
         pg_catalog.bool_or(COALESCE(m.reported_term OPERATOR(pg_catalog.=) o.term AND m.reported_id OPERATOR(pg_catalog.=) o.term_id
-            AND o.timeline OPERATOR(pg_catalog.=) p.timeline AND o.home OPERATOR(pg_catalog.=) p.home AND p.backup IN ('0', o.backup), false)) OVER (PARTITION BY m.member) AS reported, m.shared_at
+            AND o.timeline OPERATOR(pg_catalog.=) p.timeline AND o.home OPERATOR(pg_catalog.=) p.home AND p.backup IN ('0', o.backup), false)) OVER (PARTITION BY m.member) AS reported, m.shared_at, NULLIF(o.seen, '0') AS later_term
     FROM hilo.member m LEFT JOIN hilo.hub o ON o.hub OPERATOR(pg_catalog.=) '|', hilo._present() p;
 COMMENT ON VIEW hilo.members IS 'the members of this hub, and what they lease from it';
 COMMENT ON COLUMN hilo.members.member IS 'name of the member: its cluster_name, and a random number that its database keeps; empty: leased by hand';
@@ -1517,6 +1517,7 @@ COMMENT ON COLUMN hilo.members.term IS 'highest term of this hub that it had see
 COMMENT ON COLUMN hilo.members.last_seen IS 'time of the member''s last request or report, to a minute';
 COMMENT ON COLUMN hilo.members.reported IS 'whether it has reported, or got a lease, in the present term of this hub';
 COMMENT ON COLUMN hilo.members.shared_at IS 'when it was last noticed that two servers have this name; null: never';
+COMMENT ON COLUMN hilo.members.later_term IS 'highest term of another server that a member has seen, which may have taken over; null: none';
 
 --
 -- The text of ids
@@ -1546,7 +1547,7 @@ COMMENT ON FUNCTION hilo_format(text, bigint, text) IS
 GRANT USAGE ON SCHEMA hilo TO PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA hilo FROM PUBLIC;
 REVOKE ALL ON ROUTINE
-    hilo.guard, hilo._member_name, hilo._lease_state, hilo.lease_from, hilo.lease, hilo.lease_report, hilo.report, hilo.hub_resume, hilo.hub_forget, hilo._leases_stop, hilo._present, hilo._hub_begin, hilo._hub_hear, hilo._hub_wait,
+    hilo.guard, hilo._member_name, hilo._lease_state, hilo.lease_from, hilo.lease, hilo._lease, hilo.lease_report, hilo.report, hilo.hub_resume, hilo.hub_forget, hilo._leases_stop, hilo._present, hilo._hub_begin, hilo._hub_hear, hilo._hub_wait,
     hilo._claim_lease, hilo._check_highest, hilo._raise_counter, hilo._note_member, hilo._note_hub, hilo._members_of, hilo._forget_counter,
     hilo._restore_hub, hilo._restore_member FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hilo._counters(), hilo.pool(), hilo._present(), hilo._member_name(), hilo._lease_state(text) TO pg_monitor;

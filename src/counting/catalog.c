@@ -80,8 +80,12 @@ static const OurColumn hub_columns[] = {
 	{"waited", INT4OID}, {"backup", INT8OID}, {NULL}
 };
 
-/* The others are read and written only by SQL, which reports what is missing. */
-static const OurColumn member_columns[] = {{"member", TEXTOID}, {NULL}};
+static const OurColumn member_columns[] = {
+	{"member", TEXTOID}, {"collection", TEXTOID}, {"highest", INT8OID},
+	{"epoch", INT8OID}, {"known_term", INT8OID}, {"reported_term", INT8OID},
+	{"reported_id", INT8OID}, {"seen_at", TIMESTAMPTZOID}, {"address", INETOID},
+	{"started", INT8OID}, {NULL}
+};
 
 static const OurColumn binding_columns[] = {
 	{"collection", TEXTOID}, {"kind", TEXTOID},

@@ -35,6 +35,7 @@ ELSEWHERE(hilo_present);
 ELSEWHERE(hilo_leases_stop);
 ELSEWHERE(hilo_hub_begin);
 ELSEWHERE(hilo_claim_lease);
+ELSEWHERE(hilo_lease);
 ELSEWHERE(hilo_hub_wait);
 ELSEWHERE(hilo_check_highest);
 ELSEWHERE(hilo_raise_counter);

@@ -19,6 +19,7 @@
 #include "libpq-fe.h"
 
 #include "access/reloptions.h"
+#include "catalog/pg_type.h"
 #include "catalog/pg_user_mapping.h"
 #include "commands/dbcommands.h"
 #include "foreign/foreign.h"
@@ -425,18 +426,18 @@ flush_output(const HiloHubQuestion *question, instr_time start,
 
 /*
  * Send a statement and wait for its rows, which are valid until the next one is
- * sent or the connection is closed.
+ * sent or the connection is closed.  The types of its parameters may be NULL.
  */
 static bool
 send_and_wait(const HiloHubQuestion *question, const char *sql, int count,
-			  const char *const *params, HiloHubAnswer *answer)
+			  const Oid *types, const char *const *params, HiloHubAnswer *answer)
 {
 	instr_time	start;
 
 	INSTR_TIME_SET_CURRENT(start);
 	PQclear(connection.result);
 	connection.result = NULL;
-	if (!PQsendQueryParams(connection.conn, sql, count, NULL, params, NULL,
+	if (!PQsendQueryParams(connection.conn, sql, count, types, params, NULL,
 						   NULL, 0))
 		return fail_as_libpq(answer);
 	if (!flush_output(question, start, answer))
@@ -712,7 +713,7 @@ connect_to_hub(const HiloHubQuestion *question, HiloHubAnswer *answer)
 					   " CASE WHEN pg_catalog.version() OPERATOR(pg_catalog.~) 'linux'"
 					   " THEN pg_catalog.set_config('client_connection_check_interval', '500', false) END"
 					   " FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'hilo'",
-					   1, &timeout, answer))
+					   1, NULL, &timeout, answer))
 		return false;
 	if (PQntuples(connection.result) != 1)
 		return fail(answer, ERRCODE_UNDEFINED_OBJECT,
@@ -859,20 +860,22 @@ ask_connected(const HiloHubQuestion *question, HiloHubAnswer *answer)
 		question->member, lineage, number, id, question->names,
 		question->highest, question->left, started
 	};
+	static const Oid lease_types[] = {
+		TEXTOID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, TEXTOID, INT8OID
+	};
+	static const Oid report_types[] = {
+		TEXTOID, INT8OID, INT8OID, INT8OID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8OID
+	};
 	bool		is_report = question->name[0] == '\0';
 
 	HILO_FAILURE_POINT("hub ready");
 	if (!(is_report ?
 		  send_and_wait(question,
-						"SELECT NULL, NULL, " ANSWER_LIST ", collection FROM hilo.report($1::pg_catalog.text, $2::pg_catalog.int8,"
-						" $3::pg_catalog.int8, $4::pg_catalog.int8, $5::pg_catalog.text[], $6::pg_catalog.int8[],"
-						" $7::pg_catalog.text[], $8::pg_catalog.int8)",
-						lengthof(report_params), report_params, answer) :
+						"SELECT NULL, NULL, " ANSWER_LIST ", collection FROM hilo.report($1, $2, $3, $4, $5, $6, $7, $8)",
+						lengthof(report_params), report_types, report_params, answer) :
 		  send_and_wait(question,
-						"SELECT low, high, " ANSWER_LIST ", NULL FROM hilo.lease($1::pg_catalog.text, $2::pg_catalog.int8,"
-						" $3::pg_catalog.int8, $4::pg_catalog.int8, $5::pg_catalog.int8, $6::pg_catalog.int8, $7::pg_catalog.text,"
-						" $8::pg_catalog.int8)",
-						lengthof(lease_params), lease_params, answer)))
+						"SELECT low, high, " ANSWER_LIST ", NULL FROM hilo.lease($1, $2, $3, $4, $5, $6, $7, $8)",
+						lengthof(lease_params), lease_types, lease_params, answer)))
 		return false;
 	answer->host = connection.host;
 	if (!read_answer(question, answer))

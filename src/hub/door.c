@@ -20,8 +20,7 @@ extern HILO_EXPORT const HiloSource *hilo_hub_source(void);
 const HiloSource *
 hilo_hub_source(void)
 {
-	static const HiloSource source = {
-		.layout = HILO_SOURCE_LAYOUT,
+	static HiloSource source = {
 		.check = hilo_lease_check_hub,
 		.fetch = hilo_lease_fetch,
 		.taken = hilo_lease_taken,
@@ -38,5 +37,6 @@ hilo_hub_source(void)
 		.restored = hilo_hub_restore
 	};
 
+	source.layout = hilo_pool_entry_size == sizeof(HiloPool) ? HILO_SOURCE_LAYOUT : 0;
 	return &source;
 }

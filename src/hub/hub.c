@@ -22,6 +22,7 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
+#include "utils/inet.h"
 #include "utils/inval.h"
 #include "utils/snapmgr.h"
 
@@ -43,6 +44,22 @@ enum HubColumn
 	HUB_WAITED,
 	HUB_BACKUP,
 	HUB_COLUMNS
+};
+
+/* Columns of hilo.member. */
+enum MemberColumn
+{
+	MEMBER_NAME = 1,
+	MEMBER_COLLECTION,
+	MEMBER_HIGHEST,
+	MEMBER_EPOCH,
+	MEMBER_KNOWN_TERM,
+	MEMBER_REPORTED_TERM,
+	MEMBER_REPORTED_ID,
+	MEMBER_SEEN_AT,
+	MEMBER_ADDRESS,
+	MEMBER_STARTED,
+	MEMBER_COLUMNS
 };
 
 /* hilo.hub.waited: a synchronous standby has every lease and own number. */
@@ -126,7 +143,8 @@ hilo_hub_backup(void)
 typedef struct OwnState
 {
 	bool		may_draw;
-	bool		waits;			/* for a standby that is to have them */
+	int			waited;			/* 0: no standby need have them */
+	HiloTerm	term;			/* the one that is open here; lineage 0: none */
 } OwnState;
 
 static OwnState own_state;
@@ -140,21 +158,27 @@ own(void)
 
 	if (likely(own_generation == generation))
 		return &own_state;
-	own_state.waits = false;
+	memset(&own_state, 0, sizeof(own_state));
 	own_state.may_draw = !read_hub(HILO_OWN_NAME, columns);
 	if (!own_state.may_draw)
 	{
 		int64		home = hilo_catalog_home(hilo_catalog_table(HILO_TABLE_COUNTERS));
-		int			waited = DatumGetInt32(columns[HUB_WAITED]);
 		int64		backup = hilo_hub_backup();
 		bool		is_same = DatumGetInt64(columns[HUB_TIMELINE]) == GetWALInsertionTimeLine();
 
-		own_state.waits = waited != 0;
+		own_state.waited = DatumGetInt32(columns[HUB_WAITED]);
 		own_state.may_draw = DatumGetInt64(columns[HUB_HOME]) == home &&
 			DatumGetBool(columns[HUB_IS_OPEN]) &&
 			(is_same ?
 			 backup == 0 || DatumGetInt64(columns[HUB_BACKUP]) == backup :
-			 hilo_hub_auto_resume && waited == ALL_WAITED);
+			 hilo_hub_auto_resume && own_state.waited == ALL_WAITED);
+		if (own_state.may_draw && is_same)
+			own_state.term = (HiloTerm)
+		{
+			.lineage = DatumGetInt64(columns[HUB_LINEAGE]),
+				.number = DatumGetInt64(columns[HUB_TERM]),
+				.id = DatumGetInt64(columns[HUB_TERM_ID])
+		};
 	}
 	own_generation = generation;
 	return &own_state;
@@ -199,6 +223,7 @@ hilo_hub_requires_all_standbys(void)
 	const char *name;
 
 	if (max_wal_senders == 0 || config == NULL ||
+		config->syncrep_method != SYNC_REP_PRIORITY ||
 		config->num_sync < config->nmembers)
 		return false;
 	name = config->member_names;
@@ -212,15 +237,14 @@ hilo_hub_requires_all_standbys(void)
 }
 
 /*
- * True if a standby of each name that is listed has reached the LSN.  While it was
- * waited for, other names may have been listed.  A standby's priority is the place
- * of its name, but 1 for all if any of them will do.
+ * True if a standby of each name that is listed has reached the LSN, and so has each
+ * other one of these names.  While it was waited for, other names may have been listed.
+ * A standby's priority is the place of its name.
  */
 static bool
 all_standbys_have(XLogRecPtr lsn)
 {
 	Bitmapset  *places = NULL;
-	int			count = 0;
 
 	if (!hilo_hub_requires_all_standbys())
 		return false;
@@ -228,20 +252,18 @@ all_standbys_have(XLogRecPtr lsn)
 	{
 		WalSnd	   *sender = &WalSndCtl->walsnds[i];
 		int			place;
+		bool		has;
 
 		SpinLockAcquire(&sender->mutex);
-		place = sender->pid != 0 && sender->flush >= lsn &&
-			!XLogRecPtrIsInvalid(sender->flush) ?
-			sender->sync_standby_priority : 0;
+		place = sender->pid != 0 ? sender->sync_standby_priority : 0;
+		has = sender->flush >= lsn && !XLogRecPtrIsInvalid(sender->flush);
 		SpinLockRelease(&sender->mutex);
+		if (place > 0 && !has)
+			return false;
 		if (place > 0)
-		{
 			places = bms_add_member(places, place);
-			count++;
-		}
 	}
-	return (SyncRepConfig->syncrep_method == SYNC_REP_PRIORITY ?
-			bms_num_members(places) : count) >= SyncRepConfig->nmembers;
+	return bms_num_members(places) >= SyncRepConfig->nmembers;
 }
 
 void
@@ -268,7 +290,7 @@ hilo_hub_wait_for_standby(XLogRecPtr lsn)
 {
 	/* Something may have been recorded since the claim began. */
 	AcceptInvalidationMessages();
-	if (!own()->waits)
+	if (own()->waited == 0)
 		return;
 
 	/*
@@ -276,6 +298,86 @@ hilo_hub_wait_for_standby(XLogRecPtr lsn)
 	 * statement; the server waits if it requires a standby.
 	 */
 	hilo_flush_everywhere(lsn, hilo_hub_auto_resume);
+}
+
+/*
+ * Leases
+ */
+
+bool
+hilo_hub_usual_term(HiloTerm *term)
+{
+	AcceptInvalidationMessages();
+	*term = own()->term;
+	return term->lineage != 0 &&
+		(hilo_hub_auto_resume ?
+		 own()->waited == ALL_WAITED && hilo_hub_requires_all_standbys() :
+		 own()->waited == 0);
+}
+
+/*
+ * What the settings say counts, even if the server does not follow them yet: the wait
+ * finds out.
+ */
+void
+hilo_hub_wait_for_lease(XLogRecPtr lsn)
+{
+	/* Another session may have begun to wait since the term was read. */
+	AcceptInvalidationMessages();
+	hilo_flush_everywhere(lsn, hilo_hub_auto_resume ||
+						  (own()->waited != 0 && max_wal_senders > 0 &&
+						   SyncRepStandbyNames != NULL && SyncRepStandbyNames[0] != '\0'));
+}
+
+static inline bool
+is_number(NullableDatum column, int64 number)
+{
+	return !column.isnull && DatumGetInt64(column.value) == number;
+}
+
+bool
+hilo_member_is_noted(const char *member, const char *counter, int64 epoch,
+					 const HiloTerm *known, const HiloTerm *own, NullableDatum started)
+{
+	LOCAL_FCINFO(call, 0);
+	Relation	rel = hilo_catalog_open(HILO_TABLE_MEMBERS, AccessShareLock);
+	Oid			index = RelationGetReplicaIndex(rel);
+	bool		is_noted = false;
+	ScanKeyData key[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	NullableDatum columns[MEMBER_COLUMNS];
+	Datum		address;
+	TimestampTz now = GetCurrentTimestamp();
+
+	InitFunctionCallInfoData(*call, NULL, 0, InvalidOid, NULL, NULL);
+	address = inet_client_addr(call);
+	ScanKeyInit(&key[0], MEMBER_NAME, BTEqualStrategyNumber, F_TEXTEQ,
+				CStringGetTextDatum(member));
+	ScanKeyInit(&key[1], MEMBER_COLLECTION, BTEqualStrategyNumber, F_TEXTEQ,
+				CStringGetTextDatum(counter));
+	scan = systable_beginscan(rel, index, OidIsValid(index), NULL, 2, key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		for (int i = MEMBER_EPOCH; i < MEMBER_COLUMNS; i++)
+			columns[i].value = hilo_getattr(tuple, i, RelationGetDescr(rel), &columns[i].isnull);
+		is_noted = is_number(columns[MEMBER_EPOCH], epoch) &&
+			!columns[MEMBER_KNOWN_TERM].isnull &&
+			DatumGetInt64(columns[MEMBER_KNOWN_TERM].value) >= known->number &&
+			is_number(columns[MEMBER_REPORTED_TERM], own->number) &&
+			is_number(columns[MEMBER_REPORTED_ID], own->id) &&
+			DatumGetTimestampTz(columns[MEMBER_SEEN_AT].value) <= now &&
+			DatumGetTimestampTz(columns[MEMBER_SEEN_AT].value) >= now - 60 * USECS_PER_SEC &&
+			columns[MEMBER_ADDRESS].isnull == call->isnull &&
+			(call->isnull ||
+			 DatumGetBool(DirectFunctionCall2(network_eq, address, columns[MEMBER_ADDRESS].value))) &&
+			(started.isnull ||
+			 is_number(columns[MEMBER_STARTED], DatumGetInt64(started.value)));
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return is_noted;
 }
 
 /*

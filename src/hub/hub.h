@@ -4,7 +4,7 @@
  *	  This server as a hub: whether it may draw, and what its members have.
  *
  * What a hub does for its members is SQL, in the install script, over the
- * ordinary rows of hilo.hub and hilo.member.
+ * ordinary rows of hilo.hub and hilo.member, unless neither of them changes.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,6 +12,7 @@
 #define HILO_HUB_H
 
 #include "hub/core.h"
+#include "hub/leased.h"
 
 /*
  * Identifies the backup that the data folder was restored from, by the label that
@@ -37,8 +38,9 @@ extern void hilo_hub_check_draw(HiloRowRef *ref);
 extern void hilo_hub_wait_for_standby(XLogRecPtr lsn);
 
 /*
- * True if synchronous_standby_names requires every standby that it lists, by name:
- * then whichever of them is promoted has all that was waited for.
+ * True if synchronous_standby_names requires every standby that it lists, by name, and
+ * not any so many, which may be two of one name: then whichever of them is promoted has all
+ * that was waited for.
  */
 extern bool hilo_hub_requires_all_standbys(void);
 
@@ -49,6 +51,22 @@ extern bool hilo_hub_requires_all_standbys(void);
  * may resume by itself, if one that is listed does not have the change.
  */
 extern void hilo_flush_everywhere(XLogRecPtr lsn, bool needs_standby);
+
+/*
+ * The term of this server, if it is open, and a member may get a lease without a change to
+ * the row |; false: ask hilo._lease().  Call this before the claim, and after it
+ * hilo_hub_wait_for_lease(), which waits until the lease is where it has to be.
+ */
+extern bool hilo_hub_usual_term(HiloTerm *term);
+extern void hilo_hub_wait_for_lease(XLogRecPtr lsn);
+
+/*
+ * True if the member's row says all that matters about a lease of that epoch, and is less
+ * than a minute old.
+ */
+extern bool hilo_member_is_noted(const char *member, const char *counter, int64 epoch,
+								 const HiloTerm *known, const HiloTerm *own,
+								 NullableDatum started);
 
 /* True if this server has been asked for leases. */
 extern bool hilo_is_hub(void);

@@ -110,8 +110,9 @@ do_hilo_leases_stop(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-Datum
-do_hilo_hub_begin(PG_FUNCTION_ARGS)
+/* Begin a request: it may write, and sees what others have committed. */
+static void
+begin_request(void)
 {
 	hilo_api_prevent_unless_may_write("hilo.lease()");
 	if (IsolationUsesXactSnapshot())
@@ -120,6 +121,12 @@ do_hilo_hub_begin(PG_FUNCTION_ARGS)
 				 errmsg("a hub gives leases only in transactions of the isolation level READ COMMITTED")));
 
 	hilo_leases_begin();
+}
+
+Datum
+do_hilo_hub_begin(PG_FUNCTION_ARGS)
+{
+	begin_request();
 
 	/*
 	 * What has to be on a standby is waited for before the commit, where a
@@ -137,52 +144,143 @@ do_hilo_hub_begin(PG_FUNCTION_ARGS)
  * for an id given by hand: a member's mistake must not exhaust the counter.
  */
 static void
-check_highest(HiloRowRef *ref, int64 number)
+check_highest(HiloRowRef *ref, int64 number, HiloRow *row)
 {
-	HiloRow		row;
-
-	(void) hilo_counter_read(ref, &row);
-	if (number > row.max && number - row.max > (row.max_value - row.max) / 2)
+	(void) hilo_counter_read(ref, row);
+	if (number > row->max && number - row->max > (row->max_value - row->max) / 2)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("numbers of \"%s\" up to " INT64_FORMAT " would use up more than half of the remaining numbers",
 						ref->name, number),
 				 errdetail("The hub has claimed numbers up to " INT64_FORMAT "; the limit is " INT64_FORMAT ".",
-						   row.max, row.max_value),
+						   row->max, row->max_value),
 				 errhint("If the member is right, move the counter on the hub with %s().",
 						 hilo_is_identity(ref->name) ? "seed_identity_for" : "hilo.seed")));
+}
+
+/* Columns of a lease. */
+enum LeaseColumn
+{
+	LEASE_LOW,
+	LEASE_HIGH,
+	LEASE_EPOCH,
+	LEASE_RANGE_SIZE,
+	LEASE_MAX_RANGE_SIZE,
+	LEASE_NODE_TAG,
+	LEASE_SEPARATOR,
+	LEASE_CLAIM_COLUMNS,
+	LEASE_LSN = LEASE_CLAIM_COLUMNS,	/* of hilo._claim_lease() */
+	LEASE_LINEAGE = LEASE_CLAIM_COLUMNS,	/* of hilo.lease() */
+	LEASE_TERM,
+	LEASE_TERM_ID,
+	LEASE_REFUSAL,
+	LEASE_HINT,
+	LEASE_WANTS_REPORT,
+	LEASE_COLUMNS
+};
+
+/* Claim the numbers, on disk here; what is given then, and what the row says. */
+static XLogRecPtr
+claim_lease(HiloRowRef *ref, int64 size, int64 above, Datum *values, bool *nulls)
+{
+	HiloRow		row;
+	HiloClaim	claim = {{0}};
+
+	hilo_leased_claim(ref, hilo_leasing(), Min(size, HILO_LARGEST_LEASE), above, &row, &claim);
+	values[LEASE_LOW] = Int64GetDatum(claim.range.low);
+	values[LEASE_HIGH] = Int64GetDatum(claim.range.high);
+	nulls[LEASE_LOW] = nulls[LEASE_HIGH] = size == 0;
+	values[LEASE_EPOCH] = Int64GetDatum(row.epoch);
+	values[LEASE_RANGE_SIZE] = Int32GetDatum(row.range_size);
+	values[LEASE_MAX_RANGE_SIZE] = Int32GetDatum(row.max_range_size);
+	values[LEASE_NODE_TAG] = CStringGetTextDatum(NameStr(row.node_tag));
+	nulls[LEASE_NODE_TAG] = (row.flags & HILO_ROW_HAS_TAG) == 0;
+	values[LEASE_SEPARATOR] = CStringGetTextDatum(row.separator);
+	nulls[LEASE_SEPARATOR] = row.separator[0] == '\0';
+	return claim.lsn;
 }
 
 Datum
 do_hilo_claim_lease(PG_FUNCTION_ARGS)
 {
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
-	int64		size = Min(hilo_api_number(fcinfo, 1, "size"),
-						   HILO_LARGEST_LEASE);
-	int64		at_least = hilo_api_number(fcinfo, 2, "at_least");
+	int64		size = hilo_api_number(fcinfo, 1, "size");
+	int64		above = hilo_api_number(fcinfo, 2, "at_least");
 	HiloCollection collection;
 	HiloRow		row;
-	HiloClaim	claim = {{0}};
-	Datum		values[8];
-	bool		nulls[8] = {0};
+	Datum		values[LEASE_LSN + 1];
+	bool		nulls[LEASE_LSN + 1] = {0};
 
 	(void) hilo_api_administered(fcinfo, &collection);
-	check_highest(&collection.ref, at_least);
-	hilo_leased_claim(&collection.ref, hilo_leasing(), size, at_least, &row,
-					  &claim);
-
-	values[0] = Int64GetDatum(claim.range.low);
-	values[1] = Int64GetDatum(claim.range.high);
-	nulls[0] = nulls[1] = size == 0;
-	values[2] = Int64GetDatum(row.epoch);
-	values[3] = Int32GetDatum(row.range_size);
-	values[4] = Int32GetDatum(row.max_range_size);
-	values[5] = CStringGetTextDatum(NameStr(row.node_tag));
-	nulls[5] = (row.flags & HILO_ROW_HAS_TAG) == 0;
-	values[6] = CStringGetTextDatum(row.separator);
-	nulls[6] = row.separator[0] == '\0';
-	values[7] = LSNGetDatum(claim.lsn);
+	check_highest(&collection.ref, above, &row);
+	values[LEASE_LSN] = LSNGetDatum(claim_lease(&collection.ref, size, above, values, nulls));
 	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
+}
+
+/*
+ * Give a lease as nearly always: the term is open, the member knows no other one, and its
+ * row need not change, so the request takes no transaction id.  False: nothing was
+ * done.
+ */
+static bool
+give_as_usual(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
+{
+	int64		size;
+	int64		above;
+	HiloTerm	known;
+	HiloTerm	own;
+	HiloCollection collection;
+	HiloRow		row;
+
+	for (int i = 0; i < 7; i++)
+	{
+		if (PG_ARGISNULL(i))
+			return false;
+	}
+	size = PG_GETARG_INT64(1);
+	above = PG_GETARG_INT64(2);
+	known.lineage = PG_GETARG_INT64(3);
+	known.number = PG_GETARG_INT64(4);
+	known.id = PG_GETARG_INT64(5);
+	if (size < 1 || above < 0)
+		return false;
+	begin_request();
+	if (!hilo_hub_usual_term(&own) ||
+		(known.lineage != 0 &&
+		 (known.lineage != own.lineage || known.number > own.number ||
+		  (known.number == own.number && known.id != own.id))))
+		return false;
+	(void) hilo_api_administered(fcinfo, &collection);
+	check_highest(&collection.ref, above, &row);
+	if (!hilo_member_is_noted(text_to_cstring(PG_GETARG_TEXT_PP(6)), collection.ref.name,
+							  row.epoch, &known, &own, fcinfo->args[7]))
+		return false;
+
+	hilo_hub_wait_for_lease(claim_lease(&collection.ref, size, above, values, nulls));
+	values[LEASE_LINEAGE] = Int64GetDatum(own.lineage);
+	values[LEASE_TERM] = Int64GetDatum(own.number);
+	values[LEASE_TERM_ID] = Int64GetDatum(own.id);
+	nulls[LEASE_REFUSAL] = nulls[LEASE_HINT] = nulls[LEASE_WANTS_REPORT] = true;
+	return true;
+}
+
+/* All else is SQL. */
+Datum
+do_hilo_lease(PG_FUNCTION_ARGS)
+{
+	LOCAL_FCINFO(call, 8);
+	Datum		values[LEASE_COLUMNS];
+	bool		nulls[LEASE_COLUMNS] = {0};
+	FmgrInfo	function;
+
+	if (give_as_usual(fcinfo, values, nulls))
+		return HeapTupleGetDatum(heap_form_tuple(hilo_api_result_desc(fcinfo), values, nulls));
+
+	fmgr_info(DatumGetObjectId(DirectFunctionCall1(regprocin, CStringGetDatum(HILO_SCHEMA "._lease"))),
+			  &function);
+	InitFunctionCallInfoData(*call, &function, 8, fcinfo->fncollation, NULL, NULL);
+	memcpy(call->args, fcinfo->args, 8 * sizeof(NullableDatum));
+	return FunctionCallInvoke(call);
 }
 
 Datum
@@ -196,9 +294,10 @@ Datum
 do_hilo_check_highest(PG_FUNCTION_ARGS)
 {
 	HiloCollection collection;
+	HiloRow		row;
 
 	(void) hilo_api_administered(fcinfo, &collection);
-	check_highest(&collection.ref, hilo_api_number(fcinfo, 1, "at_least"));
+	check_highest(&collection.ref, hilo_api_number(fcinfo, 1, "at_least"), &row);
 	PG_RETURN_VOID();
 }
 

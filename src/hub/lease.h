@@ -20,6 +20,7 @@ extern HILO_EXPORT Datum do_hilo_present(PG_FUNCTION_ARGS);
 extern HILO_EXPORT Datum do_hilo_leases_stop(PG_FUNCTION_ARGS);
 extern HILO_EXPORT Datum do_hilo_hub_begin(PG_FUNCTION_ARGS);
 extern HILO_EXPORT Datum do_hilo_claim_lease(PG_FUNCTION_ARGS);
+extern HILO_EXPORT Datum do_hilo_lease(PG_FUNCTION_ARGS);
 extern HILO_EXPORT Datum do_hilo_hub_wait(PG_FUNCTION_ARGS);
 extern HILO_EXPORT Datum do_hilo_check_highest(PG_FUNCTION_ARGS);
 extern HILO_EXPORT Datum do_hilo_raise_counter(PG_FUNCTION_ARGS);

@@ -463,23 +463,29 @@ take_in_items(const char *hub, const List *counters, const HiloHubAnswer *answer
 }
 
 /*
- * Report to a hub what is held here of all counters of its lineage.  Before that,
+ * Report to a hub what is held here of all counters of its lineage, and of one that has left
+ * it for another hub, if that is not NULL.  Before that,
  * all their rows have the highest term that any has seen: it is that term for
  * which the hub may count the report, and after that no row takes in a lease of an
  * earlier one.  Returns the number of counters reported.
  */
 static int64
-report_to(const char *hub, int64 lineage, int host, HiloHubAnswer *answer)
+report_to(const char *hub, int64 lineage, int host, HiloNamedRow *left,
+		  HiloHubAnswer *answer)
 {
 	HiloTerm	term = highest_term(lineage);
 
+	if (left != NULL && left->row.term > term.number)
+		term = hilo_leased_term(&left->row);
 	for (int i = 0; i < MAX_REPORTS; i++)
 	{
-		const List *counters = store_term(&term);
+		List	   *counters = store_term(&term);
 		HiloHubQuestion question = {
 			.server = hub,.name = "",.term = term,.host = host
 		};
 
+		if (left != NULL)
+			counters = lappend(counters, left);
 		list_counters(counters, &question);
 		ask_hub(&question, answer);
 		if (answer->sqlstate != 0 &&
@@ -513,7 +519,7 @@ hilo_lease_report_all(void)
 		hubs = lappend(hubs, hub);
 		count += report_to(strVal(hub), row->lineage,
 						   hilo_lease_state_of(named->name).host,
-						   &answer);
+						   NULL, &answer);
 		if (answer.sqlstate != 0)
 			ereport(WARNING,
 					(errcode(answer.sqlstate),
@@ -538,7 +544,7 @@ obey_refusal(const char *hub, const HiloRow *row,
 		return;
 	(void) store_term(&answer->term);
 	if (answer->wants_report)
-		(void) report_to(hub, row->lineage, answer->host, &reported);
+		(void) report_to(hub, row->lineage, answer->host, NULL, &reported);
 }
 
 /*
@@ -881,6 +887,27 @@ hilo_lease_work(Datum database)
  * Begin and end
  */
 
+/*
+ * Tell the hub in the row that the counter is no longer leased from it, so that it no longer
+ * waits for what this server has of it.  If that fails, the counter stays in its list.
+ */
+static void
+tell_left(const char *name, const HiloRow *row)
+{
+	HiloNamedRow left = {.name = name,.row = *row};
+	HiloHubAnswer answer;
+	const char *hub = NameStr(row->hub);
+
+	memset(&left.row.hub, 0, sizeof(NameData));
+	(void) report_to(hub, row->lineage, hilo_lease_state_of(name).host, &left, &answer);
+	if (answer.sqlstate != 0)
+		ereport(WARNING,
+				(errcode(answer.sqlstate),
+				 errmsg("could not tell %s that \"%s\" is no longer leased: %s",
+						hub_text(hub), name, answer.message),
+				 errhint("It stays in hilo.members there until hilo.hub_forget() is called for this member.")));
+}
+
 void
 hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 {
@@ -889,6 +916,7 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 	};
 	HiloHubAnswer answer;
 	HiloTerm	known;
+	HiloRow		before;
 
 	if (!is_coordinator(server))
 	{
@@ -915,11 +943,15 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 	if (!is_coordinator(server))
 		hilo_hub_note(server, GetUserNameFromId(role, false));
 	HILO_FAILURE_POINT("hub known");
+	(void) hilo_counter_read(ref, &before);
 	hilo_pool_forget(ref->name,
 					 hilo_leased_set_hub(ref, server, size, answer.term.lineage));
 
 	/* As with a first lease: a report may have been made meanwhile. */
 	(void) store_term(&answer.term);
+	if ((before.flags & HILO_ROW_LEASED) && NameStr(before.hub)[0] != '\0' &&
+		before.lineage != 0 && before.lineage != answer.term.lineage)
+		tell_left(ref->name, &before);
 
 	if (hilo_hub[0] == '\0' && !is_coordinator(server) &&
 		hilo_once("no setting", server))
@@ -929,29 +961,16 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 				 errhint("Set hilo.hub = '%s' in the configuration file.", server)));
 }
 
-/*
- * The hub is told, so that it no longer waits for what this server has of the
- * counter.  If that fails, the counter stays in its list.
- */
 void
 hilo_lease_end(HiloRowRef *ref)
 {
 	HiloRow		row;
-	HiloHubAnswer answer;
-	const char *hub = NameStr(row.hub);
 
 	if (!hilo_counter_read(ref, &row) || !(row.flags & HILO_ROW_LEASED))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("\"%s\" is not leased", ref->name)));
 	(void) hilo_leased_set_hub(ref, "", 0, 0);
-	if (hub[0] == '\0' || row.lineage == 0)
-		return;
-	(void) report_to(hub, row.lineage, hilo_lease_state_of(ref->name).host, &answer);
-	if (answer.sqlstate != 0)
-		ereport(WARNING,
-				(errcode(answer.sqlstate),
-				 errmsg("could not tell %s that \"%s\" is no longer leased: %s",
-						hub_text(hub), ref->name, answer.message),
-				 errhint("It stays in hilo.members there until hilo.hub_forget() is called for this member.")));
+	if (NameStr(row.hub)[0] != '\0' && row.lineage != 0)
+		tell_left(ref->name, &row);
 }

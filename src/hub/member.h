@@ -49,7 +49,8 @@ extern void hilo_lease_fetch_ahead(void);
 /*
  * Lease the numbers from this server from now on, with the user mapping of the
  * role, at least size at a time (0: as the setting says).  Raises an error,
- * having changed nothing, if the server would give none.  Draws nothing.
+ * having changed nothing, if the server would give none.  Draws nothing.  If they came from
+ * another hub, that is told; if it cannot be, a warning says so.
  */
 extern void hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role,
 							 int32 size);

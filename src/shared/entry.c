@@ -277,6 +277,11 @@ begin_entry(HiloKind kind, int i, const char *name)
 			   offsetof(HiloRing, incarnation) - sizeof(HiloShared));
 }
 
+const Size	hilo_pool_entry_size = sizeof(HiloPool);
+
+/* The name of an entry with fetched numbers that this session has evicted; empty: none. */
+static char evicted[HILO_MAX_ROW_NAME_LEN];
+
 /*
  * Lock entry number i, and free it if it may be evicted: no session works with
  * it, and its ring holds nothing.  NULL, and nothing is locked: it may not.
@@ -293,6 +298,8 @@ lock_evicted(HiloKind kind, int i, uint64 oldest)
 	if (!it->turn_taken && it->turn_waiting == 0 &&
 		(kind == HILO_POOL || hilo_ring_is_idle((HiloRing *) it, oldest)))
 	{
+		if (it->has_fetched)
+			strlcpy(evicted, it->name, sizeof(evicted));
 		free_entry(shelf, i);
 		return it;
 	}
@@ -383,7 +390,6 @@ HiloShared *
 hilo_shared_lock_new(HiloKind kind, const char *name, bool required)
 {
 	HiloShared *it = NULL;
-
 	bool		is_open = hilo_shared_open();
 
 	if (is_open)
@@ -405,7 +411,17 @@ hilo_shared_lock_new(HiloKind kind, const char *name, bool required)
 		it->used = true;
 	else if (required)
 		fail_without_entry(kind, name);
-	return it;
+	if (evicted[0] == '\0')
+		return it;
+
+	/* Under the lock nothing may be logged. */
+	LWLockRelease(&it->lock);
+	ereport(LOG,
+			(errmsg("leases of \"%s\" were lost, because the pool had no other room for \"%s\"",
+					evicted, name),
+			 errhint("Increase the setting \"hilo.pool_size\", and restart the server.")));
+	evicted[0] = '\0';
+	return hilo_shared_lock_new(kind, name, required);
 }
 
 HiloShared *

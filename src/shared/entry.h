@@ -81,6 +81,9 @@ typedef struct HiloPool
 	int64		block[HILO_BLOCK_SIZE / sizeof(int64)]; /* all zero at first */
 } HiloPool;
 
+/* The size of that as this library was built. */
+extern HILO_EXPORT const Size hilo_pool_entry_size;
+
 /*
  * Numbers from lowest on were drawn by one transaction, upto, if stamp is
  * ONE_TRANSACTION; else by transactions up to it.  The record of several

@@ -46,6 +46,10 @@ SELECT count(*) FROM hilo.pool;
 
 -- One that asks for more gets as much as a lease may have.
 SELECT high - low + 1 AS size FROM hilo.lease('hub_large', 9223372036854775807);
+-- A request is committed here only, unless it adds a member, which all standbys that are waited for must know.
+SELECT l.low, current_setting('synchronous_commit') FROM hilo.lease('hub_large', 1, member => 'regress_new', started => 5) l;
+SELECT l.low, current_setting('synchronous_commit') FROM hilo.lease('hub_large', 1, member => 'regress_new', started => 6) l;
+SELECT hilo.hub_forget('regress_new', true);
 -- Leases lie above all that was claimed, above max and at_least; with the epoch of the row, and the lineage and the term of this hub.
 CREATE FUNCTION lease(collection text, size bigint, at_least bigint DEFAULT 0, OUT low bigint, OUT high bigint, OUT epoch text, OUT lineage text, OUT term bigint, OUT id text) LANGUAGE sql AS $$
 	SELECT l.low, l.high, CASE WHEN l.epoch = (SELECT h.epoch FROM hilo.hilo h WHERE h.collection = lease.collection) THEN 'of the row' ELSE l.epoch::text END,

@@ -167,6 +167,7 @@ use_up($members[0]);
 my $offset = -s $hub_node->logfile;
 like($members[0]->message($refused), qr/55000: could not lease.*it is in term \d+, but the member has seen term \d+/s, 'the old server refuses a member that has seen the new one');
 like(slurp_file($hub_node->logfile, $offset), qr/WARNING:  a member knows term \d+/, 'and warns of it');
+is($hub->sql('SELECT count(*) > 0 AND bool_and(later_term > term) FROM hilo.members'), 't', 'which its list of members shows');
 use_up($members[1]);
 draw($members[1], 150);
 is(twice(), '', 'another member it does not refuse: the new one has skipped numbers for that');

@@ -136,7 +136,9 @@ like($member->sql("SELECT low > $highest FROM hilo.next_range('docs', 0, NULL, $
 #
 $member->sql(q{SELECT hilo.lease_from('room' || i, 'hub', 100), hilo_next_number('room' || i) FROM generate_series(1, 5) i});
 is($member->sql(q{SELECT count(DISTINCT collection) FROM hilo.pool WHERE leased}), 8, 'eight leased collections have room');
+my $logged = -s $node->logfile;
 is($member->error(q{SELECT hilo.lease_from('ninth', 'hub', 100); SELECT hilo_next_number('ninth')}), '', 'a ninth one gets the room of another');
+like(slurp_file($node->logfile, $logged), qr/LOG:  leases of "[^"]+" were lost, because the pool had no other room for "ninth"/, 'which the log says');
 cmp_ok($member->sql(q{SELECT count(DISTINCT collection) FROM hilo.pool WHERE leased}), '<=', 8, 'there is no more');
 is($member->sql(q{SELECT bool_and(hilo_next_number('room' || i) > 1) FROM generate_series(1, 4) i}), 't', 'and whoever loses a lease draws no number again');
 # Numbers that are counted here are drawn all the same, and push no lease out.

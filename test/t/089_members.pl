@@ -165,7 +165,19 @@ is(sql($hub, "SELECT count(*) FROM hilo.members WHERE collection = 'left'"), 0, 
 is(sql($member, q{SELECT count(hilo_next_number('left')) FROM generate_series(1, 99)}), 99, 'it draws what it has');
 is(sql($hub, "SELECT count(*) > 0 FROM hilo.members WHERE member = '$name' AND collection = 'orders'"), 't', 'its other collections stay');
 sql($member, q{SELECT hilo.lease_from('alone', 'far'); SELECT hilo_next_number('alone')});
+sql($hub, 'CREATE DATABASE second');
+$hub->safe_psql('second', 'CREATE EXTENSION hilo');
+add_hub($member, $hub, server => 'second', dbname => 'second');
+sub moved { return sql($member, "SELECT hilo.lease_from('$_[0]', 'far'); SELECT hilo_next_number('$_[0]'); SELECT max FROM hilo.hilo WHERE collection = '$_[0]'") =~ s/.*\n//sr; }
+my $above = moved('moves');
+$hub->safe_psql('second', "SELECT hilo.seed('moves', $above); SELECT hilo.seed('blind', 1000)");
+is(message_of($member, 'postgres', q{SET client_min_messages = warning; SELECT hilo.lease_from('moves', 'second')}), '', 'it goes to another hub');
+is(sql($hub, q{SELECT count(*) FROM hilo.members WHERE collection = 'moves'}), 0, 'and leaves the list of the first one');
+is(sql($member, q{SELECT count(DISTINCT hilo_next_number('moves')) FROM generate_series(1, 150)}), 150, 'it draws from the second one');
+is($hub->safe_psql('second', q{SELECT count(*) FROM hilo.members WHERE collection = 'moves'}), 1, 'whose list it is on');
+moved('blind');
 $proxy->mode('refuse');
+like(message_of($member, 'postgres', q{SELECT hilo.lease_from('blind', 'second')}), qr/WARNING:  08\w{3}: could not tell server "far" that "blind" is no longer leased/, 'where the first one cannot be told, that is said');
 like(message_of($member, 'postgres', q{SELECT hilo.lease_from('alone', NULL)}), qr/WARNING:  08\w{3}: could not tell server "far" that "alone" is no longer leased.*HINT: .*hilo.hub_forget/s, 'where the hub cannot be told, that is said');
 $proxy->mode('pass');
 

@@ -34,7 +34,7 @@ sub names_are
 	return;
 }
 
-foreach my $case ([ 'ANY 1 (one, two)', 2 ], [ 'FIRST 1 (one, two)', 1 ], [ '*', 1 ], [ 'FIRST 2 (one, two, three)', 2 ])
+foreach my $case ([ 'ANY 1 (one, two)', 2 ], [ 'ANY 2 (one, two)', 2 ], [ 'FIRST 1 (one, two)', 1 ], [ '*', 1 ], [ 'FIRST 2 (one, two, three)', 2 ])
 {
 	names_are(@$case);
 	like(message_of($hub, 'postgres', $lease), qr/55000: this server gives leases only if all standbys that may take over have them\n.*HINT: .*FIRST 2 \(a, b\)/s, "not each of those that are listed has every lease: $case->[0]");
@@ -51,9 +51,23 @@ my @own = map { sql($hub, $own) } 1 .. 3;
 names_are('ANY 1 (one, two)', 2);
 is(error_of($hub, 'postgres', $own), '55000', 'nor does it draw what not all standbys need to have');
 is(error_of($hub, 'postgres', $lease), '55000', 'or give leases');
-names_are('ANY 2 (one, two)', 2);
+names_are('FIRST 2 (two, one)', 2);
 push @own, sql($hub, $own);
 push @shown, sql($hub, $lease);
+
+# Two of one name count as one, and only if both have it.
+my $twin = PostgreSQL::Test::Cluster->new('twin');
+$twin->init_from_backup($hub, 'base', has_streaming => 1);
+$twin->append_conf('postgresql.conf', "primary_conninfo = '" . $hub->connstr . " application_name=one'\n");
+$twin->start;
+wait_until('it follows, too', sub { sql($hub, q{SELECT count(*) FROM pg_stat_replication WHERE application_name = 'one' AND state = 'streaming'}) == 2 });
+wait_until('both have a lease', sub { error_of($hub, 'postgres', $lease) eq '' });
+$standby{two}->stop;
+wait_until('one is gone', sub { sql($hub, q{SELECT count(*) FROM pg_stat_replication}) == 2 });
+is(error_of($hub, 'postgres', $lease), '55000', 'two of one name are not both that are listed');
+$standby{two}->start;
+names_are('FIRST 2 (two, one)', 2);
+$twin->stop;
 
 # One that lags behind is waited for; so it has all, and goes on by itself.
 kill_server($hub);
