@@ -930,6 +930,10 @@ BEGIN
         max := hilo.sync(relation);
     END IF;
     IF max IS NULL THEN
+        IF name LIKE '_%|' THEN
+            RAISE EXCEPTION 'identity "%" is not moved by its documents', pg_catalog.left(name, -1) USING ERRCODE = 'undefined_object',
+                HINT = 'Use seed_identity_for(), or draw by next_identity_free().';
+        END IF;
         RAISE EXCEPTION 'no column draws from collection "%", and no table of that name is attached', name USING ERRCODE = 'undefined_object',
             HINT = 'Use hilo.attach() or hilo.bind() to specify the column with its ids, or use hilo.seed().';
     END IF;

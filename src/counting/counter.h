@@ -60,6 +60,12 @@ extern HILO_EXPORT bool hilo_is_identity(const char *name);
 	(hilo_is_identity(name) ? "identity" : "collection"), \
 	(int) strlen(name) - (hilo_is_identity(name) ? 1 : 0), (name)
 
+/* For messages that need not say that a collection is one. */
+#define HILO_NAME_FORMAT	"%s\"%.*s\""
+#define HILO_NAME_ARGS(name) \
+	(hilo_is_identity(name) ? "identity " : ""), \
+	(int) strlen(name) - (hilo_is_identity(name) ? 1 : 0), (name)
+
 /*
  * True for the name of the row of server-side ids, or of this server itself.
  */

@@ -72,6 +72,21 @@ lock_unbound(const char *collection)
 				 errhint("Commit first.")));
 }
 
+/*
+ * The name of the identity that is called as the collection, or the other way round;
+ * NULL: there is none.
+ */
+static const char *
+namesake(const char *name)
+{
+	const char *other = hilo_is_identity(name) ?
+		pnstrdup(name, strlen(name) - 1) : psprintf("%s|", name);
+	HiloRowRef	ref = {.name = other};
+	HiloRow		row;
+
+	return hilo_counter_read(&ref, &row) ? other : NULL;
+}
+
 PG_FUNCTION_INFO_V1(hilo_drop);
 
 Datum
@@ -93,9 +108,16 @@ hilo_drop(PG_FUNCTION_ARGS)
 	dropped = hilo_collection_drop(&collection,
 								   hilo_api_bool(fcinfo, 1, "force"));
 	if (!dropped)
+	{
+		const char *other = namesake(name);
+
 		ereport(NOTICE,
 				(errmsg(HILO_COUNTER_FORMAT " does not exist",
-						HILO_COUNTER_ARGS(name))));
+						HILO_COUNTER_ARGS(name)),
+				 other == NULL ? 0 :
+				 errhint("There is " HILO_COUNTER_FORMAT "; to drop that, call it \"%s\".",
+						 HILO_COUNTER_ARGS(other), other)));
+	}
 	if (is_identity)
 		PG_RETURN_BOOL(dropped);
 

@@ -150,8 +150,8 @@ check_highest(HiloRowRef *ref, int64 number, HiloRow *row)
 	if (number > row->max && number - row->max > (row->max_value - row->max) / 2)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("numbers of \"%s\" up to " INT64_FORMAT " would use up more than half of the remaining numbers",
-						ref->name, number),
+				 errmsg("numbers of " HILO_NAME_FORMAT " up to " INT64_FORMAT " would use up more than half of the remaining numbers",
+						HILO_NAME_ARGS(ref->name), number),
 				 errdetail("The hub has claimed numbers up to " INT64_FORMAT "; the limit is " INT64_FORMAT ".",
 						   row->max, row->max_value),
 				 errhint("If the member is right, move the counter on the hub with %s().",

@@ -74,15 +74,15 @@ hilo_lease_check_hub(const HiloRowRef *ref, const HiloRow *row)
 	if (hilo_hub[0] != '\0' && strcmp(hub, hilo_hub) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("\"%s\" is leased from %s, but the setting \"hilo.hub\" names server \"%s\"",
-						ref->name, hub_text(hub), hilo_hub),
+				 errmsg(HILO_NAME_FORMAT " is leased from %s, but the setting \"hilo.hub\" names server \"%s\"",
+						HILO_NAME_ARGS(ref->name), hub_text(hub), hilo_hub),
 				 errdetail("Its row, not the setting, determines where its numbers come from."),
 				 errhint("Reset \"hilo.hub\", or lease from the other server with hilo.lease_from().")));
 	if (is_coordinator(hub) && !hilo_node_is_worker())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("\"%s\" is leased from the Citus coordinator, but this node is not a Citus worker",
-						ref->name),
+				 errmsg(HILO_NAME_FORMAT " is leased from the Citus coordinator, but this node is not a Citus worker",
+						HILO_NAME_ARGS(ref->name)),
 				 errhint("Lease it from a server with hilo.lease_from(), or call that with a null server and then force a seed, to count here.")));
 }
 
@@ -133,8 +133,8 @@ report_failure(const char *name, const char *hub, int sqlstate,
 		hint = "The setting \"hilo.hub\" names that server.";
 	ereport(ERROR,
 			(errcode(sqlstate),
-			 errmsg("could not lease numbers of \"%s\" from %s",
-					name, hub_text(hub)),
+			 errmsg("could not lease numbers of " HILO_NAME_FORMAT " from %s",
+					HILO_NAME_ARGS(name), hub_text(hub)),
 			 since == DT_NOBEGIN ? errdetail("The error was: %s", message) :
 			 errdetail("It has given no lease since %s: %s",
 					   timestamptz_to_str(since), message),
@@ -636,7 +636,8 @@ ask_for_lease(HiloRowRef *ref, const HiloLeaseState *state, const Need *need,
 		if (Max(need->above, row.max) >= row.max_value)
 			ereport(ERROR,
 					(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
-					 errmsg("\"%s\" does not have enough numbers left", ref->name),
+					 errmsg(HILO_NAME_FORMAT " does not have enough numbers left",
+							HILO_NAME_ARGS(ref->name)),
 					 errdetail("The limit is " INT64_FORMAT ".", row.max_value)));
 		if (!(row.flags & HILO_ROW_LEASED) &&
 			strcmp(NameStr(row.hub), hub) != 0)
@@ -728,8 +729,8 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 	if (hub[0] == '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("\"%s\" has used up its leases and no longer has a hub",
-						name),
+				 errmsg(HILO_NAME_FORMAT " has used up its leases and no longer has a hub",
+						HILO_NAME_ARGS(name)),
 				 errhint("Lease it again with hilo.lease_from(), or force a seed above all numbers that other servers draw, to count here.")));
 
 	switch (hilo_turn_wait(name, true, &state))
@@ -812,8 +813,8 @@ fetch_one(const char *name, HiloHubAnswer *lost)
 		return got;
 	ereport(LOG,
 			(errcode(answer.sqlstate),
-			 errmsg("could not lease numbers of \"%s\" from %s ahead: %s",
-					name, hub_text(NameStr(row.hub)),
+			 errmsg("could not lease numbers of " HILO_NAME_FORMAT " from %s ahead: %s",
+					HILO_NAME_ARGS(name), hub_text(NameStr(row.hub)),
 					answer.message)));
 	if (ERRCODE_TO_CATEGORY(answer.sqlstate) == ERRCODE_CONNECTION_EXCEPTION)
 	{
@@ -969,7 +970,8 @@ hilo_lease_end(HiloRowRef *ref)
 	if (!hilo_counter_read(ref, &row) || !(row.flags & HILO_ROW_LEASED))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("\"%s\" is not leased", ref->name)));
+				 errmsg(HILO_NAME_FORMAT " is not leased",
+						HILO_NAME_ARGS(ref->name))));
 	(void) hilo_leased_set_hub(ref, "", 0, 0);
 	if (NameStr(row.hub)[0] != '\0' && row.lineage != 0)
 		tell_left(ref->name, &row);

@@ -89,7 +89,13 @@ hilo_check_holds(Oid relation, AttrNumber attnum, bool numbers_too)
 						numbers_too ? "ids of a collection" : "document ids"),
 				 errdetail("Its type is %s; it should be %stext, varchar or citext.",
 						   format_type_be(type),
-						   numbers_too ? "smallint, integer, bigint, " : "")));
+						   numbers_too ? "smallint, integer, bigint, " : ""),
+				 type == UUIDOID ?
+				 errhint("It needs no counter: DEFAULT gen_random_uuid().") :
+				 type == NUMERICOID && numbers_too ?
+				 errhint("ALTER TABLE %s ALTER COLUMN %s TYPE bigint;",
+						 quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)), get_rel_name(relation)),
+						 quote_identifier(hilo_column_name(&column))) : 0));
 }
 
 HeapTuple

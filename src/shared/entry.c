@@ -491,8 +491,8 @@ hilo_shared_wait(HiloKind kind, HiloShared *it)
 			ereport(ERROR,
 					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 					 kind == HILO_POOL ?
-					 errmsg("another session has been asking for numbers of \"%s\" for too long",
-							it->name) :
+					 errmsg("another session has been asking for numbers of " HILO_NAME_FORMAT " for too long",
+							HILO_NAME_ARGS(it->name)) :
 					 errmsg("another session has been claiming numbers of ordered collection \"%s\" for too long",
 							it->name),
 					 errdetail("It may be waiting for a lock of this session.")));

@@ -51,6 +51,28 @@ EXCEPTION WHEN OTHERS THEN
 END $$;
 SELECT * FROM said(format('SELECT hilo.detach(%s)', :gone));
 
+-- A name that a counter of the other kind has.
+SELECT hilo_next_number('msg_kind'), next_identity_for('msg_id');
+SELECT hilo.drop('msg_id');
+SELECT hilo.drop('msg_kind|');
+SELECT hilo.drop('msg_id|'), hilo.drop('msg_kind');
+SELECT hilo.drop('msg_id');
+
+-- An identity is called so, without its bar.
+SELECT hilo.sync('msg|');
+SELECT hilo.lease_from('msg|', NULL);
+
+-- Types that hold no ids of a collection.
+CREATE TABLE msg_uuid (id uuid PRIMARY KEY);
+SELECT hilo.attach('msg_uuid');
+ALTER TABLE msg_uuid ALTER id SET DEFAULT gen_random_uuid();
+INSERT INTO msg_uuid DEFAULT VALUES RETURNING length(id::text);
+CREATE TABLE msg_numeric (id numeric PRIMARY KEY);
+SELECT hilo.attach('msg_numeric');
+ALTER TABLE regress_messages.msg_numeric ALTER COLUMN id TYPE bigint;
+SELECT hilo.attach('msg_numeric');
+INSERT INTO msg_numeric DEFAULT VALUES RETURNING id;
+
 -- No number was drawn.
 SELECT hilo_last_number('msg_drawn');
 SELECT hilo_next_number('msg_drawn'), hilo_last_number('msg_drawn');
