@@ -403,7 +403,7 @@ mutant() {
             look() { tap 039_look.pl 'a stranger do not count'; } ;;
         look-many)
             about="a claim that is looked at in many indexes is as small as any other"
-            replace tables/take.c 'return look->place_count > HILO_FEW_PLACES ? look->place_count : 0;' 'return 0;'
+            replace tables/take.c 'return look->place_count > HILO_FEW_PLACES ? look->place_count : 0;' 'return look->place_count > HILO_FEW_PLACES ? 0 : 0;'
             replace sequences/sequence.c '		size = Max(size, sequence->look->place_count);
 ' '		size = Max(size, 1);
 '
@@ -417,7 +417,7 @@ mutant() {
         look-passed)
             about="any number of dead entries is passed"
             replace tables/search.c '++passed > max_passed || is_living(search)' '(++passed > max_passed && false) || is_living(search)'
-            look() { sql sql/look.sql '^[-+]'; } ;;
+            look() { sql sql/look.sql '^+ f$'; } ;;
         look-invalid)
             about="an index that is not valid is looked into"
             replace tables/search.c '!form->indisvalid ||' ''
@@ -429,7 +429,7 @@ mutant() {
 		RelationGetNumberOfBlocks(index) == 0)' ')'
             replace tables/look.c '		RelationGetNumberOfBlocks(index) == 0 ||
 ' ''
-            look() { sql sql/look.sql '^[-+]'; } ;;
+            look() { sql sql/look.sql '^+ERROR:  could not read block 0'; } ;;
         *)
             usage ;;
     esac

@@ -427,11 +427,12 @@ shell_line(const char *format, const char *a, const char *b)
 {
 	char		line[2048];
 
-	snprintf(line, sizeof(line), format, bindir, conninfo, a, b);
+	snprintf(line, sizeof(line), format, bindir, conninfo, a, b, me);
 	return system(line);
 }
 
-#define DUMP_FILE		"%3$s/dump.sql"
+/* Each client has its own. */
+#define DUMP_FILE		"%3$s/dump.%5$d.sql"
 
 /* False if the server has crashed, or was stopped, since the session began. */
 static bool
