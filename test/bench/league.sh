@@ -17,9 +17,10 @@ shown=3000          # ids that a client is shown before a crash
 draws=10000         # ids before and after another event
 timed=1000000       # ids for the rate
 rounds=5
+short=
 while [ $# -gt 0 ]; do
     case $1 in
-        --short) crashes=2 shown=300 draws=1000 timed=50000 rounds=3 ;;
+        --short) short=' --short' crashes=2 shown=300 draws=1000 timed=50000 rounds=3 ;;
         --output) [ $# -ge 2 ] || exit 2; output=$2; shift ;;
         *) die "usage: sh test/bench/league.sh [--no-install] [--short] [--output DIR]" ;;
     esac
@@ -183,7 +184,7 @@ cp "$results" "$output/league.tsv"
 {
     say "# A league of ids"
     say
-    say "What \`sh test/bench/league.sh\` counted in one run, $(date -u +%F), on PostgreSQL $version, in $(($(date +%s) - started)) s; do not edit."
+    say "What \`sh test/bench/league.sh$short\` counted in one run, $(date -u +%F), on PostgreSQL $version, in $(($(date +%s) - started)) s; do not edit."
     say
     awk -v crashes="$crashes" -v draws="$draws" -F'\t' '
         BEGIN {
@@ -218,6 +219,7 @@ cp "$results" "$output/league.tsv"
 
 - **kill -9**: two clients draw in transactions that are rolled back, as a program does that shows an id before it commits. A process of the server is killed; all sessions end. `wal_writer_delay` is 10 seconds.
 - **clock steps back**: it is turned back to where it was when the first half of the ids was drawn.
+- **cloned, both go on**: Snowflake ids of one node number meet only where both servers draw in one millisecond with one counter value.
 - **cloned, with names of their own**: the clone has another node number, and another `hilo.node_tag`. Plain numbers of two servers meet all the same: for these, hilo has [leases](../../doc/many-servers.md#leases-from-a-hub).
 - **standby promoted**: the standby lacks a third of the ids; the rows that had them are lost as well. Ids that hilo takes from a claim that the standby has do not come again. With a synchronous standby, [hilo repeats nothing](../PROMISES.md).
 - **numbers that were lost** are between the lowest and the highest that was shown. UUIDv7 and Snowflake ids have no gaps to count.
