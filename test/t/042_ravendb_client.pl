@@ -89,6 +89,14 @@ gives('first store', join(' ', map { "users/$_-A" } 1 .. 10));
 gives('second store', join(' ', map { "users/$_-A" } 11 .. 20), 'a store goes on where the one before was closed');
 gives('third store', 'users/21-A', 'so does the next');
 
+# The client's own tests of HiLo documents.
+my %drawn = map { $_ => 1 } @{ $ids{'cannot go down'} };
+is(scalar(keys %drawn), 129, 'a HiLo document that is set lower makes no id come again');
+gives('two documents', 'articles/65-A songs/129-A', 'each HiLo document counts for its collection');
+gives('used up', 96, 'a range of 32 above 64');
+gives('doubled', 160, 'and the next one, of 64');
+gives('returned', 34, 'a store that is closed returns its range');
+
 sub numbers
 {
 	my ($step, $collection) = @_;
@@ -105,7 +113,7 @@ is(join(' ', numbers('slow', 'orders')), join(' ', 33 .. 37), 'a slow store stay
 is(join(' ', numbers('fast', 'orders')), join(' ', 65 .. 564), 'a fast one has ranges of its own');
 is(sql(q{SELECT max FROM hilo.hilo WHERE collection = 'orders'}), 64 + 32 + 64 + 128 + 256 + 512, 'which double');
 
-is(sql(q{SELECT count(*) FROM documents}), 1000 + 8 + 3 + 21 + 400 + 505 + 1, 'all documents are there');
+is(sql(q{SELECT count(*) FROM documents}), 1000 + 8 + 3 + 21 + 2 + 400 + 505 + 1, 'all documents are there');
 my @told = map { @{ $ids{$_} } } grep { /hilo|server|identity$|semantic|after|store|parallel|slow|fast|imported/ && !/next/ } keys %ids;
 is(sql(q{SELECT count(*) FROM documents WHERE id IN (} . join(', ', map { "'$_'" } @told) . ')'), scalar @told, 'with the ids that the client knows');
 

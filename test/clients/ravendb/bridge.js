@@ -8,11 +8,24 @@ const { Pool, types } = require('pg');
 // The client counts in JavaScript's numbers, too.
 types.setTypeParser(types.builtins.INT8, Number);
 
+// A document Raven/Hilo/users is the counter of users, whose max it sets; it is stored nowhere else.
 const STORE = `
-	INSERT INTO documents
-	SELECT "Id", "Document" FROM jsonb_to_recordset($1) AS c("Id" text, "Document" jsonb)
-	RETURNING 'PUT' AS "Type", id AS "@id", document->'@metadata'->>'@collection' AS "@collection",
-		'A:' || xmin AS "@change-vector", $2::text AS "@last-modified"`;
+	WITH commands AS (
+		SELECT "Id" AS id, "Document" AS document FROM jsonb_to_recordset($1) AS c("Id" text, "Document" jsonb)),
+	stored AS (
+		INSERT INTO documents SELECT id, document FROM commands WHERE id IS NULL OR id NOT ILIKE 'Raven/Hilo/%'
+		RETURNING id, document->'@metadata'->>'@collection' AS collection, 'A:' || xmin AS version)
+	SELECT 'PUT' AS "Type", id AS "@id", collection AS "@collection", version AS "@change-vector", $2::text AS "@last-modified" FROM stored
+	UNION ALL
+	SELECT 'PUT', id, '@hilo', 'A:' || hilo.seed(substr(id, 12), (document->>'Max')::bigint, true), $2
+	FROM commands WHERE id ILIKE 'Raven/Hilo/%'`;
+
+const LOAD = `
+	SELECT jsonb_build_object('Max', max, '@metadata', jsonb_build_object('@id', $1::text, '@collection', '@hilo', '@change-vector', 'A:' || max)) AS document
+	FROM hilo.hilo WHERE $1 ILIKE 'Raven/Hilo/%' AND collection = substr($1, 12)
+	UNION ALL
+	SELECT document || jsonb_build_object('@metadata', coalesce(document->'@metadata', '{}') || jsonb_build_object('@id', id, '@change-vector', 'A:' || xmin))
+	FROM documents WHERE id = $1`;
 
 const NEXT_RANGE = `
 	SELECT prefix AS "Prefix", low AS "Low", high AS "High", last_size AS "LastSize", server_tag AS "ServerTag",
@@ -51,6 +64,11 @@ const requests = {
 		(q, body) => [JSON.stringify(JSON.parse(body).Commands), new Date().toISOString()],
 		(rows) => ({ Results: rows }),
 	],
+	'GET /docs': [
+		LOAD,
+		(q) => [q.get('id')],
+		(rows) => ({ Results: [rows.length > 0 ? rows[0].document : null], Includes: {} }),
+	],
 };
 
 async function answer(pool, request) {
@@ -86,6 +104,8 @@ exports.start = async function start() {
 			response.end(JSON.stringify({ Type: 'Error', Message: error.message, Error: error.stack }));
 		}
 	});
+	// The client may use a connection again that has been idle for long on a busy machine.
+	server.keepAliveTimeout = 0;
 	await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
 	const stop = async () => {
 		server.closeAllConnections();

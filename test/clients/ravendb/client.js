@@ -13,6 +13,10 @@ class Order { constructor(n) { this.n = n; } }
 class User { constructor(n) { this.n = n; } }
 class Product { constructor(n) { this.n = n; } }
 class Company { constructor(n) { this.n = n; } }
+class Person { constructor(n) { this.n = n; } }
+class Article { constructor(n) { this.n = n; } }
+class Song { constructor(n) { this.n = n; } }
+class Book { constructor(n) { this.n = n; } }
 
 let url;
 
@@ -79,6 +83,56 @@ async function again() {
 	show('third store', ...await save(store, some(User, 1)));
 }
 
+// What the client's own tests of HiLo documents do.
+async function putMax(store, collection, max) {
+	const session = store.openSession();
+	await session.store({ Max: max }, `Raven/Hilo/${collection}`);
+	await session.saveChanges();
+}
+
+async function getMax(store, collection) {
+	return (await store.openSession().load(`Raven/Hilo/${collection}`)).Max;
+}
+
+async function generate(store, type, count) {
+	const ids = [];
+	for (let n = 0; n < count; n++) {
+		ids.push(await store.conventions.generateDocumentId('shop', new type(n)));
+	}
+	return ids;
+}
+
+async function hiloDocuments() {
+	// hiloCanNotGoDown
+	let store = open();
+	await putMax(store, 'people', 32);
+	const ids = await generate(store, Person, 1);
+	await putMax(store, 'people', 12);
+	show('cannot go down', ...ids, ...await generate(store, Person, 128));
+
+	// multipleHiLo
+	store = open();
+	await putMax(store, 'articles', 64);
+	await putMax(store, 'songs', 128);
+	show('two documents', ...await generate(store, Article, 1), ...await generate(store, Song, 1));
+
+	// capacityShouldDouble
+	await generate(store, Article, 31);
+	show('used up', await getMax(store, 'articles'));
+	await generate(store, Article, 1);
+	show('doubled', await getMax(store, 'articles'));
+
+	// returnUnusedRangeOnClose
+	store = open();
+	await putMax(store, 'books', 32);
+	await save(store, some(Book, 2));
+	await new Promise((resolve) => {
+		store.once('afterDispose', (done) => { done(); resolve(); });
+		store.dispose();
+	});
+	show('returned', await getMax(open(), 'books'));
+}
+
 async function parallel(store) {
 	show('parallel', ...(await Promise.all(some(Product, 400).map((document) => save(store, [document])))).flat());
 }
@@ -103,6 +157,7 @@ async function main() {
 	await kinds(store);
 	await identities(store);
 	await again();
+	await hiloDocuments();
 	await parallel(store);
 	await speeds(open(), open());
 	show('imported', ...await save(store, some(User, 1), 'members|'));
