@@ -58,7 +58,7 @@ static int	random_count = 0;
 static void
 make_random_numbers(void)
 {
-	while (random_count < lengthof(random_numbers))
+	while (random_count < (int) lengthof(random_numbers))
 	{
 		int64		number;
 
