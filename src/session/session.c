@@ -444,6 +444,10 @@ hilo_entry_refill(HiloEntry *entry, int64 above)
 		  take_ordered(collection, 1, &claim)))
 		claim_range(entry, above, &claim);
 	entry->growth.drawn += drawn_of_range(entry);
+
+	/* A new epoch may count the same numbers again. */
+	if (claim.epoch != entry->range.claim.epoch)
+		entry->range.clean_up_to = 0;
 	entry->range.claim = claim;
 	entry->range.last = claim.range.low - 1;
 	entry->range.generation = generation;
