@@ -433,6 +433,14 @@ shell_line(const char *format, const char *a, const char *b)
 
 /* Each client has its own. */
 #define DUMP_FILE		"%3$s/dump.%5$d.sql"
+#define DUMP_LOG		"%3$s/dump.%5$d.log"
+
+static void
+dump_failure(const char *what, const char *table)
+{
+	failure(what, table);
+	(void) shell_line("tail -n 3 '" DUMP_LOG "'", folder, table);
+}
 
 /* False if the server has crashed, or was stopped, since the session began. */
 static bool
@@ -446,19 +454,17 @@ static void
 restore(int s)
 {
 	char		sql[256];
-	int			status;
 
-	if (shell_line("'%1$s/pg_dump' -d '%2$s' -t public.%4$s -f '" DUMP_FILE "' 2>>'%3$s/dump.log'", folder, names[s]) != 0)
+	if (shell_line("'%1$s/pg_dump' -d '%2$s' -t public.%4$s -f '" DUMP_FILE "' 2>>'" DUMP_LOG "'", folder, names[s]) != 0)
 	{
 		if (is_running())
-			failure("pg_dump -t %s fails", names[s]);
+			dump_failure("pg_dump -t %s fails", names[s]);
 		return;
 	}
-	status = shell_line("'%1$s/psql' -d '%2$s' -XAtq1 -v ON_ERROR_STOP=1 -c 'DROP TABLE %4$s' -f '" DUMP_FILE "' >>'%3$s/dump.log' 2>&1", folder, names[s]);
-	if (status != 0)
+	if (shell_line("'%1$s/psql' -d '%2$s' -XAtq1 -v ON_ERROR_STOP=1 -c 'DROP TABLE %4$s' -f '" DUMP_FILE "' >>'" DUMP_LOG "' 2>&1", folder, names[s]) != 0)
 	{
 		if (is_running())
-			failure("the dump of %s cannot be restored: %d", names[s], status);
+			dump_failure("the dump of %s cannot be restored", names[s]);
 		return;
 	}
 	__sync_fetch_and_add(&shared->restores, 1);
@@ -472,16 +478,18 @@ static void
 restore_copy(int s)
 {
 	PGresult   *result;
+	char		copy[32];
 
-	PQclear(run(LOCK_ERRORS, "DROP TABLE IF EXISTS copied"));
-	if (shell_line("'%1$s/pg_dump' -d '%2$s' -t public.%4$s 2>>'%3$s/dump.log' | sed 's/%4$s/copied/g' >'" DUMP_FILE "'", folder, names[s]) != 0 ||
-		shell_line("'%1$s/psql' -d '%2$s' -XAtq1 -v ON_ERROR_STOP=1 -f '" DUMP_FILE "' >>'%3$s/dump.log' 2>&1", folder, "") != 0)
+	snprintf(copy, sizeof(copy), "copied_%d", me);
+	PQclear(run(LOCK_ERRORS, "DROP TABLE IF EXISTS %s", copy));
+	if (shell_line("'%1$s/pg_dump' -d '%2$s' -t public.%4$s 2>>'" DUMP_LOG "' | sed 's/%4$s/copied_%5$d/g' >'" DUMP_FILE "'", folder, names[s]) != 0 ||
+		shell_line("'%1$s/psql' -d '%2$s' -XAtq1 -v ON_ERROR_STOP=1 -f '" DUMP_FILE "' >>'" DUMP_LOG "' 2>&1", folder, "") != 0)
 	{
 		if (is_running())
-			failure("the dump of %s cannot be restored under another name", names[s]);
+			dump_failure("the dump of %s cannot be restored under another name", names[s]);
 		return;
 	}
-	result = run(LOCK_ERRORS " 42P01", "INSERT INTO copied (batch) SELECT 1 FROM generate_series(1, 30) RETURNING id, (SELECT coalesce(max(id), 0) FROM copied)");
+	result = run(LOCK_ERRORS " 42P01", "INSERT INTO %s (batch) SELECT 1 FROM generate_series(1, 30) RETURNING id, (SELECT coalesce(max(id), 0) FROM %s)", copy, copy);
 	for (int i = 0; result != NULL && i < PQntuples(result); i++)
 	{
 		if (number_in(PQgetvalue(result, i, 0)) == number_in(PQgetvalue(result, i, 1)))
@@ -490,7 +498,7 @@ restore_copy(int s)
 	if (result != NULL)
 		__sync_fetch_and_add(&shared->restores, 1);
 	PQclear(result);
-	PQclear(run(LOCK_ERRORS " 42P01", "DROP TABLE copied"));
+	PQclear(run(LOCK_ERRORS " 42P01", "DROP TABLE %s", copy));
 }
 
 /* Whether it fails or not, another count has begun: it may go on where it was. */
