@@ -702,7 +702,7 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 		row->flags &= ~(HILO_ROW_ORDERED | HILO_ROW_SETTLED);
 		if (is_ordered)
 			row->flags |= HILO_ROW_ORDERED;
-		row->hub_epoch = 0;
+		row->of_hub.epoch = 0;
 		hilo_row_end_claims(row);
 		hilo_counter_put_epoch(row);
 	}
@@ -750,7 +750,7 @@ is_as_created(const HiloRow *row)
 void
 hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 {
-	const HiloSource *source = (other->flags & HILO_ROW_LEASED) || other->lineage != 0 ?
+	const HiloSource *source = (other->flags & HILO_ROW_LEASED) || other->of_hub.term.lineage != 0 ?
 		hilo_source() : NULL;
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
@@ -765,7 +765,7 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 		*row = *other;
 		row->max_ever = Max(before.max_ever, row->max_ever);
 		if (hilo_is_own_name(ref->name))
-			row->lineage = before.lineage;
+			row->of_hub.term.lineage = before.of_hub.term.lineage;
 		row->flags &= ~HILO_ROW_DRAWN;
 		row->flags |= before.flags & (HILO_ROW_BOUND | HILO_ROW_DRAWN);
 		if (row->flags & HILO_ROW_DRAWN)
@@ -780,7 +780,7 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 		if (source != NULL)
 			source->merge(row, other);
 	}
-	row->hub_epoch = 0;
+	row->of_hub.epoch = 0;
 	if ((row->flags & HILO_ROW_LEASED) || hilo_is_identity(ref->name) ||
 		hilo_is_own_name(ref->name))
 		row->flags &= ~HILO_ROW_ORDERED;
@@ -817,7 +817,7 @@ hilo_counter_drop(HiloRowRef *ref)
 	row->flags &= ~(HILO_ROW_LEASED | HILO_ROW_ORDERED | HILO_ROW_SETTLED);
 	row->flags |= HILO_ROW_DROPPED;
 	row->lease_size = 0;
-	row->hub_epoch = 0;
+	row->of_hub.epoch = 0;
 	row->claimed_at = DT_NOBEGIN;
 	row->claim_rate = 0;
 	finish_new_epoch(&change);

@@ -416,7 +416,7 @@ static void
 settle_in(HiloRow *row)
 {
 	row->epoch = hilo_random_number();
-	row->hub_epoch = 0;
+	row->of_hub.epoch = 0;
 	row->max_value = Max(row->max_value, Max(row->max, 1));
 	row->max_ever = Max(row->max_ever, row->max);
 	hilo_row_end_claims(row);
@@ -466,7 +466,7 @@ hilo_row_find(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
 
 		/* This is another member than the one that it was copied from. */
 		if (strcmp(ref->name, HILO_OWN_NAME) == 0)
-			change->row.lineage = 0;
+			change->row.of_hub.term.lineage = 0;
 	}
 	return true;
 }

@@ -30,6 +30,22 @@
 /* The row of server-side ids, and of this server as a hub, has this name. */
 #define HILO_OWN_NAME	"|"
 
+/* What identifies a term of a hub. */
+typedef struct HiloTerm
+{
+	int64		lineage;		/* of the hub; 0: nothing is known */
+	int64		number;			/* 0: none yet */
+	int64		id;				/* random */
+} HiloTerm;
+
+/* What a member's row knows of the hub. */
+typedef struct HiloOfHub
+{
+	int64		epoch;			/* of the hub's row; 0: none yet */
+	HiloTerm	term;			/* the highest that is known.  In row |, the
+								 * lineage is the number of this member */
+}			HiloOfHub;
+
 /*
  * A row of hilo.hilo up to its name, with the layout that it has at the start
  * of the tuple's data.  The columns are those of CREATE TABLE in the install
@@ -50,11 +66,7 @@ typedef struct HiloRow
 								 * HILO_ROW_ORDERED, the lowest 16 bits are
 								 * those of the timeline */
 	int64		home;			/* hilo_catalog_home() at the last change */
-	int64		hub_epoch;		/* on a member: epoch on the hub; 0: none yet */
-	int64		lineage;		/* on a member: of the hub; in row |: the
-								 * number of this member */
-	int64		term;			/* the highest known term of the hub, */
-	int64		term_id;		/* and the random id of that; 0: none yet */
+	HiloOfHub	of_hub;
 	TimestampTz claimed_at;		/* time of the newest claim; DT_NOBEGIN: none */
 	float8		claim_rate;		/* per hour, see range.h */
 	int32		range_size;		/* of these three, 0: the setting applies */

@@ -7,8 +7,8 @@
  * sessions ask no hub, and need not load libpq.  It uses no symbol of the other
  * libraries.
  *
- * Functions that return a bool return false after an error, which they have
- * noted in the answer.
+ * Functions that return a bool return false after an error, which is then in
+ * the answer.
  *
  *-------------------------------------------------------------------------
  */
@@ -366,7 +366,7 @@ read_options(const HiloHubQuestion *question, Options *options,
 
 /*
  * Wait until one of the events happens on the connection's socket, and return
- * which; 0, with no error noted: so many milliseconds have passed since the start,
+ * which; 0, without an error: so many milliseconds have passed since the start,
  * by a clock that is never set.  Can be canceled.
  */
 static int

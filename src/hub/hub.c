@@ -140,48 +140,48 @@ hilo_hub_backup(void)
  */
 
 /* What row | says about them; as of that generation, 0: not read. */
-typedef struct OwnState
+typedef struct ThisHub
 {
 	bool		may_draw;
 	int			waited;			/* 0: no standby need have them */
 	HiloTerm	term;			/* the one that is open here; lineage 0: none */
-} OwnState;
+}			ThisHub;
 
-static OwnState own_state;
-static uint64 own_generation = 0;
+static ThisHub this_hub_state;
+static uint64 this_hub_generation = 0;
 
-static const OwnState *
-own(void)
+static const ThisHub *
+this_hub(void)
 {
 	uint64		generation = hilo_rights_generation;
 	Datum		columns[HUB_COLUMNS];
 
-	if (likely(own_generation == generation))
-		return &own_state;
-	memset(&own_state, 0, sizeof(own_state));
-	own_state.may_draw = !read_hub(HILO_OWN_NAME, columns);
-	if (!own_state.may_draw)
+	if (likely(this_hub_generation == generation))
+		return &this_hub_state;
+	memset(&this_hub_state, 0, sizeof(this_hub_state));
+	this_hub_state.may_draw = !read_hub(HILO_OWN_NAME, columns);
+	if (!this_hub_state.may_draw)
 	{
 		int64		home = hilo_catalog_home(hilo_catalog_table(HILO_TABLE_COUNTERS));
 		int64		backup = hilo_hub_backup();
 		bool		is_same = DatumGetInt64(columns[HUB_TIMELINE]) == GetWALInsertionTimeLine();
 
-		own_state.waited = DatumGetInt32(columns[HUB_WAITED]);
-		own_state.may_draw = DatumGetInt64(columns[HUB_HOME]) == home &&
+		this_hub_state.waited = DatumGetInt32(columns[HUB_WAITED]);
+		this_hub_state.may_draw = DatumGetInt64(columns[HUB_HOME]) == home &&
 			DatumGetBool(columns[HUB_IS_OPEN]) &&
 			(is_same ?
 			 backup == 0 || DatumGetInt64(columns[HUB_BACKUP]) == backup :
-			 hilo_hub_auto_resume && own_state.waited == ALL_WAITED);
-		if (own_state.may_draw && is_same)
-			own_state.term = (HiloTerm)
+			 hilo_hub_auto_resume && this_hub_state.waited == ALL_WAITED);
+		if (this_hub_state.may_draw && is_same)
+			this_hub_state.term = (HiloTerm)
 		{
 			.lineage = DatumGetInt64(columns[HUB_LINEAGE]),
 				.number = DatumGetInt64(columns[HUB_TERM]),
 				.id = DatumGetInt64(columns[HUB_TERM_ID])
 		};
 	}
-	own_generation = generation;
-	return &own_state;
+	this_hub_generation = generation;
+	return &this_hub_state;
 }
 
 bool
@@ -199,9 +199,9 @@ hilo_hub_check_draw(HiloRowRef *ref)
 {
 	HiloRow		row;
 
-	if (likely(own()->may_draw))
+	if (likely(this_hub()->may_draw))
 		return;
-	own_generation = 0;
+	this_hub_generation = 0;
 	(void) hilo_counter_read(ref, &row);
 	if ((row.flags & HILO_ROW_LEASED) ||
 		hilo_counter_is_for_hub(ref, &row, hilo_leasing()))
@@ -290,7 +290,7 @@ hilo_hub_wait_for_standby(XLogRecPtr lsn)
 {
 	/* Something may have been recorded since the claim began. */
 	AcceptInvalidationMessages();
-	if (own()->waited == 0)
+	if (this_hub()->waited == 0)
 		return;
 
 	/*
@@ -305,14 +305,14 @@ hilo_hub_wait_for_standby(XLogRecPtr lsn)
  */
 
 bool
-hilo_hub_usual_term(HiloTerm *term)
+hilo_hub_term_for_lease(HiloTerm *term)
 {
 	AcceptInvalidationMessages();
-	*term = own()->term;
+	*term = this_hub()->term;
 	return term->lineage != 0 &&
 		(hilo_hub_auto_resume ?
-		 own()->waited == ALL_WAITED && hilo_hub_requires_all_standbys() :
-		 own()->waited == 0);
+		 this_hub()->waited == ALL_WAITED && hilo_hub_requires_all_standbys() :
+		 this_hub()->waited == 0);
 }
 
 /*
@@ -325,7 +325,7 @@ hilo_hub_wait_for_lease(XLogRecPtr lsn)
 	/* Another session may have begun to wait since the term was read. */
 	AcceptInvalidationMessages();
 	hilo_flush_everywhere(lsn, hilo_hub_auto_resume ||
-						  (own()->waited != 0 && max_wal_senders > 0 &&
+						  (this_hub()->waited != 0 && max_wal_senders > 0 &&
 						   SyncRepStandbyNames != NULL && SyncRepStandbyNames[0] != '\0'));
 }
 
@@ -336,13 +336,13 @@ is_number(NullableDatum column, int64 number)
 }
 
 bool
-hilo_member_is_noted(const char *member, const char *counter, int64 epoch,
-					 const HiloTerm *known, const HiloTerm *own, NullableDatum started)
+hilo_member_is_current(const char *member, const char *counter, int64 epoch,
+					   const HiloTerm *known, const HiloTerm *own, NullableDatum started)
 {
 	LOCAL_FCINFO(call, 0);
 	Relation	rel = hilo_catalog_open(HILO_TABLE_MEMBERS, AccessShareLock);
 	Oid			index = RelationGetReplicaIndex(rel);
-	bool		is_noted = false;
+	bool		is_current = false;
 	ScanKeyData key[2];
 	SysScanDesc scan;
 	HeapTuple	tuple;
@@ -362,7 +362,7 @@ hilo_member_is_noted(const char *member, const char *counter, int64 epoch,
 	{
 		for (int i = MEMBER_EPOCH; i < MEMBER_COLUMNS; i++)
 			columns[i].value = hilo_getattr(tuple, i, RelationGetDescr(rel), &columns[i].isnull);
-		is_noted = is_number(columns[MEMBER_EPOCH], epoch) &&
+		is_current = is_number(columns[MEMBER_EPOCH], epoch) &&
 			!columns[MEMBER_KNOWN_TERM].isnull &&
 			DatumGetInt64(columns[MEMBER_KNOWN_TERM].value) >= known->number &&
 			is_number(columns[MEMBER_REPORTED_TERM], own->number) &&
@@ -377,7 +377,7 @@ hilo_member_is_noted(const char *member, const char *counter, int64 epoch,
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-	return is_noted;
+	return is_current;
 }
 
 /*

@@ -57,16 +57,16 @@ extern void hilo_flush_everywhere(XLogRecPtr lsn, bool needs_standby);
  * the row |; false: ask hilo._lease().  Call this before the claim, and after it
  * hilo_hub_wait_for_lease(), which waits until the lease is where it has to be.
  */
-extern bool hilo_hub_usual_term(HiloTerm *term);
+extern bool hilo_hub_term_for_lease(HiloTerm *term);
 extern void hilo_hub_wait_for_lease(XLogRecPtr lsn);
 
 /*
  * True if the member's row says all that matters about a lease of that epoch, and is less
  * than a minute old.
  */
-extern bool hilo_member_is_noted(const char *member, const char *counter, int64 epoch,
-								 const HiloTerm *known, const HiloTerm *own,
-								 NullableDatum started);
+extern bool hilo_member_is_current(const char *member, const char *counter, int64 epoch,
+								   const HiloTerm *known, const HiloTerm *own,
+								   NullableDatum started);
 
 /* True if this server has been asked for leases. */
 extern bool hilo_is_hub(void);

@@ -245,15 +245,15 @@ give_as_usual(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 	if (size < 1 || above < 0)
 		return false;
 	begin_request();
-	if (!hilo_hub_usual_term(&own) ||
+	if (!hilo_hub_term_for_lease(&own) ||
 		(known.lineage != 0 &&
 		 (known.lineage != own.lineage || known.number > own.number ||
 		  (known.number == own.number && known.id != own.id))))
 		return false;
 	(void) hilo_api_administered(fcinfo, &collection);
 	check_highest(&collection.ref, above, &row);
-	if (!hilo_member_is_noted(text_to_cstring(PG_GETARG_TEXT_PP(6)), collection.ref.name,
-							  row.epoch, &known, &own, fcinfo->args[7]))
+	if (!hilo_member_is_current(text_to_cstring(PG_GETARG_TEXT_PP(6)), collection.ref.name,
+								row.epoch, &known, &own, fcinfo->args[7]))
 		return false;
 
 	hilo_hub_wait_for_lease(claim_lease(&collection.ref, size, above, values, nulls));

@@ -34,19 +34,20 @@ put_hub(HiloRow *row, const char *hub, int32 size)
 static void
 set_lineage(HiloRow *row, int64 lineage)
 {
-	if (row->lineage != lineage)
-		row->term = row->term_id = 0;
-	row->lineage = lineage;
+	if (row->of_hub.term.lineage != lineage)
+		row->of_hub.term = (HiloTerm)
+	{
+		.lineage = lineage
+	};
 }
 
-/* Store a higher term.  Returns whether it is. */
+/* Store a higher term of the lineage.  Returns whether it is. */
 static bool
 note_term(HiloRow *row, const HiloTerm *term)
 {
-	if (row->term >= term->number)
+	if (row->of_hub.term.number >= term->number)
 		return false;
-	row->term = term->number;
-	row->term_id = term->id;
+	row->of_hub.term = *term;
 	return true;
 }
 
@@ -66,15 +67,15 @@ refuse_ordered(HiloRowChange *change, const HiloRowRef *ref)
 void
 hilo_leased_merge(HiloRow *row, const HiloRow *other)
 {
-	HiloTerm	term = hilo_leased_term(other);
+	const HiloTerm *term = &other->of_hub.term;
 
 	if (other->flags & ~row->flags & HILO_ROW_LEASED)
 	{
 		put_hub(row, NameStr(other->hub), other->lease_size);
-		set_lineage(row, other->lineage);
+		set_lineage(row, term->lineage);
 	}
-	if (other->lineage == row->lineage)
-		note_term(row, &term);
+	if (term->lineage == row->of_hub.term.lineage)
+		note_term(row, term);
 }
 
 /*
@@ -144,7 +145,7 @@ hilo_leased_set_hub(HiloRowRef *ref, const char *hub, int32 size,
 	if (new_epoch)
 	{
 		hilo_counter_put_epoch(row);
-		row->hub_epoch = 0;
+		row->of_hub.epoch = 0;
 	}
 	put_hub(row, hub, size);
 	if (hub[0] != '\0')
@@ -162,22 +163,22 @@ hilo_leased_member_number(bool create)
 	HiloRow		row;
 
 	(void) hilo_counter_read(&ref, &row);
-	if (row.lineage != 0 && row.epoch != 0)
-		return row.lineage;
+	if (row.of_hub.term.lineage != 0 && row.epoch != 0)
+		return row.of_hub.term.lineage;
 	if (!create)
 		return 0;
 
 	(void) hilo_row_find(&change, &ref, HILO_ROW_CREATE);
-	if (change.row.lineage != 0)
+	if (change.row.of_hub.term.lineage != 0)
 	{
 		hilo_row_abandon(&change);
-		return change.row.lineage;
+		return change.row.of_hub.term.lineage;
 	}
-	change.row.lineage = hilo_random_number();
+	change.row.of_hub.term.lineage = hilo_random_number();
 	if (change.created)
 		change.row.flags |= HILO_ROW_DROPPED;	/* nothing was drawn yet */
 	hilo_row_flush(hilo_row_finish(&change));
-	return change.row.lineage;
+	return change.row.of_hub.term.lineage;
 }
 
 void
@@ -187,8 +188,8 @@ hilo_leased_mark(HiloRowRef *ref, const char *hub, int64 lineage)
 	HiloRow    *row = &change.row;
 
 	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
-	if (((row->flags & HILO_ROW_LEASED) && row->lineage != 0) ||
-		(strcmp(NameStr(row->hub), hub) == 0 && row->lineage == lineage &&
+	if (((row->flags & HILO_ROW_LEASED) && row->of_hub.term.lineage != 0) ||
+		(strcmp(NameStr(row->hub), hub) == 0 && row->of_hub.term.lineage == lineage &&
 		 !(row->flags & HILO_ROW_DROPPED)))
 	{
 		hilo_row_abandon(&change);
@@ -207,7 +208,7 @@ hilo_leased_note_term(HiloRowRef *ref, const HiloTerm *term)
 
 	if (!hilo_row_find(&change, ref, HILO_ROW_CHANGE))
 		return InvalidXLogRecPtr;
-	if (change.row.lineage == term->lineage && note_term(&change.row, term))
+	if (change.row.of_hub.term.lineage == term->lineage && note_term(&change.row, term))
 		return hilo_row_finish(&change);
 	hilo_row_abandon(&change);
 	return InvalidXLogRecPtr;
@@ -227,11 +228,11 @@ note_hub(HiloRow *row, const HiloRow *asked, const HiloLeaseAnswer *answer)
 	bool		is_first = !(row->flags & HILO_ROW_LEASED);
 
 	if (is_first ||
-		(row->hub_epoch != 0 && row->hub_epoch != answer->hub_epoch))
+		(row->of_hub.epoch != 0 && row->of_hub.epoch != answer->hub_epoch))
 		hilo_counter_put_epoch(row);
 	if (is_first)
 		put_hub(row, NameStr(asked->hub), 0);
-	row->hub_epoch = answer->hub_epoch;
+	row->of_hub.epoch = answer->hub_epoch;
 
 	row->flags &= ~HILO_ROW_HAS_TAG;
 	if (answer->node_tag != NULL)
@@ -253,10 +254,12 @@ note_hub(HiloRow *row, const HiloRow *asked, const HiloLeaseAnswer *answer)
 static bool
 obeys(HiloRow *row, const HiloTerm *term)
 {
-	if (row->lineage != term->lineage)
+	const HiloTerm *known = &row->of_hub.term;
+
+	if (known->lineage != term->lineage)
 		return false;
 	return note_term(row, term) ||
-		(row->term == term->number && row->term_id == term->id);
+		(known->number == term->number && known->id == term->id);
 }
 
 /* True if the row is still what it was when the hub was asked. */

@@ -42,22 +42,6 @@ extern int64 hilo_leased_raise(HiloRowRef *ref, int64 highest, int64 skip);
  * On a member
  */
 
-/* What identifies a term of a hub. */
-typedef struct HiloTerm
-{
-	int64		lineage;		/* 0: nothing is known */
-	int64		number;			/* 0: none yet */
-	int64		id;
-} HiloTerm;
-
-static inline HiloTerm
-hilo_leased_term(const HiloRow *row)
-{
-	HiloTerm	term = {.lineage = row->lineage,.number = row->term,.id = row->term_id};
-
-	return term;
-}
-
 /*
  * The random number by which hubs know this database.  It is kept in the row of
  * server-side ids, so it stays through a rollback,

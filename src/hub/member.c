@@ -263,8 +263,8 @@ counters_of(const char *hub, int64 lineage)
 	{
 		const HiloRow *row = &named->row;
 
-		if (lineage != 0 ? row->lineage == lineage :
-			(row->flags & HILO_ROW_LEASED) && row->lineage != 0 &&
+		if (lineage != 0 ? row->of_hub.term.lineage == lineage :
+			(row->flags & HILO_ROW_LEASED) && row->of_hub.term.lineage != 0 &&
 			strcmp(NameStr(row->hub), hub) == 0)
 			counters = lappend(counters, named);
 	}
@@ -279,8 +279,8 @@ highest_term(int64 lineage)
 
 	foreach_ptr(const HiloNamedRow, named, counters_of(NULL, lineage))
 	{
-		if (named->row.term > highest.number)
-			highest = hilo_leased_term(&named->row);
+		if (named->row.of_hub.term.number > highest.number)
+			highest = named->row.of_hub.term;
 	}
 	return highest;
 }
@@ -303,7 +303,7 @@ store_term(const HiloTerm *term)
 			HiloRowRef	ref = {.name = named->name};
 			XLogRecPtr	stored;
 
-			if (named->row.term >= term->number)
+			if (named->row.of_hub.term.number >= term->number)
 				continue;
 			stored = hilo_leased_note_term(&ref, term);
 			lsn = Max(lsn, stored);
@@ -341,7 +341,7 @@ begin_lease(HiloRowRef *ref, const char *hub, HiloHubAnswer *answer)
 {
 	const List *counters = counters_of(hub, 0);
 	HiloTerm	known = counters == NIL ? answer->term :
-		hilo_leased_term(&((HiloNamedRow *) linitial(counters))->row);
+		((HiloNamedRow *) linitial(counters))->row.of_hub.term;
 
 	if (known.lineage != answer->term.lineage)
 	{
@@ -475,8 +475,8 @@ report_to(const char *hub, int64 lineage, int host, HiloNamedRow *left,
 {
 	HiloTerm	term = highest_term(lineage);
 
-	if (left != NULL && left->row.term > term.number)
-		term = hilo_leased_term(&left->row);
+	if (left != NULL && left->row.of_hub.term.number > term.number)
+		term = left->row.of_hub.term;
 	for (int i = 0; i < MAX_REPORTS; i++)
 	{
 		List	   *counters = store_term(&term);
@@ -514,10 +514,10 @@ hilo_lease_report_all(void)
 		void	   *hub = makeString(pstrdup(NameStr(row->hub)));
 
 		if (!(row->flags & HILO_ROW_LEASED) || strVal(hub)[0] == '\0' ||
-			row->lineage == 0 || list_member(hubs, hub))
+			row->of_hub.term.lineage == 0 || list_member(hubs, hub))
 			continue;
 		hubs = lappend(hubs, hub);
-		count += report_to(strVal(hub), row->lineage,
+		count += report_to(strVal(hub), row->of_hub.term.lineage,
 						   hilo_lease_state_of(named->name).host,
 						   NULL, &answer);
 		if (answer.sqlstate != 0)
@@ -539,12 +539,12 @@ obey_refusal(const char *hub, const HiloRow *row,
 {
 	HiloHubAnswer reported;
 
-	if (answer->term.lineage == 0 || answer->term.lineage != row->lineage ||
-		answer->term.number < row->term)
+	if (answer->term.lineage == 0 || answer->term.lineage != row->of_hub.term.lineage ||
+		answer->term.number < row->of_hub.term.number)
 		return;
 	(void) store_term(&answer->term);
 	if (answer->wants_report)
-		(void) report_to(hub, row->lineage, answer->host, NULL, &reported);
+		(void) report_to(hub, row->of_hub.term.lineage, answer->host, NULL, &reported);
 }
 
 /*
@@ -561,7 +561,7 @@ ask_once(HiloRowRef *ref, const HiloRow *row, int64 size, int64 above,
 	HiloHubQuestion question = {
 		.server = server,.name = ref->name,
 		.size = size,.at_least = Max(above, row->max),
-		.term = hilo_leased_term(row),.host = host
+		.term = row->of_hub.term,.host = host
 	};
 	HiloClaim	piece;
 
@@ -575,7 +575,7 @@ ask_once(HiloRowRef *ref, const HiloRow *row, int64 size, int64 above,
 		return 0;
 	HILO_FAILURE_POINT("lease got");
 
-	if ((is_first || row->lineage == 0) && !begin_lease(ref, server, answer))
+	if ((is_first || row->of_hub.term.lineage == 0) && !begin_lease(ref, server, answer))
 		return 0;
 	switch (hilo_leased_take_in(ref, row, answer->items, &piece))
 	{
@@ -587,7 +587,7 @@ ask_once(HiloRowRef *ref, const HiloRow *row, int64 size, int64 above,
 				HiloTerm	known;
 
 				(void) hilo_counter_read(ref, &now);
-				known = hilo_leased_term(&now);
+				known = now.of_hub.term;
 				put_term_error(answer, &known);
 				return 0;
 			}
@@ -642,7 +642,7 @@ ask_for_lease(HiloRowRef *ref, const HiloLeaseState *state, const Need *need,
 		if (!(row.flags & HILO_ROW_LEASED) &&
 			strcmp(NameStr(row.hub), hub) != 0)
 		{
-			hilo_leased_mark(ref, hub, row.lineage);
+			hilo_leased_mark(ref, hub, row.of_hub.term.lineage);
 			continue;
 		}
 		size = ask_once(ref, &row, lease_size(ref->name, &row, state, need),
@@ -675,8 +675,8 @@ give_up_turn(int code, Datum arg)
  * received.
  */
 static int64
-use_turn(HiloRowRef *ref, const HiloLeaseState *state, const Need *need,
-		 HiloHubAnswer *answer)
+lease_in_turn(HiloRowRef *ref, const HiloLeaseState *state, const Need *need,
+			  HiloHubAnswer *answer)
 {
 	int64		size;
 
@@ -753,7 +753,7 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 	 */
 	if (wanted->alignment > 1)
 		need.least += wanted->alignment - 1;
-	(void) use_turn(ref, &state, &need, &answer);
+	(void) lease_in_turn(ref, &state, &need, &answer);
 	if (answer.sqlstate != 0)
 		report_failure(name, hub, answer.sqlstate, state.failing_since,
 					   answer.message, answer.hint);
@@ -807,7 +807,7 @@ fetch_one(const char *name, HiloHubAnswer *lost)
 					  answer.hint, -1);
 	}
 	else
-		got = use_turn(&ref, &state, &need, &answer) > 0;
+		got = lease_in_turn(&ref, &state, &need, &answer) > 0;
 
 	if (answer.sqlstate == 0)
 		return got;
@@ -900,7 +900,7 @@ tell_left(const char *name, const HiloRow *row)
 	const char *hub = NameStr(row->hub);
 
 	memset(&left.row.hub, 0, sizeof(NameData));
-	(void) report_to(hub, row->lineage, hilo_lease_state_of(name).host, &left, &answer);
+	(void) report_to(hub, row->of_hub.term.lineage, hilo_lease_state_of(name).host, &left, &answer);
 	if (answer.sqlstate != 0)
 		ereport(WARNING,
 				(errcode(answer.sqlstate),
@@ -951,7 +951,7 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 	/* As with a first lease: a report may have been made meanwhile. */
 	(void) store_term(&answer.term);
 	if ((before.flags & HILO_ROW_LEASED) && NameStr(before.hub)[0] != '\0' &&
-		before.lineage != 0 && before.lineage != answer.term.lineage)
+		before.of_hub.term.lineage != 0 && before.of_hub.term.lineage != answer.term.lineage)
 		tell_left(ref->name, &before);
 
 	if (hilo_hub[0] == '\0' && !is_coordinator(server) &&
@@ -973,6 +973,6 @@ hilo_lease_end(HiloRowRef *ref)
 				 errmsg(HILO_NAME_FORMAT " is not leased",
 						HILO_NAME_ARGS(ref->name))));
 	(void) hilo_leased_set_hub(ref, "", 0, 0);
-	if (NameStr(row.hub)[0] != '\0' && row.lineage != 0)
+	if (NameStr(row.hub)[0] != '\0' && row.of_hub.term.lineage != 0)
 		tell_left(ref->name, &row);
 }

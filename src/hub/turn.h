@@ -78,7 +78,7 @@ extern HiloLeaseState hilo_lease_state_of(const char *name);
 
 /*
  * Leased numbers were taken from an entry, whose lock is held.  Returns whether so few
- * are left that the next lease should be fetched now, and nobody has been told so within
+ * are left that the next lease should be fetched now, and no session has been told so within
  * HILO_LEASE_RETRY_MS.
  */
 extern bool hilo_lease_taken(HiloPool *it, const HiloRow *row, int64 count);
