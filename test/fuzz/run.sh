@@ -72,6 +72,7 @@ log_min_messages = warning
 jit = off
 checkpoint_timeout = 1h
 max_wal_size = 4GB
+hilo.lease_timeout = 1s
 SETTINGS
 
 sql() { as_user "$bindir/psql" -XAtq -v ON_ERROR_STOP=1 "$@"; }
