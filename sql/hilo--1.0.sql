@@ -930,7 +930,7 @@ BEGIN
         max := hilo.sync(relation);
     END IF;
     IF max IS NULL THEN
-        IF name LIKE '_%|' THEN
+        IF name OPERATOR(pg_catalog.~~) '_%|' THEN
             RAISE EXCEPTION 'identity "%" is not moved by its documents', pg_catalog.left(name, -1) USING ERRCODE = 'undefined_object',
                 HINT = 'Use seed_identity_for(), or draw by next_identity_free().';
         END IF;
@@ -1477,6 +1477,31 @@ COMMENT ON COLUMN hilo.pool.high IS 'highest number';
 COMMENT ON COLUMN hilo.pool.size IS 'how many numbers there are from low to high';
 COMMENT ON COLUMN hilo.pool.leased IS 'whether they were leased from a hub';
 
+CREATE FUNCTION hilo._pool_use(OUT given bigint, OUT taken bigint, OUT lost bigint) RETURNS SETOF record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_pool_use_row';
+COMMENT ON FUNCTION hilo._pool_use() IS 'for the view hilo.pool_use';
+CREATE VIEW hilo.pool_use AS SELECT * FROM hilo._pool_use();
+COMMENT ON VIEW hilo.pool_use IS 'numbers that went through the pool since the server''s start, of all databases';
+COMMENT ON COLUMN hilo.pool_use.given IS 'numbers that sessions have put into it';
+COMMENT ON COLUMN hilo.pool_use.taken IS 'numbers that sessions have taken from it';
+COMMENT ON COLUMN hilo.pool_use.lost IS 'numbers for which it had no room; see hilo.pool_size';
+
+-- The grantee 0 is PUBLIC; a table without grants is its owner's.
+CREATE VIEW hilo.may_draw AS
+    SELECT b.collection, COALESCE(r.rolname, 'public') AS role, g.relation
+    FROM hilo.binding b, LATERAL (
+        SELECT COALESCE(b.object, '0') AS role, NULL::regclass AS relation
+        WHERE b.kind OPERATOR(pg_catalog.=) 'allowed' AND (b.object OPERATOR(pg_catalog.<>) '0' OR b.owner OPERATOR(pg_catalog.=) 'public')
+        UNION ALL
+        SELECT a.grantee, c.oid FROM pg_catalog.pg_class c, pg_catalog.aclexplode(COALESCE(c.relacl, pg_catalog.acldefault('r', c.relowner))) a
+        WHERE b.kind OPERATOR(pg_catalog.<>) 'allowed' AND c.oid OPERATOR(pg_catalog.=) b.object AND a.privilege_type OPERATOR(pg_catalog.=) 'INSERT') g
+    LEFT JOIN pg_catalog.pg_roles r ON r.oid OPERATOR(pg_catalog.=) g.role
+    WHERE g.role OPERATOR(pg_catalog.=) '0' OR r.oid IS NOT NULL;
+COMMENT ON VIEW hilo.may_draw IS 'which roles may draw from bound collections, beside superusers; from others, any role that may execute the function';
+COMMENT ON COLUMN hilo.may_draw.collection IS 'name of the collection or identity';
+COMMENT ON COLUMN hilo.may_draw.role IS 'the role, with its members; public: all roles';
+COMMENT ON COLUMN hilo.may_draw.relation IS 'the table into which it may insert; null: by hilo.allow()';
+
 CREATE FUNCTION hilo._member_name() RETURNS text
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_own_member_name';
 COMMENT ON FUNCTION hilo._member_name() IS 'for the view hilo.leases: the name by which hubs know this database; null: none has been asked';
@@ -1554,8 +1579,8 @@ REVOKE ALL ON ROUTINE
     hilo.guard, hilo._member_name, hilo._lease_state, hilo.lease_from, hilo.lease, hilo._lease, hilo.lease_report, hilo.report, hilo.hub_resume, hilo.hub_forget, hilo._leases_stop, hilo._present, hilo._hub_begin, hilo._hub_hear, hilo._hub_wait,
     hilo._claim_lease, hilo._check_highest, hilo._raise_counter, hilo._note_member, hilo._note_hub, hilo._members_of, hilo._forget_counter,
     hilo._restore_hub, hilo._restore_member FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hilo._counters(), hilo.pool(), hilo._present(), hilo._member_name(), hilo._lease_state(text) TO pg_monitor;
-GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases, hilo.members TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hilo._counters(), hilo.pool(), hilo._pool_use(), hilo._present(), hilo._member_name(), hilo._lease_state(text) TO pg_monitor;
+GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.pool_use, hilo.may_draw, hilo.leases, hilo.members TO pg_monitor;
 GRANT SELECT ON hilo.ranges, hilo.attachments TO PUBLIC;
 
 -- The owner of the database can dump and restore it.
@@ -1570,13 +1595,13 @@ DECLARE
                      WHERE e.extname = 'hilo' AND r.oid = e.extowner AND NOT r.rolsuper);
     administration CONSTANT text := '
         seed_identity_for, hilo.seed, hilo.drop, hilo.sync(text), hilo.sync(regclass), hilo.sync(), hilo.configure, hilo.make_ordered, hilo.return_range, hilo.allow, hilo.disallow,
-        hilo.bind, hilo.unbind, hilo._counters, hilo.pool';
+        hilo.bind, hilo.unbind, hilo._counters, hilo.pool, hilo._pool_use';
 BEGIN
     EXECUTE pg_catalog.format('REVOKE ALL ON ROUTINE %s FROM PUBLIC', administration);
     IF creator IS NOT NULL THEN
         EXECUTE pg_catalog.format('
             GRANT EXECUTE ON ROUTINE %2$s, hilo._present, hilo._member_name, hilo._lease_state TO %1$I WITH GRANT OPTION;
-            GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.leases, hilo.members TO %1$I WITH GRANT OPTION;
+            GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.pool_use, hilo.may_draw, hilo.leases, hilo.members TO %1$I WITH GRANT OPTION;
             GRANT SELECT, INSERT ON hilo.hilo, hilo.hub, hilo.member, hilo.binding TO %1$I WITH GRANT OPTION', creator, administration);
     END IF;
 END

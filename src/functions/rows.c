@@ -151,6 +151,22 @@ hilo_pool(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/* hilo._pool_use() */
+PG_FUNCTION_INFO_V1(hilo_pool_use_row);
+
+Datum
+hilo_pool_use_row(PG_FUNCTION_ARGS)
+{
+	HiloPoolUse use = hilo_pool_use();
+	Datum		values[] = {
+		Int64GetDatum(use.given), Int64GetDatum(use.taken), Int64GetDatum(use.lost)
+	};
+
+	hilo_init_materialized(fcinfo);
+	put_row(fcinfo, values);
+	return (Datum) 0;
+}
+
 /*
  * Ranges of this session; of a sequence, what is left of it
  */

@@ -268,7 +268,7 @@ begin_entry(HiloKind kind, int i, const char *name)
 	it->has_fetched = false;
 	if (kind == HILO_POOL)
 	{
-		((HiloPool *) it)->piece_count = 0;
+		hilo_pool_lose((HiloPool *) it);
 		((HiloPool *) it)->forgotten = 0;
 		memset(((HiloPool *) it)->block, 0, HILO_BLOCK_SIZE);
 	}
@@ -439,6 +439,18 @@ hilo_shared_lock_next(HiloKind kind, int *i, LWLockMode mode)
 		LWLockRelease(&it->lock);
 	}
 	return NULL;
+}
+
+HiloShared *
+hilo_shared_lock_any(HiloKind kind, int i)
+{
+	HiloShared *it;
+
+	if (!attach_set(false) || i >= set->shelves[kind].count)
+		return NULL;
+	it = entry_at(&set->shelves[kind], i);
+	LWLockAcquire(&it->lock, LW_SHARED);
+	return it;
 }
 
 /*

@@ -78,6 +78,9 @@ typedef struct HiloPool
 	int			piece_count;
 	HiloClaim	pieces[HILO_MAX_PIECES];	/* lowest first */
 	uint32		forgotten;		/* how often hilo_pool_forget() was called */
+	int64		given;			/* numbers given, taken and lost, as in the */
+	int64		taken;			/* view hilo.pool_use; they outlive the entry */
+	int64		lost;
 	int64		block[HILO_BLOCK_SIZE / sizeof(int64)]; /* all zero at first */
 } HiloPool;
 
@@ -149,6 +152,12 @@ extern HILO_EXPORT HiloShared *hilo_shared_lock_next(HiloKind kind, int *i,
 
 /* True if the entry is that of this database with that name. */
 extern bool hilo_shared_is_of(const HiloShared *it, const char *name);
+
+/* Entry number i of the kind, of whatever database, locked for reading; NULL: there are fewer. */
+extern HiloShared *hilo_shared_lock_any(HiloKind kind, int i);
+
+/* Lose all numbers of an entry, which is locked. */
+extern void hilo_pool_lose(HiloPool *it);
 
 /* How many fetched numbers the entry, which is locked, has. */
 extern HILO_EXPORT int64 hilo_pool_fetched_left(const HiloPool *it);

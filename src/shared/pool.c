@@ -31,6 +31,14 @@ hilo_pool_fetched_left(const HiloPool *it)
 	return left;
 }
 
+void
+hilo_pool_lose(HiloPool *it)
+{
+	for (int i = 0; i < it->piece_count; i++)
+		it->lost += hilo_range_count(&it->pieces[i].range);
+	it->piece_count = 0;
+}
+
 /* The entry of a collection, locked; NULL: there is none. */
 static HiloPool *
 lock_pool(const char *name, LWLockMode mode)
@@ -121,7 +129,11 @@ add_piece(HiloPool *it, HiloClaim piece, bool needed)
 
 		if (!needed && hilo_range_count(&it->pieces[smallest].range) >
 			hilo_range_count(&piece.range))
+		{
+			it->lost += hilo_range_count(&piece.range);
 			return false;
+		}
+		it->lost += hilo_range_count(&it->pieces[smallest].range);
 		remove_piece(it, smallest);
 	}
 	place = it->piece_count++;
@@ -171,6 +183,7 @@ hilo_pool_put(const char *name, const HiloClaim *piece, bool needed)
 
 	if (it == NULL)
 		return false;
+	it->given += hilo_range_count(&piece->range);
 	put = add_piece(it, *piece, needed);
 	unlock_pool(it);
 	return put;
@@ -237,6 +250,7 @@ hilo_pool_take(const char *name, const HiloRow *row,
 		*claim = it->pieces[i];
 		claim->range = range;
 		cut_out(it, i, &range);
+		it->taken += hilo_range_count(&range);
 
 		/*
 		 * A session that takes fetched numbers has read that they are, so it
@@ -326,4 +340,24 @@ hilo_pool_list(void)
 		pooled = append_pooled(pooled, name, rest.range.low <= rest.range.high ? 1 : 0, &rest);
 	}
 	return pooled;
+}
+
+/*
+ * Use
+ */
+
+HiloPoolUse
+hilo_pool_use(void)
+{
+	HiloPoolUse sum = {0};
+	HiloPool   *it;
+
+	for (int i = 0; (it = (HiloPool *) hilo_shared_lock_any(HILO_POOL, i)) != NULL; i++)
+	{
+		sum.given += it->given;
+		sum.taken += it->taken;
+		sum.lost += it->lost;
+		LWLockRelease(&it->shared.lock);
+	}
+	return sum;
 }

@@ -86,4 +86,14 @@ typedef struct HiloPooled
 /* All collections of this database, as a list of HiloPooled *, palloc'd. */
 extern List *hilo_pool_list(void);
 
+/* How many numbers have gone through the pool since it was made, of all databases. */
+typedef struct HiloPoolUse
+{
+	int64		given;			/* put there by sessions */
+	int64		taken;
+	int64		lost;			/* given, but there was no room */
+}			HiloPoolUse;
+
+extern HiloPoolUse hilo_pool_use(void);
+
 #endif							/* HILO_POOL_H */

@@ -69,8 +69,10 @@ RESET ROLE;
 SELECT hilo.allow('orders', 'regress_hilo_clerk');
 GRANT regress_hilo_clerk TO regress_hilo_reader;
 SELECT * FROM rights;
+SELECT * FROM hilo.may_draw ORDER BY collection, role, relation;
 SELECT hilo.disallow('orders', 'regress_hilo_clerk'), hilo.allow('orders', 'public');
 SELECT * FROM rights;
+SELECT * FROM hilo.may_draw WHERE relation IS NULL;
 SELECT hilo.disallow('orders', 'public');
 SELECT * FROM rights;
 REVOKE regress_hilo_clerk FROM regress_hilo_reader;
@@ -85,6 +87,7 @@ CREATE ROLE regress_hilo_gone;
 SELECT hilo.allow('orders', 'regress_hilo_gone');
 DROP ROLE regress_hilo_gone;
 SELECT * FROM rights WHERE role IN ('inserter', 'nobody');
+SELECT * FROM hilo.may_draw WHERE relation IS NULL;
 SELECT hilo.disallow('orders', 'regress_hilo_gone');
 SELECT collection, kind, owner FROM hilo.binding WHERE collection = 'orders' AND kind = 'allowed';
 

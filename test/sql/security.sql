@@ -12,6 +12,7 @@ CREATE FUNCTION regress_trojan.fake(bigint, bigint) RETURNS boolean LANGUAGE plp
 CREATE OPERATOR regress_trojan.= (FUNCTION = regress_trojan.fake, LEFTARG = text, RIGHTARG = text);
 CREATE OPERATOR regress_trojan.= (FUNCTION = regress_trojan.fake, LEFTARG = bigint, RIGHTARG = bigint);
 CREATE OPERATOR regress_trojan.<= (FUNCTION = regress_trojan.fake, LEFTARG = bigint, RIGHTARG = bigint);
+CREATE OPERATOR regress_trojan.~~ (FUNCTION = regress_trojan.fake, LEFTARG = text, RIGHTARG = text);
 CREATE OPERATOR regress_trojan.> (FUNCTION = regress_trojan.fake, LEFTARG = bigint, RIGHTARG = bigint);
 CREATE FUNCTION regress_trojan.ranges(OUT collection text, OUT low bigint, OUT high bigint, OUT next bigint, OUT size bigint)
 	RETURNS SETOF record LANGUAGE plpgsql AS $$ BEGIN RAISE 'fooled'; END $$;
@@ -31,6 +32,7 @@ SELECT :low, :high, hilo.return_range('safe_too', 80, :high, :claim), hilo.relea
 SELECT hilo.seed('safe', 200), hilo.drop('safe_too'), hilo.next_hi('safe', 10);
 INSERT INTO hilo.hilo (collection, max) VALUES ('safe', 300);
 SELECT public.hilo_number('safe/10-A'), public.hilo_format('safe', 10);
+SELECT hilo.sync('unsafe|');
 -- The right to seed is that on the extension's own function.
 SET SESSION AUTHORIZATION regress_hilo_trojan;
 SELECT low FROM hilo.next_range('safe', last_max => 10000);

@@ -39,11 +39,11 @@ foreach my $line (split /\n/, slurp_file("$folder/queries.yaml"))
 	elsif ($line =~ /^        usage: (\w+)$/)
 	{
 		$query{$name}{columns}{$column} = $1;
-		$metric{"${name}_$column"} = 1 if $1 eq 'GAUGE';
+		$metric{"${name}_$column"} = 1 if $1 ne 'LABEL';
 	}
 	elsif ($line =~ /^    (?! )?\s*(\S.*)$/ && !$query{$name}{columns}) { $query{$name}{sql} .= "$1\n"; }
 }
-is(join(' ', sort keys %query), 'hilo_collection hilo_identity hilo_lease hilo_member hilo_pool', 'five queries');
+is(join(' ', sort keys %query), 'hilo_collection hilo_identity hilo_lease hilo_member hilo_pool hilo_pool_use', 'six queries');
 
 foreach my $it (sort keys %query)
 {

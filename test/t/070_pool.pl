@@ -88,6 +88,7 @@ is($observer->query(q{SELECT * FROM hilo.pool}), 'a|2|32|31|f', 'as the view sho
 is(once(q{SELECT hilo_next_number('a')}), $_, "connection $_") for 2 .. 32;
 is(pooled('a'), '', 'nothing is left');
 is(highest_of('a'), 32, 'all by one claim');
+is($observer->query('SELECT * FROM hilo.pool_use'), '31|31|0', 'what went through the pool');
 is(once(q{SELECT hilo_next_number('a')}), 33, 'the next claim');
 is(pooled('a'), '34..64', 'is shared from the start');
 
@@ -321,6 +322,7 @@ is($observer->query('SELECT count(DISTINCT collection) FROM hilo.pool'), 8, 'all
 once(q{SELECT hilo_next_number('full9')});
 is($observer->query('SELECT count(DISTINCT collection) FROM hilo.pool') . ' ' . pooled('full9'), '8 2..32',
 	'a ninth collection takes the room of another one');
+is($observer->query('SELECT * FROM hilo.pool_use'), '279|0|31', 'whose numbers are lost');
 once(q{SELECT hilo_next_number('many' || i) FROM generate_series(1, 100) i, generate_series(1, 32)});
 is(once(q{SELECT count(hilo_next_number('many' || i)) FROM generate_series(1, 100) i}), 100, 'many collections');
 cmp_ok($observer->query(q{SELECT count(DISTINCT collection) FROM hilo.pool}), '<=', 8, 'never more');
