@@ -723,82 +723,146 @@ connect_to_hub(const HiloHubQuestion *question, HiloHubAnswer *answer)
 	return true;
 }
 
-/* The columns of an answer, in every row: numbers, then texts. */
-enum AnswerColumn
+/* The fields of an answer: the columns of hilo.lease(), and the name, which a report has. */
+enum AnswerField
 {
 	ANSWER_LOW,
 	ANSWER_HIGH,
 	ANSWER_EPOCH,
 	ANSWER_RANGE_SIZE,
 	ANSWER_MAX_RANGE_SIZE,
+	ANSWER_NODE_TAG,
+	ANSWER_SEPARATOR,
 	ANSWER_LINEAGE,
 	ANSWER_TERM,
 	ANSWER_TERM_ID,
-	ANSWER_NUMBERS,
-	ANSWER_NODE_TAG = ANSWER_NUMBERS,
-	ANSWER_SEPARATOR,
 	ANSWER_REFUSAL,
 	ANSWER_HINT,
 	ANSWER_WANTS_REPORT,
 	ANSWER_NAME,
-	ANSWER_COLUMNS
+	ANSWER_FIELDS
 };
 
-/* What the query calls them. */
-#define ANSWER_LIST \
-	"epoch, range_size, max_range_size, lineage, term, term_id, node_tag, separator, refusal, hint, wants_report"
+/*
+ * A lease is asked for as one value, since a hub spends twice the time on a statement with
+ * a function in FROM.
+ */
+#define LEASE_QUERY \
+	"SELECT hilo.lease($1, $2, $3, $4, $5, $6, $7, $8)"
+#define REPORT_QUERY \
+	"SELECT NULL, NULL, epoch, range_size, max_range_size, node_tag, separator," \
+	" lineage, term, term_id, refusal, hint, wants_report, collection" \
+	" FROM hilo.report($1, $2, $3, $4, $5, $6, $7, $8)"
+
+/*
+ * Split the text of a record, as record_out() writes it, in place.  An empty field is null.
+ * False if it has not as many fields.
+ */
+static bool
+split_record(char *in, char **fields, int count)
+{
+	char	   *out = in;
+
+	if (*in++ != '(')
+		return false;
+	for (int i = 0; i < count; i++)
+	{
+		bool		quoted = false;
+
+		fields[i] = *in == ',' || *in == ')' ? NULL : out;
+		for (; *in != '\0' && (quoted || (*in != ',' && *in != ')')); in++)
+		{
+			if (*in == '"' && !(quoted && in[1] == '"'))
+				quoted = !quoted;
+			else
+			{
+				/* in quotes, these two are doubled */
+				if (quoted && (*in == '"' || *in == '\\') && in[1] == *in)
+					in++;
+				*out++ = *in;
+			}
+		}
+		if (*in++ != (i == count - 1 ? ')' : ','))
+			return false;
+		*out++ = '\0';
+	}
+	return *in == '\0';
+}
+
+/* The fields of a row; false if it has others. */
+static bool
+read_fields(int row, bool is_report, char **fields)
+{
+	fields[ANSWER_NAME] = NULL;
+	if (!is_report)
+		return PQnfields(connection.result) == 1 &&
+			split_record(pstrdup(PQgetvalue(connection.result, row, 0)), fields, ANSWER_NAME);
+	if (PQnfields(connection.result) != ANSWER_FIELDS)
+		return false;
+	for (int i = 0; i < ANSWER_FIELDS; i++)
+		fields[i] = PQgetisnull(connection.result, row, i) ? NULL :
+			PQgetvalue(connection.result, row, i);
+	return true;
+}
+
+/* A number of the answer; null is 0.  False if it is none. */
+static bool
+read_number(const char *field, int64 *number)
+{
+	char	   *end;
+
+	*number = 0;
+	if (field == NULL)
+		return true;
+	errno = 0;
+	*number = strtoll(field, &end, 10);
+	return errno == 0 && *end == '\0';
+}
 
 /* A text of the answer, palloc'd; NULL: it is null. */
 static char *
-read_text(int row, int col)
+read_text(const char *field)
 {
-	return PQgetisnull(connection.result, row, col) ? NULL :
-		readable(PQgetvalue(connection.result, row, col));
+	return field == NULL ? NULL : readable(field);
 }
 
 /*
- * Read a row: the hub's term and, unless it refuses, what it says about a counter.
- * False if that is not plausible.
+ * Read what a row says about a counter and, unless the hub refuses, the numbers.  False if
+ * that is not plausible.
  */
 static bool
-read_item(int row, const HiloHubQuestion *question, bool refuses,
-		  HiloLeaseAnswer *item)
+read_item(char **fields, const HiloHubQuestion *question, HiloLeaseAnswer *item)
 {
-	int64		numbers[ANSWER_NUMBERS];
+	int64		range_size;
+	int64		max_range_size;
 
-	for (int i = 0; i < ANSWER_NUMBERS; i++)
-	{
-		char	   *end;
-
-		errno = 0;				/* and null is 0 */
-		numbers[i] = strtoll(PQgetvalue(connection.result, row, i), &end, 10);
-		if (errno != 0 || *end != '\0')
-			return false;
-	}
-	item->term.lineage = numbers[ANSWER_LINEAGE];
-	item->term.number = numbers[ANSWER_TERM];
-	item->term.id = numbers[ANSWER_TERM_ID];
+	if (!read_number(fields[ANSWER_LINEAGE], &item->term.lineage) ||
+		!read_number(fields[ANSWER_TERM], &item->term.number) ||
+		!read_number(fields[ANSWER_TERM_ID], &item->term.id))
+		return false;
 
 	/* A refusal of one that is no hub says nothing about terms. */
-	if (!(refuses && item->term.lineage == 0) &&
-		(item->term.lineage <= 0 || item->term.id <= 0 ||
-		 item->term.number < 1 || item->term.number > PG_INT64_MAX / 2))
+	if (fields[ANSWER_REFUSAL] != NULL && item->term.lineage == 0)
+		return true;
+	if (item->term.lineage <= 0 || item->term.id <= 0 ||
+		item->term.number < 1 || item->term.number > PG_INT64_MAX / 2)
 		return false;
-	if (refuses)
+	if (fields[ANSWER_REFUSAL] != NULL)
 		return true;
 
-	if (numbers[ANSWER_EPOCH] < 0 ||
-		(uint64) numbers[ANSWER_RANGE_SIZE] > INT_MAX ||
-		(uint64) numbers[ANSWER_MAX_RANGE_SIZE] > INT_MAX)
+	if (!read_number(fields[ANSWER_LOW], &item->range.low) ||
+		!read_number(fields[ANSWER_HIGH], &item->range.high) ||
+		!read_number(fields[ANSWER_EPOCH], &item->hub_epoch) || item->hub_epoch < 0 ||
+		!read_number(fields[ANSWER_RANGE_SIZE], &range_size) ||
+		(uint64) range_size > INT_MAX ||
+		!read_number(fields[ANSWER_MAX_RANGE_SIZE], &max_range_size) ||
+		(uint64) max_range_size > INT_MAX)
 		return false;
-	item->name = read_text(row, ANSWER_NAME);
-	item->range.low = numbers[ANSWER_LOW];
-	item->range.high = numbers[ANSWER_HIGH];
-	item->hub_epoch = numbers[ANSWER_EPOCH];
-	item->range_size = (int32) numbers[ANSWER_RANGE_SIZE];
-	item->max_range_size = (int32) numbers[ANSWER_MAX_RANGE_SIZE];
-	item->node_tag = read_text(row, ANSWER_NODE_TAG);
-	item->separator = read_text(row, ANSWER_SEPARATOR);
+	item->name = read_text(fields[ANSWER_NAME]);
+	item->range_size = (int32) range_size;
+	item->max_range_size = (int32) max_range_size;
+	item->node_tag = read_text(fields[ANSWER_NODE_TAG]);
+	item->separator = read_text(fields[ANSWER_SEPARATOR]);
 	if (question->size == 0)
 	{
 		item->range.low = 0;
@@ -816,19 +880,25 @@ static bool
 read_answer(const HiloHubQuestion *question, HiloHubAnswer *answer)
 {
 	int			rows = PQntuples(connection.result);
+	bool		is_report = question->name[0] == '\0';
 
-	if (rows < 1 || (rows > 1 && question->name[0] != '\0') ||
-		PQnfields(connection.result) != ANSWER_COLUMNS)
+	if (rows < 1 || (rows > 1 && !is_report))
 		return false;
-	answer->wants_report =
-		strcmp(PQgetvalue(connection.result, 0, ANSWER_WANTS_REPORT), "t") == 0;
-	answer->message = read_text(0, ANSWER_REFUSAL);
-	answer->hint = read_text(0, ANSWER_HINT);
 	answer->items = palloc0(rows * sizeof(HiloLeaseAnswer));
 	for (int i = 0; i < rows; i++)
 	{
-		if (!read_item(i, question, answer->message != NULL, &answer->items[i]))
+		char	   *fields[ANSWER_FIELDS];
+
+		if (!read_fields(i, is_report, fields) ||
+			!read_item(fields, question, &answer->items[i]))
 			return false;
+		if (i == 0)
+		{
+			answer->wants_report = fields[ANSWER_WANTS_REPORT] != NULL &&
+				strcmp(fields[ANSWER_WANTS_REPORT], "t") == 0;
+			answer->message = read_text(fields[ANSWER_REFUSAL]);
+			answer->hint = read_text(fields[ANSWER_HINT]);
+		}
 		answer->items[i].term = answer->items[0].term;
 	}
 	answer->term = answer->items[0].term;
@@ -870,12 +940,10 @@ ask_connected(const HiloHubQuestion *question, HiloHubAnswer *answer)
 
 	HILO_FAILURE_POINT("hub ready");
 	if (!(is_report ?
-		  send_and_wait(question,
-						"SELECT NULL, NULL, " ANSWER_LIST ", collection FROM hilo.report($1, $2, $3, $4, $5, $6, $7, $8)",
-						lengthof(report_params), report_types, report_params, answer) :
-		  send_and_wait(question,
-						"SELECT low, high, " ANSWER_LIST ", NULL FROM hilo.lease($1, $2, $3, $4, $5, $6, $7, $8)",
-						lengthof(lease_params), lease_types, lease_params, answer)))
+		  send_and_wait(question, REPORT_QUERY, lengthof(report_params),
+						report_types, report_params, answer) :
+		  send_and_wait(question, LEASE_QUERY, lengthof(lease_params),
+						lease_types, lease_params, answer)))
 		return false;
 	answer->host = connection.host;
 	if (!read_answer(question, answer))

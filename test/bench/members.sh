@@ -35,7 +35,7 @@ sql "CREATE EXTENSION hilo"
 
 # What connection.c sends when it has connected, and for each lease.
 connected="SELECT pg_catalog.quote_ident(n.nspname), pg_catalog.set_config('statement_timeout', '10000', false), pg_catalog.set_config('client_connection_check_interval', '500', false) FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'hilo';"
-lease() { say "SELECT * FROM hilo.lease('c' || $1, 65536, 0, 0, 0, 0, 'member' || :m);"; }
+lease() { say "SELECT hilo.lease('c' || $1, 65536, 0, 0, 0, 0, 'member' || :m);"; }
 script() { as_user sh -c "cat > tmp/$1.sql"; }
 { say "\\set m random(1, $members)"; say "\\set c random(1, $collections)"; lease :c; } | script stay
 { say "\\set m random(1, $members)"; say "\\set c random(1, $collections)"; say "$connected"; lease :c; } | script once

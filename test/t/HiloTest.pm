@@ -720,7 +720,7 @@ sub leases_asked_of
 	my ($node, $name) = @_;
 
 	return scalar(() = slurp_file($node->logfile) =~
-		  /FROM hilo\.lease\(\$1.*\n.*(?i:parameters): \$1 = '\Q$name\E', \$2 = '[1-9]/g);
+		  /SELECT hilo\.lease\(\$1.*\n.*(?i:parameters): \$1 = '\Q$name\E', \$2 = '[1-9]/g);
 }
 
 # Wait until each of these sessions waits for the hub, or for the one that asks it.
