@@ -1492,15 +1492,18 @@ CREATE VIEW hilo.may_draw AS
     FROM hilo.binding b, LATERAL (
         SELECT COALESCE(b.object, '0') AS role, NULL::regclass AS relation
         WHERE b.kind OPERATOR(pg_catalog.=) 'allowed' AND (b.object OPERATOR(pg_catalog.<>) '0' OR b.owner OPERATOR(pg_catalog.=) 'public')
-        UNION ALL
-        SELECT a.grantee, c.oid FROM pg_catalog.pg_class c, pg_catalog.aclexplode(COALESCE(c.relacl, pg_catalog.acldefault('r', c.relowner))) a
-        WHERE b.kind OPERATOR(pg_catalog.<>) 'allowed' AND c.oid OPERATOR(pg_catalog.=) b.object AND a.privilege_type OPERATOR(pg_catalog.=) 'INSERT') g
+        UNION
+        SELECT a.grantee, c.oid FROM pg_catalog.pg_class c, LATERAL (
+            SELECT COALESCE(c.relacl, pg_catalog.acldefault('r', c.relowner))
+            UNION ALL SELECT t.attacl FROM pg_catalog.pg_attribute t WHERE t.attrelid OPERATOR(pg_catalog.=) c.oid) l(acl), pg_catalog.aclexplode(l.acl) a
+        WHERE b.kind OPERATOR(pg_catalog.<>) 'allowed' AND a.privilege_type OPERATOR(pg_catalog.=) 'INSERT'
+            AND (c.oid OPERATOR(pg_catalog.=) b.object OR c.relispartition AND b.object OPERATOR(pg_catalog.=) ANY (SELECT pg_catalog.pg_partition_ancestors(c.oid)))) g
     LEFT JOIN pg_catalog.pg_roles r ON r.oid OPERATOR(pg_catalog.=) g.role
     WHERE g.role OPERATOR(pg_catalog.=) '0' OR r.oid IS NOT NULL;
 COMMENT ON VIEW hilo.may_draw IS 'which roles may draw from bound collections, beside superusers; from others, any role that may execute the function';
 COMMENT ON COLUMN hilo.may_draw.collection IS 'name of the collection or identity';
 COMMENT ON COLUMN hilo.may_draw.role IS 'the role, with its members; public: all roles';
-COMMENT ON COLUMN hilo.may_draw.relation IS 'the table into which it may insert; null: by hilo.allow()';
+COMMENT ON COLUMN hilo.may_draw.relation IS 'the table, or partition, into which it may insert, if only some columns; null: by hilo.allow()';
 
 CREATE FUNCTION hilo._member_name() RETURNS text
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_own_member_name';

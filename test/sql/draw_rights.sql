@@ -254,6 +254,7 @@ CREATE TABLE part_a PARTITION OF parts FOR VALUES IN ('a');
 SELECT hilo.attach('parts', 'id', 'parts');
 GRANT INSERT ON part_a TO regress_hilo_nobody;
 GRANT INSERT ON parts TO regress_hilo_inserter;
+SELECT role, relation FROM hilo.may_draw WHERE relation IN ('parts'::regclass, 'part_a'::regclass) AND role LIKE 'regress%' ORDER BY relation, role;
 SET ROLE regress_hilo_nobody;
 SELECT state_of($$INSERT INTO part_a (region) VALUES ('a')$$), state_of($$INSERT INTO part_a VALUES (7, 'a')$$), state_of($$INSERT INTO parts (region) VALUES ('a')$$);
 SET ROLE regress_hilo_inserter;
