@@ -756,7 +756,7 @@ enum AnswerField
 
 /*
  * Split the text of a record, as record_out() writes it, in place.  An empty field is null.
- * False if it has not as many fields.
+ * False if it has fewer fields; more may follow, since a later version may add some.
  */
 static bool
 split_record(char *in, char **fields, int count)
@@ -782,11 +782,12 @@ split_record(char *in, char **fields, int count)
 				*out++ = *in;
 			}
 		}
-		if (*in++ != (i == count - 1 ? ')' : ','))
+		if (*in != ',' && !(*in == ')' && i == count - 1))
 			return false;
+		in++;
 		*out++ = '\0';
 	}
-	return *in == '\0';
+	return true;
 }
 
 /* The fields of a row; false if it has others. */

@@ -19,7 +19,7 @@ CREATE FUNCTION public.mostly(truth bigint) RETURNS bigint LANGUAGE sql AS
 ALTER EXTENSION hilo DROP FUNCTION hilo.lease;
 DROP FUNCTION hilo.lease;
 CREATE FUNCTION hilo.lease(
-    collection text, size bigint, at_least bigint DEFAULT 0, known_lineage bigint DEFAULT 0, known_term bigint DEFAULT 0, known_term_id bigint DEFAULT 0, member text DEFAULT '',
+    collection text, size bigint, at_least bigint DEFAULT 0, known_lineage bigint DEFAULT 0, known_term bigint DEFAULT 0, known_term_id bigint DEFAULT 0, member text DEFAULT '', started bigint DEFAULT NULL,
     OUT low bigint, OUT high bigint, OUT epoch bigint, OUT range_size bigint, OUT max_range_size bigint, OUT node_tag text, OUT separator text,
     OUT lineage bigint, OUT term bigint, OUT term_id bigint, OUT refusal text, OUT hint text, OUT wants_report boolean) RETURNS record
     LANGUAGE sql AS $$

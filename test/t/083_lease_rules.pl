@@ -144,12 +144,17 @@ lease('q|', 'quoted');
 is(sql("SELECT next_identity_for('q')"), 1, 'also for identities');
 
 # What answers nonsense is not believed.
-$hub->safe_psql('rubbish', q{CREATE EXTENSION hilo; CREATE TABLE answer (low text, high text, epoch text, lineage text, term text, term_id text DEFAULT '9', refusal text, hint text, wants_report text, range_size text, max_range_size text, node_tag text, separator text)});
-$hub->safe_psql('rubbish', <<'SQL');
-ALTER EXTENSION hilo DROP FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text, bigint);
-DROP FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text, bigint);
-CREATE FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text, bigint) RETURNS SETOF answer LANGUAGE sql AS 'SELECT * FROM answer';
-SQL
+my @fields = qw(low high epoch range_size max_range_size node_tag separator lineage term term_id refusal hint wants_report);
+$hub->safe_psql('rubbish', q{CREATE EXTENSION hilo; ALTER EXTENSION hilo DROP FUNCTION hilo.lease; CREATE TABLE answer (low text, high text, epoch text, lineage text, term text, term_id text DEFAULT '9', refusal text, hint text, wants_report text, range_size text, max_range_size text, node_tag text, separator text)});
+# A function that answers with the table, in these fields.
+sub answer_in
+{
+	my ($columns, $types) = (join(', ', @_), join(', ', map { /(\w+)$/; "$1 text" } @_));
+	$hub->safe_psql('rubbish', "DROP FUNCTION hilo.lease; DROP TYPE IF EXISTS lease; CREATE TYPE lease AS ($types);
+		CREATE FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text, bigint) RETURNS SETOF lease LANGUAGE sql AS 'SELECT $columns FROM answer'");
+	return;
+}
+answer_in(@fields);
 my $id = 77;
 sub answer_with
 {
@@ -201,18 +206,26 @@ answer_with("('211', '310', '7', '$id', '3', '8')");
 like(message("SELECT hilo_next_number('r')"), qr/55000: could not lease.*it is in another term 3 than was seen before/s, 'one of another term of that number');
 answer_with("(NULL, NULL, NULL, '$id', '3', '9', 'go away', 'or stay')");
 like(message("SELECT hilo_next_number('r')"), qr/55000: could not lease.*go away\nHINT:  or stay/s, 'a refusal');
+answer_with(q{(NULL, NULL, NULL, '77', '3', '9', E'a "quoted", (odd) \\\\ text', '')});
+like(message("SELECT hilo_next_number('r')"), qr/55000: could not lease.*a "quoted", \(odd\) \\ text/s, 'one in which a record has quotes');
 answer_with("('211', '310', '7', '$id', '3')");
 is(sql("SELECT hilo_next_number('r')"), 211, 'nothing of these counts');
-$hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text, bigint) RETURNS SETOF answer LANGUAGE plpgsql
+sql("SELECT hilo_next_number('r') FROM generate_series(1, 99)");
+answer_with("('311', '410', '7', '$id', '3')");
+answer_in(@fields[ 0 .. $#fields - 1 ]);
+is(refused("SELECT hilo_next_number('r')"), '08P01', 'a field too few');
+answer_in(@fields, '5 AS later');
+is(sql("SELECT hilo_next_number('r')"), 311, 'a field more, as of a later version');
+$hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text, bigint) RETURNS SETOF lease LANGUAGE plpgsql
 	AS $$ BEGIN RAISE EXCEPTION USING errcode = 'ZZ123', message = 'strange', detail = repeat('d', 1000), hint = 'do %s'; END $$});
 sql("SELECT hilo_next_number('r') FROM generate_series(1, 99)");
 like(message("SELECT hilo_next_number('r')"), qr/ZZ123: could not lease numbers of "r" from server "rubbish"\nDETAIL:  .*: strange\nHINT:  do %s/, 'an error of the hub is passed on');
-$hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text, bigint) RETURNS SETOF answer LANGUAGE plpgsql
+$hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text, bigint) RETURNS SETOF lease LANGUAGE plpgsql
 	AS $$ BEGIN RAISE EXCEPTION USING message = repeat('é%n', 300); END $$});
 like(message("SELECT hilo_next_number('r')"), qr/P0001: could not lease.*(?:é%n){300}/s, 'a long one, too');
 is(sql("SELECT length(last_error) > 100 AND last_error !~ '[^é%n]' FROM hilo.leases WHERE collection = 'r'"),
 	't', 'which the view has, too, at least its start, in whole characters');
-$hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text, bigint) RETURNS SETOF answer LANGUAGE plpgsql
+$hub->safe_psql('rubbish', q{CREATE OR REPLACE FUNCTION hilo.lease(text, bigint, bigint, bigint, bigint, bigint, text, bigint) RETURNS SETOF lease LANGUAGE plpgsql
 	AS $$ BEGIN RAISE EXCEPTION USING errcode = '57014', message = 'canceled there'; END $$});
 like(message("SELECT hilo_next_number('r')"), qr/08006: could not lease.*canceled there/s, 'what is canceled there was not canceled here');
 
