@@ -264,7 +264,7 @@ if [ "$which" = all ]; then
     single "yamllint" try_yamllint
     single "make dist" try_distribution
     single "demo" sh "$top/test/demo.sh" --no-install
-    single "hostile input" sh "$top/test/fuzz/run.sh" --no-install 300000 1
+    single "hostile input" sh "$top/test/fuzz/run.sh" --no-install 60000 1
     single "models" try_models
     single "torture, two minutes" sh "$top/test/torture/run.sh" --no-install 2 1
     single "PostgreSQL's own tests" sh "$top/test/core.sh" --no-install

@@ -595,9 +595,12 @@ hilo_sequence_reserve(HiloSequence *sequence, int64 count)
 			continue;
 		numbers.high = numbers.low + (count - 1);
 
-		/* Others may have come first. */
+		/*
+		 * Others may have come first, or a look-up in the catalogs made the
+		 * range look like one of others.
+		 */
 		if (sequence->last < numbers.high)
-			fail_at_limit(sequence);
+			continue;
 		flush_sequence(sequence);
 		if (!sequence->looks)
 			return numbers.low;

@@ -338,12 +338,13 @@ insert_by_hand(int s)
 	write_line(LINE_BY_HAND, committed && !async, s, low, high, start, committed ? now_us() : FOREVER);
 }
 
+/* One at a time, since the second of two that have read the same value would move back. */
 static void
 move_up(int s)
 {
 	const char *name = sequence_name(s);
-	PGresult   *result = run(LOCK_ERRORS, "SELECT setval('%s', (SELECT last_value FROM %s) + %d, %s)",
-							 name, name, JUMP, chance(50) ? "true" : "false");
+	PGresult   *result = run(LOCK_ERRORS, "SELECT setval('%s', (SELECT last_value FROM %s) + %d, %s) FROM pg_advisory_xact_lock(%d)",
+							 name, name, JUMP, chance(50) ? "true" : "false", s);
 
 	PQclear(result);
 }
