@@ -320,7 +320,9 @@ def replicas():
 
 
 def synchronous_standbys():
-    rows = hub_sql(primary(), "SELECT application_name FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')", 'postgres')
+    """Those that Patroni has named: before that, in strict mode, it requires any one."""
+    rows = hub_sql(primary(), "SELECT application_name FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')"
+                   " AND current_setting('synchronous_standby_names') <> '*'", 'postgres')
     return [row[0] for row in rows]
 
 
