@@ -584,7 +584,12 @@ one_transaction(int s)
 		if (!failed && chance(8) && s != S_IDENTITY)
 			move_up(s);
 		if (!failed)
+		{
 			operate(s);
+			/* What followed a rollback to a savepoint has looked again. */
+			if (!failed)
+				ranges[s].dirty = false;
+		}
 		failed = connected() && PQtransactionStatus(conn) == PQTRANS_INERROR;
 		if (saved && connected())
 		{
@@ -816,6 +821,17 @@ looked_since(const Line *line, int64_t number)
 	return number >= line->held_low && number <= line->held_high ? line->since : line->start;
 }
 
+/* What is known about a number, for a message. */
+static const char *
+history(const Number *it)
+{
+	static char text[256];
+
+	snprintf(text, sizeof(text), "shown %" PRId64 "..%" PRId64 "; by hand from %" PRId64 " to %" PRId64 "%s, perhaps to %" PRId64,
+			 it->start, it->end, it->hand_start, it->hand_since, it->durable ? ", durably" : "", it->hand_until);
+	return text;
+}
+
 static void
 account_shown(const Line *line, int64_t number)
 {
@@ -845,7 +861,8 @@ account_shown(const Line *line, int64_t number)
 		it->hand_since < looked_since(line, number) &&
 		(it->durable || !crash_between(it->hand_start, line->end)) &&
 		!locked_between(s, line->start, line->end))
-		failure("%" PRId64 " of %s was drawn, though it was inserted by hand before", number, names[s]);
+		failure("%" PRId64 " of %s was drawn, though it was inserted by hand before; the session held %" PRId64 "..%" PRId64 ", since %" PRId64 ", in a turn %" PRId64 "..%" PRId64 "; %s",
+				number, names[s], line->held_low, line->held_high, line->since, line->start, line->end, history(it));
 	it->by_hilo = by_hilo;
 	it->start = line->start;
 	it->end = line->end;
@@ -884,9 +901,9 @@ account_collision(const Line *line)
 		excused = note(s, line->count - back, line->low)->hand_until >= since;
 	sequences_collisions++;
 	if (!excused)
-		failure("%" PRId64 " was drawn for %s, count %u, and was there already; the session held %" PRId64 "..%" PRId64 ", since %" PRId64 ", in a turn %" PRId64 "..%" PRId64,
+		failure("%" PRId64 " was drawn for %s, count %u, and was there already; the session held %" PRId64 "..%" PRId64 ", since %" PRId64 ", in a turn %" PRId64 "..%" PRId64 "; %s",
 				line->low, names[s], line->count, line->held_low, line->held_high,
-				line->since, line->start, line->end);
+				line->since, line->start, line->end, history(note(s, line->count, line->low)));
 }
 
 /* The logs of all clients of a life are read at once. */
