@@ -795,21 +795,6 @@ kill_backend(int client)
 	return killed;
 }
 
-static bool
-pause_clients(void)
-{
-	shared->pause = 1;
-	for (int i = 0; i < 120000; i++)
-	{
-		if (shared->paused >= shared->alive)
-			return true;
-		usleep(1000);
-	}
-	shared->pause = 0;
-	failure("the clients do not pause");
-	return false;
-}
-
 /* Send a statement, again while the horizon is not known; NULL if it failed. */
 static PGresult *
 ask_admin(const char *sql)
@@ -833,6 +818,33 @@ ask_admin(const char *sql)
 		PQclear(result);
 		usleep(10000);
 	}
+}
+
+/* What the sessions do that have not paused. */
+static void
+show_waits(void)
+{
+	PGresult   *result = ask_admin("SELECT format('%s %s %s %s: %s', pid, application_name, state, wait_event, query) FROM pg_stat_activity WHERE backend_type = 'client backend'");
+
+	for (int i = 0; result != NULL && i < PQntuples(result); i++)
+		printf("    %s\n", PQgetvalue(result, i, 0));
+	PQclear(result);
+}
+
+static bool
+pause_clients(void)
+{
+	shared->pause = 1;
+	for (int i = 0; i < 120000; i++)
+	{
+		if (shared->paused >= shared->alive)
+			return true;
+		usleep(1000);
+	}
+	failure("the clients do not pause");
+	show_waits();
+	shared->pause = 0;
+	return false;
 }
 
 static void
