@@ -160,20 +160,23 @@ read_catalog(HiloSequence *sequence, Relation rel)
 	return tuple;
 }
 
-/* Make sure that the catalog was read. */
+/*
+ * Make sure that the catalog was read.  The lock comes first: with it come messages about
+ * changes of others, and it keeps them from changing more until the transaction ends.
+ */
 static void
 get_to_know(HiloSequence *sequence)
 {
+	Relation	rel = open_sequence(sequence->oid);
 	uint64		before = changes;
-	Relation	rel;
 
-	if (sequence->known)
-		return;
-	sequence->role = InvalidOid;
-	rel = open_sequence(sequence->oid);
-	ReleaseSysCache(read_catalog(sequence, rel));
+	if (!sequence->known)
+	{
+		sequence->role = InvalidOid;
+		ReleaseSysCache(read_catalog(sequence, rel));
+		sequence->known = before == changes;
+	}
 	relation_close(rel, NoLock);
-	sequence->known = before == changes;
 }
 
 static void
@@ -500,6 +503,8 @@ make_clean(HiloSequence *sequence, int64 number)
 {
 	HiloLookProgress progress = {0};
 
+	/* The number may be the first after the sequence was altered. */
+	get_to_know(sequence);
 	for (;;)
 	{
 		HiloRange	numbers = {number, number + sequence->left};
