@@ -225,28 +225,51 @@ buffers_accessed(void)
 }
 
 /*
- * Call nextval_internal() with another CACHE than the sequence's own, and step times its
- * increment.
+ * Draw numbers by nextval_internal() with another CACHE than the sequence's own, and step
+ * times its increment, until count in a row were drawn, or the limit is reached.  Returns
+ * how many were, and the first of these; if there are fewer than two, it is the one that
+ * was drawn.
+ *
+ * Numbers in a row are this session's own, wherever they come from: what is left of an
+ * earlier range, or a claim.  After a gap they are counted anew.
  *
  * The lock comes first, so that the tuple that is changed is the one that will be
  * read.  What misses it nevertheless takes what the catalog says, which is harmless.
  */
 static int64
-call_nextval(HiloSequence *sequence, int64 cache, int64 step, bool check_right)
+call_nextval(HiloSequence *sequence, int64 cache, int64 step, int64 count,
+			 bool check_right, int64 *first)
 {
 	Relation	rel = open_sequence(sequence->oid);
 	HeapTuple	tuple = read_catalog(sequence, rel);
 	Form_pg_sequence form = (Form_pg_sequence) GETSTRUCT(tuple);
 	int64		own_cache = form->seqcache;
 	int64		own_increment = form->seqincrement;
-	int64		number;
+	int64		drawn = 1;
+	int64		last;
 
 	relation_close(rel, NoLock);
-	form->seqcache = Max(cache, own_cache);
+	form->seqcache = cache;
 	form->seqincrement = step * own_increment;
 	PG_TRY();
 	{
-		number = nextval_internal(sequence->oid, check_right);
+		*first = last = nextval_internal(sequence->oid, check_right);
+		HILO_FAILURE_POINT("sequence moved");
+		while (drawn < count && room_above(sequence, last) >= step)
+		{
+			int64		number;
+
+			CHECK_FOR_INTERRUPTS();
+			number = nextval_internal(sequence->oid, false);
+			if (number == last + form->seqincrement)
+				drawn++;
+			else
+			{
+				*first = number;
+				drawn = 1;
+			}
+			last = number;
+		}
 	}
 	PG_FINALLY();
 	{
@@ -255,7 +278,8 @@ call_nextval(HiloSequence *sequence, int64 cache, int64 step, bool check_right)
 	}
 	PG_END_TRY();
 	ReleaseSysCache(tuple);
-	return number;
+	sequence->last = last;
+	return drawn;
 }
 
 /*
@@ -349,27 +373,31 @@ size_of_claim(const HiloSequence *sequence)
 }
 
 /*
- * Draw one number: from the range, or else by a claim of that size and step.
- * Afterwards last and left say what the session holds.
+ * Draw one number: from the range, or else by a claim of that size.  Afterwards last and
+ * left say what the session holds.
  *
  * If nextval returned another number than the next one, or accessed a buffer, some
  * other function has used or ended the range: the number is then a claim of one.
  * That it accessed a buffer for a look-up in the catalogs is possible, and harmless.
  */
 static int64
-draw(HiloSequence *sequence, int64 size, int64 step, bool check_right)
+draw(HiloSequence *sequence, int64 size, bool check_right)
 {
 	int64		before = buffers_accessed();
 	bool		claims = sequence->left <= 0;
-	int64		number = claims ?
-		call_nextval(sequence, size, step, check_right) :
-		nextval_internal(sequence->oid, check_right);
-	bool		accessed = before != buffers_accessed();
+	bool		accessed;
+	int64		number;
+
+	if (claims)
+		(void) call_nextval(sequence, size, 1, 1, check_right, &number);
+	else
+		number = nextval_internal(sequence->oid, check_right);
+	accessed = before != buffers_accessed();
 
 	if (claims)
 	{
 		/* If nothing was accessed, the number comes from a range of others. */
-		sequence->left = accessed ? Min(size - 1, room_above(sequence, number) / step) : 0;
+		sequence->left = accessed ? Min(size - 1, room_above(sequence, number)) : 0;
 		sequence->may_grow = accessed;
 		sequence->clean = false;
 	}
@@ -391,29 +419,22 @@ drop_up_to(HiloSequence *sequence, int64 number)
 	while (sequence->left > 0 && sequence->last < number)
 	{
 		CHECK_FOR_INTERRUPTS();
-		(void) draw(sequence, 0, 1, false);
+		(void) draw(sequence, 0, false);
 	}
 }
 
 /*
- * Claim size numbers, with that step between them, and drop all but the first.
- * False: that comes from a range of others, and nothing was claimed.
+ * Claim size numbers in a row, with that step between them, and draw all of them, so that
+ * the session holds nothing afterwards.  Returns how many there are up to the limit.
  */
-static bool
-claim_and_drop(HiloSequence *sequence, int64 size, int64 step, bool check_right,
+static int64
+claim_in_a_row(HiloSequence *sequence, int64 size, int64 step, bool check_right,
 			   int64 *first)
 {
-	bool		claimed;
-
-	/* In the range that is dropped, numbers are further apart. */
-	sequence->known = false;
-	*first = draw(sequence, size, step, check_right);
-	claimed = sequence->may_grow;
-	sequence->increment = step;
-	HILO_FAILURE_POINT("sequence moved");
 	drop_up_to(sequence, PG_INT64_MAX);
-	get_to_know(sequence);
-	return claimed;
+	sequence->left = 0;
+	sequence->may_grow = sequence->clean = false;
+	return call_nextval(sequence, size, step, size, check_right, first);
 }
 
 /*
@@ -421,10 +442,9 @@ claim_and_drop(HiloSequence *sequence, int64 size, int64 step, bool check_right,
  */
 
 /*
- * One call of nextval takes all numbers that are missing, and what it has put into
- * the session's range is dropped.  That is atomic, and cannot go backwards, as setval
- * could beside draws of others.  For more than the largest range, the increment is
- * larger for once.
+ * nextval takes all numbers that are missing.  That cannot go backwards, as setval could
+ * beside draws of others.  For more than the largest range, the increment is larger for
+ * once.
  */
 static void
 move_to(HiloSequence *sequence, int64 number, bool check_right)
@@ -442,9 +462,9 @@ move_to(HiloSequence *sequence, int64 number, bool check_right)
 			fail_at_limit(sequence);
 		CHECK_FOR_INTERRUPTS();
 		if (missing <= HILO_MAX_SEQUENCE_RANGE)
-			(void) claim_and_drop(sequence, missing, 1, check_right, &first);
+			(void) claim_in_a_row(sequence, missing, 1, check_right, &first);
 		else
-			(void) claim_and_drop(sequence, LOGGED_AHEAD + 1,
+			(void) claim_in_a_row(sequence, LOGGED_AHEAD + 1,
 								  missing / (LOGGED_AHEAD + 1), check_right, &first);
 	}
 	flush_sequence(sequence);
@@ -476,7 +496,7 @@ static int64
 draw_or_claim(HiloSequence *sequence, int64 size, bool check_right)
 {
 	bool		claims = sequence->left <= 0;
-	int64		number = draw(sequence, size, 1, check_right);
+	int64		number = draw(sequence, size, check_right);
 
 	if (claims)
 	{
@@ -569,8 +589,18 @@ hilo_sequence_next(HiloSequence *sequence, bool has_right)
 	if (unlikely(!sequence->clean || !sequence->known || sequence->left <= 0 ||
 				 sequence->cache != 1 || !(has_right || sequence->role == GetUserId())))
 		return next_slowly(sequence, has_right);
-	number = draw(sequence, 0, 1, false);
+	number = draw(sequence, 0, false);
 	return likely(sequence->clean) ? number : make_clean(sequence, number);
+}
+
+/* Raise 42501, as nextval does, before the sequence is read. */
+static void
+check_may_draw(const HiloSequence *sequence)
+{
+	if (pg_class_aclcheck(sequence->oid, GetUserId(), ACL_USAGE | ACL_UPDATE) != ACLCHECK_OK)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for sequence %s", get_rel_name(sequence->oid))));
 }
 
 int64
@@ -580,32 +610,25 @@ hilo_sequence_reserve(HiloSequence *sequence, int64 count)
 
 	get_to_know(sequence);
 	check_node(sequence);
+	check_may_draw(sequence);
 	check_counts_by_one(sequence);
 	for (;;)
 	{
 		int64		step = count <= HILO_MAX_SEQUENCE_RANGE ? 1 :
 			(count - 1 + LOGGED_AHEAD - 1) / LOGGED_AHEAD;
+		int64		size = step == 1 ? count : LOGGED_AHEAD + 1;
 		HiloRange	numbers;
 		int64		highest;
 
-		drop_up_to(sequence, PG_INT64_MAX);
-
-		/* With a larger increment, more numbers are taken. */
-		if ((uint64) (step == 1 ? count : (LOGGED_AHEAD + 1) * step) >
-			(uint64) sequence->end - (uint64) read_page(sequence, NULL))
-			fail_at_limit(sequence);
-		CHECK_FOR_INTERRUPTS();
-		if (!claim_and_drop(sequence, step == 1 ? count : LOGGED_AHEAD + 1, step, true,
-							&numbers.low))
-			continue;
-		numbers.high = numbers.low + (count - 1);
-
 		/*
-		 * Others may have come first, or a look-up in the catalogs made the
-		 * range look like one of others.
+		 * With a larger increment, more numbers are taken.  Others may come
+		 * first.
 		 */
-		if (sequence->last < numbers.high)
-			continue;
+		if ((uint64) (size * step) >
+			(uint64) sequence->end - (uint64) read_page(sequence, NULL) ||
+			claim_in_a_row(sequence, size, step, true, &numbers.low) < size)
+			fail_at_limit(sequence);
+		numbers.high = numbers.low + (count - 1);
 		flush_sequence(sequence);
 		if (!sequence->looks)
 			return numbers.low;

@@ -37,6 +37,7 @@ extern bool in_transaction;
 extern bool failed;				/* the transaction is */
 extern bool serializable;
 extern bool cut_short;			/* the last statement was, while it ran */
+extern bool not_replicated;		/* a wait for a standby was cut short */
 extern bool has_timeout;		/* of a statement */
 extern int64_t statement;		/* number of the last one */
 extern int64_t session_transactions;

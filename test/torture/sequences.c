@@ -90,7 +90,7 @@ sequence_name(int s)
 typedef struct Line
 {
 	char		kind;			/* LINE_... */
-	bool		durable;		/* by hand: the commit was flushed */
+	bool		durable;		/* by hand: on disk, and on the standby */
 	uint8_t		sequence;
 	uint32_t	count;
 	int64_t		low;
@@ -324,6 +324,7 @@ insert_by_hand(int s)
 	int64_t		high;
 	PGresult   *result;
 	bool		committed;
+	bool		durable;
 
 	snprintf(sql, sizeof(sql), "SELECT last_value FROM %s", sequence_name(s));
 	low = number_of(-1, sql);
@@ -331,11 +332,14 @@ insert_by_hand(int s)
 		return;
 	low = low > 300 && chance(40) ? low - rnd(300) : low + rnd(400);
 	high = low + (chance(50) ? rnd(5) : rnd(400));
+	not_replicated = false;
 	result = run("23505 " LOCK_ERRORS, "INSERT INTO %s SELECT g, 0 FROM generate_series(%" PRId64 "::bigint, %" PRId64 ") g ON CONFLICT DO NOTHING",
 				 names[s], low, high);
 	committed = result != NULL;
+	/* Without a row of its own, it has not waited until those that were there are on disk. */
+	durable = committed && !async && !not_replicated && atoi(PQcmdTuples(result)) > 0;
 	PQclear(result);
-	write_line(LINE_BY_HAND, committed && !async, s, low, high, start, committed ? now_us() : FOREVER);
+	write_line(LINE_BY_HAND, durable, s, low, high, start, committed ? now_us() : FOREVER);
 }
 
 /* One at a time, since the second of two that have read the same value would move back. */

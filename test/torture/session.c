@@ -22,6 +22,7 @@ bool		in_transaction;
 bool		failed;
 bool		serializable;
 bool		cut_short;
+bool		not_replicated;
 bool		has_timeout;
 int64_t		statement;
 int64_t		session_transactions;
@@ -174,11 +175,13 @@ number_in(const char *id)
 }
 
 static void
-ignore_notice(void *arg, const char *message)
+hear_notice(void *arg, const char *message)
 {
 	(void) arg;
 	if (strstr(message, "leak") != NULL)
 		failure("%s", message);
+	if (strstr(message, "synchronous replication") != NULL)
+		not_replicated = true;
 }
 
 void
@@ -200,7 +203,7 @@ connect_again(void)
 		return;
 	}
 	PQsetErrorVerbosity(conn, PQERRORS_VERBOSE);
-	PQsetNoticeProcessor(conn, ignore_notice, NULL);
+	PQsetNoticeProcessor(conn, hear_notice, NULL);
 	shared->pids[me] = PQbackendPID(conn);
 	session_transactions = 0;
 	in_transaction = failed = has_timeout = false;
