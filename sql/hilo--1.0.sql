@@ -576,8 +576,8 @@ BEGIN
     IF root.kind = 'identity' THEN
         RAISE EXCEPTION 'identity column "%" of table % cannot be attached', column_name, relation USING ERRCODE = 'feature_not_supported',
             DETAIL = 'An identity column has no default.',
-            HINT = format('Set hilo.sequences to on, which serves it as it is; or make it a serial column: BEGIN; ALTER TABLE %1$s ALTER COLUMN %2$I DROP IDENTITY; CREATE SEQUENCE %3$s AS %4$s OWNED BY %1$s.%2$I; ALTER TABLE %1$s ALTER COLUMN %2$I SET DEFAULT nextval(%3$L); COMMIT; and attach it.',
-                relation, column_name, root.own_sequence, root.type::regtype);
+            HINT = format('Set hilo.sequences to on, which serves it as it is; or make it a serial column: BEGIN; ALTER TABLE %1$s ALTER COLUMN %2$I DROP IDENTITY; CREATE SEQUENCE %3$s AS %4$s OWNED BY %1$s.%2$I; ALTER TABLE %1$s ALTER COLUMN %2$I SET DEFAULT nextval(%3$L); SELECT hilo.attach(%5$L, %2$L); COMMIT;',
+                relation, column_name, root.own_sequence, root.type::regtype, relation::text);
     END IF;
     IF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
         EXECUTE 'SELECT EXISTS (SELECT FROM pg_catalog.pg_dist_partition p WHERE p.logicalrelid = $1)' INTO in_shards USING relation;
@@ -1482,26 +1482,33 @@ CREATE FUNCTION hilo._pool_use(OUT given bigint, OUT taken bigint, OUT lost bigi
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_pool_use_row';
 COMMENT ON FUNCTION hilo._pool_use() IS 'for the view hilo.pool_use';
 CREATE VIEW hilo.pool_use AS SELECT * FROM hilo._pool_use();
-COMMENT ON VIEW hilo.pool_use IS 'numbers that went through the pool since the server''s start, of all databases';
+COMMENT ON VIEW hilo.pool_use IS
+    'numbers that went through the pool since the server''s start, of all databases; what became worthless there, as by a forced seed, is in none of the columns';
 COMMENT ON COLUMN hilo.pool_use.given IS 'numbers that sessions have put into it';
 COMMENT ON COLUMN hilo.pool_use.taken IS 'numbers that sessions have taken from it';
-COMMENT ON COLUMN hilo.pool_use.lost IS 'numbers for which it had no room; see hilo.pool_size';
+COMMENT ON COLUMN hilo.pool_use.lost IS 'numbers that made room for others (see hilo.pool_size), those of dropped databases among them';
 
+CREATE FUNCTION hilo._bound_tables(OUT collection text, OUT relation oid) RETURNS SETOF record
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_bound_tables';
+COMMENT ON FUNCTION hilo._bound_tables() IS 'for the view hilo.may_draw: collections and identities, and the tables that exist of those that they are bound to';
 -- The grantee 0 is PUBLIC; a table without grants is its owner's.
 CREATE VIEW hilo.may_draw AS
-    SELECT b.collection, COALESCE(r.rolname, 'public') AS role, g.relation
-    FROM hilo.binding b, LATERAL (
-        SELECT COALESCE(b.object, '0') AS role, NULL::regclass AS relation
-        WHERE b.kind OPERATOR(pg_catalog.=) 'allowed' AND (b.object OPERATOR(pg_catalog.<>) '0' OR b.owner OPERATOR(pg_catalog.=) 'public')
-        UNION
+    WITH bound AS MATERIALIZED (SELECT * FROM hilo._bound_tables())
+    SELECT DISTINCT b.collection, COALESCE(r.rolname, 'public') AS role, g.relation
+    FROM bound b, LATERAL (
+        SELECT COALESCE(a.object, '0') AS role, NULL::regclass AS relation FROM hilo.binding a
+        WHERE a.collection OPERATOR(pg_catalog.=) b.collection AND a.kind OPERATOR(pg_catalog.=) 'allowed'
+            AND (a.object OPERATOR(pg_catalog.<>) '0' OR a.owner OPERATOR(pg_catalog.=) 'public')
+        UNION ALL
         SELECT a.grantee, c.oid FROM pg_catalog.pg_class c, LATERAL (
             SELECT COALESCE(c.relacl, pg_catalog.acldefault('r', c.relowner))
             UNION ALL SELECT t.attacl FROM pg_catalog.pg_attribute t WHERE t.attrelid OPERATOR(pg_catalog.=) c.oid) l(acl), pg_catalog.aclexplode(l.acl) a
-        WHERE b.kind OPERATOR(pg_catalog.<>) 'allowed' AND a.privilege_type OPERATOR(pg_catalog.=) 'INSERT'
-            AND (c.oid OPERATOR(pg_catalog.=) b.object OR c.relispartition AND b.object OPERATOR(pg_catalog.=) ANY (SELECT pg_catalog.pg_partition_ancestors(c.oid)))) g
+        WHERE a.privilege_type OPERATOR(pg_catalog.=) 'INSERT'
+            AND (c.oid OPERATOR(pg_catalog.=) b.relation OR c.relispartition AND b.relation OPERATOR(pg_catalog.=) ANY (SELECT pg_catalog.pg_partition_ancestors(c.oid)))) g
     LEFT JOIN pg_catalog.pg_roles r ON r.oid OPERATOR(pg_catalog.=) g.role
     WHERE g.role OPERATOR(pg_catalog.=) '0' OR r.oid IS NOT NULL;
-COMMENT ON VIEW hilo.may_draw IS 'which roles may draw from bound collections, beside superusers; from others, any role that may execute the function';
+COMMENT ON VIEW hilo.may_draw IS
+    'which roles may draw from collections that are bound to a table, beside superusers and members of pg_write_all_data; from others, any role that may execute the function';
 COMMENT ON COLUMN hilo.may_draw.collection IS 'name of the collection or identity';
 COMMENT ON COLUMN hilo.may_draw.role IS 'the role, with its members; public: all roles';
 COMMENT ON COLUMN hilo.may_draw.relation IS 'the table, or partition, into which it may insert, if only some columns; null: by hilo.allow()';
@@ -1583,7 +1590,7 @@ REVOKE ALL ON ROUTINE
     hilo.guard, hilo._member_name, hilo._lease_state, hilo.lease_from, hilo.lease, hilo._lease, hilo.lease_report, hilo.report, hilo.hub_resume, hilo.hub_forget, hilo._leases_stop, hilo._present, hilo._hub_begin, hilo._hub_hear, hilo._hub_wait,
     hilo._claim_lease, hilo._check_highest, hilo._raise_counter, hilo._note_member, hilo._note_hub, hilo._members_of, hilo._forget_counter,
     hilo._restore_hub, hilo._restore_member FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hilo._counters(), hilo.pool(), hilo._pool_use(), hilo._present(), hilo._member_name(), hilo._lease_state(text) TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hilo._counters(), hilo.pool(), hilo._pool_use(), hilo._bound_tables(), hilo._present(), hilo._member_name(), hilo._lease_state(text) TO pg_monitor;
 GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.pool_use, hilo.may_draw, hilo.leases, hilo.members TO pg_monitor;
 GRANT SELECT ON hilo.ranges, hilo.attachments TO PUBLIC;
 
@@ -1599,7 +1606,7 @@ DECLARE
                      WHERE e.extname = 'hilo' AND r.oid = e.extowner AND NOT r.rolsuper);
     administration CONSTANT text := '
         seed_identity_for, hilo.seed, hilo.drop, hilo.sync(text), hilo.sync(regclass), hilo.sync(), hilo.configure, hilo.make_ordered, hilo.return_range, hilo.allow, hilo.disallow,
-        hilo.bind, hilo.unbind, hilo._counters, hilo.pool, hilo._pool_use';
+        hilo.bind, hilo.unbind, hilo._counters, hilo.pool, hilo._pool_use, hilo._bound_tables';
 BEGIN
     EXECUTE pg_catalog.format('REVOKE ALL ON ROUTINE %s FROM PUBLIC', administration);
     IF creator IS NOT NULL THEN

@@ -116,6 +116,30 @@ hilo_counters(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/* hilo._bound_tables() */
+PG_FUNCTION_INFO_V1(hilo_bound_tables);
+
+Datum
+hilo_bound_tables(PG_FUNCTION_ARGS)
+{
+	hilo_init_materialized(fcinfo);
+	foreach_ptr(const HiloNamedRow, named, hilo_row_list())
+	{
+		List	   *bindings = named->row.flags & HILO_ROW_BOUND ? hilo_bindings(named->name).all : NIL;
+
+		foreach_ptr(HiloBinding, binding, bindings)
+		{
+			Datum		values[] = {
+				CStringGetTextDatum(named->name), ObjectIdGetDatum(binding->living.relation)
+			};
+
+			if (OidIsValid(binding->living.relation))
+				put_row(fcinfo, values);
+		}
+	}
+	return (Datum) 0;
+}
+
 /*
  * The pool
  */
