@@ -20,6 +20,7 @@ int			hilo_min_range_size = 1;
 int			hilo_max_range_size = 1048576;
 bool		hilo_auto_create = true;
 bool		hilo_sequences = false;
+void		(*hilo_sequences_switched_on) (void) = NULL;
 
 int			hilo_pool_size = 1024;
 char	   *hilo_hub = "";
@@ -124,6 +125,8 @@ assign_sequences(bool newval, void *extra)
 {
 	if (newval != hilo_sequences)
 		ResetPlanCache();
+	if (newval && hilo_sequences_switched_on != NULL)
+		hilo_sequences_switched_on();
 }
 
 /*

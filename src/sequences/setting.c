@@ -28,7 +28,6 @@
 #include "utils/syscache.h"
 
 #include "base/settings.h"
-#include "base/settings.h"
 #include "counting/catalog.h"
 #include "sequences/setting.h"
 #include "counting/node.h"
@@ -140,9 +139,26 @@ plan(HILO_PLANNER_PARAMETERS)
 		standard_planner(HILO_PLANNER_ARGUMENTS);
 }
 
+/*
+ * The hook comes with the first use of the setting, so that a server without it may preload
+ * this library before one that insists on being the first to have the hook.
+ */
+static void
+switched_on(void)
+{
+	static bool is_installed = false;
+
+	if (is_installed)
+		return;
+	next_planner = planner_hook;
+	planner_hook = plan;
+	is_installed = true;
+}
+
 void
 hilo_sequences_setting_init(void)
 {
-	next_planner = planner_hook;
-	planner_hook = plan;
+	hilo_sequences_switched_on = switched_on;
+	if (hilo_sequences)
+		switched_on();
 }
