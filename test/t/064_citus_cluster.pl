@@ -231,17 +231,22 @@ is(sql("BEGIN; INSERT INTO $d (k, v) SELECT k, v FROM src; SELECT hilo.seed('$d'
 #
 # Attach
 #
-sub hint_of { my ($table) = @_; my $error = outcome_of($coordinator, "SELECT hilo.attach('$table')"); return $error =~ /^0A000: .*on the coordinator: (.*?)\n/s ? $1 : "no hint: $error"; }
-
 foreach my $how ("create_distributed_table('NAME', 'k')", "create_distributed_table('NAME', 'id')", "create_reference_table('NAME')")
 {
 	my $name = 't' . ++$number;
 	sql("CREATE TABLE $name (id bigserial PRIMARY KEY, k bigint NOT NULL)");
 	sql("ALTER TABLE $name DROP CONSTRAINT ${name}_pkey, ADD PRIMARY KEY (id, k)") if $how =~ /'k'/;
 	sql("INSERT INTO $name (id, k) SELECT n, n FROM generate_series(1, 70) n; SELECT " . ($how =~ s/NAME/$name/r));
-	my $hint = hint_of($name);
-	$hint = outcome_of($coordinator, "SELECT hilo.attach('$name', 'id')") =~ /on the coordinator: (.*?)\n/s ? $1 : $hint if $how =~ /'k'/;
-	is(outcome_of($coordinator, $hint), 'fine', "$how: the hint works");
+	# Citus refuses to alter the column by which a table is distributed.
+	if ($how =~ /'id'/)
+	{
+		like(outcome_of($coordinator, "SELECT hilo.attach('$name', 'id')"), qr/cannot execute ALTER TABLE command involving partition column/, "$how: refused by Citus");
+		sql("SELECT undistribute_table('$name'); SELECT hilo.attach('$name', collection => '$name'); SELECT create_distributed_table('$name', 'id')");
+	}
+	else
+	{
+		is(outcome_of($coordinator, "SELECT hilo.attach('$name', 'id')"), 'fine', "$how: attached");
+	}
 	is(sql("INSERT INTO $name (k) VALUES (7) RETURNING id"), 71, 'and the numbers go on');
 	is(outcome_of($workers[1], "INSERT INTO $name (k) VALUES (8)"), 'fine', 'on a worker, too');
 	is(sql("SELECT count(*), count(DISTINCT id) FROM $name"), '72|72', 'no number twice');
