@@ -34,7 +34,7 @@ _PG_init(void)
 		CacheRegisterRelcacheCallback(ignore, (Datum) 0);
 }
 C
-	system_or_bail('cc', '-fPIC', '-shared', '-I', $node->config_data('--includedir-server'), '-o', "$name.so", "$name.c");
+	system_or_bail(split(' ', $ENV{CC} // 'cc'), '-fPIC', '-shared', '-I', $node->config_data('--includedir-server'), '-o', "$name.so", "$name.c");
 	return $name;
 }
 

@@ -54,7 +54,7 @@ getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
 	return real("127.0.0.1", service, hints, &last->ai_next);
 }
 CODE
-system_or_bail('cc', '-shared', '-fPIC', "-DCLOCK_IS_BACK=\"$dir/back\"", '-o', "$dir/names.so", "$dir/names.c", '-ldl');
+system_or_bail(split(' ', $ENV{CC} // 'cc'), '-shared', '-fPIC', "-DCLOCK_IS_BACK=\"$dir/back\"", '-o', "$dir/names.so", "$dir/names.c", '-ldl');
 my $preloaded = $ENV{LD_PRELOAD};
 $ENV{LD_PRELOAD} = join ' ', $preloaded // (), "$dir/names.so";
 

@@ -90,7 +90,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush news epoch standby take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends terms own-draws resume reports asked no-standby seq-flush seq-standby seq-cached seq-message seq-right seq-reserve seq-failed seq-restore seq-lock look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-separator look-form look-stranger look-many look-pooled look-passed look-invalid look-empty'
+names='none flush news epoch standby take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends terms own-draws resume reports asked no-standby seq-flush seq-standby seq-cached seq-message seq-right seq-reserve seq-row seq-cache seq-failed seq-restore seq-lock look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-separator look-form look-stranger look-many look-pooled look-passed look-invalid look-empty'
 mutant() {
     case $1 in
         none)
@@ -234,8 +234,8 @@ mutant() {
             look() { tap 079_terms.pl 'no number twice'; } ;;
         own-draws)
             about="a hub that is not open draws for itself"
-            replace hub/hub.c '		own_state.may_draw = DatumGetInt64(columns[HUB_HOME]) == home &&
-' '		own_state.may_draw = true || DatumGetInt64(columns[HUB_HOME]) == home &&
+            replace hub/hub.c '		this_hub_state.may_draw = DatumGetInt64(columns[HUB_HOME]) == home &&
+' '		this_hub_state.may_draw = true || DatumGetInt64(columns[HUB_HOME]) == home &&
 '
             look() { tap 075_hub_memory.pl 'nor does it draw for itself'; } ;;
         resume)
@@ -292,10 +292,18 @@ mutant() {
             about="a large block is claimed with a step that is too small"
             replace sequences/sequence.c '(count - 1 + LOGGED_AHEAD - 1) / LOGGED_AHEAD' '(count - 1) / (LOGGED_AHEAD + 8)'
             look() { tap 017_sequence_crash.pl 'a block\|numbers left'; } ;;
+        seq-row)
+            about="a gap in what nextval gives is no reason to count the numbers of a block anew"
+            replace sequences/sequence.c 'if (number == last + form->seqincrement)' 'if (true)'
+            look() { tap 017_sequence_blocks.pl 'CACHE 1, a role that was not asked'; } ;;
+        seq-cache)
+            about="a sequence is moved further if it has a large CACHE"
+            replace sequences/sequence.c '	form->seqcache = cache;' '	form->seqcache = Max(cache, own_cache);'
+            look() { tap 017_sequence_blocks.pl 'CACHE 1000: attached'; } ;;
         seq-failed)
             about="a claim that fails makes the next one larger"
             replace sequences/sequence.c '	bool		claims = sequence->left <= 0;
-	int64		number = draw(sequence, size, 1, check_right);
+	int64		number = draw(sequence, size, check_right);
 
 	if (claims)
 	{
@@ -307,7 +315,7 @@ mutant() {
 		sequence->size = size;
 		sequence->claimed_at = GetCurrentTimestamp();
 	}
-	number = draw(sequence, size, 1, check_right);
+	number = draw(sequence, size, check_right);
 	if (claims)
 	{
 '
