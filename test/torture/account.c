@@ -88,6 +88,11 @@ leave_range(Held *h, int c)
 	}
 	else if (h->dirty)
 		lost(WHY_FAILED, c, h->count, h->next, h->high);
+	else if (c == C_EVENTS && h->next == h->high)
+	{
+		/* In order, what an error has left behind is of no other transaction. */
+		lost(WHY_FAILED, c, h->count, h->next, h->high);
+	}
 	else if (h->next <= h->high)
 		put(KIND_FORGOTTEN, 0, c, h->count, h->next, h->high, h->since, now_us());
 	h->known = false;
