@@ -268,14 +268,15 @@ if [ "$which" = all ]; then
     single "models" try_models
     single "torture, two minutes" sh "$top/test/torture/run.sh" --no-install 2 1
     single "PostgreSQL's own tests" sh "$top/test/core.sh" --no-install
+    single "benchmark, in short" sh "$top/test/bench/run.sh" --no-install --quick
+    single "Dockerfile" try_docker
+    # From here on, each makes systems of its own.
     single "a hub that fails over" sh "$top/test/ha/run.sh" --no-install --short
     single "packages, on a fresh system" sh "$top/test/package.sh" --no-install
     single "32 bit" sh "$top/test/versions.sh" --no-install i386 "$top"/test/sql/*.sql "$top"/test/specs/*.spec
     single "PostgreSQL 17" sh "$top/test/versions.sh" --no-install 17 "$top"/test/sql/*.sql "$top"/test/specs/*.spec \
         "$top/test/t/010_crash.pl" "$top/test/t/065_two_versions.pl"
     single "a running server is not touched" sh "$top/test/untouched.sh" --no-install "$top/test/sql/draw.sql"
-    single "benchmark, in short" sh "$top/test/bench/run.sh" --no-install --quick
-    single "Dockerfile" try_docker
 fi
 
 [ -z "$skipped" ] || say "skipped:$skipped"

@@ -45,10 +45,14 @@
 #include "counting/node.h"
 
 /*
- * How many numbers nextval logs ahead.  A claim of more than that always writes
- * WAL, so it cannot be gone after a crash while a later, larger change is not.
+ * How many numbers nextval logs ahead, in steps of its increment.  A claim of more
+ * than that always writes WAL, so it cannot be gone after a crash while a later, larger
+ * change is not.
  */
 #define LOGGED_AHEAD	32
+
+/* So many claims without numbers in a row are not to be expected. */
+#define MAX_CLAIMS		1000
 
 /* The sequences from which this session draws, by OID. */
 static HTAB *sequences = NULL;
@@ -231,7 +235,8 @@ buffers_accessed(void)
  * was drawn.
  *
  * Numbers in a row are this session's own, wherever they come from: what is left of an
- * earlier range, or a claim.  After a gap they are counted anew.
+ * earlier range, or a claim.  After a gap they are counted anew; and with a step after
+ * each claim, because the numbers below its first one may belong to others.
  *
  * The lock comes first, so that the tuple that is changed is the one that will be
  * read.  What misses it nevertheless takes what the catalog says, which is harmless.
@@ -246,6 +251,7 @@ call_nextval(HiloSequence *sequence, int64 cache, int64 step, int64 count,
 	int64		own_cache = form->seqcache;
 	int64		own_increment = form->seqincrement;
 	int64		drawn = 1;
+	int			claims = 0;
 	int64		last;
 
 	relation_close(rel, NoLock);
@@ -257,11 +263,19 @@ call_nextval(HiloSequence *sequence, int64 cache, int64 step, int64 count,
 		HILO_FAILURE_POINT("sequence moved");
 		while (drawn < count && room_above(sequence, last) >= step)
 		{
+			int64		before = buffers_accessed();
 			int64		number;
+			bool		accessed;
 
 			CHECK_FOR_INTERRUPTS();
 			number = nextval_internal(sequence->oid, false);
-			if (number == last + form->seqincrement)
+			accessed = before != buffers_accessed();
+			if (accessed && ++claims > MAX_CLAIMS)
+				ereport(ERROR,
+						(errcode(ERRCODE_OBJECT_IN_USE),
+						 errmsg("could not claim numbers in a row of sequence \"%s\"",
+								get_rel_name(sequence->oid))));
+			if (number == last + form->seqincrement && (step == 1 || !accessed))
 				drawn++;
 			else
 			{
@@ -424,8 +438,8 @@ drop_up_to(HiloSequence *sequence, int64 number)
 }
 
 /*
- * Claim size numbers in a row, with that step between them, and draw all of them, so that
- * the session holds nothing afterwards.  Returns how many there are up to the limit.
+ * Claim size numbers in a row, with that step between them, and draw them.  Returns how
+ * many there are up to the limit.
  */
 static int64
 claim_in_a_row(HiloSequence *sequence, int64 size, int64 step, bool check_right,
@@ -444,12 +458,19 @@ claim_in_a_row(HiloSequence *sequence, int64 size, int64 step, bool check_right,
 /*
  * nextval takes all numbers that are missing.  That cannot go backwards, as setval could
  * beside draws of others.  For more than the largest range, the increment is larger for
- * once.
+ * once.  What nextval then logs is as far ahead again: the last claim has the sequence's
+ * own increment, and is large enough to be logged.
+ *
+ * One session at a time: another one would go the same way once more.  Nobody waits for
+ * anything while it has this lock.
  */
 static void
 move_to(HiloSequence *sequence, int64 number, bool check_right)
 {
+	Relation	rel = open_sequence(sequence->oid);
+
 	drop_up_to(sequence, PG_INT64_MAX);
+	LockPage(rel, 0, ExclusiveLock);
 	for (;;)
 	{
 		int64		at = read_page(sequence, NULL);
@@ -465,8 +486,10 @@ move_to(HiloSequence *sequence, int64 number, bool check_right)
 			(void) claim_in_a_row(sequence, missing, 1, check_right, &first);
 		else
 			(void) claim_in_a_row(sequence, LOGGED_AHEAD + 1,
-								  missing / (LOGGED_AHEAD + 1), check_right, &first);
+								  missing / (LOGGED_AHEAD + 1) - 1, check_right, &first);
 	}
+	UnlockPage(rel, 0, ExclusiveLock);
+	relation_close(rel, NoLock);
 	flush_sequence(sequence);
 }
 
@@ -629,6 +652,10 @@ hilo_sequence_reserve(HiloSequence *sequence, int64 count)
 			claim_in_a_row(sequence, size, step, true, &numbers.low) < size)
 			fail_at_limit(sequence);
 		numbers.high = numbers.low + (count - 1);
+
+		/* As at the end of a move. */
+		if (step > 1 && room_above(sequence, sequence->last) > LOGGED_AHEAD)
+			(void) claim_in_a_row(sequence, LOGGED_AHEAD + 1, 1, true, &highest);
 		flush_sequence(sequence);
 		if (!sequence->looks)
 			return numbers.low;

@@ -90,7 +90,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush news epoch standby take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends terms own-draws resume reports asked no-standby seq-flush seq-standby seq-cached seq-message seq-right seq-reserve seq-row seq-cache seq-failed seq-restore seq-lock look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-separator look-form look-stranger look-many look-pooled look-passed look-invalid look-empty'
+names='none flush news epoch standby take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends terms own-draws resume reports asked no-standby seq-flush seq-standby seq-cached seq-message seq-right seq-reserve seq-row seq-cache seq-step seq-logged seq-failed seq-restore seq-lock look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-separator look-form look-stranger look-many look-pooled look-passed look-invalid look-empty'
 mutant() {
     case $1 in
         none)
@@ -294,12 +294,20 @@ mutant() {
             look() { tap 017_sequence_blocks.pl 'draws of three sessions'; } ;;
         seq-row)
             about="a gap in what nextval gives is no reason to count the numbers of a block anew"
-            replace sequences/sequence.c 'if (number == last + form->seqincrement)' 'if (true)'
+            replace sequences/sequence.c 'if (number == last + form->seqincrement && (step == 1 || !accessed))' 'if (true)'
             look() { tap 017_sequence_blocks.pl 'CACHE 1, a role that was not asked'; } ;;
         seq-cache)
             about="a sequence is moved further if it has a large CACHE"
             replace sequences/sequence.c '	form->seqcache = cache;' '	form->seqcache = Max(cache, own_cache);'
             look() { tap 017_sequence_blocks.pl 'CACHE 1000: attached'; } ;;
+        seq-step)
+            about="numbers below the first one of a claim with a step are taken for the session's own"
+            replace sequences/sequence.c '&& (step == 1 || !accessed))' ')'
+            look() { tap 017_sequence_blocks.pl 'of another session is in its block'; } ;;
+        seq-logged)
+            about="a move ends with a claim that is logged in large steps"
+            replace sequences/sequence.c 'missing / (LOGGED_AHEAD + 1) - 1' 'missing / (LOGGED_AHEAD + 1)'
+            look() { tap 017_sequence_blocks.pl 'the far one, after a crash'; } ;;
         seq-failed)
             about="a claim that fails makes the next one larger"
             replace sequences/sequence.c '	bool		claims = sequence->left <= 0;
