@@ -451,6 +451,8 @@ dump_failure(const char *what, const char *table)
 static bool
 is_running(void)
 {
+	/* A crash that has begun ends sessions some time later. */
+	usleep(300000);
 	return !shared->ending && number_of(-1, "SELECT 1") == 1 && !shared->ending;
 }
 
