@@ -461,7 +461,7 @@ claim_in_a_row(HiloSequence *sequence, int64 size, int64 step, bool check_right,
  * once.  What nextval then logs is as far ahead again: the last claim has the sequence's
  * own increment, and is large enough to be logged.
  *
- * One session at a time: another one would go the same way once more.  Nobody waits for
+ * One session at a time: another one would go the same way once more.  No session waits for
  * anything while it has this lock.
  */
 static void
