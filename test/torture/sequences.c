@@ -387,10 +387,10 @@ alter(int s)
 		if (committed)
 			show_numbers(drawn, s, false);
 	}
+	/* What was drawn was looked at, and so was the rest of its range. */
+	ranges[s].dirty = !committed || (ranges[s].dirty && drawn == NULL);
 	PQclear(drawn);
 	roll_back();
-	if (!committed)
-		ranges[s].dirty = true;
 }
 
 /* Detach and attach, or a TRUNCATE that is rolled back: the table is locked. */
@@ -616,7 +616,6 @@ sequence_turn(void)
 	int			s = rnd(SEQUENCES);
 	SharedSequence *sequence = &shared->sequences[s];
 	int			what = rnd(100);
-	bool		was_dirty;
 
 	turn = now_us();
 	if ((s == S_RESET && what < 4) || (s == S_DUMPED && what < 2))
@@ -632,7 +631,6 @@ sequence_turn(void)
 		usleep(1000);
 		return;
 	}
-	was_dirty = ranges[s].dirty;
 	if (what < 10 && is_attached(s))
 		insert_by_hand(s);
 	else if (what < 13)
@@ -657,16 +655,13 @@ sequence_turn(void)
 	else if (what < 60)
 	{
 		operate(s);
-		if (connected() && cut_short)
-			ranges[s].dirty = true;
+		/* What follows a failure is looked at again. */
+		ranges[s].dirty = connected() && cut_short;
 	}
 	else
 		one_transaction(s);
 	failed = false;
 
-	/* A range is looked at again in the first turn after a failure. */
-	if (was_dirty && what > 23)
-		ranges[s].dirty = false;
 	if (connected())
 		see_ranges();
 	__sync_fetch_and_sub(&sequence->readers, 1);
