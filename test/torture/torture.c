@@ -771,13 +771,16 @@ signal_backend(int client, int signal)
 		parent == postmaster_pid() && kill(pid, signal) == 0;
 }
 
+/* Sessions still show numbers until the postmaster has noticed, which ends them. */
+#define CRASH_TAKES		2000000
+
 /* Remember that the server has crashed since then. */
 static void
 note_crash(int64_t begin)
 {
 	if (shared->crash_count == MAX_CRASHES)
 		stop_now("too many crashes");
-	shared->crashes[shared->crash_count] = (Crash) {begin, now_us()};
+	shared->crashes[shared->crash_count] = (Crash) {begin, now_us() + CRASH_TAKES};
 	shared->crash_count++;
 }
 
