@@ -710,22 +710,23 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 	return is_ordered != was_ordered;
 }
 
-void
+bool
 hilo_counter_settle(HiloRowRef *ref)
 {
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 
 	if (!hilo_row_find(&change, ref, HILO_ROW_CHANGE))
-		return;
+		return false;
 	if ((row->flags & (HILO_ROW_ORDERED | HILO_ROW_SETTLED)) != HILO_ROW_ORDERED)
 	{
 		hilo_row_abandon(&change);
-		return;
+		return (row->flags & HILO_ROW_ORDERED) != 0;
 	}
 	row->flags |= HILO_ROW_SETTLED;
 	row->flags &= ~HILO_ROW_DRAWN;
 	hilo_row_flush(hilo_counter_finish(&change));
+	return true;
 }
 
 /*

@@ -29,7 +29,6 @@ typedef struct HiloClaim
 	int64		token;			/* of a client's claim: random; else 0 */
 	XLogRecPtr	lsn;			/* end of its WAL record */
 	bool		fetched;		/* from another server; false: counted here */
-	bool		pooled;			/* true: taken from the pool */
 } HiloClaim;
 
 /* The smallest range of a client program, as in RavenDB. */
@@ -213,9 +212,9 @@ extern bool hilo_counter_configure(HiloRowRef *ref,
 
 /*
  * If the collection is ordered, record that all transactions have ended that may
- * hold numbers drawn before it became ordered.
+ * hold numbers drawn before it became ordered.  False: it is not ordered.
  */
-extern void hilo_counter_settle(HiloRowRef *ref);
+extern bool hilo_counter_settle(HiloRowRef *ref);
 
 /*
  * Merge a row from another database or a backup: max and what belongs to it only

@@ -305,7 +305,11 @@ hilo_make_ordered(PG_FUNCTION_ARGS)
 		hilo_collection_configure(&collection, &options);
 		SPI_commit();
 		wait_for_transactions();
-		hilo_collection_settle_order(&collection);
+		if (!hilo_collection_settle_order(&collection))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("collection \"%s\" has not become ordered", collection.ref.name),
+					 errdetail("Another session has changed it meanwhile.")));
 	}
 	LockRelease(&tag, ExclusiveLock, true);
 	SPI_finish();

@@ -195,7 +195,6 @@ take_pooled(HiloCollection *collection, const HiloWanted *wanted, int64 prefer,
 	if (low)
 		hilo_source()->low();
 	claim->lsn = hilo_row_own_lsn(claim->lsn);
-	claim->pooled = true;
 	return true;
 }
 
@@ -451,7 +450,7 @@ hilo_entry_refill(HiloEntry *entry, int64 above)
 	entry->range.claim = claim;
 	entry->range.last = claim.range.low - 1;
 	entry->range.generation = generation;
-	entry->range.transaction = GetCurrentTransactionStartTimestamp();
+	entry->range.transaction = hilo_local_xid();
 	entry->range.clean = false;
 }
 
@@ -760,12 +759,12 @@ hilo_collection_drop(HiloCollection *collection, bool force)
 	return dropped;
 }
 
-void
+bool
 hilo_collection_settle_order(HiloCollection *collection)
 {
 	HILO_FAILURE_POINT("order changed");
 	hilo_order_begin(collection->ref.name);
-	hilo_counter_settle(&collection->ref);
+	return hilo_counter_settle(&collection->ref);
 }
 
 void
@@ -784,5 +783,5 @@ hilo_collection_configure(HiloCollection *collection,
 		allow_leases();
 	warn_others(collection);
 	if (options->ordered && !options->in_use)
-		hilo_collection_settle_order(collection);
+		(void) hilo_collection_settle_order(collection);
 }

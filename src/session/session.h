@@ -132,7 +132,7 @@ typedef struct HiloEntry
 		int64		drawn;		/* the number drawn last; 0: none */
 		HiloClaim	claim;		/* its numbers up to last were drawn; epoch 0:
 								 * there is none */
-		TimestampTz transaction;	/* start of the one that took it */
+		LocalTransactionId transaction; /* the one that took it */
 		bool		clean;		/* they were looked at, see look.h */
 		int64		clean_up_to;	/* if it is ordered: and so were numbers
 									 * up to this */
@@ -262,9 +262,10 @@ extern void hilo_collection_horizon(HiloCollection *collection,
 
 /*
  * From now on the collection has a horizon.  Call this when no transaction holds
- * numbers drawn before it became ordered, except transactions that have an id.
+ * numbers drawn before it became ordered, except transactions that have an id.  False:
+ * meanwhile it has become unordered, or was dropped.
  */
-extern void hilo_collection_settle_order(HiloCollection *collection);
+extern bool hilo_collection_settle_order(HiloCollection *collection);
 
 /*
  * Seed as hilo_counter_seed() does, and return the max now stored; nothing stays

@@ -330,14 +330,18 @@ hilo_pool_list(void)
 	i = 0;
 	while ((ring = (HiloRing *) hilo_shared_lock_next(HILO_RING, &i, LW_SHARED)) != NULL)
 	{
-		HiloClaim	rest = {
-			.range = {ring->last + 1, ring->high},
-			.home = ring->home,.epoch = ring->epoch
-		};
+		HiloClaim	rest = {.home = ring->home,.epoch = ring->epoch};
+		int			count = 0;
+
+		if (ring->last < ring->high)
+		{
+			rest.range = (HiloRange) {ring->last + 1, ring->high};
+			count = 1;
+		}
 
 		strlcpy(name, ring->shared.name, sizeof(name));
 		LWLockRelease(&ring->shared.lock);
-		pooled = append_pooled(pooled, name, rest.range.low <= rest.range.high ? 1 : 0, &rest);
+		pooled = append_pooled(pooled, name, count, &rest);
 	}
 	return pooled;
 }

@@ -22,7 +22,7 @@
 
 /*
  * With more places than this, a look costs more than a small claim: then a claim takes
- * at least as many numbers as places, and pieces of the pool are not looked at.
+ * at least as many numbers as places.
  */
 #define HILO_FEW_PLACES		16
 

@@ -10,6 +10,7 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 
+#include "base/compat.h"
 #include "tables/take.h"
 
 /* The numbers of an ordered collection come one by one, and are looked at together. */
@@ -85,7 +86,7 @@ hilo_take_refill(HiloEntry *entry)
 	 * transaction that has failed: the horizon may have passed it.
 	 */
 	if (hilo_collection_is_ordered(&entry->collection) &&
-		entry->range.transaction != GetCurrentTransactionStartTimestamp())
+		entry->range.transaction != hilo_local_xid())
 		hilo_entry_forget(entry);
 
 	for (;;)
@@ -119,14 +120,8 @@ hilo_take_refill(HiloEntry *entry)
 			continue;
 		}
 
-		/*
-		 * To look for few numbers into very many indexes costs more than all
-		 * the rest; whoever claimed what is in the pool has looked at it.
-		 */
-		if ((look->place_count == 0 && look->places_found) ||
-			(entry->range.claim.pooled && entry->growth.least > 0))
+		if (look->place_count == 0 && look->places_found)
 			entry->range.clean = true;
-		entry->range.claim.pooled = false;
 		if (entry->range.clean ||
 			!hilo_look(look, numbers, entry->collection.row.max_value, &progress, &above))
 			return;
