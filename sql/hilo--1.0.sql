@@ -188,7 +188,8 @@ CREATE TABLE hilo.binding (
     column_number integer,
     owner text,
     was text,
-    sequence text
+    sequence text,
+    sequence_oid oid
 ) USING heap;
 CREATE INDEX binding_collection_idx ON hilo.binding USING btree (collection);
 COMMENT ON TABLE hilo.binding IS
@@ -201,7 +202,8 @@ COMMENT ON COLUMN hilo.binding.column_name IS 'name of a bound column';
 COMMENT ON COLUMN hilo.binding.column_number IS 'number of a bound column';
 COMMENT ON COLUMN hilo.binding.owner IS 'owner of the relation, or the role that may draw, by which a restored row finds it; "public": all roles';
 COMMENT ON COLUMN hilo.binding.was IS 'of an attached table: what drew before, a sequence or nothing';
-COMMENT ON COLUMN hilo.binding.sequence IS 'of an attached table: qualified name of that sequence';
+COMMENT ON COLUMN hilo.binding.sequence IS 'of an attached table: qualified name of that sequence, by which a restored row finds it';
+COMMENT ON COLUMN hilo.binding.sequence_oid IS 'its OID; 0: none, or not found';
 COMMENT ON INDEX hilo.binding_collection_idx IS 'finds the bindings of a collection';
 
 --
@@ -477,15 +479,15 @@ CREATE FUNCTION hilo._may_attach(relation regclass, column_name name, collection
 COMMENT ON FUNCTION hilo._may_attach(regclass, name, text, boolean) IS
     'for hilo.attach(): check type, rights, and what the collection is bound to';
 
-CREATE FUNCTION hilo._bind_column(relation regclass, collection text, was text, sequence text) RETURNS void
+CREATE FUNCTION hilo._bind_column(relation regclass, collection text, was text, sequence regclass) RETURNS void
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_bind_column';
-COMMENT ON FUNCTION hilo._bind_column(regclass, text, text, text) IS
-    'for hilo.attach(): record that a table is attached to a collection, and what drew before';
+COMMENT ON FUNCTION hilo._bind_column(regclass, text, text, regclass) IS
+    'for hilo.attach(): record that a table is attached to a collection, and what drew before; sequence 0: none';
 
-CREATE FUNCTION hilo._drawn_before(relation regclass, collection text, OUT was text, OUT sequence text) RETURNS record
+CREATE FUNCTION hilo._drawn_before(relation regclass, collection text, OUT was text, OUT sequence regclass) RETURNS record
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_drawn_before';
 COMMENT ON FUNCTION hilo._drawn_before(regclass, text) IS
-    'for hilo.detach(): what drew before a table was attached to a collection, as it was recorded';
+    'for hilo.detach(): what drew before a table was attached to a collection, as it was recorded; sequence 0: none';
 
 CREATE FUNCTION hilo._attach_counter(relation regclass, column_name name, collection text, at_least bigint, OUT max bigint, OUT node_tag text, OUT ignored boolean) RETURNS record
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_attach_counter';
@@ -619,11 +621,13 @@ DECLARE
     attribute record;
     drawn regclass;
     made name;
+    without boolean;
     max bigint;
     changed boolean := false;
 BEGIN
     SELECT * INTO attribute FROM hilo._attribute(relation, column_name);
-    IF attribute.kind = 'nothing' THEN
+    without := attribute.kind = 'nothing';
+    IF without THEN
         drawn := attribute.own_sequence;
         IF drawn IS NULL THEN
             SELECT s.name INTO made FROM pg_class c, generate_series(0, 10000) i,
@@ -633,15 +637,13 @@ BEGIN
                 (SELECT COALESCE(NULLIF(t.typbasetype, 0::oid), t.oid)::regtype FROM pg_type t WHERE t.oid = attribute.type), relation, column_name);
             drawn := format('%s.%I', (SELECT c.relnamespace::regnamespace FROM pg_class c WHERE c.oid = relation), made)::regclass;
         END IF;
-        EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT hilo.nextval(%L::regclass)', relation, column_name, drawn);
-        changed := true;
     ELSE
         drawn := attribute.sequence;
     END IF;
     FOR one IN SELECT t FROM hilo._tree(relation) t LOOP
         SELECT * INTO attribute FROM hilo._attribute(one, column_name);
-        IF attribute.kind = 'sequence' THEN
-            EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT hilo.nextval(%L::regclass)', one, column_name, attribute.sequence);
+        IF attribute.kind = 'sequence' OR attribute.kind = 'nothing' AND without THEN
+            EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT hilo.nextval(%L::regclass)', one, column_name, COALESCE(attribute.sequence, drawn));
             changed := true;
             IF attribute.sequence <> drawn THEN
                 PERFORM hilo._sync_sequence(attribute.sequence, true);
@@ -653,7 +655,7 @@ BEGIN
     END LOOP;
     max := hilo._sync_sequence(drawn, true);
     IF changed THEN
-        RAISE NOTICE 'column "%" of table % draws by hilo.nextval() from sequence %, which is at %', column_name, relation, drawn, max;
+        RAISE NOTICE 'column "%" of table % draws by hilo.nextval() from sequence %', column_name, relation, drawn || COALESCE(', which is at ' || max, '');
     END IF;
     RETURN max;
 END
@@ -676,7 +678,7 @@ BEGIN
         IF attribute.collection = collection THEN
             -- It draws already: its default was written by hand, or it has been attached.
             IF one = relation AND (hilo._drawn_before(one, collection)).was IS NULL THEN
-                PERFORM hilo._bind_column(one, collection, CASE WHEN attribute.own_sequence IS NULL THEN 'nothing' ELSE 'sequence' END, COALESCE(attribute.own_sequence::text, ''));
+                PERFORM hilo._bind_column(one, collection, CASE WHEN attribute.own_sequence IS NULL THEN 'nothing' ELSE 'sequence' END, COALESCE(attribute.own_sequence, '-'::regclass));
             END IF;
             CONTINUE;
         END IF;
@@ -687,7 +689,7 @@ BEGIN
             FROM pg_sequence q, pg_sequence_last_value(q.seqrelid) v(last) WHERE q.seqrelid = attribute.sequence));
         EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT %s', one, column_name, draw);
         IF one = relation OR (attribute.kind, attribute.sequence) IS DISTINCT FROM (root.kind, root.sequence) THEN
-            PERFORM hilo._bind_column(one, collection, CASE WHEN attribute.kind IN ('sequence', 'attached') THEN 'sequence' ELSE 'nothing' END, COALESCE(attribute.sequence::text, ''));
+            PERFORM hilo._bind_column(one, collection, CASE WHEN attribute.kind IN ('sequence', 'attached') THEN 'sequence' ELSE 'nothing' END, COALESCE(attribute.sequence, '-'::regclass));
         END IF;
         IF attribute.kind = 'default' THEN
             RAISE NOTICE 'the default of column "%" of table % was replaced', column_name, one
@@ -804,9 +806,10 @@ BEGIN
             IF own.was IS NULL THEN
                 own := root;
             END IF;
-            back := CASE WHEN own.was = 'nothing' THEN NULL ELSE COALESCE(to_regclass(NULLIF(own.sequence, '')), attribute.own_sequence) END;
+            own.sequence := NULLIF(own.sequence, '-'::regclass);
+            back := CASE WHEN own.was = 'nothing' THEN NULL ELSE COALESCE(own.sequence, attribute.own_sequence) END;
             IF max IS NOT NULL THEN
-                PERFORM hilo._move_sequence(s, max) FROM (SELECT DISTINCT s FROM unnest(ARRAY[back, to_regclass(NULLIF(own.sequence, '')), attribute.own_sequence]) s WHERE s IS NOT NULL) o;
+                PERFORM hilo._move_sequence(s, max, c.relowner) FROM (SELECT DISTINCT s FROM unnest(ARRAY[back, own.sequence, attribute.own_sequence]) s WHERE s IS NOT NULL) o, pg_class c WHERE c.oid = one;
             END IF;
             FOR assigns IN SELECT t.tgname FROM pg_trigger t WHERE t.tgrelid = one AND t.tgname = 'hilo_assign_id' AND t.tgparentid = '0'::oid AND t.tgfoid = 'hilo.assign_id()'::regprocedure LOOP
                 EXECUTE format('DROP TRIGGER %I ON %s', assigns, one);
@@ -827,9 +830,15 @@ $$;
 COMMENT ON FUNCTION hilo.detach(regclass, name) IS
     'undo hilo.attach(): let a column draw from its sequence by nextval() again, or, if it had no sequence, from nothing; returns "sequence" or "nothing"';
 
-CREATE FUNCTION hilo._move_sequence(sequence regclass, number bigint) RETURNS void
+CREATE FUNCTION hilo._move_sequence(sequence regclass, number bigint, owner oid) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    -- What was recorded may be the sequence of a stranger.
+    IF NOT has_sequence_privilege(owner, sequence, 'UPDATE') THEN
+        RAISE WARNING 'sequence % is not moved to %', sequence, number
+            USING DETAIL = 'The owner of the table may not set it.', HINT = 'If ids should continue above it, use setval().';
+        RETURN;
+    END IF;
     EXECUTE format('SELECT setval($1, v.last, v.called)'
         ' FROM %s s, pg_sequence q,'
         ' LATERAL (SELECT CASE WHEN $2 < q.seqstart THEN q.seqstart::numeric'
@@ -838,7 +847,7 @@ BEGIN
         ' AND (v.last > s.last_value OR v.last = s.last_value AND v.called AND NOT s.is_called)', sequence) USING sequence, number;
 END
 $$;
-COMMENT ON FUNCTION hilo._move_sequence(regclass, bigint) IS 'for hilo.detach(): move a sequence above a number';
+COMMENT ON FUNCTION hilo._move_sequence(regclass, bigint, oid) IS 'for hilo.detach(): move a sequence above a number, if the owner of the table may';
 
 CREATE FUNCTION hilo.attach_all(schema regnamespace, OUT relation regclass, OUT column_name name, OUT max bigint, OUT result text) RETURNS SETOF record
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -897,14 +906,28 @@ COMMENT ON FUNCTION hilo._sync_collection(text) IS
     'for hilo.sync(): move a collection to at least the highest number in its columns, at once and for good; null: no column draws from it';
 
 CREATE FUNCTION hilo.sync(OUT collection text, OUT sequence regclass, OUT max bigint) RETURNS SETOF record
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-    WITH moved AS MATERIALIZED (
-        SELECT c.collection, c.sequence, COALESCE(hilo._sync_collection(c.collection), hilo._sync_sequence(c.sequence, false)) AS max
-        FROM (SELECT a.collection, a.sequence FROM hilo.attachments a UNION SELECT b.collection, NULL::regclass FROM hilo.binding b WHERE b.kind = 'bound') c)
-    SELECT m.* FROM moved m WHERE m.max IS NOT NULL ORDER BY m.collection, m.sequence::text
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    FOR collection, sequence IN
+        SELECT c.collection, c.sequence
+        FROM (SELECT a.collection, a.sequence FROM hilo.attachments a UNION SELECT b.collection, NULL::regclass FROM hilo.binding b WHERE b.kind = 'bound') c
+        ORDER BY c.collection, c.sequence::text
+    LOOP
+        -- One table that is locked, or not there, must not keep the others back.
+        BEGIN
+            max := COALESCE(hilo._sync_collection(collection), hilo._sync_sequence(sequence, false));
+            CONTINUE WHEN max IS NULL;
+            RETURN NEXT;
+        EXCEPTION WHEN read_only_sql_transaction THEN
+            RAISE;
+        WHEN OTHERS THEN
+            RAISE WARNING 'could not move %: %', COALESCE(format('collection "%s"', collection), format('sequence %s', sequence)), SQLERRM;
+        END;
+    END LOOP;
+END
 $$;
 COMMENT ON FUNCTION hilo.sync() IS
-    'move all collections and sequences of attached and bound columns, as hilo.sync(text) does';
+    'move all collections and sequences of attached and bound columns, as hilo.sync(text) does; a warning for each that cannot be moved';
 
 CREATE FUNCTION hilo.sync(relation regclass) RETURNS bigint
     LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$

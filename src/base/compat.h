@@ -95,6 +95,25 @@ hilo_local_xid(void)
 #endif
 }
 
+/* True if this session has a lock on the relation, which is one of this database. */
+static inline bool
+hilo_has_relation_locked(Oid relation)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relation);
+#if PG_VERSION_NUM >= 170000
+	return LockHeldByMe(&tag, AccessShareLock, true);
+#else
+	for (LOCKMODE mode = AccessShareLock; mode <= AccessExclusiveLock; mode++)
+	{
+		if (LockHeldByMe(&tag, mode))
+			return true;
+	}
+	return false;
+#endif
+}
+
 /* True if the current transaction has given rel new storage. */
 static inline bool
 hilo_storage_is_new(Relation rel)

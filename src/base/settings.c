@@ -103,6 +103,14 @@ check_separator(char **newval, void **extra, GucSource source)
 	return false;
 }
 
+/* The planner leaves sequences as they are where there is a hub. */
+static void
+assign_hub(const char *newval, void *extra)
+{
+	if (hilo_hub != NULL && (*newval == '\0') != (*hilo_hub == '\0'))
+		ResetPlanCache();
+}
+
 static bool
 check_hub_name(char **newval, void **extra, GucSource source)
 {
@@ -180,7 +188,7 @@ define_settings(bool with_placeholder)
 								   "Sets the foreign server that new collections lease their numbers from.",
 								   "It applies to collections from which nothing has been claimed here. Empty means none.",
 								   &hilo_hub, hilo_hub, PGC_SUSET, 0,
-								   check_hub_name, NULL, NULL);
+								   check_hub_name, assign_hub, NULL);
 	if (is_next("hilo.hub_auto_resume", with_placeholder))
 		DefineCustomBoolVariable("hilo.hub_auto_resume",
 								 "Lets this server give leases right after a promotion.",

@@ -30,6 +30,16 @@ hilo_sql_hide_search_path(void)
 	return level;
 }
 
+int
+hilo_sql_limit_lock_waits(void)
+{
+	int			level = NewGUCNestLevel();
+
+	if (LockTimeout == 0)
+		hilo_sql_set_locally("lock_timeout", "5s");
+	return level;
+}
+
 int64
 hilo_sql_number(const char *sql, Snapshot snapshot)
 {

@@ -20,6 +20,9 @@
  */
 extern int	hilo_sql_hide_search_path(void);
 
+/* Wait at most five seconds for a lock until such a level ends, unless lock_timeout is set. */
+extern int	hilo_sql_limit_lock_waits(void);
+
 /* Set a parameter until such a level ends. */
 extern HILO_EXPORT void hilo_sql_set_locally(const char *setting, const char *value);
 

@@ -98,7 +98,7 @@ highest_of_sequence(Oid sequence, int64 at, bool attach, int64 *limit)
 	{
 		HiloColumn	column = {drawing->relation, drawing->attnum};
 
-		sought.above = hilo_column_highest(&column, &sought, false);
+		sought.above = hilo_column_highest(&column, &sought, !attach);
 		hilo_catalog_announce(column.relation);
 	}
 	return sought.above;
@@ -107,9 +107,8 @@ highest_of_sequence(Oid sequence, int64 at, bool attach, int64 *limit)
 /*
  * hilo._sync_sequence(sequence, attach): move the sequence to at least the highest
  * number in its columns, and return the number that it is at; null: it does not exist
- * any more.  Once a table is
- * attached, this needs the right to draw, and a number so high that more than half of
- * what is left would be used up is left alone.
+ * any more, or, to attach, the user may not draw from it.  To attach, a number so high
+ * that more than half of what is left would be used up is left alone.
  */
 PG_FUNCTION_INFO_V1(hilo_sync_sequence);
 
@@ -118,25 +117,40 @@ hilo_sync_sequence(PG_FUNCTION_ARGS)
 {
 	HiloSequence *sequence;
 	bool		attach = PG_GETARG_BOOL(1);
+	int			level;
 	int64		limit;
 	int64		at;
 	int64		highest;
 
 	hilo_api_prevent_unless_may_write(attach ? "hilo.attach()" : "hilo.sync()");
+	if (attach)
+	{
+		/* A default may name any sequence. */
+		if (pg_class_aclcheck(PG_GETARG_OID(0), GetUserId(), ACL_USAGE | ACL_UPDATE) != ACLCHECK_OK)
+			PG_RETURN_NULL();
+	}
+	else
+		hilo_catalog_check_may_sync();
+	level = hilo_sql_limit_lock_waits();
 	if (!attach)
 	{
-		hilo_catalog_check_may_sync();
-
 		/* It may have been dropped meanwhile. */
 		LockRelationOid(PG_GETARG_OID(0), RowExclusiveLock);
 		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(PG_GETARG_OID(0))))
+		{
+			AtEOXact_GUC(false, level);
 			PG_RETURN_NULL();
+		}
 	}
 	sequence = hilo_sequence(PG_GETARG_OID(0));
 	at = hilo_sequence_position(sequence, &limit);
 	if (!sequence->looks)
+	{
+		AtEOXact_GUC(false, level);
 		PG_RETURN_INT64(at);
+	}
 	highest = highest_of_sequence(sequence->oid, at, attach, &limit);
+	AtEOXact_GUC(false, level);
 	if (attach && highest > at &&
 		(uint64) highest - (uint64) at > ((uint64) limit - (uint64) at) / 2)
 	{
@@ -246,7 +260,8 @@ hilo_bind_column(PG_FUNCTION_ARGS)
 	}
 	(void) hilo_binding_set_relation(&binding, relation, InvalidAttrNumber);
 	binding.was = text_to_cstring(PG_GETARG_TEXT_PP(2));
-	binding.sequence = text_to_cstring(PG_GETARG_TEXT_PP(3));
+	binding.sequence_oid = PG_GETARG_OID(3);
+	binding.sequence = OidIsValid(binding.sequence_oid) ? hilo_sql_table(binding.sequence_oid) : pstrdup("");
 	hilo_binding_add(name, &binding);
 	PG_RETURN_VOID();
 }
@@ -272,8 +287,9 @@ hilo_drawn_before(PG_FUNCTION_ARGS)
 
 		if (binding->kind != HILO_ATTACHED || binding->object != relation)
 			continue;
+		hilo_binding_find_sequence(binding);
 		values[0] = CStringGetTextDatum(binding->was);
-		values[1] = CStringGetTextDatum(binding->sequence);
+		values[1] = ObjectIdGetDatum(binding->sequence_oid);
 		return hilo_api_result(desc, values);
 	}
 	PG_RETURN_NULL();

@@ -46,9 +46,6 @@ hilo_counted_number(PG_FUNCTION_ARGS)
  * Sync
  */
 
-/* How long to wait for a lock on a table, unless the user has said so. */
-#define LOCK_TIMEOUT	"5s"
-
 /*
  * Move a counter, which need not exist, to the highest number in the columns.
  */
@@ -60,7 +57,7 @@ sync_counter(HiloCollection *counter, List *columns)
 	/* A table need not be read below what was found in another one. */
 	foreach_ptr(const HiloColumn, column, columns)
 	{
-		sought.above = hilo_column_highest(column, &sought, false);
+		sought.above = hilo_column_highest(column, &sought, true);
 		hilo_catalog_announce(column->relation);
 	}
 	return hilo_collection_seed(counter, sought.above, false);
@@ -122,9 +119,7 @@ hilo_sync_collection(PG_FUNCTION_ARGS)
 	if (columns == NIL)
 		PG_RETURN_NULL();
 	hilo_bindings_refresh(name, &bindings);
-	level = NewGUCNestLevel();
-	if (LockTimeout == 0)
-		hilo_sql_set_locally("lock_timeout", LOCK_TIMEOUT);
+	level = hilo_sql_limit_lock_waits();
 	max = sync_counter(&collection, columns);
 
 	/* Attached columns hold no identities. */

@@ -105,6 +105,34 @@ create_table(void)
 	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, catalog_changed, (Datum) 0);
 }
 
+/*
+ * Forget sequences that were dropped, whenever there are twice as many as there were left
+ * the last time: a session may make and drop very many tables.
+ */
+static void
+forget_dropped(void)
+{
+	static long enough = 64;
+	HASH_SEQ_STATUS status;
+	HiloSequence *sequence;
+
+	if (hash_get_num_entries(sequences) < enough)
+		return;
+	hash_seq_init(&status, sequences);
+	while ((sequence = hash_seq_search(&status)) != NULL)
+	{
+		if (sequence->known || SearchSysCacheExists1(RELOID, ObjectIdGetDatum(sequence->oid)))
+			continue;
+		if (sequence->look != NULL)
+			hilo_look_free(sequence->look);
+		sequence->look = NULL;
+		sequence->clean = false;
+		sequence->left = 0;
+		hash_search(sequences, &sequence->oid, HASH_REMOVE, NULL);
+	}
+	enough = Max(2 * hash_get_num_entries(sequences), 64);
+}
+
 HiloSequence *
 hilo_sequence(Oid oid)
 {
@@ -113,6 +141,10 @@ hilo_sequence(Oid oid)
 
 	if (sequences == NULL)
 		create_table();
+	sequence = hash_search(sequences, &oid, HASH_FIND, NULL);
+	if (sequence != NULL)
+		return sequence;
+	forget_dropped();
 	sequence = hash_search(sequences, &oid, HASH_ENTER, &found);
 	if (!found)
 		memset((char *) sequence + sizeof(Oid), 0, sizeof(HiloSequence) - sizeof(Oid));
@@ -523,6 +555,8 @@ draw_or_claim(HiloSequence *sequence, int64 size, bool check_right)
 
 	if (claims)
 	{
+		if (sequence->look != NULL)
+			hilo_look_claimed(sequence->look);
 		sequence->size = size;
 		sequence->claimed_at = GetCurrentTimestamp();
 		sequence->room = room_above(sequence, number);

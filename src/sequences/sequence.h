@@ -56,7 +56,10 @@ typedef struct HiloSequence
 	HiloLook   *look;			/* NULL: not needed yet */
 } HiloSequence;
 
-/* What the session knows about a sequence.  Never freed. */
+/*
+ * What the session knows about a sequence.  Never freed; but after the sequence was dropped
+ * it may become that of another one: keep it only together with the OID.
+ */
 extern HiloSequence *hilo_sequence(Oid oid);
 
 /*

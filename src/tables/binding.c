@@ -69,6 +69,7 @@ hilo_binding_read(HeapTuple tuple, TupleDesc desc)
 	binding->owner = values[HILO_ANUM_BINDING_OWNER - 1];
 	binding->was = values[HILO_ANUM_BINDING_WAS - 1];
 	binding->sequence = values[HILO_ANUM_BINDING_SEQUENCE - 1];
+	binding->sequence_oid = atooid(values[HILO_ANUM_BINDING_SEQUENCE_OID - 1]);
 	return binding;
 }
 
@@ -105,12 +106,10 @@ read_rows(const char *name, CommandId command)
 	return bindings;
 }
 
-/* The relation with a qualified name, if the role owns it; else InvalidOid. */
+/* The relation with a qualified name, or InvalidOid. */
 static Oid
-relation_named(const char *name, const char *owner)
+relation_named(const char *name)
 {
-	Oid			role = get_role_oid(owner, true);
-	Oid			relation = InvalidOid;
 	List	   *parts;
 	Oid			schema;
 
@@ -118,10 +117,27 @@ relation_named(const char *name, const char *owner)
 		list_length(parts) != 2)
 		return InvalidOid;
 	schema = get_namespace_oid(linitial(parts), true);
-	if (OidIsValid(schema))
-		relation = get_relname_relid(lsecond(parts), schema);
+	return OidIsValid(schema) ? get_relname_relid(lsecond(parts), schema) : InvalidOid;
+}
+
+/* The same, if the role owns it. */
+static Oid
+owned_relation_named(const char *name, const char *owner)
+{
+	Oid			role = get_role_oid(owner, true);
+	Oid			relation = relation_named(name);
+
 	return OidIsValid(role) && OidIsValid(relation) &&
 		hilo_table_owner(relation) == role ? relation : InvalidOid;
+}
+
+void
+hilo_binding_find_sequence(HiloBinding *binding)
+{
+	if (!OidIsValid(binding->sequence_oid))
+		binding->sequence_oid = relation_named(binding->sequence);
+	if (get_rel_relkind(binding->sequence_oid) != RELKIND_SEQUENCE)
+		binding->sequence_oid = InvalidOid;
 }
 
 bool
@@ -164,7 +180,7 @@ find_living(const char *name, HiloBinding *binding)
 	}
 	if (!OidIsValid(hilo_table_owner(column.relation)))
 	{
-		column.relation = relation_named(binding->name, binding->owner);
+		column.relation = owned_relation_named(binding->name, binding->owner);
 		column.attnum = get_attnum(column.relation, binding->column);
 	}
 	binding->object = column.relation;
@@ -221,8 +237,9 @@ hilo_binding_settle(const char *name, HiloBinding *binding)
 {
 	char	   *owner = binding->owner;
 
-	/* It is that of another database. */
-	binding->object = InvalidOid;
+	/* They are those of another database. */
+	binding->object = binding->sequence_oid = InvalidOid;
+	hilo_binding_find_sequence(binding);
 	if (binding->kind == HILO_ALLOWED)
 	{
 		binding->object = get_role_oid(owner, true);
@@ -319,7 +336,7 @@ insert_binding(const char *name, const HiloBinding *binding)
 	CatalogIndexState indexes = CatalogOpenIndexes(rel);
 	const char *texts[HILO_BINDING_COLUMNS] = {
 		name, kinds[binding->kind], "", binding->name, binding->column, "",
-		binding->owner, binding->was, binding->sequence
+		binding->owner, binding->was, binding->sequence, ""
 	};
 	Datum	   *values = palloc0(desc->natts * sizeof(Datum));
 	bool	   *nulls = palloc(desc->natts * sizeof(bool));
@@ -332,6 +349,7 @@ insert_binding(const char *name, const HiloBinding *binding)
 	}
 	values[HILO_ANUM_BINDING_OBJECT - 1] = ObjectIdGetDatum(binding->object);
 	values[HILO_ANUM_BINDING_NUMBER - 1] = Int32GetDatum(binding->attnum);
+	values[HILO_ANUM_BINDING_SEQUENCE_OID - 1] = ObjectIdGetDatum(binding->sequence_oid);
 	hilo_insert_tuple(indexes, heap_form_tuple(desc, values, nulls),
 					  GetCurrentCommandId(true));
 	CatalogCloseIndexes(indexes);

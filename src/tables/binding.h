@@ -32,7 +32,8 @@
 #define HILO_ANUM_BINDING_OWNER			7
 #define HILO_ANUM_BINDING_WAS			8
 #define HILO_ANUM_BINDING_SEQUENCE		9
-#define HILO_BINDING_COLUMNS			9
+#define HILO_ANUM_BINDING_SEQUENCE_OID	10
+#define HILO_BINDING_COLUMNS			10
 
 typedef enum HiloBindingKind
 {
@@ -55,6 +56,7 @@ typedef struct HiloBinding
 								 * "public" */
 	char	   *was;			/* HILO_ATTACHED: what drew before, */
 	char	   *sequence;		/* and from which sequence; "": none */
+	Oid			sequence_oid;	/* while it exists */
 
 	/*
 	 * The column that it stands for, if it is living, else with relation
@@ -93,6 +95,9 @@ extern bool hilo_is_bound(const char *name, CommandId command);
  */
 extern bool hilo_binding_set_relation(HiloBinding *binding, Oid relation,
 									  AttrNumber attnum);
+
+/* Set sequence_oid to the sequence, found by its name if need be; InvalidOid: it is gone. */
+extern void hilo_binding_find_sequence(HiloBinding *binding);
 
 /*
  * Make a binding that came from elsewhere stand for the relation of its name here, if

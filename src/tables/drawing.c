@@ -213,12 +213,12 @@ default_with_oid(Oid oid)
 	return known;
 }
 
-/* OIDs of the defaults that depend on an object. */
+/* What depends on an object, as a list of ObjectAddress *. */
 static List *
-defaults_on(Oid class, Oid object)
+dependents(Oid class, Oid object)
 {
 	Relation	rel = table_open(DependRelationId, AccessShareLock);
-	List	   *defaults = NIL;
+	List	   *found = NIL;
 	ScanKeyData keys[2];
 	SysScanDesc scan;
 	HeapTuple	tuple;
@@ -231,13 +231,14 @@ defaults_on(Oid class, Oid object)
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(tuple);
+		ObjectAddress *dependent = palloc(sizeof(ObjectAddress));
 
-		if (depend->classid == AttrDefaultRelationId)
-			defaults = lappend_oid(defaults, depend->objid);
+		ObjectAddressSubSet(*dependent, depend->classid, depend->objid, depend->objsubid);
+		found = lappend(found, dependent);
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-	return defaults;
+	return found;
 }
 
 /*
@@ -253,6 +254,54 @@ add_column(List *columns, HiloDrawing drawing)
 			return columns;
 	}
 	return lappend(columns, memcpy(palloc(sizeof(drawing)), &drawing, sizeof(drawing)));
+}
+
+/* The columns that have the default of a domain, because they have none of their own. */
+static List *
+columns_of_domain(Oid domain, bool numbers)
+{
+	List	   *columns = NIL;
+
+	foreach_ptr(const ObjectAddress, dependent, dependents(TypeRelationId, domain))
+	{
+		HiloDrawing drawing = {dependent->objectId, dependent->objectSubId, numbers};
+		HeapTuple	tuple;
+		Form_pg_attribute att;
+
+		if (dependent->classId != RelationRelationId || drawing.attnum <= 0)
+			continue;
+		tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(drawing.relation),
+								Int16GetDatum(drawing.attnum));
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		att = (Form_pg_attribute) GETSTRUCT(tuple);
+		if (att->atttypid == domain && !att->atthasdef && !att->attisdropped)
+			columns = add_column(columns, drawing);
+		ReleaseSysCache(tuple);
+	}
+	return columns;
+}
+
+/*
+ * The columns whose default is the dependent, a default or a domain, and what it draws
+ * from; NIL: it does not draw.
+ */
+static List *
+columns_of_dependent(const ObjectAddress *dependent, HiloDraws *draws)
+{
+	if (dependent->classId == AttrDefaultRelationId)
+	{
+		const Default *known = default_with_oid(dependent->objectId);
+
+		draws->sequence = known->sequence;
+		draws->collection = known->collection;
+		return OidIsValid(known->drawing.relation) ? add_column(NIL, known->drawing) : NIL;
+	}
+	if (dependent->classId == TypeRelationId &&
+		get_typtype(dependent->objectId) == TYPTYPE_DOMAIN &&
+		hilo_expression_draws(get_typdefault(dependent->objectId), draws))
+		return columns_of_domain(dependent->objectId, draws->numbers);
+	return NIL;
 }
 
 /*
@@ -318,20 +367,22 @@ hilo_columns_of_sequence(Oid sequence)
 {
 	List	   *columns = add_owning_column(NIL, sequence);
 
-	foreach_oid(oid, defaults_on(RelationRelationId, sequence))
+	foreach_ptr(const ObjectAddress, dependent, dependents(RelationRelationId, sequence))
 	{
-		const Default *known = default_with_oid(oid);
-		HeapTuple	tuple;
+		HiloDraws	draws;
 
-		if (!OidIsValid(known->drawing.relation) || known->sequence != sequence)
-			continue;
-		tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(known->drawing.relation));
-		if (!HeapTupleIsValid(tuple))
-			continue;
-		if (pg_class_aclcheck(sequence, ((Form_pg_class) GETSTRUCT(tuple))->relowner,
-							  ACL_UPDATE) == ACLCHECK_OK)
-			columns = add_column(columns, known->drawing);
-		ReleaseSysCache(tuple);
+		foreach_ptr(const HiloDrawing, drawing, columns_of_dependent(dependent, &draws))
+		{
+			HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(drawing->relation));
+
+			if (!HeapTupleIsValid(tuple))
+				continue;
+			if (draws.sequence == sequence &&
+				pg_class_aclcheck(sequence, ((Form_pg_class) GETSTRUCT(tuple))->relowner,
+								  ACL_UPDATE) == ACLCHECK_OK)
+				columns = add_column(columns, *drawing);
+			ReleaseSysCache(tuple);
+		}
 	}
 	return columns;
 }
@@ -352,18 +403,22 @@ hilo_columns_of_default(const char *collection)
 		Datum		name = CStringGetDatum(psprintf("%s.%s", schema, functions[i]));
 		Oid			function = DatumGetObjectId(DirectFunctionCall1(regprocedurein, name));
 
-		foreach_oid(oid, defaults_on(ProcedureRelationId, function))
+		foreach_ptr(const ObjectAddress, dependent, dependents(ProcedureRelationId, function))
 		{
-			const Default *known = default_with_oid(oid);
-			Oid			table_owner = hilo_table_owner(known->drawing.relation);
+			HiloDraws	draws;
 
-			if (known->collection == NULL || strcmp(known->collection, collection) != 0 ||
-				!OidIsValid(table_owner))
-				continue;
-			if (OidIsValid(owner) && owner != table_owner)
-				return NIL;
-			owner = table_owner;
-			columns = add_column(columns, known->drawing);
+			foreach_ptr(const HiloDrawing, drawing, columns_of_dependent(dependent, &draws))
+			{
+				Oid			table_owner = hilo_table_owner(drawing->relation);
+
+				if (draws.collection == NULL || strcmp(draws.collection, collection) != 0 ||
+					!OidIsValid(table_owner))
+					continue;
+				if (OidIsValid(owner) && owner != table_owner)
+					return NIL;
+				owner = table_owner;
+				columns = add_column(columns, *drawing);
+			}
 		}
 	}
 	return columns;

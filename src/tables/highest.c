@@ -45,7 +45,7 @@ hilo_sought(HiloCollection *counter)
  * In one table, by reading it
  */
 
-/* The number in a row that the snapshot sees; 0: none, or it does not count. */
+/* The number in a row that the snapshot sees, or HILO_NONE. */
 static int64
 number_in_row(const HiloIdReader *reader, AttrNumber attnum, Snapshot snapshot,
 			  Relation rel, TupleTableSlot *slot)
@@ -55,13 +55,14 @@ number_in_row(const HiloIdReader *reader, AttrNumber attnum, Snapshot snapshot,
 
 	/* Look first: the TOASTed value of a dead row may be gone. */
 	if (!table_tuple_satisfies_snapshot(rel, slot, snapshot))
-		return 0;
+		return HILO_NONE;
 	value = slot_getattr(slot, attnum, &isnull);
-	return isnull ? 0 : hilo_id_reader_number(reader, value);
+	return isnull ? HILO_NONE : hilo_id_reader_number(reader, value);
 }
 
 static int64
-look_into_table(const HiloIdReader *reader, AttrNumber attnum, Relation rel, int64 limit)
+look_into_table(const HiloIdReader *reader, AttrNumber attnum, Relation rel,
+				const HiloSought *sought)
 {
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
 	TableScanDesc scan = hilo_table_beginscan(rel, SnapshotAny);
@@ -70,7 +71,7 @@ look_into_table(const HiloIdReader *reader, AttrNumber attnum, Relation rel, int
 													  ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(row_context);
 	Snapshot	snapshot = hilo_snapshot_now(RelationGetRelid(rel), InvalidCommandId);
-	int64		highest = 0;
+	int64		highest = sought->above;
 
 	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
 	{
@@ -79,7 +80,7 @@ look_into_table(const HiloIdReader *reader, AttrNumber attnum, Relation rel, int
 		CHECK_FOR_INTERRUPTS();
 		MemoryContextReset(row_context);
 		number = number_in_row(reader, attnum, snapshot, rel, slot);
-		if (number <= limit)
+		if (number <= sought->limit)
 			highest = Max(highest, number);
 	}
 	MemoryContextSwitchTo(old);
@@ -119,7 +120,7 @@ read_highest(Relation rel, AttrNumber attnum, const HiloIdReader *reader,
 		index_close(index, AccessShareLock);
 	}
 	if (!found)
-		number = look_into_table(reader, attnum, rel, sought->limit);
+		number = look_into_table(reader, attnum, rel, sought);
 	return number;
 }
 
@@ -142,9 +143,9 @@ query_highest(Relation rel, AttrNumber attnum, const HiloIdReader *reader,
 													  reader->start_len)),
 						  reader->counted);
 	return hilo_owner_query_number(rel->rd_rel->relowner,
-								   psprintf("SELECT pg_catalog.max(%s)::pg_catalog.int8 FROM %s"
+								   psprintf("SELECT COALESCE(pg_catalog.max(%s)::pg_catalog.int8, " INT64_FORMAT ") FROM %s"
 											" WHERE %s > " INT64_FORMAT " AND %s <= " INT64_FORMAT,
-											number,
+											number, sought->above,
 											hilo_sql_table(RelationGetRelid(rel)),
 											number, sought->above,
 											number, sought->limit));
@@ -187,7 +188,7 @@ hilo_column_highest(const HiloColumn *column, const HiloSought *sought,
 		if (attnum == InvalidAttrNumber ||
 			rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP ||
 			(kind == RELKIND_FOREIGN_TABLE && !foreign_too))
-			number = 0;
+			;					/* left out */
 		else if (!has_shards && kind == RELKIND_RELATION)
 			number = read_highest(rel, attnum, &reader, sought);
 		else if (has_shards || kind != RELKIND_PARTITIONED_TABLE)

@@ -161,4 +161,29 @@ CREATE TABLE regress_back.child (id int DEFAULT 5) INHERITS (regress_back.parent
 SELECT hilo.attach('regress_back.parent', 'id');
 SELECT hilo.detach('regress_back.parent', 'id');
 SELECT adrelid::regclass, pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid IN ('regress_back.parent'::regclass, 'regress_back.child'::regclass) ORDER BY 1;
+-- So does one whose parent has none.
+CREATE TABLE regress_back.bare (id bigint PRIMARY KEY, x int) PARTITION BY RANGE (id);
+CREATE SEQUENCE regress_back.own;
+CREATE TABLE regress_back.bare_1 PARTITION OF regress_back.bare FOR VALUES FROM (0) TO (1000);
+CREATE TABLE regress_back.bare_2 PARTITION OF regress_back.bare FOR VALUES FROM (1000) TO (2000);
+CREATE TABLE regress_back.bare_3 PARTITION OF regress_back.bare FOR VALUES FROM (2000) TO (3000);
+ALTER TABLE regress_back.bare_1 ALTER id SET DEFAULT nextval('regress_back.own');
+ALTER TABLE regress_back.bare_2 ALTER id SET DEFAULT 1500;
+SELECT hilo.attach('regress_back.bare', 'id');
+SELECT adrelid::regclass, pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid::regclass::text LIKE '%bare%' ORDER BY 1;
+SELECT hilo.detach('regress_back.bare', 'id');
+SELECT adrelid::regclass, pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid::regclass::text LIKE '%bare%' ORDER BY 1;
+-- A sequence that was renamed while a collection drew, and another one that has its name now.
+CREATE SEQUENCE regress_back.shared;
+CREATE TABLE regress_back.one (id bigint PRIMARY KEY DEFAULT nextval('regress_back.shared'));
+CREATE TABLE regress_back.two (id serial PRIMARY KEY);
+SELECT hilo.attach('regress_back.one', collection => 'one'), hilo.attach('regress_back.two', collection => 'two');
+ALTER SEQUENCE regress_back.shared RENAME TO renamed;
+ALTER TABLE regress_back.two RENAME TO two_old;
+ALTER SEQUENCE regress_back.two_id_seq RENAME TO two_old_id_seq;
+CREATE TABLE regress_back.two (id serial PRIMARY KEY);
+SELECT hilo.detach('regress_back.one'), hilo.detach('regress_back.two_old');
+SELECT adrelid::regclass, pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid IN ('regress_back.one'::regclass, 'regress_back.two_old'::regclass) ORDER BY 1;
+DROP TABLE regress_back.two;
 DROP SCHEMA regress_back CASCADE;
+SELECT count(hilo.drop(collection)) FROM hilo.status WHERE collection IN ('one', 'two');

@@ -196,18 +196,35 @@ SET ROLE regress_hilo_bob;
 SELECT hilo.attach('anns');
 SELECT hilo.detach('anns');
 SELECT hilo._attach_sequence('anns', 'id');
-SELECT hilo._bind_column('anns', 'anns', 'nothing', '');
+SELECT hilo._bind_column('anns', 'anns', 'nothing', '-');
 SELECT hilo._drawn_before('anns', 'orders');
 SELECT hilo._attach_counter('anns', 'id', 'anns', 5);
 SELECT hilo._max('anns', 'orders');
 SELECT hilo._lock('anns', 'x');
 SELECT hilo._sync_sequence('others', true) >= 1000000 AS moved;
-SELECT hilo._move_sequence('others', 5000000);
+SELECT hilo._move_sequence('others', 5000000, 'regress_hilo_bob'::regrole);
 RESET ROLE;
 REVOKE UPDATE ON SEQUENCE others FROM regress_hilo_bob;
 SET ROLE regress_hilo_bob;
-SELECT hilo._move_sequence('others', 9000000);
+SELECT hilo._move_sequence('others', 9000000, 'regress_hilo_bob'::regrole);
+SELECT hilo._move_sequence('others', 9000000, 'regress_hilo_ann'::regrole);
+-- Nor where a sequence is at that a role may not draw from, and what is in its table.
 RESET ROLE;
+CREATE TABLE secret (id serial PRIMARY KEY, x int);
+INSERT INTO secret VALUES (1900000123);
+SET ROLE regress_hilo_bob;
+SELECT hilo._sync_sequence('secret_id_seq', true);
+CREATE TABLE curious (id int PRIMARY KEY DEFAULT nextval('secret_id_seq'));
+SELECT hilo.attach('curious');
+SELECT mode FROM pg_locks WHERE pid = pg_backend_pid() AND relation = 'secret'::regclass;
+-- A record that names a stranger's sequence does not move it, whoever detaches.
+CREATE TABLE evil (id bigint PRIMARY KEY);
+INSERT INTO evil VALUES (2147483000);
+SELECT hilo.attach('evil', collection => 'evil');
+SELECT hilo._bind_column('evil', 'evil', 'sequence', 'secret_id_seq');
+RESET ROLE;
+SELECT hilo.detach('evil');
+SELECT last_value, is_called FROM secret_id_seq;
 
 RESET search_path;
 DROP SCHEMA regress_attach_rights CASCADE;

@@ -360,8 +360,19 @@ DROP SCHEMA regress_look CASCADE;
 SELECT count(hilo.drop(name)) FROM unnest('{lines,numbers,docs,exact,loud,tagged}'::text[]) name;
 DROP ROLE regress_hilo_stranger;
 
--- A claim that is looked at in many indexes takes at least as many numbers; its rest, which was looked at, is not looked at
--- again by those who take it from the pool, until it fails once.
+-- The default of a domain is that of its columns.
+CREATE SEQUENCE of_domain;
+CREATE DOMAIN drawn AS bigint DEFAULT hilo.nextval('of_domain');
+CREATE DOMAIN drawn_too AS drawn;
+CREATE DOMAIN collected AS bigint DEFAULT hilo_next_number('of_domain');
+CREATE TABLE domains (id drawn PRIMARY KEY, id_too drawn_too UNIQUE, id_three collected UNIQUE, x int);
+INSERT INTO domains SELECT g, g + 3, g FROM generate_series(1, 3) g;
+INSERT INTO domains (x) VALUES (0) RETURNING id > 6 AS above, id_too > 6 AS above_too, id_three > 3 AS above_three;
+DROP TABLE domains;
+DROP DOMAIN drawn_too, drawn, collected;
+DROP SEQUENCE of_domain;
+-- A claim that is looked at in many indexes takes at least as many numbers; its rest is looked at by those who take it from
+-- the pool.
 CREATE TABLE many (id bigint PRIMARY KEY, x int) PARTITION BY RANGE (id);
 SELECT format('CREATE TABLE many_%s PARTITION OF many FOR VALUES FROM (%s) TO (%s)', i, i * 1000, i * 1000 + 1000) FROM generate_series(0, 19) i \gexec
 SELECT hilo.attach('many', collection => 'many');

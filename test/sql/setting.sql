@@ -154,6 +154,14 @@ ALTER TABLE by_default ALTER id RESTART WITH 32767;
 TRUNCATE by_default;
 INSERT INTO by_default (x) VALUES (1) RETURNING id;
 INSERT INTO by_default (x) VALUES (1);
+-- A plan that was made before there was a hub is not used.
+PREPARE hubless AS SELECT nextval('s') IS NOT NULL AS drawn FROM generate_series(1, 2000);
+EXECUTE hubless \g /dev/null
+SET hilo.hub = 'there';
+SELECT count(*) FROM (SELECT nextval('s')) s;
+EXECUTE hubless \g /dev/null
+RESET hilo.hub;
+DEALLOCATE hubless;
 -- In a database without the extension it does nothing.
 SELECT is_hilo($$SELECT nextval('s') FROM generate_series(1, 200)$$);
 DROP EXTENSION hilo;

@@ -276,6 +276,15 @@ SELECT hilo.sync('counted'::regclass);
 RESET ROLE;
 REVOKE EXECUTE ON FUNCTION hilo.sync(regclass) FROM regress_sync_clerk;
 SELECT last_value FROM counted_id_seq;
+-- Below zero, with and without an index.
+CREATE SEQUENCE below MINVALUE -1000 START -1000;
+CREATE TABLE belows (id bigint DEFAULT nextval('below'), x int);
+SELECT hilo.attach('belows', 'id');
+INSERT INTO belows VALUES (-900);
+SELECT hilo.sync('belows'::regclass);
+CREATE INDEX ON belows (id);
+INSERT INTO belows VALUES (-800);
+SELECT hilo.sync('belows'::regclass);
 
 DROP SCHEMA regress_sync CASCADE;
 DROP ROLE regress_sync_clerk;
