@@ -9,7 +9,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = new_node('look');
+my $node = new_node('look', 'max_prepared_transactions = 2');
 
 sub sql { return $node->safe_psql('postgres', "SET client_min_messages = warning;\n$_[0]"); }
 
@@ -111,6 +111,52 @@ sql(q{CREATE ROLE stranger; CREATE SEQUENCE our_numbers; CREATE TABLE ours (id i
 	GRANT USAGE ON SEQUENCE our_numbers TO stranger; GRANT CREATE ON SCHEMA public TO stranger; SET ROLE stranger;
 	CREATE TABLE theirs (id bigint PRIMARY KEY DEFAULT hilo.nextval('our_numbers')); INSERT INTO theirs SELECT generate_series(1, 100000)});
 is(sql('INSERT INTO ours DEFAULT VALUES RETURNING id'), 1, 'ids in the table of a stranger do not count');
+
+# Who waits to lock the table is in nobody's way who has it locked already.
+attached('awaited', 'id bigserial PRIMARY KEY, x int');
+sql('INSERT INTO awaited SELECT generate_series(1, 3)');
+my $writer = session($node);
+$writer->query('BEGIN; INSERT INTO awaited VALUES (100)');
+my $waiter = $node->background_psql('postgres');
+$waiter->query_until(qr/started/, "\\echo started\nALTER TABLE awaited ADD y int;\n");
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE relation = 'awaited'::regclass AND NOT granted});
+is(($writer->query('INSERT INTO awaited (x) VALUES (5) RETURNING id > 3'))[0], 't', 'a table that another session waits to lock is looked at');
+$writer->query('COMMIT');
+$writer->finish;
+$waiter->quit;
+
+# With many tables, one of which is locked, the others are not looked at for each number.
+sql(q{CREATE TABLE many (id bigserial, part int, PRIMARY KEY (id, part)) PARTITION BY LIST (part);
+	SELECT hilo.attach('many', 'id')} . join '', map { "; CREATE TABLE many_$_ PARTITION OF many FOR VALUES IN ($_)" } 1 .. 20);
+$lock = session($node);
+$lock->query('BEGIN; LOCK TABLE many_7');
+$session = quick();
+is(failures($session, 'INSERT INTO many (part) SELECT 5 FROM generate_series(1, 500)', 1), 0, 'one of many partitions is locked');
+$session->query('SELECT pg_stat_force_next_flush()');
+$session->finish;
+$node->poll_query_until('postgres', q{SELECT idx_scan > 0 FROM pg_stat_user_indexes WHERE relname = 'many_9'});
+cmp_ok(sql(q{SELECT idx_scan FROM pg_stat_user_indexes WHERE relname = 'many_9'}), '<', 100, 'the others are not looked at for each number');
+$lock->query('COMMIT');
+$lock->finish;
+
+# What is taken from the pool is looked at, too.
+sql(q{SELECT hilo.detach('many', 'id'); SELECT hilo.attach('many', 'id', 'many'); INSERT INTO many (part) SELECT 1 FROM generate_series(1, 30)});
+sql(q{INSERT INTO many SELECT g, 2 FROM generate_series((SELECT max(id) + 1 FROM many), (SELECT max(id) + 25 FROM many)) g});
+sql('INSERT INTO many (part) VALUES (3)') foreach 1 .. 12;
+is(sql('SELECT count(*) - count(DISTINCT id) FROM many'), 0, 'many indexes: numbers from the pool are looked at');
+
+# A look at a table of its own kind that is temporary leaves the transaction fit to be prepared.
+attached('staged', 'id bigserial PRIMARY KEY, x int');
+my $other = session($node);
+$other->query('CREATE TEMP TABLE stage (LIKE staged INCLUDING ALL)');
+is(($node->psql('postgres', q{BEGIN; INSERT INTO staged (x) VALUES (1); PREPARE TRANSACTION 'a'; COMMIT PREPARED 'a'}))[0], 0, 'a temporary table of another session');
+$other->finish;
+
+# Sequences of tables that were dropped are forgotten.
+$session = session($node);
+$session->query("DO \$\$ BEGIN FOR i IN 1 .. 400 LOOP CREATE TEMP TABLE gone (id bigserial PRIMARY KEY); PERFORM hilo.nextval('gone_id_seq'); DROP TABLE gone; END LOOP; END \$\$");
+cmp_ok(($session->query(q{SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'hilo look'}))[0], '<', 150, 'sequences that were dropped are forgotten');
+$session->finish;
 
 $node->stop;
 done_testing();
