@@ -539,10 +539,7 @@ void
 hilo_row_abandon(HiloRowChange *change)
 {
 	if (change->created)
-	{
-		change->row.flags |= HILO_ROW_DROPPED;
 		hilo_row_flush_here(hilo_row_finish(change));
-	}
 	else
 		release_locks(change);
 }

@@ -170,7 +170,7 @@ extern HILO_EXPORT void hilo_row_end_claims(HiloRow *row);
 
 /*
  * Release a row that was not changed; but one that was just created has to be
- * finished, as if it had been dropped.  As it shows no number, no standby is waited for.
+ * finished.  As it shows no number, no standby is waited for.
  */
 extern HILO_EXPORT void hilo_row_abandon(HiloRowChange *change);
 

@@ -100,3 +100,8 @@ ALTER TABLE default_alone ALTER COLUMN id TYPE int;
 INSERT INTO default_alone DEFAULT VALUES RETURNING id > 32767 AS above;
 SELECT max_value FROM hilo.hilo WHERE collection = 'default_alone';
 DROP TABLE default_alone;
+-- The last number of all, in order: nothing is left.
+SELECT hilo.configure('last', ordered => true), hilo.seed('last', 9223372036854775806);
+SELECT hilo_next_number('last');
+SELECT low, high FROM hilo.pool WHERE collection = 'last';
+SELECT hilo.drop('last');

@@ -415,6 +415,15 @@ $a->query('COMMIT');
 $maker->result;
 like(horizon($c, 'again'), qr/^\d+$/, 'called again');
 
+# Undone by another session meanwhile, it says so.
+take_range($a, 'undone');
+$a->query("BEGIN; INSERT INTO before SELECT hilo_next_number('undone'), 'a'");
+$maker->start("CALL hilo.make_ordered('undone')");
+wait_until_it_waits($maker);
+set_ordered('undone', 'false');
+$a->query('COMMIT');
+like(($maker->result)[1], qr/55000.*has not become ordered/s, 'another session has undone it');
+
 # A rollback does not undo it.
 $a->query("BEGIN; INSERT INTO before VALUES (0, 'self'); SELECT hilo.configure('self', ordered => true)");
 is(draw($a, 'self') . ' ' . horizon($c, 'self'), '1 0', 'a transaction draws from what it has made ordered');

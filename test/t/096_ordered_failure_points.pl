@@ -124,6 +124,14 @@ $looker->query_safe('RESET test.failure_point');
 $node->safe_psql('postgres', 'BEGIN; INSERT INTO looked DEFAULT VALUES; ROLLBACK');
 my $passed = $node->safe_psql('postgres', q{SELECT horizon FROM hilo.horizon('looked')});
 cmp_ok($looker->query_safe('INSERT INTO looked DEFAULT VALUES RETURNING id'), '>', $passed, 'its number is not drawn later');
+
+# The transactions of one message begin at the same time, and are two nevertheless.
+$looker->query_safe('ALTER TABLE looked ADD COLUMN w int');
+my ($shown) = $looker->query_safe(q{BEGIN\\; DO $$ BEGIN SET LOCAL test.failure_point = 'looked:error'; INSERT INTO looked DEFAULT VALUES; EXCEPTION WHEN OTHERS THEN NULL; END $$\\;
+	COMMIT\\; BEGIN\\; INSERT INTO looked DEFAULT VALUES RETURNING id}) =~ /(\d+)\s*\z/;
+$node->safe_psql('postgres', 'INSERT INTO looked DEFAULT VALUES');
+cmp_ok($node->safe_psql('postgres', q{SELECT horizon FROM hilo.horizon('looked')}), '<', $shown, 'the horizon is below a number of an open transaction that follows another in its message');
+$looker->query_safe('COMMIT');
 $looker->finish;
 
 $node->stop;
