@@ -948,8 +948,12 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 	hilo_pool_forget(ref->name,
 					 hilo_leased_set_hub(ref, server, size, answer.term.lineage));
 
-	/* As with a first lease: a report may have been made meanwhile. */
-	(void) store_term(&answer.term);
+	/*
+	 * As with a first lease: a report in a later term may have been made
+	 * meanwhile.
+	 */
+	known = highest_term(answer.term.lineage);
+	(void) store_term(known.number > answer.term.number ? &known : &answer.term);
 	if ((before.flags & HILO_ROW_LEASED) && NameStr(before.hub)[0] != '\0' &&
 		before.of_hub.term.lineage != 0 && before.of_hub.term.lineage != answer.term.lineage)
 		tell_left(ref->name, &before);

@@ -181,6 +181,26 @@ sub twice { return scalar grep { $_ > 1 } values %shown; }
 	$session->finish;
 }
 
+# hilo.lease_from() is under way at a failover.
+{
+	my ($old, $new) = set_up(1);
+	my $session = session($members[0]);
+
+	$session->query("SET test.failure_point = 'hub known:pause'");
+	$session->start("SELECT hilo.lease_from('joining', 'hub$round')");
+	paused($node);
+	$new->promote;
+	move($new, @members);
+	report($_) for @members;
+	resume($new);
+	go_on($node);
+	unlike(($session->result)[1], qr/ERROR/, 'a collection joins');
+	# The old one wakes up.
+	move($old, $members[0]);
+	like($members[0]->message(q{SELECT hilo_next_number('joining')}), qr/55000: could not lease.*term/s, 'and takes no lease of the term of before');
+	$session->finish;
+}
+
 # The first lease by the setting is under way at a failover: the row is leased only once the lease is here, but it is marked before.
 {
 	my ($old, $new) = set_up(1);
