@@ -1044,7 +1044,7 @@ BEGIN
         IF own.hub IS NULL AND known_lineage <> 0 OR known_lineage NOT IN (0, own.lineage) THEN
             own.lineage := COALESCE(own.lineage, 0);
             refusal := 'this server is not the hub that the member knows';
-            hint := 'If it has taken over, first seed its counters above all numbers that members have drawn, then call hilo.lease_from() on each member.';
+            hint := 'If it has taken over, first seed its counters above the column highest of hilo.leases on all members, then call hilo.lease_from() on each member.';
             RETURN;
         ELSIF own.hub IS NULL THEN
             INSERT INTO hilo.hub (hub, lineage, term, term_id, is_open, timeline, home, seen, waited, backup)

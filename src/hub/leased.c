@@ -138,10 +138,11 @@ hilo_leased_set_hub(HiloRowRef *ref, const char *hub, int32 size,
 
 	/*
 	 * What is leased stays valid, but not together with leases of another
-	 * hub.
+	 * hub, which may have the name of the one before.
 	 */
-	new_epoch = hub[0] != '\0' && (!(row->flags & HILO_ROW_LEASED) ||
-								   strcmp(NameStr(row->hub), hub) != 0);
+	new_epoch = hub[0] != '\0' &&
+		(!(row->flags & HILO_ROW_LEASED) || strcmp(NameStr(row->hub), hub) != 0 ||
+		 (row->of_hub.term.lineage != 0 && row->of_hub.term.lineage != lineage));
 	if (new_epoch)
 	{
 		hilo_counter_put_epoch(row);

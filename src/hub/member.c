@@ -322,7 +322,7 @@ put_term_error(HiloHubAnswer *answer, const HiloTerm *known)
 {
 	put_error(answer, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 			  answer->term.lineage != known->lineage ?
-			  "it is not the hub that is known by that name; once its counters are above all numbers of this one, hilo.lease_from() accepts it" :
+			  "it is not the hub that is known by that name; once its counters are above the column highest of hilo.leases on all members, hilo.lease_from() accepts it" :
 			  answer->term.number < known->number ?
 			  psprintf("it is in term " INT64_FORMAT ", but term " INT64_FORMAT " was seen before",
 					   answer->term.number, known->number) :
@@ -954,7 +954,10 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 	 */
 	known = highest_term(answer.term.lineage);
 	(void) store_term(known.number > answer.term.number ? &known : &answer.term);
+
+	/* By the name of the same server, another one has taken its place. */
 	if ((before.flags & HILO_ROW_LEASED) && NameStr(before.hub)[0] != '\0' &&
+		strcmp(NameStr(before.hub), server) != 0 &&
 		before.of_hub.term.lineage != 0 && before.of_hub.term.lineage != answer.term.lineage)
 		tell_left(ref->name, &before);
 

@@ -226,9 +226,15 @@ $session->finish;
 # Another hub in its place
 #
 my $other = new_node('other');
+my ($drawn) = sql($member, q{SELECT hilo.lease_from('replaced', 'ids_hub'); SELECT hilo_next_number('replaced')}) =~ /(\d+)/;
+my ($left, $highest) = split /\|/, sql($member, q{SELECT numbers_left, highest FROM hilo.leases WHERE collection = 'replaced'});
+is("$left " . ($highest - $drawn), '99 99', 'more is leased than drawn');
 move_hub($other, $member);
 sql($member, q{SELECT hilo_next_number('orders') FROM generate_series(1, (SELECT numbers_left FROM hilo.leases WHERE collection = 'orders'))});
-like(message_of($member, 'postgres', q{SELECT hilo_next_number('orders')}), qr/HINT: .*first seed its counters above all numbers that members have drawn, then call hilo.lease_from/, 'the hint says to seed first');
+like(message_of($member, 'postgres', q{SELECT hilo_next_number('orders')}), qr/HINT: .*first seed its counters above the column highest of hilo.leases on all members, then call hilo.lease_from/, 'the hint says to seed first');
+sql($other, "SELECT hilo.seed('replaced', $highest)");
+unlike(message_of($member, 'postgres', q{SELECT hilo.lease_from('replaced', 'ids_hub')}), qr/WARNING/, 'it takes the place of the first one, which need not be told');
+cmp_ok(sql($member, q{SELECT hilo_next_number('replaced')}), '>', $highest, 'whose leases are over');
 
 $proxy->stop;
 $_->stop for grep { -e $_->data_dir . '/postmaster.pid' } $member, $hub, $other;
