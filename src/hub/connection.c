@@ -283,6 +283,7 @@ set_server(Options *options, const HiloHubQuestion *question,
 	HeapTuple	mapping;
 	Datum		datum;
 	bool		isnull;
+	bool		is_own = true;
 
 	if (role == NULL)
 		return fail(answer, ERRCODE_UNDEFINED_OBJECT,
@@ -297,13 +298,27 @@ set_server(Options *options, const HiloHubQuestion *question,
 		return fail(answer, ERRCODE_INSUFFICIENT_PRIVILEGE,
 					psprintf("permission denied for foreign server %s",
 							 question->server), NULL);
+
+	/*
+	 * The setting is for all databases: in any of them, who may create
+	 * servers could create one of that name, and a mapping for this role.
+	 */
+	if (question->by_setting && server->owner != question->role &&
+		!superuser_arg(server->owner))
+		return fail(answer, ERRCODE_INSUFFICIENT_PRIVILEGE,
+					psprintf("server \"%s\" belongs neither to a superuser nor to role \"%s\", which owns the extension",
+							 question->server, role),
+					"Change its owner, or choose it with hilo.lease_from().");
 	mapping = SearchSysCache2(USERMAPPINGUSERSERVER,
 							  ObjectIdGetDatum(question->role),
 							  ObjectIdGetDatum(serverid));
 	if (!HeapTupleIsValid(mapping))
+	{
+		is_own = false;
 		mapping = SearchSysCache2(USERMAPPINGUSERSERVER,
 								  ObjectIdGetDatum(InvalidOid),
 								  ObjectIdGetDatum(serverid));
+	}
 	if (!HeapTupleIsValid(mapping))
 		return fail(answer, ERRCODE_UNDEFINED_OBJECT,
 					psprintf("user mapping not found for user \"%s\", server \"%s\"",
@@ -332,7 +347,7 @@ set_server(Options *options, const HiloHubQuestion *question,
 	wrapper = GetForeignDataWrapperExtended(server->fdwid, FDW_MISSING_OK);
 	if (wrapper == NULL || !OidIsValid(wrapper->fdwvalidator))
 		options->needs_password = true;
-	if (superuser_arg(question->role))
+	if (is_own && superuser_arg(question->role))
 		options->needs_password = false;
 	return true;
 }

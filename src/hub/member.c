@@ -209,9 +209,10 @@ ask_hub(HiloHubQuestion *question, HiloHubAnswer *answer)
 	{
 		const char *name = hilo_hub_role(question->server);
 
+		question->by_setting = name == NULL &&
+			strcmp(question->server, hilo_hub) == 0;
 		question->role = name != NULL ? get_role_oid(name, true) :
-			strcmp(question->server, hilo_hub) == 0 ? hilo_catalog_owner() :
-			InvalidOid;
+			question->by_setting ? hilo_catalog_owner() : InvalidOid;
 		if (!OidIsValid(question->role))
 		{
 			put_error(answer, ERRCODE_UNDEFINED_OBJECT, name == NULL ?

@@ -165,6 +165,11 @@ CREATE USER MAPPING FOR PUBLIC SERVER self OPTIONS (user 'postgres');
 CREATE USER MAPPING FOR PUBLIC SERVER empty OPTIONS (user 'postgres');
 CREATE USER MAPPING FOR PUBLIC SERVER dead OPTIONS (user 'postgres', password 'x');
 CREATE USER MAPPING FOR PUBLIC SERVER hopeless OPTIONS (user '', password '''');
+-- Without a password, a superuser needs one of its own.
+CREATE USER MAPPING FOR CURRENT_USER SERVER works OPTIONS (user 'postgres');
+CREATE USER MAPPING FOR CURRENT_USER SERVER liar OPTIONS (user 'postgres');
+CREATE USER MAPPING FOR CURRENT_USER SERVER self OPTIONS (user 'postgres');
+CREATE USER MAPPING FOR CURRENT_USER SERVER empty OPTIONS (user 'postgres');
 GRANT USAGE ON FOREIGN SERVER works, dead TO fuzz_plain;
 GRANT EXECUTE ON FUNCTION hilo.lease_from(text, text, bigint) TO fuzz_plain;
 -- What only a server that preloads the library has; its hub may be slow.

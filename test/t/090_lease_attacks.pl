@@ -47,6 +47,22 @@ is(sql("SELECT hilo.lease_from('a', 'ids_hub'); SELECT hilo_next_number('a')"), 
 is(sql("SELECT hilo.lease_from('a|', 'ids_hub'); SELECT next_identity_for('a')"), "\n1", 'nor for identities');
 
 #
+# A server by the name in hilo.hub, in a database of another role
+#
+{
+	sql('CREATE ROLE mallory LOGIN');
+	$member->safe_psql('postgres', 'CREATE DATABASE theirs OWNER mallory');
+	$member->safe_psql('theirs', 'CREATE EXTENSION hilo; CREATE EXTENSION postgres_fdw; GRANT USAGE ON FOREIGN DATA WRAPPER postgres_fdw TO mallory; SET ROLE mallory; '
+		  . sprintf(q{CREATE SERVER theirs FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '%s', port '%s', dbname 'postgres'); CREATE USER MAPPING FOR PUBLIC SERVER theirs OPTIONS (user '%s')},
+			$hub->host, $hub->port, superuser()));
+	sub theirs { return message_of($member, 'theirs', "SET hilo.hub = theirs; SET SESSION AUTHORIZATION mallory; SELECT hilo_next_number('stolen')"); }
+	like(theirs(), qr/42501: .*belongs neither to a superuser nor to role .*HINT: .*hilo\.lease_from\(\)/s, 'a server of another role is not asked because it has the name in hilo.hub');
+	$member->safe_psql('theirs', 'ALTER SERVER theirs OWNER TO ' . superuser());
+	like(theirs(), qr/2F003: .*password is required/s, 'nor is a superuser let in without a password by the mapping of all roles');
+	is(hub(q{SELECT count(*) FROM hilo.hilo WHERE collection = 'stolen'}), 0, 'the hub has given nothing');
+}
+
+#
 # A copy of a member's database
 #
 sql("SELECT hilo.lease_from('c', 'ids_hub'); SELECT hilo_next_number('c')");
