@@ -1270,6 +1270,10 @@ BEGIN
     END IF;
     PERFORM hilo._hub_begin(false);
     SELECT * INTO here FROM hilo._present();
+    -- A hub that may resume by itself does so, as at a request.
+    IF NOT again AND skip IS NULL AND EXISTS (SELECT FROM hilo.hub h WHERE h.hub = '|') THEN
+        PERFORM hilo._hub_hear(0, 0, 0);
+    END IF;
     SELECT h.* INTO own FROM hilo.hub h WHERE h.hub = '|' FOR UPDATE;
     missing := '{}';
     IF own.hub IS NULL THEN

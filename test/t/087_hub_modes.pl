@@ -139,6 +139,7 @@ wait_until_sync($second);
 move_hub($second, $member);
 $shown{orders}{ sql($second, $own) }++;
 is(twice('orders'), '', 'a synchronous standby that is promoted draws itself');
+is(sql($second, 'SELECT is_open, missing FROM hilo.hub_resume()'), 't|{}', 'and needs no hilo.hub_resume(), which leaves it open');
 is(draw('orders'), 'drawn', 'and gives leases');
 like(slurp_file($second->logfile, $offset), qr/WARNING:.*this hub gives leases again, on timeline 3 after 2/, 'and says so in its log');
 is(twice('orders'), '', 'no number was shown twice');
