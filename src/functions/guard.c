@@ -230,11 +230,15 @@ merge(TriggerData *trigdata)
 	 */
 	table_close(hilo_catalog_open(table, AccessShareLock), AccessShareLock);
 
+	/*
+	 * That a publisher gives numbers to others does not make its subscriber
+	 * one that does.
+	 */
 	if (table == HILO_TABLE_COUNTERS)
 		merge_counter(trigdata);
 	else if (table == HILO_TABLE_BINDINGS)
 		merge_binding(trigdata);
-	else
+	else if (!IsLogicalWorker())
 		hilo_source()->restored(table, name_column(trigdata, table),
 								trigdata->tg_trigtuple, RelationGetDescr(rel));
 }
