@@ -163,6 +163,8 @@ is(sql($hub, "SELECT count(*) FROM hilo.members WHERE collection = 'left'"), 1, 
 sql($member, q{SELECT hilo.lease_from('left', NULL)});
 is(sql($hub, "SELECT count(*) FROM hilo.members WHERE collection = 'left'"), 0, 'one that has left is not');
 is(sql($member, q{SELECT count(hilo_next_number('left')) FROM generate_series(1, 99)}), 99, 'it draws what it has');
+sql($member, q{SELECT hilo.seed('left', 5000000, true); SELECT hilo.lease_report()});
+is(sql($hub, "SELECT count(*) FROM hilo.members WHERE collection = 'left'"), 0, 'and, counted here again, it is not reported');
 is(sql($hub, "SELECT count(*) > 0 FROM hilo.members WHERE member = '$name' AND collection = 'orders'"), 't', 'its other collections stay');
 sql($member, q{SELECT hilo.lease_from('alone', 'far'); SELECT hilo_next_number('alone')});
 sql($hub, 'CREATE DATABASE second');
