@@ -1231,7 +1231,7 @@ BEGIN
             INTO epoch, range_size, max_range_size, node_tag, separator FROM hilo.hilo c WHERE c.collection = report.collection AND c.home = own.home AND own.is_open;
         -- A collection that the member has left is forgotten, if this hub knows all leases of it.
         IF own.is_open AND counts AND collection = ANY ("left")
-                AND number <= (SELECT c.max FROM hilo.hilo c WHERE c.collection = report.collection AND c.home = own.home) THEN
+                AND number <= COALESCE((SELECT c.max FROM hilo.hilo c WHERE c.collection = report.collection AND c.home = own.home), 0) THEN
             DELETE FROM hilo.member m WHERE m.member = report.member AND m.collection = report.collection;
         ELSE
             PERFORM hilo._note_member(member, collection, number, epoch, known_term, CASE WHEN counts THEN own.term END, CASE WHEN counts THEN own.term_id END, started);

@@ -202,6 +202,24 @@ hilo_leased_mark(HiloRowRef *ref, const char *hub, int64 lineage)
 	hilo_row_flush(hilo_row_finish(&change));
 }
 
+void
+hilo_leased_unmark(HiloRowRef *ref)
+{
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+
+	if (!hilo_row_find(&change, ref, HILO_ROW_CHANGE))
+		return;
+	if (row->flags & HILO_ROW_LEASED)
+	{
+		hilo_row_abandon(&change);
+		return;
+	}
+	memset(&row->hub, 0, sizeof(NameData));
+	set_lineage(row, 0);
+	hilo_row_flush(hilo_row_finish(&change));
+}
+
 XLogRecPtr
 hilo_leased_note_term(HiloRowRef *ref, const HiloTerm *term)
 {

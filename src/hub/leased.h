@@ -57,6 +57,9 @@ extern int64 hilo_leased_member_number(bool create);
 extern void hilo_leased_mark(HiloRowRef *ref, const char *hub,
 							 int64 lineage);
 
+/* Undo that, unless the counter is leased. */
+extern void hilo_leased_unmark(HiloRowRef *ref);
+
 /*
  * Store a term that is higher than the row's, if the row is of that lineage.
  * Returns the LSN to flush; invalid: there was nothing to store.

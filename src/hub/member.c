@@ -897,11 +897,23 @@ static void
 tell_left(const char *name, const HiloRow *row)
 {
 	HiloNamedRow left = {.name = name,.row = *row};
-	HiloHubAnswer answer;
+	HiloTerm   *term = &left.row.of_hub.term;
+	HiloHubAnswer answer = {0};
 	const char *hub = NameStr(row->hub);
+	int			host = hilo_lease_state_of(name).host;
 
 	memset(&left.row.hub, 0, sizeof(NameData));
-	(void) report_to(hub, row->of_hub.term.lineage, hilo_lease_state_of(name).host, &left, &answer);
+
+	/* If its answer to the first request was lost, only the hub knows of it. */
+	if (term->lineage == 0)
+	{
+		HiloHubQuestion question = {.server = hub,.name = name,.host = host};
+
+		ask_hub(&question, &answer);
+		*term = answer.term;
+	}
+	if (term->lineage != 0)
+		(void) report_to(hub, term->lineage, host, &left, &answer);
 	if (answer.sqlstate != 0)
 		ereport(WARNING,
 				(errcode(answer.sqlstate),
@@ -974,13 +986,19 @@ void
 hilo_lease_end(HiloRowRef *ref)
 {
 	HiloRow		row;
+	bool		is_leased;
 
-	if (!hilo_counter_read(ref, &row) || !(row.flags & HILO_ROW_LEASED))
+	(void) hilo_counter_read(ref, &row);
+	is_leased = (row.flags & HILO_ROW_LEASED) != 0;
+	if (!is_leased && NameStr(row.hub)[0] == '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg(HILO_NAME_FORMAT " is not leased",
 						HILO_NAME_ARGS(ref->name))));
-	(void) hilo_leased_set_hub(ref, "", 0, 0);
-	if (NameStr(row.hub)[0] != '\0' && row.of_hub.term.lineage != 0)
+	if (is_leased)
+		(void) hilo_leased_set_hub(ref, "", 0, 0);
+	else
+		hilo_leased_unmark(ref);
+	if (NameStr(row.hub)[0] != '\0' && (!is_leased || row.of_hub.term.lineage != 0))
 		tell_left(ref->name, &row);
 }

@@ -167,6 +167,13 @@ sql($member, q{SELECT hilo.seed('left', 5000000, true); SELECT hilo.lease_report
 is(sql($hub, "SELECT count(*) FROM hilo.members WHERE collection = 'left'"), 0, 'and, counted here again, it is not reported');
 is(sql($hub, "SELECT count(*) > 0 FROM hilo.members WHERE member = '$name' AND collection = 'orders'"), 't', 'its other collections stay');
 sql($member, q{SELECT hilo.lease_from('alone', 'far'); SELECT hilo_next_number('alone')});
+$proxy->mode('answer');
+is(error_of($member, 'postgres', q{SET hilo.hub = far; SELECT hilo_next_number('in vain')}), '08006', 'a first lease is lost');
+$proxy->mode('pass');
+sub listed { return sql($hub, q{SELECT count(*) FROM hilo.members WHERE collection = 'in vain'}) . sql($member, q{SELECT count(*) FROM hilo.leases WHERE collection = 'in vain'}); }
+is(listed(), '11', 'hub and member know of the request');
+is(message_of($member, 'postgres', q{SELECT hilo.lease_from(collection, NULL) FROM hilo.leases WHERE collection = 'in vain'}), '', 'such a collection can be left, too');
+is(listed(), '00', 'then neither does');
 sql($hub, 'CREATE DATABASE second');
 $hub->safe_psql('second', 'CREATE EXTENSION hilo');
 add_hub($member, $hub, server => 'second', dbname => 'second');
