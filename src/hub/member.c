@@ -663,12 +663,28 @@ ask_for_lease(HiloRowRef *ref, const HiloLeaseState *state, const Need *need,
 	return 0;
 }
 
-/* Error cleanup: end the turn without a result. */
+/* What is done in a turn. */
+typedef struct Turn
+{
+	const char *name;
+	const HiloHubAnswer *answer;
+} Turn;
+
+/*
+ * Error cleanup: end the turn without a result.  If the hub was being asked, it may
+ * have given a lease, which is lost.
+ */
 static void
 give_up_turn(int code, Datum arg)
 {
-	hilo_turn_end(((HiloRowRef *) DatumGetPointer(arg))->name, 0, 0,
-				  NULL, NULL, -1);
+	const Turn *turn = (const Turn *) DatumGetPointer(arg);
+
+	if (turn->answer->awaited)
+		hilo_turn_end(turn->name, 0, ERRCODE_CONNECTION_FAILURE,
+					  "the session that asked was canceled before the answer came",
+					  NULL, -1);
+	else
+		hilo_turn_end(turn->name, 0, 0, NULL, NULL, -1);
 }
 
 /*
@@ -679,9 +695,11 @@ static int64
 lease_in_turn(HiloRowRef *ref, const HiloLeaseState *state, const Need *need,
 			  HiloHubAnswer *answer)
 {
+	Turn		turn = {.name = ref->name,.answer = answer};
 	int64		size;
 
-	PG_ENSURE_ERROR_CLEANUP(give_up_turn, PointerGetDatum(ref));
+	memset(answer, 0, sizeof(*answer));
+	PG_ENSURE_ERROR_CLEANUP(give_up_turn, PointerGetDatum(&turn));
 	{
 		HILO_FAILURE_POINT("asking");
 		size = ask_for_lease(ref, state, need, answer);
@@ -695,7 +713,7 @@ lease_in_turn(HiloRowRef *ref, const HiloLeaseState *state, const Need *need,
 					  psprintf("it was asked for " INT64_FORMAT " consecutive numbers, and gave " INT64_FORMAT,
 							   need->least, size));
 	}
-	PG_END_ENSURE_ERROR_CLEANUP(give_up_turn, PointerGetDatum(ref));
+	PG_END_ENSURE_ERROR_CLEANUP(give_up_turn, PointerGetDatum(&turn));
 
 	/*
 	 * A lease that was small on purpose says nothing about how large the next
