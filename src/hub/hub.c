@@ -10,6 +10,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
@@ -482,6 +483,36 @@ members_of(const char *counter, int64 epoch)
 											 Int64GetDatum(epoch)));
 }
 
+/* This transaction has given a lease, or lets none be given. */
+static bool is_giving = false;
+
+/* Transaction callback. */
+static void
+end_transaction(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_PRE_PREPARE && is_giving)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot PREPARE a transaction in which a hub has given a lease or forgotten a member")));
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT)
+		is_giving = false;
+}
+
+/*
+ * From now on this transaction cannot be prepared: what would be left of it could
+ * hold up all leases.
+ */
+static void
+refuse_prepare(void)
+{
+	static bool is_registered = false;
+
+	if (!is_registered)
+		RegisterXactCallback(end_transaction, NULL);
+	is_registered = true;
+	is_giving = true;
+}
+
 /*
  * The lock is none of a table: vacuum and REINDEX CONCURRENTLY, which waits for
  * transactions, are not in the way.
@@ -491,15 +522,15 @@ hilo_leases_begin(void)
 {
 	LOCKTAG		tag = hilo_task_tag(HILO_GIVE_LEASES);
 
+	refuse_prepare();
 	(void) LockAcquire(&tag, ShareLock, false, false);
 }
 
 void
 hilo_leases_stop_until_commit(void)
 {
-	LOCKTAG		tag = hilo_task_tag(HILO_GIVE_LEASES);
-
-	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	refuse_prepare();
+	hilo_stop_giving();
 }
 
 void

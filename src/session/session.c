@@ -690,10 +690,8 @@ hilo_collection_horizon(HiloCollection *collection, Snapshot snapshot,
 static void
 stop_leases(const char *name, bool force)
 {
-	LOCKTAG		tag = hilo_task_tag(HILO_GIVE_LEASES);
-
 	/* Lock first: the first numbers of all may be under way. */
-	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	hilo_stop_giving();
 	AcceptInvalidationMessages();
 	if (!force && !hilo_counts_alone())
 		hilo_source()->before_change(name);

@@ -9,7 +9,10 @@
 #include "postgres.h"
 
 #include "catalog/pg_extension.h"
+#include "storage/proc.h"
+#include "utils/guc.h"
 
+#include "base/sql.h"
 #include "counting/source.h"
 #include "shared/entry.h"
 #include "shared/pool.h"
@@ -287,6 +290,18 @@ hilo_task_tag(HiloTask task)
 
 	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, ExtensionRelationId, InvalidOid, task);
 	return tag;
+}
+
+void
+hilo_stop_giving(void)
+{
+	LOCKTAG		tag = hilo_task_tag(HILO_GIVE_LEASES);
+	int			level = NewGUCNestLevel();
+
+	if (LockTimeout == 0)
+		hilo_sql_set_locally("lock_timeout", "5s");
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	AtEOXact_GUC(false, level);
 }
 
 /*

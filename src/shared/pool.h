@@ -75,6 +75,13 @@ typedef enum HiloTask
 /* The lock of a task, for LockAcquire(). */
 extern HILO_EXPORT LOCKTAG hilo_task_tag(HiloTask task);
 
+/*
+ * Wait until nobody gives numbers to other servers, and let nobody do so until the lock
+ * of that task is released.  All that do so meanwhile wait behind this, so it gives up
+ * after five seconds (55P03), unless lock_timeout says another time.
+ */
+extern HILO_EXPORT void hilo_stop_giving(void);
+
 /* What the pool has of a collection. */
 typedef struct HiloPooled
 {

@@ -281,7 +281,7 @@ my $asking = session($second);
 my $pid = $asking->pid;
 $asking->start("SELECT low FROM hilo.lease('set', 10, 0, 0, 0, 0, 'second')");
 wait_until('it waits for the standby', sub { sql($second, "SELECT count(*) FROM pg_stat_activity WHERE pid = $pid AND wait_event = 'SyncRep'") });
-my $seeding = session($second);
+my $seeding = session($second, lock_timeout => '180s');
 $seeding->start(q{SELECT hilo.seed('set', 0, true)});
 wait_until('the seed waits for it', sub { sql($second, q{SELECT count(*) FROM pg_locks WHERE NOT granted AND classid = 'pg_extension'::regclass}) });
 $third->start;

@@ -154,6 +154,19 @@ report($standby, 'm2', 20);
 sql($standby, 'SELECT hilo.hub_resume()');
 is(sql($standby, q{SELECT max FROM hilo.hilo WHERE collection = 'little'}) - $max, 30, 'at most 1/1024 of what is left is skipped');
 
+#
+# A lease in a transaction that stays open
+#
+my $giving = session($standby);
+$giving->query(q{BEGIN; SELECT low FROM hilo.lease('orders', 10)});
+my @stopping = map { session($standby, statement_timeout => '60s') } 1, 2;
+$stopping[0]->start(q{SELECT hilo.hub_forget('m2', true)});
+$stopping[1]->start(q{SELECT hilo.seed('little', 5, true)});
+like(($_->result)[1], qr/ERROR:  55P03/, 'what would hold up all leases as long gives up') for @stopping;
+is($giving->error_of(q{PREPARE TRANSACTION 'given'}), '0A000', 'it cannot be prepared, to stay longer');
+is(sql($standby, q{SELECT hilo.hub_forget('m2', true)}), 1, 'and, over, is in no way');
+$_->finish for $giving, @stopping;
+
 $_->stop for grep { -e $_->data_dir . '/postmaster.pid' } @nodes;
 is(left_behind($_), '', $_->name . ' has left nothing behind') for @nodes;
 done_testing();
