@@ -9,7 +9,6 @@
 #include "postgres.h"
 
 #include "catalog/pg_extension.h"
-#include "storage/proc.h"
 #include "utils/guc.h"
 
 #include "base/sql.h"
@@ -296,10 +295,8 @@ void
 hilo_stop_giving(void)
 {
 	LOCKTAG		tag = hilo_task_tag(HILO_GIVE_LEASES);
-	int			level = NewGUCNestLevel();
+	int			level = hilo_sql_limit_lock_waits();
 
-	if (LockTimeout == 0)
-		hilo_sql_set_locally("lock_timeout", "5s");
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 	AtEOXact_GUC(false, level);
 }
