@@ -175,14 +175,54 @@ typedef struct Default
 	char	   *collection;
 } Default;
 
-/* What the default with the OID draws from. */
+/* All that are known. */
+static HTAB *defaults = NULL;
+
+/* The default with the OID; NULL: it does not exist. */
+static Node *
+default_stored_as(Oid oid, Oid *relation, int32 *attnum)
+{
+	ScanKeyData key;
+
+	ScanKeyInit(&key, Anum_pg_attrdef_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(oid));
+	return stored_default(AttrDefaultOidIndexId, &key, 1, relation, attnum);
+}
+
+/*
+ * Forget defaults that were dropped, whenever there are twice as many as there were left
+ * the last time.
+ */
+static void
+forget_dropped(void)
+{
+	static long enough = 64;
+	HASH_SEQ_STATUS status;
+	Default    *known;
+
+	if (hash_get_num_entries(defaults) < enough)
+		return;
+	hash_seq_init(&status, defaults);
+	while ((known = hash_seq_search(&status)) != NULL)
+	{
+		Oid			relation;
+		int32		attnum;
+
+		if (default_stored_as(known->oid, &relation, &attnum) != NULL)
+			continue;
+		if (known->collection != NULL)
+			pfree(known->collection);
+		hash_search(defaults, &known->oid, HASH_REMOVE, NULL);
+	}
+	enough = Max(2 * hash_get_num_entries(defaults), 64);
+}
+
+/* What the default with the OID draws from.  Valid until the next call. */
 static const Default *
 default_with_oid(Oid oid)
 {
-	static HTAB *defaults = NULL;
 	Default    *known;
 	bool		found;
-	ScanKeyData key;
 	HiloDrawing drawing = {InvalidOid};
 	Node	   *expression;
 	HiloDraws	draws;
@@ -198,10 +238,8 @@ default_with_oid(Oid oid)
 	known = hash_search(defaults, &oid, HASH_FIND, NULL);
 	if (known != NULL)
 		return known;
-	ScanKeyInit(&key, Anum_pg_attrdef_oid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(oid));
-	expression = stored_default(AttrDefaultOidIndexId, &key, 1, &drawing.relation,
-								&drawing.attnum);
+	forget_dropped();
+	expression = default_stored_as(oid, &drawing.relation, &drawing.attnum);
 	if (!hilo_expression_draws(expression, &draws))
 		drawing.relation = InvalidOid;
 	drawing.numbers = draws.numbers;

@@ -156,6 +156,12 @@ $other->finish;
 $session = session($node);
 $session->query("DO \$\$ BEGIN FOR i IN 1 .. 400 LOOP CREATE TEMP TABLE gone (id bigserial PRIMARY KEY); PERFORM hilo.nextval('gone_id_seq'); DROP TABLE gone; END LOOP; END \$\$");
 cmp_ok(($session->query(q{SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'hilo look'}))[0], '<', 150, 'sequences that were dropped are forgotten');
+my $defaults = q{SELECT sum(used_bytes) FROM pg_backend_memory_contexts WHERE name = 'hilo defaults'};
+my $change = q{DO $$ BEGIN FOR i IN 1 .. 150 LOOP ALTER TABLE staged ALTER id SET DEFAULT hilo.nextval('staged_id_seq'); PERFORM hilo.nextval('staged_id_seq'); END LOOP; END $$};
+$session->query($change);
+my $used = ($session->query($defaults))[0];
+$session->query($change) for 1 .. 3;
+is(($session->query($defaults))[0], $used, 'and defaults');
 $session->finish;
 
 $node->stop;
