@@ -347,7 +347,10 @@ hilo_pool_list(void)
 
 		if (ring->last < ring->high)
 		{
-			rest.range = (HiloRange) {ring->last + 1, ring->high};
+			rest.range = (HiloRange)
+			{
+				ring->last + 1, ring->high
+			};
 			count = 1;
 		}
 

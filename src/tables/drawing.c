@@ -325,7 +325,7 @@ columns_of_domain(Oid domain, bool numbers)
  * from; NIL: it does not draw.
  */
 static List *
-columns_of_dependent(const ObjectAddress *dependent, HiloDraws *draws)
+columns_of_dependent(const ObjectAddress * dependent, HiloDraws *draws)
 {
 	if (dependent->classId == AttrDefaultRelationId)
 	{
