@@ -226,7 +226,7 @@ hilo_segment_attach(uint32 layout, Size size,
 		return segment;
 	}
 
-	owner = ResourceOwnerCreate(NULL, "hilo segment");
+	owner = ResourceOwnerCreate(outer, "hilo segment");
 	PG_TRY();
 	{
 		CurrentResourceOwner = owner;
