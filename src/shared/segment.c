@@ -202,7 +202,7 @@ make_local(uint32 layout, Size size, void (*initialize) (HiloSegment *segment))
 
 /*
  * What is opened on the way belongs to a resource owner of its own, which closes
- * it after an error.  On success the segment and the mapping are pinned, so that
+ * it after an error; between transactions, as in a worker, it has no parent.  On success the segment and the mapping are pinned, so that
  * no transaction or resource owner ends them.
  *
  * An error under a LWLock leaves it locked, because this is not the end of a
@@ -244,7 +244,7 @@ hilo_segment_attach(uint32 layout, Size size,
 	CurrentResourceOwner = outer;
 	for (int phase = RESOURCE_RELEASE_BEFORE_LOCKS;
 		 phase <= RESOURCE_RELEASE_AFTER_LOCKS; phase++)
-		ResourceOwnerRelease(owner, phase, false, false);
+		ResourceOwnerRelease(owner, phase, false, outer == NULL);
 	ResourceOwnerDelete(owner);
 	return segment;
 }
