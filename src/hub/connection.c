@@ -953,17 +953,13 @@ ask_connected(const HiloHubQuestion *question, HiloHubAnswer *answer)
 		TEXTOID, INT8OID, INT8OID, INT8OID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8OID
 	};
 	bool		is_report = question->name[0] == '\0';
-	bool		answered;
 
 	HILO_FAILURE_POINT("hub ready");
-	answer->awaited = true;
-	answered = is_report ?
-		send_and_wait(question, REPORT_QUERY, lengthof(report_params),
-					  report_types, report_params, answer) :
-		send_and_wait(question, LEASE_QUERY, lengthof(lease_params),
-					  lease_types, lease_params, answer);
-	answer->awaited = false;
-	if (!answered)
+	if (!(is_report ?
+		  send_and_wait(question, REPORT_QUERY, lengthof(report_params),
+						report_types, report_params, answer) :
+		  send_and_wait(question, LEASE_QUERY, lengthof(lease_params),
+						lease_types, lease_params, answer)))
 		return false;
 	answer->host = connection.host;
 	if (!read_answer(question, answer))

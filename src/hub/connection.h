@@ -64,8 +64,6 @@ typedef struct HiloHubAnswer
 	HiloTerm	term;			/* of the hub, even if it refused; lineage 0:
 								 * it did not answer, or is no hub */
 	bool		wants_report;	/* it waits for this member's report */
-	bool		awaited;		/* the question is on its way; so it was, if
-								 * an error was raised */
 	int			count;			/* number of items: 1, unless it is a report */
 	HiloLeaseAnswer *items;		/* without what was asked */
 	int			host;			/* which host to try first next time; -1: as

@@ -663,28 +663,12 @@ ask_for_lease(HiloRowRef *ref, const HiloLeaseState *state, const Need *need,
 	return 0;
 }
 
-/* What is done in a turn. */
-typedef struct Turn
-{
-	const char *name;
-	const HiloHubAnswer *answer;
-} Turn;
-
-/*
- * Error cleanup: end the turn without a result.  If the hub was being asked, it may
- * have given a lease, which is lost.
- */
+/* Error cleanup: end the turn without a result. */
 static void
 give_up_turn(int code, Datum arg)
 {
-	const Turn *turn = (const Turn *) DatumGetPointer(arg);
-
-	if (turn->answer->awaited)
-		hilo_turn_end(turn->name, 0, ERRCODE_CONNECTION_FAILURE,
-					  "the session that asked was canceled before the answer came",
-					  NULL, -1);
-	else
-		hilo_turn_end(turn->name, 0, 0, NULL, NULL, -1);
+	hilo_turn_end(((HiloRowRef *) DatumGetPointer(arg))->name, 0, 0,
+				  NULL, NULL, -1);
 }
 
 /*
@@ -695,11 +679,9 @@ static int64
 lease_in_turn(HiloRowRef *ref, const HiloLeaseState *state, const Need *need,
 			  HiloHubAnswer *answer)
 {
-	Turn		turn = {.name = ref->name,.answer = answer};
 	int64		size;
 
-	memset(answer, 0, sizeof(*answer));
-	PG_ENSURE_ERROR_CLEANUP(give_up_turn, PointerGetDatum(&turn));
+	PG_ENSURE_ERROR_CLEANUP(give_up_turn, PointerGetDatum(ref));
 	{
 		HILO_FAILURE_POINT("asking");
 		size = ask_for_lease(ref, state, need, answer);
@@ -713,7 +695,7 @@ lease_in_turn(HiloRowRef *ref, const HiloLeaseState *state, const Need *need,
 					  psprintf("it was asked for " INT64_FORMAT " consecutive numbers, and gave " INT64_FORMAT,
 							   need->least, size));
 	}
-	PG_END_ENSURE_ERROR_CLEANUP(give_up_turn, PointerGetDatum(&turn));
+	PG_END_ENSURE_ERROR_CLEANUP(give_up_turn, PointerGetDatum(ref));
 
 	/*
 	 * A lease that was small on purpose says nothing about how large the next

@@ -143,22 +143,6 @@ is(last_lease(), 1, 'the next request is small');
 use_up();
 sql($member, q{SELECT hilo_next_number('sizes')});
 cmp_ok(last_lease(), '>=', $size, 'the one after that is as large as before');
-{
-	my $canceled = session($member);
-
-	use_up();
-	my $held = hold_hub($hub);
-	$canceled->start(q{SELECT hilo_next_number('sizes')});
-	wait_until_asked($hub);
-	sql($member, 'SELECT pg_cancel_backend(' . $canceled->pid . ')');
-	like(($canceled->result)[1], qr/57014/, 'a draw is canceled before the answer comes');
-	$canceled->finish;
-	wait_until('the request ends on the hub', sub { sql($hub, q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hilo'}) == 0 });
-	$held->query('COMMIT');
-	$held->finish;
-	sql($member, q{SELECT hilo_next_number('sizes')});
-	is(last_lease(), 1, 'the next request is small, too');
-}
 configure($member, 'test.lease_duration' => 0);
 
 #
