@@ -129,6 +129,7 @@ forget_dropped(void)
 		sequence->clean = false;
 		sequence->left = 0;
 		hash_search(sequences, &sequence->oid, HASH_REMOVE, NULL);
+		sequence->oid = InvalidOid;
 	}
 	enough = Max(2 * hash_get_num_entries(sequences), 64);
 }
@@ -555,8 +556,6 @@ draw_or_claim(HiloSequence *sequence, int64 size, bool check_right)
 
 	if (claims)
 	{
-		if (sequence->look != NULL)
-			hilo_look_claimed(sequence->look);
 		sequence->size = size;
 		sequence->claimed_at = GetCurrentTimestamp();
 		sequence->room = room_above(sequence, number);

@@ -67,9 +67,6 @@ typedef struct Place
 	HiloIdForm	form;			/* HILO_BY_ID */
 } Place;
 
-/* No numbers. */
-static const HiloRange nothing = {1, 0};
-
 /* All looks of this session. */
 static List *looks = NIL;
 
@@ -94,16 +91,18 @@ relation_changed(Oid relation)
 		if (OidIsValid(relation) && !list_member_oid(look->relations, relation))
 			continue;
 		look->changes++;
-		look->seen = nothing;
 		*look->clean = false;
 		if (look->right != NULL)
 			*look->right = 0;
 	}
 }
 
-/* Syscache callback: ALTER SEQUENCE ... OWNED BY changes only this. */
+/*
+ * Syscache callback: ALTER SEQUENCE ... OWNED BY and ALTER DOMAIN ... SET DEFAULT change
+ * only pg_sequence and pg_type.
+ */
 static void
-sequence_changed(Datum arg, int cacheid, uint32 hash)
+catalog_changed(Datum arg, int cacheid, uint32 hash)
 {
 	generation++;
 }
@@ -117,7 +116,6 @@ forget_looks(void)
 	{
 		HiloLook   *look = lfirst(lc);
 
-		look->seen = nothing;
 		*look->clean = false;
 	}
 }
@@ -148,7 +146,8 @@ hilo_look_create(Oid sequence, HiloCollection *collection, bool *clean, uint64 *
 	{
 		is_registered = true;
 		hilo_on_relation_change(relation_changed);
-		CacheRegisterSyscacheCallback(SEQRELID, sequence_changed, (Datum) 0);
+		CacheRegisterSyscacheCallback(SEQRELID, catalog_changed, (Datum) 0);
+		CacheRegisterSyscacheCallback(TYPEOID, catalog_changed, (Datum) 0);
 		RegisterXactCallback(transaction_ended, NULL);
 		RegisterSubXactCallback(subtransaction_ended, NULL);
 	}
@@ -157,7 +156,6 @@ hilo_look_create(Oid sequence, HiloCollection *collection, bool *clean, uint64 *
 	look->clean = clean;
 	look->right = right;
 	look->limit = PG_INT64_MAX;
-	look->seen = nothing;
 	look->changes = 1;
 	look->context = AllocSetContextCreate(TopMemoryContext, "hilo look",
 										  ALLOCSET_SMALL_SIZES);
@@ -172,12 +170,6 @@ hilo_look_free(HiloLook *look)
 	looks = list_delete_ptr(looks, look);
 	MemoryContextDelete(look->context);
 	pfree(look);
-}
-
-void
-hilo_look_claimed(HiloLook *look)
-{
-	look->seen = nothing;
 }
 
 /*
@@ -253,7 +245,6 @@ find_place(HiloLook *look, Relation table, AttrNumber attnum, bool numbers)
 		look->relations = list_append_unique_oid(look->relations, oid);
 		if (index == NULL)
 		{
-			look->locked = oid;
 			complete = false;
 			continue;
 		}
@@ -301,7 +292,6 @@ find_places(HiloLook *look, const HiloDrawing *drawing)
 		rel = open_if_free(oid);
 		if (rel == NULL)
 		{
-			look->locked = oid;
 			complete = false;
 			continue;
 		}
@@ -337,21 +327,6 @@ columns_of_collection(HiloCollection *collection)
 	return columns != NIL ? columns : hilo_columns_of_default(collection->ref.name);
 }
 
-/* True if the relation without which the places could not be found cannot be locked yet. */
-static bool
-is_still_locked(const HiloLook *look)
-{
-	Relation	rel;
-
-	if (!OidIsValid(look->locked))
-		return false;
-	rel = open_if_free(look->locked);
-	if (rel == NULL)
-		return SearchSysCacheExists1(RELOID, ObjectIdGetDatum(look->locked));
-	relation_close(rel, AccessShareLock);
-	return false;
-}
-
 /* True if both are the same columns. */
 static bool
 are_equal(List *a, List *b)
@@ -377,8 +352,8 @@ hilo_look_prepare(HiloLook *look)
 	uint64		texts = look->collection == NULL ? 0 :
 		hilo_settings_generation + hilo_row_generation;
 	uint64		changes = look->changes;
-	bool		is_placed = look->placed_at == changes && look->texts == texts &&
-		(look->places_found || is_still_locked(look));
+	bool		is_placed = look->places_found && look->placed_at == changes &&
+		look->texts == texts;
 	MemoryContext old;
 	List	   *columns;
 
@@ -395,12 +370,9 @@ hilo_look_prepare(HiloLook *look)
 
 	/* If this fails, it is all done again. */
 	look->places_found = false;
-	look->placed_at = 0;
-	look->locked = InvalidOid;
-	look->seen = nothing;
 	*look->clean = false;
 	MemoryContextReset(look->context);
-	look->columns = look->places = look->missed = look->relations = NIL;
+	look->columns = look->places = look->relations = NIL;
 	look->place_count = 0;
 	look->limit = PG_INT64_MAX;
 	old = MemoryContextSwitchTo(look->context);
@@ -442,11 +414,11 @@ hilo_look_of_entry(HiloEntry *entry)
  */
 
 /*
- * The highest id between two numbers in one place, or HILO_NONE.  *missed is set to true
+ * The highest id between two numbers in one place, or HILO_NONE.  *complete is set to false
  * if it could not be locked.
  */
 static int64
-look_into(const Place *place, int64 low, int64 high, int64 limit, bool *missed)
+look_into(const Place *place, int64 low, int64 high, int64 limit, bool *complete)
 {
 	Relation	table = open_if_free(place->table);
 	Relation	index = table == NULL ? NULL : open_if_free(place->index);
@@ -458,7 +430,7 @@ look_into(const Place *place, int64 low, int64 high, int64 limit, bool *missed)
 		RelationGetNumberOfBlocks(index) == 0 ||
 		(place->kind == HILO_BY_FUNCTION &&
 		 CheckRelationLockedByMe(table, AccessExclusiveLock, false)))
-		*missed = true;
+		*complete = false;
 	else
 	{
 		hilo_search_begin(&search, table, index, place->attnum, place->kind,
@@ -475,50 +447,20 @@ look_into(const Place *place, int64 low, int64 high, int64 limit, bool *missed)
 	return highest;
 }
 
-/*
- * The highest id between two numbers in some of the places, or HILO_NONE; those that could
- * not be locked are added to *missed.
- */
+/* The highest id between two numbers, or HILO_NONE. */
 static int64
-look_into_all(List *places, int64 low, int64 high, int64 limit, List **missed)
+look_everywhere(const HiloLook *look, int64 low, int64 high, int64 limit, bool *complete)
 {
 	int64		highest = HILO_NONE;
 
-	for (int i = 0; i < list_length(places); i++)
+	for (int i = 0; i < list_length(look->places); i++)
 	{
-		Place	   *place = list_nth(places, i);
-		bool		is_missed = false;
-		int64		number = look_into(place, Max(low, highest), high, limit, &is_missed);
+		int64		number = look_into(list_nth(look->places, i), Max(low, highest),
+									   high, limit, complete);
 
-		if (is_missed)
-			*missed = lappend(*missed, place);
 		highest = Max(highest, number);
 	}
 	return highest;
-}
-
-/*
- * Where the rest of the range was looked at but for places that were locked, only those are
- * left.
- */
-static List *
-places_to_look_into(const HiloLook *look, HiloRange numbers)
-{
-	return numbers.low > look->seen.low && numbers.high == look->seen.high ?
-		look->missed : look->places;
-}
-
-/* Remember what was looked at, and where not. */
-static void
-note_seen(HiloLook *look, HiloRange numbers, List *missed)
-{
-	MemoryContext old = MemoryContextSwitchTo(look->context);
-	List	   *kept = list_copy(missed);
-
-	MemoryContextSwitchTo(old);
-	list_free(look->missed);
-	look->missed = kept;
-	look->seen = numbers;
 }
 
 /*
@@ -531,7 +473,7 @@ hilo_look(HiloLook *look, HiloRange numbers, int64 limit,
 		  HiloLookProgress *progress, int64 *highest)
 {
 	uint64		changes = look->changes;
-	List	   *missed = NIL;
+	bool		complete = look->places_found;
 	int64		size = hilo_range_count(&numbers);
 	int64		found;
 	int64		above = HILO_NONE;
@@ -540,16 +482,11 @@ hilo_look(HiloLook *look, HiloRange numbers, int64 limit,
 	limit = Max(Min(limit, look->limit), numbers.high);
 	if (progress->steps++ >= MAX_STEPS)
 		return false;
-	found = look_into_all(places_to_look_into(look, numbers), numbers.low, numbers.high,
-						  limit, &missed);
+	found = look_everywhere(look, numbers.low, numbers.high, limit, &complete);
 	HILO_FAILURE_POINT("looked");
 	if (found == HILO_NONE)
 	{
-		if (look->changes == changes)
-		{
-			note_seen(look, numbers, missed);
-			*look->clean = look->places_found && missed == NIL;
-		}
+		*look->clean = complete && look->changes == changes;
 		return false;
 	}
 	if (progress->window == 0)
@@ -560,7 +497,7 @@ hilo_look(HiloLook *look, HiloRange numbers, int64 limit,
 	}
 	end = found + (int64) Min((uint64) progress->window, (uint64) limit - (uint64) found);
 	if (found < end)
-		above = look_into_all(look->places, found + 1, end, limit, &missed);
+		above = look_everywhere(look, found + 1, end, limit, &complete);
 	*highest = Max(above, found);
 	if (*highest > end - NEAR_END)
 		progress->window = Min(progress->window, PG_INT64_MAX / 2) * 2;

@@ -50,10 +50,7 @@ typedef struct HiloLook
 								 * indexes */
 	uint64		found_at;		/* generation in which columns were found; 0:
 								 * not yet */
-	bool		places_found;	/* all could be locked; */
-	Oid			locked;			/* otherwise one that could not */
-	HiloRange	seen;			/* numbers looked at last, */
-	List	   *missed;			/* but for these places, which were locked */
+	bool		places_found;	/* all could be locked */
 	uint64		changes;		/* number of messages about the relations; */
 	uint64		placed_at;		/* as of when the places were found, */
 	uint64		texts;			/* and for which settings and options */
@@ -84,9 +81,6 @@ extern HiloLook *hilo_look_of_entry(HiloEntry *entry);
  * Call this before each claim, and before a look.  Waits for no lock.
  */
 extern void hilo_look_prepare(HiloLook *look);
-
-/* Numbers were claimed: they may be the same again as before. */
-extern void hilo_look_claimed(HiloLook *look);
 
 /*
  * Look at the numbers, of which limit is the highest that the counter has.  False: none

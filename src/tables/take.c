@@ -95,11 +95,7 @@ hilo_take_refill(HiloEntry *entry)
 		HiloLook   *look;
 
 		if (hilo_entry_unused(entry) <= 0)
-		{
 			entry->growth.least = least_claim(entry);
-			if (entry->look != NULL)
-				hilo_look_claimed(entry->look);
-		}
 		if (hilo_entry_unused(entry) <= 0 ||
 			entry->range.generation != hilo_row_generation)
 			hilo_entry_refill(entry, above);
