@@ -526,15 +526,9 @@ hilo_counter_seed(HiloRowRef *ref, int64 value, bool force)
 	{
 		hilo_counter_refuse_leased(&change, ref);
 
-		/*
-		 * From now on numbers are counted here, whatever hilo.hub says, and
-		 * are none that anybody is to be told about.
-		 */
+		/* From now on numbers are counted here, whatever hilo.hub says. */
 		if (row->flags & HILO_ROW_LEASED)
-		{
 			row->claimed_at = GetCurrentTimestamp();
-			memset(&row->of_hub, 0, sizeof(HiloOfHub));
-		}
 		row->flags &= ~HILO_ROW_LEASED;
 	}
 	if (value > row->max_value)
@@ -822,8 +816,6 @@ hilo_counter_drop(HiloRowRef *ref)
 	if (row->claimed_at != DT_NOBEGIN)
 		row->flags |= HILO_ROW_DRAWN;
 	row->of_hub.epoch = 0;
-	if (row->flags & HILO_ROW_LEASED)
-		memset(&row->of_hub, 0, sizeof(HiloOfHub));
 	row->flags &= ~(HILO_ROW_LEASED | HILO_ROW_ORDERED | HILO_ROW_SETTLED);
 	row->flags |= HILO_ROW_DROPPED;
 	row->lease_size = 0;

@@ -464,6 +464,23 @@ take_in_items(const char *hub, const List *counters, const HiloHubAnswer *answer
 }
 
 /*
+ * Those of the counters that a hub is told about.  One that was left and then seeded by
+ * force is counted here; its row only keeps the hub's term.
+ */
+static List *
+counters_to_report(List *counters)
+{
+	List	   *reported = NIL;
+
+	foreach_ptr(HiloNamedRow, named, counters)
+	{
+		if ((named->row.flags & HILO_ROW_LEASED) || NameStr(named->row.hub)[0] != '\0')
+			reported = lappend(reported, named);
+	}
+	return reported;
+}
+
+/*
  * Report to a hub what is held here of all counters of its lineage, and of one that has left
  * it for another hub, if that is not NULL.  Before that,
  * all their rows have the highest term that any has seen: it is that term for
@@ -480,7 +497,7 @@ report_to(const char *hub, int64 lineage, int host, HiloNamedRow *left,
 		term = left->row.of_hub.term;
 	for (int i = 0; i < MAX_REPORTS; i++)
 	{
-		List	   *counters = store_term(&term);
+		List	   *counters = counters_to_report(store_term(&term));
 		HiloHubQuestion question = {
 			.server = hub,.name = "",.term = term,.host = host
 		};

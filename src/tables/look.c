@@ -113,11 +113,7 @@ forget_looks(void)
 	ListCell   *lc;
 
 	foreach(lc, looks)
-	{
-		HiloLook   *look = lfirst(lc);
-
-		*look->clean = false;
-	}
+		* ((HiloLook *) lfirst(lc))->clean = false;
 }
 
 static void
