@@ -598,7 +598,16 @@ make_clean(HiloSequence *sequence, int64 number)
 			move_to(sequence, highest, false);
 		else
 			drop_up_to(sequence, highest);
-		number = draw_or_claim(sequence, Max(sequence->size, 1), false);
+
+		/*
+		 * What some other function has left of a range is only known when it
+		 * is drawn.
+		 */
+		do
+		{
+			CHECK_FOR_INTERRUPTS();
+			number = draw_or_claim(sequence, Max(sequence->size, 1), false);
+		} while (number <= highest && !sequence->may_grow);
 	}
 }
 
@@ -663,6 +672,7 @@ int64
 hilo_sequence_reserve(HiloSequence *sequence, int64 count)
 {
 	HiloLookProgress progress = {0};
+	int64		highest = PG_INT64_MIN;
 
 	get_to_know(sequence);
 	check_node(sequence);
@@ -674,7 +684,7 @@ hilo_sequence_reserve(HiloSequence *sequence, int64 count)
 			(count - 1 + LOGGED_AHEAD - 1) / LOGGED_AHEAD;
 		int64		size = step == 1 ? count : LOGGED_AHEAD + 1;
 		HiloRange	numbers;
-		int64		highest;
+		int64		last;
 
 		/*
 		 * With a larger increment, more numbers are taken.  Others may come
@@ -688,10 +698,17 @@ hilo_sequence_reserve(HiloSequence *sequence, int64 count)
 
 		/* As at the end of a move. */
 		if (step > 1 && room_above(sequence, sequence->last) > LOGGED_AHEAD)
-			(void) claim_in_a_row(sequence, LOGGED_AHEAD + 1, 1, true, &highest);
+			(void) claim_in_a_row(sequence, LOGGED_AHEAD + 1, 1, true, &last);
 		flush_sequence(sequence);
 		if (!sequence->looks)
 			return numbers.low;
+
+		/*
+		 * The sequence has moved above that id: these are left of an earlier
+		 * range.
+		 */
+		if (numbers.low <= highest && read_page(sequence, NULL) >= highest)
+			continue;
 		hilo_look_prepare(sequence->look);
 		if (!hilo_look(sequence->look, numbers, sequence->end, &progress, &highest))
 			return numbers.low;

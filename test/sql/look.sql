@@ -395,3 +395,15 @@ SET hilo.max_range_size = 1000;
 INSERT INTO many (x) VALUES (0) RETURNING id;
 SELECT low, high FROM hilo.ranges WHERE collection ~ 'many';
 DROP TABLE many;
+-- A plain nextval that draws from the range makes hilo look at each number that is left: none of these is used if it is there.
+CREATE TABLE left_over (id serial PRIMARY KEY, x int);
+ALTER SEQUENCE left_over_id_seq CACHE 200;
+SELECT hilo.attach('left_over');
+INSERT INTO left_over (x) VALUES (0) RETURNING id;
+INSERT INTO left_over SELECT g, 1 FROM generate_series(2, 400) g;
+SELECT nextval('left_over_id_seq');
+INSERT INTO left_over (x) VALUES (0) RETURNING id > 400 AS above;
+INSERT INTO left_over SELECT g, 1 FROM generate_series(402, 1000) g ON CONFLICT DO NOTHING;
+SELECT nextval('left_over_id_seq') > 400 AS drawn;
+SELECT low > 1000 AS above FROM hilo.reserve('left_over_id_seq', 1);
+DROP TABLE left_over;

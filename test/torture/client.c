@@ -143,6 +143,12 @@ resolve_prepared(void)
 	PQclear(result);
 }
 
+/*
+ * What a session remembers of defaults that were dropped, before it forgets them all, is
+ * a few kilobytes.
+ */
+#define MEMORY_OF_DEFAULTS	8192
+
 /* Memory of the long session, in contexts that exist at each measurement. */
 static void
 watch_memory(void)
@@ -160,7 +166,7 @@ watch_memory(void)
 	{
 		shared->memory_last = bytes;
 		shared->memory_transactions = session_transactions - 199;
-		if (bytes > shared->memory_first + 1024)
+		if (bytes > shared->memory_first + MEMORY_OF_DEFAULTS)
 			failure("memory of a session: %" PRId64 " bytes after 199 turns, %" PRId64 " after %" PRId64,
 					(int64_t) shared->memory_first, bytes, session_transactions);
 	}

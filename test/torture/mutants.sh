@@ -90,7 +90,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush news epoch standby take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends terms own-draws resume reports asked no-standby seq-flush seq-standby seq-cached seq-message seq-right seq-reserve seq-row seq-cache seq-step seq-logged seq-failed seq-restore seq-lock look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-separator look-form look-stranger look-many look-pooled look-passed look-invalid look-empty'
+names='none flush news epoch standby take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends terms own-draws resume reports asked no-standby seq-flush seq-standby seq-cached seq-message seq-right seq-reserve seq-row seq-cache seq-step seq-logged seq-failed seq-restore seq-lock look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-separator look-form look-stranger look-many look-left reserve-left look-pooled look-passed look-invalid look-empty'
 mutant() {
     case $1 in
         none)
@@ -424,6 +424,14 @@ mutant() {
 ' '		size = Max(size, 1);
 '
             look() { sql sql/look.sql '^- *[12] |   20$'; } ;;
+        look-left)
+            about="what a plain nextval has left of a range is looked at one by one"
+            replace sequences/sequence.c ' while (number <= highest && !sequence->may_grow);' ' while (false);'
+            look() { sql sql/look.sql '^+ERROR:  duplicate key'; } ;;
+        reserve-left)
+            about="what a plain nextval has left of a range is looked at block by block"
+            replace sequences/sequence.c 'if (numbers.low <= highest && read_page(sequence, NULL) >= highest)' 'if (false)'
+            look() { sql sql/look.sql '^+ f$'; } ;;
         look-pooled)
             about="with very many indexes nothing is looked at"
             replace tables/take.c 'if (look->place_count == 0 && look->places_found)' 'if (entry->growth.least > 0)'

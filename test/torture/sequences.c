@@ -342,15 +342,32 @@ insert_by_hand(int s)
 	write_line(LINE_BY_HAND, durable, s, low, high, start, committed ? now_us() : FOREVER);
 }
 
-/* One at a time, since the second of two that have read the same value would move back. */
+/*
+ * One at a time, since the second of two that have read the same value would move back.
+ * The lock comes with a statement of its own: one that waits for it has opened the
+ * sequence, and would read the old file of one that was altered meanwhile.
+ */
 static void
 move_up(int s)
 {
 	const char *name = sequence_name(s);
-	PGresult   *result = run(LOCK_ERRORS, "SELECT setval('%s', (SELECT last_value FROM %s) + %d, %s) FROM pg_advisory_xact_lock(%d)",
-							 name, name, JUMP, chance(50) ? "true" : "false", s);
+	bool		alone = !in_transaction;
+	PGresult   *locked;
 
-	PQclear(result);
+	if (alone)
+		in_transaction = command("BEGIN");
+	if (!in_transaction)
+		return;
+	locked = run(LOCK_ERRORS, "SELECT pg_advisory_xact_lock(%d)", s);
+	if (locked != NULL)
+		PQclear(run(LOCK_ERRORS, "SELECT setval('%s', (SELECT last_value FROM %s) + %d, %s)",
+					name, name, JUMP, chance(50) ? "true" : "false"));
+	PQclear(locked);
+	if (!alone)
+		return;
+	if (!failed && connected())
+		(void) command("COMMIT");
+	roll_back();
 }
 
 /*

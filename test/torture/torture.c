@@ -1235,8 +1235,8 @@ static Log	standby_log = {.name = "standby.log"};
 
 /*
  * Check what has been written since.  orphaned: the postmaster was killed alone;
- * a backend that meets that in the middle of a commit cannot end cleanly, with
- * or without us.
+ * a backend that meets that in the middle of a commit, or while it waits for parallel
+ * workers, cannot end cleanly, with or without us.
  */
 static void
 check_log(Log *log, bool orphaned)
@@ -1273,7 +1273,9 @@ check_log(Log *log, bool orphaned)
 		/* From a backend that is told to quit while it ends. */
 		if (strstr(line, "LOG:  could not send data to client: Bad file descriptor") != NULL)
 			continue;
-		if (orphaned && strstr(line, "PANIC:  cannot abort transaction") != NULL)
+		if (orphaned &&
+			(strstr(line, "PANIC:  cannot abort transaction") != NULL ||
+			 strstr(line, "\"!IsTransactionOrTransactionBlock()\", File: \"pgstat.c\"") != NULL))
 			continue;
 		for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		{
