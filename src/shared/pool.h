@@ -76,9 +76,9 @@ typedef enum HiloTask
 extern HILO_EXPORT LOCKTAG hilo_task_tag(HiloTask task);
 
 /*
- * Wait until nobody gives numbers to other servers, and let nobody do so until the lock
- * of that task is released.  All that do so meanwhile wait behind this, so it gives up
- * after five seconds (55P03), unless lock_timeout says another time.
+ * Wait until no session gives numbers to other servers, and let none do so until the lock
+ * of that task is released.  Sessions that want to meanwhile wait behind this one, so it
+ * gives up after five seconds (55P03), unless lock_timeout is set.
  */
 extern HILO_EXPORT void hilo_stop_giving(void);
 

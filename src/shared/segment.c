@@ -206,7 +206,7 @@ make_local(uint32 layout, Size size, void (*initialize) (HiloSegment *segment))
  * no transaction or resource owner ends them.
  *
  * An error under a LWLock leaves it locked, because this is not the end of a
- * transaction; and any error resets the count of those who hold interrupts off.
+ * transaction; and any error ends all HOLD_INTERRUPTS() of the callers, too.
  */
 HiloSegment *
 hilo_segment_attach(uint32 layout, Size size,

@@ -120,7 +120,7 @@ relation_named(const char *name)
 	return OidIsValid(schema) ? get_relname_relid(lsecond(parts), schema) : InvalidOid;
 }
 
-/* The same, if the role owns it. */
+/* The relation with the stored name if the role owns it, else InvalidOid. */
 static Oid
 owned_relation_named(const char *name, const char *owner)
 {

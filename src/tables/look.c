@@ -176,8 +176,8 @@ hilo_look_free(HiloLook *look)
  * Lock and open a relation, unless another session has a lock that conflicts, or
  * it does not exist; then NULL.
  *
- * Who waits for a conflicting lock is in the way of a conditional lock, but not of a session
- * that has a lock on the relation already: that is granted another one at once.  A
+ * A conditional lock also fails if a session waits for a lock that conflicts.  But a session
+ * that has a lock on the relation already is granted another one at once.  A
  * temporary table that is only looked at does not keep the transaction from being prepared.
  */
 static Relation
