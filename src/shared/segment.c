@@ -190,11 +190,12 @@ log_failure(void)
 static HiloSegment *
 make_local(uint32 layout, Size size, void (*initialize) (HiloSegment *segment))
 {
-	Anchor		anchor = {.tranche = LWTRANCHE_FIRST_USER_DEFINED,.layout = layout};
+	Anchor		anchor = {.layout = layout};
 	HiloSegment *segment;
 
 	if (size == 0)
 		return NULL;
+	anchor.tranche = hilo_new_tranche(NAME);
 	segment = MemoryContextAllocHuge(TopMemoryContext, size);
 	begin_segment(segment, size, &anchor, initialize);
 	return segment;
