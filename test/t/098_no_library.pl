@@ -59,8 +59,11 @@ my $hilo;
 	$session->finish;
 }
 symlink $hilo, "$libdir/hilo.so" or die "$libdir: $!";
-# What a session says that finds only the core.  From 19 on, PL/pgSQL is looked for there, too.
-sub without { my ($node, $sql) = @_; return message_of($node, 'postgres', "DO 'BEGIN END'; SET dynamic_library_path = '$libdir'; $sql"); }
+# From 19 on, PL/pgSQL is looked for there, too.
+symlink sql($member, q{SELECT setting FROM pg_config WHERE name = 'PKGLIBDIR'}) . '/plpgsql.so', "$libdir/plpgsql.so"
+  or die "$libdir: $!";
+# What a session says that finds only the core.
+sub without { my ($node, $sql) = @_; return message_of($node, 'postgres', "SET dynamic_library_path = '$libdir'; $sql"); }
 
 my $refused = qr/55000: cannot use the library "hilo_hub"/;
 foreach my $draw (
