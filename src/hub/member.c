@@ -365,17 +365,6 @@ typedef struct Need
 	bool		any;			/* true: numbers in the pool will do */
 } Need;
 
-/*
- * True if the last answer did not arrive, though the hub may have given a lease.
- * The next one may not arrive, either, so it should be small.
- */
-static bool
-answer_was_lost(const HiloLeaseState *state)
-{
-	return state->failed_at != DT_NOBEGIN &&
-		state->sqlstate == ERRCODE_CONNECTION_FAILURE;
-}
-
 /* How many numbers the next lease should have. */
 static int64
 lease_size(const char *name, const HiloRow *row, const HiloLeaseState *state,
@@ -394,7 +383,8 @@ lease_size(const char *name, const HiloRow *row, const HiloLeaseState *state,
 		return Max(need->least + state->waiting,
 				   Max(row->range_size, row->lease_size));
 
-	if (answer_was_lost(state))
+	/* The next answer may not arrive, either. */
+	if (state->lost)
 		return need->least + state->waiting;
 	return Max(need->least,
 			   hilo_range_size(state->last_size, age,
@@ -684,8 +674,7 @@ ask_for_lease(HiloRowRef *ref, const HiloLeaseState *state, const Need *need,
 static void
 give_up_turn(int code, Datum arg)
 {
-	hilo_turn_end(((HiloRowRef *) DatumGetPointer(arg))->name, 0, 0,
-				  NULL, NULL, -1);
+	hilo_turn_give_up(((HiloRowRef *) DatumGetPointer(arg))->name);
 }
 
 /*
@@ -720,7 +709,7 @@ lease_in_turn(HiloRowRef *ref, const HiloLeaseState *state, const Need *need,
 	 * recorded here.
 	 */
 	hilo_turn_end(ref->name, answer->sqlstate != 0 ? 0 :
-				  size > 0 && answer_was_lost(state) ?
+				  size > 0 && state->lost ?
 				  Max(size, state->last_size / 2) : size,
 				  answer->sqlstate, answer->message, answer->hint,
 				  answer->host);

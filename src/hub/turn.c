@@ -167,6 +167,15 @@ put_text(char *place, const char *string)
 	strlcpy(place, string == NULL ? "" : string, len + 1);
 }
 
+/* End the turn of an entry that is locked, and release the lock. */
+static void
+end_turn(HiloPool *it)
+{
+	it->shared.turn_taken = false;
+	ConditionVariableBroadcast(&it->shared.turn_done);
+	LWLockRelease(&it->shared.lock);
+}
+
 void
 hilo_turn_end(const char *name, int64 size, int sqlstate,
 			  const char *error, const char *hint, int host)
@@ -185,9 +194,11 @@ hilo_turn_end(const char *name, int64 size, int sqlstate,
 		state->leased_at = now;
 		state->failed_at = state->failing_since = DT_NOBEGIN;
 		state->fetch_at = DT_NOBEGIN;
+		state->lost = false;
 	}
 	else if (sqlstate != 0)
 	{
+		state->lost = sqlstate == ERRCODE_CONNECTION_FAILURE;
 		state->failed_at = now;
 		state->forgotten = it->forgotten;
 		if (state->failing_since == DT_NOBEGIN)
@@ -196,7 +207,14 @@ hilo_turn_end(const char *name, int64 size, int sqlstate,
 		put_text(state->error, error);
 		put_text(state->hint, hint);
 	}
-	it->shared.turn_taken = false;
-	ConditionVariableBroadcast(&it->shared.turn_done);
-	LWLockRelease(&it->shared.lock);
+	end_turn(it);
+}
+
+void
+hilo_turn_give_up(const char *name)
+{
+	HiloPool   *it = (HiloPool *) hilo_shared_lock(HILO_POOL, name, LW_EXCLUSIVE);
+
+	state_in(it)->lost = true;
+	end_turn(it);
 }

@@ -35,6 +35,8 @@ typedef struct HiloLeaseState
 	TimestampTz fetch_at;		/* when a lease worker was last requested */
 	int64		last_size;		/* of the last lease; 0: none yet */
 	TimestampTz leased_at;		/* time of that; or DT_NOBEGIN */
+	bool		lost;			/* the last answer did not arrive, though the
+								 * hub may have given a lease */
 	TimestampTz failed_at;		/* time of the last attempt, if it failed;
 								 * else DT_NOBEGIN */
 	TimestampTz failing_since;	/* time of the first in this series of
@@ -72,6 +74,12 @@ extern HiloTurn hilo_turn_wait(const char *name, bool wait,
 extern void hilo_turn_end(const char *name, int64 size, int sqlstate,
 						  const char *error, const char *hint,
 						  int host);
+
+/*
+ * End the turn after an error of this session, such as a cancel: others may ask at once,
+ * but the hub may have given a lease.
+ */
+extern void hilo_turn_give_up(const char *name);
 
 /* What is known about a collection's leases. */
 extern HiloLeaseState hilo_lease_state_of(const char *name);

@@ -134,15 +134,21 @@ for (1 .. 6)
 	$size = last_lease();
 }
 is($size, 3200, 'leases have grown');
-$proxy->mode('answer');
-is(error_of($member, 'postgres', q{SELECT hilo_next_number('sizes')}), '08006', 'an answer is lost');
-last_lease();
-$proxy->mode('pass');
-sql($member, q{SELECT hilo_next_number('sizes')});
-is(last_lease(), 1, 'the next request is small');
-use_up();
-sql($member, q{SELECT hilo_next_number('sizes')});
-cmp_ok(last_lease(), '>=', $size, 'the one after that is as large as before');
+foreach my $loss ([ 'an answer that is lost', 'answer', '08006', '' ], [ 'a draw that is canceled', 'hole', '57014', q{SET hilo.lease_timeout = '1min'; SET statement_timeout = '1s';} ])
+{
+	my ($what, $mode, $sqlstate, $setting) = @$loss;
+
+	$proxy->mode($mode);
+	is(error_of($member, 'postgres', "$setting SELECT hilo_next_number('sizes')"), $sqlstate, $what);
+	last_lease();
+	$proxy->mode('pass');
+	sql($member, q{SELECT hilo_next_number('sizes')});
+	is(last_lease(), 1, "$what: the next request is small");
+	use_up();
+	sql($member, q{SELECT hilo_next_number('sizes')});
+	cmp_ok(last_lease(), '>=', $size, "$what: the one after that is as large as before");
+	use_up();
+}
 configure($member, 'test.lease_duration' => 0);
 
 #
