@@ -157,7 +157,8 @@ tuple_is_live(HeapTuple tuple, Buffer buffer)
 
 /*
  * Where rows were found last, by the hash of their names, for references that are made
- * anew with each call, as those of identities.  Two names with one hash take turns.
+ * anew with each call, as those of identities.  Names with the same hash overwrite each
+ * other's entry.
  */
 static HiloRowRef places[256];
 

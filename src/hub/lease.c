@@ -218,7 +218,7 @@ do_hilo_claim_lease(PG_FUNCTION_ARGS)
 }
 
 /*
- * Give a lease as nearly always: the term is open, the member knows no other one, and its
+ * Give a lease in the usual case: the term is open, the member knows no other one, and its
  * row need not change, so the request takes no transaction id.  False: nothing was
  * done.
  */

@@ -51,7 +51,7 @@
  */
 #define LOGGED_AHEAD	32
 
-/* So many claims without numbers in a row are not to be expected. */
+/* Give up after so many claims without consecutive numbers. */
 #define MAX_CLAIMS		1000
 
 /* The sequences from which this session draws, by OID. */

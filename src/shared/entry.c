@@ -27,7 +27,7 @@
 /* or so many milliseconds if the numbers are of an ordered collection. */
 #define PATIENCE_IN_ORDER	HILO_TEST_VALUE("test.order_timeout", 60000)
 
-/* Another one whenever the meaning of what is in the segment changes. */
+/* Change this whenever the layout of the segment, or what it means, changes. */
 #define LAYOUT			1
 
 /* The entries of one kind: distances are from the start of the segment. */
@@ -53,7 +53,7 @@ typedef struct Set
 /* The segment, once this session has attached to it. */
 static Set *set = NULL;
 
-/* Why it has not. */
+/* Why this session has no segment. */
 static HiloSegmentState set_state = HILO_SEGMENT_NOT_MADE;
 
 /*

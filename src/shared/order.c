@@ -476,9 +476,8 @@ hilo_order_refill(HiloOrder *order, HiloRowRef *ref, HiloRow *row, int64 count)
  */
 
 /*
- * Whatever has ended in the snapshot has
- * written its WAL by now; have the WAL writer write it even if nothing else is
- * written, for a standby.
+ * Every transaction that has ended in the snapshot has inserted its WAL by now.  Have the
+ * WAL writer write it even if nothing else is written, for a standby.
  */
 bool
 hilo_order_horizon(HiloOrder *order, const char *name, const HiloRow *row,

@@ -237,7 +237,7 @@ hilo_binding_settle(const char *name, HiloBinding *binding)
 {
 	char	   *owner = binding->owner;
 
-	/* They are those of another database. */
+	/* These OIDs belong to another database. */
 	binding->object = binding->sequence_oid = InvalidOid;
 	hilo_binding_find_sequence(binding);
 	if (binding->kind == HILO_ALLOWED)

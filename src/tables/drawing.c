@@ -166,7 +166,7 @@ default_of_column(Oid relation, int32 attnum)
 	return stored_default(AttrDefaultIndexId, keys, lengthof(keys), &relation, &attnum);
 }
 
-/* What is known about a default.  Each change of one gives it another OID. */
+/* What is known about a default.  One that is changed gets another OID. */
 typedef struct Default
 {
 	Oid			oid;			/* hash key */
