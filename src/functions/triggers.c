@@ -42,8 +42,7 @@ hilo_assign_id(PG_FUNCTION_ARGS)
 			get_rel_name(hilo_topmost_table(rel));
 
 		hilo_check_holds(RelationGetRelid(rel), attnum, false);
-		entry = hilo_entry(name != NULL ? name : RelationGetRelationName(rel),
-						   hilo_identity_parts_separator);
+		entry = hilo_entry(name != NULL ? name : RelationGetRelationName(rel));
 		fcinfo->flinfo->fn_extra = entry;
 	}
 	return PointerGetDatum(hilo_assign_to_row(entry, rel, attnum,

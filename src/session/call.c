@@ -59,7 +59,7 @@ hilo_api_find_entry(FunctionCallInfo fcinfo)
 	}
 	else
 		name = text_to_cstring(value);
-	entry = hilo_entry(name, hilo_identity_parts_separator);
+	entry = hilo_entry(name);
 	return entry;
 }
 

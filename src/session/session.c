@@ -560,18 +560,17 @@ hilo_entry_known(const char *name)
 }
 
 HiloEntry *
-hilo_entry(const char *name, const char *separator)
+hilo_entry(const char *name)
 {
 	HiloEntry  *entry;
 
 	if (unlikely(entries == NULL))
 		create_entries();
 	entry = hash_search(entries, name, HASH_FIND, NULL);
-	if (entry != NULL &&
-		(separator == NULL || entry->checked == hilo_settings_generation))
+	if (entry != NULL && entry->checked == hilo_settings_generation)
 		return entry;
 
-	hilo_check_collection(name, separator);
+	hilo_check_collection(name, hilo_identity_parts_separator);
 	if (entry == NULL)
 	{
 		entry = hash_search(entries, name, HASH_ENTER, NULL);
@@ -579,8 +578,7 @@ hilo_entry(const char *name, const char *separator)
 		entry->collection.ref.name = entry->name;
 		entry->range.claim.range.low = 1;
 	}
-	if (separator != NULL)
-		entry->checked = hilo_settings_generation;
+	entry->checked = hilo_settings_generation;
 	return entry;
 }
 

@@ -176,9 +176,9 @@ extern HiloEntry *hilo_entry_known(const char *name);
 
 /*
  * The entry of a name, created empty if this backend has none.  Raises 22023 unless
- * the name is valid for a collection; with a NULL separator, it may end in any.
+ * the name is valid for a collection.
  */
-extern HiloEntry *hilo_entry(const char *name, const char *separator);
+extern HiloEntry *hilo_entry(const char *name);
 
 /* Numbers of the range that are left, whether or not they are valid. */
 static inline int64

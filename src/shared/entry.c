@@ -53,8 +53,8 @@ typedef struct Set
 /* The segment, once this session has attached to it. */
 static Set *set = NULL;
 
-/* Why this session has no segment. */
-static HiloSegmentState set_state = HILO_SEGMENT_NOT_MADE;
+/* True if there is one that another version of this library has made. */
+static bool is_of_another = false;
 
 /*
  * The set
@@ -144,7 +144,7 @@ attach_set(bool make)
 		return false;
 	layout = hash_combine(LAYOUT, hash_combine(sizeof(HiloPool), hash_combine(sizeof(HiloRing), sizeof(Set))));
 	set = (Set *) hilo_segment_attach(layout, make ? lay_out_all(shelves) : 0,
-									  initialize_set, &set_state);
+									  initialize_set, &is_of_another);
 	return set != NULL;
 }
 
@@ -156,13 +156,7 @@ attach_set(bool make)
 static int64
 written_at(const struct stat *file)
 {
-#if defined(__APPLE__)
-	return file->st_mtimespec.tv_sec * INT64CONST(1000000000) + file->st_mtimespec.tv_nsec;
-#elif defined(WIN32)
-	return file->st_mtime * INT64CONST(1000000000);
-#else
 	return file->st_mtim.tv_sec * INT64CONST(1000000000) + file->st_mtim.tv_nsec;
-#endif
 }
 
 /* The database of this session; none if it cannot be told from others. */
@@ -366,7 +360,7 @@ hilo_shared_lock(HiloKind kind, const char *name, LWLockMode mode)
 static void
 fail_without_entry(HiloKind kind, const char *name)
 {
-	if (set == NULL && set_state == HILO_SEGMENT_OTHER_LAYOUT)
+	if (set == NULL && is_of_another)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot use collection \"%s\" while another version of the library is in use",

@@ -75,7 +75,6 @@ begin_segment(HiloSegment *segment, Size size, const Anchor *anchor,
 	segment->layout = anchor->layout;
 	segment->handle = anchor->handle;
 	segment->tranche = anchor->tranche;
-	segment->size = size;
 	initialize(segment);
 }
 
@@ -139,7 +138,7 @@ attach_segment(const Anchor *anchor)
 static HiloSegment *
 make_or_attach(uint32 layout, Size size,
 			   void (*initialize) (HiloSegment *segment),
-			   HiloSegmentState *state)
+			   bool *other_layout)
 {
 	HiloSegment *segment = NULL;
 	Anchor		anchor = read_anchor();
@@ -154,14 +153,12 @@ make_or_attach(uint32 layout, Size size,
 	}
 	if (segment == NULL)
 	{
-		*state = anchor.handle == 0 ? HILO_SEGMENT_NOT_MADE :
-			HILO_SEGMENT_OTHER_LAYOUT;
-		if (anchor.handle == 0 || anchor.layout != layout)
+		*other_layout = anchor.handle != 0 && anchor.layout != layout;
+		if (anchor.handle == 0 || *other_layout)
 			return NULL;
 		segment = attach_segment(&anchor);
 	}
 	hilo_register_tranche(segment->tranche, NAME);
-	*state = HILO_SEGMENT_ATTACHED;
 	return segment;
 }
 
@@ -212,7 +209,7 @@ make_local(uint32 layout, Size size, void (*initialize) (HiloSegment *segment))
 HiloSegment *
 hilo_segment_attach(uint32 layout, Size size,
 					void (*initialize) (HiloSegment *segment),
-					HiloSegmentState *state)
+					bool *other_layout)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner outer = CurrentResourceOwner;
@@ -220,18 +217,15 @@ hilo_segment_attach(uint32 layout, Size size,
 	HiloSegment *volatile segment = NULL;
 	ResourceOwner owner;
 
+	*other_layout = false;
 	if (!IsUnderPostmaster)
-	{
-		segment = make_local(layout, size, initialize);
-		*state = segment == NULL ? HILO_SEGMENT_NOT_MADE : HILO_SEGMENT_ATTACHED;
-		return segment;
-	}
+		return make_local(layout, size, initialize);
 
 	owner = ResourceOwnerCreate(outer, "hilo segment");
 	PG_TRY();
 	{
 		CurrentResourceOwner = owner;
-		segment = make_or_attach(layout, size, initialize, state);
+		segment = make_or_attach(layout, size, initialize, other_layout);
 	}
 	PG_CATCH();
 	{
@@ -239,7 +233,6 @@ hilo_segment_attach(uint32 layout, Size size,
 		InterruptHoldoffCount = holdoff;
 		MemoryContextSwitchTo(context);
 		log_failure();
-		*state = HILO_SEGMENT_FAILED;
 	}
 	PG_END_TRY();
 	CurrentResourceOwner = outer;

@@ -20,29 +20,19 @@ typedef struct HiloSegment
 	uint32		layout;			/* of all that is in it */
 	uint32		handle;			/* of the segment itself */
 	int			tranche;		/* of the locks in it */
-	Size		size;
 } HiloSegment;
-
-/* Why there is no segment for this session. */
-typedef enum HiloSegmentState
-{
-	HILO_SEGMENT_ATTACHED,
-	HILO_SEGMENT_NOT_MADE,		/* no session has needed it */
-	HILO_SEGMENT_OTHER_LAYOUT,	/* another version of this library has made it */
-	HILO_SEGMENT_FAILED			/* it could not be made, or attached */
-} HiloSegmentState;
 
 /*
  * Attach this session to the segment, for good.  With a size other than 0 it is
  * made if there is none; initialize gets it zeroed but for what it begins with.
- * Returns NULL, and tells in *state why, if there is none for this session; the
- * next call tries again.
+ * Returns NULL if there is none for this session; the next call tries again.
+ * *other_layout: another version of this library has made the segment.
  *
  * Call this without holding a LWLock.  It raises no error; it logs why it has
  * failed, once in a session.
  */
 extern HiloSegment *hilo_segment_attach(uint32 layout, Size size,
 										void (*initialize) (HiloSegment *segment),
-										HiloSegmentState *state);
+										bool *other_layout);
 
 #endif							/* HILO_SEGMENT_H */
