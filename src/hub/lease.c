@@ -218,9 +218,8 @@ do_hilo_claim_lease(PG_FUNCTION_ARGS)
 }
 
 /*
- * Give a lease in the usual case: the term is open, the member knows no other one, and its
- * row need not change, so the request takes no transaction id.  False: nothing was
- * done.
+ * Give a lease if the term is open, the member knows no other one, and its row need not
+ * change, so that the request takes no transaction id.  False: nothing was done.
  */
 static bool
 give_as_usual(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
