@@ -733,8 +733,8 @@ END
 $$;
 COMMENT ON FUNCTION hilo._attach_collection(regclass, name, text, text, boolean) IS 'for hilo.attach(): let the column, with the table locked, draw from a collection';
 
-CREATE FUNCTION hilo.attach(relation regclass, column_name name DEFAULT NULL, collection text DEFAULT NULL, assign boolean DEFAULT NULL) RETURNS bigint
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
+CREATE FUNCTION hilo._attach(relation regclass, column_name name, collection text, assign boolean) RETURNS bigint
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
 DECLARE
     target record;
     max bigint;
@@ -756,14 +756,18 @@ BEGIN
     RETURN max;
 END
 $$;
+COMMENT ON FUNCTION hilo._attach(regclass, name, text, boolean) IS 'what hilo.attach() does';
+
+CREATE FUNCTION hilo.attach(relation regclass, column_name name DEFAULT NULL, collection text DEFAULT NULL, assign boolean DEFAULT NULL) RETURNS bigint
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_call_inner';
 COMMENT ON FUNCTION hilo.attach(regclass, name, text, boolean) IS
     'let a column, by default the primary key, draw by hilo: from its own sequence, or from a collection if one is named, the column holds text, or the server has a hub; with assign, each row receives the kind of id that it requests, as with hilo.assign_id(); returns the number that the counter is at';
 
 -- The default itself says what drew before; for a collection it is recorded.  A sequence
 -- only moves up: above the collection, so that the next block of a program that multiplies
 -- its values is above it, too.
-CREATE FUNCTION hilo.detach(relation regclass, column_name name DEFAULT NULL) RETURNS text
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
+CREATE FUNCTION hilo._detach(relation regclass, column_name name) RETURNS text
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
 DECLARE
     attached record;
     one regclass;
@@ -778,7 +782,7 @@ BEGIN
     PERFORM hilo._lock(relation, 'hilo.detach()');
     SELECT count(*) AS columns, min(a.attname::text)::name AS name, min(t.collection) AS collection INTO attached
         FROM pg_attribute a, hilo._attribute(a.attrelid, a.attname) t
-        WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped AND a.attname = COALESCE(detach.column_name, a.attname) AND t.kind IN ('attached', 'collection');
+        WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped AND a.attname = COALESCE(_detach.column_name, a.attname) AND t.kind IN ('attached', 'collection');
     IF column_name IS NOT NULL AND NOT EXISTS (SELECT FROM hilo._attribute(relation, column_name) d WHERE d.kind IS NOT NULL) THEN
         RAISE EXCEPTION 'column "%" of relation "%" does not exist', column_name, (SELECT c.relname FROM pg_class c WHERE c.oid = relation) USING ERRCODE = 'undefined_column';
     ELSIF attached.columns > 1 THEN
@@ -827,6 +831,10 @@ BEGIN
     RETURN kind;
 END
 $$;
+COMMENT ON FUNCTION hilo._detach(regclass, name) IS 'what hilo.detach() does';
+
+CREATE FUNCTION hilo.detach(relation regclass, column_name name DEFAULT NULL) RETURNS text
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_call_inner';
 COMMENT ON FUNCTION hilo.detach(regclass, name) IS
     'undo hilo.attach(): let a column draw from its sequence by nextval() again, or, if it had no sequence, from nothing; returns "sequence" or "nothing"';
 
@@ -863,7 +871,7 @@ BEGIN
         ORDER BY c.relname
     LOOP
         BEGIN
-            max := hilo.attach(relation, column_name, NULL::text, NULL::boolean);
+            max := hilo._attach(relation, column_name, NULL, NULL);
             result := 'attached';
         EXCEPTION WHEN OTHERS THEN
             max := NULL;
@@ -886,7 +894,7 @@ BEGIN
         SELECT a.relation, a.column_name FROM hilo.attachments a JOIN pg_class c ON c.oid = a.relation WHERE c.relnamespace = schema ORDER BY c.relname
     LOOP
         BEGIN
-            result := hilo.detach(relation, column_name);
+            result := hilo._detach(relation, column_name);
         EXCEPTION WHEN OTHERS THEN
             result := SQLERRM;
         END;

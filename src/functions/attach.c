@@ -13,6 +13,8 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_inherits.h"
+#include "nodes/value.h"
+#include "parser/parse_func.h"
 #include "storage/lmgr.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -26,6 +28,62 @@
 #include "tables/drawing.h"
 #include "tables/highest.h"
 #include "tables/rights.h"
+
+/* True if the error was raised by one of our functions, not by a statement of theirs. */
+static bool
+is_ours(const ErrorData *error)
+{
+	const char *name = error->context == NULL ? NULL : strstr(error->context, "hilo.");
+
+	return name != NULL && name < error->context + strcspn(error->context, "\n");
+}
+
+/*
+ * hilo.attach() and hilo.detach(): call the function in PL/pgSQL whose name has an
+ * underscore before it.  For errors that it raises, its lines in PL/pgSQL are no context
+ * that tells a user anything; the user's own functions are.
+ */
+PG_FUNCTION_INFO_V1(hilo_call_inner);
+
+Datum
+hilo_call_inner(PG_FUNCTION_ARGS)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	char	   *name = get_func_name(fcinfo->flinfo->fn_oid);
+	Oid		   *types;
+	int			count;
+	Oid			inner;
+	Datum		result;
+
+	LOCAL_FCINFO(call, FUNC_MAX_ARGS);
+	FmgrInfo	function;
+
+	(void) get_func_signature(fcinfo->flinfo->fn_oid, &types, &count);
+	inner = LookupFuncName(list_make2(makeString("hilo"), makeString(psprintf("_%s", name))),
+						   count, types, false);
+	fmgr_info(inner, &function);
+	InitFunctionCallInfoData(*call, &function, count, InvalidOid, NULL, NULL);
+	memcpy(call->args, fcinfo->args, count * sizeof(NullableDatum));
+	PG_TRY();
+	{
+		result = FunctionCallInvoke(call);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(caller);
+		error = CopyErrorData();
+		if (!is_ours(error))
+			PG_RE_THROW();
+		FlushErrorState();
+		error->context = NULL;
+		ThrowErrorData(error);
+	}
+	PG_END_TRY();
+	fcinfo->isnull = call->isnull;
+	return result;
+}
 
 /*
  * hilo._lock(relation, function): lock a table of the current user and its children,

@@ -1,5 +1,4 @@
 -- hilo.attach(): a column keeps its sequence, and draws from it by hilo.nextval(), or draws from a collection; what was done is said, nothing is changed if it fails.
-\set SHOW_CONTEXT never
 CREATE SCHEMA regress_attach;
 SET search_path = regress_attach, public;
 SET hilo.max_range_size = 1;
@@ -240,6 +239,33 @@ INSERT INTO "Odd 'n ""quoted""" DEFAULT VALUES RETURNING *;
 SELECT hilo.detach('"Odd ''n ""quoted"""');
 RESET quote_all_identifiers;
 SELECT * FROM defaults WHERE relation = '"Odd ''n ""quoted"""'::regclass;
+-- An error has the context of the user's functions, and none of hilo's; those of an event trigger are the user's.
+CREATE FUNCTION attach_and_say(relation regclass) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    message text;
+    context text;
+BEGIN
+    BEGIN
+        PERFORM hilo.attach(relation, 'none');
+    EXCEPTION WHEN OTHERS THEN
+        GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, context = PG_EXCEPTION_CONTEXT;
+        RAISE NOTICE '%', message USING DETAIL = context;
+    END;
+    BEGIN
+        PERFORM hilo.attach(relation);
+    EXCEPTION WHEN OTHERS THEN
+        GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, context = PG_EXCEPTION_CONTEXT;
+        RAISE NOTICE '%', message USING DETAIL = split_part(context, E'\n', 1);
+    END;
+END
+$$;
+CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'no changes today'; END$$;
+BEGIN;
+CREATE EVENT TRIGGER regress_refuse ON ddl_command_start WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION refuse();
+SELECT attach_and_say('rolled');
+ROLLBACK;
+SELECT hilo.detach('rolled', 'none');
+
 SET client_min_messages = warning;
 DROP SCHEMA regress_attach CASCADE;
 DROP FOREIGN DATA WRAPPER nothing CASCADE;

@@ -1,5 +1,4 @@
 -- The stored value decides which kind of id a row gets: the trigger of an attached table assigns.
-\set SHOW_CONTEXT never
 
 CREATE SCHEMA regress_assign;
 SET search_path = regress_assign, public;

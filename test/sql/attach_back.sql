@@ -1,5 +1,4 @@
 -- hilo.attach() and hilo.detach(): afterwards the table is as it was, whatever it was, and the next number is above all.
-\set SHOW_CONTEXT never
 CREATE SCHEMA regress_back;
 SET search_path = regress_back, public;
 SET client_min_messages = warning;

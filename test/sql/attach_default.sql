@@ -1,5 +1,4 @@
 -- Attached is a column whose DEFAULT draws: what the server and its tools do to a table is their own business.
-\set SHOW_CONTEXT never
 CREATE SCHEMA regress_default;
 SET search_path = regress_default, public;
 SET client_min_messages = warning;

@@ -1,5 +1,4 @@
 -- Which roles may attach a table: its owner, to a collection that is new, that only its own tables use, or that it was granted; to a sequence, also the right to draw from it.  A default written by hand gives no more rights.
-\set SHOW_CONTEXT never
 
 CREATE ROLE regress_hilo_ann;
 CREATE ROLE regress_hilo_bob;
