@@ -103,7 +103,8 @@ hilo_search_begin(HiloSearch *search, Relation table, Relation index,
 	search->now = NULL;
 	InitDirtySnapshot(search->dirty);
 	search->slot = table_slot_create(table, NULL);
-	search->scan = hilo_index_beginscan(table, index, SnapshotAny, 1);
+	search->scan = hilo_index_beginscan(table, index, SnapshotAny,
+										kind == HILO_BY_ID ? 1 : 2);
 }
 
 void
@@ -159,34 +160,37 @@ is_living(HiloSearch *search)
 	return false;
 }
 
+/*
+ * The lower bound is a key, too, so that the server stops reading a page of the index
+ * at the first entry below it.
+ */
 int64
 hilo_search_numbers(HiloSearch *search, int64 low, int64 high, int max_passed)
 {
 	Relation	index = search->index;
 	Oid			type = index->rd_opcintype[0];
-	Oid			up_to = get_opfamily_member(INTEGER_BTREE_FAM_OID, type, INT8OID,
-											BTLessEqualStrategyNumber);
+	RegProcedure at_most = type == INT2OID ? F_INT28LE : type == INT4OID ? F_INT48LE : F_INT8LE;
+	RegProcedure at_least = type == INT2OID ? F_INT28GE : type == INT4OID ? F_INT48GE : F_INT8GE;
 	ScanDirection direction = index->rd_indoption[0] & INDOPTION_DESC ?
 		ForwardScanDirection : BackwardScanDirection;
-	ScanKeyData key;
+	ScanKeyData keys[2];
 	int			passed = 0;
 
-	ScanKeyEntryInitialize(&key, 0, 1, BTLessEqualStrategyNumber, INT8OID, InvalidOid,
-						   get_opcode(up_to), Int64GetDatum(high));
+	ScanKeyEntryInitialize(&keys[0], 0, 1, BTLessEqualStrategyNumber, INT8OID, InvalidOid,
+						   at_most, Int64GetDatum(high));
+	ScanKeyEntryInitialize(&keys[1], 0, 1, BTGreaterEqualStrategyNumber, INT8OID, InvalidOid,
+						   at_least, Int64GetDatum(low));
 	search->scan->xs_want_itup = true;
-	index_rescan(search->scan, &key, 1, NULL, 0);
+	index_rescan(search->scan, keys, lengthof(keys), NULL, 0);
 	while (index_getnext_tid(search->scan, direction) != NULL)
 	{
 		bool		isnull;
 		Datum		value = index_getattr(search->scan->xs_itup, 1,
 										  search->scan->xs_itupdesc, &isnull);
-		int64		number = number_of(value, type);
 
 		CHECK_FOR_INTERRUPTS();
-		if (isnull || number < low)
-			break;
 		if (++passed > max_passed || is_living(search))
-			return number;
+			return number_of(value, type);
 	}
 	return HILO_NONE;
 }
