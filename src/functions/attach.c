@@ -13,8 +13,6 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_inherits.h"
-#include "nodes/value.h"
-#include "parser/parse_func.h"
 #include "storage/lmgr.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -39,9 +37,8 @@ is_ours(const ErrorData *error)
 }
 
 /*
- * hilo.attach() and hilo.detach(): call the function in PL/pgSQL whose name has an
- * underscore before it.  For errors that it raises, its lines in PL/pgSQL are no context
- * that tells a user anything; the user's own functions are.
+ * hilo.attach() and hilo.detach() are written in PL/pgSQL.  For errors that they raise,
+ * their lines are no context that tells a user anything; the user's own functions are.
  */
 PG_FUNCTION_INFO_V1(hilo_call_inner);
 
@@ -49,24 +46,11 @@ Datum
 hilo_call_inner(PG_FUNCTION_ARGS)
 {
 	MemoryContext caller = CurrentMemoryContext;
-	char	   *name = get_func_name(fcinfo->flinfo->fn_oid);
-	Oid		   *types;
-	int			count;
-	Oid			inner;
 	Datum		result;
 
-	LOCAL_FCINFO(call, FUNC_MAX_ARGS);
-	FmgrInfo	function;
-
-	(void) get_func_signature(fcinfo->flinfo->fn_oid, &types, &count);
-	inner = LookupFuncName(list_make2(makeString("hilo"), makeString(psprintf("_%s", name))),
-						   count, types, false);
-	fmgr_info(inner, &function);
-	InitFunctionCallInfoData(*call, &function, count, InvalidOid, NULL, NULL);
-	memcpy(call->args, fcinfo->args, count * sizeof(NullableDatum));
 	PG_TRY();
 	{
-		result = FunctionCallInvoke(call);
+		result = hilo_api_call_inner(fcinfo);
 	}
 	PG_CATCH();
 	{
@@ -81,7 +65,6 @@ hilo_call_inner(PG_FUNCTION_ARGS)
 		ThrowErrorData(error);
 	}
 	PG_END_TRY();
-	fcinfo->isnull = call->isnull;
 	return result;
 }
 

@@ -222,7 +222,7 @@ do_hilo_claim_lease(PG_FUNCTION_ARGS)
  * change, so that the request takes no transaction id.  False: nothing was done.
  */
 static bool
-give_as_usual(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
+give_without_record(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 {
 	int64		size;
 	int64		above;
@@ -267,19 +267,12 @@ give_as_usual(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 Datum
 do_hilo_lease(PG_FUNCTION_ARGS)
 {
-	LOCAL_FCINFO(call, 8);
 	Datum		values[LEASE_COLUMNS];
 	bool		nulls[LEASE_COLUMNS] = {0};
-	FmgrInfo	function;
 
-	if (give_as_usual(fcinfo, values, nulls))
-		return HeapTupleGetDatum(heap_form_tuple(hilo_api_result_desc(fcinfo), values, nulls));
-
-	fmgr_info(DatumGetObjectId(DirectFunctionCall1(regprocin, CStringGetDatum(HILO_SCHEMA "._lease"))),
-			  &function);
-	InitFunctionCallInfoData(*call, &function, 8, fcinfo->fncollation, NULL, NULL);
-	memcpy(call->args, fcinfo->args, 8 * sizeof(NullableDatum));
-	return FunctionCallInvoke(call);
+	if (!give_without_record(fcinfo, values, nulls))
+		return hilo_api_call_inner(fcinfo);
+	return HeapTupleGetDatum(heap_form_tuple(hilo_api_result_desc(fcinfo), values, nulls));
 }
 
 Datum

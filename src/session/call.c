@@ -9,6 +9,8 @@
 
 #include "access/htup_details.h"
 #include "nodes/primnodes.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
 
 #include "session/call.h"
 
@@ -186,6 +188,23 @@ hilo_api_seed(FunctionCallInfo fcinfo, HiloCollection *collection)
 				 errhint("To set it back to " INT64_FORMAT ", call the function with force; numbers above it will be drawn a second time.",
 						 value)));
 	return max;
+}
+
+Datum
+hilo_api_call_inner(FunctionCallInfo fcinfo)
+{
+	char	   *name = psprintf(HILO_SCHEMA "._%s", get_func_name(fcinfo->flinfo->fn_oid));
+
+	LOCAL_FCINFO(call, FUNC_MAX_ARGS);
+	FmgrInfo	function;
+	Datum		result;
+
+	fmgr_info(DatumGetObjectId(DirectFunctionCall1(regprocin, CStringGetDatum(name))), &function);
+	InitFunctionCallInfoData(*call, &function, fcinfo->nargs, fcinfo->fncollation, NULL, NULL);
+	memcpy(call->args, fcinfo->args, fcinfo->nargs * sizeof(NullableDatum));
+	result = FunctionCallInvoke(call);
+	fcinfo->isnull = call->isnull;
+	return result;
 }
 
 TupleDesc

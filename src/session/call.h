@@ -90,6 +90,12 @@ extern void hilo_api_notice_created(const char *name);
 extern HiloEntry *hilo_api_find_entry(FunctionCallInfo fcinfo);
 
 /*
+ * Call the function in schema hilo whose name is that of this one with an underscore
+ * before it, with the arguments of this call, and return its result, which may be null.
+ */
+extern HILO_EXPORT Datum hilo_api_call_inner(FunctionCallInfo fcinfo);
+
+/*
  * Row type of a function with several OUT arguments.  Call this before anything
  * is claimed: it may fail if the function is dropped in the meantime.
  */
