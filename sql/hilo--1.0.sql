@@ -633,9 +633,15 @@ BEGIN
             SELECT s.name INTO made FROM pg_class c, generate_series(0, 10000) i,
                 LATERAL (SELECT (left(c.relname, 26) || '_' || left(column_name, 26) || '_seq' || CASE WHEN i = 0 THEN '' ELSE i::text END)::name) s(name)
                 WHERE c.oid = relation AND NOT EXISTS (SELECT FROM pg_class o WHERE o.relname = s.name AND o.relnamespace = c.relnamespace) ORDER BY i LIMIT 1;
-            EXECUTE format('CREATE SEQUENCE %s.%I AS %s OWNED BY %s.%I', (SELECT c.relnamespace::regnamespace FROM pg_class c WHERE c.oid = relation), made,
-                (SELECT COALESCE(NULLIF(t.typbasetype, 0::oid), t.oid)::regtype FROM pg_type t WHERE t.oid = attribute.type), relation, column_name);
+            EXECUTE format('CREATE SEQUENCE %s.%I AS %s', (SELECT c.relnamespace::regnamespace FROM pg_class c WHERE c.oid = relation), made,
+                (WITH RECURSIVE base(type, of_domain) AS (
+                    SELECT t.oid, t.typbasetype FROM pg_type t WHERE t.oid = attribute.type
+                    UNION ALL SELECT t.oid, t.typbasetype FROM base b JOIN pg_type t ON t.oid = b.of_domain)
+                SELECT b.type::regtype FROM base b WHERE b.of_domain = 0::oid));
             drawn := format('%s.%I', (SELECT c.relnamespace::regnamespace FROM pg_class c WHERE c.oid = relation), made)::regclass;
+            -- Who attaches a table need only have its owner's privileges.
+            EXECUTE format('ALTER SEQUENCE %s OWNER TO %I', drawn, (SELECT pg_get_userbyid(c.relowner) FROM pg_class c WHERE c.oid = relation));
+            EXECUTE format('ALTER SEQUENCE %s OWNED BY %s.%I', drawn, relation, column_name);
         END IF;
     ELSE
         drawn := attribute.sequence;

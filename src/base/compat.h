@@ -95,17 +95,20 @@ hilo_local_xid(void)
 #endif
 }
 
-/* True if this session has a lock on the relation, which is one of this database. */
+/*
+ * True if this session has a lock of at least that mode on the relation, which is one of
+ * this database.
+ */
 static inline bool
-hilo_has_relation_locked(Oid relation)
+hilo_has_relation_locked(Oid relation, LOCKMODE least)
 {
 	LOCKTAG		tag;
 
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relation);
 #if PG_VERSION_NUM >= 170000
-	return LockHeldByMe(&tag, AccessShareLock, true);
+	return LockHeldByMe(&tag, least, true);
 #else
-	for (LOCKMODE mode = AccessShareLock; mode <= AccessExclusiveLock; mode++)
+	for (LOCKMODE mode = least; mode <= AccessExclusiveLock; mode++)
 	{
 		if (LockHeldByMe(&tag, mode))
 			return true;

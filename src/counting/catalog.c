@@ -284,6 +284,15 @@ lost_column(const OurTable *table, Relation rel)
 	return NULL;
 }
 
+List *
+hilo_index_nodes(Relation index, AttrNumber attnum)
+{
+	bool		isnull;
+	Datum		stored = SysCacheGetAttr(INDEXRELID, index->rd_indextuple, attnum, &isnull);
+
+	return isnull ? NIL : (List *) stringToNode(TextDatumGetCString(stored));
+}
+
 /* True if the index depends only on the column attnum. */
 static bool
 depends_on_name_only(Relation index, AttrNumber attnum)
@@ -299,8 +308,8 @@ depends_on_name_only(Relation index, AttrNumber attnum)
 			return false;
 	}
 
-	pull_varattnos((Node *) RelationGetIndexExpressions(index), 1, &columns);
-	pull_varattnos((Node *) RelationGetIndexPredicate(index), 1, &columns);
+	pull_varattnos((Node *) hilo_index_nodes(index, Anum_pg_index_indexprs), 1, &columns);
+	pull_varattnos((Node *) hilo_index_nodes(index, Anum_pg_index_indpred), 1, &columns);
 	name = bms_make_singleton(attnum - FirstLowInvalidHeapAttributeNumber);
 	return bms_is_subset(columns, name);
 }
@@ -332,7 +341,7 @@ check_indexes(OurTable *table, Relation rel)
 			form->indisvalid && form->indisready && form->indnatts == 1 &&
 			form->indkey.values[0] == name &&
 			index->rd_indcollation[0] == C_COLLATION_OID &&
-			RelationGetIndexPredicate(index) == NIL)
+			heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
 			table->name_index = RelationGetRelid(index);
 		index_close(index, AccessShareLock);
 	}

@@ -80,6 +80,13 @@ extern HILO_EXPORT Relation hilo_catalog_open(HiloTable table, LOCKMODE lockmode
 extern Oid	hilo_catalog_name_index(HiloTable table);
 
 /*
+ * The expressions or the predicate of an index, as pg_index has them in that column,
+ * palloc'd.  The functions of the server would evaluate what is constant in them: that runs
+ * code of the index's owner.
+ */
+extern List *hilo_index_nodes(Relation index, AttrNumber attnum);
+
+/*
  * A snapshot of what is committed now, and what this transaction did before the
  * command, registered.  Unlike a query's, a scan with SnapshotAny whose rows are
  * compared with it leaves no trace in serializable transactions.

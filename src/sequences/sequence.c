@@ -598,6 +598,7 @@ make_clean(HiloSequence *sequence, int64 number)
 			move_to(sequence, highest, false);
 		else
 			drop_up_to(sequence, highest);
+		sequence->size = Max(sequence->size / HILO_SMALLER_AT_ID, 1);
 
 		/*
 		 * What some other function has left of a range is only known when it
@@ -606,7 +607,7 @@ make_clean(HiloSequence *sequence, int64 number)
 		do
 		{
 			CHECK_FOR_INTERRUPTS();
-			number = draw_or_claim(sequence, Max(sequence->size, 1), false);
+			number = draw_or_claim(sequence, size_of_claim(sequence), false);
 		} while (number <= highest && !sequence->may_grow);
 	}
 }
@@ -671,7 +672,7 @@ check_may_draw(const HiloSequence *sequence)
 int64
 hilo_sequence_reserve(HiloSequence *sequence, int64 count)
 {
-	HiloLookProgress progress = {0};
+	HiloLookProgress progress = {.exact = true};
 	int64		highest = PG_INT64_MIN;
 
 	get_to_know(sequence);

@@ -120,7 +120,10 @@ find_replacements(Replacements *functions)
 	if (!OidIsValid(schema) || !OidIsValid(hilo_catalog_owner()) ||
 		*hilo_hub != '\0' || hilo_node_group() >= 0)
 		return false;
-	functions->nextval = function_of(schema, "nextval", types, 1);
+	/* Who may not call nextval() must not call its twin. */
+	functions->nextval = F_NEXTVAL;
+	if (hilo_has_privilege(ProcedureRelationId, F_NEXTVAL, ACL_ID_PUBLIC, ACL_EXECUTE))
+		functions->nextval = function_of(schema, "nextval", types, 1);
 	functions->identity_nextval = function_of(schema, "_identity_nextval", types, 2);
 	return OidIsValid(functions->nextval) && OidIsValid(functions->identity_nextval) &&
 		hilo_has_privilege(ProcedureRelationId, functions->nextval, ACL_ID_PUBLIC, ACL_EXECUTE) &&

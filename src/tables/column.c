@@ -146,9 +146,23 @@ hilo_column_limit(const HiloColumn *column)
  * Numbers
  */
 
+/* True if ids that differ in case may be equal: in citext, and by some collations. */
+static bool
+may_ignore_case(const HiloColumn *column)
+{
+	Oid			type;
+	int32		typmod;
+	Oid			collation;
+
+	get_atttypetypmodcoll(column->relation, column->attnum, &type, &typmod, &collation);
+	type = getBaseType(type);
+	return (type != TEXTOID && type != VARCHAROID) ||
+		(OidIsValid(collation) && !get_collation_isdeterministic(collation));
+}
+
 void
-hilo_id_reader_init(HiloIdReader *reader, Oid type, HiloCollection *collection,
-					bool numbers)
+hilo_id_reader_init(HiloIdReader *reader, const HiloColumn *column,
+					HiloCollection *collection, bool numbers)
 {
 	const char *name = collection == NULL ? "" : collection->ref.name;
 	const char *separator = hilo_identity_parts_separator;
@@ -168,11 +182,9 @@ hilo_id_reader_init(HiloIdReader *reader, Oid type, HiloCollection *collection,
 		if (hilo_collection_node_tag(collection)[0] != '\0')
 			reader->counted = HILO_COUNT_TAGGED;
 	}
-	reader->type = type;
-	reader->holds_ids = hilo_holds_ids(type);
-
-	/* In citext, ids that differ only in case are equal. */
-	reader->start_len = reader->holds_ids && type != TEXTOID && type != VARCHAROID ? 0 :
+	reader->type = hilo_column_type(column);
+	reader->holds_ids = hilo_holds_ids(reader->type);
+	reader->start_len = reader->holds_ids && may_ignore_case(column) ? 0 :
 		hilo_document_id_start(reader->start, name, separator, "");
 }
 

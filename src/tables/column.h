@@ -87,9 +87,10 @@ typedef struct HiloIdReader
 /*
  * Prepare to read the ids of a collection or an identity in a column, or, if numbers
  * is true, values that are numbers; then the collection may be NULL.  Text ids count
- * only if they start with its name; in a column that ignores case, all ids count.
+ * only if they start with its name; in a column where ids that differ in case may be
+ * equal, all ids count.
  */
-extern void hilo_id_reader_init(HiloIdReader *reader, Oid type,
+extern void hilo_id_reader_init(HiloIdReader *reader, const HiloColumn *column,
 								HiloCollection *collection, bool numbers);
 
 /* The number in a value; 0 if it has none. */

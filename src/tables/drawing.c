@@ -450,7 +450,8 @@ hilo_columns_of_default(const char *collection)
 				Oid			table_owner = hilo_table_owner(drawing->relation);
 
 				if (draws.collection == NULL || strcmp(draws.collection, collection) != 0 ||
-					!OidIsValid(table_owner))
+					!OidIsValid(table_owner) ||
+					!hilo_has_privilege(ProcedureRelationId, function, table_owner, ACL_EXECUTE))
 					continue;
 				if (OidIsValid(owner) && owner != table_owner)
 					return NIL;

@@ -59,8 +59,8 @@ extern List *hilo_drawing_columns(Oid relation, const char *collection);
 extern List *hilo_columns_of_sequence(Oid sequence);
 
 /*
- * The columns, except of temporary tables, whose defaults draw from the collection,
- * if all of their tables have one owner; else NIL.
+ * The columns, except of temporary tables, whose defaults draw from the collection, and
+ * whose tables' owner may draw, if that is one owner; else NIL.
  */
 extern List *hilo_columns_of_default(const char *collection);
 

@@ -172,7 +172,7 @@ hilo_column_highest(const HiloColumn *column, const HiloSought *sought,
 	name = hilo_column_name(column);
 	if (name == NULL)
 		return highest;
-	hilo_id_reader_init(&reader, hilo_column_type(column), sought->counter,
+	hilo_id_reader_init(&reader, column, sought->counter,
 						sought->counter == NULL);
 	has_shards = hilo_node_has_shards(column->relation);
 	if (has_shards)
@@ -202,11 +202,10 @@ hilo_column_highest(const HiloColumn *column, const HiloSought *sought,
 bool
 hilo_column_has_others(const HiloColumn *column, HiloCollection *collection)
 {
-	Oid			type = hilo_column_type(column);
 	const char *name = quote_identifier(hilo_column_name(column));
 	HiloIdReader reader;
 
-	hilo_id_reader_init(&reader, type, collection, false);
+	hilo_id_reader_init(&reader, column, collection, false);
 	if (!reader.holds_ids)
 		return false;
 	return hilo_owner_query_number(hilo_table_owner(column->relation),

@@ -64,13 +64,14 @@ typedef struct Place
 	AttrNumber	attnum;
 	Oid			index;
 	HiloIdReader reader;
-	HiloIdForm	form;			/* HILO_BY_ID */
+	Oid			exact;			/* an index that answers HILO_BY_ID; */
+	HiloIdForm	form;			/* for that */
 } Place;
 
 /* All looks of this session. */
 static List *looks = NIL;
 
-/* Changes with each message about a relation, or about pg_sequence. */
+/* Changes with each message about a relation, or about what a look depends on. */
 static uint64 generation = 1;
 
 /*
@@ -88,7 +89,8 @@ relation_changed(Oid relation)
 	{
 		HiloLook   *look = lfirst(lc);
 
-		if (OidIsValid(relation) && !list_member_oid(look->relations, relation))
+		if (OidIsValid(relation) && !look->awaits_table &&
+			!list_member_oid(look->relations, relation))
 			continue;
 		look->changes++;
 		*look->clean = false;
@@ -99,7 +101,7 @@ relation_changed(Oid relation)
 
 /*
  * Syscache callback: ALTER SEQUENCE ... OWNED BY and ALTER DOMAIN ... SET DEFAULT change
- * only pg_sequence and pg_type.
+ * only pg_sequence and pg_type; and a role may get a right by being granted another.
  */
 static void
 catalog_changed(Datum arg, int cacheid, uint32 hash)
@@ -144,6 +146,7 @@ hilo_look_create(Oid sequence, HiloCollection *collection, bool *clean, uint64 *
 		hilo_on_relation_change(relation_changed);
 		CacheRegisterSyscacheCallback(SEQRELID, catalog_changed, (Datum) 0);
 		CacheRegisterSyscacheCallback(TYPEOID, catalog_changed, (Datum) 0);
+		CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, catalog_changed, (Datum) 0);
 		RegisterXactCallback(transaction_ended, NULL);
 		RegisterSubXactCallback(subtransaction_ended, NULL);
 	}
@@ -188,7 +191,7 @@ open_if_free(Oid oid)
 
 	if (!ConditionalLockRelationOid(oid, AccessShareLock))
 	{
-		if (!hilo_has_relation_locked(oid))
+		if (!hilo_has_relation_locked(oid, AccessShareLock))
 			return NULL;
 		LockRelationOid(oid, AccessShareLock);
 	}
@@ -226,12 +229,12 @@ static bool
 find_place(HiloLook *look, Relation table, AttrNumber attnum, bool numbers)
 {
 	Place		place = {.table = RelationGetRelid(table),.attnum = attnum};
-	Oid			type = getBaseType(TupleDescAttr(RelationGetDescr(table), attnum - 1)->atttypid);
+	HiloColumn	column = {place.table, attnum};
 	bool		complete = true;
 	bool		found = false;
 
-	hilo_id_reader_init(&place.reader, type, look->collection, numbers);
-	if (!place.reader.holds_ids && !hilo_holds_numbers(type))
+	hilo_id_reader_init(&place.reader, &column, look->collection, numbers);
+	if (!place.reader.holds_ids && !hilo_holds_numbers(place.reader.type))
 		return true;
 	foreach_oid(oid, RelationGetIndexList(table))
 	{
@@ -244,18 +247,22 @@ find_place(HiloLook *look, Relation table, AttrNumber attnum, bool numbers)
 			complete = false;
 			continue;
 		}
-		if (hilo_index_answers(index, attnum, &place.reader, &kind) &&
-			(!found || kind < place.kind))
+		if (hilo_index_answers(index, attnum, &place.reader, &kind))
 		{
-			place.index = oid;
-			place.kind = kind;
+			if (kind == HILO_BY_ID)
+				place.exact = oid;
+			if (!found || kind < place.kind)
+			{
+				place.index = oid;
+				place.kind = kind;
+			}
 			found = true;
 		}
 		relation_close(index, AccessShareLock);
 	}
 	if (!found)
 		return complete;
-	if (place.kind == HILO_BY_ID)
+	if (OidIsValid(place.exact))
 		init_form(look, &place.form, numbers);
 	look->places = lappend(look->places, memcpy(palloc(sizeof(Place)), &place, sizeof(Place)));
 	return complete;
@@ -411,27 +418,38 @@ hilo_look_of_entry(HiloEntry *entry)
 
 /*
  * The highest id between two numbers in one place, or HILO_NONE.  *complete is set to false
- * if it could not be locked.
+ * if that is not certain, because it could not be locked.
+ *
+ * While this transaction may be rewriting a table, its values are not read, so that only
+ * exact ids can be looked up: one at a time.
  */
 static int64
 look_into(const Place *place, int64 low, int64 high, int64 limit, bool *complete)
 {
 	Relation	table = open_if_free(place->table);
-	Relation	index = table == NULL ? NULL : open_if_free(place->index);
+	HiloSearchKind kind = place->kind;
+	Oid			oid = place->index;
+	Relation	index = NULL;
 	HiloSearch	search;
 	int64		highest = HILO_NONE;
 
+	if (table != NULL && kind == HILO_BY_FUNCTION &&
+		CheckRelationLockedByMe(table, AccessExclusiveLock, false))
+	{
+		kind = HILO_BY_ID;
+		oid = place->exact;
+		*complete = false;
+	}
+	if (table != NULL && OidIsValid(oid))
+		index = open_if_free(oid);
 	if (index == NULL || index->rd_rel->relkind != RELKIND_INDEX ||
 		index->rd_index->indrelid != place->table || !index->rd_index->indisvalid ||
-		RelationGetNumberOfBlocks(index) == 0 ||
-		(place->kind == HILO_BY_FUNCTION &&
-		 CheckRelationLockedByMe(table, AccessExclusiveLock, false)))
+		RelationGetNumberOfBlocks(index) == 0)
 		*complete = false;
 	else
 	{
-		hilo_search_begin(&search, table, index, place->attnum, place->kind,
-						  &place->reader);
-		highest = place->kind == HILO_BY_ID ?
+		hilo_search_begin(&search, table, index, place->attnum, kind, &place->reader);
+		highest = kind == HILO_BY_ID ?
 			hilo_search_ids(&search, &place->form, low, limit) :
 			hilo_search_numbers(&search, low, high, MAX_PASSED);
 		hilo_search_end(&search);
@@ -460,9 +478,33 @@ look_everywhere(const HiloLook *look, int64 low, int64 high, int64 limit, bool *
 }
 
 /*
- * The numbers are not used before it is certain that none of them is an id.  A search
- * for ids above them would follow a single stray id any distance.  So only if one
- * of them is an id, the search goes up to the end of a window.
+ * True if strangers have no part in where the ids are.  Anybody can write a default that
+ * names a collection without bindings.
+ */
+static bool
+is_bound(const HiloLook *look)
+{
+	return look->collection == NULL || (look->collection->row.flags & HILO_ROW_BOUND) != 0;
+}
+
+static void
+fail_without_room(const HiloRange *numbers)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("could not find " INT64_FORMAT " numbers in a row that the column does not have",
+					hilo_range_count(numbers)),
+			 errhint("Take fewer, or call hilo.sync() first, which moves the counter above the highest id.")));
+}
+
+/*
+ * The numbers are not used before it is certain that none of them is an id.  If one is,
+ * what is left above it is used: so ids that are far apart take nothing along.  Only if
+ * nothing is left, or all of the numbers are needed, the search goes on above them, up to
+ * the end of a window: any farther, and a single stray id would be followed.
+ *
+ * The window is doubled where ids end near its end, as those of an import do; for a block
+ * whenever it was not enough.  A collection without bindings keeps it.
  */
 bool
 hilo_look(HiloLook *look, HiloRange numbers, int64 limit,
@@ -477,7 +519,11 @@ hilo_look(HiloLook *look, HiloRange numbers, int64 limit,
 
 	limit = Max(Min(limit, look->limit), numbers.high);
 	if (progress->steps++ >= MAX_STEPS)
+	{
+		if (progress->exact)
+			fail_without_room(&numbers);
 		return false;
+	}
 	found = look_everywhere(look, numbers.low, numbers.high, limit, &complete);
 	HILO_FAILURE_POINT("looked");
 	if (found == HILO_NONE)
@@ -485,6 +531,9 @@ hilo_look(HiloLook *look, HiloRange numbers, int64 limit,
 		*look->clean = complete && look->changes == changes;
 		return false;
 	}
+	*highest = found;
+	if (found < numbers.high && !progress->exact)
+		return true;
 	if (progress->window == 0)
 	{
 		int64		share = (int64) (((uint64) limit - (uint64) numbers.low) / 64);
@@ -495,7 +544,7 @@ hilo_look(HiloLook *look, HiloRange numbers, int64 limit,
 	if (found < end)
 		above = look_everywhere(look, found + 1, end, limit, &complete);
 	*highest = Max(above, found);
-	if (*highest > end - NEAR_END)
+	if ((progress->exact || *highest > end - NEAR_END) && is_bound(look))
 		progress->window = Min(progress->window, PG_INT64_MAX / 2) * 2;
 	return true;
 }

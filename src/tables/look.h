@@ -27,6 +27,12 @@
 #define HILO_FEW_PLACES		16
 
 /*
+ * If an id is among the numbers of a claim, a session divides its size by this: the next
+ * one is smaller even if what is left of this one is used up quickly.
+ */
+#define HILO_SMALLER_AT_ID	4
+
+/*
  * Where the ids of one counter are.  Lives as long as the session; fields are
  * for look.c, unless said otherwise.
  */
@@ -38,6 +44,9 @@ typedef struct HiloLook
 								 * session holds looked at? */
 	uint64	   *right;			/* set to 0 when the right to draw may have
 								 * changed; may be NULL */
+
+	bool		awaits_table;	/* set by the caller: any message may mean
+								 * that a column is living again */
 
 	/* For callers, valid after hilo_look_prepare(): */
 	int64		limit;			/* highest number that all the columns hold */
@@ -56,9 +65,10 @@ typedef struct HiloLook
 	uint64		texts;			/* and for which settings and options */
 } HiloLook;
 
-/* How far the looks of one draw have come; at first, all zero. */
+/* How far the looks of one draw have come; at first, all but exact is zero. */
 typedef struct HiloLookProgress
 {
+	bool		exact;			/* all of the numbers are needed, not some */
 	int64		window;			/* how far above an id to search for others */
 	int			steps;
 } HiloLookProgress;
@@ -85,8 +95,9 @@ extern void hilo_look_prepare(HiloLook *look);
 /*
  * Look at the numbers, of which limit is the highest that the counter has.  False: none
  * of them is an id, or that cannot be known now; *clean is true only in the first
- * case.  Otherwise *highest is the highest id that was found near them, perhaps above
+ * case.  Otherwise *highest is the highest id that was found among them or above
  * them: the caller drops its numbers up to it, goes on above it, and looks again.
+ * Raises 55000 if so many are needed at once that none are found after many looks.
  */
 extern bool hilo_look(HiloLook *look, HiloRange numbers, int64 limit,
 					  HiloLookProgress *progress, int64 *highest);

@@ -65,19 +65,24 @@ lets_draw(const HiloBindings *bindings, Oid user, bool parts)
 
 /*
  * Make the limit of a collection that of the types of the columns that it is
- * bound to, unless it was set by hand: a type may have changed.
+ * bound to, unless it was set by hand: a type may have changed.  A change that this
+ * transaction makes, and that may be rolled back, does not raise it: then false.
  */
-static void
-follow_types(HiloCollection *collection, int64 limit)
+static bool
+follow_types(HiloCollection *collection, const HiloBindings *bindings)
 {
 	const HiloRow *row = hilo_collection_row(collection);
-	HiloCounterOptions options = {.max_value = limit};
+	HiloCounterOptions options = {.max_value = bindings->limit};
 
 	if (options.max_value < row->max_value && row->max < row->max_value)
 		hilo_counter_note_bound(&collection->ref, options.max_value);
-	else if (options.max_value > row->max_value &&
-			 !(row->flags & HILO_ROW_OWN_LIMIT))
+	else if (options.max_value > row->max_value && !(row->flags & HILO_ROW_OWN_LIMIT))
+	{
+		if (bindings->changing)
+			return false;
 		hilo_counter_configure(&collection->ref, &options);
+	}
+	return true;
 }
 
 /*
@@ -149,7 +154,7 @@ hilo_may_lead(HiloCollection *collection, Oid topmost, bool *bound)
 		return false;
 	if (*bound)
 	{
-		follow_types(collection, bindings.limit);
+		(void) follow_types(collection, &bindings);
 		hilo_bindings_refresh(collection->ref.name, &bindings);
 	}
 	return true;
@@ -187,6 +192,7 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawKind kind)
 	Oid			user = GetUserId();
 	bool		is_known = entry->right.generation != 0;
 	uint64		changes = 0;
+	bool		is_right = true;
 
 	/*
 	 * Most changes of rows concern other collections: what was found in the
@@ -197,11 +203,17 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawKind kind)
 	else if (!is_known || entry->right.role != user ||
 			 entry->right.bindings != bindings)
 	{
+		HiloLook   *look = hilo_look_of_entry(entry);
 		HiloBindings bound;
 
-		/* From now on, a message about a table makes this be verified again. */
-		changes = hilo_look_of_entry(entry)->changes;
+		/*
+		 * From now on, a message about a table makes this be verified again:
+		 * any, if none is living.
+		 */
+		look->awaits_table = true;
+		changes = look->changes;
 		bound = hilo_bindings(collection->ref.name);
+		look->awaits_table = !OidIsValid(bound.table);
 
 		if (OidIsValid(bound.table) && !lets_draw(&bound, user, false) &&
 			!lets_draw(&bound, user, true))
@@ -212,8 +224,7 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawKind kind)
 					 errdetail("It is attached to table %s; drawing requires the privilege to insert into it, or into a partition of it.",
 							   hilo_sql_table(bound.table)),
 					 errhint("Grant that privilege, or use hilo.allow().")));
-		if (bound.all != NIL)
-			follow_types(collection, bound.limit);
+		is_right = follow_types(collection, &bound);
 	}
 	entry->right.role = user;
 	entry->right.bindings = bindings;
@@ -235,6 +246,6 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawKind kind)
 		return;
 	}
 
-	if (changes == 0 || changes == entry->look->changes)
+	if (is_right && (changes == 0 || changes == entry->look->changes))
 		entry->right.generation = generation;
 }

@@ -40,7 +40,7 @@
 static bool
 orders_ids(Relation index, AttrNumber attnum, const HiloIdReader *reader)
 {
-	FuncExpr   *call = linitial(RelationGetIndexExpressions(index));
+	FuncExpr   *call = linitial(hilo_index_nodes(index, Anum_pg_index_indexprs));
 	char		id[HILO_MAX_START_LEN + 3];
 	int			len = reader->start_len;
 	int64		number;
@@ -70,7 +70,7 @@ hilo_index_answers(Relation index, AttrNumber attnum, const HiloIdReader *reader
 	Form_pg_index form = index->rd_index;
 
 	if (index->rd_rel->relam != BTREE_AM_OID || !form->indisvalid ||
-		!form->indisready || RelationGetIndexPredicate(index) != NIL ||
+		!form->indisready || !heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL) ||
 		RelationGetNumberOfBlocks(index) == 0)
 		return false;
 	if (index->rd_opfamily[0] == INTEGER_BTREE_FAM_OID)

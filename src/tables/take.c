@@ -9,8 +9,11 @@
 
 #include "access/xact.h"
 #include "miscadmin.h"
+#include "utils/acl.h"
 
 #include "base/compat.h"
+#include "tables/column.h"
+#include "tables/drawing.h"
 #include "tables/take.h"
 
 /* The numbers of an ordered collection come one by one, and are looked at together. */
@@ -55,6 +58,20 @@ least_claim(HiloEntry *entry)
 		return 0;
 	look = hilo_look_of_entry(entry);
 	return look->place_count > HILO_FEW_PLACES ? look->place_count : 0;
+}
+
+/*
+ * True if the limit of the types of the columns is one for the current user.  Anybody can
+ * write a default that names a collection without bindings: what strangers' columns can
+ * hold is of no concern to others.
+ */
+static bool
+is_limited(const HiloEntry *entry, const HiloLook *look)
+{
+	const HiloDrawing *drawing = linitial(look->columns);
+
+	return (entry->collection.row.flags & HILO_ROW_BOUND) != 0 ||
+		is_member_of_role_nosuper(GetUserId(), hilo_table_owner(drawing->relation));
 }
 
 /*
@@ -104,7 +121,8 @@ hilo_take_refill(HiloEntry *entry)
 		look = hilo_look_of_entry(entry);
 		numbers.low = entry->range.last + 1;
 		if (unlikely(look->limit < entry->collection.row.max_value &&
-					 entry->range.claim.range.high > look->limit - look->limit / 10))
+					 entry->range.claim.range.high > look->limit - look->limit / 10) &&
+			is_limited(entry, look))
 			end_at_type(entry, look->limit);
 		numbers.high = entry->range.claim.range.high;
 		if (hilo_collection_is_ordered(&entry->collection))
@@ -126,6 +144,7 @@ hilo_take_refill(HiloEntry *entry)
 			!hilo_look(look, numbers, entry->collection.row.max_value, &progress, &above))
 			return;
 		entry->range.last = Min(above, numbers.high);
+		entry->growth.size /= HILO_SMALLER_AT_ID;
 		CHECK_FOR_INTERRUPTS();
 	}
 }
@@ -149,7 +168,7 @@ is_clean(HiloEntry *entry, const HiloClaim *claim, HiloLookProgress *progress, i
 void
 hilo_take_block(HiloEntry *entry, HiloWanted *block, HiloClaim *claim)
 {
-	HiloLookProgress progress = {0};
+	HiloLookProgress progress = {.exact = true};
 
 	do
 		hilo_collection_take_block(&entry->collection, block, claim);
@@ -159,7 +178,7 @@ hilo_take_block(HiloEntry *entry, HiloWanted *block, HiloClaim *claim)
 void
 hilo_take_for_client(HiloEntry *entry, HiloSizing *sizing, int64 above, HiloClaim *claim)
 {
-	HiloLookProgress progress = {0};
+	HiloLookProgress progress = {.exact = true};
 
 	do
 		hilo_collection_take_for_client(&entry->collection, sizing, above, claim);

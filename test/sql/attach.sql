@@ -239,6 +239,16 @@ INSERT INTO "Odd 'n ""quoted""" DEFAULT VALUES RETURNING *;
 SELECT hilo.detach('"Odd ''n ""quoted"""');
 RESET quote_all_identifiers;
 SELECT * FROM defaults WHERE relation = '"Odd ''n ""quoted"""'::regclass;
+-- A column without a default, of a domain over a domain, by a role that is not the table's owner: the sequence is the owner's.
+CREATE ROLE regress_hilo_attached;
+CREATE DOMAIN small AS smallint;
+CREATE DOMAIN smaller AS small;
+CREATE TABLE of_domains (id smaller PRIMARY KEY);
+ALTER TABLE of_domains OWNER TO regress_hilo_attached;
+SELECT hilo.attach('of_domains');
+SELECT format_type(seqtypid, NULL) AS type, relowner::regrole AS owner FROM pg_sequence JOIN pg_class c ON c.oid = seqrelid WHERE seqrelid = pg_get_serial_sequence('of_domains', 'id')::regclass;
+DROP TABLE of_domains;
+DROP ROLE regress_hilo_attached;
 -- An error has the context of the user's functions, and none of hilo's; those of an event trigger are the user's.
 CREATE FUNCTION attach_and_say(relation regclass) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE

@@ -194,7 +194,9 @@ SELECT make('ann', 'anns');
 SET ROLE regress_hilo_bob;
 SELECT hilo.attach('anns');
 SELECT hilo.detach('anns');
+\set VERBOSITY sqlstate
 SELECT hilo._attach_sequence('anns', 'id');
+\set VERBOSITY terse
 SELECT hilo._bind_column('anns', 'anns', 'nothing', '-');
 SELECT hilo._drawn_before('anns', 'orders');
 SELECT hilo._attach_counter('anns', 'id', 'anns', 5);

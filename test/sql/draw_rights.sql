@@ -343,6 +343,31 @@ INSERT INTO granted SELECT generate_series(1, 100);
 SELECT hilo_next_number('granted');
 SELECT hilo.detach('granted'), hilo.drop('granted');
 
+-- While no table is attached, whoever may execute the function draws; in the same session, no longer than that.
+CREATE TABLE again (id bigint PRIMARY KEY);
+SELECT hilo.attach('again', collection => 'again');
+SET ROLE regress_hilo_nobody;
+SELECT hilo_next_number('again');
+RESET ROLE;
+ALTER TABLE again ALTER id DROP DEFAULT;
+SET ROLE regress_hilo_nobody;
+SELECT hilo_next_number('again');
+RESET ROLE;
+ALTER TABLE again ALTER id SET DEFAULT hilo_next_number('again');
+SET ROLE regress_hilo_nobody;
+SELECT hilo_next_number('again');
+RESET ROLE;
+BEGIN;
+DROP TABLE again;
+SET LOCAL ROLE regress_hilo_nobody;
+SELECT hilo_next_number('again') > 0 AS drawn;
+ROLLBACK;
+SET ROLE regress_hilo_nobody;
+SELECT hilo_next_number('again');
+RESET ROLE;
+DROP TABLE again;
+SELECT hilo.drop('again');
+
 RESET search_path;
 SET client_min_messages = warning;
 DROP SCHEMA regress_rights CASCADE;

@@ -105,3 +105,25 @@ SELECT hilo.configure('last', ordered => true), hilo.seed('last', 92233720368547
 SELECT hilo_next_number('last');
 SELECT low, high FROM hilo.pool WHERE collection = 'last';
 SELECT hilo.drop('last');
+-- A limit that follows the types of columns does not follow what is rolled back.
+CREATE TABLE follows (id smallint PRIMARY KEY);
+BEGIN;
+SELECT hilo.attach('follows', collection => 'follows');
+ROLLBACK;
+SELECT hilo_next_number('follows');
+SELECT hilo_next_number('follows'), max_value = 9223372036854775807 AS unlimited FROM hilo.hilo WHERE collection = 'follows';
+SELECT hilo.attach('follows', collection => 'follows') > 0 AS attached;
+BEGIN;
+DROP TABLE follows;
+SELECT hilo_next_number('follows') > 0 AS drawn;
+ROLLBACK;
+SELECT max_value FROM hilo.hilo WHERE collection = 'follows';
+BEGIN;
+ALTER TABLE follows ALTER id TYPE int;
+INSERT INTO follows DEFAULT VALUES;
+SELECT max_value FROM hilo.hilo WHERE collection = 'follows';
+COMMIT;
+INSERT INTO follows DEFAULT VALUES;
+SELECT max_value FROM hilo.hilo WHERE collection = 'follows';
+DROP TABLE follows;
+SELECT hilo.drop('follows');

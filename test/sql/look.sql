@@ -407,3 +407,52 @@ INSERT INTO left_over SELECT g, 1 FROM generate_series(402, 1000) g ON CONFLICT 
 SELECT nextval('left_over_id_seq') > 400 AS drawn;
 SELECT low > 1000 AS above FROM hilo.reserve('left_over_id_seq', 1);
 DROP TABLE left_over;
+-- Ids that are far apart take nothing along: the numbers between them are used, and a program that fills in does not come to the end.
+SET hilo.max_range_size = 100000;
+CREATE TABLE sparse (id int PRIMARY KEY, x int);
+INSERT INTO sparse SELECT g * 40000 FROM generate_series(1, 50000) g;
+SELECT hilo.attach('sparse');
+INSERT INTO sparse (x) SELECT 0 FROM generate_series(1, 200000);
+SELECT max(id) < 4000000 AS near FROM sparse WHERE x = 0;
+ALTER TABLE sparse ALTER id SET DEFAULT hilo_next_number('sparse');
+INSERT INTO sparse (x) SELECT 1 FROM generate_series(1, 200000);
+SELECT max(id) < 8000000 AS near FROM sparse WHERE x = 1;
+-- A block has none of the ids: it is above them, or refused.
+SELECT * FROM hilo_reserve('sparse', 50000);
+SELECT hilo.sync('sparse') > 0 AS moved;
+SELECT low > 2000000000 AS above FROM hilo_reserve('sparse', 50000);
+ALTER TABLE sparse ALTER id SET DEFAULT hilo.nextval('sparse_id_seq');
+SELECT low > 2000000000 AS above FROM hilo.reserve('sparse_id_seq', 50000);
+DROP TABLE sparse;
+SELECT hilo.drop('sparse');
+SET hilo.max_range_size = 1;
+-- In the transaction that makes or truncates a table with an index on hilo_number(), each number is looked up by the id.
+BEGIN;
+CREATE TABLE docs (id text PRIMARY KEY, x int);
+CREATE INDEX ON docs (hilo_number(id));
+SELECT hilo.attach('docs');
+INSERT INTO docs SELECT 'docs/' || g || '-A' FROM generate_series(1, 5) g;
+INSERT INTO docs (x) VALUES (0) RETURNING hilo_number(id) > 5 AS above;
+COMMIT;
+BEGIN;
+TRUNCATE docs;
+INSERT INTO docs SELECT 'docs/' || g || '-A' FROM generate_series(1, 500) g;
+INSERT INTO docs (x) VALUES (0) RETURNING hilo_number(id) > 500 AS above;
+COMMIT;
+DROP TABLE docs;
+SELECT hilo.drop('docs');
+-- A right that comes with the membership in a role.
+CREATE ROLE regress_hilo_group;
+CREATE ROLE regress_hilo_joined;
+CREATE SEQUENCE joined;
+GRANT USAGE ON SEQUENCE joined TO regress_hilo_joined;
+GRANT UPDATE ON SEQUENCE joined TO regress_hilo_group;
+CREATE TABLE joins (id int PRIMARY KEY DEFAULT hilo.nextval('joined'));
+ALTER TABLE joins OWNER TO regress_hilo_joined;
+INSERT INTO joins VALUES (2), (3);
+INSERT INTO joins DEFAULT VALUES RETURNING id;
+GRANT regress_hilo_group TO regress_hilo_joined;
+INSERT INTO joins DEFAULT VALUES RETURNING id;
+DROP TABLE joins;
+DROP SEQUENCE joined;
+DROP ROLE regress_hilo_group, regress_hilo_joined;

@@ -61,6 +61,29 @@ DROP TABLE hilo.hilo;
 DROP SCHEMA hilo;
 DROP FUNCTION hilo_next(text);
 DROP TABLE pg_temp.hilo, pg_temp.binding;
+-- A stranger's table whose default names a collection without bindings: its indexes run no code, its type is no limit, and its rows do not take the counter along.
+\c -
+CREATE TABLE public.loot (who name);
+GRANT ALL ON public.loot TO PUBLIC;
+SET SESSION AUTHORIZATION regress_hilo_trojan;
+CREATE FUNCTION regress_trojan.note() RETURNS int LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.loot VALUES (current_user); RETURN 1; END $$;
+CREATE FUNCTION regress_trojan.evil() RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN regress_trojan.note(); END $$;
+CREATE TABLE regress_trojan.trap (id smallint DEFAULT hilo_next_number('victims'), x bigint DEFAULT hilo_next_number('victims'));
+CREATE INDEX ON regress_trojan.trap (x) WHERE x > regress_trojan.evil();
+CREATE INDEX ON regress_trojan.trap ((x + regress_trojan.evil()));
+CREATE INDEX ON regress_trojan.trap (x);
+RESET SESSION AUTHORIZATION;
+TRUNCATE public.loot;
+\c -
+SELECT hilo_next_number('victims'), hilo.sync('victims');
+SELECT * FROM public.loot;
+SELECT hilo.seed('victims', 32767);
+SELECT hilo_next_number('victims') > 32767 AS goes_on;
+SELECT max + 1 AS next FROM hilo.status WHERE collection = 'victims' \gset
+INSERT INTO regress_trojan.trap SELECT NULL, :next + g * 1048576::bigint FROM generate_series(0, 60) g;
+SELECT hilo_next_number('victims') <= :next + 64 * 1048576::bigint AS near;
+DROP TABLE public.loot, regress_trojan.trap;
+SELECT hilo.drop('victims');
 \set VERBOSITY terse
 SET client_min_messages = warning;
 DROP SCHEMA regress_trojan CASCADE;

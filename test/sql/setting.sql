@@ -162,6 +162,12 @@ SELECT count(*) FROM (SELECT nextval('s')) s;
 EXECUTE hubless \g /dev/null
 RESET hilo.hub;
 DEALLOCATE hubless;
+-- Who may not execute nextval() does not draw.
+BEGIN;
+REVOKE EXECUTE ON FUNCTION nextval(regclass) FROM PUBLIC;
+SET LOCAL ROLE regress_hilo_setter;
+SELECT nextval('s');
+ROLLBACK;
 -- In a database without the extension it does nothing.
 SELECT is_hilo($$SELECT nextval('s') FROM generate_series(1, 200)$$);
 DROP EXTENSION hilo;

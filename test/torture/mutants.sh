@@ -90,7 +90,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush news epoch standby take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends terms own-draws resume reports asked no-standby seq-flush seq-standby seq-cached seq-message seq-right seq-reserve seq-row seq-cache seq-step seq-logged seq-failed seq-restore seq-lock look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-separator look-form look-stranger look-many look-left reserve-left look-pooled look-passed look-invalid look-empty'
+names='none flush news epoch standby take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends terms own-draws resume reports asked no-standby seq-flush seq-standby seq-cached seq-message seq-right seq-reserve seq-row seq-cache seq-step seq-logged seq-failed seq-restore seq-lock look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-separator look-form look-stranger look-many look-left reserve-left look-pooled look-passed look-invalid look-empty look-rest look-block look-code look-rewrite look-living'
 mutant() {
     case $1 in
         none)
@@ -377,7 +377,7 @@ mutant() {
             look() { tap 039_look.pl 'when it is free again'; } ;;
         look-partial)
             about="a partial index is looked into"
-            replace tables/search.c '		!form->indisready || RelationGetIndexPredicate(index) != NIL ||' '		!form->indisready ||'
+            replace tables/search.c ' || !heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL)' ''
             look() { tap 039_look.pl 'beside a partial index'; } ;;
         look-parts)
             about="partitions are not looked at"
@@ -449,9 +449,31 @@ mutant() {
             about="an index that has no blocks yet is looked into"
             replace tables/search.c ' ||
 		RelationGetNumberOfBlocks(index) == 0)' ')'
-            replace tables/look.c '		RelationGetNumberOfBlocks(index) == 0 ||
-' ''
+            replace tables/look.c ' ||
+		RelationGetNumberOfBlocks(index) == 0)' ')'
             look() { sql sql/look.sql '^+ERROR:  could not read block 0'; } ;;
+        look-rest)
+            about="what is left above an id is not used"
+            replace tables/look.c 'if (found < numbers.high && !progress->exact)' 'if (false)'
+            look() { sql sql/look.sql '^+ f$'; } ;;
+        look-block)
+            about="a block that has ids is given after many looks"
+            replace tables/look.c 'if (progress->exact)
+			fail_without_room' 'if (false)
+			fail_without_room'
+            look() { sql sql/look.sql '^-ERROR:  could not find 50000 numbers'; } ;;
+        look-code)
+            about="the look runs code of an index's owner"
+            replace tables/search.c '!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL)' 'RelationGetIndexPredicate(index) != NIL'
+            look() { sql sql/security.sql '^+(1 row)'; } ;;
+        look-rewrite)
+            about="nothing is looked up in a table that this transaction has made, if it has the index that orders ids"
+            replace tables/look.c 'oid = place->exact;' 'oid = InvalidOid;'
+            look() { sql sql/look.sql '^+ERROR:  duplicate key'; } ;;
+        look-living)
+            about="a right that came from no table being attached is kept"
+            replace tables/rights.c 'look->awaits_table = !OidIsValid(bound.table);' 'look->awaits_table = false;'
+            look() { sql sql/draw_rights.sql '^-ERROR:  permission denied for collection "again"'; } ;;
         *)
             usage ;;
     esac
