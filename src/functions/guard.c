@@ -21,6 +21,7 @@
 
 #include "counting/source.h"
 #include "session/call.h"
+#include "shared/pool.h"
 #include "tables/binding.h"
 #include "tables/taken.h"
 
@@ -107,6 +108,7 @@ merge_counter(TriggerData *trigdata)
 		hilo_source()->admit(name, &other);
 
 	hilo_counter_merge(&ref, &other);
+	hilo_pool_forget(name, true);
 }
 
 /*

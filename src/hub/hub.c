@@ -526,11 +526,15 @@ hilo_leases_begin(void)
 	(void) LockAcquire(&tag, ShareLock, false, false);
 }
 
+/* The transaction that has forgotten members, and may be rolled back. */
+static LocalTransactionId forgetting = InvalidLocalTransactionId;
+
 void
 hilo_leases_stop_until_commit(void)
 {
 	refuse_prepare();
 	hilo_stop_giving();
+	forgetting = hilo_local_xid();
 }
 
 void
@@ -538,6 +542,13 @@ hilo_members_refuse(const char *counter)
 {
 	const char *names = hilo_is_hub() ? members_of(counter, 0) : "";
 
+	if (forgetting == hilo_local_xid())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot change " HILO_COUNTER_FORMAT " in the transaction that forgot a member",
+						HILO_COUNTER_ARGS(counter)),
+				 errdetail("A rollback would bring the member back, but not the counter."),
+				 errhint("Commit first.")));
 	if (names[0] != '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

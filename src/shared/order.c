@@ -517,15 +517,17 @@ hilo_order_holder(const char *name, Snapshot snapshot, TimestampTz *since)
 	{
 		const HiloRecord *record = &ring->records[i];
 
-		if (record->stamp == ONE_TRANSACTION && counts(record, &view) &&
+		if (counts(record, &view) &&
 			(holder == NULL || record->lowest < holder->lowest))
 			holder = record;
 	}
-	if (holder != NULL)
+	if (holder != NULL && holder->stamp == ONE_TRANSACTION)
 	{
 		xid = (TransactionId) holder->upto;
 		*since = holder->since;
 	}
+	else if (holder != NULL)
+		xid = snapshot->xmin;
 	LWLockRelease(&ring->shared.lock);
 	return xid;
 }

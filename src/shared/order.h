@@ -62,7 +62,8 @@ extern bool hilo_order_horizon(HiloOrder *order, const char *name,
 
 /*
  * The oldest transaction, by its numbers, that holds the horizon back in the
- * snapshot, and when it began; 0: none.
+ * snapshot, and when it began; 0: none.  If it may have numbers from before the records
+ * began, it is the oldest one that is running, and *since is left alone.
  */
 extern TransactionId hilo_order_holder(const char *name, Snapshot snapshot,
 									   TimestampTz *since);

@@ -131,6 +131,10 @@ SELECT hilo.hub_forget('regress_one', NULL);
 SELECT hilo.hub_forget('regress_one', true);
 SELECT hilo.seed('hub_set', 5, true);
 SELECT seed_identity_for('hub_set', 5, true);
+BEGIN;
+SELECT hilo.hub_forget('regress_two', true);
+SELECT hilo.seed('hub_set', 5, true);
+ROLLBACK;
 SELECT hilo.hub_forget('regress_two', true);
 SELECT hilo.seed('hub_set', 5, true), seed_identity_for('hub_set', 3, true), next_identity('hub_set');
 -- Until one of them asks again.

@@ -407,6 +407,12 @@ INSERT INTO left_over SELECT g, 1 FROM generate_series(402, 1000) g ON CONFLICT 
 SELECT nextval('left_over_id_seq') > 400 AS drawn;
 SELECT low > 1000 AS above FROM hilo.reserve('left_over_id_seq', 1);
 DROP TABLE left_over;
+-- Nor does one that is far above those that are passed.
+CREATE TABLE stray (id serial PRIMARY KEY, x int);
+SELECT hilo.attach('stray');
+INSERT INTO stray VALUES (1), (2), (2000000);
+INSERT INTO stray (x) VALUES (0) RETURNING id;
+DROP TABLE stray;
 -- Ids that are far apart take nothing along: the numbers between them are used, and a program that fills in does not come to the end.
 SET hilo.max_range_size = 100000;
 CREATE TABLE sparse (id int PRIMARY KEY, x int);

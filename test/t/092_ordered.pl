@@ -177,6 +177,12 @@ my $pid = $a->pid;
 is($observer->query("SELECT ordered, horizon_held_by, horizon_held_since = xact_start FROM hilo.status, pg_stat_activity WHERE collection = 'end' AND pid = $pid"), "t|$pid|t", 'hilo.status says since when, and by which session');
 $a->query('COMMIT');
 is($observer->query("SELECT ordered, horizon_held_by, horizon_held_since FROM hilo.status WHERE collection = 'end'"), 't||', 'and that nothing does');
+$a->query('BEGIN; SELECT pg_current_xact_id()');
+$b->query("SELECT hilo.configure('early', ordered => true), hilo_next_number('early')");
+is(horizon($c, 'early'), 0, 'a transaction that began before the collection was ordered holds it back');
+is($observer->query("SELECT horizon_held_by FROM hilo.status WHERE collection = 'early'"), $pid, 'and is named');
+$a->query('COMMIT');
+is($observer->query("SELECT horizon_held_by FROM hilo.status WHERE collection = 'early'"), '', 'until it ends');
 $last = horizon($c, 'end');
 
 # A commit that waits for a standby is on disk, but not visible: the horizon waits for it.
