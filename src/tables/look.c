@@ -308,10 +308,10 @@ find_places(HiloLook *look, const HiloDrawing *drawing)
 
 /*
  * The columns of a collection: those that it is bound to, or else those whose
- * defaults draw from it.
+ * defaults draw from it, which *by_default tells.
  */
 static List *
-columns_of_collection(HiloCollection *collection)
+columns_of_collection(HiloCollection *collection, bool *by_default)
 {
 	List	   *columns = NIL;
 
@@ -327,7 +327,8 @@ columns_of_collection(HiloCollection *collection)
 												  sizeof(drawing)));
 		}
 	}
-	return columns != NIL ? columns : hilo_columns_of_default(collection->ref.name);
+	*by_default = columns == NIL;
+	return *by_default ? hilo_columns_of_default(collection->ref.name) : columns;
 }
 
 /* True if both are the same columns. */
@@ -364,7 +365,7 @@ hilo_look_prepare(HiloLook *look)
 		return;
 	columns = look->collection == NULL ?
 		hilo_columns_of_sequence(look->sequence) :
-		columns_of_collection(look->collection);
+		columns_of_collection(look->collection, &look->by_default);
 	if (is_placed && are_equal(columns, look->columns))
 	{
 		look->found_at = now;
@@ -477,16 +478,6 @@ look_everywhere(const HiloLook *look, int64 low, int64 high, int64 limit, bool *
 	return highest;
 }
 
-/*
- * True if strangers have no part in where the ids are.  Anybody can write a default that
- * names a collection without bindings.
- */
-static bool
-is_bound(const HiloLook *look)
-{
-	return look->collection == NULL || (look->collection->row.flags & HILO_ROW_BOUND) != 0;
-}
-
 static void
 fail_without_room(const HiloRange *numbers)
 {
@@ -504,7 +495,8 @@ fail_without_room(const HiloRange *numbers)
  * the end of a window: any farther, and a single stray id would be followed.
  *
  * The window is doubled where ids end near its end, as those of an import do; for a block
- * whenever it was not enough.  A collection without bindings keeps it.
+ * whenever it was not enough; but not for columns that draw by their defaults alone, which
+ * may be strangers'.
  */
 bool
 hilo_look(HiloLook *look, HiloRange numbers, int64 limit,
@@ -544,7 +536,7 @@ hilo_look(HiloLook *look, HiloRange numbers, int64 limit,
 	if (found < end)
 		above = look_everywhere(look, found + 1, end, limit, &complete);
 	*highest = Max(above, found);
-	if ((progress->exact || *highest > end - NEAR_END) && is_bound(look))
+	if ((progress->exact || *highest > end - NEAR_END) && !look->by_default)
 		progress->window = Min(progress->window, PG_INT64_MAX / 2) * 2;
 	return true;
 }

@@ -51,6 +51,8 @@ typedef struct HiloLook
 	/* For callers, valid after hilo_look_prepare(): */
 	int64		limit;			/* highest number that all the columns hold */
 	int			place_count;	/* indexes to look at */
+	bool		by_default;		/* of a collection: the columns only draw by
+								 * their defaults, which anybody can write */
 
 	MemoryContext context;		/* of the lists */
 	List	   *columns;		/* of HiloDrawing * */

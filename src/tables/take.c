@@ -61,16 +61,15 @@ least_claim(HiloEntry *entry)
 }
 
 /*
- * True if the limit of the types of the columns is one for the current user.  Anybody can
- * write a default that names a collection without bindings: what strangers' columns can
- * hold is of no concern to others.
+ * True if the limit of the types of the columns is one for the current user: what the
+ * columns of strangers can hold is not.
  */
 static bool
-is_limited(const HiloEntry *entry, const HiloLook *look)
+is_limited(const HiloLook *look)
 {
 	const HiloDrawing *drawing = linitial(look->columns);
 
-	return (entry->collection.row.flags & HILO_ROW_BOUND) != 0 ||
+	return !look->by_default ||
 		is_member_of_role_nosuper(GetUserId(), hilo_table_owner(drawing->relation));
 }
 
@@ -122,7 +121,7 @@ hilo_take_refill(HiloEntry *entry)
 		numbers.low = entry->range.last + 1;
 		if (unlikely(look->limit < entry->collection.row.max_value &&
 					 entry->range.claim.range.high > look->limit - look->limit / 10) &&
-			is_limited(entry, look))
+			is_limited(look))
 			end_at_type(entry, look->limit);
 		numbers.high = entry->range.claim.range.high;
 		if (hilo_collection_is_ordered(&entry->collection))
