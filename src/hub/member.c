@@ -217,7 +217,7 @@ ask_hub(HiloHubQuestion *question, HiloHubAnswer *answer)
 		{
 			put_error(answer, ERRCODE_UNDEFINED_OBJECT, name == NULL ?
 					  "no role is known whose user mapping would be used; call hilo.lease_from() again" :
-					  psprintf("role \"%s\", whose user mapping is used, does not exist",
+					  psprintf("role \"%s\", whose user mapping is used, does not exist; call hilo.lease_from() again",
 							   name));
 			return;
 		}

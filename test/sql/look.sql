@@ -346,6 +346,10 @@ CREATE TABLE loud (id text COLLATE ignoring_case PRIMARY KEY, x int);
 SELECT hilo.attach('loud');
 INSERT INTO loud VALUES ('LOUD/1-a'), ('Loud/2-A'), ('loud/3-A');
 INSERT INTO loud (x) VALUES (0) RETURNING id;
+-- With the index that orders ids, those in any case count.
+CREATE INDEX ON loud (hilo_number(id));
+INSERT INTO loud VALUES ('LOUD/6-a');
+INSERT INTO loud (x) VALUES (0) RETURNING id;
 -- The collection's own tag, the server's prefix, another separator.
 CREATE TABLE tagged (id text PRIMARY KEY, x int);
 SELECT hilo.attach('tagged'), hilo.configure('tagged', node_tag => 'Q');
