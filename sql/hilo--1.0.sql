@@ -143,7 +143,7 @@ COMMENT ON COLUMN hilo.hub.is_open IS 'in row |: true if leases are given in the
 COMMENT ON COLUMN hilo.hub.timeline IS 'in row |: timeline on which the term was made; on another one it does not count';
 COMMENT ON COLUMN hilo.hub.home IS 'in row |: table and database in which it was made; differs in a copy or after a restore';
 COMMENT ON COLUMN hilo.hub.seen IS 'in row |: highest term of another server that a member has seen, if not below this one, else 0';
-COMMENT ON COLUMN hilo.hub.waited IS 'in row |: whether a synchronous standby has every lease and every own number: 0 no, 1 from now on, 2 all, 3 not for long';
+COMMENT ON COLUMN hilo.hub.waited IS 'in row |: whether a synchronous standby has every lease and every own number: 0 no, 1 from now on, 2 all, 3 until now';
 COMMENT ON COLUMN hilo.hub.backup IS 'in row |: identifies the backup that the data folder had been restored from when the term was made; 0: none; in a folder restored from another one the term does not count';
 COMMENT ON INDEX hilo.hub_hub_idx IS 'finds the row of a hub';
 
@@ -168,8 +168,8 @@ COMMENT ON COLUMN hilo.member.collection IS 'name of the collection or identity'
 COMMENT ON COLUMN hilo.member.highest IS 'highest number that the member has ever had';
 COMMENT ON COLUMN hilo.member.epoch IS 'epoch of the counter at the member''s last lease; null: none';
 COMMENT ON COLUMN hilo.member.known_term IS 'highest term of this hub that the member had seen';
-COMMENT ON COLUMN hilo.member.reported_term IS 'term in which the member last reported, or got a lease,';
-COMMENT ON COLUMN hilo.member.reported_id IS 'and the random id of that';
+COMMENT ON COLUMN hilo.member.reported_term IS 'term in which the member last reported or got a lease';
+COMMENT ON COLUMN hilo.member.reported_id IS 'random id of that term';
 COMMENT ON COLUMN hilo.member.seen_at IS 'time of the member''s last request or report, to a minute';
 COMMENT ON COLUMN hilo.member.address IS 'address of the member''s connection; null: a Unix socket';
 COMMENT ON COLUMN hilo.member.started IS 'when the member''s server was started, as it says, in microseconds; null: not said';
@@ -246,7 +246,7 @@ $$;
 CREATE FUNCTION hilo_next(collection text) RETURNS text
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_next';
 COMMENT ON FUNCTION hilo_next(text) IS
-    'draw the next document id of a collection, with the node tag of this server: orders/1-A';
+    'draw the next document id of a collection, with the node tag of the collection, or else of this server: orders/1-A';
 
 CREATE FUNCTION hilo_next(collection text, node_tag text) RETURNS text
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_next_tagged';
@@ -276,7 +276,7 @@ COMMENT ON FUNCTION hilo.next_hi(text, bigint) IS
 CREATE FUNCTION hilo.release(collection text DEFAULT NULL) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_release';
 COMMENT ON FUNCTION hilo.release(text) IS
-    'put this session''s unused numbers of a collection, or of all collections, into the pool; returns how many are there';
+    'put this session''s unused numbers of a collection, or of all collections, into the pool; returns how many it put there';
 
 CREATE FUNCTION hilo.next_range(
     collection text, last_batch_size bigint DEFAULT 0, last_range_at timestamptz DEFAULT NULL, last_max bigint DEFAULT 0,
@@ -385,7 +385,7 @@ COMMENT ON FUNCTION next_server_side_id(text) IS
 CREATE FUNCTION hilo.bind(collection text, relation regclass, column_name name) RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_bind';
 COMMENT ON FUNCTION hilo.bind(text, regclass, name) IS
-    'bind an identity to the column that holds its ids or numbers and leads a btree index';
+    'say in which column the documents of an identity are, and the ids of the collection of that name, whose draws then require the privilege to insert there';
 
 CREATE FUNCTION hilo.unbind(collection text) RETURNS boolean
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_unbind';
@@ -436,7 +436,7 @@ CREATE FUNCTION hilo._drawing_columns(OUT relation oid, OUT column_number smalli
         LATERAL hilo._draws(s.expression) d
     WHERE d.by_hilo
 $$;
-COMMENT ON FUNCTION hilo._drawing_columns() IS 'columns of tables, except temporary ones, that draw by hilo, by their defaults or those of their domains';
+COMMENT ON FUNCTION hilo._drawing_columns() IS 'columns of tables, except temporary ones, that draw through hilo, by their defaults or those of their domains';
 
 CREATE VIEW hilo.attachments AS
     WITH RECURSIVE drawing AS MATERIALIZED (SELECT * FROM hilo._drawing_columns()),
@@ -448,7 +448,7 @@ CREATE VIEW hilo.attachments AS
     WHERE NOT EXISTS (SELECT FROM ancestor t JOIN drawing p ON p.relation OPERATOR(pg_catalog.=) t.parent
         JOIN pg_catalog.pg_attribute b ON b.attrelid OPERATOR(pg_catalog.=) p.relation AND b.attnum OPERATOR(pg_catalog.=) p.column_number AND b.attname OPERATOR(pg_catalog.=) a.attname
         WHERE t.relation OPERATOR(pg_catalog.=) d.relation AND COALESCE(p.collection OPERATOR(pg_catalog.=) d.collection, p.sequence OPERATOR(pg_catalog.=) d.sequence));
-COMMENT ON VIEW hilo.attachments IS 'columns whose defaults draw by hilo; the row of a table covers its partitions and children that draw from the same';
+COMMENT ON VIEW hilo.attachments IS 'columns whose defaults draw through hilo; the row of a table covers its partitions and children that draw from the same';
 COMMENT ON COLUMN hilo.attachments.relation IS 'table';
 COMMENT ON COLUMN hilo.attachments.column_name IS 'column that draws';
 COMMENT ON COLUMN hilo.attachments.collection IS 'collection that it draws from; null: a sequence';
@@ -661,7 +661,7 @@ BEGIN
     END LOOP;
     max := hilo._sync_sequence(drawn, true);
     IF changed THEN
-        RAISE NOTICE 'column "%" of table % draws by hilo.nextval() from sequence %', column_name, relation, drawn || COALESCE(', which is at ' || max, '');
+        RAISE NOTICE 'column "%" of table % draws through hilo.nextval() from sequence %', column_name, relation, drawn || COALESCE(', which is at ' || max, '');
     END IF;
     RETURN max;
 END
@@ -721,12 +721,12 @@ BEGIN
                 WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = root.sequence AND d.deptype = 'n' AND d.classid IN ('pg_attrdef'::regclass, 'pg_proc'::regclass, 'pg_rewrite'::regclass, 'pg_type'::regclass);
             RAISE NOTICE 'lastval() and currval() do not see the numbers of a collection' USING HINT = 'Use RETURNING, or hilo_last_number().';
             IF others IS NOT NULL THEN
-                RAISE NOTICE 'sequence % is still drawn from', root.sequence USING DETAIL = format('By: %s.', others), HINT = 'These numbers, and those of the collection, can be the same.';
+                RAISE NOTICE 'sequence % is still in use', root.sequence USING DETAIL = format('By: %s.', others), HINT = 'Its numbers can equal those of the collection.';
             END IF;
         END IF;
         IF counter.ignored THEN
             RAISE NOTICE 'no id in column "%" of table % is one of collection "%"', column_name, relation, collection
-                USING HINT = 'Its ids begin with the name of the collection, as it is written here, and the separator.';
+                USING HINT = 'Ids of the collection begin with its name, in exactly this spelling, and the separator.';
         END IF;
         IF draw NOT LIKE '%hilo_next_number(%' AND counter.node_tag = 'A'
                 AND EXISTS (SELECT FROM pg_subscription s JOIN pg_database d ON d.oid = s.subdbid WHERE d.datname = current_database()) THEN
@@ -755,7 +755,7 @@ BEGIN
             AND CASE WHEN i.indrelid <> t THEN false WHEN target.draw LIKE '%hilo_next(%' THEN pg_get_indexdef(i.indexrelid, 1, true) LIKE '%hilo_number(%' ELSE i.indkey[0] = a.number END) LIMIT 1;
     IF blind IS NOT NULL THEN
         RAISE NOTICE 'column "%" of table % has no index in which its numbers can be looked up', target.column_name, blind
-            USING DETAIL = 'Ids that come there by other means can collide with numbers that are drawn.',
+            USING DETAIL = 'Ids inserted by other means can collide with drawn numbers.',
                 HINT = format('CREATE INDEX ON %s (%s);', blind, CASE WHEN target.draw LIKE '%hilo_next(%' THEN format('%I.hilo_number(%I)',
                     (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'hilo'), target.column_name) ELSE quote_ident(target.column_name) END);
     END IF;
@@ -767,7 +767,7 @@ COMMENT ON FUNCTION hilo._attach(regclass, name, text, boolean) IS 'what hilo.at
 CREATE FUNCTION hilo.attach(relation regclass, column_name name DEFAULT NULL, collection text DEFAULT NULL, assign boolean DEFAULT NULL) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_call_inner';
 COMMENT ON FUNCTION hilo.attach(regclass, name, text, boolean) IS
-    'let a column, by default the primary key, draw by hilo: from its own sequence, or from a collection if one is named, the column holds text, or the server has a hub; with assign, each row receives the kind of id that it requests, as with hilo.assign_id(); returns the number that the counter is at';
+    'let a column, by default the primary key, draw through hilo: from its own sequence; or from a collection if one is named, the column holds text, hilo.hub is set, or Citus distributes the table; with assign, each row receives the kind of id that it requests, as with hilo.assign_id(); returns the number that the counter is at';
 
 -- The default itself says what drew before; for a collection it is recorded.  A sequence
 -- only moves up: above the collection, so that the next block of a program that multiplies
@@ -969,8 +969,8 @@ BEGIN
     END IF;
     IF max IS NULL THEN
         IF name OPERATOR(pg_catalog.~~) '_%|' THEN
-            RAISE EXCEPTION 'identity "%" is not moved by its documents', pg_catalog.left(name, -1) USING ERRCODE = 'undefined_object',
-                HINT = 'Use seed_identity_for(), or draw by next_identity_free().';
+            RAISE EXCEPTION 'hilo.sync() does not take the identity "%"', pg_catalog.left(name, -1) USING ERRCODE = 'undefined_object',
+                HINT = pg_catalog.format('If it is bound, call hilo.sync(%L); otherwise use seed_identity_for().', pg_catalog.left(name, -1));
         END IF;
         RAISE EXCEPTION 'no column draws from collection "%", and no table of that name is attached', name USING ERRCODE = 'undefined_object',
             HINT = 'Use hilo.attach() or hilo.bind() to specify the column with its ids, or use hilo.seed().';
@@ -979,7 +979,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION hilo.sync(text) IS
-    'move a collection, or the counters of a table, to at least the highest number in the columns that draw from it, at once and for good; returns the number that it is at';
+    'move a collection, with the identity bound under its name, or the counters of a table, to at least the highest number in the columns that draw from it, at once and for good; returns the number that it is at';
 
 --
 -- The right to draw
@@ -1091,7 +1091,7 @@ BEGIN
         END IF;
         is_ours := true;
         IF NOT own.is_open THEN
-            refusal := 'it gives no leases because it was promoted, copied, restored or left behind';
+            refusal := 'it waits for a resume, because it may lack leases that it has given';
             hint := 'Call hilo.hub_resume() on the hub once all members that hilo.members shows there have reported.';
         END IF;
         RETURN;
@@ -1503,10 +1503,10 @@ COMMENT ON FUNCTION hilo.ranges() IS 'ranges of this session that have unused nu
 CREATE VIEW hilo.ranges AS SELECT * FROM hilo.ranges();
 COMMENT ON VIEW hilo.ranges IS 'ranges of this session that have unused numbers';
 COMMENT ON COLUMN hilo.ranges.collection IS 'name of the collection, or qualified name of the sequence';
-COMMENT ON COLUMN hilo.ranges.low IS 'first number of the range; of a sequence, of what is left';
+COMMENT ON COLUMN hilo.ranges.low IS 'first number of the range; for a sequence, the first one left';
 COMMENT ON COLUMN hilo.ranges.high IS 'last number of the range';
 COMMENT ON COLUMN hilo.ranges.next IS 'number that will be drawn next';
-COMMENT ON COLUMN hilo.ranges.size IS 'size of the range when it was claimed; of a sequence, numbers left';
+COMMENT ON COLUMN hilo.ranges.size IS 'size of the range when it was claimed; for a sequence, how many numbers are left';
 
 CREATE FUNCTION hilo.pool(OUT collection text, OUT low bigint, OUT high bigint, OUT size bigint, OUT leased boolean) RETURNS SETOF record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_pool';
@@ -1552,7 +1552,7 @@ COMMENT ON VIEW hilo.may_draw IS
     'which roles may draw from collections that are bound to a table, beside superusers and members of pg_write_all_data; from others, any role that may execute the function';
 COMMENT ON COLUMN hilo.may_draw.collection IS 'name of the collection or identity';
 COMMENT ON COLUMN hilo.may_draw.role IS 'the role, with its members; public: all roles';
-COMMENT ON COLUMN hilo.may_draw.relation IS 'the table, or partition, into which it may insert, if only some columns; null: by hilo.allow()';
+COMMENT ON COLUMN hilo.may_draw.relation IS 'the table or partition into which it may insert, even if only some columns; null: allowed by hilo.allow()';
 
 CREATE FUNCTION hilo._member_name() RETURNS text
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_own_member_name';
@@ -1611,7 +1611,7 @@ COMMENT ON FUNCTION hilo_number(text) IS
 CREATE FUNCTION hilo_format(collection text, number bigint) RETURNS text
     LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_format';
 COMMENT ON FUNCTION hilo_format(text, bigint) IS
-    'the document id of a number, with the node tag of this server';
+    'the document id of a number, with the node tag of the collection, or else of this server';
 
 CREATE FUNCTION hilo_format(collection text, number bigint, node_tag text) RETURNS text
     LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_format';

@@ -84,7 +84,7 @@ hilo_sorted_settings(int *count)
 #endif
 }
 
-/* The number of this session's transaction, of which it has had no other. */
+/* The local id of the current transaction; this session has used it for no other. */
 static inline LocalTransactionId
 hilo_local_xid(void)
 {

@@ -463,7 +463,7 @@ hilo_catalog_name_index(HiloTable which)
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("table \"%s.%s\" has no valid index on its name column",
 						HILO_SCHEMA, tables[which].name),
-				 errhint("Run REINDEX TABLE, or re-create the extension.")));
+				 errhint("Run REINDEX TABLE, or create the index again.")));
 	return index;
 }
 

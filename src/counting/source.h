@@ -48,8 +48,8 @@ typedef struct HiloSource
 	bool		(*taken) (struct HiloPool *it, const HiloRow *row, int64 count);
 
 	/*
-	 * Have the next numbers fetched soon; and what the process does that does
-	 * so.
+	 * low() starts a process that fetches the next numbers; work() is what
+	 * that process runs.
 	 */
 	void		(*low) (void);
 	void		(*work) (Datum database);

@@ -276,7 +276,7 @@ hilo_may_attach(PG_FUNCTION_ARGS)
 
 /*
  * hilo._bind_column(relation, collection, was, sequence): record that the table is
- * attached, and what drew before: instead of what is recorded of it, and of tables
+ * attached, and what drew before.  This replaces what is recorded of it, and of tables
  * that are gone.
  */
 PG_FUNCTION_INFO_V1(hilo_bind_column);

@@ -25,7 +25,7 @@ identity_argument(FunctionCallInfo fcinfo, const char *function,
 }
 
 /*
- * Draw, seed, drop
+ * Draw and seed
  */
 
 PG_FUNCTION_INFO_V1(next_identity);

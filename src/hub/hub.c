@@ -210,10 +210,10 @@ hilo_hub_check_draw(HiloRowRef *ref)
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 hilo_is_own_name(ref->name) ?
-			 errmsg("cannot draw server-side ids because this server was promoted, copied or restored") :
-			 errmsg("cannot draw from " HILO_COUNTER_FORMAT " because this server was promoted, copied or restored",
+			 errmsg("cannot draw server-side ids until this hub is resumed") :
+			 errmsg("cannot draw from " HILO_COUNTER_FORMAT " until this hub is resumed",
 					HILO_COUNTER_ARGS(ref->name)),
-			 errdetail("It has given leases, and may not know about the newest ones."),
+			 errdetail("It may lack leases that it has given, as after a promotion, a copy or a restore."),
 			 errhint("Call hilo.hub_resume() once all members that hilo.members shows have reported.")));
 }
 

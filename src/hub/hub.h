@@ -38,9 +38,9 @@ extern void hilo_hub_check_draw(HiloRowRef *ref);
 extern void hilo_hub_wait_for_standby(XLogRecPtr lsn);
 
 /*
- * True if synchronous_standby_names requires every standby that it lists, by name, and
- * not any so many, which may be two of one name: then whichever of them is promoted has all
- * that was waited for.
+ * True if synchronous_standby_names requires every standby that it lists, by name.  Then
+ * whichever is promoted has all that was waited for.  A number of any standbys (ANY, *)
+ * does not do: two could have one name.
  */
 extern bool hilo_hub_requires_all_standbys(void);
 

@@ -266,9 +266,9 @@ note_hub(HiloRow *row, const HiloRow *asked, const HiloLeaseAnswer *answer)
 }
 
 /*
- * True if the answer of a hub counts, whose term the row then has: none of a
- * lower one, nor of another one of the same number, which a server gave that was
- * promoted beside the one that was followed.
+ * True if the hub's answer counts; the row then has its term.  An answer of a lower term
+ * does not count, nor one of another term with the same number: that is from a second
+ * server, promoted beside the one followed so far.
  */
 static bool
 obeys(HiloRow *row, const HiloTerm *term)

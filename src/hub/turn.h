@@ -14,7 +14,7 @@
 #include "hub/core.h"
 
 /*
- * What need not be set: the largest lease; how long one should last; what
+ * Constants that are no settings: the largest lease; how long one should last; what
  * percentage of one is left when the next one is fetched; and how long a hub that
  * has failed is not asked again.
  */

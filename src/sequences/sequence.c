@@ -272,7 +272,8 @@ buffers_accessed(void)
  * each claim, because the numbers below its first one may belong to others.
  *
  * The lock comes first, so that the tuple that is changed is the one that will be
- * read.  What misses it nevertheless takes what the catalog says, which is harmless.
+ * read.  If nextval reads another copy nevertheless, it uses the catalog's values, which is
+ * harmless.
  */
 static int64
 call_nextval(HiloSequence *sequence, int64 cache, int64 step, int64 count,
@@ -306,7 +307,7 @@ call_nextval(HiloSequence *sequence, int64 cache, int64 step, int64 count,
 			if (accessed && ++claims > MAX_CLAIMS)
 				ereport(ERROR,
 						(errcode(ERRCODE_OBJECT_IN_USE),
-						 errmsg("could not claim numbers in a row of sequence \"%s\"",
+						 errmsg("could not claim consecutive numbers of sequence \"%s\"",
 								get_rel_name(sequence->oid))));
 			if (number == last + form->seqincrement && (step == 1 || !accessed))
 				drawn++;

@@ -205,7 +205,7 @@ find_piece(HiloPool *it, const HiloRow *row, const HiloWanted *wanted,
 		   int64 prefer, HiloRange *range)
 {
 	HiloWanted	preferred = *wanted;
-	HiloRange	other;			/* of the piece any */
+	HiloRange	other;			/* what was cut out of piece number any */
 	int			any = -1;
 
 	preferred.above = Max(wanted->above, prefer);

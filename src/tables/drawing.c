@@ -379,9 +379,9 @@ hilo_drawing_columns(Oid relation, const char *collection)
 }
 
 /*
- * The column that owns the sequence, if what draws for it is the sequence itself, or
- * no default at all: an identity column, or programs.  Ids by other expressions run
- * ahead of the sequence.
+ * The column that owns the sequence, if its default draws from the sequence itself, or
+ * if it has none: an identity column, or one for which programs draw.  Other
+ * expressions give ids ahead of the sequence.
  */
 static List *
 add_owning_column(List *columns, Oid sequence)

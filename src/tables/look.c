@@ -483,7 +483,7 @@ fail_without_room(const HiloRange *numbers)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("could not find " INT64_FORMAT " numbers in a row that the column does not have",
+			 errmsg("could not find " INT64_FORMAT " consecutive numbers that are not in the column",
 					hilo_range_count(numbers)),
 			 errhint("Take fewer, or call hilo.sync() first, which moves the counter above the highest id.")));
 }

@@ -221,7 +221,7 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawKind kind)
 					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 					 errmsg("permission denied for collection \"%s\"",
 							collection->ref.name),
-					 errdetail("It is attached to table %s; drawing requires the privilege to insert into it, or into a partition of it.",
+					 errdetail("It is bound to table %s; drawing requires the privilege to insert into it, or into a partition of it.",
 							   hilo_sql_table(bound.table)),
 					 errhint("Grant that privilege, or use hilo.allow().")));
 		is_right = follow_types(collection, &bound);

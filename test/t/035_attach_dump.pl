@@ -216,7 +216,7 @@ gives('bare', q{SET ROLE inserter; INSERT INTO orders (item) VALUES ('x')}, '', 
 sql('bare', q{SET client_min_messages = warning; SELECT hilo.attach('orders')});
 gives('bare', q{SET ROLE nobody; SELECT hilo_next_number('orders')},
 	q{psql:<stdin>:1: ERROR:  permission denied for collection "orders"
-DETAIL:  It is attached to table public.orders; drawing requires the privilege to insert into it, or into a partition of it.
+DETAIL:  It is bound to table public.orders; drawing requires the privilege to insert into it, or into a partition of it.
 HINT:  Grant that privilege, or use hilo.allow().}, 'schema only: attached again, others may not draw');
 
 # One schema, and tables out of an archive, into a database with the extension.

@@ -376,7 +376,7 @@ $hub->stop;
 $standby->promote;
 use_up();
 configure($member, 'test.lease_retry' => '3600000');
-like(draw(), qr/55000: could not lease.*gives no leases because it was promoted.*HINT/s, 'after a promotion the other one is asked, and refuses');
+like(draw(), qr/55000: could not lease.*waits for a resume.*HINT/s, 'after a promotion the other one is asked, and refuses');
 like(draw(session($member)), qr/HINT:  Call hilo.hub_resume/, 'with a hint in all sessions');
 sql($member, 'SELECT hilo.lease_report()');
 is(sql($standby, q{SELECT string_agg(collection, ' ' ORDER BY collection) FROM hilo.members WHERE reported}), 'more orders others', 'which hears of all that is leased from it, also by another name');

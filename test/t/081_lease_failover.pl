@@ -50,7 +50,7 @@ sub use_up
 	return;
 }
 
-my $error = qr/gives no leases because it was promoted, copied, restored or left behind/;
+my $error = qr/waits for a resume, because it may lack leases that it has given/;
 
 #
 # A standby that has lost the tail

@@ -101,7 +101,7 @@ like(($early->query($own))[1], qr/25006/, 'a standby draws nothing');
 $standby->promote;
 for my $draw ($own, map { "SELECT $_" } q{hilo_next('never leased')}, q{hilo_reserve('orders', 2)}, q{hilo.next_range('orders')}, q{hilo.next_hi('orders', 2)}, q{next_identity('companies')})
 {
-	like(($early->query($draw))[1], qr/55000: cannot draw from .* because this server was promoted.*HINT:  Call hilo.hub_resume/s, "promoted, it does not draw itself: $draw");
+	like(($early->query($draw))[1], qr/55000: cannot draw from .* until this hub is resumed.*HINT:  Call hilo.hub_resume/s, "promoted, it does not draw itself: $draw");
 }
 is(error_of($standby, 'postgres', $own), '55000', 'nor in a new session');
 is(error_of($standby, 'postgres', q{SELECT next_server_side_id('docs/')}), '55000', 'nor server-side ids, of which the newest may be lost, too');
@@ -111,7 +111,7 @@ my $second = standby_of($standby, 'two');
 configure($standby, synchronous_standby_names => 'two');
 wait_until_sync($standby);
 move_hub($standby, $member);
-like(draw('orders'), qr/55000: could not lease.*gives no leases because it was promoted.*HINT:  Call hilo.hub_resume/s, 'turned on where leases may be lost, it waits for a hand');
+like(draw('orders'), qr/55000: could not lease.*waits for a resume.*HINT:  Call hilo.hub_resume/s, 'turned on where leases may be lost, it waits for a hand');
 like(draw('others'), qr/55000: could not lease/, 'also for a collection that has lost none');
 # What another session was told a moment ago, too.
 configure($member, 'test.lease_retry' => '3600000');
