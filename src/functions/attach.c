@@ -27,11 +27,12 @@
 #include "tables/highest.h"
 #include "tables/rights.h"
 
-/* True if the error was raised by one of our functions, not by a statement of theirs. */
+/* True if the error was raised by one of our internal functions, not by a statement of theirs. */
 static bool
 is_ours(const ErrorData *error)
 {
-	const char *name = error->context == NULL ? NULL : strstr(error->context, "hilo.");
+	const char *name = error->context == NULL ? NULL :
+		strstr(error->context, " " HILO_SCHEMA "._");
 
 	return name != NULL && name < error->context + strcspn(error->context, "\n");
 }
@@ -365,12 +366,7 @@ hilo_attach_counter(PG_FUNCTION_ARGS)
 		highest - sought.above > (Min(limit, sought.limit) - sought.above) / 2 &&
 		highest < Min(limit, sought.limit))
 	{
-		ereport(WARNING,
-				(errcode(ERRCODE_WARNING),
-				 errmsg("collection \"%s\" is not moved to " INT64_FORMAT,
-						collection.ref.name, highest),
-				 errdetail("That would use up more than half of the remaining numbers."),
-				 errhint("If ids should continue above it, use hilo.seed().")));
+		hilo_warn_too_far(collection.ref.name, highest);
 		highest = sought.above;
 	}
 	ignored = highest == sought.above && hilo_column_has_others(&column, &collection);

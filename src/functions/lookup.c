@@ -47,12 +47,14 @@ hilo_counted_number(PG_FUNCTION_ARGS)
  */
 
 /*
- * Move a counter, which need not exist, to the highest number in the columns.
+ * Move a counter, which need not exist, to the highest number in the columns.  If these
+ * may be strangers', only if that leaves half of the remaining numbers.
  */
 static int64
-sync_counter(HiloCollection *counter, List *columns)
+sync_counter(HiloCollection *counter, List *columns, bool by_default)
 {
 	HiloSought	sought = hilo_sought(counter);
+	int64		at = sought.above;
 
 	/* A table need not be read below what was found in another one. */
 	foreach_ptr(const HiloColumn, column, columns)
@@ -60,15 +62,20 @@ sync_counter(HiloCollection *counter, List *columns)
 		sought.above = hilo_column_highest(column, &sought, true);
 		hilo_catalog_announce(column->relation);
 	}
+	if (by_default && sought.above - at > (sought.limit - at) / 2)
+	{
+		hilo_warn_too_far(counter->ref.name, sought.above);
+		sought.above = at;
+	}
 	return hilo_collection_seed(counter, sought.above, false);
 }
 
 /*
  * The columns that the collection is bound or attached to, or else those whose defaults
- * draw from it.
+ * draw from it, which *by_default tells.
  */
 static List *
-columns_of(const char *name, const HiloBindings *bindings)
+columns_of(const char *name, const HiloBindings *bindings, bool *by_default)
 {
 	List	   *columns = NIL;
 
@@ -77,6 +84,7 @@ columns_of(const char *name, const HiloBindings *bindings)
 		if (OidIsValid(binding->living.relation))
 			columns = lappend(columns, &binding->living);
 	}
+	*by_default = columns == NIL;
 	if (columns != NIL)
 		return columns;
 	foreach_ptr(const HiloDrawing, drawing, hilo_columns_of_default(name))
@@ -102,6 +110,7 @@ PG_FUNCTION_INFO_V1(hilo_sync_collection);
 Datum
 hilo_sync_collection(PG_FUNCTION_ARGS)
 {
+	bool		by_default;
 	const char *name;
 	HiloBindings bindings;
 	HiloCollection collection;
@@ -115,18 +124,18 @@ hilo_sync_collection(PG_FUNCTION_ARGS)
 	name = hilo_api_name(fcinfo, 0, "name");
 	hilo_collection_init(&collection, name);
 	bindings = hilo_bindings(name);
-	columns = columns_of(name, &bindings);
+	columns = columns_of(name, &bindings, &by_default);
 	if (columns == NIL)
 		PG_RETURN_NULL();
 	hilo_bindings_refresh(name, &bindings);
 	level = hilo_sql_limit_lock_waits();
-	max = sync_counter(&collection, columns);
+	max = sync_counter(&collection, columns, by_default);
 
 	/* Attached columns hold no identities. */
 	if (hilo_is_bound(name, InvalidCommandId))
 	{
 		hilo_collection_init_identity(&collection, name, buffer);
-		(void) sync_counter(&collection, columns);
+		(void) sync_counter(&collection, columns, false);
 	}
 	AtEOXact_GUC(false, level);
 	PG_RETURN_INT64(max);

@@ -582,6 +582,17 @@ make_clean(HiloSequence *sequence, int64 number)
 
 	/* The number may be the first after the sequence was altered. */
 	get_to_know(sequence);
+
+	/*
+	 * One that came from another function's claim is not used: that was as
+	 * small as any.
+	 */
+	while (!sequence->may_grow && sequence->left <= 0 && must_be_larger(sequence) &&
+		   room_above(sequence, number) > LOGGED_AHEAD)
+	{
+		CHECK_FOR_INTERRUPTS();
+		number = draw_or_claim(sequence, LOGGED_AHEAD + 1, false);
+	}
 	for (;;)
 	{
 		HiloRange	numbers = {number, number + sequence->left};
@@ -687,6 +698,9 @@ hilo_sequence_reserve(HiloSequence *sequence, int64 count)
 		int64		size = step == 1 ? count : LOGGED_AHEAD + 1;
 		HiloRange	numbers;
 		int64		last;
+
+		if (size <= LOGGED_AHEAD && must_be_larger(sequence))
+			(void) claim_in_a_row(sequence, LOGGED_AHEAD + 1, 1, true, &last);
 
 		/*
 		 * With a larger increment, more numbers are taken.  Others may come

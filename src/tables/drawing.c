@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "access/detoast.h"
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
@@ -128,7 +129,13 @@ hilo_expression_draws(Node *expression, HiloDraws *draws)
  * Defaults
  */
 
-/* The first default that a scan of pg_attrdef by these keys finds; NULL: none. */
+/*
+ * Size in bytes of a stored default that may be a single call: more is not read, for anybody
+ * can write one that names a stranger's counter.
+ */
+#define MAX_DEFAULT_SIZE	65536
+
+/* The first default that a scan of pg_attrdef by these keys finds; NULL: none, or too large. */
 static Node *
 stored_default(Oid index, const ScanKeyData *keys, int nkeys, Oid *relation, int32 *attnum)
 {
@@ -144,7 +151,8 @@ stored_default(Oid index, const ScanKeyData *keys, int nkeys, Oid *relation, int
 		Datum		stored = hilo_getattr(tuple, Anum_pg_attrdef_adbin, RelationGetDescr(rel),
 										  &isnull);
 
-		expression = stringToNode(TextDatumGetCString(stored));
+		if (toast_raw_datum_size(stored) <= MAX_DEFAULT_SIZE)
+			expression = stringToNode(TextDatumGetCString(stored));
 		*relation = ((Form_pg_attrdef) GETSTRUCT(tuple))->adrelid;
 		*attnum = ((Form_pg_attrdef) GETSTRUCT(tuple))->adnum;
 	}
@@ -164,6 +172,24 @@ default_of_column(Oid relation, int32 attnum)
 	ScanKeyInit(&keys[1], Anum_pg_attrdef_adnum, BTEqualStrategyNumber, F_INT2EQ,
 				Int16GetDatum(attnum));
 	return stored_default(AttrDefaultIndexId, keys, lengthof(keys), &relation, &attnum);
+}
+
+/* The default of a domain; NULL: none, or too large. */
+static Node *
+default_of_domain(Oid domain)
+{
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(domain));
+	Node	   *expression = NULL;
+	Datum		stored;
+	bool		isnull;
+
+	if (!HeapTupleIsValid(tuple))
+		return NULL;
+	stored = SysCacheGetAttr(TYPEOID, tuple, Anum_pg_type_typdefaultbin, &isnull);
+	if (!isnull && toast_raw_datum_size(stored) <= MAX_DEFAULT_SIZE)
+		expression = stringToNode(TextDatumGetCString(stored));
+	ReleaseSysCache(tuple);
+	return expression;
 }
 
 /* What is known about a default.  One that is changed gets another OID. */
@@ -337,7 +363,7 @@ columns_of_dependent(const ObjectAddress * dependent, HiloDraws *draws)
 	}
 	if (dependent->classId == TypeRelationId &&
 		get_typtype(dependent->objectId) == TYPTYPE_DOMAIN &&
-		hilo_expression_draws(get_typdefault(dependent->objectId), draws))
+		hilo_expression_draws(default_of_domain(dependent->objectId), draws))
 		return columns_of_domain(dependent->objectId, draws->numbers);
 	return NIL;
 }
@@ -367,7 +393,7 @@ hilo_drawing_columns(Oid relation, const char *collection)
 			expression = default_of_column(relation, attnum);
 		else if (!att->attisdropped && !att->atthasdef &&
 				 get_typtype(att->atttypid) == TYPTYPE_DOMAIN)
-			expression = get_typdefault(att->atttypid);
+			expression = default_of_domain(att->atttypid);
 		ReleaseSysCache(column);
 		if (!hilo_expression_draws(expression, &draws) || draws.collection == NULL ||
 			strcmp(draws.collection, collection) != 0)

@@ -217,3 +217,14 @@ hilo_column_has_others(const HiloColumn *column, HiloCollection *collection)
 											quote_literal_cstr(pnstrdup(reader.start, reader.start_len)),
 											reader.counted)) > 0;
 }
+
+void
+hilo_warn_too_far(const char *collection, int64 number)
+{
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("collection \"%s\" is not moved to " INT64_FORMAT,
+					collection, number),
+			 errdetail("That would use up more than half of the remaining numbers."),
+			 errhint("If ids should continue above it, use hilo.seed().")));
+}

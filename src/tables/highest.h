@@ -44,4 +44,10 @@ extern int64 hilo_column_highest(const HiloColumn *column,
 extern bool hilo_column_has_others(const HiloColumn *column,
 								   HiloCollection *collection);
 
+/*
+ * Warn that the collection is not moved to a number, because that would use up more than half
+ * of what is left.
+ */
+extern void hilo_warn_too_far(const char *collection, int64 number);
+
 #endif							/* HILO_HIGHEST_H */

@@ -20,6 +20,7 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "catalog/index.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_opfamily.h"
@@ -48,6 +49,7 @@
 
 /* How far above an id to search for others at first; doubled at most this often. */
 #define WINDOW			INT64CONST(1048576)
+#define WINDOW_BY_DEFAULT	(64 * WINDOW)
 #define MAX_STEPS		64
 
 /* An id so near the end of the window is one of a contiguous import. */
@@ -445,6 +447,7 @@ look_into(const Place *place, int64 low, int64 high, int64 limit, bool *complete
 		index = open_if_free(oid);
 	if (index == NULL || index->rd_rel->relkind != RELKIND_INDEX ||
 		index->rd_index->indrelid != place->table || !index->rd_index->indisvalid ||
+		ReindexIsProcessingIndex(oid) ||
 		RelationGetNumberOfBlocks(index) == 0)
 		*complete = false;
 	else
@@ -478,16 +481,6 @@ look_everywhere(const HiloLook *look, int64 low, int64 high, int64 limit, bool *
 	return highest;
 }
 
-static void
-fail_without_room(const HiloRange *numbers)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("could not find " INT64_FORMAT " consecutive numbers that are not in the column",
-					hilo_range_count(numbers)),
-			 errhint("Take fewer, or call hilo.sync() first, which moves the counter above the highest id.")));
-}
-
 /*
  * The numbers are not used before it is certain that none of them is an id.  If one is,
  * what is left above it is used: so ids that are far apart take nothing along.  Only if
@@ -495,8 +488,8 @@ fail_without_room(const HiloRange *numbers)
  * the end of a window: any farther, and a single stray id would be followed.
  *
  * The window is doubled where ids end near its end, as those of an import do; for a block
- * whenever it was not enough; but not for columns that draw by their defaults alone, which
- * may be strangers'.
+ * whenever it was not enough.  With columns that draw by their defaults alone, which may be
+ * strangers', that has an end.
  */
 bool
 hilo_look(HiloLook *look, HiloRange numbers, int64 limit,
@@ -505,17 +498,19 @@ hilo_look(HiloLook *look, HiloRange numbers, int64 limit,
 	uint64		changes = look->changes;
 	bool		complete = look->places_found;
 	int64		size = hilo_range_count(&numbers);
+	int64		share;
+	int64		most;
 	int64		found;
 	int64		above = HILO_NONE;
 	int64		end;
 
-	limit = Max(Min(limit, look->limit), numbers.high);
+	if (numbers.high <= look->limit)
+		limit = Min(limit, look->limit);
+	limit = Max(limit, numbers.high);
+	share = (int64) (((uint64) limit - (uint64) numbers.low) / 64);
+	most = look->by_default ? Min(WINDOW_BY_DEFAULT, share) : PG_INT64_MAX;
 	if (progress->steps++ >= MAX_STEPS)
-	{
-		if (progress->exact)
-			fail_without_room(&numbers);
 		return false;
-	}
 	found = look_everywhere(look, numbers.low, numbers.high, limit, &complete);
 	HILO_FAILURE_POINT("looked");
 	if (found == HILO_NONE)
@@ -527,16 +522,12 @@ hilo_look(HiloLook *look, HiloRange numbers, int64 limit,
 	if (found < numbers.high && !progress->exact)
 		return true;
 	if (progress->window == 0)
-	{
-		int64		share = (int64) (((uint64) limit - (uint64) numbers.low) / 64);
-
 		progress->window = Max(Min(WINDOW, share), size);
-	}
 	end = found + (int64) Min((uint64) progress->window, (uint64) limit - (uint64) found);
 	if (found < end)
 		above = look_everywhere(look, found + 1, end, limit, &complete);
 	*highest = Max(above, found);
-	if ((progress->exact || *highest > end - NEAR_END) && !look->by_default)
-		progress->window = Min(progress->window, PG_INT64_MAX / 2) * 2;
+	if ((progress->exact || *highest > end - NEAR_END) && progress->window < most)
+		progress->window += Min(progress->window, most - progress->window);
 	return true;
 }

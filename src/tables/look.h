@@ -99,7 +99,6 @@ extern void hilo_look_prepare(HiloLook *look);
  * of them is an id, or that cannot be known now; *clean is true only in the first
  * case.  Otherwise *highest is the highest id that was found among them or above
  * them: the caller drops its numbers up to it, goes on above it, and looks again.
- * Raises 55000 if so many are needed at once that none are found after many looks.
  */
 extern bool hilo_look(HiloLook *look, HiloRange numbers, int64 limit,
 					  HiloLookProgress *progress, int64 *highest);

@@ -66,7 +66,7 @@ lets_draw(const HiloBindings *bindings, Oid user, bool parts)
 /*
  * Make the limit of a collection that of the types of the columns that it is
  * bound to, unless it was set by hand: a type may have changed.  A change that this
- * transaction makes, and that may be rolled back, does not raise it: then false.
+ * transaction makes, and that may be rolled back, does not count: then false.
  */
 static bool
 follow_types(HiloCollection *collection, const HiloBindings *bindings)
@@ -74,14 +74,16 @@ follow_types(HiloCollection *collection, const HiloBindings *bindings)
 	const HiloRow *row = hilo_collection_row(collection);
 	HiloCounterOptions options = {.max_value = bindings->limit};
 
-	if (options.max_value < row->max_value && row->max < row->max_value)
+	bool		lower = options.max_value < row->max_value && row->max < row->max_value;
+	bool		raise = options.max_value > row->max_value &&
+		!(row->flags & HILO_ROW_OWN_LIMIT);
+
+	if ((lower || raise) && bindings->changing)
+		return false;
+	if (lower)
 		hilo_counter_note_bound(&collection->ref, options.max_value);
-	else if (options.max_value > row->max_value && !(row->flags & HILO_ROW_OWN_LIMIT))
-	{
-		if (bindings->changing)
-			return false;
+	else if (raise)
 		hilo_counter_configure(&collection->ref, &options);
-	}
 	return true;
 }
 
@@ -163,6 +165,14 @@ hilo_may_lead(HiloCollection *collection, Oid topmost, bool *bound)
 /*
  * The right to draw
  */
+
+void
+hilo_draw_limit_refresh(HiloCollection *collection)
+{
+	HiloBindings bindings = hilo_bindings(collection->ref.name);
+
+	(void) follow_types(collection, &bindings);
+}
 
 void
 hilo_draw_right_check_node(HiloCollection *collection, bool unique_by_tag)

@@ -46,6 +46,12 @@ hilo_draw_right_check(HiloEntry *entry, HiloDrawKind kind)
 }
 
 /*
+ * Bring the limit of a bound collection up to date, whose row has been read: what it
+ * followed may have been rolled back.
+ */
+extern void hilo_draw_limit_refresh(HiloCollection *collection);
+
+/*
  * Raise 55000 if this node is a worker and would draw from its own
  * counter, unless a tag makes the ids unique.  Those that another node has counted are.
  */

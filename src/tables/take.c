@@ -14,6 +14,7 @@
 #include "base/compat.h"
 #include "tables/column.h"
 #include "tables/drawing.h"
+#include "tables/rights.h"
 #include "tables/take.h"
 
 /* The numbers of an ordered collection come one by one, and are looked at together. */
@@ -96,6 +97,11 @@ hilo_take_refill(HiloEntry *entry)
 	HiloLookProgress progress = {0};
 	int64		above = 0;
 	bool		was_clean = entry->range.clean;
+	const HiloRow *row = hilo_collection_row(&entry->collection);
+
+	if (hilo_entry_unused(entry) <= 0 && (row->flags & HILO_ROW_BOUND) &&
+		row->max >= row->max_value)
+		hilo_draw_limit_refresh(&entry->collection);
 
 	/*
 	 * A number in order that an error has left behind belongs to a

@@ -274,6 +274,11 @@ BEGIN;
 CREATE EVENT TRIGGER regress_refuse ON ddl_command_start WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION refuse();
 SELECT attach_and_say('rolled');
 ROLLBACK;
+BEGIN;
+CREATE OR REPLACE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$BEGIN PERFORM hilo.seed('none', -1); END$$;
+CREATE EVENT TRIGGER regress_refuse ON ddl_command_start WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION refuse();
+SELECT attach_and_say('rolled');
+ROLLBACK;
 SELECT hilo.detach('rolled', 'none');
 
 SET client_min_messages = warning;

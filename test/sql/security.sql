@@ -82,6 +82,16 @@ SELECT hilo_next_number('victims') > 32767 AS goes_on;
 SELECT max + 1 AS next FROM hilo.status WHERE collection = 'victims' \gset
 INSERT INTO regress_trojan.trap SELECT NULL, :next + g * 1048576::bigint FROM generate_series(0, 60) g;
 SELECT hilo_next_number('victims') <= :next + 64 * 1048576::bigint AS near;
+-- A stranger's number that is too far for hilo.sync(), and a default that would take long to read, which does not count.
+INSERT INTO regress_trojan.trap VALUES (NULL, 9223372036854775806);
+SELECT hilo.sync('victims') < 1e18 AS near;
+SET SESSION AUTHORIZATION regress_hilo_trojan;
+DO $$BEGIN EXECUTE format('CREATE TABLE regress_trojan.large (id text PRIMARY KEY DEFAULT hilo_next(''large'', %L))', repeat('x', 1000000)); END$$;
+INSERT INTO regress_trojan.large VALUES ('large/1-A');
+RESET SESSION AUTHORIZATION;
+SELECT hilo_next('large');
+DROP TABLE regress_trojan.large;
+SELECT hilo.drop('large');
 DROP TABLE public.loot, regress_trojan.trap;
 SELECT hilo.drop('victims');
 \set VERBOSITY terse
