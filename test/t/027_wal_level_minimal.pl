@@ -106,5 +106,19 @@ foreach my $threshold ('0', '2MB')
 		"$threshold: no number twice");
 }
 
+# Sequences: a small block, and a number of a sequence that another session has restarted.
+$node->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS hilo; CREATE TABLE restarted (id serial)');
+$node->safe_psql('postgres', 'BEGIN; CREATE TABLE made (id serial); INSERT INTO made DEFAULT VALUES; COMMIT');
+my $first = session($node);
+my $high = $first->query_safe(q{SELECT high FROM hilo.reserve('made_id_seq', 10)});
+crash($first);
+cmp_ok($node->safe_psql('postgres', q{SELECT low FROM hilo.reserve('made_id_seq', 10)}), '>', $high, 'no small block is given again');
+my $second = session($node);
+$second->query_safe(q{SELECT hilo.nextval('restarted_id_seq')}) for 1 .. 2;
+$node->safe_psql('postgres', q{BEGIN; TRUNCATE restarted RESTART IDENTITY; SELECT nextval('restarted_id_seq'); COMMIT});
+my $drawn = $second->query_safe(q{SELECT hilo.nextval('restarted_id_seq')});
+crash($second);
+cmp_ok($node->safe_psql('postgres', q{SELECT hilo.nextval('restarted_id_seq')}), '>', $drawn, 'nor a number after a restart of the sequence');
+
 $node->stop;
 done_testing();
