@@ -699,6 +699,7 @@ hilo_sequence_reserve(HiloSequence *sequence, int64 count)
 		HiloRange	numbers;
 		int64		last;
 
+		/* The block then lies in what this claim has logged ahead. */
 		if (size <= LOGGED_AHEAD && must_be_larger(sequence))
 			(void) claim_in_a_row(sequence, LOGGED_AHEAD + 1, 1, true, &last);
 
