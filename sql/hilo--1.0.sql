@@ -639,7 +639,7 @@ BEGIN
                     UNION ALL SELECT t.oid, t.typbasetype FROM base b JOIN pg_type t ON t.oid = b.of_domain)
                 SELECT b.type::regtype FROM base b WHERE b.of_domain = 0::oid));
             drawn := format('%s.%I', (SELECT c.relnamespace::regnamespace FROM pg_class c WHERE c.oid = relation), made)::regclass;
-            -- Who attaches a table need only have its owner's privileges.
+            -- The caller may be another role with the owner's privileges.
             EXECUTE format('ALTER SEQUENCE %s OWNER TO %I', drawn, (SELECT pg_get_userbyid(c.relowner) FROM pg_class c WHERE c.oid = relation));
             EXECUTE format('ALTER SEQUENCE %s OWNED BY %s.%I', drawn, relation, column_name);
         END IF;

@@ -27,7 +27,7 @@
 #include "tables/highest.h"
 #include "tables/rights.h"
 
-/* True if the error was raised by one of our internal functions, not by a statement of theirs. */
+/* True if the error comes from one of our internal functions, not from a statement in it. */
 static bool
 is_ours(const ErrorData *error)
 {

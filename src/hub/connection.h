@@ -28,8 +28,8 @@ typedef struct HiloHubQuestion
 {
 	const char *server;
 	Oid			role;			/* whose user mapping is used */
-	bool		by_setting;		/* only hilo.hub names the server, and nobody
-								 * has chosen it in this database */
+	bool		by_setting;		/* only hilo.hub names the server, which was
+								 * not chosen in this database */
 	const HiloCitusConnection *coordinator; /* NULL, or the way to it, instead
 											 * of server and mapping */
 	const char *name;			/* of the collection or identity; empty: a

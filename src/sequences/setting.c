@@ -120,7 +120,7 @@ find_replacements(Replacements *functions)
 	if (!OidIsValid(schema) || !OidIsValid(hilo_catalog_owner()) ||
 		*hilo_hub != '\0' || hilo_node_group() >= 0)
 		return false;
-	/* Whoever may not call nextval() must not call its twin. */
+	/* A role that may not call nextval() must not call its twin. */
 	functions->nextval = F_NEXTVAL;
 	if (hilo_has_privilege(ProcedureRelationId, F_NEXTVAL, ACL_ID_PUBLIC, ACL_EXECUTE))
 		functions->nextval = function_of(schema, "nextval", types, 1);

@@ -76,19 +76,24 @@ is_limited(const HiloLook *look)
 
 /*
  * End the range, which is near it, at the limit of the columns' types; the counter's may be
- * higher, because columns that draw by their defaults alone have no part in that.
+ * higher, because columns that draw by their defaults alone have no part in that.  For a
+ * role that it does not limit there is only the warning: an insert into the column then fails
+ * by itself.
  */
 static void
-end_at_type(HiloEntry *entry, int64 limit)
+end_at_type(HiloEntry *entry, const HiloLook *look)
 {
 	HiloCollection *collection = &entry->collection;
 	int64		next = entry->range.last + 1;
+	bool		limits = is_limited(look);
 
-	if (next > limit)
+	if (!limits && next > look->limit)
+		return;
+	if (next > look->limit)
 		hilo_entry_forget(entry);
-	else
-		entry->range.claim.range.high = Min(entry->range.claim.range.high, limit);
-	hilo_counter_check_limit(&collection->ref, &collection->row, limit, next);
+	else if (limits)
+		entry->range.claim.range.high = Min(entry->range.claim.range.high, look->limit);
+	hilo_counter_check_limit(&collection->ref, &collection->row, look->limit, next);
 }
 
 void
@@ -126,9 +131,8 @@ hilo_take_refill(HiloEntry *entry)
 		look = hilo_look_of_entry(entry);
 		numbers.low = entry->range.last + 1;
 		if (unlikely(look->limit < entry->collection.row.max_value &&
-					 entry->range.claim.range.high > look->limit - look->limit / 10) &&
-			is_limited(look))
-			end_at_type(entry, look->limit);
+					 entry->range.claim.range.high > look->limit - look->limit / 10))
+			end_at_type(entry, look);
 		numbers.high = entry->range.claim.range.high;
 		if (hilo_collection_is_ordered(&entry->collection))
 		{

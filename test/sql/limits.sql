@@ -100,6 +100,18 @@ ALTER TABLE default_alone ALTER COLUMN id TYPE int;
 INSERT INTO default_alone DEFAULT VALUES RETURNING id > 32767 AS above;
 SELECT max_value FROM hilo.hilo WHERE collection = 'default_alone';
 DROP TABLE default_alone;
+-- A role that only inserts is warned, too.
+CREATE ROLE regress_hilo_inserts;
+CREATE TABLE by_others (id smallint PRIMARY KEY DEFAULT hilo_next_number('by_others'));
+GRANT INSERT, SELECT ON by_others TO regress_hilo_inserts;
+SELECT hilo.seed('by_others', 32766);
+SET ROLE regress_hilo_inserts;
+INSERT INTO by_others DEFAULT VALUES RETURNING id;
+INSERT INTO by_others DEFAULT VALUES RETURNING id;
+RESET ROLE;
+DROP TABLE by_others;
+DROP ROLE regress_hilo_inserts;
+SELECT hilo.drop('by_others');
 -- The last number of all, in order: nothing is left.
 SELECT hilo.configure('last', ordered => true), hilo.seed('last', 9223372036854775806);
 SELECT hilo_next_number('last');
