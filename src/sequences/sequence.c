@@ -40,9 +40,9 @@
 
 #include "base/compat.h"
 #include "base/settings.h"
+#include "counting/node.h"
 #include "counting/row.h"
 #include "sequences/sequence.h"
-#include "counting/node.h"
 
 /*
  * How many numbers nextval logs ahead, in steps of its increment.  A claim of more

@@ -22,6 +22,7 @@
 #include "nodes/primnodes.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/catcache.h"
 #include "utils/fmgroids.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
@@ -451,22 +452,40 @@ hilo_columns_of_sequence(Oid sequence)
 	return columns;
 }
 
+/*
+ * The functions that draw from a collection: those in C of these names, in whatever schema
+ * the extension was made.  Which collection, and whether they are ours, their calls say.
+ */
+static List *
+drawing_functions(void)
+{
+	static const char *const names[] = {"hilo_next", "hilo_next_number"};
+	List	   *functions = NIL;
+
+	for (int i = 0; i < (int) lengthof(names); i++)
+	{
+		CatCList   *procs = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(names[i]));
+
+		for (int j = 0; j < procs->n_members; j++)
+		{
+			Form_pg_proc proc = (Form_pg_proc) GETSTRUCT(&procs->members[j]->tuple);
+
+			if (proc->prolang == ClanguageId)
+				functions = lappend_oid(functions, proc->oid);
+		}
+		ReleaseSysCacheList(procs);
+	}
+	return functions;
+}
+
 List *
 hilo_columns_of_default(const char *collection)
 {
-	static const char *const functions[] = {
-		"hilo_next(pg_catalog.text)", "hilo_next(pg_catalog.text,pg_catalog.text)",
-		"hilo_next_number(pg_catalog.text)"
-	};
-	const char *schema = quote_identifier(get_namespace_name(hilo_catalog_schema()));
 	List	   *columns = NIL;
 	Oid			owner = InvalidOid;
 
-	for (int i = 0; i < (int) lengthof(functions); i++)
+	foreach_oid(function, drawing_functions())
 	{
-		Datum		name = CStringGetDatum(psprintf("%s.%s", schema, functions[i]));
-		Oid			function = DatumGetObjectId(DirectFunctionCall1(regprocedurein, name));
-
 		foreach_ptr(const ObjectAddress, dependent, dependents(ProcedureRelationId, function))
 		{
 			HiloDraws	draws;
