@@ -312,10 +312,11 @@ hilo_counter_size(HiloSizing *sizing, const HiloRow *row, HiloWanted *wanted)
 	 * Many sessions may draw few numbers each: the claims of all have a rate,
 	 * too.
 	 */
-	size = Max(size,
-			   hilo_range_size(last_size_for_sessions(row),
-							   GetCurrentTimestamp() - row->claimed_at,
-							   HILO_RANGE_DURATION, min, max));
+	if (row->claimed_at != DT_NOBEGIN)
+		size = Max(size,
+				   hilo_range_size(last_size_for_sessions(row),
+								   GetCurrentTimestamp() - row->claimed_at,
+								   HILO_RANGE_DURATION, min, max));
 	wanted->size = Min(sizing->wish, sizing->keep);
 	wanted->reserve = size - wanted->size;
 }
