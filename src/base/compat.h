@@ -84,6 +84,29 @@ hilo_sorted_settings(int *count)
 #endif
 }
 
+/* The setting of that name, or the placeholder of one that is not defined yet; NULL: neither. */
+static inline struct config_generic *
+hilo_find_setting(const char *name)
+{
+#if PG_VERSION_NUM >= 160000
+	return find_option(name, false, true, ERROR);
+#else
+	/*
+	 * A search by halves, which the server makes for this, finds that there
+	 * is none.
+	 */
+	int			count = GetConfigOptionFlags(name, true) == 0 ? 0 : GetNumConfigOptions();
+	struct config_generic **all = get_guc_variables();
+
+	for (int i = 0; i < count; i++)
+	{
+		if (pg_strcasecmp(all[i]->name, name) == 0)
+			return all[i];
+	}
+	return NULL;
+#endif
+}
+
 /* The local id of the current transaction; this session has used it for no other. */
 static inline LocalTransactionId
 hilo_local_xid(void)

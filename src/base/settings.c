@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_parameter_acl.h"
+#include "utils/acl.h"
 #include "utils/plancache.h"
 
 #include "base/compat.h"
@@ -155,18 +157,43 @@ static const char *defined[MAX_SETTINGS];
 static int	defined_count = 0;
 
 /*
+ * Raise 42501 if who connected has set a setting that he may not set.  A placeholder takes
+ * any value, in place of the one in the configuration; the server would then only warn, and
+ * use the default, which counts here what a hub should count.
+ */
+static void
+check_may_set(const struct config_generic *placeholder, const char *name,
+			  GucContext context)
+{
+	if (context == PGC_USERSET || placeholder == NULL ||
+		placeholder->reset_source != PGC_S_CLIENT ||
+		(context == PGC_SUSET &&
+		 (placeholder->reset_scontext == PGC_SU_BACKEND ||
+		  pg_parameter_aclcheck(name, placeholder->reset_srole, ACL_SET) == ACLCHECK_OK)))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("permission denied to set parameter \"%s\"", name),
+			 errhint("Connect without this option.")));
+}
+
+/*
  * True if a setting has to be defined now, and was not before: any one, or only
  * one that has a placeholder.
  */
 static bool
-is_next(const char *name, bool with_placeholder)
+is_next(const char *name, GucContext context, bool with_placeholder)
 {
+	const struct config_generic *placeholder;
+
 	for (int i = 0; i < defined_count; i++)
 	{
 		if (strcmp(defined[i], name) == 0)
 			return false;
 	}
-	if (with_placeholder && GetConfigOption(name, true, false) == NULL)
+	placeholder = hilo_find_setting(name);
+	check_may_set(placeholder, name, context);
+	if (with_placeholder && placeholder == NULL)
 		return false;
 	Assert(defined_count < MAX_SETTINGS);
 	defined[defined_count++] = name;
@@ -177,75 +204,75 @@ is_next(const char *name, bool with_placeholder)
 static void
 define_settings(bool with_placeholder)
 {
-	if (is_next("hilo.auto_create", with_placeholder))
+	if (is_next("hilo.auto_create", PGC_SUSET, with_placeholder))
 		DefineCustomBoolVariable("hilo.auto_create",
 								 "Lets draws create collections and identities.",
 								 "If off, hilo.attach(), hilo.seed() and the like create them.",
 								 &hilo_auto_create, hilo_auto_create, PGC_SUSET, 0,
 								 NULL, NULL, NULL);
-	if (is_next("hilo.hub", with_placeholder))
+	if (is_next("hilo.hub", PGC_SUSET, with_placeholder))
 		DefineCustomStringVariable("hilo.hub",
 								   "Sets the foreign server that new collections lease their numbers from.",
 								   "It applies to collections from which nothing has been claimed here. Empty means none.",
 								   &hilo_hub, hilo_hub, PGC_SUSET, 0,
 								   check_hub_name, assign_hub, NULL);
-	if (is_next("hilo.hub_auto_resume", with_placeholder))
+	if (is_next("hilo.hub_auto_resume", PGC_SUSET, with_placeholder))
 		DefineCustomBoolVariable("hilo.hub_auto_resume",
 								 "Lets this server give leases right after a promotion.",
 								 "Set it only where standbys are synchronous, so that no promotion can lose a commit.",
 								 &hilo_hub_auto_resume, hilo_hub_auto_resume,
 								 PGC_SUSET, 0, NULL, NULL, NULL);
-	if (is_next("hilo.identity_parts_separator", with_placeholder))
+	if (is_next("hilo.identity_parts_separator", PGC_SUSET, with_placeholder))
 		DefineCustomStringVariable("hilo.identity_parts_separator",
 								   "Sets the character between collection and number.",
 								   NULL,
 								   &hilo_identity_parts_separator,
 								   hilo_identity_parts_separator, PGC_SUSET, 0,
 								   check_separator, assign_part_of_id, NULL);
-	if (is_next("hilo.lease_size", with_placeholder))
+	if (is_next("hilo.lease_size", PGC_SUSET, with_placeholder))
 		DefineCustomIntVariable("hilo.lease_size",
 								"Sets the smallest number of ids leased at a time.",
 								"hilo.lease_from() can override it for a collection.",
 								&hilo_min_lease_size, hilo_min_lease_size,
 								1, INT_MAX, PGC_SUSET, 0, NULL, NULL, NULL);
-	if (is_next("hilo.lease_timeout", with_placeholder))
+	if (is_next("hilo.lease_timeout", PGC_SUSET, with_placeholder))
 		DefineCustomIntVariable("hilo.lease_timeout",
 								"Sets how long to wait for a connection to a hub, and for its answer.",
 								"For the connection, the option connect_timeout of the server or user mapping takes precedence.",
 								&hilo_lease_timeout, hilo_lease_timeout,
 								1, INT_MAX, PGC_SUSET, GUC_UNIT_MS,
 								NULL, NULL, NULL);
-	if (is_next("hilo.max_range_size", with_placeholder))
+	if (is_next("hilo.max_range_size", PGC_SUSET, with_placeholder))
 		DefineCustomIntVariable("hilo.max_range_size",
 								"Sets the largest number of ids claimed at a time.",
 								NULL,
 								&hilo_max_range_size, hilo_max_range_size,
 								1, INT_MAX, PGC_SUSET, 0, NULL, NULL, NULL);
-	if (is_next("hilo.node_tag", with_placeholder))
+	if (is_next("hilo.node_tag", PGC_SUSET, with_placeholder))
 		DefineCustomStringVariable("hilo.node_tag",
 								   "Sets the tag of this server, which follows the number in an id.",
 								   "A tag consists of letters, digits and underscores. If it is empty, ids have no tag.",
 								   &hilo_node_tag, hilo_node_tag, PGC_SUSET, 0,
 								   check_node_tag, assign_node_tag, NULL);
-	if (is_next("hilo.pool_size", with_placeholder))
+	if (is_next("hilo.pool_size", PGC_SIGHUP, with_placeholder))
 		DefineCustomIntVariable("hilo.pool_size",
 								"Sets the number of collections whose unused numbers are kept in shared memory.",
 								"It is read when that memory is made, by the first session that draws after the start of the server.",
 								&hilo_pool_size, hilo_pool_size,
 								1, 1000000, PGC_SIGHUP, 0, NULL, NULL, NULL);
-	if (is_next("hilo.range_size", with_placeholder))
+	if (is_next("hilo.range_size", PGC_USERSET, with_placeholder))
 		DefineCustomIntVariable("hilo.range_size",
 								"Sets the smallest number of ids claimed at a time.",
 								"If it exceeds hilo.max_range_size, that setting takes precedence.",
 								&hilo_min_range_size, hilo_min_range_size,
 								1, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
-	if (is_next("hilo.sequences", with_placeholder))
+	if (is_next("hilo.sequences", PGC_USERSET, with_placeholder))
 		DefineCustomBoolVariable("hilo.sequences",
 								 "Lets nextval() in queries, and identity columns, draw as hilo.nextval() does.",
 								 "In a database without the extension, this does nothing.",
 								 &hilo_sequences, hilo_sequences, PGC_USERSET, 0,
 								 NULL, assign_sequences, NULL);
-	if (is_next("hilo.server_prefix", with_placeholder))
+	if (is_next("hilo.server_prefix", PGC_SUSET, with_placeholder))
 		DefineCustomStringVariable("hilo.server_prefix",
 								   "Sets the text that precedes the number in an id.",
 								   NULL,

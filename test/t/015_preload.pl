@@ -46,6 +46,32 @@ hilo.server_prefix superuser';
 
 is(sql($settings), $all, 'not preloaded: all settings');
 
+# What a role that may not set them puts into the options of its connection does not undo the configuration.
+sql(q{CREATE ROLE plain LOGIN; ALTER DATABASE postgres SET hilo.node_tag = 'B'; GRANT SET ON PARAMETER hilo.hub TO plain});
+{
+	my @as_plain = (extra_params => [ '-U', 'plain' ]);
+	local $ENV{PGOPTIONS} = '-c hilo.node_tag=Z';
+
+	for (1, 2)
+	{
+		my ($status, $out, $err) = $node->psql('postgres', q{SELECT hilo_next('optional')}, @as_plain);
+
+		is($out, '', 'a setting of superusers in the options: no number');
+		like($err, qr/ERROR: .* permission denied to set parameter "hilo\.node_tag"/, 'and an error');
+	}
+	is(sql(q{SELECT hilo_next('optional')}), 'optional/1-Z', 'from a superuser it counts');
+	local $ENV{PGOPTIONS} = '-c hilo.hub= -c hilo.range_size=3';
+	is($node->safe_psql('postgres', q{SELECT hilo_next('optional')}, @as_plain), 'optional/2-B', 'so do settings that the role may set');
+}
+sql(q{ALTER DATABASE postgres RESET hilo.node_tag});
+
+# A placeholder without a value is defined like any other.
+{
+	my ($status, $out, $err) = $node->psql('postgres', q{SET hilo.node_tag = 'B'; DISCARD ALL; SELECT hilo_next('optional')});
+
+	is("$out $err", 'optional/3-A ', 'a setting that was set and reset before: not a word');
+}
+
 $node->append_conf('postgresql.conf', <<'CONF');
 shared_preload_libraries = 'hilo'
 hilo.server_prefix = 'South/'
