@@ -7,7 +7,6 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_parameter_acl.h"
 #include "utils/acl.h"
 #include "utils/plancache.h"
 
