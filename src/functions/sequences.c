@@ -65,6 +65,6 @@ hilo_reserve_of_sequence(PG_FUNCTION_ARGS)
 	count = hilo_api_count(fcinfo, 1, "count", hilo_max_range_size,
 						   "The upper bound is the setting \"hilo.max_range_size\".");
 	values[0] = Int64GetDatum(hilo_sequence_reserve(hilo_sequence(PG_GETARG_OID(0)), count));
-	values[1] = Int64GetDatum(DatumGetInt64(values[0]) + count - 1);
+	values[1] = Int64GetDatum(DatumGetInt64(values[0]) + (count - 1));
 	return hilo_api_result(desc, values);
 }

@@ -561,8 +561,8 @@ draw_or_claim(HiloSequence *sequence, int64 size, bool check_right)
 		sequence->claimed_at = GetCurrentTimestamp();
 		sequence->room = room_above(sequence, number);
 		if (sequence->looks)
-			sequence->room = Min(sequence->room,
-								 Max(sequence->look->limit, number) - number);
+			sequence->room = Min((uint64) sequence->room,
+								 (uint64) Max(sequence->look->limit, number) - (uint64) number);
 	}
 	HILO_FAILURE_POINT("sequence claimed");
 	return number;
