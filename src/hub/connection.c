@@ -28,6 +28,7 @@
 #include "miscadmin.h"
 #include "nodes/value.h"
 #include "portability/instr_time.h"
+#include "postmaster/bgworker.h"
 #include "storage/fd.h"
 #include "storage/latch.h"
 #include "utils/builtins.h"
@@ -347,7 +348,12 @@ set_server(Options *options, const HiloHubQuestion *question,
 	wrapper = GetForeignDataWrapperExtended(server->fdwid, FDW_MISSING_OK);
 	if (wrapper == NULL || !OidIsValid(wrapper->fdwvalidator))
 		options->needs_password = true;
-	if (is_own && superuser_arg(question->role))
+
+	/*
+	 * Whoever owns the server can make the mapping of any role, and so could
+	 * log in with what this server's operating system user is trusted with.
+	 */
+	if (is_own && superuser_arg(question->role) && superuser_arg(server->owner))
 		options->needs_password = false;
 	return true;
 }
@@ -518,12 +524,10 @@ address_text(void)
  * appended to errors.
  */
 static bool
-try_address(const Options *options, int timeout, StringInfo errors)
+try_address(const Options *options, instr_time start, int timeout, StringInfo errors)
 {
-	instr_time	start;
 	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
 
-	INSTR_TIME_SET_CURRENT(start);
 	if (!AcquireExternalFD())
 	{
 		append_said(errors, "there are too many open files");
@@ -610,22 +614,25 @@ items_of(const char *list)
 /*
  * Connect to one of the hosts, trying them in turn from the first on, so that
  * each has its turn although another one can be reached and gives nothing.  Each
- * has its own time limit, which libpq leaves to a caller that polls.
+ * has its own time limit, which libpq leaves to a caller that polls; in the lease worker,
+ * for which DROP DATABASE waits, all have one.
  */
 static bool
 connect_to_any(Options *options, const HiloHubQuestion *question,
 			   HiloHubAnswer *answer)
 {
 	const char *seconds = *value_of(options, "connect_timeout");
-	long		limit = seconds == NULL ? 0 : strtol(seconds, NULL, 10);
+	long		limit = seconds == NULL || MyBgworkerEntry != NULL ? 0 : strtol(seconds, NULL, 10);
 	int			timeout = limit > 0 ? Min(limit, INT_MAX / 1000) * 1000 :
 		question->timeout;
+	instr_time	start;
 	const char **places[PLACES];
 	List	   *items[PLACES];
 	int			hosts;
 	StringInfoData errors;
 	StringInfoData here;		/* those of one host */
 
+	INSTR_TIME_SET_CURRENT(start);
 	initStringInfo(&errors);
 	initStringInfo(&here);
 	for (int i = 0; i < PLACES; i++)
@@ -653,7 +660,9 @@ connect_to_any(Options *options, const HiloHubQuestion *question,
 		foreach_ptr(const char, address, addresses)
 		{
 			*places[HOSTADDR] = address;
-			if (try_address(options, timeout, &here))
+			if (MyBgworkerEntry == NULL)
+				INSTR_TIME_SET_CURRENT(start);
+			if (try_address(options, start, timeout, &here))
 			{
 				connection.host = host;
 				return true;
@@ -719,7 +728,9 @@ connect_to_hub(const HiloHubQuestion *question, HiloHubAnswer *answer)
 						 !PQconnectionUsedPassword(connection.conn)))
 		return fail(answer, ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED,
 					"password is required",
-					psprintf("Role \"%s\" is not a superuser, so it must have a password in its user mapping, and the hub must ask for it.",
+					psprintf(superuser_arg(question->role) ?
+							 "The server or the user mapping is not a superuser's own, so the user mapping of role \"%s\" must have a password, and the hub must ask for it." :
+							 "Role \"%s\" is not a superuser, so it must have a password in its user mapping, and the hub must ask for it.",
 							 GetUserNameFromId(question->role, true)));
 	HILO_FAILURE_POINT("hub connected");
 	if (!send_and_wait(question,
@@ -915,6 +926,8 @@ read_answer(const HiloHubQuestion *question, HiloHubAnswer *answer)
 			answer->message = read_text(fields[ANSWER_REFUSAL]);
 			answer->hint = read_text(fields[ANSWER_HINT]);
 		}
+		else if (fields[ANSWER_REFUSAL] != NULL)
+			return false;
 		answer->items[i].term = answer->items[0].term;
 	}
 	answer->term = answer->items[0].term;
