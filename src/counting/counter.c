@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "common/hashfn.h"
+#include "replication/logicalworker.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/timestamp.h"
@@ -754,6 +755,7 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 {
 	const HiloSource *source = (other->flags & HILO_ROW_LEASED) || other->of_hub.term.lineage != 0 ?
 		hilo_source() : NULL;
+	HiloLeasing leasing = hilo_leasing();
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
 
@@ -774,6 +776,14 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 			row->flags &= ~HILO_ROW_SETTLED;
 		if (row->flags & HILO_ROW_DROPPED)
 			row->max = before.max;
+
+		/* What was drawn elsewhere was not drawn here. */
+		if (leasing != HILO_LEASE_NONE && !(row->flags & HILO_ROW_LEASED))
+		{
+			row->claimed_at = DT_NOBEGIN;
+			if (IsLogicalWorker())
+				row->flags &= ~HILO_ROW_ORDERED;
+		}
 	}
 	else if (!(other->flags & HILO_ROW_DROPPED))
 	{

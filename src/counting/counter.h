@@ -218,7 +218,8 @@ extern bool hilo_counter_settle(HiloRowRef *ref);
 
 /*
  * Merge a row from another database or a backup: max and what belongs to it only
- * go up; a counter that does not exist here is created as it was there.
+ * go up; a counter that does not exist here is created as it was there, but where new
+ * ones are counted elsewhere, it is a new one.
  */
 extern void hilo_counter_merge(HiloRowRef *ref, const HiloRow *other);
 
