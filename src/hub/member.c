@@ -332,7 +332,7 @@ put_term_error(HiloHubAnswer *answer, const HiloTerm *known)
 }
 
 /*
- * A first lease has arrived: note the hub's lineage in the row, so that reports
+ * A first answer has arrived: note the hub's lineage in the row, so that reports
  * include the counter, and then the highest term that is known of it, which a
  * report may have been made for.  False: the answer is an error, because the name
  * stands for another hub.
@@ -365,7 +365,10 @@ typedef struct Need
 	bool		any;			/* true: numbers in the pool will do */
 } Need;
 
-/* How many numbers the next lease should have. */
+/*
+ * How many numbers the next lease should have.  The hub does not know a limit that only
+ * this server has, so what is left below it is shared here.
+ */
 static int64
 lease_size(const char *name, const HiloRow *row, const HiloLeaseState *state,
 		   const Need *need)
@@ -374,6 +377,7 @@ lease_size(const char *name, const HiloRow *row, const HiloLeaseState *state,
 		hilo_min_lease_size;
 	int64		age = state->leased_at == DT_NOBEGIN ? 0 :
 		GetCurrentTimestamp() - state->leased_at;
+	int64		room = row->max_value - Max(need->above, row->max);
 
 	/*
 	 * Numbers of identities come in order: lease no more than will be drawn
@@ -387,9 +391,10 @@ lease_size(const char *name, const HiloRow *row, const HiloLeaseState *state,
 	if (state->lost)
 		return need->least + state->waiting;
 	return Max(need->least,
-			   hilo_range_size(state->last_size, age,
-							   HILO_LEASE_DURATION_MS * INT64CONST(1000),
-							   min, Max(min, HILO_LARGEST_LEASE)));
+			   Min(hilo_range_size(state->epoch == row->epoch ? state->last_size : 0, age,
+								   HILO_LEASE_DURATION_MS * INT64CONST(1000),
+								   min, Max(min, HILO_LARGEST_LEASE)),
+				   room / 64));
 }
 
 /*
@@ -503,7 +508,7 @@ report_to(const char *hub, int64 lineage, int host, HiloNamedRow *left,
 			take_in_items(hub, counters, answer);
 		if (answer->term.lineage != lineage ||
 			answer->term.number <= term.number)
-			return list_length(counters);
+			return answer->sqlstate == 0 ? list_length(counters) : 0;
 		term = answer->term;
 	}
 	return 0;
@@ -539,46 +544,54 @@ hilo_lease_report_all(void)
 
 /*
  * Note what a hub that refused has said about its term, in the rows of all
- * counters, and report to it what is held here if it waits for that.
+ * counters, and report to it what is held here if it waits for that: also if it has
+ * given nothing yet, because it has noted that this member asked, or if its first
+ * answer was lost.
  */
 static void
-obey_refusal(const char *hub, const HiloRow *row,
-			 const HiloHubAnswer *answer)
+obey_refusal(HiloRowRef *ref, const HiloRow *row, HiloHubAnswer *answer)
 {
+	const char *hub = NameStr(row->hub);
 	HiloHubAnswer reported;
 
-	if (answer->term.lineage == 0 || answer->term.lineage != row->of_hub.term.lineage ||
-		answer->term.number < row->of_hub.term.number)
+	if (answer->term.lineage == 0)
+		return;
+	if (!(row->flags & HILO_ROW_LEASED))
+	{
+		if (!answer->wants_report || !begin_lease(ref, hub, answer))
+			return;
+	}
+	else if (answer->term.lineage != row->of_hub.term.lineage ||
+			 answer->term.number < row->of_hub.term.number)
 		return;
 	(void) store_term(&answer->term);
 	if (answer->wants_report)
-		(void) report_to(hub, row->of_hub.term.lineage, answer->host, NULL, &reported);
+		(void) report_to(hub, answer->term.lineage, answer->host, NULL, &reported);
 }
 
 /*
  * Ask the hub in the row for size numbers above a number, and put the lease into the
- * pool.  This session has the turn.  Returns the count of numbers received; 0: ask
- * again, or see answer->sqlstate.
+ * pool.  This session has the turn.  Returns the count of numbers received, whose epoch
+ * then is state->epoch; 0: ask again, or see answer->sqlstate.
  */
 static int64
 ask_once(HiloRowRef *ref, const HiloRow *row, int64 size, int64 above,
-		 int host, HiloHubAnswer *answer)
+		 HiloLeaseState *state, HiloHubAnswer *answer)
 {
 	const char *server = NameStr(row->hub);
 	bool		is_first = (row->flags & HILO_ROW_LEASED) == 0;
 	HiloHubQuestion question = {
 		.server = server,.name = ref->name,
 		.size = size,.at_least = Max(above, row->max),
-		.term = row->of_hub.term,.host = host
+		.term = row->of_hub.term,.host = state->host
 	};
 	HiloClaim	piece;
 
 	if (is_first)
 		question.term.lineage = 0;
 	ask_hub(&question, answer);
-	if (answer->sqlstate == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE &&
-		!is_first)
-		obey_refusal(server, row, answer);
+	if (answer->sqlstate == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE)
+		obey_refusal(ref, row, answer);
 	if (answer->sqlstate != 0)
 		return 0;
 	HILO_FAILURE_POINT("lease got");
@@ -602,6 +615,7 @@ ask_once(HiloRowRef *ref, const HiloRow *row, int64 size, int64 above,
 		case HILO_TAKEN:
 			break;
 	}
+	state->epoch = piece.epoch;
 	if (piece.range.low > piece.range.high)
 		return 0;
 	HILO_FAILURE_POINT("lease taken in");
@@ -618,7 +632,7 @@ ask_once(HiloRowRef *ref, const HiloRow *row, int64 size, int64 above,
  * an error: the row is no longer leased, or the pool has numbers that will do.
  */
 static int64
-ask_for_lease(HiloRowRef *ref, const HiloLeaseState *state, const Need *need,
+ask_for_lease(HiloRowRef *ref, HiloLeaseState *state, const Need *need,
 			  HiloHubAnswer *answer)
 {
 	memset(answer, 0, sizeof(*answer));
@@ -654,7 +668,7 @@ ask_for_lease(HiloRowRef *ref, const HiloLeaseState *state, const Need *need,
 			continue;
 		}
 		size = ask_once(ref, &row, lease_size(ref->name, &row, state, need),
-						need->above, state->host, answer);
+						need->above, state, answer);
 		if (answer->sqlstate != 0 || size >= need->least)
 			return size;
 
@@ -682,7 +696,7 @@ give_up_turn(int code, Datum arg)
  * received.
  */
 static int64
-lease_in_turn(HiloRowRef *ref, const HiloLeaseState *state, const Need *need,
+lease_in_turn(HiloRowRef *ref, HiloLeaseState *state, const Need *need,
 			  HiloHubAnswer *answer)
 {
 	int64		size;
@@ -711,8 +725,7 @@ lease_in_turn(HiloRowRef *ref, const HiloLeaseState *state, const Need *need,
 	hilo_turn_end(ref->name, answer->sqlstate != 0 ? 0 :
 				  size > 0 && state->lost ?
 				  Max(size, state->last_size / 2) : size,
-				  answer->sqlstate, answer->message, answer->hint,
-				  answer->host);
+				  state->epoch, answer);
 	return size;
 }
 
@@ -810,8 +823,8 @@ fetch_one(const char *name, HiloHubAnswer *lost)
 	if (lost->server != NULL && strcmp(lost->server, NameStr(row.hub)) == 0)
 	{
 		answer = *lost;
-		hilo_turn_end(name, 0, answer.sqlstate, answer.message,
-					  answer.hint, -1);
+		answer.host = -1;
+		hilo_turn_end(name, 0, 0, &answer);
 	}
 	else
 		got = lease_in_turn(&ref, &state, &need, &answer) > 0;

@@ -177,8 +177,8 @@ end_turn(HiloPool *it)
 }
 
 void
-hilo_turn_end(const char *name, int64 size, int sqlstate,
-			  const char *error, const char *hint, int host)
+hilo_turn_end(const char *name, int64 size, int64 epoch,
+			  const HiloHubAnswer *answer)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
@@ -186,26 +186,27 @@ hilo_turn_end(const char *name, int64 size, int sqlstate,
 	HiloPool   *it = (HiloPool *) hilo_shared_lock(HILO_POOL, name, LW_EXCLUSIVE);
 	HiloLeaseState *state = state_in(it);
 
-	if (host >= 0)
-		state->host = host;
+	if (answer->host >= 0)
+		state->host = answer->host;
 	if (size > 0)
 	{
 		state->last_size = size;
+		state->epoch = epoch;
 		state->leased_at = now;
 		state->failed_at = state->failing_since = DT_NOBEGIN;
 		state->fetch_at = DT_NOBEGIN;
 		state->lost = false;
 	}
-	else if (sqlstate != 0)
+	else if (answer->sqlstate != 0)
 	{
-		state->lost = sqlstate == ERRCODE_CONNECTION_FAILURE;
+		state->lost = answer->sqlstate == ERRCODE_CONNECTION_FAILURE;
 		state->failed_at = now;
 		state->forgotten = it->forgotten;
 		if (state->failing_since == DT_NOBEGIN)
 			state->failing_since = now;
-		state->sqlstate = sqlstate;
-		put_text(state->error, error);
-		put_text(state->hint, hint);
+		state->sqlstate = answer->sqlstate;
+		put_text(state->error, answer->message);
+		put_text(state->hint, answer->hint);
 	}
 	end_turn(it);
 }

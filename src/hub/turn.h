@@ -11,6 +11,7 @@
 #ifndef HILO_TURN_H
 #define HILO_TURN_H
 
+#include "hub/connection.h"
 #include "hub/core.h"
 
 /*
@@ -34,6 +35,8 @@ typedef struct HiloLeaseState
 	TimestampTz taken_at;		/* as of then, when one was last taken */
 	TimestampTz fetch_at;		/* when a lease worker was last requested */
 	int64		last_size;		/* of the last lease; 0: none yet */
+	int64		epoch;			/* of the row, as of that: in another one it
+								 * was not used up, but lost */
 	TimestampTz leased_at;		/* time of that; or DT_NOBEGIN */
 	bool		lost;			/* the last answer did not arrive, though the
 								 * hub may have given a lease */
@@ -68,12 +71,12 @@ extern HiloTurn hilo_turn_wait(const char *name, bool wait,
 							   HiloLeaseState *state);
 
 /*
- * End the turn, with the size of a lease, an error, or neither, and the host to
- * ask first next time; -1: as before.
+ * End the turn, with the size of a lease and the epoch that it has here, or size 0; and
+ * with the answer's error, if it has one, and the host to ask first next time; -1: as
+ * before.
  */
-extern void hilo_turn_end(const char *name, int64 size, int sqlstate,
-						  const char *error, const char *hint,
-						  int host);
+extern void hilo_turn_end(const char *name, int64 size, int64 epoch,
+						  const HiloHubAnswer *answer);
 
 /*
  * End the turn after an error of this session, such as a cancel: others may ask at once,
