@@ -1437,6 +1437,10 @@ CREATE FUNCTION hilo._restore_member(other hilo.member) RETURNS void
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
+    IF octet_length(other.member) > 255 OR strpos(other.member, '|') > 0 OR other.highest < 0 THEN
+        RAISE EXCEPTION 'no member has the name "%" and numbers up to %', other.member, other.highest USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    PERFORM hilo._check_highest(other.collection, 0);
     INSERT INTO hilo.member AS m VALUES (other.member, other.collection, COALESCE(other.highest, 0), other.epoch, other.known_term, NULL, NULL,
         COALESCE(other.seen_at, '-infinity'), other.address, other.started, other.shared_at)
     ON CONFLICT (member, collection) DO UPDATE SET highest = GREATEST(m.highest, EXCLUDED.highest), reported_term = NULL, reported_id = NULL;

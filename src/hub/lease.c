@@ -106,15 +106,16 @@ do_hilo_present(PG_FUNCTION_ARGS)
 Datum
 do_hilo_leases_stop(PG_FUNCTION_ARGS)
 {
+	hilo_api_prevent_unless_may_write("hilo.hub_forget()");
 	hilo_leases_stop_until_commit();
 	PG_RETURN_VOID();
 }
 
-/* Begin a request: it may write, and sees what others have committed. */
+/* Begin a request, for a function: it may write, and sees what others have committed. */
 static void
-begin_request(void)
+begin_request(const char *function)
 {
-	hilo_api_prevent_unless_may_write("hilo.lease()");
+	hilo_api_prevent_unless_may_write(function);
 	if (IsolationUsesXactSnapshot())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -126,7 +127,7 @@ begin_request(void)
 Datum
 do_hilo_hub_begin(PG_FUNCTION_ARGS)
 {
-	begin_request();
+	begin_request(PG_GETARG_BOOL(0) ? "hilo.lease()" : "hilo.hub_resume()");
 
 	/*
 	 * What has to be on a standby is waited for before the commit, where a
@@ -243,7 +244,7 @@ give_without_record(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 	known.id = PG_GETARG_INT64(5);
 	if (size < 1 || above < 0)
 		return false;
-	begin_request();
+	begin_request("hilo.lease()");
 	if (!hilo_hub_term_for_lease(&own) ||
 		(known.lineage != 0 &&
 		 (known.lineage != own.lineage || known.number > own.number ||

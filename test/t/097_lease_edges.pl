@@ -1,0 +1,138 @@
+# Promises 1, 4, 5 and 9 where hub and member do not know the same: a limit that only the member has, rows that arrive
+# from a hub, a first answer that was lost, and a hub that lies.
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_member('server', <<SETTINGS, allows_streaming => 'logical');
+wal_level = logical
+test.lease_ahead = 0
+test.lease_retry = 0
+SETTINGS
+my $hub = database($node, 'hub');
+my @all = map { database($node, "member$_") } 1 .. 2;
+my ($first, $second) = @all;
+
+sub use_hub
+{
+	my ($name, %how) = @_;
+
+	add_hub($node, $node, db => $name, dbname => 'hub', %how);
+	$node->safe_psql('template1', "ALTER DATABASE $name SET hilo.hub = 'ids_hub'");
+	return;
+}
+
+use_hub($_->name) for @all;
+
+# How many numbers the hub has given.
+sub given { return $hub->sql("SELECT coalesce(max(max), 0) FROM hilo.hilo WHERE collection = '$_[0]'"); }
+
+#
+# A limit that the hub does not know
+#
+for my $member (@all)
+{
+	$member->sql(q{SET client_min_messages = error; CREATE TABLE small (id smallint PRIMARY KEY, t text); SELECT hilo.attach('small', collection => 'small')});
+	is($member->sql(q{INSERT INTO small (t) VALUES ('x') RETURNING id < 1000}), 't', $member->name . ' has numbers below the limit of its column');
+}
+cmp_ok(given('small'), '<=', 2 * 32768 / 64, 'a lease takes a small share of what is left below it');
+
+#
+# What is lost is not made up for by a larger lease
+#
+$first->sql(q{SET client_min_messages = error; CREATE TABLE loose (id int PRIMARY KEY, t text); SELECT hilo.attach('loose', collection => 'loose')});
+for (1 .. 5)
+{
+	$first->sql(q{INSERT INTO loose (t) VALUES ('x'); SELECT hilo.sync('loose'::regclass)});
+}
+cmp_ok(given('loose'), '<=', 5 * 65536, 'five leases that hilo.sync() has invalidated were of the smallest size');
+
+#
+# Rows that arrive from the hub
+#
+$hub->sql(q{SELECT hilo_next_number('stock') FROM generate_series(1, 5); SELECT hilo.configure('line', ordered => true), hilo_next_number('line')});
+my $received = database($node, 'received');
+use_hub('received');
+$hub->sql(q{CREATE PUBLICATION everything FOR ALL TABLES; SELECT pg_create_logical_replication_slot('received', 'pgoutput')});
+$received->sql(sprintf q{CREATE SUBSCRIPTION received CONNECTION '%s' PUBLICATION everything WITH (create_slot = false, slot_name = 'received')}, $node->connstr . ' dbname=hub');
+wait_until('the rows have arrived', sub { $received->sql(q{SELECT count(*) = 2 FROM hilo.hilo WHERE collection IN ('stock', 'line')}) eq 't' });
+my @numbers = map { $_->sql(q{SELECT hilo_next_number('stock')}) } $received, $hub, $received, $hub;
+is(scalar(keys %{ { map { $_ => 1 } @numbers } }), 4, 'a collection that arrived by replication is leased') or diag("@numbers");
+like($received->message(q{SELECT hilo_next_number('line')}), qr/ERROR: .*55000.*is ordered/s, 'an ordered one is not counted at both');
+$received->sql('DROP SUBSCRIPTION received');
+
+my $dump = PostgreSQL::Test::Utils::tempdir() . '/hub.sql';
+my $alone = database($node, 'alone');
+$alone->sql(q{SELECT hilo_next_number('parcels') FROM generate_series(1, 3)});
+$node->command_ok([ 'pg_dump', '-f', $dump, $alone->connstr ], 'dumped');
+$node->safe_psql('postgres', 'CREATE DATABASE from_dump');
+my $from_dump = HiloTest::Database->new($node, 'from_dump');
+$node->safe_psql('template1', q{ALTER DATABASE from_dump SET hilo.hub = 'ids_hub'});
+restore_sql($node, $dump, 'from_dump');
+add_hub($node, $node, db => 'from_dump', dbname => 'alone');
+@numbers = map { $_->sql(q{SELECT hilo_next_number('parcels')}) } $alone, $from_dump, $alone, $from_dump;
+is(scalar(keys %{ { map { $_ => 1 } @numbers } }), 4, 'so is one that came with a dump') or diag("@numbers");
+
+#
+# A first answer that was lost, and then a new term
+#
+my $proxy = HiloTest::Proxy->new($node);
+my $late = database($node, 'late');
+use_hub('late', host => '127.0.0.1', port => $proxy->port);
+$proxy->mode('answer');
+isnt($late->error(q{SELECT hilo_next_number('late')}), '', 'the first answer is lost');
+$proxy->mode('pass');
+my $missing = $hub->sql('SELECT missing FROM hilo.hub_resume(again => true)');
+like($missing, qr/\{.*\d.*\}/, 'a new term waits for that member, too');
+$_->sql('SELECT hilo.lease_report()') for @all, $received;
+like($late->message(q{SELECT hilo_next_number('late')}), qr/55000/, 'which is refused, and reports');
+is($hub->sql('SELECT is_open, missing FROM hilo.hub_resume(skip => 0)'), 't|{}', 'so the hub resumes');
+wait_until('it draws again', sub { $late->error(q{SELECT hilo_next_number('late')}) eq '' });
+$proxy->stop;
+
+#
+# Members that none can be
+#
+is($hub->error(q{INSERT INTO hilo.member (member, collection, highest, seen_at) VALUES (E'm|\n', 'lost', 1, now())}), '22023', 'a member by a name that none can have is not restored');
+is($hub->error(q{INSERT INTO hilo.member (member, collection, highest, seen_at) VALUES ('m', 'a||', 1, now())}), '22023', 'nor one that has a collection by such a name');
+
+#
+# A hub that lies
+#
+my $liar = database($node, 'liar');
+my $trusting = database($node, 'trusting');
+$node->safe_psql('template1', q{ALTER DATABASE trusting SET hilo.hub = 'ids_hub'});
+add_hub($node, $node, db => 'trusting', dbname => 'liar');
+$trusting->sql(q{SELECT hilo_next_number('a'), hilo_next_number('b')});
+my $report = 'hilo.report(text,bigint,bigint,bigint,text[],bigint[],text[],bigint)';
+$liar->sql(<<SQL);
+ALTER EXTENSION hilo DROP FUNCTION $report;
+DROP FUNCTION $report;
+CREATE FUNCTION hilo.report(member text, known_lineage bigint, known_term bigint, known_term_id bigint, collections text[], highest bigint[],
+	"left" text[] DEFAULT '{}', started bigint DEFAULT NULL, OUT collection text, OUT epoch bigint, OUT range_size int, OUT max_range_size int,
+	OUT node_tag text, OUT separator text, OUT lineage bigint, OUT term bigint, OUT term_id bigint, OUT refusal text, OUT hint text, OUT wants_report boolean)
+RETURNS SETOF record LANGUAGE sql AS \$\$ SELECT c, 5::bigint, 0, 0, NULL::text, NULL::text, known_lineage, known_term, known_term_id,
+	CASE WHEN c <> collections[1] THEN 'no' END, NULL::text, false FROM unnest(collections) c \$\$;
+SQL
+like($trusting->message('SELECT hilo.lease_report()'), qr/WARNING: .*was not asked for/, 'an answer that refuses only some counters is no answer');
+is($trusting->sql('SET client_min_messages = error; SELECT hilo.lease_report()'), 0, 'no counter was reported');
+
+#
+# A server and a mapping that another role has made by the name of the recorded ones
+#
+$node->safe_psql('postgres', 'CREATE ROLE bob LOGIN');
+$second->sql(q{SET hilo.hub = ''; SELECT hilo.lease_from('users', 'ids_hub'); SELECT hilo_next_number('users'); DROP SERVER ids_hub CASCADE; GRANT USAGE ON FOREIGN DATA WRAPPER postgres_fdw TO bob;
+	ALTER TABLE hilo.hilo DISABLE TRIGGER USER; UPDATE hilo.hilo SET lineage = 0 WHERE collection = 'users'; ALTER TABLE hilo.hilo ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table});
+$second->sql(sprintf q{SET SESSION AUTHORIZATION bob; CREATE SERVER ids_hub FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '%s', port '%s', dbname 'hub'); CREATE USER MAPPING FOR %s SERVER ids_hub OPTIONS (user '%s')},
+	$node->host, $node->port, superuser(), superuser());
+like($second->message(q{SELECT hilo.lease_from('taken', 'ids_hub')}), qr/2F003: .*password is required.*a superuser's own/s, 'no role makes a server that lets it in as the superuser whose mapping is used');
+
+$node->stop;
+is(left_behind($node), '', 'nothing is left behind');
+done_testing();
