@@ -479,8 +479,7 @@ hilo_entry_release(HiloEntry *entry)
 	}
 	HILO_KILL_POINT("given back");
 	hilo_entry_forget(entry);
-	entry->growth.drawn = 0;
-	entry->range.claim.range.low = entry->range.last + 1;
+	entry->growth.drawn = -drawn_of_range(entry);	/* since now, none */
 	return went_back ? count : 0;
 }
 
