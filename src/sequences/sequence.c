@@ -421,6 +421,16 @@ size_of_claim(const HiloSequence *sequence)
 }
 
 /*
+ * What is left of the range is lost.  Only what was used of it says how large the next one
+ * should be: otherwise a session that keeps losing its range would lose as much each time.
+ */
+static void
+shrink_to_used(HiloSequence *sequence)
+{
+	sequence->size = Max(sequence->size - sequence->left, Min(sequence->size, 1));
+}
+
+/*
  * Draw one number: from the range, or else by a claim of that size.  Afterwards last and
  * left say what the session holds.
  *
@@ -453,6 +463,7 @@ draw(HiloSequence *sequence, int64 size, bool check_right)
 		sequence->left--;
 	else
 	{
+		shrink_to_used(sequence);
 		sequence->left = 0;
 		sequence->may_grow = sequence->clean = false;
 	}
@@ -479,6 +490,7 @@ static int64
 claim_in_a_row(HiloSequence *sequence, int64 size, int64 step, bool check_right,
 			   int64 *first)
 {
+	shrink_to_used(sequence);
 	drop_up_to(sequence, PG_INT64_MAX);
 	sequence->left = 0;
 	sequence->may_grow = sequence->clean = false;
@@ -540,6 +552,7 @@ hilo_sequence_move(HiloSequence *sequence, int64 number, bool check_right)
 {
 	get_to_know(sequence);
 	check_counts_by_one(sequence);
+	shrink_to_used(sequence);
 	move_to(sequence, number, check_right);
 	return read_page(sequence, NULL);
 }

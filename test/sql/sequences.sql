@@ -170,6 +170,27 @@ SELECT count(state_of($$SELECT hilo.nextval('failed')$$)) FROM generate_series(1
 ROLLBACK;
 SELECT hilo.nextval('failed') AS n \gset
 SELECT last_value - :n <= 1 AS small FROM failed;
+-- A range that is lost, by DISCARD, setval(), ALTER SEQUENCE, a block or a move, makes the next one small.
+CREATE SEQUENCE lost;
+CREATE TABLE ids (id bigint PRIMARY KEY DEFAULT hilo.nextval('lost'));
+CREATE FUNCTION loses(statement text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+	was bigint;
+BEGIN
+	-- The least size of a range is 1000 for a moment.
+	SET LOCAL hilo.range_size = 1000;
+	PERFORM hilo.nextval('regress_sequences.lost') FROM generate_series(1, 3);
+	SET LOCAL hilo.range_size = 1;
+	SELECT last_value INTO was FROM regress_sequences.lost;
+	FOR i IN 1..40 LOOP
+		EXECUTE statement;
+		PERFORM hilo.nextval('regress_sequences.lost');
+	END LOOP;
+	RETURN last_value - was > 2000 FROM regress_sequences.lost;
+END $$;
+SELECT statement, loses(statement) FROM unnest(ARRAY['DISCARD SEQUENCES', $$SELECT setval('lost', last_value) FROM lost$$, 'ALTER SEQUENCE lost CACHE 1', $$SELECT hilo.reserve('lost', 2)$$,
+	$$INSERT INTO ids SELECT last_value + 1 FROM lost; SELECT hilo.sync('ids')$$]) statement;
+DROP TABLE ids;
 
 -- A block: low is returned, currval is its end; what the session held is lost.
 SET hilo.max_range_size = 1000000000;
