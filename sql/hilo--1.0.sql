@@ -469,10 +469,10 @@ CREATE FUNCTION hilo._check_holds(relation regclass, column_name name, assign bo
 COMMENT ON FUNCTION hilo._check_holds(regclass, name, boolean) IS
     'for hilo.attach(): an error unless the column can hold ids, of text if they are to be assigned, or numbers';
 
-CREATE FUNCTION hilo._sync_sequence(sequence regclass, attach boolean) RETURNS bigint
+CREATE FUNCTION hilo._sync_sequence(sequence regclass, relation regclass, attach boolean) RETURNS bigint
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_sync_sequence';
-COMMENT ON FUNCTION hilo._sync_sequence(regclass, boolean) IS
-    'for hilo.attach() and hilo.sync(): move a sequence to at least the highest number in its columns, and return where it is; to attach, the right to draw suffices, and a number is left alone that would use up more than half of what is left';
+COMMENT ON FUNCTION hilo._sync_sequence(regclass, regclass, boolean) IS
+    'for hilo.attach() and hilo.sync(): move a sequence to at least the highest number in its columns, and return where it is; to attach, for the owner of a table whose ids count, and who may draw, and not to a number that would use up more than half of what is left; relation 0: none';
 
 CREATE FUNCTION hilo._may_attach(relation regclass, column_name name, collection text, alone boolean) RETURNS void
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_may_attach';
@@ -652,16 +652,16 @@ BEGIN
             EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT hilo.nextval(%L::regclass)', one, column_name, COALESCE(attribute.sequence, drawn));
             changed := true;
             IF attribute.sequence <> drawn THEN
-                PERFORM hilo._sync_sequence(attribute.sequence, true);
+                PERFORM hilo._sync_sequence(attribute.sequence, one, true);
             END IF;
         ELSIF attribute.kind NOT IN ('attached', 'nothing') THEN
             RAISE NOTICE 'column "%" of table % keeps its default', column_name, one
                 USING DETAIL = COALESCE(attribute.expression, 'It comes from its domain.');
         END IF;
     END LOOP;
-    max := hilo._sync_sequence(drawn, true);
+    max := hilo._sync_sequence(drawn, relation, true);
     IF changed THEN
-        RAISE NOTICE 'column "%" of table % draws through hilo.nextval() from sequence %', column_name, relation, drawn || COALESCE(', which is at ' || max, '');
+        RAISE NOTICE 'column "%" of table % draws through hilo.nextval() from sequence %, which is at %', column_name, relation, drawn, max;
     END IF;
     RETURN max;
 END
@@ -929,7 +929,7 @@ BEGIN
     LOOP
         -- One table that is locked, or not there, must not keep the others back.
         BEGIN
-            max := COALESCE(hilo._sync_collection(collection), hilo._sync_sequence(sequence, false));
+            max := COALESCE(hilo._sync_collection(collection), hilo._sync_sequence(sequence, '-', false));
             CONTINUE WHEN max IS NULL;
             RETURN NEXT;
         EXCEPTION WHEN read_only_sql_transaction THEN
@@ -945,7 +945,7 @@ COMMENT ON FUNCTION hilo.sync() IS
 
 CREATE FUNCTION hilo.sync(relation regclass) RETURNS bigint
     LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT max(s.max) FROM (SELECT COALESCE(hilo._sync_collection(c.collection), hilo._sync_sequence(c.sequence, false)) AS max
+    SELECT max(s.max) FROM (SELECT COALESCE(hilo._sync_collection(c.collection), hilo._sync_sequence(c.sequence, sync.relation, false)) AS max
         FROM (SELECT DISTINCT a.collection, a.sequence FROM hilo._drawing_columns() a WHERE a.relation = sync.relation) c) s
 $$;
 COMMENT ON FUNCTION hilo.sync(regclass) IS

@@ -118,6 +118,27 @@ hilo_check_column(PG_FUNCTION_ARGS)
  */
 
 /*
+ * Whether the ids of a table that draws from the sequence count for it; a warning if they
+ * do not.
+ */
+static bool
+counts_for_sequence(Oid relation, Oid sequence)
+{
+	foreach_ptr(const HiloDrawing, drawing, hilo_columns_of_sequence(sequence))
+	{
+		if (drawing->relation == relation)
+			return true;
+	}
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("ids of table %s do not count for sequence \"%s\"",
+					hilo_sql_table(relation), get_rel_name(sequence)),
+			 errdetail("The owner of the table may not set it."),
+			 errhint("Give both the same owner, or grant UPDATE on the sequence to the table's owner.")));
+	return false;
+}
+
+/*
  * The highest number in the columns of a sequence, which is at a number, and what its
  * numbers end at.
  */
@@ -147,10 +168,11 @@ highest_of_sequence(Oid sequence, int64 at, bool attach, int64 *limit)
 }
 
 /*
- * hilo._sync_sequence(sequence, attach): move the sequence to at least the highest
- * number in its columns, and return the number that it is at; null: it does not exist
- * any more, or, to attach, the user may not draw from it.  To attach, a number so high
- * that more than half of what is left would be used up is left alone.
+ * hilo._sync_sequence(sequence, relation, attach): move the sequence to at least the
+ * highest number in its columns, and return the number that it is at; null: it does not
+ * exist any more.  A table of which no id counts is warned of; relation 0: none.  To
+ * attach such a table, the sequence is not moved; nor to a number so high that more than
+ * half of what is left would be used up.
  */
 PG_FUNCTION_INFO_V1(hilo_sync_sequence);
 
@@ -158,7 +180,8 @@ Datum
 hilo_sync_sequence(PG_FUNCTION_ARGS)
 {
 	HiloSequence *sequence;
-	bool		attach = PG_GETARG_BOOL(1);
+	Oid			relation = PG_GETARG_OID(1);
+	bool		attach = PG_GETARG_BOOL(2);
 	int			level;
 	int64		limit;
 	int64		at;
@@ -168,8 +191,9 @@ hilo_sync_sequence(PG_FUNCTION_ARGS)
 	if (attach)
 	{
 		/* A default may name any sequence. */
+		hilo_check_owned(relation);
 		if (pg_class_aclcheck(PG_GETARG_OID(0), GetUserId(), ACL_USAGE | ACL_UPDATE) != ACLCHECK_OK)
-			PG_RETURN_NULL();
+			aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE, get_rel_name(PG_GETARG_OID(0)));
 	}
 	else
 		hilo_catalog_check_may_sync();
@@ -186,7 +210,8 @@ hilo_sync_sequence(PG_FUNCTION_ARGS)
 	}
 	sequence = hilo_sequence(PG_GETARG_OID(0));
 	at = hilo_sequence_position(sequence, &limit);
-	if (!sequence->looks)
+	if (!sequence->looks ||
+		(OidIsValid(relation) && !counts_for_sequence(relation, sequence->oid) && attach))
 	{
 		AtEOXact_GUC(false, level);
 		PG_RETURN_INT64(at);

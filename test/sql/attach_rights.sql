@@ -202,7 +202,8 @@ SELECT hilo._drawn_before('anns', 'orders');
 SELECT hilo._attach_counter('anns', 'id', 'anns', 5);
 SELECT hilo._max('anns', 'orders');
 SELECT hilo._lock('anns', 'x');
-SELECT hilo._sync_sequence('others', true) >= 1000000 AS moved;
+SELECT hilo._sync_sequence('others', 'anns', true);
+SELECT hilo._sync_sequence('others', 'burn', true) >= 1000000 AS at;
 SELECT hilo._move_sequence('others', 5000000, 'regress_hilo_bob'::regrole);
 RESET ROLE;
 REVOKE UPDATE ON SEQUENCE others FROM regress_hilo_bob;
@@ -214,10 +215,27 @@ RESET ROLE;
 CREATE TABLE secret (id serial PRIMARY KEY, x int);
 INSERT INTO secret VALUES (1900000123);
 SET ROLE regress_hilo_bob;
-SELECT hilo._sync_sequence('secret_id_seq', true);
-CREATE TABLE curious (id int PRIMARY KEY DEFAULT nextval('secret_id_seq'));
+CREATE TABLE curious (id int PRIMARY KEY DEFAULT nextval('secret_id_seq'), x int);
+INSERT INTO curious VALUES (1);
+SELECT hilo.attach('curious');
+SELECT hilo._sync_sequence('secret_id_seq', 'curious', true);
+RESET ROLE;
+-- The right to draw from it alone does not move it to ids of its table, nor lock that one; a warning says what does not count.
+GRANT USAGE ON SEQUENCE secret_id_seq TO regress_hilo_bob;
+SET ROLE regress_hilo_bob;
+BEGIN;
+SELECT hilo._sync_sequence('secret_id_seq', 'secret', true);
+ROLLBACK;
+\set VERBOSITY default
+BEGIN;
 SELECT hilo.attach('curious');
 SELECT mode FROM pg_locks WHERE pid = pg_backend_pid() AND relation = 'secret'::regclass;
+COMMIT;
+RESET ROLE;
+SELECT hilo.sync('curious') = 1900000123 AS synced;
+\set VERBOSITY terse
+SELECT setval('secret_id_seq', 1, false);
+SET ROLE regress_hilo_bob;
 -- A record that names a stranger's sequence does not move it, whoever detaches.
 CREATE TABLE evil (id bigint PRIMARY KEY);
 INSERT INTO evil VALUES (2147483000);
