@@ -395,6 +395,7 @@ hilo_look_prepare(HiloLook *look)
 				look->places_found = false;
 		}
 	}
+	HILO_FAILURE_POINT("places found");
 	foreach_ptr(const HiloDrawing, drawing, columns)
 		look->columns = lappend(look->columns,
 								memcpy(palloc(sizeof(HiloDrawing)), drawing, sizeof(HiloDrawing)));
@@ -515,7 +516,11 @@ hilo_look(HiloLook *look, HiloRange numbers, int64 limit,
 	HILO_FAILURE_POINT("looked");
 	if (found == HILO_NONE)
 	{
-		*look->clean = complete && look->changes == changes;
+		/*
+		 * A message during the search for places may mean that there is
+		 * another one.
+		 */
+		*look->clean = complete && look->changes == changes && look->placed_at == changes;
 		return false;
 	}
 	*highest = found;

@@ -147,7 +147,8 @@ hilo_take_refill(HiloEntry *entry)
 			continue;
 		}
 
-		if (look->place_count == 0 && look->places_found)
+		if (look->place_count == 0 && look->places_found &&
+			look->placed_at == look->changes)
 			entry->range.clean = true;
 		if (entry->range.clean ||
 			!hilo_look(look, numbers, entry->collection.row.max_value, &progress, &above))

@@ -116,6 +116,37 @@ foreach my $preloaded (0, 1)
 }
 
 #
+# A partition with ids that is attached while a session finds what to look at
+#
+
+foreach my $draw (q{hilo.nextval('drawn')}, q{hilo_next_number('drawn')})
+{
+	my ($first, $second) = map { session($node) } 1 .. 2;
+
+	$second->query(qq{
+		CREATE SEQUENCE drawn;
+		CREATE TABLE parts (id bigint DEFAULT $draw, part int) PARTITION BY LIST (part);
+		CREATE TABLE part (id bigint PRIMARY KEY, part int);
+		INSERT INTO part SELECT generate_series(8, 40), 1;
+	});
+	unlink "$dir/here", "$dir/go";
+	# The session holds numbers, at which a message makes it look again.
+	$first->query("SELECT $draw FROM generate_series(1, 6)");
+	$second->query('ALTER TABLE parts ADD x int; ALTER TABLE part ADD x int');
+	$first->query("SET test.failure_point = 'places found:hear'");
+	$first->start("SELECT $draw");
+	wait_until('a session has found no partition', sub { -e "$dir/here" });
+	$second->query_safe('ALTER TABLE parts ATTACH PARTITION part FOR VALUES IN (1)');
+	append_to_file("$dir/go", '');
+	$first->result;
+	$first->query('RESET test.failure_point');
+	is(join(' ', map { $first->error_of('INSERT INTO parts (part) VALUES (1)') } 1 .. 3), '  ',
+		"$draw: a partition that is attached while the session finds what to look at is looked at");
+	$second->query('DROP TABLE parts; DROP SEQUENCE drawn');
+	$_->finish foreach $first, $second;
+}
+
+#
 # A lock on the bindings concerns only sessions that have to read them
 #
 
