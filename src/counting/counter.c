@@ -292,6 +292,7 @@ hilo_counter_size(HiloSizing *sizing, const HiloRow *row, HiloWanted *wanted)
 {
 	int64		min = hilo_counter_range_size(row);
 	int64		max = hilo_counter_max_range_size(row);
+	int64		last_size;
 	int64		size;
 
 	if (sizing->for_client)
@@ -311,11 +312,16 @@ hilo_counter_size(HiloSizing *sizing, const HiloRow *row, HiloWanted *wanted)
 
 	/*
 	 * Many sessions may draw few numbers each: the claims of all have a rate,
-	 * too.
+	 * too.  It says nothing if the pool did not keep the newest claim's
+	 * reserve, which then was not used up: begin again as if that claim had
+	 * taken one number.
 	 */
+	last_size = last_size_for_sessions(row);
+	if (sizing->reserved == 0 || row->max < sizing->reserved)
+		last_size = Min(last_size, 1);
 	if (row->claimed_at != DT_NOBEGIN)
 		size = Max(size,
-				   hilo_range_size(last_size_for_sessions(row),
+				   hilo_range_size(last_size,
 								   GetCurrentTimestamp() - row->claimed_at,
 								   HILO_RANGE_DURATION, min, max));
 	wanted->size = Min(sizing->wish, sizing->keep);

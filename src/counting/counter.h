@@ -88,6 +88,7 @@ typedef struct HiloSizing
 	int64		keep;			/* for a session: how many numbers it keeps,
 								 * rather than leave them to the pool; 0: all */
 	int64		least;			/* and the smallest size; 0: any */
+	int64		reserved;		/* of the pool: hilo_pool_reserved() */
 	int64		wish;			/* result: the size without keep */
 } HiloSizing;
 

@@ -228,7 +228,7 @@ put_reserve(const char *name, int64 size, HiloClaim *claim)
 	HILO_FAILURE_POINT("claimed");
 	rest.range.low += size;
 	claim->range.high = rest.range.low - 1;
-	if (hilo_pool_put(name, &rest, false))
+	if (hilo_pool_put_reserve(name, &rest))
 		HILO_KILL_POINT("rest pooled");
 }
 
@@ -268,6 +268,8 @@ take(HiloCollection *collection, HiloSizing *sizing, int64 prefer,
 				if (!hilo_counts_alone())
 					hilo_source()->opens(&collection->ref);
 				generation = hilo_row_generation;
+				if (sizing != NULL)
+					sizing->reserved = hilo_pool_reserved(collection->ref.name);
 				if (hilo_counter_claim(&collection->ref, leasing, sizing, wanted, row, claim))
 				{
 					collection->generation = generation;

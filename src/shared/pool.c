@@ -177,18 +177,47 @@ hilo_pool_highest(const char *name, const HiloRow *row)
 	return highest;
 }
 
-bool
-hilo_pool_put(const char *name, const HiloClaim *piece, bool needed)
+int64
+hilo_pool_reserved(const char *name)
+{
+	HiloPool   *it = lock_pool(name, LW_SHARED);
+	int64		reserved = 0;
+
+	if (it != NULL)
+	{
+		reserved = it->reserved;
+		LWLockRelease(&it->shared.lock);
+	}
+	return reserved;
+}
+
+/* Put numbers into the pool; with is_reserve, those that a claim took for it. */
+static bool
+put(const char *name, const HiloClaim *piece, bool needed, bool is_reserve)
 {
 	HiloPool   *it = (HiloPool *) hilo_shared_lock_new(HILO_POOL, name, false);
-	bool		put;
+	bool		is_there;
 
 	if (it == NULL)
 		return false;
+	if (is_reserve && (it->reserved == 0 || piece->range.high < it->reserved))
+		it->reserved = piece->range.high;
 	it->given += hilo_range_count(&piece->range);
-	put = add_piece(it, *piece, needed);
+	is_there = add_piece(it, *piece, needed);
 	unlock_pool(it);
-	return put;
+	return is_there;
+}
+
+bool
+hilo_pool_put(const char *name, const HiloClaim *piece, bool needed)
+{
+	return put(name, piece, needed, false);
+}
+
+bool
+hilo_pool_put_reserve(const char *name, const HiloClaim *reserve)
+{
+	return put(name, reserve, false, true);
 }
 
 /*
@@ -273,7 +302,10 @@ hilo_pool_forget(const char *name, bool numbers)
 	if (it == NULL)
 		return;
 	if (numbers)
+	{
 		it->piece_count = 0;
+		it->reserved = 0;
+	}
 	it->forgotten++;
 	unlock_pool(it);
 }

@@ -45,6 +45,16 @@ extern HILO_EXPORT int64 hilo_pool_highest(const char *name, const HiloRow *row)
  */
 extern HILO_EXPORT bool hilo_pool_put(const char *name, const HiloClaim *piece, bool needed);
 
+/* Put the numbers that a claim took for the pool there, as hilo_pool_put() does. */
+extern bool hilo_pool_put_reserve(const char *name, const HiloClaim *reserve);
+
+/*
+ * The lowest end of a claim whose reserve came to where the pool now has the collection;
+ * 0: none did.  The reserve of a newer claim came there, too; that of an older one
+ * was evicted, if it had one.
+ */
+extern int64 hilo_pool_reserved(const char *name);
+
 /*
  * Take wanted numbers from the lowest piece that has them: above prefer, or lower
  * ones if these were fetched.  row is the row as read: pieces that are not valid by

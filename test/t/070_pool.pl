@@ -327,6 +327,19 @@ once(q{SELECT hilo_next_number('many' || i) FROM generate_series(1, 100) i, gene
 is(once(q{SELECT count(hilo_next_number('many' || i)) FROM generate_series(1, 100) i}), 100, 'many collections');
 cmp_ok($observer->query(q{SELECT count(DISTINCT collection) FROM hilo.pool}), '<=', 8, 'never more');
 
+# What is evicted was not used up: it does not make claims grow, also if what another session leaves comes there later.
+once(q{SET hilo.range_size = 1; SET hilo.max_range_size = 1048576;
+	DO $$ BEGIN FOR k IN 0 .. 499 LOOP PERFORM hilo_next_number('evicted' || k % 12), hilo.release('evicted' || k % 12); END LOOP; END $$});
+cmp_ok($observer->query(q{SELECT max(max) FROM hilo.hilo WHERE collection LIKE 'evicted%'}), '<=', 2 * 42, 'claims stay small');
+my $evicting = q{SELECT hilo_next_number('evicting' || i), hilo.release('evicting' || i) FROM generate_series(1, 3), generate_series(1, 16) i};
+for (1 .. 20)
+{
+	$observer->query(q{SET hilo.range_size = 1; SET hilo.max_range_size = 1048576; SELECT hilo_next_number('left') FROM generate_series(1, 3)});
+	$observer->query($_) for $evicting, q{SELECT hilo.release('left')}, q{SELECT hilo_next_number('left') FROM generate_series(1, 3)}, $evicting;
+}
+cmp_ok(highest_of('left'), '<=', 180, 'and so do those after such a rest');
+$observer->query('RESET hilo.range_size; RESET hilo.max_range_size; SELECT hilo.release()');
+
 # An id by hand within the range of a session is not cut out of that: whoever gets what it leaves looks at it.
 once(q{CREATE TABLE by_hand (id bigint PRIMARY KEY); SELECT hilo.attach('by_hand', collection => 'by_hand')});
 my $holder = enter();
