@@ -279,10 +279,15 @@ static char evicted[HILO_MAX_ROW_NAME_LEN];
 
 /*
  * Lock entry number i, and free it if it may be evicted: no session works with
- * it, and its ring holds nothing.  NULL, and nothing is locked: it may not.
+ * it, and its ring holds nothing, unless any may go.  NULL, and nothing is locked: it
+ * may not.
+ *
+ * A ring that snapshots still need can go, too.  Every transaction that has a record
+ * there has an id by now, and so is among those for which the first record of the next
+ * ring of the collection stands: until they have ended, its horizon is below all numbers.
  */
 static HiloShared *
-lock_evicted(HiloKind kind, int i, uint64 oldest)
+lock_evicted(HiloKind kind, int i, uint64 oldest, bool any)
 {
 	const Shelf *shelf = &set->shelves[kind];
 	HiloShared *it = entry_at(shelf, i);
@@ -291,7 +296,7 @@ lock_evicted(HiloKind kind, int i, uint64 oldest)
 	if (!OidIsValid(it->database.oid))
 		return it;
 	if (!it->turn_taken && it->turn_waiting == 0 &&
-		(kind == HILO_POOL || hilo_ring_is_idle((HiloRing *) it, oldest)))
+		(kind == HILO_POOL || any || hilo_ring_is_idle((HiloRing *) it, oldest)))
 	{
 		if (it->has_fetched)
 			strlcpy(evicted, it->name, sizeof(evicted));
@@ -306,9 +311,10 @@ lock_evicted(HiloKind kind, int i, uint64 oldest)
  * Find a free entry, and lock it; its number is *found.  NULL: all are in use.
  *
  * Those that were not used since the search last passed make room, but first
- * those without fetched numbers: others would have to be fetched again.  What
- * is only read to find out is read without locks, so that a search that finds
- * nothing else takes no longer than some microseconds.
+ * those without fetched numbers, because others would have to be fetched again, and
+ * those whose rings hold nothing.  What is only read to find out is read without
+ * locks, so that a search that finds nothing else takes no longer than some
+ * microseconds.
  */
 static HiloShared *
 lock_room(HiloKind kind, uint64 oldest, int *found)
@@ -331,7 +337,7 @@ lock_room(HiloKind kind, uint64 oldest, int *found)
 			if (used)
 				continue;
 		}
-		it = lock_evicted(kind, *found, oldest);
+		it = lock_evicted(kind, *found, oldest, any);
 		if (it != NULL)
 			return it;
 	}
