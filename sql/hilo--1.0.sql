@@ -225,7 +225,8 @@ BEGIN
             ('hilo', 'seed', 'drop', '', 'NOTHING'),
             ('hub', 'lease_from', 'lease_from', '', 'USING INDEX hub_hub_idx'),
             ('member', 'lease', 'hub_forget', '', 'USING INDEX member_member_idx'),
-            ('binding', 'bind', 'unbind', '', 'NOTHING')) v("table", changes, deletes, dumped, identity) LOOP
+            -- The name of a role that was dropped may be that of another one.
+            ('binding', 'bind', 'unbind', $where$WHERE kind <> 'allowed' OR object = 0 OR EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.oid = object)$where$, 'NOTHING')) v("table", changes, deletes, dumped, identity) LOOP
         EXECUTE pg_catalog.format($sql$
             CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.%1$I
                 FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo.%2$s', 'hilo.%3$s');

@@ -462,20 +462,22 @@ hilo_draws(PG_FUNCTION_ARGS)
  */
 
 /*
- * A role that was dropped is found by the name that it had when it was allowed to
- * draw.
+ * Remove what is recorded of roles that had the name when they were allowed to draw,
+ * and that do not exist: they were dropped, or not found by a restore.  Returns
+ * whether there was any.
  */
-static void
-find_dropped_role(const char *collection, HiloBinding *binding)
+static bool
+remove_dropped_role(const char *collection, const char *role)
 {
-	if (OidIsValid(binding->object) || strcmp(binding->owner, "public") == 0)
-		return;
+	bool		removed = false;
+
 	foreach_ptr(const HiloBinding, other, hilo_bindings(collection).all)
 	{
-		if (other->kind == HILO_ALLOWED && strcmp(other->owner, binding->owner) == 0 &&
+		if (other->kind == HILO_ALLOWED && strcmp(other->owner, role) == 0 &&
 			!SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(other->object)))
-			binding->object = other->object;
+			removed = hilo_binding_remove(collection, other) || removed;
 	}
+	return removed;
 }
 
 /*
@@ -500,9 +502,8 @@ change_allowed(FunctionCallInfo fcinfo, const char *function, bool may_draw)
 		binding.object = get_role_oid(binding.owner, !may_draw);
 	is_there = hilo_counter_read(&ref, &row);
 	(void) hilo_bindings_lock(collection, true);
-	if (!may_draw)
-		find_dropped_role(collection, &binding);
 	recorded = hilo_binding_remove(collection, &binding);
+	recorded = remove_dropped_role(collection, binding.owner) || recorded;
 	if (may_draw)
 	{
 		hilo_binding_add(collection, &binding);

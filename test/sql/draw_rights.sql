@@ -90,6 +90,16 @@ SELECT * FROM rights WHERE role IN ('inserter', 'nobody');
 SELECT * FROM hilo.may_draw WHERE relation IS NULL;
 SELECT hilo.disallow('orders', 'regress_hilo_gone');
 SELECT collection, kind, owner FROM hilo.binding WHERE collection = 'orders' AND kind = 'allowed';
+-- It can be taken back when another role has the name, and goes when that one is allowed.
+CREATE ROLE regress_hilo_gone;
+SELECT hilo.allow('orders', 'regress_hilo_gone'), hilo.allow('others', 'regress_hilo_gone');
+DROP ROLE regress_hilo_gone;
+CREATE ROLE regress_hilo_gone;
+SELECT draws('regress_hilo_gone');
+SELECT hilo.disallow('orders', 'regress_hilo_gone'), hilo.allow('others', 'regress_hilo_gone');
+SELECT collection, object::regrole, owner FROM hilo.binding WHERE kind = 'allowed' ORDER BY collection;
+SELECT hilo.disallow('others', 'regress_hilo_gone');
+DROP ROLE regress_hilo_gone;
 
 -- A grant is to a role, not to a name: it follows the role when that is renamed, and a new role of the old name has none.
 CREATE ROLE regress_hilo_app;

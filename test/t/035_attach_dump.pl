@@ -129,6 +129,9 @@ $node->command_ok([ 'pg_dump', '-f', "$dir/plain.sql", 'source' ], 'pg_dump');
 $node->command_ok([ 'pg_dump', '--inserts', '-f', "$dir/inserts.sql", 'source' ], 'pg_dump --inserts');
 $node->command_ok([ 'pg_dump', '-Fc', '-f', "$dir/custom", 'source' ], 'pg_dump -Fc');
 $node->command_ok([ 'pg_dump', '-Fd', '-j', '2', '-f', "$dir/folder", 'source' ], 'pg_dump -Fd --jobs');
+$node->command_ok([ 'pg_dump', '-s', '-f', "$dir/schema.sql", 'source' ], 'pg_dump -s');
+$node->command_ok([ 'pg_dump', '-a', '-f', "$dir/data.sql", 'source' ], 'pg_dump -a');
+$node->command_ok([ 'pg_dump', '-a', '--disable-triggers', '-f', "$dir/quiet_data.sql", 'source' ], 'pg_dump -a --disable-triggers');
 # Roles are not in a dump: one that is gone is no obstacle.
 sql('postgres', 'DROP ROLE leaver');
 
@@ -148,9 +151,6 @@ $node->command_ok([ 'pg_restore', '--exit-on-error', "--section=$_", '-d', 'sect
 check('sections', 'sections');
 
 # Schema and data one after the other, with triggers and without.
-$node->command_ok([ 'pg_dump', '-s', '-f', "$dir/schema.sql", 'source' ], 'pg_dump -s');
-$node->command_ok([ 'pg_dump', '-a', '-f', "$dir/data.sql", 'source' ], 'pg_dump -a');
-$node->command_ok([ 'pg_dump', '-a', '--disable-triggers', '-f', "$dir/quiet_data.sql", 'source' ], 'pg_dump -a --disable-triggers');
 foreach my $data ('data', 'quiet_data')
 {
 	restore_sql($node, "$dir/schema.sql", new_database($node, "steps_$data"));
@@ -167,6 +167,15 @@ check('over', 'cleaned');
 new_database($node, 'made', 'CREATE SCHEMA hilo');
 restore_sql($node, "$dir/plain.sql", 'made');
 check('made', 'schema hilo was there');
+
+# A role that gets the name of one that is gone gets nothing by a dump.
+sql('postgres', 'CREATE ROLE leaver');
+$node->command_ok([ 'pg_dump', '-f', "$dir/namesake.sql", 'source' ], 'pg_dump with a new role of an old name');
+restore_sql($node, "$dir/namesake.sql", new_database($node, 'namesake'));
+is(may_draw('namesake', 'leaver', 'orders'), '42501', 'who may not draw in the dumped database does not in the restored one');
+is(may_draw('namesake', 'clerk', 'orders'), '', 'who may does');
+is(may_draw('namesake', 'nobody', 'texts'), '', 'and all may where they might');
+sql('postgres', 'DROP ROLE leaver');
 
 #
 # The schema without data, and parts of the database
