@@ -1628,10 +1628,27 @@ COMMENT ON FUNCTION hilo_format(text, bigint, text) IS
 --
 -- Any role that may call functions here may draw, but not move other roles'
 -- counters.  Only the library writes to the tables; their owner and roles with a
--- grant read them.
+-- grant read them.  Default privileges of a superuser give nothing away.
 --
+DO $$
+DECLARE
+    granted record;
+BEGIN
+    FOR granted IN
+        SELECT DISTINCT o.type, o.name, a.grantee
+        FROM (SELECT 'pg_catalog.pg_namespace'::pg_catalog.regclass::oid AS class, oid, 'SCHEMA' AS type, oid::pg_catalog.regnamespace::text AS name, nspowner AS owner, nspacl AS acl FROM pg_catalog.pg_namespace
+              UNION ALL SELECT 'pg_catalog.pg_class'::pg_catalog.regclass::oid, oid, 'TABLE', oid::pg_catalog.regclass::text, relowner, relacl FROM pg_catalog.pg_class
+              UNION ALL SELECT 'pg_catalog.pg_proc'::pg_catalog.regclass::oid, oid, 'ROUTINE', oid::pg_catalog.regprocedure::text, proowner, proacl FROM pg_catalog.pg_proc) o
+        JOIN pg_catalog.pg_depend d ON d.classid = o.class AND d.objid = o.oid AND d.deptype = 'e' AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass::oid
+        JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid AND e.extname = 'hilo', pg_catalog.aclexplode(o.acl) a
+        WHERE a.grantee <> o.owner AND (a.grantee <> '0'::oid OR o.type <> 'ROUTINE')
+    LOOP
+        EXECUTE pg_catalog.format('REVOKE ALL ON %s %s FROM %s', granted.type, granted.name,
+            CASE WHEN granted.grantee = '0'::oid THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(granted.grantee)) END);
+    END LOOP;
+END
+$$;
 GRANT USAGE ON SCHEMA hilo TO PUBLIC;
-REVOKE ALL ON ALL TABLES IN SCHEMA hilo FROM PUBLIC;
 REVOKE ALL ON ROUTINE
     hilo.guard, hilo._member_name, hilo._lease_state, hilo.lease_from, hilo.lease, hilo._lease, hilo.lease_report, hilo.report, hilo.hub_resume, hilo.hub_forget, hilo._leases_stop, hilo._present, hilo._hub_begin, hilo._hub_hear, hilo._hub_wait,
     hilo._claim_lease, hilo._check_highest, hilo._raise_counter, hilo._note_member, hilo._note_hub, hilo._members_of, hilo._forget_counter,
