@@ -362,6 +362,21 @@ hilo_drawn_before(PG_FUNCTION_ARGS)
 	PG_RETURN_NULL();
 }
 
+/* Raise 55000 unless the column draws from the collection, as one that is attached does. */
+static void
+check_draws(const HiloColumn *column, const char *collection)
+{
+	foreach_ptr(const HiloDrawing, drawing, hilo_drawing_columns(column->relation, collection))
+	{
+		if (drawing->attnum == column->attnum)
+			return;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("column \"%s\" of table %s does not draw from collection \"%s\"",
+					hilo_column_name(column), hilo_sql_table(column->relation), collection)));
+}
+
 /*
  * hilo._attach_counter(relation, column_name, collection, at_least): the last step:
  * move the counter to at least the given number, and the highest number in the column.
@@ -383,6 +398,7 @@ hilo_attach_counter(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("hilo.attach()");
 	column = attachable_argument(fcinfo, &collection);
+	check_draws(&column, collection.ref.name);
 	limit = hilo_column_limit(&column);
 	sought = hilo_sought(&collection);
 	sought.above = Max(sought.above, PG_GETARG_INT64(3));

@@ -200,6 +200,11 @@ SELECT hilo._attach_sequence('anns', 'id');
 SELECT hilo._bind_column('anns', 'anns', 'nothing', '-');
 SELECT hilo._drawn_before('anns', 'orders');
 SELECT hilo._attach_counter('anns', 'id', 'anns', 5);
+-- Nor a counter that his table does not draw from.
+CREATE TABLE strays (id bigint);
+SELECT hilo._attach_counter('strays', 'id', 'unused', 9223372036854775806);
+SELECT count(*) FROM hilo_next_number('unused') n WHERE n < 1000;
+DROP TABLE strays;
 SELECT hilo._max('anns', 'orders');
 SELECT hilo._lock('anns', 'x');
 SELECT hilo._sync_sequence('others', 'anns', true);
