@@ -270,10 +270,21 @@ find_place(HiloLook *look, Relation table, AttrNumber attnum, bool numbers)
 	return complete;
 }
 
+/* True if the index of that table to look into was found, as the place of another column. */
+static bool
+has_place(const HiloLook *look, Oid table, AttrNumber attnum)
+{
+	foreach_ptr(const Place, place, look->places)
+	{
+		if (place->table == table && place->attnum == attnum)
+			return true;
+	}
+	return false;
+}
+
 /*
- * Find the places of a column: in its table, in partitions and in children, unless
- * they were found as those of another column.  Returns false if something could
- * not be locked.
+ * Find the places of a column: in its table, in partitions and in children, which mostly
+ * have its default.  Returns false if something could not be locked.
  */
 static bool
 find_places(HiloLook *look, const HiloDrawing *drawing)
@@ -292,7 +303,8 @@ find_places(HiloLook *look, const HiloDrawing *drawing)
 		Relation	rel;
 
 		look->relations = list_append_unique_oid(look->relations, oid);
-		if (attnum <= 0 || get_rel_relkind(oid) != RELKIND_RELATION)
+		if (attnum <= 0 || get_rel_relkind(oid) != RELKIND_RELATION ||
+			has_place(look, oid, attnum))
 			continue;
 		rel = open_if_free(oid);
 		if (rel == NULL)
@@ -384,16 +396,10 @@ hilo_look_prepare(HiloLook *look)
 	old = MemoryContextSwitchTo(look->context);
 	look->places_found = true;
 
-	/* Partitions mostly have their parent's default. */
-	for (int is_partition = 0; is_partition <= 1; is_partition++)
+	foreach_ptr(const HiloDrawing, drawing, columns)
 	{
-		foreach_ptr(const HiloDrawing, drawing, columns)
-		{
-			if (get_rel_relispartition(drawing->relation) == (is_partition == 1) &&
-				!(is_partition && list_member_oid(look->relations, drawing->relation)) &&
-				!find_places(look, drawing))
-				look->places_found = false;
-		}
+		if (!find_places(look, drawing))
+			look->places_found = false;
 	}
 	HILO_FAILURE_POINT("places found");
 	foreach_ptr(const HiloDrawing, drawing, columns)

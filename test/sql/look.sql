@@ -223,6 +223,13 @@ INSERT INTO parts (part) VALUES (3), (1) RETURNING id, part;
 ALTER TABLE parts DETACH PARTITION part3;
 SELECT setval('parts_id_seq', 10);
 INSERT INTO parts (part) VALUES (1), (2) RETURNING id, part;
+-- Another column of a partition.
+CREATE SEQUENCE twice;
+CREATE TABLE once (id bigint PRIMARY KEY DEFAULT hilo.nextval('twice'), other bigint) PARTITION BY RANGE (id);
+CREATE TABLE once1 (id bigint NOT NULL DEFAULT hilo.nextval('twice'), other bigint UNIQUE DEFAULT hilo.nextval('twice'));
+ALTER TABLE once ATTACH PARTITION once1 FOR VALUES FROM (1) TO (1000);
+INSERT INTO once1 VALUES (500, 1), (501, 2);
+INSERT INTO once1 (id) VALUES (7) RETURNING other;
 CREATE TABLE parents (id serial PRIMARY KEY);
 CREATE TABLE children (extra text, PRIMARY KEY (id)) INHERITS (parents);
 SELECT hilo.attach('parents');
