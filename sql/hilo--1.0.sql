@@ -752,7 +752,7 @@ BEGIN
         ELSE hilo._attach_collection(relation, target.column_name, target.collection, target.draw, assign) END;
     -- An index of another table, which may be dropped meanwhile, must not be described.
     SELECT t INTO blind FROM hilo._tree(relation) t JOIN pg_class c ON c.oid = t AND c.relkind = 'r', hilo._attribute(t, target.column_name) a
-        WHERE NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = t AND i.indisvalid AND i.indpred IS NULL
+        WHERE NOT EXISTS (SELECT FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid JOIN pg_am m ON m.oid = x.relam AND m.amname = 'btree' WHERE i.indrelid = t AND i.indisvalid AND i.indpred IS NULL
             AND CASE WHEN i.indrelid <> t THEN false WHEN target.draw LIKE '%hilo_next(%' THEN pg_get_indexdef(i.indexrelid, 1, true) LIKE '%hilo_number(%' ELSE i.indkey[0] = a.number END) LIMIT 1;
     IF blind IS NOT NULL THEN
         RAISE NOTICE 'column "%" of table % has no index in which its numbers can be looked up', target.column_name, blind

@@ -90,6 +90,10 @@ SELECT hilo.attach('numbered', 'other');
 INSERT INTO numbered VALUES (1) RETURNING no, other;
 SELECT hilo.detach('numbered');
 SELECT hilo.detach('numbered', 'no'), hilo.detach('numbered', 'other');
+-- Indexes that are not in the order of the numbers do not count.
+CREATE INDEX ON numbered USING hash (no);
+CREATE INDEX ON numbered USING brin (no);
+SELECT hilo.attach('numbered', 'no');
 
 -- What keeps its default, and is not attached.
 CREATE TABLE doubled (id bigint PRIMARY KEY DEFAULT nextval('loose') * 2);
