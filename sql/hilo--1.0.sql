@@ -848,10 +848,10 @@ COMMENT ON FUNCTION hilo.detach(regclass, name) IS
 CREATE FUNCTION hilo._move_sequence(sequence regclass, number bigint, owner oid) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    -- What was recorded may be the sequence of a stranger.
-    IF NOT has_sequence_privilege(owner, sequence, 'UPDATE') THEN
+    -- What was recorded may be the sequence of a stranger; and it only moves up, so where it is must be known.
+    IF NOT has_sequence_privilege(owner, sequence, 'UPDATE') OR NOT has_sequence_privilege(sequence, 'SELECT') THEN
         RAISE WARNING 'sequence % is not moved to %', sequence, number
-            USING DETAIL = 'The owner of the table may not set it.', HINT = 'If ids should continue above it, use setval().';
+            USING DETAIL = 'The owner of the table may not read and set it.', HINT = 'If ids should continue above it, use setval().';
         RETURN;
     END IF;
     EXECUTE format('SELECT setval($1, v.last, v.called)'
