@@ -631,8 +631,10 @@ BEGIN
     IF without THEN
         drawn := attribute.own_sequence;
         IF drawn IS NULL THEN
+            -- At most 26 bytes of each name leave room for a number.
             SELECT s.name INTO made FROM pg_class c, generate_series(0, 10000) i,
-                LATERAL (SELECT (left(c.relname, 26) || '_' || left(column_name, 26) || '_seq' || CASE WHEN i = 0 THEN '' ELSE i::text END)::name) s(name)
+                LATERAL (SELECT max(n) FILTER (WHERE octet_length(left(c.relname, n)) <= 26), max(n) FILTER (WHERE octet_length(left(column_name, n)) <= 26) FROM generate_series(0, 26) n) fits(of_table, of_column),
+                LATERAL (SELECT (left(c.relname, fits.of_table) || '_' || left(column_name, fits.of_column) || '_seq' || CASE WHEN i = 0 THEN '' ELSE i::text END)::name) s(name)
                 WHERE c.oid = relation AND NOT EXISTS (SELECT FROM pg_class o WHERE o.relname = s.name AND o.relnamespace = c.relnamespace) ORDER BY i LIMIT 1;
             EXECUTE format('CREATE SEQUENCE %s.%I AS %s', (SELECT c.relnamespace::regnamespace FROM pg_class c WHERE c.oid = relation), made,
                 (WITH RECURSIVE base(type, of_domain) AS (

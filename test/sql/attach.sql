@@ -253,6 +253,11 @@ SELECT hilo.attach('of_domains');
 SELECT format_type(seqtypid, NULL) AS type, relowner::regrole AS owner FROM pg_sequence JOIN pg_class c ON c.oid = seqrelid WHERE seqrelid = pg_get_serial_sequence('of_domains', 'id')::regclass;
 DROP TABLE of_domains;
 DROP ROLE regress_hilo_attached;
+-- Names of the same beginning that are longer in bytes than in characters.
+CREATE TABLE "заказы_клиентов_архива_два_один" ("идентификатор_заказа_клиента" int PRIMARY KEY);
+CREATE TABLE "заказы_клиентов_архива_два_двас" ("идентификатор_заказа_клиента" int PRIMARY KEY);
+SELECT hilo.attach('"заказы_клиентов_архива_два_один"');
+SELECT hilo.attach('"заказы_клиентов_архива_два_двас"');
 -- An error has the context of the user's functions, and none of hilo's; those of an event trigger are the user's.
 CREATE FUNCTION attach_and_say(relation regclass) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
