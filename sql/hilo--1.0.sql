@@ -797,6 +797,12 @@ BEGIN
     ELSIF attached.columns > 1 THEN
         RAISE EXCEPTION 'several columns of table "%" are attached', (SELECT c.relname FROM pg_class c WHERE c.oid = relation) USING ERRCODE = 'undefined_object', HINT = 'Specify the column.';
     ELSIF attached.columns = 0 THEN
+        SELECT a.attname AS name, t.expression INTO own FROM hilo._drawing_columns() d JOIN pg_attribute a ON a.attrelid = d.relation AND a.attnum = d.column_number, hilo._attribute(d.relation, a.attname) t
+            WHERE d.relation = _detach.relation AND a.attname = COALESCE(_detach.column_name, a.attname) LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION 'default of column "%" of table % cannot be changed back', own.name, relation USING ERRCODE = 'feature_not_supported',
+                DETAIL = COALESCE('It is ' || own.expression || '.', 'It comes from its domain.'), HINT = 'Change it by hand.';
+        END IF;
         RAISE EXCEPTION USING ERRCODE = 'undefined_object', HINT = 'The view hilo.attachments shows which columns are attached.',
             MESSAGE = CASE WHEN column_name IS NULL THEN format('no column of table %s is attached', relation) ELSE format('column "%s" of table %s is not attached', column_name, relation) END;
     END IF;

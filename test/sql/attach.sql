@@ -258,6 +258,14 @@ CREATE TABLE "заказы_клиентов_архива_два_один" ("ид
 CREATE TABLE "заказы_клиентов_архива_два_двас" ("идентификатор_заказа_клиента" int PRIMARY KEY);
 SELECT hilo.attach('"заказы_клиентов_архива_два_один"');
 SELECT hilo.attach('"заказы_клиентов_архива_два_двас"');
+-- A default with a cast, or of a domain, draws, and is not changed back.
+CREATE DOMAIN drawing AS bigint DEFAULT hilo.nextval('loose');
+CREATE TABLE casts (id int PRIMARY KEY DEFAULT hilo.nextval('loose')::int, other drawing);
+SELECT hilo.detach('casts');
+SELECT hilo.detach('casts', 'id');
+SELECT hilo.detach('casts', 'other');
+ALTER TABLE casts ALTER id DROP DEFAULT, ALTER other SET DEFAULT 0;
+SELECT hilo.detach('casts');
 -- An error has the context of the user's functions, and none of hilo's; those of an event trigger are the user's.
 CREATE FUNCTION attach_and_say(relation regclass) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
