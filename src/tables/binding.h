@@ -144,7 +144,8 @@ extern bool hilo_binding_remove(const char *name, const HiloBinding *binding);
 
 /*
  * Record the present names of what the living bindings of a name stand for, so
- * that a dump has them; but not while another session changes its bindings.
+ * that a dump has them; but not while another session changes its bindings, nor in
+ * a serializable transaction.
  */
 extern void hilo_bindings_refresh(const char *name,
 								  const HiloBindings *bindings);
