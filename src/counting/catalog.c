@@ -84,13 +84,14 @@ static const OurColumn member_columns[] = {
 	{"member", TEXTOID}, {"collection", TEXTOID}, {"highest", INT8OID},
 	{"epoch", INT8OID}, {"known_term", INT8OID}, {"reported_term", INT8OID},
 	{"reported_id", INT8OID}, {"seen_at", TIMESTAMPTZOID}, {"address", INETOID},
-	{"started", INT8OID}, {NULL}
+	{"started", INT8OID}, {"shared_at", TIMESTAMPTZOID}, {NULL}
 };
 
 static const OurColumn binding_columns[] = {
 	{"collection", TEXTOID}, {"kind", TEXTOID},
 	{"object", OIDOID}, {"object_name", TEXTOID}, {"column_name", TEXTOID},
-	{"column_number", INT4OID}, {"owner", TEXTOID}, {NULL}
+	{"column_number", INT4OID}, {"owner", TEXTOID}, {"was", TEXTOID},
+	{"sequence", TEXTOID}, {"sequence_oid", OIDOID}, {NULL}
 };
 
 static OurTable tables[HILO_TABLES] = {
@@ -376,6 +377,32 @@ warn_if_weakened(const OurTable *table, Relation rel)
 }
 
 /*
+ * Warn, once per session, of a column that was appended: a dump names it, and the
+ * extension makes the table without it.
+ */
+static void
+warn_if_appended(const OurTable *table, Relation rel)
+{
+	static bool warned = false;
+	TupleDesc	desc = RelationGetDescr(rel);
+	int			i = 0;
+
+	while (table->columns[i].name != NULL)
+		i++;
+	while (i < desc->natts && TupleDescAttr(desc, i)->attisdropped)
+		i++;
+	if (i >= desc->natts || warned)
+		return;
+	warned = true;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("column \"%s\" of table \"%s.%s\" does not belong to extension \"%s\"",
+					NameStr(TupleDescAttr(desc, i)->attname), HILO_SCHEMA, table->name, EXTENSION_NAME),
+			 errdetail("Dumps of the table cannot be restored."),
+			 errhint("Drop the column.")));
+}
+
+/*
  * Raise an error unless the locked table is as the extension created it.  That it
  * belongs to the extension is looked up only if its owner is not a superuser.
  */
@@ -413,6 +440,7 @@ check_table(OurTable *table, Relation rel)
 				 errdetail("Rows are changed in place, so an index must be unique and depend only on the name."),
 				 errhint("Drop it.")));
 	warn_if_weakened(table, rel);
+	warn_if_appended(table, rel);
 }
 
 Relation

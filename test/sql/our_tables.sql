@@ -1,4 +1,4 @@
--- Promise 8: a column that others append to our tables does no harm; a column of ours that is gone, or an index on one that changes in place, is an error that names it.
+-- Promise 8: a column that others append to our tables does no harm, but for a warning in each session that dumps cannot be restored; a column of ours that is gone, or an index on one that changes in place, is an error that names it.
 CREATE TABLE our_doc (id bigint PRIMARY KEY);
 SELECT hilo_next_number('our_before') AS before;
 SELECT hilo.attach('our_doc', 'id', 'our_attached') AS max;
