@@ -55,6 +55,7 @@ static int64
 search(const char *name, int64 last, HiloDocuments *documents, int *tries)
 {
 	int64		limit = documents->limit;
+	int			before = *tries;
 	int64		number = hilo_free_search(last, limit, hilo_documents_have,
 										  documents, tries);
 
@@ -64,8 +65,8 @@ search(const char *name, int64 last, HiloDocuments *documents, int *tries)
 				 errmsg("no free number was found for identity \"%s\"",
 						name),
 				 last < limit ?
-				 errdetail("Numbers from " INT64_FORMAT " up to the limit " INT64_FORMAT " were looked up.",
-						   last + 1, limit) :
+				 errdetail("Of the numbers from " INT64_FORMAT " up to the limit " INT64_FORMAT ", %d were looked up.",
+						   last + 1, limit, *tries - before) :
 				 errdetail("Numbers up to " INT64_FORMAT " have been claimed; the limit is " INT64_FORMAT ".",
 						   last, limit)));
 	if (!hilo_documents_may_lead(documents))
