@@ -202,13 +202,39 @@ merge_binding(TriggerData *trigdata)
 	}
 
 	(void) hilo_bindings_lock(name, true);
-	if (fits_others(binding, hilo_bindings(name).all))
-		hilo_binding_add(name, binding);
+	if (!fits_others(binding, hilo_bindings(name).all))
+		return;
+	hilo_binding_add(name, binding);
+	if (binding->kind == HILO_ALLOWED && !OidIsValid(binding->object) &&
+		strcmp(binding->owner, "public") != 0)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("role \"%s\" may not draw from collection \"%s\"",
+						binding->owner, name),
+				 errdetail("There is no such role."),
+				 errhint("Create it, and use hilo.allow().")));
 }
 
 /*
  * The trigger
  */
+
+/*
+ * Warn if the name is too long, as one from a database with another encoding may be
+ * here: it must not keep all other rows of a dump out.  Nothing can draw from it.
+ */
+static bool
+is_too_long(const char *name)
+{
+	if (strlen(name) - hilo_is_identity(name) <= HILO_MAX_NAME_LEN)
+		return false;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("row of " HILO_COUNTER_FORMAT " is left out", HILO_COUNTER_ARGS(name)),
+			 errdetail("The name has %d bytes; the limit is %d.",
+					   (int) strlen(name) - hilo_is_identity(name), HILO_MAX_NAME_LEN)));
+	return true;
+}
 
 /* Merge the inserted row into the existing ones of the table that it is for. */
 static void

@@ -100,6 +100,14 @@ SELECT hilo.disallow('orders', 'regress_hilo_gone'), hilo.allow('others', 'regre
 SELECT collection, object::regrole, owner FROM hilo.binding WHERE kind = 'allowed' ORDER BY collection;
 SELECT hilo.disallow('others', 'regress_hilo_gone');
 DROP ROLE regress_hilo_gone;
+-- So can one from a dump whose role was not here.
+INSERT INTO hilo.binding (collection, kind, owner) VALUES ('orders', 'allowed', 'regress_hilo_gone'), ('others', 'allowed', 'regress_hilo_gone');
+SELECT hilo.disallow('others', 'regress_hilo_gone');
+CREATE ROLE regress_hilo_gone;
+SELECT draws('regress_hilo_gone');
+SELECT hilo.disallow('orders', 'regress_hilo_gone');
+SELECT count(*) FROM hilo.binding WHERE kind = 'allowed';
+DROP ROLE regress_hilo_gone;
 
 -- A grant is to a role, not to a name: it follows the role when that is renamed, and a new role of the old name has none.
 CREATE ROLE regress_hilo_app;
