@@ -262,6 +262,11 @@ merge(TriggerData *trigdata)
 	 * That a publisher gives numbers to others does not make its subscriber
 	 * one that does.
 	 */
+	if (table == HILO_TABLE_COUNTERS || table == HILO_TABLE_BINDINGS)
+	{
+		if (is_too_long(name_column(trigdata, table)))
+			return;
+	}
 	if (table == HILO_TABLE_COUNTERS)
 		merge_counter(trigdata);
 	else if (table == HILO_TABLE_BINDINGS)

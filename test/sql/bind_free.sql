@@ -325,6 +325,11 @@ SELECT kind, object::regclass, object_name FROM hilo.binding WHERE collection = 
 DROP TABLE one, two;
 SELECT hilo.drop('both');
 \set VERBOSITY sqlstate
+-- A name that is too long here, as one from a database with another encoding may be, keeps no other row out.
+INSERT INTO hilo.hilo (collection, max) VALUES (repeat('x', 256), 5), (repeat('y', 256) || '|', 5), (repeat('z', 255) || '|', 7), ('not_long', 7);
+INSERT INTO hilo.binding (collection, kind, owner) VALUES (repeat('x', 256), 'allowed', 'public');
+SELECT left(collection, 8) AS collection, length(collection), max FROM hilo.hilo WHERE collection = 'not_long' OR length(collection) > 200;
+SELECT hilo.drop('not_long'), hilo.drop(repeat('z', 255) || '|');
 INSERT INTO hilo.binding VALUES ('bad', NULL);
 INSERT INTO hilo.binding VALUES ('bad', 'other');
 INSERT INTO hilo.binding VALUES ('', 'bound');
