@@ -347,16 +347,6 @@ BEGIN
 	END LOOP;
 	RAISE WARNING '% of 300 failed', failures;
 END $$;
--- A nondeterministic collation: the exact look-up is the column's own.
-CREATE COLLATION ignoring_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
-CREATE TABLE loud (id text COLLATE ignoring_case PRIMARY KEY, x int);
-SELECT hilo.attach('loud');
-INSERT INTO loud VALUES ('LOUD/1-a'), ('Loud/2-A'), ('loud/3-A');
-INSERT INTO loud (x) VALUES (0) RETURNING id;
--- With the index that orders ids, those in any case count.
-CREATE INDEX ON loud (hilo_number(id));
-INSERT INTO loud VALUES ('LOUD/6-a');
-INSERT INTO loud (x) VALUES (0) RETURNING id;
 -- The collection's own tag, the server's prefix, another separator.
 CREATE TABLE tagged (id text PRIMARY KEY, x int);
 SELECT hilo.attach('tagged'), hilo.configure('tagged', node_tag => 'Q');

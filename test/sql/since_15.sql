@@ -1,9 +1,4 @@
 -- Features since version 15: MERGE, views with the rights of the caller, and reserved prefixes of settings.
-SELECT current_setting('server_version_num')::int < 150000 AS is_14 \gset
-\if :is_14
-\quit
-\endif
-
 CREATE SCHEMA since_15;
 SET search_path = since_15, public;
 SET client_min_messages = warning;
