@@ -139,7 +139,7 @@ HiloTurn
 hilo_turn_wait(const char *name, bool wait, HiloLeaseState *state)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	HiloPool   *it = (HiloPool *) hilo_shared_lock_new(HILO_POOL, name, true);
+	HiloPool   *it = (HiloPool *) hilo_shared_lock_new(HILO_POOL, name, true, true);
 	HiloTurn	result = HILO_TURN_OVER;
 
 	*state = state_of(it);

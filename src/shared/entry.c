@@ -312,24 +312,24 @@ lock_evicted(HiloKind kind, int i, uint64 oldest, bool any)
  *
  * Those that were not used since the search last passed make room, but first
  * those without fetched numbers, because others would have to be fetched again, and
- * those whose rings hold nothing.  What is only read to find out is read without
+ * those whose rings hold nothing; without any, only such rings do.  What is only read to find out is read without
  * locks, so that a search that finds nothing else takes no longer than some
  * microseconds.
  */
 static HiloShared *
-lock_room(HiloKind kind, uint64 oldest, int *found)
+lock_room(HiloKind kind, uint64 oldest, bool any, int *found)
 {
 	Shelf	   *shelf = &set->shelves[kind];
 
 	for (int i = 0; i < 3 * shelf->count; i++)
 	{
 		HiloShared *it = entry_at(shelf, shelf->hand);
-		bool		any = i >= 2 * shelf->count;
+		bool		last_pass = i >= 2 * shelf->count;
 		bool		used = it->used;
 
 		*found = shelf->hand;
 		shelf->hand = (shelf->hand + 1) % shelf->count;
-		if (OidIsValid(it->database.oid) && !any)
+		if (OidIsValid(it->database.oid) && !last_pass)
 		{
 			if (it->has_fetched)
 				continue;
@@ -337,7 +337,7 @@ lock_room(HiloKind kind, uint64 oldest, int *found)
 			if (used)
 				continue;
 		}
-		it = lock_evicted(kind, *found, oldest, any);
+		it = lock_evicted(kind, *found, oldest, any && last_pass);
 		if (it != NULL)
 			return it;
 	}
@@ -388,7 +388,7 @@ fail_without_entry(HiloKind kind, const char *name)
 }
 
 HiloShared *
-hilo_shared_lock_new(HiloKind kind, const char *name, bool required)
+hilo_shared_lock_new(HiloKind kind, const char *name, bool required, bool any)
 {
 	HiloShared *it = NULL;
 	bool		is_open = hilo_shared_open();
@@ -404,7 +404,7 @@ hilo_shared_lock_new(HiloKind kind, const char *name, bool required)
 		it = find_entry(&set->shelves[kind], name);
 		if (it != NULL)
 			LWLockAcquire(&it->lock, LW_EXCLUSIVE);
-		else if ((it = lock_room(kind, oldest, &i)) != NULL)
+		else if ((it = lock_room(kind, oldest, any, &i)) != NULL)
 			begin_entry(kind, i, name);
 		LWLockRelease(&set->lock);
 	}
@@ -422,7 +422,7 @@ hilo_shared_lock_new(HiloKind kind, const char *name, bool required)
 					evicted, name),
 			 errhint("Increase the setting \"hilo.pool_size\", and restart the server.")));
 	evicted[0] = '\0';
-	return hilo_shared_lock_new(kind, name, required);
+	return hilo_shared_lock_new(kind, name, required, any);
 }
 
 HiloShared *

@@ -140,10 +140,10 @@ extern HILO_EXPORT HiloShared *hilo_shared_lock(HiloKind kind, const char *name,
 /*
  * The entry with that name, created if there is none, locked for a change.  NULL,
  * and nothing is locked: there is no room.  Raises an error instead if it is
- * required.
+ * required.  With any, a ring that snapshots still need makes room, too.
  */
 extern HILO_EXPORT HiloShared *hilo_shared_lock_new(HiloKind kind, const char *name,
-													bool required);
+													bool required, bool any);
 
 /*
  * The next entry of this database from number *i on, which moves on, locked; NULL,

@@ -440,13 +440,13 @@ fill_ring(HiloRing *ring, HiloRowRef *ref, HiloRow *row, int64 count)
 /*
  * The table is locked first, so that the session with the turn does not wait for
  * a transaction that waits for the turn.  No snapshot can be taken in parallel
- * mode, in which nothing is drawn.
+ * mode, in which nothing is drawn.  Who only reads takes no room from those who draw.
  */
 void
 hilo_order_refill(HiloOrder *order, HiloRowRef *ref, HiloRow *row, int64 count)
 {
 	Relation	rel = hilo_row_lock_table(RowExclusiveLock);
-	HiloRing   *ring = (HiloRing *) hilo_shared_lock_new(HILO_RING, ref->name, true);
+	HiloRing   *ring = (HiloRing *) hilo_shared_lock_new(HILO_RING, ref->name, true, count > 0);
 	HiloShared *shared = &ring->shared;
 
 	order->ring = ring;

@@ -195,7 +195,7 @@ hilo_pool_reserved(const char *name)
 static bool
 put(const char *name, const HiloClaim *piece, bool needed, bool is_reserve)
 {
-	HiloPool   *it = (HiloPool *) hilo_shared_lock_new(HILO_POOL, name, false);
+	HiloPool   *it = (HiloPool *) hilo_shared_lock_new(HILO_POOL, name, false, true);
 	bool		is_there;
 
 	if (it == NULL)
