@@ -226,7 +226,7 @@ BEGIN
             ('hub', 'lease_from', 'lease_from', '', 'USING INDEX hub_hub_idx'),
             ('member', 'lease', 'hub_forget', '', 'USING INDEX member_member_idx'),
             -- The name of a role that was dropped may be that of another one.
-            ('binding', 'bind', 'unbind', $where$WHERE kind <> 'allowed' OR object = 0 OR EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.oid = object)$where$, 'NOTHING')) v("table", changes, deletes, dumped, identity) LOOP
+            ('binding', 'bind', 'unbind', $where$WHERE kind <> 'allowed' OR object = 0 AND owner = 'public' OR EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.oid = object)$where$, 'NOTHING')) v("table", changes, deletes, dumped, identity) LOOP
         EXECUTE pg_catalog.format($sql$
             CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.%1$I
                 FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo.%2$s', 'hilo.%3$s');
@@ -1019,10 +1019,10 @@ CREATE FUNCTION hilo._present(OUT timeline bigint, OUT home bigint, OUT random b
 COMMENT ON FUNCTION hilo._present() IS
     'the timeline that this server is on, 0 in recovery, and what identifies this database; a random number, and hilo.hub_auto_resume; whether synchronous_standby_names requires every standby that it lists; what identifies the backup that the data folder was restored from, 0: none';
 
-CREATE FUNCTION hilo._hub_begin(local boolean) RETURNS void
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_hub_begin';
-COMMENT ON FUNCTION hilo._hub_begin(boolean) IS
-    'for hilo.lease(): begin a request, which must be READ COMMITTED, and whose commit, if local, waits for no standby';
+CREATE FUNCTION hilo._hub_begin(function text, local boolean) RETURNS void
+    LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_hub_begin';
+COMMENT ON FUNCTION hilo._hub_begin(text, boolean) IS
+    'for the function of that name: begin a request, which must be READ COMMITTED, and whose commit, if local, waits for no standby';
 
 CREATE FUNCTION hilo._claim_lease(
     collection text, size bigint, at_least bigint,
@@ -1169,7 +1169,7 @@ BEGIN
         RAISE EXCEPTION 'permission denied for function report' USING ERRCODE = 'insufficient_privilege',
             HINT = 'Grant the member''s role the right to execute hilo.lease and hilo.report.';
     END IF;
-    PERFORM hilo._hub_begin(true);
+    PERFORM hilo._hub_begin('hilo.lease()', true);
     PERFORM hilo._check_highest(_lease.collection, at_least);
     SELECT * INTO heard FROM hilo._hub_hear(known_lineage, known_term, known_term_id);
     own := heard.own;
@@ -1231,7 +1231,7 @@ BEGIN
     ELSIF octet_length(member) > 255 OR strpos(member, '|') > 0 OR member = '' THEN
         RAISE EXCEPTION 'member must be a name of at most 255 bytes without "|"' USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    PERFORM hilo._hub_begin(true);
+    PERFORM hilo._hub_begin('hilo.report()', true);
     PERFORM hilo._check_highest(r.collection, r.highest) FROM unnest(collections, report.highest) r(collection, highest);
     SELECT * INTO heard FROM hilo._hub_hear(known_lineage, known_term, known_term_id);
     own := heard.own;
@@ -1291,7 +1291,7 @@ BEGIN
     ELSIF skip < 0 THEN
         RAISE EXCEPTION 'skip must not be negative' USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    PERFORM hilo._hub_begin(false);
+    PERFORM hilo._hub_begin('hilo.hub_resume()', false);
     SELECT * INTO here FROM hilo._present();
     -- A hub that may resume by itself does so, as at a request.
     IF NOT again AND skip IS NULL AND EXISTS (SELECT FROM hilo.hub h WHERE h.hub = '|') THEN
@@ -1446,10 +1446,11 @@ CREATE FUNCTION hilo._restore_member(other hilo.member) RETURNS void
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-    IF octet_length(other.member) > 255 OR strpos(other.member, '|') > 0 OR other.highest < 0 THEN
-        RAISE EXCEPTION 'no member has the name "%" and numbers up to %', other.member, other.highest USING ERRCODE = 'invalid_parameter_value';
+    -- One bad row must not keep the others out.
+    IF octet_length(other.member) > 255 OR strpos(other.member, '|') > 0 OR other.collection = '' OR octet_length(rtrim(other.collection, '|')) > 255 OR strpos(other.collection, '|') NOT IN (0, length(other.collection)) OR other.highest < 0 THEN
+        RAISE WARNING 'row of hilo.member is left out' USING DETAIL = format('No member "%s" can have numbers of "%s" up to %s.', other.member, other.collection, other.highest);
+        RETURN;
     END IF;
-    PERFORM hilo._check_highest(other.collection, 0);
     INSERT INTO hilo.member AS m VALUES (other.member, other.collection, COALESCE(other.highest, 0), other.epoch, other.known_term, NULL, NULL,
         COALESCE(other.seen_at, '-infinity'), other.address, other.started, other.shared_at)
     ON CONFLICT (member, collection) DO UPDATE SET highest = GREATEST(m.highest, EXCLUDED.highest), reported_term = NULL, reported_id = NULL;
@@ -1636,41 +1637,11 @@ COMMENT ON FUNCTION hilo_format(text, bigint, text) IS
 --
 -- Any role that may call functions here may draw, but not move other roles'
 -- counters.  Only the library writes to the tables; their owner and roles with a
--- grant read them.  Default privileges of a superuser give nothing away.
+-- grant read them.
 --
-DO $$
-DECLARE
-    granted record;
-BEGIN
-    FOR granted IN
-        SELECT DISTINCT o.type, o.name, a.grantee
-        FROM (SELECT 'pg_catalog.pg_namespace'::pg_catalog.regclass::oid AS class, oid, 'SCHEMA' AS type, oid::pg_catalog.regnamespace::text AS name, nspowner AS owner, nspacl AS acl FROM pg_catalog.pg_namespace
-              UNION ALL SELECT 'pg_catalog.pg_class'::pg_catalog.regclass::oid, oid, 'TABLE', oid::pg_catalog.regclass::text, relowner, relacl FROM pg_catalog.pg_class
-              UNION ALL SELECT 'pg_catalog.pg_proc'::pg_catalog.regclass::oid, oid, 'ROUTINE', oid::pg_catalog.regprocedure::text, proowner, proacl FROM pg_catalog.pg_proc) o
-        JOIN pg_catalog.pg_depend d ON d.classid = o.class AND d.objid = o.oid AND d.deptype = 'e' AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass::oid
-        JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid AND e.extname = 'hilo', pg_catalog.aclexplode(o.acl) a
-        WHERE a.grantee <> o.owner AND (a.grantee <> '0'::oid OR o.type <> 'ROUTINE')
-    LOOP
-        EXECUTE pg_catalog.format('REVOKE ALL ON %s %s FROM %s', granted.type, granted.name,
-            CASE WHEN granted.grantee = '0'::oid THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(granted.grantee)) END);
-    END LOOP;
-END
-$$;
-GRANT USAGE ON SCHEMA hilo TO PUBLIC;
-REVOKE ALL ON ROUTINE
-    hilo.guard, hilo._member_name, hilo._lease_state, hilo.lease_from, hilo.lease, hilo._lease, hilo.lease_report, hilo.report, hilo.hub_resume, hilo.hub_forget, hilo._leases_stop, hilo._present, hilo._hub_begin, hilo._hub_hear, hilo._hub_wait,
-    hilo._claim_lease, hilo._check_highest, hilo._raise_counter, hilo._note_member, hilo._note_hub, hilo._members_of, hilo._forget_counter,
-    hilo._restore_hub, hilo._restore_member FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hilo._counters(), hilo.pool(), hilo._pool_use(), hilo._bound_tables(), hilo._present(), hilo._member_name(), hilo._lease_state(text) TO pg_monitor;
-GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.pool_use, hilo.may_draw, hilo.leases, hilo.members TO pg_monitor;
-GRANT SELECT ON hilo.ranges, hilo.attachments TO PUBLIC;
-
--- The owner of the database can dump and restore it.
-GRANT SELECT, INSERT ON hilo.hilo, hilo.hub, hilo.member, hilo.binding TO pg_database_owner;
-
 -- PUBLIC does not administer.  A creator who is not a superuser administers collections, and can dump and restore
 -- them (COPY requires privileges on the tables, whose triggers merge).  What connects
--- to other servers is reserved for superusers: leases, hubs, settings.
+-- to other servers is reserved for superusers: leases, hubs, settings.  Default privileges of a superuser change none of that.
 DO $$
 DECLARE
     creator name := (SELECT r.rolname FROM pg_catalog.pg_extension e, pg_catalog.pg_roles r
@@ -1678,8 +1649,29 @@ DECLARE
     administration CONSTANT text := '
         seed_identity_for, hilo.seed, hilo.drop, hilo.sync(text), hilo.sync(regclass), hilo.sync(), hilo.configure, hilo.make_ordered, hilo.return_range, hilo.allow, hilo.disallow,
         hilo.bind, hilo.unbind, hilo._counters, hilo.pool, hilo._pool_use, hilo._bound_tables';
+    servers CONSTANT text := '
+        hilo.guard, hilo._member_name, hilo._lease_state, hilo.lease_from, hilo.lease, hilo._lease, hilo.lease_report, hilo.report, hilo.hub_resume, hilo.hub_forget, hilo._leases_stop, hilo._present, hilo._hub_begin, hilo._hub_hear, hilo._hub_wait,
+        hilo._claim_lease, hilo._check_highest, hilo._raise_counter, hilo._note_member, hilo._note_hub, hilo._members_of, hilo._forget_counter,
+        hilo._restore_hub, hilo._restore_member';
+    others text := 'PUBLIC';
+    granted record;
 BEGIN
-    EXECUTE pg_catalog.format('REVOKE ALL ON ROUTINE %s FROM PUBLIC', administration);
+    FOR granted IN
+        SELECT DISTINCT o.type, o.name, CASE a.grantee WHEN '0'::oid THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END AS role
+        FROM (SELECT 'pg_catalog.pg_namespace'::pg_catalog.regclass::oid AS class, oid, 'SCHEMA' AS type, oid::pg_catalog.regnamespace::text AS name, nspowner AS owner, nspacl AS acl FROM pg_catalog.pg_namespace
+              UNION ALL SELECT 'pg_catalog.pg_class'::pg_catalog.regclass::oid, oid, 'TABLE', oid::pg_catalog.regclass::text, relowner, relacl FROM pg_catalog.pg_class
+              UNION ALL SELECT 'pg_catalog.pg_proc'::pg_catalog.regclass::oid, oid, 'ROUTINE', NULL, proowner, proacl FROM pg_catalog.pg_proc) o
+        JOIN pg_catalog.pg_depend d ON d.classid = o.class AND d.objid = o.oid AND d.deptype = 'e' AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass::oid
+        JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid AND e.extname = 'hilo', pg_catalog.aclexplode(o.acl) a
+        WHERE a.grantee <> o.owner AND (a.grantee <> '0'::oid OR o.type <> 'ROUTINE')
+    LOOP
+        IF granted.type = 'ROUTINE' THEN
+            others := others || ', ' || granted.role;
+        ELSE
+            EXECUTE pg_catalog.format('REVOKE ALL ON %s %s FROM %s', granted.type, granted.name, granted.role);
+        END IF;
+    END LOOP;
+    EXECUTE pg_catalog.format('REVOKE ALL ON ROUTINE %s, %s FROM %s', administration, servers, others);
     IF creator IS NOT NULL THEN
         EXECUTE pg_catalog.format('
             GRANT EXECUTE ON ROUTINE %2$s, hilo._present, hilo._member_name, hilo._lease_state TO %1$I WITH GRANT OPTION;
@@ -1688,6 +1680,13 @@ BEGIN
     END IF;
 END
 $$;
+GRANT USAGE ON SCHEMA hilo TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hilo._counters(), hilo.pool(), hilo._pool_use(), hilo._bound_tables(), hilo._present(), hilo._member_name(), hilo._lease_state(text) TO pg_monitor;
+GRANT SELECT ON hilo.status, hilo.identities, hilo.pool, hilo.pool_use, hilo.may_draw, hilo.leases, hilo.members TO pg_monitor;
+GRANT SELECT ON hilo.ranges, hilo.attachments TO PUBLIC;
+
+-- The owner of the database can dump and restore it.
+GRANT SELECT, INSERT ON hilo.hilo, hilo.hub, hilo.member, hilo.binding TO pg_database_owner;
 
 -- The tag distinguishes the ids of servers; servers without a tag of their own share the default.
 DO $$

@@ -41,7 +41,7 @@ extern void hilo_check_collection(const char *name, const char *separator);
  * collection or, with a '|' at its end, for an identity.  Returns whether it is
  * the name of an identity.
  */
-extern bool hilo_check_row_name(const char *name, const char *separator);
+extern HILO_EXPORT bool hilo_check_row_name(const char *name, const char *separator);
 
 /*
  * The name of an identity without the one '|' or separator at its end, if any,

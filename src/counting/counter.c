@@ -788,7 +788,7 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 		{
 			row->claimed_at = DT_NOBEGIN;
 			if (IsLogicalWorker())
-				row->flags &= ~HILO_ROW_ORDERED;
+				row->flags &= ~(HILO_ROW_ORDERED | HILO_ROW_SETTLED);
 		}
 	}
 	else if (!(other->flags & HILO_ROW_DROPPED))

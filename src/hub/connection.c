@@ -524,10 +524,12 @@ address_text(void)
  * appended to errors.
  */
 static bool
-try_address(const Options *options, instr_time start, int timeout, StringInfo errors)
+try_address(const Options *options, int timeout, StringInfo errors)
 {
+	instr_time	start;
 	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
 
+	INSTR_TIME_SET_CURRENT(start);
 	if (!AcquireExternalFD())
 	{
 		append_said(errors, "there are too many open files");
@@ -615,7 +617,7 @@ items_of(const char *list)
  * Connect to one of the hosts, trying them in turn from the first on, so that
  * each has its turn although another one can be reached and gives nothing.  Each
  * has its own time limit, which libpq leaves to a caller that polls; in the lease worker,
- * for which DROP DATABASE waits, all have one.
+ * for which DROP DATABASE waits, they share one.
  */
 static bool
 connect_to_any(Options *options, const HiloHubQuestion *question,
@@ -625,14 +627,12 @@ connect_to_any(Options *options, const HiloHubQuestion *question,
 	long		limit = seconds == NULL || MyBgworkerEntry != NULL ? 0 : strtol(seconds, NULL, 10);
 	int			timeout = limit > 0 ? Min(limit, INT_MAX / 1000) * 1000 :
 		question->timeout;
-	instr_time	start;
 	const char **places[PLACES];
 	List	   *items[PLACES];
 	int			hosts;
 	StringInfoData errors;
 	StringInfoData here;		/* those of one host */
 
-	INSTR_TIME_SET_CURRENT(start);
 	initStringInfo(&errors);
 	initStringInfo(&here);
 	for (int i = 0; i < PLACES; i++)
@@ -660,9 +660,8 @@ connect_to_any(Options *options, const HiloHubQuestion *question,
 		foreach_ptr(const char, address, addresses)
 		{
 			*places[HOSTADDR] = address;
-			if (MyBgworkerEntry == NULL)
-				INSTR_TIME_SET_CURRENT(start);
-			if (try_address(options, start, timeout, &here))
+			if (try_address(options, MyBgworkerEntry == NULL ? timeout :
+							timeout / (hosts * list_length(addresses)), &here))
 			{
 				connection.host = host;
 				return true;

@@ -127,13 +127,13 @@ begin_request(const char *function)
 Datum
 do_hilo_hub_begin(PG_FUNCTION_ARGS)
 {
-	begin_request(PG_GETARG_BOOL(0) ? "hilo.lease()" : "hilo.hub_resume()");
+	begin_request(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 
 	/*
 	 * What has to be on a standby is waited for before the commit, where a
 	 * cancel is an error.
 	 */
-	if (PG_GETARG_BOOL(0) && !IsTransactionBlock())
+	if (PG_GETARG_BOOL(1) && !IsTransactionBlock())
 		(void) set_config_option("synchronous_commit", "local", PGC_USERSET,
 								 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0,
 								 false);
@@ -301,10 +301,10 @@ do_hilo_raise_counter(PG_FUNCTION_ARGS)
 	HiloCollection collection;
 	int64		max;
 
-	if (hilo_is_own_name(name))
-		hilo_collection_init(&collection, name);
-	else
-		(void) hilo_api_administered(fcinfo, &collection);
+	/* It may have been made when other names were allowed. */
+	if (!hilo_is_own_name(name))
+		(void) hilo_check_row_name(name, NULL);
+	hilo_collection_init(&collection, name);
 	max = hilo_leased_raise(&collection.ref,
 							hilo_api_number(fcinfo, 1, "highest"),
 							hilo_api_number(fcinfo, 2, "skip"));

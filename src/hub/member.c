@@ -526,8 +526,8 @@ hilo_lease_report_all(void)
 		HiloHubAnswer answer;
 		void	   *hub = makeString(pstrdup(NameStr(row->hub)));
 
-		if (!(row->flags & HILO_ROW_LEASED) || strVal(hub)[0] == '\0' ||
-			row->of_hub.term.lineage == 0 || list_member(hubs, hub))
+		if (strVal(hub)[0] == '\0' || row->of_hub.term.lineage == 0 ||
+			list_member(hubs, hub))
 			continue;
 		hubs = lappend(hubs, hub);
 		count += report_to(strVal(hub), row->of_hub.term.lineage,

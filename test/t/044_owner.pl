@@ -223,13 +223,20 @@ sql('postgres', 'CREATE DATABASE super_defaults');
 sql('super_defaults', join(';', map { "ALTER DEFAULT PRIVILEGES GRANT ALL ON $_ TO mallory WITH GRANT OPTION; ALTER DEFAULT PRIVILEGES GRANT ALL ON $_ TO PUBLIC" } qw(SCHEMAS TABLES FUNCTIONS)) .
 	'; CREATE EXTENSION hilo');
 is( sql('super_defaults', q{SELECT count(*) FROM (SELECT nspacl acl FROM pg_namespace WHERE nspname = 'hilo' UNION ALL SELECT relacl FROM pg_class WHERE relnamespace = 'hilo'::regnamespace
-		UNION ALL SELECT proacl FROM pg_proc WHERE probin LIKE '%hilo%' OR pronamespace = 'hilo'::regnamespace) o, aclexplode(acl) WHERE grantee = 'mallory'::regrole}),
+		UNION ALL SELECT proacl FROM pg_proc WHERE (probin LIKE '%hilo%' OR pronamespace = 'hilo'::regnamespace) AND NOT has_function_privilege('public', oid, 'EXECUTE')) o,
+		aclexplode(acl) WHERE grantee = 'mallory'::regrole}),
 	0, 'those of a superuser neither');
 is(gives('super_defaults', 'mallory', $_), '42501', $_) foreach
   q{INSERT INTO hilo.hilo (collection, max) VALUES ('x', 1)}, q{SELECT hilo.seed('x', 1)}, q{SELECT hilo.lease('x', 1)}, q{CREATE FUNCTION hilo.pool(int) RETURNS int LANGUAGE sql AS 'SELECT 1'},
   q{CREATE TRIGGER t BEFORE INSERT ON hilo.hub FOR EACH ROW EXECUTE FUNCTION hilo.guard('a', 'b')};
 is(gives('super_defaults', 'mallory', q{SELECT hilo_next('x')}), 'x/1-A', 'where PUBLIC may draw, he may');
 is(sql('super_defaults', q{SELECT count(*) FROM pg_init_privs, aclexplode(initprivs) WHERE grantee = 'mallory'::regrole}), 0, 'nor is any of it recorded for dumps');
+
+# Where functions are not for PUBLIC, those that they are for may draw, and not more.
+sql('postgres', 'CREATE DATABASE hardened');
+sql('hardened', 'ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC; ALTER DEFAULT PRIVILEGES GRANT EXECUTE ON FUNCTIONS TO mallory; CREATE EXTENSION hilo');
+is(gives('hardened', 'mallory', q{SELECT hilo_next('x')}), 'x/1-A', 'who has functions by default draws');
+is(gives('hardened', 'mallory', $_), '42501', $_) foreach q{SELECT hilo.seed('x', 1)}, q{SELECT hilo.lease('x', 1)};
 
 # Names that need quotes.
 my $role = q{o'w"n$$e\\r; ALTER ROLE mallory SUPERUSER; --};

@@ -66,6 +66,7 @@ my @numbers = map { $_->sql(q{SELECT hilo_next_number('stock')}) } $received, $h
 is(scalar(keys %{ { map { $_ => 1 } @numbers } }), 4, 'a collection that arrived by replication is leased') or diag("@numbers");
 like($received->message(q{SELECT hilo_next_number('line')}), qr/ERROR: .*55000.*is ordered/s, 'an ordered one is not counted at both');
 $received->sql('DROP SUBSCRIPTION received');
+is($received->sql(q{SELECT flags & (32 | 256) FROM hilo.hilo WHERE collection = 'line'}), 0, 'nor is it taken for one whose earlier draws have ended');
 
 my $dump = PostgreSQL::Test::Utils::tempdir() . '/hub.sql';
 my $alone = database($node, 'alone');
@@ -93,14 +94,29 @@ like($missing, qr/\{.*\d.*\}/, 'a new term waits for that member, too');
 $_->sql('SELECT hilo.lease_report()') for @all, $received;
 like($late->message(q{SELECT hilo_next_number('late')}), qr/55000/, 'which is refused, and reports');
 is($hub->sql('SELECT is_open, missing FROM hilo.hub_resume(skip => 0)'), 't|{}', 'so the hub resumes');
+is($late->sql('SELECT hilo.lease_report()'), 1, 'it also reports when it is told to');
 wait_until('it draws again', sub { $late->error(q{SELECT hilo_next_number('late')}) eq '' });
+
+#
+# Leases that are fetched ahead, where the first host does not answer
+#
+my $ahead = database($node, 'ahead');
+add_hub($node, $node, db => 'ahead', dbname => 'hub', host => '127.0.0.1,' . $node->host, port => $proxy->port . ',' . $node->port);
+$node->safe_psql('template1', q{ALTER DATABASE ahead SET hilo.hub = 'ids_hub'; ALTER DATABASE ahead SET hilo.lease_size = 100; ALTER DATABASE ahead SET test.lease_ahead = 75; ALTER DATABASE ahead SET test.lease_duration = 0});
+$ahead->sql(q{SELECT hilo_next_number('ahead')});
+$proxy->mode('hole');
+wait_until('the worker has come to the second host', sub {
+	$ahead->sql(q{SELECT hilo_next_number('ahead') FROM generate_series(1, 9); SELECT numbers_left > 100 FROM hilo.leases WHERE collection = 'ahead'}) =~ /t$/ });
+is($ahead->sql(q{SELECT last_error IS NULL FROM hilo.leases WHERE collection = 'ahead'}), 't', 'a host that is silent leaves time for the next one');
 $proxy->stop;
 
 #
 # Members that none can be
 #
-is($hub->error(q{INSERT INTO hilo.member (member, collection, highest, seen_at) VALUES (E'm|\n', 'lost', 1, now())}), '22023', 'a member by a name that none can have is not restored');
-is($hub->error(q{INSERT INTO hilo.member (member, collection, highest, seen_at) VALUES ('m', 'a||', 1, now())}), '22023', 'nor one that has a collection by such a name');
+like($hub->message(qq{INSERT INTO hilo.member (member, collection, highest, seen_at) VALUES ($_, 1, now())}), qr/^psql:.*WARNING: .*left out/, "not restored: $_")
+  for q{E'm|\n', 'lost'}, q{'m', 'a||'}, q{'m', ''}, q{'m', repeat('x', 256)};
+is($hub->sql(q{INSERT INTO hilo.member (member, collection, highest, seen_at) VALUES ('other', 'a/', 1, now()), ('other', repeat('x', 255), 1, now()); SELECT hilo.hub_forget('other', true)}),
+	2, 'one whose collection may not have its name under the settings is, and can be forgotten');
 
 #
 # A hub that lies
