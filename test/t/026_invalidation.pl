@@ -325,8 +325,8 @@ if ($notice =~ /can/)
 	is_complete($session, 4, 8, 'debug_discard_caches: exactly 1..8 of each');
 	is($session->query_safe(q{
 		SET debug_discard_caches = 1;
-		SELECT count(*) FROM hilo.ranges WHERE collection LIKE 'discarded%';}),
-		4, 'debug_discard_caches: one range each');
+		SELECT count(*) = count(DISTINCT collection) FROM hilo.ranges WHERE collection LIKE 'discarded%';}),
+		't', 'debug_discard_caches: one range each, at most');
 }
 else
 {
