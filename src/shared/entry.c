@@ -312,9 +312,9 @@ lock_evicted(HiloKind kind, int i, uint64 oldest, bool any)
  *
  * Those that were not used since the search last passed make room, but first
  * those without fetched numbers, because others would have to be fetched again, and
- * those whose rings hold nothing; without any, only such rings do.  What is only read to find out is read without
- * locks, so that a search that finds nothing else takes no longer than some
- * microseconds.
+ * those whose rings hold nothing; without any, no other rings do.  What is only read
+ * to find out is read without locks, so that a search that finds nothing else takes no
+ * longer than some microseconds.
  */
 static HiloShared *
 lock_room(HiloKind kind, uint64 oldest, bool any, int *found)
