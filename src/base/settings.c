@@ -156,9 +156,10 @@ static const char *defined[MAX_SETTINGS];
 static int	defined_count = 0;
 
 /*
- * Raise 42501 if who connected has set a setting that he may not set.  A placeholder takes
- * any value, in place of the one in the configuration; the server would then only warn, and
- * use the default, which counts here what a hub should count.
+ * Raise 42501 if the options of the connection have a setting that its role may not
+ * change.  A placeholder takes any value, in place of the configured one.  The server would
+ * only warn when the setting is defined, and use the default: numbers of a hub would be
+ * counted here.
  */
 static void
 check_may_set(const struct config_generic *placeholder, const char *name,

@@ -258,10 +258,6 @@ merge(TriggerData *trigdata)
 	 */
 	table_close(hilo_catalog_open(table, AccessShareLock), AccessShareLock);
 
-	/*
-	 * That a publisher gives numbers to others does not make its subscriber
-	 * one that does.
-	 */
 	if (table == HILO_TABLE_COUNTERS || table == HILO_TABLE_BINDINGS)
 	{
 		if (is_too_long(name_column(trigdata, table)))
@@ -271,6 +267,11 @@ merge(TriggerData *trigdata)
 		merge_counter(trigdata);
 	else if (table == HILO_TABLE_BINDINGS)
 		merge_binding(trigdata);
+
+	/*
+	 * That a publisher gives numbers to others does not make its subscriber
+	 * one that does.
+	 */
 	else if (!IsLogicalWorker())
 		hilo_source()->restored(table, name_column(trigdata, table),
 								trigdata->tg_trigtuple, RelationGetDescr(rel));

@@ -544,9 +544,9 @@ hilo_lease_report_all(void)
 
 /*
  * Note what a hub that refused has said about its term, in the rows of all
- * counters, and report to it what is held here if it waits for that: also if it has
- * given nothing yet, because it has noted that this member asked, or if its first
- * answer was lost.
+ * counters, and report to it what is held here if it waits for that: also if nothing
+ * has arrived from it yet, because it waits for each member that has asked, and its
+ * first answer may have been lost.
  */
 static void
 obey_refusal(HiloRowRef *ref, const HiloRow *row, HiloHubAnswer *answer)

@@ -440,7 +440,7 @@ fill_ring(HiloRing *ring, HiloRowRef *ref, HiloRow *row, int64 count)
 /*
  * The table is locked first, so that the session with the turn does not wait for
  * a transaction that waits for the turn.  No snapshot can be taken in parallel
- * mode, in which nothing is drawn.  Who only reads takes no room from those who draw.
+ * mode, in which nothing is drawn.  With count 0, for a reader, no ring that is needed makes room.
  */
 void
 hilo_order_refill(HiloOrder *order, HiloRowRef *ref, HiloRow *row, int64 count)
