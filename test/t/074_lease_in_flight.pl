@@ -153,6 +153,25 @@ for my $way (qw(cancel timeout terminate))
 	$_->finish for $session, $other, $held;
 }
 
+# The first lease of a counter that another session, without hilo.hub, has begun to count meanwhile.
+{
+	my $leasing = session($member);
+	my $counting = session($member);
+	my $held = hold();
+
+	$leasing->query(q{SET hilo.hub = 'hub'});
+	$leasing->start(q{SELECT hilo_next_number('apart')});
+	asked();
+	my @drawn = map { scalar $counting->query(q{SELECT hilo_next_number('apart')}) } 1 .. 5;
+	$held->query('COMMIT');
+	push @drawn, scalar $leasing->result;
+	push @drawn, scalar $_->query(q{SELECT hilo_next_number('apart')}) for $leasing, $counting, $leasing, $counting;
+	push @drawn, $hub->sql(q{SELECT hilo_next_number('apart')});
+	is(flags('apart'), 2, 'a counter that is leased and counted at the same time: leased in the end');
+	is_distinct('a counter that is leased and counted at the same time', @drawn);
+	$_->finish for $leasing, $counting, $held;
+}
+
 #
 # "At least" while a lease is on its way
 #
