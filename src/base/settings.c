@@ -31,21 +31,8 @@ bool		hilo_hub_auto_resume = false;
 
 uint32		hilo_settings_generation = 1;
 
-/* True if the current value was set for this server only. */
+/* True if the current node tag was set for this server only. */
 static bool node_tag_is_own = false;
-static bool server_prefix_is_own = false;
-
-/* Tell the assign hook whether a value was set for this server only. */
-static bool
-note_source(void **extra, GucSource source)
-{
-	bool	   *is_own = *extra = hilo_guc_malloc(sizeof(bool));
-
-	if (is_own != NULL)
-		*is_own = source == PGC_S_ENV_VAR || source == PGC_S_FILE ||
-			source == PGC_S_ARGV;
-	return is_own != NULL;
-}
 
 bool
 hilo_has_own_tag(void)
@@ -54,17 +41,19 @@ hilo_has_own_tag(void)
 		strcmp(hilo_node_tag, HILO_DEFAULT_NODE_TAG) != 0;
 }
 
-bool
-hilo_has_own_prefix(void)
-{
-	return server_prefix_is_own && hilo_server_prefix[0] != '\0';
-}
-
+/* Tells the assign hook whether the tag was set for this server only. */
 static bool
 check_node_tag(char **newval, void **extra, GucSource source)
 {
 	if (hilo_is_node_tag(*newval, strlen(*newval)))
-		return note_source(extra, source);
+	{
+		bool	   *is_own = *extra = hilo_guc_malloc(sizeof(bool));
+
+		if (is_own != NULL)
+			*is_own = source == PGC_S_ENV_VAR || source == PGC_S_FILE ||
+				source == PGC_S_ARGV;
+		return is_own != NULL;
+	}
 	GUC_check_errdetail("A node tag consists of letters, digits and underscores, at most %d.",
 						HILO_MAX_TAG_LEN);
 	return false;
@@ -81,18 +70,11 @@ static bool
 check_server_prefix(char **newval, void **extra, GucSource source)
 {
 	if (hilo_is_server_prefix(*newval))
-		return note_source(extra, source);
+		return true;
 	GUC_check_errdetail("A server prefix has at most %d bytes, contains no \"|\" and no control character, and does not end in a letter or digit; if the library is preloaded, it must be ASCII.",
 						HILO_MAX_PREFIX_LEN);
 	GUC_check_errhint("End it with a separator, like \"NorthServer/\".");
 	return false;
-}
-
-static void
-assign_server_prefix(const char *newval, void *extra)
-{
-	server_prefix_is_own = *(const bool *) extra;
-	hilo_settings_generation++;
 }
 
 static bool
@@ -278,7 +260,7 @@ define_settings(bool with_placeholder)
 								   NULL,
 								   &hilo_server_prefix, hilo_server_prefix,
 								   PGC_SUSET, 0,
-								   check_server_prefix, assign_server_prefix, NULL);
+								   check_server_prefix, assign_part_of_id, NULL);
 }
 
 /*

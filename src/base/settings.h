@@ -27,13 +27,11 @@ extern void (*hilo_sequences_switched_on) (void);
 #define HILO_DEFAULT_NODE_TAG	"A"
 
 /*
- * True if hilo.node_tag, or hilo.server_prefix, distinguishes this server's ids
- * from those of others: it was set in the server's configuration files or on
- * its command line.  A value set for a database or role, or by a session, may
- * be carried to other servers.
+ * True if hilo.node_tag distinguishes this server's ids from those of others: it
+ * was set in the server's configuration files or on its command line.  A value set
+ * for a database or role, or by a session, may be carried to other servers.
  */
 extern bool hilo_has_own_tag(void);
-extern bool hilo_has_own_prefix(void);
 
 extern int	hilo_pool_size;		/* collections; read when the memory of the
 								 * pool is made */

@@ -31,7 +31,7 @@ hilo_next(PG_FUNCTION_ARGS)
 	HiloEntry  *entry;
 
 	hilo_api_prevent_unless_may_write("hilo_next()");
-	entry = hilo_draw_right_check(hilo_api_entry(fcinfo), HILO_DRAW_ID);
+	entry = hilo_draw_right_check(hilo_api_entry(fcinfo));
 	PG_RETURN_TEXT_P(hilo_take_id(entry, &entry->text.own));
 }
 
@@ -49,7 +49,7 @@ hilo_next_tagged(PG_FUNCTION_ARGS)
 		hilo_api_reject_null(fcinfo, 1, "node_tag");
 	tag = PG_GETARG_TEXT_PP(1);
 	len = VARSIZE_ANY_EXHDR(tag);
-	entry = hilo_draw_right_check(hilo_api_entry(fcinfo), HILO_DRAW_NUMBER);
+	entry = hilo_draw_right_check(hilo_api_entry(fcinfo));
 
 	if (unlikely(!hilo_entry_has_tag(entry, VARDATA_ANY(tag), len)))
 		hilo_entry_give_tag(entry, text_to_cstring(tag));
@@ -62,8 +62,7 @@ Datum
 hilo_next_number(PG_FUNCTION_ARGS)
 {
 	hilo_api_prevent_unless_may_write("hilo_next_number()");
-	PG_RETURN_INT64(hilo_take(hilo_draw_right_check(hilo_api_entry(fcinfo),
-													HILO_DRAW_NUMBER)));
+	PG_RETURN_INT64(hilo_take(hilo_draw_right_check(hilo_api_entry(fcinfo))));
 }
 
 PG_FUNCTION_INFO_V1(hilo_last_number);
@@ -97,8 +96,7 @@ hilo_last_number(PG_FUNCTION_ARGS)
 static HiloRange
 take_exactly(FunctionCallInfo fcinfo, const char *what, bool aligned)
 {
-	HiloEntry  *entry = hilo_draw_right_check(hilo_api_entry(fcinfo),
-											  HILO_DRAW_NUMBER);
+	HiloEntry  *entry = hilo_draw_right_check(hilo_api_entry(fcinfo));
 	const HiloRow *row = hilo_collection_row(&entry->collection);
 	HiloWanted	block = {.exact = true};
 	HiloClaim	claim;
@@ -186,7 +184,7 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	hilo_api_prevent_unless_may_write("hilo.next_range()");
 	sizing.last_size = hilo_api_number(fcinfo, 1, "last_batch_size");
 	above = hilo_api_number(fcinfo, 3, "last_max");
-	entry = hilo_draw_right_check(hilo_api_entry(fcinfo), HILO_DRAW_ID);
+	entry = hilo_draw_right_check(hilo_api_entry(fcinfo));
 	collection = &entry->collection;
 	(void) hilo_collection_row(collection);
 

@@ -46,7 +46,7 @@ hilo_assign_document_id(HiloEntry *entry, text *requested, Relation rel,
 
 	if (requested == NULL)
 	{
-		hilo_draw_right_check(entry, HILO_DRAW_ID);
+		hilo_draw_right_check(entry);
 		return hilo_take_id(entry, &entry->text.own);
 	}
 

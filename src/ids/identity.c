@@ -9,9 +9,9 @@
 #include "postgres.h"
 
 #include "base/failure_point.h"
+#include "counting/node.h"
 #include "ids/free_search.h"
 #include "ids/identity.h"
-#include "tables/rights.h"
 
 void
 hilo_identity_init(HiloIdentity *identity, const char *name)
@@ -24,7 +24,6 @@ hilo_identity_init(HiloIdentity *identity, const char *name)
 int64
 hilo_identity_next(HiloIdentity *identity)
 {
-	hilo_draw_right_check_node(&identity->collection, false);
 	return hilo_collection_draw(&identity->collection, 0);
 }
 
@@ -116,7 +115,6 @@ hilo_identity_next_free(HiloIdentity *identity, int *tries)
 	int64		number;
 	int64		drawn;
 
-	hilo_draw_right_check_node(collection, false);
 	documents = hilo_documents_open(identity->name, true);
 	*tries = 0;
 	do
@@ -181,6 +179,22 @@ hilo_identity_id(const HiloIdentity *identity, int64 number)
 }
 
 /*
+ * Each node of a cluster counts its own server-side ids, while others count all else for a
+ * worker: raise 55000 there unless a tag makes them unique.
+ */
+static void
+check_unique(void)
+{
+	if (hilo_has_own_tag() || !hilo_node_is_worker())
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("cannot draw server-side ids on a Citus worker"),
+			 errdetail("This node counts by itself, so other nodes would draw the same numbers."),
+			 errhint("Set hilo.node_tag to a tag that only this node has, in its postgresql.conf.")));
+}
+
+/*
  * All server-side ids of a node have one counter, so that their numbers
  * increase whatever the prefix.
  */
@@ -191,7 +205,7 @@ hilo_next_server_side_id(const char *prefix)
 
 	hilo_check_server_side_prefix(prefix,
 								  hilo_identity_parts_separator);
-	hilo_draw_right_check_node(&collection, hilo_has_own_tag());
+	check_unique();
 	return hilo_server_side_id(prefix, hilo_collection_draw(&collection, 0),
 							   hilo_node_tag);
 }

@@ -14,7 +14,6 @@
 #include "utils/syscache.h"
 
 #include "base/compat.h"
-#include "base/settings.h"
 #include "base/sql.h"
 #include "counting/catalog.h"
 #include "counting/node.h"
@@ -175,30 +174,11 @@ hilo_draw_limit_refresh(HiloCollection *collection)
 }
 
 void
-hilo_draw_right_check_node(HiloCollection *collection, bool unique_by_tag)
-{
-	/*
-	 * Each node counts its server-side ids; others count all else for a
-	 * worker.
-	 */
-	if (unique_by_tag || !hilo_node_is_worker() ||
-		!hilo_is_own_name(collection->ref.name))
-		return;
-
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("cannot draw server-side ids on a Citus worker"),
-			 errdetail("This node counts by itself, so other nodes would draw the same numbers."),
-			 errhint("Set hilo.node_tag to a tag that only this node has, in its postgresql.conf.")));
-}
-
-void
-hilo_draw_right_verify(HiloEntry *entry, HiloDrawKind kind)
+hilo_draw_right_verify(HiloEntry *entry)
 {
 	uint64		generation = hilo_rights_generation;
 	uint64		bindings = hilo_binding_generation;
 	HiloCollection *collection = &entry->collection;
-	int			flags = hilo_collection_row(collection)->flags;
 	Oid			user = GetUserId();
 	bool		is_known = entry->right.generation != 0;
 	uint64		changes = 0;
@@ -208,7 +188,7 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawKind kind)
 	 * Most changes of rows concern other collections: what was found in the
 	 * bindings, whose table may be locked, is still right.
 	 */
-	if (!(flags & HILO_ROW_BOUND))
+	if (!(hilo_collection_row(collection)->flags & HILO_ROW_BOUND))
 		bindings = 0;
 	else if (!is_known || entry->right.role != user ||
 			 entry->right.bindings != bindings)
@@ -240,21 +220,10 @@ hilo_draw_right_verify(HiloEntry *entry, HiloDrawKind kind)
 	entry->right.bindings = bindings;
 	entry->right.generation = 0;
 
-	/*
-	 * On such a node the result is not remembered, because the next draw may
-	 * be of another kind: ids are unique with a prefix or tag of this node's
-	 * own; a tag in the row is the same on all nodes.  A range that was
-	 * counted here must not be used any more once others count.
-	 */
-	flags = hilo_collection_row(collection)->flags;
-	if (hilo_node_is_worker() && !(flags & HILO_ROW_LEASED))
-	{
-		hilo_draw_right_check_node(collection, kind == HILO_DRAW_ID &&
-								   (hilo_has_own_prefix() ||
-									(hilo_has_own_tag() && !(flags & HILO_ROW_HAS_TAG))));
+	/* Others count for a worker: what was counted here must not be used. */
+	if (hilo_node_is_worker() &&
+		!(hilo_collection_row(collection)->flags & HILO_ROW_LEASED))
 		hilo_entry_forget(entry);
-		return;
-	}
 
 	if (is_right && (changes == 0 || changes == entry->look->changes))
 		entry->right.generation = generation;

@@ -6,8 +6,7 @@
  *
  * If the collection is bound to living tables, a role may draw if it may insert
  * into one of them, or into a partition of one, or was allowed by hilo.allow();
- * otherwise any role that may execute the function may draw.  On a worker,
- * only draws that are unique there are allowed.
+ * otherwise any role that may execute the function may draw.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,32 +15,21 @@
 
 #include "miscadmin.h"
 
-#include "counting/node.h"
 #include "session/session.h"
 
-/* Kinds of draws. */
-typedef enum HiloDrawKind
-{
-	HILO_DRAW_ID,				/* an id with the server prefix and node tag */
-	HILO_DRAW_NUMBER			/* a number, or an id with the caller's tag */
-} HiloDrawKind;
-
-/*
- * Raise 42501 unless the current user may draw, and 55000 unless this node may.
- * Remembers the result if it holds for all kinds of draws.
- */
-extern void hilo_draw_right_verify(HiloEntry *entry, HiloDrawKind kind);
+/* Raise 42501 unless the current user may draw, and remember the result. */
+extern void hilo_draw_right_verify(HiloEntry *entry);
 
 /*
  * Check the right to draw, at little cost: a remembered result is valid until the
  * user, or rights that it depends on, may have changed.
  */
 static inline HiloEntry *
-hilo_draw_right_check(HiloEntry *entry, HiloDrawKind kind)
+hilo_draw_right_check(HiloEntry *entry)
 {
 	if (unlikely(entry->right.generation != hilo_rights_generation ||
 				 entry->right.role != GetUserId()))
-		hilo_draw_right_verify(entry, kind);
+		hilo_draw_right_verify(entry);
 	return entry;
 }
 
@@ -50,13 +38,6 @@ hilo_draw_right_check(HiloEntry *entry, HiloDrawKind kind)
  * followed may have been rolled back.
  */
 extern void hilo_draw_limit_refresh(HiloCollection *collection);
-
-/*
- * Raise 55000 if this node is a worker and would draw from its own
- * counter, unless a tag makes the ids unique.  Those that another node has counted are.
- */
-extern void hilo_draw_right_check_node(HiloCollection *collection,
-									   bool unique_by_tag);
 
 /*
  * True if the role may attach a table of its own to the collection: it may seed;

@@ -147,7 +147,7 @@ mutant() {
             look() { torture 0.4 'the copy of it in its place'; } ;;
         guard)
             about="a Citus worker draws what other nodes draw"
-            replace tables/rights.c 'if (unique_by_tag ||' 'if (true ||'
+            replace ids/identity.c 'if (hilo_has_own_tag() ||' 'if (true ||'
             look() {
                 torture 0.4 'not refused on a Citus worker' &&
                     grep '^verdict: .* [1-9][0-9]* repeated' "$work/tmp/log" >/dev/null
