@@ -106,7 +106,7 @@ take_exactly(FunctionCallInfo fcinfo, const char *what, bool aligned)
 	block.alignment = aligned ? block.size : 1;
 	if (aligned)
 		hilo_collection_refuse_ordered(&entry->collection);
-	hilo_take_block(entry, &block, &claim);
+	hilo_take_apart(entry, NULL, &block, &claim);
 	return claim.range;
 }
 
@@ -171,7 +171,7 @@ Datum
 hilo_next_range(PG_FUNCTION_ARGS)
 {
 	HiloSizing	sizing = {.for_client = true,.age = HILO_CLIENT_RANGE_DURATION};
-	int64		above;
+	HiloWanted	wanted = {.alignment = 1};
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	HiloEntry  *entry;
 	HiloCollection *collection;
@@ -183,7 +183,7 @@ hilo_next_range(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("hilo.next_range()");
 	sizing.last_size = hilo_api_number(fcinfo, 1, "last_batch_size");
-	above = hilo_api_number(fcinfo, 3, "last_max");
+	wanted.above = hilo_api_number(fcinfo, 3, "last_max");
 	entry = hilo_draw_right_check(hilo_api_entry(fcinfo));
 	collection = &entry->collection;
 	(void) hilo_collection_row(collection);
@@ -192,9 +192,9 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	if (!PG_ARGISNULL(2) &&
 		pg_sub_s64_overflow(now, PG_GETARG_TIMESTAMPTZ(2), &sizing.age))
 		sizing.age = PG_INT64_MAX;
-	if (above > 0)
-		check_may_pass(collection, above);
-	hilo_take_for_client(entry, &sizing, above, &claim);
+	if (wanted.above > 0)
+		check_may_pass(collection, wanted.above);
+	hilo_take_apart(entry, &sizing, &wanted, &claim);
 
 	start_len = hilo_document_id_start(start, collection->ref.name,
 									   hilo_collection_separator(collection),

@@ -184,12 +184,11 @@ source_of(const HiloCollection *collection, HiloLeasing leasing)
  * as a claim made now.  The caller has to wait for claim->lsn.
  */
 static bool
-take_pooled(HiloCollection *collection, const HiloWanted *wanted, int64 prefer,
-			HiloClaim *claim)
+take_pooled(HiloCollection *collection, const HiloWanted *wanted, HiloClaim *claim)
 {
 	bool		low;
 
-	if (!hilo_pool_take(collection->ref.name, &collection->row, wanted, prefer, claim, &low))
+	if (!hilo_pool_take(collection->ref.name, &collection->row, wanted, claim, &low))
 		return false;
 	HILO_KILL_POINT("taken");
 	if (low)
@@ -203,13 +202,12 @@ take_pooled(HiloCollection *collection, const HiloWanted *wanted, int64 prefer,
  * again; it has just been read.
  */
 static bool
-take_fetched(HiloCollection *collection, const HiloWanted *wanted, int64 prefer,
-			 HiloClaim *claim)
+take_fetched(HiloCollection *collection, const HiloWanted *wanted, HiloClaim *claim)
 {
 	if (collection->row.flags & HILO_ROW_LEASED)
 	{
 		hilo_source()->check(&collection->ref, &collection->row);
-		if (take_pooled(collection, wanted, prefer, claim))
+		if (take_pooled(collection, wanted, claim))
 			return true;
 	}
 	hilo_source()->fetch(&collection->ref, &collection->row, wanted);
@@ -232,13 +230,9 @@ put_reserve(const char *name, int64 size, HiloClaim *claim)
 		HILO_KILL_POINT("rest pooled");
 }
 
-/*
- * Take what is wanted: a range, of the size that the sizing leads to, or else a block.
- * A range of an ordered collection is one number.
- */
-static void
-take(HiloCollection *collection, HiloSizing *sizing, int64 prefer,
-	 HiloWanted *wanted, HiloClaim *claim)
+void
+hilo_collection_take(HiloCollection *collection, HiloSizing *sizing,
+					 HiloWanted *wanted, HiloClaim *claim)
 {
 	bool		for_client = sizing != NULL && sizing->for_client;
 	HiloRow    *row = &collection->row;
@@ -260,7 +254,7 @@ take(HiloCollection *collection, HiloSizing *sizing, int64 prefer,
 		{
 			case FROM_ROW:
 				if (pooled && !for_client &&
-					take_pooled(collection, wanted, prefer, claim))
+					take_pooled(collection, wanted, claim))
 				{
 					hilo_row_flush(claim->lsn);
 					return;
@@ -295,7 +289,7 @@ take(HiloCollection *collection, HiloSizing *sizing, int64 prefer,
 				break;
 
 			case FROM_OTHERS:
-				if (take_fetched(collection, wanted, prefer, claim))
+				if (take_fetched(collection, wanted, claim))
 				{
 					hilo_row_flush(claim->lsn);
 					return;
@@ -304,24 +298,6 @@ take(HiloCollection *collection, HiloSizing *sizing, int64 prefer,
 		}
 		CHECK_FOR_INTERRUPTS();
 	}
-}
-
-void
-hilo_collection_take_block(HiloCollection *collection, const HiloWanted *block,
-						   HiloClaim *claim)
-{
-	HiloWanted	wanted = *block;
-
-	take(collection, NULL, 0, &wanted, claim);
-}
-
-void
-hilo_collection_take_for_client(HiloCollection *collection, HiloSizing *sizing,
-								int64 above, HiloClaim *claim)
-{
-	HiloWanted	wanted = {.alignment = 1,.above = above};
-
-	take(collection, sizing, 0, &wanted, claim);
 }
 
 /*
@@ -355,7 +331,7 @@ hilo_collection_draw(HiloCollection *collection, int64 number)
 			return 0;
 		hilo_collection_read(collection);
 		if (source_of(collection, leasing) == FROM_OTHERS &&
-			take_fetched(collection, &wanted, 0, &claim))
+			take_fetched(collection, &wanted, &claim))
 		{
 			hilo_row_flush_claim(claim.lsn);
 			return claim.range.low;
@@ -404,7 +380,11 @@ claim_range(HiloEntry *entry, int64 above, HiloClaim *claim)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	int64		drawn = entry->growth.drawn + drawn_of_range(entry);
-	HiloWanted	wanted = {.alignment = 1,.above = above};
+	HiloWanted	wanted = {
+		.alignment = 1,
+		.above = above,
+		.prefer = drawn > 0 ? entry->range.drawn : 0
+	};
 	HiloSizing	sizing = {
 		.last_size = entry->growth.size,
 		.age = now - entry->growth.claimed_at,
@@ -412,8 +392,7 @@ claim_range(HiloEntry *entry, int64 above, HiloClaim *claim)
 		.least = entry->growth.least
 	};
 
-	take(&entry->collection, &sizing,
-		 drawn > 0 ? entry->range.drawn : 0, &wanted, claim);
+	hilo_collection_take(&entry->collection, &sizing, &wanted, claim);
 
 	/* Do not judge by the duration of a range smaller than it should be. */
 	if (wanted.size == sizing.wish &&

@@ -85,18 +85,12 @@ hilo_collection_is_ordered(const HiloCollection *collection)
  */
 
 /*
- * Take a block.  In an ordered collection, as many numbers as that, which must not
- * be aligned.
+ * Take what is wanted: a range, of the size that the sizing leads to, or, with NULL, a
+ * block.  An ordered collection gives one number as a range, and raises 0A000 for
+ * a client program's range, and for a block that is aligned.
  */
-extern void hilo_collection_take_block(HiloCollection *collection, const HiloWanted *block,
-									   HiloClaim *claim);
-
-/*
- * Take a range for a client program, with numbers above the given one.  Raises 0A000
- * if the collection is ordered.
- */
-extern void hilo_collection_take_for_client(HiloCollection *collection, HiloSizing *sizing,
-											int64 above, HiloClaim *claim);
+extern void hilo_collection_take(HiloCollection *collection, HiloSizing *sizing,
+								 HiloWanted *wanted, HiloClaim *claim);
 
 /*
  * Draw one number of an identity, or of the server-side ids, for a statement.  With

@@ -230,14 +230,13 @@ hilo_pool_put_reserve(const char *name, const HiloClaim *reserve)
  * the row was read, and is left for others.
  */
 static int
-find_piece(HiloPool *it, const HiloRow *row, const HiloWanted *wanted,
-		   int64 prefer, HiloRange *range)
+find_piece(HiloPool *it, const HiloRow *row, const HiloWanted *wanted, HiloRange *range)
 {
 	HiloWanted	preferred = *wanted;
 	HiloRange	other;			/* what was cut out of piece number any */
 	int			any = -1;
 
-	preferred.above = Max(wanted->above, prefer);
+	preferred.above = Max(wanted->above, wanted->prefer);
 	for (int i = 0; i < it->piece_count;)
 	{
 		const HiloClaim *piece = &it->pieces[i];
@@ -266,7 +265,7 @@ find_piece(HiloPool *it, const HiloRow *row, const HiloWanted *wanted,
 
 bool
 hilo_pool_take(const char *name, const HiloRow *row,
-			   const HiloWanted *wanted, int64 prefer, HiloClaim *claim, bool *low)
+			   const HiloWanted *wanted, HiloClaim *claim, bool *low)
 {
 	HiloPool   *it = lock_pool(name, LW_EXCLUSIVE);
 	HiloRange	range;
@@ -275,7 +274,7 @@ hilo_pool_take(const char *name, const HiloRow *row,
 	*low = false;
 	if (it == NULL)
 		return false;
-	i = find_piece(it, row, wanted, prefer, &range);
+	i = find_piece(it, row, wanted, &range);
 	if (i >= 0)
 	{
 		*claim = it->pieces[i];

@@ -56,17 +56,15 @@ extern bool hilo_pool_put_reserve(const char *name, const HiloClaim *reserve);
 extern int64 hilo_pool_reserved(const char *name);
 
 /*
- * Take wanted numbers from the lowest piece that has them: above prefer, or lower
- * ones if these were fetched.  row is the row as read: pieces that are not valid by
- * it are discarded when they are found.  *claim is what was taken, with the LSN
- * that the caller has to wait for.
+ * Take wanted numbers from the lowest piece that has them.  row is the row as read:
+ * pieces that are not valid by it are discarded when they are found.  *claim is
+ * what was taken, with the LSN that the caller has to wait for.
  *
  * *low is set if so few fetched numbers are left that the next ones should be
  * fetched now, and no other session has just been told so.
  */
 extern bool hilo_pool_take(const char *name, const HiloRow *row,
-						   const HiloWanted *wanted, int64 prefer,
-						   HiloClaim *claim, bool *low);
+						   const HiloWanted *wanted, HiloClaim *claim, bool *low);
 
 /*
  * Forget the last failure to fetch numbers, so that others can be fetched at once, and,

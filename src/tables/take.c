@@ -42,7 +42,7 @@ is_clean_in_order(HiloEntry *entry, HiloLook *look, HiloLookProgress *progress)
 	hilo_entry_forget(entry);
 	skipped.size = Min(highest, limit) - numbers.low;
 	if (skipped.size > 0)
-		hilo_collection_take_block(&entry->collection, &skipped, &claim);
+		hilo_collection_take(&entry->collection, NULL, &skipped, &claim);
 	return false;
 }
 
@@ -176,21 +176,11 @@ is_clean(HiloEntry *entry, const HiloClaim *claim, HiloLookProgress *progress, i
 }
 
 void
-hilo_take_block(HiloEntry *entry, HiloWanted *block, HiloClaim *claim)
+hilo_take_apart(HiloEntry *entry, HiloSizing *sizing, HiloWanted *wanted, HiloClaim *claim)
 {
 	HiloLookProgress progress = {.exact = true};
 
 	do
-		hilo_collection_take_block(&entry->collection, block, claim);
-	while (!is_clean(entry, claim, &progress, &block->above));
-}
-
-void
-hilo_take_for_client(HiloEntry *entry, HiloSizing *sizing, int64 above, HiloClaim *claim)
-{
-	HiloLookProgress progress = {.exact = true};
-
-	do
-		hilo_collection_take_for_client(&entry->collection, sizing, above, claim);
-	while (!is_clean(entry, claim, &progress, &above));
+		hilo_collection_take(&entry->collection, sizing, wanted, claim);
+	while (!is_clean(entry, claim, &progress, &wanted->above));
 }

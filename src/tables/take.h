@@ -53,9 +53,11 @@ hilo_take_id(HiloEntry *entry, HiloIdForm *form)
 	return hilo_id_form_make(form, number);
 }
 
-/* Take numbers that are not for this session's range, as session.h says. */
-extern void hilo_take_block(HiloEntry *entry, HiloWanted *block, HiloClaim *claim);
-extern void hilo_take_for_client(HiloEntry *entry, HiloSizing *sizing, int64 above,
-								 HiloClaim *claim);
+/*
+ * Take a block, or a client program's range, as hilo_collection_take() does: all of it
+ * was looked at.
+ */
+extern void hilo_take_apart(HiloEntry *entry, HiloSizing *sizing, HiloWanted *wanted,
+							HiloClaim *claim);
 
 #endif							/* HILO_TAKE_H */
