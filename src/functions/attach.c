@@ -424,7 +424,8 @@ hilo_attach_counter(PG_FUNCTION_ARGS)
 
 /*
  * hilo._max(relation, collection): the counter's max, for whoever owns a table
- * with a column that draws from it, and whose ids may move it; else NULL.
+ * with a column that draws from it, unless only others own the tables that it is bound
+ * to; else NULL.
  */
 PG_FUNCTION_INFO_V1(hilo_max);
 
@@ -432,14 +433,15 @@ Datum
 hilo_max(PG_FUNCTION_ARGS)
 {
 	Oid			relation = PG_GETARG_OID(0);
-	HiloCollection collection = {.ref.name = text_to_cstring(PG_GETARG_TEXT_PP(1))};
+	HiloRowRef	ref = {.name = text_to_cstring(PG_GETARG_TEXT_PP(1))};
+	Oid			owner = hilo_table_owner(relation);
 	HiloRow		row;
-	bool		bound;
 
 	hilo_check_owned(relation);
-	if (hilo_drawing_columns(relation, collection.ref.name) == NIL ||
-		!hilo_may_lead(&collection, relation, &bound) ||
-		!hilo_counter_read(&collection.ref, &row))
+	if (hilo_drawing_columns(relation, ref.name) == NIL ||
+		(OidIsValid(hilo_bindings(ref.name).table) &&
+		 !hilo_has_part_in(ref.name, owner) && !hilo_catalog_may_seed(false, owner)) ||
+		!hilo_counter_read(&ref, &row))
 		PG_RETURN_NULL();
 	PG_RETURN_INT64(row.max);
 }

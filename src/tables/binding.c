@@ -178,8 +178,6 @@ find_living(const char *name, HiloBinding *binding)
 		binding->is_old = strcmp(binding->owner, recorded.owner) != 0;
 		return;
 	}
-	binding->is_changing = OidIsValid(column.relation) &&
-		hilo_has_relation_locked(column.relation, AccessExclusiveLock);
 	if (!OidIsValid(hilo_table_owner(column.relation)))
 	{
 		column.relation = owned_relation_named(binding->name, binding->owner);
@@ -214,10 +212,12 @@ hilo_bindings(const char *name)
 	{
 		int64		limit;
 
+		if (binding->kind != HILO_ALLOWED && OidIsValid(binding->object) &&
+			hilo_has_relation_locked(binding->object, AccessExclusiveLock))
+			bindings.changing = true;
 		find_living(name, binding);
 		limit = hilo_column_limit(&binding->living);
 		bindings.limit = Min(bindings.limit, limit);
-		bindings.changing = bindings.changing || binding->is_changing;
 		if (!OidIsValid(bindings.table))
 			bindings.table = binding->living.relation;
 	}

@@ -69,8 +69,6 @@ typedef struct HiloBinding
 	bool		numbers;		/* attached: its default draws numbers, not
 								 * ids */
 	bool		is_old;			/* the stored names are out of date */
-	bool		is_changing;	/* this transaction may have changed or
-								 * dropped the relation */
 } HiloBinding;
 
 /* The bindings of a name. */
@@ -80,7 +78,8 @@ typedef struct HiloBindings
 	Oid			table;			/* the first that is living; InvalidOid: none */
 	int64		limit;			/* highest number that the columns of the
 								 * living ones can hold */
-	bool		changing;		/* one of them is_changing */
+	bool		changing;		/* this transaction may have changed or
+								 * dropped one of their relations */
 } HiloBindings;
 
 /* What a row of hilo.binding says, palloc'd; nothing is living. */

@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * rights.c
- *	  The rights to draw from a collection, to attach to it, and to move its
- *	  counter above the ids of a table.
+ *	  The rights to draw from a collection, and to attach to it.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,36 +25,39 @@
  * The right to draw from a collection that is bound
  */
 
+/* True if the role may insert into the table, or into a column of it. */
+static bool
+may_insert(Oid table, Oid role)
+{
+	return pg_class_aclcheck(table, role, ACL_INSERT) == ACLCHECK_OK ||
+		pg_attribute_aclcheck_all(table, role, ACL_INSERT, ACLMASK_ANY) == ACLCHECK_OK;
+}
+
 /*
  * True if a binding lets the user draw: hilo.allow() named the user, a role of
- * the user's, or "public"; or the user has the privilege to insert into the
- * table, or into a column of it; or, with parts, into a partition or a child that
- * is one, for whose lock no draw waits.
+ * the user's, or "public"; or the user may insert into the table, or into a
+ * partition, for whose lock no draw waits.
  */
 static bool
-lets_draw(const HiloBindings *bindings, Oid user, bool parts)
+lets_draw(const HiloBindings *bindings, Oid user)
 {
 	foreach_ptr(HiloBinding, binding, bindings->all)
 	{
 		Oid			table = binding->living.relation;
-		Oid			role;
+		Oid			role = binding->object;
 
-		if (binding->kind == HILO_ALLOWED)
-		{
-			role = binding->object;
-			if (strcmp(binding->owner, "public") == 0 ||
-				(SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(role)) &&
-				 has_privs_of_role(user, role)))
-				return true;
-		}
-		if (!OidIsValid(table) || (parts && !has_subclass(table)))
+		if (binding->kind == HILO_ALLOWED &&
+			(strcmp(binding->owner, "public") == 0 ||
+			 (SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(role)) &&
+			  has_privs_of_role(user, role))))
+			return true;
+		if (!OidIsValid(table))
 			continue;
-		foreach_oid(relation, parts ? find_all_inheritors(table, NoLock, NULL) : list_make1_oid(table))
+		if (may_insert(table, user))
+			return true;
+		foreach_oid(part, find_all_inheritors(table, NoLock, NULL))
 		{
-			if ((relation == table || get_rel_relispartition(relation)) &&
-				(pg_class_aclcheck(relation, user, ACL_INSERT) == ACLCHECK_OK ||
-				 pg_attribute_aclcheck_all(relation, user, ACL_INSERT,
-										   ACLMASK_ANY) == ACLCHECK_OK))
+			if (get_rel_relispartition(part) && may_insert(part, user))
 				return true;
 		}
 	}
@@ -87,7 +89,7 @@ follow_types(HiloCollection *collection, const HiloBindings *bindings)
 }
 
 /*
- * The right to attach, and to lead
+ * The right to attach
  */
 
 /*
@@ -134,31 +136,11 @@ hilo_may_attach_to(HiloCollection *collection, Oid role)
 }
 
 bool
-hilo_may_lead(HiloCollection *collection, Oid topmost, bool *bound)
+hilo_has_part_in(const char *collection, Oid role)
 {
-	HiloBindings bindings;
-	Oid			owner;
-	bool		own = false;
+	HiloBindings bindings = hilo_bindings(collection);
 
-	*bound = false;
-	if (!(hilo_collection_row(collection)->flags & HILO_ROW_BOUND))
-		return true;
-	bindings = hilo_bindings(collection->ref.name);
-	owner = hilo_table_owner(topmost);
-	foreach_ptr(HiloBinding, binding, bindings.all)
-	{
-		*bound = *bound || binding->kind != HILO_ALLOWED;
-		own = own || binding->living.relation == topmost;
-	}
-	if (*bound && !own && !hilo_catalog_may_seed(false, owner) &&
-		!stands_for_owners(&bindings, owner, true))
-		return false;
-	if (*bound)
-	{
-		(void) follow_types(collection, &bindings);
-		hilo_bindings_refresh(collection->ref.name, &bindings);
-	}
-	return true;
+	return stands_for_owners(&bindings, role, true);
 }
 
 /*
@@ -205,8 +187,7 @@ hilo_draw_right_verify(HiloEntry *entry)
 		bound = hilo_bindings(collection->ref.name);
 		look->awaits_table = !OidIsValid(bound.table);
 
-		if (OidIsValid(bound.table) && !lets_draw(&bound, user, false) &&
-			!lets_draw(&bound, user, true))
+		if (OidIsValid(bound.table) && !lets_draw(&bound, user))
 			ereport(ERROR,
 					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 					 errmsg("permission denied for collection \"%s\"",

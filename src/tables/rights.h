@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * rights.h
- *	  The rights to draw from a collection, to attach to it, and to move its
- *	  counter above the ids of a table.
+ *	  The rights to draw from a collection, and to attach to it.
  *
  * If the collection is bound to living tables, a role may draw if it may insert
  * into one of them, or into a partition of one, or was allowed by hilo.allow();
@@ -48,13 +47,9 @@ extern void hilo_draw_limit_refresh(HiloCollection *collection);
 extern bool hilo_may_attach_to(HiloCollection *collection, Oid role);
 
 /*
- * True if the ids of a table may move the counter: the collection is not
- * bound (*bound is then false); or the table is a living bound one, or a
- * partition of one, given by the topmost table; or its owner is the owner of
- * such a table or, if none is living, of a recorded one; or may seed.  If so, the
- * limit of a bound collection, and the names in hilo.binding, are brought up to
- * date.  Draws do that for the limit, too, when rights are verified.
+ * True if the role has the privileges of the owner of a table that the collection is
+ * bound to: a living one, or, if none is living, a recorded one.
  */
-extern bool hilo_may_lead(HiloCollection *collection, Oid topmost, bool *bound);
+extern bool hilo_has_part_in(const char *collection, Oid role);
 
 #endif							/* HILO_RIGHTS_H */

@@ -296,7 +296,7 @@ hilo_documents_open_own(const char *identity, Relation rel, AttrNumber attnum)
 	/* The partition is locked, but its table could have been dropped. */
 	if (table == NULL)
 		table = table_open(RelationGetRelid(rel), NoLock);
-	documents->own_table = RelationGetRelid(table);
+	documents->own = true;
 	add_column(documents, table,
 			   get_attnum(RelationGetRelid(table), NameStr(att->attname)));
 	table_close(table, NoLock);
@@ -313,15 +313,13 @@ hilo_documents_close(HiloDocuments *documents)
 bool
 hilo_documents_may_lead(const HiloDocuments *documents)
 {
-	HiloCollection collection = {.ref.name = documents->identity};
-	bool		bound;
-	Place	   *own;
+	Oid			owner;
 
-	if (documents->bound || !OidIsValid(documents->own_table))
+	if (documents->bound || !documents->own)
 		return documents->bound;
-	own = linitial(documents->places);
-	return hilo_catalog_may_seed(true, own->owner) ||
-		(hilo_may_lead(&collection, documents->own_table, &bound) && bound);
+	owner = ((Place *) linitial(documents->places))->owner;
+	return hilo_catalog_may_seed(true, owner) ||
+		hilo_has_part_in(documents->identity, owner);
 }
 
 bool

@@ -18,8 +18,7 @@ typedef struct HiloDocuments
 {
 	const char *identity;
 	bool		bound;			/* true: by hilo.bind() or hilo.attach() */
-	Oid			own_table;		/* table whose trigger is running; else
-								 * InvalidOid */
+	bool		own;			/* true: in the table whose trigger is running */
 	List	   *places;			/* where to look */
 	int64		limit;			/* highest number that all columns can hold */
 	int			settings;		/* level of settings that are hidden; 0: none */
@@ -52,7 +51,7 @@ extern void hilo_documents_close(HiloDocuments *documents);
 /*
  * True if the documents may move the identity as far as necessary: hilo.bind()
  * said where they are, or their table belongs to a role that may seed the
- * identity.
+ * identity, or to the owner of one that is bound to the name.
  */
 extern bool hilo_documents_may_lead(const HiloDocuments *documents);
 
