@@ -118,15 +118,15 @@ hilo_check_column(PG_FUNCTION_ARGS)
  */
 
 /*
- * Whether the ids of a table that draws from the sequence count for it; a warning if they
- * do not.
+ * True if the ids of a table that draws from the sequence are in one of its columns; a
+ * warning if they are not.
  */
 static bool
-counts_for_sequence(Oid relation, Oid sequence)
+counts_for_sequence(Oid relation, Oid sequence, List *columns)
 {
-	foreach_ptr(const HiloDrawing, drawing, hilo_columns_of_sequence(sequence))
+	foreach_ptr(HiloColumn, column, columns)
 	{
-		if (drawing->relation == relation)
+		if (column->relation == relation)
 			return true;
 	}
 	ereport(WARNING,
@@ -138,33 +138,33 @@ counts_for_sequence(Oid relation, Oid sequence)
 	return false;
 }
 
-/*
- * The highest number in the columns of a sequence, which is at a number, and what its
- * numbers end at.
- */
+/* Move a sequence, as hilo._sync_sequence() does.  Returns the number that it is at. */
 static int64
-highest_of_sequence(Oid sequence, int64 at, bool attach, int64 *limit)
+sync_sequence(HiloSequence *sequence, Oid relation, bool attach)
 {
-	HiloSought	sought = {.above = at};
+	List	   *columns = hilo_columns_of_sequence(sequence->oid);
+	HiloSought	sought = {NULL};
+	int64		limit;
+	int64		at = hilo_sequence_position(sequence, &limit);
 
-	foreach_ptr(const HiloDrawing, drawing, hilo_columns_of_sequence(sequence))
-	{
-		HiloColumn	column = {drawing->relation, drawing->attnum};
-		int64		type_limit = hilo_column_limit(&column);
-
-		*limit = Min(*limit, type_limit);
-	}
+	if (!sequence->looks ||
+		(OidIsValid(relation) &&
+		 !counts_for_sequence(relation, sequence->oid, columns) && attach))
+		return at;
 
 	/* A row with the last number marks an end. */
-	sought.limit = attach ? Min(*limit, PG_INT64_MAX - 1) : *limit - 1;
-	foreach_ptr(const HiloDrawing, drawing, hilo_columns_of_sequence(sequence))
+	limit = Min(limit, hilo_columns_limit(columns));
+	sought.above = at;
+	sought.limit = attach ? Min(limit, PG_INT64_MAX - 1) : limit - 1;
+	hilo_columns_highest(columns, &sought);
+	if (sought.above <= at)
+		return at;
+	if (attach && (uint64) sought.above - (uint64) at > ((uint64) limit - (uint64) at) / 2)
 	{
-		HiloColumn	column = {drawing->relation, drawing->attnum};
-
-		sought.above = hilo_column_highest(&column, &sought, !attach);
-		hilo_catalog_announce(column.relation);
+		hilo_warn_too_far("sequence", get_rel_name(sequence->oid), sought.above, "setval()");
+		return at;
 	}
-	return sought.above;
+	return hilo_sequence_move(sequence, sought.above, attach);
 }
 
 /*
@@ -179,57 +179,33 @@ PG_FUNCTION_INFO_V1(hilo_sync_sequence);
 Datum
 hilo_sync_sequence(PG_FUNCTION_ARGS)
 {
-	HiloSequence *sequence;
+	Oid			sequence = PG_GETARG_OID(0);
 	Oid			relation = PG_GETARG_OID(1);
 	bool		attach = PG_GETARG_BOOL(2);
 	int			level;
-	int64		limit;
-	int64		at;
-	int64		highest;
+	int64		at = 0;
+	bool		is_there;
 
 	hilo_api_prevent_unless_may_write(attach ? "hilo.attach()" : "hilo.sync()");
 	if (attach)
 	{
 		/* A default may name any sequence. */
 		hilo_check_owned(relation);
-		if (pg_class_aclcheck(PG_GETARG_OID(0), GetUserId(), ACL_USAGE | ACL_UPDATE) != ACLCHECK_OK)
-			aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE, get_rel_name(PG_GETARG_OID(0)));
+		hilo_sequence_check_may_draw(sequence);
 	}
 	else
 		hilo_catalog_check_may_sync();
 	level = hilo_sql_limit_lock_waits();
-	if (!attach)
-	{
-		/* It may have been dropped meanwhile. */
-		LockRelationOid(PG_GETARG_OID(0), RowExclusiveLock);
-		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(PG_GETARG_OID(0))))
-		{
-			AtEOXact_GUC(false, level);
-			PG_RETURN_NULL();
-		}
-	}
-	sequence = hilo_sequence(PG_GETARG_OID(0));
-	at = hilo_sequence_position(sequence, &limit);
-	if (!sequence->looks ||
-		(OidIsValid(relation) && !counts_for_sequence(relation, sequence->oid) && attach))
-	{
-		AtEOXact_GUC(false, level);
-		PG_RETURN_INT64(at);
-	}
-	highest = highest_of_sequence(sequence->oid, at, attach, &limit);
+
+	/* It may have been dropped meanwhile. */
+	LockRelationOid(sequence, RowExclusiveLock);
+	is_there = SearchSysCacheExists1(RELOID, ObjectIdGetDatum(sequence));
+	if (is_there)
+		at = sync_sequence(hilo_sequence(sequence), relation, attach);
 	AtEOXact_GUC(false, level);
-	if (attach && highest > at &&
-		(uint64) highest - (uint64) at > ((uint64) limit - (uint64) at) / 2)
-	{
-		ereport(WARNING,
-				(errcode(ERRCODE_WARNING),
-				 errmsg("sequence \"%s\" is not moved to " INT64_FORMAT,
-						get_rel_name(sequence->oid), highest),
-				 errdetail("That would use up more than half of the remaining numbers."),
-				 errhint("If ids should continue above it, use setval().")));
-		PG_RETURN_INT64(at);
-	}
-	PG_RETURN_INT64(highest > at ? hilo_sequence_move(sequence, highest, attach) : at);
+	if (!is_there)
+		PG_RETURN_NULL();
+	PG_RETURN_INT64(at);
 }
 
 /*
@@ -362,19 +338,20 @@ hilo_drawn_before(PG_FUNCTION_ARGS)
 	PG_RETURN_NULL();
 }
 
-/* Raise 55000 unless the column draws from the collection, as one that is attached does. */
-static void
-check_draws(const HiloColumn *column, const char *collection)
+/* The column, if it draws from the collection, as one that is attached does, or 55000. */
+static HiloColumn
+drawing_column(HiloColumn column, const char *collection)
 {
-	foreach_ptr(const HiloDrawing, drawing, hilo_drawing_columns(column->relation, collection))
+	foreach_ptr(HiloColumn, drawing, hilo_drawing_columns(column.relation, collection))
 	{
-		if (drawing->attnum == column->attnum)
-			return;
+		if (drawing->attnum == column.attnum)
+			return *drawing;
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("column \"%s\" of table %s does not draw from collection \"%s\"",
-					hilo_column_name(column), hilo_sql_table(column->relation), collection)));
+					hilo_column_name(&column), hilo_sql_table(column.relation), collection)));
+	return column;				/* keep compiler quiet */
 }
 
 /*
@@ -398,16 +375,16 @@ hilo_attach_counter(PG_FUNCTION_ARGS)
 
 	hilo_api_prevent_unless_may_write("hilo.attach()");
 	column = attachable_argument(fcinfo, &collection);
-	check_draws(&column, collection.ref.name);
+	column = drawing_column(column, collection.ref.name);
 	limit = hilo_column_limit(&column);
 	sought = hilo_sought(&collection);
 	sought.above = Max(sought.above, PG_GETARG_INT64(3));
-	highest = hilo_column_highest(&column, &sought, true);
+	highest = hilo_column_highest(&column, &sought);
 	if (highest > sought.above && highest < PG_INT64_MAX - 1 &&
 		highest - sought.above > (Min(limit, sought.limit) - sought.above) / 2 &&
 		highest < Min(limit, sought.limit))
 	{
-		hilo_warn_too_far(collection.ref.name, highest);
+		hilo_warn_too_far("collection", collection.ref.name, highest, "hilo.seed()");
 		highest = sought.above;
 	}
 	ignored = highest == sought.above && hilo_column_has_others(&column, &collection);

@@ -14,7 +14,6 @@
 #include "counting/source.h"
 #include "session/call.h"
 #include "tables/binding.h"
-#include "tables/drawing.h"
 #include "tables/highest.h"
 #include "tables/taken.h"
 
@@ -56,46 +55,13 @@ sync_counter(HiloCollection *counter, List *columns, bool by_default)
 	HiloSought	sought = hilo_sought(counter);
 	int64		at = sought.above;
 
-	/* A table need not be read below what was found in another one. */
-	foreach_ptr(const HiloColumn, column, columns)
-	{
-		sought.above = hilo_column_highest(column, &sought, true);
-		hilo_catalog_announce(column->relation);
-	}
+	hilo_columns_highest(columns, &sought);
 	if (by_default && sought.above - at > (sought.limit - at) / 2)
 	{
-		hilo_warn_too_far(counter->ref.name, sought.above);
+		hilo_warn_too_far("collection", counter->ref.name, sought.above, "hilo.seed()");
 		sought.above = at;
 	}
 	return hilo_collection_seed(counter, sought.above, false);
-}
-
-/*
- * The columns that the collection is bound or attached to, or else those whose defaults
- * draw from it, which *by_default tells.
- */
-static List *
-columns_of(const char *name, const HiloBindings *bindings, bool *by_default)
-{
-	List	   *columns = NIL;
-
-	foreach_ptr(HiloBinding, binding, bindings->all)
-	{
-		if (OidIsValid(binding->living.relation))
-			columns = lappend(columns, &binding->living);
-	}
-	*by_default = columns == NIL;
-	if (columns != NIL)
-		return columns;
-	foreach_ptr(const HiloDrawing, drawing, hilo_columns_of_default(name))
-	{
-		HiloColumn *column = palloc(sizeof(HiloColumn));
-
-		column->relation = drawing->relation;
-		column->attnum = drawing->attnum;
-		columns = lappend(columns, column);
-	}
-	return columns;
 }
 
 /*
@@ -123,10 +89,10 @@ hilo_sync_collection(PG_FUNCTION_ARGS)
 	hilo_catalog_check_may_sync();
 	name = hilo_api_name(fcinfo, 0, "name");
 	hilo_collection_init(&collection, name);
-	bindings = hilo_bindings(name);
-	columns = columns_of(name, &bindings, &by_default);
+	columns = hilo_columns_of_collection(&collection, &by_default);
 	if (columns == NIL)
 		PG_RETURN_NULL();
+	bindings = hilo_bindings(name);
 	hilo_bindings_refresh(name, &bindings);
 	level = hilo_sql_limit_lock_waits();
 	max = sync_counter(&collection, columns, by_default);

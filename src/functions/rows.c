@@ -64,18 +64,12 @@ bound_to(const char *name, const HiloRow *row)
 static int64
 limit_of(const char *name, const HiloRow *row)
 {
-	int64		limit = row->max_value;
+	int64		limit;
 
 	if ((row->flags & HILO_ROW_BOUND) || hilo_is_identity(name))
-		return limit;
-	foreach_ptr(const HiloDrawing, drawing, hilo_columns_of_default(name))
-	{
-		HiloColumn	column = {drawing->relation, drawing->attnum};
-		int64		type_limit = hilo_column_limit(&column);
-
-		limit = Min(limit, type_limit);
-	}
-	return Max(limit, row->max);
+		return row->max_value;
+	limit = hilo_columns_limit(hilo_columns_of_default(name));
+	return Max(Min(limit, row->max_value), row->max);
 }
 
 /*

@@ -684,14 +684,11 @@ hilo_sequence_next(HiloSequence *sequence, bool has_right)
 	return likely(sequence->clean) ? number : make_clean(sequence, number);
 }
 
-/* Raise 42501, as nextval does, before the sequence is read. */
-static void
-check_may_draw(const HiloSequence *sequence)
+void
+hilo_sequence_check_may_draw(Oid sequence)
 {
-	if (pg_class_aclcheck(sequence->oid, GetUserId(), ACL_USAGE | ACL_UPDATE) != ACLCHECK_OK)
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied for sequence %s", get_rel_name(sequence->oid))));
+	if (pg_class_aclcheck(sequence, GetUserId(), ACL_USAGE | ACL_UPDATE) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE, get_rel_name(sequence));
 }
 
 int64
@@ -702,7 +699,7 @@ hilo_sequence_reserve(HiloSequence *sequence, int64 count)
 
 	get_to_know(sequence);
 	check_node(sequence);
-	check_may_draw(sequence);
+	hilo_sequence_check_may_draw(sequence->oid);
 	check_counts_by_one(sequence);
 	for (;;)
 	{

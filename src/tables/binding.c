@@ -186,12 +186,11 @@ find_living(const char *name, HiloBinding *binding)
 	binding->object = column.relation;
 	if (binding->kind == HILO_ATTACHED)
 	{
-		List	   *drawings = hilo_drawing_columns(column.relation, name);
+		List	   *columns = hilo_drawing_columns(column.relation, name);
 
-		const HiloDrawing *drawing = drawings == NIL ? NULL : linitial(drawings);
-
-		column.attnum = drawing == NULL ? InvalidAttrNumber : drawing->attnum;
-		binding->numbers = drawing != NULL && drawing->numbers;
+		if (columns == NIL)
+			return;
+		column = *(HiloColumn *) linitial(columns);
 	}
 	if (column.attnum <= 0 ||
 		!hilo_binding_set_relation(binding, column.relation, column.attnum))
@@ -222,6 +221,24 @@ hilo_bindings(const char *name)
 			bindings.table = binding->living.relation;
 	}
 	return bindings;
+}
+
+List *
+hilo_columns_of_collection(HiloCollection *collection, bool *by_default)
+{
+	const char *name = collection->ref.name;
+	List	   *columns = NIL;
+
+	if (hilo_collection_row(collection)->flags & HILO_ROW_BOUND)
+	{
+		foreach_ptr(HiloBinding, binding, hilo_bindings(name).all)
+		{
+			if (OidIsValid(binding->living.relation))
+				columns = lappend(columns, &binding->living);
+		}
+	}
+	*by_default = columns == NIL;
+	return *by_default ? hilo_columns_of_default(name) : columns;
 }
 
 bool

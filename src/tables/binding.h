@@ -66,8 +66,6 @@ typedef struct HiloBinding
 	 * count.
 	 */
 	HiloColumn	living;
-	bool		numbers;		/* attached: its default draws numbers, not
-								 * ids */
 	bool		is_old;			/* the stored names are out of date */
 } HiloBinding;
 
@@ -87,6 +85,12 @@ extern HiloBinding *hilo_binding_read(HeapTuple tuple, TupleDesc desc);
 
 /* All bindings of a name.  What is living is found in the catalogs. */
 extern HiloBindings hilo_bindings(const char *name);
+
+/*
+ * The columns that a collection is bound to, or else those whose defaults draw from it,
+ * which *by_default tells; as a list of HiloColumn *, palloc'd.
+ */
+extern List *hilo_columns_of_collection(HiloCollection *collection, bool *by_default);
 
 /* True if the name was bound by hilo.bind() before this command. */
 extern bool hilo_is_bound(const char *name, CommandId command);

@@ -142,6 +142,20 @@ hilo_column_limit(const HiloColumn *column)
 	}
 }
 
+int64
+hilo_columns_limit(List *columns)
+{
+	int64		limit = PG_INT64_MAX;
+
+	foreach_ptr(HiloColumn, column, columns)
+	{
+		int64		own = hilo_column_limit(column);
+
+		limit = Min(limit, own);
+	}
+	return limit;
+}
+
 /*
  * Numbers
  */
@@ -162,13 +176,13 @@ may_ignore_case(const HiloColumn *column)
 
 void
 hilo_id_reader_init(HiloIdReader *reader, const HiloColumn *column,
-					HiloCollection *collection, bool numbers)
+					HiloCollection *collection)
 {
 	const char *name = collection == NULL ? "" : collection->ref.name;
 	const char *separator = hilo_identity_parts_separator;
 
 	reader->counted = HILO_COUNT_ALL;
-	if (numbers)
+	if (column->numbers)
 		reader->counted = HILO_COUNT_NUMBERS;
 	else if (hilo_is_identity(name))
 	{

@@ -9,7 +9,7 @@
 #define HILO_COLUMN_H
 
 #include "catalog/pg_attribute.h"
-#include "nodes/nodes.h"
+#include "nodes/pg_list.h"
 #include "utils/relcache.h"
 
 #include "base/document_id.h"
@@ -19,6 +19,8 @@ typedef struct HiloColumn
 {
 	Oid			relation;
 	int32		attnum;
+	int32		numbers;		/* 1: it draws numbers, even if its type holds
+								 * ids; 0: ids, or that is not known */
 } HiloColumn;
 
 /*
@@ -57,10 +59,11 @@ extern bool hilo_holds_ids(Oid type);
 extern bool hilo_holds_numbers(Oid type);
 
 /*
- * Highest number that an id or number in the column can have; PG_INT64_MAX if there
- * is no such column.
+ * Highest number that an id or number in the column can have, or in each of several
+ * columns; PG_INT64_MAX if there is no such column.
  */
 extern int64 hilo_column_limit(const HiloColumn *column);
+extern int64 hilo_columns_limit(List *columns);
 
 /*
  * Which ids count.  Server-side ids never do, nor do ids whose number has
@@ -85,13 +88,13 @@ typedef struct HiloIdReader
 } HiloIdReader;
 
 /*
- * Prepare to read the ids of a collection or an identity in a column, or, if numbers
- * is true, values that are numbers; then the collection may be NULL.  Text ids count
+ * Prepare to read the ids of a collection or an identity in a column, or, if that draws
+ * numbers, values that are numbers; then the collection may be NULL.  Text ids count
  * only if they start with its name; in a column where ids that differ in case may be
  * equal, all ids count.
  */
 extern void hilo_id_reader_init(HiloIdReader *reader, const HiloColumn *column,
-								HiloCollection *collection, bool numbers);
+								HiloCollection *collection);
 
 /* The number in a value; 0 if it has none. */
 extern int64 hilo_id_reader_number(const HiloIdReader *reader, Datum value);

@@ -31,7 +31,6 @@
 
 #include "base/compat.h"
 #include "counting/catalog.h"
-#include "tables/column.h"
 #include "tables/drawing.h"
 
 /*
@@ -197,7 +196,7 @@ default_of_domain(Oid domain)
 typedef struct Default
 {
 	Oid			oid;			/* hash key */
-	HiloDrawing drawing;		/* relation InvalidOid: it does not draw */
+	HiloColumn	column;			/* relation InvalidOid: it does not draw */
 	Oid			sequence;
 	char	   *collection;
 } Default;
@@ -250,7 +249,7 @@ default_with_oid(Oid oid)
 {
 	Default    *known;
 	bool		found;
-	HiloDrawing drawing = {InvalidOid};
+	HiloColumn	column = {InvalidOid};
 	Node	   *expression;
 	HiloDraws	draws;
 
@@ -266,12 +265,12 @@ default_with_oid(Oid oid)
 	if (known != NULL)
 		return known;
 	forget_dropped();
-	expression = default_stored_as(oid, &drawing.relation, &drawing.attnum);
+	expression = default_stored_as(oid, &column.relation, &column.attnum);
 	if (!hilo_expression_draws(expression, &draws))
-		drawing.relation = InvalidOid;
-	drawing.numbers = draws.numbers;
+		column.relation = InvalidOid;
+	column.numbers = draws.numbers;
 	known = hash_search(defaults, &oid, HASH_ENTER, &found);
-	known->drawing = drawing;
+	known->column = column;
 	known->sequence = draws.sequence;
 	known->collection = draws.collection == NULL ? NULL :
 		MemoryContextStrdup(TopMemoryContext, draws.collection);
@@ -311,14 +310,14 @@ dependents(Oid class, Oid object)
  */
 
 static List *
-add_column(List *columns, HiloDrawing drawing)
+add_column(List *columns, HiloColumn column)
 {
-	foreach_ptr(const HiloDrawing, other, columns)
+	foreach_ptr(const HiloColumn, other, columns)
 	{
-		if (other->relation == drawing.relation && other->attnum == drawing.attnum)
+		if (other->relation == column.relation && other->attnum == column.attnum)
 			return columns;
 	}
-	return lappend(columns, memcpy(palloc(sizeof(drawing)), &drawing, sizeof(drawing)));
+	return lappend(columns, memcpy(palloc(sizeof(column)), &column, sizeof(column)));
 }
 
 /* The columns that have the default of a domain, because they have none of their own. */
@@ -329,19 +328,19 @@ columns_of_domain(Oid domain, bool numbers)
 
 	foreach_ptr(const ObjectAddress, dependent, dependents(TypeRelationId, domain))
 	{
-		HiloDrawing drawing = {dependent->objectId, dependent->objectSubId, numbers};
+		HiloColumn	column = {dependent->objectId, dependent->objectSubId, numbers};
 		HeapTuple	tuple;
 		Form_pg_attribute att;
 
-		if (dependent->classId != RelationRelationId || drawing.attnum <= 0)
+		if (dependent->classId != RelationRelationId || column.attnum <= 0)
 			continue;
-		tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(drawing.relation),
-								Int16GetDatum(drawing.attnum));
+		tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(column.relation),
+								Int16GetDatum(column.attnum));
 		if (!HeapTupleIsValid(tuple))
 			continue;
 		att = (Form_pg_attribute) GETSTRUCT(tuple);
 		if (att->atttypid == domain && !att->atthasdef && !att->attisdropped)
-			columns = add_column(columns, drawing);
+			columns = add_column(columns, column);
 		ReleaseSysCache(tuple);
 	}
 	return columns;
@@ -360,7 +359,7 @@ columns_of_dependent(const ObjectAddress * dependent, HiloDraws *draws)
 
 		draws->sequence = known->sequence;
 		draws->collection = known->collection;
-		return OidIsValid(known->drawing.relation) ? add_column(NIL, known->drawing) : NIL;
+		return OidIsValid(known->column.relation) ? add_column(NIL, known->column) : NIL;
 	}
 	if (dependent->classId == TypeRelationId &&
 		get_typtype(dependent->objectId) == TYPTYPE_DOMAIN &&
@@ -376,17 +375,17 @@ columns_of_dependent(const ObjectAddress * dependent, HiloDraws *draws)
 List *
 hilo_drawing_columns(Oid relation, const char *collection)
 {
-	List	   *drawings = NIL;
-	HeapTuple	column;
+	List	   *columns = NIL;
+	HeapTuple	tuple;
 
 	for (int attnum = 1;
-		 HeapTupleIsValid(column = SearchSysCache2(ATTNUM,
-												   ObjectIdGetDatum(relation),
-												   Int16GetDatum(attnum)));
+		 HeapTupleIsValid(tuple = SearchSysCache2(ATTNUM,
+												  ObjectIdGetDatum(relation),
+												  Int16GetDatum(attnum)));
 		 attnum++)
 	{
-		Form_pg_attribute att = (Form_pg_attribute) GETSTRUCT(column);
-		HiloDrawing drawing = {relation, attnum};
+		Form_pg_attribute att = (Form_pg_attribute) GETSTRUCT(tuple);
+		HiloColumn	column = {relation, attnum};
 		Node	   *expression = NULL;
 		HiloDraws	draws;
 
@@ -395,14 +394,14 @@ hilo_drawing_columns(Oid relation, const char *collection)
 		else if (!att->attisdropped && !att->atthasdef &&
 				 get_typtype(att->atttypid) == TYPTYPE_DOMAIN)
 			expression = default_of_domain(att->atttypid);
-		ReleaseSysCache(column);
+		ReleaseSysCache(tuple);
 		if (!hilo_expression_draws(expression, &draws) || draws.collection == NULL ||
 			strcmp(draws.collection, collection) != 0)
 			continue;
-		drawing.numbers = draws.numbers;
-		drawings = add_column(drawings, drawing);
+		column.numbers = draws.numbers;
+		columns = add_column(columns, column);
 	}
-	return drawings;
+	return columns;
 }
 
 /*
@@ -413,18 +412,18 @@ hilo_drawing_columns(Oid relation, const char *collection)
 static List *
 add_owning_column(List *columns, Oid sequence)
 {
-	HiloDrawing drawing = {.numbers = true};
+	HiloColumn	column = {.numbers = true};
 	Node	   *expression;
 	HiloDraws	draws;
 
-	if (!sequenceIsOwned(sequence, DEPENDENCY_AUTO, &drawing.relation, &drawing.attnum) &&
-		!sequenceIsOwned(sequence, DEPENDENCY_INTERNAL, &drawing.relation, &drawing.attnum))
+	if (!sequenceIsOwned(sequence, DEPENDENCY_AUTO, &column.relation, &column.attnum) &&
+		!sequenceIsOwned(sequence, DEPENDENCY_INTERNAL, &column.relation, &column.attnum))
 		return columns;
-	expression = default_of_column(drawing.relation, drawing.attnum);
+	expression = default_of_column(column.relation, column.attnum);
 	if (expression != NULL &&
 		!(hilo_expression_draws(expression, &draws) && draws.sequence == sequence))
 		return columns;
-	return add_column(columns, drawing);
+	return add_column(columns, column);
 }
 
 List *
@@ -436,16 +435,16 @@ hilo_columns_of_sequence(Oid sequence)
 	{
 		HiloDraws	draws;
 
-		foreach_ptr(const HiloDrawing, drawing, columns_of_dependent(dependent, &draws))
+		foreach_ptr(const HiloColumn, column, columns_of_dependent(dependent, &draws))
 		{
-			HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(drawing->relation));
+			HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(column->relation));
 
 			if (!HeapTupleIsValid(tuple))
 				continue;
 			if (draws.sequence == sequence &&
 				pg_class_aclcheck(sequence, ((Form_pg_class) GETSTRUCT(tuple))->relowner,
 								  ACL_UPDATE) == ACLCHECK_OK)
-				columns = add_column(columns, *drawing);
+				columns = add_column(columns, *column);
 			ReleaseSysCache(tuple);
 		}
 	}
@@ -490,9 +489,9 @@ hilo_columns_of_default(const char *collection)
 		{
 			HiloDraws	draws;
 
-			foreach_ptr(const HiloDrawing, drawing, columns_of_dependent(dependent, &draws))
+			foreach_ptr(const HiloColumn, column, columns_of_dependent(dependent, &draws))
 			{
-				Oid			table_owner = hilo_table_owner(drawing->relation);
+				Oid			table_owner = hilo_table_owner(column->relation);
 
 				if (draws.collection == NULL || strcmp(draws.collection, collection) != 0 ||
 					!OidIsValid(table_owner) ||
@@ -501,7 +500,7 @@ hilo_columns_of_default(const char *collection)
 				if (OidIsValid(owner) && owner != table_owner)
 					return NIL;
 				owner = table_owner;
-				columns = add_column(columns, *drawing);
+				columns = add_column(columns, *column);
 			}
 		}
 	}

@@ -11,10 +11,7 @@
 #ifndef HILO_DRAWING_H
 #define HILO_DRAWING_H
 
-#include "nodes/pg_list.h"
-#include "nodes/nodes.h"
-
-#include "session/session.h"
+#include "tables/column.h"
 
 /* What an expression draws from. */
 typedef struct HiloDraws
@@ -25,14 +22,6 @@ typedef struct HiloDraws
 	bool		by_hilo;		/* not by the server's nextval() */
 	bool		numbers;		/* numbers, not ids */
 } HiloDraws;
-
-/* A column that draws. */
-typedef struct HiloDrawing
-{
-	Oid			relation;
-	int32		attnum;
-	int32		numbers;		/* 1: numbers, 0: ids */
-} HiloDrawing;
 
 /*
  * The name of the C function of one of our functions, which only superusers can
@@ -45,14 +34,14 @@ extern bool hilo_expression_draws(Node *expression, HiloDraws *draws);
 
 /*
  * The columns of a relation that draw from the collection, by their defaults or
- * those of their domains, as a list of HiloDrawing *, palloc'd.  Reads the
+ * those of their domains, as a list of HiloColumn *, palloc'd.  Reads the
  * catalogs only, and does not lock the relation, which need not exist.
  */
 extern List *hilo_drawing_columns(Oid relation, const char *collection);
 
 /*
  * The columns with whose ids numbers of a sequence must not collide, as a list of
- * HiloDrawing *, palloc'd: the one that owns it, and those whose defaults draw from
+ * HiloColumn *, palloc'd: the one that owns it, and those whose defaults draw from
  * it, if the owner of their table may set the sequence.  Any role can write a
  * default that names another role's sequence.
  */

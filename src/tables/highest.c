@@ -152,8 +152,7 @@ query_highest(Relation rel, AttrNumber attnum, const HiloIdReader *reader,
 }
 
 int64
-hilo_column_highest(const HiloColumn *column, const HiloSought *sought,
-					bool foreign_too)
+hilo_column_highest(const HiloColumn *column, const HiloSought *sought)
 {
 	Relation	table = try_relation_open(column->relation, AccessShareLock);
 	int64		highest = sought->above;
@@ -172,8 +171,7 @@ hilo_column_highest(const HiloColumn *column, const HiloSought *sought,
 	name = hilo_column_name(column);
 	if (name == NULL)
 		return highest;
-	hilo_id_reader_init(&reader, column, sought->counter,
-						sought->counter == NULL);
+	hilo_id_reader_init(&reader, column, sought->counter);
 	has_shards = hilo_node_has_shards(column->relation);
 	if (has_shards)
 		hilo_node_check_isolation(column->relation);
@@ -186,8 +184,7 @@ hilo_column_highest(const HiloColumn *column, const HiloSought *sought,
 		int64		number = sought->above;
 
 		if (attnum == InvalidAttrNumber ||
-			rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP ||
-			(kind == RELKIND_FOREIGN_TABLE && !foreign_too))
+			rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
 			;					/* left out */
 		else if (!has_shards && kind == RELKIND_RELATION)
 			number = read_highest(rel, attnum, &reader, sought);
@@ -199,13 +196,24 @@ hilo_column_highest(const HiloColumn *column, const HiloSought *sought,
 	return highest;
 }
 
+/* A table need not be read below what was found in another one. */
+void
+hilo_columns_highest(List *columns, HiloSought *sought)
+{
+	foreach_ptr(HiloColumn, column, columns)
+	{
+		sought->above = hilo_column_highest(column, sought);
+		hilo_catalog_announce(column->relation);
+	}
+}
+
 bool
 hilo_column_has_others(const HiloColumn *column, HiloCollection *collection)
 {
 	const char *name = quote_identifier(hilo_column_name(column));
 	HiloIdReader reader;
 
-	hilo_id_reader_init(&reader, column, collection, false);
+	hilo_id_reader_init(&reader, column, collection);
 	if (!reader.holds_ids)
 		return false;
 	return hilo_owner_query_number(hilo_table_owner(column->relation),
@@ -219,12 +227,11 @@ hilo_column_has_others(const HiloColumn *column, HiloCollection *collection)
 }
 
 void
-hilo_warn_too_far(const char *collection, int64 number)
+hilo_warn_too_far(const char *what, const char *name, int64 number, const char *function)
 {
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
-			 errmsg("collection \"%s\" is not moved to " INT64_FORMAT,
-					collection, number),
+			 errmsg("%s \"%s\" is not moved to " INT64_FORMAT, what, name, number),
 			 errdetail("That would use up more than half of the remaining numbers."),
-			 errhint("If ids should continue above it, use hilo.seed().")));
+			 errhint("If ids should continue above it, use %s.", function)));
 }

@@ -32,10 +32,15 @@ extern HiloSought hilo_sought(HiloCollection *counter);
  * isolation level or row security; the lower limit if there is none, or the
  * column no longer exists.  Views, foreign tables and shards are read by queries
  * of their owners.  Raises 55000 if rows are in shards and the isolation level is
- * not READ COMMITTED.  Foreign tables are left out unless asked for.
+ * not READ COMMITTED.
  */
-extern int64 hilo_column_highest(const HiloColumn *column,
-								 const HiloSought *sought, bool foreign_too);
+extern int64 hilo_column_highest(const HiloColumn *column, const HiloSought *sought);
+
+/*
+ * Raise sought->above to the highest number in several columns, and have all sessions look
+ * at their tables again.
+ */
+extern void hilo_columns_highest(List *columns, HiloSought *sought);
 
 /*
  * True if a column of ids has some that no draw of the collection could equal.  Reads
@@ -45,9 +50,10 @@ extern bool hilo_column_has_others(const HiloColumn *column,
 								   HiloCollection *collection);
 
 /*
- * Warn that the collection is not moved to a number, because that would use up more than half
- * of what is left.
+ * Warn that a counter, what it is and its name, is not moved to a number, because that
+ * would use up more than half of what is left; and name the function that moves it.
  */
-extern void hilo_warn_too_far(const char *collection, int64 number);
+extern void hilo_warn_too_far(const char *what, const char *name, int64 number,
+							  const char *function);
 
 #endif							/* HILO_HIGHEST_H */

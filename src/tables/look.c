@@ -62,8 +62,7 @@
 typedef struct Place
 {
 	HiloSearchKind kind;
-	Oid			table;
-	AttrNumber	attnum;
+	HiloColumn	column;			/* of one table */
 	Oid			index;
 	HiloIdReader reader;
 	Oid			exact;			/* an index that answers HILO_BY_ID; */
@@ -228,14 +227,13 @@ init_form(HiloLook *look, HiloIdForm *form, bool numbers)
  * False: one of them could not be locked.
  */
 static bool
-find_place(HiloLook *look, Relation table, AttrNumber attnum, bool numbers)
+find_place(HiloLook *look, Relation table, HiloColumn column)
 {
-	Place		place = {.table = RelationGetRelid(table),.attnum = attnum};
-	HiloColumn	column = {place.table, attnum};
+	Place		place = {.column = column};
 	bool		complete = true;
 	bool		found = false;
 
-	hilo_id_reader_init(&place.reader, &column, look->collection, numbers);
+	hilo_id_reader_init(&place.reader, &column, look->collection);
 	if (!place.reader.holds_ids && !hilo_holds_numbers(place.reader.type))
 		return true;
 	foreach_oid(oid, RelationGetIndexList(table))
@@ -249,7 +247,7 @@ find_place(HiloLook *look, Relation table, AttrNumber attnum, bool numbers)
 			complete = false;
 			continue;
 		}
-		if (hilo_index_answers(index, attnum, &place.reader, &kind))
+		if (hilo_index_answers(index, column.attnum, &place.reader, &kind))
 		{
 			if (kind == HILO_BY_ID)
 				place.exact = oid;
@@ -265,18 +263,18 @@ find_place(HiloLook *look, Relation table, AttrNumber attnum, bool numbers)
 	if (!found)
 		return complete;
 	if (OidIsValid(place.exact))
-		init_form(look, &place.form, numbers);
+		init_form(look, &place.form, column.numbers);
 	look->places = lappend(look->places, memcpy(palloc(sizeof(Place)), &place, sizeof(Place)));
 	return complete;
 }
 
-/* True if the index of that table to look into was found, as the place of another column. */
+/* True if the index to look into was found already, through a parent or child that draws, too. */
 static bool
-has_place(const HiloLook *look, Oid table, AttrNumber attnum)
+has_place(const HiloLook *look, const HiloColumn *column)
 {
 	foreach_ptr(const Place, place, look->places)
 	{
-		if (place->table == table && place->attnum == attnum)
+		if (place->column.relation == column->relation && place->column.attnum == column->attnum)
 			return true;
 	}
 	return false;
@@ -287,24 +285,21 @@ has_place(const HiloLook *look, Oid table, AttrNumber attnum)
  * have its default.  Returns false if something could not be locked.
  */
 static bool
-find_places(HiloLook *look, const HiloDrawing *drawing)
+find_places(HiloLook *look, const HiloColumn *column)
 {
-	HiloColumn	column = {drawing->relation, drawing->attnum};
-	char	   *name = hilo_column_name(&column);
-	int64		limit = hilo_column_limit(&column);
+	char	   *name = hilo_column_name(column);
 	bool		complete = true;
 
-	look->limit = Min(look->limit, limit);
 	if (name == NULL)
 		return true;
-	foreach_oid(oid, find_all_inheritors(column.relation, NoLock, NULL))
+	foreach_oid(oid, find_all_inheritors(column->relation, NoLock, NULL))
 	{
-		AttrNumber	attnum = get_attnum(oid, name);
+		HiloColumn	part = {oid, get_attnum(oid, name), column->numbers};
 		Relation	rel;
 
 		look->relations = list_append_unique_oid(look->relations, oid);
-		if (attnum <= 0 || get_rel_relkind(oid) != RELKIND_RELATION ||
-			has_place(look, oid, attnum))
+		if (part.attnum <= 0 || get_rel_relkind(oid) != RELKIND_RELATION ||
+			has_place(look, &part))
 			continue;
 		rel = open_if_free(oid);
 		if (rel == NULL)
@@ -313,36 +308,11 @@ find_places(HiloLook *look, const HiloDrawing *drawing)
 			continue;
 		}
 		if (!RELATION_IS_OTHER_TEMP(rel) &&
-			!find_place(look, rel, attnum, drawing->numbers))
+			!find_place(look, rel, part))
 			complete = false;
 		relation_close(rel, AccessShareLock);
 	}
 	return complete;
-}
-
-/*
- * The columns of a collection: those that it is bound to, or else those whose
- * defaults draw from it, which *by_default tells.
- */
-static List *
-columns_of_collection(HiloCollection *collection, bool *by_default)
-{
-	List	   *columns = NIL;
-
-	if (hilo_collection_row(collection)->flags & HILO_ROW_BOUND)
-	{
-		foreach_ptr(const HiloBinding, binding, hilo_bindings(collection->ref.name).all)
-		{
-			HiloDrawing drawing = {binding->living.relation, binding->living.attnum,
-			binding->numbers};
-
-			if (OidIsValid(drawing.relation))
-				columns = lappend(columns, memcpy(palloc(sizeof(drawing)), &drawing,
-												  sizeof(drawing)));
-		}
-	}
-	*by_default = columns == NIL;
-	return *by_default ? hilo_columns_of_default(collection->ref.name) : columns;
 }
 
 /* True if both are the same columns. */
@@ -353,7 +323,7 @@ are_equal(List *a, List *b)
 		return false;
 	for (int i = 0; i < list_length(a); i++)
 	{
-		if (memcmp(list_nth(a, i), list_nth(b, i), sizeof(HiloDrawing)) != 0)
+		if (memcmp(list_nth(a, i), list_nth(b, i), sizeof(HiloColumn)) != 0)
 			return false;
 	}
 	return true;
@@ -379,7 +349,7 @@ hilo_look_prepare(HiloLook *look)
 		return;
 	columns = look->collection == NULL ?
 		hilo_columns_of_sequence(look->sequence) :
-		columns_of_collection(look->collection, &look->by_default);
+		hilo_columns_of_collection(look->collection, &look->by_default);
 	if (is_placed && are_equal(columns, look->columns))
 	{
 		look->found_at = now;
@@ -392,19 +362,19 @@ hilo_look_prepare(HiloLook *look)
 	MemoryContextReset(look->context);
 	look->columns = look->places = look->relations = NIL;
 	look->place_count = 0;
-	look->limit = PG_INT64_MAX;
+	look->limit = hilo_columns_limit(columns);
 	old = MemoryContextSwitchTo(look->context);
 	look->places_found = true;
 
-	foreach_ptr(const HiloDrawing, drawing, columns)
+	foreach_ptr(const HiloColumn, column, columns)
 	{
-		if (!find_places(look, drawing))
+		if (!find_places(look, column))
 			look->places_found = false;
 	}
 	HILO_FAILURE_POINT("places found");
-	foreach_ptr(const HiloDrawing, drawing, columns)
+	foreach_ptr(const HiloColumn, column, columns)
 		look->columns = lappend(look->columns,
-								memcpy(palloc(sizeof(HiloDrawing)), drawing, sizeof(HiloDrawing)));
+								memcpy(palloc(sizeof(HiloColumn)), column, sizeof(HiloColumn)));
 	MemoryContextSwitchTo(old);
 	look->place_count = list_length(look->places);
 	look->placed_at = changes;
@@ -436,7 +406,7 @@ hilo_look_of_entry(HiloEntry *entry)
 static int64
 look_into(const Place *place, int64 low, int64 high, int64 limit, bool *complete)
 {
-	Relation	table = open_if_free(place->table);
+	Relation	table = open_if_free(place->column.relation);
 	HiloSearchKind kind = place->kind;
 	Oid			oid = place->index;
 	Relation	index = NULL;
@@ -453,13 +423,13 @@ look_into(const Place *place, int64 low, int64 high, int64 limit, bool *complete
 	if (table != NULL && OidIsValid(oid))
 		index = open_if_free(oid);
 	if (index == NULL || index->rd_rel->relkind != RELKIND_INDEX ||
-		index->rd_index->indrelid != place->table || !index->rd_index->indisvalid ||
+		index->rd_index->indrelid != place->column.relation || !index->rd_index->indisvalid ||
 		ReindexIsProcessingIndex(oid) ||
 		RelationGetNumberOfBlocks(index) == 0)
 		*complete = false;
 	else
 	{
-		hilo_search_begin(&search, table, index, place->attnum, kind, &place->reader);
+		hilo_search_begin(&search, table, index, place->column.attnum, kind, &place->reader);
 		highest = kind == HILO_BY_ID ?
 			hilo_search_ids(&search, &place->form, low, limit) :
 			hilo_search_numbers(&search, low, high, MAX_PASSED);

@@ -55,7 +55,7 @@ typedef struct HiloLook
 								 * their defaults, which anybody can write */
 
 	MemoryContext context;		/* of the lists */
-	List	   *columns;		/* of HiloDrawing * */
+	List	   *columns;		/* of HiloColumn * */
 	List	   *places;			/* of Place * */
 	List	   *relations;		/* OIDs of the tables, their parents, and
 								 * indexes */

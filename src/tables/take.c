@@ -68,10 +68,10 @@ least_claim(HiloEntry *entry)
 static bool
 is_limited(const HiloLook *look)
 {
-	const HiloDrawing *drawing = linitial(look->columns);
+	const HiloColumn *column = linitial(look->columns);
 
 	return !look->by_default ||
-		is_member_of_role_nosuper(GetUserId(), hilo_table_owner(drawing->relation));
+		is_member_of_role_nosuper(GetUserId(), hilo_table_owner(column->relation));
 }
 
 /*

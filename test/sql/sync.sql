@@ -133,6 +133,11 @@ ROLLBACK;
 SELECT hilo.sync('orders');
 RESET session_replication_role;
 INSERT INTO orders DEFAULT VALUES RETURNING id;
+-- A text column that draws numbers: these count, and not ids.
+CREATE TABLE digits (id text PRIMARY KEY DEFAULT hilo_next_number('digits'));
+INSERT INTO digits VALUES ('500'), ('digits/700-A'), ('tea');
+SELECT hilo.sync('digits');
+DROP TABLE digits;
 -- varchar in a domain; the separator in use.
 CREATE DOMAIN id_of_mine AS varchar(40);
 CREATE TABLE "Odd'ly" ("i'D" id_of_mine);
@@ -288,4 +293,4 @@ SELECT hilo.sync('belows'::regclass);
 
 DROP SCHEMA regress_sync CASCADE;
 DROP ROLE regress_sync_clerk;
-SELECT count(hilo.drop(collection)) FROM hilo.status WHERE collection IN ('numbers', 'kinds', 'lows', 'orders', 'Odd''ly', 'shared', 'persons', 'unbound', 'granted');
+SELECT count(hilo.drop(collection)) FROM hilo.status WHERE collection IN ('numbers', 'kinds', 'lows', 'orders', 'digits', 'Odd''ly', 'shared', 'persons', 'unbound', 'granted');
