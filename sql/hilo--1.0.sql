@@ -410,10 +410,10 @@ COMMENT ON FUNCTION hilo.assign_id() IS
 -- Which columns draw
 --
 -- Names with an underscore are the extension's own business.
-CREATE FUNCTION hilo._draws(expression pg_node_tree, OUT sequence oid, OUT collection text, OUT by_hilo boolean) RETURNS record
+CREATE FUNCTION hilo._draws(expression pg_node_tree, OUT sequence oid, OUT collection text) RETURNS record
     LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_draws';
 COMMENT ON FUNCTION hilo._draws(pg_node_tree) IS
-    'what a stored default draws from, if it is one call with a constant sequence or collection and nothing around it but casts: the sequence, or else the collection, and whether by a function of the extension; null: nothing';
+    'what a stored default draws from, if it is one call with a constant sequence or collection and nothing around it but casts: the sequence, or else the collection; null: nothing';
 
 CREATE FUNCTION hilo._drawing_columns(OUT relation oid, OUT column_number smallint, OUT collection text, OUT sequence oid) RETURNS SETOF record
     LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -435,7 +435,7 @@ CREATE FUNCTION hilo._drawing_columns(OUT relation oid, OUT column_number smalli
     SELECT s.relation, s.column_number, d.collection, d.sequence
     FROM stored s JOIN pg_class c ON c.oid = s.relation AND c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't',
         LATERAL hilo._draws(s.expression) d
-    WHERE d.by_hilo
+    WHERE NOT d IS NULL
 $$;
 COMMENT ON FUNCTION hilo._drawing_columns() IS 'columns of tables, except temporary ones, that draw through hilo, by their defaults or those of their domains';
 

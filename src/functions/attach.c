@@ -429,7 +429,7 @@ hilo_max(PG_FUNCTION_ARGS)
 
 /*
  * hilo._draws(pg_node_tree): the sequence, or else the collection, that a default draws
- * from, and whether by hilo; null: none.
+ * from; null: none.
  */
 PG_FUNCTION_INFO_V1(hilo_draws);
 
@@ -438,8 +438,8 @@ hilo_draws(PG_FUNCTION_ARGS)
 {
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	HiloDraws	draws;
-	Datum		values[3] = {0};
-	bool		nulls[3] = {0};
+	Datum		values[2] = {0};
+	bool		nulls[2];
 
 	if (!hilo_expression_draws(stringToNode(text_to_cstring(PG_GETARG_TEXT_PP(0))), &draws))
 		PG_RETURN_NULL();
@@ -448,7 +448,6 @@ hilo_draws(PG_FUNCTION_ARGS)
 	nulls[1] = draws.collection == NULL;
 	if (draws.collection != NULL)
 		values[1] = CStringGetTextDatum(draws.collection);
-	values[2] = BoolGetDatum(draws.by_hilo);
 	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
 }
 

@@ -108,7 +108,6 @@ hilo_expression_draws(Node *expression, HiloDraws *draws)
 	if (argument == NULL)
 		return false;
 	function = call->funcid == F_NEXTVAL ? pstrdup("") : hilo_c_function(call->funcid);
-	draws->by_hilo = call->funcid != F_NEXTVAL;
 	draws->numbers = true;
 	if (call->funcid == F_NEXTVAL || strcmp(function, "hilo_nextval") == 0)
 		draws->sequence = DatumGetObjectId(argument->constvalue);
@@ -135,46 +134,40 @@ hilo_expression_draws(Node *expression, HiloDraws *draws)
  */
 #define MAX_DEFAULT_SIZE	65536
 
-/* The first default that a scan of pg_attrdef by these keys finds; NULL: none, or too large. */
+/* The expression that a catalog has stored; NULL: it is too large. */
 static Node *
-stored_default(Oid index, const ScanKeyData *keys, int nkeys, Oid *relation, int32 *attnum)
+stored_expression(Datum stored)
+{
+	return toast_raw_datum_size(stored) > MAX_DEFAULT_SIZE ? NULL :
+		stringToNode(TextDatumGetCString(stored));
+}
+
+/* The default of a column itself; NULL: none. */
+static Node *
+own_default(const HiloColumn *column)
 {
 	Relation	rel = table_open(AttrDefaultRelationId, AccessShareLock);
-	SysScanDesc scan = systable_beginscan(rel, index, true, NULL, nkeys,
-										  unconstify(ScanKeyData *, keys));
-	HeapTuple	tuple = systable_getnext(scan);
 	Node	   *expression = NULL;
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
 	bool		isnull;
 
+	ScanKeyInit(&keys[0], Anum_pg_attrdef_adrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(column->relation));
+	ScanKeyInit(&keys[1], Anum_pg_attrdef_adnum, BTEqualStrategyNumber, F_INT2EQ,
+				Int16GetDatum(column->attnum));
+	scan = systable_beginscan(rel, AttrDefaultIndexId, true, NULL, lengthof(keys), keys);
+	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
-	{
-		Datum		stored = hilo_getattr(tuple, Anum_pg_attrdef_adbin, RelationGetDescr(rel),
-										  &isnull);
-
-		if (toast_raw_datum_size(stored) <= MAX_DEFAULT_SIZE)
-			expression = stringToNode(TextDatumGetCString(stored));
-		*relation = ((Form_pg_attrdef) GETSTRUCT(tuple))->adrelid;
-		*attnum = ((Form_pg_attrdef) GETSTRUCT(tuple))->adnum;
-	}
+		expression = stored_expression(hilo_getattr(tuple, Anum_pg_attrdef_adbin,
+													RelationGetDescr(rel), &isnull));
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return expression;
 }
 
-/* The default of a column; NULL: none. */
-static Node *
-default_of_column(Oid relation, int32 attnum)
-{
-	ScanKeyData keys[2];
-
-	ScanKeyInit(&keys[0], Anum_pg_attrdef_adrelid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(relation));
-	ScanKeyInit(&keys[1], Anum_pg_attrdef_adnum, BTEqualStrategyNumber, F_INT2EQ,
-				Int16GetDatum(attnum));
-	return stored_default(AttrDefaultIndexId, keys, lengthof(keys), &relation, &attnum);
-}
-
-/* The default of a domain; NULL: none, or too large. */
+/* The default of a domain; NULL: none. */
 static Node *
 default_of_domain(Oid domain)
 {
@@ -186,34 +179,60 @@ default_of_domain(Oid domain)
 	if (!HeapTupleIsValid(tuple))
 		return NULL;
 	stored = SysCacheGetAttr(TYPEOID, tuple, Anum_pg_type_typdefaultbin, &isnull);
-	if (!isnull && toast_raw_datum_size(stored) <= MAX_DEFAULT_SIZE)
-		expression = stringToNode(TextDatumGetCString(stored));
+	if (!isnull)
+		expression = stored_expression(stored);
 	ReleaseSysCache(tuple);
 	return expression;
+}
+
+/*
+ * The default of a column, its own, or else that of its domain; NULL: none.  Without a
+ * lock, no relcache entry can be built: the table may be changing.
+ */
+static Node *
+default_of(const HiloColumn *column)
+{
+	HeapTuple	tuple = SearchSysCacheAttNum(column->relation, column->attnum);
+	Form_pg_attribute att;
+	Node	   *expression = NULL;
+
+	if (!HeapTupleIsValid(tuple))
+		return NULL;
+	att = (Form_pg_attribute) GETSTRUCT(tuple);
+	if (att->atthasdef && att->attgenerated == '\0')
+		expression = own_default(column);
+	else if (!att->atthasdef && get_typtype(att->atttypid) == TYPTYPE_DOMAIN)
+		expression = default_of_domain(att->atttypid);
+	ReleaseSysCache(tuple);
+	return expression;
+}
+
+/* Find out what a column draws from: nothing, if its default is no such call. */
+static void
+find_source(HiloColumn *column, HiloDraws *draws)
+{
+	(void) hilo_expression_draws(default_of(column), draws);
+	column->numbers = draws->numbers;
+}
+
+static bool
+is_same_source(const HiloDraws *a, const HiloDraws *b)
+{
+	if (a->collection != NULL && b->collection != NULL)
+		return strcmp(a->collection, b->collection) == 0;
+	return OidIsValid(a->sequence) && a->sequence == b->sequence;
 }
 
 /* What is known about a default.  One that is changed gets another OID. */
 typedef struct Default
 {
 	Oid			oid;			/* hash key */
-	HiloColumn	column;			/* relation InvalidOid: it does not draw */
-	Oid			sequence;
-	char	   *collection;
+	HiloColumn	column;
+	HiloDraws	draws;
 } Default;
 
 /* All that are known. */
 static HTAB *defaults = NULL;
-
-/* The default with the OID; NULL: it does not exist. */
-static Node *
-default_stored_as(Oid oid, Oid *relation, int32 *attnum)
-{
-	ScanKeyData key;
-
-	ScanKeyInit(&key, Anum_pg_attrdef_oid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(oid));
-	return stored_default(AttrDefaultOidIndexId, &key, 1, relation, attnum);
-}
 
 /*
  * Forget defaults that were dropped, whenever there are twice as many as there were left
@@ -231,27 +250,22 @@ forget_dropped(void)
 	hash_seq_init(&status, defaults);
 	while ((known = hash_seq_search(&status)) != NULL)
 	{
-		Oid			relation;
-		int32		attnum;
-
-		if (default_stored_as(known->oid, &relation, &attnum) != NULL)
+		if (OidIsValid(GetAttrDefaultColumnAddress(known->oid).objectId))
 			continue;
-		if (known->collection != NULL)
-			pfree(known->collection);
+		if (known->draws.collection != NULL)
+			pfree(unconstify(char *, known->draws.collection));
 		hash_search(defaults, &known->oid, HASH_REMOVE, NULL);
 	}
 	enough = Max(2 * hash_get_num_entries(defaults), 64);
 }
 
-/* What the default with the OID draws from.  Valid until the next call. */
+/* The default with the OID.  Valid until the next call. */
 static const Default *
 default_with_oid(Oid oid)
 {
+	ObjectAddress address;
+	Default		made = {oid};
 	Default    *known;
-	bool		found;
-	HiloColumn	column = {InvalidOid};
-	Node	   *expression;
-	HiloDraws	draws;
 
 	if (defaults == NULL)
 	{
@@ -265,44 +279,17 @@ default_with_oid(Oid oid)
 	if (known != NULL)
 		return known;
 	forget_dropped();
-	expression = default_stored_as(oid, &column.relation, &column.attnum);
-	if (!hilo_expression_draws(expression, &draws))
-		column.relation = InvalidOid;
-	column.numbers = draws.numbers;
-	known = hash_search(defaults, &oid, HASH_ENTER, &found);
-	known->column = column;
-	known->sequence = draws.sequence;
-	known->collection = draws.collection == NULL ? NULL :
-		MemoryContextStrdup(TopMemoryContext, draws.collection);
-	return known;
-}
-
-/* What depends on an object, as a list of ObjectAddress *. */
-static List *
-dependents(Oid class, Oid object)
-{
-	Relation	rel = table_open(DependRelationId, AccessShareLock);
-	List	   *found = NIL;
-	ScanKeyData keys[2];
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(class));
-	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(object));
-	scan = systable_beginscan(rel, DependReferenceIndexId, true, NULL, lengthof(keys), keys);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	address = GetAttrDefaultColumnAddress(oid);
+	made.column = (HiloColumn)
 	{
-		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(tuple);
-		ObjectAddress *dependent = palloc(sizeof(ObjectAddress));
-
-		ObjectAddressSubSet(*dependent, depend->classid, depend->objid, depend->objsubid);
-		found = lappend(found, dependent);
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return found;
+		address.objectId, address.objectSubId
+	};
+	find_source(&made.column, &made.draws);
+	if (made.draws.collection != NULL)
+		made.draws.collection = MemoryContextStrdup(TopMemoryContext, made.draws.collection);
+	known = hash_search(defaults, &oid, HASH_ENTER, NULL);
+	*known = made;
+	return known;
 }
 
 /*
@@ -320,86 +307,63 @@ add_column(List *columns, HiloColumn column)
 	return lappend(columns, memcpy(palloc(sizeof(column)), &column, sizeof(column)));
 }
 
-/* The columns that have the default of a domain, because they have none of their own. */
+/*
+ * Add the columns that draw from the source, by defaults that depend on an object: their own,
+ * or those of domains.
+ */
 static List *
-columns_of_domain(Oid domain, bool numbers)
+add_dependents(List *columns, Oid class, Oid object, const HiloDraws *source)
 {
-	List	   *columns = NIL;
+	Relation	rel = table_open(DependRelationId, AccessShareLock);
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
 
-	foreach_ptr(const ObjectAddress, dependent, dependents(TypeRelationId, domain))
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(class));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(object));
+	scan = systable_beginscan(rel, DependReferenceIndexId, true, NULL, lengthof(keys), keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		HiloColumn	column = {dependent->objectId, dependent->objectSubId, numbers};
-		HeapTuple	tuple;
-		Form_pg_attribute att;
+		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(tuple);
+		HiloColumn	column = {depend->objid, depend->objsubid};
+		HiloDraws	draws = {InvalidOid};
 
-		if (dependent->classId != RelationRelationId || column.attnum <= 0)
-			continue;
-		tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(column.relation),
-								Int16GetDatum(column.attnum));
-		if (!HeapTupleIsValid(tuple))
-			continue;
-		att = (Form_pg_attribute) GETSTRUCT(tuple);
-		if (att->atttypid == domain && !att->atthasdef && !att->attisdropped)
+		if (depend->classid == AttrDefaultRelationId)
+		{
+			const Default *known = default_with_oid(depend->objid);
+
+			column = known->column;
+			draws = known->draws;
+		}
+		else if (depend->classid == RelationRelationId && column.attnum > 0)
+			find_source(&column, &draws);
+		else if (depend->classid == TypeRelationId && get_typtype(depend->objid) == TYPTYPE_DOMAIN)
+			columns = add_dependents(columns, TypeRelationId, depend->objid, source);
+		if (is_same_source(&draws, source))
 			columns = add_column(columns, column);
-		ReleaseSysCache(tuple);
 	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
 	return columns;
 }
 
-/*
- * The columns whose default is the dependent, a default or a domain, and what it draws
- * from; NIL: it does not draw.
- */
-static List *
-columns_of_dependent(const ObjectAddress * dependent, HiloDraws *draws)
-{
-	if (dependent->classId == AttrDefaultRelationId)
-	{
-		const Default *known = default_with_oid(dependent->objectId);
-
-		draws->sequence = known->sequence;
-		draws->collection = known->collection;
-		return OidIsValid(known->column.relation) ? add_column(NIL, known->column) : NIL;
-	}
-	if (dependent->classId == TypeRelationId &&
-		get_typtype(dependent->objectId) == TYPTYPE_DOMAIN &&
-		hilo_expression_draws(default_of_domain(dependent->objectId), draws))
-		return columns_of_domain(dependent->objectId, draws->numbers);
-	return NIL;
-}
-
-/*
- * Columns without a default of their own have that of their domain.  Without a lock,
- * no relcache entry can be built: the table may be changing.
- */
 List *
 hilo_drawing_columns(Oid relation, const char *collection)
 {
+	HiloDraws	source = {.collection = collection};
+	HiloColumn	column = {relation, 1};
 	List	   *columns = NIL;
-	HeapTuple	tuple;
 
-	for (int attnum = 1;
-		 HeapTupleIsValid(tuple = SearchSysCache2(ATTNUM,
-												  ObjectIdGetDatum(relation),
-												  Int16GetDatum(attnum)));
-		 attnum++)
+	for (; SearchSysCacheExists2(ATTNUM, ObjectIdGetDatum(relation), Int16GetDatum(column.attnum));
+		 column.attnum++)
 	{
-		Form_pg_attribute att = (Form_pg_attribute) GETSTRUCT(tuple);
-		HiloColumn	column = {relation, attnum};
-		Node	   *expression = NULL;
 		HiloDraws	draws;
 
-		if (att->atthasdef && att->attgenerated == '\0')
-			expression = default_of_column(relation, attnum);
-		else if (!att->attisdropped && !att->atthasdef &&
-				 get_typtype(att->atttypid) == TYPTYPE_DOMAIN)
-			expression = default_of_domain(att->atttypid);
-		ReleaseSysCache(tuple);
-		if (!hilo_expression_draws(expression, &draws) || draws.collection == NULL ||
-			strcmp(draws.collection, collection) != 0)
-			continue;
-		column.numbers = draws.numbers;
-		columns = add_column(columns, column);
+		find_source(&column, &draws);
+		if (is_same_source(&draws, &source))
+			columns = add_column(columns, column);
 	}
 	return columns;
 }
@@ -410,43 +374,37 @@ hilo_drawing_columns(Oid relation, const char *collection)
  * expressions give ids ahead of the sequence.
  */
 static List *
-add_owning_column(List *columns, Oid sequence)
+add_owning_column(List *columns, const HiloDraws *source)
 {
-	HiloColumn	column = {.numbers = true};
-	Node	   *expression;
+	HiloColumn	column = {InvalidOid};
 	HiloDraws	draws;
 
-	if (!sequenceIsOwned(sequence, DEPENDENCY_AUTO, &column.relation, &column.attnum) &&
-		!sequenceIsOwned(sequence, DEPENDENCY_INTERNAL, &column.relation, &column.attnum))
+	if (!sequenceIsOwned(source->sequence, DEPENDENCY_AUTO, &column.relation, &column.attnum) &&
+		!sequenceIsOwned(source->sequence, DEPENDENCY_INTERNAL, &column.relation, &column.attnum))
 		return columns;
-	expression = default_of_column(column.relation, column.attnum);
-	if (expression != NULL &&
-		!(hilo_expression_draws(expression, &draws) && draws.sequence == sequence))
+	find_source(&column, &draws);
+	if (!is_same_source(&draws, source) && default_of(&column) != NULL)
 		return columns;
+	column.numbers = true;
 	return add_column(columns, column);
 }
 
 List *
 hilo_columns_of_sequence(Oid sequence)
 {
-	List	   *columns = add_owning_column(NIL, sequence);
+	HiloDraws	source = {sequence};
+	List	   *columns = add_owning_column(NIL, &source);
 
-	foreach_ptr(const ObjectAddress, dependent, dependents(RelationRelationId, sequence))
+	foreach_ptr(HiloColumn, column, add_dependents(NIL, RelationRelationId, sequence, &source))
 	{
-		HiloDraws	draws;
+		HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(column->relation));
 
-		foreach_ptr(const HiloColumn, column, columns_of_dependent(dependent, &draws))
-		{
-			HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(column->relation));
-
-			if (!HeapTupleIsValid(tuple))
-				continue;
-			if (draws.sequence == sequence &&
-				pg_class_aclcheck(sequence, ((Form_pg_class) GETSTRUCT(tuple))->relowner,
-								  ACL_UPDATE) == ACLCHECK_OK)
-				columns = add_column(columns, *column);
-			ReleaseSysCache(tuple);
-		}
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		if (pg_class_aclcheck(sequence, ((Form_pg_class) GETSTRUCT(tuple))->relowner,
+							  ACL_UPDATE) == ACLCHECK_OK)
+			columns = add_column(columns, *column);
+		ReleaseSysCache(tuple);
 	}
 	return columns;
 }
@@ -480,28 +438,23 @@ drawing_functions(void)
 List *
 hilo_columns_of_default(const char *collection)
 {
+	HiloDraws	source = {.collection = collection};
 	List	   *columns = NIL;
 	Oid			owner = InvalidOid;
 
 	foreach_oid(function, drawing_functions())
 	{
-		foreach_ptr(const ObjectAddress, dependent, dependents(ProcedureRelationId, function))
+		foreach_ptr(HiloColumn, column, add_dependents(NIL, ProcedureRelationId, function, &source))
 		{
-			HiloDraws	draws;
+			Oid			table_owner = hilo_table_owner(column->relation);
 
-			foreach_ptr(const HiloColumn, column, columns_of_dependent(dependent, &draws))
-			{
-				Oid			table_owner = hilo_table_owner(column->relation);
-
-				if (draws.collection == NULL || strcmp(draws.collection, collection) != 0 ||
-					!OidIsValid(table_owner) ||
-					!hilo_has_privilege(ProcedureRelationId, function, table_owner, ACL_EXECUTE))
-					continue;
-				if (OidIsValid(owner) && owner != table_owner)
-					return NIL;
-				owner = table_owner;
-				columns = add_column(columns, *column);
-			}
+			if (!OidIsValid(table_owner) ||
+				!hilo_has_privilege(ProcedureRelationId, function, table_owner, ACL_EXECUTE))
+				continue;
+			if (OidIsValid(owner) && owner != table_owner)
+				return NIL;
+			owner = table_owner;
+			columns = add_column(columns, *column);
 		}
 	}
 	return columns;

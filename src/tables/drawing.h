@@ -18,8 +18,7 @@ typedef struct HiloDraws
 {
 	Oid			sequence;		/* of nextval() or hilo.nextval(); InvalidOid:
 								 * a collection */
-	char	   *collection;		/* palloc'd; NULL: a sequence */
-	bool		by_hilo;		/* not by the server's nextval() */
+	const char *collection;		/* palloc'd; NULL: a sequence */
 	bool		numbers;		/* numbers, not ids */
 } HiloDraws;
 
