@@ -61,27 +61,16 @@ static HTAB *sequences = NULL;
  * What is known
  */
 
-/* Changes with each message about sequences or roles. */
-static uint64 changes = 0;
+/* Changes with each message about one of them, about pg_sequence, or about roles. */
+static uint64 generation = 1;
 
 /* Called for each message about a relation; InvalidOid: about all. */
 static void
 sequence_changed(Oid relation)
 {
-	HASH_SEQ_STATUS status;
-	HiloSequence *sequence;
-
-	changes++;
-	if (OidIsValid(relation))
-	{
-		sequence = hash_search(sequences, &relation, HASH_FIND, NULL);
-		if (sequence != NULL)
-			sequence->known = false;
-		return;
-	}
-	hash_seq_init(&status, sequences);
-	while ((sequence = hash_seq_search(&status)) != NULL)
-		sequence->known = false;
+	if (!OidIsValid(relation) ||
+		hash_search(sequences, &relation, HASH_FIND, NULL) != NULL)
+		generation++;
 }
 
 /* Syscache callback for pg_sequence, and for roles. */
@@ -121,7 +110,7 @@ forget_dropped(void)
 	hash_seq_init(&status, sequences);
 	while ((sequence = hash_seq_search(&status)) != NULL)
 	{
-		if (sequence->known || SearchSysCacheExists1(RELOID, ObjectIdGetDatum(sequence->oid)))
+		if (sequence->known_at == generation || SearchSysCacheExists1(RELOID, ObjectIdGetDatum(sequence->oid)))
 			continue;
 		if (sequence->look != NULL)
 			hilo_look_free(sequence->look);
@@ -205,13 +194,13 @@ static void
 get_to_know(HiloSequence *sequence)
 {
 	Relation	rel = open_sequence(sequence->oid);
-	uint64		before = changes;
+	uint64		now = generation;
 
-	if (!sequence->known)
+	if (sequence->known_at != now)
 	{
 		sequence->role = InvalidOid;
 		ReleaseSysCache(read_catalog(sequence, rel));
-		sequence->known = before == changes;
+		sequence->known_at = now;
 	}
 	relation_close(rel, NoLock);
 }
@@ -677,7 +666,7 @@ hilo_sequence_next(HiloSequence *sequence, bool has_right)
 {
 	int64		number;
 
-	if (unlikely(!sequence->clean || !sequence->known || sequence->left <= 0 ||
+	if (unlikely(!sequence->clean || sequence->known_at != generation || sequence->left <= 0 ||
 				 sequence->cache != 1 || !(has_right || sequence->role == GetUserId())))
 		return next_slowly(sequence, has_right);
 	number = draw(sequence, 0, false);

@@ -37,8 +37,8 @@ typedef struct HiloSequence
 
 	Oid			role;			/* that may draw; InvalidOid: find out */
 
-	/* The catalog; known: it was read, and nothing has changed since. */
-	bool		known;
+	/* The catalog, and the generation in which it was read. */
+	uint64		known_at;
 	bool		is_logged;		/* false: temporary or unlogged */
 	bool		looks;			/* ids can be looked for: it counts upwards by
 								 * 1, and does not cycle */
