@@ -110,8 +110,19 @@ hilo_assign_to_row(HiloEntry *entry, Relation rel, int attnum, HeapTuple tuple)
 
 	if (id == requested)
 		return tuple;
-	value = att->atttypid == TEXTOID ? PointerGetDatum(id) :
-		hilo_column_value(att, text_to_cstring(id));
+	value = PointerGetDatum(id);
+	if (att->atttypid != TEXTOID)
+	{
+		Oid			function;
+		Oid			param;
+
+		/*
+		 * This raises the errors of the type, perhaps a domain: the server
+		 * does not check what a trigger has changed.
+		 */
+		getTypeInputInfo(att->atttypid, &function, &param);
+		value = OidInputFunctionCall(function, text_to_cstring(id), param, att->atttypmod);
+	}
 	isnull = false;
 	return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
 }

@@ -74,8 +74,8 @@ hilo_binding_read(HeapTuple tuple, TupleDesc desc)
 }
 
 /*
- * The rows of a name, NULL: all, that are committed now, or were made by this
- * transaction before the command.
+ * The rows of a name that are committed now, or were made by this transaction
+ * before the command.
  */
 static List *
 read_rows(const char *name, CommandId command)
@@ -87,12 +87,10 @@ read_rows(const char *name, CommandId command)
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	if (name != NULL)
-		ScanKeyInit(&key, HILO_ANUM_BINDING_COLLECTION, BTEqualStrategyNumber,
-					F_TEXTEQ, CStringGetTextDatum(name));
+	ScanKeyInit(&key, HILO_ANUM_BINDING_COLLECTION, BTEqualStrategyNumber,
+				F_TEXTEQ, CStringGetTextDatum(name));
 	scan = systable_beginscan(rel, hilo_catalog_name_index(HILO_TABLE_BINDINGS),
-							  name != NULL, SnapshotAny, name != NULL ? 1 : 0,
-							  &key);
+							  true, SnapshotAny, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		CHECK_FOR_INTERRUPTS();

@@ -129,6 +129,20 @@ hilo_holds_numbers(Oid type)
 }
 
 int64
+hilo_number_in(Datum value, Oid type)
+{
+	switch (type)
+	{
+		case INT2OID:
+			return DatumGetInt16(value);
+		case INT4OID:
+			return DatumGetInt32(value);
+		default:
+			return DatumGetInt64(value);
+	}
+}
+
+int64
 hilo_column_limit(const HiloColumn *column)
 {
 	switch (hilo_column_type(column))
@@ -247,15 +261,8 @@ hilo_id_reader_number(const HiloIdReader *reader, Datum value)
 	char	   *rest;
 	int64		number;
 
-	switch (reader->type)
-	{
-		case INT2OID:
-			return DatumGetInt16(value);
-		case INT4OID:
-			return DatumGetInt32(value);
-		case INT8OID:
-			return DatumGetInt64(value);
-	}
+	if (hilo_holds_numbers(reader->type))
+		return hilo_number_in(value, reader->type);
 	if (!reader->holds_ids && reader->counted != HILO_COUNT_NUMBERS)
 		return 0;
 	id = text_of(reader, value);
@@ -266,16 +273,6 @@ hilo_id_reader_number(const HiloIdReader *reader, Datum value)
 	errno = 0;
 	number = strtoi64(id + start, &rest, 10);
 	return *rest == '\0' && errno == 0 ? number : 0;
-}
-
-Datum
-hilo_column_value(Form_pg_attribute att, char *id)
-{
-	Oid			function;
-	Oid			param;
-
-	getTypeInputInfo(att->atttypid, &function, &param);
-	return OidInputFunctionCall(function, id, param, att->atttypmod);
 }
 
 Oid

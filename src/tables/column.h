@@ -54,9 +54,10 @@ extern bool hilo_holds_ids(Oid type);
 
 /*
  * True for a type that holds only the numbers of ids: smallint, integer or
- * bigint.
+ * bigint; and the number in a value of it.
  */
 extern bool hilo_holds_numbers(Oid type);
+extern int64 hilo_number_in(Datum value, Oid type);
 
 /*
  * Highest number that an id or number in the column can have, or in each of several
@@ -98,12 +99,6 @@ extern void hilo_id_reader_init(HiloIdReader *reader, const HiloColumn *column,
 
 /* The number in a value; 0 if it has none. */
 extern int64 hilo_id_reader_number(const HiloIdReader *reader, Datum value);
-
-/*
- * An id as a value of a column: raises the errors of its type, perhaps a domain,
- * because the server does not check what a trigger has changed.
- */
-extern Datum hilo_column_value(Form_pg_attribute att, char *id);
 
 /* The owner of a relation; InvalidOid: it was dropped, or is temporary. */
 extern Oid	hilo_table_owner(Oid relation);

@@ -65,8 +65,7 @@ typedef struct Place
 	HiloColumn	column;			/* of one table */
 	Oid			index;
 	HiloIdReader reader;
-	Oid			exact;			/* an index that answers HILO_BY_ID; */
-	HiloIdForm	form;			/* for that */
+	Oid			exact;			/* an index that answers HILO_BY_ID */
 } Place;
 
 /* All looks of this session. */
@@ -203,25 +202,6 @@ open_if_free(Oid oid)
 	return rel;
 }
 
-/* The form of the ids that are looked up one by one. */
-static void
-init_form(HiloLook *look, HiloIdForm *form, bool numbers)
-{
-	char		start[HILO_MAX_START_LEN];
-	const char *tag = "";
-	int			len = 0;
-
-	if (!numbers)
-	{
-		len = hilo_document_id_start(start, look->collection->ref.name,
-									 hilo_collection_separator(look->collection),
-									 hilo_server_prefix);
-		tag = hilo_collection_node_tag(look->collection);
-	}
-	memset(form, 0, sizeof(*form));
-	hilo_id_form_init(form, look->context, start, len, tag, strlen(tag));
-}
-
 /*
  * Find the index of one table to look into, if it has one: the best of its kinds.
  * False: one of them could not be locked.
@@ -262,8 +242,6 @@ find_place(HiloLook *look, Relation table, HiloColumn column)
 	}
 	if (!found)
 		return complete;
-	if (OidIsValid(place.exact))
-		init_form(look, &place.form, column.numbers);
 	look->places = lappend(look->places, memcpy(palloc(sizeof(Place)), &place, sizeof(Place)));
 	return complete;
 }
@@ -404,7 +382,8 @@ hilo_look_of_entry(HiloEntry *entry)
  * exact ids can be looked up: one at a time.
  */
 static int64
-look_into(const Place *place, int64 low, int64 high, int64 limit, bool *complete)
+look_into(const HiloLook *look, const Place *place, int64 low, int64 high, int64 limit,
+		  bool *complete)
 {
 	Relation	table = open_if_free(place->column.relation);
 	HiloSearchKind kind = place->kind;
@@ -431,7 +410,7 @@ look_into(const Place *place, int64 low, int64 high, int64 limit, bool *complete
 	{
 		hilo_search_begin(&search, table, index, place->column.attnum, kind, &place->reader);
 		highest = kind == HILO_BY_ID ?
-			hilo_search_ids(&search, &place->form, low, limit) :
+			hilo_search_ids(&search, look->collection, low, limit) :
 			hilo_search_numbers(&search, low, high, MAX_PASSED);
 		hilo_search_end(&search);
 	}
@@ -450,7 +429,7 @@ look_everywhere(const HiloLook *look, int64 low, int64 high, int64 limit, bool *
 
 	for (int i = 0; i < list_length(look->places); i++)
 	{
-		int64		number = look_into(list_nth(look->places, i), Max(low, highest),
+		int64		number = look_into(look, list_nth(look->places, i), Max(low, highest),
 									   high, limit, complete);
 
 		highest = Max(highest, number);

@@ -21,6 +21,7 @@
 #include "utils/snapmgr.h"
 
 #include "base/compat.h"
+#include "base/settings.h"
 #include "counting/catalog.h"
 #include "tables/drawing.h"
 #include "tables/search.h"
@@ -116,20 +117,6 @@ hilo_search_end(HiloSearch *search)
 		UnregisterSnapshot(search->now);
 }
 
-static int64
-number_of(Datum value, Oid type)
-{
-	switch (type)
-	{
-		case INT2OID:
-			return DatumGetInt16(value);
-		case INT4OID:
-			return DatumGetInt32(value);
-		default:
-			return DatumGetInt64(value);
-	}
-}
-
 /*
  * True if one of the versions of the row that the scan is at is living, and has an id
  * of the counter.  The values of a table that this transaction is rewriting are not
@@ -190,20 +177,26 @@ hilo_search_numbers(HiloSearch *search, int64 low, int64 high, int max_passed)
 
 		CHECK_FOR_INTERRUPTS();
 		if (++passed > max_passed || is_living(search))
-			return number_of(value, type);
+			return hilo_number_in(value, type);
 	}
 	return HILO_NONE;
 }
 
-/* True if there is a row with exactly that id. */
+/* True if there is a row with the id of the collection that has the number. */
 static bool
-has_id(HiloSearch *search, HiloIdForm *form, int64 number)
+has_id(HiloSearch *search, const HiloCollection *collection, int64 number)
 {
+	bool		is_number = search->reader->counted == HILO_COUNT_NUMBERS;
+	char		start[HILO_MAX_START_LEN];
+	int			len = is_number ? 0 :
+		hilo_document_id_start(start, collection->ref.name,
+						   hilo_collection_separator(collection), hilo_server_prefix);
+	const char *tag = is_number ? "" : hilo_collection_node_tag(collection);
 	ScanKeyData key;
 
 	ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, TEXTOID,
 						   search->index->rd_indcollation[0], F_TEXTEQ,
-						   PointerGetDatum(hilo_id_form_make(form, number)));
+						   PointerGetDatum(hilo_build_id(start, len, number, tag)));
 	index_rescan(search->scan, &key, 1, NULL, 0);
 	while (index_getnext_tid(search->scan, ForwardScanDirection) != NULL)
 	{
@@ -215,11 +208,10 @@ has_id(HiloSearch *search, HiloIdForm *form, int64 number)
 }
 
 int64
-hilo_search_ids(HiloSearch *search, const HiloIdForm *as, int64 low, int64 limit)
+hilo_search_ids(HiloSearch *search, const HiloCollection *collection, int64 low, int64 limit)
 {
-	HiloIdForm	form = *as;
 	int64		highest = low;
-	bool		taken = has_id(search, &form, low);
+	bool		taken = has_id(search, collection, low);
 
 	if (!taken)
 		return HILO_NONE;
@@ -232,7 +224,7 @@ hilo_search_ids(HiloSearch *search, const HiloIdForm *as, int64 low, int64 limit
 			int64		number = low + power + Min(i * part, power - 1) +
 				pg_prng_uint64_range(&pg_global_prng_state, 0, part - 1);
 
-			taken = number <= limit && has_id(search, &form, number);
+			taken = number <= limit && has_id(search, collection, number);
 		}
 		if (taken)
 			highest = Min(low + power + power - 1, limit);

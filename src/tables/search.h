@@ -64,12 +64,13 @@ extern int64 hilo_search_numbers(HiloSearch *search, int64 low, int64 high,
 								 int max_passed);
 
 /*
- * Where only exact ids of a form can be looked up, the first number decides.  If it is
+ * Where only exact ids of the collection can be looked up, or numbers as text if the column
+ * draws these, the first number decides.  If it is
  * taken, look up some in each power of two above it, until all of them are free, and
  * return the end of the last power in which one was taken, at most limit.  (To gallop
  * and bisect would find a hole each time, where every third id is missing.)
  */
-extern int64 hilo_search_ids(HiloSearch *search, const HiloIdForm *form, int64 low,
-							 int64 limit);
+extern int64 hilo_search_ids(HiloSearch *search, const HiloCollection *collection,
+							 int64 low, int64 limit);
 
 #endif							/* HILO_SEARCH_H */

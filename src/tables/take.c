@@ -142,16 +142,12 @@ hilo_take_refill(HiloEntry *entry)
 				entry->range.clean = true;
 				return;
 			}
-			if (look->place_count == 0 || is_clean_in_order(entry, look, &progress))
+			if (is_clean_in_order(entry, look, &progress))
 				return;
 			continue;
 		}
 
-		if (look->place_count == 0 && look->places_found &&
-			look->placed_at == look->changes)
-			entry->range.clean = true;
-		if (entry->range.clean ||
-			!hilo_look(look, numbers, entry->collection.row.max_value, &progress, &above))
+		if (!hilo_look(look, numbers, entry->collection.row.max_value, &progress, &above))
 			return;
 		entry->range.last = Min(above, numbers.high);
 		entry->growth.size /= HILO_SMALLER_AT_ID;
@@ -168,8 +164,8 @@ is_clean(HiloEntry *entry, const HiloClaim *claim, HiloLookProgress *progress, i
 {
 	bool		was_clean = entry->range.clean;
 	HiloLook   *look = hilo_look_of_entry(entry);
-	bool		clean = look->place_count == 0 ||
-		!hilo_look(look, claim->range, entry->collection.row.max_value, progress, above);
+	bool		clean = !hilo_look(look, claim->range, entry->collection.row.max_value,
+								   progress, above);
 
 	entry->range.clean = was_clean && look->placed_at == look->changes;
 	return clean;

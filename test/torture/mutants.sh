@@ -397,7 +397,7 @@ mutant() {
             look() { tap 039_look.pl 'every third id missing'; } ;;
         look-separator)
             about="a collection's own separator does not count for ids that are looked up one by one"
-            replace tables/look.c 'hilo_collection_separator(look->collection)' 'hilo_identity_parts_separator'
+            replace tables/search.c 'hilo_collection_separator(collection)' 'hilo_identity_parts_separator'
             look() { sql sql/separator.sql '^[-+]'; } ;;
         look-form)
             about="numbers that were looked at as ids of another form are not looked at again"
@@ -428,8 +428,9 @@ mutant() {
             look() { sql sql/look.sql '^+ f$\|^+ERROR:  could not find'; } ;;
         look-pooled)
             about="with very many indexes nothing is looked at"
-            replace tables/take.c 'if (look->place_count == 0 && look->places_found &&
-			look->placed_at == look->changes)' 'if (entry->growth.least > 0)'
+            replace tables/take.c '		if (!hilo_look(look, numbers, entry' '		if (entry->growth.least > 0)
+			entry->range.clean = true;
+		if (entry->range.clean || !hilo_look(look, numbers, entry'
             look() { tap 039_look.pl 'numbers from the pool are looked at'; } ;;
         look-passed)
             about="any number of dead entries is passed"
