@@ -178,9 +178,6 @@ hilo_owns(Oid class, Oid object, Oid role)
 #endif
 }
 
-/* True if partitions inherit the identity property of columns. */
-#define HILO_PARTITIONS_HAVE_IDENTITY	(PG_VERSION_NUM >= 170000)
-
 /* The parameters of a planner_hook, and the arguments that pass them on. */
 #if PG_VERSION_NUM >= 190000
 #define HILO_PLANNER_PARAMETERS \

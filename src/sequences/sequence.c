@@ -402,8 +402,8 @@ size_of_claim(const HiloSequence *sequence)
 	if (!sequence->may_grow)
 		size = Min(size, Max(sequence->size, 1));
 	size = Min(size, Max(sequence->room / 64, 1));
-	if (sequence->looks && sequence->look->place_count > HILO_FEW_PLACES)
-		size = Max(size, sequence->look->place_count);
+	if (sequence->looks)
+		size = Max(size, hilo_look_least_claim(sequence->look));
 	size = Max(Min(size, max), sequence->cache);
 
 	return must_be_larger(sequence) ? Max(size, LOGGED_AHEAD + 1) : size;
@@ -421,7 +421,7 @@ shrink_to_used(HiloSequence *sequence)
 
 /*
  * Draw one number: from the range, or else by a claim of that size.  Afterwards last and
- * left say what the session holds.
+ * left say what the session holds.  Before a claim, the look is prepared.
  *
  * If nextval returned another number than the next one, or accessed a buffer, some
  * other function has used or ended the range: the number is then a claim of one.
@@ -443,10 +443,17 @@ draw(HiloSequence *sequence, int64 size, bool check_right)
 
 	if (claims)
 	{
+		sequence->room = room_above(sequence, number);
+
 		/* If nothing was accessed, the number comes from a range of others. */
-		sequence->left = accessed ? Min(size - 1, room_above(sequence, number)) : 0;
+		sequence->left = accessed ? Min(size - 1, sequence->room) : 0;
+		if (sequence->looks)
+			sequence->room = Min((uint64) sequence->room,
+								 (uint64) Max(sequence->look->limit, number) - (uint64) number);
 		sequence->may_grow = accessed;
 		sequence->clean = false;
+		sequence->size = size;
+		sequence->claimed_at = GetCurrentTimestamp();
 	}
 	else if (likely(!accessed && number == sequence->last + sequence->increment))
 		sequence->left--;
@@ -457,6 +464,7 @@ draw(HiloSequence *sequence, int64 size, bool check_right)
 		sequence->may_grow = sequence->clean = false;
 	}
 	sequence->last = number;
+	HILO_FAILURE_POINT("sequence drawn");
 	return number;
 }
 
@@ -550,26 +558,6 @@ hilo_sequence_move(HiloSequence *sequence, int64 number, bool check_right)
  * Draw
  */
 
-/* Draw a number: from the range, or by a claim of that size. */
-static int64
-draw_or_claim(HiloSequence *sequence, int64 size, bool check_right)
-{
-	bool		claims = sequence->left <= 0;
-	int64		number = draw(sequence, size, check_right);
-
-	if (claims)
-	{
-		sequence->size = size;
-		sequence->claimed_at = GetCurrentTimestamp();
-		sequence->room = room_above(sequence, number);
-		if (sequence->looks)
-			sequence->room = Min((uint64) sequence->room,
-								 (uint64) Max(sequence->look->limit, number) - (uint64) number);
-	}
-	HILO_FAILURE_POINT("sequence claimed");
-	return number;
-}
-
 /*
  * Make a number that was just drawn, and what the session holds above it, fit to be
  * used: on disk, and looked at.  Returns that number, or a higher one.
@@ -593,7 +581,7 @@ make_clean(HiloSequence *sequence, int64 number)
 		   room_above(sequence, number) > LOGGED_AHEAD)
 	{
 		CHECK_FOR_INTERRUPTS();
-		number = draw_or_claim(sequence, LOGGED_AHEAD + 1, false);
+		number = draw(sequence, LOGGED_AHEAD + 1, false);
 	}
 	for (;;)
 	{
@@ -621,7 +609,7 @@ make_clean(HiloSequence *sequence, int64 number)
 		do
 		{
 			CHECK_FOR_INTERRUPTS();
-			number = draw_or_claim(sequence, size_of_claim(sequence), false);
+			number = draw(sequence, size_of_claim(sequence), false);
 		} while (number <= highest && !sequence->may_grow);
 	}
 }
@@ -651,7 +639,7 @@ next_slowly(HiloSequence *sequence, bool has_right)
 	if (sequence->looks && sequence->left <= 0)
 		hilo_look_prepare(sequence->look);
 	check_right = !has_right && sequence->role != GetUserId();
-	number = draw_or_claim(sequence, size_of_claim(sequence), check_right);
+	number = draw(sequence, size_of_claim(sequence), check_right);
 	if (check_right)
 		sequence->role = GetUserId();
 	return make_clean(sequence, number);

@@ -107,7 +107,7 @@ hilo_expression_draws(Node *expression, HiloDraws *draws)
 	memset(draws, 0, sizeof(*draws));
 	if (argument == NULL)
 		return false;
-	function = call->funcid == F_NEXTVAL ? pstrdup("") : hilo_c_function(call->funcid);
+	function = hilo_c_function(call->funcid);
 	draws->numbers = true;
 	if (call->funcid == F_NEXTVAL || strcmp(function, "hilo_nextval") == 0)
 		draws->sequence = DatumGetObjectId(argument->constvalue);

@@ -15,28 +15,15 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/relation.h"
-#include "access/table.h"
-#include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/index.h"
-#include "catalog/pg_am.h"
 #include "catalog/pg_inherits.h"
-#include "catalog/pg_opfamily.h"
-#include "catalog/pg_type.h"
-#include "common/pg_prng.h"
-#include "executor/tuptable.h"
-#include "miscadmin.h"
-#include "nodes/primnodes.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
-#include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "base/compat.h"
@@ -339,7 +326,6 @@ hilo_look_prepare(HiloLook *look)
 	*look->clean = false;
 	MemoryContextReset(look->context);
 	look->columns = look->places = look->relations = NIL;
-	look->place_count = 0;
 	look->limit = hilo_columns_limit(columns);
 	old = MemoryContextSwitchTo(look->context);
 	look->places_found = true;
@@ -354,7 +340,6 @@ hilo_look_prepare(HiloLook *look)
 		look->columns = lappend(look->columns,
 								memcpy(palloc(sizeof(HiloColumn)), column, sizeof(HiloColumn)));
 	MemoryContextSwitchTo(old);
-	look->place_count = list_length(look->places);
 	look->placed_at = changes;
 	look->texts = texts;
 	look->found_at = now;

@@ -20,10 +20,7 @@
 #include "counting/range.h"
 #include "session/session.h"
 
-/*
- * With more places than this, a look costs more than a small claim: then a claim takes
- * at least as many numbers as places.
- */
+/* With more places than this, a look costs more than a small claim. */
 #define HILO_FEW_PLACES		16
 
 /*
@@ -50,13 +47,12 @@ typedef struct HiloLook
 
 	/* For callers, valid after hilo_look_prepare(): */
 	int64		limit;			/* highest number that all the columns hold */
-	int			place_count;	/* indexes to look at */
 	bool		by_default;		/* of a collection: the columns only draw by
 								 * their defaults, which anybody can write */
 
 	MemoryContext context;		/* of the lists */
 	List	   *columns;		/* of HiloColumn * */
-	List	   *places;			/* of Place * */
+	List	   *places;			/* of Place *: indexes to look at */
 	List	   *relations;		/* OIDs of the tables, their parents, and
 								 * indexes */
 	uint64		found_at;		/* generation in which columns were found; 0:
@@ -84,6 +80,18 @@ extern HiloLook *hilo_look_create(Oid sequence, HiloCollection *collection,
 
 /* Forget a look of a sequence that does not exist any more. */
 extern void hilo_look_free(HiloLook *look);
+
+/*
+ * How many numbers a claim should have at least, for a look that was prepared: as many as
+ * places, if these are many; 0: any.
+ */
+static inline int
+hilo_look_least_claim(const HiloLook *look)
+{
+	int			places = list_length(look->places);
+
+	return places > HILO_FEW_PLACES ? places : 0;
+}
 
 /* The look of an entry, prepared. */
 extern HiloLook *hilo_look_of_entry(HiloEntry *entry);

@@ -16,7 +16,6 @@
 #include "base/sql.h"
 #include "counting/catalog.h"
 #include "counting/node.h"
-#include "shared/pool.h"
 #include "tables/binding.h"
 #include "tables/look.h"
 #include "tables/rights.h"

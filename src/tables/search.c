@@ -17,7 +17,6 @@
 #include "nodes/primnodes.h"
 #include "storage/bufmgr.h"
 #include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
 #include "base/compat.h"

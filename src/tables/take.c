@@ -13,7 +13,6 @@
 
 #include "base/compat.h"
 #include "tables/column.h"
-#include "tables/drawing.h"
 #include "tables/rights.h"
 #include "tables/take.h"
 
@@ -53,12 +52,9 @@ is_clean_in_order(HiloEntry *entry, HiloLook *look, HiloLookProgress *progress)
 static int64
 least_claim(HiloEntry *entry)
 {
-	HiloLook   *look;
-
 	if (entry->look == NULL && !(entry->collection.row.flags & HILO_ROW_BOUND))
 		return 0;
-	look = hilo_look_of_entry(entry);
-	return look->place_count > HILO_FEW_PLACES ? look->place_count : 0;
+	return hilo_look_least_claim(hilo_look_of_entry(entry));
 }
 
 /*

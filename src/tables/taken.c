@@ -71,18 +71,6 @@ id_datum(const HiloDocuments *documents, Oid type, int64 number)
 	return PointerGetDatum(hilo_build_id(start, len, number, ""));
 }
 
-/* Look there, too.  The first one hides the search_path. */
-static void
-add_place(HiloDocuments *documents, Place place)
-{
-	Place	   *added = palloc(sizeof(Place));
-
-	if (documents->settings == 0)
-		documents->settings = hilo_sql_hide_search_path();
-	*added = place;
-	documents->places = lappend(documents->places, added);
-}
-
 /*
  * Documents in a relation
  */
@@ -156,7 +144,7 @@ add_column(HiloDocuments *documents, Relation rel, AttrNumber attnum)
 	HiloColumn	column = {RelationGetRelid(rel), attnum};
 	Oid			type = hilo_column_type(&column);
 	int64		limit = hilo_column_limit(&column);
-	Place		place = {rel->rd_rel->relowner};
+	Place	   *place = palloc(sizeof(Place));
 	StringInfoData query;
 
 	if (!hilo_holds_ids(type) && !hilo_holds_numbers(type))
@@ -168,24 +156,28 @@ add_column(HiloDocuments *documents, Relation rel, AttrNumber attnum)
 	if (hilo_node_has_shards(column.relation))
 		hilo_node_check_isolation(column.relation);
 	documents->limit = Min(documents->limit, limit);
-	place.type = hilo_holds_numbers(type) ? INT8OID : type;
+	place->owner = rel->rd_rel->relowner;
+	place->type = hilo_holds_numbers(type) ? INT8OID : type;
 	initStringInfo(&query);
 	appendStringInfo(&query, "SELECT true FROM %s WHERE ",
 					 hilo_sql_table(column.relation));
 	generate_operator_clause(&query,
 							 quote_identifier(get_attname(column.relation, attnum,
 														  false)),
-							 place.type,
-							 lookup_type_cache(place.type, TYPECACHE_EQ_OPR)->eq_opr,
-							 "$1", place.type);
-	place.query = query.data;
-	add_place(documents, place);
+							 place->type,
+							 lookup_type_cache(place->type, TYPECACHE_EQ_OPR)->eq_opr,
+							 "$1", place->type);
+	place->query = query.data;
+	documents->places = lappend(documents->places, place);
+	if (documents->settings != 0)
+		return;
 
 	/*
 	 * A prepared query may be older than the rows: make the planner use an
 	 * index wherever there is one, and where there is none, the penalty for
 	 * reading a whole table must not start the compiler.
 	 */
+	documents->settings = hilo_sql_hide_search_path();
 	hilo_sql_set_locally("enable_seqscan", "off");
 	hilo_sql_set_locally("jit", "off");
 }

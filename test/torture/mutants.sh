@@ -308,23 +308,14 @@ mutant() {
             look() { tap 017_sequence_blocks.pl 'the far one, after a crash'; } ;;
         seq-failed)
             about="a claim that fails makes the next one larger"
-            replace sequences/sequence.c '	bool		claims = sequence->left <= 0;
-	int64		number = draw(sequence, size, check_right);
-
-	if (claims)
-	{
-' '	bool		claims = sequence->left <= 0;
-	int64		number;
-
-	if (claims)
+            replace sequences/sequence.c '	if (claims)
+		(void) call_nextval(' '	if (claims)
 	{
 		sequence->size = size;
 		sequence->claimed_at = GetCurrentTimestamp();
 	}
-	number = draw(sequence, size, check_right);
 	if (claims)
-	{
-'
+		(void) call_nextval('
             look() { sql sql/sequences.sql '^- t'; } ;;
         seq-restore)
             about="after an error in nextval the larger cache stays"
@@ -413,10 +404,7 @@ mutant() {
             look() { tap 039_look.pl 'a stranger do not count'; } ;;
         look-many)
             about="a claim that is looked at in many indexes is as small as any other"
-            replace tables/take.c 'return look->place_count > HILO_FEW_PLACES ? look->place_count : 0;' 'return look->place_count > HILO_FEW_PLACES ? 0 : 0;'
-            replace sequences/sequence.c '		size = Max(size, sequence->look->place_count);
-' '		size = Max(size, 1);
-'
+            replace tables/look.h 'return places > HILO_FEW_PLACES ? places : 0;' 'return 0 * places;'
             look() { sql sql/look.sql '^- *[12] |   20$'; } ;;
         look-left)
             about="what a plain nextval has left of a range is looked at one by one"
