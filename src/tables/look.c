@@ -191,18 +191,15 @@ open_if_free(Oid oid)
 
 /*
  * Find the index of one table to look into, if it has one: the best of its kinds.
- * False: one of them could not be locked.
  */
-static bool
+static void
 find_place(HiloLook *look, Relation table, HiloColumn column)
 {
 	Place		place = {.column = column};
-	bool		complete = true;
-	bool		found = false;
 
 	hilo_id_reader_init(&place.reader, &column, look->collection);
 	if (!place.reader.holds_ids && !hilo_holds_numbers(place.reader.type))
-		return true;
+		return;
 	foreach_oid(oid, RelationGetIndexList(table))
 	{
 		Relation	index = open_if_free(oid);
@@ -211,26 +208,23 @@ find_place(HiloLook *look, Relation table, HiloColumn column)
 		look->relations = list_append_unique_oid(look->relations, oid);
 		if (index == NULL)
 		{
-			complete = false;
+			look->places_found = false;
 			continue;
 		}
 		if (hilo_index_answers(index, column.attnum, &place.reader, &kind))
 		{
 			if (kind == HILO_BY_ID)
 				place.exact = oid;
-			if (!found || kind < place.kind)
+			if (!OidIsValid(place.index) || kind < place.kind)
 			{
 				place.index = oid;
 				place.kind = kind;
 			}
-			found = true;
 		}
 		relation_close(index, AccessShareLock);
 	}
-	if (!found)
-		return complete;
-	look->places = lappend(look->places, memcpy(palloc(sizeof(Place)), &place, sizeof(Place)));
-	return complete;
+	if (OidIsValid(place.index))
+		look->places = lappend(look->places, memcpy(palloc(sizeof(Place)), &place, sizeof(Place)));
 }
 
 /* True if the index to look into was found already, through a parent or child that draws, too. */
@@ -247,16 +241,15 @@ has_place(const HiloLook *look, const HiloColumn *column)
 
 /*
  * Find the places of a column: in its table, in partitions and in children, which mostly
- * have its default.  Returns false if something could not be locked.
+ * have its default.
  */
-static bool
+static void
 find_places(HiloLook *look, const HiloColumn *column)
 {
 	char	   *name = hilo_column_name(column);
-	bool		complete = true;
 
 	if (name == NULL)
-		return true;
+		return;
 	foreach_oid(oid, find_all_inheritors(column->relation, NoLock, NULL))
 	{
 		HiloColumn	part = {oid, get_attnum(oid, name), column->numbers};
@@ -269,15 +262,13 @@ find_places(HiloLook *look, const HiloColumn *column)
 		rel = open_if_free(oid);
 		if (rel == NULL)
 		{
-			complete = false;
+			look->places_found = false;
 			continue;
 		}
-		if (!RELATION_IS_OTHER_TEMP(rel) &&
-			!find_place(look, rel, part))
-			complete = false;
+		if (!RELATION_IS_OTHER_TEMP(rel))
+			find_place(look, rel, part);
 		relation_close(rel, AccessShareLock);
 	}
-	return complete;
 }
 
 /* True if both are the same columns. */
@@ -322,23 +313,20 @@ hilo_look_prepare(HiloLook *look)
 	}
 
 	/* If this fails, it is all done again. */
-	look->places_found = false;
+	look->placed_at = 0;
 	*look->clean = false;
 	MemoryContextReset(look->context);
 	look->columns = look->places = look->relations = NIL;
 	look->limit = hilo_columns_limit(columns);
 	old = MemoryContextSwitchTo(look->context);
 	look->places_found = true;
-
 	foreach_ptr(const HiloColumn, column, columns)
 	{
-		if (!find_places(look, column))
-			look->places_found = false;
-	}
-	HILO_FAILURE_POINT("places found");
-	foreach_ptr(const HiloColumn, column, columns)
+		find_places(look, column);
 		look->columns = lappend(look->columns,
 								memcpy(palloc(sizeof(HiloColumn)), column, sizeof(HiloColumn)));
+	}
+	HILO_FAILURE_POINT("places found");
 	MemoryContextSwitchTo(old);
 	look->placed_at = changes;
 	look->texts = texts;

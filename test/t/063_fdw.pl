@@ -1,4 +1,4 @@
-# A table whose partitions are on three other servers, by postgres_fdw: the default draws on the coordinator, whatever the statement, so that ids are unique over all; hilo.attach() looks into foreign partitions, hilo.sync() does not, and next_identity_free() does.
+# A table whose partitions are on three other servers, by postgres_fdw: the default draws on the coordinator, whatever the statement, so that ids are unique over all; hilo.attach(), hilo.sync() and next_identity_free() look into foreign partitions.
 use strict;
 use warnings;
 
