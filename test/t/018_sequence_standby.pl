@@ -106,6 +106,16 @@ wait_until_it_waits($plain, 'hilo.nextval() of a range that nextval has filled')
 cancel($plain, 'it');
 $plain->query('ROLLBACK');
 $plain->finish;
+# Also after a range of its own, which plain nextval has used up.
+my $mixed = session($primary, synchronous_commit => 'local');
+like($mixed->query("SELECT count(hilo.nextval('cached')) FROM generate_series(1, 40); SELECT size > 0 FROM hilo.ranges WHERE collection = 'public.cached'"), qr/t$/, 'a range');
+$mixed->query('SET synchronous_commit = on; BEGIN');
+$mixed->query(q{SELECT count(nextval('cached')) FROM generate_series(1, (SELECT size + 1 FROM hilo.ranges WHERE collection = 'public.cached'))});
+$mixed->start("SELECT hilo.nextval('cached')");
+wait_until_it_waits($mixed, 'hilo.nextval() after nextval has used up a range and filled another one');
+cancel($mixed, 'it');
+$mixed->query('ROLLBACK');
+$mixed->finish;
 
 # Temporary and unlogged sequences are on no standby.
 my $session = session($primary, synchronous_commit => 'on');
