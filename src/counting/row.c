@@ -691,6 +691,7 @@ hilo_row_list(void)
 	{
 		Buffer		buffer = ((HeapScanDesc) scan)->rs_cbuf;
 		HiloRow		row = {0};
+		XLogRecPtr	lsn;
 		HiloNamedRow *named;
 		bool		isnull;
 
@@ -701,12 +702,14 @@ hilo_row_list(void)
 		/* Copy under the lock, or half of a change might be seen. */
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
 		memcpy(&row, GETSTRUCT(tuple), HILO_ROW_SIZE);
+		lsn = BufferGetLSNAtomic(buffer);
 		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
 		if (row.flags & HILO_ROW_DROPPED)
 			continue;
 
 		named = palloc(sizeof(HiloNamedRow));
 		named->row = row;
+		named->lsn = lsn;
 		if (row.home != home)
 			named->row.epoch = 0;
 		named->name = TextDatumGetCString(hilo_getattr(tuple, NAME_COLUMN,

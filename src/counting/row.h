@@ -141,6 +141,7 @@ typedef struct HiloNamedRow
 {
 	const char *name;
 	HiloRow		row;
+	XLogRecPtr	lsn;			/* WAL up to it says all of that */
 } HiloNamedRow;
 
 /* A random number above 0 that cannot be guessed. */
@@ -211,7 +212,7 @@ extern void hilo_row_flush_claim(XLogRecPtr lsn);
  * standbys with the same LSN: there it is that of a record of our own.
  */
 #ifdef USE_ASSERT_CHECKING
-extern XLogRecPtr hilo_row_own_lsn(XLogRecPtr lsn);
+extern HILO_EXPORT XLogRecPtr hilo_row_own_lsn(XLogRecPtr lsn);
 #else
 #define hilo_row_own_lsn(lsn)	(lsn)
 #endif

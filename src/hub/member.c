@@ -288,8 +288,9 @@ highest_term(int64 lineage)
 
 /*
  * Store a term in the rows of its lineage, so that it lasts: a synchronous standby
- * that is promoted must obey it, too.  Returns the counters; all rows that began to
- * be leased before have the term then.
+ * that is promoted must obey it, too, also if another session has stored it, whose
+ * wait for the standby may have been cancelled.  Returns the counters; all rows that
+ * began to be leased before have the term then.
  */
 static List *
 store_term(const HiloTerm *term)
@@ -298,20 +299,22 @@ store_term(const HiloTerm *term)
 	{
 		List	   *counters = counters_of(NULL, term->lineage);
 		XLogRecPtr	lsn = InvalidXLogRecPtr;
+		bool		all_have = true;
 
 		foreach_ptr(HiloNamedRow, named, counters)
 		{
 			HiloRowRef	ref = {.name = named->name};
-			XLogRecPtr	stored;
 
-			if (named->row.of_hub.term.number >= term->number)
-				continue;
-			stored = hilo_leased_note_term(&ref, term);
-			lsn = Max(lsn, stored);
+			if (named->row.of_hub.term.number < term->number)
+			{
+				all_have = false;
+				named->lsn = hilo_leased_note_term(&ref, term);
+			}
+			lsn = Max(lsn, named->lsn);
 		}
-		if (XLogRecPtrIsInvalid(lsn))
+		hilo_flush_everywhere(hilo_row_own_lsn(lsn), false);
+		if (all_have)
 			return counters;
-		hilo_flush_everywhere(lsn, false);
 		HILO_FAILURE_POINT("term stored");
 		CHECK_FOR_INTERRUPTS();
 	}

@@ -11,7 +11,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $libdir = build_failure_points(\&add_pause);
-my $node = new_member('members', <<SETTINGS);
+my $node = new_member('members', <<SETTINGS, allows_streaming => 1);
 dynamic_library_path = '$libdir:\$libdir'
 hilo.lease_size = 100
 test.lease_duration = 0
@@ -91,6 +91,22 @@ sub report { my ($member) = @_; $node->psql($member->name, 'SELECT hilo.lease_re
 sub resume { my ($server) = @_; $server->safe_psql('hub', 'SELECT hilo.hub_resume()') for 1, 2; return; }
 
 sub twice { return scalar grep { $_ > 1 } values %shown; }
+
+# The session that has stored the term did not wait for the member's standby.
+{
+	my ($old, $new) = set_up(1);
+
+	use_up($members[0]);
+	$new->promote;
+	move($new, $members[0]);
+	configure($node, synchronous_standby_names => 'nobody');
+	is($members[0]->error("SET statement_timeout = '2s'; SELECT hilo_next_number('orders$round')"), '57014', 'a session gives up while a term is on its way to the standby');
+	is($members[0]->sql("SELECT term FROM hilo.hilo WHERE collection = 'orders$round'"), 2, 'the term is stored here');
+	is($members[0]->error(q{SET statement_timeout = '2s'; SELECT hilo.lease_report()}), '57014', 'another session waits');
+	is($new->safe_psql('hub', 'SELECT count(*) FROM hilo.members WHERE reported'), 0, 'and reports nothing that a promoted standby would not obey');
+	configure($node, synchronous_standby_names => '');
+	is($members[0]->sql('SELECT hilo.lease_report() > 0'), 't', 'then it does');
+}
 
 # Beside the promoted server, which has refused it and had its report, a member asks the old one.
 {
