@@ -141,10 +141,10 @@ COMMENT ON COLUMN hilo.hub.term IS 'in row |: number of the term';
 COMMENT ON COLUMN hilo.hub.term_id IS 'in row |: random id of the term';
 COMMENT ON COLUMN hilo.hub.is_open IS 'in row |: true if leases are given in the term, false if reports of members are collected';
 COMMENT ON COLUMN hilo.hub.timeline IS 'in row |: timeline on which the term was made; on another one it does not count';
-COMMENT ON COLUMN hilo.hub.home IS 'in row |: table and database in which it was made; differs in a copy or after a restore';
+COMMENT ON COLUMN hilo.hub.home IS 'in row |: identifies table, database and cluster in which it was made; differs in a copy or after a restore';
 COMMENT ON COLUMN hilo.hub.seen IS 'in row |: highest term of another server that a member has seen, if not below this one, else 0';
 COMMENT ON COLUMN hilo.hub.waited IS 'in row |: whether a synchronous standby has every lease and every own number: 0 no, 1 from now on, 2 all, 3 until now';
-COMMENT ON COLUMN hilo.hub.backup IS 'in row |: identifies the backup that the data folder had been restored from when the term was made; 0: none; in a folder restored from another one the term does not count';
+COMMENT ON COLUMN hilo.hub.backup IS 'in row |: identifies the backup that the data folder had been restored from when the term was made; 0: none; in another folder the term does not count';
 COMMENT ON INDEX hilo.hub_hub_idx IS 'finds the row of a hub';
 
 CREATE TABLE hilo.member (
@@ -1014,10 +1014,10 @@ COMMENT ON FUNCTION hilo.lease_from(text, text, bigint) IS
 -- On a hub.  A request is one transaction, which runs as the owner of the tables; what
 -- a member is told about terms is a row, never an error, so that it is committed.
 --
-CREATE FUNCTION hilo._present(OUT timeline bigint, OUT home bigint, OUT random bigint, OUT resumes boolean, OUT all_standbys boolean, OUT backup bigint) RETURNS record
+CREATE FUNCTION hilo._present(OUT timeline bigint, OUT home bigint, OUT random bigint, OUT resumes boolean, OUT all_standbys boolean, OUT backup bigint, OUT counters_home bigint) RETURNS record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_present';
 COMMENT ON FUNCTION hilo._present() IS
-    'the timeline that this server is on, 0 in recovery, and what identifies this database; a random number, and hilo.hub_auto_resume; whether synchronous_standby_names requires every standby that it lists; what identifies the backup that the data folder was restored from, 0: none';
+    'the timeline that this server is on, 0 in recovery, and what identifies this database in this cluster; a random number, and hilo.hub_auto_resume; whether synchronous_standby_names requires every standby that it lists; what identifies the backup that the data folder was restored from, 0: none; the home of counters that are of this database';
 
 CREATE FUNCTION hilo._hub_begin(function text, local boolean) RETURNS void
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_hub_begin';
@@ -1076,7 +1076,7 @@ BEGIN
         ELSIF known_term > GREATEST(own.term, own.seen) + max_ahead THEN
             refusal := format('this server has never been in term %s', known_term);
             RETURN;
-        ELSIF (own.timeline, own.home) <> (here.timeline, here.home) OR here.backup NOT IN (0, own.backup) THEN
+        ELSIF (own.timeline, own.home, own.backup) <> (here.timeline, here.home, here.backup) THEN
             UPDATE hilo.hub h SET term = GREATEST(own.term, own.seen, known_term) + 1, term_id = here.random,
                 is_open = here.resumes AND own.is_open AND own.waited = 2 AND own.home = here.home AND own.timeline <> here.timeline,
                 timeline = here.timeline, home = here.home, seen = 0, backup = here.backup
@@ -1223,6 +1223,7 @@ CREATE FUNCTION hilo.report(
 DECLARE
     heard record;
     own hilo.hub;
+    here bigint;
     counts boolean;
     number bigint;
 BEGIN
@@ -1247,14 +1248,15 @@ BEGIN
     -- A report counts only in exactly this term, which all of the member's rows have stored before.
     counts := known_lineage = own.lineage AND known_term = own.term AND known_term_id = own.term_id;
     wants_report := NOT own.is_open AND NOT counts;
+    here := (SELECT p.counters_home FROM hilo._present() p);
     -- In the order of the report.
     FOR collection, number IN SELECT r.collection, max(r.highest) FROM unnest(collections, report.highest) WITH ORDINALITY r(collection, highest, n)
             GROUP BY r.collection ORDER BY min(r.n) LOOP
         SELECT c.epoch, c.range_size, c.max_range_size, CASE WHEN c.flags & 4 <> 0 THEN c.node_tag END, NULLIF(c.separator::text, '')
-            INTO epoch, range_size, max_range_size, node_tag, separator FROM hilo.hilo c WHERE c.collection = report.collection AND c.home = own.home AND own.is_open;
+            INTO epoch, range_size, max_range_size, node_tag, separator FROM hilo.hilo c WHERE c.collection = report.collection AND c.home = here AND own.is_open;
         -- A collection that the member has left is forgotten, if this hub knows all leases of it.
         IF own.is_open AND counts AND collection = ANY ("left")
-                AND number <= COALESCE((SELECT c.max FROM hilo.hilo c WHERE c.collection = report.collection AND c.home = own.home), 0) THEN
+                AND number <= COALESCE((SELECT c.max FROM hilo.hilo c WHERE c.collection = report.collection AND c.home = here), 0) THEN
             DELETE FROM hilo.member m WHERE m.member = report.member AND m.collection = report.collection;
         ELSE
             PERFORM hilo._note_member(member, collection, number, epoch, known_term, CASE WHEN counts THEN own.term END, CASE WHEN counts THEN own.term_id END, started);
@@ -1306,7 +1308,7 @@ BEGIN
             HINT = 'Call hilo.hub_resume() on the hub.';
     END IF;
     -- A term that collects reports goes on, because a new one would void them.
-    IF (own.timeline, own.home) <> (here.timeline, here.home) OR here.backup NOT IN (0, own.backup) OR own.seen >= own.term OR again AND own.is_open THEN
+    IF (own.timeline, own.home, own.backup) <> (here.timeline, here.home, here.backup) OR own.seen >= own.term OR again AND own.is_open THEN
         UPDATE hilo.hub h SET term = GREATEST(own.term, own.seen) + 1, term_id = here.random, is_open = false,
             timeline = here.timeline, home = here.home, seen = 0, backup = here.backup
         WHERE h.hub = '|' RETURNING h.* INTO own;
@@ -1600,7 +1602,7 @@ COMMENT ON COLUMN hilo.leases.member IS 'name by which hubs know this database, 
 CREATE VIEW hilo.members AS
     SELECT m.member, m.address, m.collection, m.highest, m.epoch, m.known_term AS term, m.seen_at AS last_seen,
         pg_catalog.bool_or(COALESCE(m.reported_term OPERATOR(pg_catalog.=) o.term AND m.reported_id OPERATOR(pg_catalog.=) o.term_id
-            AND o.timeline OPERATOR(pg_catalog.=) p.timeline AND o.home OPERATOR(pg_catalog.=) p.home AND p.backup IN ('0', o.backup), false)) OVER (PARTITION BY m.member) AS reported, m.shared_at, NULLIF(o.seen, '0') AS later_term
+            AND o.timeline OPERATOR(pg_catalog.=) p.timeline AND o.home OPERATOR(pg_catalog.=) p.home AND o.backup OPERATOR(pg_catalog.=) p.backup, false)) OVER (PARTITION BY m.member) AS reported, m.shared_at, NULLIF(o.seen, '0') AS later_term
     FROM hilo.member m LEFT JOIN hilo.hub o ON o.hub OPERATOR(pg_catalog.=) '|', hilo._present() p;
 COMMENT ON VIEW hilo.members IS 'the members of this hub, and what they lease from it';
 COMMENT ON COLUMN hilo.members.member IS 'name of the member: its cluster_name, and a random number that its database keeps; empty: leased by hand';

@@ -102,8 +102,17 @@ hilo_hub_role(const char *hub)
 }
 
 /*
- * The backup that the data folder was restored from
+ * Where a term is at home
  */
+
+int64
+hilo_hub_home(void)
+{
+	int64		home = hilo_catalog_home(hilo_catalog_table(HILO_TABLE_COUNTERS));
+
+	return (int64) hash_bytes_extended((unsigned char *) &home, sizeof(home),
+									   GetSystemIdentifier());
+}
 
 int64
 hilo_hub_backup(void)
@@ -163,15 +172,13 @@ this_hub(void)
 	this_hub_state.may_draw = !read_hub(HILO_OWN_NAME, columns);
 	if (!this_hub_state.may_draw)
 	{
-		int64		home = hilo_catalog_home(hilo_catalog_table(HILO_TABLE_COUNTERS));
-		int64		backup = hilo_hub_backup();
 		bool		is_same = DatumGetInt64(columns[HUB_TIMELINE]) == GetWALInsertionTimeLine();
 
 		this_hub_state.waited = DatumGetInt32(columns[HUB_WAITED]);
-		this_hub_state.may_draw = DatumGetInt64(columns[HUB_HOME]) == home &&
+		this_hub_state.may_draw = DatumGetInt64(columns[HUB_HOME]) == hilo_hub_home() &&
 			DatumGetBool(columns[HUB_IS_OPEN]) &&
 			(is_same ?
-			 backup == 0 || DatumGetInt64(columns[HUB_BACKUP]) == backup :
+			 DatumGetInt64(columns[HUB_BACKUP]) == hilo_hub_backup() :
 			 hilo_hub_auto_resume && this_hub_state.waited == ALL_WAITED);
 		if (this_hub_state.may_draw && is_same)
 			this_hub_state.term = (HiloTerm)

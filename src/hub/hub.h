@@ -15,10 +15,17 @@
 #include "hub/leased.h"
 
 /*
+ * Identifies this database, with the table of counters, in this cluster: elsewhere, both
+ * may have the same OIDs.
+ */
+extern int64 hilo_hub_home(void);
+
+/*
  * Identifies the backup that the data folder was restored from, by the label that
  * the server has left there; 0: none is known.  A term that was made before that
- * backup, or while it was taken, has another value: its last leases may be missing
- * here, although a server that starts from a backup as it is stays on the timeline.
+ * backup, or while it was taken, or in the folder of another server, has another value:
+ * its last leases may be missing here, although a server that starts from a backup as
+ * it is, or without its standby.signal, stays on the timeline.
  */
 extern int64 hilo_hub_backup(void);
 

@@ -86,19 +86,19 @@ do_hilo_lease_state(PG_FUNCTION_ARGS)
 Datum
 do_hilo_present(PG_FUNCTION_ARGS)
 {
-	Oid			table = hilo_catalog_table(HILO_TABLE_COUNTERS);
 	TupleDesc	desc;
-	Datum		values[6];
-	bool		nulls[6] = {0};
+	Datum		values[7];
+	bool		nulls[7] = {0};
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	values[0] = Int64GetDatum(RecoveryInProgress() ? 0 : GetWALInsertionTimeLine());
-	values[1] = Int64GetDatum(hilo_catalog_home(table));
+	values[1] = Int64GetDatum(hilo_hub_home());
 	values[2] = Int64GetDatum(hilo_random_number());
 	values[3] = BoolGetDatum(hilo_hub_auto_resume);
 	values[4] = BoolGetDatum(hilo_hub_requires_all_standbys());
 	values[5] = Int64GetDatum(hilo_hub_backup());
+	values[6] = Int64GetDatum(hilo_catalog_home(hilo_catalog_table(HILO_TABLE_COUNTERS)));
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values,
 											 nulls));
 }

@@ -51,6 +51,21 @@ is(lease($hub, 'm2', 0), 11, 'one for another member');
 sql($hub, $_) for @own;
 
 #
+# The raw rows of a dump, in a server that was made in the same way: OIDs and timeline are the same
+#
+my $same = new_node('same', '', allows_streaming => 1);
+push @nodes, $same;
+my $dump = PostgreSQL::Test::Utils::tempdir . '/raw.sql';
+$hub->command_ok([ 'pg_dump', '--data-only', '--disable-triggers', '-f', $dump, 'postgres' ], 'a hub is dumped');
+is(lease($hub, 'm2', 20), sql($hub, q{SELECT max - 9 FROM hilo.hilo WHERE collection = 'orders'}), 'and gives a lease');
+restore_sql($same, $dump, 'postgres');
+is(sql($same, q{SELECT c.home, is_open FROM hilo.hilo c, hilo.hub WHERE collection = 'orders'}), sql($hub, q{SELECT c.home, is_open FROM hilo.hilo c, hilo.hub WHERE collection = 'orders'}),
+	'restored without triggers, the rows are the same');
+like(lease($same, 'm2', 20), $restored, 'but this is another hub, which gives no lease');
+is(error_of($same, 'postgres', $own[0]), '55000', 'and does not draw');
+$same->stop;
+
+#
 # A base backup, started as it is: on the same timeline, in the same term
 #
 $hub->backup('base');
@@ -166,6 +181,35 @@ like(($_->result)[1], qr/ERROR:  55P03/, 'what would hold up all leases as long 
 is($giving->error_of(q{PREPARE TRANSACTION 'given'}), '0A000', 'it cannot be prepared, to stay longer');
 is(sql($standby, q{SELECT hilo.hub_forget('m2', true)}), 1, 'and, over, is in no way');
 $_->finish for $giving, @stopping;
+
+#
+# An old primary that has followed the new one without a rewind is on its timeline, and has no label of a backup
+#
+$standby->stop;
+my $first = new_node('first', '', allows_streaming => 1);
+push @nodes, $first;
+lease($first, 'm1', 0);
+$first->backup('follows');
+my $follows = start_copy('follows', 'follows', of => $first, standby => 1);
+$first->stop;
+$follows->promote;
+lease($follows, 'm1', 10);
+report($follows, 'm1', 10);
+is(sql($follows, 'SELECT is_open FROM hilo.hub_resume(0)'), 't', 'the new primary gives leases');
+$first->enable_streaming($follows);
+$first->start;
+$follows->wait_for_catchup($first, 'replay', $follows->lsn('insert'));
+$first->stop;
+my $late = lease($follows, 'm1', 10);
+$follows->stop('immediate');
+unlink $first->data_dir . '/standby.signal';
+$first->start;
+is(sql($first, 'SELECT timeline FROM hilo.hub WHERE is_open'), 2, 'the old one is started on the same timeline');
+like(lease($first, 'm2', 10), $restored, 'without being promoted, it gives no lease');
+is(error_of($first, 'postgres', $own[0]), '55000', 'nor does it draw');
+report($first, @$_) for [ 'm1', $late + 9 ], [ 'm2', 10 ];
+is(sql($first, 'SELECT is_open FROM hilo.hub_resume(0)'), 't', 'until it is resumed');
+is(lease($first, 'm2', 10), $late + 10, 'above what was leased meanwhile');
 
 $_->stop for grep { -e $_->data_dir . '/postmaster.pid' } @nodes;
 is(left_behind($_), '', $_->name . ' has left nothing behind') for @nodes;

@@ -233,8 +233,8 @@ mutant() {
             look() { tap 079_terms.pl 'an answer of an earlier term is not taken in'; } ;;
         own-draws)
             about="a hub that is not open draws for itself"
-            replace hub/hub.c '		this_hub_state.may_draw = DatumGetInt64(columns[HUB_HOME]) == home &&
-' '		this_hub_state.may_draw = true || DatumGetInt64(columns[HUB_HOME]) == home &&
+            replace hub/hub.c '		this_hub_state.may_draw = DatumGetInt64(columns[HUB_HOME]) == hilo_hub_home() &&
+' '		this_hub_state.may_draw = true || DatumGetInt64(columns[HUB_HOME]) == hilo_hub_home() &&
 '
             look() { tap 075_hub_memory.pl 'nor does it draw for itself'; } ;;
         resume)
