@@ -723,7 +723,6 @@ hilo_collection_drop(HiloCollection *collection, bool force)
 
 	stop_leases(collection->ref.name, force);
 	dropped = hilo_counter_drop(&collection->ref);
-	allow_leases();
 	if (dropped)
 		hilo_pool_forget(collection->ref.name, true);
 	if (dropped && force)
@@ -732,6 +731,9 @@ hilo_collection_drop(HiloCollection *collection, bool force)
 		if (!hilo_counts_alone())
 			hilo_source()->dropped(collection->ref.name);
 	}
+
+	/* What is given from here on must not be forgotten with the rest. */
+	allow_leases();
 	return dropped;
 }
 

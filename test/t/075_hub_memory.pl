@@ -195,6 +195,25 @@ is($hub->sql(q{SELECT refusal IS NULL FROM hilo.lease('lies', 1)}), 't', 'others
 is($members[0]->error($draw), '', 'as members do');
 move($standby, @members);
 
+# A lease that is asked for while a drop forgets members is given after that, or it would be forgotten with them.
+{
+	my @sessions = map { session($hub_node, dbname => 'hub') } 1 .. 3;
+	my ($locks, $drops, $leases) = @sessions;
+
+	$hub->sql(q{SELECT hilo.lease('race', 10)});
+	$locks->query_safe('BEGIN; LOCK TABLE hilo.member IN ACCESS EXCLUSIVE MODE');
+	$drops->start(q{SELECT hilo.drop('race', true)});
+	my $waits = sub { $hub->sql('SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = ' . $_[0]->pid . " AND $_[1]") };
+	wait_until('the drop looks for members', sub { $waits->($drops, q{locktype = 'relation'}) });
+	$leases->start(q{SELECT low FROM hilo.lease('race', 10)});
+	wait_until('the lease waits', sub { $waits->($leases, 'true') });
+	is($waits->($leases, q{locktype = 'relation'}), 0, 'for the drop, not for the table');
+	$locks->query_safe('COMMIT');
+	is(join(' ', map { ($_->result)[0] } $drops, $leases), 't 1', 'the drop ends, and a lease is given');
+	is($hub->sql(q{SELECT count(*) FROM hilo.members WHERE collection = 'race'}), 1, 'which is known');
+	$_->finish for @sessions;
+}
+
 #
 # Another server at its address
 #
