@@ -64,6 +64,8 @@ typedef struct HiloHubAnswer
 	HiloTerm	term;			/* of the hub, even if it refused; lineage 0:
 								 * it did not answer, or is no hub */
 	bool		wants_report;	/* it waits for this member's report */
+	bool		hurried;		/* for the caller: an error that may be for
+								 * lack of time, which sessions have */
 	int			count;			/* number of items: 1, unless it is a report */
 	HiloLeaseAnswer *items;		/* without what was asked */
 	int			host;			/* which host to try first next time; -1: as

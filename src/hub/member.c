@@ -188,6 +188,7 @@ ask_hub(HiloHubQuestion *question, HiloHubAnswer *answer)
 {
 	static HiloHubAsk ask = NULL;
 	HiloCitusConnection coordinator;
+	TimestampTz began;
 
 	memset(answer, 0, sizeof(*answer));
 	answer->host = -1;
@@ -232,7 +233,10 @@ ask_hub(HiloHubQuestion *question, HiloHubAnswer *answer)
 		ask = (HiloHubAsk) load_external_function(HILO_CONNECTION_LIBRARY,
 												  HILO_CONNECTION_FUNCTION, true,
 												  NULL);
+	began = GetCurrentTimestamp();
 	ask(question, answer);
+	answer->hurried = answer->sqlstate != 0 && question->timeout < hilo_lease_timeout &&
+		TimestampDifferenceExceeds(began, GetCurrentTimestamp(), question->timeout / 2);
 	for (int i = 0; answer->sqlstate == 0 && i < answer->count; i++)
 	{
 		const char *tag = answer->items[i].node_tag;
@@ -390,8 +394,11 @@ lease_size(const char *name, const HiloRow *row, const HiloLeaseState *state,
 		return Max(need->least + state->waiting,
 				   Max(row->range_size, row->lease_size));
 
-	/* The next answer may not arrive, either. */
-	if (state->lost)
+	/*
+	 * The next answer may not arrive, either, unless this session waits
+	 * longer.
+	 */
+	if (state->lost && (MyBgworkerEntry != NULL || !state->hurried))
 		return need->least + state->waiting;
 	return Max(need->least,
 			   Min(hilo_range_size(state->epoch == row->epoch ? state->last_size : 0, age,

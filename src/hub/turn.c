@@ -150,7 +150,8 @@ hilo_turn_wait(const char *name, bool wait, HiloLeaseState *state)
 	}
 	if (!it->shared.turn_taken)
 	{
-		it->shared.turn_taken = is_over(state->failed_at, now, HILO_LEASE_RETRY_MS);
+		it->shared.turn_taken = (wait && state->hurried) ||
+			is_over(state->failed_at, now, HILO_LEASE_RETRY_MS);
 		result = it->shared.turn_taken ? HILO_TURN : HILO_TURN_FAILED;
 	}
 	LWLockRelease(&it->shared.lock);
@@ -195,11 +196,12 @@ hilo_turn_end(const char *name, int64 size, int64 epoch,
 		state->leased_at = now;
 		state->failed_at = state->failing_since = DT_NOBEGIN;
 		state->fetch_at = DT_NOBEGIN;
-		state->lost = false;
+		state->lost = state->hurried = false;
 	}
 	else if (answer->sqlstate != 0)
 	{
 		state->lost = answer->sqlstate == ERRCODE_CONNECTION_FAILURE;
+		state->hurried = answer->hurried;
 		state->failed_at = now;
 		state->forgotten = it->forgotten;
 		if (state->failing_since == DT_NOBEGIN)

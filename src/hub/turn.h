@@ -40,6 +40,8 @@ typedef struct HiloLeaseState
 	TimestampTz leased_at;		/* time of that; or DT_NOBEGIN */
 	bool		lost;			/* the last answer did not arrive, though the
 								 * hub may have given a lease */
+	bool		hurried;		/* that failure was for lack of time in the
+								 * lease worker: sessions wait longer */
 	TimestampTz failed_at;		/* time of the last attempt, if it failed;
 								 * else DT_NOBEGIN */
 	TimestampTz failing_since;	/* time of the first in this series of

@@ -300,6 +300,25 @@ note("longest draw: $longest ms");
 wait_until('the next lease has come', sub {
 	sql($member, q{SELECT numbers_left > 1500 FROM hilo.leases WHERE collection = 'slow'}) eq 't' });
 
+#
+# Too slow for the lease worker, which has 3 s for a connection: sessions wait longer
+#
+configure($member, 'test.lease_ahead' => '0');
+configure($member, 'test.lease_retry' => '3600000');
+$proxy->mode('pass');
+sql($member, q{SELECT hilo.lease_from('slower', 'ids_hub', 100); SELECT hilo_next_number('slower')});
+wait_until('the worker has gone', sub {
+	!sql($member, q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'hilo%'}) });
+$proxy->mode('delay 800');
+$offset = -s $member->logfile;
+configure($member, 'test.lease_ahead' => '100');
+sql($member, q{SELECT hilo_next_number('slower')});
+wait_until('the worker has given up', sub {
+	slurp_file($member->logfile, $offset) =~ /LOG: .*could not lease numbers of "slower" from server "ids_hub"/ });
+is(sql($member, q{SELECT failing_since IS NOT NULL FROM hilo.leases WHERE collection = 'slower'}), 't', 'where the worker gives up, the view says so');
+is(message_of($member, 'postgres', q{SELECT count(hilo_next_number('slower')) FROM generate_series(1, 150)}), '', 'and no draw fails with it');
+is(sql($member, q{SELECT max FROM hilo.hilo WHERE collection = 'slower'}), 200, 'nor is the lease small that a session asks for');
+
 # A server that was started meanwhile may hold their input open.
 for ($session, @others, @slow)
 {
