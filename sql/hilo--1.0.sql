@@ -1255,11 +1255,16 @@ BEGIN
         SELECT c.epoch, c.range_size, c.max_range_size, CASE WHEN c.flags & 4 <> 0 THEN c.node_tag END, NULLIF(c.separator::text, '')
             INTO epoch, range_size, max_range_size, node_tag, separator FROM hilo.hilo c WHERE c.collection = report.collection AND c.home = here AND own.is_open;
         -- A collection that the member has left is forgotten, if this hub knows all leases of it.
-        IF own.is_open AND counts AND collection = ANY ("left")
+        IF counts AND collection = ANY ("left")
                 AND number <= COALESCE((SELECT c.max FROM hilo.hilo c WHERE c.collection = report.collection AND c.home = here), 0) THEN
             DELETE FROM hilo.member m WHERE m.member = report.member AND m.collection = report.collection;
         ELSE
             PERFORM hilo._note_member(member, collection, number, epoch, known_term, CASE WHEN counts THEN own.term END, CASE WHEN counts THEN own.term_id END, started);
+            IF counts AND collection = ANY ("left") THEN
+                RAISE WARNING 'member "%" has left "%", but stays in hilo.members', member, collection
+                    USING DETAIL = format('It may have numbers up to %s, which this hub has not given, as far as it knows.', number),
+                        HINT = format('Call hilo.hub_forget(%L) on the hub once the member has left all collections.', member);
+            END IF;
         END IF;
         RETURN NEXT;
     END LOOP;
@@ -1322,10 +1327,10 @@ BEGIN
                          HAVING NOT bool_or((m.reported_term, m.reported_id) IS NOT DISTINCT FROM (own.term, own.term_id)) ORDER BY 1);
         IF missing = '{}' THEN
             -- What was drawn or leased last may be unknown here: unless told otherwise, skip what is claimed
-            -- in two hours, but not much of what is left.
+            -- in two hours, but not much of what is left; at least one number, which ends the ranges that sessions here hold.
             SELECT array_agg(c.collection), array_agg(c.base), array_agg(c."limit"),
                 array_agg(COALESCE(skip, LEAST(CASE WHEN c.collection LIKE '_%|' THEN 1000 ELSE GREATEST(1048576, LEAST(2 * c.claim_rate, 1e18)::bigint) END,
-                    (c."limit" - c.base) / 1024)))
+                    GREATEST(1, (c."limit" - c.base) / 1024))))
             INTO collections, bases, limits, skips
             FROM (SELECT collection, GREATEST(h.max, m.highest) AS base, GREATEST(COALESCE(h.max_value, 9223372036854775807), h.max, m.highest) AS "limit",
                     COALESCE(h.claim_rate, 0) AS claim_rate
@@ -1340,6 +1345,8 @@ BEGIN
                     USING ERRCODE = 'invalid_parameter_value', DETAIL = format('Numbers up to %s are claimed or reported; the limit is %s.', tight.base, tight."limit"),
                     HINT = format('Skip at most %s, or raise the limit of "%s" first.', (tight."limit" - tight.base) / 2, tight.collection);
             END IF;
+            -- If the wait for a standby is cancelled, no counter has skipped numbers: the next call would skip again.
+            PERFORM hilo._raise_counter(collections[1], bases[1], 0) WHERE collections <> '{}';
             PERFORM hilo._raise_counter(c.collection, c.base, c.skip) FROM unnest(collections, bases, skips) c(collection, base, skip);
             UPDATE hilo.hub h SET is_open = true, waited = CASE WHEN own.waited IN (2, 3) THEN 3 ELSE 0 END WHERE h.hub = '|' RETURNING h.* INTO own;
             IF skip IS NULL AND collections <> '{}' THEN

@@ -112,10 +112,17 @@ hilo_leased_raise(HiloRowRef *ref, int64 highest, int64 skip)
 
 	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
 	hilo_counter_refuse_leased(&change, ref);
+
+	/*
+	 * What was lost may have been drawn from ranges that sessions here hold
+	 * again, as after a snapshot of the machine: the epoch ends them.  It
+	 * ends the members' leases, too, so it stays if nothing was lost.
+	 */
+	if (skip > 0 || highest > row->max)
+		hilo_counter_put_epoch(row);
 	max = Max(row->max, highest);
 	row->max_value = Max(row->max_value, max);
 	hilo_counter_put_max(row, max + Min(skip, row->max_value - max));
-	hilo_counter_put_epoch(row);
 	hilo_row_flush(hilo_counter_finish(&change));
 	return row->max;
 }

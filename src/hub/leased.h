@@ -32,8 +32,8 @@ extern void hilo_leased_claim(HiloRowRef *ref, HiloLeasing leasing,
 							  HiloClaim *claim);
 
 /*
- * Move max to at least highest, and then skip numbers, as far as the numbers go;
- * a new epoch.  Creates the row if necessary.  Refused on a member.  Returns the
+ * Move max to at least highest, and then skip numbers, as far as the numbers go; a new
+ * epoch, unless neither is asked for.  Creates the row if necessary.  Refused on a member.  Returns the
  * max now stored.
  */
 extern int64 hilo_leased_raise(HiloRowRef *ref, int64 highest, int64 skip);

@@ -272,6 +272,27 @@ SELECT low, high FROM hilo.lease('hub_usual', 10, 0, :lineage, :term, :term_id, 
 SELECT count(*) FROM hilo.member WHERE collection = 'hub_usual';
 SELECT hilo.hub_forget('regress_one', true) > 0 AND hilo.hub_forget('regress_two', true) > 0 AS forgotten;
 
+-- A member that leaves while this hub waits for reports is off the list, if all that it had was given here.
+SELECT low > 0 AS given FROM hilo.lease('hub_left', 10, 0, :lineage, :term, :term_id, 'regress_one');
+SELECT low > 0 AS given FROM hilo.lease('hub_left', 10, 0, :lineage, :term, :term_id, 'regress_two');
+SELECT is_open, missing FROM hilo.hub_resume(again => true);
+SELECT term, term_id FROM hilo.hub WHERE hub = '|' \gset
+SELECT collection, refusal FROM hilo.report('regress_one', :lineage, :term, :term_id, '{hub_left}', '{10}', '{hub_left}');
+SELECT collection, refusal FROM hilo.report('regress_two', :lineage, :term, :term_id, '{hub_left,hub_gone}', '{20,30}', '{hub_left,hub_gone}');
+SELECT member, collection, highest FROM hilo.member WHERE member LIKE 'regress%' ORDER BY 1, 2;
+-- A resume that moves a counter ends all leases and ranges; where it has lost nothing, they stay.
+SELECT low > 0 AS given FROM hilo.lease('hub_left', 10, 0, :lineage, :term, :term_id, 'regress_one');
+SELECT refusal IS NULL AS reported FROM hilo.report('regress_one', :lineage, :term, :term_id, '{hub_left}', '{10}');
+SELECT epoch AS before FROM hilo.hilo WHERE collection = 'hub_left' \gset
+SELECT is_open, missing FROM hilo.hub_resume(0);
+SELECT epoch = :before AS same FROM hilo.hilo WHERE collection = 'hub_left';
+SELECT is_open FROM hilo.hub_resume(again => true);
+SELECT term, term_id FROM hilo.hub WHERE hub = '|' \gset
+SELECT count(refusal) FROM (VALUES ('regress_one'), ('regress_two')) m (name), hilo.report(name, :lineage, :term, :term_id, '{hub_left}', '{10}');
+SELECT is_open, missing FROM hilo.hub_resume(1);
+SELECT epoch = :before AS same FROM hilo.hilo WHERE collection = 'hub_left';
+SELECT hilo.hub_forget('regress_one', true) > 0 AND hilo.hub_forget('regress_two', true) > 0 AS forgotten;
+
 -- Names of members.
 SELECT hilo.lease('hub_fresh', 1, member => NULL);
 SELECT hilo.lease('hub_fresh', 1, member => 'a|b');

@@ -169,6 +169,16 @@ report($standby, 'm2', 20);
 sql($standby, 'SELECT hilo.hub_resume()');
 is(sql($standby, q{SELECT max FROM hilo.hilo WHERE collection = 'little'}) - $max, 30, 'at most 1/1024 of what is left is skipped');
 
+# A call that is cancelled while it waits for a standby has skipped nothing.
+sql($standby, 'SELECT hilo.hub_resume(again => true)');
+report($standby, 'm2', 20);
+configure($standby, synchronous_standby_names => 'nobody');
+my $sum = sql($standby, 'SELECT sum(max) FROM hilo.hilo');
+is(error_of($standby, 'postgres', q{SET statement_timeout = '1s'; SELECT hilo.hub_resume()}), '57014', 'a resume waits for a standby') for 1, 2;
+is(sql($standby, 'SELECT sum(max) FROM hilo.hilo'), $sum, 'and, cancelled, has moved no counter');
+configure($standby, synchronous_standby_names => '');
+is(sql($standby, 'SELECT is_open FROM hilo.hub_resume()'), 't', 'the next call resumes');
+
 #
 # A lease in a transaction that stays open
 #
