@@ -289,7 +289,7 @@ hilo_flush_everywhere(XLogRecPtr lsn, bool needs_standby)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("not all standbys that synchronous_standby_names lists have acknowledged the change"),
-				 errhint("List standbys by their names, and wait for all of them: FIRST 2 (a, b); or set hilo.hub_auto_resume to \"off\".")));
+				 errhint("Give each standby a name of its own by cluster_name, list all, and wait for all of them: FIRST 2 (a, b); or set hilo.hub_auto_resume to \"off\".")));
 	AtEOXact_GUC(false, level);
 }
 
