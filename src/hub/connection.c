@@ -22,6 +22,7 @@
 #include "catalog/pg_type.h"
 #include "catalog/pg_user_mapping.h"
 #include "commands/dbcommands.h"
+#include "common/string.h"
 #include "foreign/foreign.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
@@ -965,7 +966,17 @@ ask_connected(const HiloHubQuestion *question, HiloHubAnswer *answer)
 		TEXTOID, INT8OID, INT8OID, INT8OID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8OID
 	};
 	bool		is_report = question->name[0] == '\0';
+	const char *encoding = PQparameterStatus(connection.conn, "server_encoding");
 
+	/*
+	 * Such a hub takes names as they come: one name may be two in two
+	 * encodings.
+	 */
+	if (encoding != NULL && strcmp(encoding, "SQL_ASCII") == 0 &&
+		GetDatabaseEncoding() != PG_SQL_ASCII && !pg_is_ascii(question->name))
+		return fail(answer, ERRCODE_FEATURE_NOT_SUPPORTED,
+					"its database, in SQL_ASCII, may have that name in another encoding",
+					"Use a name in ASCII, or a hub whose database has an encoding.");
 	HILO_FAILURE_POINT("hub ready");
 	if (!(is_report ?
 		  send_and_wait(question, REPORT_QUERY, lengthof(report_params),

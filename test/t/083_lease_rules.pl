@@ -43,6 +43,18 @@ sub flags { return sql("SELECT coalesce(max(flags & 2), 0) FROM hilo.hilo WHERE 
 
 add_hub($member, $hub);
 
+# A hub in SQL_ASCII does not know that a name in two encodings is one.
+for my $node ($hub, $member)
+{
+	my $encoding = $node == $hub ? 'SQL_ASCII' : 'UTF8';
+	$node->safe_psql('postgres', "CREATE DATABASE encoded ENCODING '$encoding' LOCALE 'C' TEMPLATE template0");
+	$node->safe_psql('encoded', 'CREATE EXTENSION hilo; CREATE EXTENSION postgres_fdw');
+}
+add_hub($member, $hub, db => 'encoded', dbname => 'encoded');
+is(error_of($member, 'encoded', q{SELECT hilo.lease_from('cafe', 'ids_hub')}), '', 'a name in ASCII is leased from a hub in SQL_ASCII');
+like(message_of($member, 'encoded', q{SET client_encoding = 'UTF8'; SELECT hilo.lease_from(U&'caf\00e9', 'ids_hub')}),
+	qr/0A000: could not lease .*SQL_ASCII.*HINT: .*in ASCII/s, 'another one is refused');
+
 #
 # Passwords and roles
 #
