@@ -94,7 +94,7 @@ COMMENT ON TABLE hilo.hilo IS
 COMMENT ON COLUMN hilo.hilo.max IS 'highest number claimed; on a member, highest number leased or chosen by hand';
 COMMENT ON COLUMN hilo.hilo.max_ever IS 'highest max that this row has ever had';
 COMMENT ON COLUMN hilo.hilo.max_value IS 'upper limit of max';
-COMMENT ON COLUMN hilo.hilo.claim_low IS 'lowest number of the newest claim, if sessions or a client program made it; 0: another one did';
+COMMENT ON COLUMN hilo.hilo.claim_low IS 'lowest number of the newest claim, or of several at the same time, if sessions or a client program made it; 0: another one did';
 COMMENT ON COLUMN hilo.hilo.claim IS 'random number of the newest claim if hilo.next_range() made it and nothing has happened since, else 0';
 COMMENT ON COLUMN hilo.hilo.epoch IS 'random number; a new one invalidates all earlier ranges and pooled numbers; of an ordered collection, its lowest 16 bits are those of the timeline';
 COMMENT ON COLUMN hilo.hilo.home IS 'table and database of the last change; differs in a copy or after a restore';

@@ -212,14 +212,13 @@ find_for_draw(HiloRowChange *change, HiloRowRef *ref, HiloLeasing leasing)
 	return false;
 }
 
-/* Put a claim into the row; with its low number, if that is to be known. */
 void
-hilo_counter_put_claim(HiloRow *row, const HiloRange *range, bool keep_low, int64 token)
+hilo_counter_put_claim(HiloRow *row, const HiloRange *range, int64 low, int64 token)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
 	row->max = range->high;
-	row->claim_low = keep_low ? range->low : 0;
+	row->claim_low = low;
 	row->claim = token;
 	row->flags &= ~(HILO_ROW_DROPPED | HILO_ROW_NEW_END);
 	if (row->max > row->max_ever)
@@ -292,9 +291,9 @@ hilo_counter_size(HiloSizing *sizing, const HiloRow *row, HiloWanted *wanted)
 {
 	int64		min = hilo_counter_range_size(row);
 	int64		max = hilo_counter_max_range_size(row);
-	int64		last_size;
 	int64		size;
 
+	sizing->joins = false;
 	if (sizing->for_client)
 	{
 		wanted->size = sizing->wish =
@@ -312,18 +311,24 @@ hilo_counter_size(HiloSizing *sizing, const HiloRow *row, HiloWanted *wanted)
 
 	/*
 	 * Many sessions may draw few numbers each: the claims of all have a rate,
-	 * too.  It says nothing if the pool did not keep the newest claim's
-	 * reserve, which then was not used up: begin again as if that claim had
-	 * taken one number.
+	 * too.  Only what has come to the pool can have been used up: while the
+	 * newest claims are under way, or if they failed or nothing is known of
+	 * them, go on as if one number had been taken.  Otherwise sessions that
+	 * claim at the same time would double the size one after the other.
 	 */
-	last_size = last_size_for_sessions(row);
-	if (sizing->reserved == 0 || row->max < sizing->reserved)
-		last_size = Min(last_size, 1);
 	if (row->claimed_at != DT_NOBEGIN)
-		size = Max(size,
-				   hilo_range_size(last_size,
-								   GetCurrentTimestamp() - row->claimed_at,
-								   HILO_RANGE_DURATION, min, max));
+	{
+		int64		age = GetCurrentTimestamp() - row->claimed_at;
+		int64		last_size = last_size_for_sessions(row);
+
+		if (sizing->finished < row->claim_low || sizing->finished > row->max)
+		{
+			sizing->joins = sizing->finished > 0 && last_size > 0 &&
+				age <= 2 * HILO_RANGE_DURATION;
+			last_size = Min(last_size, 1);
+		}
+		size = Max(size, hilo_range_size(last_size, age, HILO_RANGE_DURATION, min, max));
+	}
 	wanted->size = Min(sizing->wish, sizing->keep);
 	wanted->reserve = size - wanted->size;
 }
@@ -345,24 +350,31 @@ begin_claim(HiloRowChange *change, HiloRowRef *ref, HiloLeasing leasing)
 }
 
 /*
- * Claim what is wanted from the row, with its low number, if that is to be known, and
- * release it.  The caller has to wait for claim->lsn: only then may the numbers be used.  On
+ * Claim what is wanted from the row, of the size that the sizing led to, if there is one,
+ * and release it.  The caller has to wait for claim->lsn: only then may the numbers be used.  On
  * disk, max must not be below a number that was shown, or a crash would hand it out
  * again.
  */
 static void
 finish_claim(HiloRowChange *change, const HiloRowRef *ref, const HiloWanted *wanted,
-			 bool keep_low, int64 token, HiloClaim *claim)
+			 const HiloSizing *sizing, int64 token, HiloClaim *claim)
 {
 	HiloRow    *row = &change->row;
 	HiloRange	range;
+	int64		low;
 
 	if (!hilo_range_cut(wanted, row->max, row->max_value, false, &range))
 	{
 		hilo_row_abandon(change);
 		report_limit(row, ref);
 	}
-	hilo_counter_put_claim(row, &range, keep_low, token);
+	if (sizing == NULL)
+		low = 0;
+	else if (sizing->joins && range.low == row->max + 1)
+		low = row->claim_low;
+	else
+		low = range.low;
+	hilo_counter_put_claim(row, &range, low, token);
 	*claim = (HiloClaim)
 	{
 		.range = range,.home = change->home,.epoch = row->epoch,
@@ -386,7 +398,7 @@ hilo_counter_claim(HiloRowRef *ref, HiloLeasing leasing, HiloSizing *sizing,
 		claims = false;
 	}
 	if (claims)
-		finish_claim(&change, ref, wanted, sizing != NULL, token, claim);
+		finish_claim(&change, ref, wanted, sizing, token, claim);
 	*row = change.row;
 	if (!claims)
 		return false;
@@ -410,7 +422,7 @@ hilo_counter_claim_number(HiloRowRef *ref, HiloLeasing leasing, int64 number,
 		claims = false;
 	}
 	if (claims)
-		finish_claim(&change, ref, &wanted, false, 0, claim);
+		finish_claim(&change, ref, &wanted, NULL, 0, claim);
 	*row = change.row;
 	if (!claims)
 		return false;
@@ -442,7 +454,7 @@ hilo_counter_claim_in_order(HiloRowRef *ref, int64 epoch, const HiloWanted *want
 	 */
 	if ((row->epoch ^ GetWALInsertionTimeLine()) & TIMELINE_BITS)
 		hilo_counter_put_epoch(row);
-	finish_claim(&change, ref, wanted, false, 0, claim);
+	finish_claim(&change, ref, wanted, NULL, 0, claim);
 	hilo_row_flush_here(claim->lsn);
 	warn_near_limit(ref, row);
 	return true;

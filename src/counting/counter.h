@@ -88,8 +88,11 @@ typedef struct HiloSizing
 	int64		keep;			/* for a session: how many numbers it keeps,
 								 * rather than leave them to the pool; 0: all */
 	int64		least;			/* and the smallest size; 0: any */
-	int64		reserved;		/* of the pool: hilo_pool_reserved() */
+	int64		finished;		/* of the pool: hilo_pool_finished() */
 	int64		wish;			/* result: the size without keep */
+	bool		joins;			/* result: the newest claims are under way, or
+								 * failed; for the rate, this one is a part of
+								 * them */
 } HiloSizing;
 
 /*
@@ -234,9 +237,9 @@ extern bool hilo_counter_drop(HiloRowRef *ref);
 /* Set max, up or down, to a value within the limit.  The counter then exists. */
 extern HILO_EXPORT void hilo_counter_put_max(HiloRow *row, int64 max);
 
-/* Put a claim into the row; with its low number, if that is to be known. */
+/* Put a claim into the row, with what is to be known of it: claim_low and its token. */
 extern HILO_EXPORT void hilo_counter_put_claim(HiloRow *row, const HiloRange *range,
-											   bool keep_low, int64 token);
+											   int64 low, int64 token);
 
 /* Set a new epoch. */
 extern HILO_EXPORT void hilo_counter_put_epoch(HiloRow *row);

@@ -58,7 +58,9 @@ typedef struct HiloRow
 	int64		max_ever;		/* highest max that this row has ever had */
 	int64		max_value;		/* upper limit of max */
 	int64		claim_low;		/* lowest number of the newest claim, if it
-								 * was for sessions or a client; else 0 */
+								 * was for sessions or a client; else 0.  Of
+								 * claims for sessions that were under way at
+								 * the same time, that of the first */
 	int64		claim;			/* its token if it is a client's and nothing
 								 * has happened since, else 0 */
 	int64		epoch;			/* random; a new one invalidates all earlier

@@ -331,7 +331,7 @@ hilo_leased_take_in(HiloRowRef *ref, const HiloRow *asked,
 													 * can be used */
 	else if (range.low <= range.high)
 	{
-		hilo_counter_put_claim(row, &range, false, 0);
+		hilo_counter_put_claim(row, &range, 0, 0);
 		hilo_row_end_claims(row);
 	}
 

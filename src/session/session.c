@@ -215,19 +215,21 @@ take_fetched(HiloCollection *collection, const HiloWanted *wanted, HiloClaim *cl
 	return false;
 }
 
-/* Put the numbers of a claim that were not asked for into the pool. */
+/* After a claim for this session: put its numbers that were not asked for into the pool. */
 static void
 put_reserve(const char *name, int64 size, HiloClaim *claim)
 {
 	HiloClaim	rest = *claim;
 
-	if (hilo_range_count(&claim->range) <= size)
-		return;
-	HILO_FAILURE_POINT("claimed");
-	rest.range.low += size;
-	claim->range.high = rest.range.low - 1;
-	if (hilo_pool_put_reserve(name, &rest))
-		HILO_KILL_POINT("rest pooled");
+	if (hilo_range_count(&claim->range) > size)
+	{
+		HILO_FAILURE_POINT("claimed");
+		rest.range.low += size;
+		claim->range.high = rest.range.low - 1;
+		if (hilo_pool_put(name, &rest, false))
+			HILO_KILL_POINT("rest pooled");
+	}
+	hilo_pool_finish(name, rest.range.high);
 }
 
 void
@@ -263,13 +265,13 @@ hilo_collection_take(HiloCollection *collection, HiloSizing *sizing,
 					hilo_source()->opens(&collection->ref);
 				generation = hilo_row_generation;
 				if (sizing != NULL)
-					sizing->reserved = hilo_pool_reserved(collection->ref.name);
+					sizing->finished = hilo_pool_finished(collection->ref.name);
 				if (hilo_counter_claim(&collection->ref, leasing, sizing, wanted, row, claim))
 				{
 					collection->generation = generation;
 					if (!hilo_counts_alone())
 						hilo_source()->drawn(claim->lsn);
-					if (wanted->reserve > 0)
+					if (sizing != NULL && !for_client)
 						put_reserve(collection->ref.name, wanted->size, claim);
 					return;
 				}

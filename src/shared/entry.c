@@ -28,7 +28,7 @@
 #define PATIENCE_IN_ORDER	HILO_TEST_VALUE("test.order_timeout", 60000)
 
 /* Change this whenever the layout of the segment, or what it means, changes. */
-#define LAYOUT			1
+#define LAYOUT			2
 
 /* The entries of one kind: distances are from the start of the segment. */
 typedef struct Shelf
@@ -263,7 +263,7 @@ begin_entry(HiloKind kind, int i, const char *name)
 	if (kind == HILO_POOL)
 	{
 		hilo_pool_lose((HiloPool *) it);
-		((HiloPool *) it)->reserved = 0;
+		((HiloPool *) it)->finished = 0;
 		((HiloPool *) it)->forgotten = 0;
 		memset(((HiloPool *) it)->block, 0, HILO_BLOCK_SIZE);
 	}

@@ -77,8 +77,9 @@ typedef struct HiloPool
 	HiloShared	shared;
 	int			piece_count;
 	HiloClaim	pieces[HILO_MAX_PIECES];	/* lowest first */
-	int64		reserved;		/* lowest end of a claim that left numbers
-								 * here since the entry began; 0: none */
+	int64		finished;		/* where the claim for a session ended that
+								 * has finished last; 0: none has since the
+								 * entry began */
 	uint32		forgotten;		/* how often hilo_pool_forget() was called */
 	int64		given;			/* numbers given, taken and lost, as in the */
 	int64		taken;			/* view hilo.pool_use; they outlive the entry */

@@ -177,47 +177,43 @@ hilo_pool_highest(const char *name, const HiloRow *row)
 	return highest;
 }
 
-int64
-hilo_pool_reserved(const char *name)
-{
-	HiloPool   *it = lock_pool(name, LW_SHARED);
-	int64		reserved = 0;
-
-	if (it != NULL)
-	{
-		reserved = it->reserved;
-		LWLockRelease(&it->shared.lock);
-	}
-	return reserved;
-}
-
-/* Put numbers into the pool; with is_reserve, those that a claim took for it. */
-static bool
-put(const char *name, const HiloClaim *piece, bool needed, bool is_reserve)
+bool
+hilo_pool_put(const char *name, const HiloClaim *piece, bool needed)
 {
 	HiloPool   *it = (HiloPool *) hilo_shared_lock_new(HILO_POOL, name, false, true);
 	bool		is_there;
 
 	if (it == NULL)
 		return false;
-	if (is_reserve && (it->reserved == 0 || piece->range.high < it->reserved))
-		it->reserved = piece->range.high;
 	it->given += hilo_range_count(&piece->range);
 	is_there = add_piece(it, *piece, needed);
 	unlock_pool(it);
 	return is_there;
 }
 
-bool
-hilo_pool_put(const char *name, const HiloClaim *piece, bool needed)
+void
+hilo_pool_finish(const char *name, int64 end)
 {
-	return put(name, piece, needed, false);
+	HiloPool   *it = lock_pool(name, LW_EXCLUSIVE);
+
+	if (it == NULL)
+		return;
+	it->finished = end;
+	LWLockRelease(&it->shared.lock);
 }
 
-bool
-hilo_pool_put_reserve(const char *name, const HiloClaim *reserve)
+int64
+hilo_pool_finished(const char *name)
 {
-	return put(name, reserve, false, true);
+	HiloPool   *it = lock_pool(name, LW_SHARED);
+	int64		finished = 0;
+
+	if (it != NULL)
+	{
+		finished = it->finished;
+		LWLockRelease(&it->shared.lock);
+	}
+	return finished;
 }
 
 /*
@@ -303,7 +299,7 @@ hilo_pool_forget(const char *name, bool numbers)
 	if (numbers)
 	{
 		it->piece_count = 0;
-		it->reserved = 0;
+		it->finished = 0;
 	}
 	it->forgotten++;
 	unlock_pool(it);

@@ -45,15 +45,18 @@ extern HILO_EXPORT int64 hilo_pool_highest(const char *name, const HiloRow *row)
  */
 extern HILO_EXPORT bool hilo_pool_put(const char *name, const HiloClaim *piece, bool needed);
 
-/* Put the numbers that a claim took for the pool there, as hilo_pool_put() does. */
-extern bool hilo_pool_put_reserve(const char *name, const HiloClaim *reserve);
+/*
+ * Note that a claim for a session has finished, which ended there: its numbers are on
+ * disk, and the pool has those that the session did not keep.  Nothing happens if the pool
+ * does not have the collection.
+ */
+extern void hilo_pool_finish(const char *name, int64 end);
 
 /*
- * The lowest end of a claim whose reserve came to where the pool now has the collection;
- * 0: none did.  The reserve of a newer claim came there, too; that of an older one
- * was evicted, if it had one.
+ * Where the claim ended that has finished last; 0: none has since the pool has the
+ * collection, or it does not have it.
  */
-extern int64 hilo_pool_reserved(const char *name);
+extern int64 hilo_pool_finished(const char *name);
 
 /*
  * Take wanted numbers from the lowest piece that has them.  row is the row as read:

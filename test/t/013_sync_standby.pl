@@ -141,6 +141,18 @@ $session->query("SET statement_timeout = '200ms'");
 is("$out " . state_of($err), ' 57014', 'statement_timeout ends the wait with an error');
 $session->query('SET statement_timeout = 0');
 
+# Many sessions try again and again: what fails takes no more each time.
+$admin->query("SELECT hilo_next_number('x') FROM generate_series(1, 10)");
+$before = $admin->query("SELECT hilo.release('x') IS NULL, max FROM hilo.hilo WHERE collection = 'x'") =~ s/.*\|//r;
+my @again = map { session($primary, statement_timeout => '1s') } 1 .. 12;
+for (1 .. 2)
+{
+	$_->start("SELECT hilo_next_number('x') FROM generate_series(1, 1000)") for @again;
+	is(join(' ', map { state_of(($_->result)[1]) } @again), join(' ', ('57014') x @again), 'all give up');
+}
+cmp_ok(max_of_x(), '<=', $before + 200, 'having claimed little');
+$_->finish for @again;
+
 # What moves a counter for everybody waits as well.
 start_and_wait($session, "hilo.seed('x', 1)");
 $admin->query('SELECT pg_cancel_backend(' . $session->pid . ')');

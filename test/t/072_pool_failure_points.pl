@@ -167,6 +167,30 @@ test_failures(\&wrong_after, @cases);
 	leave($_) for $slow, $other;
 }
 
+sub highest_of { return $node->safe_psql('postgres', "SELECT max FROM hilo.hilo WHERE collection = '$_[0]'"); }
+
+# Claims that are under way at the same time, or fail: none takes more because of the others, whose numbers nobody has used.
+{
+	my ($first, @at_once) = map { enter() } 0 .. 20;
+
+	# The pool knows the collection, and has nothing.
+	$_->query('SET hilo.range_size = 1; SET hilo.max_range_size = 1000000') for $first, @at_once;
+	$first->query(q{SELECT hilo_next_number('burst') FROM generate_series(1, 10)});
+	draw($first, 'burst') while $first->query(q{SELECT count(*) FROM hilo.pool WHERE collection = 'burst'}) > 0;
+	$_->query(q{SET test.failure_point = 'before flush:wait'}) for @at_once;
+	my $before = highest_of('burst');
+	$_->start(q{SELECT hilo_next_number('burst')}) for @at_once;
+	wait_until('all have claimed', sub { $first->query(q{SELECT count(*) FROM pg_stat_activity
+		WHERE query LIKE '%burst%' AND state = 'active' AND pid <> pg_backend_pid()}) == @at_once
+		&& highest_of('burst') >= $before + @at_once });
+	cmp_ok(highest_of('burst'), '<=', $before + 200, 'claims at the same time do not add up');
+	$first->query('SELECT pg_cancel_backend(' . $_->pid . ')') for @at_once;
+	is(scalar(grep { ($_->result)[1] =~ /57014/ } @at_once), scalar @at_once, 'all are cancelled');
+	draw($_, 'burst') for $first, enter();
+	cmp_ok(highest_of('burst'), '<=', $before + 250, 'nor do those that have failed');
+	leave($_) for $first, @at_once;
+}
+
 $node->stop;
 unlike(slurp_file($node->logfile),
 	qr/PANIC|TRAP|leak|still referenced|lock .* (?:already|not) held|own a lock/,

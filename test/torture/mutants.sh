@@ -409,6 +409,10 @@ mutant() {
             about="what a plain nextval has left of a range is looked at one by one"
             replace sequences/sequence.c ' while (number <= highest && !sequence->may_grow);' ' while (false);'
             look() { sql sql/look.sql '^+ERROR:  duplicate key'; } ;;
+        under-way)
+            about="a claim goes on from the size of the newest one although that is under way"
+            replace counting/counter.c 'if (sizing->finished < row->claim_low || sizing->finished > row->max)' 'if (sizing->finished == 0)'
+            look() { tap 072_pool_failure_points.pl 'do not add up'; } ;;
         reserve-left)
             about="what a plain nextval has left of a range is looked at block by block"
             replace sequences/sequence.c 'if (numbers.low <= highest && read_page(sequence, NULL) >= highest)' 'if (false)'
