@@ -631,18 +631,24 @@ check_node(const HiloSequence *sequence)
 static int64
 next_slowly(HiloSequence *sequence, bool has_right)
 {
+	bool		claims = sequence->left <= 0;
 	bool		check_right;
 	int64		number;
 
 	get_to_know(sequence);
 	check_node(sequence);
-	if (sequence->looks && sequence->left <= 0)
+	if (sequence->looks && claims)
 		hilo_look_prepare(sequence->look);
 	check_right = !has_right && sequence->role != GetUserId();
 	number = draw(sequence, size_of_claim(sequence), check_right);
 	if (check_right)
 		sequence->role = GetUserId();
-	return make_clean(sequence, number);
+	number = make_clean(sequence, number);
+
+	/* The range lasts from now on: a standby may be far away. */
+	if (claims)
+		sequence->claimed_at = GetCurrentTimestamp();
+	return number;
 }
 
 /*

@@ -138,6 +138,7 @@ take_ordered(HiloCollection *collection, int64 count, HiloClaim *claim)
 		hilo_row_flush(lsn);
 		if (!hilo_counts_alone())
 			hilo_source()->drawn(lsn);
+		hilo_order_waited(order, claim);
 		order->waited_for = claim->lsn;
 		order->waited_how = synchronous_commit;
 	}
@@ -380,7 +381,6 @@ drawn_of_range(const HiloEntry *entry)
 static void
 claim_range(HiloEntry *entry, int64 above, HiloClaim *claim)
 {
-	TimestampTz now = GetCurrentTimestamp();
 	int64		drawn = entry->growth.drawn + drawn_of_range(entry);
 	HiloWanted	wanted = {
 		.alignment = 1,
@@ -389,20 +389,23 @@ claim_range(HiloEntry *entry, int64 above, HiloClaim *claim)
 	};
 	HiloSizing	sizing = {
 		.last_size = entry->growth.size,
-		.age = now - entry->growth.claimed_at,
+		.age = GetCurrentTimestamp() - entry->growth.claimed_at,
 		.keep = hilo_pool_open() && entry->growth.least == 0 ? Max(drawn, 1) : 0,
 		.least = entry->growth.least
 	};
 
 	hilo_collection_take(&entry->collection, &sizing, &wanted, claim);
 
-	/* Do not judge by the duration of a range smaller than it should be. */
+	/*
+	 * Do not judge by the duration of a range smaller than it should be.  It
+	 * begins when the numbers can be used: a standby may be far away.
+	 */
 	if (wanted.size == sizing.wish &&
 		(entry->growth.size == 0 ||
 		 hilo_range_count(&claim->range) >= wanted.size))
 	{
 		entry->growth.size = wanted.size;
-		entry->growth.claimed_at = now;
+		entry->growth.claimed_at = GetCurrentTimestamp();
 	}
 }
 

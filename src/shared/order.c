@@ -379,8 +379,11 @@ adopt_row(HiloRing *ring, const HiloRow *row, int64 count,
  * claim leave a gap, and numbers chosen by hand in the meantime are not drawn.
  */
 static void
-put_claim(HiloRing *ring, const HiloClaim *claim)
+put_claim(HiloOrder *order, const HiloClaim *claim)
 {
+	HiloRing   *ring = order->ring;
+
+	order->claimed = claim->lsn;
 	LWLockAcquire(&ring->shared.lock, LW_EXCLUSIVE);
 	ring->epoch = claim->epoch;
 	if (claim->range.high > ring->high)
@@ -403,7 +406,7 @@ put_claim(HiloRing *ring, const HiloClaim *claim)
  * be those that follow the ring's; and all of this is done again.
  */
 static void
-fill_ring(HiloRing *ring, HiloRowRef *ref, HiloRow *row, int64 count)
+fill_ring(HiloOrder *order, HiloRowRef *ref, HiloRow *row, int64 count)
 {
 	HiloWanted	wanted = {.exact = true,.alignment = 1};
 	HiloClaim	claim;
@@ -424,7 +427,7 @@ fill_ring(HiloRing *ring, HiloRowRef *ref, HiloRow *row, int64 count)
 			(void) hilo_counter_seed(ref, 0, false);
 			continue;
 		}
-		if (!adopt_row(ring, row, count, &wanted))
+		if (!adopt_row(order->ring, row, count, &wanted))
 			return;
 		HILO_FAILURE_POINT("row adopted");
 		if (hilo_counter_claim_in_order(ref, row->epoch, &wanted, &claim))
@@ -432,7 +435,7 @@ fill_ring(HiloRing *ring, HiloRowRef *ref, HiloRow *row, int64 count)
 		CHECK_FOR_INTERRUPTS();
 	}
 	HILO_FAILURE_POINT("claimed in order");
-	put_claim(ring, &claim);
+	put_claim(order, &claim);
 	row->epoch = claim.epoch;
 	HILO_KILL_POINT("put in order");
 }
@@ -463,12 +466,25 @@ hilo_order_refill(HiloOrder *order, HiloRowRef *ref, HiloRow *row, int64 count)
 		LWLockRelease(&shared->lock);
 		PG_ENSURE_ERROR_CLEANUP(hilo_shared_end_turn, PointerGetDatum(shared));
 		{
-			fill_ring(ring, ref, row, count);
+			fill_ring(order, ref, row, count);
 		}
 		PG_END_ENSURE_ERROR_CLEANUP(hilo_shared_end_turn, PointerGetDatum(shared));
 		hilo_shared_end_turn(0, PointerGetDatum(shared));
 	}
 	table_close(rel, RowExclusiveLock);
+}
+
+void
+hilo_order_waited(HiloOrder *order, const HiloClaim *claim)
+{
+	HiloRing   *ring = order->ring;
+
+	if (order->claimed != claim->lsn)
+		return;
+	LWLockAcquire(&ring->shared.lock, LW_EXCLUSIVE);
+	if (ring->lsn == claim->lsn)
+		ring->claimed_at = GetCurrentTimestamp();
+	LWLockRelease(&ring->shared.lock);
 }
 
 /*

@@ -24,6 +24,7 @@ typedef struct HiloOrder
 	uint64		incarnation;	/* of the ring in which our transaction has a
 								 * record, */
 	uint64		xid;			/* and that transaction */
+	XLogRecPtr	claimed;		/* the last claim that this session made */
 	XLogRecPtr	waited_for;		/* claim that was waited for, */
 	int			waited_how;		/* with this synchronous_commit */
 } HiloOrder;
@@ -46,6 +47,12 @@ extern bool hilo_order_take(HiloOrder *order, const char *name,
  */
 extern void hilo_order_refill(HiloOrder *order, HiloRowRef *ref,
 							  HiloRow *row, int64 count);
+
+/*
+ * Call this when standbys have been waited for: if this session made the claim, its numbers
+ * can be used from now on, and last from now on.
+ */
+extern void hilo_order_waited(HiloOrder *order, const HiloClaim *claim);
 
 /*
  * The horizon

@@ -191,6 +191,18 @@ sub highest_of { return $node->safe_psql('postgres', "SELECT max FROM hilo.hilo 
 	leave($_) for $first, @at_once;
 }
 
+# A flush that takes long, as with a standby far away: a range lasts from when it can be used, and grows.
+{
+	my $far = enter();
+
+	$far->query(q{CREATE SEQUENCE far; SET hilo.range_size = 1; SET hilo.max_range_size = 1000; SET test.failure_point = 'before flush:slow'});
+	$far->query(q{SELECT hilo_next_number('far') FROM generate_series(1, 30)});
+	cmp_ok(highest_of('far'), '>', 30, 'of a collection');
+	$far->query(q{SELECT hilo.nextval('far') FROM generate_series(1, 150)});
+	cmp_ok($far->query('SELECT last_value FROM far'), '>', 5 * 33, 'of a sequence');
+	leave($far);
+}
+
 $node->stop;
 unlike(slurp_file($node->logfile),
 	qr/PANIC|TRAP|leak|still referenced|lock .* (?:already|not) held|own a lock/,

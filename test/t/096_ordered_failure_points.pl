@@ -134,6 +134,16 @@ cmp_ok($node->safe_psql('postgres', q{SELECT horizon FROM hilo.horizon('looked')
 $looker->query_safe('COMMIT');
 $looker->finish;
 
+# Standbys that are waited for long: what was claimed lasts from when it can be used, and claims grow.
+{
+	my $far = session($node);
+
+	$far->query(q{SET client_min_messages = warning; SELECT hilo.configure('far', ordered => true, range_size => 1, max_range_size => 1000)});
+	$far->query(q{SET test.failure_point = 'before flush:slow'; SELECT hilo_next_number('far') FROM generate_series(1, 30)});
+	cmp_ok($far->query(q{SELECT max FROM hilo.hilo WHERE collection = 'far'}), '>', 30, 'claims in order grow');
+	$far->finish;
+}
+
 $node->stop;
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP|leak|still referenced|lock .* (?:already|not) held|own a lock/,
 	'nothing was left behind');

@@ -35,7 +35,7 @@
 #   failure_node($name, $conf)       a server with it
 #   test_failures(...)               a test for each of some changes that fail on purpose
 #   dies_in($node, $sql, ...)        a session is killed, and the server starts anew
-#   add_pause($tree), paused, go_on  a failure point that lets go again
+#   add_pause($tree), paused, go_on  a failure point that lets go again; NAME:slow takes 0.25 s each time
 #
 # Hubs and members
 #   new_node($name, $conf)           a server with the extension, started; with settings test.*, one with failure points
@@ -584,6 +584,8 @@ sub add_pause
 		while (access("$PAUSED", F_OK) == 0)
 			pg_usleep(1000);
 	}
+	if (hilo_failure_is_wanted(name, "slow"))
+		pg_usleep(250000);
 CODE
 	$source =~ s/(#include <signal.h>\n)/$1#include <stdio.h>\n/ or die 'no place for an include';
 	unlink $file;
