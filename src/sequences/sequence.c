@@ -491,7 +491,7 @@ claim_in_a_row(HiloSequence *sequence, int64 size, int64 step, bool check_right,
 	drop_up_to(sequence, PG_INT64_MAX);
 	sequence->left = 0;
 	sequence->may_grow = sequence->clean = false;
-	return call_nextval(sequence, size, step, size, check_right, first);
+	return call_nextval(sequence, Min(size, HILO_MAX_SEQUENCE_RANGE), step, size, check_right, first);
 }
 
 /*
@@ -614,6 +614,17 @@ make_clean(HiloSequence *sequence, int64 number)
 	}
 }
 
+/*
+ * Raise 25006, as nextval does, before anything is read: a standby does not have the files of
+ * unlogged sequences and tables.
+ */
+static void
+check_writable(const HiloSequence *sequence)
+{
+	if (get_rel_persistence(sequence->oid) != RELPERSISTENCE_TEMP)
+		PreventCommandIfReadOnly("nextval()");
+}
+
 /* Raise 55000 where other servers may draw the same numbers. */
 static void
 check_node(const HiloSequence *sequence)
@@ -637,6 +648,7 @@ next_slowly(HiloSequence *sequence, bool has_right)
 
 	get_to_know(sequence);
 	check_node(sequence);
+	check_writable(sequence);
 	if (sequence->looks && claims)
 		hilo_look_prepare(sequence->look);
 	check_right = !has_right && sequence->role != GetUserId();
@@ -683,25 +695,28 @@ hilo_sequence_reserve(HiloSequence *sequence, int64 count)
 	get_to_know(sequence);
 	check_node(sequence);
 	hilo_sequence_check_may_draw(sequence->oid);
+	check_writable(sequence);
 	check_counts_by_one(sequence);
 	for (;;)
 	{
 		int64		step = count <= HILO_MAX_SEQUENCE_RANGE ? 1 :
 			(count - 1 + LOGGED_AHEAD - 1) / LOGGED_AHEAD;
-		int64		size = step == 1 ? count : LOGGED_AHEAD + 1;
+		uint64		room = (uint64) sequence->end - (uint64) read_page(sequence, NULL);
+		int64		size;
 		HiloRange	numbers;
 		int64		last;
+
+		/* With a larger increment, more numbers are taken. */
+		if (room < (uint64) ((LOGGED_AHEAD + 1) * step))
+			step = 1;
+		size = step == 1 ? count : LOGGED_AHEAD + 1;
 
 		/* The block then lies in what this claim has logged ahead. */
 		if (size <= LOGGED_AHEAD && must_be_larger(sequence))
 			(void) claim_in_a_row(sequence, LOGGED_AHEAD + 1, 1, true, &last);
 
-		/*
-		 * With a larger increment, more numbers are taken.  Others may come
-		 * first.
-		 */
-		if ((uint64) (size * step) >
-			(uint64) sequence->end - (uint64) read_page(sequence, NULL) ||
+		/* Others may come first. */
+		if (room < (uint64) count ||
 			claim_in_a_row(sequence, size, step, true, &numbers.low) < size)
 			fail_at_limit(sequence);
 		numbers.high = numbers.low + (count - 1);

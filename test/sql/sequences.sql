@@ -207,9 +207,10 @@ SELECT high - low + 1 AS count, above FROM hilo.reserve('b', 1000000000) r, LATE
 SELECT * FROM hilo.reserve('up_to_five', 1);
 SELECT * FROM hilo.reserve('small', 2);
 CREATE SEQUENCE ends MAXVALUE 100000;
--- What is refused takes nothing; more than 65,536 take some more.
+-- What is refused takes nothing; more than 65,536 take some more, if there are any.
 SELECT * FROM hilo.reserve('ends', 100001);
-SELECT * FROM hilo.reserve('ends', 100000);
+CREATE SEQUENCE all_of MAXVALUE 100000;
+SELECT * FROM hilo.reserve('all_of', 100000);
 SELECT * FROM hilo.reserve('ends', 65536);
 SELECT * FROM hilo.reserve('ends', 34465);
 SELECT * FROM hilo.reserve('ends', 34463);

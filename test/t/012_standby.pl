@@ -54,7 +54,7 @@ my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
 $primary->append_conf('postgresql.conf', "max_connections = 30\n");
 $primary->start;
-$primary->safe_psql('postgres', 'CREATE EXTENSION hilo');
+$primary->safe_psql('postgres', 'CREATE EXTENSION hilo; CREATE UNLOGGED SEQUENCE passing; CREATE UNLOGGED TABLE fleeting (id bigserial PRIMARY KEY)');
 $primary->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'base', has_streaming => 1);
@@ -110,7 +110,9 @@ for my $call (
 	"hilo_next('orders', 'B')", "hilo_next_number('not there')",
 	"hilo_reserve('orders', 5)", "hilo.next_range('orders')",
 	"hilo.next_hi('orders', 5)", "hilo.return_range('orders', 1, 2)",
-	"hilo.seed('orders', 1000000)", "hilo.drop('orders')")
+	"hilo.seed('orders', 1000000)", "hilo.drop('orders')",
+	# It does not have the files of these.
+	"hilo.nextval('passing')", "hilo.reserve('passing', 5)", "hilo.nextval('fleeting_id_seq')")
 {
 	is($session->error_of("SELECT $call"), '25006', "standby refuses $call");
 }
