@@ -109,6 +109,7 @@ hilo_expression_draws(Node *expression, HiloDraws *draws)
 		return false;
 	function = hilo_c_function(call->funcid);
 	draws->numbers = true;
+	draws->by_hilo = call->funcid != F_NEXTVAL;
 	if (call->funcid == F_NEXTVAL || strcmp(function, "hilo_nextval") == 0)
 		draws->sequence = DatumGetObjectId(argument->constvalue);
 	else if (argument->constlen == -1 &&
@@ -407,6 +408,35 @@ hilo_columns_of_sequence(Oid sequence)
 		ReleaseSysCache(tuple);
 	}
 	return columns;
+}
+
+Oid
+hilo_table_on_sequence(const char *collection, Oid *sequence)
+{
+	CatCList   *classes;
+	Oid			table = InvalidOid;
+
+	if (strlen(collection) >= NAMEDATALEN)
+		return InvalidOid;
+	classes = SearchSysCacheList1(RELNAMENSP, CStringGetDatum(collection));
+	for (int i = 0; i < classes->n_members && !OidIsValid(table); i++)
+	{
+		HiloColumn	column = {((Form_pg_class) GETSTRUCT(&classes->members[i]->tuple))->oid, 1};
+
+		for (; SearchSysCacheExists2(ATTNUM, ObjectIdGetDatum(column.relation), Int16GetDatum(column.attnum));
+			 column.attnum++)
+		{
+			HiloDraws	draws;
+
+			find_source(&column, &draws);
+			if (!draws.by_hilo || !OidIsValid(draws.sequence))
+				continue;
+			table = column.relation;
+			*sequence = draws.sequence;
+		}
+	}
+	ReleaseSysCacheList(classes);
+	return table;
 }
 
 /*

@@ -20,6 +20,7 @@ typedef struct HiloDraws
 								 * a collection */
 	const char *collection;		/* palloc'd; NULL: a sequence */
 	bool		numbers;		/* numbers, not ids */
+	bool		by_hilo;		/* not by the server's own nextval() */
 } HiloDraws;
 
 /*
@@ -37,6 +38,12 @@ extern bool hilo_expression_draws(Node *expression, HiloDraws *draws);
  * catalogs only, and does not lock the relation, which need not exist.
  */
 extern List *hilo_drawing_columns(Oid relation, const char *collection);
+
+/*
+ * A table of the collection's name, in any schema, with a column that draws from a sequence
+ * by hilo.nextval(), or InvalidOid; and that sequence.
+ */
+extern Oid	hilo_table_on_sequence(const char *collection, Oid *sequence);
 
 /*
  * The columns with whose ids numbers of a sequence must not collide, as a list of

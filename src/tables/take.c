@@ -12,6 +12,7 @@
 #include "utils/acl.h"
 
 #include "base/compat.h"
+#include "base/sql.h"
 #include "tables/column.h"
 #include "tables/rights.h"
 #include "tables/take.h"
@@ -92,6 +93,24 @@ end_at_type(HiloEntry *entry, const HiloLook *look)
 	hilo_counter_check_limit(&collection->ref, &collection->row, look->limit, next);
 }
 
+/*
+ * Warn that a draw has created a collection, if a table of its name draws from a sequence
+ * by hilo: who draws here probably means that.
+ */
+static void
+warn_of_sequence(const char *name)
+{
+	Oid			sequence;
+	Oid			table = hilo_table_on_sequence(name, &sequence);
+
+	if (OidIsValid(table))
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("collection \"%s\" did not exist and was created, but table %s draws from sequence %s",
+						name, hilo_sql_table(table), hilo_sql_table(sequence)),
+				 errhint("Draw from the sequence with hilo.nextval(), and undo this with hilo.drop().")));
+}
+
 void
 hilo_take_refill(HiloEntry *entry)
 {
@@ -99,6 +118,7 @@ hilo_take_refill(HiloEntry *entry)
 	int64		above = 0;
 	bool		was_clean = entry->range.clean;
 	const HiloRow *row = hilo_collection_row(&entry->collection);
+	bool		creates = (row->flags & HILO_ROW_DROPPED) != 0;
 
 	if (hilo_entry_unused(entry) <= 0 && (row->flags & HILO_ROW_BOUND) &&
 		row->max >= row->max_value)
@@ -122,6 +142,9 @@ hilo_take_refill(HiloEntry *entry)
 		if (hilo_entry_unused(entry) <= 0 ||
 			entry->range.generation != hilo_row_generation)
 			hilo_entry_refill(entry, above);
+		if (creates)
+			warn_of_sequence(entry->name);
+		creates = false;
 		if (entry->range.clean)
 			return;
 		look = hilo_look_of_entry(entry);
@@ -171,8 +194,11 @@ void
 hilo_take_apart(HiloEntry *entry, HiloSizing *sizing, HiloWanted *wanted, HiloClaim *claim)
 {
 	HiloLookProgress progress = {.exact = true};
+	bool		creates = (hilo_collection_row(&entry->collection)->flags & HILO_ROW_DROPPED) != 0;
 
 	do
 		hilo_collection_take(&entry->collection, sizing, wanted, claim);
 	while (!is_clean(entry, claim, &progress, &wanted->above));
+	if (creates)
+		warn_of_sequence(entry->name);
 }

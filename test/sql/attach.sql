@@ -298,6 +298,19 @@ SELECT attach_and_say('rolled');
 ROLLBACK;
 SELECT hilo.detach('rolled', 'none');
 
+-- A draw that makes a collection of the name of a table that draws from a sequence by hilo, in whatever schema: a warning, once, and the number.
+RESET client_min_messages;
+CREATE TABLE meant (x int, id serial PRIMARY KEY);
+SELECT hilo_next('meant');
+SELECT hilo.drop('meant'), hilo.attach('meant');
+SELECT hilo_next('meant');
+SELECT hilo_next('meant');
+SELECT hilo.drop('meant');
+SET search_path = public;
+SELECT * FROM hilo_reserve('meant', 1);
+SELECT low FROM hilo.next_range('meant');
+SET search_path = regress_attach, public;
+
 SET client_min_messages = warning;
 DROP SCHEMA regress_attach CASCADE;
 DROP FOREIGN DATA WRAPPER nothing CASCADE;
