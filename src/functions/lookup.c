@@ -97,8 +97,14 @@ hilo_sync_collection(PG_FUNCTION_ARGS)
 	level = hilo_sql_limit_lock_waits();
 	max = sync_counter(&collection, columns, by_default);
 
-	/* Attached columns hold no identities. */
-	if (hilo_is_bound(name, InvalidCommandId))
+	/* Other columns hold no identities. */
+	columns = NIL;
+	foreach_ptr(HiloBinding, binding, bindings.all)
+	{
+		if (binding->kind == HILO_BOUND && OidIsValid(binding->living.relation))
+			columns = lappend(columns, &binding->living);
+	}
+	if (columns != NIL)
 	{
 		hilo_collection_init_identity(&collection, name, buffer);
 		(void) sync_counter(&collection, columns, false);

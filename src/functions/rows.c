@@ -68,7 +68,7 @@ limit_of(const char *name, const HiloRow *row)
 
 	if ((row->flags & HILO_ROW_BOUND) || hilo_is_identity(name))
 		return row->max_value;
-	limit = hilo_columns_limit(hilo_columns_of_default(name));
+	limit = hilo_columns_limit(hilo_columns_of_default(name, NIL));
 	return Max(Min(limit, row->max_value), row->max);
 }
 

@@ -226,17 +226,22 @@ hilo_columns_of_collection(HiloCollection *collection, bool *by_default)
 {
 	const char *name = collection->ref.name;
 	List	   *columns = NIL;
+	List	   *owners = NIL;
 
 	if (hilo_collection_row(collection)->flags & HILO_ROW_BOUND)
 	{
 		foreach_ptr(HiloBinding, binding, hilo_bindings(name).all)
 		{
-			if (OidIsValid(binding->living.relation))
-				columns = lappend(columns, &binding->living);
+			if (!OidIsValid(binding->living.relation))
+				continue;
+			columns = lappend(columns, &binding->living);
+			owners = lappend_oid(owners, hilo_table_owner(binding->living.relation));
 		}
 	}
 	*by_default = columns == NIL;
-	return *by_default ? hilo_columns_of_default(name) : columns;
+	foreach_ptr(HiloColumn, column, hilo_columns_of_default(name, owners))
+		columns = hilo_add_column(columns, column);
+	return columns;
 }
 
 bool

@@ -87,8 +87,9 @@ extern HiloBinding *hilo_binding_read(HeapTuple tuple, TupleDesc desc);
 extern HiloBindings hilo_bindings(const char *name);
 
 /*
- * The columns that a collection is bound to, or else those whose defaults draw from it,
- * which *by_default tells; as a list of HiloColumn *, palloc'd.
+ * The columns that a collection is bound to, and those whose defaults draw from it in
+ * tables of the same owners; or else, if it is bound to none, those whose defaults draw
+ * from it, which *by_default tells.  As a list of HiloColumn *, palloc'd.
  */
 extern List *hilo_columns_of_collection(HiloCollection *collection, bool *by_default);
 

@@ -297,15 +297,15 @@ default_with_oid(Oid oid)
  * Columns
  */
 
-static List *
-add_column(List *columns, HiloColumn column)
+List *
+hilo_add_column(List *columns, const HiloColumn *column)
 {
 	foreach_ptr(const HiloColumn, other, columns)
 	{
-		if (other->relation == column.relation && other->attnum == column.attnum)
+		if (other->relation == column->relation && other->attnum == column->attnum)
 			return columns;
 	}
-	return lappend(columns, memcpy(palloc(sizeof(column)), &column, sizeof(column)));
+	return lappend(columns, memcpy(palloc(sizeof(*column)), column, sizeof(*column)));
 }
 
 /*
@@ -343,7 +343,7 @@ add_dependents(List *columns, Oid class, Oid object, const HiloDraws *source)
 		else if (depend->classid == TypeRelationId && get_typtype(depend->objid) == TYPTYPE_DOMAIN)
 			columns = add_dependents(columns, TypeRelationId, depend->objid, source);
 		if (is_same_source(&draws, source))
-			columns = add_column(columns, column);
+			columns = hilo_add_column(columns, &column);
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
@@ -364,7 +364,7 @@ hilo_drawing_columns(Oid relation, const char *collection)
 
 		find_source(&column, &draws);
 		if (is_same_source(&draws, &source))
-			columns = add_column(columns, column);
+			columns = hilo_add_column(columns, &column);
 	}
 	return columns;
 }
@@ -387,7 +387,7 @@ add_owning_column(List *columns, const HiloDraws *source)
 	if (!is_same_source(&draws, source) && default_of(&column) != NULL)
 		return columns;
 	column.numbers = true;
-	return add_column(columns, column);
+	return hilo_add_column(columns, &column);
 }
 
 List *
@@ -404,7 +404,7 @@ hilo_columns_of_sequence(Oid sequence)
 			continue;
 		if (pg_class_aclcheck(sequence, ((Form_pg_class) GETSTRUCT(tuple))->relowner,
 							  ACL_UPDATE) == ACLCHECK_OK)
-			columns = add_column(columns, *column);
+			columns = hilo_add_column(columns, column);
 		ReleaseSysCache(tuple);
 	}
 	return columns;
@@ -466,7 +466,7 @@ drawing_functions(void)
 }
 
 List *
-hilo_columns_of_default(const char *collection)
+hilo_columns_of_default(const char *collection, List *owners)
 {
 	HiloDraws	source = {.collection = collection};
 	List	   *columns = NIL;
@@ -479,12 +479,13 @@ hilo_columns_of_default(const char *collection)
 			Oid			table_owner = hilo_table_owner(column->relation);
 
 			if (!OidIsValid(table_owner) ||
+				(owners != NIL && !list_member_oid(owners, table_owner)) ||
 				!hilo_has_privilege(ProcedureRelationId, function, table_owner, ACL_EXECUTE))
 				continue;
-			if (OidIsValid(owner) && owner != table_owner)
+			if (owners == NIL && OidIsValid(owner) && owner != table_owner)
 				return NIL;
 			owner = table_owner;
-			columns = add_column(columns, *column);
+			columns = hilo_add_column(columns, column);
 		}
 	}
 	return columns;

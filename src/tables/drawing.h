@@ -32,6 +32,9 @@ extern char *hilo_c_function(Oid function);
 /* Find out what an expression, as it is stored, draws from.  False: it does not. */
 extern bool hilo_expression_draws(Node *expression, HiloDraws *draws);
 
+/* Add a copy of a column to a list, palloc'd, unless it is there. */
+extern List *hilo_add_column(List *columns, const HiloColumn *column);
+
 /*
  * The columns of a relation that draw from the collection, by their defaults or
  * those of their domains, as a list of HiloColumn *, palloc'd.  Reads the
@@ -55,8 +58,9 @@ extern List *hilo_columns_of_sequence(Oid sequence);
 
 /*
  * The columns, except of temporary tables, whose defaults draw from the collection, and
- * whose tables' owner may draw, if that is one owner; else NIL.
+ * whose tables' owner may draw, and is one of some owners.  With NIL, all of them must
+ * have one owner, or the result is NIL.
  */
-extern List *hilo_columns_of_default(const char *collection);
+extern List *hilo_columns_of_default(const char *collection, List *owners);
 
 #endif							/* HILO_DRAWING_H */

@@ -20,6 +20,7 @@
 #include "base/sql.h"
 #include "counting/catalog.h"
 #include "counting/node.h"
+#include "tables/drawing.h"
 #include "tables/highest.h"
 #include "tables/owner_query.h"
 #include "tables/search.h"
@@ -149,7 +150,7 @@ query_highest(Relation rel, AttrNumber attnum, const HiloIdReader *reader,
 }
 
 int64
-hilo_column_highest(const HiloColumn *column, const HiloSought *sought)
+hilo_column_highest(const HiloColumn *column, HiloSought *sought)
 {
 	Relation	table = try_relation_open(column->relation, AccessShareLock);
 	int64		highest = sought->above;
@@ -177,16 +178,23 @@ hilo_column_highest(const HiloColumn *column, const HiloSought *sought)
 	{
 		Relation	rel = relation_open(oid, NoLock);
 		char		kind = rel->rd_rel->relkind;
-		AttrNumber	attnum = get_attnum(oid, name);
+		HiloColumn	part = {oid, get_attnum(oid, name)};
 		int64		number = sought->above;
+		int			count = list_length(sought->read);
 
-		if (attnum == InvalidAttrNumber ||
+		/*
+		 * A child may draw like its parent, whose column includes the
+		 * child's.
+		 */
+		sought->read = hilo_add_column(sought->read, &part);
+		if (list_length(sought->read) == count ||
+			part.attnum == InvalidAttrNumber ||
 			rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
 			;					/* left out */
 		else if (!has_shards && kind == RELKIND_RELATION)
-			number = read_highest(rel, attnum, &reader, sought);
+			number = read_highest(rel, part.attnum, &reader, sought);
 		else if (has_shards || kind != RELKIND_PARTITIONED_TABLE)
-			number = query_highest(rel, attnum, &reader, sought);
+			number = query_highest(rel, part.attnum, &reader, sought);
 		relation_close(rel, NoLock);
 		highest = Max(highest, number);
 	}

@@ -21,6 +21,7 @@ typedef struct HiloSought
 								 * count */
 	int64		above;
 	int64		limit;
+	List	   *read;			/* columns of single tables that were read */
 } HiloSought;
 
 /* What is sought for a counter: numbers above its max, up to its limit. */
@@ -34,7 +35,7 @@ extern HiloSought hilo_sought(HiloCollection *counter);
  * of their owners.  Raises 55000 if rows are in shards and the isolation level is
  * not READ COMMITTED.
  */
-extern int64 hilo_column_highest(const HiloColumn *column, const HiloSought *sought);
+extern int64 hilo_column_highest(const HiloColumn *column, HiloSought *sought);
 
 /*
  * Raise sought->above to the highest number in several columns, and have all sessions look

@@ -469,3 +469,55 @@ INSERT INTO joins DEFAULT VALUES RETURNING id;
 DROP TABLE joins;
 DROP SEQUENCE joined;
 DROP ROLE regress_hilo_group, regress_hilo_joined;
+
+-- Of a bound collection, columns that draw by their defaults alone count, too, if their tables are of an owner of a bound one.
+CREATE SCHEMA regress_look_bound;
+SET search_path = regress_look_bound, public;
+CREATE TABLE bg (id text PRIMARY KEY, x int);
+CREATE INDEX ON bg (hilo_number(id));
+SELECT hilo.attach('bg');
+INSERT INTO bg (x) VALUES (1), (2), (3);
+CREATE TABLE bg_new (LIKE bg INCLUDING ALL);
+INSERT INTO bg_new SELECT * FROM bg;
+ALTER TABLE bg RENAME TO bg_old;
+ALTER TABLE bg_new RENAME TO bg;
+INSERT INTO bg SELECT 'bg/' || g || '-A' FROM generate_series(4, 20) g;
+INSERT INTO bg (x) VALUES (4) RETURNING id;
+CREATE TABLE cut (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
+CREATE TABLE cut_1 PARTITION OF cut FOR VALUES FROM (0) TO (1000);
+SELECT hilo.attach('cut', collection => 'cut');
+ALTER TABLE cut DETACH PARTITION cut_1;
+INSERT INTO cut_1 SELECT generate_series(1, 5);
+INSERT INTO cut_1 DEFAULT VALUES RETURNING id;
+CREATE TABLE bound (id text PRIMARY KEY);
+SELECT hilo.bind('bound', 'bound', 'id');
+CREATE TABLE beside (id bigint PRIMARY KEY DEFAULT hilo_next_number('bound'));
+INSERT INTO beside SELECT generate_series(1, 5);
+INSERT INTO beside DEFAULT VALUES RETURNING id;
+-- Identities are only in the column that was bound.
+INSERT INTO bound VALUES ('bound/3');
+SELECT hilo.sync('bound');
+SELECT value FROM hilo.identities WHERE name = 'bound';
+-- Two columns of one table, and their types.
+CREATE TABLE twice (a bigint PRIMARY KEY, b int UNIQUE);
+SELECT hilo.attach('twice', 'a', 'twice'), hilo.attach('twice', 'b', 'twice');
+SELECT max_value FROM hilo.status WHERE collection = 'twice';
+INSERT INTO twice (a, b) SELECT 1000 + g, g FROM generate_series(1, 5) g;
+INSERT INTO twice (a) VALUES (-1) RETURNING b;
+INSERT INTO twice (a, b) SELECT g, 1000 + g FROM generate_series(7, 9) g;
+INSERT INTO twice (b) VALUES (-1) RETURNING a;
+-- A stranger's table moves nothing, and limits nothing.
+CREATE ROLE regress_hilo_passer;
+GRANT USAGE, CREATE ON SCHEMA regress_look_bound TO regress_hilo_passer;
+SET ROLE regress_hilo_passer;
+CREATE TABLE passing (id smallint PRIMARY KEY DEFAULT hilo_next_number('twice'));
+INSERT INTO passing SELECT generate_series(10, 32767, 1000);
+INSERT INTO passing VALUES (1011);
+RESET ROLE;
+INSERT INTO twice (b) VALUES (-2) RETURNING a;
+SELECT hilo.sync('twice');
+SELECT max_value FROM hilo.status WHERE collection = 'twice';
+SELECT hilo.unbind('bound');
+DROP SCHEMA regress_look_bound CASCADE;
+DROP ROLE regress_hilo_passer;
+SELECT count(hilo.drop(collection)) FROM unnest('{bg,cut,bound,bound|,twice}'::text[]) collection;
