@@ -257,6 +257,7 @@ hilo_may_attach(PG_FUNCTION_ARGS)
 	HiloCollection collection;
 	HiloColumn	column = attachable_argument(fcinfo, &collection);
 	const char *name = collection.ref.name;
+	HiloBindings bindings;
 	Oid			table;
 
 	if (hilo_is_bound(name, InvalidCommandId))
@@ -264,7 +265,9 @@ hilo_may_attach(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("\"%s\" is bound elsewhere", name),
 				 errhint("Undo that with hilo.unbind() first.")));
-	table = hilo_bindings(name).table;
+	bindings = hilo_bindings(name);
+	hilo_bindings_refresh(name, &bindings);
+	table = bindings.table;
 	if (PG_GETARG_BOOL(3) && OidIsValid(table) &&
 		!list_member_oid(find_all_inheritors(column.relation, NoLock, NULL),
 						 table))

@@ -16,6 +16,7 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_inherits.h"
 #include "common/hashfn.h"
 #include "executor/spi.h"
 #include "storage/bufmgr.h"
@@ -159,13 +160,40 @@ hilo_binding_set_relation(HiloBinding *binding, Oid relation,
 	return true;
 }
 
-/* Find what the binding stands for, if it is living, and its present names. */
+/* The column of a relation that the binding stands for, and the limit; InvalidOid: none. */
+static HiloColumn
+column_in(const char *name, HiloBinding *binding, Oid relation)
+{
+	static const HiloColumn none = {InvalidOid};
+	HiloColumn	column = {relation, binding->attnum};
+
+	if (!OidIsValid(hilo_table_owner(relation)))
+		return none;
+	if (binding->kind == HILO_ATTACHED)
+	{
+		List	   *columns = hilo_drawing_columns(relation, name);
+
+		binding->limit = hilo_columns_limit(columns);
+		return columns == NIL ? none : *(HiloColumn *) linitial(columns);
+	}
+	if (relation != binding->object)
+		column.attnum = get_attnum(relation, binding->column);
+	binding->limit = hilo_column_limit(&column);
+	return hilo_column_name(&column) == NULL ? none : column;
+}
+
+/*
+ * Find what the binding stands for, if it is living, and its present names.  An OID of an
+ * attached table may be that of another database, if the row was inserted with its guard
+ * disabled: what has it here draws from something else, so the recorded name counts.
+ */
 static void
 find_living(const char *name, HiloBinding *binding)
 {
 	HiloBinding recorded = *binding;
-	HiloColumn	column = {binding->object, binding->attnum};
+	HiloColumn	column;
 
+	binding->limit = PG_INT64_MAX;
 	if (binding->kind == HILO_ALLOWED)
 	{
 		char	   *role = OidIsValid(binding->object) ?
@@ -176,21 +204,16 @@ find_living(const char *name, HiloBinding *binding)
 		binding->is_old = strcmp(binding->owner, recorded.owner) != 0;
 		return;
 	}
-	if (!OidIsValid(hilo_table_owner(column.relation)))
+	column = column_in(name, binding, binding->object);
+	if (!OidIsValid(column.relation))
 	{
-		column.relation = owned_relation_named(binding->name, binding->owner);
-		column.attnum = get_attnum(column.relation, binding->column);
-	}
-	binding->object = column.relation;
-	if (binding->kind == HILO_ATTACHED)
-	{
-		List	   *columns = hilo_drawing_columns(column.relation, name);
+		Oid			named = owned_relation_named(binding->name, binding->owner);
 
-		if (columns == NIL)
-			return;
-		column = *(HiloColumn *) linitial(columns);
+		column = column_in(name, binding, named);
+		if (!OidIsValid(hilo_table_owner(binding->object)))
+			binding->object = named;
 	}
-	if (column.attnum <= 0 ||
+	if (!OidIsValid(column.relation) ||
 		!hilo_binding_set_relation(binding, column.relation, column.attnum))
 		return;
 	binding->living = column;
@@ -207,14 +230,11 @@ hilo_bindings(const char *name)
 
 	foreach_ptr(HiloBinding, binding, bindings.all)
 	{
-		int64		limit;
-
 		if (binding->kind != HILO_ALLOWED && OidIsValid(binding->object) &&
 			hilo_has_relation_locked(binding->object, AccessExclusiveLock))
 			bindings.changing = true;
 		find_living(name, binding);
-		limit = hilo_column_limit(&binding->living);
-		bindings.limit = Min(bindings.limit, limit);
+		bindings.limit = Min(bindings.limit, binding->limit);
 		if (!OidIsValid(bindings.table))
 			bindings.table = binding->living.relation;
 	}
@@ -255,6 +275,29 @@ hilo_is_bound(const char *name, CommandId command)
 	return false;
 }
 
+/*
+ * Let a binding whose table has another name or owner than was recorded stand for one
+ * that draws from the collection, and that no other binding stands for.
+ */
+static void
+find_by_default(const char *name, HiloBinding *binding)
+{
+	List	   *bound = NIL;
+
+	if (binding->kind != HILO_ATTACHED)
+		return;
+	foreach_ptr(HiloBinding, other, hilo_bindings(name).all)
+		bound = lappend_oid(bound, other->living.relation);
+	foreach_ptr(HiloColumn, column, hilo_columns_of_default(name, NIL))
+	{
+		if (list_member_oid(bound, column->relation) || has_superclass(column->relation))
+			continue;
+		binding->object = column->relation;
+		find_living(name, binding);
+		return;
+	}
+}
+
 void
 hilo_binding_settle(const char *name, HiloBinding *binding)
 {
@@ -275,6 +318,8 @@ hilo_binding_settle(const char *name, HiloBinding *binding)
 		binding->owner = GetUserNameFromId(GetUserId(), false);
 		find_living(name, binding);
 	}
+	if (!OidIsValid(binding->living.relation))
+		find_by_default(name, binding);
 	if (!OidIsValid(binding->living.relation))
 		binding->owner = owner;
 	binding->object = binding->living.relation;

@@ -66,6 +66,8 @@ typedef struct HiloBinding
 	 * count.
 	 */
 	HiloColumn	living;
+	int64		limit;			/* highest number that all of the relation's
+								 * columns that draw can hold */
 	bool		is_old;			/* the stored names are out of date */
 } HiloBinding;
 
@@ -108,8 +110,8 @@ extern void hilo_binding_find_sequence(HiloBinding *binding);
 
 /*
  * Make a binding that came from elsewhere stand for the relation of its name here, if
- * that belongs to the recorded owner, or to the current user; or for the role of its
- * name.
+ * that belongs to the recorded owner, or to the current user, or else for one that draws
+ * from the collection; or for the role of its name.
  */
 extern void hilo_binding_settle(const char *name, HiloBinding *binding);
 

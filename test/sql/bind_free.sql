@@ -324,11 +324,48 @@ INSERT INTO hilo.binding (collection, kind, object_name, column_name, owner)
 SELECT kind, object::regclass, object_name FROM hilo.binding WHERE collection = 'both' ORDER BY object_name;
 DROP TABLE one, two;
 SELECT hilo.drop('both');
+-- A table that draws has another name or owner than was recorded: it is found by its default, if all that draw are of one owner.
+CREATE ROLE regress_bind_free_new;
+CREATE TABLE renamed (id bigint PRIMARY KEY DEFAULT hilo_next_number('renaming')) PARTITION BY RANGE (id);
+CREATE TABLE renamed_1 PARTITION OF renamed DEFAULT;
+CREATE TABLE given (id bigint PRIMARY KEY DEFAULT hilo_next_number('giving'));
+ALTER TABLE given OWNER TO regress_bind_free_new;
+INSERT INTO hilo.binding (collection, kind, object_name, owner) VALUES ('renaming', 'attached', 'public.before', current_user), ('giving', 'attached', 'public.given', current_user);
+SELECT collection, object::regclass, object_name, owner = current_user AS own FROM hilo.binding WHERE collection IN ('renaming', 'giving') ORDER BY collection;
+ALTER TABLE renamed_1 OWNER TO regress_bind_free_new;
+ALTER TABLE renamed_1 ALTER id SET DEFAULT hilo_next_number('mixed');
+CREATE TABLE mixed (id bigint PRIMARY KEY DEFAULT hilo_next_number('mixed'));
+INSERT INTO hilo.binding (collection, kind, object_name, owner) VALUES ('mixed', 'attached', 'public.before', current_user);
+SELECT object, object_name FROM hilo.binding WHERE collection = 'mixed';
+ALTER TABLE renamed_1 OWNER TO CURRENT_USER;
+-- To attach it again records its name at once.
+ALTER TABLE renamed RENAME TO after;
+SELECT hilo.attach('after', collection => 'renaming');
+SELECT object_name FROM hilo.binding WHERE collection = 'renaming';
+-- Rows that were put in past their guard have OIDs of another database: then what draws counts, or the name.
+CREATE TABLE elsewhere (id bigint PRIMARY KEY);
+CREATE TEMP TABLE raw AS SELECT * FROM hilo.binding WHERE collection = 'renaming';
+UPDATE raw SET object = 'elsewhere'::regclass;
+ALTER TABLE hilo.binding DISABLE TRIGGER ALL;
+DELETE FROM hilo.binding WHERE collection = 'renaming';
+INSERT INTO hilo.binding SELECT * FROM raw;
+ALTER TABLE hilo.binding ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
+\c
+SET client_min_messages = warning;
+SELECT bound_to FROM hilo.status WHERE collection = 'renaming';
+GRANT INSERT ON elsewhere TO regress_bind_free_new;
+SET ROLE regress_bind_free_new;
+SELECT hilo_next_number('renaming');
+RESET ROLE;
+RESET client_min_messages;
+DROP TABLE after, given, mixed, elsewhere;
+DROP ROLE regress_bind_free_new;
+SELECT count(hilo.drop(c)) FROM unnest('{renaming,giving,mixed}'::text[]) c;
 \set VERBOSITY sqlstate
 -- A name that is too long here, as one from a database with another encoding may be, keeps no other row out.
 INSERT INTO hilo.hilo (collection, max) VALUES (repeat('x', 256), 5), (repeat('y', 256) || '|', 5), (repeat('z', 255) || '|', 7), ('not_long', 7);
 INSERT INTO hilo.binding (collection, kind, owner) VALUES (repeat('x', 256), 'allowed', 'public');
-SELECT left(collection, 8) AS collection, length(collection), max FROM hilo.hilo WHERE collection = 'not_long' OR length(collection) > 200;
+SELECT left(collection, 8) AS collection, length(collection), max FROM hilo.hilo WHERE collection = 'not_long' OR length(collection) > 200 ORDER BY collection;
 SELECT hilo.drop('not_long'), hilo.drop(repeat('z', 255) || '|');
 INSERT INTO hilo.binding VALUES ('bad', NULL);
 INSERT INTO hilo.binding VALUES ('bad', 'other');
