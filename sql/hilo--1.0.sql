@@ -928,8 +928,9 @@ CREATE FUNCTION hilo._sync_collection(name text) RETURNS bigint
 COMMENT ON FUNCTION hilo._sync_collection(text) IS
     'for hilo.sync(): move a collection to at least the highest number in its columns, at once and for good; null: no column draws from it';
 
+-- It reads hilo.binding, which a role with EXECUTE need not.
 CREATE FUNCTION hilo.sync(OUT collection text, OUT sequence regclass, OUT max bigint) RETURNS SETOF record
-    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     FOR collection, sequence IN
         SELECT c.collection, c.sequence
@@ -944,7 +945,7 @@ BEGIN
         EXCEPTION WHEN read_only_sql_transaction THEN
             RAISE;
         WHEN OTHERS THEN
-            RAISE WARNING 'could not move %: %', COALESCE(format('collection "%s"', collection), format('sequence %s', sequence)), SQLERRM;
+            RAISE WARNING 'could not move %: %', CASE WHEN collection IS NULL THEN format('sequence %s', sequence) ELSE format('collection "%s"', collection) END, SQLERRM;
         END;
     END LOOP;
 END
@@ -952,10 +953,22 @@ $$;
 COMMENT ON FUNCTION hilo.sync() IS
     'move all collections and sequences of attached and bound columns, as hilo.sync(text) does; a warning for each that cannot be moved';
 
+CREATE FUNCTION hilo._sync_table(relation regclass) RETURNS bigint
+    LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT max(s.max) FROM (SELECT COALESCE(hilo._sync_collection(c.collection), hilo._sync_sequence(c.sequence, _sync_table.relation, false)) AS max
+        FROM (SELECT DISTINCT a.collection, a.sequence FROM hilo._drawing_columns() a WHERE a.relation = _sync_table.relation) c) s
+$$;
+COMMENT ON FUNCTION hilo._sync_table(regclass) IS
+    'for hilo.sync(): move the counters of the attached columns of a table; what it calls checks by itself who may';
+
 CREATE FUNCTION hilo.sync(relation regclass) RETURNS bigint
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT max(s.max) FROM (SELECT COALESCE(hilo._sync_collection(c.collection), hilo._sync_sequence(c.sequence, sync.relation, false)) AS max
-        FROM (SELECT DISTINCT a.collection, a.sequence FROM hilo._drawing_columns() a WHERE a.relation = sync.relation) c) s
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF relation IS NULL THEN
+        RAISE EXCEPTION 'relation must not be null' USING ERRCODE = 'null_value_not_allowed';
+    END IF;
+    RETURN hilo._sync_table(relation);
+END
 $$;
 COMMENT ON FUNCTION hilo.sync(regclass) IS
     'move the counters of the attached columns of a table, as hilo.sync(text) does; returns the highest; null: none is attached';
@@ -971,10 +984,10 @@ BEGIN
     ELSIF max IS NULL THEN
         BEGIN
             relation := pg_catalog.to_regclass(name);
-        EXCEPTION WHEN invalid_name OR syntax_error THEN
+        EXCEPTION WHEN invalid_name OR syntax_error OR feature_not_supported THEN
             -- Not every name of a collection can be one of a table.
         END;
-        max := hilo.sync(relation);
+        max := hilo._sync_table(relation);
     END IF;
     IF max IS NULL THEN
         IF name OPERATOR(pg_catalog.~~) '_%|' THEN

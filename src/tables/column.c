@@ -272,7 +272,7 @@ hilo_id_reader_number(const HiloIdReader *reader, Datum value)
 	id[end] = '\0';
 	errno = 0;
 	number = strtoi64(id + start, &rest, 10);
-	return *rest == '\0' && errno == 0 ? number : 0;
+	return (*rest == '\0' || (*rest == '.' && !reader->holds_ids)) && errno == 0 ? number : 0;
 }
 
 Oid

@@ -98,7 +98,8 @@ read_highest(Relation rel, AttrNumber attnum, const HiloIdReader *reader,
 			 const HiloSought *sought)
 {
 	int64		number = sought->above;
-	bool		found = !reader->holds_ids && !hilo_holds_numbers(reader->type);
+	bool		found = !reader->holds_ids && !hilo_holds_numbers(reader->type) &&
+		reader->counted != HILO_COUNT_NUMBERS;
 
 	foreach_oid(oid, RelationGetIndexList(rel))
 	{

@@ -291,6 +291,47 @@ CREATE INDEX ON belows (id);
 INSERT INTO belows VALUES (-800);
 SELECT hilo.sync('belows'::regclass);
 
+-- Each of the three can be granted alone.
+GRANT USAGE ON SCHEMA regress_sync TO regress_sync_clerk;
+CREATE TABLE alone (id serial PRIMARY KEY);
+SELECT hilo.attach('alone');
+INSERT INTO alone VALUES (7);
+GRANT EXECUTE ON FUNCTION hilo.sync() TO regress_sync_clerk;
+SET ROLE regress_sync_clerk;
+SELECT max FROM hilo.sync() WHERE sequence = 'alone_id_seq'::regclass;
+SELECT hilo.sync('alone');
+RESET ROLE;
+REVOKE EXECUTE ON FUNCTION hilo.sync() FROM regress_sync_clerk;
+GRANT EXECUTE ON FUNCTION hilo.sync(text) TO regress_sync_clerk;
+INSERT INTO alone VALUES (9);
+SET ROLE regress_sync_clerk;
+SELECT hilo.sync('alone');
+SELECT hilo.sync('alone'::regclass);
+SELECT hilo._sync_table('alone');
+RESET ROLE;
+REVOKE EXECUTE ON FUNCTION hilo.sync(text) FROM regress_sync_clerk;
+SET ROLE regress_sync_clerk;
+SELECT hilo._sync_table('alone');
+RESET ROLE;
+-- The warning names a sequence.
+BEGIN;
+CREATE FOREIGN DATA WRAPPER regress_none;
+CREATE SERVER regress_none FOREIGN DATA WRAPPER regress_none;
+CREATE FOREIGN TABLE afar (id int NOT NULL DEFAULT hilo.nextval('alone_id_seq')) SERVER regress_none;
+SELECT count(*) FROM hilo.sync() WHERE sequence = 'alone_id_seq'::regclass;
+ROLLBACK;
+-- No index and no look serves numeric, but what is there is read.
+CREATE TABLE numerics (id bigserial PRIMARY KEY);
+SELECT hilo.attach('numerics');
+INSERT INTO numerics DEFAULT VALUES;
+ALTER TABLE numerics ALTER id TYPE numeric;
+INSERT INTO numerics VALUES (900.00), (-1000), ('NaN');
+SELECT hilo.sync('numerics');
+INSERT INTO numerics DEFAULT VALUES RETURNING id;
+-- No relation, and names that no relation can have.
+SELECT hilo.sync(NULL::regclass);
+SELECT hilo.sync('a.b.c');
+
 DROP SCHEMA regress_sync CASCADE;
 DROP ROLE regress_sync_clerk;
 SELECT count(hilo.drop(collection)) FROM hilo.status WHERE collection IN ('numbers', 'kinds', 'lows', 'orders', 'digits', 'Odd''ly', 'shared', 'persons', 'unbound', 'granted');
