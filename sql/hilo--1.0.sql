@@ -551,7 +551,7 @@ BEGIN
             ('system', 'system catalog', 'Only tables of users can be attached.'),
             ('extension', 'table of an extension', 'Only tables of users can be attached.'),
             ('partition', 'partition', 'Attach the partitioned table.')) k(which, kind, hint)
-        ON k.which = CASE WHEN c.relkind NOT IN ('r', 'p') THEN c.relkind::text WHEN c.relpersistence = 't' THEN 'temporary' WHEN c.oid < '12000'::oid THEN 'system'
+        ON k.which = CASE WHEN c.relkind NOT IN ('r', 'p') THEN c.relkind::text WHEN c.relpersistence = 't' THEN 'temporary' WHEN c.oid < '16384'::oid THEN 'system'
             WHEN EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e') THEN 'extension'
             WHEN c.relispartition THEN 'partition' END
         WHERE c.oid = relation;
@@ -560,7 +560,7 @@ BEGIN
     END IF;
     IF column_name IS NULL THEN
         SELECT a.attname INTO column_name FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
-            WHERE i.indrelid = relation AND i.indisprimary AND i.indimmediate AND i.indnkeyatts = 1;
+            WHERE i.indrelid = relation AND i.indisprimary AND i.indnkeyatts = 1;
         IF NOT FOUND THEN
             RAISE EXCEPTION 'table "%" has no single-column primary key', "table".name USING ERRCODE = 'undefined_column', HINT = 'Specify the column.';
         END IF;
@@ -579,8 +579,20 @@ BEGIN
     IF root.kind = 'identity' THEN
         RAISE EXCEPTION 'identity column "%" of table % cannot be attached', column_name, relation USING ERRCODE = 'feature_not_supported',
             DETAIL = 'An identity column has no default.',
-            HINT = format('Set hilo.sequences to on, which serves it as it is; or make it a serial column: BEGIN; ALTER TABLE %1$s ALTER COLUMN %2$I DROP IDENTITY; CREATE SEQUENCE %3$s AS %4$s OWNED BY %1$s.%2$I; ALTER TABLE %1$s ALTER COLUMN %2$I SET DEFAULT nextval(%3$L); SELECT hilo.attach(%5$L, %2$L); COMMIT;',
-                relation, column_name, root.own_sequence, root.type::regtype, relation::text);
+            HINT = CASE hub WHEN '' THEN 'Set hilo.sequences to on, which serves it as it is; or make' ELSE 'Make' END || (
+                SELECT format(' it a serial column: BEGIN; ALTER TABLE %1$s ALTER COLUMN %2$I DROP IDENTITY; CREATE SEQUENCE %3$s AS %4$s%5$s OWNED BY %1$s.%2$I;%6$s%7$s ALTER TABLE %1$s ALTER COLUMN %2$I SET DEFAULT nextval(%3$L); SELECT hilo.attach(%8$L, %2$L); COMMIT;',
+                    relation, column_name, root.own_sequence, root.type::regtype,
+                    CASE WHEN (q.seqincrement, q.seqstart, q.seqmin, q.seqcache, q.seqcycle) <> ('1', '1', '1', '1', false) OR q.seqmax NOT IN ('32767', '2147483647', '9223372036854775807') THEN
+                        format(' INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE %s', q.seqincrement, q.seqmin, q.seqmax, q.seqstart, q.seqcache) || CASE WHEN q.seqcycle THEN ' CYCLE' ELSE '' END END,
+                    -- Nobody looks at the ids of such a column.
+                    CASE WHEN q.seqincrement <> '1' OR q.seqcycle THEN format(' SELECT setval(%L, %s(%I)) FROM %s;', root.own_sequence, CASE WHEN q.seqincrement > '0' THEN 'max' ELSE 'min' END, column_name, relation) END,
+                    -- To insert into an identity column needs no right on its sequence.
+                    ' GRANT USAGE ON SEQUENCE ' || root.own_sequence || ' TO ' || (
+                        SELECT string_agg(DISTINCT CASE a.grantee WHEN '0'::oid THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END, ', ') || ';'
+                        FROM pg_class c, LATERAL (SELECT c.relacl UNION ALL SELECT t.attacl FROM pg_attribute t WHERE t.attrelid = c.oid) l(acl), aclexplode(l.acl) a
+                        WHERE c.oid IN (SELECT t FROM hilo._tree(relation) t) AND a.privilege_type = 'INSERT' AND a.grantee <> c.relowner),
+                    relation::text)
+                FROM pg_sequence q WHERE q.seqrelid = root.own_sequence);
     END IF;
     IF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
         EXECUTE 'SELECT EXISTS (SELECT FROM pg_catalog.pg_dist_partition p WHERE p.logicalrelid = $1)' INTO in_shards USING relation;
@@ -840,7 +852,8 @@ BEGIN
             EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT nextval(%L::regclass)', one, column_name, back);
         END IF;
         IF one = relation THEN
-            kind := CASE WHEN back IS NULL THEN 'nothing' ELSE 'sequence' END;
+            -- Without a default, its domain's is used.
+            SELECT CASE WHEN a.sequence IS NULL THEN 'nothing' ELSE 'sequence' END INTO kind FROM hilo._attribute(one, column_name) a;
         END IF;
     END LOOP;
     RETURN kind;
