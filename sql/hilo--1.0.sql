@@ -885,8 +885,11 @@ END
 $$;
 COMMENT ON FUNCTION hilo._move_sequence(regclass, bigint, oid) IS 'for hilo.detach(): move a sequence above a number, if the owner of the table may';
 
+-- A default that detach could not give back is replaced only for the table that hilo.attach() names.
 CREATE FUNCTION hilo.attach_all(schema regnamespace, OUT relation regclass, OUT column_name name, OUT max bigint, OUT result text) RETURNS SETOF record
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    attribute record;
 BEGIN
     IF schema IS NULL THEN
         RAISE EXCEPTION 'schema must not be null' USING ERRCODE = 'null_value_not_allowed';
@@ -895,14 +898,26 @@ BEGIN
         SELECT c.oid, a.attname FROM pg_class c
             JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary AND i.indnkeyatts = 1
             JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0], hilo._attribute(c.oid, a.attname) t
-        WHERE c.relnamespace = schema AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND (t.kind = 'identity' OR t.sequence IS NOT NULL)
+        WHERE c.relnamespace = schema AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND (t.kind = 'identity' OR t.sequence IS NOT NULL
+            OR EXISTS (SELECT FROM pg_attrdef e JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = e.oid AND d.refclassid = 'pg_class'::regclass
+                JOIN pg_class s ON s.oid = d.refobjid AND s.relkind = 'S' WHERE e.adrelid = c.oid AND e.adnum = a.attnum))
         ORDER BY c.relname
     LOOP
+        max := NULL;
+        SELECT t.kind, y.typcategory INTO attribute FROM hilo._attribute(relation, column_name) t JOIN pg_type y ON y.oid = t.type;
+        IF attribute.kind <> 'identity' AND attribute.typcategory <> 'N' THEN
+            result := format('column "%s" of table %s holds no numbers: name its collection', column_name, relation);
+            RETURN NEXT;
+            CONTINUE;
+        ELSIF attribute.kind IN ('default', 'domain') THEN
+            result := format('column "%s" of table %s does not draw from a sequence by nextval() alone', column_name, relation);
+            RETURN NEXT;
+            CONTINUE;
+        END IF;
         BEGIN
             max := hilo._attach(relation, column_name, NULL, NULL);
             result := 'attached';
         EXCEPTION WHEN OTHERS THEN
-            max := NULL;
             result := SQLERRM;
         END;
         RETURN NEXT;
@@ -910,7 +925,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION hilo.attach_all(regnamespace) IS
-    'hilo.attach() for each table of a schema whose primary key draws from a sequence; result: attached, or why not';
+    'hilo.attach() for each table of a schema whose primary key is a number and draws from a sequence; result: attached, or why not';
 
 CREATE FUNCTION hilo.detach_all(schema regnamespace, OUT relation regclass, OUT column_name name, OUT result text) RETURNS SETOF record
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
