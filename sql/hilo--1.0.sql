@@ -719,6 +719,11 @@ BEGIN
     END LOOP;
     IF assign THEN
         FOR one IN SELECT t FROM hilo._tree(relation) t JOIN pg_class c ON c.oid = t WHERE t = relation OR NOT c.relispartition LOOP
+            -- Its arguments are names, which may have changed.
+            IF EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = one AND t.tgname = 'hilo_assign_id' AND t.tgparentid = '0'::oid AND t.tgfoid = 'hilo.assign_id()'::regprocedure
+                    AND t.tgargs <> convert_to(column_name, getdatabaseencoding()) || '\x00'::bytea || convert_to(collection, getdatabaseencoding()) || '\x00'::bytea) THEN
+                EXECUTE format('DROP TRIGGER hilo_assign_id ON %s', one);
+            END IF;
             CONTINUE WHEN EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = one AND t.tgfoid = 'hilo.assign_id()'::regprocedure);
             EXECUTE format('CREATE TRIGGER hilo_assign_id BEFORE INSERT ON %s FOR EACH ROW EXECUTE FUNCTION hilo.assign_id(%L, %L)', one, column_name, collection);
         END LOOP;

@@ -54,6 +54,17 @@ INSERT INTO kept VALUES ('kept-with-a-name-too-long/');
 SELECT hilo.detach('kept');
 SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'kept'::regclass;
 
+-- A trigger has names, so after one has changed it is made again.
+CREATE TABLE renamed (id text PRIMARY KEY, x int);
+SELECT hilo.attach('renamed', assign => true);
+ALTER TABLE renamed RENAME id TO key;
+INSERT INTO renamed (x) VALUES (1);
+SELECT hilo.attach('renamed', assign => true);
+INSERT INTO renamed (x) VALUES (1) RETURNING key;
+SELECT count(*) FROM pg_trigger WHERE tgrelid = 'renamed'::regclass;
+SELECT oid AS made FROM pg_trigger WHERE tgrelid = 'renamed'::regclass \gset
+SELECT hilo.attach('renamed', assign => true) > 0 AS again, (SELECT oid = :made FROM pg_trigger WHERE tgrelid = 'renamed'::regclass) AS same;
+
 -- Partitions
 CREATE TABLE parts (id text, part int, PRIMARY KEY (id, part)) PARTITION BY LIST (part);
 CREATE TABLE parts_1 PARTITION OF parts FOR VALUES IN (1);
@@ -67,5 +78,5 @@ CREATE TABLE numbers (id bigserial PRIMARY KEY);
 SELECT hilo.attach('numbers', assign => true);
 SELECT hilo.attach('numbers', collection => 'numbers', assign => true);
 DROP SCHEMA regress_assign CASCADE;
-SELECT count(hilo.drop(collection)) FROM hilo.hilo WHERE collection IN ('notes', 'kept', 'parts', 'numbers');
+SELECT count(hilo.drop(collection)) FROM hilo.hilo WHERE collection IN ('notes', 'kept', 'parts', 'numbers', 'renamed');
 SELECT count(hilo.drop(rtrim(name, '|') || '|')) FROM hilo.identities WHERE name IN ('notes', 'kept', 'parts');
