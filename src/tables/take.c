@@ -14,6 +14,7 @@
 #include "base/compat.h"
 #include "base/sql.h"
 #include "tables/column.h"
+#include "tables/drawing.h"
 #include "tables/rights.h"
 #include "tables/take.h"
 

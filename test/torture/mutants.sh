@@ -161,10 +161,10 @@ mutant() {
             look() { torture 0.4 'has become a Citus worker'; } ;;
         leak)
             about="some ranges are claimed and not used"
-            replace session/session.c '					if (wanted->reserve > 0)
+            replace session/session.c '					if (sizing != NULL && !for_client)
 ' '					if (claim->range.high % 64 == 0 && random() % 2)
 						continue;
-					if (wanted->reserve > 0)
+					if (sizing != NULL && !for_client)
 '
             look() { tap 070_pool.pl 'but for the next one'; } ;;
         forget)
