@@ -153,13 +153,18 @@ query_highest(Relation rel, AttrNumber attnum, const HiloIdReader *reader,
 int64
 hilo_column_highest(const HiloColumn *column, HiloSought *sought)
 {
-	Relation	table = try_relation_open(column->relation, AccessShareLock);
+	Relation	table;
 	int64		highest = sought->above;
 	char	   *name;
 	HiloIdReader reader;
 	bool		has_shards;
 
-	if (table == NULL)
+	/*
+	 * Temporary tables are left out, and not even opened, so that the
+	 * transaction can be prepared.
+	 */
+	if (!OidIsValid(hilo_table_owner(column->relation)) ||
+		(table = try_relation_open(column->relation, AccessShareLock)) == NULL)
 		return highest;
 	relation_close(table, NoLock);
 
@@ -177,11 +182,11 @@ hilo_column_highest(const HiloColumn *column, HiloSought *sought)
 	foreach_oid(oid, has_shards ? list_make1_oid(column->relation) :
 				find_all_inheritors(column->relation, AccessShareLock, NULL))
 	{
-		Relation	rel = relation_open(oid, NoLock);
-		char		kind = rel->rd_rel->relkind;
 		HiloColumn	part = {oid, get_attnum(oid, name)};
 		int64		number = sought->above;
 		int			count = list_length(sought->read);
+		Relation	rel;
+		char		kind;
 
 		/*
 		 * A child may draw like its parent, whose column includes the
@@ -189,10 +194,11 @@ hilo_column_highest(const HiloColumn *column, HiloSought *sought)
 		 */
 		sought->read = hilo_add_column(sought->read, &part);
 		if (list_length(sought->read) == count ||
-			part.attnum == InvalidAttrNumber ||
-			rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
-			;					/* left out */
-		else if (!has_shards && kind == RELKIND_RELATION)
+			part.attnum == InvalidAttrNumber || !OidIsValid(hilo_table_owner(oid)))
+			continue;
+		rel = relation_open(oid, NoLock);
+		kind = rel->rd_rel->relkind;
+		if (!has_shards && kind == RELKIND_RELATION)
 			number = read_highest(rel, part.attnum, &reader, sought);
 		else if (has_shards || kind != RELKIND_PARTITIONED_TABLE)
 			number = query_highest(rel, part.attnum, &reader, sought);

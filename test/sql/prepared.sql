@@ -22,3 +22,12 @@ SELECT hilo_next('prepared'), hilo_next('prepared_second'), hilo_next('prepared_
 COMMIT PREPARED 'regress_hilo';
 SELECT hilo_next('prepared'), hilo_next('prepared_second'), hilo_next('prepared_seed');
 SELECT collection, max FROM hilo.hilo WHERE collection LIKE 'prepared%' AND collection NOT LIKE '%|' ORDER BY 1;
+-- A temporary table that draws from the sequence, too, is not opened when another one is attached.
+CREATE TABLE prepared_table (id serial PRIMARY KEY);
+CREATE TEMPORARY TABLE prepared_temporary (id int PRIMARY KEY DEFAULT nextval('prepared_table_id_seq'));
+BEGIN;
+SELECT hilo.attach('prepared_table');
+PREPARE TRANSACTION 'regress_hilo';
+COMMIT PREPARED 'regress_hilo';
+DROP TABLE prepared_temporary;
+DROP TABLE prepared_table;
