@@ -260,11 +260,42 @@ forget_dropped(void)
 	enough = Max(2 * hash_get_num_entries(defaults), 64);
 }
 
+/*
+ * Find out what a default draws from by its OID alone, with one search: there may be one for
+ * each table.  No stored generated column draws, because functions that do are volatile.
+ */
+static void
+read_default(Default *made)
+{
+	Relation	rel = table_open(AttrDefaultRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		isnull;
+
+	ScanKeyInit(&key, Anum_pg_attrdef_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(made->oid));
+	scan = systable_beginscan(rel, AttrDefaultOidIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		Form_pg_attrdef form = (Form_pg_attrdef) GETSTRUCT(tuple);
+		Datum		stored = hilo_getattr(tuple, Anum_pg_attrdef_adbin, RelationGetDescr(rel), &isnull);
+
+		(void) hilo_expression_draws(stored_expression(stored), &made->draws);
+		made->column = (HiloColumn)
+		{
+			form->adrelid, form->adnum, made->draws.numbers
+		};
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+}
+
 /* The default with the OID.  Valid until the next call. */
 static const Default *
 default_with_oid(Oid oid)
 {
-	ObjectAddress address;
 	Default		made = {oid};
 	Default    *known;
 
@@ -280,12 +311,7 @@ default_with_oid(Oid oid)
 	if (known != NULL)
 		return known;
 	forget_dropped();
-	address = GetAttrDefaultColumnAddress(oid);
-	made.column = (HiloColumn)
-	{
-		address.objectId, address.objectSubId
-	};
-	find_source(&made.column, &made.draws);
+	read_default(&made);
 	if (made.draws.collection != NULL)
 		made.draws.collection = MemoryContextStrdup(TopMemoryContext, made.draws.collection);
 	known = hash_search(defaults, &oid, HASH_ENTER, NULL);
