@@ -276,5 +276,18 @@ $node->command_ok([ 'pg_restore', '-U', 'boss', '-L', listed("$dir/ours"), '-d',
 is(gives('copy', 'boss', q{INSERT INTO orders (item) VALUES ('milk') RETURNING id > 1}), 't', 'the table is attached there');
 is(sql('copy', q{SELECT relation, sequence FROM hilo.attachments}), 'orders|orders_id_seq', 'as it was');
 
+# When the role that created the extension is dropped, versions before 17 keep its privileges as the first ones, by its OID: what operations.md says to do about it.
+sql('postgres', 'CREATE ROLE keeper LOGIN; CREATE ROLE maker LOGIN; CREATE DATABASE made; CREATE DATABASE remade; GRANT CREATE ON DATABASE made TO maker');
+is(gives('made', 'maker', 'CREATE EXTENSION hilo'), '', 'a role that owns nothing else creates the extension');
+my $maker = sql('postgres', q{SELECT oid FROM pg_roles WHERE rolname = 'maker'});
+sql('made', 'REASSIGN OWNED BY maker TO keeper; DROP OWNED BY maker; DROP ROLE maker');
+is(gives('made', 'keeper', q{SELECT hilo.seed('orders', 5)}), '42501', 'its rights are not passed on');
+sql('made', 'GRANT EXECUTE ON FUNCTION hilo.seed TO keeper');
+is(gives('made', 'keeper', q{SELECT hilo.seed('orders', 5)}), '5', 'but can be granted');
+$node->command_ok([ 'pg_dump', '-Fc', '-f', "$dir/made", 'made' ], 'a dump');
+sql('postgres', qq{CREATE ROLE "$maker"}) if $node->safe_psql('postgres', 'SHOW server_version_num') < 170000;
+$node->command_ok([ 'pg_restore', '-e', '-d', 'remade', "$dir/made" ], 'it can be restored without an error');
+is(gives('remade', 'keeper', q{SELECT hilo.seed('orders', 6)}), '6', 'with what was granted');
+
 $node->stop;
 done_testing();
