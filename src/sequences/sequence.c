@@ -11,7 +11,8 @@
  *
  * A number must be on disk before it is returned, which nextval leaves to the
  * commit.  So after each call that took numbers from the sequence's page, the WAL
- * is flushed up to the last change of that page, whoever made it.
+ * is flushed up to the last change of that page, whoever made it.  If that may be
+ * one that does not cover the number, the page is logged first.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,6 +22,7 @@
 #include "access/relation.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "access/xloginsert.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_sequence.h"
 #include "commands/sequence.h"
@@ -43,6 +45,7 @@
 #include "counting/node.h"
 #include "counting/row.h"
 #include "sequences/sequence.h"
+#include "shared/logged.h"
 
 /*
  * How many numbers nextval logs ahead, in steps of its increment.  A claim of more
@@ -176,7 +179,6 @@ read_catalog(HiloSequence *sequence, Relation rel)
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for sequence %u", sequence->oid);
 	form = (Form_pg_sequence) GETSTRUCT(tuple);
-	sequence->is_logged = RelationNeedsWAL(rel);
 	sequence->increment = form->seqincrement;
 	sequence->end = form->seqincrement > 0 ? form->seqmax : form->seqmin;
 	sequence->cache = form->seqcache;
@@ -251,6 +253,24 @@ buffers_accessed(void)
 }
 
 /*
+ * Call nextval.  If it logs the sequence's page, that is the last record that it
+ * writes; one of something else does no harm, because no page's last record ends there.
+ */
+static int64
+server_nextval(HiloSequence *sequence, bool check_right)
+{
+	XLogRecPtr	before = XactLastRecEnd;
+	int64		number = nextval_internal(sequence->oid, check_right);
+
+	if (unlikely(XactLastRecEnd != before))
+	{
+		sequence->logged = XactLastRecEnd;
+		hilo_logged_note(sequence->oid, sequence->logged);
+	}
+	return number;
+}
+
+/*
  * Draw numbers by nextval_internal() with another CACHE than the sequence's own, and step
  * times its increment, until count in a row were drawn, or the limit is reached.  Returns
  * how many were, and the first of these; if there are fewer than two, it is the one that
@@ -278,11 +298,12 @@ call_nextval(HiloSequence *sequence, int64 cache, int64 step, int64 count,
 	int64		last;
 
 	relation_close(rel, NoLock);
+	hilo_logged_open();
 	form->seqcache = cache;
 	form->seqincrement = step * own_increment;
 	PG_TRY();
 	{
-		*first = last = nextval_internal(sequence->oid, check_right);
+		*first = last = server_nextval(sequence, check_right);
 		HILO_FAILURE_POINT("sequence moved");
 		while (drawn < count && room_above(sequence, last) >= step)
 		{
@@ -291,7 +312,7 @@ call_nextval(HiloSequence *sequence, int64 cache, int64 step, int64 count,
 			bool		accessed;
 
 			CHECK_FOR_INTERRUPTS();
-			number = nextval_internal(sequence->oid, false);
+			number = server_nextval(sequence, false);
 			accessed = before != buffers_accessed();
 			if (accessed && ++claims > MAX_CLAIMS)
 				ereport(ERROR,
@@ -319,24 +340,26 @@ call_nextval(HiloSequence *sequence, int64 cache, int64 step, int64 count,
 	return drawn;
 }
 
-/*
- * Read the sequence's page: the number that it is at, and with lsn, the last change
- * that was logged.
- */
+/* What the sequence's page says, which is locked. */
+static Form_pg_sequence_data
+page_data(Page page)
+{
+	HeapTupleHeader header = (HeapTupleHeader)
+		PageGetItem(page, PageGetItemId(page, FirstOffsetNumber));
+
+	return (Form_pg_sequence_data) ((char *) header + header->t_hoff);
+}
+
+/* The number that the sequence is at, by its page. */
 static int64
-read_page(const HiloSequence *sequence, XLogRecPtr *lsn)
+read_page(const HiloSequence *sequence)
 {
 	Relation	rel = open_sequence(sequence->oid);
 	Buffer		buffer = ReadBuffer(rel, 0);
-	Page		page = BufferGetPage(buffer);
-	HeapTupleHeader header;
 	FormData_pg_sequence_data data;
 
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	header = (HeapTupleHeader) PageGetItem(page, PageGetItemId(page, FirstOffsetNumber));
-	memcpy(&data, (char *) header + header->t_hoff, sizeof(data));
-	if (lsn != NULL)
-		*lsn = PageGetLSN(page);
+	data = *page_data(BufferGetPage(buffer));
 	UnlockReleaseBuffer(buffer);
 	relation_close(rel, NoLock);
 	if (data.is_called)
@@ -347,38 +370,93 @@ read_page(const HiloSequence *sequence, XLogRecPtr *lsn)
 }
 
 /*
- * Make sure that everything drawn so far from the sequence is on disk, and on the
- * standbys that the session waits for.
+ * Log the sequence's page as nextval does: as it will be after the numbers that nextval
+ * draws without a record.  Those end at the sequence's limit, where a cycle begins anew.  The
+ * page is locked for a change.
  */
-static void
-flush_sequence(const HiloSequence *sequence)
+static XLogRecPtr
+log_page(const HiloSequence *sequence, Buffer buffer)
 {
+	Form_pg_sequence_data data = page_data(BufferGetPage(buffer));
+	int64		last = data->last_value;
+	int64		ahead = Min(data->log_cnt, room_above(sequence, last));
 	XLogRecPtr	lsn;
 
-	if (!sequence->is_logged)
-		return;
-	(void) read_page(sequence, &lsn);
-	hilo_row_flush(hilo_row_own_lsn(lsn));
+	START_CRIT_SECTION();
+	MarkBufferDirty(buffer);
+	data->last_value = last + ahead * sequence->increment;
+	data->log_cnt = 0;
+	lsn = log_newpage_buffer(buffer, true);
+	data->last_value = last;
+	data->log_cnt = ahead;
+	END_CRIT_SECTION();
+	return lsn;
 }
 
 /*
- * With wal_level = minimal, the transaction that makes a sequence writes no WAL for what
- * it draws, but the sequence's page then says that numbers are logged ahead; after a
- * crash nextval() would give those again.  Only a later claim of more numbers than
- * that is sure to be logged.
+ * True if the page's last record, which ends there, is known to cover all numbers drawn.
+ * If there is none, nothing was drawn since the page was written to disk.
  */
 static bool
-must_be_larger(const HiloSequence *sequence)
+covers_drawn(HiloSequence *sequence, XLogRecPtr lsn)
 {
-	Relation	rel;
-	bool		writes_wal;
+	if (lsn != sequence->logged && hilo_logged_is_noted(sequence->oid, lsn))
+		sequence->logged = lsn;
+	return lsn == sequence->logged;
+}
 
-	if (XLogIsNeeded() || !sequence->is_logged)
-		return false;
-	rel = relation_open(sequence->oid, AccessShareLock);
-	writes_wal = RelationNeedsWAL(rel);
-	relation_close(rel, AccessShareLock);
-	return writes_wal;
+/*
+ * Make sure that the last record of the sequence's page covers all numbers drawn so far.
+ * Returns its LSN.
+ *
+ * ALTER SEQUENCE, a copy of the database, and with wal_level = minimal the end of the
+ * transaction that made the sequence, log the page as it is, with the count of numbers that
+ * are logged ahead; nextval then draws these without a record, until a checkpoint.  But all
+ * of them need a lock that conflicts with ours, or a database without sessions.  So
+ * if nextval wrote the last record, here or in a session that has noted that, all is well.
+ */
+static XLogRecPtr
+cover_drawn(HiloSequence *sequence, Relation rel)
+{
+	Buffer		buffer = ReadBuffer(rel, 0);
+	Page		page = BufferGetPage(buffer);
+	XLogRecPtr	lsn;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	lsn = PageGetLSN(page);
+	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+	if (lsn != sequence->logged)
+		hilo_logged_open();
+	if (!covers_drawn(sequence, lsn))
+	{
+		LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+		lsn = PageGetLSN(page);
+		if (!covers_drawn(sequence, lsn))
+		{
+			lsn = sequence->logged = log_page(sequence, buffer);
+			hilo_logged_note(sequence->oid, lsn);
+		}
+		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+	}
+	ReleaseBuffer(buffer);
+	return lsn;
+}
+
+/*
+ * Make sure that everything drawn so far from the sequence is on disk, and on the
+ * standbys that the session waits for; unless it is temporary or unlogged, or its storage was
+ * made in this transaction and is not logged.
+ */
+static void
+flush_sequence(HiloSequence *sequence)
+{
+	Relation	rel = open_sequence(sequence->oid);
+	XLogRecPtr	lsn = InvalidXLogRecPtr;
+
+	if (RelationNeedsWAL(rel) && !RecoveryInProgress())
+		lsn = cover_drawn(sequence, rel);
+	relation_close(rel, NoLock);
+	hilo_row_flush(hilo_row_own_lsn(lsn));
 }
 
 /*
@@ -404,9 +482,7 @@ size_of_claim(const HiloSequence *sequence)
 	size = Min(size, Max(sequence->room / 64, 1));
 	if (sequence->looks)
 		size = Max(size, hilo_look_least_claim(sequence->look));
-	size = Max(Min(size, max), sequence->cache);
-
-	return must_be_larger(sequence) ? Max(size, LOGGED_AHEAD + 1) : size;
+	return Max(Min(size, max), sequence->cache);
 }
 
 /*
@@ -438,7 +514,7 @@ draw(HiloSequence *sequence, int64 size, bool check_right)
 	if (claims)
 		(void) call_nextval(sequence, size, 1, 1, check_right, &number);
 	else
-		number = nextval_internal(sequence->oid, check_right);
+		number = server_nextval(sequence, check_right);
 	accessed = before != buffers_accessed();
 
 	if (claims)
@@ -516,7 +592,7 @@ move_to(HiloSequence *sequence, int64 number, bool check_right)
 	LockPage(rel, 0, ExclusiveLock);
 	for (;;)
 	{
-		int64		at = read_page(sequence, NULL);
+		int64		at = read_page(sequence);
 		uint64		missing = (uint64) number - (uint64) at;
 		int64		first;
 
@@ -539,9 +615,13 @@ move_to(HiloSequence *sequence, int64 number, bool check_right)
 int64
 hilo_sequence_position(HiloSequence *sequence, int64 *end)
 {
+	int64		at;
+
 	get_to_know(sequence);
 	*end = sequence->end;
-	return read_page(sequence, NULL);
+	at = read_page(sequence);
+	flush_sequence(sequence);
+	return at;
 }
 
 int64
@@ -551,7 +631,7 @@ hilo_sequence_move(HiloSequence *sequence, int64 number, bool check_right)
 	check_counts_by_one(sequence);
 	shrink_to_used(sequence);
 	move_to(sequence, number, check_right);
-	return read_page(sequence, NULL);
+	return read_page(sequence);
 }
 
 /*
@@ -573,16 +653,6 @@ make_clean(HiloSequence *sequence, int64 number)
 	/* The number may be the first after the sequence was altered. */
 	get_to_know(sequence);
 
-	/*
-	 * One that came from another function's claim is not used: that was as
-	 * small as any.
-	 */
-	while (!sequence->may_grow && sequence->left <= 0 && must_be_larger(sequence) &&
-		   room_above(sequence, number) > LOGGED_AHEAD)
-	{
-		CHECK_FOR_INTERRUPTS();
-		number = draw(sequence, LOGGED_AHEAD + 1, false);
-	}
 	for (;;)
 	{
 		HiloRange	numbers = {number, number + sequence->left};
@@ -701,7 +771,7 @@ hilo_sequence_reserve(HiloSequence *sequence, int64 count)
 	{
 		int64		step = count <= HILO_MAX_SEQUENCE_RANGE ? 1 :
 			(count - 1 + LOGGED_AHEAD - 1) / LOGGED_AHEAD;
-		uint64		room = (uint64) sequence->end - (uint64) read_page(sequence, NULL);
+		uint64		room = (uint64) sequence->end - (uint64) read_page(sequence);
 		int64		size;
 		HiloRange	numbers;
 		int64		last;
@@ -710,10 +780,6 @@ hilo_sequence_reserve(HiloSequence *sequence, int64 count)
 		if (room < (uint64) ((LOGGED_AHEAD + 1) * step))
 			step = 1;
 		size = step == 1 ? count : LOGGED_AHEAD + 1;
-
-		/* The block then lies in what this claim has logged ahead. */
-		if (size <= LOGGED_AHEAD && must_be_larger(sequence))
-			(void) claim_in_a_row(sequence, LOGGED_AHEAD + 1, 1, true, &last);
 
 		/* Others may come first. */
 		if (room < (uint64) count ||
@@ -732,7 +798,7 @@ hilo_sequence_reserve(HiloSequence *sequence, int64 count)
 		 * The sequence has moved above that id: these are left of an earlier
 		 * range.
 		 */
-		if (numbers.low <= highest && read_page(sequence, NULL) >= highest)
+		if (numbers.low <= highest && read_page(sequence) >= highest)
 			continue;
 		hilo_look_prepare(sequence->look);
 		if (!hilo_look(sequence->look, numbers, sequence->end, &progress, &highest))

@@ -15,6 +15,7 @@
 #ifndef HILO_SEQUENCE_H
 #define HILO_SEQUENCE_H
 
+#include "access/xlogdefs.h"
 #include "datatype/timestamp.h"
 
 #include "tables/look.h"
@@ -35,11 +36,13 @@ typedef struct HiloSequence
 	int64		left;			/* numbers after it */
 	bool		clean;			/* these are looked at and on disk */
 
+	XLogRecPtr	logged;			/* if the page's last record ends there, it
+								 * covers all numbers drawn; 0: unknown */
+
 	Oid			role;			/* that may draw; InvalidOid: find out */
 
 	/* The catalog, and the generation in which it was read. */
 	uint64		known_at;
-	bool		is_logged;		/* false: temporary or unlogged */
 	bool		looks;			/* ids can be looked for: it counts upwards by
 								 * 1, and does not cycle */
 	int64		increment;
@@ -85,8 +88,8 @@ extern int64 hilo_sequence_move(HiloSequence *sequence, int64 number,
 								bool check_right);
 
 /*
- * The number that the sequence is at; *end is its limit, and its other fields are then
- * up to date.
+ * The number that the sequence is at, which is on disk; *end is its limit, and its other
+ * fields are then up to date.
  */
 extern int64 hilo_sequence_position(HiloSequence *sequence, int64 *end);
 

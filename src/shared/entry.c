@@ -47,6 +47,7 @@ typedef struct Set
 {
 	HiloSegment segment;
 	LWLock		lock;			/* protects which names the entries have */
+	HiloLogged	logged;
 	Shelf		shelves[HILO_KINDS];
 } Set;
 
@@ -112,6 +113,7 @@ initialize_set(HiloSegment *segment)
 	set = (Set *) segment;
 	(void) lay_out_all(set->shelves);
 	LWLockInitialize(&set->lock, segment->tranche);
+	LWLockInitialize(&set->logged.lock, segment->tranche);
 	for (HiloKind kind = HILO_POOL; kind < HILO_KINDS; kind++)
 	{
 		const Shelf *shelf = &set->shelves[kind];
@@ -193,6 +195,12 @@ bool
 hilo_shared_is_of(const HiloShared *it, const char *name)
 {
 	return is_of_database(it) && strcmp(it->name, name) == 0;
+}
+
+HiloLogged *
+hilo_shared_logged(void)
+{
+	return attach_set(true) ? &set->logged : NULL;
 }
 
 bool

@@ -15,6 +15,7 @@
 #ifndef HILO_ENTRY_H
 #define HILO_ENTRY_H
 
+#include "access/xlogdefs.h"
 #include "storage/condition_variable.h"
 #include "storage/lwlock.h"
 
@@ -124,6 +125,32 @@ typedef struct HiloRing
 								 * this and what follows outlives the entry */
 	HiloRecord	records[FLEXIBLE_ARRAY_MEMBER]; /* oldest first */
 } HiloRing;
+
+/*
+ * Sequences whose pages were logged ahead, see logged.c
+ */
+
+/* One in each place, by its hash; zeroed: none. */
+#define HILO_LOGGED_PAGES	1024
+
+typedef struct HiloLoggedPage
+{
+	Oid			database;
+	Oid			sequence;
+	XLogRecPtr	lsn;
+} HiloLoggedPage;
+
+typedef struct HiloLogged
+{
+	LWLock		lock;
+	HiloLoggedPage pages[HILO_LOGGED_PAGES];
+} HiloLogged;
+
+/*
+ * What the shared memory has of these; the first session that calls this makes it.  NULL:
+ * this session cannot have it now.
+ */
+extern HiloLogged *hilo_shared_logged(void);
 
 /*
  * Make sure that this session has the shared memory, which the first one that calls this

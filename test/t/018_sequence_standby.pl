@@ -18,6 +18,7 @@ $primary->safe_psql('postgres', q{
 	CREATE EXTENSION hilo;
 	CREATE SEQUENCE s;
 	CREATE SEQUENCE cached CACHE 5;
+	CREATE SEQUENCE altered;
 	CREATE TABLE orders (id bigserial PRIMARY KEY);
 	SELECT hilo.attach('orders');
 	CREATE UNLOGGED TABLE fleeting (id bigserial);
@@ -137,6 +138,9 @@ my ($shown, $err) = $session->result;
 is($err, '', 'the standby is back: no error');
 my $id = $session->query('INSERT INTO orders DEFAULT VALUES RETURNING id');
 my $high = $session->query("SELECT high FROM hilo.reserve('cached', 100000)");
+# One whose page was logged as it is; nextval writes no WAL then.
+$primary->safe_psql('postgres', "SELECT hilo.nextval('altered'); ALTER SEQUENCE altered START WITH 7");
+my $altered = $primary->safe_psql('postgres', "SET hilo.max_range_size = 1; SELECT hilo.nextval('altered')");
 my $number = $session->query("SELECT hilo.nextval('s')");
 cmp_ok($number, '>', $shown, 'draws go on');
 kill_server($primary);
@@ -144,7 +148,7 @@ $session->hang_up;
 $admin->hang_up;
 $standby->append_conf('postgresql.conf', "synchronous_standby_names = ''\n");
 $standby->promote;
-foreach ([ s => $number ], [ cached => $high ], [ orders_id_seq => $id ])
+foreach ([ s => $number ], [ cached => $high ], [ altered => $altered ], [ orders_id_seq => $id ])
 {
 	my ($sequence, $last) = @$_;
 	my $next = $standby->safe_psql('postgres', "SET synchronous_commit = local; SELECT hilo.nextval('$sequence')");

@@ -120,5 +120,23 @@ my $drawn = $second->query_safe(q{SELECT hilo.nextval('restarted_id_seq')});
 crash($second);
 cmp_ok($node->safe_psql('postgres', q{SELECT hilo.nextval('restarted_id_seq')}), '>', $drawn, 'nor a number after a restart of the sequence');
 
+# A sequence that was moved to where its last transaction without WAL seemed to have logged it.
+$node->safe_psql('postgres', q{BEGIN; CREATE SEQUENCE ends; CREATE TABLE ending (id bigint PRIMARY KEY DEFAULT hilo.nextval('ends'));
+	INSERT INTO ending VALUES (1), (2), (3); SELECT nextval('ends'); COMMIT});
+is($node->safe_psql('postgres', q{SELECT hilo.sync('ending')}), 3, 'a sequence is moved');
+$node->safe_psql('postgres', 'DELETE FROM ending');
+
+# A copy of a database, with the LSNs of the original.
+my $draw = q{SET hilo.max_range_size = 1; SELECT hilo.nextval('copied')};
+$node->safe_psql('postgres', 'CREATE DATABASE original');
+$node->safe_psql('original', q{CREATE EXTENSION hilo; CREATE SEQUENCE copied});
+$node->safe_psql('original', $draw) for 1 .. 2;
+$node->safe_psql('postgres', 'SET wal_skip_threshold = 0; CREATE DATABASE copy TEMPLATE original STRATEGY wal_log');
+my $copied = $node->safe_psql('copy', $draw);
+$node->stop('immediate');
+$node->start;
+cmp_ok($node->safe_psql('postgres', q{SELECT hilo.nextval('ends')}), '>', 3, 'and the move is not gone after a crash');
+cmp_ok($node->safe_psql('copy', $draw), '>', $copied, 'nor is what was drawn in a copy of the database');
+
 $node->stop;
 done_testing();

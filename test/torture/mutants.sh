@@ -90,7 +90,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush news epoch standby take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends terms own-draws resume reports asked no-standby seq-flush seq-standby seq-cached seq-message seq-right seq-reserve seq-row seq-cache seq-step seq-logged seq-failed seq-restore seq-lock look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-separator look-form look-stranger look-many look-left reserve-left look-pooled look-passed look-invalid look-empty look-rest look-block look-code look-rewrite look-living'
+names='none flush news epoch standby take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends terms own-draws resume reports asked no-standby seq-flush seq-as-it-is seq-ahead seq-notes seq-copy seq-standby seq-cached seq-message seq-right seq-reserve seq-row seq-cache seq-step seq-logged seq-failed seq-restore seq-lock look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-separator look-form look-stranger look-many look-left reserve-left look-pooled look-passed look-invalid look-empty look-rest look-block look-code look-rewrite look-living'
 mutant() {
     case $1 in
         none)
@@ -261,6 +261,24 @@ mutant() {
 ' '	(void) hilo_row_own_lsn(lsn);
 '
             look() { tap 017_sequence_crash.pl 'no number came twice'; } ;;
+        seq-as-it-is)
+            about="a number of a sequence is shown although the page was logged without it"
+            replace sequences/sequence.c '	return lsn == sequence->logged;' '	return true;'
+            look() { tap 017_sequence_logged.pl 'above what was shown'; } ;;
+        seq-ahead)
+            about="the page of a sequence is logged without the numbers that nextval does not log then"
+            replace sequences/sequence.c '	data->last_value = last + ahead * sequence->increment;
+' ''
+            look() { tap 017_sequence_logged.pl 'above what was shown'; } ;;
+        seq-notes)
+            about="no session knows that another one has logged the page of a sequence"
+            replace shared/logged.c 'page.lsn == lsn' 'page.lsn > lsn'
+            look() { tap 017_sequence_logged.pl 'do not log a page each'; } ;;
+        seq-copy)
+            about="what is known of the page of a sequence counts for a copy of the database, too"
+            replace shared/logged.c 'page.database == MyDatabaseId && ' ''
+            replace shared/logged.c 'murmurhash32(MyDatabaseId)' '0'
+            look() { tap 027_wal_level_minimal.pl 'in a copy of the database'; } ;;
         seq-standby)
             about="what is drawn from a sequence does not wait for the standby"
             replace sequences/sequence.c '	hilo_row_flush(hilo_row_own_lsn(lsn));
@@ -415,7 +433,7 @@ mutant() {
             look() { tap 072_pool_failure_points.pl 'do not add up'; } ;;
         reserve-left)
             about="what a plain nextval has left of a range is looked at block by block"
-            replace sequences/sequence.c 'if (numbers.low <= highest && read_page(sequence, NULL) >= highest)' 'if (false)'
+            replace sequences/sequence.c 'if (numbers.low <= highest && read_page(sequence) >= highest)' 'if (false)'
             look() { sql sql/look.sql '^+ f$\|^+ERROR:  could not find'; } ;;
         look-pooled)
             about="with very many indexes nothing is looked at"
