@@ -188,4 +188,11 @@ draw($upgraded, 300);
 is(join(' ', grep { $shown{$_} > 1 } keys %shown), '', 'upgraded: no number twice in a new term');
 $_->stop for $upgraded, $hub;
 
+# A hub is another one after that, as the old one could be started again.
+$hub = upgrade($hub, 'copy');
+like(on_hub(q{SELECT refusal FROM hilo.lease('orders', 10)}), qr/waits for a resume/, 'an upgraded hub gives no lease');
+is(error_of($hub, 'postgres', q{SELECT hilo_next_number('own')}), '55000', 'nor does it draw');
+is(on_hub(q{SELECT is_open, cardinality(missing) FROM hilo.hub_resume(0)}), 'f|1', 'before it is resumed');
+$hub->stop;
+
 done_testing();
