@@ -9,6 +9,7 @@
 #define HILO_CATALOG_H
 
 #include "access/attnum.h"
+#include "access/htup.h"
 #include "miscadmin.h"
 #include "storage/lockdefs.h"
 #include "utils/relcache.h"

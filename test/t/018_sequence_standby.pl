@@ -111,7 +111,7 @@ $plain->finish;
 my $mixed = session($primary, synchronous_commit => 'local');
 like($mixed->query("SELECT count(hilo.nextval('cached')) FROM generate_series(1, 40); SELECT size > 0 FROM hilo.ranges WHERE collection = 'public.cached'"), qr/t$/, 'a range');
 $mixed->query('SET synchronous_commit = on; BEGIN');
-$mixed->query(q{SELECT count(nextval('cached')) FROM generate_series(1, (SELECT size + 1 FROM hilo.ranges WHERE collection = 'public.cached'))});
+$mixed->query(q{SELECT count(nextval('cached')), 'BEGIN' FROM generate_series(1, (SELECT size + 1 FROM hilo.ranges WHERE collection = 'public.cached'))});
 $mixed->start("SELECT hilo.nextval('cached')");
 wait_until_it_waits($mixed, 'hilo.nextval() after nextval has used up a range and filled another one');
 cancel($mixed, 'it');
