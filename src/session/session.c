@@ -117,6 +117,7 @@ take_ordered(HiloCollection *collection, int64 count, HiloClaim *claim)
 {
 	HiloOrder  *order = &collection->order;
 
+	check_is_counted_here(collection);
 	while (!hilo_order_take(order, collection->ref.name, &collection->row,
 							count, claim))
 	{

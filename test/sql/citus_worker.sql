@@ -45,10 +45,13 @@ SELECT count(*) AS fine FROM draws() WHERE result = 'fine';
 -- A Citus worker with the default tag of every node, and with ranges from before.  It leases, and here nothing says where the coordinator is.
 \set VERBOSITY terse
 SELECT hilo_next_number('w') IS NOT NULL AS range;
+SELECT hilo.configure('w_ordered', ordered => true), (SELECT count(hilo_next_number('w_ordered')) FROM generate_series(1, 50));
 UPDATE pg_dist_local_group SET groupid = 3;
 SELECT * FROM draws();
 SELECT hilo_next_number('w');
 SELECT hilo_next('w');
+-- Nor what is left in order.
+SELECT hilo_next_number('w_ordered');
 SELECT next_identity('w');
 SELECT next_server_side_id('w/');
 INSERT INTO docs VALUES (NULL, 'HiLo');
