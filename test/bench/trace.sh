@@ -64,8 +64,8 @@ export COPT
 build
 start_server <<'CONF'
 autovacuum = off
-hilo.range_size = 2
-hilo.max_range_size = 2
+hilo.range_size = 1
+hilo.max_range_size = 1
 CONF
 run_sql() { as_user "$bindir/psql" -X -q -A -t -v ON_ERROR_STOP=1 -d "${1:-postgres}" >"$work/tmp/psql.log" 2>&1 ||
     { cat "$work/tmp/psql.log"; die "A step failed."; } }
@@ -111,7 +111,7 @@ as_user "$bindir/pg_ctl" -D "$work/server/data" -w -s -m fast stop
 as_user sh -c "printf '%s\n' \"shared_preload_libraries = 'hilo'\" 'max_worker_processes = 0' >> server/data/postgresql.conf"
 run_server
 run_sql <<SQL
-SELECT hilo.configure('events', ordered => true, range_size => 1000);
+SELECT hilo.configure('events', ordered => true);
 SELECT hilo_next_number('events');
 CREATE DATABASE hub;
 \c hub
