@@ -312,9 +312,9 @@ hilo_counter_size(HiloSizing *sizing, const HiloRow *row, HiloWanted *wanted)
 	/*
 	 * Many sessions may draw few numbers each: the claims of all have a rate,
 	 * too.  Only what has come to the pool can have been used up: while the
-	 * newest claims are under way, or if they failed or nothing is known of
-	 * them, go on as if one number had been taken.  Otherwise sessions that
-	 * claim at the same time would double the size one after the other.
+	 * newest claims are under way, or nothing is known of them, go on as if
+	 * one number had been taken.  Otherwise sessions that claim at the same
+	 * time would double the size one after the other.
 	 */
 	if (row->claimed_at != DT_NOBEGIN)
 	{

@@ -90,9 +90,8 @@ typedef struct HiloSizing
 	int64		least;			/* and the smallest size; 0: any */
 	int64		finished;		/* of the pool: hilo_pool_finished() */
 	int64		wish;			/* result: the size without keep */
-	bool		joins;			/* result: the newest claims are under way, or
-								 * failed; for the rate, this one is a part of
-								 * them */
+	bool		joins;			/* result: the newest claims may be under way;
+								 * for the rate, this one is a part of them */
 } HiloSizing;
 
 /*

@@ -57,6 +57,9 @@
 /* Give up after so many claims without consecutive numbers. */
 #define MAX_CLAIMS		1000
 
+/* Numbers in the largest claim of a block near the limit: nextval holds the page meanwhile. */
+#define LARGEST_CLAIM	1048576
+
 /* The sequences from which this session draws, by OID. */
 static HTAB *sequences = NULL;
 
@@ -567,7 +570,7 @@ claim_in_a_row(HiloSequence *sequence, int64 size, int64 step, bool check_right,
 	drop_up_to(sequence, PG_INT64_MAX);
 	sequence->left = 0;
 	sequence->may_grow = sequence->clean = false;
-	return call_nextval(sequence, Min(size, HILO_MAX_SEQUENCE_RANGE), step, size, check_right, first);
+	return call_nextval(sequence, size, step, size, check_right, first);
 }
 
 /*
@@ -776,13 +779,13 @@ hilo_sequence_reserve(HiloSequence *sequence, int64 count)
 		HiloRange	numbers;
 		int64		last;
 
-		/* With a larger increment, more numbers are taken. */
-		if (room < (uint64) ((LOGGED_AHEAD + 1) * step))
+		/* A larger increment takes more numbers than the block has. */
+		if (room < (uint64) ((LOGGED_AHEAD + 1) * step) && count <= LARGEST_CLAIM)
 			step = 1;
 		size = step == 1 ? count : LOGGED_AHEAD + 1;
 
 		/* Others may come first. */
-		if (room < (uint64) count ||
+		if (room < (uint64) (size * step) ||
 			claim_in_a_row(sequence, size, step, true, &numbers.low) < size)
 			fail_at_limit(sequence);
 		numbers.high = numbers.low + (count - 1);

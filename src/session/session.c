@@ -395,7 +395,13 @@ claim_range(HiloEntry *entry, int64 above, HiloClaim *claim)
 		.least = entry->growth.least
 	};
 
+	/*
+	 * A claim that fails, as while a standby is away, is not followed by one
+	 * as large.
+	 */
+	entry->growth.size = Min(entry->growth.size, 1);
 	hilo_collection_take(&entry->collection, &sizing, &wanted, claim);
+	entry->growth.size = sizing.last_size;
 
 	/*
 	 * Do not judge by the duration of a range smaller than it should be.  It

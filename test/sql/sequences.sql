@@ -211,6 +211,10 @@ CREATE SEQUENCE ends MAXVALUE 100000;
 SELECT * FROM hilo.reserve('ends', 100001);
 CREATE SEQUENCE all_of MAXVALUE 100000;
 SELECT * FROM hilo.reserve('all_of', 100000);
+-- A block near the limit leaves what follows it.
+CREATE SEQUENCE rest_of MAXVALUE 67000;
+SELECT low, high, last_value FROM hilo.reserve('rest_of', 65537), LATERAL (SELECT last_value FROM rest_of WHERE high > 0) s;
+DROP SEQUENCE rest_of;
 SELECT * FROM hilo.reserve('ends', 65536);
 SELECT * FROM hilo.reserve('ends', 34465);
 SELECT * FROM hilo.reserve('ends', 34463);
