@@ -582,17 +582,20 @@ BEGIN
             HINT = CASE hub WHEN '' THEN 'Set hilo.sequences to on, which serves it as it is; or make' ELSE 'Make' END || (
                 SELECT format(' it a serial column: BEGIN; ALTER TABLE %1$s ALTER COLUMN %2$I DROP IDENTITY; CREATE SEQUENCE %3$s AS %4$s%5$s OWNED BY %1$s.%2$I;%6$s%7$s ALTER TABLE %1$s ALTER COLUMN %2$I SET DEFAULT nextval(%3$L); SELECT hilo.attach(%8$L, %2$L); COMMIT;',
                     relation, column_name, root.own_sequence, root.type::regtype,
-                    CASE WHEN (q.seqincrement, q.seqstart, q.seqmin, q.seqcache, q.seqcycle) <> ('1', '1', '1', '1', false) OR q.seqmax NOT IN ('32767', '2147483647', '9223372036854775807') THEN
+                    CASE WHEN (q.seqincrement, q.seqstart, q.seqmin, q.seqcache, q.seqcycle) <> ('1', '1', '1', '1', false) OR q.seqmax <> (CASE root.type WHEN 'int2'::regtype THEN '32767' WHEN 'int4'::regtype THEN '2147483647' ELSE '9223372036854775807' END)::int8 THEN
                         format(' INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE %s', q.seqincrement, q.seqmin, q.seqmax, q.seqstart, q.seqcache) || CASE WHEN q.seqcycle THEN ' CYCLE' ELSE '' END END,
-                    -- Nobody looks at the ids of such a column.
-                    CASE WHEN q.seqincrement <> '1' OR q.seqcycle THEN format(' SELECT setval(%L, %s(%I)) FROM %s;', root.own_sequence, CASE WHEN q.seqincrement > '0' THEN 'max' ELSE 'min' END, column_name, relation) END,
+                    -- It goes on where the old one was; by other steps nobody looks at the ids.
+                    CASE WHEN q.seqincrement <> '1' AND NOT q.seqcycle THEN
+                        format(' SELECT setval(%L, %s(%I), %s)) FROM %s;', root.own_sequence, CASE WHEN q.seqincrement > '0' THEN 'GREATEST(max' ELSE 'LEAST(min' END,
+                            column_name, COALESCE(v.last::text, 'NULL'), relation)
+                    WHEN v.last IS NOT NULL THEN format(' SELECT setval(%L, %s);', root.own_sequence, v.last) END,
                     -- To insert into an identity column needs no right on its sequence.
                     ' GRANT USAGE ON SEQUENCE ' || root.own_sequence || ' TO ' || (
                         SELECT string_agg(DISTINCT CASE a.grantee WHEN '0'::oid THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END, ', ') || ';'
                         FROM pg_class c, LATERAL (SELECT c.relacl UNION ALL SELECT t.attacl FROM pg_attribute t WHERE t.attrelid = c.oid) l(acl), aclexplode(l.acl) a
                         WHERE c.oid IN (SELECT t FROM hilo._tree(relation) t) AND a.privilege_type = 'INSERT' AND a.grantee <> c.relowner),
                     relation::text)
-                FROM pg_sequence q WHERE q.seqrelid = root.own_sequence);
+                FROM pg_sequence q, pg_sequence_last_value(q.seqrelid) v(last) WHERE q.seqrelid = root.own_sequence);
     END IF;
     IF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
         EXECUTE 'SELECT EXISTS (SELECT FROM pg_catalog.pg_dist_partition p WHERE p.logicalrelid = $1)' INTO in_shards USING relation;
@@ -719,9 +722,11 @@ BEGIN
     END LOOP;
     IF assign THEN
         FOR one IN SELECT t FROM hilo._tree(relation) t JOIN pg_class c ON c.oid = t WHERE t = relation OR NOT c.relispartition LOOP
-            -- Its arguments are names, which may have changed.
-            IF EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = one AND t.tgname = 'hilo_assign_id' AND t.tgparentid = '0'::oid AND t.tgfoid = 'hilo.assign_id()'::regprocedure
-                    AND t.tgargs <> convert_to(column_name, getdatabaseencoding()) || '\x00'::bytea || convert_to(collection, getdatabaseencoding()) || '\x00'::bytea) THEN
+            -- Its arguments are names, which may have changed; it is not that of another column.
+            IF EXISTS (SELECT FROM pg_trigger t, convert_from(substring(t.tgargs FROM 1 FOR position('\x00'::bytea IN t.tgargs) - 1), getdatabaseencoding()) "of"
+                    WHERE t.tgrelid = one AND t.tgname = 'hilo_assign_id' AND t.tgparentid = '0'::oid AND t.tgfoid = 'hilo.assign_id()'::regprocedure
+                    AND t.tgargs <> convert_to(column_name, getdatabaseencoding()) || '\x00'::bytea || convert_to(collection, getdatabaseencoding()) || '\x00'::bytea
+                    AND ("of" = column_name OR NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = one AND a.attname = "of"))) THEN
                 EXECUTE format('DROP TRIGGER hilo_assign_id ON %s', one);
             END IF;
             CONTINUE WHEN EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = one AND t.tgfoid = 'hilo.assign_id()'::regprocedure);

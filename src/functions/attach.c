@@ -444,7 +444,7 @@ hilo_draws(PG_FUNCTION_ARGS)
 	Datum		values[2] = {0};
 	bool		nulls[2];
 
-	if (!hilo_expression_draws(stringToNode(text_to_cstring(PG_GETARG_TEXT_PP(0))), &draws))
+	if (!hilo_expression_draws(hilo_stored_expression(PG_GETARG_DATUM(0)), &draws))
 		PG_RETURN_NULL();
 	nulls[0] = !OidIsValid(draws.sequence);
 	values[0] = ObjectIdGetDatum(draws.sequence);

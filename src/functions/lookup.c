@@ -82,6 +82,7 @@ hilo_sync_collection(PG_FUNCTION_ARGS)
 	HiloCollection collection;
 	char		buffer[HILO_MAX_ROW_NAME_LEN];
 	List	   *columns;
+	int64		limit;
 	int			level;
 	int64		max;
 
@@ -89,7 +90,7 @@ hilo_sync_collection(PG_FUNCTION_ARGS)
 	hilo_catalog_check_may_sync();
 	name = hilo_api_name(fcinfo, 0, "name");
 	hilo_collection_init(&collection, name);
-	columns = hilo_columns_of_collection(&collection, &by_default);
+	columns = hilo_columns_of_collection(&collection, &by_default, &limit);
 	if (columns == NIL)
 		PG_RETURN_NULL();
 	bindings = hilo_bindings(name);

@@ -16,7 +16,6 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_inherits.h"
 #include "common/hashfn.h"
 #include "executor/spi.h"
 #include "storage/bufmgr.h"
@@ -242,7 +241,7 @@ hilo_bindings(const char *name)
 }
 
 List *
-hilo_columns_of_collection(HiloCollection *collection, bool *by_default)
+hilo_columns_of_collection(HiloCollection *collection, bool *by_default, int64 *limit)
 {
 	const char *name = collection->ref.name;
 	List	   *columns = NIL;
@@ -250,7 +249,10 @@ hilo_columns_of_collection(HiloCollection *collection, bool *by_default)
 
 	if (hilo_collection_row(collection)->flags & HILO_ROW_BOUND)
 	{
-		foreach_ptr(HiloBinding, binding, hilo_bindings(name).all)
+		HiloBindings bindings = hilo_bindings(name);
+
+		*limit = bindings.limit;
+		foreach_ptr(HiloBinding, binding, bindings.all)
 		{
 			if (!OidIsValid(binding->living.relation))
 				continue;
@@ -261,6 +263,8 @@ hilo_columns_of_collection(HiloCollection *collection, bool *by_default)
 	*by_default = columns == NIL;
 	foreach_ptr(HiloColumn, column, hilo_columns_of_default(name, owners))
 		columns = hilo_add_column(columns, column);
+	if (*by_default)
+		*limit = hilo_columns_limit(columns);
 	return columns;
 }
 
@@ -273,29 +277,6 @@ hilo_is_bound(const char *name, CommandId command)
 			return true;
 	}
 	return false;
-}
-
-/*
- * Let a binding whose table has another name or owner than was recorded stand for one
- * that draws from the collection, and that no other binding stands for.
- */
-static void
-find_by_default(const char *name, HiloBinding *binding)
-{
-	List	   *bound = NIL;
-
-	if (binding->kind != HILO_ATTACHED)
-		return;
-	foreach_ptr(HiloBinding, other, hilo_bindings(name).all)
-		bound = lappend_oid(bound, other->living.relation);
-	foreach_ptr(HiloColumn, column, hilo_columns_of_default(name, NIL))
-	{
-		if (list_member_oid(bound, column->relation) || has_superclass(column->relation))
-			continue;
-		binding->object = column->relation;
-		find_living(name, binding);
-		return;
-	}
 }
 
 void
@@ -318,8 +299,6 @@ hilo_binding_settle(const char *name, HiloBinding *binding)
 		binding->owner = GetUserNameFromId(GetUserId(), false);
 		find_living(name, binding);
 	}
-	if (!OidIsValid(binding->living.relation))
-		find_by_default(name, binding);
 	if (!OidIsValid(binding->living.relation))
 		binding->owner = owner;
 	binding->object = binding->living.relation;

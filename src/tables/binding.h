@@ -91,9 +91,11 @@ extern HiloBindings hilo_bindings(const char *name);
 /*
  * The columns that a collection is bound to, and those whose defaults draw from it in
  * tables of the same owners; or else, if it is bound to none, those whose defaults draw
- * from it, which *by_default tells.  As a list of HiloColumn *, palloc'd.
+ * from it, which *by_default tells.  As a list of HiloColumn *, palloc'd.  *limit is the
+ * highest number that those can hold to which it is bound, or else all of them.
  */
-extern List *hilo_columns_of_collection(HiloCollection *collection, bool *by_default);
+extern List *hilo_columns_of_collection(HiloCollection *collection, bool *by_default,
+										int64 *limit);
 
 /* True if the name was bound by hilo.bind() before this command. */
 extern bool hilo_is_bound(const char *name, CommandId command);
@@ -110,8 +112,8 @@ extern void hilo_binding_find_sequence(HiloBinding *binding);
 
 /*
  * Make a binding that came from elsewhere stand for the relation of its name here, if
- * that belongs to the recorded owner, or to the current user, or else for one that draws
- * from the collection; or for the role of its name.
+ * that belongs to the recorded owner, or to the current user; or for the role of its
+ * name.
  */
 extern void hilo_binding_settle(const char *name, HiloBinding *binding);
 

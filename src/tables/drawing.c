@@ -135,9 +135,8 @@ hilo_expression_draws(Node *expression, HiloDraws *draws)
  */
 #define MAX_DEFAULT_SIZE	65536
 
-/* The expression that a catalog has stored; NULL: it is too large. */
-static Node *
-stored_expression(Datum stored)
+Node *
+hilo_stored_expression(Datum stored)
 {
 	return toast_raw_datum_size(stored) > MAX_DEFAULT_SIZE ? NULL :
 		stringToNode(TextDatumGetCString(stored));
@@ -161,8 +160,8 @@ own_default(const HiloColumn *column)
 	scan = systable_beginscan(rel, AttrDefaultIndexId, true, NULL, lengthof(keys), keys);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
-		expression = stored_expression(hilo_getattr(tuple, Anum_pg_attrdef_adbin,
-													RelationGetDescr(rel), &isnull));
+		expression = hilo_stored_expression(hilo_getattr(tuple, Anum_pg_attrdef_adbin,
+														 RelationGetDescr(rel), &isnull));
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return expression;
@@ -181,7 +180,7 @@ default_of_domain(Oid domain)
 		return NULL;
 	stored = SysCacheGetAttr(TYPEOID, tuple, Anum_pg_type_typdefaultbin, &isnull);
 	if (!isnull)
-		expression = stored_expression(stored);
+		expression = hilo_stored_expression(stored);
 	ReleaseSysCache(tuple);
 	return expression;
 }
@@ -282,7 +281,7 @@ read_default(Default *made)
 		Form_pg_attrdef form = (Form_pg_attrdef) GETSTRUCT(tuple);
 		Datum		stored = hilo_getattr(tuple, Anum_pg_attrdef_adbin, RelationGetDescr(rel), &isnull);
 
-		(void) hilo_expression_draws(stored_expression(stored), &made->draws);
+		(void) hilo_expression_draws(hilo_stored_expression(stored), &made->draws);
 		made->column = (HiloColumn)
 		{
 			form->adrelid, form->adnum, made->draws.numbers

@@ -29,6 +29,9 @@ typedef struct HiloDraws
  */
 extern char *hilo_c_function(Oid function);
 
+/* The expression that a catalog has stored; NULL: it is too large. */
+extern Node *hilo_stored_expression(Datum stored);
+
 /* Find out what an expression, as it is stored, draws from.  False: it does not. */
 extern bool hilo_expression_draws(Node *expression, HiloDraws *draws);
 

@@ -300,12 +300,17 @@ hilo_look_prepare(HiloLook *look)
 		look->texts == texts;
 	MemoryContext old;
 	List	   *columns;
+	int64		limit;
 
 	if (look->found_at == now && is_placed)
 		return;
-	columns = look->collection == NULL ?
-		hilo_columns_of_sequence(look->sequence) :
-		hilo_columns_of_collection(look->collection, &look->by_default);
+	if (look->collection != NULL)
+		columns = hilo_columns_of_collection(look->collection, &look->by_default, &limit);
+	else
+	{
+		columns = hilo_columns_of_sequence(look->sequence);
+		limit = hilo_columns_limit(columns);
+	}
 	if (is_placed && are_equal(columns, look->columns))
 	{
 		look->found_at = now;
@@ -317,7 +322,7 @@ hilo_look_prepare(HiloLook *look)
 	*look->clean = false;
 	MemoryContextReset(look->context);
 	look->columns = look->places = look->relations = NIL;
-	look->limit = hilo_columns_limit(columns);
+	look->limit = limit;
 	old = MemoryContextSwitchTo(look->context);
 	look->places_found = true;
 	foreach_ptr(const HiloColumn, column, columns)

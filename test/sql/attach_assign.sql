@@ -64,6 +64,11 @@ INSERT INTO renamed (x) VALUES (1) RETURNING key;
 SELECT count(*) FROM pg_trigger WHERE tgrelid = 'renamed'::regclass;
 SELECT oid AS made FROM pg_trigger WHERE tgrelid = 'renamed'::regclass \gset
 SELECT hilo.attach('renamed', assign => true) > 0 AS again, (SELECT oid = :made FROM pg_trigger WHERE tgrelid = 'renamed'::regclass) AS same;
+-- The trigger of another column stays.
+CREATE TABLE refers (id text PRIMARY KEY, other text);
+SELECT hilo.attach('refers', assign => true);
+SELECT hilo.attach('refers', 'other', collection => 'others', assign => true);
+INSERT INTO refers VALUES ('refers|', 'as it is') RETURNING *;
 
 -- Partitions
 CREATE TABLE parts (id text, part int, PRIMARY KEY (id, part)) PARTITION BY LIST (part);
@@ -78,5 +83,5 @@ CREATE TABLE numbers (id bigserial PRIMARY KEY);
 SELECT hilo.attach('numbers', assign => true);
 SELECT hilo.attach('numbers', collection => 'numbers', assign => true);
 DROP SCHEMA regress_assign CASCADE;
-SELECT count(hilo.drop(collection)) FROM hilo.hilo WHERE collection IN ('notes', 'kept', 'parts', 'numbers', 'renamed');
-SELECT count(hilo.drop(rtrim(name, '|') || '|')) FROM hilo.identities WHERE name IN ('notes', 'kept', 'parts');
+SELECT count(hilo.drop(collection)) FROM hilo.hilo WHERE collection IN ('notes', 'kept', 'parts', 'numbers', 'renamed', 'refers', 'others');
+SELECT count(hilo.drop(rtrim(name, '|') || '|')) FROM hilo.identities WHERE name IN ('notes', 'kept', 'parts', 'refers');

@@ -517,7 +517,13 @@ RESET ROLE;
 INSERT INTO twice (b) VALUES (-2) RETURNING a;
 SELECT hilo.sync('twice');
 SELECT max_value FROM hilo.status WHERE collection = 'twice';
+-- A smaller column beside a bound one does not end the collection.
+CREATE TABLE large (id bigint PRIMARY KEY);
+SELECT hilo.attach('large', collection => 'large');
+CREATE TABLE smaller (id int PRIMARY KEY DEFAULT hilo_next_number('large'));
+SELECT hilo.seed('large', 3000000000);
+INSERT INTO large DEFAULT VALUES RETURNING id;
 SELECT hilo.unbind('bound');
 DROP SCHEMA regress_look_bound CASCADE;
 DROP ROLE regress_hilo_passer;
-SELECT count(hilo.drop(collection)) FROM unnest('{bg,cut,bound,bound|,twice}'::text[]) collection;
+SELECT count(hilo.drop(collection)) FROM unnest('{bg,cut,bound,bound|,twice,large}'::text[]) collection;

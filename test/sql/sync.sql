@@ -328,6 +328,10 @@ ALTER TABLE numerics ALTER id TYPE numeric;
 INSERT INTO numerics VALUES (900.00), (-1000), ('NaN');
 SELECT hilo.sync('numerics');
 INSERT INTO numerics DEFAULT VALUES RETURNING id;
+-- A default too deep to be read stops nobody.
+DO $$ BEGIN EXECUTE 'CREATE TABLE deep (id bigint DEFAULT hilo_next_number(''deep'')' || repeat('+1', 3000) || ')'; END $$;
+SELECT count(*) > 0 AS others FROM hilo.attachments;
+DROP TABLE deep;
 -- No relation, and names that no relation can have.
 SELECT hilo.sync(NULL::regclass);
 SELECT hilo.sync('a.b.c');

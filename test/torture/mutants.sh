@@ -393,7 +393,7 @@ mutant() {
             look() { sql sql/look.sql '^+ 2000001$'; } ;;
         look-limit)
             about="the limit of the type does not count"
-            replace tables/look.c 'look->limit = hilo_columns_limit(columns);' 'look->limit = PG_INT64_MAX;'
+            replace tables/look.c 'look->limit = limit;' 'look->limit = PG_INT64_MAX;'
             look() { sql sql/look.sql '^[-+]'; } ;;
         look-open)
             about="ids of transactions that are open do not count"
