@@ -295,6 +295,7 @@ hilo_bind_column(PG_FUNCTION_ARGS)
 	HiloCollection collection;
 
 	hilo_check_owned(relation);
+	hilo_check_collection(name, hilo_identity_parts_separator);
 	hilo_collection_init(&collection, name);
 	check_may_attach(relation, &collection);
 	(void) hilo_bindings_lock(name, true);
