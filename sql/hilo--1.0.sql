@@ -584,7 +584,7 @@ BEGIN
                     relation, column_name, root.own_sequence, root.type::regtype,
                     CASE WHEN (q.seqincrement, q.seqstart, q.seqmin, q.seqcache, q.seqcycle) <> ('1', '1', '1', '1', false) OR q.seqmax <> (CASE root.type WHEN 'int2'::regtype THEN '32767' WHEN 'int4'::regtype THEN '2147483647' ELSE '9223372036854775807' END)::int8 THEN
                         format(' INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE %s', q.seqincrement, q.seqmin, q.seqmax, q.seqstart, q.seqcache) || CASE WHEN q.seqcycle THEN ' CYCLE' ELSE '' END END,
-                    -- It goes on where the old one was; by other steps nobody looks at the ids.
+                    -- The sequence goes on where the old one was; with other steps, ids are not looked at.
                     CASE WHEN q.seqincrement <> '1' AND NOT q.seqcycle THEN
                         format(' SELECT setval(%L, %s(%I), %s)) FROM %s;', root.own_sequence, CASE WHEN q.seqincrement > '0' THEN 'GREATEST(max' ELSE 'LEAST(min' END,
                             column_name, COALESCE(v.last::text, 'NULL'), relation)

@@ -403,7 +403,7 @@ log_page(const HiloSequence *sequence, Buffer buffer)
 static bool
 covers_drawn(HiloSequence *sequence, XLogRecPtr lsn)
 {
-	if (lsn != sequence->logged && hilo_logged_is_noted(sequence->oid, lsn))
+	if (lsn != sequence->logged && hilo_logged_is_known(sequence->oid, lsn))
 		sequence->logged = lsn;
 	return lsn == sequence->logged;
 }
@@ -416,7 +416,7 @@ covers_drawn(HiloSequence *sequence, XLogRecPtr lsn)
  * transaction that made the sequence, log the page as it is, with the count of numbers that
  * are logged ahead; nextval then draws these without a record, until a checkpoint.  But all
  * of them need a lock that conflicts with ours, or a database without sessions.  So
- * if nextval wrote the last record, here or in a session that has noted that, all is well.
+ * if nextval wrote the last record, in this session or in one that has told others, all is well.
  */
 static XLogRecPtr
 cover_drawn(HiloSequence *sequence, Relation rel)

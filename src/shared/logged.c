@@ -35,7 +35,7 @@ place_of(Oid sequence)
  * same LSNs.  Otherwise no two pages have the same LSN.
  */
 bool
-hilo_logged_is_noted(Oid sequence, XLogRecPtr lsn)
+hilo_logged_is_known(Oid sequence, XLogRecPtr lsn)
 {
 	HiloLoggedPage page;
 

@@ -6,9 +6,9 @@
  * nextval logs its page as it will be after some more numbers, and draws these
  * without a record.  Of a page that was logged as it is, it does not notice that
  * these are not logged.  So sessions note here which last records of a page are of
- * the first kind.  Only few are noted: of what is not, nothing is known.
+ * the first kind.  There is room for few: of all others, nothing is known.
  *
- * Once noted, that stays true: as long as no later record changes the page, only numbers
+ * What is written here stays true: as long as no later record changes the page, only numbers
  * that were logged ahead are drawn from it.
  *
  *-------------------------------------------------------------------------
@@ -24,8 +24,8 @@
  */
 extern void hilo_logged_open(void);
 
-/* True if the last record of the page is one that was noted. */
-extern bool hilo_logged_is_noted(Oid sequence, XLogRecPtr lsn);
+/* True if the last record of the page, which ends there, is known to log numbers ahead. */
+extern bool hilo_logged_is_known(Oid sequence, XLogRecPtr lsn);
 
 /* Note that the last record of the page, which ends there, logs numbers ahead. */
 extern void hilo_logged_note(Oid sequence, XLogRecPtr lsn);

@@ -128,7 +128,7 @@ mutant() {
 ' ''
             look() { tap 074_lease_in_flight.pl 'a counter that is leased and counted at the same time'; } ;;
         generation)
-            about="the generation is noted when the claim is made, and a message consumed before"
+            about="the generation is read when the claim is made, and a message consumed before"
             replace session/session.c '	entry->range.last = claim.range.low - 1;
 	entry->range.generation = generation;
 ' '	entry->range.last = claim.range.low - 1;
