@@ -11,6 +11,7 @@
 #include "nodes/primnodes.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 
 #include "session/call.h"
 
@@ -207,22 +208,38 @@ hilo_api_call_inner(FunctionCallInfo fcinfo)
 	return result;
 }
 
+/*
+ * A function's row type stays as long as the function does, so it is made once a
+ * session: that takes longer than some of the calls.
+ */
+typedef struct ResultType
+{
+	Oid			function;
+	TupleDesc	desc;
+}			ResultType;
+
 TupleDesc
 hilo_api_result_desc(FunctionCallInfo fcinfo)
 {
-	HiloCallSite *site = hilo_api_call_site(fcinfo->flinfo);
+	static List *types = NIL;
+	ResultType *type;
+	MemoryContext old;
+	TupleDesc	desc;
 
-	if (site->result_desc == NULL)
+	foreach_ptr(const ResultType, known, types)
 	{
-		MemoryContext old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
-		TupleDesc	desc;
-
-		if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-			elog(ERROR, "return type must be a row type");
-		site->result_desc = BlessTupleDesc(desc);
-		MemoryContextSwitchTo(old);
+		if (known->function == fcinfo->flinfo->fn_oid)
+			return known->desc;
 	}
-	return site->result_desc;
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	old = MemoryContextSwitchTo(TopMemoryContext);
+	type = palloc(sizeof(ResultType));
+	type->function = fcinfo->flinfo->fn_oid;
+	type->desc = BlessTupleDesc(CreateTupleDescCopy(desc));
+	types = lappend(types, type);
+	MemoryContextSwitchTo(old);
+	return type->desc;
 }
 
 Datum

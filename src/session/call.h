@@ -25,7 +25,6 @@ typedef struct HiloCallSite
 	HiloEntry  *entry;			/* its entry, */
 	uint32		generation;		/* and the generation of the settings when it
 								 * was found; 0: not found yet */
-	TupleDesc	result_desc;	/* NULL: not looked up yet */
 } HiloCallSite;
 
 /* The site of a call, created at the first call. */
