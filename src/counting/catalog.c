@@ -59,9 +59,9 @@ typedef struct OurTable
 
 	Oid			oid;
 	bool		is_current;		/* may be opened without a lookup, and is as
-								 * it should be, */
-	Oid			name_index;		/* with this index on its names; InvalidOid:
-								 * none */
+								 * it should be */
+	bool		indexes_current;	/* and so are its indexes, of which */
+	Oid			name_index;		/* this one is on its names; InvalidOid: none */
 } OurTable;
 
 static const OurColumn counter_columns[] = {
@@ -121,7 +121,7 @@ relation_changed(Datum arg, Oid relid)
 	{
 		if (OidIsValid(relid) && relid != tables[i].oid)
 			continue;
-		tables[i].is_current = false;
+		tables[i].is_current = tables[i].indexes_current = false;
 		if (i == HILO_TABLE_COUNTERS)
 			hilo_row_generation++;
 		if (i == HILO_TABLE_BINDINGS)
@@ -316,18 +316,21 @@ depends_on_name_only(Relation index, AttrNumber attnum)
 }
 
 /*
- * Find a valid btree index on the name alone.  If rows change in place, return
- * the name of an index that would not follow them; NULL: none.  One on anything but the name
+ * Find a valid btree index on the name alone.  Raise an error if rows change in place, and
+ * there is an index that would not follow them.  One on anything but the name
  * misses changes; one that is not unique could have two entries for a row that
  * is created and frozen while the index is built concurrently.
  */
-static const char *
+static void
 check_indexes(OurTable *table, Relation rel)
 {
+	uint64		generation = hilo_rights_generation;
 	AttrNumber	name = HILO_NAME_ATTNUM(table - tables);
-	List	   *indexes = RelationGetIndexList(rel);
-	const char *unfit = NULL;
+	List	   *indexes;
 
+	if (table->indexes_current)
+		return;
+	indexes = RelationGetIndexList(rel);
 	table->name_index = InvalidOid;
 	foreach_oid(oid, indexes)
 	{
@@ -337,7 +340,12 @@ check_indexes(OurTable *table, Relation rel)
 		if (table == &tables[HILO_TABLE_COUNTERS] &&
 			(!form->indisunique || !form->indimmediate ||
 			 !depends_on_name_only(index, name)))
-			unfit = pstrdup(RelationGetRelationName(index));
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("table \"%s.%s\" must not have the index \"%s\"",
+							HILO_SCHEMA, table->name, RelationGetRelationName(index)),
+					 errdetail("Rows are changed in place, so an index must be unique and depend only on the name."),
+					 errhint("Drop it.")));
 		if (index->rd_rel->relam == BTREE_AM_OID &&
 			form->indisvalid && form->indisready && form->indnatts == 1 &&
 			form->indkey.values[0] == name &&
@@ -347,7 +355,7 @@ check_indexes(OurTable *table, Relation rel)
 		index_close(index, AccessShareLock);
 	}
 	list_free(indexes);
-	return unfit;
+	table->indexes_current = generation == hilo_rights_generation;
 }
 
 /*
@@ -410,7 +418,6 @@ static void
 check_table(OurTable *table, Relation rel)
 {
 	const char *lost = lost_column(table, rel);
-	const char *unfit;
 
 	if (lost != NULL || rel->rd_rel->relkind != RELKIND_RELATION ||
 		rel->rd_rel->relam != HEAP_TABLE_AM_OID ||
@@ -431,14 +438,6 @@ check_table(OurTable *table, Relation rel)
 				 errmsg("table \"%s.%s\" would lose its counters in a crash",
 						HILO_SCHEMA, table->name),
 				 errhint("Make it permanent with ALTER TABLE ... SET LOGGED.")));
-	unfit = check_indexes(table, rel);
-	if (unfit != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s.%s\" must not have the index \"%s\"",
-						HILO_SCHEMA, table->name, unfit),
-				 errdetail("Rows are changed in place, so an index must be unique and depend only on the name."),
-				 errhint("Drop it.")));
 	warn_if_weakened(table, rel);
 	warn_if_appended(table, rel);
 }
@@ -478,14 +477,20 @@ hilo_catalog_open(HiloTable which, LOCKMODE lockmode)
 		check_table(table, rel);
 		table->is_current = generation == hilo_rights_generation;
 	}
+
+	/* A row that is only read, where it was last, needs no index. */
+	if (lockmode != AccessShareLock)
+		check_indexes(table, rel);
 	return rel;
 }
 
 Oid
-hilo_catalog_name_index(HiloTable which)
+hilo_catalog_name_index(HiloTable which, Relation rel)
 {
-	Oid			index = tables[which].name_index;
+	Oid			index;
 
+	check_indexes(&tables[which], rel);
+	index = tables[which].name_index;
 	if (!OidIsValid(index))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
@@ -515,7 +520,7 @@ hilo_catalog_find(HiloTable which, const char *name)
 	InitDirtySnapshot(dirty);
 	ScanKeyInit(&key, HILO_NAME_ATTNUM(which), BTEqualStrategyNumber, F_TEXTEQ,
 				CStringGetTextDatum(name));
-	scan = systable_beginscan(rel, hilo_catalog_name_index(which), true,
+	scan = systable_beginscan(rel, hilo_catalog_name_index(which, rel), true,
 							  SnapshotAny, 1, &key);
 	while (!committed && HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{

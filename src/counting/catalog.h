@@ -68,17 +68,17 @@ extern void hilo_on_relation_change(HiloRelationChanged changed);
 extern HILO_EXPORT Oid hilo_catalog_table(HiloTable table);
 
 /*
- * Open and lock a table.  Raises an error if the extension does not exist, or
- * the table is not as the extension created it.  Close it with table_close().
+ * Open and lock a table.  Raises an error if the extension does not exist, or the table is
+ * not as the extension created it; with a lock for changes, also if rows change in place and
+ * it has an index that would not follow them.  Close it with table_close().
  */
 extern HILO_EXPORT Relation hilo_catalog_open(HiloTable table, LOCKMODE lockmode);
 
 /*
- * OID of the valid index on the table's name column, which is unique in a table
- * whose rows change in place.  The table must be open.  Raises an error if
- * there is no such index.
+ * OID of the valid index on the name column of a table, which is open as rel.  Raises an
+ * error if there is none.
  */
-extern Oid	hilo_catalog_name_index(HiloTable table);
+extern Oid	hilo_catalog_name_index(HiloTable table, Relation rel);
 
 /*
  * The expressions or the predicate of an index, as pg_index has them in that column,

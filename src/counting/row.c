@@ -220,7 +220,7 @@ look_up_row(Relation rel, HiloRowRef *ref)
 	ScanKeyEntryInitialize(&key, 0, NAME_COLUMN,
 						   BTEqualStrategyNumber, InvalidOid, C_COLLATION_OID,
 						   F_TEXTEQ, CStringGetTextDatum(ref->name));
-	scan = systable_beginscan(rel, hilo_catalog_name_index(HILO_TABLE_COUNTERS), true,
+	scan = systable_beginscan(rel, hilo_catalog_name_index(HILO_TABLE_COUNTERS, rel), true,
 							  SnapshotSelf, 1, &key);
 	tuple = systable_getnext(scan);
 	ref->table = InvalidOid;

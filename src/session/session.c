@@ -60,8 +60,17 @@ void
 hilo_collection_read(HiloCollection *collection)
 {
 	uint64		generation = hilo_row_generation;
+	HiloRowRef *ref = &collection->ref;
+	HiloRowRef	told = *ref;
 
-	(void) hilo_counter_read(&collection->ref, &collection->row);
+	if (!OidIsValid(told.table))
+	{
+		hilo_pool_recall_row(ref);
+		told = *ref;
+	}
+	if (hilo_counter_read(ref, &collection->row) &&
+		(ref->table != told.table || !ItemPointerEquals(&ref->tid, &told.tid)))
+		hilo_pool_note_row(ref);
 	collection->generation = generation;
 	HILO_FAILURE_POINT("row read");
 }

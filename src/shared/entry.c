@@ -271,6 +271,7 @@ begin_entry(HiloKind kind, int i, const char *name)
 	if (kind == HILO_POOL)
 	{
 		hilo_pool_lose((HiloPool *) it);
+		((HiloPool *) it)->table = InvalidOid;
 		((HiloPool *) it)->finished = 0;
 		((HiloPool *) it)->forgotten = 0;
 		memset(((HiloPool *) it)->block, 0, HILO_BLOCK_SIZE);

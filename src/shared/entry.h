@@ -76,6 +76,8 @@ typedef struct HiloShared
 typedef struct HiloPool
 {
 	HiloShared	shared;
+	Oid			table;			/* where the row was found, */
+	ItemPointerData tid;		/* if the OID is valid */
 	int			piece_count;
 	HiloClaim	pieces[HILO_MAX_PIECES];	/* lowest first */
 	int64		finished;		/* where the claim for a session ended that

@@ -160,6 +160,31 @@ cut_out(HiloPool *it, int i, const HiloRange *range)
 	(void) add_piece(it, below, false);
 }
 
+void
+hilo_pool_note_row(const HiloRowRef *ref)
+{
+	HiloPool   *it = lock_pool(ref->name, LW_EXCLUSIVE);
+
+	if (it == NULL)
+		return;
+	it->table = ref->table;
+	it->tid = ref->tid;
+	LWLockRelease(&it->shared.lock);
+}
+
+void
+hilo_pool_recall_row(HiloRowRef *ref)
+{
+	HiloPool   *it = lock_pool(ref->name, LW_SHARED);
+
+	if (it == NULL)
+		return;
+	ref->table = it->table;
+	ref->tid = it->tid;
+	ref->generation = 0;
+	LWLockRelease(&it->shared.lock);
+}
+
 int64
 hilo_pool_highest(const char *name, const HiloRow *row)
 {

@@ -30,6 +30,14 @@
 extern bool hilo_pool_open(void);
 
 /*
+ * Tell other sessions where the row of a collection was found, if the pool has the collection;
+ * and look there first, if one has told where, instead of into the index, whose opening
+ * takes longer than a first draw.
+ */
+extern void hilo_pool_note_row(const HiloRowRef *ref);
+extern void hilo_pool_recall_row(HiloRowRef *ref);
+
+/*
  * The highest number that the pool has of the collection, in pieces that are valid
  * by the row, if one is given; 0: it has none.
  */

@@ -89,7 +89,7 @@ read_rows(const char *name, CommandId command)
 
 	ScanKeyInit(&key, HILO_ANUM_BINDING_COLLECTION, BTEqualStrategyNumber,
 				F_TEXTEQ, CStringGetTextDatum(name));
-	scan = systable_beginscan(rel, hilo_catalog_name_index(HILO_TABLE_BINDINGS),
+	scan = systable_beginscan(rel, hilo_catalog_name_index(HILO_TABLE_BINDINGS, rel),
 							  true, SnapshotAny, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
