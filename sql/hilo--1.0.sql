@@ -94,7 +94,7 @@ COMMENT ON TABLE hilo.hilo IS
 COMMENT ON COLUMN hilo.hilo.max IS 'highest number claimed; on a member, highest number leased or chosen by hand';
 COMMENT ON COLUMN hilo.hilo.max_ever IS 'highest max that this row has ever had';
 COMMENT ON COLUMN hilo.hilo.max_value IS 'upper limit of max';
-COMMENT ON COLUMN hilo.hilo.claim_low IS 'lowest number of the newest claim, or of several at the same time, if sessions or a client program made it; 0: another one did';
+COMMENT ON COLUMN hilo.hilo.claim_low IS 'lowest number of the newest claim, if it was made for sessions or a client program, else 0; of several that sessions made at the same time, that of the first';
 COMMENT ON COLUMN hilo.hilo.claim IS 'random number of the newest claim if hilo.next_range() made it and nothing has happened since, else 0';
 COMMENT ON COLUMN hilo.hilo.epoch IS 'random number; a new one invalidates all earlier ranges and pooled numbers; of an ordered collection, its lowest 16 bits are those of the timeline';
 COMMENT ON COLUMN hilo.hilo.home IS 'table and database of the last change; differs in a copy or after a restore';
@@ -473,7 +473,7 @@ COMMENT ON FUNCTION hilo._check_holds(regclass, name, boolean) IS
 CREATE FUNCTION hilo._sync_sequence(sequence regclass, relation regclass, attach boolean) RETURNS bigint
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_sync_sequence';
 COMMENT ON FUNCTION hilo._sync_sequence(regclass, regclass, boolean) IS
-    'for hilo.attach() and hilo.sync(): move a sequence to at least the highest number in its columns, and return where it is; to attach, for the owner of a table whose ids count, and who may draw, and not to a number that would use up more than half of what is left; relation 0: none';
+    'for hilo.attach() and hilo.sync(): move a sequence to at least the highest number in its columns, and return where it is; to attach, the caller must own the table and be allowed to draw, and the sequence stays where it is if ids of the table do not count, or would use up more than half of what is left; relation 0: none';
 
 CREATE FUNCTION hilo._may_attach(relation regclass, column_name name, collection text, alone boolean) RETURNS void
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_may_attach';
@@ -895,7 +895,7 @@ END
 $$;
 COMMENT ON FUNCTION hilo._move_sequence(regclass, bigint, oid) IS 'for hilo.detach(): move a sequence above a number, if the owner of the table may';
 
--- A default that detach could not give back is replaced only for the table that hilo.attach() names.
+-- A default that hilo.detach() could not restore stays: only hilo.attach(), which names the table, replaces it.
 CREATE FUNCTION hilo.attach_all(schema regnamespace, OUT relation regclass, OUT column_name name, OUT max bigint, OUT result text) RETURNS SETOF record
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -966,7 +966,7 @@ CREATE FUNCTION hilo._sync_collection(name text) RETURNS bigint
 COMMENT ON FUNCTION hilo._sync_collection(text) IS
     'for hilo.sync(): move a collection to at least the highest number in its columns, at once and for good; null: no column draws from it';
 
--- It reads hilo.binding, which a role with EXECUTE need not.
+-- It reads hilo.binding, which a role with EXECUTE may not be allowed to read.
 CREATE FUNCTION hilo.sync(OUT collection text, OUT sequence regclass, OUT max bigint) RETURNS SETOF record
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -1452,7 +1452,7 @@ $$;
 COMMENT ON FUNCTION hilo.hub_forget(text, boolean) IS
     'on a hub: forget a member that is gone for good, until it asks again, and go on above all that it has reported; force: also if it has just asked; returns how many collections it had leased';
 
--- The library calls these and the next as the owner of the tables.
+-- The library calls this function and the following ones as the owner of the tables.
 CREATE FUNCTION hilo._note_hub(hub text, role text) RETURNS void
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
@@ -1605,7 +1605,7 @@ COMMENT ON COLUMN hilo.pool_use.lost IS 'numbers that made room for others (see 
 
 CREATE FUNCTION hilo._bound_tables(OUT collection text, OUT relation oid) RETURNS SETOF record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_bound_tables';
-COMMENT ON FUNCTION hilo._bound_tables() IS 'for the view hilo.may_draw: collections and identities, and the tables that exist of those that they are bound to';
+COMMENT ON FUNCTION hilo._bound_tables() IS 'for the view hilo.may_draw: collections, and the tables that they are bound to, if these exist';
 -- The grantee 0 is PUBLIC; a table without grants is its owner's.
 CREATE VIEW hilo.may_draw AS
     WITH bound AS MATERIALIZED (SELECT * FROM hilo._bound_tables())
@@ -1623,8 +1623,8 @@ CREATE VIEW hilo.may_draw AS
     LEFT JOIN pg_catalog.pg_roles r ON r.oid OPERATOR(pg_catalog.=) g.role
     WHERE g.role OPERATOR(pg_catalog.=) '0' OR r.oid IS NOT NULL;
 COMMENT ON VIEW hilo.may_draw IS
-    'which roles may draw from collections that are bound to a table, beside superusers and members of pg_write_all_data; from others, any role that may execute the function';
-COMMENT ON COLUMN hilo.may_draw.collection IS 'name of the collection or identity';
+    'which roles may draw from collections that are bound to a table, besides superusers and members of pg_write_all_data; from other collections, any role that may execute the function';
+COMMENT ON COLUMN hilo.may_draw.collection IS 'name of the collection; any role may draw from identities';
 COMMENT ON COLUMN hilo.may_draw.role IS 'the role, with its members; public: all roles';
 COMMENT ON COLUMN hilo.may_draw.relation IS 'the table or partition into which it may insert, even if only some columns; null: allowed by hilo.allow()';
 

@@ -3,9 +3,9 @@
  * compat.h
  *	  Differences between the server versions that hilo supports.
  *
- * This is the only file that uses PG_VERSION_NUM.  A library that is built for one minor release runs on all others of
- * that version: nothing is used that a minor release has added
- * (test/server-functions lists all that may be used), and nothing that minor
+ * This is the only file that uses PG_VERSION_NUM.  A library that is built for one minor
+ * release runs on all others of that version: nothing is used that a minor release has
+ * added (test/server-functions lists all that may be used), and nothing that minor
  * releases changed is left to the compiler.
  *
  *-------------------------------------------------------------------------
@@ -294,7 +294,7 @@ hilo_wait_event(const char *name, uint32 *event)
 #endif
 }
 
-/* Messages of which level this process logs. */
+/* The level from which on this process logs messages: log_min_messages. */
 static inline int *
 hilo_log_level(void)
 {

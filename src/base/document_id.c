@@ -227,8 +227,8 @@ hilo_check_own_separator(const char *name, const char *separator)
 	hilo_check_collection(name, separator);
 
 	/*
-	 * A node tag may consist of what follows a hyphen in the name.  In ids
-	 * that have a tag it would not, but the tag can be left out at any time.
+	 * What follows a hyphen in the name may look like a node tag.  In ids
+	 * that have a tag it does not, but the tag can be left out at any time.
 	 */
 	start = hilo_document_id_start(id, name, separator, "");
 	memcpy(id + start, "10", 2);

@@ -74,8 +74,8 @@ extern HILO_EXPORT bool hilo_is_node_tag(const char *tag, int len);
 extern bool hilo_is_separator(const char *separator);
 
 /*
- * True if it may be the separator of a single collection: one of these, and
- * ASCII, because the row has one byte for it.
+ * True if a single collection may have this separator: it must also be ASCII,
+ * because the row has one byte for it.
  */
 extern HILO_EXPORT bool hilo_is_own_separator(const char *separator);
 
@@ -115,13 +115,13 @@ typedef struct HiloIdForm
 	int			last_digit;		/* offset of the number's last digit */
 	int64		number;			/* its number; -1: no id has been made */
 	int			start_len;		/* bytes before the number */
-	int			suffix_len;		/* bytes after it, */
-	char		suffix[1 + HILO_MAX_TAG_LEN];	/* and they */
+	int			suffix_len;		/* bytes after it */
+	char		suffix[1 + HILO_MAX_TAG_LEN];	/* those bytes */
 } HiloIdForm;
 
 /*
- * Initialize, also once more: then the tag may be the one in the form.  The id
- * lives in the context, which is the same each time.
+ * Initialize a form, or initialize it again, with the same context: the id lives
+ * there.  The tag may be the one that is in the form.
  */
 extern void hilo_id_form_init(HiloIdForm *form, MemoryContext context,
 							  const char *start, int start_len,

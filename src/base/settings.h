@@ -20,7 +20,7 @@ extern int	hilo_max_range_size;
 extern bool hilo_auto_create;	/* true: a draw may create a counter */
 extern bool hilo_sequences;		/* true: nextval in queries is ours */
 
-/* Called when hilo.sequences is switched on, from now on; NULL: nothing is. */
+/* Called whenever hilo.sequences is switched on; NULL: there is nothing to call. */
 extern void (*hilo_sequences_switched_on) (void);
 
 /* The default of hilo.node_tag. */

@@ -44,7 +44,9 @@ extern uint64 hilo_row_generation;	/* a row: seeded, dropped, configured ...;
 									 * the table: rewritten, dropped */
 extern uint64 hilo_binding_generation;	/* a row of hilo.binding; a role; the
 										 * owner of the database */
-extern HILO_EXPORT uint64 hilo_rights_generation;	/* either */
+extern HILO_EXPORT uint64 hilo_rights_generation;	/* any of that, or of our
+													 * other tables; this
+													 * node's group */
 
 /* Have whatever rests on hilo_rights_generation looked up again. */
 extern void hilo_rights_invalidate(void);
@@ -96,7 +98,7 @@ extern Snapshot hilo_snapshot_now(Oid table, CommandId command);
 
 /*
  * A copy of the row of that name in a table of ordinary rows, as of now; NULL: there is
- * none.  Of one that no transaction has committed yet, it is the first version.
+ * none.  If no version is committed, it is one that is not.
  */
 extern HILO_EXPORT HeapTuple hilo_catalog_find(HiloTable table, const char *name);
 

@@ -71,8 +71,8 @@ extern HILO_EXPORT bool hilo_is_identity(const char *name);
 extern HILO_EXPORT bool hilo_is_own_name(const char *name);
 
 /*
- * True at this session's first call with that message, any text that stands for
- * one, about that name.
+ * True at this session's first call with that message and name.  Any text can stand for
+ * the message.
  */
 extern HILO_EXPORT bool hilo_once(const char *message, const char *name);
 

@@ -19,16 +19,16 @@
 extern void hilo_node_init(void);
 
 /*
- * The group of this node in its cluster, 0 for the coordinator; -1: it is in
- * none.  As it was found to be in that hilo_rights_generation; 0: not yet.
+ * The group of this node in its cluster, 0 for the coordinator, -1 if it is in
+ * none, as it was looked up; and the hilo_rights_generation of that, 0: not yet.
  */
 extern HILO_EXPORT int hilo_node_known_group;
 extern HILO_EXPORT uint64 hilo_node_generation;
 
-/* Find that out. */
+/* Look the group up. */
 extern HILO_EXPORT void hilo_node_look_up(void);
 
-/* That group.  Valid as long as hilo_rights_generation does not change. */
+/* The group.  Valid as long as hilo_rights_generation does not change. */
 static inline int
 hilo_node_group(void)
 {

@@ -38,7 +38,7 @@ typedef struct HiloWanted
 	bool		exact;			/* true: not fewer, even close to the limit */
 	int64		alignment;		/* low - 1 must be a multiple of it; 1: any */
 	int64		above;			/* low must be above it; 0: any */
-	int64		prefer;			/* of pooled numbers, rather those above it;
+	int64		prefer;			/* prefer pooled numbers above it; accept
 								 * lower ones only if they were fetched */
 	int64		reserve;		/* numbers to claim for the pool beyond size,
 								 * as far as available; 0: none */

@@ -143,7 +143,7 @@ typedef struct HiloNamedRow
 {
 	const char *name;
 	HiloRow		row;
-	XLogRecPtr	lsn;			/* WAL up to it says all of that */
+	XLogRecPtr	lsn;			/* the WAL up to it has these contents */
 } HiloNamedRow;
 
 /* A random number above 0 that cannot be guessed. */
@@ -172,8 +172,8 @@ extern Relation hilo_row_lock_table(LOCKMODE lockmode);
 extern HILO_EXPORT void hilo_row_end_claims(HiloRow *row);
 
 /*
- * Release a row that was not changed; but one that was just created has to be
- * finished.  As it shows no number, no standby is waited for.
+ * Release a row without a change.  One that was just created is logged and flushed
+ * nevertheless; but it shows no number, so no standby is waited for.
  */
 extern HILO_EXPORT void hilo_row_abandon(HiloRowChange *change);
 

@@ -57,10 +57,13 @@ typedef struct HiloSource
 	/* Raise 55000, on a worker, if the function has to be called elsewhere. */
 	void		(*prevent) (HiloRowRef *ref, const char *function);
 
-	/* Raise 55000 unless this server, which is not alone, may count. */
+	/*
+	 * Raise 55000 unless this server, which has given numbers to others, may
+	 * count.
+	 */
 	void		(*opens) (HiloRowRef *ref);
 
-	/* Such a server has claimed numbers for itself: wait for standbys. */
+	/* Such a server has claimed numbers to draw: wait for standbys. */
 	void		(*drawn) (XLogRecPtr lsn);
 
 	/*

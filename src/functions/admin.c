@@ -266,9 +266,9 @@ wait_for_transactions(void)
 }
 
 /*
- * The change of the row is committed, so to speak, when it is made; the commit
- * ends our snapshot, so that no session waits for this one while it waits.  Two
- * sessions would wait for each other.
+ * The change of the row takes effect when it is made.  The commit only ends our
+ * snapshot, so that no session waits for this one while it waits.  The lock is there
+ * because two sessions that do this would wait for each other.
  */
 PG_FUNCTION_INFO_V1(hilo_make_ordered);
 

@@ -89,9 +89,9 @@ hilo_last_number(PG_FUNCTION_ARGS)
 }
 
 /*
- * Take as many numbers as argument 1 says, called what, of which the range size of
- * the collection allows so many; aligned to that number, which an ordered
- * collection refuses, or not.
+ * Take exactly as many consecutive numbers as argument 1, called what, says: at most the
+ * collection's largest range.  If aligned, the highest is a multiple of that number, which
+ * an ordered collection refuses.
  */
 static HiloRange
 take_exactly(FunctionCallInfo fcinfo, const char *what, bool aligned)

@@ -117,7 +117,8 @@ merge_counter(TriggerData *trigdata)
 
 /*
  * True if one of our functions in SQL makes the change: it runs as the owner of
- * the tables.  Whether others are given numbers concerns all sessions that draw.
+ * the tables.  All sessions are told about a change of hilo.hub: it decides whether
+ * they may draw.
  */
 static bool
 is_ours(TriggerData *trigdata)

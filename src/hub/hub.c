@@ -434,7 +434,10 @@ may_lease(Oid role)
 									"lease_from(pg_catalog.text,pg_catalog.text,bigint)", role);
 }
 
-/* One about another server names a role whose user mapping would be used to ask it. */
+/*
+ * A row about another server names a role whose user mapping would be used to ask it, so
+ * it is left out unless the user may choose servers.
+ */
 void
 hilo_hub_restore(HiloTable table, const char *name, HeapTuple tuple,
 				 TupleDesc desc)

@@ -106,7 +106,10 @@ extern void hilo_hub_admit(const char *name, HiloRow *row);
  */
 extern void hilo_members_refuse(const char *counter);
 
-/* Call this before a lease is given: changes that members do not survive wait for its end. */
+/*
+ * Call this before a lease is given: changes that would repeat numbers of leases wait
+ * until this transaction ends.
+ */
 extern void hilo_leases_begin(void);
 
 /*

@@ -111,7 +111,7 @@ do_hilo_leases_stop(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Begin a request, for a function: it may write, and sees what others have committed. */
+/* Begin a request, which must be allowed to write, and see what others have committed. */
 static void
 begin_request(const char *function)
 {
@@ -180,7 +180,10 @@ enum LeaseColumn
 	LEASE_COLUMNS
 };
 
-/* Claim the numbers, on disk here; what is given then, and what the row says. */
+/*
+ * Claim the numbers, on disk here, and set the values to what was claimed and what the row
+ * says.  Returns the LSN of the claim, for standbys.
+ */
 static XLogRecPtr
 claim_lease(HiloRowRef *ref, int64 size, int64 above, Datum *values, bool *nulls)
 {

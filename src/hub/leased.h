@@ -32,9 +32,9 @@ extern void hilo_leased_claim(HiloRowRef *ref, HiloLeasing leasing,
 							  HiloClaim *claim);
 
 /*
- * Move max to at least highest, and then skip numbers, as far as the numbers go; a new
- * epoch, unless neither is asked for.  Creates the row if necessary.  Refused on a member.  Returns the
- * max now stored.
+ * Move max to at least highest, and then skip numbers, as far as there are any.  Sets a
+ * new epoch if numbers are skipped, or highest is above max.  Creates the row if
+ * necessary.  Refused on a member.  Returns the max now stored.
  */
 extern int64 hilo_leased_raise(HiloRowRef *ref, int64 highest, int64 skip);
 
@@ -44,9 +44,9 @@ extern int64 hilo_leased_raise(HiloRowRef *ref, int64 highest, int64 skip);
 
 /*
  * The random number by which hubs know this database.  It is kept in the row of
- * server-side ids, so it stays through a rollback,
- * a new name of the database, and pg_upgrade, but a copy of the database has another
- * one.  0: there is none, and it is not to be created.
+ * server-side ids, so it outlives a rollback, a new name of the database, and
+ * pg_upgrade; a copy of the database gets another one.  0: there is none, and it is not
+ * to be created.
  */
 extern int64 hilo_leased_member_number(bool create);
 

@@ -487,10 +487,9 @@ counters_to_report(List *counters)
 
 /*
  * Report to a hub what is held here of all counters of its lineage, and of one that has left
- * it for another hub, if that is not NULL.  Before that,
- * all their rows have the highest term that any has seen: it is that term for
- * which the hub may count the report, and after that no row takes in a lease of an
- * earlier one.  Returns the number of counters reported.
+ * it for another hub, if that is not NULL.  Before that, all their rows get the highest term
+ * that any has seen: for that term the hub may count the report, and no row takes in a lease
+ * of an earlier one any more.  Returns the number of counters reported.
  */
 static int64
 report_to(const char *hub, int64 lineage, int host, HiloNamedRow *left,

@@ -88,8 +88,8 @@ extern int64 hilo_sequence_move(HiloSequence *sequence, int64 number,
 								bool check_right);
 
 /*
- * The number that the sequence is at, which is on disk; *end is its limit, and its other
- * fields are then up to date.
+ * The number that the sequence is at, flushed to disk; *end is its limit.  Brings what
+ * the session knows about the sequence up to date.
  */
 extern int64 hilo_sequence_position(HiloSequence *sequence, int64 *end);
 

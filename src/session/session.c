@@ -80,9 +80,8 @@ hilo_collection_read(HiloCollection *collection)
  */
 
 /*
- * Raise an error if the numbers would come from another server if the collection were
- * not ordered.  If it is ordered already, that means if even collections that were
- * counted here would.
+ * Raise an error if the collection cannot be ordered, because its numbers should come from
+ * another server.  One that is ordered already stays so, unless this server counts nothing.
  */
 static void
 check_is_counted_here(HiloCollection *collection)

@@ -128,8 +128,8 @@ typedef struct HiloEntry
 								 * there is none */
 		LocalTransactionId transaction; /* the one that took it */
 		bool		clean;		/* they were looked at, see look.h */
-		int64		clean_up_to;	/* if it is ordered: and so were numbers
-									 * up to this */
+		int64		clean_up_to;	/* of an ordered collection: numbers up to
+									 * this were looked at, too */
 	}			range;
 	struct HiloLook *look;		/* NULL: not needed yet */
 
@@ -138,10 +138,10 @@ typedef struct HiloEntry
 	{
 		int64		size;		/* of the last range; 0: none, or released */
 		TimestampTz claimed_at;
-		int64		drawn;		/* numbers drawn since the last release, but
-								 * for those of the range */
-		int64		least;		/* claim at least so many, for that costs
-								 * much; 0: any number */
+		int64		drawn;		/* numbers drawn since the last release,
+								 * except those of the range */
+		int64		least;		/* claim at least so many, because a look
+								 * costs much; 0: any number */
 	}			growth;
 
 	/*
@@ -200,7 +200,7 @@ extern bool hilo_entry_make_text(HiloEntry *entry);
  */
 extern void hilo_entry_give_tag(HiloEntry *entry, const char *tag);
 
-/* True if it is that already. */
+/* True if entry->text.given is the form of ids with this tag. */
 static inline bool
 hilo_entry_has_tag(const HiloEntry *entry, const char *tag, int len)
 {

@@ -4,9 +4,10 @@
  *	  Which sequences' pages have been logged ahead.
  *
  * nextval logs its page as it will be after some more numbers, and draws these
- * without a record.  Of a page that was logged as it is, it does not notice that
- * these are not logged.  So sessions note here which last records of a page are of
- * the first kind.  There is room for few: of all others, nothing is known.
+ * without a record.  If something else has logged the page as it is, such as ALTER
+ * SEQUENCE, nextval does not notice that these numbers are not logged.  So sessions note
+ * here which last records of a page log numbers ahead.  There is room for few: of all
+ * others, nothing is known.
  *
  * What is written here stays true: as long as no later record changes the page, only numbers
  * that were logged ahead are drawn from it.

@@ -50,7 +50,7 @@ extern void hilo_order_refill(HiloOrder *order, HiloRowRef *ref,
 
 /*
  * Call this when standbys have been waited for: if this session made the claim, its numbers
- * can be used from now on, and last from now on.
+ * can be used from now on, and how long they last counts from now on.
  */
 extern void hilo_order_waited(HiloOrder *order, const HiloClaim *claim);
 

@@ -78,8 +78,8 @@ extern bool hilo_pool_take(const char *name, const HiloRow *row,
 						   const HiloWanted *wanted, HiloClaim *claim, bool *low);
 
 /*
- * Forget the last failure to fetch numbers, so that others can be fetched at once, and,
- * if told so, the numbers of a collection.
+ * Forget that fetching numbers of a collection has failed, so that it can be tried at
+ * once; with numbers, forget what the pool has of it, too.
  */
 extern HILO_EXPORT void hilo_pool_forget(const char *name, bool numbers);
 

@@ -200,8 +200,9 @@ make_local(uint32 layout, Size size, void (*initialize) (HiloSegment *segment))
 
 /*
  * What is opened on the way belongs to a resource owner of its own, which closes
- * it after an error; between transactions, as in a worker, it has no parent.  On success the segment and the mapping are pinned, so that
- * no transaction or resource owner ends them.
+ * it after an error; between transactions, as in a worker, it has no parent.  On success
+ * the segment and the mapping are pinned, so that no transaction or resource owner ends
+ * them.
  *
  * An error under a LWLock leaves it locked, because this is not the end of a
  * transaction; and any error ends all HOLD_INTERRUPTS() of the callers, too.

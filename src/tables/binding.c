@@ -415,8 +415,9 @@ hilo_binding_add(const char *name, const HiloBinding *binding)
 }
 
 /*
- * Delete a row that was just read, and whose place is still its own: the statement's
- * snapshot is older.  False: another transaction deletes it, or has done so.
+ * Delete a row that was just read.  Its place is its own even if it has been deleted
+ * since: the statement's snapshot is older, and keeps it from being removed.  False:
+ * another transaction deletes it, or has done so.
  */
 static bool
 delete_row(Relation rel, ItemPointer tid)
@@ -436,7 +437,7 @@ delete_row(Relation rel, ItemPointer tid)
 }
 
 /*
- * The row may be elsewhere since it was read, where no lock was kept: the table may
+ * The rows are read again: no lock was kept since the binding was read, so the table may
  * have been rewritten, or another row may have its place.
  */
 bool

@@ -90,9 +90,9 @@ extern HiloBindings hilo_bindings(const char *name);
 
 /*
  * The columns that a collection is bound to, and those whose defaults draw from it in
- * tables of the same owners; or else, if it is bound to none, those whose defaults draw
- * from it, which *by_default tells.  As a list of HiloColumn *, palloc'd.  *limit is the
- * highest number that those can hold to which it is bound, or else all of them.
+ * tables of the same owners; if it is bound to none, *by_default is true, and it is all
+ * columns whose defaults draw from it.  As a list of HiloColumn *, palloc'd.  *limit is
+ * the highest number that the bound columns can hold, or, if there are none, all of these.
  */
 extern List *hilo_columns_of_collection(HiloCollection *collection, bool *by_default,
 										int64 *limit);
@@ -130,8 +130,8 @@ extern Oid	hilo_drawing_table(const char *name, CommandId command);
 
 /*
  * Keep other sessions from changing the bindings of a name until the
- * transaction ends.  Call this before looking up what to change.  Returns false if
- * another session has the lock, and this is not to wait.
+ * transaction ends.  Call this before looking up what to change.  Without wait, returns
+ * false if another session has the lock.
  */
 extern bool hilo_bindings_lock(const char *name, bool wait);
 

@@ -466,7 +466,8 @@ hilo_table_on_sequence(const char *collection, Oid *sequence)
 
 /*
  * The functions that draw from a collection: those in C of these names, in whatever schema
- * the extension was made.  Which collection, and whether they are ours, their calls say.
+ * the extension was created.  Whether one is ours, and draws from the collection in
+ * question, is found out from the call.
  */
 static List *
 drawing_functions(void)

@@ -60,9 +60,9 @@ extern Oid	hilo_table_on_sequence(const char *collection, Oid *sequence);
 extern List *hilo_columns_of_sequence(Oid sequence);
 
 /*
- * The columns, except of temporary tables, whose defaults draw from the collection, and
- * whose tables' owner may draw, and is one of some owners.  With NIL, all of them must
- * have one owner, or the result is NIL.
+ * The columns, except of temporary tables, whose defaults draw from the collection, if
+ * the table's owner is one of the owners, and may execute the function that draws.  With
+ * NIL, any one owner will do; if the tables have several, the result is NIL.
  */
 extern List *hilo_columns_of_default(const char *collection, List *owners);
 

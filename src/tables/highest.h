@@ -14,7 +14,7 @@
 
 #include "tables/column.h"
 
-/* The highest number that counts and is above one limit, but not the other. */
+/* What is sought: the highest number that counts, above one limit and up to another. */
 typedef struct HiloSought
 {
 	HiloCollection *counter;	/* NULL: a sequence, of which all numbers
@@ -51,8 +51,8 @@ extern bool hilo_column_has_others(const HiloColumn *column,
 								   HiloCollection *collection);
 
 /*
- * Warn that a counter, what it is and its name, is not moved to a number, because that
- * would use up more than half of what is left; and name the function that moves it.
+ * Warn that a counter is not moved to a number, because that would use up more than half
+ * of what is left.  what is its kind, and function the one that would move it.
  */
 extern void hilo_warn_too_far(const char *what, const char *name, int64 number,
 							  const char *function);

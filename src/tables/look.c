@@ -34,7 +34,10 @@
 #include "tables/look.h"
 #include "tables/search.h"
 
-/* How far above an id to search for others at first; doubled at most this often. */
+/*
+ * How far above an id to search for others: at first, and at most if columns draw by their
+ * defaults alone.  After so many steps a draw goes on without a look.
+ */
 #define WINDOW			INT64CONST(1048576)
 #define WINDOW_BY_DEFAULT	(64 * WINDOW)
 #define MAX_STEPS		64

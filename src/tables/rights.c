@@ -64,9 +64,9 @@ lets_draw(const HiloBindings *bindings, Oid user)
 }
 
 /*
- * Make the limit of a collection that of the types of the columns that it is
- * bound to, unless it was set by hand: a type may have changed.  A change that this
- * transaction makes, and that may be rolled back, does not count: then false.
+ * Let the limit of a collection follow the types of the columns that it is bound to,
+ * which may have changed; but one that was set by hand is only lowered.  A change that
+ * this transaction makes, and that may be rolled back, does not count: then false.
  */
 static bool
 follow_types(HiloCollection *collection, const HiloBindings *bindings)

@@ -33,8 +33,8 @@ hilo_draw_right_check(HiloEntry *entry)
 }
 
 /*
- * Bring the limit of a bound collection up to date, whose row has been read: what it
- * followed may have been rolled back.
+ * Bring the limit of a bound collection, whose row has been read, up to date: the change
+ * of a type that it has followed may have been rolled back.
  */
 extern void hilo_draw_limit_refresh(HiloCollection *collection);
 

@@ -60,8 +60,8 @@ least_claim(HiloEntry *entry)
 }
 
 /*
- * True if the limit of the types of the columns is one for the current user: what the
- * columns of strangers can hold is not.
+ * True if the limit of the types of the columns applies to the current user.  If the columns
+ * draw by their defaults alone, it does only with the privileges of their owner.
  */
 static bool
 is_limited(const HiloLook *look)
@@ -73,9 +73,9 @@ is_limited(const HiloLook *look)
 }
 
 /*
- * End the range, which is near it, at the limit of the columns' types; the counter's may be
- * higher, because columns that draw by their defaults alone have no part in that.  For a
- * role that it does not limit there is only the warning: an insert into the column then fails
+ * The range is near the limit of the columns' types: end it there.  The counter's own limit
+ * may be higher, because columns that draw by their defaults alone do not lower it.  A role
+ * to which the limit does not apply only gets the warning: its insert into the column fails
  * by itself.
  */
 static void
