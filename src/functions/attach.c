@@ -245,9 +245,9 @@ attachable_argument(FunctionCallInfo fcinfo, HiloCollection *collection)
 }
 
 /*
- * hilo._may_attach(relation, column_name, collection, alone): raise an
- * error unless the column of a locked table may be attached, and, with alone, if
- * the collection is attached to another table.
+ * hilo._may_attach(relation, column_name, collection, alone): raise an error unless the
+ * column of a locked table may be attached; with alone, also if the collection is attached
+ * to another table.
  */
 PG_FUNCTION_INFO_V1(hilo_may_attach);
 
@@ -342,7 +342,7 @@ hilo_drawn_before(PG_FUNCTION_ARGS)
 	PG_RETURN_NULL();
 }
 
-/* The column, if it draws from the collection, as one that is attached does, or 55000. */
+/* The column as one that draws from the collection.  Raises 55000 if it does not. */
 static HiloColumn
 drawing_column(HiloColumn column, const char *collection)
 {

@@ -578,10 +578,11 @@ claim_in_a_row(HiloSequence *sequence, int64 size, int64 step, bool check_right,
  */
 
 /*
- * nextval takes all numbers that are missing.  That cannot go backwards, as setval could
- * beside draws of others.  For more than the largest range, the increment is larger for
- * once.  What nextval then logs is as far ahead again: the last claim has the sequence's
- * own increment, and is large enough to be logged.
+ * Have nextval draw all numbers that are missing.  Unlike setval, that cannot move the
+ * sequence backwards while others draw.  If more are missing than the largest range has,
+ * they are drawn with a larger increment for once; but nextval then logs so many of these
+ * steps ahead.  So the last claim has the sequence's own increment, and is large enough to
+ * be logged.
  *
  * One session at a time: another one would go the same way once more.  No session waits for
  * anything while it has this lock.

@@ -319,10 +319,10 @@ lock_evicted(HiloKind kind, int i, uint64 oldest, bool any)
 /*
  * Find a free entry, and lock it; its number is *found.  NULL: all are in use.
  *
- * Those that were not used since the search last passed make room, but first
- * those without fetched numbers, because others would have to be fetched again, and
- * those whose rings hold nothing; without any, no other rings do.  What is only read
- * to find out is read without locks, so that a search that finds nothing else takes no
+ * If none is free, the first one makes room that was not used since the search last
+ * passed it; but entries with fetched numbers, which would have to be fetched again, only
+ * in the last pass, and rings that hold something only then, and with any.  What is read
+ * to choose one is read without its lock, so that a search that finds nothing takes no
  * longer than some microseconds.
  */
 static HiloShared *

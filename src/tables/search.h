@@ -64,11 +64,11 @@ extern int64 hilo_search_numbers(HiloSearch *search, int64 low, int64 high,
 								 int max_passed);
 
 /*
- * Where only exact ids of the collection can be looked up, or numbers as text if the column
- * draws these, the first number decides.  If it is
- * taken, look up some in each power of two above it, until all of them are free, and
- * return the end of the last power in which one was taken, at most limit.  (To gallop
- * and bisect would find a hole each time, where every third id is missing.)
+ * For an index in which only exact ids of the collection can be looked up, or numbers as
+ * text if the column draws these.  Returns HILO_NONE if low is free.  Otherwise looks up
+ * some numbers in each power of two above it, until all of them are free, and returns the
+ * end of the last power in which one was taken, at most limit.  (To gallop and bisect would
+ * end in a hole each time, where every third id is missing.)
  */
 extern int64 hilo_search_ids(HiloSearch *search, const HiloCollection *collection,
 							 int64 low, int64 limit);
