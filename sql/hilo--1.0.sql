@@ -562,7 +562,7 @@ BEGIN
         SELECT a.attname INTO column_name FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
             WHERE i.indrelid = relation AND i.indisprimary AND i.indnkeyatts = 1;
         IF NOT FOUND THEN
-            RAISE EXCEPTION 'table "%" has no single-column primary key', "table".name USING ERRCODE = 'undefined_column', HINT = 'Specify the column.';
+            RAISE EXCEPTION 'table "%" has no single-column primary key', "table".name USING ERRCODE = 'undefined_object', HINT = 'Specify the column.';
         END IF;
     END IF;
     SELECT a.attgenerated, t.typcategory INTO "column" FROM pg_attribute a LEFT JOIN pg_type t ON t.oid = a.atttypid

@@ -29,7 +29,7 @@ struct HiloPool;
 /* What the library does for the core. */
 typedef struct HiloSource
 {
-	uint32		layout;			/* HILO_SOURCE_LAYOUT, where it was built */
+	uint64		layout;			/* HILO_SOURCE_LAYOUT, where it was built */
 
 	/* Raise 55000 if the row's numbers should not come from where it says. */
 	void		(*check) (const HiloRowRef *ref, const HiloRow *row);
@@ -90,8 +90,8 @@ typedef struct HiloSource
  * this number, and the sizes of it.
  */
 #define HILO_SOURCE_LAYOUT \
-	((uint32) (((1 * 4096 + sizeof(HiloSource)) * 4096 + \
-				sizeof(HiloRow)) * 4096 + sizeof(HiloWanted)))
+	(((UINT64CONST(1) * 4096 + sizeof(HiloSource)) * 4096 + \
+	  sizeof(HiloRow)) * 4096 + sizeof(HiloWanted))
 
 /* The name of the library, and of the function in it that returns the table. */
 #define HILO_SOURCE_LIBRARY		"hilo_hub"

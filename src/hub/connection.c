@@ -561,8 +561,9 @@ try_address(const Options *options, int timeout, StringInfo errors)
 		}
 		status = PQconnectPoll(connection.conn);
 	}
-	if (PQstatus(connection.conn) == CONNECTION_OK)
-		return PQsetnonblocking(connection.conn, 1) == 0;
+	if (PQstatus(connection.conn) == CONNECTION_OK &&
+		PQsetnonblocking(connection.conn, 1) == 0)
+		return true;
 	append_said(errors, PQerrorMessage(connection.conn));
 	disconnect();
 	return false;

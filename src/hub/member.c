@@ -391,8 +391,7 @@ lease_size(const char *name, const HiloRow *row, const HiloLeaseState *state,
 	 * now, also by sessions that wait.
 	 */
 	if (hilo_is_identity(name))
-		return Max(need->least + state->waiting,
-				   Max(row->range_size, row->lease_size));
+		return Max(need->least + state->waiting, row->lease_size);
 
 	/*
 	 * The next answer may not arrive, either, unless this session waits

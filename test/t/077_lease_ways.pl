@@ -109,8 +109,8 @@ $member->sql(q{SELECT hilo.lease_from('below', NULL); SELECT hilo_next_number('b
 $member->sql(q{SELECT hilo.lease_from('buffered|', 'hub')});
 is($member->sql(q{SELECT next_identity_for('buffered') FROM generate_series(1, 2)}), "1\n2", 'an identity is leased one by one');
 is(hub_max('buffered|'), 2, 'and has no buffer');
-$member->sql(q{SELECT hilo.configure('buffered|', range_size => 50)});
-is($member->sql(q{SELECT next_identity_for('buffered')}), 3, 'with a range size');
+$member->sql(q{SELECT hilo.lease_from('buffered|', 'hub', 50)});
+is($member->sql(q{SELECT next_identity_for('buffered')}), 3, 'with a lease size');
 is(hub_max('buffered|') . ' ' . left('buffered|'), '52 49', 'it has one');
 is($member->sql(q{SELECT count(DISTINCT next_identity_for('buffered')) FROM generate_series(1, 49)}), 49, 'all of which are drawn');
 is(hub_max('buffered|'), 52, 'without the hub');
