@@ -54,6 +54,17 @@ hilo_ends_with(const char *id, const char *end)
 	return len >= end_len && strcmp(id + len - end_len, end) == 0;
 }
 
+/* How many of len bytes of a name come before one that no name may have. */
+static int
+allowed_bytes(const char *name, int len)
+{
+	int			allowed = 0;
+
+	while (allowed < len && name[allowed] != '|' && !is_control(name + allowed))
+		allowed++;
+	return allowed;
+}
+
 /*
  * Checks that apply to names of collections, identities and prefixes alike; the
  * name has len bytes, and something may follow it.
@@ -61,7 +72,7 @@ hilo_ends_with(const char *id, const char *end)
 static void
 check_name(const char *what, const char *name, int len)
 {
-	int			allowed = 0;
+	int			allowed;
 
 	if (len == 0)
 		ereport(ERROR,
@@ -74,8 +85,7 @@ check_name(const char *what, const char *name, int len)
 				 errdetail("It has %d bytes; the limit is %d.",
 						   len, HILO_MAX_NAME_LEN)));
 
-	while (allowed < len && name[allowed] != '|' && !is_control(name + allowed))
-		allowed++;
+	allowed = allowed_bytes(name, len);
 	if (allowed == len)
 		return;
 	if (name[allowed] == '|')
@@ -90,6 +100,14 @@ check_name(const char *what, const char *name, int len)
 			 errmsg("%s name must not contain a control character", what),
 			 errdetail("Byte %d is 0x%02x.",
 					   allowed + 1, (unsigned char) name[allowed])));
+}
+
+bool
+hilo_may_name_collection(const char *name)
+{
+	int			len = strlen(name);
+
+	return len > 0 && len <= HILO_MAX_NAME_LEN && allowed_bytes(name, len) == len;
 }
 
 void
@@ -274,8 +292,13 @@ int
 hilo_document_id_start(char *start, const char *name, const char *separator,
 					   const char *prefix)
 {
-	char	   *p = append(start, name, strlen(name));
+	int			len = strlen(name);
+	char	   *p;
 
+	/* A name may come from a row that was written with its guard disabled. */
+	if (len > HILO_MAX_NAME_LEN)
+		check_name("collection", name, len);
+	p = append(start, name, len);
 	p = append(p, separator, strlen(separator));
 	p = append(p, prefix, strlen(prefix));
 	return p - start;

@@ -37,6 +37,12 @@
 extern void hilo_check_collection(const char *name, const char *separator);
 
 /*
+ * True if the name is valid for a collection, unless that ends in the separator.  Any
+ * role can write another one into a default.
+ */
+extern bool hilo_may_name_collection(const char *name);
+
+/*
  * For functions that administer: raise 22023 unless name is valid for a
  * collection or, with a '|' at its end, for an identity.  Returns whether it is
  * the name of an identity.

@@ -93,6 +93,9 @@ hilo_sync_collection(PG_FUNCTION_ARGS)
 	columns = hilo_columns_of_collection(&collection, &by_default, &limit);
 	if (columns == NIL)
 		PG_RETURN_NULL();
+
+	/* Defaults and rows of hilo.binding may have other names. */
+	hilo_check_collection(name, hilo_identity_parts_separator);
 	bindings = hilo_bindings(name);
 	hilo_bindings_refresh(name, &bindings);
 	level = hilo_sql_limit_lock_waits();

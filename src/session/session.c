@@ -609,8 +609,11 @@ hilo_entry_make_text(HiloEntry *entry)
 {
 	HiloIdForm *given = &entry->text.given;
 	const char *tag = hilo_collection_node_tag(&entry->collection);
-	bool		differs = make_form(entry, &entry->text.own, tag, strlen(tag));
+	bool		differs;
 
+	/* The row may have been written with its guard disabled. */
+	hilo_check_node_tag(tag);
+	differs = make_form(entry, &entry->text.own, tag, strlen(tag));
 	if (given->id != NULL)
 		(void) make_form(entry, given, given->suffix + 1,
 						 Max(given->suffix_len - 1, 0));

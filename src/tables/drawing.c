@@ -117,12 +117,12 @@ hilo_expression_draws(Node *expression, HiloDraws *draws)
 			  strcmp(function, "hilo_next_tagged") == 0 ||
 			  strcmp(function, "hilo_next_number") == 0))
 	{
-		draws->collection = TextDatumGetCString(argument->constvalue);
+		char	   *name = TextDatumGetCString(argument->constvalue);
+
 		draws->numbers = strcmp(function, "hilo_next_number") == 0;
+		draws->collection = hilo_may_name_collection(name) ? name : NULL;
 	}
-	else
-		return false;
-	return true;
+	return OidIsValid(draws->sequence) || draws->collection != NULL;
 }
 
 /*

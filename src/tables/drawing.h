@@ -32,7 +32,10 @@ extern char *hilo_c_function(Oid function);
 /* The expression that a catalog has stored; NULL: it is too large. */
 extern Node *hilo_stored_expression(Datum stored);
 
-/* Find out what an expression, as it is stored, draws from.  False: it does not. */
+/*
+ * Find out what an expression, as it is stored, draws from.  False: it does not, or from
+ * what cannot be the name of a collection.
+ */
 extern bool hilo_expression_draws(Node *expression, HiloDraws *draws);
 
 /* Add a copy of a column to a list, palloc'd, unless it is there. */

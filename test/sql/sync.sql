@@ -332,10 +332,30 @@ INSERT INTO numerics DEFAULT VALUES RETURNING id;
 DO $$ BEGIN EXECUTE 'CREATE TABLE deep (id bigint DEFAULT hilo_next_number(''deep'')' || repeat('+1', 3000) || ')'; END $$;
 SELECT count(*) > 0 AS others FROM hilo.attachments;
 DROP TABLE deep;
+-- Strangers.  A default can name what no collection can: it is none, moves no identity and no server-side ids, and overruns nothing.
+CREATE ROLE regress_sync_stranger;
+GRANT USAGE, CREATE ON SCHEMA regress_sync TO regress_sync_stranger;
+SELECT next_identity_for('firms') < 1000 AS drawn, next_server_side_id('firms/') COLLATE "C" < 'firms/0000000000001' AS drawn;
+SET ROLE regress_sync_stranger;
+DO $$ BEGIN
+	EXECUTE format('CREATE TABLE strays (bar bigint DEFAULT hilo_next_number(%L), own bigint DEFAULT hilo_next_number(%L), none bigint DEFAULT hilo_next_number(%L), control bigint DEFAULT hilo_next_number(%L),'
+		' long bigint DEFAULT hilo_next_number(%L), longer bigint DEFAULT hilo_next_number(%L), separator bigint DEFAULT hilo_next_number(%L))', 'firms|', '|', '', E'x\ny', repeat('x', 300), repeat('y', 9000), 'firms/');
+END $$;
+INSERT INTO strays SELECT n, n, n, n, n, n, n FROM (VALUES (60000000)) v(n);
+RESET ROLE;
+SELECT column_name, collection FROM hilo.attachments WHERE relation = 'strays'::regclass;
+SELECT count(*) FROM hilo.sync() WHERE collection IN ('firms|', '|', '', E'x\ny', 'firms/') OR length(collection) > 255;
+\set VERBOSITY sqlstate
+SELECT hilo.sync(repeat('y', 9000));
+\set VERBOSITY default
+SELECT hilo.sync('firms|');
+SELECT next_identity_for('firms') < 1000 AS drawn, next_server_side_id('firms/') COLLATE "C" < 'firms/0000000000001' AS drawn;
+DROP TABLE strays;
 -- No relation, and names that no relation can have.
 SELECT hilo.sync(NULL::regclass);
 SELECT hilo.sync('a.b.c');
 
 DROP SCHEMA regress_sync CASCADE;
-DROP ROLE regress_sync_clerk;
+DROP ROLE regress_sync_clerk, regress_sync_stranger;
+SELECT hilo.drop('firms|');
 SELECT count(hilo.drop(collection)) FROM hilo.status WHERE collection IN ('numbers', 'kinds', 'lows', 'orders', 'digits', 'Odd''ly', 'shared', 'persons', 'unbound', 'granted');
