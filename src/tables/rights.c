@@ -118,20 +118,32 @@ stands_for_owners(const HiloBindings *bindings, Oid role, bool any)
 	return matching > 0 && (any || matching == owners);
 }
 
+/* True if no number of the counter was ever drawn. */
+static bool
+is_new(HiloRowRef *ref)
+{
+	HiloRow		row;
+
+	return !hilo_counter_read(ref, &row) || row.max == 0;
+}
+
+/* A binding is also one of the identity of that name, whose search for free numbers it leads. */
 bool
 hilo_may_attach_to(HiloCollection *collection, Oid role)
 {
+	const char *name = collection->ref.name;
 	HiloBindings bindings;
-	HiloRow		row;
+	HiloCollection identity;
+	char		buffer[HILO_MAX_ROW_NAME_LEN];
 
 	if (hilo_catalog_may_seed(false, role))
 		return true;
-	if (!hilo_counter_read(&collection->ref, &row))
-		memset(&row, 0, sizeof(row));
-	bindings = hilo_bindings(collection->ref.name);
-	if (bindings.all == NIL)
-		return row.max == 0;
-	return stands_for_owners(&bindings, role, false);
+	bindings = hilo_bindings(name);
+	if (bindings.all != NIL)
+		return stands_for_owners(&bindings, role, false);
+	hilo_collection_init_identity(&identity, name, buffer);
+	return is_new(&collection->ref) &&
+		(is_new(&identity.ref) || hilo_catalog_may_seed(true, role));
 }
 
 bool

@@ -131,6 +131,14 @@ SELECT make('bob', 'loose', 'loose'), make('bob', 'loose_too');
 SELECT statement, a.* FROM unnest(ARRAY[$$INSERT INTO loose VALUES (1000000)$$, $$SELECT hilo.attach('loose', collection => 'loose')$$, $$SELECT hilo.attach('loose_too', 'id', 'loose')$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
 SELECT hilo.attach('loose', collection => 'loose');
 SELECT (as_role('bob', $$INSERT INTO loose VALUES (100)$$)).*, max_of('loose');
+-- One whose identity was drawn from, whose search for free numbers a table would lead.
+SELECT next_identity_for('firms') FROM generate_series(1, 2);
+SELECT make('bob', 'firms'), make('bob', 'firms_too');
+SELECT statement, a.* FROM unnest(ARRAY[$$SELECT hilo.attach('firms', collection => 'firms')$$, $$SELECT hilo.attach('firms_too', 'id', 'firms')$$]) WITH ORDINALITY s(statement, i), as_role('bob', statement) a ORDER BY i;
+SELECT (as_role('ann', $$SELECT next_identity_for('firms')$$)).*;
+SELECT hilo.attach('firms', collection => 'firms');
+DROP TABLE firms, firms_too;
+SELECT hilo.drop('firms|');
 -- One that is bound to the documents of another role, new or not; one that was configured.
 SELECT make('ann', 'docs');
 SELECT hilo.bind('docs', 'docs', 'id'), hilo.configure('set', max_value => 1000);
