@@ -305,7 +305,7 @@ CREATE FUNCTION hilo.reserve(sequence regclass, count bigint, OUT low bigint, OU
 COMMENT ON FUNCTION hilo.reserve(regclass, bigint) IS
     'draw exactly count contiguous numbers of a sequence with increment 1, low to high, for the caller; at most hilo.max_range_size';
 
--- No user can call a function with an argument of type internal.
+-- It refuses calls that the setting has not made; minor releases differ in whether SQL can make one.
 CREATE FUNCTION hilo._identity_nextval(sequence regclass, internal) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_identity_nextval';
 COMMENT ON FUNCTION hilo._identity_nextval(regclass, internal) IS

@@ -9,6 +9,7 @@
 
 #include "session/call.h"
 #include "sequences/sequence.h"
+#include "sequences/setting.h"
 
 /*
  * The sequence in the first argument.  The call site remembers it, as mostly it is the
@@ -40,14 +41,22 @@ hilo_nextval(PG_FUNCTION_ARGS)
 
 /*
  * hilo._identity_nextval(sequence, internal): what the setting hilo.sequences puts in
- * place of the number of an identity column.  The right to insert suffices there, and
- * no user can make an argument of type internal.
+ * place of the number of an identity column.  The right to insert suffices there, so
+ * nobody else may call it: XMLTABLE can make a value of type internal.
  */
 PG_FUNCTION_INFO_V1(hilo_identity_nextval);
 
 Datum
 hilo_identity_nextval(PG_FUNCTION_ARGS)
 {
+	const FuncExpr *call = fcinfo->flinfo == NULL ? NULL :
+		(const FuncExpr *) fcinfo->flinfo->fn_expr;
+
+	if (unlikely(call == NULL || !IsA(call, FuncExpr) ||
+				 call->funcformat != HILO_CALL_BY_SETTING))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for function _identity_nextval")));
 	PG_RETURN_INT64(hilo_sequence_next(sequence_argument(fcinfo), true));
 }
 

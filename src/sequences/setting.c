@@ -6,7 +6,7 @@
  *
  * Before a query is planned, its calls of nextval are replaced, so that no catalog
  * has to change.  Identity columns draw by a node that checks no right, for which
- * there is a function that no user can call.  What is not planned, such as the
+ * there is a function that can only be called from here.  What is not planned, such as the
  * defaults of COPY, keeps drawing by nextval, from the same sequence.
  *
  *-------------------------------------------------------------------------
@@ -73,7 +73,7 @@ identity_call(const NextValueExpr *value, const Replacements *functions)
 											ObjectIdGetDatum(value->seqid), false, true),
 								  makeNullConst(INTERNALOID, -1, InvalidOid));
 	Expr	   *call = (Expr *) makeFuncExpr(functions->identity_nextval, INT8OID, args,
-											 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+											 InvalidOid, InvalidOid, HILO_CALL_BY_SETTING);
 
 	if (value->typeId == INT8OID)
 		return (Node *) call;

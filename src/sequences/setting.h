@@ -9,6 +9,14 @@
 #ifndef HILO_SETTING_H
 #define HILO_SETTING_H
 
+#include "nodes/primnodes.h"
+
+/*
+ * The form of the calls that the setting puts into queries: no statement can give it to a
+ * call of a function of ours, and it does not change how the server runs or prints one.
+ */
+#define HILO_CALL_BY_SETTING	COERCE_SQL_SYNTAX
+
 /* Must be called once, when the library is loaded. */
 extern void hilo_sequences_setting_init(void);
 
