@@ -972,7 +972,9 @@ CREATE FUNCTION hilo.sync(OUT collection text, OUT sequence regclass, OUT max bi
 BEGIN
     FOR collection, sequence IN
         SELECT c.collection, c.sequence
-        FROM (SELECT a.collection, a.sequence FROM hilo.attachments a UNION SELECT b.collection, NULL::regclass FROM hilo.binding b WHERE b.kind = 'bound') c
+        -- Any role can write a default that names a stranger's sequence.
+        FROM (SELECT a.collection, a.sequence FROM hilo.attachments a JOIN pg_class t ON t.oid = a.relation
+                WHERE a.sequence IS NULL OR has_table_privilege(t.relowner, a.sequence, 'UPDATE') UNION SELECT b.collection, NULL::regclass FROM hilo.binding b WHERE b.kind = 'bound') c
         ORDER BY c.collection, c.sequence::text
     LOOP
         -- One table that is locked, or not there, must not keep the others back.
@@ -1014,19 +1016,24 @@ COMMENT ON FUNCTION hilo.sync(regclass) IS
 CREATE FUNCTION hilo.sync(name text) RETURNS bigint
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
 DECLARE
-    max bigint := hilo._sync_collection(name);
+    max bigint;
     relation pg_catalog.regclass;
 BEGIN
     IF name IS NULL THEN
         RAISE EXCEPTION 'name must not be null' USING ERRCODE = 'null_value_not_allowed';
-    ELSIF max IS NULL THEN
-        BEGIN
-            relation := pg_catalog.to_regclass(name);
-        EXCEPTION WHEN invalid_name OR syntax_error OR feature_not_supported THEN
-            -- Not every name of a collection can be one of a table.
-        END;
-        max := hilo._sync_table(relation);
     END IF;
+    BEGIN
+        relation := pg_catalog.to_regclass(name);
+    EXCEPTION WHEN invalid_name OR syntax_error OR feature_not_supported THEN
+        -- Not every name of a collection can be one of a table.
+    END;
+    -- Any role can create the table, or write the default.
+    IF (SELECT pg_catalog.bool_or(d.drawing OPERATOR(pg_catalog.=) relation) AND pg_catalog.bool_or(d.source OPERATOR(pg_catalog.=) name)
+            AND NOT pg_catalog.bool_or(d.drawing OPERATOR(pg_catalog.=) relation AND COALESCE(d.source OPERATOR(pg_catalog.=) name, false)) FROM hilo._drawing_columns() d(drawing, number, source)) THEN
+        RAISE EXCEPTION '"%" is both a collection and a table that draws from something else', name USING ERRCODE = 'duplicate_object',
+            HINT = pg_catalog.format('For the table, call hilo.sync(%L::regclass); for the collection, name a table that draws from it.', name);
+    END IF;
+    max := COALESCE(hilo._sync_collection(name), hilo._sync_table(relation));
     IF max IS NULL THEN
         IF name OPERATOR(pg_catalog.~~) '_%|' THEN
             RAISE EXCEPTION 'hilo.sync() does not take the identity "%"', pg_catalog.left(name, -1) USING ERRCODE = 'undefined_object',

@@ -161,7 +161,8 @@ sync_sequence(HiloSequence *sequence, Oid relation, bool attach)
 		return at;
 	if (attach && (uint64) sought.above - (uint64) at > ((uint64) limit - (uint64) at) / 2)
 	{
-		hilo_warn_too_far("sequence", get_rel_name(sequence->oid), sought.above, "setval()");
+		hilo_warn_too_far("sequence", get_rel_name(sequence->oid), sought.above,
+						  HILO_MORE_THAN_HALF, "setval()");
 		return at;
 	}
 	return hilo_sequence_move(sequence, sought.above, attach);
@@ -388,7 +389,8 @@ hilo_attach_counter(PG_FUNCTION_ARGS)
 		highest - sought.above > (Min(limit, sought.limit) - sought.above) / 2 &&
 		highest < Min(limit, sought.limit))
 	{
-		hilo_warn_too_far("collection", collection.ref.name, highest, "hilo.seed()");
+		hilo_warn_too_far("collection", collection.ref.name, highest,
+						  HILO_MORE_THAN_HALF, "hilo.seed()");
 		highest = sought.above;
 	}
 	ignored = highest == sought.above && hilo_column_has_others(&column, &collection);

@@ -15,6 +15,7 @@
 #include "session/call.h"
 #include "tables/binding.h"
 #include "tables/highest.h"
+#include "tables/look.h"
 #include "tables/taken.h"
 
 /*
@@ -47,7 +48,8 @@ hilo_counted_number(PG_FUNCTION_ARGS)
 
 /*
  * Move a counter, which need not exist, to the highest number in the columns.  If these
- * may be strangers', only if that leaves half of the remaining numbers.
+ * may be strangers', no farther than a look would go, and only if that leaves half of the
+ * remaining numbers.
  */
 static int64
 sync_counter(HiloCollection *counter, List *columns, bool by_default)
@@ -56,9 +58,12 @@ sync_counter(HiloCollection *counter, List *columns, bool by_default)
 	int64		at = sought.above;
 
 	hilo_columns_highest(columns, &sought);
-	if (by_default && sought.above - at > (sought.limit - at) / 2)
+	if (by_default &&
+		sought.above - at > Min(HILO_WINDOW_BY_DEFAULT, (sought.limit - at) / 2))
 	{
-		hilo_warn_too_far("collection", counter->ref.name, sought.above, "hilo.seed()");
+		hilo_warn_too_far("collection", counter->ref.name, sought.above,
+						  "Its columns only draw by their defaults, which any role can write.",
+						  "hilo.seed()");
 		sought.above = at;
 	}
 	return hilo_collection_seed(counter, sought.above, false);

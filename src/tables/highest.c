@@ -239,11 +239,12 @@ hilo_column_has_others(const HiloColumn *column, HiloCollection *collection)
 }
 
 void
-hilo_warn_too_far(const char *what, const char *name, int64 number, const char *function)
+hilo_warn_too_far(const char *what, const char *name, int64 number, const char *why,
+				  const char *function)
 {
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
 			 errmsg("%s \"%s\" is not moved to " INT64_FORMAT, what, name, number),
-			 errdetail("That would use up more than half of the remaining numbers."),
+			 errdetail("%s", why),
 			 errhint("If ids should continue above it, use %s.", function)));
 }

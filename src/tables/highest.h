@@ -51,10 +51,13 @@ extern bool hilo_column_has_others(const HiloColumn *column,
 								   HiloCollection *collection);
 
 /*
- * Warn that a counter is not moved to a number, because that would use up more than half
- * of what is left.  what is its kind, and function the one that would move it.
+ * Warn that a counter is not moved to a number, and why.  what is its kind, and function the
+ * one that would move it.
  */
 extern void hilo_warn_too_far(const char *what, const char *name, int64 number,
-							  const char *function);
+							  const char *why, const char *function);
+
+/* Why hilo.attach() does not. */
+#define HILO_MORE_THAN_HALF	"That would use up more than half of the remaining numbers."
 
 #endif							/* HILO_HIGHEST_H */

@@ -35,11 +35,10 @@
 #include "tables/search.h"
 
 /*
- * How far above an id to search for others: at first, and at most if columns draw by their
- * defaults alone.  After so many steps a draw goes on without a look.
+ * How far above an id to search for others at first.  After so many steps a draw goes on
+ * without a look.
  */
 #define WINDOW			INT64CONST(1048576)
-#define WINDOW_BY_DEFAULT	(64 * WINDOW)
 #define MAX_STEPS		64
 
 /* An id so near the end of the window is one of a contiguous import. */
@@ -445,7 +444,7 @@ hilo_look(HiloLook *look, HiloRange numbers, int64 limit,
 		limit = Min(limit, look->limit);
 	limit = Max(limit, numbers.high);
 	share = (int64) (((uint64) limit - (uint64) numbers.low) / 64);
-	most = look->by_default ? Min(WINDOW_BY_DEFAULT, share) : PG_INT64_MAX;
+	most = look->by_default ? Min(HILO_WINDOW_BY_DEFAULT, share) : PG_INT64_MAX;
 	if (progress->steps++ >= MAX_STEPS)
 		return false;
 	found = look_everywhere(look, numbers.low, numbers.high, limit, &complete);

@@ -24,6 +24,12 @@
 #define HILO_FEW_PLACES		16
 
 /*
+ * How far columns that draw by their defaults alone, which may be strangers', move a
+ * counter at once.
+ */
+#define HILO_WINDOW_BY_DEFAULT	INT64CONST(67108864)
+
+/*
  * If an id is among the numbers of a claim, a session divides its size by this: the next
  * one is smaller even if what is left of this one is used up quickly.
  */
