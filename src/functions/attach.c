@@ -213,10 +213,18 @@ hilo_sync_sequence(PG_FUNCTION_ARGS)
  * Collections
  */
 
-/* Raise 42501 unless the current user may attach the table to the collection. */
+/*
+ * Raise 42501 unless the current user may attach tables, and this one to the collection:
+ * that creates it, whatever hilo.auto_create says.
+ */
 static void
 check_may_attach(Oid relation, HiloCollection *collection)
 {
+	if (!hilo_catalog_may_execute(HILO_SCHEMA, "attach(pg_catalog.regclass,pg_catalog.name,pg_catalog.text,boolean)",
+								  GetUserId()))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for function attach")));
 	if (!hilo_may_attach_to(collection, GetUserId()))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
@@ -299,6 +307,12 @@ hilo_bind_column(PG_FUNCTION_ARGS)
 	hilo_check_collection(name, hilo_identity_parts_separator);
 	hilo_collection_init(&collection, name);
 	check_may_attach(relation, &collection);
+	if (hilo_drawing_columns(relation, name) == NIL ||
+		!hilo_binding_set_relation(&binding, relation, InvalidAttrNumber))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table %s does not draw from collection \"%s\"",
+						hilo_sql_table(relation), name)));
 	(void) hilo_bindings_lock(name, true);
 	foreach_ptr(HiloBinding, other, hilo_bindings(name).all)
 	{
@@ -306,7 +320,6 @@ hilo_bind_column(PG_FUNCTION_ARGS)
 			(!OidIsValid(other->living.relation) || other->living.relation == relation))
 			(void) hilo_binding_remove(name, other);
 	}
-	(void) hilo_binding_set_relation(&binding, relation, InvalidAttrNumber);
 	binding.was = text_to_cstring(PG_GETARG_TEXT_PP(2));
 	binding.sequence_oid = PG_GETARG_OID(3);
 	binding.sequence = OidIsValid(binding.sequence_oid) ? hilo_sql_table(binding.sequence_oid) : pstrdup("");

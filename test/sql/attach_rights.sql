@@ -213,6 +213,24 @@ CREATE TABLE strays (id bigint);
 SELECT hilo._attach_counter('strays', 'id', 'unused', 9223372036854775806);
 SELECT count(*) FROM hilo_next_number('unused') n WHERE n < 1000;
 DROP TABLE strays;
+-- Nor is anything recorded of a table that does not draw from it, or is temporary; nor by a role that may not attach.
+CREATE TEMPORARY TABLE passing (id bigint DEFAULT hilo_next_number('strays'));
+CREATE TABLE strays (id bigint);
+\set VERBOSITY sqlstate
+SELECT hilo._bind_column('passing', 'strays', 'nothing', '-');
+\set VERBOSITY terse
+SELECT hilo._bind_column('strays', 'strays', 'nothing', '-');
+ALTER TABLE strays ALTER id SET DEFAULT hilo_next_number('strays');
+RESET ROLE;
+REVOKE EXECUTE ON FUNCTION hilo.attach(regclass, name, text, boolean) FROM PUBLIC;
+SET ROLE regress_hilo_bob;
+SELECT hilo._bind_column('strays', 'strays', 'nothing', '-');
+SELECT hilo._attach_counter('strays', 'id', 'strays', 5);
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION hilo.attach(regclass, name, text, boolean) TO PUBLIC;
+SELECT (SELECT count(*) FROM hilo.hilo WHERE collection = 'strays') AS counters, (SELECT count(*) FROM hilo.binding WHERE collection = 'strays') AS bindings;
+SET ROLE regress_hilo_bob;
+DROP TABLE strays, passing;
 SELECT hilo._max('anns', 'orders');
 SELECT hilo._lock('anns', 'x');
 SELECT hilo._sync_sequence('others', 'anns', true);
