@@ -378,6 +378,9 @@ read_options(const HiloHubQuestion *question, Options *options,
 	PQconninfoFree(known);
 
 	*value_of(options, "fallback_application_name") = "hilo";
+
+	/* Only such a host gives leases: a standby beside the hub is passed over. */
+	*value_of(options, "target_session_attrs") = "read-write";
 	if (!(question->coordinator != NULL ?
 		  set_coordinator(options, question, answer) :
 		  set_server(options, question, answer)))
@@ -985,7 +988,6 @@ ask_connected(const HiloHubQuestion *question, HiloHubAnswer *answer)
 		  send_and_wait(question, LEASE_QUERY, lengthof(lease_params),
 						lease_types, lease_params, answer)))
 		return false;
-	answer->host = connection.host;
 	if (!read_answer(question, answer))
 		return fail(answer, ERRCODE_PROTOCOL_VIOLATION,
 					"the server has answered with numbers that it was not asked for",
@@ -1011,12 +1013,8 @@ hilo_hub_ask(const HiloHubQuestion *question, HiloHubAnswer *answer)
 	}
 	PG_END_TRY();
 
-	/*
-	 * Another host may have become the hub, although this one could be
-	 * reached.
-	 */
-	if (!answered && connection.conn != NULL)
-		answer->host = connection.host + 1;
+	if (connection.conn != NULL)
+		answer->host = connection.host;
 	if (!answered || !question->keep)
 		disconnect();
 }

@@ -68,8 +68,8 @@ typedef struct HiloHubAnswer
 								 * lack of time, which sessions have */
 	int			count;			/* number of items: 1, unless it is a report */
 	HiloLeaseAnswer *items;		/* without what was asked */
-	int			host;			/* which host to try first next time; -1: as
-								 * before */
+	int			host;			/* which host this is from; -1: none could be
+								 * reached */
 } HiloHubAnswer;
 
 /*

@@ -187,8 +187,12 @@ hilo_turn_end(const char *name, int64 size, int64 epoch,
 	HiloPool   *it = (HiloPool *) hilo_shared_lock(HILO_POOL, name, LW_EXCLUSIVE);
 	HiloLeaseState *state = state_in(it);
 
+	/*
+	 * After an error, another host may have become the hub, although this one
+	 * could be reached.
+	 */
 	if (answer->host >= 0)
-		state->host = answer->host;
+		state->host = answer->host + (answer->sqlstate != 0 ? 1 : 0);
 	if (size > 0)
 	{
 		state->last_size = size;

@@ -74,8 +74,7 @@ extern HiloTurn hilo_turn_wait(const char *name, bool wait,
 
 /*
  * End the turn, with the size of a lease and the epoch that it has here, or size 0; and
- * with the answer's error, if it has one, and the host to ask first next time; -1: as
- * before.
+ * with the answer's error, if it has one, and its host.
  */
 extern void hilo_turn_end(const char *name, int64 size, int64 epoch,
 						  const HiloHubAnswer *answer);

@@ -246,7 +246,8 @@ use_up();
 hosts([$stranger]);
 like(draw(), qr/08001: .*FATAL:  ge\?ffnet wird sp\?ter/s, 'what it says can be read');
 # One that ends when it is asked something.
-my $short = talker('R' . pack('NN', 8, 0) . 'Z' . pack('N', 5) . 'I');
+my $states = join '', map { 'S' . pack('N', 4 + length $_) . $_ } map { "$_\0off\0" } qw(in_hot_standby default_transaction_read_only);
+my $short = talker('R' . pack('NN', 8, 0) . $states . 'Z' . pack('N', 5) . 'I');
 hosts([$short]);
 like(draw(), qr/08006: .*server closed the connection unexpectedly/s, 'one that ends at once');
 hosts([ $real, $short ]);
@@ -257,22 +258,35 @@ like(draw(), qr/08006: .*server closed the connection unexpectedly/s, 'one that 
 #
 my $behind = [ $standby->host, $standby->port ];
 hosts([ $behind, $real ]);
-like(draw(), qr/25006: could not lease/, 'a standby gives no leases');
-like(draw(), $number, 'the next question begins with the next address');
+like(draw(), $number, 'a standby is passed over');
+use_up();
+hosts([ $real, $behind ], "ADD target_session_attrs 'any'");
+my @said = map { draw() } 1 .. 2;
+like($said[0], qr/25006: could not lease/, "with target_session_attrs 'any', it is asked, and gives no leases");
+like($said[1], $number, 'the next question begins with the next address');
 use_up();
 hosts([ $behind, $real ], "ADD hostaddr ','");
-my @said = map { draw() } 1 .. 2;
+@said = map { draw() } 1 .. 2;
 like($said[1], $number, 'each has its turn, too, where host addresses are left out');
 use_up();
 hosts([ $behind, $dead, $real ], "DROP hostaddr");
 @said = map { draw() } 1 .. 2;
 like($said[1], $number, 'behind one that lives and gives none, and one that is dead, the third one has its turn');
+for my $attributes ('any', 'read-write')
+{
+	hosts([ $real, $behind ], "SET target_session_attrs '$attributes'");
+	draw();
+	use_up();
+	like(sql($hub, 'SELECT is_open, missing FROM hilo.hub_resume(again => true)'), qr/^f/, 'the hub waits for a report');
+	@said = map { draw() } 1 .. 2;
+	like("@said", qr/55000: could not lease.*waits for a resume/s, 'a draw is told so');
+	is(sql($hub, 'SELECT bool_and(reported) FROM hilo.members'), 't', "$attributes: the report goes to the host that waits for it, not to the next one");
+	is(sql($hub, 'SELECT is_open FROM hilo.hub_resume(skip => 0)'), 't', 'which goes on');
+}
+draw();
 use_up();
-hosts([ $behind, $real ], "ADD target_session_attrs 'read-write'");
-like(draw(), $number, "with target_session_attrs 'read-write' the hub is found behind it");
-hosts([$behind]);
-use_up();
-like(draw(), qr/08001: .*failed: session is read-only/s, 'or the message says so');
+hosts([$behind], "DROP target_session_attrs");
+like(draw(), qr/08001: .*failed: session is read-only/s, 'where a standby is the only one, the message says so');
 hosts([ $behind, $real ]);
 
 #
@@ -334,7 +348,7 @@ like(draw($waiting), $number, 'and then it answers again');
 
 # An error of the hub: the next question tries all in their order.
 $_->mode('pass') for @proxies;
-hosts([ @proxy_hosts[ 0, 1 ] ], 'DROP target_session_attrs');
+hosts([ @proxy_hosts[ 0, 1 ] ]);
 $proxies[0]->mode('refuse');
 use_up();
 is(connections(sub { like(draw(), $number, 'the second address') }), '0 1 0', 'is the good one');
@@ -368,7 +382,7 @@ is($session->query(q{SELECT count(*) FROM hilo.leases WHERE collection IN ('orde
 configure($member, 'test.lease_ahead' => '0');
 configure($member, 'test.lease_retry' => '0');
 wait_until('no lease worker is left', sub { !sql($member, q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'hilo%'}) });
-hosts([ $real, $behind ], q{ADD target_session_attrs 'read-write'});
+hosts([ $real, $behind ]);
 use_up();
 like(draw(), $number, 'from the hub');
 $hub->wait_for_catchup($standby, 'replay', $hub->lsn('insert'));
