@@ -46,24 +46,41 @@ hilo_counted_number(PG_FUNCTION_ARGS)
  * Sync
  */
 
+/* Say that a counter stays behind a number, why, and how it would be moved. */
+static void
+warn_too_far(const char *name, const HiloSought *sought, bool by_default)
+{
+	bool		is_identity = hilo_is_identity(name);
+
+	hilo_warn_too_far(is_identity ? "identity" : "collection",
+					  pnstrdup(name, strlen(name) - (is_identity ? 1 : 0)), sought->above,
+					  by_default ? "Its columns only draw by their defaults, which any role can write." :
+					  HILO_MORE_THAN_HALF,
+					  psprintf("%s()%s", is_identity ? "seed_identity_for" : "hilo.seed",
+							   sought->elsewhere ? " where it is counted" : ""));
+}
+
 /*
  * Move a counter, which need not exist, to the highest number in the columns.  If these
- * may be strangers', no farther than a look would go, and only if that leaves half of the
- * remaining numbers.
+ * may be strangers', no farther than a look would go; and only if that leaves half of the
+ * remaining numbers, if they may be, or if another server gives the numbers, which would
+ * not go that far, either.
  */
 static int64
 sync_counter(HiloCollection *counter, List *columns, bool by_default)
 {
 	HiloSought	sought = hilo_sought(counter);
 	int64		at = sought.above;
+	int64		most = PG_INT64_MAX;
 
 	hilo_columns_highest(columns, &sought);
-	if (by_default &&
-		sought.above - at > Min(HILO_WINDOW_BY_DEFAULT, (sought.limit - at) / 2))
+	if (by_default || sought.elsewhere)
+		most = (sought.limit - at) / 2;
+	if (by_default)
+		most = Min(most, HILO_WINDOW_BY_DEFAULT);
+	if (sought.above - at > most)
 	{
-		hilo_warn_too_far("collection", counter->ref.name, sought.above,
-						  "Its columns only draw by their defaults, which any role can write.",
-						  "hilo.seed()");
+		warn_too_far(counter->ref.name, &sought, by_default);
 		sought.above = at;
 	}
 	return hilo_collection_seed(counter, sought.above, false);

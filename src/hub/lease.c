@@ -155,7 +155,7 @@ check_highest(HiloRowRef *ref, int64 number, HiloRow *row)
 						HILO_NAME_ARGS(ref->name), number),
 				 errdetail("The hub has claimed numbers up to " INT64_FORMAT "; the limit is " INT64_FORMAT ".",
 						   row->max, row->max_value),
-				 errhint("If the member is right, move the counter on the hub with %s().",
+				 errhint("If the member is right, move the counter on the hub with %s(); otherwise call hilo.lease_from() on the member with a null server, and then force a seed.",
 						 hilo_is_identity(ref->name) ? "seed_identity_for" : "hilo.seed")));
 }
 

@@ -545,7 +545,8 @@ hilo_lease_report_all(void)
 			ereport(WARNING,
 					(errcode(answer.sqlstate),
 					 errmsg("could not report to %s what is held here: %s",
-							hub_text(strVal(hub)), answer.message)));
+							hub_text(strVal(hub)), answer.message),
+					 answer.hint == NULL ? 0 : errhint("%s", answer.hint)));
 	}
 	return count;
 }

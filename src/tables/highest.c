@@ -36,6 +36,7 @@ hilo_sought(HiloCollection *counter)
 	else
 		sought.above = row.max;
 	sought.limit = Min(row.max_value, PG_INT64_MAX - 1);
+	sought.elsewhere = (row.flags & HILO_ROW_LEASED) != 0;
 	return sought;
 }
 

@@ -21,6 +21,7 @@ typedef struct HiloSought
 								 * count */
 	int64		above;
 	int64		limit;
+	bool		elsewhere;		/* another server gives the numbers */
 	List	   *read;			/* columns of single tables that were read */
 } HiloSought;
 

@@ -54,6 +54,20 @@ for (1 .. 5)
 cmp_ok(given('loose'), '<=', 5 * 65536, 'five leases that hilo.sync() has invalidated were of the smallest size');
 
 #
+# An id far above all others, by a mistake on a member
+#
+$first->sql(q{SET client_min_messages = error; CREATE TABLE far (id bigint PRIMARY KEY, t text); SELECT hilo.attach('far'); INSERT INTO far (t) VALUES ('x'); INSERT INTO far VALUES (9000000000000000000)});
+like($first->message('SELECT count(*) FROM hilo.sync()'), qr/WARNING: .*collection "far" is not moved to 9000000000000000000.*hilo\.seed\(\) where it is counted/s, 'is not followed, as the hub would not do that, either');
+is($first->message('SELECT hilo.lease_report()') =~ /WARNING/, '', 'so nothing keeps the member from reporting');
+$first->sql(q{SELECT hilo.seed('far', 9000000000000000000)});
+like($first->message('SELECT hilo.lease_report()'), qr/WARNING: .*numbers of "far" up to 9000000000000000000 would.*HINT: .*hilo\.lease_from/s, 'a seed on the member is, and the hub says what to do');
+like($first->message(q{SELECT hilo.lease_from('far', NULL)}), qr/WARNING: .*could not tell/, 'it leaves');
+$first->sql(q{SELECT hilo.seed('far', 1, true)});
+is($first->message('SELECT hilo.lease_report()') =~ /WARNING/, '', 'counted there, it is not reported any more');
+$first->sql(q{SET client_min_messages = error; SELECT hilo.lease_from('far', 'ids_hub')});
+is($first->sql(q{INSERT INTO far (t) VALUES ('x') RETURNING id < 1000000}), 't', 'and can be leased again');
+
+#
 # Rows that arrive from the hub
 #
 $hub->sql(q{SELECT hilo_next_number('stock') FROM generate_series(1, 5); SELECT hilo.configure('line', ordered => true), hilo_next_number('line')});
