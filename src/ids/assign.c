@@ -28,12 +28,13 @@ next_identity_beside(const char *name, Relation rel, AttrNumber attnum)
 	HiloIdentity identity;
 	HiloDocuments *documents;
 	int64		number;
+	int			tries = 0;
 
 	hilo_identity_init(&identity, name);
 	documents = rel == NULL ?
 		hilo_documents_open(identity.name, false) :
 		hilo_documents_open_own(identity.name, rel, attnum);
-	number = hilo_identity_next_beside(&identity, documents);
+	number = hilo_identity_next_beside(&identity, documents, &tries);
 	hilo_documents_close(documents);
 	return hilo_identity_id(&identity, number);
 }

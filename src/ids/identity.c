@@ -102,21 +102,43 @@ search_beside_others(HiloIdentity *identity, int64 last,
 }
 
 /*
+ * The number is claimed for this session before it is looked up, so that
+ * sessions searching at the same time end with different numbers, and none is
+ * left out.
+ */
+int64
+hilo_identity_next_beside(HiloIdentity *identity, HiloDocuments *documents, int *tries)
+{
+	HiloCollection *collection = &identity->collection;
+	int64		number = hilo_identity_next(identity);
+
+	while (number > documents->limit ||
+		   (++*tries, hilo_documents_have(number, documents)))
+	{
+		number = search_beside_others(identity, number, documents, tries);
+		HILO_FAILURE_POINT("free number found");
+		number = hilo_collection_draw(collection, number);
+
+		/* Numbers above it may be free as well. */
+		if (number == 0)
+			number = hilo_collection_draw(collection, 0);
+	}
+	return number;
+}
+
+/*
  * Nothing is claimed before a free number is found.  If another session has
  * claimed past it by then, the search starts again above that: two sessions
  * never get the same number.
  */
-int64
-hilo_identity_next_free(HiloIdentity *identity, int *tries)
+static int64
+next_free_here(HiloIdentity *identity, HiloDocuments *documents, int *tries)
 {
 	HiloCollection *collection = &identity->collection;
-	HiloDocuments *documents;
 	HiloRow		row;
 	int64		number;
 	int64		drawn;
 
-	documents = hilo_documents_open(identity->name, true);
-	*tries = 0;
 	do
 	{
 		(void) hilo_counter_read(&collection->ref, &row);
@@ -132,35 +154,26 @@ hilo_identity_next_free(HiloIdentity *identity, int *tries)
 			 (drawn != number &&
 			  (drawn > documents->limit ||
 			   (++*tries, hilo_documents_have(drawn, documents)))));
-
-	hilo_documents_close(documents);
 	return drawn;
 }
 
-/*
- * The number is claimed for this session before it is looked up, so that
- * sessions searching at the same time end with different numbers, and none is
- * left out.
- */
 int64
-hilo_identity_next_beside(HiloIdentity *identity, HiloDocuments *documents)
+hilo_identity_next_free(HiloIdentity *identity, int *tries)
 {
-	HiloCollection *collection = &identity->collection;
-	int64		number = hilo_identity_next(identity);
+	HiloDocuments *documents = hilo_documents_open(identity->name, true);
+	HiloRow		row;
+	int64		number;
 
-	while (number > documents->limit ||
-		   hilo_documents_have(number, documents))
-	{
-		int			tries = 0;
-
-		number = search_beside_others(identity, number, documents, &tries);
-		HILO_FAILURE_POINT("free number found");
-		number = hilo_collection_draw(collection, number);
-
-		/* Numbers above it may be free as well. */
-		if (number == 0)
-			number = hilo_collection_draw(collection, 0);
-	}
+	/*
+	 * If another server counts, numbers at and below max may be in the pool
+	 * still, and so are the next ones.
+	 */
+	*tries = 0;
+	(void) hilo_counter_read(&identity->collection.ref, &row);
+	number = row.flags & HILO_ROW_LEASED ?
+		hilo_identity_next_beside(identity, documents, tries) :
+		next_free_here(identity, documents, tries);
+	hilo_documents_close(documents);
 	return number;
 }
 

@@ -44,10 +44,10 @@ extern int64 hilo_identity_next_free(HiloIdentity *identity, int *tries);
 /*
  * Draw the next number, and look it up; if a document has it, search for a
  * number that no document has, and draw that.  No document that existed before
- * the number was drawn has it.
+ * the number was drawn has it.  Adds the number of lookups to *tries.
  */
 extern int64 hilo_identity_next_beside(HiloIdentity *identity,
-									   HiloDocuments *documents);
+									   HiloDocuments *documents, int *tries);
 
 /* The id of an identity's number: name, separator, number.  Palloc'd. */
 extern text *hilo_identity_id(const HiloIdentity *identity, int64 number);

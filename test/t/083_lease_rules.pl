@@ -369,6 +369,10 @@ is(hub("SELECT next_identity_for('docs')"), 22, 'which goes on above it');
 hub("SELECT seed_identity_for('taken', 10)");
 sql("CREATE TABLE taken (id bigint PRIMARY KEY); INSERT INTO taken VALUES (1), (2), (3), (11); SELECT hilo.lease_from('taken|', 'ids_hub')");
 is(sql("SELECT value FROM next_identity_free_for('taken')"), 12, 'next_identity_free_for() goes on where the hub gives one that is taken');
+# A lease of some is drawn from first.
+sql("CREATE TABLE many (id bigint PRIMARY KEY); INSERT INTO many VALUES (3), (4); SELECT hilo.lease_from('many|', 'ids_hub', 1000)");
+is(join(' ', map { sql("SELECT value FROM next_identity_free_for('many')") } 1 .. 3), '1 2 5', 'next_identity_free_for() takes what is leased, and passes over what is taken');
+is(hub("SELECT max FROM hilo.hilo WHERE collection = 'many|'"), 1000, 'with one lease');
 sql("SELECT hilo.lease_from('docs|', NULL)");
 like(message("SELECT next_identity('docs')"), qr/55000: identity "docs" has used up its leases and no longer has a hub/, 'an identity that has left its hub');
 is(sql("SELECT seed_identity_for('docs', 100, true), next_identity('docs')"), '100|docs/101', 'counts again when told so');
