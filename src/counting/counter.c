@@ -184,6 +184,17 @@ hilo_counter_put_max(HiloRow *row, int64 max)
 	hilo_row_end_claims(row);
 }
 
+void
+hilo_counter_refuse_missing(const HiloRowRef *ref)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg(HILO_COUNTER_FORMAT " does not exist", HILO_COUNTER_ARGS(ref->name)),
+			 errdetail("The setting \"hilo.auto_create\" is off, so draws do not create it."),
+			 errhint("Check the name, or create it with %s.", hilo_is_identity(ref->name) ?
+					 "seed_identity_for()" : "hilo.seed()")));
+}
+
 /*
  * Lock the row of the counter for a draw, creating it if that is allowed; but not
  * if another server would count: returns false if there is no such row.  That of server-side
@@ -203,12 +214,7 @@ find_for_draw(HiloRowChange *change, HiloRowRef *ref, HiloLeasing leasing)
 		hilo_row_abandon(change);
 	}
 	if (!may_create)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg(HILO_COUNTER_FORMAT " does not exist", HILO_COUNTER_ARGS(ref->name)),
-				 errdetail("The setting \"hilo.auto_create\" is off, so draws do not create it."),
-				 errhint("Check the name, or create it with %s.", hilo_is_identity(ref->name) ?
-						 "seed_identity_for()" : "hilo.seed()")));
+		hilo_counter_refuse_missing(ref);
 	return false;
 }
 

@@ -263,6 +263,9 @@ extern HILO_EXPORT void hilo_counter_refuse(HiloRowChange *change, const HiloRow
 											const char *message, const char *detail,
 											const char *hint);
 
+/* Raise 42704 because there is no such counter, and the settings let no draw create it. */
+extern HILO_EXPORT void hilo_counter_refuse_missing(const HiloRowRef *ref);
+
 /* Release the row and raise 55000 if the numbers come from another server. */
 extern HILO_EXPORT void hilo_counter_refuse_leased(HiloRowChange *change,
 												   const HiloRowRef *ref);

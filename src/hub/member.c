@@ -762,6 +762,10 @@ hilo_lease_fetch(HiloRowRef *ref, const HiloRow *row,
 						HILO_NAME_ARGS(name)),
 				 errhint("Lease it again with hilo.lease_from(), or force a seed above all numbers that other servers draw, to count here.")));
 
+	/* What exists in a Citus cluster only its coordinator knows. */
+	if ((row->flags & HILO_ROW_DROPPED) && !hilo_auto_create && !is_coordinator(hub))
+		hilo_counter_refuse_missing(ref);
+
 	switch (hilo_turn_wait(name, true, &state))
 	{
 		case HILO_TURN_OVER:

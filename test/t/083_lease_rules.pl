@@ -430,8 +430,16 @@ like(message("SELECT hilo_next_number('wrong')"), qr/42704: could not lease numb
 is(sql("SELECT hub, numbers_left, last_error FROM hilo.leases WHERE collection = 'wrong'"), 'nowhere|0|server "nowhere" does not exist', 'the view shows a first lease that failed');
 is(sql("SELECT max, flags FROM hilo.hilo WHERE collection = 'wrong'"), '0|0', 'nothing else is left of that');
 is(refused($_), '42704', "all the same: $_") for "SELECT hilo_next('wrong')", "SELECT hilo_reserve('wrong', 1)";
-# It can be put right, for what never got a lease.
+# Draws make no new ones if they must not.
 sql("ALTER DATABASE postgres SET hilo.hub = 'ids_hub'");
+sql("SET client_min_messages = error; CREATE TABLE no_new (id bigint PRIMARY KEY); SELECT hilo.attach('no_new')");
+for my $draw (qw(hilo_next hilo_next_number next_identity))
+{
+	like(message("SET hilo.auto_create = off; SELECT $draw('misspelt')"), qr/42704: \w+ "misspelt" does not exist\n.*"hilo.auto_create" is off/, "hilo.auto_create = off: $draw() of a missing one");
+}
+is(sql("SELECT count(*) FROM hilo.hilo WHERE collection ~ 'misspelt'") + hub("SELECT count(*) FROM hilo.hilo WHERE collection ~ 'misspelt'"), 0, 'makes none, here or on the hub');
+is(sql("SET hilo.auto_create = off; INSERT INTO no_new DEFAULT VALUES RETURNING id"), 1, 'one that is there is leased');
+# It can be put right, for what never got a lease.
 lease('wrong', 'ids_hub');
 is(sql("SELECT hilo_next_number('wrong')"), 1, 'and put right');
 sql("ALTER DATABASE postgres RESET hilo.hub");
