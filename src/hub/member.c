@@ -13,7 +13,6 @@
 #include "commands/dbcommands.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
-#include "nodes/value.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "storage/ipc.h"
@@ -324,13 +323,14 @@ store_term(const HiloTerm *term)
 	}
 }
 
-/* Make the answer an error because of the term. */
+/* Make the answer an error because of the term that is known of a counter. */
 static void
-put_term_error(HiloHubAnswer *answer, const HiloTerm *known)
+put_term_error(HiloHubAnswer *answer, const char *name, const HiloTerm *known)
 {
 	put_error(answer, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 			  answer->term.lineage != known->lineage ?
-			  "it is not the hub that is known by that name; once its counters are above the column highest of hilo.leases on all members, hilo.lease_from() accepts it" :
+			  psprintf("it is not the hub of that name that " HILO_NAME_FORMAT " is leased from; once its counters are above the column highest of hilo.leases on all members, hilo.lease_from() accepts it",
+					   HILO_NAME_ARGS(name)) :
 			  answer->term.number < known->number ?
 			  psprintf("it is in term " INT64_FORMAT ", but term " INT64_FORMAT " was seen before",
 					   answer->term.number, known->number) :
@@ -341,20 +341,21 @@ put_term_error(HiloHubAnswer *answer, const HiloTerm *known)
 /*
  * A first answer has arrived: note the hub's lineage in the row, so that reports
  * include the counter, and then the highest term that is known of it, which a
- * report may have been made for.  False: the answer is an error, because the name
- * stands for another hub.
+ * report may have been made for.  False: the answer is an error, because for a counter
+ * that is leased by that name already, the name stands for another hub.
  */
 static bool
 begin_lease(HiloRowRef *ref, const char *hub, HiloHubAnswer *answer)
 {
-	const List *counters = counters_of(hub, 0);
-	HiloTerm	known = counters == NIL ? answer->term :
-		((HiloNamedRow *) linitial(counters))->row.of_hub.term;
+	HiloTerm	known = answer->term;
 
-	if (known.lineage != answer->term.lineage)
+	foreach_ptr(const HiloNamedRow, named, counters_of(hub, 0))
 	{
-		put_term_error(answer, &known);
-		return false;
+		if (named->row.of_hub.term.lineage != known.lineage)
+		{
+			put_term_error(answer, named->name, &named->row.of_hub.term);
+			return false;
+		}
 	}
 	hilo_leased_mark(ref, hub, known.lineage);
 	HILO_FAILURE_POINT("marked");
@@ -522,30 +523,43 @@ report_to(const char *hub, int64 lineage, int host, HiloNamedRow *left,
 	return 0;
 }
 
+/* True if a counter before the given one has both its hub and the hub's lineage. */
+static bool
+is_reported(List *counters, const HiloNamedRow *counter)
+{
+	foreach_ptr(const HiloNamedRow, named, counters)
+	{
+		if (named == counter)
+			break;
+		if (named->row.of_hub.term.lineage == counter->row.of_hub.term.lineage &&
+			strcmp(NameStr(named->row.hub), NameStr(counter->row.hub)) == 0)
+			return true;
+	}
+	return false;
+}
+
 int64
 hilo_lease_report_all(void)
 {
-	List	   *hubs = NIL;
+	List	   *counters = hilo_row_list();
 	int64		count = 0;
 
-	foreach_ptr(const HiloNamedRow, named, hilo_row_list())
+	foreach_ptr(const HiloNamedRow, named, counters)
 	{
-		const HiloRow *row = &named->row;
+		const char *hub = NameStr(named->row.hub);
+		int64		lineage = named->row.of_hub.term.lineage;
 		HiloHubAnswer answer;
-		void	   *hub = makeString(pstrdup(NameStr(row->hub)));
 
-		if (strVal(hub)[0] == '\0' || row->of_hub.term.lineage == 0 ||
-			list_member(hubs, hub))
+		if (hub[0] == '\0' || lineage == 0 || is_reported(counters, named))
 			continue;
-		hubs = lappend(hubs, hub);
-		count += report_to(strVal(hub), row->of_hub.term.lineage,
-						   hilo_lease_state_of(named->name).host,
-						   NULL, &answer);
+		count += report_to(hub, lineage, hilo_lease_state_of(named->name).host, NULL, &answer);
 		if (answer.sqlstate != 0)
 			ereport(WARNING,
 					(errcode(answer.sqlstate),
 					 errmsg("could not report to %s what is held here: %s",
-							hub_text(strVal(hub)), answer.message),
+							hub_text(hub), answer.message),
+					 errdetail("This is about " HILO_NAME_FORMAT ", and all else that is leased from the same hub.",
+							   HILO_NAME_ARGS(named->name)),
 					 answer.hint == NULL ? 0 : errhint("%s", answer.hint)));
 	}
 	return count;
@@ -618,7 +632,7 @@ ask_once(HiloRowRef *ref, const HiloRow *row, int64 size, int64 above,
 
 				(void) hilo_counter_read(ref, &now);
 				known = now.of_hub.term;
-				put_term_error(answer, &known);
+				put_term_error(answer, ref->name, &known);
 				return 0;
 			}
 		case HILO_TAKEN:
@@ -980,7 +994,7 @@ hilo_lease_begin(HiloRowRef *ref, const char *server, Oid role, int32 size)
 		known = highest_term(answer.term.lineage);
 		if (answer.term.number < known.number ||
 			(answer.term.number == known.number && answer.term.id != known.id))
-			put_term_error(&answer, &known);
+			put_term_error(&answer, ref->name, &known);
 	}
 	if (answer.sqlstate != 0)
 		report_failure(ref->name, server, answer.sqlstate, DT_NOBEGIN,

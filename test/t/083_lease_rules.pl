@@ -208,7 +208,7 @@ is(sql("SELECT hilo_next_number('r')"), 11, 'one that is right');
 # Nor is a server that the member does not take for its hub.
 sql("SELECT hilo_next_number('r') FROM generate_series(1, 99)");
 answer_with("('111', '210', '7', '12345', '1')");
-like(message("SELECT hilo_next_number('r')"), qr/55000: could not lease.*it is not the hub that is known by that name; once its counters are above the column highest of hilo.leases on all members, hilo.lease_from\(\) accepts it/s, 'an answer of another hub');
+like(message("SELECT hilo_next_number('r')"), qr/55000: could not lease.*it is not the hub of that name that "r" is leased from; once its counters are above the column highest of hilo.leases on all members, hilo.lease_from\(\) accepts it/s, 'an answer of another hub');
 answer_with("('111', '210', '7', '$id', '3')");
 is(sql("SELECT hilo_next_number('r')"), 111, 'one of a later term');
 sql("SELECT hilo_next_number('r') FROM generate_series(1, 99)");

@@ -125,6 +125,25 @@ is($ahead->sql(q{SELECT last_error IS NULL FROM hilo.leases WHERE collection = '
 $proxy->stop;
 
 #
+# Another hub takes the place of one, and not all is leased from it again
+#
+my $next_hub = database($node, 'next_hub');
+my $torn = database($node, 'torn');
+use_hub('torn');
+$torn->sql(q{SELECT hilo.lease_from('old', 'ids_hub'), hilo.lease_from('orders', 'ids_hub'), hilo_next_number('old'), hilo_next_number('orders')});
+$next_hub->sql(q{SET client_min_messages = error; SELECT hilo.seed('old', 1000000), hilo.seed('orders', 1000000)});
+$torn->sql(q{ALTER SERVER ids_hub OPTIONS (SET dbname 'next_hub'); SELECT hilo.lease_from('orders', 'ids_hub'), hilo_next_number('orders')});
+my $said = $torn->message('SELECT hilo.lease_report()');
+like($said, qr/WARNING: .*not the hub that the member knows.*DETAIL:  This is about "old"/s, 'a report names the collection that is left behind');
+is($next_hub->sql('SELECT is_open FROM hilo.hub_resume(again => true)'), 'f', 'the new hub waits for a report');
+$torn->message('SELECT hilo.lease_report()');
+is($next_hub->sql('SELECT is_open FROM hilo.hub_resume(skip => 0)'), 't', 'which has come: what is left behind keeps nothing back');
+like($torn->message(q{SELECT hilo_next_number('fresh')}), qr/55000.*not the hub of that name that "old" is leased from/s, 'a new collection is refused, and told why');
+$torn->sql(q{SELECT hilo.lease_from('old', 'ids_hub')});
+is($torn->message('SELECT hilo.lease_report()') =~ /WARNING/, '', 'once all are leased from the new hub, no warning is left');
+cmp_ok($torn->sql(q{SELECT hilo_next_number('fresh')}), '>', 0, 'and new ones are leased');
+
+#
 # Members that none can be
 #
 like($hub->message(qq{INSERT INTO hilo.member (member, collection, highest, seen_at) VALUES ($_, 1, now())}), qr/^psql:.*WARNING: .*left out/, "not restored: $_")
