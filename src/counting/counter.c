@@ -317,22 +317,25 @@ hilo_counter_size(HiloSizing *sizing, const HiloRow *row, HiloWanted *wanted)
 
 	/*
 	 * Many sessions may draw few numbers each: the claims of all have a rate,
-	 * too.  Only what has come to the pool can have been used up: while the
-	 * newest claims are under way, or nothing is known of them, go on as if
-	 * one number had been taken.  Otherwise sessions that claim at the same
-	 * time would double the size one after the other.
+	 * too.  Only what has come to the pool, and is no longer there, can have
+	 * been used up: while the newest claims are under way, or nothing is
+	 * known of them, go on as if one number had been taken.  Otherwise
+	 * sessions that claim at the same time, or whose last numbers are above
+	 * those in the pool, would double the size one after the other.
 	 */
 	if (row->claimed_at != DT_NOBEGIN)
 	{
 		int64		age = GetCurrentTimestamp() - row->claimed_at;
 		int64		last_size = last_size_for_sessions(row);
 
-		if (sizing->finished < row->claim_low || sizing->finished > row->max)
+		if (sizing->finished != row->claim_low)
 		{
 			sizing->joins = sizing->finished > 0 && last_size > 0 &&
 				age <= 2 * HILO_RANGE_DURATION;
 			last_size = Min(last_size, 1);
 		}
+		else
+			last_size = Max(last_size - sizing->left, Min(last_size, 1));
 		size = Max(size, hilo_range_size(last_size, age, HILO_RANGE_DURATION, min, max));
 	}
 	wanted->size = Min(sizing->wish, sizing->keep);
@@ -363,7 +366,7 @@ begin_claim(HiloRowChange *change, HiloRowRef *ref, HiloLeasing leasing)
  */
 static void
 finish_claim(HiloRowChange *change, const HiloRowRef *ref, const HiloWanted *wanted,
-			 const HiloSizing *sizing, int64 token, HiloClaim *claim)
+			 HiloSizing *sizing, int64 token, HiloClaim *claim)
 {
 	HiloRow    *row = &change->row;
 	HiloRange	range;
@@ -374,12 +377,12 @@ finish_claim(HiloRowChange *change, const HiloRowRef *ref, const HiloWanted *wan
 		hilo_row_abandon(change);
 		report_limit(row, ref);
 	}
+	if (sizing != NULL && range.low != row->max + 1)
+		sizing->joins = false;
 	if (sizing == NULL)
 		low = 0;
-	else if (sizing->joins && range.low == row->max + 1)
-		low = row->claim_low;
 	else
-		low = range.low;
+		low = sizing->joins ? row->claim_low : range.low;
 	hilo_counter_put_claim(row, &range, low, token);
 	*claim = (HiloClaim)
 	{

@@ -88,7 +88,8 @@ typedef struct HiloSizing
 	int64		keep;			/* for a session: how many numbers it keeps,
 								 * rather than leave them to the pool; 0: all */
 	int64		least;			/* and the smallest size; 0: any */
-	int64		finished;		/* of the pool: hilo_pool_finished() */
+	int64		finished;		/* of the pool: hilo_pool_finished(), */
+	int64		left;			/* and what that sets */
 	int64		wish;			/* result: the size without keep */
 	bool		joins;			/* result: the newest claims may be under way;
 								 * for the rate, this one is a part of them */

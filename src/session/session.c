@@ -225,9 +225,12 @@ take_fetched(HiloCollection *collection, const HiloWanted *wanted, HiloClaim *cl
 	return false;
 }
 
-/* After a claim for this session: put its numbers that were not asked for into the pool. */
+/*
+ * After a claim for this session: put its numbers that were not asked for into the pool.  One
+ * that joins says nothing about the end of the claim that it has joined.
+ */
 static void
-put_reserve(const char *name, int64 size, HiloClaim *claim)
+put_reserve(const char *name, int64 size, bool joins, HiloClaim *claim)
 {
 	HiloClaim	rest = *claim;
 
@@ -239,7 +242,8 @@ put_reserve(const char *name, int64 size, HiloClaim *claim)
 		if (hilo_pool_put(name, &rest, false))
 			HILO_KILL_POINT("rest pooled");
 	}
-	hilo_pool_finish(name, rest.range.high);
+	if (!joins)
+		hilo_pool_finish(name, claim->range.low);
 }
 
 void
@@ -275,14 +279,14 @@ hilo_collection_take(HiloCollection *collection, HiloSizing *sizing,
 					hilo_source()->opens(&collection->ref);
 				generation = hilo_row_generation;
 				if (sizing != NULL)
-					sizing->finished = hilo_pool_finished(collection->ref.name);
+					sizing->finished = hilo_pool_finished(collection->ref.name, &sizing->left);
 				if (hilo_counter_claim(&collection->ref, leasing, sizing, wanted, row, claim))
 				{
 					collection->generation = generation;
 					if (!hilo_counts_alone())
 						hilo_source()->drawn(claim->lsn);
 					if (sizing != NULL && !for_client)
-						put_reserve(collection->ref.name, wanted->size, claim);
+						put_reserve(collection->ref.name, wanted->size, sizing->joins, claim);
 					return;
 				}
 				collection->generation = generation;

@@ -80,7 +80,7 @@ typedef struct HiloPool
 	ItemPointerData tid;		/* if the OID is valid */
 	int			piece_count;
 	HiloClaim	pieces[HILO_MAX_PIECES];	/* lowest first */
-	int64		finished;		/* where the claim for a session ended that
+	int64		finished;		/* where the claim for a session began that
 								 * has finished last; 0: none has since the
 								 * entry began */
 	uint32		forgotten;		/* how often hilo_pool_forget() was called */

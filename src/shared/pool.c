@@ -217,27 +217,34 @@ hilo_pool_put(const char *name, const HiloClaim *piece, bool needed)
 }
 
 void
-hilo_pool_finish(const char *name, int64 end)
+hilo_pool_finish(const char *name, int64 low)
 {
 	HiloPool   *it = lock_pool(name, LW_EXCLUSIVE);
 
 	if (it == NULL)
 		return;
-	it->finished = end;
+	it->finished = low;
 	LWLockRelease(&it->shared.lock);
 }
 
 int64
-hilo_pool_finished(const char *name)
+hilo_pool_finished(const char *name, int64 *left)
 {
 	HiloPool   *it = lock_pool(name, LW_SHARED);
-	int64		finished = 0;
+	int64		finished;
 
-	if (it != NULL)
+	*left = 0;
+	if (it == NULL)
+		return 0;
+	finished = it->finished;
+	for (int i = 0; i < it->piece_count; i++)
 	{
-		finished = it->finished;
-		LWLockRelease(&it->shared.lock);
+		HiloRange	above = it->pieces[i].range;
+
+		above.low = Max(above.low, finished);
+		*left += Max(hilo_range_count(&above), 0);
 	}
+	LWLockRelease(&it->shared.lock);
 	return finished;
 }
 

@@ -54,17 +54,17 @@ extern HILO_EXPORT int64 hilo_pool_highest(const char *name, const HiloRow *row)
 extern HILO_EXPORT bool hilo_pool_put(const char *name, const HiloClaim *piece, bool needed);
 
 /*
- * Note that a claim for a session has finished, which ended there: its numbers are on
- * disk, and the pool has those that the session did not keep.  Nothing happens if the pool
- * does not have the collection.
+ * Note that a claim for a session has finished, which began there, and joined no other: its
+ * numbers are on disk, and the pool has those that the session did not keep.  Nothing
+ * happens if the pool does not have the collection.
  */
-extern void hilo_pool_finish(const char *name, int64 end);
+extern void hilo_pool_finish(const char *name, int64 low);
 
 /*
- * Where the claim ended that has finished last; 0: none has since the pool has the
- * collection, or it does not have it.
+ * Where the claim began that has finished last, and how many numbers the pool has from there
+ * on; 0: none has since the pool has the collection, or it does not have it.
  */
-extern int64 hilo_pool_finished(const char *name);
+extern int64 hilo_pool_finished(const char *name, int64 *left);
 
 /*
  * Take wanted numbers from the lowest piece that has them.  row is the row as read:

@@ -191,6 +191,29 @@ sub highest_of { return $node->safe_psql('postgres', "SELECT max FROM hilo.hilo 
 	leave($_) for $first, @at_once;
 }
 
+# A claim is large, and nobody has used what it took.  A session that claimed meanwhile is above that, and has to claim again,
+# while the large one is under way or after: it does not take as much.
+foreach my $when ('under way', 'pooled')
+{
+	my ($large, $above) = (enter(), enter());
+
+	$above->query('SET hilo.range_size = 1; SET hilo.max_range_size = 1000000');
+	$above->query("SELECT hilo_next_number('$when') FROM generate_series(1, 10)");
+	draw($above, $when) while $above->query("SELECT (SELECT count(*) FROM hilo.pool WHERE collection = '$when') +
+		(SELECT count(*) FROM hilo.ranges WHERE collection = '$when')") > 0;
+	my $before = highest_of($when);
+	$large->query(q{SET hilo.range_size = 1000; SET hilo.max_range_size = 1000000; SET test.failure_point = 'before flush:pause'});
+	$large->start("SELECT hilo_next_number('$when')");
+	paused($node);
+	cmp_ok(draw($above, $when), '>', $before + 1000, "$when: the next claim is above the large one");
+	$above->query("SELECT hilo_next_number('$when') FROM generate_series(1, 20)") if $when eq 'under way';
+	go_on($node);
+	is(scalar $large->result, $before + 1, "$when: that goes on");
+	$above->query("SELECT hilo_next_number('$when') FROM generate_series(1, 20)");
+	cmp_ok(highest_of($when), '<=', $before + 1000 + 200, "$when: its numbers are not used up");
+	leave($_) for $large, $above;
+}
+
 # A flush that takes long, as with a standby far away: a range lasts from when it can be used, and grows.
 {
 	my $far = enter();

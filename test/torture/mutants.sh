@@ -429,8 +429,17 @@ mutant() {
             look() { sql sql/look.sql '^+ERROR:  duplicate key'; } ;;
         under-way)
             about="a claim goes on from the size of the newest one although that is under way"
-            replace counting/counter.c 'if (sizing->finished < row->claim_low || sizing->finished > row->max)' 'if (sizing->finished == 0)'
+            replace counting/counter.c 'if (sizing->finished != row->claim_low)' 'if (sizing->finished == 0)'
             look() { tap 072_pool_failure_points.pl 'do not add up'; } ;;
+        not-used)
+            about="a claim grows although what the newest one took is in the pool"
+            replace counting/counter.c 'Max(last_size - sizing->left, Min(last_size, 1))' 'last_size'
+            look() { tap 072_pool_failure_points.pl 'pooled: its numbers are not used up'; } ;;
+        joined)
+            about="a claim that has joined another one says that this has finished"
+            replace session/session.c '	if (!joins)
+		hilo_pool_finish(name, claim->range.low);' '	hilo_pool_finish(name, joins ? claim->range.low - 1000 : claim->range.low);'
+            look() { tap 072_pool_failure_points.pl 'under way: its numbers are not used up'; } ;;
         reserve-left)
             about="what a plain nextval has left of a range is looked at block by block"
             replace sequences/sequence.c 'if (numbers.low <= highest && read_page(sequence) >= highest)' 'if (false)'
