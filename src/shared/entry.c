@@ -283,20 +283,17 @@ begin_entry(HiloKind kind, int i, const char *name)
 
 const Size	hilo_pool_entry_size = sizeof(HiloPool);
 
-/* The name of an entry with fetched numbers that this session has evicted; empty: none. */
-static char evicted[HILO_MAX_ROW_NAME_LEN];
-
 /*
  * Lock entry number i, and free it if it may be evicted: no session works with
  * it, and its ring holds nothing, unless any may go.  NULL, and nothing is locked: it
- * may not.
+ * may not.  If it had fetched numbers, evicted becomes its name.
  *
  * A ring that snapshots still need can go, too.  Every transaction that has a record
  * there has an id by now, and so is among those for which the first record of the next
  * ring of the collection stands: until they have ended, its horizon is below all numbers.
  */
 static HiloShared *
-lock_evicted(HiloKind kind, int i, uint64 oldest, bool any)
+lock_evicted(HiloKind kind, int i, uint64 oldest, bool any, char *evicted)
 {
 	const Shelf *shelf = &set->shelves[kind];
 	HiloShared *it = entry_at(shelf, i);
@@ -308,7 +305,7 @@ lock_evicted(HiloKind kind, int i, uint64 oldest, bool any)
 		(kind == HILO_POOL || any || hilo_ring_is_idle((HiloRing *) it, oldest)))
 	{
 		if (it->has_fetched)
-			strlcpy(evicted, it->name, sizeof(evicted));
+			strlcpy(evicted, it->name, HILO_MAX_ROW_NAME_LEN);
 		free_entry(shelf, i);
 		return it;
 	}
@@ -326,7 +323,7 @@ lock_evicted(HiloKind kind, int i, uint64 oldest, bool any)
  * longer than some microseconds.
  */
 static HiloShared *
-lock_room(HiloKind kind, uint64 oldest, bool any, int *found)
+lock_room(HiloKind kind, uint64 oldest, bool any, int *found, char *evicted)
 {
 	Shelf	   *shelf = &set->shelves[kind];
 
@@ -346,7 +343,7 @@ lock_room(HiloKind kind, uint64 oldest, bool any, int *found)
 			if (used)
 				continue;
 		}
-		it = lock_evicted(kind, *found, oldest, any && last_pass);
+		it = lock_evicted(kind, *found, oldest, any && last_pass, evicted);
 		if (it != NULL)
 			return it;
 	}
@@ -401,6 +398,7 @@ hilo_shared_lock_new(HiloKind kind, const char *name, bool required, bool any)
 {
 	HiloShared *it = NULL;
 	bool		is_open = hilo_shared_open();
+	char		evicted[HILO_MAX_ROW_NAME_LEN] = "";
 
 	if (is_open)
 		it = hilo_shared_lock(kind, name, LW_EXCLUSIVE);
@@ -413,7 +411,7 @@ hilo_shared_lock_new(HiloKind kind, const char *name, bool required, bool any)
 		it = find_entry(&set->shelves[kind], name);
 		if (it != NULL)
 			LWLockAcquire(&it->lock, LW_EXCLUSIVE);
-		else if ((it = lock_room(kind, oldest, any, &i)) != NULL)
+		else if ((it = lock_room(kind, oldest, any, &i, evicted)) != NULL)
 			begin_entry(kind, i, name);
 		LWLockRelease(&set->lock);
 	}
@@ -424,13 +422,19 @@ hilo_shared_lock_new(HiloKind kind, const char *name, bool required, bool any)
 	if (evicted[0] == '\0')
 		return it;
 
-	/* Under the lock nothing may be logged. */
+	/*
+	 * Under the lock nothing may be logged.  A cancel has to wait, or what
+	 * the caller has in hand would be lost; and so that this does not wait
+	 * for the client, it is not told.
+	 */
 	LWLockRelease(&it->lock);
-	ereport(LOG,
+	HILO_KILL_POINT("evicted");
+	HOLD_INTERRUPTS();
+	ereport(LOG_SERVER_ONLY,
 			(errmsg("leases of \"%s\" were lost, because the pool had no other room for \"%s\"",
 					evicted, name),
 			 errhint("Increase the setting \"hilo.pool_size\", and restart the server.")));
-	evicted[0] = '\0';
+	RESUME_INTERRUPTS();
 	return hilo_shared_lock_new(kind, name, required, any);
 }
 

@@ -11,7 +11,9 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+my $libdir = build_failure_points(\&add_pause);
 my $node = new_member('server', <<SETTINGS);
+dynamic_library_path = '$libdir:\$libdir'
 hilo.pool_size = 8
 hilo.lease_size = 1000
 test.lease_duration = 0
@@ -156,6 +158,22 @@ $pid = $holder->pid;
 $holder->finish;
 wait_until('it has left', sub { !kill 0, $pid });
 is($member->error('INSERT INTO by_hand SELECT FROM generate_series(1, 40)'), '', 'no collision');
+
+# A session of another database makes room for itself, and is cancelled while that is logged: it loses nothing by that,
+# and says so once.
+$member->sql(q{SELECT hilo.lease_from('fill' || i, 'hub', 100), hilo_next_number('fill' || i) FROM generate_series(1, 9) i});
+my $other = session($hub, 'hilo.range_size' => 10, 'hilo.max_range_size' => 10);
+$other->query(q{SELECT hilo_number('x/1'); SET test.failure_point = 'evicted:pause'});
+$logged = -s $node->logfile;
+$other->start(q{SELECT hilo_next_number('evicts')});
+paused($node);
+$node->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $other->pid . ')');
+go_on($node);
+$other->result;
+is($hub->sql(q{SELECT size FROM hilo.pool WHERE collection = 'evicts'}), 9, 'a cancel while a lost lease is logged: its rest is in the pool');
+$other->query(q{SELECT hilo_next_number('evicts') FROM generate_series(1, 30)});
+is(scalar(() = slurp_file($node->logfile, $logged) =~ /LOG:  leases of/g), 1, 'and one line in the log');
+$other->finish;
 
 # Leases on servers that preload nothing.
 $s->finish;
