@@ -532,8 +532,7 @@ hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *rest)
 
 	row->claim_rate = Max(row->claim_rate - hilo_range_count(&rest->range), 0);
 	row->max = rest->range.low - 1;
-	row->claim = 0;
-	row->flags &= ~HILO_ROW_NEW_END;
+	hilo_row_end_claims(row);
 	hilo_row_finish(&change);
 	return true;
 }

@@ -57,6 +57,8 @@ SELECT hilo.return_range('back', 5, 31, :claim) AS wrong_end, hilo.return_range(
 SELECT max FROM hilo.hilo WHERE collection = 'back';
 SELECT hilo.return_range('back', 5, :high, :claim);
 SELECT hilo.return_range('back', 5, :high, :claim) AS again, hilo.return_range('back', 5, 5, :claim) AS at_new_max;
+-- For sessions, what is left of it is no claim by whose size theirs would go on.
+SELECT claim_low FROM hilo.hilo WHERE collection = 'back';
 SELECT max FROM hilo.hilo WHERE collection = 'back';
 SELECT hilo_next_number('back');
 SELECT hilo.release('back');
