@@ -120,7 +120,8 @@ typedef struct HiloRing
 	int64		last;			/* last number drawn or skipped */
 	int64		high;			/* highest number that can be drawn */
 	XLogRecPtr	lsn;			/* of the claim */
-	int64		size;			/* of the last claim; 0: none yet */
+	int64		size;			/* of the last claim, as the rate led to; 0:
+								 * none yet */
 	TimestampTz claimed_at;
 	int			count;
 	uint64		incarnation;	/* another one whenever the ring begins anew;

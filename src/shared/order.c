@@ -342,14 +342,14 @@ last_record_end(void)
  * go on above all that were claimed, as after a seed, the records stay right.
  *
  * Then compute what to claim so that count numbers can be drawn: more, if the
- * last claim did not last as long as ranges should.  False: they can be drawn.
+ * last claim did not last as long as ranges should, which leads to *size.  False:
+ * they can be drawn.
  */
 static bool
 adopt_row(HiloRing *ring, const HiloRow *row, int64 count,
-		  HiloWanted *wanted)
+		  HiloWanted *wanted, int64 *size)
 {
 	bool		anew;
-	int64		size;
 
 	LWLockAcquire(&ring->shared.lock, LW_EXCLUSIVE);
 	anew = ring->home != row->home || row->max < ring->high;
@@ -365,11 +365,11 @@ adopt_row(HiloRing *ring, const HiloRow *row, int64 count,
 
 	wanted->size = count - (ring->high - ring->last);
 	wanted->above = ring->last;
-	size = hilo_range_size(ring->size, GetCurrentTimestamp() - ring->claimed_at,
-						   HILO_RANGE_DURATION,
-						   hilo_counter_range_size(row),
-						   hilo_counter_max_range_size(row));
-	wanted->reserve = Max(size - wanted->size, 0);
+	*size = hilo_range_size(ring->size, GetCurrentTimestamp() - ring->claimed_at,
+							HILO_RANGE_DURATION,
+							hilo_counter_range_size(row),
+							hilo_counter_max_range_size(row));
+	wanted->reserve = Max(*size - wanted->size, 0);
 	LWLockRelease(&ring->shared.lock);
 	return count > 0 && wanted->size > 0;
 }
@@ -377,9 +377,12 @@ adopt_row(HiloRing *ring, const HiloRow *row, int64 count,
 /*
  * Store what was claimed in this turn.  Numbers that do not follow the previous
  * claim leave a gap, and numbers chosen by hand in the meantime are not drawn.
+ *
+ * The next claim goes on from the size that the rate led to: this one may be larger,
+ * for a block or to pass over ids.
  */
 static void
-put_claim(HiloOrder *order, const HiloClaim *claim)
+put_claim(HiloOrder *order, const HiloClaim *claim, int64 size)
 {
 	HiloRing   *ring = order->ring;
 
@@ -392,7 +395,7 @@ put_claim(HiloOrder *order, const HiloClaim *claim)
 			ring->last = claim->range.low - 1;
 		ring->high = claim->range.high;
 		ring->lsn = Max(ring->lsn, claim->lsn);
-		ring->size = hilo_range_count(&claim->range);
+		ring->size = Min(size, hilo_range_count(&claim->range));
 		ring->claimed_at = GetCurrentTimestamp();
 	}
 	LWLockRelease(&ring->shared.lock);
@@ -410,6 +413,7 @@ fill_ring(HiloOrder *order, HiloRowRef *ref, HiloRow *row, int64 count)
 {
 	HiloWanted	wanted = {.exact = true,.alignment = 1};
 	HiloClaim	claim;
+	int64		size;
 
 	HILO_FAILURE_POINT("turn begun");
 	for (;;)
@@ -427,7 +431,7 @@ fill_ring(HiloOrder *order, HiloRowRef *ref, HiloRow *row, int64 count)
 			(void) hilo_counter_seed(ref, 0, false);
 			continue;
 		}
-		if (!adopt_row(order->ring, row, count, &wanted))
+		if (!adopt_row(order->ring, row, count, &wanted, &size))
 			return;
 		HILO_FAILURE_POINT("row adopted");
 		if (hilo_counter_claim_in_order(ref, row->epoch, &wanted, &claim))
@@ -435,7 +439,7 @@ fill_ring(HiloOrder *order, HiloRowRef *ref, HiloRow *row, int64 count)
 		CHECK_FOR_INTERRUPTS();
 	}
 	HILO_FAILURE_POINT("claimed in order");
-	put_claim(order, &claim);
+	put_claim(order, &claim, size);
 	row->epoch = claim.epoch;
 	HILO_KILL_POINT("put in order");
 }

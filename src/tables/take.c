@@ -22,16 +22,29 @@
 #define ORDERED_AT_A_TIME	1024
 
 /*
+ * Draw the numbers of an ordered collection that follow one that was drawn, up to an id,
+ * and do not use them: its numbers cannot be taken from above others.
+ */
+static void
+skip_in_order(HiloEntry *entry, int64 drawn, int64 highest)
+{
+	HiloWanted	skipped = {.exact = true,.alignment = 1};
+	HiloClaim	claim;
+
+	skipped.size = Min(highest, entry->collection.row.max_value) - drawn;
+	if (skipped.size > 0)
+		hilo_collection_take(&entry->collection, NULL, &skipped, &claim);
+}
+
+/*
  * Look at the next number of an ordered collection, and at those after it.  False: it
- * must not be used; the numbers up to *highest were drawn, too.
+ * must not be used; those after it, up to the id that was found, were drawn, too.
  */
 static bool
 is_clean_in_order(HiloEntry *entry, HiloLook *look, HiloLookProgress *progress)
 {
 	HiloRange	numbers = {entry->range.last + 1};
 	int64		limit = entry->collection.row.max_value;
-	HiloWanted	skipped = {.exact = true,.alignment = 1};
-	HiloClaim	claim;
 	int64		highest;
 
 	numbers.high = numbers.low + Min(ORDERED_AT_A_TIME - 1, limit - numbers.low);
@@ -41,9 +54,7 @@ is_clean_in_order(HiloEntry *entry, HiloLook *look, HiloLookProgress *progress)
 		return true;
 	}
 	hilo_entry_forget(entry);
-	skipped.size = Min(highest, limit) - numbers.low;
-	if (skipped.size > 0)
-		hilo_collection_take(&entry->collection, NULL, &skipped, &claim);
+	skip_in_order(entry, numbers.low, highest);
 	return false;
 }
 
@@ -197,9 +208,13 @@ hilo_take_apart(HiloEntry *entry, HiloSizing *sizing, HiloWanted *wanted, HiloCl
 	HiloLookProgress progress = {.exact = true};
 	bool		creates = (hilo_collection_row(&entry->collection)->flags & HILO_ROW_DROPPED) != 0;
 
-	do
+	hilo_collection_take(&entry->collection, sizing, wanted, claim);
+	while (!is_clean(entry, claim, &progress, &wanted->above))
+	{
+		if (hilo_collection_is_ordered(&entry->collection))
+			skip_in_order(entry, claim->range.high, wanted->above);
 		hilo_collection_take(&entry->collection, sizing, wanted, claim);
-	while (!is_clean(entry, claim, &progress, &wanted->above));
+	}
 	if (creates)
 		warn_of_sequence(entry->name);
 }

@@ -53,3 +53,30 @@ FROM (SELECT low, max(high) OVER (ORDER BY low, high ROWS BETWEEN UNBOUNDED PREC
 WHERE low <= before;
 SELECT max >= (SELECT max(high) FROM blocks) FROM hilo.hilo WHERE collection = 'mixed';
 DROP TABLE blocks;
+
+-- Promise 10, of an ordered collection too: a block is above the ids of the table, and the numbers below are passed over.
+SELECT hilo.configure('events', ordered => true);
+CREATE TABLE events (id bigint PRIMARY KEY DEFAULT hilo_next_number('events'));
+INSERT INTO events SELECT generate_series(1, 5000);
+SELECT * FROM hilo_reserve('events', 10);
+INSERT INTO events DEFAULT VALUES RETURNING id;
+-- A block in which an id lies.
+INSERT INTO events VALUES (5020);
+SELECT * FROM hilo_reserve('events', 10);
+SELECT * FROM hilo_reserve('events', 10);
+DROP TABLE events;
+
+-- Promise 4: neither a block nor ids that are passed over are a rate, by which the next claim would be as large.
+SET hilo.max_range_size = 1048576;
+SELECT hilo.configure('rate', ordered => true);
+SELECT * FROM hilo_reserve('rate', 500000);
+SELECT hilo_next_number('rate');
+SELECT max < 510000 FROM hilo.hilo WHERE collection = 'rate';
+SELECT hilo.configure('passed', ordered => true);
+CREATE TABLE passed (id bigint PRIMARY KEY DEFAULT hilo_next_number('passed'));
+INSERT INTO passed SELECT generate_series(1, 100000);
+INSERT INTO passed DEFAULT VALUES RETURNING id;
+INSERT INTO passed DEFAULT VALUES RETURNING id;
+SELECT max < 110000 FROM hilo.hilo WHERE collection = 'passed';
+DROP TABLE passed;
+RESET hilo.max_range_size;
