@@ -482,6 +482,14 @@ mutant() {
             about="nothing is looked up in a table that this transaction has made, if it has the index that orders ids"
             replace tables/look.c 'oid = place->exact;' 'oid = InvalidOid;'
             look() { sql sql/look.sql '^+ERROR:  duplicate key'; } ;;
+        ordered-block)
+            about="a block in order that has ids is followed by the next one, not by what is above them"
+            replace tables/take.c '			skip_in_order(entry, claim->range.high, wanted->above);' '			(void) 0;'
+            look() { sql sql/reserve.sql '^+  *641 '; } ;;
+        ordered-rate)
+            about="a block in order counts as a rate"
+            replace shared/order.c 'Min(size, hilo_range_count(&claim->range))' 'hilo_range_count(&claim->range)'
+            look() { sql sql/reserve.sql '^+ f$'; } ;;
         look-living)
             about="a right that came from no table being attached is kept"
             replace tables/rights.c 'look->awaits_table = !OidIsValid(bound.table);' 'look->awaits_table = false;'
