@@ -435,7 +435,7 @@ mutant() {
             about="a claim grows although what the newest one took is in the pool"
             replace counting/counter.c 'Max(last_size - sizing->left, Min(last_size, 1))' 'last_size'
             look() { tap 072_pool_failure_points.pl 'pooled: its numbers are not used up'; } ;;
-        joined)
+        joining)
             about="a claim that has joined another one says that this has finished"
             replace session/session.c '	if (!joins)
 		hilo_pool_finish(name, claim->range.low);' '	hilo_pool_finish(name, joins ? claim->range.low - 1000 : claim->range.low);'
