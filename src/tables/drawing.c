@@ -334,6 +334,19 @@ hilo_add_column(List *columns, const HiloColumn *column)
 }
 
 /*
+ * True for what has ids of its own.  A view or a composite type may have a default, too,
+ * and to read a view runs its query.
+ */
+static bool
+is_table(Oid relation)
+{
+	char		kind = get_rel_relkind(relation);
+
+	return kind == RELKIND_RELATION || kind == RELKIND_PARTITIONED_TABLE ||
+		kind == RELKIND_FOREIGN_TABLE;
+}
+
+/*
  * Add the columns that draw from the source, by defaults that depend on an object: their own,
  * or those of domains.
  */
@@ -367,7 +380,7 @@ add_dependents(List *columns, Oid class, Oid object, const HiloDraws *source)
 			find_source(&column, &draws);
 		else if (depend->classid == TypeRelationId && get_typtype(depend->objid) == TYPTYPE_DOMAIN)
 			columns = add_dependents(columns, TypeRelationId, depend->objid, source);
-		if (is_same_source(&draws, source))
+		if (is_same_source(&draws, source) && is_table(column.relation))
 			columns = hilo_add_column(columns, &column);
 	}
 	systable_endscan(scan);
@@ -409,7 +422,8 @@ add_owning_column(List *columns, const HiloDraws *source)
 		!sequenceIsOwned(source->sequence, DEPENDENCY_INTERNAL, &column.relation, &column.attnum))
 		return columns;
 	find_source(&column, &draws);
-	if (!is_same_source(&draws, source) && default_of(&column) != NULL)
+	if (!is_table(column.relation) ||
+		(!is_same_source(&draws, source) && default_of(&column) != NULL))
 		return columns;
 	column.numbers = true;
 	return hilo_add_column(columns, &column);

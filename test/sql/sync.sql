@@ -320,6 +320,26 @@ CREATE SERVER regress_none FOREIGN DATA WRAPPER regress_none;
 CREATE FOREIGN TABLE afar (id int NOT NULL DEFAULT hilo.nextval('alone_id_seq')) SERVER regress_none;
 SELECT count(*) FROM hilo.sync() WHERE sequence = 'alone_id_seq'::regclass;
 ROLLBACK;
+-- A view or a composite type has no ids of its own, whatever its default, its column's domain, or the sequence that it owns: its query is not run.
+CREATE SEQUENCE of_views;
+CREATE DOMAIN of_views_id AS bigint DEFAULT hilo.nextval('of_views');
+CREATE TABLE viewed (id of_views_id PRIMARY KEY);
+CREATE TABLE viewed_too (id bigserial PRIMARY KEY);
+CREATE VIEW by_default AS SELECT id / 0 AS id FROM viewed_too;
+CREATE VIEW by_domain AS SELECT (id / 0)::of_views_id AS id FROM viewed;
+CREATE MATERIALIZED VIEW ahead AS SELECT 1000::of_views_id AS id;
+CREATE TYPE composite AS (id of_views_id);
+CREATE SEQUENCE of_view OWNED BY by_default.id;
+ALTER VIEW by_default ALTER id SET DEFAULT nextval('viewed_too_id_seq');
+INSERT INTO viewed VALUES (20);
+INSERT INTO viewed_too VALUES (30);
+SELECT hilo.sync('viewed'), hilo.attach('viewed_too'), hilo.sync('viewed_too'), hilo._sync_sequence('of_view', '-', false);
+CREATE DOMAIN of_cats_id AS bigint DEFAULT hilo_next_number('sync_cats');
+CREATE TABLE sync_cats (id of_cats_id PRIMARY KEY);
+CREATE VIEW of_cats AS SELECT (id / 0)::of_cats_id AS id FROM sync_cats;
+CREATE TYPE composite_cats AS (id of_cats_id);
+INSERT INTO sync_cats VALUES (40);
+SELECT hilo.sync('sync_cats');
 -- No index and no look serves numeric, but what is there is read.
 CREATE TABLE numerics (id bigserial PRIMARY KEY);
 SELECT hilo.attach('numerics');
