@@ -876,6 +876,11 @@ CREATE FUNCTION hilo.detach(relation regclass, column_name name DEFAULT NULL) RE
 COMMENT ON FUNCTION hilo.detach(regclass, name) IS
     'undo hilo.attach(): let a column draw from its sequence by nextval() again, or, if it had no sequence, from nothing; returns "sequence" or "nothing"';
 
+CREATE FUNCTION hilo._raise_sequence(sequence regclass, number bigint) RETURNS boolean
+    LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_raise_sequence';
+COMMENT ON FUNCTION hilo._raise_sequence(regclass, bigint) IS
+    'for hilo.detach(): move a sequence to at least a number; false: it has other steps than 1, or a cycle, and is only locked';
+
 CREATE FUNCTION hilo._move_sequence(sequence regclass, number bigint, owner oid) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -883,6 +888,9 @@ BEGIN
     IF NOT has_sequence_privilege(owner, sequence, 'UPDATE') OR NOT has_sequence_privilege(sequence, 'SELECT') THEN
         RAISE WARNING 'sequence % is not moved to %', sequence, number
             USING DETAIL = 'The owner of the table may not read and set it.', HINT = 'If ids should continue above it, use setval().';
+        RETURN;
+    END IF;
+    IF hilo._raise_sequence(sequence, number) THEN
         RETURN;
     END IF;
     EXECUTE format('SELECT setval($1, v.last, v.called)'

@@ -13,7 +13,9 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_inherits.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
@@ -207,6 +209,30 @@ hilo_sync_sequence(PG_FUNCTION_ARGS)
 	if (!is_there)
 		PG_RETURN_NULL();
 	PG_RETURN_INT64(at);
+}
+
+/*
+ * hilo._raise_sequence(sequence, number): move a sequence that counts by 1 to at least the
+ * number, by draws, for which no other session has to wait.  False: it is left to setval(),
+ * and locked, so that nobody draws from it between a look at it and that.
+ */
+PG_FUNCTION_INFO_V1(hilo_raise_sequence);
+
+Datum
+hilo_raise_sequence(PG_FUNCTION_ARGS)
+{
+	Oid			oid = PG_GETARG_OID(0);
+	HiloSequence *sequence = hilo_sequence(oid);
+	int64		limit;
+
+	if (pg_class_aclcheck(oid, GetUserId(), ACL_UPDATE) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE, get_rel_name(oid));
+	(void) hilo_sequence_position(sequence, &limit);
+	if (sequence->looks)
+		(void) hilo_sequence_move(sequence, Min(PG_GETARG_INT64(1), limit), true);
+	else
+		LockRelationOid(oid, ShareRowExclusiveLock);
+	PG_RETURN_BOOL(sequence->looks);
 }
 
 /*
