@@ -398,14 +398,16 @@ log_page(const HiloSequence *sequence, Buffer buffer)
 
 /*
  * True if the page's last record, which ends there, is known to cover all numbers drawn.
- * If there is none, nothing was drawn since the page was written to disk.
+ * If there is none, nothing was drawn since the page was written to disk.  One from before a
+ * checkpoint may not be replayed, and so covers nothing: nextval logs the page anew, but
+ * not if the checkpoint begins when nextval has looked for one, and has not changed the page.
  */
 static bool
 covers_drawn(HiloSequence *sequence, XLogRecPtr lsn)
 {
 	if (lsn != sequence->logged && hilo_logged_is_known(sequence->oid, lsn))
 		sequence->logged = lsn;
-	return lsn == sequence->logged;
+	return lsn == sequence->logged && lsn > GetRedoRecPtr();
 }
 
 /*

@@ -80,5 +80,14 @@ sub bytes_logged
 cmp_ok(bytes_logged("SELECT hilo.nextval('started')"), '<', 600, '12 connections that draw a number each do not log a page each');
 cmp_ok(bytes_logged("SELECT nextval('typed'); SELECT hilo.nextval('typed')"), '<', 800, 'nor if nextval is called besides');
 
+#
+# A record from before a checkpoint covers nothing: nextval may have looked for one just before it began, and have drawn after it
+#
+$node->safe_psql('postgres', q{CREATE TABLE checked (id bigserial PRIMARY KEY); SELECT hilo.attach('checked'); INSERT INTO checked DEFAULT VALUES});
+my ($path, $from, $segment) = split /\|/, $node->safe_psql('postgres', q{CHECKPOINT; SELECT pg_relation_filenode('checked_id_seq'), l, pg_walfile_name(l) FROM pg_current_wal_insert_lsn() l});
+$node->safe_psql('postgres', q{SELECT hilo.sync('checked')});
+my ($records) = run_command([ 'pg_waldump', '-s', $from, '-p', $node->data_dir . '/pg_wal', $segment ]);
+like($records, qr{^rmgr: XLOG .* FPI.*/$path\b}m, 'where a sequence is after a checkpoint is logged');
+
 $node->stop;
 done_testing();
