@@ -195,14 +195,14 @@ CREATE INDEX binding_collection_idx ON hilo.binding USING btree (collection);
 COMMENT ON TABLE hilo.binding IS
     'which tables are attached to collections, where the documents of identities are, and which roles may draw';
 COMMENT ON COLUMN hilo.binding.collection IS 'name of the collection or identity';
-COMMENT ON COLUMN hilo.binding.kind IS 'attached: a table, by hilo.attach(); bound: a column, by hilo.bind(); allowed: a role, by hilo.allow()';
+COMMENT ON COLUMN hilo.binding.kind IS 'attached: a column, by hilo.attach(); bound: a column, by hilo.bind(); allowed: a role, by hilo.allow()';
 COMMENT ON COLUMN hilo.binding.object IS 'OID of the relation or role; 0: restored, and not found by its name yet, or all roles';
 COMMENT ON COLUMN hilo.binding.object_name IS 'qualified name of the relation, by which a restored row finds it';
-COMMENT ON COLUMN hilo.binding.column_name IS 'name of a bound column';
-COMMENT ON COLUMN hilo.binding.column_number IS 'number of a bound column';
+COMMENT ON COLUMN hilo.binding.column_name IS 'name of the column';
+COMMENT ON COLUMN hilo.binding.column_number IS 'number of the column';
 COMMENT ON COLUMN hilo.binding.owner IS 'owner of the relation, or the role that may draw, by which a restored row finds it; "public": all roles';
-COMMENT ON COLUMN hilo.binding.was IS 'of an attached table: what drew before, a sequence or nothing';
-COMMENT ON COLUMN hilo.binding.sequence IS 'of an attached table: qualified name of that sequence, by which a restored row finds it';
+COMMENT ON COLUMN hilo.binding.was IS 'of an attached column: what drew before, a sequence or nothing';
+COMMENT ON COLUMN hilo.binding.sequence IS 'of an attached column: qualified name of that sequence, by which a restored row finds it';
 COMMENT ON COLUMN hilo.binding.sequence_oid IS 'its OID; 0: none, or not found';
 COMMENT ON INDEX hilo.binding_collection_idx IS 'finds the bindings of a collection';
 
@@ -480,15 +480,15 @@ CREATE FUNCTION hilo._may_attach(relation regclass, column_name name, collection
 COMMENT ON FUNCTION hilo._may_attach(regclass, name, text, boolean) IS
     'for hilo.attach(): check type, rights, and what the collection is bound to';
 
-CREATE FUNCTION hilo._bind_column(relation regclass, collection text, was text, sequence regclass) RETURNS void
+CREATE FUNCTION hilo._bind_column(relation regclass, column_name name, collection text, was text, sequence regclass) RETURNS void
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_bind_column';
-COMMENT ON FUNCTION hilo._bind_column(regclass, text, text, regclass) IS
-    'for hilo.attach(): record that a table is attached to a collection, and what drew before; sequence 0: none';
+COMMENT ON FUNCTION hilo._bind_column(regclass, name, text, text, regclass) IS
+    'for hilo.attach(): record that a column is attached to a collection, and what drew before; sequence 0: none';
 
-CREATE FUNCTION hilo._drawn_before(relation regclass, collection text, OUT was text, OUT sequence regclass) RETURNS record
+CREATE FUNCTION hilo._drawn_before(relation regclass, column_name name, collection text, OUT was text, OUT sequence regclass) RETURNS record
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_drawn_before';
-COMMENT ON FUNCTION hilo._drawn_before(regclass, text) IS
-    'for hilo.detach(): what drew before a table was attached to a collection, as it was recorded; sequence 0: none';
+COMMENT ON FUNCTION hilo._drawn_before(regclass, name, text) IS
+    'for hilo.detach(): what drew before a column was attached to a collection, as it was recorded; sequence 0: none';
 
 CREATE FUNCTION hilo._attach_counter(relation regclass, column_name name, collection text, at_least bigint, OUT max bigint, OUT node_tag text, OUT ignored boolean) RETURNS record
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_attach_counter';
@@ -524,6 +524,15 @@ CREATE FUNCTION hilo._attribute(relation regclass, column_name name,
 $$;
 COMMENT ON FUNCTION hilo._attribute(regclass, name) IS
     'what draws the values of a column: nothing, sequence (exactly nextval of it), attached (exactly hilo.nextval), collection, identity, domain (the default is its), or another default; its default; the sequence and the collection that this draws from, and the sequence that the column owns';
+
+CREATE FUNCTION hilo._assigns(relation regclass, column_name name) RETURNS bytea
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT t.tgargs FROM pg_trigger t, convert_from(substring(t.tgargs FROM 1 FOR position('\x00'::bytea IN t.tgargs) - 1), getdatabaseencoding()) "of"
+    WHERE t.tgrelid = relation AND t.tgname = 'hilo_assign_id' AND t.tgparentid = '0'::oid AND t.tgfoid = 'hilo.assign_id()'::regprocedure
+        AND ("of" = column_name OR NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = relation AND a.attname = "of"))
+$$;
+COMMENT ON FUNCTION hilo._assigns(regclass, name) IS
+    'arguments of the trigger of hilo.attach() that assigns ids to the column, or to one that is gone; null: none';
 
 -- The checks of hilo.attach().  An argument that is omitted is found here: the column, and
 -- whether to use a collection; without one, the column stays with its sequence.
@@ -701,8 +710,8 @@ BEGIN
         SELECT * INTO attribute FROM hilo._attribute(one, column_name);
         IF attribute.collection = collection THEN
             -- It draws already: its default was written by hand, or it has been attached.
-            IF one = relation AND (hilo._drawn_before(one, collection)).was IS NULL THEN
-                PERFORM hilo._bind_column(one, collection, CASE WHEN attribute.own_sequence IS NULL THEN 'nothing' ELSE 'sequence' END, COALESCE(attribute.own_sequence, '-'::regclass));
+            IF one = relation AND (hilo._drawn_before(one, column_name, collection)).was IS NULL THEN
+                PERFORM hilo._bind_column(one, column_name, collection, CASE WHEN attribute.own_sequence IS NULL THEN 'nothing' ELSE 'sequence' END, COALESCE(attribute.own_sequence, '-'::regclass));
             END IF;
             CONTINUE;
         END IF;
@@ -713,7 +722,7 @@ BEGIN
             FROM pg_sequence q, pg_sequence_last_value(q.seqrelid) v(last) WHERE q.seqrelid = attribute.sequence));
         EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT %s', one, column_name, draw);
         IF one = relation OR (attribute.kind, attribute.sequence) IS DISTINCT FROM (root.kind, root.sequence) THEN
-            PERFORM hilo._bind_column(one, collection, CASE WHEN attribute.kind IN ('sequence', 'attached') THEN 'sequence' ELSE 'nothing' END, COALESCE(attribute.sequence, '-'::regclass));
+            PERFORM hilo._bind_column(one, column_name, collection, CASE WHEN attribute.kind IN ('sequence', 'attached') THEN 'sequence' ELSE 'nothing' END, COALESCE(attribute.sequence, '-'::regclass));
         END IF;
         IF attribute.kind = 'default' THEN
             RAISE NOTICE 'the default of column "%" of table % was replaced', column_name, one
@@ -722,19 +731,15 @@ BEGIN
     END LOOP;
     IF assign THEN
         FOR one IN SELECT t FROM hilo._tree(relation) t JOIN pg_class c ON c.oid = t WHERE t = relation OR NOT c.relispartition LOOP
-            -- Its arguments are names, which may have changed; it is not that of another column.
-            IF EXISTS (SELECT FROM pg_trigger t, convert_from(substring(t.tgargs FROM 1 FOR position('\x00'::bytea IN t.tgargs) - 1), getdatabaseencoding()) "of"
-                    WHERE t.tgrelid = one AND t.tgname = 'hilo_assign_id' AND t.tgparentid = '0'::oid AND t.tgfoid = 'hilo.assign_id()'::regprocedure
-                    AND t.tgargs <> convert_to(column_name, getdatabaseencoding()) || '\x00'::bytea || convert_to(collection, getdatabaseencoding()) || '\x00'::bytea
-                    AND ("of" = column_name OR NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = one AND a.attname = "of"))) THEN
+            -- Its arguments are names, which may have changed.
+            IF hilo._assigns(one, column_name) <> convert_to(column_name, getdatabaseencoding()) || '\x00'::bytea || convert_to(collection, getdatabaseencoding()) || '\x00'::bytea THEN
                 EXECUTE format('DROP TRIGGER hilo_assign_id ON %s', one);
             END IF;
             CONTINUE WHEN EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = one AND t.tgfoid = 'hilo.assign_id()'::regprocedure);
             EXECUTE format('CREATE TRIGGER hilo_assign_id BEFORE INSERT ON %s FOR EACH ROW EXECUTE FUNCTION hilo.assign_id(%L, %L)', one, column_name, collection);
         END LOOP;
     ELSIF NOT assign THEN
-        FOR one IN SELECT t.tgrelid FROM hilo._tree(relation) r JOIN pg_trigger t ON t.tgrelid = r AND t.tgname = 'hilo_assign_id' AND t.tgparentid = '0'::oid
-                AND t.tgfoid = 'hilo.assign_id()'::regprocedure LOOP
+        FOR one IN SELECT t FROM hilo._tree(relation) t WHERE hilo._assigns(t, column_name) IS NOT NULL LOOP
             EXECUTE format('DROP TRIGGER hilo_assign_id ON %s', one);
         END LOOP;
     END IF;
@@ -808,7 +813,6 @@ DECLARE
     back regclass;
     kind text;
     max bigint;
-    assigns name;
 BEGIN
     PERFORM hilo._lock(relation, 'hilo.detach()');
     SELECT count(*) AS columns, min(a.attname::text)::name AS name, min(t.collection) AS collection INTO attached
@@ -831,7 +835,7 @@ BEGIN
     column_name := attached.name;
     IF attached.collection IS NOT NULL THEN
         max := hilo._max(relation, attached.collection);
-        SELECT * INTO root FROM hilo._drawn_before(relation, attached.collection);
+        SELECT * INTO root FROM hilo._drawn_before(relation, column_name, attached.collection);
     END IF;
     FOR one IN SELECT t FROM hilo._tree(relation) t LOOP
         SELECT * INTO attribute FROM hilo._attribute(one, column_name);
@@ -840,7 +844,7 @@ BEGIN
         back := attribute.sequence;
         IF attached.collection IS NOT NULL THEN
             IF one <> relation THEN
-                SELECT * INTO own FROM hilo._drawn_before(one, attached.collection);
+                SELECT * INTO own FROM hilo._drawn_before(one, column_name, attached.collection);
             ELSE
                 own := root;
             END IF;
@@ -852,9 +856,9 @@ BEGIN
             IF max IS NOT NULL THEN
                 PERFORM hilo._move_sequence(s, max, c.relowner) FROM (SELECT DISTINCT s FROM unnest(ARRAY[back, own.sequence, attribute.own_sequence]) s WHERE s IS NOT NULL) o, pg_class c WHERE c.oid = one;
             END IF;
-            FOR assigns IN SELECT t.tgname FROM pg_trigger t WHERE t.tgrelid = one AND t.tgname = 'hilo_assign_id' AND t.tgparentid = '0'::oid AND t.tgfoid = 'hilo.assign_id()'::regprocedure LOOP
-                EXECUTE format('DROP TRIGGER %I ON %s', assigns, one);
-            END LOOP;
+            IF hilo._assigns(one, column_name) IS NOT NULL THEN
+                EXECUTE format('DROP TRIGGER hilo_assign_id ON %s', one);
+            END IF;
         END IF;
         IF back IS NULL THEN
             EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I DROP DEFAULT', one, column_name);

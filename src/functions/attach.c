@@ -315,48 +315,48 @@ hilo_may_attach(PG_FUNCTION_ARGS)
 }
 
 /*
- * hilo._bind_column(relation, collection, was, sequence): record that the table is
- * attached, and what drew before.  This replaces what is recorded of it, and of tables
- * that are gone.
+ * hilo._bind_column(relation, column_name, collection, was, sequence): record that the
+ * column is attached, and what drew before.  This replaces what is recorded of it, and of
+ * columns that are gone.
  */
 PG_FUNCTION_INFO_V1(hilo_bind_column);
 
 Datum
 hilo_bind_column(PG_FUNCTION_ARGS)
 {
-	Oid			relation = PG_GETARG_OID(0);
-	const char *name = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	HiloColumn	column = hilo_owned_column(PG_GETARG_OID(0), NameStr(*PG_GETARG_NAME(1)));
+	const char *name = text_to_cstring(PG_GETARG_TEXT_PP(2));
 	HiloBinding binding = {.kind = HILO_ATTACHED};
 	HiloCollection collection;
 
-	hilo_check_owned(relation);
 	hilo_check_collection(name, hilo_identity_parts_separator);
 	hilo_collection_init(&collection, name);
-	check_may_attach(relation, &collection);
-	if (hilo_drawing_columns(relation, name) == NIL ||
-		!hilo_binding_set_relation(&binding, relation, InvalidAttrNumber))
+	check_may_attach(column.relation, &collection);
+	if (hilo_drawing_columns(column.relation, name) == NIL ||
+		!hilo_binding_set_relation(&binding, column.relation, column.attnum))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table %s does not draw from collection \"%s\"",
-						hilo_sql_table(relation), name)));
+						hilo_sql_table(column.relation), name)));
 	(void) hilo_bindings_lock(name, true);
 	foreach_ptr(HiloBinding, other, hilo_bindings(name).all)
 	{
 		if (other->kind == HILO_ATTACHED &&
-			(!OidIsValid(other->living.relation) || other->living.relation == relation))
+			(!OidIsValid(other->living.relation) ||
+			 (other->living.relation == column.relation && other->living.attnum == column.attnum)))
 			(void) hilo_binding_remove(name, other);
 	}
-	binding.was = text_to_cstring(PG_GETARG_TEXT_PP(2));
-	binding.sequence_oid = PG_GETARG_OID(3);
+	binding.was = text_to_cstring(PG_GETARG_TEXT_PP(3));
+	binding.sequence_oid = PG_GETARG_OID(4);
 	binding.sequence = OidIsValid(binding.sequence_oid) ? hilo_sql_table(binding.sequence_oid) : pstrdup("");
 	hilo_binding_add(name, &binding);
 	PG_RETURN_VOID();
 }
 
 /*
- * hilo._drawn_before(relation, collection): what drew before, as it was recorded; null:
- * nothing is.  The record stays when the table is detached: it says whose tables the
- * collection was for.
+ * hilo._drawn_before(relation, column_name, collection): what drew before, as it was
+ * recorded; null: nothing is.  The record stays when the column is detached: it says whose
+ * tables the collection was for.
  */
 PG_FUNCTION_INFO_V1(hilo_drawn_before);
 
@@ -364,15 +364,15 @@ Datum
 hilo_drawn_before(PG_FUNCTION_ARGS)
 {
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
-	Oid			relation = PG_GETARG_OID(0);
-	const char *name = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	HiloColumn	column = hilo_owned_column(PG_GETARG_OID(0), NameStr(*PG_GETARG_NAME(1)));
+	const char *name = text_to_cstring(PG_GETARG_TEXT_PP(2));
 
-	hilo_check_owned(relation);
 	foreach_ptr(HiloBinding, binding, hilo_bindings(name).all)
 	{
 		Datum		values[2];
 
-		if (binding->kind != HILO_ATTACHED || binding->object != relation)
+		if (binding->kind != HILO_ATTACHED || binding->object != column.relation ||
+			binding->attnum != column.attnum)
 			continue;
 		hilo_binding_find_sequence(binding);
 		values[0] = CStringGetTextDatum(binding->was);

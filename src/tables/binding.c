@@ -146,20 +146,22 @@ hilo_binding_set_relation(HiloBinding *binding, Oid relation,
 	char	   *name = get_rel_name(relation);
 	char	   *schema = get_namespace_name(get_rel_namespace(relation));
 	char	   *owner = GetUserNameFromId(hilo_table_owner(relation), true);
-	char	   *column_name = binding->kind == HILO_BOUND ?
-		hilo_column_name(&column) : pstrdup("");
+	char	   *column_name = hilo_column_name(&column);
 
 	if (name == NULL || schema == NULL || owner == NULL || column_name == NULL)
 		return false;
 	binding->object = relation;
 	binding->name = quote_qualified_identifier(schema, name);
 	binding->column = column_name;
-	binding->attnum = binding->kind == HILO_BOUND ? attnum : InvalidAttrNumber;
+	binding->attnum = attnum;
 	binding->owner = owner;
 	return true;
 }
 
-/* The column of a relation that the binding stands for, and the limit; InvalidOid: none. */
+/*
+ * The column of a relation that the binding stands for, and the limit; InvalidOid: none.  If
+ * an INSERT by hand has named no attached column, any that draws will do.
+ */
 static HiloColumn
 column_in(const char *name, HiloBinding *binding, Oid relation)
 {
@@ -168,15 +170,20 @@ column_in(const char *name, HiloBinding *binding, Oid relation)
 
 	if (!OidIsValid(hilo_table_owner(relation)))
 		return none;
+	if (relation != binding->object)
+		column.attnum = get_attnum(relation, binding->column);
 	if (binding->kind == HILO_ATTACHED)
 	{
 		List	   *columns = hilo_drawing_columns(relation, name);
 
 		binding->limit = hilo_columns_limit(columns);
-		return columns == NIL ? none : *(HiloColumn *) linitial(columns);
+		foreach_ptr(HiloColumn, drawing, columns)
+		{
+			if (drawing->attnum == column.attnum || binding->column[0] == '\0')
+				return *drawing;
+		}
+		return none;
 	}
-	if (relation != binding->object)
-		column.attnum = get_attnum(relation, binding->column);
 	binding->limit = hilo_column_limit(&column);
 	return hilo_column_name(&column) == NULL ? none : column;
 }

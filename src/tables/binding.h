@@ -37,7 +37,7 @@
 
 typedef enum HiloBindingKind
 {
-	HILO_ATTACHED,				/* a relation, by hilo.attach() */
+	HILO_ATTACHED,				/* a relation's column, by hilo.attach() */
 	HILO_BOUND,					/* a relation's column, by hilo.bind() */
 	HILO_ALLOWED,				/* a role, by hilo.allow() */
 	HILO_UNKNOWN				/* not a row of ours; ignored */
@@ -50,8 +50,8 @@ typedef struct HiloBinding
 	char	   *collection;		/* and the name there */
 	Oid			object;			/* relation or role; InvalidOid: not found */
 	char	   *name;			/* of the relation, qualified and quoted */
-	char	   *column;			/* HILO_BOUND: its name, */
-	AttrNumber	attnum;			/* and number */
+	char	   *column;			/* name of the relation's column, */
+	AttrNumber	attnum;			/* and its number there */
 	char	   *owner;			/* of the relation; HILO_ALLOWED: the role, or
 								 * "public" */
 	char	   *was;			/* HILO_ATTACHED: what drew before, */
@@ -60,9 +60,9 @@ typedef struct HiloBinding
 
 	/*
 	 * The column that it stands for, if it is living, else with relation
-	 * InvalidOid.  One made by attach is living if its relation, by OID, else
-	 * by name and owner, has a column that draws from the collection; one
-	 * made by bind if its relation and column exist.  Temporary tables never
+	 * InvalidOid.  One made by attach is living if its column, in the
+	 * relation found by OID, else by name and owner, draws from the
+	 * collection; one made by bind if it exists.  Temporary tables never
 	 * count.
 	 */
 	HiloColumn	living;
@@ -101,7 +101,7 @@ extern List *hilo_columns_of_collection(HiloCollection *collection, bool *by_def
 extern bool hilo_is_bound(const char *name, CommandId command);
 
 /*
- * Let the binding record the relation, or its column, under its present names.
+ * Let the binding record the relation and its column, under their present names.
  * False, without a change: it does not exist any more.
  */
 extern bool hilo_binding_set_relation(HiloBinding *binding, Oid relation,

@@ -69,6 +69,9 @@ CREATE TABLE refers (id text PRIMARY KEY, other text);
 SELECT hilo.attach('refers', assign => true);
 SELECT hilo.attach('refers', 'other', collection => 'others', assign => true);
 INSERT INTO refers VALUES ('refers|', 'as it is') RETURNING *;
+SELECT hilo.attach('refers', 'other', collection => 'others', assign => false), hilo.detach('refers', 'other');
+INSERT INTO refers VALUES ('refers|', 'as it is') RETURNING *;
+SELECT hilo.detach('refers', 'id'), (SELECT count(*) FROM pg_trigger WHERE tgrelid = 'refers'::regclass) AS triggers;
 
 -- Partitions
 CREATE TABLE parts (id text, part int, PRIMARY KEY (id, part)) PARTITION BY LIST (part);

@@ -184,5 +184,24 @@ CREATE TABLE regress_back.two (id serial PRIMARY KEY);
 SELECT hilo.detach('regress_back.one'), hilo.detach('regress_back.two_old');
 SELECT adrelid::regclass, pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid IN ('regress_back.one'::regclass, 'regress_back.two_old'::regclass) ORDER BY 1;
 DROP TABLE regress_back.two;
+-- Several columns of a table on one collection: each gets back what it had, also under another name.
+CREATE TABLE regress_back.several (gone int, a bigserial PRIMARY KEY, b bigserial, c bigint, x int);
+SELECT hilo.attach('regress_back.several', 'a', 'several'), hilo.attach('regress_back.several', 'b', 'several'), hilo.attach('regress_back.several', 'c', 'several');
+SELECT column_name, column_number, was, sequence FROM hilo.binding WHERE collection = 'several' ORDER BY 1;
+ALTER TABLE regress_back.several RENAME b TO d;
+SELECT hilo.detach('regress_back.several', 'a'), hilo.detach('regress_back.several', 'd'), hilo.detach('regress_back.several', 'c');
+SELECT a.attname, pg_get_expr(adbin, adrelid) FROM pg_attrdef JOIN pg_attribute a ON attrelid = adrelid AND attnum = adnum WHERE adrelid = 'regress_back.several'::regclass ORDER BY 1;
+-- After a restore, when the columns have other numbers, by the names.
+SELECT hilo.attach('regress_back.several', 'a', 'several'), hilo.attach('regress_back.several', 'd', 'several'), hilo.attach('regress_back.several', 'c', 'several');
+CREATE TEMP TABLE dumped AS SELECT * FROM hilo.binding WHERE collection = 'several';
+DROP TABLE regress_back.several;
+SELECT hilo.drop('several');
+CREATE SEQUENCE regress_back.several_a_seq;
+CREATE SEQUENCE regress_back.several_b_seq;
+CREATE TABLE regress_back.several (a bigint PRIMARY KEY DEFAULT hilo_next_number('several'), d bigint DEFAULT hilo_next_number('several'), c bigint DEFAULT hilo_next_number('several'));
+INSERT INTO hilo.binding SELECT * FROM dumped;
+SELECT column_name, column_number, was, sequence FROM hilo.binding WHERE collection = 'several' ORDER BY 1;
+SELECT hilo.detach('regress_back.several', 'a'), hilo.detach('regress_back.several', 'd'), hilo.detach('regress_back.several', 'c');
+SELECT a.attname, pg_get_expr(adbin, adrelid) FROM pg_attrdef JOIN pg_attribute a ON attrelid = adrelid AND attnum = adnum WHERE adrelid = 'regress_back.several'::regclass ORDER BY 1;
 DROP SCHEMA regress_back CASCADE;
-SELECT count(hilo.drop(collection)) FROM hilo.status WHERE collection IN ('one', 'two');
+SELECT count(hilo.drop(collection)) FROM hilo.status WHERE collection IN ('one', 'two', 'several');

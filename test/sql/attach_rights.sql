@@ -205,8 +205,8 @@ SELECT hilo.detach('anns');
 \set VERBOSITY sqlstate
 SELECT hilo._attach_sequence('anns', 'id');
 \set VERBOSITY terse
-SELECT hilo._bind_column('anns', 'anns', 'nothing', '-');
-SELECT hilo._drawn_before('anns', 'orders');
+SELECT hilo._bind_column('anns', 'id', 'anns', 'nothing', '-');
+SELECT hilo._drawn_before('anns', 'id', 'orders');
 SELECT hilo._attach_counter('anns', 'id', 'anns', 5);
 -- Nor a counter that his table does not draw from.
 CREATE TABLE strays (id bigint);
@@ -217,14 +217,14 @@ DROP TABLE strays;
 CREATE TEMPORARY TABLE passing (id bigint DEFAULT hilo_next_number('strays'));
 CREATE TABLE strays (id bigint);
 \set VERBOSITY sqlstate
-SELECT hilo._bind_column('passing', 'strays', 'nothing', '-');
+SELECT hilo._bind_column('passing', 'id', 'strays', 'nothing', '-');
 \set VERBOSITY terse
-SELECT hilo._bind_column('strays', 'strays', 'nothing', '-');
+SELECT hilo._bind_column('strays', 'id', 'strays', 'nothing', '-');
 ALTER TABLE strays ALTER id SET DEFAULT hilo_next_number('strays');
 RESET ROLE;
 REVOKE EXECUTE ON FUNCTION hilo.attach(regclass, name, text, boolean) FROM PUBLIC;
 SET ROLE regress_hilo_bob;
-SELECT hilo._bind_column('strays', 'strays', 'nothing', '-');
+SELECT hilo._bind_column('strays', 'id', 'strays', 'nothing', '-');
 SELECT hilo._attach_counter('strays', 'id', 'strays', 5);
 RESET ROLE;
 GRANT EXECUTE ON FUNCTION hilo.attach(regclass, name, text, boolean) TO PUBLIC;
@@ -273,7 +273,7 @@ SET ROLE regress_hilo_bob;
 CREATE TABLE evil (id bigint PRIMARY KEY);
 INSERT INTO evil VALUES (2147483000);
 SELECT hilo.attach('evil', collection => 'evil');
-SELECT hilo._bind_column('evil', 'evil', 'sequence', 'secret_id_seq');
+SELECT hilo._bind_column('evil', 'id', 'evil', 'sequence', 'secret_id_seq');
 RESET ROLE;
 SELECT hilo.detach('evil');
 SELECT last_value, is_called FROM secret_id_seq;
