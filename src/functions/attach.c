@@ -21,6 +21,7 @@
 
 #include "base/failure_point.h"
 #include "base/sql.h"
+#include "counting/catalog.h"
 #include "ids/assign.h"
 #include "sequences/sequence.h"
 #include "session/call.h"
@@ -145,28 +146,40 @@ static int64
 sync_sequence(HiloSequence *sequence, Oid relation, bool attach)
 {
 	List	   *columns = hilo_columns_of_sequence(sequence->oid);
-	HiloSought	sought = {NULL};
 	int64		limit;
 	int64		at = hilo_sequence_position(sequence, &limit);
+	int64		too_far = at;
+	HiloSought	sought = {.above = at};
 
 	if (!sequence->looks ||
 		(OidIsValid(relation) &&
 		 !counts_for_sequence(relation, sequence->oid, columns) && attach))
 		return at;
 
-	/* A row with the last number marks an end. */
-	limit = Min(limit, hilo_columns_limit(columns));
-	sought.above = at;
-	sought.limit = attach ? Min(limit, PG_INT64_MAX - 1) : limit - 1;
-	hilo_columns_highest(columns, &sought);
+	foreach_ptr(HiloColumn, column, columns)
+	{
+		int64		last = Min(limit, hilo_column_limit(column));
+		int64		highest = at;
+
+		/*
+		 * A row with the last number of its type, or of the sequence, marks
+		 * an end.
+		 */
+		sought.limit = attach ? Min(last, PG_INT64_MAX - 1) : last - 1;
+		if (sought.above < sought.limit)
+			highest = hilo_column_highest(column, &sought);
+		hilo_catalog_announce(column->relation);
+		if (attach && highest > sought.above &&
+			(uint64) highest - (uint64) at > ((uint64) last - (uint64) at) / 2)
+			too_far = Max(too_far, highest);
+		else
+			sought.above = Max(sought.above, highest);
+	}
+	if (too_far > sought.above)
+		hilo_warn_too_far("sequence", get_rel_name(sequence->oid), too_far, HILO_MORE_THAN_HALF,
+						  "setval()");
 	if (sought.above <= at)
 		return at;
-	if (attach && (uint64) sought.above - (uint64) at > ((uint64) limit - (uint64) at) / 2)
-	{
-		hilo_warn_too_far("sequence", get_rel_name(sequence->oid), sought.above,
-						  HILO_MORE_THAN_HALF, "setval()");
-		return at;
-	}
 	return hilo_sequence_move(sequence, sought.above, attach);
 }
 

@@ -528,9 +528,9 @@ draw(HiloSequence *sequence, int64 size, bool check_right)
 
 		/* If nothing was accessed, the number comes from a range of others. */
 		sequence->left = accessed ? Min(size - 1, sequence->room) : 0;
-		if (sequence->looks)
+		if (sequence->looks && number <= sequence->look->limit)
 			sequence->room = Min((uint64) sequence->room,
-								 (uint64) Max(sequence->look->limit, number) - (uint64) number);
+								 (uint64) sequence->look->limit - (uint64) number);
 		sequence->may_grow = accessed;
 		sequence->clean = false;
 		sequence->size = size;

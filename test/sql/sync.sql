@@ -340,6 +340,27 @@ CREATE VIEW of_cats AS SELECT (id / 0)::of_cats_id AS id FROM sync_cats;
 CREATE TYPE composite_cats AS (id of_cats_id);
 INSERT INTO sync_cats VALUES (40);
 SELECT hilo.sync('sync_cats');
+-- A smaller column beside it limits neither the others nor, beyond its own end, the claims; but its own ids may be too far.
+CREATE SEQUENCE shared_by;
+CREATE TABLE large (id bigint DEFAULT nextval('shared_by'), x int);
+CREATE TABLE smaller (id int DEFAULT nextval('shared_by'));
+INSERT INTO large VALUES (5000000010);
+INSERT INTO smaller VALUES (2000000000);
+SET client_min_messages = notice;
+SELECT hilo.attach('large', 'id');
+SELECT setval('shared_by', 100);
+UPDATE large SET id = 200;
+SELECT hilo.attach('large', 'id');
+SET client_min_messages = warning;
+SELECT hilo.sync('large');
+UPDATE large SET id = 5000000020;
+SELECT hilo.sync('large');
+BEGIN;
+SET LOCAL hilo.range_size = 10;
+SET LOCAL hilo.max_range_size = 10;
+INSERT INTO large (x) VALUES (1), (2), (3) RETURNING id;
+SELECT last_value FROM shared_by;
+COMMIT;
 -- No index and no look serves numeric, but what is there is read.
 CREATE TABLE numerics (id bigserial PRIMARY KEY);
 SELECT hilo.attach('numerics');
