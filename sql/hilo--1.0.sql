@@ -542,6 +542,7 @@ DECLARE
     "table" record;
     "column" record;
     root record;
+    at record;
     hub text := COALESCE(current_setting('hilo.hub', true), '');
     in_shards boolean := false;
     alone boolean := collection IS NULL;
@@ -586,25 +587,29 @@ BEGIN
     PERFORM hilo._check_holds(relation, column_name, COALESCE(assign, false));
     SELECT * INTO root FROM hilo._attribute(relation, column_name);
     IF root.kind = 'identity' THEN
+        EXECUTE format('SELECT s.last_value, s.is_called FROM %s s', root.own_sequence) INTO at;
         RAISE EXCEPTION 'identity column "%" of table % cannot be attached', column_name, relation USING ERRCODE = 'feature_not_supported',
             DETAIL = 'An identity column has no default.',
             HINT = CASE hub WHEN '' THEN 'Set hilo.sequences to on, which serves it as it is; or make' ELSE 'Make' END || (
-                SELECT format(' it a serial column: BEGIN; ALTER TABLE %1$s ALTER COLUMN %2$I DROP IDENTITY; CREATE SEQUENCE %3$s AS %4$s%5$s OWNED BY %1$s.%2$I;%6$s%7$s ALTER TABLE %1$s ALTER COLUMN %2$I SET DEFAULT nextval(%3$L); SELECT hilo.attach(%8$L, %2$L); COMMIT;',
+                SELECT format(' it a serial column: BEGIN; ALTER TABLE %1$s ALTER COLUMN %2$I DROP IDENTITY; CREATE SEQUENCE %3$s AS %4$s%5$s%9$s OWNED BY %1$s.%2$I;%6$s%7$s ALTER TABLE %1$s ALTER COLUMN %2$I SET DEFAULT nextval(%3$L); SELECT hilo.attach(%8$L, %2$L); COMMIT;',
                     relation, column_name, root.own_sequence, root.type::regtype,
                     CASE WHEN (q.seqincrement, q.seqstart, q.seqmin, q.seqcache, q.seqcycle) <> ('1', '1', '1', '1', false) OR q.seqmax <> (CASE root.type WHEN 'int2'::regtype THEN '32767' WHEN 'int4'::regtype THEN '2147483647' ELSE '9223372036854775807' END)::int8 THEN
                         format(' INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE %s', q.seqincrement, q.seqmin, q.seqmax, q.seqstart, q.seqcache) || CASE WHEN q.seqcycle THEN ' CYCLE' ELSE '' END END,
                     -- The sequence goes on where the old one was; with other steps, ids are not looked at.
                     CASE WHEN q.seqincrement <> '1' AND NOT q.seqcycle THEN
-                        format(' SELECT setval(%L, %s(%I), %s)) FROM %s;', root.own_sequence, CASE WHEN q.seqincrement > '0' THEN 'GREATEST(max' ELSE 'LEAST(min' END,
-                            column_name, COALESCE(v.last::text, 'NULL'), relation)
-                    WHEN v.last IS NOT NULL THEN format(' SELECT setval(%L, %s);', root.own_sequence, v.last) END,
+                        format(' SELECT setval(%1$L, %2$s(%3$s(%4$I), %5$s)%6$s) FROM %7$s;', root.own_sequence, CASE WHEN q.seqincrement > '0' THEN 'GREATEST' ELSE 'LEAST' END, k.last,
+                            column_name, at.last_value, CASE WHEN NOT at.is_called THEN format(', COALESCE(%s(%I) %s %s, false)', k.last, column_name, CASE WHEN q.seqincrement > '0' THEN '>=' ELSE '<=' END, at.last_value) END, relation)
+                    WHEN at.is_called THEN format(' SELECT setval(%L, %s);', root.own_sequence, at.last_value)
+                    WHEN at.last_value <> q.seqstart THEN format(' SELECT setval(%L, %s, false);', root.own_sequence, at.last_value) END,
                     -- To insert into an identity column needs no right on its sequence.
                     ' GRANT USAGE ON SEQUENCE ' || root.own_sequence || ' TO ' || (
                         SELECT string_agg(DISTINCT CASE a.grantee WHEN '0'::oid THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END, ', ') || ';'
                         FROM pg_class c, LATERAL (SELECT c.relacl UNION ALL SELECT t.attacl FROM pg_attribute t WHERE t.attrelid = c.oid) l(acl), aclexplode(l.acl) a
                         WHERE c.oid IN (SELECT t FROM hilo._tree(relation) t) AND a.privilege_type = 'INSERT' AND a.grantee <> c.relowner),
-                    relation::text)
-                FROM pg_sequence q, pg_sequence_last_value(q.seqrelid) v(last) WHERE q.seqrelid = root.own_sequence);
+                    relation::text,
+                    -- A sequence can only be owned by a table of the same role.
+                    (SELECT format('; ALTER SEQUENCE %1$s OWNER TO %2$I; ALTER SEQUENCE %1$s', root.own_sequence, pg_get_userbyid(c.relowner)) FROM pg_class c WHERE c.oid = relation AND pg_get_userbyid(c.relowner) <> current_user))
+                FROM pg_sequence q, LATERAL (SELECT CASE WHEN q.seqincrement > '0' THEN 'max' ELSE 'min' END) k(last) WHERE q.seqrelid = root.own_sequence);
     END IF;
     IF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
         EXECUTE 'SELECT EXISTS (SELECT FROM pg_catalog.pg_dist_partition p WHERE p.logicalrelid = $1)' INTO in_shards USING relation;
