@@ -22,6 +22,7 @@ int			hilo_max_range_size = 1048576;
 bool		hilo_auto_create = true;
 bool		hilo_sequences = false;
 void		(*hilo_sequences_switched_on) (void) = NULL;
+void		(*hilo_sequences_refused) (void) = NULL;
 
 int			hilo_pool_size = 1024;
 char	   *hilo_hub = "";
@@ -86,12 +87,16 @@ check_separator(char **newval, void **extra, GucSource source)
 	return false;
 }
 
-/* The planner leaves sequences as they are where there is a hub. */
+/* Where there is a hub, the planner leaves sequences as they are, and draws are refused. */
 static void
 assign_hub(const char *newval, void *extra)
 {
 	if (hilo_hub != NULL && (*newval == '\0') != (*hilo_hub == '\0'))
+	{
 		ResetPlanCache();
+		if (hilo_sequences_refused != NULL)
+			hilo_sequences_refused();
+	}
 }
 
 static bool

@@ -24,6 +24,9 @@ extern bool hilo_sequences;		/* true: nextval in queries is ours */
 /* Called whenever hilo.sequences is switched on; NULL: there is nothing to call. */
 extern void (*hilo_sequences_switched_on) (void);
 
+/* Called whenever draws from sequences may be refused from then on; NULL: as above. */
+extern void (*hilo_sequences_refused) (void);
+
 /* The default of hilo.node_tag. */
 #define HILO_DEFAULT_NODE_TAG	"A"
 

@@ -86,6 +86,18 @@ catalog_changed(Datum arg, int cacheid, uint32 hash)
 	sequence_changed(InvalidOid);
 }
 
+/* Called when draws may be refused from now on: the next one finds out. */
+static void
+end_ranges(void)
+{
+	HASH_SEQ_STATUS status;
+	HiloSequence *sequence;
+
+	hash_seq_init(&status, sequences);
+	while ((sequence = hash_seq_search(&status)) != NULL)
+		sequence->left = 0;
+}
+
 static void
 create_table(void)
 {
@@ -94,6 +106,7 @@ create_table(void)
 
 	sequences = hash_create("hilo sequences", 16, &ctl,
 							HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	hilo_sequences_refused = end_ranges;
 	hilo_on_relation_change(sequence_changed);
 	CacheRegisterSyscacheCallback(SEQRELID, catalog_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHOID, catalog_changed, (Datum) 0);

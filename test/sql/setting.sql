@@ -161,6 +161,22 @@ SET hilo.hub = 'there';
 SELECT count(*) FROM (SELECT nextval('s')) s;
 EXECUTE hubless \g /dev/null
 RESET hilo.hub;
+-- Nor what the session holds.
+BEGIN;
+SET LOCAL hilo.max_range_size = 100;
+SET LOCAL hilo.range_size = 100;
+CREATE SEQUENCE held;
+SELECT hilo.nextval('held') FROM generate_series(1, 2);
+SELECT size FROM hilo.ranges WHERE collection LIKE '%held';
+SET LOCAL hilo.hub = 'there';
+SAVEPOINT refused;
+SELECT hilo.nextval('held');
+ROLLBACK TO refused;
+SELECT hilo.nextval('held');
+ROLLBACK TO refused;
+SET LOCAL hilo.hub = '';
+SELECT hilo.nextval('held');
+ROLLBACK;
 DEALLOCATE hubless;
 -- Who may not execute nextval() does not draw.
 BEGIN;
