@@ -325,10 +325,12 @@ default_with_oid(Oid oid)
 List *
 hilo_add_column(List *columns, const HiloColumn *column)
 {
-	foreach_ptr(const HiloColumn, other, columns)
+	foreach_ptr(HiloColumn, other, columns)
 	{
-		if (other->relation == column->relation && other->attnum == column->attnum)
-			return columns;
+		if (other->relation != column->relation || other->attnum != column->attnum)
+			continue;
+		other->numbers |= column->numbers;
+		return columns;
 	}
 	return lappend(columns, memcpy(palloc(sizeof(*column)), column, sizeof(*column)));
 }

@@ -38,7 +38,10 @@ extern Node *hilo_stored_expression(Datum stored);
  */
 extern bool hilo_expression_draws(Node *expression, HiloDraws *draws);
 
-/* Add a copy of a column to a list, palloc'd, unless it is there. */
+/*
+ * Add a copy of a column to a list, palloc'd, unless it is there: what is known of it there
+ * may lack that it draws numbers.
+ */
 extern List *hilo_add_column(List *columns, const HiloColumn *column);
 
 /*

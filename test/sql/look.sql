@@ -494,6 +494,12 @@ SELECT hilo.bind('bound', 'bound', 'id');
 CREATE TABLE beside (id bigint PRIMARY KEY DEFAULT hilo_next_number('bound'));
 INSERT INTO beside SELECT generate_series(1, 5);
 INSERT INTO beside DEFAULT VALUES RETURNING id;
+-- A column of text that draws numbers, and is bound.
+CREATE TABLE digits (id text PRIMARY KEY DEFAULT hilo_next_number('digits'), x int);
+INSERT INTO digits SELECT generate_series(1, 50);
+SELECT hilo.bind('digits', 'digits', 'id');
+INSERT INTO digits (x) VALUES (1) RETURNING id::int > 50 AS above;
+SELECT hilo.unbind('digits');
 -- Identities are only in the column that was bound.
 INSERT INTO bound VALUES ('bound/3');
 SELECT hilo.sync('bound');
@@ -526,4 +532,4 @@ INSERT INTO large DEFAULT VALUES RETURNING id;
 SELECT hilo.unbind('bound');
 DROP SCHEMA regress_look_bound CASCADE;
 DROP ROLE regress_hilo_passer;
-SELECT count(hilo.drop(collection)) FROM unnest('{bg,cut,bound,bound|,twice,large}'::text[]) collection;
+SELECT count(hilo.drop(collection)) FROM unnest('{bg,cut,bound,bound|,digits,twice,large}'::text[]) collection;
