@@ -869,6 +869,10 @@ BEGIN
             EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I DROP DEFAULT', one, column_name);
         ELSE
             EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT nextval(%L::regclass)', one, column_name, back);
+            -- Where a stranger's collection is may not be known, but what is in the table is.
+            IF attached.collection IS NOT NULL AND max IS NULL AND has_sequence_privilege(back, 'USAGE, UPDATE') THEN
+                PERFORM hilo._sync_sequence(back, one, true);
+            END IF;
         END IF;
         IF one = relation THEN
             -- Without a default, its domain's is used.

@@ -151,6 +151,11 @@ sync_sequence(HiloSequence *sequence, Oid relation, bool attach)
 	int64		too_far = at;
 	HiloSought	sought = {.above = at};
 
+	if (!sequence->looks)
+		ereport(NOTICE,
+				(errmsg("ids are not compared with sequence \"%s\"", get_rel_name(sequence->oid)),
+				 errdetail("It has a cycle, or an increment other than 1."),
+				 errhint("If ids should continue above it, use setval().")));
 	if (!sequence->looks ||
 		(OidIsValid(relation) &&
 		 !counts_for_sequence(relation, sequence->oid, columns) && attach))

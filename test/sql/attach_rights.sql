@@ -277,9 +277,22 @@ SELECT hilo._bind_column('evil', 'id', 'evil', 'sequence', 'secret_id_seq');
 RESET ROLE;
 SELECT hilo.detach('evil');
 SELECT last_value, is_called FROM secret_id_seq;
+-- Where another's collection is, is not told; but ids that are in one's own table do not come again.
+SET ROLE regress_hilo_ann;
+CREATE TABLE theirs (id bigint PRIMARY KEY);
+SELECT hilo.attach('theirs', collection => 'theirs');
+RESET ROLE;
+SELECT hilo.allow('theirs', 'regress_hilo_bob');
+SET ROLE regress_hilo_bob;
+CREATE TABLE by_hand (id bigserial PRIMARY KEY, x int);
+ALTER TABLE by_hand ALTER id SET DEFAULT hilo_next_number('theirs');
+INSERT INTO by_hand (x) VALUES (1), (2), (3);
+SELECT hilo.detach('by_hand');
+INSERT INTO by_hand (x) VALUES (4) RETURNING id > (SELECT max(id) FROM by_hand) AS above;
+RESET ROLE;
 
 RESET search_path;
 DROP SCHEMA regress_attach_rights CASCADE;
 DROP OWNED BY regress_hilo_ann, regress_hilo_bob, regress_hilo_team;
 DROP ROLE regress_hilo_ann, regress_hilo_bob, regress_hilo_team;
-SELECT count(hilo.drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE collection IN ('orders', 'copied', 'bobs', 'loose', 'docs', 'set', 'shared', 'moved', 'supers', 'trap', 'invoices', 'remade', 'burn') OR collection ~ 'ALTER ROLE';
+SELECT count(hilo.drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE collection IN ('orders', 'copied', 'bobs', 'loose', 'docs', 'set', 'shared', 'moved', 'supers', 'trap', 'invoices', 'remade', 'burn', 'theirs') OR collection ~ 'ALTER ROLE';
