@@ -527,7 +527,7 @@ COMMENT ON FUNCTION hilo._attribute(regclass, name) IS
 
 CREATE FUNCTION hilo._assigns(relation regclass, column_name name) RETURNS bytea
     LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT t.tgargs FROM pg_trigger t, convert_from(substring(t.tgargs FROM 1 FOR position('\x00'::bytea IN t.tgargs) - 1), getdatabaseencoding()) "of"
+    SELECT t.tgargs FROM pg_trigger t, convert_from(substring(t.tgargs FROM 1 FOR GREATEST(position('\x00'::bytea IN t.tgargs) - 1, 0)), getdatabaseencoding()) "of"
     WHERE t.tgrelid = relation AND t.tgname = 'hilo_assign_id' AND t.tgparentid = '0'::oid AND t.tgfoid = 'hilo.assign_id()'::regprocedure
         AND ("of" = column_name OR NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = relation AND a.attname = "of"))
 $$;

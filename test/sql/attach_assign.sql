@@ -71,7 +71,12 @@ SELECT hilo.attach('refers', 'other', collection => 'others', assign => true);
 INSERT INTO refers VALUES ('refers|', 'as it is') RETURNING *;
 SELECT hilo.attach('refers', 'other', collection => 'others', assign => false), hilo.detach('refers', 'other');
 INSERT INTO refers VALUES ('refers|', 'as it is') RETURNING *;
-SELECT hilo.detach('refers', 'id'), (SELECT count(*) FROM pg_trigger WHERE tgrelid = 'refers'::regclass) AS triggers;
+SELECT hilo.detach('refers', 'id');
+SELECT count(*) FROM pg_trigger WHERE tgrelid = 'refers'::regclass;
+-- One without arguments is for no column.
+CREATE TRIGGER hilo_assign_id BEFORE INSERT ON refers FOR EACH ROW EXECUTE FUNCTION hilo.assign_id();
+SELECT hilo.attach('refers', assign => true) >= 0 AS attached;
+SELECT tgnargs FROM pg_trigger WHERE tgrelid = 'refers'::regclass;
 
 -- Partitions
 CREATE TABLE parts (id text, part int, PRIMARY KEY (id, part)) PARTITION BY LIST (part);
