@@ -82,16 +82,8 @@ hilo_owned_column(Oid relation, const char *name)
 char *
 hilo_column_name(const HiloColumn *column)
 {
-	HeapTuple	tuple = NULL;
-	char	   *name;
-
-	if (column->attnum > 0)
-		tuple = SearchSysCacheAttNum(column->relation, column->attnum);
-	if (!HeapTupleIsValid(tuple))
-		return NULL;
-	name = pstrdup(NameStr(((Form_pg_attribute) GETSTRUCT(tuple))->attname));
-	ReleaseSysCache(tuple);
-	return name;
+	return OidIsValid(hilo_column_type(column)) ?
+		get_attname(column->relation, column->attnum, true) : NULL;
 }
 
 Oid
