@@ -35,7 +35,6 @@ next_identity_beside(const char *name, Relation rel, AttrNumber attnum)
 		hilo_documents_open(identity.name, false) :
 		hilo_documents_open_own(identity.name, rel, attnum);
 	number = hilo_identity_next_beside(&identity, documents, &tries);
-	hilo_documents_close(documents);
 	return hilo_identity_id(&identity, number);
 }
 

@@ -162,7 +162,6 @@ hilo_identity_next_free(HiloIdentity *identity, int *tries)
 {
 	HiloDocuments *documents = hilo_documents_open(identity->name, true);
 	HiloRow		row;
-	int64		number;
 
 	/*
 	 * If another server counts, numbers at and below max may be in the pool
@@ -170,11 +169,9 @@ hilo_identity_next_free(HiloIdentity *identity, int *tries)
 	 */
 	*tries = 0;
 	(void) hilo_counter_read(&identity->collection.ref, &row);
-	number = row.flags & HILO_ROW_LEASED ?
+	return row.flags & HILO_ROW_LEASED ?
 		hilo_identity_next_beside(identity, documents, tries) :
 		next_free_here(identity, documents, tries);
-	hilo_documents_close(documents);
-	return number;
 }
 
 /*

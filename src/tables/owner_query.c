@@ -9,6 +9,7 @@
 
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -87,11 +88,21 @@ hilo_owner_query_is_true(Oid owner, const char *query, Oid type, Datum argument)
 {
 	Oid			role;
 	int			context;
+	int			level;
 	int			result;
 	bool		isnull;
 	Datum		value = BoolGetDatum(false);
 
 	become_owner(owner, &role, &context);
+	level = hilo_sql_hide_search_path();
+
+	/*
+	 * A prepared query may be older than the rows: make the planner use an
+	 * index wherever there is one, and where there is none, the penalty for
+	 * reading a whole table must not start the compiler.
+	 */
+	hilo_sql_set_locally("enable_seqscan", "off");
+	hilo_sql_set_locally("jit", "off");
 	result = SPI_execute_snapshot(plan_of(query, type), &argument, NULL,
 								  GetLatestSnapshot(), InvalidSnapshot, false,
 								  false, 1);
@@ -101,6 +112,7 @@ hilo_owner_query_is_true(Oid owner, const char *query, Oid type, Datum argument)
 	if (SPI_processed > 0)
 		value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
 							  &isnull);
+	AtEOXact_GUC(false, level);
 	become_caller(role, context);
 	return DatumGetBool(value);
 }

@@ -22,7 +22,6 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
 #include "utils/syscache.h"
@@ -169,17 +168,6 @@ add_column(HiloDocuments *documents, Relation rel, AttrNumber attnum)
 							 "$1", place->type);
 	place->query = query.data;
 	documents->places = lappend(documents->places, place);
-	if (documents->settings != 0)
-		return;
-
-	/*
-	 * A prepared query may be older than the rows: make the planner use an
-	 * index wherever there is one, and where there is none, the penalty for
-	 * reading a whole table must not start the compiler.
-	 */
-	documents->settings = hilo_sql_hide_search_path();
-	hilo_sql_set_locally("enable_seqscan", "off");
-	hilo_sql_set_locally("jit", "off");
 }
 
 /*
@@ -234,10 +222,7 @@ make_documents(const char *identity)
 void
 hilo_documents_check_column(const char *identity, const HiloColumn *column)
 {
-	HiloDocuments *documents = make_documents(identity);
-
-	open_column(documents, *column);
-	hilo_documents_close(documents);
+	open_column(make_documents(identity), *column);
 }
 
 /* Open what the identity is bound or attached to. */
@@ -293,13 +278,6 @@ hilo_documents_open_own(const char *identity, Relation rel, AttrNumber attnum)
 			   get_attnum(RelationGetRelid(table), NameStr(att->attname)));
 	table_close(table, NoLock);
 	return documents;
-}
-
-void
-hilo_documents_close(HiloDocuments *documents)
-{
-	if (documents->settings != 0)
-		AtEOXact_GUC(false, documents->settings);
 }
 
 bool

@@ -21,15 +21,13 @@ typedef struct HiloDocuments
 	bool		own;			/* true: in the table whose trigger is running */
 	List	   *places;			/* where to look */
 	int64		limit;			/* highest number that all columns can hold */
-	int			settings;		/* level of settings that are hidden; 0: none */
 } HiloDocuments;
 
 /*
  * Find the documents of an identity, named without a bar: where hilo.bind()
  * said, or else, if wanted, in the table of that name.  Raises 42P01, 42703, 42704,
- * 42804 or 42501 if that fails.  The result lives in the current memory context;
- * close it, except after an error.  The bytes of the name must stay valid until
- * then.  Until then, the search_path is hidden.
+ * 42804 or 42501 if that fails.  The result lives in the current memory context, and
+ * the bytes of the name must stay valid as long.
  */
 extern HiloDocuments *hilo_documents_open(const char *identity,
 										  bool or_named_like);
@@ -45,8 +43,6 @@ extern void hilo_documents_check_column(const char *identity,
  */
 extern HiloDocuments *hilo_documents_open_own(const char *identity, Relation rel,
 											  AttrNumber attnum);
-
-extern void hilo_documents_close(HiloDocuments *documents);
 
 /*
  * True if the documents may move the identity as far as necessary: hilo.bind()
