@@ -519,27 +519,9 @@ hilo_draws(PG_FUNCTION_ARGS)
  */
 
 /*
- * Remove what is recorded of roles that had the name when they were allowed to draw,
- * and that do not exist: they were dropped, or not found by a restore.  Returns
- * whether there was any.
- */
-static bool
-remove_dropped_role(const char *collection, const char *role)
-{
-	bool		removed = false;
-
-	foreach_ptr(const HiloBinding, other, hilo_bindings(collection).all)
-	{
-		if (other->kind == HILO_ALLOWED && strcmp(other->owner, role) == 0 &&
-			!SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(other->object)))
-			removed = hilo_binding_remove(collection, other) || removed;
-	}
-	return removed;
-}
-
-/*
  * Let the role in argument 1, "public" for all, draw from the collection in
- * argument 0, or no longer.
+ * argument 0, or no longer.  What is recorded of a role that had this name, and was
+ * dropped or not found by a restore, goes as well.
  */
 static void
 change_allowed(FunctionCallInfo fcinfo, const char *function, bool may_draw)
@@ -560,7 +542,6 @@ change_allowed(FunctionCallInfo fcinfo, const char *function, bool may_draw)
 	is_there = hilo_counter_read(&ref, &row);
 	(void) hilo_bindings_lock(collection, true);
 	recorded = hilo_binding_remove(collection, &binding);
-	recorded = remove_dropped_role(collection, binding.owner) || recorded;
 	if (may_draw)
 	{
 		hilo_binding_add(collection, &binding);

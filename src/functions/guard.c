@@ -143,7 +143,7 @@ is_ours(TriggerData *trigdata)
  */
 
 /*
- * True if the binding may be added to the existing ones.  A name can be bound
+ * True if the binding of a column may be added to the existing ones.  A name can be bound
  * to one column.
  */
 static bool
@@ -152,7 +152,7 @@ fits_others(const HiloBinding *binding, List *others)
 	foreach_ptr(HiloBinding, other, others)
 	{
 		if (hilo_binding_equals(binding, other) ||
-			(binding->kind != HILO_ALLOWED && other->kind != HILO_ALLOWED &&
+			(other->kind != HILO_ALLOWED &&
 			 (binding->kind != HILO_ATTACHED || other->kind != HILO_ATTACHED)))
 			return false;
 	}
@@ -203,7 +203,9 @@ merge_binding(TriggerData *trigdata)
 	}
 
 	(void) hilo_bindings_lock(name, true);
-	if (!fits_others(binding, hilo_bindings(name).all))
+	if (binding->kind == HILO_ALLOWED)
+		(void) hilo_binding_remove(name, binding);
+	else if (!fits_others(binding, hilo_bindings(name).all))
 		return;
 	hilo_binding_add(name, binding);
 	if (binding->kind == HILO_ALLOWED && !OidIsValid(binding->object) &&

@@ -317,8 +317,7 @@ hilo_binding_equals(const HiloBinding *a, const HiloBinding *b)
 	if (a->kind != b->kind)
 		return false;
 	if (a->kind == HILO_ALLOWED)
-		return OidIsValid(a->object) || OidIsValid(b->object) ?
-			a->object == b->object : strcmp(a->owner, b->owner) == 0;
+		return strcmp(a->owner, b->owner) == 0;
 	if (OidIsValid(a->object) && OidIsValid(b->object))
 		return a->object == b->object && a->attnum == b->attnum;
 	return strcmp(a->name, b->name) == 0 && strcmp(a->column, b->column) == 0 &&

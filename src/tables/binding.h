@@ -117,7 +117,10 @@ extern void hilo_binding_find_sequence(HiloBinding *binding);
  */
 extern void hilo_binding_settle(const char *name, HiloBinding *binding);
 
-/* True if both stand for the same. */
+/*
+ * True if both stand for the same.  Roles are the same if their present names are, or
+ * the recorded ones of those that do not exist.
+ */
 extern bool hilo_binding_equals(const HiloBinding *a, const HiloBinding *b);
 
 /*
