@@ -105,17 +105,15 @@ read_highest(Relation rel, AttrNumber attnum, const HiloIdReader *reader,
 	foreach_oid(oid, RelationGetIndexList(rel))
 	{
 		Relation	index = index_open(oid, AccessShareLock);
-		HiloSearchKind kind;
-		HiloSearch	search;
+		HiloSearch	search = {rel, index, attnum,.reader = reader};
 
 		if (!found && sought->above < sought->limit &&
-			hilo_index_answers(index, attnum, reader, &kind) && kind != HILO_BY_ID)
+			hilo_index_answers(index, attnum, reader, &search.kind) &&
+			search.kind != HILO_BY_ID)
 		{
 			found = true;
-			hilo_search_begin(&search, rel, index, attnum, kind, reader);
 			number = hilo_search_numbers(&search, sought->above + 1, sought->limit,
 										 INT_MAX);
-			hilo_search_end(&search);
 		}
 		index_close(index, AccessShareLock);
 	}

@@ -369,7 +369,6 @@ look_into(const HiloLook *look, const Place *place, int64 low, int64 high, int64
 	HiloSearchKind kind = place->kind;
 	Oid			oid = place->index;
 	Relation	index = NULL;
-	HiloSearch	search;
 	int64		highest = HILO_NONE;
 
 	if (table != NULL && kind == HILO_BY_FUNCTION &&
@@ -388,11 +387,11 @@ look_into(const HiloLook *look, const Place *place, int64 low, int64 high, int64
 		*complete = false;
 	else
 	{
-		hilo_search_begin(&search, table, index, place->column.attnum, kind, &place->reader);
+		HiloSearch	search = {table, index, place->column.attnum, kind, &place->reader};
+
 		highest = kind == HILO_BY_ID ?
 			hilo_search_ids(&search, look->collection, low, limit) :
 			hilo_search_numbers(&search, low, high, MAX_PASSED);
-		hilo_search_end(&search);
 	}
 	if (index != NULL)
 		relation_close(index, AccessShareLock);

@@ -91,24 +91,16 @@ hilo_index_answers(Relation index, AttrNumber attnum, const HiloIdReader *reader
  * Search
  */
 
-void
-hilo_search_begin(HiloSearch *search, Relation table, Relation index,
-				  AttrNumber attnum, HiloSearchKind kind, const HiloIdReader *reader)
+static void
+begin(HiloSearch *search, int keys)
 {
-	search->table = table;
-	search->index = index;
-	search->attnum = attnum;
-	search->kind = kind;
-	search->reader = reader;
-	search->now = NULL;
 	InitDirtySnapshot(search->dirty);
-	search->slot = table_slot_create(table, NULL);
-	search->scan = hilo_index_beginscan(table, index, SnapshotAny,
-										kind == HILO_BY_ID ? 1 : 2);
+	search->slot = table_slot_create(search->table, NULL);
+	search->scan = hilo_index_beginscan(search->table, search->index, SnapshotAny, keys);
 }
 
-void
-hilo_search_end(HiloSearch *search)
+static void
+end(HiloSearch *search)
 {
 	index_endscan(search->scan);
 	ExecDropSingleTupleTableSlot(search->slot);
@@ -161,14 +153,16 @@ hilo_search_numbers(HiloSearch *search, int64 low, int64 high, int max_passed)
 		ForwardScanDirection : BackwardScanDirection;
 	ScanKeyData keys[2];
 	int			passed = 0;
+	int64		highest = HILO_NONE;
 
 	ScanKeyEntryInitialize(&keys[0], 0, 1, BTLessEqualStrategyNumber, INT8OID, InvalidOid,
 						   at_most, Int64GetDatum(high));
 	ScanKeyEntryInitialize(&keys[1], 0, 1, BTGreaterEqualStrategyNumber, INT8OID, InvalidOid,
 						   at_least, Int64GetDatum(low));
+	begin(search, lengthof(keys));
 	search->scan->xs_want_itup = true;
 	index_rescan(search->scan, keys, lengthof(keys), NULL, 0);
-	while (index_getnext_tid(search->scan, direction) != NULL)
+	while (highest == HILO_NONE && index_getnext_tid(search->scan, direction) != NULL)
 	{
 		bool		isnull;
 		Datum		value = index_getattr(search->scan->xs_itup, 1,
@@ -176,9 +170,10 @@ hilo_search_numbers(HiloSearch *search, int64 low, int64 high, int max_passed)
 
 		CHECK_FOR_INTERRUPTS();
 		if (++passed > max_passed || is_living(search))
-			return hilo_number_in(value, type);
+			highest = hilo_number_in(value, type);
 	}
-	return HILO_NONE;
+	end(search);
+	return highest;
 }
 
 /* True if there is a row with the id of the collection that has the number. */
@@ -209,11 +204,13 @@ has_id(HiloSearch *search, const HiloCollection *collection, int64 number)
 int64
 hilo_search_ids(HiloSearch *search, const HiloCollection *collection, int64 low, int64 limit)
 {
-	int64		highest = low;
-	bool		taken = has_id(search, collection, low);
+	int64		highest = HILO_NONE;
+	bool		taken;
 
-	if (!taken)
-		return HILO_NONE;
+	begin(search, 1);
+	taken = has_id(search, collection, low);
+	if (taken)
+		highest = low;
 	for (int64 power = 1; taken && power < limit - low; power *= 2)
 	{
 		taken = false;
@@ -230,5 +227,6 @@ hilo_search_ids(HiloSearch *search, const HiloCollection *collection, int64 low,
 		if (power > limit / 2)
 			break;
 	}
+	end(search);
 	return highest;
 }

@@ -34,7 +34,7 @@ typedef enum HiloSearchKind
 extern bool hilo_index_answers(Relation index, AttrNumber attnum,
 							   const HiloIdReader *reader, HiloSearchKind *kind);
 
-/* A search in an index that answers; fields are for search.c. */
+/* A search in an index that answers, which is open like its table. */
 typedef struct HiloSearch
 {
 	Relation	table;
@@ -42,6 +42,8 @@ typedef struct HiloSearch
 	AttrNumber	attnum;
 	HiloSearchKind kind;
 	const HiloIdReader *reader;
+
+	/* For search.c; at first, all is zero. */
 	struct IndexScanDescData *scan;
 	struct TupleTableSlot *slot;
 	Snapshot	now;			/* sees the rows that count; NULL: not taken
@@ -49,12 +51,6 @@ typedef struct HiloSearch
 	SnapshotData dirty;			/* sees those of open transactions, too; alone
 								 * it could miss a row that is being updated */
 } HiloSearch;
-
-/* Begin a search of an index, which is open like its table. */
-extern void hilo_search_begin(HiloSearch *search, Relation table, Relation index,
-							  AttrNumber attnum, HiloSearchKind kind,
-							  const HiloIdReader *reader);
-extern void hilo_search_end(HiloSearch *search);
 
 /*
  * The highest id from low to high, or HILO_NONE.  After max_passed entries whose rows
