@@ -251,20 +251,23 @@ hilo_id_reader_number(const HiloIdReader *reader, Datum value)
 	int			start;
 	int			end;
 	char	   *rest;
-	int64		number;
+	int64		number = 0;
 
 	if (hilo_holds_numbers(reader->type))
 		return hilo_number_in(value, reader->type);
 	if (!reader->holds_ids && reader->counted != HILO_COUNT_NUMBERS)
 		return 0;
 	id = text_of(reader, value);
-	if (!find_number(reader, id, &start, &end) ||
-		id[start] < '1' || id[start] > '9')
-		return 0;
-	id[end] = '\0';
-	errno = 0;
-	number = strtoi64(id + start, &rest, 10);
-	return (*rest == '\0' || (*rest == '.' && !reader->holds_ids)) && errno == 0 ? number : 0;
+	if (find_number(reader, id, &start, &end) && id[start] >= '1' && id[start] <= '9')
+	{
+		id[end] = '\0';
+		errno = 0;
+		number = strtoi64(id + start, &rest, 10);
+		if (errno != 0 || !(*rest == '\0' || (*rest == '.' && !reader->holds_ids)))
+			number = 0;
+	}
+	pfree(id);
+	return number;
 }
 
 Oid

@@ -44,46 +44,31 @@ hilo_sought(HiloCollection *counter)
  * In one table, by reading it
  */
 
-/* The number in a row that the snapshot sees, or HILO_NONE. */
-static int64
-number_in_row(const HiloIdReader *reader, AttrNumber attnum, Snapshot snapshot,
-			  Relation rel, TupleTableSlot *slot)
-{
-	bool		isnull;
-	Datum		value;
-
-	/* Look first: the TOASTed value of a dead row may be gone. */
-	if (!table_tuple_satisfies_snapshot(rel, slot, snapshot))
-		return HILO_NONE;
-	value = slot_getattr(slot, attnum, &isnull);
-	return isnull ? HILO_NONE : hilo_id_reader_number(reader, value);
-}
-
 static int64
 look_into_table(const HiloIdReader *reader, AttrNumber attnum, Relation rel,
 				const HiloSought *sought)
 {
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
 	TableScanDesc scan = hilo_table_beginscan(rel, SnapshotAny);
-	MemoryContext row_context = AllocSetContextCreate(CurrentMemoryContext,
-													  "hilo row",
-													  ALLOCSET_SMALL_SIZES);
-	MemoryContext old = MemoryContextSwitchTo(row_context);
 	Snapshot	snapshot = hilo_snapshot_now(RelationGetRelid(rel), InvalidCommandId);
 	int64		highest = sought->above;
 
 	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
 	{
+		bool		isnull;
+		Datum		value;
 		int64		number;
 
 		CHECK_FOR_INTERRUPTS();
-		MemoryContextReset(row_context);
-		number = number_in_row(reader, attnum, snapshot, rel, slot);
+
+		/* Look first: the TOASTed value of a dead row may be gone. */
+		if (!table_tuple_satisfies_snapshot(rel, slot, snapshot))
+			continue;
+		value = slot_getattr(slot, attnum, &isnull);
+		number = isnull ? HILO_NONE : hilo_id_reader_number(reader, value);
 		if (number <= sought->limit)
 			highest = Max(highest, number);
 	}
-	MemoryContextSwitchTo(old);
-	MemoryContextDelete(row_context);
 	table_endscan(scan);
 	ExecDropSingleTupleTableSlot(slot);
 	UnregisterSnapshot(snapshot);
@@ -98,48 +83,44 @@ static int64
 read_highest(Relation rel, AttrNumber attnum, const HiloIdReader *reader,
 			 const HiloSought *sought)
 {
-	int64		number = sought->above;
-	bool		found = !reader->holds_ids && !hilo_holds_numbers(reader->type) &&
-		reader->counted != HILO_COUNT_NUMBERS;
-
 	foreach_oid(oid, RelationGetIndexList(rel))
 	{
 		Relation	index = index_open(oid, AccessShareLock);
 		HiloSearch	search = {rel, index, attnum,.reader = reader};
+		bool		answers = hilo_index_answers(index, attnum, reader, &search.kind) &&
+			search.kind != HILO_BY_ID;
+		int64		number = answers ?
+			hilo_search_numbers(&search, sought->above + 1, sought->limit, INT_MAX) : 0;
 
-		if (!found && sought->above < sought->limit &&
-			hilo_index_answers(index, attnum, reader, &search.kind) &&
-			search.kind != HILO_BY_ID)
-		{
-			found = true;
-			number = hilo_search_numbers(&search, sought->above + 1, sought->limit,
-										 INT_MAX);
-		}
 		index_close(index, AccessShareLock);
+		if (answers)
+			return number;
 	}
-	if (!found)
-		number = look_into_table(reader, attnum, rel, sought);
-	return number;
+	return look_into_table(reader, attnum, rel, sought);
 }
 
 /*
  * In all tables that belong to one
  */
 
+/* In SQL, the number in an id of the column, if it counts. */
+static const char *
+counted_number(const char *column, const HiloIdReader *reader)
+{
+	return psprintf(HILO_SCHEMA "._counted_number(%s::pg_catalog.text, %s, %d)", column,
+					quote_literal_cstr(pnstrdup(reader->start, reader->start_len)),
+					reader->counted);
+}
+
 /* Where only a query can read. */
 static int64
 query_highest(Relation rel, AttrNumber attnum, const HiloIdReader *reader,
 			  const HiloSought *sought)
 {
-	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), attnum - 1);
-	const char *number = quote_identifier(NameStr(att->attname));
+	const char *number = quote_identifier(get_attname(RelationGetRelid(rel), attnum, false));
 
 	if (!hilo_holds_numbers(reader->type))
-		number = psprintf(HILO_SCHEMA "._counted_number(%s::pg_catalog.text, %s, %d)",
-						  number,
-						  quote_literal_cstr(pnstrdup(reader->start,
-													  reader->start_len)),
-						  reader->counted);
+		number = counted_number(number, reader);
 	return hilo_owner_query_number(rel->rd_rel->relowner,
 								   psprintf("SELECT COALESCE(pg_catalog.max(%s)::pg_catalog.int8, " INT64_FORMAT ") FROM %s"
 											" WHERE %s > " INT64_FORMAT " AND %s <= " INT64_FORMAT,
@@ -229,12 +210,10 @@ hilo_column_has_others(const HiloColumn *column, HiloCollection *collection)
 		return false;
 	return hilo_owner_query_number(hilo_table_owner(column->relation),
 								   psprintf("SELECT pg_catalog.count(*) FROM (SELECT FROM %s WHERE %s.hilo_number(%s::pg_catalog.text) IS NOT NULL"
-											" AND " HILO_SCHEMA "._counted_number(%s::pg_catalog.text, %s, %d) IS NULL LIMIT 1) o",
+											" AND %s IS NULL LIMIT 1) o",
 											hilo_sql_table(column->relation),
 											quote_identifier(get_namespace_name(hilo_catalog_schema())),
-											name, name,
-											quote_literal_cstr(pnstrdup(reader.start, reader.start_len)),
-											reader.counted)) > 0;
+											name, counted_number(name, &reader))) > 0;
 }
 
 void
