@@ -12,6 +12,7 @@
 #include "access/tableam.h"
 #include "catalog/pg_inherits.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
@@ -133,7 +134,6 @@ query_highest(Relation rel, AttrNumber attnum, const HiloIdReader *reader,
 int64
 hilo_column_highest(const HiloColumn *column, HiloSought *sought)
 {
-	Relation	table;
 	int64		highest = sought->above;
 	char	   *name;
 	HiloIdReader reader;
@@ -143,14 +143,13 @@ hilo_column_highest(const HiloColumn *column, HiloSought *sought)
 	 * Temporary tables are left out, and not even opened, so that the
 	 * transaction can be prepared.
 	 */
-	if (!OidIsValid(hilo_table_owner(column->relation)) ||
-		(table = try_relation_open(column->relation, AccessShareLock)) == NULL)
+	if (highest >= sought->limit || !OidIsValid(hilo_table_owner(column->relation)))
 		return highest;
-	relation_close(table, NoLock);
+	LockRelationOid(column->relation, AccessShareLock);
 
 	/*
-	 * Only now: the column may have been renamed during the wait for the
-	 * lock.
+	 * Only now: the column may have been renamed, or dropped, during the wait
+	 * for the lock.
 	 */
 	name = hilo_column_name(column);
 	if (name == NULL)
