@@ -142,77 +142,21 @@ hilo_stored_expression(Datum stored)
 		stringToNode(TextDatumGetCString(stored));
 }
 
-/* The default of a column itself; NULL: none. */
-static Node *
-own_default(const HiloColumn *column)
-{
-	Relation	rel = table_open(AttrDefaultRelationId, AccessShareLock);
-	Node	   *expression = NULL;
-	ScanKeyData keys[2];
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	bool		isnull;
-
-	ScanKeyInit(&keys[0], Anum_pg_attrdef_adrelid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(column->relation));
-	ScanKeyInit(&keys[1], Anum_pg_attrdef_adnum, BTEqualStrategyNumber, F_INT2EQ,
-				Int16GetDatum(column->attnum));
-	scan = systable_beginscan(rel, AttrDefaultIndexId, true, NULL, lengthof(keys), keys);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-		expression = hilo_stored_expression(hilo_getattr(tuple, Anum_pg_attrdef_adbin,
-														 RelationGetDescr(rel), &isnull));
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return expression;
-}
-
-/* The default of a domain; NULL: none. */
-static Node *
-default_of_domain(Oid domain)
+/* Find out what the default of a domain draws from.  False: it has none. */
+static bool
+default_of_domain(Oid domain, HiloDraws *draws)
 {
 	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(domain));
-	Node	   *expression = NULL;
 	Datum		stored;
 	bool		isnull;
 
 	if (!HeapTupleIsValid(tuple))
-		return NULL;
+		return false;
 	stored = SysCacheGetAttr(TYPEOID, tuple, Anum_pg_type_typdefaultbin, &isnull);
 	if (!isnull)
-		expression = hilo_stored_expression(stored);
+		(void) hilo_expression_draws(hilo_stored_expression(stored), draws);
 	ReleaseSysCache(tuple);
-	return expression;
-}
-
-/*
- * The default of a column, its own, or else that of its domain; NULL: none.  Without a
- * lock, no relcache entry can be built: the table may be changing.
- */
-static Node *
-default_of(const HiloColumn *column)
-{
-	HeapTuple	tuple = SearchSysCacheAttNum(column->relation, column->attnum);
-	Form_pg_attribute att;
-	Node	   *expression = NULL;
-
-	if (!HeapTupleIsValid(tuple))
-		return NULL;
-	att = (Form_pg_attribute) GETSTRUCT(tuple);
-	if (att->atthasdef && att->attgenerated == '\0')
-		expression = own_default(column);
-	else if (!att->atthasdef && get_typtype(att->atttypid) == TYPTYPE_DOMAIN)
-		expression = default_of_domain(att->atttypid);
-	ReleaseSysCache(tuple);
-	return expression;
-}
-
-/* Find out what a column draws from: nothing, if its default is no such call. */
-static void
-find_source(HiloColumn *column, HiloDraws *draws)
-{
-	(void) hilo_expression_draws(default_of(column), draws);
-	column->numbers = draws->numbers;
+	return !isnull;
 }
 
 static bool
@@ -322,6 +266,33 @@ default_with_oid(Oid oid)
  * Columns
  */
 
+/*
+ * Find out what a column draws from, by its own default, or else its domain's: nothing, if
+ * that is no such call.  False: it has no default.  Without a lock, no relcache entry can
+ * be built: the table may be changing.
+ */
+static bool
+find_source(HiloColumn *column, HiloDraws *draws)
+{
+	HeapTuple	tuple = SearchSysCacheAttNum(column->relation, column->attnum);
+	bool		found = false;
+
+	memset(draws, 0, sizeof(*draws));
+	if (HeapTupleIsValid(tuple))
+	{
+		Form_pg_attribute att = (Form_pg_attribute) GETSTRUCT(tuple);
+
+		found = att->atthasdef;
+		if (found)
+			*draws = default_with_oid(GetAttrDefaultOid(column->relation, column->attnum))->draws;
+		else if (get_typtype(att->atttypid) == TYPTYPE_DOMAIN)
+			found = default_of_domain(att->atttypid, draws);
+		ReleaseSysCache(tuple);
+	}
+	column->numbers = draws->numbers;
+	return found;
+}
+
 List *
 hilo_add_column(List *columns, const HiloColumn *column)
 {
@@ -379,7 +350,7 @@ add_dependents(List *columns, Oid class, Oid object, const HiloDraws *source)
 			draws = known->draws;
 		}
 		else if (depend->classid == RelationRelationId && column.attnum > 0)
-			find_source(&column, &draws);
+			(void) find_source(&column, &draws);
 		else if (depend->classid == TypeRelationId && get_typtype(depend->objid) == TYPTYPE_DOMAIN)
 			columns = add_dependents(columns, TypeRelationId, depend->objid, source);
 		if (is_same_source(&draws, source) && is_table(column.relation))
@@ -402,7 +373,7 @@ hilo_drawing_columns(Oid relation, const char *collection)
 	{
 		HiloDraws	draws;
 
-		find_source(&column, &draws);
+		(void) find_source(&column, &draws);
 		if (is_same_source(&draws, &source))
 			columns = hilo_add_column(columns, &column);
 	}
@@ -423,9 +394,8 @@ add_owning_column(List *columns, const HiloDraws *source)
 	if (!sequenceIsOwned(source->sequence, DEPENDENCY_AUTO, &column.relation, &column.attnum) &&
 		!sequenceIsOwned(source->sequence, DEPENDENCY_INTERNAL, &column.relation, &column.attnum))
 		return columns;
-	find_source(&column, &draws);
 	if (!is_table(column.relation) ||
-		(!is_same_source(&draws, source) && default_of(&column) != NULL))
+		(find_source(&column, &draws) && !is_same_source(&draws, source)))
 		return columns;
 	column.numbers = true;
 	return hilo_add_column(columns, &column);
@@ -469,7 +439,7 @@ hilo_table_on_sequence(const char *collection, Oid *sequence)
 		{
 			HiloDraws	draws;
 
-			find_source(&column, &draws);
+			(void) find_source(&column, &draws);
 			if (!draws.by_hilo || !OidIsValid(draws.sequence))
 				continue;
 			table = column.relation;
