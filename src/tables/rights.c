@@ -159,14 +159,6 @@ hilo_has_part_in(const char *collection, Oid role)
  */
 
 void
-hilo_draw_limit_refresh(HiloCollection *collection)
-{
-	HiloBindings bindings = hilo_bindings(collection->ref.name);
-
-	(void) follow_types(collection, &bindings);
-}
-
-void
 hilo_draw_right_verify(HiloEntry *entry)
 {
 	uint64		generation = hilo_rights_generation;

@@ -16,7 +16,10 @@
 
 #include "session/session.h"
 
-/* Raise 42501 unless the current user may draw, and remember the result. */
+/*
+ * Raise 42501 unless the current user may draw, and remember the result.  Brings the
+ * limit of a bound collection up to date, too.
+ */
 extern void hilo_draw_right_verify(HiloEntry *entry);
 
 /*
@@ -31,12 +34,6 @@ hilo_draw_right_check(HiloEntry *entry)
 		hilo_draw_right_verify(entry);
 	return entry;
 }
-
-/*
- * Bring the limit of a bound collection, whose row has been read, up to date: the change
- * of a type that it has followed may have been rolled back.
- */
-extern void hilo_draw_limit_refresh(HiloCollection *collection);
 
 /*
  * True if the role may attach a table of its own to the collection: it may seed;

@@ -132,9 +132,13 @@ hilo_take_refill(HiloEntry *entry)
 	const HiloRow *row = hilo_collection_row(&entry->collection);
 	bool		creates = (row->flags & HILO_ROW_DROPPED) != 0;
 
+	/* What the limit has followed may have been rolled back. */
 	if (hilo_entry_unused(entry) <= 0 && (row->flags & HILO_ROW_BOUND) &&
 		row->max >= row->max_value)
-		hilo_draw_limit_refresh(&entry->collection);
+	{
+		entry->right.generation = 0;
+		hilo_draw_right_verify(entry);
+	}
 
 	/*
 	 * A number in order that an error has left behind belongs to a
