@@ -273,7 +273,7 @@ hilo_documents_open_own(const char *identity, Relation rel, AttrNumber attnum)
 	/* The partition is locked, but its table could have been dropped. */
 	if (table == NULL)
 		table = table_open(RelationGetRelid(rel), NoLock);
-	documents->own = true;
+	documents->owner = table->rd_rel->relowner;
 	add_column(documents, table,
 			   get_attnum(RelationGetRelid(table), NameStr(att->attname)));
 	table_close(table, NoLock);
@@ -283,13 +283,11 @@ hilo_documents_open_own(const char *identity, Relation rel, AttrNumber attnum)
 bool
 hilo_documents_may_lead(const HiloDocuments *documents)
 {
-	Oid			owner;
+	Oid			owner = documents->owner;
 
-	if (documents->bound || !documents->own)
-		return documents->bound;
-	owner = ((Place *) linitial(documents->places))->owner;
-	return hilo_catalog_may_seed(true, owner) ||
-		hilo_has_part_in(documents->identity, owner);
+	return documents->bound ||
+		(OidIsValid(owner) && (hilo_catalog_may_seed(true, owner) ||
+							   hilo_has_part_in(documents->identity, owner)));
 }
 
 bool

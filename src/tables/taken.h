@@ -18,7 +18,8 @@ typedef struct HiloDocuments
 {
 	const char *identity;
 	bool		bound;			/* true: by hilo.bind() or hilo.attach() */
-	bool		own;			/* true: in the table whose trigger is running */
+	Oid			owner;			/* of the table whose trigger is running, if
+								 * they are there; else InvalidOid */
 	List	   *places;			/* where to look */
 	int64		limit;			/* highest number that all columns can hold */
 } HiloDocuments;
