@@ -212,21 +212,21 @@ hilo_api_call_inner(FunctionCallInfo fcinfo)
  * A function's row type stays as long as the function does, so it is made once a
  * session: that takes longer than some of the calls.
  */
-typedef struct ResultType
+typedef struct KnownRowType
 {
 	Oid			function;
 	TupleDesc	desc;
-}			ResultType;
+}			KnownRowType;
 
 TupleDesc
 hilo_api_result_desc(FunctionCallInfo fcinfo)
 {
 	static List *types = NIL;
-	ResultType *type;
+	KnownRowType *type;
 	MemoryContext old;
 	TupleDesc	desc;
 
-	foreach_ptr(const ResultType, known, types)
+	foreach_ptr(const KnownRowType, known, types)
 	{
 		if (known->function == fcinfo->flinfo->fn_oid)
 			return known->desc;
@@ -234,7 +234,7 @@ hilo_api_result_desc(FunctionCallInfo fcinfo)
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	old = MemoryContextSwitchTo(TopMemoryContext);
-	type = palloc(sizeof(ResultType));
+	type = palloc(sizeof(KnownRowType));
 	type->function = fcinfo->flinfo->fn_oid;
 	type->desc = BlessTupleDesc(CreateTupleDescCopy(desc));
 	types = lappend(types, type);
