@@ -216,7 +216,7 @@ typedef struct KnownRowType
 {
 	Oid			function;
 	TupleDesc	desc;
-}			KnownRowType;
+} KnownRowType;
 
 TupleDesc
 hilo_api_result_desc(FunctionCallInfo fcinfo)

@@ -118,7 +118,7 @@ typedef struct HiloPoolUse
 	int64		given;			/* put there by sessions */
 	int64		taken;
 	int64		lost;			/* given, and made room for others */
-}			HiloPoolUse;
+} HiloPoolUse;
 
 extern HiloPoolUse hilo_pool_use(void);
 
