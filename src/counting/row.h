@@ -44,7 +44,7 @@ typedef struct HiloOfHub
 	int64		epoch;			/* of the hub's row; 0: none yet */
 	HiloTerm	term;			/* the highest that is known.  In row |, the
 								 * lineage is the number of this member */
-}			HiloOfHub;
+} HiloOfHub;
 
 /*
  * A row of hilo.hilo up to its name, with the layout that it has at the start

@@ -155,7 +155,7 @@ typedef struct ThisHub
 	bool		may_draw;
 	int			waited;			/* 0: no standby need have them */
 	HiloTerm	term;			/* the one that is open here; lineage 0: none */
-}			ThisHub;
+} ThisHub;
 
 static ThisHub this_hub_state;
 static uint64 this_hub_generation = 0;

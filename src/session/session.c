@@ -175,7 +175,7 @@ typedef enum Source
 	FROM_ROW,					/* they are counted here */
 	IN_ORDER,
 	FROM_OTHERS					/* another server counts, or should */
-}			Source;
+} Source;
 
 /* The source, according to the row as last read. */
 static Source
