@@ -1045,11 +1045,11 @@ BEGIN
     END IF;
     BEGIN
         relation := pg_catalog.to_regclass(name);
-    EXCEPTION WHEN invalid_name OR syntax_error OR feature_not_supported THEN
+    EXCEPTION WHEN invalid_name OR syntax_error OR feature_not_supported OR insufficient_privilege THEN
         -- Not every name of a collection can be one of a table.
     END;
     -- Any role can create the table, or write the default.
-    IF (SELECT pg_catalog.bool_or(d.drawing OPERATOR(pg_catalog.=) relation) AND pg_catalog.bool_or(d.source OPERATOR(pg_catalog.=) name)
+    IF relation::pg_catalog.text OPERATOR(pg_catalog.=) name AND (SELECT pg_catalog.bool_or(d.drawing OPERATOR(pg_catalog.=) relation) AND pg_catalog.bool_or(d.source OPERATOR(pg_catalog.=) name)
             AND NOT pg_catalog.bool_or(d.drawing OPERATOR(pg_catalog.=) relation AND COALESCE(d.source OPERATOR(pg_catalog.=) name, false)) FROM hilo._drawing_columns() d(drawing, number, source)) THEN
         RAISE EXCEPTION '"%" is both a collection and a table that draws from something else', name USING ERRCODE = 'duplicate_object',
             HINT = pg_catalog.format('For the table, call hilo.sync(%L::regclass); for the collection, name a table that draws from it.', name);

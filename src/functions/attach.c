@@ -13,6 +13,7 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_inherits.h"
+#include "commands/sequence.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
@@ -229,10 +230,14 @@ hilo_sync_sequence(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(at);
 }
 
+/* So many draws take some milliseconds. */
+#define MAX_DRAWS		65536
+
 /*
- * hilo._raise_sequence(sequence, number): move a sequence that counts by 1 to at least the
- * number, by draws, for which no other session has to wait.  False: it is left to setval(),
- * and locked, so that nobody draws from it between a look at it and that.
+ * hilo._raise_sequence(sequence, number): move a sequence that counts upwards to at least the
+ * number, by draws, for which no other session has to wait.  False: that would take too many;
+ * it is left to setval(), and locked, so that nobody draws from it between a look at it and
+ * that.
  */
 PG_FUNCTION_INFO_V1(hilo_raise_sequence);
 
@@ -242,15 +247,30 @@ hilo_raise_sequence(PG_FUNCTION_ARGS)
 	Oid			oid = PG_GETARG_OID(0);
 	HiloSequence *sequence = hilo_sequence(oid);
 	int64		limit;
+	int64		at;
+	int64		number;
 
 	if (pg_class_aclcheck(oid, GetUserId(), ACL_UPDATE) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE, get_rel_name(oid));
-	(void) hilo_sequence_position(sequence, &limit);
+	at = hilo_sequence_position(sequence, &limit);
+	number = Min(PG_GETARG_INT64(1), limit);
 	if (sequence->looks)
-		(void) hilo_sequence_move(sequence, Min(PG_GETARG_INT64(1), limit), true);
-	else
+		(void) hilo_sequence_move(sequence, number, true);
+	else if (sequence->increment > 0 && at < number &&
+			 ((uint64) number - (uint64) at) / sequence->increment >= MAX_DRAWS)
+	{
 		LockRelationOid(oid, ShareRowExclusiveLock);
-	PG_RETURN_BOOL(sequence->looks);
+		PG_RETURN_BOOL(false);
+	}
+	else if (sequence->increment > 0)
+	{
+		while (at < number && (uint64) limit - (uint64) at >= sequence->increment)
+		{
+			CHECK_FOR_INTERRUPTS();
+			at = nextval_internal(oid, false);
+		}
+	}
+	PG_RETURN_BOOL(true);
 }
 
 /*
@@ -274,7 +294,7 @@ check_may_attach(Oid relation, HiloCollection *collection)
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied to attach table %s to collection \"%s\"",
 						hilo_sql_table(relation), collection->ref.name),
-				 errdetail("The collection is already in use."),
+				 errdetail("The collection, or the identity of its name, is already in use."),
 				 errhint("Specify another collection, or have a role do it that may execute hilo.seed().")));
 }
 

@@ -160,7 +160,7 @@ hilo_binding_set_relation(HiloBinding *binding, Oid relation,
 
 /*
  * The column of a relation that the binding stands for, and the limit; InvalidOid: none.  If
- * an INSERT by hand has named no attached column, any that draws will do.
+ * there is no attached column as it was recorded, any that draws will do.
  */
 static HiloColumn
 column_in(const char *name, HiloBinding *binding, Oid relation)
@@ -179,7 +179,7 @@ column_in(const char *name, HiloBinding *binding, Oid relation)
 		binding->limit = hilo_columns_limit(columns);
 		foreach_ptr(HiloColumn, drawing, columns)
 		{
-			if (drawing->attnum == column.attnum || binding->column[0] == '\0')
+			if (drawing->attnum == column.attnum || hilo_column_name(&column) == NULL)
 				return *drawing;
 		}
 		return none;
@@ -229,6 +229,36 @@ find_living(const char *name, HiloBinding *binding)
 		strcmp(binding->owner, recorded.owner) != 0;
 }
 
+/* True if one of the bindings stands for the column. */
+static bool
+is_living(const List *bindings, const HiloColumn *column)
+{
+	foreach_ptr(const HiloBinding, binding, bindings)
+	{
+		if (binding->living.relation == column->relation && binding->living.attnum == column->attnum)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * If an attached column does not draw any more, it may have been replaced, as when its type is
+ * changed by way of another column: then the binding stands for the one that draws instead.
+ */
+static void
+find_successor(const char *name, HiloBinding *binding, const List *bindings)
+{
+	foreach_ptr(HiloColumn, drawing, hilo_drawing_columns(binding->object, name))
+	{
+		if (is_living(bindings, drawing) ||
+			!hilo_binding_set_relation(binding, drawing->relation, drawing->attnum))
+			continue;
+		binding->living = *drawing;
+		binding->is_old = true;
+		return;
+	}
+}
+
 HiloBindings
 hilo_bindings(const char *name)
 {
@@ -240,6 +270,12 @@ hilo_bindings(const char *name)
 			hilo_has_relation_locked(binding->object, AccessExclusiveLock))
 			bindings.changing = true;
 		find_living(name, binding);
+	}
+	foreach_ptr(HiloBinding, binding, bindings.all)
+	{
+		if (binding->kind == HILO_ATTACHED && !OidIsValid(binding->living.relation) &&
+			OidIsValid(hilo_table_owner(binding->object)))
+			find_successor(name, binding, bindings.all);
 		bindings.limit = Min(bindings.limit, binding->limit);
 		if (!OidIsValid(bindings.table))
 			bindings.table = binding->living.relation;
