@@ -325,13 +325,18 @@ hilo_counter_size(HiloSizing *sizing, const HiloRow *row, HiloWanted *wanted)
 	 */
 	if (row->claimed_at != DT_NOBEGIN)
 	{
-		int64		age = GetCurrentTimestamp() - row->claimed_at;
+		TimestampTz now = GetCurrentTimestamp();
+		int64		age = now - row->claimed_at;
 		int64		last_size = last_size_for_sessions(row);
 
 		if (sizing->finished != row->claim_low)
 		{
+			/*
+			 * Not for long: it may have failed, and then no other would
+			 * finish.
+			 */
 			sizing->joins = sizing->finished > 0 && last_size > 0 &&
-				age <= 2 * HILO_RANGE_DURATION;
+				now - sizing->finished_at <= 2 * HILO_RANGE_DURATION;
 			last_size = Min(last_size, 1);
 		}
 		else

@@ -89,7 +89,8 @@ typedef struct HiloSizing
 								 * rather than leave them to the pool; 0: all */
 	int64		least;			/* and the smallest size; 0: any */
 	int64		finished;		/* of the pool: hilo_pool_finished(), */
-	int64		left;			/* and what that sets */
+	TimestampTz finished_at;	/* and what that sets */
+	int64		left;
 	int64		wish;			/* result: the size without keep */
 	bool		joins;			/* result: the newest claims may be under way;
 								 * for the rate, this one is a part of them */

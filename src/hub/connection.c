@@ -378,13 +378,19 @@ read_options(const HiloHubQuestion *question, Options *options,
 	PQconninfoFree(known);
 
 	*value_of(options, "fallback_application_name") = "hilo";
-
-	/* Only such a host gives leases: a standby beside the hub is passed over. */
-	*value_of(options, "target_session_attrs") = "read-write";
 	if (!(question->coordinator != NULL ?
 		  set_coordinator(options, question, answer) :
 		  set_server(options, question, answer)))
 		return false;
+
+	/*
+	 * A standby beside the hub is passed over.  A single host may be a
+	 * pooler, which may go on to say what an earlier server was.
+	 */
+	if (*value_of(options, "target_session_attrs") == NULL &&
+		*value_of(options, "host") != NULL &&
+		strchr(*value_of(options, "host"), ',') != NULL)
+		*value_of(options, "target_session_attrs") = "read-write";
 	*value_of(options, "client_encoding") = GetDatabaseEncodingName();
 	return true;
 }

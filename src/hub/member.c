@@ -558,7 +558,7 @@ hilo_lease_report_all(void)
 					(errcode(answer.sqlstate),
 					 errmsg("could not report to %s what is held here: %s",
 							hub_text(hub), answer.message),
-					 errdetail("This is about " HILO_NAME_FORMAT ", and all else that is leased from the same hub.",
+					 errdetail("The report is of all that is leased from the same hub, such as " HILO_NAME_FORMAT ".",
 							   HILO_NAME_ARGS(named->name)),
 					 answer.hint == NULL ? 0 : errhint("%s", answer.hint)));
 	}

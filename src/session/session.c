@@ -279,7 +279,8 @@ hilo_collection_take(HiloCollection *collection, HiloSizing *sizing,
 					hilo_source()->opens(&collection->ref);
 				generation = hilo_row_generation;
 				if (sizing != NULL)
-					sizing->finished = hilo_pool_finished(collection->ref.name, &sizing->left);
+					sizing->finished = hilo_pool_finished(collection->ref.name, &sizing->finished_at,
+														  &sizing->left);
 				if (hilo_counter_claim(&collection->ref, leasing, sizing, wanted, row, claim))
 				{
 					collection->generation = generation;

@@ -83,6 +83,7 @@ typedef struct HiloPool
 	int64		finished;		/* where the claim for a session began that
 								 * has finished last; 0: none has since the
 								 * entry began */
+	TimestampTz finished_at;
 	uint32		forgotten;		/* how often hilo_pool_forget() was called */
 	int64		given;			/* numbers given, taken and lost, as in the */
 	int64		taken;			/* view hilo.pool_use; they outlive the entry */

@@ -219,24 +219,28 @@ hilo_pool_put(const char *name, const HiloClaim *piece, bool needed)
 void
 hilo_pool_finish(const char *name, int64 low)
 {
+	TimestampTz now = GetCurrentTimestamp();
 	HiloPool   *it = lock_pool(name, LW_EXCLUSIVE);
 
 	if (it == NULL)
 		return;
 	it->finished = low;
+	it->finished_at = now;
 	LWLockRelease(&it->shared.lock);
 }
 
 int64
-hilo_pool_finished(const char *name, int64 *left)
+hilo_pool_finished(const char *name, TimestampTz *at, int64 *left)
 {
 	HiloPool   *it = lock_pool(name, LW_SHARED);
 	int64		finished;
 
+	*at = DT_NOBEGIN;
 	*left = 0;
 	if (it == NULL)
 		return 0;
 	finished = it->finished;
+	*at = it->finished_at;
 	for (int i = 0; i < it->piece_count; i++)
 	{
 		HiloRange	above = it->pieces[i].range;

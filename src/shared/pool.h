@@ -61,10 +61,11 @@ extern HILO_EXPORT bool hilo_pool_put(const char *name, const HiloClaim *piece, 
 extern void hilo_pool_finish(const char *name, int64 low);
 
 /*
- * Where the claim began that has finished last, and how many numbers the pool has from there
- * on; 0: none has since the pool has the collection, or it does not have it.
+ * Where the claim began that has finished last, when it finished, and how many numbers the
+ * pool has from there on; 0: none has since the pool has the collection, or it does not have
+ * it.
  */
-extern int64 hilo_pool_finished(const char *name, int64 *left);
+extern int64 hilo_pool_finished(const char *name, TimestampTz *at, int64 *left);
 
 /*
  * Take wanted numbers from the lowest piece that has them.  row is the row as read:

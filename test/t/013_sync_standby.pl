@@ -243,6 +243,31 @@ $standby->stop;
 start_and_wait($session, "hilo_reserve('x', 1000)");
 $admin->query('SELECT pg_cancel_backend(' . $session->pid . ')');
 is(state_of(($session->result)[1]), '57014', 'a claim is cut short');
+
+# One that others would have joined keeps their claims small only for a moment.
+$admin->query(q{SET synchronous_commit = local;
+	SELECT hilo_next_number('z'); SELECT hilo.release()});
+start_and_wait($session, "hilo_next_number('z')");
+$admin->query('SELECT pg_cancel_backend(' . $session->pid . ')');
+is(state_of(($session->result)[1]), '57014', 'the claim of a session is cut short');
+$admin->query(q{CREATE FUNCTION pg_temp.claims() RETURNS bigint LANGUAGE plpgsql AS $$
+	DECLARE
+		claims bigint := 0;
+		before bigint := 0;
+		now bigint;
+	BEGIN
+		PERFORM pg_sleep(0.3);
+		FOR i IN 1 .. 5000 LOOP
+			PERFORM hilo_next_number('z'), hilo.release();
+			SELECT max INTO now FROM hilo.hilo WHERE collection = 'z';
+			IF now <> before THEN
+				claims := claims + 1;
+				before := now;
+			END IF;
+		END LOOP;
+		RETURN claims;
+	END $$});
+cmp_ok($admin->query('SELECT pg_temp.claims()'), '<', 1000, 'later ones follow the rate');
 $session->finish;
 kill_server($primary);
 $standby->start;
