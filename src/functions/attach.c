@@ -257,14 +257,14 @@ hilo_raise_sequence(PG_FUNCTION_ARGS)
 	if (sequence->looks)
 		(void) hilo_sequence_move(sequence, number, true);
 	else if (sequence->increment > 0 && at < number &&
-			 ((uint64) number - (uint64) at) / sequence->increment >= MAX_DRAWS)
+			 ((uint64) number - (uint64) at) / (uint64) sequence->increment >= MAX_DRAWS)
 	{
 		LockRelationOid(oid, ShareRowExclusiveLock);
 		PG_RETURN_BOOL(false);
 	}
 	else if (sequence->increment > 0)
 	{
-		while (at < number && (uint64) limit - (uint64) at >= sequence->increment)
+		while (at < number && (uint64) limit - (uint64) at >= (uint64) sequence->increment)
 		{
 			CHECK_FOR_INTERRUPTS();
 			at = nextval_internal(oid, false);
