@@ -10,7 +10,6 @@
 #include "access/htup_details.h"
 #include "access/xact.h"
 #include "access/xlog.h"
-#include "funcapi.h"
 #include "utils/builtins.h"
 #include "utils/pg_lsn.h"
 
@@ -86,21 +85,17 @@ do_hilo_lease_state(PG_FUNCTION_ARGS)
 Datum
 do_hilo_present(PG_FUNCTION_ARGS)
 {
-	TupleDesc	desc;
-	Datum		values[7];
-	bool		nulls[7] = {0};
+	Datum		values[] = {
+		Int64GetDatum(RecoveryInProgress() ? 0 : GetWALInsertionTimeLine()),
+		Int64GetDatum(hilo_hub_home()),
+		Int64GetDatum(hilo_random_number()),
+		BoolGetDatum(hilo_hub_auto_resume),
+		BoolGetDatum(hilo_hub_requires_all_standbys()),
+		Int64GetDatum(hilo_hub_backup()),
+		Int64GetDatum(hilo_catalog_home(hilo_catalog_table(HILO_TABLE_COUNTERS)))
+	};
 
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	values[0] = Int64GetDatum(RecoveryInProgress() ? 0 : GetWALInsertionTimeLine());
-	values[1] = Int64GetDatum(hilo_hub_home());
-	values[2] = Int64GetDatum(hilo_random_number());
-	values[3] = BoolGetDatum(hilo_hub_auto_resume);
-	values[4] = BoolGetDatum(hilo_hub_requires_all_standbys());
-	values[5] = Int64GetDatum(hilo_hub_backup());
-	values[6] = Int64GetDatum(hilo_catalog_home(hilo_catalog_table(HILO_TABLE_COUNTERS)));
-	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values,
-											 nulls));
+	return hilo_api_result(hilo_api_result_desc(fcinfo), values);
 }
 
 Datum
