@@ -24,9 +24,9 @@ CREATE FUNCTION uuid7() RETURNS uuid LANGUAGE sql VOLATILE AS $$
         6, (get_byte(uuid_send(gen_random_uuid()), 6) & 15) | 112), 'hex')::uuid
 $$;
 
--- Snowflake: 41 bits of milliseconds since 2020, 12 of a node's number, 10 of a counter that all sessions share.
+-- Snowflake: 41 bits of milliseconds since 2020, 10 of a node's number, 12 of a counter that all sessions share.
 CREATE FUNCTION snowflake() RETURNS bigint LANGUAGE sql VOLATILE AS $$
     SELECT ((league.milliseconds() - 1577836800000) << 22)
-        | (coalesce(nullif(current_setting('league.node', true), ''), '1')::bigint << 10) | (nextval('league.counter') % 1024)
+        | (coalesce(nullif(current_setting('league.node', true), ''), '1')::bigint << 12) | (nextval('league.counter') % 4096)
 $$;
 SELECT league.sequence(), league.cache(), league.hilo(), league.hilo_text(), league.uuid7(), league.snowflake();
