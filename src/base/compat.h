@@ -38,10 +38,12 @@
 #include "replication/walsender.h"
 #include "replication/walsender_private.h"
 #include "parser/parser.h"
+#include "storage/bufmgr.h"
 #include "storage/lock.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
+#include "storage/smgr.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/guc_tables.h"
@@ -149,6 +151,31 @@ hilo_storage_is_new(Relation rel)
 #else
 	return rel->rd_firstRelfilenodeSubid != InvalidSubTransactionId;
 #endif
+}
+
+/*
+ * Read a page of a permanent table of this database, which is locked, by what pg_class says of
+ * its storage; InvalidBuffer: it has no such page.
+ */
+static inline Buffer
+hilo_read_page(Oid tablespace, Oid storage, BlockNumber block)
+{
+#if PG_VERSION_NUM >= 160000
+	RelFileLocator place;
+
+	place.spcOid = OidIsValid(tablespace) ? tablespace : MyDatabaseTableSpace;
+	place.dbOid = MyDatabaseId;
+	place.relNumber = storage;
+#else
+	RelFileNode place;
+
+	place.spcNode = OidIsValid(tablespace) ? tablespace : MyDatabaseTableSpace;
+	place.dbNode = MyDatabaseId;
+	place.relNode = storage;
+#endif
+	if (block >= smgrnblocks(smgropen(place, -1), MAIN_FORKNUM))
+		return InvalidBuffer;
+	return ReadBufferWithoutRelcache(place, MAIN_FORKNUM, block, RBM_NORMAL, NULL, true);
 }
 
 /* True if role has the privilege on a function, schema or foreign server. */

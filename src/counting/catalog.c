@@ -58,6 +58,7 @@ typedef struct OurTable
 	const OurColumn *columns;
 
 	Oid			oid;
+	bool		was_opened;		/* by this session, at any time */
 	bool		is_current;		/* may be opened without a lookup, and is as
 								 * it should be */
 	bool		indexes_current;	/* and so are its indexes, of which */
@@ -474,6 +475,7 @@ hilo_catalog_open(HiloTable which, LOCKMODE lockmode)
 		uint64		generation = hilo_rights_generation;
 
 		table->oid = RelationGetRelid(rel);
+		table->was_opened = true;
 		check_table(table, rel);
 		table->is_current = generation == hilo_rights_generation;
 	}
@@ -482,6 +484,18 @@ hilo_catalog_open(HiloTable which, LOCKMODE lockmode)
 	if (lockmode != AccessShareLock)
 		check_indexes(table, rel);
 	return rel;
+}
+
+bool
+hilo_catalog_has_opened(HiloTable which)
+{
+	return tables[which].was_opened;
+}
+
+void
+hilo_catalog_heed(HiloTable which, Oid oid)
+{
+	tables[which].oid = oid;
 }
 
 Oid

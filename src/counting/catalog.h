@@ -76,6 +76,15 @@ extern HILO_EXPORT Oid hilo_catalog_table(HiloTable table);
  */
 extern HILO_EXPORT Relation hilo_catalog_open(HiloTable table, LOCKMODE lockmode);
 
+/* True if this session has opened the table before. */
+extern bool hilo_catalog_has_opened(HiloTable table);
+
+/*
+ * Have the generations change from now on with what is changed in that table, which this
+ * session reads without having opened it.
+ */
+extern void hilo_catalog_heed(HiloTable table, Oid oid);
+
 /*
  * OID of the valid index on the name column of a table, which is open as rel.  Raises an
  * error if there is none.

@@ -24,6 +24,7 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 #include "base/compat.h"
 #include "base/failure_point.h"
@@ -170,19 +171,18 @@ place_of(const HiloRowRef *ref)
 }
 
 /*
- * Lock the page that ref->tid names, for a read or a change, and read the row.
- * Returns false, with nothing locked, when the live row is not there.
+ * Lock the page that ref->tid names, which is in the buffer, for a read or a change, and
+ * read the row.  Returns false, with nothing locked, when the live row is not there.
  */
 static bool
-lock_row(HiloRowChange *change, const HiloRowRef *ref)
+lock_row(HiloRowChange *change, const HiloRowRef *ref, Buffer buffer)
 {
 	OffsetNumber offset = ItemPointerGetOffsetNumber(&ref->tid);
 	HeapTupleData tuple;
 	ItemId		item;
 	Page		page;
 
-	change->buffer = ReadBuffer(change->rel,
-								ItemPointerGetBlockNumber(&ref->tid));
+	change->buffer = buffer;
 	LockBuffer(change->buffer, change->lockmode == AccessShareLock ?
 			   BUFFER_LOCK_SHARE : BUFFER_LOCK_EXCLUSIVE);
 	page = BufferGetPage(change->buffer);
@@ -193,7 +193,7 @@ lock_row(HiloRowChange *change, const HiloRowRef *ref)
 		tuple.t_data = (HeapTupleHeader) PageGetItem(page, item);
 		tuple.t_len = ItemIdGetLength(item);
 		tuple.t_self = ref->tid;
-		tuple.t_tableOid = RelationGetRelid(change->rel);
+		tuple.t_tableOid = HILO_HOME_TABLE(change->home);
 		if (tuple_is_of(&tuple, ref->name) &&
 			(change->created || tuple_is_live(&tuple, change->buffer)))
 		{
@@ -228,6 +228,7 @@ look_up_row(Relation rel, HiloRowRef *ref)
 	{
 		/* The row stays there as long as we hold the lock on the table. */
 		ref->table = RelationGetRelid(rel);
+		ref->storage = rel->rd_rel->relfilenode;
 		ref->tid = tuple->t_self;
 		ref->generation = hilo_row_generation;
 		*place_of(ref) = *ref;
@@ -235,6 +236,13 @@ look_up_row(Relation rel, HiloRowRef *ref)
 	systable_endscan(scan);
 
 	return OidIsValid(ref->table);
+}
+
+/* Lock the page of the row that was just found, in change->rel, and read the row. */
+static bool
+lock_found_row(HiloRowChange *change, const HiloRowRef *ref)
+{
+	return lock_row(change, ref, ReadBuffer(change->rel, ItemPointerGetBlockNumber(&ref->tid)));
 }
 
 /*
@@ -257,9 +265,10 @@ find_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 	 * page must exist, which it may not after the table was rewritten.
 	 */
 	if (ref->table == RelationGetRelid(change->rel) &&
+		ref->storage == change->rel->rd_rel->relfilenode &&
 		(ref->generation == hilo_row_generation ||
 		 ItemPointerGetBlockNumber(&ref->tid) < RelationGetNumberOfBlocks(change->rel)) &&
-		lock_row(change, ref))
+		lock_found_row(change, ref))
 	{
 		if (ref->generation != hilo_row_generation)
 		{
@@ -273,7 +282,7 @@ find_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 	{
 		if (!look_up_row(change->rel, ref))
 			return false;
-		if (lock_row(change, ref))
+		if (lock_found_row(change, ref))
 			return true;
 		CHECK_FOR_INTERRUPTS();
 	}
@@ -289,6 +298,38 @@ find_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 					HILO_SCHEMA, RelationGetRelationName(change->rel)),
 			 errhint("Enable the table's triggers again.")));
 	return false;				/* keep compiler quiet */
+}
+
+/*
+ * Lock the row's page for a read where another session has found the row: to open the table
+ * for the first time takes this session longer than all the rest of its first draw.  That
+ * session has checked the table, and as long as the table has that storage, its rows have that
+ * layout.  Returns false, with nothing locked, if the live row is not there.
+ */
+static bool
+find_in_storage(HiloRowChange *change, HiloRowRef *ref)
+{
+	bool		found = false;
+	HeapTuple	tuple;
+
+	LockRelationOid(ref->table, change->lockmode);
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(ref->table));
+	if (HeapTupleIsValid(tuple))
+	{
+		Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
+		BlockNumber block = ItemPointerGetBlockNumber(&ref->tid);
+		Buffer		buffer = InvalidBuffer;
+
+		if (form->relfilenode == ref->storage)
+			buffer = hilo_read_page(form->reltablespace, ref->storage, block);
+		hilo_catalog_heed(HILO_TABLE_COUNTERS, ref->table);
+		change->home = hilo_catalog_home(ref->table);
+		found = BufferIsValid(buffer) && lock_row(change, ref, buffer);
+		ReleaseSysCache(tuple);
+	}
+	if (!found)
+		UnlockRelationOid(ref->table, change->lockmode);
+	return found;
 }
 
 /*
@@ -447,6 +488,9 @@ hilo_row_find(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
 	change->row.claimed_at = DT_NOBEGIN;
 	change->lockmode = access == HILO_ROW_READ ? AccessShareLock :
 		RowExclusiveLock;
+	if (access == HILO_ROW_READ && OidIsValid(ref->table) &&
+		!hilo_catalog_has_opened(HILO_TABLE_COUNTERS) && find_in_storage(change, ref))
+		return true;
 	change->rel = hilo_row_lock_table(change->lockmode);
 	change->home = hilo_catalog_home(RelationGetRelid(change->rel));
 	if (access >= HILO_ROW_CHANGE)
@@ -482,7 +526,10 @@ release_locks(HiloRowChange *change)
 	UnlockReleaseBuffer(change->buffer);
 	if (change->created)
 		UnlockPage(change->rel, 0, ExclusiveLock);
-	table_close(change->rel, change->lockmode);
+	if (change->rel == NULL)
+		UnlockRelationOid(HILO_HOME_TABLE(change->home), change->lockmode);
+	else
+		table_close(change->rel, change->lockmode);
 }
 
 /*

@@ -110,6 +110,7 @@ typedef struct HiloRowRef
 {
 	const char *name;			/* belongs to the caller, and must stay */
 	Oid			table;			/* InvalidOid: row not found yet */
+	Oid			storage;		/* the table's relfilenode */
 	ItemPointerData tid;
 	uint64		generation;		/* hilo_row_generation when it was found */
 } HiloRowRef;
@@ -128,7 +129,8 @@ typedef enum HiloRowAccess
  */
 typedef struct HiloRowChange
 {
-	Relation	rel;
+	Relation	rel;			/* NULL: a row to be read, in a table that is
+								 * locked but not open */
 	LOCKMODE	lockmode;		/* of the lock on it */
 	Buffer		buffer;
 	OffsetNumber offset;

@@ -69,7 +69,8 @@ hilo_collection_read(HiloCollection *collection)
 		told = *ref;
 	}
 	if (hilo_counter_read(ref, &collection->row) &&
-		(ref->table != told.table || !ItemPointerEquals(&ref->tid, &told.tid)))
+		(ref->table != told.table || ref->storage != told.storage ||
+		 !ItemPointerEquals(&ref->tid, &told.tid)))
 		hilo_pool_note_row(ref);
 	collection->generation = generation;
 	HILO_FAILURE_POINT("row read");

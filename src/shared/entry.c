@@ -28,7 +28,7 @@
 #define PATIENCE_IN_ORDER	HILO_TEST_VALUE("test.order_timeout", 60000)
 
 /* Change this whenever the layout of the segment, or what it means, changes. */
-#define LAYOUT			3
+#define LAYOUT			4
 
 /* The entries of one kind: distances are from the start of the segment. */
 typedef struct Shelf

@@ -77,6 +77,7 @@ typedef struct HiloPool
 {
 	HiloShared	shared;
 	Oid			table;			/* where the row was found, */
+	Oid			storage;		/* as in HiloRowRef, */
 	ItemPointerData tid;		/* if the OID is valid */
 	int			piece_count;
 	HiloClaim	pieces[HILO_MAX_PIECES];	/* lowest first */

@@ -168,6 +168,7 @@ hilo_pool_note_row(const HiloRowRef *ref)
 	if (it == NULL)
 		return;
 	it->table = ref->table;
+	it->storage = ref->storage;
 	it->tid = ref->tid;
 	LWLockRelease(&it->shared.lock);
 }
@@ -180,6 +181,7 @@ hilo_pool_recall_row(HiloRowRef *ref)
 	if (it == NULL)
 		return;
 	ref->table = it->table;
+	ref->storage = it->storage;
 	ref->tid = it->tid;
 	ref->generation = 0;
 	LWLockRelease(&it->shared.lock);

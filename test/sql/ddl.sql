@@ -141,7 +141,7 @@ SELECT hilo.seed('around_seeded', 20), hilo_next_number('around_seeded');
 SELECT hilo.drop('around_dropped', true), hilo_next_number('around_dropped');
 SELECT collection, home = (SELECT home FROM hilo.hilo WHERE collection = 'seen') AS home, epoch <> 5 AS epoch, max FROM hilo.hilo WHERE collection LIKE 'around\_%' ORDER BY 1;
 DROP FUNCTION put_in;
--- Guards that were disabled and enabled again are weaker than before: the next session warns once, with the command that restores them.
+-- Guards that were disabled and enabled again are weaker than before: the next session warns once, when it claims, with the command that restores them.
 ALTER TABLE hilo.hilo DISABLE TRIGGER ALL;
 ALTER TABLE hilo.hilo ENABLE TRIGGER ALL;
 SELECT tgname, tgenabled FROM pg_trigger WHERE tgrelid = 'hilo.hilo'::regclass AND NOT tgisinternal ORDER BY 1;

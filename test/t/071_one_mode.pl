@@ -65,6 +65,26 @@ foreach my $clients (1, 8)
 is(sql('SELECT max(id) <= (SELECT max FROM hilo.hilo WHERE collection = \'lines\') FROM lines'), 't', 'max is ahead');
 
 #
+# A session that draws from the pool, and has read no more than the row
+#
+once(q{SELECT count(hilo_next_number('heeded')) FROM generate_series(1, 100)});
+my $heeding = session($node);
+$heeding->query(q{SELECT count(hilo_next_number('heeded')) FROM generate_series(1, 7)});
+sql(q{SELECT hilo.seed('heeded', 5000, true)});
+is($heeding->query(q{SELECT hilo_next_number('heeded')}), 5001, 'what it holds ends when the counter is set');
+$heeding->finish;
+settle();
+
+# The row is elsewhere, because the table was rewritten, by another session or by this one.
+sql('VACUUM FULL hilo.hilo');
+cmp_ok(once(q{SELECT hilo_next_number('heeded')}), '>', 5001, 'a table that was rewritten');
+is(error_of($node, 'postgres', q{BEGIN; CLUSTER hilo.hilo USING hilo_collection_idx; SELECT hilo_next_number('heeded')}), '55000', 'rewritten by this transaction');
+sql('SET client_min_messages = error; ALTER TABLE hilo.hilo SET UNLOGGED');
+is(error_of($node, 'postgres', q{SELECT hilo_next_number('heeded')}), '55000', 'a table that would lose its counters');
+sql('ALTER TABLE hilo.hilo SET LOGGED');
+cmp_ok(once(q{SELECT hilo_next_number('heeded')}), '>', 5001, 'and one that does not any more');
+
+#
 # Another database with the same OID
 #
 sql('CREATE DATABASE one');

@@ -90,7 +90,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush news epoch standby take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends terms own-draws resume reports asked no-standby seq-flush seq-as-it-is seq-ahead seq-notes seq-copy seq-standby seq-cached seq-message seq-right seq-reserve seq-row seq-cache seq-step seq-logged seq-failed seq-restore seq-lock look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-separator look-form look-stranger look-many look-left reserve-left look-pooled look-passed look-invalid look-empty look-rest look-block look-code look-rewrite look-living'
+names='none flush news heed epoch standby take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends terms own-draws resume reports asked no-standby seq-flush seq-as-it-is seq-ahead seq-notes seq-copy seq-standby seq-cached seq-message seq-right seq-reserve seq-row seq-cache seq-step seq-logged seq-failed seq-restore seq-lock look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-separator look-form look-stranger look-many look-left reserve-left look-pooled look-passed look-invalid look-empty look-rest look-block look-code look-rewrite look-living'
 mutant() {
     case $1 in
         none)
@@ -106,6 +106,11 @@ mutant() {
             replace counting/catalog.c '	SendSharedInvalidMessages(&message, 1);
 ' ''
             look() { torture 0.4 'had returned'; } ;;
+        heed)
+            about="a session that reads rows without having opened the table does not hear of changes to them"
+            replace counting/row.c '		hilo_catalog_heed(HILO_TABLE_COUNTERS, ref->table);
+' ''
+            look() { tap 071_one_mode.pl 'what it holds ends when the counter is set'; } ;;
         epoch)
             about="ranges of another epoch are good"
             replace counting/counter.c 'row->epoch == claim->epoch && ' ''
