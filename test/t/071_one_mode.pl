@@ -68,6 +68,7 @@ is(sql('SELECT max(id) <= (SELECT max FROM hilo.hilo WHERE collection = \'lines\
 # A session that draws from the pool, and has read no more than the row
 #
 once(q{SELECT count(hilo_next_number('heeded')) FROM generate_series(1, 100)});
+once(q{SELECT hilo_next_number('heeded')});
 my $heeding = session($node);
 $heeding->query(q{SELECT count(hilo_next_number('heeded')) FROM generate_series(1, 7)});
 sql(q{SELECT hilo.seed('heeded', 5000, true)});
