@@ -31,8 +31,8 @@ extern bool hilo_pool_open(void);
 
 /*
  * Tell other sessions where the row of a collection was found, if the pool has the collection;
- * and look there first, if one has told where, instead of into the index, whose opening
- * takes longer than a first draw.
+ * and look there first, if one has told where: a session that has not opened the table or its
+ * index yet then need not, which takes longer than all the rest of its first draw.
  */
 extern void hilo_pool_note_row(const HiloRowRef *ref);
 extern void hilo_pool_recall_row(HiloRowRef *ref);
