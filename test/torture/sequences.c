@@ -326,7 +326,7 @@ insert_by_hand(int s)
 	bool		committed;
 	bool		durable;
 
-	snprintf(sql, sizeof(sql), "SELECT last_value FROM %s", sequence_name(s));
+	snprintf(sql, sizeof(sql), "SELECT coalesce(pg_sequence_last_value('%s'), 0)", sequence_name(s));
 	low = number_of(-1, sql);
 	if (low < 0)
 		return;
@@ -344,8 +344,8 @@ insert_by_hand(int s)
 
 /*
  * One at a time, since the second of two that have read the same value would move back.
- * The lock comes with a statement of its own: one that waits for it has opened the
- * sequence, and would read the old file of one that was altered meanwhile.
+ * The locks, also that of the sequence, come with a statement of their own: one that waits for
+ * them has opened the sequence, and would read the old file of one that was altered meanwhile.
  */
 static void
 move_up(int s)
@@ -358,7 +358,7 @@ move_up(int s)
 		in_transaction = command("BEGIN");
 	if (!in_transaction)
 		return;
-	locked = run(LOCK_ERRORS, "SELECT pg_advisory_xact_lock(%d)", s);
+	locked = run(LOCK_ERRORS, "SELECT pg_advisory_xact_lock(%d), pg_sequence_last_value('%s')", s, name);
 	if (locked != NULL)
 		PQclear(run(LOCK_ERRORS, "SELECT setval('%s', (SELECT last_value FROM %s) + %d, %s)",
 					name, name, JUMP, chance(50) ? "true" : "false"));
