@@ -678,6 +678,7 @@ make_clean(HiloSequence *sequence, int64 number)
 		int64		highest;
 
 		flush_sequence(sequence);
+		sequence->waited_how = synchronous_commit;
 		if (!sequence->looks)
 			sequence->clean = true;
 		if (sequence->clean)
@@ -754,7 +755,8 @@ next_slowly(HiloSequence *sequence, bool has_right)
 
 /*
  * If the sequence has a CACHE, a plain nextval may have put numbers into the range that
- * are not on disk: then each number is checked.
+ * are not on disk: then each number is checked.  And an earlier transaction may have been
+ * content with less safety than this one wants.
  */
 int64
 hilo_sequence_next(HiloSequence *sequence, bool has_right)
@@ -762,7 +764,8 @@ hilo_sequence_next(HiloSequence *sequence, bool has_right)
 	int64		number;
 
 	if (unlikely(!sequence->clean || sequence->known_at != generation || sequence->left <= 0 ||
-				 sequence->cache != 1 || !(has_right || sequence->role == GetUserId())))
+				 sequence->cache != 1 || sequence->waited_how < synchronous_commit ||
+				 !(has_right || sequence->role == GetUserId())))
 		return next_slowly(sequence, has_right);
 	number = draw(sequence, 0, false);
 	return likely(sequence->clean) ? number : make_clean(sequence, number);

@@ -34,7 +34,9 @@ typedef struct HiloSequence
 	 */
 	int64		last;			/* number drawn last */
 	int64		left;			/* numbers after it */
-	bool		clean;			/* these are looked at and on disk */
+	bool		clean;			/* these are looked at and on disk, */
+	int			waited_how;		/* and on standbys as this synchronous_commit
+								 * requires */
 
 	XLogRecPtr	logged;			/* if the page's last record ends there, it
 								 * covers all numbers drawn; 0: unknown */

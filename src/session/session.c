@@ -437,11 +437,14 @@ hilo_entry_refill(HiloEntry *entry, int64 above)
 	uint64		generation = hilo_row_generation;
 	HiloClaim	claim;
 
+	if (hilo_entry_unused(entry) > 0 && entry->range.generation != generation)
+		revalidate(entry);
 	if (hilo_entry_unused(entry) > 0)
 	{
-		revalidate(entry);
-		if (hilo_entry_unused(entry) > 0)
-			return;
+		if (entry->range.waited_how < synchronous_commit)
+			hilo_row_flush(hilo_row_own_lsn(entry->range.claim.lsn));
+		entry->range.waited_how = Max(entry->range.waited_how, synchronous_commit);
+		return;
 	}
 
 	/* A range of an ordered collection is one number. */
@@ -455,6 +458,7 @@ hilo_entry_refill(HiloEntry *entry, int64 above)
 	if (claim.epoch != entry->range.claim.epoch)
 		entry->range.clean_up_to = 0;
 	entry->range.claim = claim;
+	entry->range.waited_how = synchronous_commit;
 	entry->range.last = claim.range.low - 1;
 	entry->range.generation = generation;
 	entry->range.transaction = hilo_local_xid();

@@ -13,6 +13,8 @@
 #ifndef HILO_SESSION_H
 #define HILO_SESSION_H
 
+#include "access/xact.h"
+
 #include "base/document_id.h"
 #include "counting/counter.h"
 #include "shared/order.h"
@@ -126,6 +128,7 @@ typedef struct HiloEntry
 		int64		drawn;		/* the number drawn last; 0: none */
 		HiloClaim	claim;		/* its numbers up to last were drawn; epoch 0:
 								 * there is none */
+		int			waited_how; /* for its LSN, with this synchronous_commit */
 		LocalTransactionId transaction; /* the one that took it */
 		bool		clean;		/* they were looked at, see look.h */
 		int64		clean_up_to;	/* of an ordered collection: numbers up to
@@ -182,9 +185,21 @@ hilo_entry_unused(const HiloEntry *entry)
 }
 
 /*
- * Get a range for an entry that has no numbers left, with numbers above the given one
- * (0: any), or find that its range is still valid although the generation has
- * changed.  On return there are numbers left, and the row has been read.
+ * True if the entry has numbers left of a valid range, which are as safe as this
+ * transaction wants its commits to be: an earlier one may have been content with less.
+ */
+static inline bool
+hilo_entry_is_ready(const HiloEntry *entry)
+{
+	return hilo_entry_unused(entry) > 0 &&
+		entry->range.generation == hilo_row_generation &&
+		entry->range.waited_how >= synchronous_commit;
+}
+
+/*
+ * Make an entry ready: get a range, with numbers above the given one (0: any), if it has no
+ * numbers left, or find that its range is still valid although the generation has
+ * changed, or wait until it is safer.  On return the row has been read.
  */
 extern void hilo_entry_refill(HiloEntry *entry, int64 above);
 

@@ -155,8 +155,7 @@ hilo_take_refill(HiloEntry *entry)
 
 		if (hilo_entry_unused(entry) <= 0)
 			entry->growth.least = least_claim(entry);
-		if (hilo_entry_unused(entry) <= 0 ||
-			entry->range.generation != hilo_row_generation)
+		if (!hilo_entry_is_ready(entry))
 			hilo_entry_refill(entry, above);
 		if (creates)
 			warn_of_sequence(entry->name);

@@ -21,8 +21,7 @@ extern void hilo_take_refill(HiloEntry *entry);
 static inline int64
 hilo_take(HiloEntry *entry)
 {
-	if (unlikely(hilo_entry_unused(entry) <= 0 || !entry->range.clean ||
-				 entry->range.generation != hilo_row_generation))
+	if (unlikely(!hilo_entry_is_ready(entry) || !entry->range.clean))
 		hilo_take_refill(entry);
 	return entry->range.drawn = ++entry->range.last;
 }

@@ -194,6 +194,21 @@ for my $level (qw(local off))
 	wait_until_gone($local);
 }
 
+# What a session has held since a transaction that did not wait is waited for by one that does.
+$admin->query('CREATE SEQUENCE held');
+for my $draw (q{hilo_next_number('held')}, q{hilo.nextval('held')})
+{
+	my $held = session($primary);
+
+	$held->query("BEGIN; SET LOCAL synchronous_commit = local; SELECT count($draw) FROM generate_series(1, 40); COMMIT");
+	ok(eval { start_and_wait($held, $draw); 1 }, "$draw: one waits for a range that was not waited for");
+	$admin->query('SELECT pg_cancel_backend(' . $held->pid . ')');
+	is(state_of(($held->result)[1]), '57014', 'and shows nothing without the standby');
+	like($held->query("SET synchronous_commit = local; SELECT $draw"), qr/^\d+$/, 'the numbers stay, and come without a wait');
+	$held->finish;
+	wait_until_gone($held);
+}
+
 # A wait that ends because standbys are no longer asked for is no error.
 # It took up to ten times for that to go wrong, when it could.
 my (%numbers, $not_above);

@@ -90,7 +90,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush news heed epoch standby take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends terms own-draws resume reports asked no-standby seq-flush seq-as-it-is seq-ahead seq-notes seq-copy seq-standby seq-cached seq-message seq-right seq-reserve seq-row seq-cache seq-step seq-logged seq-failed seq-restore seq-lock look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-separator look-form look-stranger look-many look-left reserve-left look-pooled look-passed look-invalid look-empty look-rest look-block look-code look-rewrite look-living'
+names='none flush news heed epoch standby held-local take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends terms own-draws resume reports asked no-standby seq-flush seq-as-it-is seq-ahead seq-notes seq-copy seq-standby seq-held seq-cached seq-message seq-right seq-reserve seq-row seq-cache seq-step seq-logged seq-failed seq-restore seq-lock look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-separator look-form look-stranger look-many look-left reserve-left look-pooled look-passed look-invalid look-empty look-rest look-block look-code look-rewrite look-living'
 mutant() {
     case $1 in
         none)
@@ -126,6 +126,11 @@ mutant() {
 				if (!hilo_counts_alone())
 '
             look() { standby shown; } ;;
+        held-local)
+            about="a range that was claimed with synchronous_commit = local is drawn under on without a wait"
+            replace session/session.h ' &&
+		entry->range.waited_how >= synchronous_commit;' ';'
+            look() { tap 013_sync_standby.pl 'hilo_next_number.*not waited for'; } ;;
         take-in)
             about="of an answer of the hub more than what is above max is taken in"
             replace hub/leased.c '	if (range.low <= row->max)
@@ -290,6 +295,12 @@ mutant() {
 ' '	hilo_row_flush_here(hilo_row_own_lsn(lsn));
 '
             look() { tap 018_sequence_standby.pl 'waits'; } ;;
+        seq-held)
+            about="the same of a sequence"
+            replace sequences/sequence.c ' || sequence->waited_how < synchronous_commit ||
+' ' ||
+'
+            look() { tap 013_sync_standby.pl 'hilo.nextval.*not waited for'; } ;;
         seq-cached)
             about="what nextval has put into the range of a sequence with CACHE counts as flushed"
             replace sequences/sequence.c '				 sequence->cache != 1 ||' '				 false ||'
