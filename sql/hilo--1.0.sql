@@ -50,7 +50,7 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON SCHEMA hilo IS 'tables and views of the extension hilo';
+COMMENT ON SCHEMA hilo IS 'functions, tables and views of the extension hilo';
 
 --
 -- Rows
@@ -267,7 +267,7 @@ COMMENT ON FUNCTION hilo_last_number(text) IS
 CREATE FUNCTION hilo_reserve(collection text, count bigint, OUT low bigint, OUT high bigint) RETURNS record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_reserve(text, bigint) IS
-    'claim exactly count contiguous numbers of a collection, low to high, for the caller; at most hilo.max_range_size';
+    'claim exactly count consecutive numbers of a collection, low to high, for the caller; at most hilo.max_range_size';
 
 CREATE FUNCTION hilo.next_hi(collection text, capacity bigint) RETURNS bigint
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_next_hi';
@@ -290,7 +290,7 @@ COMMENT ON FUNCTION hilo.next_range(text, bigint, timestamptz, bigint) IS
 CREATE FUNCTION hilo.return_range(collection text, last bigint, high bigint, claim bigint DEFAULT NULL) RETURNS boolean
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_return_range';
 COMMENT ON FUNCTION hilo.return_range(text, bigint, bigint, bigint) IS
-    'give back the unused numbers, those above last, of a client program''s range from hilo.next_range() that ends at high; true if they went back';
+    'put back the unused numbers, those above last, of a client program''s range from hilo.next_range() that ends at high; true if that took effect';
 
 --
 -- Sequences
@@ -303,7 +303,7 @@ COMMENT ON FUNCTION hilo.nextval(regclass) IS
 CREATE FUNCTION hilo.reserve(sequence regclass, count bigint, OUT low bigint, OUT high bigint) RETURNS record
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_reserve_of_sequence';
 COMMENT ON FUNCTION hilo.reserve(regclass, bigint) IS
-    'draw exactly count contiguous numbers of a sequence with increment 1, low to high, for the caller; at most hilo.max_range_size';
+    'draw exactly count consecutive numbers of a sequence with increment 1, low to high, for the caller; at most hilo.max_range_size';
 
 -- It refuses calls that the setting has not made; minor releases differ in whether SQL can make one.
 CREATE FUNCTION hilo._identity_nextval(sequence regclass, internal) RETURNS bigint
@@ -327,7 +327,7 @@ COMMENT ON FUNCTION hilo._counted_number(text, text, integer) IS
 CREATE FUNCTION hilo.drop(collection text, force boolean DEFAULT false) RETURNS boolean
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_drop';
 COMMENT ON FUNCTION hilo.drop(text, boolean) IS
-    'forget a collection, or an identity (companies|), at once and for good: its next draw starts at 1; false if it did not exist; on a hub that has given leases of it, needs force, and no member may draw from them any longer';
+    'forget a collection, or an identity (companies|), at once and for good: its next draw starts at 1; false if it did not exist; on a hub that has given leases of it, needs force; members draw from these until their next request';
 
 CREATE FUNCTION hilo.configure(
     collection text, range_size bigint DEFAULT NULL, max_range_size bigint DEFAULT NULL, max_value bigint DEFAULT NULL,
@@ -381,7 +381,7 @@ COMMENT ON FUNCTION next_identity_free_for(text) IS
 CREATE FUNCTION next_server_side_id(prefix text) RETURNS text
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION next_server_side_id(text) IS
-    'draw a server-side id: companies/ gives companies/0000000000000000027-A; numbers increase on this server, whatever the prefix';
+    'draw a server-side id: companies/ gives companies/0000000000000000027-A; numbers increase in this database, whatever the prefix';
 
 CREATE FUNCTION hilo.bind(collection text, relation regclass, column_name name) RETURNS void
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_bind';
@@ -1587,7 +1587,7 @@ COMMENT ON COLUMN hilo.status.separator IS 'separator of this collection; null: 
 COMMENT ON COLUMN hilo.status.bound_to IS 'columns that the collection is bound to; null: none';
 COMMENT ON COLUMN hilo.status.hub IS 'server that numbers are leased from; null: none';
 COMMENT ON COLUMN hilo.status.ordered IS 'whether numbers follow the order of the draws, over all sessions';
-COMMENT ON COLUMN hilo.status.horizon_held_by IS 'process ID of the transaction that holds the horizon back; null: none';
+COMMENT ON COLUMN hilo.status.horizon_held_by IS 'process ID of the transaction that holds the horizon back; null: none, or a prepared one';
 COMMENT ON COLUMN hilo.status.horizon_held_since IS 'when that transaction began';
 
 -- The name has no bar, unless functions would take its last character for the separator.
