@@ -1,8 +1,9 @@
 # Django: its tables, attached by a migration, with the same models.
 #
 # Numbers: a model is as it was.  A migration attaches the table that another one
-# has made with a serial or identity column:
+# has made with a serial column:
 #     migrations.RunSQL("SELECT hilo.attach('orders')")
+# From version 4.1 on, Django makes identity columns, which the setting serves.
 # Inserts leave the column out, and RETURNING brings the ids.
 #
 # Texts: a field whose default is drawn by a function, document_id() below, so that
