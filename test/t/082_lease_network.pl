@@ -309,7 +309,7 @@ $proxy->mode('pass');
 sql($member, q{SELECT hilo.lease_from('slower', 'ids_hub', 100); SELECT hilo_next_number('slower')});
 wait_until('the worker has gone', sub {
 	!sql($member, q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'hilo%'}) });
-$proxy->mode('delay 800');
+$proxy->mode('delay 1500');
 $offset = -s $member->logfile;
 configure($member, 'test.lease_ahead' => '100');
 sql($member, q{SELECT hilo_next_number('slower')});
