@@ -505,7 +505,10 @@ restore_copy(int s)
 	char		copy[32];
 
 	snprintf(copy, sizeof(copy), "copied_%d", me);
-	PQclear(run(LOCK_ERRORS, "DROP TABLE IF EXISTS %s", copy));
+	result = run(LOCK_ERRORS, "DROP TABLE IF EXISTS %s", copy);
+	if (result == NULL)
+		return;
+	PQclear(result);
 	if (shell_line("'%1$s/pg_dump' -d '%2$s' -t public.%4$s 2>>'" DUMP_LOG "' | sed 's/%4$s/copied_%5$d/g' >'" DUMP_FILE "'", folder, names[s]) != 0 ||
 		shell_line("'%1$s/psql' -d '%2$s' -XAtq1 -v ON_ERROR_STOP=1 -f '" DUMP_FILE "' >>'" DUMP_LOG "' 2>&1", folder, "") != 0)
 	{
