@@ -213,31 +213,48 @@ hilo_catalog_tables_owner(void)
 	return owner;
 }
 
-bool
-hilo_catalog_may_execute(const char *schema, const char *function, Oid role)
+Oid
+hilo_catalog_function(Oid schema, const char *name, const Oid *types, int count)
 {
-	char	   *name = psprintf("%s.%s", quote_identifier(schema), function);
-	Datum		oid = DirectFunctionCall1(regprocedurein, CStringGetDatum(name));
+	return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum(name),
+						   PointerGetDatum(buildoidvector(types, count)),
+						   ObjectIdGetDatum(schema));
+}
 
-	return hilo_has_privilege(ProcedureRelationId, DatumGetObjectId(oid), role,
-							  ACL_EXECUTE);
+/* True if the role may execute the function in that schema. */
+static bool
+may_execute_in(Oid schema, const char *name, const Oid *types, int count, Oid role)
+{
+	Oid			function = hilo_catalog_function(schema, name, types, count);
+
+	return OidIsValid(function) &&
+		hilo_has_privilege(ProcedureRelationId, function, role, ACL_EXECUTE);
+}
+
+bool
+hilo_catalog_may_execute(const char *name, const Oid *types, int count, Oid role)
+{
+	return may_execute_in(get_namespace_oid(HILO_SCHEMA, false), name, types, count, role);
 }
 
 bool
 hilo_catalog_may_seed(bool identity, Oid role)
 {
+	Oid			types[] = {TEXTOID, INT8OID, BOOLOID};
+
 	return identity ?
-		hilo_catalog_may_execute(get_namespace_name(hilo_catalog_schema()),
-								 "seed_identity_for(pg_catalog.text,bigint,boolean)", role) :
-		hilo_catalog_may_execute(HILO_SCHEMA, "seed(pg_catalog.text,bigint,boolean)", role);
+		may_execute_in(hilo_catalog_schema(), "seed_identity_for", types, 3, role) :
+		hilo_catalog_may_execute("seed", types, 3, role);
 }
 
 void
 hilo_catalog_check_may_sync(void)
 {
-	if (!hilo_catalog_may_execute(HILO_SCHEMA, "sync(pg_catalog.text)", GetUserId()) &&
-		!hilo_catalog_may_execute(HILO_SCHEMA, "sync(pg_catalog.regclass)", GetUserId()) &&
-		!hilo_catalog_may_execute(HILO_SCHEMA, "sync()", GetUserId()))
+	Oid			types[] = {TEXTOID, REGCLASSOID};
+
+	if (!hilo_catalog_may_execute("sync", &types[0], 1, GetUserId()) &&
+		!hilo_catalog_may_execute("sync", &types[1], 1, GetUserId()) &&
+		!hilo_catalog_may_execute("sync", NULL, 0, GetUserId()))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied for function sync")));

@@ -147,9 +147,15 @@ extern bool hilo_catalog_may_seed(bool identity, Oid role);
 /* Raise 42501 unless the current user may execute one of the functions hilo.sync(). */
 extern void hilo_catalog_check_may_sync(void);
 
-/* True if the role may execute a function, by its name and the types of its arguments. */
-extern HILO_EXPORT bool hilo_catalog_may_execute(const char *schema,
-												 const char *function, Oid role);
+/*
+ * A function by its name and the types of its arguments; InvalidOid: there is none.  Unlike
+ * by regprocedure, it is found without a right on its schema.
+ */
+extern Oid	hilo_catalog_function(Oid schema, const char *name, const Oid *types, int count);
+
+/* True if the role may execute that function of the schema HILO_SCHEMA. */
+extern HILO_EXPORT bool hilo_catalog_may_execute(const char *name, const Oid *types, int count,
+												 Oid role);
 
 /*
  * Tell all sessions, including this one, that rows of the counters' table must

@@ -13,6 +13,7 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
 #include "commands/sequence.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
@@ -284,8 +285,9 @@ hilo_raise_sequence(PG_FUNCTION_ARGS)
 static void
 check_may_attach(Oid relation, HiloCollection *collection)
 {
-	if (!hilo_catalog_may_execute(HILO_SCHEMA, "attach(pg_catalog.regclass,pg_catalog.name,pg_catalog.text,boolean)",
-								  GetUserId()))
+	Oid			types[] = {REGCLASSOID, NAMEOID, TEXTOID, BOOLOID};
+
+	if (!hilo_catalog_may_execute("attach", types, 4, GetUserId()))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied for function attach")));

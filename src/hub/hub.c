@@ -430,8 +430,9 @@ hilo_hub_note(const char *hub, const char *role)
 static bool
 may_lease(Oid role)
 {
-	return hilo_catalog_may_execute(HILO_SCHEMA,
-									"lease_from(pg_catalog.text,pg_catalog.text,bigint)", role);
+	Oid			types[] = {TEXTOID, TEXTOID, INT8OID};
+
+	return hilo_catalog_may_execute("lease_from", types, 3, role);
 }
 
 /*

@@ -25,7 +25,6 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 
 #include "base/settings.h"
 #include "counting/catalog.h"
@@ -99,14 +98,6 @@ replace_mutator(Node *node, void *context)
 	return node;
 }
 
-static Oid
-function_of(Oid schema, const char *name, const Oid *types, int count)
-{
-	return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum(name),
-						   PointerGetDatum(buildoidvector(types, count)),
-						   ObjectIdGetDatum(schema));
-}
-
 /*
  * The functions.  False if this database does not have the extension, not everybody
  * may call them, or other servers may draw the same numbers.
@@ -123,8 +114,8 @@ find_replacements(Replacements *functions)
 	/* A role that may not call nextval() must not call its twin. */
 	functions->nextval = F_NEXTVAL;
 	if (hilo_has_privilege(ProcedureRelationId, F_NEXTVAL, ACL_ID_PUBLIC, ACL_EXECUTE))
-		functions->nextval = function_of(schema, "nextval", types, 1);
-	functions->identity_nextval = function_of(schema, "_identity_nextval", types, 2);
+		functions->nextval = hilo_catalog_function(schema, "nextval", types, 1);
+	functions->identity_nextval = hilo_catalog_function(schema, "_identity_nextval", types, 2);
 	return OidIsValid(functions->nextval) && OidIsValid(functions->identity_nextval) &&
 		hilo_has_privilege(ProcedureRelationId, functions->nextval, ACL_ID_PUBLIC, ACL_EXECUTE) &&
 		hilo_has_privilege(ProcedureRelationId, functions->identity_nextval, ACL_ID_PUBLIC,

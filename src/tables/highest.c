@@ -203,16 +203,17 @@ hilo_column_has_others(const HiloColumn *column, HiloCollection *collection)
 {
 	const char *name = quote_identifier(hilo_column_name(column));
 	HiloIdReader reader;
+	HiloIdReader any = {.counted = HILO_COUNT_ALL};
 
 	hilo_id_reader_init(&reader, column, collection);
 	if (!reader.holds_ids)
 		return false;
 	return hilo_owner_query_number(hilo_table_owner(column->relation),
-								   psprintf("SELECT pg_catalog.count(*) FROM (SELECT FROM %s WHERE %s.hilo_number(%s::pg_catalog.text) IS NOT NULL"
+								   psprintf("SELECT pg_catalog.count(*) FROM (SELECT FROM %s WHERE %s IS NOT NULL"
 											" AND %s IS NULL LIMIT 1) o",
 											hilo_sql_table(column->relation),
-											quote_identifier(get_namespace_name(hilo_catalog_schema())),
-											name, counted_number(name, &reader))) > 0;
+											counted_number(name, &any),
+											counted_number(name, &reader))) > 0;
 }
 
 void

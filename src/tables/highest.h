@@ -45,8 +45,8 @@ extern int64 hilo_column_highest(const HiloColumn *column, HiloSought *sought);
 extern void hilo_columns_highest(List *columns, HiloSought *sought);
 
 /*
- * True if a column of ids has some that no draw of the collection could equal.  Reads
- * the column until one is found.
+ * True if a column of ids has some that draws make, but of no draw of this collection.
+ * Reads the column until one is found.
  */
 extern bool hilo_column_has_others(const HiloColumn *column,
 								   HiloCollection *collection);

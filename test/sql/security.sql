@@ -94,6 +94,27 @@ DROP TABLE regress_trojan.large;
 SELECT hilo.drop('large');
 DROP TABLE public.loot, regress_trojan.trap;
 SELECT hilo.drop('victims');
+-- Promise 8: who inserts, and who owns the table, needs no right on the schema of the drawing functions.
+CREATE ROLE regress_hilo_web;
+CREATE SCHEMA regress_shop;
+GRANT USAGE ON SCHEMA regress_shop TO regress_hilo_web, regress_hilo_trojan;
+CREATE TABLE regress_shop.shop (id text COLLATE "C" PRIMARY KEY, x int);
+ALTER TABLE regress_shop.shop OWNER TO regress_hilo_trojan;
+GRANT INSERT, SELECT ON regress_shop.shop TO regress_hilo_web;
+SELECT hilo.attach('regress_shop.shop', assign => true);
+REVOKE ALL ON SCHEMA public FROM PUBLIC;
+INSERT INTO regress_shop.shop VALUES ('shop/1', 0);
+SET ROLE regress_hilo_web;
+INSERT INTO regress_shop.shop VALUES (NULL, 1), ('shop|', 2);
+SELECT id, x FROM regress_shop.shop ORDER BY x;
+RESET ROLE;
+CREATE TABLE regress_shop.others (id text COLLATE "C" PRIMARY KEY);
+ALTER TABLE regress_shop.others OWNER TO regress_hilo_trojan;
+INSERT INTO regress_shop.others VALUES ('Others/7-A');
+SELECT hilo.attach('regress_shop.others');
+GRANT USAGE ON SCHEMA public TO PUBLIC;
+DROP SCHEMA regress_shop CASCADE;
+DROP ROLE regress_hilo_web;
 \set VERBOSITY terse
 SET client_min_messages = warning;
 DROP SCHEMA regress_trojan CASCADE;
