@@ -61,9 +61,8 @@ lock_unbound(const char *collection)
 				 errmsg("collection \"%s\" is bound to documents",
 						collection),
 				 errhint("Undo that with hilo.unbind() first.")));
-	if ((IsTransactionBlock() || IsSubTransaction()) &&
-		(OidIsValid(hilo_drawing_table(collection, FirstCommandId)) ||
-		 hilo_is_bound(collection, FirstCommandId)))
+	if (OidIsValid(hilo_drawing_table(collection, FirstCommandId)) ||
+		hilo_is_bound(collection, FirstCommandId))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot drop collection \"%s\" in the transaction that unbound it",

@@ -99,7 +99,8 @@ CREATE TABLE strange (id bigint DEFAULT hilo_next_number('free'));
 SELECT hilo.drop('free');
 DROP TABLE strange;
 SELECT hilo.drop('gone_too');
-SELECT hilo.detach('gone_too'), hilo.drop('gone_too');
+SELECT hilo.detach('gone_too');
+SELECT hilo.drop('gone_too');
 -- Ids that are no numbers of the counter: negative ones, and zero.
 CREATE TABLE negative (id bigserial PRIMARY KEY, x int);
 SELECT hilo.attach('negative');

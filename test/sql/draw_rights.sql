@@ -351,7 +351,16 @@ SET ROLE regress_hilo_nobody;
 SELECT hilo_next_number('dropped');
 RESET ROLE;
 SELECT hilo_next_number('dropped');
+-- Promise 1: it is not dropped in the transaction that unbinds it, be that a single statement: a rollback would bring back the binding alone.
+DO $$ BEGIN PERFORM hilo.unbind('dropped'); PERFORM hilo.drop('dropped'); END $$;
 SELECT hilo.unbind('dropped'), hilo.drop('dropped');
+BEGIN;
+SELECT hilo.unbind('dropped');
+SELECT hilo.drop('dropped');
+ROLLBACK;
+SELECT hilo_next_number('dropped');
+SELECT hilo.unbind('dropped');
+SELECT hilo.drop('dropped');
 
 -- Granted before it is attached: a look sees ids by hand.
 CREATE TABLE granted (id bigint PRIMARY KEY);
@@ -359,7 +368,8 @@ SELECT hilo.allow('granted', 'regress_hilo_nobody');
 SELECT hilo.attach('granted', collection => 'granted');
 INSERT INTO granted SELECT generate_series(1, 100);
 SELECT hilo_next_number('granted');
-SELECT hilo.detach('granted'), hilo.drop('granted');
+SELECT hilo.detach('granted');
+SELECT hilo.drop('granted');
 
 -- While no table is attached, whoever may execute the function draws; in the same session, no longer than that.
 CREATE TABLE again (id bigint PRIMARY KEY);
