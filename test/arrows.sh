@@ -20,7 +20,7 @@ refuse "$(awk '
         n = split("base counting shared session tables sequences ids functions", floors)
         for (i = 1; i <= n; i++)
             floor[floors[i]] = i
-        floor["hub"] = floor["session"] + 0.5
+        floor["hub"] = floor["tables"] + 0.5
     }
     /^#include "[a-z]+\/[a-z_]+\.h"/ {
         split(FILENAME, at, "/")

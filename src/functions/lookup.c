@@ -120,6 +120,7 @@ hilo_sync_collection(PG_FUNCTION_ARGS)
 	hilo_check_collection(name, hilo_identity_parts_separator);
 	bindings = hilo_bindings(name);
 	hilo_bindings_refresh(name, &bindings);
+	hilo_collection_set_limit(&collection);
 	level = hilo_sql_limit_lock_waits();
 	max = sync_counter(&collection, columns, by_default);
 

@@ -21,5 +21,6 @@
 #include "session/call.h"
 #include "shared/entry.h"
 #include "shared/pool.h"
+#include "tables/binding.h"
 
 #endif							/* HILO_CORE_H */

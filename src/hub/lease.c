@@ -135,15 +135,31 @@ do_hilo_hub_begin(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+/* True if the number would use up more than half of the numbers that the row has left. */
+static bool
+is_too_high(const HiloRow *row, int64 number)
+{
+	return number > row->max && number - row->max > (row->max_value - row->max) / 2;
+}
+
 /*
  * Raise 22023 if the number would use up more than half of the remaining ones, as
- * for an id given by hand: a member's mistake must not exhaust the counter.
+ * for an id given by hand: a member's mistake must not exhaust the counter.  Sets *row.
  */
 static void
-check_highest(HiloRowRef *ref, int64 number, HiloRow *row)
+check_highest(HiloCollection *collection, int64 number, HiloRow *row)
 {
-	(void) hilo_counter_read(ref, row);
-	if (number > row->max && number - row->max > (row->max_value - row->max) / 2)
+	const HiloRowRef *ref = &collection->ref;
+
+	(void) hilo_counter_read(&collection->ref, row);
+
+	/* Where only members draw, no draw has let the limit follow the types. */
+	if (row->max >= row->max_value || is_too_high(row, number))
+	{
+		hilo_collection_set_limit(collection);
+		(void) hilo_counter_read(&collection->ref, row);
+	}
+	if (is_too_high(row, number))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("numbers of " HILO_NAME_FORMAT " up to " INT64_FORMAT " would use up more than half of the remaining numbers",
@@ -211,7 +227,7 @@ do_hilo_claim_lease(PG_FUNCTION_ARGS)
 	bool		nulls[LEASE_LSN + 1] = {0};
 
 	(void) hilo_api_administered(fcinfo, &collection);
-	check_highest(&collection.ref, above, &row);
+	check_highest(&collection, above, &row);
 	values[LEASE_LSN] = LSNGetDatum(claim_lease(&collection.ref, size, above, values, nulls));
 	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
 }
@@ -249,7 +265,7 @@ give_without_record(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 		  (known.number == own.number && known.id != own.id))))
 		return false;
 	(void) hilo_api_administered(fcinfo, &collection);
-	check_highest(&collection.ref, above, &row);
+	check_highest(&collection, above, &row);
 	if (!hilo_member_is_current(text_to_cstring(PG_GETARG_TEXT_PP(6)), collection.ref.name,
 								row.epoch, &known, &own, fcinfo->args[7]))
 		return false;
@@ -288,7 +304,7 @@ do_hilo_check_highest(PG_FUNCTION_ARGS)
 	HiloRow		row;
 
 	(void) hilo_api_administered(fcinfo, &collection);
-	check_highest(&collection.ref, hilo_api_number(fcinfo, 1, "at_least"), &row);
+	check_highest(&collection, hilo_api_number(fcinfo, 1, "at_least"), &row);
 	PG_RETURN_VOID();
 }
 

@@ -283,6 +283,36 @@ hilo_bindings(const char *name)
 	return bindings;
 }
 
+bool
+hilo_bindings_set_limit(const HiloBindings *bindings, HiloCollection *collection)
+{
+	const HiloRow *row = hilo_collection_row(collection);
+	HiloCounterOptions options = {.max_value = bindings->limit};
+
+	bool		lower = options.max_value < row->max_value && row->max < row->max_value;
+	bool		raise = options.max_value > row->max_value &&
+		!(row->flags & HILO_ROW_OWN_LIMIT);
+
+	if ((lower || raise) && bindings->changing)
+		return false;
+	if (lower)
+		hilo_counter_note_bound(&collection->ref, options.max_value);
+	else if (raise)
+		hilo_counter_configure(&collection->ref, &options);
+	return true;
+}
+
+void
+hilo_collection_set_limit(HiloCollection *collection)
+{
+	HiloBindings bindings;
+
+	if (!(hilo_collection_row(collection)->flags & HILO_ROW_BOUND))
+		return;
+	bindings = hilo_bindings(collection->ref.name);
+	(void) hilo_bindings_set_limit(&bindings, collection);
+}
+
 List *
 hilo_columns_of_collection(HiloCollection *collection, bool *by_default, int64 *limit)
 {

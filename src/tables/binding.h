@@ -89,6 +89,16 @@ extern HiloBinding *hilo_binding_read(HeapTuple tuple, TupleDesc desc);
 extern HiloBindings hilo_bindings(const char *name);
 
 /*
+ * Let the limit of a collection follow the types of the columns that it is bound to,
+ * which may have changed; but one that was set by hand is only lowered.  A change that
+ * this transaction makes, and that may be rolled back, does not count: then false.
+ */
+extern bool hilo_bindings_set_limit(const HiloBindings *bindings, HiloCollection *collection);
+
+/* Look up the bindings, if there may be any, and do that, before the limit counts. */
+extern HILO_EXPORT void hilo_collection_set_limit(HiloCollection *collection);
+
+/*
  * The columns that a collection is bound to, and those whose defaults draw from it in
  * tables of the same owners; if it is bound to none, *by_default is true, and it is all
  * columns whose defaults draw from it.  As a list of HiloColumn *, palloc'd.  *limit is

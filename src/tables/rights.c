@@ -64,30 +64,6 @@ lets_draw(const HiloBindings *bindings, Oid user)
 }
 
 /*
- * Let the limit of a collection follow the types of the columns that it is bound to,
- * which may have changed; but one that was set by hand is only lowered.  A change that
- * this transaction makes, and that may be rolled back, does not count: then false.
- */
-static bool
-follow_types(HiloCollection *collection, const HiloBindings *bindings)
-{
-	const HiloRow *row = hilo_collection_row(collection);
-	HiloCounterOptions options = {.max_value = bindings->limit};
-
-	bool		lower = options.max_value < row->max_value && row->max < row->max_value;
-	bool		raise = options.max_value > row->max_value &&
-		!(row->flags & HILO_ROW_OWN_LIMIT);
-
-	if ((lower || raise) && bindings->changing)
-		return false;
-	if (lower)
-		hilo_counter_note_bound(&collection->ref, options.max_value);
-	else if (raise)
-		hilo_counter_configure(&collection->ref, &options);
-	return true;
-}
-
-/*
  * The right to attach
  */
 
@@ -198,7 +174,7 @@ hilo_draw_right_verify(HiloEntry *entry)
 					 errdetail("It is bound to table %s; drawing requires the privilege to insert into it, or into a partition of it.",
 							   hilo_sql_table(bound.table)),
 					 errhint("Grant that privilege, or use hilo.allow().")));
-		is_right = follow_types(collection, &bound);
+		is_right = hilo_bindings_set_limit(&bound, collection);
 	}
 	entry->right.role = user;
 	entry->right.bindings = bindings;
