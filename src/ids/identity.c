@@ -36,16 +36,19 @@ hilo_identity_next(HiloIdentity *identity)
  * trigger that assigns ids, and fill it so that the search makes a large jump.
  * Such a jump requires the privilege to seed.
  */
+#define FARTHEST_JUMP	INT64CONST(1048576)
+
 static void
 check_may_jump(const char *name, int64 last, int64 number)
 {
-	if (number - last > hilo_max_range_size &&
+	if (number - last > FARTHEST_JUMP &&
 		!hilo_catalog_may_seed(true, GetUserId()))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied to move identity \"%s\" from " INT64_FORMAT " to " INT64_FORMAT,
 						name, last, number),
-				 errdetail("Moving it by more than hilo.max_range_size for a table that is not bound requires the privilege to execute seed_identity_for()."),
+				 errdetail("Moving it by more than " INT64_FORMAT " for a table that is not bound requires the privilege to execute seed_identity_for().",
+						   FARTHEST_JUMP),
 				 errhint("Have the table bound with hilo.bind().")));
 }
 
