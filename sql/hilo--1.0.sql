@@ -1090,7 +1090,7 @@ COMMENT ON FUNCTION hilo.lease_from(text, text, bigint) IS
     'from now on, lease the numbers of a collection, or of an identity (companies|), from a foreign server, the hub, at least lease_size at a time; a null server: stop leasing';
 
 --
--- On a hub.  A request is one transaction, which runs as the owner of the tables; what
+-- On a hub.  A request is one transaction, which runs as the owner of the functions; what
 -- a member is told about terms is a row, never an error, so that it is committed.
 --
 CREATE FUNCTION hilo._present(OUT timeline bigint, OUT home bigint, OUT random bigint, OUT resumes boolean, OUT all_standbys boolean, OUT backup bigint, OUT counters_home bigint) RETURNS record
@@ -1480,7 +1480,7 @@ $$;
 COMMENT ON FUNCTION hilo.hub_forget(text, boolean) IS
     'on a hub: forget a member that is gone for good, until it asks again, and go on above all that it has reported; force: also if it has just asked; returns how many collections it had leased';
 
--- The library calls this function and the following ones as the owner of the tables.
+-- The library calls this function and the following ones as their owner.
 CREATE FUNCTION hilo._note_hub(hub text, role text) RETURNS void
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column

@@ -204,12 +204,17 @@ hilo_catalog_owner(void)
 }
 
 Oid
-hilo_catalog_tables_owner(void)
+hilo_catalog_functions_owner(void)
 {
-	Relation	rel = hilo_catalog_open(HILO_TABLE_COUNTERS, AccessShareLock);
-	Oid			owner = rel->rd_rel->relowner;
+	Oid			guard = hilo_catalog_function(get_namespace_oid(HILO_SCHEMA, false),
+											  "guard", NULL, 0);
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(guard));
+	Oid			owner;
 
-	table_close(rel, AccessShareLock);
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", guard);
+	owner = ((Form_pg_proc) GETSTRUCT(tuple))->proowner;
+	ReleaseSysCache(tuple);
 	return owner;
 }
 

@@ -133,10 +133,10 @@ extern Oid	hilo_catalog_schema(void);
 extern HILO_EXPORT Oid hilo_catalog_owner(void);
 
 /*
- * Owner of our tables and functions: a superuser, even if a role that is not a
- * superuser has created the extension.
+ * Owner of our functions: a superuser, even if a role that is not a superuser has created
+ * the extension, or the tables were given to one.
  */
-extern HILO_EXPORT Oid hilo_catalog_tables_owner(void);
+extern HILO_EXPORT Oid hilo_catalog_functions_owner(void);
 
 /*
  * True if the role may execute hilo.seed(), or for identities,

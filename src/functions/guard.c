@@ -116,9 +116,8 @@ merge_counter(TriggerData *trigdata)
  */
 
 /*
- * True if one of our functions in SQL makes the change: it runs as the owner of
- * the tables.  All sessions are told about a change of hilo.hub: it decides whether
- * they may draw.
+ * True if one of our functions in SQL makes the change: it runs as their owner.  All
+ * sessions are told about a change of hilo.hub: it decides whether they may draw.
  */
 static bool
 is_ours(TriggerData *trigdata)
@@ -130,7 +129,7 @@ is_ours(TriggerData *trigdata)
 
 	GetUserIdAndSecContext(&user, &context);
 	if (context != SECURITY_LOCAL_USERID_CHANGE ||
-		user != rel->rd_rel->relowner ||
+		user != hilo_catalog_functions_owner() ||
 		!(is_hub || RelationGetRelid(rel) == hilo_catalog_table(HILO_TABLE_MEMBERS)))
 		return false;
 	if (is_hub)

@@ -393,7 +393,7 @@ hilo_member_is_current(const char *member, const char *counter, int64 epoch,
  */
 
 /*
- * Call a function of the install script as the owner of the tables, whose changes the
+ * Call a function of the install script as the owner of all of them, whose changes the
  * guard lets through, also in a security-restricted context: the worker that applies
  * changes of another server may be in one.  If the function is stable, it sees what is
  * committed by now, at any isolation level.
@@ -407,7 +407,7 @@ call_as_owner(const char *function, int nargs, Datum first, Datum second)
 	Datum		result;
 
 	GetUserIdAndSecContext(&user, &context);
-	SetUserIdAndSecContext(hilo_catalog_tables_owner(),
+	SetUserIdAndSecContext(hilo_catalog_functions_owner(),
 						   SECURITY_LOCAL_USERID_CHANGE);
 	oid = DatumGetObjectId(DirectFunctionCall1(regprocin,
 											   CStringGetDatum(function)));

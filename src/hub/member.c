@@ -96,7 +96,7 @@ hilo_lease_prevent_on_worker(HiloRowRef *ref, const char *function)
 	if ((row.flags & HILO_ROW_LEASED) ? !is_coordinator(NameStr(row.hub)) :
 		!hilo_counter_is_for_hub(ref, &row, hilo_leasing()))
 		return;
-	is_known = hilo_find_coordinator(GetUserNameFromId(hilo_catalog_tables_owner(), false),
+	is_known = hilo_find_coordinator(GetUserNameFromId(hilo_catalog_functions_owner(), false),
 									 &connection);
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -194,7 +194,7 @@ ask_hub(HiloHubQuestion *question, HiloHubAnswer *answer)
 	if (is_coordinator(question->server))
 	{
 		/* As Citus does between its nodes; the role's rights do not matter. */
-		question->role = hilo_catalog_tables_owner();
+		question->role = hilo_catalog_functions_owner();
 		question->coordinator = &coordinator;
 		if (!hilo_find_coordinator(GetUserNameFromId(question->role, false),
 								   &coordinator))

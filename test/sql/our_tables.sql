@@ -46,6 +46,21 @@ SELECT collection, kind, owner FROM hilo.binding WHERE collection = 'our_last';
 ALTER TABLE hilo.binding DROP COLUMN tenant;
 DROP DOMAIN our_tenant;
 
+-- Nor does another owner.
+CREATE ROLE regress_hilo_plain;
+DO $$BEGIN EXECUTE (SELECT string_agg(format('ALTER TABLE %s OWNER TO regress_hilo_plain', oid::regclass), ';') FROM pg_class
+	WHERE relnamespace = 'hilo'::regnamespace AND relkind = 'r'); END$$;
+SELECT hilo_next_number('our_before') IS NOT NULL AS drawn;
+SELECT low, high FROM hilo.lease('our_leased', 10, member => 'regress_one');
+SELECT hilo.hub_forget('regress_one', true);
+SELECT count(*) FROM hilo.members WHERE member = 'regress_one';
+SET ROLE regress_hilo_plain;
+UPDATE hilo.hub SET term = 0;
+RESET ROLE;
+DO $$BEGIN EXECUTE (SELECT string_agg(format('ALTER TABLE %s OWNER TO CURRENT_USER', oid::regclass), ';') FROM pg_class
+	WHERE relnamespace = 'hilo'::regnamespace AND relkind = 'r'); END$$;
+DROP ROLE regress_hilo_plain;
+
 -- Ours.
 \set VERBOSITY default
 BEGIN;
