@@ -52,11 +52,13 @@ check_may_jump(const char *name, int64 last, int64 number)
 				 errhint("Have the table bound with hilo.bind().")));
 }
 
-/* Find a number above last that no document has. */
+/* Find a number above last that no document has, and that can be drawn. */
 static int64
-search(const char *name, int64 last, HiloDocuments *documents, int *tries)
+search(HiloIdentity *identity, int64 last, HiloDocuments *documents, int *tries)
 {
-	int64		limit = documents->limit;
+	const char *name = identity->name;
+	int64		limit = Min(documents->limit,
+							hilo_collection_row(&identity->collection)->max_value);
 	int			before = *tries;
 	int64		number = hilo_free_search(last, limit, hilo_documents_have,
 										  documents, tries);
@@ -70,7 +72,9 @@ search(const char *name, int64 last, HiloDocuments *documents, int *tries)
 				 errdetail("Of the numbers from " INT64_FORMAT " up to the limit " INT64_FORMAT ", %d were looked up.",
 						   last + 1, limit, *tries - before) :
 				 errdetail("Numbers up to " INT64_FORMAT " have been claimed; the limit is " INT64_FORMAT ".",
-						   last, limit)));
+						   last, limit),
+				 limit < documents->limit ?
+				 errhint("Raise max_value with hilo.configure().") : 0));
 	if (!hilo_documents_may_lead(documents))
 		check_may_jump(name, last, number);
 	return number;
@@ -90,7 +94,7 @@ search_beside_others(HiloIdentity *identity, int64 last,
 
 	for (;;)
 	{
-		int64		number = search(identity->name, last, documents, tries);
+		int64		number = search(identity, last, documents, tries);
 		HiloRow		row;
 
 		if (number == last + 1 || number == before)

@@ -21,7 +21,19 @@ CREATE TABLE fl_limit (id int PRIMARY KEY);
 INSERT INTO fl_limit SELECT generate_series(1, 8);
 SELECT hilo.bind('fl_limit', 'fl_limit', 'id');
 SELECT next_identity_free('fl_limit');
+-- Free numbers below it are found, although those above it are free, too; the last one is given.
+SELECT seed_identity_for('fl_limit', 1, true);
+DELETE FROM fl_limit WHERE id IN (6, 7);
+SELECT value, tries FROM next_identity_free_for('fl_limit');
 SELECT hilo.unbind('fl_limit');
+CREATE TABLE fl_assign (id text PRIMARY KEY);
+CREATE TRIGGER hilo_assign_id BEFORE INSERT ON fl_assign FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
+SELECT hilo.configure('fl_assign|', max_value => 1000);
+INSERT INTO fl_assign SELECT 'fl_assign/' || n FROM generate_series(1, 700) n;
+INSERT INTO fl_assign SELECT 'fl_assign/' || n FROM generate_series(1001, 1600) n;
+INSERT INTO fl_assign VALUES ('fl_assign|') RETURNING id;
+SELECT next_identity_free('fl_assign');
+DROP TABLE fl_assign;
 -- One of two tables was dropped, and roles have no documents; after that the name can be bound again.
 CREATE TABLE fl_here (id int PRIMARY KEY);
 CREATE TABLE fl_there (id int PRIMARY KEY);
