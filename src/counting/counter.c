@@ -17,8 +17,14 @@
 #include "counting/counter.h"
 #include "counting/source.h"
 
-/* The bits of an ordered collection's epoch that are those of the timeline. */
+/*
+ * The bits of an ordered collection's epoch that are those of the timeline; and those
+ * that change alone where numbers go on above all that were claimed, of which its
+ * readers need not know.
+ */
 #define TIMELINE_BITS	INT64CONST(0xffff)
+#define RAISE_BITS		INT64CONST(0xffff0000)
+#define ONE_RAISE		INT64CONST(0x10000)
 
 bool
 hilo_is_own_name(const char *name)
@@ -269,6 +275,28 @@ finish_new_epoch(HiloRowChange *change)
 {
 	hilo_counter_put_epoch(&change->row);
 	hilo_row_flush(hilo_counter_finish(change));
+}
+
+/*
+ * Finish a change that only moves max up.  It ends all claims, but readers of an
+ * ordered collection go on where they are.
+ */
+static void
+finish_raise(HiloRowChange *change)
+{
+	HiloRow    *row = &change->row;
+	int64		before = row->epoch;
+
+	hilo_counter_put_epoch(row);
+	if ((row->flags & HILO_ROW_ORDERED) && ((before ^ row->epoch) & TIMELINE_BITS) == 0)
+		row->epoch = (before & ~RAISE_BITS) | ((before + ONE_RAISE) & RAISE_BITS);
+	hilo_row_flush(hilo_counter_finish(change));
+}
+
+int64
+hilo_counter_reader_epoch(const HiloRow *row)
+{
+	return row->epoch & ~RAISE_BITS;
 }
 
 /*
@@ -574,7 +602,10 @@ hilo_counter_seed(HiloRowRef *ref, int64 value, bool force)
 				 errdetail("The limit is " INT64_FORMAT ".", row->max_value)));
 	}
 	hilo_counter_put_max(row, value);
-	finish_new_epoch(&change);
+	if (force)
+		finish_new_epoch(&change);
+	else
+		finish_raise(&change);
 	warn_near_limit(ref, row);
 	return value;
 }
@@ -627,7 +658,7 @@ hilo_counter_adopt(HiloRowRef *ref, int64 highest, int64 limit)
 	row->flags |= HILO_ROW_BOUND;
 	hilo_counter_put_max(row, highest);
 	lower_limit(row, limit);
-	finish_new_epoch(&change);
+	finish_raise(&change);
 	warn_near_limit(ref, row);
 	return row->max;
 }

@@ -148,6 +148,12 @@ extern HILO_EXPORT bool hilo_counter_is_for_hub(const HiloRowRef *ref, const Hil
 extern HILO_EXPORT bool hilo_counter_read(HiloRowRef *ref, HiloRow *row);
 
 /*
+ * The epoch of an ordered collection for its readers: another one means that numbers
+ * may come again, or start lower.
+ */
+extern int64 hilo_counter_reader_epoch(const HiloRow *row);
+
+/*
  * True if numbers of a claim may still be used, given the row as read: it has
  * the same table, database and epoch, and they are not above max.
  */

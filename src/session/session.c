@@ -685,7 +685,7 @@ hilo_collection_horizon(HiloCollection *collection, Snapshot snapshot,
 		refill_ordered(collection, 0);
 		check_has_horizon(collection);
 	}
-	*epoch = row->epoch;
+	*epoch = hilo_counter_reader_epoch(row);
 }
 
 /*

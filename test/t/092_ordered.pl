@@ -491,7 +491,7 @@ $a->query('COMMIT');
 is(horizon($c, 'seeded'), 1002, 'and no transaction that has not drawn holds the horizon back');
 $unrelated->query('COMMIT');
 $unrelated->finish;
-isnt(epoch('seeded'), $epoch, 'a new epoch');
+is(epoch('seeded'), $epoch, 'the same epoch: nothing comes again');
 $a->query('BEGIN');
 is(draw($a, 'seeded'), 1003, 'drawn');
 $epoch = epoch('seeded');
@@ -554,6 +554,22 @@ $node->append_conf('postgresql.conf', 'hilo.pool_size = 4096');
 $node->restart;
 ($a, $b, $c, $observer, $maker) = map { session($node) } 1 .. 5;
 is($a->query("SELECT count(DISTINCT hilo_next_number('many' || i)) > 0 FROM generate_series(1, 20) i"), 't', 'a larger pool has more room');
+
+#
+# Upkeep
+#
+$observer->query("SELECT hilo.configure('kept', ordered => true, range_size => 20)");
+$observer->query("CREATE TABLE kept (id bigint DEFAULT hilo_next_number('kept'))");
+is(draw($a, 'kept'), 1, 'drawn');
+$epoch = epoch('kept');
+$observer->query('INSERT INTO kept VALUES (10)');
+is($observer->query("SELECT hilo.sync('kept')"), 20, 'a sync');
+is(draw($a, 'kept'), 21, 'after it, no number comes that was claimed before');
+is($observer->query("SELECT hilo.attach('kept', 'id', 'kept')"), 40, 'attached');
+is(draw($b, 'kept'), 41, 'nor after that');
+is(epoch('kept') . ' ' . horizon($c, 'kept'), "$epoch 41", 'readers go on where they are');
+$observer->query("SELECT hilo.seed('kept', 0, true)");
+isnt(epoch('kept'), $epoch, 'unless numbers come again');
 
 #
 # Crashes
