@@ -186,9 +186,10 @@ hilo_id_reader_init(HiloIdReader *reader, const HiloColumn *column,
 {
 	const char *name = collection == NULL ? "" : collection->ref.name;
 	const char *separator = hilo_identity_parts_separator;
+	const char *tag = "";
 
 	reader->counted = HILO_COUNT_ALL;
-	if (column->numbers)
+	if (column->drawn.form == HILO_DRAWN_NUMBERS)
 		reader->counted = HILO_COUNT_NUMBERS;
 	else if (hilo_is_identity(name))
 	{
@@ -199,9 +200,12 @@ hilo_id_reader_init(HiloIdReader *reader, const HiloColumn *column,
 	{
 		(void) hilo_collection_row(collection);
 		separator = hilo_collection_separator(collection);
-		if (hilo_collection_node_tag(collection)[0] != '\0')
+		tag = column->drawn.form == HILO_DRAWN_TAGGED ?
+			NameStr(column->drawn.tag) : hilo_collection_node_tag(collection);
+		if (tag[0] != '\0' && column->drawn.form != HILO_DRAWN_VARIOUS)
 			reader->counted = HILO_COUNT_TAGGED;
 	}
+	namestrcpy(&reader->tag, tag);
 	reader->type = hilo_column_type(column);
 	reader->holds_ids = hilo_holds_ids(reader->type);
 	reader->start_len = reader->holds_ids && may_ignore_case(column) ? 0 :

@@ -15,12 +15,27 @@
 #include "base/document_id.h"
 #include "session/session.h"
 
+/* What a column draws. */
+typedef enum HiloDrawnForm
+{
+	HILO_DRAWN_IDS,				/* ids with the collection's tag, or that is
+								 * not known */
+	HILO_DRAWN_TAGGED,			/* ids with the tag of the default */
+	HILO_DRAWN_VARIOUS,			/* ids with a tag that is no constant */
+	HILO_DRAWN_NUMBERS			/* numbers, even if its type holds ids */
+} HiloDrawnForm;
+
+typedef struct HiloDrawn
+{
+	HiloDrawnForm form;
+	NameData	tag;			/* of HILO_DRAWN_TAGGED; "": none */
+} HiloDrawn;
+
 typedef struct HiloColumn
 {
 	Oid			relation;
 	int32		attnum;
-	int32		numbers;		/* 1: it draws numbers, even if its type holds
-								 * ids; 0: ids, or that is not known */
+	HiloDrawn	drawn;
 } HiloColumn;
 
 /*
@@ -72,8 +87,8 @@ extern int64 hilo_columns_limit(List *columns);
  */
 typedef enum HiloCountedIds
 {
-	HILO_COUNT_ALL,				/* for a collection without a node tag */
-	HILO_COUNT_TAGGED,			/* for a collection with a tag */
+	HILO_COUNT_ALL,				/* for ids without a tag, or with any */
+	HILO_COUNT_TAGGED,			/* for ids with a tag */
 	HILO_COUNT_UNTAGGED,		/* for an identity */
 	HILO_COUNT_NUMBERS			/* values that are numbers, whatever the type */
 } HiloCountedIds;
@@ -86,6 +101,7 @@ typedef struct HiloIdReader
 	bool		holds_ids;		/* hilo_holds_ids() of it */
 	char		start[HILO_MAX_START_LEN];	/* start of the ids that count */
 	int			start_len;
+	NameData	tag;			/* of ids that are looked up one by one */
 } HiloIdReader;
 
 /*

@@ -80,35 +80,54 @@ call_within(Node *expression)
 	}
 }
 
-/* The first argument of a call, if it is a constant; else NULL. */
+/* An argument of a call, from 0, if it is a constant; else NULL. */
 static const Const *
-constant_argument(const FuncExpr *call)
+constant_argument(const FuncExpr *call, int number)
 {
-	Node	   *argument = linitial(call->args);
+	Node	   *argument = number < list_length(call->args) ?
+		list_nth(call->args, number) : NULL;
 
 	foreach_ptr(NamedArgExpr, named, call->args)
 	{
-		if (IsA(named, NamedArgExpr) && named->argnumber == 0)
+		if (IsA(named, NamedArgExpr) && named->argnumber == number)
 			argument = (Node *) named->arg;
 	}
-	if (IsA(argument, RelabelType))
+	if (argument != NULL && IsA(argument, RelabelType))
 		argument = (Node *) ((RelabelType *) argument)->arg;
-	return IsA(argument, Const) && !((Const *) argument)->constisnull ?
+	return argument != NULL && IsA(argument, Const) && !((Const *) argument)->constisnull ?
 		(const Const *) argument : NULL;
+}
+
+/* The ids that a call with this argument as the tag draws; NULL: it is no constant. */
+static HiloDrawn
+drawn_with_tag(const Const *argument)
+{
+	HiloDrawn	drawn = {HILO_DRAWN_VARIOUS};
+	char	   *tag;
+
+	if (argument == NULL || argument->constlen != -1)
+		return drawn;
+	tag = TextDatumGetCString(argument->constvalue);
+	if (hilo_is_node_tag(tag, strlen(tag)))
+	{
+		drawn.form = HILO_DRAWN_TAGGED;
+		namestrcpy(&drawn.tag, tag);
+	}
+	return drawn;
 }
 
 bool
 hilo_expression_draws(Node *expression, HiloDraws *draws)
 {
 	FuncExpr   *call = call_within(expression);
-	const Const *argument = call == NULL ? NULL : constant_argument(call);
+	const Const *argument = call == NULL ? NULL : constant_argument(call, 0);
 	char	   *function;
 
 	memset(draws, 0, sizeof(*draws));
 	if (argument == NULL)
 		return false;
 	function = hilo_c_function(call->funcid);
-	draws->numbers = true;
+	draws->drawn.form = HILO_DRAWN_NUMBERS;
 	draws->by_hilo = call->funcid != F_NEXTVAL;
 	if (call->funcid == F_NEXTVAL || strcmp(function, "hilo_nextval") == 0)
 		draws->sequence = DatumGetObjectId(argument->constvalue);
@@ -119,7 +138,10 @@ hilo_expression_draws(Node *expression, HiloDraws *draws)
 	{
 		char	   *name = TextDatumGetCString(argument->constvalue);
 
-		draws->numbers = strcmp(function, "hilo_next_number") == 0;
+		if (strcmp(function, "hilo_next") == 0)
+			draws->drawn.form = HILO_DRAWN_IDS;
+		else if (strcmp(function, "hilo_next_tagged") == 0)
+			draws->drawn = drawn_with_tag(constant_argument(call, 1));
 		draws->collection = hilo_may_name_collection(name) ? name : NULL;
 	}
 	return OidIsValid(draws->sequence) || draws->collection != NULL;
@@ -228,7 +250,7 @@ read_default(Default *made)
 		(void) hilo_expression_draws(hilo_stored_expression(stored), &made->draws);
 		made->column = (HiloColumn)
 		{
-			form->adrelid, form->adnum, made->draws.numbers
+			form->adrelid, form->adnum, made->draws.drawn
 		};
 	}
 	systable_endscan(scan);
@@ -289,7 +311,7 @@ find_source(HiloColumn *column, HiloDraws *draws)
 			found = default_of_domain(att->atttypid, draws);
 		ReleaseSysCache(tuple);
 	}
-	column->numbers = draws->numbers;
+	column->drawn = draws->drawn;
 	return found;
 }
 
@@ -300,7 +322,8 @@ hilo_add_column(List *columns, const HiloColumn *column)
 	{
 		if (other->relation != column->relation || other->attnum != column->attnum)
 			continue;
-		other->numbers |= column->numbers;
+		if (other->drawn.form == HILO_DRAWN_IDS)
+			other->drawn = column->drawn;
 		return columns;
 	}
 	return lappend(columns, memcpy(palloc(sizeof(*column)), column, sizeof(*column)));
@@ -397,7 +420,7 @@ add_owning_column(List *columns, const HiloDraws *source)
 	if (!is_table(column.relation) ||
 		(find_source(&column, &draws) && !is_same_source(&draws, source)))
 		return columns;
-	column.numbers = true;
+	column.drawn.form = HILO_DRAWN_NUMBERS;
 	return hilo_add_column(columns, &column);
 }
 

@@ -19,7 +19,7 @@ typedef struct HiloDraws
 	Oid			sequence;		/* of nextval() or hilo.nextval(); InvalidOid:
 								 * a collection */
 	const char *collection;		/* palloc'd; NULL: a sequence */
-	bool		numbers;		/* numbers, not ids */
+	HiloDrawn	drawn;
 	bool		by_hilo;		/* not by the server's own nextval() */
 } HiloDraws;
 
@@ -40,7 +40,7 @@ extern bool hilo_expression_draws(Node *expression, HiloDraws *draws);
 
 /*
  * Add a copy of a column to a list, palloc'd, unless it is there: what is known of it there
- * may lack that it draws numbers.
+ * may lack what it draws.
  */
 extern List *hilo_add_column(List *columns, const HiloColumn *column);
 

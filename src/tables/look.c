@@ -254,7 +254,7 @@ find_places(HiloLook *look, const HiloColumn *column)
 		return;
 	foreach_oid(oid, find_all_inheritors(column->relation, NoLock, NULL))
 	{
-		HiloColumn	part = {oid, get_attnum(oid, name), column->numbers};
+		HiloColumn	part = {oid, get_attnum(oid, name), column->drawn};
 		Relation	rel;
 
 		look->relations = list_append_unique_oid(look->relations, oid);

@@ -185,12 +185,12 @@ has_id(HiloSearch *search, const HiloCollection *collection, int64 number)
 	int			len = is_number ? 0 :
 		hilo_document_id_start(start, collection->ref.name,
 						   hilo_collection_separator(collection), hilo_server_prefix);
-	const char *tag = is_number ? "" : hilo_collection_node_tag(collection);
 	ScanKeyData key;
 
 	ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, TEXTOID,
 						   search->index->rd_indcollation[0], F_TEXTEQ,
-						   PointerGetDatum(hilo_build_id(start, len, number, tag)));
+						   PointerGetDatum(hilo_build_id(start, len, number,
+														 NameStr(search->reader->tag))));
 	index_rescan(search->scan, &key, 1, NULL, 0);
 	while (index_getnext_tid(search->scan, ForwardScanDirection) != NULL)
 	{

@@ -470,6 +470,40 @@ DROP TABLE joins;
 DROP SEQUENCE joined;
 DROP ROLE regress_hilo_group, regress_hilo_joined;
 
+-- A default with a tag of its own: ids with that tag are looked up, or all, if it is no constant.
+CREATE SCHEMA regress_look_tag;
+SET search_path = regress_look_tag, public;
+CREATE TABLE tb (id text COLLATE "C" PRIMARY KEY DEFAULT hilo_next('tb', 'B'), x int);
+INSERT INTO tb SELECT 'tb/' || n || '-B' FROM generate_series(1, 3) n;
+INSERT INTO tb (x) VALUES (1) RETURNING id;
+SELECT hilo.attach('tb');
+INSERT INTO tb SELECT 'tb/' || n || '-B' FROM generate_series(6, 8) n;
+INSERT INTO tb (x) VALUES (2) RETURNING id;
+CREATE TABLE tb_part (id text COLLATE "C" DEFAULT hilo_next(node_tag => 'P', collection => 'tb_part'), x int) PARTITION BY LIST (x);
+CREATE TABLE tb_part_1 PARTITION OF tb_part (id PRIMARY KEY) FOR VALUES IN (1);
+INSERT INTO tb_part_1 SELECT 'tb_part/' || n || '-P', 1 FROM generate_series(1, 3) n;
+INSERT INTO tb_part (x) VALUES (1) RETURNING id;
+CREATE TABLE bare (id text COLLATE "C" PRIMARY KEY DEFAULT hilo_next('bare', ''), x int);
+INSERT INTO bare SELECT 'bare/' || n FROM generate_series(1, 100) n;
+INSERT INTO bare (x) VALUES (1) RETURNING id ~ '^bare/\d+$' AS bare, split_part(id, '/', 2)::int > 100 AS above;
+CREATE INDEX ON bare (hilo_number(id));
+INSERT INTO bare SELECT 'bare/' || n FROM generate_series(1001, 1200) n;
+SELECT hilo.sync('bare');
+INSERT INTO bare SELECT 'bare/' || n FROM generate_series(1201, 1300) n;
+SELECT hilo.attach('bare');
+INSERT INTO bare SELECT 'bare/' || n FROM generate_series(1301, 1400) n;
+INSERT INTO bare (x) VALUES (2) RETURNING id;
+CREATE TABLE various (id text COLLATE "C" PRIMARY KEY DEFAULT hilo_next('various', left(current_setting('regress.tag', true), 1)), x int);
+CREATE INDEX ON various (hilo_number(id));
+INSERT INTO various SELECT 'various/' || n || tag FROM generate_series(1, 5) n, unnest('{"",-B}'::text[]) tag WHERE (n > 3) = (tag = '');
+SET regress.tag = 'B';
+INSERT INTO various (x) VALUES (1) RETURNING id;
+SET regress.tag = '';
+INSERT INTO various VALUES ('various/7');
+INSERT INTO various (x) VALUES (1) RETURNING id;
+DROP SCHEMA regress_look_tag CASCADE;
+SELECT count(hilo.drop(collection)) FROM unnest('{tb,tb_part,bare,various}'::text[]) collection;
+
 -- Of a bound collection, columns that draw by their defaults alone count, too, if their tables are of an owner of a bound one.
 CREATE SCHEMA regress_look_bound;
 SET search_path = regress_look_bound, public;
