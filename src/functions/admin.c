@@ -279,6 +279,7 @@ hilo_make_ordered(PG_FUNCTION_ARGS)
 	HiloCounterOptions options = {.change_order = true,.ordered = true,.in_use = true};
 	HiloCollection collection;
 	LOCKTAG		tag = hilo_task_tag(HILO_MAKE_ORDERED);
+	int			flags;
 
 	if (call == NULL || !IsA(call, CallContext) || call->atomic)
 		ereport(ERROR,
@@ -296,13 +297,16 @@ hilo_make_ordered(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("another session of this database is making a collection ordered"),
 				 errhint("Try again when it has finished.")));
-	if (hilo_collection_row(&collection)->flags & HILO_ROW_SETTLED)
+	flags = hilo_collection_row(&collection)->flags;
+	if (flags & HILO_ROW_SETTLED)
 		ereport(NOTICE,
 				(errmsg("collection \"%s\" is ordered already",
 						collection.ref.name)));
 	else
 	{
 		hilo_collection_configure(&collection, &options);
+		if (flags & HILO_ROW_DROPPED)
+			hilo_api_notice_created(collection.ref.name);
 		SPI_commit();
 		wait_for_transactions();
 		if (!hilo_collection_settle_order(&collection))

@@ -363,6 +363,7 @@ my $highest = $observer->query("SELECT max FROM hilo.hilo WHERE collection = 'ol
 is(join(' ', map { draw($_, 'old') } $a, $b, $a), join(' ', map { $highest + $_ } 1 .. 3), 'numbers are above all that they hold');
 is(horizon($c, 'old'), $highest + 3, 'and have a horizon');
 like(($maker->query("CALL hilo.make_ordered('old')"))[1], qr/NOTICE.*already/, 'it is ordered');
+like(($maker->query("CALL hilo.make_ordered('odl')"))[1], qr/NOTICE.*"odl" did not exist and was created/, 'a name that no collection had is told');
 is($maker->error_of("CALL hilo.make_ordered('old|')"), '0A000', 'no identities');
 is($maker->error_of("CALL hilo.make_ordered(NULL)"), '22004', 'nor nothing');
 set_ordered('old', 'false');
