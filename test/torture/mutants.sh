@@ -90,7 +90,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush news heed epoch standby held-local take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends terms own-draws resume reports asked no-standby seq-flush seq-as-it-is seq-ahead seq-notes seq-copy seq-standby seq-held seq-cached seq-message seq-right seq-reserve seq-row seq-cache seq-step seq-logged seq-failed seq-restore seq-lock look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-separator look-form look-stranger look-many look-left reserve-left look-pooled look-passed look-invalid look-empty look-rest look-block look-code look-rewrite look-living'
+names='none flush news heed epoch standby held-local take-in generation home guard joined leak forget leave sqlstate note-late note-own note-begin note-fold note-old note-small ends terms own-draws resume reports asked no-standby seq-flush seq-as-it-is seq-ahead seq-notes seq-copy seq-standby seq-held seq-cached seq-message seq-right seq-reserve seq-row seq-cache seq-step seq-logged seq-failed seq-restore seq-lock look-none look-abort look-message look-locked look-partial look-parts look-window look-limit look-open look-text look-separator look-tag look-form look-stranger look-many look-left reserve-left look-pooled look-passed look-invalid look-empty look-rest look-block look-code look-rewrite look-living'
 mutant() {
     case $1 in
         none)
@@ -423,6 +423,10 @@ mutant() {
             about="a collection's own separator does not count for ids that are looked up one by one"
             replace tables/search.c 'hilo_collection_separator(collection)' 'hilo_identity_parts_separator'
             look() { sql sql/separator.sql '^[-+]'; } ;;
+        look-tag)
+            about="the tag that a default gives does not count for ids that are looked up one by one"
+            replace tables/column.c 'column->drawn.form == HILO_DRAWN_TAGGED ?' 'false ?'
+            look() { sql sql/look.sql '^+ERROR:  duplicate key'; } ;;
         look-form)
             about="numbers that were looked at as ids of another form are not looked at again"
             replace tables/take.h '			entry->range.clean = false;
